@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# One entry for everything; `make help` lists the goals.  Sources are found by
+# folder: a new file needs no edit here.  Everything is made under build/.
+
+VERSION := 0.1.0
+SOVERSION := 0
+B := build
+
+# Variants are built side by side: plain in build/, others in build/<variant>/.
+# `make VARIANT=asan` is what the tests use; see mk/check.mk.
+VARIANT ?= plain
+SAN_asan := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+SAN_tsan := -fsanitize=thread
+OUT := $(B)$(if $(filter-out plain,$(VARIANT)),/$(VARIANT))
+OBJ := $(OUT)/obj
+
+CC ?= cc
+OPT ?= -O2 -g
+WARN := -Wall -Wextra -Werror=implicit -Wno-unused-parameter \
+	-Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef
+KT_CFLAGS := -std=gnu11 $(OPT) $(WARN) $(SAN_$(VARIANT)) -fno-strict-aliasing \
+	-pthread -fPIC -fvisibility=hidden -ftls-model=initial-exec \
+	-fno-omit-frame-pointer -D_GNU_SOURCE -DKTASK_VERSION='"$(VERSION)"'
+KT_LDFLAGS := $(SAN_$(VARIANT)) -pthread
+
+CORE := $(wildcard core/*.c)
+LIB := $(wildcard lib/*.c)
+OPS := $(wildcard ops/*.c)
+CLI := $(wildcard cli/*.c)
+PRELOAD := $(wildcard preload/*.c)
+
+obj = $(patsubst %.c,$(OBJ)/%.o,$(1))
+LIBOBJ := $(call obj,$(CORE) $(LIB) $(OPS))
+
+# Who may include what (checked by `make style`).
+INC_core := -Iinclude -I. -Ilib/port
+INC_lib := -Iinclude -I. -Ilib/port
+INC_ops := -Iinclude
+INC_cli := -Iinclude
+INC_preload := -Iinclude
+INC_tests := -Iinclude -I. -Ilib/port -Itests/support
+INC_bench := -Iinclude
+INC_examples := -Iinclude
+INC_of = $(INC_$(firstword $(subst /, ,$(1))))
+
+.PHONY: all
+all: $(OUT)/libktask.so $(OUT)/libktask.a $(OUT)/ktask.pc \
+	$(OUT)/libktask-preload.so $(OUT)/ktask
+
+$(OBJ)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CC) $(KT_CFLAGS) $(call INC_of,$<) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(OUT)/libktask.so.$(VERSION): $(LIBOBJ) lib/libktask.map
+	$(CC) $(KT_LDFLAGS) -shared -Wl,-soname,libktask.so.$(SOVERSION) \
+		-Wl,--version-script=lib/libktask.map -Wl,-z,nodelete \
+		-Wl,-z,defs -o $@ $(LIBOBJ) -ldl $(LDFLAGS)
+
+$(OUT)/libktask.so: $(OUT)/libktask.so.$(VERSION)
+	ln -sf libktask.so.$(VERSION) $(OUT)/libktask.so.$(SOVERSION)
+	ln -sf libktask.so.$(VERSION) $@
+
+$(OUT)/libktask.a: $(LIBOBJ)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+$(OUT)/ktask.pc: packaging/ktask.pc.in Makefile
+	@mkdir -p $(@D)
+	sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
+		-e 's|@LIBDIR@|$(LIBDIR)|' $< >$@
+
+$(OUT)/libktask-preload.so: $(call obj,$(PRELOAD)) $(OUT)/libktask.a
+	$(CC) $(KT_LDFLAGS) -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL \
+		-Wl,-z,defs -o $@ $(call obj,$(PRELOAD)) $(OUT)/libktask.a \
+		-ldl $(LDFLAGS)
+
+$(OUT)/ktask: $(call obj,$(CLI)) $(OUT)/libktask.a $(OUT)/libktask-preload.so
+	$(CC) $(KT_LDFLAGS) -o $@ $(call obj,$(CLI)) $(OUT)/libktask.a \
+		-ldl -lhwloc -ljansson -lm $(LDFLAGS)
+
+PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+
+include $(wildcard mk/*.mk)
+
+.PHONY: clean
+clean:
+	rm -rf $(B)
+
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * ktask: multithread one big job.
+ *
+ * A job is a range of work that one thread would otherwise do alone while
+ * the other CPUs idle.  ktask divides it into chunks, does them with the
+ * calling thread and with helper threads of the lowest priority, and undoes
+ * exactly what was done when a chunk fails.
+ *
+ * Glossary
+ *   job      all of the work: [start, start + size)
+ *   unit     what the size counts: bytes, pages, items; the client decides
+ *   chunk    the part of a job that one call of the thread function does
+ *   caller   the thread that asked for the job; it always works itself
+ *   helper   a thread of the pool that is added to the job
+ *   node     a NUMA node
+ *   cap      the most helpers that a node or the machine may run
+ *
+ * Conventions
+ *   Every range is [start, end).  Every call returns 0 or a negative errno;
+ *   a non-zero value that the client's own thread function returned is passed
+ *   through unchanged.  Getting no helper is not an error: the caller then
+ *   does all of the work.  The library never prints and never exits.
+ *   errno is preserved by every call.
+ *
+ * Context
+ *   Any thread may call any function, from several threads at once and from
+ *   inside a chunk (a nested job shares the budget of the job around it).
+ *   No function may be called from a signal handler.  A thread function must
+ *   not leave by longjmp, pthread_exit or an exception.
+ */
+#ifndef KTASK_KTASK_H
+#define KTASK_KTASK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define KTASK_API __attribute__((visibility("default")))
+#else
+#define KTASK_API
+#endif
+
+#ifndef NUMA_NO_NODE
+#define NUMA_NO_NODE (-1)
+#endif
+
+/**
+ * ktask_thread_func - do one chunk
+ * @start: first position of the chunk
+ * @end: position behind the last one
+ * @arg: func_arg of the control block
+ *
+ * Runs in the caller and in helpers, several at once on distinct chunks.
+ * Helpers have every asynchronous signal blocked.
+ *
+ * Return: 0, or any other value to stop the job.  A chunk that fails cleans
+ * up after itself: the undo function is never called for it.
+ */
+typedef int (*ktask_thread_func)(void *start, void *end, void *arg);
+
+/**
+ * ktask_undo_func - undo what successful chunks did
+ * @start: first position
+ * @end: position behind the last one
+ * @arg: func_arg of the control block
+ *
+ * Called by one thread (the caller) once the job has failed and every chunk
+ * has ended, in ascending order, over ranges that together cover exactly the
+ * chunks that succeeded, each position once.  One range may span many chunks.
+ * Undo cannot fail.
+ */
+typedef void (*ktask_undo_func)(void *start, void *end, void *arg);
+
+/**
+ * ktask_iter_func - advance a position
+ * @position: where the next chunk starts
+ * @size: how many units the chunk shall have
+ *
+ * For work whose positions are not addresses: lists, trees, tables of unknown
+ * density.  Called by one thread at a time per range.  Positions must be
+ * distinct within a job.
+ *
+ * Return: the position @size units further; what it returns for the last
+ * units of the job is only ever passed on as an end.
+ */
+typedef void *(*ktask_iter_func)(void *position, size_t size);
+
+/** Progress of a job, as a snapshot. */
+struct ktask_progress {
+	uint64_t units_done;
+	uint64_t units_total;
+	uint64_t elapsed_ns;
+	uint64_t remaining_ns; /* estimate at the present rate; 0 unknown */
+	unsigned threads; /* working now, the caller included */
+};
+
+/**
+ * ktask_progress_func - see progress, and stop the job if need be
+ * @progress: valid during the call only
+ * @arg: progress_arg of the control block
+ *
+ * Called by the caller between two of its chunks, at most every progress_ms,
+ * and once when the job has ended.
+ *
+ * Return: 0 to go on; anything else cancels the job (-ECANCELED).
+ */
+typedef int (*ktask_progress_func)(const struct ktask_progress *progress,
+				   void *arg);
+
+/** What one node contributed to a job. */
+struct ktask_node_result {
+	int nid; /* NUMA_NO_NODE: ranges that belong to no node */
+	unsigned threads; /* that did at least one chunk of this node's range */
+	uint64_t chunks; /* chunks of this node's ranges */
+	uint64_t units; /* and their units */
+	uint64_t remote_chunks; /* of these, done by a thread of another node */
+};
+
+#define KTASK_RESULT_NODES 8
+
+/**
+ * struct ktask_result - what a job did and cost
+ *
+ * Filled by the call that ends the job.  Set @struct_size by
+ * KTASK_RESULT_INIT; a library older than the header fills what it knows.
+ */
+struct ktask_result {
+	size_t struct_size;
+	int error; /* what the job returned: the first error in time */
+	int fail_error; /* the error at fail_pos */
+	void *fail_pos; /* lowest failing position; see ktask_fail_at() */
+	size_t fail_offset; /* the same as units from the start of its range */
+	size_t fail_range; /* which range of ktask_run_numa() that was */
+	unsigned threads; /* that did at least one chunk, with the caller */
+	unsigned helpers_lent; /* helpers that the caller's priority was lent */
+	uint64_t chunks; /* chunks that succeeded */
+	uint64_t units; /* units that succeeded (before any undo) */
+	uint64_t wall_ns;
+	uint64_t cpu_ns; /* of the caller and the helpers, in this job */
+	uint64_t tail_ns; /* from the caller's last chunk to the job's end */
+	unsigned nr_nodes; /* entries of nodes[] in use */
+	struct ktask_node_result nodes[KTASK_RESULT_NODES];
+};
+
+#define KTASK_RESULT_INIT { .struct_size = sizeof(struct ktask_result) }
+
+/**
+ * struct ktask_ctl - how to do a job
+ *
+ * Made by DEFINE_KTASK_CTL() or ktask_ctl_init(), changed by the setters.
+ * The library only reads it, so that one control block may serve many jobs,
+ * also at once.
+ */
+struct ktask_ctl {
+	size_t struct_size; /* sizeof(struct ktask_ctl) */
+	ktask_thread_func thread_func;
+	void *func_arg;
+	size_t min_chunk_size; /* units; a chunk is never smaller */
+
+	/* optional                              default */
+	ktask_undo_func undo_func; /*            none */
+	ktask_iter_func iter_func; /*            ktask_iter_range */
+	size_t align; /*                         1: chunk edges anywhere */
+	unsigned max_threads; /*                 0: the engine decides */
+	unsigned flags; /*                       must be 0 */
+	uint64_t deadline_ns; /*                 0: none; from the job's start */
+	ktask_progress_func progress_func; /*    none */
+	void *progress_arg;
+	unsigned progress_ms; /*                 0: every 100 ms */
+	unsigned chunk_us; /*                    0: aim at 1000 us a chunk */
+	const void *cpus; /*                     caller's mask; a cpu_set_t */
+	size_t cpus_size; /*                     bytes of *cpus */
+	struct ktask_result *result; /*          none */
+	uint64_t reserved[4]; /*                 must be 0 */
+};
+
+#define KTASK_CTL_INITIALIZER(func, arg, min_chunk) \
+	{                                           \
+		sizeof(struct ktask_ctl),           \
+		(func),                             \
+		(arg),                              \
+		(min_chunk),                        \
+		0,                                  \
+		0,                                  \
+		0,                                  \
+		0,                                  \
+		0,                                  \
+		0,                                  \
+		0,                                  \
+		0,                                  \
+		0,                                  \
+		0,                                  \
+		0,                                  \
+		0,                                  \
+		0,                                  \
+		{ 0, 0, 0, 0 }                      \
+	}
+
+#define DEFINE_KTASK_CTL(name, func, arg, min_chunk) \
+	struct ktask_ctl name = KTASK_CTL_INITIALIZER(func, arg, min_chunk)
+
+/** ktask_ctl_init - DEFINE_KTASK_CTL() for a control block elsewhere */
+static inline void ktask_ctl_init(struct ktask_ctl *ctl, ktask_thread_func func,
+				  void *arg, size_t min_chunk)
+{
+	struct ktask_ctl fresh = KTASK_CTL_INITIALIZER(func, arg, min_chunk);
+
+	*ctl = fresh;
+}
+
+static inline void ktask_ctl_set_undo_func(struct ktask_ctl *ctl,
+					   ktask_undo_func undo)
+{
+	ctl->undo_func = undo;
+}
+
+static inline void ktask_ctl_set_iter_func(struct ktask_ctl *ctl,
+					   ktask_iter_func iter)
+{
+	ctl->iter_func = iter;
+}
+
+/** ktask_ctl_set_max_threads - with the caller; 1 means no helper at all */
+static inline void ktask_ctl_set_max_threads(struct ktask_ctl *ctl,
+					     unsigned max_threads)
+{
+	ctl->max_threads = max_threads;
+}
+
+/** ktask_ctl_set_align - edges inside the job fall on multiples of @align */
+static inline void ktask_ctl_set_align(struct ktask_ctl *ctl, size_t align)
+{
+	ctl->align = align;
+}
+
+/**
+ * ktask_ctl_set_deadline - claim no chunk later than @ns after the start
+ *
+ * Chunks that run end first.  The job then fails with -ETIMEDOUT, and is
+ * undone like any failed job.
+ */
+static inline void ktask_ctl_set_deadline(struct ktask_ctl *ctl, uint64_t ns)
+{
+	ctl->deadline_ns = ns;
+}
+
+static inline void ktask_ctl_set_progress(struct ktask_ctl *ctl,
+					  ktask_progress_func func, void *arg,
+					  unsigned every_ms)
+{
+	ctl->progress_func = func;
+	ctl->progress_arg = arg;
+	ctl->progress_ms = every_ms;
+}
+
+/** ktask_ctl_set_chunk_us - how long a chunk shall take, in microseconds */
+static inline void ktask_ctl_set_chunk_us(struct ktask_ctl *ctl, unsigned us)
+{
+	ctl->chunk_us = us;
+}
+
+/** ktask_ctl_set_cpus - helpers run only on @cpus (a cpu_set_t) */
+static inline void ktask_ctl_set_cpus(struct ktask_ctl *ctl, const void *cpus,
+				      size_t size)
+{
+	ctl->cpus = cpus;
+	ctl->cpus_size = size;
+}
+
+static inline void ktask_ctl_set_result(struct ktask_ctl *ctl,
+					struct ktask_result *result)
+{
+	ctl->result = result;
+}
+
+/** A range of work that belongs to a node. */
+struct ktask_node {
+	void *start;
+	size_t task_size; /* 0: nothing to do here */
+	int nid; /* NUMA_NO_NODE: any node */
+};
+
+/** An asynchronous job; opaque. */
+struct ktask_job;
+
+/**
+ * ktask_iter_range - the default iterator: positions are addresses
+ */
+KTASK_API void *ktask_iter_range(void *position, size_t size);
+
+/**
+ * ktask_run - do a job with the caller and helpers, and wait for it
+ * @start: first position
+ * @task_size: units of work; 0 does nothing and succeeds
+ * @ctl: how to do it
+ *
+ * Context: sleeps.  Thread cancellation is put off until the job has ended.
+ * fork() inside a chunk is allowed; in the child the job ends with
+ * -ECANCELED, not undone, and the library is usable.
+ *
+ * Return: 0; what a chunk returned, the first error in time; -EINVAL, before
+ * anything ran: thread_func NULL, min_chunk_size 0, @task_size running past
+ * the end of the address space, align not a power of two, unknown flags or
+ * non-zero reserved fields; -ETIMEDOUT; -ECANCELED by the progress function.
+ */
+KTASK_API int ktask_run(void *start, size_t task_size,
+			const struct ktask_ctl *ctl);
+
+/**
+ * ktask_run_numa - ktask_run() over ranges that belong to nodes
+ * @nodes: the ranges, @nr_nodes of them; several may name the same node
+ *
+ * A thread takes chunks of its own node first, then of the nearest node that
+ * has work left.  Units count over all ranges together.
+ *
+ * Return: as ktask_run(); also -EINVAL for a NULL array with @nr_nodes > 0 or
+ * a node below NUMA_NO_NODE.  A node that does not exist counts as any node.
+ */
+KTASK_API int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
+			     const struct ktask_ctl *ctl);
+
+/**
+ * ktask_start - begin a job and return at once
+ * @job: set to the job; on failure to NULL
+ *
+ * Helpers begin; the thread that calls ktask_wait() joins them.  Where no
+ * helper can be had the work waits for ktask_wait().  @ctl is copied; what it
+ * points to (argument, result, CPU mask) must live until ktask_wait()
+ * returns.  Each started job must be waited for once.
+ *
+ * Return: 0, -EINVAL as ktask_run(), or -ENOMEM.
+ */
+KTASK_API int ktask_start(struct ktask_job **job, void *start, size_t task_size,
+			  const struct ktask_ctl *ctl);
+
+/** ktask_start_numa - ktask_run_numa(), begun as ktask_start() does */
+KTASK_API int ktask_start_numa(struct ktask_job **job,
+			       const struct ktask_node *nodes, size_t nr_nodes,
+			       const struct ktask_ctl *ctl);
+
+/**
+ * ktask_wait - work on a started job until it ends, and free it
+ *
+ * Return: what ktask_run() would have returned; -ECANCELED after
+ * ktask_cancel(), unless the job had ended by then; -EINVAL for NULL.
+ */
+KTASK_API int ktask_wait(struct ktask_job *job);
+
+/**
+ * ktask_cancel - let a started job claim no more chunks
+ *
+ * Returns at once; the job must still be waited for, which undoes it.  May be
+ * called from any thread, also from inside a chunk.
+ */
+KTASK_API void ktask_cancel(struct ktask_job *job);
+
+/**
+ * ktask_poll - look at a started job
+ * @progress: NULL, or filled
+ *
+ * Return: 0 when ktask_wait() would return without working or sleeping,
+ * -EINPROGRESS before that, -EINVAL for a NULL job.
+ */
+KTASK_API int ktask_poll(struct ktask_job *job, struct ktask_progress *progress);
+
+/**
+ * ktask_fail_at - say where inside its chunk a thread function failed
+ * @position: in the chunk; used for fail_pos if the function then fails
+ *
+ * Without it the chunk's start is reported.  Has no effect outside a chunk.
+ */
+KTASK_API void ktask_fail_at(void *position);
+
+/**
+ * ktask_trim - end idle helpers and wait until they are gone
+ *
+ * For programs that must be single-threaded for a moment, as unshare(2) and
+ * setns(2) demand.  The next job starts helpers again.
+ *
+ * Return: number of helpers that ended.
+ */
+KTASK_API unsigned ktask_trim(void);
+
+/** One thing that limits the threads of a job. */
+struct ktask_limit {
+	const char *name; /* "cpus", "affinity", "cap", "env", ...; static */
+	unsigned threads; /* most threads it allows, the caller included */
+	char why[120]; /* for people */
+};
+
+/**
+ * ktask_limits - what would limit a job that were started now, and why
+ * @limits: filled, @nr entries at most
+ *
+ * Return: the number of limits there are, which may exceed @nr.  A job gets
+ * the least of them.
+ */
+KTASK_API unsigned ktask_limits(struct ktask_limit *limits, unsigned nr);
+
+/**
+ * ktask_version - version of the library at run time, "MAJOR.MINOR.PATCH"
+ */
+KTASK_API const char *ktask_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KTASK_KTASK_H */

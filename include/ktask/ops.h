@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Operations: the big single calls that keep a thread in the kernel, each
+ * done as a ktask job.  One line in any C program:
+ *
+ *	error = ktask_populate(addr, len, 0);
+ *
+ * Each returns 0 or a negative errno and leaves the memory as the plain call
+ * would; errno is preserved.  The threads, the chunk size and the alignment
+ * are chosen by the library (struct ktask_opts overrides).  Conventions and
+ * glossary: ktask/ktask.h.
+ *
+ * Ranges are in bytes.  Where the plain call wants page alignment, so does
+ * the operation: addr must be aligned, len is rounded up to the page.
+ * len 0 succeeds and does nothing; a range past the end of the address
+ * space or an unknown flag is -EINVAL, before anything is done.
+ */
+#ifndef KTASK_OPS_H
+#define KTASK_OPS_H
+
+#include <ktask/ktask.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ktask_populate() and ktask_lock(): which access the pages are made for. */
+#define KTASK_POPULATE_READ 0x1u /* as if read; default: as if written */
+/* ktask_populate(): touch pages instead of asking the kernel for them. */
+#define KTASK_POPULATE_TOUCH 0x2u
+/* ktask_discard(): MADV_FREE, pages go when memory is short. */
+#define KTASK_DISCARD_FREE 0x1u
+/* ktask_fill(), ktask_copy(): keep the destination out of the caches, or in;
+ * default: measured. */
+#define KTASK_STORE_STREAM 0x1u
+#define KTASK_STORE_CACHED 0x2u
+
+/**
+ * struct ktask_opts - what an operation's caller may choose
+ *
+ * NULL means all defaults.  Set struct_size by KTASK_OPTS_INIT.
+ */
+struct ktask_opts {
+	size_t struct_size;
+	unsigned max_threads; /* 0: the engine decides */
+	unsigned progress_ms; /* 0: every 100 ms */
+	uint64_t deadline_ns; /* 0: none */
+	ktask_progress_func progress_func; /* none */
+	void *progress_arg;
+	struct ktask_result *result; /* none; offsets are bytes from addr */
+	uint64_t reserved[4]; /* must be 0 */
+};
+
+#define KTASK_OPTS_INIT { .struct_size = sizeof(struct ktask_opts) }
+
+/**
+ * struct ktask_op_args - the range and the rest, for any operation
+ *
+ * Fields that an operation does not use must be 0.
+ */
+struct ktask_op_args {
+	void *addr;
+	size_t len; /* bytes */
+	unsigned flags; /* KTASK_<OPERATION>_* */
+	const void *src; /* copy: source; fill: pattern, NULL zero */
+	size_t src_len; /* fill: bytes of the pattern */
+};
+
+/**
+ * ktask_populate - make all pages of a range present
+ *
+ * Private, shared, file-backed and hugetlb mappings.  Uses
+ * MADV_POPULATE_READ/WRITE; on kernels without them (before 5.14) pages are
+ * touched, with recovery from SIGBUS.  A touch for writing keeps the contents.
+ *
+ * Return: 0; -ENOMEM: not mapped, or no memory; -EFAULT: SIGBUS or access
+ * not permitted (also a file truncated below the range); -EHWPOISON;
+ * -EINVAL: unaligned, unknown flags.  Pages already made stay, as with the
+ * plain call; result.fail_offset is the first byte that failed.
+ */
+KTASK_API int ktask_populate(void *addr, size_t len, unsigned flags);
+
+/**
+ * ktask_fill - fill memory with zeroes or a repeated pattern
+ * @pattern: NULL for zeroes; read only
+ * @pattern_len: 1 to 4096 bytes; 0 when @pattern is NULL
+ *
+ * No alignment is required.  Byte i becomes pattern[i % pattern_len].
+ * Faults are the program's own, as with memset(3).
+ */
+KTASK_API int ktask_fill(void *addr, size_t len, const void *pattern,
+			 size_t pattern_len, unsigned flags);
+
+/**
+ * ktask_copy - copy memory; the ranges must not overlap (-EINVAL)
+ */
+KTASK_API int ktask_copy(void *dst, const void *src, size_t len,
+			 unsigned flags);
+
+/**
+ * ktask_discard - give the pages of a range back
+ *
+ * MADV_DONTNEED, or MADV_FREE with KTASK_DISCARD_FREE (private anonymous
+ * memory; elsewhere -EINVAL as with the plain call).  Before munmap() of a
+ * large mapping it does the freeing in parallel.
+ */
+KTASK_API int ktask_discard(void *addr, size_t len, unsigned flags);
+
+/**
+ * ktask_lock - populate in parallel, then lock with one mlock()
+ *
+ * Return: as ktask_populate() and mlock(2): -EPERM or -ENOMEM where
+ * RLIMIT_MEMLOCK forbids it, found out before anything is populated.
+ */
+KTASK_API int ktask_lock(void *addr, size_t len, unsigned flags);
+
+/** An operation, opaque; one const descriptor each. */
+struct ktask_op;
+
+/** ktask_op_at - the operation with number @index, NULL behind the last */
+KTASK_API const struct ktask_op *ktask_op_at(unsigned index);
+
+/** ktask_op_find - the operation of that name, NULL if there is none */
+KTASK_API const struct ktask_op *ktask_op_find(const char *name);
+
+KTASK_API const char *ktask_op_name(const struct ktask_op *op);
+
+/** ktask_op_summary - one line for people */
+KTASK_API const char *ktask_op_summary(const struct ktask_op *op);
+
+/** ktask_op_min_chunk - measured: bytes below which splitting does not pay */
+KTASK_API size_t ktask_op_min_chunk(const struct ktask_op *op);
+
+/**
+ * ktask_op_run - any operation, with options
+ * @opts: NULL for defaults
+ *
+ * Return: as the operation's own function.
+ */
+KTASK_API int ktask_op_run(const struct ktask_op *op,
+			   const struct ktask_op_args *args,
+			   const struct ktask_opts *opts);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KTASK_OPS_H */
