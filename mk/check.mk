@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Which tests there are and how they are built; tests/run runs and counts them.
+#
+#   tests/unit/*.c     core, one thread or many    plain, asan and tsan builds
+#   tests/api/*.c      the library as a program    plain, asan and tsan builds
+#                      sees it
+#   tests/cli/*.bats   the command
+#   tests/preload/*.bats  the shim; *.c there are programs that know no ktask
+#   tests/build/*.t    what the build makes: symbols, headers, installation
+#   tests/style/*.t    how the tree reads
+#   tests/runner/*.t   the runner itself
+#   examples/*.c       each must run and exit 0
+
+TEST_VARIANTS := plain asan tsan
+CTESTS := $(wildcard tests/unit/*.c tests/api/*.c)
+CTESTBIN := $(CTESTS:%.c=$(OUT)/%)
+TESTSUPPORT := $(call obj,$(wildcard tests/support/*.c))
+
+# tests/support/failalloc.h: every allocation of the library can be refused.
+TESTWRAP := malloc calloc realloc aligned_alloc posix_memalign mmap \
+	pthread_create
+TESTWRAP := $(TESTWRAP:%=-Wl,--wrap=%)
+
+$(CTESTBIN): $(OUT)/%: $(OBJ)/%.o $(TESTSUPPORT) $(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $< $(TESTSUPPORT) \
+		$(OUT)/libktask.a -lcmocka -ldl -lm $(LDFLAGS)
+
+# Unmodified programs for the shim.
+INNOCENT := $(patsubst %.c,$(OUT)/%,$(wildcard tests/preload/*.c))
+
+$(INNOCENT): $(OUT)/%: $(OBJ)/%.o
+	@mkdir -p $(@D)
+	$(CC) $(KT_LDFLAGS) -o $@ $< $(LDFLAGS)
+
+EXAMPLES := $(patsubst %.c,$(OUT)/%,$(wildcard examples/*.c))
+
+$(EXAMPLES): $(OUT)/%: $(OBJ)/%.o $(OUT)/libktask.so
+	@mkdir -p $(@D)
+	$(CC) $(KT_LDFLAGS) '-Wl,-rpath,$$ORIGIN/..' -o $@ $< -L$(OUT) \
+		-lktask $(LDFLAGS)
+
+.PHONY: examples c-tests tests
+examples: $(EXAMPLES)
+c-tests: $(CTESTBIN)
+
+# Two jobs unless the user said otherwise.
+JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
+SUBMAKE = $(MAKE) --no-print-directory $(JOBS)
+
+## tests: build everything that `make check` runs
+tests:
+	@$(SUBMAKE) all c-tests examples $(INNOCENT)
+	@$(SUBMAKE) VARIANT=asan c-tests
+	@$(SUBMAKE) VARIANT=tsan c-tests
+
+variants_of = $(foreach v,$(TEST_VARIANTS),$(patsubst %.c,\
+	$(B)/$(if $(filter-out plain,$v),$v/)%,$(wildcard tests/$(1)/*.c)))
+
+RUN_unit = $(call variants_of,unit)
+RUN_api = $(call variants_of,api)
+RUN_cli = $(wildcard tests/cli/*.bats tests/preload/*.bats)
+RUN_build = $(wildcard tests/build/*.t) \
+	$(patsubst %.c,$(B)/%,$(wildcard examples/*.c))
+RUN_style = $(wildcard tests/style/*.t tests/runner/*.t)
+RUN_ALL = $(RUN_style) $(RUN_build) $(RUN_unit) $(RUN_cli) $(RUN_api)
+
+# `make check ONLY=undo`: the tests with that word in their path.
+only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$t),$t)),$(1))
+run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' tests/run --build $(B) \
+	$(call only,$(1))
+
+## check: install what is missing, build, run every test (ONLY=word: some)
+.PHONY: check
+check:
+	@$(MAKE) --no-print-directory deps
+	@$(SUBMAKE) tests
+	$(call run,$(RUN_ALL))
+
+## check-unit check-api check-cli check-build: one kind of test
+.PHONY: check-unit check-api check-cli check-build check-style
+check-unit check-api check-cli check-build: check-%:
+	@$(MAKE) --no-print-directory deps
+	@$(SUBMAKE) tests
+	$(call run,$(RUN_$*))
+
+## check-style: the tests of the tree and of the runner; builds nothing
+check-style:
+	@$(MAKE) --no-print-directory deps
+	$(call run,$(RUN_style))

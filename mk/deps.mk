@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# What has to be installed, by Debian package.  `make deps` installs what is
+# missing and asks nothing; it needs root or sudo only when something is.
+# On another system it says what to install and goes on.
+
+DEPS_build := gcc libc6-dev make pkg-config libhwloc-dev libjansson-dev
+DEPS_demo := qemu-system-x86 gnuplot-nox
+DEPS_check := libcmocka-dev bats mandoc clang clang-format perl python3 jq \
+	g++ binutils util-linux findutils procps
+DEPS_peers := g++ libtbb-dev
+
+# The groups that a goal wants: `make deps NEED=build`.
+NEED ?= build demo check peers
+
+## deps: install what is missing from Debian packages
+.PHONY: deps
+deps:
+	@scripts/deps $(sort $(foreach group,$(NEED),$(DEPS_$(group))))
+
+# A first `make` on a bare machine says what to do instead of a page of errors.
+$(LIBOBJ) $(call obj,$(CLI) $(PRELOAD)): | $(B)/.headers
+
+$(B)/.headers:
+	@mkdir -p $(@D)
+	@command -v $(firstword $(CC)) >/dev/null || { \
+		echo 'ktask: building: no $(CC): run "make deps"' >&2; exit 1; }
+	@printf '#include <%s>\n' errno.h linux/futex.h hwloc.h jansson.h | \
+		$(CC) $(CFLAGS) -E - >/dev/null 2>$@.why || { cat $@.why >&2; \
+		echo 'ktask: building: a header is missing: run "make deps"' \
+		>&2; exit 1; }
+	@rm -f $@.why
+	@touch $@

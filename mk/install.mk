@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Installing under $(DESTDIR)$(PREFIX), and taking it away again.  Removes
+# exactly the files that it installs; directories stay, except our own.
+
+BINDIR ?= $(PREFIX)/bin
+INCLUDEDIR ?= $(PREFIX)/include
+MANDIR ?= $(PREFIX)/share/man
+COMPDIR ?= $(PREFIX)/share/bash-completion/completions
+INSTALL ?= install
+
+HEADERS := $(wildcard include/ktask/*.h)
+MANPAGES := $(wildcard man/*.[1-8])
+COMPLETION := $(wildcard packaging/ktask.bash-completion)
+SONAME := libktask.so.$(SOVERSION)
+
+# Where each file goes, as SOURCE:TARGET; links are made apart.
+installed_man = $(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
+INSTALL_DATA = \
+	$(foreach h,$(HEADERS),$h:$(INCLUDEDIR)/ktask/$(notdir $h)) \
+	$(foreach m,$(MANPAGES),$m:$(call installed_man,$m)) \
+	$(foreach c,$(COMPLETION),$c:$(COMPDIR)/ktask) \
+	$(OUT)/libktask.a:$(LIBDIR)/libktask.a
+INSTALL_PROGRAM = \
+	$(OUT)/libktask.so.$(VERSION):$(LIBDIR)/libktask.so.$(VERSION) \
+	$(OUT)/libktask-preload.so:$(LIBDIR)/ktask/libktask-preload.so \
+	$(OUT)/ktask:$(BINDIR)/ktask
+INSTALL_LINKS = $(LIBDIR)/libktask.so $(LIBDIR)/$(SONAME)
+
+# $(call install-files,MODE,PAIRS)
+install-files = @set -e; for pair in $(2); do \
+	to='$(DESTDIR)'$${pair\#*:}; \
+	echo "  install $$to"; \
+	$(INSTALL) -D -m $(1) "$${pair%%:*}" "$$to"; done
+
+## install: PREFIX=/usr/local, DESTDIR= and LIBDIR= are honoured
+.PHONY: install
+install: all
+	$(call install-files,644,$(INSTALL_DATA))
+	$(call install-files,755,$(INSTALL_PROGRAM))
+	@for link in $(INSTALL_LINKS); do \
+		ln -sf libktask.so.$(VERSION) "$(DESTDIR)$$link"; done
+	@$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig'
+	@sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
+		-e 's|@LIBDIR@|$(LIBDIR)|' packaging/ktask.pc.in \
+		>'$(DESTDIR)$(LIBDIR)/pkgconfig/ktask.pc'
+	@$(if $(DESTDIR),:,ldconfig || :)
+
+## uninstall: with the same PREFIX, DESTDIR and LIBDIR
+.PHONY: uninstall
+uninstall:
+	@for pair in $(INSTALL_DATA) $(INSTALL_PROGRAM); do \
+		rm -f "$(DESTDIR)$${pair#*:}"; done
+	@for link in $(INSTALL_LINKS) $(LIBDIR)/pkgconfig/ktask.pc; do \
+		rm -f "$(DESTDIR)$$link"; done
+	@for dir in $(INCLUDEDIR)/ktask $(LIBDIR)/ktask; do \
+		rmdir "$(DESTDIR)$$dir" 2>/dev/null || :; done

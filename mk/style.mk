@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# How the tree must read; the rules stand in scripts/style.
+
+## style: check formatting, licences, lengths and who includes what
+.PHONY: style format
+style:
+	@scripts/style
+
+## format: let clang-format change the C files
+format:
+	@find $(filter-out build,$(patsubst %/,%,$(wildcard */))) \
+		-name '*.[ch]' -exec clang-format -i {} +
