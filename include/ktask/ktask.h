@@ -147,7 +147,10 @@ struct ktask_result {
 	struct ktask_node_result nodes[KTASK_RESULT_NODES];
 };
 
-#define KTASK_RESULT_INIT { .struct_size = sizeof(struct ktask_result) }
+#define KTASK_RESULT_INIT                                  \
+	{                                                  \
+		.struct_size = sizeof(struct ktask_result) \
+	}
 
 /**
  * struct ktask_ctl - how to do a job
@@ -168,7 +171,8 @@ struct ktask_ctl {
 	size_t align; /*                         1: chunk edges anywhere */
 	unsigned max_threads; /*                 0: the engine decides */
 	unsigned flags; /*                       must be 0 */
-	uint64_t deadline_ns; /*                 0: none; from the job's start */
+	uint64_t
+		deadline_ns; /*                 0: none; from the job's start */
 	ktask_progress_func progress_func; /*    none */
 	void *progress_arg;
 	unsigned progress_ms; /*                 0: every 100 ms */
@@ -179,26 +183,13 @@ struct ktask_ctl {
 	uint64_t reserved[4]; /*                 must be 0 */
 };
 
-#define KTASK_CTL_INITIALIZER(func, arg, min_chunk) \
-	{                                           \
-		sizeof(struct ktask_ctl),           \
-		(func),                             \
-		(arg),                              \
-		(min_chunk),                        \
-		0,                                  \
-		0,                                  \
-		0,                                  \
-		0,                                  \
-		0,                                  \
-		0,                                  \
-		0,                                  \
-		0,                                  \
-		0,                                  \
-		0,                                  \
-		0,                                  \
-		0,                                  \
-		0,                                  \
-		{ 0, 0, 0, 0 }                      \
+#define KTASK_CTL_INITIALIZER(func, arg, min_chunk)                            \
+	{                                                                      \
+		sizeof(struct ktask_ctl), (func), (arg), (min_chunk), 0, 0, 0, \
+			0, 0, 0, 0, 0, 0, 0, 0, 0, 0,                          \
+		{                                                              \
+			0, 0, 0, 0                                             \
+		}                                                              \
 	}
 
 #define DEFINE_KTASK_CTL(name, func, arg, min_chunk) \
@@ -366,7 +357,8 @@ KTASK_API void ktask_cancel(struct ktask_job *job);
  * Return: 0 when ktask_wait() would return without working or sleeping,
  * -EINPROGRESS before that, -EINVAL for a NULL job.
  */
-KTASK_API int ktask_poll(struct ktask_job *job, struct ktask_progress *progress);
+KTASK_API int ktask_poll(struct ktask_job *job,
+			 struct ktask_progress *progress);
 
 /**
  * ktask_fail_at - say where inside its chunk a thread function failed

@@ -51,7 +51,10 @@ struct ktask_opts {
 	uint64_t reserved[4]; /* must be 0 */
 };
 
-#define KTASK_OPTS_INIT { .struct_size = sizeof(struct ktask_opts) }
+#define KTASK_OPTS_INIT                                  \
+	{                                                \
+		.struct_size = sizeof(struct ktask_opts) \
+	}
 
 /**
  * struct ktask_op_args - the range and the rest, for any operation

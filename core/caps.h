@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Caps: how many helpers may run, and who holds a slot.
+ *
+ * A cap is a counter with a limit.  A helper of a job holds one slot of every
+ * cap above it: the job's budget (which nested jobs share), its node's, the
+ * machine's.  The caller is never counted.
+ */
+#ifndef KTASK_CORE_CAPS_H
+#define KTASK_CORE_CAPS_H
+
+#include "core/deps.h"
+
+struct kt_cap {
+	KT_CACHE_ALIGNED uint32_t used;
+	uint32_t limit;
+};
+
+/*
+ * kt_cap_limit - helpers that @percent of @cpus allows
+ *
+ * Rounded down, but one CPU always stays for the caller, and where there are
+ * two at least one helper is allowed: 1 -> 0, 2 -> 1, 4 -> 3, 96 -> 76 at 80 %.
+ * 0 percent allows none.
+ */
+unsigned kt_cap_limit(unsigned cpus, unsigned percent);
+
+/* kt_cap_get - take a slot; false when the limit is reached */
+bool kt_cap_get(struct kt_cap *cap);
+
+/* kt_cap_put - give a slot back */
+void kt_cap_put(struct kt_cap *cap);
+
+/*
+ * kt_caps_get - take slots for one helper that is wanted on a node
+ * @machine: cap of all helpers
+ * @node: cap of the node's helpers, or NULL for a helper of any node
+ *
+ * A full node does not refuse the helper, it only unbinds it; a full machine
+ * refuses it.
+ *
+ * Return: 1 bound to the node, 0 any node, -EAGAIN refused.
+ */
+int kt_caps_get(struct kt_cap *machine, struct kt_cap *node);
+
+#endif /* KTASK_CORE_CAPS_H */

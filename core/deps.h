@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * All that core/ needs from its host.
+ *
+ * core/ is pure C: no OS header, no allocation, no thread.  Each host (the
+ * library, the kernel module, the freestanding test) puts one ktask_port.h on
+ * the include path that supplies the names below and nothing else.  Linking
+ * core/ may leave undefined only kt_now_ns, kt_node_distance, kt_iter_lock,
+ * kt_iter_unlock and what a compiler emits by itself (memcpy, memset).
+ *
+ * Types       uint32_t uint64_t int64_t uintptr_t size_t bool
+ * Errors      EINVAL EAGAIN ECANCELED ETIMEDOUT, as positive numbers
+ * Layout      KT_CACHE_ALIGNED: attribute for a member on its own cache line
+ * Memory      kt_load(p), kt_store(p, v)           relaxed, no tearing
+ *             kt_load_acquire(p), kt_store_release(p, v)
+ *             kt_cas(p, &old, new) -> bool         full order; old updated
+ *             kt_add(p, v)                         relaxed
+ *             (all on uint32_t and uint64_t)
+ * Time        uint64_t kt_now_ns(void)             monotonic
+ * Nodes       unsigned kt_node_distance(int a, int b)
+ *             as the firmware counts: 10 local; any node id may be passed
+ * Iterators   kt_iter_lock_t, kt_iter_lock_init(l), kt_iter_lock(l),
+ *             kt_iter_unlock(l): held while a client's iterator runs, by one
+ *             thread of one range; never by jobs without an iterator
+ */
+#ifndef KTASK_CORE_DEPS_H
+#define KTASK_CORE_DEPS_H
+
+#include "ktask_port.h"
+
+#define KT_NO_NODE (-1)
+
+#define KT_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define KT_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+#endif /* KTASK_CORE_DEPS_H */

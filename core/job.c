@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Job: the loop that every thread of a job runs, and how a job stops.
+ *
+ * The first error in time is the job's.  Chunks that run when it happens end
+ * normally and count as done; undo (core/undo.c) covers them.
+ */
+#include "core/claim.h"
+#include "core/job.h"
+
+static bool range_fits(const struct kt_job *job, const struct kt_range *range)
+{
+	return job->iter ||
+	       range->units <= UINTPTR_MAX - (uintptr_t)range->start;
+}
+
+int kt_job_check(const struct kt_job *job)
+{
+	const struct kt_split *split = &job->split;
+	uint64_t sum = 0;
+
+	if (!job->func || !split->min_chunk)
+		return -EINVAL;
+	if (!split->align || (split->align & (split->align - 1)))
+		return -EINVAL;
+	for (unsigned i = 0; i < job->nr_ranges; i++) {
+		if (!range_fits(job, &job->ranges[i]))
+			return -EINVAL;
+		if (job->ranges[i].units > UINT64_MAX - sum)
+			return -EINVAL;
+		sum += job->ranges[i].units;
+	}
+	return 0;
+}
+
+void kt_job_begin(struct kt_job *job)
+{
+	job->threads = 1;
+	job->stopped = 0;
+	job->error = 0;
+	job->cost.mean = 0;
+	job->cost.high = 0;
+	for (unsigned i = 0; i < job->nr_ranges; i++) {
+		struct kt_range *range = &job->ranges[i];
+
+		range->next = 0;
+		range->iter_pos = range->start;
+		kt_iter_lock_init(&range->iter_lock);
+		range->chunks = 0;
+		range->remote_chunks = 0;
+		range->threads = 0;
+	}
+}
+
+void kt_worker_begin(struct kt_worker *worker, const struct kt_job *job,
+		     int node, unsigned index)
+{
+	worker->node = node;
+	worker->range = kt_claim_home(job, node, index);
+	worker->cost.mean = kt_load(&job->cost.mean);
+	worker->cost.high = kt_load(&job->cost.high);
+	worker->chunks = 0;
+	worker->units = 0;
+	worker->end_ns = 0;
+	worker->range_chunks = 0;
+	worker->failed = false;
+	worker->error = 0;
+	worker->fail_pos = NULL;
+}
+
+void kt_job_stop(struct kt_job *job, int error)
+{
+	uint32_t none = 0;
+
+	/* 0 is the only value that is no error, so it marks the free slot;
+	 * stopped is set after it, and read without order: a late look costs
+	 * one more chunk. */
+	kt_cas(&job->error, &none, (uint32_t)error);
+	kt_store_release(&job->stopped, 1);
+}
+
+int kt_job_error(const struct kt_job *job)
+{
+	return (int)kt_load_acquire(&job->error);
+}
+
+bool kt_job_idle(const struct kt_job *job)
+{
+	for (unsigned i = 0; i < job->nr_ranges; i++)
+		if (kt_load(&job->ranges[i].next) < job->ranges[i].units)
+			return false;
+	return true;
+}
+
+uint64_t kt_job_units(const struct kt_job *job)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < job->nr_ranges; i++)
+		sum += job->ranges[i].units;
+	return sum;
+}
+
+/*
+ * Workers that join later, and workers in a cheap stretch, learn of dear
+ * units from here.  Races lose an update; a chunk then is sized a little off.
+ */
+static void share_cost(struct kt_job *job, struct kt_worker *worker)
+{
+	uint64_t high = kt_load(&job->cost.high);
+
+	if (worker->cost.high > high + high / 4 ||
+	    worker->cost.high < high / 2) {
+		kt_store(&job->cost.high, worker->cost.high);
+		kt_store(&job->cost.mean, worker->cost.mean);
+	} else if (high > worker->cost.high) {
+		worker->cost.high = high;
+	}
+}
+
+static void chunk_failed(struct kt_job *job, struct kt_worker *worker,
+			 const struct kt_chunk *chunk, int error)
+{
+	worker->failed = true;
+	worker->error = error;
+	worker->fail = *chunk;
+	kt_job_stop(job, error);
+}
+
+static void chunk_done(struct kt_job *job, struct kt_worker *worker,
+		       const struct kt_chunk *chunk, uint64_t ns)
+{
+	uint64_t units = chunk->to - chunk->from;
+
+	worker->chunks++;
+	worker->range_chunks++;
+	kt_store(&worker->units, worker->units + units);
+	kt_cost_add(&worker->cost, units, ns);
+	share_cost(job, worker);
+}
+
+void kt_job_work(struct kt_job *job, struct kt_worker *worker)
+{
+	uint64_t now = kt_now_ns();
+	struct kt_chunk chunk;
+
+	while (!kt_job_stopped(job)) {
+		int error;
+
+		if (job->deadline_ns && now >= job->deadline_ns) {
+			if (!kt_job_idle(job))
+				kt_job_stop(job, -ETIMEDOUT);
+			break;
+		}
+		if (!kt_claim(job, worker, &chunk))
+			break;
+		worker->fail_pos = NULL;
+		error = job->func(chunk.start, chunk.end, job->arg);
+		worker->end_ns = kt_now_ns();
+		if (error) {
+			chunk_failed(job, worker, &chunk, error);
+			break;
+		}
+		chunk_done(job, worker, &chunk, worker->end_ns - now);
+		now = worker->end_ns;
+		if (worker->tick && worker->tick(worker, now))
+			break;
+	}
+	kt_claim_leave(job, worker);
+}

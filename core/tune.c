@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Tune: hill climbing on the number of threads, one epoch a step.
+ *
+ * Two epochs go into a trial: the first, in which threads come or go, is not
+ * counted.  A trial costs what the other count is slower, so trials become
+ * rare: each one that changes nothing doubles the time to the next.
+ */
+#include "core/tune.h"
+
+/* An added thread must bring this part of an average one, as 1 / n. */
+#define GAIN_NEEDED 4
+/* Epochs between trials: 1/8 s at first, 8 s at last. */
+#define HOLD_FIRST 16
+#define HOLD_LAST 1024
+/* Rates are units in this time: exact enough for a few units an epoch too. */
+#define RATE_NS 8000000000ull
+
+/* Units in RATE_NS at the rate of @units in @ns, without overflow; the kernel
+ * has no floating point. */
+static uint64_t units_per_rate_ns(uint64_t units, uint64_t ns)
+{
+	unsigned shift = 0;
+
+	while (units >> shift >= 1u << 30)
+		shift++;
+	units = (units >> shift) * RATE_NS / ns;
+	return units > UINT64_MAX >> shift ? UINT64_MAX : units << shift;
+}
+
+void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
+		   uint64_t now_ns)
+{
+	tune->max = KT_MAX(max, 1);
+	tune->threads = KT_MIN(start ? start : KT_TUNE_START, tune->max);
+	tune->base = 0;
+	tune->base_rate = 0;
+	tune->phase = tune->threads < tune->max ? KT_TUNE_GROW : KT_TUNE_HOLD;
+	tune->hold = HOLD_FIRST;
+	tune->hold_next = HOLD_FIRST;
+	tune->epoch_ns = now_ns;
+	tune->epoch_units = 0;
+	tune->settling = true;
+}
+
+static void set_threads(struct kt_tune *tune, unsigned threads)
+{
+	tune->settling = tune->settling || threads != tune->threads;
+	tune->threads = threads;
+}
+
+static void rest(struct kt_tune *tune, unsigned epochs)
+{
+	tune->phase = KT_TUNE_HOLD;
+	tune->hold = epochs;
+	tune->hold_next = KT_MIN(epochs * 2, HOLD_LAST);
+}
+
+/*
+ * Did going from @few threads at @rate_few to @many at @rate_many pay?  Each of
+ * the added threads must bring 1/GAIN_NEEDED of what each of the few did.
+ */
+static bool pays(unsigned few, uint64_t rate_few, unsigned many,
+		 uint64_t rate_many)
+{
+	uint64_t needed = rate_few / few * (many - few) / GAIN_NEEDED;
+
+	return rate_many > rate_few && rate_many - rate_few >= needed;
+}
+
+static unsigned step_of(const struct kt_tune *tune)
+{
+	return KT_MAX(tune->threads / 4, 1);
+}
+
+static void grow(struct kt_tune *tune, uint64_t rate)
+{
+	if (tune->base &&
+	    !pays(tune->base, tune->base_rate, tune->threads, rate)) {
+		set_threads(tune, tune->base);
+		rest(tune, HOLD_FIRST);
+		return;
+	}
+	tune->base = tune->threads;
+	tune->base_rate = rate;
+	if (tune->threads == tune->max)
+		rest(tune, HOLD_FIRST);
+	else
+		set_threads(tune, KT_MIN(tune->threads * 2, tune->max));
+}
+
+/*
+ * With two threads a trial of one costs half of the speed for two epochs;
+ * it begins only where the hold has already grown.
+ */
+static void hold(struct kt_tune *tune, uint64_t rate)
+{
+	tune->base = tune->threads;
+	tune->base_rate = rate;
+	if (tune->hold && --tune->hold)
+		return;
+	if (tune->threads < tune->max) {
+		tune->phase = KT_TUNE_UP;
+		set_threads(tune,
+			    KT_MIN(tune->threads + step_of(tune), tune->max));
+	} else if (tune->threads > 2 || tune->hold_next >= 16 * HOLD_FIRST) {
+		tune->phase = KT_TUNE_DOWN;
+		set_threads(tune, KT_MAX(tune->threads - step_of(tune), 1));
+	} else {
+		rest(tune, tune->hold_next);
+	}
+}
+
+static void tried_up(struct kt_tune *tune, uint64_t rate)
+{
+	if (pays(tune->base, tune->base_rate, tune->threads, rate)) {
+		rest(tune, HOLD_FIRST);
+		return;
+	}
+	/* No use: try fewer next, unless that would be none. */
+	tune->phase = KT_TUNE_DOWN;
+	set_threads(tune, KT_MAX(tune->base - KT_MAX(tune->base / 4, 1), 1));
+	if (tune->threads == tune->base)
+		rest(tune, tune->hold_next);
+}
+
+static void tried_down(struct kt_tune *tune, uint64_t rate)
+{
+	if (!pays(tune->threads, rate, tune->base, tune->base_rate)) {
+		rest(tune, HOLD_FIRST);
+		return;
+	}
+	set_threads(tune, tune->base);
+	rest(tune, tune->hold_next);
+}
+
+unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
+{
+	uint64_t ns = now_ns - tune->epoch_ns;
+	uint64_t rate;
+	bool settling = tune->settling;
+
+	if (ns < KT_TUNE_EPOCH_NS)
+		return tune->threads;
+	rate = units_per_rate_ns(units - tune->epoch_units, ns);
+	tune->epoch_ns = now_ns;
+	tune->epoch_units = units;
+	tune->settling = false;
+	if (settling)
+		return tune->threads;
+
+	switch (tune->phase) {
+	case KT_TUNE_GROW:
+		grow(tune, rate);
+		break;
+	case KT_TUNE_HOLD:
+		hold(tune, rate);
+		break;
+	case KT_TUNE_UP:
+		tried_up(tune, rate);
+		break;
+	case KT_TUNE_DOWN:
+		tried_down(tune, rate);
+		break;
+	}
+	return tune->threads;
+}

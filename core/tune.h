@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Tune: how many threads a job should have, found while it runs.
+ *
+ * The measured rate (units per time of the whole job) decides.  The number of
+ * threads starts low, doubles while each added thread still brings a good part
+ * of what the threads before it brought, goes back when it does not, and is
+ * tried a step up or down again at growing intervals.
+ *
+ * Behaves badly where the cost of units changes in steps as long as an epoch:
+ * a cheap stretch then looks like a gain.  The next probe corrects it.
+ */
+#ifndef KTASK_CORE_TUNE_H
+#define KTASK_CORE_TUNE_H
+
+#include "core/deps.h"
+
+/* Long enough for several chunks of a thread, short enough to react. */
+#define KT_TUNE_EPOCH_NS 8000000
+
+/* Threads that a job starts with when nothing is known: the founders' 4. */
+#define KT_TUNE_START 4
+
+enum kt_tune_phase { KT_TUNE_GROW, KT_TUNE_HOLD, KT_TUNE_UP, KT_TUNE_DOWN };
+
+struct kt_tune {
+	unsigned max; /* never more */
+	unsigned threads; /* wanted now */
+	unsigned base; /* what a trial is compared with */
+	uint64_t base_rate; /* units per unit of time at base */
+	enum kt_tune_phase phase;
+	unsigned hold; /* epochs until the next trial */
+	unsigned hold_next; /* the hold after that */
+	uint64_t epoch_ns; /* when the present epoch began */
+	uint64_t epoch_units; /* units done by then */
+	bool settling; /* the thread count changed: this epoch is not counted */
+};
+
+/*
+ * kt_tune_begin - a job that may have @max threads
+ * @start: how many to begin with; 0: KT_TUNE_START
+ */
+void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
+		   uint64_t now_ns);
+
+/*
+ * kt_tune_step - look at the rate, and decide
+ * @units: that the job has done so far
+ *
+ * One thread at a time; cheap when the epoch has not ended.
+ *
+ * Return: threads that the job should have, 1 to max.
+ */
+unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units);
+
+#endif /* KTASK_CORE_TUNE_H */

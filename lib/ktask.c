@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The public calls for jobs that are waited for at once, and small ones.
+ *
+ * A job too small to split takes none of the engine: no memory, no system
+ * call, no helper.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "lib/run.h"
+
+#ifndef KTASK_VERSION
+#define KTASK_VERSION "unknown"
+#endif
+
+const char *ktask_version(void)
+{
+	return KTASK_VERSION;
+}
+
+void *ktask_iter_range(void *position, size_t size)
+{
+	return (char *)position + size;
+}
+
+void ktask_fail_at(void *position)
+{
+	struct run_context *context = run_context();
+
+	if (context->worker)
+		context->worker->fail_pos = position;
+}
+
+static bool ctl_valid(const struct ktask_ctl *ctl)
+{
+	if (!ctl || ctl->struct_size != sizeof(*ctl))
+		return false;
+	if (!ctl->thread_func || !ctl->min_chunk_size || ctl->flags)
+		return false;
+	if (ctl->align & (ctl->align - 1))
+		return false;
+	if (ctl->cpus && !ctl->cpus_size)
+		return false;
+	if (ctl->result && ctl->result->struct_size < sizeof(size_t))
+		return false;
+	for (size_t i = 0; i < sizeof(ctl->reserved) / sizeof(uint64_t); i++)
+		if (ctl->reserved[i])
+			return false;
+	return true;
+}
+
+int run_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
+	      size_t nr_nodes)
+{
+	if (!ctl_valid(ctl) || (nr_nodes && !nodes))
+		return -EINVAL;
+	for (size_t i = 0; i < nr_nodes; i++)
+		if (nodes[i].nid < NUMA_NO_NODE)
+			return -EINVAL;
+	return 0;
+}
+
+static int run_whole(struct run *run)
+{
+	int error;
+
+	run_begin(run, 0);
+	run_work(run);
+	error = run_end(run);
+	run_release(run);
+	return error;
+}
+
+/* Undo ranges [0, @nr) whole. */
+static void undo_whole(const struct ktask_node *nodes, size_t nr,
+		       const struct ktask_ctl *ctl)
+{
+	ktask_iter_func iter =
+		ctl->iter_func ? ctl->iter_func : ktask_iter_range;
+
+	for (size_t i = 0; i < nr && ctl->undo_func; i++)
+		if (nodes[i].task_size)
+			ctl->undo_func(nodes[i].start,
+				       iter(nodes[i].start, nodes[i].task_size),
+				       ctl->func_arg);
+}
+
+/* Without memory for all ranges: each is a job of its own. */
+static int run_one_by_one(const struct ktask_node *nodes, size_t nr_nodes,
+			  const struct ktask_ctl *ctl)
+{
+	struct run run;
+
+	for (size_t i = 0; i < nr_nodes; i++) {
+		int error = run_init(&run, &nodes[i], 1, ctl);
+
+		if (!error)
+			error = run_whole(&run);
+		if (!error)
+			continue;
+		if (ctl->result)
+			ctl->result->fail_range = i;
+		undo_whole(nodes, i, ctl);
+		return error;
+	}
+	return 0;
+}
+
+static int run_nodes(const struct ktask_node *nodes, size_t nr_nodes,
+		     const struct ktask_ctl *ctl)
+{
+	struct run run;
+	int error = run_init(&run, nodes, nr_nodes, ctl);
+
+	if (error == -ENOMEM)
+		return run_one_by_one(nodes, nr_nodes, ctl);
+	return error ? error : run_whole(&run);
+}
+
+int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
+		   const struct ktask_ctl *ctl)
+{
+	int saved = errno;
+	int cancel_state;
+	int error = run_check(ctl, nodes, nr_nodes);
+
+	if (error)
+		return error;
+	/* A cancelled caller would leave helpers with a dead stack. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	error = run_nodes(nodes, nr_nodes, ctl);
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved;
+	return error;
+}
+
+static bool too_small(size_t size, const struct ktask_ctl *ctl)
+{
+	return size / 2 < ctl->min_chunk_size && !ctl->progress_func &&
+	       !ctl->deadline_ns && !ctl->result;
+}
+
+/* The function is the job: nothing to split, watch or undo. */
+static int call_directly(void *start, size_t size, const struct ktask_ctl *ctl)
+{
+	ktask_iter_func iter =
+		ctl->iter_func ? ctl->iter_func : ktask_iter_range;
+	struct run_context *context = run_context();
+	struct kt_worker *outer = context->worker;
+	int cancel_state;
+	int error;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	context->worker = NULL;
+	error = ctl->thread_func(start, iter(start, size), ctl->func_arg);
+	context->worker = outer;
+	pthread_setcancelstate(cancel_state, NULL);
+	return error;
+}
+
+int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl)
+{
+	struct ktask_node any = { start, task_size, NUMA_NO_NODE };
+	int saved = errno;
+	int error;
+
+	if (!ctl_valid(ctl))
+		return -EINVAL;
+	if (!too_small(task_size, ctl))
+		return ktask_run_numa(&any, 1, ctl);
+	if (!ctl->iter_func && task_size > UINTPTR_MAX - (uintptr_t)start)
+		return -EINVAL;
+	if (!task_size)
+		return 0;
+	error = call_directly(start, task_size, ctl);
+	errno = saved;
+	return error;
+}

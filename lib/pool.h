@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The pool: helper threads that wait for seats in jobs.
+ *
+ * A seat is a place in a job, owned by the job's caller; a helper takes one at
+ * a time.  All hand-over goes through one word in each helper:
+ *
+ *   EMPTY   no thread
+ *   IDLE    awake, looks at its word          --offer-->  OFFERED
+ *   ASLEEP  sleeps on its word                --offer-->  OFFERED (woken)
+ *   CLAIMED a caller writes the offer
+ *   OFFERED --helper takes it--> RUNNING,  --caller withdraws--> IDLE
+ *   RUNNING --caller sleeps on the word--> WAITED,  --done--> IDLE
+ *   LENDING the caller changes the helper's priority; then WAITED
+ *
+ * The word also counts offers (the ticket), so that a caller never mistakes a
+ * later offer for its own.  No lock is held by a helper, ever: a helper that
+ * gets no CPU can delay only a chunk that it has begun.
+ */
+#ifndef KTASK_LIB_POOL_H
+#define KTASK_LIB_POOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/caps.h"
+#include "lib/cpus.h"
+#include "lib/prio.h"
+
+#define POOL_MAX 1024
+
+struct helper;
+
+/* A place in a job for one helper. */
+struct seat {
+	/* What the helper does; runs on the helper. */
+	void (*work)(struct seat *seat);
+	struct kt_cpus *cpus; /* run on these; must outlive the offer */
+
+	/* The pool's, valid while seated. */
+	struct helper *helper;
+	uint32_t ticket;
+	bool seated; /* the caller's note: offered and not yet collected */
+};
+
+enum seat_state { SEAT_DONE, SEAT_OFFERED, SEAT_RUNNING };
+
+/*
+ * pool_enter, pool_leave - bracket the jobs of this process
+ *
+ * pool_enter() sees to it that there are helpers for @wanted seats, which it
+ * does only while no other job runs: creating a thread takes the address
+ * space's lock for writing and would stall the chunks that populate memory.
+ */
+void pool_enter(unsigned wanted);
+void pool_leave(void);
+
+/*
+ * pool_offer - offer @seat to an idle helper
+ * @node: prefer a helper that last ran on this dense node index; -1 any
+ *
+ * Return: false when no helper is idle.
+ */
+bool pool_offer(struct seat *seat, int node);
+
+enum seat_state pool_seat_state(const struct seat *seat);
+
+/* pool_withdraw - take back an offer; false if a helper has begun */
+bool pool_withdraw(struct seat *seat);
+
+/*
+ * pool_wait - wait until the helper has left the seat
+ * @lend: priority to lend if it takes long, or NULL
+ *
+ * Return: true if the priority was lent.
+ */
+bool pool_wait(struct seat *seat, const struct prio *lend);
+
+/* pool_generation - changes in the child of a fork, where no helper exists */
+uint32_t pool_generation(void);
+
+/* pool_closing - the process exits: leave at the next chunk */
+bool pool_closing(void);
+
+/* pool_machine - the cap of all helpers; pool_node - of a node, or NULL */
+struct kt_cap *pool_machine(void);
+struct kt_cap *pool_node(int index);
+
+/* pool_on_fork_child - called in the child, after the pool is empty again */
+extern void (*pool_on_fork_child)(void);
+
+#endif /* KTASK_LIB_POOL_H */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Priorities by sched_setattr(2) on thread ids.
+ *
+ * With autogroups (CONFIG_SCHED_AUTOGROUP) nice and SCHED_IDLE count only
+ * against threads of the same session: a helper then still takes its session's
+ * share from other sessions.
+ */
+#include <errno.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/deps.h"
+#include "lib/prio.h"
+
+#define LOWEST_NICE 19
+#define POLICY_DEADLINE 6
+
+/* The first version of the kernel's structure; 48 bytes for ever. */
+struct sched_attr_v0 {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+static uint32_t mode; /* enum prio_mode */
+
+enum prio_mode prio_mode(void)
+{
+	return (enum prio_mode)kt_load(&mode);
+}
+
+void prio_fork_child(void)
+{
+	kt_store(&mode, PRIO_UNKNOWN);
+}
+
+static int set_prio(pid_t tid, const struct prio *prio)
+{
+	struct sched_attr_v0 attr = {
+		.size = sizeof(attr),
+		.policy = prio->policy,
+		.nice = prio->nice,
+		.priority = prio->rt_priority,
+	};
+	int saved = errno;
+	int error = syscall(SYS_sched_setattr, tid, &attr, 0) ? -errno : 0;
+
+	errno = saved;
+	return error;
+}
+
+bool prio_own(struct prio *prio)
+{
+	struct sched_attr_v0 attr = { .size = sizeof(attr) };
+	int saved = errno;
+	bool known = !syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0);
+
+	errno = saved;
+	prio->policy = attr.policy;
+	prio->nice = attr.nice;
+	prio->rt_priority = attr.priority;
+	/* A deadline reservation cannot be shared; the lowest real-time
+	 * priority puts the helper above all that does not outrank us. */
+	if (attr.policy == POLICY_DEADLINE) {
+		prio->policy = SCHED_FIFO;
+		prio->rt_priority = 1;
+	}
+	return known;
+}
+
+static bool has_capability(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capget, &head, data))
+		return false;
+	return data[CAP_TO_INDEX(CAP_SYS_NICE)].effective &
+	       CAP_TO_MASK(CAP_SYS_NICE);
+}
+
+bool prio_may_lend(void)
+{
+	struct rlimit limit;
+	struct prio own;
+	int saved = errno;
+	bool may = has_capability();
+
+	/* RLIMIT_NICE counts from 1 (nice 19) to 40 (nice -20). */
+	if (!may && prio_own(&own) && !getrlimit(RLIMIT_NICE, &limit))
+		may = (int64_t)limit.rlim_cur >= 20 - own.nice ||
+		      limit.rlim_cur == RLIM_INFINITY;
+	errno = saved;
+	return may;
+}
+
+void prio_lower(void)
+{
+	struct prio lowest = { .policy = SCHED_IDLE, .nice = LOWEST_NICE };
+
+	set_prio(0, &lowest);
+}
+
+/* Down one step of nice and up again: is what we lower ours to raise? */
+static bool try_raise(void)
+{
+	struct prio own, down;
+
+	if (!prio_own(&own) || own.policy != SCHED_OTHER)
+		return false;
+	if (own.nice == LOWEST_NICE)
+		return true;
+	down = own;
+	down.nice++;
+	return !set_prio(0, &down) && !set_prio(0, &own);
+}
+
+void prio_helper_begin(void)
+{
+	if (prio_mode() == PRIO_UNKNOWN) {
+		uint32_t found =
+			prio_may_lend() && try_raise() ? PRIO_LEND : PRIO_KEEP;
+		uint32_t unknown = PRIO_UNKNOWN;
+
+		kt_cas(&mode, &unknown, found);
+	}
+	if (prio_mode() == PRIO_LEND)
+		prio_lower();
+}
+
+bool prio_lend(pid_t tid, const struct prio *prio)
+{
+	int error = set_prio(tid, prio);
+
+	if (error == -EPERM)
+		kt_store(&mode, PRIO_KEEP);
+	return !error;
+}

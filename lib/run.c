@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Run: brings a job of core/ and helpers of the pool together.
+ *
+ * The caller alone decides: between two of its chunks it reports progress,
+ * adapts the number of threads, and offers more seats or lets helpers leave.
+ * Only helpers that have begun are waited for; an offer that nobody took is
+ * withdrawn, so a job is never slower for a helper that gets no CPU.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/claim.h"
+#include "core/undo.h"
+#include "lib/run.h"
+#include "lib/topo.h"
+
+/* How often the caller looks up from its work, and at policy. */
+#define TICK_NS 500000
+#define LOOK_NS 5000000
+#define PROGRESS_MS 100
+#define CHUNK_US 1000
+
+static __thread struct run_context context;
+
+struct run_context *run_context(void)
+{
+	return &context;
+}
+
+/* ---- helpers ---- */
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Seat i is the (i + 2)-th thread, counting the caller. */
+static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
+{
+	struct run_seat *rs =
+		(struct run_seat *)((char *)worker -
+				    offsetof(struct run_seat, worker));
+
+	return rs->index + 2 > kt_load(&rs->run->job.threads) || pool_closing();
+}
+
+static void put_slots(struct run_seat *rs)
+{
+	if (rs->node_cap)
+		kt_cap_put(rs->node_cap);
+	kt_cap_put(pool_machine());
+	kt_cap_put(rs->run->budget);
+}
+
+static void helper_work(struct seat *seat)
+{
+	struct run_seat *rs = (struct run_seat *)seat;
+	struct run *run = rs->run;
+	struct run_context outer = context;
+	uint64_t cpu_ns = run->measure_cpu ? thread_cpu_ns() : 0;
+
+	context.run = run;
+	context.worker = &rs->worker;
+	kt_job_work(&run->job, &rs->worker);
+	context = outer;
+	if (run->measure_cpu)
+		rs->cpu_ns = thread_cpu_ns() - cpu_ns;
+	if (kt_load(&run->generation) == pool_generation())
+		put_slots(rs);
+}
+
+/* Node that helper @index should serve: dealt over the ranges, in turn. */
+static int node_for(const struct run *run, unsigned index)
+{
+	const struct kt_job *job = &run->job;
+
+	return job->ranges[(index + 1) % job->nr_ranges].node;
+}
+
+/* Take the slots that a helper needs.  Return: false if there are none. */
+static bool get_slots(struct run_seat *rs, int node_index)
+{
+	int bound;
+
+	if (!kt_cap_get(rs->run->budget))
+		return false;
+	bound = kt_caps_get(pool_machine(), pool_node(node_index));
+	if (bound < 0) {
+		kt_cap_put(rs->run->budget);
+		return false;
+	}
+	rs->node_cap = bound ? pool_node(node_index) : NULL;
+	return true;
+}
+
+static bool offer_seat(struct run *run, unsigned index)
+{
+	struct run_seat *rs = &run->seats[index];
+	int node = node_for(run, index);
+	int node_index = node == KT_NO_NODE ? -1 : topo_node_index(node);
+
+	rs->run = run;
+	rs->index = index;
+	rs->cpu_ns = 0;
+	rs->seat.work = helper_work;
+	if (!get_slots(rs, node_index))
+		return false;
+	rs->seat.cpus = rs->node_cap && run->node_cpus
+				? &run->node_cpus[node_index]
+				: &run->cpus;
+	kt_worker_begin(&rs->worker, &run->job,
+			rs->node_cap ? node : KT_NO_NODE, index + 1);
+	rs->worker.tick = helper_tick;
+	if (pool_offer(&rs->seat, node_index))
+		return true;
+	put_slots(rs);
+	return false;
+}
+
+/* A helper has left: keep what it did, free the seat. */
+static void collect(struct run *run, struct run_seat *rs)
+{
+	rs->seat.seated = false;
+	run->chunks += rs->worker.chunks;
+	kt_store(&run->units, run->units + rs->worker.units);
+	run->helper_cpu_ns += rs->cpu_ns;
+	run->threads += rs->worker.chunks > 0;
+	/* Counted; a failure is kept for undo. */
+	rs->worker.chunks = 0;
+	kt_store(&rs->worker.units, 0);
+}
+
+/* Make @threads work on the job, as far as helpers can be had. */
+static void seat_threads(struct run *run, unsigned threads)
+{
+	unsigned nr = 1;
+
+	threads = KT_MIN(threads, run->nr_seats + 1);
+	for (; nr < threads; nr++) {
+		struct run_seat *rs = &run->seats[nr - 1];
+
+		if (nr <= run->nr_seated && rs->seat.seated) {
+			if (pool_seat_state(&rs->seat) != SEAT_DONE)
+				continue;
+			collect(run, rs);
+		}
+		/* Before the offer: the helper compares itself with it. */
+		kt_store(&run->job.threads, nr + 1);
+		if (!offer_seat(run, nr - 1))
+			break;
+		kt_store(&run->nr_seated, KT_MAX(run->nr_seated, nr));
+	}
+	kt_store(&run->job.threads, nr);
+}
+
+/* ---- the caller ---- */
+
+static uint64_t units_done(struct run *run)
+{
+	uint64_t units = kt_load(&run->caller.units) + kt_load(&run->units);
+
+	for (unsigned i = 0; i < kt_load(&run->nr_seated); i++)
+		units += kt_load(&run->seats[i].worker.units);
+	return units;
+}
+
+void run_progress(struct run *run, struct ktask_progress *progress)
+{
+	uint64_t now_ns = kt_now_ns();
+	uint64_t done = units_done(run);
+	uint64_t elapsed_ns = now_ns - run->start_ns;
+
+	progress->units_done = done;
+	progress->units_total = run->units_total;
+	progress->elapsed_ns = elapsed_ns;
+	progress->remaining_ns = 0;
+	if (done)
+		progress->remaining_ns =
+			(uint64_t)((double)elapsed_ns / (double)done *
+				   (double)(run->units_total - done));
+	progress->threads = kt_load(&run->job.threads);
+}
+
+static void report_progress(struct run *run)
+{
+	const struct ktask_ctl *ctl = run->ctl;
+	struct ktask_progress progress;
+	unsigned ms = ctl->progress_ms ? ctl->progress_ms : PROGRESS_MS;
+
+	run_progress(run, &progress);
+	run->next_progress_ns =
+		run->start_ns + progress.elapsed_ns + (uint64_t)ms * 1000000;
+	if (ctl->progress_func(&progress, ctl->progress_arg))
+		kt_job_stop(&run->job, -ECANCELED);
+}
+
+/* Policy may want fewer threads than tune does. */
+static unsigned allowed_threads(struct run *run)
+{
+	if (!limits_idle_only())
+		return run->wanted;
+	return KT_MIN(run->wanted,
+		      limits_idle_threads(kt_load(&run->job.threads)));
+}
+
+static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
+{
+	struct run *run =
+		(struct run *)((char *)worker - offsetof(struct run, caller));
+	unsigned wanted;
+
+	if (now_ns < run->next_tick_ns)
+		return false;
+	run->next_tick_ns = now_ns + TICK_NS;
+	if (run->ctl->progress_func && now_ns >= run->next_progress_ns)
+		report_progress(run);
+
+	wanted = kt_tune_step(&run->tune, now_ns, units_done(run));
+	if (wanted == run->wanted && now_ns < run->next_look_ns)
+		return false;
+	run->next_look_ns = now_ns + LOOK_NS;
+	run->wanted = wanted;
+	if (!kt_job_idle(&run->job) && !kt_job_stopped(&run->job))
+		seat_threads(run, allowed_threads(run));
+	return false;
+}
+
+void run_work(struct run *run)
+{
+	struct run_context outer = context;
+
+	if (run->job.nr_ranges > 1) {
+		run->caller.node = topo_here();
+		run->caller.range =
+			kt_claim_home(&run->job, run->caller.node, 0);
+	}
+	context.run = run;
+	context.worker = &run->caller;
+	kt_job_work(&run->job, &run->caller);
+	context = outer;
+}
+
+/* ---- beginning ---- */
+
+static int init_ranges(struct run *run, const struct ktask_node *nodes,
+		       size_t nr_nodes)
+{
+	run->ranges = run->own_ranges;
+	if (nr_nodes > UINT32_MAX)
+		return -EINVAL;
+	if (nr_nodes > RUN_RANGES)
+		run->ranges = aligned_alloc(_Alignof(struct kt_range),
+					    nr_nodes * sizeof(*run->ranges));
+	if (!run->ranges)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr_nodes; i++) {
+		run->ranges[i].start = nodes[i].start;
+		run->ranges[i].units = nodes[i].task_size;
+		run->ranges[i].node = nodes[i].nid;
+	}
+	run->job.ranges = run->ranges;
+	run->job.nr_ranges = (unsigned)nr_nodes;
+	return 0;
+}
+
+static void init_job(struct run *run, const struct ktask_ctl *ctl)
+{
+	struct kt_job *job = &run->job;
+
+	job->func = ctl->thread_func;
+	job->undo = ctl->undo_func;
+	job->iter = ctl->iter_func == ktask_iter_range ? NULL : ctl->iter_func;
+	job->arg = ctl->func_arg;
+	job->split.min_chunk = ctl->min_chunk_size;
+	job->split.align = ctl->align ? ctl->align : 1;
+	job->split.target_ns =
+		(uint64_t)(ctl->chunk_us ? ctl->chunk_us : CHUNK_US) * 1000;
+}
+
+static void init_state(struct run *run, const struct ktask_ctl *ctl)
+{
+	run->ctl = ctl;
+	run->seats = run->own_seats;
+	run->nr_seats = RUN_SEATS;
+	run->nr_seated = 0;
+	run->parent = context.run;
+	run->orphan = 0;
+	run->measure_cpu = ctl->result != NULL;
+	run->node_cpus = NULL;
+	run->chunks = 0;
+	run->units = 0;
+	run->helper_cpu_ns = 0;
+	run->caller_cpu_ns = 0;
+	run->threads = 0;
+	run->lent = 0;
+}
+
+int run_init(struct run *run, const struct ktask_node *nodes, size_t nr_nodes,
+	     const struct ktask_ctl *ctl)
+{
+	int error = init_ranges(run, nodes, nr_nodes);
+
+	if (error)
+		return error;
+	init_job(run, ctl);
+	error = kt_job_check(&run->job);
+	if (error) {
+		run_release(run);
+		return error;
+	}
+	init_state(run, ctl);
+	kt_job_begin(&run->job);
+	kt_worker_begin(&run->caller, &run->job, KT_NO_NODE, 0);
+	run->caller.tick = caller_tick;
+	run->units_total = kt_job_units(&run->job);
+	return 0;
+}
+
+void run_release(struct run *run)
+{
+	if (run->ranges != run->own_ranges)
+		free(run->ranges);
+	if (run->seats != run->own_seats)
+		free(run->seats);
+	free(run->node_cpus);
+}
+
+/* More seats than fit; without memory the job does with fewer. */
+static void make_seats(struct run *run, unsigned nr)
+{
+	struct run_seat *seats;
+
+	if (nr <= RUN_SEATS)
+		return;
+	seats = aligned_alloc(64, (nr * sizeof(*seats) + 63) / 64 * 64);
+	if (!seats)
+		return;
+	run->seats = seats;
+	run->nr_seats = nr;
+}
+
+/* Each node's CPUs within the caller's; without memory helpers are unbound. */
+static void make_node_cpus(struct run *run)
+{
+	const struct topo *topo = topo_get();
+
+	if (topo->nr_nodes < 2)
+		return;
+	run->node_cpus = malloc(topo->nr_nodes * sizeof(*run->node_cpus));
+	for (unsigned i = 0; run->node_cpus && i < topo->nr_nodes; i++) {
+		run->node_cpus[i] = run->cpus;
+		cpus_narrow(&run->node_cpus[i], &topo->nodes[i].cpus);
+	}
+}
+
+/* The CPU mask of the control block, which may be longer than ours. */
+static void narrow_to_mask(struct run *run)
+{
+	struct kt_cpus mask = { 0 };
+
+	if (!run->ctl->cpus)
+		return;
+	memcpy(&mask, run->ctl->cpus,
+	       KT_MIN(run->ctl->cpus_size, sizeof(mask)));
+	cpus_narrow(&run->cpus, &mask);
+}
+
+/* What policy and the client allow, whatever the size of the job. */
+static unsigned max_threads(struct run *run)
+{
+	unsigned max = limits_threads(&run->cpus);
+
+	if (run->ctl->max_threads)
+		max = KT_MIN(max, run->ctl->max_threads);
+	narrow_to_mask(run);
+	return max;
+}
+
+/* A nested job draws its helpers from the budget of the outermost one. */
+static void share_budget(struct run *run, unsigned max)
+{
+	if (run->parent) {
+		run->budget = run->parent->budget;
+		return;
+	}
+	run->own_budget.used = 0;
+	run->own_budget.limit = max - 1;
+	run->budget = &run->own_budget;
+}
+
+/* Times of the run; the first progress report is due at the first tick. */
+static void start_clocks(struct run *run)
+{
+	run->start_ns = kt_now_ns();
+	run->next_tick_ns = run->start_ns + TICK_NS;
+	run->next_look_ns = run->start_ns + LOOK_NS;
+	run->next_progress_ns = run->start_ns;
+	run->job.deadline_ns = run->ctl->deadline_ns
+				       ? run->start_ns + run->ctl->deadline_ns
+				       : 0;
+	if (run->measure_cpu)
+		run->caller_cpu_ns = thread_cpu_ns();
+}
+
+void run_begin(struct run *run, unsigned start_threads)
+{
+	bool seen = run->ctl->progress_func || run->ctl->deadline_ns;
+	unsigned max = max_threads(run);
+
+	start_clocks(run);
+	share_budget(run, max);
+	max = kt_split_threads(run->units_total, run->job.split.min_chunk, max);
+	pool_enter(max - 1);
+	run->generation = pool_generation();
+	kt_tune_begin(&run->tune, max, start_threads, run->start_ns);
+	run->wanted = run->tune.threads;
+	if (max == 1) {
+		/* Nobody looks and nobody helps: one chunk a range. */
+		if (!seen)
+			run->job.split.min_chunk = UINT64_MAX;
+		return;
+	}
+	make_seats(run, max - 1);
+	make_node_cpus(run);
+	seat_threads(run, allowed_threads(run));
+}
+
+/* ---- the end ---- */
+
+bool run_settled(struct run *run)
+{
+	if (!kt_job_stopped(&run->job) && !kt_job_idle(&run->job))
+		return false;
+	for (unsigned i = 0; i < run->nr_seated; i++)
+		if (run->seats[i].seat.seated &&
+		    pool_seat_state(&run->seats[i].seat) == SEAT_RUNNING)
+			return false;
+	return true;
+}
+
+/* First all offers that nobody took, so that no more helpers begin. */
+static void withdraw_offers(struct run *run)
+{
+	for (unsigned i = 0; i < run->nr_seated; i++) {
+		struct run_seat *rs = &run->seats[i];
+
+		if (rs->seat.seated && pool_withdraw(&rs->seat)) {
+			put_slots(rs);
+			rs->seat.seated = false;
+		}
+	}
+}
+
+/* One at a time: exactly one thread runs at the caller's priority. */
+static void wait_for_helpers(struct run *run)
+{
+	const struct prio *lend = NULL;
+	struct prio own;
+
+	for (unsigned i = 0; i < run->nr_seated; i++) {
+		struct run_seat *rs = &run->seats[i];
+
+		if (!rs->seat.seated)
+			continue;
+		if (pool_seat_state(&rs->seat) != SEAT_DONE) {
+			if (!lend && prio_own(&own))
+				lend = &own;
+			run->lent += pool_wait(&rs->seat, lend);
+		}
+		collect(run, rs);
+	}
+}
+
+static const struct kt_worker *worker_at(void *host, unsigned index)
+{
+	struct run *run = host;
+
+	return index ? &run->seats[index - 1].worker : &run->caller;
+}
+
+static const struct kt_worker *lowest_failure(struct run *run)
+{
+	return kt_undo_lowest(worker_at, run, run->nr_seated + 1);
+}
+
+static void fill_failure(struct ktask_result *result, struct run *run)
+{
+	const struct kt_worker *worker = lowest_failure(run);
+	const struct kt_range *range;
+
+	if (!worker)
+		return;
+	range = &run->ranges[worker->range];
+	result->fail_error = worker->error;
+	result->fail_pos =
+		worker->fail_pos ? worker->fail_pos : worker->fail.start;
+	result->fail_range = worker->range;
+	result->fail_offset = (size_t)worker->fail.from;
+	if (!run->job.iter)
+		result->fail_offset = (size_t)((char *)result->fail_pos -
+					       (char *)range->start);
+}
+
+static void finish(struct run *run, int error)
+{
+	struct ktask_result *result = run->ctl->result;
+
+	run->chunks += run->caller.chunks;
+	run->threads += run->caller.chunks > 0;
+	run->units += run->caller.units;
+	if (run->measure_cpu)
+		run->caller_cpu_ns = thread_cpu_ns() - run->caller_cpu_ns;
+	if (error && !run->orphan)
+		kt_undo(&run->job, worker_at, run, run->nr_seated + 1);
+	run->end_ns = kt_now_ns();
+	if (!result)
+		return;
+	result_fill(result, run, error);
+	if (!run->orphan)
+		fill_failure(result, run);
+}
+
+static void last_progress(struct run *run)
+{
+	struct ktask_progress progress;
+
+	if (!run->ctl->progress_func || run->orphan)
+		return;
+	run_progress(run, &progress);
+	progress.remaining_ns = 0;
+	progress.threads = 1;
+	run->ctl->progress_func(&progress, run->ctl->progress_arg);
+}
+
+int run_end(struct run *run)
+{
+	int error;
+
+	run->work_end_ns = kt_now_ns();
+	/* In the child of a fork the helpers, and their chunks, are gone. */
+	if (!run->orphan) {
+		withdraw_offers(run);
+		wait_for_helpers(run);
+		pool_leave();
+	}
+	last_progress(run);
+	error = kt_job_error(&run->job);
+	finish(run, error);
+	return error;
+}
+
+/* The forking thread may be inside chunks of nested jobs: none of them can
+ * be completed here, and undoing shared memory would undo the parent's. */
+static void fork_child(void)
+{
+	for (struct run *run = context.run; run; run = run->parent) {
+		run->orphan = 1;
+		kt_job_stop(&run->job, -ECANCELED);
+	}
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pool_on_fork_child = fork_child;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A run: one job in this process, from its control block to its result.
+ *
+ * ktask_run() keeps it on the caller's stack, ktask_start() on the heap.
+ * Owned by the thread that began it until helpers are offered seats; from then
+ * on a helper may touch its own seat, the core's job, and the budget.
+ */
+#ifndef KTASK_LIB_RUN_H
+#define KTASK_LIB_RUN_H
+
+#include <ktask/ktask.h>
+
+#include "core/caps.h"
+#include "core/job.h"
+#include "core/tune.h"
+#include "lib/limits.h"
+#include "lib/pool.h"
+
+/* Without an allocation a job has this many ranges and helpers. */
+#define RUN_RANGES 4
+#define RUN_SEATS 16
+
+struct run_seat {
+	struct seat seat;
+	struct kt_worker worker;
+	struct run *run;
+	struct kt_cap *node_cap; /* held, or NULL */
+	unsigned index;
+	uint64_t cpu_ns;
+};
+
+struct run {
+	struct kt_job job;
+	const struct ktask_ctl *ctl;
+	struct kt_range *ranges; /* own[] or allocated */
+	struct run_seat *seats; /* own[] or allocated */
+	unsigned nr_seats;
+	unsigned nr_seated; /* seats [0, nr_seated) were used */
+
+	struct run *parent; /* the job whose chunk began this one, or NULL */
+	struct kt_cap *budget; /* own_budget, or the outermost job's */
+	struct kt_cap own_budget;
+	uint32_t generation;
+	uint32_t orphan; /* this is the child of a fork */
+
+	struct kt_worker caller;
+	uint64_t start_ns, work_end_ns, end_ns;
+	uint64_t caller_cpu_ns;
+	bool measure_cpu;
+
+	struct kt_tune tune;
+	unsigned wanted; /* threads that tune wants */
+	uint64_t next_tick_ns, next_look_ns, next_progress_ns;
+	uint64_t units_total;
+
+	/* Of helpers that have left. */
+	uint64_t chunks, units, helper_cpu_ns;
+	unsigned threads, lent;
+
+	struct kt_cpus cpus; /* where helpers of any node may run */
+	struct kt_cpus *node_cpus; /* per dense node index, or NULL */
+	struct kt_range own_ranges[RUN_RANGES];
+	struct run_seat own_seats[RUN_SEATS];
+};
+
+/* The job that the calling thread is in, if any; a stack through parent. */
+struct run_context {
+	struct run *run;
+	struct kt_worker *worker;
+};
+
+struct run_context *run_context(void);
+
+/* run_check - 0, or -EINVAL for what ktask.h calls invalid */
+int run_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
+	      size_t nr_nodes);
+
+/*
+ * run_init - fill in a run from its ranges
+ *
+ * Return: 0; -EINVAL; -ENOMEM when @nr_nodes ranges need memory that there is
+ * not.  Release with run_release().
+ */
+int run_init(struct run *run, const struct ktask_node *nodes, size_t nr_nodes,
+	     const struct ktask_ctl *ctl);
+
+/*
+ * run_begin - enter the pool and offer the first seats
+ * @start_threads: how many to begin with; 0: what tune finds best
+ */
+void run_begin(struct run *run, unsigned start_threads);
+
+/* run_work - the calling thread works on it until nothing is left */
+void run_work(struct run *run);
+
+/* run_end - collect helpers, undo, fill the result; returns the job's code */
+int run_end(struct run *run);
+
+void run_release(struct run *run);
+
+/* run_progress - fill a snapshot; any thread */
+void run_progress(struct run *run, struct ktask_progress *progress);
+
+/* run_settled - nothing left to claim and no helper in a chunk */
+bool run_settled(struct run *run);
+
+/* result_fill - from a run that has ended with @error */
+void result_fill(struct ktask_result *result, struct run *run, int error);
+
+#endif /* KTASK_LIB_RUN_H */
