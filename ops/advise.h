@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * madvise(2) on a chunk, with the exact position of a failure.
+ */
+#ifndef OPS_ADVISE_H
+#define OPS_ADVISE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* For C libraries whose headers are older than the calls (5.14). */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/**
+ * advise_known - the kernel has the advice @advice
+ *
+ * Asks with length 0, which looks at the advice and at nothing else.
+ */
+bool advise_known(int advice);
+
+/**
+ * advise - madvise() over [start, end), tried again where that makes sense
+ * @fail_pos: on failure set to the first page for which it fails
+ *
+ * The position is found by repeating the call on [start, x) for ever better
+ * x.  That is right for calls that work upwards, and does nothing that the
+ * call itself did not do before it failed.
+ *
+ * Return: 0 or -errno.
+ */
+int advise(uintptr_t start, uintptr_t end, int advice, uintptr_t *fail_pos);
+
+#endif /* OPS_ADVISE_H */

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Handlers of SIGBUS and SIGSEGV: installed for the time of a job, chained
+ * to the program's own.
+ *
+ * Where it behaves badly: the program's handler runs on the alternate stack
+ * if its thread has one, even if it was installed without SA_ONSTACK; between
+ * reading the program's handlers and installing ours, a change by another
+ * thread is lost.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "fault.h"
+
+static const int fault_signals[] = { SIGBUS, SIGSEGV };
+
+#define NR_SIGNALS 2
+
+/* What a thread needs to leave its chunk. */
+struct guard {
+	sigjmp_buf leave;
+	uintptr_t start;
+	uintptr_t end;
+	uintptr_t fault_pos;
+	int error;
+	sigset_t old_mask;
+	unsigned resend; /* a bit per fault_signals[] */
+};
+
+static _Thread_local struct guard *volatile current_guard;
+
+static struct {
+	pthread_mutex_t lock; /* never held while a job runs */
+	bool atfork_known;
+	unsigned generation; /* changes in a child, whose users are gone */
+	unsigned users;
+	struct sigaction program[NR_SIGNALS];
+} faults = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static int signal_index(int sig)
+{
+	return sig == SIGBUS ? 0 : 1;
+}
+
+static int guard_error(const siginfo_t *info)
+{
+	if (info->si_signo == SIGSEGV)
+		return info->si_code == SEGV_MAPERR ? -ENOMEM : -EFAULT;
+#ifdef BUS_MCEERR_AR
+	if (info->si_code == BUS_MCEERR_AR)
+		return -EHWPOISON;
+#endif
+	return -EFAULT;
+}
+
+/*
+ * What the kernel would have done without us.  A fault recurs as soon as this
+ * handler returns, so for the default it is enough to set it; the core then
+ * shows the faulting instruction.
+ */
+static void default_action(int sig, const siginfo_t *info)
+{
+	struct sigaction action = { .sa_handler = SIG_DFL };
+	sigset_t only;
+
+	sigaction(sig, &action, NULL);
+	if (info->si_code > 0)
+		return;
+	sigemptyset(&only);
+	sigaddset(&only, sig);
+	raise(sig);
+	pthread_sigmask(SIG_UNBLOCK, &only, NULL);
+}
+
+static void call_program(const struct sigaction *action, int sig,
+			 siginfo_t *info, void *context)
+{
+	sigset_t blocked = action->sa_mask, old;
+
+	if (!(action->sa_flags & SA_NODEFER))
+		sigaddset(&blocked, sig);
+	pthread_sigmask(SIG_BLOCK, &blocked, &old);
+	if (action->sa_flags & SA_SIGINFO)
+		action->sa_sigaction(sig, info, context);
+	else
+		action->sa_handler(sig);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void chain(int sig, siginfo_t *info, void *context)
+{
+	struct sigaction *program = &faults.program[signal_index(sig)];
+	struct sigaction action = *program;
+
+	if (!(action.sa_flags & SA_SIGINFO)) {
+		/* SIG_IGN does not save a program from a real fault. */
+		if (action.sa_handler == SIG_IGN && info->si_code <= 0)
+			return;
+		if (action.sa_handler == SIG_DFL ||
+		    action.sa_handler == SIG_IGN) {
+			default_action(sig, info);
+			return;
+		}
+	}
+	if (action.sa_flags & SA_RESETHAND) {
+		program->sa_handler = SIG_DFL;
+		program->sa_flags &= ~SA_SIGINFO;
+	}
+	call_program(&action, sig, info, context);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	struct guard *guard = current_guard;
+	uintptr_t pos = (uintptr_t)info->si_addr;
+
+	if (guard && info->si_code > 0 && pos >= guard->start &&
+	    pos < guard->end) {
+		current_guard = NULL;
+		guard->fault_pos = pos;
+		guard->error = guard_error(info);
+		siglongjmp(guard->leave, 1);
+	}
+	if (guard && info->si_code <= 0 &&
+	    sigismember(&guard->old_mask, sig) == 1) {
+		guard->resend |= 1u << signal_index(sig);
+		return;
+	}
+	chain(sig, info, context);
+}
+
+static void install(void)
+{
+	/*
+	 * SA_ONSTACK: a stack overflow of the program must still reach its
+	 * handler.  SA_NODEFER: leaving by siglongjmp() then needs no change
+	 * of the signal mask.
+	 */
+	struct sigaction ours = {
+		.sa_sigaction = on_fault,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
+	};
+
+	sigemptyset(&ours.sa_mask);
+	/* First read, then set: ours may run at once, and reads them. */
+	for (int i = 0; i < NR_SIGNALS; i++)
+		sigaction(fault_signals[i], NULL, &faults.program[i]);
+	for (int i = 0; i < NR_SIGNALS; i++)
+		sigaction(fault_signals[i], &ours, NULL);
+}
+
+static void uninstall(void)
+{
+	struct sigaction now;
+
+	for (int i = 0; i < NR_SIGNALS; i++) {
+		sigaction(fault_signals[i], NULL, &now);
+		/* Else the program has installed another since. */
+		if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault)
+			sigaction(fault_signals[i], &faults.program[i], NULL);
+	}
+}
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&faults.lock);
+}
+
+static void after_fork_parent(void)
+{
+	pthread_mutex_unlock(&faults.lock);
+}
+
+static void after_fork_child(void)
+{
+	if (faults.users)
+		uninstall();
+	faults.users = 0;
+	faults.generation++;
+	pthread_mutex_unlock(&faults.lock);
+}
+
+int fault_get(unsigned *token)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&faults.lock);
+	if (!faults.atfork_known) {
+		error = -pthread_atfork(before_fork, after_fork_parent,
+					after_fork_child);
+		faults.atfork_known = !error;
+	}
+	if (!error) {
+		if (!faults.users++)
+			install();
+		*token = faults.generation;
+	}
+	pthread_mutex_unlock(&faults.lock);
+	return error;
+}
+
+void fault_put(unsigned token)
+{
+	pthread_mutex_lock(&faults.lock);
+	if (token == faults.generation && !--faults.users)
+		uninstall();
+	pthread_mutex_unlock(&faults.lock);
+}
+
+int fault_guard(uintptr_t start, uintptr_t end, void (*touch)(void *arg),
+		void *arg, uintptr_t *fault_pos)
+{
+	struct guard *outer = current_guard;
+	struct guard guard = { .start = start, .end = end };
+	sigset_t wanted;
+
+	sigemptyset(&wanted);
+	for (int i = 0; i < NR_SIGNALS; i++)
+		sigaddset(&wanted, fault_signals[i]);
+	sigemptyset(&guard.old_mask);
+	/* Before unblocking: what is pending comes at once. */
+	pthread_sigmask(SIG_BLOCK, NULL, &guard.old_mask);
+	if (!sigsetjmp(guard.leave, 0)) {
+		current_guard = &guard;
+		pthread_sigmask(SIG_UNBLOCK, &wanted, NULL);
+		touch(arg);
+	}
+	/* Nothing may come between: a pending signal still finds its guard. */
+	current_guard = &guard;
+	pthread_sigmask(SIG_SETMASK, &guard.old_mask, NULL);
+	current_guard = outer;
+	for (int i = 0; i < NR_SIGNALS; i++)
+		if (guard.resend & 1u << i)
+			raise(fault_signals[i]);
+	*fault_pos = guard.fault_pos;
+	return guard.error;
+}

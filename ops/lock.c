@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * lock: populate in parallel, then one mlock(2) over the whole range.
+ *
+ * mlock() is the judge of everything: whether the limit allows it, and in the
+ * end whether it worked, so that the error is its own.  The parallel part
+ * only saves it the work.
+ *
+ * The range is first locked on fault.  That is cheap on untouched memory,
+ * tells about RLIMIT_MEMLOCK and holes before a page is made, and lets the
+ * threads account their pages as locked while they make them.  1 GiB of 4 KiB
+ * pages, one thread, Linux 6.18: plain mlock 318 ms; populate 322 and mlock
+ * 95; lock on fault 0.01, populate 320 and mlock 41.  What is left for the
+ * caller alone is that last walk.
+ *
+ * Where it behaves badly: 4 KiB pages and many threads (that walk); ranges of
+ * very many mappings, for which a list of them is made.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "advise.h"
+#include "mapping.h"
+
+#define NSEC_PER_SEC 1000000000ull
+
+#ifndef MLOCK_ONFAULT
+#define MLOCK_ONFAULT 1
+#endif
+
+/* Adjacent mappings that are treated alike. */
+struct piece {
+	uintptr_t start;
+	uintptr_t end;
+	int advice;
+	bool locked; /* before the job */
+};
+
+struct pieces {
+	const struct op_job *job;
+	struct piece *at;
+	size_t nr;
+	size_t room;
+};
+
+/*
+ * The calls are made past the C library: the preload shim takes these names
+ * over, and sanitizers make them do nothing.
+ */
+static int lock_whole(const struct op_job *job)
+{
+	return syscall(SYS_mlock, job->addr, job->len) ? -errno : 0;
+}
+
+static int lock_on_fault(const struct op_job *job)
+{
+	return syscall(SYS_mlock2, job->addr, job->len, MLOCK_ONFAULT) ? -errno
+								       : 0;
+}
+
+/* As mlock() faults: copies are made now, shared pages are not dirtied. */
+static int advice_of(const struct op_job *job, const struct mapping *mapping)
+{
+	if (job->flags & KTASK_POPULATE_READ)
+		return MADV_POPULATE_READ;
+	return mapping->writable && !mapping->shared ? MADV_POPULATE_WRITE
+						     : MADV_POPULATE_READ;
+}
+
+static int add_piece(const struct mapping *mapping, void *arg)
+{
+	struct pieces *pieces = arg;
+	struct piece *last = pieces->nr ? &pieces->at[pieces->nr - 1] : NULL;
+	struct piece piece = {
+		.start = mapping->start,
+		.end = mapping->end,
+		.advice = advice_of(pieces->job, mapping),
+		.locked = mapping->locked,
+	};
+
+	if (last && last->end == piece.start && last->advice == piece.advice &&
+	    last->locked == piece.locked) {
+		last->end = piece.end;
+		return 0;
+	}
+	if (pieces->nr == pieces->room) {
+		size_t room = pieces->room ? 2 * pieces->room : 8;
+		struct piece *at = realloc(pieces->at, room * sizeof(*at));
+
+		if (!at)
+			return -ENOMEM;
+		pieces->at = at;
+		pieces->room = room;
+	}
+	pieces->at[pieces->nr++] = piece;
+	return 0;
+}
+
+static int list_pieces(struct pieces *pieces)
+{
+	const struct op_job *job = pieces->job;
+	uintptr_t start = (uintptr_t)job->addr;
+	unsigned want = 0;
+
+	if (op_may_be_cancelled(job) && mapping_any_locked())
+		want = MAPPING_LOCKED;
+	return mapping_each(start, start + job->len, want, add_piece, pieces);
+}
+
+/* The first position that is not mapped; the end of the job if none. */
+static uintptr_t first_hole(const struct pieces *pieces)
+{
+	uintptr_t pos = (uintptr_t)pieces->job->addr;
+	uintptr_t end = pos + pieces->job->len;
+
+	for (size_t i = 0; i < pieces->nr && pieces->at[i].start <= pos; i++)
+		pos = pieces->at[i].end;
+	return pos < end ? pos : end;
+}
+
+static int lock_piece(struct op_job *job, uintptr_t start, uintptr_t end,
+		      int advice)
+{
+	uintptr_t bad;
+	int error = advise(start, end, advice, &bad);
+
+	if (error == -EINVAL) {
+		/* Not accessible, or device memory, which mlock() skips. */
+		op_note_suspect(job, bad);
+		return 0;
+	}
+	if (error)
+		ktask_fail_at((void *)bad);
+	return error;
+}
+
+static int lock_chunk(void *start, void *end, void *arg)
+{
+	struct op_job *job = arg;
+	const struct pieces *pieces = job->state;
+	uintptr_t first = (uintptr_t)start, last = (uintptr_t)end;
+	int error = 0;
+
+	for (size_t i = 0; i < pieces->nr && !error; i++) {
+		const struct piece *piece = &pieces->at[i];
+		uintptr_t from = piece->start > first ? piece->start : first;
+		uintptr_t to = piece->end < last ? piece->end : last;
+
+		if (from < to)
+			error = lock_piece(job, from, to, piece->advice);
+	}
+	return error;
+}
+
+/* A small range: nothing can be saved. */
+static int plain_chunk(void *start, void *end, void *arg)
+{
+	return lock_whole(arg);
+}
+
+/*
+ * After cancelling.  What had been locked stays locked; if that was complete
+ * it is so still, for its pages are all there.
+ */
+static void unlock_pieces(const struct pieces *pieces)
+{
+	uintptr_t first = (uintptr_t)pieces->job->addr;
+	uintptr_t last = first + pieces->job->len;
+
+	for (size_t i = 0; i < pieces->nr; i++) {
+		const struct piece *piece = &pieces->at[i];
+		uintptr_t from = piece->start > first ? piece->start : first;
+		uintptr_t to = piece->end < last ? piece->end : last;
+
+		if (!piece->locked)
+			syscall(SYS_munlock, from, to - from);
+	}
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* Where it failed, as far as anybody has seen. */
+static const void *fail_pos(const struct op_job *job)
+{
+	const char *pos = job->result ? job->result->fail_pos : NULL;
+	const char *suspect = (const char *)op_suspect(job);
+
+	if (suspect && (!pos || suspect < pos))
+		pos = suspect;
+	return pos ? pos : job->addr;
+}
+
+static int lock_at_last(struct op_job *job)
+{
+	struct ktask_result *result = job->result;
+	uint64_t wall_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int error = lock_whole(job);
+
+	if (error)
+		return op_fail(job, error, fail_pos(job));
+	if (!result)
+		return 0;
+	result->wall_ns += clock_ns(CLOCK_MONOTONIC) - wall_ns;
+	result->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	/* mlock() may do what a chunk could not. */
+	result->error = 0;
+	result->fail_error = 0;
+	result->fail_pos = NULL;
+	result->fail_offset = 0;
+	result->units = job->len;
+	return 0;
+}
+
+static int lock_pieces(struct op_job *job, const struct pieces *pieces)
+{
+	uintptr_t end = (uintptr_t)job->addr + job->len;
+	uintptr_t hole = first_hole(pieces);
+	int error;
+
+	if (hole < end)
+		op_note_suspect(job, hole);
+	/* mlock() fails for the same reason, and populates nothing. */
+	if (lock_on_fault(job))
+		return lock_at_last(job);
+	error = op_go(job, lock_chunk);
+	if (error == -ETIMEDOUT || error == -ECANCELED) {
+		unlock_pieces(pieces);
+		return error;
+	}
+	return lock_at_last(job);
+}
+
+static int lock_around(struct op_job *job)
+{
+	struct pieces pieces = { .job = job };
+	int error;
+
+	/* Should it fail the long way finds out where. */
+	if (op_is_small(job) && !op_go_whole(job, plain_chunk))
+		return 0;
+	error = list_pieces(&pieces);
+	job->state = &pieces;
+	if (error)
+		error = lock_at_last(job);
+	else
+		error = lock_pieces(job, &pieces);
+	free(pieces.at);
+	return error;
+}
+
+const struct ktask_op op_lock = {
+	.name = "lock",
+	.summary = "populate in parallel, then lock with one mlock()",
+	.min_chunk = 256 * KIB,
+	.known_flags = KTASK_POPULATE_READ,
+	.align = mapping_align_range,
+	.chunk = lock_chunk,
+	.around = lock_around,
+};

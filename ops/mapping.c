@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Mappings of the own process: see mapping.h for what this owns and costs.
+ *
+ * Where it behaves badly: kernels before 6.11 with a pool of gigantic pages,
+ * on which each large job reads smaps.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "mapping.h"
+
+#define DEFAULT_HUGE_BYTES (2 * MIB)
+#define SYS_THP "/sys/kernel/mm/transparent_hugepage/"
+#define SYS_HUGETLB "/sys/kernel/mm/hugepages"
+
+/* The kernel's ABI since 6.11, for headers that are older. */
+struct procmap_query_arg {
+	uint64_t size;
+	uint64_t query_flags;
+	uint64_t query_addr;
+	uint64_t vma_start;
+	uint64_t vma_end;
+	uint64_t vma_flags;
+	uint64_t vma_page_size;
+	uint64_t vma_offset;
+	uint64_t inode;
+	uint32_t dev_major;
+	uint32_t dev_minor;
+	uint32_t vma_name_size;
+	uint32_t build_id_size;
+	uint64_t vma_name_addr;
+	uint64_t build_id_addr;
+};
+
+#define QUERY_MAPPING _IOWR('f', 17, struct procmap_query_arg)
+#define QUERY_WRITABLE 0x02
+#define QUERY_SHARED 0x08
+#define QUERY_OR_NEXT 0x10
+
+/* A walk over the mappings, from whichever source. */
+struct walk {
+	uintptr_t start;
+	uintptr_t end;
+	mapping_visit visit;
+	void *arg;
+	bool visited;
+};
+
+static int walk_step(struct walk *walk, const struct mapping *mapping)
+{
+	walk->visited = true;
+	return walk->visit(mapping, walk->arg);
+}
+
+static int walk_query(struct walk *walk, int fd)
+{
+	uintptr_t pos = walk->start;
+
+	while (pos < walk->end) {
+		struct procmap_query_arg query = {
+			.size = sizeof(query),
+			.query_flags = QUERY_OR_NEXT,
+			.query_addr = pos,
+		};
+		struct mapping mapping;
+		int error;
+
+		if (ioctl(fd, QUERY_MAPPING, &query))
+			return errno == ENOENT ? 0 : -errno;
+		if (query.vma_start >= walk->end)
+			return 0;
+		mapping = (struct mapping){
+			.start = (uintptr_t)query.vma_start,
+			.end = (uintptr_t)query.vma_end,
+			.writable = query.vma_flags & QUERY_WRITABLE,
+			.shared = query.vma_flags & QUERY_SHARED,
+			.page_bytes = (size_t)query.vma_page_size,
+		};
+		error = walk_step(walk, &mapping);
+		if (error)
+			return error;
+		pos = mapping.end;
+	}
+	return 0;
+}
+
+/* The first line of an entry, in maps and smaps alike. */
+static bool parse_head(const char *line, struct mapping *mapping)
+{
+	unsigned long long start, end;
+	char perms[5];
+
+	if (sscanf(line, "%llx-%llx %4s", &start, &end, perms) != 3)
+		return false;
+	*mapping = (struct mapping){
+		.start = (uintptr_t)start,
+		.end = (uintptr_t)end,
+		.writable = perms[1] == 'w',
+		.shared = perms[3] == 's',
+	};
+	return true;
+}
+
+static void parse_detail(const char *line, struct mapping *mapping)
+{
+	unsigned long long kib;
+
+	if (sscanf(line, "KernelPageSize: %llu", &kib) == 1)
+		mapping->page_bytes = (size_t)kib * KIB;
+	else if (!strncmp(line, "VmFlags:", 8))
+		mapping->locked = strstr(line, " lo") != NULL;
+}
+
+static int walk_text(struct walk *walk, FILE *file)
+{
+	struct mapping mapping = { 0 }, next;
+	char line[512];
+	bool line_start = true, past_end = false;
+
+	while (!past_end && fgets(line, sizeof(line), file)) {
+		/* Of a line longer than the buffer only the head counts. */
+		bool skip = !line_start;
+
+		line_start = strchr(line, '\n') != NULL;
+		if (skip)
+			continue;
+		if (!parse_head(line, &next)) {
+			parse_detail(line, &mapping);
+			continue;
+		}
+		if (mapping.end > walk->start) {
+			int error = walk_step(walk, &mapping);
+
+			if (error)
+				return error;
+		}
+		mapping = next;
+		past_end = mapping.start >= walk->end;
+	}
+	if (!past_end && mapping.end > walk->start)
+		return walk_step(walk, &mapping);
+	return 0;
+}
+
+static int walk_file(struct walk *walk, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	int error;
+
+	if (!file)
+		return -errno;
+	error = walk_text(walk, file);
+	fclose(file);
+	return error;
+}
+
+int mapping_each(uintptr_t start, uintptr_t end, unsigned want,
+		 mapping_visit visit, void *arg)
+{
+	struct walk walk = { start, end, visit, arg, false };
+
+	if (!(want & MAPPING_LOCKED)) {
+		int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+		int error;
+
+		if (fd < 0)
+			return -errno;
+		error = walk_query(&walk, fd);
+		close(fd);
+		if (!error || walk.visited || want & MAPPING_CHEAP)
+			return error;
+	}
+	return walk_file(&walk, want & (MAPPING_PAGE | MAPPING_LOCKED)
+					? "/proc/self/smaps"
+					: "/proc/self/maps");
+}
+
+bool mapping_any_locked(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	unsigned long long kib = 1;
+	char line[256];
+
+	if (!file)
+		return true;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmLck: %llu", &kib) == 1)
+			break;
+	fclose(file);
+	return kib != 0;
+}
+
+static bool read_line(const char *path, char *line, int size)
+{
+	FILE *file = fopen(path, "re");
+	bool got;
+
+	if (!file)
+		return false;
+	got = fgets(line, size, file) != NULL;
+	fclose(file);
+	return got;
+}
+
+/* Bytes of a transparent huge page, asked for once: it never changes. */
+static size_t huge_bytes(void)
+{
+	static _Atomic size_t known;
+	size_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
+	char line[64];
+
+	if (bytes)
+		return bytes;
+	bytes = DEFAULT_HUGE_BYTES;
+	if (read_line(SYS_THP "hpage_pmd_size", line, sizeof(line))) {
+		unsigned long long said = strtoull(line, NULL, 10);
+
+		if (said >= op_page_bytes() && !(said & (said - 1)))
+			bytes = (size_t)said;
+	}
+	atomic_store_explicit(&known, bytes, memory_order_relaxed);
+	return bytes;
+}
+
+/*
+ * Whether the machine may give out transparent huge pages at all.  Read once:
+ * people change it at boot, and being wrong costs time only.
+ */
+static bool huge_possible(void)
+{
+	static _Atomic int known;
+	int answer = atomic_load_explicit(&known, memory_order_relaxed);
+	char line[96];
+
+	if (answer)
+		return answer > 0;
+	answer = -1;
+	if (read_line(SYS_THP "enabled", line, sizeof(line)) &&
+	    !strstr(line, "[never]"))
+		answer = 1;
+	if (read_line(SYS_THP "shmem_enabled", line, sizeof(line)) &&
+	    !strstr(line, "[never]") && !strstr(line, "[deny]"))
+		answer = 1;
+	atomic_store_explicit(&known, answer, memory_order_relaxed);
+	return answer > 0;
+}
+
+/* Whether there is a pool of hugetlb pages larger than @bytes. */
+static bool hugetlb_above(size_t bytes)
+{
+	DIR *dir = opendir(SYS_HUGETLB);
+	struct dirent *entry;
+	bool found = false;
+
+	if (!dir)
+		return false;
+	while (!found && (entry = readdir(dir))) {
+		unsigned long long kib;
+		char path[320], line[32];
+
+		if (sscanf(entry->d_name, "hugepages-%llukB", &kib) != 1)
+			continue;
+		snprintf(path, sizeof(path), SYS_HUGETLB "/%s/nr_hugepages",
+			 entry->d_name);
+		found = kib * KIB > bytes &&
+			read_line(path, line, sizeof(line)) &&
+			strtoull(line, NULL, 10) > 0;
+	}
+	closedir(dir);
+	return found;
+}
+
+struct page_range {
+	size_t least;
+	size_t most;
+};
+
+static int visit_for_pages(const struct mapping *mapping, void *arg)
+{
+	struct page_range *pages = arg;
+
+	if (mapping->page_bytes < pages->least)
+		pages->least = mapping->page_bytes;
+	if (mapping->page_bytes > pages->most)
+		pages->most = mapping->page_bytes;
+	return 0;
+}
+
+static size_t usual_align(const struct op_job *job)
+{
+	size_t huge = huge_bytes();
+
+	return huge_possible() || job->len >= 4 * huge ? huge : op_page_bytes();
+}
+
+void mapping_align_store(struct op_job *job)
+{
+	job->align = usual_align(job);
+	job->step_bytes = op_page_bytes();
+}
+
+void mapping_align_range(struct op_job *job)
+{
+	struct page_range pages = { .least = SIZE_MAX, .most = 0 };
+	uintptr_t start = (uintptr_t)job->addr;
+	int error;
+
+	mapping_align_store(job);
+	if (op_is_small(job))
+		return;
+	error = mapping_each(start, start + job->len,
+			     MAPPING_PAGE | MAPPING_CHEAP, visit_for_pages,
+			     &pages);
+	if (error && hugetlb_above(huge_bytes()))
+		error = mapping_each(start, start + job->len, MAPPING_PAGE,
+				     visit_for_pages, &pages);
+	if (error || !pages.most || !pages.least) {
+		job->align = huge_bytes();
+		return;
+	}
+	job->step_bytes = pages.least;
+	if (pages.most > job->align)
+		job->align = pages.most;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the kernel says about the mappings of a range, and the chunk edges
+ * that follow from it.  Chooses nothing else.
+ *
+ * Cost: on kernels with the PROCMAP_QUERY ioctl (6.11) an open and one ioctl
+ * per mapping, about 3 us.  Before that a text file is read: /proc/self/maps,
+ * some 20 us and 1 us per mapping of the process; or, where the page size or
+ * the lock is wanted, smaps, for which the kernel walks the page tables of
+ * every mapping up to the range (4 ms per GiB present in 4 KiB pages).  That
+ * is why the page size is asked for there only on machines that have huge
+ * pages larger than the usual chunk edge.
+ */
+#ifndef OPS_MAPPING_H
+#define OPS_MAPPING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "op.h"
+
+struct mapping {
+	uintptr_t start;
+	uintptr_t end;
+	bool writable;
+	bool shared;
+	bool locked; /* MAPPING_LOCKED only */
+	size_t page_bytes; /* 0: unknown; with MAPPING_PAGE */
+};
+
+/* mapping_each(): what must be known, beyond range and protection. */
+#define MAPPING_PAGE 0x1u
+#define MAPPING_LOCKED 0x2u
+#define MAPPING_CHEAP 0x4u /* rather -errno than a walk of the page tables */
+
+/**
+ * mapping_visit - look at one mapping
+ *
+ * Return: 0 to go on; anything else ends the walk.
+ */
+typedef int (*mapping_visit)(const struct mapping *mapping, void *arg);
+
+/**
+ * mapping_each - visit the mappings that overlap [start, end), ascending
+ * @want: MAPPING_*
+ *
+ * Context: opens a file; neither takes nor needs a lock.  What it says may be
+ * outdated by the time it returns if other threads map or unmap.
+ *
+ * Return: 0; what @visit returned; -errno where the kernel does not tell.
+ */
+int mapping_each(uintptr_t start, uintptr_t end, unsigned want,
+		 mapping_visit visit, void *arg);
+
+/**
+ * mapping_any_locked - the process has locked memory; also if it is not known
+ */
+bool mapping_any_locked(void);
+
+/**
+ * mapping_align_range - chunk edges for operations on page tables
+ *
+ * The largest page of the range's mappings, and at least a transparent huge
+ * page where those are in use or the range is large: two threads must never
+ * make one huge page at the same time, and a discard of a part of a hugetlb
+ * page is an error.
+ */
+void mapping_align_range(struct op_job *job);
+
+/**
+ * mapping_align_store - chunk edges for operations that only store
+ *
+ * As above, but does not look at the mappings.  In untouched hugetlb pages
+ * larger than 2 MiB two threads may wait for each other; they do nothing
+ * twice.
+ */
+void mapping_align_store(struct op_job *job);
+
+#endif /* OPS_MAPPING_H */

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The table of operations, and the way from a caller's arguments to a job.
+ *
+ * Owns the checks that all operations share, the translation of options into
+ * a control block, and the public one-line functions.  Does not know what any
+ * operation does.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "op.h"
+
+static const struct ktask_op *const ops[] = {
+	&op_populate, &op_fill, &op_copy, &op_discard, &op_lock,
+};
+
+#define NR_OPS (sizeof(ops) / sizeof(ops[0]))
+
+const struct ktask_op *ktask_op_at(unsigned index)
+{
+	return index < NR_OPS ? ops[index] : NULL;
+}
+
+const struct ktask_op *ktask_op_find(const char *name)
+{
+	for (unsigned i = 0; name && i < NR_OPS; i++)
+		if (!strcmp(ops[i]->name, name))
+			return ops[i];
+	return NULL;
+}
+
+const char *ktask_op_name(const struct ktask_op *op)
+{
+	return op ? op->name : NULL;
+}
+
+const char *ktask_op_summary(const struct ktask_op *op)
+{
+	return op ? op->summary : NULL;
+}
+
+size_t ktask_op_min_chunk(const struct ktask_op *op)
+{
+	return op ? op->min_chunk : 0;
+}
+
+size_t op_page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+bool op_is_small(const struct op_job *job)
+{
+	size_t least = job->op->min_chunk;
+
+	return job->len < 2 * (least > job->align ? least : job->align);
+}
+
+static void init_ctl(struct ktask_ctl *ctl, struct op_job *job,
+		     ktask_thread_func chunk)
+{
+	const struct ktask_opts *opts = job->opts;
+	size_t least = job->op->min_chunk;
+
+	/* A page that two chunks share would be made by two threads at once. */
+	if (least < job->align)
+		least = job->align;
+	ktask_ctl_init(ctl, chunk, job, least);
+	ktask_ctl_set_align(ctl, job->align);
+	ktask_ctl_set_max_threads(ctl, opts->max_threads);
+	ktask_ctl_set_deadline(ctl, opts->deadline_ns);
+	ktask_ctl_set_progress(ctl, opts->progress_func, opts->progress_arg,
+			       opts->progress_ms);
+	ktask_ctl_set_result(ctl, job->result);
+}
+
+int op_go(struct op_job *job, ktask_thread_func chunk)
+{
+	struct ktask_ctl ctl;
+
+	init_ctl(&ctl, job, chunk);
+	return ktask_run(job->addr, job->len, &ctl);
+}
+
+int op_go_whole(struct op_job *job, ktask_thread_func chunk)
+{
+	struct ktask_ctl ctl;
+
+	init_ctl(&ctl, job, chunk);
+	ctl.min_chunk_size = job->len;
+	ktask_ctl_set_max_threads(&ctl, 1);
+	return ktask_run(job->addr, job->len, &ctl);
+}
+
+int op_fail(struct op_job *job, int error, const void *pos)
+{
+	struct ktask_result *result = job->result;
+
+	if (!result)
+		return error;
+	result->error = error;
+	result->fail_error = error;
+	result->fail_pos = (void *)pos;
+	result->fail_offset = (size_t)((const char *)pos - job->addr);
+	result->fail_range = 0;
+	return error;
+}
+
+void op_note_suspect(struct op_job *job, uintptr_t pos)
+{
+	uintptr_t seen = atomic_load(&job->suspect);
+
+	while ((!seen || pos < seen) &&
+	       !atomic_compare_exchange_weak(&job->suspect, &seen, pos))
+		;
+}
+
+uintptr_t op_suspect(const struct op_job *job)
+{
+	return atomic_load(&job->suspect);
+}
+
+bool op_may_be_cancelled(const struct op_job *job)
+{
+	return job->opts->deadline_ns || job->opts->progress_func;
+}
+
+/*
+ * Size first: a program built with a later header may pass a longer struct,
+ * as long as it asks for nothing that this library does not know.
+ */
+static int check_opts(const struct ktask_opts *opts)
+{
+	const unsigned char *byte = (const unsigned char *)opts;
+
+	if (opts->struct_size < sizeof(*opts))
+		return -EINVAL;
+	for (size_t i = sizeof(*opts); i < opts->struct_size; i++)
+		if (byte[i])
+			return -EINVAL;
+	for (unsigned i = 0; i < 4; i++)
+		if (opts->reserved[i])
+			return -EINVAL;
+	if (opts->result && opts->result->struct_size < sizeof(*opts->result))
+		return -EINVAL;
+	return 0;
+}
+
+static int check_range(const struct ktask_op *op,
+		       const struct ktask_op_args *args)
+{
+	size_t page = op->unit ? 1 : op_page_bytes();
+	uintptr_t start = (uintptr_t)args->addr;
+	size_t len = args->len;
+
+	if (!start || start & (page - 1))
+		return -EINVAL;
+	if (len > SIZE_MAX - (page - 1))
+		return -EINVAL;
+	len = (len + page - 1) & ~(page - 1);
+	return len > UINTPTR_MAX - start ? -EINVAL : 0;
+}
+
+static int check_args(const struct ktask_op *op,
+		      const struct ktask_op_args *args)
+{
+	if (args->flags & ~op->known_flags)
+		return -EINVAL;
+	if (!op->validate && (args->src || args->src_len))
+		return -EINVAL;
+	if (args->len) {
+		int error = check_range(op, args);
+
+		if (error)
+			return error;
+	}
+	return op->validate ? op->validate(args) : 0;
+}
+
+static int run_checked(const struct ktask_op *op,
+		       const struct ktask_op_args *args,
+		       const struct ktask_opts *opts)
+{
+	size_t page = op->unit ? 1 : op_page_bytes();
+	struct op_job job = {
+		.op = op,
+		.addr = args->addr,
+		.len = (args->len + page - 1) & ~(page - 1),
+		.flags = args->flags,
+		.src = args->src,
+		.src_len = args->src_len,
+		.opts = opts,
+		.result = opts->result,
+	};
+
+	if (!job.len)
+		return 0;
+	op->align(&job);
+	return op->around ? op->around(&job) : op_go(&job, op->chunk);
+}
+
+static void init_result(struct ktask_result *result,
+			const struct ktask_op_args *args, int error)
+{
+	size_t size = result->struct_size;
+
+	memset(result, 0, sizeof(*result));
+	result->struct_size = size;
+	result->error = error;
+	result->fail_error = error;
+	if (error)
+		result->fail_pos = args->addr;
+}
+
+int ktask_op_run(const struct ktask_op *op, const struct ktask_op_args *args,
+		 const struct ktask_opts *opts)
+{
+	static const struct ktask_opts defaults = KTASK_OPTS_INIT;
+	int saved_errno = errno;
+	int cancel_state, error;
+
+	if (!opts)
+		opts = &defaults;
+	if (!op || !args || check_opts(opts))
+		return -EINVAL;
+	error = check_args(op, args);
+	if (opts->result)
+		init_result(opts->result, args, error);
+	if (error)
+		return error;
+	/* The steps around a job open files: cancellation points. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	error = run_checked(op, args, opts);
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved_errno;
+	return error;
+}
+
+static int run_simple(const struct ktask_op *op, const void *addr, size_t len,
+		      unsigned flags)
+{
+	struct ktask_op_args args = {
+		.addr = (void *)addr,
+		.len = len,
+		.flags = flags,
+	};
+
+	return ktask_op_run(op, &args, NULL);
+}
+
+int ktask_populate(void *addr, size_t len, unsigned flags)
+{
+	return run_simple(&op_populate, addr, len, flags);
+}
+
+int ktask_discard(void *addr, size_t len, unsigned flags)
+{
+	return run_simple(&op_discard, addr, len, flags);
+}
+
+int ktask_lock(void *addr, size_t len, unsigned flags)
+{
+	return run_simple(&op_lock, addr, len, flags);
+}
+
+int ktask_fill(void *addr, size_t len, const void *pattern, size_t pattern_len,
+	       unsigned flags)
+{
+	struct ktask_op_args args = {
+		.addr = addr,
+		.len = len,
+		.flags = flags,
+		.src = pattern,
+		.src_len = pattern_len,
+	};
+
+	return ktask_op_run(&op_fill, &args, NULL);
+}
+
+int ktask_copy(void *dst, const void *src, size_t len, unsigned flags)
+{
+	struct ktask_op_args args = {
+		.addr = dst,
+		.len = len,
+		.flags = flags,
+		.src = src,
+	};
+
+	return ktask_op_run(&op_copy, &args, NULL);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What an operation is, and what one call of it carries.
+ *
+ * To add an operation: write ops/NAME.c ending in one const descriptor, add
+ * that to the table in op.c, and give it a public function in ktask/ops.h.
+ * This header owns the descriptor and the job; what an operation does with
+ * memory is its own file's business.
+ */
+#ifndef OPS_OP_H
+#define OPS_OP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <ktask/ops.h>
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+/**
+ * struct op_job - one call of an operation, on the stack of its caller
+ *
+ * Read only while chunks run, except @suspect.
+ */
+struct op_job {
+	const struct ktask_op *op;
+	char *addr;
+	size_t len; /* bytes; a multiple of the operation's unit */
+	unsigned flags;
+	const char *src;
+	size_t src_len;
+	const struct ktask_opts *opts; /* never NULL */
+	struct ktask_result *result; /* may be NULL */
+	size_t align; /* chunk edges fall on multiples of it */
+	size_t step_bytes; /* smallest page that the range may have */
+	void *state; /* the operation's own, set by its around() */
+	_Atomic uintptr_t suspect; /* op_note_suspect(); 0: none */
+};
+
+/**
+ * struct ktask_op - an operation
+ *
+ * @unit: what addr and len are multiples of; 0 means a page, and len is then
+ *	rounded up
+ * @min_chunk: bytes; measured with two threads, see each operation
+ * @known_flags: any other is -EINVAL
+ * @align: sets job->align and job->step_bytes before the job
+ * @validate: what is wrong with these arguments beyond the common checks;
+ *	NULL: nothing can be
+ * @chunk: a ktask_thread_func whose argument is the struct op_job
+ * @fallback: the same for kernels without the call; NULL: none is needed
+ * @around: steps before and after the parallel part, which it starts by
+ *	op_go(); NULL: there are none
+ */
+struct ktask_op {
+	const char *name;
+	const char *summary;
+	size_t unit;
+	size_t min_chunk;
+	unsigned known_flags;
+	void (*align)(struct op_job *job);
+	int (*validate)(const struct ktask_op_args *args);
+	ktask_thread_func chunk;
+	ktask_thread_func fallback;
+	int (*around)(struct op_job *job);
+};
+
+/* The operations, one file each. */
+extern const struct ktask_op op_populate;
+extern const struct ktask_op op_fill;
+extern const struct ktask_op op_copy;
+extern const struct ktask_op op_discard;
+extern const struct ktask_op op_lock;
+
+/**
+ * op_go - do the parallel part of @job with @chunk, and wait for it
+ *
+ * Return: as ktask_run().
+ */
+int op_go(struct op_job *job, ktask_thread_func chunk);
+
+/** op_go_whole - the caller does all of the job, as one chunk */
+int op_go_whole(struct op_job *job, ktask_thread_func chunk);
+
+/** op_is_small - the engine would not split this job */
+bool op_is_small(const struct op_job *job);
+
+/**
+ * op_fail - let the result say that the job failed outside its chunks
+ * @pos: first byte that failed
+ *
+ * Return: @error
+ */
+int op_fail(struct op_job *job, int error, const void *pos);
+
+/**
+ * op_note_suspect - a chunk met an obstacle at @pos and went on
+ *
+ * For calls that go on past an obstacle and report it in the end, as
+ * madvise(2) does with unmapped memory.  The lowest position is kept.
+ */
+void op_note_suspect(struct op_job *job, uintptr_t pos);
+
+/** op_suspect - the position that was noted, 0 for none */
+uintptr_t op_suspect(const struct op_job *job);
+
+/** op_may_be_cancelled - the caller gave a deadline or a progress function */
+bool op_may_be_cancelled(const struct op_job *job);
+
+size_t op_page_bytes(void);
+
+#endif /* OPS_OP_H */
