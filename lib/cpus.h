@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #define KT_CPUS_MAX 4096
@@ -24,6 +25,12 @@ static inline void cpus_set(struct kt_cpus *cpus, unsigned cpu)
 {
 	if (cpu < KT_CPUS_MAX)
 		cpus->words[cpu / 64] |= 1ull << (cpu % 64);
+}
+
+static inline void cpus_clear(struct kt_cpus *cpus, unsigned cpu)
+{
+	if (cpu < KT_CPUS_MAX)
+		cpus->words[cpu / 64] &= ~(1ull << (cpu % 64));
 }
 
 static inline unsigned cpus_count(const struct kt_cpus *cpus)
@@ -62,9 +69,9 @@ static inline bool cpus_get_affinity(struct kt_cpus *cpus)
 	return syscall(SYS_sched_getaffinity, 0, sizeof(*cpus), cpus) > 0;
 }
 
-static inline bool cpus_set_affinity(const struct kt_cpus *cpus)
+static inline bool cpus_set_affinity(pid_t tid, const struct kt_cpus *cpus)
 {
-	return !syscall(SYS_sched_setaffinity, 0, sizeof(*cpus), cpus);
+	return !syscall(SYS_sched_setaffinity, tid, sizeof(*cpus), cpus);
 }
 
 #endif /* KTASK_LIB_CPUS_H */

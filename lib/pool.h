@@ -35,7 +35,7 @@ struct helper;
 struct seat {
 	/* What the helper does; runs on the helper. */
 	void (*work)(struct seat *seat);
-	struct kt_cpus *cpus; /* run on these; must outlive the offer */
+	const struct kt_cpus *cpus; /* run on these */
 
 	/* The pool's, valid while seated. */
 	struct helper *helper;
@@ -48,11 +48,11 @@ enum seat_state { SEAT_DONE, SEAT_OFFERED, SEAT_RUNNING };
 /*
  * pool_enter, pool_leave - bracket the jobs of this process
  *
- * pool_enter() sees to it that there are helpers for @wanted seats, which it
- * does only while no other job runs: creating a thread takes the address
+ * pool_enter() sees to it that there are helpers for @wanted seats, on @cpus,
+ * which it does only while no other job runs: creating a thread takes the address
  * space's lock for writing and would stall the chunks that populate memory.
  */
-void pool_enter(unsigned wanted);
+void pool_enter(unsigned wanted, const struct kt_cpus *cpus);
 void pool_leave(void);
 
 /*

@@ -416,7 +416,7 @@ void run_begin(struct run *run, unsigned start_threads)
 	start_clocks(run);
 	share_budget(run, max);
 	max = kt_split_threads(run->units_total, run->job.split.min_chunk, max);
-	pool_enter(max - 1);
+	pool_enter(max - 1, &run->cpus);
 	run->generation = pool_generation();
 	kt_tune_begin(&run->tune, max, start_threads, run->start_ns);
 	run->wanted = run->tune.threads;
