@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The progress bar: see bar.h.  The label is cut rather than the note when
+ * the terminal is narrow; under 40 columns only the note is left.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "bar.h"
+
+#define MAX_COLUMNS 200
+
+static const char erase_line[] = "\r\033[K";
+
+static int columns(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col < 20)
+		return 80;
+	return size.ws_col < MAX_COLUMNS ? size.ws_col : MAX_COLUMNS;
+}
+
+void bar_init(struct bar *bar, const char *label)
+{
+	const char *term = getenv("TERM");
+
+	bar->label = label;
+	bar->drawn = false;
+	bar->on = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+}
+
+void bar_draw(struct bar *bar, double fraction, const char *note)
+{
+	char cells[MAX_COLUMNS + 1];
+	int room, width, filled, label;
+
+	if (!bar->on)
+		return;
+	if (fraction > 1)
+		fraction = 1;
+	bar->drawn = true;
+	/* " [", "] ", "100 % ", and a column that stays free. */
+	room = columns() - (int)strlen(note) - 11;
+	label = (int)strlen(bar->label);
+	if (label > room / 2)
+		label = room / 2;
+	width = room - label;
+	if (width < 5) {
+		fprintf(stderr, "%s%s", erase_line, note);
+		return;
+	}
+	if (width > 40)
+		width = 40;
+	filled = (int)(fraction * width);
+	memset(cells, ' ', width);
+	memset(cells, '=', filled);
+	if (filled < width)
+		cells[filled] = '>';
+	cells[width] = '\0';
+	fprintf(stderr, "%s%.*s [%s] %3.0f %% %s", erase_line, label,
+		bar->label, cells, 100 * fraction, note);
+}
+
+void bar_clear(struct bar *bar)
+{
+	if (bar->drawn)
+		fputs(erase_line, stderr);
+	bar->drawn = false;
+}
+
+const char *bar_time(char buf[16], uint64_t time_ns)
+{
+	unsigned long seconds = (time_ns + 500000000) / 1000000000;
+
+	if (seconds < 3600)
+		snprintf(buf, 16, "%lu:%02lu", seconds / 60, seconds % 60);
+	else
+		snprintf(buf, 16, "%lu:%02lu:%02lu", seconds / 3600 % 10000,
+			 seconds / 60 % 60, seconds % 60);
+	return buf;
+}

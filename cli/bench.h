@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the parts of `ktask bench` share: options (cmd_bench.c), work to measure
+ * (bench_work.c), the rounds (bench_rounds.c) and the report (bench_report.c).
+ */
+#ifndef KTASK_CLI_BENCH_H
+#define KTASK_CLI_BENCH_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+#include <ktask/ops.h>
+
+#include "machine.h"
+
+enum bench_pages { PAGES_DEFAULT, PAGES_SMALL, PAGES_HUGE };
+
+/** One thing that can be measured. */
+struct bench_work {
+	const char *name;
+	const char *summary;
+	const struct ktask_op *op;
+	enum bench_pages pages;
+	unsigned guest : 1; /* advise the memory as QEMU does */
+	unsigned filled : 1; /* the operation wants present pages */
+	unsigned copies : 1; /* a second range is the source */
+};
+
+/** What one run cost. */
+struct bench_sample {
+	double seconds;
+	double cpu_seconds; /* of the whole process */
+	double job_cpu_seconds; /* of the chunks alone */
+	unsigned threads; /* that did a chunk */
+};
+
+/** All runs with one thread count. */
+struct bench_row {
+	unsigned threads; /* asked for */
+	unsigned threads_used; /* the most in any run */
+	unsigned nr; /* samples in each array */
+	double *seconds;
+	double *cpu_seconds;
+	double *job_cpu_seconds;
+};
+
+struct bench {
+	struct bench_work work;
+	uint64_t size_bytes;
+	unsigned runs;
+	unsigned nr_rows;
+	struct bench_row *rows;
+	struct machine machine;
+};
+
+/** bench_work_at - number @index, "vm-start" first; -ENOENT behind the last */
+int bench_work_at(unsigned index, struct bench_work *work);
+
+/** bench_work_need - bytes of memory that a run of that size takes */
+uint64_t bench_work_need(const struct bench_work *work, uint64_t size_bytes);
+
+/**
+ * bench_work_run - one run; only the operation itself is timed
+ * @opts: max_threads and progress; the result field is set here
+ * @doing: set to what failed
+ *
+ * Return: 0 or -errno.
+ */
+int bench_work_run(const struct bench_work *work, uint64_t size_bytes,
+		   struct ktask_opts *opts, struct bench_sample *sample,
+		   const char **doing);
+
+/**
+ * bench_measure - make the rows and run all rounds
+ * @threads: ascending thread counts, @nr of them
+ *
+ * Return: 0; or 1 after a message, which an interrupt has as well: then the
+ * rows have the runs that were finished.
+ */
+int bench_measure(struct bench *bench, const unsigned *threads, unsigned nr);
+
+void bench_free(struct bench *bench);
+
+/* These use the rows that have samples, and sort the samples. */
+void bench_print(const struct bench *bench);
+json_t *bench_json(const struct bench *bench); /* a new reference */
+int bench_plot(const struct bench *bench, const char *path);
+
+#endif /* KTASK_CLI_BENCH_H */

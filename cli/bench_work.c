@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What can be measured: every operation of the library, and scenes made of
+ * them.  Each run maps its memory, prepares it, is timed, and unmaps it, so
+ * that runs do not depend on each other.
+ *
+ * A new operation needs no line here unless it wants present pages or a
+ * source.  File-backed memory is not measured: `ktask populate` shows that.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "bench.h"
+
+#define HUGE_BYTES (2ul << 20)
+
+/* An entry without op measures the operation of its own name. */
+static const struct kind {
+	const char *name;
+	const char *op;
+	const char *summary;
+	enum bench_pages pages;
+	unsigned guest : 1, filled : 1, copies : 1;
+} kinds[] = {
+	{ .name = "vm-start",
+	  .op = "lock",
+	  .summary = "populate, then lock the memory of a guest",
+	  .pages = PAGES_HUGE,
+	  .guest = 1 },
+	{ .name = "fill", .filled = 1 },
+	{ .name = "copy", .filled = 1, .copies = 1 },
+	{ .name = "discard", .filled = 1 },
+};
+
+#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* The scenes come first, then the operations in the library's order. */
+static int scene_at(unsigned index, struct bench_work *work)
+{
+	size_t i;
+
+	for (i = 0; i < NR_KINDS; i++) {
+		if (!kinds[i].op || index--)
+			continue;
+		*work = (struct bench_work){
+			.name = kinds[i].name,
+			.summary = kinds[i].summary,
+			.op = ktask_op_find(kinds[i].op),
+			.pages = kinds[i].pages,
+			.guest = kinds[i].guest,
+			.filled = kinds[i].filled,
+			.copies = kinds[i].copies,
+		};
+		return work->op ? 0 : -ENOENT;
+	}
+	return -ENOENT;
+}
+
+static unsigned nr_scenes(void)
+{
+	unsigned nr = 0;
+	size_t i;
+
+	for (i = 0; i < NR_KINDS; i++)
+		nr += kinds[i].op != NULL;
+	return nr;
+}
+
+int bench_work_at(unsigned index, struct bench_work *work)
+{
+	const struct ktask_op *op;
+	size_t i;
+
+	if (index < nr_scenes())
+		return scene_at(index, work);
+	op = ktask_op_at(index - nr_scenes());
+	if (!op)
+		return -ENOENT;
+	*work = (struct bench_work){ .name = ktask_op_name(op),
+				     .summary = ktask_op_summary(op),
+				     .op = op };
+	for (i = 0; i < NR_KINDS; i++) {
+		if (kinds[i].op || strcmp(kinds[i].name, work->name))
+			continue;
+		work->filled = kinds[i].filled;
+		work->copies = kinds[i].copies;
+	}
+	return 0;
+}
+
+uint64_t bench_work_need(const struct bench_work *work, uint64_t size_bytes)
+{
+	return work->copies ? 2 * size_bytes : size_bytes;
+}
+
+static void advise(const struct bench_work *work, void *addr, size_t len)
+{
+	/* Advice: where the kernel has no KSM or THP there is none to take. */
+	if (work->pages == PAGES_HUGE)
+		madvise(addr, len, MADV_HUGEPAGE);
+	if (work->pages == PAGES_SMALL)
+		madvise(addr, len, MADV_NOHUGEPAGE);
+	if (work->guest) {
+		madvise(addr, len, MADV_MERGEABLE);
+		madvise(addr, len, MADV_DONTFORK);
+	}
+}
+
+/* Aligned to a huge page, as allocators of big memory do. */
+static void *map(const struct bench_work *work, size_t len)
+{
+	char *addr, *start;
+
+	addr = mmap(NULL, len + HUGE_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (addr == MAP_FAILED)
+		return NULL;
+	start = addr + -(uintptr_t)addr % HUGE_BYTES;
+	if (start > addr)
+		munmap(addr, start - addr);
+	munmap(start + len, addr + HUGE_BYTES - start);
+	advise(work, start, len);
+	return start;
+}
+
+/* A range with its pages present where the operation wants them so. */
+static int prepare(const struct bench_work *work, size_t len, void **addr)
+{
+	int error = 0;
+
+	*addr = map(work, len);
+	if (!*addr)
+		return -ENOMEM;
+	if (work->filled)
+		error = ktask_populate(*addr, len, 0);
+	if (error)
+		munmap(*addr, len);
+	return error;
+}
+
+static double now(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+static int measure(const struct bench_work *work,
+		   const struct ktask_op_args *args, struct ktask_opts *opts,
+		   struct bench_sample *sample)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	double cpu, start;
+	int error;
+
+	opts->result = &result;
+	cpu = now(CLOCK_PROCESS_CPUTIME_ID);
+	start = now(CLOCK_MONOTONIC);
+	error = ktask_op_run(work->op, args, opts);
+	sample->seconds = now(CLOCK_MONOTONIC) - start;
+	sample->cpu_seconds = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	sample->job_cpu_seconds = result.cpu_ns / 1e9;
+	sample->threads = result.threads;
+	opts->result = NULL;
+	return error;
+}
+
+int bench_work_run(const struct bench_work *work, uint64_t size_bytes,
+		   struct ktask_opts *opts, struct bench_sample *sample,
+		   const char **doing)
+{
+	struct ktask_op_args args = { .len = size_bytes };
+	void *src = NULL;
+	int error;
+
+	*doing = "preparing memory";
+	error = prepare(work, size_bytes, &args.addr);
+	if (error)
+		return error;
+	if (work->copies)
+		error = prepare(work, size_bytes, &src);
+	args.src = src;
+	if (!error) {
+		*doing = ktask_op_name(work->op);
+		error = measure(work, &args, opts, sample);
+	}
+	if (src)
+		munmap(src, size_bytes);
+	munmap(args.addr, size_bytes);
+	return error;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The subcommands, one file each.  Every function gets its own name as
+ * argv[0] and returns the exit status: 0, 1 for a failure, 2 for wrong usage.
+ * Each prints its own help for --help; the table of them is in main.c.
+ */
+#ifndef KTASK_CLI_CMD_H
+#define KTASK_CLI_CMD_H
+
+int cmd_bench(int argc, char **argv);
+int cmd_populate(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_topo(int argc, char **argv);
+
+#endif /* KTASK_CLI_CMD_H */

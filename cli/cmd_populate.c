@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * ktask populate: make every page of a file, or of memory, present.
+ *
+ * A file keeps its pages afterwards (page cache, tmpfs, hugetlbfs); memory
+ * (--anon) is given back at once, which warms a virtual machine's memory in
+ * its host, and measures.  What can be warmed, and how, is in warm.c.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <ktask/ops.h>
+
+#include "bar.h"
+#include "cmd.h"
+#include "interrupt.h"
+#include "memory.h"
+#include "say.h"
+#include "size.h"
+#include "warm.h"
+
+static const char usage[] =
+	"usage: ktask populate [options] PATH\n"
+	"       ktask populate [options] --anon SIZE\n\n"
+	"Make every page of the file PATH present: read an ordinary file into\n"
+	"the page cache, allocate the pages of a tmpfs or hugetlbfs file.\n\n"
+	"  --allocate SIZE   create PATH, or make it longer, to have SIZE\n"
+	"  --anon SIZE       populate memory of this process instead of a "
+	"file\n"
+	"  --threads N       use N threads at most (default: see ktask topo)\n"
+	"  --help            print this\n";
+
+enum { OPT_HELP = 256, OPT_ALLOCATE, OPT_ANON, OPT_THREADS };
+
+static const struct option options[] = {
+	{ "allocate", required_argument, NULL, OPT_ALLOCATE },
+	{ "anon", required_argument, NULL, OPT_ANON },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "threads", required_argument, NULL, OPT_THREADS },
+	{ 0 },
+};
+
+struct settings {
+	bool help;
+	uint64_t allocate_bytes; /* 0: leave the file's length alone */
+	uint64_t anon_bytes; /* 0: a file */
+	unsigned threads; /* 0: the engine decides */
+	const char *path; /* NULL: memory */
+};
+
+static int parse_size(const char *option, uint64_t *bytes)
+{
+	int error = size_parse(optarg, bytes);
+
+	if (!error)
+		return 0;
+	return say_usage("populate", "%s '%s': %s", option, optarg,
+			 size_why(error));
+}
+
+static int parse_option(struct settings *set, int option)
+{
+	switch (option) {
+	case OPT_HELP:
+		set->help = true;
+		return 0;
+	case OPT_ALLOCATE:
+		return parse_size("--allocate", &set->allocate_bytes);
+	case OPT_ANON:
+		return parse_size("--anon", &set->anon_bytes);
+	default:
+		if (!count_parse(optarg, &set->threads))
+			return 0;
+		return say_usage("populate",
+				 "--threads '%s': not a number from 1 to %d",
+				 optarg, MAX_THREADS);
+	}
+}
+
+static int check(struct settings *set, int nr_paths, char **paths)
+{
+	if (set->help)
+		return 0;
+	if (!nr_paths && !set->anon_bytes)
+		return say_usage("populate", "a path or --anon is missing");
+	if (nr_paths > (set->anon_bytes ? 0 : 1))
+		return say_usage("populate",
+				 "one thing at a time; what is "
+				 "'%s'?",
+				 paths[nr_paths - 1]);
+	if (set->anon_bytes && set->allocate_bytes)
+		return say_usage("populate", "--allocate is for files");
+	set->path = nr_paths ? paths[0] : NULL;
+	return 0;
+}
+
+static int parse(struct settings *set, int argc, char **argv)
+{
+	int option, status;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		if (option == 'h')
+			option = OPT_HELP;
+		if (option == '?' || option == ':')
+			return say_option("populate", argv, option);
+		status = parse_option(set, option);
+		if (status)
+			return status;
+	}
+	return check(set, argc - optind, argv + optind);
+}
+
+static int open_warm(struct warm *warm, const struct settings *set)
+{
+	uint64_t available = memory_available();
+	char text[2][SIZE_TEXT];
+
+	if (set->path)
+		return warm_open_file(warm, set->path, set->allocate_bytes);
+	if (set->anon_bytes > available)
+		return say_fail("mapping %s: only %s of memory are available",
+				size_text(text[0], set->anon_bytes),
+				size_text(text[1], available));
+	return warm_open_memory(warm, set->anon_bytes);
+}
+
+static int progress(const struct ktask_progress *now, void *arg)
+{
+	char note[96], done[SIZE_TEXT], left[16];
+	double rate;
+
+	if (!now->units_total || !now->elapsed_ns)
+		return interrupt_seen();
+	rate = (double)now->units_done / now->elapsed_ns;
+	snprintf(note, sizeof(note), "%s, %.1f GB/s, %u thread%s, %s left",
+		 size_text(done, now->units_done), rate, now->threads,
+		 now->threads == 1 ? "" : "s",
+		 bar_time(left, now->remaining_ns));
+	bar_draw(arg, (double)now->units_done / now->units_total, note);
+	return interrupt_seen();
+}
+
+static void print_result(const char *name, const struct ktask_result *result,
+			 uint64_t size_bytes)
+{
+	char size[SIZE_TEXT];
+	double seconds = result->wall_ns / 1e9;
+
+	printf("%s: %s in %.3f s, %.2f GB/s, %u thread%s, %.3f s of CPU\n",
+	       name, size_text(size, size_bytes), seconds,
+	       seconds > 0 ? size_bytes / seconds / 1e9 : 0.0, result->threads,
+	       result->threads == 1 ? "" : "s", result->cpu_ns / 1e9);
+}
+
+static int say_failure(const struct warm *warm, const char *name, int error,
+		       const struct ktask_result *result)
+{
+	char why[160], offset[SIZE_TEXT];
+
+	if (interrupt_seen())
+		return say_fail("populating %s: interrupted after %s", name,
+				size_text(offset, result->units));
+	if (result->fail_error)
+		return say_fail("populating %s at offset %zu (%s): %s", name,
+				result->fail_offset,
+				size_text(offset, result->fail_offset),
+				warm_why(warm, error, why));
+	return say_fail("populating %s: %s", name, warm_why(warm, error, why));
+}
+
+static int populate(struct warm *warm, const char *name, unsigned threads)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	struct ktask_op_args args = { .addr = warm->addr,
+				      .len = warm->size_bytes,
+				      .flags = warm->flags };
+	struct bar bar;
+	int error;
+
+	bar_init(&bar, name);
+	opts.max_threads = threads;
+	opts.progress_func = progress;
+	opts.progress_arg = &bar;
+	opts.progress_ms = BAR_REDRAW_MS;
+	opts.result = &result;
+	error = ktask_op_run(ktask_op_find("populate"), &args, &opts);
+	bar_clear(&bar);
+	if (error) {
+		say_failure(warm, name, error, &result);
+		warm_undo(warm);
+		return 1;
+	}
+	print_result(name, &result, warm->size_bytes);
+	return 0;
+}
+
+int cmd_populate(int argc, char **argv)
+{
+	struct settings set = { 0 };
+	struct warm warm;
+	int status;
+
+	status = parse(&set, argc, argv);
+	if (status)
+		return status;
+	if (set.help) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	status = open_warm(&warm, &set);
+	if (status)
+		return status;
+	interrupt_catch();
+	status = populate(&warm, set.path ? set.path : "memory", set.threads);
+	warm_close(&warm);
+	if (interrupt_seen() && status)
+		return interrupt_die();
+	return status;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * ktask run: start a program with the shim preloaded.
+ *
+ * Sets the environment that the shim and the library read, and becomes the
+ * program: its exit status is the program's own.  What the shim takes over is
+ * its affair (preload/); here is only found where it lies.
+ *
+ * Without effect on static programs, and on programs that gain privileges:
+ * the dynamic loader of those ignores a preload given by path.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "say.h"
+#include "size.h"
+
+#define SHIM "libktask-preload.so"
+
+/* As env(1) has them. */
+#define EXIT_CANNOT_RUN 126
+#define EXIT_NOT_FOUND 127
+
+static const char usage[] =
+	"usage: ktask run [options] [--] COMMAND [ARGUMENT...]\n\n"
+	"Start COMMAND with its big memory calls done by several threads:\n"
+	"mmap with MAP_POPULATE, madvise with MADV_POPULATE_READ or _WRITE, "
+	"mlock.\n\n"
+	"  --threads N       use N threads at most (default: see ktask topo)\n"
+	"  --min SIZE        leave calls on less than SIZE alone\n"
+	"  --ops LIST        take over only these: mmap,madvise,mlock\n"
+	"  --report[=FILE]   when COMMAND exits, tell what was taken over: on\n"
+	"                    standard error, or in FILE\n"
+	"  --help            print this\n";
+
+enum { OPT_HELP = 256, OPT_MIN, OPT_OPS, OPT_REPORT, OPT_THREADS };
+
+static const struct option options[] = {
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "min", required_argument, NULL, OPT_MIN },
+	{ "ops", required_argument, NULL, OPT_OPS },
+	{ "report", optional_argument, NULL, OPT_REPORT },
+	{ "threads", required_argument, NULL, OPT_THREADS },
+	{ 0 },
+};
+
+struct settings {
+	bool help;
+	unsigned threads; /* 0: not given */
+	uint64_t min_bytes; /* 0: not given */
+	const char *ops; /* NULL: not given */
+	bool report;
+	const char *report_path; /* NULL: standard error */
+};
+
+static bool ops_ok(const char *list)
+{
+	static const char *const names[] = { "mmap", "madvise", "mlock" };
+	size_t i, len;
+
+	for (;; list += len + 1) {
+		len = strcspn(list, ",");
+		for (i = 0; i < 3; i++)
+			if (strlen(names[i]) == len &&
+			    !strncmp(names[i], list, len))
+				break;
+		if (i == 3)
+			return false;
+		if (!list[len])
+			return true;
+	}
+}
+
+static int parse_option(struct settings *set, int option)
+{
+	int error;
+
+	switch (option) {
+	case OPT_HELP:
+		set->help = true;
+		return 0;
+	case OPT_MIN:
+		error = size_parse(optarg, &set->min_bytes);
+		if (!error)
+			return 0;
+		return say_usage("run", "--min '%s': %s", optarg,
+				 size_why(error));
+	case OPT_OPS:
+		set->ops = optarg;
+		if (ops_ok(optarg))
+			return 0;
+		return say_usage("run",
+				 "--ops '%s': not a list of mmap, madvise "
+				 "and mlock",
+				 optarg);
+	case OPT_REPORT:
+		set->report = true;
+		set->report_path = optarg;
+		return 0;
+	default:
+		if (!count_parse(optarg, &set->threads))
+			return 0;
+		return say_usage("run",
+				 "--threads '%s': not a number from 1 "
+				 "to %d",
+				 optarg, MAX_THREADS);
+	}
+}
+
+static int parse(struct settings *set, int argc, char **argv)
+{
+	int option, status;
+
+	opterr = 0;
+	/* The first word that is no option is COMMAND; its options are its. */
+	while ((option = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
+		if (option == 'h')
+			option = OPT_HELP;
+		if (option == '?' || option == ':')
+			return say_option("run", argv, option);
+		status = parse_option(set, option);
+		if (status)
+			return status;
+	}
+	if (!set->help && optind == argc)
+		return say_usage("run", "a command is missing");
+	return 0;
+}
+
+/* In a build folder the shim lies beside the command, installed in LIBDIR. */
+static bool find_shim(char *path, size_t size)
+{
+	static const char *const places[] = { "%.*s/" SHIM, "%.*s/../lib/" SHIM,
+					      "%.*s/../lib/ktask/" SHIM };
+	char exe[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+	size_t i;
+
+	exe[len < 0 ? 0 : len] = '\0';
+	slash = strrchr(exe, '/');
+	for (i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
+		snprintf(path, size, places[i], (int)(slash - exe), exe);
+		if (!access(path, R_OK))
+			return true;
+	}
+#ifdef KTASK_LIBDIR
+	snprintf(path, size, "%s/%s", KTASK_LIBDIR, SHIM);
+	return !access(path, R_OK);
+#else
+	return false;
+#endif
+}
+
+/* Before what is preloaded already, so that the shim sees the calls first. */
+static int set_preload(void)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char shim[PATH_MAX + sizeof(SHIM)];
+	char *value;
+	int error;
+
+	if (!find_shim(shim, sizeof(shim)))
+		return say_fail("run: finding %s: neither beside this program "
+				"nor in the library folder",
+				SHIM);
+	if (strpbrk(shim, ": "))
+		return say_fail("run: preloading %s: the loader takes no path "
+				"with a colon or a space",
+				shim);
+	if (asprintf(&value, "%s%s%s", shim, others && *others ? ":" : "",
+		     others ? others : "") < 0)
+		return say_error(ENOMEM, "run: setting the environment");
+	error = setenv("LD_PRELOAD", value, 1) ? errno : 0;
+	free(value);
+	return error ? say_error(error, "run: setting the environment") : 0;
+}
+
+static int set_number(const char *name, uint64_t number)
+{
+	char text[24];
+
+	if (!number)
+		return 0;
+	snprintf(text, sizeof(text), "%" PRIu64, number);
+	return setenv(name, text, 1);
+}
+
+/* The program may change its folder before it exits: make the path whole. */
+static int set_report(const struct settings *set)
+{
+	char folder[PATH_MAX], *path;
+	int status;
+
+	if (!set->report)
+		return 0;
+	if (!set->report_path)
+		return setenv("KTASK_RUN_REPORT", "1", 1);
+	if (set->report_path[0] == '/')
+		return setenv("KTASK_RUN_REPORT", set->report_path, 1);
+	if (!getcwd(folder, sizeof(folder)) ||
+	    asprintf(&path, "%s/%s", folder, set->report_path) < 0)
+		return -1;
+	status = setenv("KTASK_RUN_REPORT", path, 1);
+	free(path);
+	return status;
+}
+
+static int set_environment(const struct settings *set)
+{
+	if (set_number("KTASK_MAX_THREADS", set->threads) ||
+	    set_number("KTASK_RUN_MIN", set->min_bytes) ||
+	    (set->ops && setenv("KTASK_RUN_OPS", set->ops, 1)) ||
+	    set_report(set))
+		return say_error(errno, "run: setting the environment");
+	return set_preload();
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct settings set = { 0 };
+	int error, status;
+
+	status = parse(&set, argc, argv);
+	if (status)
+		return status;
+	if (set.help) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	status = set_environment(&set);
+	if (status)
+		return status;
+	execvp(argv[optind], argv + optind);
+	error = errno;
+	say_error(error, "run: starting %s", argv[optind]);
+	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}

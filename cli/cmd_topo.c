@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * ktask topo: the machine as ktask sees it, and how many threads a job that
+ * is started from here would get and why.
+ *
+ * The machine comes from hwloc and can be another one (HWLOC_XMLFILE); the
+ * limits come from the library and are always of this process, here, now.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ktask/ktask.h>
+
+#include "cmd.h"
+#include "machine.h"
+#include "say.h"
+#include "topo.h"
+
+static const char usage[] =
+	"usage: ktask topo [--json]\n\n"
+	"Show CPUs, nodes and caches of this machine, and what limits the\n"
+	"threads of a job that is started here.\n\n"
+	"  --json            print one JSON object\n"
+	"  --help            print this\n";
+
+static const struct option options[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "json", no_argument, NULL, 'j' },
+	{ 0 },
+};
+
+/* Asks once for the number and once for the limits; neither grows between. */
+static int read_limits(struct topo *topo)
+{
+	unsigned nr = ktask_limits(NULL, 0);
+	unsigned i;
+
+	topo->limits = calloc(nr ? nr : 1, sizeof(*topo->limits));
+	if (!topo->limits)
+		return -ENOMEM;
+	topo->nr_limits = ktask_limits(topo->limits, nr);
+	if (topo->nr_limits > nr)
+		topo->nr_limits = nr;
+	topo->threads = nr ? topo->limits[0].threads : 1;
+	for (i = 1; i < topo->nr_limits; i++)
+		if (topo->limits[i].threads < topo->threads)
+			topo->threads = topo->limits[i].threads;
+	return 0;
+}
+
+static int show(bool json)
+{
+	struct topo topo;
+	int error = machine_topology(&topo.hwloc);
+
+	if (error)
+		return say_error(-error, "topo: reading the topology");
+	machine_read(&topo.machine, topo.hwloc);
+	error = read_limits(&topo);
+	if (error)
+		say_error(-error, "topo: reading the limits");
+	else if (json)
+		topo_print_json(&topo);
+	else
+		topo_print(&topo);
+	free(topo.limits);
+	hwloc_topology_destroy(topo.hwloc);
+	return error ? 1 : 0;
+}
+
+int cmd_topo(int argc, char **argv)
+{
+	bool json = false;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		if (option == '?' || option == ':')
+			return say_option("topo", argv, option);
+		if (option == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		json = true;
+	}
+	if (optind < argc)
+		return say_usage("topo", "what is '%s'?", argv[optind]);
+	return show(json);
+}

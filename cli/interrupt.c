@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Interrupts: see interrupt.h.
+ */
+#include <signal.h>
+#include <stdio.h>
+
+#include "interrupt.h"
+
+static volatile sig_atomic_t seen;
+
+static void remember(int signal)
+{
+	seen = signal;
+}
+
+void interrupt_catch(void)
+{
+	/* One handler run only: the second signal has its default action. */
+	struct sigaction action = { .sa_handler = remember,
+				    .sa_flags = SA_RESETHAND | SA_RESTART };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+int interrupt_seen(void)
+{
+	return seen;
+}
+
+int interrupt_die(void)
+{
+	fflush(stdout);
+	signal(seen, SIG_DFL);
+	raise(seen);
+	return 128 + seen;
+}

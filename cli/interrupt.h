@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * SIGINT and SIGTERM during long work: the first is remembered, so that the
+ * work can end cleanly; the second ends the process at once.
+ */
+#ifndef KTASK_CLI_INTERRUPT_H
+#define KTASK_CLI_INTERRUPT_H
+
+void interrupt_catch(void);
+
+/** interrupt_seen - the signal that came, or 0 */
+int interrupt_seen(void);
+
+/** interrupt_die - end by that signal, so that the parent learns of it */
+int interrupt_die(void);
+
+#endif /* KTASK_CLI_INTERRUPT_H */

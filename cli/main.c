@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The ktask command: finds the subcommand and hands over.  A new subcommand
+ * is one file, one line in cmd.h and one line in the table below.
+ *
+ * Does not own options (each subcommand parses its own) nor messages (say.c).
+ */
+#include <errno.h>
+#include <locale.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <ktask/ktask.h>
+
+#include "cmd.h"
+#include "say.h"
+
+static const struct command {
+	const char *name;
+	const char *summary;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ "run", "start a program with its big memory calls multithreaded",
+	  cmd_run },
+	{ "populate", "warm a file or memory, by several threads",
+	  cmd_populate },
+	{ "bench", "measure an operation by thread count", cmd_bench },
+	{ "topo", "show CPUs, nodes, caches and what limits a job here",
+	  cmd_topo },
+};
+
+#define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static const struct command *find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < NR_COMMANDS; i++)
+		if (!strcmp(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+static void print_help(void)
+{
+	size_t i;
+
+	printf("usage: ktask COMMAND [options]\n\n"
+	       "Multithread one big job: populate, fill, lock or free memory\n"
+	       "with every CPU that has nothing better to do.\n\n");
+	for (i = 0; i < NR_COMMANDS; i++)
+		printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+	printf("  %-10s %s\n", "help", "explain a command");
+	printf("\n'ktask help COMMAND' lists its options, 'man ktask' says "
+	       "all, "
+	       "'ktask --version'\nprints the version.\n");
+}
+
+static int help(int argc, char **argv)
+{
+	char option[] = "--help";
+	char *help_argv[] = { NULL, option, NULL };
+	const struct command *command;
+
+	if (argc < 2) {
+		print_help();
+		return 0;
+	}
+	command = find(argv[1]);
+	if (!command)
+		return say_usage("help", "there is no command '%s'", argv[1]);
+	help_argv[0] = argv[1];
+	return command->run(2, help_argv);
+}
+
+static int dispatch(int argc, char **argv)
+{
+	const char *name = argv[1];
+	const struct command *command;
+
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+		printf("ktask %s\n", ktask_version());
+		return 0;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
+		print_help();
+		return 0;
+	}
+	if (!strcmp(name, "help"))
+		return help(argc - 1, argv + 1);
+	command = find(name);
+	if (command)
+		return command->run(argc - 1, argv + 1);
+	if (name[0] == '-')
+		return say_usage(NULL, "unknown option '%s'", name);
+	return say_usage(NULL, "there is no command '%s'", name);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	/* Characters as the user's, numbers always with a decimal point. */
+	setlocale(LC_CTYPE, "");
+	if (argc < 2)
+		return say_usage(NULL, "a command is missing");
+	status = dispatch(argc, argv);
+	if (!status && (fflush(stdout) || ferror(stdout)))
+		return say_error(errno, "writing the output");
+	return status;
+}

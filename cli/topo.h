@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What `ktask topo` shows, and the two ways to print it.
+ */
+#ifndef KTASK_CLI_TOPO_H
+#define KTASK_CLI_TOPO_H
+
+#include <ktask/ktask.h>
+
+#include "machine.h"
+
+struct topo {
+	hwloc_topology_t hwloc;
+	struct machine machine;
+	struct ktask_limit *limits;
+	unsigned nr_limits;
+	unsigned threads; /* the least of the limits */
+};
+
+/** topo_print - tables for people (topo_text.c) */
+void topo_print(const struct topo *topo);
+
+/** topo_print_json - one object (topo_json.c) */
+void topo_print_json(const struct topo *topo);
+
+/**
+ * topo_distance - relative distance of two nodes, 10 to itself
+ *
+ * @from, @to: operating system's numbers.  Return: 0 where it is unknown.
+ */
+unsigned topo_distance(const struct topo *topo, unsigned from, unsigned to);
+
+/** struct topo_cache - caches of one kind and size, counted */
+struct topo_cache {
+	const char *name; /* "L2", "L1d" */
+	uint64_t size_bytes;
+	unsigned line_bytes;
+	unsigned nr; /* how many there are */
+	unsigned cpus; /* that share one */
+};
+
+#define TOPO_CACHES 16
+
+/** topo_caches - farthest level first; returns how many kinds there are */
+unsigned topo_caches(const struct topo *topo,
+		     struct topo_cache caches[TOPO_CACHES]);
+
+#endif /* KTASK_CLI_TOPO_H */
