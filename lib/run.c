@@ -130,7 +130,10 @@ static void collect(struct run *run, struct run_seat *rs)
 	run->chunks += rs->worker.chunks;
 	kt_store(&run->units, run->units + rs->worker.units);
 	run->helper_cpu_ns += rs->cpu_ns;
-	run->threads += rs->worker.chunks > 0;
+	if (rs->worker.chunks && !rs->counted) {
+		rs->counted = true;
+		run->threads++;
+	}
 	/* Counted; a failure is kept for undo. */
 	rs->worker.chunks = 0;
 	kt_store(&rs->worker.units, 0);
@@ -150,6 +153,8 @@ static void seat_threads(struct run *run, unsigned threads)
 				continue;
 			collect(run, rs);
 		}
+		if (nr > run->nr_seated)
+			rs->counted = false;
 		/* Before the offer: the helper compares itself with it. */
 		kt_store(&run->job.threads, nr + 1);
 		if (!offer_seat(run, nr - 1))

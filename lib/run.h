@@ -27,6 +27,7 @@ struct run_seat {
 	struct run *run;
 	struct kt_cap *node_cap; /* held, or NULL */
 	unsigned index;
+	bool counted; /* among the threads that did a chunk */
 	uint64_t cpu_ns;
 };
 
