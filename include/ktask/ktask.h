@@ -56,7 +56,7 @@ extern "C" {
  * @arg: func_arg of the control block
  *
  * Runs in the caller and in helpers, several at once on distinct chunks.
- * Helpers have every asynchronous signal blocked.
+ * Helpers have every asynchronous signal blocked and a stack of 256 KiB.
  *
  * Return: 0, or any other value to stop the job.  A chunk that fails cleans
  * up after itself: the undo function is never called for it.
