@@ -69,14 +69,9 @@ $(OUT)/ktask.pc: packaging/ktask.pc.in Makefile
 	sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
 		-e 's|@LIBDIR@|$(LIBDIR)|' $< >$@
 
-# The library inside the shim calls the kernel, not the shim; preload/real.c.
-PRELOAD_WRAP := -Wl,--wrap=mmap -Wl,--wrap=mmap64 -Wl,--wrap=madvise \
-	-Wl,--wrap=mlock -Wl,--wrap=mlock2
-
 $(OUT)/libktask-preload.so: $(call obj,$(PRELOAD)) $(OUT)/libktask.a
 	$(CC) $(KT_LDFLAGS) -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL \
-		-Wl,-z,defs $(PRELOAD_WRAP) -o $@ \
-		$(call obj,$(PRELOAD)) $(OUT)/libktask.a \
+		-Wl,-z,defs -o $@ $(call obj,$(PRELOAD)) $(OUT)/libktask.a \
 		-ldl $(LDFLAGS)
 
 $(OUT)/ktask: $(call obj,$(CLI)) $(OUT)/libktask.a $(OUT)/libktask-preload.so

@@ -115,14 +115,12 @@ static bool lock_taken(const void *addr, size_t len)
 	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	size_t skew_bytes = (uintptr_t)addr & (page_bytes - 1);
 	char *base = (char *)addr - skew_bytes;
-	int access;
 
 	if (len > SIZE_MAX - 2 * page_bytes || !shim_wants(SHIM_MLOCK, len) ||
 	    !kernel_knows(MADV_POPULATE_WRITE))
 		return false;
 	len = (len + skew_bytes + page_bytes - 1) & ~(page_bytes - 1);
-	access = shim_access(base, len);
-	return access >= 0 && shim_lock(base, len, (unsigned)access);
+	return shim_lock(base, len);
 }
 
 KTASK_API int mlock(const void *addr, size_t len)

@@ -7,9 +7,8 @@
  * is that another preloaded library behind us that replaces the same calls is
  * not asked.
  *
- * The library inside the shim is linked with --wrap for each of these names, so
- * that its own calls land in the __wrap_ functions here, in every thread, and
- * never come back through calls.c.
+ * The library inside the shim makes these calls in the same way, so that they
+ * never come back through calls.c, in whichever thread.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -50,40 +49,4 @@ int real_mlock2(const void *addr, size_t len, unsigned flags)
 	if (!flags)
 		return real_mlock(addr, len);
 	return (int)syscall(SYS_mlock2, addr, len, flags);
-}
-
-/* Only the linker names these. */
-void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
-		  off_t offset);
-void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd,
-		    off64_t offset);
-int __wrap_madvise(void *addr, size_t len, int advice);
-int __wrap_mlock(const void *addr, size_t len);
-int __wrap_mlock2(const void *addr, size_t len, unsigned flags);
-
-void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
-		  off_t offset)
-{
-	return real_mmap(addr, len, prot, flags, fd, offset);
-}
-
-void *__wrap_mmap64(void *addr, size_t len, int prot, int flags, int fd,
-		    off64_t offset)
-{
-	return real_mmap(addr, len, prot, flags, fd, offset);
-}
-
-int __wrap_madvise(void *addr, size_t len, int advice)
-{
-	return real_madvise(addr, len, advice);
-}
-
-int __wrap_mlock(const void *addr, size_t len)
-{
-	return real_mlock(addr, len);
-}
-
-int __wrap_mlock2(const void *addr, size_t len, unsigned flags)
-{
-	return real_mlock2(addr, len, flags);
 }

@@ -35,7 +35,7 @@ void shim_count(enum shim_call call, size_t len, uint64_t ns, unsigned threads,
 
 	atomic_fetch_add(&counts[call].calls, 1);
 	atomic_fetch_add(&counts[call].plain, !done);
-	atomic_fetch_add(&counts[call].bytes, len);
+	atomic_fetch_add(&counts[call].bytes, done ? len : 0);
 	atomic_fetch_add(&counts[call].ns, ns);
 	while (threads > most && !atomic_compare_exchange_weak(
 					 &counts[call].threads, &most, threads))

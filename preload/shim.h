@@ -4,10 +4,9 @@
  *
  *	calls.c   the libc entry points, and which of their calls we take
  *	work.c    a call that was taken, done as a ktask operation
- *	maps.c    which access an address range is made for
  *	config.c  environment, and whether this process may use the library
  *	report.c  what was done, on request, at exit
- *	real.c    the plain calls, for us and for the library inside us
+ *	real.c    the plain calls
  *
  * Not here: how anything is split or populated; that is libktask, linked in.
  */
@@ -41,18 +40,11 @@ bool shim_wants(enum shim_call call, size_t len);
 const char *shim_report_target(void);
 
 /*
- * maps.c: how the kernel itself would populate [addr, addr + len) for mlock:
- * 0 as if written, KTASK_POPULATE_READ as if read, or -1 where neither holds
- * for all of it (holes, mixed mappings, no access).
- */
-int shim_access(const void *addr, size_t len);
-
-/*
  * work.c: true when all is done; otherwise the plain call is still to be made,
  * and decides.  Both leave errno alone.
  */
 bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags);
-bool shim_lock(void *addr, size_t len, unsigned flags);
+bool shim_lock(void *addr, size_t len);
 /* Is the calling thread inside one of these two? */
 bool shim_busy(void);
 

@@ -57,11 +57,11 @@ bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags)
 	return operate(call, "populate", &args);
 }
 
-bool shim_lock(void *addr, size_t len, unsigned flags)
+bool shim_lock(void *addr, size_t len)
 {
-	struct ktask_op_args args = { .addr = addr,
-				      .len = len,
-				      .flags = flags };
+	struct ktask_op_args args = { .addr = addr, .len = len };
+	.flags = flags
+};
 
-	return operate(SHIM_MLOCK, "lock", &args);
+return operate(SHIM_MLOCK, "lock", &args);
 }
