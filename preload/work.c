@@ -60,8 +60,6 @@ bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags)
 bool shim_lock(void *addr, size_t len)
 {
 	struct ktask_op_args args = { .addr = addr, .len = len };
-	.flags = flags
-};
 
-return operate(SHIM_MLOCK, "lock", &args);
+	return operate(SHIM_MLOCK, "lock", &args);
 }
