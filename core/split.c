@@ -33,8 +33,9 @@ uint64_t kt_split_size(const struct kt_split *split, uint64_t remaining,
 
 	if (!cost->mean)
 		return split->min_chunk;
-	timed = KT_MAX(units_in(split->target_ns, cost->high),
-		       units_in(KT_SHORTEST_NS, cost->mean));
+	timed = KT_MAX(
+		units_in(split->target_ns, cost->high),
+		units_in(KT_MIN(KT_SHORTEST_NS, split->target_ns), cost->mean));
 	return KT_MAX(KT_MIN(guided, timed), split->min_chunk);
 }
 

@@ -29,7 +29,7 @@ struct kt_cost {
 
 /*
  * A claim costs about 50 ns: chunks of the mean cost are not made shorter
- * than this for the sake of a high cost that may come.
+ * than this, or than the target, for the sake of a high cost that may come.
  */
 #define KT_SHORTEST_NS 20000
 

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Chunks start at the minimum while the cost of a unit is not known, then
+ * shrink with what is left, and never take longer than the client asked for.
+ */
+#include "ktest.h"
+
+#include "core/split.h"
+
+#define COST_NS(ns) ((uint64_t)(ns) << KT_COST_SHIFT)
+
+static struct kt_split split = {
+	.min_chunk = 8,
+	.align = 1,
+	.target_ns = 1000000,
+};
+
+static uint64_t size_at(uint64_t left, unsigned threads, uint64_t mean,
+			uint64_t high)
+{
+	struct kt_cost cost = { mean, high };
+
+	return kt_split_size(&split, left, threads, &cost);
+}
+
+static void unknown_cost_means_minimum_chunks(void **state)
+{
+	assert_int_equal(size_at(1000000, 1, 0, 0), 8);
+	assert_int_equal(size_at(UINT64_MAX, 64, 0, 0), 8);
+}
+
+static void known_cost_means_a_quarter_of_a_share(void **state)
+{
+	assert_int_equal(size_at(8000, 1, COST_NS(1), COST_NS(1)), 2000);
+	assert_int_equal(size_at(8000, 4, COST_NS(1), COST_NS(1)), 500);
+	assert_int_equal(size_at(8000, 0, COST_NS(1), COST_NS(1)), 2000);
+	assert_int_equal(size_at(8000, 1000, COST_NS(1), COST_NS(1)), 8);
+}
+
+static void sizes_shrink_as_work_runs_out(void **state)
+{
+	uint64_t left = 100000, last = UINT64_MAX;
+	unsigned nr = 0;
+
+	while (left) {
+		uint64_t size = size_at(left, 4, COST_NS(1), COST_NS(1));
+
+		assert_true(size <= last);
+		assert_true(size >= 8);
+		last = size;
+		left -= KT_MIN(size, left);
+		nr++;
+	}
+	assert_int_equal(last, 8);
+	/* Far fewer than 12500 minimum chunks: shares of 1/16 each. */
+	assert_in_range(nr, 50, 150);
+}
+
+static void dearest_unit_bounds_the_time(void **state)
+{
+	/* 1 ms at 1000 ns a unit. */
+	assert_int_equal(size_at(1 << 30, 2, COST_NS(1000), COST_NS(1000)),
+			 1000);
+	assert_int_equal(size_at(1 << 30, 2, COST_NS(500), COST_NS(2000)), 500);
+	/* A chunk of the minimum is all that may take longer. */
+	assert_int_equal(size_at(1 << 30, 2, COST_NS(1e6), COST_NS(1e6)), 8);
+}
+
+static void rare_dear_unit_does_not_make_chunks_tiny(void **state)
+{
+	/* 20 us at the mean, although one unit may take 1 ms. */
+	assert_int_equal(size_at(1 << 30, 2, COST_NS(10), COST_NS(1e6)),
+			 KT_SHORTEST_NS / 10);
+}
+
+/* A client that asks for 5 us gets 5 us, not the 20 of the rule above. */
+static void short_target_is_kept(void **state)
+{
+	uint64_t target_ns = split.target_ns;
+	uint64_t even, uneven;
+
+	split.target_ns = 5000;
+	even = size_at(1 << 30, 2, COST_NS(10), COST_NS(10));
+	uneven = size_at(1 << 30, 2, COST_NS(10), COST_NS(1e6));
+	split.target_ns = target_ns;
+	assert_int_equal(even, 500);
+	assert_int_equal(uneven, 500);
+}
+
+KTEST_MAIN(KTEST(unknown_cost_means_minimum_chunks),
+	   KTEST(known_cost_means_a_quarter_of_a_share),
+	   KTEST(sizes_shrink_as_work_runs_out),
+	   KTEST(dearest_unit_bounds_the_time),
+	   KTEST(rare_dear_unit_does_not_make_chunks_tiny),
+	   KTEST(short_target_is_kept))
