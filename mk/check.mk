@@ -49,10 +49,9 @@ JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 SUBMAKE = $(MAKE) --no-print-directory $(JOBS)
 
 ## tests: build everything that `make check` runs
-tests:
-	@$(SUBMAKE) all c-tests examples $(INNOCENT)
-	@$(SUBMAKE) VARIANT=asan c-tests
-	@$(SUBMAKE) VARIANT=tsan c-tests
+tests: all c-tests examples $(INNOCENT)
+	+@$(SUBMAKE) VARIANT=asan c-tests
+	+@$(SUBMAKE) VARIANT=tsan c-tests
 
 variants_of = $(foreach v,$(TEST_VARIANTS),$(patsubst %.c,\
 	$(B)/$(if $(filter-out plain,$v),$v/)%,$(wildcard tests/$(1)/*.c)))
@@ -73,18 +72,18 @@ run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' tests/run --build $(B) \
 ## check: install what is missing, build, run every test (ONLY=word: some)
 .PHONY: check
 check:
-	@$(MAKE) --no-print-directory deps
-	@$(SUBMAKE) tests
+	+@$(MAKE) --no-print-directory deps
+	+@$(SUBMAKE) tests
 	$(call run,$(RUN_ALL))
 
 ## check-unit check-api check-cli check-build: one kind of test
 .PHONY: check-unit check-api check-cli check-build check-style
 check-unit check-api check-cli check-build: check-%:
-	@$(MAKE) --no-print-directory deps
-	@$(SUBMAKE) tests
+	+@$(MAKE) --no-print-directory deps
+	+@$(SUBMAKE) tests
 	$(call run,$(RUN_$*))
 
 ## check-style: the tests of the tree and of the runner; builds nothing
 check-style:
-	@$(MAKE) --no-print-directory deps
+	+@$(MAKE) --no-print-directory deps
 	$(call run,$(RUN_style))

@@ -1,0 +1,149 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# Shows tests/run programs that fail, skip, crash, hang and lie, and reads
+# its closing line.  A runner that can be fooled makes every other test void.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../support";
+use House;
+use Test::More;
+
+my $dir = scratch();
+my $fixture = "$dir/fixture";
+my ($status, $said) = capture("$cc -std=gnu11 -D_GNU_SOURCE -I$top/tests/support "
+	. "-o $fixture $top/tests/runner/fixture.c "
+	. "$top/tests/support/ktest.c -lcmocka");
+is($status, 0, 'the fixture compiles') or BAIL_OUT($said);
+
+# [exit status, closing line, whole report]
+sub run_tests
+{
+	my ($options, @programs) = @_;
+	my ($status, $report) =
+		capture("$top/tests/run --limit 2 --build $dir/none "
+			. "--special $dir/special $options @programs");
+
+	my ($last) = $report =~ /([^\n]*)\n\z/;
+	return ($status, $last // '', $report);
+}
+
+sub script
+{
+	my ($name, $text) = @_;
+
+	return spew("$dir/$name", "#!/bin/sh\n$text\n", 0755);
+}
+
+sub counts
+{
+	my ($what, $program, $pass, $fail, $skip, $also) = @_;
+	my ($status, $last, $report) = run_tests('', $program);
+
+	is($last, "$pass passed, $fail failed, $skip skipped", $what)
+		or diag(substr($report, 0, 2000));
+	is($status, $fail ? 1 : 0, "$what: exit status");
+	like($report, $also, "$what: report") if $also;
+}
+
+sub cmocka
+{
+	my ($way, @expected) = @_;
+
+	counts("cmocka: $way", script($way, "exec $fixture $way"), @expected);
+}
+
+cmocka('pass', 3, 0, 0);
+cmocka('fail_plainly', 2, 1, 0, qr/0x1 != 0x2/);
+cmocka('fail_with_words', 2, 1, 0, qr/words of failure/);
+cmocka('skip_with_reason', 2, 0, 1, qr/^skipped: .*there is no reason$/m);
+cmocka('skip_silently', 2, 0, 1, qr/^skipped: .*no reason given$/m);
+cmocka('touch_nothing', 2, 1, 0, qr/Segmentation fault/);
+cmocka('abort_now', 1, 2, 0, qr/killed by signal 6/);
+cmocka('leave_early', 1, 2, 0, qr/2 of 3 tests did not run/);
+cmocka('leave_silently', 1, 2, 0, qr/2 of 3 tests did not run/);
+cmocka('hang', 1, 2, 0, qr/no end within 2 s/);
+cmocka('leave_a_child', 3, 1, 0, qr/left processes behind/);
+cmocka('fork_and_return', 3, 0, 0);
+cmocka('setup', 0, 1, 0, qr/setup failed/);
+cmocka('teardown', 0, 1, 0, qr/teardown failed/);
+cmocka('group_setup', 0, 2, 0, qr/group setup failed/);
+cmocka('group_teardown', 1, 1, 0, qr/group teardown failed/);
+cmocka('two_groups', 2, 1, 0, qr/More than one plan/);
+
+counts('exit 0', script('zero', 'exit 0'), 1, 0, 0);
+counts('exit 1', script('one', 'echo why; exit 1'), 0, 1, 0, qr/^why$/m);
+counts('exit 77', script('skip', 'echo no device; exit 77'), 0, 0, 1,
+       qr/^skipped: .*no device$/m);
+counts('a signal', script('signal', 'kill -9 $$'), 0, 1, 0,
+       qr/killed by signal 9/);
+counts('a hang', script('sleeps', 'exec sleep 60'), 0, 1, 0,
+       qr/no end within 2 s/);
+counts('a hang that ignores signals',
+       script('stubborn', "trap '' TERM INT; sleep 60; sleep 60"), 0, 1, 0);
+counts('a process left behind', script('leaver', 'sleep 60 & exit 0'), 1, 1, 0,
+       qr/left processes behind/);
+counts('no such program', "$dir/absent", 0, 1, 0, qr/cannot run/);
+
+counts('TAP', script('tap', 'printf "1..2\nok 1\nok 2\n"'), 2, 0, 0);
+counts('TAP without a plan', script('planless', 'echo ok 1'), 1, 1, 0);
+counts('TAP beyond its plan',
+       script('beyond', 'printf "1..1\nok 1\nok 2\n"'), 2, 1, 0);
+counts('TAP that is true but for its exit status',
+       script('liar', 'printf "1..1\nok 1\n"; exit 3'), 1, 1, 0,
+       qr/exit status 3/);
+counts('TAP on standard error only',
+       script('stderr', 'printf "1..1\nnot ok 1\n" >&2'), 1, 0, 0);
+counts('TAP that bails out',
+       script('bail', 'printf "1..2\nok 1\nBail out!\n"'), 1, 2, 0);
+counts('TAP that skips all',
+       script('skipall', 'echo "1..0 # SKIP not here"'), 0, 0, 1,
+       qr/^skipped: .*not here$/m);
+counts('a test that is to be done is a failure',
+       script('todo', 'printf "1..1\nnot ok 1 # TODO later\n"'), 0, 1, 0);
+counts('endless output', script('flood', 'exec yes'), 0, 1, 0,
+       qr/\n\[\.\.\.\]\n.*too much output/s);
+
+SKIP: {
+	skip 'no bats', 2 unless have('bats');
+	spew("$dir/three.bats", <<'BATS');
+@test "good" { true; }
+@test "bad" { false; }
+@test "absent" { skip "not today"; }
+BATS
+	counts('bats', "$dir/three.bats", 1, 1, 1);
+}
+
+# Several programs, in parallel and alone.
+my @pair = map { script("pair$_", "echo 1..1; sleep 0.3; mkdir $dir/alone || {"
+	. " echo not ok 1; exit; }; sleep 0.3; rmdir $dir/alone; echo ok 1") }
+	1, 2;
+($status, my $last) = run_tests('', @pair);
+is($last, '1 passed, 1 failed, 0 skipped', 'two programs run at once');
+rmdir "$dir/alone";
+spew("$dir/special", "*/pair* serial # each wants the folder for itself\n");
+($status, $last) = run_tests('', @pair);
+is($last, '2 passed, 0 failed, 0 skipped', 'serial programs run alone');
+is($status, 0, 'and the exit status is 0');
+
+spew("$dir/special", "*/nap seconds=1 # so that this test is short\n");
+(undef, undef, my $report) = run_tests('--limit 60', script('nap', 'sleep 9'));
+like($report, qr/no end within 1 s/, 'a test may have its own limit');
+spew("$dir/special", "*/nap serial\n");
+($status) = run_tests('', "$dir/zero");
+isnt($status, 0, 'a special rule without a reason is refused');
+unlink "$dir/special";
+
+# The tests' surroundings.
+$ENV{KTASK_ANYTHING} = 1;
+$ENV{KTASK_TEST_SEED} = 7;
+counts('only KTASK_TEST_ variables reach a test',
+       script('environment', 'test -z "$KTASK_ANYTHING" -a '
+	      . '"$KTASK_TEST_SEED" = 7 -a -d "$TMPDIR"'), 1, 0, 0);
+
+($status) = capture("$top/tests/run");
+isnt($status, 0, 'no program at all is an error');
+
+done_testing();

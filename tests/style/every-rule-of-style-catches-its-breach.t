@@ -1,0 +1,135 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# Builds small trees that break one rule of scripts/style each, and a tree
+# that breaks none.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../support";
+use House;
+use Test::More;
+
+my $dual = '/* SPDX-License-Identifier: GPL-2.0-only OR MIT */';
+my $number = 0;
+
+# A tree of the given files; SPDX lines are added to C files by hand.
+sub tree
+{
+	my (%files) = @_;
+	our $dir //= scratch();
+	my $root = "$dir/" . ++$number;
+
+	spew("$root/.clang-format", slurp("$top/.clang-format"));
+	spew("$root/$_", $files{$_}) for keys %files;
+	return $root;
+}
+
+sub passes
+{
+	my ($rule, $what, %files) = @_;
+	my ($status, $said) =
+		capture("$top/scripts/style --root " . tree(%files) . " $rule");
+
+	is($status, 0, "$rule allows $what") or diag($said);
+}
+
+sub catches
+{
+	my ($rule, $what, $where, %files) = @_;
+	my ($status, $said) =
+		capture("$top/scripts/style --root " . tree(%files) . " $rule");
+
+	is($status, 1, "$rule catches $what");
+	like($said, qr/^# \Q$where\E/m, "$rule says where") or diag($said);
+}
+
+my %clean = (
+	'core/split.h' => "$dual\n",
+	'core/split.c' => "$dual\n#include <ktask/ktask.h>\n"
+		. "#include \"core/split.h\"\n#include \"ktask_port.h\"\n",
+	'lib/run.c' => "$dual\n#include <unistd.h>\n#include \"core/split.h\"\n",
+	'lib/pool.c' => "$dual\n#include \"lib/pool.h\"\n",
+	'ops/op.h' => "$dual\n",
+	'ops/op.c' => "$dual\n#include <errno.h>\n#include <ktask/ops.h>\n"
+		. "#include \"op.h\"\n",
+	'tests/unit/a.c' => "$dual\n#include \"core/split.h\"\n",
+	'Makefile' => "# SPDX-License-Identifier: GPL-2.0-only OR MIT\n",
+	'man/a.1' => ".\\\" SPDX-License-Identifier: GPL-2.0-only OR MIT\n",
+	'man/b.1' => ".so man1/a.1\n",
+	'doc/a.md' => "See /usr/share and \$HOME/work/, build/work/x.\n",
+	'build/junk.c' => "no licence here \n",
+);
+passes('', 'a clean tree', %clean);
+
+SKIP: {
+	skip 'no clang-format', 3 unless have('clang-format');
+	catches('format', 'spaces for tabs', 'lib/a.c:3:',
+		'lib/a.c' => "$dual\nint a(void)\n{\n    return 0;\n}\n");
+	passes('format', 'tabs',
+	       'lib/a.c' => "$dual\nint a(void)\n{\n\treturn 0;\n}\n");
+}
+
+sub catches_include
+{
+	my ($path, $line, $what) = @_;
+
+	catches('includes', $what, "$path:2:", $path => "$dual\n$line\n",
+		'ops/op.h' => "$dual\n");
+}
+
+catches_include('core/a.c', '#include <stdio.h>', 'the system in core');
+catches_include('core/a.c', '#include "lib/pool.h"', 'lib in core');
+catches_include('core/a.c', '# include "errno.h"', 'any other file in core');
+catches_include('lib/a.c', '#include "ops/op.h"', 'ops in lib');
+catches_include('ops/a.c', '#include "core/split.h"', 'core in ops');
+catches_include('ops/a.c', '#include <core/split.h>', 'core in ops, by <>');
+catches_include('ops/a.c', '#include "ktask_port.h"', 'the port in ops');
+catches_include('preload/a.c', '#include "lib/pool.h"', 'lib in preload');
+catches_include('cli/a.c', '#include "../lib/pool.h"', 'a way around');
+catches_include('cli/a.c', '#include "ops/op.h"', 'ops in cli');
+catches_include('examples/a.c', '#include "core/split.h"', 'core in examples');
+catches_include('bench/a.c', '#include "lib/pool.h"', 'lib in bench');
+catches_include('umt/a.c', '#include "kmod/compat.h"', 'kmod in umt');
+catches_include('runtime/a.c', '#include "core/split.h"', 'core in runtime');
+catches_include('include/ktask/a.h', '#include "core/a.h"', 'core in include');
+
+for my $path ('lib/a.c', 'include/ktask/a.h', 'mk/a.mk', 'Makefile',
+	      'man/a.1', 'tests/cli/a.bats') {
+	catches('licence', "$path without one", "$path:1:",
+		$path => "int a;\n\n\n$dual\n");
+}
+catches('licence', 'a script without one', 'scripts/a:1:',
+	'scripts/a' => "#!/bin/sh\necho\n");
+catches('licence', 'another one than its folder has', 'ops/a.c:1: must be',
+	'ops/a.c' => "/* SPDX-License-Identifier: GPL-2.0-only */\n");
+passes('licence', 'plain GPL in kmod',
+       'kmod/a.c' => "/* SPDX-License-Identifier: GPL-2.0-only */\n");
+
+my $long = "int x;\n" x 600;
+catches('length', 'a long file', 'lib/a.c: 601 lines',
+	'lib/a.c' => "$dual\n$long");
+passes('length', 'a long file with a reason',
+       'lib/a.c' => "$dual\n/* length: one table */\n$long");
+passes('length', '600 lines', 'lib/a.c' => $long);
+
+# In two halves, for this file too is read by the rule.
+catches('paths', 'a home', 'README.md:1:', 'README.md' => '/ho' . "me/me/x\n");
+catches('paths', 'the super-user\'s home', 'README.md:2:',
+	'README.md' => "\ncd /ro" . "ot/x\n");
+catches('paths', 'a registry', 'mk/a.mk:1:',
+	'mk/a.mk' => 'http://deb.deb' . "ian.org/debian\n");
+catches('paths', 'an address', 'mk/a.mk:1:', 'mk/a.mk' => "10.0" . ".0.1:80\n");
+
+catches('whitespace', 'a space at the end', 'doc/a.md:2:',
+	'doc/a.md' => "a\nb \n");
+catches('whitespace', 'a carriage return', 'doc/a.md:1:',
+	'doc/a.md' => "a\r\n");
+catches('whitespace', 'an unfinished line', 'doc/a.md: no newline',
+	'doc/a.md' => "a\nb");
+
+my ($status) = capture("$top/scripts/style nonsense");
+isnt($status, 0, 'a rule that is not there is refused');
+
+done_testing();
