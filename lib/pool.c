@@ -18,6 +18,7 @@
 #include "lib/config.h"
 #include "lib/futex.h"
 #include "lib/pool.h"
+#include "lib/slots.h"
 #include "lib/topo.h"
 
 enum phase { EMPTY, IDLE, ASLEEP, CLAIMED, OFFERED, RUNNING, LENDING, WAITED };
@@ -341,6 +342,7 @@ static void init(void)
 	for (unsigned i = 0; i < topo->nr_nodes; i++)
 		pool.nodes[i].limit =
 			kt_cap_limit(topo->nodes[i].nr_cpus, percent);
+	slots_open(pool.machine.limit);
 	pool.pid = (uint32_t)getpid();
 	kt_store_release(&pool.ready, !pthread_atfork(NULL, NULL, fork_child));
 }

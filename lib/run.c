@@ -15,11 +15,13 @@
 #include "core/claim.h"
 #include "core/undo.h"
 #include "lib/run.h"
+#include "lib/slots.h"
 #include "lib/topo.h"
 
 /* How often the caller looks up from its work, and at policy. */
 #define TICK_NS 500000
 #define LOOK_NS 5000000
+#define LOOK_SHORT_NS 2000000
 #define PROGRESS_MS 100
 #define CHUNK_US 1000
 
@@ -64,15 +66,20 @@ static void helper_work(struct seat *seat)
 	struct run *run = rs->run;
 	struct run_context outer = context;
 	uint64_t cpu_ns = run->measure_cpu ? thread_cpu_ns() : 0;
+	int slot = slots_take();
 
 	context.run = run;
 	context.worker = &rs->worker;
-	kt_job_work(&run->job, &rs->worker);
+	if (slot >= 0)
+		kt_job_work(&run->job, &rs->worker);
 	context = outer;
 	if (run->measure_cpu)
 		rs->cpu_ns = thread_cpu_ns() - cpu_ns;
-	if (kt_load(&run->generation) == pool_generation())
-		put_slots(rs);
+	if (kt_load(&run->generation) != pool_generation())
+		return; /* the child of a fork; the slot is the parent's */
+	if (slot >= 0)
+		slots_put(slot);
+	put_slots(rs);
 }
 
 /* Node that helper @index should serve: dealt over the ranges, in turn. */
@@ -206,12 +213,15 @@ static void report_progress(struct run *run)
 }
 
 /* Policy may want fewer threads than tune does. */
-static unsigned allowed_threads(struct run *run)
+static unsigned allowed_threads(struct run *run, uint64_t now_ns)
 {
-	if (!limits_idle_only())
-		return run->wanted;
-	return KT_MIN(run->wanted,
-		      limits_idle_threads(kt_load(&run->job.threads)));
+	unsigned threads =
+		1 + slots_share(run->demand, run->wanted - 1, now_ns);
+	unsigned working = kt_load(&run->job.threads);
+
+	if (limits_idle_only())
+		threads = KT_MIN(threads, limits_idle_threads(working));
+	return threads;
 }
 
 static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
@@ -229,10 +239,15 @@ static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 	wanted = kt_tune_step(&run->tune, now_ns, units_done(run));
 	if (wanted == run->wanted && now_ns < run->next_look_ns)
 		return false;
-	run->next_look_ns = now_ns + LOOK_NS;
 	run->wanted = wanted;
 	if (!kt_job_idle(&run->job) && !kt_job_stopped(&run->job))
-		seat_threads(run, allowed_threads(run));
+		seat_threads(run, allowed_threads(run, now_ns));
+	/* Fewer than wanted: look again soon, and let tune not learn from it. */
+	run->next_look_ns = now_ns + LOOK_NS;
+	if (run->job.threads < wanted) {
+		run->next_look_ns = now_ns + LOOK_SHORT_NS;
+		run->tune.settling = true;
+	}
 	return false;
 }
 
@@ -296,6 +311,7 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->nr_seated = 0;
 	run->parent = context.run;
 	run->orphan = 0;
+	run->demand = -1;
 	run->measure_cpu = ctl->result != NULL;
 	run->node_cpus = NULL;
 	run->chunks = 0;
@@ -433,7 +449,8 @@ void run_begin(struct run *run, unsigned start_threads)
 	}
 	make_seats(run, max - 1);
 	make_node_cpus(run);
-	seat_threads(run, allowed_threads(run));
+	run->demand = slots_demand_begin(run->wanted - 1, run->start_ns);
+	seat_threads(run, allowed_threads(run, run->start_ns));
 }
 
 /* ---- the end ---- */
@@ -550,6 +567,7 @@ int run_end(struct run *run)
 	run->work_end_ns = kt_now_ns();
 	/* In the child of a fork the helpers, and their chunks, are gone. */
 	if (!run->orphan) {
+		slots_demand_end(run->demand);
 		withdraw_offers(run);
 		wait_for_helpers(run);
 		pool_leave();

@@ -52,6 +52,7 @@ struct run {
 
 	struct kt_tune tune;
 	unsigned wanted; /* threads that tune wants */
+	int demand; /* its entry in the machine's table; lib/slots.h */
 	uint64_t next_tick_ns, next_look_ns, next_progress_ns;
 	uint64_t units_total;
 
