@@ -1,0 +1,34 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Return value, errno, resident pages, the kernel's account and the contents
+# are the same with and without the shim, in good cases and bad; and the shim
+# did take the calls that it should, else this would show nothing.
+
+load shim.bash
+
+@test "mmap behaves as the plain mmap" {
+	same_output "$PROGRAMS/mmap-cases"
+	[ "$(taken mmap calls)" -ge 14 ]
+}
+
+@test "madvise behaves as the plain madvise" {
+	same_output "$PROGRAMS/madvise-cases"
+	[ "$(taken madvise calls)" -ge 20 ]
+}
+
+@test "madvise that fails is left to the kernel" {
+	shimmed "$PROGRAMS/madvise-cases"
+	[ "$(taken madvise "left to the kernel")" -ge 8 ]
+}
+
+@test "mlock behaves as the plain mlock" {
+	same_output "$PROGRAMS/mlock-cases"
+	[ "$(taken mlock calls)" -ge 10 ]
+}
+
+@test "the locking limit counts as without the shim" {
+	shimmed "$PROGRAMS/mlock-cases" >"$BATS_TEST_TMPDIR/shimmed"
+	grep '^just allowed: rc=0' "$BATS_TEST_TMPDIR/shimmed"
+	grep '^a page too many: rc=-1 errno=ENOMEM' "$BATS_TEST_TMPDIR/shimmed"
+	grep '^nothing allowed: rc=-1 errno=EPERM' "$BATS_TEST_TMPDIR/shimmed"
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Large calls from where programs rarely make them: many threads at once,
+ * children of fork, vfork and a bare clone, a constructor, a signal handler.
+ * The argument names the case ("reused" wants a file as well); prints "ok" or what went wrong.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "probe.h"
+
+#define NR_THREADS 6
+#define NR_ROUNDS 8
+
+static const char *file_argument;
+static const char *constructor_outcome = "constructor did not run";
+
+/* NULL, or what is wrong.  Allocates nothing: a handler may run it. */
+static const char *populate_once(void)
+{
+	unsigned char resident[SIZE_BYTES / PAGE_BYTES];
+	const char *wrong = NULL;
+	char *addr;
+
+	errno = ERRNO_MARK;
+	addr = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (addr == MAP_FAILED)
+		return "mmap failed";
+	if (errno != ERRNO_MARK)
+		wrong = "mmap changed errno";
+	if (mincore(addr, SIZE_BYTES, resident) ||
+	    memchr(resident, 0, sizeof(resident)))
+		wrong = "mmap left pages out";
+	munmap(addr, SIZE_BYTES);
+	return wrong;
+}
+
+static void __attribute__((constructor)) early(void)
+{
+	constructor_outcome = populate_once();
+}
+
+static void *populate_often(void *unused)
+{
+	const char *wrong = NULL;
+
+	(void)unused;
+	for (int i = 0; i < NR_ROUNDS && !wrong; i++)
+		wrong = populate_once();
+	return (void *)wrong;
+}
+
+static const char *in_threads(void)
+{
+	pthread_t threads[NR_THREADS];
+	const char *wrong = NULL;
+	void *outcome;
+
+	for (int i = 0; i < NR_THREADS; i++)
+		must(!pthread_create(&threads[i], NULL, populate_often, NULL),
+		     "pthread_create");
+	for (int i = 0; i < NR_THREADS; i++) {
+		pthread_join(threads[i], &outcome);
+		if (outcome)
+			wrong = outcome;
+	}
+	return wrong;
+}
+
+static const char *child_outcome(pid_t child)
+{
+	int status;
+
+	must(child > 0, "child");
+	must(waitpid(child, &status, __WALL) == child, "waitpid");
+	if (!WIFEXITED(status) || WEXITSTATUS(status))
+		return "the child failed";
+	return populate_once();
+}
+
+static const char *in_fork(void)
+{
+	pid_t child;
+
+	if (populate_once())
+		return "the parent failed";
+	child = fork();
+	if (child == 0)
+		exit(populate_once() ? 1 : 0);
+	return child_outcome(child);
+}
+
+/* The child has the parent's memory but none of its threads. */
+static const char *in_vfork(void)
+{
+	pid_t child;
+
+	if (populate_once())
+		return "the parent failed";
+	child = vfork();
+	if (child == 0)
+		_exit(populate_once() ? 1 : 0);
+	return child_outcome(child);
+}
+
+/* A fork of which libc, and so the library, knows nothing. */
+static const char *in_clone(void)
+{
+	pid_t child;
+
+	if (populate_once())
+		return "the parent failed";
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (child == 0)
+		_exit(populate_once() ? 1 : 0);
+	return child_outcome(child);
+}
+
+static const char *handler_outcome;
+static volatile sig_atomic_t nr_handled;
+
+static void on_alarm(int sig)
+{
+	int saved_errno = errno;
+	const char *wrong = populate_once();
+
+	(void)sig;
+	if (wrong)
+		handler_outcome = wrong;
+	nr_handled++;
+	errno = saved_errno;
+}
+
+/* A handler that populates while its thread is perhaps populating. */
+static const char *in_handler(void)
+{
+	struct sigaction action = { .sa_handler = on_alarm,
+				    .sa_flags = SA_RESTART };
+	struct itimerval often = { { 0, 3000 }, { 0, 3000 } };
+	const char *wrong = populate_once();
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (nr_handled < 20 && !wrong)
+		wrong = populate_once();
+	memset(&often, 0, sizeof(often));
+	setitimer(ITIMER_REAL, &often, NULL);
+	return wrong ? wrong : handler_outcome;
+}
+
+static const char *in_constructor(void)
+{
+	return constructor_outcome;
+}
+
+/* Leaves while another thread is busy; nothing may hang. */
+static const char *in_exit(void)
+{
+	pthread_t thread;
+
+	must(!pthread_create(&thread, NULL, populate_often, NULL),
+	     "pthread_create");
+	usleep(3000);
+	return NULL;
+}
+
+/* As programs do that detach, or check their last writes in atexit(). */
+static const char *in_closed(void)
+{
+	close(STDERR_FILENO);
+	return NULL;
+}
+
+/* Every descriptor closed, and the numbers used again for a file. */
+static const char *in_reused(void)
+{
+	int fd;
+
+	for (fd = 3; fd < 512; fd++)
+		close(fd);
+	close(STDERR_FILENO);
+	fd = open(file_argument, O_WRONLY | O_CREAT, 0600);
+	if (fd != STDERR_FILENO)
+		return "the file did not become standard error";
+	while (fd >= 0 && fd < 512)
+		fd = dup(fd);
+	return NULL;
+}
+
+static const struct {
+	const char *name;
+	const char *(*run)(void);
+} cases[] = {
+	{ "threads", in_threads }, { "fork", in_fork },
+	{ "vfork", in_vfork },	   { "clone", in_clone },
+	{ "handler", in_handler }, { "constructor", in_constructor },
+	{ "exit", in_exit },	   { "closed", in_closed },
+	{ "reused", in_reused },
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const char *wrong;
+
+		if (argc < 2 || strcmp(argv[1], cases[i].name))
+			continue;
+		file_argument = argv[2];
+		wrong = cases[i].run();
+		puts(wrong ? wrong : "ok");
+		return wrong != NULL;
+	}
+	return 2;
+}

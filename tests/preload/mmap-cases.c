@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * mmap() of every kind with MAP_POPULATE, described line by line.  The same
+ * text must come out with and without the shim.
+ */
+#include "probe.h"
+
+struct mmap_case {
+	const char *name;
+	int prot;
+	int flags;
+	enum { ANON, WHOLE_FILE, HALF_FILE, BAD_FD } backing;
+	size_t len;
+	off_t offset;
+};
+
+#define RW (PROT_READ | PROT_WRITE)
+#define POP MAP_POPULATE
+#define PRIV (MAP_PRIVATE | MAP_POPULATE)
+#define SHAR (MAP_SHARED | MAP_POPULATE)
+#define LEN SIZE_BYTES
+
+static const struct mmap_case cases[] = {
+	{ "anonymous", RW, PRIV, ANON, LEN, 0 },
+	{ "anonymous, odd length", RW, PRIV, ANON, LEN - 5000, 0 },
+	{ "anonymous, read only", PROT_READ, PRIV, ANON, LEN, 0 },
+	{ "anonymous, write only", PROT_WRITE, PRIV, ANON, LEN, 0 },
+	{ "anonymous, no access", PROT_NONE, PRIV, ANON, LEN, 0 },
+	{ "anonymous, executable", RW | PROT_EXEC, PRIV, ANON, LEN, 0 },
+	{ "anonymous, no reserve", RW, PRIV | MAP_NORESERVE, ANON, LEN, 0 },
+	{ "anonymous, nonblock", RW, PRIV | MAP_NONBLOCK, ANON, LEN, 0 },
+	{ "anonymous, locked", RW, PRIV | MAP_LOCKED, ANON, LEN, 0 },
+	{ "anonymous, grows down", RW, PRIV | MAP_GROWSDOWN, ANON, LEN, 0 },
+	{ "anonymous, no populate", RW, MAP_PRIVATE, ANON, LEN, 0 },
+	{ "anonymous, below the limit", RW, PRIV, ANON, PAGE_BYTES, 0 },
+	{ "shared anonymous", RW, SHAR, ANON, LEN, 0 },
+	{ "shared anonymous, read only", PROT_READ, SHAR, ANON, LEN, 0 },
+	{ "private file", RW, PRIV, WHOLE_FILE, LEN, 0 },
+	{ "private file, read only", PROT_READ, PRIV, WHOLE_FILE, LEN, 0 },
+	{ "shared file", RW, SHAR, WHOLE_FILE, LEN, 0 },
+	{ "shared file, read only", PROT_READ, SHAR, WHOLE_FILE, LEN, 0 },
+	{ "shared file, validated", RW, MAP_SHARED_VALIDATE | POP, WHOLE_FILE,
+	  LEN, 0 },
+	{ "shared file, second half", RW, SHAR, WHOLE_FILE, LEN / 2, LEN / 2 },
+	{ "private file, too short", RW, PRIV, HALF_FILE, LEN, 0 },
+	{ "shared file, too short", RW, SHAR, HALF_FILE, LEN, 0 },
+	{ "bad descriptor", RW, PRIV, BAD_FD, LEN, 0 },
+	{ "unaligned offset", RW, SHAR, WHOLE_FILE, LEN, 17 },
+	{ "no length", RW, PRIV, ANON, 0, 0 },
+	{ "neither private nor shared", RW, POP, ANON, LEN, 0 },
+	{ "unknown type", RW, POP | MAP_TYPE, ANON, LEN, 0 },
+	{ "longer than the address space", RW, PRIV, ANON, SIZE_MAX / 2, 0 },
+};
+
+static int open_backing(const struct mmap_case *c)
+{
+	switch (c->backing) {
+	case WHOLE_FILE:
+		return patterned_file(SIZE_BYTES);
+	case HALF_FILE:
+		return patterned_file(SIZE_BYTES / 2);
+	case BAD_FD:
+		return 9999;
+	default:
+		return -1;
+	}
+}
+
+static void run_case(const struct mmap_case *c)
+{
+	int anonymous = c->backing == ANON ? MAP_ANONYMOUS : 0;
+	char *space = guarded_space(SIZE_BYTES);
+	int fd = open_backing(c);
+	size_t readable = c->backing == HALF_FILE ? c->len / 2 : c->len;
+	char *addr;
+
+	errno = ERRNO_MARK;
+	addr = mmap(space, c->len, c->prot, c->flags | MAP_FIXED | anonymous,
+		    fd, c->offset);
+	print_outcome(c->name, addr == space ? 0 : -1, errno);
+	if (addr == space) {
+		print_pages(space, c->len);
+		if (c->prot & PROT_READ)
+			print_contents(space, readable);
+	}
+	putchar('\n');
+	unmap_space(space, SIZE_BYTES);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* The large-file name of the call, and an address that the kernel chooses. */
+static void run_mmap64(void)
+{
+	char *addr;
+
+	errno = ERRNO_MARK;
+	addr = mmap64(NULL, SIZE_BYTES, RW, PRIV | MAP_ANONYMOUS, -1, 0);
+	print_outcome("mmap64", addr == MAP_FAILED, errno);
+	printf(" resident=%zu", resident_pages(addr, SIZE_BYTES));
+	print_contents(addr, SIZE_BYTES);
+	putchar('\n');
+	munmap(addr, SIZE_BYTES);
+}
+
+/* What is mapped stays, and the new call fails. */
+static void run_noreplace(void)
+{
+	char *space = guarded_space(SIZE_BYTES);
+	char *addr;
+
+	errno = ERRNO_MARK;
+	addr = mmap(space, SIZE_BYTES, RW,
+		    PRIV | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	print_outcome("address in use", addr == space ? 0 : -1, errno);
+	putchar('\n');
+	unmap_space(space, SIZE_BYTES);
+}
+
+/* No huge pages are reserved: the call fails, or its pages are made. */
+static void run_hugetlb(void)
+{
+	char *addr;
+
+	errno = ERRNO_MARK;
+	addr = mmap(NULL, SIZE_BYTES, RW, PRIV | MAP_ANONYMOUS | MAP_HUGETLB,
+		    -1, 0);
+	print_outcome("hugetlb", addr == MAP_FAILED, errno);
+	if (addr != MAP_FAILED) {
+		printf(" resident=%zu", resident_pages(addr, SIZE_BYTES));
+		munmap(addr, SIZE_BYTES);
+	}
+	putchar('\n');
+}
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		run_case(&cases[i]);
+	run_mmap64();
+	run_noreplace();
+	run_hugetlb();
+	return 0;
+}

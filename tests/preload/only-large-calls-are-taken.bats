@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# KTASK_RUN_MIN, KTASK_RUN_OPS and the report: what is taken, and what is said.
+
+load shim.bash
+
+@test "calls below KTASK_RUN_MIN are plain" {
+	KTASK_RUN_MIN=8388609 same_output "$PROGRAMS/mmap-cases"
+	[ ! -s "$REPORT" ]
+}
+
+@test "32 MiB is the least by default" {
+	unset KTASK_RUN_MIN
+	same_output "$PROGRAMS/mmap-cases"
+	[ ! -s "$REPORT" ]
+}
+
+@test "a wrong KTASK_RUN_MIN counts as not set" {
+	for wrong in "" 0 -1 12x 99999999999999999999; do
+		KTASK_RUN_MIN=$wrong shimmed "$PROGRAMS/life-cases" constructor
+		[ ! -s "$REPORT" ]
+	done
+}
+
+@test "KTASK_RUN_OPS names the calls that are taken" {
+	KTASK_RUN_OPS=mlock,madvise shimmed "$PROGRAMS/mmap-cases"
+	[ ! -s "$REPORT" ]
+	KTASK_RUN_OPS=mlock,madvise shimmed "$PROGRAMS/mlock-cases"
+	[ "$(taken mlock calls)" -ge 1 ]
+	KTASK_RUN_OPS=mlock,madvise shimmed "$PROGRAMS/madvise-cases"
+	[ "$(taken madvise calls)" -ge 1 ]
+}
+
+@test "KTASK_RUN_REPORT=1 reports on stderr, also when that was closed" {
+	run env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT=1 \
+		"$PROGRAMS/life-cases" constructor
+	[ "${#lines[@]}" -eq 2 ]
+	[[ "$output" == *"ktask: mmap: 1 calls, 8388608 bytes, "* ]]
+	[[ "$output" == *" threads, 0 left to the kernel (life-cases, "* ]]
+	run env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT=1 \
+		"$PROGRAMS/life-cases" closed
+	[[ "$output" == *"ktask: mmap: 1 calls, 8388608 bytes, "* ]]
+}
+
+@test "the report never lands in a file of the program" {
+	run env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT=1 \
+		"$PROGRAMS/life-cases" reused "$BATS_TEST_TMPDIR/file"
+	[ "$status" -eq 0 ]
+	[ -e "$BATS_TEST_TMPDIR/file" ]
+	[ ! -s "$BATS_TEST_TMPDIR/file" ]
+	[ "$output" = ok ]
+}
+
+@test "no report unless asked for" {
+	run env LD_PRELOAD="$SHIM" "$PROGRAMS/life-cases" constructor
+	[ "$output" = ok ]
+	run env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT=0 \
+		"$PROGRAMS/life-cases" constructor
+	[ "$output" = ok ]
+}
+
+@test "KTASK_MAX_THREADS=1 leaves one thread" {
+	KTASK_MAX_THREADS=1 shimmed "$PROGRAMS/life-cases" threads
+	[ "$(taken mmap threads)" = 1 ]
+}
+
+# Its mmap() calls never populate, so that the shim passes them on.
+@test "the library inside populates and locks past the shim" {
+	command -v nm >/dev/null || skip "no nm"
+	run nm -u "$KTASK_BUILD/libktask.a"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *" U "* ]]
+	run grep -wE 'madvise|mlock|mlock2' <<<"$output"
+	[ "$status" -eq 1 ]
+}
+
+@test "nothing but the five calls is exported" {
+	command -v nm >/dev/null || skip "no nm"
+	names=$(nm -D --defined-only "$SHIM" | awk '{ print $3 }' | sort | xargs)
+	[ "$names" = "madvise mlock mlock2 mmap mmap64" ]
+}

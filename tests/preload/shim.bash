@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Shared by the tests of the shim: where things are, and one program run twice,
+# without and with the shim.  bats sources this; it has no tests of its own.
+
+KTASK_BUILD=${KTASK_BUILD:-$BATS_TEST_DIRNAME/../../build}
+SHIM=$KTASK_BUILD/libktask-preload.so
+PROGRAMS=$KTASK_BUILD/tests/preload
+
+# Small enough that the cases need little memory, above their smallest ranges.
+export KTASK_RUN_MIN=1048576
+
+plain() {
+	env -u LD_PRELOAD "$@"
+}
+
+shimmed() {
+	env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT="$REPORT" "$@"
+}
+
+setup() {
+	REPORT=$BATS_TEST_TMPDIR/report
+	: >"$REPORT"
+}
+
+# The number in front of some words in the report's last line on a kind of
+# call, or nothing: taken mlock calls
+taken() {
+	grep "^ktask: $1: " "$REPORT" | tail -1 | grep -o "[0-9]* $2" |
+		cut -d ' ' -f 1
+}
+
+# Both runs must print the same text, which must not be empty.
+same_output() {
+	plain "$@" >"$BATS_TEST_TMPDIR/plain"
+	shimmed "$@" >"$BATS_TEST_TMPDIR/shimmed"
+	[ -s "$BATS_TEST_TMPDIR/plain" ]
+	diff -u "$BATS_TEST_TMPDIR/plain" "$BATS_TEST_TMPDIR/shimmed"
+}

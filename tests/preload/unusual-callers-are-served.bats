@@ -1,0 +1,82 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Threads, children of three kinds, constructors, signal handlers, an exit in
+# the middle: each program checks its own pages and must end.
+
+load shim.bash
+
+# unusual CASE CALLS: the case succeeds and its main process had so many taken.
+unusual() {
+	run shimmed timeout 60 "$PROGRAMS/life-cases" "$1"
+	echo "$output"
+	cat "$REPORT"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+	[ "$(tail -1 "$REPORT" | grep -o '[0-9]* calls')" = "$2 calls" ]
+}
+
+@test "a constructor of the program may call" {
+	unusual constructor 1
+}
+
+# One call by the constructor, as in every case, and eight by each of six.
+@test "several threads at once" {
+	unusual threads 49
+}
+
+# One call by the constructor, one before and one after the child.
+@test "a child of fork has a working library" {
+	unusual fork 3
+	[ "$(wc -l <"$REPORT")" -eq 2 ]
+	[ "$(head -1 "$REPORT" | grep -o '[0-9]* calls')" = "1 calls" ]
+}
+
+@test "a child of vfork gets plain calls" {
+	unusual vfork 3
+}
+
+@test "a child of a bare clone gets plain calls" {
+	unusual clone 3
+}
+
+@test "a signal handler may interrupt the shim" {
+	run shimmed timeout 60 "$PROGRAMS/life-cases" handler
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+}
+
+@test "exit while another thread populates" {
+	run shimmed timeout 60 "$PROGRAMS/life-cases" exit
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+}
+
+@test "a constructor before the shim's own gets the plain call" {
+	cat >"$BATS_TEST_TMPDIR/early.c" <<-'EOF'
+		#include <stdio.h>
+		#include <string.h>
+		#include <sys/mman.h>
+
+		static void __attribute__((constructor)) early(void)
+		{
+			unsigned char resident[2048];
+			void *addr = mmap(0, 8 << 20, PROT_READ | PROT_WRITE,
+					  MAP_PRIVATE | MAP_ANONYMOUS |
+						  MAP_POPULATE, -1, 0);
+
+			if (addr != MAP_FAILED &&
+			    !mincore(addr, 8 << 20, resident) &&
+			    !memchr(resident, 0, sizeof(resident)))
+				puts("early ok");
+		}
+	EOF
+	cc -D_GNU_SOURCE -shared -fPIC -o "$BATS_TEST_TMPDIR/early.so" \
+		"$BATS_TEST_TMPDIR/early.c"
+	run env LD_PRELOAD="$SHIM:$BATS_TEST_TMPDIR/early.so" \
+		KTASK_RUN_REPORT="$REPORT" "$PROGRAMS/life-cases" constructor
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "early ok" ]
+	[ "${lines[1]}" = ok ]
+	[ "$(grep -o '[0-9]* calls' "$REPORT")" = "1 calls" ]
+}
