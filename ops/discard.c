@@ -44,10 +44,23 @@ static int discard_around(struct op_job *job)
 	return op_fail(job, -ENOMEM, (void *)hole);
 }
 
+/*
+ * min_chunk          1M     2M     4M     8M    16M    32M    64M   128M
+ * 4 KiB pages
+ *   1 thread        132    254    477    917   1838   3901   8424  17619
+ *   2 threads       126    170    327    676   1314   2528   4990  10027
+ * 2 MiB pages
+ *   1 thread                15     25     47     96    185    363    716
+ *   2 threads               24     44     56    113    193    294    501
+ *
+ * Which pages a range has is not known before, so the larger counts.  In a
+ * job of 1 GiB of 2 MiB pages chunks of 8 MiB instead of 32 cost 2.2 ms
+ * instead of 2.06.
+ */
 const struct ktask_op op_discard = {
 	.name = "discard",
 	.summary = "give the pages of a range back to the kernel",
-	.min_chunk = 4 * MIB,
+	.min_chunk = 32 * MIB,
 	.known_flags = KTASK_DISCARD_FREE,
 	.align = mapping_align_range,
 	.chunk = discard_chunk,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "mapping.h"
@@ -329,4 +330,35 @@ void mapping_align_range(struct op_job *job)
 	job->step_bytes = pages.least;
 	if (pages.most > job->align)
 		job->align = pages.most;
+}
+
+bool mapping_present(const char *pos)
+{
+	uintptr_t page = op_page_bytes();
+	unsigned char there = 1;
+
+	mincore((void *)((uintptr_t)pos & ~(page - 1)), page, &there);
+	return there & 1;
+}
+
+/* Two threads populating 16 MiB in 2 MiB pages need 221 us, one 241; 8 MiB
+ * 169 and 113. */
+#define HUGE_MIN_CHUNK (8 * MIB)
+
+void mapping_first_page(struct op_job *job, ktask_thread_func chunk)
+{
+	uintptr_t huge = huge_bytes(), page = op_page_bytes();
+	uintptr_t skip = -(uintptr_t)job->addr & (huge - 1);
+	char *first = job->addr + skip;
+
+	if (op_is_small(job))
+		return;
+	if (skip + huge > job->len) {
+		chunk(job->addr, job->addr + page, job);
+		return;
+	}
+	chunk(first, first + page, job);
+	if (mapping_present(first + huge - page) &&
+	    job->min_chunk < HUGE_MIN_CHUNK)
+		job->min_chunk = HUGE_MIN_CHUNK;
 }

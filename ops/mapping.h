@@ -77,4 +77,18 @@ void mapping_align_range(struct op_job *job);
  */
 void mapping_align_store(struct op_job *job);
 
+/**
+ * mapping_first_page - make one page before the others
+ * @chunk: what makes it; a failure is left for the chunk that meets it again
+ *
+ * A mapping without pages gets its anon_vma with the first one, and threads
+ * that need it at once would queue for it.  Where the page does not come
+ * alone (huge pages, or memory that is there already), a byte costs so little
+ * that job->min_chunk is raised.
+ */
+void mapping_first_page(struct op_job *job, ktask_thread_func chunk);
+
+/** mapping_present - whether the page of @pos is there; about 0.3 us */
+bool mapping_present(const char *pos);
+
 #endif /* OPS_MAPPING_H */

@@ -54,16 +54,16 @@ size_t op_page_bytes(void)
 
 bool op_is_small(const struct op_job *job)
 {
-	size_t least = job->op->min_chunk;
+	size_t least = job->min_chunk;
 
-	return job->len < 2 * (least > job->align ? least : job->align);
+	return job->len / 2 < (least > job->align ? least : job->align);
 }
 
 static void init_ctl(struct ktask_ctl *ctl, struct op_job *job,
 		     ktask_thread_func chunk)
 {
 	const struct ktask_opts *opts = job->opts;
-	size_t least = job->op->min_chunk;
+	size_t least = job->min_chunk;
 
 	/* A page that two chunks share would be made by two threads at once. */
 	if (least < job->align)
@@ -192,6 +192,7 @@ static int run_checked(const struct ktask_op *op,
 		.flags = args->flags,
 		.src = args->src,
 		.src_len = args->src_len,
+		.min_chunk = op->min_chunk,
 		.opts = opts,
 		.result = opts->result,
 	};

@@ -27,8 +27,8 @@
  */
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "mapping.h"
 #include "store.h"
 
 #if defined(__x86_64__)
@@ -38,14 +38,18 @@
 /* Between the 16 MiB and the 64 MiB columns above. */
 #define STREAM_FROM_BYTES (32 * MIB)
 
-/* Whether the page of @pos is there; about 0.3 us. */
-static bool present(const char *pos)
-{
-	uintptr_t page = op_page_bytes();
-	unsigned char there = 1;
+/* See the tables in fill.c and copy.c. */
+#define TOUCHED_MIN_CHUNK (4 * MIB)
 
-	mincore((void *)((uintptr_t)pos & ~(page - 1)), page, &there);
-	return there & 1;
+void store_align(struct op_job *job)
+{
+	const char *last = job->addr + job->len - 1;
+
+	mapping_align_store(job);
+	if (op_is_small(job))
+		return;
+	if (mapping_present(job->addr + job->len / 2) && mapping_present(last))
+		job->min_chunk = TOUCHED_MIN_CHUNK;
 }
 
 bool store_by_stream(const struct op_job *job, const char *start, size_t len)
@@ -56,7 +60,7 @@ bool store_by_stream(const struct op_job *job, const char *start, size_t len)
 	if (job->flags & KTASK_STORE_CACHED || job->len < STREAM_FROM_BYTES)
 		return false;
 	/* The last page: the first may share a huge page with other work. */
-	return present(start + len - 1);
+	return mapping_present(start + len - 1);
 #else
 	return false;
 #endif

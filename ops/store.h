@@ -12,6 +12,13 @@
 #include "op.h"
 
 /**
+ * store_align - the align step of operations that store
+ *
+ * Also raises job->min_chunk where the memory seems to be touched already.
+ */
+void store_align(struct op_job *job);
+
+/**
  * store_by_stream - whether a chunk shall be stored past the caches
  *
  * The flag of the caller, else by measurement (in store.c).
