@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Which tests there are and how they are built; tests/run runs and counts them.
 #
-#   tests/unit/*.c     core, one thread or many    plain, asan and tsan builds
-#   tests/api/*.c      the library as a program    plain, asan and tsan builds
-#                      sees it
+#   tests/unit/*.c     core, linked with nothing else of ours, on a host that
+#                      the test makes up (tests/unit/support)
+#   tests/api/*.c      the library as a program sees it
+#                      (both as plain, asan and tsan builds; KIND/support/*.c
+#                      is linked into each test of the kind)
 #   tests/cli/*.bats   the command
 #   tests/preload/*.bats  the shim; *.c there are programs that know no ktask
 #   tests/build/*.t    what the build makes: symbols, headers, installation
@@ -14,17 +16,30 @@
 TEST_VARIANTS := plain asan tsan
 CTESTS := $(wildcard tests/unit/*.c tests/api/*.c)
 CTESTBIN := $(CTESTS:%.c=$(OUT)/%)
-TESTSUPPORT := $(call obj,$(wildcard tests/support/*.c))
+support = $(call obj,$(wildcard tests/support/*.c tests/$(1)/support/*.c))
 
 # tests/support/failalloc.h: every allocation of the library can be refused.
 TESTWRAP := malloc calloc realloc aligned_alloc posix_memalign mmap \
 	pthread_create
 TESTWRAP := $(TESTWRAP:%=-Wl,--wrap=%)
 
-$(CTESTBIN): $(OUT)/%: $(OBJ)/%.o $(TESTSUPPORT) $(OUT)/libktask.a
+$(OUT)/tests/unit.a: $(call obj,$(CORE))
 	@mkdir -p $(@D)
-	$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $< $(TESTSUPPORT) \
-		$(OUT)/libktask.a -lcmocka -ldl -lm $(LDFLAGS)
+	rm -f $@
+	$(AR) rcs $@ $^
+
+# Support is linked whole: ktest.c acts before main() without being called.
+$(OUT)/tests/unit/%: $(OBJ)/tests/unit/%.o $(call support,unit) \
+		$(OUT)/tests/unit.a
+	@mkdir -p $(@D)
+	$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
+
+$(OUT)/tests/api/%: $(OBJ)/tests/api/%.o $(call support,api) $(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
+
+# Not intermediate: the next build wants them.
+.SECONDARY: $(call obj,$(CTESTS))
 
 # Unmodified programs for the shim.
 INNOCENT := $(patsubst %.c,$(OUT)/%,$(wildcard tests/preload/*.c))
