@@ -1,56 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The pool of helpers: creation, hand-over, parking, forking, the end.
+ * The pool of helpers, as callers see it: offers, waiting, forks, the end.
  *
- * Does not know what a job is.  Behaves badly when a caller starts a job in
+ * Does not know what a job is, nor what a helper does in between (helper.c).  Behaves badly when a caller starts a job in
  * the instant between another's pool_enter() and its first chunk: both may
  * then create threads.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/prctl.h>
 
 #include <ktask/ktask.h>
 
 #include "lib/config.h"
 #include "lib/futex.h"
-#include "lib/pool.h"
+#include "lib/helper.h"
 #include "lib/slots.h"
 #include "lib/topo.h"
 
-enum phase { EMPTY, IDLE, ASLEEP, CLAIMED, OFFERED, RUNNING, LENDING, WAITED };
-
-#define PHASE_MASK 7u
-#define TICKET_ONE 8u
-
-#define STACK_BYTES (256 * 1024)
 /* Helpers made at once by the first job, so that jobs which start while it
  * runs find some. */
 #define FIRST_HELPERS 16
-/* How long a helper may look for the next job before it sleeps: about what
- * sleeping and waking cost (5 to 50 us); less where jobs are rare. */
-#define SPIN_MAX_NS 50000
-#define SPIN_MIN_NS 1000
 /* A caller looks this long for a chunk to end before it sleeps and lends. */
 #define WAIT_SPIN_NS 20000
 #define TRIM_POLL_NS 200000
 #define TRIM_POLLS 10000
-
-struct helper {
-	KT_CACHE_ALIGNED uint32_t word; /* ticket and phase; futex */
-	bool lent; /* by the caller, while LENDING */
-	uint32_t dismissed; /* end when idle */
-	struct seat *seat; /* valid from OFFERED to the end of RUNNING */
-	pid_t tid;
-	int node; /* dense index it was last asked for, or -1 */
-	uint64_t spin_ns;
-	/* Its affinity is cpus less the CPU avoid; owned by who holds CLAIMED. */
-	int avoid;
-	struct kt_cpus cpus;
-};
 
 static struct {
 	struct helper helpers[POOL_MAX];
@@ -68,247 +42,10 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 void (*pool_on_fork_child)(void);
 
-/* ---- the word ---- */
-
-static enum phase phase_of(uint32_t word)
-{
-	return (enum phase)(word & PHASE_MASK);
-}
-
-static uint32_t with_phase(uint32_t word, enum phase phase)
-{
-	return (word & ~PHASE_MASK) | (uint32_t)phase;
-}
-
-static bool move(struct helper *h, uint32_t *word, enum phase phase)
-{
-	return kt_cas(&h->word, word, with_phase(*word, phase));
-}
-
-/* ---- the helper's side ---- */
-
-/* Look for an offer for a while.  Return: the word when one is there or the
- * time is up. */
-static uint32_t spin_for_offer(struct helper *h)
-{
-	uint64_t until = kt_now_ns() + h->spin_ns;
-	uint32_t word;
-
-	do {
-		for (int i = 0; i < 32; i++) {
-			word = kt_load_acquire(&h->word);
-			if (phase_of(word) == OFFERED)
-				return word;
-			cpu_relax();
-		}
-	} while (kt_now_ns() < until);
-	return word;
-}
-
-static void adapt_spin(struct helper *h, uint64_t idle_ns)
-{
-	if (idle_ns <= SPIN_MAX_NS)
-		h->spin_ns = SPIN_MAX_NS;
-	else
-		h->spin_ns = KT_MAX(h->spin_ns / 2, SPIN_MIN_NS);
-}
-
-/* Sleep until the word changes.  Return: false when it is time to end. */
-static bool sleep_for_offer(struct helper *h, uint32_t word)
-{
-	uint64_t idle_ns = (uint64_t)config_get()->idle_ms * 1000000 + 1;
-
-	if (phase_of(word) == IDLE && !move(h, &word, ASLEEP))
-		return true;
-	word = with_phase(word, ASLEEP);
-	while (kt_load_acquire(&h->word) == word) {
-		if (kt_load(&h->dismissed) ||
-		    futex_wait(&h->word, word, idle_ns) == -ETIMEDOUT)
-			return !move(h, &word, EMPTY);
-	}
-	return true;
-}
-
-/* Return: true with an offer taken, false when the thread shall end. */
-static bool next_offer(struct helper *h)
-{
-	uint64_t since = kt_now_ns();
-
-	for (;;) {
-		uint32_t word = spin_for_offer(h);
-
-		if (phase_of(word) == OFFERED) {
-			if (!move(h, &word, RUNNING))
-				continue;
-			adapt_spin(h, kt_now_ns() - since);
-			return true;
-		}
-		if (phase_of(word) == CLAIMED)
-			continue;
-		if (!sleep_for_offer(h, word))
-			return false;
-	}
-}
-
-/*
- * Leave the seat.  After the word says IDLE the seat, and the job around it,
- * may be gone.  Only then is a lent priority given back: lowered before, the
- * helper might not get a CPU to say that it is done.
- */
-static void leave_seat(struct helper *h)
-{
-	uint32_t word = kt_load_acquire(&h->word);
-
-	do {
-		/* The caller is inside one system call. */
-		while (phase_of(word) == LENDING) {
-			sched_yield();
-			word = kt_load_acquire(&h->word);
-		}
-	} while (!move(h, &word, IDLE));
-	if (phase_of(word) == WAITED)
-		futex_wake(&h->word, 1);
-	if (h->lent) {
-		h->lent = false;
-		prio_lower();
-	}
-}
-
-static bool mode_changed(enum prio_mode mode)
-{
-	return mode == PRIO_LEND && prio_mode() != PRIO_LEND;
-}
-
-static void *helper_main(void *arg)
-{
-	struct helper *h = arg;
-	enum prio_mode mode;
-
-	prctl(PR_SET_NAME, "ktask", 0, 0, 0);
-	prio_helper_begin();
-	mode = prio_mode();
-	__atomic_store_n(&h->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-
-	while (next_offer(h)) {
-		uint32_t generation = pool_generation();
-
-		h->seat->work(h->seat);
-		/* A chunk forked, and this is the child's only thread: there is
-		 * nothing to return to. */
-		if (generation != pool_generation())
-			pthread_exit(NULL);
-		leave_seat(h);
-		/* Rights were given up: this thread can never be raised. */
-		if (mode_changed(mode))
-			kt_store(&h->dismissed, 1);
-	}
-	return NULL;
-}
-
-/* ---- making and placing helpers ---- */
-
-/*
- * Helpers are kept off the CPU that the caller runs on.  The scheduler alone
- * does worse: in virtual machines an idle CPU often counts as preempted by the
- * host, and a woken SCHED_IDLE thread then queues behind the caller (measured
- * under KVM: 1.9 ms until it ran, with this 0.03 ms).
- */
-static struct kt_cpus placement(const struct kt_cpus *cpus, int avoid)
-{
-	struct kt_cpus mask = *cpus;
-
-	if (avoid >= 0)
-		cpus_clear(&mask, (unsigned)avoid);
-	return cpus_count(&mask) ? mask : *cpus;
-}
-
-/* By the owner of a CLAIMED helper. */
-static void place(struct helper *h, const struct kt_cpus *cpus)
-{
-	pid_t tid = __atomic_load_n(&h->tid, __ATOMIC_ACQUIRE);
-	int here = sched_getcpu();
-	struct kt_cpus mask;
-
-	if (!tid || (h->avoid == here && cpus_equal(&h->cpus, cpus)))
-		return;
-	mask = placement(cpus, here);
-	if (!cpus_set_affinity(tid, &mask))
-		return;
-	h->avoid = here;
-	h->cpus = *cpus;
-}
-
-/*
- * Helpers take no signal that is meant for the program.  Faults stay open:
- * blocking them does not stop a fault, it only takes the program's handler
- * (or an operation's recovery) away.
- */
-static void helper_signals(sigset_t *set)
-{
-	static const int faults[] = { SIGSEGV, SIGBUS,	SIGILL,
-				      SIGFPE,  SIGTRAP, SIGSYS };
-
-	sigfillset(set);
-	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
-		sigdelset(set, faults[i]);
-}
-
-static int thread_attributes(pthread_attr_t *attr, const struct kt_cpus *mask)
-{
-	struct sched_param normal = { .sched_priority = 0 };
-	int error = pthread_attr_init(attr);
-
-	if (error)
-		return error;
-	/* Not the caller's real-time policy. */
-	pthread_attr_setinheritsched(attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(attr, SCHED_OTHER);
-	pthread_attr_setschedparam(attr, &normal);
-	pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(attr, STACK_BYTES);
-	pthread_attr_setaffinity_np(attr, sizeof(*mask),
-				    (const cpu_set_t *)mask);
-	return 0;
-}
-
-static bool make_helper(struct helper *h, const struct kt_cpus *cpus)
-{
-	uint32_t word = kt_load(&h->word);
-	struct kt_cpus mask;
-	sigset_t blocked, saved;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int error;
-
-	if (phase_of(word) != EMPTY || !move(h, &word, CLAIMED))
-		return true;
-	h->tid = 0;
-	h->lent = false;
-	h->node = -1;
-	h->spin_ns = SPIN_MAX_NS;
-	kt_store(&h->dismissed, 0);
-	h->avoid = sched_getcpu();
-	h->cpus = *cpus;
-	mask = placement(cpus, h->avoid);
-
-	error = thread_attributes(&attr, &mask);
-	if (error)
-		goto out;
-	helper_signals(&blocked);
-	pthread_sigmask(SIG_SETMASK, &blocked, &saved);
-	error = pthread_create(&thread, &attr, helper_main, h);
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
-	pthread_attr_destroy(&attr);
-out:
-	/* Only a thread that exists may be offered a seat. */
-	kt_store_release(&h->word, with_phase(word, error ? EMPTY : IDLE));
-	return !error;
-}
-
 static void make_helpers(unsigned wanted, const struct kt_cpus *cpus)
 {
 	for (unsigned i = 0; i < wanted && i < POOL_MAX; i++) {
-		if (!make_helper(&pool.helpers[i], cpus))
+		if (!helper_make(&pool.helpers[i], cpus))
 			break;
 		if (kt_load(&pool.nr) <= i)
 			kt_store_release(&pool.nr, i + 1);
@@ -408,7 +145,7 @@ static bool offer_to(struct helper *h, struct seat *seat)
 		return false;
 	if (!kt_cas(&h->word, &word, claimed))
 		return false;
-	place(h, seat->cpus);
+	helper_place(h, seat->cpus);
 	h->seat = seat;
 	seat->helper = h;
 	seat->ticket = with_phase(claimed, EMPTY);
@@ -457,15 +194,15 @@ bool pool_withdraw(struct seat *seat)
 {
 	uint32_t word = with_phase(seat->ticket, OFFERED);
 
-	return move(seat->helper, &word, IDLE);
+	return helper_move(seat->helper, &word, IDLE);
 }
 
 /* RUNNING -> LENDING -> WAITED; false if the helper has left by then. */
 static bool lend(struct helper *h, uint32_t *word, const struct prio *prio)
 {
-	pid_t tid = __atomic_load_n(&h->tid, __ATOMIC_ACQUIRE);
+	pid_t tid = helper_tid(h);
 
-	if (!move(h, word, LENDING))
+	if (!helper_move(h, word, LENDING))
 		return false;
 	h->lent = prio_lend(tid, prio);
 	*word = with_phase(*word, WAITED);
@@ -486,7 +223,7 @@ bool pool_wait(struct seat *seat, const struct prio *prio)
 		lent = lend(h, &word, prio);
 	while (pool_seat_state(seat) != SEAT_DONE) {
 		word = with_phase(seat->ticket, RUNNING);
-		move(h, &word, WAITED);
+		helper_move(h, &word, WAITED);
 		futex_wait(&h->word, with_phase(seat->ticket, WAITED), 0);
 	}
 	return lent;
@@ -503,7 +240,7 @@ static pid_t dismiss(struct helper *h)
 	futex_wake(&h->word, 1);
 	/* A thread that has not run yet tells its id when it does. */
 	for (int n = 0; n < TRIM_POLLS; n++) {
-		pid_t tid = __atomic_load_n(&h->tid, __ATOMIC_ACQUIRE);
+		pid_t tid = helper_tid(h);
 
 		if (tid)
 			return tid;

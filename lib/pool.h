@@ -3,19 +3,7 @@
  * The pool: helper threads that wait for seats in jobs.
  *
  * A seat is a place in a job, owned by the job's caller; a helper takes one at
- * a time.  All hand-over goes through one word in each helper:
- *
- *   EMPTY   no thread
- *   IDLE    awake, looks at its word          --offer-->  OFFERED
- *   ASLEEP  sleeps on its word                --offer-->  OFFERED (woken)
- *   CLAIMED a caller writes the offer
- *   OFFERED --helper takes it--> RUNNING,  --caller withdraws--> IDLE
- *   RUNNING --caller sleeps on the word--> WAITED,  --done--> IDLE
- *   LENDING the caller changes the helper's priority; then WAITED
- *
- * The word also counts offers (the ticket), so that a caller never mistakes a
- * later offer for its own.  No lock is held by a helper, ever: a helper that
- * gets no CPU can delay only a chunk that it has begun.
+ * a time.  How they hand over: lib/helper.h.
  */
 #ifndef KTASK_LIB_POOL_H
 #define KTASK_LIB_POOL_H

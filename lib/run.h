@@ -101,6 +101,18 @@ int run_end(struct run *run);
 
 void run_release(struct run *run);
 
+/* run_seat_threads - make @threads work on the job, as far as can be had */
+void run_seat_threads(struct run *run, unsigned threads);
+
+/* run_withdraw_offers - so that no more helpers begin */
+void run_withdraw_offers(struct run *run);
+
+/* run_wait_for_helpers - one at a time, lending the caller's priority */
+void run_wait_for_helpers(struct run *run);
+
+/* run_cpu_ns - CPU time of the calling thread */
+uint64_t run_cpu_ns(void);
+
 /* run_progress - fill a snapshot; any thread */
 void run_progress(struct run *run, struct ktask_progress *progress);
 

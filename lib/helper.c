@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A helper's own side: taking offers, parking, leaving a seat; and how its
+ * thread is made and placed.
+ *
+ * Does not know who offers (lib/pool.c) nor what a job is.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "lib/config.h"
+#include "lib/futex.h"
+#include "lib/helper.h"
+
+#define STACK_BYTES (256 * 1024)
+/* How long a helper may look for the next job before it sleeps: about what
+ * sleeping and waking cost (5 to 50 us); less where jobs are rare. */
+#define SPIN_MAX_NS 50000
+#define SPIN_MIN_NS 1000
+
+/* Look for an offer for a while.  Return: the word when one is there or the
+ * time is up. */
+static uint32_t spin_for_offer(struct helper *h)
+{
+	uint64_t until = kt_now_ns() + h->spin_ns;
+	uint32_t word;
+
+	do {
+		for (int i = 0; i < 32; i++) {
+			word = kt_load_acquire(&h->word);
+			if (phase_of(word) == OFFERED)
+				return word;
+			cpu_relax();
+		}
+	} while (kt_now_ns() < until);
+	return word;
+}
+
+static void adapt_spin(struct helper *h, uint64_t idle_ns)
+{
+	if (idle_ns <= SPIN_MAX_NS)
+		h->spin_ns = SPIN_MAX_NS;
+	else
+		h->spin_ns = KT_MAX(h->spin_ns / 2, SPIN_MIN_NS);
+}
+
+/* Sleep until the word changes.  Return: false when it is time to end. */
+static bool sleep_for_offer(struct helper *h, uint32_t word)
+{
+	uint64_t idle_ns = (uint64_t)config_get()->idle_ms * 1000000 + 1;
+
+	if (phase_of(word) == IDLE && !helper_move(h, &word, ASLEEP))
+		return true;
+	word = with_phase(word, ASLEEP);
+	while (kt_load_acquire(&h->word) == word) {
+		if (kt_load(&h->dismissed) ||
+		    futex_wait(&h->word, word, idle_ns) == -ETIMEDOUT)
+			return !helper_move(h, &word, EMPTY);
+	}
+	return true;
+}
+
+/* Return: true with an offer taken, false when the thread shall end. */
+static bool next_offer(struct helper *h)
+{
+	uint64_t since = kt_now_ns();
+
+	for (;;) {
+		uint32_t word = spin_for_offer(h);
+
+		if (phase_of(word) == OFFERED) {
+			if (!helper_move(h, &word, RUNNING))
+				continue;
+			adapt_spin(h, kt_now_ns() - since);
+			return true;
+		}
+		if (phase_of(word) == CLAIMED)
+			continue;
+		if (!sleep_for_offer(h, word))
+			return false;
+	}
+}
+
+/*
+ * Leave the seat.  After the word says IDLE the seat, and the job around it,
+ * may be gone.  Only then is a lent priority given back: lowered before, the
+ * helper might not get a CPU to say that it is done.
+ */
+static void leave_seat(struct helper *h)
+{
+	uint32_t word = kt_load_acquire(&h->word);
+
+	do {
+		/* The caller is inside one system call. */
+		while (phase_of(word) == LENDING) {
+			sched_yield();
+			word = kt_load_acquire(&h->word);
+		}
+	} while (!helper_move(h, &word, IDLE));
+	if (phase_of(word) == WAITED)
+		futex_wake(&h->word, 1);
+	if (h->lent) {
+		h->lent = false;
+		prio_lower();
+	}
+}
+
+static bool mode_changed(enum prio_mode mode)
+{
+	return mode == PRIO_LEND && prio_mode() != PRIO_LEND;
+}
+
+static void *helper_main(void *arg)
+{
+	struct helper *h = arg;
+	enum prio_mode mode;
+
+	prctl(PR_SET_NAME, "ktask", 0, 0, 0);
+	prio_helper_begin();
+	mode = prio_mode();
+	kt_store_release(&h->tid, (pid_t)syscall(SYS_gettid));
+
+	while (next_offer(h)) {
+		uint32_t generation = pool_generation();
+
+		h->seat->work(h->seat);
+		/* A chunk forked, and this is the child's only thread: there is
+		 * nothing to return to. */
+		if (generation != pool_generation())
+			pthread_exit(NULL);
+		leave_seat(h);
+		/* Rights were given up: this thread can never be raised. */
+		if (mode_changed(mode))
+			kt_store(&h->dismissed, 1);
+	}
+	return NULL;
+}
+
+/* ---- making and placing helpers ---- */
+
+/*
+ * Helpers are kept off the CPU that the caller runs on.  The scheduler alone
+ * does worse: in virtual machines an idle CPU often counts as preempted by the
+ * host, and a woken SCHED_IDLE thread then queues behind the caller (measured
+ * under KVM: 1.9 ms until it ran, with this 0.03 ms).
+ */
+static struct kt_cpus placement(const struct kt_cpus *cpus, int avoid)
+{
+	struct kt_cpus mask = *cpus;
+
+	if (avoid >= 0)
+		cpus_clear(&mask, (unsigned)avoid);
+	return cpus_count(&mask) ? mask : *cpus;
+}
+
+/* By the owner of a CLAIMED helper. */
+void helper_place(struct helper *h, const struct kt_cpus *cpus)
+{
+	pid_t tid = helper_tid(h);
+	int here = sched_getcpu();
+	struct kt_cpus mask;
+
+	if (!tid || (h->avoid == here && cpus_equal(&h->cpus, cpus)))
+		return;
+	mask = placement(cpus, here);
+	if (!cpus_set_affinity(tid, &mask))
+		return;
+	h->avoid = here;
+	h->cpus = *cpus;
+}
+
+/*
+ * Helpers take no signal that is meant for the program.  Faults stay open:
+ * blocking them does not stop a fault, it only takes the program's handler
+ * (or an operation's recovery) away.
+ */
+static void helper_signals(sigset_t *set)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS,	SIGILL,
+				      SIGFPE,  SIGTRAP, SIGSYS };
+
+	sigfillset(set);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		sigdelset(set, faults[i]);
+}
+
+static int thread_attributes(pthread_attr_t *attr, const struct kt_cpus *mask)
+{
+	struct sched_param normal = { .sched_priority = 0 };
+	int error = pthread_attr_init(attr);
+
+	if (error)
+		return error;
+	/* Not the caller's real-time policy. */
+	pthread_attr_setinheritsched(attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(attr, SCHED_OTHER);
+	pthread_attr_setschedparam(attr, &normal);
+	pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(attr, STACK_BYTES);
+	pthread_attr_setaffinity_np(attr, sizeof(*mask),
+				    (const cpu_set_t *)mask);
+	return 0;
+}
+
+bool helper_make(struct helper *h, const struct kt_cpus *cpus)
+{
+	uint32_t word = kt_load(&h->word);
+	struct kt_cpus mask;
+	sigset_t blocked, saved;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int error;
+
+	if (phase_of(word) != EMPTY || !helper_move(h, &word, CLAIMED))
+		return true;
+	h->tid = 0;
+	h->lent = false;
+	h->node = -1;
+	h->spin_ns = SPIN_MAX_NS;
+	kt_store(&h->dismissed, 0);
+	h->avoid = sched_getcpu();
+	h->cpus = *cpus;
+	mask = placement(cpus, h->avoid);
+
+	error = thread_attributes(&attr, &mask);
+	if (error)
+		goto out;
+	helper_signals(&blocked);
+	pthread_sigmask(SIG_SETMASK, &blocked, &saved);
+	error = pthread_create(&thread, &attr, helper_main, h);
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	pthread_attr_destroy(&attr);
+out:
+	/* Only a thread that exists may be offered a seat. */
+	kt_store_release(&h->word, with_phase(word, error ? EMPTY : IDLE));
+	return !error;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Seats: the helpers of a run, from the offer to what they leave behind.
+ *
+ * Only helpers that have begun are waited for; an offer that nobody took is
+ * withdrawn, so a job is never slower for a helper that gets no CPU.
+ */
+#include <time.h>
+
+#include "lib/run.h"
+#include "lib/slots.h"
+#include "lib/topo.h"
+
+static __thread struct run_context this_thread;
+
+struct run_context *run_context(void)
+{
+	return &this_thread;
+}
+
+uint64_t run_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Seat i is the (i + 2)-th thread, counting the caller. */
+static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
+{
+	struct run_seat *rs =
+		(struct run_seat *)((char *)worker -
+				    offsetof(struct run_seat, worker));
+
+	return rs->index + 2 > kt_load(&rs->run->job.threads) || pool_closing();
+}
+
+static void put_slots(struct run_seat *rs)
+{
+	if (rs->node_cap)
+		kt_cap_put(rs->node_cap);
+	kt_cap_put(pool_machine());
+	kt_cap_put(rs->run->budget);
+}
+
+static void helper_work(struct seat *seat)
+{
+	struct run_seat *rs = (struct run_seat *)seat;
+	struct run *run = rs->run;
+	struct run_context *context = run_context();
+	struct run_context outer = *context;
+	uint64_t cpu_ns = run->measure_cpu ? run_cpu_ns() : 0;
+	int slot = slots_take();
+
+	context->run = run;
+	context->worker = &rs->worker;
+	if (slot >= 0)
+		kt_job_work(&run->job, &rs->worker);
+	*context = outer;
+	if (run->measure_cpu)
+		rs->cpu_ns = run_cpu_ns() - cpu_ns;
+	if (kt_load(&run->generation) != pool_generation())
+		return; /* the child of a fork; the slot is the parent's */
+	if (slot >= 0)
+		slots_put(slot);
+	put_slots(rs);
+}
+
+/* Node that helper @index should serve: dealt over the ranges, in turn. */
+static int node_for(const struct run *run, unsigned index)
+{
+	const struct kt_job *job = &run->job;
+
+	return job->ranges[(index + 1) % job->nr_ranges].node;
+}
+
+/* Take the slots that a helper needs.  Return: false if there are none. */
+static bool get_slots(struct run_seat *rs, int node_index)
+{
+	int bound;
+
+	if (!kt_cap_get(rs->run->budget))
+		return false;
+	bound = kt_caps_get(pool_machine(), pool_node(node_index));
+	if (bound < 0) {
+		kt_cap_put(rs->run->budget);
+		return false;
+	}
+	rs->node_cap = bound ? pool_node(node_index) : NULL;
+	return true;
+}
+
+static bool offer_seat(struct run *run, unsigned index)
+{
+	struct run_seat *rs = &run->seats[index];
+	int node = node_for(run, index);
+	int node_index = node == KT_NO_NODE ? -1 : topo_node_index(node);
+
+	rs->run = run;
+	rs->index = index;
+	rs->cpu_ns = 0;
+	rs->seat.work = helper_work;
+	if (!get_slots(rs, node_index))
+		return false;
+	rs->seat.cpus = rs->node_cap && run->node_cpus
+				? &run->node_cpus[node_index]
+				: &run->cpus;
+	kt_worker_begin(&rs->worker, &run->job,
+			rs->node_cap ? node : KT_NO_NODE, index + 1);
+	rs->worker.tick = helper_tick;
+	if (pool_offer(&rs->seat, node_index))
+		return true;
+	put_slots(rs);
+	return false;
+}
+
+/* A helper has left: keep what it did, free the seat. */
+static void collect(struct run *run, struct run_seat *rs)
+{
+	rs->seat.seated = false;
+	run->chunks += rs->worker.chunks;
+	kt_store(&run->units, run->units + rs->worker.units);
+	run->helper_cpu_ns += rs->cpu_ns;
+	if (rs->worker.chunks && !rs->counted) {
+		rs->counted = true;
+		run->threads++;
+	}
+	/* Counted; a failure is kept for undo. */
+	rs->worker.chunks = 0;
+	kt_store(&rs->worker.units, 0);
+}
+
+/* Make @threads work on the job, as far as helpers can be had. */
+void run_seat_threads(struct run *run, unsigned threads)
+{
+	unsigned nr = 1;
+
+	threads = KT_MIN(threads, run->nr_seats + 1);
+	for (; nr < threads; nr++) {
+		struct run_seat *rs = &run->seats[nr - 1];
+
+		if (nr <= run->nr_seated && rs->seat.seated) {
+			if (pool_seat_state(&rs->seat) != SEAT_DONE)
+				continue;
+			collect(run, rs);
+		}
+		if (nr > run->nr_seated)
+			rs->counted = false;
+		/* Before the offer: the helper compares itself with it. */
+		kt_store(&run->job.threads, nr + 1);
+		if (!offer_seat(run, nr - 1))
+			break;
+		kt_store(&run->nr_seated, KT_MAX(run->nr_seated, nr));
+	}
+	kt_store(&run->job.threads, nr);
+}
+
+/* First all offers that nobody took, so that no more helpers begin. */
+void run_withdraw_offers(struct run *run)
+{
+	for (unsigned i = 0; i < run->nr_seated; i++) {
+		struct run_seat *rs = &run->seats[i];
+
+		if (rs->seat.seated && pool_withdraw(&rs->seat)) {
+			put_slots(rs);
+			rs->seat.seated = false;
+		}
+	}
+}
+
+/* One at a time: exactly one thread runs at the caller's priority. */
+void run_wait_for_helpers(struct run *run)
+{
+	const struct prio *lend = NULL;
+	struct prio own;
+
+	for (unsigned i = 0; i < run->nr_seated; i++) {
+		struct run_seat *rs = &run->seats[i];
+
+		if (!rs->seat.seated)
+			continue;
+		if (pool_seat_state(&rs->seat) != SEAT_DONE) {
+			if (!lend && prio_own(&own))
+				lend = &own;
+			run->lent += pool_wait(&rs->seat, lend);
+		}
+		collect(run, rs);
+	}
+}
