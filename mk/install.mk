@@ -7,11 +7,25 @@ INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 INSTALL ?= install
+OBJCOPY ?= objcopy
 
 HEADERS := $(wildcard include/ktask/*.h)
 MANPAGES := $(wildcard man/*.[1-8])
 COMPLETION := $(wildcard packaging/ktask.bash-completion)
 SONAME := libktask.so.$(SOVERSION)
+
+# Where the installed command finds its shim when that is not ../lib/ktask:
+# LIBDIR must then be given to `make` as well.
+$(OBJ)/cli/cmd_run.o: KT_CFLAGS += -DKTASK_LIBDIR='"$(LIBDIR)/ktask"'
+
+# The archive that others link: one object that shows only what is public, so
+# that the names inside (pool, run, topo) stay free for the program.
+$(OUT)/install/libktask.a: $(LIBOBJ)
+	@mkdir -p $(@D)
+	$(LD) -r -o $(@D)/libktask.o $(LIBOBJ)
+	$(OBJCOPY) --localize-hidden $(@D)/libktask.o
+	rm -f $@
+	$(AR) rcs $@ $(@D)/libktask.o
 
 # Where each file goes, as SOURCE:TARGET; links are made apart.
 installed_man = $(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
@@ -19,7 +33,7 @@ INSTALL_DATA = \
 	$(foreach h,$(HEADERS),$h:$(INCLUDEDIR)/ktask/$(notdir $h)) \
 	$(foreach m,$(MANPAGES),$m:$(call installed_man,$m)) \
 	$(foreach c,$(COMPLETION),$c:$(COMPDIR)/ktask) \
-	$(OUT)/libktask.a:$(LIBDIR)/libktask.a
+	$(OUT)/install/libktask.a:$(LIBDIR)/libktask.a
 INSTALL_PROGRAM = \
 	$(OUT)/libktask.so.$(VERSION):$(LIBDIR)/libktask.so.$(VERSION) \
 	$(OUT)/libktask-preload.so:$(LIBDIR)/ktask/libktask-preload.so \
@@ -34,7 +48,7 @@ install-files = @set -e; for pair in $(2); do \
 
 ## install: PREFIX=/usr/local, DESTDIR= and LIBDIR= are honoured
 .PHONY: install
-install: all
+install: all $(OUT)/install/libktask.a
 	$(call install-files,644,$(INSTALL_DATA))
 	$(call install-files,755,$(INSTALL_PROGRAM))
 	@for link in $(INSTALL_LINKS); do \

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The poorest host that core/deps.h allows: compiler builtins and nothing
+ * else.  Only compiled and linked, never run.
+ */
+#ifndef KTASK_PORT_H
+#define KTASK_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define EINVAL 22
+#define EAGAIN 11
+#define ECANCELED 125
+#define ETIMEDOUT 110
+
+#define KT_CACHE_ALIGNED __attribute__((aligned(64)))
+
+#define kt_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define kt_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define kt_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define kt_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define kt_cas(p, old, new)                                           \
+	__atomic_compare_exchange_n((p), (old), (new), 0,             \
+				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
+#define kt_add(p, v) ((void)__atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
+
+uint64_t kt_now_ns(void);
+unsigned kt_node_distance(int a, int b);
+
+typedef struct {
+	char held;
+} kt_iter_lock_t;
+
+#define kt_iter_lock_init(lock) ((void)((lock)->held = 0))
+void kt_iter_lock(kt_iter_lock_t *lock);
+void kt_iter_unlock(kt_iter_lock_t *lock);
+
+#endif /* KTASK_PORT_H */

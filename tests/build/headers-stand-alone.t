@@ -1,0 +1,69 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# Each public header compiles as the only include of a C and of a C++ file,
+# twice over, without a warning, and its macros can be used in both languages.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../support";
+use House;
+use Test::More;
+
+my $dir = scratch();
+my $strict = "-Wall -Wextra -Wshadow -Wundef -Werror -fsyntax-only "
+	. "-I$top/include";
+my %languages = (
+	"$cc -x c -std=c99 -pedantic" => 'C99',
+	"$cc -x c -std=gnu11 -Wstrict-prototypes" => 'GNU C11',
+	"$cxx -x c++ -std=c++11" => 'C++11',
+	"$cxx -x c++ -std=c++20 -pedantic" => 'C++20',
+);
+
+# What a user of the header writes first, in the common part of C and C++.
+my %use = ('ktask.h' => <<'C');
+static int chunk(void *start, void *end, void *arg)
+{
+	return start == end || arg != NULL;
+}
+int use_it(char *memory, size_t size);
+int use_it(char *memory, size_t size)
+{
+	DEFINE_KTASK_CTL(ctl, chunk, NULL, 4096);
+	struct ktask_ctl other;
+	ktask_ctl_init(&other, chunk, NULL, 4096);
+	ktask_ctl_set_max_threads(&ctl, 2);
+	return ktask_run(memory, size, &ctl) || ktask_run(memory, size, &other);
+}
+C
+
+sub compiles
+{
+	my ($compiler, $what, $text) = @_;
+	my $file = spew("$dir/source", $text);
+	my ($status, $said) = capture("$compiler $strict $file");
+
+	is($status, 0, $what) or diag($said);
+}
+
+for my $path (glob "$top/include/ktask/*.h") {
+	my $name = $path =~ s{.*/}{}r;
+	my $include = "#include <ktask/$name>\n";
+
+	for my $compiler (sort keys %languages) {
+		my $language = $languages{$compiler};
+		compiles($compiler, "$name is valid $language",
+			 $include . $include . "extern int nothing;\n");
+		compiles($compiler, "$name can be used from $language",
+			 $include . $use{$name}) if $use{$name};
+	}
+}
+
+# A header that leans on another would not pass.
+spew("$dir/include/ktask/leans.h", "size_t leans(void);\n");
+my ($status) = capture("$cc -x c $strict -I$dir/include "
+	. spew("$dir/source", "#include <ktask/leans.h>\n"));
+isnt($status, 0, 'a header that forgets an include is noticed');
+
+done_testing();
