@@ -148,7 +148,7 @@ void kt_claim_leave(struct kt_job *job, struct kt_worker *worker)
 bool kt_claim(struct kt_job *job, struct kt_worker *worker,
 	      struct kt_chunk *chunk)
 {
-	for (;;) {
+	while (job->nr_ranges) {
 		struct kt_range *range = &job->ranges[worker->range];
 		unsigned next;
 
@@ -160,4 +160,5 @@ bool kt_claim(struct kt_job *job, struct kt_worker *worker,
 		kt_claim_leave(job, worker);
 		worker->range = next;
 	}
+	return false;
 }
