@@ -21,9 +21,9 @@
 #define kt_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define kt_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define kt_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
-#define kt_cas(p, old, new)                                           \
-	__atomic_compare_exchange_n((p), (old), (new), 0,             \
-				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
+#define kt_cas(p, old, new)                                                 \
+	__atomic_compare_exchange_n((p), (old), (new), 0, __ATOMIC_SEQ_CST, \
+				    __ATOMIC_RELAXED)
 #define kt_add(p, v) ((void)__atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
 
 uint64_t kt_now_ns(void);
