@@ -30,7 +30,7 @@ static int discard_chunk(void *start, void *end, void *arg)
 		return 0;
 	}
 	if (error)
-		ktask_fail_at((void *)bad);
+		op_fail_at(job, bad);
 	return error;
 }
 

@@ -134,7 +134,7 @@ static int lock_piece(struct op_job *job, uintptr_t start, uintptr_t end,
 		return 0;
 	}
 	if (error)
-		ktask_fail_at((void *)bad);
+		op_fail_at(job, bad);
 	return error;
 }
 

@@ -77,12 +77,22 @@ static void init_ctl(struct ktask_ctl *ctl, struct op_job *job,
 	ktask_ctl_set_result(ctl, job->result);
 }
 
+static int go(struct op_job *job, const struct ktask_ctl *ctl)
+{
+	int error;
+
+	job->running = true;
+	error = ktask_run(job->addr, job->len, ctl);
+	job->running = false;
+	return error;
+}
+
 int op_go(struct op_job *job, ktask_thread_func chunk)
 {
 	struct ktask_ctl ctl;
 
 	init_ctl(&ctl, job, chunk);
-	return ktask_run(job->addr, job->len, &ctl);
+	return go(job, &ctl);
 }
 
 int op_go_whole(struct op_job *job, ktask_thread_func chunk)
@@ -92,7 +102,13 @@ int op_go_whole(struct op_job *job, ktask_thread_func chunk)
 	init_ctl(&ctl, job, chunk);
 	ctl.min_chunk_size = job->len;
 	ktask_ctl_set_max_threads(&ctl, 1);
-	return ktask_run(job->addr, job->len, &ctl);
+	return go(job, &ctl);
+}
+
+void op_fail_at(const struct op_job *job, uintptr_t pos)
+{
+	if (job->running)
+		ktask_fail_at((void *)pos);
 }
 
 int op_fail(struct op_job *job, int error, const void *pos)

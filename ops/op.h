@@ -38,6 +38,7 @@ struct op_job {
 	size_t align; /* chunk edges fall on multiples of it */
 	size_t step_bytes; /* smallest page that the range may have */
 	void *state; /* the operation's own, set by its around() */
+	bool running; /* between the beginning and the end of op_go() */
 	_Atomic uintptr_t suspect; /* op_note_suspect(); 0: none */
 };
 
@@ -102,6 +103,14 @@ bool op_is_small(const struct op_job *job);
  * Return: @error
  */
 int op_fail(struct op_job *job, int error, const void *pos);
+
+/**
+ * op_fail_at - ktask_fail_at(), in chunks of this job only
+ *
+ * A chunk function that is called before the job must not say where an outer
+ * job, in whose chunk the operation may be, has failed.
+ */
+void op_fail_at(const struct op_job *job, uintptr_t pos);
 
 /**
  * op_note_suspect - a chunk met an obstacle at @pos and went on

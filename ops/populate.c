@@ -38,7 +38,7 @@ static int populate_chunk(void *start, void *end, void *arg)
 		advise((uintptr_t)start, (uintptr_t)end, advice_of(job), &bad);
 
 	if (error)
-		ktask_fail_at((void *)bad);
+		op_fail_at(job, bad);
 	return plain_error(error);
 }
 
@@ -101,7 +101,7 @@ static int touch_chunk(void *start, void *end, void *arg)
 		fault_guard(touch.start, touch.end, touch_pages, &touch, &bad);
 
 	if (error)
-		ktask_fail_at((void *)(bad & ~(op_page_bytes() - 1)));
+		op_fail_at(touch.job, bad & ~(op_page_bytes() - 1));
 	return error;
 }
 

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Wrong arguments are -EINVAL from every operation, before a page is touched.
+ */
+#include "ktest.h"
+
+#include "pages.h"
+
+#define LEN (4 * MIB)
+
+static char *target;
+static char source[64];
+
+static int try(const char *name, struct ktask_op_args args)
+{
+	return ktask_op_run(ktask_op_find(name), &args, NULL);
+}
+
+/* Arguments with which @name would work. */
+static struct ktask_op_args good(const char *name)
+{
+	struct ktask_op_args args = { .addr = target, .len = LEN };
+
+	if (!strcmp(name, "copy")) {
+		args.src = source;
+		args.len = sizeof(source);
+	}
+	return args;
+}
+
+static bool wants_pages(const char *name)
+{
+	return strcmp(name, "fill") && strcmp(name, "copy");
+}
+
+static void untouched(void)
+{
+	assert_int_equal(pages_present(target, LEN), 0);
+}
+
+static void bad_addresses(void **state)
+{
+	for (unsigned i = 0; ktask_op_at(i); i++) {
+		const char *name = ktask_op_name(ktask_op_at(i));
+		struct ktask_op_args args = good(name);
+
+		args.addr = NULL;
+		assert_int_equal(try(name, args), -EINVAL);
+		args = good(name);
+		args.len = SIZE_MAX;
+		assert_int_equal(try(name, args), -EINVAL);
+		args.len = SIZE_MAX - (uintptr_t)target + 1;
+		assert_int_equal(try(name, args), -EINVAL);
+		if (wants_pages(name)) {
+			args = good(name);
+			args.addr = target + 1;
+			assert_int_equal(try(name, args), -EINVAL);
+			args.addr = target + page_bytes() - 1;
+			assert_int_equal(try(name, args), -EINVAL);
+		}
+	}
+	untouched();
+}
+
+static void unknown_flags(void **state)
+{
+	for (unsigned i = 0; ktask_op_at(i); i++) {
+		const char *name = ktask_op_name(ktask_op_at(i));
+		struct ktask_op_args args = good(name);
+
+		for (unsigned bit = 2; bit < 32; bit++) {
+			args.flags = 1u << bit;
+			assert_int_equal(try(name, args), -EINVAL);
+		}
+		args.len = 0;
+		assert_int_equal(try(name, args), -EINVAL);
+	}
+	assert_int_equal(ktask_lock(target, LEN, 2), -EINVAL);
+	assert_int_equal(ktask_discard(target, LEN, 2), -EINVAL);
+	assert_int_equal(ktask_fill(target, LEN, NULL, 0,
+				    KTASK_STORE_STREAM | KTASK_STORE_CACHED),
+			 -EINVAL);
+	assert_int_equal(ktask_copy(target, source, 8,
+				    KTASK_STORE_STREAM | KTASK_STORE_CACHED),
+			 -EINVAL);
+	untouched();
+}
+
+static void fields_of_other_operations(void **state)
+{
+	static const char *const plain[] = { "populate", "discard", "lock" };
+
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(plain); i++) {
+		struct ktask_op_args args = good(plain[i]);
+
+		args.src = source;
+		assert_int_equal(try(plain[i], args), -EINVAL);
+		args.src = NULL;
+		args.src_len = 1;
+		assert_int_equal(try(plain[i], args), -EINVAL);
+	}
+	untouched();
+}
+
+static void bad_patterns_and_sources(void **state)
+{
+	struct ktask_op_args args = good("copy");
+
+	assert_int_equal(ktask_fill(target, LEN, source, 0, 0), -EINVAL);
+	assert_int_equal(ktask_fill(target, LEN, NULL, 1, 0), -EINVAL);
+	assert_int_equal(ktask_fill(target, LEN, source, 4097, 0), -EINVAL);
+	assert_int_equal(ktask_copy(target, NULL, LEN, 0), -EINVAL);
+	args.src_len = 1;
+	assert_int_equal(try("copy", args), -EINVAL);
+	assert_int_equal(ktask_copy(target, (char *)UINTPTR_MAX - 5, 64, 0),
+			 -EINVAL);
+	untouched();
+}
+
+static void bad_options(void **state)
+{
+	struct ktask_op_args args = good("populate");
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct {
+		struct ktask_opts opts;
+		char more[16];
+	} longer = { .opts = { .struct_size = sizeof(longer) } };
+	struct ktask_opts opts = { 0 };
+	const struct ktask_op *op = ktask_op_find("populate");
+
+	assert_int_equal(ktask_op_run(op, &args, &opts), -EINVAL);
+	opts.struct_size = sizeof(opts) - 1;
+	assert_int_equal(ktask_op_run(op, &args, &opts), -EINVAL);
+	for (unsigned i = 0; i < 4; i++) {
+		opts = (struct ktask_opts)KTASK_OPTS_INIT;
+		opts.reserved[i] = 1;
+		assert_int_equal(ktask_op_run(op, &args, &opts), -EINVAL);
+	}
+	opts = (struct ktask_opts)KTASK_OPTS_INIT;
+	result.struct_size = 0;
+	opts.result = &result;
+	assert_int_equal(ktask_op_run(op, &args, &opts), -EINVAL);
+	longer.more[15] = 1;
+	assert_int_equal(ktask_op_run(op, &args, &longer.opts), -EINVAL);
+	assert_int_equal(ktask_op_run(NULL, &args, NULL), -EINVAL);
+	assert_int_equal(ktask_op_run(op, NULL, NULL), -EINVAL);
+	untouched();
+
+	/* A longer structure that asks for nothing new will do. */
+	longer.more[15] = 0;
+	args.len = 0;
+	assert_int_equal(ktask_op_run(op, &args, &longer.opts), 0);
+}
+
+static void nothing_is_done_for_length_0(void **state)
+{
+	for (unsigned i = 0; ktask_op_at(i); i++) {
+		const char *name = ktask_op_name(ktask_op_at(i));
+		struct ktask_op_args args = good(name);
+
+		args.len = 0;
+		assert_int_equal(try(name, args), 0);
+		args.addr = NULL;
+		assert_int_equal(try(name, args), 0);
+	}
+	untouched();
+}
+
+static void the_result_tells_of_it(void **state)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+
+	result.units = 5;
+	assert_int_equal(run_op("populate", target + 1, LEN, 0, &result),
+			 -EINVAL);
+	assert_int_equal(result.error, -EINVAL);
+	assert_int_equal(result.units, 0);
+}
+
+static int map_target(void **state)
+{
+	target = map_private(LEN);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KTEST(bad_addresses),
+		KTEST(unknown_flags),
+		KTEST(fields_of_other_operations),
+		KTEST(bad_patterns_and_sources),
+		KTEST(bad_options),
+		KTEST(nothing_is_done_for_length_0),
+		KTEST(the_result_tells_of_it),
+	};
+
+	return cmocka_run_group_tests(tests, map_target, NULL);
+}
