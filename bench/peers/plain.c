@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The program as it is without any of this: one call, one thread.
+ */
+#include "peer.h"
+
+static int start(unsigned threads)
+{
+	return 0;
+}
+
+static int run(const struct peer_job *job)
+{
+	job->work(0, job->nr_units, job->arg);
+	return 0;
+}
+
+static void stop(void)
+{
+}
+
+const struct peer peer_plain = {
+	.name = "plain loop",
+	.start = start,
+	.run = run,
+	.stop = stop,
+};

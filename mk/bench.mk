@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# The benchmark of libktask against its peers; bench/RESULTS.md has figures.
+# Needs a C++ compiler and oneTBB, which nothing else does.
+
+CXX ?= c++
+BENCH_C := $(wildcard bench/peers/*.c)
+BENCH_CXX := $(wildcard bench/peers/*.cpp)
+BENCH_OBJ := $(call obj,$(BENCH_C)) $(BENCH_CXX:%.cpp=$(OBJ)/%.o)
+BENCH_CXXFLAGS := -std=c++17 $(OPT) $(SAN_$(VARIANT)) -Wall -Wextra -pthread \
+	-fvisibility=hidden -fno-omit-frame-pointer
+
+$(OBJ)/bench/peers/openmp.o: KT_CFLAGS += -fopenmp
+
+$(OBJ)/bench/%.o: bench/%.cpp Makefile
+	@mkdir -p $(@D)
+	$(CXX) $(BENCH_CXXFLAGS) $(INC_bench) $(CXXFLAGS) -MMD -MP -c -o $@ $<
+
+$(OUT)/bench/bench-peers: $(BENCH_OBJ) $(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(CXX) $(KT_LDFLAGS) -fopenmp -o $@ $^ -ltbb -ljansson -ldl -lm \
+		$(LDFLAGS)
+
+$(OUT)/bench/idle-pool: $(call obj,bench/idle/pool.c) $(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
+
+# What a run may be given: make bench-peers BENCH='--only skewed --rounds 5'
+BENCH ?=
+
+## bench-peers: compare with pthreads, OpenMP, oneTBB and QEMU (BENCH=options)
+.PHONY: bench-peers
+bench-peers:
+	+@$(MAKE) --no-print-directory deps NEED='build demo peers'
+	+@$(MAKE) --no-print-directory bench-programs
+	$(OUT)/bench/bench-peers --shim $(OUT)/libktask-preload.so \
+		--idle $(OUT)/bench/idle-pool --output $(OUT)/bench-peers.json \
+		$(BENCH)
+
+.PHONY: bench-programs
+bench-programs: $(OUT)/bench/bench-peers $(OUT)/bench/idle-pool \
+	$(OUT)/libktask-preload.so
