@@ -58,7 +58,8 @@ void kt_worker_begin(struct kt_worker *worker, const struct kt_job *job,
 	worker->node = node;
 	worker->range = kt_claim_home(job, node, index);
 	worker->cost.mean = kt_load(&job->cost.mean);
-	worker->cost.high = kt_load(&job->cost.high);
+	/* The two are stored one by one: half an estimate may be seen. */
+	worker->cost.high = KT_MAX(kt_load(&job->cost.high), worker->cost.mean);
 	worker->chunks = 0;
 	worker->units = 0;
 	worker->end_ns = 0;
@@ -103,18 +104,20 @@ uint64_t kt_job_units(const struct kt_job *job)
 
 /*
  * Workers that join later, and workers in a cheap stretch, learn of dear
- * units from here.  Races lose an update; a chunk then is sized a little off.
+ * units from here.  Who is far below the job has never met such units and
+ * learns; who is a little below has let them decay, and the job follows.
+ * Races lose an update; a chunk then is sized a little off.
  */
 static void share_cost(struct kt_job *job, struct kt_worker *worker)
 {
 	uint64_t high = kt_load(&job->cost.high);
+	uint64_t own = worker->cost.high;
 
-	if (worker->cost.high > high + high / 4 ||
-	    worker->cost.high < high / 2) {
-		kt_store(&job->cost.high, worker->cost.high);
-		kt_store(&job->cost.mean, worker->cost.mean);
-	} else if (high > worker->cost.high) {
+	if (own < high / 2) {
 		worker->cost.high = high;
+	} else if (own < high - high / 4 || own > high + high / 4) {
+		kt_store(&job->cost.high, own);
+		kt_store(&job->cost.mean, worker->cost.mean);
 	}
 }
 
