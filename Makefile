@@ -29,6 +29,10 @@ OPS := $(wildcard ops/*.c)
 CLI := $(wildcard cli/*.c)
 PRELOAD := $(wildcard preload/*.c)
 
+# One short line per step; `make V=1` prints whole commands.
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-4s %s\n' $(1) '$@')
+
 obj = $(patsubst %.c,$(OBJ)/%.o,$(1))
 LIBOBJ := $(call obj,$(CORE) $(LIB) $(OPS))
 
@@ -49,33 +53,38 @@ all: $(OUT)/libktask.so $(OUT)/libktask.a $(OUT)/ktask.pc \
 
 $(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(KT_CFLAGS) $(call INC_of,$<) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(KT_CFLAGS) $(call INC_of,$<) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(OUT)/libktask.so.$(VERSION): $(LIBOBJ) lib/libktask.map
-	$(CC) $(KT_LDFLAGS) -shared -Wl,-soname,libktask.so.$(SOVERSION) \
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-soname,libktask.so.$(SOVERSION) \
 		-Wl,--version-script=lib/libktask.map -Wl,-z,nodelete \
 		-Wl,-z,defs -o $@ $(LIBOBJ) -ldl $(LDFLAGS)
 
 $(OUT)/libktask.so: $(OUT)/libktask.so.$(VERSION)
-	ln -sf libktask.so.$(VERSION) $(OUT)/libktask.so.$(SOVERSION)
-	ln -sf libktask.so.$(VERSION) $@
+	$(Q)ln -sf libktask.so.$(VERSION) $(OUT)/libktask.so.$(SOVERSION)
+	$(Q)ln -sf libktask.so.$(VERSION) $@
 
 $(OUT)/libktask.a: $(LIBOBJ)
-	rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
 
 $(OUT)/ktask.pc: packaging/ktask.pc.in Makefile
 	@mkdir -p $(@D)
-	sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
+	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
 		-e 's|@LIBDIR@|$(LIBDIR)|' $< >$@
 
 $(OUT)/libktask-preload.so: $(call obj,$(PRELOAD)) $(OUT)/libktask.a
-	$(CC) $(KT_LDFLAGS) -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL \
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL \
 		-Wl,-z,defs -o $@ $(call obj,$(PRELOAD)) $(OUT)/libktask.a \
 		-ldl $(LDFLAGS)
 
 $(OUT)/ktask: $(call obj,$(CLI)) $(OUT)/libktask.a $(OUT)/libktask-preload.so
-	$(CC) $(KT_LDFLAGS) -o $@ $(call obj,$(CLI)) $(OUT)/libktask.a \
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $(call obj,$(CLI)) $(OUT)/libktask.a \
 		-ldl -lhwloc -ljansson -lm $(LDFLAGS)
 
 PREFIX ?= /usr/local

@@ -25,18 +25,21 @@ TESTWRAP := $(TESTWRAP:%=-Wl,--wrap=%)
 
 $(OUT)/tests/unit.a: $(call obj,$(CORE))
 	@mkdir -p $(@D)
-	rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
 
 # Support is linked whole: ktest.c acts before main() without being called.
 $(OUT)/tests/unit/%: $(OBJ)/tests/unit/%.o $(call support,unit) \
 		$(OUT)/tests/unit.a
 	@mkdir -p $(@D)
-	$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
 $(OUT)/tests/api/%: $(OBJ)/tests/api/%.o $(call support,api) $(OUT)/libktask.a
 	@mkdir -p $(@D)
-	$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
 # Not intermediate: the next build wants them.
 .SECONDARY: $(call obj,$(CTESTS))
@@ -46,13 +49,15 @@ INNOCENT := $(patsubst %.c,$(OUT)/%,$(wildcard tests/preload/*.c))
 
 $(INNOCENT): $(OUT)/%: $(OBJ)/%.o
 	@mkdir -p $(@D)
-	$(CC) $(KT_LDFLAGS) -o $@ $< $(LDFLAGS)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $< $(LDFLAGS)
 
 EXAMPLES := $(patsubst %.c,$(OUT)/%,$(wildcard examples/*.c))
 
 $(EXAMPLES): $(OUT)/%: $(OBJ)/%.o $(OUT)/libktask.so
 	@mkdir -p $(@D)
-	$(CC) $(KT_LDFLAGS) '-Wl,-rpath,$$ORIGIN/..' -o $@ $< -L$(OUT) \
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) '-Wl,-rpath,$$ORIGIN/..' -o $@ $< -L$(OUT) \
 		-lktask $(LDFLAGS)
 
 .PHONY: examples c-tests tests

@@ -22,10 +22,11 @@ $(OBJ)/cli/cmd_run.o: KT_CFLAGS += -DKTASK_LIBDIR='"$(LIBDIR)/ktask"'
 # that the names inside (pool, run, topo) stay free for the program.
 $(OUT)/install/libktask.a: $(LIBOBJ)
 	@mkdir -p $(@D)
-	$(LD) -r -o $(@D)/libktask.o $(LIBOBJ)
-	$(OBJCOPY) --localize-hidden $(@D)/libktask.o
-	rm -f $@
-	$(AR) rcs $@ $(@D)/libktask.o
+	$(call say,AR)
+	$(Q)$(LD) -r -o $(@D)/libktask.o $(LIBOBJ)
+	$(Q)$(OBJCOPY) --localize-hidden $(@D)/libktask.o
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $(@D)/libktask.o
 
 # Where each file goes, as SOURCE:TARGET; links are made apart.
 installed_man = $(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
