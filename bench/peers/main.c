@@ -2,8 +2,8 @@
 /*
  * bench-peers: libktask and its peers on the same work in one run.
  *
- * Owns the options and the order of the parts.  Must run on an idle machine
- * to mean anything; it does not look.
+ * Owns the options and the order of the parts.  Wants an idle machine: it
+ * does not wait for one, but says how busy others were.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "others.h"
 #include "rounds.h"
 
 static const char usage[] =
@@ -169,6 +170,7 @@ int main(int argc, char **argv)
 	};
 	static struct results results;
 	int status = parse(&set, argc, argv), error;
+	struct others before = others_now();
 
 	if (status)
 		return status - 1;
@@ -176,6 +178,7 @@ int main(int argc, char **argv)
 	results.rounds = (unsigned)set.rounds;
 	results.threads = (unsigned)set.threads;
 	error = run_all(&set, &results);
+	results.others_cpus = others_cpus(&before);
 	if (!error && !set.json)
 		report_print(&results);
 	if (!error && set.json)

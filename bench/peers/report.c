@@ -138,9 +138,10 @@ static json_t *results_json(const struct results *results)
 	for (unsigned i = 0; i < results->nr_figures; i++)
 		json_array_append_new(figures,
 				      figure_json(&results->figures[i]));
-	return json_pack("{s:s s:I s:i s:o s:o s:o}", "benchmark", "peers",
+	return json_pack("{s:s s:I s:i s:f s:o s:o s:o}", "benchmark", "peers",
 			 "size_bytes", (json_int_t)results->size_bytes,
-			 "rounds", results->rounds, "machine", machine_json(),
+			 "rounds", results->rounds, "others_cpus",
+			 results->others_cpus, "machine", machine_json(),
 			 "rows", rows, "figures", figures);
 }
 
@@ -249,6 +250,8 @@ void report_print(const struct results *results)
 	       system.release);
 	printf("%.2f GiB of memory, %u rounds after one that does not count\n",
 	       (double)results->size_bytes / (1 << 30), results->rounds);
+	printf("other processes kept %.2f CPUs busy meanwhile\n",
+	       results->others_cpus);
 	for (unsigned i = 0; i < results->nr_rows; i++)
 		if (first_of(results, &results->rows[i]) == &results->rows[i])
 			print_case(results, &results->rows[i]);

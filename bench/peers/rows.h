@@ -48,6 +48,7 @@ struct results {
 	size_t size_bytes;
 	unsigned threads;
 	unsigned rounds;
+	double others_cpus; /* that other processes kept busy */
 	unsigned nr_rows;
 	unsigned nr_figures;
 	struct row rows[MAX_ROWS];
