@@ -200,14 +200,16 @@ bool pool_withdraw(struct seat *seat)
 /* RUNNING -> LENDING -> WAITED; false if the helper has left by then. */
 static bool lend(struct helper *h, uint32_t *word, const struct prio *prio)
 {
-	pid_t tid = helper_tid(h);
+	bool lent;
 
 	if (!helper_move(h, word, LENDING))
 		return false;
-	h->lent = prio_lend(tid, prio);
+	lent = prio_lend(helper_tid(h), prio);
+	h->lent = lent;
 	*word = with_phase(*word, WAITED);
+	/* From here on the helper is its own again. */
 	kt_store_release(&h->word, *word);
-	return h->lent;
+	return lent;
 }
 
 bool pool_wait(struct seat *seat, const struct prio *prio)

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Whatever stands under the name of the table of slots, jobs are done: a file
+ * of somebody else, too short, writable by others, full of garbage, a link.
+ *
+ * As root, on the table of an unprivileged user that the test becomes.
+ */
+#include "ktest.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <ktask/ktask.h>
+
+#define USER 65533
+#define TABLE "/dev/shm/ktask-slots-65533.0"
+#define NAMES 8
+#define TABLE_BYTES (1 << 20)
+
+static int nothing(void *start, void *end, void *arg)
+{
+	__atomic_add_fetch((size_t *)arg, (size_t)((char *)end - (char *)start),
+			   __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int job_as_user(void *arg)
+{
+	size_t units = 0;
+	DEFINE_KTASK_CTL(ctl, nothing, &units, 1);
+
+	ktest_check(!setresgid(USER, USER, USER));
+	ktest_check(!setresuid(USER, USER, USER));
+	for (int i = 0; i < 20; i++) {
+		units = 0;
+		ktest_check(!ktask_run(NULL, 100000, &ctl));
+		ktest_check(units == 100000);
+	}
+	return 0;
+}
+
+static void remove_tables(void)
+{
+	char path[] = TABLE;
+
+	for (int n = 0; n < NAMES; n++) {
+		path[sizeof(path) - 2] = (char)('0' + n);
+		unlink(path);
+	}
+}
+
+static int as_root(void **state)
+{
+	remove_tables();
+	return 0;
+}
+
+static int clean_up(void **state)
+{
+	remove_tables();
+	return 0;
+}
+
+static void need_root(void)
+{
+	if (geteuid())
+		ktest_skip("needs root to become another user");
+}
+
+static void put_file(const char *path, size_t bytes, mode_t mode, uid_t owner,
+		     bool random)
+{
+	uint64_t seed = ktest_seed();
+	int fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
+
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < bytes; i += 8) {
+		uint64_t word = random ? ktest_random(&seed) : 0;
+
+		assert_int_equal(write(fd, &word, 8), 8);
+	}
+	assert_int_equal(fchown(fd, owner, owner), 0);
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+/* The size of a table that the library itself makes. */
+static size_t table_bytes(void)
+{
+	struct stat st;
+
+	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
+	assert_int_equal(stat(TABLE, &st), 0);
+	assert_int_equal(st.st_uid, USER);
+	assert_int_equal(st.st_mode & 0777, 0644);
+	remove_tables();
+	return (size_t)st.st_size;
+}
+
+static void a_table_is_made_by_the_first_job(void **state)
+{
+	need_root();
+	assert_true(table_bytes() < TABLE_BYTES);
+}
+
+static void files_of_others_are_stepped_over(void **state)
+{
+	struct stat st;
+	char path[] = TABLE;
+
+	need_root();
+	put_file(TABLE, 4096, 0666, 0, true);
+	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
+	path[sizeof(path) - 2] = '1';
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, USER);
+}
+
+static void all_names_taken_is_no_error(void **state)
+{
+	char path[] = TABLE;
+
+	need_root();
+	for (int n = 0; n < NAMES; n++) {
+		path[sizeof(path) - 2] = (char)('0' + n);
+		put_file(path, 8, 0600, 0, false);
+	}
+	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
+}
+
+static void garbage_of_any_size_is_stepped_over(void **state)
+{
+	size_t bytes;
+
+	need_root();
+	bytes = table_bytes();
+	put_file(TABLE, 64, 0644, USER, true);
+	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
+	remove_tables();
+	put_file(TABLE, bytes, 0644, USER, true);
+	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
+	remove_tables();
+	put_file(TABLE, bytes, 0666, USER, false);
+	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
+}
+
+static void links_are_not_followed(void **state)
+{
+	need_root();
+	assert_int_equal(symlink("/etc/passwd", TABLE), 0);
+	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
+	remove_tables();
+	assert_int_equal(mkfifo(TABLE, 0666), 0);
+	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
+}
+
+/* Other users read our table: what stands there must not stop their jobs. */
+static void lies_of_other_users_stop_nobody(void **state)
+{
+	need_root();
+	put_file(TABLE, 64, 0644, USER, true);
+	put_file("/dev/shm/ktask-slots-65532.0", 57360, 0644, 65532, true);
+	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
+	unlink("/dev/shm/ktask-slots-65532.0");
+}
+
+#define CASE(func) cmocka_unit_test_setup_teardown(func, as_root, clean_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(a_table_is_made_by_the_first_job),
+		CASE(files_of_others_are_stepped_over),
+		CASE(all_names_taken_is_no_error),
+		CASE(garbage_of_any_size_is_stepped_over),
+		CASE(links_are_not_followed),
+		CASE(lies_of_other_users_stop_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
