@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 
 #include <ktask/ktask.h>
 
@@ -21,8 +22,10 @@
 /* Helpers made at once by the first job, so that jobs which start while it
  * runs find some. */
 #define FIRST_HELPERS 16
-/* A caller looks this long for a chunk to end before it sleeps and lends. */
+/* A caller looks this long for a chunk to end before it lends and sleeps, */
 #define WAIT_SPIN_NS 20000
+/* and then looks this often whether its own priority has changed. */
+#define WAIT_LOOK_NS 5000000
 #define TRIM_POLL_NS 200000
 #define TRIM_POLLS 10000
 
@@ -112,6 +115,15 @@ void pool_leave(void)
 	kt_add(&pool.jobs, (uint32_t)-1);
 }
 
+unsigned pool_helpers(void)
+{
+	unsigned nr = 0;
+
+	for (uint32_t i = 0; i < kt_load_acquire(&pool.nr); i++)
+		nr += phase_of(kt_load(&pool.helpers[i].word)) != EMPTY;
+	return nr;
+}
+
 uint32_t pool_generation(void)
 {
 	return kt_load(&pool.generation);
@@ -197,36 +209,55 @@ bool pool_withdraw(struct seat *seat)
 	return helper_move(seat->helper, &word, IDLE);
 }
 
-/* RUNNING -> LENDING -> WAITED; false if the helper has left by then. */
-static bool lend(struct helper *h, uint32_t *word, const struct prio *prio)
+/* RUNNING or WAITED -> LENDING -> WAITED; false if the helper has left. */
+static bool lend(struct helper *h, uint32_t word, const struct prio *prio)
 {
 	bool lent;
 
-	if (!helper_move(h, word, LENDING))
+	if (!helper_move(h, &word, LENDING))
 		return false;
 	lent = prio_lend(helper_tid(h), prio);
-	h->lent = lent;
-	*word = with_phase(*word, WAITED);
+	h->lent = h->lent || lent;
 	/* From here on the helper is its own again. */
-	kt_store_release(&h->word, *word);
+	kt_store_release(&h->word, with_phase(word, WAITED));
 	return lent;
 }
 
-bool pool_wait(struct seat *seat, const struct prio *prio)
+/*
+ * What the waiting thread runs at may change: it may itself be a helper, whose
+ * nested job this is, and be lent a priority meanwhile.  That is passed on.
+ */
+static bool lend_own(struct helper *h, uint32_t ticket, struct prio *given)
+{
+	uint32_t word = kt_load(&h->word);
+	struct prio own;
+
+	if (prio_mode() != PRIO_LEND || !prio_own(&own) || prio_lowest(&own) ||
+	    !memcmp(&own, given, sizeof(own)))
+		return false;
+	if (word != with_phase(ticket, RUNNING) &&
+	    word != with_phase(ticket, WAITED))
+		return false;
+	*given = own;
+	return lend(h, word, &own);
+}
+
+bool pool_wait(struct seat *seat)
 {
 	struct helper *h = seat->helper;
 	uint64_t until = kt_now_ns() + WAIT_SPIN_NS;
-	uint32_t word = with_phase(seat->ticket, RUNNING);
+	struct prio given = { .policy = UINT32_MAX };
 	bool lent = false;
 
 	while (pool_seat_state(seat) != SEAT_DONE && kt_now_ns() < until)
 		cpu_relax();
-	if (prio && prio_mode() == PRIO_LEND)
-		lent = lend(h, &word, prio);
 	while (pool_seat_state(seat) != SEAT_DONE) {
-		word = with_phase(seat->ticket, RUNNING);
+		uint32_t word = with_phase(seat->ticket, RUNNING);
+
+		lent |= lend_own(h, seat->ticket, &given);
 		helper_move(h, &word, WAITED);
-		futex_wait(&h->word, with_phase(seat->ticket, WAITED), 0);
+		futex_wait(&h->word, with_phase(seat->ticket, WAITED),
+			   WAIT_LOOK_NS);
 	}
 	return lent;
 }

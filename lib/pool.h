@@ -58,11 +58,15 @@ bool pool_withdraw(struct seat *seat);
 
 /*
  * pool_wait - wait until the helper has left the seat
- * @lend: priority to lend if it takes long, or NULL
+ *
+ * Lends it the calling thread's priority if it takes long.
  *
  * Return: true if the priority was lent.
  */
-bool pool_wait(struct seat *seat, const struct prio *lend);
+bool pool_wait(struct seat *seat);
+
+/* pool_helpers - helper threads that exist now */
+unsigned pool_helpers(void);
 
 /* pool_generation - changes in the child of a fork, where no helper exists */
 uint32_t pool_generation(void);

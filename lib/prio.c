@@ -75,6 +75,11 @@ bool prio_own(struct prio *prio)
 	return known;
 }
 
+bool prio_lowest(const struct prio *prio)
+{
+	return prio->policy == SCHED_IDLE;
+}
+
 static bool has_capability(void)
 {
 	struct __user_cap_header_struct head = {

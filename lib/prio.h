@@ -40,6 +40,9 @@ void prio_helper_begin(void);
 /* prio_lower - the calling helper goes (back) to the lowest priority */
 void prio_lower(void);
 
+/* prio_lowest - is there nothing to lend in @prio? */
+bool prio_lowest(const struct prio *prio);
+
 /* prio_own - of the calling thread; false if unknown */
 bool prio_own(struct prio *prio);
 

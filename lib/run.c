@@ -95,6 +95,7 @@ static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 	run->wanted = wanted;
 	if (!kt_job_idle(&run->job) && !kt_job_stopped(&run->job))
 		run_seat_threads(run, allowed_threads(run, now_ns));
+	slots_report(run->demand, run->job.threads - 1, units_done(run));
 	/* Fewer than wanted: look again soon, and let tune not learn from it. */
 	run->next_look_ns = now_ns + LOOK_NS;
 	if (run->job.threads < wanted) {
@@ -303,7 +304,8 @@ void run_begin(struct run *run, unsigned start_threads)
 	}
 	make_seats(run, max - 1);
 	make_node_cpus(run);
-	run->demand = slots_demand_begin(run->wanted - 1, run->start_ns);
+	run->demand = slots_demand_begin(run->wanted - 1, run->ctl->name,
+					 run->units_total, run->start_ns);
 	run_seat_threads(run, allowed_threads(run, run->start_ns));
 }
 

@@ -172,19 +172,12 @@ void run_withdraw_offers(struct run *run)
 /* One at a time: exactly one thread runs at the caller's priority. */
 void run_wait_for_helpers(struct run *run)
 {
-	const struct prio *lend = NULL;
-	struct prio own;
-
 	for (unsigned i = 0; i < run->nr_seated; i++) {
 		struct run_seat *rs = &run->seats[i];
 
 		if (!rs->seat.seated)
 			continue;
-		if (pool_seat_state(&rs->seat) != SEAT_DONE) {
-			if (!lend && prio_own(&own))
-				lend = &own;
-			run->lent += pool_wait(&rs->seat, lend);
-		}
+		run->lent += pool_wait(&rs->seat);
 		collect(run, rs);
 	}
 }

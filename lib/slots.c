@@ -18,10 +18,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <ktask/ktask.h>
+
 #include "core/share.h"
+#include "lib/pool.h"
 #include "lib/slots.h"
 
-#define TABLE_MAGIC 0x6b7461736b2d3101ull
+#define TABLE_MAGIC 0x6b7461736b2d3102ull
 #define TABLE_SLOTS 1024
 #define TABLE_DEMANDS 512
 #define TABLE_NAMES 8 /* tried, should somebody squat the first */
@@ -38,7 +41,12 @@
 struct demand {
 	uint64_t seen_ns; /* CLOCK_MONOTONIC; 0 free */
 	uint32_t wanted;
-	uint32_t unused;
+	uint32_t pid;
+	/* For people. */
+	uint32_t helpers;
+	char name[16]; /* may lack its end */
+	uint64_t start_ns;
+	uint64_t units_done, units_total;
 };
 
 struct slot {
@@ -223,7 +231,20 @@ static bool silent(uint64_t seen_ns, uint64_t now_ns, uint64_t bound_ns)
 	       (seen_ns > now_ns && seen_ns - now_ns > bound_ns);
 }
 
-int slots_demand_begin(unsigned wanted, uint64_t now_ns)
+/* Only the owner of an entry writes it; readers may see half of a name. */
+static void describe(struct demand *demand, const char *name,
+		     uint64_t units_total, uint64_t now_ns)
+{
+	demand->pid = (uint32_t)getpid();
+	strncpy(demand->name, name ? name : "job", sizeof(demand->name));
+	demand->start_ns = now_ns;
+	demand->helpers = 0;
+	demand->units_done = 0;
+	demand->units_total = units_total;
+}
+
+int slots_demand_begin(unsigned wanted, const char *name, uint64_t units_total,
+		       uint64_t now_ns)
 {
 	struct table *table = slots.table;
 
@@ -236,6 +257,7 @@ int slots_demand_begin(unsigned wanted, uint64_t now_ns)
 		    !kt_cas(&demand->seen_ns, &seen_ns, now_ns))
 			continue;
 		kt_store(&demand->wanted, wanted);
+		describe(demand, name, units_total, now_ns);
 		while (nr <= i && !kt_cas(&table->head.nr_demands, &nr, i + 1))
 			;
 		return (int)i;
@@ -247,6 +269,14 @@ void slots_demand_end(int demand)
 {
 	if (demand >= 0 && slots.table)
 		kt_store(&slots.table->head.demands[demand].seen_ns, 0);
+}
+
+void slots_report(int demand, unsigned helpers, uint64_t units_done)
+{
+	if (demand < 0 || !slots.table)
+		return;
+	kt_store(&slots.table->head.demands[demand].helpers, helpers);
+	kt_store(&slots.table->head.demands[demand].units_done, units_done);
 }
 
 /* Sum of what the jobs in @demands want that have spoken lately. */
@@ -262,29 +292,54 @@ static uint32_t sum_wanted(const struct demand *demands, uint32_t nr,
 	return (uint32_t)KT_MIN(sum, UINT32_MAX);
 }
 
-/* The table in file @name, if it is another user's and in order. */
-static uint32_t read_user(const char *name, uint64_t now_ns)
+/* The user that table @name should be of, or -1. */
+static int64_t user_of(const char *name)
 {
-	struct table_head *head;
-	char path[300];
+	unsigned long uid;
 	char *end;
-	unsigned long uid = strtoul(name + strlen(PREFIX), &end, 10);
-	uint32_t wanted = 0;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)))
+		return -1;
+	uid = strtoul(name + strlen(PREFIX), &end, 10);
+	return *end != '.' || uid > UINT32_MAX ? -1 : (int64_t)uid;
+}
+
+/* The head of table @name of @uid; NULL if it is not in order; to be freed. */
+static struct table_head *read_head(const char *name, uid_t uid)
+{
+	struct table_head *head = NULL;
+	char path[300];
 	int fd;
 
-	if (*end != '.' || uid == geteuid() || uid > UINT32_MAX)
-		return 0;
 	snprintf(path, sizeof(path), SHM "/%s", name);
-	fd = open_checked(path, (uid_t)uid, O_RDONLY);
+	fd = open_checked(path, uid, O_RDONLY);
 	if (fd < 0)
-		return 0;
+		return NULL;
 	head = malloc(sizeof(*head));
 	if (head &&
-	    pread(fd, head, sizeof(*head), 0) == (ssize_t)sizeof(*head) &&
-	    head->magic == TABLE_MAGIC)
+	    (pread(fd, head, sizeof(*head), 0) != (ssize_t)sizeof(*head) ||
+	     head->magic != TABLE_MAGIC)) {
+		free(head);
+		head = NULL;
+	}
+	close(fd);
+	if (head)
+		head->nr_demands = KT_MIN(head->nr_demands, TABLE_DEMANDS);
+	return head;
+}
+
+static uint32_t user_wanted(const char *name, uint64_t now_ns)
+{
+	int64_t uid = user_of(name);
+	struct table_head *head;
+	uint32_t wanted = 0;
+
+	if (uid < 0 || uid == geteuid())
+		return 0;
+	head = read_head(name, (uid_t)uid);
+	if (head)
 		wanted = sum_wanted(head->demands, head->nr_demands, now_ns);
 	free(head);
-	close(fd);
 	return wanted;
 }
 
@@ -302,11 +357,8 @@ static void look_at_users(uint64_t now_ns)
 		return;
 	dir = opendir(SHM);
 	while (dir && nr < USERS_MAX - 1 && (entry = readdir(dir))) {
-		uint32_t wanted;
+		uint32_t wanted = user_wanted(entry->d_name, now_ns);
 
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
-			continue;
-		wanted = read_user(entry->d_name, now_ns);
 		if (wanted)
 			kt_store(&slots.user_wants[nr++], wanted);
 	}
@@ -357,4 +409,61 @@ unsigned slots_share(int demand, unsigned wanted, uint64_t now_ns)
 			(int)i == demand ? wanted : kt_load(&other->wanted);
 	}
 	return kt_share(limit, wants, nr_wants, self, now_ns / TURN_NS);
+}
+
+/* ---- for people ---- */
+
+static void tell(struct ktask_job_info *info, const struct demand *demand,
+		 uid_t uid, uint64_t now_ns)
+{
+	uint64_t left = demand->units_total - demand->units_done;
+
+	memset(info, 0, sizeof(*info));
+	info->pid = (int)demand->pid;
+	info->uid = uid;
+	memcpy(info->name, demand->name, sizeof(info->name) - 1);
+	info->helpers = demand->helpers;
+	info->wanted = demand->wanted;
+	info->units_done = demand->units_done;
+	info->units_total = demand->units_total;
+	info->elapsed_ns = now_ns - demand->start_ns;
+	if (demand->units_done && demand->units_done <= demand->units_total)
+		info->remaining_ns =
+			(uint64_t)((double)info->elapsed_ns /
+				   (double)demand->units_done * (double)left);
+}
+
+unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
+		    struct ktask_slots_info *info)
+{
+	uint64_t now_ns = kt_now_ns();
+	int saved = errno;
+	struct dirent *entry;
+	unsigned found = 0;
+	DIR *dir = opendir(SHM);
+
+	while (dir && (entry = readdir(dir))) {
+		int64_t uid = user_of(entry->d_name);
+		struct table_head *head =
+			uid < 0 ? NULL : read_head(entry->d_name, (uid_t)uid);
+
+		for (uint32_t i = 0; head && i < head->nr_demands; i++) {
+			if (silent(head->demands[i].seen_ns, now_ns,
+				   SLOTS_SILENT_NS))
+				continue;
+			if (found++ < nr)
+				tell(&jobs[found - 1], &head->demands[i],
+				     (uid_t)uid, now_ns);
+		}
+		free(head);
+	}
+	if (dir)
+		closedir(dir);
+	if (info) {
+		info->limit = pool_machine()->limit;
+		info->used = slots_used();
+		info->shared = slots.table != NULL;
+	}
+	errno = saved;
+	return found;
 }

@@ -44,11 +44,13 @@ void slots_put(int slot);
 
 /*
  * slots_demand_begin - a job says that it runs and wants @wanted helpers
+ * @name: for people, or NULL
  *
  * Return: a number for the calls below; -1 if there is no room, which is no
  * error: the job then counts as the only one.
  */
-int slots_demand_begin(unsigned wanted, uint64_t now_ns);
+int slots_demand_begin(unsigned wanted, const char *name, uint64_t units_total,
+		       uint64_t now_ns);
 
 /*
  * slots_share - say again what a job wants, and learn what it may have
@@ -58,6 +60,9 @@ int slots_demand_begin(unsigned wanted, uint64_t now_ns);
  * Return: helpers.
  */
 unsigned slots_share(int demand, unsigned wanted, uint64_t now_ns);
+
+/* slots_report - what a job has done by now, for people */
+void slots_report(int demand, unsigned helpers, uint64_t units_done);
 
 void slots_demand_end(int demand);
 

@@ -180,17 +180,18 @@ struct ktask_ctl {
 	const void *cpus; /*                     caller's mask; a cpu_set_t */
 	size_t cpus_size; /*                     bytes of *cpus */
 	struct ktask_result *result; /*          none */
+	const char *name; /*                     "job"; for ktask_jobs() */
 	uint64_t reserved[4]; /*                 must be 0 */
 };
 
-#define KTASK_CTL_INITIALIZER(func, arg, min_chunk)                            \
-	{                                                                      \
-		sizeof(struct ktask_ctl), (func), (arg), (min_chunk), 0, 0, 0, \
-			0, 0, 0, 0, 0, 0, 0, 0, 0, 0,                          \
-		{                                                              \
-			0, 0, 0, 0                                             \
-		}                                                              \
-	}
+/* clang-format off */
+#define KTASK_CTL_INITIALIZER(func, arg, min_chunk)                        \
+	{ sizeof(struct ktask_ctl), (func), (arg), (min_chunk),            \
+	  /* undo, iter, align, threads, flags, deadline, progress (3) */  \
+	  0, 0, 0, 0, 0, 0, 0, 0, 0,                                       \
+	  /* chunk_us, cpus (2), result, name, reserved */                 \
+	  0, 0, 0, 0, 0, { 0, 0, 0, 0 } }
+/* clang-format on */
 
 #define DEFINE_KTASK_CTL(name, func, arg, min_chunk) \
 	struct ktask_ctl name = KTASK_CTL_INITIALIZER(func, arg, min_chunk)
@@ -267,6 +268,12 @@ static inline void ktask_ctl_set_result(struct ktask_ctl *ctl,
 					struct ktask_result *result)
 {
 	ctl->result = result;
+}
+
+/** ktask_ctl_set_name - what ktask_jobs() calls it; 15 characters are kept */
+static inline void ktask_ctl_set_name(struct ktask_ctl *ctl, const char *name)
+{
+	ctl->name = name;
 }
 
 /** A range of work that belongs to a node. */
@@ -393,6 +400,40 @@ struct ktask_limit {
  * the least of them.
  */
 KTASK_API unsigned ktask_limits(struct ktask_limit *limits, unsigned nr);
+
+/** A job that runs on this machine now. */
+struct ktask_job_info {
+	int pid; /* as its own PID namespace counts */
+	unsigned uid;
+	char name[16];
+	unsigned helpers; /* that work on it */
+	unsigned wanted; /* helpers that it would take */
+	uint64_t units_done;
+	uint64_t units_total;
+	uint64_t elapsed_ns;
+	uint64_t remaining_ns; /* estimate; 0 unknown */
+};
+
+/** Helpers of this user, and how many the machine allows. */
+struct ktask_slots_info {
+	unsigned used;
+	unsigned limit;
+	int shared; /* 0: this process could not join the machine's table */
+};
+
+/**
+ * ktask_jobs - jobs of all processes and users that use more than one thread
+ * @jobs: filled, @nr entries at most
+ * @slots: NULL, or filled
+ *
+ * Jobs say what they do every few milliseconds; a job whose caller is in a
+ * longer chunk is left out meanwhile.  What other users' jobs say is what
+ * those users say.
+ *
+ * Return: the number of jobs there are, which may exceed @nr.
+ */
+KTASK_API unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
+			      struct ktask_slots_info *slots);
 
 /**
  * ktask_version - version of the library at run time, "MAJOR.MINOR.PATCH"
