@@ -36,6 +36,9 @@ bench-peers:
 		--idle $(OUT)/bench/idle-pool --output $(OUT)/bench-peers.json \
 		$(BENCH)
 
+# Built by the tests as well, so that it goes on building.
+tests: bench-programs
+
 .PHONY: bench-programs
 bench-programs: $(OUT)/bench/bench-peers $(OUT)/bench/idle-pool \
 	$(OUT)/libktask-preload.so

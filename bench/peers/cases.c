@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "backing.h"
 #include "cases.h"
 #include "clock.h"
 
@@ -54,6 +55,7 @@ static void populate_blocks(size_t start, size_t end, void *arg)
 static int map_fresh(const struct bench_case *c)
 {
 	work.filled = NULL; /* it is this very space */
+	backing_renew(work.len);
 	work.addr = mmap(work.space, work.len, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	if (work.addr == MAP_FAILED)

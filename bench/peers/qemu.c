@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backing.h"
 #include "clock.h"
 #include "rounds.h"
 
@@ -130,11 +131,14 @@ static int start_once(const struct machine *m, enum way way,
 {
 	static const char hello[] = "{\"execute\": \"qmp_capabilities\"}\n";
 	static const char quit[] = "{\"execute\": \"quit\"}\n";
-	uint64_t start_ns = clock_ns();
 	int to, from, status;
+	uint64_t start_ns;
 	bool answered;
-	pid_t pid = launch(m, way, &to, &from);
+	pid_t pid;
 
+	backing_renew(m->results->size_bytes);
+	start_ns = clock_ns();
+	pid = launch(m, way, &to, &from);
 	if (pid < 0)
 		return errno;
 	answered =
