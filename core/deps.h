@@ -22,11 +22,16 @@
  * Iterators   kt_iter_lock_t, kt_iter_lock_init(l), kt_iter_lock(l),
  *             kt_iter_unlock(l): held while a client's iterator runs, by one
  *             thread of one range; never by jobs without an iterator
+ * Tracing     kt_trace_chunk(start, units, ns), optional: a chunk succeeded
  */
 #ifndef KTASK_CORE_DEPS_H
 #define KTASK_CORE_DEPS_H
 
 #include "ktask_port.h"
+
+#ifndef kt_trace_chunk
+#define kt_trace_chunk(start, units, ns) ((void)0)
+#endif
 
 #define KT_NO_NODE (-1)
 

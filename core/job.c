@@ -135,6 +135,7 @@ static void chunk_done(struct kt_job *job, struct kt_worker *worker,
 {
 	uint64_t units = chunk->to - chunk->from;
 
+	kt_trace_chunk(chunk->start, units, ns);
 	worker->chunks++;
 	worker->range_chunks++;
 	kt_store(&worker->units, worker->units + units);

@@ -146,6 +146,7 @@ bool prio_lend(pid_t tid, const struct prio *prio)
 {
 	int error = set_prio(tid, prio);
 
+	trace_lend(tid, prio->policy, prio->nice);
 	if (error == -EPERM)
 		kt_store(&mode, PRIO_KEEP);
 	return !error;

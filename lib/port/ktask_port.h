@@ -13,6 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/trace.h"
+
+#define kt_trace_chunk(start, units, ns) trace_chunk(start, units, ns)
+
 #define KT_CACHE_LINE 64
 #define KT_CACHE_ALIGNED __attribute__((aligned(KT_CACHE_LINE)))
 
