@@ -3,7 +3,8 @@
 # missing and asks nothing; it needs root or sudo only when something is.
 # On another system it says what to install and goes on.
 
-DEPS_build := gcc libc6-dev make pkg-config libhwloc-dev libjansson-dev
+DEPS_build := gcc libc6-dev make pkg-config libhwloc-dev libjansson-dev \
+	systemtap-sdt-dev
 DEPS_demo := qemu-system-x86 gnuplot-nox
 DEPS_check := libcmocka-dev bats mandoc clang clang-format perl python3 jq \
 	g++ binutils util-linux findutils procps
