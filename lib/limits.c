@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Limits: CPUs, affinity, the cap, the environment, and idle CPUs where
- * priority could not be lent.  The least of them holds; ktask_limits() tells
- * people why.
+ * Limits: CPUs, affinity, the cap, the administrator's file, the environment,
+ * control groups, energy, and idle CPUs where priority could not be lent.  The
+ * least of them holds; ktask_limits() tells people why.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <ktask/ktask.h>
 
 #include "core/caps.h"
+#include "lib/cgroup.h"
 #include "lib/config.h"
+#include "lib/energy.h"
 #include "lib/limits.h"
 #include "lib/pool.h"
 #include "lib/prio.h"
@@ -28,7 +32,7 @@ static unsigned affinity_threads(struct kt_cpus *cpus)
 	return NO_LIMIT;
 }
 
-static unsigned env_threads(void)
+static unsigned config_threads(void)
 {
 	unsigned max = config_get()->max_threads;
 
@@ -38,10 +42,20 @@ static unsigned env_threads(void)
 unsigned limits_threads(struct kt_cpus *cpus)
 {
 	unsigned threads = affinity_threads(cpus);
+	uint64_t now_ns = kt_now_ns();
 
-	threads = KT_MIN(threads, env_threads());
+	threads = KT_MIN(threads, config_threads());
 	threads = KT_MIN(threads, pool_machine()->limit + 1);
+	threads = KT_MIN(threads, cgroup_start_threads(now_ns));
+	threads = KT_MIN(threads, energy_threads(now_ns));
 	return KT_MAX(threads, 1);
+}
+
+unsigned limits_now(uint64_t now_ns)
+{
+	unsigned threads = cgroup_threads(now_ns);
+
+	return KT_MIN(threads, energy_threads(now_ns));
 }
 
 bool limits_idle_only(void)
@@ -112,24 +126,142 @@ static void list_priority(struct listing *listing)
 		     "RLIMIT_NICE): helpers only on CPUs that idle now");
 }
 
+static int append(char *text, size_t size, int len, const char *format,
+		  int value)
+{
+	if (value < 0 || len < 0 || (size_t)len >= size)
+		return len;
+	return len + snprintf(text + len, size - (size_t)len, format, value);
+}
+
+static void list_config(struct listing *listing)
+{
+	const struct config_file *file = &config_get()->file;
+	char text[96] = "";
+	int len = 0;
+
+	if (file->refused) {
+		list(listing, "config", NO_LIMIT,
+		     CONFIG_PATH " is not used: %s", file->refused);
+		return;
+	}
+	len = append(text, sizeof(text), len, " cap_percent %d",
+		     file->cap_percent);
+	len = append(text, sizeof(text), len, " node_cap_percent %d",
+		     file->node_cap_percent);
+	append(text, sizeof(text), len, " max_threads %d", file->max_threads);
+	if (file->energy < 0 && !text[0])
+		return;
+	list(listing, "config",
+	     file->max_threads > 0 ? (unsigned)file->max_threads : NO_LIMIT,
+	     CONFIG_PATH ":%s%s%s", text, file->energy < 0 ? "" : " energy ",
+	     file->energy < 0 ? "" : config_energy_name(file->energy));
+}
+
+/* ---- control groups ---- */
+
+#define GIB 1073741824.0
+#define NAME_SHOWN 40
+
+/* The end of a long name tells more than its beginning. */
+static const char *shown(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > NAME_SHOWN ? name + len - NAME_SHOWN : name;
+}
+
+static void list_quota(struct listing *listing, struct cgroup *cg)
+{
+	uint64_t left_bytes = cgroup_memory_left(cg);
+	const struct cgroup_level *level;
+	char name[CGROUP_PATH], memory[48] = "";
+	unsigned threads, now;
+
+	if (left_bytes != UINT64_MAX)
+		snprintf(memory, sizeof(memory), "; %.1f GiB of memory left",
+			 (double)left_bytes / GIB);
+	level = cgroup_least(cg, name, sizeof(name));
+	if (!level) {
+		list(listing, "cgroup-quota", NO_LIMIT, "no CPU quota%s",
+		     memory);
+		return;
+	}
+	threads = cgroup_most(cg);
+	now = cgroup_threads(kt_now_ns());
+	list(listing, "cgroup-quota", KT_MIN(threads, now),
+	     "%.2f CPUs in group %s%s%s", level->quota.milli / 1000.0,
+	     shown(name), now < threads ? ", partly in use" : "", memory);
+}
+
+static void list_pids(struct listing *listing, const struct cgroup *cg)
+{
+	unsigned helpers = pool_helpers();
+
+	if (cg->pids_left >= NO_LIMIT)
+		list(listing, "cgroup-pids", NO_LIMIT,
+		     "no limit on threads that matters");
+	else
+		list(listing, "cgroup-pids",
+		     1 + helpers + (unsigned)cg->pids_left,
+		     "threads that the group may still make: %u, helpers there "
+		     "are: %u",
+		     (unsigned)cg->pids_left, helpers);
+}
+
+/* A look of its own: the process's belongs to whoever looks. */
+static void list_cgroups(struct listing *listing)
+{
+	const struct cgroup_own none = { 0, 1 };
+	struct cgroup *cg = malloc(sizeof(*cg));
+
+	if (!cg)
+		return;
+	cgroup_init(cg, file_root);
+	cgroup_look(cg, kt_now_ns(), &none);
+	list_quota(listing, cg);
+	list_pids(listing, cg);
+	free(cg);
+}
+
+static void list_energy(struct listing *listing)
+{
+	char why[sizeof(listing->limits->why)];
+	unsigned threads = energy_explain(why, sizeof(why));
+
+	list(listing, "energy", threads, "%s", why);
+}
+
+static void list_all(struct listing *listing)
+{
+	const struct topo *topo = topo_get();
+	unsigned env = config_get()->env_max_threads;
+	struct kt_cpus cpus;
+
+	list(listing, "cpus", topo->nr_cpus, "%u CPUs online, %u NUMA nodes",
+	     topo->nr_cpus, topo->nr_nodes);
+	list(listing, "affinity", affinity_threads(&cpus),
+	     "CPUs that the calling thread may run on");
+	list(listing, "cap", pool_machine()->limit + 1,
+	     "helpers may use %u %% of the CPUs; and the caller",
+	     config_get()->cap_percent);
+	if (env)
+		list(listing, "env", env, "KTASK_MAX_THREADS=%u", env);
+	list_config(listing);
+	list_cgroups(listing);
+	list_energy(listing);
+	list_priority(listing);
+}
+
 unsigned ktask_limits(struct ktask_limit *limits, unsigned nr)
 {
 	struct listing listing = { .limits = limits, .room = nr };
-	const struct topo *topo = topo_get();
-	unsigned percent = config_get()->cap_percent;
-	unsigned env = config_get()->max_threads;
 	int saved = errno;
-	struct kt_cpus cpus;
+	int cancel_state;
 
-	list(&listing, "cpus", topo->nr_cpus, "%u CPUs online, %u NUMA nodes",
-	     topo->nr_cpus, topo->nr_nodes);
-	list(&listing, "affinity", affinity_threads(&cpus),
-	     "CPUs that the calling thread may run on");
-	list(&listing, "cap", pool_machine()->limit + 1,
-	     "helpers may use %u %% of the CPUs; and the caller", percent);
-	if (env)
-		list(&listing, "env", env, "KTASK_MAX_THREADS=%u", env);
-	list_priority(&listing);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	list_all(&listing);
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved;
 	return listing.nr;
 }

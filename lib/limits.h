@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Limits: how many threads policy allows a job that starts now.
+ * Limits: how many threads policy allows a job, now and at all.
  */
 #ifndef KTASK_LIB_LIMITS_H
 #define KTASK_LIB_LIMITS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/cpus.h"
 
 /*
- * limits_threads - the least of all limits, at least 1
+ * limits_threads - what a job that starts now may ever have, at least 1
  * @cpus: set to the calling thread's affinity
  */
 unsigned limits_threads(struct kt_cpus *cpus);
+
+/*
+ * limits_now - the least of what changes while a job runs, at least 1
+ *
+ * What its control group has room for, and energy.
+ */
+unsigned limits_now(uint64_t now_ns);
 
 /*
  * limits_idle_only - must helpers be kept to idle CPUs?

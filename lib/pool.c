@@ -13,6 +13,7 @@
 
 #include <ktask/ktask.h>
 
+#include "lib/cgroup.h"
 #include "lib/config.h"
 #include "lib/futex.h"
 #include "lib/helper.h"
@@ -76,12 +77,12 @@ static void fork_child(void)
 static void init(void)
 {
 	const struct topo *topo = topo_get();
-	unsigned percent = config_get()->cap_percent;
+	const struct config *config = config_get();
 
-	pool.machine.limit = kt_cap_limit(topo->nr_cpus, percent);
+	pool.machine.limit = kt_cap_limit(topo->nr_cpus, config->cap_percent);
 	for (unsigned i = 0; i < topo->nr_nodes; i++)
-		pool.nodes[i].limit =
-			kt_cap_limit(topo->nodes[i].nr_cpus, percent);
+		pool.nodes[i].limit = kt_cap_limit(topo->nodes[i].nr_cpus,
+						   config->node_cap_percent);
 	slots_open(pool.machine.limit);
 	pool.pid = (uint32_t)getpid();
 	kt_store_release(&pool.ready, !pthread_atfork(NULL, NULL, fork_child));
@@ -96,7 +97,7 @@ __attribute__((destructor)) static void at_exit(void)
 
 void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 {
-	uint32_t others;
+	uint32_t others, spare;
 
 	pthread_once(&once, init);
 	/* A child made behind the C library's back (clone, _Fork). */
@@ -106,8 +107,10 @@ void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 	if (!wanted || others || !kt_load_acquire(&pool.ready) ||
 	    pool_closing())
 		return;
-	wanted = KT_MAX(wanted, KT_MIN(FIRST_HELPERS, pool.machine.limit));
-	make_helpers(wanted, cpus);
+	spare = KT_MIN(FIRST_HELPERS, pool.machine.limit);
+	/* None that the control group would refuse, again at each job. */
+	spare = KT_MIN(spare, cgroup_start_threads(kt_now_ns()) - 1);
+	make_helpers(KT_MAX(wanted, spare), cpus);
 }
 
 void pool_leave(void)

@@ -68,8 +68,8 @@ static void report_progress(struct run *run)
 /* Policy may want fewer threads than tune does. */
 static unsigned allowed_threads(struct run *run, uint64_t now_ns)
 {
-	unsigned threads =
-		1 + slots_share(run->demand, run->wanted - 1, now_ns);
+	unsigned wanted = KT_MIN(run->wanted, limits_now(now_ns));
+	unsigned threads = 1 + slots_share(run->demand, wanted - 1, now_ns);
 	unsigned working = kt_load(&run->job.threads);
 
 	if (limits_idle_only())

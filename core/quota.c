@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Quota: room for threads from a quota, the use of it, and throttling.
+ *
+ * A thread too many costs the whole group, which then stands still until its
+ * period ends; one too few costs a part of the speed.  So room is rounded down,
+ * except that an eighth of a CPU is not worth a thread.
+ */
+#include "core/quota.h"
+
+#define MILLI 1000
+#define EIGHTH_MILLI (MILLI / 8)
+/* Shorter, and the counters' own steps (a tick) would be all that is seen. */
+#define STEP_MIN_NS 10000000
+/* A longer gap is no part of a job. */
+#define STEP_MAX_NS 1000000000
+#define GIVE_BACK_NS 1000000000
+
+uint32_t kt_quota_milli(uint64_t quota, uint64_t period)
+{
+	uint64_t milli;
+
+	if (!period)
+		return UINT32_MAX;
+	if (quota > UINT64_MAX / MILLI)
+		milli = KT_MIN(quota / period, UINT32_MAX) * MILLI;
+	else
+		milli = quota * MILLI / period;
+	return (uint32_t)KT_MIN(milli, UINT32_MAX);
+}
+
+static unsigned threads_in(uint32_t milli)
+{
+	uint64_t threads = ((uint64_t)milli + EIGHTH_MILLI) / MILLI;
+
+	return (unsigned)KT_MAX(threads, 1);
+}
+
+unsigned kt_quota_most(const struct kt_quota *quota)
+{
+	return threads_in(quota->milli);
+}
+
+unsigned kt_quota_threads(const struct kt_quota *quota)
+{
+	uint32_t used = KT_MIN(quota->others_milli, quota->milli);
+	unsigned threads = threads_in(quota->milli - used);
+
+	return threads > quota->held ? threads - quota->held : 1;
+}
+
+/* A counter that went back was reset: nothing is known of the time between. */
+static uint64_t growth(uint64_t from, uint64_t to)
+{
+	if (from == KT_QUOTA_UNKNOWN || to == KT_QUOTA_UNKNOWN || to < from)
+		return 0;
+	return to - from;
+}
+
+static void see_others(struct kt_quota *quota, const struct kt_quota_look *look,
+		       uint64_t ns)
+{
+	const struct kt_quota_look *last = &quota->last;
+	uint64_t threads = KT_MAX(last->own_threads, look->own_threads);
+	uint64_t own = growth(last->own_ns, look->own_ns);
+	uint64_t group = growth(last->group_ns, look->group_ns);
+	uint64_t others;
+
+	if (own / ns >= threads)
+		own = threads * ns;
+	others = group > own ? group - own : 0;
+	others = kt_quota_milli(others, ns);
+	/* Up at once, down by halves: a load that flickers is a load. */
+	if (ns < STEP_MAX_NS && others < quota->others_milli)
+		others = (quota->others_milli + others) / 2;
+	quota->others_milli = (uint32_t)others;
+}
+
+static bool ran_out(const struct kt_quota *quota,
+		    const struct kt_quota_look *look, uint64_t ns)
+{
+	const struct kt_quota_look *last = &quota->last;
+
+	if (ns >= STEP_MAX_NS ||
+	    !growth(last->nr_throttled, look->nr_throttled))
+		return false;
+	/* Any job that uses its quota well runs out of it now and then. */
+	return look->throttled_ns == KT_QUOTA_UNKNOWN ||
+	       growth(last->throttled_ns, look->throttled_ns) >= ns / 8;
+}
+
+static void see_throttling(struct kt_quota *quota,
+			   const struct kt_quota_look *look, uint64_t ns)
+{
+	uint64_t quiet_ns = growth(quota->held_ns, look->now_ns);
+
+	if (ran_out(quota, look, ns)) {
+		quota->held = KT_MIN(quota->held + 1, kt_quota_most(quota) - 1);
+		quota->held_ns = look->now_ns;
+	} else if (quiet_ns >= GIVE_BACK_NS) {
+		quota->held -=
+			(uint32_t)KT_MIN(quiet_ns / GIVE_BACK_NS, quota->held);
+		quota->held_ns = look->now_ns;
+	}
+}
+
+void kt_quota_step(struct kt_quota *quota, const struct kt_quota_look *look)
+{
+	uint64_t ns = growth(quota->last.now_ns, look->now_ns);
+
+	if (quota->seen && ns < STEP_MIN_NS)
+		return;
+	if (quota->seen) {
+		see_others(quota, look, ns);
+		see_throttling(quota, look, ns);
+	} else {
+		quota->held_ns = look->now_ns;
+	}
+	quota->last = *look;
+	quota->seen = true;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Control groups: how many threads the groups of this process have room for.
+ *
+ * Owns reading quota, use, throttling, pids and memory up the tree, and when to
+ * read them; the arithmetic is core/quota.h's, finding the folders
+ * lib/cgroup_find.h's.  CPU sets are not here: the affinity mask has them.
+ *
+ * A group whose files are missing has no limit; so has a machine without
+ * control groups.  The process may be moved at any time: where it is is read
+ * again every second.
+ *
+ * Behaves badly where several jobs of one process run at once: each gets all
+ * the room that there is, until throttling shows it.
+ */
+#ifndef KTASK_LIB_CGROUP_H
+#define KTASK_LIB_CGROUP_H
+
+#include "core/quota.h"
+#include "lib/cgroup_find.h"
+
+#define CGROUP_NO_LIMIT 65536u
+/* Groups with a quota, one above the other; more are not looked at. */
+#define CGROUP_LEVELS 8
+
+#define CGROUP_FIND_NS 1000000000
+#define CGROUP_LOOK_NS 50000000
+
+struct cgroup_level {
+	unsigned len; /* of the CPU folder's path */
+	unsigned usage_len; /* the same group's in the usage folder; 0: none */
+	struct kt_quota quota;
+};
+
+struct cgroup {
+	const char *root; /* before every path; not copied */
+	uint64_t find_due_ns, look_due_ns;
+	uint64_t mark;
+	struct cgroup_dir dirs[CGROUP_KINDS];
+	struct cgroup_level levels[CGROUP_LEVELS];
+	unsigned nr_levels;
+	uint64_t pids_left; /* threads that may be made; UINT64_MAX: any */
+	struct cgroup_finder finder;
+};
+
+void cgroup_init(struct cgroup *cg, const char *root);
+
+/* What this process itself uses. */
+struct cgroup_own {
+	uint64_t cpu_ns; /* CPU time so far */
+	unsigned threads; /* in jobs now */
+};
+
+/* cgroup_look - read what is due by @now_ns */
+void cgroup_look(struct cgroup *cg, uint64_t now_ns,
+		 const struct cgroup_own *own);
+
+/* cgroup_most - threads that the least quota allows, whoever uses it */
+unsigned cgroup_most(const struct cgroup *cg);
+
+/* cgroup_now - threads that there is room for now */
+unsigned cgroup_now(const struct cgroup *cg);
+
+/* cgroup_memory_left - bytes, of the memory limits up the tree; UINT64_MAX: any
+ */
+uint64_t cgroup_memory_left(struct cgroup *cg);
+
+/*
+ * cgroup_least - the level that allows the fewest threads now, or NULL
+ * @name: set to its path below the mount, @size bytes
+ */
+const struct cgroup_level *cgroup_least(const struct cgroup *cg, char *name,
+					size_t size);
+
+/* ---- of this process, for all of its threads ---- */
+
+/* cgroup_threads - cgroup_now(), from at most CGROUP_LOOK_NS ago */
+unsigned cgroup_threads(uint64_t now_ns);
+
+/* cgroup_start_threads - what a job that starts now may ever have: quota and
+ * pids, not what others use */
+unsigned cgroup_start_threads(uint64_t now_ns);
+
+#endif /* KTASK_LIB_CGROUP_H */

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Small text files that somebody else wrote: the kernel's, the administrator's.
+ *
+ * Owns reading them without trust: bounded, never blocking, no descriptor left
+ * open, and nothing half: a number with anything behind it, a line without its
+ * end, a line that is too long count as not there.
+ */
+#ifndef KTASK_LIB_FILE_H
+#define KTASK_LIB_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FILE_LINE 4096
+#define FILE_PATH 1200
+
+/* file_root - put before every path of the system; "" except in tests */
+extern const char *file_root;
+
+/*
+ * file_text - the beginning of a file, as a string
+ *
+ * Return: its length, at most @size - 1; -errno when it cannot be read.
+ */
+int file_text(const char *path, char *text, size_t size);
+
+/* file_number - of a file that holds one number and the end of its line */
+bool file_number(const char *path, uint64_t *value);
+
+/* text_number - decimal digits and nothing else; false also if too large */
+bool text_number(const char *text, uint64_t *value);
+
+/*
+ * text_field - the number behind @key and a space, in lines of such
+ *
+ * Return: false if there is no such line.
+ */
+bool text_field(const char *text, const char *key, uint64_t *value);
+
+/* A file read by lines, of at most FILE_LINE bytes each. */
+struct file_lines {
+	int fd;
+	size_t left; /* bytes that may still be read */
+	size_t from, to; /* what of buf is not yet used */
+	char buf[FILE_LINE];
+};
+
+/* file_lines_begin - read from @fd, at most @max bytes; takes the descriptor */
+void file_lines_begin(struct file_lines *lines, int fd, size_t max);
+
+/* file_lines_next - the next line, without its end; NULL behind the last */
+char *file_lines_next(struct file_lines *lines);
+
+void file_lines_end(struct file_lines *lines);
+
+#endif /* KTASK_LIB_FILE_H */
