@@ -13,8 +13,11 @@
 /* Epochs between trials: 1/8 s at first, 8 s at last. */
 #define HOLD_FIRST 16
 #define HOLD_LAST 1024
-/* Rates are units in this time: exact enough for a few units an epoch too. */
-#define RATE_NS 8000000000ull
+/*
+ * Rates are units in this time, 2.4 h: exact enough for units of minutes, and
+ * 2^50 units a second still fit.
+ */
+#define RATE_NS (1ull << 43)
 
 /* Units in RATE_NS at the rate of @units in @ns, without overflow; the kernel
  * has no floating point. */
@@ -22,7 +25,7 @@ static uint64_t units_per_rate_ns(uint64_t units, uint64_t ns)
 {
 	unsigned shift = 0;
 
-	while (units >> shift >= 1u << 30)
+	while (units >> shift >= 1u << 20)
 		shift++;
 	units = (units >> shift) * RATE_NS / ns;
 	return units > UINT64_MAX >> shift ? UINT64_MAX : units << shift;
@@ -95,6 +98,9 @@ static void grow(struct kt_tune *tune, uint64_t rate)
  */
 static void hold(struct kt_tune *tune, uint64_t rate)
 {
+	/* An average of about 4 epochs: trials shall not fail from noise. */
+	if (tune->base == tune->threads)
+		rate = tune->base_rate - tune->base_rate / 4 + rate / 4;
 	tune->base = tune->threads;
 	tune->base_rate = rate;
 	if (tune->hold && --tune->hold)
@@ -111,42 +117,60 @@ static void hold(struct kt_tune *tune, uint64_t rate)
 	}
 }
 
+static unsigned fewer(const struct kt_tune *tune)
+{
+	return KT_MAX(tune->base - KT_MAX(tune->base / 4, 1), 1);
+}
+
+/* What pays once may pay again: on at once, by doubling. */
 static void tried_up(struct kt_tune *tune, uint64_t rate)
 {
 	if (pays(tune->base, tune->base_rate, tune->threads, rate)) {
-		rest(tune, HOLD_FIRST);
+		tune->phase = KT_TUNE_GROW;
+		grow(tune, rate);
 		return;
 	}
 	/* No use: try fewer next, unless that would be none. */
 	tune->phase = KT_TUNE_DOWN;
-	set_threads(tune, KT_MAX(tune->base - KT_MAX(tune->base / 4, 1), 1));
+	set_threads(tune, fewer(tune));
 	if (tune->threads == tune->base)
 		rest(tune, tune->hold_next);
 }
 
+/* The same downwards, a step at a time: there is more to lose. */
 static void tried_down(struct kt_tune *tune, uint64_t rate)
 {
-	if (!pays(tune->threads, rate, tune->base, tune->base_rate)) {
-		rest(tune, HOLD_FIRST);
+	if (pays(tune->threads, rate, tune->base, tune->base_rate)) {
+		set_threads(tune, tune->base);
+		rest(tune, tune->hold_next);
 		return;
 	}
-	set_threads(tune, tune->base);
-	rest(tune, tune->hold_next);
+	tune->base = tune->threads;
+	tune->base_rate = rate;
+	tune->hold_next = HOLD_FIRST;
+	set_threads(tune, fewer(tune));
+	if (tune->threads == tune->base)
+		rest(tune, HOLD_FIRST);
 }
 
 unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
 {
-	uint64_t ns = now_ns - tune->epoch_ns;
-	uint64_t rate;
+	bool forward = now_ns >= tune->epoch_ns && units >= tune->epoch_units;
 	bool settling = tune->settling;
+	uint64_t rate;
 
-	if (ns < KT_TUNE_EPOCH_NS)
+	/* An epoch in which nothing ended says nothing: it goes on. */
+	if (forward && (now_ns - tune->epoch_ns < KT_TUNE_EPOCH_NS ||
+			units == tune->epoch_units))
 		return tune->threads;
-	rate = units_per_rate_ns(units - tune->epoch_units, ns);
+	rate = forward ? units_per_rate_ns(units - tune->epoch_units,
+					   now_ns - tune->epoch_ns)
+		       : 0;
 	tune->epoch_ns = now_ns;
 	tune->epoch_units = units;
-	tune->settling = false;
-	if (settling)
+	if (forward)
+		tune->settling = false;
+	if (settling || !forward)
 		return tune->threads;
 
 	switch (tune->phase) {

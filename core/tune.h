@@ -5,7 +5,8 @@
  * The measured rate (units per time of the whole job) decides.  The number of
  * threads starts low, doubles while each added thread still brings a good part
  * of what the threads before it brought, goes back when it does not, and is
- * tried a step up or down again at growing intervals.
+ * tried a step up or down again at growing intervals; what pays is tried
+ * further at once.
  *
  * Behaves badly where the cost of units changes in steps as long as an epoch:
  * a cheap stretch then looks like a gain.  The next probe corrects it.

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The curves, and the simulated job: see curve.h.
+ */
+#include "ktest.h"
+#include "curve.h"
+
+#define TICKS_PER_EPOCH 16
+#define UNITS_PER_EPOCH 1e6
+
+/* Some are what the founders' clients published on machines of 88 to 288
+ * CPUs, as rates: the time for the job, upside down. */
+const struct curve curves[] = {
+	{ "linear", { { 64, 64 } }, 64 },
+	{ "saturates at 8", { { 8, 8 } }, 8 },
+	{ "saturates at 12", { { 12, 12 } }, 12 },
+	{ "flat", { { 1, 1 } }, 1 },
+	{ "falls after 16",
+	  { { 16, 1 / 16.0 }, { 32, 1 / 20.0 }, { 64, 1 / 24.0 } },
+	  16 },
+	{ "huge pages at boot",
+	  { { 8, 1 / 44.0 },
+	    { 16, 1 / 22.0 },
+	    { 32, 1 / 16.0 },
+	    { 64, 1 / 19.0 },
+	    { 128, 1 / 20.0 } },
+	  32 },
+	{ "pinning, contended",
+	  { { 1, 1 }, { 4, 2.4 }, { 8, 3.2 }, { 16, 1.9 }, { 64, 1.2 } },
+	  8 },
+	{ "pinning",
+	  { { 1, 1 },
+	    { 2, 1.9 },
+	    { 4, 3.6 },
+	    { 8, 6.4 },
+	    { 12, 8.6 },
+	    { 16, 10.2 } },
+	  16 },
+};
+
+const unsigned nr_curves = KTEST_ARRAY_SIZE(curves);
+
+double curve_rate(const struct curve *curve, unsigned threads)
+{
+	unsigned few = 0;
+	double rate = 0;
+
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(curve->points); i++) {
+		unsigned many = curve->points[i].threads;
+
+		if (!many)
+			break;
+		if (threads <= many)
+			return rate + (curve->points[i].rate - rate) *
+					      (threads - few) / (many - few);
+		few = many;
+		rate = curve->points[i].rate;
+	}
+	return rate;
+}
+
+double curve_best(const struct curve *curve, unsigned max)
+{
+	double best = 0;
+
+	for (unsigned i = 1; i <= max; i++)
+		best = KT_MAX(best, curve_rate(curve, i));
+	return best;
+}
+
+void simulation_begin(struct simulation *sim, const struct curve *curve,
+		      unsigned max, unsigned start)
+{
+	*sim = (struct simulation){ .curve = curve };
+	sim->speed = UNITS_PER_EPOCH / curve_rate(curve, 1);
+	kt_tune_begin(&sim->tune, max, start, 0);
+}
+
+/* About normal, with a standard deviation of 1. */
+static double deviation(uint64_t *random)
+{
+	double sum = -6;
+
+	for (unsigned i = 0; i < 12; i++)
+		sum += (double)ktest_random_below(random, 1 << 20) / (1 << 20);
+	return sum;
+}
+
+double simulation_epoch(struct simulation *sim)
+{
+	unsigned threads = sim->tune.threads;
+	double rate = curve_rate(sim->curve, threads);
+	double units = rate * sim->speed;
+
+	if (sim->noise > 0)
+		units *= 1 + sim->noise * deviation(&sim->random);
+	for (unsigned i = 0; i < TICKS_PER_EPOCH; i++) {
+		unsigned wanted;
+
+		sim->now_ns += KT_TUNE_EPOCH_NS / TICKS_PER_EPOCH;
+		sim->units += units / TICKS_PER_EPOCH;
+		wanted = kt_tune_step(&sim->tune, sim->now_ns,
+				      (uint64_t)sim->units);
+		assert_in_range(wanted, 1, sim->tune.max);
+		assert_int_equal(wanted, sim->tune.threads);
+	}
+	sim->changes += sim->tune.threads != threads;
+	return rate;
+}
+
+double simulation_run(struct simulation *sim, unsigned nr)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < nr; i++)
+		sum += simulation_epoch(sim);
+	return sum / nr / curve_best(sim->curve, sim->tune.max);
+}

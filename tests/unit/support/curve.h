@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A job as core/tune.c sees it: a rate that depends on the number of threads.
+ *
+ * Rates are relative; between the points of a curve they are on a line, before
+ * the first on the line from 0, behind the last they stay.
+ */
+#ifndef UNIT_CURVE_H
+#define UNIT_CURVE_H
+
+#include "core/tune.h"
+
+struct curve {
+	const char *name;
+	struct {
+		unsigned threads;
+		double rate;
+	} points[8];
+	unsigned best; /* the least count with the best rate up to 64 */
+};
+
+extern const struct curve curves[];
+extern const unsigned nr_curves;
+
+double curve_rate(const struct curve *curve, unsigned threads);
+
+/* The best rate that at most @max threads have. */
+double curve_best(const struct curve *curve, unsigned max);
+
+struct simulation {
+	struct kt_tune tune;
+	const struct curve *curve;
+	double speed; /* of the machine, times the curve's rate */
+	double noise; /* standard deviation, as a part of the rate */
+	uint64_t random;
+	uint64_t now_ns;
+	double units;
+	unsigned changes; /* of the number of threads */
+};
+
+void simulation_begin(struct simulation *sim, const struct curve *curve,
+		      unsigned max, unsigned start);
+
+/* One epoch; returns the rate that the threads in it had, noise aside. */
+double simulation_epoch(struct simulation *sim);
+
+/* @nr epochs; returns the mean rate as a part of the best one. */
+double simulation_run(struct simulation *sim, unsigned nr);
+
+#endif /* UNIT_CURVE_H */
