@@ -14,6 +14,8 @@
 #include "size.h"
 #include "stats.h"
 
+#define SUBTITLE (MACHINE_TEXT + 64)
+
 struct figures {
 	unsigned threads, threads_used, runs;
 	struct stats seconds;
@@ -67,22 +69,27 @@ static int decimals(const struct figures *figures, unsigned nr)
 	return digits < 1 ? 1 : digits;
 }
 
+static void print_row(const struct figures *row, int digits)
+{
+	char percent[16] = "   -"; /* one run has no deviation */
+
+	if (row->runs > 1)
+		snprintf(percent, sizeof(percent), "%4.1f",
+			 row->seconds.stddev_pct);
+	printf("%5u%c %6.2fx  %9.*f  (± %s)  %8.2f  %8.*f\n", row->threads,
+	       row->threads_used < row->threads ? '*' : ' ', row->speedup,
+	       digits, row->seconds.mean, percent, row->gb_per_s, digits,
+	       row->cpu_seconds);
+}
+
 static void print_rows(const struct figures *figures, unsigned nr)
 {
 	int digits = decimals(figures, nr);
-	const struct figures *row;
 	unsigned i;
 
 	printf("  thr  speedup  average sec (± %%)      GB/s   cpu sec\n");
-	for (i = 0; i < nr; i++) {
-		row = &figures[i];
-		printf("%5u%c %6.2fx  %9.*f  (± %4.1f)  %8.2f  %8.*f\n",
-		       row->threads,
-		       row->threads_used < row->threads ? '*' : ' ',
-		       row->speedup, digits, row->seconds.mean,
-		       row->seconds.stddev_pct, row->gb_per_s, digits,
-		       row->cpu_seconds);
-	}
+	for (i = 0; i < nr; i++)
+		print_row(&figures[i], digits);
 }
 
 static void print_notes(const struct figures *figures, unsigned nr)
@@ -101,12 +108,12 @@ static void print_notes(const struct figures *figures, unsigned nr)
 
 /* What was measured, and where: a title and the line under it. */
 static void describe(const struct bench *bench, char title[256],
-		     char subtitle[320])
+		     char subtitle[SUBTITLE])
 {
-	char bytes[SIZE_TEXT], machine[256];
+	char bytes[SIZE_TEXT], machine[MACHINE_TEXT];
 
 	snprintf(title, 256, "%s: %s", bench->work.name, bench->work.summary);
-	snprintf(subtitle, 320, "%s, %u run%s each; %s",
+	snprintf(subtitle, SUBTITLE, "%s, %u run%s each; %s",
 		 size_text(bytes, bench->size_bytes), bench->runs,
 		 bench->runs == 1 ? "" : "s",
 		 machine_text(&bench->machine, machine));
@@ -114,7 +121,7 @@ static void describe(const struct bench *bench, char title[256],
 
 void bench_print(const struct bench *bench)
 {
-	char title[256], subtitle[320];
+	char title[256], subtitle[SUBTITLE];
 	struct figures *figures;
 	unsigned nr;
 
@@ -171,7 +178,7 @@ static void points_of(const struct figures *figures, unsigned nr,
 
 int bench_plot(const struct bench *bench, const char *path)
 {
-	char title[256], subtitle[320];
+	char title[256], subtitle[SUBTITLE];
 	struct plot plot = { .title = title, .subtitle = subtitle };
 	struct plot_point *points;
 	struct figures *figures;

@@ -213,16 +213,25 @@ static int choose_size(struct bench *bench, uint64_t wanted)
 			size_text(text[1], available));
 }
 
+/*
+ * Every count to 8, then as many as tell the curve: 12, 16, 24, 32, 48...  All
+ * counts of a machine with hundreds of CPUs would take hours.
+ */
 static void choose_threads(struct settings *set)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	int i;
+	unsigned last = cpus < MAX_THREADS ? cpus : MAX_THREADS;
+	unsigned threads = 1, step = 1;
 
 	if (set->nr_threads)
 		return;
-	set->nr_threads = cpus < MAX_THREADS ? cpus : MAX_THREADS;
-	for (i = 0; i < set->nr_threads; i++)
-		set->threads[i] = i + 1;
+	while (threads < last) {
+		set->threads[set->nr_threads++] = threads;
+		if (threads >= 8 && !(threads & (threads - 1)))
+			step = threads / 2;
+		threads += step;
+	}
+	set->threads[set->nr_threads++] = last;
 }
 
 static int write_json(const struct bench *bench, const char *path)

@@ -14,14 +14,22 @@ static void remember(int signal)
 	seen = signal;
 }
 
-void interrupt_catch(void)
+static void catch (int signal)
 {
 	/* One handler run only: the second signal has its default action. */
 	struct sigaction action = { .sa_handler = remember,
 				    .sa_flags = SA_RESETHAND | SA_RESTART };
+	struct sigaction former;
 
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	/* Who started this to ignore the signal means it. */
+	if (!sigaction(signal, NULL, &former) && former.sa_handler != SIG_IGN)
+		sigaction(signal, &action, NULL);
+}
+
+void interrupt_catch(void)
+{
+	catch (SIGINT);
+	catch (SIGTERM);
 }
 
 int interrupt_seen(void)

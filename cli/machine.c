@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -17,6 +18,11 @@
 
 int machine_topology(hwloc_topology_t *topology)
 {
+	const char *xml = getenv("HWLOC_XMLFILE");
+
+	/* hwloc would show this machine instead, without a word. */
+	if (xml && *xml && access(xml, R_OK))
+		return -errno;
 	if (hwloc_topology_init(topology))
 		return -ENOMEM;
 	if (hwloc_topology_set_flags(*topology,
@@ -130,11 +136,12 @@ static const char *plural(unsigned nr)
 	return nr == 1 ? "" : "s";
 }
 
-const char *machine_text(const struct machine *machine, char buf[256])
+const char *machine_text(const struct machine *machine, char buf[MACHINE_TEXT])
 {
 	char memory[SIZE_TEXT];
 
-	snprintf(buf, 256, "%s, %u CPU%s, %u node%s, %s, Linux %s, THP %s%s%s",
+	snprintf(buf, MACHINE_TEXT,
+		 "%s, %u CPU%s, %u node%s, %s, Linux %s, THP %s%s%s",
 		 machine->cpu, machine->cpus, plural(machine->cpus),
 		 machine->nodes, plural(machine->nodes),
 		 size_text(memory, machine->memory_bytes), machine->kernel,

@@ -11,6 +11,8 @@
 #include <hwloc.h>
 #include <jansson.h>
 
+#define MACHINE_TEXT 384
+
 struct machine {
 	char cpu[96]; /* model */
 	unsigned packages, cores, cpus, nodes;
@@ -34,6 +36,6 @@ void machine_read(struct machine *machine, hwloc_topology_t topology);
 json_t *machine_json(const struct machine *machine);
 
 /** machine_text - one line for people; returns @buf */
-const char *machine_text(const struct machine *machine, char buf[256]);
+const char *machine_text(const struct machine *machine, char buf[MACHINE_TEXT]);
 
 #endif /* KTASK_CLI_MACHINE_H */

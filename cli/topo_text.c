@@ -114,7 +114,7 @@ static void print_limits(const struct topo *topo)
 
 void topo_print(const struct topo *topo)
 {
-	char text[256];
+	char text[MACHINE_TEXT];
 
 	printf("%s\n", machine_text(&topo->machine, text));
 	print_counts(&topo->machine);

@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# `ktask run`: status, arguments, environment and streams are the command's.
+
+load helpers
+
+@test "the exit status is the command's" {
+	for status_wanted in 0 1 2 7 125 255; do
+		run "$ktask" run -- sh -c "exit $status_wanted"
+		[ "$status" -eq "$status_wanted" ]
+	done
+}
+
+@test "a signal that ends the command is seen as such" {
+	run "$ktask" run -- sh -c 'kill -TERM $$'
+	[ "$status" -eq 143 ]
+}
+
+@test "no such command: 127; one that cannot be run: 126" {
+	says 127 "run: starting nosuch: No such file or directory" \
+		"$ktask" run nosuch
+	says 126 "run: starting /etc/passwd: Permission denied" \
+		"$ktask" run /etc/passwd
+}
+
+@test "arguments arrive as they were given" {
+	run -0 "$ktask" run printf '<%s>' "a b" "" --threads -- '*'
+	[ "$output" = "<a b><><--threads><--><*>" ]
+}
+
+@test "it becomes the command, not its parent" {
+	run -0 sh -c 'echo $$; exec "$0" run sh -c "echo \$\$"' "$ktask"
+	[ "${lines[0]}" = "${lines[1]}" ]
+}
+
+@test "standard input passes through" {
+	run -0 sh -c "echo hello | '$ktask' run cat"
+	[ "$output" = hello ]
+}
+
+@test "the shim comes first, what was preloaded stays" {
+	run -0 "$ktask" run sh -c 'echo "$LD_PRELOAD"'
+	[ "$output" = "$(readlink -f "$build")/libktask-preload.so" ]
+	local other
+	other=$(ldd "$(command -v cat)" | awk '/libc\.so/ { print $3 }')
+	LD_PRELOAD=$other run -0 "$ktask" run sh -c 'echo "$LD_PRELOAD"'
+	[ "$output" = "$(readlink -f "$build")/libktask-preload.so:$other" ]
+}
+
+@test "options become the environment, in bytes and whole paths" {
+	cd "$BATS_TEST_TMPDIR"
+	run -0 "$ktask" run --threads 3 --min 64M --ops madvise,mlock \
+		--report=log -- sh -c 'env | grep -E ^KTASK_\(RUN\|MAX\) | sort'
+	[ "${lines[0]}" = KTASK_MAX_THREADS=3 ]
+	[ "${lines[1]}" = KTASK_RUN_MIN=67108864 ]
+	[ "${lines[2]}" = KTASK_RUN_OPS=madvise,mlock ]
+	[ "${lines[3]}" = "KTASK_RUN_REPORT=$BATS_TEST_TMPDIR/log" ]
+	[ "${#lines[@]}" -eq 4 ]
+	run -0 "$ktask" run --report sh -c 'echo "$KTASK_RUN_REPORT"'
+	[ "$output" = 1 ]
+}
+
+@test "what was in the environment stays unless an option replaces it" {
+	KTASK_MAX_THREADS=5 KTASK_RUN_MIN=4096 run -0 "$ktask" run \
+		--threads 2 sh -c 'echo $KTASK_MAX_THREADS $KTASK_RUN_MIN'
+	[ "$output" = "2 4096" ]
+	run -0 "$ktask" run sh -c 'env | grep -E ^KTASK_\(RUN\|MAX\) || echo none'
+	[ "$output" = none ]
+}
+
+@test "a shim that is missing is told, and the command not run" {
+	cp "$ktask" "$BATS_TEST_TMPDIR/ktask"
+	[ ! -e /usr/local/lib/libktask-preload.so ] || skip "one is installed"
+	says 1 "finding libktask-preload.so" \
+		"$BATS_TEST_TMPDIR/ktask" run touch "$BATS_TEST_TMPDIR/ran"
+	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
+}
+
+@test "an installed command finds the shim in ../lib" {
+	mkdir "$BATS_TEST_TMPDIR/bin" "$BATS_TEST_TMPDIR/lib"
+	cp "$ktask" "$BATS_TEST_TMPDIR/bin"
+	cp "$build/libktask-preload.so" "$BATS_TEST_TMPDIR/lib"
+	run -0 --separate-stderr "$BATS_TEST_TMPDIR/bin/ktask" run \
+		sh -c 'echo "$LD_PRELOAD"'
+	[[ $output == */bin/../lib/libktask-preload.so ]]
+	[ -z "$stderr" ]
+}
+
+@test "a path that the loader would split is refused" {
+	mkdir "$BATS_TEST_TMPDIR/a b"
+	cp "$ktask" "$build/libktask-preload.so" "$BATS_TEST_TMPDIR/a b"
+	says 1 "no path with a colon or a space" \
+		"$BATS_TEST_TMPDIR/a b/ktask" run true
+}
