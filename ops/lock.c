@@ -247,9 +247,13 @@ static int lock_around(struct op_job *job)
 	struct pieces pieces = { .job = job };
 	int error;
 
-	/* Should it fail the long way finds out where. */
-	if (op_is_small(job) && !op_go_whole(job, plain_chunk))
-		return 0;
+	if (op_is_small(job)) {
+		if (!op_go_whole(job, plain_chunk))
+			return 0;
+		/* The long way finds out where it failed. */
+		if (job->result)
+			job->result->fail_pos = NULL;
+	}
 	error = list_pieces(&pieces);
 	job->state = &pieces;
 	if (error)

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * populate and lock in a memory cgroup that is too small and whose OOM killer
+ * is off: -ENOMEM (lock: mlock's error) and a position; the process lives.
+ */
+#include "ktest.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "pages.h"
+
+#define LEN (64 * MIB)
+#define LIMIT "25165824" /* 24 MiB */
+#define NO_GROUP 70
+
+static char group[128];
+
+/* Allocates nothing and was written before: there is no memory to be had. */
+static unsigned char there[LEN / 4096];
+
+static size_t count_present(char *at, size_t len)
+{
+	size_t nr = len / page_bytes(), present = 0;
+
+	ktest_check(!mincore(at, len, there));
+	for (size_t i = 0; i < nr; i++)
+		present += there[i] & 1;
+	return present;
+}
+
+static bool put(const char *name, const char *value)
+{
+	char path[256];
+	ssize_t len = (ssize_t)strlen(value);
+	bool done;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", group, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	done = write(fd, value, (size_t)len) == len;
+	close(fd);
+	return done;
+}
+
+static int within_the_limit(void *arg)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	const char *name = arg;
+	char *at = map_private(LEN);
+	int error;
+
+	memset(there, 1, sizeof(there));
+	/* Version 1 only: in version 2 the killer cannot be switched off. */
+	if (!put("memory.limit_in_bytes", LIMIT) ||
+	    !put("memory.oom_control", "1") || !put("cgroup.procs", "0"))
+		return NO_GROUP;
+	error = run_op(name, at, LEN, 0, &result);
+	ktest_check(error == (strcmp(name, "lock") ? -ENOMEM : -EAGAIN));
+	ktest_check(result.error == error);
+	ktest_check(result.fail_offset % page_bytes() == 0);
+	ktest_check(result.fail_offset < LEN);
+	ktest_check(count_present(at + result.fail_offset, page_bytes()) == 0);
+	/* Most of the limit was used, and giving it back is possible. */
+	ktest_check(count_present(at, LEN) * page_bytes() > 8 * MIB);
+	munmap(at, LEN);
+	at = map_private(LEN);
+	ktest_check(ktask_populate(at, 4 * MIB, 0) == 0);
+	return 0;
+}
+
+static void in_a_group(const char *name)
+{
+	int status;
+
+	snprintf(group, sizeof(group), "/sys/fs/cgroup/memory/ktask-test-%d",
+		 (int)getpid());
+	if (mkdir(group, 0755))
+		ktest_skip("no memory cgroup of version 1 may be made");
+	status = ktest_in_child(within_the_limit, (void *)name);
+	rmdir(group);
+	if (status == NO_GROUP << 8)
+		ktest_skip("the memory cgroup cannot be limited");
+	assert_int_equal(status, 0);
+}
+
+static void populating_ends_with_it(void **state)
+{
+	in_a_group("populate");
+}
+
+static void locking_ends_with_it(void **state)
+{
+	in_a_group("lock");
+}
+
+KTEST_MAIN(KTEST(populating_ends_with_it), KTEST(locking_ends_with_it))
