@@ -296,6 +296,7 @@ void run_begin(struct run *run, unsigned start_threads)
 	run->generation = pool_generation();
 	kt_tune_begin(&run->tune, max, start_threads, run->start_ns);
 	run->wanted = run->tune.threads;
+	trace_job_start(run->ctl->name, run->units_total, run->wanted);
 	if (max == 1) {
 		/* Nobody looks and nobody helps: one chunk a range. */
 		if (!seen)
@@ -364,6 +365,8 @@ static void finish(struct run *run, int error)
 	if (error && !run->orphan)
 		kt_undo(&run->job, worker_at, run, run->nr_seated + 1);
 	run->end_ns = kt_now_ns();
+	trace_job_end(run->ctl->name, error, run->units,
+		      run->end_ns - run->start_ns, run->threads);
 	if (!result)
 		return;
 	result_fill(result, run, error);

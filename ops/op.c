@@ -70,6 +70,7 @@ static void init_ctl(struct ktask_ctl *ctl, struct op_job *job,
 		least = job->align;
 	ktask_ctl_init(ctl, chunk, job, least);
 	ktask_ctl_set_align(ctl, job->align);
+	ktask_ctl_set_name(ctl, job->op->name);
 	ktask_ctl_set_max_threads(ctl, opts->max_threads);
 	ktask_ctl_set_deadline(ctl, opts->deadline_ns);
 	ktask_ctl_set_progress(ctl, opts->progress_func, opts->progress_arg,
