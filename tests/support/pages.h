@@ -22,7 +22,11 @@ static inline size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Untouched memory at a multiple of 2 MiB, without huge pages of its own. */
+/*
+ * Untouched memory at a multiple of 2 MiB, without huge pages of its own.
+ * Always with some of our own address space below: a hole made at the start
+ * must not be joined to free space, where the next stack would fill it.
+ */
 static inline char *map_anon(size_t len, int prot, int flags)
 {
 	char *all = mmap(NULL, len + 4 * MIB, PROT_NONE,
@@ -30,7 +34,7 @@ static inline char *map_anon(size_t len, int prot, int flags)
 	char *at;
 
 	assert_ptr_not_equal(all, MAP_FAILED);
-	at = (char *)(((uintptr_t)all + 2 * MIB - 1) & ~(2 * MIB - 1));
+	at = (char *)(((uintptr_t)all + 2 * MIB) & ~(2 * MIB - 1));
 	assert_ptr_equal(
 		mmap(at, len, prot, flags | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
 		at);
