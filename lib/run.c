@@ -277,9 +277,10 @@ static void start_clocks(struct run *run)
 	run->next_tick_ns = run->start_ns + TICK_NS;
 	run->next_look_ns = run->start_ns + LOOK_NS;
 	run->next_progress_ns = run->start_ns;
-	run->job.deadline_ns = run->ctl->deadline_ns
-				       ? run->start_ns + run->ctl->deadline_ns
-				       : 0;
+	run->job.deadline_ns = 0;
+	if (run->ctl->deadline_ns &&
+	    run->ctl->deadline_ns <= UINT64_MAX - run->start_ns)
+		run->job.deadline_ns = run->start_ns + run->ctl->deadline_ns;
 	if (run->measure_cpu)
 		run->caller_cpu_ns = run_cpu_ns();
 }
