@@ -75,6 +75,8 @@ static void in_a_group(const char *name)
 {
 	int status;
 
+	if (KTEST_ASAN || KTEST_TSAN)
+		ktest_skip("a sanitizer needs memory of its own");
 	snprintf(group, sizeof(group), "/sys/fs/cgroup/memory/ktask-test-%d",
 		 (int)getpid());
 	if (mkdir(group, 0755))
