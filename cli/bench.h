@@ -52,6 +52,7 @@ struct bench {
 	unsigned nr_rows;
 	struct bench_row *rows;
 	struct machine machine;
+	double others_cpus; /* that other processes kept busy meanwhile */
 };
 
 /** bench_work_at - number @index, "vm-start" first; -ENOENT behind the last */

@@ -71,12 +71,12 @@ static int decimals(const struct figures *figures, unsigned nr)
 
 static void print_row(const struct figures *row, int digits)
 {
-	char percent[16] = "   -"; /* one run has no deviation */
+	char percent[16] = "-"; /* one run has no deviation */
 
 	if (row->runs > 1)
-		snprintf(percent, sizeof(percent), "%4.1f",
+		snprintf(percent, sizeof(percent), "%.1f",
 			 row->seconds.stddev_pct);
-	printf("%5u%c %6.2fx  %9.*f  (± %s)  %8.2f  %8.*f\n", row->threads,
+	printf("%5u%c %6.2fx %12.*f (±%5s) %9.2f %9.*f\n", row->threads,
 	       row->threads_used < row->threads ? '*' : ' ', row->speedup,
 	       digits, row->seconds.mean, percent, row->gb_per_s, digits,
 	       row->cpu_seconds);
@@ -87,18 +87,21 @@ static void print_rows(const struct figures *figures, unsigned nr)
 	int digits = decimals(figures, nr);
 	unsigned i;
 
-	printf("  thr  speedup  average sec (± %%)      GB/s   cpu sec\n");
+	printf("  thr  speedup  average sec (± %%)         GB/s   cpu sec\n");
 	for (i = 0; i < nr; i++)
 		print_row(&figures[i], digits);
 }
 
-static void print_notes(const struct figures *figures, unsigned nr)
+static void print_notes(const struct bench *bench,
+			const struct figures *figures, unsigned nr)
 {
 	unsigned i, fewer = 0;
 
 	printf("\nspeedup and GB/s: by medians%s; "
 	       "cpu sec: all threads, user and kernel\n",
 	       figures[0].threads == 1 ? "" : ", over the first row");
+	printf("other processes kept %.2f CPUs busy meanwhile\n",
+	       bench->others_cpus);
 	for (i = 0; i < nr; i++)
 		fewer += figures[i].threads_used < figures[i].threads;
 	if (fewer)
@@ -130,7 +133,7 @@ void bench_print(const struct bench *bench)
 		describe(bench, title, subtitle);
 		printf("%s\n%s\n\n", title, subtitle);
 		print_rows(figures, nr);
-		print_notes(figures, nr);
+		print_notes(bench, figures, nr);
 	}
 	free(figures);
 }
@@ -157,8 +160,9 @@ json_t *bench_json(const struct bench *bench)
 	for (i = 0; i < nr; i++)
 		json_array_append_new(rows, row_json(&figures[i]));
 	free(figures);
-	return json_pack("{s:s s:I s:o s:o}", "benchmark", bench->work.name,
-			 "size_bytes", (json_int_t)bench->size_bytes, "machine",
+	return json_pack("{s:s s:I s:f s:o s:o}", "benchmark", bench->work.name,
+			 "size_bytes", (json_int_t)bench->size_bytes,
+			 "others_cpus", bench->others_cpus, "machine",
 			 machine_json(&bench->machine), "rows", rows);
 }
 

@@ -4,10 +4,11 @@
  *
  * One round runs every thread count once, and each round begins with another
  * one, so that a machine that slows down or speeds up meanwhile does so for
- * all of them.  The first round is not counted: a virtual machine touches
- * memory of its host for the first time 5 to 10 times more slowly.
+ * all of them.  The first round is not counted: caches, page tables and the
+ * helper threads are new then.
  *
- * Not an isolation tool: it neither pins threads nor stops other work.
+ * Not an isolation tool: it neither pins threads nor stops other work, but
+ * says how much of that there was.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 
 #include "bar.h"
 #include "bench.h"
+#include "busy.h"
 #include "interrupt.h"
 #include "say.h"
 #include "size.h"
@@ -151,6 +153,7 @@ int bench_measure(struct bench *bench, const unsigned *threads, unsigned nr)
 {
 	struct course course = { .total = nr * (bench->runs + 1),
 				 .begin_ns = now_ns() };
+	struct busy before = busy_now();
 	int error;
 
 	error = make_rows(bench, threads, nr);
@@ -158,6 +161,7 @@ int bench_measure(struct bench *bench, const unsigned *threads, unsigned nr)
 		return say_error(-error, "bench: making the rows");
 	bar_init(&course.bar, bench->work.name);
 	error = run_rounds(bench, &course);
+	bench->others_cpus = busy_others(&before);
 	bar_clear(&course.bar);
 	if (interrupt_seen())
 		return say_fail("bench: interrupted after %u of %u runs",

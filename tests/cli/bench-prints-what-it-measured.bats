@@ -23,6 +23,7 @@ check_object() {
 		and (.kernel | length > 0) and (.version | length > 0)
 		and has("thp")
 		and (.governor | type == "null" or type == "string")'
+	is_true '.others_cpus >= 0'
 	is_true '[.rows[].threads] == [1, 2]'
 	is_true '.rows[0].speedup == 1'
 	is_true 'all(.rows[]; .seconds.median > 0 and .seconds.mean > 0
@@ -63,10 +64,12 @@ check_object() {
 	[ -z "$stderr" ]
 	[[ ${lines[0]} == "populate: "* ]]
 	[[ ${lines[1]} == "64 MiB, 1 run each; "* ]]
-	[[ ${lines[2]} == "  thr  speedup  average sec (± %)      GB/s   cpu sec" ]]
+	[[ ${lines[2]} == \
+		"  thr  speedup  average sec (± %)         GB/s   cpu sec" ]]
 	[[ ${lines[3]} =~ ^\ +1\ +1\.00x\ +0\.[0-9]+\ +\(±\ +-\)\ +[0-9.]+\ +[0-9.]+$ ]]
 	[[ ${lines[4]} =~ ^\ +2[\ *]\ +[0-9]+\.[0-9]+x\ +0\.[0-9]+\ +\(±\ +-\)\ +[0-9.]+\ +[0-9.]+$ ]]
 	[[ ${lines[5]} == "speedup and GB/s: by medians;"* ]]
+	[[ ${lines[6]} =~ ^other\ processes\ kept\ [0-9.]+\ CPUs\ busy ]]
 }
 
 @test "several runs have a deviation, and all are counted" {
