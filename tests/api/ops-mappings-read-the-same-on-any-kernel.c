@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The mappings of a range, asked for by ioctl or read from maps or smaps, are
+ * the same; operations work where the ioctl is missing, and without /proc.
+ */
+#include "ktest.h"
+
+#include <sys/ioctl.h>
+
+#include "pages.h"
+#undef MIB
+#include "ops/mapping.h"
+#include "refuse.h"
+
+#define LEN (32 * MIB)
+#define NO_FILTER 70
+
+struct list {
+	struct mapping at[64];
+	unsigned nr;
+};
+
+static int add(const struct mapping *mapping, void *arg)
+{
+	struct list *list = arg;
+
+	ktest_check(list->nr < 64);
+	list->at[list->nr++] = *mapping;
+	return 0;
+}
+
+static struct list list_of(char *at, unsigned want)
+{
+	struct list list = { .nr = 0 };
+	uintptr_t start = (uintptr_t)at;
+
+	ktest_check(mapping_each(start, start + LEN, want, add, &list) == 0);
+	return list;
+}
+
+/* Of every kind, with a hole, and neighbours on both sides. */
+static char *make_mappings(void)
+{
+	char *at = map_private(LEN);
+	int fd = memory_file(4 * MIB);
+
+	mprotect(at + 2 * MIB, MIB, PROT_READ);
+	mprotect(at + 5 * MIB, MIB, PROT_NONE);
+	munmap(at + 8 * MIB, 2 * MIB);
+	mmap(at + 12 * MIB, 4 * MIB, PROT_READ | PROT_WRITE,
+	     MAP_SHARED | MAP_FIXED, fd, 0);
+	mmap(at + 18 * MIB, 4 * MIB, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
+	close(fd);
+	return at;
+}
+
+static void check_same(const struct list *a, const struct list *b)
+{
+	ktest_check(a->nr == b->nr);
+	for (unsigned i = 0; i < a->nr; i++) {
+		const struct mapping *x = &a->at[i], *y = &b->at[i];
+
+		ktest_check(x->start == y->start && x->end == y->end);
+		ktest_check(x->writable == y->writable);
+		ktest_check(x->shared == y->shared);
+		if (x->page_bytes && y->page_bytes)
+			ktest_check(x->page_bytes == y->page_bytes);
+	}
+}
+
+static bool refuse_query(void)
+{
+	unsigned query = (unsigned)_IOC(_IOC_READ | _IOC_WRITE, 'f', 17, 104);
+
+	return refuse_call(SYS_ioctl, 1, query, query, ENOTTY);
+}
+
+static int read_both_ways(void *arg)
+{
+	char *at = make_mappings();
+	struct list asked = list_of(at, MAPPING_PAGE);
+	struct list smaps = list_of(at, MAPPING_PAGE | MAPPING_LOCKED);
+	struct list maps;
+
+	if (!refuse_query())
+		return NO_FILTER;
+	maps = list_of(at, 0);
+	ktest_check(asked.nr >= 9);
+	check_same(&asked, &smaps);
+	check_same(&asked, &maps);
+	for (unsigned i = 0; i < smaps.nr; i++)
+		ktest_check(smaps.at[i].page_bytes == page_bytes());
+	ktest_check(mapping_each((uintptr_t)at, (uintptr_t)at + LEN,
+				 MAPPING_PAGE | MAPPING_CHEAP, add,
+				 &maps) == -ENOTTY);
+	return 0;
+}
+
+static void all_ways_agree(void **state)
+{
+	int status = ktest_in_child(read_both_ways, NULL);
+
+	if (status == NO_FILTER << 8)
+		ktest_skip("no seccomp filters here");
+	assert_int_equal(status, 0);
+}
+
+static int visit_twice(const struct mapping *mapping, void *arg)
+{
+	return ++*(int *)arg == 2 ? 7 : 0;
+}
+
+static void a_visitor_can_end_the_walk(void **state)
+{
+	char *at = make_mappings();
+	uintptr_t start = (uintptr_t)at;
+	int visits = 0;
+
+	assert_int_equal(
+		mapping_each(start, start + LEN, 0, visit_twice, &visits), 7);
+	visits = 0;
+	assert_int_equal(mapping_each(start, start + LEN, MAPPING_LOCKED,
+				      visit_twice, &visits),
+			 7);
+	assert_int_equal(visits, 2);
+	munmap(at, LEN);
+}
+
+static int operate(void *arg)
+{
+	bool (*refuse)(void) = arg;
+	char *at = map_private(LEN);
+
+	if (!refuse())
+		return NO_FILTER;
+	ktest_check(ktask_populate(at, LEN, 0) == 0);
+	ktest_check(ktask_discard(at, LEN, 0) == 0);
+	ktest_check(ktask_fill(at, LEN, NULL, 0, 0) == 0);
+	if (ktask_lock(at, page_bytes(), 0) == 0)
+		ktest_check(ktask_lock(at, LEN, 0) == 0 || geteuid() != 0);
+	return 0;
+}
+
+/* open() of anything for reading, which is how /proc is read. */
+static bool refuse_open(void)
+{
+	return refuse_call(SYS_openat, 0, (unsigned)-100, (unsigned)-100,
+			   EACCES);
+}
+
+static void operations_need_none_of_it(void **state)
+{
+	int no_query = ktest_in_child(operate, refuse_query);
+	int no_open = ktest_in_child(operate, refuse_open);
+
+	if (no_query == NO_FILTER << 8)
+		ktest_skip("no seccomp filters here");
+	assert_int_equal(no_query, 0);
+	assert_int_equal(no_open, 0);
+}
+
+KTEST_MAIN(KTEST(all_ways_agree), KTEST(operations_need_none_of_it),
+	   KTEST(a_visitor_can_end_the_walk))

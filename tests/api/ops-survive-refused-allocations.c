@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Every allocation may be refused: each operation then still does its work,
+ * for what it cannot allocate it does not need.
+ */
+#include "ktest.h"
+
+#include "failalloc.h"
+#include "pages.h"
+
+#define LEN (96 * MIB)
+
+static void try_all(const char *name, unsigned flags)
+{
+	unsigned nth = 0;
+	int error, failed;
+
+	do {
+		char *at = map_private(LEN);
+
+		/* Many mappings: lock makes a list of them. */
+		for (size_t i = 1; i < 40; i += 2)
+			mprotect(at + i * MIB, MIB, PROT_READ);
+		failalloc_arm(++nth);
+		error = run_op(name, at, LEN, flags, NULL);
+		failed = (int)failalloc_disarm();
+		assert_int_equal(error, 0);
+		munmap(at, LEN);
+	} while (failed);
+}
+
+static void populating(void **state)
+{
+	try_all("populate", KTASK_POPULATE_READ);
+	try_all("populate", KTASK_POPULATE_READ | KTASK_POPULATE_TOUCH);
+}
+
+static void discarding(void **state)
+{
+	try_all("discard", 0);
+}
+
+static void locking(void **state)
+{
+	char *at = map_private(LEN);
+	int error = ktask_lock(at, LEN, 0);
+
+	munmap(at, LEN);
+	if (error)
+		ktest_skip("locking is not permitted");
+	try_all("lock", 0);
+}
+
+KTEST_MAIN(KTEST(populating), KTEST(discarding), KTEST(locking))
