@@ -21,10 +21,11 @@
 #include "shim.h"
 
 /*
- * Below this the plain call is used.  A first job starts the helper threads,
- * which costs up to some hundred microseconds; one thread populates 32 MiB in
- * 3 ms (huge pages) to 10 ms, so that even there the start is a small part,
- * and programs that only ever map less never get a thread.
+ * Below this the plain call is used.  The first job starts the helpers, which
+ * takes 0.3 ms.  One thread populates 32 MiB of huge pages in 1.4 ms (23 GB/s)
+ * and of 4 KiB pages in 10 ms: a second one saves 0.7 ms at the least, and at
+ * half the size what it saves is lost to the start.  Programs that only ever
+ * map less never get a thread.
  */
 #define DEFAULT_MIN_BYTES ((size_t)32 << 20)
 
