@@ -136,7 +136,7 @@ static int progress(const struct ktask_progress *now, void *arg)
 	if (!now->units_total || !now->elapsed_ns)
 		return interrupt_seen();
 	rate = (double)now->units_done / now->elapsed_ns;
-	snprintf(note, sizeof(note), "%s, %.1f GB/s, %u thread%s, %s left",
+	snprintf(note, sizeof(note), "%s, %.2f GB/s, %u thread%s, %s left",
 		 size_text(done, now->units_done), rate, now->threads,
 		 now->threads == 1 ? "" : "s",
 		 bar_time(left, now->remaining_ns));

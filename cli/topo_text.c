@@ -89,27 +89,41 @@ static void print_caches(const struct topo *topo)
 /* What the library says where a thing does not limit at all. */
 #define NO_LIMIT 65536
 
-static void print_limit(const struct ktask_limit *limit, bool least)
+static void print_limit(const struct ktask_limit *limit, bool least, int width)
 {
 	char threads[16] = "any";
 
 	if (limit->threads < NO_LIMIT)
 		snprintf(threads, sizeof(threads), "%u", limit->threads);
-	printf("%c %-8s  %7s  %s\n", least ? '>' : ' ', limit->name, threads,
-	       limit->why);
+	printf("%c %-*s  %7s  %s\n", least ? '>' : ' ', width, limit->name,
+	       threads, limit->why);
+}
+
+static int limits_width(const struct topo *topo)
+{
+	int len, width = 5;
+	unsigned i;
+
+	for (i = 0; i < topo->nr_limits; i++) {
+		len = strlen(topo->limits[i].name);
+		if (len > width)
+			width = len;
+	}
+	return width;
 }
 
 static void print_limits(const struct topo *topo)
 {
+	int width = limits_width(topo);
 	unsigned i;
 
 	printf("\nA job started here gets at most %u thread%s, the caller "
 	       "included:\n\n",
 	       topo->threads, topo->threads == 1 ? "" : "s");
-	printf("  limit     threads  why\n");
+	printf("  %-*s  threads  why\n", width, "limit");
 	for (i = 0; i < topo->nr_limits; i++)
 		print_limit(&topo->limits[i],
-			    topo->limits[i].threads == topo->threads);
+			    topo->limits[i].threads == topo->threads, width);
 }
 
 void topo_print(const struct topo *topo)
