@@ -268,7 +268,8 @@ int slots_demand_begin(unsigned wanted, const char *name, uint64_t units_total,
 void slots_demand_end(int demand)
 {
 	if (demand >= 0 && slots.table)
-		kt_store(&slots.table->head.demands[demand].seen_ns, 0);
+		kt_store_release(&slots.table->head.demands[demand].seen_ns,
+				 (uint64_t)0);
 }
 
 void slots_report(int demand, unsigned helpers, uint64_t units_done)

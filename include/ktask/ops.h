@@ -24,10 +24,10 @@
 extern "C" {
 #endif
 
-/* ktask_populate() and ktask_lock(): which access the pages are made for. */
-#define KTASK_POPULATE_READ 0x1u /* as if read; default: as if written, but
-				    ktask_lock(): as mlock(2) does it, for
-				    writing where that makes a copy */
+/* ktask_populate() and ktask_lock(): make pages as if they were read.  Default:
+ * as if written; ktask_lock(): as mlock(2) does it, for writing where that
+ * makes a copy. */
+#define KTASK_POPULATE_READ 0x1u
 /* ktask_populate(): touch pages instead of asking the kernel for them. */
 #define KTASK_POPULATE_TOUCH 0x2u
 /* ktask_discard(): MADV_FREE, pages go when memory is short. */
