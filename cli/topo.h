@@ -30,6 +30,9 @@ void topo_print_json(const struct topo *topo);
  */
 unsigned topo_distance(const struct topo *topo, unsigned from, unsigned to);
 
+/** topo_memory - bytes of a node's own memory */
+uint64_t topo_memory(const struct topo *topo, hwloc_obj_t node);
+
 /** struct topo_cache - caches of one kind and size, counted */
 struct topo_cache {
 	const char *name; /* "L2", "L1d" */

@@ -39,7 +39,7 @@ static json_t *nodes_json(const struct topo *topo)
 				  node->os_index, "cpus", cpus ? cpus : "",
 				  "nr_cpus", hwloc_bitmap_weight(node->cpuset),
 				  "memory_bytes",
-				  (json_int_t)node->attr->numanode.local_memory,
+				  (json_int_t)topo_memory(topo, node),
 				  "distances", distances_json(topo, node)));
 		free(cpus);
 	}

@@ -49,7 +49,7 @@ static void print_node(const struct topo *topo, hwloc_obj_t node, int width)
 	hwloc_bitmap_list_asprintf(&cpus, node->cpuset);
 	printf("  %4u  %-*s  %10s ", node->os_index, width,
 	       cpus && *cpus ? cpus : "none",
-	       size_text(memory, node->attr->numanode.local_memory));
+	       size_text(memory, topo_memory(topo, node)));
 	free(cpus);
 	while ((other = next_node(topo, other))) {
 		distance = topo_distance(topo, node->os_index, other->os_index);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Caches and distances out of hwloc's tree, for both forms of `ktask topo`.
+ * Parts of hwloc's tree that both forms of `ktask topo` show.
  * Machines with unequal cores have several kinds of one level.
  */
 #include <stdlib.h>
@@ -79,4 +79,12 @@ unsigned topo_distance(const struct topo *topo, unsigned from, unsigned to)
 		there = 0;
 	hwloc_distances_release(topo->hwloc, distances);
 	return there;
+}
+
+uint64_t topo_memory(const struct topo *topo, hwloc_obj_t node)
+{
+	/* Some kernels count a node short; the only one has everything. */
+	if (topo->machine.nodes == 1)
+		return topo->machine.memory_bytes;
+	return node->attr->numanode.local_memory;
 }
