@@ -99,7 +99,7 @@ static void while_another_thread_is_in_a_job(void **state)
 	pthread_create(&thread, NULL, touch_until_told, &toucher);
 	while (!atomic_load(&toucher.rounds))
 		usleep(100);
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < 8; i++)
 		assert_int_equal(ktest_in_child(use_everything, NULL), 0);
 	atomic_store(&toucher.stop, true);
 	pthread_join(thread, NULL);
