@@ -141,9 +141,9 @@ lock=(-overcommit mem-lock=on)
 how='preallocated and locked'
 bench vm-start
 status=$?
-if [ "$status" -ge 128 ]; then
+if [ "$status" -gt 1 ]; then
 	exit "$status"
-elif [ "$status" != 0 ]; then
+elif [ "$status" = 1 ]; then
 	printf '\n%s\n\n' 'Going on without locking; run as root to lock.'
 	lock=()
 	how=preallocated
@@ -158,7 +158,7 @@ guest=(qemu-system-x86_64 -nodefaults -display none -S
 	"${lock[@]}" -qmp stdio)
 
 printf '\n$ %s\n\n' "${guest[*]}"
-echo "Start of QEMU with $mib MiB $how, until it answers, $runs runs of each"
+echo "Start of QEMU with $mib MiB $how, until it answers (runs of each: $runs)"
 echo
 time_guests "${guest[@]}"
 [ -s "$log" ] || fail 'starting QEMU: the shim took nothing over'

@@ -6,5 +6,5 @@
 .PHONY: demo
 demo:
 	@$(MAKE) --no-print-directory deps NEED='build demo'
-	@$(SUBMAKE) all
+	@$(SUBMAKE) -s all
 	@bench/demo.sh '$(OUT)' '$(RUNS)' '$(SIZE)'
