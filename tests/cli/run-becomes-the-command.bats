@@ -70,7 +70,8 @@ load helpers
 
 @test "a shim that is missing is told, and the command not run" {
 	cp "$ktask" "$BATS_TEST_TMPDIR/ktask"
-	[ ! -e /usr/local/lib/libktask-preload.so ] || skip "one is installed"
+	[ ! -e /usr/local/lib/ktask/libktask-preload.so ] ||
+		skip "one is installed"
 	says 1 "finding libktask-preload.so" \
 		"$BATS_TEST_TMPDIR/ktask" run touch "$BATS_TEST_TMPDIR/ran"
 	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
