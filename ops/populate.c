@@ -6,7 +6,7 @@
  * made before a failure stay, as with the plain call, so there is no undo.
  *
  * Where it behaves badly: on a range that is present already each chunk still
- * walks its pages (40 ms per GiB of 4 KiB pages on one thread).
+ * walks its pages (50 ms per GiB of 4 KiB pages on one thread).
  */
 #include <errno.h>
 #include <sys/mman.h>
