@@ -42,7 +42,7 @@ $(OUT)/tests/api/%: $(OBJ)/tests/api/%.o $(call support,api) $(OUT)/libktask.a
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
 # Not intermediate: the next build wants them.
-.SECONDARY: $(call obj,$(CTESTS))
+.SECONDARY:
 
 # Unmodified programs for the shim.
 INNOCENT := $(patsubst %.c,$(OUT)/%,$(wildcard tests/preload/*.c))
