@@ -8,6 +8,7 @@
 #include "support/work.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #define ROUNDS 8
 
@@ -121,5 +122,36 @@ static void threads_share_random_ranges(void **state)
 	}
 }
 
+/* Range by range at most one thread is in the iterator. */
+static uint32_t in_iterator;
+static uint32_t crowded;
+
+static void *one_at_a_time(void *position, size_t size)
+{
+	if (__atomic_fetch_add(&in_iterator, 1, __ATOMIC_RELAXED))
+		kt_add(&crowded, 1);
+	sched_yield();
+	__atomic_fetch_sub(&in_iterator, 1, __ATOMIC_RELAXED);
+	return (uint8_t *)position + size;
+}
+
+static void threads_share_an_iterator(void **state)
+{
+	static const uint64_t units[] = { 20000 };
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		struct work work;
+
+		work_init(&work, 1, units);
+		work.job.iter = one_at_a_time;
+		work.unit_ns = 100000;
+		work_begin(&work, 8);
+		run_threads(&work);
+		check_counts(&work);
+		assert_int_equal(crowded, 0);
+		work_free(&work);
+	}
+}
+
 KTEST_MAIN(KTEST(one_worker_does_all), KTEST(threads_share_one_range),
-	   KTEST(threads_share_random_ranges))
+	   KTEST(threads_share_random_ranges), KTEST(threads_share_an_iterator))

@@ -134,6 +134,31 @@ static void each_element_once(void **state)
 	}
 }
 
+/* The last chunk of a range may be a single element, also the only one. */
+static void single_elements_are_chunks(void **state)
+{
+	uint64_t random = ktest_seed();
+
+	fail_at = NR_ELEMENTS;
+	for (unsigned first = 0; first < 3; first++) {
+		uint64_t units[] = { first, NR_ELEMENTS - first };
+
+		make_list(&random);
+		begin_list_job(&random);
+		work.ranges[0].units = units[0];
+		work.ranges[1].units = units[1];
+		work.ranges[1].start = next_elements(head, first);
+		work.job.split.min_chunk = 1;
+		work.job.split.align = 1;
+		work.job.split.target_ns = 1;
+		work_begin(&work, NR_WORKERS);
+		run_in_any_order(&random);
+		for (unsigned i = 0; i < NR_ELEMENTS; i++)
+			assert_int_equal(list[i].done, 1);
+		work_free(&work);
+	}
+}
+
 static void undo_gets_true_positions(void **state)
 {
 	uint64_t random = ktest_seed();
@@ -216,5 +241,5 @@ static void skewed_table_is_cut_anywhere(void **state)
 	work_free(&work);
 }
 
-KTEST_MAIN(KTEST(each_element_once), KTEST(undo_gets_true_positions),
-	   KTEST(skewed_table_is_cut_anywhere))
+KTEST_MAIN(KTEST(each_element_once), KTEST(single_elements_are_chunks),
+	   KTEST(undo_gets_true_positions), KTEST(skewed_table_is_cut_anywhere))

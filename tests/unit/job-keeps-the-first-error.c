@@ -95,6 +95,43 @@ static void failed_worker_claims_nothing_more(void **state)
 	work_free(&work);
 }
 
+/* A position told in a chunk that then succeeded is not the failed one's. */
+static int tells_and_succeeds_then_fails(struct work *w, uint64_t from,
+					 uint64_t to)
+{
+	if (from == 3)
+		return -5;
+	w->workers[0].fail_pos = w->units + from;
+	return 0;
+}
+
+static int tells_and_fails(struct work *w, uint64_t from, uint64_t to)
+{
+	w->workers[0].fail_pos = w->units + from;
+	return from == 3 ? -5 : 0;
+}
+
+static void *fail_pos_after(int (*chunk)(struct work *w, uint64_t from,
+					 uint64_t to))
+{
+	static const uint64_t units[] = { 50 };
+
+	work_init(&work, 1, units);
+	work.job.split.target_ns = 1;
+	work.chunk = chunk;
+	work_begin(&work, 1);
+	kt_job_work(&work.job, &work.workers[0]);
+	assert_int_equal(work.workers[0].error, -5);
+	work_free(&work);
+	return work.workers[0].fail_pos;
+}
+
+static void told_position_is_of_the_failed_chunk(void **state)
+{
+	assert_null(fail_pos_after(tells_and_succeeds_then_fails));
+	assert_non_null(fail_pos_after(tells_and_fails));
+}
+
 /* Of many that stop it at once one wins, whatever the sign of its error. */
 static void *stop_with(void *error)
 {
@@ -143,4 +180,5 @@ static void any_int_is_an_error(void **state)
 KTEST_MAIN(KTEST(first_in_time_not_in_place),
 	   KTEST(running_chunks_end_and_count),
 	   KTEST(failed_worker_claims_nothing_more),
+	   KTEST(told_position_is_of_the_failed_chunk),
 	   KTEST(one_of_many_stoppers_wins), KTEST(any_int_is_an_error))

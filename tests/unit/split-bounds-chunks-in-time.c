@@ -87,9 +87,26 @@ static void short_target_is_kept(void **state)
 	assert_int_equal(uneven, 500);
 }
 
+/* Longer than fits the fixed point: the guided size is all there is. */
+static void endless_target_is_no_bound(void **state)
+{
+	static const uint64_t targets_ns[] = { 1ull << 43, 1ull << 44,
+					       1ull << 63, UINT64_MAX };
+	uint64_t target_ns = split.target_ns;
+
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(targets_ns); i++) {
+		uint64_t size;
+
+		split.target_ns = targets_ns[i];
+		size = size_at(1 << 30, 1, COST_NS(1), COST_NS(1));
+		split.target_ns = target_ns;
+		assert_int_equal(size, 1 << 28);
+	}
+}
+
 KTEST_MAIN(KTEST(unknown_cost_means_minimum_chunks),
 	   KTEST(known_cost_means_a_quarter_of_a_share),
 	   KTEST(sizes_shrink_as_work_runs_out),
 	   KTEST(dearest_unit_bounds_the_time),
 	   KTEST(rare_dear_unit_does_not_make_chunks_tiny),
-	   KTEST(short_target_is_kept))
+	   KTEST(short_target_is_kept), KTEST(endless_target_is_no_bound))

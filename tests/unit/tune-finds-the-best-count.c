@@ -136,6 +136,25 @@ static void moving_optimum_is_followed(void **state)
 	}
 }
 
+/*
+ * Of two threads one is half of the speed: the trial waits until the job has
+ * run for long, but then it is made.
+ */
+static void second_thread_is_doubted_late(void **state)
+{
+	for (unsigned i = 0; i < nr_curves; i++) {
+		struct simulation sim;
+
+		simulation_begin(&sim, &curves[i], 2, 2);
+		simulation_run(&sim, 200);
+		assert_int_equal(sim.changes, 0);
+		simulation_run(&sim, 100);
+		assert_in_range(sim.changes, 1, 10);
+		assert_int_equal(sim.tune.threads, KT_MIN(curves[i].best, 2));
+	}
+}
+
 KTEST_MAIN(KTEST(found_soon_without_noise), KTEST(no_more_threads_than_useful),
 	   KTEST(does_not_swing_for_ever), KTEST(noise_does_little_harm),
-	   KTEST(load_steps_are_survived), KTEST(moving_optimum_is_followed))
+	   KTEST(load_steps_are_survived), KTEST(moving_optimum_is_followed),
+	   KTEST(second_thread_is_doubted_late))
