@@ -93,8 +93,9 @@ static void nap(void)
 	nanosleep(&two_ms, NULL);
 }
 
-static int wait_until(pid_t pid, uint64_t end_ns)
+int ktest_wait_for(pid_t pid, unsigned seconds)
 {
+	uint64_t end_ns = ktest_now_ns() + seconds * 1000000000ull;
 	int status;
 
 	for (;;) {
@@ -115,7 +116,6 @@ static int wait_until(pid_t pid, uint64_t end_ns)
 
 int ktest_in_child_for(int (*func)(void *arg), void *arg, unsigned seconds)
 {
-	uint64_t end_ns = ktest_now_ns() + seconds * 1000000000ull;
 	pid_t pid;
 
 	fflush(NULL);
@@ -126,5 +126,5 @@ int ktest_in_child_for(int (*func)(void *arg), void *arg, unsigned seconds)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 		_exit(func(arg));
 	}
-	return wait_until(pid, end_ns);
+	return ktest_wait_for(pid, seconds);
 }

@@ -87,6 +87,9 @@ static inline int ktest_in_child(int (*func)(void *arg), void *arg)
 	return ktest_in_child_for(func, arg, KTEST_CHILD_SECONDS);
 }
 
+/* ktest_wait_for - the same status, of a child that the test made itself */
+int ktest_wait_for(pid_t pid, unsigned seconds);
+
 /* ktest_check - in a child: say what is not so, and end the child with 1 */
 #define ktest_check(expr)                                              \
 	do {                                                           \
