@@ -295,16 +295,17 @@ static void look(uint64_t now_ns)
 {
 	struct cgroup_own own;
 	int saved = errno;
-	uint64_t cost_ns;
+	uint64_t begin_ns, cost_ns;
 
 	if (!become_looker())
 		return;
+	begin_ns = kt_now_ns();
 	own.cpu_ns = process_cpu_ns();
 	own.threads = 1 + kt_load(&pool_machine()->used);
 	cgroup_look(&mine.cg, now_ns, &own);
 	kt_store(&mine.now, cgroup_now(&mine.cg));
 	kt_store(&mine.start, start_threads(&mine.cg));
-	cost_ns = kt_now_ns() - now_ns;
+	cost_ns = kt_now_ns() - begin_ns;
 	kt_store(&mine.due_ns,
 		 KT_MAX(mine.cg.look_due_ns, now_ns + cost_ns * LOOK_PART));
 	kt_store_release(&mine.busy, 0);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * In a group of this kernel with half a CPU a job has one thread; moved out of
+ * it, the process is free again within about a second.
+ */
+#include "ktest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <ktask/ktask.h>
+
+#include "lib/cgroup.h"
+
+static struct cgroup cg; /* ours, before */
+static char group[CGROUP_PATH + 64];
+static unsigned outside; /* threads that our own groups allow */
+
+static bool put(const char *folder, const char *name, const char *text)
+{
+	char path[CGROUP_PATH + 128];
+	bool done;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	done = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return done;
+}
+
+static bool set_quota(void)
+{
+	if (cg.dirs[CGROUP_CPU].version == 2)
+		return put(group, "cpu.max", "50000 100000");
+	return put(group, "cpu.cfs_period_us", "100000") &&
+	       put(group, "cpu.cfs_quota_us", "50000");
+}
+
+static int make_group(void **state)
+{
+	const struct cgroup_own alone = { 0, 1 };
+
+	cgroup_init(&cg, "");
+	cgroup_look(&cg, 1, &alone);
+	outside = cgroup_most(&cg);
+	snprintf(group, sizeof(group), "%s/ktask-test-%d",
+		 cg.dirs[CGROUP_CPU].path, getpid());
+	return 0;
+}
+
+static int remove_group(void **state)
+{
+	rmdir(group);
+	return 0;
+}
+
+static unsigned quota_threads(char *why, size_t size)
+{
+	struct ktask_limit limits[32];
+	unsigned nr = ktask_limits(limits, 32);
+
+	for (unsigned i = 0; i < nr && i < 32; i++)
+		if (!strcmp(limits[i].name, "cgroup-quota")) {
+			snprintf(why, size, "%s", limits[i].why);
+			return limits[i].threads;
+		}
+	return 0;
+}
+
+static int spin(void *start, void *end, void *arg)
+{
+	uint64_t end_ns = ktest_now_ns() + 10000;
+
+	while (ktest_now_ns() < end_ns)
+		;
+	return 0;
+}
+
+static int run(unsigned *threads)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+	int error;
+
+	ktask_ctl_set_result(&ctl, &result);
+	error = ktask_run(NULL, 500, &ctl);
+	*threads = result.threads;
+	return error;
+}
+
+static int live_in_group(void *arg)
+{
+	struct timespec more_than_a_second = { 1, 100000000 };
+	unsigned threads;
+	char why[128];
+
+	ktest_check(put(group, "cgroup.procs", "0"));
+	ktest_check(quota_threads(why, sizeof(why)) == 1);
+	ktest_check(strstr(why, "ktask-test-"));
+	ktest_check(!run(&threads));
+	ktest_check(threads == 1);
+	ktest_check(put(cg.dirs[CGROUP_CPU].path, "cgroup.procs", "0"));
+	nanosleep(&more_than_a_second, NULL);
+	ktest_check(cgroup_threads(kt_now_ns()) == outside);
+	ktest_check(quota_threads(why, sizeof(why)) == outside);
+	return 0;
+}
+
+static void half_a_cpu_is_one_thread(void **state)
+{
+	if (!cg.dirs[CGROUP_CPU].version)
+		ktest_skip("no control group with CPU quotas is to be seen");
+	if (mkdir(group, 0755))
+		ktest_skip("no group can be made: %s", strerror(errno));
+	if (!set_quota())
+		ktest_skip("groups get no CPU quota here");
+	assert_int_equal(ktest_in_child(live_in_group, NULL), 0);
+}
+
+KTEST_MAIN(cmocka_unit_test_setup_teardown(half_a_cpu_is_one_thread, make_group,
+					   remove_group))

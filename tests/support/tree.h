@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A tree of small files in a temporary folder, in place of /proc, /sys and
+ * /etc.  Owns the folder: made by tree_begin(), gone after tree_end().  Does
+ * not know what the files mean.
+ */
+#ifndef TREE_H
+#define TREE_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ktest.h"
+
+struct tree {
+	char root[64];
+};
+
+static inline void tree_begin(struct tree *tree)
+{
+	snprintf(tree->root, sizeof(tree->root), "/tmp/ktask-tree.XXXXXX");
+	assert_non_null(mkdtemp(tree->root));
+}
+
+static inline int tree_remove_one(const char *path, const struct stat *st,
+				  int type, struct FTW *ftw)
+{
+	return remove(path);
+}
+
+/* tree_remove - a file, or a folder and all in it */
+static inline void tree_remove(const struct tree *tree, const char *path)
+{
+	char full[8192];
+
+	snprintf(full, sizeof(full), "%s%s", tree->root, path);
+	nftw(full, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static inline void tree_end(const struct tree *tree)
+{
+	tree_remove(tree, "");
+}
+
+static inline void tree_make_parents(char *full, size_t root_len)
+{
+	char *slash = full + root_len;
+
+	while ((slash = strchr(slash + 1, '/'))) {
+		*slash = '\0';
+		mkdir(full, 0755);
+		*slash = '/';
+	}
+}
+
+/* tree_put_bytes - a file with this content, and the folders above it */
+static inline void tree_put_bytes(const struct tree *tree, const char *path,
+				  const void *bytes, size_t size)
+{
+	char full[8192];
+	int fd;
+
+	snprintf(full, sizeof(full), "%s%s", tree->root, path);
+	tree_make_parents(full, strlen(tree->root));
+	/* Truncated instead, some file systems would write it to disk. */
+	unlink(full);
+	fd = open(full, O_WRONLY | O_CREAT | O_EXCL, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	close(fd);
+}
+
+static inline void tree_put(const struct tree *tree, const char *path,
+			    const char *text)
+{
+	tree_put_bytes(tree, path, text, strlen(text));
+}
+
+/* tree_fds - descriptors that this process has open */
+static inline int tree_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int nr = 0;
+
+	while (dir && readdir(dir))
+		nr++;
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+#endif /* TREE_H */
