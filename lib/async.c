@@ -33,8 +33,7 @@ static int start(struct ktask_job **out, const struct ktask_node *nodes,
 	}
 	/* It may outlive the chunk that starts it, and with it the budget. */
 	job->run.parent = NULL;
-	/* Nobody is there to add threads until somebody waits. */
-	run_begin(&job->run, UINT32_MAX);
+	run_begin(&job->run, true);
 	*out = job;
 	return 0;
 }
@@ -67,16 +66,6 @@ int ktask_start(struct ktask_job **job, void *start_pos, size_t task_size,
 	return ktask_start_numa(job, &any, 1, ctl);
 }
 
-/* Started before a fork, waited for in the child: its helpers, and what they
- * had claimed, are in the parent. */
-static void check_fork(struct run *run)
-{
-	if (run->generation == pool_generation())
-		return;
-	run->orphan = 1;
-	kt_job_stop(&run->job, -ECANCELED);
-}
-
 int ktask_wait(struct ktask_job *job)
 {
 	int saved = errno;
@@ -86,7 +75,8 @@ int ktask_wait(struct ktask_job *job)
 	if (!job)
 		return -EINVAL;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	check_fork(&job->run);
+	/* Started before a fork: helpers, and their chunks, are the parent's. */
+	run_check_fork(&job->run);
 	run_work(&job->run);
 	error = run_end(&job->run);
 	run_release(&job->run);

@@ -156,20 +156,22 @@ static struct kt_cpus placement(const struct kt_cpus *cpus, int avoid)
 	return cpus_count(&mask) ? mask : *cpus;
 }
 
-/* By the owner of a CLAIMED helper. */
-void helper_place(struct helper *h, const struct kt_cpus *cpus)
+bool helper_place(struct helper *h, const struct kt_cpus *cpus)
 {
+	bool same = cpus_equal(&h->cpus, cpus);
 	pid_t tid = helper_tid(h);
 	int here = sched_getcpu();
 	struct kt_cpus mask;
 
-	if (!tid || (h->avoid == here && cpus_equal(&h->cpus, cpus)))
-		return;
+	/* A thread that has not run yet starts where it was made for. */
+	if (!tid || (same && h->avoid == here))
+		return same;
 	mask = placement(cpus, here);
 	if (!cpus_set_affinity(tid, &mask))
-		return;
+		return same;
 	h->avoid = here;
 	h->cpus = *cpus;
+	return true;
 }
 
 /*

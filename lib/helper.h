@@ -68,7 +68,11 @@ static inline pid_t helper_tid(struct helper *h)
  */
 bool helper_make(struct helper *h, const struct kt_cpus *cpus);
 
-/* helper_place - by the owner of a CLAIMED helper: run it on @cpus */
-void helper_place(struct helper *h, const struct kt_cpus *cpus);
+/*
+ * helper_place - by the owner of a CLAIMED helper: run it on @cpus
+ *
+ * Return: false if it cannot be had there.
+ */
+bool helper_place(struct helper *h, const struct kt_cpus *cpus);
 
 #endif /* KTASK_LIB_HELPER_H */

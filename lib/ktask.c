@@ -61,61 +61,19 @@ int run_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
 	return 0;
 }
 
-static int run_whole(struct run *run)
-{
-	int error;
-
-	run_begin(run, 0);
-	run_work(run);
-	error = run_end(run);
-	run_release(run);
-	return error;
-}
-
-/* Undo ranges [0, @nr) whole. */
-static void undo_whole(const struct ktask_node *nodes, size_t nr,
-		       const struct ktask_ctl *ctl)
-{
-	ktask_iter_func iter =
-		ctl->iter_func ? ctl->iter_func : ktask_iter_range;
-
-	for (size_t i = 0; i < nr && ctl->undo_func; i++)
-		if (nodes[i].task_size)
-			ctl->undo_func(nodes[i].start,
-				       iter(nodes[i].start, nodes[i].task_size),
-				       ctl->func_arg);
-}
-
-/* Without memory for all ranges: each is a job of its own. */
-static int run_one_by_one(const struct ktask_node *nodes, size_t nr_nodes,
-			  const struct ktask_ctl *ctl)
-{
-	struct run run;
-
-	for (size_t i = 0; i < nr_nodes; i++) {
-		int error = run_init(&run, &nodes[i], 1, ctl);
-
-		if (!error)
-			error = run_whole(&run);
-		if (!error)
-			continue;
-		if (ctl->result)
-			ctl->result->fail_range = i;
-		undo_whole(nodes, i, ctl);
-		return error;
-	}
-	return 0;
-}
-
 static int run_nodes(const struct ktask_node *nodes, size_t nr_nodes,
 		     const struct ktask_ctl *ctl)
 {
 	struct run run;
 	int error = run_init(&run, nodes, nr_nodes, ctl);
 
-	if (error == -ENOMEM)
-		return run_one_by_one(nodes, nr_nodes, ctl);
-	return error ? error : run_whole(&run);
+	if (error)
+		return error;
+	run_begin(&run, false);
+	run_work(&run);
+	error = run_end(&run);
+	run_release(&run);
+	return error;
 }
 
 int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,

@@ -49,10 +49,11 @@ void (*pool_on_fork_child)(void);
 static void make_helpers(unsigned wanted, const struct kt_cpus *cpus)
 {
 	for (unsigned i = 0; i < wanted && i < POOL_MAX; i++) {
-		if (!helper_make(&pool.helpers[i], cpus))
-			break;
+		/* First, so that a fork finds every helper being made. */
 		if (kt_load(&pool.nr) <= i)
 			kt_store_release(&pool.nr, i + 1);
+		if (!helper_make(&pool.helpers[i], cpus))
+			break;
 	}
 }
 
@@ -95,21 +96,27 @@ __attribute__((destructor)) static void at_exit(void)
 	kt_store_release(&pool.closing, 1);
 }
 
+/* A child made behind the C library's back (clone, _Fork). */
+void pool_check_fork(void)
+{
+	if (kt_load(&pool.pid) != (uint32_t)getpid())
+		fork_child();
+}
+
 void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 {
 	uint32_t others, spare;
 
 	pthread_once(&once, init);
-	/* A child made behind the C library's back (clone, _Fork). */
-	if (kt_load(&pool.pid) != (uint32_t)getpid())
-		fork_child();
+	pool_check_fork();
 	others = __atomic_fetch_add(&pool.jobs, 1, __ATOMIC_RELAXED);
 	if (!wanted || others || !kt_load_acquire(&pool.ready) ||
 	    pool_closing())
 		return;
 	spare = KT_MIN(FIRST_HELPERS, pool.machine.limit);
 	/* None that the control group would refuse, again at each job. */
-	spare = KT_MIN(spare, cgroup_start_threads(kt_now_ns()) - 1);
+	if (spare > wanted)
+		spare = KT_MIN(spare, cgroup_start_threads(kt_now_ns()) - 1);
 	make_helpers(KT_MAX(wanted, spare), cpus);
 }
 
@@ -150,6 +157,15 @@ struct kt_cap *pool_node(int index)
 
 /* ---- the caller's side ---- */
 
+/* A claimed helper that is of no use after all: as if its offer had been
+ * withdrawn, so a sleeper must look for itself. */
+static void give_back(struct helper *h, uint32_t claimed, enum phase phase)
+{
+	kt_store_release(&h->word, with_phase(claimed, IDLE));
+	if (phase == ASLEEP)
+		futex_wake(&h->word, 1);
+}
+
 static bool offer_to(struct helper *h, struct seat *seat)
 {
 	uint32_t word = kt_load(&h->word);
@@ -160,11 +176,14 @@ static bool offer_to(struct helper *h, struct seat *seat)
 		return false;
 	if (!kt_cas(&h->word, &word, claimed))
 		return false;
-	helper_place(h, seat->cpus);
+	if (!helper_place(h, seat->cpus)) {
+		give_back(h, claimed, phase);
+		return false;
+	}
 	h->seat = seat;
 	seat->helper = h;
 	seat->ticket = with_phase(claimed, EMPTY);
-	seat->seated = true;
+	kt_store(&seat->seated, true);
 	kt_store_release(&h->word, with_phase(claimed, OFFERED));
 	if (phase == ASLEEP)
 		futex_wake(&h->word, 1);

@@ -43,6 +43,9 @@ enum seat_state { SEAT_DONE, SEAT_OFFERED, SEAT_RUNNING };
 void pool_enter(unsigned wanted, const struct kt_cpus *cpus);
 void pool_leave(void);
 
+/* pool_check_fork - notice a fork of which no handler told; needs pool_enter */
+void pool_check_fork(void);
+
 /*
  * pool_offer - offer @seat to an idle helper
  * @node: prefer a helper that last ran on this dense node index; -1 any

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "core/undo.h"
 #include "lib/run.h"
 
 static struct ktask_node_result *node_slot(struct ktask_result *result, int nid)
@@ -22,17 +23,49 @@ static struct ktask_node_result *node_slot(struct ktask_result *result, int nid)
 	return slot;
 }
 
-static void fill_nodes(struct ktask_result *result, const struct run *run)
+/* Units of range @range that were claimed and did not succeed. */
+static uint64_t failed_units(struct run *run, unsigned range)
+{
+	uint64_t units = 0;
+
+	for (unsigned i = 0; i <= run->nr_seated; i++) {
+		const struct kt_worker *worker = run_worker_at(run, i);
+
+		if (worker->failed && worker->range == range)
+			units += worker->fail.to - worker->fail.from;
+	}
+	return units;
+}
+
+static void fill_nodes(struct ktask_result *result, struct run *run)
 {
 	for (unsigned i = 0; i < run->job.nr_ranges; i++) {
 		const struct kt_range *range = &run->ranges[i];
 		struct ktask_node_result *slot = node_slot(result, range->node);
 
 		slot->chunks += range->chunks;
-		slot->units += range->next;
+		slot->units += range->next - failed_units(run, i);
 		slot->remote_chunks += range->remote_chunks;
 		slot->threads += range->threads;
 	}
+}
+
+static void fill_failure(struct ktask_result *result, struct run *run)
+{
+	const struct kt_worker *worker =
+		kt_undo_lowest(run_worker_at, run, run->nr_seated + 1);
+
+	if (!worker)
+		return;
+	result->fail_error = worker->error;
+	result->fail_pos =
+		worker->fail_pos ? worker->fail_pos : worker->fail.start;
+	result->fail_range = worker->range;
+	result->fail_offset = (size_t)worker->fail.from;
+	if (!run->job.iter)
+		result->fail_offset =
+			(size_t)((char *)result->fail_pos -
+				 (char *)run->ranges[worker->range].start);
 }
 
 void result_fill(struct ktask_result *result, struct run *run, int error)
@@ -47,6 +80,10 @@ void result_fill(struct ktask_result *result, struct run *run, int error)
 	full.wall_ns = run->end_ns - run->start_ns;
 	full.cpu_ns = run->caller_cpu_ns + run->helper_cpu_ns;
 	full.tail_ns = run->end_ns - run->work_end_ns;
-	fill_nodes(&full, run);
+	/* In the child of a fork half of the workers are not there. */
+	if (!run->orphan) {
+		fill_nodes(&full, run);
+		fill_failure(&full, run);
+	}
 	memcpy(result, &full, KT_MIN(result->struct_size, sizeof(full)));
 }

@@ -41,6 +41,8 @@ void run_progress(struct run *run, struct ktask_progress *progress)
 	uint64_t done = units_done(run);
 	uint64_t elapsed_ns = now_ns - run->start_ns;
 
+	/* A helper that leaves may be counted twice for a moment. */
+	done = KT_MIN(done, run->units_total);
 	progress->units_done = done;
 	progress->units_total = run->units_total;
 	progress->elapsed_ns = elapsed_ns;
@@ -110,6 +112,9 @@ void run_work(struct run *run)
 	struct run_context *context = run_context();
 	struct run_context outer = *context;
 
+	run->outer = outer.run;
+	if (run->measure_cpu)
+		run->caller_cpu_ns = run_cpu_ns();
 	if (run->job.nr_ranges > 1) {
 		run->caller.node = topo_here();
 		run->caller.range =
@@ -128,7 +133,7 @@ static int init_ranges(struct run *run, const struct ktask_node *nodes,
 {
 	run->ranges = run->own_ranges;
 	if (nr_nodes > UINT32_MAX)
-		return -EINVAL;
+		return -ENOMEM;
 	if (nr_nodes > RUN_RANGES)
 		run->ranges = aligned_alloc(_Alignof(struct kt_range),
 					    nr_nodes * sizeof(*run->ranges));
@@ -165,6 +170,7 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->nr_seats = RUN_SEATS;
 	run->nr_seated = 0;
 	run->parent = run_context()->run;
+	run->outer = NULL;
 	run->orphan = 0;
 	run->demand = -1;
 	run->measure_cpu = ctl->result != NULL;
@@ -184,13 +190,13 @@ int run_init(struct run *run, const struct ktask_node *nodes, size_t nr_nodes,
 
 	if (error)
 		return error;
+	init_state(run, ctl);
 	init_job(run, ctl);
 	error = kt_job_check(&run->job);
 	if (error) {
 		run_release(run);
 		return error;
 	}
-	init_state(run, ctl);
 	kt_job_begin(&run->job);
 	kt_worker_begin(&run->caller, &run->job, KT_NO_NODE, 0);
 	run->caller.tick = caller_tick;
@@ -235,16 +241,17 @@ static void make_node_cpus(struct run *run)
 	}
 }
 
-/* The CPU mask of the control block, which may be longer than ours. */
-static void narrow_to_mask(struct run *run)
+/* The CPU mask of the control block, which may be longer than ours.  Return:
+ * false if it leaves no CPU for a helper. */
+static bool narrow_to_mask(struct run *run)
 {
 	struct kt_cpus mask = { 0 };
 
 	if (!run->ctl->cpus)
-		return;
+		return true;
 	memcpy(&mask, run->ctl->cpus,
 	       KT_MIN(run->ctl->cpus_size, sizeof(mask)));
-	cpus_narrow(&run->cpus, &mask);
+	return cpus_narrow(&run->cpus, &mask);
 }
 
 /* What policy and the client allow, whatever the size of the job. */
@@ -254,8 +261,7 @@ static unsigned max_threads(struct run *run)
 
 	if (run->ctl->max_threads)
 		max = KT_MIN(max, run->ctl->max_threads);
-	narrow_to_mask(run);
-	return max;
+	return narrow_to_mask(run) ? max : 1;
 }
 
 /* A nested job draws its helpers from the budget of the outermost one. */
@@ -281,13 +287,11 @@ static void start_clocks(struct run *run)
 	if (run->ctl->deadline_ns &&
 	    run->ctl->deadline_ns <= UINT64_MAX - run->start_ns)
 		run->job.deadline_ns = run->start_ns + run->ctl->deadline_ns;
-	if (run->measure_cpu)
-		run->caller_cpu_ns = run_cpu_ns();
 }
 
-void run_begin(struct run *run, unsigned start_threads)
+void run_begin(struct run *run, bool started)
 {
-	bool seen = run->ctl->progress_func || run->ctl->deadline_ns;
+	bool seen = started || run->ctl->progress_func || run->ctl->deadline_ns;
 	unsigned max = max_threads(run);
 
 	start_clocks(run);
@@ -295,7 +299,8 @@ void run_begin(struct run *run, unsigned start_threads)
 	max = kt_split_threads(run->units_total, run->job.split.min_chunk, max);
 	pool_enter(max - 1, &run->cpus);
 	run->generation = pool_generation();
-	kt_tune_begin(&run->tune, max, start_threads, run->start_ns);
+	/* Nobody adds threads to a started job until somebody waits for it. */
+	kt_tune_begin(&run->tune, max, started ? max : 0, run->start_ns);
 	run->wanted = run->tune.threads;
 	trace_job_start(run->ctl->name, run->units_total, run->wanted);
 	if (max == 1) {
@@ -318,61 +323,33 @@ bool run_settled(struct run *run)
 	if (!kt_job_stopped(&run->job) && !kt_job_idle(&run->job))
 		return false;
 	for (unsigned i = 0; i < run->nr_seated; i++)
-		if (run->seats[i].seat.seated &&
+		if (kt_load(&run->seats[i].seat.seated) &&
 		    pool_seat_state(&run->seats[i].seat) == SEAT_RUNNING)
 			return false;
 	return true;
 }
 
-static const struct kt_worker *worker_at(void *host, unsigned index)
+const struct kt_worker *run_worker_at(void *host, unsigned index)
 {
 	struct run *run = host;
 
 	return index ? &run->seats[index - 1].worker : &run->caller;
 }
 
-static const struct kt_worker *lowest_failure(struct run *run)
-{
-	return kt_undo_lowest(worker_at, run, run->nr_seated + 1);
-}
-
-static void fill_failure(struct ktask_result *result, struct run *run)
-{
-	const struct kt_worker *worker = lowest_failure(run);
-	const struct kt_range *range;
-
-	if (!worker)
-		return;
-	range = &run->ranges[worker->range];
-	result->fail_error = worker->error;
-	result->fail_pos =
-		worker->fail_pos ? worker->fail_pos : worker->fail.start;
-	result->fail_range = worker->range;
-	result->fail_offset = (size_t)worker->fail.from;
-	if (!run->job.iter)
-		result->fail_offset = (size_t)((char *)result->fail_pos -
-					       (char *)range->start);
-}
-
 static void finish(struct run *run, int error)
 {
-	struct ktask_result *result = run->ctl->result;
-
 	run->chunks += run->caller.chunks;
 	run->threads += run->caller.chunks > 0;
 	run->units += run->caller.units;
 	if (run->measure_cpu)
 		run->caller_cpu_ns = run_cpu_ns() - run->caller_cpu_ns;
 	if (error && !run->orphan)
-		kt_undo(&run->job, worker_at, run, run->nr_seated + 1);
+		kt_undo(&run->job, run_worker_at, run, run->nr_seated + 1);
 	run->end_ns = kt_now_ns();
 	trace_job_end(run->ctl->name, error, run->units,
 		      run->end_ns - run->start_ns, run->threads);
-	if (!result)
-		return;
-	result_fill(result, run, error);
-	if (!run->orphan)
-		fill_failure(result, run);
+	if (run->ctl->result)
+		result_fill(run->ctl->result, run, error);
 }
 
 static void last_progress(struct run *run)
@@ -387,11 +364,21 @@ static void last_progress(struct run *run)
 	run->ctl->progress_func(&progress, run->ctl->progress_arg);
 }
 
+void run_check_fork(struct run *run)
+{
+	pool_check_fork();
+	if (run->generation == pool_generation() || run->orphan)
+		return;
+	run->orphan = 1;
+	kt_job_stop(&run->job, -ECANCELED);
+}
+
 int run_end(struct run *run)
 {
 	int error;
 
 	run->work_end_ns = kt_now_ns();
+	run_check_fork(run);
 	/* In the child of a fork the helpers, and their chunks, are gone. */
 	if (!run->orphan) {
 		slots_demand_end(run->demand);
@@ -409,8 +396,9 @@ int run_end(struct run *run)
  * be completed here, and undoing shared memory would undo the parent's. */
 static void fork_child(void)
 {
-	for (struct run *run = run_context()->run; run; run = run->parent) {
+	for (struct run *run = run_context()->run; run; run = run->outer) {
 		run->orphan = 1;
+		run->budget->used = 0;
 		kt_job_stop(&run->job, -ECANCELED);
 	}
 }

@@ -18,7 +18,7 @@
 #include "lib/pool.h"
 
 /* Without an allocation a job has this many ranges and helpers. */
-#define RUN_RANGES 4
+#define RUN_RANGES 8
 #define RUN_SEATS 16
 
 struct run_seat {
@@ -39,7 +39,8 @@ struct run {
 	unsigned nr_seats;
 	unsigned nr_seated; /* seats [0, nr_seated) were used */
 
-	struct run *parent; /* the job whose chunk began this one, or NULL */
+	struct run *parent; /* whose budget this one shares, or NULL */
+	struct run *outer; /* whose chunk the caller is in, or NULL */
 	struct kt_cap *budget; /* own_budget, or the outermost job's */
 	struct kt_cap own_budget;
 	uint32_t generation;
@@ -89,12 +90,18 @@ int run_init(struct run *run, const struct ktask_node *nodes, size_t nr_nodes,
 
 /*
  * run_begin - enter the pool and offer the first seats
- * @start_threads: how many to begin with; 0: what tune finds best
+ * @started: the caller goes away; somebody may wait later
  */
-void run_begin(struct run *run, unsigned start_threads);
+void run_begin(struct run *run, bool started);
 
 /* run_work - the calling thread works on it until nothing is left */
 void run_work(struct run *run);
+
+/* run_check_fork - is this the child of a fork since the run began? */
+void run_check_fork(struct run *run);
+
+/* run_worker_at - the workers of the run: 0 the caller, then the seats */
+const struct kt_worker *run_worker_at(void *run, unsigned index);
 
 /* run_end - collect helpers, undo, fill the result; returns the job's code */
 int run_end(struct run *run);

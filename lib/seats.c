@@ -118,7 +118,7 @@ static bool offer_seat(struct run *run, unsigned index)
 /* A helper has left: keep what it did, free the seat. */
 static void collect(struct run *run, struct run_seat *rs)
 {
-	rs->seat.seated = false;
+	kt_store(&rs->seat.seated, false);
 	run->chunks += rs->worker.chunks;
 	kt_store(&run->units, run->units + rs->worker.units);
 	run->helper_cpu_ns += rs->cpu_ns;
@@ -145,6 +145,9 @@ void run_seat_threads(struct run *run, unsigned threads)
 				continue;
 			collect(run, rs);
 		}
+		/* What it left is needed for undo, and the job ends. */
+		if (nr <= run->nr_seated && rs->worker.failed)
+			break;
 		if (nr > run->nr_seated)
 			rs->counted = false;
 		/* Before the offer: the helper compares itself with it. */
@@ -164,7 +167,7 @@ void run_withdraw_offers(struct run *run)
 
 		if (rs->seat.seated && pool_withdraw(&rs->seat)) {
 			put_slots(rs);
-			rs->seat.seated = false;
+			kt_store(&rs->seat.seated, false);
 		}
 	}
 }

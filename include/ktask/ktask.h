@@ -115,7 +115,8 @@ typedef int (*ktask_progress_func)(const struct ktask_progress *progress,
 /** What one node contributed to a job. */
 struct ktask_node_result {
 	int nid; /* NUMA_NO_NODE: ranges that belong to no node */
-	unsigned threads; /* that did at least one chunk of this node's range */
+	unsigned
+		threads; /* that did a chunk here; once for each of its ranges */
 	uint64_t chunks; /* chunks of this node's ranges */
 	uint64_t units; /* and their units */
 	uint64_t remote_chunks; /* of these, done by a thread of another node */
@@ -256,7 +257,8 @@ static inline void ktask_ctl_set_chunk_us(struct ktask_ctl *ctl, unsigned us)
 	ctl->chunk_us = us;
 }
 
-/** ktask_ctl_set_cpus - helpers run only on @cpus (a cpu_set_t) */
+/** ktask_ctl_set_cpus - helpers run only on @cpus (a cpu_set_t), as far as the
+ * caller may run there itself; where it may not, there are no helpers */
 static inline void ktask_ctl_set_cpus(struct ktask_ctl *ctl, const void *cpus,
 				      size_t size)
 {
@@ -316,7 +318,8 @@ KTASK_API int ktask_run(void *start, size_t task_size,
  * A thread takes chunks of its own node first, then of the nearest node that
  * has work left.  Units count over all ranges together.
  *
- * Return: as ktask_run(); also -EINVAL for a NULL array with @nr_nodes > 0 or
+ * Return: as ktask_run(); also -ENOMEM, before anything ran, where more than 8
+ * ranges need memory that there is not, and -EINVAL for a NULL array with @nr_nodes > 0 or
  * a node below NUMA_NO_NODE.  A node that does not exist counts as any node.
  */
 KTASK_API int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,

@@ -176,6 +176,25 @@ static void parts_of_pages_are_not_discarded(void **state)
 	munmap(at, NR_HUGE * HUGE);
 }
 
+/* Where parts of pages would be -EINVAL, the hole is still found. */
+static void a_hole_among_them_is_found(void **state)
+{
+	need_pool();
+	for (size_t hole = 0; hole < NR_HUGE; hole += 13) {
+		struct ktask_result result = KTASK_RESULT_INIT;
+		char *at = map_huge(NR_HUGE, MAP_PRIVATE);
+
+		assert_int_equal(ktask_populate(at, NR_HUGE * HUGE, 0), 0);
+		munmap(at + hole * HUGE, HUGE);
+		assert_int_equal(
+			run_op("discard", at, NR_HUGE * HUGE, 0, &result),
+			-ENOMEM);
+		assert_int_equal(result.fail_offset, hole * HUGE);
+		assert_int_equal(free_pages(), NR_HUGE);
+		munmap(at, NR_HUGE * HUGE);
+	}
+}
+
 static void they_are_filled_and_locked(void **state)
 {
 	char *at;
@@ -196,6 +215,7 @@ int main(void)
 		KTEST(exhausted_it_names_the_page),
 		KTEST(alone_it_gets_as_far_as_there_are_pages),
 		KTEST(parts_of_pages_are_not_discarded),
+		KTEST(a_hole_among_them_is_found),
 		KTEST(they_are_filled_and_locked),
 	};
 

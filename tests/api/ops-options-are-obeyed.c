@@ -110,6 +110,8 @@ static void errno_is_left_alone(void **state)
 	munmap(at + LEN / 2, page_bytes());
 	assert_true(ktask_populate(at, LEN, 0) != 0);
 	assert_int_equal(errno, EXDEV);
+	assert_true(ktask_lock(at, LEN, 0) != 0);
+	assert_int_equal(errno, EXDEV);
 	assert_true(ktask_discard(at, LEN, 0) != 0);
 	assert_int_equal(errno, EXDEV);
 }
