@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A helper fails, and has left, while the caller is about to deal out seats:
+ * its failure is not forgotten when its seat is looked at.
+ *
+ * The instant is reached by standing before opendir(), which the caller calls
+ * between deciding and dealing when it looks at what other users demand.
+ */
+#include "support/work.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+
+#define NR_UNITS 400
+
+static pid_t caller;
+static uint32_t helper_waits, fail_now, caller_looked;
+
+DIR *opendir(const char *path)
+{
+	DIR *(*real)(const char *) =
+		(DIR * (*)(const char *)) dlsym(RTLD_NEXT, "opendir");
+
+	if (gettid() == caller &&
+	    __atomic_load_n(&helper_waits, __ATOMIC_ACQUIRE) &&
+	    !__atomic_load_n(&fail_now, __ATOMIC_ACQUIRE)) {
+		set_flag(&fail_now);
+		nap_us(50000);
+		set_flag(&caller_looked);
+	}
+	return real(path);
+}
+
+static int fail_in_helper(struct work *work, size_t from, size_t to)
+{
+	uint64_t end_ns = ktest_now_ns() + 2000000000;
+
+	if (!work_is_helper(work)) {
+		burn_us(300);
+		return 0;
+	}
+	set_flag(&helper_waits);
+	while (!__atomic_load_n(&fail_now, __ATOMIC_ACQUIRE) &&
+	       ktest_now_ns() < end_ns)
+		nap_us(20);
+	ktask_fail_at(WORK_BASE + from);
+	return -EIO;
+}
+
+static void failure_is_kept(void **state)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct work work = { .also = fail_in_helper, .meet = true };
+	struct ktask_ctl ctl = work_ctl(&work, 1);
+
+	need_helper();
+	caller = gettid();
+	work_begin(&work, NR_UNITS);
+	ktask_ctl_set_chunk_us(&ctl, 300);
+	ktask_ctl_set_result(&ctl, &result);
+	assert_int_equal(ktask_run(WORK_BASE, NR_UNITS, &ctl), -EIO);
+	assert_true(work_undone_exactly(&work, NULL));
+	assert_int_equal(result.fail_error, -EIO);
+	assert_non_null(result.fail_pos);
+	work_end(&work);
+	caller = 0;
+	if (!caller_looked)
+		ktest_skip("the caller never looked at other users");
+}
+
+KTEST_MAIN(KTEST(failure_is_kept))
