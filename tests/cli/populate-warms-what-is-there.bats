@@ -10,8 +10,8 @@ setup() {
 }
 
 teardown() {
-	rm -rf "$shm"
 	[ -z "${mounted:-}" ] || umount "$mounted"
+	rm -rf "$shm"
 }
 
 # Bytes that a file occupies.
