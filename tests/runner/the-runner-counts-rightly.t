@@ -58,8 +58,8 @@ sub cmocka
 cmocka('pass', 3, 0, 0);
 cmocka('fail_plainly', 2, 1, 0, qr/0x1 != 0x2/);
 cmocka('fail_with_words', 2, 1, 0, qr/words of failure/);
-cmocka('skip_with_reason', 2, 0, 1, qr/^skipped: .*there is no reason$/m);
-cmocka('skip_silently', 2, 0, 1, qr/^skipped: .*no reason given$/m);
+cmocka('skip_with_reason', 2, 0, 1, qr/^skipped: .*there is no reason \(way\)$/m);
+cmocka('skip_silently', 2, 0, 1, qr/^skipped: .*no reason given \(way\)$/m);
 cmocka('touch_nothing', 2, 1, 0, qr/Segmentation fault/);
 cmocka('abort_now', 1, 2, 0, qr/killed by signal 6/);
 cmocka('leave_early', 1, 2, 0, qr/2 of 3 tests did not run/);
@@ -101,6 +101,9 @@ counts('TAP that bails out',
 counts('TAP that skips all',
        script('skipall', 'echo "1..0 # SKIP not here"'), 0, 0, 1,
        qr/^skipped: .*not here$/m);
+counts('TAP that skips twice for one reason',
+       script('twice', 'printf "1..2\nok 1 # SKIP no\nok 2 # SKIP no\n"'),
+       0, 0, 2, qr/^skipped: [^\n]*: no \(2 tests\)$/m);
 counts('a test that is to be done is a failure',
        script('todo', 'printf "1..1\nnot ok 1 # TODO later\n"'), 0, 1, 0);
 counts('endless output', script('flood', 'exec yes'), 0, 1, 0,
@@ -120,11 +123,11 @@ BATS
 my @pair = map { script("pair$_", "echo 1..1; sleep 0.3; mkdir $dir/alone || {"
 	. " echo not ok 1; exit; }; sleep 0.3; rmdir $dir/alone; echo ok 1") }
 	1, 2;
-($status, my $last) = run_tests('', @pair);
+($status, my $last) = run_tests('--jobs 2', @pair);
 is($last, '1 passed, 1 failed, 0 skipped', 'two programs run at once');
 rmdir "$dir/alone";
 spew("$dir/special", "*/pair* serial # each wants the folder for itself\n");
-($status, $last) = run_tests('', @pair);
+($status, $last) = run_tests('--jobs 2', @pair);
 is($last, '2 passed, 0 failed, 0 skipped', 'serial programs run alone');
 is($status, 0, 'and the exit status is 0');
 

@@ -18,8 +18,8 @@ sub note_skip
 	my ($test, $what, $why) = @_;
 
 	$test->{skip}++;
-	push @{ $test->{skips} }, ($what ? "$what: " : '')
-		. ($why =~ /\S/ ? $why : 'no reason given');
+	push @{ $test->{skips} },
+		[$what, $why =~ /\S/ ? $why : 'no reason given'];
 }
 
 sub note_problem
