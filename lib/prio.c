@@ -108,10 +108,14 @@ bool prio_may_lend(void)
 	return may;
 }
 
+/* sched_setattr() ignores the nice value of SCHED_IDLE, but what is derived
+ * from it (the priority of input and output, what tools show) counts. */
 void prio_lower(void)
 {
-	struct prio lowest = { .policy = SCHED_IDLE, .nice = LOWEST_NICE };
+	struct prio nice = { .policy = SCHED_OTHER, .nice = LOWEST_NICE };
+	struct prio lowest = { .policy = SCHED_IDLE };
 
+	set_prio(0, &nice);
 	set_prio(0, &lowest);
 }
 

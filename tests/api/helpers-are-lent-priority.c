@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A helper runs as SCHED_IDLE and nice 19; while its caller has nothing left
+ * but to wait for it, it runs at the caller's policy and nice value; and
+ * afterwards it is lowered again.  Where the process may not raise threads,
+ * helpers are not lowered.
+ */
+#include "ktest.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <ktask/ktask.h>
+
+#define LIMIT_NS 20000000000ull
+#define USER 65529
+
+struct seen {
+	pid_t caller;
+	int helper_policy, helper_nice; /* at the beginning of its chunk */
+	int lent_policy, lent_nice; /* once it changed */
+	int in_chunk; /* the helper has begun */
+	int want_policy, want_nice;
+	bool wait_for_loan;
+};
+
+static int own_nice(void)
+{
+	return getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
+}
+
+static bool as_wanted(const struct seen *seen)
+{
+	/* What a real-time thread's nice value is, nobody asks. */
+	return sched_getscheduler(0) == seen->want_policy &&
+	       (seen->want_policy == SCHED_FIFO ||
+		own_nice() == seen->want_nice);
+}
+
+/* Two chunks.  The caller's waits until the helper is in the other one, which
+ * ends when the helper has been lent what the caller runs at. */
+static int chunk(void *start, void *end, void *arg)
+{
+	struct seen *seen = arg;
+	uint64_t until = ktest_now_ns() + LIMIT_NS;
+
+	if (syscall(SYS_gettid) == seen->caller) {
+		while (!__atomic_load_n(&seen->in_chunk, __ATOMIC_ACQUIRE) &&
+		       ktest_now_ns() < until)
+			usleep(100);
+		return 0;
+	}
+	seen->helper_policy = sched_getscheduler(0);
+	seen->helper_nice = own_nice();
+	__atomic_store_n(&seen->in_chunk, 1, __ATOMIC_RELEASE);
+	while (seen->wait_for_loan && !as_wanted(seen) &&
+	       ktest_now_ns() < until)
+		usleep(100);
+	seen->lent_policy = sched_getscheduler(0);
+	seen->lent_nice = own_nice();
+	return 0;
+}
+
+/* Return: helpers that the caller's priority was lent; -1: no helper came. */
+static int run_two_chunks(struct seen *seen)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	DEFINE_KTASK_CTL(ctl, chunk, seen, 1);
+
+	ktask_ctl_set_max_threads(&ctl, 2);
+	ktask_ctl_set_result(&ctl, &result);
+	seen->caller = (pid_t)syscall(SYS_gettid);
+	ktest_check(!ktask_run(NULL, 2, &ctl));
+	return seen->in_chunk ? (int)result.helpers_lent : -1;
+}
+
+static int lend_as(int policy, int nice)
+{
+	struct seen seen = { .want_policy = policy,
+			     .want_nice = nice,
+			     .wait_for_loan = true };
+	struct seen again = { 0 };
+
+	if (run_two_chunks(&seen) < 0)
+		return 77;
+	ktest_check(seen.helper_policy == SCHED_IDLE);
+	ktest_check(seen.helper_nice == 19);
+	ktest_check(seen.lent_policy == policy);
+	ktest_check(policy == SCHED_FIFO || seen.lent_nice == nice);
+	/* The loan was paid back. */
+	if (run_two_chunks(&again) < 0)
+		return 77;
+	ktest_check(again.helper_policy == SCHED_IDLE);
+	ktest_check(again.helper_nice == 19);
+	return 0;
+}
+
+static int lend_normal(void *arg)
+{
+	return lend_as(SCHED_OTHER, 0);
+}
+
+static int lend_nice(void *arg)
+{
+	ktest_check(!setpriority(PRIO_PROCESS, 0, 7));
+	return lend_as(SCHED_OTHER, 7);
+}
+
+static int lend_real_time(void *arg)
+{
+	struct sched_param param = { .sched_priority = 3 };
+
+	if (sched_setscheduler(0, SCHED_FIFO, &param))
+		return 77;
+	return lend_as(SCHED_FIFO, 0);
+}
+
+static void check(int (*child)(void *arg))
+{
+	int status;
+
+	if (geteuid())
+		ktest_skip("needs the right to raise priorities");
+	status = ktest_in_child_for(child, NULL, 100);
+	if (status == 77 << 8)
+		ktest_skip("no helper, or no right to the policy");
+	assert_int_equal(status, 0);
+}
+
+static void the_normal_priority_is_lent(void **state)
+{
+	check(lend_normal);
+}
+
+static void a_nice_value_is_lent(void **state)
+{
+	check(lend_nice);
+}
+
+static void a_real_time_priority_is_lent(void **state)
+{
+	check(lend_real_time);
+}
+
+static int without_rights(void *arg)
+{
+	struct rlimit none = { 0, 0 };
+	struct seen seen = { 0 };
+
+	ktest_check(!setrlimit(RLIMIT_NICE, &none));
+	if (!geteuid())
+		ktest_check(!setresuid(USER, USER, USER));
+	/* A helper comes when a CPU idles. */
+	for (int i = 0; i < 20 && !seen.in_chunk; i++)
+		run_two_chunks(&seen);
+	if (!seen.in_chunk)
+		return 77;
+	ktest_check(seen.helper_policy == SCHED_OTHER);
+	ktest_check(seen.helper_nice == 0);
+	ktest_check(seen.lent_nice == 0);
+	return 0;
+}
+
+static void without_rights_helpers_are_not_lowered(void **state)
+{
+	/* Each attempt without a helper waits for the limit. */
+	int status = ktest_in_child_for(without_rights, NULL, 500);
+
+	if (status == 77 << 8)
+		ktest_skip("no CPU was idle");
+	assert_int_equal(status, 0);
+}
+
+KTEST_MAIN(KTEST(the_normal_priority_is_lent), KTEST(a_nice_value_is_lent),
+	   KTEST(a_real_time_priority_is_lent),
+	   KTEST(without_rights_helpers_are_not_lowered))
