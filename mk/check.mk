@@ -41,6 +41,9 @@ $(OUT)/tests/api/%: $(OBJ)/tests/api/%.o $(call support,api) $(OUT)/libktask.a
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
+# Loads the library instead of being linked with it.
+$(OUT)/tests/api/plugin-may-be-unloaded: | $(OUT)/libktask.so
+
 # Not intermediate: the next build wants them.
 .SECONDARY:
 
