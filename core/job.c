@@ -36,7 +36,6 @@ int kt_job_check(const struct kt_job *job)
 void kt_job_begin(struct kt_job *job)
 {
 	job->threads = 1;
-	job->stopped = 0;
 	job->error = 0;
 	job->cost.mean = 0;
 	job->cost.high = 0;
@@ -73,11 +72,9 @@ void kt_job_stop(struct kt_job *job, int error)
 {
 	uint32_t none = 0;
 
-	/* 0 is the only value that is no error, so it marks the free slot;
-	 * stopped is set after it, and read without order: a late look costs
-	 * one more chunk. */
+	/* 0 is the only value that is no error, so it marks the free slot.  One
+	 * access, the last to the job: who sees it may free the job. */
 	kt_cas(&job->error, &none, (uint32_t)error);
-	kt_store_release(&job->stopped, 1);
 }
 
 int kt_job_error(const struct kt_job *job)

@@ -47,8 +47,7 @@ struct kt_job {
 
 	/* Read by every claim, written seldom. */
 	KT_CACHE_ALIGNED uint32_t threads; /* that work now: guides chunks */
-	uint32_t stopped;
-	uint32_t error; /* the first, as its bit pattern; valid once stopped */
+	uint32_t error; /* the first, as its bit pattern; 0: not stopped */
 	struct kt_cost cost; /* of the job so far, for workers that join */
 };
 
@@ -104,7 +103,8 @@ void kt_job_stop(struct kt_job *job, int error);
 
 static inline bool kt_job_stopped(const struct kt_job *job)
 {
-	return kt_load(&job->stopped);
+	/* A late look costs one more chunk, so no order is asked for. */
+	return kt_load(&job->error) != 0;
 }
 
 /* kt_job_idle - nothing left to claim (chunks may still run) */

@@ -218,7 +218,7 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 
 	if (phase_of(word) != EMPTY || !helper_move(h, &word, CLAIMED))
 		return true;
-	h->tid = 0;
+	kt_store(&h->tid, 0);
 	h->lent = false;
 	h->node = -1;
 	h->spin_ns = SPIN_MAX_NS;

@@ -46,7 +46,6 @@ static void fill_nodes(struct ktask_result *result, struct run *run)
 		slot->chunks += range->chunks;
 		slot->units += range->next - failed_units(run, i);
 		slot->remote_chunks += range->remote_chunks;
-		slot->threads += range->threads;
 	}
 }
 

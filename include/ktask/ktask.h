@@ -115,8 +115,6 @@ typedef int (*ktask_progress_func)(const struct ktask_progress *progress,
 /** What one node contributed to a job. */
 struct ktask_node_result {
 	int nid; /* NUMA_NO_NODE: ranges that belong to no node */
-	unsigned
-		threads; /* that did a chunk here; once for each of its ranges */
 	uint64_t chunks; /* chunks of this node's ranges */
 	uint64_t units; /* and their units */
 	uint64_t remote_chunks; /* of these, done by a thread of another node */
