@@ -52,6 +52,8 @@ for my $page (map { s{.*/}{}r } glob "$top/man/*.[1-8]") {
 	my ($section) = $page =~ /(\d)$/;
 	ok($is{"opt/kt/share/man/man$section/$page"}, "page $page is there");
 }
+ok($is{'opt/kt/share/bash-completion/completions/ktask'},
+   'the completion is where bash looks');
 is((stat "$lib/libktask.a")[2] & 0777, 0644, 'data is not executable');
 is(realpath("$lib/libktask.so"), realpath("$lib/$soname"),
    'both links lead to one file');
