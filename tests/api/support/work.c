@@ -7,7 +7,16 @@
 #include <dirent.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+
+/* Thread sanitizer's wait of a second at the end of each process, for races
+ * with threads that go on, is too long for tests of many processes. */
+const char *__tsan_default_options(void) __attribute__((visibility("default")));
+const char *__tsan_default_options(void)
+{
+	return "atexit_sleep_ms=0";
+}
 
 void work_begin(struct work *work, size_t nr_units)
 {
@@ -152,19 +161,34 @@ int work_met(void)
 	return error;
 }
 
-bool may_help(void)
+/* Into @reason, which is shared with the parent. */
+static int find_reason(void *reason)
 {
 	struct ktask_limit limits[32];
 	unsigned nr = ktask_limits(limits, 32);
 
-	for (unsigned i = 0; i < nr && i < 32; i++) {
-		if (limits[i].threads > 1)
-			continue;
-		ktest_say_skip("no helper can be had here: %s: %s",
-			       limits[i].name, limits[i].why);
-		return false;
-	}
-	return true;
+	for (unsigned i = 0; i < nr && i < 32; i++)
+		if (limits[i].threads < 2)
+			sprintf(reason, "%.20s: %.120s", limits[i].name,
+				limits[i].why);
+	return 0;
+}
+
+/* In a child: the library reads its environment when it is first used. */
+bool may_help(void)
+{
+	char *reason = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	bool may;
+
+	if (reason == MAP_FAILED)
+		abort();
+	ktest_in_child(find_reason, reason);
+	may = !*reason;
+	if (!may)
+		ktest_say_skip("no helper can be had here: %s", reason);
+	munmap(reason, 4096);
+	return may;
 }
 
 bool status_field(pid_t tid, const char *name, char *value, size_t size)

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A caller that is bound to one CPU gets no helper; helpers of a job run only
+ * on the CPUs of its control block and of its caller, whatever the jobs before
+ * it allowed, and also when they have only just been made.
+ */
+#include "support/work.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <sys/prctl.h>
+
+#define NR_UNITS 64
+
+struct places {
+	cpu_set_t allowed;
+	uint32_t nr_outside;
+};
+
+/* The place now and the places that it might be moved to. */
+static int look_where(struct work *work, size_t from, size_t to)
+{
+	struct places *places = work->arg;
+	cpu_set_t mask, both;
+
+	if (!work_is_helper(work))
+		return 0;
+	if (sched_getaffinity(0, sizeof(mask), &mask))
+		return -errno;
+	CPU_AND(&both, &mask, &places->allowed);
+	if (!CPU_EQUAL(&both, &mask) ||
+	    !CPU_ISSET(sched_getcpu(), &places->allowed))
+		__atomic_add_fetch(&places->nr_outside, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static unsigned nth_cpu(const cpu_set_t *mask, unsigned n)
+{
+	unsigned cpu = 0;
+
+	while (!CPU_ISSET(cpu, mask) || n--)
+		cpu++;
+	return cpu;
+}
+
+static cpu_set_t own_mask(void)
+{
+	cpu_set_t mask;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(mask), &mask), 0);
+	return mask;
+}
+
+static cpu_set_t only(unsigned cpu)
+{
+	cpu_set_t mask;
+
+	CPU_ZERO(&mask);
+	CPU_SET(cpu, &mask);
+	return mask;
+}
+
+/* A job whose helpers may use @cpus of the control block. */
+static void job_on(const cpu_set_t *cpus, size_t size, bool meet)
+{
+	struct places places;
+	struct work work = { .also = look_where, .arg = &places, .meet = meet };
+	struct ktask_ctl ctl = work_ctl(&work, 1);
+
+	places.allowed = *cpus;
+	places.nr_outside = 0;
+	work_begin(&work, NR_UNITS);
+	ktask_ctl_set_cpus(&ctl, cpus, size);
+	assert_int_equal(ktask_run(WORK_BASE, NR_UNITS, &ctl), 0);
+	assert_true(work_done_once(&work));
+	assert_int_equal(places.nr_outside, 0);
+	work_end(&work);
+}
+
+static void the_control_block_is_obeyed(void **state)
+{
+	cpu_set_t all;
+
+	need_helper();
+	all = own_mask();
+	for (int i = 0; i < 30; i++) {
+		cpu_set_t one = only(nth_cpu(&all, (unsigned)i % 2));
+
+		job_on(&one, sizeof(one), true);
+		if (i % 3 == 0)
+			job_on(&all, sizeof(all), true);
+		if (i % 10 == 9)
+			ktask_trim();
+	}
+}
+
+/* A mask may be shorter or longer than the library's own. */
+static void masks_of_any_size(void **state)
+{
+	static cpu_set_t many[16];
+	cpu_set_t all;
+
+	need_helper();
+	all = own_mask();
+	many[0] = only(nth_cpu(&all, 1));
+	job_on(many, sizeof(many), true);
+	many[0] = only(nth_cpu(&all, 0));
+	job_on(many, nth_cpu(&all, 0) / 8 + 1, true);
+}
+
+static int count_helpers(struct work *work, size_t from, size_t to)
+{
+	burn_us(20);
+	return 0;
+}
+
+/* No CPU of the mask is the caller's: no helper, rather than one elsewhere. */
+static void foreign_cpus_give_no_helper(void **state)
+{
+	struct work work = { .also = count_helpers };
+	struct ktask_ctl ctl = work_ctl(&work, 1);
+	cpu_set_t all = own_mask(), foreign;
+	unsigned cpu = CPU_SETSIZE - 1;
+
+	while (CPU_ISSET(cpu, &all))
+		cpu--;
+	foreign = only(cpu);
+	work_begin(&work, 500);
+	ktask_ctl_set_cpus(&ctl, &foreign, sizeof(foreign));
+	assert_int_equal(ktask_run(WORK_BASE, 500, &ctl), 0);
+	assert_true(work_done_once(&work));
+	assert_int_equal(work.nr_helper_chunks, 0);
+	work_end(&work);
+}
+
+static void run_bound(unsigned cpu)
+{
+	cpu_set_t one = only(cpu);
+	struct work work = { .also = count_helpers };
+
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	work_begin(&work, 500);
+	assert_int_equal(work_run(&work), 0);
+	assert_true(work_done_once(&work));
+	assert_int_equal(work.nr_helper_chunks, 0);
+	work_end(&work);
+}
+
+/* Helpers that are there from before are on other CPUs. */
+static void a_bound_caller_works_alone(void **state)
+{
+	cpu_set_t all = own_mask();
+
+	if (may_help())
+		assert_int_equal(work_met(), 0);
+	run_bound(nth_cpu(&all, 0));
+	if (CPU_COUNT(&all) > 1)
+		run_bound(nth_cpu(&all, 1));
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
+/* ---- a helper that has not run yet ---- */
+
+static uint32_t hold_helpers, nr_held;
+
+/* The first thing that a helper does. */
+int prctl(int option, ...)
+{
+	if (option == PR_SET_NAME &&
+	    __atomic_load_n(&hold_helpers, __ATOMIC_ACQUIRE)) {
+		__atomic_add_fetch(&nr_held, 1, __ATOMIC_RELAXED);
+		while (__atomic_load_n(&hold_helpers, __ATOMIC_ACQUIRE))
+			nap_us(50);
+	}
+	return 0;
+}
+
+static int let_helpers_go(struct work *work, size_t from, size_t to)
+{
+	if (!work_is_helper(work) && !from) {
+		__atomic_store_n(&hold_helpers, 0, __ATOMIC_RELEASE);
+		nap_us(30000);
+	}
+	return look_where(work, from, to);
+}
+
+/* Made for a job on one CPU, first used by a job on another. */
+static void a_new_helper_is_placed_too(void **state)
+{
+	struct places places;
+	struct work work = { .also = let_helpers_go, .arg = &places };
+	struct ktask_ctl ctl = work_ctl(&work, 1);
+	cpu_set_t all, one;
+
+	need_helper();
+	all = own_mask();
+	ktask_trim();
+	set_flag(&hold_helpers);
+	one = only(nth_cpu(&all, 1));
+	job_on(&one, sizeof(one), false);
+	places.allowed = only(nth_cpu(&all, 0));
+	places.nr_outside = 0;
+	work_begin(&work, 2000);
+	ktask_ctl_set_cpus(&ctl, &places.allowed, sizeof(places.allowed));
+	assert_int_equal(ktask_run(WORK_BASE, 2000, &ctl), 0);
+	assert_true(work_done_once(&work));
+	assert_int_equal(places.nr_outside, 0);
+	assert_true(nr_held > 0);
+	work_end(&work);
+}
+
+KTEST_MAIN(KTEST(the_control_block_is_obeyed), KTEST(masks_of_any_size),
+	   KTEST(foreign_cpus_give_no_helper),
+	   KTEST(a_bound_caller_works_alone), KTEST(a_new_helper_is_placed_too))

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Helpers end after KTASK_IDLE_MS without a job, and at ktask_trim() at once;
+ * the next job has helpers again.
+ *
+ * The library reads its environment once: each case is a process of its own.
+ */
+#include "support/work.h"
+
+#include <sched.h>
+
+#define MANY_CPUS 10
+#include "support/many_cpus.h"
+
+/* The cap of 10 CPUs. */
+#define NR_HELPERS 8
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/* Sanitizers make a thread of their own with a program's first. */
+static unsigned threads_before(void)
+{
+	pthread_t thread;
+
+	ktest_check(!pthread_create(&thread, NULL, nothing, NULL));
+	ktest_check(!pthread_join(thread, NULL));
+	return threads_now();
+}
+
+static bool wait_for_helpers(unsigned nr)
+{
+	uint64_t end_ns = ktest_now_ns() + HANG_NS;
+
+	while (helpers_now(NULL, 0) != nr && ktest_now_ns() < end_ns)
+		nap_us(500);
+	return helpers_now(NULL, 0) == nr;
+}
+
+static int shrinks(void *idle_ms)
+{
+	unsigned before = threads_before();
+
+	setenv("KTASK_IDLE_MS", idle_ms, 1);
+	for (int i = 0; i < 5; i++) {
+		ktest_check(!work_met());
+		ktest_check(wait_for_helpers(0));
+		ktest_check(threads_now() == before);
+	}
+	return 0;
+}
+
+static void idle_helpers_end(void **state)
+{
+	need_helper();
+	assert_int_equal(ktest_in_child(shrinks, "1"), 0);
+	assert_int_equal(ktest_in_child(shrinks, "30"), 0);
+}
+
+/* They end while the next job is about to give them work. */
+static int end_at_once(void *arg)
+{
+	setenv("KTASK_IDLE_MS", "0", 1);
+	for (int i = 0; i < 300; i++) {
+		struct work work = { 0 };
+
+		work_begin(&work, 50);
+		ktest_check(!work_run(&work));
+		ktest_check(work_done_once(&work));
+		work_end(&work);
+	}
+	ktest_check(wait_for_helpers(0));
+	return 0;
+}
+
+static void jobs_work_while_helpers_end(void **state)
+{
+	assert_int_equal(ktest_in_child(end_at_once, NULL), 0);
+}
+
+static int trims(void *arg)
+{
+	unsigned before = threads_before();
+
+	ktest_check(!ktask_trim());
+	for (int i = 0; i < 20; i++) {
+		unsigned nr;
+
+		ktest_check(!work_met());
+		nr = helpers_now(NULL, 0);
+		ktest_check(ktask_trim() >= nr);
+		ktest_check(threads_now() == before);
+		ktest_check(!ktask_trim());
+	}
+	/* This is what trimming is for. */
+	if (before == 1 && unshare(CLONE_NEWUSER))
+		ktest_check(errno == EPERM || errno == ENOSPC);
+	return 0;
+}
+
+static void trimming_leaves_no_helper(void **state)
+{
+	need_helper();
+	assert_int_equal(ktest_in_child(trims, NULL), 0);
+}
+
+static void *trim_all_the_time(void *stop)
+{
+	while (!__atomic_load_n((uint32_t *)stop, __ATOMIC_ACQUIRE)) {
+		ktask_trim();
+		nap_us(100);
+	}
+	return NULL;
+}
+
+static int use_a_little(struct work *work, size_t from, size_t to)
+{
+	burn_us(5);
+	return 0;
+}
+
+static int trim_beside_jobs(void *arg)
+{
+	pthread_t threads[2];
+	uint32_t stop = 0;
+
+	for (int i = 0; i < 2; i++)
+		ktest_check(!pthread_create(&threads[i], NULL,
+					    trim_all_the_time, &stop));
+	for (int i = 0; i < 200; i++) {
+		struct work work = { .also = use_a_little };
+
+		work_begin(&work, 200);
+		ktest_check(!work_run(&work));
+		ktest_check(work_done_once(&work));
+		work_end(&work);
+	}
+	set_flag(&stop);
+	for (int i = 0; i < 2; i++)
+		ktest_check(!pthread_join(threads[i], NULL));
+	ktask_trim();
+	ktest_check(!helpers_now(NULL, 0));
+	return 0;
+}
+
+static void trimming_beside_jobs_harms_none(void **state)
+{
+	assert_int_equal(ktest_in_child(trim_beside_jobs, NULL), 0);
+}
+
+static int trim_in_chunk(struct work *work, size_t from, size_t to)
+{
+	if (from % 8 == 0)
+		ktask_trim();
+	return 0;
+}
+
+static int trim_in_chunks(void *arg)
+{
+	for (int i = 0; i < 20; i++) {
+		struct work work = { .also = trim_in_chunk };
+
+		work_begin(&work, 64);
+		ktest_check(!work_run(&work));
+		ktest_check(work_done_once(&work));
+		work_end(&work);
+	}
+	return 0;
+}
+
+/* Neither the thread itself nor others in a chunk are idle. */
+static void chunks_may_trim(void **state)
+{
+	assert_int_equal(ktest_in_child(trim_in_chunks, NULL), 0);
+}
+
+static int keeps(void *arg)
+{
+	ktest_check(!work_met());
+	nap_us(300000);
+	ktest_check(helpers_now(NULL, 0) == NR_HELPERS);
+	return 0;
+}
+
+/* Or the cases above would show nothing. */
+static void by_default_they_stay_for_a_while(void **state)
+{
+	need_helper();
+	assert_int_equal(ktest_in_child(keeps, NULL), 0);
+}
+
+KTEST_MAIN(KTEST(idle_helpers_end), KTEST(jobs_work_while_helpers_end),
+	   KTEST(trimming_leaves_no_helper),
+	   KTEST(trimming_beside_jobs_harms_none), KTEST(chunks_may_trim),
+	   KTEST(by_default_they_stay_for_a_while))
