@@ -220,7 +220,7 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 		return true;
 	kt_store(&h->tid, 0);
 	h->lent = false;
-	h->node = -1;
+	kt_store(&h->node, -1);
 	h->spin_ns = SPIN_MAX_NS;
 	kt_store(&h->dismissed, 0);
 	h->avoid = sched_getcpu();
