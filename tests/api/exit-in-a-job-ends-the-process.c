@@ -14,14 +14,6 @@
 #define NR_EXITS 100
 #define SECONDS 60
 
-/* Thread sanitizer else sleeps for a second in each process that exits. */
-__attribute__((visibility("default"))) const char *__tsan_default_options(void);
-
-const char *__tsan_default_options(void)
-{
-	return "atexit_sleep_ms=0";
-}
-
 static uint64_t random_state;
 
 static int leave(void *arg)

@@ -21,6 +21,17 @@ static void __attribute__((constructor)) write_line_by_line(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
+/*
+ * Asked for by thread sanitizer.  It would wait for a second at the end of
+ * each process, for races with threads that go on: too long for tests of many
+ * processes.  TSAN_OPTIONS adds to this.
+ */
+const char *__tsan_default_options(void) __attribute__((visibility("default")));
+const char *__tsan_default_options(void)
+{
+	return "atexit_sleep_ms=0";
+}
+
 void ktest_say_skip(const char *fmt, ...)
 {
 	va_list args;

@@ -10,14 +10,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* Thread sanitizer's wait of a second at the end of each process, for races
- * with threads that go on, is too long for tests of many processes. */
-const char *__tsan_default_options(void) __attribute__((visibility("default")));
-const char *__tsan_default_options(void)
-{
-	return "atexit_sleep_ms=0";
-}
-
 void work_begin(struct work *work, size_t nr_units)
 {
 	work->nr_units = nr_units;
