@@ -99,17 +99,18 @@ static void undo_units(void *start, void *end, void *arg)
 
 /* ---- what a job may look like ---- */
 
-static size_t half_of_the_time(struct load *load)
+/* Once in @nr times a unit of the job. */
+static size_t at_times(struct load *load, unsigned nr)
 {
-	return pick(load, 2) ? pick(load, load->nr_units) : NEVER;
+	return pick(load, nr) ? NEVER : pick(load, load->nr_units);
 }
 
 static void choose(struct load *load, struct ktask_ctl *ctl)
 {
 	load->nr_units = 1 + pick(load, MAX_UNITS);
 	load->spin = (unsigned)pick(load, 3) * 100;
-	load->fail_at = pick(load, 4) ? NEVER : half_of_the_time(load);
-	load->nest_at = pick(load, 3) ? NEVER : half_of_the_time(load);
+	load->fail_at = at_times(load, 8);
+	load->nest_at = at_times(load, 4);
 	load->nr_wrong = 0;
 	memset(load->count, 0, sizeof(load->count));
 
