@@ -7,7 +7,10 @@
 #include "ktest.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "failalloc.h"
 #include "marks.h"
@@ -76,6 +79,52 @@ static void threads_refused_by_the_process_limit(void **state)
 	assert_int_equal(ktest_in_child(limit_processes, NULL), 0);
 }
 
+static bool put(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 &&
+		    write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* Into a group that is full with this process alone. */
+static int fill_group(void *arg)
+{
+	char file[128];
+
+	snprintf(file, sizeof(file), "%s/cgroup.procs", (char *)arg);
+	if (!put(file, "0"))
+		return 77;
+	ktest_check(threads_of_a_job() == 1);
+	return 0;
+}
+
+static void threads_refused_by_the_pids_group(void **state)
+{
+	char group[64], file[128];
+	int status = 77 << 8;
+
+	if (KTEST_TSAN || KTEST_ASAN)
+		ktest_skip("a sanitizer starts a thread of its own");
+	snprintf(group, sizeof(group), "/sys/fs/cgroup/pids/ktask-test-%d",
+		 getpid());
+	if (access("/sys/fs/cgroup/pids", F_OK))
+		snprintf(group, sizeof(group), "/sys/fs/cgroup/ktask-test-%d",
+			 getpid());
+	if (mkdir(group, 0755))
+		ktest_skip("no control group can be made here");
+	snprintf(file, sizeof(file), "%s/pids.max", group);
+	if (put(file, "1"))
+		status = ktest_in_child(fill_group, group);
+	rmdir(group);
+	if (status == 77 << 8)
+		ktest_skip("no pids controller");
+	assert_int_equal(status, 0);
+}
+
 /* Ranges and helpers that need memory, which the nth time is not there. */
 static int refuse_nth(void *arg)
 {
@@ -141,4 +190,5 @@ static void start_says_enomem(void **state)
 
 KTEST_MAIN(KTEST(threads_refused_by_the_c_library),
 	   KTEST(threads_refused_by_the_process_limit),
+	   KTEST(threads_refused_by_the_pids_group),
 	   KTEST(each_allocation_may_fail), KTEST(start_says_enomem))
