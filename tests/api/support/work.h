@@ -37,8 +37,9 @@ struct work {
 	work_also_fn *also; /* or NULL */
 	void *arg; /* for also */
 	/* The caller and a helper must both be in a chunk before either may
-	 * leave its first one. */
+	 * leave its first one: -ETIME after a while, should none come. */
 	bool meet;
+	unsigned patience_us; /* how long a while is; 0: HANG_SECONDS */
 
 	pid_t caller; /* whoever called work_begin() */
 	uint8_t *done, *undone; /* times, by unit */
@@ -69,8 +70,13 @@ bool work_done_once(const struct work *work);
  * in ascending order; @nr_done: set to units that were done, or NULL */
 bool work_undone_exactly(const struct work *work, size_t *nr_done);
 
-/* work_met - a job of a few chunks in which caller and helper must meet;
- * 0, or the job's error, or -ETIME when no helper came */
+/*
+ * work_met - jobs of a few chunks, until caller and helper meet in one
+ *
+ * A helper may be refused for a moment: its slot is another process's.
+ *
+ * Return: 0, a job's error, or -ETIME when no helper came at all.
+ */
 int work_met(void);
 
 bool work_is_helper(const struct work *work);
@@ -92,6 +98,7 @@ void nap_us(unsigned us);
 
 /* wait_for_flag - until *@flag is not 0; false when that hangs */
 bool wait_for_flag(const uint32_t *flag);
+bool wait_for_flag_us(const uint32_t *flag, uint64_t us);
 void set_flag(uint32_t *flag);
 
 /* threads_now - of this process; of them named "ktask": helpers_now() */
