@@ -188,5 +188,6 @@ int main(int argc, char **argv)
 	if (error)
 		fprintf(stderr, "ktask: comparing peers: %s\n",
 			strerror(error));
+	results_free(&results);
 	return error ? 1 : 0;
 }

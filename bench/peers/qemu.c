@@ -170,19 +170,18 @@ static const char *way_name(enum way way)
 static void add_row(struct results *results, const struct machine *m,
 		    enum way way, double *seconds, double *cpu, unsigned nr)
 {
-	*results_row(results) = (struct row){
-		.case_name = m->huge ? "vm-start-thp" : "vm-start-4k",
-		.title = m->huge ? "start a virtual machine, memory only, "
-				   "transparent huge pages"
-				 : "start a virtual machine, memory only, "
-				   "4 KiB pages",
-		.peer = way_name(way),
-		.threads = way == ONE_THREAD ? 1 : results->threads,
-		.bytes = results->size_bytes,
-		.seconds = stats_of(seconds, nr),
-		.cpu_seconds = stats_of(cpu, nr).median,
-		.tail_seconds = -1,
-	};
+	struct row *row = results_row(results, seconds, nr);
+
+	row->case_name = m->huge ? "vm-start-thp" : "vm-start-4k";
+	row->title = m->huge ? "start a virtual machine, memory only, "
+			       "transparent huge pages"
+			     : "start a virtual machine, memory only, "
+			       "4 KiB pages";
+	row->peer = way_name(way);
+	row->threads = way == ONE_THREAD ? 1 : results->threads;
+	row->bytes = results->size_bytes;
+	row->cpu_seconds = stats_of(cpu, nr).median;
+	row->tail_seconds = -1;
 }
 
 static int run_machine(struct results *results, const struct machine *m)

@@ -53,6 +53,16 @@ static const struct row *best_peer(const struct results *results,
 	return best;
 }
 
+/* Speed against the best peer with as many threads; 0 where there is none. */
+static double of_best(const struct results *results, const struct row *row)
+{
+	const struct row *best = best_peer(results, row);
+
+	if (!is_ktask(row) || !best)
+		return 0;
+	return median_ratio(best->samples, row->samples, row->nr_samples);
+}
+
 static double speedup_of(const struct results *results, const struct row *row)
 {
 	return speed_of(row) / speed_of(first_of(results, row));
@@ -104,7 +114,7 @@ static json_t *real_or_null(int known, double value)
 static json_t *row_json(const struct results *results, const struct row *row)
 {
 	return json_pack(
-		"{s:s s:s s:i s:{s:f s:f s:f} s:f s:o s:f s:o s:o}", "case",
+		"{s:s s:s s:i s:{s:f s:f s:f} s:f s:o s:f s:o s:o s:o}", "case",
 		row->case_name, "peer", row->peer, "threads", row->threads,
 		"seconds", "median", row->seconds.median, "mean",
 		row->seconds.mean, "stddev_pct", row->seconds.stddev_pct,
@@ -118,7 +128,9 @@ static json_t *row_json(const struct results *results, const struct row *row)
 							    : row->chunk))
 			: json_null(),
 		"tail_seconds",
-		real_or_null(row->tail_seconds >= 0, row->tail_seconds));
+		real_or_null(row->tail_seconds >= 0, row->tail_seconds),
+		"of_best_peer",
+		real_or_null(of_best(results, row) > 0, of_best(results, row)));
 }
 
 static json_t *figure_json(const struct figure *figure)
@@ -202,9 +214,11 @@ static void print_verdict(const struct results *results, const struct row *row)
 
 	if (!is_ktask(row) || !best)
 		return;
-	printf("  libktask with %u thread%s: %.3f of the speed of %s\n",
+	printf("  libktask with %u thread%s: %.3f of the speed of %s, "
+	       "%.3f by rounds\n",
 	       row->threads, row->threads == 1 ? "" : "s",
-	       speed_of(row) / speed_of(best), best->peer);
+	       speed_of(row) / speed_of(best), best->peer,
+	       of_best(results, row));
 }
 
 static void print_case(const struct results *results, const struct row *first)

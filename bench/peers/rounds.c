@@ -150,21 +150,19 @@ static void add_row(struct results *results, const struct bench_case *c,
 {
 	struct peer_job job = case_job(c, 1, 0);
 	unsigned nr = results->rounds;
+	struct row *row;
 
-	*results_row(results) = (struct row){
-		.case_name = c->name,
-		.title = c->title,
-		.peer = peer->name,
-		.threads = peer_threads(peer, results->threads),
-		.chunk = series->chunk,
-		.chunk_bytes = c->memory ? series->chunk * BLOCK_BYTES : 0,
-		.bytes = c->memory ? job.len : 0,
-		.seconds = stats_of(series->seconds, nr),
-		.cpu_seconds = stats_of(series->cpu_seconds, nr).median,
-		.tail_seconds =
-			c->memory ? -1 : stats_of(series->tails, nr).median,
-		.mean_chunk_seconds = stats_of(series->mean_chunks, nr).median,
-	};
+	row = results_row(results, series->seconds, nr);
+	row->case_name = c->name;
+	row->title = c->title;
+	row->peer = peer->name;
+	row->threads = peer_threads(peer, results->threads);
+	row->chunk = series->chunk;
+	row->chunk_bytes = c->memory ? series->chunk * BLOCK_BYTES : 0;
+	row->bytes = c->memory ? job.len : 0;
+	row->cpu_seconds = stats_of(series->cpu_seconds, nr).median;
+	row->tail_seconds = c->memory ? -1 : stats_of(series->tails, nr).median;
+	row->mean_chunk_seconds = stats_of(series->mean_chunks, nr).median;
 }
 
 int rounds_run(struct results *results, const struct bench_case *c)

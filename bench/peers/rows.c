@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "rows.h"
 
@@ -33,11 +34,48 @@ struct stats stats_of(double *samples, unsigned nr)
 	return stats;
 }
 
-struct row *results_row(struct results *results)
+static double *copy_of(const double *samples, unsigned nr)
 {
-	if (results->nr_rows == MAX_ROWS)
+	double *copy = calloc(nr, sizeof(*copy));
+
+	if (!copy)
 		abort();
-	return &results->rows[results->nr_rows++];
+	memcpy(copy, samples, nr * sizeof(*copy));
+	return copy;
+}
+
+double median_ratio(const double *a, const double *b, unsigned nr)
+{
+	double *ratios = copy_of(a, nr);
+	double median;
+
+	for (unsigned i = 0; i < nr; i++)
+		ratios[i] /= b[i];
+	median = stats_of(ratios, nr).median;
+	free(ratios);
+	return median;
+}
+
+struct row *results_row(struct results *results, const double *seconds,
+			unsigned nr)
+{
+	double *sorted = copy_of(seconds, nr);
+	struct row *row = &results->rows[results->nr_rows++];
+
+	if (results->nr_rows > MAX_ROWS)
+		abort();
+	row->samples = copy_of(seconds, nr);
+	row->nr_samples = nr;
+	row->seconds = stats_of(sorted, nr);
+	free(sorted);
+	return row;
+}
+
+void results_free(struct results *results)
+{
+	for (unsigned i = 0; i < results->nr_rows; i++)
+		free((double *)results->rows[i].samples);
+	results->nr_rows = 0;
 }
 
 void results_figure(struct results *results, const char *name,

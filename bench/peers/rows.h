@@ -16,6 +16,12 @@ struct stats {
 /* Sorts the samples. */
 struct stats stats_of(double *samples, unsigned nr);
 
+/*
+ * The median of a[i] / b[i]: what the machine does to one round it does to
+ * both, so that this varies less than the ratio of the medians.
+ */
+double median_ratio(const double *a, const double *b, unsigned nr);
+
 /* One peer in one case. */
 struct row {
 	const char *case_name;
@@ -26,7 +32,9 @@ struct row {
 	size_t chunk; /* chosen; 0 where the peer has none */
 	size_t chunk_bytes; /* the same, for memory */
 	size_t bytes; /* that one run handles; 0 for items */
-	struct stats seconds;
+	unsigned nr_samples;
+	const double *samples; /* seconds, by round; owned by the results */
+	struct stats seconds; /* of these */
 	double cpu_seconds; /* median */
 	double tail_seconds; /* median; below 0 where not known */
 	double mean_chunk_seconds;
@@ -55,8 +63,13 @@ struct results {
 	struct figure figures[MAX_FIGURES];
 };
 
-/* The new last one; the tables are large enough for all there is. */
-struct row *results_row(struct results *results);
+/*
+ * The new last one, with its samples copied and their statistics; the tables
+ * are large enough for all there is.
+ */
+struct row *results_row(struct results *results, const double *seconds,
+			unsigned nr);
+void results_free(struct results *results);
 void results_figure(struct results *results, const char *name,
 		    const char *title, const char *peer, double value,
 		    const char *unit);
