@@ -48,6 +48,7 @@ void (*pool_on_fork_child)(void);
 
 static void make_helpers(unsigned wanted, const struct kt_cpus *cpus)
 {
+	prio_find_out();
 	for (unsigned i = 0; i < wanted && i < POOL_MAX; i++) {
 		/* First, so that a fork finds every helper being made. */
 		if (kt_load(&pool.nr) <= i)

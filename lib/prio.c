@@ -8,12 +8,15 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/deps.h"
+#include "lib/futex.h"
 #include "lib/prio.h"
 
 #define LOWEST_NICE 19
@@ -133,15 +136,55 @@ static bool try_raise(void)
 	return !set_prio(0, &down) && !set_prio(0, &own);
 }
 
+enum answer { ANSWER_NONE, ANSWER_YES, ANSWER_NO };
+
+static void *try_thread(void *arg)
+{
+	uint32_t *answer = arg;
+	uint32_t found = try_raise() ? ANSWER_YES : ANSWER_NO;
+
+	kt_store_release(answer, found);
+	/* The word may be gone by now; waking nobody does no harm. */
+	futex_wake(answer, 1);
+	return NULL;
+}
+
+/* On a thread that ends: one that could not be raised again shall not stay. */
+static bool try_apart(void)
+{
+	struct sched_param normal = { .sched_priority = 0 };
+	sigset_t all, saved;
+	pthread_attr_t attr;
+	pthread_t thread;
+	uint32_t answer = ANSWER_NONE;
+
+	if (pthread_attr_init(&attr))
+		return false;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+	pthread_attr_setschedparam(&attr, &normal);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &saved);
+	if (pthread_create(&thread, &attr, try_thread, &answer))
+		answer = ANSWER_NO;
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	pthread_attr_destroy(&attr);
+	while (kt_load_acquire(&answer) == ANSWER_NONE)
+		futex_wait(&answer, ANSWER_NONE, 0);
+	return kt_load_acquire(&answer) == ANSWER_YES;
+}
+
+void prio_find_out(void)
+{
+	if (prio_mode() != PRIO_UNKNOWN)
+		return;
+	kt_store(&mode, (uint32_t)(prio_may_lend() && try_apart() ? PRIO_LEND
+								  : PRIO_KEEP));
+}
+
 void prio_helper_begin(void)
 {
-	if (prio_mode() == PRIO_UNKNOWN) {
-		uint32_t found =
-			prio_may_lend() && try_raise() ? PRIO_LEND : PRIO_KEEP;
-		uint32_t unknown = PRIO_UNKNOWN;
-
-		kt_cas(&mode, &unknown, found);
-	}
 	if (prio_mode() == PRIO_LEND)
 		prio_lower();
 }

@@ -30,11 +30,14 @@ enum prio_mode prio_mode(void);
 bool prio_may_lend(void);
 
 /*
- * prio_helper_begin - by a new helper: find out the mode, and go down
+ * prio_find_out - set the mode, before the first helper is made
  *
  * Rights do not tell everything (a capability may be limited to a user
- * namespace), so the first helper tries on itself, with one step of nice.
+ * namespace), so a thread made for it tries on itself, with one step of nice.
  */
+void prio_find_out(void);
+
+/* prio_helper_begin - by a new helper: go down, where that can be undone */
 void prio_helper_begin(void);
 
 /* prio_lower - the calling helper goes (back) to the lowest priority */

@@ -439,9 +439,14 @@ unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 {
 	uint64_t now_ns = kt_now_ns();
 	int saved = errno;
+	int cancel_state;
 	struct dirent *entry;
 	unsigned found = 0;
-	DIR *dir = opendir(SHM);
+	DIR *dir;
+
+	/* Reading may be a cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	dir = opendir(SHM);
 
 	while (dir && (entry = readdir(dir))) {
 		int64_t uid = user_of(entry->d_name);
@@ -465,6 +470,7 @@ unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 		info->used = slots_used();
 		info->shared = slots.table != NULL;
 	}
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved;
 	return found;
 }

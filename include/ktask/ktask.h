@@ -299,7 +299,9 @@ KTASK_API void *ktask_iter_range(void *position, size_t size);
  *
  * Context: sleeps.  Thread cancellation is put off until the job has ended.
  * fork() inside a chunk is allowed; in the child the job ends with
- * -ECANCELED, not undone, and the library is usable.
+ * -ECANCELED, not undone, and the library is usable.  What a helper's chunk
+ * forks inherits the helper's signal mask, priority, CPUs and name, and ends
+ * with exit(0) should the chunk return.
  *
  * Return: 0; what a chunk returned, the first error in time; -EINVAL, before
  * anything ran: thread_func NULL, min_chunk_size 0, @task_size running past
@@ -354,7 +356,8 @@ KTASK_API int ktask_wait(struct ktask_job *job);
  * ktask_cancel - let a started job claim no more chunks
  *
  * Returns at once; the job must still be waited for, which undoes it.  May be
- * called from any thread, also from inside a chunk.
+ * called from any thread, also from inside a chunk, as long as ktask_wait()
+ * has not returned.
  */
 KTASK_API void ktask_cancel(struct ktask_job *job);
 

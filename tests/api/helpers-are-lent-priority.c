@@ -2,8 +2,7 @@
 /*
  * A helper runs as SCHED_IDLE and nice 19; while its caller has nothing left
  * but to wait for it, it runs at the caller's policy and nice value; and
- * afterwards it is lowered again.  Where the process may not raise threads,
- * helpers are not lowered.
+ * afterwards it is lowered again.
  */
 #include "ktest.h"
 
@@ -18,7 +17,6 @@
 #define LIMIT_NS 20000000000ull
 /* How long a caller waits for a helper, which may find no idle CPU. */
 #define HELPER_NS 1000000000ull
-#define USER 65529
 
 struct seen {
 	pid_t caller;
@@ -158,31 +156,5 @@ static void a_real_time_priority_is_lent(void **state)
 	check(lend_real_time);
 }
 
-static int without_rights(void *arg)
-{
-	struct rlimit none = { 0, 0 };
-	struct seen seen = { 0 };
-
-	ktest_check(!setrlimit(RLIMIT_NICE, &none));
-	if (!geteuid())
-		ktest_check(!setresuid(USER, USER, USER));
-	if (run_two_chunks(&seen) < 0)
-		return 77;
-	ktest_check(seen.helper_policy == SCHED_OTHER);
-	ktest_check(seen.helper_nice == 0);
-	ktest_check(seen.lent_nice == 0);
-	return 0;
-}
-
-static void without_rights_helpers_are_not_lowered(void **state)
-{
-	int status = ktest_in_child_for(without_rights, NULL, 100);
-
-	if (status == 77 << 8)
-		ktest_skip("no CPU was idle");
-	assert_int_equal(status, 0);
-}
-
 KTEST_MAIN(KTEST(the_normal_priority_is_lent), KTEST(a_nice_value_is_lent),
-	   KTEST(a_real_time_priority_is_lent),
-	   KTEST(without_rights_helpers_are_not_lowered))
+	   KTEST(a_real_time_priority_is_lent))

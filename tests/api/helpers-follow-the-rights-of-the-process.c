@@ -166,5 +166,31 @@ static void busy_cpus_get_no_helper(void **state)
 	in_child(among_others);
 }
 
+/* Root in a user namespace: the capability is there and does not count. */
+static int in_a_namespace(void *arg)
+{
+	struct sight sight;
+
+	become_user();
+	if (unshare(CLONE_NEWUSER))
+		return NO_HELPER;
+	for (int i = 0; i < 3; i++) {
+		if (!see_helper(&sight))
+			return NO_HELPER;
+		ktest_check(sight.policy == SCHED_OTHER);
+		ktest_check(sight.nice == 0);
+	}
+	return 0;
+}
+
+static void rights_of_a_namespace_are_none(void **state)
+{
+	need_helper();
+	if (KTEST_TSAN)
+		ktest_skip("unshare(2) wants one thread, tsan has its own");
+	in_child(in_a_namespace);
+}
+
 KTEST_MAIN(KTEST(a_user_has_helpers_of_its_priority),
-	   KTEST(rights_may_be_given_up), KTEST(busy_cpus_get_no_helper))
+	   KTEST(rights_may_be_given_up), KTEST(busy_cpus_get_no_helper),
+	   KTEST(rights_of_a_namespace_are_none))
