@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Huge pages, because that is quick; a failure only makes the next sample
- * noisier.
+ * Two threads, because it is done before every sample and not timed; a failure
+ * only makes the next sample noisier.
  */
+#include <pthread.h>
+#include <stdint.h>
 #include <sys/mman.h>
 
 #include "backing.h"
@@ -11,14 +13,38 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-void backing_renew(size_t len)
+struct half {
+	char *addr;
+	size_t len;
+};
+
+static void *populate(void *arg)
 {
-	void *addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
+	const struct half *half = arg;
+
+	(void)madvise(half->addr, half->len, MADV_POPULATE_WRITE);
+	return NULL;
+}
+
+void backing_renew(size_t len, int thp_advice)
+{
+	char *addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* Whole huge pages in both halves. */
+	size_t first_len = (len / 2 + 0x1fffff) & ~(size_t)0x1fffff;
+	struct half first = { addr, first_len };
+	struct half second = { addr + first_len, len - first_len };
+	pthread_t thread;
 
 	if (addr == MAP_FAILED)
 		return;
-	(void)madvise(addr, len, MADV_HUGEPAGE);
-	(void)madvise(addr, len, MADV_POPULATE_WRITE);
+	(void)madvise(addr, len, thp_advice);
+	if (pthread_create(&thread, NULL, populate, &second)) {
+		populate(&second);
+		populate(&first);
+	} else {
+		populate(&first);
+		pthread_join(thread, NULL);
+	}
 	munmap(addr, len);
 }

@@ -8,11 +8,12 @@
 #include <stddef.h>
 
 /*
- * Takes so much memory and gives it back.  In a virtual machine free memory
- * may have gone back to the host, and whoever takes it first then waits for
- * the host: 4 KiB pages varied by half without this, and by a few per cent
- * with it.
+ * Takes so much memory, in pages of the kind that the advice asks for, and
+ * gives it back.  In a virtual machine free memory may have gone back to the
+ * host, and whoever takes it first waits for the host, four times as long as
+ * populating takes.  The kind matters: small and huge pages come from
+ * different free blocks.
  */
-void backing_renew(size_t len);
+void backing_renew(size_t len, int thp_advice);
 
 #endif /* BENCH_BACKING_H */

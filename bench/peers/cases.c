@@ -55,7 +55,7 @@ static void populate_blocks(size_t start, size_t end, void *arg)
 static int map_fresh(const struct bench_case *c)
 {
 	work.filled = NULL; /* it is this very space */
-	backing_renew(work.len);
+	backing_renew(work.len, c->thp_advice);
 	work.addr = mmap(work.space, work.len, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	if (work.addr == MAP_FAILED)

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +27,7 @@
 #include "rounds.h"
 
 #define QEMU "qemu-system-x86_64"
-#define MAX_QEMU_ROUNDS 9
+#define MAX_QEMU_ROUNDS 7
 #define NR_WAYS 4
 
 /* The first way is what the others are measured against. */
@@ -136,7 +137,8 @@ static int start_once(const struct machine *m, enum way way,
 	bool answered;
 	pid_t pid;
 
-	backing_renew(m->results->size_bytes);
+	backing_renew(m->results->size_bytes,
+		      m->huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 	start_ns = clock_ns();
 	pid = launch(m, way, &to, &from);
 	if (pid < 0)
