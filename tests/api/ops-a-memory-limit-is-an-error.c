@@ -45,14 +45,37 @@ static bool put(const char *name, const char *value)
 	return done;
 }
 
+/*
+ * With the killer off, whoever faults at the limit sleeps for ever: also a
+ * helper on a new page of its stack, or anybody in code that has not run yet.
+ * So all that will run runs once before, fails once, and is locked.
+ */
+static void make_all_present(const char *name)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	volatile char stack[128 * 1024];
+	char *at = map_private(LEN);
+
+	for (size_t i = 0; i < sizeof(stack); i += 4096)
+		stack[i] = 1;
+	for (int i = 0; i < 3; i++)
+		ktest_check(run_op(name, at, LEN, 0, &result) == 0);
+	munmap(at + LEN / 2, LEN / 2);
+	ktest_check(run_op(name, at, LEN, 0, &result) != 0);
+	munmap(at, LEN / 2);
+	ktest_check(!mlockall(MCL_CURRENT));
+}
+
 static int within_the_limit(void *arg)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	const char *name = arg;
-	char *at = map_private(LEN);
+	char *at;
 	int error;
 
 	memset(there, 1, sizeof(there));
+	make_all_present(name);
+	at = map_private(LEN);
 	/* Version 1 only: in version 2 the killer cannot be switched off. */
 	if (!put("memory.limit_in_bytes", LIMIT) ||
 	    !put("memory.oom_control", "1") || !put("cgroup.procs", "0"))
