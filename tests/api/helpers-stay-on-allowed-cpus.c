@@ -175,6 +175,11 @@ int prctl(int option, ...)
 	return 0;
 }
 
+static bool held(void)
+{
+	return __atomic_load_n(&nr_held, __ATOMIC_RELAXED) > 0;
+}
+
 static int let_helpers_go(struct work *work, size_t from, size_t to)
 {
 	if (!work_is_helper(work) && !from) {
@@ -198,6 +203,10 @@ static void a_new_helper_is_placed_too(void **state)
 	set_flag(&hold_helpers);
 	one = only(nth_cpu(&all, 1));
 	job_on(&one, sizeof(one), false);
+	/* The thread takes its time to begin, and is held where it does. */
+	for (int i = 0; i < 100000 && !held(); i++)
+		nap_us(50);
+	assert_true(held());
 	places.allowed = only(nth_cpu(&all, 0));
 	places.nr_outside = 0;
 	work_begin(&work, 2000);
@@ -205,7 +214,6 @@ static void a_new_helper_is_placed_too(void **state)
 	assert_int_equal(ktask_run(WORK_BASE, 2000, &ctl), 0);
 	assert_true(work_done_once(&work));
 	assert_int_equal(places.nr_outside, 0);
-	assert_true(nr_held > 0);
 	work_end(&work);
 }
 
