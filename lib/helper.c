@@ -189,31 +189,54 @@ static void helper_signals(sigset_t *set)
 		sigdelset(set, faults[i]);
 }
 
-static int thread_attributes(pthread_attr_t *attr, const struct kt_cpus *mask)
+static void set_attributes(pthread_attr_t *attr, const struct kt_cpus *mask)
 {
 	struct sched_param normal = { .sched_priority = 0 };
-	int error = pthread_attr_init(attr);
 
-	if (error)
-		return error;
+	pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(attr, STACK_BYTES);
+	if (!mask)
+		return;
 	/* Not the caller's real-time policy. */
 	pthread_attr_setinheritsched(attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(attr, SCHED_OTHER);
 	pthread_attr_setschedparam(attr, &normal);
-	pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(attr, STACK_BYTES);
 	pthread_attr_setaffinity_np(attr, sizeof(*mask),
 				    (const cpu_set_t *)mask);
-	return 0;
+}
+
+/* @mask: NULL to inherit CPUs and policy.  Return: 0 or a positive errno. */
+static int start_thread(struct helper *h, const struct kt_cpus *mask)
+{
+	sigset_t blocked, saved;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int error = pthread_attr_init(&attr);
+
+	if (error)
+		return error;
+	set_attributes(&attr, mask);
+	helper_signals(&blocked);
+	pthread_sigmask(SIG_SETMASK, &blocked, &saved);
+	error = pthread_create(&thread, &attr, helper_main, h);
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	pthread_attr_destroy(&attr);
+	return error;
+}
+
+/* In sandboxes that forbid to choose CPUs or policy (QEMU's under libvirt). */
+static int start_where_we_are(struct helper *h)
+{
+	h->avoid = -1;
+	if (!cpus_get_affinity(&h->cpus))
+		memset(&h->cpus, 0xff, sizeof(h->cpus));
+	return start_thread(h, NULL);
 }
 
 bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 {
 	uint32_t word = kt_load(&h->word);
 	struct kt_cpus mask;
-	sigset_t blocked, saved;
-	pthread_attr_t attr;
-	pthread_t thread;
 	int error;
 
 	if (phase_of(word) != EMPTY || !helper_move(h, &word, CLAIMED))
@@ -226,16 +249,9 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 	h->avoid = sched_getcpu();
 	h->cpus = *cpus;
 	mask = placement(cpus, h->avoid);
-
-	error = thread_attributes(&attr, &mask);
-	if (error)
-		goto out;
-	helper_signals(&blocked);
-	pthread_sigmask(SIG_SETMASK, &blocked, &saved);
-	error = pthread_create(&thread, &attr, helper_main, h);
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
-	pthread_attr_destroy(&attr);
-out:
+	error = start_thread(h, &mask);
+	if (error == EPERM || error == EINVAL)
+		error = start_where_we_are(h);
 	/* Only a thread that exists may be offered a seat. */
 	kt_store_release(&h->word, with_phase(word, error ? EMPTY : IDLE));
 	return !error;

@@ -300,6 +300,9 @@ static void beside_jobs_trims_and_other_forks(void **state)
 	pthread_t threads[3];
 	int nr_bad[3];
 
+	if (KTEST_ASAN)
+		ktest_skip(
+			"a fork beside allocations may take its locks along");
 	need_helper();
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, fork_often,
