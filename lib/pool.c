@@ -2,9 +2,9 @@
 /*
  * The pool of helpers, as callers see it: offers, waiting, forks, the end.
  *
- * Does not know what a job is, nor what a helper does in between (helper.c).  Behaves badly when a caller starts a job in
- * the instant between another's pool_enter() and its first chunk: both may
- * then create threads.
+ * Does not know what a job is, nor what a helper does in between (helper.c).
+ * Behaves badly when a caller starts a job in the instant between another's
+ * pool_enter() and its first chunk: both may then create threads.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -167,15 +167,28 @@ static void give_back(struct helper *h, uint32_t claimed, enum phase phase)
 		futex_wake(&h->word, 1);
 }
 
-static bool offer_to(struct helper *h, struct seat *seat)
+/* An idle helper may be falling asleep, or waking, while it is claimed.
+ * Return: false, or its word as claimed and what it did before. */
+static bool claim(struct helper *h, uint32_t *claimed, enum phase *phase)
 {
 	uint32_t word = kt_load(&h->word);
-	enum phase phase = phase_of(word);
-	uint32_t claimed = with_phase(word + TICKET_ONE, CLAIMED);
 
-	if ((phase != IDLE && phase != ASLEEP) || kt_load(&h->dismissed))
-		return false;
-	if (!kt_cas(&h->word, &word, claimed))
+	do {
+		*phase = phase_of(word);
+		if ((*phase != IDLE && *phase != ASLEEP) ||
+		    kt_load(&h->dismissed))
+			return false;
+		*claimed = with_phase(word + TICKET_ONE, CLAIMED);
+	} while (!kt_cas(&h->word, &word, *claimed));
+	return true;
+}
+
+static bool offer_to(struct helper *h, struct seat *seat)
+{
+	uint32_t claimed;
+	enum phase phase;
+
+	if (!claim(h, &claimed, &phase))
 		return false;
 	if (!helper_place(h, seat->cpus)) {
 		give_back(h, claimed, phase);

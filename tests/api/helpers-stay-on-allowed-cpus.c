@@ -220,12 +220,3 @@ static void a_new_helper_is_placed_too(void **state)
 KTEST_MAIN(KTEST(the_control_block_is_obeyed), KTEST(masks_of_any_size),
 	   KTEST(foreign_cpus_give_no_helper),
 	   KTEST(a_bound_caller_works_alone), KTEST(a_new_helper_is_placed_too))
-
-/* The same as in forks-meet-the-pool-in-any-state. */
-__attribute__((constructor)) static void skip_where_helpers_are_late(void)
-{
-	if (!KTEST_TSAN)
-		return;
-	puts("1..0 # SKIP helpers may not come in time under tsan");
-	exit(0);
-}
