@@ -312,16 +312,22 @@ static void look(uint64_t now_ns)
 	errno = saved;
 }
 
+static void look_if_due(uint64_t now_ns)
+{
+	if (!kt_load(&mine.due_ns))
+		look(kt_now_ns());
+	else if (now_ns >= kt_load(&mine.due_ns))
+		look(now_ns);
+}
+
 unsigned cgroup_threads(uint64_t now_ns)
 {
-	if (now_ns >= kt_load(&mine.due_ns))
-		look(now_ns);
+	look_if_due(now_ns);
 	return kt_load(&mine.now) ? kt_load(&mine.now) : CGROUP_NO_LIMIT;
 }
 
 unsigned cgroup_start_threads(uint64_t now_ns)
 {
-	if (now_ns >= kt_load(&mine.due_ns))
-		look(now_ns);
+	look_if_due(now_ns);
 	return kt_load(&mine.start) ? kt_load(&mine.start) : CGROUP_NO_LIMIT;
 }

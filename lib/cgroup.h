@@ -72,7 +72,10 @@ uint64_t cgroup_memory_left(struct cgroup *cg);
 const struct cgroup_level *cgroup_least(const struct cgroup *cg, char *name,
 					size_t size);
 
-/* ---- of this process, for all of its threads ---- */
+/*
+ * Of this process, for all of its threads.  @now_ns 0: what was found when last
+ * looked, however long ago.
+ */
 
 /* cgroup_threads - cgroup_now(), from at most CGROUP_LOOK_NS ago */
 unsigned cgroup_threads(uint64_t now_ns);

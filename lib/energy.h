@@ -25,7 +25,8 @@
  */
 bool energy_saving(const char *root, char *why, size_t size);
 
-/* energy_threads - 1 where no helper shall run, else ENERGY_NO_LIMIT */
+/* energy_threads - 1 where no helper shall run, else ENERGY_NO_LIMIT; @now_ns 0:
+ * as found when last looked */
 unsigned energy_threads(uint64_t now_ns);
 
 /* energy_explain - the same, looked at now, and the reason */

@@ -39,16 +39,23 @@ static unsigned config_threads(void)
 	return max ? max : NO_LIMIT;
 }
 
+/* What needs files to be read. */
+static unsigned policy_threads(uint64_t now_ns)
+{
+	return KT_MIN(cgroup_start_threads(now_ns), energy_threads(now_ns));
+}
+
 unsigned limits_threads(struct kt_cpus *cpus)
 {
 	unsigned threads = affinity_threads(cpus);
-	uint64_t now_ns = kt_now_ns();
+	unsigned policy = policy_threads(0);
 
 	threads = KT_MIN(threads, config_threads());
 	threads = KT_MIN(threads, pool_machine()->limit + 1);
-	threads = KT_MIN(threads, cgroup_start_threads(now_ns));
-	threads = KT_MIN(threads, energy_threads(now_ns));
-	return KT_MAX(threads, 1);
+	/* The job shall not suffer from what may have passed. */
+	if (policy < threads)
+		policy = policy_threads(kt_now_ns());
+	return KT_MAX(KT_MIN(threads, policy), 1);
 }
 
 unsigned limits_now(uint64_t now_ns)

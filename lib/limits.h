@@ -13,13 +13,15 @@
 /*
  * limits_threads - what a job that starts now may ever have, at least 1
  * @cpus: set to the calling thread's affinity
+ *
+ * By what was last found; looks anew only if that was less than there is.
  */
 unsigned limits_threads(struct kt_cpus *cpus);
 
 /*
  * limits_now - the least of what changes while a job runs, at least 1
  *
- * What its control group has room for, and energy.
+ * What its control group has room for, and energy.  @now_ns 0: as last found.
  */
 unsigned limits_now(uint64_t now_ns);
 

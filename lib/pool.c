@@ -117,7 +117,7 @@ void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 	spare = KT_MIN(FIRST_HELPERS, pool.machine.limit);
 	/* None that the control group would refuse, again at each job. */
 	if (spare > wanted)
-		spare = KT_MIN(spare, cgroup_start_threads(kt_now_ns()) - 1);
+		spare = KT_MIN(spare, cgroup_start_threads(0) - 1);
 	make_helpers(KT_MAX(wanted, spare), cpus);
 }
 

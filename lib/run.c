@@ -21,10 +21,15 @@
 #define TICK_NS 500000
 #define LOOK_NS 5000000
 #define LOOK_SHORT_NS 2000000
+/* A job shorter than a tick looks at policy when nobody did for so long. */
+#define STALE_NS 1000000000
 #define PROGRESS_MS 100
 #define CHUNK_US 1000
 
 /* ---- the caller ---- */
+
+/* When a job of this process last looked at policy. */
+static uint64_t policy_seen_ns;
 
 static uint64_t units_done(struct run *run)
 {
@@ -67,16 +72,30 @@ static void report_progress(struct run *run)
 		kt_job_stop(&run->job, -ECANCELED);
 }
 
-/* Policy may want fewer threads than tune does. */
-static unsigned allowed_threads(struct run *run, uint64_t now_ns)
+/* Policy may want fewer threads than tune does.  @look_ns: 0, by what was last
+ * found of policy; else now. */
+static unsigned allowed_threads(struct run *run, uint64_t now_ns,
+				uint64_t look_ns)
 {
-	unsigned wanted = KT_MIN(run->wanted, limits_now(now_ns));
-	unsigned threads = 1 + slots_share(run->demand, wanted - 1, now_ns);
+	unsigned wanted = KT_MIN(run->wanted, limits_now(look_ns));
 	unsigned working = kt_load(&run->job.threads);
+	unsigned threads;
 
+	slots_look(look_ns);
+	threads = 1 + slots_share(run->demand, wanted - 1, now_ns);
 	if (limits_idle_only())
 		threads = KT_MIN(threads, limits_idle_threads(working));
 	return threads;
+}
+
+/* As many threads as are wanted and policy allows, looked at now. */
+static void look(struct run *run, uint64_t now_ns)
+{
+	kt_store(&policy_seen_ns, now_ns);
+	if (!kt_job_idle(&run->job) && !kt_job_stopped(&run->job))
+		run_seat_threads(run, allowed_threads(run, now_ns, now_ns));
+	slots_report(run->demand, run->job.threads - 1, units_done(run));
+	run->next_look_ns = now_ns + LOOK_NS;
 }
 
 static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
@@ -95,11 +114,8 @@ static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 	if (wanted == run->wanted && now_ns < run->next_look_ns)
 		return false;
 	run->wanted = wanted;
-	if (!kt_job_idle(&run->job) && !kt_job_stopped(&run->job))
-		run_seat_threads(run, allowed_threads(run, now_ns));
-	slots_report(run->demand, run->job.threads - 1, units_done(run));
+	look(run, now_ns);
 	/* Fewer than wanted: look again soon, and let tune not learn from it. */
-	run->next_look_ns = now_ns + LOOK_NS;
 	if (run->job.threads < wanted) {
 		run->next_look_ns = now_ns + LOOK_SHORT_NS;
 		run->tune.settling = true;
@@ -281,7 +297,7 @@ static void start_clocks(struct run *run)
 {
 	run->start_ns = kt_now_ns();
 	run->next_tick_ns = run->start_ns + TICK_NS;
-	run->next_look_ns = run->start_ns + LOOK_NS;
+	run->next_look_ns = run->start_ns;
 	run->next_progress_ns = run->start_ns;
 	run->job.deadline_ns = 0;
 	if (run->ctl->deadline_ns &&
@@ -313,7 +329,10 @@ void run_begin(struct run *run, bool started)
 	make_node_cpus(run);
 	run->demand = slots_demand_begin(run->wanted - 1, run->ctl->name,
 					 run->units_total, run->start_ns);
-	run_seat_threads(run, allowed_threads(run, run->start_ns));
+	/* Looks take up to 150 us after a pause: helpers begin meanwhile. */
+	run_seat_threads(run, allowed_threads(run, run->start_ns, 0));
+	if (run->start_ns > kt_load(&policy_seen_ns) + STALE_NS)
+		look(run, run->start_ns);
 }
 
 /* ---- the end ---- */

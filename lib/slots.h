@@ -52,6 +52,9 @@ void slots_put(int slot);
 int slots_demand_begin(unsigned wanted, const char *name, uint64_t units_total,
 		       uint64_t now_ns);
 
+/* slots_look - learn what the jobs of other users want, if due; @now_ns 0: not */
+void slots_look(uint64_t now_ns);
+
 /*
  * slots_share - say again what a job wants, and learn what it may have
  *

@@ -3,23 +3,24 @@
  * A helper fails, and has left, while the caller is about to deal out seats:
  * its failure is not forgotten when its seat is looked at.
  *
- * The instant is reached by standing before opendir(), which the caller calls
- * between deciding and dealing when it looks at what other users demand.
+ * The instant is reached by standing before stat(), which the caller calls
+ * between deciding and dealing when it looks for what other users demand.
  */
 #include "support/work.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
+#include <sys/stat.h>
 
-#define NR_UNITS 400
+/* Two seconds of work: a look that took long is not repeated soon. */
+#define NR_UNITS 6000
 
 static pid_t caller;
 static uint32_t helper_waits, fail_now, caller_looked;
 
-DIR *opendir(const char *path)
+int stat(const char *path, struct stat *st)
 {
-	DIR *(*real)(const char *) =
-		(DIR * (*)(const char *)) dlsym(RTLD_NEXT, "opendir");
+	int (*real)(const char *, struct stat *) =
+		(int (*)(const char *, struct stat *))dlsym(RTLD_NEXT, "stat");
 
 	if (gettid() == caller &&
 	    __atomic_load_n(&helper_waits, __ATOMIC_ACQUIRE) &&
@@ -28,7 +29,7 @@ DIR *opendir(const char *path)
 		nap_us(50000);
 		set_flag(&caller_looked);
 	}
-	return real(path);
+	return real(path, st);
 }
 
 static int fail_in_helper(struct work *work, size_t from, size_t to)
@@ -36,7 +37,7 @@ static int fail_in_helper(struct work *work, size_t from, size_t to)
 	uint64_t end_ns = ktest_now_ns() + 2000000000;
 
 	if (!work_is_helper(work)) {
-		burn_us(300);
+		burn_us(300 * (unsigned)(to - from));
 		return 0;
 	}
 	set_flag(&helper_waits);
