@@ -16,6 +16,7 @@
 #include "lib/run.h"
 #include "lib/slots.h"
 #include "lib/topo.h"
+#include "lib/users.h"
 
 /* How often the caller looks up from its work, and at policy. */
 #define TICK_NS 500000
@@ -81,7 +82,8 @@ static unsigned allowed_threads(struct run *run, uint64_t now_ns,
 	unsigned working = kt_load(&run->job.threads);
 	unsigned threads;
 
-	slots_look(look_ns);
+	if (slots_shared())
+		users_look(look_ns);
 	threads = 1 + slots_share(run->demand, wanted - 1, now_ns);
 	if (limits_idle_only())
 		threads = KT_MIN(threads, limits_idle_threads(working));

@@ -32,9 +32,12 @@
  * slots_open - use the shared table, if it can be had
  * @limit: helpers on the machine
  *
- * Once per process, and again in the child of a fork.
+ * Once per process; a forked child goes on with its parent's.
  */
 void slots_open(unsigned limit);
+
+/* slots_shared - is there a table, or are the caps the process's own? */
+bool slots_shared(void);
 
 /* slots_take - by a helper: a slot to work with; -1 when all are taken */
 int slots_take(void);
@@ -51,9 +54,6 @@ void slots_put(int slot);
  */
 int slots_demand_begin(unsigned wanted, const char *name, uint64_t units_total,
 		       uint64_t now_ns);
-
-/* slots_look - learn what the jobs of other users want, if due; @now_ns 0: not */
-void slots_look(uint64_t now_ns);
 
 /*
  * slots_share - say again what a job wants, and learn what it may have

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Tables of users in /dev/shm: made, found, checked, read.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/deps.h"
+#include "lib/slots.h"
+#include "lib/table.h"
+
+#define TABLE_MAGIC 0x6b7461736b2d3102ull
+#define TABLE_NAMES 8 /* tried, should somebody squat the first */
+#define PREFIX "ktask-slots-"
+
+static bool init_slots(struct table *table)
+{
+	pthread_mutexattr_t attr;
+	bool done = true;
+
+	if (pthread_mutexattr_init(&attr))
+		return false;
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	for (unsigned i = 0; i < TABLE_SLOTS && done; i++)
+		done = !pthread_mutex_init(&table->slots[i].mutex, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return done;
+}
+
+static struct table *map_table(int fd)
+{
+	void *map = mmap(NULL, sizeof(struct table), PROT_READ | PROT_WRITE,
+			 MAP_SHARED, fd, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+/* A complete table appears under its name at once, or not at all. */
+static struct table *make_table(const char *path)
+{
+	int fd = open(TABLE_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
+	struct table *table = NULL;
+	char self[32];
+
+	if (fd < 0)
+		return NULL;
+	if (fchmod(fd, 0644) || posix_fallocate(fd, 0, sizeof(struct table)) ||
+	    !(table = map_table(fd)))
+		goto close;
+	table->head.magic = TABLE_MAGIC;
+	table->head.mutex_bytes = sizeof(pthread_mutex_t);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	if (!init_slots(table) ||
+	    linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW)) {
+		munmap(table, sizeof(*table));
+		table = NULL;
+	}
+close:
+	close(fd);
+	return table;
+}
+
+static bool is_table(const struct stat *st, uid_t owner)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == owner &&
+	       !(st->st_mode & (S_IWGRP | S_IWOTH)) &&
+	       st->st_size == sizeof(struct table);
+}
+
+static int open_checked(const char *path, uid_t owner, int mode)
+{
+	int fd = open(path, mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && is_table(&st, owner))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static struct table *find_table(const char *path)
+{
+	int fd = open_checked(path, geteuid(), O_RDWR);
+	struct table *table;
+
+	if (fd < 0)
+		return NULL;
+	table = map_table(fd);
+	close(fd);
+	if (!table)
+		return NULL;
+	if (table->head.magic == TABLE_MAGIC &&
+	    table->head.mutex_bytes == sizeof(pthread_mutex_t))
+		return table;
+	munmap(table, sizeof(*table));
+	return NULL;
+}
+
+struct table *table_open(void)
+{
+	struct table *table = NULL;
+	char path[64];
+
+	for (int n = 0; n < TABLE_NAMES && !table; n++) {
+		snprintf(path, sizeof(path), TABLE_DIR "/" PREFIX "%u.%d",
+			 (unsigned)geteuid(), n);
+		table = find_table(path);
+		if (!table)
+			table = make_table(path);
+		/* Another process was quicker. */
+		if (!table)
+			table = find_table(path);
+	}
+	return table;
+}
+
+int64_t table_user(const char *name)
+{
+	unsigned long uid;
+	char *end;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)))
+		return -1;
+	uid = strtoul(name + strlen(PREFIX), &end, 10);
+	return *end != '.' || uid > UINT32_MAX ? -1 : (int64_t)uid;
+}
+
+struct table_head *table_read(const char *name, uid_t uid)
+{
+	struct table_head *head = NULL;
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), TABLE_DIR "/%s", name);
+	fd = open_checked(path, uid, O_RDONLY);
+	if (fd < 0)
+		return NULL;
+	head = malloc(sizeof(*head));
+	if (head &&
+	    (pread(fd, head, sizeof(*head), 0) != (ssize_t)sizeof(*head) ||
+	     head->magic != TABLE_MAGIC)) {
+		free(head);
+		head = NULL;
+	}
+	close(fd);
+	if (head)
+		head->nr_demands = KT_MIN(head->nr_demands, TABLE_DEMANDS);
+	return head;
+}
+
+bool table_silent(uint64_t seen_ns, uint64_t now_ns, uint64_t bound_ns)
+{
+	/* A time ahead of ours is another CPU's, or garbage. */
+	return !seen_ns || (now_ns > seen_ns && now_ns - seen_ns > bound_ns) ||
+	       (seen_ns > now_ns && seen_ns - now_ns > bound_ns);
+}
+
+uint32_t table_wanted(const struct table_head *head, uint64_t now_ns)
+{
+	uint32_t nr = KT_MIN(kt_load(&head->nr_demands), TABLE_DEMANDS);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct demand *demand = &head->demands[i];
+
+		if (!table_silent(kt_load(&demand->seen_ns), now_ns,
+				  SLOTS_SILENT_NS))
+			sum += kt_load(&demand->wanted);
+	}
+	return (uint32_t)KT_MIN(sum, UINT32_MAX);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The shared table of a user: what lies in /dev/shm, and how it is found.
+ *
+ * Does not know what slots and demands are for (lib/slots.h).  Every process of
+ * the user may write anything into it; see there for what that can do.
+ */
+#ifndef KTASK_LIB_TABLE_H
+#define KTASK_LIB_TABLE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TABLE_DIR "/dev/shm"
+#define TABLE_SLOTS 1024
+#define TABLE_DEMANDS 512
+
+struct demand {
+	uint64_t seen_ns; /* CLOCK_MONOTONIC; 0 free */
+	uint32_t wanted;
+	uint32_t pid;
+	/* For people. */
+	uint32_t helpers;
+	char name[16]; /* may lack its end */
+	uint64_t start_ns;
+	uint64_t units_done, units_total;
+};
+
+struct slot {
+	pthread_mutex_t mutex;
+	uint32_t held; /* hint for counting; the mutex decides */
+};
+
+/* What other users read. */
+struct table_head {
+	uint64_t magic;
+	uint32_t mutex_bytes; /* of this C library */
+	uint32_t nr_demands; /* entries that were ever used */
+	struct demand demands[TABLE_DEMANDS];
+};
+
+struct table {
+	struct table_head head;
+	struct slot slots[TABLE_SLOTS];
+};
+
+/* table_open - the table of this user, made if need be; NULL without one */
+struct table *table_open(void);
+
+/* table_user - the user that a table of this file @name should be of, or -1 */
+int64_t table_user(const char *name);
+
+/*
+ * table_read - a copy of the head of table @name of @uid
+ *
+ * Return: to be freed; NULL if it is not in order.
+ */
+struct table_head *table_read(const char *name, uid_t uid);
+
+/* table_silent - has a demand said nothing for longer than @bound_ns? */
+bool table_silent(uint64_t seen_ns, uint64_t now_ns, uint64_t bound_ns);
+
+/* table_wanted - sum of what the jobs want that have spoken lately */
+uint32_t table_wanted(const struct table_head *head, uint64_t now_ns);
+
+#endif /* KTASK_LIB_TABLE_H */
