@@ -314,10 +314,8 @@ static void look(uint64_t now_ns)
 
 static void look_if_due(uint64_t now_ns)
 {
-	if (!kt_load(&mine.due_ns))
-		look(kt_now_ns());
-	else if (now_ns >= kt_load(&mine.due_ns))
-		look(now_ns);
+	if (now_ns >= kt_load(&mine.due_ns))
+		look(now_ns ? now_ns : kt_now_ns());
 }
 
 unsigned cgroup_threads(uint64_t now_ns)

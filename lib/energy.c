@@ -203,10 +203,8 @@ unsigned energy_threads(uint64_t now_ns)
 {
 	enum config_energy policy = config_get()->energy;
 
-	uint64_t due_ns = kt_load(&mine.due_ns);
-
-	if (policy == CONFIG_ENERGY_AUTO && now_ns >= due_ns)
-		look(due_ns ? now_ns : kt_now_ns());
+	if (policy == CONFIG_ENERGY_AUTO && now_ns >= kt_load(&mine.due_ns))
+		look(now_ns ? now_ns : kt_now_ns());
 	if (policy == CONFIG_ENERGY_NEVER ||
 	    (policy == CONFIG_ENERGY_AUTO && kt_load(&mine.saving)))
 		return 1;

@@ -12,11 +12,10 @@
 
 #define THREADS 3
 #define FORKS 60
-/* More than any look may claim for itself until the next one. */
-#define PERIOD 1000000000000ull
+#define SECOND 1000000000ull
 
 static struct tree ours, childs;
-static uint64_t clock_ns = PERIOD;
+static uint64_t clock_ns = SECOND;
 static uint32_t stop;
 static uint32_t wrong;
 
@@ -24,7 +23,7 @@ static uint32_t wrong;
 static unsigned look(void)
 {
 	return cgroup_threads(
-		__atomic_add_fetch(&clock_ns, PERIOD, __ATOMIC_RELAXED));
+		__atomic_add_fetch(&clock_ns, SECOND, __ATOMIC_RELAXED));
 }
 
 static void plant(struct tree *tree, const char *quota)

@@ -93,7 +93,7 @@ static void both_change_its_word_at_once(void **state)
 {
 	uint64_t random = ktest_seed();
 
-	need_helper();
+	need_sure_helper();
 	is_caller = true;
 	for (int i = 0; i < NR_ROUNDS; i++) {
 		/* At once after another, so that the helper looks for long. */

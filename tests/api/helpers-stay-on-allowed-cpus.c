@@ -81,7 +81,7 @@ static void the_control_block_is_obeyed(void **state)
 {
 	cpu_set_t all;
 
-	need_helper();
+	need_sure_helper();
 	all = own_mask();
 	for (int i = 0; i < 30; i++) {
 		cpu_set_t one = only(nth_cpu(&all, (unsigned)i % 2));
@@ -100,7 +100,7 @@ static void masks_of_any_size(void **state)
 	static cpu_set_t many[16];
 	cpu_set_t all;
 
-	need_helper();
+	need_sure_helper();
 	all = own_mask();
 	many[0] = only(nth_cpu(&all, 1));
 	job_on(many, sizeof(many), true);
@@ -197,7 +197,7 @@ static void a_new_helper_is_placed_too(void **state)
 	struct ktask_ctl ctl = work_ctl(&work, 1);
 	cpu_set_t all, one;
 
-	need_helper();
+	need_sure_helper();
 	all = own_mask();
 	ktask_trim();
 	set_flag(&hold_helpers);

@@ -23,7 +23,8 @@ load shim.bash
 
 @test "mlock behaves as the plain mlock" {
 	same_output "$PROGRAMS/mlock-cases"
-	[ "$(taken mlock calls)" -ge 10 ]
+	# Without rights only the cases within the limit are tried.
+	[ "$(taken mlock calls)" -ge "$([ "$(id -u)" -eq 0 ] && echo 10 || echo 3)" ]
 }
 
 @test "the locking limit counts as without the shim" {

@@ -19,6 +19,8 @@
 
 #include <ktask/ktask.h>
 
+#include "lib/prio.h"
+
 #define WORK_BASE ((char *)0x100000)
 /* Only to end a test that hangs: nothing takes nearly that long. */
 #define HANG_SECONDS 60
@@ -88,6 +90,15 @@ bool may_help(void);
 	do {                     \
 		if (!may_help()) \
 			skip();  \
+	} while (0)
+
+/* Without the right to lend a helper comes only while a CPU idles, which is
+ * not sure at any moment on any machine. */
+#define need_sure_helper()                                               \
+	do {                                                             \
+		if (!prio_may_lend())                                    \
+			ktest_skip("helpers come only while CPUs idle"); \
+		need_helper();                                           \
 	} while (0)
 
 /* burn_us - use CPU time of this thread */
