@@ -25,6 +25,7 @@ struct bench_work {
 	unsigned guest : 1; /* advise the memory as QEMU does */
 	unsigned filled : 1; /* the operation wants present pages */
 	unsigned copies : 1; /* a second range is the source */
+	unsigned unmaps : 1; /* the range is gone afterwards */
 };
 
 /** What one run cost. */

@@ -24,7 +24,7 @@ static const struct kind {
 	const char *op;
 	const char *summary;
 	enum bench_pages pages;
-	unsigned guest : 1, filled : 1, copies : 1;
+	unsigned guest : 1, filled : 1, copies : 1, unmaps : 1;
 } kinds[] = {
 	{ .name = "vm-start",
 	  .op = "lock",
@@ -34,6 +34,7 @@ static const struct kind {
 	{ .name = "fill", .filled = 1 },
 	{ .name = "copy", .filled = 1, .copies = 1 },
 	{ .name = "discard", .filled = 1 },
+	{ .name = "unmap", .filled = 1, .unmaps = 1 },
 };
 
 #define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -88,6 +89,7 @@ int bench_work_at(unsigned index, struct bench_work *work)
 			continue;
 		work->filled = kinds[i].filled;
 		work->copies = kinds[i].copies;
+		work->unmaps = kinds[i].unmaps;
 	}
 	return 0;
 }
@@ -205,6 +207,7 @@ int bench_work_run(const struct bench_work *work, uint64_t size_bytes,
 	}
 	if (src)
 		munmap(src, size_bytes);
-	munmap(args.addr, size_bytes);
+	if (error || !work->unmaps)
+		munmap(args.addr, size_bytes);
 	return error;
 }

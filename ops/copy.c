@@ -54,6 +54,7 @@ const struct ktask_op op_copy = {
 	.unit = 1,
 	.min_chunk = 128 * KIB,
 	.known_flags = KTASK_STORE_STREAM | KTASK_STORE_CACHED,
+	.makes_pages = true,
 	.align = store_align,
 	.validate = copy_validate,
 	.chunk = copy_chunk,

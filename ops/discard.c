@@ -4,8 +4,10 @@
  *
  * As madvise(2) does, it goes on past unmapped memory and reports it in the
  * end, and stops at memory that cannot be discarded (locked, or of a kind
- * that the advice is not for).  In the second case parts above that position
- * may be gone already, where the plain call would have kept them.
+ * that the advice is not for), whatever lies above it being kept.  Whether a
+ * mapping refuses is asked of its first page, in ascending order, which does
+ * nothing that the plain call would not have done; where one refuses, or the
+ * mappings cannot be listed, the plain call is made.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -13,9 +15,24 @@
 #include "advise.h"
 #include "mapping.h"
 
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
 static int advice_of(const struct op_job *job)
 {
+	if (job->flags & KTASK_DISCARD_LOCKED)
+		return MADV_DONTNEED_LOCKED;
 	return job->flags & KTASK_DISCARD_FREE ? MADV_FREE : MADV_DONTNEED;
+}
+
+static int discard_validate(const struct ktask_op_args *args)
+{
+	const unsigned both = KTASK_DISCARD_FREE | KTASK_DISCARD_LOCKED;
+
+	return (args->flags & both) == both || args->src || args->src_len
+		       ? -EINVAL
+		       : 0;
 }
 
 static int discard_chunk(void *start, void *end, void *arg)
@@ -34,9 +51,34 @@ static int discard_chunk(void *start, void *end, void *arg)
 	return error;
 }
 
+static int discard_first_page(const struct mapping *mapping, void *arg)
+{
+	const struct op_job *job = arg;
+	uintptr_t start = (uintptr_t)job->addr, end = start + job->len;
+	uintptr_t first = mapping->start > start ? mapping->start : start;
+	size_t page =
+		mapping->page_bytes ? mapping->page_bytes : op_page_bytes();
+	uintptr_t last = mapping->end < end ? mapping->end : end;
+	uintptr_t bad;
+
+	if (last - first > page)
+		last = first + page;
+	return advise(first, last, advice_of(job), &bad);
+}
+
+static bool all_discard(struct op_job *job)
+{
+	uintptr_t start = (uintptr_t)job->addr;
+
+	return !mapping_each(start, start + job->len, MAPPING_CHEAP,
+			     discard_first_page, job);
+}
+
 static int discard_around(struct op_job *job)
 {
-	int error = op_go(job, discard_chunk);
+	bool whole = op_is_small(job) || !all_discard(job);
+	int error = whole ? op_go_whole(job, discard_chunk)
+			  : op_go(job, discard_chunk);
 	uintptr_t hole = op_suspect(job);
 
 	if (error || !hole)
@@ -61,8 +103,9 @@ const struct ktask_op op_discard = {
 	.name = "discard",
 	.summary = "give the pages of a range back to the kernel",
 	.min_chunk = 32 * MIB,
-	.known_flags = KTASK_DISCARD_FREE,
+	.known_flags = KTASK_DISCARD_FREE | KTASK_DISCARD_LOCKED,
 	.align = mapping_align_range,
+	.validate = discard_validate,
 	.chunk = discard_chunk,
 	.around = discard_around,
 };

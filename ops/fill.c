@@ -62,6 +62,7 @@ const struct ktask_op op_fill = {
 	.unit = 1,
 	.min_chunk = 128 * KIB,
 	.known_flags = KTASK_STORE_STREAM | KTASK_STORE_CACHED,
+	.makes_pages = true,
 	.align = store_align,
 	.validate = fill_validate,
 	.chunk = fill_chunk,

@@ -277,6 +277,7 @@ const struct ktask_op op_lock = {
 	.summary = "populate in parallel, then lock with one mlock()",
 	.min_chunk = 256 * KIB,
 	.known_flags = KTASK_POPULATE_READ,
+	.makes_pages = true,
 	.align = mapping_align_range,
 	.chunk = lock_chunk,
 	.around = lock_around,

@@ -14,7 +14,7 @@
 #include "op.h"
 
 static const struct ktask_op *const ops[] = {
-	&op_populate, &op_fill, &op_copy, &op_discard, &op_lock,
+	&op_populate, &op_fill, &op_copy, &op_discard, &op_lock, &op_unmap,
 };
 
 #define NR_OPS (sizeof(ops) / sizeof(ops[0]))
@@ -88,10 +88,25 @@ static int go(struct op_job *job, const struct ktask_ctl *ctl)
 	return error;
 }
 
+static int follow_and_work(void *start, void *end, void *arg)
+{
+	const struct op_job *job = arg;
+
+	if (!pthread_equal(pthread_self(), job->caller))
+		policy_follow(&job->policy);
+	return job->work(start, end, arg);
+}
+
 int op_go(struct op_job *job, ktask_thread_func chunk)
 {
 	struct ktask_ctl ctl;
 
+	if (job->op->makes_pages && !op_is_small(job)) {
+		job->work = chunk;
+		job->caller = pthread_self();
+		policy_read(&job->policy);
+		chunk = follow_and_work;
+	}
 	init_ctl(&ctl, job, chunk);
 	return go(job, &ctl);
 }
@@ -277,6 +292,11 @@ int ktask_populate(void *addr, size_t len, unsigned flags)
 int ktask_discard(void *addr, size_t len, unsigned flags)
 {
 	return run_simple(&op_discard, addr, len, flags);
+}
+
+int ktask_unmap(void *addr, size_t len)
+{
+	return run_simple(&op_unmap, addr, len, 0);
 }
 
 int ktask_lock(void *addr, size_t len, unsigned flags)

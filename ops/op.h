@@ -15,7 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pthread.h>
+
 #include <ktask/ops.h>
+
+#include "policy.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
@@ -39,6 +43,9 @@ struct op_job {
 	size_t step_bytes; /* smallest page that the range may have */
 	void *state; /* the operation's own, set by its around() */
 	bool running; /* between the beginning and the end of op_go() */
+	ktask_thread_func work; /* what op_go() was given */
+	pthread_t caller; /* whose policy helpers follow */
+	struct policy policy;
 	_Atomic uintptr_t suspect; /* op_note_suspect(); 0: none */
 };
 
@@ -60,6 +67,7 @@ struct op_job {
  *	NULL: nothing can be
  * @chunk: a ktask_thread_func whose argument is the struct op_job
  * @fallback: the same for kernels without the call; NULL: none is needed
+ * @makes_pages: helpers follow the caller's memory policy
  * @around: steps before and after the parallel part, which it starts by
  *	op_go(); NULL: there are none
  */
@@ -69,6 +77,7 @@ struct ktask_op {
 	size_t unit;
 	size_t min_chunk;
 	unsigned known_flags;
+	bool makes_pages;
 	void (*align)(struct op_job *job);
 	int (*validate)(const struct ktask_op_args *args);
 	ktask_thread_func chunk;
@@ -82,6 +91,7 @@ extern const struct ktask_op op_fill;
 extern const struct ktask_op op_copy;
 extern const struct ktask_op op_discard;
 extern const struct ktask_op op_lock;
+extern const struct ktask_op op_unmap;
 
 /**
  * op_go - do the parallel part of @job with @chunk, and wait for it

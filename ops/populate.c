@@ -154,6 +154,7 @@ const struct ktask_op op_populate = {
 	.summary = "make all pages of a range present",
 	.min_chunk = 256 * KIB,
 	.known_flags = KTASK_POPULATE_READ | KTASK_POPULATE_TOUCH,
+	.makes_pages = true,
 	.align = mapping_align_range,
 	.chunk = populate_chunk,
 	.fallback = touch_chunk,

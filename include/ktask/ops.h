@@ -32,6 +32,8 @@ extern "C" {
 #define KTASK_POPULATE_TOUCH 0x2u
 /* ktask_discard(): MADV_FREE, pages go when memory is short. */
 #define KTASK_DISCARD_FREE 0x1u
+/* ktask_discard(): MADV_DONTNEED_LOCKED, locked memory as well (5.18). */
+#define KTASK_DISCARD_LOCKED 0x2u
 /* ktask_fill(), ktask_copy(): keep the destination out of the caches, or in;
  * default: measured. */
 #define KTASK_STORE_STREAM 0x1u
@@ -110,6 +112,18 @@ KTASK_API int ktask_copy(void *dst, const void *src, size_t len,
  * large mapping it does the freeing in parallel.
  */
 KTASK_API int ktask_discard(void *addr, size_t len, unsigned flags);
+
+/**
+ * ktask_unmap - munmap(), the freeing done in parallel
+ *
+ * Where it pays: a range within one mapping, of which much is present.  The
+ * other threads of the program see the range go piece by piece.  All or
+ * nothing is unmapped.  Cancelling and deadlines end the parallel part only:
+ * the rest is then unmapped by the caller alone.
+ *
+ * Return: 0; -EINVAL; as munmap(2), with nothing unmapped.
+ */
+KTASK_API int ktask_unmap(void *addr, size_t len);
 
 /**
  * ktask_lock - populate in parallel, then lock with one mlock()

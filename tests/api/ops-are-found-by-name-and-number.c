@@ -8,8 +8,8 @@
 
 #include <ktask/ops.h>
 
-static const char *const names[] = { "populate", "fill", "copy", "discard",
-				     "lock" };
+static const char *const names[] = { "populate", "fill", "copy",
+				     "discard",	 "lock", "unmap" };
 
 static void every_name_is_found(void **state)
 {

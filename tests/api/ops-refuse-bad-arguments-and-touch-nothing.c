@@ -76,7 +76,10 @@ static void unknown_flags(void **state)
 		assert_int_equal(try(name, args), -EINVAL);
 	}
 	assert_int_equal(ktask_lock(target, LEN, 2), -EINVAL);
-	assert_int_equal(ktask_discard(target, LEN, 2), -EINVAL);
+	assert_int_equal(
+		ktask_discard(target, LEN,
+			      KTASK_DISCARD_FREE | KTASK_DISCARD_LOCKED),
+		-EINVAL);
 	assert_int_equal(ktask_fill(target, LEN, NULL, 0,
 				    KTASK_STORE_STREAM | KTASK_STORE_CACHED),
 			 -EINVAL);
@@ -88,7 +91,8 @@ static void unknown_flags(void **state)
 
 static void fields_of_other_operations(void **state)
 {
-	static const char *const plain[] = { "populate", "discard", "lock" };
+	static const char *const plain[] = { "populate", "discard", "lock",
+					     "unmap" };
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(plain); i++) {
 		struct ktask_op_args args = good(plain[i]);

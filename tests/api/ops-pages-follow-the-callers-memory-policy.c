@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * set_mempolicy(2) holds for one thread: helpers that make pages take over
+ * the policy of the thread whose job it is, each time anew.
+ */
+#include "ktest.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+
+#include "pages.h"
+
+#define LEN (64 * MIB)
+#define NODES_MAX 1024
+
+enum { DEFAULT, PREFERRED, BIND, INTERLEAVE };
+
+static pthread_t caller;
+static atomic_uint nr_helped, nr_wrong;
+static int wanted;
+
+static int mode_here(void)
+{
+	unsigned long nodes[NODES_MAX / 64];
+	int mode = -1;
+
+	syscall(SYS_get_mempolicy, &mode, nodes, NODES_MAX + 1, NULL, 0);
+	return mode;
+}
+
+static void set_mode(int mode)
+{
+	unsigned long nodes[NODES_MAX / 64] = { mode != DEFAULT };
+
+	if (syscall(SYS_set_mempolicy, mode, nodes, NODES_MAX + 1))
+		ktest_skip("memory policies cannot be set: %s",
+			   strerror(errno));
+	wanted = mode;
+}
+
+/* Long enough that a helper gets its share before all are taken. */
+static int look(void *start, void *end, void *arg)
+{
+	uint64_t until = ktest_now_ns() + 200000;
+
+	if (!pthread_equal(pthread_self(), caller)) {
+		atomic_fetch_add(&nr_helped, 1);
+		if (mode_here() != wanted)
+			atomic_fetch_add(&nr_wrong, 1);
+	}
+	while (ktest_now_ns() < until)
+		;
+	return 0;
+}
+
+/* An operation that needs helpers, then a look at what they have kept. */
+static bool helpers_follow(const char *name, void *src)
+{
+	char *at = map_private(LEN);
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	struct ktask_op_args args = { .addr = at, .len = LEN, .src = src };
+	DEFINE_KTASK_CTL(ctl, look, NULL, 1);
+	unsigned before = atomic_load(&nr_helped);
+
+	opts.result = &result;
+	assert_int_equal(ktask_op_run(ktask_op_find(name), &args, &opts), 0);
+	if (result.threads > 1)
+		assert_int_equal(ktask_run(NULL, 500, &ctl), 0);
+	munmap(at, LEN);
+	return atomic_load(&nr_helped) > before;
+}
+
+static void try_until_helped(const char *name, void *src)
+{
+	for (int i = 0; i < 50; i++)
+		if (helpers_follow(name, src))
+			return;
+	ktest_skip("no helper in 50 jobs");
+}
+
+static void every_operation_that_makes_pages(void **state)
+{
+	char *src = map_private(LEN);
+
+	memset(src, 1, LEN);
+	caller = pthread_self();
+	set_mode(BIND);
+	try_until_helped("populate", NULL);
+	set_mode(INTERLEAVE);
+	try_until_helped("fill", NULL);
+	set_mode(DEFAULT);
+	try_until_helped("copy", src);
+	set_mode(PREFERRED);
+	if (ktask_lock(src, LEN, 0) == 0)
+		try_until_helped("lock", NULL);
+	set_mode(DEFAULT);
+	try_until_helped("populate", NULL);
+	assert_int_equal(atomic_load(&nr_wrong), 0);
+	munmap(src, LEN);
+}
+
+KTEST_MAIN(KTEST(every_operation_that_makes_pages))
