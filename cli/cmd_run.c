@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "filter.h"
 #include "say.h"
 #include "size.h"
 
@@ -31,19 +32,25 @@
 
 static const char usage[] =
 	"usage: ktask run [options] [--] COMMAND [ARGUMENT...]\n\n"
-	"Start COMMAND with its big memory calls done by several threads:\n"
-	"mmap with MAP_POPULATE, madvise with MADV_POPULATE_READ or _WRITE, "
-	"mlock.\n\n"
+	"Start COMMAND with its big memory calls done by several threads: "
+	"mmap\n"
+	"that populates or locks, madvise that populates or discards, mlock,\n"
+	"mlockall, munmap, fallocate of huge pages.\n\n"
 	"  --threads N       use N threads at most (default: see ktask topo)\n"
 	"  --min SIZE        leave calls on less than SIZE alone\n"
-	"  --ops LIST        take over only these: mmap,madvise,mlock\n"
+	"  --ops LIST        take over only these:\n"
+	"                    mmap,madvise,mlock,munmap,fallocate\n"
+	"  --dry-run         take nothing over; say on standard error what "
+	"would\n"
+	"                    be, call by call\n"
 	"  --report[=FILE]   when COMMAND exits, tell what was taken over: on\n"
 	"                    standard error, or in FILE\n"
 	"  --help            print this\n";
 
-enum { OPT_HELP = 256, OPT_MIN, OPT_OPS, OPT_REPORT, OPT_THREADS };
+enum { OPT_DRY = 256, OPT_HELP, OPT_MIN, OPT_OPS, OPT_REPORT, OPT_THREADS };
 
 static const struct option options[] = {
+	{ "dry-run", no_argument, NULL, OPT_DRY },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "min", required_argument, NULL, OPT_MIN },
 	{ "ops", required_argument, NULL, OPT_OPS },
@@ -53,7 +60,7 @@ static const struct option options[] = {
 };
 
 struct settings {
-	bool help;
+	bool help, dry;
 	unsigned threads; /* 0: not given */
 	uint64_t min_bytes; /* 0: not given */
 	const char *ops; /* NULL: not given */
@@ -61,20 +68,26 @@ struct settings {
 	const char *report_path; /* NULL: standard error */
 };
 
+static bool op_ok(const char *name, size_t len)
+{
+	static const char *const names[] = { "mmap", "madvise", "mlock",
+					     "munmap", "fallocate" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == len && !strncmp(names[i], name, len))
+			return true;
+	return false;
+}
+
 static bool ops_ok(const char *list)
 {
-	static const char *const names[] = { "mmap", "madvise", "mlock" };
-	size_t i, len;
+	for (;; list++) {
+		size_t len = strcspn(list, ",");
 
-	for (;; list += len + 1) {
-		len = strcspn(list, ",");
-		for (i = 0; i < 3; i++)
-			if (strlen(names[i]) == len &&
-			    !strncmp(names[i], list, len))
-				break;
-		if (i == 3)
+		if (!op_ok(list, len))
 			return false;
-		if (!list[len])
+		list += len;
+		if (!*list)
 			return true;
 	}
 }
@@ -84,6 +97,9 @@ static int parse_option(struct settings *set, int option)
 	int error;
 
 	switch (option) {
+	case OPT_DRY:
+		set->dry = true;
+		return 0;
 	case OPT_HELP:
 		set->help = true;
 		return 0;
@@ -98,8 +114,8 @@ static int parse_option(struct settings *set, int option)
 		if (ops_ok(optarg))
 			return 0;
 		return say_usage("run",
-				 "--ops '%s': not a list of mmap, madvise "
-				 "and mlock",
+				 "--ops '%s': not a list of mmap, madvise, "
+				 "mlock, munmap and fallocate",
 				 optarg);
 	case OPT_REPORT:
 		set->report = true;
@@ -214,12 +230,23 @@ static int set_report(const struct settings *set)
 	return status;
 }
 
+/* The shim cannot read a filter that was set before: see filter.h. */
+static int set_mode(const struct settings *set)
+{
+	char words[32];
+
+	snprintf(words, sizeof(words), "%s%s", set->dry ? "dry," : "",
+		 filter_is_harmless() ? "filter-ok," : "");
+	return *words ? setenv("KTASK_RUN_MODE", words, 1)
+		      : unsetenv("KTASK_RUN_MODE");
+}
+
 static int set_environment(const struct settings *set)
 {
 	if (set_number("KTASK_MAX_THREADS", set->threads) ||
 	    set_number("KTASK_RUN_MIN", set->min_bytes) ||
 	    (set->ops && setenv("KTASK_RUN_OPS", set->ops, 1)) ||
-	    set_report(set))
+	    set_mode(set) || set_report(set))
 		return say_error(errno, "run: setting the environment");
 	return set_preload();
 }

@@ -12,6 +12,8 @@
  * A wrong value counts as not set: the shim has nobody to complain to (the
  * command, which sets these variables, checks its own options).
  */
+#include <gnu/libc-version.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +31,15 @@
  */
 #define DEFAULT_MIN_BYTES ((size_t)32 << 20)
 
-const char *const shim_call_names[SHIM_NR_CALLS] = { "mmap", "madvise",
-						     "mlock" };
+const char *const shim_call_names[SHIM_NR_CALLS] = { "mmap", "madvise", "mlock",
+						     "munmap", "fallocate" };
 
-static size_t min_bytes = DEFAULT_MIN_BYTES;
+size_t shim_min_bytes = DEFAULT_MIN_BYTES;
 static unsigned calls_mask = (1u << SHIM_NR_CALLS) - 1;
 static const char *report_target;
+static bool dry;
+/* Where an allocator other than libc's lies. */
+static uintptr_t allocator_start, allocator_end;
 /* Whose helpers the library has; 0 until the constructor ran. */
 static pid_t owner_pid;
 
@@ -53,10 +58,30 @@ const char *shim_report_target(void)
  * helpers it does not have: the process id tells.  A child of fork() went
  * through the library's own fork handlers and becomes an owner.
  */
-bool shim_wants(enum shim_call call, size_t len)
+bool shim_is_ours(void)
 {
-	return len >= min_bytes && (calls_mask & (1u << call)) &&
-	       !shim_busy() && owner_pid == current_pid();
+	return owner_pid && owner_pid == current_pid();
+}
+
+/*
+ * An allocator may hold its lock while it calls, and the library allocates.
+ * Libc's own does not come this way.
+ */
+static bool from_allocator(const void *from)
+{
+	return (uintptr_t)from >= allocator_start &&
+	       (uintptr_t)from < allocator_end;
+}
+
+bool shim_wants(enum shim_call call, size_t len, const void *from)
+{
+	if (len < shim_min_bytes || !(calls_mask & (1u << call)) ||
+	    shim_busy() || from_allocator(from) || !owner_pid ||
+	    !shim_filter_allows() || !shim_is_ours())
+		return false;
+	if (dry)
+		shim_say_would(call, len);
+	return !dry;
 }
 
 static void forked(void)
@@ -74,7 +99,7 @@ static void read_min_bytes(const char *text)
 		return;
 	value = strtoull(text, &end, 10);
 	if (!*end && value && value <= SIZE_MAX)
-		min_bytes = (size_t)value;
+		shim_min_bytes = (size_t)value;
 }
 
 static int call_named(const char *name, size_t len)
@@ -107,15 +132,75 @@ static void read_calls(const char *text)
 	calls_mask = mask;
 }
 
+static bool holds(const struct dl_phdr_info *object, uintptr_t addr,
+		  uintptr_t *start, uintptr_t *end)
+{
+	bool found = false;
+
+	*start = UINTPTR_MAX;
+	*end = 0;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+		uintptr_t first = object->dlpi_addr + part->p_vaddr;
+		uintptr_t last = first + part->p_memsz;
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		found = found || (addr >= first && addr < last);
+		*start = first < *start ? first : *start;
+		*end = last > *end ? last : *end;
+	}
+	return found;
+}
+
+static int look_for_allocator(struct dl_phdr_info *object, size_t size,
+			      void *unused)
+{
+	uintptr_t start, end;
+
+	if (!holds(object, (uintptr_t)malloc, &start, &end))
+		return 0;
+	if ((uintptr_t)gnu_get_libc_version >= start &&
+	    (uintptr_t)gnu_get_libc_version < end)
+		return 1;
+	allocator_start = start;
+	allocator_end = end;
+	return 1;
+}
+
+static bool is_set(const char *text)
+{
+	return text && *text && strcmp(text, "0");
+}
+
+/* In a list separated by commas. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	while (list && *list) {
+		size_t this_len = strcspn(list, ",");
+
+		if (this_len == len && !memcmp(list, word, len))
+			return true;
+		list += this_len + (list[this_len] == ',');
+	}
+	return false;
+}
+
 static void __attribute__((constructor)) shim_init(void)
 {
 	const char *report = secure_getenv("KTASK_RUN_REPORT");
+	const char *mode = secure_getenv("KTASK_RUN_MODE");
 
 	read_min_bytes(secure_getenv("KTASK_RUN_MIN"));
 	read_calls(secure_getenv("KTASK_RUN_OPS"));
-	if (report && *report && strcmp(report, "0"))
+	if (is_set(report))
 		report_target = report;
-	shim_report_init();
+	dry = has_word(mode, "dry");
+	shim_report_init(dry);
+	shim_filter_init(has_word(mode, "filter-ok"));
+	dl_iterate_phdr(look_for_allocator, NULL);
 	if (pthread_atfork(NULL, NULL, forked))
 		return;
 	owner_pid = current_pid();

@@ -5,12 +5,15 @@
  * dlsym(RTLD_NEXT) is not used: it may allocate, takes the loader's lock, and
  * has no answer for calls made before this file's constructors ran.  The price
  * is that another preloaded library behind us that replaces the same calls is
- * not asked.
+ * not asked.  (The one exception is posix_fallocate() on file systems that
+ * cannot allocate, where libc writes to the file.)
  *
  * The library inside the shim makes these calls in the same way, so that they
- * never come back through calls.c, in whichever thread.
+ * never come back through our entry points, in whichever thread.
  */
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,9 +36,23 @@ void *real_mmap(void *addr, size_t len, int prot, int flags, int fd,
 #endif
 }
 
+int real_munmap(void *addr, size_t len)
+{
+	return (int)syscall(SYS_munmap, addr, len);
+}
+
 int real_madvise(void *addr, size_t len, int advice)
 {
 	return (int)syscall(SYS_madvise, addr, len, advice);
+}
+
+bool real_knows_advice(int advice)
+{
+	int saved_errno = errno;
+	int rc = real_madvise(NULL, 0, advice);
+
+	errno = saved_errno;
+	return rc == 0;
 }
 
 int real_mlock(const void *addr, size_t len)
@@ -49,4 +66,48 @@ int real_mlock2(const void *addr, size_t len, unsigned flags)
 	if (!flags)
 		return real_mlock(addr, len);
 	return (int)syscall(SYS_mlock2, addr, len, flags);
+}
+
+int real_mlockall(int flags)
+{
+	return (int)syscall(SYS_mlockall, flags);
+}
+
+static int allocate(int fd, int mode, int64_t offset, int64_t len)
+{
+#if __SIZEOF_LONG__ == 8
+	return (int)syscall(SYS_fallocate, fd, mode, offset, len);
+#else
+	/* Halves of a 64-bit argument: libc knows in which order. */
+	int (*next)(int, int, off64_t, off64_t) =
+		(int (*)(int, int, off64_t, off64_t))dlsym(RTLD_NEXT,
+							   "fallocate64");
+
+	return next(fd, mode, offset, len);
+#endif
+}
+
+/* As libc does it: cancellable at any moment, but only inside the call. */
+int real_fallocate(int fd, int mode, int64_t offset, int64_t len)
+{
+	int type, rc;
+
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	rc = allocate(fd, mode, offset, len);
+	pthread_setcanceltype(type, NULL);
+	return rc;
+}
+
+int real_posix_fallocate(int fd, int64_t offset, int64_t len)
+{
+	int (*next)(int, off64_t, off64_t);
+	int saved_errno = errno;
+	int error = allocate(fd, 0, offset, len) ? errno : 0;
+
+	errno = saved_errno;
+	if (error != EOPNOTSUPP)
+		return error;
+	next = (int (*)(int, off64_t, off64_t))dlsym(RTLD_NEXT,
+						     "posix_fallocate64");
+	return next ? next(fd, offset, len) : error;
 }

@@ -2,8 +2,12 @@
 /*
  * A call that was taken, done as an operation of libktask, timed and counted.
  * Knows nothing of which calls are taken, nor of the plain ones.
+ *
+ * Neither signals nor cancellation get in between: none of the plain calls is
+ * a cancellation point, and a handler must not find the library half way.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <time.h>
 
 #include <ktask/ops.h>
@@ -11,8 +15,8 @@
 #include "shim.h"
 
 /*
- * Guards against a signal handler of the program that makes such a call while
- * its thread is already inside the library.
+ * Guards against calls of the program's own code inside the library's: a
+ * fault handler, an allocator.
  */
 static __thread bool busy;
 
@@ -29,21 +33,35 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static int run_quietly(const char *name, const struct ktask_op_args *args,
+		       struct ktask_result *result)
+{
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	struct shim_quiet quiet;
+	int cancel_state, error;
+
+	opts.result = result;
+	/* First: a handler may leave at any moment before. */
+	shim_quiet_begin(&quiet);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	busy = true;
+	error = ktask_op_run(ktask_op_find(name), args, &opts);
+	busy = false;
+	pthread_setcancelstate(cancel_state, NULL);
+	shim_quiet_end(&quiet);
+	return error;
+}
+
 static bool operate(enum shim_call call, const char *name,
 		    const struct ktask_op_args *args)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	struct ktask_opts opts = KTASK_OPTS_INIT;
 	uint64_t start_ns = now_ns();
 	int saved_errno = errno;
-	int error;
+	int error = run_quietly(name, args, &result);
 
-	opts.result = &result;
-	busy = true;
-	error = ktask_op_run(ktask_op_find(name), args, &opts);
-	busy = false;
-	shim_count(call, args->len, now_ns() - start_ns, result.threads,
-		   !error);
+	shim_count(call, args->len, now_ns() - start_ns, result.cpu_ns,
+		   result.threads, !error);
 	errno = saved_errno;
 	return !error;
 }
@@ -57,9 +75,25 @@ bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags)
 	return operate(call, "populate", &args);
 }
 
-bool shim_lock(void *addr, size_t len)
+bool shim_discard(void *addr, size_t len, unsigned flags)
+{
+	struct ktask_op_args args = { .addr = addr,
+				      .len = len,
+				      .flags = flags };
+
+	return operate(SHIM_MADVISE, "discard", &args);
+}
+
+bool shim_lock(enum shim_call call, void *addr, size_t len)
 {
 	struct ktask_op_args args = { .addr = addr, .len = len };
 
-	return operate(SHIM_MLOCK, "lock", &args);
+	return operate(call, "lock", &args);
+}
+
+bool shim_unmap(void *addr, size_t len)
+{
+	struct ktask_op_args args = { .addr = addr, .len = len };
+
+	return operate(SHIM_MUNMAP, "unmap", &args);
 }

@@ -77,7 +77,7 @@ load helpers
 	says 2 "must end in .svg or .png" \
 		"$ktask" bench --plot plot.pdf populate
 	says 2 "no operation 'nosuch'" "$ktask" bench nosuch
-	for ops in "" mmap, munmap mmap,,mlock mmaps; do
+	for ops in "" mmap, mremap mmap,,mlock mmaps; do
 		says 2 "--ops '$ops': not a list" "$ktask" run --ops "$ops" true
 	done
 }

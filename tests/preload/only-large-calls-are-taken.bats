@@ -5,7 +5,7 @@
 load shim.bash
 
 @test "calls below KTASK_RUN_MIN are plain" {
-	KTASK_RUN_MIN=8388609 same_output "$PROGRAMS/mmap-cases"
+	KTASK_RUN_MIN=16777216 same_output "$PROGRAMS/mmap-cases"
 	[ ! -s "$REPORT" ]
 }
 
@@ -34,7 +34,7 @@ load shim.bash
 @test "KTASK_RUN_REPORT=1 reports on stderr, also when that was closed" {
 	run env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT=1 \
 		"$PROGRAMS/life-cases" constructor
-	[ "${#lines[@]}" -eq 2 ]
+	[ "${#lines[@]}" -eq 3 ]
 	[[ "$output" == *"ktask: mmap: 1 calls, 8388608 bytes, "* ]]
 	[[ "$output" == *" threads, 0 left to the kernel (life-cases, "* ]]
 	run env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT=1 \
@@ -65,17 +65,32 @@ load shim.bash
 }
 
 # Its mmap() calls never populate, so that the shim passes them on.
-@test "the library inside populates and locks past the shim" {
+@test "the library inside populates, locks and unmaps past the shim" {
 	command -v nm >/dev/null || skip "no nm"
 	run nm -u "$KTASK_BUILD/libktask.a"
 	[ "$status" -eq 0 ]
 	[[ "$output" == *" U "* ]]
-	run grep -wE 'madvise|mlock|mlock2' <<<"$output"
+	run grep -wE 'madvise|mlock|mlock2|mlockall|fallocate' <<<"$output"
 	[ "$status" -eq 1 ]
 }
 
-@test "nothing but the five calls is exported" {
+@test "nothing but what is taken or watched is exported" {
 	command -v nm >/dev/null || skip "no nm"
 	names=$(nm -D --defined-only "$SHIM" | awk '{ print $3 }' | sort | xargs)
-	[ "$names" = "madvise mlock mlock2 mmap mmap64" ]
+	[ "$names" = "fallocate fallocate64 madvise mlock mlock2 mlockall mmap mmap64 munmap posix_fallocate posix_fallocate64 prctl setns syscall unshare" ]
+}
+
+@test "a dry run says what would be taken, and takes nothing" {
+	run env LD_PRELOAD="$SHIM" KTASK_RUN_MODE=dry KTASK_RUN_REPORT="$REPORT" \
+		"$PROGRAMS/life-cases" constructor
+	[ "$status" -eq 0 ]
+	[ "${#lines[@]}" -eq 3 ]
+	[[ "$output" == *"ktask: would do mmap of 8388608 bytes (life-cases, "* ]]
+	[[ "$output" == *"ktask: would do munmap of 8388608 bytes (life-cases, "* ]]
+	[ ! -s "$REPORT" ]
+}
+
+@test "the report says how much time was saved at most" {
+	shimmed "$PROGRAMS/life-cases" threads
+	grep -E '^ktask: mmap: .* at most [0-9]+\.[0-9]{6} s saved, ' "$REPORT"
 }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Trying out a system call filter: a child does what the shim's library would
+ * do in the program, and is looked at.  What a filter says depends on the call
+ * alone, so what the child survives, the program will.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <ktask/ops.h>
+
+#include "filter.h"
+
+#define TRIAL_BYTES ((size_t)8 << 20)
+
+/* Whatever is refused by an error is well: only dying counts. */
+static void try(void)
+{
+	static const char *const names[] = { "populate", "lock", "discard",
+					     "unmap" };
+	struct ktask_op_args args = { .len = TRIAL_BYTES };
+
+	args.addr = mmap(NULL, args.len, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (args.addr == MAP_FAILED)
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		ktask_op_run(ktask_op_find(names[i]), &args, NULL);
+	ktask_trim();
+}
+
+static bool trial(void)
+{
+	struct rlimit no_core = { 0 };
+	pid_t child = fork();
+	int status;
+
+	if (child < 0)
+		return false;
+	if (!child) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		try();
+		_exit(0);
+	}
+	return waitpid(child, &status, 0) == child && !status;
+}
+
+bool filter_is_harmless(void)
+{
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) > 0 && trial();
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * fallocate and posix_fallocate on hugetlbfs.
+ *
+ * The call clears page after page under the lock of the file.  Its pages are
+ * made by way of a mapping instead, in parallel, and then the plain call is
+ * made: it finds them there, sets the size and the time, and decides.  1 GiB,
+ * two CPUs, Linux 6.18: 88 ms and 48.
+ *
+ * Left to the kernel: tmpfs, which does not clear what it allocates (2 GiB:
+ * 0.47 s, by way of a mapping and two threads 0.73), and disks.
+ *
+ * Where it behaves badly: a file that grows shows its new size from the
+ * beginning.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <ktask/ops.h>
+
+#include "shim.h"
+
+struct extent {
+	int fd;
+	int64_t start; /* multiples of the file's page */
+	int64_t end;
+	int64_t old_size;
+	bool grows;
+};
+
+/* As the plain call rounds: outwards. */
+static void round_out(struct extent *extent, int64_t page_bytes)
+{
+	extent->start -= extent->start % page_bytes;
+	extent->end += page_bytes - 1;
+	extent->end -= extent->end % page_bytes;
+}
+
+static bool within_file_limit(int64_t end)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) &&
+	       (limit.rlim_cur == RLIM_INFINITY ||
+		(uint64_t)end <= limit.rlim_cur);
+}
+
+static bool is_hugetlbfs(int fd, int64_t *page_bytes)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) || (unsigned long)fs.f_type != HUGETLBFS_MAGIC)
+		return false;
+	*page_bytes = (int64_t)fs.f_bsize;
+	return *page_bytes > 0 && !(*page_bytes & (*page_bytes - 1));
+}
+
+static bool takes(struct extent *extent, int mode, int64_t offset, int64_t len)
+{
+	int64_t page_bytes;
+	struct stat file;
+
+	if (mode || offset < 0 || len <= 0 || offset > INT64_MAX / 2 - len ||
+	    !is_hugetlbfs(extent->fd, &page_bytes) ||
+	    (fcntl(extent->fd, F_GETFL) & O_ACCMODE) != O_RDWR ||
+	    fstat(extent->fd, &file))
+		return false;
+	extent->start = offset;
+	extent->end = offset + len;
+	extent->old_size = file.st_size;
+	extent->grows = extent->end > file.st_size;
+	round_out(extent, page_bytes);
+	return within_file_limit(extent->end);
+}
+
+/* Mapping reserves the pages: where there are too few it fails. */
+static bool make_pages(const struct extent *extent)
+{
+	size_t len = (size_t)(extent->end - extent->start);
+	void *base = real_mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED,
+			       extent->fd, extent->start);
+	bool done;
+
+	if (base == MAP_FAILED)
+		return false;
+	done = (!extent->grows || !ftruncate(extent->fd, extent->end)) &&
+	       shim_populate(SHIM_FALLOCATE, base, len, 0);
+	real_munmap(base, len);
+	return done;
+}
+
+static void prepare(const struct extent *extent)
+{
+	int saved_errno = errno;
+
+	if (!make_pages(extent) && extent->grows)
+		(void)!ftruncate(extent->fd, extent->old_size);
+	errno = saved_errno;
+}
+
+static inline __attribute__((always_inline)) void
+maybe_prepare(int fd, int mode, int64_t offset, int64_t len)
+{
+	struct extent extent = { .fd = fd };
+	int saved_errno = errno;
+
+	if (len >= 0 && (uint64_t)len >= shim_min_bytes &&
+	    takes(&extent, mode, offset, len) &&
+	    SHIM_WANTS(SHIM_FALLOCATE, (size_t)len))
+		prepare(&extent);
+	errno = saved_errno;
+}
+
+KTASK_API int fallocate(int fd, int mode, off_t offset, off_t len)
+{
+	maybe_prepare(fd, mode, offset, len);
+	return real_fallocate(fd, mode, offset, len);
+}
+
+KTASK_API int fallocate64(int fd, int mode, off64_t offset, off64_t len)
+{
+	maybe_prepare(fd, mode, offset, len);
+	return real_fallocate(fd, mode, offset, len);
+}
+
+KTASK_API int posix_fallocate(int fd, off_t offset, off_t len)
+{
+	maybe_prepare(fd, 0, offset, len);
+	return real_posix_fallocate(fd, offset, len);
+}
+
+KTASK_API int posix_fallocate64(int fd, off64_t offset, off64_t len)
+{
+	maybe_prepare(fd, 0, offset, len);
+	return real_posix_fallocate(fd, offset, len);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * mlock, mlock2 and mlockall.
+ *
+ * mlockall() of what is mapped already is prepared: everything is locked on
+ * fault, which makes no page and tells whether the limit allows it, the large
+ * mappings are populated in parallel, and then the plain call decides.
+ *
+ * Left to the kernel: munlock and munlockall, which walk pages under the lock
+ * of the address space, and mappings that are made after mlockall(MCL_FUTURE).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <ktask/ops.h>
+
+#include "shim.h"
+
+#ifndef MCL_ONFAULT
+#define MCL_ONFAULT 4
+#endif
+
+/* The kernel rounds both ends to pages; the library wants the start so. */
+static bool lock_taken(const void *addr, size_t len)
+{
+	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	size_t skew_bytes = (uintptr_t)addr & (page_bytes - 1);
+	char *base = (char *)addr - skew_bytes;
+
+	if (len > SIZE_MAX - 2 * page_bytes ||
+	    !real_knows_advice(MADV_POPULATE_WRITE))
+		return false;
+	len = (len + skew_bytes + page_bytes - 1) & ~(page_bytes - 1);
+	return shim_lock(SHIM_MLOCK, base, len);
+}
+
+KTASK_API int mlock(const void *addr, size_t len)
+{
+	if (SHIM_WANTS(SHIM_MLOCK, len) && lock_taken(addr, len))
+		return 0;
+	return real_mlock(addr, len);
+}
+
+KTASK_API int mlock2(const void *addr, size_t len, unsigned flags)
+{
+	if (!flags && SHIM_WANTS(SHIM_MLOCK, len) && lock_taken(addr, len))
+		return 0;
+	return real_mlock2(addr, len, flags);
+}
+
+/* A line of /proc/self/maps; false at the end of what is large. */
+struct range {
+	uintptr_t start, end;
+	bool readable, writable, shared;
+};
+
+static const char *parse_hex(const char *text, uintptr_t *value)
+{
+	for (*value = 0;; text++) {
+		if (*text >= '0' && *text <= '9')
+			*value = *value * 16 + (uintptr_t)(*text - '0');
+		else if (*text >= 'a' && *text <= 'f')
+			*value = *value * 16 + (uintptr_t)(*text - 'a' + 10);
+		else
+			return text;
+	}
+}
+
+static bool parse_range(const char *line, struct range *range)
+{
+	line = parse_hex(line, &range->start);
+	if (*line != '-')
+		return false;
+	line = parse_hex(line + 1, &range->end);
+	if (*line != ' ')
+		return false;
+	range->readable = line[1] == 'r';
+	range->writable = line[2] == 'w';
+	range->shared = line[4] == 's';
+	return true;
+}
+
+/* As the kernel: what would be copied is copied now, other memory is read. */
+static void populate_range(const struct range *range)
+{
+	size_t len = range->end - range->start;
+	bool write = range->writable && !range->shared;
+
+	if (range->readable && len >= shim_min_bytes)
+		shim_populate(SHIM_MLOCK, (void *)range->start, len,
+			      write ? 0 : KTASK_POPULATE_READ);
+}
+
+/*
+ * The list may change while it is read: other threads map and unmap, and so
+ * does the first job.  What is missed the plain call finds.  No stdio: it
+ * allocates.
+ */
+static void populate_all(void)
+{
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	char line[64], buffer[1024];
+	size_t filled = 0;
+	ssize_t len;
+
+	if (fd < 0)
+		return;
+	while ((len = read(fd, buffer, sizeof(buffer))) > 0) {
+		for (ssize_t i = 0; i < len; i++) {
+			struct range range;
+
+			if (filled < sizeof(line) - 1)
+				line[filled++] = buffer[i];
+			if (buffer[i] != '\n')
+				continue;
+			line[filled] = '\0';
+			filled = 0;
+			if (parse_range(line, &range))
+				populate_range(&range);
+		}
+	}
+	close(fd);
+}
+
+static bool takes_all(int flags)
+{
+	return (flags & MCL_CURRENT) &&
+	       !(flags & ~(MCL_CURRENT | MCL_FUTURE)) &&
+	       real_knows_advice(MADV_POPULATE_WRITE);
+}
+
+KTASK_API int mlockall(int flags)
+{
+	int saved_errno = errno;
+
+	/* How much there is to lock is not known: it counts as large. */
+	if (takes_all(flags) && SHIM_WANTS(SHIM_MLOCK, SIZE_MAX) &&
+	    !real_mlockall(flags | MCL_ONFAULT))
+		populate_all();
+	errno = saved_errno;
+	return real_mlockall(flags);
+}

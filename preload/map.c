@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * mmap and munmap: which of their calls are taken.  Large ranges, and only the
+ * forms whose plain meaning is known here to the last detail; everything else
+ * is the plain call.  What is taken ends with the return value and errno that
+ * the plain call would have given.
+ *
+ * Not seen: programs that are linked statically or make system calls
+ * themselves (the Go runtime does), and calls inside libc (malloc and free).
+ *
+ * Behaves badly, if only in time: MAP_POPULATE after mlockall(MCL_FUTURE) is
+ * populated by the kernel, and then looked at once more.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <ktask/ops.h>
+
+#include "shim.h"
+
+#ifndef MLOCK_ONFAULT
+#define MLOCK_ONFAULT 1
+#endif
+
+/*
+ * MAP_GROWSDOWN stays with the kernel, and so does MAP_NONBLOCK, which makes
+ * MAP_POPULATE do nothing.
+ */
+#define HUGE_SIZE_BITS (0x3f << 26)
+#define POPULATE_FLAGS                                                \
+	(MAP_SHARED_VALIDATE | MAP_FIXED | MAP_FIXED_NOREPLACE |      \
+	 MAP_ANONYMOUS | MAP_NORESERVE | MAP_POPULATE | MAP_HUGETLB | \
+	 HUGE_SIZE_BITS | MAP_STACK | MAP_DENYWRITE | MAP_EXECUTABLE)
+/*
+ * If locking is refused the mapping has to go again: one that replaced
+ * another, or whose true length is not known, stays with the kernel.
+ */
+#define LOCKED_FLAGS                                                 \
+	(MAP_SHARED_VALIDATE | MAP_FIXED_NOREPLACE | MAP_ANONYMOUS | \
+	 MAP_NORESERVE | MAP_POPULATE | MAP_LOCKED | MAP_STACK)
+
+/* The kernel forces its way into unreadable memory; we cannot. */
+static bool takes_populate(int prot, int flags)
+{
+	if (!(flags & MAP_POPULATE) || (flags & ~POPULATE_FLAGS) ||
+	    !(prot & PROT_READ))
+		return false;
+	/* Before 5.14 memory is touched, which device memory may notice. */
+	return (flags & MAP_ANONYMOUS) ||
+	       real_knows_advice(MADV_POPULATE_WRITE);
+}
+
+static bool takes_locked(int prot, int flags)
+{
+	return (flags & MAP_LOCKED) && (flags & MAP_ANONYMOUS) &&
+	       !(flags & ~LOCKED_FLAGS) && (prot & PROT_READ) &&
+	       real_knows_advice(MADV_POPULATE_WRITE);
+}
+
+/* MAP_POPULATE writes to private writable memory and reads all other. */
+static void populate_mapping(void *addr, size_t len, int prot, int flags)
+{
+	bool write = (prot & PROT_WRITE) && (flags & MAP_TYPE) == MAP_PRIVATE;
+	int saved_errno = errno;
+
+	if (shim_populate(SHIM_MMAP, addr, len,
+			  write ? 0 : KTASK_POPULATE_READ))
+		return;
+	/*
+	 * Other threads may have met the obstacle before the pages in front of
+	 * it were made.  The plain call would have made those; its own failure
+	 * goes unreported as well.
+	 */
+	(void)real_madvise(addr, len,
+			   write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	errno = saved_errno;
+}
+
+/*
+ * Locking on fault tells whether the limit allows it, and makes no page.  What
+ * goes wrong after that goes unreported in the plain call as well.
+ */
+static void *map_locked(void *addr, size_t len, int prot, int flags, int fd,
+			int64_t offset)
+{
+	int saved_errno = errno;
+	void *base =
+		real_mmap(addr, len, prot, flags & ~(MAP_LOCKED | MAP_POPULATE),
+			  fd, offset);
+
+	if (base == MAP_FAILED)
+		return real_mmap(addr, len, prot, flags, fd, offset);
+	if (real_mlock2(base, len, MLOCK_ONFAULT)) {
+		real_munmap(base, len);
+		errno = saved_errno;
+		return real_mmap(addr, len, prot, flags, fd, offset);
+	}
+	if (!shim_lock(SHIM_MMAP, base, len))
+		(void)real_mlock(base, len);
+	errno = saved_errno;
+	return base;
+}
+
+static void *map_populated(void *addr, size_t len, int prot, int flags, int fd,
+			   int64_t offset)
+{
+	void *base =
+		real_mmap(addr, len, prot, flags & ~MAP_POPULATE, fd, offset);
+
+	if (base != MAP_FAILED)
+		populate_mapping(base, len, prot, flags);
+	return base;
+}
+
+/* Inlined, so that the return address is the program's. */
+static inline __attribute__((always_inline)) void *
+do_mmap(void *addr, size_t len, int prot, int flags, int fd, int64_t offset)
+{
+	if (!(flags & (MAP_POPULATE | MAP_LOCKED)) || len < shim_min_bytes)
+		return real_mmap(addr, len, prot, flags, fd, offset);
+	if (takes_locked(prot, flags) && SHIM_WANTS(SHIM_MMAP, len))
+		return map_locked(addr, len, prot, flags, fd, offset);
+	if (takes_populate(prot, flags) && SHIM_WANTS(SHIM_MMAP, len))
+		return map_populated(addr, len, prot, flags, fd, offset);
+	return real_mmap(addr, len, prot, flags, fd, offset);
+}
+
+KTASK_API void *mmap(void *addr, size_t len, int prot, int flags, int fd,
+		     off_t offset)
+{
+	return do_mmap(addr, len, prot, flags, fd, offset);
+}
+
+KTASK_API void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
+		       off64_t offset)
+{
+	return do_mmap(addr, len, prot, flags, fd, offset);
+}
+
+KTASK_API int munmap(void *addr, size_t len)
+{
+	if (SHIM_WANTS(SHIM_MUNMAP, len) && shim_unmap(addr, len))
+		return 0;
+	return real_munmap(addr, len);
+}

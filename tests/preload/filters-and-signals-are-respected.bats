@@ -1,0 +1,146 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# The shim never provokes a filter that kills, before or behind it; handlers
+# may leave by siglongjmp(), threads may be cancelled, namespaces be left.
+
+load shim.bash
+
+guard() {
+	run shimmed timeout 60 "$PROGRAMS/guard-cases" "$@"
+	echo "$* $status $output"
+	cat "$REPORT"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+}
+
+# Numbers of system calls on this machine, by name.
+number_of() {
+	echo "#include <sys/syscall.h>
+SYS_$1" | cc -E -P - | tail -1
+}
+
+@test "a filter that kills for one call, whichever, kills no more than it did" {
+	same_output "$PROGRAMS/guard-cases" filter-each 0
+	grep -q : "$BATS_TEST_TMPDIR/plain"
+}
+
+@test "nor does it when there are helpers already" {
+	same_output "$PROGRAMS/guard-cases" filter-each 1
+}
+
+@test "a filter that kills for what the library does makes calls plain" {
+	for name in clone3 futex openat set_mempolicy getpid; do
+		guard filter-kills "$(number_of "$name")"
+		[ ! -s "$REPORT" ]
+	done
+}
+
+@test "what a filter refuses the library does without" {
+	for name in clone3 sched_setaffinity sched_setattr getdents64 \
+		get_mempolicy capget rt_sigaction; do
+		: >"$REPORT"
+		guard filter-refuses "$(number_of "$name")"
+		[ "$(taken mmap calls)" = 1 ]
+	done
+}
+
+@test "a question whether filters are possible is no filter" {
+	guard filter-questions
+	[ "$(taken mmap calls)" = 1 ]
+}
+
+@test "behind a filter that was there before calls are plain" {
+	run plain "$PROGRAMS/guard-cases" filter-before "$(number_of clone3)" \
+		env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT="$REPORT" \
+		"$PROGRAMS/life-cases" constructor
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+	[ ! -s "$REPORT" ]
+}
+
+@test "ktask run tries that filter: what is harmless is used" {
+	run plain "$PROGRAMS/guard-cases" filter-before "$(number_of mount)" \
+		"$KTASK_BUILD/ktask" run --report="$REPORT" \
+		"$PROGRAMS/life-cases" constructor
+	[ "$status" -eq 0 ]
+	[ "$(taken mmap calls)" = 1 ]
+}
+
+@test "ktask run tries that filter: what kills is not" {
+	run plain "$PROGRAMS/guard-cases" filter-before "$(number_of madvise)" \
+		"$KTASK_BUILD/ktask" run --report="$REPORT" \
+		"$PROGRAMS/life-cases" constructor
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+	[ ! -s "$REPORT" ]
+}
+
+@test "a handler may leave by siglongjmp" {
+	guard jumps
+	[ "$(taken mmap calls)" -ge 1 ]
+}
+
+@test "signals that kill still do" {
+	guard dies 15
+}
+
+@test "threads may be cancelled" {
+	guard cancelled
+}
+
+@test "a program that left its threads may change its namespace" {
+	guard namespaces
+}
+
+@test "an allocator may call with its lock held" {
+	cat >"$BATS_TEST_TMPDIR/alloc.c" <<-'EOC'
+		#include <pthread.h>
+		#include <string.h>
+		#include <sys/mman.h>
+
+		static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+		static char room[1 << 22];
+		static size_t used;
+
+		void *malloc(size_t size)
+		{
+			char *at = room + used;
+
+			pthread_mutex_lock(&lock);
+			if (size == 4711)
+				munmap(mmap(0, 64 << 20, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS |
+						    MAP_POPULATE, -1, 0),
+				       64 << 20);
+			used += (size + 31) & ~15ul;
+			pthread_mutex_unlock(&lock);
+			return at;
+		}
+		void free(void *at) {}
+		void *calloc(size_t nr, size_t size) { return malloc(nr * size); }
+		void *realloc(void *old, size_t size)
+		{
+			char *at = malloc(size);
+
+			if (old)
+				memcpy(at, old, size);
+			return at;
+		}
+	EOC
+	cat >"$BATS_TEST_TMPDIR/main.c" <<-'EOC'
+		#include <stdio.h>
+		#include <stdlib.h>
+
+		int main(void) { puts(malloc(4711) ? "ok" : "no"); }
+	EOC
+	cd "$BATS_TEST_TMPDIR"
+	cc -O0 -D_GNU_SOURCE -shared -fPIC -o alloc.so alloc.c
+	cc -O0 -o main main.c
+	LD_PRELOAD="$SHIM:./alloc.so" KTASK_RUN_REPORT=$REPORT \
+		run timeout -s KILL 20 ./main
+	echo "$status $output"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+	[ ! -s "$REPORT" ]
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What surrounds a large call: system call filters that kill for what the
+ * library would do, handlers that leave by siglongjmp(), cancellation,
+ * namespaces, an allocator that calls with its lock held.
+ *
+ * The first argument names the case, the second a number for it.  Prints "ok"
+ * or what went wrong.
+ */
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "probe.h"
+
+/* Allocates nothing: a handler may leave from the middle of it. */
+static const char *populate_once(void)
+{
+	unsigned char resident[SIZE_BYTES / PAGE_BYTES];
+	char *addr = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	const char *wrong = NULL;
+
+	if (addr == MAP_FAILED)
+		return "mmap failed";
+	if (mincore(addr, SIZE_BYTES, resident) ||
+	    memchr(resident, 0, sizeof(resident)))
+		wrong = "mmap left pages out";
+	if (munmap(addr, SIZE_BYTES))
+		wrong = "munmap failed";
+	return wrong;
+}
+
+/* A filter with @action for the system call @number; all others pass. */
+static void set_filter(unsigned number, unsigned action, int by_prctl)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, action),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, code };
+	struct rlimit no_core = { 0 };
+
+	setrlimit(RLIMIT_CORE, &no_core);
+	must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges");
+	if (by_prctl)
+		must(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program),
+		     "PR_SET_SECCOMP");
+	else
+		must(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
+			      &program),
+		     "SYS_seccomp");
+}
+
+/* Before the first large call, and with helpers there already. */
+static const char *filter_kills(int number)
+{
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 0);
+	return populate_once();
+}
+
+static const char *filter_kills_later(int number)
+{
+	const char *wrong = populate_once();
+
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	return wrong ? wrong : populate_once();
+}
+
+static const char *filter_refuses(int number)
+{
+	set_filter((unsigned)number, SECCOMP_RET_ERRNO | EPERM, 0);
+	return populate_once();
+}
+
+/*
+ * One child for each system call there is: which of them are fatal.  Large
+ * calls of every kind, and an ordinary end.
+ */
+static void live_with(unsigned number, int later)
+{
+	size_t len = SIZE_BYTES / 2;
+	char *addr;
+
+	if (later)
+		populate_once();
+	set_filter(number, SECCOMP_RET_KILL_PROCESS, 0);
+	addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	madvise(addr, len, MADV_POPULATE_WRITE);
+	mlock(addr, len);
+	munlock(addr, len);
+	madvise(addr, len, MADV_DONTNEED);
+	mlockall(MCL_CURRENT);
+	munmap(addr, len);
+	exit(0);
+}
+
+static const char *filter_each(int later)
+{
+	for (unsigned number = 0; number < 480; number++) {
+		pid_t child;
+		int status;
+
+		fflush(stdout);
+		child = fork();
+		if (!child)
+			live_with(number, later);
+		must(waitpid(child, &status, 0) == child, "waitpid");
+		if (status)
+			printf("%u: %s\n", number, strsignal(WTERMSIG(status)));
+	}
+	return NULL;
+}
+
+/* Becomes the rest of the command line behind a filter. */
+static const char *filter_before(int number, char **command)
+{
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	execvp(command[0], command);
+	return "exec failed";
+}
+
+/* What libseccomp asks: nothing is set by it. */
+static const char *filter_questions(int unused)
+{
+	(void)unused;
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) != -1 ||
+	    errno != EFAULT)
+		return "NULL was taken for a filter";
+	errno = 0;
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, 8) != -1 ||
+	    errno != EFAULT)
+		return "a wild address was taken for a filter";
+	return populate_once();
+}
+
+static sigjmp_buf back;
+static volatile sig_atomic_t nr_alarms;
+
+static void leave(int sig)
+{
+	(void)sig;
+	nr_alarms++;
+	siglongjmp(back, 1);
+}
+
+/* A handler that leaves while large calls follow one another. */
+static const char *jumps(int unused)
+{
+	struct sigaction action = { .sa_handler = leave };
+	struct itimerval soon = { .it_value = { 0, 2500 } };
+	volatile int round = 0;
+
+	(void)unused;
+	sigaction(SIGALRM, &action, NULL);
+	while (round < 40) {
+		round++;
+		if (!sigsetjmp(back, 1)) {
+			setitimer(ITIMER_REAL, &soon, NULL);
+			for (;;)
+				populate_once();
+		}
+	}
+	if (nr_alarms != 40)
+		return "an alarm was lost";
+	return populate_once();
+}
+
+static const char *dies(int sig)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		raise(sig);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	return WIFSIGNALED(status) && WTERMSIG(status) == sig
+		       ? populate_once()
+		       : "the signal did not kill";
+}
+
+static void *populate_for_ever(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		populate_once();
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+static const char *cancelled(int unused)
+{
+	(void)unused;
+	for (int i = 0; i < 20; i++) {
+		pthread_t thread;
+		void *outcome;
+
+		must(!pthread_create(&thread, NULL, populate_for_ever, NULL),
+		     "pthread_create");
+		usleep(1000 + 200 * (unsigned)i);
+		pthread_cancel(thread);
+		pthread_join(thread, &outcome);
+		if (outcome != PTHREAD_CANCELED)
+			return "not cancelled";
+	}
+	return populate_once();
+}
+
+/* A user namespace is refused to a process with threads. */
+static const char *namespaces(int unused)
+{
+	const char *wrong = populate_once();
+
+	(void)unused;
+	if (!wrong && unshare(CLONE_NEWUSER) && errno == EINVAL)
+		wrong = "unshare saw threads";
+	return wrong ? wrong : populate_once();
+}
+
+struct named {
+	const char *name;
+	const char *(*func)(int number);
+};
+
+static const struct named cases[] = {
+	{ "filter-kills", filter_kills },
+	{ "filter-kills-later", filter_kills_later },
+	{ "filter-refuses", filter_refuses },
+	{ "filter-each", filter_each },
+	{ "filter-questions", filter_questions },
+	{ "jumps", jumps },
+	{ "dies", dies },
+	{ "cancelled", cancelled },
+	{ "namespaces", namespaces },
+};
+
+int main(int argc, char **argv)
+{
+	int number = argc > 2 ? atoi(argv[2]) : 0;
+	const char *wrong = "no such case";
+
+	if (argc > 3 && !strcmp(argv[1], "filter-before"))
+		wrong = filter_before(number, argv + 3);
+	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(*cases); i++)
+		if (!strcmp(argv[1], cases[i].name))
+			wrong = cases[i].func(number);
+	puts(wrong ? wrong : "ok");
+	return wrong != NULL;
+}
