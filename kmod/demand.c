@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Demand: one entry for each job that wants helpers; core/share.c deals.
+ *
+ * Behaves badly with more jobs at once than there are entries: those that come
+ * later do their work alone.
+ */
+#include <linux/bitmap.h>
+#include <linux/jiffies.h>
+#include <linux/spinlock.h>
+
+#include "core/share.h"
+#include "kmod/demand.h"
+
+#define ENTRIES 256
+/* What does not divide goes round this often. */
+#define TURN_MS 20
+
+static DEFINE_SPINLOCK(lock);
+static DECLARE_BITMAP(used, ENTRIES);
+static uint32_t wanted[ENTRIES];
+static unsigned int nr_entries; /* none is used from here on */
+
+int demand_begin(unsigned int helpers)
+{
+	int entry;
+
+	spin_lock(&lock);
+	entry = (int)find_first_zero_bit(used, ENTRIES);
+	if (entry < ENTRIES) {
+		__set_bit(entry, used);
+		wanted[entry] = helpers;
+		nr_entries = max(nr_entries, (unsigned int)entry + 1);
+	} else {
+		entry = -1;
+	}
+	spin_unlock(&lock);
+	return entry;
+}
+
+void demand_end(int entry)
+{
+	if (entry < 0)
+		return;
+	spin_lock(&lock);
+	__clear_bit(entry, used);
+	wanted[entry] = 0;
+	while (nr_entries && !test_bit(nr_entries - 1, used))
+		nr_entries--;
+	spin_unlock(&lock);
+}
+
+unsigned int demand_share(int entry, unsigned int helpers, unsigned int limit)
+{
+	unsigned int share;
+
+	if (entry < 0)
+		return 0;
+	spin_lock(&lock);
+	wanted[entry] = helpers;
+	share = kt_share(limit, wanted, nr_entries, entry,
+			 jiffies_to_msecs(jiffies) / TURN_MS);
+	spin_unlock(&lock);
+	return share;
+}

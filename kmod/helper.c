@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A helper's own side: waiting for a seat, leaving it, and how its thread is
+ * made, placed and raised.
+ *
+ * Does not know who offers (kmod/pool.c) nor what a job is.  Helpers are not
+ * freezable: a caller that waits for one could not reach its own freezing
+ * point, and a job would hold up suspend.
+ */
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "kmod/helper.h"
+
+/* Return: the seat, or NULL when it is time to end. */
+static struct seat *next_seat(struct helper *h)
+{
+	struct seat *seat;
+
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		spin_lock(&pool_lock);
+		seat = h->seat;
+		if (seat)
+			seat->state = SEAT_RUNNING;
+		spin_unlock(&pool_lock);
+		if (seat || kthread_should_stop())
+			break;
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+	return seat;
+}
+
+/*
+ * Only after the seat is left is a lent priority given back: lowered before,
+ * the helper might not get a CPU to say that it is done.
+ */
+static void give_back(struct helper *h)
+{
+	mutex_lock(&h->prio_lock);
+	if (h->lent)
+		prio_lower();
+	h->lent = false;
+	mutex_unlock(&h->prio_lock);
+}
+
+/* The seat may be gone once the lock is dropped. */
+static void leave_seat(struct helper *h, struct seat *seat)
+{
+	spin_lock(&pool_lock);
+	WRITE_ONCE(h->seat, NULL);
+	WRITE_ONCE(seat->state, SEAT_DONE);
+	complete(&seat->done);
+	spin_unlock(&pool_lock);
+	give_back(h);
+	helper_idle(h);
+}
+
+static int helper_main(void *arg)
+{
+	struct helper *h = arg;
+	struct seat *seat;
+
+	prio_lower();
+	while ((seat = next_seat(h))) {
+		seat->work(seat);
+		leave_seat(h, seat);
+	}
+	return 0;
+}
+
+bool helper_lend(struct helper *h, struct seat *seat, struct prio *given)
+{
+	struct prio own;
+	bool lent = false;
+
+	prio_own(&own);
+	if (prio_lowest(&own) || prio_same(&own, given))
+		return false;
+	/* Held by a helper that is done: nothing to wait for. */
+	if (!mutex_trylock(&h->prio_lock))
+		return false;
+	/* If it leaves now, it takes the lock afterwards and lowers itself. */
+	if (READ_ONCE(h->seat) == seat) {
+		prio_lend(h->task, &own);
+		h->lent = true;
+		lent = true;
+		*given = own;
+	}
+	mutex_unlock(&h->prio_lock);
+	return lent;
+}
+
+bool helper_place(struct helper *h, unsigned int generation)
+{
+	if (h->placed == generation && cpumask_equal(h->cpus, h->wanted))
+		return true;
+	/* -EINVAL: none of them is online. */
+	if (set_cpus_allowed_ptr(h->task, h->wanted))
+		return false;
+	cpumask_copy(h->cpus, h->wanted);
+	h->placed = generation;
+	return true;
+}
+
+/* ---- making and ending ---- */
+
+static void free_helper(struct helper *h)
+{
+	free_cpumask_var(h->wanted);
+	free_cpumask_var(h->cpus);
+	kfree(h);
+}
+
+static struct helper *alloc_helper(int nid)
+{
+	struct helper *h = kzalloc_node(sizeof(*h), GFP_KERNEL, nid);
+
+	if (!h)
+		return NULL;
+	if (!zalloc_cpumask_var_node(&h->cpus, GFP_KERNEL, nid))
+		goto free;
+	if (!zalloc_cpumask_var_node(&h->wanted, GFP_KERNEL, nid))
+		goto free_cpus;
+	INIT_LIST_HEAD(&h->idle);
+	mutex_init(&h->prio_lock);
+	h->nid = nid;
+	return h;
+free_cpus:
+	free_cpumask_var(h->cpus);
+free:
+	kfree(h);
+	return NULL;
+}
+
+struct helper *helper_make(int nid)
+{
+	struct helper *h = alloc_helper(nid);
+	struct task_struct *task;
+
+	if (!h)
+		return NULL;
+	task = kthread_create_on_node(helper_main, h, nid, "ktask/%d", nid);
+	if (IS_ERR(task)) {
+		free_helper(h);
+		return NULL;
+	}
+	h->task = task;
+	wake_up_process(task);
+	return h;
+}
+
+void helper_end(struct helper *h)
+{
+	kthread_stop(h->task);
+	free_helper(h);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A helper thread, and what it shares with those who offer it seats.
+ */
+#ifndef KTASK_KMOD_HELPER_H
+#define KTASK_KMOD_HELPER_H
+
+#include <linux/cpumask.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+
+#include "kmod/pool.h"
+#include "kmod/prio.h"
+
+struct helper {
+	struct list_head idle; /* in the pool's list, while it is idle */
+	struct task_struct *task;
+	struct seat *seat; /* offered or running; under pool_lock */
+	int nid; /* node of its memory */
+	unsigned long idle_since; /* jiffies */
+
+	/* Who holds this lends or takes back; lent is true between. */
+	struct mutex prio_lock;
+	bool lent;
+
+	/* Of the caller that took it from the list. */
+	unsigned int placed; /* generation of the CPUs that it was placed in */
+	cpumask_var_t cpus; /* where it was placed */
+	cpumask_var_t wanted;
+};
+
+/* Protects the list of idle helpers and the states of all seats. */
+extern spinlock_t pool_lock;
+
+/* helper_make - an idle helper on @nid, not in any list; NULL: no memory */
+struct helper *helper_make(int nid);
+
+/* helper_end - stop an idle helper that is in no list, and free it */
+void helper_end(struct helper *h);
+
+/* helper_idle - by helper.c: it may be offered a seat again */
+void helper_idle(struct helper *h);
+
+/* helper_place - run on @h->wanted; false if that is not possible */
+bool helper_place(struct helper *h, unsigned int generation);
+
+/* helper_lend - raise it to the caller's priority while it is in @seat */
+bool helper_lend(struct helper *h, struct seat *seat, struct prio *given);
+
+#endif /* KTASK_KMOD_HELPER_H */

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * ktask for kernel code: divide one big job into chunks and do them with the
+ * thread that asks and with helper threads of the lowest priority.
+ *
+ * Words
+ *   job      all of the work of one ktask_run()
+ *   chunk    what one call of the thread function does
+ *   caller   the thread that asks; it works too
+ *   helper   a kernel thread that is added
+ *   node     a NUMA node
+ *   cap      the most helpers that a node or the machine may run
+ *
+ * Conventions
+ *   Every range is [start, end).  Every call returns 0 or a negative errno; a
+ *   non-zero value that the client's own thread function returned is passed
+ *   through unchanged.  Getting no helper is not an error: the caller then
+ *   does all of the work.
+ *
+ * Context
+ *   Process context, may sleep.  Locks that the caller holds stay held while
+ *   helpers work; a thread function must not take them.  A job may be begun
+ *   inside a chunk of another and shares its budget of helpers.  Nothing that
+ *   a job needs is allocated in a way that could enter reclaim or fail the
+ *   job, and no thread is created by a job: it may run under any lock under
+ *   which one may sleep.
+ */
+#ifndef KTASK_KERNEL_H
+#define KTASK_KERNEL_H
+
+#include <linux/cpumask.h>
+#include <linux/numa.h>
+#include <linux/types.h>
+
+/**
+ * typedef ktask_thread_func - do one chunk
+ * @start: first position of the chunk
+ * @end: position behind the last one
+ * @arg: func_arg of the control block
+ *
+ * Runs in the caller and in helpers, several at once on distinct chunks.  May
+ * sleep.  A chunk that fails cleans up after itself: the undo function is
+ * never called for it.
+ *
+ * Return: 0, or any other value to stop the job.
+ */
+typedef int (*ktask_thread_func)(void *start, void *end, void *arg);
+
+/**
+ * typedef ktask_undo_func - undo what successful chunks did
+ * @start: first position
+ * @end: position behind the last one
+ * @arg: func_arg of the control block
+ *
+ * Called by the caller once the job has failed and every chunk has ended, in
+ * ascending order within each range, over positions that together are exactly
+ * the chunks that succeeded.  One call may span many chunks.  Cannot fail.
+ */
+typedef void (*ktask_undo_func)(void *start, void *end, void *arg);
+
+/**
+ * typedef ktask_iter_func - advance a position
+ * @position: where the next chunk starts
+ * @size: how many units the chunk shall have
+ *
+ * For work whose positions are not addresses.  One thread at a time per range.
+ *
+ * Return: the position @size units further.
+ */
+typedef void *(*ktask_iter_func)(void *position, size_t size);
+
+/**
+ * struct ktask_result - what a job did and cost
+ * @error: what the job returned: the first error in time
+ * @fail_error: the error of the lowest chunk that failed
+ * @fail_pos: where that chunk starts
+ * @threads: that did at least one chunk, the caller included
+ * @helpers_lent: helpers that the caller's priority was lent
+ * @chunks: that succeeded
+ * @remote_chunks: of these, chunks of a node done by a thread of another
+ * @units: that succeeded, before any undo
+ * @wall_ns: from beginning to end
+ */
+struct ktask_result {
+	int error;
+	int fail_error;
+	void *fail_pos;
+	unsigned int threads;
+	unsigned int helpers_lent;
+	u64 chunks;
+	u64 remote_chunks;
+	u64 units;
+	u64 wall_ns;
+};
+
+/* ktask_ctl.flags: a fatal signal to the caller ends the job with -EINTR.
+ * Not the default, since a task that is being killed runs jobs as well. */
+#define KTASK_KILLABLE 1u
+
+/**
+ * struct ktask_ctl - how to do a job
+ * @thread_func: does a chunk
+ * @func_arg: given to it
+ * @min_chunk_size: units; a chunk is never smaller
+ * @undo_func: or NULL
+ * @iter_func: or NULL: positions are addresses
+ * @align: power of two, edges inside the job are multiples of it; 0: anywhere
+ * @max_threads: with the caller; 0: the engine decides
+ * @flags: KTASK_KILLABLE
+ * @deadline_ns: from the job's start; 0: none.  Chunks begun end first.
+ * @chunk_us: how long a chunk shall take; 0: 1000
+ * @cpus: helpers run only on these, within the caller's; NULL: the caller's
+ * @result: filled at the end, or NULL
+ *
+ * Made by DEFINE_KTASK_CTL(), changed by the setters, only read by ktask.
+ */
+struct ktask_ctl {
+	ktask_thread_func thread_func;
+	void *func_arg;
+	size_t min_chunk_size;
+
+	/* optional */
+	ktask_undo_func undo_func;
+	ktask_iter_func iter_func;
+	size_t align;
+	unsigned int max_threads;
+	unsigned int flags;
+	u64 deadline_ns;
+	unsigned int chunk_us;
+	const struct cpumask *cpus;
+	struct ktask_result *result;
+};
+
+#define KTASK_CTL_INITIALIZER(func, arg, min_chunk)       \
+	{                                                 \
+		.thread_func = (func), .func_arg = (arg), \
+		.min_chunk_size = (min_chunk)             \
+	}
+
+#define DEFINE_KTASK_CTL(name, func, arg, min_chunk) \
+	struct ktask_ctl name = KTASK_CTL_INITIALIZER(func, arg, min_chunk)
+
+static inline void ktask_ctl_set_undo_func(struct ktask_ctl *ctl,
+					   ktask_undo_func undo)
+{
+	ctl->undo_func = undo;
+}
+
+static inline void ktask_ctl_set_iter_func(struct ktask_ctl *ctl,
+					   ktask_iter_func iter)
+{
+	ctl->iter_func = iter;
+}
+
+/** ktask_ctl_set_max_threads - with the caller; 1 means no helper at all */
+static inline void ktask_ctl_set_max_threads(struct ktask_ctl *ctl,
+					     unsigned int max_threads)
+{
+	ctl->max_threads = max_threads;
+}
+
+static inline void ktask_ctl_set_align(struct ktask_ctl *ctl, size_t align)
+{
+	ctl->align = align;
+}
+
+/** ktask_ctl_set_killable - -EINTR when the caller is killed */
+static inline void ktask_ctl_set_killable(struct ktask_ctl *ctl)
+{
+	ctl->flags |= KTASK_KILLABLE;
+}
+
+/** ktask_ctl_set_deadline - claim no chunk later than @ns after the start */
+static inline void ktask_ctl_set_deadline(struct ktask_ctl *ctl, u64 ns)
+{
+	ctl->deadline_ns = ns;
+}
+
+static inline void ktask_ctl_set_chunk_us(struct ktask_ctl *ctl,
+					  unsigned int us)
+{
+	ctl->chunk_us = us;
+}
+
+/** ktask_ctl_set_cpus - helpers run on any online CPU of @cpus */
+static inline void ktask_ctl_set_cpus(struct ktask_ctl *ctl,
+				      const struct cpumask *cpus)
+{
+	ctl->cpus = cpus;
+}
+
+static inline void ktask_ctl_set_result(struct ktask_ctl *ctl,
+					struct ktask_result *result)
+{
+	ctl->result = result;
+}
+
+/**
+ * struct ktask_node - a range of work that belongs to a node
+ * @start: first position
+ * @task_size: units; 0: nothing to do here
+ * @nid: node, or NUMA_NO_NODE
+ */
+struct ktask_node {
+	void *start;
+	size_t task_size;
+	int nid;
+};
+
+int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl);
+int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
+		   const struct ktask_ctl *ctl);
+void *ktask_iter_range(void *position, size_t size);
+
+#endif /* KTASK_KERNEL_H */

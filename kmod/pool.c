@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The pool of helpers, as callers see it: offers, waiting, growing, shrinking.
+ *
+ * Does not know what a job is, nor what a helper does in between (helper.c).
+ * Threads are made and ended by one work item, never in a caller's path: the
+ * thread that makes kernel threads allocates memory and may enter reclaim,
+ * which may wait for a lock that the caller holds.
+ */
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/topology.h>
+#include <linux/workqueue.h>
+
+#include "kmod/helper.h"
+
+/* A caller looks this long for a chunk to end before it lends and sleeps, */
+#define WAIT_SPIN_NS 20000
+/* and then looks this often whether its own priority has changed. */
+#define WAIT_LOOK_MS 5
+/* Helpers that are there before anybody asks: what a job starts with. */
+#define FIRST_HELPERS 3
+
+static unsigned int cap_percent = 80;
+static unsigned int node_cap_percent = 80;
+static unsigned int idle_ms = 5000;
+
+static const struct kernel_param_ops cap_ops;
+module_param_cb(cap_percent, &cap_ops, &cap_percent, 0644);
+MODULE_PARM_DESC(cap_percent, "helpers, as a part of the online CPUs");
+module_param_cb(node_cap_percent, &cap_ops, &node_cap_percent, 0644);
+MODULE_PARM_DESC(node_cap_percent, "helpers of a node, as a part of its CPUs");
+module_param(idle_ms, uint, 0644);
+MODULE_PARM_DESC(idle_ms, "how long an idle helper is kept, milliseconds");
+
+struct pool_node {
+	struct kt_cap cap;
+	unsigned int missing; /* asked for in vain; under pool_lock */
+};
+
+static struct {
+	struct list_head idle; /* used last first */
+	unsigned int nr; /* changed by the work item only */
+	unsigned int generation; /* CPUs came or went */
+	struct kt_cap machine;
+	struct pool_node *nodes; /* nr_node_ids */
+	struct workqueue_struct *wq;
+	struct delayed_work work;
+	int hotplug;
+	bool ready;
+} pool = {
+	.idle = LIST_HEAD_INIT(pool.idle),
+};
+
+DEFINE_SPINLOCK(pool_lock);
+
+/* ---- caps ---- */
+
+struct kt_cap *pool_machine(void)
+{
+	return &pool.machine;
+}
+
+struct kt_cap *pool_node(int nid)
+{
+	if (nid < 0 || nid >= nr_node_ids)
+		return NULL;
+	return &pool.nodes[nid].cap;
+}
+
+unsigned int pool_helpers(void)
+{
+	return READ_ONCE(pool.nr);
+}
+
+static void count_cpus(int leaving)
+{
+	unsigned int nr_all = 0;
+	int nid, cpu;
+
+	for (nid = 0; nid < nr_node_ids; nid++) {
+		unsigned int nr = 0;
+
+		for_each_cpu_and(cpu, cpumask_of_node(nid), cpu_online_mask)
+			nr += cpu != leaving;
+		nr_all += nr;
+		WRITE_ONCE(pool.nodes[nid].cap.limit,
+			   kt_cap_limit(nr, READ_ONCE(node_cap_percent)));
+	}
+	WRITE_ONCE(pool.machine.limit,
+		   kt_cap_limit(nr_all, READ_ONCE(cap_percent)));
+	/* The scheduler takes a thread whose CPUs are all gone elsewhere. */
+	WRITE_ONCE(pool.generation, pool.generation + 1);
+}
+
+static int cpu_came(unsigned int cpu)
+{
+	count_cpus(-1);
+	return 0;
+}
+
+static int cpu_goes(unsigned int cpu)
+{
+	count_cpus((int)cpu);
+	return 0;
+}
+
+static int set_cap(const char *text, const struct kernel_param *kp)
+{
+	unsigned int percent;
+	int error = kstrtouint(text, 0, &percent);
+
+	if (error)
+		return error;
+	if (percent > 100)
+		return -EINVAL;
+	WRITE_ONCE(*(unsigned int *)kp->arg, percent);
+	cpus_read_lock();
+	if (pool.ready)
+		count_cpus(-1);
+	cpus_read_unlock();
+	return 0;
+}
+
+static const struct kernel_param_ops cap_ops = {
+	.set = set_cap,
+	.get = param_get_uint,
+};
+
+/* ---- growing and shrinking ---- */
+
+void helper_idle(struct helper *h)
+{
+	spin_lock(&pool_lock);
+	h->idle_since = jiffies;
+	list_add(&h->idle, &pool.idle);
+	spin_unlock(&pool_lock);
+}
+
+static unsigned int floor_helpers(void)
+{
+	unsigned int floor =
+		max_t(unsigned int, FIRST_HELPERS, num_online_nodes());
+
+	return min(floor, READ_ONCE(pool.machine.limit));
+}
+
+/* Return: false without memory, or when there are enough. */
+static bool add_helper(int nid)
+{
+	struct helper *h;
+
+	if (pool.nr >= READ_ONCE(pool.machine.limit))
+		return false;
+	h = helper_make(nid);
+	if (!h)
+		return false;
+	WRITE_ONCE(pool.nr, pool.nr + 1);
+	helper_idle(h);
+	return true;
+}
+
+static void grow(void)
+{
+	int nid;
+
+	for_each_online_node(nid)
+	{
+		unsigned int missing;
+
+		spin_lock(&pool_lock);
+		missing = pool.nodes[nid].missing;
+		pool.nodes[nid].missing = 0;
+		spin_unlock(&pool_lock);
+		while (missing-- && add_helper(nid))
+			;
+	}
+}
+
+/* Those that are there before anybody asks, on the nodes in turn. */
+static void grow_to_floor(void)
+{
+	while (pool.nr < floor_helpers()) {
+		int nid, before = pool.nr;
+
+		for_each_node_state(nid, N_CPU) if (pool.nr < floor_helpers())
+			add_helper(nid);
+		if (pool.nr == before)
+			break;
+	}
+}
+
+/* The one that was idle longest, if that is long enough. */
+static struct helper *take_stale(unsigned long before)
+{
+	struct helper *h = NULL;
+
+	spin_lock(&pool_lock);
+	if (!list_empty(&pool.idle)) {
+		h = list_last_entry(&pool.idle, struct helper, idle);
+		if (time_before_eq(h->idle_since, before))
+			list_del_init(&h->idle);
+		else
+			h = NULL;
+	}
+	spin_unlock(&pool_lock);
+	return h;
+}
+
+static void shrink(unsigned long before, unsigned int floor)
+{
+	while (pool.nr > floor) {
+		struct helper *h = take_stale(before);
+
+		if (!h)
+			break;
+		helper_end(h);
+		WRITE_ONCE(pool.nr, pool.nr - 1);
+	}
+}
+
+static void tend(struct work_struct *work)
+{
+	unsigned long stale = msecs_to_jiffies(READ_ONCE(idle_ms));
+
+	grow();
+	grow_to_floor();
+	shrink(jiffies - stale, floor_helpers());
+	if (pool.nr > floor_helpers())
+		queue_delayed_work(pool.wq, &pool.work, stale / 2 + 1);
+}
+
+/* Under pool_lock.  A node without memory or CPUs makes no threads. */
+static void ask_for_helper(int nid)
+{
+	if (nid < 0 || nid >= nr_node_ids || !node_online(nid))
+		nid = numa_node_id();
+	if (pool.nodes[nid].missing < READ_ONCE(pool.machine.limit))
+		pool.nodes[nid].missing++;
+	mod_delayed_work(pool.wq, &pool.work, 0);
+}
+
+/* ---- the caller's side ---- */
+
+/* Of that node, or else any. */
+static struct helper *find_idle(int nid)
+{
+	struct helper *h;
+
+	list_for_each_entry(h, &pool.idle, idle) if (h->nid == nid) return h;
+	return list_first_entry_or_null(&pool.idle, struct helper, idle);
+}
+
+static struct helper *take_idle(int nid)
+{
+	struct helper *h;
+
+	spin_lock(&pool_lock);
+	h = find_idle(nid);
+	if (h)
+		list_del_init(&h->idle);
+	if ((!h || (nid >= 0 && h->nid != nid)) &&
+	    READ_ONCE(pool.nr) < READ_ONCE(pool.machine.limit))
+		ask_for_helper(nid);
+	spin_unlock(&pool_lock);
+	return h;
+}
+
+static bool want_cpus(struct helper *h, const struct cpumask *node,
+		      const struct cpumask *only)
+{
+	cpumask_and(h->wanted, current->cpus_ptr, cpu_online_mask);
+	if (only)
+		cpumask_and(h->wanted, h->wanted, only);
+	if (node && cpumask_intersects(h->wanted, node))
+		cpumask_and(h->wanted, h->wanted, node);
+	return !cpumask_empty(h->wanted);
+}
+
+bool pool_offer(struct seat *seat, int nid, const struct cpumask *only)
+{
+	bool known = nid >= 0 && nid < nr_node_ids;
+	struct helper *h = take_idle(nid);
+
+	if (!h)
+		return false;
+	if (!want_cpus(h, known ? cpumask_of_node(nid) : NULL, only) ||
+	    !helper_place(h, READ_ONCE(pool.generation))) {
+		helper_idle(h);
+		return false;
+	}
+	seat->helper = h;
+	seat->seated = true;
+	init_completion(&seat->done);
+	spin_lock(&pool_lock);
+	seat->state = SEAT_OFFERED;
+	WRITE_ONCE(h->seat, seat);
+	spin_unlock(&pool_lock);
+	wake_up_process(h->task);
+	return true;
+}
+
+enum seat_state pool_seat_state(const struct seat *seat)
+{
+	return READ_ONCE(seat->state);
+}
+
+bool pool_withdraw(struct seat *seat)
+{
+	struct helper *h = seat->helper;
+	bool offered;
+
+	spin_lock(&pool_lock);
+	offered = seat->state == SEAT_OFFERED;
+	if (offered) {
+		WRITE_ONCE(h->seat, NULL);
+		seat->state = SEAT_DONE;
+		list_add(&h->idle, &pool.idle);
+		h->idle_since = jiffies;
+	}
+	spin_unlock(&pool_lock);
+	return offered;
+}
+
+static bool spin_for(struct seat *seat)
+{
+	u64 until = ktime_get_ns() + WAIT_SPIN_NS;
+
+	do {
+		if (try_wait_for_completion(&seat->done))
+			return true;
+		cpu_relax();
+	} while (!need_resched() && ktime_get_ns() < until);
+	return false;
+}
+
+bool pool_wait(struct seat *seat)
+{
+	unsigned long look = msecs_to_jiffies(WAIT_LOOK_MS);
+	struct prio given = { .rt = -1 };
+	bool lent = false;
+
+	if (spin_for(seat))
+		return false;
+	/* What the waiting thread runs at may change: it may itself be a
+	 * helper, whose nested job this is, and be lent a priority. */
+	do {
+		lent |= helper_lend(seat->helper, seat, &given);
+	} while (!wait_for_completion_timeout(&seat->done, look));
+	return lent;
+}
+
+/* ---- the module ---- */
+
+int pool_init(void)
+{
+	int error;
+
+	pool.nodes = kcalloc(nr_node_ids, sizeof(*pool.nodes), GFP_KERNEL);
+	if (!pool.nodes)
+		return -ENOMEM;
+	pool.wq = alloc_workqueue("ktask", WQ_UNBOUND, 1);
+	if (!pool.wq) {
+		error = -ENOMEM;
+		goto free_nodes;
+	}
+	INIT_DELAYED_WORK(&pool.work, tend);
+	error = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "ktask:online", cpu_came,
+				  cpu_goes);
+	if (error < 0)
+		goto destroy_wq;
+	pool.hotplug = error;
+	pool.ready = true;
+	queue_delayed_work(pool.wq, &pool.work, 0);
+	flush_delayed_work(&pool.work);
+	return 0;
+destroy_wq:
+	destroy_workqueue(pool.wq);
+free_nodes:
+	kfree(pool.nodes);
+	return error;
+}
+
+void pool_exit(void)
+{
+	kernel_param_lock(THIS_MODULE);
+	pool.ready = false;
+	kernel_param_unlock(THIS_MODULE);
+	cpuhp_remove_state_nocalls(pool.hotplug);
+	cancel_delayed_work_sync(&pool.work);
+	/* A helper that has left its last seat is on its way to the list. */
+	while (pool.nr) {
+		shrink(jiffies, 0);
+		cond_resched();
+	}
+	destroy_workqueue(pool.wq);
+	kfree(pool.nodes);
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The functions that core/deps.h asks of the kernel host: clock, distances and
+ * the iterator lock.
+ */
+#include <linux/ktime.h>
+#include <linux/numa.h>
+#include <linux/topology.h>
+
+#include "core/deps.h"
+
+/* What the firmware says of a node that it does not know. */
+#define FAR 255
+
+uint64_t kt_now_ns(void)
+{
+	return ktime_get_ns();
+}
+
+unsigned int kt_node_distance(int a, int b)
+{
+	if (a < 0 || b < 0 || a >= nr_node_ids || b >= nr_node_ids)
+		return FAR;
+	return node_distance(a, b);
+}
+
+void kt_iter_lock(kt_iter_lock_t *lock)
+{
+	mutex_lock(&lock->mutex);
+}
+
+void kt_iter_unlock(kt_iter_lock_t *lock)
+{
+	mutex_unlock(&lock->mutex);
+}

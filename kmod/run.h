@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A run: one job in the kernel, from its control block to its result.
+ *
+ * Lives on the caller's stack but for the seats of helpers.  Owned by the
+ * caller until helpers are offered seats; from then on a helper may touch its
+ * own seat, the core's job, and the budget.
+ */
+#ifndef KTASK_KMOD_RUN_H
+#define KTASK_KMOD_RUN_H
+
+#include <linux/lockdep.h>
+
+#include "core/caps.h"
+#include "core/job.h"
+#include "core/tune.h"
+#include "kmod/ktask_kernel.h"
+#include "kmod/pool.h"
+
+struct run_seat {
+	struct seat seat;
+	struct kt_worker worker;
+	struct run *run;
+	struct kt_cap *node_cap; /* held, or NULL */
+	unsigned int index;
+	bool counted; /* among the threads that did a chunk */
+};
+
+struct run {
+	struct kt_job job;
+	const struct ktask_ctl *ctl;
+	struct task_struct *task; /* the caller */
+	struct run_seat *seats; /* allocated, or NULL */
+	unsigned int nr_seats;
+	unsigned int nr_seated; /* seats [0, nr_seated) were used */
+
+	struct kt_cap *budget; /* own_budget, or the outermost job's */
+	struct kt_cap own_budget;
+	int demand; /* its entry among the jobs, or -1 */
+
+	struct kt_worker caller;
+	unsigned int home; /* range that the caller begins with */
+	struct kt_tune tune;
+	unsigned int wanted; /* threads that tune wants */
+	u64 start_ns, next_tick_ns, next_look_ns;
+	u64 units_total;
+
+	/* Of helpers that have left. */
+	u64 chunks, units;
+	unsigned int threads, lent;
+
+	/* Held by helpers in chunks, taken by the caller before it waits. */
+	struct lockdep_map lockdep;
+};
+
+/* Which job a thread is in: an entry on the stack of whoever works. */
+struct run_context {
+	struct hlist_node node;
+	struct task_struct *task;
+	struct run *run;
+};
+
+void run_enter(struct run_context *context, struct run *run);
+void run_leave(struct run_context *context);
+
+/* run_current - the innermost job that the calling thread works on, or NULL */
+struct run *run_current(void);
+
+/* run_alloc_seats - places for up to @nr helpers; fewer without memory */
+void run_alloc_seats(struct run *run, unsigned int nr);
+
+/* run_seat_threads - make @threads work on the job, as far as can be had */
+void run_seat_threads(struct run *run, unsigned int threads);
+
+/* run_withdraw_offers - so that no more helpers begin */
+void run_withdraw_offers(struct run *run);
+
+/* run_wait_for_helpers - one at a time, lending the caller's priority */
+void run_wait_for_helpers(struct run *run);
+
+/* run_worker_at - the workers of the run: 0 the caller, then the seats */
+const struct kt_worker *run_worker_at(void *run, unsigned int index);
+
+/* run_stop_if_killed - by any thread of the job, between chunks */
+void run_stop_if_killed(struct run *run);
+
+#endif /* KTASK_KMOD_RUN_H */
