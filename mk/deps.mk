@@ -9,6 +9,7 @@ DEPS_demo := qemu-system-x86 gnuplot-nox
 DEPS_check := libcmocka-dev bats mandoc clang clang-format perl python3 jq \
 	g++ binutils util-linux findutils procps
 DEPS_peers := g++ libtbb-dev
+DEPS_vm := qemu-system-x86 cpio binutils gcc libc6-dev
 
 # The groups that a goal wants: `make deps NEED=build`.
 NEED ?= build demo check peers

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# Boots kernels in QEMU with the tests inside, and says what came of it as TAP.
+#
+#   test_kernel(NAME)	fetches, builds, and boots that kernel (tests/vm/kernels)
+#			on machines of several shapes
+#
+# The verdict of a guest comes over its second serial port (tests/vm/init.c).  A
+# boot that says nothing, or not all, is a failure, and so is any warning of its
+# kernel, whose log is the first serial port.
+#
+# A boot that dies before PID 1 runs is tried again, and said: software emulation
+# has errors of its own.  None of our code has run by then; what it does is never
+# repeated.
+#
+# Behaves badly on a machine so busy that a guest gets no CPU for a minute: the
+# kernel in it then warns of stalls.
+
+package Guest;
+
+use strict;
+use warnings;
+use Exporter qw(import);
+use FindBin;
+use POSIX qw(:sys_wait_h);
+use Time::HiRes qw(time sleep);
+use lib "$FindBin::Bin/../support";
+use House;
+
+our @EXPORT = qw(test_kernel);
+
+use constant BOOTS => 4;		# tries until PID 1 runs
+use constant BOOT_LIMIT => 90;		# seconds for that
+use constant LIMIT => 200;		# seconds for a whole boot
+use constant SHOWN_MAX => 6000;		# bytes of a log
+
+my $cache = $ENV{KTASK_TEST_VM_CACHE} || "$build/vm";
+my $seed = $ENV{KTASK_TEST_SEED} || int rand(1 << 31);
+my $running;				# the guest
+my ($number, $failed) = (0, 0);
+
+sub nodes
+{
+	my ($cpus, $memory, @distances) = @_;
+	my @args;
+
+	for my $id (0 .. $#$cpus) {
+		my $node = "node,nodeid=$id";
+
+		$node .= ",cpus=$cpus->[$id]" if length $cpus->[$id];
+		$node .= ",memdev=m$id" if $memory->[$id];
+		push @args, '-object', 'memory-backend-ram,'
+			. "id=m$id,size=$memory->[$id]M" if $memory->[$id];
+		push @args, '-numa', $node;
+	}
+	for my $from (0 .. $#distances) {
+		my @to = @{ $distances[$from] };
+
+		push @args, map { ('-numa',
+			"dist,src=$from,dst=$_,val=$to[$_]") } 0 .. $#to;
+	}
+	return @args;
+}
+
+# Two equal nodes; and four, of which one has no CPU and one no memory.  Each CPU
+# is a socket: a cache that two nodes shared would be an impossible machine.
+my @shapes = (
+	['one node', '-smp', 2, '-m', 512],
+	['two nodes', '-smp', '4,sockets=4', '-m', 512,
+	 nodes(['0-1', '2-3'], [256, 256], [10, 20], [20, 10])],
+	['four nodes', '-smp', '6,sockets=6', '-m', 640,
+	 nodes(['0-1', '2-3', '', '4-5'], [256, 256, 128, 0],
+	       [10, 20, 30, 20], [20, 10, 20, 30], [30, 20, 10, 20],
+	       [20, 30, 20, 10])],
+);
+
+# What a kernel says when something is wrong.
+my $wrong = qr/WARNING:|BUG:|Oops|Kernel\ panic|general\ protection
+	|rcu.*(?:stall|detected)|soft\ lockup|INFO:\ task|blocked\ for\ more
+	|possible\ (?:circular|recursive)|inconsistent\ lock|suspicious\ RCU
+	|KASAN|KCSAN|UBSAN|kmemleak:\ \d|refcount_t:|unable\ to\ handle/x;
+
+my $command_line = 'console=ttyS0 panic=-1 oops=panic loglevel=5 '
+	. 'rcupdate.rcu_cpu_stall_timeout=100 watchdog_thresh=60 '
+	. "ktask.seed=$seed";
+
+# ---- TAP ----
+
+sub result
+{
+	my ($ok, $text) = @_;
+
+	$number++;
+	$failed++ unless $ok;
+	print $ok ? 'ok' : 'not ok', " $number - $text\n";
+}
+
+sub show
+{
+	my ($what, $path) = @_;
+	my $text = (-e $path ? slurp($path) : '') =~ s/\r//gr;
+
+	$text = '[...]' . substr($text, -(SHOWN_MAX)) if length $text > SHOWN_MAX;
+	print "# $what:\n", map { "#  $_\n" } split /\n/, $text;
+}
+
+sub skip_all
+{
+	print "1..0 # SKIP @_\n";
+	exit 0;
+}
+
+# ---- a guest ----
+
+sub start
+{
+	my ($dir, $kernel, $initrd, @machine) = @_;
+	# Without cmpxchg16b, which the kernel can do without: QEMU 7.2 leaves
+	# garbage in the flags when an interrupt comes behind it, and six of
+	# nine boots with six CPUs crashed.
+	my @command = (qw(qemu-system-x86_64 -nodefaults -display none
+			-no-reboot), '-cpu', 'max,-cx16', '-accel', 'tcg,thread=multi',
+		'-serial', "file:$dir/log", '-serial', "file:$dir/verdict",
+		'-kernel', $kernel, '-initrd', $initrd,
+		'-append', $command_line, @machine);
+
+	unlink "$dir/log", "$dir/verdict";
+	$running = fork() // die "fork: $!\n";
+	return if $running;
+	open(STDIN, '<', '/dev/null');
+	open(STDOUT, '>', "$dir/qemu");
+	open(STDERR, '>&', \*STDOUT);
+	{ no warnings 'exec'; exec @command; }
+	print STDERR "$command[0]: $!\n";
+	POSIX::_exit(126);
+}
+
+sub stop
+{
+	return unless $running;
+	kill 'KILL', $running;
+	waitpid($running, 0);
+	$running = undef;
+}
+
+$SIG{$_} = sub { stop(); exit 130 } for qw(INT TERM HUP);
+END { my $status = $?; stop(); $? = $status; }
+
+# Returns whether PID 1 has run, and whether the guest has ended by itself.
+sub boot
+{
+	my ($dir, @guest) = @_;
+	my $started = time;
+
+	start($dir, @guest);
+	while (waitpid($running, WNOHANG) == 0) {
+		my $limit = -s "$dir/verdict" ? LIMIT : BOOT_LIMIT;
+
+		if (time - $started > $limit) {
+			stop();
+			return (-s "$dir/verdict", 0);
+		}
+		sleep 0.05;
+	}
+	$running = undef;
+	return (-s "$dir/verdict", 1);
+}
+
+# The guest's results, and whether they are as many as it says.
+sub pass_on
+{
+	my ($shape, $verdict) = @_;
+	my $nr = 0;
+
+	for (split /\r?\n/, $verdict) {
+		if (/^(not )?ok \d+ - (.*)/) {
+			$nr++;
+			result(!$1, "$shape: $2");
+		} elsif (/^#/) {
+			print "$_\n";
+		} elsif (/^1\.\.(\d+)$/) {
+			return $1 == $nr;
+		}
+	}
+	return 0;
+}
+
+sub test_shape
+{
+	my ($dir, $kernel, $initrd, $shape, @machine) = @_;
+	my $failed_before = $failed;
+	my ($reached, $ended);
+
+	for my $try (1 .. BOOTS) {
+		($reached, $ended) = boot($dir, $kernel, $initrd, @machine);
+		last if $reached;
+		print "# $shape: boot $try ended before PID 1\n";
+		show('log', "$dir/log");
+	}
+	my $complete = pass_on($shape, $reached ? slurp("$dir/verdict") : '');
+	my @wrong = grep { $_ =~ $wrong } split /\r?\n/,
+		-e "$dir/log" ? slurp("$dir/log") : '';
+
+	result($complete && $ended, "$shape: the guest comes to its end");
+	result(!@wrong, "$shape: the kernel complains of nothing");
+	return if $failed == $failed_before;
+	show('log', "$dir/log");
+	show('qemu', "$dir/qemu");
+}
+
+# ---- what a guest boots ----
+
+sub make_initrd
+{
+	my ($dir) = @_;
+	my ($status, $said) = capture(<<END);
+set -e
+rm -rf $dir/initrd
+mkdir -p $dir/initrd
+cp $dir/*.ko $dir/initrd
+strip --strip-debug $dir/initrd/*.ko
+$cc -O2 -Wall -Wextra -Werror -static -o $dir/initrd/init $top/tests/vm/init.c
+cd $dir/initrd
+find . | cpio --quiet -o -H newc >../initrd.cpio
+END
+	die "making the initial file system: $said" if $status;
+	return "$dir/initrd.cpio";
+}
+
+sub test_kernel
+{
+	my ($name) = @_;
+	my $dir = "$build/guests/$name";
+	my ($status, $said);
+
+	$| = 1;
+	for my $tool (qw(qemu-system-x86_64 cpio unshare)) {
+		skip_all("no $tool") unless have($tool);
+	}
+	($status, $said) = capture("$top/tests/vm/fetch $cache $name");
+	print map { "# $_\n" } split /\n/, $said;
+	skip_all((split /\n/, $said)[-1]) if $status == 77;
+	die "fetching Linux $name failed\n" if $status;
+	($status, $said) = capture(
+		"$top/tests/vm/build $cache $name $build/guests");
+	print map { "# $_\n" } split /\n/, $said;
+	skip_all((split /\n/, $said)[-1]) if $status == 77;
+	result(!$status, 'the modules are built without a warning');
+	if (!$status) {
+		my $initrd = make_initrd($dir);
+		for my $shape (@shapes) {
+			next if @ARGV && !grep { $shape->[0] =~ /^$_/ } @ARGV;
+			test_shape($dir, "$cache/$name/vmlinuz", $initrd,
+				   @$shape);
+		}
+	}
+	print "1..$number\n";
+	exit($failed ? 1 : 0);
+}
+
+1;

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * PID 1 of a guest: loads the modules, runs the tests, says what came of it.
+ *
+ * The verdict is TAP on the second serial port, which nothing else writes to;
+ * the kernel's log is on the first.  Without a last line ("1..N") the host
+ * counts the boot as failed, so that nothing here has to be certain to happen.
+ *
+ * Owns the tests that need user space: processes that are killed, modules that
+ * are unloaded, CPUs that go away.  Those inside the kernel are ktask_test's.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DIR_TESTS "/sys/kernel/debug/ktask_test"
+#define CYCLES 30
+#define PATIENCE_MS 30000
+
+static FILE *verdict;
+static unsigned nr_tests;
+static char seed[32] = "seed=1";
+
+/* ---- what tests share ---- */
+
+static void say(bool ok, const char *name, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(verdict, "%s %u - ", ok ? "ok" : "not ok", ++nr_tests);
+	for (; *name; name++)
+		fputc(*name == '_' ? '-' : *name, verdict);
+	if (format) {
+		fprintf(verdict, ok ? " # SKIP " : "\n# ");
+		va_start(args, format);
+		vfprintf(verdict, format, args);
+		va_end(args);
+	}
+	fprintf(verdict, "\n");
+	fflush(verdict);
+}
+
+/* Return: 0 or a positive errno. */
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+	int error;
+
+	if (fd < 0)
+		return errno;
+	n = write(fd, text, strlen(text));
+	error = n < 0 ? errno : 0;
+	close(fd);
+	return error;
+}
+
+static void read_file(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t n = 0;
+
+	while (fd >= 0 && len < size - 1 &&
+	       (n = read(fd, text + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+static int load(const char *path, const char *options)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	long error;
+
+	if (fd < 0)
+		return errno;
+	error = syscall(SYS_finit_module, fd, options, 0) ? errno : 0;
+	close(fd);
+	return (int)error;
+}
+
+static int unload(const char *name)
+{
+	return syscall(SYS_delete_module, name, O_NONBLOCK) ? errno : 0;
+}
+
+static int run_in_kernel(const char *name)
+{
+	return write_file(DIR_TESTS "/run", name);
+}
+
+static void sleep_ms(long ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&ts, NULL);
+}
+
+/* A process that runs a test in the kernel; its exit status is the errno. */
+static pid_t start_in_kernel(const char *name)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(run_in_kernel(name));
+	return pid;
+}
+
+static int status_of(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+}
+
+static bool is_helper(const char *pid)
+{
+	char path[300], comm[64];
+
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	read_file(path, comm, sizeof(comm));
+	return !strncmp(comm, "ktask/", 6);
+}
+
+static unsigned nr_helpers(void)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	unsigned nr = 0;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			nr += is_helper(entry->d_name);
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+static int cpu_online(unsigned cpu, bool online)
+{
+	char path[80];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online",
+		 cpu);
+	return write_file(path, online ? "1" : "0");
+}
+
+/* ---- tests ---- */
+
+static void one_in_kernel(const char *name)
+{
+	char why[300];
+	int error = run_in_kernel(name);
+
+	read_file(DIR_TESTS "/why", why, sizeof(why));
+	why[strcspn(why, "\n")] = 0;
+	if (!error)
+		say(true, name, NULL);
+	else if (error == EOPNOTSUPP)
+		say(true, name, "%s", why);
+	else
+		say(false, name, "%s: %s", strerror(error), why);
+}
+
+static void all_in_kernel(void)
+{
+	static char names[8192];
+	char *name, *rest = names;
+
+	read_file(DIR_TESTS "/tests", names, sizeof(names));
+	if (!names[0])
+		say(false, "tests-are-listed", "%s is empty", DIR_TESTS);
+	while ((name = strsep(&rest, "\n")))
+		if (name[0] && name[0] != '+')
+			one_in_kernel(name);
+}
+
+static void a_killed_caller_ends_its_job(void)
+{
+	pid_t pid = start_in_kernel("+killable-job");
+	int status, error;
+
+	sleep_ms(300);
+	kill(pid, SIGKILL);
+	status = status_of(pid);
+	error = run_in_kernel("+was-interrupted");
+	if (status == 1000 && !error)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "status %d, then %s", status,
+		    strerror(error));
+}
+
+static void a_dying_task_still_gets_its_job_done(void)
+{
+	pid_t pid = start_in_kernel("+dying-job");
+	int error;
+
+	sleep_ms(100);
+	kill(pid, SIGKILL);
+	status_of(pid);
+	error = run_in_kernel("+was-done");
+	if (!error)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "%s", strerror(error));
+}
+
+static void unloading_is_refused_while_jobs_run(void)
+{
+	pid_t pid = start_in_kernel("+killable-job");
+	int library, client;
+
+	sleep_ms(200);
+	library = unload("ktask");
+	client = unload("ktask_test");
+	kill(pid, SIGKILL);
+	status_of(pid);
+	if (library == EWOULDBLOCK && client == EWOULDBLOCK)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "ktask: %s, its client: %s",
+		    strerror(library), strerror(client));
+}
+
+/* Each CPU but the first, while a job runs.  Return: the job's status. */
+static int job_among_moving_cpus(unsigned nr_cpus, unsigned *moves)
+{
+	pid_t pid = start_in_kernel("+short-job");
+	int status;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		unsigned cpu = 1 + (*moves)++ % (nr_cpus - 1);
+
+		cpu_online(cpu, false);
+		sleep_ms(10);
+		cpu_online(cpu, true);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
+}
+
+static void jobs_survive_cpus_that_come_and_go(void)
+{
+	unsigned nr_cpus = (unsigned)sysconf(_SC_NPROCESSORS_CONF);
+	unsigned moves = 0;
+	int status = 0, i;
+
+	if (nr_cpus < 2) {
+		say(true, __func__, "one CPU");
+		return;
+	}
+	for (i = 0; i < 3 && !status; i++)
+		status = job_among_moving_cpus(nr_cpus, &moves);
+	if (!status && moves > 3)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "status %d, %u moves", status, moves);
+}
+
+static void idle_helpers_leave(void)
+{
+	const char *idle_ms = "/sys/module/ktask/parameters/idle_ms";
+	unsigned floor, nr = 0;
+	int ms;
+
+	write_file(idle_ms, "20");
+	run_in_kernel("caps-hold-for-all-jobs");
+	/* Three, or one for each node, where the cap allows it. */
+	floor = (unsigned)sysconf(_SC_NPROCESSORS_CONF) * 80 / 100;
+	floor = floor > 4 ? 4 : floor ? floor : 1;
+	for (ms = 0; ms < PATIENCE_MS; ms += 20) {
+		nr = nr_helpers();
+		if (nr <= floor)
+			break;
+		sleep_ms(20);
+	}
+	write_file(idle_ms, "5000");
+	if (nr && nr <= floor)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "%u helpers, %u expected", nr, floor);
+}
+
+static void bad_parameters_are_refused(void)
+{
+	const char *cap = "/sys/module/ktask/parameters/cap_percent";
+	int above = write_file(cap, "101"), garbage = write_file(cap, "x");
+	int none = write_file(cap, "0"), back = write_file(cap, "80");
+
+	if (above == EINVAL && garbage == EINVAL && !none && !back)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "%d %d %d %d", above, garbage, none, back);
+}
+
+static void modules_load_and_unload_many_times(void)
+{
+	int i, error = unload("ktask_test");
+
+	for (i = 0; i < CYCLES && !error; i++) {
+		error = unload("ktask");
+		if (!error && nr_helpers())
+			error = EBUSY;
+		if (!error)
+			error = load("/ktask.ko", "");
+		if (!error)
+			error = load("/ktask_test.ko", seed);
+		if (!error)
+			error = run_in_kernel("helpers-do-a-part");
+		if (error == EOPNOTSUPP)
+			error = 0;
+		if (!error)
+			error = unload("ktask_test");
+	}
+	if (!error)
+		error = unload("ktask");
+	if (!error)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "cycle %d: %s", i, strerror(error));
+}
+
+/* ---- the guest ---- */
+
+static void mount_all(void)
+{
+	mkdir("/proc", 0555);
+	mkdir("/sys", 0555);
+	mkdir("/dev", 0755);
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sysfs", "/sys", "sysfs", 0, NULL);
+	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
+	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
+}
+
+/* "ktask.seed=N" of the kernel's command line. */
+static void read_seed(void)
+{
+	char line[4096];
+	const char *word;
+
+	read_file("/proc/cmdline", line, sizeof(line));
+	word = strstr(line, "ktask.seed=");
+	if (word)
+		snprintf(seed, sizeof(seed), "seed=%u",
+			 (unsigned)strtoul(word + 11, NULL, 10));
+}
+
+static bool load_both(void)
+{
+	int library = load("/ktask.ko", "");
+	int client = library ? ENOENT : load("/ktask_test.ko", seed);
+
+	say(!library && !client, "modules-load",
+	    library || client ? "ktask: %s, ktask_test: %s" : NULL,
+	    strerror(library), strerror(client));
+	return !library && !client;
+}
+
+static void run_all(void)
+{
+	if (!load_both())
+		return;
+	all_in_kernel();
+	a_killed_caller_ends_its_job();
+	a_dying_task_still_gets_its_job_done();
+	unloading_is_refused_while_jobs_run();
+	jobs_survive_cpus_that_come_and_go();
+	idle_helpers_leave();
+	bad_parameters_are_refused();
+	modules_load_and_unload_many_times();
+}
+
+int main(void)
+{
+	mount_all();
+	verdict = fopen("/dev/ttyS1", "w");
+	if (!verdict)
+		return 1;
+	read_seed();
+	fprintf(verdict, "TAP version 13\n# %s\n", seed);
+	fflush(verdict);
+	run_all();
+	fprintf(verdict, "1..%u\n", nr_tests);
+	fflush(verdict);
+	fclose(verdict);
+	sync();
+	reboot(RB_POWER_OFF);
+	return 0;
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Many jobs at once: caps hold, everybody finishes.
+ */
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "test.h"
+
+#define CALLERS 12
+#define ROUNDS 10
+
+static atomic_t helpers_now, helpers_most;
+
+struct caller {
+	struct board board;
+	struct completion done;
+	int error;
+};
+
+static int crowd_chunk(void *start, void *end, void *arg)
+{
+	struct caller *caller = arg;
+	bool helper = current != caller->board.caller;
+	int most, now, error;
+
+	if (helper) {
+		now = atomic_inc_return(&helpers_now);
+		most = atomic_read(&helpers_most);
+		while (now > most &&
+		       !atomic_try_cmpxchg(&helpers_most, &most, now))
+			;
+	}
+	error = board_chunk(start, end, &caller->board);
+	if (helper)
+		atomic_dec(&helpers_now);
+	return error;
+}
+
+static int work(struct caller *caller)
+{
+	struct board *board = &caller->board;
+	DEFINE_KTASK_CTL(ctl, crowd_chunk, caller, 1);
+	int error = board_init(board, 100);
+	int round;
+
+	board->sleep_us = 100;
+	for (round = 0; round < ROUNDS && !error; round++) {
+		board_clear(board);
+		error = ktask_run(board_at(0), board->nr, &ctl);
+		if (!error && !board_all(board, 1))
+			error = -ENODATA;
+	}
+	board_free(board);
+	return error;
+}
+
+static int caller_main(void *arg)
+{
+	struct caller *caller = arg;
+
+	caller->error = work(caller);
+	complete(&caller->done);
+	return 0;
+}
+
+static int start_all(struct caller *callers)
+{
+	int nr;
+
+	for (nr = 0; nr < CALLERS; nr++) {
+		init_completion(&callers[nr].done);
+		if (IS_ERR(kthread_run(caller_main, &callers[nr], "crowd/%d",
+				       nr)))
+			break;
+	}
+	return nr;
+}
+
+static int crowd(struct caller *callers)
+{
+	int cap = num_online_cpus() * 80 / 100;
+	int nr, i;
+
+	if (num_online_cpus() < 2)
+		return test_skip("one CPU");
+	atomic_set(&helpers_most, 0);
+	nr = start_all(callers);
+	for (i = 0; i < nr; i++)
+		wait_for_completion(&callers[i].done);
+	expect(nr == CALLERS);
+	for (i = 0; i < nr; i++)
+		expect(!callers[i].error);
+	expect(atomic_read(&helpers_most) > 0);
+	expect(atomic_read(&helpers_most) <= max(cap, 1));
+	return 0;
+}
+
+static int caps_hold_for_all_jobs(void)
+{
+	struct caller *callers = kcalloc(CALLERS, sizeof(*callers), GFP_KERNEL);
+	int error = callers ? crowd(callers) : -ENOMEM;
+
+	kfree(callers);
+	return error;
+}
+
+const struct test crowd_tests[] = {
+	{ "caps-hold-for-all-jobs", caps_hold_for_all_jobs }, {}
+};

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Halves of tests whose other half is in user space (tests/vm/init.c): their
+ * names begin with '+', and PID 1 does not run them by itself.
+ */
+#include <linux/sched/signal.h>
+
+#include "test.h"
+
+static int last_error = -1;
+
+/* For minutes, unless it is killed. */
+static int long_job(unsigned int flags)
+{
+	struct board board;
+	DEFINE_KTASK_CTL(ctl, board_chunk, &board, 1);
+	int error = board_init(&board, 200000);
+
+	last_error = 1;
+	if (!error) {
+		board.sleep_us = 1000;
+		ctl.flags = flags;
+		last_error = ktask_run(board_at(0), board.nr, &ctl);
+	}
+	board_free(&board);
+	return error;
+}
+
+static int killable_job(void)
+{
+	return long_job(KTASK_KILLABLE);
+}
+
+static int was_interrupted(void)
+{
+	expect(last_error == -EINTR);
+	return 0;
+}
+
+/* A second or so, over and over while user space does something. */
+static int short_job(void)
+{
+	struct board board;
+	DEFINE_KTASK_CTL(ctl, board_chunk, &board, 1);
+	int error = board_init(&board, 1000);
+
+	if (!error) {
+		board.sleep_us = 500;
+		error = ktask_run(board_at(0), board.nr, &ctl);
+	}
+	if (!error && !board_all(&board, 1))
+		error = test_fail("not every unit was done once");
+	board_free(&board);
+	return error;
+}
+
+/* A job in a task that is being killed is done nonetheless, if it does not
+ * say that it may be ended. */
+static int dying_job(void)
+{
+	struct board board;
+	DEFINE_KTASK_CTL(ctl, board_chunk, &board, 1);
+	int error = board_init(&board, 100);
+
+	while (!error && !fatal_signal_pending(current))
+		schedule_timeout_uninterruptible(1);
+	last_error = error ? error : ktask_run(board_at(0), board.nr, &ctl);
+	if (!board_all(&board, 1))
+		last_error = -ENODATA;
+	board_free(&board);
+	return 0;
+}
+
+static int was_done(void)
+{
+	expect(last_error == 0);
+	return 0;
+}
+
+const struct test life_tests[] = { { "+killable-job", killable_job },
+				   { "+was-interrupted", was_interrupted },
+				   { "+short-job", short_job },
+				   { "+dying-job", dying_job },
+				   { "+was-done", was_done },
+				   {} };
