@@ -6,6 +6,7 @@
 #   tests/api/*.c      the library as a program sees it
 #                      (both as plain, asan and tsan builds; KIND/support/*.c
 #                      is linked into each test of the kind)
+#   tests/umt/*.c      libumt, likewise
 #   tests/cli/*.bats   the command
 #   tests/preload/*.bats  the shim; *.c there are programs that know no ktask
 #   tests/build/*.t    what the build makes: symbols, headers, installation
@@ -14,7 +15,7 @@
 #   examples/*.c       each must run and exit 0
 
 TEST_VARIANTS := plain asan tsan
-CTESTS := $(wildcard tests/unit/*.c tests/api/*.c)
+CTESTS := $(wildcard tests/unit/*.c tests/api/*.c tests/umt/*.c)
 CTESTBIN := $(CTESTS:%.c=$(OUT)/%)
 support = $(call obj,$(wildcard tests/support/*.c tests/$(1)/support/*.c))
 
@@ -81,11 +82,12 @@ variants_of = $(foreach v,$(TEST_VARIANTS),$(patsubst %.c,\
 
 RUN_unit = $(call variants_of,unit)
 RUN_api = $(call variants_of,api)
+RUN_umt = $(call variants_of,umt)
 RUN_cli = $(wildcard tests/cli/*.bats tests/preload/*.bats)
 RUN_build = $(wildcard tests/build/*.t) \
 	$(patsubst %.c,$(B)/%,$(wildcard examples/*.c))
 RUN_style = $(wildcard tests/style/*.t tests/runner/*.t)
-RUN_ALL = $(RUN_style) $(RUN_build) $(RUN_unit) $(RUN_cli) $(RUN_api)
+RUN_ALL = $(RUN_style) $(RUN_build) $(RUN_unit) $(RUN_cli) $(RUN_umt) $(RUN_api)
 
 # `make check ONLY=undo`: the tests with that word in their path.
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$t),$t)),$(1))
@@ -99,9 +101,9 @@ check:
 	+@$(SUBMAKE) tests
 	$(call run,$(RUN_ALL))
 
-## check-unit check-api check-cli check-build: one kind of test
-.PHONY: check-unit check-api check-cli check-build check-style
-check-unit check-api check-cli check-build: check-%:
+## check-unit check-api check-umt check-cli check-build: one kind of test
+.PHONY: check-unit check-api check-umt check-cli check-build check-style
+check-unit check-api check-umt check-cli check-build: check-%:
 	+@$(MAKE) --no-print-directory deps
 	+@$(SUBMAKE) tests
 	$(call run,$(RUN_$*))

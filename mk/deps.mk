@@ -10,9 +10,11 @@ DEPS_check := libcmocka-dev bats mandoc clang clang-format perl python3 jq \
 	g++ binutils util-linux findutils procps
 DEPS_peers := g++ libtbb-dev
 DEPS_vm := qemu-system-x86 cpio binutils gcc libc6-dev
+# For eBPF; without them libumt has its other backends.
+DEPS_umt := clang bpftool libbpf-dev
 
 # The groups that a goal wants: `make deps NEED=build`.
-NEED ?= build demo check peers
+NEED ?= build demo check peers umt
 
 ## deps: install what is missing from Debian packages
 .PHONY: deps

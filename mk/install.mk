@@ -12,7 +12,6 @@ OBJCOPY ?= objcopy
 HEADERS := $(wildcard include/ktask/*.h)
 MANPAGES := $(wildcard man/*.[1-8])
 COMPLETION := $(wildcard packaging/ktask.bash-completion)
-SONAME := libktask.so.$(SOVERSION)
 
 # Where the installed command finds its shim when that is not ../lib/ktask:
 # LIBDIR must then be given to `make` as well.
@@ -34,12 +33,18 @@ INSTALL_DATA = \
 	$(foreach h,$(HEADERS),$h:$(INCLUDEDIR)/ktask/$(notdir $h)) \
 	$(foreach m,$(MANPAGES),$m:$(call installed_man,$m)) \
 	$(foreach c,$(COMPLETION),$c:$(COMPDIR)/ktask) \
-	$(OUT)/install/libktask.a:$(LIBDIR)/libktask.a
+	include/umt.h:$(INCLUDEDIR)/umt.h \
+	$(OUT)/install/libktask.a:$(LIBDIR)/libktask.a \
+	$(OUT)/install/libumt.a:$(LIBDIR)/libumt.a
 INSTALL_PROGRAM = \
 	$(OUT)/libktask.so.$(VERSION):$(LIBDIR)/libktask.so.$(VERSION) \
+	$(OUT)/libumt.so.$(VERSION):$(LIBDIR)/libumt.so.$(VERSION) \
 	$(OUT)/libktask-preload.so:$(LIBDIR)/ktask/libktask-preload.so \
 	$(OUT)/ktask:$(BINDIR)/ktask
-INSTALL_LINKS = $(LIBDIR)/libktask.so $(LIBDIR)/$(SONAME)
+# Links, each to the library of its name.
+INSTALL_LINKS = $(foreach l,libktask libumt,\
+	$(LIBDIR)/$l.so $(LIBDIR)/$l.so.$(SOVERSION))
+PCFILES := $(patsubst packaging/%.in,%,$(wildcard packaging/*.pc.in))
 
 # $(call install-files,MODE,PAIRS)
 install-files = @set -e; for pair in $(2); do \
@@ -49,15 +54,16 @@ install-files = @set -e; for pair in $(2); do \
 
 ## install: PREFIX=/usr/local, DESTDIR= and LIBDIR= are honoured
 .PHONY: install
-install: all $(OUT)/install/libktask.a
+install: all $(OUT)/install/libktask.a $(OUT)/install/libumt.a
 	$(call install-files,644,$(INSTALL_DATA))
 	$(call install-files,755,$(INSTALL_PROGRAM))
-	@for link in $(INSTALL_LINKS); do \
-		ln -sf libktask.so.$(VERSION) "$(DESTDIR)$$link"; done
+	@for link in $(INSTALL_LINKS); do name=$${link##*/}; \
+		ln -sf "$${name%%.*}.so.$(VERSION)" "$(DESTDIR)$$link"; done
 	@$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig'
-	@sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
-		-e 's|@LIBDIR@|$(LIBDIR)|' packaging/ktask.pc.in \
-		>'$(DESTDIR)$(LIBDIR)/pkgconfig/ktask.pc'
+	@for pc in $(PCFILES); do sed -e 's|@VERSION@|$(VERSION)|' \
+		-e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+		-e 's|@UMT_LIBS@|$(UMT_STATIC)|' "packaging/$$pc.in" \
+		>"$(DESTDIR)$(LIBDIR)/pkgconfig/$$pc"; done
 	@$(if $(DESTDIR),:,ldconfig || :)
 
 ## uninstall: with the same PREFIX, DESTDIR and LIBDIR
@@ -65,7 +71,8 @@ install: all $(OUT)/install/libktask.a
 uninstall:
 	@for pair in $(INSTALL_DATA) $(INSTALL_PROGRAM); do \
 		rm -f "$(DESTDIR)$${pair#*:}"; done
-	@for link in $(INSTALL_LINKS) $(LIBDIR)/pkgconfig/ktask.pc; do \
+	@for link in $(INSTALL_LINKS) \
+		$(PCFILES:%=$(LIBDIR)/pkgconfig/%); do \
 		rm -f "$(DESTDIR)$$link"; done
 	@for dir in $(INCLUDEDIR)/ktask $(LIBDIR)/ktask; do \
 		rmdir "$(DESTDIR)$$dir" 2>/dev/null || :; done

@@ -42,6 +42,7 @@ my $soname = (glob "$lib/libktask.so.?")[0] // '';
 $soname =~ s{.*/}{};
 for my $file (qw(bin/ktask include/ktask/ktask.h include/ktask/ops.h
 		 lib/libktask.a lib/libktask.so
+		 include/umt.h lib/libumt.a lib/libumt.so lib/pkgconfig/umt.pc
 		 lib/pkgconfig/ktask.pc lib/ktask/libktask-preload.so),
 	      "lib/$soname") {
 	ok($is{"opt/kt/$file"}, "$file is there");
@@ -58,8 +59,8 @@ is((stat "$lib/libktask.a")[2] & 0777, 0644, 'data is not executable');
 is(realpath("$lib/libktask.so"), realpath("$lib/$soname"),
    'both links lead to one file');
 
-unlike(slurp("$lib/pkgconfig/ktask.pc"), qr/\@|\Q$build\E|\Q$root\E/,
-       'ktask.pc knows nothing of the build');
+unlike(slurp("$lib/pkgconfig/$_.pc"), qr/\@|\Q$build\E|\Q$root\E/,
+       "$_.pc knows nothing of the build") for qw(ktask umt);
 $ENV{PKG_CONFIG_PATH} = "$lib/pkgconfig";
 $ENV{PKG_CONFIG_LIBDIR} = "$lib/pkgconfig";
 $ENV{PKG_CONFIG_SYSROOT_DIR} = $root;
@@ -91,6 +92,27 @@ C
 	runs('and runs alone', "$root/program");
 	runs('C++ too', "$cxx -x c++ -o $root/program $root/program.c "
 	     . '$(pkg-config --cflags --libs ktask)');
+
+	spew("$root/umt.c", <<'C');
+#include <umt.h>
+int main(void)
+{
+	struct umt *user;
+
+	if (umt_open(&user, NULL) || umt_thread_add(user))
+		return 1;
+	umt_close(user);
+	return 0;
+}
+C
+	$compile = "$cc -o $root/program $root/umt.c";
+	runs('a program links with libumt',
+	     "$compile \$(pkg-config --cflags --libs umt)");
+	runs('and runs', "LD_LIBRARY_PATH=$lib $root/program");
+	runs('a program links with the static libumt', "$compile "
+	     . "-Wl,-Bstatic \$(pkg-config --static --cflags --libs umt) "
+	     . '-Wl,-Bdynamic');
+	runs('and runs alone', "$root/program");
 
 	for my $example (glob "$top/examples/*.c") {
 		my $name = $example =~ s{.*/}{}r;

@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# What the libraries show to a linker: the shared one exactly lib/libktask.map,
+# What the libraries show to a linker: each shared one exactly its map,
 # each name with its version and declared in a public header; the installed
 # static one the same names; the shim only calls that it takes.
 
@@ -15,7 +15,8 @@ use Test::More;
 # Name and version of every symbol of the map.
 sub read_map
 {
-	my $map = slurp("$top/lib/libktask.map") =~ s{/\*.*?\*/}{}gsr;
+	my ($path) = @_;
+	my $map = slurp("$top/$path") =~ s{/\*.*?\*/}{}gsr;
 	my %names;
 
 	while ($map =~ /(\w[\w.]*)\s*\{(.*?)\}/gs) {
@@ -41,31 +42,48 @@ sub symbols_of
 	return %symbols;
 }
 
-my %map = read_map();
-ok(keys %map > 10, 'the map can be read');
+sub check_library
+{
+	my ($name, $path, $api, @headers) = @_;
+	my %map = read_map($path);
+	my %shared = symbols_of("-D $build/$name.so");
+	my %versions = map { $_ => 1 } values %map;
+	my @exported = grep { !$versions{$_} } sort keys %shared;
 
-my %shared = symbols_of("-D $build/libktask.so");
-my %versions = map { $_ => 1 } values %map;
-my @exported = grep { !$versions{$_} } sort keys %shared;
-is_deeply(\@exported, [sort keys %map], 'libktask.so exports the map');
-is_deeply({ map { $_ => $shared{$_}[1] } @exported }, \%map,
-	  'each with its version');
-is_deeply([grep { $shared{$_}[0] ne 'T' } @exported], [],
-	  'only functions: data could not grow');
+	ok(keys %map > 10, "the map of $name can be read");
+	is_deeply(\@exported, [sort keys %map], "$name.so exports the map");
+	is_deeply({ map { $_ => $shared{$_}[1] } @exported }, \%map,
+		  'each with its version');
+	is_deeply([grep { $shared{$_}[0] ne 'T' } @exported], [],
+		  'only functions: data could not grow');
 
-my $headers = join '', map { slurp($_) } glob "$top/include/ktask/*.h";
-is_deeply([grep { $headers !~ /\b$_\(/ } sort keys %map], [],
-	  'each is declared in a public header');
-my @declared = $headers =~ /^KTASK_API [^;(]*?\*?(\w+)\(/mg;
-is_deeply([grep { !$map{$_} } sort @declared], [],
-	  'and each that is declared is exported');
+	my $headers = join '', map { slurp($_) } @headers;
+	is_deeply([grep { $headers !~ /\b$_\(/ } sort keys %map], [],
+		  'each is declared in a public header');
+	my @declared = $headers =~ /^$api [^;(]*?\*?(\w+)\(/mg;
+	is_deeply([grep { !$map{$_} } sort @declared], [],
+		  'and each that is declared is exported');
 
-my ($status, $said) = capture("make -s -C $top B=$build "
-	. "$build/install/libktask.a");
-is($status, 0, 'the static library to install is made') or diag($said);
-my %static = symbols_of("-g $build/install/libktask.a");
-is_deeply([sort keys %static], [sort keys %map],
-	  'the static library takes no other name from its user');
+	my ($status, $said) = capture("make -s -C $top B=$build "
+		. "$build/install/$name.a");
+	is($status, 0, 'the static library to install is made')
+		or diag($said);
+	my %static = symbols_of("-g $build/install/$name.a");
+	is_deeply([sort keys %static], [sort keys %map],
+		  'the static library takes no other name from its user');
+
+	my (undef, $dynamic) = capture("readelf -dlW $build/$name.so");
+	like($dynamic, qr/SONAME.*\[$name\.so\.\d+\]/, 'there is a SONAME');
+	unlike($dynamic, qr/TEXTREL/, 'no relocation of code');
+	unlike($dynamic, qr/GNU_STACK.*RWE/, 'no executable stack');
+	like($dynamic, qr/NODELETE/,
+	     'threads of ours cannot lose their code to dlclose');
+}
+
+check_library('libktask', 'lib/libktask.map', 'KTASK_API',
+	      glob "$top/include/ktask/*.h");
+check_library('libumt', 'umt/lib/libumt.map', 'UMT_API',
+	      "$top/include/umt.h");
 
 SKIP: {
 	skip 'the shim is not built', 1 unless -e "$build/libktask-preload.so";
@@ -73,11 +91,5 @@ SKIP: {
 	is_deeply([grep { /^_*(kt|ktask)_/ } sort keys %shim], [],
 		  'the shim hides its copy of the library');
 }
-
-my (undef, $dynamic) = capture("readelf -dlW $build/libktask.so");
-like($dynamic, qr/SONAME.*\[libktask\.so\.\d+\]/, 'there is a SONAME');
-unlike($dynamic, qr/TEXTREL/, 'no relocation of code');
-unlike($dynamic, qr/GNU_STACK.*RWE/, 'no executable stack');
-like($dynamic, qr/NODELETE/, 'helpers cannot lose their code to dlclose');
 
 done_testing();

@@ -37,6 +37,22 @@ int use_it(char *memory, size_t size)
 	return ktask_run(memory, size, &ctl) || ktask_run(memory, size, &other);
 }
 C
+$use{'umt.h'} = <<'C';
+int use_it(struct umt *user);
+int use_it(struct umt *user)
+{
+	struct umt_options options = { 0, 0, 0, 0 };
+	struct umt_event event;
+	options.size = sizeof(options);
+	if (umt_open(&user, &options) || umt_thread_add(user))
+		return 1;
+	umt_want(user, 1);
+	while (umt_next(user, &event) == 1)
+		if (event.kind == UMT_IDLE)
+			return umt_ready(umt_cores(user), event.cpu);
+	return 0;
+}
+C
 
 sub compiles
 {
@@ -47,9 +63,10 @@ sub compiles
 	is($status, 0, $what) or diag($said);
 }
 
-for my $path (glob "$top/include/ktask/*.h") {
+for my $path (glob "$top/include/ktask/*.h $top/include/*.h") {
 	my $name = $path =~ s{.*/}{}r;
-	my $include = "#include <ktask/$name>\n";
+	my $inside = $path =~ s{^\Q$top\E/include/}{}r;
+	my $include = "#include <$inside>\n";
 
 	for my $compiler (sort keys %languages) {
 		my $language = $languages{$compiler};

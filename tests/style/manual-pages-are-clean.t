@@ -34,7 +34,9 @@ for my $page (@pages) {
 my %is = map { s{.*/}{}r => 1 } @pages;
 my $headers = join '', map { slurp($_) } glob "$top/include/ktask/*.h";
 my @public = $headers =~ /^KTASK_API [^;(]*?\*?(\w+)\(/mg;
-push @public, $headers =~ /^static inline void (\w+)\(/mg;
+$headers .= slurp("$top/include/umt.h");
+push @public, $headers =~ /^UMT_API [^;(]*?\*?(\w+)\(/mg;
+push @public, $headers =~ /^static inline \w+ (\w+)\(/mg;
 for my $function (sort @public) {
 	ok($is{"$function.3"}, "$function has a page");
 }

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# libumt: what the folder umt/ makes.  The program for the kernel needs clang,
+# bpftool and libbpf; without them the library is built with its other
+# backends, and says so.
+
+UMT_LIB := $(wildcard umt/lib/*.c)
+UMT_GEN := $(B)/gen
+# bpftool is where only root looks.
+BPFTOOL ?= $(shell PATH="$$PATH:/usr/sbin:/sbin" command -v bpftool)
+BPF_CLANG ?= clang
+UMT_BPF ?= $(shell command -v $(firstword $(BPF_CLANG)) >/dev/null && \
+	[ -n '$(BPFTOOL)' ] && echo '\#include <bpf/libbpf.h>' | \
+	$(CC) -E - >/dev/null 2>&1 && echo yes)
+ifneq ($(UMT_BPF),yes)
+UMT_LIB := $(filter-out umt/lib/bpf.c,$(UMT_LIB))
+UMT_LIBS :=
+else
+UMT_LIBS := -lbpf
+# What a static link needs besides.
+UMT_STATIC := -lbpf -lelf -lz
+INC_umt_bpf := -I$(UMT_GEN) -DUMT_HAVE_BPF
+endif
+INC_umt := -Iinclude -I. $(INC_umt_bpf)
+UMT_OBJ := $(call obj,$(UMT_LIB))
+
+# The program is for the kernel, whatever architecture the compiler is on.
+BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+BPF_CFLAGS := -target bpf -g -O2 -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) \
+	-D__$(shell uname -m)__ -Wall -Wextra -Wno-unused-parameter \
+	-Iinclude -I. -I/usr/include/$(shell uname -m)-linux-gnu
+
+$(UMT_GEN)/umt.bpf.o: $(wildcard umt/*.c umt/*.h) include/umt.h mk/umt.mk
+	@mkdir -p $(@D)
+	$(call say,BPF)
+	$(Q)$(BPF_CLANG) $(BPF_CFLAGS) -c -o $@ umt/umt.bpf.c
+
+$(UMT_GEN)/umt.skel.h: $(UMT_GEN)/umt.bpf.o
+	$(call say,GEN)
+	$(Q)$(BPFTOOL) gen skeleton $< name umt_bpf >$@.new
+	@mv $@.new $@
+
+$(call obj,umt/lib/bpf.c): $(UMT_GEN)/umt.skel.h
+
+$(OUT)/libumt.so.$(VERSION): $(UMT_OBJ) umt/lib/libumt.map
+	$(call say,LD)
+	$(if $(UMT_LIBS),,@echo 'umt: built without eBPF: run "make deps"')
+	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-soname,libumt.so.$(SOVERSION) \
+		-Wl,--version-script=umt/lib/libumt.map -Wl,-z,nodelete \
+		-Wl,-z,defs -o $@ $(UMT_OBJ) $(UMT_LIBS) $(LDFLAGS)
+
+$(OUT)/libumt.so: $(OUT)/libumt.so.$(VERSION)
+	$(Q)ln -sf libumt.so.$(VERSION) $(OUT)/libumt.so.$(SOVERSION)
+	$(Q)ln -sf libumt.so.$(VERSION) $@
+
+$(OUT)/libumt.a: $(UMT_OBJ)
+	$(call say,AR)
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(UMT_OBJ): | $(B)/.headers
+
+$(OUT)/install/libumt.a: $(UMT_OBJ)
+	@mkdir -p $(@D)
+	$(call say,AR)
+	$(Q)$(LD) -r -o $(@D)/libumt.o $(UMT_OBJ)
+	$(Q)$(OBJCOPY) --localize-hidden $(@D)/libumt.o
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $(@D)/libumt.o
+
+all: $(OUT)/libumt.so $(OUT)/libumt.a
+
+# Tests of libumt: as tests/api, but with this library.
+$(OUT)/tests/umt/%: $(OBJ)/tests/umt/%.o $(call support,umt) $(OUT)/libumt.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(UMT_LIBS) \
+		-ldl -lm $(LDFLAGS)

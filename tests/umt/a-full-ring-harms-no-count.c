@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * When nobody reads and the ring is full, events are lost and that is counted;
+ * the counts stay right, the table still shows idle cores, and once somebody
+ * reads again, events come again.
+ */
+#include "support/users.h"
+
+static void lost_events_are_counted(void **state)
+{
+	struct umt_options options = { .size = sizeof(options),
+				       .backend = UMT_BPF,
+				       .flags = UMT_TRACE,
+				       .ring_bytes = 4096 };
+	struct umt_event event;
+	struct umt *user;
+	int i, nr = 0;
+
+	umt_close(user_of(UMT_BPF, UMT_TRACE));
+	assert_int_equal(umt_open(&user, &options), 0);
+	umt_want(user, 1);
+	assert_int_equal(umt_thread_add(user), 0);
+	for (i = 0; i < 500; i++)
+		nap_us(1);
+	assert_true(sums_of(user).lost > 0);
+	assert_int_equal(ready_of(user), 1);
+	assert_true(sums_of(user).sleeps >= 250);
+	assert_int_equal(umt_thread_remove(user), 0);
+	assert_all_zero(user);
+	assert_true(umt_idle(user, 0) >= 0);
+
+	while (umt_next(user, &event) == 1)
+		nr++;
+	assert_true(nr > 10);
+	assert_int_equal(umt_thread_add(user), 0);
+	nap_us(1000);
+	assert_int_equal(umt_next(user, &event), 1);
+	assert_int_equal(event.kind, UMT_NEW);
+	for (nr = 0; umt_next(user, &event) == 1;)
+		nr += event.kind == UMT_IDLE;
+	assert_true(nr >= 1);
+	umt_close(user);
+}
+
+KTEST_MAIN(KTEST(lost_events_are_counted))

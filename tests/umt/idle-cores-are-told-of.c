@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The leader hears of a core whose last ready thread blocked, once until it
+ * has read it, only while it wants to, and never of a core that is not idle.
+ */
+#include "support/users.h"
+
+#include <poll.h>
+
+static bool readable(int fd, int timeout_ms)
+{
+	struct pollfd poll_it = { .fd = fd, .events = POLLIN };
+
+	return poll(&poll_it, 1, timeout_ms) == 1;
+}
+
+static void told_once_while_wanted(unsigned backend)
+{
+	struct umt *user = user_of(backend, 0);
+	struct umt_event event;
+	int cpu;
+
+	assert_int_equal(umt_thread_add(user), 0);
+	block_us(1000);
+	assert_false(readable(umt_fd(user), 10));
+	assert_int_equal(umt_next(user, &event), 0);
+
+	umt_want(user, 3);
+	block_us(1000);
+	assert_true(readable(umt_fd(user), 10000));
+	assert_int_equal(umt_next(user, &event), 1);
+	assert_int_equal(event.kind, UMT_IDLE);
+	assert_true(event.cpu < umt_nr_cores(user));
+	assert_true(sums_of(user).sleeps >= 1);
+
+	/* One event for many blocks, as nobody reads. */
+	while (umt_next(user, &event) == 1)
+		;
+	for (cpu = 0; cpu < 100; cpu++)
+		block_us(1);
+	assert_true(readable(umt_fd(user), 10000));
+	for (cpu = 0; umt_next(user, &event) == 1; cpu++)
+		assert_int_equal(event.kind, UMT_IDLE);
+	assert_in_range(cpu, 1, umt_nr_cores(user));
+
+	umt_want(user, 0);
+	/* What was under way. */
+	while (readable(umt_fd(user), 10))
+		umt_next(user, &event);
+	block_us(1000);
+	assert_false(readable(umt_fd(user), 10));
+	assert_int_equal(umt_thread_remove(user), 0);
+	umt_close(user);
+}
+
+static void the_table_shows_it_too(unsigned backend)
+{
+	struct umt *user = user_of(backend, 0);
+	int cpu;
+
+	assert_int_equal(umt_idle(user, 0), -ENOENT);
+	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(umt_thread_remove(user), 0);
+	cpu = umt_idle(user, 0);
+	assert_in_range(cpu, 0, umt_nr_cores(user) - 1);
+	assert_int_equal(umt_ready(umt_cores(user), cpu), 0);
+	assert_int_equal(umt_idle(user, umt_nr_cores(user)), -ENOENT);
+	assert_int_equal(umt_idle(user, -1), -ENOENT);
+	umt_close(user);
+}
+
+ON_EACH_BACKEND(told_once_while_wanted)
+ON_EACH_BACKEND(the_table_shows_it_too)
+
+KTEST_MAIN(KTEST_EACH(told_once_while_wanted),
+	   KTEST_EACH(the_table_shows_it_too))

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Without rights the next backend serves, and umt_info() says in a line why it
+ * is not a better one.  What is asked for wrongly is refused.
+ */
+#include "support/users.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static struct umt_backends info_of_now(void)
+{
+	struct umt_backends info = { .size = sizeof(info) };
+
+	ktest_check(umt_info(&info) == 0);
+	return info;
+}
+
+static int opened(unsigned backend, unsigned flags)
+{
+	struct umt_options options = { .size = sizeof(options),
+				       .backend = backend,
+				       .flags = flags };
+	struct umt *user;
+	int error = umt_open(&user, &options);
+
+	if (error)
+		return error;
+	error = umt_backend(user);
+	ktest_check(umt_thread_add(user) == 0);
+	umt_close(user);
+	return error;
+}
+
+static int without_rights(void *unused)
+{
+	struct umt_backends info;
+
+	ktest_check(setgid(65534) == 0 && setuid(65534) == 0);
+	info = info_of_now();
+	fprintf(stderr, "# %s; %s\n", info.why[UMT_BPF], info.why[UMT_PERF]);
+	ktest_check(info.backend == UMT_PERF || info.backend == UMT_EXPLICIT);
+	ktest_check(strlen(info.why[UMT_BPF]) > 10);
+	ktest_check(!strchr(info.why[UMT_BPF], '\n'));
+	ktest_check(opened(UMT_ANY, 0) == info.backend);
+	ktest_check(opened(UMT_BPF, 0) < 0);
+	ktest_check(opened(UMT_ANY, UMT_TRACE) < 0);
+	ktest_check(opened(UMT_EXPLICIT, 0) == UMT_EXPLICIT);
+	return 0;
+}
+
+static void without_rights_the_next_serves(void **state)
+{
+	if (getuid())
+		ktest_skip("only root can give rights up");
+	assert_int_equal(ktest_in_child(without_rights, NULL), 0);
+}
+
+/* The call fails with EACCES, as some containers have it. */
+static void forbid(unsigned nr)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { KTEST_ARRAY_SIZE(code), code };
+
+	ktest_check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	ktest_check(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+static int without_calls(void *unused)
+{
+	struct umt_backends info;
+
+	forbid(SYS_bpf);
+	info = info_of_now();
+	ktest_check(info.backend != UMT_BPF);
+	ktest_check(info.why[UMT_BPF][0]);
+	forbid(SYS_perf_event_open);
+	info = info_of_now();
+	fprintf(stderr, "# %s; %s\n", info.why[UMT_BPF], info.why[UMT_PERF]);
+	ktest_check(info.backend == UMT_EXPLICIT);
+	ktest_check(strstr(info.why[UMT_PERF], "perf") != NULL);
+	ktest_check(opened(UMT_ANY, 0) == UMT_EXPLICIT);
+	ktest_check(opened(UMT_PERF, 0) == -EACCES);
+	return 0;
+}
+
+static void without_any_explicit_calls_remain(void **state)
+{
+	assert_int_equal(ktest_in_child(without_calls, NULL), 0);
+}
+
+static void the_environment_narrows(void **state)
+{
+	setenv("UMT_BACKEND", "explicit", 1);
+	assert_int_equal(opened(UMT_ANY, 0), UMT_EXPLICIT);
+	setenv("UMT_BACKEND", "nonsense", 1);
+	assert_true(opened(UMT_ANY, 0) > 0);
+	unsetenv("UMT_BACKEND");
+}
+
+static void nonsense_is_refused(void **state)
+{
+	struct umt_options options = { .size = sizeof(options) };
+	struct umt_backends info = { .size = sizeof(info) - 1 };
+	struct umt_counts counts;
+	struct umt *user = NULL;
+
+	options.size--;
+	assert_int_equal(umt_open(&user, &options), -EINVAL);
+	options.size++;
+	options.backend = UMT_EXPLICIT + 1;
+	assert_int_equal(umt_open(&user, &options), -EINVAL);
+	options.backend = UMT_EXPLICIT;
+	options.flags = 4;
+	assert_int_equal(umt_open(&user, &options), -EINVAL);
+	options.flags = 0;
+	options.ring_bytes = 5000;
+	assert_int_equal(umt_open(&user, &options), -EINVAL);
+	assert_null(user);
+	umt_close(NULL);
+	assert_int_equal(umt_info(&info), -EINVAL);
+
+	options.ring_bytes = 0;
+	assert_int_equal(umt_open(&user, &options), 0);
+	assert_int_equal(umt_core_fd(user, -1), -EINVAL);
+	assert_int_equal(umt_core_fd(user, umt_nr_cores(user)), -EINVAL);
+	assert_int_equal(umt_core_counts(user, -1, &counts), -EINVAL);
+	umt_close(user);
+	assert_null(umt_backend_name(UMT_ANY));
+	assert_null(umt_backend_name(4));
+	assert_string_equal(umt_backend_name(UMT_PERF), "perf");
+	assert_string_equal(umt_reason_name(UMT_IO), "io");
+	assert_null(umt_reason_name(UMT_NR_REASONS));
+	assert_non_null(strchr(umt_version(), '.'));
+}
+
+KTEST_MAIN(KTEST(without_rights_the_next_serves),
+	   KTEST(without_any_explicit_calls_remain),
+	   KTEST(the_environment_narrows), KTEST(nonsense_is_refused))

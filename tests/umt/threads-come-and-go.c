@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Threads are counted from when they are added until they are removed or end,
+ * for each of their users, on one core, and not while they are blocked.
+ */
+#include "support/users.h"
+
+#include <pthread.h>
+
+struct life {
+	struct umt *user;
+	int orders[2], answers[2];
+	bool removes_itself;
+};
+
+static void begin(struct life *life, struct umt *user)
+{
+	memset(life, 0, sizeof(*life));
+	life->user = user;
+	assert_int_equal(pipe(life->orders), 0);
+	assert_int_equal(pipe(life->answers), 0);
+}
+
+static void end(struct life *life)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		close(life->orders[i]);
+		close(life->answers[i]);
+	}
+}
+
+/* Computes from one order to be busy until the next; a pipe blocks it. */
+static void *lives(void *arg)
+{
+	struct life *life = arg;
+	char byte = 0;
+
+	assert_int_equal(umt_thread_add(life->user), 0);
+	assert_int_equal(write(life->answers[1], &byte, 1), 1);
+	while (block_reading(life->orders[0], &byte) == 1 && byte == 'w')
+		assert_int_equal(write(life->answers[1], &byte, 1), 1);
+	if (life->removes_itself)
+		assert_int_equal(umt_thread_remove(life->user), 0);
+	return NULL;
+}
+
+static void order(struct life *life, char what)
+{
+	assert_int_equal(write(life->orders[1], &what, 1), 1);
+}
+
+static void wait_for(struct life *life)
+{
+	char byte;
+
+	assert_int_equal(read(life->answers[0], &byte, 1), 1);
+}
+
+static void blocked_threads_are_not_ready(unsigned backend)
+{
+	struct umt *user = user_of(backend, 0);
+	pthread_t thread;
+	struct life life;
+	int i;
+
+	begin(&life, user);
+	pthread_create(&thread, NULL, lives, &life);
+	wait_for(&life);
+	for (i = 0; i < 20; i++) {
+		assert_true(holds_soon(!ready_of(user)));
+		order(&life, 'w');
+		wait_for(&life);
+	}
+	/* Not all 20: a sum over cores may catch a thread between two. */
+	assert_true(holds_soon(sums_of(user).sleeps >= 10));
+	order(&life, 'e');
+	pthread_join(thread, NULL);
+	assert_true(holds_soon(!ready_of(user)));
+	assert_all_zero(user);
+	end(&life);
+	umt_close(user);
+}
+
+static void running_threads_are_ready(unsigned backend)
+{
+	struct umt *user = user_of(backend, 0);
+
+	assert_int_equal(umt_thread_add(user), 0);
+	assert_true(holds_soon(ready_of(user) == 1));
+	assert_int_equal(umt_thread_add(user), -EEXIST);
+	block_us(2000);
+	assert_true(holds_soon(ready_of(user) == 1));
+	assert_int_equal(umt_thread_remove(user), 0);
+	assert_all_zero(user);
+	assert_int_equal(umt_thread_remove(user), -ENOENT);
+	umt_close(user);
+}
+
+static void every_user_has_its_own_counts(unsigned backend)
+{
+	struct umt *users[UMT_MEMBERSHIPS + 1];
+	int i;
+
+	for (i = 0; i <= UMT_MEMBERSHIPS; i++)
+		users[i] = user_of(backend, 0);
+	for (i = 0; i < UMT_MEMBERSHIPS; i++)
+		assert_int_equal(umt_thread_add(users[i]), 0);
+	assert_int_equal(umt_thread_add(users[i]), -EUSERS);
+	block_us(1000);
+	for (i = 0; i < UMT_MEMBERSHIPS; i++) {
+		assert_true(holds_soon(ready_of(users[i]) == 1));
+		assert_true(holds_soon(sums_of(users[i]).sleeps >= 1));
+	}
+	assert_int_equal(ready_of(users[i]), 0);
+	/* From the middle; the others stay. */
+	assert_int_equal(umt_thread_remove(users[1]), 0);
+	block_us(1000);
+	assert_all_zero(users[1]);
+	assert_true(holds_soon(ready_of(users[0]) == 1));
+	assert_int_equal(umt_thread_add(users[UMT_MEMBERSHIPS]), 0);
+	for (i = 0; i <= UMT_MEMBERSHIPS; i++)
+		umt_close(users[i]);
+}
+
+/* Its threads need not know; numbers of users are used again. */
+static void users_close_under_their_threads(unsigned backend)
+{
+	struct umt *stays = user_of(backend, 0);
+	int i;
+
+	assert_int_equal(umt_thread_add(stays), 0);
+	for (i = 0; i < 150; i++) {
+		struct umt *user = user_of(backend, 0);
+
+		assert_int_equal(umt_thread_add(user), 0);
+		umt_close(user);
+		if (i % 3)
+			block_us(1);
+	}
+	assert_true(holds_soon(ready_of(stays) == 1));
+	assert_int_equal(umt_thread_remove(stays), 0);
+	assert_all_zero(stays);
+	umt_close(stays);
+}
+
+static void threads_may_just_end(unsigned backend)
+{
+	struct umt *user = user_of(backend, 0);
+	pthread_t thread;
+	struct life life;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		begin(&life, user);
+		life.removes_itself = i % 2;
+		pthread_create(&thread, NULL, lives, &life);
+		wait_for(&life);
+		order(&life, 'e');
+		pthread_join(thread, NULL);
+		end(&life);
+	}
+	assert_true(holds_soon(!ready_of(user)));
+	assert_all_zero(user);
+	assert_int_equal(sums_of(user).lost, 0);
+	umt_close(user);
+}
+
+ON_EACH_BACKEND(blocked_threads_are_not_ready)
+ON_EACH_BACKEND(running_threads_are_ready)
+ON_EACH_BACKEND(every_user_has_its_own_counts)
+ON_EACH_BACKEND(users_close_under_their_threads)
+ON_EACH_BACKEND(threads_may_just_end)
+
+KTEST_MAIN(KTEST_EACH(blocked_threads_are_not_ready),
+	   KTEST_EACH(running_threads_are_ready),
+	   KTEST_EACH(every_user_has_its_own_counts),
+	   KTEST_EACH(users_close_under_their_threads),
+	   KTEST_EACH(threads_may_just_end))

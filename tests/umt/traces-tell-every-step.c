@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A traced user is told each block with its reason, each wakeup and run, in
+ * an order that can be; threads and programs made by its threads too, when
+ * they are inherited.
+ */
+#include "support/users.h"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define EVENTS_MAX 20000
+
+static struct umt_event events[EVENTS_MAX];
+static int nr_events;
+
+static void collect(struct umt *user)
+{
+	nr_events = 0;
+	while (nr_events < EVENTS_MAX &&
+	       umt_next(user, &events[nr_events]) == 1)
+		nr_events++;
+	assert_true(nr_events < EVENTS_MAX);
+	assert_int_equal(sums_of(user).lost, 0);
+}
+
+static uint32_t self(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+static int count(uint32_t tid, int kind, int reason)
+{
+	int i, nr = 0;
+
+	for (i = 0; i < nr_events; i++)
+		if (events[i].tid == tid && events[i].kind == kind &&
+		    (reason < 0 || events[i].reason == reason))
+			nr++;
+	return nr;
+}
+
+/* What may follow what, for one thread. */
+static void assert_order(uint32_t tid)
+{
+	bool blocked = false, runs = true;
+	uint64_t time_ns = 0;
+	int i;
+
+	for (i = 0; i < nr_events; i++) {
+		const struct umt_event *event = &events[i];
+
+		if (event->tid != tid)
+			continue;
+		assert_true(event->time_ns >= time_ns);
+		time_ns = event->time_ns;
+		switch (event->kind) {
+		case UMT_BLOCK:
+			assert_false(blocked);
+			blocked = true;
+			runs = false;
+			break;
+		case UMT_PREEMPT:
+			assert_false(blocked);
+			runs = false;
+			break;
+		case UMT_WAKE:
+			assert_true(blocked);
+			blocked = false;
+			break;
+		case UMT_RUN:
+			/* The wakeup may have been missed. */
+			blocked = false;
+			runs = true;
+			break;
+		case UMT_GONE:
+			/* It said so itself, running. */
+			runs = true;
+			break;
+		}
+	}
+	assert_true(runs);
+}
+
+static void a_thread_is_followed(void **state)
+{
+	struct umt *user = user_of(UMT_BPF, UMT_TRACE);
+	int i;
+
+	assert_int_equal(umt_thread_add(user), 0);
+	for (i = 0; i < 50; i++)
+		nap_us(100);
+	assert_int_equal(umt_thread_remove(user), 0);
+	nap_us(100);
+	collect(user);
+	assert_int_equal(events[0].kind, UMT_NEW);
+	assert_int_equal(events[0].tid, self());
+	assert_int_equal(events[0].detail, getpid());
+	/* A wait may be over before it blocks. */
+	assert_in_range(count(self(), UMT_BLOCK, UMT_WAITING), 25, 50);
+	assert_int_equal(count(self(), UMT_GONE, -1), 1);
+	assert_order(self());
+	for (i = 0; i < nr_events; i++)
+		if (events[i].kind == UMT_BLOCK)
+			assert_true(events[i].detail == SYS_clock_nanosleep);
+	umt_close(user);
+}
+
+/* ---- reasons ---- */
+
+struct blocker {
+	struct umt *user;
+	void (*wait)(void);
+	uint32_t tid;
+};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int pipe_fds[2], fault_fd;
+static char *fault_page;
+
+static void waits_for_lock(void)
+{
+	pthread_mutex_lock(&mutex);
+	pthread_mutex_unlock(&mutex);
+}
+
+static void waits_for_pipe(void)
+{
+	char byte;
+
+	assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+}
+
+static void waits_for_page(void)
+{
+	*(volatile char *)fault_page = 1;
+}
+
+static void *blocker(void *arg)
+{
+	struct blocker *it = arg;
+
+	it->tid = self();
+	assert_int_equal(umt_thread_add(it->user), 0);
+	it->wait();
+	assert_int_equal(umt_thread_remove(it->user), 0);
+	return NULL;
+}
+
+/* The reason of the last block of a thread that does @wait. */
+static int reason_of(struct umt *user, void (*wait)(void),
+		     void (*release)(void))
+{
+	struct blocker it = { .user = user, .wait = wait };
+	int reason = -1, i;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, blocker, &it);
+	assert_true(holds_soon(sums_of(user).moved_in > 0));
+	assert_true(holds_soon(!ready_of(user)));
+	nap_us(10000);
+	release();
+	pthread_join(thread, NULL);
+	collect(user);
+	for (i = 0; i < nr_events; i++)
+		if (events[i].tid == it.tid && events[i].kind == UMT_BLOCK)
+			reason = events[i].reason;
+	assert_order(it.tid);
+	return reason;
+}
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&mutex);
+}
+
+static void fill_pipe(void)
+{
+	char byte = 0;
+
+	assert_int_equal(write(pipe_fds[1], &byte, 1), 1);
+}
+
+static void fill_page(void)
+{
+	struct uffdio_zeropage zero = {
+		.range = { (uint64_t)(uintptr_t)fault_page, 4096 }
+	};
+
+	assert_int_equal(ioctl(fault_fd, UFFDIO_ZEROPAGE, &zero), 0);
+}
+
+static void locks_are_futex(void **state)
+{
+	struct umt *user = user_of(UMT_BPF, UMT_TRACE);
+
+	pthread_mutex_lock(&mutex);
+	assert_int_equal(reason_of(user, waits_for_lock, unlock), UMT_FUTEX);
+	umt_close(user);
+}
+
+static void pipes_are_other(void **state)
+{
+	struct umt *user = user_of(UMT_BPF, UMT_TRACE);
+
+	assert_int_equal(pipe(pipe_fds), 0);
+	assert_int_equal(reason_of(user, waits_for_pipe, fill_pipe), UMT_OTHER);
+	umt_close(user);
+}
+
+static void page_faults_are_fault(void **state)
+{
+	struct umt *user = user_of(UMT_BPF, UMT_TRACE);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	fault_fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (fault_fd < 0)
+		ktest_skip("no userfaultfd: %s", strerror(errno));
+	fault_page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	range.range.start = (uint64_t)(uintptr_t)fault_page;
+	range.range.len = 4096;
+	assert_int_equal(ioctl(fault_fd, UFFDIO_API, &api), 0);
+	assert_int_equal(ioctl(fault_fd, UFFDIO_REGISTER, &range), 0);
+	assert_int_equal(reason_of(user, waits_for_page, fill_page), UMT_FAULT);
+	close(fault_fd);
+	umt_close(user);
+}
+
+/* ---- children ---- */
+
+static int find_new(int from, uint32_t *tid)
+{
+	int i;
+
+	for (i = from; i < nr_events; i++)
+		if (events[i].kind == UMT_NEW && events[i].tid != self()) {
+			*tid = events[i].tid;
+			return i;
+		}
+	return -1;
+}
+
+static void children_are_inherited(void **state)
+{
+	struct umt *user = user_of(UMT_BPF, UMT_TRACE | UMT_INHERIT);
+	uint32_t tid = 0;
+	pid_t pid;
+
+	assert_int_equal(umt_thread_add(user), 0);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		execlp("sh", "sh", "-c", "sleep 0.01; exec sleep 0.02", NULL);
+		_exit(1);
+	}
+	assert_int_equal(ktest_wait_for(pid, 30), 0);
+	assert_int_equal(umt_thread_remove(user), 0);
+	assert_true(holds_soon(!ready_of(user)));
+	assert_all_zero(user);
+	collect(user);
+	assert_true(find_new(0, &tid) >= 0);
+	assert_int_equal(tid, pid);
+	assert_order(self());
+	assert_int_equal(count(tid, UMT_GONE, -1), 1);
+	/* The program that it became still sleeps on our account. */
+	assert_true(count(tid, UMT_BLOCK, UMT_WAITING) >= 1);
+	assert_true(find_new(find_new(0, &tid) + 1, &tid) > 0);
+	assert_int_equal(count(tid, UMT_GONE, -1), 1);
+	umt_close(user);
+}
+
+static void others_are_not(void **state)
+{
+	struct umt *user = user_of(UMT_BPF, UMT_TRACE);
+	uint32_t tid;
+
+	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(system("true"), 0);
+	assert_int_equal(umt_thread_remove(user), 0);
+	collect(user);
+	assert_int_equal(find_new(0, &tid), -1);
+	umt_close(user);
+}
+
+KTEST_MAIN(KTEST(a_thread_is_followed), KTEST(locks_are_futex),
+	   KTEST(pipes_are_other), KTEST(page_faults_are_fault),
+	   KTEST(children_are_inherited), KTEST(others_are_not))

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the program reads of the kernel's structures, and no more.  Offsets
+ * are filled in at load from the running kernel's own BTF (CO-RE), so that a
+ * build needs neither BTF nor headers of any kernel; a vmlinux.h made at build
+ * time would tie the build to a machine that has both.
+ *
+ * Three underscores begin a flavour: the same structure on other kernels.
+ */
+#ifndef UMT_KERNEL_H
+#define UMT_KERNEL_H
+
+#include <linux/types.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), \
+			     apply_to = record)
+
+struct bpf_local_storage;
+
+struct thread_info {
+	__u32 cpu;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	unsigned int __state;
+	unsigned int in_iowait : 1;
+	int pid;
+	int tgid;
+	struct bpf_local_storage *bpf_storage;
+};
+
+/* The CPU was a member of the task until 5.16 (bcf9033e5449). */
+struct task_struct___cpu {
+	unsigned int cpu;
+};
+
+struct pt_regs {
+	unsigned long orig_ax;
+};
+
+struct pt_regs___arm64 {
+	int syscallno;
+};
+
+#pragma clang attribute pop
+
+/* include/linux/sched.h; the same since 4.14 */
+#define TASK_STOPPED_OR_TRACED (0x4 | 0x8)
+#define TASK_DEAD 0x80
+
+#endif /* UMT_KERNEL_H */

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The last resort: threads say themselves when they begin and end waiting.
+ * Always to be had; knows only what it is told.
+ */
+#include <sched.h>
+
+#include "soft.h"
+
+static struct soft_set set;
+
+static int probe(char why[WHY_MAX])
+{
+	return 0;
+}
+
+static int explicit_open(struct umt *user, size_t ring_bytes)
+{
+	return soft_open(user);
+}
+
+static void explicit_close(struct umt *user)
+{
+	soft_close(&set, user);
+}
+
+static int explicit_add(struct umt *user)
+{
+	return soft_add(&set, user);
+}
+
+static int explicit_remove(struct umt *user)
+{
+	return soft_remove(&set, user);
+}
+
+void umt_block_begin(void)
+{
+	struct soft_thread *self = soft_self(&set);
+
+	if (!self || self->depth++)
+		return;
+	user_lock();
+	/* It may have moved since it was counted. */
+	soft_ready(self, sched_getcpu());
+	soft_blocked(self);
+	user_unlock();
+}
+
+void umt_block_end(void)
+{
+	struct soft_thread *self = soft_self(&set);
+
+	if (!self || !self->depth || --self->depth)
+		return;
+	user_lock();
+	soft_ready(self, sched_getcpu());
+	user_unlock();
+}
+
+static void explicit_child(struct umt *user)
+{
+	soft_forget_all(&set);
+	soft_child(user);
+}
+
+const struct backend explicit_backend = {
+	.id = UMT_EXPLICIT,
+	.probe = probe,
+	.open = explicit_open,
+	.close = explicit_close,
+	.add = explicit_add,
+	.remove = explicit_remove,
+	.next = soft_next,
+	.core_fd = soft_core_fd,
+	.quiet = soft_quiet,
+	.child = explicit_child,
+};

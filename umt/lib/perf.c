@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The backend for processes without rights: each thread has the kernel write
+ * its own context switches into a buffer, and a thread of the library reads
+ * them and keeps the counts.
+ *
+ * What it cannot know: that a woken thread waits for a CPU.  A thread counts
+ * as ready when it runs again, as in the paper, and as ready on the core that
+ * it last ran on while it is preempted.
+ *
+ * Behaves badly: every block and unblock wakes the library's thread, on the
+ * same cores.  The kernel lends each user 516 KiB of buffers per CPU
+ * (kernel.perf_event_mlock_kb), 8 KiB for each thread: adding one more is
+ * refused.  When a buffer is full its newest events are lost; the thread's next
+ * switch puts the count right.
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "soft.h"
+
+#define EVENTS_MAX 32
+
+static int watch(struct soft_thread *thread);
+static void unwatch(struct soft_thread *thread);
+
+static struct soft_set set = { .begin = watch, .end = unwatch };
+static int epoll_fd = -1;
+
+/* What the kernel writes for us: a switch, and the CPU behind it. */
+struct switched {
+	struct perf_event_header header;
+	uint32_t cpu;
+	uint32_t reserved;
+};
+
+/* ---- reading a thread's buffer ---- */
+
+static size_t page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Byte for byte, for a record may go round the end of the buffer. */
+static void copy_out(const struct soft_thread *thread, uint64_t at, void *to,
+		     size_t size)
+{
+	size_t page = page_bytes();
+	const char *data = (const char *)thread->buffer + page;
+	size_t i;
+
+	for (i = 0; i < size; i++)
+		((char *)to)[i] = data[(at + i) & (page - 1)];
+}
+
+static void count_for_all(struct soft_thread *thread, size_t offset)
+{
+	int i;
+
+	for (i = 0; i < thread->nr; i++) {
+		char *core = (char *)&thread->user[i]->cores[thread->cpu];
+
+		__atomic_fetch_add((__u64 *)(core + offset), 1,
+				   __ATOMIC_RELAXED);
+	}
+}
+
+static void heed(struct soft_thread *thread, const struct switched *it)
+{
+	if (it->header.type == PERF_RECORD_LOST)
+		count_for_all(thread, offsetof(struct umt_core, lost));
+	if (it->header.type != PERF_RECORD_SWITCH)
+		return;
+	if (!(it->header.misc & PERF_RECORD_MISC_SWITCH_OUT))
+		soft_ready(thread, (int)it->cpu);
+	else if (!(it->header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT))
+		soft_blocked(thread);
+	else
+		count_for_all(thread, offsetof(struct umt_core, preempts));
+}
+
+static void drain(struct soft_thread *thread)
+{
+	struct perf_event_mmap_page *page = thread->buffer;
+	uint64_t at = page->data_tail;
+	uint64_t end = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+
+	while (at < end) {
+		struct switched it = { 0 };
+
+		copy_out(thread, at, &it, sizeof(it));
+		heed(thread, &it);
+		at += it.header.size;
+	}
+	__atomic_store_n(&page->data_tail, at, __ATOMIC_RELEASE);
+}
+
+/* ---- the thread that reads them all ---- */
+
+static struct soft_thread *by_fd(int fd)
+{
+	struct soft_thread *thread;
+
+	for (thread = set.threads; thread; thread = thread->next)
+		if (thread->fd == fd)
+			return thread;
+	return NULL;
+}
+
+/* A thread may be gone by now; another may have its descriptor: no harm. */
+static void serve(const struct epoll_event *event)
+{
+	struct soft_thread *thread = by_fd(event->data.fd);
+
+	if (!thread)
+		return;
+	drain(thread);
+	/* It ended without the C library's knowledge. */
+	if (event->events & EPOLLHUP)
+		soft_forget(thread);
+}
+
+static void *server(void *unused)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int i, nr;
+
+	for (;;) {
+		nr = epoll_wait(epoll_fd, events, EVENTS_MAX, -1);
+		user_lock();
+		for (i = 0; i < nr; i++)
+			serve(&events[i]);
+		user_unlock();
+	}
+	return NULL;
+}
+
+/* It stays for good: it sleeps while there is nothing to read. */
+static int start_server(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int error;
+
+	if (epoll_fd >= 0)
+		return 0;
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll_fd < 0)
+		return -errno;
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, &attr, server, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (error) {
+		close(epoll_fd);
+		epoll_fd = -1;
+	}
+	return -error;
+}
+
+/* ---- a thread's buffer ---- */
+
+/* For the calling thread; only user space is asked for, as anybody may. */
+static int open_event(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_DUMMY,
+		.sample_type = PERF_SAMPLE_CPU,
+		.sample_id_all = 1,
+		.context_switch = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.watermark = 1,
+		.wakeup_watermark = 1,
+	};
+	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1,
+			  PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int map_event(struct soft_thread *thread)
+{
+	void *buffer = mmap(NULL, 2 * page_bytes(), PROT_READ | PROT_WRITE,
+			    MAP_SHARED, thread->fd, 0);
+
+	if (buffer == MAP_FAILED)
+		return -errno;
+	thread->buffer = buffer;
+	return 0;
+}
+
+static void unwatch(struct soft_thread *thread)
+{
+	if (thread->buffer)
+		munmap(thread->buffer, 2 * page_bytes());
+	if (thread->fd >= 0)
+		close(thread->fd);
+	thread->buffer = NULL;
+	thread->fd = -1;
+}
+
+static int watch(struct soft_thread *thread)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int error;
+
+	thread->fd = open_event();
+	if (thread->fd < 0)
+		return thread->fd;
+	error = map_event(thread);
+	event.data.fd = thread->fd;
+	if (!error && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, thread->fd, &event))
+		error = -errno;
+	if (error)
+		unwatch(thread);
+	return error;
+}
+
+/* ---- the backend ---- */
+
+static int probe(char why[WHY_MAX])
+{
+	int fd = open_event();
+
+	if (fd < 0) {
+		snprintf(why, WHY_MAX, "perf events: %s%s", strerror(-fd),
+			 fd == -EACCES || fd == -EPERM
+				 ? " (kernel.perf_event_paranoid)"
+				 : "");
+		return fd;
+	}
+	close(fd);
+	return 0;
+}
+
+static int perf_open(struct umt *user, size_t ring_bytes)
+{
+	int error = open_event();
+
+	if (error < 0)
+		return error;
+	close(error);
+	error = start_server();
+	return error ? error : soft_open(user);
+}
+
+static void perf_close(struct umt *user)
+{
+	soft_close(&set, user);
+}
+
+static int perf_add(struct umt *user)
+{
+	return soft_add(&set, user);
+}
+
+/* It runs: what the buffer still holds is older than that. */
+static int perf_remove(struct umt *user)
+{
+	struct soft_thread *self = soft_self(&set);
+
+	user_lock();
+	if (self) {
+		drain(self);
+		soft_ready(self, sched_getcpu());
+	}
+	user_unlock();
+	return soft_remove(&set, user);
+}
+
+/* The server is the parent's; the first user of the child starts another. */
+static void perf_child(struct umt *user)
+{
+	soft_forget_all(&set);
+	soft_child(user);
+	if (epoll_fd >= 0)
+		close(epoll_fd);
+	epoll_fd = -1;
+}
+
+const struct backend perf_backend = {
+	.id = UMT_PERF,
+	.probe = probe,
+	.open = perf_open,
+	.close = perf_close,
+	.add = perf_add,
+	.remove = perf_remove,
+	.next = soft_next,
+	.core_fd = soft_core_fd,
+	.quiet = soft_quiet,
+	.child = perf_child,
+};

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See ring.h.  The layout is the kernel's (kernel/bpf/ringbuf.c): a page with
+ * the reader's position, one with the writer's, then the data, mapped twice
+ * in a row so that no record is ever in two pieces.
+ */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ring.h"
+
+static size_t page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+int ring_open(struct ring *ring, int fd, size_t bytes)
+{
+	size_t page = page_bytes();
+	void *consumer, *producer;
+	int error;
+
+	consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (consumer == MAP_FAILED)
+		return -errno;
+	producer = mmap(NULL, page + 2 * bytes, PROT_READ, MAP_SHARED, fd,
+			(off_t)page);
+	if (producer == MAP_FAILED) {
+		error = -errno;
+		munmap(consumer, page);
+		return error;
+	}
+	ring->fd = fd;
+	ring->bytes = bytes;
+	ring->consumer = consumer;
+	ring->producer = producer;
+	ring->data = (char *)producer + page;
+	return 0;
+}
+
+void ring_close(struct ring *ring)
+{
+	size_t page = page_bytes();
+
+	if (!ring->consumer)
+		return;
+	munmap(ring->consumer, page);
+	munmap(ring->producer, page + 2 * ring->bytes);
+	close(ring->fd);
+	memset(ring, 0, sizeof(*ring));
+}
+
+static size_t step_bytes(uint32_t length)
+{
+	return (BPF_RINGBUF_HDR_SZ + (size_t)length + 7) & ~(size_t)7;
+}
+
+/* Records that were begun but not finished end the walk: order is kept. */
+int ring_next(struct ring *ring, void *record, size_t size)
+{
+	unsigned long at, end;
+
+	if (!ring->consumer)
+		return 0;
+	at = __atomic_load_n(ring->consumer, __ATOMIC_RELAXED);
+	end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	while (at < end) {
+		char *header = ring->data + (at & (ring->bytes - 1));
+		uint32_t word =
+			__atomic_load_n((uint32_t *)header, __ATOMIC_ACQUIRE);
+		uint32_t length = word & ~BPF_RINGBUF_DISCARD_BIT;
+		bool wanted = word == size;
+
+		if (word & BPF_RINGBUF_BUSY_BIT)
+			return 0;
+		if (wanted)
+			memcpy(record, header + BPF_RINGBUF_HDR_SZ, size);
+		/* The kernel may write there from now on. */
+		at += step_bytes(length);
+		__atomic_store_n(ring->consumer, at, __ATOMIC_SEQ_CST);
+		if (wanted)
+			return 1;
+	}
+	return 0;
+}
+
+void ring_drain(struct ring *ring)
+{
+	unsigned long end;
+
+	if (!ring->consumer)
+		return;
+	end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+	__atomic_store_n(ring->consumer, end, __ATOMIC_SEQ_CST);
+}

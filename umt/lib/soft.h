@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the backends without a program in the kernel share: a table that the
+ * library writes itself, eventfds as descriptors, and the list of threads.
+ *
+ * Everything here is called with the lock held (user_lock()), except what
+ * says otherwise.
+ */
+#ifndef UMT_LIB_SOFT_H
+#define UMT_LIB_SOFT_H
+
+#include <pthread.h>
+
+#include "user.h"
+
+/* A thread that some users of one backend monitor. */
+struct soft_thread {
+	struct soft_set *set;
+	struct soft_thread *next;
+	struct umt *user[UMT_MEMBERSHIPS];
+	int nr;
+	int cpu;
+	bool counted;
+	int depth; /* explicit: of umt_block_begin() */
+	int fd; /* perf */
+	void *buffer; /* perf */
+};
+
+/* The threads of one backend. */
+struct soft_set {
+	struct soft_thread *threads;
+	/* A thread of the set is new, or ends; NULL: nothing to do. */
+	int (*begin)(struct soft_thread *thread);
+	void (*end)(struct soft_thread *thread);
+	pthread_key_t key;
+	bool keyed;
+};
+
+/* The calling thread, or NULL.  Needs no lock. */
+struct soft_thread *soft_self(const struct soft_set *set);
+
+/* umt_thread_add() and umt_thread_remove(); these two take the lock. */
+int soft_add(struct soft_set *set, struct umt *user);
+int soft_remove(struct soft_set *set, struct umt *user);
+
+/* The thread is ready on @cpu, or blocked, for all its users. */
+void soft_ready(struct soft_thread *thread, int cpu);
+void soft_blocked(struct soft_thread *thread);
+
+/* The thread is gone or is to be forgotten. */
+void soft_forget(struct soft_thread *thread);
+
+/* In the child of a fork: the others are gone, this one belongs to nobody. */
+void soft_forget_all(struct soft_set *set);
+
+int soft_open(struct umt *user);
+void soft_close(struct soft_set *set, struct umt *user);
+int soft_next(struct umt *user, struct umt_event *event);
+int soft_core_fd(struct umt *user, int cpu);
+void soft_quiet(struct umt *user, int cpu);
+void soft_child(struct umt *user);
+
+#endif /* UMT_LIB_SOFT_H */

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Inside libumt: a user of the service, and what a backend must do for it.
+ * A backend is chosen when a user opens and never changes.
+ */
+#ifndef UMT_LIB_USER_H
+#define UMT_LIB_USER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <umt.h>
+
+#include "ring.h"
+
+struct backend;
+
+struct umt {
+	const struct backend *backend;
+	struct umt *next; /* all open users */
+	struct umt_word *word;
+	struct umt_core *cores; /* right behind the word */
+	struct umt_counts *seen; /* per core: told by umt_core_counts() */
+	int *core_fds; /* per core, -1 while nobody asked */
+	struct ring *bells; /* bpf: per core */
+	struct ring events; /* bpf */
+	int fd;
+	unsigned int index; /* bpf: its number in the program */
+	unsigned int flags;
+	int nr_cores;
+};
+
+#define WHY_MAX sizeof(((struct umt_backends *)0)->why[0])
+
+/**
+ * struct backend - one way to learn who blocks
+ * @id: enum umt_backend
+ * @probe: can it be had here and now?  Else says why not in words.
+ * @open: everything that @user needs but @next and @seen; holds the lock
+ * @close: the opposite; also of a half-opened user; holds the lock
+ * @add, @remove: the calling thread
+ * @next: as umt_next()
+ * @core_fd: as umt_core_fd(); holds the lock; a negative errno
+ * @quiet: the core's descriptor is no longer readable
+ * @child: after a fork, in the child: as @close, but what the two processes
+ *	share stays as it is; the table stays readable
+ */
+struct backend {
+	int id;
+	int (*probe)(char why[WHY_MAX]);
+	int (*open)(struct umt *user, size_t ring_bytes);
+	void (*close)(struct umt *user);
+	int (*add)(struct umt *user);
+	int (*remove)(struct umt *user);
+	int (*next)(struct umt *user, struct umt_event *event);
+	int (*core_fd)(struct umt *user, int cpu);
+	void (*quiet)(struct umt *user, int cpu);
+	void (*child)(struct umt *user);
+};
+
+extern const struct backend bpf_backend, perf_backend, explicit_backend;
+
+/* For lists of users and whatever a process has once. */
+void user_lock(void);
+void user_unlock(void);
+
+/* What a user keeps per core besides the table. */
+int user_cores_alloc(struct umt *user, int nr);
+
+/* The table is one mapping of so many bytes. */
+size_t user_table_bytes(int nr);
+void user_unmap(struct umt *user);
+
+#endif /* UMT_LIB_USER_H */

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The program's maps, and how they are looked up.  Part of umt.bpf.c.
+ */
+#ifndef UMT_TABLES_H
+#define UMT_TABLES_H
+
+#include "kernel.h"
+#include "shared.h"
+
+/* Possible CPUs; set before loading. */
+const volatile __u32 nr_cores = 1;
+
+/* A thread. */
+struct record {
+	__u16 cpu;
+	__u8 counted;
+	__u8 traced; /* one of its users wants every event */
+	__u8 stale; /* one of its users is gone */
+	__u8 nr;
+	__u16 user[UMT_MEMBERSHIPS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct record);
+} records SEC(".maps");
+
+/* Per user: struct umt_word, then struct umt_core for each core. */
+struct table {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* the library's are longer */
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(struct umt_core));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, UMT_USERS);
+	__type(key, __u32);
+	__array(values, struct table);
+} tables SEC(".maps");
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+/* Per user: its events. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, UMT_USERS);
+	__type(key, __u32);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+/* Per user and core, where asked for: something to poll. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, UMT_USERS);
+	__type(key, __u32);
+	__array(values, struct ring);
+} bells SEC(".maps");
+
+/* Threads whose record names the user: its number must not be given anew. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UMT_USERS);
+	__type(key, __u32);
+	__type(value, __s64);
+} seats SEC(".maps");
+
+static __always_inline void seat_add(__u32 user, __s64 n)
+{
+	__s64 *seat = bpf_map_lookup_elem(&seats, &user);
+
+	if (seat)
+		__sync_fetch_and_add(seat, n);
+}
+
+static __always_inline struct umt_core *core_of(void *table, __u32 cpu)
+{
+	__u32 key = cpu + 1;
+
+	return bpf_map_lookup_elem(table, &key);
+}
+
+static __always_inline struct umt_word *word_of(void *table)
+{
+	__u32 key = 0;
+
+	return bpf_map_lookup_elem(table, &key);
+}
+
+static __always_inline __u32 cpu_of(struct task_struct *task)
+{
+	struct task_struct___cpu *old = (void *)task;
+
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return BPF_CORE_READ(task, thread_info.cpu);
+	return BPF_CORE_READ(old, cpu);
+}
+
+/* The unmonitored pay for one load and one test. */
+static __always_inline struct record *record_of(struct task_struct *task)
+{
+	if (!task->bpf_storage)
+		return NULL;
+	return bpf_task_storage_get(&records, task, NULL, 0);
+}
+
+#endif /* UMT_TABLES_H */

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How user space is told: descriptors of cores, idle cores, traces.  Part of
+ * umt.bpf.c.
+ */
+#ifndef UMT_TELL_H
+#define UMT_TELL_H
+
+#include "tables.h"
+
+/*
+ * Says once that the core's descriptor is to be looked at.  Pairs with the
+ * reader, who clears the mark before it reads the counts: either it sees our
+ * count, or we see the mark cleared and ring again.
+ */
+static __always_inline void ring_bell(struct umt_core *core, __u32 user,
+				      __u32 cpu)
+{
+	__u32 key = user * nr_cores + cpu;
+	__u64 nothing = 0;
+	void *bell;
+
+	if (core->rung)
+		return;
+	core->rung = 1;
+	bell = bpf_map_lookup_elem(&bells, &key);
+	if (!bell || bpf_ringbuf_output(bell, &nothing, sizeof(nothing),
+					BPF_RB_FORCE_WAKEUP))
+		core->rung = 0;
+}
+
+/* The last ready thread of a core is gone.  Told once until it was read. */
+static __always_inline void tell_idle(struct umt_core *core, __u32 user,
+				      __u32 cpu)
+{
+	struct umt_event event = { .kind = UMT_IDLE, .cpu = cpu };
+	void *ring;
+
+	if (core->told)
+		return;
+	core->told = 1;
+	ring = bpf_map_lookup_elem(&rings, &user);
+	if (ring && !bpf_ringbuf_output(ring, &event, sizeof(event),
+					BPF_RB_FORCE_WAKEUP))
+		return;
+	core->told = 0;
+	__sync_fetch_and_add(&core->lost, 1);
+}
+
+/* Events come in thousands: the reader is woken for many at once. */
+static __always_inline void trace_to(__u32 user, struct umt_event *event)
+{
+	void *table = bpf_map_lookup_elem(&tables, &user);
+	void *ring = bpf_map_lookup_elem(&rings, &user);
+	struct umt_word *word;
+	struct umt_core *core;
+	__u64 flags;
+
+	if (!table || !ring)
+		return;
+	word = word_of(table);
+	core = core_of(table, event->cpu);
+	if (!word || !core || !(word->flags & UMT_TRACE))
+		return;
+	flags = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= word->wake_bytes
+			? BPF_RB_FORCE_WAKEUP
+			: BPF_RB_NO_WAKEUP;
+	if (bpf_ringbuf_output(ring, event, sizeof(*event), flags))
+		__sync_fetch_and_add(&core->lost, 1);
+}
+
+static __always_inline void trace(struct record *record,
+				  struct task_struct *task, __u8 kind,
+				  __u32 cpu, __u8 reason, __s32 detail)
+{
+	struct umt_event event = {
+		.time_ns = bpf_ktime_get_ns(),
+		.tid = task->pid,
+		.detail = detail,
+		.cpu = cpu,
+		.kind = kind,
+		.reason = reason,
+	};
+	__u32 i;
+
+	for (i = 0; i < UMT_MEMBERSHIPS; i++)
+		if (i < record->nr)
+			trace_to(record->user[i], &event);
+}
+
+#endif /* UMT_TELL_H */

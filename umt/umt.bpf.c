@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which monitored threads are ready, on which core.
+ *
+ * Owns the record of each monitored thread (task storage: it dies with the
+ * thread) and writes the counts of each user of the service (an array that
+ * user space maps).  Does not own who is a user, nor what a user does about
+ * an idle core.
+ *
+ * The record says whether the thread is counted as ready and on which core.
+ * Counts change only together with it, so an event that comes twice or not at
+ * all does no lasting harm:
+ *
+ *	the thread is		not counted		counted
+ *	switched out, blocked	(repair, then uncount)	uncount
+ *	switched out, else	count here (repair)	-
+ *	woken			count on its core	-
+ *	migrated		-			move the count
+ *	switched in		count here (repair)	move here if elsewhere
+ *	adding, removing itself	count here (repair)	-
+ *
+ * Bare "+1 on wake, -1 on block" drifts: wakeups of threads that never
+ * blocked are normal, and events do get lost.  A program does not run inside
+ * itself, so an interrupt that hits it and wakes a thread is not seen; and a
+ * machine was met where no tracepoint fires as long as one certain task of
+ * its own is current: a wakeup in a thousand, and the switch from that task
+ * to the woken one.  Until a repair a thread that waits for a CPU, or even
+ * runs, counts as blocked; what a thread does itself is never missed.
+ *
+ * Blocked means: switched out, not by preemption, and the kernel still holds
+ * its state to be other than running.  The state is read from the task and
+ * not taken from the tracepoint's argument: the argument moved during 5.18,
+ * and before 6.14 it was that of a moment earlier, when a signal may have kept
+ * the thread awake.  With proxy execution (6.17) a thread that waits for a
+ * mutex stays queued and lends its time to the owner; it counts as blocked,
+ * for its own work stands still.  The end of a thread is its last block.
+ *
+ * Who writes a record, and why no lock is needed: switch-out and switch-in
+ * run under the lock of the CPU's queue; a wakeup or migration of a thread
+ * that is not running holds that lock as well; a thread that adds or removes
+ * itself runs with preemption off, is counted, and stays where it is.  The
+ * counts of a core are written by many: atomically, and increments come
+ * first, so that no reader ever sees a negative number.
+ *
+ * Behaves badly: up to 6.1 the kernel refuses the look-up of a record while it
+ * works on another record of the same CPU; such an event is missed and
+ * repaired later.  A thread that waits for a userspace spin lock, and one in a
+ * stopped virtual CPU, counts as ready.
+ */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "kernel.h"
+#include "reason.h"
+#include "shared.h"
+#include "tables.h"
+#include "tell.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* ---- counting ---- */
+
+enum how { WOKEN, REPAIRED, MOVED };
+
+static __always_inline void count_one(struct record *record, __u32 user,
+				      __u32 cpu, enum how how)
+{
+	void *table = bpf_map_lookup_elem(&tables, &user);
+	struct umt_word *word;
+	struct umt_core *core;
+
+	if (!table) {
+		record->stale = 1;
+		return;
+	}
+	word = word_of(table);
+	core = core_of(table, cpu);
+	if (!word || !core)
+		return;
+	if (how == MOVED)
+		__sync_fetch_and_add(&core->moved_in, 1);
+	else
+		__sync_fetch_and_add(&core->wakes, 1);
+	if (how == REPAIRED)
+		__sync_fetch_and_add(&core->repairs, 1);
+	__sync_fetch_and_add(&core->ready, 1);
+	if (word->flags & UMT_BELLS)
+		ring_bell(core, user, cpu);
+}
+
+static __always_inline void uncount_one(struct record *record, __u32 user,
+					__u32 cpu, bool moved)
+{
+	void *table = bpf_map_lookup_elem(&tables, &user);
+	struct umt_word *word;
+	struct umt_core *core;
+
+	if (!table) {
+		record->stale = 1;
+		return;
+	}
+	word = word_of(table);
+	core = core_of(table, cpu);
+	if (!word || !core)
+		return;
+	/* Only the core itself writes its sleeps, with interrupts off. */
+	if (moved)
+		__sync_fetch_and_add(&core->moved_out, 1);
+	else
+		core->sleeps++;
+	if (__sync_fetch_and_add(&core->ready, -1) == 1 && word->wanted)
+		tell_idle(core, user, cpu);
+	if (word->flags & UMT_BELLS)
+		ring_bell(core, user, cpu);
+}
+
+static __always_inline void count(struct record *record, __u32 cpu,
+				  enum how how)
+{
+	__u32 i;
+
+	record->counted = 1;
+	record->cpu = cpu;
+	for (i = 0; i < UMT_MEMBERSHIPS; i++)
+		if (i < record->nr)
+			count_one(record, record->user[i], cpu, how);
+}
+
+static __always_inline void uncount(struct record *record, __u32 cpu,
+				    bool moved)
+{
+	__u32 i;
+
+	for (i = 0; i < UMT_MEMBERSHIPS; i++)
+		if (i < record->nr)
+			uncount_one(record, record->user[i], cpu, moved);
+}
+
+static __always_inline void move(struct record *record,
+				 struct task_struct *task, __u32 cpu)
+{
+	__u32 from = record->cpu;
+
+	count(record, cpu, MOVED);
+	uncount(record, from, true);
+	if (record->traced)
+		trace(record, task, UMT_MOVE, cpu, 0, from);
+}
+
+/*
+ * The thread has the core: whatever was missed before is made up for.
+ * Return: it was blocked as far as we knew.
+ */
+static __always_inline bool here(struct record *record,
+				 struct task_struct *task, __u32 cpu)
+{
+	bool repaired = !record->counted;
+
+	if (repaired)
+		count(record, cpu, REPAIRED);
+	else if (record->cpu != cpu)
+		move(record, task, cpu);
+	return repaired;
+}
+
+static __always_inline void count_preempt(struct record *record, __u32 cpu)
+{
+	__u32 i;
+
+	for (i = 0; i < UMT_MEMBERSHIPS; i++) {
+		__u32 user = record->user[i];
+		struct umt_core *core;
+		void *table;
+
+		if (i >= record->nr)
+			break;
+		table = bpf_map_lookup_elem(&tables, &user);
+		core = table ? core_of(table, cpu) : NULL;
+		if (core)
+			core->preempts++;
+	}
+}
+
+/* ---- memberships ---- */
+
+static __always_inline void drop(struct record *record, __u32 i)
+{
+	__u32 k;
+
+	if (i >= UMT_MEMBERSHIPS)
+		return;
+	seat_add(record->user[i], -1);
+	for (k = 0; k + 1 < UMT_MEMBERSHIPS; k++)
+		if (k >= i)
+			record->user[k] = record->user[k + 1];
+	record->nr--;
+}
+
+/* Forgets users that are gone.  Only in the thread itself. */
+static __always_inline void drop_stale(struct record *record)
+{
+	__u32 i, n;
+
+	for (n = 0; n < UMT_MEMBERSHIPS; n++) {
+		i = UMT_MEMBERSHIPS - 1 - n;
+		if (i < record->nr) {
+			__u32 user = record->user[i];
+
+			if (!bpf_map_lookup_elem(&tables, &user))
+				drop(record, i);
+		}
+	}
+	record->stale = 0;
+}
+
+static __always_inline void give_up_seats(struct record *record)
+{
+	__u32 i;
+
+	for (i = 0; i < UMT_MEMBERSHIPS; i++)
+		if (i < record->nr)
+			seat_add(record->user[i], -1);
+	record->nr = 0;
+}
+
+/* ---- the scheduler's events ---- */
+
+static __always_inline void switch_out(struct task_struct *prev, bool preempt)
+{
+	struct record *record = record_of(prev);
+	__u32 cpu = bpf_get_smp_processor_id();
+	unsigned int state = prev->__state;
+
+	if (!record)
+		return;
+	if (here(record, prev, cpu) && record->traced)
+		trace(record, prev, UMT_RUN, cpu, 0, 0);
+	if (preempt || !state) {
+		count_preempt(record, cpu);
+		if (record->traced)
+			trace(record, prev, UMT_PREEMPT, cpu, 0, 0);
+		return;
+	}
+	record->counted = 0;
+	uncount(record, cpu, false);
+	if (record->traced && state == TASK_DEAD)
+		trace(record, prev, UMT_GONE, cpu, 0, 0);
+	else if (record->traced)
+		trace(record, prev, UMT_BLOCK, cpu, reason_of(prev, state),
+		      syscall_of(prev));
+	if (state == TASK_DEAD)
+		give_up_seats(record);
+	else if (record->stale)
+		drop_stale(record);
+}
+
+static __always_inline void switch_in(struct task_struct *next)
+{
+	struct record *record = record_of(next);
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	if (!record)
+		return;
+	here(record, next, cpu);
+	if (record->traced)
+		trace(record, next, UMT_RUN, cpu, 0, 0);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(umt_switch, bool preempt, struct task_struct *prev,
+	     struct task_struct *next)
+{
+	switch_out(prev, preempt);
+	switch_in(next);
+	return 0;
+}
+
+static __always_inline int wake(struct task_struct *task)
+{
+	struct record *record = record_of(task);
+	__u32 cpu;
+
+	if (!record || record->counted)
+		return 0;
+	cpu = cpu_of(task);
+	count(record, cpu, WOKEN);
+	if (record->traced)
+		trace(record, task, UMT_WAKE, cpu, 0, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(umt_wakeup, struct task_struct *task)
+{
+	return wake(task);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(umt_wakeup_new, struct task_struct *task)
+{
+	return wake(task);
+}
+
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(umt_migrate, struct task_struct *task, int to)
+{
+	struct record *record = record_of(task);
+
+	if (record && record->counted && record->cpu != to)
+		move(record, task, to);
+	return 0;
+}
+
+/* ---- who is monitored ---- */
+
+static __always_inline void join(struct record *record, __u32 user)
+{
+	seat_add(user, 1);
+	record->user[record->nr++ & (UMT_MEMBERSHIPS - 1)] = user;
+}
+
+static __always_inline bool inherits(__u32 user)
+{
+	void *table = bpf_map_lookup_elem(&tables, &user);
+	struct umt_word *word = table ? word_of(table) : NULL;
+
+	return word && word->flags & UMT_INHERIT;
+}
+
+/*
+ * The child gets the memberships that are inherited.  It is not yet known to
+ * the scheduler: its first wakeup counts it.
+ */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(umt_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct record *record = record_of(parent);
+	struct record *born = NULL;
+	__u32 i;
+
+	if (!record)
+		return 0;
+	for (i = 0; i < UMT_MEMBERSHIPS; i++) {
+		__u32 user = record->user[i];
+
+		if (i >= record->nr)
+			break;
+		if (!inherits(user))
+			continue;
+		if (!born)
+			born = bpf_task_storage_get(
+				&records, child, NULL,
+				BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (!born)
+			return 0;
+		join(born, user);
+	}
+	if (!born)
+		return 0;
+	born->traced = record->traced;
+	if (born->traced)
+		trace(born, child, UMT_NEW, cpu_of(child), 0, child->tgid);
+	return 0;
+}
+
+static __always_inline bool is_member(struct record *record, __u32 user)
+{
+	__u32 i;
+
+	for (i = 0; i < UMT_MEMBERSHIPS; i++)
+		if (i < record->nr && record->user[i] == user)
+			return true;
+	return false;
+}
+
+static __always_inline int add(struct task_struct *task, __u32 user)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct record fresh = { .cpu = cpu, .counted = 1 };
+	void *table = bpf_map_lookup_elem(&tables, &user);
+	struct umt_word *word = table ? word_of(table) : NULL;
+	struct record *record;
+
+	if (!word)
+		return -EINVAL;
+	record = bpf_task_storage_get(&records, task, &fresh,
+				      BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!record)
+		return -EAGAIN;
+	here(record, task, cpu);
+	drop_stale(record);
+	if (is_member(record, user))
+		return -EEXIST;
+	if (record->nr >= UMT_MEMBERSHIPS)
+		return -EUSERS;
+	count_one(record, user, record->cpu, MOVED);
+	join(record, user);
+	if (word->flags & UMT_TRACE) {
+		record->traced = 1;
+		trace(record, task, UMT_NEW, record->cpu, 0, task->tgid);
+	}
+	return 0;
+}
+
+static __always_inline int remove(struct task_struct *task, __u32 user)
+{
+	struct record *record = record_of(task);
+	__u32 i;
+
+	if (!record || !is_member(record, user))
+		return -ENOENT;
+	here(record, task, bpf_get_smp_processor_id());
+	if (record->traced)
+		trace(record, task, UMT_GONE, record->cpu, 0, 0);
+	for (i = 0; i < UMT_MEMBERSHIPS; i++)
+		if (i < record->nr && record->user[i] == user) {
+			drop(record, i);
+			break;
+		}
+	uncount_one(record, user, record->cpu, true);
+	if (!record->nr)
+		bpf_task_storage_delete(&records, task);
+	return 0;
+}
+
+/*
+ * Attached to nothing: a thread runs it by BPF_PROG_TEST_RUN to add or remove
+ * itself.  The kernel switches preemption off for that, so the thread's own
+ * events cannot come between.
+ */
+SEC("raw_tp")
+int umt_control(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 user = ctx->args[1];
+
+	if (ctx->args[0] == UMT_OP_ADD)
+		return add(task, user);
+	return remove(task, user);
+}
