@@ -5,6 +5,7 @@
  */
 #include "ktest.h"
 
+#include "number.h"
 #include "pages.h"
 #include "refuse.h"
 
@@ -18,37 +19,14 @@
 
 static const char *why_not;
 
-static long read_number(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	long nr = -1;
-
-	if (file && fscanf(file, "%ld", &nr) != 1)
-		nr = -1;
-	if (file)
-		fclose(file);
-	return nr;
-}
-
-static bool write_pool(long nr)
-{
-	FILE *file = fopen(POOL "nr_hugepages", "we");
-	bool done;
-
-	if (!file)
-		return false;
-	done = fprintf(file, "%ld\n", nr) > 0;
-	return !fclose(file) && done;
-}
-
 static long free_pages(void)
 {
-	return read_number(POOL "free_hugepages");
+	return number_read(POOL "free_hugepages");
 }
 
 static int make_pool(void **state)
 {
-	long nr = read_number(POOL "nr_hugepages");
+	long nr = number_read(POOL "nr_hugepages");
 
 	if (nr)
 		why_not = nr < 0 ? "no pages of 1 GiB on this machine"
@@ -56,11 +34,11 @@ static int make_pool(void **state)
 	else if (sysconf(_SC_AVPHYS_PAGES) * (long)page_bytes() <
 		 (long)(2 * NR * GIB))
 		why_not = "too little free memory for pages of 1 GiB";
-	else if (!write_pool(NR))
+	else if (!number_write(POOL "nr_hugepages", NR))
 		why_not = "setting the hugetlb pool needs root";
-	else if (read_number(POOL "nr_hugepages") != NR) {
+	else if (number_read(POOL "nr_hugepages") != NR) {
 		why_not = "memory is too fragmented for pages of 1 GiB";
-		write_pool(0);
+		number_write(POOL "nr_hugepages", 0);
 	}
 	return 0;
 }
@@ -68,7 +46,7 @@ static int make_pool(void **state)
 static int restore_pool(void **state)
 {
 	if (!why_not)
-		write_pool(0);
+		number_write(POOL "nr_hugepages", 0);
 	return 0;
 }
 

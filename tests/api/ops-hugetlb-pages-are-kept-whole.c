@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "number.h"
 #include "pages.h"
 
 #define POOL "/proc/sys/vm/nr_hugepages"
@@ -15,29 +16,6 @@
 #define NR_MAPPED 48
 
 static long old_pool = -1;
-
-static long read_pool(void)
-{
-	FILE *file = fopen(POOL, "re");
-	long nr = -1;
-
-	if (file && fscanf(file, "%ld", &nr) != 1)
-		nr = -1;
-	if (file)
-		fclose(file);
-	return nr;
-}
-
-static bool write_pool(long nr)
-{
-	FILE *file = fopen(POOL, "we");
-	bool done;
-
-	if (!file)
-		return false;
-	done = fprintf(file, "%ld\n", nr) > 0;
-	return !fclose(file) && done;
-}
 
 static bool default_is_2_mib(void)
 {
@@ -57,15 +35,15 @@ static const char *why_not;
 
 static int make_pool(void **state)
 {
-	old_pool = read_pool();
+	old_pool = number_read(POOL);
 	if (old_pool != 0)
 		why_not = old_pool < 0 ? "no hugetlb pages in this kernel"
 				       : "the hugetlb pool is in use";
 	else if (!default_is_2_mib())
 		why_not = "hugetlb pages are not 2 MiB here";
-	else if (!write_pool(NR_HUGE))
+	else if (!number_write(POOL, NR_HUGE))
 		why_not = "setting the hugetlb pool needs root";
-	else if (read_pool() != NR_HUGE)
+	else if (number_read(POOL) != NR_HUGE)
 		why_not = "memory is too fragmented for hugetlb pages";
 	return 0;
 }
@@ -73,7 +51,7 @@ static int make_pool(void **state)
 static int restore_pool(void **state)
 {
 	if (old_pool == 0)
-		write_pool(0);
+		number_write(POOL, 0);
 	return 0;
 }
 
