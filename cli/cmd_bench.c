@@ -6,7 +6,6 @@
  * bench_report.c prints.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "cmd.h"
 #include "interrupt.h"
 #include "memory.h"
+#include "options.h"
 #include "plot.h"
 #include "say.h"
 #include "size.h"
@@ -43,37 +43,17 @@ static const char usage[] =
 	"  --help            print this\n\n"
 	"Operations:\n";
 
-enum {
-	OPT_HELP = 256,
-	OPT_JSON,
-	OPT_PAGES,
-	OPT_PLOT,
-	OPT_RUNS,
-	OPT_SIZE,
-	OPT_THREADS
-};
-
-static const struct option options[] = {
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "json", optional_argument, NULL, OPT_JSON },
-	{ "pages", required_argument, NULL, OPT_PAGES },
-	{ "plot", required_argument, NULL, OPT_PLOT },
-	{ "runs", required_argument, NULL, OPT_RUNS },
-	{ "size", required_argument, NULL, OPT_SIZE },
-	{ "threads", required_argument, NULL, OPT_THREADS },
-	{ 0 },
-};
-
 struct settings {
 	bool help;
-	bool json;
-	const char *json_path; /* NULL: standard output */
+	struct option_file json; /* without a path: standard output */
 	const char *plot_path;
 	int pages; /* -1: as the work has it */
 	unsigned runs;
 	uint64_t size_bytes; /* 0: default */
-	int nr_threads; /* 0: default */
-	unsigned threads[MAX_THREADS];
+	struct thread_list {
+		int nr; /* 0: default */
+		unsigned counts[MAX_THREADS];
+	} threads;
 };
 
 static int print_help(void)
@@ -87,86 +67,45 @@ static int print_help(void)
 	return 0;
 }
 
-static int parse_pages(const char *text)
+static const char *take_pages(const char *text, void *to)
 {
-	if (!strcmp(text, "default"))
-		return PAGES_DEFAULT;
-	if (!strcmp(text, "small"))
-		return PAGES_SMALL;
-	if (!strcmp(text, "huge"))
-		return PAGES_HUGE;
-	return -1;
+	static const char *const kinds[] = { [PAGES_DEFAULT] = "default",
+					     [PAGES_SMALL] = "small",
+					     [PAGES_HUGE] = "huge" };
+	int i;
+
+	for (i = PAGES_DEFAULT; i <= PAGES_HUGE; i++)
+		if (!strcmp(text, kinds[i])) {
+			*(int *)to = i;
+			return NULL;
+		}
+	return "not huge, small or default";
 }
 
-static int parse_option(struct settings *set, int option)
+static const char *take_threads(const char *text, void *to)
 {
-	int error;
+	struct thread_list *list = to;
 
-	switch (option) {
-	case OPT_HELP:
-		set->help = true;
-		return 0;
-	case OPT_JSON:
-		set->json = true;
-		set->json_path = optarg;
-		return 0;
-	case OPT_PAGES:
-		set->pages = parse_pages(optarg);
-		if (set->pages >= 0)
-			return 0;
-		return say_usage("bench",
-				 "--pages '%s': not huge, small or "
-				 "default",
-				 optarg);
-	case OPT_PLOT:
-		set->plot_path = optarg;
-		if (plot_suffix_ok(optarg))
-			return 0;
-		return say_usage("bench",
-				 "--plot '%s': the name must end in "
-				 ".svg or .png",
-				 optarg);
-	case OPT_RUNS:
-		error = count_parse(optarg, &set->runs);
-		if (!error)
-			return 0;
-		return say_usage("bench",
-				 "--runs '%s': not a number from 1 "
-				 "to %d",
-				 optarg, MAX_THREADS);
-	case OPT_SIZE:
-		error = size_parse(optarg, &set->size_bytes);
-		if (!error)
-			return 0;
-		return say_usage("bench", "--size '%s': %s", optarg,
-				 size_why(error));
-	default:
-		set->nr_threads = list_parse(optarg, set->threads);
-		if (set->nr_threads > 0)
-			return 0;
-		return say_usage("bench",
-				 "--threads '%s': not a list as 1-4 "
-				 "or 1,2,8",
-				 optarg);
-	}
+	list->nr = list_parse(text, list->counts);
+	return list->nr > 0 ? NULL : "not a list as 1-4 or 1,2,8";
 }
 
 static int parse(struct settings *set, int argc, char **argv)
 {
-	int option, status;
+	const struct option_spec specs[] = {
+		{ "help", no_argument, option_flag, &set->help },
+		{ "json", optional_argument, option_file, &set->json },
+		{ "pages", required_argument, take_pages, &set->pages },
+		{ "plot", required_argument, option_plot, &set->plot_path },
+		{ "runs", required_argument, option_count, &set->runs },
+		{ "size", required_argument, option_size, &set->size_bytes },
+		{ "threads", required_argument, take_threads, &set->threads },
+		{ 0 },
+	};
+	int status = options_parse("bench", specs, true, argc, argv);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		if (option == 'h')
-			option = OPT_HELP;
-		if (option == '?' || option == ':')
-			return say_option("bench", argv, option);
-		status = parse_option(set, option);
-		if (status)
-			return status;
-	}
-	if (set->help)
-		return 0;
+	if (status || set->help)
+		return status;
 	if (optind == argc)
 		return say_usage("bench", "an operation is missing");
 	if (optind + 1 < argc)
@@ -223,15 +162,15 @@ static void choose_threads(struct settings *set)
 	unsigned last = cpus < MAX_THREADS ? cpus : MAX_THREADS;
 	unsigned threads = 1, step = 1;
 
-	if (set->nr_threads)
+	if (set->threads.nr)
 		return;
 	while (threads < last) {
-		set->threads[set->nr_threads++] = threads;
+		set->threads.counts[set->threads.nr++] = threads;
 		if (threads >= 8 && !(threads & (threads - 1)))
 			step = threads / 2;
 		threads += step;
 	}
-	set->threads[set->nr_threads++] = last;
+	set->threads.counts[set->threads.nr++] = last;
 }
 
 static int write_json(const struct bench *bench, const char *path)
@@ -261,15 +200,15 @@ static int report(const struct bench *bench, const struct settings *set)
 {
 	int status = 0;
 
-	if (!set->json || set->json_path)
+	if (!set->json.given || set->json.path)
 		bench_print(bench);
-	if (set->json)
-		status = write_json(bench, set->json_path);
+	if (set->json.given)
+		status = write_json(bench, set->json.path);
 	if (!set->plot_path)
 		return status;
 	if (bench_plot(bench, set->plot_path))
 		return 1;
-	if (!set->json || set->json_path)
+	if (!set->json.given || set->json.path)
 		printf("plot: %s\n", set->plot_path);
 	return status;
 }
@@ -317,7 +256,7 @@ int cmd_bench(int argc, char **argv)
 	if (status)
 		return status;
 	interrupt_catch();
-	status = bench_measure(&bench, set.threads, set.nr_threads);
+	status = bench_measure(&bench, set.threads.counts, set.threads.nr);
 	if (!status || interrupt_seen())
 		status |= report(&bench, &set);
 	bench_free(&bench);

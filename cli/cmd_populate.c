@@ -7,7 +7,6 @@
  * its host, and measures.  What can be warmed, and how, is in warm.c.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "cmd.h"
 #include "interrupt.h"
 #include "memory.h"
+#include "options.h"
 #include "say.h"
 #include "size.h"
 #include "warm.h"
@@ -33,16 +33,6 @@ static const char usage[] =
 	"  --threads N       use N threads at most (default: see ktask topo)\n"
 	"  --help            print this\n";
 
-enum { OPT_HELP = 256, OPT_ALLOCATE, OPT_ANON, OPT_THREADS };
-
-static const struct option options[] = {
-	{ "allocate", required_argument, NULL, OPT_ALLOCATE },
-	{ "anon", required_argument, NULL, OPT_ANON },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "threads", required_argument, NULL, OPT_THREADS },
-	{ 0 },
-};
-
 struct settings {
 	bool help;
 	uint64_t allocate_bytes; /* 0: leave the file's length alone */
@@ -50,35 +40,6 @@ struct settings {
 	unsigned threads; /* 0: the engine decides */
 	const char *path; /* NULL: memory */
 };
-
-static int parse_size(const char *option, uint64_t *bytes)
-{
-	int error = size_parse(optarg, bytes);
-
-	if (!error)
-		return 0;
-	return say_usage("populate", "%s '%s': %s", option, optarg,
-			 size_why(error));
-}
-
-static int parse_option(struct settings *set, int option)
-{
-	switch (option) {
-	case OPT_HELP:
-		set->help = true;
-		return 0;
-	case OPT_ALLOCATE:
-		return parse_size("--allocate", &set->allocate_bytes);
-	case OPT_ANON:
-		return parse_size("--anon", &set->anon_bytes);
-	default:
-		if (!count_parse(optarg, &set->threads))
-			return 0;
-		return say_usage("populate",
-				 "--threads '%s': not a number from 1 to %d",
-				 optarg, MAX_THREADS);
-	}
-}
 
 static int check(struct settings *set, int nr_paths, char **paths)
 {
@@ -99,18 +60,18 @@ static int check(struct settings *set, int nr_paths, char **paths)
 
 static int parse(struct settings *set, int argc, char **argv)
 {
-	int option, status;
+	const struct option_spec specs[] = {
+		{ "allocate", required_argument, option_size,
+		  &set->allocate_bytes },
+		{ "anon", required_argument, option_size, &set->anon_bytes },
+		{ "help", no_argument, option_flag, &set->help },
+		{ "threads", required_argument, option_count, &set->threads },
+		{ 0 },
+	};
+	int status = options_parse("populate", specs, true, argc, argv);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		if (option == 'h')
-			option = OPT_HELP;
-		if (option == '?' || option == ':')
-			return say_option("populate", argv, option);
-		status = parse_option(set, option);
-		if (status)
-			return status;
-	}
+	if (status)
+		return status;
 	return check(set, argc - optind, argv + optind);
 }
 

@@ -10,7 +10,6 @@
  * the dynamic loader of those ignores a preload given by path.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -21,6 +20,7 @@
 
 #include "cmd.h"
 #include "filter.h"
+#include "options.h"
 #include "say.h"
 #include "size.h"
 
@@ -47,25 +47,12 @@ static const char usage[] =
 	"                    standard error, or in FILE\n"
 	"  --help            print this\n";
 
-enum { OPT_DRY = 256, OPT_HELP, OPT_MIN, OPT_OPS, OPT_REPORT, OPT_THREADS };
-
-static const struct option options[] = {
-	{ "dry-run", no_argument, NULL, OPT_DRY },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "min", required_argument, NULL, OPT_MIN },
-	{ "ops", required_argument, NULL, OPT_OPS },
-	{ "report", optional_argument, NULL, OPT_REPORT },
-	{ "threads", required_argument, NULL, OPT_THREADS },
-	{ 0 },
-};
-
 struct settings {
 	bool help, dry;
 	unsigned threads; /* 0: not given */
 	uint64_t min_bytes; /* 0: not given */
 	const char *ops; /* NULL: not given */
-	bool report;
-	const char *report_path; /* NULL: standard error */
+	struct option_file report; /* without a path: standard error */
 };
 
 static bool op_ok(const char *name, size_t len)
@@ -79,73 +66,37 @@ static bool op_ok(const char *name, size_t len)
 	return false;
 }
 
-static bool ops_ok(const char *list)
+static const char *take_ops(const char *list, void *to)
 {
+	*(const char **)to = list;
 	for (;; list++) {
 		size_t len = strcspn(list, ",");
 
 		if (!op_ok(list, len))
-			return false;
+			return "not a list of mmap, madvise, mlock, munmap "
+			       "and fallocate";
 		list += len;
 		if (!*list)
-			return true;
-	}
-}
-
-static int parse_option(struct settings *set, int option)
-{
-	int error;
-
-	switch (option) {
-	case OPT_DRY:
-		set->dry = true;
-		return 0;
-	case OPT_HELP:
-		set->help = true;
-		return 0;
-	case OPT_MIN:
-		error = size_parse(optarg, &set->min_bytes);
-		if (!error)
-			return 0;
-		return say_usage("run", "--min '%s': %s", optarg,
-				 size_why(error));
-	case OPT_OPS:
-		set->ops = optarg;
-		if (ops_ok(optarg))
-			return 0;
-		return say_usage("run",
-				 "--ops '%s': not a list of mmap, madvise, "
-				 "mlock, munmap and fallocate",
-				 optarg);
-	case OPT_REPORT:
-		set->report = true;
-		set->report_path = optarg;
-		return 0;
-	default:
-		if (!count_parse(optarg, &set->threads))
-			return 0;
-		return say_usage("run",
-				 "--threads '%s': not a number from 1 "
-				 "to %d",
-				 optarg, MAX_THREADS);
+			return NULL;
 	}
 }
 
 static int parse(struct settings *set, int argc, char **argv)
 {
-	int option, status;
-
-	opterr = 0;
+	const struct option_spec specs[] = {
+		{ "dry-run", no_argument, option_flag, &set->dry },
+		{ "help", no_argument, option_flag, &set->help },
+		{ "min", required_argument, option_size, &set->min_bytes },
+		{ "ops", required_argument, take_ops, &set->ops },
+		{ "report", optional_argument, option_file, &set->report },
+		{ "threads", required_argument, option_count, &set->threads },
+		{ 0 },
+	};
 	/* The first word that is no option is COMMAND; its options are its. */
-	while ((option = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
-		if (option == 'h')
-			option = OPT_HELP;
-		if (option == '?' || option == ':')
-			return say_option("run", argv, option);
-		status = parse_option(set, option);
-		if (status)
-			return status;
-	}
+	int status = options_parse("run", specs, false, argc, argv);
+
+	if (status)
+		return status;
 	if (!set->help && optind == argc)
 		return say_usage("run", "a command is missing");
 	return 0;
@@ -216,14 +167,14 @@ static int set_report(const struct settings *set)
 	char folder[PATH_MAX], *path;
 	int status;
 
-	if (!set->report)
+	if (!set->report.given)
 		return 0;
-	if (!set->report_path)
+	if (!set->report.path)
 		return setenv("KTASK_RUN_REPORT", "1", 1);
-	if (set->report_path[0] == '/')
-		return setenv("KTASK_RUN_REPORT", set->report_path, 1);
+	if (set->report.path[0] == '/')
+		return setenv("KTASK_RUN_REPORT", set->report.path, 1);
 	if (!getcwd(folder, sizeof(folder)) ||
-	    asprintf(&path, "%s/%s", folder, set->report_path) < 0)
+	    asprintf(&path, "%s/%s", folder, set->report.path) < 0)
 		return -1;
 	status = setenv("KTASK_RUN_REPORT", path, 1);
 	free(path);

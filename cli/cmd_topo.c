@@ -7,7 +7,6 @@
  * limits come from the library and are always of this process, here, now.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 
 #include "cmd.h"
 #include "machine.h"
+#include "options.h"
 #include "say.h"
 #include "topo.h"
 
@@ -26,12 +26,6 @@ static const char usage[] =
 	"threads of a job that is started here.\n\n"
 	"  --json            print one JSON object\n"
 	"  --help            print this\n";
-
-static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ "json", no_argument, NULL, 'j' },
-	{ 0 },
-};
 
 /* Asks once for the number and once for the limits; neither grows between. */
 static int read_limits(struct topo *topo)
@@ -74,18 +68,19 @@ static int show(bool json)
 
 int cmd_topo(int argc, char **argv)
 {
-	bool json = false;
-	int option;
+	bool help = false, json = false;
+	const struct option_spec specs[] = {
+		{ "help", no_argument, option_flag, &help },
+		{ "json", no_argument, option_flag, &json },
+		{ 0 },
+	};
+	int status = options_parse("topo", specs, true, argc, argv);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		if (option == '?' || option == ':')
-			return say_option("topo", argv, option);
-		if (option == 'h') {
-			fputs(usage, stdout);
-			return 0;
-		}
-		json = true;
+	if (status)
+		return status;
+	if (help) {
+		fputs(usage, stdout);
+		return 0;
 	}
 	if (optind < argc)
 		return say_usage("topo", "what is '%s'?", argv[optind]);
