@@ -44,10 +44,25 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
 	tune->epoch_ns = now_ns;
 	tune->epoch_units = 0;
 	tune->settling = true;
+	tune->compared = false;
+}
+
+void kt_tune_known(struct kt_tune *tune, unsigned threads)
+{
+	tune->threads = KT_MAX(KT_MIN(threads, tune->max), 1);
+	tune->phase = KT_TUNE_HOLD;
+}
+
+unsigned kt_tune_settled(const struct kt_tune *tune)
+{
+	if (tune->phase != KT_TUNE_HOLD || !tune->compared)
+		return 0;
+	return tune->threads;
 }
 
 static void set_threads(struct kt_tune *tune, unsigned threads)
 {
+	tune->compared = tune->compared || threads != tune->threads;
 	tune->settling = tune->settling || threads != tune->threads;
 	tune->threads = threads;
 }

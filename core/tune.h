@@ -34,6 +34,7 @@ struct kt_tune {
 	unsigned hold_next; /* the hold after that */
 	uint64_t epoch_ns; /* when the present epoch began */
 	uint64_t epoch_units; /* units done by then */
+	bool compared; /* another count than the first was tried */
 	bool settling; /* the thread count changed: this epoch is not counted */
 };
 
@@ -43,6 +44,21 @@ struct kt_tune {
  */
 void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
 		   uint64_t now_ns);
+
+/*
+ * kt_tune_known - @threads were the best before: begin with them
+ *
+ * Behind kt_tune_begin().  They are held for a while before others are tried,
+ * since growing from them costs what it cost the job that found them.
+ */
+void kt_tune_known(struct kt_tune *tune, unsigned threads);
+
+/*
+ * kt_tune_settled - the count that was found better than others and is held
+ *
+ * Return: 0 while there is none: nothing else was tried yet.
+ */
+unsigned kt_tune_settled(const struct kt_tune *tune);
 
 /*
  * kt_tune_step - look at the rate, and decide

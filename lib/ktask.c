@@ -36,7 +36,8 @@ static bool ctl_valid(const struct ktask_ctl *ctl)
 {
 	if (!ctl || ctl->struct_size != sizeof(*ctl))
 		return false;
-	if (!ctl->thread_func || !ctl->min_chunk_size || ctl->flags)
+	if (!ctl->thread_func || !ctl->min_chunk_size ||
+	    (ctl->flags & ~KTASK_FIXED))
 		return false;
 	if (ctl->align & (ctl->align - 1))
 		return false;

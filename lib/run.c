@@ -100,6 +100,13 @@ static void look(struct run *run, uint64_t now_ns)
 	run->next_look_ns = now_ns + LOOK_NS;
 }
 
+static unsigned wanted_threads(struct run *run, uint64_t now_ns)
+{
+	if (run->ctl->flags & KTASK_FIXED)
+		return run->wanted;
+	return kt_tune_step(&run->tune, now_ns, units_done(run));
+}
+
 static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 {
 	struct run *run =
@@ -112,7 +119,7 @@ static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 	if (run->ctl->progress_func && now_ns >= run->next_progress_ns)
 		report_progress(run);
 
-	wanted = kt_tune_step(&run->tune, now_ns, units_done(run));
+	wanted = wanted_threads(run, now_ns);
 	if (wanted == run->wanted && now_ns < run->next_look_ns)
 		return false;
 	run->wanted = wanted;
@@ -307,6 +314,15 @@ static void start_clocks(struct run *run)
 		run->job.deadline_ns = run->start_ns + run->ctl->deadline_ns;
 }
 
+static void begin_tune(struct run *run, unsigned max, bool started)
+{
+	/* Nobody adds threads to a started job until somebody waits for it. */
+	bool all = started || (run->ctl->flags & KTASK_FIXED);
+
+	kt_tune_begin(&run->tune, max, all ? max : 0, run->start_ns);
+	run->wanted = run->tune.threads;
+}
+
 void run_begin(struct run *run, bool started)
 {
 	bool seen = started || run->ctl->progress_func || run->ctl->deadline_ns;
@@ -317,9 +333,7 @@ void run_begin(struct run *run, bool started)
 	max = kt_split_threads(run->units_total, run->job.split.min_chunk, max);
 	pool_enter(max - 1, &run->cpus);
 	run->generation = pool_generation();
-	/* Nobody adds threads to a started job until somebody waits for it. */
-	kt_tune_begin(&run->tune, max, started ? max : 0, run->start_ns);
-	run->wanted = run->tune.threads;
+	begin_tune(run, max, started);
 	trace_job_start(run->ctl->name, run->units_total, run->wanted);
 	if (max == 1) {
 		/* Nobody looks and nobody helps: one chunk a range. */

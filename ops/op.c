@@ -72,6 +72,8 @@ static void init_ctl(struct ktask_ctl *ctl, struct op_job *job,
 	ktask_ctl_set_align(ctl, job->align);
 	ktask_ctl_set_name(ctl, job->op->name);
 	ktask_ctl_set_max_threads(ctl, opts->max_threads);
+	ktask_ctl_set_chunk_us(ctl, opts->chunk_us);
+	ctl->flags = opts->flags;
 	ktask_ctl_set_deadline(ctl, opts->deadline_ns);
 	ktask_ctl_set_progress(ctl, opts->progress_func, opts->progress_arg,
 			       opts->progress_ms);
@@ -173,9 +175,11 @@ static int check_opts(const struct ktask_opts *opts)
 	for (size_t i = sizeof(*opts); i < opts->struct_size; i++)
 		if (byte[i])
 			return -EINVAL;
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < 3; i++)
 		if (opts->reserved[i])
 			return -EINVAL;
+	if (opts->flags & ~KTASK_FIXED)
+		return -EINVAL;
 	if (opts->result && opts->result->struct_size < sizeof(*opts->result))
 		return -EINVAL;
 	return 0;

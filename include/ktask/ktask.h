@@ -151,6 +151,10 @@ struct ktask_result {
 		.struct_size = sizeof(struct ktask_result) \
 	}
 
+/* ktask_ctl.flags: begin with max_threads and stay with them, as far as policy
+ * allows, instead of finding out how many pay. */
+#define KTASK_FIXED 0x1u
+
 /**
  * struct ktask_ctl - how to do a job
  *
@@ -169,7 +173,7 @@ struct ktask_ctl {
 	ktask_iter_func iter_func; /*            ktask_iter_range */
 	size_t align; /*                         1: chunk edges anywhere */
 	unsigned max_threads; /*                 0: the engine decides */
-	unsigned flags; /*                       must be 0 */
+	unsigned flags; /*                       0; KTASK_FIXED */
 	uint64_t
 		deadline_ns; /*                 0: none; from the job's start */
 	ktask_progress_func progress_func; /*    none */
@@ -221,6 +225,15 @@ static inline void ktask_ctl_set_max_threads(struct ktask_ctl *ctl,
 					     unsigned max_threads)
 {
 	ctl->max_threads = max_threads;
+}
+
+/** ktask_ctl_set_fixed_threads - as many, if policy allows, from the start to
+ * the end: for measuring; 0: as many as policy allows */
+static inline void ktask_ctl_set_fixed_threads(struct ktask_ctl *ctl,
+					       unsigned threads)
+{
+	ctl->max_threads = threads;
+	ctl->flags |= KTASK_FIXED;
 }
 
 /** ktask_ctl_set_align - edges inside the job fall on multiples of @align */

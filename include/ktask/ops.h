@@ -52,7 +52,9 @@ struct ktask_opts {
 	ktask_progress_func progress_func; /* none */
 	void *progress_arg;
 	struct ktask_result *result; /* none; offsets are bytes from addr */
-	uint64_t reserved[4]; /* must be 0 */
+	unsigned flags; /* KTASK_FIXED: max_threads from start to end */
+	unsigned chunk_us; /* 0: the engine decides */
+	uint64_t reserved[3]; /* must be 0 */
 };
 
 #define KTASK_OPTS_INIT                                  \

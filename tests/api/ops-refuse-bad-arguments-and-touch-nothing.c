@@ -135,11 +135,14 @@ static void bad_options(void **state)
 	assert_int_equal(ktask_op_run(op, &args, &opts), -EINVAL);
 	opts.struct_size = sizeof(opts) - 1;
 	assert_int_equal(ktask_op_run(op, &args, &opts), -EINVAL);
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		opts = (struct ktask_opts)KTASK_OPTS_INIT;
 		opts.reserved[i] = 1;
 		assert_int_equal(ktask_op_run(op, &args, &opts), -EINVAL);
 	}
+	opts = (struct ktask_opts)KTASK_OPTS_INIT;
+	opts.flags = ~KTASK_FIXED;
+	assert_int_equal(ktask_op_run(op, &args, &opts), -EINVAL);
 	opts = (struct ktask_opts)KTASK_OPTS_INIT;
 	result.struct_size = 0;
 	opts.result = &result;

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A job whose best count is known loses nothing at its beginning, one that was
+ * told a wrong count finds the right one like any other, and a count is called
+ * settled only after it was compared with another.
+ *
+ * Simulated, as tune-finds-the-best-count.c.
+ */
+#include "ktest.h"
+#include "support/curve.h"
+
+#define SOON 64
+#define SHORT 12 /* epochs, 96 ms */
+
+static const unsigned maxima[] = { 1, 2, 3, 8, 16, 64 };
+
+/* The least count with the best rate up to @max. */
+static unsigned best_count(const struct curve *curve, unsigned max)
+{
+	unsigned best = 1;
+
+	for (unsigned i = 2; i <= max; i++)
+		if (curve_rate(curve, i) > curve_rate(curve, best) * 1.001)
+			best = i;
+	return best;
+}
+
+static void begin(struct simulation *sim, unsigned curve, unsigned max,
+		  unsigned known)
+{
+	simulation_begin(sim, &curves[curve], max, 0);
+	if (known)
+		kt_tune_known(&sim->tune, known);
+}
+
+static void right_from_the_first_chunk(void **state)
+{
+	double sum_known = 0, sum_new = 0;
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < nr_curves; i++) {
+		for (unsigned m = 0; m < KTEST_ARRAY_SIZE(maxima); m++) {
+			unsigned best = best_count(&curves[i], maxima[m]);
+			struct simulation sim;
+			double got;
+
+			begin(&sim, i, maxima[m], best);
+			got = simulation_run(&sim, SHORT);
+			assert_true(got > 0.99);
+			sum_known += got;
+			begin(&sim, i, maxima[m], 0);
+			sum_new += simulation_run(&sim, SHORT);
+			nr++;
+		}
+	}
+	print_message("# first %d epochs: %.3f of the best rate known, %.3f "
+		      "not\n",
+		      SHORT, sum_known / nr, sum_new / nr);
+	assert_true(sum_known > sum_new);
+}
+
+/* Steps of a quarter may pass over the peak of a steep curve. */
+static void wrong_knowledge_is_corrected(void **state)
+{
+	for (unsigned i = 0; i < nr_curves; i++) {
+		for (unsigned known = 1; known <= 64; known++) {
+			struct simulation sim;
+			double got;
+
+			begin(&sim, i, 64, known);
+			simulation_run(&sim, 3 * SOON);
+			got = simulation_run(&sim, SOON);
+			if (got < 0.92)
+				print_message("# %s from %u: %u, %.3f\n",
+					      curves[i].name, known,
+					      sim.tune.threads, got);
+			assert_true(got >= 0.92);
+		}
+	}
+}
+
+static void counts_out_of_range_are_brought_in(void **state)
+{
+	struct simulation sim;
+
+	begin(&sim, 0, 8, 65536);
+	assert_int_equal(sim.tune.threads, 8);
+	begin(&sim, 0, 1, 3);
+	assert_int_equal(sim.tune.threads, 1);
+}
+
+static void settled_means_compared(void **state)
+{
+	for (unsigned i = 0; i < nr_curves; i++) {
+		struct simulation sim;
+		unsigned settled;
+
+		/* Two of two: nobody tried one yet. */
+		begin(&sim, i, 2, 0);
+		simulation_run(&sim, SOON);
+		assert_int_equal(kt_tune_settled(&sim.tune), 0);
+
+		begin(&sim, i, 64, 0);
+		assert_int_equal(kt_tune_settled(&sim.tune), 0);
+		do
+			simulation_run(&sim, 1);
+		while (!(settled = kt_tune_settled(&sim.tune)));
+		assert_in_range(sim.now_ns, 0, SOON * KT_TUNE_EPOCH_NS);
+		assert_int_equal(settled, sim.tune.threads);
+	}
+}
+
+KTEST_MAIN(KTEST(right_from_the_first_chunk),
+	   KTEST(wrong_knowledge_is_corrected),
+	   KTEST(counts_out_of_range_are_brought_in),
+	   KTEST(settled_means_compared))
