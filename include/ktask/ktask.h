@@ -179,7 +179,8 @@ struct ktask_ctl {
 	ktask_progress_func progress_func; /*    none */
 	void *progress_arg;
 	unsigned progress_ms; /*                 0: every 100 ms */
-	unsigned chunk_us; /*                    0: aim at 1000 us a chunk */
+	unsigned
+		chunk_us; /*                    0: learnt, or 1000 us a chunk */
 	const void *cpus; /*                     caller's mask; a cpu_set_t */
 	size_t cpus_size; /*                     bytes of *cpus */
 	struct ktask_result *result; /*          none */
@@ -283,7 +284,8 @@ static inline void ktask_ctl_set_result(struct ktask_ctl *ctl,
 	ctl->result = result;
 }
 
-/** ktask_ctl_set_name - what ktask_jobs() calls it; 15 characters are kept */
+/** ktask_ctl_set_name - what ktask_jobs() calls it; 15 characters are kept.
+ * Jobs of one name share what is learnt of them: see ktask_learnt_get() */
 static inline void ktask_ctl_set_name(struct ktask_ctl *ctl, const char *name)
 {
 	ctl->name = name;
@@ -451,6 +453,47 @@ struct ktask_slots_info {
  */
 KTASK_API unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 			      struct ktask_slots_info *slots);
+
+/**
+ * struct ktask_learnt - what is known of jobs of one name on this machine
+ *
+ * The library's operations are jobs of their own names.  Kept across processes
+ * in a file of the user; see ktask_learnt_get(3).  Set @struct_size by
+ * KTASK_LEARNT_INIT.
+ */
+struct ktask_learnt {
+	size_t struct_size;
+	char name[16]; /* letters, digits, '.', '_', '-' */
+	unsigned threads; /* the best count, the caller included; to 4095 */
+	unsigned max_threads; /* that could be had when it was found */
+	unsigned chunk_us; /* the best time for a chunk; 0: the usual one */
+	unsigned measured; /* 1: what jobs find does not replace it */
+	uint64_t single_rate; /* units a second of one thread; 0 unknown */
+};
+
+#define KTASK_LEARNT_INIT                                  \
+	{                                                  \
+		.struct_size = sizeof(struct ktask_learnt) \
+	}
+
+/**
+ * ktask_learnt_get - what a job called @name would begin with
+ *
+ * Return: 0; -ENOENT: nothing is known; -EINVAL for a name that is none.
+ */
+KTASK_API int ktask_learnt_get(const char *name, struct ktask_learnt *learnt);
+
+/**
+ * ktask_learnt_put - know it in this process from now on, and in others to come
+ * @path: NULL, or filled with the name of the file, @size bytes at most
+ *
+ * Jobs that run already are not changed.
+ *
+ * Return: 0; -EINVAL; what writing the file failed with: -EBUSY when another
+ * process held it for two seconds, -ENOENT without a place for it, or others.
+ */
+KTASK_API int ktask_learnt_put(const struct ktask_learnt *learnt, char *path,
+			       size_t size);
 
 /**
  * ktask_version - version of the library at run time, "MAJOR.MINOR.PATCH"

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The file of what was learnt: where it lies, reading it without trust, and
+ * replacing it while others may do the same.
+ *
+ *	$XDG_CACHE_HOME/ktask/threads.HASH	where that is set
+ *	/var/cache/ktask/threads.HASH		of root
+ *	$HOME/.cache/ktask/threads.HASH		of everybody else
+ *
+ * HASH stands for the kind of machine: a home may serve many.  A new kernel or
+ * library begins the file anew.  Everything is opened relative to the folder,
+ * once that was found to be ours.
+ *
+ * Behaves badly on a file system that hangs: so does the job that reads.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ktask/ktask.h>
+
+#include "core/deps.h"
+#include "lib/file.h"
+#include "lib/learn.h"
+#include "lib/topo.h"
+
+#define FOLDER "ktask"
+#define ROOTS_BASE "/var/cache"
+#define LOCK "lock"
+#define CPUINFO_BYTES 4096
+#define FILE_NAME 48
+
+/* ---- the machine ---- */
+
+/* The value behind the first line of /proc/cpuinfo that begins with @key. */
+static const char *cpuinfo_value(const char *text, const char *key, char *value,
+				 size_t size)
+{
+	const char *line = text;
+	size_t len;
+
+	while (line && strncmp(line, key, strlen(key))) {
+		line = strchr(line, '\n');
+		line = line ? line + 1 : NULL;
+	}
+	line = line ? strchr(line, ':') : NULL;
+	if (!line)
+		return NULL;
+	line += 1 + strspn(line + 1, " \t");
+	len = KT_MIN(strcspn(line, "\n"), size - 1);
+	memcpy(value, line, len);
+	value[len] = '\0';
+	return value;
+}
+
+/* By what x86, Arm, POWER, RISC-V and s390 say. */
+static void read_model(char *model, size_t size)
+{
+	static const char *const keys[] = { "model name", "CPU part", "cpu\t",
+					    "uarch", "processor 0" };
+	char path[FILE_PATH], text[CPUINFO_BYTES];
+
+	snprintf(path, sizeof(path), "%s/proc/cpuinfo", file_root);
+	snprintf(model, size, "unknown CPU");
+	if (file_text(path, text, sizeof(text)) <= 0)
+		return;
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (cpuinfo_value(text, keys[i], model, size))
+			break;
+	for (char *c = model; *c; c++)
+		if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
+			*c = '?';
+}
+
+void learn_machine(char machine[LEARN_MACHINE])
+{
+	const struct topo *topo = topo_get();
+	struct utsname system = { 0 };
+	char model[96];
+
+	read_model(model, sizeof(model));
+	uname(&system);
+	snprintf(machine, LEARN_MACHINE,
+		 "%s; %u CPUs; %u nodes; Linux %.64s; ktask %s", model,
+		 topo->nr_cpus, topo->nr_nodes, system.release,
+		 ktask_version());
+}
+
+/* Of the machine without the kernel and the library. */
+static void file_name(const char *machine, char name[FILE_NAME])
+{
+	const char *end = strstr(machine, "; Linux ");
+	uint32_t hash = 2166136261u;
+
+	for (; *machine && machine != end; machine++)
+		hash = (hash ^ (unsigned char)*machine) * 16777619u;
+	snprintf(name, FILE_NAME, "threads.%08" PRIx32, hash);
+}
+
+/* ---- the folder ---- */
+
+/* Where the calling user's caches are; false: nowhere. */
+static bool find_base(char *base, size_t size)
+{
+	const char *cache = secure_getenv("XDG_CACHE_HOME");
+	const char *home = secure_getenv("HOME");
+	int len;
+
+	if (cache && cache[0] == '/')
+		len = snprintf(base, size, "%s", cache);
+	else if (!geteuid())
+		len = snprintf(base, size, "%s" ROOTS_BASE, file_root);
+	else if (home && home[0] == '/')
+		len = snprintf(base, size, "%s/.cache", home);
+	else
+		return false;
+	return len > 0 && (size_t)len < size;
+}
+
+static bool is_safe(int fd, mode_t type, uid_t owner, mode_t bad)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (st.st_mode & S_IFMT) == type &&
+	       st.st_uid == owner && !(st.st_mode & bad);
+}
+
+/* The base may be a link, and sticky; what is below must be the owner's. */
+static int open_folder(const char *base, uid_t owner, bool make)
+{
+	mode_t mode = owner ? 0700 : 0755;
+	int base_fd, fd = -1, error = 0;
+
+	if (make)
+		mkdir(base, mode);
+	base_fd = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (base_fd < 0)
+		return -errno;
+	/* Else root would leave a folder of its own in a user's home. */
+	if (!is_safe(base_fd, S_IFDIR, owner, 0))
+		error = -EPERM;
+	if (!error && make)
+		mkdirat(base_fd, FOLDER, mode);
+	if (!error)
+		fd = openat(base_fd, FOLDER,
+			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (!error && fd < 0)
+		error = -errno;
+	close(base_fd);
+	if (error)
+		return error;
+	if (is_safe(fd, S_IFDIR, owner, S_IWGRP | S_IWOTH))
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/* ---- reading ---- */
+
+static ssize_t read_all(int fd, char *text, size_t size)
+{
+	size_t len = 0;
+	ssize_t got;
+
+	do {
+		got = pread(fd, text + len, size - len, (off_t)len);
+		if (got > 0)
+			len += (size_t)got;
+	} while ((got > 0 && len < size) || (got < 0 && errno == EINTR));
+	return got < 0 ? -errno : (ssize_t)len;
+}
+
+/* O_NONBLOCK: a FIFO in the file's place must not hold a job. */
+static bool read_from(int folder, const char *name, uid_t owner,
+		      const char *machine, struct learn_table *table)
+{
+	int fd = openat(folder, name,
+			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+				O_CLOEXEC);
+	/* Not on the stack: a job may be run from a small one. */
+	char *text = fd < 0 ? NULL : malloc(LEARN_BYTES + 1);
+	ssize_t len = 0;
+	bool right;
+
+	table->nr = 0;
+	if (text && is_safe(fd, S_IFREG, owner, S_IWGRP | S_IWOTH))
+		len = read_all(fd, text, LEARN_BYTES + 1);
+	right = len > 0 && learn_parse(text, (size_t)len, machine, table);
+	free(text);
+	if (fd >= 0)
+		close(fd);
+	return right;
+}
+
+bool learn_read(bool roots, const char *machine, struct learn_table *table)
+{
+	uid_t owner = roots ? 0 : geteuid();
+	char base[FILE_PATH], name[FILE_NAME];
+	bool found;
+	int folder;
+
+	table->nr = 0;
+	if (roots)
+		snprintf(base, sizeof(base), "%s" ROOTS_BASE, file_root);
+	else if (!find_base(base, sizeof(base)))
+		return false;
+	folder = open_folder(base, owner, false);
+	if (folder < 0)
+		return false;
+	file_name(machine, name);
+	found = read_from(folder, name, owner, machine, table);
+	close(folder);
+	return found;
+}
+
+/* ---- writing ---- */
+
+static int wait_for_lock(int fd, unsigned wait_ms)
+{
+	const struct timespec ms = { 0, 1000000 };
+
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		if (errno != EINTR && errno != EWOULDBLOCK)
+			return -errno;
+		if (!wait_ms--)
+			return -EBUSY;
+		nanosleep(&ms, NULL);
+	}
+	return 0;
+}
+
+/* A lock file of its own: others may open the folder, and lock that. */
+static int take_lock(int folder, unsigned wait_ms)
+{
+	int fd = openat(folder, LOCK,
+			O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
+				O_CLOEXEC,
+			0600);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	error = is_safe(fd, S_IFREG, geteuid(), S_IRWXG | S_IRWXO)
+			? wait_for_lock(fd, wait_ms)
+			: -EPERM;
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}
+
+/* Said outright: a child that was forked meanwhile has the lock as well. */
+static void drop_lock(int fd)
+{
+	flock(fd, LOCK_UN);
+	close(fd);
+}
+
+/* Beyond the limit a write does not fail but ends the program (SIGXFSZ). */
+static bool may_have_bytes(size_t len)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= len;
+}
+
+static int write_all(int fd, const char *text, size_t len)
+{
+	while (len) {
+		ssize_t put = write(fd, text, len);
+
+		if (put < 0 && errno != EINTR)
+			return -errno;
+		if (put > 0) {
+			text += put;
+			len -= (size_t)put;
+		}
+	}
+	return 0;
+}
+
+/* Not flushed to disk: half a file after a crash is one without its sum. */
+static int replace(int folder, const char *name, const char *text, size_t len)
+{
+	char fresh[FILE_NAME + 8];
+	int fd, error;
+
+	if (!may_have_bytes(len))
+		return -EFBIG;
+	snprintf(fresh, sizeof(fresh), "%s.new", name);
+	/* What somebody left who was killed; who holds the lock may. */
+	unlinkat(folder, fresh, 0);
+	fd = openat(folder, fresh,
+		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	error = write_all(fd, text, len);
+	if (close(fd) && !error)
+		error = -errno;
+	if (!error && renameat(folder, fresh, folder, name))
+		error = -errno;
+	if (error)
+		unlinkat(folder, fresh, 0);
+	return error;
+}
+
+static int rewrite(int folder, const char *name,
+		   const struct learn_entry *entry, const char *machine)
+{
+	struct learn_table *table = malloc(sizeof(*table) + LEARN_BYTES);
+	char *text = (char *)(table + 1);
+	int error = -EFBIG;
+	size_t len;
+
+	if (!table)
+		return -ENOMEM;
+	read_from(folder, name, geteuid(), machine, table);
+	learn_put(table, entry);
+	len = learn_format(table, machine, text, LEARN_BYTES);
+	if (len)
+		error = replace(folder, name, text, len);
+	free(table);
+	return error;
+}
+
+int learn_write(const struct learn_entry *entry, const char *machine,
+		unsigned wait_ms, char *path, size_t size)
+{
+	char base[FILE_PATH], name[FILE_NAME];
+	int folder, lock, error;
+
+	if (!find_base(base, sizeof(base)))
+		return -ENOENT;
+	file_name(machine, name);
+	if (path)
+		snprintf(path, size, "%s/" FOLDER "/%s", base, name);
+	folder = open_folder(base, geteuid(), true);
+	if (folder < 0)
+		return folder;
+	lock = take_lock(folder, wait_ms);
+	error = lock < 0 ? lock : rewrite(folder, name, entry, machine);
+	if (lock >= 0)
+		drop_lock(lock);
+	close(folder);
+	return error;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The words of the file of what was learnt:
+ *
+ *	ktask-learnt 1
+ *	machine AMD EPYC; 2 CPUs; 1 nodes; Linux 6.18.44; ktask 0.1.0
+ *	populate threads 2 of 2 chunk_us 1000 seen 1 measured 1 rate 7600000000
+ *	sum 52a1b0c9d8e7f604
+ *
+ * All or nothing: a file that does not end in the right sum, or has a line
+ * that is not exactly so, says nothing.  The sum finds accidents; somebody who
+ * may write the file may write a right one.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/deps.h"
+#include "lib/file.h"
+#include "lib/learn.h"
+
+#define HEADER "ktask-learnt 1\nmachine "
+#define SUM "sum "
+#define SUM_LINE (sizeof(SUM) - 1 + 16 + 1)
+
+bool learn_name_ok(const char *name)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._-";
+	size_t len;
+
+	if (!name)
+		return false;
+	len = strnlen(name, LEARN_NAME);
+	return len && len < LEARN_NAME && strspn(name, allowed) == len;
+}
+
+bool learn_entry_ok(const struct learn_entry *entry)
+{
+	return learn_name_ok(entry->name) && entry->threads &&
+	       entry->threads <= entry->max_threads &&
+	       entry->max_threads <= LEARN_THREADS_MAX &&
+	       entry->chunk_us <= LEARN_CHUNK_US_MAX && entry->seen &&
+	       entry->seen <= LEARN_SEEN_MAX;
+}
+
+/* FNV-1a. */
+static uint64_t sum_of(const char *text, size_t len)
+{
+	uint64_t sum = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < len; i++)
+		sum = (sum ^ (unsigned char)text[i]) * 0x100000001b3ull;
+	return sum;
+}
+
+/* The word at *text, which a space or the line's end follows; NULL: none. */
+static char *next_word(char **text)
+{
+	char *word = *text;
+	char *space;
+
+	if (!word || !*word)
+		return NULL;
+	space = strchr(word, ' ');
+	if (space)
+		*space++ = '\0';
+	*text = space;
+	return word;
+}
+
+static bool take_number(char **text, const char *key, uint64_t max,
+			uint64_t *value)
+{
+	const char *word = next_word(text);
+	const char *number = word ? next_word(text) : NULL;
+
+	return number && !strcmp(word, key) && text_number(number, value) &&
+	       *value <= max;
+}
+
+static bool parse_line(char *line, struct learn_entry *entry)
+{
+	uint64_t threads, of, chunk_us, seen, measured, rate;
+	const char *name = next_word(&line);
+
+	if (!learn_name_ok(name) ||
+	    !take_number(&line, "threads", LEARN_THREADS_MAX, &threads) ||
+	    !take_number(&line, "of", LEARN_THREADS_MAX, &of) ||
+	    !take_number(&line, "chunk_us", LEARN_CHUNK_US_MAX, &chunk_us) ||
+	    !take_number(&line, "seen", LEARN_SEEN_MAX, &seen) ||
+	    !take_number(&line, "measured", 1, &measured) ||
+	    !take_number(&line, "rate", UINT64_MAX, &rate) || line)
+		return false;
+	*entry = (struct learn_entry){ .threads = (unsigned)threads,
+				       .max_threads = (unsigned)of,
+				       .chunk_us = (unsigned)chunk_us,
+				       .seen = (unsigned)seen,
+				       .measured = measured,
+				       .single_rate = rate };
+	strcpy(entry->name, name);
+	return learn_entry_ok(entry);
+}
+
+static bool is_named(const struct learn_table *table, const char *name)
+{
+	for (unsigned i = 0; i < table->nr; i++)
+		if (!strcmp(table->entries[i].name, name))
+			return true;
+	return false;
+}
+
+/* Lines between the header and the sum; each has its end. */
+static bool parse_lines(const char *text, const char *end,
+			struct learn_table *table)
+{
+	char line[LEARN_NAME + 160];
+
+	while (text < end) {
+		const char *next = memchr(text, '\n', (size_t)(end - text));
+		struct learn_entry entry;
+		size_t len;
+
+		if (!next || table->nr == LEARN_MAX)
+			return false;
+		len = (size_t)(next - text);
+		if (len >= sizeof(line) || memchr(text, '\0', len))
+			return false;
+		memcpy(line, text, len);
+		line[len] = '\0';
+		if (!parse_line(line, &entry) || is_named(table, entry.name))
+			return false;
+		table->entries[table->nr++] = entry;
+		text = next + 1;
+	}
+	return true;
+}
+
+/* Does the text end in the sum of what is before?  Return: its length less
+ * the sum's line, or 0. */
+static size_t checked_len(const char *text, size_t len)
+{
+	char sum[SUM_LINE + 1];
+
+	if (len < SUM_LINE || len > LEARN_BYTES)
+		return 0;
+	len -= SUM_LINE;
+	snprintf(sum, sizeof(sum), SUM "%016" PRIx64 "\n", sum_of(text, len));
+	return memcmp(text + len, sum, SUM_LINE) ? 0 : len;
+}
+
+/* Return: length of the text's beginning if it is right, or 0. */
+static size_t header_len(const char *text, size_t len, const char *machine)
+{
+	size_t header = sizeof(HEADER) - 1;
+	size_t name = strlen(machine);
+
+	if (len < header + name + 1 || memcmp(text, HEADER, header) ||
+	    memcmp(text + header, machine, name) || text[header + name] != '\n')
+		return 0;
+	return header + name + 1;
+}
+
+bool learn_parse(const char *text, size_t len, const char *machine,
+		 struct learn_table *table)
+{
+	size_t header;
+
+	table->nr = 0;
+	len = checked_len(text, len);
+	header = header_len(text, len, machine);
+	if (header && parse_lines(text + header, text + len, table))
+		return true;
+	table->nr = 0;
+	return false;
+}
+
+static size_t format_entry(const struct learn_entry *entry, char *text,
+			   size_t size)
+{
+	int len = snprintf(text, size,
+			   "%s threads %u of %u chunk_us %u seen %u "
+			   "measured %d rate %" PRIu64 "\n",
+			   entry->name, entry->threads, entry->max_threads,
+			   entry->chunk_us, entry->seen, entry->measured,
+			   entry->single_rate);
+
+	return KT_MIN((size_t)len, size);
+}
+
+size_t learn_format(const struct learn_table *table, const char *machine,
+		    char *text, size_t size)
+{
+	size_t len = KT_MIN(
+		(size_t)snprintf(text, size, HEADER "%s\n", machine), size);
+
+	for (unsigned i = 0; i < table->nr; i++)
+		len += format_entry(&table->entries[i], text + len, size - len);
+	if (size - len <= SUM_LINE)
+		return 0;
+	snprintf(text + len, size - len, SUM "%016" PRIx64 "\n",
+		 sum_of(text, len));
+	return len + SUM_LINE;
+}
+
+static void drop(struct learn_table *table, unsigned index)
+{
+	table->nr--;
+	memmove(&table->entries[index], &table->entries[index + 1],
+		(table->nr - index) * sizeof(table->entries[0]));
+}
+
+static unsigned oldest(const struct learn_table *table)
+{
+	for (unsigned i = 0; i < table->nr; i++)
+		if (!table->entries[i].measured)
+			return i;
+	return 0;
+}
+
+void learn_put(struct learn_table *table, const struct learn_entry *entry)
+{
+	for (unsigned i = 0; i < table->nr; i++)
+		if (!strcmp(table->entries[i].name, entry->name)) {
+			drop(table, i);
+			break;
+		}
+	if (table->nr == LEARN_MAX)
+		drop(table, oldest(table));
+	table->entries[table->nr++] = *entry;
+}
