@@ -2,10 +2,12 @@
 /*
  * What the parts of `ktask bench` share: options (cmd_bench.c), work to measure
  * (bench_work.c), the rounds (bench_rounds.c) and the report (bench_report.c).
+ * `ktask tune` measures with the same.
  */
 #ifndef KTASK_CLI_BENCH_H
 #define KTASK_CLI_BENCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -39,6 +41,7 @@ struct bench_sample {
 /** All runs with one thread count. */
 struct bench_row {
 	unsigned threads; /* asked for */
+	unsigned chunk_us; /* 0: the engine decides */
 	unsigned threads_used; /* the most in any run */
 	unsigned nr; /* samples in each array */
 	double *seconds;
@@ -50,6 +53,8 @@ struct bench {
 	struct bench_work work;
 	uint64_t size_bytes;
 	unsigned runs;
+	const char *label; /* of the progress bar */
+	bool fixed; /* exactly so many threads, instead of at most */
 	unsigned nr_rows;
 	struct bench_row *rows;
 	struct machine machine;
@@ -73,14 +78,31 @@ int bench_work_run(const struct bench_work *work, uint64_t size_bytes,
 		   struct ktask_opts *opts, struct bench_sample *sample,
 		   const char **doing);
 
+/** bench_size - what to work on by default, and whether there is room for it
+ *
+ * @wanted: 0, or bytes.  @default_bytes: halved while it is too much.
+ * Return: 0, or 1 after a message of @command.
+ */
+int bench_size(struct bench *bench, const char *command, uint64_t wanted,
+	       uint64_t default_bytes);
+
+/** bench_machine - describe it; 0, or 1 after a message of @command */
+int bench_machine(struct bench *bench, const char *command);
+
+/** bench_write_json - to @path, or standard output; takes the reference */
+int bench_write_json(json_t *object, const char *path);
+
+/** bench_add_row - a thread count to measure, behind the others; 0, -ENOMEM */
+int bench_add_row(struct bench *bench, unsigned threads, unsigned chunk_us);
+
 /**
- * bench_measure - make the rows and run all rounds
- * @threads: ascending thread counts, @nr of them
+ * bench_measure - run all rounds
+ * @command: in messages
  *
  * Return: 0; or 1 after a message, which an interrupt has as well: then the
  * rows have the runs that were finished.
  */
-int bench_measure(struct bench *bench, const unsigned *threads, unsigned nr);
+int bench_measure(struct bench *bench, const char *command);
 
 void bench_free(struct bench *bench);
 

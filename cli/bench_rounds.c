@@ -29,6 +29,7 @@ struct course {
 	struct bar bar;
 	unsigned done, total; /* runs */
 	unsigned threads; /* of the present one */
+	const char *command;
 	uint64_t begin_ns;
 };
 
@@ -72,16 +73,17 @@ static void keep(struct bench_row *row, const struct bench_sample *sample)
 		row->threads_used = sample->threads;
 }
 
-static int explain(const struct bench *bench, int error, const char *doing)
+static int explain(const struct bench *bench, const char *command, int error,
+		   const char *doing)
 {
 	char size[SIZE_TEXT];
 
 	size_text(size, bench->size_bytes);
 	if (error == -EPERM || (error == -ENOMEM && !strcmp(doing, "lock")))
-		return say_fail("bench: %s of %s: %s (locked memory may be "
+		return say_fail("%s: %s of %s: %s (locked memory may be "
 				"limited: see 'ulimit -l')",
-				doing, size, strerror(-error));
-	return say_error(-error, "bench: %s of %s", doing, size);
+				command, doing, size, strerror(-error));
+	return say_error(-error, "%s: %s of %s", command, doing, size);
 }
 
 static int run_once(struct bench *bench, struct bench_row *row, bool counted,
@@ -93,6 +95,8 @@ static int run_once(struct bench *bench, struct bench_row *row, bool counted,
 	int error;
 
 	opts.max_threads = row->threads;
+	opts.chunk_us = row->chunk_us;
+	opts.flags = bench->fixed ? KTASK_FIXED : 0;
 	opts.progress_func = progress;
 	opts.progress_arg = course;
 	opts.progress_ms = BAR_REDRAW_MS;
@@ -107,7 +111,7 @@ static int run_once(struct bench *bench, struct bench_row *row, bool counted,
 		keep(row, &sample);
 	if (error) {
 		bar_clear(&course->bar);
-		explain(bench, error, doing);
+		explain(bench, course->command, error, doing);
 	}
 	return error;
 }
@@ -129,42 +133,40 @@ static int run_rounds(struct bench *bench, struct course *course)
 	return 0;
 }
 
-static int make_rows(struct bench *bench, const unsigned *threads, unsigned nr)
+int bench_add_row(struct bench *bench, unsigned threads, unsigned chunk_us)
 {
+	size_t size = (bench->nr_rows + 1) * sizeof(*bench->rows);
+	struct bench_row *rows = realloc(bench->rows, size);
 	struct bench_row *row;
 
-	bench->rows = calloc(nr, sizeof(*bench->rows));
-	if (!bench->rows)
+	if (!rows)
 		return -ENOMEM;
-	while (bench->nr_rows < nr) {
-		row = &bench->rows[bench->nr_rows];
-		row->threads = threads[bench->nr_rows];
-		row->seconds = calloc(3 * bench->runs, sizeof(double));
-		if (!row->seconds)
-			return -ENOMEM;
-		row->cpu_seconds = row->seconds + bench->runs;
-		row->job_cpu_seconds = row->cpu_seconds + bench->runs;
-		bench->nr_rows++;
-	}
+	bench->rows = rows;
+	row = &rows[bench->nr_rows];
+	*row = (struct bench_row){ .threads = threads, .chunk_us = chunk_us };
+	row->seconds = calloc(3 * bench->runs, sizeof(double));
+	if (!row->seconds)
+		return -ENOMEM;
+	row->cpu_seconds = row->seconds + bench->runs;
+	row->job_cpu_seconds = row->cpu_seconds + bench->runs;
+	bench->nr_rows++;
 	return 0;
 }
 
-int bench_measure(struct bench *bench, const unsigned *threads, unsigned nr)
+int bench_measure(struct bench *bench, const char *command)
 {
-	struct course course = { .total = nr * (bench->runs + 1),
+	struct course course = { .total = bench->nr_rows * (bench->runs + 1),
+				 .command = command,
 				 .begin_ns = now_ns() };
 	struct busy before = busy_now();
 	int error;
 
-	error = make_rows(bench, threads, nr);
-	if (error)
-		return say_error(-error, "bench: making the rows");
-	bar_init(&course.bar, bench->work.name);
+	bar_init(&course.bar, bench->label);
 	error = run_rounds(bench, &course);
 	bench->others_cpus = busy_others(&before);
 	bar_clear(&course.bar);
 	if (interrupt_seen())
-		return say_fail("bench: interrupted after %u of %u runs",
+		return say_fail("%s: interrupted after %u of %u runs", command,
 				course.done - 1, course.total);
 	return error ? 1 : 0;
 }

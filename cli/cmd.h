@@ -11,5 +11,6 @@ int cmd_bench(int argc, char **argv);
 int cmd_populate(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
+int cmd_tune(int argc, char **argv);
 
 #endif /* KTASK_CLI_CMD_H */

@@ -14,14 +14,12 @@
 #include "bench.h"
 #include "cmd.h"
 #include "interrupt.h"
-#include "memory.h"
 #include "options.h"
 #include "plot.h"
 #include "say.h"
 #include "size.h"
 
 #define DEFAULT_BYTES (8ull << 30)
-#define LEAST_DEFAULT_BYTES (64ull << 20)
 
 static const char usage[] =
 	"usage: ktask bench [options] OPERATION\n\n"
@@ -126,32 +124,6 @@ static int find_work(const char *name, struct bench_work *work)
 	return say_usage("bench", "there is no operation '%s'", name);
 }
 
-static uint64_t default_size(uint64_t available)
-{
-	uint64_t bytes = DEFAULT_BYTES;
-
-	while (bytes > available / 3 && bytes > LEAST_DEFAULT_BYTES)
-		bytes /= 2;
-	return bytes;
-}
-
-static int choose_size(struct bench *bench, uint64_t wanted)
-{
-	uint64_t page = sysconf(_SC_PAGESIZE);
-	uint64_t need, available = memory_available();
-	char text[2][SIZE_TEXT];
-
-	if (!wanted)
-		wanted = default_size(available);
-	bench->size_bytes = (wanted + page - 1) / page * page;
-	need = bench_work_need(&bench->work, bench->size_bytes);
-	if (need <= available)
-		return 0;
-	return say_fail("bench: mapping %s: only %s of memory are available",
-			size_text(text[0], need),
-			size_text(text[1], available));
-}
-
 /*
  * Every count to 8, then as many as tell the curve: 12, 16, 24, 32, 48...  All
  * counts of a machine with hundreds of CPUs would take hours.
@@ -173,29 +145,6 @@ static void choose_threads(struct settings *set)
 	set->threads.counts[set->threads.nr++] = last;
 }
 
-static int write_json(const struct bench *bench, const char *path)
-{
-	json_t *object = bench_json(bench);
-	size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
-	FILE *file = path ? fopen(path, "we") : stdout;
-	int failed;
-
-	if (!file) {
-		json_decref(object);
-		return say_error(errno, "writing %s", path);
-	}
-	failed = json_dumpf(object, file, flags);
-	json_decref(object);
-	if (!path) {
-		putchar('\n');
-		return 0;
-	}
-	fputc('\n', file);
-	if (fclose(file) || failed)
-		return say_error(errno, "writing %s", path);
-	return 0;
-}
-
 static int report(const struct bench *bench, const struct settings *set)
 {
 	int status = 0;
@@ -203,7 +152,7 @@ static int report(const struct bench *bench, const struct settings *set)
 	if (!set->json.given || set->json.path)
 		bench_print(bench);
 	if (set->json.given)
-		status = write_json(bench, set->json.path);
+		status = bench_write_json(bench_json(bench), set->json.path);
 	if (!set->plot_path)
 		return status;
 	if (bench_plot(bench, set->plot_path))
@@ -213,15 +162,13 @@ static int report(const struct bench *bench, const struct settings *set)
 	return status;
 }
 
-static int describe_machine(struct bench *bench)
+static int add_rows(struct bench *bench, const struct thread_list *list)
 {
-	hwloc_topology_t topology;
-	int error = machine_topology(&topology);
+	int i;
 
-	if (error)
-		return say_error(-error, "bench: reading the topology");
-	machine_read(&bench->machine, topology);
-	hwloc_topology_destroy(topology);
+	for (i = 0; i < list->nr; i++)
+		if (bench_add_row(bench, list->counts[i], 0))
+			return say_error(ENOMEM, "bench: making the rows");
 	return 0;
 }
 
@@ -235,10 +182,11 @@ static int prepare(struct bench *bench, struct settings *set, const char *name)
 		bench->work.pages = set->pages;
 	bench->runs = set->runs;
 	choose_threads(set);
-	status = choose_size(bench, set->size_bytes);
+	bench->label = bench->work.name;
+	status = bench_size(bench, "bench", set->size_bytes, DEFAULT_BYTES);
 	if (status)
 		return status;
-	return describe_machine(bench);
+	return bench_machine(bench, "bench");
 }
 
 int cmd_bench(int argc, char **argv)
@@ -256,7 +204,9 @@ int cmd_bench(int argc, char **argv)
 	if (status)
 		return status;
 	interrupt_catch();
-	status = bench_measure(&bench, set.threads.counts, set.threads.nr);
+	status = add_rows(&bench, &set.threads);
+	if (!status)
+		status = bench_measure(&bench, "bench");
 	if (!status || interrupt_seen())
 		status |= report(&bench, &set);
 	bench_free(&bench);

@@ -26,6 +26,9 @@ static const struct command {
 	{ "populate", "warm a file or memory, by several threads",
 	  cmd_populate },
 	{ "bench", "measure an operation by thread count", cmd_bench },
+	{ "tune",
+	  "find the best number of threads of an operation, and keep it",
+	  cmd_tune },
 	{ "topo", "show CPUs, nodes, caches and what limits a job here",
 	  cmd_topo },
 };

@@ -17,7 +17,7 @@ load helpers
 @test "the help lists every command, and each explains itself" {
 	run -0 "$ktask" help
 	local help=$output
-	for command in run populate bench topo; do
+	for command in run populate bench tune topo; do
 		[[ $help == *"  $command "* ]]
 		run -0 "$ktask" help "$command"
 		local text=$output
@@ -28,16 +28,16 @@ load helpers
 }
 
 @test "help fits a terminal of 80 columns" {
-	for command in "" run populate bench topo; do
+	for command in "" run populate bench tune topo; do
 		run -0 "$ktask" help $command
 		! grep -E '.{81}' <<<"$output"
 	done
 }
 
 @test "manual page and completion know each option of each command" {
-	for command in run populate bench topo; do
+	for command in run populate bench tune topo; do
 		run -0 "$ktask" help "$command"
-		for option in $(grep -oE '^  --[a-z]+' <<<"$output"); do
+		for option in $(grep -oE '^  --[a-z-]+' <<<"$output"); do
 			echo "$command $option"
 			grep -q "Fl Fl ${option#--}" "$tree/man/ktask.1"
 			grep -q -e "$option" \
@@ -85,6 +85,8 @@ load helpers
 	[[ $(complete_words ktask help be) == bench ]]
 	[[ $(complete_words ktask bench --ru) == --runs ]]
 	[[ $(complete_words ktask bench vm) == vm-start ]]
+	[[ $(complete_words ktask tune dis) == discard ]]
+	[[ $(complete_words ktask tune --dr) == --dry-run ]]
 	[[ $(complete_words ktask bench --pages h) == huge ]]
 	[[ " $(complete_words ktask run '') " != *" --threads "* ]]
 }

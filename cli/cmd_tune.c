@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * ktask tune: measure with how many threads, and which chunks, an operation is
+ * fastest here, and let all later jobs begin with that.
+ *
+ * This file owns the options, the way through the operations, and writing down
+ * what was found; tune_measure.c measures.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "interrupt.h"
+#include "options.h"
+#include "say.h"
+#include "size.h"
+#include "tune.h"
+
+#define DEFAULT_BYTES (1ull << 30)
+
+static const char usage[] =
+	"usage: ktask tune [options] [OPERATION]\n\n"
+	"Measure with how many threads OPERATION is fastest on this machine,\n"
+	"and keep it: later jobs begin with that.  Without OPERATION all are\n"
+	"measured.  Run it while the machine is idle.\n\n"
+	"  --size SIZE       memory to work on, as 512M or 8G (default: 1G "
+	"where\n"
+	"                    that is a third of the available memory, else "
+	"less)\n"
+	"  --runs N          counted runs of each thread count (default: 5)\n"
+	"  --threads N       N threads at most (default: see ktask topo)\n"
+	"  --json[=FILE]     print one JSON object instead of the tables, or\n"
+	"                    write it to FILE beside them\n"
+	"  --plot FILE       draw the speedup into FILE (.svg or .png)\n"
+	"  --dry-run         keep nothing\n"
+	"  --help            print this\n\n"
+	"Operations:\n";
+
+struct settings {
+	bool help;
+	bool dry_run;
+	struct option_file json;
+	const char *plot_path;
+	unsigned runs;
+	unsigned threads; /* 0: as many as policy allows */
+	uint64_t size_bytes; /* 0: default */
+	const char *operation; /* NULL: all */
+};
+
+static int print_help(void)
+{
+	unsigned i;
+
+	fputs(usage, stdout);
+	for (i = 0; ktask_op_at(i); i++)
+		printf("  %-17s %s\n", ktask_op_name(ktask_op_at(i)),
+		       ktask_op_summary(ktask_op_at(i)));
+	return 0;
+}
+
+static int parse(struct settings *set, int argc, char **argv)
+{
+	const struct option_spec specs[] = {
+		{ "dry-run", no_argument, option_flag, &set->dry_run },
+		{ "help", no_argument, option_flag, &set->help },
+		{ "json", optional_argument, option_file, &set->json },
+		{ "plot", required_argument, option_plot, &set->plot_path },
+		{ "runs", required_argument, option_count, &set->runs },
+		{ "size", required_argument, option_size, &set->size_bytes },
+		{ "threads", required_argument, option_count, &set->threads },
+		{ 0 },
+	};
+	int status = options_parse("tune", specs, true, argc, argv);
+
+	if (status || set->help)
+		return status;
+	if (optind + 1 < argc)
+		return say_usage("tune", "one operation or all; what is '%s'?",
+				 argv[optind + 1]);
+	set->operation = argv[optind];
+	if (set->operation && !ktask_op_find(set->operation))
+		return say_usage("tune", "there is no operation '%s'",
+				 set->operation);
+	if (set->plot_path && !set->operation)
+		return say_usage("tune", "--plot needs an operation");
+	return 0;
+}
+
+/* What policy allows, if nobody asked for less. */
+static unsigned choose_threads(const struct settings *set)
+{
+	unsigned nr = ktask_limits(NULL, 0), i, threads = MAX_THREADS - 1;
+	struct ktask_limit *limits = calloc(nr ? nr : 1, sizeof(*limits));
+	unsigned got = limits ? ktask_limits(limits, nr) : 0;
+
+	for (i = 0; i < got && i < nr; i++)
+		if (limits[i].threads < threads)
+			threads = limits[i].threads;
+	free(limits);
+	if (set->threads && set->threads < threads)
+		threads = set->threads;
+	return threads ? threads : 1;
+}
+
+static int find_work(const char *name, struct bench_work *work)
+{
+	unsigned i;
+
+	for (i = 0; !bench_work_at(i, work); i++)
+		if (!strcmp(work->name, name))
+			return 0;
+	return say_fail("tune: %s cannot be measured", name);
+}
+
+/* What the process may not write is known to it all the same, and printed. */
+static int write_down(struct tune *tune)
+{
+	char path[sizeof(tune->path)];
+	int error = ktask_learnt_put(&tune->best, path, sizeof(path));
+
+	if (error)
+		return say_error(-error, "tune: writing %s",
+				 path[0] ? path : "what was found");
+	memcpy(tune->path, path, sizeof(path));
+	return 0;
+}
+
+static int tune_one(struct tune *tune, const struct settings *set,
+		    const char *name)
+{
+	struct bench *bench = &tune->counts;
+	int status = find_work(name, &bench->work);
+
+	if (status)
+		return status;
+	bench->runs = set->runs;
+	bench->label = name;
+	status = bench_size(bench, "tune", set->size_bytes, DEFAULT_BYTES);
+	if (!status)
+		status = bench_machine(bench, "tune");
+	if (!status)
+		status = tune_measure(tune, choose_threads(set));
+	if (status || set->dry_run)
+		return status;
+	return write_down(tune);
+}
+
+/* What was measured is shown also where it could not be written. */
+static int show(const struct tune *tune, const struct settings *set,
+		json_t *array, bool first)
+{
+	bool text = !set->json.given || set->json.path;
+
+	if (text) {
+		if (!first)
+			putchar('\n');
+		tune_print(tune);
+	}
+	json_array_append_new(array, tune_json(tune));
+	if (!set->plot_path)
+		return 0;
+	if (bench_plot(&tune->counts, set->plot_path))
+		return 1;
+	if (text)
+		printf("plot: %s\n", set->plot_path);
+	return 0;
+}
+
+static int tune_all(const struct settings *set, json_t *array)
+{
+	const char *name = set->operation;
+	int status = 0;
+	unsigned i;
+
+	for (i = 0; !interrupt_seen(); i++) {
+		struct tune tune = { 0 };
+
+		if (!set->operation)
+			name = ktask_op_name(ktask_op_at(i));
+		if (!name || (set->operation && i))
+			break;
+		status |= tune_one(&tune, set, name);
+		if (tune.best.threads && !interrupt_seen())
+			status |= show(&tune, set, array,
+				       json_array_size(array) == 0);
+		tune_free(&tune);
+	}
+	return status;
+}
+
+int cmd_tune(int argc, char **argv)
+{
+	struct settings set = { .runs = 5 };
+	json_t *array;
+	int status;
+
+	status = parse(&set, argc, argv);
+	if (status)
+		return status;
+	if (set.help)
+		return print_help();
+	interrupt_catch();
+	array = json_array();
+	status = tune_all(&set, array);
+	if (set.json.given && json_array_size(array))
+		status |= bench_write_json(
+			json_pack("{s:O}", "operations", array), set.json.path);
+	json_decref(array);
+	if (interrupt_seen())
+		return interrupt_die();
+	return status;
+}

@@ -1,0 +1,124 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# `ktask tune`: the curve, what follows from it, and that it is kept.
+
+load helpers
+
+setup() {
+	export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+}
+
+tune() {
+	"$ktask" tune --runs 1 --size 16M "$@"
+}
+
+@test "one operation: curve, chunks, best, and the file" {
+	run -0 --separate-stderr tune --json populate
+	[ -z "$stderr" ]
+	is_true '.operations | length == 1'
+	is_true '.operations[0] | .benchmark == "populate"
+		and .size_bytes == 16777216 and (.rows | length >= 1)
+		and .rows[0].threads == 1'
+	is_true '.operations[0] as $o | $o.best
+		| .threads >= 1 and .threads <= .max_threads
+		and .chunk_us >= 250 and .single_bytes_per_s > 0
+		and ([$o.rows[].threads] | index($o.best.threads) != null)'
+	is_true '.operations[0] | if .best.threads == 1
+		then .chunks == [] else [.chunks[].chunk_us]
+		== [1000, 250, 500, 2000, 4000] end'
+	local file=$(jq -r '.operations[0].written' <<<"$output")
+	[[ $file == "$XDG_CACHE_HOME"/ktask/threads.* ]]
+	local threads=$(jq '.operations[0].best.threads' <<<"$output")
+	grep -q "^populate threads $threads of " "$file"
+}
+
+@test "every operation, and what the table says" {
+	run -0 --separate-stderr tune
+	for op in populate fill copy discard lock; do
+		grep -q "^$op: " <<<"$output"
+		grep -q "^$op threads [1-9]" "$XDG_CACHE_HOME"/ktask/threads.*
+	done
+	[ "$(grep -cE '^  thr  speedup ' <<<"$output")" -eq 5 ]
+	[ "$(grep -cE '^best: [0-9]+ threads? of [0-9]+, chunks of [0-9]+ us; one thread does [0-9.]+ GB/s$' \
+		<<<"$output")" -eq 5 ]
+	[ "$(grep -c "^written to $XDG_CACHE_HOME/ktask/threads\." \
+		<<<"$output")" -eq 5 ]
+}
+
+@test "--dry-run keeps nothing" {
+	run -0 tune --dry-run fill
+	[[ $output == *"not written"* ]]
+	[ ! -e "$XDG_CACHE_HOME" ]
+	run -0 tune --dry-run --json fill
+	is_true '.operations[0].written == null'
+}
+
+@test "--threads is the most" {
+	run -0 tune --threads 1 --json discard
+	is_true '.operations[0] | [.rows[].threads] == [1]
+		and .best.threads == 1 and .best.max_threads == 1'
+}
+
+@test "jobs begin with what was kept" {
+	run -0 tune --threads 1 discard
+	run -0 "$ktask" topo --json
+	[ "$(jq .threads <<<"$output")" -gt 1 ] || skip "one thread here"
+	sed -n 's/^discard threads 1 of 1 .*/kept/p' \
+		"$XDG_CACHE_HOME"/ktask/threads.* | grep -qx kept
+}
+
+@test "--json=FILE beside the tables, --plot draws" {
+	run -0 tune --json="$BATS_TEST_TMPDIR/t.json" \
+		--plot "$BATS_TEST_TMPDIR/t.svg" fill
+	[[ $output == "fill: "* ]]
+	[[ $output == *"plot: $BATS_TEST_TMPDIR/t.svg"* ]]
+	jq -e '.operations[0].benchmark == "fill"' "$BATS_TEST_TMPDIR/t.json"
+	grep -q '<svg' "$BATS_TEST_TMPDIR/t.svg"
+}
+
+@test "a place that cannot be written is told, after the result" {
+	export XDG_CACHE_HOME=/dev/null/cache
+	run -1 --separate-stderr tune fill
+	[[ $output == *"not written"* ]]
+	[[ $stderr == "ktask: tune: writing /dev/null/cache/ktask/threads."*": Not a directory" ]]
+}
+
+@test "garbage in the file's place is replaced" {
+	run -0 tune fill
+	local file=$(echo "$XDG_CACHE_HOME"/ktask/threads.*)
+	head -c 3000 /dev/urandom >"$file"
+	run -0 tune fill
+	[ "$(head -1 "$file")" = "ktask-learnt 1" ]
+	run -0 "$ktask" populate --anon 32M
+}
+
+@test "an interrupt writes nothing that is unfinished" {
+	env --default-signal=INT "$ktask" tune --runs 4000 --size 16M fill \
+		>"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" &
+	local pid=$! status=0
+	sleep 1
+	kill -INT $pid
+	wait $pid || status=$?
+	[ "$status" -eq 130 ]
+	grep -qE '^ktask: tune: interrupted after [0-9]+ of ' \
+		"$BATS_TEST_TMPDIR/err"
+	[ ! -e "$XDG_CACHE_HOME" ]
+}
+
+@test "locked memory that may not be had is told" {
+	[ "$(id -u)" -ne 0 ] || command -v setpriv >/dev/null ||
+		skip "no setpriv"
+	mkdir -m 777 "$XDG_CACHE_HOME"
+	run -1 --separate-stderr bash -c "ulimit -l 64 && exec setpriv \
+		--reuid 65531 --clear-groups '$ktask' tune --runs 1 \
+		--size 16M lock"
+	[[ $stderr == "ktask: tune: lock of 16 MiB: "*"locked memory may be limited"* ]]
+}
+
+@test "wrong usage" {
+	says 2 "no operation 'vm-start'" tune vm-start
+	says 2 "what is 'copy'?" tune fill copy
+	says 2 "--plot needs an operation" tune --plot x.svg
+	says 2 "must end in .svg or .png" tune --plot x.pdf fill
+	says 2 "--threads '0': not a number" tune --threads 0
+}
