@@ -13,7 +13,7 @@
 
 #include "core/claim.h"
 #include "core/undo.h"
-#include "lib/learn.h"
+#include "lib/account.h"
 #include "lib/run.h"
 #include "lib/slots.h"
 #include "lib/topo.h"
@@ -27,10 +27,6 @@
 #define STALE_NS 1000000000
 #define PROGRESS_MS 100
 #define CHUNK_US 1000
-/* Jobs of so many minimum chunks look up what is known of them; those that
- * ran so long may have learnt something. */
-#define LARGE_CHUNKS 32
-#define LEARN_NS 250000000
 
 /* ---- the caller ---- */
 
@@ -203,7 +199,7 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->outer = NULL;
 	run->orphan = 0;
 	run->demand = -1;
-	run->measure_cpu = ctl->result != NULL;
+	run->measure_cpu = ctl->result != NULL || account_on();
 	run->node_cpus = NULL;
 	run->chunks = 0;
 	run->units = 0;
@@ -319,36 +315,6 @@ static void start_clocks(struct run *run)
 		run->job.deadline_ns = run->start_ns + run->ctl->deadline_ns;
 }
 
-/* Reading what is known takes as long as some dozens of small chunks. */
-static void begin_known(struct run *run, unsigned max)
-{
-	bool large =
-		run->units_total / LARGE_CHUNKS >= run->job.split.min_chunk;
-	struct learn_entry known;
-
-	if (!learn_find(run->ctl->name, large, &known))
-		return;
-	if (known.chunk_us && !run->ctl->chunk_us)
-		run->job.split.target_ns = (uint64_t)known.chunk_us * 1000;
-	/* The most there were then says nothing about more. */
-	if (known.threads == known.max_threads && known.threads < max)
-		kt_tune_begin(&run->tune, max, known.threads, run->start_ns);
-	else
-		kt_tune_known(&run->tune, known.threads);
-}
-
-/* Jobs that were not held back by anybody know something. */
-static void learn(struct run *run)
-{
-	unsigned threads = kt_tune_settled(&run->tune);
-	bool free_to_choose = !run->ctl->flags && !run->ctl->max_threads &&
-			      !run->ctl->cpus && !run->parent;
-
-	if (threads && free_to_choose && !limits_idle_only() &&
-	    run->end_ns - run->start_ns >= LEARN_NS)
-		learn_job(run->ctl->name, threads, run->tune.max, run->end_ns);
-}
-
 static void begin_tune(struct run *run, unsigned max, bool started)
 {
 	/* Nobody adds threads to a started job until somebody waits for it. */
@@ -356,7 +322,7 @@ static void begin_tune(struct run *run, unsigned max, bool started)
 
 	kt_tune_begin(&run->tune, max, all ? max : 0, run->start_ns);
 	if (max > 1 && !all)
-		begin_known(run, max);
+		run_begin_known(run, max);
 	run->wanted = run->tune.threads;
 }
 
@@ -422,8 +388,8 @@ static void finish(struct run *run, int error)
 		      run->end_ns - run->start_ns, run->threads);
 	if (run->ctl->result)
 		result_fill(run->ctl->result, run, error);
-	if (!error && !run->orphan)
-		learn(run);
+	if (!run->orphan)
+		run_remember(run, error);
 }
 
 static void last_progress(struct run *run)

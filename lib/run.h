@@ -123,6 +123,12 @@ uint64_t run_cpu_ns(void);
 /* run_progress - fill a snapshot; any thread */
 void run_progress(struct run *run, struct ktask_progress *progress);
 
+/* run_begin_known - begin with what is known of jobs of this name, if it is */
+void run_begin_known(struct run *run, unsigned max);
+
+/* run_remember - what later jobs and `ktask stat` shall know of this one */
+void run_remember(struct run *run, int error);
+
 /* run_settled - nothing left to claim and no helper in a chunk */
 bool run_settled(struct run *run);
 
