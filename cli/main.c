@@ -29,6 +29,8 @@ static const struct command {
 	{ "tune",
 	  "find the best number of threads of an operation, and keep it",
 	  cmd_tune },
+	{ "stat", "run a command, and tell what its jobs did and cost",
+	  cmd_stat },
 	{ "topo", "show CPUs, nodes, caches and what limits a job here",
 	  cmd_topo },
 };

@@ -12,7 +12,8 @@ ktask=$build/ktask
 
 # The user's own settings must not change what is tested.
 unset KTASK_BUILD KTASK_MAX_THREADS KTASK_CAP_PERCENT KTASK_IDLE_MS \
-	KTASK_RUN_MIN KTASK_RUN_OPS KTASK_RUN_REPORT HWLOC_XMLFILE LD_PRELOAD
+	KTASK_RUN_MIN KTASK_RUN_OPS KTASK_RUN_REPORT KTASK_STAT \
+	HWLOC_XMLFILE LD_PRELOAD
 # What is learnt of operations neither: it begins with nothing.
 export XDG_CACHE_HOME=$BATS_RUN_TMPDIR/cache
 

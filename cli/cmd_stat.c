@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * ktask stat: run a command, and tell afterwards what its jobs did and cost.
+ *
+ * The library appends a line for each job to a file that KTASK_STAT names.
+ * That file has no place in any folder: it is memory that this process holds
+ * open, found below /proc, and gone with it however it ends.
+ *
+ * Not seen: jobs of other users' processes, of those that see another /proc,
+ * and of those that outlive the command.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "cmd.h"
+#include "options.h"
+#include "say.h"
+#include "stat.h"
+
+/* As env(1) has them. */
+#define EXIT_CANNOT_RUN 126
+#define EXIT_NOT_FOUND 127
+
+static const char usage[] =
+	"usage: ktask stat [options] [--] COMMAND [ARGUMENT...]\n\n"
+	"Run COMMAND, and tell on standard error what the jobs of it and its\n"
+	"children did and cost, by operation.  The exit status is "
+	"COMMAND's.\n\n"
+	"  --json[=FILE]     print one JSON object instead of the table, or "
+	"write\n"
+	"                    it to FILE beside the table\n"
+	"  --help            print this\n";
+
+struct settings {
+	bool help;
+	struct option_file json;
+};
+
+static pid_t child;
+
+static void pass_on(int signal)
+{
+	if (child > 0)
+		kill(child, signal);
+}
+
+static int parse(struct settings *set, int argc, char **argv)
+{
+	const struct option_spec specs[] = {
+		{ "help", no_argument, option_flag, &set->help },
+		{ "json", optional_argument, option_file, &set->json },
+		{ 0 },
+	};
+	int status = options_parse("stat", specs, false, argc, argv);
+
+	if (status)
+		return status;
+	if (!set->help && optind == argc)
+		return say_usage("stat", "a command is missing");
+	return 0;
+}
+
+/* Returns a descriptor, its name in the environment; or -errno. */
+static int make_file(void)
+{
+	int fd = memfd_create("ktask-stat", MFD_CLOEXEC);
+	char name[64];
+	ssize_t len = sizeof(STAT_HEADER) - 1;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)getpid(), fd);
+	if (!fchmod(fd, 0600) && write(fd, STAT_HEADER, len) == len &&
+	    !setenv("KTASK_STAT", name, 1))
+		return fd;
+	close(fd);
+	return -EIO;
+}
+
+/*
+ * An interrupt from the terminal is the command's, which may go on; what asks
+ * this process alone to end is passed on.  What was ignored stays so.
+ */
+static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+
+#define NR_SIGNALS (sizeof(signals) / sizeof(signals[0]))
+
+static void take_signals(struct sigaction former[NR_SIGNALS])
+{
+	struct sigaction action = { .sa_flags = SA_RESTART };
+	unsigned i;
+
+	for (i = 0; i < NR_SIGNALS; i++) {
+		action.sa_handler = i < 2 ? SIG_IGN : pass_on;
+		sigaction(signals[i], NULL, &former[i]);
+		if (former[i].sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+	}
+}
+
+/* In the child: nothing of ours but the variable is left to the command. */
+static void become(char **argv, const struct sigaction former[NR_SIGNALS],
+		   int report)
+{
+	unsigned i;
+	int error;
+
+	for (i = 0; i < NR_SIGNALS; i++)
+		sigaction(signals[i], &former[i], NULL);
+	execvp(argv[0], argv);
+	error = errno;
+	if (write(report, &error, sizeof(error)) < 0)
+		error = 0;
+	_exit(EXIT_CANNOT_RUN);
+}
+
+/* Return: 0, or the errno of what could not be done. */
+static int start(char **argv)
+{
+	struct sigaction former[NR_SIGNALS];
+	int ends[2], error = 0;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return errno;
+	take_signals(former);
+	child = fork();
+	if (!child)
+		become(argv, former, ends[1]);
+	if (child < 0)
+		error = errno;
+	close(ends[1]);
+	/* Closed by exec, without a word, when that succeeds. */
+	if (child > 0 && read(ends[0], &error, sizeof(error)) > 0)
+		waitpid(child, NULL, 0);
+	close(ends[0]);
+	return error;
+}
+
+static double seconds_of(struct timeval time)
+{
+	return time.tv_sec + time.tv_usec / 1e6;
+}
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+/* Return: 0, or an exit status after a message. */
+static int run(struct stat_command *command)
+{
+	double begin = now();
+	int error = start(command->argv);
+	struct rusage used;
+
+	if (error) {
+		say_error(error, "stat: starting %s", command->argv[0]);
+		return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	}
+	while (wait4(child, &command->status, 0, &used) < 0)
+		if (errno != EINTR)
+			return say_error(errno, "stat: waiting for %s",
+					 command->argv[0]);
+	command->wall_seconds = now() - begin;
+	command->user_seconds = seconds_of(used.ru_utime);
+	command->system_seconds = seconds_of(used.ru_stime);
+	child = 0;
+	return 0;
+}
+
+static void write_json(const struct settings *set, json_t *object)
+{
+	size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
+
+	if (set->json.path) {
+		bench_write_json(object, set->json.path);
+		return;
+	}
+	json_dumpf(object, stderr, flags);
+	fputc('\n', stderr);
+	json_decref(object);
+}
+
+static int report(const struct settings *set,
+		  const struct stat_command *command, int fd)
+{
+	struct stat_jobs jobs;
+	int error = stat_read(fd, &jobs);
+
+	if (error)
+		return say_error(-error, "stat: reading what was written");
+	if (!set->json.given || set->json.path)
+		stat_print(stderr, command, &jobs);
+	if (set->json.given)
+		write_json(set, stat_json(command, &jobs));
+	stat_free(&jobs);
+	return 0;
+}
+
+/* The command's own, as a shell has it. */
+static int exit_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+				   : WEXITSTATUS(status);
+}
+
+int cmd_stat(int argc, char **argv)
+{
+	struct settings set = { 0 };
+	struct stat_command command;
+	int status, fd;
+
+	status = parse(&set, argc, argv);
+	if (status)
+		return status;
+	if (set.help) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	fd = make_file();
+	if (fd < 0)
+		return say_error(-fd, "stat: making a place for the accounts");
+	command.argv = argv + optind;
+	status = run(&command);
+	if (status)
+		return status;
+	report(&set, &command, fd);
+	return exit_status(command.status);
+}

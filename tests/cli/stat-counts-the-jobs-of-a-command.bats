@@ -1,0 +1,168 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# `ktask stat`: the command is left alone, and its jobs are counted.
+
+load helpers
+
+# stat_json COMMAND...: the object in $output, the status in $status
+stat_json() {
+	run --separate-stderr "$ktask" stat --json="$BATS_TEST_TMPDIR/o" -- "$@"
+	output=$(cat "$BATS_TEST_TMPDIR/o")
+}
+
+populate=(populate --anon 64M)
+
+@test "jobs of the command, by operation" {
+	stat_json "$ktask" "${populate[@]}"
+	[ "$status" -eq 0 ]
+	is_true '.exit_status == 0 and .signal == null'
+	is_true '.wall_seconds > 0 and .user_seconds + .system_seconds > 0'
+	is_true '.jobs | length == 1'
+	is_true '.jobs[0] | .operation == "populate" and .count == 1
+		and .failed == 0 and .units == 67108864 and .unit == "bytes"
+		and .chunks >= 1 and .wall_seconds > 0
+		and .caller_cpu_seconds > 0 and .helper_cpu_seconds >= 0
+		and .threads_most >= 1 and .threads_mean >= 1
+		and .threads_mean <= .threads_most and .helpers_lent >= 0'
+	is_true '.not_understood == 0 and (.more_than_kept | not)'
+}
+
+@test "jobs of children and grandchildren count" {
+	stat_json sh -c "'$ktask' populate --anon 64M; sh -c \"'$ktask' \
+		populate --anon 64M & wait\""
+	is_true '.jobs[0] | .count == 2 and .units == 134217728'
+}
+
+@test "jobs of a program under the shim count" {
+	stat_json "$ktask" run -- python3 -c \
+		'import mmap; m = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x8000)'
+	is_true '.jobs[0] | .operation == "populate" and .count == 1
+		and .units == 67108864'
+}
+
+@test "the speedup is over what one thread is known to do" {
+	export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
+	stat_json "$ktask" "${populate[@]}"
+	is_true '.jobs[0] | .speedup == null and .single_units_per_s == null'
+	run -0 "$ktask" tune --size 16M --runs 1 --threads 1 populate
+	stat_json "$ktask" "${populate[@]}"
+	is_true '.jobs[0] | (.units / .wall_seconds / .single_units_per_s)
+		/ .speedup | . > 0.999 and . < 1.001'
+	run -0 --separate-stderr "$ktask" stat "$ktask" "${populate[@]}"
+	grep -qE '^populate .* [0-9.]+x$' <<<"$stderr"
+}
+
+@test "the table" {
+	run -0 --separate-stderr "$ktask" stat "$ktask" "${populate[@]}"
+	[[ $output == "memory: 64 MiB in "* ]]
+	grep -qE ' ended with status 0 after [0-9.]+ s, with [0-9.]+ s of CPU' \
+		<<<"$stderr"
+	grep -qE '^job +count +amount +rate +wall s +caller s +helper s +thr +lent +speedup$' \
+		<<<"$stderr"
+	grep -qE '^populate +1 +64 MiB +[0-9.]+ GB/s( +[0-9.]+){4} +[0-9]+ ' \
+		<<<"$stderr"
+	! grep -E '.{101}' <<<"$stderr"
+}
+
+@test "a command without jobs" {
+	run -0 --separate-stderr "$ktask" stat true
+	[[ $stderr == *"no job was large enough to be split"* ]]
+	stat_json true
+	is_true '.jobs == []'
+}
+
+@test "the object goes to standard error" {
+	run -0 --separate-stderr "$ktask" stat --json -- echo hello
+	[ "$output" = hello ]
+	jq -e '.command == ["echo", "hello"]' <<<"$stderr"
+}
+
+@test "the status is the command's" {
+	stat_json sh -c 'exit 7'
+	[ "$status" -eq 7 ]
+	is_true '.exit_status == 7 and .signal == null'
+	stat_json sh -c 'kill -TERM $$'
+	[ "$status" -eq 143 ]
+	is_true '.exit_status == null and .signal == 15'
+	says 127 "stat: starting nosuch: No such file" "$ktask" stat nosuch
+	says 126 "stat: starting /etc: Permission denied" "$ktask" stat /etc
+}
+
+@test "arguments, input, output and signals are the command's own" {
+	run -0 --separate-stderr "$ktask" stat -- printf '<%s>' --json a ' b'
+	[ "$output" = "<--json><a>< b>" ]
+	run -0 --separate-stderr sh -c "echo in | '$ktask' stat cat"
+	[ "$output" = in ]
+	local mask
+	mask=$(grep SigIgn /proc/self/status)
+	run -0 --separate-stderr "$ktask" stat grep SigIgn /proc/self/status
+	[ "$output" = "$mask" ]
+}
+
+@test "an interrupt is left to the command, an end passed on" {
+	local pid status=0
+	env --default-signal=INT "$ktask" stat sh -c \
+		'trap "exit 3" TERM; trap : INT; echo up; while :; do sleep 0.1; done' \
+		>"$BATS_TEST_TMPDIR/up" 2>"$BATS_TEST_TMPDIR/err" &
+	pid=$!
+	until grep -q up "$BATS_TEST_TMPDIR/up"; do sleep 0.05; done
+	kill -INT $pid
+	sleep 0.2
+	kill -TERM $pid
+	wait $pid || status=$?
+	[ "$status" -eq 3 ]
+	grep -q "ended with status 3" "$BATS_TEST_TMPDIR/err"
+}
+
+@test "what others write is passed over" {
+	stat_json sh -c "'$ktask' populate --anon 64M
+		printf 'garbage\n' >>\"\$KTASK_STAT\"
+		head -c 3000 /dev/urandom | tr '\n' x >>\"\$KTASK_STAT\"
+		printf '\npopulate 1 0 1 0 5 5 5 5\n' >>\"\$KTASK_STAT\"
+		printf 'populate 1 0 -1 0 5 5 5 5 5\n' >>\"\$KTASK_STAT\"
+		printf 'populate 1 0 1 0 5 5 5 5 5 5\n' >>\"\$KTASK_STAT\"
+		'$ktask' populate --anon 64M
+		printf unfinished >>\"\$KTASK_STAT\""
+	[ "$status" -eq 0 ]
+	is_true '.jobs | length == 1'
+	is_true '.jobs[0] | .count == 2 and .units == 134217728'
+	is_true '.not_understood >= 5'
+}
+
+@test "a command that empties the file, or takes it away" {
+	stat_json sh -c ": >\"\$KTASK_STAT\"; '$ktask' populate --anon 64M"
+	is_true '.jobs == []'
+}
+
+teardown() {
+	[ -z "${dir-}" ] || rm -r "$dir"
+}
+
+@test "set-user-ID programs do not look at it" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	command -v setpriv >/dev/null || skip "no setpriv"
+	# Users may not enter the folder that bats has.
+	dir=$(mktemp -d /tmp/ktask-setuid.XXXXXX)
+	chmod 755 "$dir"
+	install -m 4755 -o 65532 "$ktask" "$dir/ktask"
+	! findmnt -no OPTIONS -T "$dir" | grep -q nosuid || skip "nosuid"
+	install -m 600 -o 65532 <(printf 'ktask-stat 1\n') "$dir/file"
+	KTASK_STAT=$dir/file run -0 setpriv --reuid 65531 --clear-groups \
+		"$dir/ktask" populate --anon 64M
+	[ "$(cat "$dir/file")" = "ktask-stat 1" ]
+	KTASK_STAT=$dir/file run -0 setpriv --reuid 65532 --clear-groups \
+		"$dir/ktask" populate --anon 64M
+	[ "$(wc -l <"$dir/file")" -eq 2 ]
+}
+
+@test "nothing is left in any folder" {
+	export TMPDIR=$BATS_TEST_TMPDIR/tmp
+	mkdir "$TMPDIR"
+	run -0 "$ktask" stat "$ktask" "${populate[@]}"
+	[ -z "$(ls -A "$TMPDIR")" ]
+}
+
+@test "wrong usage" {
+	says 2 "stat: a command is missing" "$ktask" stat
+	says 2 "stat: a command is missing" "$ktask" stat --json --
+}
