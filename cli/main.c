@@ -31,6 +31,7 @@ static const struct command {
 	  cmd_tune },
 	{ "stat", "run a command, and tell what its jobs did and cost",
 	  cmd_stat },
+	{ "top", "show the jobs that run on this machine now", cmd_top },
 	{ "topo", "show CPUs, nodes, caches and what limits a job here",
 	  cmd_topo },
 };

@@ -15,7 +15,7 @@ load helpers
 }
 
 @test "every command refuses an unknown option by its name" {
-	for command in run populate bench tune stat topo; do
+	for command in run populate bench tune stat top topo; do
 		says 2 "$command: unknown or ambiguous option '--nosuch'" \
 			"$ktask" "$command" --nosuch
 		says 2 "$command: unknown option '-q'" "$ktask" "$command" -q

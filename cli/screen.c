@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The screen: see screen.h.  The keys that stop a process are switched off,
+ * because a stopped one would leave the terminal as it should not be; the one
+ * that interrupts is not.
+ *
+ * Killed by SIGKILL it leaves the terminal without echo: reset(1).
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "screen.h"
+
+static struct termios former;
+static bool keys; /* standard input is a terminal that was changed */
+
+bool screen_possible(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb");
+}
+
+void screen_begin(void)
+{
+	struct termios raw;
+
+	if (!tcgetattr(STDIN_FILENO, &former)) {
+		raw = former;
+		raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+		raw.c_cc[VSUSP] = _POSIX_VDISABLE;
+		raw.c_cc[VMIN] = 1;
+		raw.c_cc[VTIME] = 0;
+		keys = !tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+	}
+	fputs("\033[?1049h\033[?25l", stdout);
+}
+
+void screen_end(void)
+{
+	fputs("\033[?25h\033[?1049l", stdout);
+	fflush(stdout);
+	if (keys)
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &former);
+	keys = false;
+}
+
+void screen_home(void)
+{
+	fputs("\033[H", stdout);
+}
+
+void screen_done(void)
+{
+	fputs("\033[J", stdout);
+	fflush(stdout);
+}
+
+void screen_size(unsigned *rows, unsigned *columns)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row ||
+	    !size.ws_col)
+		size = (struct winsize){ .ws_row = 24, .ws_col = 80 };
+	*rows = size.ws_row;
+	*columns = size.ws_col;
+}
+
+int screen_key(unsigned ms)
+{
+	struct pollfd input = { .fd = keys ? STDIN_FILENO : -1,
+				.events = POLLIN };
+	unsigned char key;
+
+	if (poll(&input, 1, (int)ms) <= 0)
+		return 0;
+	if (read(STDIN_FILENO, &key, 1) == 1)
+		return key;
+	/* The terminal is gone, or at its end: no more keys, no busy loop. */
+	keys = false;
+	return 0;
+}

@@ -1,0 +1,191 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# `ktask top`: jobs of every process, once as JSON or text, live on a terminal.
+
+load helpers
+
+fixtures=$BATS_TEST_DIRNAME/fixtures
+pid=
+
+# A job that is there for a while, in the background: start_job NAME
+start_job() {
+	"$ktask" topo --json | jq -e '.threads > 1' >/dev/null ||
+		skip "a job gets one thread here: it has no entry"
+	python3 "$fixtures/job.py" "$build/libktask.so" "$1" 60 3>&- &
+	pid=$!
+}
+
+stop_job() {
+	[ -z "$pid" ] || kill "$pid"
+	[ -z "$pid" ] || wait "$pid" || :
+	pid=
+}
+
+teardown() {
+	stop_job
+}
+
+# until_true EXPRESSION COMMAND...: about the JSON that it prints at last
+until_true() {
+	local expression=$1 try
+	shift
+	for try in {1..100}; do
+		run -0 --separate-stderr "$@"
+		jq -e "$expression" <<<"$output" >/dev/null && return
+		sleep 0.05
+	done
+	is_true "$expression"
+}
+
+@test "the object has its shape without any job" {
+	run -0 --separate-stderr "$ktask" top --json
+	[ -z "$stderr" ]
+	is_true 'keys == ["jobs","slots"]'
+	is_true '.slots | keys
+		== ["limit","nodes","not_seen","shared","used"]'
+	is_true '.slots | .limit >= 0 and .used >= 0 and .used <= .limit
+		and (.nodes | length >= 1) and (.not_seen | length >= 1)'
+}
+
+@test "a job, its process, user, progress and rate" {
+	start_job my-job
+	until_true '.jobs | any(.operation == "my-job" and .units_done > 100)' \
+		"$ktask" top --json
+	output=$(jq '.jobs[] | select(.operation == "my-job")' <<<"$output")
+	is_true ".pid == $pid and .uid == $(id -u)
+		and .user == \"$(id -un)\""
+	is_true '.unit == "units" and .units_total == 60000
+		and (.progress - .units_done / .units_total | fabs < 1e-6)
+		and .units_per_s > 0 and .elapsed_seconds > 0
+		and .remaining_seconds > 0 and .helpers <= .wanted'
+	is_true '.units_per_s * .elapsed_seconds / .units_done
+		| . > 0.99 and . < 1.01'
+	stop_job
+	until_true '.jobs | all(.operation != "my-job")' "$ktask" top --json
+}
+
+@test "operations count bytes, and helpers are found on their node" {
+	"$ktask" topo --json | jq -e '.threads > 1' >/dev/null ||
+		skip "a job gets one thread here: it has no entry"
+	export HWLOC_XMLFILE=$fixtures/two-nodes.xml
+	env -u HWLOC_XMLFILE "$ktask" bench --runs 4000 --size 64M \
+		--threads 2 --json=/dev/null fill >/dev/null 2>&1 3>&- &
+	pid=$!
+	until_true '.jobs | any(.operation == "fill" and .unit == "bytes"
+		and .units_total == 67108864)' "$ktask" top --json
+	is_true '.slots.nodes | map(.node) == [0, 1]'
+	until_true '(.slots.nodes | map(.helpers) | add) >= 1
+		and (.jobs | any(.helpers >= 1
+			and (.nodes | map(.helpers) | add) >= 1))' \
+		"$ktask" top --json
+}
+
+@test "text: once where nobody can press a key" {
+	start_job my-job
+	until_true '.jobs | any(.operation == "my-job" and .units_done > 100)' \
+		"$ktask" top --json
+	run -0 --separate-stderr "$ktask" top
+	[ -z "$stderr" ]
+	grep -qE '^[1-9][0-9]* jobs?, [0-9]+ helpers?; slots: [0-9]+ of [0-9]+ used by this user' \
+		<<<"$output"
+	grep -qE '^ +PID USER +JOB +DONE +OF +RATE +LEFT +HELPERS' <<<"$output"
+	grep -qE "^ *$pid $(id -un | head -c 8) +my-job +[0-9]+% +6e\+04 +[0-9.e+]+/s +[0-9:]+ +[0-9]+ of [0-9]+" \
+		<<<"$output"
+	grep -q '^not seen: jobs of one thread' <<<"$output"
+	! grep -q $'\033' <<<"$output"
+}
+
+@test "as many looks as were asked for" {
+	run -0 "$ktask" top --count 3 --interval 0.05
+	[ "$(grep -c '^not seen: jobs of one thread' <<<"$output")" -eq 3 ]
+	TERM=dumb run -0 "$ktask" top
+}
+
+@test "names cannot write on the terminal" {
+	start_job '\x1b[2J\n\xff'
+	until_true '.jobs | any(.operation == "?[2J??")' "$ktask" top --json
+	run -0 "$ktask" top
+	grep -qF ' ?[2J?? ' <<<"$output"
+	! grep -q $'\033' <<<"$output"
+}
+
+@test "jobs whose process is not seen are told" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	unshare --pid --fork true 2>/dev/null || skip "no PID namespace"
+	start_job my-job
+	until_true '.jobs | any(.operation == "my-job" and .nodes != null)' \
+		"$ktask" top --json
+	# A /proc of a new namespace, where that process is not.
+	until_true '.jobs | any(.operation == "my-job" and .nodes == null)' \
+		unshare --pid --fork --mount-proc "$ktask" top --json
+	is_true '.slots.not_seen | any(test("processes of [0-9]+ job"))'
+}
+
+@test "without a table of slots that is told" {
+	[ "$(id -u)" -eq 0 ] || skip "needs root"
+	unshare --mount true 2>/dev/null || skip "no mount namespace"
+	run -0 unshare --mount sh -c \
+		"mount -t tmpfs -o ro tmpfs /dev/shm && '$ktask' top --json"
+	is_true '(.slots.shared | not) and .jobs == []'
+	is_true '.slots.not_seen | any(test("cannot be joined"))'
+}
+
+@test "without privileges everybody's jobs are shown" {
+	[ "$(id -u)" -eq 0 ] || skip "is without"
+	command -v setpriv >/dev/null || skip "no setpriv"
+	start_job my-job
+	until_true '.jobs | any(.operation == "my-job" and .uid == 0)' \
+		setpriv --reuid 65531 --regid 65531 --clear-groups \
+		"$ktask" top --json
+}
+
+@test "on a terminal: drawn anew, and q ends it" {
+	run -0 python3 "$fixtures/terminal.py" q "$ktask" top
+	[[ ${lines[0]} == *'\x1b[?1049h'*'\x1b[H'*'\x1b[J'*'\x1b[?1049l'* ]]
+	[ "${lines[1]}" = "status 0" ]
+	[ "${lines[2]}" = "echo yes" ]
+}
+
+@test "on a terminal: an interrupt ends it, and leaves it as it was" {
+	run -0 python3 "$fixtures/terminal.py" '\x03' "$ktask" top
+	[[ ${lines[0]} == *'\x1b[?1049l'* ]]
+	[ "${lines[1]}" = "status 0" ]
+	[ "${lines[2]}" = "echo yes" ]
+}
+
+@test "on a terminal: no line is too long, other keys look again" {
+	start_job my-job
+	run -0 python3 "$fixtures/terminal.py" 'xyq' \
+		env HWLOC_XMLFILE="$fixtures/two-nodes.xml" "$ktask" top \
+		--interval 100
+	[ "${lines[1]}" = "status 0" ]
+	python3 - "${lines[0]}" <<-'END'
+	import ast, re, sys
+	out = ast.literal_eval(sys.argv[1]).decode()
+	looks = out.split("\x1b[H")[1:]
+	assert len(looks) == 3, len(looks)
+	for look in looks:
+	    rows = re.sub(r"\x1b\[[?0-9]*[a-zA-Z]", "", look).split("\r\n")
+	    assert len(rows) <= 24, rows
+	    assert all(len(row) <= 80 for row in rows), rows
+	END
+}
+
+@test "on a terminal: so many looks, then it ends by itself" {
+	run -0 python3 "$fixtures/terminal.py" '' "$ktask" top --count 2 \
+		--interval 0.1
+	[ "${lines[1]}" = "status 0" ]
+}
+
+@test "a reader that went away ends it" {
+	run -0 bash -c "'$ktask' top --count 1000 --interval 0.01 | head -1"
+}
+
+@test "wrong usage" {
+	for interval in 0 -1 x 1s nan inf "" 3601; do
+		says 2 "--interval '$interval': not a number of seconds" \
+			"$ktask" top "--interval=$interval"
+	done
+	says 2 "--count '0': not a number" "$ktask" top --count 0
+	says 2 "what is 'x'?" "$ktask" top x
+}
