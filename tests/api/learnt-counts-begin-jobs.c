@@ -364,6 +364,9 @@ static int forks(void *arg)
 
 static void forked_children_write_nothing(void **state)
 {
+	if (KTEST_ASAN)
+		ktest_skip("a fork beside allocations takes the sanitizer's "
+			   "locks along");
 	need_helper();
 	assert_child(forks);
 }
