@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@
 
 #include "core/deps.h"
 #include "core/tune.h"
+#include "lib/file.h"
 #include "lib/learn.h"
 #include "lib/pool.h"
 
@@ -191,6 +193,22 @@ static bool learn_from(struct learn_entry *entry, unsigned threads,
 	return word_of(&before) != word_of(entry);
 }
 
+/*
+ * A filter of system calls may end the process for one that only writing needs,
+ * and nobody expects of a job.  A forked child knows nothing better, and at the
+ * exit nobody shall wait.
+ */
+static bool may_write(void)
+{
+	char path[FILE_PATH], status[4096];
+
+	if (pool_generation() != first_generation || pool_closing())
+		return false;
+	snprintf(path, sizeof(path), "%s/proc/thread-self/status", file_root);
+	return file_text(path, status, sizeof(status)) > 0 &&
+	       strstr(status, "\nSeccomp:\t0\n");
+}
+
 void learn_job(const char *name, unsigned threads, unsigned max_threads,
 	       uint64_t now_ns)
 {
@@ -212,8 +230,7 @@ void learn_job(const char *name, unsigned threads, unsigned max_threads,
 	if (now_ns < due_ns ||
 	    !kt_cas(&to->next_write_ns, &due_ns, now_ns + WRITE_NS))
 		return;
-	/* A forked child knows nothing better; at the exit nobody shall wait. */
-	if (pool_generation() == first_generation && !pool_closing())
+	if (may_write())
 		learn_write(&entry, this_machine, 0, NULL, 0);
 }
 

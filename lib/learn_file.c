@@ -22,7 +22,6 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -84,15 +83,16 @@ static void read_model(char *model, size_t size)
 void learn_machine(char machine[LEARN_MACHINE])
 {
 	const struct topo *topo = topo_get();
-	struct utsname system = { 0 };
-	char model[96];
+	char model[96], release[65] = "", path[FILE_PATH];
 
 	read_model(model, sizeof(model));
-	uname(&system);
+	/* Not uname(2): the fewer calls, the fewer filters object. */
+	snprintf(path, sizeof(path), "%s/proc/sys/kernel/osrelease", file_root);
+	file_text(path, release, sizeof(release));
+	release[strcspn(release, "\n")] = '\0';
 	snprintf(machine, LEARN_MACHINE,
-		 "%s; %u CPUs; %u nodes; Linux %.64s; ktask %s", model,
-		 topo->nr_cpus, topo->nr_nodes, system.release,
-		 ktask_version());
+		 "%s; %u CPUs; %u nodes; Linux %s; ktask %s", model,
+		 topo->nr_cpus, topo->nr_nodes, release, ktask_version());
 }
 
 /* Of the machine without the kernel and the library. */

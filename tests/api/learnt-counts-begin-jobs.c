@@ -8,6 +8,10 @@
 #define MANY_CPUS 24
 #include "support/many_cpus.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+
 #include "support/work.h"
 
 #include "jobs.h"
@@ -371,6 +375,33 @@ static void forked_children_write_nothing(void **state)
 	assert_child(forks);
 }
 
+static int behind_a_filter(void *arg)
+{
+	struct sock_filter all[] = {
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = 1, .filter = all };
+
+	ktest_check(knows("f", 0));
+	ktest_check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 77;
+	learn_job("f", 12, 24, SECOND_NS);
+	learn_job("f", 12, 24, SECOND_NS);
+	ktest_check(knows("f", 12));
+	ktest_check(!seen_in_file("f"));
+	return 0;
+}
+
+static void behind_a_filter_of_calls_nothing_is_written(void **state)
+{
+	int status = ktest_in_child(behind_a_filter, NULL);
+
+	if (status == 77 << 8)
+		ktest_skip("no filter may be set");
+	assert_int_equal(status, 0);
+}
+
 /* ---- whole jobs ---- */
 
 /* Each thread more makes all of them slower, as a bad lock does. */
@@ -423,4 +454,5 @@ KTEST_MAIN(T(jobs_begin_with_what_is_known), T(small_jobs_read_no_file),
 	   T(root_measures_for_everybody), T(counts_need_a_second_witness),
 	   T(what_was_measured_stays), T(a_name_is_written_once_a_minute),
 	   T(forked_children_write_nothing),
+	   T(behind_a_filter_of_calls_nothing_is_written),
 	   T(a_job_that_settles_is_remembered))
