@@ -181,23 +181,47 @@ static int set_report(const struct settings *set)
 	return status;
 }
 
-/* The shim cannot read a filter that was set before: see filter.h. */
-static int set_mode(const struct settings *set)
+/* The calls of @list, each with a comma, behind what is in @words. */
+static void add_calls(char *words, size_t size, const char *list)
 {
-	char words[32];
+	while (list && *list) {
+		size_t len = strcspn(list, ","), used = strlen(words);
 
-	snprintf(words, sizeof(words), "%s%s", set->dry ? "dry," : "",
-		 filter_is_harmless() ? "filter-ok," : "");
-	return *words ? setenv("KTASK_RUN_MODE", words, 1)
-		      : unsetenv("KTASK_RUN_MODE");
+		if (op_ok(list, len))
+			snprintf(words + used, size - used, "%.*s,", (int)len,
+				 list);
+		list += len + (list[len] == ',');
+	}
+}
+
+/*
+ * Which calls, and how.  The shim cannot read a filter that was set before: see
+ * filter.h.  What an outer `ktask run` said of that need not hold here.
+ */
+static int set_ops(const struct settings *set)
+{
+	const char *outer = getenv("KTASK_RUN_OPS");
+	char words[256] = "";
+
+	/* None at all is a choice as well. */
+	if (!set->ops && outer && !*outer)
+		return 0;
+	if (set->dry)
+		strcat(words, "dry,");
+	if (filter_is_harmless())
+		strcat(words, "filter-ok,");
+	add_calls(words, sizeof(words), set->ops ? set->ops : outer);
+	if (!*words)
+		return unsetenv("KTASK_RUN_OPS");
+	words[strlen(words) - 1] = '\0';
+	return setenv("KTASK_RUN_OPS", words, 1);
 }
 
 static int set_environment(const struct settings *set)
 {
 	if (set_number("KTASK_MAX_THREADS", set->threads) ||
-	    set_number("KTASK_RUN_MIN", set->min_bytes) ||
-	    (set->ops && setenv("KTASK_RUN_OPS", set->ops, 1)) ||
-	    set_mode(set) || set_report(set))
+	    set_number("KTASK_RUN_MIN", set->min_bytes) || set_ops(set) ||
+	    set_report(set))
 		return say_error(errno, "run: setting the environment");
 	return set_preload();
 }

@@ -111,9 +111,22 @@ static int call_named(const char *name, size_t len)
 	return -1;
 }
 
+/* What `ktask run` says besides, in the same list. */
+static bool is_mode(const char *name, size_t len)
+{
+	static const char *const words[] = { "dry", "filter-ok" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i]) == len && !memcmp(words[i], name, len))
+			return true;
+	return false;
+}
+
+/* Words of a mode alone leave all calls to be taken. */
 static void read_calls(const char *text)
 {
 	unsigned mask = 0;
+	bool mode = false;
 
 	if (!text)
 		return;
@@ -121,7 +134,9 @@ static void read_calls(const char *text)
 		size_t len = strcspn(text, ",");
 		int call = call_named(text, len);
 
-		if (call < 0 && len)
+		if (is_mode(text, len))
+			mode = true;
+		else if (call < 0 && len)
 			return;
 		if (call >= 0)
 			mask |= 1u << call;
@@ -129,7 +144,8 @@ static void read_calls(const char *text)
 			break;
 		text += len + 1;
 	}
-	calls_mask = mask;
+	if (mask || !mode)
+		calls_mask = mask;
 }
 
 static bool holds(const struct dl_phdr_info *object, uintptr_t addr,
@@ -191,10 +207,10 @@ static bool has_word(const char *list, const char *word)
 static void __attribute__((constructor)) shim_init(void)
 {
 	const char *report = secure_getenv("KTASK_RUN_REPORT");
-	const char *mode = secure_getenv("KTASK_RUN_MODE");
+	const char *mode = secure_getenv("KTASK_RUN_OPS");
 
 	read_min_bytes(secure_getenv("KTASK_RUN_MIN"));
-	read_calls(secure_getenv("KTASK_RUN_OPS"));
+	read_calls(mode);
 	if (is_set(report))
 		report_target = report;
 	dry = has_word(mode, "dry");

@@ -7,8 +7,8 @@
  * the helpers are ended first and the shim steps aside for good.
  *
  * A filter that was there before the program began cannot be read.  `ktask
- * run` tries it out and says in KTASK_RUN_MODE that it is harmless; without
- * that the shim steps aside.
+ * run` tries it out and says in KTASK_RUN_OPS that it is harmless; without that
+ * the shim steps aside.
  *
  * Not seen: filters that are set without the C library.  Filters hold for
  * threads; here they count for all.

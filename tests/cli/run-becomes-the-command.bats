@@ -68,6 +68,16 @@ load helpers
 	[ "$output" = none ]
 }
 
+@test "which calls stay, what else an outer run said does not" {
+	local show='echo "[${KTASK_RUN_OPS-unset}]"'
+	run -0 "$ktask" run --dry-run --ops mlock sh -c "$show"
+	[[ $output == "[dry,mlock]" || $output == "[dry,filter-ok,mlock]" ]]
+	run -0 "$ktask" run --dry-run --ops mlock "$ktask" run sh -c "$show"
+	[[ $output == "[mlock]" || $output == "[filter-ok,mlock]" ]]
+	KTASK_RUN_OPS= run -0 "$ktask" run sh -c "$show"
+	[ "$output" = "[]" ]
+}
+
 @test "a shim that is missing is told, and the command not run" {
 	cp "$ktask" "$BATS_TEST_TMPDIR/ktask"
 	[ ! -e /usr/local/lib/ktask/libktask-preload.so ] ||

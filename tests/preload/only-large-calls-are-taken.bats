@@ -81,7 +81,7 @@ load shim.bash
 }
 
 @test "a dry run says what would be taken, and takes nothing" {
-	run env LD_PRELOAD="$SHIM" KTASK_RUN_MODE=dry KTASK_RUN_REPORT="$REPORT" \
+	run env LD_PRELOAD="$SHIM" KTASK_RUN_OPS=dry KTASK_RUN_REPORT="$REPORT" \
 		"$PROGRAMS/life-cases" constructor
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -eq 3 ]
