@@ -7,10 +7,12 @@
  */
 #include <linux/bitmap.h>
 #include <linux/jiffies.h>
+#include <linux/seq_file.h>
 #include <linux/spinlock.h>
 
 #include "core/share.h"
 #include "kmod/demand.h"
+#include "kmod/run.h"
 
 #define ENTRIES 256
 /* What does not divide goes round this often. */
@@ -19,9 +21,10 @@
 static DEFINE_SPINLOCK(lock);
 static DECLARE_BITMAP(used, ENTRIES);
 static uint32_t wanted[ENTRIES];
+static struct run *runs[ENTRIES];
 static unsigned int nr_entries; /* none is used from here on */
 
-int demand_begin(unsigned int helpers)
+int demand_begin(struct run *run, unsigned int helpers)
 {
 	int entry;
 
@@ -30,6 +33,7 @@ int demand_begin(unsigned int helpers)
 	if (entry < ENTRIES) {
 		__set_bit(entry, used);
 		wanted[entry] = helpers;
+		runs[entry] = run;
 		nr_entries = max(nr_entries, (unsigned int)entry + 1);
 	} else {
 		entry = -1;
@@ -62,4 +66,23 @@ unsigned int demand_share(int entry, unsigned int helpers, unsigned int limit)
 			 jiffies_to_msecs(jiffies) / TURN_MS);
 	spin_unlock(&lock);
 	return share;
+}
+
+static void show_run(struct seq_file *m, struct run *run, uint32_t helpers)
+{
+	seq_printf(m, "%d %s %ps %llu/%llu helpers %u wanted %u ns %llu\n",
+		   run->pid, run->comm, run->ctl->thread_func,
+		   run_units_done(run), run->units_total,
+		   kt_load(&run->job.threads) - 1, helpers,
+		   kt_now_ns() - run->start_ns);
+}
+
+void demand_show(struct seq_file *m)
+{
+	unsigned int entry;
+
+	spin_lock(&lock);
+	for_each_set_bit(entry, used, ENTRIES)
+		show_run(m, runs[entry], wanted[entry]);
+	spin_unlock(&lock);
 }

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Demand: what the jobs of this machine want, so that they can share.
+ * Demand: the jobs that want helpers, so that they can share and be seen.
  */
 #ifndef KTASK_KMOD_DEMAND_H
 #define KTASK_KMOD_DEMAND_H
 
 #include <linux/types.h>
 
-/* demand_begin - a job that wants @helpers; an entry, or -1: too many jobs */
-int demand_begin(unsigned int helpers);
+struct run;
+struct seq_file;
 
+/* demand_begin - @run wants @helpers; an entry, or -1: too many jobs */
+int demand_begin(struct run *run, unsigned int helpers);
+
+/* demand_end - from here on nobody else looks at the run */
 void demand_end(int entry);
 
 /* demand_share - helpers for the job now, of @limit for all of them */
 unsigned int demand_share(int entry, unsigned int helpers, unsigned int limit);
+
+/* demand_show - a line for each job */
+void demand_show(struct seq_file *m);
 
 #endif /* KTASK_KMOD_DEMAND_H */

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 
 #include "kmod/helper.h"
+#include "kmod/trace.h"
 
 /* Return: the seat, or NULL when it is time to end. */
 static struct seat *next_seat(struct helper *h)
@@ -85,6 +86,7 @@ bool helper_lend(struct helper *h, struct seat *seat, struct prio *given)
 	/* If it leaves now, it takes the lock afterwards and lowers itself. */
 	if (READ_ONCE(h->seat) == seat) {
 		prio_lend(h->task, &own);
+		trace_ktask_lend(task_pid_nr(h->task), own.rt, own.nice);
 		h->lent = true;
 		lent = true;
 		*given = own;

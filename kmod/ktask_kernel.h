@@ -210,6 +210,17 @@ struct ktask_node {
 int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl);
 int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
 		   const struct ktask_ctl *ctl);
+
+/* A job that goes on while its caller does something else; opaque. */
+struct ktask_job;
+
+int ktask_start(struct ktask_job **job, void *start, size_t task_size,
+		const struct ktask_ctl *ctl);
+int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
+		     size_t nr_nodes, const struct ktask_ctl *ctl);
+int ktask_wait(struct ktask_job *job);
+void ktask_cancel(struct ktask_job *job);
+
 void *ktask_iter_range(void *position, size_t size);
 
 #endif /* KTASK_KERNEL_H */

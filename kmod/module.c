@@ -9,14 +9,23 @@
 
 #include "kmod/compat.h"
 #include "kmod/pool.h"
+#include "kmod/stats.h"
+
+#define CREATE_TRACE_POINTS
+#include "kmod/trace.h"
 
 static int __init ktask_init(void)
 {
-	return pool_init();
+	int error = pool_init();
+
+	if (!error)
+		stats_init();
+	return error;
 }
 
 static void __exit ktask_exit(void)
 {
+	stats_exit();
 	pool_exit();
 }
 

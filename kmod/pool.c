@@ -28,14 +28,18 @@
 static unsigned int cap_percent = 80;
 static unsigned int node_cap_percent = 80;
 static unsigned int idle_ms = 5000;
+static unsigned int keep;
 
-static const struct kernel_param_ops cap_ops;
+static const struct kernel_param_ops cap_ops, tend_ops;
 module_param_cb(cap_percent, &cap_ops, &cap_percent, 0644);
 MODULE_PARM_DESC(cap_percent, "helpers, as a part of the online CPUs");
 module_param_cb(node_cap_percent, &cap_ops, &node_cap_percent, 0644);
 MODULE_PARM_DESC(node_cap_percent, "helpers of a node, as a part of its CPUs");
-module_param(idle_ms, uint, 0644);
+module_param_cb(idle_ms, &tend_ops, &idle_ms, 0644);
 MODULE_PARM_DESC(idle_ms, "how long an idle helper is kept, milliseconds");
+
+module_param_cb(keep, &tend_ops, &keep, 0644);
+MODULE_PARM_DESC(keep, "helpers kept although idle; 0: 3, or one per node");
 
 struct pool_node {
 	struct kt_cap cap;
@@ -143,8 +147,10 @@ void helper_idle(struct helper *h)
 
 static unsigned int floor_helpers(void)
 {
-	unsigned int floor =
-		max_t(unsigned int, FIRST_HELPERS, num_online_nodes());
+	unsigned int floor = READ_ONCE(keep);
+
+	if (!floor)
+		floor = max_t(unsigned int, FIRST_HELPERS, num_online_nodes());
 
 	return min(floor, READ_ONCE(pool.machine.limit));
 }
@@ -243,6 +249,20 @@ static void ask_for_helper(int nid)
 		pool.nodes[nid].missing++;
 	mod_delayed_work(pool.wq, &pool.work, 0);
 }
+
+static int set_and_tend(const char *text, const struct kernel_param *kp)
+{
+	int error = param_set_uint(text, kp);
+
+	if (!error && pool.ready)
+		mod_delayed_work(pool.wq, &pool.work, 0);
+	return error;
+}
+
+static const struct kernel_param_ops tend_ops = {
+	.set = set_and_tend,
+	.get = param_get_uint,
+};
 
 /* ---- the caller's side ---- */
 

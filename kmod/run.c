@@ -18,6 +18,8 @@
 #include "core/undo.h"
 #include "kmod/demand.h"
 #include "kmod/run.h"
+#include "kmod/stats.h"
+#include "kmod/trace.h"
 
 /* How often the caller looks up from its work, and at policy. */
 #define TICK_NS 500000
@@ -27,15 +29,15 @@
 
 /* ---- the caller ---- */
 
-static u64 units_done(struct run *run)
+u64 run_units_done(struct run *run)
 {
-	u64 units = run->caller.units + run->units;
+	u64 units = kt_load(&run->caller.units) + kt_load(&run->units);
 	unsigned int i;
 
-	for (i = 0; i < run->nr_seated; i++)
-		if (run->seats[i].seat.seated)
-			units += kt_load(&run->seats[i].worker.units);
-	return units;
+	for (i = 0; i < kt_load(&run->nr_seated); i++)
+		units += kt_load(&run->seats[i].worker.units);
+	/* A helper that leaves may be counted twice for a moment. */
+	return min(units, run->units_total);
 }
 
 static unsigned int allowed_threads(struct run *run)
@@ -49,7 +51,7 @@ static void adapt(struct run *run, uint64_t now_ns)
 {
 	unsigned int wanted;
 
-	wanted = kt_tune_step(&run->tune, now_ns, units_done(run));
+	wanted = kt_tune_step(&run->tune, now_ns, run_units_done(run));
 	if (wanted == run->wanted && now_ns < run->next_look_ns)
 		return;
 	run->wanted = wanted;
@@ -116,10 +118,11 @@ static unsigned int max_threads(const struct ktask_ctl *ctl)
 	return max(nr, 1u);
 }
 
-/* A nested job draws its helpers from the budget of the outermost one. */
-static void share_budget(struct run *run, unsigned int max)
+/* A nested job draws its helpers from the budget of the outermost one; one
+ * that is started may outlive that. */
+static void share_budget(struct run *run, unsigned int max, bool started)
 {
-	struct run *outer = run_current();
+	struct run *outer = started ? NULL : run_current();
 
 	run->own_budget.used = 0;
 	run->own_budget.limit = max - 1;
@@ -141,6 +144,8 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 {
 	run->ctl = ctl;
 	run->task = current;
+	run->pid = task_pid_nr(current);
+	get_task_comm(run->comm, current);
 	run->seats = NULL;
 	run->nr_seats = 0;
 	run->nr_seated = 0;
@@ -158,25 +163,29 @@ static void init_lockdep(struct run *run)
 			 (struct lock_class_key *)run->ctl->thread_func, 0);
 }
 
-static void begin(struct run *run)
+void run_begin(struct run *run, bool started)
 {
 	bool looks = run->job.deadline_ns || (run->ctl->flags & KTASK_KILLABLE);
 	unsigned int max = max_threads(run->ctl);
 
-	share_budget(run, max);
+	start_clocks(run);
+	share_budget(run, max, started);
 	max = kt_split_threads(run->units_total, run->job.split.min_chunk, max);
-	kt_tune_begin(&run->tune, max, 0, run->start_ns);
+	/* Nobody adds threads to a started job until somebody waits for it. */
+	kt_tune_begin(&run->tune, max, started ? max : 0, run->start_ns);
 	run->wanted = run->tune.threads;
+	trace_ktask_job_start(run->ctl->thread_func, run->units_total,
+			      run->wanted);
 	if (max > 1)
 		run_alloc_seats(run, max - 1);
 	if (!run->nr_seats) {
 		/* Nobody looks and nobody helps: one chunk a range. */
-		if (!looks)
+		if (!looks && !started)
 			run->job.split.min_chunk = U64_MAX;
 		return;
 	}
 	init_lockdep(run);
-	run->demand = demand_begin(run->wanted - 1);
+	run->demand = demand_begin(run, run->wanted - 1);
 	run_seat_threads(run, allowed_threads(run));
 }
 
@@ -209,7 +218,24 @@ static void fill_result(struct run *run, int error)
 	result->wall_ns = kt_now_ns() - run->start_ns;
 }
 
-static int end(struct run *run)
+static void count(struct run *run, int error)
+{
+	u64 wall_ns = kt_now_ns() - run->start_ns;
+
+	trace_ktask_job_end(run->ctl->thread_func, error, run->units, wall_ns,
+			    run->threads);
+	stats_add(run->nr_seats ? STAT_JOBS : STAT_ALONE, 1);
+	stats_add(STAT_FAILED, error != 0);
+	stats_add(STAT_CHUNKS, run->chunks);
+	stats_add(STAT_REMOTE, remote_chunks(&run->job));
+	stats_add(STAT_UNITS, run->units);
+	stats_add(STAT_SEATED, run->threads - (run->caller.chunks > 0));
+	stats_add(STAT_LENT, run->lent);
+	if (run->nr_seats)
+		stats_add(STAT_WALL_NS, wall_ns);
+}
+
+int run_end(struct run *run)
 {
 	int error;
 
@@ -222,13 +248,14 @@ static int end(struct run *run)
 	error = kt_job_error(&run->job);
 	if (error)
 		kt_undo(&run->job, run_worker_at, run, run->nr_seated + 1);
+	count(run, error);
 	if (run->ctl->result)
 		fill_result(run, error);
 	kfree(run->seats);
 	return error;
 }
 
-static void work(struct run *run)
+void run_work(struct run *run)
 {
 	struct run_context context;
 
@@ -241,15 +268,19 @@ static void work(struct run *run)
 	run_leave(&context);
 }
 
-static int do_run(struct run *run, struct kt_range *ranges,
-		  unsigned int nr_ranges, const struct ktask_ctl *ctl)
+int run_init(struct run *run, struct kt_range *ranges,
+	     const struct ktask_node *nodes, size_t nr_nodes,
+	     const struct ktask_ctl *ctl)
 {
+	size_t i;
 	int error;
 
+	for (i = 0; i < nr_nodes; i++)
+		init_range(&ranges[i], &nodes[i]);
 	init_state(run, ctl);
 	init_job(&run->job, ctl);
 	run->job.ranges = ranges;
-	run->job.nr_ranges = nr_ranges;
+	run->job.nr_ranges = (unsigned int)nr_nodes;
 	error = kt_job_check(&run->job);
 	if (error)
 		return error;
@@ -258,17 +289,29 @@ static int do_run(struct run *run, struct kt_range *ranges,
 	run->caller.tick = caller_tick;
 	run->home = run->caller.range;
 	run->units_total = kt_job_units(&run->job);
-	start_clocks(run);
-	run_stop_if_killed(run);
-	begin(run);
-	work(run);
-	return end(run);
+	return 0;
+}
+
+/* A frame of its own: a struct run is large. */
+static noinline int run_table(struct kt_range *ranges,
+			      const struct ktask_node *nodes, size_t nr_nodes,
+			      const struct ktask_ctl *ctl)
+{
+	struct run run;
+	int error = run_init(&run, ranges, nodes, nr_nodes, ctl);
+
+	if (error)
+		return error;
+	run_stop_if_killed(&run);
+	run_begin(&run, false);
+	run_work(&run);
+	return run_end(&run);
 }
 
 /* ---- what clients call ---- */
 
-static int check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
-		 size_t nr_nodes)
+int run_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
+	      size_t nr_nodes)
 {
 	size_t i;
 
@@ -298,13 +341,9 @@ int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl)
 {
 	struct ktask_node any = { start, task_size, NUMA_NO_NODE };
 	struct kt_range range;
-	struct run run;
-	int error = check(ctl, &any, 1);
+	int error = run_check(ctl, &any, 1);
 
-	if (error)
-		return error;
-	init_range(&range, &any);
-	return do_run(&run, &range, 1, ctl);
+	return error ? error : run_table(&range, &any, 1, ctl);
 }
 EXPORT_SYMBOL_GPL(ktask_run);
 
@@ -394,19 +433,6 @@ static noinline int run_one_by_one(const struct ktask_node *nodes,
 	return error;
 }
 
-/* A frame of its own: a struct run is large. */
-static noinline int run_table(const struct ktask_node *nodes, size_t nr_nodes,
-			      struct kt_range *ranges,
-			      const struct ktask_ctl *ctl)
-{
-	struct run run;
-	size_t i;
-
-	for (i = 0; i < nr_nodes; i++)
-		init_range(&ranges[i], &nodes[i]);
-	return do_run(&run, ranges, (unsigned int)nr_nodes, ctl);
-}
-
 /**
  * ktask_run_numa - ktask_run() over ranges that belong to nodes
  * @nodes: the ranges; several may name the same node
@@ -423,7 +449,7 @@ static noinline int run_table(const struct ktask_node *nodes, size_t nr_nodes,
 int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
 		   const struct ktask_ctl *ctl)
 {
-	int error = check(ctl, nodes, nr_nodes);
+	int error = run_check(ctl, nodes, nr_nodes);
 	struct kt_range *ranges;
 
 	if (error)
@@ -433,7 +459,7 @@ int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
 			       GFP_NOWAIT | __GFP_NOWARN);
 	if (!ranges)
 		return run_one_by_one(nodes, nr_nodes, ctl);
-	error = run_table(nodes, nr_nodes, ranges, ctl);
+	error = run_table(ranges, nodes, nr_nodes, ctl);
 	kfree(ranges);
 	return error;
 }

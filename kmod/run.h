@@ -10,6 +10,7 @@
 #define KTASK_KMOD_RUN_H
 
 #include <linux/lockdep.h>
+#include <linux/sched.h>
 
 #include "core/caps.h"
 #include "core/job.h"
@@ -29,7 +30,9 @@ struct run_seat {
 struct run {
 	struct kt_job job;
 	const struct ktask_ctl *ctl;
-	struct task_struct *task; /* the caller */
+	struct task_struct *task; /* the caller; NULL: nobody waits yet */
+	pid_t pid; /* of the one that began it, */
+	char comm[TASK_COMM_LEN]; /* for people */
 	struct run_seat *seats; /* allocated, or NULL */
 	unsigned int nr_seats;
 	unsigned int nr_seated; /* seats [0, nr_seated) were used */
@@ -52,6 +55,33 @@ struct run {
 	/* Held by helpers in chunks, taken by the caller before it waits. */
 	struct lockdep_map lockdep;
 };
+
+/*
+ * A job is done by run_init(), run_begin(), run_work() and run_end(), all of
+ * them in its caller, except that of a started job the first two may be
+ * another thread's.
+ */
+struct kt_range;
+
+/* run_check - 0, or -EINVAL for what can be seen without a table of ranges */
+int run_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
+	      size_t nr_nodes);
+
+/* run_init - @ranges are filled from @nodes, and as long-lived as the run */
+int run_init(struct run *run, struct kt_range *ranges,
+	     const struct ktask_node *nodes, size_t nr_nodes,
+	     const struct ktask_ctl *ctl);
+
+/* run_begin - offer the first seats; @started: nobody may wait for long */
+void run_begin(struct run *run, bool started);
+
+void run_work(struct run *run);
+
+/* run_end - collect helpers, undo, fill the result; returns the job's code */
+int run_end(struct run *run);
+
+/* run_units_done - a snapshot, for anybody while the run is in demand.c */
+u64 run_units_done(struct run *run);
 
 /* Which job a thread is in: an entry on the stack of whoever works. */
 struct run_context {

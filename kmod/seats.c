@@ -14,8 +14,10 @@
 
 void run_stop_if_killed(struct run *run)
 {
-	if ((run->ctl->flags & KTASK_KILLABLE) &&
-	    fatal_signal_pending(run->task))
+	struct task_struct *task = READ_ONCE(run->task);
+
+	if (task && (run->ctl->flags & KTASK_KILLABLE) &&
+	    fatal_signal_pending(task))
 		kt_job_stop(&run->job, -EINTR);
 }
 

@@ -51,6 +51,10 @@ static inline void kt_add_u64(uint64_t *p, uint64_t v)
 #define kt_add(p, v) \
 	_Generic((p), uint32_t * : kt_add_u32, uint64_t * : kt_add_u64)(p, v)
 
+#include "kmod/trace.h"
+
+#define kt_trace_chunk(start, units, ns) trace_ktask_chunk(start, units, ns)
+
 uint64_t kt_now_ns(void);
 unsigned int kt_node_distance(int a, int b);
 

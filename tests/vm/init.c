@@ -274,28 +274,101 @@ static void jobs_survive_cpus_that_come_and_go(void)
 		say(false, __func__, "status %d, %u moves", status, moves);
 }
 
+/* All but the one that is kept. */
 static void idle_helpers_leave(void)
 {
 	const char *idle_ms = "/sys/module/ktask/parameters/idle_ms";
-	unsigned floor, nr = 0;
+	const char *keep = "/sys/module/ktask/parameters/keep";
+	unsigned before, after = 0;
 	int ms;
 
-	write_file(idle_ms, "20");
 	run_in_kernel("caps-hold-for-all-jobs");
-	/* Three, or one for each node, where the cap allows it. */
-	floor = (unsigned)sysconf(_SC_NPROCESSORS_CONF) * 80 / 100;
-	floor = floor > 4 ? 4 : floor ? floor : 1;
-	for (ms = 0; ms < PATIENCE_MS; ms += 20) {
-		nr = nr_helpers();
-		if (nr <= floor)
-			break;
-		sleep_ms(20);
+	before = nr_helpers();
+	write_file(idle_ms, "20");
+	write_file(keep, "1");
+	for (ms = 0; ms < PATIENCE_MS && after != 1; ms += 100) {
+		sleep_ms(100);
+		after = nr_helpers();
 	}
 	write_file(idle_ms, "5000");
-	if (nr && nr <= floor)
+	write_file(keep, "0");
+	if (before < 2)
+		say(true, __func__, "the cap allows one helper");
+	else if (after == 1)
 		say(true, __func__, NULL);
 	else
-		say(false, __func__, "%u helpers, %u expected", nr, floor);
+		say(false, __func__, "%u helpers, then %u", before, after);
+}
+
+/* The value behind @name in ktask/stats. */
+static unsigned long long stat_of(const char *name)
+{
+	char text[2048], line[80], *found;
+
+	read_file("/sys/kernel/debug/ktask/stats", text, sizeof(text));
+	snprintf(line, sizeof(line), "%s ", name);
+	found = strstr(text, line);
+	return found ? strtoull(found + strlen(line), NULL, 10) : 0;
+}
+
+static void statistics_count_jobs(void)
+{
+	unsigned long long jobs = stat_of("jobs"), units = stat_of("units");
+	unsigned long long failed = stat_of("jobs_failed");
+
+	run_in_kernel("+short-job");
+	jobs = stat_of("jobs") - jobs;
+	units = stat_of("units") - units;
+	failed = stat_of("jobs_failed") - failed;
+	if (jobs == 1 && units == 1000 && !failed &&
+	    stat_of("helpers_limit") > 0 && !stat_of("helpers_at_work"))
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "%llu jobs, %llu units, %llu failed", jobs,
+		    units, failed);
+}
+
+/* The job says who began it and how far it is, and is gone afterwards. */
+static void jobs_can_be_seen_while_they_run(void)
+{
+	const char *jobs = "/sys/kernel/debug/ktask/jobs";
+	pid_t pid = start_in_kernel("+short-job");
+	char text[2048] = "", after[2048];
+	bool seen = false;
+	int ms, status;
+
+	for (ms = 0; ms < PATIENCE_MS && !seen; ms += 5) {
+		read_file(jobs, text, sizeof(text));
+		seen = strstr(text, "board_chunk") && strstr(text, "/1000 ") &&
+		       atoi(text) == pid;
+		sleep_ms(5);
+	}
+	status = status_of(pid);
+	read_file(jobs, after, sizeof(after));
+	if (seen && !status && !after[0])
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "pid %d, status %d, '%s' then '%s'", pid,
+		    status, text, after);
+}
+
+static void tracepoints_tell_of_jobs(void)
+{
+	const char *on = "/sys/kernel/tracing/events/ktask/enable";
+	const char *trace = "/sys/kernel/tracing/trace";
+	static char text[1 << 20];
+	int error = write_file(on, "1");
+
+	run_in_kernel("+short-job");
+	write_file(on, "0");
+	read_file(trace, text, sizeof(text));
+	if (!error && strstr(text, "ktask_job_start: func=board_chunk") &&
+	    strstr(text, "ktask_chunk: start=") &&
+	    strstr(text, "ktask_job_end: func=board_chunk") &&
+	    strstr(text, "error=0 units=1000"))
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "%s: %.200s", strerror(error), text);
 }
 
 static void bad_parameters_are_refused(void)
@@ -347,6 +420,7 @@ static void mount_all(void)
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("sysfs", "/sys", "sysfs", 0, NULL);
 	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
+	mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
 	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
 }
 
@@ -384,6 +458,9 @@ static void run_all(void)
 	unloading_is_refused_while_jobs_run();
 	jobs_survive_cpus_that_come_and_go();
 	idle_helpers_leave();
+	statistics_count_jobs();
+	jobs_can_be_seen_while_they_run();
+	tracepoints_tell_of_jobs();
 	bad_parameters_are_refused();
 	modules_load_and_unload_many_times();
 }

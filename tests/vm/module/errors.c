@@ -8,6 +8,7 @@
 #include "test.h"
 
 #define CELLS 64
+#define DEADLINE_NS (50 * NSEC_PER_MSEC)
 
 /* What was done is undone, once, and nothing else. */
 static int fail_at(struct board *board, unsigned int at, bool iterate)
@@ -47,14 +48,17 @@ static int every_failure_is_undone_exactly(void)
 
 static int too_late(struct board *board)
 {
+	struct ktask_result result;
 	DEFINE_KTASK_CTL(ctl, board_chunk, board, 1);
 
 	board->sleep_us = 1000;
 	ktask_ctl_set_undo_func(&ctl, board_undo);
-	ktask_ctl_set_deadline(&ctl, 20 * NSEC_PER_MSEC);
+	ktask_ctl_set_deadline(&ctl, DEADLINE_NS);
+	ktask_ctl_set_result(&ctl, &result);
 	expect(ktask_run(board_at(0), board->nr, &ctl) == -ETIMEDOUT);
 	expect(board_only(board, 1 + BOARD_UNDONE));
 	expect(!board_all(board, 1 + BOARD_UNDONE));
+	expect(result.wall_ns >= DEADLINE_NS);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <linux/nodemask.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/topology.h>
 
 #include "test.h"
@@ -53,54 +54,106 @@ static int ranges_of_all_nodes_are_done(void)
 	return error;
 }
 
+#define MANY_HELPERS 8
+
+/* The node of the first chunk that a thread did. */
+struct first {
+	struct task_struct *task;
+	int nid;
+};
+
 struct locality {
 	struct task_struct *caller;
-	atomic_t local, remote; /* chunks of helpers, by where they ran */
+	spinlock_t lock;
+	struct first first[MANY_HELPERS];
+	unsigned int nr;
+	int caller_nid;
+	atomic_t strays; /* chunks by helpers that may leave their node */
 };
 
 /* Positions tell the node: nid * PER_NODE + 1 and on. */
+static int nid_of(void *position)
+{
+	return ((uintptr_t)position - 1) / PER_NODE;
+}
+
+static int first_nid(struct locality *locality, int nid)
+{
+	unsigned int i;
+
+	spin_lock(&locality->lock);
+	for (i = 0; i < locality->nr; i++)
+		if (locality->first[i].task == current)
+			break;
+	if (i == locality->nr && i < MANY_HELPERS)
+		locality->first[locality->nr++] =
+			(struct first){ current, nid };
+	if (i < MANY_HELPERS)
+		nid = locality->first[i].nid;
+	spin_unlock(&locality->lock);
+	return nid;
+}
+
 static int locality_chunk(void *start, void *end, void *arg)
 {
 	struct locality *locality = arg;
-	int nid = ((uintptr_t)start - 1) / PER_NODE;
+	int nid = nid_of(start);
 
 	if (current != locality->caller) {
-		if (numa_node_id() == nid)
-			atomic_inc(&locality->local);
-		else
-			atomic_inc(&locality->remote);
+		nid = first_nid(locality, nid);
+		if (!cpumask_subset(current->cpus_ptr, cpumask_of_node(nid)))
+			atomic_inc(&locality->strays);
+	} else if (locality->caller_nid < 0) {
+		locality->caller_nid = nid;
 	}
 	schedule_timeout_uninterruptible(1);
 	return 0;
 }
 
-/* A helper is bound to the node whose range it begins with; it goes to
- * another only when that range is used up. */
-static int helpers_begin_on_their_node(void)
+/* Return: the number of nodes with CPUs. */
+static unsigned int ranges_of_nodes(struct ktask_node *nodes, unsigned int max)
 {
-	struct locality locality = { .caller = current };
-	DEFINE_KTASK_CTL(ctl, locality_chunk, &locality, 1);
-	struct ktask_node nodes[8];
 	unsigned int nr = 0;
-	int nid, round;
+	int nid;
 
-	if (num_node_state(N_CPU) < 2)
-		return test_skip("fewer than two nodes have CPUs");
-	for_each_node_state(nid, N_CPU) if (nr < ARRAY_SIZE(nodes))
-		nodes[nr++] = (struct ktask_node){
+	for_each_node_state(nid, N_CPU) if (nr < max) nodes[nr++] =
+		(struct ktask_node){
 			board_at(nid * PER_NODE),
 			PER_NODE,
 			nid,
 		};
-	for (round = 0; round < 3; round++)
+	return nr;
+}
+
+/* One helper serves another node than the caller, and of as many helpers as
+ * there are nodes each is bound to the one it begins with. */
+static int helpers_are_bound_to_their_node(void)
+{
+	struct locality locality = { .caller = current };
+	DEFINE_KTASK_CTL(ctl, locality_chunk, &locality, 1);
+	struct ktask_node nodes[MANY_HELPERS];
+	unsigned int nr = ranges_of_nodes(nodes, ARRAY_SIZE(nodes));
+	int round;
+
+	if (nr < 2)
+		return test_skip("fewer than two nodes have CPUs");
+	spin_lock_init(&locality.lock);
+	for (round = 0; round < 6; round++) {
+		bool alone = round % 2;
+
+		locality.nr = 0;
+		locality.caller_nid = -1;
+		ktask_ctl_set_max_threads(&ctl, alone ? 2 : 1 + nr);
 		expect(!ktask_run_numa(nodes, nr, &ctl));
-	expect(atomic_read(&locality.local) > 0);
-	expect(atomic_read(&locality.local) > atomic_read(&locality.remote));
+		expect(locality.nr > 0);
+		expect(!alone || locality.first[0].nid != locality.caller_nid);
+	}
+	expect(atomic_read(&locality.strays) == 0);
 	return 0;
 }
 
 const struct test numa_tests[] = {
 	{ "ranges-of-all-nodes-are-done", ranges_of_all_nodes_are_done },
-	{ "helpers-begin-on-their-node", helpers_begin_on_their_node },
+	{ "helpers-are-bound-to-their-node", helpers_are_bound_to_their_node },
 	{}
 };

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Jobs that go on while their caller does something else.
+ *
+ * A struct ktask_job is a run in allocated memory.  Whoever waits becomes its
+ * caller: works on it, lends its priority, undoes, fills the result.
+ */
+#include <linux/export.h>
+#include <linux/slab.h>
+
+#include "kmod/run.h"
+
+struct ktask_job {
+	struct run run;
+	struct ktask_ctl ctl;
+	struct kt_range ranges[];
+};
+
+/**
+ * ktask_start_numa - ktask_run_numa(), begun as ktask_start() does
+ * @job: set to the job; on failure to NULL
+ * @nodes: the ranges
+ * @nr_nodes: how many
+ * @ctl: how to do it
+ *
+ * Return: 0; -EINVAL; -ENOMEM.
+ */
+int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
+		     size_t nr_nodes, const struct ktask_ctl *ctl)
+{
+	int error = run_check(ctl, nodes, nr_nodes);
+	struct ktask_job *new;
+
+	*job = NULL;
+	if (error)
+		return error;
+	new = kvzalloc(struct_size(new, ranges, nr_nodes), GFP_KERNEL);
+	if (!new)
+		return -ENOMEM;
+	new->ctl = *ctl;
+	error = run_init(&new->run, new->ranges, nodes, nr_nodes, &new->ctl);
+	if (error) {
+		kvfree(new);
+		return error;
+	}
+	/* The thread that starts it may be gone before it is waited for. */
+	new->run.task = NULL;
+	run_begin(&new->run, true);
+	*job = new;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(ktask_start_numa);
+
+/**
+ * ktask_start - begin a job and return at once
+ * @job: set to the job; on failure to NULL
+ * @start: first position
+ * @task_size: units of work
+ * @ctl: how to do it; copied
+ *
+ * Helpers begin; the thread that calls ktask_wait() joins them.  Where no
+ * helper can be had the work waits for ktask_wait().  What @ctl points to must
+ * live until then.  Each started job must be waited for once, and before the
+ * module whose functions it calls goes away.
+ *
+ * Return: 0; -EINVAL as ktask_run(); -ENOMEM.
+ */
+int ktask_start(struct ktask_job **job, void *start, size_t task_size,
+		const struct ktask_ctl *ctl)
+{
+	struct ktask_node any = { start, task_size, NUMA_NO_NODE };
+
+	return ktask_start_numa(job, &any, 1, ctl);
+}
+EXPORT_SYMBOL_GPL(ktask_start);
+
+/**
+ * ktask_wait - work on a started job until it ends, and free it
+ * @job: from ktask_start(), or NULL
+ *
+ * Return: what ktask_run() would have returned; -ECANCELED after
+ * ktask_cancel(), unless the job had ended by then; -EINVAL for NULL.
+ */
+int ktask_wait(struct ktask_job *job)
+{
+	int error;
+
+	if (!job)
+		return -EINVAL;
+	WRITE_ONCE(job->run.task, current);
+	run_work(&job->run);
+	error = run_end(&job->run);
+	kvfree(job);
+	return error;
+}
+EXPORT_SYMBOL_GPL(ktask_wait);
+
+/**
+ * ktask_cancel - let a started job claim no more chunks
+ * @job: not yet waited for, or NULL
+ *
+ * Returns at once; the job must still be waited for, which undoes it.  May be
+ * called from any context, also from inside a chunk.
+ */
+void ktask_cancel(struct ktask_job *job)
+{
+	if (job && !kt_job_idle(&job->run.job))
+		kt_job_stop(&job->run.job, -ECANCELED);
+}
+EXPORT_SYMBOL_GPL(ktask_cancel);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Statistics since the module was loaded, in debugfs: ktask/stats, one
+ * "name value" a line.
+ */
+#ifndef KTASK_KMOD_STATS_H
+#define KTASK_KMOD_STATS_H
+
+#include <linux/types.h>
+
+enum ktask_stat {
+	STAT_JOBS, /* that could have had helpers */
+	STAT_ALONE, /* that could not: too small, or nobody allowed */
+	STAT_FAILED,
+	STAT_CHUNKS,
+	STAT_REMOTE, /* chunks of a node done by a thread of another */
+	STAT_UNITS,
+	STAT_SEATED, /* helpers that did a chunk, added up over jobs */
+	STAT_LENT,
+	STAT_WALL_NS, /* of jobs that are counted in jobs */
+	NR_KTASK_STATS
+};
+
+void stats_add(enum ktask_stat stat, u64 value);
+
+void stats_init(void);
+void stats_exit(void);
+
+#endif /* KTASK_KMOD_STATS_H */
