@@ -6,7 +6,7 @@
 #   tests/api/*.c      the library as a program sees it
 #                      (both as plain, asan and tsan builds; KIND/support/*.c
 #                      is linked into each test of the kind)
-#   tests/umt/*.c      libumt, likewise
+#   tests/umt/*.c      libumt, likewise; *.bats its command
 #   tests/cli/*.bats   the command
 #   tests/preload/*.bats  the shim; *.c there are programs that know no ktask
 #   tests/build/*.t    what the build makes: symbols, headers, installation
@@ -82,7 +82,7 @@ variants_of = $(foreach v,$(TEST_VARIANTS),$(patsubst %.c,\
 
 RUN_unit = $(call variants_of,unit)
 RUN_api = $(call variants_of,api)
-RUN_umt = $(call variants_of,umt)
+RUN_umt = $(call variants_of,umt) $(wildcard tests/umt/*.bats)
 RUN_cli = $(wildcard tests/cli/*.bats tests/preload/*.bats)
 RUN_build = $(wildcard tests/build/*.t) \
 	$(patsubst %.c,$(B)/%,$(wildcard examples/*.c))

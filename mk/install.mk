@@ -40,7 +40,8 @@ INSTALL_PROGRAM = \
 	$(OUT)/libktask.so.$(VERSION):$(LIBDIR)/libktask.so.$(VERSION) \
 	$(OUT)/libumt.so.$(VERSION):$(LIBDIR)/libumt.so.$(VERSION) \
 	$(OUT)/libktask-preload.so:$(LIBDIR)/ktask/libktask-preload.so \
-	$(OUT)/ktask:$(BINDIR)/ktask
+	$(OUT)/ktask:$(BINDIR)/ktask \
+	$(OUT)/umt:$(BINDIR)/umt
 # Links, each to the library of its name.
 INSTALL_LINKS = $(foreach l,libktask libumt,\
 	$(LIBDIR)/$l.so $(LIBDIR)/$l.so.$(SOVERSION))

@@ -67,7 +67,14 @@ $(OUT)/install/libumt.a: $(UMT_OBJ)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $(@D)/libumt.o
 
-all: $(OUT)/libumt.so $(OUT)/libumt.a
+UMT_CMD := $(call obj,$(wildcard umt/cmd/*.c))
+$(UMT_CMD): | $(B)/.headers
+
+$(OUT)/umt: $(UMT_CMD) $(OUT)/libumt.a
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) $(LDFLAGS)
+
+all: $(OUT)/libumt.so $(OUT)/libumt.a $(OUT)/umt
 
 # Tests of libumt: as tests/api, but with this library.
 $(OUT)/tests/umt/%: $(OBJ)/tests/umt/%.o $(call support,umt) $(OUT)/libumt.a
@@ -75,3 +82,17 @@ $(OUT)/tests/umt/%: $(OBJ)/tests/umt/%.o $(call support,umt) $(OUT)/libumt.a
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(UMT_LIBS) \
 		-ldl -lm $(LDFLAGS)
+
+$(OUT)/bench/umt-cost: $(call obj,bench/umt/cost.c) $(OUT)/libumt.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) $(LDFLAGS)
+
+tests: $(OUT)/bench/umt-cost
+
+## bench-umt-cost: what UMT adds to a context switch, how fast it tells
+.PHONY: bench-umt-cost
+bench-umt-cost:
+	+@$(MAKE) --no-print-directory deps NEED='build umt'
+	+@$(MAKE) --no-print-directory $(OUT)/bench/umt-cost
+	$(OUT)/bench/umt-cost

@@ -42,7 +42,7 @@ my $soname = (glob "$lib/libktask.so.?")[0] // '';
 $soname =~ s{.*/}{};
 for my $file (qw(bin/ktask include/ktask/ktask.h include/ktask/ops.h
 		 lib/libktask.a lib/libktask.so
-		 include/umt.h lib/libumt.a lib/libumt.so lib/pkgconfig/umt.pc
+		 bin/umt include/umt.h lib/libumt.a lib/libumt.so lib/pkgconfig/umt.pc
 		 lib/pkgconfig/ktask.pc lib/ktask/libktask-preload.so),
 	      "lib/$soname") {
 	ok($is{"opt/kt/$file"}, "$file is there");
@@ -125,6 +125,7 @@ C
 
 like(runs('the command runs', "$root/opt/kt/bin/ktask --version"),
      qr/\d+\.\d+\.\d+/, 'and says its version');
+runs('umt runs alone', "$root/opt/kt/bin/umt info");
 runs('it finds its shim', "$root/opt/kt/bin/ktask run -- true");
 
 runs('make uninstall', "$make uninstall");

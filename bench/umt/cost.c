@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What UMT by eBPF costs and how fast it tells, in one run with alternating
+ * sides:
+ *
+ *	ping-pong	two threads on one CPU pass a byte through two pipes;
+ *			a round trip is two blocks and two wakeups
+ *	compute		a loop that never blocks
+ *	latency		from just before a thread blocks, the last ready one of
+ *			its core, until the leader returns from poll()
+ *	add		adding and removing a thread
+ *
+ * Sides: "off" without the program, "others" with it but the threads are
+ * not monitored, "monitored".
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <umt.h>
+
+#define ROUNDS 11
+#define TRIPS 30000
+#define SPINS 40000000
+#define LATENCIES 3000
+
+enum side { OFF, OTHERS, MONITORED, NR_SIDES };
+
+static const char *const names[] = { "off", "others", "monitored" };
+static struct umt *user;
+static int there[2], back[2];
+
+static double now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+static double quantile(double *values, size_t nr, double q)
+{
+	qsort(values, nr, sizeof(*values), by_value);
+	return values[(size_t)(q * (double)(nr - 1))];
+}
+
+static void die(const char *what)
+{
+	fprintf(stderr, "bench-umt-cost: %s\n", what);
+	exit(1);
+}
+
+static void on_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void pass(int fd, char *byte)
+{
+	if (write(fd, byte, 1) != 1)
+		die("writing a pipe");
+}
+
+static void take(int fd, char *byte)
+{
+	if (read(fd, byte, 1) != 1)
+		die("reading a pipe");
+}
+
+static void join(enum side side)
+{
+	if (side == MONITORED && umt_thread_add(user))
+		die("adding a thread");
+}
+
+static void leave(enum side side)
+{
+	if (side == MONITORED && umt_thread_remove(user))
+		die("removing a thread");
+}
+
+static void begin(enum side side)
+{
+	struct umt_options options = { .size = sizeof(options),
+				       .backend = UMT_BPF };
+
+	if (side != OFF && umt_open(&user, &options))
+		die("eBPF is not to be had here: see umt info");
+}
+
+static void end(enum side side)
+{
+	if (side != OFF)
+		umt_close(user);
+}
+
+/* ---- ping-pong ---- */
+
+static void *ponger(void *arg)
+{
+	enum side side = *(enum side *)arg;
+	char byte;
+	int i;
+
+	on_cpu(0);
+	join(side);
+	for (i = 0; i < TRIPS; i++) {
+		take(there[0], &byte);
+		pass(back[1], &byte);
+	}
+	leave(side);
+	return NULL;
+}
+
+static double ping_pong(enum side side)
+{
+	pthread_t thread;
+	char byte = 0;
+	double start;
+	int i;
+
+	if (pthread_create(&thread, NULL, ponger, &side))
+		die("making a thread");
+	join(side);
+	for (i = 0, start = 0; i < TRIPS; i++) {
+		if (i == 100)
+			start = now_ns();
+		pass(there[1], &byte);
+		take(back[0], &byte);
+	}
+	start = (now_ns() - start) / (TRIPS - 100);
+	leave(side);
+	pthread_join(thread, NULL);
+	return start;
+}
+
+static double compute(enum side side)
+{
+	volatile uint64_t sum = 0;
+	double start;
+	long i;
+
+	join(side);
+	start = now_ns();
+	for (i = 0; i < SPINS; i++)
+		sum = sum * 5 + 1;
+	start = now_ns() - start;
+	leave(side);
+	return start;
+}
+
+static void compare(const char *what, double (*run)(enum side), double unit,
+		    const char *unit_name)
+{
+	double values[NR_SIDES][ROUNDS], added[NR_SIDES][ROUNDS];
+	int round, side;
+
+	for (round = 0; round < ROUNDS; round++)
+		for (side = 0; side < NR_SIDES; side++) {
+			begin((enum side)side);
+			values[side][round] = run((enum side)side) / unit;
+			end((enum side)side);
+			added[side][round] =
+				values[side][round] - values[OFF][round];
+		}
+	printf("%s (%s, medians of %d rounds)\n", what, unit_name, ROUNDS);
+	for (side = 0; side < NR_SIDES; side++)
+		printf("  %-10s %9.1f  added by rounds %+8.1f "
+		       "(%+.1f to %+.1f)\n",
+		       names[side], quantile(values[side], ROUNDS, 0.5),
+		       quantile(added[side], ROUNDS, 0.5),
+		       quantile(added[side], ROUNDS, 0.25),
+		       quantile(added[side], ROUNDS, 0.75));
+}
+
+/* ---- from block to leader ---- */
+
+static double blocked_ns;
+static int go[2];
+
+static void *blocks(void *unused)
+{
+	double at;
+	char byte;
+	int i;
+
+	on_cpu(0);
+	if (umt_thread_add(user))
+		die("adding a thread");
+	for (i = 0; i < LATENCIES; i++) {
+		at = now_ns();
+		__atomic_store(&blocked_ns, &at, __ATOMIC_RELEASE);
+		take(go[0], &byte);
+	}
+	umt_thread_remove(user);
+	return NULL;
+}
+
+static void latency(void)
+{
+	static double values[LATENCIES];
+	struct pollfd leader = { .events = POLLIN };
+	struct timespec rest = { 0, 200000 };
+	struct umt_event event;
+	pthread_t thread;
+	double at, woken;
+	char byte = 0;
+	int i;
+
+	begin(MONITORED);
+	umt_want(user, 1);
+	leader.fd = umt_fd(user);
+	if (pipe(go) || pthread_create(&thread, NULL, blocks, NULL))
+		die("making a thread");
+	for (i = 0; i < LATENCIES; i++) {
+		poll(&leader, 1, 1000);
+		woken = now_ns();
+		__atomic_load(&blocked_ns, &at, __ATOMIC_ACQUIRE);
+		values[i] = (woken - at) / 1e3;
+		while (umt_next(user, &event) == 1)
+			;
+		nanosleep(&rest, NULL);
+		pass(go[1], &byte);
+	}
+	pthread_join(thread, NULL);
+	end(MONITORED);
+	printf("block to leader woken (us, %d times): p50 %.1f, p90 %.1f, "
+	       "p99 %.1f, most %.1f\n",
+	       LATENCIES, quantile(values, LATENCIES, 0.5),
+	       quantile(values, LATENCIES, 0.9),
+	       quantile(values, LATENCIES, 0.99),
+	       quantile(values, LATENCIES, 1));
+}
+
+static void adding(void)
+{
+	double start;
+	int i;
+
+	start = now_ns();
+	begin(MONITORED);
+	printf("first user of a process opens in %.1f ms; ",
+	       (now_ns() - start) / 1e6);
+	start = now_ns();
+	for (i = 0; i < 1000; i++) {
+		join(MONITORED);
+		leave(MONITORED);
+	}
+	printf("a thread is added and removed in %.1f us\n",
+	       (now_ns() - start) / 1e6);
+	end(MONITORED);
+}
+
+int main(void)
+{
+	if (pipe(there) || pipe(back))
+		die("making pipes");
+	on_cpu(0);
+	compare("pipe round trip on one CPU: 2 blocks, 2 wakeups", ping_pong, 1,
+		"ns");
+	compare("a loop that never blocks", compute, 1e6, "ms");
+	on_cpu(sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 1 : 0);
+	latency();
+	adding();
+	return 0;
+}

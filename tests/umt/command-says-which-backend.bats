@@ -1,0 +1,69 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# umt info names the backend and the reasons; wrong usage is one line and
+# status 2.
+
+load helpers
+
+@test "info: one works, the others say why not" {
+	run -0 "$umt" info
+	[[ ${lines[0]} == "threads are monitored by "* ]]
+	[[ $output == *" explicit  yes"* ]]
+	run -0 "$umt" info --json
+	is_true '.backend | IN("bpf", "perf", "explicit")'
+	is_true '.[.backend].works and .explicit.works'
+	is_true '[.bpf, .perf, .explicit] | all(.works == (.why == ""))'
+}
+
+@test "info: without rights it is not eBPF, and watching says why" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can give rights up"
+	cp "$umt" "$BATS_TEST_TMPDIR/umt"
+	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/umt"
+	if ! setpriv --reuid 65534 --clear-groups \
+		"$BATS_TEST_TMPDIR/umt" --version; then
+		skip "others cannot reach the folder of the tests"
+	fi
+	run -0 setpriv --reuid 65534 --clear-groups \
+		"$BATS_TEST_TMPDIR/umt" info --json
+	is_true '.backend != "bpf" and (.bpf.why | length) > 10'
+	says 1 "watching threads: " setpriv --reuid 65534 --clear-groups \
+		"$BATS_TEST_TMPDIR/umt" stat true
+}
+
+@test "wrong usage" {
+	says 2 "a command is missing" "$umt"
+	says 2 "no command 'nosuch'" "$umt" nosuch
+	says 2 "unknown option '--nosuch'" "$umt" --nosuch
+	for command in info stat top record; do
+		says 2 "unknown option '--nosuch'" "$umt" "$command" --nosuch
+		says 2 "unknown option '-q'" "$umt" "$command" -q
+		says 2 "option '--help=3' takes no value" \
+			"$umt" "$command" --help=3
+	done
+	for command in stat top record; do
+		says 2 "$command: a command is missing" "$umt" "$command"
+	done
+	says 2 "option '--output' needs a value" "$umt" record --output
+	says 2 "info: what is 'x'?" "$umt" info x
+	for interval in "" 0 -1 x 1s 3600001; do
+		says 2 "--interval '$interval': not a number" \
+			"$umt" top --interval "$interval" true
+	done
+}
+
+@test "help names every option, and so does the page" {
+	page=$(mandoc -T utf8 "$tree/man/umt.1" | col -bx)
+	run -0 "$umt" --help
+	for command in info stat top record; do
+		[[ $output == *" $command "* ]]
+		for option in $("$umt" "$command" --help |
+			grep -o -- ' --[a-z]\+' | sort -u); do
+			[[ $page == *"$option"* ]] || {
+				echo "umt.1 does not know $option"
+				return 1
+			}
+		done
+	done
+	run -0 "$umt" --version
+	[ "$output" = "umt $("$tree/scripts/version")" ]
+}

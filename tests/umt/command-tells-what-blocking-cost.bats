@@ -1,0 +1,102 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# umt stat, top and record run a program that knows nothing of them, and tell
+# what its threads did.
+
+load helpers
+
+setup() {
+	need_bpf
+	cd "$BATS_TEST_TMPDIR"
+}
+
+# One holds a lock and sleeps; the other wants the lock meanwhile.
+locked() {
+	cat >locked <<-'SH'
+	#!/bin/sh
+	: >lock
+	flock lock sleep 0.5 &
+	sleep 0.1
+	flock lock true
+	wait
+	SH
+	chmod +x locked
+}
+
+@test "stat: who only sleeps loses nothing" {
+	run -0 "$umt" stat --json -o stat.json -- sleep 0.3
+	[ -z "$output" ]
+	is_true '.threads == 1 and .exit_status == 0' stat.json
+	is_true '.blocked_by_s.waiting >= 0.25' stat.json
+	is_true '.elapsed_s >= 0.3 and .lost_events == 0' stat.json
+	is_true '.lost_core_s < 0.1 and .lost_share < 0.5' stat.json
+	# All of the thread's time is somewhere.
+	is_true '.running_s + .ready_s + .blocked_s <= .elapsed_s' stat.json
+	is_true '(.blocked_by_s | add) - .blocked_s < 0.001' stat.json
+}
+
+@test "stat: who waits for a lock leaves a core unused" {
+	locked
+	run -0 "$umt" stat --json -o stat.json ./locked
+	is_true '.threads >= 5' stat.json
+	is_true '.blocked_by_s.other >= 0.2' stat.json
+	is_true '.lost_core_s >= 0.2 and .lost_share > 0' stat.json
+	is_true '.lost_core_s <= .elapsed_s * .cores' stat.json
+}
+
+@test "stat: the summary goes to standard error, the output is the program's" {
+	run -0 --separate-stderr "$umt" stat -- echo hello
+	[ "$output" = hello ]
+	[[ $stderr == *"1 threads"*"lost to blocking: "*"%"* ]]
+}
+
+@test "the exit status is the program's" {
+	run -7 "$umt" stat -- sh -c 'exit 7'
+	run -7 "$umt" record -- sh -c 'exit 7'
+	run -7 "$umt" top -- sh -c 'exit 7'
+	run -143 "$umt" stat -- sh -c 'kill $$'
+	says 127 "starting ./nothing: No such file" "$umt" stat ./nothing
+	: >plain
+	says 126 "starting ./plain: Permission denied" "$umt" stat ./plain
+}
+
+@test "record: each thread's stretches follow one another, and cores' too" {
+	locked
+	run -0 "$umt" record -o trace.json -- ./locked
+	is_true '.lostEvents == 0' trace.json
+	is_true '[.traceEvents[] | select(.ph == "X") | .name]
+		| contains(["running", "blocked: waiting", "blocked: other"])' \
+		trace.json
+	is_true '[.traceEvents[] | select(.name == "thread_name") | .args.name]
+		| contains(["core 0", "flock", "sleep"])' trace.json
+	# A microsecond for rounding.
+	is_true '[.traceEvents[] | select(.ph == "X")]
+		| group_by([.pid, .tid]) | all(sort_by(.ts)
+		| [., .[1:]] | transpose | .[:-1]
+		| all(.[0].ts + .[0].dur <= .[1].ts + 1))' trace.json
+}
+
+@test "record: a name that cannot be written is told before anything runs" {
+	says 1 "record: opening no/such: No such file" \
+		"$umt" record -o no/such -- touch ran
+	says 1 "stat: opening no/such: No such file" \
+		"$umt" stat -o no/such -- touch ran
+	[ ! -e ran ]
+}
+
+@test "top: shows threads, shares and cores" {
+	run -0 "$umt" top -i 100 -- sleep 0.5
+	[[ $output == *"1 threads: 0 running, 0 ready, 1 blocked"* ]]
+	[[ $output == *"core 0: busy "*"idle while blocked "* ]]
+	[[ $output == *" sleep "*"100 %  waiting"* ]]
+}
+
+@test "threads that are made and end by the hundred" {
+	cat >many <<-'SH'
+	i=0
+	while [ $i -lt 200 ]; do true | cat & i=$((i + 1)); done
+	wait
+	SH
+	run -0 "$umt" stat --json -o stat.json -- sh many
+	is_true '.threads >= 401 and .lost_events == 0' stat.json
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * umt record: runs a command and writes, as it goes, what each thread did and
+ * which thread each core ran, as trace events in JSON, which Perfetto and
+ * Chrome show.
+ *
+ * Behaves badly: some hundred bytes for each switch.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "say.h"
+#include "watch.h"
+
+static const char usage[] =
+	"usage: umt record [options] [--] COMMAND [ARGUMENT...]\n\n"
+	"Run COMMAND and write a trace of when each of its threads ran, "
+	"waited\n"
+	"for a CPU and was blocked, and why, and of what each core ran.  Open\n"
+	"it with ui.perfetto.dev or chrome://tracing.\n\n"
+	"  -o, --output FILE write there (umt.json)\n"
+	"  --help            print this\n";
+
+static const struct option options[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "output", required_argument, NULL, 'o' },
+	{ 0 },
+};
+
+struct record {
+	FILE *out;
+	struct watch watch;
+};
+
+static void name_of(const struct thread *thread, char *name, size_t size)
+{
+	if (thread->comm[0])
+		snprintf(name, size, "%s", thread->comm);
+	else
+		snprintf(name, size, "%u", thread->tid);
+}
+
+static void stretch_begin(struct record *record, const char *name,
+			  const struct thread *thread, uint64_t end)
+{
+	const struct account *account = &record->watch.account;
+
+	fprintf(record->out, ",\n{\"ph\":\"X\",\"name\":");
+	json_string(record->out, name);
+	fprintf(record->out, ",\"ts\":%.3f,\"dur\":%.3f",
+		(double)(thread->since_ns - account->start_ns) / 1e3,
+		(double)(end - thread->since_ns) / 1e3);
+}
+
+/* Cores are the threads of process 0. */
+static void on_core(struct record *record, const struct thread *thread,
+		    uint64_t end)
+{
+	char name[24];
+
+	name_of(thread, name, sizeof(name));
+	stretch_begin(record, name, thread, end);
+	fprintf(record->out, ",\"pid\":0,\"tid\":%d,\"args\":{\"tid\":%u}}",
+		thread->cpu, thread->tid);
+}
+
+static void stretch(void *arg, const struct thread *thread, uint64_t end)
+{
+	struct record *record = arg;
+	char name[40];
+
+	if (thread->state == BLOCKED)
+		snprintf(name, sizeof(name), "blocked: %s",
+			 umt_reason_name(thread->reason));
+	else
+		snprintf(name, sizeof(name), "%s", state_name(thread->state));
+	stretch_begin(record, name, thread, end);
+	fprintf(record->out, ",\"pid\":%u,\"tid\":%u,\"args\":{\"cpu\":%d}}",
+		thread->pid, thread->tid, thread->cpu);
+	if (thread->state == RUNNING)
+		on_core(record, thread, end);
+}
+
+static void print_name(struct record *record, const char *what, unsigned pid,
+		       unsigned tid, const char *name)
+{
+	fprintf(record->out,
+		",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,"
+		"\"args\":{\"name\":",
+		what, pid, tid);
+	json_string(record->out, name);
+	fprintf(record->out, "}}");
+}
+
+static void print_names(struct record *record)
+{
+	const struct account *account = &record->watch.account;
+	char name[24];
+	unsigned i;
+	int cpu;
+
+	for (cpu = 0; cpu < account->nr_cpus; cpu++) {
+		snprintf(name, sizeof(name), "core %d", cpu);
+		print_name(record, "thread_name", 0, (unsigned)cpu, name);
+	}
+	for (i = 0; i < account->nr_threads; i++) {
+		const struct thread *thread = &account->threads[i];
+
+		name_of(thread, name, sizeof(name));
+		print_name(record, "thread_name", thread->pid, thread->tid,
+			   name);
+		if (thread->tid == thread->pid)
+			print_name(record, "process_name", thread->pid,
+				   thread->tid, name);
+	}
+}
+
+static int run(char **argv, const char *name)
+{
+	struct record record = { .out = fopen(name, "we") };
+	int status;
+
+	if (!record.out)
+		return say_error(errno, "record: opening %s", name);
+	record.watch.account.stretch = stretch;
+	record.watch.account.arg = &record;
+	fprintf(record.out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
+			    "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,"
+			    "\"tid\":0,\"args\":{\"name\":\"cores\"}}");
+	status = watch_command(&record.watch, argv);
+	print_names(&record);
+	fprintf(record.out, "\n],\"lostEvents\":%" PRIu64 "}\n",
+		record.watch.lost);
+	if (fclose(record.out))
+		return say_error(errno, "record: writing %s", name);
+	account_end(&record.watch.account);
+	if (!status && record.watch.lost)
+		say_fail("record: %" PRIu64 " events were lost",
+			 record.watch.lost);
+	return status ? status : record.watch.status;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	const char *output = "umt.json";
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:ho:", options, NULL)) !=
+	       -1) {
+		if (option == '?' || option == ':')
+			return say_option(argv, option);
+		if (option == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		output = optarg;
+	}
+	if (optind == argc)
+		return say_usage("record: a command is missing");
+	return run(argv + optind, output);
+}

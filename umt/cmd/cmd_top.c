@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * umt top: runs a command and shows, every moment, what its threads did since
+ * the last: shares of running, ready and blocked, the main reason, and how
+ * long each core idled while a thread was blocked in work.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "say.h"
+#include "watch.h"
+
+#define SHOWN_MAX 20
+
+static const char usage[] =
+	"usage: umt top [options] [--] COMMAND [ARGUMENT...]\n\n"
+	"Run COMMAND and show its busiest and most blocked threads.  Shares\n"
+	"are of the time since the last picture.\n\n"
+	"  -i, --interval MS milliseconds between pictures (1000)\n"
+	"  --help            print this\n";
+
+static const struct option options[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "interval", required_argument, NULL, 'i' },
+	{ 0 },
+};
+
+/* What was there at the last picture, by place in the account. */
+struct before {
+	struct thread *threads;
+	struct core *cores;
+	unsigned nr;
+	uint64_t now_ns;
+};
+
+static uint64_t spent(const struct thread *thread)
+{
+	return thread->ns[RUNNING] + thread->ns[READY] + thread->ns[BLOCKED];
+}
+
+static struct thread since(const struct before *before,
+			   const struct account *account, unsigned i)
+{
+	struct thread thread = account->threads[i];
+	int k;
+
+	if (i >= before->nr)
+		return thread;
+	for (k = 0; k < NR_STATES; k++)
+		thread.ns[k] -= before->threads[i].ns[k];
+	for (k = 0; k < UMT_NR_REASONS; k++)
+		thread.reason_ns[k] -= before->threads[i].reason_ns[k];
+	return thread;
+}
+
+static const char *main_reason(const struct thread *thread)
+{
+	int k, most = 0;
+
+	for (k = 1; k < UMT_NR_REASONS; k++)
+		if (thread->reason_ns[k] > thread->reason_ns[most])
+			most = k;
+	return thread->reason_ns[most] ? umt_reason_name(most) : "-";
+}
+
+static void print_cores(const struct before *before,
+			const struct account *account, double ns)
+{
+	int cpu;
+
+	for (cpu = 0; cpu < account->nr_cpus; cpu++) {
+		const struct core *core = &account->cores[cpu];
+		const struct core *old = &before->cores[cpu];
+
+		printf("core %d: busy %3.0f %%, idle %3.0f %%, idle while "
+		       "blocked %3.0f %%\n",
+		       cpu, 100 * (double)(core->busy_ns - old->busy_ns) / ns,
+		       100 * (double)(core->idle_ns - old->idle_ns) / ns,
+		       100 *
+			       (double)(core->idle_while_ns -
+					old->idle_while_ns) /
+			       ns);
+	}
+}
+
+static void print_threads(const struct before *before,
+			  const struct account *account)
+{
+	unsigned i, shown = 0;
+
+	printf("%8s %-16s %8s %8s %8s  %s\n", "TID", "NAME", "RUNNING", "READY",
+	       "BLOCKED", "MOSTLY");
+	for (i = 0; i < account->nr_threads && shown < SHOWN_MAX; i++) {
+		struct thread thread = since(before, account, i);
+		double all = (double)spent(&thread) / 100;
+
+		if (all <= 0)
+			continue;
+		printf("%8u %-16s %6.0f %% %6.0f %% %6.0f %%  %s\n", thread.tid,
+		       thread.comm, (double)thread.ns[RUNNING] / all,
+		       (double)thread.ns[READY] / all,
+		       (double)thread.ns[BLOCKED] / all, main_reason(&thread));
+		shown++;
+	}
+}
+
+static void remember(struct before *before, const struct account *account)
+{
+	size_t threads = account->nr_threads * sizeof(*before->threads);
+	size_t cores = (size_t)account->nr_cpus * sizeof(*before->cores);
+
+	free(before->threads);
+	free(before->cores);
+	before->threads = malloc(threads ? threads : 1);
+	before->cores = malloc(cores);
+	before->nr = before->threads ? account->nr_threads : 0;
+	before->now_ns = account->now_ns;
+	if (before->nr)
+		memcpy(before->threads, account->threads, threads);
+	if (before->cores)
+		memcpy(before->cores, account->cores, cores);
+}
+
+static void picture(struct watch *watch)
+{
+	struct account *account = &watch->account;
+	struct before *before = watch->arg;
+	struct core *none = NULL;
+
+	account_close(account);
+	if (!before->cores) {
+		none = calloc((size_t)account->nr_cpus, sizeof(*none));
+		before->cores = none;
+		before->now_ns = account->start_ns;
+	}
+	if (!before->cores)
+		return;
+	if (isatty(STDOUT_FILENO))
+		printf("\033[H\033[2J");
+	printf("%u threads: %d running, %d ready, %d blocked\n",
+	       account->nr_threads - (unsigned)account->count[GONE],
+	       account->count[RUNNING], account->count[READY],
+	       account->count[BLOCKED]);
+	print_cores(before, account,
+		    (double)(account->now_ns - before->now_ns));
+	print_threads(before, account);
+	fflush(stdout);
+	remember(before, account);
+}
+
+static int run(char **argv, unsigned every_ms)
+{
+	struct before before = { 0 };
+	struct watch watch = { .tick = picture,
+			       .every_ms = every_ms,
+			       .arg = &before };
+	int status = watch_command(&watch, argv);
+
+	free(before.threads);
+	free(before.cores);
+	account_end(&watch.account);
+	return status ? status : watch.status;
+}
+
+static unsigned interval_of(const char *text)
+{
+	char *end;
+	unsigned long ms = strtoul(text, &end, 10);
+
+	return *text < '0' || *text > '9' || *end || ms > 3600000
+		       ? 0
+		       : (unsigned)ms;
+}
+
+int cmd_top(int argc, char **argv)
+{
+	unsigned every_ms = 1000;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "+:hi:", options, NULL)) !=
+	       -1) {
+		if (option == '?' || option == ':')
+			return say_option(argv, option);
+		if (option == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		every_ms = interval_of(optarg);
+		if (!every_ms)
+			return say_usage("top: --interval '%s': not a number "
+					 "of milliseconds",
+					 optarg);
+	}
+	if (optind == argc)
+		return say_usage("top: a command is missing");
+	return run(argv + optind, every_ms);
+}

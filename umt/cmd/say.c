@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Messages: see say.h. */
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "say.h"
+
+static void say(const char *format, va_list args, const char *end)
+{
+	fflush(stdout);
+	fputs("umt: ", stderr);
+	vfprintf(stderr, format, args);
+	fprintf(stderr, "%s\n", end);
+}
+
+int say_error(int error, const char *format, ...)
+{
+	char why[200];
+	va_list args;
+
+	snprintf(why, sizeof(why), ": %s", strerror(error));
+	va_start(args, format);
+	say(format, args, why);
+	va_end(args);
+	return 1;
+}
+
+int say_fail(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args, "");
+	va_end(args);
+	return 1;
+}
+
+int say_usage(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args, " (see 'umt --help')");
+	va_end(args);
+	return 2;
+}
+
+int say_option(char **argv, int option)
+{
+	const char *given = argv[optind - 1];
+
+	if (option == ':')
+		return say_usage("option '%s' needs a value", given);
+	if (optopt && !strncmp(given, "--", 2))
+		return say_usage("option '%s' takes no value", given);
+	return say_usage("unknown option '%s'", given);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See watch.h.  We monitor ourselves for the moment of the fork, so that the
+ * child inherits it: no event of it is missed.
+ *
+ * Behaves badly: what the command leaves running in the background is watched
+ * only as long as the command.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "say.h"
+#include "watch.h"
+
+#define LOOK_MS 20
+#define RING_BYTES (8u << 20)
+
+static int open_user(struct umt **user)
+{
+	struct umt_options options = { .size = sizeof(options),
+				       .backend = UMT_BPF,
+				       .flags = UMT_TRACE | UMT_INHERIT,
+				       .ring_bytes = RING_BYTES };
+	struct umt_backends backends = { .size = sizeof(backends) };
+	int error = umt_open(user, &options);
+
+	if (!error)
+		return 0;
+	umt_info(&backends);
+	return say_fail("watching threads: %s", backends.why[UMT_BPF][0]
+							? backends.why[UMT_BPF]
+							: strerror(-error));
+}
+
+/* In the child: tells through the pipe why there is no such program. */
+static void become(char **argv, const int *failed)
+{
+	int error;
+
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	execvp(argv[0], argv);
+	error = errno;
+	if (write(failed[1], &error, sizeof(error)) < 0)
+		_exit(126);
+	_exit(127);
+}
+
+static int start(struct umt *user, char **argv, pid_t *pid)
+{
+	int failed[2], error = 0;
+
+	if (pipe2(failed, O_CLOEXEC))
+		return say_error(errno, "making a pipe");
+	error = -umt_thread_add(user);
+	if (error)
+		return say_error(error, "watching threads");
+	*pid = fork();
+	if (!*pid)
+		become(argv, failed);
+	umt_thread_remove(user);
+	close(failed[1]);
+	if (*pid < 0)
+		return say_error(errno, "starting %s", argv[0]);
+	if (read(failed[0], &error, sizeof(error)) != sizeof(error))
+		error = 0;
+	close(failed[0]);
+	if (!error)
+		return 0;
+	waitpid(*pid, NULL, 0);
+	say_error(error, "starting %s", argv[0]);
+	return error == ENOENT ? 127 : 126;
+}
+
+static void drain(struct watch *watch, struct umt *user)
+{
+	uint32_t self = (uint32_t)syscall(SYS_gettid);
+	struct umt_event event;
+
+	while (umt_next(user, &event) == 1)
+		if (event.tid != self)
+			account_event(&watch->account, &event);
+}
+
+static uint64_t lost_by(const struct umt *user)
+{
+	const struct umt_core *cores = umt_cores(user);
+	uint64_t lost = 0;
+	int cpu;
+
+	for (cpu = 0; cpu < umt_nr_cores(user); cpu++)
+		lost += __atomic_load_n(&cores[cpu].lost, __ATOMIC_RELAXED);
+	return lost;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void follow(struct watch *watch, struct umt *user, pid_t pid)
+{
+	struct pollfd fd = { .fd = umt_fd(user), .events = POLLIN };
+	uint64_t told_ms = now_ms();
+	int status;
+
+	for (;;) {
+		pid_t ended = waitpid(pid, &status, WNOHANG);
+
+		drain(watch, user);
+		if (ended == pid)
+			break;
+		if (watch->every_ms && now_ms() - told_ms >= watch->every_ms) {
+			told_ms += watch->every_ms;
+			watch->tick(watch);
+		}
+		poll(&fd, 1, LOOK_MS);
+	}
+	watch->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+					    : WEXITSTATUS(status);
+	watch->lost = lost_by(user);
+	account_close(&watch->account);
+}
+
+int watch_command(struct watch *watch, char **argv)
+{
+	struct umt *user;
+	int error = open_user(&user);
+	pid_t pid = -1;
+
+	if (error)
+		return error;
+	error = account_begin(&watch->account, umt_nr_cores(user));
+	if (error) {
+		umt_close(user);
+		return say_error(-error, "watching threads");
+	}
+	/* The terminal asks the command, not us. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	error = start(user, argv, &pid);
+	if (!error)
+		follow(watch, user, pid);
+	umt_close(user);
+	return error;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Runs a command with all its threads and processes monitored and hands each
+ * event to an account.
+ */
+#ifndef UMT_CMD_WATCH_H
+#define UMT_CMD_WATCH_H
+
+#include "account.h"
+
+struct watch {
+	struct account account;
+	uint64_t lost; /* events for which there was no room */
+	int status; /* exit status for the command's own */
+	/* Called every @every_ms, when not 0. */
+	void (*tick)(struct watch *watch);
+	unsigned every_ms;
+	void *arg;
+};
+
+/**
+ * watch_command - until it has ended; @argv as for execvp(3)
+ *
+ * Return: 0, or the exit status of a message that was printed
+ */
+int watch_command(struct watch *watch, char **argv);
+
+#endif /* UMT_CMD_WATCH_H */
