@@ -13,6 +13,15 @@ unsigned kt_cap_limit(unsigned cpus, unsigned percent)
 	return (unsigned)KT_MAX(KT_MIN(limit, cpus - 1), 1);
 }
 
+unsigned kt_cap_node_limit(unsigned cpus, unsigned percent)
+{
+	uint64_t limit = (uint64_t)cpus * KT_MIN(percent, 100) / 100;
+
+	if (!percent || !cpus)
+		return 0;
+	return (unsigned)KT_MAX(limit, 1);
+}
+
 bool kt_cap_get(struct kt_cap *cap)
 {
 	uint32_t used = kt_load(&cap->used);

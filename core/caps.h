@@ -25,6 +25,14 @@ struct kt_cap {
  */
 unsigned kt_cap_limit(unsigned cpus, unsigned percent);
 
+/*
+ * kt_cap_node_limit - the same for the helpers of a node of @cpus
+ *
+ * The caller is on one node only, and one is always left to it by the machine's
+ * limit: 1 -> 1, 2 -> 1, 4 -> 3, and all of them at 100 %.
+ */
+unsigned kt_cap_node_limit(unsigned cpus, unsigned percent);
+
 /* kt_cap_get - take a slot; false when the limit is reached */
 bool kt_cap_get(struct kt_cap *cap);
 

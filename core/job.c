@@ -42,6 +42,7 @@ void kt_job_begin(struct kt_job *job)
 	for (unsigned i = 0; i < job->nr_ranges; i++) {
 		struct kt_range *range = &job->ranges[i];
 
+		range->dealt = 0;
 		range->next = 0;
 		range->iter_pos = range->start;
 		kt_iter_lock_init(&range->iter_lock);
@@ -127,6 +128,12 @@ static void chunk_failed(struct kt_job *job, struct kt_worker *worker,
 	kt_job_stop(job, error);
 }
 
+/* The clock of another CPU, to which the thread was moved, may be behind. */
+static uint64_t elapsed(uint64_t from_ns, uint64_t to_ns)
+{
+	return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
 static void chunk_done(struct kt_job *job, struct kt_worker *worker,
 		       const struct kt_chunk *chunk, uint64_t ns)
 {
@@ -162,7 +169,7 @@ void kt_job_work(struct kt_job *job, struct kt_worker *worker)
 			chunk_failed(job, worker, &chunk, error);
 			break;
 		}
-		chunk_done(job, worker, &chunk, worker->end_ns - now);
+		chunk_done(job, worker, &chunk, elapsed(now, worker->end_ns));
 		now = worker->end_ns;
 		if (worker->tick && worker->tick(worker, now))
 			break;

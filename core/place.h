@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Place: which range the next helper is dealt to, which node's CPUs serve it,
+ * and which of these CPUs it gets.
+ *
+ * Owns the choices only: reading the machine and binding threads is the host's.
+ * A CPU set is an array of 64-bit words, CPU n being bit n % 64 of word n / 64;
+ * all sets of one machine have the same length.
+ *
+ * Cores come before SMT siblings, and fast cores before slow ones: a slow core
+ * does a chunk in more time, and two siblings share one core's memory ports (4
+ * threads on 4 cores 31.7 GB/s, on 2 cores 22.2).  Who would rather save the
+ * fast cores' energy gets no helpers at all (the energy policy).
+ *
+ * Behaves badly where other work keeps the chosen sibling of each core busy
+ * while the other sibling idles: a helper that gets no CPU there must be placed
+ * again with KT_PLACE_ANY by its host.
+ */
+#ifndef KTASK_CORE_PLACE_H
+#define KTASK_CORE_PLACE_H
+
+#include "core/job.h"
+
+/* What of the machine matters here; the host's to fill in. */
+struct kt_cores {
+	unsigned nr_words; /* of every CPU set */
+	const uint16_t *core; /* by CPU: the lowest CPU of its core; NULL: no
+				 core has siblings */
+	const uint64_t *slow; /* CPUs of slow cores; NULL: all are alike */
+};
+
+/* From the choicest to the widest set. */
+enum kt_place_level {
+	KT_PLACE_FAST, /* one CPU of each fast core, none of the caller's core */
+	KT_PLACE_CORES, /* the same of all cores */
+	KT_PLACE_BESIDE, /* all CPUs but those of the caller's core */
+	KT_PLACE_ANY, /* all CPUs but the caller's */
+};
+
+/* CPUs that the first three levels have. */
+struct kt_place_room {
+	unsigned nr[KT_PLACE_ANY];
+};
+
+/* kt_place_matters - may the levels differ on this machine? */
+static inline bool kt_place_matters(const struct kt_cores *cores)
+{
+	return cores->core || cores->slow;
+}
+
+/*
+ * kt_place_room - count what each level has
+ * @allowed: CPUs that helpers may use
+ * @caller: CPU that the caller runs on; -1 unknown
+ */
+void kt_place_room(const struct kt_cores *cores, const uint64_t *allowed,
+		   int caller, struct kt_place_room *room);
+
+/* kt_place_level - the choicest level with room for a helper beside @others */
+enum kt_place_level kt_place_level(const struct kt_place_room *room,
+				   unsigned others);
+
+/*
+ * kt_place_cpus - the CPUs of a level
+ * @cpus: set; all of @allowed where the level would have none
+ */
+void kt_place_cpus(const struct kt_cores *cores, const uint64_t *allowed,
+		   int caller, enum kt_place_level level, uint64_t *cpus);
+
+/*
+ * kt_place_node - the node whose CPUs serve node @wanted
+ * @ids: the nodes there are, @nr of them
+ * @nr_cpus: how many usable CPUs each has; memory-only nodes have none
+ * @turn: any number; of equally near nodes it chooses one
+ *
+ * Itself if it has CPUs, else the nearest that has.
+ *
+ * Return: index into @ids; -1 if there is no such node, or none has CPUs.
+ */
+int kt_place_node(int wanted, const int *ids, const unsigned *nr_cpus,
+		  unsigned nr, unsigned turn);
+
+/*
+ * kt_place_deal - the range that the next thread shall work on first
+ *
+ * The one with the most left to do per thread; what is used up gets none.  By
+ * one thread at a time.
+ *
+ * Return: its index; the first where nothing is left anywhere.
+ */
+unsigned kt_place_deal(struct kt_job *job);
+
+/* kt_place_undeal - a thread that was dealt @range has left, or did not come */
+void kt_place_undeal(struct kt_job *job, unsigned range);
+
+#endif /* KTASK_CORE_PLACE_H */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Threads are dealt to the ranges in proportion to the work that is left, in
+ * turn where that is equal, and none to a range that is used up.
+ */
+#include "ktest.h"
+#include "support/work.h"
+
+#include "core/place.h"
+
+/* The ranges that @nr threads are dealt, as digits in order. */
+static uint64_t deal(struct work *work, unsigned nr)
+{
+	uint64_t order = 0;
+
+	while (nr--)
+		order = order * 10 + kt_place_deal(&work->job);
+	return order;
+}
+
+static struct work work;
+
+static void begin(unsigned nr, const uint64_t *units)
+{
+	work_init(&work, nr, units);
+	work_begin(&work, 1);
+}
+
+static void equal_ranges_take_turns(void **state)
+{
+	static const uint64_t units[] = { 100, 100, 100 };
+
+	begin(3, units);
+	assert_int_equal(deal(&work, 7), 120120);
+	work_free(&work);
+}
+
+static void more_work_gets_more_threads(void **state)
+{
+	static const uint64_t units[] = { 100000, 300000 };
+	uint32_t dealt[2];
+
+	begin(2, units);
+	deal(&work, 40);
+	dealt[0] = work.ranges[0].dealt;
+	dealt[1] = work.ranges[1].dealt;
+	assert_int_equal(dealt[0], 10);
+	assert_int_equal(dealt[1], 30);
+	work_free(&work);
+}
+
+static void what_is_used_up_gets_none(void **state)
+{
+	static const uint64_t units[] = { 50, 0, 50, 50 };
+
+	begin(4, units);
+	work.ranges[0].next = 50;
+	assert_int_equal(deal(&work, 5), 23232);
+	/* Even one unit is work, however many threads the others have. */
+	work.ranges[2].next = 49;
+	work.ranges[3].next = 50;
+	assert_int_equal(deal(&work, 3), 222);
+	work_free(&work);
+}
+
+static void who_left_makes_room(void **state)
+{
+	static const uint64_t units[] = { 100, 100 };
+
+	begin(2, units);
+	assert_int_equal(deal(&work, 3), 10);
+	/* Ranges 0, 1, 0. */
+	kt_place_undeal(&work.job, 1);
+	assert_int_equal(deal(&work, 2), 11);
+	work_free(&work);
+}
+
+static void nothing_left_and_no_range(void **state)
+{
+	static const uint64_t units[] = { 10, 10 };
+	struct kt_job none = { .nr_ranges = 0 };
+
+	begin(2, units);
+	work.ranges[0].next = work.ranges[1].next = 10;
+	assert_int_equal(kt_place_deal(&work.job), 0);
+	assert_int_equal(kt_place_deal(&none), 0);
+	work_free(&work);
+}
+
+static void huge_ranges_do_not_overflow(void **state)
+{
+	static const uint64_t units[] = { 10, 10 };
+
+	begin(2, units);
+	work.ranges[0].units = UINT64_MAX / 2;
+	work.ranges[1].units = UINT64_MAX / 2;
+	work.ranges[1].dealt = UINT32_MAX;
+	assert_int_equal(deal(&work, 3), 0);
+	work_free(&work);
+}
+
+KTEST_MAIN(KTEST(equal_ranges_take_turns), KTEST(more_work_gets_more_threads),
+	   KTEST(what_is_used_up_gets_none), KTEST(who_left_makes_room),
+	   KTEST(nothing_left_and_no_range), KTEST(huge_ranges_do_not_overflow))
