@@ -14,12 +14,16 @@
 #include "lib/config.h"
 #include "lib/futex.h"
 #include "lib/helper.h"
+#include "lib/topo.h"
 
 #define STACK_BYTES (256 * 1024)
 /* How long a helper may look for the next job before it sleeps: about what
  * sleeping and waking cost (5 to 50 us); less where jobs are rare. */
 #define SPIN_MAX_NS 50000
 #define SPIN_MIN_NS 1000
+/* A helper's CPUs are set anew after this time, should somebody have changed
+ * them. */
+#define PLACED_NS 1000000000
 
 /* Look for an offer for a while.  Return: the word when one is there or the
  * time is up. */
@@ -147,30 +151,40 @@ static void *helper_main(void *arg)
  * host, and a woken SCHED_IDLE thread then queues behind the caller (measured
  * under KVM: 1.9 ms until it ran, with this 0.03 ms).
  */
-static struct kt_cpus placement(const struct kt_cpus *cpus, int avoid)
+static bool bind(pid_t tid, const struct placement *place)
 {
-	struct kt_cpus mask = *cpus;
-
-	if (avoid >= 0)
-		cpus_clear(&mask, (unsigned)avoid);
-	return cpus_count(&mask) ? mask : *cpus;
-}
-
-bool helper_place(struct helper *h, const struct kt_cpus *cpus)
-{
-	bool same = cpus_equal(&h->cpus, cpus);
-	pid_t tid = helper_tid(h);
-	int here = sched_getcpu();
 	struct kt_cpus mask;
 
+	kt_place_cpus(place->cores, place->cpus.words, place->avoid,
+		      place->level, mask.words);
+	return cpus_set_affinity(tid, &mask);
+}
+
+/* The kernel widens the mask of a thread whose last CPU goes, and sets it anew
+ * when the control group's CPUs change; it does not say so. */
+static bool fresh(const struct helper *h, uint64_t now_ns)
+{
+	return now_ns >= h->placed_ns && now_ns - h->placed_ns < PLACED_NS;
+}
+
+bool helper_place(struct helper *h, const struct seat *seat)
+{
+	const struct kt_cores *cores = &topo_get()->cores;
+	bool same = cpus_equal(&h->place.cpus, seat->cpus);
+	pid_t tid = helper_tid(h);
+	int here = sched_getcpu();
+	struct placement place;
+
 	/* A thread that has not run yet starts where it was made for. */
-	if (!tid || (same && h->avoid == here))
+	if (!tid ||
+	    (same && h->place.avoid == here && h->place.level == seat->level &&
+	     h->place.cores == cores && fresh(h, seat->now_ns)))
 		return same;
-	mask = placement(cpus, here);
-	if (!cpus_set_affinity(tid, &mask))
+	place = (struct placement){ *seat->cpus, seat->level, here, cores };
+	if (!bind(tid, &place))
 		return same;
-	h->avoid = here;
-	h->cpus = *cpus;
+	h->place = place;
+	h->placed_ns = seat->now_ns;
 	return true;
 }
 
@@ -189,24 +203,27 @@ static void helper_signals(sigset_t *set)
 		sigdelset(set, faults[i]);
 }
 
-static void set_attributes(pthread_attr_t *attr, const struct kt_cpus *mask)
+static void set_attributes(pthread_attr_t *attr, const struct placement *place)
 {
 	struct sched_param normal = { .sched_priority = 0 };
+	struct kt_cpus mask;
 
 	pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(attr, STACK_BYTES);
-	if (!mask)
+	if (!place)
 		return;
 	/* Not the caller's real-time policy. */
 	pthread_attr_setinheritsched(attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(attr, SCHED_OTHER);
 	pthread_attr_setschedparam(attr, &normal);
-	pthread_attr_setaffinity_np(attr, sizeof(*mask),
-				    (const cpu_set_t *)mask);
+	kt_place_cpus(place->cores, place->cpus.words, place->avoid,
+		      place->level, mask.words);
+	pthread_attr_setaffinity_np(attr, sizeof(mask),
+				    (const cpu_set_t *)&mask);
 }
 
-/* @mask: NULL to inherit CPUs and policy.  Return: 0 or a positive errno. */
-static int start_thread(struct helper *h, const struct kt_cpus *mask)
+/* @place: NULL to inherit CPUs and policy.  Return: 0 or a positive errno. */
+static int start_thread(struct helper *h, const struct placement *place)
 {
 	sigset_t blocked, saved;
 	pthread_attr_t attr;
@@ -215,7 +232,7 @@ static int start_thread(struct helper *h, const struct kt_cpus *mask)
 
 	if (error)
 		return error;
-	set_attributes(&attr, mask);
+	set_attributes(&attr, place);
 	helper_signals(&blocked);
 	pthread_sigmask(SIG_SETMASK, &blocked, &saved);
 	error = pthread_create(&thread, &attr, helper_main, h);
@@ -227,16 +244,15 @@ static int start_thread(struct helper *h, const struct kt_cpus *mask)
 /* In sandboxes that forbid to choose CPUs or policy (QEMU's under libvirt). */
 static int start_where_we_are(struct helper *h)
 {
-	h->avoid = -1;
-	if (!cpus_get_affinity(&h->cpus))
-		memset(&h->cpus, 0xff, sizeof(h->cpus));
+	h->place.avoid = -1;
+	if (!cpus_get_affinity(&h->place.cpus))
+		memset(&h->place.cpus, 0xff, sizeof(h->place.cpus));
 	return start_thread(h, NULL);
 }
 
 bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 {
 	uint32_t word = kt_load(&h->word);
-	struct kt_cpus mask;
 	int error;
 
 	if (phase_of(word) != EMPTY || !helper_move(h, &word, CLAIMED))
@@ -246,10 +262,10 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 	kt_store(&h->node, -1);
 	h->spin_ns = SPIN_MAX_NS;
 	kt_store(&h->dismissed, 0);
-	h->avoid = sched_getcpu();
-	h->cpus = *cpus;
-	mask = placement(cpus, h->avoid);
-	error = start_thread(h, &mask);
+	h->place = (struct placement){ *cpus, KT_PLACE_ANY, sched_getcpu(),
+				       &topo_get()->cores };
+	h->placed_ns = kt_now_ns();
+	error = start_thread(h, &h->place);
 	if (error == EPERM || error == EINVAL)
 		error = start_where_we_are(h);
 	/* Only a thread that exists may be offered a seat. */

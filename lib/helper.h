@@ -26,6 +26,14 @@ enum phase { EMPTY, IDLE, ASLEEP, CLAIMED, OFFERED, RUNNING, LENDING, WAITED };
 #define PHASE_MASK 7u
 #define TICKET_ONE 8u
 
+/* What the affinity of a helper is made of. */
+struct placement {
+	struct kt_cpus cpus;
+	enum kt_place_level level;
+	int avoid; /* the CPU that the caller was on; -1 none */
+	const struct kt_cores *cores;
+};
+
 struct helper {
 	KT_CACHE_ALIGNED uint32_t word; /* ticket and phase; futex */
 	bool lent; /* by the caller, while LENDING */
@@ -34,9 +42,8 @@ struct helper {
 	pid_t tid; /* 0 until the thread runs */
 	int node; /* dense index it was last asked for, or -1 */
 	uint64_t spin_ns;
-	/* Its affinity is cpus less the CPU avoid; owned by who holds CLAIMED. */
-	int avoid;
-	struct kt_cpus cpus;
+	struct placement place; /* owned by who holds CLAIMED */
+	uint64_t placed_ns;
 };
 
 static inline enum phase phase_of(uint32_t word)
@@ -69,10 +76,10 @@ static inline pid_t helper_tid(struct helper *h)
 bool helper_make(struct helper *h, const struct kt_cpus *cpus);
 
 /*
- * helper_place - by the owner of a CLAIMED helper: run it on @cpus
+ * helper_place - by the owner of a CLAIMED helper: run it where @seat says
  *
  * Return: false if it cannot be had there.
  */
-bool helper_place(struct helper *h, const struct kt_cpus *cpus);
+bool helper_place(struct helper *h, const struct seat *seat);
 
 #endif /* KTASK_LIB_HELPER_H */

@@ -45,13 +45,27 @@ static unsigned policy_threads(uint64_t now_ns)
 	return KT_MIN(cgroup_start_threads(now_ns), energy_threads(now_ns));
 }
 
+void limits_renew(uint64_t now_ns)
+{
+	if (topo_renew(now_ns))
+		pool_renew();
+}
+
+/* Where the machine had one CPU no job looks at it again while it runs. */
+static unsigned cap_threads(void)
+{
+	if (!kt_load(&pool_machine()->limit))
+		limits_renew(kt_now_ns());
+	return kt_load(&pool_machine()->limit) + 1;
+}
+
 unsigned limits_threads(struct kt_cpus *cpus)
 {
 	unsigned threads = affinity_threads(cpus);
 	unsigned policy = policy_threads(0);
 
 	threads = KT_MIN(threads, config_threads());
-	threads = KT_MIN(threads, pool_machine()->limit + 1);
+	threads = KT_MIN(threads, cap_threads());
 	/* The job shall not suffer from what may have passed. */
 	if (policy < threads)
 		policy = policy_threads(kt_now_ns());
@@ -267,6 +281,8 @@ unsigned ktask_limits(struct ktask_limit *limits, unsigned nr)
 	int cancel_state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	pool_machine();
+	limits_renew(kt_now_ns());
 	list_all(&listing);
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved;

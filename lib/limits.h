@@ -18,6 +18,9 @@
  */
 unsigned limits_threads(struct kt_cpus *cpus);
 
+/* limits_renew - set the caps anew if CPUs or nodes went or came */
+void limits_renew(uint64_t now_ns);
+
 /*
  * limits_now - the least of what changes while a job runs, at least 1
  *

@@ -76,15 +76,28 @@ static void fork_child(void)
 		pool_on_fork_child();
 }
 
-static void init(void)
+static void set_caps(void)
 {
 	const struct topo *topo = topo_get();
 	const struct config *config = config_get();
 
-	pool.machine.limit = kt_cap_limit(topo->nr_cpus, config->cap_percent);
+	kt_store(&pool.machine.limit,
+		 kt_cap_limit(topo->nr_cpus, config->cap_percent));
 	for (unsigned i = 0; i < topo->nr_nodes; i++)
-		pool.nodes[i].limit = kt_cap_limit(topo->nodes[i].nr_cpus,
-						   config->node_cap_percent);
+		kt_store(&pool.nodes[i].limit,
+			 kt_cap_node_limit(topo->nr_node_cpus[i],
+					   config->node_cap_percent));
+}
+
+void pool_renew(void)
+{
+	set_caps();
+	slots_set_limit(kt_load(&pool.machine.limit));
+}
+
+static void init(void)
+{
+	set_caps();
 	slots_open(pool.machine.limit);
 	pool.pid = (uint32_t)getpid();
 	kt_store_release(&pool.ready, !pthread_atfork(NULL, NULL, fork_child));
@@ -114,7 +127,7 @@ void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 	if (!wanted || others || !kt_load_acquire(&pool.ready) ||
 	    pool_closing())
 		return;
-	spare = KT_MIN(FIRST_HELPERS, pool.machine.limit);
+	spare = KT_MIN(FIRST_HELPERS, kt_load(&pool.machine.limit));
 	/* None that the control group would refuse, again at each job. */
 	if (spare > wanted)
 		spare = KT_MIN(spare, cgroup_start_threads(0) - 1);
@@ -190,7 +203,7 @@ static bool offer_to(struct helper *h, struct seat *seat)
 
 	if (!claim(h, &claimed, &phase))
 		return false;
-	if (!helper_place(h, seat->cpus)) {
+	if (!helper_place(h, seat)) {
 		give_back(h, claimed, phase);
 		return false;
 	}

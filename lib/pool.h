@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "core/caps.h"
+#include "core/place.h"
 #include "lib/cpus.h"
 #include "lib/prio.h"
 
@@ -23,7 +24,9 @@ struct helper;
 struct seat {
 	/* What the helper does; runs on the helper. */
 	void (*work)(struct seat *seat);
-	const struct kt_cpus *cpus; /* run on these */
+	const struct kt_cpus *cpus; /* run on these, */
+	enum kt_place_level level; /* on the choicest or on all of them */
+	uint64_t now_ns; /* about when it is offered */
 
 	/* The pool's, valid while seated. */
 	struct helper *helper;
@@ -76,6 +79,9 @@ uint32_t pool_generation(void);
 
 /* pool_closing - the process exits: leave at the next chunk */
 bool pool_closing(void);
+
+/* pool_renew - the machine has changed: set its caps anew */
+void pool_renew(void);
 
 /* pool_machine - the cap of all helpers; pool_node - of a node, or NULL */
 struct kt_cap *pool_machine(void);

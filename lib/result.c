@@ -67,6 +67,12 @@ static void fill_failure(struct ktask_result *result, struct run *run)
 				 (char *)run->ranges[worker->range].start);
 }
 
+/* The clocks of two CPUs may differ by a little. */
+static uint64_t elapsed(uint64_t from_ns, uint64_t to_ns)
+{
+	return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
 void result_fill(struct ktask_result *result, struct run *run, int error)
 {
 	struct ktask_result full = { .struct_size = result->struct_size };
@@ -76,9 +82,9 @@ void result_fill(struct ktask_result *result, struct run *run, int error)
 	full.helpers_lent = run->lent;
 	full.chunks = run->chunks;
 	full.units = run->units;
-	full.wall_ns = run->end_ns - run->start_ns;
+	full.wall_ns = elapsed(run->start_ns, run->end_ns);
 	full.cpu_ns = run->caller_cpu_ns + run->helper_cpu_ns;
-	full.tail_ns = run->end_ns - run->work_end_ns;
+	full.tail_ns = elapsed(run->work_end_ns, run->end_ns);
 	/* In the child of a fork half of the workers are not there. */
 	if (!run->orphan) {
 		fill_nodes(&full, run);

@@ -14,9 +14,8 @@
 #include "core/claim.h"
 #include "core/undo.h"
 #include "lib/account.h"
-#include "lib/run.h"
+#include "lib/places.h"
 #include "lib/slots.h"
-#include "lib/topo.h"
 #include "lib/users.h"
 
 /* How often the caller looks up from its work, and at policy. */
@@ -46,7 +45,8 @@ void run_progress(struct run *run, struct ktask_progress *progress)
 {
 	uint64_t now_ns = kt_now_ns();
 	uint64_t done = units_done(run);
-	uint64_t elapsed_ns = now_ns - run->start_ns;
+	uint64_t elapsed_ns =
+		now_ns > run->start_ns ? now_ns - run->start_ns : 0;
 
 	/* A helper that leaves may be counted twice for a moment. */
 	done = KT_MIN(done, run->units_total);
@@ -79,7 +79,8 @@ static void report_progress(struct run *run)
 static unsigned allowed_threads(struct run *run, uint64_t now_ns,
 				uint64_t look_ns)
 {
-	unsigned wanted = KT_MIN(run->wanted, limits_now(look_ns));
+	unsigned most = KT_MIN(run->nr_cpus, limits_now(look_ns));
+	unsigned wanted = KT_MIN(run->wanted, most);
 	unsigned working = kt_load(&run->job.threads);
 	unsigned threads;
 
@@ -95,6 +96,8 @@ static unsigned allowed_threads(struct run *run, uint64_t now_ns,
 static void look(struct run *run, uint64_t now_ns)
 {
 	kt_store(&policy_seen_ns, now_ns);
+	run->seat_ns = now_ns;
+	places_renew(run, now_ns);
 	if (!kt_job_idle(&run->job) && !kt_job_stopped(&run->job))
 		run_seat_threads(run, allowed_threads(run, now_ns, now_ns));
 	slots_report(run->demand, run->job.threads - 1, units_done(run));
@@ -133,6 +136,12 @@ static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 	return false;
 }
 
+static void place_caller(struct run *run)
+{
+	run->caller.node = topo_here();
+	run->caller.range = kt_claim_home(&run->job, run->caller.node, 0);
+}
+
 void run_work(struct run *run)
 {
 	struct run_context *context = run_context();
@@ -141,11 +150,8 @@ void run_work(struct run *run)
 	run->outer = outer.run;
 	if (run->measure_cpu)
 		run->caller_cpu_ns = run_cpu_ns();
-	if (run->job.nr_ranges > 1) {
-		run->caller.node = topo_here();
-		run->caller.range =
-			kt_claim_home(&run->job, run->caller.node, 0);
-	}
+	if (run->job.nr_ranges > 1)
+		place_caller(run);
 	context->run = run;
 	context->worker = &run->caller;
 	kt_job_work(&run->job, &run->caller);
@@ -200,7 +206,8 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->orphan = 0;
 	run->demand = -1;
 	run->measure_cpu = ctl->result != NULL || account_on();
-	run->node_cpus = NULL;
+	run->nodes = NULL;
+	run->places = 0;
 	run->chunks = 0;
 	run->units = 0;
 	run->helper_cpu_ns = 0;
@@ -236,7 +243,7 @@ void run_release(struct run *run)
 		free(run->ranges);
 	if (run->seats != run->own_seats)
 		free(run->seats);
-	free(run->node_cpus);
+	free(run->nodes);
 }
 
 /* More seats than fit; without memory the job does with fewer. */
@@ -253,41 +260,16 @@ static void make_seats(struct run *run, unsigned nr)
 	run->nr_seats = nr;
 }
 
-/* Each node's CPUs within the caller's; without memory helpers are unbound. */
-static void make_node_cpus(struct run *run)
-{
-	const struct topo *topo = topo_get();
-
-	if (topo->nr_nodes < 2)
-		return;
-	run->node_cpus = malloc(topo->nr_nodes * sizeof(*run->node_cpus));
-	for (unsigned i = 0; run->node_cpus && i < topo->nr_nodes; i++) {
-		run->node_cpus[i] = run->cpus;
-		cpus_narrow(&run->node_cpus[i], &topo->nodes[i].cpus);
-	}
-}
-
-/* The CPU mask of the control block, which may be longer than ours.  Return:
- * false if it leaves no CPU for a helper. */
-static bool narrow_to_mask(struct run *run)
-{
-	struct kt_cpus mask = { 0 };
-
-	if (!run->ctl->cpus)
-		return true;
-	memcpy(&mask, run->ctl->cpus,
-	       KT_MIN(run->ctl->cpus_size, sizeof(mask)));
-	return cpus_narrow(&run->cpus, &mask);
-}
-
 /* What policy and the client allow, whatever the size of the job. */
 static unsigned max_threads(struct run *run)
 {
-	unsigned max = limits_threads(&run->cpus);
+	unsigned max = limits_threads(&run->affinity);
 
 	if (run->ctl->max_threads)
 		max = KT_MIN(max, run->ctl->max_threads);
-	return narrow_to_mask(run) ? max : 1;
+	run->topo = topo_get();
+	run->nr_cpus = places_begin(run);
+	return KT_MIN(max, run->nr_cpus);
 }
 
 /* A nested job draws its helpers from the budget of the outermost one. */
@@ -306,6 +288,7 @@ static void share_budget(struct run *run, unsigned max)
 static void start_clocks(struct run *run)
 {
 	run->start_ns = kt_now_ns();
+	run->seat_ns = run->start_ns;
 	run->next_tick_ns = run->start_ns + TICK_NS;
 	run->next_look_ns = run->start_ns;
 	run->next_progress_ns = run->start_ns;
@@ -345,7 +328,11 @@ void run_begin(struct run *run, bool started)
 		return;
 	}
 	make_seats(run, max - 1);
-	make_node_cpus(run);
+	places_make(run);
+	if (run->job.nr_ranges > 1 && !started) {
+		place_caller(run);
+		run->job.ranges[run->caller.range].dealt++;
+	}
 	run->demand = slots_demand_begin(run->wanted - 1, run->ctl->name,
 					 run->units_total, run->start_ns);
 	/* Looks take up to 150 us after a pause: helpers begin meanwhile. */

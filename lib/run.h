@@ -21,12 +21,18 @@
 #define RUN_RANGES 8
 #define RUN_SEATS 16
 
+struct run_nodes;
+struct topo;
+
 struct run_seat {
 	struct seat seat;
 	struct kt_worker worker;
 	struct run *run;
 	struct kt_cap *node_cap; /* held, or NULL */
 	unsigned index;
+	unsigned range; /* that it was dealt */
+	uint32_t places; /* run->places when it was offered */
+	bool starved; /* nobody took its offer on the choicest CPUs */
 	bool counted; /* among the threads that did a chunk */
 	uint64_t cpu_ns;
 };
@@ -55,14 +61,20 @@ struct run {
 	unsigned wanted; /* threads that tune wants */
 	int demand; /* its entry in the machine's table; lib/slots.h */
 	uint64_t next_tick_ns, next_look_ns, next_progress_ns;
+	uint64_t seat_ns; /* about now, when seats are offered */
 	uint64_t units_total;
 
 	/* Of helpers that have left. */
 	uint64_t chunks, units, helper_cpu_ns;
 	unsigned threads, lent;
 
+	const struct topo *topo;
+	struct kt_cpus affinity; /* of the caller, when it looked last */
+	unsigned nr_cpus; /* threads that these are enough for */
+	uint32_t places; /* counts how often they changed */
 	struct kt_cpus cpus; /* where helpers of any node may run */
-	struct kt_cpus *node_cpus; /* per dense node index, or NULL */
+	struct kt_place_room room; /* on these */
+	struct run_nodes *nodes; /* lib/places.h; NULL: one node */
 	struct kt_range own_ranges[RUN_RANGES];
 	struct run_seat own_seats[RUN_SEATS];
 };

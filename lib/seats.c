@@ -7,9 +7,11 @@
  */
 #include <time.h>
 
-#include "lib/run.h"
+#include "lib/places.h"
 #include "lib/slots.h"
-#include "lib/topo.h"
+
+/* An offer that nobody took for so long shall be made for any CPU. */
+#define STARVED_NS 3000000
 
 static __thread struct run_context this_thread;
 
@@ -33,7 +35,8 @@ static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
 		(struct run_seat *)((char *)worker -
 				    offsetof(struct run_seat, worker));
 
-	return rs->index + 2 > kt_load(&rs->run->job.threads) || pool_closing();
+	return rs->index + 2 > kt_load(&rs->run->job.threads) ||
+	       rs->places != kt_load(&rs->run->places) || pool_closing();
 }
 
 static void put_slots(struct run_seat *rs)
@@ -67,14 +70,6 @@ static void helper_work(struct seat *seat)
 	put_slots(rs);
 }
 
-/* Node that helper @index should serve: dealt over the ranges, in turn. */
-static int node_for(const struct run *run, unsigned index)
-{
-	const struct kt_job *job = &run->job;
-
-	return job->ranges[(index + 1) % job->nr_ranges].node;
-}
-
 /* Take the slots that a helper needs.  Return: false if there are none. */
 static bool get_slots(struct run_seat *rs, int node_index)
 {
@@ -94,24 +89,27 @@ static bool get_slots(struct run_seat *rs, int node_index)
 static bool offer_seat(struct run *run, unsigned index)
 {
 	struct run_seat *rs = &run->seats[index];
-	int node = node_for(run, index);
-	int node_index = node == KT_NO_NODE ? -1 : topo_node_index(node);
+	unsigned range = kt_place_deal(&run->job);
+	int node = places_node(run, range, index);
 
 	rs->run = run;
 	rs->index = index;
+	rs->range = range;
 	rs->cpu_ns = 0;
 	rs->seat.work = helper_work;
-	if (!get_slots(rs, node_index))
-		return false;
-	rs->seat.cpus = rs->node_cap && run->node_cpus
-				? &run->node_cpus[node_index]
-				: &run->cpus;
+	rs->seat.now_ns = run->seat_ns;
+	if (!get_slots(rs, node))
+		goto undeal;
+	places_seat(run, rs, node);
 	kt_worker_begin(&rs->worker, &run->job,
-			rs->node_cap ? node : KT_NO_NODE, index + 1);
+			rs->node_cap ? run->topo->ids[node] : KT_NO_NODE, 0);
+	rs->worker.range = range;
 	rs->worker.tick = helper_tick;
-	if (pool_offer(&rs->seat, node_index))
+	if (pool_offer(&rs->seat, node))
 		return true;
 	put_slots(rs);
+undeal:
+	kt_place_undeal(&run->job, range);
 	return false;
 }
 
@@ -119,6 +117,7 @@ static bool offer_seat(struct run *run, unsigned index)
 static void collect(struct run *run, struct run_seat *rs)
 {
 	kt_store(&rs->seat.seated, false);
+	kt_place_undeal(&run->job, rs->range);
 	run->chunks += rs->worker.chunks;
 	kt_store(&run->units, run->units + rs->worker.units);
 	run->helper_cpu_ns += rs->cpu_ns;
@@ -131,6 +130,40 @@ static void collect(struct run *run, struct run_seat *rs)
 	kt_store(&rs->worker.units, 0);
 }
 
+/* Return: false if a helper has begun. */
+static bool take_back(struct run *run, struct run_seat *rs)
+{
+	if (!pool_withdraw(&rs->seat))
+		return false;
+	put_slots(rs);
+	kt_place_undeal(&run->job, rs->range);
+	kt_store(&rs->seat.seated, false);
+	return true;
+}
+
+/* The choicest CPUs may be busy with other work while others idle. */
+static bool starves(const struct run *run, const struct run_seat *rs)
+{
+	return rs->seat.level != KT_PLACE_ANY &&
+	       run->seat_ns - rs->seat.now_ns >= STARVED_NS &&
+	       pool_seat_state(&rs->seat) == SEAT_OFFERED;
+}
+
+/* Is the seat taken?  What a helper left behind is collected. */
+static bool occupied(struct run *run, struct run_seat *rs)
+{
+	if (!rs->seat.seated)
+		return false;
+	if (pool_seat_state(&rs->seat) == SEAT_DONE) {
+		collect(run, rs);
+		return false;
+	}
+	if (!starves(run, rs) || !take_back(run, rs))
+		return true;
+	rs->starved = true;
+	return false;
+}
+
 /* Make @threads work on the job, as far as helpers can be had. */
 void run_seat_threads(struct run *run, unsigned threads)
 {
@@ -140,16 +173,15 @@ void run_seat_threads(struct run *run, unsigned threads)
 	for (; nr < threads; nr++) {
 		struct run_seat *rs = &run->seats[nr - 1];
 
-		if (nr <= run->nr_seated && rs->seat.seated) {
-			if (pool_seat_state(&rs->seat) != SEAT_DONE)
-				continue;
-			collect(run, rs);
-		}
+		if (nr <= run->nr_seated && occupied(run, rs))
+			continue;
 		/* What it left is needed for undo, and the job ends. */
 		if (nr <= run->nr_seated && rs->worker.failed)
 			break;
-		if (nr > run->nr_seated)
+		if (nr > run->nr_seated) {
 			rs->counted = false;
+			rs->starved = false;
+		}
 		/* Before the offer: the helper compares itself with it. */
 		kt_store(&run->job.threads, nr + 1);
 		if (!offer_seat(run, nr - 1))
@@ -165,10 +197,8 @@ void run_withdraw_offers(struct run *run)
 	for (unsigned i = 0; i < run->nr_seated; i++) {
 		struct run_seat *rs = &run->seats[i];
 
-		if (rs->seat.seated && pool_withdraw(&rs->seat)) {
-			put_slots(rs);
-			kt_store(&rs->seat.seated, false);
-		}
+		if (rs->seat.seated)
+			take_back(run, rs);
 	}
 }
 

@@ -26,9 +26,14 @@ static struct {
 	unsigned limit;
 } slots;
 
+void slots_set_limit(unsigned limit)
+{
+	kt_store(&slots.limit, KT_MIN(limit, TABLE_SLOTS));
+}
+
 void slots_open(unsigned limit)
 {
-	slots.limit = KT_MIN(limit, TABLE_SLOTS);
+	slots_set_limit(limit);
 	slots.table = table_open();
 }
 
@@ -44,7 +49,7 @@ int slots_take(void)
 {
 	struct table *table = slots.table;
 
-	for (unsigned i = 0; table && i < slots.limit; i++) {
+	for (unsigned i = 0; table && i < kt_load(&slots.limit); i++) {
 		struct slot *slot = &table->slots[i];
 		int error = pthread_mutex_trylock(&slot->mutex);
 
@@ -73,7 +78,7 @@ unsigned slots_used(void)
 {
 	unsigned nr = 0;
 
-	for (unsigned i = 0; slots.table && i < slots.limit; i++)
+	for (unsigned i = 0; slots.table && i < kt_load(&slots.limit); i++)
 		nr += kt_load(&slots.table->slots[i].held);
 	return nr;
 }
@@ -136,7 +141,8 @@ static unsigned user_share(uint32_t wanted, uint64_t now_ns)
 	uint32_t nr = users_want(wants);
 
 	wants[nr] = wanted;
-	return kt_share(slots.limit, wants, nr + 1, nr, now_ns / TURN_NS);
+	return kt_share(kt_load(&slots.limit), wants, nr + 1, nr,
+			now_ns / TURN_NS);
 }
 
 unsigned slots_share(int demand, unsigned wanted, uint64_t now_ns)

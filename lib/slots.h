@@ -39,6 +39,9 @@ void slots_open(unsigned limit);
 /* slots_shared - is there a table, or are the caps the process's own? */
 bool slots_shared(void);
 
+/* slots_set_limit - the machine has changed; slots that are held stay so */
+void slots_set_limit(unsigned limit);
+
 /* slots_take - by a helper: a slot to work with; -1 when all are taken */
 int slots_take(void);
 

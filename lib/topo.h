@@ -1,37 +1,66 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * NUMA nodes: their CPUs and distances, with dense indices.
+ * The machine: NUMA nodes with their CPUs and distances, cores, siblings.
  *
  * A node id is the kernel's and may be anything; arrays here and elsewhere are
- * indexed by the dense index, never by the id.
+ * indexed by the dense index, never by the id.  An index, once given, stays the
+ * node's for the life of the process, also while the node is offline: it then
+ * has no CPUs.
  */
 #ifndef KTASK_LIB_TOPO_H
 #define KTASK_LIB_TOPO_H
 
+#include "core/place.h"
 #include "lib/cpus.h"
 
 #define TOPO_NODES_MAX 64
-
-struct topo_node {
-	int id;
-	unsigned nr_cpus;
-	struct kt_cpus cpus;
-};
+/* How often jobs look whether CPUs or nodes went or came. */
+#define TOPO_LOOK_NS 1000000000
 
 struct topo {
 	unsigned nr_cpus; /* online; at least 1 */
 	unsigned nr_nodes; /* at least 1 */
-	struct topo_node nodes[TOPO_NODES_MAX];
-	uint16_t distance[TOPO_NODES_MAX][TOPO_NODES_MAX];
+	int ids[TOPO_NODES_MAX]; /* of the nodes */
+	unsigned nr_node_cpus[TOPO_NODES_MAX];
+	struct kt_cpus node_cpus[TOPO_NODES_MAX];
+	uint16_t distance[TOPO_NODES_MAX][TOPO_NODES_MAX]; /* [from][to] */
+	struct kt_cores cores; /* points into the two below */
+	uint16_t core[KT_CPUS_MAX];
+	struct kt_cpus slow;
 };
 
-/* topo_get - the machine; loaded by the first call, never NULL */
+/*
+ * topo_get - the machine; loaded by the first call, never NULL
+ *
+ * What it points to never changes and stays for ever; a machine that has
+ * changed is another struct.
+ */
 const struct topo *topo_get(void);
 
+/*
+ * topo_renew - look whether the machine has changed, once a second
+ *
+ * Return: true if topo_get() is another one now.
+ */
+bool topo_renew(uint64_t now_ns);
+
 /* topo_node_index - dense index of node @id, or -1 */
-int topo_node_index(int id);
+int topo_node_index(const struct topo *topo, int id);
 
 /* topo_here - id of the node that the calling thread runs on */
 int topo_here(void);
+
+/* ---- reading; lib/topo_read.c ---- */
+
+/* topo_mark - changes when CPUs or nodes come or go */
+uint64_t topo_mark(void);
+
+/*
+ * topo_read - read the machine
+ * @before: what it was, so that nodes keep their indices; or NULL
+ *
+ * What cannot be read is as on a machine of one node whose CPUs are all alike.
+ */
+void topo_read(struct topo *topo, const struct topo *before);
 
 #endif /* KTASK_LIB_TOPO_H */

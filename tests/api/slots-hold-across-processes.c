@@ -8,6 +8,7 @@
 #include "ktest.h"
 
 #include <stdbool.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,9 +17,10 @@
 #include <ktask/ktask.h>
 
 #include "lib/slots.h"
+#include "lib/table.h"
 
 #define NR_PROCESSES 6
-#define NR_KILLED 100
+#define NR_KILLED 1000
 /* A user whom no other test is, for a table of slots that only this one uses;
  * without root it is the machine's, and must be idle. */
 #define USER 65531
@@ -139,18 +141,65 @@ static int take_all_slots(void *arg)
 	return 0;
 }
 
+/* As helpers do all the time; these only where a CPU idles. */
+static _Noreturn void take_and_put(void)
+{
+	/* Opens the table. */
+	cap();
+	for (unsigned i = 0;; i++) {
+		int slot = slots_take();
+
+		burn(i % 64);
+		if (slot >= 0)
+			slots_put(slot);
+	}
+}
+
+static pid_t start_holder(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		take_and_put();
+	return pid;
+}
+
+/* Slots that say they are held; looked at without becoming one of those who
+ * share them. */
+static unsigned count_held(void)
+{
+	static const struct table *table;
+	unsigned nr = 0;
+	int fd;
+
+	if (!table && (fd = open(TABLE, O_RDONLY)) >= 0) {
+		table = mmap(NULL, sizeof(*table), PROT_READ, MAP_SHARED, fd,
+			     0);
+		ktest_check(table != MAP_FAILED);
+		close(fd);
+	}
+	for (unsigned i = 0; table && i < TABLE_SLOTS; i++)
+		nr += __atomic_load_n(&table->slots[i].held, __ATOMIC_RELAXED);
+	return nr;
+}
+
 static int kill_at_random_moments(void *arg)
 {
 	uint64_t random = ktest_seed();
+	unsigned nr_holding = 0;
 
 	become_user();
 	for (int i = 0; i < NR_KILLED; i++) {
-		pid_t pid = start_child(100000000);
+		pid_t pid = i % 2 ? start_child(100000000) : start_holder();
 
 		usleep((useconds_t)ktest_random_below(&random, 4000));
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
+		nr_holding += count_held() > 0;
 	}
+	fprintf(stderr, "# of %d killed %u held a slot\n", NR_KILLED,
+		nr_holding);
+	ktest_check(nr_holding);
 	return ktest_in_child(take_all_slots, NULL);
 }
 

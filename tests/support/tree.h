@@ -36,7 +36,7 @@ static inline int tree_remove_one(const char *path, const struct stat *st,
 /* tree_remove - a file, or a folder and all in it */
 static inline void tree_remove(const struct tree *tree, const char *path)
 {
-	char full[8192];
+	char full[8192 + 64];
 
 	snprintf(full, sizeof(full), "%s%s", tree->root, path);
 	nftw(full, tree_remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -62,7 +62,7 @@ static inline void tree_make_parents(char *full, size_t root_len)
 static inline void tree_put_bytes(const struct tree *tree, const char *path,
 				  const void *bytes, size_t size)
 {
-	char full[8192];
+	char full[8192 + 64];
 	int fd;
 
 	snprintf(full, sizeof(full), "%s%s", tree->root, path);

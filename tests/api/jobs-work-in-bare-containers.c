@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Without /proc, /sys, /dev/shm or /etc, with any of them empty, and in a
+ * control group namespace of its own: every unit of a job is done once, memory
+ * is populated, limits are told, no descriptor stays open.
+ */
+#include "ktest.h"
+#include "pages.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <ktask/ktask.h>
+
+#include "jobs.h"
+
+static bool hide(const char *folder)
+{
+	return !mount("none", folder, "tmpfs", MS_RDONLY, "size=4k");
+}
+
+/* A mount namespace of its own, which nobody else sees. */
+static bool own_mounts(int flags)
+{
+	return !unshare(CLONE_NEWNS | flags) &&
+	       !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
+}
+
+static int next_fd(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+static int populate_some(void)
+{
+	char *at = mmap(NULL, 4 * MIB, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char in_core[1024] = { 0 };
+
+	ktest_check(at != MAP_FAILED);
+	ktest_check(!ktask_populate(at, 4 * MIB, 0));
+	ktest_check(!mincore(at, 4 * MIB, in_core));
+	for (size_t i = 0; i < 4 * MIB / page_bytes(); i++)
+		ktest_check(in_core[i] & 1);
+	return munmap(at, 4 * MIB);
+}
+
+static int use_everything(void)
+{
+	struct ktask_limit limits[32];
+	struct ktask_job_info jobs[4];
+	struct ktask_slots_info slots;
+	int fd = next_fd();
+
+	for (int i = 0; i < 20; i++)
+		ktest_check(job_works());
+	ktest_check(!populate_some());
+	ktest_check(ktask_limits(limits, 32) >= 5);
+	for (unsigned i = 0; i < 5; i++)
+		ktest_check(limits[i].threads >= 1 && limits[i].why[0]);
+	ktask_jobs(jobs, 4, &slots);
+	ktask_trim();
+	ktest_check(job_works());
+	ktest_check(next_fd() == fd);
+	return 0;
+}
+
+/* The pages of a test that cannot be done here. */
+#define CANNOT 77
+
+static int without(void *arg)
+{
+	const char *const *folders = arg;
+
+	if (!own_mounts(0))
+		return CANNOT;
+	for (; *folders; folders++)
+		if (!hide(*folders))
+			return CANNOT;
+	return use_everything();
+}
+
+static void check_without(const char *const *folders)
+{
+	int status = ktest_in_child_for(without, (void *)folders, 100);
+
+	if (status == CANNOT << 8)
+		ktest_skip("no mount namespace can be made");
+	assert_int_equal(status, 0);
+}
+
+static void without_proc(void **state)
+{
+	check_without((const char *const[]){ "/proc", NULL });
+}
+
+static void without_sys(void **state)
+{
+	check_without((const char *const[]){ "/sys", NULL });
+}
+
+static void without_shared_memory(void **state)
+{
+	check_without((const char *const[]){ "/dev/shm", NULL });
+}
+
+static void without_all_of_them(void **state)
+{
+	check_without(
+		(const char *const[]){ "/proc", "/sys", "/dev", "/etc", NULL });
+}
+
+static int in_an_empty_root(void *arg)
+{
+	char root[] = "/tmp/ktask-root.XXXXXX";
+
+	if (!own_mounts(0) || !mkdtemp(root) || !hide(root) || chroot(root) ||
+	    chdir("/"))
+		return CANNOT;
+	return use_everything();
+}
+
+static void with_an_empty_root(void **state)
+{
+	int status = ktest_in_child_for(in_an_empty_root, NULL, 100);
+
+	if (status == CANNOT << 8)
+		ktest_skip("the root cannot be changed");
+	assert_int_equal(status, 0);
+}
+
+/* Its group is "/" there, and what lies above cannot be seen. */
+static int in_a_cgroup_namespace(void *arg)
+{
+	if (!own_mounts(CLONE_NEWCGROUP))
+		return CANNOT;
+	return use_everything();
+}
+
+static void with_control_groups_of_its_own(void **state)
+{
+	int status = ktest_in_child_for(in_a_cgroup_namespace, NULL, 100);
+
+	if (status == CANNOT << 8)
+		ktest_skip("no control group namespace can be made");
+	assert_int_equal(status, 0);
+}
+
+/* They go in the middle of things, too. */
+static int go_away(void *arg)
+{
+	int error;
+
+	(void)arg;
+	error = !hide("/proc");
+	return error | !hide("/sys");
+}
+
+static int lose_them_in_a_job(void *arg)
+{
+	struct once once = { .in_helper = false, .func = go_away };
+
+	if (!own_mounts(0))
+		return CANNOT;
+	ktest_check(job_works());
+	ktest_check(!once_run(&once));
+	ktest_check(once_begun(&once));
+	ktest_check(tally_is(&once.tally, 1));
+	return use_everything();
+}
+
+static void lost_in_the_middle_of_a_job(void **state)
+{
+	int status = ktest_in_child_for(lose_them_in_a_job, NULL, 100);
+
+	if (status == CANNOT << 8)
+		ktest_skip("no mount namespace can be made");
+	assert_int_equal(status, 0);
+}
+
+KTEST_MAIN(KTEST(without_proc), KTEST(without_sys),
+	   KTEST(without_shared_memory), KTEST(without_all_of_them),
+	   KTEST(with_an_empty_root), KTEST(with_control_groups_of_its_own),
+	   KTEST(lost_in_the_middle_of_a_job))
