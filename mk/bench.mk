@@ -24,6 +24,11 @@ $(OUT)/bench/idle-pool: $(call obj,bench/idle/pool.c) $(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
 
+$(OUT)/bench/bench-crowd: $(call obj,$(wildcard bench/crowd/*.c)) \
+		$(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
+
 # What a run may be given: make bench-peers BENCH='--only skewed --rounds 5'
 BENCH ?=
 
@@ -36,9 +41,16 @@ bench-peers:
 		--idle $(OUT)/bench/idle-pool --output $(OUT)/bench-peers.json \
 		$(BENCH)
 
+## bench-crowd: 200 processes at once, equal jobs, a second job (BENCH=options)
+.PHONY: bench-crowd
+bench-crowd:
+	+@$(MAKE) --no-print-directory deps NEED=build
+	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-crowd
+	$(OUT)/bench/bench-crowd $(BENCH)
+
 # Built by the tests as well, so that it goes on building.
 tests: bench-programs
 
 .PHONY: bench-programs
-bench-programs: $(OUT)/bench/bench-peers $(OUT)/bench/idle-pool \
+bench-programs: $(OUT)/bench/bench-crowd $(OUT)/bench/bench-peers $(OUT)/bench/idle-pool \
 	$(OUT)/libktask-preload.so
