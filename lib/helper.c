@@ -24,6 +24,9 @@
 /* A helper's CPUs are set anew after this time, should somebody have changed
  * them. */
 #define PLACED_NS 1000000000
+/* How often a helper that idled long enough looks whether jobs still run: none
+ * is made while they do, so those that are there stay. */
+#define BUSY_LOOK_NS 100000000
 
 /* Look for an offer for a while.  Return: the word when one is there or the
  * time is up. */
@@ -60,8 +63,13 @@ static bool sleep_for_offer(struct helper *h, uint32_t word)
 		return true;
 	word = with_phase(word, ASLEEP);
 	while (kt_load_acquire(&h->word) == word) {
-		if (kt_load(&h->dismissed) ||
-		    futex_wait(&h->word, word, idle_ns) == -ETIMEDOUT)
+		bool end = kt_load(&h->dismissed);
+
+		if (!end && futex_wait(&h->word, word, idle_ns) == -ETIMEDOUT) {
+			end = !pool_busy();
+			idle_ns = KT_MAX(idle_ns, BUSY_LOOK_NS);
+		}
+		if (end)
 			return !helper_move(h, &word, EMPTY);
 	}
 	return true;

@@ -139,6 +139,11 @@ void pool_leave(void)
 	kt_add(&pool.jobs, (uint32_t)-1);
 }
 
+bool pool_busy(void)
+{
+	return kt_load(&pool.jobs);
+}
+
 unsigned pool_helpers(void)
 {
 	unsigned nr = 0;

@@ -71,6 +71,9 @@ bool pool_withdraw(struct seat *seat);
  */
 bool pool_wait(struct seat *seat);
 
+/* pool_busy - is there a job in this process? */
+bool pool_busy(void);
+
 /* pool_helpers - helper threads that exist now */
 unsigned pool_helpers(void);
 

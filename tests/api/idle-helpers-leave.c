@@ -59,6 +59,68 @@ static void idle_helpers_end(void **state)
 	assert_int_equal(ktest_in_child(shrinks, "30"), 0);
 }
 
+struct holder {
+	uint32_t began, go_on;
+	pthread_t thread;
+	int error;
+};
+
+/* The caller's chunk, until told; a helper does the rest and idles. */
+static int hold(struct work *work, size_t from, size_t to)
+{
+	struct holder *holder = work->arg;
+
+	if (work_is_helper(work))
+		return 0;
+	set_flag(&holder->began);
+	return wait_for_flag(&holder->go_on) ? 0 : -ETIME;
+}
+
+static void *hold_a_job(void *arg)
+{
+	struct holder *holder = arg;
+	struct work work = { .also = hold, .arg = holder };
+	struct ktask_ctl ctl = work_ctl(&work, 50);
+
+	work_begin(&work, 100);
+	holder->error = ktask_run(WORK_BASE, 100, &ctl);
+	work_end(&work);
+	return NULL;
+}
+
+/* Return: whether there was a helper when the job had begun. */
+static bool stayed_meanwhile(void)
+{
+	struct holder holder = { 0 };
+	bool there;
+
+	ktest_check(!work_met());
+	ktest_check(!pthread_create(&holder.thread, NULL, hold_a_job, &holder));
+	ktest_check(wait_for_flag(&holder.began));
+	there = helpers_now(NULL, 0) > 0;
+	nap_us(300000);
+	ktest_check(!there || helpers_now(NULL, 0) > 0);
+	set_flag(&holder.go_on);
+	ktest_check(!pthread_join(holder.thread, NULL) && !holder.error);
+	return there;
+}
+
+/* The running job, or one that begins meanwhile, may want them again. */
+static int stay_while_a_job_runs(void *arg)
+{
+	setenv("KTASK_IDLE_MS", "40", 1);
+	while (!stayed_meanwhile())
+		;
+	ktest_check(wait_for_helpers(0));
+	return 0;
+}
+
+static void helpers_stay_while_a_job_runs(void **state)
+{
+	need_helper();
+	assert_int_equal(ktest_in_child(stay_while_a_job_runs, NULL), 0);
+}
+
 /* They end while the next job is about to give them work. */
 static int end_at_once(void *arg)
 {
@@ -191,7 +253,7 @@ static void by_default_they_stay_for_a_while(void **state)
 	assert_int_equal(ktest_in_child(keeps, NULL), 0);
 }
 
-KTEST_MAIN(KTEST(idle_helpers_end), KTEST(jobs_work_while_helpers_end),
-	   KTEST(trimming_leaves_no_helper),
+KTEST_MAIN(KTEST(idle_helpers_end), KTEST(helpers_stay_while_a_job_runs),
+	   KTEST(jobs_work_while_helpers_end), KTEST(trimming_leaves_no_helper),
 	   KTEST(trimming_beside_jobs_harms_none), KTEST(chunks_may_trim),
 	   KTEST(by_default_they_stay_for_a_while))
