@@ -333,6 +333,10 @@ KTASK_API int ktask_run(void *start, size_t task_size,
  * A thread takes chunks of its own node first, then of the nearest node that
  * has work left.  Units count over all ranges together.
  *
+ * Helpers run on the CPUs of a range's node, or of the nearest node that has
+ * any the caller may use; ranges of no node are served from the caller's node.
+ * A node whose cap is reached gets further helpers from anywhere.
+ *
  * Return: as ktask_run(); also -ENOMEM, before anything ran, where more than 8
  * ranges need memory that there is not, and -EINVAL for a NULL array with @nr_nodes > 0 or
  * a node below NUMA_NO_NODE.  A node that does not exist counts as any node.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * In a group of this kernel with half a CPU a job has one thread; moved out of
- * it, the process is free again within about a second.
+ * it, the process is free again within about a second.  Moved into it, out of
+ * it, and the group removed, all in the middle of a job, each unit is done once
+ * and helpers are there only while there is room.
  */
 #include "ktest.h"
 
@@ -123,5 +125,74 @@ static void half_a_cpu_is_one_thread(void **state)
 	assert_int_equal(ktest_in_child(live_in_group, NULL), 0);
 }
 
-KTEST_MAIN(cmocka_unit_test_setup_teardown(half_a_cpu_is_one_thread, make_group,
-					   remove_group))
+/* ---- in the middle of a job ---- */
+
+#define UNITS 6000
+/* The group is looked for each second. */
+#define SEEN_NS 1500000000ull
+#define GONE_NS 1600000000ull
+
+static struct {
+	uint64_t start_ns;
+	uint32_t phase; /* 1 in the group, 2 out of it and it is gone */
+	uint32_t helped_inside; /* chunks, when there was no room any more */
+	uint8_t done[UNITS];
+} now;
+
+static void move_when_it_is_time(uint64_t ns)
+{
+	if (now.phase == 0 && ns > 50000000) {
+		ktest_check(put(group, "cgroup.procs", "0"));
+		now.start_ns = ktest_now_ns();
+		__atomic_store_n(&now.phase, 1, __ATOMIC_RELEASE);
+	} else if (now.phase == 1 && ns > GONE_NS) {
+		ktest_check(put(cg.dirs[CGROUP_CPU].path, "cgroup.procs", "0"));
+		ktest_check(!rmdir(group));
+		__atomic_store_n(&now.phase, 2, __ATOMIC_RELEASE);
+	}
+}
+
+static int nap(void *start, void *end, void *arg)
+{
+	struct timespec ts = { 0, 300000 };
+
+	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
+		__atomic_add_fetch(&now.done[i], 1, __ATOMIC_RELAXED);
+	if (gettid() == getpid())
+		move_when_it_is_time(ktest_now_ns() - now.start_ns);
+	else if (__atomic_load_n(&now.phase, __ATOMIC_ACQUIRE) == 1 &&
+		 ktest_now_ns() - now.start_ns > SEEN_NS)
+		__atomic_add_fetch(&now.helped_inside, 1, __ATOMIC_RELAXED);
+	nanosleep(&ts, NULL);
+	return 0;
+}
+
+static int move_during_a_job(void *arg)
+{
+	DEFINE_KTASK_CTL(ctl, nap, NULL, 1);
+
+	ktask_ctl_set_chunk_us(&ctl, 1);
+	now.start_ns = ktest_now_ns();
+	while (now.phase < 2) {
+		memset(now.done, 0, sizeof(now.done));
+		ktest_check(!ktask_run(NULL, UNITS, &ctl));
+		for (unsigned i = 0; i < UNITS; i++)
+			ktest_check(now.done[i] == 1);
+	}
+	/* A chunk may have begun before it was time to leave. */
+	ktest_check(now.helped_inside <= 2);
+	return 0;
+}
+
+static void moved_and_removed_in_the_middle(void **state)
+{
+	if (!cg.dirs[CGROUP_CPU].version || mkdir(group, 0755))
+		ktest_skip("no group can be made");
+	if (!set_quota())
+		ktest_skip("groups get no CPU quota here");
+	assert_int_equal(ktest_in_child_for(move_during_a_job, NULL, 100), 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, make_group, remove_group)
+
+KTEST_MAIN(T(half_a_cpu_is_one_thread), T(moved_and_removed_in_the_middle))
