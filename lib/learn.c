@@ -168,6 +168,12 @@ static bool agree(unsigned a, unsigned b)
 	return KT_MAX(a, b) - KT_MIN(a, b) <= KT_MAX(a, b) / 4;
 }
 
+/* Does a count that is the most there was say nothing about @threads? */
+static bool silent_on(unsigned most, unsigned max_threads, unsigned threads)
+{
+	return most == max_threads && threads > most;
+}
+
 /* Return: false if there is nothing new. */
 static bool learn_from(struct learn_entry *entry, unsigned threads,
 		       unsigned max_threads)
@@ -176,6 +182,9 @@ static bool learn_from(struct learn_entry *entry, unsigned threads,
 
 	if (entry->measured)
 		return false;
+	/* A small job may not have more, and does not contradict. */
+	if (silent_on(threads, max_threads, entry->threads))
+		return false;
 	/* What a job begins with anyway need not be known. */
 	if (!entry->threads && threads == KT_MIN(KT_TUNE_START, max_threads))
 		return false;
@@ -183,7 +192,8 @@ static bool learn_from(struct learn_entry *entry, unsigned threads,
 		entry->seen = KT_MIN(entry->seen + 1, LEARN_SEEN_MAX);
 		if (entry->seen < LEARN_SEEN_ENOUGH)
 			entry->threads = threads;
-	} else if (entry->seen > 1) {
+	} else if (entry->seen > 1 &&
+		   !silent_on(entry->threads, entry->max_threads, threads)) {
 		entry->seen--;
 	} else {
 		entry->seen = 1;
@@ -269,7 +279,7 @@ static bool take_learnt(const struct ktask_learnt *learnt,
 	*entry = (struct learn_entry){ .threads = learnt->threads,
 				       .max_threads = learnt->max_threads,
 				       .chunk_us = learnt->chunk_us,
-				       .seen = LEARN_SEEN_MAX,
+				       .seen = LEARN_SEEN_ENOUGH,
 				       .measured = learnt->measured,
 				       .single_rate = learnt->single_rate };
 	memcpy(entry->name, learnt->name, sizeof(entry->name));

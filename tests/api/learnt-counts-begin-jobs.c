@@ -294,6 +294,35 @@ static int two_jobs_agree(void *arg)
 	return 0;
 }
 
+static int small_jobs_say_little(void *arg)
+{
+	learn_job("x", 12, 24, SECOND_NS);
+	ktest_check(knows("x", 0));
+	learn_job("x", 12, 24, SECOND_NS);
+	learn_job("x", 12, 24, SECOND_NS);
+	ktest_check(knows("x", 12));
+	/* It had no more than three. */
+	for (int i = 0; i < 9; i++)
+		learn_job("x", 3, 3, SECOND_NS);
+	ktest_check(knows("x", 12));
+	/* It could have had more than two. */
+	for (int i = 0; i < 9; i++)
+		learn_job("x", 2, 3, SECOND_NS);
+	ktest_check(knows("x", 2));
+	for (int i = 0; i < 3; i++)
+		learn_job("y", 5, 5, SECOND_NS);
+	ktest_check(knows("y", 5));
+	learn_job("y", 20, 24, SECOND_NS);
+	learn_job("y", 20, 24, SECOND_NS);
+	ktest_check(knows("y", 20));
+	return 0;
+}
+
+static void jobs_that_could_not_have_more_say_little(void **state)
+{
+	assert_child(small_jobs_say_little);
+}
+
 static void counts_need_a_second_witness(void **state)
 {
 	assert_child(two_jobs_agree);
@@ -452,6 +481,7 @@ static void a_job_that_settles_is_remembered(void **state)
 KTEST_MAIN(T(jobs_begin_with_what_is_known), T(small_jobs_read_no_file),
 	   T(wrong_arguments_are_refused), T(the_table_has_an_end),
 	   T(root_measures_for_everybody), T(counts_need_a_second_witness),
+	   T(jobs_that_could_not_have_more_say_little),
 	   T(what_was_measured_stays), T(a_name_is_written_once_a_minute),
 	   T(forked_children_write_nothing),
 	   T(behind_a_filter_of_calls_nothing_is_written),
