@@ -26,6 +26,7 @@ struct line {
 
 static bool parse(const char *text, struct line *line)
 {
+	const char *name;
 	int end = 0;
 
 	if (strspn(text, " \t") ||
@@ -36,6 +37,10 @@ static bool parse(const char *text, struct line *line)
 		   &line->lent, &line->units, &line->chunks, &line->wall_ns,
 		   &line->caller_ns, &line->helper_ns, &end) != 10)
 		return false;
+	/* It is printed: nothing that a terminal would obey. */
+	for (name = line->name; *name; name++)
+		if (*name <= ' ' || *name > '~')
+			return false;
 	return !text[end] && line->pid > 0 && line->threads <= THREADS_MAX &&
 	       line->lent <= THREADS_MAX;
 }

@@ -117,6 +117,7 @@ populate=(populate --anon 64M)
 @test "what others write is passed over" {
 	stat_json sh -c "'$ktask' populate --anon 64M
 		printf 'garbage\n' >>\"\$KTASK_STAT\"
+		printf '\033[2J 1 0 1 0 5 5 5 5 5\n' >>\"\$KTASK_STAT\"
 		head -c 3000 /dev/urandom | tr '\n' x >>\"\$KTASK_STAT\"
 		printf '\npopulate 1 0 1 0 5 5 5 5\n' >>\"\$KTASK_STAT\"
 		printf 'populate 1 0 -1 0 5 5 5 5 5\n' >>\"\$KTASK_STAT\"
@@ -126,7 +127,7 @@ populate=(populate --anon 64M)
 	[ "$status" -eq 0 ]
 	is_true '.jobs | length == 1'
 	is_true '.jobs[0] | .count == 2 and .units == 134217728'
-	is_true '.not_understood >= 5'
+	is_true '.not_understood >= 6'
 }
 
 @test "a command that empties the file, or takes it away" {
