@@ -59,7 +59,7 @@ static void know(const char *name, unsigned threads, unsigned chunk_us)
 	ktest_check(!ktask_learnt_put(&learnt, NULL, 0));
 }
 
-/* What a job begins with; it ends before it can try anything else. */
+/* What a job begins with, as its caller sees it in its first chunk. */
 struct first {
 	unsigned threads;
 	uint64_t target_ns;
@@ -69,10 +69,11 @@ static int note_first(void *start, void *end, void *arg)
 {
 	struct run *run = run_context()->run;
 	struct first *first = arg;
-	unsigned none = 0;
 
-	if (kt_cas(&first->threads, &none, kt_load(&run->wanted)))
-		first->target_ns = run->job.split.target_ns;
+	if (run_context()->worker != &run->caller || first->threads)
+		return 0;
+	first->threads = run->wanted;
+	first->target_ns = run->job.split.target_ns;
 	return 0;
 }
 
