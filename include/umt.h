@@ -55,7 +55,7 @@ extern "C" {
 struct umt_core {
 	__s32 ready;
 	__u16 told; /* private: a core-idle event is under way */
-	__u16 rung; /* private: the core's descriptor is readable */
+	__u16 armed; /* private: the core's descriptor is to be rung */
 	__u64 sleeps; /* threads that blocked here */
 	__u64 wakes; /* threads that became ready here */
 	__u64 moved_in; /* ready threads that came, or were added */

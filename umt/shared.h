@@ -16,13 +16,10 @@
  */
 struct umt_word {
 	__u32 wanted;
-	__u32 flags; /* UMT_TRACE, UMT_INHERIT, UMT_BELLS */
+	__u32 flags; /* UMT_TRACE, UMT_INHERIT */
 	__u32 wake_bytes; /* trace: wake the reader with so much unread */
 	__u32 reserved[13];
 } __attribute__((aligned(64)));
-
-/* Somebody polls the descriptors of single cores. */
-#define UMT_BELLS 0x100u
 
 /* First argument of the program that threads run to add themselves. */
 enum umt_op {

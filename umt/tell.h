@@ -10,33 +10,39 @@
 
 /*
  * Says once that the core's descriptor is to be looked at.  Pairs with the
- * reader, who clears the mark before it reads the counts: either it sees our
- * count, or we see the mark cleared and ring again.
+ * reader, who arms before reading the counts: either it sees our count, or we
+ * see that it is armed and ring again.
  */
-static __always_inline void ring_bell(struct umt_core *core, __u32 user,
-				      __u32 cpu)
+static __noinline int ring(struct umt_core *core, __u32 user, __u32 cpu)
 {
 	__u32 key = user * nr_cores + cpu;
 	__u64 nothing = 0;
 	void *bell;
 
-	if (core->rung)
-		return;
-	core->rung = 1;
+	core->armed = 0;
 	bell = bpf_map_lookup_elem(&bells, &key);
 	if (!bell || bpf_ringbuf_output(bell, &nothing, sizeof(nothing),
 					BPF_RB_FORCE_WAKEUP))
-		core->rung = 0;
+		core->armed = 1;
+	return 0;
+}
+
+static __always_inline void ring_bell(struct umt_core *core, __u32 user,
+				      __u32 cpu)
+{
+	if (core->armed)
+		ring(core, user, cpu);
 }
 
 /* The last ready thread of a core is gone.  Told once until it was read. */
-static __always_inline void tell_idle(struct umt_core *core, __u32 user,
-				      __u32 cpu)
+static __always_inline void tell_idle(struct umt_core *core, void *table,
+				      __u32 user, __u32 cpu)
 {
 	struct umt_event event = { .kind = UMT_IDLE, .cpu = cpu };
+	struct umt_word *word = word_of(table);
 	void *ring;
 
-	if (core->told)
+	if (!word || !word->wanted || core->told)
 		return;
 	core->told = 1;
 	ring = bpf_map_lookup_elem(&rings, &user);
@@ -69,23 +75,31 @@ static __always_inline void trace_to(__u32 user, struct umt_event *event)
 		__sync_fetch_and_add(&core->lost, 1);
 }
 
-static __always_inline void trace(struct record *record,
-				  struct task_struct *task, __u8 kind,
-				  __u32 cpu, __u8 reason, __s32 detail)
+static __noinline void trace_all(struct record *record,
+				 struct task_struct *task, __u32 what,
+				 __u32 cpu, __s32 detail)
 {
 	struct umt_event event = {
 		.time_ns = bpf_ktime_get_ns(),
 		.tid = task->pid,
 		.detail = detail,
 		.cpu = cpu,
-		.kind = kind,
-		.reason = reason,
+		.kind = what & 0xff,
+		.reason = what >> 8,
 	};
 	__u32 i;
 
 	for (i = 0; i < UMT_MEMBERSHIPS; i++)
 		if (i < record->nr)
 			trace_to(record->user[i], &event);
+}
+
+/* Out of the way of those that are not traced; five arguments are the most. */
+static __always_inline void trace(struct record *record,
+				  struct task_struct *task, __u8 kind,
+				  __u32 cpu, __u8 reason, __s32 detail)
+{
+	trace_all(record, task, kind | reason << 8, cpu, detail);
 }
 
 #endif /* UMT_TELL_H */

@@ -71,16 +71,14 @@ static __always_inline void count_one(struct record *record, __u32 user,
 				      __u32 cpu, enum how how)
 {
 	void *table = bpf_map_lookup_elem(&tables, &user);
-	struct umt_word *word;
 	struct umt_core *core;
 
 	if (!table) {
 		record->stale = 1;
 		return;
 	}
-	word = word_of(table);
 	core = core_of(table, cpu);
-	if (!word || !core)
+	if (!core)
 		return;
 	if (how == MOVED)
 		__sync_fetch_and_add(&core->moved_in, 1);
@@ -89,60 +87,58 @@ static __always_inline void count_one(struct record *record, __u32 user,
 	if (how == REPAIRED)
 		__sync_fetch_and_add(&core->repairs, 1);
 	__sync_fetch_and_add(&core->ready, 1);
-	if (word->flags & UMT_BELLS)
-		ring_bell(core, user, cpu);
+	ring_bell(core, user, cpu);
 }
 
 static __always_inline void uncount_one(struct record *record, __u32 user,
 					__u32 cpu, bool moved)
 {
 	void *table = bpf_map_lookup_elem(&tables, &user);
-	struct umt_word *word;
 	struct umt_core *core;
 
 	if (!table) {
 		record->stale = 1;
 		return;
 	}
-	word = word_of(table);
 	core = core_of(table, cpu);
-	if (!word || !core)
+	if (!core)
 		return;
 	/* Only the core itself writes its sleeps, with interrupts off. */
 	if (moved)
 		__sync_fetch_and_add(&core->moved_out, 1);
 	else
 		core->sleeps++;
-	if (__sync_fetch_and_add(&core->ready, -1) == 1 && word->wanted)
-		tell_idle(core, user, cpu);
-	if (word->flags & UMT_BELLS)
-		ring_bell(core, user, cpu);
+	if (__sync_fetch_and_add(&core->ready, -1) == 1)
+		tell_idle(core, table, user, cpu);
+	ring_bell(core, user, cpu);
 }
 
-static __always_inline void count(struct record *record, __u32 cpu,
-				  enum how how)
+static __noinline void count(struct record *record, __u32 cpu, enum how how)
 {
 	__u32 i;
 
 	record->counted = 1;
 	record->cpu = cpu;
-	for (i = 0; i < UMT_MEMBERSHIPS; i++)
-		if (i < record->nr)
-			count_one(record, record->user[i], cpu, how);
+	for (i = 0; i < UMT_MEMBERSHIPS; i++) {
+		if (i >= record->nr)
+			break;
+		count_one(record, record->user[i], cpu, how);
+	}
 }
 
-static __always_inline void uncount(struct record *record, __u32 cpu,
-				    bool moved)
+static __noinline void uncount(struct record *record, __u32 cpu, bool moved)
 {
 	__u32 i;
 
-	for (i = 0; i < UMT_MEMBERSHIPS; i++)
-		if (i < record->nr)
-			uncount_one(record, record->user[i], cpu, moved);
+	for (i = 0; i < UMT_MEMBERSHIPS; i++) {
+		if (i >= record->nr)
+			break;
+		uncount_one(record, record->user[i], cpu, moved);
+	}
 }
 
-static __always_inline void move(struct record *record,
-				 struct task_struct *task, __u32 cpu)
+static __noinline void move(struct record *record, struct task_struct *task,
+			    __u32 cpu)
 {
 	__u32 from = record->cpu;
 
@@ -168,7 +164,7 @@ static __always_inline bool here(struct record *record,
 	return repaired;
 }
 
-static __always_inline void count_preempt(struct record *record, __u32 cpu)
+static __noinline void count_preempt(struct record *record, __u32 cpu)
 {
 	__u32 i;
 
@@ -202,7 +198,7 @@ static __always_inline void drop(struct record *record, __u32 i)
 }
 
 /* Forgets users that are gone.  Only in the thread itself. */
-static __always_inline void drop_stale(struct record *record)
+static __noinline void drop_stale(struct record *record)
 {
 	__u32 i, n;
 
@@ -218,7 +214,7 @@ static __always_inline void drop_stale(struct record *record)
 	record->stale = 0;
 }
 
-static __always_inline void give_up_seats(struct record *record)
+static __noinline void give_up_seats(struct record *record)
 {
 	__u32 i;
 

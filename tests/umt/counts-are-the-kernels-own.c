@@ -272,12 +272,15 @@ static void look(const struct umt *watched, long most)
 static void watch(void)
 {
 	uint64_t until = ktest_now_ns() + SECONDS * 1000000000ull;
-	uint64_t looks = 0;
+	uint64_t looks = 0, told = 0;
+	struct umt_event event;
 	pthread_t thread;
 
 	while (ktest_now_ns() < until) {
 		look(user, NR_THREADS);
 		look(brief, 2);
+		while (umt_next(user, &event) == 1)
+			told++;
 		if (looks++ % 64)
 			continue;
 		pthread_kill(victims[looks / 64 % 2], SIGUSR1);
@@ -285,7 +288,11 @@ static void watch(void)
 			pthread_create(&thread, NULL, short_life, NULL), 0);
 		pthread_join(thread, NULL);
 	}
-	printf("# %llu looks\n", (unsigned long long)looks);
+	printf("# %llu looks; told of %llu idle cores, at %llu blocks and "
+	       "wakeups\n",
+	       (unsigned long long)looks, (unsigned long long)told,
+	       (unsigned long long)(sums_of(user).sleeps +
+				    sums_of(user).wakes));
 }
 
 static void prepare(void)
@@ -331,6 +338,7 @@ static void every_switch_is_counted(void **state)
 	user = user_of(UMT_BPF, 0);
 	brief = user_of(UMT_BPF, 0);
 	seed = ktest_seed();
+	umt_want(user, 1);
 	prepare();
 	for (i = 0; i < NR_THREADS; i++)
 		assert_int_equal(

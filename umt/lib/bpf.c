@@ -399,7 +399,6 @@ static int bpf_core_fd(struct umt *user, int cpu)
 			return error;
 	}
 	ring_drain(bell);
-	__atomic_fetch_or(&user->word->flags, UMT_BELLS, __ATOMIC_SEQ_CST);
 	return bell->fd;
 }
 

@@ -36,15 +36,12 @@ static void calm(int fd)
 		return;
 }
 
-/* As in the program: the mark is set before the descriptor is written. */
+/* As in the program: disarmed before the descriptor is written. */
 static void ring_bell(struct umt *user, int cpu)
 {
 	struct umt_core *core = &user->cores[cpu];
 
-	if (!(__atomic_load_n(&user->word->flags, __ATOMIC_SEQ_CST) &
-	      UMT_BELLS))
-		return;
-	if (!__atomic_exchange_n(&core->rung, 1, __ATOMIC_SEQ_CST))
+	if (__atomic_exchange_n(&core->armed, 0, __ATOMIC_SEQ_CST))
 		poke(user->core_fds[cpu]);
 }
 
@@ -341,10 +338,7 @@ int soft_core_fd(struct umt *user, int cpu)
 {
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	if (fd < 0)
-		return -errno;
-	__atomic_fetch_or(&user->word->flags, UMT_BELLS, __ATOMIC_SEQ_CST);
-	return fd;
+	return fd < 0 ? -errno : fd;
 }
 
 void soft_quiet(struct umt *user, int cpu)

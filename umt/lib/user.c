@@ -312,8 +312,12 @@ int umt_core_fd(struct umt *user, int cpu)
 		return -EINVAL;
 	user_lock();
 	fd = user->core_fds[cpu];
-	if (fd < 0)
+	if (fd < 0) {
 		fd = user->core_fds[cpu] = user->backend->core_fd(user, cpu);
+		if (fd >= 0)
+			__atomic_store_n(&user->cores[cpu].armed, 1,
+					 __ATOMIC_SEQ_CST);
+	}
 	user_unlock();
 	return fd;
 }
@@ -330,7 +334,8 @@ int umt_core_counts(struct umt *user, int cpu, struct umt_counts *counts)
 	core = &user->cores[cpu];
 	seen = &user->seen[cpu];
 	user->backend->quiet(user, cpu);
-	__atomic_store_n(&core->rung, 0, __ATOMIC_SEQ_CST);
+	if (user->core_fds[cpu] >= 0)
+		__atomic_store_n(&core->armed, 1, __ATOMIC_SEQ_CST);
 	out = __atomic_load_n(&core->sleeps, __ATOMIC_SEQ_CST) +
 	      __atomic_load_n(&core->moved_out, __ATOMIC_SEQ_CST);
 	in = __atomic_load_n(&core->wakes, __ATOMIC_SEQ_CST) +
