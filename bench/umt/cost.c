@@ -13,7 +13,8 @@
  * The first two are CPU time, so that other work on the machine disturbs them
  * little; latency is not.
  *
- * Sides: "off" without the program, "others" with it but the threads are
+ * Sides: "off" without the program, "empty" with empty programs at the same
+ * two places (what the kernel takes for calling any), "others" with it but the threads are
  * not monitored, "monitored".
  */
 #include <poll.h>
@@ -28,14 +29,19 @@
 
 #include <umt.h>
 
+#if __has_include(<bpf/bpf.h>)
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#endif
+
 #define ROUNDS 25
 #define TRIPS 15000
 #define SPINS 20000000
 #define LATENCIES 3000
 
-enum side { OFF, OTHERS, MONITORED, NR_SIDES };
+enum side { OFF, EMPTY, OTHERS, MONITORED, NR_SIDES };
 
-static const char *const names[] = { "off", "others", "monitored" };
+static const char *const names[] = { "off", "empty", "others", "monitored" };
 static struct umt *user;
 static int there[2], back[2];
 
@@ -110,18 +116,58 @@ static void leave(enum side side)
 		die("removing a thread");
 }
 
+#if __has_include(<bpf/bpf.h>)
+/* Loads "return 0" for a tracepoint; what it returns keeps it attached. */
+static int attach_empty(const char *tracepoint)
+{
+	static const struct bpf_insn code[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, options,
+		    .expected_attach_type = BPF_TRACE_RAW_TP);
+	int id = libbpf_find_vmlinux_btf_id(tracepoint, BPF_TRACE_RAW_TP);
+	int program, link;
+
+	if (id < 0)
+		die("no such tracepoint");
+	options.attach_btf_id = (__u32)id;
+	program = bpf_prog_load(BPF_PROG_TYPE_TRACING, "empty", "GPL", code, 2,
+				&options);
+	link = program < 0 ? program : bpf_raw_tracepoint_open(NULL, program);
+	if (link < 0)
+		die("attaching an empty program");
+	close(program);
+	return link;
+}
+#else
+static int attach_empty(const char *tracepoint)
+{
+	die("built without libbpf");
+	return -1;
+}
+#endif
+
+static int empty[2];
+
 static void begin(enum side side)
 {
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = UMT_BPF };
 
-	if (side != OFF && umt_open(&user, &options))
+	if (side == EMPTY) {
+		empty[0] = attach_empty("sched_switch");
+		empty[1] = attach_empty("sched_wakeup");
+	} else if (side != OFF && umt_open(&user, &options))
 		die("eBPF is not to be had here: see umt info");
 }
 
 static void end(enum side side)
 {
-	if (side != OFF)
+	if (side == EMPTY) {
+		close(empty[0]);
+		close(empty[1]);
+	} else if (side != OFF)
 		umt_close(user);
 }
 

@@ -8,7 +8,7 @@
  * own the counts: the kernel writes them.
  *
  * Behaves badly: each process that uses it adds its own program to every
- * context switch of the machine, some ten nanoseconds.  Descriptors for single
+ * context switch and wakeup of the machine, some 50 nanoseconds each.  Descriptors for single
  * cores of a closed user are kept for the next one, since taking one out of
  * the kernel's table waits for all CPUs each time.
  */
