@@ -38,6 +38,7 @@ struct piece {
 	uintptr_t end;
 	int advice;
 	bool locked; /* before the job */
+	bool ends_early; /* a file may, or access is not permitted */
 };
 
 struct pieces {
@@ -80,10 +81,12 @@ static int add_piece(const struct mapping *mapping, void *arg)
 		.end = mapping->end,
 		.advice = advice_of(pieces->job, mapping),
 		.locked = mapping->locked,
+		.ends_early = mapping->file || !mapping->readable,
 	};
 
 	if (last && last->end == piece.start && last->advice == piece.advice &&
-	    last->locked == piece.locked) {
+	    last->locked == piece.locked && !last->ends_early &&
+	    !piece.ends_early) {
 		last->end = piece.end;
 		return 0;
 	}
@@ -222,6 +225,27 @@ static int lock_at_last(struct op_job *job)
 	return 0;
 }
 
+/*
+ * One after another, up to the first that mlock() might stop at: what lies
+ * behind it is then mlock()'s own.  Under a deadline all at once.
+ */
+static int go_by_pieces(struct op_job *job, const struct pieces *pieces)
+{
+	uintptr_t first = (uintptr_t)job->addr, last = first + job->len;
+	int error = 0;
+
+	if (op_may_be_cancelled(job))
+		return op_go_part(job, first, last, lock_chunk);
+	for (size_t i = 0; i < pieces->nr && !error && !op_suspect(job); i++) {
+		const struct piece *piece = &pieces->at[i];
+
+		error = op_go_part(
+			job, piece->start > first ? piece->start : first,
+			piece->end < last ? piece->end : last, lock_chunk);
+	}
+	return error;
+}
+
 static int lock_pieces(struct op_job *job, const struct pieces *pieces)
 {
 	uintptr_t end = (uintptr_t)job->addr + job->len;
@@ -233,8 +257,7 @@ static int lock_pieces(struct op_job *job, const struct pieces *pieces)
 	/* mlock() fails for the same reason, and populates nothing. */
 	if (lock_on_fault(job))
 		return lock_at_last(job);
-	mapping_first_page(job, lock_chunk);
-	error = op_go(job, lock_chunk);
+	error = go_by_pieces(job, pieces);
 	if (error == -ETIMEDOUT || error == -ECANCELED) {
 		unlock_pieces(pieces);
 		return error;

@@ -42,6 +42,7 @@ struct procmap_query_arg {
 };
 
 #define QUERY_MAPPING _IOWR('f', 17, struct procmap_query_arg)
+#define QUERY_READABLE 0x01
 #define QUERY_WRITABLE 0x02
 #define QUERY_SHARED 0x08
 #define QUERY_OR_NEXT 0x10
@@ -81,8 +82,10 @@ static int walk_query(struct walk *walk, int fd)
 		mapping = (struct mapping){
 			.start = (uintptr_t)query.vma_start,
 			.end = (uintptr_t)query.vma_end,
+			.readable = query.vma_flags & QUERY_READABLE,
 			.writable = query.vma_flags & QUERY_WRITABLE,
 			.shared = query.vma_flags & QUERY_SHARED,
+			.file = query.inode,
 			.page_bytes = (size_t)query.vma_page_size,
 		};
 		error = walk_step(walk, &mapping);
@@ -96,16 +99,19 @@ static int walk_query(struct walk *walk, int fd)
 /* The first line of an entry, in maps and smaps alike. */
 static bool parse_head(const char *line, struct mapping *mapping)
 {
-	unsigned long long start, end;
+	unsigned long long start, end, inode;
 	char perms[5];
 
-	if (sscanf(line, "%llx-%llx %4s", &start, &end, perms) != 3)
+	if (sscanf(line, "%llx-%llx %4s %*s %*s %llu", &start, &end, perms,
+		   &inode) != 4)
 		return false;
 	*mapping = (struct mapping){
 		.start = (uintptr_t)start,
 		.end = (uintptr_t)end,
+		.readable = perms[0] == 'r',
 		.writable = perms[1] == 'w',
 		.shared = perms[3] == 's',
+		.file = inode != 0,
 	};
 	return true;
 }

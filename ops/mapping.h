@@ -23,8 +23,10 @@
 struct mapping {
 	uintptr_t start;
 	uintptr_t end;
+	bool readable;
 	bool writable;
 	bool shared;
+	bool file; /* or shared memory: it may end before the mapping does */
 	bool locked; /* MAPPING_LOCKED only */
 	size_t page_bytes; /* 0: unknown; with MAPPING_PAGE */
 };

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mapping.h"
 #include "op.h"
 
 static const struct ktask_op *const ops[] = {
@@ -121,6 +122,53 @@ int op_go_whole(struct op_job *job, ktask_thread_func chunk)
 	ctl.min_chunk_size = job->len;
 	ktask_ctl_set_max_threads(&ctl, 1);
 	return go(job, &ctl);
+}
+
+static void add_result(struct op_job *job, const struct ktask_result *part)
+{
+	struct ktask_result *sum = job->result;
+
+	if (part->error) {
+		sum->error = part->error;
+		sum->fail_error = part->fail_error;
+		sum->fail_pos = part->fail_pos;
+		sum->fail_offset = (size_t)((char *)part->fail_pos - job->addr);
+	}
+	if (part->threads > sum->threads)
+		sum->threads = part->threads;
+	sum->helpers_lent += part->helpers_lent;
+	sum->chunks += part->chunks;
+	sum->units += part->units;
+	sum->wall_ns += part->wall_ns;
+	sum->cpu_ns += part->cpu_ns;
+	sum->tail_ns += part->tail_ns;
+	if (!sum->nr_nodes) {
+		sum->nr_nodes = part->nr_nodes;
+		memcpy(sum->nodes, part->nodes, sizeof(sum->nodes));
+	}
+}
+
+int op_go_part(struct op_job *job, uintptr_t start, uintptr_t end,
+	       ktask_thread_func chunk)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct op_job part = *job;
+	int error;
+
+	if (start == (uintptr_t)job->addr && end == start + job->len) {
+		mapping_first_page(job, chunk);
+		return op_go(job, chunk);
+	}
+	part.addr = (char *)start;
+	part.len = end - start;
+	part.result = &result;
+	mapping_first_page(&part, chunk);
+	error = op_go(&part, chunk);
+	if (op_suspect(&part))
+		op_note_suspect(job, op_suspect(&part));
+	if (job->result)
+		add_result(job, &result);
+	return error;
 }
 
 void op_fail_at(const struct op_job *job, uintptr_t pos)

@@ -103,6 +103,14 @@ int op_go(struct op_job *job, ktask_thread_func chunk);
 /** op_go_whole - the caller does all of the job, as one chunk */
 int op_go_whole(struct op_job *job, ktask_thread_func chunk);
 
+/**
+ * op_go_part - op_go() on [start, end) of @job, for what makes pages
+ *
+ * One page is made before the others.  The results of all parts add up in that of @job.
+ */
+int op_go_part(struct op_job *job, uintptr_t start, uintptr_t end,
+	       ktask_thread_func chunk);
+
 /** op_is_small - the engine would not split this job */
 bool op_is_small(const struct op_job *job);
 

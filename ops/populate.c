@@ -5,6 +5,10 @@
  * Owns the choice between asking the kernel and touching.  Pages that were
  * made before a failure stay, as with the plain call, so there is no undo.
  *
+ * The plain call stops at the first obstacle.  Where one may come before the
+ * end of a mapping (a file may end there, access may not be permitted), what
+ * lies behind that mapping is a job of its own, done afterwards.
+ *
  * Where it behaves badly: on a range that is present already each chunk still
  * walks its pages (50 ms per GiB of 4 KiB pages on one thread).
  */
@@ -123,20 +127,74 @@ static bool must_touch(const struct op_job *job)
 	return answer == 2;
 }
 
+/* Mappings that are done together: [start, end) of the job so far. */
+struct parts {
+	struct op_job *job;
+	ktask_thread_func chunk;
+	uintptr_t start;
+	uintptr_t end;
+	int error;
+};
+
+static int go_part(struct parts *parts)
+{
+	if (parts->start < parts->end && !parts->error)
+		parts->error = op_go_part(parts->job, parts->start, parts->end,
+					  parts->chunk);
+	parts->start = parts->end;
+	return parts->error;
+}
+
+static bool ends_early(const struct op_job *job, const struct mapping *mapping)
+{
+	bool permitted = job->flags & KTASK_POPULATE_READ ? mapping->readable
+							  : mapping->writable;
+
+	return mapping->file || !permitted;
+}
+
+static int add_mapping(const struct mapping *mapping, void *arg)
+{
+	struct parts *parts = arg;
+	uintptr_t last = (uintptr_t)parts->job->addr + parts->job->len;
+	bool alone = ends_early(parts->job, mapping);
+
+	if (mapping->start > parts->end)
+		return 1;
+	if (alone && go_part(parts))
+		return 1;
+	parts->end = mapping->end < last ? mapping->end : last;
+	return alone ? go_part(parts) : 0;
+}
+
+static int go_by_parts(struct op_job *job, ktask_thread_func chunk)
+{
+	uintptr_t start = (uintptr_t)job->addr, end = start + job->len;
+	struct parts parts = { job, chunk, start, start, 0 };
+	int error;
+
+	if (op_is_small(job) || op_may_be_cancelled(job))
+		return op_go_part(job, start, end, chunk);
+	error = mapping_each(start, end, MAPPING_CHEAP, add_mapping, &parts);
+	if (error < 0 && !parts.error && parts.end == start)
+		return op_go_part(job, start, end, chunk);
+	error = go_part(&parts);
+	if (!error && parts.end < end)
+		error = op_fail(job, -ENOMEM, (void *)parts.end);
+	return error;
+}
+
 static int populate_around(struct op_job *job)
 {
 	unsigned token;
 	int error;
 
-	if (!must_touch(job)) {
-		mapping_first_page(job, populate_chunk);
-		return op_go(job, populate_chunk);
-	}
+	if (!must_touch(job))
+		return go_by_parts(job, populate_chunk);
 	error = fault_get(&token);
 	if (error)
 		return op_fail(job, error, job->addr);
-	mapping_first_page(job, job->op->fallback);
-	error = op_go(job, job->op->fallback);
+	error = go_by_parts(job, job->op->fallback);
 	fault_put(token);
 	return error;
 }

@@ -11,7 +11,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ktask/ops.h>
@@ -124,11 +127,28 @@ static void populate_all(void)
 	close(fd);
 }
 
+/* A limit on locked memory would count the stacks of the helpers as well. */
+static bool may_lock_all(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_MEMLOCK, &limit) &&
+	    limit.rlim_cur == RLIM_INFINITY)
+		return true;
+	return !syscall(SYS_capget, &head, data) &&
+	       (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
+		CAP_TO_MASK(CAP_IPC_LOCK));
+}
+
 static bool takes_all(int flags)
 {
 	return (flags & MCL_CURRENT) &&
 	       !(flags & ~(MCL_CURRENT | MCL_FUTURE)) &&
-	       real_knows_advice(MADV_POPULATE_WRITE);
+	       real_knows_advice(MADV_POPULATE_WRITE) && may_lock_all();
 }
 
 KTASK_API int mlockall(int flags)
@@ -136,7 +156,8 @@ KTASK_API int mlockall(int flags)
 	int saved_errno = errno;
 
 	/* How much there is to lock is not known: it counts as large. */
-	if (takes_all(flags) && SHIM_WANTS(SHIM_MLOCK, SIZE_MAX) &&
+	if (shim_is_ours() && takes_all(flags) &&
+	    SHIM_WANTS(SHIM_MLOCK, SIZE_MAX) &&
 	    !real_mlockall(flags | MCL_ONFAULT))
 		populate_all();
 	errno = saved_errno;

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A random sequence of memory calls, valid and invalid, over one arena; after
+ * each call what it returned, and every mapping of the arena with the kernel's
+ * account of it; now and then the contents.  The same text must come out with
+ * and without the shim.
+ *
+ * random-cases SEED NR_CALLS
+ *
+ * Deterministic by design: transparent huge pages are off (whether there is
+ * one depends on the machine), fields that say when pages were looked at are
+ * left out, and so is advice that reclaims.  An odd seed gives up root, so that
+ * RLIMIT_MEMLOCK counts.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "probe.h"
+
+/* Far from where the kernel puts what has no fixed address. */
+#define ARENA ((char *)0x200000000000)
+#define ARENA_BYTES ((size_t)256 << 20)
+#define FILE_BYTES ((size_t)100 << 20)
+#define MIB ((size_t)1 << 20)
+#define NR(array) (sizeof(array) / sizeof(*(array)))
+
+static uint64_t random_state;
+static int file_fd, memory_fd;
+
+/* xorshift64* */
+static uint64_t random_word(void)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return random_state * 2685821657736338717u;
+}
+
+static size_t below(size_t bound)
+{
+	return (size_t)(random_word() >> 16) % bound;
+}
+
+static int one_in(size_t chances)
+{
+	return below(chances) == 0;
+}
+
+/* Mostly whole pages in the arena, of all sizes; sometimes anything. */
+struct range {
+	char *addr;
+	size_t len;
+};
+
+static struct range random_range(void)
+{
+	static const size_t most[] = { 64 * 1024, 4 * MIB, 16 * MIB, 160 * MIB,
+				       ARENA_BYTES };
+	size_t start = below(ARENA_BYTES / PAGE_BYTES) * PAGE_BYTES;
+	size_t len =
+		(1 + below(most[below(NR(most))] / PAGE_BYTES)) * PAGE_BYTES;
+
+	if (one_in(2))
+		start = start / MIB * MIB;
+	if (len > ARENA_BYTES - start)
+		len = ARENA_BYTES - start;
+	if (one_in(20))
+		len -= below(PAGE_BYTES);
+	if (one_in(40))
+		start += below(PAGE_BYTES);
+	if (one_in(100))
+		len = one_in(2) ? 0 : SIZE_MAX - below(3 * PAGE_BYTES);
+	return (struct range){ ARENA + start, len };
+}
+
+static int random_prot(void)
+{
+	static const int prots[] = { PROT_READ | PROT_WRITE,
+				     PROT_READ | PROT_WRITE,
+				     PROT_READ | PROT_WRITE,
+				     PROT_READ,
+				     PROT_NONE,
+				     PROT_WRITE,
+				     PROT_READ | PROT_EXEC };
+
+	return prots[below(NR(prots))];
+}
+
+static void say(const char *name, struct range range, int what, long rc)
+{
+	int error = errno;
+
+	printf("%s(%lx, %lx, %x)", name, (unsigned long)(range.addr - ARENA),
+	       (unsigned long)range.len, (unsigned)what);
+	print_outcome("", rc, error);
+	puts("");
+}
+
+static void try_mmap(struct range range)
+{
+	static const int kinds[] = { MAP_PRIVATE, MAP_PRIVATE, MAP_SHARED,
+				     MAP_SHARED_VALIDATE, 0 };
+	int flags = kinds[one_in(30) ? 4 : below(4)] | MAP_FIXED;
+	int prot = random_prot(), fd = -1;
+	off_t offset = 0;
+	void *at;
+
+	if (one_in(6))
+		flags ^= MAP_FIXED | MAP_FIXED_NOREPLACE;
+	if (one_in(4)) {
+		fd = one_in(2) ? file_fd : memory_fd;
+		offset = (off_t)(below(FILE_BYTES / MIB) * MIB);
+	} else {
+		flags |= MAP_ANONYMOUS;
+	}
+	flags |= one_in(2) ? MAP_POPULATE : 0;
+	flags |= one_in(5) ? MAP_LOCKED : 0;
+	flags |= one_in(6) ? MAP_NORESERVE : 0;
+	flags |= one_in(20) ? MAP_NONBLOCK : 0;
+	errno = ERRNO_MARK;
+	at = mmap(range.addr, range.len, prot, flags, fd, offset);
+	say("mmap", range, flags, at == MAP_FAILED ? -1 : (char *)at - ARENA);
+}
+
+/* Where the kernel likes: only what comes back is looked at, not where. */
+static void try_mmap_anywhere(struct range range)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	void *at;
+
+	flags |= one_in(2) ? MAP_POPULATE : 0;
+	flags |= one_in(2) ? MAP_LOCKED : 0;
+	if (range.len > 32 * MIB && range.len < ARENA_BYTES)
+		range.len = 32 * MIB;
+	errno = ERRNO_MARK;
+	at = mmap(NULL, range.len, PROT_READ | PROT_WRITE, flags, -1, 0);
+	say("mmap anywhere", range, flags, at == MAP_FAILED ? -1 : 0);
+	if (at == MAP_FAILED)
+		return;
+	printf(" resident=%zu\n", resident_pages(at, range.len));
+	errno = ERRNO_MARK;
+	say("munmap anywhere", range, 0, munmap(at, range.len));
+}
+
+static void try_munmap(struct range range)
+{
+	errno = ERRNO_MARK;
+	say("munmap", range, 0, munmap(range.addr, range.len));
+}
+
+static void try_madvise(struct range range)
+{
+	static const int advices[] = { MADV_POPULATE_READ,
+				       MADV_POPULATE_WRITE,
+				       MADV_DONTNEED,
+				       MADV_FREE,
+				       MADV_POPULATE_READ,
+				       MADV_POPULATE_WRITE,
+				       MADV_DONTNEED,
+				       24 /* DONTNEED_LOCKED */,
+				       MADV_NORMAL,
+				       MADV_RANDOM,
+				       MADV_SEQUENTIAL,
+				       MADV_WILLNEED,
+				       MADV_REMOVE,
+				       MADV_DONTFORK,
+				       MADV_DOFORK,
+				       MADV_DONTDUMP,
+				       MADV_DODUMP,
+				       MADV_WIPEONFORK,
+				       MADV_KEEPONFORK,
+				       99,
+				       -1 };
+	int advice = advices[one_in(3) ? below(NR(advices)) : below(8)];
+
+	errno = ERRNO_MARK;
+	say("madvise", range, advice, madvise(range.addr, range.len, advice));
+}
+
+static void try_mlock(struct range range)
+{
+	errno = ERRNO_MARK;
+	if (one_in(2))
+		say("mlock", range, 0, mlock(range.addr, range.len));
+	else if (one_in(2))
+		say("mlock2", range, 0, mlock2(range.addr, range.len, 0));
+	else
+		say("mlock2", range, 1, mlock2(range.addr, range.len, 1));
+}
+
+static void try_munlock(struct range range)
+{
+	errno = ERRNO_MARK;
+	say("munlock", range, 0, munlock(range.addr, range.len));
+}
+
+/* All of the process: given up again at once, the arena keeps its pages. */
+static void try_mlockall(struct range range)
+{
+	static const int kinds[] = { MCL_CURRENT, MCL_CURRENT | MCL_FUTURE,
+				     MCL_CURRENT | 4, 0, 8 };
+	int flags = kinds[below(NR(kinds))];
+
+	/* A limit counts the stacks of helpers, too: see ktask(1). */
+	if (geteuid())
+		return;
+	errno = ERRNO_MARK;
+	say("mlockall", range, flags, mlockall(flags));
+	munlockall();
+}
+
+static void try_limit(struct range range)
+{
+	struct rlimit limit = { below(128 * MIB), RLIM_INFINITY };
+
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	limit.rlim_cur = one_in(2) ? limit.rlim_max : below(96 * MIB);
+	setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
+static void try_mprotect(struct range range)
+{
+	int prot = random_prot();
+
+	errno = ERRNO_MARK;
+	say("mprotect", range, prot, mprotect(range.addr, range.len, prot));
+}
+
+static void try_fallocate(struct range range)
+{
+	off_t offset = (off_t)below(FILE_BYTES);
+	off_t len = (off_t)(range.len % (FILE_BYTES / 2)) - (one_in(9) ? 9 : 0);
+
+	errno = ERRNO_MARK;
+	if (one_in(2))
+		say("fallocate", range, 1,
+		    fallocate(memory_fd, 1, offset, len));
+	else
+		say("posix_fallocate", range, 0,
+		    posix_fallocate(memory_fd, offset, len));
+}
+
+/* Through the kernel, which refuses politely what cannot be written. */
+static void try_write(struct range range)
+{
+	size_t nr = 1 + below(300), written = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t word = random_word();
+		size_t page = below(range.len / PAGE_BYTES + 1);
+		struct iovec from = { &word, sizeof(word) };
+		struct iovec to = { ARENA + (page * PAGE_BYTES % ARENA_BYTES),
+				    sizeof(word) };
+
+		written += process_vm_writev(getpid(), &from, 1, &to, 1, 0) ==
+			   sizeof(word);
+	}
+	printf("write: %zu of %zu\n", written, nr);
+}
+
+/* Fields that the kernel decides by what was called, not by when. */
+static int account_counts(const char *line)
+{
+	static const char *const fields[] = {
+		"Rss:",		  "Shared_Clean:",    "Shared_Dirty:",
+		"Private_Clean:", "Private_Dirty:",   "Anonymous:",
+		"Locked:",	  "Private_Hugetlb:", "VmFlags:"
+	};
+
+	for (size_t i = 0; i < NR(fields); i++)
+		if (!strncmp(line, fields[i], strlen(fields[i])))
+			return 1;
+	return 0;
+}
+
+static int in_arena(uintptr_t start)
+{
+	return start >= (uintptr_t)ARENA &&
+	       start < (uintptr_t)ARENA + ARENA_BYTES;
+}
+
+static void print_mappings(void)
+{
+	FILE *maps = fopen("/proc/self/smaps", "r");
+	uintptr_t start, end;
+	char line[512], perms[8];
+	int inside = 0;
+
+	must(maps != NULL, "smaps");
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %7s", &start, &end, perms) == 3) {
+			inside = in_arena(start);
+			if (inside)
+				printf("  %lx-%lx %s\n",
+				       start - (uintptr_t)ARENA,
+				       end - (uintptr_t)ARENA, perms);
+		} else if (inside && !strncmp(line, "VmFlags:", 8)) {
+			printf(" %s", line);
+		} else if (inside && account_counts(line) &&
+			   account_value(line)) {
+			printf("   %.*s%lu\n", (int)(strchr(line, ':') - line),
+			       line, account_value(line));
+		}
+	}
+	fclose(maps);
+}
+
+/* Only of pages that are there: looking would make the others. */
+static void print_present(void)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	size_t nr_pages = ARENA_BYTES / PAGE_BYTES, nr_present = 0;
+	uint64_t sum = 0, *entries = calloc(nr_pages, 8);
+
+	must(fd >= 0 && entries, "pagemap");
+	must(pread(fd, entries, nr_pages * 8,
+		   (off_t)((uintptr_t)ARENA / PAGE_BYTES * 8)) ==
+		     (ssize_t)(nr_pages * 8),
+	     "pagemap");
+	for (size_t i = 0; i < nr_pages; i++) {
+		uint64_t word = 0;
+		struct iovec to = { &word, sizeof(word) };
+		struct iovec from = { ARENA + i * PAGE_BYTES, sizeof(word) };
+
+		if (!(entries[i] >> 63))
+			continue;
+		nr_present++;
+		process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+		sum = (sum ^ word ^ i) * 1099511628211u;
+	}
+	printf("present=%zu contents=%016lx\n", nr_present, sum);
+	free(entries);
+	close(fd);
+}
+
+static void (*const calls[])(struct range) = {
+	try_mmap,    try_mmap,	   try_mmap,	  try_mmap_anywhere,
+	try_munmap,  try_munmap,   try_madvise,	  try_madvise,
+	try_madvise, try_mlock,	   try_munlock,	  try_mlockall,
+	try_limit,   try_mprotect, try_fallocate, try_write,
+	try_write,
+};
+
+static int make_memory_file(void)
+{
+	int fd = memfd_create("random", MFD_CLOEXEC);
+
+	must(fd >= 0 && !ftruncate(fd, (off_t)FILE_BYTES / 2), "memfd");
+	return fd;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	int nr_calls = argc > 2 ? atoi(argv[2]) : 40;
+
+	random_state = seed * 0x9e3779b97f4a7c15u + 1;
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	file_fd = patterned_file(FILE_BYTES / 4);
+	memory_fd = make_memory_file();
+	if (seed & 1 && !geteuid())
+		must(!setresuid(65534, 65534, 65534) &&
+			     !prctl(PR_SET_DUMPABLE, 1, 0, 0, 0),
+		     "giving up root");
+	try_mmap((struct range){ ARENA, ARENA_BYTES });
+	for (int i = 0; i < nr_calls; i++) {
+		calls[below(NR(calls))](random_range());
+		print_mappings();
+		if (i % 5 == 4)
+			print_present();
+	}
+	return 0;
+}
