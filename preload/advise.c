@@ -47,8 +47,8 @@ static bool takes(int advice)
 
 KTASK_API int madvise(void *addr, size_t len, int advice)
 {
-	if (len >= shim_min_bytes && takes(advice) &&
-	    SHIM_WANTS(SHIM_MADVISE, len) && take(addr, len, advice))
+	if (takes(advice) && SHIM_WANTS(SHIM_MADVISE, len) &&
+	    shim_takes(SHIM_MADVISE, len) && take(addr, len, advice))
 		return 0;
 	return real_madvise(addr, len, advice);
 }

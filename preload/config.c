@@ -75,10 +75,13 @@ static bool from_allocator(const void *from)
 
 bool shim_wants(enum shim_call call, size_t len, const void *from)
 {
-	if (len < shim_min_bytes || !(calls_mask & (1u << call)) ||
-	    shim_busy() || from_allocator(from) || !owner_pid ||
-	    !shim_filter_allows() || !shim_is_ours())
-		return false;
+	return len >= shim_min_bytes && (calls_mask & (1u << call)) &&
+	       !shim_busy() && !from_allocator(from) && owner_pid &&
+	       shim_filter_allows() && shim_is_ours();
+}
+
+bool shim_takes(enum shim_call call, size_t len)
+{
 	if (dry)
 		shim_say_would(call, len);
 	return !dry;

@@ -111,9 +111,9 @@ maybe_prepare(int fd, int mode, int64_t offset, int64_t len)
 	struct extent extent = { .fd = fd };
 	int saved_errno = errno;
 
-	if (len >= 0 && (uint64_t)len >= shim_min_bytes &&
+	if (len >= 0 && SHIM_WANTS(SHIM_FALLOCATE, (size_t)len) &&
 	    takes(&extent, mode, offset, len) &&
-	    SHIM_WANTS(SHIM_FALLOCATE, (size_t)len))
+	    shim_takes(SHIM_FALLOCATE, (size_t)len))
 		prepare(&extent);
 	errno = saved_errno;
 }

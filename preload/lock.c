@@ -33,7 +33,8 @@ static bool lock_taken(const void *addr, size_t len)
 	char *base = (char *)addr - skew_bytes;
 
 	if (len > SIZE_MAX - 2 * page_bytes ||
-	    !real_knows_advice(MADV_POPULATE_WRITE))
+	    !real_knows_advice(MADV_POPULATE_WRITE) ||
+	    !shim_takes(SHIM_MLOCK, len))
 		return false;
 	len = (len + skew_bytes + page_bytes - 1) & ~(page_bytes - 1);
 	return shim_lock(SHIM_MLOCK, base, len);
@@ -156,8 +157,8 @@ KTASK_API int mlockall(int flags)
 	int saved_errno = errno;
 
 	/* How much there is to lock is not known: it counts as large. */
-	if (shim_is_ours() && takes_all(flags) &&
-	    SHIM_WANTS(SHIM_MLOCK, SIZE_MAX) &&
+	if (SHIM_WANTS(SHIM_MLOCK, SIZE_MAX) && takes_all(flags) &&
+	    shim_takes(SHIM_MLOCK, SIZE_MAX) &&
 	    !real_mlockall(flags | MCL_ONFAULT))
 		populate_all();
 	errno = saved_errno;

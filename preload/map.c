@@ -117,11 +117,12 @@ static void *map_populated(void *addr, size_t len, int prot, int flags, int fd,
 static inline __attribute__((always_inline)) void *
 do_mmap(void *addr, size_t len, int prot, int flags, int fd, int64_t offset)
 {
-	if (!(flags & (MAP_POPULATE | MAP_LOCKED)) || len < shim_min_bytes)
+	if (!(flags & (MAP_POPULATE | MAP_LOCKED)) ||
+	    !SHIM_WANTS(SHIM_MMAP, len))
 		return real_mmap(addr, len, prot, flags, fd, offset);
-	if (takes_locked(prot, flags) && SHIM_WANTS(SHIM_MMAP, len))
+	if (takes_locked(prot, flags) && shim_takes(SHIM_MMAP, len))
 		return map_locked(addr, len, prot, flags, fd, offset);
-	if (takes_populate(prot, flags) && SHIM_WANTS(SHIM_MMAP, len))
+	if (takes_populate(prot, flags) && shim_takes(SHIM_MMAP, len))
 		return map_populated(addr, len, prot, flags, fd, offset);
 	return real_mmap(addr, len, prot, flags, fd, offset);
 }
@@ -140,7 +141,8 @@ KTASK_API void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
 
 KTASK_API int munmap(void *addr, size_t len)
 {
-	if (SHIM_WANTS(SHIM_MUNMAP, len) && shim_unmap(addr, len))
+	if (SHIM_WANTS(SHIM_MUNMAP, len) && shim_takes(SHIM_MUNMAP, len) &&
+	    shim_unmap(addr, len))
 		return 0;
 	return real_munmap(addr, len);
 }

@@ -64,11 +64,14 @@ bool real_knows_advice(int advice);
 extern size_t shim_min_bytes;
 
 /*
- * config.c: is a call of this kind and size ours, here and now?  To be asked
- * last: with --dry-run it says so, and the answer is no.
+ * config.c: may a call of this kind and size be ours, here and now?  To be
+ * asked before anything else is: it makes no system call that a filter could
+ * kill for.
  * @from: where the call comes from
  */
 bool shim_wants(enum shim_call call, size_t len, const void *from);
+/* To be asked last: with --dry-run it says so, and the answer is no. */
+bool shim_takes(enum shim_call call, size_t len);
 const char *shim_report_target(void);
 /* The process that the library belongs to, and the library is ready. */
 bool shim_is_ours(void);

@@ -109,12 +109,15 @@ static void live_with(unsigned number, int later)
 	exit(0);
 }
 
-static const char *filter_each(int later)
+static const char *filter_each(int later, unsigned first, unsigned step)
 {
-	for (unsigned number = 0; number < 480; number++) {
+	for (unsigned number = first; number < 480; number += step) {
 		pid_t child;
 		int status;
 
+		/* x86 has none in between. */
+		if (number >= 335 && number < 424)
+			continue;
 		fflush(stdout);
 		child = fork();
 		if (!child)
@@ -243,7 +246,6 @@ static const struct named cases[] = {
 	{ "filter-kills", filter_kills },
 	{ "filter-kills-later", filter_kills_later },
 	{ "filter-refuses", filter_refuses },
-	{ "filter-each", filter_each },
 	{ "filter-questions", filter_questions },
 	{ "jumps", jumps },
 	{ "dies", dies },
@@ -258,6 +260,9 @@ int main(int argc, char **argv)
 
 	if (argc > 3 && !strcmp(argv[1], "filter-before"))
 		wrong = filter_before(number, argv + 3);
+	if (argc > 4 && !strcmp(argv[1], "filter-each"))
+		wrong = filter_each(number, (unsigned)atoi(argv[3]),
+				    (unsigned)atoi(argv[4]));
 	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(*cases); i++)
 		if (!strcmp(argv[1], cases[i].name))
 			wrong = cases[i].func(number);
