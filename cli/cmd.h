@@ -9,6 +9,7 @@
 
 int cmd_bench(int argc, char **argv);
 int cmd_populate(int argc, char **argv);
+int cmd_reap(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
 int cmd_top(int argc, char **argv);

@@ -25,6 +25,7 @@ static const struct command {
 	  cmd_run },
 	{ "populate", "warm a file or memory, by several threads",
 	  cmd_populate },
+	{ "reap", "kill a process, and free its memory by two CPUs", cmd_reap },
 	{ "bench", "measure an operation by thread count", cmd_bench },
 	{ "tune",
 	  "find the best number of threads of an operation, and keep it",

@@ -17,7 +17,7 @@ load helpers
 @test "the help lists every command, and each explains itself" {
 	run -0 "$ktask" help
 	local help=$output
-	for command in run populate bench tune stat top topo; do
+	for command in run populate reap bench tune stat top topo; do
 		[[ $help == *"  $command "* ]]
 		run -0 "$ktask" help "$command"
 		local text=$output
@@ -28,14 +28,14 @@ load helpers
 }
 
 @test "help fits a terminal of 80 columns" {
-	for command in "" run populate bench tune stat top topo; do
+	for command in "" run populate reap bench tune stat top topo; do
 		run -0 "$ktask" help $command
 		! grep -E '.{81}' <<<"$output"
 	done
 }
 
 @test "manual page and completion know each option of each command" {
-	for command in run populate bench tune stat top topo; do
+	for command in run populate reap bench tune stat top topo; do
 		run -0 "$ktask" help "$command"
 		for option in $(grep -oE '^  --[a-z-]+' <<<"$output"); do
 			echo "$command $option"
