@@ -12,10 +12,12 @@
 
 #define THREADS 3
 #define FORKS 60
-#define SECOND 1000000000ull
+/* A look that takes long, because the machine is busy, puts off the next by 64
+ * times as much. */
+#define STEP_NS 1000000000000ull
 
 static struct tree ours, childs;
-static uint64_t clock_ns = SECOND;
+static uint64_t clock_ns = STEP_NS;
 static uint32_t stop;
 static uint32_t wrong;
 
@@ -23,7 +25,7 @@ static uint32_t wrong;
 static unsigned look(void)
 {
 	return cgroup_threads(
-		__atomic_add_fetch(&clock_ns, SECOND, __ATOMIC_RELAXED));
+		__atomic_add_fetch(&clock_ns, STEP_NS, __ATOMIC_RELAXED));
 }
 
 static void plant(struct tree *tree, const char *quota)
