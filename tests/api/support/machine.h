@@ -33,6 +33,7 @@ static struct {
 		struct kt_cpus cpus;
 	} bound[MACHINE_THREADS];
 	unsigned nr_bound;
+	uint32_t hold; /* helpers that sleep do not wake */
 	pthread_mutex_t lock;
 } machine = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -162,9 +163,15 @@ long syscall(long number, ...)
 	if (number == SYS_sched_setaffinity)
 		return machine_bind((pid_t)args[0],
 				    (const struct kt_cpus *)args[2]);
-	if (number != SYS_sched_getaffinity)
-		return real(number, args[0], args[1], args[2], args[3], args[4],
-			    args[5]);
+	if (number != SYS_sched_getaffinity) {
+		long result = real(number, args[0], args[1], args[2], args[3],
+				   args[4], args[5]);
+
+		while (number == SYS_futex && gettid() != machine.caller &&
+		       __atomic_load_n(&machine.hold, __ATOMIC_ACQUIRE))
+			usleep(200);
+		return result;
+	}
 	online = machine_online();
 	*(struct kt_cpus *)args[2] = machine_cpus_of(gettid());
 	cpus_narrow((struct kt_cpus *)args[2], &online);
