@@ -444,6 +444,7 @@ int main(int argc, char **argv)
 		perror("bench-crowd: mmap");
 		return 1;
 	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	calibrate();
 	busy = cpus_busy(&idle);
 	sleep(1);
