@@ -29,6 +29,8 @@
 #define PROCESSES_MAX 1000
 #define ROUNDS_MAX 1000
 #define MIB (1ull << 20)
+/* What a second job waits for its first helper. */
+#define PATIENCE_NS 2000000000ull
 
 static unsigned nr_processes = 200, nr_equal = 4, rounds = 5;
 static uint64_t mib_each = 16, equal_ms = 1000;
@@ -345,6 +347,8 @@ static void second_job(unsigned self)
 {
 	DEFINE_KTASK_CTL(ctl, note_helper, NULL, 1);
 
+	/* On a busy machine none may come. */
+	ktask_ctl_set_deadline(&ctl, PATIENCE_NS);
 	wait_for_start();
 	shared->first_ns[1] = now_ns();
 	ktask_run(NULL, 1u << 30, &ctl);
@@ -370,6 +374,8 @@ static void share(void)
 		waitpid(pids[1], NULL, 0);
 		__atomic_store_n(&shared->stop, 1ull, __ATOMIC_RELAXED);
 		waitpid(pids[0], NULL, 0);
+		if (!shared->helper_ns)
+			shared->helper_ns = shared->first_ns[1] + PATIENCE_NS;
 		after_ms[i] =
 			(double)(shared->helper_ns - shared->first_ns[1]) / 1e6;
 	}
