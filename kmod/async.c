@@ -32,6 +32,8 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 	struct ktask_job *new;
 
 	*job = NULL;
+	if (!error && (ctl->flags & KTASK_CALLER_MM))
+		error = -EINVAL;
 	if (error)
 		return error;
 	new = kvzalloc(struct_size(new, ranges, nr_nodes), GFP_KERNEL);

@@ -96,6 +96,10 @@ struct ktask_result {
 /* ktask_ctl.flags: a fatal signal to the caller ends the job with -EINTR.
  * Not the default, since a task that is being killed runs jobs as well. */
 #define KTASK_KILLABLE 1u
+/* Helpers use the caller's address space meanwhile, as current->mm; not for
+ * started jobs, nor for callers without one. */
+#define KTASK_CALLER_MM 2u
+#define KTASK_FLAGS (KTASK_KILLABLE | KTASK_CALLER_MM)
 
 /**
  * struct ktask_ctl - how to do a job
@@ -106,7 +110,7 @@ struct ktask_result {
  * @iter_func: or NULL: positions are addresses
  * @align: power of two, edges inside the job are multiples of it; 0: anywhere
  * @max_threads: with the caller; 0: the engine decides
- * @flags: KTASK_KILLABLE
+ * @flags: KTASK_KILLABLE, KTASK_CALLER_MM
  * @deadline_ns: from the job's start; 0: none.  Chunks begun end first.
  * @chunk_us: how long a chunk shall take; 0: 1000
  * @cpus: helpers run only on these, within the caller's; NULL: the caller's
@@ -168,6 +172,12 @@ static inline void ktask_ctl_set_align(struct ktask_ctl *ctl, size_t align)
 static inline void ktask_ctl_set_killable(struct ktask_ctl *ctl)
 {
 	ctl->flags |= KTASK_KILLABLE;
+}
+
+/** ktask_ctl_set_caller_mm - chunks access the caller's user memory */
+static inline void ktask_ctl_set_caller_mm(struct ktask_ctl *ctl)
+{
+	ctl->flags |= KTASK_CALLER_MM;
 }
 
 /** ktask_ctl_set_deadline - claim no chunk later than @ns after the start */

@@ -3,11 +3,13 @@
  * The module: what comes first and what goes last.
  *
  * Clients are other modules that use its symbols, so that it cannot be
- * unloaded while they are there; with them all jobs are gone.
+ * unloaded while they are there, or programs that have its device open; with
+ * them all jobs are gone.
  */
 #include <linux/module.h>
 
 #include "kmod/compat.h"
+#include "kmod/memory.h"
 #include "kmod/pool.h"
 #include "kmod/stats.h"
 
@@ -18,7 +20,12 @@ static int __init ktask_init(void)
 {
 	int error = pool_init();
 
-	if (!error)
+	if (error)
+		return error;
+	error = device_init();
+	if (error)
+		pool_exit();
+	else
 		stats_init();
 	return error;
 }
@@ -26,6 +33,7 @@ static int __init ktask_init(void)
 static void __exit ktask_exit(void)
 {
 	stats_exit();
+	device_exit();
 	pool_exit();
 }
 

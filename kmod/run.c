@@ -144,6 +144,7 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 {
 	run->ctl = ctl;
 	run->task = current;
+	run->mm = ctl->flags & KTASK_CALLER_MM ? current->mm : NULL;
 	run->pid = task_pid_nr(current);
 	get_task_comm(run->comm, current);
 	run->seats = NULL;
@@ -316,7 +317,9 @@ int run_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
 	size_t i;
 
 	if (!ctl || (!nodes && nr_nodes) || nr_nodes > UINT_MAX ||
-	    (ctl->flags & ~KTASK_KILLABLE))
+	    (ctl->flags & ~KTASK_FLAGS))
+		return -EINVAL;
+	if ((ctl->flags & KTASK_CALLER_MM) && !current->mm)
 		return -EINVAL;
 	for (i = 0; i < nr_nodes; i++)
 		if (nodes[i].nid < NUMA_NO_NODE)

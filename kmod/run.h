@@ -31,6 +31,7 @@ struct run {
 	struct kt_job job;
 	const struct ktask_ctl *ctl;
 	struct task_struct *task; /* the caller; NULL: nobody waits yet */
+	struct mm_struct *mm; /* that helpers use, or NULL; the caller's */
 	pid_t pid; /* of the one that began it, */
 	char comm[TASK_COMM_LEN]; /* for people */
 	struct run_seat *seats; /* allocated, or NULL */

@@ -5,6 +5,7 @@
  * Only helpers that have begun are waited for; an offer that nobody took is
  * withdrawn, so a job is never slower for a helper that gets no CPU.
  */
+#include <linux/kthread.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
@@ -53,9 +54,13 @@ static void helper_work(struct seat *seat)
 						 rs->index + 1);
 	}
 	run_enter(&context, run);
+	if (run->mm)
+		kthread_use_mm(run->mm);
 	lock_map_acquire(&run->lockdep);
 	kt_job_work(&run->job, &rs->worker);
 	lock_map_release(&run->lockdep);
+	if (run->mm)
+		kthread_unuse_mm(run->mm);
 	run_leave(&context);
 	put_slots(rs);
 }

@@ -31,6 +31,7 @@ $(OUT)/install/libktask.a: $(LIBOBJ)
 installed_man = $(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 INSTALL_DATA = \
 	$(foreach h,$(HEADERS),$h:$(INCLUDEDIR)/ktask/$(notdir $h)) \
+	include/uapi/linux/ktask.h:$(INCLUDEDIR)/linux/ktask.h \
 	$(foreach m,$(MANPAGES),$m:$(call installed_man,$m)) \
 	$(foreach c,$(COMPLETION),$c:$(COMPDIR)/ktask) \
 	include/umt.h:$(INCLUDEDIR)/umt.h \
@@ -75,5 +76,5 @@ uninstall:
 	@for link in $(INSTALL_LINKS) \
 		$(PCFILES:%=$(LIBDIR)/pkgconfig/%); do \
 		rm -f "$(DESTDIR)$$link"; done
-	@for dir in $(INCLUDEDIR)/ktask $(LIBDIR)/ktask; do \
+	@for dir in $(INCLUDEDIR)/ktask $(INCLUDEDIR)/linux $(LIBDIR)/ktask; do \
 		rmdir "$(DESTDIR)$$dir" 2>/dev/null || :; done

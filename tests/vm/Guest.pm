@@ -213,13 +213,15 @@ sub test_shape
 sub make_initrd
 {
 	my ($dir) = @_;
+	my $sources = join ' ', glob "$top/tests/vm/*.c";
 	my ($status, $said) = capture(<<END);
 set -e
 rm -rf $dir/initrd
 mkdir -p $dir/initrd
 cp $dir/*.ko $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
-$cc -O2 -Wall -Wextra -Werror -static -o $dir/initrd/init $top/tests/vm/init.c
+cd $top
+$cc -O2 -Wall -Wextra -Werror -static -Iinclude/uapi -o $dir/initrd/init $sources
 cd $dir/initrd
 find . | cpio --quiet -o -H newc >../initrd.cpio
 END

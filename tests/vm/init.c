@@ -26,9 +26,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "guest.h"
+
 #define DIR_TESTS "/sys/kernel/debug/ktask_test"
 #define CYCLES 30
-#define PATIENCE_MS 30000
 
 static FILE *verdict;
 static unsigned nr_tests;
@@ -36,7 +37,7 @@ static char seed[32] = "seed=1";
 
 /* ---- what tests share ---- */
 
-static void say(bool ok, const char *name, const char *format, ...)
+void say(bool ok, const char *name, const char *format, ...)
 {
 	va_list args;
 
@@ -53,8 +54,7 @@ static void say(bool ok, const char *name, const char *format, ...)
 	fflush(verdict);
 }
 
-/* Return: 0 or a positive errno. */
-static int write_file(const char *path, const char *text)
+int write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	ssize_t n;
@@ -68,7 +68,7 @@ static int write_file(const char *path, const char *text)
 	return error;
 }
 
-static void read_file(const char *path, char *text, size_t size)
+void read_file(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t len = 0;
@@ -104,7 +104,7 @@ static int run_in_kernel(const char *name)
 	return write_file(DIR_TESTS "/run", name);
 }
 
-static void sleep_ms(long ms)
+void sleep_ms(long ms)
 {
 	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
 
@@ -121,7 +121,7 @@ static pid_t start_in_kernel(const char *name)
 	return pid;
 }
 
-static int status_of(pid_t pid)
+int status_of(pid_t pid)
 {
 	int status;
 
@@ -432,9 +432,11 @@ static void read_seed(void)
 
 	read_file("/proc/cmdline", line, sizeof(line));
 	word = strstr(line, "ktask.seed=");
-	if (word)
-		snprintf(seed, sizeof(seed), "seed=%u",
-			 (unsigned)strtoul(word + 11, NULL, 10));
+	if (!word)
+		return;
+	snprintf(seed, sizeof(seed), "seed=%u",
+		 (unsigned)strtoul(word + 11, NULL, 10));
+	srand((unsigned)strtoul(word + 11, NULL, 10));
 }
 
 static bool load_both(void)
@@ -461,6 +463,7 @@ static void run_all(void)
 	statistics_count_jobs();
 	jobs_can_be_seen_while_they_run();
 	tracepoints_tell_of_jobs();
+	test_device();
 	bad_parameters_are_refused();
 	modules_load_and_unload_many_times();
 }

@@ -125,6 +125,17 @@ static unsigned int ranges_of_nodes(struct ktask_node *nodes, unsigned int max)
 	return nr;
 }
 
+/* So that the caller's is at every place once. */
+static void rotate(struct ktask_node *nodes, unsigned int nr)
+{
+	struct ktask_node first = nodes[0];
+	unsigned int i;
+
+	for (i = 1; i < nr; i++)
+		nodes[i - 1] = nodes[i];
+	nodes[nr - 1] = first;
+}
+
 /* One helper serves another node than the caller, and of as many helpers as
  * there are nodes each is bound to the one it begins with. */
 static int helpers_are_bound_to_their_node(void)
@@ -133,12 +144,12 @@ static int helpers_are_bound_to_their_node(void)
 	DEFINE_KTASK_CTL(ctl, locality_chunk, &locality, 1);
 	struct ktask_node nodes[MANY_HELPERS];
 	unsigned int nr = ranges_of_nodes(nodes, ARRAY_SIZE(nodes));
-	int round;
+	unsigned int round;
 
 	if (nr < 2)
 		return test_skip("fewer than two nodes have CPUs");
 	spin_lock_init(&locality.lock);
-	for (round = 0; round < 6; round++) {
+	for (round = 0; round < 2 * nr; round++) {
 		bool alone = round % 2;
 
 		locality.nr = 0;
@@ -147,6 +158,8 @@ static int helpers_are_bound_to_their_node(void)
 		expect(!ktask_run_numa(nodes, nr, &ctl));
 		expect(locality.nr > 0);
 		expect(!alone || locality.first[0].nid != locality.caller_nid);
+		if (alone)
+			rotate(nodes, nr);
 	}
 	expect(atomic_read(&locality.strays) == 0);
 	return 0;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * /dev/ktask: work of the kernel on a program's memory, done by several threads.
+ *
+ * The calling thread and helper threads of the kernel divide the range; helpers
+ * run at the lowest priority, and the caller lends them its own when it waits.
+ * All requests work on the memory of the process that makes them and need no
+ * right but that to open the device; what is pinned counts as locked memory
+ * (RLIMIT_MEMLOCK, CAP_IPC_LOCK lifts it).
+ *
+ * Each request is an ioctl with a struct that begins with its own size, so that
+ * it can grow: a kernel that knows less accepts a longer one if the rest is zero
+ * (-E2BIG otherwise), and takes what a shorter one lacks as zero.  Flags that it
+ * does not know and reserved fields that are not zero are refused: -EINVAL.
+ * Addresses and lengths are in bytes and multiples of the page size; a length
+ * of zero does nothing.
+ *
+ * Errors, besides: -EFAULT for memory that is not mapped or may not be accessed
+ * so, -EINTR for a process that is being killed, -ENOMEM.
+ */
+#ifndef _UAPI_LINUX_KTASK_H
+#define _UAPI_LINUX_KTASK_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define KTASK_MEM_WRITE 1u /* as if written to: no page stays shared */
+
+/**
+ * struct ktask_mem - a range of the caller's memory
+ * @size: sizeof(struct ktask_mem)
+ * @flags: KTASK_MEM_WRITE
+ * @addr: of the first byte
+ * @len: bytes
+ * @max_threads: the caller included; 0: the kernel decides
+ * @pad: 0
+ * @failed: set by the request: where it failed because of a page, the lowest
+ *          address known to have failed; else 0
+ * @reserved: 0
+ */
+struct ktask_mem {
+	__u32 size;
+	__u32 flags;
+	__u64 addr;
+	__u64 len;
+	__u32 max_threads;
+	__u32 pad;
+	__u64 failed;
+	__u64 reserved[3];
+};
+
+/* Make every page present, as MADV_POPULATE_READ or _WRITE do.  What was
+ * populated before an error stays so. */
+#define KTASK_IOC_POPULATE _IOWR('k', 0xa0, struct ktask_mem)
+
+/* Pin every page for long, writable, as a device driver does.  All or none.
+ * Ranges pinned through one open file must not overlap (-EEXIST).  Closing the
+ * last copy of the descriptor unpins. */
+#define KTASK_IOC_PIN _IOWR('k', 0xa1, struct ktask_mem)
+
+/* Unpin a range that the same process pinned with the same address and length
+ * through the same open file; -ENOENT. */
+#define KTASK_IOC_UNPIN _IOWR('k', 0xa2, struct ktask_mem)
+
+#endif /* _UAPI_LINUX_KTASK_H */

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/ktask: checks what comes from user space and hands it on.
+ */
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "kmod/memory.h"
+
+static int check(const struct ktask_mem *request)
+{
+	if ((request->flags & ~KTASK_MEM_WRITE) || request->pad)
+		return -EINVAL;
+	if (memchr_inv(request->reserved, 0, sizeof(request->reserved)))
+		return -EINVAL;
+	if (!PAGE_ALIGNED(request->addr) || !PAGE_ALIGNED(request->len))
+		return -EINVAL;
+	if (!access_ok((void __user *)request->addr, request->len))
+		return -EFAULT;
+	return 0;
+}
+
+static int get_request(struct ktask_mem *request, void __user *from)
+{
+	u32 size;
+
+	if (get_user(size, (u32 __user *)from))
+		return -EFAULT;
+	/* Up to where the fields are that cannot be left out. */
+	if (size < offsetofend(struct ktask_mem, len) || size > PAGE_SIZE)
+		return -EINVAL;
+	return copy_struct_from_user(request, sizeof(*request), from, size);
+}
+
+static int tell_failed(void __user *to, const struct ktask_mem *request)
+{
+	struct ktask_mem __user *user = to;
+
+	if (request->size < offsetofend(struct ktask_mem, failed))
+		return 0;
+	return put_user(request->failed, &user->failed) ? -EFAULT : 0;
+}
+
+static int serve(struct pins *pins, unsigned int command,
+		 struct ktask_mem *request)
+{
+	switch (command) {
+	case KTASK_IOC_POPULATE:
+		return memory_populate(request);
+	case KTASK_IOC_PIN:
+		return memory_pin(pins, request);
+	default:
+		return memory_unpin(pins, request);
+	}
+}
+
+static long device_ioctl(struct file *file, unsigned int command,
+			 unsigned long arg)
+{
+	void __user *user = (void __user *)arg;
+	struct ktask_mem request;
+	int error;
+
+	if (command != KTASK_IOC_POPULATE && command != KTASK_IOC_PIN &&
+	    command != KTASK_IOC_UNPIN)
+		return -ENOTTY;
+	error = get_request(&request, user);
+	if (!error)
+		error = check(&request);
+	if (error || !request.len)
+		return error;
+	request.failed = 0;
+	error = serve(file->private_data, command, &request);
+	if (tell_failed(user, &request))
+		return -EFAULT;
+	return error;
+}
+
+static int device_open(struct inode *inode, struct file *file)
+{
+	struct pins *pins = kzalloc(sizeof(*pins), GFP_KERNEL_ACCOUNT);
+
+	if (!pins)
+		return -ENOMEM;
+	mutex_init(&pins->lock);
+	INIT_LIST_HEAD(&pins->list);
+	file->private_data = pins;
+	return 0;
+}
+
+static int device_release(struct inode *inode, struct file *file)
+{
+	memory_unpin_all(file->private_data);
+	kfree(file->private_data);
+	return 0;
+}
+
+static const struct file_operations device_ops = {
+	.owner = THIS_MODULE,
+	.open = device_open,
+	.release = device_release,
+	.unlocked_ioctl = device_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+/* The group that may use it is a matter for udev (packaging/). */
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "ktask",
+	.fops = &device_ops,
+	.mode = 0660,
+};
+
+int device_init(void)
+{
+	return misc_register(&device);
+}
+
+void device_exit(void)
+{
+	misc_deregister(&device);
+}

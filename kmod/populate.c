@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Populating a range of the caller's memory; and what it has in common with
+ * pinning one.
+ */
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+
+#include "kmod/ktask_kernel.h"
+#include "kmod/memory.h"
+
+/* Chunks never cut a huge page. */
+#define UNIT_BYTES PMD_SIZE
+/* Attempts at a page that is being read while nothing is gained. */
+#define TRIES_MAX 1000
+
+void memory_failed(struct memory_job *job, unsigned long addr)
+{
+	unsigned long lowest = READ_ONCE(job->failed);
+
+	while (addr < lowest && !try_cmpxchg(&job->failed, &lowest, addr))
+		;
+}
+
+int memory_run(struct ktask_mem *request, struct memory_job *job,
+	       int (*func)(void *start, void *end, void *arg),
+	       void (*undo)(void *start, void *end, void *arg))
+{
+	DEFINE_KTASK_CTL(ctl, func, job, UNIT_BYTES);
+	int error;
+
+	job->addr = request->addr;
+	job->failed = ULONG_MAX;
+	ktask_ctl_set_align(&ctl, UNIT_BYTES);
+	ktask_ctl_set_undo_func(&ctl, undo);
+	ktask_ctl_set_max_threads(&ctl, request->max_threads);
+	ktask_ctl_set_killable(&ctl);
+	ktask_ctl_set_caller_mm(&ctl);
+	error = ktask_run((void *)job->addr, request->len, &ctl);
+	request->failed = error && job->failed != ULONG_MAX ? job->failed : 0;
+	return error;
+}
+
+/* Without an array of pages faults are all that get_user_pages() does; it
+ * then returns early where it had to wait for a page. */
+static long fault_in(unsigned long addr, unsigned long end, unsigned int flags)
+{
+	unsigned int tries = 0;
+	long nr;
+
+	do {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		nr = get_user_pages_unlocked(addr, (end - addr) >> PAGE_SHIFT,
+					     NULL, flags);
+		cond_resched();
+	} while (!nr && ++tries < TRIES_MAX);
+	return nr ? nr : -EFAULT;
+}
+
+static int populate_chunk(void *start, void *end, void *arg)
+{
+	struct memory_job *job = arg;
+	unsigned long addr = (unsigned long)start;
+
+	while (addr < (unsigned long)end) {
+		long nr = fault_in(addr, (unsigned long)end, job->gup_flags);
+
+		if (nr < 0) {
+			memory_failed(job, addr);
+			return (int)nr;
+		}
+		addr += (unsigned long)nr << PAGE_SHIFT;
+	}
+	return 0;
+}
+
+int memory_populate(struct ktask_mem *request)
+{
+	struct memory_job job = {};
+
+	if (request->flags & KTASK_MEM_WRITE)
+		job.gup_flags = FOLL_WRITE;
+	return memory_run(request, &job, populate_chunk, NULL);
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Tests of /dev/ktask as a program sees it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <linux/ktask.h>
+
+#include "guest.h"
+
+#define PAGE 4096ul
+#define MIB (1ul << 20)
+#define RANGE (32 * MIB)
+#define FUZZ 20000
+
+static int device(void)
+{
+	return open("/dev/ktask", O_RDWR | O_CLOEXEC);
+}
+
+/* Return: 0 or a positive errno; @failed may be NULL. */
+static int request(int fd, unsigned long what, void *addr, size_t len,
+		   unsigned flags, void **failed)
+{
+	struct ktask_mem mem = {
+		.size = sizeof(mem),
+		.flags = flags,
+		.addr = (uintptr_t)addr,
+		.len = len,
+	};
+	int error = ioctl(fd, what, &mem) ? errno : 0;
+
+	if (failed)
+		*failed = (void *)(uintptr_t)mem.failed;
+	return error;
+}
+
+static char *map(size_t len)
+{
+	void *addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return addr == MAP_FAILED ? NULL : addr;
+}
+
+static size_t present(char *addr, size_t len)
+{
+	static unsigned char seen[RANGE / PAGE];
+	size_t nr = 0;
+
+	if (mincore(addr, len, seen))
+		return 0;
+	for (size_t i = 0; i < len / PAGE; i++)
+		nr += seen[i] & 1;
+	return nr;
+}
+
+/* Pages that are pinned on this machine now. */
+static long pinned(void)
+{
+	static char text[65536];
+	long acquired = 0, released = 0;
+	char *word;
+
+	read_file("/proc/vmstat", text, sizeof(text));
+	word = strstr(text, "nr_foll_pin_acquired ");
+	if (word)
+		acquired = strtol(word + 21, NULL, 10);
+	word = strstr(text, "nr_foll_pin_released ");
+	if (word)
+		released = strtol(word + 21, NULL, 10);
+	return acquired - released;
+}
+
+/* Locked memory of this process in bytes. */
+static size_t locked(void)
+{
+	static char text[8192];
+	char *word;
+
+	read_file("/proc/self/status", text, sizeof(text));
+	word = strstr(text, "VmLck:");
+	return word ? strtoul(word + 6, NULL, 10) * 1024 : 0;
+}
+
+/* Counters of pins are folded in now and then only. */
+static bool pins_become(long wanted)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms += 50) {
+		write_file("/proc/sys/vm/stat_refresh", "1");
+		if (pinned() == wanted)
+			return true;
+		sleep_ms(50);
+	}
+	return false;
+}
+
+#define CHECK(condition)                                              \
+	do {                                                          \
+		if (!(condition)) {                                   \
+			say(false, __func__, "line %d: %s", __LINE__, \
+			    #condition);                              \
+			return;                                       \
+		}                                                     \
+	} while (0)
+
+static void populate_makes_every_page_present(void)
+{
+	int fd = device();
+	char *addr = map(RANGE);
+	size_t half = RANGE / 2 + PAGE;
+
+	CHECK(fd >= 0 && addr);
+	CHECK(!request(fd, KTASK_IOC_POPULATE, addr, 0, 0, NULL));
+	CHECK(present(addr, RANGE) == 0);
+	CHECK(!request(fd, KTASK_IOC_POPULATE, addr, half, KTASK_MEM_WRITE,
+		       NULL));
+	CHECK(present(addr, half) == half / PAGE);
+	addr[0] = 1;
+	CHECK(!request(fd, KTASK_IOC_POPULATE, addr, RANGE, 0, NULL));
+	CHECK(present(addr, RANGE) == RANGE / PAGE);
+	CHECK(addr[0] == 1 && addr[PAGE] == 0);
+	CHECK(locked() == 0);
+	munmap(addr, RANGE);
+	close(fd);
+	say(true, __func__, NULL);
+}
+
+static void populate_names_the_address_that_failed(void)
+{
+	int fd = device();
+	char *addr = map(RANGE), *hole = addr + 10 * MIB + 5 * PAGE;
+	void *failed;
+
+	CHECK(fd >= 0 && addr);
+	munmap(hole, PAGE);
+	CHECK(request(fd, KTASK_IOC_POPULATE, addr, RANGE, 0, &failed) ==
+	      EFAULT);
+	CHECK(failed == hole);
+	mprotect(addr, PAGE, PROT_READ);
+	CHECK(!request(fd, KTASK_IOC_POPULATE, addr, PAGE, 0, &failed));
+	CHECK(!failed);
+	CHECK(request(fd, KTASK_IOC_POPULATE, addr, PAGE, KTASK_MEM_WRITE,
+		      &failed) == EFAULT);
+	CHECK(failed == addr);
+	munmap(addr, RANGE);
+	close(fd);
+	say(true, __func__, NULL);
+}
+
+static void pinned_pages_are_counted_and_returned(void)
+{
+	int fd = device(), copy = dup(fd);
+	char *addr = map(RANGE);
+	long before = pinned();
+
+	CHECK(fd >= 0 && copy >= 0 && addr);
+	CHECK(!request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL));
+	CHECK(locked() == RANGE);
+	CHECK(pins_become(before + (long)(RANGE / PAGE)));
+	CHECK(present(addr, RANGE) == RANGE / PAGE);
+	/* Overlaps, and what is not a pin. */
+	CHECK(request(fd, KTASK_IOC_PIN, addr + MIB, PAGE, 0, NULL) == EEXIST);
+	CHECK(request(fd, KTASK_IOC_UNPIN, addr, RANGE / 2, 0, NULL) == ENOENT);
+	CHECK(locked() == RANGE);
+	CHECK(!request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL));
+	CHECK(request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL) == ENOENT);
+	CHECK(locked() == 0 && pins_become(before));
+	/* Closing unpins, but not before the last copy is closed. */
+	CHECK(!request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL));
+	close(fd);
+	CHECK(locked() == RANGE);
+	close(copy);
+	CHECK(locked() == 0 && pins_become(before));
+	munmap(addr, RANGE);
+	say(true, __func__, NULL);
+}
+
+static void a_failed_pin_pins_nothing(void)
+{
+	int fd = device();
+	char *addr = map(RANGE), *hole = addr + RANGE - 3 * PAGE;
+	long before = pinned();
+	void *failed;
+
+	CHECK(fd >= 0 && addr);
+	munmap(hole, PAGE);
+	CHECK(request(fd, KTASK_IOC_PIN, addr, RANGE, 0, &failed) == EFAULT);
+	CHECK(failed == hole);
+	CHECK(locked() == 0 && pins_become(before));
+	/* It is not in the way of another. */
+	CHECK(!request(fd, KTASK_IOC_PIN, addr, RANGE / 2, 0, NULL));
+	close(fd);
+	CHECK(locked() == 0 && pins_become(before));
+	munmap(addr, RANGE);
+	say(true, __func__, NULL);
+}
+
+static int pin_as_nobody(int fd, char *addr)
+{
+	struct rlimit limit = { MIB, MIB };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(65534) || setuid(65534))
+		return 1;
+	if (open("/dev/ktask", O_RDWR) >= 0)
+		return 2;
+	if (request(fd, KTASK_IOC_PIN, addr, MIB + PAGE, 0, NULL) != ENOMEM)
+		return 3;
+	if (locked() || request(fd, KTASK_IOC_PIN, addr, MIB, 0, NULL))
+		return 4;
+	if (request(fd, KTASK_IOC_PIN, addr + MIB, PAGE, 0, NULL) != ENOMEM)
+		return 5;
+	return locked() == MIB ? 0 : 6;
+}
+
+static void pins_respect_the_limit_of_locked_memory(void)
+{
+	int fd = device(), status;
+	char *addr = map(RANGE);
+	long before = pinned();
+	pid_t pid;
+
+	CHECK(fd >= 0 && addr);
+	pid = fork();
+	if (pid == 0)
+		_exit(pin_as_nobody(fd, addr));
+	status = status_of(pid);
+	close(fd);
+	munmap(addr, RANGE);
+	if (status)
+		say(false, __func__, "step %d", status);
+	else if (!pins_become(before))
+		say(false, __func__, "pins are left");
+	else
+		say(true, __func__, NULL);
+}
+
+/* Pins and populates for ever. */
+static void pin_until_killed(void)
+{
+	int fd = device();
+	char *addr = map(RANGE);
+
+	for (;;) {
+		request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL);
+		request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL);
+		madvise(addr, RANGE, MADV_DONTNEED);
+		request(fd, KTASK_IOC_POPULATE, addr, RANGE, 0, NULL);
+		madvise(addr, RANGE, MADV_DONTNEED);
+	}
+}
+
+static void killed_processes_leave_no_pin(void)
+{
+	long before = pinned();
+
+	for (int i = 0; i < 20; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			pin_until_killed();
+		sleep_ms(20 + rand() % 60);
+		kill(pid, SIGKILL);
+		CHECK(status_of(pid) == 1000);
+	}
+	CHECK(pins_become(before));
+	say(true, __func__, NULL);
+}
+
+static int populate_in_group(const char *group)
+{
+	char path[100], text[32];
+	int fd = device();
+	char *addr = map(RANGE);
+
+	snprintf(path, sizeof(path), "%s/cgroup.procs", group);
+	if (write_file(path, "0") ||
+	    request(fd, KTASK_IOC_POPULATE, addr, RANGE, KTASK_MEM_WRITE, NULL))
+		return 1;
+	snprintf(path, sizeof(path), "%s/memory.current", group);
+	read_file(path, text, sizeof(text));
+	return strtoul(text, NULL, 10) >= RANGE ? 0 : 2;
+}
+
+/* Helpers are not in the group, their chunks are. */
+static void memory_is_charged_to_the_caller(void)
+{
+	const char *top = "/sys/fs/cgroup", *group = "/sys/fs/cgroup/test";
+	char path[100];
+	pid_t pid;
+	int status;
+
+	CHECK(!mount("cgroup2", top, "cgroup2", 0, NULL));
+	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", top);
+	CHECK(!write_file(path, "+memory") && !mkdir(group, 0755));
+	pid = fork();
+	if (pid == 0)
+		_exit(populate_in_group(group));
+	status = status_of(pid);
+	rmdir(group);
+	umount(top);
+	CHECK(status == 0);
+	say(true, __func__, NULL);
+}
+
+static uint64_t any(uint64_t addr)
+{
+	static const uint64_t odd[] = {
+		0,	    1,	       PAGE,	   PAGE - 1,
+		UINT32_MAX, INT64_MAX, UINT64_MAX, UINT64_MAX - PAGE + 1,
+	};
+
+	switch (rand() % 4) {
+	case 0:
+		return odd[rand() % 8];
+	case 1:
+		return addr + (uint64_t)(rand() % 600) * PAGE;
+	case 2:
+		return (uint64_t)(rand() % 600) * PAGE;
+	default:
+		return (uint64_t)rand() << (rand() % 33);
+	}
+}
+
+static void fuzz_once(int fd, char *addr)
+{
+	static const unsigned long commands[] = {
+		KTASK_IOC_POPULATE,
+		KTASK_IOC_PIN,
+		KTASK_IOC_UNPIN,
+	};
+	struct ktask_mem mem[2] = {
+		{ .size = sizeof(*mem) },
+	};
+	unsigned long command = commands[rand() % 3];
+
+	mem->addr = rand() % 4 ? (uintptr_t)addr + any(0) % RANGE : any(0);
+	mem->len = any(0);
+	if (rand() % 2) {
+		mem->addr &= ~(PAGE - 1);
+		mem->len &= ~(PAGE - 1);
+	}
+	if (rand() % 8 == 0)
+		mem->flags = (uint32_t)any(0);
+	if (rand() % 8 == 0)
+		mem->max_threads = (uint32_t)any(0);
+	if (rand() % 16 == 0)
+		mem->size = (uint32_t)any(0);
+	if (rand() % 16 == 0)
+		mem->reserved[rand() % 3] = any(0);
+	if (rand() % 64 == 0)
+		command = (unsigned long)rand();
+	ioctl(fd, command, rand() % 32 ? (void *)mem : (void *)any(0));
+}
+
+/* Random requests in a process of their own, which they may harm. */
+static void fuzzed_requests_harm_nobody(void)
+{
+	long before = pinned();
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct rlimit limit = { 8 * MIB, 8 * MIB };
+		char *addr = map(RANGE);
+		int fd = device();
+
+		setrlimit(RLIMIT_MEMLOCK, &limit);
+		if (setuid(65534) || fd < 0 || !addr)
+			_exit(1);
+		for (int i = 0; i < FUZZ; i++)
+			fuzz_once(fd, addr);
+		_exit(0);
+	}
+	CHECK(status_of(pid) == 0);
+	CHECK(pins_become(before));
+	say(true, __func__, NULL);
+}
+
+static void bad_requests_are_refused(void)
+{
+	struct ktask_mem mem[2] = {
+		{ .size = sizeof(*mem) },
+	};
+	int fd = device();
+	char *addr = map(RANGE);
+
+	CHECK(fd >= 0 && addr);
+	mem->addr = (uintptr_t)addr;
+	mem->len = PAGE;
+	mem->size = 8;
+	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == EINVAL);
+	/* Longer than the kernel knows: only with zeroes behind. */
+	mem->size = sizeof(*mem) + 8;
+	CHECK(!ioctl(fd, KTASK_IOC_POPULATE, mem));
+	mem[1].size = 1;
+	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == E2BIG);
+	mem->size = sizeof(*mem);
+	mem->pad = 1;
+	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == EINVAL);
+	mem->pad = 0;
+	mem->reserved[2] = 1;
+	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == EINVAL);
+	mem->reserved[2] = 0;
+	CHECK(request(fd, KTASK_IOC_POPULATE, addr, PAGE, 2, NULL) == EINVAL);
+	CHECK(request(fd, KTASK_IOC_POPULATE, addr + 1, PAGE, 0, NULL) ==
+	      EINVAL);
+	CHECK(request(fd, KTASK_IOC_POPULATE, addr, 1, 0, NULL) == EINVAL);
+	CHECK(request(fd, KTASK_IOC_PIN, (void *)-PAGE, PAGE, 0, NULL) ==
+	      EFAULT);
+	CHECK(ioctl(fd, KTASK_IOC_POPULATE, NULL) < 0 && errno == EFAULT);
+	CHECK(ioctl(fd, 0x1234, mem) < 0 && errno == ENOTTY);
+	munmap(addr, RANGE);
+	close(fd);
+	say(true, __func__, NULL);
+}
+
+void test_device(void)
+{
+	populate_makes_every_page_present();
+	populate_names_the_address_that_failed();
+	pinned_pages_are_counted_and_returned();
+	a_failed_pin_pins_nothing();
+	pins_respect_the_limit_of_locked_memory();
+	killed_processes_leave_no_pin();
+	memory_is_charged_to_the_caller();
+	bad_requests_are_refused();
+	fuzzed_requests_harm_nobody();
+}
