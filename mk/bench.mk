@@ -48,9 +48,21 @@ bench-crowd:
 	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-crowd
 	$(OUT)/bench/bench-crowd $(BENCH)
 
+$(OUT)/bench/small-calls: $(call obj,bench/shim/small-calls.c)
+	@mkdir -p $(@D)
+	$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
+## bench-shim: what the shim costs calls that it leaves alone
+.PHONY: bench-shim
+bench-shim: $(OUT)/bench/small-calls $(OUT)/libktask-preload.so
+	@for round in 1 2 3; do $(OUT)/bench/small-calls; \
+		printf 'with the shim: '; \
+		LD_PRELOAD=$(abspath $(OUT)/libktask-preload.so) \
+		$(OUT)/bench/small-calls; done
+
 # Built by the tests as well, so that it goes on building.
 tests: bench-programs
 
 .PHONY: bench-programs
 bench-programs: $(OUT)/bench/bench-crowd $(OUT)/bench/bench-peers $(OUT)/bench/idle-pool \
-	$(OUT)/libktask-preload.so
+	$(OUT)/bench/small-calls $(OUT)/libktask-preload.so

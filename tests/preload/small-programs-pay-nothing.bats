@@ -1,0 +1,32 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# A program without large calls gets no thread, no file and no memory from the
+# shim, beyond the shim itself.
+
+load shim.bash
+
+@test "no thread, no descriptor, also where it calls" {
+	for one in plain shimmed; do
+		unset KTASK_RUN_MIN
+		$one perl -e 'opendir(my $d, "/proc/self/fd");
+			print scalar(() = readdir $d), "\n";
+			$x = "x" x (8 << 20); undef $x;
+			open(my $s, "<", "/proc/self/status");
+			print grep { /^Threads/ } <$s>' >"$BATS_TEST_TMPDIR/$one"
+	done
+	grep -q "^Threads:.1$" "$BATS_TEST_TMPDIR/plain"
+	diff "$BATS_TEST_TMPDIR/plain" "$BATS_TEST_TMPDIR/shimmed"
+}
+
+@test "no file is opened but the shim itself" {
+	command -v strace >/dev/null || skip "no strace"
+	strace -o "$BATS_TEST_TMPDIR/trace" true || skip "strace may not trace"
+	run strace -f -e trace=open,openat,clone,clone3,fork,vfork,prctl \
+		-E LD_PRELOAD="$SHIM" -o "$BATS_TEST_TMPDIR/trace" true
+	[ "$status" -eq 0 ]
+	grep -q "$SHIM" "$BATS_TEST_TMPDIR/trace"
+	run grep -cvE 'preload\.so|ld\.so\.cache|libc\.so|^[0-9]+ +\+\+\+' \
+		"$BATS_TEST_TMPDIR/trace"
+	cat "$BATS_TEST_TMPDIR/trace"
+	[ "$output" = 0 ]
+}
