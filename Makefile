@@ -43,7 +43,7 @@ INC_ops := -Iinclude
 INC_cli := -Iinclude
 INC_preload := -Iinclude
 INC_tests := -Iinclude -I. -Ilib/port -Itests/support
-INC_bench := -Iinclude
+INC_bench := -Iinclude -I.
 INC_examples := -Iinclude
 INC_of = $(INC_$(firstword $(subst /, ,$(1))))
 

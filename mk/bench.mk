@@ -3,6 +3,7 @@
 # Needs a C++ compiler and oneTBB, which nothing else does.
 
 CXX ?= c++
+BENCH_COMMON := $(call obj,$(wildcard bench/common/*.c))
 BENCH_C := $(wildcard bench/peers/*.c)
 BENCH_CXX := $(wildcard bench/peers/*.cpp)
 BENCH_OBJ := $(call obj,$(BENCH_C)) $(BENCH_CXX:%.cpp=$(OBJ)/%.o)
@@ -15,7 +16,7 @@ $(OBJ)/bench/%.o: bench/%.cpp Makefile
 	@mkdir -p $(@D)
 	$(CXX) $(BENCH_CXXFLAGS) $(INC_bench) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
-$(OUT)/bench/bench-peers: $(BENCH_OBJ) $(OUT)/libktask.a
+$(OUT)/bench/bench-peers: $(BENCH_OBJ) $(BENCH_COMMON) $(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(CXX) $(KT_LDFLAGS) -fopenmp -o $@ $^ -ltbb -ljansson -ldl -lm \
 		$(LDFLAGS)

@@ -17,9 +17,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "backing.h"
+#include "bench/common/backing.h"
 #include "cases.h"
-#include "clock.h"
+#include "bench/common/clock.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

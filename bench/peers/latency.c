@@ -15,7 +15,7 @@
 
 #include <ktask/ktask.h>
 
-#include "clock.h"
+#include "bench/common/clock.h"
 #include "rounds.h"
 
 #define NR_WARM 200

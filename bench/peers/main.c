@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "others.h"
+#include "bench/common/others.h"
 #include "rounds.h"
 
 static const char usage[] =

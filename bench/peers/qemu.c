@@ -22,8 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "backing.h"
-#include "clock.h"
+#include "bench/common/backing.h"
+#include "bench/common/clock.h"
 #include "rounds.h"
 
 #define QEMU "qemu-system-x86_64"

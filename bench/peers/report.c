@@ -6,11 +6,8 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
-#include <ktask/ktask.h>
-
+#include "bench/common/machine.h"
 #include "rows.h"
 
 /* ---- what follows from the rows ---- */
@@ -66,42 +63,6 @@ static double of_best(const struct results *results, const struct row *row)
 static double speedup_of(const struct results *results, const struct row *row)
 {
 	return speed_of(row) / speed_of(first_of(results, row));
-}
-
-/* ---- machine ---- */
-
-static void first_match(const char *path, const char *key, char *value,
-			size_t size)
-{
-	FILE *file = fopen(path, "r");
-	char line[512];
-
-	snprintf(value, size, "unknown");
-	while (file && fgets(line, sizeof(line), file)) {
-		char *colon = strchr(line, ':');
-
-		if (strncmp(line, key, strlen(key)) || !colon)
-			continue;
-		colon[strcspn(colon, "\n")] = '\0';
-		snprintf(value, size, "%s", colon + 1 + strspn(colon + 1, " "));
-		break;
-	}
-	if (file)
-		fclose(file);
-}
-
-static json_t *machine_json(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-	struct utsname system;
-	char cpu[128];
-
-	first_match("/proc/cpuinfo", "model name", cpu, sizeof(cpu));
-	uname(&system);
-	return json_pack("{s:s s:i s:I s:s s:s}", "cpu", cpu, "cpus",
-			 (int)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
-			 (json_int_t)pages * page, "kernel", system.release,
-			 "version", ktask_version());
 }
 
 /* ---- JSON ---- */
@@ -255,13 +216,7 @@ static void print_figures(const struct results *results)
 
 void report_print(const struct results *results)
 {
-	struct utsname system;
-	char cpu[128];
-
-	first_match("/proc/cpuinfo", "model name", cpu, sizeof(cpu));
-	uname(&system);
-	printf("%s, %ld CPUs, Linux %s\n", cpu, sysconf(_SC_NPROCESSORS_ONLN),
-	       system.release);
+	machine_print();
 	printf("%.2f GiB of memory, %u rounds after one that does not count\n",
 	       (double)results->size_bytes / (1 << 30), results->rounds);
 	printf("other processes kept %.2f CPUs busy meanwhile\n",

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "clock.h"
+#include "bench/common/clock.h"
 #include "rounds.h"
 
 #define PAUSE_NS 30000000

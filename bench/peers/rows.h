@@ -7,20 +7,7 @@
 
 #include <stddef.h>
 
-struct stats {
-	double median;
-	double mean;
-	double stddev_pct;
-};
-
-/* Sorts the samples. */
-struct stats stats_of(double *samples, unsigned nr);
-
-/*
- * The median of a[i] / b[i]: what the machine does to one round it does to
- * both, so that this varies less than the ratio of the medians.
- */
-double median_ratio(const double *a, const double *b, unsigned nr);
+#include "bench/common/stats.h"
 
 /* One peer in one case. */
 struct row {
