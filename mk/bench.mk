@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The benchmark of libktask against its peers; bench/RESULTS.md has figures.
-# Needs a C++ compiler and oneTBB, which nothing else does.
+# The benchmarks; bench/RESULTS.md has figures.  The one against the peers needs
+# a C++ compiler and oneTBB, which nothing else does.
 
 CXX ?= c++
 BENCH_COMMON := $(call obj,$(wildcard bench/common/*.c))
@@ -29,6 +29,12 @@ $(OUT)/bench/bench-crowd: $(call obj,$(wildcard bench/crowd/*.c)) \
 		$(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
+
+$(OUT)/bench/bench-neighbour: $(call obj,$(wildcard bench/neighbour/*.c)) \
+		$(BENCH_COMMON) $(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
 
 # What a run may be given: make bench-peers BENCH='--only skewed --rounds 5'
 BENCH ?=
@@ -61,9 +67,17 @@ bench-shim: $(OUT)/bench/small-calls $(OUT)/libktask-preload.so
 		LD_PRELOAD=$(abspath $(OUT)/libktask-preload.so) \
 		$(OUT)/bench/small-calls; done
 
+## bench-neighbour: jobs beside busy neighbours, and their threads (BENCH=options)
+.PHONY: bench-neighbour
+bench-neighbour:
+	+@$(MAKE) --no-print-directory deps NEED=build
+	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-neighbour
+	$(OUT)/bench/bench-neighbour --output $(OUT)/bench-neighbour.json $(BENCH)
+
 # Built by the tests as well, so that it goes on building.
 tests: bench-programs
 
 .PHONY: bench-programs
-bench-programs: $(OUT)/bench/bench-crowd $(OUT)/bench/bench-peers $(OUT)/bench/idle-pool \
+bench-programs: $(OUT)/bench/bench-crowd $(OUT)/bench/bench-peers \
+	$(OUT)/bench/idle-pool $(OUT)/bench/bench-neighbour \
 	$(OUT)/bench/small-calls $(OUT)/libktask-preload.so
