@@ -196,6 +196,19 @@ bool helper_place(struct helper *h, const struct seat *seat)
 	return true;
 }
 
+/* The caller is about to sleep, and nobody else may want its CPU. */
+void helper_widen(struct helper *h)
+{
+	struct placement *place = &h->place;
+
+	if (place->avoid < 0 && place->level == KT_PLACE_ANY)
+		return;
+	if (!cpus_set_affinity(helper_tid(h), &place->cpus))
+		return;
+	place->avoid = -1;
+	place->level = KT_PLACE_ANY;
+}
+
 /*
  * Helpers take no signal that is meant for the program.  Faults stay open:
  * blocking them does not stop a fault, it only takes the program's handler

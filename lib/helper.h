@@ -82,4 +82,7 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus);
  */
 bool helper_place(struct helper *h, const struct seat *seat);
 
+/* helper_widen - while LENDING: let it run on its caller's CPU as well */
+void helper_widen(struct helper *h);
+
 #endif /* KTASK_LIB_HELPER_H */

@@ -263,44 +263,62 @@ bool pool_withdraw(struct seat *seat)
 	return helper_move(seat->helper, &word, IDLE);
 }
 
-/* RUNNING or WAITED -> LENDING -> WAITED; false if the helper has left. */
+/* What the caller gave the helper that it waits for. */
+struct loan {
+	struct prio prio;
+	bool placed; /* the caller's CPU too */
+};
+
+/* RUNNING or WAITED -> LENDING -> WAITED; false if the helper has left.
+ * @prio: NULL to leave that as it is. */
 static bool lend(struct helper *h, uint32_t word, const struct prio *prio)
 {
-	bool lent;
+	bool lent = false;
 
 	if (!helper_move(h, &word, LENDING))
 		return false;
-	lent = prio_lend(helper_tid(h), prio);
+	helper_widen(h);
+	if (prio)
+		lent = prio_lend(helper_tid(h), prio);
 	h->lent = h->lent || lent;
 	/* From here on the helper is its own again. */
 	kt_store_release(&h->word, with_phase(word, WAITED));
 	return lent;
 }
 
+/* Is there a priority to lend that the helper does not have yet? */
+static bool may_lend(const struct loan *loan, struct prio *own)
+{
+	return prio_mode() == PRIO_LEND && prio_own(own) && !prio_lowest(own) &&
+	       memcmp(own, &loan->prio, sizeof(*own));
+}
+
 /*
  * What the waiting thread runs at may change: it may itself be a helper, whose
  * nested job this is, and be lent a priority meanwhile.  That is passed on.
  */
-static bool lend_own(struct helper *h, uint32_t ticket, struct prio *given)
+static bool lend_own(struct helper *h, uint32_t ticket, struct loan *loan)
 {
 	uint32_t word = kt_load(&h->word);
 	struct prio own;
+	bool may = may_lend(loan, &own);
 
-	if (prio_mode() != PRIO_LEND || !prio_own(&own) || prio_lowest(&own) ||
-	    !memcmp(&own, given, sizeof(own)))
+	if (!may && loan->placed)
 		return false;
 	if (word != with_phase(ticket, RUNNING) &&
 	    word != with_phase(ticket, WAITED))
 		return false;
-	*given = own;
-	return lend(h, word, &own);
+	if (may)
+		loan->prio = own;
+	loan->placed = true;
+	return lend(h, word, may ? &own : NULL);
 }
 
 bool pool_wait(struct seat *seat)
 {
 	struct helper *h = seat->helper;
 	uint64_t until = kt_now_ns() + WAIT_SPIN_NS;
-	struct prio given = { .policy = UINT32_MAX };
+	struct loan loan = { .prio.policy = UINT32_MAX };
 	bool lent = false;
 
 	while (pool_seat_state(seat) != SEAT_DONE && kt_now_ns() < until)
@@ -308,7 +326,7 @@ bool pool_wait(struct seat *seat)
 	while (pool_seat_state(seat) != SEAT_DONE) {
 		uint32_t word = with_phase(seat->ticket, RUNNING);
 
-		lent |= lend_own(h, seat->ticket, &given);
+		lent |= lend_own(h, seat->ticket, &loan);
 		helper_move(h, &word, WAITED);
 		futex_wait(&h->word, with_phase(seat->ticket, WAITED),
 			   WAIT_LOOK_NS);
