@@ -13,6 +13,17 @@
 /* Epochs between trials: 1/8 s at first, 8 s at last. */
 #define HOLD_FIRST 16
 #define HOLD_LAST 1024
+/* A rate is odd when it is farther from the usual than a part of that, as
+ * 1 / n, and than so many times the usual distance; twice in a row is an alarm,
+ * so that what follows begins 16 to 32 ms after the load changed. */
+#define ODD_PART 8
+#define ODD_SPREADS 4
+#define ODD_EPOCHS 2
+/* Epochs until the first alarm, since the usual distance must be known, and
+ * between alarms of which nothing came. */
+#define CALM_START 16
+#define CALM_FIRST 4
+#define CALM_LAST 1024
 /*
  * Rates are units in this time, 2.4 h: exact enough for units of minutes, and
  * 2^50 units a second still fit.
@@ -38,6 +49,11 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
 	tune->threads = KT_MIN(start ? start : KT_TUNE_START, tune->max);
 	tune->base = 0;
 	tune->base_rate = 0;
+	tune->spread = 0;
+	tune->odd = 0;
+	tune->calm = CALM_START;
+	tune->calm_next = CALM_FIRST;
+	tune->epochs = 0;
 	tune->phase = tune->threads < tune->max ? KT_TUNE_GROW : KT_TUNE_HOLD;
 	tune->hold = HOLD_FIRST;
 	tune->hold_next = HOLD_FIRST;
@@ -107,28 +123,128 @@ static void grow(struct kt_tune *tune, uint64_t rate)
 		set_threads(tune, KT_MIN(tune->threads * 2, tune->max));
 }
 
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Averages of about 4 epochs and 8: trials shall not fail from noise. */
+static void learn_rate(struct kt_tune *tune, uint64_t rate)
+{
+	uint64_t off = distance(rate, tune->base_rate);
+
+	if (tune->base == tune->threads) {
+		tune->spread = tune->spread - tune->spread / 8 + off / 8;
+		rate = tune->base_rate - tune->base_rate / 4 + rate / 4;
+	}
+	tune->base = tune->threads;
+	tune->base_rate = rate;
+}
+
+/* Has something else changed the rate?  An odd one is not learnt from before
+ * that is clear. */
+static bool is_odd(struct kt_tune *tune, uint64_t rate)
+{
+	uint64_t off = distance(rate, tune->base_rate);
+
+	if (tune->calm)
+		tune->calm--;
+	if (tune->calm || tune->base != tune->threads ||
+	    off <= tune->base_rate / ODD_PART ||
+	    off / ODD_SPREADS <= tune->spread) {
+		tune->odd = 0;
+		return false;
+	}
+	tune->odd++;
+	return true;
+}
+
+static void try_up(struct kt_tune *tune)
+{
+	tune->phase = KT_TUNE_UP;
+	set_threads(tune, KT_MIN(tune->threads + step_of(tune), tune->max));
+}
+
+static void try_down(struct kt_tune *tune)
+{
+	tune->phase = KT_TUNE_DOWN;
+	set_threads(tune, KT_MAX(tune->threads - step_of(tune), 1));
+}
+
+/* Too short to count as a comparison. */
+static void set_for_glimpse(struct kt_tune *tune, enum kt_tune_phase phase,
+			    unsigned threads)
+{
+	tune->phase = phase;
+	tune->settling = true;
+	tune->threads = threads;
+}
+
+static void glimpse(struct kt_tune *tune)
+{
+	set_for_glimpse(tune, KT_TUNE_GLIMPSE, 1);
+}
+
+/* Slower: others take what more threads would need.  Faster: they left. */
+static void alarm(struct kt_tune *tune, uint64_t rate)
+{
+	bool slower = rate < tune->base_rate;
+
+	tune->odd = 0;
+	tune->calm = tune->calm_next;
+	tune->calm_next = KT_MIN(tune->calm_next * 2, CALM_LAST);
+	tune->base_rate = rate;
+	tune->hold_next = HOLD_FIRST;
+	if (!slower && tune->threads < tune->max)
+		try_up(tune);
+	else if (slower && tune->threads > 2)
+		try_down(tune);
+	else if (slower && tune->threads == 2)
+		glimpse(tune);
+}
+
+static bool time_for_glimpse(struct kt_tune *tune)
+{
+	if (tune->epochs >= KT_TUNE_GLIMPSE_AFTER || tune->threads == 1)
+		return false;
+	return ++tune->epochs == KT_TUNE_GLIMPSE_AFTER &&
+	       tune->spread <= tune->base_rate / ODD_PART;
+}
+
 /*
  * With two threads a trial of one costs half of the speed for two epochs;
  * it begins only where the hold has already grown.
  */
 static void hold(struct kt_tune *tune, uint64_t rate)
 {
-	/* An average of about 4 epochs: trials shall not fail from noise. */
-	if (tune->base == tune->threads)
-		rate = tune->base_rate - tune->base_rate / 4 + rate / 4;
-	tune->base = tune->threads;
-	tune->base_rate = rate;
+	if (is_odd(tune, rate)) {
+		if (tune->odd == ODD_EPOCHS)
+			alarm(tune, rate);
+		return;
+	}
+	learn_rate(tune, rate);
+	if (time_for_glimpse(tune)) {
+		glimpse(tune);
+		return;
+	}
 	if (tune->hold && --tune->hold)
 		return;
-	if (tune->threads < tune->max) {
-		tune->phase = KT_TUNE_UP;
-		set_threads(tune,
-			    KT_MIN(tune->threads + step_of(tune), tune->max));
-	} else if (tune->threads > 2 || tune->hold_next >= 16 * HOLD_FIRST) {
-		tune->phase = KT_TUNE_DOWN;
-		set_threads(tune, KT_MAX(tune->threads - step_of(tune), 1));
-	} else {
+	if (tune->threads < tune->max)
+		try_up(tune);
+	else if (tune->threads > 2 || tune->hold_next >= 16 * HOLD_FIRST)
+		try_down(tune);
+	else
 		rest(tune, tune->hold_next);
+}
+
+/* One thread as good as all of them?  Then a whole epoch of it decides. */
+static void glimpsed(struct kt_tune *tune, uint64_t rate)
+{
+	if (pays(1, rate, tune->base, tune->base_rate)) {
+		set_for_glimpse(tune, KT_TUNE_HOLD, tune->base);
+	} else {
+		tune->phase = KT_TUNE_DOWN;
+		tune->compared = true;
 	}
 }
 
@@ -142,6 +258,7 @@ static void tried_up(struct kt_tune *tune, uint64_t rate)
 {
 	if (pays(tune->base, tune->base_rate, tune->threads, rate)) {
 		tune->phase = KT_TUNE_GROW;
+		tune->calm_next = CALM_FIRST;
 		grow(tune, rate);
 		return;
 	}
@@ -163,9 +280,16 @@ static void tried_down(struct kt_tune *tune, uint64_t rate)
 	tune->base = tune->threads;
 	tune->base_rate = rate;
 	tune->hold_next = HOLD_FIRST;
+	tune->calm_next = CALM_FIRST;
 	set_threads(tune, fewer(tune));
 	if (tune->threads == tune->base)
 		rest(tune, HOLD_FIRST);
+}
+
+static uint64_t epoch_ns(const struct kt_tune *tune)
+{
+	return tune->phase == KT_TUNE_GLIMPSE ? KT_TUNE_GLIMPSE_NS
+					      : KT_TUNE_EPOCH_NS;
 }
 
 unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
@@ -175,7 +299,7 @@ unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
 	uint64_t rate;
 
 	/* An epoch in which nothing ended says nothing: it goes on. */
-	if (forward && (now_ns - tune->epoch_ns < KT_TUNE_EPOCH_NS ||
+	if (forward && (now_ns - tune->epoch_ns < epoch_ns(tune) ||
 			units == tune->epoch_units))
 		return tune->threads;
 	rate = forward ? units_per_rate_ns(units - tune->epoch_units,
@@ -200,6 +324,9 @@ unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
 		break;
 	case KT_TUNE_DOWN:
 		tried_down(tune, rate);
+		break;
+	case KT_TUNE_GLIMPSE:
+		glimpsed(tune, rate);
 		break;
 	}
 	return tune->threads;

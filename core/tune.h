@@ -6,10 +6,16 @@
  * threads starts low, doubles while each added thread still brings a good part
  * of what the threads before it brought, goes back when it does not, and is
  * tried a step up or down again at growing intervals; what pays is tried
- * further at once.
+ * further at once.  A rate that changes by itself tells of a change of load:
+ * then the next trial begins at once.
+ *
+ * Is one thread perhaps as good as all?  In each job that lasts there is one
+ * glimpse, so short that it costs little where the answer is no.
  *
  * Behaves badly where the cost of units changes in steps as long as an epoch:
- * a cheap stretch then looks like a gain.  The next probe corrects it.
+ * a cheap stretch then looks like a gain.  The next probe corrects it.  Where
+ * rates vary much from epoch to epoch nothing is concluded from a glimpse or
+ * from a change.
  */
 #ifndef KTASK_CORE_TUNE_H
 #define KTASK_CORE_TUNE_H
@@ -22,16 +28,32 @@
 /* Threads that a job starts with when nothing is known: the founders' 4. */
 #define KT_TUNE_START 4
 
-enum kt_tune_phase { KT_TUNE_GROW, KT_TUNE_HOLD, KT_TUNE_UP, KT_TUNE_DOWN };
+/* An epoch of the one glimpse of a single thread, and after how many others it
+ * is taken: it then costs about 1 % of the time until there. */
+#define KT_TUNE_GLIMPSE_NS 1000000
+#define KT_TUNE_GLIMPSE_AFTER 14
+
+enum kt_tune_phase {
+	KT_TUNE_GROW,
+	KT_TUNE_HOLD,
+	KT_TUNE_UP,
+	KT_TUNE_DOWN,
+	KT_TUNE_GLIMPSE,
+};
 
 struct kt_tune {
 	unsigned max; /* never more */
 	unsigned threads; /* wanted now */
 	unsigned base; /* what a trial is compared with */
 	uint64_t base_rate; /* units per unit of time at base */
+	uint64_t spread; /* of the rates at base: mean distance from it */
 	enum kt_tune_phase phase;
 	unsigned hold; /* epochs until the next trial */
 	unsigned hold_next; /* the hold after that */
+	unsigned odd; /* epochs in a row whose rate is another than usual */
+	unsigned calm; /* epochs to come in which that is no alarm */
+	unsigned calm_next; /* the same after the next alarm */
+	unsigned epochs; /* counted ones so far, until the glimpse */
 	uint64_t epoch_ns; /* when the present epoch began */
 	uint64_t epoch_units; /* units done by then */
 	bool compared; /* another count than the first was tried */

@@ -15,6 +15,9 @@ static void settle(struct simulation *sim)
 {
 	simulation_begin(sim, linear, 64, 0);
 	simulation_run(sim, SOON);
+	/* Not in the middle of a trial. */
+	for (unsigned i = 0; i < SOON && sim->tune.phase != KT_TUNE_HOLD; i++)
+		simulation_run(sim, 1);
 	assert_int_equal(sim->tune.threads, 64);
 }
 

@@ -86,26 +86,35 @@ static double deviation(uint64_t *random)
 	return sum;
 }
 
+/* Half a millisecond, as often as a caller looks up. */
+static double tick_with(struct simulation *sim, double luck)
+{
+	unsigned threads = sim->tune.threads, wanted;
+	double rate = curve_rate(sim->curve, threads);
+
+	sim->now_ns += KT_TUNE_EPOCH_NS / TICKS_PER_EPOCH;
+	sim->units += rate * sim->speed * luck / TICKS_PER_EPOCH;
+	wanted = kt_tune_step(&sim->tune, sim->now_ns, (uint64_t)sim->units);
+	assert_in_range(wanted, 1, sim->tune.max);
+	assert_int_equal(wanted, sim->tune.threads);
+	sim->changes += wanted != threads;
+	return rate;
+}
+
 double simulation_epoch(struct simulation *sim)
 {
-	unsigned threads = sim->tune.threads;
-	double rate = curve_rate(sim->curve, threads);
-	double units = rate * sim->speed;
+	double luck = 1, rate = 0;
 
 	if (sim->noise > 0)
-		units *= 1 + sim->noise * deviation(&sim->random);
-	for (unsigned i = 0; i < TICKS_PER_EPOCH; i++) {
-		unsigned wanted;
-
-		sim->now_ns += KT_TUNE_EPOCH_NS / TICKS_PER_EPOCH;
-		sim->units += units / TICKS_PER_EPOCH;
-		wanted = kt_tune_step(&sim->tune, sim->now_ns,
-				      (uint64_t)sim->units);
-		assert_in_range(wanted, 1, sim->tune.max);
-		assert_int_equal(wanted, sim->tune.threads);
-	}
-	sim->changes += sim->tune.threads != threads;
+		luck += sim->noise * deviation(&sim->random);
+	for (unsigned i = 0; i < TICKS_PER_EPOCH; i++)
+		rate += tick_with(sim, luck) / TICKS_PER_EPOCH;
 	return rate;
+}
+
+void simulation_tick(struct simulation *sim)
+{
+	tick_with(sim, 1);
 }
 
 double simulation_run(struct simulation *sim, unsigned nr)

@@ -44,6 +44,9 @@ void simulation_begin(struct simulation *sim, const struct curve *curve,
 /* One epoch; returns the rate that the threads in it had, noise aside. */
 double simulation_epoch(struct simulation *sim);
 
+/* A sixteenth of an epoch, without noise. */
+void simulation_tick(struct simulation *sim);
+
 /* @nr epochs; returns the mean rate as a part of the best one. */
 double simulation_run(struct simulation *sim, unsigned nr);
 
