@@ -186,7 +186,7 @@ static void glimpse(struct kt_tune *tune)
 }
 
 /* Slower: others take what more threads would need.  Faster: they left. */
-static void alarm(struct kt_tune *tune, uint64_t rate)
+static void answer_change(struct kt_tune *tune, uint64_t rate)
 {
 	bool slower = rate < tune->base_rate;
 
@@ -219,7 +219,7 @@ static void hold(struct kt_tune *tune, uint64_t rate)
 {
 	if (is_odd(tune, rate)) {
 		if (tune->odd == ODD_EPOCHS)
-			alarm(tune, rate);
+			answer_change(tune, rate);
 		return;
 	}
 	learn_rate(tune, rate);

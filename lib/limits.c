@@ -5,7 +5,6 @@
  * least of them holds; ktask_limits() tells people why.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include "lib/cgroup.h"
 #include "lib/config.h"
 #include "lib/energy.h"
+#include "lib/file.h"
 #include "lib/limits.h"
 #include "lib/pool.h"
 #include "lib/prio.h"
@@ -90,16 +90,12 @@ bool limits_idle_only(void)
  * 3 us, a twentieth of /proc/stat on a large machine. */
 static unsigned running_threads(void)
 {
-	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-	char text[128] = "";
+	char text[128];
 	unsigned running = 0;
 
-	if (fd < 0)
-		return 0;
-	if (read(fd, text, sizeof(text) - 1) > 0 &&
+	if (file_text("/proc/loadavg", text, sizeof(text)) <= 0 ||
 	    sscanf(text, "%*s %*s %*s %u/", &running) != 1)
-		running = 0;
-	close(fd);
+		return 0;
 	return running;
 }
 
@@ -110,6 +106,40 @@ unsigned limits_idle_threads(unsigned own)
 	unsigned others = running > own ? running - own : 0;
 
 	return others < cpus ? cpus - others : 1;
+}
+
+/*
+ * A crowd is over when so many looks in a row found room, and in any case so
+ * long after a helper was last seen to starve: the others may be as low as
+ * helpers are, or leave them a share.
+ */
+#define CROWD_LOOKS 3
+#define CROWD_NS 1000000000
+
+static uint32_t crowd_looks;
+static uint64_t crowd_seen_ns;
+
+void limits_crowd_seen(uint64_t now_ns)
+{
+	kt_store(&crowd_seen_ns, now_ns);
+	kt_store(&crowd_looks, CROWD_LOOKS);
+}
+
+unsigned limits_crowd_threads(unsigned own, unsigned wanted, uint64_t now_ns)
+{
+	uint32_t looks = kt_load(&crowd_looks);
+	unsigned room;
+
+	/* Who wants no helper learns nothing about room for one. */
+	if (!looks || wanted < 2)
+		return wanted;
+	room = limits_idle_threads(own);
+	if (now_ns - kt_load(&crowd_seen_ns) >= CROWD_NS)
+		looks = 0;
+	else
+		looks = room < wanted ? CROWD_LOOKS : looks - 1;
+	kt_store(&crowd_looks, looks);
+	return looks ? KT_MIN(room, wanted) : wanted;
 }
 
 struct listing {

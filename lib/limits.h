@@ -41,4 +41,23 @@ bool limits_idle_only(void);
  */
 unsigned limits_idle_threads(unsigned own);
 
+/*
+ * limits_crowd_seen - a helper of the lowest priority gets no CPU
+ *
+ * It would keep what it has begun for a second or longer, and its caller would
+ * wait for that at the end.
+ */
+void limits_crowd_seen(uint64_t now_ns);
+
+/*
+ * limits_crowd_threads - what there is room for, as long as it is crowded
+ * @own: of this job that run now
+ *
+ * Crowded: until there is room, but at most a second after a helper was last
+ * seen without a CPU.
+ *
+ * Return: at least 1, at most @wanted; @wanted where no crowd was seen.
+ */
+unsigned limits_crowd_threads(unsigned own, unsigned wanted, uint64_t now_ns);
+
 #endif /* KTASK_LIB_LIMITS_H */

@@ -88,8 +88,8 @@ static unsigned allowed_threads(struct run *run, uint64_t now_ns,
 		users_look(look_ns);
 	threads = 1 + slots_share(run->demand, wanted - 1, now_ns);
 	if (limits_idle_only())
-		threads = KT_MIN(threads, limits_idle_threads(working));
-	return threads;
+		return KT_MIN(threads, limits_idle_threads(working));
+	return limits_crowd_threads(working, threads, now_ns);
 }
 
 /* As many threads as are wanted and policy allows, looked at now. */
@@ -98,6 +98,8 @@ static void look(struct run *run, uint64_t now_ns)
 	kt_store(&policy_seen_ns, now_ns);
 	run->seat_ns = now_ns;
 	places_renew(run, now_ns);
+	if (run_helper_stuck(run, now_ns))
+		limits_crowd_seen(now_ns);
 	if (!kt_job_idle(&run->job) && !kt_job_stopped(&run->job))
 		run_seat_threads(run, allowed_threads(run, now_ns, now_ns));
 	slots_report(run->demand, run->job.threads - 1, units_done(run));

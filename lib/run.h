@@ -34,6 +34,8 @@ struct run_seat {
 	uint32_t places; /* run->places when it was offered */
 	bool starved; /* nobody took its offer on the choicest CPUs */
 	bool counted; /* among the threads that did a chunk */
+	uint64_t seen_units; /* of the worker, at seen_ns */
+	uint64_t seen_ns; /* 0: not looked at yet */
 	uint64_t cpu_ns;
 };
 
@@ -122,6 +124,9 @@ void run_release(struct run *run);
 
 /* run_seat_threads - make @threads work on the job, as far as can be had */
 void run_seat_threads(struct run *run, unsigned threads);
+
+/* run_helper_stuck - is a helper in a chunk of which no end is seen? */
+bool run_helper_stuck(struct run *run, uint64_t now_ns);
 
 /* run_withdraw_offers - so that no more helpers begin */
 void run_withdraw_offers(struct run *run);

@@ -13,6 +13,13 @@
 /* An offer that nobody took for so long shall be made for any CPU. */
 #define STARVED_NS 3000000
 
+/* A helper of the lowest priority that has to share its CPU runs for a tick of
+ * the scheduler and then waits for a second: so long a chunk is none of ours
+ * (a millisecond), or a helper without a CPU.  Which of the two, the number of
+ * running threads tells.  Beside threads as low as itself it would not wait so
+ * long. */
+#define STUCK_NS 20000000
+
 static __thread struct run_context this_thread;
 
 struct run_context *run_context(void)
@@ -96,6 +103,7 @@ static bool offer_seat(struct run *run, unsigned index)
 	rs->index = index;
 	rs->range = range;
 	rs->cpu_ns = 0;
+	rs->seen_ns = 0;
 	rs->seat.work = helper_work;
 	rs->seat.now_ns = run->seat_ns;
 	if (!get_slots(rs, node))
@@ -139,6 +147,29 @@ static bool take_back(struct run *run, struct run_seat *rs)
 	kt_place_undeal(&run->job, rs->range);
 	kt_store(&rs->seat.seated, false);
 	return true;
+}
+
+/* Is it in a chunk of which no end is seen? */
+static bool stuck(struct run_seat *rs, uint64_t now_ns)
+{
+	uint64_t units = kt_load(&rs->worker.units);
+
+	if (!rs->seat.seated || pool_seat_state(&rs->seat) != SEAT_RUNNING)
+		return false;
+	if (!rs->seen_ns || units != rs->seen_units) {
+		rs->seen_units = units;
+		rs->seen_ns = now_ns;
+	}
+	return now_ns - rs->seen_ns >= STUCK_NS;
+}
+
+bool run_helper_stuck(struct run *run, uint64_t now_ns)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < run->nr_seated; i++)
+		any |= stuck(&run->seats[i], now_ns);
+	return any;
 }
 
 /* The choicest CPUs may be busy with other work while others idle. */
@@ -189,6 +220,10 @@ void run_seat_threads(struct run *run, unsigned threads)
 		kt_store(&run->nr_seated, KT_MAX(run->nr_seated, nr));
 	}
 	kt_store(&run->job.threads, nr);
+	/* A helper that only begins when it shall leave would do a chunk. */
+	for (unsigned i = nr - 1; i < run->nr_seated; i++)
+		if (run->seats[i].seat.seated)
+			take_back(run, &run->seats[i]);
 }
 
 /* First all offers that nobody took, so that no more helpers begin. */

@@ -6,7 +6,8 @@
  * With the right to raise threads again helpers have the lowest priority, and
  * nothing needs to follow: the neighbours get what they would have had, and
  * when they leave the helpers run again.  Without that right helpers are of
- * normal priority, and must leave as soon as the neighbours come.
+ * normal priority, and must leave as soon as the neighbours come.  What a job
+ * without helpers does to the neighbours is told for comparison.
  *
  * Behaves badly on a machine that is not otherwise idle, where helpers without
  * the right are not begun at all.
@@ -29,6 +30,14 @@
 #include "parts.h"
 #include "table.h"
 #include "work.h"
+
+enum helpers { NORMAL, LOWEST, NONE };
+
+static const char *const titles[] = {
+	[NORMAL] = "normal priority",
+	[LOWEST] = "lowest priority",
+	[NONE] = "none",
+};
 
 #define MS 1000000u
 /* The neighbours' time, and the job's. */
@@ -81,13 +90,15 @@ static int note(const struct ktask_progress *progress, void *arg)
 	return ns >= END_NS;
 }
 
-static void tell(struct story *story, struct load *load, unsigned cpus)
+static void tell(struct story *story, struct load *load, unsigned cpus,
+		 enum helpers helpers)
 {
 	struct telling telling = { .story = story, .load = load };
 	DEFINE_KTASK_CTL(ctl, work_do_items, NULL, 1);
 
 	memset(story, 0, sizeof(*story));
 	telling.start_ns = clock_ns();
+	ktask_ctl_set_max_threads(&ctl, helpers == NONE ? 1 : cpus);
 	ktask_ctl_set_progress(&ctl, note, &telling, 1);
 	(void)ktask_run(NULL, cpus * work_items_in(2 * END_NS / 1e9), &ctl);
 }
@@ -113,7 +124,7 @@ static int give_right_away(void)
 
 /* In a process of its own. */
 static int tell_apart(struct story *story, const struct settings *set,
-		      bool with_right)
+		      enum helpers helpers)
 {
 	pid_t pid = fork();
 	struct load *load;
@@ -122,13 +133,13 @@ static int tell_apart(struct story *story, const struct settings *set,
 	if (pid < 0)
 		return errno;
 	if (!pid) {
-		if (!with_right && give_right_away())
+		if (helpers == NORMAL && give_right_away())
 			_exit(1);
 		load = load_start(LOAD_CPU, set->cpus / 2);
 		if (!load)
 			_exit(1);
 		load_pause(load);
-		tell(story, load, set->cpus);
+		tell(story, load, set->cpus, helpers);
 		load_stop(load);
 		_exit(0);
 	}
@@ -228,14 +239,14 @@ static int free_speed(const struct settings *set, double *steps_per_ns)
 	return 0;
 }
 
-static int one_round(const struct settings *set, bool with_right,
+static int one_round(const struct settings *set, enum helpers helpers,
 		     struct story *story, struct series *series, unsigned round)
 {
 	double free_steps = 0;
 	int error = free_speed(set, &free_steps);
 
 	if (!error)
-		error = tell_apart(story, set, with_right);
+		error = tell_apart(story, set, helpers);
 	if (error)
 		return error;
 	series->before = usual_threads(story, COME_NS / 2, story->come_ns);
@@ -251,7 +262,7 @@ static int one_round(const struct settings *set, bool with_right,
 	return 0;
 }
 
-static void add_row(struct series *series, bool with_right, unsigned nr)
+static void add_row(struct series *series, enum helpers helpers, unsigned nr)
 {
 	struct stats come = stats_of(series->come_ms, nr);
 	struct stats go = stats_of(series->go_ms, nr);
@@ -263,19 +274,21 @@ static void add_row(struct series *series, bool with_right, unsigned nr)
 	/* Sorted by now: the last is the worst. */
 	table_add(json_pack(
 		"{s:s s:s s:f s:o s:o s:o s:o s:f s:f}", "helpers",
-		with_right ? "lowest priority" : "normal priority", "threads",
-		threads, "neighbours", stats_of(series->neighbours, nr).median,
-		"come_ms", with_right ? json_null() : json_real(come.median),
+		titles[helpers], "threads", threads, "neighbours",
+		stats_of(series->neighbours, nr).median, "come_ms",
+		helpers != NORMAL ? json_null() : json_real(come.median),
 		"worst_come_ms",
-		with_right ? json_null() : json_real(series->come_ms[nr - 1]),
-		"go_ms", with_right ? json_null() : json_real(go.median),
+		helpers != NORMAL ? json_null()
+				  : json_real(series->come_ms[nr - 1]),
+		"go_ms", helpers != NORMAL ? json_null() : json_real(go.median),
 		"worst_go_ms",
-		with_right ? json_null() : json_real(series->go_ms[nr - 1]),
+		helpers != NORMAL ? json_null()
+				  : json_real(series->go_ms[nr - 1]),
 		"speed_ms", speed_ms.median, "worst_speed_ms",
 		series->speed_ms[nr - 1]));
 }
 
-static int one_mode(const struct settings *set, bool with_right,
+static int one_mode(const struct settings *set, enum helpers helpers,
 		    struct story *story)
 {
 	double *room = calloc(4 * set->rounds, sizeof(*room));
@@ -286,9 +299,9 @@ static int one_mode(const struct settings *set, bool with_right,
 	int error = room ? 0 : ENOMEM;
 
 	for (unsigned round = 0; round < set->rounds && !error; round++)
-		error = one_round(set, with_right, story, &series, round);
+		error = one_round(set, helpers, story, &series, round);
 	if (!error)
-		add_row(&series, with_right, set->rounds);
+		add_row(&series, helpers, set->rounds);
 	free(room);
 	return error;
 }
@@ -297,16 +310,15 @@ int react_run(const struct settings *set)
 {
 	struct story *story = mmap(NULL, sizeof(*story), PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int error;
+	int error = 0;
 
 	if (story == MAP_FAILED)
 		return errno;
 	table_begin("react",
 		    "neighbours on half of the CPUs come and go beside a job "
 		    "(threads before, beside, after)");
-	error = one_mode(set, false, story);
-	if (!error)
-		error = one_mode(set, true, story);
+	for (int helpers = NORMAL; helpers <= NONE && !error; helpers++)
+		error = one_mode(set, (enum helpers)helpers, story);
 	munmap(story, sizeof(*story));
 	return error;
 }

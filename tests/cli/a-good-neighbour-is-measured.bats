@@ -46,10 +46,10 @@ setup() {
 		'["populate-4k","populate-thp"]' ]
 }
 
-@test "neighbours come and go, with both priorities of helpers" {
+@test "neighbours come and go, with both priorities of helpers and none" {
 	neighbour --only react --json
 	[ "$status" -eq 0 ]
-	jq -e '.tables[0].rows | length == 2 and
+	jq -e '.tables[0].rows | length == 3 and
 		all(.[]; .neighbours >= 0 and .speed_ms >= 0)' <<<"$output"
 }
 
