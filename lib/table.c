@@ -3,6 +3,7 @@
  * Tables of users in /dev/shm: made, found, checked, read.
  */
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,9 +134,33 @@ int64_t table_user(const char *name)
 	return *end != '.' || uid > UINT32_MAX ? -1 : (int64_t)uid;
 }
 
+static bool read_all(int fd, void *to, size_t size, off_t from)
+{
+	return pread(fd, to, size, from) == (ssize_t)size;
+}
+
+/* Only the entries that were ever used. */
+static struct table_head *read_used(int fd)
+{
+	const size_t fixed = offsetof(struct table_head, demands);
+	struct table_head *head = malloc(sizeof(*head));
+
+	if (!head)
+		return NULL;
+	if (read_all(fd, head, fixed, 0) && head->magic == TABLE_MAGIC) {
+		head->nr_demands = KT_MIN(head->nr_demands, TABLE_DEMANDS);
+		if (read_all(fd, head->demands,
+			     head->nr_demands * sizeof(head->demands[0]),
+			     (off_t)fixed))
+			return head;
+	}
+	free(head);
+	return NULL;
+}
+
 struct table_head *table_read(const char *name, uid_t uid)
 {
-	struct table_head *head = NULL;
+	struct table_head *head;
 	char path[300];
 	int fd;
 
@@ -143,16 +168,8 @@ struct table_head *table_read(const char *name, uid_t uid)
 	fd = open_checked(path, uid, O_RDONLY);
 	if (fd < 0)
 		return NULL;
-	head = malloc(sizeof(*head));
-	if (head &&
-	    (pread(fd, head, sizeof(*head), 0) != (ssize_t)sizeof(*head) ||
-	     head->magic != TABLE_MAGIC)) {
-		free(head);
-		head = NULL;
-	}
+	head = read_used(fd);
 	close(fd);
-	if (head)
-		head->nr_demands = KT_MIN(head->nr_demands, TABLE_DEMANDS);
 	return head;
 }
 
