@@ -162,4 +162,7 @@ echo "Start of QEMU with $mib MiB $how, until it answers (runs of each: $runs)"
 echo
 time_guests "${guest[@]}"
 [ -s "$log" ] || fail 'starting QEMU: the shim took nothing over'
-echo "of the last start: $(tail -n 1 "$log")"
+# A line for each call that was taken over; they end with ", PID)".
+last=$(tail -n 1 "$log")
+echo 'of the last start:'
+grep -F ", ${last##*, }" "$log" | sed 's/^/  /'
