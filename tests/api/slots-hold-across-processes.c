@@ -24,7 +24,6 @@
 /* A user whom no other test is, for a table of slots that only this one uses;
  * without root it is the machine's, and must be idle. */
 #define USER 65531
-#define TABLE "/dev/shm/ktask-slots-65531.0"
 
 static struct {
 	int working; /* helpers that are in a chunk */
@@ -164,15 +163,22 @@ static pid_t start_holder(void)
 	return pid;
 }
 
+static void table_path(char *path, size_t size, uid_t uid)
+{
+	snprintf(path, size, TABLE_DIR "/ktask-slots-%u.0", (unsigned)uid);
+}
+
 /* Slots that say they are held; looked at without becoming one of those who
  * share them. */
 static unsigned count_held(void)
 {
 	static const struct table *table;
 	unsigned nr = 0;
+	char path[64];
 	int fd;
 
-	if (!table && (fd = open(TABLE, O_RDONLY)) >= 0) {
+	table_path(path, sizeof(path), geteuid());
+	if (!table && (fd = open(path, O_RDONLY)) >= 0) {
 		table = mmap(NULL, sizeof(*table), PROT_READ, MAP_SHARED, fd,
 			     0);
 		ktest_check(table != MAP_FAILED);
@@ -235,7 +241,10 @@ static void who_dies_with_all_slots_leaves_them_free(void **state)
 
 static int clean_up(void **state)
 {
-	return geteuid() ? 0 : unlink(TABLE);
+	char path[64];
+
+	table_path(path, sizeof(path), USER);
+	return geteuid() ? 0 : unlink(path);
 }
 
 int main(void)

@@ -54,7 +54,7 @@ static void failure_is_kept(void **state)
 	struct work work = { .also = fail_in_helper, .meet = true };
 	struct ktask_ctl ctl = work_ctl(&work, 1);
 
-	need_helper();
+	need_sure_helper();
 	caller = gettid();
 	work_begin(&work, NR_UNITS);
 	ktask_ctl_set_chunk_us(&ctl, 300);
