@@ -74,8 +74,11 @@ static void put_file(const char *path, size_t bytes, mode_t mode, uid_t owner,
 		     bool random)
 {
 	uint64_t seed = ktest_seed();
-	int fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
+	int fd;
 
+	/* A table of that user's, where tests share the folder. */
+	unlink(path);
+	fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
 	assert_true(fd >= 0);
 	for (size_t i = 0; i < bytes; i += 8) {
 		uint64_t word = random ? ktest_random(&seed) : 0;
