@@ -111,7 +111,8 @@ until_true() {
 
 @test "jobs whose process is not seen are told" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
-	unshare --pid --fork true 2>/dev/null || skip "no PID namespace"
+	unshare --pid --fork --mount-proc true 2>/dev/null ||
+		skip "no PID namespace with a /proc of its own"
 	start_job my-job
 	until_true '.jobs | any(.operation == "my-job" and .nodes != null)' \
 		"$ktask" top --json

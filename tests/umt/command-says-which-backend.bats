@@ -52,7 +52,7 @@ load helpers
 }
 
 @test "help names every option, and so does the page" {
-	page=$(mandoc -T utf8 "$tree/man/umt.1" | col -bx)
+	page=$(mandoc -T ascii "$tree/man/umt.1" | sed "s/.\x08//g")
 	run -0 "$umt" --help
 	for command in info stat top record; do
 		[[ $output == *" $command "* ]]
