@@ -9,6 +9,7 @@
 #   tests/umt/*.c      libumt, likewise; *.bats its command
 #   tests/cli/*.bats   the command
 #   tests/preload/*.bats  the shim; *.c there are programs that know no ktask
+#   tests/software/*.bats  real programs, each with and without the shim
 #   tests/build/*.t    what the build makes: symbols, headers, installation
 #   tests/style/*.t    how the tree reads
 #   tests/runner/*.t   the runner itself
@@ -84,10 +85,12 @@ RUN_unit = $(call variants_of,unit)
 RUN_api = $(call variants_of,api)
 RUN_umt = $(call variants_of,umt) $(wildcard tests/umt/*.bats)
 RUN_cli = $(wildcard tests/cli/*.bats tests/preload/*.bats)
+RUN_software = $(wildcard tests/software/*.bats)
 RUN_build = $(wildcard tests/build/*.t) \
 	$(patsubst %.c,$(B)/%,$(wildcard examples/*.c))
 RUN_style = $(wildcard tests/style/*.t tests/runner/*.t)
-RUN_ALL = $(RUN_style) $(RUN_build) $(RUN_unit) $(RUN_cli) $(RUN_umt) $(RUN_api)
+RUN_ALL = $(RUN_style) $(RUN_build) $(RUN_unit) $(RUN_cli) $(RUN_umt) \
+	$(RUN_software) $(RUN_api)
 
 # `make check ONLY=undo`: the tests with that word in their path.
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$t),$t)),$(1))
@@ -98,6 +101,7 @@ run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' tests/run --build $(B) \
 .PHONY: check
 check:
 	+@$(MAKE) --no-print-directory deps
+	+@$(MAKE) --no-print-directory deps NEED=software || :
 	+@$(SUBMAKE) tests
 	$(call run,$(RUN_ALL))
 
@@ -107,6 +111,13 @@ check-unit check-api check-umt check-cli check-build: check-%:
 	+@$(MAKE) --no-print-directory deps
 	+@$(SUBMAKE) tests
 	$(call run,$(RUN_$*))
+
+## check-software: the shim under databases, a JVM, Redis and others (installs them)
+.PHONY: check-software
+check-software:
+	+@$(MAKE) --no-print-directory deps NEED='build demo check software database'
+	+@$(SUBMAKE) all
+	$(call run,$(RUN_software))
 
 ## check-style: the tests of the tree and of the runner; builds nothing
 check-style:

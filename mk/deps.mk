@@ -10,6 +10,10 @@ DEPS_check := libcmocka-dev bats mandoc clang clang-format perl python3 jq \
 	g++ binutils util-linux findutils procps
 DEPS_peers := g++ libtbb-dev
 DEPS_vm := qemu-system-x86 cpio binutils gcc libc6-dev
+# Real programs for the tests; without them these skip.
+DEPS_software := default-jdk-headless python3-numpy redis-tools stress-ng
+# Apart: where systemd runs, Debian starts a database when it is installed.
+DEPS_database := postgresql
 # For eBPF; without them libumt has its other backends.
 DEPS_umt := clang bpftool libbpf-dev
 

@@ -1,0 +1,129 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# PostgreSQL with large shared buffers, small and huge pages, is filled, put
+# under load, killed in the middle of it, and started again.  It runs as an
+# ordinary user in a folder of its own and listens on a socket there.
+
+load software.bash
+
+BUFFERS_MIB=192
+
+# The newest that is installed; Debian keeps it out of the search path.
+pg_folder() {
+	local newest
+
+	newest=$(find /usr/lib/postgresql/*/bin -name pgbench 2>/dev/null |
+		sort -V | tail -n 1)
+	dirname "${newest:-$(command -v pgbench || echo /nonexistent/pgbench)}"
+}
+
+# It does not run as root.
+[ "$(id -u)" != 0 ] ||
+	AS_USER=(--reuid=nobody "--regid=$(id -g nobody)" --clear-groups)
+
+as_user() {
+	setpriv "${AS_USER[@]}" -- "$@"
+}
+
+# The folders of the test may be closed to other users: everything that this
+# one needs is here, the command and the shim included.
+setup_file() {
+	export PG=$(pg_folder)
+	[ -x "$PG/pgbench" ] || skip "no PostgreSQL: make deps NEED=database"
+	export WORK=$(mktemp -d /tmp/ktask-pg.XXXXXX)
+	cp "$KTASK_BUILD/ktask" "$KTASK_BUILD/libktask-preload.so" "$WORK"
+	[ "$(id -u)" != 0 ] || chown nobody "$WORK"
+	as_user "$PG/initdb" -D "$WORK/new" -U ktask -A trust -k -N \
+		--locale=C -E UTF8 >/dev/null
+	cat >>"$WORK/new/postgresql.conf" <<-EOF
+		listen_addresses = ''
+		unix_socket_directories = '$WORK'
+		shared_buffers = ${BUFFERS_MIB}MB
+		fsync = off
+		jit = off
+		max_connections = 20
+	EOF
+}
+
+teardown_file() {
+	[ -z "$WORK" ] || rm -rf "$WORK"
+}
+
+setup() {
+	export HOME=$WORK PGHOST=$WORK PGUSER=ktask PGDATABASE=postgres
+	KTASK_BUILD=$WORK
+	REPORT=$WORK/report
+	rm -f "$REPORT"
+}
+
+sql() {
+	as_user "$PG/psql" -XAtq -c "$1"
+}
+
+bench() {
+	as_user "$PG/pgbench" -n "$@"
+}
+
+# begin OPTION...: the server of this turn
+begin() {
+	serve "$PG/postgres" -D "$WORK/$HOW" "$@" >>"$WORK/$HOW.log" 2>&1
+	await "$PG/pg_isready" -q || {
+		tail "$WORK/$HOW.log"
+		false
+	}
+	server_has_its_shim
+}
+
+# What one client did, whose random numbers are always the same: to the bit.
+contents() {
+	for table in accounts branches tellers; do
+		sql "select '$table', md5(string_agg(t::text, ' '
+			order by t::text)) from pgbench_$table t"
+	done
+	sql "select 'history', md5(string_agg(concat(tid, bid, aid, delta), ' '
+		order by tid, bid, aid, delta)) from pgbench_history"
+}
+
+# Whatever was committed when the server died: all sums are equal.
+consistent() {
+	sql "select 'consistent', a = b and b = c and c = d from
+		(select sum(abalance) a from pgbench_accounts) w,
+		(select sum(bbalance) b from pgbench_branches) x,
+		(select sum(tbalance) c from pgbench_tellers) y,
+		(select sum(delta) d from pgbench_history) z"
+	sql "select 'transactions', count(*) > $1 from pgbench_history"
+}
+
+die_under_load() {
+	bench -c 4 -j 2 -T 30 >/dev/null 2>&1 &
+	load=$!
+	sleep 2
+	stop QUIT
+	! wait "$load"
+}
+
+database() {
+	as_user cp -a "$WORK/new" "$WORK/$HOW"
+	begin "$@"
+	sql "show huge_pages; show shared_buffers"
+	bench -i -q -s 2 >/dev/null 2>&1
+	bench -c 1 -t 500 --random-seed=1 >/dev/null 2>&1
+	contents
+	die_under_load
+	begin "$@"
+	consistent 500
+	stop INT
+	as_user "$PG/pg_checksums" -D "$WORK/$HOW" | grep -i bad
+	rm -rf "${WORK:?}/$HOW"
+}
+
+@test "small pages" {
+	same database -c huge_pages=off
+	grep -q 'consistent|t' "$BATS_TEST_TMPDIR/plain"
+}
+
+@test "huge pages" {
+	huge_pages $((BUFFERS_MIB / 2 + 32))
+	same database -c huge_pages=on
+	grep -q 'consistent|t' "$BATS_TEST_TMPDIR/plain"
+}
