@@ -40,6 +40,9 @@ static const char usage[] =
 	"  --min SIZE        leave calls on less than SIZE alone\n"
 	"  --ops LIST        take over only these:\n"
 	"                    mmap,madvise,mlock,munmap,fallocate\n"
+	"  --prefault        make large private or shared memory present when "
+	"it is\n"
+	"                    mapped, for programs that will touch all of it\n"
 	"  --dry-run         take nothing over; say on standard error what "
 	"would\n"
 	"                    be, call by call\n"
@@ -48,7 +51,7 @@ static const char usage[] =
 	"  --help            print this\n";
 
 struct settings {
-	bool help, dry;
+	bool help, dry, prefault;
 	unsigned threads; /* 0: not given */
 	uint64_t min_bytes; /* 0: not given */
 	const char *ops; /* NULL: not given */
@@ -88,6 +91,7 @@ static int parse(struct settings *set, int argc, char **argv)
 		{ "help", no_argument, option_flag, &set->help },
 		{ "min", required_argument, option_size, &set->min_bytes },
 		{ "ops", required_argument, take_ops, &set->ops },
+		{ "prefault", no_argument, option_flag, &set->prefault },
 		{ "report", optional_argument, option_file, &set->report },
 		{ "threads", required_argument, option_count, &set->threads },
 		{ 0 },
@@ -208,6 +212,8 @@ static int set_ops(const struct settings *set)
 		return 0;
 	if (set->dry)
 		strcat(words, "dry,");
+	if (set->prefault)
+		strcat(words, "prefault,");
 	if (filter_is_harmless())
 		strcat(words, "filter-ok,");
 	add_calls(words, sizeof(words), set->ops ? set->ops : outer);

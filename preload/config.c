@@ -31,11 +31,14 @@
  */
 #define DEFAULT_MIN_BYTES ((size_t)32 << 20)
 
-const char *const shim_call_names[SHIM_NR_CALLS] = { "mmap", "madvise", "mlock",
-						     "munmap", "fallocate" };
+const char *const shim_call_names[SHIM_NR_CALLS] = { "mmap",	  "madvise",
+						     "mlock",	  "munmap",
+						     "fallocate", "prefault" };
 
 size_t shim_min_bytes = DEFAULT_MIN_BYTES;
-static unsigned calls_mask = (1u << SHIM_NR_CALLS) - 1;
+/* Prefaulting changes how much memory a program has: never by default. */
+#define NOT_BY_DEFAULT (1u << SHIM_PREFAULT)
+static unsigned calls_mask = ((1u << SHIM_NR_CALLS) - 1) & ~NOT_BY_DEFAULT;
 static const char *report_target;
 static bool dry;
 /* Where an allocator other than libc's lies. */
@@ -125,10 +128,13 @@ static bool is_mode(const char *name, size_t len)
 	return false;
 }
 
-/* Words of a mode alone leave all calls to be taken. */
+/*
+ * Words of a mode alone leave all calls to be taken, and so do calls that are
+ * not taken by default.
+ */
 static void read_calls(const char *text)
 {
-	unsigned mask = 0;
+	unsigned mask = 0, more = 0;
 	bool mode = false;
 
 	if (!text)
@@ -141,14 +147,17 @@ static void read_calls(const char *text)
 			mode = true;
 		else if (call < 0 && len)
 			return;
-		if (call >= 0)
+		if (call >= 0 && (NOT_BY_DEFAULT & (1u << call)))
+			more |= 1u << call;
+		else if (call >= 0)
 			mask |= 1u << call;
 		if (!text[len])
 			break;
 		text += len + 1;
 	}
-	if (mask || !mode)
+	if (mask || (!mode && !more))
 		calls_mask = mask;
+	calls_mask |= more;
 }
 
 static bool holds(const struct dl_phdr_info *object, uintptr_t addr,

@@ -113,10 +113,24 @@ static void *map_populated(void *addr, size_t len, int prot, int flags, int fd,
 	return base;
 }
 
+static void *map_prefaulted(void *addr, size_t len, int prot, int flags, int fd,
+			    int64_t offset)
+{
+	void *base = real_mmap(addr, len, prot, flags, fd, offset);
+
+	/* What could not be made present is made by touching it, as ever. */
+	if (base != MAP_FAILED)
+		shim_populate(SHIM_PREFAULT, base, len, 0);
+	return base;
+}
+
 /* Inlined, so that the return address is the program's. */
 static inline __attribute__((always_inline)) void *
 do_mmap(void *addr, size_t len, int prot, int flags, int fd, int64_t offset)
 {
+	if (SHIM_WANTS(SHIM_PREFAULT, len) && prefault_wanted(prot, flags) &&
+	    prefault_possible(len, flags) && shim_takes(SHIM_PREFAULT, len))
+		return map_prefaulted(addr, len, prot, flags, fd, offset);
 	if (!(flags & (MAP_POPULATE | MAP_LOCKED)) ||
 	    !SHIM_WANTS(SHIM_MMAP, len))
 		return real_mmap(addr, len, prot, flags, fd, offset);

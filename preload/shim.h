@@ -3,6 +3,7 @@
  * What the parts of the preload shim know of one another.
  *
  *	map.c     mmap, munmap                 the libc entry points, and which
+ *	prefault.c  mmap of what would be touched
  *	advise.c  madvise                      of their calls we take
  *	lock.c    mlock, mlock2, mlockall
  *	file.c    fallocate, posix_fallocate
@@ -40,6 +41,7 @@ enum shim_call {
 	SHIM_MLOCK,
 	SHIM_MUNMAP,
 	SHIM_FALLOCATE,
+	SHIM_PREFAULT, /* mmap of what would be touched; only on request */
 	SHIM_NR_CALLS
 };
 
@@ -100,6 +102,13 @@ struct shim_quiet {
 };
 void shim_quiet_begin(struct shim_quiet *quiet);
 void shim_quiet_end(const struct shim_quiet *quiet);
+
+/*
+ * prefault.c: is a mapping to be made present that nobody asked to populate?
+ * By what it is, and by what the machine has.
+ */
+bool prefault_wanted(int prot, int flags);
+bool prefault_possible(size_t len, int flags);
 
 /* filter.c: no filter forbids what the library does */
 bool shim_filter_allows(void);

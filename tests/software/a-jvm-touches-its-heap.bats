@@ -46,6 +46,13 @@ has() {
 	same heap -XX:+UseG1GC -XX:+UseTransparentHugePages
 }
 
+@test "G1 with its heap prefaulted" {
+	has G1GC
+	RUN_OPTIONS=(--prefault)
+	same heap -XX:+UseG1GC
+	[ "$(taken prefault bytes)" -ge $((HEAP_MIB << 20)) ]
+}
+
 @test "ZGC, whose heap is a file in memory" {
 	has ZGC
 	same heap -XX:+UseZGC

@@ -52,6 +52,8 @@ teardown_file() {
 setup() {
 	export HOME=$WORK PGHOST=$WORK PGUSER=ktask PGDATABASE=postgres
 	KTASK_BUILD=$WORK
+	# Shared buffers are only touched, never asked for.
+	RUN_OPTIONS=(--prefault)
 	REPORT=$WORK/report
 	rm -f "$REPORT"
 }
@@ -119,11 +121,13 @@ database() {
 
 @test "small pages" {
 	same database -c huge_pages=off
+	[ "$(taken prefault bytes)" -ge $((2 * BUFFERS_MIB << 20)) ]
 	grep -q 'consistent|t' "$BATS_TEST_TMPDIR/plain"
 }
 
 @test "huge pages" {
 	huge_pages $((BUFFERS_MIB / 2 + 32))
 	same database -c huge_pages=on
+	[ "$(taken prefault bytes)" -ge $((2 * BUFFERS_MIB << 20)) ]
 	grep -q 'consistent|t' "$BATS_TEST_TMPDIR/plain"
 }

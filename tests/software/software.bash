@@ -11,6 +11,8 @@ HOW=plain
 # The server that runs, if one does, and as whom it does (setpriv options).
 SERVER=
 AS_USER=()
+# Of `ktask run`, besides.
+RUN_OPTIONS=()
 
 need() {
 	command -v "$1" >/dev/null || skip "no $1: make deps NEED=software"
