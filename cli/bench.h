@@ -28,6 +28,8 @@ struct bench_work {
 	unsigned filled : 1; /* the operation wants present pages */
 	unsigned copies : 1; /* a second range is the source */
 	unsigned unmaps : 1; /* the range is gone afterwards */
+	unsigned locked : 1; /* the operation wants locked pages */
+	unsigned collapses : 1; /* small pages that may become huge */
 };
 
 /** What one run cost. */

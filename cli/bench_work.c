@@ -7,7 +7,7 @@
  * free memory to its host, and touches it 5 to 10 times more slowly then.
  *
  * A new operation needs no line here unless it wants present pages or a
- * source.  File-backed memory is not measured: `ktask populate` shows that.
+ * source.  Files are not measured: their own commands show that.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,6 +25,8 @@ static const struct kind {
 	const char *summary;
 	enum bench_pages pages;
 	unsigned guest : 1, filled : 1, copies : 1, unmaps : 1;
+	unsigned locked : 1, collapses : 1;
+	unsigned left_out : 1; /* wants more than memory */
 } kinds[] = {
 	{ .name = "vm-start",
 	  .op = "lock",
@@ -35,6 +37,12 @@ static const struct kind {
 	{ .name = "copy", .filled = 1, .copies = 1 },
 	{ .name = "discard", .filled = 1 },
 	{ .name = "unmap", .filled = 1, .unmaps = 1 },
+	{ .name = "unlock", .filled = 1, .locked = 1 },
+	{ .name = "collapse", .filled = 1, .collapses = 1 },
+	{ .name = "migrate", .left_out = 1 },
+	{ .name = "warm", .left_out = 1 },
+	{ .name = "sync", .left_out = 1 },
+	{ .name = "copy_file", .left_out = 1 },
 };
 
 #define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -71,25 +79,51 @@ static unsigned nr_scenes(void)
 	return nr;
 }
 
+static const struct kind *kind_of(const struct ktask_op *op)
+{
+	size_t i;
+
+	for (i = 0; i < NR_KINDS; i++)
+		if (!kinds[i].op && !strcmp(kinds[i].name, ktask_op_name(op)))
+			return &kinds[i];
+	return NULL;
+}
+
+/* Number @index of those that are measured. */
+static const struct ktask_op *op_at(unsigned index)
+{
+	const struct ktask_op *op;
+	unsigned i;
+
+	for (i = 0; (op = ktask_op_at(i)); i++) {
+		const struct kind *kind = kind_of(op);
+
+		if (!(kind && kind->left_out) && !index--)
+			break;
+	}
+	return op;
+}
+
 int bench_work_at(unsigned index, struct bench_work *work)
 {
 	const struct ktask_op *op;
-	size_t i;
+	const struct kind *kind;
 
 	if (index < nr_scenes())
 		return scene_at(index, work);
-	op = ktask_op_at(index - nr_scenes());
+	op = op_at(index - nr_scenes());
 	if (!op)
 		return -ENOENT;
 	*work = (struct bench_work){ .name = ktask_op_name(op),
 				     .summary = ktask_op_summary(op),
 				     .op = op };
-	for (i = 0; i < NR_KINDS; i++) {
-		if (kinds[i].op || strcmp(kinds[i].name, work->name))
-			continue;
-		work->filled = kinds[i].filled;
-		work->copies = kinds[i].copies;
-		work->unmaps = kinds[i].unmaps;
+	kind = kind_of(op);
+	if (kind) {
+		work->filled = kind->filled;
+		work->copies = kind->copies;
+		work->unmaps = kind->unmaps;
+		work->locked = kind->locked;
+		work->collapses = kind->collapses;
 	}
 	return 0;
 }
@@ -104,7 +138,7 @@ static void advise(const struct bench_work *work, void *addr, size_t len)
 	/* Advice: where the kernel has no KSM or THP there is none to take. */
 	if (work->pages == PAGES_HUGE)
 		madvise(addr, len, MADV_HUGEPAGE);
-	if (work->pages == PAGES_SMALL)
+	if (work->pages == PAGES_SMALL || work->collapses)
 		madvise(addr, len, MADV_NOHUGEPAGE);
 	if (work->guest) {
 		madvise(addr, len, MADV_MERGEABLE);
@@ -151,6 +185,10 @@ static int prepare(const struct bench_work *work, size_t len, void **addr)
 		return -ENOMEM;
 	if (work->filled)
 		error = ktask_populate(*addr, len, 0);
+	if (!error && work->locked)
+		error = ktask_lock(*addr, len, 0);
+	if (work->collapses)
+		madvise(*addr, len, MADV_HUGEPAGE);
 	if (error)
 		munmap(*addr, len);
 	return error;

@@ -15,7 +15,9 @@
 #include "op.h"
 
 static const struct ktask_op *const ops[] = {
-	&op_populate, &op_fill, &op_copy, &op_discard, &op_lock, &op_unmap,
+	&op_populate, &op_fill,	 &op_copy,   &op_discard,
+	&op_lock,     &op_unmap, &op_unlock, &op_collapse,
+	&op_migrate,  &op_warm,	 &op_sync,   &op_copy_file,
 };
 
 #define NR_OPS (sizeof(ops) / sizeof(ops[0]))
@@ -60,6 +62,17 @@ bool op_is_small(const struct op_job *job)
 	return job->len / 2 < (least > job->align ? least : job->align);
 }
 
+static unsigned max_threads(const struct op_job *job)
+{
+	struct ktask_learnt learnt = KTASK_LEARNT_INIT;
+
+	if (job->opts->max_threads || !job->op->usual_threads)
+		return job->opts->max_threads;
+	if (!ktask_learnt_get(job->op->name, &learnt) && learnt.measured)
+		return learnt.threads;
+	return job->op->usual_threads;
+}
+
 static void init_ctl(struct ktask_ctl *ctl, struct op_job *job,
 		     ktask_thread_func chunk)
 {
@@ -72,7 +85,7 @@ static void init_ctl(struct ktask_ctl *ctl, struct op_job *job,
 	ktask_ctl_init(ctl, chunk, job, least);
 	ktask_ctl_set_align(ctl, job->align);
 	ktask_ctl_set_name(ctl, job->op->name);
-	ktask_ctl_set_max_threads(ctl, opts->max_threads);
+	ktask_ctl_set_max_threads(ctl, max_threads(job));
 	ktask_ctl_set_chunk_us(ctl, opts->chunk_us);
 	ctl->flags = opts->flags;
 	ktask_ctl_set_deadline(ctl, opts->deadline_ns);
@@ -156,13 +169,15 @@ int op_go_part(struct op_job *job, uintptr_t start, uintptr_t end,
 	int error;
 
 	if (start == (uintptr_t)job->addr && end == start + job->len) {
-		mapping_first_page(job, chunk);
+		if (job->op->makes_pages)
+			mapping_first_page(job, chunk);
 		return op_go(job, chunk);
 	}
 	part.addr = (char *)start;
 	part.len = end - start;
 	part.result = &result;
-	mapping_first_page(&part, chunk);
+	if (job->op->makes_pages)
+		mapping_first_page(&part, chunk);
 	error = op_go(&part, chunk);
 	if (op_suspect(&part))
 		op_note_suspect(job, op_suspect(&part));
@@ -248,12 +263,26 @@ static int check_range(const struct ktask_op *op,
 	return len > UINTPTR_MAX - start ? -EINVAL : 0;
 }
 
+/* What stands in each of them is the operation's to check. */
+static int check_files(const struct ktask_op_args *args)
+{
+	if (args->addr || args->len || args->src || args->src_len)
+		return -EINVAL;
+	return args->nr_files && !args->files ? -EINVAL : 0;
+}
+
 static int check_args(const struct ktask_op *op,
 		      const struct ktask_op_args *args)
 {
 	if (args->flags & ~op->known_flags)
 		return -EINVAL;
 	if (!op->validate && (args->src || args->src_len))
+		return -EINVAL;
+	if (args->pid < 0 || (args->pid && !op->takes_pid))
+		return -EINVAL;
+	if (op->on_files)
+		return check_files(args);
+	if (args->files || args->nr_files)
 		return -EINVAL;
 	if (args->len) {
 		int error = check_range(op, args);
@@ -274,14 +303,17 @@ static int run_checked(const struct ktask_op *op,
 		.addr = args->addr,
 		.len = (args->len + page - 1) & ~(page - 1),
 		.flags = args->flags,
+		.pid = args->pid == getpid() ? 0 : args->pid,
 		.src = args->src,
 		.src_len = args->src_len,
+		.files = args->files,
+		.nr_files = args->nr_files,
 		.min_chunk = op->min_chunk,
 		.opts = opts,
 		.result = opts->result,
 	};
 
-	if (!job.len)
+	if (!job.len && !job.nr_files)
 		return 0;
 	op->align(&job);
 	return op->around ? op->around(&job) : op_go(&job, op->chunk);
@@ -351,6 +383,16 @@ int ktask_unmap(void *addr, size_t len)
 	return run_simple(&op_unmap, addr, len, 0);
 }
 
+int ktask_unlock(void *addr, size_t len)
+{
+	return run_simple(&op_unlock, addr, len, 0);
+}
+
+int ktask_collapse(void *addr, size_t len, unsigned flags)
+{
+	return run_simple(&op_collapse, addr, len, flags);
+}
+
 int ktask_lock(void *addr, size_t len, unsigned flags)
 {
 	return run_simple(&op_lock, addr, len, flags);
@@ -380,4 +422,56 @@ int ktask_copy(void *dst, const void *src, size_t len, unsigned flags)
 	};
 
 	return ktask_op_run(&op_copy, &args, NULL);
+}
+
+int ktask_migrate(void *addr, size_t len, const unsigned long *nodes,
+		  size_t nr_nodes, unsigned flags)
+{
+	struct ktask_op_args args = {
+		.addr = addr,
+		.len = len,
+		.flags = flags,
+		.src = nodes,
+		.src_len = nr_nodes,
+	};
+
+	return ktask_op_run(&op_migrate, &args, NULL);
+}
+
+static int run_file(const struct ktask_op *op, struct ktask_file *file,
+		    unsigned flags)
+{
+	struct ktask_op_args args = {
+		.files = file,
+		.nr_files = 1,
+		.flags = flags,
+	};
+
+	return ktask_op_run(op, &args, NULL);
+}
+
+int ktask_warm(int fd, uint64_t offset, uint64_t len, unsigned flags)
+{
+	struct ktask_file file = { .fd = fd, .offset = offset, .len = len };
+
+	return run_file(&op_warm, &file, flags);
+}
+
+int ktask_sync(int fd, uint64_t offset, uint64_t len, unsigned flags)
+{
+	struct ktask_file file = { .fd = fd, .offset = offset, .len = len };
+
+	return run_file(&op_sync, &file, flags);
+}
+
+int ktask_copy_file(int dst_fd, uint64_t dst_offset, int fd, uint64_t offset,
+		    uint64_t len, unsigned flags)
+{
+	struct ktask_file file = { .fd = fd,
+				   .offset = offset,
+				   .len = len,
+				   .dst_fd = dst_fd,
+				   .dst_offset = dst_offset };
+
+	return run_file(&op_copy_file, &file, flags);
 }

@@ -34,8 +34,11 @@ struct op_job {
 	char *addr;
 	size_t len; /* bytes; a multiple of the operation's unit */
 	unsigned flags;
+	int pid; /* 0: this process */
 	const char *src;
 	size_t src_len;
+	struct ktask_file *files;
+	size_t nr_files;
 	const struct ktask_opts *opts; /* never NULL */
 	struct ktask_result *result; /* may be NULL */
 	size_t min_chunk; /* the operation's, or more; bytes */
@@ -68,6 +71,10 @@ struct op_job {
  * @chunk: a ktask_thread_func whose argument is the struct op_job
  * @fallback: the same for kernels without the call; NULL: none is needed
  * @makes_pages: helpers follow the caller's memory policy
+ * @usual_threads: as many at most, unless the caller asks for more or `ktask
+ *	tune` has found that they pay here; 0: the engine finds out
+ * @takes_pid: works on the memory of other processes as well
+ * @on_files: files instead of a range of memory
  * @around: steps before and after the parallel part, which it starts by
  *	op_go(); NULL: there are none
  */
@@ -77,7 +84,10 @@ struct ktask_op {
 	size_t unit;
 	size_t min_chunk;
 	unsigned known_flags;
+	unsigned usual_threads;
 	bool makes_pages;
+	bool takes_pid;
+	bool on_files;
 	void (*align)(struct op_job *job);
 	int (*validate)(const struct ktask_op_args *args);
 	ktask_thread_func chunk;
@@ -92,6 +102,12 @@ extern const struct ktask_op op_copy;
 extern const struct ktask_op op_discard;
 extern const struct ktask_op op_lock;
 extern const struct ktask_op op_unmap;
+extern const struct ktask_op op_unlock;
+extern const struct ktask_op op_collapse;
+extern const struct ktask_op op_migrate;
+extern const struct ktask_op op_warm;
+extern const struct ktask_op op_sync;
+extern const struct ktask_op op_copy_file;
 
 /**
  * op_go - do the parallel part of @job with @chunk, and wait for it
@@ -104,9 +120,10 @@ int op_go(struct op_job *job, ktask_thread_func chunk);
 int op_go_whole(struct op_job *job, ktask_thread_func chunk);
 
 /**
- * op_go_part - op_go() on [start, end) of @job, for what makes pages
+ * op_go_part - op_go() on [start, end) of @job
  *
- * One page is made before the others.  The results of all parts add up in that of @job.
+ * What makes pages makes one before the others.  The results of all parts add
+ * up in that of @job.
  */
 int op_go_part(struct op_job *job, uintptr_t start, uintptr_t end,
 	       ktask_thread_func chunk);

@@ -38,6 +38,21 @@ extern "C" {
  * default: measured. */
 #define KTASK_STORE_STREAM 0x1u
 #define KTASK_STORE_CACHED 0x2u
+/* ktask_collapse(): go on where huge pages come slowly. */
+#define KTASK_COLLAPSE_ALL 0x1u
+/* ktask_migrate(): pages made later lie there as well (mbind, MPOL_BIND). */
+#define KTASK_MIGRATE_BIND 0x1u
+/* ktask_migrate(): also pages that other processes use (CAP_SYS_NICE). */
+#define KTASK_MIGRATE_SHARED 0x2u
+/* ktask_warm(), ktask_copy_file(): past the page cache (O_DIRECT). */
+#define KTASK_FILE_DIRECT 0x1u
+/* ktask_copy_file(): holes are left out, the destination reads as zero. */
+#define KTASK_FILE_SPARSE 0x2u
+/* ktask_sync(): as fdatasync(2) instead of fsync(2). */
+#define KTASK_SYNC_DATA 0x1u
+
+/* A length: to the end of the file. */
+#define KTASK_TO_END UINT64_MAX
 
 /**
  * struct ktask_opts - what an operation's caller may choose
@@ -63,6 +78,30 @@ struct ktask_opts {
 	}
 
 /**
+ * struct ktask_file - a range of a file, for operations on files
+ *
+ * An operation takes any number of them as one job.  A file that fails does
+ * not keep the others from being done: what it failed with stands in it, and
+ * the operation returns the error of the first that did.  A path is opened by
+ * the thread that works on it, and closed again; so many may be given.
+ */
+struct ktask_file {
+	const char *path; /* NULL: fd */
+	int fd;
+	uint64_t offset;
+	uint64_t len; /* bytes; KTASK_TO_END */
+	/* copy_file */
+	const char *dst_path; /* must exist; NULL: dst_fd */
+	int dst_fd;
+	uint64_t dst_offset;
+	/* filled by the operation */
+	int error; /* 0 or -errno */
+	uint64_t fail_offset; /* with an error: in the file */
+	uint64_t size; /* bytes that there were to be done */
+	uint64_t private_pos;
+};
+
+/**
  * struct ktask_op_args - the range and the rest, for any operation
  *
  * Fields that an operation does not use must be 0.
@@ -71,8 +110,12 @@ struct ktask_op_args {
 	void *addr;
 	size_t len; /* bytes */
 	unsigned flags; /* KTASK_<OPERATION>_* */
-	const void *src; /* copy: source; fill: pattern, NULL zero */
-	size_t src_len; /* fill: bytes of the pattern */
+	int pid; /* collapse, migrate: whose memory; 0: the caller's */
+	const void *
+		src; /* copy: source; fill: pattern, NULL zero; migrate: nodes */
+	size_t src_len; /* fill: bytes of the pattern; migrate: bits of nodes */
+	struct ktask_file *files; /* warm, sync, copy_file: instead of addr */
+	size_t nr_files;
 };
 
 /**
@@ -134,6 +177,87 @@ KTASK_API int ktask_unmap(void *addr, size_t len);
  * RLIMIT_MEMLOCK forbids it, found out before anything is populated.
  */
 KTASK_API int ktask_lock(void *addr, size_t len, unsigned flags);
+
+/**
+ * ktask_unlock - munlock(2)
+ *
+ * By the caller alone: two threads take 1.1 times as long, since the kernel
+ * does it under the lock of the address space (1 GiB of 4 KiB pages: 28 and
+ * 32 ms).
+ *
+ * Return: 0; -ENOMEM: part of the range is not mapped; as munlock(2) what
+ * lies before that is unlocked.
+ */
+KTASK_API int ktask_unlock(void *addr, size_t len);
+
+/**
+ * ktask_collapse - make huge pages of the small pages of a range
+ *
+ * MADV_COLLAPSE (6.1), mapping by mapping, and with a guard: where huge pages
+ * come so slowly that memory must be too fragmented for them, the rest keeps its
+ * small pages and -ETIME is returned; result.fail_offset is where it stopped.
+ * KTASK_COLLAPSE_ALL goes on.  By one thread unless the caller, or `ktask
+ * tune`, asks for more: several wait for one another's lock of the address
+ * space.
+ *
+ * Return: 0; -ETIME; as madvise(2): -ENOMEM: no huge page to be had, or
+ * nothing mapped; -EAGAIN; -EBUSY; -EINVAL: not a kind of memory that has
+ * huge pages, or none of it is present.  What could be collapsed is.
+ */
+KTASK_API int ktask_collapse(void *addr, size_t len, unsigned flags);
+
+/**
+ * ktask_migrate - move the pages of a range to nodes
+ * @nodes: bit n of word n / (bits of a word): node n
+ * @nr_nodes: bits in @nodes
+ *
+ * Pages that are present and on none of the nodes are moved to one of them, in
+ * turn; memory policies stay as they are, unless KTASK_MIGRATE_BIND is given.
+ *
+ * Return: 0; -EFAULT: part of the range is not mapped: nothing is moved then;
+ * as move_pages(2) and mbind(2): -EINVAL, -ENODEV, -EACCES, -EPERM, -ENOSYS.
+ * Where single pages stay, the rest is moved, and the first such page gives the
+ * error: -EACCES: other processes use it; -EBUSY; -ENOMEM.
+ */
+KTASK_API int ktask_migrate(void *addr, size_t len, const unsigned long *nodes,
+			    size_t nr_nodes, unsigned flags);
+
+/**
+ * ktask_warm - read a range of a file into the page cache
+ * @len: bytes; what lies behind the end of the file is left out
+ *
+ * As reading it does, without copying where the file system permits that, and
+ * returns when it is there.  With KTASK_FILE_DIRECT it is read past the page
+ * cache, which stays as it is: that warms what lies below, a host's cache or
+ * network storage.  Many files: ktask_op_run().
+ *
+ * Return: 0, or as open(2) and read(2).
+ */
+KTASK_API int ktask_warm(int fd, uint64_t offset, uint64_t len, unsigned flags);
+
+/**
+ * ktask_sync - write what is dirty of a range of a file to disk
+ *
+ * The range in parallel, then fsync(2) of the file, whose verdict counts.
+ *
+ * Return: 0, or as open(2) and fsync(2).
+ */
+KTASK_API int ktask_sync(int fd, uint64_t offset, uint64_t len, unsigned flags);
+
+/**
+ * ktask_copy_file - copy a range of a file to another file
+ * @len: bytes; ends where the source ends
+ *
+ * By copy_file_range(2) where the file systems permit, which may share
+ * blocks; else by reading and writing.  A destination that is shorter grows; it is not
+ * cut.  The same file (-EINVAL) cannot be both.  KTASK_FILE_DIRECT: both past
+ * the page cache, as far as their file systems and the alignment of the ends
+ * allow it.
+ *
+ * Return: 0, or as open(2), read(2) and write(2); what was copied stays.
+ */
+KTASK_API int ktask_copy_file(int dst_fd, uint64_t dst_offset, int fd,
+			      uint64_t offset, uint64_t len, unsigned flags);
 
 /** An operation, opaque; one const descriptor each. */
 struct ktask_op;

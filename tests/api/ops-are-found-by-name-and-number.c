@@ -8,8 +8,10 @@
 
 #include <ktask/ops.h>
 
-static const char *const names[] = { "populate", "fill", "copy",
-				     "discard",	 "lock", "unmap" };
+static const char *const names[] = {
+	"populate", "fill",	"copy",	   "discard", "lock", "unmap",
+	"unlock",   "collapse", "migrate", "warm",    "sync", "copy_file"
+};
 
 static void every_name_is_found(void **state)
 {

@@ -10,10 +10,17 @@
 
 static char *target;
 static char source[64];
+static const unsigned long node_0 = 1;
 
 static int try(const char *name, struct ktask_op_args args)
 {
 	return ktask_op_run(ktask_op_find(name), &args, NULL);
+}
+
+static bool on_files(const char *name)
+{
+	return !strcmp(name, "warm") || !strcmp(name, "sync") ||
+	       !strcmp(name, "copy_file");
 }
 
 /* Arguments with which @name would work. */
@@ -25,6 +32,12 @@ static struct ktask_op_args good(const char *name)
 		args.src = source;
 		args.len = sizeof(source);
 	}
+	if (!strcmp(name, "migrate")) {
+		args.src = &node_0;
+		args.src_len = 1;
+	}
+	if (on_files(name))
+		args = (struct ktask_op_args){ 0 };
 	return args;
 }
 
@@ -44,6 +57,8 @@ static void bad_addresses(void **state)
 		const char *name = ktask_op_name(ktask_op_at(i));
 		struct ktask_op_args args = good(name);
 
+		if (on_files(name))
+			continue;
 		args.addr = NULL;
 		assert_int_equal(try(name, args), -EINVAL);
 		args = good(name);
@@ -91,8 +106,9 @@ static void unknown_flags(void **state)
 
 static void fields_of_other_operations(void **state)
 {
-	static const char *const plain[] = { "populate", "discard", "lock",
-					     "unmap" };
+	static const char *const plain[] = {
+		"populate", "discard", "lock", "unmap", "unlock", "collapse"
+	};
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(plain); i++) {
 		struct ktask_op_args args = good(plain[i]);
@@ -103,6 +119,63 @@ static void fields_of_other_operations(void **state)
 		args.src_len = 1;
 		assert_int_equal(try(plain[i], args), -EINVAL);
 	}
+	untouched();
+}
+
+static void files_and_memory_are_not_mixed(void **state)
+{
+	struct ktask_file file = { .fd = -1 };
+
+	for (unsigned i = 0; ktask_op_at(i); i++) {
+		const char *name = ktask_op_name(ktask_op_at(i));
+		struct ktask_op_args args = good(name);
+
+		if (on_files(name)) {
+			args.addr = target;
+			assert_int_equal(try(name, args), -EINVAL);
+			args.addr = NULL;
+			args.len = LEN;
+			assert_int_equal(try(name, args), -EINVAL);
+			args.len = 0;
+			args.src = source;
+			assert_int_equal(try(name, args), -EINVAL);
+			args.src = NULL;
+			args.nr_files = 1;
+			assert_int_equal(try(name, args), -EINVAL);
+			continue;
+		}
+		args.files = &file;
+		assert_int_equal(try(name, args), -EINVAL);
+		args.files = NULL;
+		args.nr_files = 1;
+		assert_int_equal(try(name, args), -EINVAL);
+	}
+	untouched();
+}
+
+static void processes_of_operations_that_take_none(void **state)
+{
+	for (unsigned i = 0; ktask_op_at(i); i++) {
+		const char *name = ktask_op_name(ktask_op_at(i));
+		struct ktask_op_args args = good(name);
+
+		args.pid = -1;
+		assert_int_equal(try(name, args), -EINVAL);
+		args.pid = 1;
+		if (strcmp(name, "collapse") && strcmp(name, "migrate"))
+			assert_int_equal(try(name, args), -EINVAL);
+	}
+	untouched();
+}
+
+static void bad_nodes(void **state)
+{
+	unsigned long none = 0;
+
+	assert_int_equal(ktask_migrate(target, LEN, NULL, 1, 0), -EINVAL);
+	assert_int_equal(ktask_migrate(target, LEN, &node_0, 0, 0), -EINVAL);
+	assert_int_equal(ktask_migrate(target, LEN, &none, 1, 0), -EINVAL);
+	assert_int_equal(ktask_migrate(target, LEN, &node_0, 4096, 0), -EINVAL);
 	untouched();
 }
 
@@ -196,6 +269,9 @@ int main(void)
 		KTEST(bad_addresses),
 		KTEST(unknown_flags),
 		KTEST(fields_of_other_operations),
+		KTEST(files_and_memory_are_not_mixed),
+		KTEST(processes_of_operations_that_take_none),
+		KTEST(bad_nodes),
 		KTEST(bad_patterns_and_sources),
 		KTEST(bad_options),
 		KTEST(nothing_is_done_for_length_0),

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Operations on files: many ranges of files as one job.
+ *
+ * Owns finding out how long they are, opening and closing, the order in which
+ * they make one range of work, and the errors of each.  What is done with a
+ * range is the operation's.
+ *
+ * The files are laid out one behind another, each rounded up to FILES_STEP, so
+ * that chunk edges are aligned in every file and that a small file counts for
+ * what opening it costs.  The job is over these positions; they are no addresses.
+ */
+#ifndef OPS_FILES_H
+#define OPS_FILES_H
+
+#include "op.h"
+
+#define FILES_STEP (64 * KIB)
+/* Direct reads and writes begin and end on multiples of it. */
+#define FILES_BLOCK 4096
+
+/** A file while somebody works on it. */
+struct files_open {
+	struct ktask_file *file;
+	int fd;
+	int dst_fd; /* operations with @writes; else -1 */
+	bool direct; /* both, past the page cache */
+	bool own; /* fd is not the caller's: flags and position are ours */
+	const void *arg; /* of struct files_work */
+};
+
+/* Return: 0 or -errno.  Called by several threads at once. */
+typedef int (*files_func)(const struct op_job *job, struct files_open *open);
+
+/**
+ * struct files_work - what an operation does with files
+ *
+ * @writes: there is a destination
+ * @may_direct: knows KTASK_FILE_DIRECT
+ * @folders: a folder counts as an empty file
+ * @prepare: before any range of it; NULL: nothing to do.  file->size is known
+ * @range: [from, to), counted from file->offset; on failure *fail_at is the
+ *	first byte, if it is another than @from; NULL: there is no work by ranges
+ * @finish: once all ranges of it were done; NULL: nothing to do
+ */
+struct files_work {
+	bool writes;
+	bool may_direct;
+	bool folders;
+	const void *arg;
+	files_func prepare;
+	int (*range)(const struct op_job *job, const struct files_open *open,
+		     uint64_t from, uint64_t to, uint64_t *fail_at);
+	files_func finish;
+};
+
+/**
+ * files_go - do @work with all files of @job
+ *
+ * Return: 0; the error of the first file that has one, which the result tells
+ * as well (fail_range is its index); -ECANCELED, -ETIMEDOUT.
+ */
+int files_go(struct op_job *job, const struct files_work *work);
+
+/** files_align - the align step of operations on files */
+void files_align(struct op_job *job);
+
+/**
+ * files_read - pread(2), again where it was interrupted
+ *
+ * What cannot be read directly is read through the page cache from then on.
+ *
+ * Return: bytes, 0 at the end, -errno.
+ */
+ssize_t files_read(const struct files_open *open, char *buf, size_t len,
+		   uint64_t offset);
+
+/** files_undirect - let a descriptor of our own use the page cache */
+void files_undirect(int fd);
+
+#define FILES_BUFFER MIB
+#define FILES_BUFFER_SMALL (64 * KIB)
+
+/** Memory for reading and writing, aligned to FILES_BLOCK. */
+struct files_buffer {
+	char *at;
+	size_t len;
+	void *allocated;
+};
+
+/**
+ * files_buffer_get - FILES_BUFFER bytes, or where there are none @small
+ * @small: FILES_BUFFER_SMALL bytes
+ */
+void files_buffer_get(struct files_buffer *buffer, char *small);
+void files_buffer_put(struct files_buffer *buffer);
+
+#endif /* OPS_FILES_H */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * warm: read files into the page cache.
+ *
+ * By sendfile(2) to /dev/null, which makes the pages present, waits for them
+ * and copies nothing: 2 GiB that are there already take 0.05 s, by pread(2) into
+ * a small buffer 0.33 s.  Where a file system cannot do that, or there is no
+ * /dev/null, by pread().  Not by readahead(2) or MADV_WILLNEED: they do not wait
+ * and tell no error.
+ *
+ * Past the page cache (KTASK_FILE_DIRECT) reading is all that is done.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "files.h"
+
+/*
+ * Return: the first position that was not warmed; what reading it says is then
+ * the verdict.
+ */
+static uint64_t send_range(int fd, int null_fd, uint64_t start, uint64_t end)
+{
+	off_t pos = (off_t)start;
+
+	while (null_fd >= 0 && (uint64_t)pos < end) {
+		ssize_t sent = sendfile(null_fd, fd, &pos,
+					(size_t)(end - (uint64_t)pos));
+
+		if (!sent || (sent < 0 && errno != EINTR))
+			break;
+	}
+	return (uint64_t)pos;
+}
+
+/* From a block's beginning: direct reads want that. */
+static int read_range(const struct files_open *open, uint64_t start,
+		      uint64_t end, uint64_t *fail_pos)
+{
+	char small[FILES_BUFFER_SMALL];
+	struct files_buffer buffer;
+	uint64_t pos = start & ~(uint64_t)(FILES_BLOCK - 1);
+	ssize_t got = 1;
+
+	files_buffer_get(&buffer, small);
+	while (pos < end && got > 0) {
+		uint64_t len = (end - pos + FILES_BLOCK - 1) &
+			       ~(uint64_t)(FILES_BLOCK - 1);
+
+		got = files_read(open, buffer.at,
+				 len < buffer.len ? len : buffer.len, pos);
+		if (got > 0)
+			pos += (uint64_t)got;
+	}
+	files_buffer_put(&buffer);
+	*fail_pos = pos > start ? pos : start;
+	/* The file has become shorter: there is no more to be warmed. */
+	return got < 0 ? (int)got : 0;
+}
+
+static int warm_range(const struct op_job *job, const struct files_open *open,
+		      uint64_t from, uint64_t to, uint64_t *fail_at)
+{
+	uint64_t start = open->file->offset + from;
+	uint64_t end = open->file->offset + to;
+	int error;
+
+	if (!open->direct)
+		start = send_range(open->fd, *(const int *)open->arg, start,
+				   end);
+	if (start >= end)
+		return 0;
+	error = read_range(open, start, end, &start);
+	*fail_at = start - open->file->offset;
+	return error;
+}
+
+static int warm_around(struct op_job *job)
+{
+	int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct files_work work = { .may_direct = true,
+				   .range = warm_range,
+				   .arg = &null_fd };
+	int error = files_go(job, &work);
+
+	if (null_fd >= 0)
+		close(null_fd);
+	return error;
+}
+
+/*
+ * min_chunk: 1 MiB that is there already takes 25 us, of a disk 600; 16 small
+ * files 100 us and more.
+ */
+const struct ktask_op op_warm = {
+	.name = "warm",
+	.summary = "read files into the page cache",
+	.unit = 1,
+	.min_chunk = MIB,
+	.known_flags = KTASK_FILE_DIRECT,
+	.on_files = true,
+	.align = files_align,
+	.around = warm_around,
+};
