@@ -236,7 +236,8 @@ UMT_API int umt_core_read(int cpu, struct umt_counts *counts);
 /**
  * struct umt_backends - which backend would be taken, and why no better one
  * @size: sizeof(struct umt_backends), set by the caller
- * @why: by enum umt_backend: "" where it works, else one line
+ * @why: by enum umt_backend: "" where it works, else one line; [UMT_ANY]: who
+ *	serves the one that would be taken, or within which limits, or ""
  */
 struct umt_backends {
 	size_t size;

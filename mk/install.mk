@@ -3,6 +3,8 @@
 # exactly the files that it installs; directories stay, except our own.
 
 BINDIR ?= $(PREFIX)/bin
+SBINDIR ?= $(PREFIX)/sbin
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
 COMPDIR ?= $(PREFIX)/share/bash-completion/completions
@@ -11,7 +13,7 @@ OBJCOPY ?= objcopy
 
 HEADERS := $(wildcard include/ktask/*.h)
 MANPAGES := $(wildcard man/*.[1-8])
-COMPLETION := $(wildcard packaging/ktask.bash-completion)
+COMPLETION := $(wildcard packaging/*.bash-completion)
 
 # Where the installed command finds its shim when that is not ../lib/ktask:
 # LIBDIR must then be given to `make` as well.
@@ -27,13 +29,19 @@ $(OUT)/install/libktask.a: $(LIBOBJ)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $(@D)/libktask.o
 
+$(OUT)/install/umtd.service: packaging/umtd.service.in
+	@mkdir -p $(@D)
+	$(Q)sed -e 's|@SBINDIR@|$(SBINDIR)|' $< >$@
+
 # Where each file goes, as SOURCE:TARGET; links are made apart.
 installed_man = $(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 INSTALL_DATA = \
 	$(foreach h,$(HEADERS),$h:$(INCLUDEDIR)/ktask/$(notdir $h)) \
 	include/uapi/linux/ktask.h:$(INCLUDEDIR)/linux/ktask.h \
 	$(foreach m,$(MANPAGES),$m:$(call installed_man,$m)) \
-	$(foreach c,$(COMPLETION),$c:$(COMPDIR)/ktask) \
+	$(foreach c,$(COMPLETION),$c:$(COMPDIR)/$(basename $(notdir $c))) \
+	$(if $(UMTD),packaging/umtd.socket:$(UNITDIR)/umtd.socket \
+		$(OUT)/install/umtd.service:$(UNITDIR)/umtd.service) \
 	include/umt.h:$(INCLUDEDIR)/umt.h \
 	$(OUT)/install/libktask.a:$(LIBDIR)/libktask.a \
 	$(OUT)/install/libumt.a:$(LIBDIR)/libumt.a
@@ -42,7 +50,8 @@ INSTALL_PROGRAM = \
 	$(OUT)/libumt.so.$(VERSION):$(LIBDIR)/libumt.so.$(VERSION) \
 	$(OUT)/libktask-preload.so:$(LIBDIR)/ktask/libktask-preload.so \
 	$(OUT)/ktask:$(BINDIR)/ktask \
-	$(OUT)/umt:$(BINDIR)/umt
+	$(OUT)/umt:$(BINDIR)/umt \
+	$(if $(UMTD),$(UMTD):$(SBINDIR)/umtd)
 # Links, each to the library of its name.
 INSTALL_LINKS = $(foreach l,libktask libumt,\
 	$(LIBDIR)/$l.so $(LIBDIR)/$l.so.$(SOVERSION))
@@ -56,7 +65,8 @@ install-files = @set -e; for pair in $(2); do \
 
 ## install: PREFIX=/usr/local, DESTDIR= and LIBDIR= are honoured
 .PHONY: install
-install: all $(OUT)/install/libktask.a $(OUT)/install/libumt.a
+install: all $(OUT)/install/libktask.a $(OUT)/install/libumt.a \
+		$(if $(UMTD),$(OUT)/install/umtd.service)
 	$(call install-files,644,$(INSTALL_DATA))
 	$(call install-files,755,$(INSTALL_PROGRAM))
 	@for link in $(INSTALL_LINKS); do name=$${link##*/}; \

@@ -12,7 +12,8 @@ UMT_BPF ?= $(shell command -v $(firstword $(BPF_CLANG)) >/dev/null && \
 	[ -n '$(BPFTOOL)' ] && echo '\#include <bpf/libbpf.h>' | \
 	$(CC) -E - >/dev/null 2>&1 && echo yes)
 ifneq ($(UMT_BPF),yes)
-UMT_LIB := $(filter-out umt/lib/bpf.c,$(UMT_LIB))
+UMT_LIB := $(filter-out $(addprefix umt/lib/,bpf.c broker.c program.c \
+	why.c),$(UMT_LIB))
 UMT_LIBS :=
 else
 UMT_LIBS := -lbpf
@@ -39,7 +40,7 @@ $(UMT_GEN)/umt.skel.h: $(UMT_GEN)/umt.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name umt_bpf >$@.new
 	@mv $@.new $@
 
-$(call obj,umt/lib/bpf.c): $(UMT_GEN)/umt.skel.h
+$(call obj,umt/lib/program.c): $(UMT_GEN)/umt.skel.h
 
 $(OUT)/libumt.so.$(VERSION): $(UMT_OBJ) umt/lib/libumt.map
 	$(call say,LD)
@@ -74,7 +75,18 @@ $(OUT)/umt: $(UMT_CMD) $(OUT)/libumt.a
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) $(LDFLAGS)
 
-all: $(OUT)/libumt.so $(OUT)/libumt.a $(OUT)/umt
+# The broker is nothing without the program.
+ifeq ($(UMT_BPF),yes)
+UMTD := $(OUT)/umtd
+endif
+UMTD_OBJ := $(call obj,$(wildcard umt/umtd/*.c))
+$(UMTD_OBJ): | $(B)/.headers
+
+$(OUT)/umtd: $(UMTD_OBJ) $(OUT)/libumt.a
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) $(LDFLAGS)
+
+all: $(OUT)/libumt.so $(OUT)/libumt.a $(OUT)/umt $(UMTD)
 
 # Tests of libumt: as tests/api, but with this library.
 $(OUT)/tests/umt/%: $(OBJ)/tests/umt/%.o $(call support,umt) $(OUT)/libumt.a

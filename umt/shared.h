@@ -8,7 +8,7 @@
 
 #include <umt.h>
 
-#define UMT_USERS 64
+#define UMT_USERS 256
 
 /*
  * Entry 0 of a user's table; core N is entry N + 1.  Only user space writes
@@ -16,12 +16,33 @@
  */
 struct umt_word {
 	__u32 wanted;
-	__u32 flags; /* UMT_TRACE, UMT_INHERIT */
 	__u32 wake_bytes; /* trace: wake the reader with so much unread */
-	__u32 reserved[13];
+	__u32 reserved[14];
 } __attribute__((aligned(64)));
 
-/* First argument of the program that threads run to add themselves. */
+/*
+ * What a user may do.  Only who loaded the program can write it: a user's own
+ * table is in the hands of a process that may be hostile (umtd.8).
+ */
+struct umt_grant {
+	__u64 token[2]; /* who knows it may add its threads, */
+	__u32 tgid; /* of the process that was the first to add one */
+	__u32 flags; /* UMT_TRACE, UMT_INHERIT */
+};
+
+/*
+ * Arguments of the program that threads run to add themselves.  It uses the
+ * last that there may be: a tracepoint with fewer arguments, and that is every
+ * one that happens often, then refuses to have it attached, so that whoever
+ * holds its descriptor can run it for itself alone.
+ */
+enum umt_arg {
+	UMT_ARG_OP,
+	UMT_ARG_USER,
+	UMT_ARG_TOKEN = 10, /* and 11 */
+	UMT_NR_ARGS = 12,
+};
+
 enum umt_op {
 	UMT_OP_ADD,
 	UMT_OP_REMOVE,

@@ -74,6 +74,20 @@ struct {
 	__type(value, __s64);
 } seats SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UMT_USERS);
+	__type(key, __u32);
+	__type(value, struct umt_grant);
+} grants SEC(".maps");
+
+static __always_inline bool is_granted(__u32 user, __u32 flag)
+{
+	struct umt_grant *grant = bpf_map_lookup_elem(&grants, &user);
+
+	return grant && grant->flags & flag;
+}
+
 static __always_inline void seat_add(__u32 user, __s64 n)
 {
 	__s64 *seat = bpf_map_lookup_elem(&seats, &user);

@@ -66,7 +66,7 @@ static __always_inline void trace_to(__u32 user, struct umt_event *event)
 		return;
 	word = word_of(table);
 	core = core_of(table, event->cpu);
-	if (!word || !core || !(word->flags & UMT_TRACE))
+	if (!word || !core || !is_granted(user, UMT_TRACE))
 		return;
 	flags = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= word->wake_bytes
 			? BPF_RB_FORCE_WAKEUP

@@ -307,7 +307,7 @@ int BPF_PROG(umt_migrate, struct task_struct *task, int to)
 {
 	struct record *record = record_of(task);
 
-	if (record && record->counted && record->cpu != to)
+	if (record && record->counted && record->cpu != (__u32)to)
 		move(record, task, to);
 	return 0;
 }
@@ -318,14 +318,6 @@ static __always_inline void join(struct record *record, __u32 user)
 {
 	seat_add(user, 1);
 	record->user[record->nr++ & (UMT_MEMBERSHIPS - 1)] = user;
-}
-
-static __always_inline bool inherits(__u32 user)
-{
-	void *table = bpf_map_lookup_elem(&tables, &user);
-	struct umt_word *word = table ? word_of(table) : NULL;
-
-	return word && word->flags & UMT_INHERIT;
 }
 
 /*
@@ -346,7 +338,7 @@ int BPF_PROG(umt_fork, struct task_struct *parent, struct task_struct *child)
 
 		if (i >= record->nr)
 			break;
-		if (!inherits(user))
+		if (!is_granted(user, UMT_INHERIT))
 			continue;
 		if (!born)
 			born = bpf_task_storage_get(
@@ -378,11 +370,9 @@ static __always_inline int add(struct task_struct *task, __u32 user)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct record fresh = { .cpu = cpu, .counted = 1 };
-	void *table = bpf_map_lookup_elem(&tables, &user);
-	struct umt_word *word = table ? word_of(table) : NULL;
 	struct record *record;
 
-	if (!word)
+	if (!bpf_map_lookup_elem(&tables, &user))
 		return -EINVAL;
 	record = bpf_task_storage_get(&records, task, &fresh,
 				      BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -396,11 +386,20 @@ static __always_inline int add(struct task_struct *task, __u32 user)
 		return -EUSERS;
 	count_one(record, user, record->cpu, MOVED);
 	join(record, user);
-	if (word->flags & UMT_TRACE) {
+	if (is_granted(user, UMT_TRACE)) {
 		record->traced = 1;
 		trace(record, task, UMT_NEW, record->cpu, 0, task->tgid);
 	}
 	return 0;
+}
+
+/* Ends the membership @i, whose thread runs and is counted. */
+static __always_inline void leave(struct record *record, __u32 i)
+{
+	__u32 user = record->user[i & (UMT_MEMBERSHIPS - 1)];
+
+	drop(record, i);
+	uncount_one(record, user, record->cpu, true);
 }
 
 static __always_inline int remove(struct task_struct *task, __u32 user)
@@ -415,13 +414,48 @@ static __always_inline int remove(struct task_struct *task, __u32 user)
 		trace(record, task, UMT_GONE, record->cpu, 0, 0);
 	for (i = 0; i < UMT_MEMBERSHIPS; i++)
 		if (i < record->nr && record->user[i] == user) {
-			drop(record, i);
+			leave(record, i);
 			break;
 		}
-	uncount_one(record, user, record->cpu, true);
 	if (!record->nr)
 		bpf_task_storage_delete(&records, task);
 	return 0;
+}
+
+/*
+ * The thread becomes another program, perhaps one with more rights, which is
+ * none of the user's business unless it asked for whatever its threads start.
+ */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(umt_exec, struct task_struct *task)
+{
+	struct record *record = record_of(task);
+	__u32 i, n;
+
+	if (!record)
+		return 0;
+	here(record, task, bpf_get_smp_processor_id());
+	for (n = 0; n < UMT_MEMBERSHIPS; n++) {
+		i = UMT_MEMBERSHIPS - 1 - n;
+		if (i < record->nr && !is_granted(record->user[i], UMT_INHERIT))
+			leave(record, i);
+	}
+	if (!record->nr)
+		bpf_task_storage_delete(&records, task);
+	return 0;
+}
+
+/* Who does not know the token, or shares it with another, is turned away. */
+static __always_inline bool may_control(struct task_struct *task, __u32 user,
+					__u64 token0, __u64 token1)
+{
+	struct umt_grant *grant = bpf_map_lookup_elem(&grants, &user);
+
+	if (!grant || grant->token[0] != token0 || grant->token[1] != token1)
+		return false;
+	if (!grant->tgid)
+		__sync_val_compare_and_swap(&grant->tgid, 0, task->tgid);
+	return grant->tgid == (__u32)task->tgid;
 }
 
 /*
@@ -433,9 +467,12 @@ SEC("raw_tp")
 int umt_control(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 user = ctx->args[1];
+	__u32 user = ctx->args[UMT_ARG_USER];
 
-	if (ctx->args[0] == UMT_OP_ADD)
+	if (!may_control(task, user, ctx->args[UMT_ARG_TOKEN],
+			 ctx->args[UMT_ARG_TOKEN + 1]))
+		return -EPERM;
+	if (ctx->args[UMT_ARG_OP] == UMT_OP_ADD)
 		return add(task, user);
 	return remove(task, user);
 }

@@ -53,8 +53,14 @@ for my $page (map { s{.*/}{}r } glob "$top/man/*.[1-8]") {
 	my ($section) = $page =~ /(\d)$/;
 	ok($is{"opt/kt/share/man/man$section/$page"}, "page $page is there");
 }
-ok($is{'opt/kt/share/bash-completion/completions/ktask'},
-   'the completion is where bash looks');
+ok($is{"opt/kt/share/bash-completion/completions/$_"},
+   "the completion of $_ is where bash looks") for qw(ktask umt);
+SKIP: {
+	skip 'built without eBPF', 2 if !-e "$build/umtd";
+	ok($is{"opt/kt/sbin/umtd"}, 'umtd is there');
+	like(slurp("$root/opt/kt/lib/systemd/system/umtd.service"),
+	     qr{^ExecStart=/opt/kt/sbin/umtd$}m, 'and systemd finds it');
+}
 is((stat "$lib/libktask.a")[2] & 0777, 0644, 'data is not executable');
 is(realpath("$lib/libktask.so"), realpath("$lib/$soname"),
    'both links lead to one file');

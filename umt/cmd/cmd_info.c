@@ -34,6 +34,8 @@ static void print_json(const struct umt_backends *backends)
 
 	printf("{\"backend\": ");
 	json_string(stdout, umt_backend_name(backends->backend));
+	printf(", \"note\": ");
+	json_string(stdout, backends->why[UMT_ANY]);
 	for (id = UMT_BPF; id <= UMT_EXPLICIT; id++) {
 		printf(", \"%s\": {\"works\": %s, \"why\": ",
 		       umt_backend_name(id),
@@ -48,8 +50,9 @@ static void print_text(const struct umt_backends *backends)
 {
 	int id;
 
-	printf("threads are monitored by %s\n",
-	       umt_backend_name(backends->backend));
+	printf("threads are monitored by %s%s%s\n",
+	       umt_backend_name(backends->backend),
+	       backends->why[UMT_ANY][0] ? ": " : "", backends->why[UMT_ANY]);
 	for (id = UMT_BPF; id <= UMT_EXPLICIT; id++)
 		printf("  %-10s%s%s\n", umt_backend_name(id),
 		       backends->why[id][0] ? "no: " : "yes: ",

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The backend that loads umt.bpf.c.  One instance serves all users of the
- * process: loaded for the first, taken away with the last, and by the kernel
- * whenever the process ends, for everything hangs on its descriptors.
+ * The backend that is served by the program in the kernel (umt.bpf.c): by
+ * umtd's where there is a umtd, else by one that this process loads for its
+ * first user and takes away with the last.
  *
- * Owns the program's tables and which numbers of users are taken.  Does not
- * own the counts: the kernel writes them.
- *
- * Behaves badly: each process that uses it adds its own program to every
- * context switch and wakeup of the machine, some 50 nanoseconds each.  Descriptors for single
- * cores of a closed user are kept for the next one, since taking one out of
- * the kernel's table waits for all CPUs each time.
+ * Behaves badly: users that were opened before and after umtd was started
+ * anew are served by two programs.
  */
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -23,336 +16,314 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <umt.skel.h>
-
 #include "umt/shared.h"
+#include "broker.h"
+#include "program.h"
 #include "user.h"
 
 #define ADD_TRIES 1000
 
-static struct umt_bpf *program;
-static unsigned int nr_users;
-static int nr_cores;
-static bool taken[UMT_USERS];
-static int64_t *seats;
+/* A program in the kernel, as we hold it. */
+struct source {
+	bool own; /* loaded here */
+	int connection; /* to umtd; -1: it has ended, or own */
+	int control_fd;
+	int links[UMT_BROKER_FDS_MAX];
+	int nr_links;
+	unsigned int nr_users;
+};
 
-/* A thread adds itself at any time: only this is read without the lock. */
-static int control_fd = -1;
+static struct source own = { .own = true, .connection = -1, .control_fd = -1 };
 
-/* Rings of single cores, kept: [user * nr_cores + cpu]. */
-static struct ring *bells;
+/* The umtd that new users are opened by; allocated. */
+static struct source *present;
 
-static int silent(enum libbpf_print_level level, const char *format,
-		  va_list args)
+/* ---- umtd's ---- */
+
+static void close_all(int *fds, int nr)
 {
+	while (nr > 0)
+		close(fds[--nr]);
+}
+
+/* With its last user, and not before: the links keep the program attached. */
+static void drop_source(struct source *source)
+{
+	if (source->connection >= 0)
+		close(source->connection);
+	if (source->control_fd >= 0)
+		close(source->control_fd);
+	close_all(source->links, source->nr_links);
+	if (source == present)
+		present = NULL;
+	free(source);
+}
+
+static struct source *connect_source(void)
+{
+	struct source *source;
+	int fd = broker_connect();
+
+	if (fd < 0)
+		return NULL;
+	source = calloc(1, sizeof(*source));
+	if (!source) {
+		close(fd);
+		return NULL;
+	}
+	source->connection = fd;
+	source->control_fd = -1;
+	return source;
+}
+
+/* What came with the first user of a source is the source's. */
+static void keep_fds(struct source *source, int *fds, int nr)
+{
+	if (source->control_fd >= 0) {
+		close(fds[UMT_FD_CONTROL]);
+		close_all(fds + UMT_FD_LINKS, nr - UMT_FD_LINKS);
+		return;
+	}
+	source->control_fd = fds[UMT_FD_CONTROL];
+	source->nr_links = nr - UMT_FD_LINKS;
+	memcpy(source->links, fds + UMT_FD_LINKS,
+	       (size_t)source->nr_links * sizeof(*fds));
+}
+
+static int ask_to_open(struct source *source, struct program_user *made,
+		       int *nr, unsigned int flags, size_t ring_bytes)
+{
+	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
+			       .op = UMT_BROKER_OPEN,
+			       .flags = flags,
+			       .ring_bytes = (__u32)ring_bytes };
+	struct umt_answer answer;
+	int fds[UMT_BROKER_FDS_MAX];
+	int came = broker_ask(&source->connection, &ask, &answer, fds,
+			      UMT_BROKER_FDS_MAX);
+
+	if (came < 0)
+		return came;
+	if (came < UMT_FD_LINKS || !answer.nr_cores ||
+	    answer.nr_cores > UINT16_MAX) {
+		close_all(fds, came);
+		return -EPROTO;
+	}
+	keep_fds(source, fds, came);
+	*nr = (int)answer.nr_cores;
+	made->index = answer.user;
+	memcpy(made->token, answer.token, sizeof(made->token));
+	made->table_fd = fds[UMT_FD_TABLE];
+	made->ring_fd = fds[UMT_FD_RING];
 	return 0;
 }
 
-/* ---- what the running kernel must have ---- */
-
-static bool is_task(const struct btf *btf, uint32_t id)
+/* A umtd that has ended is asked once; then whoever is there now. */
+static int open_by_umtd(struct umt *user, struct program_user *made, int *nr,
+			size_t ring_bytes)
 {
-	const struct btf_type *type = btf__type_by_id(btf, id);
-	const char *name;
+	int error = -ENOENT, tries;
 
-	if (!type || !btf_is_ptr(type))
-		return false;
-	type = btf__type_by_id(btf, type->type);
-	name = type ? btf__name_by_offset(btf, type->name_off) : NULL;
-	return name && btf_is_struct(type) && !strcmp(name, "task_struct");
-}
-
-/* The typedef is of a pointer to a function: (void *, bool, prev, next...). */
-static bool switch_is_as_we_read_it(const struct btf *btf)
-{
-	int id = btf__find_by_name_kind(btf, "btf_trace_sched_switch",
-					BTF_KIND_TYPEDEF);
-	const struct btf_type *type = id > 0 ? btf__type_by_id(btf, id) : NULL;
-	const struct btf_param *params;
-
-	type = type ? btf__type_by_id(btf, type->type) : NULL;
-	type = type && btf_is_ptr(type) ? btf__type_by_id(btf, type->type)
-					: NULL;
-	if (!type || !btf_is_func_proto(type) || btf_vlen(type) < 4)
-		return false;
-	params = btf_params(type);
-	return !is_task(btf, params[1].type) && is_task(btf, params[2].type) &&
-	       is_task(btf, params[3].type);
-}
-
-static int check_kernel(char why[WHY_MAX])
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	int error = 0;
-
-	if (!btf) {
-		error = -errno;
-		snprintf(why, WHY_MAX, "no type information of the kernel: %s",
-			 strerror(-error));
-		return error;
+	if (user->flags & ~UMT_BROKER_FLAGS || ring_bytes > UMT_BROKER_RING_MAX)
+		return -ENOTSUP;
+	for (tries = 0; tries < 2; tries++) {
+		if (!present)
+			present = connect_source();
+		if (!present)
+			return -ENOENT;
+		error = ask_to_open(present, made, nr, user->flags, ring_bytes);
+		if (!error) {
+			user->source = present;
+			present->nr_users++;
+			return 0;
+		}
+		if (!present->nr_users)
+			drop_source(present);
+		else if (present->connection < 0)
+			present = NULL;
+		else
+			return error;
 	}
-	if (!switch_is_as_we_read_it(btf)) {
-		error = -EPROTO;
-		snprintf(why, WHY_MAX, "sched_switch has other arguments here");
-	}
-	btf__free(btf);
 	return error;
 }
 
-/* ---- the program ---- */
-
-static int create_table(void)
+static bool umtd_serves(void)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	struct source *source = present ? present : connect_source();
 
-	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "umt_table", sizeof(int),
-			      sizeof(struct umt_core), (uint32_t)nr_cores + 1,
-			      &opts);
+	if (source && source != present)
+		drop_source(source);
+	return source;
 }
 
-/*
- * The kernel wants to see what the tables of users will be like.  A pattern of
- * our own, because libbpf 1.1 cannot resize the one that the program has.
- */
-static int load_with_pattern(void)
-{
-	int pattern = create_table();
-	int error;
+/* ---- our own ---- */
 
-	if (pattern < 0)
-		return pattern;
-	error = bpf_map__set_inner_map_fd(program->maps.tables, pattern);
-	if (!error)
-		error = umt_bpf__load(program);
-	close(pattern);
-	return error;
-}
-
-static int configure(void)
-{
-	uint32_t nr_bells = (uint32_t)(UMT_USERS * nr_cores);
-
-	program->rodata->nr_cores = (uint32_t)nr_cores;
-	bpf_program__set_autoattach(program->progs.umt_control, false);
-	return bpf_map__set_max_entries(program->maps.bells, nr_bells);
-}
-
-static int map_seats(void)
-{
-	void *memory = mmap(NULL, UMT_USERS * sizeof(*seats), PROT_READ,
-			    MAP_SHARED, bpf_map__fd(program->maps.seats), 0);
-
-	if (memory == MAP_FAILED)
-		return -errno;
-	seats = memory;
-	bells = calloc((size_t)(UMT_USERS * nr_cores), sizeof(*bells));
-	return bells ? 0 : -ENOMEM;
-}
-
-static void unload(void)
-{
-	int i;
-
-	for (i = 0; bells && i < UMT_USERS * nr_cores; i++)
-		ring_close(&bells[i]);
-	free(bells);
-	bells = NULL;
-	if (seats)
-		munmap(seats, UMT_USERS * sizeof(*seats));
-	seats = NULL;
-	__atomic_store_n(&control_fd, -1, __ATOMIC_RELEASE);
-	umt_bpf__destroy(program);
-	program = NULL;
-	memset(taken, 0, sizeof(taken));
-}
-
-static const char *hint(int error)
-{
-	if (error == -EPERM || error == -EACCES)
-		return " (CAP_BPF and CAP_PERFMON are needed)";
-	return "";
-}
-
-static int failed(int error, char why[WHY_MAX], const char *what)
-{
-	snprintf(why, WHY_MAX, "%s: %s%s", what, strerror(-error), hint(error));
-	return error;
-}
-
-static int load_steps(char why[WHY_MAX])
-{
-	int error = check_kernel(why);
-
-	if (error)
-		return error;
-	nr_cores = libbpf_num_possible_cpus();
-	if (nr_cores < 0)
-		return failed(nr_cores, why, "counting CPUs");
-	program = umt_bpf__open();
-	if (!program)
-		return failed(-errno, why, "reading the program");
-	error = configure();
-	if (!error)
-		error = load_with_pattern();
-	if (error)
-		return failed(error, why, "the kernel refused the program");
-	error = umt_bpf__attach(program);
-	if (error)
-		return failed(error, why, "attaching the program");
-	error = map_seats();
-	if (error)
-		return failed(error, why, "mapping");
-	__atomic_store_n(&control_fd,
-			 bpf_program__fd(program->progs.umt_control),
-			 __ATOMIC_RELEASE);
-	return 0;
-}
-
-/* libbpf's messages are for programs, and its switch is the process's. */
 static int load(char why[WHY_MAX])
 {
-	libbpf_print_fn_t before;
-	int error;
+	int error = program_load(why, WHY_MAX);
 
-	if (program)
-		return 0;
-	before = libbpf_set_print(silent);
-	error = load_steps(why);
-	if (error)
-		unload();
-	libbpf_set_print(before);
+	if (!error)
+		own.control_fd = program_control_fd();
 	return error;
 }
 
-static int probe(char why[WHY_MAX])
+static int open_own(struct umt *user, struct program_user *made, int *nr,
+		    size_t ring_bytes)
 {
+	char why[WHY_MAX];
+	int error = load(why);
+
+	if (error)
+		return error;
+	user->source = &own;
+	own.nr_users++;
+	*nr = program_nr_cores();
+	return program_user_open(made, user->flags, ring_bytes);
+}
+
+static void put_source(struct source *source)
+{
+	if (--source->nr_users)
+		return;
+	if (!source->own) {
+		drop_source(source);
+		return;
+	}
+	own.control_fd = -1;
+	program_unload();
+}
+
+static int probe(char why[WHY_MAX], char note[WHY_MAX])
+{
+	bool served;
 	int error;
 
 	user_lock();
+	served = umtd_serves();
+	if (served) {
+		snprintf(note, WHY_MAX, "by umtd at %s", broker_path());
+		user_unlock();
+		return 0;
+	}
 	error = load(why);
-	if (!error && !nr_users)
-		unload();
+	if (!error && !own.nr_users) {
+		own.control_fd = -1;
+		program_unload();
+	}
 	user_unlock();
 	return error;
 }
 
 /* ---- a user ---- */
 
-static int map_table(struct umt *user, int fd)
+static int map_table(struct umt *user, int fd, int nr)
 {
-	void *memory = mmap(NULL, user_table_bytes(nr_cores),
-			    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *memory = mmap(NULL, user_table_bytes(nr), PROT_READ | PROT_WRITE,
+			    MAP_SHARED, fd, 0);
 
 	if (memory == MAP_FAILED)
 		return -errno;
 	user->word = memory;
 	user->cores = (struct umt_core *)memory + 1;
-	user->word->flags = user->flags;
 	return 0;
 }
 
-static int make_table(struct umt *user)
+/* Takes the descriptors over, also when it fails. */
+static int take_over(struct umt *user, struct program_user *made, int nr,
+		     size_t ring_bytes)
 {
-	int tables = bpf_map__fd(program->maps.tables);
-	int fd = create_table();
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int error;
 
-	if (fd < 0)
-		return fd;
-	error = map_table(user, fd);
-	if (!error)
-		error = bpf_map_update_elem(tables, &user->index, &fd, 0);
-	close(fd);
-	return error;
-}
-
-/* A ring at @key of @table, open for reading. */
-static int make_ring(struct ring *ring, struct bpf_map *table, unsigned int key,
-		     size_t bytes)
-{
-	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "umt_ring", 0, 0,
-				(uint32_t)bytes, NULL);
-	int error;
-
-	if (fd < 0)
-		return fd;
-	error = bpf_map_update_elem(bpf_map__fd(table), &key, &fd, 0);
-	if (!error)
-		error = ring_open(ring, fd, bytes);
+	if (ring_bytes < page)
+		ring_bytes = page;
+	user->index = made->index;
+	memcpy(user->token, made->token, sizeof(user->token));
+	error = ring_open(&user->events, made->ring_fd, ring_bytes);
 	if (error)
-		close(fd);
-	return error;
+		close(made->ring_fd);
+	if (!error)
+		error = user_cores_alloc(user, nr);
+	if (!error)
+		error = map_table(user, made->table_fd, nr);
+	close(made->table_fd);
+	if (error)
+		return error;
+	user->bells = calloc((size_t)nr, sizeof(*user->bells));
+	if (!user->bells)
+		return -ENOMEM;
+	user->word->wake_bytes = (uint32_t)(ring_bytes / 4);
+	user->fd = user->events.fd;
+	return 0;
 }
 
-static int take_index(struct umt *user)
+static int control(enum umt_op op, const struct umt *user)
 {
-	unsigned int i;
+	uint64_t args[UMT_NR_ARGS] = {
+		[UMT_ARG_OP] = op,
+		[UMT_ARG_USER] = user->index,
+		[UMT_ARG_TOKEN] = user->token[0],
+		[UMT_ARG_TOKEN + 1] = user->token[1],
+	};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args,
+		    .ctx_size_in = sizeof(args));
+	int error = bpf_prog_test_run_opts(user->source->control_fd, &opts);
 
-	for (i = 0; i < UMT_USERS; i++) {
-		if (taken[i] || __atomic_load_n(&seats[i], __ATOMIC_ACQUIRE))
-			continue;
-		taken[i] = true;
-		user->index = i;
-		return 0;
-	}
-	return -EUSERS;
+	return error ? error : (int)opts.retval;
 }
 
 static int bpf_open(struct umt *user, size_t ring_bytes)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char why[WHY_MAX];
+	struct program_user made;
+	int nr = 0;
 	int error;
 
 	user->index = UMT_USERS;
-	error = load(why);
-	if (error)
-		return error;
-	nr_users++;
-	error = take_index(user);
-	if (error)
-		return error;
-	if (ring_bytes < page)
-		ring_bytes = page;
-	error = make_ring(&user->events, program->maps.rings, user->index,
-			  ring_bytes);
+	error = open_by_umtd(user, &made, &nr, ring_bytes);
+	if (error && error != -EUSERS)
+		error = open_own(user, &made, &nr, ring_bytes);
 	if (!error)
-		error = user_cores_alloc(user, nr_cores);
-	if (!error)
-		error = make_table(user);
+		error = take_over(user, &made, nr, ring_bytes);
 	if (error)
 		return error;
-	user->word->wake_bytes = (uint32_t)(ring_bytes / 4);
-	user->bells = &bells[user->index * (unsigned int)nr_cores];
-	user->fd = user->events.fd;
-	return 0;
+	/* From now on it is this process's; where we may not, we find out. */
+	error = control(UMT_OP_REMOVE, user);
+	return error == -ENOENT ? 0 : error;
+}
+
+static void ask_to_close(struct umt *user)
+{
+	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
+			       .op = UMT_BROKER_CLOSE,
+			       .user = user->index };
+	struct umt_answer answer;
+
+	broker_ask(&user->source->connection, &ask, &answer, NULL, 0);
+}
+
+static void close_rings(struct umt *user)
+{
+	int cpu;
+
+	for (cpu = 0; user->bells && cpu < user->nr_cores; cpu++)
+		ring_close(&user->bells[cpu]);
+	free(user->bells);
+	user->bells = NULL;
+	ring_close(&user->events);
 }
 
 /* With its table gone the program drops the user's threads one by one. */
 static void bpf_close(struct umt *user)
 {
-	if (!program)
+	if (!user->source)
 		return;
-	if (user->index < UMT_USERS) {
-		bpf_map_delete_elem(bpf_map__fd(program->maps.tables),
-				    &user->index);
-		taken[user->index] = false;
-	}
+	if (user->index < UMT_USERS && user->source->own)
+		program_user_close(user->index);
+	else if (user->index < UMT_USERS)
+		ask_to_close(user);
+	close_rings(user);
 	user_unmap(user);
-	ring_close(&user->events);
-	if (!--nr_users)
-		unload();
-}
-
-static int control(enum umt_op op, const struct umt *user)
-{
-	uint64_t args[2] = { op, user->index };
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args,
-		    .ctx_size_in = sizeof(args));
-	int fd = __atomic_load_n(&control_fd, __ATOMIC_ACQUIRE);
-	int error = bpf_prog_test_run_opts(fd, &opts);
-
-	return error ? error : (int)opts.retval;
+	put_source(user->source);
 }
 
 /* The kernel may be at another record of this CPU just now. */
@@ -385,18 +356,34 @@ static int bpf_next(struct umt *user, struct umt_event *event)
 	return ring_next(&user->events, event, sizeof(*event));
 }
 
+static int ask_for_bell(struct umt *user, int cpu)
+{
+	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
+			       .op = UMT_BROKER_BELL,
+			       .user = user->index,
+			       .cpu = (__u32)cpu };
+	struct umt_answer answer;
+	int fd = -1;
+	int came = broker_ask(&user->source->connection, &ask, &answer, &fd, 1);
+
+	if (came < 0)
+		return came;
+	return came ? fd : -EPROTO;
+}
+
 static int bpf_core_fd(struct umt *user, int cpu)
 {
-	unsigned int key =
-		user->index * (unsigned int)nr_cores + (unsigned int)cpu;
 	struct ring *bell = &user->bells[cpu];
-	int error;
+	int fd, error;
 
-	if (!bell->consumer) {
-		error = make_ring(bell, program->maps.bells, key,
-				  (size_t)sysconf(_SC_PAGESIZE));
-		if (error)
-			return error;
+	fd = user->source->own ? program_bell(user->index, cpu, false)
+			       : ask_for_bell(user, cpu);
+	if (fd < 0)
+		return fd;
+	error = ring_open(bell, fd, (size_t)sysconf(_SC_PAGESIZE));
+	if (error) {
+		close(fd);
+		return error;
 	}
 	ring_drain(bell);
 	return bell->fd;
@@ -404,7 +391,8 @@ static int bpf_core_fd(struct umt *user, int cpu)
 
 static void bpf_quiet(struct umt *user, int cpu)
 {
-	ring_drain(&user->bells[cpu]);
+	if (user->bells)
+		ring_drain(&user->bells[cpu]);
 }
 
 /*
@@ -413,9 +401,8 @@ static void bpf_quiet(struct umt *user, int cpu)
  */
 static void bpf_child(struct umt *user)
 {
-	ring_close(&user->events);
-	if (!--nr_users)
-		unload();
+	close_rings(user);
+	put_source(user->source);
 }
 
 const struct backend bpf_backend = {

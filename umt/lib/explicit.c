@@ -9,7 +9,7 @@
 
 static struct soft_set set;
 
-static int probe(char why[WHY_MAX])
+static int probe(char why[WHY_MAX], char note[WHY_MAX])
 {
 	return 0;
 }

@@ -234,7 +234,30 @@ static int watch(struct soft_thread *thread)
 
 /* ---- the backend ---- */
 
-static int probe(char why[WHY_MAX])
+static int read_int(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	int value = -1;
+
+	if (file && fscanf(file, "%d", &value) != 1)
+		value = -1;
+	if (file)
+		fclose(file);
+	return value;
+}
+
+/* Not of root, whose locked memory is not limited. */
+static void note_limit(char note[WHY_MAX])
+{
+	int kib = read_int("/proc/sys/kernel/perf_event_mlock_kb");
+
+	if (kib > 0 && geteuid())
+		snprintf(note, WHY_MAX, "about %d threads of this user",
+			 kib * (int)sysconf(_SC_NPROCESSORS_ONLN) /
+				 (2 * (int)(page_bytes() / 1024)));
+}
+
+static int probe(char why[WHY_MAX], char note[WHY_MAX])
 {
 	int fd = open_event();
 
@@ -246,6 +269,7 @@ static int probe(char why[WHY_MAX])
 		return fd;
 	}
 	close(fd);
+	note_limit(note);
 	return 0;
 }
 

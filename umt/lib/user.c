@@ -362,9 +362,12 @@ int umt_info(struct umt_backends *info)
 #endif
 	for (i = 0; i < NR_BACKENDS; i++) {
 		int id = backends[i]->id;
+		char note[WHY_MAX] = "";
 
-		if (!backends[i]->probe(info->why[id]) && !info->backend)
-			info->backend = id;
+		if (backends[i]->probe(info->why[id], note) || info->backend)
+			continue;
+		info->backend = id;
+		strcpy(info->why[UMT_ANY], note);
 	}
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "ring.h"
 
 struct backend;
+struct source;
 
 struct umt {
 	const struct backend *backend;
@@ -25,7 +26,9 @@ struct umt {
 	struct ring *bells; /* bpf: per core */
 	struct ring events; /* bpf */
 	int fd;
-	unsigned int index; /* bpf: its number in the program */
+	struct source *source; /* bpf: which program serves it */
+	unsigned int index; /* bpf: its number there, */
+	uint64_t token[2]; /* and what proves that it is ours */
 	unsigned int flags;
 	int nr_cores;
 };
@@ -35,7 +38,8 @@ struct umt {
 /**
  * struct backend - one way to learn who blocks
  * @id: enum umt_backend
- * @probe: can it be had here and now?  Else says why not in words.
+ * @probe: can it be had here and now?  Else says why not in words; @note, when
+ *	it can: by whom, or within which limits
  * @open: everything that @user needs but @next and @seen; holds the lock
  * @close: the opposite; also of a half-opened user; holds the lock
  * @add, @remove: the calling thread
@@ -47,7 +51,7 @@ struct umt {
  */
 struct backend {
 	int id;
-	int (*probe)(char why[WHY_MAX]);
+	int (*probe)(char why[WHY_MAX], char note[WHY_MAX]);
 	int (*open)(struct umt *user, size_t ring_bytes);
 	void (*close)(struct umt *user);
 	int (*add)(struct umt *user);

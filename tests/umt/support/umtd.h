@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the tests of umtd share: one that listens on a socket of the test's
+ * own, and children that are some unprivileged user.
+ */
+#ifndef UMT_TEST_UMTD_H
+#define UMT_TEST_UMTD_H
+
+#include "users.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "umt/lib/broker.h"
+
+#define SOMEBODY 65534u
+
+struct umtd {
+	char folder[32];
+	char path[48];
+	pid_t pid;
+};
+
+static inline void umtd_exec(const struct umtd *umtd)
+{
+	const char *build = getenv("KTASK_BUILD");
+	char program[4096];
+
+	snprintf(program, sizeof(program), "%s/umtd", build ? build : "build");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	execl(program, "umtd", "--socket", umtd->path, NULL);
+	perror(program);
+	_exit(1);
+}
+
+static inline bool umtd_answers(void)
+{
+	int fd = broker_connect();
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static inline void umtd_run(struct umtd *umtd)
+{
+	fflush(stdout);
+	umtd->pid = fork();
+	if (!umtd->pid)
+		umtd_exec(umtd);
+	assert_true(holds_soon(umtd_answers()));
+}
+
+/* Skips the test where there can be none. */
+static inline void umtd_begin(struct umtd *umtd)
+{
+	if (getuid())
+		ktest_skip("only root may run umtd");
+	setenv("UMT_SOCKET", "", 1);
+	umt_close(user_of(UMT_BPF, 0));
+	strcpy(umtd->folder, "/tmp/umtd-XXXXXX");
+	assert_non_null(mkdtemp(umtd->folder));
+	assert_int_equal(chmod(umtd->folder, 0755), 0);
+	snprintf(umtd->path, sizeof(umtd->path), "%s/socket", umtd->folder);
+	setenv("UMT_SOCKET", umtd->path, 1);
+	umtd_run(umtd);
+}
+
+static inline void umtd_kill(struct umtd *umtd)
+{
+	kill(umtd->pid, SIGKILL);
+	assert_int_equal(waitpid(umtd->pid, NULL, 0), umtd->pid);
+}
+
+static inline void umtd_end(struct umtd *umtd)
+{
+	umtd_kill(umtd);
+	unlink(umtd->path);
+	rmdir(umtd->folder);
+	unsetenv("UMT_SOCKET");
+}
+
+/* In a child. */
+static inline void become_somebody(unsigned id)
+{
+	ktest_check(setgid(id) == 0 && setuid(id) == 0);
+}
+
+/* As somebody, with a limit in time. */
+static inline int as_somebody(int (*func)(void *arg), void *arg)
+{
+	return ktest_in_child_for(func, arg, 60);
+}
+
+/* A user by umtd, in a child; there is no other way to have eBPF. */
+static inline struct umt *served(unsigned flags)
+{
+	struct umt_options options = { .size = sizeof(options),
+				       .backend = UMT_BPF,
+				       .flags = flags };
+	struct umt *user = NULL;
+	int error = umt_open(&user, &options);
+
+	if (error)
+		fprintf(stderr, "# umt_open: %s\n", strerror(-error));
+	return error ? NULL : user;
+}
+
+/* The service is as it should be, for whoever asks. */
+static inline int is_served(void *unused)
+{
+	struct umt *user;
+	int i;
+
+	become_somebody(SOMEBODY);
+	user = served(0);
+	ktest_check(user != NULL);
+	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(ready_of(user) == 1);
+	for (i = 0; i < 20; i++)
+		nap_us(100);
+	ktest_check(sums_of(user).sleeps >= 10);
+	ktest_check(holds_soon(ready_of(user) == 1));
+	ktest_check(umt_thread_remove(user) == 0);
+	ktest_check(ready_of(user) == 0);
+	umt_close(user);
+	return 0;
+}
+
+#endif /* UMT_TEST_UMTD_H */

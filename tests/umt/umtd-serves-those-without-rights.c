@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * With umtd a process without rights has the exact counts, for its own
+ * threads; a umtd that is killed takes nothing away from anybody, and the next
+ * one serves whoever comes next; a process that is killed leaves nothing.
+ */
+#include "support/umtd.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <pthread.h>
+
+static struct umtd umtd;
+
+static int is_told_who_serves(void *unused)
+{
+	struct umt_backends info = { .size = sizeof(info) };
+
+	become_somebody(SOMEBODY);
+	ktest_check(umt_info(&info) == 0);
+	ktest_check(info.backend == UMT_BPF);
+	ktest_check(strstr(info.why[UMT_ANY], umtd.path) != NULL);
+	return 0;
+}
+
+static int has_events_and_descriptors(void *unused)
+{
+	struct umt_event event = { 0 };
+	struct umt_counts counts;
+	struct pollfd polled = { .events = POLLIN };
+	struct umt *user, *second;
+	int cpu;
+
+	become_somebody(SOMEBODY);
+	user = served(UMT_TRACE);
+	second = served(0);
+	ktest_check(user && second);
+	polled.fd = umt_core_fd(second, 0);
+	ktest_check(polled.fd >= 0);
+	for (cpu = 1; cpu < umt_nr_cores(second); cpu++)
+		ktest_check(umt_core_fd(second, cpu) >= 0);
+	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_add(second) == 0);
+	ktest_check(umt_thread_add(second) == -EEXIST);
+	nap_us(1000);
+	ktest_check(umt_next(user, &event) == 1 && event.kind == UMT_NEW);
+	ktest_check(event.detail == getpid());
+	ktest_check(umt_core_counts(second, 0, &counts) == 0);
+	umt_close(user);
+	/* The other goes on. */
+	ktest_check(umt_thread_remove(second) == 0);
+	umt_close(second);
+	/* What its threads start is none of its business. */
+	ktest_check(!served(UMT_INHERIT));
+	return 0;
+}
+
+static void a_process_without_rights_is_served(void **state)
+{
+	umtd_begin(&umtd);
+	assert_int_equal(as_somebody(is_served, NULL), 0);
+	assert_int_equal(as_somebody(is_told_who_serves, NULL), 0);
+	assert_int_equal(as_somebody(has_events_and_descriptors, NULL), 0);
+	umtd_end(&umtd);
+}
+
+/* ---- umtd is killed ---- */
+
+static uint32_t stop;
+
+static void *naps(void *user)
+{
+	ktest_check(umt_thread_add(user) == 0);
+	while (!load(stop))
+		nap_us(50);
+	ktest_check(umt_thread_remove(user) == 0);
+	return NULL;
+}
+
+static bool counts_grow(const struct umt *user)
+{
+	uint64_t sleeps = sums_of(user).sleeps;
+
+	return holds_soon(sums_of(user).sleeps > sleeps + 100);
+}
+
+static void say(int fd)
+{
+	ktest_check(write(fd, "", 1) == 1);
+}
+
+static void hear(int fd)
+{
+	char byte;
+
+	ktest_check(read(fd, &byte, 1) == 1);
+}
+
+static int to_child[2], to_parent[2];
+
+static int outlives_umtd(void *unused)
+{
+	struct umt *user, *next;
+	pthread_t threads[4];
+	int i;
+
+	become_somebody(SOMEBODY);
+	user = served(0);
+	ktest_check(user != NULL);
+	for (i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, naps, user);
+	ktest_check(counts_grow(user));
+	say(to_parent[1]);
+	/* It is killed. */
+	hear(to_child[0]);
+	ktest_check(counts_grow(user));
+	ktest_check(served(0) == NULL);
+	ktest_check(umt_core_fd(user, 0) < 0);
+	say(to_parent[1]);
+	/* Another one is there. */
+	hear(to_child[0]);
+	next = served(0);
+	ktest_check(next != NULL);
+	ktest_check(umt_thread_add(next) == 0);
+	nap_us(1000);
+	ktest_check(sums_of(next).sleeps >= 1);
+	ktest_check(counts_grow(user));
+	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	ktest_check(holds_soon(!ready_of(user)));
+	ktest_check(umt_thread_remove(next) == 0);
+	umt_close(user);
+	umt_close(next);
+	return 0;
+}
+
+static void a_killed_umtd_takes_nothing_away(void **state)
+{
+	pid_t pid;
+	int i;
+
+	umtd_begin(&umtd);
+	assert_int_equal(pipe(to_child) | pipe(to_parent), 0);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(outlives_umtd(NULL));
+	hear(to_parent[0]);
+	umtd_kill(&umtd);
+	say(to_child[1]);
+	hear(to_parent[0]);
+	/* The socket that the dead one left is no hindrance. */
+	umtd_run(&umtd);
+	say(to_child[1]);
+	assert_int_equal(ktest_wait_for(pid, 60), 0);
+	for (i = 0; i < 2; i++) {
+		umtd_kill(&umtd);
+		umtd_run(&umtd);
+		assert_int_equal(as_somebody(is_served, NULL), 0);
+	}
+	umtd_end(&umtd);
+}
+
+/* ---- a client is killed ---- */
+
+static int holds_all_and_waits(void *unused)
+{
+	int i;
+
+	become_somebody(SOMEBODY);
+	for (i = 0; i < 32; i++)
+		ktest_check(served(0) != NULL);
+	ktest_check(served(0) == NULL);
+	say(to_parent[1]);
+	pause();
+	return 1;
+}
+
+static void a_killed_process_leaves_room_for_the_next(void **state)
+{
+	pid_t pid;
+
+	umtd_begin(&umtd);
+	assert_int_equal(pipe(to_parent), 0);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(holds_all_and_waits(NULL));
+	hear(to_parent[0]);
+	/* What is too much for one is not for another user. */
+	umt_close(user_of(UMT_BPF, 0));
+	kill(pid, SIGKILL);
+	assert_true(WIFSIGNALED(ktest_wait_for(pid, 10)));
+	assert_true(holds_soon(as_somebody(is_served, NULL) == 0));
+	umtd_end(&umtd);
+}
+
+/* ---- and everything ends ---- */
+
+/* Numbers of programs in the descriptors of a process. */
+static int programs_of(pid_t pid)
+{
+	char path[300], line[200];
+	struct dirent *entry;
+	unsigned id;
+	int nr = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo", (int)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/%d/fdinfo/%s", (int)pid,
+			 entry->d_name);
+		file = fopen(path, "r");
+		while (file && fgets(line, sizeof(line), file))
+			nr += sscanf(line, "prog_id: %u", &id) == 1;
+		if (file)
+			fclose(file);
+	}
+	if (dir)
+		closedir(dir);
+	return nr;
+}
+
+static void the_program_goes_when_nobody_uses_it(void **state)
+{
+	struct umt *user;
+	int i;
+
+	umtd_begin(&umtd);
+	assert_int_equal(programs_of(umtd.pid), 0);
+	user = user_of(UMT_BPF, 0);
+	assert_true(programs_of(umtd.pid) > 0);
+	/* It keeps what it serves by, and nothing more, in mind. */
+	assert_true(programs_of(getpid()) > 0);
+	umt_close(user);
+	assert_int_equal(programs_of(getpid()), 0);
+	for (i = 0; i < 3 && programs_of(umtd.pid); i++)
+		holds_soon(!programs_of(umtd.pid));
+	assert_int_equal(programs_of(umtd.pid), 0);
+	assert_int_equal(as_somebody(is_served, NULL), 0);
+	umtd_end(&umtd);
+}
+
+KTEST_MAIN(KTEST(a_process_without_rights_is_served),
+	   KTEST(a_killed_umtd_takes_nothing_away),
+	   KTEST(a_killed_process_leaves_room_for_the_next),
+	   KTEST(the_program_goes_when_nobody_uses_it))

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Whatever a client says to umtd, and whatever it does with what it was
+ * handed, it learns nothing of another's threads, changes nothing of them,
+ * attaches nothing, and keeps nobody from being served.
+ */
+#include "support/umtd.h"
+
+#include <linux/bpf.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include "umt/shared.h"
+
+static struct umtd umtd;
+
+/* ---- what is said ---- */
+
+static const struct umt_ask good = { .version = UMT_BROKER_VERSION,
+				     .op = UMT_BROKER_OPEN,
+				     .ring_bytes = 65536 };
+
+static int connected(void)
+{
+	int fd = broker_connect();
+
+	ktest_check(fd >= 0);
+	return fd;
+}
+
+static bool is_hung_up(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, 0) <= 0;
+}
+
+static int ask(int *fd, struct umt_ask asked)
+{
+	struct umt_answer answer;
+	int fds[UMT_BROKER_FDS_MAX];
+	int nr = broker_ask(fd, &asked, &answer, fds, UMT_BROKER_FDS_MAX);
+	int i;
+
+	for (i = 0; i < nr; i++)
+		close(fds[i]);
+	return nr < 0 ? nr : (int)answer.user;
+}
+
+static int says_nonsense(void *unused)
+{
+	static const uint32_t ring_bytes[] = { 0, 1000, 8u << 20, 1u << 31 };
+	struct umt_ask asked;
+	size_t i;
+	int fd, own;
+
+	become_somebody(SOMEBODY);
+	fd = connected();
+	asked = good;
+	asked.version++;
+	ktest_check(ask(&fd, asked) == -EPROTONOSUPPORT);
+	asked = good;
+	asked.op = 3;
+	ktest_check(ask(&fd, asked) == -EINVAL);
+	asked = good;
+	asked.flags = UMT_INHERIT;
+	ktest_check(ask(&fd, asked) == -EINVAL);
+	asked.flags = 1u << 31;
+	ktest_check(ask(&fd, asked) == -EINVAL);
+	for (i = 0; i < KTEST_ARRAY_SIZE(ring_bytes); i++) {
+		asked = good;
+		asked.ring_bytes = ring_bytes[i];
+		ktest_check(ask(&fd, asked) == -EINVAL);
+	}
+	own = ask(&fd, good);
+	ktest_check(own >= 0);
+	asked = good;
+	asked.op = UMT_BROKER_BELL;
+	asked.user = (uint32_t)own;
+	asked.cpu = UINT32_MAX;
+	ktest_check(ask(&fd, asked) == -EINVAL);
+	asked.user = UINT32_MAX;
+	ktest_check(ask(&fd, asked) == -EINVAL);
+	return 0;
+}
+
+/* Packets of every wrong length, of random bytes. */
+static int sends_garbage(void *unused)
+{
+	char bytes[300];
+	uint64_t random = ktest_seed();
+	int i;
+
+	become_somebody(SOMEBODY);
+	for (i = 0; i < 100; i++) {
+		size_t size = ktest_random_below(&random, sizeof(bytes)) + 1;
+		int fd = connected();
+		size_t k;
+
+		for (k = 0; k < size; k++)
+			bytes[k] = (char)ktest_random(&random);
+		if (size == sizeof(struct umt_ask))
+			size--;
+		ktest_check(send(fd, bytes, size, 0) == (ssize_t)size);
+		ktest_check(is_hung_up(fd));
+		close(fd);
+	}
+	return 0;
+}
+
+static int reads_no_answer(void *unused)
+{
+	struct umt_ask asked = good;
+	int fd, i;
+
+	become_somebody(SOMEBODY);
+	fd = connected();
+	for (i = 0; i < 2000; i++)
+		if (send(fd, &asked, sizeof(asked), MSG_NOSIGNAL) < 0)
+			return 0;
+	return 1;
+}
+
+/* Descriptors that nobody asked for must not fill its table. */
+static int sends_descriptors(void *unused)
+{
+	struct umt_ask asked = good;
+	struct iovec piece = { &asked, sizeof(asked) };
+	char room[CMSG_SPACE(200 * sizeof(int))] = { 0 };
+	struct msghdr message = { .msg_iov = &piece,
+				  .msg_iovlen = 1,
+				  .msg_control = room,
+				  .msg_controllen = sizeof(room) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	struct umt_answer answer;
+	int fds[200], i, fd;
+
+	become_somebody(SOMEBODY);
+	for (i = 0; i < 200; i++)
+		fds[i] = 2;
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(header), fds, sizeof(fds));
+	asked.op = 99;
+	fd = connected();
+	for (i = 0; i < 50; i++) {
+		ktest_check(sendmsg(fd, &message, 0) == sizeof(asked));
+		ktest_check(recv(fd, &answer, sizeof(answer), 0) ==
+			    sizeof(answer));
+		ktest_check(answer.error == -EINVAL);
+	}
+	return 0;
+}
+
+static int nr_fds_of(pid_t pid)
+{
+	char command[100];
+	FILE *pipe;
+	int nr = -1;
+
+	snprintf(command, sizeof(command), "ls /proc/%d/fd | wc -l", (int)pid);
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	assert_int_equal(fscanf(pipe, "%d", &nr), 1);
+	pclose(pipe);
+	return nr;
+}
+
+static void nonsense_is_refused(void **state)
+{
+	int before;
+
+	umtd_begin(&umtd);
+	/* So that the program is there from the beginning. */
+	assert_int_equal(as_somebody(is_served, NULL), 0);
+	before = nr_fds_of(umtd.pid);
+	assert_int_equal(as_somebody(says_nonsense, NULL), 0);
+	assert_int_equal(as_somebody(sends_garbage, NULL), 0);
+	assert_int_equal(as_somebody(reads_no_answer, NULL), 0);
+	assert_int_equal(as_somebody(sends_descriptors, NULL), 0);
+	assert_int_equal(as_somebody(is_served, NULL), 0);
+	assert_true(holds_soon(nr_fds_of(umtd.pid) <= before));
+	umtd_end(&umtd);
+}
+
+/* ---- how much is asked for ---- */
+
+static int waits[2];
+
+static int holds_many_connections(void *id)
+{
+	int fds[200], i, nr = 0;
+
+	become_somebody(*(unsigned *)id);
+	for (i = 0; i < 200; i++) {
+		fds[i] = connected();
+		nr += ask(&fds[i], (struct umt_ask){ 0 }) == -EPROTONOSUPPORT;
+	}
+	ktest_check(nr == 64);
+	ktest_check(write(waits[1], "", 1) == 1);
+	pause();
+	return 1;
+}
+
+static void many_connections_are_one_users_only(void **state)
+{
+	unsigned id = 65533;
+	char byte;
+	pid_t pid;
+
+	umtd_begin(&umtd);
+	assert_int_equal(pipe(waits), 0);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(holds_many_connections(&id));
+	assert_int_equal(read(waits[0], &byte, 1), 1);
+	assert_int_equal(as_somebody(is_served, NULL), 0);
+	kill(pid, SIGKILL);
+	ktest_wait_for(pid, 10);
+	umtd_end(&umtd);
+}
+
+/* ---- what was handed out ---- */
+
+/* What a client is handed, without the library in between. */
+struct handed {
+	struct umt_answer answer;
+	int fds[UMT_BROKER_FDS_MAX];
+	int nr;
+	int connection;
+};
+
+static void open_plainly(struct handed *handed)
+{
+	handed->connection = connected();
+	handed->nr = broker_ask(&handed->connection, &good, &handed->answer,
+				handed->fds, UMT_BROKER_FDS_MAX);
+	ktest_check(handed->nr > UMT_FD_LINKS);
+}
+
+static long bpf(int cmd, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, cmd, attr, sizeof(*attr)) < 0 ? -errno : 0;
+}
+
+static int run_control(const struct handed *handed, enum umt_op op,
+		       uint32_t user, const __u64 *token)
+{
+	uint64_t args[UMT_NR_ARGS] = { op, user };
+	union bpf_attr attr = { 0 };
+	long error;
+
+	args[UMT_ARG_TOKEN] = token[0];
+	args[UMT_ARG_TOKEN + 1] = token[1];
+	attr.test.prog_fd = (uint32_t)handed->fds[UMT_FD_CONTROL];
+	attr.test.ctx_in = (uint64_t)(uintptr_t)args;
+	attr.test.ctx_size_in = sizeof(args);
+	error = bpf(BPF_PROG_TEST_RUN, &attr);
+	return error ? (int)error : (int)attr.test.retval;
+}
+
+static int cannot_name_anothers(void *unused)
+{
+	struct handed mine, theirs;
+	__u64 guess[2] = { 0 };
+	struct umt_ask asked;
+	pid_t pid;
+
+	become_somebody(SOMEBODY);
+	open_plainly(&theirs);
+	open_plainly(&mine);
+	ktest_check(mine.answer.user != theirs.answer.user);
+	ktest_check(memcmp(mine.answer.token, theirs.answer.token, 16) != 0);
+	/* By number, without the token. */
+	ktest_check(run_control(&mine, UMT_OP_ADD, theirs.answer.user, guess) ==
+		    -EPERM);
+	ktest_check(run_control(&mine, UMT_OP_ADD, theirs.answer.user,
+				mine.answer.token) == -EPERM);
+	ktest_check(run_control(&mine, UMT_OP_ADD, UINT32_MAX,
+				mine.answer.token) == -EPERM);
+	asked = good;
+	asked.op = UMT_BROKER_BELL;
+	asked.user = theirs.answer.user;
+	ktest_check(ask(&mine.connection, asked) == -EINVAL);
+	asked.op = UMT_BROKER_CLOSE;
+	ktest_check(ask(&mine.connection, asked) == -EINVAL);
+	/* With the token, by another process than the first to use it. */
+	ktest_check(run_control(&theirs, UMT_OP_ADD, theirs.answer.user,
+				theirs.answer.token) == 0);
+	pid = fork();
+	if (!pid)
+		_exit(run_control(&theirs, UMT_OP_ADD, theirs.answer.user,
+				  theirs.answer.token) != -EPERM);
+	ktest_check(ktest_wait_for(pid, 10) == 0);
+	return 0;
+}
+
+/* The descriptors are no means to watch or slow the rest of the machine. */
+static int cannot_attach_or_detach(void *unused)
+{
+	static const char *const places[] = { "sys_enter", "sys_exit",
+					      "sched_switch", "sched_wakeup",
+					      "mm_page_alloc" };
+	struct handed handed;
+	union bpf_attr attr;
+	size_t i;
+	int k;
+
+	become_somebody(SOMEBODY);
+	open_plainly(&handed);
+	for (i = 0; i < KTEST_ARRAY_SIZE(places); i++) {
+		memset(&attr, 0, sizeof(attr));
+		attr.raw_tracepoint.name = (uint64_t)(uintptr_t)places[i];
+		attr.raw_tracepoint.prog_fd =
+			(uint32_t)handed.fds[UMT_FD_CONTROL];
+		ktest_check(bpf(BPF_RAW_TRACEPOINT_OPEN, &attr) == -EINVAL);
+	}
+	for (k = UMT_FD_LINKS; k < handed.nr; k++) {
+		memset(&attr, 0, sizeof(attr));
+		attr.link_detach.link_fd = (uint32_t)handed.fds[k];
+		ktest_check(bpf(BPF_LINK_DETACH, &attr) < 0);
+		memset(&attr, 0, sizeof(attr));
+		attr.link_update.link_fd = (uint32_t)handed.fds[k];
+		attr.link_update.new_prog_fd =
+			(uint32_t)handed.fds[UMT_FD_CONTROL];
+		ktest_check(bpf(BPF_LINK_UPDATE, &attr) < 0);
+	}
+	return 0;
+}
+
+/* What its own process executes, perhaps with more rights, is seen no more:
+ * here by a child that has the table. */
+static bool parent_is_shell(void)
+{
+	char path[40], name[20] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)getppid());
+	file = fopen(path, "r");
+	if (file && !fgets(name, sizeof(name), file))
+		name[0] = 0;
+	if (file)
+		fclose(file);
+	return !strcmp(name, "sh\n");
+}
+
+static int sees_nothing_of(const struct umt *user)
+{
+	uint64_t sleeps;
+
+	ktest_check(holds_soon(parent_is_shell()));
+	nap_us(20000);
+	ktest_check(ready_of(user) == 0);
+	ktest_check(sums_of(user).moved_out >= 1);
+	sleeps = sums_of(user).sleeps;
+	nap_us(150000);
+	ktest_check(sums_of(user).sleeps == sleeps);
+	return 0;
+}
+
+static int executes_another(void *result)
+{
+	struct umt *user;
+
+	become_somebody(SOMEBODY);
+	user = served(UMT_TRACE);
+	ktest_check(user != NULL);
+	if (!fork()) {
+		sees_nothing_of(user);
+		ktest_check(write(*(int *)result, "", 1) == 1);
+		_exit(0);
+	}
+	ktest_check(umt_thread_add(user) == 0);
+	execlp("sh", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep .05; done",
+	       NULL);
+	return 1;
+}
+
+static void a_program_is_not_its_predecessor(void **state)
+{
+	int result[2];
+	char byte;
+
+	umtd_begin(&umtd);
+	assert_int_equal(pipe(result), 0);
+	assert_int_equal(as_somebody(executes_another, &result[1]), 0);
+	close(result[1]);
+	assert_int_equal(read(result[0], &byte, 1), 1);
+	close(result[0]);
+	umtd_end(&umtd);
+}
+
+static void what_is_handed_out_is_for_ones_own(void **state)
+{
+	umtd_begin(&umtd);
+	assert_int_equal(as_somebody(cannot_name_anothers, NULL), 0);
+	assert_int_equal(as_somebody(cannot_attach_or_detach, NULL), 0);
+	umtd_end(&umtd);
+}
+
+KTEST_MAIN(KTEST(nonsense_is_refused),
+	   KTEST(many_connections_are_one_users_only),
+	   KTEST(what_is_handed_out_is_for_ones_own),
+	   KTEST(a_program_is_not_its_predecessor))

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What libumt and umtd say to each other: packets on a SOCK_SEQPACKET socket,
+ * one question and one answer at a time, so there are no half messages.
+ *
+ * A client names no process and no thread: what it is handed lets a thread add
+ * itself, and only threads of the process that did so first.  It keeps the
+ * program attached, so a umtd that ends takes nothing away from anybody.
+ */
+#ifndef UMT_BROKER_H
+#define UMT_BROKER_H
+
+#include <linux/types.h>
+
+#define UMT_BROKER_PATH "/run/umtd.sock"
+#define UMT_BROKER_VERSION 1
+/* UMT_INHERIT is not granted: a thread may start a program with more rights. */
+#define UMT_BROKER_FLAGS UMT_TRACE
+#define UMT_BROKER_RING_MAX (4u << 20)
+#define UMT_BROKER_FDS_MAX 12
+
+enum umt_broker_op {
+	UMT_BROKER_OPEN, /* a user; descriptors: enum umt_broker_fd */
+	UMT_BROKER_CLOSE, /* @user */
+	UMT_BROKER_BELL, /* the descriptor of core @cpu of @user */
+};
+
+/* Of the answer to UMT_BROKER_OPEN; links follow. */
+enum umt_broker_fd {
+	UMT_FD_CONTROL,
+	UMT_FD_TABLE,
+	UMT_FD_RING,
+	UMT_FD_LINKS,
+};
+
+struct umt_ask {
+	__u32 version;
+	__u32 op;
+	__u32 user;
+	__u32 cpu;
+	__u32 flags;
+	__u32 ring_bytes;
+};
+
+struct umt_answer {
+	__u32 version;
+	__s32 error; /* 0 or a negative errno; nothing below is set then */
+	__u32 user;
+	__u32 nr_cores;
+	__u64 token[2];
+};
+
+#endif /* UMT_BROKER_H */

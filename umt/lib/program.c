@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See program.h.
+ *
+ * Behaves badly: each process that loads it adds its own program to every
+ * context switch and wakeup of the machine, some 50 nanoseconds each.  Loading
+ * takes 50 ms on an idle machine: the kernel's type information, 5 MB, is read
+ * by libbpf, and the kernel verifies the program.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <umt.skel.h>
+
+#include "umt/shared.h"
+#include "program.h"
+#include "why.h"
+
+static struct umt_bpf *program;
+static int nr_cores;
+static bool taken[UMT_USERS];
+static int64_t *seats;
+
+/* Rings of single cores, kept: [user * nr_cores + cpu], -1 none. */
+static int *bells;
+
+static int silent(enum libbpf_print_level level, const char *format,
+		  va_list args)
+{
+	return 0;
+}
+
+static size_t page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static unsigned int nr_bells(void)
+{
+	return (unsigned int)(UMT_USERS * nr_cores);
+}
+
+static int create_table(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "umt_table", sizeof(int),
+			      sizeof(struct umt_core), (uint32_t)nr_cores + 1,
+			      &opts);
+}
+
+/*
+ * The kernel wants to see what the tables of users will be like.  A pattern of
+ * our own, because libbpf 1.1 cannot resize the one that the program has.
+ */
+static int load_with_pattern(void)
+{
+	int pattern = create_table();
+	int error;
+
+	if (pattern < 0)
+		return pattern;
+	error = bpf_map__set_inner_map_fd(program->maps.tables, pattern);
+	if (!error)
+		error = umt_bpf__load(program);
+	close(pattern);
+	return error;
+}
+
+static int configure(void)
+{
+	program->rodata->nr_cores = (uint32_t)nr_cores;
+	bpf_program__set_autoattach(program->progs.umt_control, false);
+	return bpf_map__set_max_entries(program->maps.bells, nr_bells());
+}
+
+static int map_seats(void)
+{
+	void *memory = mmap(NULL, UMT_USERS * sizeof(*seats), PROT_READ,
+			    MAP_SHARED, bpf_map__fd(program->maps.seats), 0);
+	unsigned int i;
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	seats = memory;
+	bells = malloc(nr_bells() * sizeof(*bells));
+	if (!bells)
+		return -ENOMEM;
+	for (i = 0; i < nr_bells(); i++)
+		bells[i] = -1;
+	return 0;
+}
+
+void program_unload(void)
+{
+	unsigned int i;
+
+	for (i = 0; bells && i < nr_bells(); i++)
+		if (bells[i] >= 0)
+			close(bells[i]);
+	free(bells);
+	bells = NULL;
+	if (seats)
+		munmap(seats, UMT_USERS * sizeof(*seats));
+	seats = NULL;
+	umt_bpf__destroy(program);
+	program = NULL;
+	memset(taken, 0, sizeof(taken));
+}
+
+bool program_loaded(void)
+{
+	return program;
+}
+
+static int load_steps(char *why, size_t size)
+{
+	int error;
+
+	nr_cores = libbpf_num_possible_cpus();
+	if (nr_cores < 0)
+		return why_not(nr_cores, "counting CPUs", why, size);
+	program = umt_bpf__open();
+	if (!program)
+		return why_not(-errno, "reading the program", why, size);
+	error = configure();
+	if (!error)
+		error = load_with_pattern();
+	if (error)
+		return why_refused(error, why, size);
+	error = umt_bpf__attach(program);
+	if (error)
+		return why_not(error, "attaching the program", why, size);
+	error = map_seats();
+	return error ? why_not(error, "mapping", why, size) : 0;
+}
+
+/* libbpf's messages are for programs, and its switch is the process's. */
+int program_load(char *why, size_t size)
+{
+	libbpf_print_fn_t before;
+	int error;
+
+	if (program)
+		return 0;
+	before = libbpf_set_print(silent);
+	error = load_steps(why, size);
+	if (error)
+		program_unload();
+	libbpf_set_print(before);
+	return error;
+}
+
+int program_nr_cores(void)
+{
+	return nr_cores;
+}
+
+int program_control_fd(void)
+{
+	return bpf_program__fd(program->progs.umt_control);
+}
+
+int program_links(int *fds)
+{
+	struct bpf_object_skeleton *skeleton = program->skeleton;
+	int i, nr = 0;
+
+	for (i = 0; i < skeleton->prog_cnt && nr < PROGRAM_LINKS_MAX; i++) {
+		struct bpf_link *link = *skeleton->progs[i].link;
+
+		if (link)
+			fds[nr++] = bpf_link__fd(link);
+	}
+	return nr;
+}
+
+/* ---- users ---- */
+
+bool program_user_lingers(unsigned int index)
+{
+	return __atomic_load_n(&seats[index], __ATOMIC_ACQUIRE);
+}
+
+static int take_index(struct program_user *user)
+{
+	unsigned int i;
+
+	for (i = 0; i < UMT_USERS; i++) {
+		if (taken[i] || program_user_lingers(i))
+			continue;
+		taken[i] = true;
+		user->index = i;
+		return 0;
+	}
+	return -EUSERS;
+}
+
+static int grant(struct program_user *user, unsigned int flags)
+{
+	struct umt_grant grant = { .flags = flags };
+
+	if (getrandom(grant.token, sizeof(grant.token), 0) !=
+	    sizeof(grant.token))
+		return -errno;
+	memcpy(user->token, grant.token, sizeof(user->token));
+	return bpf_map_update_elem(bpf_map__fd(program->maps.grants),
+				   &user->index, &grant, 0);
+}
+
+/* A ring at @key of @table; its descriptor. */
+static int make_ring(struct bpf_map *table, unsigned int key, size_t bytes)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "umt_ring", 0, 0,
+				(uint32_t)bytes, NULL);
+	int error;
+
+	if (fd < 0)
+		return fd;
+	error = bpf_map_update_elem(bpf_map__fd(table), &key, &fd, 0);
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}
+
+static int make_table(struct program_user *user)
+{
+	int tables = bpf_map__fd(program->maps.tables);
+	int error;
+
+	user->table_fd = create_table();
+	if (user->table_fd < 0)
+		return user->table_fd;
+	error = bpf_map_update_elem(tables, &user->index, &user->table_fd, 0);
+	if (error)
+		close(user->table_fd);
+	return error;
+}
+
+/* The table comes last: with it the user exists for the program. */
+int program_user_open(struct program_user *user, unsigned int flags,
+		      size_t ring_bytes)
+{
+	int error = take_index(user);
+
+	if (error)
+		return error;
+	if (ring_bytes < page_bytes())
+		ring_bytes = page_bytes();
+	error = grant(user, flags);
+	if (error)
+		goto release;
+	user->ring_fd = make_ring(program->maps.rings, user->index, ring_bytes);
+	if (user->ring_fd < 0) {
+		error = user->ring_fd;
+		goto release;
+	}
+	error = make_table(user);
+	if (!error)
+		return 0;
+	close(user->ring_fd);
+release:
+	taken[user->index] = false;
+	return error;
+}
+
+void program_user_close(unsigned int index)
+{
+	bpf_map_delete_elem(bpf_map__fd(program->maps.tables), &index);
+	taken[index] = false;
+}
+
+int program_bell(unsigned int index, int cpu, bool fresh)
+{
+	unsigned int key = index * (unsigned int)nr_cores + (unsigned int)cpu;
+	int fd = bells[key];
+
+	if (fd >= 0 && !fresh)
+		return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	fd = make_ring(program->maps.bells, key, page_bytes());
+	if (fd < 0 || fresh)
+		return fd;
+	bells[key] = fd;
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The program in the kernel, as this process has loaded it: for its own users
+ * (bpf.c) or for those of other processes (umtd).  It is taken away by
+ * program_unload(), and by the kernel whenever the last process ends that
+ * holds its descriptors.
+ *
+ * Owns the program's tables and which numbers of users are taken.  Does not
+ * own the counts: the kernel writes them.  One caller at a time.
+ */
+#ifndef UMT_LIB_PROGRAM_H
+#define UMT_LIB_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROGRAM_LINKS_MAX 8
+
+/* What a user is made of; the descriptors belong to who asked. */
+struct program_user {
+	unsigned int index;
+	uint64_t token[2];
+	int table_fd;
+	int ring_fd;
+};
+
+/* program_load - 0, or a negative errno and a line that says why */
+int program_load(char *why, size_t size);
+void program_unload(void);
+bool program_loaded(void);
+
+int program_nr_cores(void);
+
+/* program_control_fd - what a thread runs to add itself; stays ours */
+int program_control_fd(void);
+
+/*
+ * program_links - the descriptors that keep the program attached; stay ours
+ *
+ * Return: how many of @fds were set, which has PROGRAM_LINKS_MAX places.
+ */
+int program_links(int *fds);
+
+/*
+ * program_user_open - a user with @flags and @ring_bytes for its events
+ *
+ * Return: 0, -EUSERS, -ENOMEM or what the kernel said.
+ */
+int program_user_open(struct program_user *user, unsigned int flags,
+		      size_t ring_bytes);
+
+/* Its threads are dropped one by one, as each blocks next. */
+void program_user_close(unsigned int index);
+
+/* program_user_lingers - does a thread still name this closed user? */
+bool program_user_lingers(unsigned int index);
+
+/*
+ * program_bell - a ring of its own for a core of a user
+ * @fresh: nobody else, earlier or later, may hold the same
+ *
+ * Otherwise the ring of an earlier user of the number serves again, for taking
+ * one out of the kernel's table waits for all CPUs each time.
+ *
+ * Return: a descriptor that belongs to the caller, or a negative errno.
+ */
+int program_bell(unsigned int index, int cpu, bool fresh);
+
+#endif /* UMT_LIB_PROGRAM_H */

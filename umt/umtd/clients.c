@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See clients.h.
+ *
+ * Behaves badly: user ids of other user namespaces that have no name in ours
+ * are one user id here, and share what it may have.
+ */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "umt/lib/program.h"
+#include "umt/shared.h"
+#include "clients.h"
+
+/* A user of the service, by its number in the program. */
+struct owned {
+	struct client *client; /* NULL: closed */
+	uid_t uid; /* who had it, while it lingers */
+	size_t ring_bytes;
+};
+
+static struct client clients[CLIENTS_MAX];
+static struct owned users[UMT_USERS];
+static unsigned int nr_clients; /* places that were ever used */
+
+/* ---- who may have what ---- */
+
+static unsigned int clients_of(uid_t uid)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < nr_clients; i++)
+		nr += clients[i].fd >= 0 && clients[i].uid == uid;
+	return nr;
+}
+
+/* One whose threads have not all let go counts, and must be paid for too. */
+static bool is_held(unsigned int index)
+{
+	return users[index].client || program_user_lingers(index);
+}
+
+static bool may_open(uid_t uid, size_t ring_bytes)
+{
+	unsigned int i, nr = 0;
+	size_t bytes = ring_bytes;
+
+	if (!uid)
+		return true;
+	for (i = 0; i < UMT_USERS; i++) {
+		if (users[i].uid != uid || !is_held(i))
+			continue;
+		nr++;
+		if (users[i].client)
+			bytes += users[i].ring_bytes;
+	}
+	return nr < USERS_EACH && bytes <= RING_BYTES_EACH;
+}
+
+static struct client *free_place(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_clients; i++)
+		if (clients[i].fd < 0)
+			return &clients[i];
+	return nr_clients < CLIENTS_MAX ? &clients[nr_clients++] : NULL;
+}
+
+struct client *client_accept(int fd)
+{
+	struct ucred who;
+	socklen_t size = sizeof(who);
+	struct client *client;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size))
+		return NULL;
+	if (who.uid && clients_of(who.uid) >= CLIENTS_EACH)
+		return NULL;
+	client = free_place();
+	if (!client)
+		return NULL;
+	client->fd = fd;
+	client->uid = who.uid;
+	return client;
+}
+
+static void close_user(unsigned int index)
+{
+	program_user_close(index);
+	users[index].client = NULL;
+}
+
+void client_gone(struct client *client)
+{
+	unsigned int i;
+
+	for (i = 0; i < UMT_USERS; i++)
+		if (users[i].client == client)
+			close_user(i);
+	close(client->fd);
+	client->fd = -1;
+}
+
+bool clients_use_program(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < UMT_USERS; i++)
+		if (users[i].client)
+			return true;
+	return false;
+}
+
+/* ---- questions ---- */
+
+static bool is_ring_size(uint32_t bytes)
+{
+	return bytes && bytes <= UMT_BROKER_RING_MAX && !(bytes & (bytes - 1));
+}
+
+/* Why it cannot be loaded is said once, and not for each that asks. */
+static int load(void)
+{
+	static int said;
+	char why[160] = "";
+	int error = program_load(why, sizeof(why));
+
+	if (error && error != said)
+		fprintf(stderr, "umtd: loading the program: %s\n", why);
+	said = error;
+	return error;
+}
+
+/* On success @fds and their number; the first and the links stay ours. */
+static int open_user(struct client *client, const struct umt_ask *ask,
+		     struct umt_answer *answer, int *fds, int *nr)
+{
+	struct program_user made;
+	int error;
+
+	if (ask->flags & ~UMT_BROKER_FLAGS || !is_ring_size(ask->ring_bytes))
+		return -EINVAL;
+	error = load();
+	if (error)
+		return error;
+	if (!may_open(client->uid, ask->ring_bytes))
+		return -EUSERS;
+	error = program_user_open(&made, ask->flags, ask->ring_bytes);
+	if (error)
+		return error;
+	users[made.index] =
+		(struct owned){ client, client->uid, ask->ring_bytes };
+	answer->user = made.index;
+	answer->nr_cores = (uint32_t)program_nr_cores();
+	memcpy(answer->token, made.token, sizeof(answer->token));
+	fds[UMT_FD_CONTROL] = program_control_fd();
+	fds[UMT_FD_TABLE] = made.table_fd;
+	fds[UMT_FD_RING] = made.ring_fd;
+	*nr = UMT_FD_LINKS + program_links(fds + UMT_FD_LINKS);
+	return 0;
+}
+
+static bool is_own(const struct client *client, const struct umt_ask *ask)
+{
+	return ask->user < UMT_USERS && users[ask->user].client == client;
+}
+
+static int make_bell(const struct client *client, const struct umt_ask *ask,
+		     int *fds, int *nr)
+{
+	int fd;
+
+	if (!is_own(client, ask) || ask->cpu >= (uint32_t)program_nr_cores())
+		return -EINVAL;
+	fd = program_bell(ask->user, (int)ask->cpu, true);
+	if (fd < 0)
+		return fd;
+	fds[0] = fd;
+	*nr = 1;
+	return 0;
+}
+
+static int heed(struct client *client, const struct umt_ask *ask,
+		struct umt_answer *answer, int *fds, int *nr)
+{
+	if (ask->version != UMT_BROKER_VERSION)
+		return -EPROTONOSUPPORT;
+	switch (ask->op) {
+	case UMT_BROKER_OPEN:
+		return open_user(client, ask, answer, fds, nr);
+	case UMT_BROKER_BELL:
+		return make_bell(client, ask, fds, nr);
+	case UMT_BROKER_CLOSE:
+		if (!is_own(client, ask))
+			return -EINVAL;
+		close_user(ask->user);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/* ---- packets ---- */
+
+static bool send_answer(const struct client *client, struct umt_answer *answer,
+			const int *fds, int nr)
+{
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(UMT_BROKER_FDS_MAX * sizeof(int))];
+	} control = { 0 };
+	size_t bytes = (size_t)nr * sizeof(*fds);
+	struct iovec piece = { answer, sizeof(*answer) };
+	struct msghdr message = { .msg_iov = &piece, .msg_iovlen = 1 };
+
+	if (nr) {
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(bytes);
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(bytes);
+		memcpy(CMSG_DATA(&control.header), fds, bytes);
+	}
+	return sendmsg(client->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+	       sizeof(*answer);
+}
+
+static void close_sent(const struct umt_ask *ask, const int *fds, int nr)
+{
+	if (nr && ask->op == UMT_BROKER_OPEN) {
+		close(fds[UMT_FD_TABLE]);
+		close(fds[UMT_FD_RING]);
+	} else if (nr) {
+		close(fds[0]);
+	}
+}
+
+/*
+ * Ours reads each answer before it asks again.  Who does not would fill the
+ * kernel's count of descriptors on their way, which is ours, not its own.
+ */
+static bool has_unread(const struct client *client)
+{
+	int bytes = 0;
+
+	return ioctl(client->fd, SIOCOUTQ, &bytes) || bytes;
+}
+
+/* Without room for control data, descriptors that are sent to us never come. */
+bool client_serve(struct client *client)
+{
+	struct umt_answer answer = { .version = UMT_BROKER_VERSION };
+	int fds[UMT_BROKER_FDS_MAX], nr = 0;
+	struct umt_ask ask;
+	bool sent;
+	ssize_t bytes =
+		recv(client->fd, &ask, sizeof(ask), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (bytes < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (bytes != sizeof(ask) || has_unread(client))
+		return false;
+	answer.error = heed(client, &ask, &answer, fds, &nr);
+	sent = send_answer(client, &answer, fds, nr);
+	close_sent(&ask, fds, nr);
+	return sent;
+}

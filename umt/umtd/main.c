@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * umtd: loads the program once and hands descriptors to processes that may not
+ * load it, for their own threads.  See umtd.8 for whom it trusts.
+ *
+ * Owns the socket and the loop; who may have what is in clients.c.  It never
+ * waits for a client, and everything that it knows of one goes with the
+ * connection.  Nothing outlives it but what its clients hold themselves.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "umt/lib/program.h"
+#include "clients.h"
+
+#define EVENTS_MAX 32
+/* The program is taken away when nobody has used it for so long. */
+#define LINGER_MS 10000
+#define SYSTEMD_FD 3
+/* Between two looks while there is no descriptor left for a client. */
+#define FULL_US 10000
+
+static const char usage[] =
+	"usage: umtd [--socket PATH]\n\n"
+	"Serve user-monitored threads to processes without CAP_BPF.\n\n"
+	"  --socket PATH     listen there (" UMT_BROKER_PATH ")\n"
+	"  --help            print this\n"
+	"  --version         print the version\n";
+
+static const struct option options[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "socket", required_argument, NULL, 's' },
+	{ "version", no_argument, NULL, 'V' },
+	{ 0 },
+};
+
+static int epoll_fd;
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "umtd: %s: %s\n", what, strerror(errno));
+	return 1;
+}
+
+/* ---- the socket ---- */
+
+/* From systemd, as sd_listen_fds(3) has it. */
+static int passed_socket(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *nr = getenv("LISTEN_FDS");
+
+	if (!pid || !nr || atoi(pid) != getpid() || atoi(nr) != 1)
+		return -1;
+	return SYSTEMD_FD;
+}
+
+/* A socket that nobody answers was left by one of us that was killed. */
+static void remove_dead(const struct sockaddr_un *name)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	if (connect(fd, (const struct sockaddr *)name, sizeof(*name)) &&
+	    errno == ECONNREFUSED)
+		unlink(name->sun_path);
+	close(fd);
+}
+
+static int own_socket(const char *path)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	mode_t mask;
+	int fd, error;
+
+	if (strlen(path) >= sizeof(name.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(name.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	remove_dead(&name);
+	/* Anybody may connect. */
+	mask = umask(0);
+	error = bind(fd, (struct sockaddr *)&name, sizeof(name));
+	umask(mask);
+	if (!error && !listen(fd, 128))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* ---- the loop ---- */
+
+static int watch(int fd, void *what)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
+
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* Who is one too many is hung up on, and may try again. */
+static void greet(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct client *client = fd < 0 ? NULL : client_accept(fd);
+
+	/* Whoever waits there would have us look at once again. */
+	if (fd < 0 && errno != EAGAIN)
+		usleep(FULL_US);
+	if (client && watch(fd, client))
+		client_gone(client);
+	else if (fd >= 0 && !client)
+		close(fd);
+}
+
+/* One question of each client that has any, then the next of each. */
+static void serve(int listener)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int i, nr;
+
+	for (;;) {
+		nr = epoll_wait(epoll_fd, events, EVENTS_MAX,
+				program_loaded() ? LINGER_MS : -1);
+		if (!nr && !clients_use_program())
+			program_unload();
+		for (i = 0; i < nr; i++) {
+			struct client *client = events[i].data.ptr;
+
+			if (!client)
+				greet(listener);
+			else if (!client_serve(client))
+				client_gone(client);
+		}
+	}
+}
+
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int run(const char *path)
+{
+	int listener = passed_socket();
+
+	signal(SIGPIPE, SIG_IGN);
+	raise_limit();
+	if (listener < 0)
+		listener = own_socket(path);
+	if (listener < 0) {
+		fprintf(stderr, "umtd: listening on %s: %s\n", path,
+			strerror(errno));
+		return 1;
+	}
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (epoll_fd < 0 || fcntl(listener, F_SETFL, O_NONBLOCK) ||
+	    watch(listener, NULL))
+		return fail("waiting for clients");
+	serve(listener);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *path = UMT_BROKER_PATH;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "hs:V", options, NULL)) !=
+	       -1) {
+		switch (option) {
+		case 's':
+			path = optarg;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return 0;
+		case 'V':
+			printf("umtd %s\n", KTASK_VERSION);
+			return 0;
+		default:
+			return 2;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "umtd: what is '%s'?\n", argv[optind]);
+		return 2;
+	}
+	return run(path);
+}
