@@ -106,20 +106,23 @@ static void drain(struct soft_thread *thread)
 
 /* ---- the thread that reads them all ---- */
 
-static struct soft_thread *by_fd(int fd)
+static struct soft_thread *by_serial(uint64_t serial)
 {
 	struct soft_thread *thread;
 
 	for (thread = set.threads; thread; thread = thread->next)
-		if (thread->fd == fd)
+		if (thread->serial == serial)
 			return thread;
 	return NULL;
 }
 
-/* A thread may be gone by now; another may have its descriptor: no harm. */
+/*
+ * A thread may be gone by now, and another have its descriptor: hence serial
+ * numbers.  The kernel says "hung up" also of a buffer that is no longer mapped.
+ */
 static void serve(const struct epoll_event *event)
 {
-	struct soft_thread *thread = by_fd(event->data.fd);
+	struct soft_thread *thread = by_serial(event->data.u64);
 
 	if (!thread)
 		return;
@@ -217,6 +220,7 @@ static void unwatch(struct soft_thread *thread)
 
 static int watch(struct soft_thread *thread)
 {
+	static uint64_t last_serial;
 	struct epoll_event event = { .events = EPOLLIN };
 	int error;
 
@@ -224,7 +228,7 @@ static int watch(struct soft_thread *thread)
 	if (thread->fd < 0)
 		return thread->fd;
 	error = map_event(thread);
-	event.data.fd = thread->fd;
+	event.data.u64 = thread->serial = ++last_serial;
 	if (!error && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, thread->fd, &event))
 		error = -errno;
 	if (error)

@@ -23,6 +23,7 @@ struct soft_thread {
 	bool counted;
 	int depth; /* explicit: of umt_block_begin() */
 	int fd; /* perf */
+	uint64_t serial; /* perf: never given anew */
 	void *buffer; /* perf */
 };
 
