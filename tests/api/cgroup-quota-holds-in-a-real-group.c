@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * In a group of this kernel with half a CPU a job has one thread; moved out of
- * it, the process is free again within about a second.  Moved into it, out of
+ * it, the process is free again in a while (a second, where files are quick).  Moved into it, out of
  * it, and the group removed, all in the middle of a job, each unit is done once
  * and helpers are there only while there is room.
  */
@@ -16,6 +16,8 @@
 #include <ktask/ktask.h>
 
 #include "lib/cgroup.h"
+
+#define PATIENCE_NS 20000000000ull
 
 static struct cgroup cg; /* ours, before */
 static char group[CGROUP_PATH + 64];
@@ -96,9 +98,19 @@ static int run(unsigned *threads)
 	return error;
 }
 
+/* Looks come once a second, and seldomer where they take long. */
+static bool threads_become(unsigned threads)
+{
+	uint64_t end_ns = ktest_now_ns() + PATIENCE_NS;
+
+	while (cgroup_threads(kt_now_ns()) != threads &&
+	       ktest_now_ns() < end_ns)
+		usleep(10000);
+	return cgroup_threads(0) == threads;
+}
+
 static int live_in_group(void *arg)
 {
-	struct timespec more_than_a_second = { 1, 100000000 };
 	unsigned threads;
 	char why[128];
 
@@ -108,8 +120,7 @@ static int live_in_group(void *arg)
 	ktest_check(!run(&threads));
 	ktest_check(threads == 1);
 	ktest_check(put(cg.dirs[CGROUP_CPU].path, "cgroup.procs", "0"));
-	nanosleep(&more_than_a_second, NULL);
-	ktest_check(cgroup_threads(kt_now_ns()) == outside);
+	ktest_check(threads_become(outside));
 	ktest_check(quota_threads(why, sizeof(why)) == outside);
 	return 0;
 }
@@ -128,27 +139,32 @@ static void half_a_cpu_is_one_thread(void **state)
 /* ---- in the middle of a job ---- */
 
 #define UNITS 6000
-/* The group is looked for each second. */
-#define SEEN_NS 1500000000ull
-#define GONE_NS 1600000000ull
+/* Chunks of the caller, who looks every few of them. */
+#define BEFORE 150
+#define SETTLE 60
+#define INSIDE 500
 
 static struct {
-	uint64_t start_ns;
 	uint32_t phase; /* 1 in the group, 2 out of it and it is gone */
-	uint32_t helped_inside; /* chunks, when there was no room any more */
+	uint32_t chunks; /* of the caller */
+	uint32_t
+		told; /* chunks since the library knows that there is no room */
+	uint32_t helped_inside; /* chunks, when that was settled */
 	uint8_t done[UNITS];
 } now;
 
-static void move_when_it_is_time(uint64_t ns)
+static void move_when_it_is_time(void)
 {
-	if (now.phase == 0 && ns > 50000000) {
+	if (now.phase == 0 && now.chunks++ > BEFORE) {
 		ktest_check(put(group, "cgroup.procs", "0"));
-		now.start_ns = ktest_now_ns();
-		__atomic_store_n(&now.phase, 1, __ATOMIC_RELEASE);
-	} else if (now.phase == 1 && ns > GONE_NS) {
+		now.phase = 1;
+	} else if (now.phase == 1 && (now.told || cgroup_threads(0) == 1) &&
+		   __atomic_add_fetch(&now.told, 1, __ATOMIC_RELAXED) >
+			   INSIDE) {
+		now.phase = 2;
+		__atomic_store_n(&now.told, 0, __ATOMIC_RELAXED);
 		ktest_check(put(cg.dirs[CGROUP_CPU].path, "cgroup.procs", "0"));
 		ktest_check(!rmdir(group));
-		__atomic_store_n(&now.phase, 2, __ATOMIC_RELEASE);
 	}
 }
 
@@ -159,9 +175,8 @@ static int nap(void *start, void *end, void *arg)
 	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
 		__atomic_add_fetch(&now.done[i], 1, __ATOMIC_RELAXED);
 	if (gettid() == getpid())
-		move_when_it_is_time(ktest_now_ns() - now.start_ns);
-	else if (__atomic_load_n(&now.phase, __ATOMIC_ACQUIRE) == 1 &&
-		 ktest_now_ns() - now.start_ns > SEEN_NS)
+		move_when_it_is_time();
+	else if (__atomic_load_n(&now.told, __ATOMIC_RELAXED) > SETTLE)
 		__atomic_add_fetch(&now.helped_inside, 1, __ATOMIC_RELAXED);
 	nanosleep(&ts, NULL);
 	return 0;
@@ -169,16 +184,17 @@ static int nap(void *start, void *end, void *arg)
 
 static int move_during_a_job(void *arg)
 {
+	uint64_t end_ns = ktest_now_ns() + 3 * PATIENCE_NS;
 	DEFINE_KTASK_CTL(ctl, nap, NULL, 1);
 
 	ktask_ctl_set_chunk_us(&ctl, 1);
-	now.start_ns = ktest_now_ns();
-	while (now.phase < 2) {
+	while (now.phase < 2 && ktest_now_ns() < end_ns) {
 		memset(now.done, 0, sizeof(now.done));
 		ktest_check(!ktask_run(NULL, UNITS, &ctl));
 		for (unsigned i = 0; i < UNITS; i++)
 			ktest_check(now.done[i] == 1);
 	}
+	ktest_check(now.phase == 2);
 	/* A chunk may have begun before it was time to leave. */
 	ktest_check(now.helped_inside <= 2);
 	return 0;
