@@ -337,6 +337,42 @@ static const struct machine machines[] = {
 		.helpers = "2,4 2,4 2-4",
 	},
 	{
+		.name = "guest-threads",
+		.nodes = "one of 4",
+		.cores = "0+1 2+3",
+		.caps = "3",
+		.allowed = "0-3",
+		.helpers = "2 2-3 1-3",
+	},
+	{
+		.name = "guest-two",
+		.nodes = "0: 0-1; 1: 2-3",
+		.order = "0: 0 1; 1: 1 0",
+		.caps = "3: 1,1",
+		.allowed = "0-3",
+		.helpers = "1-3 1-3 1-3",
+	},
+	{
+		.name = "guest-four",
+		.nodes = "0: 0-1; 1: 2-3; 2: 4-5; 3: ",
+		.order = "0: 0 1 2 3; 1: 1 3 0 2; 2: 2 0 3 1; 3: 3 1 2 0",
+		.served = "3 by 1",
+		.caps = "4: 1,1,1,0",
+		.allowed = "0-5",
+		.helpers = "1-5 1-5 1-5 1-5 1-5",
+	},
+	{
+		.name = "guest-eight",
+		.nodes = "0: 0; 1: 1; 2: 2; 3: 3; 4: 4; 5: 5; 6: 6; 7: 7",
+		.order =
+			"0: 0 1 2 3 4 5 6 7; 1: 1 0 2 3 4 5 6 7; 2: 2 3 0 1 4 "
+			"5 6 7; 3: 3 2 0 1 4 5 6 7; 4: 4 5 6 7 0 1 2 3; 5: 5 4 "
+			"6 7 0 1 2 3; 6: 6 7 4 5 0 1 2 3; 7: 7 6 4 5 0 1 2 3",
+		.caps = "6: 1,1,1,1,1,1,1,1",
+		.allowed = "0-7",
+		.helpers = "1-7 1-7 1-7 1-7 1-7 1-7 1-7",
+	},
+	{
 		.name = "silent",
 		.nodes = "one of 4",
 		.caps = "3",
