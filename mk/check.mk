@@ -10,6 +10,7 @@
 #   tests/cli/*.bats   the command
 #   tests/preload/*.bats  the shim; *.c there are programs that know no ktask
 #   tests/software/*.bats  real programs, each with and without the shim
+#   tests/vm/*.t       the module and the library in guests; see mk/vm.mk
 #   tests/build/*.t    what the build makes: symbols, headers, installation
 #   tests/style/*.t    how the tree reads
 #   tests/runner/*.t   the runner itself
@@ -74,7 +75,7 @@ JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 SUBMAKE = $(MAKE) --no-print-directory $(JOBS)
 
 ## tests: build everything that `make check` runs
-tests: all c-tests examples $(INNOCENT)
+tests: all c-tests vm-programs examples $(INNOCENT)
 	+@$(SUBMAKE) VARIANT=asan c-tests
 	+@$(SUBMAKE) VARIANT=tsan c-tests
 
@@ -89,12 +90,14 @@ RUN_software = $(wildcard tests/software/*.bats)
 RUN_build = $(wildcard tests/build/*.t) \
 	$(patsubst %.c,$(B)/%,$(wildcard examples/*.c))
 RUN_style = $(wildcard tests/style/*.t tests/runner/*.t)
-RUN_ALL = $(RUN_style) $(RUN_build) $(RUN_unit) $(RUN_cli) $(RUN_umt) \
+# Guests take longest: they go first, beside whatever else there is.
+RUN_ALL = $(RUN_vm) $(RUN_style) $(RUN_build) $(RUN_unit) $(RUN_cli) $(RUN_umt) \
 	$(RUN_software) $(RUN_api)
 
 # `make check ONLY=undo`: the tests with that word in their path.
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$t),$t)),$(1))
-run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' tests/run --build $(B) \
+run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' \
+	KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' tests/run --build $(B) \
 	$(call only,$(1))
 
 ## check: install what is missing, build, run every test (ONLY=word: some)

@@ -18,7 +18,7 @@ DEPS_database := postgresql
 DEPS_umt := clang bpftool libbpf-dev
 
 # The groups that a goal wants: `make deps NEED=build`.
-NEED ?= build demo check peers umt
+NEED ?= build demo check peers umt vm
 
 ## deps: install what is missing from Debian packages
 .PHONY: deps

@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The kernel module, built and tested for the kernels of tests/vm/kernels in
-# guests.  Kernels are fetched once and kept in VM_CACHE; remove VM_CACHE/NAME to
-# get the newest.
+# guests.  Kernels are fetched once and kept in VM_CACHE (500 MB, which clones
+# may share); remove VM_CACHE/NAME to get the newest.
 
 VM_CACHE ?= $(B)/vm
 
 RUN_vm = $(wildcard tests/vm/*.t)
 
+# Programs for guests are built as those of the API are.
+VM_PROGRAMS := $(patsubst %.c,$(OUT)/%,$(wildcard tests/vm/user/*.c))
+VM_ALSO := $(patsubst %,$(OUT)/tests/%,$(shell sed '/^#/d' tests/vm/user/also))
+
+$(OUT)/tests/vm/user/%: $(OBJ)/tests/vm/user/%.o $(call support,api) \
+		$(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
+
+.PHONY: vm-programs
+vm-programs: $(VM_PROGRAMS) $(VM_ALSO)
+
 ## check-vm: build ktask.ko for several kernels, test it in guests
 .PHONY: check-vm
 check-vm:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm'
-	@mkdir -p $(B)
-	@KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' CC='$(CC)' tests/run \
-		--build $(B) $(call only,$(RUN_vm))
+	+@$(SUBMAKE) vm-programs
+	$(call run,$(RUN_vm))

@@ -28,6 +28,7 @@ use lib "$FindBin::Bin/../support";
 use House;
 
 our @EXPORT = qw(test_kernel);
+our @EXPORT_OK = qw(fetch_kernel make_archive nodes result run_guest finish);
 
 use constant BOOTS => 4;		# tries until PID 1 runs
 use constant BOOT_LIMIT => 90;		# seconds for that
@@ -114,7 +115,7 @@ sub skip_all
 
 sub start
 {
-	my ($dir, $kernel, $initrd, @machine) = @_;
+	my ($dir, $kernel, $initrd, $words, @machine) = @_;
 	# Without cmpxchg16b, which the kernel can do without: QEMU 7.2 leaves
 	# garbage in the flags when an interrupt comes behind it, and six of
 	# nine boots with six CPUs crashed.
@@ -122,7 +123,7 @@ sub start
 			-no-reboot), '-cpu', 'max,-cx16', '-accel', 'tcg,thread=multi',
 		'-serial', "file:$dir/log", '-serial', "file:$dir/verdict",
 		'-kernel', $kernel, '-initrd', $initrd,
-		'-append', $command_line, @machine);
+		'-append', "$command_line $words", @machine);
 
 	unlink "$dir/log", "$dir/verdict";
 	$running = fork() // die "fork: $!\n";
@@ -185,19 +186,24 @@ sub pass_on
 	return 0;
 }
 
-sub test_shape
+# run_guest(DIR, KERNEL, INITRD, SHAPE, WORDS, READ, MACHINE...): boots, with
+# these WORDS for the kernel; READ(SHAPE, VERDICT) passes on what was said and
+# tells whether that is all of it.
+sub run_guest
 {
-	my ($dir, $kernel, $initrd, $shape, @machine) = @_;
+	my ($dir, $kernel, $initrd, $shape, $words, $read, @machine) = @_;
 	my $failed_before = $failed;
 	my ($reached, $ended);
 
 	for my $try (1 .. BOOTS) {
-		($reached, $ended) = boot($dir, $kernel, $initrd, @machine);
+		($reached, $ended) = boot($dir, $kernel, $initrd, $words,
+					  @machine);
 		last if $reached;
 		print "# $shape: boot $try ended before PID 1\n";
 		show('log', "$dir/log");
 	}
-	my $complete = pass_on($shape, $reached ? slurp("$dir/verdict") : '');
+	my $complete = $read->($shape,
+			       $reached ? slurp("$dir/verdict") : '');
 	my @wrong = grep { $_ =~ $wrong } split /\r?\n/,
 		-e "$dir/log" ? slurp("$dir/log") : '';
 
@@ -210,18 +216,17 @@ sub test_shape
 
 # ---- what a guest boots ----
 
-sub make_initrd
+# make_archive(DIR, COMMANDS): DIR/initrd.cpio of what the shell commands put
+# into DIR/initrd, where /init is.
+sub make_archive
 {
-	my ($dir) = @_;
-	my $sources = join ' ', glob "$top/tests/vm/*.c";
+	my ($dir, $commands) = @_;
 	my ($status, $said) = capture(<<END);
 set -e
 rm -rf $dir/initrd
 mkdir -p $dir/initrd
-cp $dir/*.ko $dir/initrd
-strip --strip-debug $dir/initrd/*.ko
 cd $top
-$cc -O2 -Wall -Wextra -Werror -static -Iinclude/uapi -o $dir/initrd/init $sources
+$commands
 cd $dir/initrd
 find . | cpio --quiet -o -H newc >../initrd.cpio
 END
@@ -229,35 +234,62 @@ END
 	return "$dir/initrd.cpio";
 }
 
+# The output of one of the scripts beside this; 77 skips everything.
+sub have_done
+{
+	my ($command) = @_;
+	my ($status, $said) = capture("$top/tests/vm/$command");
+
+	print map { "# $_\n" } split /\n/, $said;
+	skip_all((split /\n/, $said)[-1]) if $status == 77;
+	return $status == 0;
+}
+
+# fetch_kernel(NAME): where it lies.
+sub fetch_kernel
+{
+	my ($name) = @_;
+
+	$| = 1;
+	for my $tool (qw(qemu-system-x86_64 cpio)) {
+		skip_all("no $tool") unless have($tool);
+	}
+	have_done("fetch $cache $name") or die "fetching Linux $name failed\n";
+	return "$cache/$name/vmlinuz";
+}
+
+sub finish
+{
+	print "1..$number\n";
+	exit($failed ? 1 : 0);
+}
+
 sub test_kernel
 {
 	my ($name) = @_;
 	my $dir = "$build/guests/$name";
-	my ($status, $said);
+	my $kernel = fetch_kernel($name);
+	my $built;
 
-	$| = 1;
-	for my $tool (qw(qemu-system-x86_64 cpio unshare)) {
-		skip_all("no $tool") unless have($tool);
-	}
-	($status, $said) = capture("$top/tests/vm/fetch $cache $name");
-	print map { "# $_\n" } split /\n/, $said;
-	skip_all((split /\n/, $said)[-1]) if $status == 77;
-	die "fetching Linux $name failed\n" if $status;
-	($status, $said) = capture(
-		"$top/tests/vm/build $cache $name $build/guests");
-	print map { "# $_\n" } split /\n/, $said;
-	skip_all((split /\n/, $said)[-1]) if $status == 77;
-	result(!$status, 'the modules are built without a warning');
-	if (!$status) {
-		my $initrd = make_initrd($dir);
+	skip_all('no unshare') unless have('unshare');
+	$built = have_done("build $cache $name $build/guests");
+	result($built, 'the modules are built without a warning');
+	if ($built) {
+		my $initrd = make_archive($dir, <<END);
+cp $dir/*.ko $dir/initrd
+strip --strip-debug $dir/initrd/*.ko
+$cc -O2 -Wall -Wextra -Werror -static -Iinclude/uapi \\
+	-o $dir/initrd/init tests/vm/*.c
+END
 		for my $shape (@shapes) {
-			next if @ARGV && !grep { $shape->[0] =~ /^$_/ } @ARGV;
-			test_shape($dir, "$cache/$name/vmlinuz", $initrd,
-				   @$shape);
+			my ($title, @machine) = @$shape;
+
+			next if @ARGV && !grep { $title =~ /^$_/ } @ARGV;
+			run_guest($dir, $kernel, $initrd, $title, '',
+				  \&pass_on, @machine);
 		}
 	}
-	print "1..$number\n";
-	exit($failed ? 1 : 0);
+	finish();
 }
 
 1;

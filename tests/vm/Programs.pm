@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# Tests of the library that need a machine of their own, in guests.
+#
+#   test_programs(NAME, SHAPE...)	boots that kernel (tests/vm/kernels) on
+#					machines of these shapes
+#
+# Programs are those of tests/vm/user, and of the others the ones that
+# tests/vm/user/also names.  They and the libraries that they need are packed
+# into the initial file system; tests/vm/programs/init.c runs them one after the
+# other and passes on what they say, which is judged as tests/run would.
+#
+# Before them runs scripts/record-topology: what it prints must be the recorded
+# machine tests/topologies/guest-SHAPE, and is left in guests/NAME/SHAPE.topology.
+#
+# Needs no module, and so neither headers nor any right.
+
+package Programs;
+
+use strict;
+use warnings;
+use Exporter qw(import);
+use File::Basename qw(basename dirname);
+use FindBin;
+use lib "$FindBin::Bin/../support";
+use Guest qw(fetch_kernel finish make_archive nodes result run_guest);
+use House;
+use Verdict;
+
+our @EXPORT = qw(test_programs);
+
+# What runs there, words for the kernel, and the machine: cores with two threads
+# each; two nodes; and four nodes, of which one has memory that can be taken away
+# and no CPU, and one CPUs only.
+my %shapes = (
+	threads => [qr/cores|clock/, '', '-smp', '4,sockets=1,cores=2,threads=2',
+		'-m', 512],
+	two => [qr/^(?!.*cores-come)/, '', '-smp', '4,sockets=2,cores=2', '-m', 768,
+		nodes(['0-1', '2-3'], [384, 384], [10, 20], [20, 10])],
+	eight => [qr/^$/, '', '-smp', '8,sockets=8', '-m', 1024,
+		nodes([0 .. 7], [(128) x 8], map {
+			my $from = $_;
+			[map { $from == $_ ? 10 : $from >> 1 == $_ >> 1 ? 12
+				: $from >> 2 == $_ >> 2 ? 20 : 32 } 0 .. 7]
+		} 0 .. 7)],
+	four => [qr/node|policy|cpus/, 'memhp_default_state=online_movable',
+		'-smp', '6,sockets=3,cores=2', '-m', '640,slots=1,maxmem=2G',
+		nodes(['0-1', '2-3', '4-5', ''], [320, 320, 0, 0],
+		      [10, 20, 20, 30], [20, 10, 30, 15], [20, 30, 10, 20],
+		      [30, 15, 20, 10]),
+		'-object', 'memory-backend-ram,id=dimm,size=256M',
+		'-device', 'pc-dimm,memdev=dimm,node=3'],
+);
+
+sub programs
+{
+	my ($wanted) = @_;
+	my @names = map { basename($_, '.c') } glob "$top/tests/vm/user/*.c";
+	my @paths = map { "$build/tests/vm/user/$_" } @names;
+
+	for (split /\n/, slurp("$top/tests/vm/user/also")) {
+		push @paths, "$build/tests/$1" if /^([^#\s]\S*)/;
+	}
+	@paths = grep { $_ =~ $wanted
+			&& $_ =~ ($ENV{KTASK_TEST_PROGRAM} // qr/./) } @paths;
+	for (@paths) {
+		-x or die "$_ is not built\n";
+	}
+	return @paths;
+}
+
+# The shared libraries of some programs, and the loader.
+sub libraries_of
+{
+	my (undef, $said) = capture("ldd @_");
+	my %seen = map { $_ => 1 } $said =~ m{(/\S+) \(0x}g;
+
+	return sort keys %seen;
+}
+
+sub make_initrd
+{
+	my ($dir, @paths) = @_;
+	my $commands = "mkdir -p $dir/initrd/tests $dir/initrd/bin\n"
+		. "$cc -O2 -Wall -Wextra -Werror -static "
+		. "-o $dir/initrd/init tests/vm/programs/*.c\n"
+		. "cp -L /bin/sh /bin/cat $dir/initrd/bin\n"
+		. "cp scripts/record-topology $dir/initrd/tests/0-topology\n"
+		. "[ -z '@paths' ] || cp @paths $dir/initrd/tests\n"
+		. "for program in @paths; do\n"
+		. "strip --strip-debug $dir/initrd/tests/\${program##*/}\ndone\n";
+
+	for my $library (libraries_of(qw(/bin/sh /bin/cat), @paths)) {
+		my $folder = "$dir/initrd" . dirname($library);
+		$commands .= "mkdir -p $folder && cp -L $library $folder\n";
+	}
+	return make_archive($dir, $commands);
+}
+
+sub say_verdict
+{
+	my ($shape, $test, $seconds) = @_;
+	my $counted;
+
+	judge($test);
+	$counted = "$test->{pass} passed, $test->{fail} failed";
+	result(!$test->{fail}, "$shape: $test->{name} ($counted, $seconds s)");
+	print map { "# $_\n" } @{ $test->{problems} // [] };
+	print map { "#  $_\n" } split /\n/, $test->{log} if $test->{fail};
+	for my $skip (@{ $test->{skips} // [] }) {
+		my ($what, $why) = @$skip;
+		result(1, "$shape: $test->{name}: $what # SKIP $why");
+	}
+}
+
+# Newer kernels tell more.
+sub compare_topology
+{
+	my ($dir, $shape, $test) = @_;
+	my $recorded = "$top/tests/topologies/guest-$shape";
+	my %now = map { $_ => 1 } split /\n/, $test->{out};
+	my @lines = -e $recorded ? split /\n/, slurp($recorded) : '/nothing';
+
+	spew("$dir/$shape.topology", $test->{out});
+	$test->{status} = 1 << 8 if grep { m{^/} && !$now{$_} } @lines;
+}
+
+# "> NAME", what it printed, and "< STATUS SECONDS" for each of the programs.
+sub pass_on
+{
+	my ($dir, $wanted, $shape, $verdict) = @_;
+	my ($test, $nr);
+
+	for (split /\r?\n/, $verdict) {
+		if (/^> (\S+)/) {
+			$test = { name => $1, out => '', log => '' };
+		} elsif (/^< (\d+) (\S+)/) {
+			$test->{status} = $1;
+			compare_topology($dir, $shape, $test)
+				if $test->{name} eq '0-topology';
+			say_verdict($shape, $test, $2);
+			$test = undef;
+			$nr++;
+		} elsif ($test) {
+			$test->{out} .= "$_\n";
+			$test->{log} .= "$_\n";
+		} elsif (/^end$/) {
+			return $nr == $wanted + 1;
+		}
+	}
+	print "# $shape: it ended in $test->{name}\n$test->{log}\n" if $test;
+	return 0;
+}
+
+sub test_programs
+{
+	my ($name, @wanted) = @_;
+	my $dir = "$build/guests/$name-programs";
+	my $kernel = fetch_kernel($name);
+
+	for my $shape (@ARGV ? @ARGV : @wanted) {
+		my ($which, $words, @machine) = @{ $shapes{$shape} };
+		my @paths = programs($which);
+
+		run_guest($dir, $kernel, make_initrd($dir, @paths), $shape,
+			  $words,
+			  sub { pass_on($dir, scalar @paths, @_) }, @machine);
+	}
+	finish();
+}
+
+1;

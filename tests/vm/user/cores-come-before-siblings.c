@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Where each core has two threads, a helper stays off the caller's core while
+ * another core is free; a second helper of the same job may share one.
+ */
+#include "sys.h"
+
+#include <ktask/ktask.h>
+
+#define UNITS 400
+#define SECONDS 30
+
+static cpu_set_t core; /* the caller's */
+
+static struct {
+	pid_t caller;
+	unsigned nr_beside, nr_elsewhere; /* chunks of helpers */
+} seen;
+
+static cpu_set_t core_of(unsigned cpu)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), SYS_CPU "/cpu%u/topology/core_cpus_list",
+		 cpu);
+	return sys_list(path);
+}
+
+/* What it is bound to, not where it happens to be. */
+static int chunk(void *start, void *end, void *arg)
+{
+	cpu_set_t mask, both;
+
+	if (gettid() != seen.caller) {
+		sched_getaffinity(0, sizeof(mask), &mask);
+		CPU_AND(&both, &mask, &core);
+		__atomic_add_fetch(CPU_COUNT(&both) ? &seen.nr_beside
+						    : &seen.nr_elsewhere,
+				   1, __ATOMIC_RELAXED);
+	}
+	usleep(200);
+	return 0;
+}
+
+/* The caller stays on its CPU, which a mask of one would forbid helpers. */
+static void run(unsigned threads)
+{
+	uint64_t end_ns = ktest_now_ns() + SECONDS * 1000000000ull;
+	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+
+	ktask_ctl_set_max_threads(&ctl, threads);
+	ktask_ctl_set_chunk_us(&ctl, 1);
+	memset(&seen, 0, sizeof(seen));
+	seen.caller = gettid();
+	do {
+		unsigned before = (unsigned)sched_getcpu();
+
+		core = core_of(before);
+		seen.nr_beside = seen.nr_elsewhere = 0;
+		assert_int_equal(ktask_run(NULL, UNITS, &ctl), 0);
+		/* It was moved, or was where it now is all the time. */
+		if ((unsigned)sched_getcpu() != before)
+			seen.nr_elsewhere = seen.nr_beside = 0;
+	} while (!seen.nr_elsewhere && ktest_now_ns() < end_ns);
+	printf("# %u threads: %u chunks beside the caller, %u elsewhere\n",
+	       threads, seen.nr_beside, seen.nr_elsewhere);
+}
+
+static void need_siblings(void)
+{
+	core = core_of(0);
+	if (CPU_COUNT(&core) < 2)
+		ktest_skip("no core of this machine has two threads");
+}
+
+static void one_helper_is_on_another_core(void **state)
+{
+	need_siblings();
+	run(2);
+	assert_true(seen.nr_elsewhere);
+	assert_int_equal(seen.nr_beside, 0);
+}
+
+/* Three helpers on four CPUs: the caller's sibling is the last resort. */
+static void many_helpers_use_siblings_too(void **state)
+{
+	uint64_t end_ns = ktest_now_ns() + SECONDS * 1000000000ull;
+
+	need_siblings();
+	do {
+		run(4);
+	} while (!seen.nr_beside && ktest_now_ns() < end_ns);
+	assert_true(seen.nr_beside);
+	assert_true(seen.nr_elsewhere);
+}
+
+KTEST_MAIN(KTEST(one_helper_is_on_another_core),
+	   KTEST(many_helpers_use_siblings_too))
