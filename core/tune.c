@@ -8,8 +8,9 @@
  */
 #include "core/tune.h"
 
-/* An added thread must bring this part of an average one, as 1 / n. */
-#define GAIN_NEEDED 4
+/* An added thread must bring this part of an average one, as 1 / n: what a
+ * doubling may have brought and is not taken is less than a twentieth. */
+#define GAIN_NEEDED 20
 /* Epochs between trials: 1/8 s at first, 8 s at last. */
 #define HOLD_FIRST 16
 #define HOLD_LAST 1024
@@ -28,7 +29,10 @@
  * Rates are units in this time, 2.4 h: exact enough for units of minutes, and
  * 2^50 units a second still fit.
  */
-#define RATE_NS (1ull << 43)
+#define RATE_SHIFT 43
+#define RATE_NS (1ull << RATE_SHIFT)
+/* Steps are a quarter of the threads, then an eighth, then a sixteenth. */
+#define FINEST 2
 
 /* Units in RATE_NS at the rate of @units in @ns, without overflow; the kernel
  * has no floating point. */
@@ -43,9 +47,10 @@ static uint64_t units_per_rate_ns(uint64_t units, uint64_t ns)
 }
 
 void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
-		   uint64_t now_ns)
+		   uint64_t units, uint64_t now_ns)
 {
 	tune->max = KT_MAX(max, 1);
+	tune->units = units;
 	tune->threads = KT_MIN(start ? start : KT_TUNE_START, tune->max);
 	tune->base = 0;
 	tune->base_rate = 0;
@@ -54,9 +59,11 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
 	tune->calm = CALM_START;
 	tune->calm_next = CALM_FIRST;
 	tune->epochs = 0;
+	tune->glimpsed = false;
 	tune->phase = tune->threads < tune->max ? KT_TUNE_GROW : KT_TUNE_HOLD;
 	tune->hold = HOLD_FIRST;
 	tune->hold_next = HOLD_FIRST;
+	tune->fine = 0;
 	tune->epoch_ns = now_ns;
 	tune->epoch_units = 0;
 	tune->settling = true;
@@ -90,10 +97,7 @@ static void rest(struct kt_tune *tune, unsigned epochs)
 	tune->hold_next = KT_MIN(epochs * 2, HOLD_LAST);
 }
 
-/*
- * Did going from @few threads at @rate_few to @many at @rate_many pay?  Each of
- * the added threads must bring 1/GAIN_NEEDED of what each of the few did.
- */
+/* Did going from @few threads at @rate_few to @many at @rate_many pay? */
 static bool pays(unsigned few, uint64_t rate_few, unsigned many,
 		 uint64_t rate_many)
 {
@@ -102,9 +106,41 @@ static bool pays(unsigned few, uint64_t rate_few, unsigned many,
 	return rate_many > rate_few && rate_many - rate_few >= needed;
 }
 
-static unsigned step_of(const struct kt_tune *tune)
+static unsigned step_from(const struct kt_tune *tune, unsigned threads)
 {
-	return KT_MAX(tune->threads / 4, 1);
+	return KT_MAX(threads >> (2 + tune->fine), 1);
+}
+
+/* Are there finer steps than those that were tried?  Then they are next. */
+static bool finer(struct kt_tune *tune)
+{
+	if (tune->fine == FINEST || !(tune->threads >> (3 + tune->fine)))
+		return false;
+	tune->fine++;
+	return true;
+}
+
+/* Too short to count as a comparison. */
+static void set_for_glimpse(struct kt_tune *tune, enum kt_tune_phase phase,
+			    unsigned threads)
+{
+	tune->phase = phase;
+	tune->settling = true;
+	tune->threads = threads;
+}
+
+static void glimpse(struct kt_tune *tune)
+{
+	tune->glimpsed = true;
+	set_for_glimpse(tune, KT_TUNE_GLIMPSE, 1);
+}
+
+/* Compared by rates: no division of times, and no overflow. */
+static bool worth_glimpse(const struct kt_tune *tune)
+{
+	return !tune->glimpsed && tune->base > 1 &&
+	       tune->units >= tune->base_rate >>
+		       (RATE_SHIFT - KT_TUNE_GLIMPSE_JOB);
 }
 
 static void grow(struct kt_tune *tune, uint64_t rate)
@@ -113,6 +149,9 @@ static void grow(struct kt_tune *tune, uint64_t rate)
 	    !pays(tune->base, tune->base_rate, tune->threads, rate)) {
 		set_threads(tune, tune->base);
 		rest(tune, HOLD_FIRST);
+		/* The last threads are of no use: are those before? */
+		if (worth_glimpse(tune))
+			glimpse(tune);
 		return;
 	}
 	tune->base = tune->threads;
@@ -161,28 +200,18 @@ static bool is_odd(struct kt_tune *tune, uint64_t rate)
 
 static void try_up(struct kt_tune *tune)
 {
+	unsigned more = tune->threads + step_from(tune, tune->threads);
+
 	tune->phase = KT_TUNE_UP;
-	set_threads(tune, KT_MIN(tune->threads + step_of(tune), tune->max));
+	set_threads(tune, KT_MIN(more, tune->max));
 }
 
 static void try_down(struct kt_tune *tune)
 {
+	unsigned fewer = tune->threads - step_from(tune, tune->threads);
+
 	tune->phase = KT_TUNE_DOWN;
-	set_threads(tune, KT_MAX(tune->threads - step_of(tune), 1));
-}
-
-/* Too short to count as a comparison. */
-static void set_for_glimpse(struct kt_tune *tune, enum kt_tune_phase phase,
-			    unsigned threads)
-{
-	tune->phase = phase;
-	tune->settling = true;
-	tune->threads = threads;
-}
-
-static void glimpse(struct kt_tune *tune)
-{
-	set_for_glimpse(tune, KT_TUNE_GLIMPSE, 1);
+	set_threads(tune, KT_MAX(fewer, 1));
 }
 
 /* Slower: others take what more threads would need.  Faster: they left. */
@@ -195,6 +224,7 @@ static void answer_change(struct kt_tune *tune, uint64_t rate)
 	tune->calm_next = KT_MIN(tune->calm_next * 2, CALM_LAST);
 	tune->base_rate = rate;
 	tune->hold_next = HOLD_FIRST;
+	tune->fine = 0;
 	if (!slower && tune->threads < tune->max)
 		try_up(tune);
 	else if (slower && tune->threads > 2)
@@ -205,9 +235,9 @@ static void answer_change(struct kt_tune *tune, uint64_t rate)
 
 static bool time_for_glimpse(struct kt_tune *tune)
 {
-	if (tune->epochs >= KT_TUNE_GLIMPSE_AFTER || tune->threads == 1)
-		return false;
-	return ++tune->epochs == KT_TUNE_GLIMPSE_AFTER &&
+	if (tune->epochs < KT_TUNE_GLIMPSE_AFTER)
+		tune->epochs++;
+	return tune->epochs == KT_TUNE_GLIMPSE_AFTER && worth_glimpse(tune) &&
 	       tune->spread <= tune->base_rate / ODD_PART;
 }
 
@@ -248,25 +278,35 @@ static void glimpsed(struct kt_tune *tune, uint64_t rate)
 	}
 }
 
-static unsigned fewer(const struct kt_tune *tune)
+/* What pays once may pay again: on at once, coarse steps by doubling. */
+static void paid_up(struct kt_tune *tune, uint64_t rate)
 {
-	return KT_MAX(tune->base - KT_MAX(tune->base / 4, 1), 1);
+	tune->calm_next = CALM_FIRST;
+	tune->base = tune->threads;
+	tune->base_rate = rate;
+	tune->hold_next = HOLD_FIRST;
+	if (tune->threads == tune->max) {
+		rest(tune, HOLD_FIRST);
+	} else if (tune->fine) {
+		try_up(tune);
+	} else {
+		tune->phase = KT_TUNE_GROW;
+		set_threads(tune, KT_MIN(tune->threads * 2, tune->max));
+	}
 }
 
-/* What pays once may pay again: on at once, by doubling. */
 static void tried_up(struct kt_tune *tune, uint64_t rate)
 {
 	if (pays(tune->base, tune->base_rate, tune->threads, rate)) {
-		tune->phase = KT_TUNE_GROW;
-		tune->calm_next = CALM_FIRST;
-		grow(tune, rate);
+		paid_up(tune, rate);
 		return;
 	}
 	/* No use: try fewer next, unless that would be none. */
-	tune->phase = KT_TUNE_DOWN;
-	set_threads(tune, fewer(tune));
-	if (tune->threads == tune->base)
+	set_threads(tune, tune->base);
+	if (tune->base == 1)
 		rest(tune, tune->hold_next);
+	else
+		try_down(tune);
 }
 
 /* The same downwards, a step at a time: there is more to lose. */
@@ -274,16 +314,17 @@ static void tried_down(struct kt_tune *tune, uint64_t rate)
 {
 	if (pays(tune->threads, rate, tune->base, tune->base_rate)) {
 		set_threads(tune, tune->base);
-		rest(tune, tune->hold_next);
+		rest(tune, finer(tune) ? HOLD_FIRST : tune->hold_next);
 		return;
 	}
 	tune->base = tune->threads;
 	tune->base_rate = rate;
 	tune->hold_next = HOLD_FIRST;
 	tune->calm_next = CALM_FIRST;
-	set_threads(tune, fewer(tune));
-	if (tune->threads == tune->base)
+	if (tune->threads == 1)
 		rest(tune, HOLD_FIRST);
+	else
+		try_down(tune);
 }
 
 static uint64_t epoch_ns(const struct kt_tune *tune)

@@ -3,14 +3,15 @@
  * Tune: how many threads a job should have, found while it runs.
  *
  * The measured rate (units per time of the whole job) decides.  The number of
- * threads starts low, doubles while each added thread still brings a good part
- * of what the threads before it brought, goes back when it does not, and is
- * tried a step up or down again at growing intervals; what pays is tried
- * further at once.  A rate that changes by itself tells of a change of load:
- * then the next trial begins at once.
+ * threads starts low, doubles while each added thread still brings a twentieth
+ * of an average one, goes back when it does not, and is tried a step up or down
+ * again at growing intervals, by finer steps where coarse ones do not pay; what
+ * pays is tried further at once.  A rate that changes by itself tells of a
+ * change of load: then the next trial begins at once.
  *
  * Is one thread perhaps as good as all?  In each job that lasts there is one
- * glimpse, so short that it costs little where the answer is no.
+ * glimpse, as soon as there is a rate to compare it with; so short that where
+ * the answer is no it costs a 67th of the job at most.
  *
  * Behaves badly where the cost of units changes in steps as long as an epoch:
  * a cheap stretch then looks like a gain.  The next probe corrects it.  Where
@@ -28,10 +29,12 @@
 /* Threads that a job starts with when nothing is known: the founders' 4. */
 #define KT_TUNE_START 4
 
-/* An epoch of the one glimpse of a single thread, and after how many others it
- * is taken: it then costs about 1 % of the time until there. */
+/* An epoch of the one glimpse of a single thread; after so many others; only in
+ * jobs that will have lasted 2^KT_TUNE_GLIMPSE_JOB ns, 134 ms, in all: there
+ * the glimpse and the epoch before it, in which threads leave, are 1/67. */
 #define KT_TUNE_GLIMPSE_NS 1000000
-#define KT_TUNE_GLIMPSE_AFTER 14
+#define KT_TUNE_GLIMPSE_AFTER 3
+#define KT_TUNE_GLIMPSE_JOB 27
 
 enum kt_tune_phase {
 	KT_TUNE_GROW,
@@ -43,6 +46,7 @@ enum kt_tune_phase {
 
 struct kt_tune {
 	unsigned max; /* never more */
+	uint64_t units; /* of the whole job */
 	unsigned threads; /* wanted now */
 	unsigned base; /* what a trial is compared with */
 	uint64_t base_rate; /* units per unit of time at base */
@@ -50,22 +54,24 @@ struct kt_tune {
 	enum kt_tune_phase phase;
 	unsigned hold; /* epochs until the next trial */
 	unsigned hold_next; /* the hold after that */
+	unsigned fine; /* steps are so many times halved */
 	unsigned odd; /* epochs in a row whose rate is another than usual */
 	unsigned calm; /* epochs to come in which that is no alarm */
 	unsigned calm_next; /* the same after the next alarm */
-	unsigned epochs; /* counted ones so far, until the glimpse */
+	unsigned epochs; /* held ones so far, until the glimpse */
 	uint64_t epoch_ns; /* when the present epoch began */
 	uint64_t epoch_units; /* units done by then */
+	bool glimpsed; /* one thread was looked at */
 	bool compared; /* another count than the first was tried */
 	bool settling; /* the thread count changed: this epoch is not counted */
 };
 
 /*
- * kt_tune_begin - a job that may have @max threads
+ * kt_tune_begin - a job of @units that may have @max threads
  * @start: how many to begin with; 0: KT_TUNE_START
  */
 void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
-		   uint64_t now_ns);
+		   uint64_t units, uint64_t now_ns);
 
 /*
  * kt_tune_known - @threads were the best before: begin with them

@@ -173,7 +173,8 @@ void run_begin(struct run *run, bool started)
 	share_budget(run, max, started);
 	max = kt_split_threads(run->units_total, run->job.split.min_chunk, max);
 	/* Nobody adds threads to a started job until somebody waits for it. */
-	kt_tune_begin(&run->tune, max, started ? max : 0, run->start_ns);
+	kt_tune_begin(&run->tune, max, started ? max : 0, run->units_total,
+		      run->start_ns);
 	run->wanted = run->tune.threads;
 	trace_ktask_job_start(run->ctl->thread_func, run->units_total,
 			      run->wanted);

@@ -25,7 +25,8 @@ void run_begin_known(struct run *run, unsigned max)
 		run->job.split.target_ns = (uint64_t)known.chunk_us * 1000;
 	/* The most there were then says nothing about more. */
 	if (known.threads == known.max_threads && known.threads < max)
-		kt_tune_begin(&run->tune, max, known.threads, run->start_ns);
+		kt_tune_begin(&run->tune, max, known.threads, run->units_total,
+			      run->start_ns);
 	else
 		kt_tune_known(&run->tune, known.threads);
 }

@@ -305,7 +305,8 @@ static void begin_tune(struct run *run, unsigned max, bool started)
 	/* Nobody adds threads to a started job until somebody waits for it. */
 	bool all = started || (run->ctl->flags & KTASK_FIXED);
 
-	kt_tune_begin(&run->tune, max, all ? max : 0, run->start_ns);
+	kt_tune_begin(&run->tune, max, all ? max : 0, run->units_total,
+		      run->start_ns);
 	if (max > 1 && !all)
 		run_begin_known(run, max);
 	run->wanted = run->tune.threads;

@@ -11,8 +11,9 @@
 
 #define SOON 64
 #define SHORT 12 /* epochs, 96 ms */
+#define LONG 1000
 
-static const unsigned maxima[] = { 1, 2, 3, 8, 16, 64 };
+static const unsigned maxima[] = { 1, 2, 3, 8, 16, 48, 64, 96 };
 
 /* The least count with the best rate up to @max. */
 static unsigned best_count(const struct curve *curve, unsigned max)
@@ -26,9 +27,10 @@ static unsigned best_count(const struct curve *curve, unsigned max)
 }
 
 static void begin(struct simulation *sim, unsigned curve, unsigned max,
-		  unsigned known)
+		  unsigned known, unsigned job)
 {
 	simulation_begin(sim, &curves[curve], max, 0);
+	simulation_job(sim, job);
 	if (known)
 		kt_tune_known(&sim->tune, known);
 }
@@ -44,11 +46,11 @@ static void right_from_the_first_chunk(void **state)
 			struct simulation sim;
 			double got;
 
-			begin(&sim, i, maxima[m], best);
+			begin(&sim, i, maxima[m], best, SHORT);
 			got = simulation_run(&sim, SHORT);
 			assert_true(got > 0.99);
 			sum_known += got;
-			begin(&sim, i, maxima[m], 0);
+			begin(&sim, i, maxima[m], 0, SHORT);
 			sum_new += simulation_run(&sim, SHORT);
 			nr++;
 		}
@@ -59,33 +61,37 @@ static void right_from_the_first_chunk(void **state)
 	assert_true(sum_known > sum_new);
 }
 
-/* Steps of a quarter may pass over the peak of a steep curve. */
+static void correct(unsigned curve, unsigned max, unsigned known)
+{
+	struct simulation sim;
+	double got;
+
+	begin(&sim, curve, max, known, LONG);
+	simulation_run(&sim, 3 * SOON);
+	got = simulation_run(&sim, SOON);
+	if (got < 0.975)
+		print_message("# %s, %u, from %u: %u, %.3f\n",
+			      curves[curve].name, max, known, sim.tune.threads,
+			      got);
+	assert_true(got >= 0.975);
+}
+
+/* Coarse steps alone would pass over the peak of a steep curve. */
 static void wrong_knowledge_is_corrected(void **state)
 {
-	for (unsigned i = 0; i < nr_curves; i++) {
-		for (unsigned known = 1; known <= 64; known++) {
-			struct simulation sim;
-			double got;
-
-			begin(&sim, i, 64, known);
-			simulation_run(&sim, 3 * SOON);
-			got = simulation_run(&sim, SOON);
-			if (got < 0.92)
-				print_message("# %s from %u: %u, %.3f\n",
-					      curves[i].name, known,
-					      sim.tune.threads, got);
-			assert_true(got >= 0.92);
-		}
-	}
+	for (unsigned i = 0; i < nr_curves; i++)
+		for (unsigned m = 1; m < KTEST_ARRAY_SIZE(maxima); m++)
+			for (unsigned known = 1; known <= maxima[m]; known++)
+				correct(i, maxima[m], known);
 }
 
 static void counts_out_of_range_are_brought_in(void **state)
 {
 	struct simulation sim;
 
-	begin(&sim, 0, 8, 65536);
+	begin(&sim, 0, 8, 65536, LONG);
 	assert_int_equal(sim.tune.threads, 8);
-	begin(&sim, 0, 1, 3);
+	begin(&sim, 0, 1, 3, LONG);
 	assert_int_equal(sim.tune.threads, 1);
 }
 
@@ -96,12 +102,12 @@ static void settled_means_compared(void **state)
 		unsigned settled;
 
 		/* Two of two: one was only glimpsed, unless it is better. */
-		begin(&sim, i, 2, 0);
+		begin(&sim, i, 2, 0, LONG);
 		simulation_run(&sim, SOON);
 		assert_int_equal(kt_tune_settled(&sim.tune),
 				 curves[i].best == 1 ? 1 : 0);
 
-		begin(&sim, i, 64, 0);
+		begin(&sim, i, 64, 0, LONG);
 		assert_int_equal(kt_tune_settled(&sim.tune), 0);
 		do
 			simulation_run(&sim, 1);

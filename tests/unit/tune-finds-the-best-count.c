@@ -156,15 +156,19 @@ static void second_thread_is_doubted_late(void **state)
 	}
 }
 
-/* The glimpse costs little, and nothing in a job of a tenth of a second. */
+/* Nothing in a job of a tenth of a second, and little in a longer one. */
 static void doubt_costs_little(void **state)
 {
-	struct simulation sim;
+	for (unsigned job = 1; job < 200; job++) {
+		for (unsigned max = 2; max <= 64; max *= 2) {
+			struct simulation sim;
 
-	simulation_begin(&sim, &curves[0], 2, 0);
-	assert_true(simulation_run(&sim, 12) > 0.999);
-	simulation_begin(&sim, &curves[0], 2, 0);
-	assert_true(simulation_run(&sim, 25) > 0.99);
+			simulation_begin(&sim, &curves[0], max, max);
+			simulation_job(&sim, job);
+			check(&sim, simulation_run(&sim, KT_MIN(job, 16)),
+			      job <= 12 ? 0.999 : 0.98);
+		}
+	}
 }
 
 KTEST_MAIN(KTEST(found_soon_without_noise), KTEST(no_more_threads_than_useful),

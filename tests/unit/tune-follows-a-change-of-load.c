@@ -141,8 +141,8 @@ static void one_thread_is_found_soon(void **state)
 		struct simulation sim;
 
 		simulation_begin(&sim, poor[i % 3], maxima[i / 3], 0);
-		/* A fifth of a second, then all but a few trials. */
-		simulation_run(&sim, 25);
+		/* 50 ms, then all but a few trials. */
+		simulation_run(&sim, 6);
 		if (sim.tune.threads != 1)
 			print_message("# %s, %u\n", sim.curve->name,
 				      sim.tune.max);

@@ -36,6 +36,12 @@ const struct curve curves[] = {
 	    { 12, 8.6 },
 	    { 16, 10.2 } },
 	  16 },
+	/* What two threads of one machine measured, and on. */
+	{ "a cache line", { { 1, 1 }, { 2, 0.45 }, { 64, 0.3 } }, 1 },
+	{ "huge pages", { { 1, 1 }, { 2, 1.43 }, { 3, 1.5 } }, 3 },
+	{ "rises slowly",
+	  { { 1, 1 }, { 2, 1.1 }, { 4, 1.25 }, { 8, 1.4 }, { 16, 1.6 } },
+	  16 },
 };
 
 const unsigned nr_curves = KTEST_ARRAY_SIZE(curves);
@@ -73,7 +79,13 @@ void simulation_begin(struct simulation *sim, const struct curve *curve,
 {
 	*sim = (struct simulation){ .curve = curve };
 	sim->speed = UNITS_PER_EPOCH / curve_rate(curve, 1);
-	kt_tune_begin(&sim->tune, max, start, 0);
+	kt_tune_begin(&sim->tune, max, start, UINT64_MAX, 0);
+}
+
+void simulation_job(struct simulation *sim, unsigned nr)
+{
+	sim->tune.units = (uint64_t)(curve_best(sim->curve, sim->tune.max) *
+				     sim->speed * nr);
 }
 
 /* About normal, with a standard deviation of 1. */

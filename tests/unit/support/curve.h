@@ -41,6 +41,9 @@ struct simulation {
 void simulation_begin(struct simulation *sim, const struct curve *curve,
 		      unsigned max, unsigned start);
 
+/* The job is one of @nr epochs at the best rate; until then it has no end. */
+void simulation_job(struct simulation *sim, unsigned nr);
+
 /* One epoch; returns the rate that the threads in it had, noise aside. */
 double simulation_epoch(struct simulation *sim);
 
