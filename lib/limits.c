@@ -90,10 +90,11 @@ bool limits_idle_only(void)
  * 3 us, a twentieth of /proc/stat on a large machine. */
 static unsigned running_threads(void)
 {
-	char text[128];
+	char path[FILE_PATH], text[128];
 	unsigned running = 0;
 
-	if (file_text("/proc/loadavg", text, sizeof(text)) <= 0 ||
+	snprintf(path, sizeof(path), "%s/proc/loadavg", file_root);
+	if (file_text(path, text, sizeof(text)) <= 0 ||
 	    sscanf(text, "%*s %*s %*s %u/", &running) != 1)
 		return 0;
 	return running;

@@ -36,6 +36,7 @@ static int begin(void **state)
 		 "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
 	tree_put(&tree, GROUP "/cpu.max", "200000 100000\n");
 	tree_put(&tree, "/cg/small/cpu.max", "50000 100000\n");
+	tree_put_cpus(&tree);
 	file_root = tree.root;
 	return 0;
 }

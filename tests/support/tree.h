@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ktest.h"
 
@@ -79,6 +80,17 @@ static inline void tree_put(const struct tree *tree, const char *path,
 			    const char *text)
 {
 	tree_put_bytes(tree, path, text, strlen(text));
+}
+
+/* tree_put_cpus - say that the machine has the CPUs that it has: a tree without
+ * any is a machine of one, on which no job gets a helper */
+static inline void tree_put_cpus(const struct tree *tree)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "0-%ld\n",
+		 sysconf(_SC_NPROCESSORS_ONLN) - 1);
+	tree_put(tree, "/sys/devices/system/cpu/online", text);
 }
 
 /* tree_fds - descriptors that this process has open */
