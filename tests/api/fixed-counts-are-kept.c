@@ -9,8 +9,28 @@
 #include "support/work.h"
 
 #include "jobs.h"
+#include "tree.h"
 
+#include "lib/file.h"
 #include "lib/run.h"
+
+static struct tree tree;
+
+/* A machine that idles: where helpers starve jobs are given fewer. */
+static int begin(void **state)
+{
+	tree_begin(&tree);
+	tree_put(&tree, "/sys/devices/system/cpu/online", "0-23\n");
+	tree_put(&tree, "/proc/loadavg", "0.00 0.00 0.00 1/100 1234\n");
+	file_root = tree.root;
+	return 0;
+}
+
+static int end(void **state)
+{
+	tree_end(&tree);
+	return 0;
+}
 
 /* Threads of the job at each of the caller's looks. */
 static int note_threads(const struct ktask_progress *progress, void *arg)
@@ -75,5 +95,13 @@ static void policy_is_above_it(void **state)
 	assert_in_range(seen[1], 1, MANY_CPUS);
 }
 
-KTEST_MAIN(KTEST(all_from_the_start_to_the_end),
-	   KTEST(a_maximum_is_begun_lower), KTEST(policy_is_above_it))
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KTEST(all_from_the_start_to_the_end),
+		KTEST(a_maximum_is_begun_lower),
+		KTEST(policy_is_above_it),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
