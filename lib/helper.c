@@ -21,6 +21,9 @@
  * sleeping and waking cost (5 to 50 us); less where jobs are rare. */
 #define SPIN_MAX_NS 50000
 #define SPIN_MIN_NS 1000
+/* Between two tries to begin. */
+#define NAP_MIN_NS 250000
+#define NAP_MAX_NS 2000000
 /* A helper's CPUs are set anew after this time, should somebody have changed
  * them. */
 #define PLACED_NS 1000000000
@@ -97,11 +100,12 @@ static bool next_offer(struct helper *h)
 }
 
 /*
- * Leave the seat.  After the word says IDLE the seat, and the job around it,
- * may be gone.  Only then is a lent priority given back: lowered before, the
- * helper might not get a CPU to say that it is done.
+ * Leave the seat, for good (IDLE) or as it was before (OFFERED).  From then on
+ * the seat, and the job around it, may be gone.  Only then is a lent priority
+ * given back: lowered before, the helper might not get a CPU to say that it is
+ * done.
  */
-static void leave_seat(struct helper *h)
+static void leave_seat(struct helper *h, enum phase phase)
 {
 	uint32_t word = kt_load_acquire(&h->word);
 
@@ -111,13 +115,23 @@ static void leave_seat(struct helper *h)
 			sched_yield();
 			word = kt_load_acquire(&h->word);
 		}
-	} while (!helper_move(h, &word, IDLE));
+	} while (!helper_move(h, &word, phase));
 	if (phase_of(word) == WAITED)
 		futex_wake(&h->word, 1);
 	if (h->lent) {
 		h->lent = false;
 		prio_lower();
 	}
+}
+
+/* Could not begin: try again soon, unless the offer is taken back meanwhile. */
+static void decline(struct helper *h)
+{
+	uint32_t word = with_phase(kt_load(&h->word), OFFERED);
+
+	leave_seat(h, OFFERED);
+	futex_wait(&h->word, word, h->nap_ns);
+	h->nap_ns = KT_MIN(h->nap_ns * 2, NAP_MAX_NS);
 }
 
 static bool mode_changed(enum prio_mode mode)
@@ -138,12 +152,16 @@ static void *helper_main(void *arg)
 	while (next_offer(h)) {
 		uint32_t generation = pool_generation();
 
-		h->seat->work(h->seat);
+		if (!h->seat->work(h->seat)) {
+			decline(h);
+			continue;
+		}
+		h->nap_ns = NAP_MIN_NS;
 		/* A chunk forked, and this is the child's only thread: there is
 		 * nothing to return to. */
 		if (generation != pool_generation())
 			pthread_exit(NULL);
-		leave_seat(h);
+		leave_seat(h, IDLE);
 		/* Rights were given up: this thread can never be raised. */
 		if (mode_changed(mode))
 			kt_store(&h->dismissed, 1);
@@ -282,6 +300,7 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 	h->lent = false;
 	kt_store(&h->node, -1);
 	h->spin_ns = SPIN_MAX_NS;
+	h->nap_ns = NAP_MIN_NS;
 	kt_store(&h->dismissed, 0);
 	h->place = (struct placement){ *cpus, KT_PLACE_ANY, sched_getcpu(),
 				       &topo_get()->cores };

@@ -7,7 +7,8 @@
  *   ASLEEP  sleeps on its word                --offer-->  OFFERED (woken)
  *   CLAIMED a caller writes the offer, or the thread is being made
  *   OFFERED --helper takes it--> RUNNING,  --caller withdraws--> IDLE
- *   RUNNING --caller sleeps on the word--> WAITED,  --done--> IDLE
+ *   RUNNING --caller sleeps on the word--> WAITED,  --done--> IDLE,
+ *           --cannot begin--> OFFERED
  *   LENDING the caller changes the helper's priority; then WAITED
  *
  * The word also counts offers (the ticket), so that a caller never mistakes a
@@ -41,7 +42,7 @@ struct helper {
 	struct seat *seat; /* valid from OFFERED to the end of RUNNING */
 	pid_t tid; /* 0 until the thread runs */
 	int node; /* dense index it was last asked for, or -1 */
-	uint64_t spin_ns;
+	uint64_t spin_ns, nap_ns;
 	struct placement place; /* owned by who holds CLAIMED */
 	uint64_t placed_ns;
 };

@@ -256,6 +256,24 @@ enum seat_state pool_seat_state(const struct seat *seat)
 	return phase_of(word) >= RUNNING ? SEAT_RUNNING : SEAT_DONE;
 }
 
+uint32_t pool_seat_tid(const struct seat *seat)
+{
+	return (uint32_t)helper_tid(seat->helper);
+}
+
+/* The clock of a thread by its id, as pthread_getcpuclockid() makes it. */
+uint64_t pool_seat_cpu_ns(const struct seat *seat)
+{
+	clockid_t clock = (clockid_t)(~pool_seat_tid(seat) << 3 | 6);
+	struct timespec ts;
+	int saved = errno;
+	bool known = !clock_gettime(clock, &ts);
+
+	errno = saved;
+	return known ? (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec
+		     : UINT64_MAX;
+}
+
 bool pool_withdraw(struct seat *seat)
 {
 	uint32_t word = with_phase(seat->ticket, OFFERED);
@@ -321,9 +339,9 @@ bool pool_wait(struct seat *seat)
 	struct loan loan = { .prio.policy = UINT32_MAX };
 	bool lent = false;
 
-	while (pool_seat_state(seat) != SEAT_DONE && kt_now_ns() < until)
+	while (pool_seat_state(seat) == SEAT_RUNNING && kt_now_ns() < until)
 		cpu_relax();
-	while (pool_seat_state(seat) != SEAT_DONE) {
+	while (pool_seat_state(seat) == SEAT_RUNNING) {
 		uint32_t word = with_phase(seat->ticket, RUNNING);
 
 		lent |= lend_own(h, seat->ticket, &loan);

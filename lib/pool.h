@@ -22,8 +22,9 @@ struct helper;
 
 /* A place in a job for one helper. */
 struct seat {
-	/* What the helper does; runs on the helper. */
-	void (*work)(struct seat *seat);
+	/* What the helper does; runs on the helper.  False: it could not begin,
+	 * and the seat stays offered to it, to be tried again soon. */
+	bool (*work)(struct seat *seat);
 	const struct kt_cpus *cpus; /* run on these, */
 	enum kt_place_level level; /* on the choicest or on all of them */
 	uint64_t now_ns; /* about when it is offered */
@@ -59,11 +60,17 @@ bool pool_offer(struct seat *seat, int node);
 
 enum seat_state pool_seat_state(const struct seat *seat);
 
+/* pool_seat_tid - the helper's thread, while the seat is running */
+uint32_t pool_seat_tid(const struct seat *seat);
+
+/* pool_seat_cpu_ns - CPU time of that thread so far; UINT64_MAX if unknown */
+uint64_t pool_seat_cpu_ns(const struct seat *seat);
+
 /* pool_withdraw - take back an offer; false if a helper has begun */
 bool pool_withdraw(struct seat *seat);
 
 /*
- * pool_wait - wait until the helper has left the seat
+ * pool_wait - wait until the helper has left the seat, or could not begin
  *
  * Lends it the calling thread's priority if it takes long.
  *

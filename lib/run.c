@@ -21,7 +21,7 @@
 /* How often the caller looks up from its work, and at policy. */
 #define TICK_NS 500000
 #define LOOK_NS 5000000
-#define LOOK_SHORT_NS 2000000
+#define LOOK_SHORT_NS 1000000
 /* A job shorter than a tick looks at policy when nobody did for so long. */
 #define STALE_NS 1000000000
 #define PROGRESS_MS 100
@@ -86,7 +86,13 @@ static unsigned allowed_threads(struct run *run, uint64_t now_ns,
 
 	if (slots_shared())
 		users_look(look_ns);
-	threads = 1 + slots_share(run->demand, wanted - 1, now_ns);
+	run->changes = slots_changes();
+	threads = 1 +
+		  slots_share(run->demand, wanted - 1, now_ns, &run->share_ns);
+	/* A helper that waits for a slot, should the caller not look again for
+	 * long: when it is this job's turn it might not be there. */
+	if (!look_ns)
+		threads = KT_MIN(threads + 1, wanted);
 	if (limits_idle_only())
 		return KT_MIN(threads, limits_idle_threads(working));
 	return limits_crowd_threads(working, threads, now_ns);
@@ -103,7 +109,12 @@ static void look(struct run *run, uint64_t now_ns)
 	if (!kt_job_idle(&run->job) && !kt_job_stopped(&run->job))
 		run_seat_threads(run, allowed_threads(run, now_ns, now_ns));
 	slots_report(run->demand, run->job.threads - 1, units_done(run));
-	run->next_look_ns = now_ns + LOOK_NS;
+	run->next_look_ns = KT_MIN(now_ns + LOOK_NS, run->share_ns);
+	run->soon_look_ns = now_ns + LOOK_SHORT_NS;
+	/* Fewer than wanted, or a helper that gives up its place. */
+	if (run->job.threads < run->wanted || run->leaving)
+		run->next_look_ns =
+			KT_MIN(run->next_look_ns, run->soon_look_ns);
 }
 
 static unsigned wanted_threads(struct run *run, uint64_t now_ns)
@@ -111,6 +122,14 @@ static unsigned wanted_threads(struct run *run, uint64_t now_ns)
 	if (run->ctl->flags & KTASK_FIXED)
 		return run->wanted;
 	return kt_tune_step(&run->tune, now_ns, units_done(run));
+}
+
+static bool time_to_look(const struct run *run, uint64_t now_ns)
+{
+	if (now_ns >= run->next_look_ns)
+		return true;
+	return run->demand >= 0 && now_ns >= run->soon_look_ns &&
+	       slots_changes() != run->changes;
 }
 
 static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
@@ -126,15 +145,13 @@ static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 		report_progress(run);
 
 	wanted = wanted_threads(run, now_ns);
-	if (wanted == run->wanted && now_ns < run->next_look_ns)
+	if (wanted == run->wanted && !time_to_look(run, now_ns))
 		return false;
 	run->wanted = wanted;
 	look(run, now_ns);
-	/* Fewer than wanted: look again soon, and let tune not learn from it. */
-	if (run->job.threads < wanted) {
-		run->next_look_ns = now_ns + LOOK_SHORT_NS;
+	/* Tune must not learn from it. */
+	if (run->job.threads < wanted)
 		run->tune.settling = true;
-	}
 	return false;
 }
 
@@ -207,6 +224,8 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->outer = NULL;
 	run->orphan = 0;
 	run->demand = -1;
+	run->changes = 0;
+	run->leaving = false;
 	run->measure_cpu = ctl->result != NULL || account_on();
 	run->nodes = NULL;
 	run->places = 0;
@@ -293,6 +312,8 @@ static void start_clocks(struct run *run)
 	run->seat_ns = run->start_ns;
 	run->next_tick_ns = run->start_ns + TICK_NS;
 	run->next_look_ns = run->start_ns;
+	run->soon_look_ns = run->start_ns;
+	run->share_ns = UINT64_MAX;
 	run->next_progress_ns = run->start_ns;
 	run->job.deadline_ns = 0;
 	if (run->ctl->deadline_ns &&

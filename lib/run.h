@@ -34,6 +34,8 @@ struct run_seat {
 	uint32_t places; /* run->places when it was offered */
 	bool starved; /* nobody took its offer on the choicest CPUs */
 	bool counted; /* among the threads that did a chunk */
+	int slot; /* that its helper has; -1 none yet */
+	uint64_t seen_cpu_ns; /* of its helper, when it should have left */
 	uint64_t seen_units; /* of the worker, at seen_ns */
 	uint64_t seen_ns; /* 0: not looked at yet */
 	uint64_t cpu_ns;
@@ -62,7 +64,11 @@ struct run {
 	struct kt_tune tune;
 	unsigned wanted; /* threads that tune wants */
 	int demand; /* its entry in the machine's table; lib/slots.h */
-	uint64_t next_tick_ns, next_look_ns, next_progress_ns;
+	uint32_t changes; /* of all demands, when it looked last */
+	uint64_t share_ns; /* then its share changes */
+	uint64_t next_tick_ns, next_progress_ns;
+	uint64_t next_look_ns, soon_look_ns; /* without and with changes */
+	bool leaving; /* a helper shall leave and has not yet */
 	uint64_t seat_ns; /* about now, when seats are offered */
 	uint64_t units_total;
 

@@ -43,7 +43,8 @@ static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
 				    offsetof(struct run_seat, worker));
 
 	return rs->index + 2 > kt_load(&rs->run->job.threads) ||
-	       rs->places != kt_load(&rs->run->places) || pool_closing();
+	       rs->places != kt_load(&rs->run->places) || pool_closing() ||
+	       slots_must_leave(rs->slot, pool_seat_tid(&rs->seat));
 }
 
 static void put_slots(struct run_seat *rs)
@@ -54,27 +55,29 @@ static void put_slots(struct run_seat *rs)
 	kt_cap_put(rs->run->budget);
 }
 
-static void helper_work(struct seat *seat)
+static bool helper_work(struct seat *seat)
 {
 	struct run_seat *rs = (struct run_seat *)seat;
 	struct run *run = rs->run;
 	struct run_context *context = run_context();
 	struct run_context outer = *context;
 	uint64_t cpu_ns = run->measure_cpu ? run_cpu_ns() : 0;
-	int slot = slots_take();
+	int slot = slots_take(pool_seat_tid(seat));
 
+	if (slot < 0)
+		return false;
+	kt_store(&rs->slot, slot);
 	context->run = run;
 	context->worker = &rs->worker;
-	if (slot >= 0)
-		kt_job_work(&run->job, &rs->worker);
+	kt_job_work(&run->job, &rs->worker);
 	*context = outer;
 	if (run->measure_cpu)
 		rs->cpu_ns = run_cpu_ns() - cpu_ns;
 	if (kt_load(&run->generation) != pool_generation())
-		return; /* the child of a fork; the slot is the parent's */
-	if (slot >= 0)
-		slots_put(slot);
+		return true; /* the child of a fork; the slot is the parent's */
+	slots_put(slot);
 	put_slots(rs);
+	return true;
 }
 
 /* Take the slots that a helper needs.  Return: false if there are none. */
@@ -104,6 +107,8 @@ static bool offer_seat(struct run *run, unsigned index)
 	rs->range = range;
 	rs->cpu_ns = 0;
 	rs->seen_ns = 0;
+	rs->slot = -1;
+	rs->seen_cpu_ns = UINT64_MAX;
 	rs->seat.work = helper_work;
 	rs->seat.now_ns = run->seat_ns;
 	if (!get_slots(rs, node))
@@ -195,6 +200,23 @@ static bool occupied(struct run *run, struct run_seat *rs)
 	return false;
 }
 
+/*
+ * Has a helper that shall leave not left yet?  If it was given no CPU since the
+ * last look it may not be for long: its slot is of use to others meanwhile.
+ */
+static bool leaving(struct run_seat *rs)
+{
+	uint64_t cpu_ns;
+
+	if (!rs->seat.seated || pool_seat_state(&rs->seat) != SEAT_RUNNING)
+		return false;
+	cpu_ns = pool_seat_cpu_ns(&rs->seat);
+	if (cpu_ns == rs->seen_cpu_ns && cpu_ns != UINT64_MAX)
+		slots_stand_aside(kt_load(&rs->slot), pool_seat_tid(&rs->seat));
+	rs->seen_cpu_ns = cpu_ns;
+	return true;
+}
+
 /* Make @threads work on the job, as far as helpers can be had. */
 void run_seat_threads(struct run *run, unsigned threads)
 {
@@ -220,10 +242,14 @@ void run_seat_threads(struct run *run, unsigned threads)
 		kt_store(&run->nr_seated, KT_MAX(run->nr_seated, nr));
 	}
 	kt_store(&run->job.threads, nr);
-	/* A helper that only begins when it shall leave would do a chunk. */
-	for (unsigned i = nr - 1; i < run->nr_seated; i++)
-		if (run->seats[i].seat.seated)
-			take_back(run, &run->seats[i]);
+	run->leaving = false;
+	for (unsigned i = nr - 1; i < run->nr_seated; i++) {
+		struct run_seat *rs = &run->seats[i];
+
+		/* One that only begins when it shall leave would do a chunk. */
+		if (rs->seat.seated && !take_back(run, rs))
+			run->leaving |= leaving(rs);
+	}
 }
 
 /* First all offers that nobody took, so that no more helpers begin. */
@@ -237,15 +263,20 @@ void run_withdraw_offers(struct run *run)
 	}
 }
 
+static void wait_for_helper(struct run *run, struct run_seat *rs)
+{
+	run->lent += pool_wait(&rs->seat);
+	if (pool_seat_state(&rs->seat) == SEAT_DONE)
+		collect(run, rs);
+}
+
 /* One at a time: exactly one thread runs at the caller's priority. */
 void run_wait_for_helpers(struct run *run)
 {
 	for (unsigned i = 0; i < run->nr_seated; i++) {
 		struct run_seat *rs = &run->seats[i];
 
-		if (!rs->seat.seated)
-			continue;
-		run->lent += pool_wait(&rs->seat);
-		collect(run, rs);
+		while (rs->seat.seated && !take_back(run, rs))
+			wait_for_helper(run, rs);
 	}
 }

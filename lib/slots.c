@@ -19,7 +19,8 @@
 
 /* An entry that was silent for so long is free. */
 #define DEMAND_DEAD_NS 10000000000ull
-#define TURN_NS 20000000
+/* A second job shall have its turn within 10 ms. */
+#define TURN_NS 8000000
 
 static struct {
 	struct table *table; /* NULL: caps are the process's own */
@@ -44,23 +45,60 @@ bool slots_shared(void)
 
 /* ---- a helper's slot ---- */
 
+static bool lock(struct slot *slot)
+{
+	int error = pthread_mutex_trylock(&slot->mutex);
+
+	if (error == EOWNERDEAD)
+		error = pthread_mutex_consistent(&slot->mutex);
+	return !error;
+}
+
+static bool stands_aside(const struct slot *slot)
+{
+	uint32_t holder = kt_load(&slot->held);
+
+	return holder && kt_load(&slot->aside) == holder;
+}
+
 /* The lowest that is free: who wants none above its share, counts on it. */
-int slots_take(void)
+int slots_take(uint32_t self)
 {
 	struct table *table = slots.table;
+	unsigned end = kt_load(&slots.limit);
 
-	for (unsigned i = 0; table && i < kt_load(&slots.limit); i++) {
+	for (unsigned i = 0; table && i < KT_MIN(end, TABLE_SLOTS); i++) {
 		struct slot *slot = &table->slots[i];
-		int error = pthread_mutex_trylock(&slot->mutex);
 
-		if (error == EOWNERDEAD)
-			error = pthread_mutex_consistent(&slot->mutex);
-		if (error)
+		if (!lock(slot)) {
+			end += stands_aside(slot);
 			continue;
-		kt_store(&slot->held, 1);
+		}
+		kt_store(&slot->aside, 0);
+		kt_store(&slot->held, self);
 		return (int)i;
 	}
 	return table ? -1 : 0;
+}
+
+void slots_stand_aside(int index, uint32_t holder)
+{
+	if (index >= 0 && slots.table)
+		kt_store(&slots.table->slots[index].aside, holder);
+}
+
+bool slots_must_leave(int index, uint32_t self)
+{
+	struct table *table = slots.table;
+	unsigned end = kt_load(&slots.limit);
+
+	if (!table)
+		return false;
+	if (kt_load(&table->slots[index].aside) == self)
+		return true;
+	for (unsigned i = 0; i < (unsigned)index && end <= (unsigned)index; i++)
+		end += stands_aside(&table->slots[i]);
+	return (unsigned)index >= end;
 }
 
 void slots_put(int index)
@@ -79,7 +117,7 @@ unsigned slots_used(void)
 	unsigned nr = 0;
 
 	for (unsigned i = 0; slots.table && i < kt_load(&slots.limit); i++)
-		nr += kt_load(&slots.table->slots[i].held);
+		nr += kt_load(&slots.table->slots[i].held) != 0;
 	return nr;
 }
 
@@ -111,6 +149,7 @@ int slots_demand_begin(unsigned wanted, const char *name, uint64_t units_total,
 		    !kt_cas(&demand->seen_ns, &seen_ns, now_ns))
 			continue;
 		kt_store(&demand->wanted, wanted);
+		kt_add(&table->head.changes, 1);
 		describe(demand, name, units_total, now_ns);
 		while (nr <= i && !kt_cas(&table->head.nr_demands, &nr, i + 1))
 			;
@@ -121,9 +160,11 @@ int slots_demand_begin(unsigned wanted, const char *name, uint64_t units_total,
 
 void slots_demand_end(int demand)
 {
-	if (demand >= 0 && slots.table)
-		kt_store_release(&slots.table->head.demands[demand].seen_ns,
-				 (uint64_t)0);
+	if (demand < 0 || !slots.table)
+		return;
+	kt_store_release(&slots.table->head.demands[demand].seen_ns,
+			 (uint64_t)0);
+	kt_add(&slots.table->head.changes, 1);
 }
 
 void slots_report(int demand, unsigned helpers, uint64_t units_done)
@@ -134,40 +175,69 @@ void slots_report(int demand, unsigned helpers, uint64_t units_done)
 	kt_store(&slots.table->head.demands[demand].units_done, units_done);
 }
 
-/* Helpers that this user may have, when its jobs want @wanted in all. */
-static unsigned user_share(uint32_t wanted, uint64_t now_ns)
+uint32_t slots_changes(void)
 {
-	uint32_t wants[USERS_MAX + 1];
-	uint32_t nr = users_want(wants);
-
-	wants[nr] = wanted;
-	return kt_share(kt_load(&slots.limit), wants, nr + 1, nr,
-			now_ns / TURN_NS);
+	return slots.table ? kt_load(&slots.table->head.changes) : 0;
 }
 
-unsigned slots_share(int demand, unsigned wanted, uint64_t now_ns)
+/* Helpers that this user may have, when its jobs want @wanted in all. */
+static unsigned user_share(uint32_t wanted, uint64_t turn)
 {
-	struct table *table = slots.table;
-	uint32_t wants[TABLE_DEMANDS];
-	uint32_t nr_wants = 0, self = 0, nr;
-	unsigned limit;
+	uint32_t wants[USERS_MAX + 1];
+	uint32_t self;
+	uint32_t nr = users_want(wants, wanted, &self);
 
-	if (demand < 0 || !table)
-		return wanted;
-	kt_store(&table->head.demands[demand].seen_ns, now_ns);
-	kt_store(&table->head.demands[demand].wanted, wanted);
-	nr = KT_MIN(kt_load(&table->head.nr_demands), TABLE_DEMANDS);
-	limit = user_share(table_wanted(&table->head, now_ns), now_ns);
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct demand *other = &table->head.demands[i];
+	return kt_share(kt_load(&slots.limit), wants, nr, self, turn);
+}
 
-		if ((int)i == demand)
-			self = nr_wants;
+/* What the jobs of this user want.  Return: how many they are. */
+static uint32_t jobs_want(uint32_t *wants, unsigned demand, uint64_t now_ns,
+			  uint32_t *self)
+{
+	const struct table_head *head = &slots.table->head;
+	uint32_t all = KT_MIN(kt_load(&head->nr_demands), TABLE_DEMANDS);
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < all; i++) {
+		const struct demand *other = &head->demands[i];
+
+		if (i == demand)
+			*self = nr;
 		else if (table_silent(kt_load(&other->seen_ns), now_ns,
 				      SLOTS_SILENT_NS))
 			continue;
-		wants[nr_wants++] =
-			(int)i == demand ? wanted : kt_load(&other->wanted);
+		wants[nr++] = kt_load(&other->wanted);
 	}
-	return kt_share(limit, wants, nr_wants, self, now_ns / TURN_NS);
+	return nr;
+}
+
+static void say_wanted(struct demand *demand, unsigned wanted, uint64_t now_ns)
+{
+	kt_store(&demand->seen_ns, now_ns);
+	if (kt_load(&demand->wanted) == wanted)
+		return;
+	kt_store(&demand->wanted, wanted);
+	kt_add(&slots.table->head.changes, 1);
+}
+
+unsigned slots_share(int demand, unsigned wanted, uint64_t now_ns,
+		     uint64_t *until_ns)
+{
+	struct table *table = slots.table;
+	uint64_t turn = now_ns / TURN_NS;
+	uint32_t wants[TABLE_DEMANDS];
+	uint32_t self = 0, nr;
+	unsigned limit;
+	uint32_t sum;
+
+	*until_ns = UINT64_MAX;
+	if (demand < 0 || !table)
+		return wanted;
+	say_wanted(&table->head.demands[demand], wanted, now_ns);
+	sum = table_wanted(&table->head, now_ns);
+	limit = user_share(sum, turn);
+	if (sum > limit)
+		*until_ns = (turn + 1) * TURN_NS;
+	nr = jobs_want(wants, (unsigned)demand, now_ns, &self);
+	return kt_share(limit, wants, nr, self, turn);
 }

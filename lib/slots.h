@@ -10,6 +10,11 @@
  *   demands  what running jobs want, with the time they last said so.  A job
  *            that is dead or stuck falls silent and counts no more.
  *
+ * A helper that shall leave and gets no CPU to end its chunk stands aside: its
+ * caller says so, and another works in its place, with a slot beyond the limit.
+ * What the first still does of that one chunk when it has a CPU again is all
+ * that exceeds the cap.
+ *
  * Users share by what their tables demand, max-min fair (core/share.h), and so
  * do the jobs of a user.
  *
@@ -42,11 +47,32 @@ bool slots_shared(void);
 /* slots_set_limit - the machine has changed; slots that are held stay so */
 void slots_set_limit(unsigned limit);
 
-/* slots_take - by a helper: a slot to work with; -1 when all are taken */
-int slots_take(void);
+/*
+ * slots_take - by a helper: a slot to work with
+ * @self: its thread id
+ *
+ * Return: -1 when all are taken.
+ */
+int slots_take(uint32_t self);
 
 /* slots_put - by the same helper */
 void slots_put(int slot);
+
+/*
+ * slots_stand_aside - by anybody: thread @holder has @slot, and no CPU
+ *
+ * Another helper may work in its place.  Nothing happens if @holder has the
+ * slot no longer.
+ */
+void slots_stand_aside(int slot, uint32_t holder);
+
+/*
+ * slots_must_leave - by the helper @self that has @slot, between two chunks
+ *
+ * True when it stood aside, or has a slot beyond the limit although nobody
+ * stands aside for it any more.
+ */
+bool slots_must_leave(int slot, uint32_t self);
 
 /*
  * slots_demand_begin - a job says that it runs and wants @wanted helpers
@@ -60,12 +86,17 @@ int slots_demand_begin(unsigned wanted, const char *name, uint64_t units_total,
 
 /*
  * slots_share - say again what a job wants, and learn what it may have
+ * @until_ns: set to when the share changes if nothing else does
  *
  * To be called at least every SLOTS_SILENT_NS while the job runs.
  *
  * Return: helpers.
  */
-unsigned slots_share(int demand, unsigned wanted, uint64_t now_ns);
+unsigned slots_share(int demand, unsigned wanted, uint64_t now_ns,
+		     uint64_t *until_ns);
+
+/* slots_changes - another number than before: shares may have changed */
+uint32_t slots_changes(void);
 
 /* slots_report - what a job has done by now, for people */
 void slots_report(int demand, unsigned helpers, uint64_t units_done);

@@ -15,7 +15,7 @@
 #include "lib/slots.h"
 #include "lib/table.h"
 
-#define TABLE_MAGIC 0x6b7461736b2d3102ull
+#define TABLE_MAGIC 0x6b7461736b2d3103ull
 #define TABLE_NAMES 8 /* tried, should somebody squat the first */
 #define PREFIX "ktask-slots-"
 

@@ -30,7 +30,8 @@ struct demand {
 
 struct slot {
 	pthread_mutex_t mutex;
-	uint32_t held; /* hint for counting; the mutex decides */
+	uint32_t held; /* hint: by this thread; the mutex decides */
+	uint32_t aside; /* the thread that has it without using it */
 };
 
 /* What other users read. */
@@ -38,6 +39,7 @@ struct table_head {
 	uint64_t magic;
 	uint32_t mutex_bytes; /* of this C library */
 	uint32_t nr_demands; /* entries that were ever used */
+	uint32_t changes; /* of demands, counted */
 	struct demand demands[TABLE_DEMANDS];
 };
 

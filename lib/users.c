@@ -13,7 +13,7 @@
 #include "lib/users.h"
 
 /* They are looked at this often, and at most for a 64th of the time. */
-#define USERS_LOOK_NS 20000000
+#define USERS_LOOK_NS 5000000
 #define USERS_LIST_NS 1000000000ull
 
 static struct {
@@ -21,8 +21,10 @@ static struct {
 	 * not due for a second: for ever would be too long, as the thread may
 	 * vanish in a fork. */
 	uint64_t due_ns;
-	uint32_t wants[USERS_MAX];
+	uint32_t wants[USERS_MAX]; /* in the order of user ids, */
+	uid_t uids[USERS_MAX]; /* these */
 	uint32_t nr;
+	uint32_t before; /* whose id is less than ours */
 	uint32_t nr_tables; /* of other users */
 	uint64_t listed_ns;
 	off_t dir_size;
@@ -61,9 +63,21 @@ static bool users_unchanged(uint64_t now_ns)
 	return false;
 }
 
+/* All users must have the same order, in which what does not divide goes
+ * round.  Another thread may see two of them change places. */
+static void insert(uint32_t nr, uid_t uid, uint32_t wanted)
+{
+	for (; nr && users.uids[nr - 1] > uid; nr--) {
+		users.uids[nr] = users.uids[nr - 1];
+		kt_store(&users.wants[nr], kt_load(&users.wants[nr - 1]));
+	}
+	users.uids[nr] = uid;
+	kt_store(&users.wants[nr], wanted);
+}
+
 static void read_users(uint64_t now_ns)
 {
-	uint32_t nr = 0, nr_tables = 0;
+	uint32_t nr = 0, before = 0, nr_tables = 0;
 	struct dirent *entry;
 	DIR *dir = opendir(TABLE_DIR);
 
@@ -75,12 +89,15 @@ static void read_users(uint64_t now_ns)
 			continue;
 		nr_tables++;
 		wanted = user_wanted(entry->d_name, (uid_t)uid, now_ns);
-		if (wanted)
-			kt_store(&users.wants[nr++], wanted);
+		if (!wanted)
+			continue;
+		before += (uid_t)uid < geteuid();
+		insert(nr++, (uid_t)uid, wanted);
 	}
 	if (dir)
 		closedir(dir);
 	kt_store(&users.nr, nr);
+	kt_store(&users.before, before);
 	users.nr_tables = nr_tables;
 }
 
@@ -104,11 +121,13 @@ void users_look(uint64_t now_ns)
 			 now_ns + KT_MAX(USERS_LOOK_NS, cost_ns * 64));
 }
 
-uint32_t users_want(uint32_t *wants)
+uint32_t users_want(uint32_t *wants, uint32_t own, uint32_t *self)
 {
 	uint32_t nr = KT_MIN(kt_load(&users.nr), USERS_MAX);
 
+	*self = KT_MIN(kt_load(&users.before), nr);
+	wants[*self] = own;
 	for (uint32_t i = 0; i < nr; i++)
-		wants[i] = kt_load(&users.wants[i]);
-	return nr;
+		wants[i + (i >= *self)] = kt_load(&users.wants[i]);
+	return nr + 1;
 }

@@ -13,11 +13,13 @@
 void users_look(uint64_t now_ns);
 
 /*
- * users_want - helpers that each of them wants, as last found
- * @wants: room for USERS_MAX
+ * users_want - helpers that each user wants, the others' as last found
+ * @wants: room for USERS_MAX + 1, in the order of user ids
+ * @own: what the jobs of this user want
+ * @self: set to this user's place
  *
- * Return: how many there are.
+ * Return: how many users there are, this one included.
  */
-uint32_t users_want(uint32_t *wants);
+uint32_t users_want(uint32_t *wants, uint32_t own, uint32_t *self);
 
 #endif /* KTASK_LIB_USERS_H */

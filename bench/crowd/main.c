@@ -5,7 +5,8 @@
  *   crowd   N processes that populate memory at once, against the same jobs one
  *           after the other, each with all that it can get
  *   equal   N equal jobs that begin at once: how far apart they end
- *   share   a second job beside one that has all helpers: when it gets its own
+ *   share   a second job beside one that has all helpers: when it gets its own,
+ *           where chunks wait and where they compute
  *
  * Owns the processes and the figures.  Does not judge: the figures to reach are
  * in bench/RESULTS.md.  Behaves badly where memory is short: the crowd's is
@@ -308,25 +309,32 @@ static void equal(void)
 
 /* ---- share ---- */
 
-/* Units of 20 us, until @word is not 0. */
-static int burn_until(const uint64_t *word, void *start, void *end)
+/* Units of 20 us of computing, or of 500 us in which the thread waits, as for a
+ * disk: then there are CPUs for helpers, however few CPUs there are. */
+static bool units_wait;
+
+/* Until @word is not 0. */
+static int work_until(const uint64_t *word, void *start, void *end)
 {
 	for (char *unit = start; unit < (char *)end; unit++) {
 		if (__atomic_load_n(word, __ATOMIC_RELAXED))
 			return -ECANCELED;
-		burn(20 * turns_per_us);
+		if (units_wait)
+			usleep(500);
+		else
+			burn(20 * turns_per_us);
 	}
 	return 0;
 }
 
-static int burn_until_told(void *start, void *end, void *arg)
+static int work_until_told(void *start, void *end, void *arg)
 {
-	return burn_until(&shared->stop, start, end);
+	return work_until(&shared->stop, start, end);
 }
 
 static void first_job(unsigned self)
 {
-	DEFINE_KTASK_CTL(ctl, burn_until_told, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, work_until_told, NULL, 1);
 
 	wait_for_start();
 	ktask_run(NULL, 1u << 30, &ctl);
@@ -340,7 +348,7 @@ static int note_helper(void *start, void *end, void *arg)
 		__atomic_compare_exchange_n(&shared->helper_ns, &none, now_ns(),
 					    0, __ATOMIC_RELAXED,
 					    __ATOMIC_RELAXED);
-	return burn_until(&shared->helper_ns, start, end);
+	return work_until(&shared->helper_ns, start, end);
 }
 
 static void second_job(unsigned self)
@@ -354,11 +362,12 @@ static void second_job(unsigned self)
 	ktask_run(NULL, 1u << 30, &ctl);
 }
 
-static void share(void)
+static void share(bool wait)
 {
 	static double after_ms[ROUNDS_MAX];
 	unsigned nr = rounds * 10 < ROUNDS_MAX ? rounds * 10 : ROUNDS_MAX;
 
+	units_wait = wait;
 	for (unsigned i = 0; i < nr; i++) {
 		pid_t pids[2];
 
@@ -379,7 +388,8 @@ static void share(void)
 		after_ms[i] =
 			(double)(shared->helper_ns - shared->first_ns[1]) / 1e6;
 	}
-	printf("share: a second job beside one that has all helpers\n");
+	printf("share: a second job beside one that has all helpers; both %s\n",
+	       wait ? "wait" : "compute");
 	printf("  its first helper begins after    %8.1f ms, median of %u\n",
 	       median(after_ms, nr), nr);
 	printf("  9 of 10 after at most            %8.1f ms\n",
@@ -460,7 +470,9 @@ int main(int argc, char **argv)
 		crowd();
 	if (!only || !strcmp(only, "equal"))
 		equal();
-	if (!only || !strcmp(only, "share"))
-		share();
+	if (!only || !strcmp(only, "share")) {
+		share(true);
+		share(false);
+	}
 	return 0;
 }

@@ -35,7 +35,7 @@ static double one_batch(void)
 	uint64_t start_ns = clock_ns();
 
 	for (int i = 0; i < BATCH; i++) {
-		int slot = slots_take();
+		int slot = slots_take(1);
 
 		if (slot < 0)
 			return 0;

@@ -131,8 +131,8 @@ static int take_all_slots(void *arg)
 {
 	ktest_check(!run_counted(100));
 	for (unsigned i = 0; i < cap(); i++)
-		ktest_check(slots_take() == (int)i);
-	ktest_check(slots_take() == -1);
+		ktest_check(slots_take((uint32_t)gettid()) == (int)i);
+	ktest_check(slots_take((uint32_t)gettid()) == -1);
 	ktest_check(slots_used() == cap());
 	for (unsigned i = 0; i < cap(); i++)
 		slots_put((int)i);
@@ -146,7 +146,7 @@ static _Noreturn void take_and_put(void)
 	/* Opens the table. */
 	cap();
 	for (unsigned i = 0;; i++) {
-		int slot = slots_take();
+		int slot = slots_take((uint32_t)gettid());
 
 		burn(i % 64);
 		if (slot >= 0)
@@ -185,7 +185,8 @@ static unsigned count_held(void)
 		close(fd);
 	}
 	for (unsigned i = 0; table && i < TABLE_SLOTS; i++)
-		nr += __atomic_load_n(&table->slots[i].held, __ATOMIC_RELAXED);
+		nr += __atomic_load_n(&table->slots[i].held,
+				      __ATOMIC_RELAXED) != 0;
 	return nr;
 }
 
@@ -219,7 +220,7 @@ static int die_with_all_slots(void *arg)
 {
 	ktest_check(!run_counted(100));
 	for (unsigned i = 0; i < cap(); i++)
-		slots_take();
+		slots_take((uint32_t)gettid());
 	raise(SIGKILL);
 	return 0;
 }

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A helper that shall leave and cannot, because it gets no CPU in its chunk,
+ * keeps its slot from nobody: another process's helper works in its place, and
+ * only one.  A helper that finds no slot takes one as soon as there is one,
+ * even if its caller is in a long chunk.
+ *
+ * All of it with one slot, in a table of slots that only this test uses.
+ */
+#include "support/work.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "lib/slots.h"
+#include "lib/table.h"
+
+#define USER 65529
+#define SECONDS(n) ((n)*1000000ull)
+
+static struct {
+	uint32_t first_helps, second_helps; /* a helper was in a chunk */
+	uint32_t over;
+	int blocks[2]; /* a pipe that nobody writes to until the end */
+} * shared;
+
+static int begin(void **state)
+{
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return shared == MAP_FAILED || pipe(shared->blocks);
+}
+
+static int end(void **state)
+{
+	munmap(shared, sizeof(*shared));
+	return geteuid() ? 0 : unlink(TABLE_DIR "/ktask-slots-65529.0");
+}
+
+/* With the right to lend, so that helpers have the lowest priority. */
+static void become_user(void)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3,
+						 0 };
+	struct __user_cap_data_struct data[2];
+
+	ktest_check(!prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0));
+	ktest_check(!setresuid(USER, USER, USER));
+	ktest_check(!syscall(SYS_capget, &head, data));
+	data[0].effective |= data[0].permitted & 1u << CAP_SYS_NICE;
+	ktest_check(!syscall(SYS_capset, &head, data));
+}
+
+/* Before the library is used for the first time. */
+static void one_slot(void)
+{
+	struct ktask_limit limit;
+
+	if (!geteuid())
+		become_user();
+	ktask_limits(&limit, 1);
+	ktest_check(slots_shared());
+	slots_set_limit(1);
+}
+
+/* ---- the slots ---- */
+
+#define OTHER 2u
+
+static void *take_as_other(void *arg)
+{
+	*(int *)arg = slots_take(OTHER);
+	return NULL;
+}
+
+/* By a thread of its own, which keeps it. */
+static int taken_by_other(void)
+{
+	pthread_t thread;
+	int slot;
+
+	ktest_check(!pthread_create(&thread, NULL, take_as_other, &slot));
+	pthread_join(thread, NULL);
+	return slot;
+}
+
+static int stand_aside(void *arg)
+{
+	one_slot();
+	ktest_check(slots_take(1) == 0);
+	ktest_check(slots_take(OTHER) == -1);
+	/* Somebody who has no slot. */
+	slots_stand_aside(0, 7);
+	ktest_check(slots_take(OTHER) == -1);
+	ktest_check(!slots_must_leave(0, 1));
+
+	slots_stand_aside(0, 1);
+	ktest_check(slots_must_leave(0, 1));
+	ktest_check(slots_take(OTHER) == 1);
+	ktest_check(!slots_must_leave(1, OTHER));
+	ktest_check(slots_take(3) == -1);
+	ktest_check(slots_used() == 1);
+
+	/* The first comes back to leave; then one slot is too much. */
+	slots_put(0);
+	ktest_check(slots_must_leave(1, OTHER));
+	slots_put(1);
+	ktest_check(slots_take(1) == 0);
+	ktest_check(!slots_must_leave(0, 1));
+	ktest_check(slots_take(OTHER) == -1);
+	slots_put(0);
+	return 0;
+}
+
+static void who_stands_aside_is_replaced_once(void **state)
+{
+	assert_int_equal(ktest_in_child(stand_aside, NULL), 0);
+}
+
+/* Threads end with the slots that they have, as if killed. */
+static int die_aside(void *arg)
+{
+	one_slot();
+	ktest_check(taken_by_other() == 0);
+	/* The kernel gave it back: as if it had never been taken. */
+	slots_stand_aside(0, OTHER);
+	ktest_check(slots_take(1) == 0);
+	ktest_check(slots_take(OTHER) == -1);
+	slots_put(0);
+	return 0;
+}
+
+static void the_dead_do_not_stand_aside(void **state)
+{
+	assert_int_equal(ktest_in_child(die_aside, NULL), 0);
+}
+
+/* ---- jobs ---- */
+
+static bool is_helper(void)
+{
+	return gettid() != getpid();
+}
+
+/* A helper blocks in its first chunk until all is over. */
+static int block_helper(void *start, void *end_pos, void *arg)
+{
+	char byte;
+
+	if (!is_helper()) {
+		nap_us(200);
+		return __atomic_load_n(&shared->over, __ATOMIC_ACQUIRE)
+			       ? -ECANCELED
+			       : 0;
+	}
+	set_flag(&shared->first_helps);
+	return read(shared->blocks[0], &byte, 1) < 0 ? -errno : 0;
+}
+
+static int nap_until_helped(void *start, void *end_pos, void *arg)
+{
+	if (is_helper())
+		set_flag(&shared->second_helps);
+	else
+		nap_us(200);
+	return __atomic_load_n(&shared->second_helps, __ATOMIC_ACQUIRE)
+		       ? -ECANCELED
+		       : 0;
+}
+
+static int run_until_canceled(ktask_thread_func func)
+{
+	DEFINE_KTASK_CTL(ctl, func, NULL, 1);
+
+	one_slot();
+	ktask_ctl_set_fixed_threads(&ctl, 2);
+	ktask_ctl_set_chunk_us(&ctl, 1);
+	ktask_ctl_set_deadline(&ctl, SECONDS(60) * 1000);
+	return ktask_run(NULL, 1ull << 40, &ctl) != -ECANCELED;
+}
+
+static pid_t start_job(ktask_thread_func func)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(run_until_canceled(func));
+	return pid;
+}
+
+static int two_jobs(void *arg)
+{
+	pid_t first = start_job(block_helper), second;
+	int second_status = -1;
+
+	if (wait_for_flag(&shared->first_helps)) {
+		second = start_job(nap_until_helped);
+		second_status = child_status(second);
+	}
+	set_flag(&shared->over);
+	ktest_check(write(shared->blocks[1], "xx", 2) == 2);
+	ktest_check(!child_status(first));
+	ktest_check(!second_status);
+	ktest_check(shared->second_helps);
+	return 0;
+}
+
+static void a_second_job_does_not_wait_for_a_blocked_helper(void **state)
+{
+	need_sure_helper();
+	assert_int_equal(ktest_in_child_for(two_jobs, NULL, 100), 0);
+}
+
+/* The caller's one chunk lasts until a helper is in the other one. */
+static int meet(void *start, void *end_pos, void *arg)
+{
+	if (is_helper())
+		set_flag(arg);
+	return wait_for_flag_us(arg, SECONDS(60)) ? 0 : -ETIME;
+}
+
+static uint32_t slot_taken, slot_free;
+
+static void *take_and_give(void *arg)
+{
+	ktest_check(slots_take(1) == 0);
+	set_flag(&slot_taken);
+	/* By then the helper has been refused. */
+	nap_us(20000);
+	set_flag(&slot_free);
+	slots_put(0);
+	return NULL;
+}
+
+static int late_slot(void *arg)
+{
+	uint32_t met = 0;
+	DEFINE_KTASK_CTL(ctl, meet, &met, 1);
+	pthread_t thread;
+
+	one_slot();
+	ktask_ctl_set_fixed_threads(&ctl, 2);
+	ktest_check(!pthread_create(&thread, NULL, take_and_give, NULL));
+	ktest_check(wait_for_flag(&slot_taken));
+	ktest_check(!ktask_run(NULL, 2, &ctl));
+	ktest_check(slot_free);
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+static void a_helper_waits_for_its_slot_alone(void **state)
+{
+	need_sure_helper();
+	assert_int_equal(ktest_in_child_for(late_slot, NULL, 100), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KTEST(who_stands_aside_is_replaced_once),
+		KTEST(the_dead_do_not_stand_aside),
+		KTEST(a_second_job_does_not_wait_for_a_blocked_helper),
+		KTEST(a_helper_waits_for_its_slot_alone),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
