@@ -32,6 +32,23 @@ tune() {
 	grep -q "^populate threads $threads of " "$file"
 }
 
+@test "on a terminal: a bar tells how far it is, and goes away" {
+	run -0 python3 "$BATS_TEST_DIRNAME/fixtures/terminal.py" '' \
+		"$ktask" tune --runs 1 --size 16M populate
+	[ "${lines[1]}" = "status 0" ]
+	python3 - "${lines[0]}" <<-'END'
+	import ast, re, sys
+	out = ast.literal_eval(sys.argv[1]).decode()
+	bars = re.findall(r"\r\x1b\[K([^\r]*)", out)
+	drawn = [b for b in bars if re.match(r"populate \[=*>? *\] +\d+ % run \d+ of \d+,", b)]
+	assert any("100 %" in b for b in drawn), drawn
+	assert all(len(b) < 80 for b in drawn), drawn
+	# The table stands where the bar was.
+	table = out.rsplit("\x1b[K", 1)[1]
+	assert table.startswith("populate: ") and "speedup" in table, table
+	END
+}
+
 @test "every operation, and what the table says" {
 	# What everybody may lock.
 	run -0 --separate-stderr tune --size 4M
