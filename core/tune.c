@@ -8,8 +8,7 @@
  */
 #include "core/tune.h"
 
-/* An added thread must bring this part of an average one, as 1 / n: what a
- * doubling may have brought and is not taken is less than a twentieth. */
+/* Twice as many threads must bring this part of the rate, as 1 / n. */
 #define GAIN_NEEDED 20
 /* Epochs between trials: 1/8 s at first, 8 s at last. */
 #define HOLD_FIRST 16
@@ -59,7 +58,7 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
 	tune->calm = CALM_START;
 	tune->calm_next = CALM_FIRST;
 	tune->epochs = 0;
-	tune->glimpsed = false;
+	tune->glimpse_at = KT_TUNE_GLIMPSE_AFTER;
 	tune->phase = tune->threads < tune->max ? KT_TUNE_GROW : KT_TUNE_HOLD;
 	tune->hold = HOLD_FIRST;
 	tune->hold_next = HOLD_FIRST;
@@ -101,8 +100,11 @@ static void rest(struct kt_tune *tune, unsigned epochs)
 static bool pays(unsigned few, uint64_t rate_few, unsigned many,
 		 uint64_t rate_many)
 {
-	uint64_t needed = rate_few / few * (many - few) / GAIN_NEEDED;
+	uint64_t doubling = rate_few / GAIN_NEEDED, needed = 0;
 
+	for (; many / 2 >= few; few *= 2)
+		needed += doubling;
+	needed += doubling / few * (many - few);
 	return rate_many > rate_few && rate_many - rate_few >= needed;
 }
 
@@ -131,16 +133,16 @@ static void set_for_glimpse(struct kt_tune *tune, enum kt_tune_phase phase,
 
 static void glimpse(struct kt_tune *tune)
 {
-	tune->glimpsed = true;
+	tune->glimpse_at =
+		KT_MAX(tune->epochs, tune->glimpse_at) * KT_TUNE_GLIMPSE_AGAIN;
 	set_for_glimpse(tune, KT_TUNE_GLIMPSE, 1);
 }
 
 /* Compared by rates: no division of times, and no overflow. */
 static bool worth_glimpse(const struct kt_tune *tune)
 {
-	return !tune->glimpsed && tune->base > 1 &&
-	       tune->units >= tune->base_rate >>
-		       (RATE_SHIFT - KT_TUNE_GLIMPSE_JOB);
+	return tune->base > 1 && tune->units >= tune->base_rate >>
+					 (RATE_SHIFT - KT_TUNE_GLIMPSE_JOB);
 }
 
 static void grow(struct kt_tune *tune, uint64_t rate)
@@ -150,7 +152,7 @@ static void grow(struct kt_tune *tune, uint64_t rate)
 		set_threads(tune, tune->base);
 		rest(tune, HOLD_FIRST);
 		/* The last threads are of no use: are those before? */
-		if (worth_glimpse(tune))
+		if (tune->epochs < KT_TUNE_GLIMPSE_AFTER && worth_glimpse(tune))
 			glimpse(tune);
 		return;
 	}
@@ -235,9 +237,8 @@ static void answer_change(struct kt_tune *tune, uint64_t rate)
 
 static bool time_for_glimpse(struct kt_tune *tune)
 {
-	if (tune->epochs < KT_TUNE_GLIMPSE_AFTER)
-		tune->epochs++;
-	return tune->epochs == KT_TUNE_GLIMPSE_AFTER && worth_glimpse(tune) &&
+	tune->epochs++;
+	return tune->epochs >= tune->glimpse_at && worth_glimpse(tune) &&
 	       tune->spread <= tune->base_rate / ODD_PART;
 }
 

@@ -3,15 +3,16 @@
  * Tune: how many threads a job should have, found while it runs.
  *
  * The measured rate (units per time of the whole job) decides.  The number of
- * threads starts low, doubles while each added thread still brings a twentieth
- * of an average one, goes back when it does not, and is tried a step up or down
- * again at growing intervals, by finer steps where coarse ones do not pay; what
- * pays is tried further at once.  A rate that changes by itself tells of a
- * change of load: then the next trial begins at once.
+ * threads starts low, doubles while twice as many still bring a twentieth, goes
+ * back when they do not, and is tried a step up or down again at growing
+ * intervals, by finer steps where coarse ones do not pay; what pays is tried
+ * further at once.  A rate that changes by itself tells of a change of load:
+ * then the next trial begins at once.
  *
- * Is one thread perhaps as good as all?  In each job that lasts there is one
- * glimpse, as soon as there is a rate to compare it with; so short that where
- * the answer is no it costs a 67th of the job at most.
+ * Is one thread perhaps as good as all?  In each job that lasts there is a
+ * glimpse, as soon as there is a rate to compare it with, and again, since the
+ * machine may have been busy in that moment, when eight times as much time has
+ * passed; so short that where the answer is no it costs a 67th at most.
  *
  * Behaves badly where the cost of units changes in steps as long as an epoch:
  * a cheap stretch then looks like a gain.  The next probe corrects it.  Where
@@ -29,11 +30,13 @@
 /* Threads that a job starts with when nothing is known: the founders' 4. */
 #define KT_TUNE_START 4
 
-/* An epoch of the one glimpse of a single thread; after so many others; only in
- * jobs that will have lasted 2^KT_TUNE_GLIMPSE_JOB ns, 134 ms, in all: there
- * the glimpse and the epoch before it, in which threads leave, are 1/67. */
+/* An epoch of the glimpse of a single thread; after so many others, and then
+ * each time so many times as many; only in jobs that will have lasted
+ * 2^KT_TUNE_GLIMPSE_JOB ns, 134 ms, in all: there the glimpse and the epoch
+ * before it, in which threads leave, are 1/67. */
 #define KT_TUNE_GLIMPSE_NS 1000000
 #define KT_TUNE_GLIMPSE_AFTER 3
+#define KT_TUNE_GLIMPSE_AGAIN 8
 #define KT_TUNE_GLIMPSE_JOB 27
 
 enum kt_tune_phase {
@@ -58,10 +61,10 @@ struct kt_tune {
 	unsigned odd; /* epochs in a row whose rate is another than usual */
 	unsigned calm; /* epochs to come in which that is no alarm */
 	unsigned calm_next; /* the same after the next alarm */
-	unsigned epochs; /* held ones so far, until the glimpse */
+	unsigned epochs; /* held ones so far */
+	unsigned glimpse_at; /* of these, the next glimpse */
 	uint64_t epoch_ns; /* when the present epoch began */
 	uint64_t epoch_units; /* units done by then */
-	bool glimpsed; /* one thread was looked at */
 	bool compared; /* another count than the first was tried */
 	bool settling; /* the thread count changed: this epoch is not counted */
 };

@@ -137,7 +137,7 @@ static void moving_optimum_is_followed(void **state)
 }
 
 /*
- * Of two threads one is half of the speed: there is one glimpse of it, and a
+ * Of two threads one is half of the speed: there are few glimpses of it, and a
  * whole trial only when the job has run for long.
  */
 static void second_thread_is_doubted_late(void **state)
@@ -149,9 +149,9 @@ static void second_thread_is_doubted_late(void **state)
 			continue;
 		simulation_begin(&sim, &curves[i], 2, 2);
 		simulation_run(&sim, 200);
-		assert_int_equal(sim.changes, 2);
+		assert_in_range(sim.changes, 2, 6);
 		simulation_run(&sim, 100);
-		assert_in_range(sim.changes, 3, 10);
+		assert_in_range(sim.changes, 3, 14);
 		assert_int_equal(sim.tune.threads, 2);
 	}
 }
