@@ -30,6 +30,16 @@ struct umt_grant {
 	__u32 flags; /* UMT_TRACE, UMT_INHERIT */
 };
 
+/* A thread. */
+struct umt_record {
+	__u16 cpu;
+	__u8 counted;
+	__u8 traced; /* one of its users wants every event */
+	__u8 stale; /* one of its users is gone */
+	__u8 nr;
+	__u16 user[UMT_MEMBERSHIPS];
+};
+
 /*
  * Arguments of the program that threads run to add themselves.  It uses the
  * last that there may be: a tracepoint with fewer arguments, and that is every

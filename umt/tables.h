@@ -11,21 +11,11 @@
 /* Possible CPUs; set before loading. */
 const volatile __u32 nr_cores = 1;
 
-/* A thread. */
-struct record {
-	__u16 cpu;
-	__u8 counted;
-	__u8 traced; /* one of its users wants every event */
-	__u8 stale; /* one of its users is gone */
-	__u8 nr;
-	__u16 user[UMT_MEMBERSHIPS];
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct record);
+	__type(value, struct umt_record);
 } records SEC(".maps");
 
 /* Per user: struct umt_word, then struct umt_core for each core. */
@@ -120,7 +110,7 @@ static __always_inline __u32 cpu_of(struct task_struct *task)
 }
 
 /* The unmonitored pay for one load and one test. */
-static __always_inline struct record *record_of(struct task_struct *task)
+static __always_inline struct umt_record *record_of(struct task_struct *task)
 {
 	if (!task->bpf_storage)
 		return NULL;

@@ -75,7 +75,7 @@ static __always_inline void trace_to(__u32 user, struct umt_event *event)
 		__sync_fetch_and_add(&core->lost, 1);
 }
 
-static __noinline void trace_all(struct record *record,
+static __noinline void trace_all(struct umt_record *record,
 				 struct task_struct *task, __u32 what,
 				 __u32 cpu, __s32 detail)
 {
@@ -95,7 +95,7 @@ static __noinline void trace_all(struct record *record,
 }
 
 /* Out of the way of those that are not traced; five arguments are the most. */
-static __always_inline void trace(struct record *record,
+static __always_inline void trace(struct umt_record *record,
 				  struct task_struct *task, __u8 kind,
 				  __u32 cpu, __u8 reason, __s32 detail)
 {

@@ -67,7 +67,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 enum how { WOKEN, REPAIRED, MOVED };
 
-static __always_inline void count_one(struct record *record, __u32 user,
+static __always_inline void count_one(struct umt_record *record, __u32 user,
 				      __u32 cpu, enum how how)
 {
 	void *table = bpf_map_lookup_elem(&tables, &user);
@@ -90,7 +90,7 @@ static __always_inline void count_one(struct record *record, __u32 user,
 	ring_bell(core, user, cpu);
 }
 
-static __always_inline void uncount_one(struct record *record, __u32 user,
+static __always_inline void uncount_one(struct umt_record *record, __u32 user,
 					__u32 cpu, bool moved)
 {
 	void *table = bpf_map_lookup_elem(&tables, &user);
@@ -113,7 +113,7 @@ static __always_inline void uncount_one(struct record *record, __u32 user,
 	ring_bell(core, user, cpu);
 }
 
-static __noinline void count(struct record *record, __u32 cpu, enum how how)
+static __noinline void count(struct umt_record *record, __u32 cpu, enum how how)
 {
 	__u32 i;
 
@@ -126,7 +126,7 @@ static __noinline void count(struct record *record, __u32 cpu, enum how how)
 	}
 }
 
-static __noinline void uncount(struct record *record, __u32 cpu, bool moved)
+static __noinline void uncount(struct umt_record *record, __u32 cpu, bool moved)
 {
 	__u32 i;
 
@@ -137,7 +137,7 @@ static __noinline void uncount(struct record *record, __u32 cpu, bool moved)
 	}
 }
 
-static __noinline void move(struct record *record, struct task_struct *task,
+static __noinline void move(struct umt_record *record, struct task_struct *task,
 			    __u32 cpu)
 {
 	__u32 from = record->cpu;
@@ -152,7 +152,7 @@ static __noinline void move(struct record *record, struct task_struct *task,
  * The thread has the core: whatever was missed before is made up for.
  * Return: it was blocked as far as we knew.
  */
-static __always_inline bool here(struct record *record,
+static __always_inline bool here(struct umt_record *record,
 				 struct task_struct *task, __u32 cpu)
 {
 	bool repaired = !record->counted;
@@ -164,7 +164,7 @@ static __always_inline bool here(struct record *record,
 	return repaired;
 }
 
-static __noinline void count_preempt(struct record *record, __u32 cpu)
+static __noinline void count_preempt(struct umt_record *record, __u32 cpu)
 {
 	__u32 i;
 
@@ -184,7 +184,7 @@ static __noinline void count_preempt(struct record *record, __u32 cpu)
 
 /* ---- memberships ---- */
 
-static __always_inline void drop(struct record *record, __u32 i)
+static __always_inline void drop(struct umt_record *record, __u32 i)
 {
 	__u32 k;
 
@@ -198,7 +198,7 @@ static __always_inline void drop(struct record *record, __u32 i)
 }
 
 /* Forgets users that are gone.  Only in the thread itself. */
-static __noinline void drop_stale(struct record *record)
+static __noinline void drop_stale(struct umt_record *record)
 {
 	__u32 i, n;
 
@@ -214,7 +214,7 @@ static __noinline void drop_stale(struct record *record)
 	record->stale = 0;
 }
 
-static __noinline void give_up_seats(struct record *record)
+static __noinline void give_up_seats(struct umt_record *record)
 {
 	__u32 i;
 
@@ -228,7 +228,7 @@ static __noinline void give_up_seats(struct record *record)
 
 static __always_inline void switch_out(struct task_struct *prev, bool preempt)
 {
-	struct record *record = record_of(prev);
+	struct umt_record *record = record_of(prev);
 	__u32 cpu = bpf_get_smp_processor_id();
 	unsigned int state = prev->__state;
 
@@ -257,7 +257,7 @@ static __always_inline void switch_out(struct task_struct *prev, bool preempt)
 
 static __always_inline void switch_in(struct task_struct *next)
 {
-	struct record *record = record_of(next);
+	struct umt_record *record = record_of(next);
 	__u32 cpu = bpf_get_smp_processor_id();
 
 	if (!record)
@@ -278,7 +278,7 @@ int BPF_PROG(umt_switch, bool preempt, struct task_struct *prev,
 
 static __always_inline int wake(struct task_struct *task)
 {
-	struct record *record = record_of(task);
+	struct umt_record *record = record_of(task);
 	__u32 cpu;
 
 	if (!record || record->counted)
@@ -305,7 +305,7 @@ int BPF_PROG(umt_wakeup_new, struct task_struct *task)
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(umt_migrate, struct task_struct *task, int to)
 {
-	struct record *record = record_of(task);
+	struct umt_record *record = record_of(task);
 
 	if (record && record->counted && record->cpu != (__u32)to)
 		move(record, task, to);
@@ -314,7 +314,7 @@ int BPF_PROG(umt_migrate, struct task_struct *task, int to)
 
 /* ---- who is monitored ---- */
 
-static __always_inline void join(struct record *record, __u32 user)
+static __always_inline void join(struct umt_record *record, __u32 user)
 {
 	seat_add(user, 1);
 	record->user[record->nr++ & (UMT_MEMBERSHIPS - 1)] = user;
@@ -327,8 +327,8 @@ static __always_inline void join(struct record *record, __u32 user)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(umt_fork, struct task_struct *parent, struct task_struct *child)
 {
-	struct record *record = record_of(parent);
-	struct record *born = NULL;
+	struct umt_record *record = record_of(parent);
+	struct umt_record *born = NULL;
 	__u32 i;
 
 	if (!record)
@@ -356,7 +356,7 @@ int BPF_PROG(umt_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-static __always_inline bool is_member(struct record *record, __u32 user)
+static __always_inline bool is_member(struct umt_record *record, __u32 user)
 {
 	__u32 i;
 
@@ -369,8 +369,8 @@ static __always_inline bool is_member(struct record *record, __u32 user)
 static __always_inline int add(struct task_struct *task, __u32 user)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
-	struct record fresh = { .cpu = cpu, .counted = 1 };
-	struct record *record;
+	struct umt_record fresh = { .cpu = cpu, .counted = 1 };
+	struct umt_record *record;
 
 	if (!bpf_map_lookup_elem(&tables, &user))
 		return -EINVAL;
@@ -394,7 +394,7 @@ static __always_inline int add(struct task_struct *task, __u32 user)
 }
 
 /* Ends the membership @i, whose thread runs and is counted. */
-static __always_inline void leave(struct record *record, __u32 i)
+static __always_inline void leave(struct umt_record *record, __u32 i)
 {
 	__u32 user = record->user[i & (UMT_MEMBERSHIPS - 1)];
 
@@ -404,7 +404,7 @@ static __always_inline void leave(struct record *record, __u32 i)
 
 static __always_inline int remove(struct task_struct *task, __u32 user)
 {
-	struct record *record = record_of(task);
+	struct umt_record *record = record_of(task);
 	__u32 i;
 
 	if (!record || !is_member(record, user))
@@ -429,7 +429,7 @@ static __always_inline int remove(struct task_struct *task, __u32 user)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(umt_exec, struct task_struct *task)
 {
-	struct record *record = record_of(task);
+	struct umt_record *record = record_of(task);
 	__u32 i, n;
 
 	if (!record)

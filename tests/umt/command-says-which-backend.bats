@@ -49,6 +49,10 @@ load helpers
 		says 2 "--interval '$interval': not a number" \
 			"$umt" top --interval "$interval" true
 	done
+	for pid in "" 0 -1 x 1s 4194305; do
+		says 2 "--pid '$pid': not the number" "$umt" top --pid "$pid"
+	done
+	says 2 "a command and --pid" "$umt" top --pid 1 true
 }
 
 @test "help names every option, and so does the page" {
@@ -66,4 +70,30 @@ load helpers
 	done
 	run -0 "$umt" --version
 	[ "$output" = "umt $("$tree/scripts/version")" ]
+}
+
+@test "completion offers commands, their options and processes" {
+	source "$tree/packaging/umt.bash-completion"
+	complete_words() {
+		COMP_WORDS=("$@")
+		COMP_CWORD=$(($# - 1))
+		COMPREPLY=()
+		_umt
+		echo "${COMPREPLY[*]}"
+	}
+	[[ $(complete_words umt re) == record ]]
+	[[ $(complete_words umt info --js) == --json ]]
+	[[ $(complete_words umt stat --ou) == --output ]]
+	[[ " $(complete_words umt top --pid '') " == *" $$ "* ]]
+	[[ " $(complete_words umt stat '') " != *" --json "* ]]
+	for command in info stat top record; do
+		for option in $("$umt" "$command" --help |
+			grep -oE -- '^  (-[a-z], )?--[a-z]+' | grep -o -- '--.*'); do
+			[[ $(complete_words umt "$command" "$option") == \
+				"$option" ]] || {
+				echo "completion does not know $command $option"
+				return 1
+			}
+		done
+	done
 }

@@ -91,6 +91,30 @@ locked() {
 	[[ $output == *" sleep "*"100 %  waiting"* ]]
 }
 
+@test "top: shows the threads of a process that runs, old and new" {
+	cat >threads.py <<-'PY'
+	import threading, time
+	threads = [threading.Thread(target=time.sleep, args=(2,))
+		   for _ in range(3)]
+	for thread in threads: thread.start()
+	time.sleep(1)
+	late = threading.Thread(target=time.sleep, args=(1,))
+	late.start()
+	PY
+	python3 threads.py &
+	pid=$!
+	until [ "$(ls "/proc/$pid/task" | wc -l)" -eq 4 ]; do sleep 0.05; done
+	run "$umt" top -i 100 -p "$pid"
+	wait "$pid"
+	# Before 6.9 no descriptor stands for any thread but the first.
+	[[ $output != *"Invalid argument" ]] || skip "not on this kernel"
+	[ "$status" -eq 0 ]
+	[[ $output == *"4 threads: 0 running, 0 ready, 4 blocked"* ]]
+	[[ $output == *"5 threads: "* ]]
+	[[ $output == *" python3 "*"100 %  waiting"* ]]
+	says 1 "watching process $pid: No such process" "$umt" top -p "$pid"
+}
+
 @test "threads that are made and end by the hundred" {
 	cat >many <<-'SH'
 	i=0

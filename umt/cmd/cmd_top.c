@@ -16,15 +16,22 @@
 #define SHOWN_MAX 20
 
 static const char usage[] =
-	"usage: umt top [options] [--] COMMAND [ARGUMENT...]\n\n"
-	"Run COMMAND and show its busiest and most blocked threads.  Shares\n"
-	"are of the time since the last picture.\n\n"
+	"usage: umt top [options] [--] COMMAND [ARGUMENT...]\n"
+	"       umt top [options] --pid PID\n\n"
+	"Run COMMAND, or look at a process that runs, and show its busiest "
+	"and\n"
+	"most blocked threads.  Shares are of the time since the last "
+	"picture.\n\n"
 	"  -i, --interval MS milliseconds between pictures (1000)\n"
+	"  -p, --pid PID     show that process, with all its threads and what "
+	"they\n"
+	"                    start from now on, until it ends\n"
 	"  --help            print this\n";
 
 static const struct option options[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ "interval", required_argument, NULL, 'i' },
+	{ "pid", required_argument, NULL, 'p' },
 	{ 0 },
 };
 
@@ -151,13 +158,15 @@ static void picture(struct watch *watch)
 	remember(before, account);
 }
 
-static int run(char **argv, unsigned every_ms)
+/* @pid: of the process, or 0 to run a command */
+static int run(char **argv, unsigned pid, unsigned every_ms)
 {
 	struct before before = { 0 };
 	struct watch watch = { .tick = picture,
 			       .every_ms = every_ms,
 			       .arg = &before };
-	int status = watch_command(&watch, argv);
+	int status = pid ? watch_process(&watch, (pid_t)pid)
+			 : watch_command(&watch, argv);
 
 	free(before.threads);
 	free(before.cores);
@@ -165,23 +174,27 @@ static int run(char **argv, unsigned every_ms)
 	return status ? status : watch.status;
 }
 
-static unsigned interval_of(const char *text)
+#define INTERVAL_MAX_MS 3600000
+#define PID_MAX (1 << 22)
+
+/* 0: not a number from 1 to @max */
+static unsigned number_of(const char *text, unsigned long max)
 {
 	char *end;
-	unsigned long ms = strtoul(text, &end, 10);
+	unsigned long number = strtoul(text, &end, 10);
 
-	return *text < '0' || *text > '9' || *end || ms > 3600000
+	return *text < '0' || *text > '9' || *end || number > max
 		       ? 0
-		       : (unsigned)ms;
+		       : (unsigned)number;
 }
 
 int cmd_top(int argc, char **argv)
 {
-	unsigned every_ms = 1000;
+	unsigned every_ms = 1000, pid = 0;
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:hi:", options, NULL)) !=
+	while ((option = getopt_long(argc, argv, "+:hi:p:", options, NULL)) !=
 	       -1) {
 		if (option == '?' || option == ':')
 			return say_option(argv, option);
@@ -189,13 +202,23 @@ int cmd_top(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		}
-		every_ms = interval_of(optarg);
+		if (option == 'p') {
+			pid = number_of(optarg, PID_MAX);
+			if (!pid)
+				return say_usage("top: --pid '%s': not the "
+						 "number of a process",
+						 optarg);
+			continue;
+		}
+		every_ms = number_of(optarg, INTERVAL_MAX_MS);
 		if (!every_ms)
 			return say_usage("top: --interval '%s': not a number "
 					 "of milliseconds",
 					 optarg);
 	}
-	if (optind == argc)
+	if (optind == argc && !pid)
 		return say_usage("top: a command is missing");
-	return run(argv + optind, every_ms);
+	if (optind < argc && pid)
+		return say_usage("top: a command and --pid");
+	return run(argv + optind, pid, every_ms);
 }

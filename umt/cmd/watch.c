@@ -3,20 +3,26 @@
  * See watch.h.  We monitor ourselves for the moment of the fork, so that the
  * child inherits it: no event of it is missed.
  *
+ * Threads of a process that runs already are attached one by one; what they make
+ * from then on inherits it.
+ *
  * Behaves badly: what the command leaves running in the background is watched
  * only as long as the command.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "umt/lib/user.h"
 #include "say.h"
 #include "watch.h"
 
@@ -109,49 +115,160 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void follow(struct watch *watch, struct umt *user, pid_t pid)
+/* Until @ended says so. */
+static void follow(struct watch *watch, struct umt *user, pid_t pid,
+		   bool (*ended)(struct watch *watch, pid_t pid))
 {
 	struct pollfd fd = { .fd = umt_fd(user), .events = POLLIN };
 	uint64_t told_ms = now_ms();
-	int status;
+	bool last;
 
-	for (;;) {
-		pid_t ended = waitpid(pid, &status, WNOHANG);
-
+	do {
+		last = ended(watch, pid);
 		drain(watch, user);
-		if (ended == pid)
-			break;
-		if (watch->every_ms && now_ms() - told_ms >= watch->every_ms) {
+		if (!last && watch->every_ms &&
+		    now_ms() - told_ms >= watch->every_ms) {
 			told_ms += watch->every_ms;
 			watch->tick(watch);
 		}
-		poll(&fd, 1, LOOK_MS);
-	}
-	watch->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
-					    : WEXITSTATUS(status);
+		if (!last)
+			poll(&fd, 1, LOOK_MS);
+	} while (!last);
 	watch->lost = lost_by(user);
 	account_close(&watch->account);
+}
+
+/* ---- a command ---- */
+
+static bool command_ended(struct watch *watch, pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, WNOHANG) != pid)
+		return false;
+	watch->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+					    : WEXITSTATUS(status);
+	return true;
+}
+
+static int begin(struct watch *watch, struct umt **user)
+{
+	int error = open_user(user);
+
+	if (error)
+		return error;
+	error = account_begin(&watch->account, umt_nr_cores(*user));
+	if (error) {
+		umt_close(*user);
+		return say_error(-error, "watching threads");
+	}
+	return 0;
 }
 
 int watch_command(struct watch *watch, char **argv)
 {
 	struct umt *user;
-	int error = open_user(&user);
+	int error = begin(watch, &user);
 	pid_t pid = -1;
 
 	if (error)
 		return error;
-	error = account_begin(&watch->account, umt_nr_cores(user));
-	if (error) {
-		umt_close(user);
-		return say_error(-error, "watching threads");
-	}
 	/* The terminal asks the command, not us. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	error = start(user, argv, &pid);
 	if (!error)
-		follow(watch, user, pid);
+		follow(watch, user, pid, command_ended);
+	umt_close(user);
+	return error;
+}
+
+/* ---- a process ---- */
+
+/* What the program tells only of threads that it sees begin. */
+static int introduce(struct watch *watch, pid_t pid, int tid)
+{
+	struct umt_event event = { .tid = (uint32_t)tid,
+				   .kind = UMT_NEW,
+				   .detail = pid };
+	char path[64], state = 'R';
+	FILE *stat;
+	int error;
+
+	event.time_ns = watch->account.now_ns;
+	error = account_event(&watch->account, &event);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, tid);
+	stat = fopen(path, "re");
+	if (stat && fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
+		state = 'R';
+	if (stat)
+		fclose(stat);
+	event.kind = UMT_BLOCK;
+	/* Why it began to wait is told from its next wait on. */
+	event.reason = state == 'D' ? UMT_IO : UMT_WAITING;
+	if (!error && (state == 'S' || state == 'D'))
+		error = account_event(&watch->account, &event);
+	return error;
+}
+
+/* Return: how many threads of the process were not attached before, or -errno. */
+static int attach_all(struct watch *watch, struct umt *user, pid_t pid)
+{
+	char path[40];
+	struct dirent *entry;
+	int nr = 0, error = 0;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (!error && (entry = readdir(tasks))) {
+		int tid = atoi(entry->d_name);
+
+		if (tid <= 0)
+			continue;
+		error = bpf_attach(user, tid);
+		if (!error) {
+			nr++;
+			error = introduce(watch, pid, tid);
+		} else if (error == -EEXIST || error == -ESRCH) {
+			error = 0;
+		}
+	}
+	closedir(tasks);
+	return error ? error : nr;
+}
+
+/* Threads that others make meanwhile are found by looking once more. */
+static int attach(struct watch *watch, struct umt *user, pid_t pid)
+{
+	int nr, all = 0;
+
+	do {
+		nr = attach_all(watch, user, pid);
+		all += nr > 0 ? nr : 0;
+	} while (nr > 0);
+	return nr < 0 ? nr : all ? 0 : -ESRCH;
+}
+
+static bool process_ended(struct watch *watch, pid_t pid)
+{
+	return kill(pid, 0) && errno == ESRCH;
+}
+
+int watch_process(struct watch *watch, pid_t pid)
+{
+	struct umt *user;
+	int error = begin(watch, &user);
+
+	if (error)
+		return error;
+	error = attach(watch, user, pid);
+	if (error)
+		error = say_error(-error, "watching process %d", (int)pid);
+	else
+		follow(watch, user, pid, process_ended);
 	umt_close(user);
 	return error;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Runs a command with all its threads and processes monitored and hands each
- * event to an account.
+ * Runs a command, or follows a process, with all its threads and the processes
+ * that it starts monitored, and hands each event to an account.
  */
 #ifndef UMT_CMD_WATCH_H
 #define UMT_CMD_WATCH_H
+
+#include <sys/types.h>
 
 #include "account.h"
 
@@ -24,5 +26,12 @@ struct watch {
  * Return: 0, or the exit status of a message that was printed
  */
 int watch_command(struct watch *watch, char **argv);
+
+/**
+ * watch_process - the process @pid until it has ended
+ *
+ * Return: as watch_command()
+ */
+int watch_process(struct watch *watch, pid_t pid);
 
 #endif /* UMT_CMD_WATCH_H */

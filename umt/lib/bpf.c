@@ -351,6 +351,19 @@ static int bpf_remove(struct umt *user)
 	return error;
 }
 
+int bpf_attach(struct umt *user, int tid)
+{
+	struct program_user made = { .index = user->index };
+	int error;
+
+	if (!user->source->own)
+		return -EPERM;
+	user_lock();
+	error = program_attach(&made, tid, user->flags & UMT_TRACE);
+	user_unlock();
+	return error;
+}
+
 static int bpf_next(struct umt *user, struct umt_event *event)
 {
 	return ring_next(&user->events, event, sizeof(*event));

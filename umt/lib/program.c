@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <umt.skel.h>
@@ -84,8 +85,9 @@ static int configure(void)
 
 static int map_seats(void)
 {
-	void *memory = mmap(NULL, UMT_USERS * sizeof(*seats), PROT_READ,
-			    MAP_SHARED, bpf_map__fd(program->maps.seats), 0);
+	void *memory =
+		mmap(NULL, UMT_USERS * sizeof(*seats), PROT_READ | PROT_WRITE,
+		     MAP_SHARED, bpf_map__fd(program->maps.seats), 0);
 	unsigned int i;
 
 	if (memory == MAP_FAILED)
@@ -277,6 +279,34 @@ void program_user_close(unsigned int index)
 {
 	bpf_map_delete_elem(bpf_map__fd(program->maps.tables), &index);
 	taken[index] = false;
+}
+
+static int thread_fd(int tid)
+{
+	long fd = syscall(SYS_pidfd_open, tid, O_EXCL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = syscall(SYS_pidfd_open, tid, 0);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int program_attach(const struct program_user *user, int tid, bool traced)
+{
+	struct umt_record record = { .traced = traced,
+				     .nr = 1,
+				     .user = { (__u16)user->index } };
+	int fd = thread_fd(tid);
+	int error;
+
+	if (fd < 0)
+		return fd;
+	__atomic_fetch_add(&seats[user->index], 1, __ATOMIC_SEQ_CST);
+	error = bpf_map_update_elem(bpf_map__fd(program->maps.records), &fd,
+				    &record, BPF_NOEXIST);
+	if (error)
+		__atomic_fetch_sub(&seats[user->index], 1, __ATOMIC_SEQ_CST);
+	close(fd);
+	return error;
 }
 
 int program_bell(unsigned int index, int cpu, bool fresh)

@@ -57,6 +57,17 @@ void program_user_close(unsigned int index);
 bool program_user_lingers(unsigned int index);
 
 /*
+ * program_attach - any thread becomes one of a user's, whoever's it is
+ *
+ * It is counted from its next switch on.  Who loaded the program may see every
+ * process anyway.
+ *
+ * Return: 0; -EEXIST: it is some user's already; -ESRCH; -EINVAL: not the first
+ * thread of its process, and no descriptor stands for others before Linux 6.9.
+ */
+int program_attach(const struct program_user *user, int tid, bool traced);
+
+/*
  * program_bell - a ring of its own for a core of a user
  * @fresh: nobody else, earlier or later, may hold the same
  *

@@ -64,6 +64,12 @@ struct backend {
 
 extern const struct backend bpf_backend, perf_backend, explicit_backend;
 
+/*
+ * bpf_attach - thread @tid of any process becomes the user's; only with a
+ * program of this process's own.  For the umt command; as program_attach().
+ */
+int bpf_attach(struct umt *user, int tid);
+
 /* For lists of users and whatever a process has once. */
 void user_lock(void);
 void user_unlock(void);
