@@ -35,14 +35,17 @@ static const char usage[] =
 	"Start COMMAND with its big memory calls done by several threads: "
 	"mmap\n"
 	"that populates or locks, madvise that populates or discards, mlock,\n"
-	"mlockall, munmap, fallocate of huge pages.\n\n"
+	"mlockall, munmap, fallocate of huge pages, and giving all memory back "
+	"at\nthe end.\n\n"
 	"  --threads N       use N threads at most (default: see ktask topo)\n"
 	"  --min SIZE        leave calls on less than SIZE alone\n"
 	"  --ops LIST        take over only these:\n"
-	"                    mmap,madvise,mlock,munmap,fallocate\n"
-	"  --prefault        make large private or shared memory present when "
-	"it is\n"
-	"                    mapped, for programs that will touch all of it\n"
+	"                    mmap,madvise,mlock,munmap,fallocate,exit\n"
+	"  --prefault[=wait] have memory that COMMAND maps made present ahead "
+	"of "
+	"it,\n"
+	"                    whether it will use it or not; or before it goes "
+	"on\n"
 	"  --dry-run         take nothing over; say on standard error what "
 	"would\n"
 	"                    be, call by call\n"
@@ -51,7 +54,8 @@ static const char usage[] =
 	"  --help            print this\n";
 
 struct settings {
-	bool help, dry, prefault;
+	bool help, dry;
+	const char *prefault; /* NULL: not given; a word for the shim */
 	unsigned threads; /* 0: not given */
 	uint64_t min_bytes; /* 0: not given */
 	const char *ops; /* NULL: not given */
@@ -60,8 +64,8 @@ struct settings {
 
 static bool op_ok(const char *name, size_t len)
 {
-	static const char *const names[] = { "mmap", "madvise", "mlock",
-					     "munmap", "fallocate" };
+	static const char *const names[] = { "mmap",   "madvise",   "mlock",
+					     "munmap", "fallocate", "exit" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strlen(names[i]) == len && !strncmp(names[i], name, len))
@@ -76,12 +80,20 @@ static const char *take_ops(const char *list, void *to)
 		size_t len = strcspn(list, ",");
 
 		if (!op_ok(list, len))
-			return "not a list of mmap, madvise, mlock, munmap "
-			       "and fallocate";
+			return "not a list of mmap, madvise, mlock, munmap, "
+			       "fallocate and exit";
 		list += len;
 		if (!*list)
 			return NULL;
 	}
+}
+
+static const char *take_prefault(const char *text, void *to)
+{
+	if (text && strcmp(text, "wait"))
+		return "only wait is known";
+	*(const char **)to = text ? "prefault-wait," : "prefault,";
+	return NULL;
 }
 
 static int parse(struct settings *set, int argc, char **argv)
@@ -91,7 +103,8 @@ static int parse(struct settings *set, int argc, char **argv)
 		{ "help", no_argument, option_flag, &set->help },
 		{ "min", required_argument, option_size, &set->min_bytes },
 		{ "ops", required_argument, take_ops, &set->ops },
-		{ "prefault", no_argument, option_flag, &set->prefault },
+		{ "prefault", optional_argument, take_prefault,
+		  &set->prefault },
 		{ "report", optional_argument, option_file, &set->report },
 		{ "threads", required_argument, option_count, &set->threads },
 		{ 0 },
@@ -208,12 +221,12 @@ static int set_ops(const struct settings *set)
 	char words[256] = "";
 
 	/* None at all is a choice as well. */
-	if (!set->ops && outer && !*outer)
+	if (!set->ops && !set->prefault && outer && !*outer)
 		return 0;
 	if (set->dry)
 		strcat(words, "dry,");
 	if (set->prefault)
-		strcat(words, "prefault,");
+		strcat(words, set->prefault);
 	if (filter_is_harmless())
 		strcat(words, "filter-ok,");
 	add_calls(words, sizeof(words), set->ops ? set->ops : outer);

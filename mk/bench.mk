@@ -59,6 +59,10 @@ $(OUT)/bench/small-calls: $(call obj,bench/shim/small-calls.c)
 	@mkdir -p $(@D)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
+$(OUT)/bench/bench-end: $(call obj,bench/shim/end.c)
+	@mkdir -p $(@D)
+	$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
 ## bench-shim: what the shim costs calls that it leaves alone
 .PHONY: bench-shim
 bench-shim: $(OUT)/bench/small-calls $(OUT)/libktask-preload.so
@@ -80,4 +84,5 @@ tests: bench-programs
 .PHONY: bench-programs
 bench-programs: $(OUT)/bench/bench-crowd $(OUT)/bench/bench-peers \
 	$(OUT)/bench/idle-pool $(OUT)/bench/bench-neighbour \
-	$(OUT)/bench/small-calls $(OUT)/libktask-preload.so
+	$(OUT)/bench/small-calls $(OUT)/bench/bench-end \
+	$(OUT)/libktask-preload.so

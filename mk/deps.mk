@@ -7,7 +7,7 @@ DEPS_build := gcc libc6-dev make pkg-config libhwloc-dev libjansson-dev \
 	systemtap-sdt-dev
 DEPS_demo := qemu-system-x86 gnuplot-nox
 DEPS_check := libcmocka-dev bats mandoc clang clang-format perl python3 jq \
-	g++ binutils util-linux findutils procps
+	g++ binutils util-linux findutils procps strace hyperfine
 DEPS_peers := g++ libtbb-dev
 DEPS_vm := qemu-system-x86 cpio binutils gcc libc6-dev
 # Real programs for the tests; without them these skip.

@@ -31,14 +31,13 @@
  */
 #define DEFAULT_MIN_BYTES ((size_t)32 << 20)
 
-const char *const shim_call_names[SHIM_NR_CALLS] = { "mmap",	  "madvise",
-						     "mlock",	  "munmap",
-						     "fallocate", "prefault" };
+const char *const shim_call_names[SHIM_NR_CALLS] = {
+	"mmap", "madvise", "mlock", "munmap", "fallocate", "exit", "prefault"
+};
 
 size_t shim_min_bytes = DEFAULT_MIN_BYTES;
-/* Prefaulting changes how much memory a program has: never by default. */
-#define NOT_BY_DEFAULT (1u << SHIM_PREFAULT)
-static unsigned calls_mask = ((1u << SHIM_NR_CALLS) - 1) & ~NOT_BY_DEFAULT;
+bool shim_prefaults, shim_prefault_waits;
+static unsigned calls_mask = (1u << SHIM_DEFAULT_CALLS) - 1;
 static const char *report_target;
 static bool dry;
 /* Where an allocator other than libc's lies. */
@@ -94,6 +93,7 @@ static void forked(void)
 {
 	owner_pid = current_pid();
 	shim_report_forked();
+	shim_prefault_forked();
 }
 
 static void read_min_bytes(const char *text)
@@ -110,7 +110,7 @@ static void read_min_bytes(const char *text)
 
 static int call_named(const char *name, size_t len)
 {
-	for (int call = 0; call < SHIM_NR_CALLS; call++)
+	for (int call = 0; call < SHIM_DEFAULT_CALLS; call++)
 		if (strlen(shim_call_names[call]) == len &&
 		    !memcmp(shim_call_names[call], name, len))
 			return call;
@@ -120,7 +120,8 @@ static int call_named(const char *name, size_t len)
 /* What `ktask run` says besides, in the same list. */
 static bool is_mode(const char *name, size_t len)
 {
-	static const char *const words[] = { "dry", "filter-ok" };
+	static const char *const words[] = { "dry", "filter-ok", "prefault",
+					     "prefault-wait" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strlen(words[i]) == len && !memcmp(words[i], name, len))
@@ -128,13 +129,10 @@ static bool is_mode(const char *name, size_t len)
 	return false;
 }
 
-/*
- * Words of a mode alone leave all calls to be taken, and so do calls that are
- * not taken by default.
- */
+/* Words of a mode alone leave all calls to be taken. */
 static void read_calls(const char *text)
 {
-	unsigned mask = 0, more = 0;
+	unsigned mask = 0;
 	bool mode = false;
 
 	if (!text)
@@ -147,17 +145,14 @@ static void read_calls(const char *text)
 			mode = true;
 		else if (call < 0 && len)
 			return;
-		if (call >= 0 && (NOT_BY_DEFAULT & (1u << call)))
-			more |= 1u << call;
-		else if (call >= 0)
+		if (call >= 0)
 			mask |= 1u << call;
 		if (!text[len])
 			break;
 		text += len + 1;
 	}
-	if (mask || (!mode && !more))
+	if (mask || !mode)
 		calls_mask = mask;
-	calls_mask |= more;
 }
 
 static bool holds(const struct dl_phdr_info *object, uintptr_t addr,
@@ -226,6 +221,10 @@ static void __attribute__((constructor)) shim_init(void)
 	if (is_set(report))
 		report_target = report;
 	dry = has_word(mode, "dry");
+	shim_prefault_waits = has_word(mode, "prefault-wait");
+	shim_prefaults = shim_prefault_waits || has_word(mode, "prefault");
+	if (shim_prefaults)
+		calls_mask |= 1u << SHIM_PREFAULT;
 	shim_report_init(dry);
 	shim_filter_init(has_word(mode, "filter-ok"));
 	dl_iterate_phdr(look_for_allocator, NULL);

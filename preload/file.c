@@ -76,6 +76,9 @@ static bool takes(struct extent *extent, int mode, int64_t offset, int64_t len)
 	extent->end = offset + len;
 	extent->old_size = file.st_size;
 	extent->grows = extent->end > file.st_size;
+	/* Only the call itself can give a file a size between two pages. */
+	if (extent->grows && extent->end % page_bytes)
+		return false;
 	round_out(extent, page_bytes);
 	return within_file_limit(extent->end);
 }
@@ -111,10 +114,12 @@ maybe_prepare(int fd, int mode, int64_t offset, int64_t len)
 	struct extent extent = { .fd = fd };
 	int saved_errno = errno;
 
-	if (len >= 0 && SHIM_WANTS(SHIM_FALLOCATE, (size_t)len) &&
-	    takes(&extent, mode, offset, len) &&
-	    shim_takes(SHIM_FALLOCATE, (size_t)len))
-		prepare(&extent);
+	if (len >= 0 && SHIM_WANTS(SHIM_FALLOCATE, (size_t)len)) {
+		if (!takes(&extent, mode, offset, len))
+			shim_leave(LEFT_FALLOCATE, (size_t)len);
+		else if (shim_takes(SHIM_FALLOCATE, (size_t)len))
+			prepare(&extent);
+	}
 	errno = saved_errno;
 }
 

@@ -28,6 +28,7 @@
 
 #include <ktask/ktask.h>
 
+#include "raw.h"
 #include "shim.h"
 
 enum { UNKNOWN, CLEAR, FORBIDDEN };
@@ -42,11 +43,6 @@ static bool inherited_ok;
 #elif defined(__riscv)
 #define ARCH AUDIT_ARCH_RISCV64
 #endif
-
-#define THREAD_FLAGS                                                        \
-	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | \
-	 CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |               \
-	 CLONE_CHILD_CLEARTID)
 
 /*
  * Every call that a job, its helpers and the report may make, with the
@@ -63,7 +59,8 @@ static const struct {
 	{ SYS_brk, { 0 } },
 	{ SYS_capget, { 0 } },
 	{ SYS_clock_gettime, { CLOCK_THREAD_CPUTIME_ID } },
-	{ SYS_clone, { THREAD_FLAGS } },
+	{ SYS_clock_nanosleep, { 0 } },
+	{ SYS_clone, { RAW_THREAD_FLAGS } },
 #ifdef SYS_clone3
 	{ SYS_clone3, { 0 } },
 #endif
@@ -75,9 +72,11 @@ static const struct {
 	{ SYS_futex, { 0, 128 } },
 	{ SYS_get_mempolicy, { 0 } },
 	{ SYS_getdents64, { 3 } },
+	{ SYS_get_robust_list, { 0 } },
 	{ SYS_geteuid, { 0 } },
 	{ SYS_getpid, { 0 } },
 	{ SYS_getrandom, { 0 } },
+	{ SYS_getrusage, { 0 } },
 	{ SYS_gettid, { 0 } },
 	{ SYS_ioctl, { 3, 0xc0686611 } },
 	{ SYS_lseek, { 3 } },
@@ -117,6 +116,7 @@ static const struct {
 	{ SYS_set_mempolicy, { 0 } },
 	{ SYS_set_robust_list, { 0 } },
 	{ SYS_sysinfo, { 0 } },
+	{ SYS_tgkill, { 0 } },
 	{ SYS_write, { 2 } },
 };
 

@@ -19,6 +19,7 @@
 
 #include <ktask/ktask.h>
 
+#include "raw.h"
 #include "shim.h"
 
 KTASK_API int unshare(int flags)
@@ -35,41 +36,7 @@ KTASK_API int setns(int fd, int type)
 	return (int)syscall(SYS_setns, fd, type);
 }
 
-#if defined(__x86_64__)
-static long raw_syscall(long number, const long *args)
-{
-	register long r10 __asm__("r10") = args[3];
-	register long r8 __asm__("r8") = args[4];
-	register long r9 __asm__("r9") = args[5];
-	long result = number;
-
-	__asm__ volatile("syscall"
-			 : "+a"(result)
-			 : "D"(args[0]), "S"(args[1]), "d"(args[2]), "r"(r10),
-			   "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
-#elif defined(__aarch64__)
-static long raw_syscall(long number, const long *args)
-{
-	register long x8 __asm__("x8") = number;
-	register long x0 __asm__("x0") = args[0];
-	register long x1 __asm__("x1") = args[1];
-	register long x2 __asm__("x2") = args[2];
-	register long x3 __asm__("x3") = args[3];
-	register long x4 __asm__("x4") = args[4];
-	register long x5 __asm__("x5") = args[5];
-
-	__asm__ volatile("svc 0"
-			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-			 : "memory");
-	return x0;
-}
-#endif
-
-#if defined(__x86_64__) || defined(__aarch64__)
+#ifdef SHIM_RAW
 static bool look(long number, const long *args)
 {
 	if (number == SYS_prctl) {
@@ -84,10 +51,60 @@ static bool look(long number, const long *args)
 	       shim_filter_seen(false, (const void *)args[2]);
 }
 
+static inline bool is_looked_at(long number)
+{
+	switch (number) {
+	case SYS_seccomp:
+	case SYS_prctl:
+	case SYS_exit_group:
+	case SYS_clone:
+	case SYS_clone3:
+	case SYS_mbind:
+	case SYS_move_pages:
+	case SYS_migrate_pages:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* struct clone_args begins with its flags. */
+static uint64_t clone_flags(long number, const long *args)
+{
+	const uint64_t *first = (const uint64_t *)args[0];
+
+	if (number == SYS_clone)
+		return (uint64_t)args[0];
+	return args[1] >= (long)sizeof(*first) && first ? *first : 0;
+}
+
+/* Return: the shim steps aside if the call succeeds. */
+static bool before(long number, const long *args)
+{
+	uint64_t flags;
+
+	switch (number) {
+	case SYS_seccomp:
+	case SYS_prctl:
+		return look(number, args);
+	case SYS_exit_group:
+		shim_at_end((int)args[0], false);
+		return false;
+	case SYS_clone:
+	case SYS_clone3:
+		flags = clone_flags(number, args);
+		if (flags & CLONE_VM && !(flags & (CLONE_THREAD | CLONE_VFORK)))
+			shim_memory_shared();
+		return false;
+	default:
+		shim_policy_call(number, args);
+		return false;
+	}
+}
+
 static long looked_syscall(long number, const long *args)
 {
-	bool filters = number == SYS_seccomp || number == SYS_prctl;
-	bool aside = filters && look(number, args);
+	bool aside = is_looked_at(number) && before(number, args);
 	long result = raw_syscall(number, args);
 
 	if ((unsigned long)result <= -4096ul)

@@ -128,8 +128,7 @@ static void populate_all(void)
 	close(fd);
 }
 
-/* A limit on locked memory would count the stacks of the helpers as well. */
-static bool may_lock_all(void)
+bool shim_may_lock_all(void)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
@@ -149,7 +148,7 @@ static bool takes_all(int flags)
 {
 	return (flags & MCL_CURRENT) &&
 	       !(flags & ~(MCL_CURRENT | MCL_FUTURE)) &&
-	       real_knows_advice(MADV_POPULATE_WRITE) && may_lock_all();
+	       real_knows_advice(MADV_POPULATE_WRITE) && shim_may_lock_all();
 }
 
 KTASK_API int mlockall(int flags)

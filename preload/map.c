@@ -12,7 +12,9 @@
  * populated by the kernel, and then looked at once more.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <ktask/ops.h>
@@ -33,12 +35,12 @@
 	 MAP_ANONYMOUS | MAP_NORESERVE | MAP_POPULATE | MAP_HUGETLB | \
 	 HUGE_SIZE_BITS | MAP_STACK | MAP_DENYWRITE | MAP_EXECUTABLE)
 /*
- * If locking is refused the mapping has to go again: one that replaced
- * another, or whose true length is not known, stays with the kernel.
+ * If locking is refused the mapping has to go again.  So what replaces another,
+ * or has hugetlb pages (which may round its length), is taken only where it
+ * cannot be refused.
  */
-#define LOCKED_FLAGS                                                 \
-	(MAP_SHARED_VALIDATE | MAP_FIXED_NOREPLACE | MAP_ANONYMOUS | \
-	 MAP_NORESERVE | MAP_POPULATE | MAP_LOCKED | MAP_STACK)
+#define LOCKED_FLAGS (POPULATE_FLAGS | MAP_LOCKED)
+#define SURE_FLAGS (MAP_FIXED | MAP_HUGETLB)
 
 /* The kernel forces its way into unreadable memory; we cannot. */
 static bool takes_populate(int prot, int flags)
@@ -51,11 +53,26 @@ static bool takes_populate(int prot, int flags)
 	       real_knows_advice(MADV_POPULATE_WRITE);
 }
 
-static bool takes_locked(int prot, int flags)
+/* No device shall notice that a mapping is tried; @len: what it may be. */
+static bool is_file(int fd, size_t len)
 {
-	return (flags & MAP_LOCKED) && (flags & MAP_ANONYMOUS) &&
-	       !(flags & ~LOCKED_FLAGS) && (prot & PROT_READ) &&
-	       real_knows_advice(MADV_POPULATE_WRITE);
+	struct stat file;
+
+	return !fstat(fd, &file) && S_ISREG(file.st_mode) &&
+	       !(len % (size_t)file.st_blksize);
+}
+
+static bool takes_locked(size_t len, int prot, int flags, int fd)
+{
+	int saved_errno = errno;
+	bool answer = (flags & MAP_LOCKED) && !(flags & ~LOCKED_FLAGS) &&
+		      (prot & PROT_READ) &&
+		      real_knows_advice(MADV_POPULATE_WRITE) &&
+		      ((flags & MAP_ANONYMOUS) || is_file(fd, len)) &&
+		      (!(flags & SURE_FLAGS) || shim_may_lock_all());
+
+	errno = saved_errno;
+	return answer;
 }
 
 /* MAP_POPULATE writes to private writable memory and reads all other. */
@@ -92,7 +109,8 @@ static void *map_locked(void *addr, size_t len, int prot, int flags, int fd,
 	if (base == MAP_FAILED)
 		return real_mmap(addr, len, prot, flags, fd, offset);
 	if (real_mlock2(base, len, MLOCK_ONFAULT)) {
-		real_munmap(base, len);
+		if (!(flags & SURE_FLAGS))
+			real_munmap(base, len);
 		errno = saved_errno;
 		return real_mmap(addr, len, prot, flags, fd, offset);
 	}
@@ -113,14 +131,29 @@ static void *map_populated(void *addr, size_t len, int prot, int flags, int fd,
 	return base;
 }
 
-static void *map_prefaulted(void *addr, size_t len, int prot, int flags, int fd,
-			    int64_t offset)
+static void *map_large(void *addr, size_t len, int prot, int flags, int fd,
+		       int64_t offset)
 {
-	void *base = real_mmap(addr, len, prot, flags, fd, offset);
+	if (takes_locked(len, prot, flags, fd) && shim_takes(SHIM_MMAP, len))
+		return map_locked(addr, len, prot, flags, fd, offset);
+	if (takes_populate(prot, flags) && shim_takes(SHIM_MMAP, len))
+		return map_populated(addr, len, prot, flags, fd, offset);
+	return real_mmap(addr, len, prot, flags, fd, offset);
+}
 
-	/* What could not be made present is made by touching it, as ever. */
-	if (base != MAP_FAILED)
-		shim_populate(SHIM_PREFAULT, base, len, 0);
+static void *map_prefaulted(void *addr, size_t len, int prot, int flags, int fd,
+			    int64_t offset, const void *from)
+{
+	void *base;
+
+	if (flags & MAP_FIXED)
+		shim_prefault_stop(addr, len, false);
+	if (flags & (MAP_POPULATE | MAP_LOCKED) && len >= shim_min_bytes &&
+	    shim_wants(SHIM_MMAP, len, from))
+		return map_large(addr, len, prot, flags, fd, offset);
+	base = real_mmap(addr, len, prot, flags, fd, offset);
+	if (base != MAP_FAILED && len >= shim_min_bytes)
+		shim_prefault_mapping(base, len, prot, flags, fd, offset, from);
 	return base;
 }
 
@@ -128,19 +161,14 @@ static void *map_prefaulted(void *addr, size_t len, int prot, int flags, int fd,
 static inline __attribute__((always_inline)) void *
 do_mmap(void *addr, size_t len, int prot, int flags, int fd, int64_t offset)
 {
-	if (SHIM_WANTS(SHIM_PREFAULT, len) && prefault_wanted(prot, flags) &&
-	    prefault_possible(len, flags) && shim_takes(SHIM_PREFAULT, len))
-		return map_prefaulted(addr, len, prot, flags, fd, offset);
+	if (shim_prefaults)
+		return map_prefaulted(addr, len, prot, flags, fd, offset,
+				      __builtin_return_address(0));
 	if (!(flags & (MAP_POPULATE | MAP_LOCKED)) ||
 	    !SHIM_WANTS(SHIM_MMAP, len))
 		return real_mmap(addr, len, prot, flags, fd, offset);
-	if (takes_locked(prot, flags) && shim_takes(SHIM_MMAP, len))
-		return map_locked(addr, len, prot, flags, fd, offset);
-	if (takes_populate(prot, flags) && shim_takes(SHIM_MMAP, len))
-		return map_populated(addr, len, prot, flags, fd, offset);
-	return real_mmap(addr, len, prot, flags, fd, offset);
+	return map_large(addr, len, prot, flags, fd, offset);
 }
-
 KTASK_API void *mmap(void *addr, size_t len, int prot, int flags, int fd,
 		     off_t offset)
 {
@@ -155,8 +183,30 @@ KTASK_API void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
 
 KTASK_API int munmap(void *addr, size_t len)
 {
+	if (shim_prefaults)
+		shim_prefault_stop(addr, len, false);
 	if (SHIM_WANTS(SHIM_MUNMAP, len) && shim_takes(SHIM_MUNMAP, len) &&
 	    shim_unmap(addr, len))
 		return 0;
 	return real_munmap(addr, len);
+}
+
+/* Only to know of it. */
+KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
+		       ...)
+{
+	void *addr = NULL;
+	va_list list;
+
+	if (flags & MREMAP_FIXED) {
+		va_start(list, flags);
+		addr = va_arg(list, void *);
+		va_end(list);
+	}
+	if (shim_prefaults) {
+		shim_prefault_stop(old, old_len ? old_len : 1, false);
+		if (addr)
+			shim_prefault_stop(addr, new_len, false);
+	}
+	return real_mremap(old, old_len, new_len, flags, addr);
 }

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "raw.h"
 #include "shim.h"
 
 void *real_mmap(void *addr, size_t len, int prot, int flags, int fd,
@@ -39,6 +40,12 @@ void *real_mmap(void *addr, size_t len, int prot, int flags, int fd,
 int real_munmap(void *addr, size_t len)
 {
 	return (int)syscall(SYS_munmap, addr, len);
+}
+
+void *real_mremap(void *old, size_t old_len, size_t new_len, int flags,
+		  void *addr)
+{
+	return (void *)syscall(SYS_mremap, old, old_len, new_len, flags, addr);
 }
 
 int real_madvise(void *addr, size_t len, int advice)
@@ -66,6 +73,37 @@ int real_mlock2(const void *addr, size_t len, unsigned flags)
 	if (!flags)
 		return real_mlock(addr, len);
 	return (int)syscall(SYS_mlock2, addr, len, flags);
+}
+
+int real_munlock(const void *addr, size_t len)
+{
+	return (int)syscall(SYS_munlock, addr, len);
+}
+
+void *real_shmat(int id, const void *addr, int flags)
+{
+	return (void *)syscall(SYS_shmat, id, addr, flags);
+}
+
+int real_shmdt(const void *addr)
+{
+	return (int)syscall(SYS_shmdt, addr);
+}
+
+ssize_t real_process_madvise(int pidfd, const struct iovec *ranges, size_t nr,
+			     int advice, unsigned flags)
+{
+	return syscall(SYS_process_madvise, pidfd, ranges, nr, advice, flags);
+}
+
+/* Past our own syscall(), which looks at this one. */
+void real_exit_group(int status)
+{
+#ifdef SHIM_RAW
+	raw_call3(SYS_exit_group, status, 0, 0);
+#else
+	syscall(SYS_exit_group, status);
+#endif
 }
 
 int real_mlockall(int flags)

@@ -8,8 +8,10 @@
  * "Saved" is the CPU time of all threads less the time that passed, which is
  * what one thread would have taken at most: threads slow each other down.
  *
- * Not written by a process that ends by _exit(), exec or a signal, or that has
- * set a filter for system calls which might not let it pass.
+ * Calls that were left to the kernel have lines of their own, with the reason.
+ *
+ * Not written by a process that ends by exec or a signal, or that has set a
+ * filter for system calls which might not let it pass.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +31,39 @@ static struct {
 	atomic_ullong saved_ns;
 	atomic_uint threads; /* most that worked on one call */
 } counts[SHIM_NR_CALLS];
+
+static const struct {
+	const char *name, *why;
+} left[SHIM_NR_LEFT] = {
+	[LEFT_MUNLOCK] = { "munlock",
+			   "it holds the lock of the address space" },
+	[LEFT_COLLAPSE] = { "collapse",
+			    "two threads are slower, for one another's lock" },
+	[LEFT_WILLNEED] = { "willneed", "it only starts the reading" },
+	[LEFT_REMOVE] = { "remove", "it holds the lock of the file" },
+	[LEFT_PAGEOUT] = { "pageout", "two threads are slower" },
+	[LEFT_FALLOCATE] = { "fallocate", "it holds the lock of the file" },
+	[LEFT_SHMAT] = { "shmat", "it makes no page" },
+	[LEFT_MBIND] = { "mbind", "two threads gain nothing" },
+	[LEFT_MOVE_PAGES] = { "move_pages", "two threads gain nothing" },
+	[LEFT_PROCESS_MADVISE] = { "process_madvise",
+				   "it is about another process, or no "
+				   "discard" },
+	[LEFT_EXIT_THREADS] = { "exit", "other threads run" },
+	[LEFT_EXIT_WATCHED] = { "exit", "others may look at the memory" },
+	[LEFT_EXIT_HANDLERS] = { "exit", "a signal handler may have called" },
+	[LEFT_EXIT_BUSY] = { "exit", "no other CPU is idle, or may be used" },
+};
+
+static struct {
+	atomic_ullong calls;
+	atomic_ullong bytes;
+} left_counts[SHIM_NR_LEFT];
+
+static bool dry_run;
+static atomic_flag reported = ATOMIC_FLAG_INIT;
+/* Open from the report on, for what comes after it. */
+static int report_fd = -1;
 
 /* A second descriptor for stderr: many programs close theirs in atexit(). */
 static int spare_fd = -1;
@@ -59,6 +94,7 @@ void shim_report_init(bool dry)
 {
 	int saved_errno = errno;
 
+	dry_run = dry;
 	if (dry || to_stderr()) {
 		/* High, so that programs find their usual numbers free. */
 		spare_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
@@ -73,6 +109,7 @@ void shim_report_init(bool dry)
 void shim_report_forked(void)
 {
 	memset(counts, 0, sizeof(counts));
+	memset(left_counts, 0, sizeof(left_counts));
 }
 
 /* The program may have closed the spare and opened a file of its own there. */
@@ -94,9 +131,14 @@ static void write_text(int fd, const char *line, int len, size_t room)
 		;
 }
 
-static double seconds(const atomic_ullong *ns)
+static unsigned long long seconds(const atomic_ullong *ns)
 {
-	return (double)atomic_load(ns) / 1e9;
+	return atomic_load(ns) / 1000000000;
+}
+
+static unsigned long long micros(const atomic_ullong *ns)
+{
+	return atomic_load(ns) / 1000 % 1000000;
 }
 
 static void write_line(int fd, enum shim_call call)
@@ -105,23 +147,25 @@ static void write_line(int fd, enum shim_call call)
 	int len;
 
 	len = snprintf(line, sizeof(line),
-		       "ktask: %s: %llu calls, %llu bytes, %.6f s, "
-		       "at most %.6f s saved, "
+		       "ktask: %s: %llu calls, %llu bytes, %llu.%06llu s, "
+		       "at most %llu.%06llu s saved, "
 		       "%u threads, %llu left to the kernel (%s, %d)\n",
 		       shim_call_names[call], atomic_load(&counts[call].calls),
 		       atomic_load(&counts[call].bytes),
-		       seconds(&counts[call].ns),
+		       seconds(&counts[call].ns), micros(&counts[call].ns),
 		       seconds(&counts[call].saved_ns),
+		       micros(&counts[call].saved_ns),
 		       atomic_load(&counts[call].threads),
 		       atomic_load(&counts[call].plain),
 		       program_invocation_short_name, (int)getpid());
 	write_text(fd, line, len, sizeof(line));
 }
 
-void shim_say_would(enum shim_call call, size_t bytes)
+static void say(const char *would, const char *name, size_t bytes,
+		const char *end)
 {
 	int saved_errno = errno;
-	char what[32], line[160];
+	char what[32], line[240];
 	int fd = stderr_fd(), len;
 
 	if (bytes == SIZE_MAX)
@@ -129,31 +173,77 @@ void shim_say_would(enum shim_call call, size_t bytes)
 	else
 		snprintf(what, sizeof(what), "%zu bytes", bytes);
 	len = snprintf(line, sizeof(line),
-		       "ktask: would do %s of %s (%s, %d)\n",
-		       shim_call_names[call], what,
-		       program_invocation_short_name, (int)getpid());
+		       "ktask: would %s %s of %s%s (%s, %d)\n", would, name,
+		       what, end, program_invocation_short_name, (int)getpid());
 	if (fd >= 0)
 		write_text(fd, line, len, sizeof(line));
 	errno = saved_errno;
 }
 
-static void __attribute__((destructor)) shim_report(void)
+void shim_say_would(enum shim_call call, size_t bytes)
 {
-	int fd = -1;
+	say("do", shim_call_names[call], bytes, "");
+}
 
-	if (!shim_report_target() || !shim_filter_allows())
+bool shim_tells(void)
+{
+	return dry_run || shim_report_target();
+}
+
+void shim_leave(enum shim_left what, size_t bytes)
+{
+	if (!shim_tells() || shim_busy() || !shim_filter_allows() ||
+	    !shim_is_ours())
 		return;
-	for (int call = 0; call < SHIM_NR_CALLS; call++) {
-		if (!atomic_load(&counts[call].calls))
-			continue;
-		if (fd < 0)
-			fd = to_stderr() ? stderr_fd()
-					 : open(shim_report_target(),
-						O_WRONLY | O_APPEND | O_CREAT |
-							O_CLOEXEC,
-						0666);
-		if (fd < 0)
-			return;
-		write_line(fd, call);
-	}
+	atomic_fetch_add(&left_counts[what].calls, 1);
+	atomic_fetch_add(&left_counts[what].bytes, bytes);
+	if (dry_run)
+		say("leave", left[what].name, bytes, " to the kernel");
+}
+
+static void write_left(int fd, enum shim_left what)
+{
+	char line[240];
+	int len = snprintf(
+		line, sizeof(line),
+		"ktask: %s: %llu calls on %llu bytes left to the kernel, "
+		"because %s (%s, %d)\n",
+		left[what].name, atomic_load(&left_counts[what].calls),
+		atomic_load(&left_counts[what].bytes), left[what].why,
+		program_invocation_short_name, (int)getpid());
+
+	write_text(fd, line, len, sizeof(line));
+}
+
+static int open_report(void)
+{
+	if (report_fd < 0)
+		report_fd = to_stderr() ? stderr_fd()
+					: open(shim_report_target(),
+					       O_WRONLY | O_APPEND | O_CREAT |
+						       O_CLOEXEC,
+					       0666);
+	return report_fd;
+}
+
+void shim_report(bool more)
+{
+	if (!shim_report_target() || !shim_filter_allows() ||
+	    atomic_flag_test_and_set(&reported))
+		return;
+	for (int call = 0; call < SHIM_NR_CALLS; call++)
+		if (atomic_load(&counts[call].calls) && open_report() >= 0)
+			write_line(report_fd, call);
+	for (int what = 0; what < SHIM_NR_LEFT; what++)
+		if (atomic_load(&left_counts[what].calls) && open_report() >= 0)
+			write_left(report_fd, what);
+	if (more)
+		open_report();
+}
+
+/* Integers only: what else printf() looks at may be gone. */
+void shim_report_last(void)
+{
+	if (shim_report_target() && report_fd >= 0)
+		write_line(report_fd, SHIM_EXIT);
 }

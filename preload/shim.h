@@ -3,19 +3,24 @@
  * What the parts of the preload shim know of one another.
  *
  *	map.c     mmap, munmap                 the libc entry points, and which
- *	prefault.c  mmap of what would be touched
  *	advise.c  madvise                      of their calls we take
  *	lock.c    mlock, mlock2, mlockall
  *	file.c    fallocate, posix_fallocate
+ *	other.c   calls that are left to the kernel, and only counted
  *	life.c    unshare, setns, prctl, syscall: calls that would notice us
+ *	exit.c    _exit, quick_exit; the end of the process
  *
+ *	prefault.c  mappings made present ahead of the program, if wanted
  *	work.c    a call that was taken, done as a ktask operation
+ *	last.c    giving memory back when nothing but the end is to come
  *	quiet.c   signals meanwhile
  *	config.c  environment, and whether this process may use the library
  *	filter.c  system call filters: do they let the library work?
  *	bpf.c     what a filter says of one system call
  *	report.c  what was done, or would be, on request
+ *	room.c    how much memory there is
  *	real.c    the plain calls
+ *	raw.h     system calls without libc
  *
  * Not here: how anything is split or populated; that is libktask, linked in.
  */
@@ -26,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -41,8 +47,31 @@ enum shim_call {
 	SHIM_MLOCK,
 	SHIM_MUNMAP,
 	SHIM_FALLOCATE,
-	SHIM_PREFAULT, /* mmap of what would be touched; only on request */
+	SHIM_EXIT,
+	SHIM_DEFAULT_CALLS,
+	/* what has to be asked for */
+	SHIM_PREFAULT = SHIM_DEFAULT_CALLS,
 	SHIM_NR_CALLS
+};
+
+/* Large calls that are left to the kernel: their names and the reasons are in
+ * report.c. */
+enum shim_left {
+	LEFT_MUNLOCK,
+	LEFT_COLLAPSE,
+	LEFT_WILLNEED,
+	LEFT_REMOVE,
+	LEFT_PAGEOUT,
+	LEFT_FALLOCATE,
+	LEFT_SHMAT,
+	LEFT_MBIND,
+	LEFT_MOVE_PAGES,
+	LEFT_PROCESS_MADVISE,
+	LEFT_EXIT_THREADS,
+	LEFT_EXIT_WATCHED,
+	LEFT_EXIT_HANDLERS,
+	LEFT_EXIT_BUSY,
+	SHIM_NR_LEFT
 };
 
 /* The names in KTASK_RUN_OPS and in the report. */
@@ -52,6 +81,8 @@ extern const char *const shim_call_names[SHIM_NR_CALLS];
 void *real_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		int64_t offset);
 int real_munmap(void *addr, size_t len);
+void *real_mremap(void *old, size_t old_len, size_t new_len, int flags,
+		  void *addr);
 int real_madvise(void *addr, size_t len, int advice);
 int real_mlock(const void *addr, size_t len);
 int real_mlock2(const void *addr, size_t len, unsigned flags);
@@ -59,6 +90,12 @@ int real_mlockall(int flags);
 /* As libc's, a cancellation point. */
 int real_fallocate(int fd, int mode, int64_t offset, int64_t len);
 int real_posix_fallocate(int fd, int64_t offset, int64_t len);
+int real_munlock(const void *addr, size_t len);
+void *real_shmat(int id, const void *addr, int flags);
+int real_shmdt(const void *addr);
+ssize_t real_process_madvise(int pidfd, const struct iovec *ranges, size_t nr,
+			     int advice, unsigned flags);
+void real_exit_group(int status);
 /* The kernel has the advice: an empty range does nothing. */
 bool real_knows_advice(int advice);
 
@@ -82,6 +119,18 @@ bool shim_is_ours(void);
 	((len) >= shim_min_bytes && \
 	 shim_wants(call, len, __builtin_return_address(0)))
 
+/* Count a large call that the kernel does alone. */
+#define SHIM_LEFT(what, len)                   \
+	do {                                   \
+		if ((len) >= shim_min_bytes)   \
+			shim_leave(what, len); \
+	} while (0)
+void shim_leave(enum shim_left what, size_t len);
+/* Somebody wants to know what is left. */
+bool shim_tells(void);
+/* other.c: a system call on memory policy is about to be made. */
+void shim_policy_call(long number, const long *args);
+
 /*
  * work.c: true when all is done; otherwise the plain call is still to be made,
  * and decides.  All leave errno alone.
@@ -92,6 +141,30 @@ bool shim_lock(enum shim_call call, void *addr, size_t len);
 bool shim_unmap(void *addr, size_t len);
 /* Is the calling thread inside one of these? */
 bool shim_busy(void);
+void shim_set_busy(bool value);
+
+/*
+ * prefault.c, which does nothing unless it is wanted.
+ *
+ * @pool: of huge pages that are reserved, and so is room for them
+ * shim_prefault_stop: [addr, addr + len) is about to be changed
+ * @again: only in a way after which it may go on
+ */
+void shim_prefault(void *base, size_t len, bool pool, const void *from);
+void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
+			   int64_t offset, const void *from);
+void shim_prefault_stop(const void *addr, size_t len, bool again);
+void shim_prefault_end(void);
+void shim_prefault_forked(void);
+/* config.c: it is wanted; the program shall wait for it. */
+extern bool shim_prefaults, shim_prefault_waits;
+
+/* room.c: bytes that may still be used */
+size_t shim_room_bytes(void);
+
+/* lock.c: no limit on locked memory counts for this process.  Where one does it
+ * would count the stacks of the helpers as well. */
+bool shim_may_lock_all(void);
 
 /*
  * quiet.c: hold back the signals for which the program has a handler, as the
@@ -102,13 +175,6 @@ struct shim_quiet {
 };
 void shim_quiet_begin(struct shim_quiet *quiet);
 void shim_quiet_end(const struct shim_quiet *quiet);
-
-/*
- * prefault.c: is a mapping to be made present that nobody asked to populate?
- * By what it is, and by what the machine has.
- */
-bool prefault_wanted(int prot, int flags);
-bool prefault_possible(size_t len, int flags);
 
 /* filter.c: no filter forbids what the library does */
 bool shim_filter_allows(void);
@@ -124,11 +190,39 @@ void shim_filter_refused(void);
 struct seccomp_data;
 uint32_t shim_bpf_run(const void *program, const struct seccomp_data *data);
 
+/*
+ * exit.c: the program's last handlers have run, or there are none.  May end the
+ * process with @status, or return to let the caller do that.
+ * @in_order: by exit(), which has stdio to close, and not by _exit()
+ */
+void shim_at_end(int status, bool in_order);
+/* The process made another one that shares its memory. */
+void shim_memory_shared(void);
+
+/* last.c */
+struct shim_last {
+	size_t bytes; /* that were in the ranges */
+	unsigned threads;
+	unsigned long
+		others_percent; /* what others did, of what the caller did */
+};
+/*
+ * Give back the private memory of the process, @nr_threads at once.  Nothing
+ * that lies in large mappings can be used afterwards, stack of the caller and
+ * static data of this library excepted.  False: nothing was done.
+ * @lend: helpers may be lowered, for they can be raised again
+ */
+bool shim_last_discard(unsigned nr_threads, bool lend, struct shim_last *last);
+
 /* report.c */
 void shim_count(enum shim_call call, size_t len, uint64_t wall_ns,
 		uint64_t cpu_ns, unsigned threads, bool done);
 void shim_say_would(enum shim_call call, size_t len);
 void shim_report_init(bool dry);
 void shim_report_forked(void);
+/* All that was counted; once.  @more: shim_report_last() may follow. */
+void shim_report(bool more);
+/* The line on the end of the process, which may use no allocated memory. */
+void shim_report_last(void);
 
 #endif /* PRELOAD_SHIM_H */

@@ -25,6 +25,11 @@ bool shim_busy(void)
 	return busy;
 }
 
+void shim_set_busy(bool value)
+{
+	busy = value;
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;

@@ -18,6 +18,7 @@ struct mmap_case {
 #define POP MAP_POPULATE
 #define PRIV (MAP_PRIVATE | MAP_POPULATE)
 #define SHAR (MAP_SHARED | MAP_POPULATE)
+#define LOCK (MAP_PRIVATE | MAP_LOCKED)
 #define LEN SIZE_BYTES
 
 static const struct mmap_case cases[] = {
@@ -44,6 +45,20 @@ static const struct mmap_case cases[] = {
 	{ "shared file, second half", RW, SHAR, WHOLE_FILE, LEN / 2, LEN / 2 },
 	{ "private file, too short", RW, PRIV, HALF_FILE, LEN, 0 },
 	{ "shared file, too short", RW, SHAR, HALF_FILE, LEN, 0 },
+	{ "locked, odd length", RW, LOCK, ANON, LEN - 5000, 0 },
+	{ "locked, read only", PROT_READ, LOCK, ANON, LEN, 0 },
+	{ "locked, no access", PROT_NONE, LOCK, ANON, LEN, 0 },
+	{ "locked, nonblock", RW, LOCK | MAP_NONBLOCK, ANON, LEN, 0 },
+	{ "locked, shared", RW, MAP_SHARED | MAP_LOCKED, ANON, LEN, 0 },
+	{ "locked, private file", RW, LOCK, WHOLE_FILE, LEN, 0 },
+	{ "locked, private file, read only", PROT_READ, LOCK, WHOLE_FILE, LEN,
+	  0 },
+	{ "locked, shared file", RW, MAP_SHARED | MAP_LOCKED, WHOLE_FILE, LEN,
+	  0 },
+	{ "locked, shared file, odd length", RW, MAP_SHARED | MAP_LOCKED,
+	  WHOLE_FILE, LEN - 5000, 0 },
+	{ "locked, private file, too short", RW, LOCK, HALF_FILE, LEN, 0 },
+	{ "locked, bad descriptor", RW, LOCK, BAD_FD, LEN, 0 },
 	{ "bad descriptor", RW, PRIV, BAD_FD, LEN, 0 },
 	{ "unaligned offset", RW, SHAR, WHOLE_FILE, LEN, 17 },
 	{ "no length", RW, PRIV, ANON, 0, 0 },

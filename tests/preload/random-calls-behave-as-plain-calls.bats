@@ -3,39 +3,24 @@
 # Random sequences of memory calls, with and without the shim: return values,
 # errno, the kernel's account of every mapping, and contents are the same.
 #
-# KTASK_TEST_SEED repeats one sequence; KTASK_TEST_SECONDS goes on for longer
-# (3600 for an hour; then also: tests/run --limit).
+# KTASK_TEST_SEED repeats one sequence; KTASK_TEST_SECONDS goes on for longer:
+# `make soak-shim` does for an hour.
 
 load shim.bash
-
-NR_CALLS=30
-
-sequence() {
-	plain "$PROGRAMS/random-cases" "$1" $NR_CALLS \
-		>"$BATS_TEST_TMPDIR/plain"
-	shimmed "$PROGRAMS/random-cases" "$1" $NR_CALLS \
-		>"$BATS_TEST_TMPDIR/shimmed"
-	[ "$(grep -c '^[a-z].*rc=' "$BATS_TEST_TMPDIR/plain")" -gt 5 ] ||
-		return 1
-	cmp -s "$BATS_TEST_TMPDIR/plain" "$BATS_TEST_TMPDIR/shimmed" &&
-		return
-	echo "KTASK_TEST_SEED=$1 differs, < plain, > with the shim:"
-	diff "$BATS_TEST_TMPDIR/plain" "$BATS_TEST_TMPDIR/shimmed" | head -40
-	return 1
-}
+load random.bash
 
 @test "random sequences end the same, call by call" {
-	seconds=${KTASK_TEST_SECONDS:-20}
-	seed=${KTASK_TEST_SEED:-$((RANDOM * 32768 + RANDOM))}
-	until=$((SECONDS + seconds))
-	for ((nr = 0; nr < 3 || SECONDS < until; nr++)); do
-		sequence $((seed + nr))
-		[ -z "$KTASK_TEST_SEED" ] || break
-	done
-	echo "# sequences: $nr, first seed: $seed" >&3
+	sequences 20
 	[ -n "$KTASK_TEST_SEED" ] || {
 		grep -q '^ktask: mmap: ' "$REPORT"
 		grep -q '^ktask: munmap: ' "$REPORT"
 		grep -q '^ktask: madvise: ' "$REPORT"
 	}
+}
+
+# Which pages there are is what it changes.
+@test "with --prefault they return the same, and leave the same contents" {
+	export KTASK_RUN_OPS=prefault
+	sequences 10 contents
+	[ -n "$KTASK_TEST_SEED" ] || grep -q '^ktask: prefault: ' "$REPORT"
 }

@@ -5,7 +5,10 @@
  * account of it; now and then the contents.  The same text must come out with
  * and without the shim.
  *
- * random-cases SEED NR_CALLS
+ * random-cases SEED NR_CALLS [account|contents] [huge]
+ *
+ * contents: leaves out what pages there are, and looks at all that can be read.
+ * huge: with files of huge pages, if the machine has a pool of these.
  *
  * Deterministic by design: transparent huge pages are off (whether there is
  * one depends on the machine), fields that say when pages were looked at are
@@ -16,6 +19,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -29,7 +35,8 @@
 #define NR(array) (sizeof(array) / sizeof(*(array)))
 
 static uint64_t random_state;
-static int file_fd, memory_fd;
+static int file_fd, memory_fd, huge_fd = -1, own_pidfd;
+static int contents_only;
 
 /* xorshift64* */
 static uint64_t random_word(void)
@@ -113,6 +120,8 @@ static void try_mmap(struct range range)
 		flags ^= MAP_FIXED | MAP_FIXED_NOREPLACE;
 	if (one_in(4)) {
 		fd = one_in(2) ? file_fd : memory_fd;
+		if (huge_fd >= 0 && one_in(2))
+			fd = huge_fd;
 		offset = (off_t)(below(FILE_BYTES / MIB) * MIB);
 	} else {
 		flags |= MAP_ANONYMOUS;
@@ -122,7 +131,8 @@ static void try_mmap(struct range range)
 	flags |= one_in(6) ? MAP_NORESERVE : 0;
 	flags |= one_in(20) ? MAP_NONBLOCK : 0;
 	errno = ERRNO_MARK;
-	at = mmap(range.addr, range.len, prot, flags, fd, offset);
+	at = one_in(4) ? mmap64(range.addr, range.len, prot, flags, fd, offset)
+		       : mmap(range.addr, range.len, prot, flags, fd, offset);
 	say("mmap", range, flags, at == MAP_FAILED ? -1 : (char *)at - ARENA);
 }
 
@@ -141,7 +151,8 @@ static void try_mmap_anywhere(struct range range)
 	say("mmap anywhere", range, flags, at == MAP_FAILED ? -1 : 0);
 	if (at == MAP_FAILED)
 		return;
-	printf(" resident=%zu\n", resident_pages(at, range.len));
+	if (!contents_only)
+		printf(" resident=%zu\n", resident_pages(at, range.len));
 	errno = ERRNO_MARK;
 	say("munmap anywhere", range, 0, munmap(at, range.len));
 }
@@ -232,16 +243,124 @@ static void try_mprotect(struct range range)
 
 static void try_fallocate(struct range range)
 {
+	static const int modes[] = { 0, 1 /* KEEP_SIZE */, 3 /* PUNCH_HOLE */,
+				     16 /* ZERO_RANGE */, 99 };
 	off_t offset = (off_t)below(FILE_BYTES);
 	off_t len = (off_t)(range.len % (FILE_BYTES / 2)) - (one_in(9) ? 9 : 0);
+	int fd = huge_fd >= 0 && one_in(2) ? huge_fd : memory_fd;
+	int mode = modes[below(NR(modes))];
+	struct stat file;
 
+	if (one_in(12))
+		fd = one_in(2) ? -1 : STDIN_FILENO;
 	errno = ERRNO_MARK;
 	if (one_in(2))
-		say("fallocate", range, 1,
-		    fallocate(memory_fd, 1, offset, len));
-	else
+		say("fallocate", range, mode, fallocate(fd, mode, offset, len));
+	else if (one_in(2))
+		say("fallocate64", range, mode,
+		    fallocate64(fd, mode, offset, len));
+	else if (one_in(2))
 		say("posix_fallocate", range, 0,
-		    posix_fallocate(memory_fd, offset, len));
+		    posix_fallocate(fd, offset, len));
+	else
+		say("posix_fallocate64", range, 0,
+		    posix_fallocate64(fd, offset, len));
+	if (fd >= 0 && !fstat(fd, &file) && S_ISREG(file.st_mode))
+		printf(" size=%ld blocks=%ld\n", (long)file.st_size,
+		       (long)file.st_blocks);
+}
+
+/* What is under a mapping goes away, or comes. */
+static void try_ftruncate(struct range range)
+{
+	off_t size = (off_t)(range.len % FILE_BYTES / MIB * MIB);
+	int fd = huge_fd >= 0 && one_in(2) ? huge_fd : memory_fd;
+
+	errno = ERRNO_MARK;
+	say("ftruncate", range, 0, ftruncate(fd, size));
+}
+
+static void try_process_madvise(struct range range)
+{
+	static const int advices[] = { MADV_DONTNEED,
+				       MADV_DONTNEED,
+				       MADV_FREE,
+				       24 /* DONTNEED_LOCKED */,
+				       MADV_WILLNEED,
+				       20 /* COLD */,
+				       99 };
+	int advice = advices[below(NR(advices))];
+	struct iovec ranges[2] = { { range.addr, range.len },
+				   { range.addr, PAGE_BYTES } };
+	struct iovec *first = one_in(20) ? (struct iovec *)8 : ranges;
+	size_t nr = one_in(4) ? below(3) : 1;
+	int pidfd = one_in(10) ? 9999 : own_pidfd;
+
+	errno = ERRNO_MARK;
+	say("process_madvise", range, advice,
+	    process_madvise(pidfd, first, nr, advice, one_in(20) ? 7 : 0));
+}
+
+/* A segment that is gone as soon as nothing has it attached. */
+static void try_shmat(struct range range)
+{
+	int flags = (one_in(3) ? 0 : SHM_REMAP) | (one_in(4) ? SHM_RDONLY : 0);
+	int id = shmget(IPC_PRIVATE, 4 * MIB + below(32 * MIB), 0600);
+	void *at;
+
+	must(id >= 0, "shmget");
+	errno = ERRNO_MARK;
+	at = shmat(one_in(10) ? -1 : id, range.addr, flags);
+	say("shmat", range, flags, at == (void *)-1 ? -1 : (char *)at - ARENA);
+	shmctl(id, IPC_RMID, NULL);
+}
+
+static void try_shmdt(struct range range)
+{
+	errno = ERRNO_MARK;
+	say("shmdt", range, 0, shmdt(range.addr));
+}
+
+static void try_mremap(struct range range)
+{
+	struct range other = random_range();
+	int flags = MREMAP_MAYMOVE | MREMAP_FIXED;
+	char *at;
+
+	/* Where the kernel would put it is not the same each time. */
+	if (one_in(3))
+		flags = 0;
+	if (flags && one_in(4))
+		flags |= 4; /* DONTUNMAP */
+	errno = ERRNO_MARK;
+	at = mremap(range.addr, range.len, one_in(2) ? range.len : other.len,
+		    flags, other.addr);
+	say("mremap", range, flags, at == MAP_FAILED ? -1 : at - ARENA);
+}
+
+/* Policies of memory, as libnuma asks for them. */
+static void try_policy(struct range range)
+{
+	unsigned long node = one_in(8) ? 2 : 1;
+	int mode = (int)below(6), flags = (int)below(8);
+	void *pages[4] = { range.addr, range.addr + MIB, ARENA, (void *)8 };
+	int nodes[4] = { 0, 0, one_in(3) ? 77 : 0, 0 };
+	int status[4] = { 99, 99, 99, 99 };
+
+	errno = ERRNO_MARK;
+	if (one_in(2)) {
+		say("mbind", range, mode << 4 | flags,
+		    syscall(SYS_mbind, range.addr, range.len, mode, &node, 64ul,
+			    flags));
+		return;
+	}
+	say("move_pages", range, flags,
+	    syscall(SYS_move_pages, 0, 4ul, pages, one_in(2) ? nodes : NULL,
+		    status, one_in(5) ? flags : 2));
+	/* Which pages are there is the account's business. */
+	if (!contents_only)
+		printf(" %d %d %d %d\n", status[0], status[1], status[2],
+		       status[3]);
 }
 
 /* Through the kernel, which refuses politely what cannot be written. */
@@ -268,7 +387,8 @@ static int account_counts(const char *line)
 	static const char *const fields[] = {
 		"Rss:",		  "Shared_Clean:",    "Shared_Dirty:",
 		"Private_Clean:", "Private_Dirty:",   "Anonymous:",
-		"Locked:",	  "Private_Hugetlb:", "VmFlags:"
+		"Locked:",	  "Private_Hugetlb:", "Shared_Hugetlb:",
+		"VmFlags:"
 	};
 
 	for (size_t i = 0; i < NR(fields); i++)
@@ -300,7 +420,7 @@ static void print_mappings(void)
 				       end - (uintptr_t)ARENA, perms);
 		} else if (inside && !strncmp(line, "VmFlags:", 8)) {
 			printf(" %s", line);
-		} else if (inside && account_counts(line) &&
+		} else if (inside && !contents_only && account_counts(line) &&
 			   account_value(line)) {
 			printf("   %.*s%lu\n", (int)(strchr(line, ':') - line),
 			       line, account_value(line));
@@ -326,23 +446,43 @@ static void print_present(void)
 		struct iovec to = { &word, sizeof(word) };
 		struct iovec from = { ARENA + i * PAGE_BYTES, sizeof(word) };
 
-		if (!(entries[i] >> 63))
+		if (!contents_only && !(entries[i] >> 63))
+			continue;
+		process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+		if (contents_only && !word)
 			continue;
 		nr_present++;
-		process_vm_readv(getpid(), &to, 1, &from, 1, 0);
 		sum = (sum ^ word ^ i) * 1099511628211u;
 	}
-	printf("present=%zu contents=%016lx\n", nr_present, sum);
+	printf("pages=%zu contents=%016lx\n", nr_present, sum);
 	free(entries);
 	close(fd);
 }
 
 static void (*const calls[])(struct range) = {
-	try_mmap,    try_mmap,	   try_mmap,	  try_mmap_anywhere,
-	try_munmap,  try_munmap,   try_madvise,	  try_madvise,
-	try_madvise, try_mlock,	   try_munlock,	  try_mlockall,
-	try_limit,   try_mprotect, try_fallocate, try_write,
+	try_mmap,
+	try_mmap,
+	try_mmap,
+	try_mmap_anywhere,
+	try_munmap,
+	try_munmap,
+	try_madvise,
+	try_madvise,
+	try_madvise,
+	try_mlock,
+	try_munlock,
+	try_mlockall,
+	try_limit,
+	try_mprotect,
+	try_fallocate,
 	try_write,
+	try_write,
+	try_ftruncate,
+	try_process_madvise,
+	try_shmat,
+	try_shmdt,
+	try_mremap,
+	try_policy,
 };
 
 static int make_memory_file(void)
@@ -358,6 +498,10 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
 	int nr_calls = argc > 2 ? atoi(argv[2]) : 40;
 
+	contents_only = argc > 3 && !strcmp(argv[3], "contents");
+	if (argc > 4 && !strcmp(argv[4], "huge"))
+		huge_fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+	own_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	random_state = seed * 0x9e3779b97f4a7c15u + 1;
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	file_fd = patterned_file(FILE_BYTES / 4);

@@ -48,7 +48,7 @@ has() {
 
 @test "G1 with its heap prefaulted" {
 	has G1GC
-	RUN_OPTIONS=(--prefault)
+	RUN_OPTIONS=(--prefault=wait)
 	same heap -XX:+UseG1GC
 	[ "$(taken prefault bytes)" -ge $((HEAP_MIB << 20)) ]
 }

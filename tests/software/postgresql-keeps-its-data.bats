@@ -53,7 +53,7 @@ setup() {
 	export HOME=$WORK PGHOST=$WORK PGUSER=ktask PGDATABASE=postgres
 	KTASK_BUILD=$WORK
 	# Shared buffers are only touched, never asked for.
-	RUN_OPTIONS=(--prefault)
+	RUN_OPTIONS=(--prefault=wait)
 	REPORT=$WORK/report
 	rm -f "$REPORT"
 }

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The end of the process: what it has of memory is given back in parallel
+ * first, where nobody can tell.  That is when
+ *
+ *  - nothing of the program will run any more: behind the last handler and
+ *    destructor of exit(), which is where the handler stands that was
+ *    registered before the program began; the streams of stdio are flushed
+ *    here, as exit() would do it next;
+ *  - no other thread runs, and no process shares the memory;
+ *  - nobody traces the process, who might look at its memory;
+ *  - no robust mutex is held, of which the kernel reads a list in that memory.
+ *
+ * _exit() may be called by a handler, which the library must not run in: only
+ * a program without handlers has that taken.
+ *
+ * Where it behaves badly: a process that reads the memory of this one from
+ * outside (process_vm_readv) finds zeroes for the last milliseconds.  A library
+ * whose constructor called on_exit() before ours is not called back.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ktask/ktask.h>
+
+#include "raw.h"
+#include "shim.h"
+
+/* Memory that is present, in units of the least call that is taken: below
+ * that, making a thread costs what it saves. */
+#define LEAST_PRESENT 4
+
+static atomic_bool memory_shared;
+
+void shim_memory_shared(void)
+{
+	atomic_store(&memory_shared, true);
+}
+
+#ifdef SHIM_RAW
+
+struct state {
+	long tracer, threads, present_kib;
+};
+
+static long field_of(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtol(at + strlen(name), NULL, 10) : -1;
+}
+
+static bool read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = -1;
+
+	if (fd >= 0) {
+		len = read(fd, text, size - 1);
+		close(fd);
+	}
+	text[len > 0 ? len : 0] = '\0';
+	return len > 0;
+}
+
+static bool read_state(struct state *state)
+{
+	char text[4096];
+
+	if (!read_text("/proc/self/status", text, sizeof(text)))
+		return false;
+	state->tracer = field_of(text, "\nTracerPid:");
+	state->threads = field_of(text, "\nThreads:");
+	state->present_kib = field_of(text, "\nVmRSS:");
+	return true;
+}
+
+/* One system call, for all the programs that have little. */
+static bool was_large(void)
+{
+	struct rusage usage;
+
+	return !getrusage(RUSAGE_SELF, &usage) &&
+	       (size_t)usage.ru_maxrss / LEAST_PRESENT >= shim_min_bytes / 1024;
+}
+
+static bool has_handlers(void)
+{
+	for (int sig = 1; sig < NSIG; sig++) {
+		struct sigaction action;
+
+		if (!sigaction(sig, NULL, &action) &&
+		    (action.sa_flags & SA_SIGINFO ||
+		     (action.sa_handler != SIG_DFL &&
+		      action.sa_handler != SIG_IGN)))
+			return true;
+	}
+	return false;
+}
+
+static bool holds_robust_mutex(void)
+{
+	struct robust_list_head *head = NULL;
+	size_t len;
+
+	if (syscall(SYS_get_robust_list, 0, &head, &len))
+		return true;
+	return head &&
+	       (head->list.next != &head->list || head->list_op_pending);
+}
+
+/* May raise threads that are SCHED_IDLE. */
+static bool may_lend(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	/* struct sched_attr: size, policy, flags, nice, ... */
+	uint32_t attr[12];
+
+	return !syscall(SYS_sched_getattr, 0, attr, sizeof(attr), 0) &&
+	       attr[1] == SCHED_OTHER && !attr[4] &&
+	       !syscall(SYS_capget, &head, data) &&
+	       (data[CAP_TO_INDEX(CAP_SYS_NICE)].effective &
+		CAP_TO_MASK(CAP_SYS_NICE));
+}
+
+/* CPUs that nobody uses now, as far as the process may run there, and ours. */
+static unsigned nr_idle(void)
+{
+	unsigned running, nr;
+	char text[128];
+	cpu_set_t cpus;
+
+	if (!read_text("/proc/loadavg", text, sizeof(text)) ||
+	    sscanf(text, "%*s %*s %*s %u/", &running) != 1 ||
+	    sched_getaffinity(0, sizeof(cpus), &cpus))
+		return 1;
+	nr = (unsigned)CPU_COUNT(&cpus);
+	return nr > running ? nr - running + 1 : 1;
+}
+
+/* As the library: threads that can only run as any other must not compete. */
+static unsigned nr_threads(bool lend)
+{
+	struct ktask_limit limits[16];
+	unsigned nr = ktask_limits(limits, 16), least = lend ? 8 : nr_idle();
+
+	for (unsigned i = 0; i < nr && i < 16; i++)
+		least = limits[i].threads < least ? limits[i].threads : least;
+	return least;
+}
+
+static bool may_be_taken(bool in_order, size_t *bytes)
+{
+	struct state state;
+
+	if (!was_large() || !shim_wants(SHIM_EXIT, SIZE_MAX, NULL) ||
+	    !read_state(&state) || state.present_kib <= 0)
+		return false;
+	*bytes = (size_t)state.present_kib * 1024;
+	if (*bytes / LEAST_PRESENT < shim_min_bytes)
+		return false;
+	if (state.tracer || atomic_load(&memory_shared) ||
+	    holds_robust_mutex()) {
+		shim_leave(LEFT_EXIT_WATCHED, *bytes);
+		return false;
+	}
+	if (!in_order && has_handlers()) {
+		shim_leave(LEFT_EXIT_HANDLERS, *bytes);
+		return false;
+	}
+	ktask_trim();
+	if (read_state(&state) && state.threads == 1)
+		return true;
+	shim_leave(LEFT_EXIT_THREADS, *bytes);
+	return false;
+}
+
+static void block_signals(void)
+{
+	static const unsigned long all = ~0ul;
+	const long args[6] = { SIG_SETMASK, (long)&all, 0, sizeof(all) };
+
+	raw_syscall(SYS_rt_sigprocmask, args);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* From here on only what last.c allows, and counters of this library. */
+static void end(int status, unsigned threads, bool lend)
+{
+	struct shim_last last = { 0 };
+	uint64_t start_ns = now_ns(), wall_ns;
+
+	block_signals();
+	if (!shim_last_discard(threads, lend, &last))
+		return;
+	wall_ns = now_ns() - start_ns;
+	shim_count(SHIM_EXIT, last.bytes, wall_ns,
+		   wall_ns + wall_ns / 100 * last.others_percent, last.threads,
+		   true);
+	shim_report_last();
+	for (;;)
+		real_exit_group(status);
+}
+
+static void take(int status, bool in_order)
+{
+	size_t bytes = 0;
+	unsigned threads;
+	bool lend;
+
+	if (!may_be_taken(in_order, &bytes) || !shim_takes(SHIM_EXIT, bytes))
+		return;
+	lend = may_lend();
+	threads = nr_threads(lend);
+	if (threads < 2) {
+		shim_leave(LEFT_EXIT_BUSY, bytes);
+		return;
+	}
+	/* What exit() would do next; doing it twice does no harm. */
+	if (in_order)
+		fcloseall();
+	shim_report(true);
+	end(status, threads, lend);
+}
+
+#else
+
+static void take(int status, bool in_order)
+{
+}
+
+#endif
+
+void shim_at_end(int status, bool in_order)
+{
+	if (shim_filter_allows() && shim_is_ours() && !shim_busy()) {
+		shim_prefault_end();
+		take(status, in_order);
+		shim_report(false);
+	}
+}
+
+static void on_last_handler(int status, void *unused)
+{
+	shim_at_end(status, true);
+}
+
+/* quick_exit() tells its handlers no status. */
+static int quick_status;
+
+static void on_last_quick_handler(void)
+{
+	shim_at_end(quick_status, false);
+}
+
+/* Before any of the program's, so that these run behind all of them. */
+static void __attribute__((constructor)) exit_init(void)
+{
+	on_exit(on_last_handler, NULL);
+	at_quick_exit(on_last_quick_handler);
+}
+
+KTASK_API void quick_exit(int status)
+{
+	void (*next)(int) = (void (*)(int))dlsym(RTLD_NEXT, "quick_exit");
+
+	quick_status = status;
+	if (next)
+		next(status);
+	_exit(status);
+}
+
+static void __attribute__((noreturn)) leave(int status)
+{
+	shim_at_end(status, false);
+	for (;;)
+		real_exit_group(status);
+}
+
+KTASK_API void _exit(int status)
+{
+	leave(status);
+}
+
+KTASK_API void _Exit(int status)
+{
+	leave(status);
+}
+
+/* Processes that share memory and are no threads: libc knows none. */
+KTASK_API int clone(int (*func)(void *), void *stack, int flags, void *arg, ...)
+{
+	int (*next)(int (*)(void *), void *, int, void *, ...) =
+		(int (*)(int (*)(void *), void *, int, void *, ...))dlsym(
+			RTLD_NEXT, "clone");
+	void *rest[3];
+	va_list list;
+
+	va_start(list, arg);
+	for (int i = 0; i < 3; i++)
+		rest[i] = va_arg(list, void *);
+	va_end(list);
+	if (flags & CLONE_VM && !(flags & (CLONE_THREAD | CLONE_VFORK)))
+		shim_memory_shared();
+	if (next)
+		return next(func, stack, flags, arg, rest[0], rest[1], rest[2]);
+	errno = ENOSYS;
+	return -1;
+}

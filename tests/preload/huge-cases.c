@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * hugetlb pages: files that are allocated by fallocate and posix_fallocate,
+ * memory that is mapped, from a pool that may be too small.  Described line by
+ * line; the same text must come out with and without the shim.
+ *
+ * Not asked for: pages near the end of all file positions.  Linux 6.18 gives
+ * them, and has a BUG (fs/inode.c, in evict()) when the file is closed.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "probe.h"
+
+#define HUGE_BYTES ((size_t)2 << 20)
+#define FILE_BYTES (8 * HUGE_BYTES)
+#define RW (PROT_READ | PROT_WRITE)
+
+static long free_pages(void)
+{
+	FILE *file = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/"
+			   "free_hugepages",
+			   "r");
+	long nr = -1;
+
+	if (file && fscanf(file, "%ld", &nr) != 1)
+		nr = -1;
+	if (file)
+		fclose(file);
+	return nr;
+}
+
+static int huge_file(size_t size)
+{
+	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
+
+	must(fd >= 0 && !ftruncate(fd, (off_t)size), "memfd");
+	return fd;
+}
+
+static void print_file(int fd)
+{
+	struct stat file;
+
+	must(!fstat(fd, &file), "fstat");
+	printf(" size=%ld blocks=%ld free=%ld", (long)file.st_size,
+	       (long)file.st_blocks, free_pages());
+}
+
+/* What is in a file stays, wherever it is allocated again. */
+static void print_words(int fd)
+{
+	struct stat file;
+	char *base;
+
+	must(!fstat(fd, &file), "fstat");
+	base = mmap(NULL, (size_t)file.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED)
+		return;
+	for (size_t pos = 0; pos < HUGE_BYTES && (off_t)pos < file.st_size;
+	     pos += HUGE_BYTES)
+		printf(" first=%d", base[pos]);
+	munmap(base,
+	       ((size_t)file.st_size + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1));
+}
+
+static void allocate(const char *name, int how, size_t size, off_t offset,
+		     off_t len)
+{
+	int fd = huge_file(size), rc;
+	char *first = mmap(NULL, HUGE_BYTES, RW, MAP_SHARED, fd, 0);
+
+	if (size && first != MAP_FAILED && !madvise(first, HUGE_BYTES, 23))
+		*first = 7;
+	errno = ERRNO_MARK;
+	if (how < 0)
+		rc = posix_fallocate(fd, offset, len);
+	else
+		rc = fallocate(fd, how, offset, len);
+	print_outcome(name, rc, errno);
+	print_file(fd);
+	if (size)
+		print_words(fd);
+	putchar('\n');
+	if (first != MAP_FAILED)
+		munmap(first, HUGE_BYTES);
+	close(fd);
+}
+
+static void limited(void)
+{
+	struct rlimit limit = { 4 * HUGE_BYTES, RLIM_INFINITY }, old;
+
+	must(!getrlimit(RLIMIT_FSIZE, &old), "getrlimit");
+	limit.rlim_max = old.rlim_max;
+	must(!setrlimit(RLIMIT_FSIZE, &limit), "setrlimit");
+	signal(SIGXFSZ, SIG_IGN);
+	allocate("beyond the limit of files", 0, HUGE_BYTES, 0,
+		 (off_t)FILE_BYTES);
+	must(!setrlimit(RLIMIT_FSIZE, &old), "setrlimit");
+}
+
+static void map(const char *name, size_t len, int prot, int flags)
+{
+	char *base;
+
+	errno = ERRNO_MARK;
+	base = mmap(NULL, len, prot, flags | MAP_ANONYMOUS | MAP_HUGETLB, -1,
+		    0);
+	print_outcome(name, base == MAP_FAILED ? -1 : 0, errno);
+	if (base != MAP_FAILED) {
+		print_pages(base, len);
+		if (flags & MAP_POPULATE && free_pages() > 0)
+			print_contents(base, len);
+		printf(" unmap=%d", munmap(base, (len + HUGE_BYTES - 1) &
+							 ~(HUGE_BYTES - 1)));
+	}
+	printf(" free=%ld\n", free_pages());
+}
+
+static void read_only_descriptor(void)
+{
+	char path[64];
+	int fd = huge_file(HUGE_BYTES), other, rc;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	other = open(path, O_RDONLY | O_CLOEXEC);
+	must(other >= 0, "open");
+	errno = ERRNO_MARK;
+	rc = fallocate(other, 0, 0, (off_t)FILE_BYTES);
+	print_outcome("read only descriptor", rc, errno);
+	print_file(fd);
+	putchar('\n');
+	close(other);
+	close(fd);
+}
+
+int main(void)
+{
+	const off_t len = (off_t)FILE_BYTES;
+
+	allocate("new file", 0, 0, 0, len);
+	allocate("longer", 0, HUGE_BYTES, 0, len);
+	allocate("as long", 0, FILE_BYTES, 0, len);
+	allocate("size kept", 1, HUGE_BYTES, 0, len);
+	allocate("hole punched", 3, FILE_BYTES, 0, len);
+	allocate("in the middle", 0, HUGE_BYTES, (off_t)HUGE_BYTES * 3 + 5,
+		 len - 4711);
+	allocate("in the middle, whole pages", 0, HUGE_BYTES,
+		 (off_t)HUGE_BYTES * 3, len);
+	allocate("posix, odd length", -1, HUGE_BYTES, 5, len);
+	allocate("posix", -1, HUGE_BYTES, 0, len);
+	allocate("posix, negative", -1, HUGE_BYTES, -1, len);
+	allocate("no length", 0, HUGE_BYTES, 0, 0);
+	allocate("unknown mode", 0x4000, HUGE_BYTES, 0, len);
+	limited();
+	read_only_descriptor();
+	map("private", FILE_BYTES, RW, MAP_PRIVATE | MAP_POPULATE);
+	map("shared", FILE_BYTES, RW, MAP_SHARED | MAP_POPULATE);
+	map("odd length", FILE_BYTES - 4711, RW, MAP_PRIVATE | MAP_POPULATE);
+	map("locked", FILE_BYTES, RW, MAP_PRIVATE | MAP_LOCKED);
+	map("read only", FILE_BYTES, PROT_READ, MAP_PRIVATE | MAP_POPULATE);
+	map("not reserved", FILE_BYTES, RW,
+	    MAP_PRIVATE | MAP_POPULATE | MAP_NORESERVE);
+	map("more than there is", 64 * FILE_BYTES, RW,
+	    MAP_PRIVATE | MAP_POPULATE);
+	return 0;
+}
