@@ -23,6 +23,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -258,11 +259,15 @@ static void take(int status, bool in_order)
 
 void shim_at_end(int status, bool in_order)
 {
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (shim_filter_allows() && shim_is_ours() && !shim_busy()) {
 		shim_prefault_end();
 		take(status, in_order);
 		shim_report(false);
 	}
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 static void on_last_handler(int status, void *unused)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -25,6 +26,17 @@
 #define MCL_ONFAULT 4
 #endif
 
+/* A filter may forbid the last step of the work but not the others. */
+static bool may_lock(void)
+{
+	int saved_errno = errno;
+	bool may =
+		real_knows_advice(MADV_POPULATE_WRITE) && !real_mlock(NULL, 0);
+
+	errno = saved_errno;
+	return may;
+}
+
 /* The kernel rounds both ends to pages; the library wants the start so. */
 static bool lock_taken(const void *addr, size_t len)
 {
@@ -32,8 +44,7 @@ static bool lock_taken(const void *addr, size_t len)
 	size_t skew_bytes = (uintptr_t)addr & (page_bytes - 1);
 	char *base = (char *)addr - skew_bytes;
 
-	if (len > SIZE_MAX - 2 * page_bytes ||
-	    !real_knows_advice(MADV_POPULATE_WRITE) ||
+	if (len > SIZE_MAX - 2 * page_bytes || !may_lock() ||
 	    !shim_takes(SHIM_MLOCK, len))
 		return false;
 	len = (len + skew_bytes + page_bytes - 1) & ~(page_bytes - 1);
@@ -153,13 +164,15 @@ static bool takes_all(int flags)
 
 KTASK_API int mlockall(int flags)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, cancel_state;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	/* How much there is to lock is not known: it counts as large. */
 	if (SHIM_WANTS(SHIM_MLOCK, SIZE_MAX) && takes_all(flags) &&
 	    shim_takes(SHIM_MLOCK, SIZE_MAX) &&
 	    !real_mlockall(flags | MCL_ONFAULT))
 		populate_all();
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 	return real_mlockall(flags);
 }

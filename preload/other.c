@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -145,10 +146,15 @@ static bool copy_range(const struct iovec *ranges, struct iovec *range)
 static bool maybe_take(int pidfd, const struct iovec *ranges, int advice)
 {
 	struct iovec range;
+	int cancel_state;
+	bool taken;
 
 	if (!copy_range(ranges, &range) || range.iov_len < shim_min_bytes)
 		return false;
-	if (takes(pidfd, &range, advice))
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	taken = takes(pidfd, &range, advice);
+	pthread_setcancelstate(cancel_state, NULL);
+	if (taken)
 		return shim_takes(SHIM_MADVISE, range.iov_len) &&
 		       take(&range, advice);
 	shim_leave(LEFT_PROCESS_MADVISE, range.iov_len);

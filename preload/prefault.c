@@ -185,9 +185,10 @@ static bool takes(size_t len, bool pool, const void *from)
 
 void shim_prefault(void *base, size_t len, bool pool, const void *from)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, cancel_state;
 	sigset_t old;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (takes(len, pool, from)) {
 		if (shim_prefault_waits) {
 			shim_populate(SHIM_PREFAULT, base, len, 0);
@@ -197,6 +198,7 @@ void shim_prefault(void *base, size_t len, bool pool, const void *from)
 			leave(&old);
 		}
 	}
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 }
 

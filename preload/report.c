@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -164,10 +165,12 @@ static void write_line(int fd, enum shim_call call)
 static void say(const char *would, const char *name, size_t bytes,
 		const char *end)
 {
-	int saved_errno = errno;
+	int saved_errno = errno, cancel_state;
 	char what[32], line[240];
 	int fd = stderr_fd(), len;
 
+	/* None of the calls that are told of is a point of cancellation. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (bytes == SIZE_MAX)
 		strcpy(what, "all memory");
 	else
@@ -177,6 +180,7 @@ static void say(const char *would, const char *name, size_t bytes,
 		       what, end, program_invocation_short_name, (int)getpid());
 	if (fd >= 0)
 		write_text(fd, line, len, sizeof(line));
+	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 }
 

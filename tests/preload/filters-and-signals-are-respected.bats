@@ -96,6 +96,32 @@ SYS_$1" | cc -E -P - | tail -1
 	guard cancelled
 }
 
+@test "the same calls are cancellation points" {
+	for ops in mmap,madvise,mlock,munmap,fallocate,exit prefault; do
+		KTASK_RUN_OPS=$ops same_output "$PROGRAMS/guard-cases" \
+			cancellation-points
+	done
+	plain "$PROGRAMS/guard-cases" cancellation-points \
+		>"$BATS_TEST_TMPDIR/plain"
+	env LD_PRELOAD="$SHIM" KTASK_RUN_OPS=dry "$PROGRAMS/guard-cases" \
+		cancellation-points 2>/dev/null |
+		diff "$BATS_TEST_TMPDIR/plain" -
+	grep -q '^6: 1' "$BATS_TEST_TMPDIR/plain"
+	grep -q '^0: 0' "$BATS_TEST_TMPDIR/plain"
+}
+
+@test "a program may leave its root, before its first large call and later" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	guard chroot 0
+	guard chroot 1
+}
+
+@test "a program may give up its rights, before its first large call and later" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	guard rights 0
+	guard rights 1
+}
+
 @test "a program that left its threads may change its namespace" {
 	guard namespaces
 }

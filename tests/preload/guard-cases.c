@@ -7,6 +7,8 @@
  * The first argument names the case, the second a number for it.  Prints "ok"
  * or what went wrong.
  */
+#include <dirent.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -17,11 +19,18 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "probe.h"
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 /* Allocates nothing: a handler may leave from the middle of it. */
 static const char *populate_once(void)
@@ -237,6 +246,127 @@ static const char *namespaces(int unused)
 	return wrong ? wrong : populate_once();
 }
 
+/* An empty root: neither /proc nor /sys nor /dev to look at. */
+static const char *in_chroot(int later)
+{
+	char folder[] = "/tmp/ktask-root-XXXXXX";
+	const char *wrong = later ? populate_once() : NULL;
+
+	must(mkdtemp(folder) != NULL, "mkdtemp");
+	if (chroot(folder) || chdir("/"))
+		wrong = "chroot failed";
+	rmdir("/");
+	for (int i = 0; i < 3 && !wrong; i++)
+		wrong = populate_once();
+	return wrong;
+}
+
+/* All threads of a process have its identity, helpers too. */
+static const char *gives_up_rights(int later)
+{
+	const char *wrong = later ? populate_once() : NULL;
+	struct dirent *entry;
+	DIR *tasks;
+
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+		return "the rights stayed";
+	tasks = opendir("/proc/self/task");
+	must(tasks != NULL, "opendir");
+	while ((entry = readdir(tasks))) {
+		struct stat task;
+
+		if (entry->d_name[0] != '.' &&
+		    !fstatat(dirfd(tasks), entry->d_name, &task, 0) &&
+		    task.st_uid != 65534 && geteuid() == 0)
+			wrong = "a thread kept its rights";
+	}
+	closedir(tasks);
+	for (int i = 0; i < 3 && !wrong; i++)
+		wrong = populate_once();
+	return wrong ? wrong : setuid(0) ? NULL : "rights came back";
+}
+
+static int segment;
+
+/* Calls that are cancellation points, and those that are none. */
+static void *call_cancelled(void *call)
+{
+	static char page[4096] __attribute__((aligned(4096)));
+	int fd = memfd_create("cancel", 0);
+	char *addr = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	struct iovec range = { addr, SIZE_BYTES };
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	pthread_cancel(pthread_self());
+	switch (*(int *)call) {
+	case 0:
+		mmap(NULL, SIZE_BYTES, PROT_READ,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		break;
+	case 1:
+		madvise(addr, SIZE_BYTES, MADV_POPULATE_WRITE);
+		break;
+	case 2:
+		mlock(addr, SIZE_BYTES);
+		break;
+	case 3:
+		munlock(addr, SIZE_BYTES);
+		break;
+	case 4:
+		munmap(addr, SIZE_BYTES);
+		break;
+	case 5:
+		mlockall(MCL_CURRENT);
+		munlockall();
+		break;
+	case 6:
+		fallocate(fd, 0, 0, SIZE_BYTES);
+		break;
+	case 7:
+		posix_fallocate(fd, 0, SIZE_BYTES);
+		break;
+	case 8:
+		mremap(addr, SIZE_BYTES, SIZE_BYTES / 2, 0);
+		break;
+	case 9:
+		madvise(page, 0, MADV_NORMAL);
+		break;
+	case 10:
+		shmdt(shmat(segment, NULL, 0));
+		break;
+	case 11:
+		process_madvise(pidfd, &range, 1, MADV_DONTNEED, 0);
+		break;
+	case 12:
+		madvise(addr, SIZE_BYTES, MADV_COLLAPSE);
+		break;
+	default:
+		mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		break;
+	}
+	return NULL;
+}
+
+static const char *cancellation_points(int unused)
+{
+	(void)unused;
+	segment = shmget(IPC_PRIVATE, SIZE_BYTES, 0600);
+	for (int call = 0; call < 14; call++) {
+		pthread_t thread;
+		void *outcome;
+
+		must(!pthread_create(&thread, NULL, call_cancelled, &call),
+		     "pthread_create");
+		pthread_join(thread, &outcome);
+		printf("%d: %d\n", call, outcome == PTHREAD_CANCELED);
+	}
+	shmctl(segment, IPC_RMID, NULL);
+	return populate_once();
+}
+
 struct named {
 	const char *name;
 	const char *(*func)(int number);
@@ -251,6 +381,9 @@ static const struct named cases[] = {
 	{ "dies", dies },
 	{ "cancelled", cancelled },
 	{ "namespaces", namespaces },
+	{ "chroot", in_chroot },
+	{ "rights", gives_up_rights },
+	{ "cancellation-points", cancellation_points },
 };
 
 int main(int argc, char **argv)
