@@ -35,6 +35,7 @@ static void unwatch(struct soft_thread *thread);
 
 static struct soft_set set = { .begin = watch, .end = unwatch };
 static int epoll_fd = -1;
+static pid_t server_pid; /* the process that has the server */
 
 /* What the kernel writes for us: a switch, and the CPU behind it. */
 struct switched {
@@ -155,8 +156,12 @@ static int start_server(void)
 	pthread_t thread;
 	int error;
 
-	if (epoll_fd >= 0)
+	if (epoll_fd >= 0 && server_pid == getpid())
 		return 0;
+	/* Of the parent, when nobody was a user as it forked. */
+	if (epoll_fd >= 0)
+		close(epoll_fd);
+	server_pid = getpid();
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll_fd < 0)
 		return -errno;
