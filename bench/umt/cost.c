@@ -242,9 +242,10 @@ static void compare(const char *what, double (*run)(enum side), double unit,
 		}
 	printf("%s (%s, medians of %d rounds)\n", what, unit_name, ROUNDS);
 	for (side = 0; side < NR_SIDES; side++)
-		printf("  %-10s %9.1f  added by rounds %+8.1f "
-		       "(%+.1f to %+.1f)\n",
+		printf("  %-10s %9.2f  least %9.2f  added by rounds %+8.2f "
+		       "(%+.2f to %+.2f)\n",
 		       names[side], quantile(values[side], ROUNDS, 0.5),
+		       quantile(values[side], ROUNDS, 0),
 		       quantile(added[side], ROUNDS, 0.5),
 		       quantile(added[side], ROUNDS, 0.25),
 		       quantile(added[side], ROUNDS, 0.75));
