@@ -7,6 +7,7 @@
 #                      (both as plain, asan and tsan builds; KIND/support/*.c
 #                      is linked into each test of the kind)
 #   tests/umt/*.c      libumt, likewise; *.bats its command
+#   tests/runtime/*.c  the task runtime, likewise
 #   tests/cli/*.bats   the command
 #   tests/preload/*.bats  the shim; *.c there are programs that know no ktask
 #   tests/software/*.bats  real programs, each with and without the shim
@@ -17,7 +18,8 @@
 #   examples/*.c       each must run and exit 0
 
 TEST_VARIANTS := plain asan tsan
-CTESTS := $(wildcard tests/unit/*.c tests/api/*.c tests/umt/*.c)
+CTESTS := $(wildcard tests/unit/*.c tests/api/*.c tests/umt/*.c \
+	tests/runtime/*.c)
 CTESTBIN := $(CTESTS:%.c=$(OUT)/%)
 support = $(call obj,$(wildcard tests/support/*.c tests/$(1)/support/*.c))
 
@@ -85,6 +87,7 @@ variants_of = $(foreach v,$(TEST_VARIANTS),$(patsubst %.c,\
 RUN_unit = $(call variants_of,unit)
 RUN_api = $(call variants_of,api)
 RUN_umt = $(call variants_of,umt) $(wildcard tests/umt/*.bats)
+RUN_runtime = $(call variants_of,runtime) $(wildcard tests/runtime/*.bats)
 RUN_cli = $(wildcard tests/cli/*.bats tests/preload/*.bats)
 RUN_software = $(wildcard tests/software/*.bats)
 RUN_build = $(wildcard tests/build/*.t) \
@@ -92,7 +95,7 @@ RUN_build = $(wildcard tests/build/*.t) \
 RUN_style = $(wildcard tests/style/*.t tests/runner/*.t)
 # Guests take longest: they go first, beside whatever else there is.
 RUN_ALL = $(RUN_vm) $(RUN_style) $(RUN_build) $(RUN_unit) $(RUN_cli) $(RUN_umt) \
-	$(RUN_software) $(RUN_api)
+	$(RUN_runtime) $(RUN_software) $(RUN_api)
 
 # `make check ONLY=undo`: the tests with that word in their path.
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$t),$t)),$(1))
@@ -108,9 +111,9 @@ check:
 	+@$(SUBMAKE) tests
 	$(call run,$(RUN_ALL))
 
-## check-unit check-api check-umt check-cli check-build: one kind of test
-.PHONY: check-unit check-api check-umt check-cli check-build check-style
-check-unit check-api check-umt check-cli check-build: check-%:
+## check-unit check-api check-umt check-runtime check-cli check-build: one kind of test
+.PHONY: check-unit check-api check-umt check-runtime check-cli check-build
+check-unit check-api check-umt check-runtime check-cli check-build: check-%:
 	+@$(MAKE) --no-print-directory deps
 	+@$(SUBMAKE) tests
 	$(call run,$(RUN_$*))
@@ -123,6 +126,7 @@ check-software:
 	$(call run,$(RUN_software))
 
 ## check-style: the tests of the tree and of the runner; builds nothing
+.PHONY: check-style
 check-style:
 	+@$(MAKE) --no-print-directory deps
 	$(call run,$(RUN_style))

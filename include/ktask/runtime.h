@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The task runtime: functions that run when their data is ready.
+ *
+ * A program says what a task reads and writes; the runtime runs it on one of
+ * its workers once every task before it that writes, or is still to read, the
+ * same data has completed.  A worker that blocks in the kernel (I/O, a page
+ * fault, MPI over sockets) is replaced on its core for that time, on a stock
+ * kernel, without the task's help: see umt.h.
+ *
+ * Glossary
+ *   task     a function call that is done later, once its dependences are met
+ *   child    a task that another task made; its parent
+ *   worker   a thread of the runtime, bound to a core while it works
+ *   core     one CPU that the runtime uses; at most one worker works there
+ *   leader   the thread that puts workers on cores whose worker blocked
+ *   complete a task is complete when its function has returned, its external
+ *	      events are done and its children are complete
+ *
+ * Conventions
+ *   Calls return 0 or a negative errno.  A task's function returns 0 or a code
+ *   of its own; the first code in time that is not 0 goes to whoever waits for
+ *   the task, else up to its parent.  A failed task's successors run all the
+ *   same.  The library never prints and never exits.
+ *
+ * Context
+ *   Any call may be made inside a task, and by a thread that is attached
+ *   (ktrt_start() attaches its caller).  None from a signal handler.  A task's
+ *   function must not leave by longjmp.  pthread_exit() in one fails the task
+ *   with -ECANCELED; the worker is replaced.
+ *   Workers have every asynchronous signal blocked.
+ *   In the child of a fork the runtime is gone: calls return -ESRCH until
+ *   ktrt_start(); a task that forked ends the child by exit(0) if it returns.
+ *
+ * Locks
+ *   ktrt_wait() runs other tasks meanwhile, on the same stack: only such as it
+ *   waits for.  So a lock may be held across it unless these want it.
+ */
+#ifndef KTASK_RUNTIME_H
+#define KTASK_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define KTRT_API __attribute__((visibility("default")))
+#else
+#define KTRT_API
+#endif
+
+struct ktrt_task;
+struct ktrt_group;
+
+/* ---- tasks ---- */
+
+/**
+ * ktrt_func - what a task does
+ * @arg: as given, or a copy of what it pointed to (ktrt_spawn_copy())
+ *
+ * Return: 0, or a code for whoever waits.
+ */
+typedef int (*ktrt_func)(void *arg);
+
+/* How a task uses data. */
+enum ktrt_mode {
+	KTRT_IN = 1, /* reads */
+	KTRT_OUT = 2, /* writes */
+	KTRT_INOUT = 3,
+};
+
+/**
+ * struct ktrt_dep - data that a task uses
+ * @addr: where it is; only compared, never read
+ * @len: 0: the address stands for all of the data.  Else bytes: what overlaps
+ *	is the same data.  Data is named one way or the other: an address and a
+ *	range never meet.
+ * @mode: enum ktrt_mode
+ *
+ * Dependences are between children of one parent, in the order in which it
+ * made them; so there are no cycles.
+ */
+struct ktrt_dep {
+	const void *addr;
+	size_t len;
+	unsigned mode;
+};
+
+/* ktrt_attr.flags: the task starts although its group was cancelled. */
+#define KTRT_ALWAYS 0x1u
+
+/**
+ * struct ktrt_attr - what a task may be told
+ *
+ * Set @struct_size by KTRT_ATTR_INIT.
+ */
+struct ktrt_attr {
+	size_t struct_size;
+	const struct ktrt_dep *deps; /*  none; read during the call only */
+	size_t nr_deps;
+	size_t arg_bytes; /*             0: pass @arg itself; else copy so much */
+	struct ktrt_group *group; /*     none */
+	int priority; /*                 0; higher first; -32768 to 32767 */
+	int node; /*                     -1: any; NUMA node to prefer */
+	unsigned flags; /*               0 */
+	unsigned reserved[3]; /*         must be 0 */
+};
+
+/* clang-format off */
+#define KTRT_ATTR_INIT \
+	{ sizeof(struct ktrt_attr), 0, 0, 0, 0, 0, -1, 0, { 0, 0, 0 } }
+/* clang-format on */
+
+/**
+ * ktrt_spawn - make a task without dependences
+ *
+ * It is a child of the calling task, or of the attached thread.
+ *
+ * Return: 0, -ESRCH (no runtime, or the thread is not attached), -ENOMEM.
+ */
+KTRT_API int ktrt_spawn(ktrt_func func, void *arg);
+
+/* ktrt_spawn_copy - the same; the task gets a copy of @bytes bytes at @arg */
+KTRT_API int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes);
+
+/**
+ * ktrt_spawn_attr - make a task with dependences, a priority, a group
+ *
+ * Return: 0, -ESRCH, -ENOMEM, -EINVAL: unknown size, flags or mode, non-zero
+ * reserved fields, a priority or range out of bounds.
+ */
+KTRT_API int ktrt_spawn_attr(ktrt_func func, void *arg,
+			     const struct ktrt_attr *attr);
+
+/**
+ * ktrt_wait - until all children of the calling task (or thread) are complete
+ *
+ * Return: 0, the first code of a child since the last wait, or -ESRCH.
+ */
+KTRT_API int ktrt_wait(void);
+
+/**
+ * ktrt_yield - let tasks that are ready go first
+ *
+ * In a task: another worker takes the core for a task, if there is one.
+ * Return: 0 or -ESRCH.
+ */
+KTRT_API int ktrt_yield(void);
+
+/**
+ * ktrt_run - do a task on a worker, with all its children, and wait for it
+ *
+ * May be called by any thread; inside a task it is a spawn and a wait for
+ * that one.
+ *
+ * Return: what the function or, if that was 0, a child returned first; -ESRCH
+ * without a runtime; -ENOMEM.
+ */
+KTRT_API int ktrt_run(ktrt_func func, void *arg);
+
+/* ---- groups: tasks that are waited for or cancelled together ---- */
+
+/* ktrt_group_new - Return: 0, -ENOMEM, -ESRCH */
+KTRT_API int ktrt_group_new(struct ktrt_group **group);
+
+/* ktrt_group_wait - until its tasks are complete; their first code, which goes
+ * to the group only.  One thread at a time. */
+KTRT_API int ktrt_group_wait(struct ktrt_group *group);
+
+/* ktrt_group_cancel - tasks of it that did not start fail with -ECANCELED
+ * instead; from any thread */
+KTRT_API void ktrt_group_cancel(struct ktrt_group *group);
+
+/* ktrt_group_free - waits first; NULL is fine */
+KTRT_API void ktrt_group_free(struct ktrt_group *group);
+
+/* ktrt_cancelled - was the calling task's group, or that of a task above it,
+ * cancelled? */
+KTRT_API int ktrt_cancelled(void);
+
+/* ---- external events: a task that completes later ---- */
+
+/* ktrt_self - the calling task; NULL outside of tasks */
+KTRT_API struct ktrt_task *ktrt_self(void);
+
+/* ktrt_events_add - the calling task completes only after @nr more calls (in
+ * sum) of ktrt_events_done(); -ESRCH outside of tasks, -EINVAL above 65536 */
+KTRT_API int ktrt_events_add(unsigned nr);
+
+/* ktrt_events_done - @nr events of @task happened; from any thread, attached
+ * or not.  After the last one @task must not be used. */
+KTRT_API void ktrt_events_done(struct ktrt_task *task, unsigned nr);
+
+/* ---- life cycle ---- */
+
+/* ktrt_options.flags */
+#define KTRT_NO_UMT 0x1u /* a core whose worker blocks stays idle */
+#define KTRT_FOLLOW 0x2u /* leader-follower: the leader becomes the worker */
+#define KTRT_UNBOUND 0x4u /* workers run on any of its cores; no UMT then */
+
+/**
+ * struct ktrt_options - how to start
+ *
+ * Set @struct_size by KTRT_OPTIONS_INIT.
+ */
+struct ktrt_options {
+	size_t struct_size;
+	unsigned
+		workers; /*      cores to use; 0: all that ktask_limits() allows */
+	unsigned max_threads; /*  8 a core, at least 32: so many may block */
+	unsigned flags; /*        0 */
+	unsigned
+		spin_us; /*      0: 50; how long a worker looks before it sleeps */
+	unsigned
+		max_children; /* 0: 8192; a task that made so many helps first */
+	const void *cpus; /*      the caller's affinity; a cpu_set_t */
+	size_t cpus_size; /*      bytes of *cpus */
+	size_t stack_bytes; /*    the program's default */
+	unsigned reserved[4]; /*  must be 0 */
+};
+
+/* clang-format off */
+#define KTRT_OPTIONS_INIT \
+	{ sizeof(struct ktrt_options), 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0, 0 } }
+/* clang-format on */
+
+/**
+ * ktrt_start - start the workers, and attach the calling thread
+ * @options: NULL for the defaults
+ *
+ * One runtime a process.  The environment narrows what the program left open:
+ * KTRT_WORKERS, and KTRT_UMT=0.
+ *
+ * Return: 0, -EBUSY when it runs, -EINVAL, -ENOMEM, -EAGAIN: no thread.
+ */
+KTRT_API int ktrt_start(const struct ktrt_options *options);
+
+/**
+ * ktrt_stop - wait for the calling thread's tasks and end the runtime
+ *
+ * Return: as ktrt_wait(); -EBUSY inside a task or while another thread is
+ * attached; -ESRCH.
+ */
+KTRT_API int ktrt_stop(void);
+
+/* ktrt_attach - let the calling thread make tasks; 0, -ESRCH, -EEXIST, -EAGAIN
+ * when max_threads are attached, -ENOMEM */
+KTRT_API int ktrt_attach(void);
+
+/* ktrt_detach - wait as ktrt_wait() does, then the opposite */
+KTRT_API int ktrt_detach(void);
+
+/* ---- what is going on ---- */
+
+/** What the runtime is, and what it did; filled up to struct_size. */
+struct ktrt_info {
+	size_t struct_size;
+	unsigned workers; /* cores in use */
+	unsigned threads; /* workers that exist now */
+	unsigned max_threads;
+	unsigned nodes; /* NUMA nodes of these cores */
+	unsigned caches; /* last-level caches of these cores */
+	const char *backend; /* of UMT: "bpf", ...; "none" */
+	uint64_t tasks; /* that ran */
+	uint64_t steals; /* of these, taken from another worker's queue */
+	uint64_t parks; /* a worker found nothing and slept */
+	uint64_t wakeups; /* a worker was put on an idle core */
+	uint64_t replaced; /* of these, as the core's worker was blocked */
+	uint64_t surrenders; /* a worker left as two were ready on its core */
+	uint64_t samples; /* cores that were looked at, */
+	uint64_t crowded; /* and had more than one worker ready */
+	size_t memory_bytes; /* of records of tasks */
+};
+
+/* clang-format off */
+#define KTRT_INFO_INIT \
+	{ sizeof(struct ktrt_info), 0, 0, 0, 0, 0, 0, \
+	  0, 0, 0, 0, 0, 0, 0, 0, 0 }
+/* clang-format on */
+
+/* ktrt_info_get - -EINVAL for an unknown size, -ESRCH without a runtime */
+KTRT_API int ktrt_info_get(struct ktrt_info *info);
+
+/* ktrt_worker - the number of the calling worker's core, from 0; -1 elsewhere */
+KTRT_API int ktrt_worker(void);
+
+/* ktrt_cpus - the CPUs that are used, in order; returns how many there are,
+ * of which the first @nr were stored; -ESRCH */
+KTRT_API int ktrt_cpus(int *cpus, int nr);
+
+/* ktrt_version - "MAJOR.MINOR.PATCH" of the library in use */
+KTRT_API const char *ktrt_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KTASK_RUNTIME_H */

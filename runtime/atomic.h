@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The few atomic operations that the runtime uses, by short names, and futexes.
+ * No fences: thread sanitizer does not know them, and on x86 a sequentially
+ * consistent store costs less.
+ */
+#ifndef RUNTIME_ATOMIC_H
+#define RUNTIME_ATOMIC_H
+
+#include <linux/futex.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CACHE_LINE 64
+#define CACHE_ALIGNED __attribute__((aligned(CACHE_LINE)))
+
+#define at_load(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define at_peek(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define at_load_seq(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
+#define at_store(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define at_poke(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define at_store_seq(p, v) __atomic_store_n(p, v, __ATOMIC_SEQ_CST)
+/* All return the value from before. */
+#define at_add(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+#define at_sub(p, v) __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST)
+#define at_swap(p, v) __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
+#define at_cas(p, old, v)                                               \
+	__atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST, \
+				    __ATOMIC_ACQUIRE)
+
+/* A counter that one thread writes and others read. */
+#define count_up(p) at_poke(p, at_peek(p) + 1)
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+static inline uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Sleeps while *word is @value; may return early. */
+static inline void futex_sleep(uint32_t *word, uint32_t value)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static inline void futex_wake(uint32_t *word, int nr)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, nr, NULL, NULL, 0);
+}
+
+/*
+ * A word that is signalled once: its waiter owns the memory again as soon as it
+ * has seen that, so the signaller touches nothing afterwards but, for the
+ * futex, the address.
+ */
+enum { SIGNAL_NONE, SIGNAL_SLEEPS, SIGNAL_GIVEN };
+
+static inline void signal_give(uint32_t *word)
+{
+	if (at_swap(word, (uint32_t)SIGNAL_GIVEN) == SIGNAL_SLEEPS)
+		futex_wake(word, 1);
+}
+
+static inline bool signal_given(uint32_t *word)
+{
+	return at_load(word) == SIGNAL_GIVEN;
+}
+
+static inline void signal_await(uint32_t *word)
+{
+	uint32_t none = SIGNAL_NONE;
+
+	if (!at_cas(word, &none, (uint32_t)SIGNAL_SLEEPS))
+		return;
+	while (!signal_given(word))
+		futex_sleep(word, SIGNAL_SLEEPS);
+}
+
+#endif /* RUNTIME_ATOMIC_H */

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Chains of epochs, and the table of the addresses that a parent's children
+ * use.  Owns both; ranges.c has the other way to find a chain.  When a task is
+ * ready is told to task.c by lists.
+ *
+ * Behaves badly with very many data of which each is used once and long: the
+ * table grows with the tasks that are not complete.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "deps.h"
+
+struct entry {
+	const void *addr;
+	struct tail tail; /* no epoch: the entry is empty */
+};
+
+struct domain {
+	struct entry *entries;
+	size_t room; /* a power of two, or 0 */
+	size_t used;
+	uint64_t serial;
+	struct ranges *ranges;
+};
+
+#define ROOM_MIN 64
+
+/* ---- epochs ---- */
+
+struct epoch *epoch_new(struct worker *w, bool writes)
+{
+	struct epoch *epoch = pool_get(&rt.smalls, &w->smalls);
+
+	if (!epoch)
+		return NULL;
+	epoch->waiting = NULL;
+	epoch->next = epoch->sibling = NULL;
+	epoch->count = 2;
+	epoch->writes = writes;
+	epoch->held = false;
+	return epoch;
+}
+
+static void epoch_free(struct worker *w, struct epoch *epoch)
+{
+	pool_put(&rt.smalls, w ? &w->smalls : NULL, epoch);
+}
+
+static void dependence_met(struct ktrt_task *task, struct ready *ready)
+{
+	if (at_sub(&task->pending, 1) != 1)
+		return;
+	task->next = NULL;
+	*ready->end = task;
+	ready->end = &task->next;
+}
+
+static void epoch_start(struct epoch *epoch, struct ready *ready)
+{
+	struct access *access = at_swap(&epoch->waiting, EPOCH_STARTED);
+	struct access *next;
+
+	for (; access; access = next) {
+		next = access->next;
+		dependence_met(access->task, ready);
+	}
+}
+
+/*
+ * Start what comes after an epoch that is over; those that only stood for it
+ * may be over by that, and are put on the list @more.
+ */
+static void start_next(struct epoch *over, struct epoch **more,
+		       struct ready *ready)
+{
+	struct epoch *next = over->next, *sibling;
+
+	for (; next; next = sibling) {
+		bool held = next->held;
+
+		sibling = next->sibling;
+		epoch_start(next, ready);
+		if (held) {
+			next->sibling = *more;
+			*more = next;
+		}
+	}
+}
+
+void epoch_put(struct worker *w, struct epoch *epoch, struct ready *ready)
+{
+	struct epoch *more = NULL;
+
+	for (;;) {
+		if (at_sub(&epoch->count, 1) == 1) {
+			start_next(epoch, &more, ready);
+			epoch_free(w, epoch);
+		}
+		epoch = more;
+		if (!epoch)
+			return;
+		more = epoch->sibling;
+	}
+}
+
+/* The task waits for the epoch, unless that has started. */
+static void epoch_wait(struct epoch *epoch, struct access *access)
+{
+	struct access *head = at_load(&epoch->waiting);
+
+	if (head == EPOCH_STARTED)
+		return;
+	at_add(&access->task->pending, 1);
+	do {
+		if (head == EPOCH_STARTED) {
+			at_sub(&access->task->pending, 1);
+			return;
+		}
+		access->next = head;
+	} while (!at_cas(&epoch->waiting, &head, access));
+}
+
+/* All its members are complete: nobody else looks at it, so use it again. */
+static void epoch_renew(struct epoch *epoch, bool writes)
+{
+	epoch->waiting = EPOCH_STARTED;
+	epoch->writes = writes;
+	epoch->held = false;
+	epoch->sibling = NULL;
+	at_poke(&epoch->count, 2);
+}
+
+/* Become a member.  Takes an epoch from @fresh where it needs one. */
+static void chain_enter(struct worker *w, struct tail *tail,
+			struct epoch **fresh, struct access *access,
+			bool writes)
+{
+	struct epoch *last = tail->epoch;
+	struct epoch *epoch = last;
+	struct ready none;
+
+	if (last && epoch_is_over(last)) {
+		epoch_renew(last, writes);
+	} else if (last && !writes && !last->writes) {
+		at_add(&last->count, 1);
+		epoch_wait(last, access);
+	} else {
+		epoch = *fresh;
+		*fresh = epoch->next;
+		epoch->next = NULL;
+		epoch->writes = writes;
+		epoch->waiting = last ? access : EPOCH_STARTED;
+		access->next = NULL;
+		tail->epoch = epoch;
+	}
+	access->epoch = epoch;
+	if (!last || epoch == last)
+		return;
+	/* The task has one of @pending left: nothing becomes ready by this. */
+	at_add(&access->task->pending, 1);
+	last->next = epoch;
+	ready_init(&none);
+	epoch_put(w, last, &none);
+}
+
+/* ---- the table of addresses ---- */
+
+static size_t place_of(const struct domain *domain, const void *addr)
+{
+	uint64_t mixed = (uintptr_t)addr * 0x9e3779b97f4a7c15u;
+
+	return (size_t)(mixed >> 32) & (domain->room - 1);
+}
+
+static struct entry *find(struct domain *domain, const void *addr)
+{
+	size_t at = place_of(domain, addr);
+
+	while (domain->entries[at].tail.epoch &&
+	       domain->entries[at].addr != addr)
+		at = (at + 1) & (domain->room - 1);
+	return &domain->entries[at];
+}
+
+/* Into a new table, without what is over. */
+static int table_renew(struct worker *w, struct domain *domain, size_t more)
+{
+	struct domain old = *domain;
+	size_t live = 0, room = ROOM_MIN, i;
+
+	for (i = 0; i < old.room; i++) {
+		struct epoch *epoch = old.entries[i].tail.epoch;
+
+		live += epoch && !epoch_is_over(epoch);
+	}
+	while (room < (live + more) * 4)
+		room *= 2;
+	domain->entries = calloc(room, sizeof(*domain->entries));
+	if (!domain->entries) {
+		*domain = old;
+		return -ENOMEM;
+	}
+	domain->room = room;
+	domain->used = 0;
+	for (i = 0; i < old.room; i++) {
+		struct entry *entry = &old.entries[i];
+
+		if (!entry->tail.epoch)
+			continue;
+		if (epoch_is_over(entry->tail.epoch)) {
+			epoch_free(w, entry->tail.epoch);
+			continue;
+		}
+		*find(domain, entry->addr) = *entry;
+		domain->used++;
+	}
+	free(old.entries);
+	return 0;
+}
+
+static int table_make_room(struct worker *w, struct domain *domain, size_t more)
+{
+	if ((domain->used + more) * 2 <= domain->room)
+		return 0;
+	return table_renew(w, domain, more);
+}
+
+/* ---- entering a task ---- */
+
+static struct domain *domain_of(struct ktrt_task *parent)
+{
+	if (!parent->domain)
+		parent->domain = calloc(1, sizeof(*parent->domain));
+	return parent->domain;
+}
+
+/* Memory for @nr members, before anything is entered. */
+static int members_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
+			 struct epoch **fresh)
+{
+	task->access = task->access_inline;
+	if (nr > ACCESS_INLINE) {
+		task->access = malloc(nr * sizeof(*task->access));
+		if (!task->access)
+			return -ENOMEM;
+		task->flags |= TASK_ACCESS_ALLOCATED;
+	}
+	*fresh = NULL;
+	while (nr--) {
+		struct epoch *epoch = epoch_new(w, false);
+
+		if (!epoch)
+			return -ENOMEM;
+		epoch->next = *fresh;
+		*fresh = epoch;
+	}
+	return 0;
+}
+
+static void fresh_free(struct worker *w, struct epoch *fresh)
+{
+	struct epoch *next;
+
+	for (; fresh; fresh = next) {
+		next = fresh->next;
+		epoch_free(w, fresh);
+	}
+}
+
+static void enter(struct worker *w, struct ktrt_task *task, struct tail *tail,
+		  struct epoch **fresh, bool writes, uint64_t serial)
+{
+	struct access *access;
+
+	/* Named twice; writers come first, so nothing is lost. */
+	if (tail->epoch && tail->serial == serial)
+		return;
+	access = &task->access[task->nr_access++];
+	access->task = task;
+	chain_enter(w, tail, fresh, access, writes);
+	tail->serial = serial;
+}
+
+static void enter_dep(struct worker *w, struct ktrt_task *task,
+		      struct domain *domain, const struct ktrt_dep *dep,
+		      struct epoch **fresh)
+{
+	bool writes = dep->mode & KTRT_OUT;
+	uintptr_t at = (uintptr_t)dep->addr, end = at + dep->len;
+	struct entry *entry;
+
+	while (at < end)
+		enter(w, task, ranges_next(domain->ranges, &at), fresh, writes,
+		      domain->serial);
+	if (dep->len)
+		return;
+	entry = find(domain, dep->addr);
+	if (!entry->tail.epoch) {
+		entry->addr = dep->addr;
+		domain->used++;
+	}
+	enter(w, task, &entry->tail, fresh, writes, domain->serial);
+}
+
+/* Members that the task may need, and -ENOMEM; cuts ranges. */
+static long count_members(struct worker *w, struct domain *domain,
+			  const struct ktrt_dep *deps, size_t nr)
+{
+	long members = 0;
+
+	if (ranges_room(w, &domain->ranges, deps, nr))
+		return -ENOMEM;
+	for (size_t i = 0; i < nr; i++) {
+		uintptr_t start = (uintptr_t)deps[i].addr;
+
+		if (deps[i].len &&
+		    ranges_cut(w, domain->ranges, start, start + deps[i].len))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < nr; i++) {
+		uintptr_t at = (uintptr_t)deps[i].addr;
+		uintptr_t end = at + deps[i].len;
+
+		members += !deps[i].len;
+		for (; at < end; members++)
+			ranges_next(domain->ranges, &at);
+	}
+	return members;
+}
+
+int deps_add(struct worker *w, struct ktrt_task *task,
+	     const struct ktrt_dep *deps, size_t nr)
+{
+	struct domain *domain = domain_of(task->parent);
+	struct epoch *fresh = NULL;
+	long members;
+
+	if (!domain || table_make_room(w, domain, nr))
+		return -ENOMEM;
+	members = count_members(w, domain, deps, nr);
+	if (members < 0)
+		return -ENOMEM;
+	if (members_alloc(w, task, (size_t)members, &fresh)) {
+		fresh_free(w, fresh);
+		return -ENOMEM;
+	}
+	domain->serial++;
+	for (size_t i = 0; i < nr; i++)
+		if (deps[i].mode & KTRT_OUT)
+			enter_dep(w, task, domain, &deps[i], &fresh);
+	for (size_t i = 0; i < nr; i++)
+		if (!(deps[i].mode & KTRT_OUT))
+			enter_dep(w, task, domain, &deps[i], &fresh);
+	fresh_free(w, fresh);
+	return 0;
+}
+
+void deps_done(struct worker *w, struct ktrt_task *task, struct ready *ready)
+{
+	for (uint32_t i = 0; i < task->nr_access; i++)
+		epoch_put(w, task->access[i].epoch, ready);
+	if (task->flags & TASK_ACCESS_ALLOCATED)
+		free(task->access);
+	task->nr_access = 0;
+}
+
+void deps_close(struct worker *w, struct ktrt_task *parent)
+{
+	struct domain *domain = parent->domain;
+	struct ready none;
+
+	ready_init(&none);
+	for (size_t i = 0; i < domain->room; i++)
+		if (domain->entries[i].tail.epoch)
+			epoch_put(w, domain->entries[i].tail.epoch, &none);
+	ranges_free(w, domain->ranges);
+	free(domain->entries);
+	free(domain);
+	parent->domain = NULL;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Groups of tasks, external events, and running one task to its end.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "rt.h"
+
+#define EVENTS_MAX 65536
+#define SPINS 2000
+
+static struct worker *self(void)
+{
+	return rt_runs() ? self_worker : NULL;
+}
+
+/* ---- groups ---- */
+
+int ktrt_group_new(struct ktrt_group **group)
+{
+	*group = NULL;
+	if (!self())
+		return -ESRCH;
+	*group = pool_get(&rt.groups, NULL);
+	if (!*group)
+		return -ENOMEM;
+	at_poke(&(*group)->live, 0);
+	at_poke(&(*group)->wake, (uint32_t)SIGNAL_NONE);
+	at_poke(&(*group)->error, 0);
+	at_poke(&(*group)->cancelled, 0);
+	return 0;
+}
+
+static bool spin_for(const struct ktrt_group *group)
+{
+	for (unsigned i = 0; i < SPINS; i++) {
+		if (!(uint32_t)at_load(&group->live))
+			return true;
+		cpu_relax();
+	}
+	return false;
+}
+
+static void sleep_for(struct worker *w, struct ktrt_group *group)
+{
+	at_poke(&group->wake, (uint32_t)SIGNAL_NONE);
+	if ((uint32_t)at_add(&group->live, LIVE_WAITED))
+		park_until(w, &group->wake);
+	at_sub(&group->live, LIVE_WAITED);
+}
+
+int ktrt_group_wait(struct ktrt_group *group)
+{
+	struct worker *w = self();
+
+	if (!w)
+		return -ESRCH;
+	while ((uint32_t)at_load(&group->live)) {
+		struct ktrt_task *task =
+			w->core ? sched_take_below(w, w->current) : NULL;
+
+		if (task) {
+			task = sched_run(w, task);
+			if (task)
+				task_ready(w, task);
+		} else if (!spin_for(group)) {
+			sleep_for(w, group);
+		}
+	}
+	return error_take(&group->error);
+}
+
+void ktrt_group_cancel(struct ktrt_group *group)
+{
+	at_store(&group->cancelled, 1);
+	at_add(&rt.cancels, 1);
+}
+
+void ktrt_group_free(struct ktrt_group *group)
+{
+	if (!group || !self())
+		return;
+	ktrt_group_wait(group);
+	pool_put(&rt.groups, NULL, group);
+}
+
+int ktrt_cancelled(void)
+{
+	struct worker *w = self();
+
+	return w && at_peek(&rt.cancels) && task_is_cancelled(w->current);
+}
+
+/* ---- external events ---- */
+
+struct ktrt_task *ktrt_self(void)
+{
+	struct worker *w = self();
+
+	return w && !(w->current->flags & TASK_OUTER) ? w->current : NULL;
+}
+
+int ktrt_events_add(unsigned nr)
+{
+	struct ktrt_task *task = ktrt_self();
+
+	if (!task)
+		return -ESRCH;
+	if (nr > EVENTS_MAX)
+		return -EINVAL;
+	at_add(&task->live, nr * LIVE_EVENT);
+	return 0;
+}
+
+void ktrt_events_done(struct ktrt_task *task, unsigned nr)
+{
+	struct worker *w = self();
+	uint64_t events = nr * LIVE_EVENT;
+
+	if (!rt_runs() || at_sub(&task->live, events) != events)
+		return;
+	task = task_complete(w, task);
+	if (task)
+		task_ready(w, task);
+}
+
+/* ---- one task ---- */
+
+static int run_by_worker(ktrt_func func, void *arg)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	int error = ktrt_group_new(&attr.group);
+
+	if (error)
+		return error;
+	error = ktrt_spawn_attr(func, arg, &attr);
+	if (!error)
+		error = ktrt_group_wait(attr.group);
+	ktrt_group_free(attr.group);
+	return error;
+}
+
+int ktrt_run(ktrt_func func, void *arg)
+{
+	bool attached = !!self();
+	int error;
+
+	if (!rt_runs())
+		return -ESRCH;
+	error = attached ? 0 : ktrt_attach();
+	if (error)
+		return error;
+	error = run_by_worker(func, arg);
+	if (!attached)
+		ktrt_detach();
+	return error;
+}

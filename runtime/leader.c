@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The leader: the thread that hears of cores whose workers blocked and puts
+ * other workers there, and that makes threads where there are too few.
+ *
+ * It sleeps until UMT tells of such a core or somebody asks for a thread.  A
+ * look at all cores every millisecond, while there are tasks that nobody has
+ * taken, makes up for what was missed; every ten while anybody works; none
+ * when all have been idle for a tenth of a second.
+ *
+ * Leader-follower (after Schmidt, Pyarali et al., "Leader/Followers", 2000;
+ * proposed for UMT in the founding paper): the leader that finds an idle core
+ * makes a sleeping worker the leader and becomes the core's worker itself,
+ * which saves the core the time until that worker would run.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "rt.h"
+
+#define TICK_MS 1
+#define CALM_TICK_MS 10
+#define SLEEP_AFTER_NS 100000000
+/* Nothing was begun for so long: more threads than were asked for. */
+#define STALL_NS 20000000
+
+struct watch {
+	uint64_t busy_ns; /* when somebody last worked */
+	uint64_t moved_ns; /* when a task was last begun */
+	uint64_t tasks;
+	bool work; /* tasks that nobody has taken */
+};
+
+void leader_kick(void)
+{
+	uint64_t one = 1;
+
+	if (write(rt.leader_fd, &one, sizeof(one)) < 0)
+		return; /* it is readable already */
+}
+
+/* ---- threads ---- */
+
+/* A new thread for a core that nobody can be had for. */
+static void add_thread(struct core *core)
+{
+	at_add(&rt.idlers, IDLERS_SEARCH);
+	park_arrive(core);
+	if (!worker_start(core))
+		return;
+	at_sub(&rt.idlers, IDLERS_SEARCH);
+	park_arrive_not(core);
+}
+
+static bool try_dispatch(struct core *core, bool blocked)
+{
+	at_add(&rt.idlers, IDLERS_SEARCH);
+	if (park_dispatch(core, blocked))
+		return true;
+	at_sub(&rt.idlers, IDLERS_SEARCH);
+	return false;
+}
+
+/* Somebody wanted a worker for the core; in between there may be one. */
+static void serve_wish(struct core *core)
+{
+	if (!at_peek(&core->wants_thread) || !at_swap(&core->wants_thread, 0))
+		return;
+	if (core_ready(core) > 0 || at_peek(&core->arriving))
+		return;
+	if (!sched_work_visible() && !at_peek(&core->nr_suspended))
+		return;
+	if (at_peek(&rt.nr_threads) < rt.options.max_threads)
+		add_thread(core);
+}
+
+static void serve_wishes(void)
+{
+	for (unsigned i = 0; i < rt.nr_cores; i++)
+		serve_wish(&rt.cores[i]);
+}
+
+/* ---- idle cores ---- */
+
+/* A new leader, while this one goes to work. */
+static bool follow(struct worker *w, struct core *core)
+{
+	struct worker *next = park_take_spare();
+
+	if (!next)
+		return false;
+	at_add(&rt.idlers, IDLERS_SEARCH);
+	park_arrive(core);
+	at_poke(&w->core, core);
+	w->leads = false;
+	worker_bind(w);
+	next->leads = true;
+	at_poke(&next->core, NULL);
+	signal_give(&next->wake);
+	return true;
+}
+
+/* true: the leader has become the core's worker. */
+static bool serve_core(struct worker *w, struct core *core)
+{
+	if (core_ready(core) > 0 || at_peek(&core->arriving))
+		return false;
+	if (!sched_work_visible() && !at_peek(&core->nr_suspended)) {
+		park_mark_idle(core);
+		if (!sched_work_visible())
+			return false;
+	}
+	if (w && !at_peek(&core->nr_suspended) && follow(w, core)) {
+		count_up(&w->counts.replaced);
+		return true;
+	}
+	if (try_dispatch(core, true))
+		at_add(&rt.replaced, 1);
+	return false;
+}
+
+static bool serve_events(struct worker *w)
+{
+	struct umt_event event;
+
+	while (rt.umt && umt_next(rt.umt, &event) == 1) {
+		int index = event.kind == UMT_IDLE && event.cpu < rt.nr_cpus
+				    ? rt.core_of_cpu[event.cpu]
+				    : -1;
+
+		if (index >= 0 && serve_core(w, &rt.cores[index]))
+			return true;
+	}
+	return false;
+}
+
+/* ---- the look at everything ---- */
+
+static uint64_t tasks_begun(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < rt.nr_slots; i++) {
+		struct worker *w = at_load(&rt.workers[i]);
+
+		sum += w ? at_peek(&w->counts.tasks) : 0;
+	}
+	return sum;
+}
+
+/*
+ * Tasks wait, nothing begins, no worker is left, and a core idles: its workers
+ * wait for what only another task can bring.  More threads, slowly, until the
+ * table is full.
+ */
+static void break_stall(struct watch *watch, uint64_t now)
+{
+	uint64_t tasks = tasks_begun();
+
+	if (tasks != watch->tasks || !watch->work) {
+		watch->tasks = tasks;
+		watch->moved_ns = now;
+		return;
+	}
+	if (now - watch->moved_ns < STALL_NS)
+		return;
+	watch->moved_ns = now;
+	for (unsigned i = 0; i < rt.nr_cores; i++)
+		if (worker_all_blocked(&rt.cores[i])) {
+			add_thread(&rt.cores[i]);
+			return;
+		}
+}
+
+static bool somebody_suspended(void)
+{
+	for (unsigned i = 0; i < rt.nr_cores; i++)
+		if (at_peek(&rt.cores[i].nr_suspended))
+			return true;
+	return false;
+}
+
+static bool look_at_all(struct worker *w, struct watch *watch)
+{
+	for (unsigned i = 0; i < rt.nr_cores; i++) {
+		struct core *core = &rt.cores[i];
+		int ready = core_ready(core);
+
+		at_poke(&rt.samples, rt.samples + 1);
+		if (ready > 1)
+			at_poke(&rt.crowded, rt.crowded + 1);
+		if (ready > 0 || !(watch->work || at_peek(&core->nr_suspended)))
+			continue;
+		if (rt.counts) {
+			if (serve_core(w, core))
+				return true;
+		} else {
+			try_dispatch(core, false);
+		}
+	}
+	return false;
+}
+
+/* How long the leader may sleep. */
+static int next_look_ms(const struct watch *watch, uint64_t now)
+{
+	if (watch->work)
+		return TICK_MS;
+	return now - watch->busy_ns < SLEEP_AFTER_NS ? CALM_TICK_MS : -1;
+}
+
+static void wait_for_events(int timeout_ms)
+{
+	struct pollfd fds[2] = {
+		{ .fd = rt.leader_fd, .events = POLLIN },
+		{ .fd = rt.umt ? umt_fd(rt.umt) : -1, .events = POLLIN },
+	};
+	uint64_t count;
+
+	if (timeout_ms < 0)
+		at_store_seq(&rt.leader_sleeps, 1);
+	/* Somebody may have begun before that was seen. */
+	if (timeout_ms < 0 && idle_cores() < rt.nr_cores)
+		timeout_ms = CALM_TICK_MS;
+	poll(fds, 2, timeout_ms);
+	at_store(&rt.leader_sleeps, 0);
+	if (fds[0].revents & POLLIN && read(rt.leader_fd, &count, 8) < 0)
+		return;
+}
+
+void leader_lead(struct worker *w)
+{
+	struct watch watch = { .busy_ns = now_ns() };
+	uint64_t looked_ns = 0;
+
+	if (w)
+		worker_monitor(w, false);
+	while (!at_load(&rt.stop)) {
+		uint64_t now = now_ns();
+
+		wait_for_events(next_look_ms(&watch, now));
+		if (serve_events(w))
+			break;
+		serve_wishes();
+		now = now_ns();
+		if (now - looked_ns < TICK_MS * 1000000 / 2)
+			continue;
+		looked_ns = now;
+		watch.work = sched_work_visible() || somebody_suspended();
+		if (watch.work || idle_cores() < rt.nr_cores)
+			watch.busy_ns = now;
+		if (rt.counts)
+			umt_want(rt.umt, !idle_cores());
+		if (look_at_all(w, &watch))
+			break;
+		break_stall(&watch, now);
+	}
+	if (w)
+		worker_monitor(w, true);
+}
+
+static void *leader_main(void *arg)
+{
+	leader_lead(NULL);
+	return NULL;
+}
+
+int leader_start(void)
+{
+	rt.leader_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (rt.leader_fd < 0)
+		return -errno;
+	if (rt.options.flags & KTRT_FOLLOW)
+		return 0;
+	if (worker_thread(&rt.leader, leader_main, NULL, "ktrt/leader")) {
+		close(rt.leader_fd);
+		return -EAGAIN;
+	}
+	return 0;
+}
+
+void leader_stop(void)
+{
+	leader_kick();
+	if (!(rt.options.flags & KTRT_FOLLOW))
+		pthread_join(rt.leader, NULL);
+}

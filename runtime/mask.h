@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A sparse mask: flags of which only a few share a cache line, so that setting
+ * one seldom disturbs those who set others, while a search still reads several
+ * at once.  Each flag is a byte, eight of them to a line: setting one is a
+ * plain store, reading eight is one load.
+ *
+ * The idea is that of the kernel's proposed sparse mask of overloaded CPUs
+ * (Sistare, "steal tasks to improve CPU utilization", 2018).
+ */
+#ifndef RUNTIME_MASK_H
+#define RUNTIME_MASK_H
+
+#include "atomic.h"
+
+#define MASK_PER_LINE 8
+
+union mask_line {
+	CACHE_ALIGNED uint8_t flags[MASK_PER_LINE];
+	uint64_t all;
+};
+
+static inline uint8_t *mask_flag(union mask_line *lines, unsigned index)
+{
+	return &lines[index / MASK_PER_LINE].flags[index % MASK_PER_LINE];
+}
+
+/*
+ * mask_next - the first flag in [from, end) that is set; @end if none is
+ */
+static inline unsigned mask_next(union mask_line *lines, unsigned from,
+				 unsigned end)
+{
+	while (from < end) {
+		if (!(from % MASK_PER_LINE) &&
+		    !at_load_seq(&lines[from / MASK_PER_LINE].all)) {
+			from += MASK_PER_LINE;
+			continue;
+		}
+		if (at_load_seq(mask_flag(lines, from)))
+			return from;
+		from++;
+	}
+	return end;
+}
+
+#endif /* RUNTIME_MASK_H */

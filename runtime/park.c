@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Workers on cores: who sleeps, who is woken, who makes room.
+ *
+ * Owns the lists of sleeping workers and what is known of each core.  A core
+ * counts its active workers: those that do not sleep by our doing.  A worker
+ * that blocks in the kernel stays active; that it is blocked only UMT knows.
+ * Between "this core is idle" and "there are tasks" nobody may be missed: who
+ * sleeps first marks its core idle and then looks for tasks; who queues a task
+ * does that first and then looks for idle cores (both sequentially consistent).
+ *
+ * Locks: the core's, inside it the pool's.
+ */
+#include "rt.h"
+
+/* Idle cores that one wakeup tries. */
+#define WAKE_TRIES 64
+
+/* ---- marks, under the core's lock ---- */
+
+/* Read without the lock as well. */
+static void add_active(struct core *core, int change)
+{
+	at_poke(&core->active, core->active + change);
+}
+
+/* The leader wants to hear of blocked cores when no other core is idle. */
+static void want_events(bool on)
+{
+	if (rt.counts)
+		umt_want(rt.umt, on);
+}
+
+static void mark_idle(struct core *core)
+{
+	uint8_t *flag = mask_flag(rt.idle, core->index);
+
+	if (at_peek(flag))
+		return;
+	at_store_seq(flag, 1);
+	if (!(uint32_t)at_add(&rt.idlers, IDLERS_CORE))
+		want_events(false);
+}
+
+static void unmark_idle(struct core *core)
+{
+	uint8_t *flag = mask_flag(rt.idle, core->index);
+
+	if (!at_peek(flag))
+		return;
+	at_store_seq(flag, 0);
+	if ((uint32_t)at_sub(&rt.idlers, IDLERS_CORE) == 1)
+		want_events(true);
+}
+
+/* Nobody else works here, or only workers that are blocked; @own: of the
+ * ready ones, those that are about to sleep. */
+static bool is_deserted(const struct core *core, int own)
+{
+	return !core->active || (rt.counts && core_ready(core) <= own);
+}
+
+/* ---- lists, under the core's lock ---- */
+
+/* One idle worker stays with its core, others are for any core. */
+static void list_idle(struct core *core, struct worker *w)
+{
+	at_poke(&w->wake, (uint32_t)SIGNAL_NONE);
+	if (!core->parked) {
+		w->listed = true;
+		w->link = NULL;
+		core->parked = w;
+		return;
+	}
+	pthread_mutex_lock(&rt.pool_lock);
+	w->pooled = true;
+	w->link = rt.pool;
+	rt.pool = w;
+	pthread_mutex_unlock(&rt.pool_lock);
+}
+
+static struct worker *take_pooled(void)
+{
+	struct worker *w;
+
+	pthread_mutex_lock(&rt.pool_lock);
+	w = rt.pool;
+	if (w) {
+		rt.pool = w->link;
+		w->pooled = false;
+	}
+	pthread_mutex_unlock(&rt.pool_lock);
+	return w;
+}
+
+static struct worker *take_idle(struct core *core)
+{
+	struct worker *w = core->parked;
+
+	if (!w)
+		return take_pooled();
+	core->parked = NULL;
+	w->listed = false;
+	return w;
+}
+
+static void list_suspended(struct core *core, struct worker *w)
+{
+	at_poke(&w->wake, (uint32_t)SIGNAL_NONE);
+	w->link = NULL;
+	*core->suspended_end = w;
+	core->suspended_end = &w->link;
+	at_poke(&core->nr_suspended, core->nr_suspended + 1);
+}
+
+static struct worker *take_suspended(struct core *core)
+{
+	struct worker *w = core->suspended;
+
+	if (!w)
+		return NULL;
+	core->suspended = w->link;
+	if (!w->link)
+		core->suspended_end = &core->suspended;
+	at_poke(&core->nr_suspended, core->nr_suspended - 1);
+	return w;
+}
+
+/*
+ * Not yet woken by anybody: take oneself off the list again.  @core is where
+ * the worker was: who wakes it gives it another.
+ */
+static bool unlist(struct core *core, struct worker *w)
+{
+	struct worker **at;
+	bool was = false;
+
+	pthread_mutex_lock(&core->lock);
+	if (w->listed) {
+		core->parked = NULL;
+		w->listed = false;
+		was = true;
+	}
+	pthread_mutex_lock(&rt.pool_lock);
+	if (w->pooled) {
+		for (at = &rt.pool; *at != w; at = &(*at)->link)
+			;
+		*at = w->link;
+		w->pooled = false;
+		was = true;
+	}
+	pthread_mutex_unlock(&rt.pool_lock);
+	if (was) {
+		add_active(core, 1);
+		unmark_idle(core);
+	}
+	pthread_mutex_unlock(&core->lock);
+	return was;
+}
+
+/* ---- handing a core over ---- */
+
+/* Under the core's lock. */
+static void give_core(struct core *core, struct worker *to)
+{
+	unmark_idle(core);
+	add_active(core, 1);
+	at_store(&core->arriving, 1);
+	at_poke(&to->core, core);
+}
+
+/* Under no lock. */
+static void wake(struct worker *to)
+{
+	worker_bind(to);
+	signal_give(&to->wake);
+}
+
+static void count_search(void)
+{
+	at_add(&rt.idlers, IDLERS_SEARCH);
+}
+
+/* Until somebody gives a core. */
+static void await_core(struct worker *w)
+{
+	signal_await(&w->wake);
+	if (unlikely(w->leads))
+		leader_lead(w);
+	if (w->core)
+		at_store(&w->core->arriving, 0);
+}
+
+/* The same, on a list of idle workers: park_wake_all() may be over. */
+static void await_idle(struct core *core, struct worker *w)
+{
+	if (at_load_seq(&rt.stop) && unlist(core, w))
+		count_search();
+	else
+		await_core(w);
+}
+
+void park_idle(struct worker *w)
+{
+	struct core *core = w->core;
+	struct worker *next;
+
+	pthread_mutex_lock(&core->lock);
+	add_active(core, -1);
+	next = take_suspended(core);
+	list_idle(core, w);
+	if (next)
+		give_core(core, next);
+	else if (is_deserted(core, 1))
+		mark_idle(core);
+	pthread_mutex_unlock(&core->lock);
+	if (next) {
+		count_search();
+		wake(next);
+	} else if (sched_work_visible() && unlist(core, w)) {
+		count_search();
+		return;
+	}
+	count_up(&w->counts.parks);
+	await_idle(core, w);
+}
+
+/* A worker in the middle of a task goes on here, this one sleeps. */
+static bool swap_for_suspended(struct worker *w)
+{
+	struct core *core = w->core;
+	struct worker *next;
+
+	pthread_mutex_lock(&core->lock);
+	next = take_suspended(core);
+	if (next) {
+		add_active(core, -1);
+		list_idle(core, w);
+		give_core(core, next);
+	}
+	pthread_mutex_unlock(&core->lock);
+	if (!next)
+		return false;
+	count_search();
+	wake(next);
+	return true;
+}
+
+/*
+ * Of two workers that are ready here one goes.  "Leaving" is taken by the one
+ * that goes and given back by the next that finds itself alone: until the
+ * other's count has fallen nobody else leaves.
+ */
+static bool surrender(struct worker *w)
+{
+	struct core *core = w->core;
+	bool goes;
+
+	if (core_ready(core) <= 1) {
+		at_store(&core->leaving, 0);
+		return false;
+	}
+	if (at_swap(&core->leaving, 1))
+		return false;
+	pthread_mutex_lock(&core->lock);
+	goes = !core->suspended && core_ready(core) > 1;
+	if (goes) {
+		add_active(core, -1);
+		list_idle(core, w);
+	}
+	if (!goes || !rt.counts)
+		at_store(&core->leaving, 0);
+	pthread_mutex_unlock(&core->lock);
+	return goes;
+}
+
+void park_crowded(struct worker *w)
+{
+	struct core *core = w->core;
+
+	if (!at_peek(&core->nr_suspended) || !swap_for_suspended(w)) {
+		if (!surrender(w))
+			return;
+		count_up(&w->counts.surrenders);
+	}
+	await_idle(core, w);
+	sched_found(w);
+}
+
+bool park_yield(struct worker *w)
+{
+	struct core *core = w->core;
+	struct worker *next;
+	bool alone;
+
+	pthread_mutex_lock(&core->lock);
+	next = take_idle(core);
+	if (!next)
+		next = take_suspended(core);
+	alone = !next && (!rt.counts || core_ready(core) <= 1);
+	if (!alone) {
+		add_active(core, -1);
+		list_suspended(core, w);
+		if (next)
+			give_core(core, next);
+	}
+	pthread_mutex_unlock(&core->lock);
+	if (alone)
+		return false;
+	if (next) {
+		count_search();
+		wake(next);
+	}
+	await_core(w);
+	sched_found(w);
+	return true;
+}
+
+void park_until(struct worker *w, uint32_t *signal)
+{
+	struct core *core = w->core;
+
+	if (!core) {
+		signal_await(signal);
+		return;
+	}
+	pthread_mutex_lock(&core->lock);
+	add_active(core, -1);
+	if (is_deserted(core, 1))
+		mark_idle(core);
+	pthread_mutex_unlock(&core->lock);
+	if (at_peek(&core->nr_suspended) || sched_work_visible()) {
+		count_search();
+		if (!park_dispatch(core, false))
+			sched_found(w);
+	}
+	signal_await(signal);
+	pthread_mutex_lock(&core->lock);
+	add_active(core, 1);
+	unmark_idle(core);
+	pthread_mutex_unlock(&core->lock);
+}
+
+/* ---- waking ---- */
+
+static bool may_dispatch(struct core *core, bool blocked)
+{
+	if (blocked)
+		return core_ready(core) <= 0 && !at_peek(&core->arriving);
+	if (!at_peek(mask_flag(rt.idle, core->index)))
+		return false;
+	/* One that was blocked goes on by now. */
+	if (core->active && core_ready(core) > 0 && rt.counts) {
+		unmark_idle(core);
+		return false;
+	}
+	return true;
+}
+
+bool park_dispatch(struct core *core, bool blocked)
+{
+	struct worker *w = NULL;
+	bool may;
+
+	pthread_mutex_lock(&core->lock);
+	may = may_dispatch(core, blocked);
+	if (may) {
+		w = take_suspended(core);
+		if (!w)
+			w = take_idle(core);
+		if (w)
+			give_core(core, w);
+		else
+			at_store(&core->wants_thread, 1);
+	}
+	pthread_mutex_unlock(&core->lock);
+	if (w)
+		wake(w);
+	else if (may)
+		leader_kick();
+	return w != NULL;
+}
+
+/*
+ * Cores whose workers block while others are idle are not told of.  Whoever
+ * gives away the last idle core looks at a few, the leader at all of them.
+ */
+static void look_for_blocked(struct worker *w, unsigned from)
+{
+	for (unsigned i = 0; i < 8 && i < rt.nr_cores; i++) {
+		struct core *core = &rt.cores[(from + i) % rt.nr_cores];
+
+		if (core_ready(core) > 0 || at_peek(&core->arriving))
+			continue;
+		if (!sched_work_visible())
+			return;
+		count_search();
+		if (park_dispatch(core, true))
+			count_up(&w->counts.replaced);
+		else
+			at_sub(&rt.idlers, IDLERS_SEARCH);
+	}
+}
+
+void park_wake_one(struct worker *w)
+{
+	unsigned from = at_peek(&rt.idle_hint), tried = 0, pass, index;
+
+	for (pass = 0; pass < 2; pass++, from = 0) {
+		index = mask_next(rt.idle, from, rt.nr_cores);
+		for (; index < rt.nr_cores && tried < WAKE_TRIES; tried++) {
+			if (park_dispatch(&rt.cores[index], false))
+				goto woken;
+			index = mask_next(rt.idle, index + 1, rt.nr_cores);
+		}
+	}
+	at_sub(&rt.idlers, IDLERS_SEARCH);
+	return;
+woken:
+	at_poke(&rt.idle_hint, index + 1 < rt.nr_cores ? index + 1 : 0);
+	if (w)
+		count_up(&w->counts.wakeups);
+	if (at_peek(&rt.leader_sleeps))
+		leader_kick();
+	if (w && rt.counts && !idle_cores())
+		look_for_blocked(w, index + 1);
+}
+
+void park_mark_idle(struct core *core)
+{
+	pthread_mutex_lock(&core->lock);
+	if (core_ready(core) <= 0 && !at_peek(&core->arriving))
+		mark_idle(core);
+	pthread_mutex_unlock(&core->lock);
+}
+
+void park_arrive_not(struct core *core)
+{
+	pthread_mutex_lock(&core->lock);
+	add_active(core, -1);
+	at_store(&core->arriving, 0);
+	pthread_mutex_unlock(&core->lock);
+}
+
+void park_arrive(struct core *core)
+{
+	pthread_mutex_lock(&core->lock);
+	unmark_idle(core);
+	add_active(core, 1);
+	at_store(&core->arriving, 1);
+	pthread_mutex_unlock(&core->lock);
+}
+
+struct worker *park_take_spare(void)
+{
+	struct worker *w = take_pooled();
+
+	for (unsigned i = 0; !w && i < rt.nr_cores; i++) {
+		struct core *core = &rt.cores[i];
+
+		pthread_mutex_lock(&core->lock);
+		w = core->parked;
+		if (w) {
+			core->parked = NULL;
+			w->listed = false;
+		}
+		pthread_mutex_unlock(&core->lock);
+	}
+	return w;
+}
+
+/* Each counts as looking, and stops at once. */
+void park_wake_all(void)
+{
+	struct worker *w;
+
+	while ((w = park_take_spare())) {
+		count_search();
+		signal_give(&w->wake);
+	}
+}
+
+void park_gone(struct worker *w)
+{
+	struct core *core = w->core;
+
+	if (!core)
+		return;
+	pthread_mutex_lock(&core->lock);
+	add_active(core, -1);
+	if (is_deserted(core, 1))
+		mark_idle(core);
+	at_store(&core->wants_thread, 1);
+	pthread_mutex_unlock(&core->lock);
+	leader_kick();
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the parts of the runtime share: the records of tasks, workers and
+ * cores, and the one runtime of the process.
+ *
+ * How a task goes: task.c makes it, deps.c says when it is ready, sched.c
+ * queues, finds and runs it, task.c completes it, which makes others ready.
+ * Where there are no tasks park.c puts workers to sleep, and wakes them;
+ * leader.c puts workers on cores whose worker blocked.
+ *
+ * Locks: a core's lock, inside it the pool's.  Neither is held while anything
+ * of the user runs, nor across a system call but waking.
+ */
+#ifndef RUNTIME_RT_H
+#define RUNTIME_RT_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/types.h>
+
+#include <ktask/runtime.h>
+#include <umt.h>
+
+#include "atomic.h"
+#include "deque.h"
+#include "mask.h"
+#include "pool.h"
+#include "shelf.h"
+
+/*
+ * What is left of a task before it is complete, in one number: children in the
+ * low half, and above: does its body run, does somebody wait for the children,
+ * external events.  Children that the body made are added only when the body
+ * ends or waits ("credited"), so that making one takes no atomic operation; in
+ * between the low half is negative.  0 means complete.
+ */
+#define LIVE_BODY (1ull << 32)
+#define LIVE_WAITED (1ull << 33)
+#define LIVE_EVENT (1ull << 40)
+
+#define ARG_INLINE 64
+#define ACCESS_INLINE 4
+
+struct epoch;
+struct domain;
+
+/* A task's place in the queue for one datum; see deps.h. */
+struct access {
+	struct epoch *epoch;
+	struct access *next; /* of those that wait for the epoch */
+	struct ktrt_task *task;
+};
+
+enum {
+	TASK_ALWAYS = 1, /* although cancelled */
+	TASK_ARG_ALLOCATED = 2,
+	TASK_ACCESS_ALLOCATED = 4,
+	TASK_OUTER = 8, /* stands for an attached thread */
+	TASK_SHELF = 16, /* has a priority or a node */
+};
+
+struct ktrt_task {
+	CACHE_ALIGNED ktrt_func func;
+	void *arg;
+	struct ktrt_task *parent; /* read by thieves of other tasks, too */
+	struct ktrt_group *group;
+	struct ktrt_task *next; /* in lists of ready tasks, on shelves */
+	uint32_t depth; /* the parent's and 1; as parent */
+	uint16_t flags;
+	int16_t priority;
+	uint64_t spawned; /* children, by the body; */
+	uint64_t credited; /* of these, in @live */
+
+	CACHE_ALIGNED uint64_t live;
+	uint32_t pending; /* dependences not met, and 1 while they are made */
+	int error; /* first code of the body or a child */
+	int child_error; /* first code of a child that was not yet waited for */
+	uint32_t wake; /* signal: children are complete */
+	struct domain *domain; /* data of the children */
+	struct access *access;
+	uint32_t nr_access;
+	int16_t node;
+	uint64_t order; /* on a shelf */
+
+	struct access access_inline[ACCESS_INLINE];
+	_Alignas(16) char arg_inline[ARG_INLINE];
+};
+
+/* A late signal may meet a group that is free, so @wake must not be where a
+ * free record has its links. */
+struct ktrt_group {
+	CACHE_ALIGNED struct record unused;
+	uint64_t live; /* tasks, LIVE_WAITED */
+	uint32_t wake;
+	int error;
+	uint32_t cancelled;
+};
+
+struct core;
+
+struct counts {
+	uint64_t tasks, steals, parks, wakeups, replaced, surrenders;
+};
+
+/* A thread of the runtime, or an attached thread (core is NULL). */
+struct worker {
+	CACHE_ALIGNED struct ktrt_task *current;
+	struct core *core;
+	struct cache tasks; /* records */
+	struct cache smalls; /* epochs */
+	unsigned slot; /* in rt.workers and rt.loaded */
+	uint32_t generation;
+	uint32_t tick;
+	uint32_t nest; /* tasks on its stack */
+	bool advertised; /* its flag in the mask is set */
+	bool leads; /* shall be, or is, the leader */
+	int cpu; /* bound to it; -1 */
+	struct counts counts;
+	struct ktrt_task *outer; /* attached: what it spawns are children of */
+
+	struct deque deque;
+
+	CACHE_ALIGNED uint32_t wake; /* signal: go on, on ->core */
+	bool listed; /* on core->parked, under the core's lock; or */
+	bool pooled; /* on rt.pool, under the pool's */
+	bool joinable;
+	struct worker *link;
+	pid_t tid;
+	pthread_t thread;
+};
+
+struct core {
+	CACHE_ALIGNED pthread_mutex_t lock;
+	int cpu;
+	unsigned index;
+	int node; /* index of the shelf */
+	unsigned cache; /* last-level cache: cores [cache_first, cache_end) */
+	unsigned cache_first, cache_end;
+	struct worker *parked; /* idle workers that last worked here */
+	struct worker
+		*suspended; /* went in the middle of a task; oldest first */
+	struct worker **suspended_end;
+	int active; /* workers here that do not sleep by our doing */
+	uint32_t nr_suspended;
+	uint32_t leaving; /* a surplus worker is about to go */
+	uint32_t arriving; /* a worker was woken and does not run yet */
+	uint32_t wants_thread; /* ask of the leader */
+};
+
+struct runtime {
+	struct ktrt_options options;
+	unsigned nr_cores, nr_caches, nr_nodes;
+	struct core *cores;
+	struct shelf *shelves; /* one a node */
+	int *node_ids; /* as the kernel numbers them */
+	int *core_of_cpu; /* index, or -1 */
+	int nr_cpus;
+	struct umt *umt;
+	const struct umt_core *counts; /* NULL without UMT */
+	uint64_t spin_ns;
+	unsigned nr_slots; /* room in workers and loaded, */
+	unsigned slots_per_cache; /* of these */
+	struct worker **workers; /* by slot; NULL; published with release */
+	union mask_line *loaded; /* queues that may have tasks, by slot */
+	union mask_line *idle; /* cores that nobody works on, by index */
+
+	/* Cores that are idle, and workers that look for tasks (high half). */
+	CACHE_ALIGNED uint64_t idlers;
+	CACHE_ALIGNED uint32_t stop;
+	uint32_t runs;
+	uint32_t generation; /* changes in the child of a fork */
+	uint32_t cancels; /* groups that were cancelled, ever */
+	uint32_t attached;
+	uint32_t nr_threads;
+	uint32_t ending; /* threads that ended in a task and tidy up */
+	uint32_t idle_hint; /* where the last search for an idle core ended */
+
+	/* Workers that no core needs. */
+	CACHE_ALIGNED pthread_mutex_t pool_lock;
+	struct worker *pool;
+	struct worker *retired; /* records without a thread */
+
+	struct pool tasks, smalls, groups;
+
+	pthread_t leader;
+	int leader_fd; /* an eventfd to wake it */
+	uint32_t leader_sleeps;
+	uint64_t samples, crowded, replaced;
+};
+
+extern struct runtime rt;
+extern __thread struct worker *self_worker
+	__attribute__((tls_model("initial-exec")));
+
+/* ---- start.c ---- */
+
+/* false until started, and in the child of a fork */
+static inline bool rt_runs(void)
+{
+	return at_peek(&rt.runs);
+}
+
+/* ---- worker.c ---- */
+
+struct worker *worker_new(unsigned cache);
+/* Its thread is gone; the record may be used again. */
+void worker_retire(struct worker *w);
+/* A thread for @core, or one that leads: NULL.  Its caller did park_arrive()
+ * and counts it as looking. */
+int worker_start(struct core *core);
+/* Run on the worker's core only. */
+void worker_bind(struct worker *w);
+int worker_thread(pthread_t *thread, void *(*main)(void *), void *arg,
+		  const char *name);
+/* Let UMT watch a worker, or no longer. */
+void worker_monitor(struct worker *w, bool on);
+bool worker_all_blocked(const struct core *core);
+void worker_join_all(void);
+void worker_free_all(void);
+
+/* ---- task.c ---- */
+
+struct ktrt_task *task_new(struct worker *w, ktrt_func func, void *arg);
+void task_free(struct worker *w, struct ktrt_task *task);
+/* Dependences are met: put it where it is found. */
+void task_ready(struct worker *w, struct ktrt_task *task);
+/*
+ * The function has returned.  Return: a task that became ready and is best run
+ * now, or NULL.
+ */
+struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
+			     int error);
+/* Nothing is left of it: its successors, its parent, its group learn it. */
+struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task);
+bool task_is_cancelled(const struct ktrt_task *task);
+/* Children of it that are not complete; by its own thread. */
+int32_t task_outstanding(const struct ktrt_task *task);
+/* Wait for them, helping; the first code. */
+int task_wait(struct worker *w, struct ktrt_task *task);
+/* Its first code, which is forgotten. */
+int error_take(int *error);
+void error_keep(int *error, int code);
+
+/* ---- sched.c ---- */
+
+/* Does a task; what that made ready and is best done next, or NULL. */
+struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task);
+/* A task that @above waits for: the newest own one, else another's oldest. */
+struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above);
+/* Any task, or NULL. */
+struct ktrt_task *sched_take(struct worker *w);
+bool sched_work_visible(void);
+/* A task was queued: somebody may have to be woken. */
+void sched_notify(struct worker *w);
+/* A worker no longer looks for tasks. */
+void sched_found(struct worker *w);
+/* The life of a worker; it counts as looking for tasks. */
+void sched_work(struct worker *w);
+
+/* ---- park.c ---- */
+
+/* rt.idlers: idle cores, and workers that look for tasks. */
+#define IDLERS_CORE 1ull
+#define IDLERS_SEARCH (1ull << 32)
+
+/*
+ * Whoever wakes a worker counts it as looking for tasks beforehand, so that
+ * nobody wakes another one for the same task.
+ */
+
+/* Sleep until there may be tasks. */
+void park_idle(struct worker *w);
+/* Between two tasks: leave the core if two are ready there, or to a worker
+ * that is in the middle of a task.  Returns at once or when woken. */
+void park_crowded(struct worker *w);
+/* In the middle of a task: let another worker take the core for a task; false
+ * if there is no such worker. */
+bool park_yield(struct worker *w);
+/* Sleep in the middle of a task until *@signal; another takes the core. */
+void park_until(struct worker *w, uint32_t *signal);
+/* Wake a worker for an idle core, if there is one. */
+void park_wake_one(struct worker *w);
+/*
+ * Put a worker on a core that is idle: by our books, or because its workers
+ * are @blocked.  true: one comes, and has taken over one count of looking.
+ */
+bool park_dispatch(struct core *core, bool blocked);
+/* The workers of a core are blocked but there are no tasks: remember it. */
+void park_mark_idle(struct core *core);
+/* The core is a new thread's; under no lock. */
+void park_arrive(struct core *core);
+/* Nothing came of it. */
+void park_arrive_not(struct core *core);
+/* Take a worker that sleeps for want of tasks, or NULL. */
+struct worker *park_take_spare(void);
+/* Everybody shall look at rt.stop. */
+void park_wake_all(void);
+/* The thread ends in the middle of whatever. */
+void park_gone(struct worker *w);
+
+static inline unsigned idle_cores(void)
+{
+	return (uint32_t)at_load_seq(&rt.idlers);
+}
+
+/* Workers that are ready on a core, as far as it is known. */
+static inline int core_ready(const struct core *core)
+{
+	return rt.counts ? umt_ready(rt.counts, core->cpu)
+			 : at_peek(&core->active);
+}
+
+/* Must a worker between two tasks see park_crowded()? */
+static inline bool core_crowded(const struct core *core)
+{
+	return at_peek(&core->nr_suspended) || core_ready(core) > 1 ||
+	       at_peek(&core->leaving);
+}
+
+/* ---- leader.c ---- */
+
+int leader_start(void);
+void leader_stop(void);
+/* It shall look at what is asked of it. */
+void leader_kick(void);
+/* Lead until a core wants the leader as a worker (@w), or rt.stop. */
+void leader_lead(struct worker *w);
+
+/* ---- cores.c ---- */
+
+/* Fills in cores, nodes and caches; -EINVAL without a CPU, -ENOMEM */
+int cores_read(const struct ktrt_options *options);
+void cores_free(void);
+/* Index of a NUMA node of the kernel's number, or -1 */
+int cores_node(int node);
+
+#endif /* RUNTIME_RT_H */

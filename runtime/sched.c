@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Where workers find tasks, and running them.  A worker takes, in this order:
+ * the task that its last one made ready, urgent ones from its node's shelf,
+ * the newest of its own queue, the rest of the shelf, the oldest of others'
+ * queues - those of the same last-level cache first - and other nodes'
+ * shelves.  Which queues are worth a look says a sparse mask.
+ *
+ * At most a few workers look at a time: whoever finds something and was the
+ * last one to look wakes the next if there is more.  Does not own sleeping and
+ * waking (park.c).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "rt.h"
+
+/* Ancestors that are looked through before a task is left to others. */
+#define BELOW_STEPS 64
+/* Every so many tasks the shelf comes before the own queue. */
+#define SHELF_TURN 64
+
+/* ---- running ---- */
+
+struct guard {
+	struct worker *w;
+	struct ktrt_task *task, *before;
+};
+
+/* The body did not return: pthread_exit(), or the thread was cancelled. */
+static void body_left(struct guard *guard)
+{
+	struct worker *w = guard->w;
+	struct ktrt_task *next;
+
+	if (likely(!guard->task))
+		return;
+	w->current = guard->before;
+	next = task_ended(w, guard->task, -ECANCELED);
+	if (next)
+		task_ready(w, next);
+}
+
+static bool skipped(const struct ktrt_task *task)
+{
+	return unlikely(at_peek(&rt.cancels)) && !(task->flags & TASK_ALWAYS) &&
+	       task_is_cancelled(task);
+}
+
+struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task)
+{
+	struct guard guard
+		__attribute__((cleanup(body_left))) = { w, task, w->current };
+	int error = -ECANCELED;
+
+	w->current = task;
+	if (!skipped(task))
+		error = task->func(task->arg);
+	guard.task = NULL;
+	/* In the child of a fork that the body made nothing of this is left. */
+	if (unlikely(at_peek(&rt.generation) != w->generation))
+		exit(0);
+	w->current = guard.before;
+	count_up(&w->counts.tasks);
+	return task_ended(w, task, error);
+}
+
+/* ---- finding ---- */
+
+static struct ktrt_task *pop(struct worker *w)
+{
+	struct ktrt_task *task = deque_pop(&w->deque);
+
+	if (!task && w->advertised) {
+		w->advertised = false;
+		at_store(mask_flag(rt.loaded, w->slot), 0);
+	}
+	return task;
+}
+
+typedef bool (*wanted_func)(struct ktrt_task *task, void *arg);
+
+static struct ktrt_task *steal_from(struct worker *w, unsigned from,
+				    unsigned end, wanted_func wanted, void *arg)
+{
+	unsigned slot = mask_next(rt.loaded, from, end);
+
+	for (; slot < end; slot = mask_next(rt.loaded, slot + 1, end)) {
+		struct worker *victim = at_load(&rt.workers[slot]);
+		struct ktrt_task *task;
+
+		if (!victim || victim == w)
+			continue;
+		task = deque_steal(&victim->deque, wanted, arg);
+		if (task) {
+			count_up(&w->counts.steals);
+			return task;
+		}
+	}
+	return NULL;
+}
+
+/* From the own slot on, so that not all begin with the same victim. */
+static struct ktrt_task *steal(struct worker *w, wanted_func wanted, void *arg)
+{
+	unsigned first = w->slot - w->slot % rt.slots_per_cache;
+	unsigned end = first + rt.slots_per_cache;
+	struct ktrt_task *task;
+
+	task = steal_from(w, w->slot + 1, end, wanted, arg);
+	if (!task)
+		task = steal_from(w, first, w->slot, wanted, arg);
+	if (!task)
+		task = steal_from(w, end, rt.nr_slots, wanted, arg);
+	if (!task)
+		task = steal_from(w, 0, first, wanted, arg);
+	return task;
+}
+
+/*
+ * Is @task a child of @arg, or of a child, ...?  A thief may ask this of a
+ * record that is used for something else by now: then the answer is worthless,
+ * but each step looks at a record, and depths fall, so that it ends.
+ */
+static bool is_below(struct ktrt_task *task, void *arg)
+{
+	struct ktrt_task *above = arg;
+	uint32_t depth = at_peek(&task->depth);
+	uint32_t wanted = at_peek(&above->depth);
+
+	for (int step = 0; step < BELOW_STEPS && depth > wanted; step++) {
+		uint32_t up;
+
+		task = at_peek(&task->parent);
+		if (task == above)
+			return true;
+		if (!task)
+			return false;
+		up = at_peek(&task->depth);
+		if (up >= depth)
+			return false;
+		depth = up;
+	}
+	return false;
+}
+
+struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above)
+{
+	struct ktrt_task *task = pop(w);
+
+	if (likely(task && (task->parent == above || is_below(task, above))))
+		return task;
+	/* There was room for it a moment ago. */
+	if (task)
+		deque_push(&w->deque, task);
+	return steal(w, is_below, above);
+}
+
+static struct ktrt_task *take_from_shelves(void)
+{
+	struct ktrt_task *task = NULL;
+
+	for (unsigned node = 0; !task && node < rt.nr_nodes; node++)
+		task = shelf_take(&rt.shelves[node]);
+	return task;
+}
+
+static inline struct shelf *own_shelf(const struct worker *w)
+{
+	return &rt.shelves[w->core ? w->core->node : 0];
+}
+
+static inline struct ktrt_task *take_own(struct worker *w)
+{
+	struct shelf *shelf = own_shelf(w);
+	struct ktrt_task *task = NULL;
+
+	if (unlikely(shelf_urgent(shelf) || !(++w->tick % SHELF_TURN)))
+		task = shelf_take(shelf);
+	if (!task)
+		task = pop(w);
+	if (!task)
+		task = shelf_take(shelf);
+	return task;
+}
+
+struct ktrt_task *sched_take(struct worker *w)
+{
+	struct ktrt_task *task = take_own(w);
+
+	if (!task)
+		task = steal(w, NULL, NULL);
+	if (!task && rt.nr_nodes > 1)
+		task = take_from_shelves();
+	return task;
+}
+
+bool sched_work_visible(void)
+{
+	unsigned slot = mask_next(rt.loaded, 0, rt.nr_slots);
+
+	for (; slot < rt.nr_slots;
+	     slot = mask_next(rt.loaded, slot + 1, rt.nr_slots)) {
+		struct worker *w = at_load(&rt.workers[slot]);
+
+		if (w && deque_size(&w->deque) > 0)
+			return true;
+	}
+	for (unsigned node = 0; node < rt.nr_nodes; node++)
+		if (shelf_has(&rt.shelves[node]))
+			return true;
+	return false;
+}
+
+/* ---- who looks ---- */
+
+/* Idle cores, and nobody looks for tasks. */
+static inline bool wants_waking(uint64_t idlers)
+{
+	return (uint32_t)idlers && !(idlers >> 32);
+}
+
+static void __attribute__((noinline)) wake_one(struct worker *w)
+{
+	uint64_t idlers = at_load_seq(&rt.idlers);
+
+	while (wants_waking(idlers))
+		if (at_cas(&rt.idlers, &idlers, idlers + IDLERS_SEARCH)) {
+			park_wake_one(w);
+			return;
+		}
+}
+
+void sched_notify(struct worker *w)
+{
+	if (unlikely(wants_waking(at_load_seq(&rt.idlers))))
+		wake_one(w);
+}
+
+void sched_found(struct worker *w)
+{
+	uint64_t idlers = at_sub(&rt.idlers, IDLERS_SEARCH) - IDLERS_SEARCH;
+
+	if (wants_waking(idlers) && sched_work_visible())
+		wake_one(w);
+}
+
+/* Look for a while.  A worker that becomes ready here goes first. */
+static struct ktrt_task *look(struct worker *w)
+{
+	uint64_t end_ns = 0;
+
+	for (unsigned round = 0; !at_peek(&rt.stop); round++) {
+		struct ktrt_task *task = sched_take(w);
+
+		if (task)
+			return task;
+		if (core_crowded(w->core))
+			return NULL;
+		for (unsigned i = 0; i < (round < 16 ? round : 16); i++)
+			cpu_relax();
+		if (round % 16 == 0) {
+			uint64_t now = now_ns();
+
+			if (!end_ns)
+				end_ns = now + rt.spin_ns;
+			else if (now >= end_ns)
+				return NULL;
+		}
+	}
+	return NULL;
+}
+
+/* The worker counts as looking. */
+static struct ktrt_task *find(struct worker *w)
+{
+	for (;;) {
+		struct ktrt_task *task = look(w);
+
+		if (task) {
+			sched_found(w);
+			return task;
+		}
+		/* Whatever is queued from here on is seen before sleeping. */
+		at_sub(&rt.idlers, IDLERS_SEARCH);
+		if (at_load(&rt.stop))
+			return NULL;
+		park_idle(w);
+	}
+}
+
+void sched_work(struct worker *w)
+{
+	struct ktrt_task *task = find(w);
+
+	while (task) {
+		task = sched_run(w, task);
+		if (unlikely(core_crowded(w->core) ||
+			     (task && shelf_urgent(own_shelf(w))))) {
+			if (task)
+				task_ready(w, task);
+			task = NULL;
+			park_crowded(w);
+		}
+		if (!task)
+			task = take_own(w);
+		if (!task) {
+			at_add(&rt.idlers, IDLERS_SEARCH);
+			task = find(w);
+		}
+	}
+}
+
+int ktrt_yield(void)
+{
+	struct worker *w = self_worker;
+	struct ktrt_task *task;
+
+	if (!w || !rt_runs())
+		return -ESRCH;
+	if (!w->core) {
+		sched_yield();
+		return 0;
+	}
+	if (!core_crowded(w->core) && !sched_work_visible())
+		return 0;
+	if (park_yield(w))
+		return 0;
+	/* No worker is left for that: do one here. */
+	task = sched_take(w);
+	if (task)
+		task = sched_run(w, task);
+	if (task)
+		task_ready(w, task);
+	return 0;
+}

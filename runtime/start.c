@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The one runtime of the process: starting and ending it, attaching threads,
+ * what a fork leaves of it, and what it tells about itself.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "deps.h"
+#include "rt.h"
+
+#define THREADS_MAX 4096
+#define THREADS_PER_CORE 8
+#define THREADS_LEAST 32
+#define ATTACHED_MAX 64
+#define SPIN_US 50
+#define CHILDREN_MAX 8192
+
+struct runtime rt;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* ---- forks ---- */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* Threads are gone, locks may be taken: nothing of it is used again. */
+static void in_child(void)
+{
+	self_worker = NULL;
+	at_store(&rt.runs, 0);
+	at_store(&rt.generation, rt.generation + 1);
+	pthread_mutex_unlock(&lock);
+}
+
+static void prepare_forks(void)
+{
+	pthread_atfork(before_fork, in_parent, in_child);
+}
+
+/* ---- starting ---- */
+
+static bool options_are_valid(const struct ktrt_options *options)
+{
+	if (options->struct_size != sizeof(*options))
+		return false;
+	if (options->flags & ~(KTRT_NO_UMT | KTRT_FOLLOW | KTRT_UNBOUND))
+		return false;
+	if (options->cpus && !options->cpus_size)
+		return false;
+	if (options->max_threads > THREADS_MAX)
+		return false;
+	for (size_t i = 0; i < sizeof(options->reserved) / sizeof(unsigned);
+	     i++)
+		if (options->reserved[i])
+			return false;
+	return true;
+}
+
+static unsigned positive(const char *text)
+{
+	long number = text ? strtol(text, NULL, 10) : 0;
+
+	return number > 0 && number < 65536 ? (unsigned)number : 0;
+}
+
+/* The environment narrows what the program left open. */
+static void take_environment(struct ktrt_options *options)
+{
+	const char *umt = secure_getenv("KTRT_UMT");
+
+	if (!options->workers)
+		options->workers = positive(secure_getenv("KTRT_WORKERS"));
+	if (umt && !strcmp(umt, "0"))
+		options->flags |= KTRT_NO_UMT;
+}
+
+static void fill_in(struct ktrt_options *options)
+{
+	unsigned least = rt.nr_cores * THREADS_PER_CORE;
+
+	if (least < THREADS_LEAST)
+		least = THREADS_LEAST;
+	if (least > THREADS_MAX)
+		least = THREADS_MAX;
+	if (!options->max_threads)
+		options->max_threads = least;
+	if (options->max_threads < rt.nr_cores)
+		options->max_threads = rt.nr_cores;
+	if (!options->max_children)
+		options->max_children = CHILDREN_MAX;
+	if (options->max_children > INT32_MAX / 2)
+		options->max_children = INT32_MAX / 2;
+	rt.spin_ns = (options->spin_us ? options->spin_us : SPIN_US) * 1000ull;
+}
+
+static union mask_line *mask_new(unsigned nr)
+{
+	size_t bytes = (nr / MASK_PER_LINE + 1) * sizeof(union mask_line);
+	union mask_line *lines = aligned_alloc(CACHE_LINE, bytes);
+
+	if (lines)
+		memset(lines, 0, bytes);
+	return lines;
+}
+
+/* As many again as may block, should all of them block; and guests. */
+static int make_slots(void)
+{
+	unsigned nr = 2 * rt.options.max_threads + ATTACHED_MAX;
+
+	rt.slots_per_cache = (nr + rt.nr_caches - 1) / rt.nr_caches;
+	rt.slots_per_cache = (rt.slots_per_cache + 7) & ~7u;
+	rt.nr_slots = rt.slots_per_cache * rt.nr_caches;
+	rt.workers = calloc(rt.nr_slots, sizeof(struct worker *));
+	rt.loaded = mask_new(rt.nr_slots);
+	rt.idle = mask_new(rt.nr_cores);
+	return rt.workers && rt.loaded && rt.idle ? 0 : -ENOMEM;
+}
+
+/* Without UMT the runtime is the same, but that blocked cores stay idle. */
+static void start_umt(void)
+{
+	if (rt.options.flags & (KTRT_NO_UMT | KTRT_UNBOUND) ||
+	    umt_open(&rt.umt, NULL))
+		return;
+	if (umt_backend(rt.umt) == UMT_EXPLICIT)
+		return;
+	rt.counts = umt_cores(rt.umt);
+	for (unsigned i = 0; i < rt.nr_cores; i++)
+		if (rt.cores[i].cpu >= umt_nr_cores(rt.umt))
+			rt.counts = NULL;
+}
+
+static int start_workers(void)
+{
+	int error = leader_start();
+
+	if (error)
+		return error;
+	for (unsigned i = 0; i < rt.nr_cores && !error; i++) {
+		at_add(&rt.idlers, IDLERS_SEARCH);
+		park_arrive(&rt.cores[i]);
+		error = worker_start(&rt.cores[i]);
+		if (error) {
+			at_sub(&rt.idlers, IDLERS_SEARCH);
+			park_arrive_not(&rt.cores[i]);
+		}
+	}
+	if (!error && rt.options.flags & KTRT_FOLLOW)
+		error = worker_start(NULL);
+	return error;
+}
+
+static void stop_threads(void)
+{
+	at_store_seq(&rt.stop, 1);
+	park_wake_all();
+	leader_stop();
+	park_wake_all();
+	worker_join_all();
+	while (at_load(&rt.ending))
+		sched_yield();
+	close(rt.leader_fd);
+}
+
+static void free_all(void)
+{
+	umt_close(rt.umt);
+	worker_free_all();
+	pool_destroy(&rt.tasks);
+	pool_destroy(&rt.smalls);
+	pool_destroy(&rt.groups);
+	pthread_mutex_destroy(&rt.pool_lock);
+	free(rt.workers);
+	free(rt.loaded);
+	free(rt.idle);
+	cores_free();
+}
+
+static int attach(void)
+{
+	struct worker *w = worker_new(0);
+
+	if (!w)
+		return -EAGAIN;
+	w->outer = task_new(w, NULL, NULL);
+	if (!w->outer) {
+		worker_retire(w);
+		return -ENOMEM;
+	}
+	w->outer->flags = TASK_OUTER;
+	w->current = w->outer;
+	self_worker = w;
+	at_add(&rt.attached, 1);
+	return 0;
+}
+
+static void detach(struct worker *w)
+{
+	self_worker = NULL;
+	if (w->outer->domain)
+		deps_close(w, w->outer);
+	task_free(w, w->outer);
+	w->current = w->outer = NULL;
+	worker_retire(w);
+	at_sub(&rt.attached, 1);
+}
+
+static int begin(const struct ktrt_options *options)
+{
+	uint32_t generation = rt.generation;
+	int error;
+
+	memset(&rt, 0, sizeof(rt));
+	rt.generation = generation;
+	rt.options = *options;
+	take_environment(&rt.options);
+	error = cores_read(&rt.options);
+	if (error)
+		return error;
+	fill_in(&rt.options);
+	pthread_mutex_init(&rt.pool_lock, NULL);
+	pool_init(&rt.tasks, sizeof(struct ktrt_task));
+	pool_init(&rt.smalls, sizeof(struct epoch));
+	pool_init(&rt.groups, sizeof(struct ktrt_group));
+	rt.leader_fd = -1;
+	error = make_slots();
+	if (!error)
+		start_umt();
+	if (!error)
+		error = start_workers();
+	if (error && rt.leader_fd >= 0)
+		stop_threads();
+	if (error)
+		free_all();
+	return error;
+}
+
+int ktrt_start(const struct ktrt_options *options)
+{
+	static const struct ktrt_options defaults = KTRT_OPTIONS_INIT;
+	int error = -EBUSY;
+
+	if (options && !options_are_valid(options))
+		return -EINVAL;
+	pthread_once(&once, prepare_forks);
+	pthread_mutex_lock(&lock);
+	if (!rt_runs()) {
+		error = begin(options ? options : &defaults);
+		if (!error)
+			at_store(&rt.runs, 1);
+	}
+	if (!error)
+		error = attach();
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+int ktrt_attach(void)
+{
+	int error = -ESRCH;
+
+	pthread_mutex_lock(&lock);
+	if (rt_runs())
+		error = self_worker ? -EEXIST : attach();
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+int ktrt_detach(void)
+{
+	struct worker *w = self_worker;
+	int error;
+
+	if (!rt_runs() || !w || w->current != w->outer)
+		return -ESRCH;
+	error = task_wait(w, w->outer);
+	pthread_mutex_lock(&lock);
+	detach(w);
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+int ktrt_stop(void)
+{
+	struct worker *w = self_worker;
+	int error;
+
+	if (!rt_runs() || !w)
+		return -ESRCH;
+	if (w->current != w->outer)
+		return -EBUSY;
+	error = task_wait(w, w->outer);
+	pthread_mutex_lock(&lock);
+	if (at_load(&rt.attached) > 1) {
+		error = -EBUSY;
+	} else {
+		detach(w);
+		stop_threads();
+		at_store(&rt.runs, 0);
+		free_all();
+	}
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+/* ---- what it tells ---- */
+
+static void add_counts(struct ktrt_info *info, const struct counts *counts)
+{
+	info->tasks += at_peek(&counts->tasks);
+	info->steals += at_peek(&counts->steals);
+	info->parks += at_peek(&counts->parks);
+	info->wakeups += at_peek(&counts->wakeups);
+	info->replaced += at_peek(&counts->replaced);
+	info->surrenders += at_peek(&counts->surrenders);
+}
+
+static void fill_info(struct ktrt_info *info)
+{
+	info->workers = rt.nr_cores;
+	info->threads = at_peek(&rt.nr_threads);
+	info->max_threads = rt.options.max_threads;
+	info->nodes = rt.nr_nodes;
+	info->caches = rt.nr_caches;
+	info->backend =
+		rt.counts ? umt_backend_name(umt_backend(rt.umt)) : "none";
+	for (unsigned i = 0; i < rt.nr_slots; i++) {
+		struct worker *w = at_load(&rt.workers[i]);
+
+		if (w)
+			add_counts(info, &w->counts);
+	}
+	info->replaced += at_peek(&rt.replaced);
+	info->samples = at_peek(&rt.samples);
+	info->crowded = at_peek(&rt.crowded);
+	info->memory_bytes = pool_bytes(&rt.tasks) + pool_bytes(&rt.smalls) +
+			     pool_bytes(&rt.groups);
+}
+
+int ktrt_info_get(struct ktrt_info *info)
+{
+	struct ktrt_info all = { .struct_size = sizeof(all) };
+
+	if (info->struct_size != sizeof(*info))
+		return -EINVAL;
+	if (!rt_runs())
+		return -ESRCH;
+	fill_info(&all);
+	*info = all;
+	return 0;
+}
+
+int ktrt_worker(void)
+{
+	struct worker *w = self_worker;
+
+	return w && w->core && rt_runs() ? (int)w->core->index : -1;
+}
+
+int ktrt_cpus(int *cpus, int nr)
+{
+	if (!rt_runs())
+		return -ESRCH;
+	for (int i = 0; i < nr && i < (int)rt.nr_cores; i++)
+		cpus[i] = rt.cores[i].cpu;
+	return (int)rt.nr_cores;
+}
+
+const char *ktrt_version(void)
+{
+	return KTASK_VERSION;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The life of a task from the call that makes it to its completion, and
+ * waiting for children.  Does not own when it may start (deps.c) nor where it
+ * runs (sched.c).
+ *
+ * A record is used again once its task is complete; a parent's outlives its
+ * children.  Codes go up: what nobody waited for is the parent's code.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "deps.h"
+#include "rt.h"
+
+#define PRIORITY_MAX 32767
+
+void error_keep(int *error, int code)
+{
+	int none = 0;
+
+	if (code && !at_peek(error))
+		at_cas(error, &none, code);
+}
+
+int error_take(int *error)
+{
+	return at_peek(error) ? at_swap(error, 0) : 0;
+}
+
+/* ---- making ---- */
+
+struct ktrt_task *task_new(struct worker *w, ktrt_func func, void *arg)
+{
+	struct ktrt_task *task = pool_get(&rt.tasks, &w->tasks);
+	struct ktrt_task *parent = w->current;
+
+	if (unlikely(!task))
+		return NULL;
+	task->func = func;
+	task->arg = arg;
+	/* Thieves may look at a record that is none any more. */
+	at_poke(&task->parent, parent);
+	at_poke(&task->depth, parent ? parent->depth + 1 : 0);
+	task->group = NULL;
+	task->flags = 0;
+	task->priority = 0;
+	task->spawned = task->credited = 0;
+	task->live = LIVE_BODY;
+	task->error = task->child_error = 0;
+	task->domain = NULL;
+	task->nr_access = 0;
+	task->node = -1;
+	return task;
+}
+
+void task_free(struct worker *w, struct ktrt_task *task)
+{
+	if (unlikely(task->flags & TASK_ARG_ALLOCATED))
+		free(task->arg);
+	pool_put(&rt.tasks, w ? &w->tasks : NULL, task);
+}
+
+/* The least loaded of any would cost a search; its own or the next best. */
+static struct shelf *shelf_of(struct worker *w, const struct ktrt_task *task)
+{
+	unsigned node = w && w->core ? (unsigned)w->core->node : 0;
+
+	if (task->node >= 0)
+		node = (unsigned)task->node;
+	return &rt.shelves[node < rt.nr_nodes ? node : 0];
+}
+
+/* Where memory is too short to queue it the task is done at once. */
+static void queue_failed(struct worker *w, struct ktrt_task *task)
+{
+	while (task && w)
+		task = sched_run(w, task);
+}
+
+void task_ready(struct worker *w, struct ktrt_task *task)
+{
+	bool queued;
+
+	if (unlikely(!w || task->flags & TASK_SHELF)) {
+		if (!w)
+			task->priority = 0;
+		queued = shelf_put(shelf_of(w, task), task);
+	} else {
+		queued = deque_push(&w->deque, task);
+		if (unlikely(!w->advertised)) {
+			/* Seen after the push, or by who looks for it next:
+			 * sched_notify() orders it before looking for idlers */
+			w->advertised = true;
+			at_store_seq(mask_flag(rt.loaded, w->slot), 1);
+		}
+	}
+	if (unlikely(!queued))
+		queue_failed(w, task);
+	else
+		sched_notify(w);
+}
+
+/* A task that makes children faster than they are done does some itself. */
+static void __attribute__((noinline))
+help_first(struct worker *w, struct ktrt_task *parent)
+{
+	int32_t enough = (int32_t)(rt.options.max_children / 2);
+	struct ktrt_task *task;
+
+	while (task_outstanding(parent) > enough) {
+		task = sched_take_below(w, parent);
+		if (!task)
+			return;
+		while (task)
+			task = sched_run(w, task);
+	}
+}
+
+static inline void child_made(struct worker *w, struct ktrt_task *parent)
+{
+	if (unlikely(!(++parent->spawned % 64)) &&
+	    task_outstanding(parent) > (int32_t)rt.options.max_children)
+		help_first(w, parent);
+}
+
+/* NULL when the calling thread cannot make tasks. */
+static inline struct worker *self(void)
+{
+	struct worker *w = self_worker;
+
+	return w && likely(rt_runs()) ? w : NULL;
+}
+
+int ktrt_spawn(ktrt_func func, void *arg)
+{
+	struct worker *w = self();
+	struct ktrt_task *task;
+
+	if (unlikely(!w))
+		return -ESRCH;
+	task = task_new(w, func, arg);
+	if (unlikely(!task))
+		return -ENOMEM;
+	child_made(w, w->current);
+	task_ready(w, task);
+	return 0;
+}
+
+static int copy_arg(struct ktrt_task *task, const void *arg, size_t bytes)
+{
+	task->arg = task->arg_inline;
+	if (bytes > ARG_INLINE) {
+		task->arg = malloc(bytes);
+		if (!task->arg)
+			return -ENOMEM;
+		task->flags |= TASK_ARG_ALLOCATED;
+	}
+	memcpy(task->arg, arg, bytes);
+	return 0;
+}
+
+int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
+{
+	struct worker *w = self();
+	struct ktrt_task *task;
+
+	if (unlikely(!w))
+		return -ESRCH;
+	task = task_new(w, func, NULL);
+	if (unlikely(!task))
+		return -ENOMEM;
+	if (unlikely(copy_arg(task, arg, bytes))) {
+		task_free(w, task);
+		return -ENOMEM;
+	}
+	child_made(w, w->current);
+	task_ready(w, task);
+	return 0;
+}
+
+static bool dep_is_valid(const struct ktrt_dep *dep)
+{
+	return dep->mode >= KTRT_IN && dep->mode <= KTRT_INOUT &&
+	       dep->len <= UINTPTR_MAX - (uintptr_t)dep->addr;
+}
+
+static bool attr_is_valid(const struct ktrt_attr *attr)
+{
+	if (attr->struct_size != sizeof(*attr) || attr->flags & ~KTRT_ALWAYS)
+		return false;
+	if (attr->priority > PRIORITY_MAX || attr->priority < -PRIORITY_MAX - 1)
+		return false;
+	if (attr->node < -1 || (attr->nr_deps && !attr->deps))
+		return false;
+	for (size_t i = 0; i < sizeof(attr->reserved) / sizeof(unsigned); i++)
+		if (attr->reserved[i])
+			return false;
+	for (size_t i = 0; i < attr->nr_deps; i++)
+		if (!dep_is_valid(&attr->deps[i]))
+			return false;
+	return true;
+}
+
+/* Nodes are known by the kernel's numbers outside, by index inside. */
+static void take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
+{
+	if (attr->flags & KTRT_ALWAYS)
+		task->flags |= TASK_ALWAYS;
+	task->priority = (int16_t)attr->priority;
+	task->node = (int16_t)cores_node(attr->node);
+	if (task->priority || task->node >= 0)
+		task->flags |= TASK_SHELF;
+	task->group = attr->group;
+}
+
+int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
+{
+	struct worker *w = self();
+	struct ktrt_task *task;
+	int error = 0;
+
+	if (!attr || !attr_is_valid(attr))
+		return -EINVAL;
+	if (!w)
+		return -ESRCH;
+	task = task_new(w, func, arg);
+	if (!task)
+		return -ENOMEM;
+	take_attr(task, attr);
+	if (attr->arg_bytes)
+		error = copy_arg(task, arg, attr->arg_bytes);
+	task->pending = 1;
+	if (!error && attr->nr_deps)
+		error = deps_add(w, task, attr->deps, attr->nr_deps);
+	if (error) {
+		task_free(w, task);
+		return error;
+	}
+	if (task->group)
+		at_add(&task->group->live, 1);
+	child_made(w, w->current);
+	if (at_sub(&task->pending, 1) == 1)
+		task_ready(w, task);
+	return 0;
+}
+
+/* ---- completing ---- */
+
+static void group_less(struct ktrt_group *group)
+{
+	if (at_sub(&group->live, 1) == LIVE_WAITED + 1)
+		signal_give(&group->wake);
+}
+
+/* Queue what became ready; keep one to be run next by this worker. */
+static void take_ready(struct worker *w, struct ready *ready,
+		       struct ktrt_task **next)
+{
+	struct ktrt_task *task = ready->first, *after;
+
+	for (; task; task = after) {
+		after = task->next;
+		if (w && !*next && !(task->flags & TASK_SHELF))
+			*next = task;
+		else
+			task_ready(w, task);
+	}
+}
+
+/* One child less; true if the parent is complete by that. */
+static bool parent_less(struct ktrt_task *parent)
+{
+	uint64_t live = at_sub(&parent->live, 1) - 1;
+
+	if (likely((uint32_t)live))
+		return false;
+	if (live & LIVE_WAITED)
+		signal_give(&parent->wake);
+	return !live;
+}
+
+struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task)
+{
+	struct ktrt_task *next = NULL, *parent;
+	struct ready ready;
+
+	do {
+		parent = task->parent;
+		if (task->nr_access) {
+			ready_init(&ready);
+			deps_done(w, task, &ready);
+			take_ready(w, &ready, &next);
+		}
+		if (unlikely(task->child_error))
+			error_keep(&task->error, task->child_error);
+		if (task->group) {
+			error_keep(&task->group->error, task->error);
+			group_less(task->group);
+		} else if (unlikely(task->error) && parent) {
+			error_keep(&parent->child_error, task->error);
+		}
+		task_free(w, task);
+		task = parent;
+	} while (parent && parent_less(parent));
+	return next;
+}
+
+struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
+			     int error)
+{
+	uint64_t more = task->spawned - task->credited - LIVE_BODY;
+
+	if (unlikely(error))
+		error_keep(&task->error, error);
+	if (task->domain)
+		deps_close(w, task);
+	/* Without children and events nobody else touches the number. */
+	if (at_load(&task->live) + more == 0)
+		return task_complete(w, task);
+	if (at_add(&task->live, more) + more == 0)
+		return task_complete(w, task);
+	return NULL;
+}
+
+/* ---- waiting ---- */
+
+int32_t task_outstanding(const struct ktrt_task *task)
+{
+	return (int32_t)(uint32_t)(at_load(&task->live) + task->spawned -
+				   task->credited);
+}
+
+#define WAIT_SPINS 2000
+
+/* Some time for the last children to end elsewhere; true: they did. */
+static bool spin_for(struct worker *w, struct ktrt_task *task)
+{
+	for (unsigned i = 0; i < WAIT_SPINS; i++) {
+		if (!task_outstanding(task))
+			return true;
+		if (w->core && i % 64 == 63 && sched_work_visible())
+			return false;
+		cpu_relax();
+	}
+	return false;
+}
+
+/* Nothing is left to help with: sleep until the last child says so. */
+static void wait_for_signal(struct worker *w, struct ktrt_task *task)
+{
+	uint64_t more = task->spawned - task->credited + LIVE_WAITED;
+
+	at_poke(&task->wake, (uint32_t)SIGNAL_NONE);
+	task->credited = task->spawned;
+	if ((uint32_t)(at_add(&task->live, more) + more))
+		park_until(w, &task->wake);
+	at_sub(&task->live, LIVE_WAITED);
+}
+
+int task_wait(struct worker *w, struct ktrt_task *task)
+{
+	while (task_outstanding(task)) {
+		/* An attached thread has no core to work on. */
+		struct ktrt_task *below =
+			w->core ? sched_take_below(w, task) : NULL;
+
+		if (below) {
+			below = sched_run(w, below);
+			if (below)
+				task_ready(w, below);
+		} else if (!spin_for(w, task)) {
+			below = w->core ? sched_take_below(w, task) : NULL;
+			if (below)
+				task_ready(w, below);
+			else
+				wait_for_signal(w, task);
+		}
+	}
+	return error_take(&task->child_error);
+}
+
+int ktrt_wait(void)
+{
+	struct worker *w = self();
+
+	if (!w)
+		return -ESRCH;
+	return task_wait(w, w->current);
+}
+
+bool task_is_cancelled(const struct ktrt_task *task)
+{
+	for (; task; task = task->parent)
+		if (task->group && at_peek(&task->group->cancelled))
+			return true;
+	return false;
+}
