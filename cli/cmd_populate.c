@@ -18,6 +18,7 @@
 #include "interrupt.h"
 #include "memory.h"
 #include "options.h"
+#include "progress.h"
 #include "say.h"
 #include "size.h"
 #include "warm.h"
@@ -89,34 +90,6 @@ static int open_warm(struct warm *warm, const struct settings *set)
 	return warm_open_memory(warm, set->anon_bytes);
 }
 
-static int progress(const struct ktask_progress *now, void *arg)
-{
-	char note[96], done[SIZE_TEXT], left[16];
-	double rate;
-
-	if (!now->units_total || !now->elapsed_ns)
-		return interrupt_seen();
-	rate = (double)now->units_done / now->elapsed_ns;
-	snprintf(note, sizeof(note), "%s, %.2f GB/s, %u thread%s, %s left",
-		 size_text(done, now->units_done), rate, now->threads,
-		 now->threads == 1 ? "" : "s",
-		 bar_time(left, now->remaining_ns));
-	bar_draw(arg, (double)now->units_done / now->units_total, note);
-	return interrupt_seen();
-}
-
-static void print_result(const char *name, const struct ktask_result *result,
-			 uint64_t size_bytes)
-{
-	char size[SIZE_TEXT];
-	double seconds = result->wall_ns / 1e9;
-
-	printf("%s: %s in %.3f s, %.2f GB/s, %u thread%s, %.3f s of CPU\n",
-	       name, size_text(size, size_bytes), seconds,
-	       seconds > 0 ? size_bytes / seconds / 1e9 : 0.0, result->threads,
-	       result->threads == 1 ? "" : "s", result->cpu_ns / 1e9);
-}
-
 static int say_failure(const struct warm *warm, const char *name, int error,
 		       const struct ktask_result *result)
 {
@@ -140,12 +113,13 @@ static int populate(struct warm *warm, const char *name, unsigned threads)
 	struct ktask_op_args args = { .addr = warm->addr,
 				      .len = warm->size_bytes,
 				      .flags = warm->flags };
+	char text[PROGRESS_TEXT];
 	struct bar bar;
 	int error;
 
 	bar_init(&bar, name);
 	opts.max_threads = threads;
-	opts.progress_func = progress;
+	opts.progress_func = progress_bar;
 	opts.progress_arg = &bar;
 	opts.progress_ms = BAR_REDRAW_MS;
 	opts.result = &result;
@@ -156,7 +130,8 @@ static int populate(struct warm *warm, const char *name, unsigned threads)
 		warm_undo(warm);
 		return 1;
 	}
-	print_result(name, &result, warm->size_bytes);
+	printf("%s: %s\n", name,
+	       progress_result(text, &result, warm->size_bytes));
 	return 0;
 }
 

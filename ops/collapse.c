@@ -2,23 +2,22 @@
 /*
  * collapse: make huge pages of small ones, with a guard.
  *
- * As the plain call does it goes on past huge pages that cannot be made for a
- * reason of their own, and stops at a mapping in which there were such.  The
- * error is then that of the last one in the mapping.
+ * As the plain call does it goes on past huge pages that cannot be made at the
+ * moment (-EAGAIN), and ends with the mapping in which there were such; anything
+ * else ends it at once.
  *
  * The guard.  In fragmented memory the kernel moves pages about before it
  * gets a huge page, which may take a hundred times as long as the copying that
- * collapsing consists of.  The measure is how fast this machine copies: two
- * chunks in a row more than GUARD_FACTOR times slower than that, and the rest
- * keeps its small pages.
+ * collapsing consists of.  The measure is how fast this machine copies in its
+ * cache: two steps in a row that cost more than GUARD_FACTOR times that, and
+ * the rest keeps its small pages.
  *
  * By one thread unless more are asked for: the kernel copies under the lock of
  * the address space, taken for writing.  2 GiB of private memory, Linux 6.18:
  * 0.53 s by one thread, 1.12 s by two.
  *
- * Where it behaves badly: a huge page of which nothing is present cannot be
- * told from memory that has no huge pages (both -EINVAL), so that more may be
- * tried than the plain call tries; the guard sees only whole chunks.
+ * Where it behaves badly: the guard sees only whole steps, and nothing of a
+ * mapping any more in which a huge page was refused with -EINVAL.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -42,30 +41,31 @@
 #define SYS_process_madvise 440
 #endif
 
-/* Plenty of memory: 8 to 12 times as long as copying in the cache.  The host of
- * a virtual machine that has to give the page first: up to 100 times. */
-#define GUARD_FACTOR 256
-#define GUARD_CHUNKS 2
+/* Plenty of memory: some 30 times as long as copying in the cache.  The host of
+ * a virtual machine that has to give the page first: up to 300 times. */
+#define STEP_BYTES (8 * MIB)
+#define GUARD_FACTOR 1024
+#define GUARD_STEPS 2
 #define SAMPLE_BYTES (64 * KIB)
 #define SAMPLES 8
 
 struct collapse {
 	struct op_job *job;
 	int pidfd; /* -1: this process */
-	pthread_t caller;
 	double copy_ns; /* for a byte */
-	_Atomic unsigned slow; /* chunks in a row */
+	_Atomic unsigned slow; /* steps in a row */
 	pthread_mutex_t lock; /* for those below */
 	uintptr_t first; /* huge page that failed on its own; 0: none */
-	uintptr_t last; /* end of the last chunk in which one did */
+	uintptr_t last; /* end of the last step in which one did */
 	int last_error;
 };
 
-static uint64_t clock_ns(clockid_t clock)
+/* Beside other work time passes that nothing was done in. */
+static uint64_t cpu_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(clock, &now);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
@@ -77,11 +77,11 @@ static double measure_copying(void)
 
 	memset(from, 1, sizeof(from));
 	for (unsigned i = 0; i < SAMPLES; i++) {
-		uint64_t ns = clock_ns(CLOCK_MONOTONIC);
+		uint64_t ns = cpu_ns();
 
 		memcpy(to, from, sizeof(to));
 		__asm__ volatile("" : : "r"(to) : "memory");
-		ns = clock_ns(CLOCK_MONOTONIC) - ns;
+		ns = cpu_ns() - ns;
 		if (ns < best_ns)
 			best_ns = ns;
 	}
@@ -102,12 +102,6 @@ static int collapse_once(const struct collapse *collapse, uintptr_t start,
 	return done < 0 ? -errno : 0;
 }
 
-/* No huge page to be had, or none allowed: the plain call ends there. */
-static bool ends_it(int error)
-{
-	return error != -EAGAIN && error != -EINVAL;
-}
-
 /* The first huge page that fails; what is huge already costs 1 us. */
 static uintptr_t find_first(const struct collapse *collapse, uintptr_t start,
 			    uintptr_t end)
@@ -123,14 +117,6 @@ static uintptr_t find_first(const struct collapse *collapse, uintptr_t start,
 			done = half;
 	}
 	return done;
-}
-
-/* A helper may have waited for a CPU: only what it computed counts. */
-static clockid_t clock_of(const struct collapse *collapse)
-{
-	return pthread_equal(pthread_self(), collapse->caller)
-		       ? CLOCK_MONOTONIC
-		       : CLOCK_THREAD_CPUTIME_ID;
 }
 
 /* One that keeps no other from being collapsed. */
@@ -160,24 +146,51 @@ static void guard(struct collapse *collapse, uintptr_t start, uintptr_t end,
 		atomic_store(&collapse->slow, 0);
 }
 
+/* Whether the plain call goes on past memory of which nothing is there depends
+ * on the kernel, which therefore decides. */
+static int collapse_rest(const struct op_job *job, uintptr_t start)
+{
+	return collapse_once(job->state, start,
+			     (uintptr_t)job->addr + job->len);
+}
+
+static int collapse_step(struct op_job *job, uintptr_t start, uintptr_t end)
+{
+	struct collapse *collapse = job->state;
+	uint64_t ns = cpu_ns();
+	int error = collapse_once(collapse, start, end);
+
+	if (error == -EAGAIN) {
+		note_failure(collapse, start, end, error);
+	} else if (error) {
+		op_fail_at(job, find_first(collapse, start, end));
+		return error == -EINVAL ? collapse_rest(job, start) : error;
+	}
+	guard(collapse, start, end, cpu_ns() - ns);
+	return 0;
+}
+
+/* In steps of its own: one thread alone gets all as one chunk. */
 static int collapse_chunk(void *start, void *end, void *arg)
 {
-	struct collapse *collapse = ((struct op_job *)arg)->state;
-	uintptr_t from = (uintptr_t)start, to = (uintptr_t)end;
-	uint64_t ns = clock_ns(clock_of(collapse));
-	int error;
+	struct op_job *job = arg;
+	const struct collapse *collapse = job->state;
+	uintptr_t pos = (uintptr_t)start, last = (uintptr_t)end;
+	int error = 0;
 
-	if (atomic_load(&collapse->slow) >= GUARD_CHUNKS)
-		return -ETIME;
-	error = collapse_once(collapse, from, to);
-	if (error && ends_it(error)) {
-		op_fail_at(arg, find_first(collapse, from, to));
-		return error;
+	while (pos < last && !error) {
+		uintptr_t next = (pos | (STEP_BYTES - 1)) + 1;
+
+		if (next > last || !next)
+			next = last;
+		if (atomic_load(&collapse->slow) >= GUARD_STEPS) {
+			op_fail_at(job, pos);
+			return -ETIME;
+		}
+		error = collapse_step(job, pos, next);
+		pos = next;
 	}
-	if (error)
-		note_failure(collapse, from, to, error);
-	guard(collapse, from, to, clock_ns(clock_of(collapse)) - ns);
-	return 0;
+	return error;
 }
 
 static int collapse_mapping(const struct mapping *mapping, void *arg)
@@ -236,7 +249,6 @@ static int collapse_around(struct op_job *job)
 {
 	struct collapse collapse = { .job = job,
 				     .pidfd = -1,
-				     .caller = pthread_self(),
 				     .lock = PTHREAD_MUTEX_INITIALIZER };
 	int error;
 
@@ -275,7 +287,7 @@ static void collapse_align(struct op_job *job)
 const struct ktask_op op_collapse = {
 	.name = "collapse",
 	.summary = "make huge pages of the small pages of a range",
-	.min_chunk = 8 * MIB,
+	.min_chunk = STEP_BYTES,
 	.known_flags = KTASK_COLLAPSE_ALL,
 	.usual_threads = 1,
 	.takes_pid = true,

@@ -179,12 +179,18 @@ static int check_access(const struct ktask_file *file)
 	return 0;
 }
 
+static bool has_holes(const struct stat *src)
+{
+	return S_ISREG(src->st_mode) && src->st_blocks * 512 < src->st_size;
+}
+
 static int make_room(const struct op_job *job, const struct files_open *open,
-		     uint64_t end)
+		     const struct stat *src, uint64_t end)
 {
 	const struct ktask_file *file = open->file;
 
-	if (open->direct && !(job->flags & KTASK_FILE_SPARSE)) {
+	if (open->direct &&
+	    !(job->flags & KTASK_FILE_SPARSE && has_holes(src))) {
 		if (!fallocate(open->dst_fd, 0, (off_t)file->dst_offset,
 			       (off_t)file->size))
 			return 0;
@@ -212,7 +218,7 @@ static int copy_prepare(const struct op_job *job, struct files_open *open)
 	if (!S_ISREG(dst.st_mode))
 		return -EINVAL;
 	if (end > (uint64_t)dst.st_size)
-		return make_room(job, open, end);
+		return make_room(job, open, &src, end);
 	return 0;
 }
 

@@ -63,7 +63,9 @@ static int open_as(const char *path, int fd, int flags, bool *direct, bool *own)
 	if (got < 0 && (path || *own))
 		got = open_one(path, fd, flags);
 	*own = path || got >= 0;
-	return *own ? got : fd;
+	if (*own)
+		return got;
+	return fd < 0 ? -EBADF : fd;
 }
 
 static void close_one(const char *path, int own_fd, int fd)

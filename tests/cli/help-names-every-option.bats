@@ -17,7 +17,8 @@ load helpers
 @test "the help lists every command, and each explains itself" {
 	run -0 "$ktask" help
 	local help=$output
-	for command in run populate reap bench tune stat top topo; do
+	for command in run populate warm copy sync collapse migrate reap bench tune \
+		stat top topo; do
 		[[ $help == *"  $command "* ]]
 		run -0 "$ktask" help "$command"
 		local text=$output
@@ -28,14 +29,16 @@ load helpers
 }
 
 @test "help fits a terminal of 80 columns" {
-	for command in "" run populate reap bench tune stat top topo; do
+	for command in "" run populate warm copy sync collapse migrate reap bench tune \
+		stat top topo; do
 		run -0 "$ktask" help $command
 		! grep -E '.{81}' <<<"$output"
 	done
 }
 
 @test "manual page and completion know each option of each command" {
-	for command in run populate reap bench tune stat top topo; do
+	for command in run populate warm copy sync collapse migrate reap bench tune \
+		stat top topo; do
 		run -0 "$ktask" help "$command"
 		for option in $(grep -oE '^  --[a-z-]+' <<<"$output"); do
 			echo "$command $option"
@@ -88,5 +91,7 @@ load helpers
 	[[ $(complete_words ktask tune dis) == discard ]]
 	[[ $(complete_words ktask tune --dr) == --dry-run ]]
 	[[ $(complete_words ktask bench --pages h) == huge ]]
+	[[ $(complete_words ktask copy --d) == --direct ]]
+	[[ $(complete_words ktask mig) == migrate ]]
 	[[ " $(complete_words ktask run '') " != *" --threads "* ]]
 }

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Destinations of copies: see copy_plan.h.
+ *
+ * Sources are listed before the first destination is made, so that a copy into
+ * a folder of its own source ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "copy_plan.h"
+#include "say.h"
+#include "walk.h"
+
+struct seen {
+	dev_t dev;
+	ino_t ino;
+};
+
+static int compare_seen(const void *a, const void *b)
+{
+	const struct seen *x = a, *y = b;
+
+	if (x->dev != y->dev)
+		return x->dev < y->dev ? -1 : 1;
+	return (x->ino > y->ino) - (x->ino < y->ino);
+}
+
+/* Return: false if another source has gone there. */
+static bool note_seen(struct copy_plan *plan, const struct stat *stat)
+{
+	struct seen *key = malloc(sizeof(*key));
+	struct seen **found;
+
+	if (!key)
+		return true;
+	*key = (struct seen){ stat->st_dev, stat->st_ino };
+	found = tsearch(key, &plan->seen, compare_seen);
+	if (found && *found != key) {
+		free(key);
+		return false;
+	}
+	return true;
+}
+
+static int fails(struct copy_plan *plan, int error, const char *from,
+		 const char *to)
+{
+	plan->files->failed = true;
+	return say_error(error, "copying %s to %s", from, to);
+}
+
+static int refuses(struct copy_plan *plan, const char *from, const char *to,
+		   const char *why)
+{
+	plan->files->failed = true;
+	return say_fail("copying %s to %s: %s", from, to, why);
+}
+
+/* TARGET, or TARGET/NAME; and behind it what @path has beyond its root. */
+static char *destination(const struct copy_plan *plan,
+			 const struct walk_entry *entry)
+{
+	const char *rest = entry->path + entry->root_len;
+	char *root, *to;
+	int len;
+
+	if (!plan->into)
+		len = asprintf(&to, "%s%s%s", plan->target,
+			       *rest && *rest != '/' ? "/" : "", rest);
+	else {
+		root = strndup(entry->path, entry->root_len);
+		if (!root)
+			return NULL;
+		len = asprintf(&to, "%s/%s%s%s", plan->target, basename(root),
+			       *rest && *rest != '/' ? "/" : "", rest);
+		free(root);
+	}
+	return len < 0 ? NULL : to;
+}
+
+static int make_folder(struct copy_plan *plan, const char *from, const char *to)
+{
+	struct stat stat_buf;
+
+	if (!plan->files->recursive)
+		return refuses(plan, from, to,
+			       "is a folder (--recursive goes through it)");
+	if (stat(from, &stat_buf))
+		return fails(plan, errno, from, to);
+	/* Its owner must be able to fill it. */
+	if (!mkdir(to, (stat_buf.st_mode & 0777) | S_IRWXU))
+		return 0;
+	if (errno == EEXIST && !stat(to, &stat_buf) &&
+	    S_ISDIR(stat_buf.st_mode))
+		return 0;
+	return fails(plan, errno == EEXIST ? ENOTDIR : errno, from, to);
+}
+
+static int make_link(struct copy_plan *plan, const char *from, const char *to)
+{
+	char text[PATH_MAX];
+	ssize_t len = readlink(from, text, sizeof(text) - 1);
+
+	if (len < 0)
+		return fails(plan, errno, from, to);
+	text[len] = '\0';
+	return symlink(text, to) ? fails(plan, errno, from, to) : 0;
+}
+
+/* Not emptied yet; *created: it was not there. */
+static int open_destination(const char *to, mode_t mode, bool *created)
+{
+	int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode & 0777);
+
+	*created = fd >= 0;
+	return fd < 0 && errno == EEXIST ? open(to, O_WRONLY | O_CLOEXEC) : fd;
+}
+
+static const char *wrong_pair(struct copy_plan *plan, const struct stat *src,
+			      const struct stat *dst)
+{
+	if (!S_ISREG(dst->st_mode))
+		return "the destination is no regular file";
+	if (src->st_dev == dst->st_dev && src->st_ino == dst->st_ino)
+		return "they are the same file";
+	if (!note_seen(plan, dst))
+		return "another source was copied there";
+	return NULL;
+}
+
+static int add_pair(struct copy_plan *plan, const char *from, const char *to,
+		    bool created)
+{
+	struct ktask_file *file = files_add(plan->files);
+
+	if (!file)
+		return 1;
+	file->path = from;
+	file->dst_path = to;
+	if (plan->files->nr > plan->room) {
+		size_t room = plan->room ? 2 * plan->room : 64;
+		bool *grown = realloc(plan->created, room * sizeof(*grown));
+
+		if (!grown)
+			return fails(plan, ENOMEM, from, to);
+		plan->created = grown;
+		plan->room = room;
+	}
+	plan->created[plan->files->nr - 1] = created;
+	return 0;
+}
+
+static int make_file(struct copy_plan *plan, const char *from, const char *to)
+{
+	const char *wrong = NULL;
+	struct stat src, dst;
+	bool created = false;
+	int fd, error = 0;
+
+	if (stat(from, &src))
+		return fails(plan, errno, from, to);
+	fd = open_destination(to, src.st_mode, &created);
+	if (fd < 0)
+		return fails(plan, errno, from, to);
+	if (fstat(fd, &dst))
+		error = errno;
+	else
+		wrong = wrong_pair(plan, &src, &dst);
+	if (!error && !wrong && !created && ftruncate(fd, 0))
+		error = errno;
+	close(fd);
+	if (!error && !wrong)
+		return add_pair(plan, from, to, created);
+	if (created)
+		unlink(to);
+	return wrong ? refuses(plan, from, to, wrong)
+		     : fails(plan, error, from, to);
+}
+
+static int make(struct copy_plan *plan, const struct walk_entry *entry)
+{
+	char *to = destination(plan, entry);
+
+	if (!to)
+		return fails(plan, ENOMEM, entry->path, plan->target);
+	if (entry->type == WALK_FILE)
+		return make_file(plan, entry->path, to);
+	if (entry->type == WALK_FOLDER)
+		return make_folder(plan, entry->path, to);
+	if (entry->type == WALK_LINK)
+		return make_link(plan, entry->path, to);
+	return refuses(plan, entry->path, to, "not a regular file");
+}
+
+/* Where many go, or one to a folder that is there, they go into it. */
+static int look_at_target(struct copy_plan *plan, int nr)
+{
+	struct stat stat_buf;
+	bool there = !stat(plan->target, &stat_buf);
+
+	plan->into = there && S_ISDIR(stat_buf.st_mode);
+	if (nr > 1 && !plan->into)
+		return say_fail("copying to %s: %s", plan->target,
+				there ? "not a folder" : strerror(ENOENT));
+	return 0;
+}
+
+int copy_plan_make(struct copy_plan *plan, char **sources, int nr)
+{
+	struct walk walk = { .recursive = plan->files->recursive,
+			     .command = plan->files->command };
+
+	if (look_at_target(plan, nr))
+		return 1;
+	for (int i = 0; i < nr; i++)
+		if (walk_add(&walk, sources[i]))
+			return 1;
+	plan->files->failed = walk.failed;
+	for (size_t i = 0; i < walk.nr; i++)
+		make(plan, &walk.entries[i]);
+	return 0;
+}
+
+void copy_plan_undo(struct copy_plan *plan, bool all)
+{
+	for (size_t i = 0; i < plan->files->nr; i++)
+		if (plan->created[i] && (all || plan->files->at[i].error))
+			unlink(plan->files->at[i].dst_path);
+}

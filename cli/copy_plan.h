@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What `ktask copy` makes before it copies: folders, links and empty files, one
+ * for each source; and what it takes away again of them.
+ */
+#ifndef KTASK_CLI_COPY_PLAN_H
+#define KTASK_CLI_COPY_PLAN_H
+
+#include <stdbool.h>
+
+#include "files.h"
+
+struct copy_plan {
+	struct files *files;
+	const char *target; /* what the user named last */
+	bool into; /* it is a folder */
+	void *seen; /* destinations, by device and inode */
+	bool *created; /* for each of files->at: it was not there before */
+	size_t room;
+};
+
+/**
+ * copy_plan_make - destinations for all of @sources
+ *
+ * A destination is emptied only once it is certain to be no source of its own
+ * and no other source's destination.
+ *
+ * Return: 0; 1 after a message where nothing can be copied.  What cannot be
+ * made gets a message, files->failed, and is left out.
+ */
+int copy_plan_make(struct copy_plan *plan, char **sources, int nr);
+
+/** copy_plan_undo - remove files that were created and whose copy failed
+ *
+ * @all: the job did not end, so that none is complete */
+void copy_plan_undo(struct copy_plan *plan, bool all);
+
+#endif /* KTASK_CLI_COPY_PLAN_H */

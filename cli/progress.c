@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Progress and result of a job on bytes: see progress.h.
+ */
+#include <stdio.h>
+
+#include "bar.h"
+#include "interrupt.h"
+#include "progress.h"
+#include "size.h"
+
+int progress_bar(const struct ktask_progress *now, void *bar)
+{
+	char note[96], done[SIZE_TEXT], left[16];
+	double rate;
+
+	if (!now->units_total || !now->elapsed_ns)
+		return interrupt_seen();
+	rate = (double)now->units_done / now->elapsed_ns;
+	snprintf(note, sizeof(note), "%s, %.2f GB/s, %u thread%s, %s left",
+		 size_text(done, now->units_done), rate, now->threads,
+		 now->threads == 1 ? "" : "s",
+		 bar_time(left, now->remaining_ns));
+	bar_draw(bar, (double)now->units_done / now->units_total, note);
+	return interrupt_seen();
+}
+
+const char *progress_result(char buf[PROGRESS_TEXT],
+			    const struct ktask_result *result, uint64_t bytes)
+{
+	double seconds = result->wall_ns / 1e9;
+	char size[SIZE_TEXT];
+
+	snprintf(buf, PROGRESS_TEXT,
+		 "%s in %.3f s, %.2f GB/s, %u thread%s, %.3f s of CPU",
+		 size_text(size, bytes), seconds,
+		 seconds > 0 ? bytes / seconds / 1e9 : 0.0, result->threads,
+		 result->threads == 1 ? "" : "s", result->cpu_ns / 1e9);
+	return buf;
+}

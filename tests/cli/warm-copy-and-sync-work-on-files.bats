@@ -1,0 +1,158 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# ktask warm, copy and sync: files and folders, what is told of them, and that
+# no content is ever changed or lost.
+
+load helpers
+
+setup() {
+	cd "$BATS_TEST_TMPDIR"
+	mkdir -p from/deep/er
+	seq 300000 >from/large
+	seq 7 >from/small
+	: >from/empty
+	for i in 1 2 3 4 5 6 7 8 9; do
+		seq "$i" >"from/deep/$i"
+	done
+	cp from/large from/deep/er/large
+	ln -s small from/link
+	truncate -s 8M from/sparse
+}
+
+same() {
+	diff -r --no-dereference "$1" "$2"
+}
+
+@test "files are warmed, and counted" {
+	run -0 --separate-stderr "$ktask" warm from/large from/small
+	[ -z "$stderr" ]
+	[[ $output =~ ^2\ files:\ .*\ in\ [0-9.]+\ s,\ [0-9.]+\ GB/s,\ [0-9]+\ threads?,\ [0-9.]+\ s\ of\ CPU$ ]]
+	run -0 "$ktask" warm --recursive --threads 1 from
+	[[ $output == "14 files: "*", 1 thread, "* ]]
+	run -0 "$ktask" warm --direct --recursive from
+	[[ $output == "14 files: "* ]]
+}
+
+@test "figures as JSON" {
+	run -0 "$ktask" warm --json from/small
+	is_true '.files == 1 and .bytes == 14 and .errors == []'
+	run -1 --separate-stderr "$ktask" warm --json from/small from/nosuch
+	is_true '.files == 1'
+	run -0 "$ktask" sync --json --recursive from
+	is_true '.files == 17'
+}
+
+@test "what cannot be warmed is named, the rest is warmed" {
+	run -1 --separate-stderr "$ktask" warm from/nosuch from from/small
+	[[ $output == "1 file: 14 bytes in "* ]]
+	[[ $stderr == *"from/nosuch: No such file or directory"* ]]
+	[[ $stderr == *"warming from: is a folder"* ]]
+	mkfifo pipe
+	run -1 --separate-stderr "$ktask" warm pipe
+	[[ $stderr == "ktask: warming pipe: not a regular file" ]]
+}
+
+@test "a file without permission" {
+	[ "$EUID" -ne 0 ] || skip "root may read everything"
+	chmod 0 from/small
+	run -1 --separate-stderr "$ktask" warm --recursive from
+	[[ $stderr == "ktask: warming from/small: Permission denied" ]]
+	[[ $output == "13 files: "* ]]
+	chmod 644 from/small
+}
+
+@test "a folder is copied with all that is in it" {
+	run -0 --separate-stderr "$ktask" copy --recursive from to
+	[ -z "$stderr" ]
+	same from to
+	# Into a folder that is there.
+	run -0 "$ktask" copy --recursive --direct --sync from/ to
+	same from to/from
+	[ "$(readlink to/link)" = small ]
+}
+
+@test "holes stay holes" {
+	[ "$(stat -c %b from/sparse)" -lt 64 ] || skip "no holes here"
+	run -0 "$ktask" copy from/sparse copy
+	[ "$(stat -c %s copy)" -eq 8388608 ]
+	[ "$(stat -c %b copy)" -lt 64 ]
+	cmp from/sparse copy
+}
+
+@test "permissions go along, within the umask" {
+	chmod 751 from/small
+	(umask 027 && "$ktask" copy from/small copy)
+	[ "$(stat -c %a copy)" = 750 ]
+	# One that was there keeps its own.
+	chmod 600 copy
+	run -0 "$ktask" copy from/large copy
+	[ "$(stat -c %a copy)" = 600 ]
+	cmp from/large copy
+}
+
+@test "a longer file that was there is cut" {
+	cp from/large copy
+	run -0 "$ktask" copy from/small copy
+	cmp from/small copy
+}
+
+@test "nothing is copied onto itself" {
+	ln from/large hard
+	says_failed "they are the same file" copy from/large from/large
+	says_failed "they are the same file" copy from/large hard
+	says_failed "they are the same file" copy from/large from
+	[ "$(wc -l <from/large)" -eq 300000 ]
+}
+
+# Exit status 1, and a message; no copies.
+says_failed() {
+	run -1 --separate-stderr "$ktask" "${@:2}"
+	echo "$stderr"
+	[[ $stderr == "ktask: "*"$1"* ]]
+	[[ $output == "0 files: "* || -z $output ]]
+}
+
+@test "two sources never meet in one destination" {
+	mkdir to
+	run -1 --separate-stderr "$ktask" copy from/large from/deep/er/large to
+	[[ $stderr == *"another source was copied there"* ]]
+	cmp from/large to/large
+}
+
+@test "several sources want a folder" {
+	says_failed "not a folder" copy from/small from/large from/empty
+	says_failed "No such file" copy from/small from/large nosuch
+	[ ! -s from/empty ]
+	says_failed "is a folder" copy from to
+	[ ! -e to ]
+}
+
+@test "a folder may be copied into itself, once" {
+	run -0 timeout 60 "$ktask" copy --recursive from from/deep
+	cmp from/large from/deep/from/large
+	[ ! -e from/deep/from/deep/from ]
+}
+
+@test "a full file system: the copy is told and gone" {
+	mkdir small
+	mount -t tmpfs -o size=1M none small 2>/dev/null ||
+		skip "no right to mount"
+	cp from/small small/there
+	run -1 --separate-stderr "$ktask" copy from/large small
+	umount_after=$(ls small)
+	cmp from/small small/there
+	umount small
+	[[ $stderr == "ktask: copying from/large"*"No space left on device" ]]
+	[ "$umount_after" = there ]
+	[ "$(wc -l <from/large)" -eq 300000 ]
+}
+
+@test "files and folders are written to disk" {
+	run -0 --separate-stderr "$ktask" sync from/large from
+	[ -z "$stderr" ]
+	[[ $output == "2 files: "* ]]
+	run -0 "$ktask" sync --data --recursive from
+	same from from
+	run -1 --separate-stderr "$ktask" sync nosuch
+	[[ $stderr == *"nosuch: No such file or directory" ]]
+}
