@@ -11,36 +11,29 @@
 #include <time.h>
 
 #include "pages.h"
+#include "pattern.h"
 #include "syscalls.h"
 
-#define LEN (64 * MIB)
+#define LEN (32 * MIB)
 #define HUGE (2 * MIB)
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
 
-static unsigned char at_byte(size_t i)
-{
-	return (unsigned char)(i * 2654435761u >> 24);
-}
-
 /* In small pages that may become huge. */
 static char *filled(void)
 {
 	char *at = map_private(LEN);
 
-	for (size_t i = 0; i < LEN; i++)
-		at[i] = (char)at_byte(i);
+	pattern_fill(at, LEN, 0);
 	madvise(at, LEN, MADV_HUGEPAGE);
 	return at;
 }
 
 static void same_contents(const char *at, size_t start, size_t end)
 {
-	for (size_t i = start; i < end; i++)
-		if (at[i] != (char)at_byte(i))
-			fail_msg("byte %zu has changed", i);
+	assert_true(pattern_same(at + start, end - start, start));
 }
 
 /* Bytes of [at, at + len) in huge pages, by the kernel's account of mappings. */

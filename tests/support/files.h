@@ -15,6 +15,8 @@
 
 #include <ktask/ops.h>
 
+#include "pattern.h"
+
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
@@ -49,9 +51,10 @@ static inline char *files_path(const char *name)
 	return path;
 }
 
-static inline unsigned char files_byte(size_t i, unsigned seed)
+/* Where in the pattern the contents of a seed begin. */
+static inline size_t files_phase(size_t pos, unsigned seed)
 {
-	return (unsigned char)((i + seed) * 2654435761u >> 24);
+	return pos + seed * 7919ul;
 }
 
 /* A file of @len bytes; returns its path. */
@@ -66,8 +69,7 @@ static inline char *files_make(const char *name, size_t len, unsigned seed)
 		size_t part =
 			len - done < sizeof(buf) ? len - done : sizeof(buf);
 
-		for (size_t i = 0; i < part; i++)
-			buf[i] = files_byte(done + i, seed);
+		pattern_fill(buf, part, files_phase(done, seed));
 		assert_int_equal(fwrite(buf, 1, part, file), part);
 		done += part;
 	}
@@ -90,10 +92,11 @@ static inline void files_check(const char *path, size_t start, size_t len,
 				    (off_t)(start + done));
 
 		assert_true(got > 0);
-		for (ssize_t i = 0; i < got; i++, done++)
-			if (buf[i] != files_byte(from + done, seed))
-				fail_msg("%s: byte %zu is wrong", path,
-					 start + done);
+		if (!pattern_same(buf, (size_t)got,
+				  files_phase(from + done, seed)))
+			fail_msg("%s is wrong behind byte %zu", path,
+				 start + done);
+		done += (size_t)got;
 	}
 	close(fd);
 }

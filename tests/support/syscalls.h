@@ -17,7 +17,9 @@
  * The test's own: whether it answers call @number, and what with: a result, or
  * -errno.  NULL: every call passes.  Called by helpers, too.
  */
-static bool (*syscalls_answer)(long number, const long args[6], long *result);
+typedef bool (*syscalls_func)(long number, const long args[6], long *result);
+
+static _Atomic(syscalls_func) syscalls_answer;
 
 static long syscalls_pass(long number, const long args[6])
 {
@@ -31,6 +33,7 @@ static long syscalls_pass(long number, const long args[6])
 
 long syscall(long number, ...)
 {
+	syscalls_func answer = syscalls_answer;
 	long args[6], result;
 	va_list list;
 
@@ -38,7 +41,7 @@ long syscall(long number, ...)
 	for (unsigned i = 0; i < 6; i++)
 		args[i] = va_arg(list, long);
 	va_end(list);
-	if (!syscalls_answer || !syscalls_answer(number, args, &result))
+	if (!answer || !answer(number, args, &result))
 		return syscalls_pass(number, args);
 	if (result >= 0)
 		return result;
