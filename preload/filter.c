@@ -59,6 +59,7 @@ static const struct {
 	{ SYS_brk, { 0 } },
 	{ SYS_capget, { 0 } },
 	{ SYS_clock_gettime, { CLOCK_THREAD_CPUTIME_ID } },
+	{ SYS_clock_gettime, { (uint64_t)-10 } }, /* of another thread */
 	{ SYS_clock_nanosleep, { 0 } },
 	{ SYS_clone, { RAW_THREAD_FLAGS } },
 #ifdef SYS_clone3
