@@ -67,6 +67,8 @@ static const struct {
 #endif
 	{ SYS_close, { 3 } },
 	{ SYS_exit, { 0 } },
+	{ SYS_fallocate, { 3 } },
+	{ SYS_fchmod, { 3 } },
 	{ SYS_fcntl, { 3, 1 } },
 	{ SYS_fstatfs, { 3 } },
 	{ SYS_ftruncate, { 3 } },
@@ -80,6 +82,7 @@ static const struct {
 	{ SYS_getrusage, { 0 } },
 	{ SYS_gettid, { 0 } },
 	{ SYS_ioctl, { 3, 0xc0686611 } },
+	{ SYS_linkat, { (uint64_t)-100 } },
 	{ SYS_lseek, { 3 } },
 	{ SYS_madvise, { 0, 0, MADV_POPULATE_WRITE } },
 	{ SYS_madvise, { 0, 0, MADV_DONTNEED } },
