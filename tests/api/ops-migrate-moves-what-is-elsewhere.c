@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 
 #include "pages.h"
+#include "pattern.h"
 #include "syscalls.h"
 
 #define LEN (16 * MIB)
@@ -244,6 +245,55 @@ static void a_node_without_memory_is_refused(void **state)
 			 -EINVAL);
 }
 
+/* Where the kernel says they are. */
+static size_t pages_on(int node)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < PAGES; i++) {
+		void *page = at + i * 4096;
+		int where = -1;
+
+		assert_int_equal(
+			syscall(SYS_move_pages, 0, 1L, &page, NULL, &where, 0),
+			0);
+		nr += where == node;
+	}
+	return nr;
+}
+
+static void pages_go_to_another_node_and_back(void **state)
+{
+	static const unsigned long nodes[] = { 1, 2, 3 };
+
+	syscalls_answer = NULL;
+	pattern_fill(at, LEN, 0);
+	if (ktask_migrate(at, LEN, &nodes[1], 2, 0))
+		ktest_skip("there is no second node");
+	assert_int_equal(pages_on(1), PAGES);
+	assert_true(pattern_same(at, LEN, 0));
+	assert_int_equal(ktask_migrate(at, LEN, &nodes[0], 2, 0), 0);
+	assert_int_equal(pages_on(0), PAGES);
+	assert_true(pattern_same(at, LEN, 0));
+	/* Those that lie on one of the nodes stay. */
+	assert_int_equal(ktask_migrate(at, LEN, &nodes[2], 2, 0), 0);
+	assert_int_equal(pages_on(0), PAGES);
+}
+
+static void huge_pages_go_as_a_whole(void **state)
+{
+	static const unsigned long node = 2;
+
+	syscalls_answer = NULL;
+	madvise(at, LEN, MADV_HUGEPAGE);
+	madvise(at, LEN, MADV_DONTNEED);
+	pattern_fill(at, LEN, 0);
+	if (ktask_migrate(at, LEN, &node, 2, 0))
+		ktest_skip("there is no second node");
+	assert_int_equal(pages_on(1), PAGES);
+	assert_true(pattern_same(at, LEN, 0));
+}
+
 #define WITH_PAGES(test) cmocka_unit_test_setup_teardown(test, begin, end)
 
 int main(void)
@@ -258,6 +308,8 @@ int main(void)
 		WITH_PAGES(holes_are_found_before_anything_is_moved),
 		WITH_PAGES(the_kernel_takes_part),
 		WITH_PAGES(a_node_without_memory_is_refused),
+		WITH_PAGES(pages_go_to_another_node_and_back),
+		WITH_PAGES(huge_pages_go_as_a_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

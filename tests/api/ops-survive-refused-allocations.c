@@ -6,6 +6,7 @@
 #include "ktest.h"
 
 #include "failalloc.h"
+#include "files.h"
 #include "pages.h"
 
 #define LEN (96 * MIB)
@@ -51,4 +52,46 @@ static void locking(void **state)
 	try_all("lock", 0);
 }
 
-KTEST_MAIN(KTEST(populating), KTEST(discarding), KTEST(locking))
+static void copying_files(void **state)
+{
+	struct ktask_file file = { .len = KTASK_TO_END };
+	unsigned nth = 0;
+	int failed;
+
+	files_begin(state);
+	file.path = files_make("from", 5 * MIB + 77, 1);
+	do {
+		int error;
+
+		file.dst_path = files_make("to", 0, 0);
+		failalloc_arm(++nth);
+		error = files_run("copy_file", &file, 1, KTASK_FILE_DIRECT,
+				  NULL);
+		failed = (int)failalloc_disarm();
+		assert_int_equal(error, 0);
+		files_check(file.dst_path, 0, 5 * MIB + 77, 0, 1);
+	} while (failed);
+	files_end(state);
+}
+
+static void warming_files(void **state)
+{
+	struct ktask_file file = { .len = KTASK_TO_END };
+	unsigned nth = 0;
+	int failed;
+
+	files_begin(state);
+	file.path = files_make("file", 5 * MIB + 77, 1);
+	do {
+		int error;
+
+		failalloc_arm(++nth);
+		error = files_run("warm", &file, 1, KTASK_FILE_DIRECT, NULL);
+		failed = (int)failalloc_disarm();
+		assert_int_equal(error, 0);
+	} while (failed);
+	files_end(state);
+}
+
+KTEST_MAIN(KTEST(populating), KTEST(discarding), KTEST(locking),
+	   KTEST(copying_files), KTEST(warming_files))
