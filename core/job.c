@@ -61,7 +61,7 @@ void kt_worker_begin(struct kt_worker *worker, const struct kt_job *job,
 	/* The two are stored one by one: half an estimate may be seen. */
 	worker->cost.high = KT_MAX(kt_load(&job->cost.high), worker->cost.mean);
 	worker->chunks = 0;
-	worker->units = 0;
+	kt_store(&worker->units, 0);
 	worker->end_ns = 0;
 	worker->range_chunks = 0;
 	worker->failed = false;

@@ -198,7 +198,7 @@ bool helper_place(struct helper *h, const struct seat *seat)
 	const struct kt_cores *cores = &topo_get()->cores;
 	bool same = cpus_equal(&h->place.cpus, seat->cpus);
 	pid_t tid = helper_tid(h);
-	int here = sched_getcpu();
+	int here = seat->anywhere ? -1 : sched_getcpu();
 	struct placement place;
 
 	/* A thread that has not run yet starts where it was made for. */

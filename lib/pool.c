@@ -46,15 +46,41 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 void (*pool_on_fork_child)(void);
 
+/* Grows only, whoever else makes helpers just now. */
+static void cover(unsigned nr)
+{
+	uint32_t now = kt_load(&pool.nr);
+
+	while (now < nr && !kt_cas(&pool.nr, &now, nr))
+		;
+}
+
 static void make_helpers(unsigned wanted, const struct kt_cpus *cpus)
 {
 	prio_find_out();
 	for (unsigned i = 0; i < wanted && i < POOL_MAX; i++) {
 		/* First, so that a fork finds every helper being made. */
-		if (kt_load(&pool.nr) <= i)
-			kt_store_release(&pool.nr, i + 1);
+		cover(i + 1);
 		if (!helper_make(&pool.helpers[i], cpus))
 			break;
+	}
+}
+
+void pool_more(unsigned nr, const struct kt_cpus *cpus)
+{
+	unsigned may = cgroup_start_threads(0) - 1;
+
+	for (unsigned i = 0; i < POOL_MAX && nr; i++) {
+		enum phase phase = phase_of(kt_load(&pool.helpers[i].word));
+
+		if (phase == EMPTY && i < may) {
+			cover(i + 1);
+			if (!helper_make(&pool.helpers[i], cpus))
+				return;
+		} else if (phase != IDLE && phase != ASLEEP) {
+			continue;
+		}
+		nr--;
 	}
 }
 

@@ -27,6 +27,7 @@ struct seat {
 	bool (*work)(struct seat *seat);
 	const struct kt_cpus *cpus; /* run on these, */
 	enum kt_place_level level; /* on the choicest or on all of them */
+	bool anywhere; /* on the CPU of who offers it too */
 	uint64_t now_ns; /* about when it is offered */
 
 	/* The pool's, valid while seated. */
@@ -46,6 +47,13 @@ enum seat_state { SEAT_DONE, SEAT_OFFERED, SEAT_RUNNING };
  */
 void pool_enter(unsigned wanted, const struct kt_cpus *cpus);
 void pool_leave(void);
+
+/*
+ * pool_more - have @nr helpers that idle, if the process may have them
+ *
+ * While jobs run, and so not for what a job begins with: see above.
+ */
+void pool_more(unsigned nr, const struct kt_cpus *cpus);
 
 /* pool_check_fork - notice a fork of which no handler told; needs pool_enter */
 void pool_check_fork(void);

@@ -16,6 +16,7 @@
 #include "lib/account.h"
 #include "lib/places.h"
 #include "lib/slots.h"
+#include "lib/spares.h"
 #include "lib/users.h"
 
 /* How often the caller looks up from its work, and at policy. */
@@ -32,19 +33,19 @@
 /* When a job of this process last looked at policy. */
 static uint64_t policy_seen_ns;
 
-static uint64_t units_done(struct run *run)
+uint64_t run_units(struct run *run)
 {
 	uint64_t units = kt_load(&run->caller.units) + kt_load(&run->units);
 
 	for (unsigned i = 0; i < kt_load(&run->nr_seated); i++)
 		units += kt_load(&run->seats[i].worker.units);
-	return units;
+	return units + spares_units(run);
 }
 
 void run_progress(struct run *run, struct ktask_progress *progress)
 {
 	uint64_t now_ns = kt_now_ns();
-	uint64_t done = units_done(run);
+	uint64_t done = run_units(run);
 	uint64_t elapsed_ns =
 		now_ns > run->start_ns ? now_ns - run->start_ns : 0;
 
@@ -108,7 +109,8 @@ static void look(struct run *run, uint64_t now_ns)
 		limits_crowd_seen(now_ns);
 	if (!kt_job_idle(&run->job) && !kt_job_stopped(&run->job))
 		run_seat_threads(run, allowed_threads(run, now_ns, now_ns));
-	slots_report(run->demand, run->job.threads - 1, units_done(run));
+	spares_look(run, now_ns);
+	slots_report(run->demand, run->job.threads - 1, run_units(run));
 	run->next_look_ns = KT_MIN(now_ns + LOOK_NS, run->share_ns);
 	run->soon_look_ns = now_ns + LOOK_SHORT_NS;
 	/* Fewer than wanted, or a helper that gives up its place. */
@@ -121,7 +123,10 @@ static unsigned wanted_threads(struct run *run, uint64_t now_ns)
 {
 	if (run->ctl->flags & KTASK_FIXED)
 		return run->wanted;
-	return kt_tune_step(&run->tune, now_ns, units_done(run));
+	/* Then its watcher learns from the rate. */
+	if (run->spares)
+		return run->tune.max;
+	return kt_tune_step(&run->tune, now_ns, run_units(run));
 }
 
 static bool time_to_look(const struct run *run, uint64_t now_ns)
@@ -167,6 +172,8 @@ void run_work(struct run *run)
 	struct run_context outer = *context;
 
 	run->outer = outer.run;
+	if (run->outer)
+		kt_add(&run->outer->nested, 1);
 	if (run->measure_cpu)
 		run->caller_cpu_ns = run_cpu_ns();
 	if (run->job.nr_ranges > 1)
@@ -222,6 +229,9 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->nr_seated = 0;
 	run->parent = run_context()->run;
 	run->outer = NULL;
+	run->nested = 0;
+	run->spares = NULL;
+	run->looked_ns = 0;
 	run->orphan = 0;
 	run->demand = -1;
 	run->changes = 0;
@@ -260,6 +270,7 @@ int run_init(struct run *run, const struct ktask_node *nodes, size_t nr_nodes,
 
 void run_release(struct run *run)
 {
+	spares_release(run);
 	if (run->ranges != run->own_ranges)
 		free(run->ranges);
 	if (run->seats != run->own_seats)
@@ -375,13 +386,15 @@ bool run_settled(struct run *run)
 		if (kt_load(&run->seats[i].seat.seated) &&
 		    pool_seat_state(&run->seats[i].seat) == SEAT_RUNNING)
 			return false;
-	return true;
+	return spares_settled(run);
 }
 
 const struct kt_worker *run_worker_at(void *host, unsigned index)
 {
 	struct run *run = host;
 
+	if (index > run->nr_seated)
+		return spares_worker_at(run, index - run->nr_seated - 1);
 	return index ? &run->seats[index - 1].worker : &run->caller;
 }
 
@@ -393,7 +406,8 @@ static void finish(struct run *run, int error)
 	if (run->measure_cpu)
 		run->caller_cpu_ns = run_cpu_ns() - run->caller_cpu_ns;
 	if (error && !run->orphan)
-		kt_undo(&run->job, run_worker_at, run, run->nr_seated + 1);
+		kt_undo(&run->job, run_worker_at, run,
+			run->nr_seated + spares_nr(run) + 1);
 	run->end_ns = kt_now_ns();
 	trace_job_end(run->ctl->name, error, run->units,
 		      run->end_ns - run->start_ns, run->threads);
@@ -434,7 +448,10 @@ int run_end(struct run *run)
 	if (!run->orphan) {
 		slots_demand_end(run->demand);
 		run_withdraw_offers(run);
+		spares_end(run);
 		run_wait_for_helpers(run);
+		if (run->outer)
+			kt_add(&run->outer->nested, (uint32_t)-1);
 		pool_leave();
 	}
 	last_progress(run);

@@ -22,6 +22,7 @@
 #define RUN_SEATS 16
 
 struct run_nodes;
+struct spares;
 struct topo;
 
 struct run_seat {
@@ -31,6 +32,7 @@ struct run_seat {
 	struct kt_cap *node_cap; /* held, or NULL */
 	unsigned index;
 	unsigned range; /* that it was dealt */
+	uint32_t tid; /* of its helper, while that works; 0 */
 	uint32_t places; /* run->places when it was offered */
 	bool starved; /* nobody took its offer on the choicest CPUs */
 	bool counted; /* among the threads that did a chunk */
@@ -51,6 +53,9 @@ struct run {
 
 	struct run *parent; /* whose budget this one shares, or NULL */
 	struct run *outer; /* whose chunk the caller is in, or NULL */
+	uint32_t nested; /* threads of it that do other jobs just now */
+	struct spares *spares; /* lib/spares.h; NULL: it does not block */
+	uint64_t looked_ns, looked_cpu_ns; /* when that was looked at last */
 	struct kt_cap *budget; /* own_budget, or the outermost job's */
 	struct kt_cap own_budget;
 	uint32_t generation;
@@ -127,6 +132,9 @@ const struct kt_worker *run_worker_at(void *run, unsigned index);
 int run_end(struct run *run);
 
 void run_release(struct run *run);
+
+/* run_units - done so far; any thread */
+uint64_t run_units(struct run *run);
 
 /* run_seat_threads - make @threads work on the job, as far as can be had */
 void run_seat_threads(struct run *run, unsigned threads);

@@ -69,7 +69,9 @@ static bool helper_work(struct seat *seat)
 	kt_store(&rs->slot, slot);
 	context->run = run;
 	context->worker = &rs->worker;
+	kt_store(&rs->tid, pool_seat_tid(seat));
 	kt_job_work(&run->job, &rs->worker);
+	kt_store(&rs->tid, 0);
 	*context = outer;
 	if (run->measure_cpu)
 		rs->cpu_ns = run_cpu_ns() - cpu_ns;
@@ -108,9 +110,11 @@ static bool offer_seat(struct run *run, unsigned index)
 	rs->cpu_ns = 0;
 	rs->seen_ns = 0;
 	rs->slot = -1;
+	kt_store(&rs->tid, 0);
 	rs->seen_cpu_ns = UINT64_MAX;
 	rs->seat.work = helper_work;
 	rs->seat.now_ns = run->seat_ns;
+	rs->seat.anywhere = false;
 	if (!get_slots(rs, node))
 		goto undeal;
 	places_seat(run, rs, node);

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See spares.h.
+ *
+ * The watcher alone seats and collects spares, until it has left; then the
+ * caller does.  It is a helper of the lowest priority: where no CPU is idle it
+ * gets none, and nobody needs spares.
+ *
+ * That a thread is blocked is read from /proc/self/task, which everybody may;
+ * eBPF would say it sooner, but costs all other programs something for as long
+ * as it is loaded (umt.3).
+ *
+ * Behaves badly: a thread that is blocked for less than a millisecond or two
+ * is replaced only while others like it are too.  A caller that blocks in its
+ * very first chunk is not replaced.  Without /proc there are no spares.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "lib/config.h"
+#include "lib/file.h"
+#include "lib/futex.h"
+#include "lib/spares.h"
+
+#define SPARES_MAX 64
+/* Between two looks at the threads: at least, and so many times what a look
+ * takes, so that looking never takes more than 2 % of a CPU. */
+#define WATCH_NS 1000000
+#define WATCH_PART 50
+/* And at most: a look may have lasted because the watcher had no CPU. */
+#define WATCH_MAX_NS 20000000
+/* A caller that used less of its time than this, as 1 / n, is looked at. */
+#define IDLE_PART 4
+
+struct spares {
+	struct seat watch;
+	struct run *run;
+	struct run_seat *seats;
+	unsigned max; /* as far as client and administrator allow */
+	uint32_t nr; /* seats [0, nr) were used */
+	uint32_t wanted; /* spares at and above this leave */
+	uint32_t stop; /* futex: the watcher shall leave */
+	unsigned need; /* as many as are blocked, as seen lately */
+	struct kt_tune tune; /* threads with spares that pay */
+	struct kt_cpus cpus;
+	uint32_t caller; /* its thread */
+	/* Of spares that have left. */
+	uint64_t chunks, units, cpu_ns;
+	unsigned threads;
+};
+
+/* ---- a spare ---- */
+
+static bool spare_tick(struct kt_worker *worker, uint64_t now_ns)
+{
+	struct run_seat *rs =
+		(struct run_seat *)((char *)worker -
+				    offsetof(struct run_seat, worker));
+
+	return rs->index >= kt_load(&rs->run->spares->wanted) || pool_closing();
+}
+
+static bool spare_work(struct seat *seat)
+{
+	struct run_seat *rs = (struct run_seat *)seat;
+	struct run *run = rs->run;
+	struct run_context *context = run_context();
+	struct run_context outer = *context;
+	uint64_t cpu_ns = run->measure_cpu ? run_cpu_ns() : 0;
+
+	context->run = run;
+	context->worker = &rs->worker;
+	kt_store(&rs->tid, pool_seat_tid(seat));
+	kt_job_work(&run->job, &rs->worker);
+	kt_store(&rs->tid, 0);
+	*context = outer;
+	if (run->measure_cpu)
+		rs->cpu_ns = run_cpu_ns() - cpu_ns;
+	return true;
+}
+
+static bool offer_spare(struct spares *spares, unsigned index, uint64_t now_ns)
+{
+	struct run_seat *rs = &spares->seats[index];
+
+	rs->run = spares->run;
+	rs->index = index;
+	rs->cpu_ns = 0;
+	kt_store(&rs->tid, 0);
+	rs->seat.work = spare_work;
+	rs->seat.now_ns = now_ns;
+	rs->seat.cpus = &spares->cpus;
+	rs->seat.level = KT_PLACE_ANY;
+	rs->seat.anywhere = true;
+	kt_worker_begin(&rs->worker, &spares->run->job, KT_NO_NODE, index);
+	rs->worker.tick = spare_tick;
+	return pool_offer(&rs->seat, -1);
+}
+
+/* A spare has left: keep what it did.  A failure stays for undo. */
+static void collect(struct spares *spares, struct run_seat *rs)
+{
+	kt_store(&rs->seat.seated, false);
+	spares->chunks += rs->worker.chunks;
+	kt_store(&spares->units, spares->units + rs->worker.units);
+	spares->cpu_ns += rs->cpu_ns;
+	if (rs->worker.chunks && !rs->counted) {
+		rs->counted = true;
+		spares->threads++;
+	}
+	rs->worker.chunks = 0;
+	kt_store(&rs->worker.units, 0);
+}
+
+static bool occupied(struct spares *spares, struct run_seat *rs)
+{
+	if (!rs->seat.seated)
+		return false;
+	if (pool_seat_state(&rs->seat) != SEAT_DONE)
+		return true;
+	collect(spares, rs);
+	return false;
+}
+
+/* As with other seats: offers that nobody took yet are withdrawn. */
+static void seat_spares(struct spares *spares, unsigned wanted, uint64_t now_ns)
+{
+	unsigned i;
+
+	kt_store(&spares->wanted, wanted);
+	for (i = 0; i < wanted; i++) {
+		struct run_seat *rs = &spares->seats[i];
+
+		if (i < spares->nr &&
+		    (occupied(spares, rs) || rs->worker.failed))
+			continue;
+		if (!offer_spare(spares, i, now_ns))
+			break;
+		kt_store_release(&spares->nr, KT_MAX(spares->nr, i + 1));
+	}
+	for (i = wanted; i < spares->nr; i++) {
+		struct run_seat *rs = &spares->seats[i];
+
+		if (rs->seat.seated && pool_withdraw(&rs->seat))
+			kt_store(&rs->seat.seated, false);
+	}
+}
+
+/* ---- who is blocked ---- */
+
+/* The state behind the name, which may have parentheses in it. */
+static bool is_running(uint32_t tid)
+{
+	char path[48], text[256];
+	const char *state;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%u/stat", tid);
+	if (file_text(path, text, sizeof(text)) <= 0)
+		return true;
+	state = strrchr(text, ')');
+	return !state || state[1] != ' ' ||
+	       (state[2] != 'S' && state[2] != 'D');
+}
+
+struct sight {
+	unsigned working; /* threads of the job that are in it */
+	unsigned running;
+};
+
+static void see(struct sight *sight, uint32_t tid)
+{
+	if (!tid)
+		return;
+	sight->working++;
+	sight->running += is_running(tid);
+}
+
+/*
+ * A thread that waits for the helpers of a nested job is not blocked: they use
+ * its place.
+ */
+static struct sight look_around(const struct spares *spares)
+{
+	const struct run *run = spares->run;
+	struct sight sight = { 0 };
+
+	see(&sight, spares->caller);
+	for (unsigned i = 0; i < kt_load_acquire(&run->nr_seated); i++)
+		see(&sight, kt_load(&run->seats[i].tid));
+	for (unsigned i = 0; i < spares->nr; i++)
+		see(&sight, kt_load(&spares->seats[i].tid));
+	sight.running += kt_load(&run->nested);
+	return sight;
+}
+
+/* ---- the watcher ---- */
+
+static unsigned step(struct spares *spares, uint64_t now_ns)
+{
+	struct run *run = spares->run;
+	unsigned places = kt_load(&run->job.threads);
+	unsigned paying = kt_tune_step(&spares->tune, now_ns, run_units(run));
+	struct sight sight = look_around(spares);
+	unsigned most = paying > places ? paying - places : 0;
+
+	if (sight.running < places)
+		spares->need += places - sight.running;
+	else
+		spares->need -= KT_MIN(spares->need, sight.running - places);
+	/* Whatever pays: one that runs is better than none. */
+	if (!sight.running)
+		most = KT_MAX(most, sight.working);
+	spares->need = KT_MIN(spares->need, KT_MIN(most, spares->max));
+	return spares->need;
+}
+
+static bool watch_work(struct seat *seat)
+{
+	struct spares *spares = (struct spares *)seat;
+	struct run *run = spares->run;
+
+	while (!kt_load_acquire(&spares->stop) && !kt_job_idle(&run->job) &&
+	       !kt_job_stopped(&run->job) && !pool_closing()) {
+		uint64_t now_ns = kt_now_ns();
+		unsigned wanted = step(spares, now_ns);
+		uint64_t pause_ns;
+
+		if (wanted > spares->nr)
+			pool_more(wanted, &spares->cpus);
+		seat_spares(spares, wanted, now_ns);
+		pause_ns = (kt_now_ns() - now_ns) * WATCH_PART;
+		pause_ns = KT_MIN(pause_ns, WATCH_MAX_NS);
+		futex_wait(&spares->stop, 0, KT_MAX(pause_ns, WATCH_NS));
+	}
+	return true;
+}
+
+/* ---- the caller's side ---- */
+
+/* What the client and the administrator left beside the job's own threads. */
+static unsigned room_for_spares(const struct run *run)
+{
+	unsigned max = SPARES_MAX;
+	unsigned file = config_get()->max_threads;
+
+	if (run->ctl->max_threads)
+		max = KT_MIN(max, run->ctl->max_threads - run->tune.max);
+	if (file)
+		max = KT_MIN(max,
+			     file > run->tune.max ? file - run->tune.max : 0);
+	return max;
+}
+
+static struct spares *make_spares(struct run *run, unsigned max,
+				  uint64_t now_ns)
+{
+	struct spares *spares = calloc(1, sizeof(*spares));
+
+	if (!spares)
+		return NULL;
+	spares->seats = aligned_alloc(64, (max * sizeof(*spares->seats) + 63) /
+						  64 * 64);
+	if (!spares->seats) {
+		free(spares);
+		return NULL;
+	}
+	memset(spares->seats, 0, max * sizeof(*spares->seats));
+	spares->run = run;
+	spares->max = max;
+	spares->cpus = run->cpus;
+	spares->caller = (uint32_t)gettid();
+	kt_tune_begin(&spares->tune, run->tune.max + max, 2 * run->tune.max,
+		      run->units_total, now_ns);
+	spares->watch.work = watch_work;
+	spares->watch.cpus = &spares->cpus;
+	spares->watch.level = KT_PLACE_ANY;
+	spares->watch.anywhere = true;
+	spares->watch.now_ns = now_ns;
+	return spares;
+}
+
+static void begin(struct run *run, uint64_t now_ns)
+{
+	unsigned max = room_for_spares(run);
+	struct spares *spares;
+
+	if (!max)
+		return;
+	pool_more(1, &run->cpus);
+	spares = make_spares(run, max, now_ns);
+	if (!spares)
+		return;
+	kt_store_release(&run->spares, spares);
+	if (!pool_offer(&spares->watch, -1))
+		spares->watch.seated = false;
+}
+
+void spares_look(struct run *run, uint64_t now_ns)
+{
+	uint64_t cpu_ns, used_ns, passed_ns;
+
+	if (run->spares || run->ctl->flags & KTASK_FIXED || limits_idle_only())
+		return;
+	cpu_ns = run_cpu_ns();
+	used_ns = cpu_ns - run->looked_cpu_ns;
+	passed_ns = now_ns - run->looked_ns;
+	if (run->looked_ns && now_ns > run->looked_ns &&
+	    used_ns < passed_ns - passed_ns / IDLE_PART)
+		begin(run, now_ns);
+	run->looked_cpu_ns = cpu_ns;
+	run->looked_ns = now_ns;
+}
+
+uint64_t spares_units(const struct run *run)
+{
+	const struct spares *spares = kt_load_acquire(&run->spares);
+	uint64_t units;
+
+	if (!spares)
+		return 0;
+	units = kt_load(&spares->units);
+	for (unsigned i = 0; i < kt_load_acquire(&spares->nr); i++)
+		units += kt_load(&spares->seats[i].worker.units);
+	return units;
+}
+
+bool spares_settled(const struct run *run)
+{
+	const struct spares *spares = kt_load_acquire(&run->spares);
+
+	if (!spares)
+		return true;
+	for (unsigned i = 0; i < kt_load_acquire(&spares->nr); i++)
+		if (kt_load(&spares->seats[i].seat.seated) &&
+		    pool_seat_state(&spares->seats[i].seat) == SEAT_RUNNING)
+			return false;
+	return true;
+}
+
+/* Return: true if the priority was lent. */
+static bool end_seat(struct seat *seat)
+{
+	bool lent = false;
+
+	while (pool_seat_state(seat) != SEAT_DONE && !pool_withdraw(seat))
+		lent |= pool_wait(seat);
+	return lent;
+}
+
+void spares_end(struct run *run)
+{
+	struct spares *spares = run->spares;
+
+	if (!spares)
+		return;
+	kt_store_release(&spares->stop, 1);
+	futex_wake(&spares->stop, 1);
+	if (spares->watch.seated)
+		end_seat(&spares->watch);
+	kt_store(&spares->wanted, 0);
+	for (unsigned i = 0; i < spares->nr; i++) {
+		struct run_seat *rs = &spares->seats[i];
+
+		if (!rs->seat.seated)
+			continue;
+		run->lent += end_seat(&rs->seat);
+		collect(spares, rs);
+	}
+	run->chunks += spares->chunks;
+	kt_store(&run->units, run->units + spares->units);
+	kt_store(&spares->units, 0);
+	run->helper_cpu_ns += spares->cpu_ns;
+	run->threads += spares->threads;
+}
+
+unsigned spares_nr(const struct run *run)
+{
+	return run->spares ? run->spares->nr : 0;
+}
+
+const struct kt_worker *spares_worker_at(const struct run *run, unsigned index)
+{
+	return &run->spares->seats[index].worker;
+}
+
+void spares_release(struct run *run)
+{
+	if (!run->spares)
+		return;
+	free(run->spares->seats);
+	free(run->spares);
+	run->spares = NULL;
+}

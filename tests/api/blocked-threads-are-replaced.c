@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * While threads of a job are blocked in the kernel inside their chunks, others
+ * work in their place: a job is not stopped by as many chunks that wait as it
+ * has threads, errors of spares are undone as others', and afterwards no more
+ * threads work than before.
+ */
+#include "jobs.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#define UNITS 400
+#define BLOCKERS 6
+/* Chunks before the first one that blocks: the caller must have looked. */
+#define FIRST 60
+
+static int gate;
+static unsigned nr_blocked, nr_done, nr_undone, given_up;
+static uint32_t fail_behind;
+
+static uint64_t deadline_ns;
+
+static void nap_us(long us)
+{
+	struct timespec time = { 0, us * 1000 };
+
+	nanosleep(&time, NULL);
+}
+
+static bool blocks(uintptr_t unit)
+{
+	return unit >= FIRST && unit < FIRST + BLOCKERS;
+}
+
+static unsigned add(unsigned *count)
+{
+	return __atomic_add_fetch(count, 1, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Blocked until all other units are done: the last of them opens the gate.
+ * Not for ever, so that a library without spares fails and ends.
+ */
+static void wait_at_gate(void)
+{
+	struct pollfd polled = { .fd = gate, .events = POLLIN };
+	uint64_t word;
+	int left_ms;
+
+	add(&nr_blocked);
+	while (read(gate, &word, sizeof(word)) < 0) {
+		left_ms = (int)((int64_t)(deadline_ns - ktest_now_ns()) /
+				1000000);
+		if (left_ms <= 0 || poll(&polled, 1, left_ms) == 0) {
+			add(&given_up);
+			break;
+		}
+	}
+}
+
+static int wait_or_work(void *start, void *end, void *arg)
+{
+	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++) {
+		if (blocks(i))
+			wait_at_gate();
+		else
+			nap_us(300);
+		if (fail_behind && i >= fail_behind)
+			return -EIO;
+		if (add(&nr_done) == UNITS - BLOCKERS) {
+			uint64_t all = BLOCKERS;
+
+			assert_int_equal(write(gate, &all, sizeof(all)), 8);
+		}
+	}
+	return 0;
+}
+
+static void undone(void *start, void *end, void *arg)
+{
+	__atomic_add_fetch(&nr_undone,
+			   (unsigned)((uintptr_t)end - (uintptr_t)start),
+			   __ATOMIC_SEQ_CST);
+}
+
+static void begin(void)
+{
+	gate = eventfd(0, EFD_NONBLOCK | EFD_SEMAPHORE);
+	assert_true(gate >= 0);
+	nr_blocked = nr_done = nr_undone = given_up = 0;
+	fail_behind = 0;
+	deadline_ns = ktest_now_ns() + 20000000000u;
+}
+
+static struct ktask_result run(struct ktask_ctl *ctl, int expected)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+
+	ktask_ctl_set_result(ctl, &result);
+	/* One unit a chunk: none stands behind one that waits. */
+	ktask_ctl_set_chunk_us(ctl, 1);
+	assert_int_equal(ktask_run(NULL, UNITS, ctl), expected);
+	close(gate);
+	return result;
+}
+
+static bool has_helpers(void)
+{
+	struct ktask_limit limits[16];
+	unsigned i, nr = ktask_limits(limits, 16), least = 1000;
+
+	for (i = 0; i < nr && i < 16; i++)
+		if (limits[i].threads < least)
+			least = limits[i].threads;
+	return least > 1;
+}
+
+static void need_spares(void)
+{
+	if (!has_helpers())
+		ktest_skip("no helper may be had here: 'ktask topo' says why");
+}
+
+/* More chunks wait for the end of the job than there are CPUs for threads. */
+static void all_threads_may_block(void **state)
+{
+	DEFINE_KTASK_CTL(ctl, wait_or_work, NULL, 1);
+	struct ktask_result result;
+
+	need_spares();
+	begin();
+	result = run(&ctl, 0);
+	assert_int_equal(nr_blocked, BLOCKERS);
+	assert_int_equal(given_up, 0);
+	assert_int_equal(result.units, UNITS);
+	assert_true(result.threads > BLOCKERS);
+}
+
+/* What the client allows holds for spares too. */
+static void as_many_as_the_client_allows(void **state)
+{
+	DEFINE_KTASK_CTL(ctl, wait_or_work, NULL, 1);
+	struct ktask_result result;
+
+	need_spares();
+	ktask_ctl_set_max_threads(&ctl, 3);
+	begin();
+	deadline_ns = ktest_now_ns() + 300000000;
+	result = run(&ctl, 0);
+	assert_true(result.threads <= 3);
+	ktask_ctl_set_fixed_threads(&ctl, 2);
+	begin();
+	deadline_ns = ktest_now_ns() + 300000000;
+	result = run(&ctl, 0);
+	assert_true(result.threads <= 2);
+}
+
+static void failures_are_undone(void **state)
+{
+	DEFINE_KTASK_CTL(ctl, wait_or_work, NULL, 1);
+	struct ktask_result result;
+	uint32_t behind;
+
+	need_spares();
+	ktask_ctl_set_undo_func(&ctl, undone);
+	for (behind = FIRST + BLOCKERS; behind < UNITS; behind += 50) {
+		begin();
+		deadline_ns = 0;
+		fail_behind = behind;
+		result = run(&ctl, -EIO);
+		assert_int_equal(nr_undone, result.units);
+	}
+}
+
+KTEST_MAIN(KTEST(all_threads_may_block), KTEST(as_many_as_the_client_allows),
+	   KTEST(failures_are_undone))
