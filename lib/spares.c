@@ -23,6 +23,9 @@
 #include "lib/spares.h"
 
 #define SPARES_MAX 64
+/* Threads for each of the job's places to begin with, if as many are blocked:
+ * devices reward some requests under way, and fewer are soon found to do. */
+#define START_EACH 8
 /* Between two looks at the threads: at least, and so many times what a look
  * takes, so that looking never takes more than 2 % of a CPU. */
 #define WATCH_NS 1000000
@@ -269,8 +272,8 @@ static struct spares *make_spares(struct run *run, unsigned max,
 	spares->max = max;
 	spares->cpus = run->cpus;
 	spares->caller = (uint32_t)gettid();
-	kt_tune_begin(&spares->tune, run->tune.max + max, 2 * run->tune.max,
-		      run->units_total, now_ns);
+	kt_tune_begin(&spares->tune, run->tune.max + max,
+		      START_EACH * run->tune.max, run->units_total, now_ns);
 	spares->watch.work = watch_work;
 	spares->watch.cpus = &spares->cpus;
 	spares->watch.level = KT_PLACE_ANY;
