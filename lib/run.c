@@ -14,6 +14,7 @@
 #include "core/claim.h"
 #include "core/undo.h"
 #include "lib/account.h"
+#include "lib/monitor.h"
 #include "lib/places.h"
 #include "lib/slots.h"
 #include "lib/spares.h"
@@ -145,6 +146,8 @@ static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 
 	if (now_ns < run->next_tick_ns)
 		return false;
+	if (run->spares)
+		monitor_join();
 	run->next_tick_ns = now_ns + TICK_NS;
 	if (run->ctl->progress_func && now_ns >= run->next_progress_ns)
 		report_progress(run);
@@ -445,6 +448,7 @@ int run_end(struct run *run)
 	run->work_end_ns = kt_now_ns();
 	run_check_fork(run);
 	/* In the child of a fork the helpers, and their chunks, are gone. */
+	monitor_leave();
 	if (!run->orphan) {
 		slots_demand_end(run->demand);
 		run_withdraw_offers(run);

@@ -7,6 +7,7 @@
  */
 #include <time.h>
 
+#include "lib/monitor.h"
 #include "lib/places.h"
 #include "lib/slots.h"
 
@@ -42,6 +43,8 @@ static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
 		(struct run_seat *)((char *)worker -
 				    offsetof(struct run_seat, worker));
 
+	if (kt_load(&rs->run->spares))
+		monitor_join();
 	return rs->index + 2 > kt_load(&rs->run->job.threads) ||
 	       rs->places != kt_load(&rs->run->places) || pool_closing() ||
 	       slots_must_leave(rs->slot, pool_seat_tid(&rs->seat));
@@ -71,6 +74,7 @@ static bool helper_work(struct seat *seat)
 	context->worker = &rs->worker;
 	kt_store(&rs->tid, pool_seat_tid(seat));
 	kt_job_work(&run->job, &rs->worker);
+	monitor_leave();
 	kt_store(&rs->tid, 0);
 	*context = outer;
 	if (run->measure_cpu)

@@ -6,20 +6,25 @@
  * caller does.  It is a helper of the lowest priority: where no CPU is idle it
  * gets none, and nobody needs spares.
  *
- * That a thread is blocked is read from /proc/self/task, which everybody may;
- * eBPF would say it sooner, but costs all other programs something for as long
- * as it is loaded (umt.3).
+ * That a thread is blocked is told by the program's monitor (ktask/monitor.h),
+ * or else read from /proc/self/task, which everybody may.  libumt's program is
+ * not loaded unasked: it costs all other programs something for as long as it
+ * is there (umt.3).
  *
  * Behaves badly: a thread that is blocked for less than a millisecond or two
  * is replaced only while others like it are too.  A caller that blocks in its
  * very first chunk is not replaced.  Without /proc there are no spares.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "lib/config.h"
 #include "lib/file.h"
 #include "lib/futex.h"
+#include "lib/monitor.h"
 #include "lib/spares.h"
 
 #define SPARES_MAX 64
@@ -43,6 +48,7 @@ struct spares {
 	uint32_t nr; /* seats [0, nr) were used */
 	uint32_t wanted; /* spares at and above this leave */
 	uint32_t stop; /* futex: the watcher shall leave */
+	int bell; /* the same as a descriptor, where there is a monitor; -1 */
 	unsigned need; /* as many as are blocked, as seen lately */
 	struct kt_tune tune; /* threads with spares that pay */
 	struct kt_cpus cpus;
@@ -60,6 +66,7 @@ static bool spare_tick(struct kt_worker *worker, uint64_t now_ns)
 		(struct run_seat *)((char *)worker -
 				    offsetof(struct run_seat, worker));
 
+	monitor_join();
 	return rs->index >= kt_load(&rs->run->spares->wanted) || pool_closing();
 }
 
@@ -74,7 +81,9 @@ static bool spare_work(struct seat *seat)
 	context->run = run;
 	context->worker = &rs->worker;
 	kt_store(&rs->tid, pool_seat_tid(seat));
+	monitor_join();
 	kt_job_work(&run->job, &rs->worker);
+	monitor_leave();
 	kt_store(&rs->tid, 0);
 	*context = outer;
 	if (run->measure_cpu)
@@ -170,12 +179,25 @@ struct sight {
 	unsigned running;
 };
 
-static void see(struct sight *sight, uint32_t tid)
+static void see(struct sight *sight, uint32_t tid, bool closely)
 {
 	if (!tid)
 		return;
 	sight->working++;
-	sight->running += is_running(tid);
+	sight->running += closely && is_running(tid);
+}
+
+static struct sight see_all(const struct spares *spares, bool closely)
+{
+	const struct run *run = spares->run;
+	struct sight sight = { 0 };
+
+	see(&sight, spares->caller, closely);
+	for (unsigned i = 0; i < kt_load_acquire(&run->nr_seated); i++)
+		see(&sight, kt_load(&run->seats[i].tid), closely);
+	for (unsigned i = 0; i < spares->nr; i++)
+		see(&sight, kt_load(&spares->seats[i].tid), closely);
+	return sight;
 }
 
 /*
@@ -184,15 +206,14 @@ static void see(struct sight *sight, uint32_t tid)
  */
 static struct sight look_around(const struct spares *spares)
 {
-	const struct run *run = spares->run;
-	struct sight sight = { 0 };
+	struct sight sight = see_all(spares, false);
+	int ready = monitor_ready(sight.working);
 
-	see(&sight, spares->caller);
-	for (unsigned i = 0; i < kt_load_acquire(&run->nr_seated); i++)
-		see(&sight, kt_load(&run->seats[i].tid));
-	for (unsigned i = 0; i < spares->nr; i++)
-		see(&sight, kt_load(&spares->seats[i].tid));
-	sight.running += kt_load(&run->nested);
+	if (ready < 0)
+		sight = see_all(spares, true);
+	else
+		sight.running = (unsigned)ready;
+	sight.running += kt_load(&spares->run->nested);
 	return sight;
 }
 
@@ -217,6 +238,22 @@ static unsigned step(struct spares *spares, uint64_t now_ns)
 	return spares->need;
 }
 
+/* Until something may have happened. */
+static void pause_for(struct spares *spares, uint64_t ns)
+{
+	struct timespec time = { (time_t)(ns / 1000000000),
+				 (long)(ns % 1000000000) };
+	struct pollfd fds[] = { { monitor_fd(), POLLIN, 0 },
+				{ spares->bell, POLLIN, 0 } };
+
+	if (spares->bell < 0) {
+		futex_wait(&spares->stop, 0, ns);
+		return;
+	}
+	if (ppoll(fds, 2, &time, NULL) > 0 && fds[0].revents)
+		monitor_calm();
+}
+
 static bool watch_work(struct seat *seat)
 {
 	struct spares *spares = (struct spares *)seat;
@@ -233,7 +270,7 @@ static bool watch_work(struct seat *seat)
 		seat_spares(spares, wanted, now_ns);
 		pause_ns = (kt_now_ns() - now_ns) * WATCH_PART;
 		pause_ns = KT_MIN(pause_ns, WATCH_MAX_NS);
-		futex_wait(&spares->stop, 0, KT_MAX(pause_ns, WATCH_NS));
+		pause_for(spares, KT_MAX(pause_ns, WATCH_NS));
 	}
 	return true;
 }
@@ -270,6 +307,7 @@ static struct spares *make_spares(struct run *run, unsigned max,
 	memset(spares->seats, 0, max * sizeof(*spares->seats));
 	spares->run = run;
 	spares->max = max;
+	spares->bell = monitor_fd() < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
 	spares->cpus = run->cpus;
 	spares->caller = (uint32_t)gettid();
 	kt_tune_begin(&spares->tune, run->tune.max + max,
@@ -350,6 +388,15 @@ static bool end_seat(struct seat *seat)
 	return lent;
 }
 
+static void ring(int bell)
+{
+	uint64_t one = 1;
+
+	/* It has room for one. */
+	if (write(bell, &one, sizeof(one)) < 0)
+		return;
+}
+
 void spares_end(struct run *run)
 {
 	struct spares *spares = run->spares;
@@ -358,6 +405,8 @@ void spares_end(struct run *run)
 		return;
 	kt_store_release(&spares->stop, 1);
 	futex_wake(&spares->stop, 1);
+	if (spares->bell >= 0)
+		ring(spares->bell);
 	if (spares->watch.seated)
 		end_seat(&spares->watch);
 	kt_store(&spares->wanted, 0);
@@ -390,6 +439,8 @@ void spares_release(struct run *run)
 {
 	if (!run->spares)
 		return;
+	if (run->spares->bell >= 0)
+		close(run->spares->bell);
 	free(run->spares->seats);
 	free(run->spares);
 	run->spares = NULL;

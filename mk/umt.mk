@@ -95,6 +95,9 @@ $(OUT)/tests/umt/%: $(OBJ)/tests/umt/%.o $(call support,umt) $(OUT)/libumt.a
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(UMT_LIBS) \
 		-ldl -lm $(LDFLAGS)
 
+# Both libraries in one program.
+$(OUT)/tests/umt/blocked-threads-of-jobs-are-told-of: $(OUT)/libktask.a
+
 $(OUT)/bench/umt-cost: $(call obj,bench/umt/cost.c) $(OUT)/libumt.a
 	@mkdir -p $(@D)
 	$(call say,LD)

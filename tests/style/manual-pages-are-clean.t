@@ -36,7 +36,7 @@ my $headers = join '', map { slurp($_) } glob "$top/include/ktask/*.h";
 my @public = $headers =~ /^KTASK_API [^;(]*?\*?(\w+)\(/mg;
 $headers .= slurp("$top/include/umt.h");
 push @public, $headers =~ /^UMT_API [^;(]*?\*?(\w+)\(/mg;
-push @public, $headers =~ /^static inline \w+ (\w+)\(/mg;
+push @public, $headers =~ /^static inline \w+ (?!kt_)(\w+)\(/mg;
 for my $function (sort @public) {
 	ok($is{"$function.3"}, "$function has a page");
 }

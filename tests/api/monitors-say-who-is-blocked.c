@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A program's own monitor is asked instead of /proc: each thread of a job that
+ * blocks is added once and removed, what it says decides, and it is refused
+ * where it is incomplete or comes too late.
+ */
+#include "jobs.h"
+
+#include <errno.h>
+#include <ktask/monitor.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+static struct {
+	unsigned added, removed, asked, calmed;
+	int error; /* of add */
+	int all_blocked; /* says so, whatever is true */
+} seen;
+
+static unsigned at_once, most_at_once;
+
+static unsigned add(unsigned *count, int n)
+{
+	return __atomic_add_fetch(count, (unsigned)n, __ATOMIC_SEQ_CST);
+}
+
+static int added(void *arg)
+{
+	if (!seen.error)
+		add(&seen.added, 1);
+	return seen.error;
+}
+
+static void removed(void *arg)
+{
+	add(&seen.removed, 1);
+}
+
+static int ready(void *arg)
+{
+	unsigned nr = __atomic_load_n(&seen.added, __ATOMIC_SEQ_CST) -
+		      __atomic_load_n(&seen.removed, __ATOMIC_SEQ_CST);
+
+	add(&seen.asked, 1);
+	return seen.all_blocked ? 0 : (int)nr;
+}
+
+static void calmed(void *arg)
+{
+	uint64_t word;
+
+	add(&seen.calmed, read(*(int *)arg, &word, sizeof(word)) > 0);
+}
+
+static int bell = -1;
+
+static struct ktask_monitor monitor(void)
+{
+	if (bell < 0)
+		bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	memset(&seen, 0, sizeof(seen));
+	at_once = most_at_once = 0;
+	return (struct ktask_monitor){ sizeof(struct ktask_monitor),
+				       &bell,
+				       added,
+				       removed,
+				       ready,
+				       bell,
+				       calmed };
+}
+
+/* Blocks, as /proc would have it. */
+static int sleeps(void *start, void *end, void *arg)
+{
+	struct timespec time = { 0, 1000000 };
+	unsigned now = add(&at_once, 1);
+	uint64_t one = 1;
+
+	if (now > most_at_once)
+		most_at_once = now;
+	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
+		nanosleep(&time, NULL);
+	assert_int_equal(write(bell, &one, sizeof(one)), sizeof(one));
+	add(&at_once, -1);
+	return 0;
+}
+
+static int busy_monitor(void *start, void *end, void *arg)
+{
+	return ktask_set_monitor(NULL);
+}
+
+static void run(uintptr_t units)
+{
+	DEFINE_KTASK_CTL(ctl, sleeps, NULL, 1);
+
+	assert_int_equal(ktask_run(NULL, units, &ctl), 0);
+}
+
+static bool has_spares(void)
+{
+	run(300);
+	return most_at_once > 2;
+}
+
+static void it_decides(void **state)
+{
+	struct ktask_monitor it;
+
+	monitor();
+	if (!has_spares())
+		ktest_skip("no spares are to be had here");
+	it = monitor();
+	assert_int_equal(ktask_set_monitor(&it), 0);
+	/* It says that all run, though they sleep: nobody is replaced, once
+	 * all have been added. */
+	run(300);
+	assert_true(seen.added >= 1);
+	assert_true(seen.asked > 10);
+	assert_true(seen.calmed > 0);
+	assert_int_equal(seen.added, seen.removed);
+
+	it = monitor();
+	assert_int_equal(ktask_set_monitor(&it), 0);
+	seen.all_blocked = 1;
+	run(1000);
+	assert_true(most_at_once > 2);
+	assert_int_equal(seen.added, seen.removed);
+
+	/* Whom it refuses is looked at. */
+	it = monitor();
+	assert_int_equal(ktask_set_monitor(&it), 0);
+	seen.error = -ENOMEM;
+	run(300);
+	assert_int_equal(seen.asked, 0);
+	assert_int_equal(seen.removed, 0);
+
+	assert_int_equal(ktask_set_monitor(NULL), 0);
+	monitor();
+	run(300);
+	assert_int_equal(seen.added, 0);
+}
+
+static void nonsense_is_refused(void **state)
+{
+	DEFINE_KTASK_CTL(ctl, busy_monitor, NULL, 1);
+	struct ktask_monitor it = monitor();
+
+	it.struct_size--;
+	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
+	it = monitor();
+	it.add = NULL;
+	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
+	it = monitor();
+	it.remove = NULL;
+	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
+	it = monitor();
+	it.ready = NULL;
+	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
+	it = monitor();
+	it.calm = NULL;
+	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
+	assert_int_equal(ktask_run(NULL, 100, &ctl), -EBUSY);
+	assert_int_equal(ktask_set_monitor(NULL), 0);
+}
+
+static int knows_no_monitor(void *unused)
+{
+	run(300);
+	ktest_check(seen.added == 0 && seen.asked == 0);
+	return 0;
+}
+
+static void children_have_none(void **state)
+{
+	struct ktask_monitor it = monitor();
+
+	assert_int_equal(ktask_set_monitor(&it), 0);
+	assert_int_equal(ktest_in_child(knows_no_monitor, NULL), 0);
+	assert_int_equal(ktask_set_monitor(NULL), 0);
+}
+
+KTEST_MAIN(KTEST(it_decides), KTEST(nonsense_is_refused),
+	   KTEST(children_have_none))

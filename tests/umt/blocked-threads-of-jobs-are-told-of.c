@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * libumt as the monitor of libktask: threads of a job that block are replaced,
+ * and afterwards none of them is monitored.
+ */
+#include "support/users.h"
+
+#include <ktask/umt.h>
+
+static unsigned at_once, most_at_once;
+
+static int sleeps(void *start, void *end, void *arg)
+{
+	unsigned now = __atomic_add_fetch(&at_once, 1, __ATOMIC_SEQ_CST);
+
+	if (now > load(most_at_once))
+		__atomic_store_n(&most_at_once, now, __ATOMIC_SEQ_CST);
+	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
+		nap_us(1000);
+	__atomic_sub_fetch(&at_once, 1, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+static void run(uintptr_t units)
+{
+	DEFINE_KTASK_CTL(ctl, sleeps, NULL, 1);
+
+	at_once = most_at_once = 0;
+	assert_int_equal(ktask_run(NULL, units, &ctl), 0);
+}
+
+static void they_are_replaced(unsigned backend)
+{
+	struct umt *user = user_of(backend, 0);
+
+	run(500);
+	if (most_at_once <= 2) {
+		umt_close(user);
+		ktest_skip("no spares are to be had here");
+	}
+	assert_int_equal(ktask_use_umt(user), 0);
+	run(1000);
+	assert_true(most_at_once > 2);
+	assert_true(holds_soon(!ready_of(user)));
+	assert_true(sums_of(user).sleeps > 20);
+	assert_true(sums_of(user).moved_in >= 3);
+	assert_int_equal(ktask_set_monitor(NULL), 0);
+	umt_close(user);
+	run(100);
+}
+
+static void they_are_replaced_bpf(void **state)
+{
+	they_are_replaced(UMT_BPF);
+}
+
+static void they_are_replaced_perf(void **state)
+{
+	they_are_replaced(UMT_PERF);
+}
+
+static void explicit_calls_say_too_little(void **state)
+{
+	struct umt *user = user_of(UMT_EXPLICIT, 0);
+
+	assert_int_equal(ktask_use_umt(user), -ENOTSUP);
+	umt_close(user);
+}
+
+KTEST_MAIN(KTEST(they_are_replaced_bpf), KTEST(they_are_replaced_perf),
+	   KTEST(explicit_calls_say_too_little))
