@@ -56,6 +56,7 @@ struct run {
 	uint32_t nested; /* threads of it that do other jobs just now */
 	struct spares *spares; /* lib/spares.h; NULL: it does not block */
 	uint64_t looked_ns, looked_cpu_ns; /* when that was looked at last */
+	long looked_waits;
 	struct kt_cap *budget; /* own_budget, or the outermost job's */
 	struct kt_cap own_budget;
 	uint32_t generation;

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/config.h"
@@ -51,7 +52,11 @@ struct spares {
 	int bell; /* the same as a descriptor, where there is a monitor; -1 */
 	unsigned need; /* as many as are blocked, as seen lately */
 	struct kt_tune tune; /* threads with spares that pay */
-	struct kt_cpus cpus;
+	/* Where they may run.  The caller fills in the one that is not in use. */
+	struct kt_cpus cpus[2];
+	uint32_t fresh,
+		used; /* the index that the watcher shall use, and does */
+	uint32_t places, used_places; /* run->places of these */
 	uint32_t caller; /* its thread */
 	/* Of spares that have left. */
 	uint64_t chunks, units, cpu_ns;
@@ -67,7 +72,9 @@ static bool spare_tick(struct kt_worker *worker, uint64_t now_ns)
 				    offsetof(struct run_seat, worker));
 
 	monitor_join();
-	return rs->index >= kt_load(&rs->run->spares->wanted) || pool_closing();
+	return rs->index >= kt_load(&rs->run->spares->wanted) ||
+	       rs->places != kt_load(&rs->run->spares->places) ||
+	       pool_closing();
 }
 
 static bool spare_work(struct seat *seat)
@@ -101,7 +108,8 @@ static bool offer_spare(struct spares *spares, unsigned index, uint64_t now_ns)
 	kt_store(&rs->tid, 0);
 	rs->seat.work = spare_work;
 	rs->seat.now_ns = now_ns;
-	rs->seat.cpus = &spares->cpus;
+	rs->places = spares->used_places;
+	rs->seat.cpus = &spares->cpus[spares->used];
 	rs->seat.level = KT_PLACE_ANY;
 	rs->seat.anywhere = true;
 	kt_worker_begin(&rs->worker, &spares->run->job, KT_NO_NODE, index);
@@ -231,9 +239,12 @@ static unsigned step(struct spares *spares, uint64_t now_ns)
 		spares->need += places - sight.running;
 	else
 		spares->need -= KT_MIN(spares->need, sight.running - places);
-	/* Whatever pays: one that runs is better than none. */
+	/* Whatever pays: one that runs is better than none.  But who may have
+	 * one thread only has it. */
 	if (!sight.running)
 		most = KT_MAX(most, sight.working);
+	if (places < 2)
+		most = 0;
 	spares->need = KT_MIN(spares->need, KT_MIN(most, spares->max));
 	return spares->need;
 }
@@ -265,8 +276,12 @@ static bool watch_work(struct seat *seat)
 		unsigned wanted = step(spares, now_ns);
 		uint64_t pause_ns;
 
+		/* In this order: never old CPUs for new places. */
+		spares->used_places = kt_load_acquire(&spares->places);
+		kt_store_release(&spares->used,
+				 kt_load_acquire(&spares->fresh));
 		if (wanted > spares->nr)
-			pool_more(wanted, &spares->cpus);
+			pool_more(wanted, &spares->cpus[spares->used]);
 		seat_spares(spares, wanted, now_ns);
 		pause_ns = (kt_now_ns() - now_ns) * WATCH_PART;
 		pause_ns = KT_MIN(pause_ns, WATCH_MAX_NS);
@@ -308,12 +323,13 @@ static struct spares *make_spares(struct run *run, unsigned max,
 	spares->run = run;
 	spares->max = max;
 	spares->bell = monitor_fd() < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
-	spares->cpus = run->cpus;
+	spares->cpus[0] = run->cpus;
+	spares->places = run->places;
 	spares->caller = (uint32_t)gettid();
 	kt_tune_begin(&spares->tune, run->tune.max + max,
 		      START_EACH * run->tune.max, run->units_total, now_ns);
 	spares->watch.work = watch_work;
-	spares->watch.cpus = &spares->cpus;
+	spares->watch.cpus = &spares->cpus[0];
 	spares->watch.level = KT_PLACE_ANY;
 	spares->watch.anywhere = true;
 	spares->watch.now_ns = now_ns;
@@ -336,18 +352,49 @@ static void begin(struct run *run, uint64_t now_ns)
 		spares->watch.seated = false;
 }
 
+/* The places have changed; spares on others leave at their next chunk. */
+static void renew(struct run *run)
+{
+	struct spares *spares = run->spares;
+	uint32_t other = !spares->fresh;
+
+	if (spares->places == run->places ||
+	    kt_load_acquire(&spares->used) == other)
+		return;
+	spares->cpus[other] = run->cpus;
+	kt_store_release(&spares->fresh, other);
+	kt_store_release(&spares->places, run->places);
+}
+
+/* Waits that the thread began itself; it may also have lost its CPU. */
+static long nr_waits(void)
+{
+	struct rusage usage = { 0 };
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
 void spares_look(struct run *run, uint64_t now_ns)
 {
 	uint64_t cpu_ns, used_ns, passed_ns;
+	long waits;
 
-	if (run->spares || run->ctl->flags & KTASK_FIXED || limits_idle_only())
+	if (run->ctl->flags & KTASK_FIXED || limits_idle_only())
 		return;
+	if (run->spares) {
+		renew(run);
+		return;
+	}
+	waits = nr_waits();
 	cpu_ns = run_cpu_ns();
 	used_ns = cpu_ns - run->looked_cpu_ns;
 	passed_ns = now_ns - run->looked_ns;
 	if (run->looked_ns && now_ns > run->looked_ns &&
+	    waits > run->looked_waits &&
 	    used_ns < passed_ns - passed_ns / IDLE_PART)
 		begin(run, now_ns);
+	run->looked_waits = waits;
 	run->looked_cpu_ns = cpu_ns;
 	run->looked_ns = now_ns;
 }

@@ -80,6 +80,7 @@ static const struct {
 	{ SYS_getpid, { 0 } },
 	{ SYS_getrandom, { 0 } },
 	{ SYS_getrusage, { 0 } },
+	{ SYS_getrusage, { 1 } },
 	{ SYS_gettid, { 0 } },
 	{ SYS_ioctl, { 3, 0xc0686611 } },
 	{ SYS_linkat, { (uint64_t)-100 } },

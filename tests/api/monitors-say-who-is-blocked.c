@@ -76,8 +76,8 @@ static int sleeps(void *start, void *end, void *arg)
 	unsigned now = add(&at_once, 1);
 	uint64_t one = 1;
 
-	if (now > most_at_once)
-		most_at_once = now;
+	if (now > __atomic_load_n(&most_at_once, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&most_at_once, now, __ATOMIC_SEQ_CST);
 	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
 		nanosleep(&time, NULL);
 	assert_int_equal(write(bell, &one, sizeof(one)), sizeof(one));
