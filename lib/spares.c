@@ -73,8 +73,8 @@ static bool spare_tick(struct kt_worker *worker, uint64_t now_ns)
 
 	monitor_join();
 	return rs->index >= kt_load(&rs->run->spares->wanted) ||
-	       rs->places != kt_load(&rs->run->spares->places) ||
-	       pool_closing();
+	       rs->places != kt_load(&rs->run->places) ||
+	       kt_load(&rs->run->job.threads) < 2 || pool_closing();
 }
 
 static bool spare_work(struct seat *seat)
