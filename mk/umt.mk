@@ -103,7 +103,12 @@ $(OUT)/bench/umt-cost: $(call obj,bench/umt/cost.c) $(OUT)/libumt.a
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) $(LDFLAGS)
 
-tests: $(OUT)/bench/umt-cost
+$(OUT)/bench/blocked: $(call obj,bench/umt/blocked.c) $(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl $(LDFLAGS)
+
+tests: $(OUT)/bench/umt-cost $(OUT)/bench/blocked
 
 ## bench-umt-cost: what UMT adds to a context switch, how fast it tells
 .PHONY: bench-umt-cost
@@ -111,3 +116,10 @@ bench-umt-cost:
 	+@$(MAKE) --no-print-directory deps NEED='build umt'
 	+@$(MAKE) --no-print-directory $(OUT)/bench/umt-cost
 	$(OUT)/bench/umt-cost
+
+## bench-blocked: many files by direct I/O, beside fixed numbers of threads (BENCH=options)
+.PHONY: bench-blocked
+bench-blocked:
+	+@$(MAKE) --no-print-directory deps NEED=build
+	+@$(MAKE) --no-print-directory $(OUT)/bench/blocked
+	$(OUT)/bench/blocked $(BENCH)
