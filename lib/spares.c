@@ -380,7 +380,7 @@ void spares_look(struct run *run, uint64_t now_ns)
 	uint64_t cpu_ns, used_ns, passed_ns;
 	long waits;
 
-	if (run->ctl->flags & KTASK_FIXED || limits_idle_only())
+	if (run->ctl->flags & KTASK_FIXED)
 		return;
 	if (run->spares) {
 		renew(run);

@@ -19,8 +19,7 @@
 /*
  * spares_look - by the caller, now and then: does this job block?
  *
- * Then the watcher begins.  Jobs of fixed threads have none, nor has a job whose
- * helpers are kept to idle CPUs.
+ * Then the watcher begins.  Jobs of fixed threads have none.
  */
 void spares_look(struct run *run, uint64_t now_ns);
 

@@ -6,11 +6,11 @@
  * threads work than before.
  */
 #include "jobs.h"
+#include "support/work.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 
 #define UNITS 400
 #define BLOCKERS 6
@@ -22,13 +22,6 @@ static unsigned nr_blocked, nr_done, nr_undone, given_up;
 static uint32_t fail_behind;
 
 static uint64_t deadline_ns;
-
-static void nap_us(long us)
-{
-	struct timespec time = { 0, us * 1000 };
-
-	nanosleep(&time, NULL);
-}
 
 static bool blocks(uintptr_t unit)
 {
@@ -107,30 +100,13 @@ static struct ktask_result run(struct ktask_ctl *ctl, int expected)
 	return result;
 }
 
-static bool has_helpers(void)
-{
-	struct ktask_limit limits[16];
-	unsigned i, nr = ktask_limits(limits, 16), least = 1000;
-
-	for (i = 0; i < nr && i < 16; i++)
-		if (limits[i].threads < least)
-			least = limits[i].threads;
-	return least > 1;
-}
-
-static void need_spares(void)
-{
-	if (!has_helpers())
-		ktest_skip("no helper may be had here: 'ktask topo' says why");
-}
-
 /* More chunks wait for the end of the job than there are CPUs for threads. */
 static void all_threads_may_block(void **state)
 {
 	DEFINE_KTASK_CTL(ctl, wait_or_work, NULL, 1);
 	struct ktask_result result;
 
-	need_spares();
+	need_sure_helper();
 	begin();
 	result = run(&ctl, 0);
 	assert_int_equal(nr_blocked, BLOCKERS);
@@ -145,7 +121,7 @@ static void as_many_as_the_client_allows(void **state)
 	DEFINE_KTASK_CTL(ctl, wait_or_work, NULL, 1);
 	struct ktask_result result;
 
-	need_spares();
+	need_sure_helper();
 	ktask_ctl_set_max_threads(&ctl, 3);
 	begin();
 	deadline_ns = ktest_now_ns() + 300000000;
@@ -164,7 +140,7 @@ static void failures_are_undone(void **state)
 	struct ktask_result result;
 	uint32_t behind;
 
-	need_spares();
+	need_sure_helper();
 	ktask_ctl_set_undo_func(&ctl, undone);
 	for (behind = FIRST + BLOCKERS; behind < UNITS; behind += 50) {
 		begin();
