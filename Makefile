@@ -49,7 +49,7 @@ INC_of = $(INC_$(firstword $(subst /, ,$(1))))
 
 .PHONY: all
 all: $(OUT)/libktask.so $(OUT)/libktask.a $(OUT)/ktask.pc \
-	$(OUT)/libktask-preload.so $(OUT)/ktask
+	$(OUT)/libktask-preload.so $(OUT)/libktask-stores.so $(OUT)/ktask
 
 $(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -82,7 +82,16 @@ $(OUT)/libktask-preload.so: $(call obj,$(PRELOAD)) $(OUT)/libktask.a
 		-Wl,-z,defs -o $@ $(call obj,$(PRELOAD)) $(OUT)/libktask.a \
 		-ldl $(LDFLAGS)
 
-$(OUT)/ktask: $(call obj,$(CLI)) $(OUT)/libktask.a $(OUT)/libktask-preload.so
+# What stands in for memset must not be turned into a call of memset.
+$(OBJ)/preload/stores/%.o: KT_CFLAGS += -fno-builtin \
+	-fno-tree-loop-distribute-patterns
+
+$(OUT)/libktask-stores.so: $(call obj,$(wildcard preload/stores/*.c))
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-z,nodelete -o $@ $^ -ldl $(LDFLAGS)
+
+$(OUT)/ktask: $(call obj,$(CLI)) $(OUT)/libktask.a $(OUT)/libktask-preload.so \
+		$(OUT)/libktask-stores.so
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $(call obj,$(CLI)) $(OUT)/libktask.a \
 		-ldl -lhwloc -ljansson -lm $(LDFLAGS)

@@ -25,6 +25,7 @@
 #include "size.h"
 
 #define SHIM "libktask-preload.so"
+#define STORES "libktask-stores.so"
 
 /* As env(1) has them. */
 #define EXIT_CANNOT_RUN 126
@@ -46,6 +47,7 @@ static const char usage[] =
 	"it,\n"
 	"                    whether it will use it or not; or before it goes "
 	"on\n"
+	"  --stores          take over large memset and memcpy as well\n"
 	"  --dry-run         take nothing over; say on standard error what "
 	"would\n"
 	"                    be, call by call\n"
@@ -54,7 +56,7 @@ static const char usage[] =
 	"  --help            print this\n";
 
 struct settings {
-	bool help, dry;
+	bool help, dry, stores;
 	const char *prefault; /* NULL: not given; a word for the shim */
 	unsigned threads; /* 0: not given */
 	uint64_t min_bytes; /* 0: not given */
@@ -106,6 +108,7 @@ static int parse(struct settings *set, int argc, char **argv)
 		{ "prefault", optional_argument, take_prefault,
 		  &set->prefault },
 		{ "report", optional_argument, option_file, &set->report },
+		{ "stores", no_argument, option_flag, &set->stores },
 		{ "threads", required_argument, option_count, &set->threads },
 		{ 0 },
 	};
@@ -120,10 +123,10 @@ static int parse(struct settings *set, int argc, char **argv)
 }
 
 /* In a build folder the shim lies beside the command, installed in LIBDIR. */
-static bool find_shim(char *path, size_t size)
+static bool find_library(const char *name, char *path, size_t size)
 {
-	static const char *const places[] = { "%.*s/" SHIM, "%.*s/../lib/" SHIM,
-					      "%.*s/../lib/ktask/" SHIM };
+	static const char *const places[] = { "%.*s/%s", "%.*s/../lib/%s",
+					      "%.*s/../lib/ktask/%s" };
 	char exe[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	char *slash;
@@ -132,12 +135,12 @@ static bool find_shim(char *path, size_t size)
 	exe[len < 0 ? 0 : len] = '\0';
 	slash = strrchr(exe, '/');
 	for (i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, size, places[i], (int)(slash - exe), exe);
+		snprintf(path, size, places[i], (int)(slash - exe), exe, name);
 		if (!access(path, R_OK))
 			return true;
 	}
 #ifdef KTASK_LIBDIR
-	snprintf(path, size, "%s/%s", KTASK_LIBDIR, SHIM);
+	snprintf(path, size, "%s/%s", KTASK_LIBDIR, name);
 	return !access(path, R_OK);
 #else
 	return false;
@@ -145,27 +148,34 @@ static bool find_shim(char *path, size_t size)
 }
 
 /* Before what is preloaded already, so that the shim sees the calls first. */
-static int set_preload(void)
+static int add_preload(const char *name)
 {
 	const char *others = getenv("LD_PRELOAD");
-	char shim[PATH_MAX + sizeof(SHIM)];
+	char library[PATH_MAX + sizeof(SHIM)];
 	char *value;
 	int error;
 
-	if (!find_shim(shim, sizeof(shim)))
+	if (!find_library(name, library, sizeof(library)))
 		return say_fail("run: finding %s: neither beside this program "
 				"nor in the library folder",
-				SHIM);
-	if (strpbrk(shim, ": "))
+				name);
+	if (strpbrk(library, ": "))
 		return say_fail("run: preloading %s: the loader takes no path "
 				"with a colon or a space",
-				shim);
-	if (asprintf(&value, "%s%s%s", shim, others && *others ? ":" : "",
+				library);
+	if (asprintf(&value, "%s%s%s", library, others && *others ? ":" : "",
 		     others ? others : "") < 0)
 		return say_error(ENOMEM, "run: setting the environment");
 	error = setenv("LD_PRELOAD", value, 1) ? errno : 0;
 	free(value);
 	return error ? say_error(error, "run: setting the environment") : 0;
+}
+
+static int set_preload(const struct settings *set)
+{
+	int status = set->stores ? add_preload(STORES) : 0;
+
+	return status ? status : add_preload(SHIM);
 }
 
 static int set_number(const char *name, uint64_t number)
@@ -221,12 +231,14 @@ static int set_ops(const struct settings *set)
 	char words[256] = "";
 
 	/* None at all is a choice as well. */
-	if (!set->ops && !set->prefault && outer && !*outer)
+	if (!set->ops && !set->prefault && !set->stores && outer && !*outer)
 		return 0;
 	if (set->dry)
 		strcat(words, "dry,");
 	if (set->prefault)
 		strcat(words, set->prefault);
+	if (set->stores)
+		strcat(words, "stores,");
 	if (filter_is_harmless())
 		strcat(words, "filter-ok,");
 	add_calls(words, sizeof(words), set->ops ? set->ops : outer);
@@ -242,7 +254,7 @@ static int set_environment(const struct settings *set)
 	    set_number("KTASK_RUN_MIN", set->min_bytes) || set_ops(set) ||
 	    set_report(set))
 		return say_error(errno, "run: setting the environment");
-	return set_preload();
+	return set_preload(set);
 }
 
 int cmd_run(int argc, char **argv)

@@ -49,6 +49,7 @@ INSTALL_PROGRAM = \
 	$(OUT)/libktask.so.$(VERSION):$(LIBDIR)/libktask.so.$(VERSION) \
 	$(OUT)/libumt.so.$(VERSION):$(LIBDIR)/libumt.so.$(VERSION) \
 	$(OUT)/libktask-preload.so:$(LIBDIR)/ktask/libktask-preload.so \
+	$(OUT)/libktask-stores.so:$(LIBDIR)/ktask/libktask-stores.so \
 	$(OUT)/ktask:$(BINDIR)/ktask \
 	$(OUT)/umt:$(BINDIR)/umt \
 	$(if $(UMTD),$(UMTD):$(SBINDIR)/umtd)

@@ -31,9 +31,10 @@
  */
 #define DEFAULT_MIN_BYTES ((size_t)32 << 20)
 
-const char *const shim_call_names[SHIM_NR_CALLS] = {
-	"mmap", "madvise", "mlock", "munmap", "fallocate", "exit", "prefault"
-};
+const char *const shim_call_names[SHIM_NR_CALLS] = { "mmap",	  "madvise",
+						     "mlock",	  "munmap",
+						     "fallocate", "exit",
+						     "prefault",  "stores" };
 
 size_t shim_min_bytes = DEFAULT_MIN_BYTES;
 bool shim_prefaults, shim_prefault_waits;
@@ -121,7 +122,7 @@ static int call_named(const char *name, size_t len)
 static bool is_mode(const char *name, size_t len)
 {
 	static const char *const words[] = { "dry", "filter-ok", "prefault",
-					     "prefault-wait" };
+					     "prefault-wait", "stores" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strlen(words[i]) == len && !memcmp(words[i], name, len))
@@ -225,6 +226,10 @@ static void __attribute__((constructor)) shim_init(void)
 	shim_prefaults = shim_prefault_waits || has_word(mode, "prefault");
 	if (shim_prefaults)
 		calls_mask |= 1u << SHIM_PREFAULT;
+	if (has_word(mode, "stores")) {
+		calls_mask |= 1u << SHIM_STORES;
+		shim_store_min = shim_min_bytes;
+	}
 	shim_report_init(dry);
 	shim_filter_init(has_word(mode, "filter-ok"));
 	dl_iterate_phdr(look_for_allocator, NULL);

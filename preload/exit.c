@@ -160,12 +160,9 @@ static unsigned nr_idle(void)
 /* As the library: threads that can only run as any other must not compete. */
 static unsigned nr_threads(bool lend)
 {
-	struct ktask_limit limits[16];
-	unsigned nr = ktask_limits(limits, 16), least = lend ? 8 : nr_idle();
+	unsigned least = lend ? 8 : nr_idle(), allowed = shim_limit();
 
-	for (unsigned i = 0; i < nr && i < 16; i++)
-		least = limits[i].threads < least ? limits[i].threads : least;
-	return least;
+	return allowed < least ? allowed : least;
 }
 
 static bool may_be_taken(bool in_order, size_t *bytes)
@@ -187,7 +184,7 @@ static bool may_be_taken(bool in_order, size_t *bytes)
 		shim_leave(LEFT_EXIT_HANDLERS, *bytes);
 		return false;
 	}
-	ktask_trim();
+	shim_trim();
 	if (read_state(&state) && state.threads == 1)
 		return true;
 	shim_leave(LEFT_EXIT_THREADS, *bytes);

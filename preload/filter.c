@@ -26,8 +26,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <ktask/ktask.h>
-
 #include "raw.h"
 #include "shim.h"
 
@@ -229,7 +227,7 @@ bool shim_filter_seen(bool strict, const void *program)
 		shim_filter_allows() && (strict || !program_lets_work(program));
 	if (forbids) {
 		atomic_store(&state, FORBIDDEN);
-		ktask_trim();
+		shim_trim();
 	}
 	errno = saved_errno;
 	return forbids;

@@ -24,15 +24,15 @@
 
 KTASK_API int unshare(int flags)
 {
-	if (shim_is_ours() && !shim_busy())
-		ktask_trim();
+	if (shim_is_ours())
+		shim_trim();
 	return (int)syscall(SYS_unshare, flags);
 }
 
 KTASK_API int setns(int fd, int type)
 {
-	if (shim_is_ours() && !shim_busy())
-		ktask_trim();
+	if (shim_is_ours())
+		shim_trim();
 	return (int)syscall(SYS_setns, fd, type);
 }
 

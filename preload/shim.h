@@ -10,6 +10,7 @@
  *	life.c    unshare, setns, prctl, syscall: calls that would notice us
  *	exit.c    _exit, quick_exit; the end of the process
  *
+ *	store.c   memset and memcpy, if wanted (of stores/)
  *	prefault.c  mappings made present ahead of the program, if wanted
  *	work.c    a call that was taken, done as a ktask operation
  *	last.c    giving memory back when nothing but the end is to come
@@ -51,6 +52,7 @@ enum shim_call {
 	SHIM_DEFAULT_CALLS,
 	/* what has to be asked for */
 	SHIM_PREFAULT = SHIM_DEFAULT_CALLS,
+	SHIM_STORES,
 	SHIM_NR_CALLS
 };
 
@@ -139,9 +141,15 @@ bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags);
 bool shim_discard(void *addr, size_t len, unsigned flags);
 bool shim_lock(enum shim_call call, void *addr, size_t len);
 bool shim_unmap(void *addr, size_t len);
+bool shim_fill(void *dst, int byte, size_t len);
+bool shim_copy(void *dst, const void *src, size_t len);
 /* Is the calling thread inside one of these? */
 bool shim_busy(void);
 void shim_set_busy(bool value);
+/* Ends the helpers, unless inside one of these. */
+void shim_trim(void);
+/* Most threads that the library allows a job now. */
+unsigned shim_limit(void);
 
 /*
  * prefault.c, which does nothing unless it is wanted.
@@ -158,6 +166,9 @@ void shim_prefault_end(void);
 void shim_prefault_forked(void);
 /* config.c: it is wanted; the program shall wait for it. */
 extern bool shim_prefaults, shim_prefault_waits;
+
+/* store.c: the least that is taken, once that is wanted */
+extern size_t shim_store_min;
 
 /* room.c: bytes that may still be used */
 size_t shim_room_bytes(void);

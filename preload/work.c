@@ -102,3 +102,42 @@ bool shim_unmap(void *addr, size_t len)
 
 	return operate(SHIM_MUNMAP, "unmap", &args);
 }
+
+bool shim_fill(void *dst, int byte, size_t len)
+{
+	char pattern = (char)byte;
+	struct ktask_op_args args = {
+		.addr = dst, .len = len, .src = &pattern, .src_len = 1
+	};
+
+	return operate(SHIM_STORES, "fill", &args);
+}
+
+bool shim_copy(void *dst, const void *src, size_t len)
+{
+	struct ktask_op_args args = { .addr = dst, .len = len, .src = src };
+
+	return operate(SHIM_STORES, "copy", &args);
+}
+
+void shim_trim(void)
+{
+	if (busy)
+		return;
+	busy = true;
+	ktask_trim();
+	busy = false;
+}
+
+unsigned shim_limit(void)
+{
+	struct ktask_limit limits[16];
+	unsigned nr, least = UINT32_MAX;
+
+	busy = true;
+	nr = ktask_limits(limits, 16);
+	busy = false;
+	for (unsigned i = 0; i < nr && i < 16; i++)
+		least = limits[i].threads < least ? limits[i].threads : least;
+	return least;
+}

@@ -43,7 +43,8 @@ $soname =~ s{.*/}{};
 for my $file (qw(bin/ktask include/ktask/ktask.h include/ktask/ops.h
 		 lib/libktask.a lib/libktask.so
 		 bin/umt include/umt.h lib/libumt.a lib/libumt.so lib/pkgconfig/umt.pc
-		 lib/pkgconfig/ktask.pc lib/ktask/libktask-preload.so),
+		 lib/pkgconfig/ktask.pc lib/ktask/libktask-preload.so
+		 lib/ktask/libktask-stores.so),
 	      "lib/$soname") {
 	ok($is{"opt/kt/$file"}, "$file is there");
 }

@@ -78,7 +78,7 @@ load shim.bash
 @test "nothing but what is taken or watched is exported" {
 	command -v nm >/dev/null || skip "no nm"
 	names=$(nm -D --defined-only "$SHIM" | awk '{ print $3 }' | sort | xargs)
-	[ "$names" = "_Exit _exit clone fallocate fallocate64 madvise mlock mlock2 mlockall mmap mmap64 mremap munlock munmap posix_fallocate posix_fallocate64 prctl process_madvise quick_exit setns shmat shmdt syscall unshare" ]
+	[ "$names" = "_Exit _exit clone fallocate fallocate64 madvise mlock mlock2 mlockall mmap mmap64 mremap munlock munmap posix_fallocate posix_fallocate64 prctl process_madvise quick_exit setns shim_store shim_store_min shmat shmdt syscall unshare" ]
 }
 
 @test "a dry run says what would be taken, and takes nothing" {
