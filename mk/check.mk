@@ -125,6 +125,17 @@ check-software:
 	+@$(SUBMAKE) all
 	$(call run,$(RUN_software))
 
+# make soak-shim FOR=600
+FOR ?= 3600
+
+## soak-shim: random calls with and without the shim, for an hour (FOR=seconds)
+.PHONY: soak-shim
+soak-shim:
+	+@$(MAKE) --no-print-directory deps
+	+@$(SUBMAKE) all $(INNOCENT)
+	KTASK_BUILD=$(abspath $(B)) KTASK_TEST_SECONDS=$(FOR) \
+		bats tests/preload/random-calls-behave-as-plain-calls.bats
+
 ## check-style: the tests of the tree and of the runner; builds nothing
 .PHONY: check-style
 check-style:
