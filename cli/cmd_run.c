@@ -41,7 +41,7 @@ static const char usage[] =
 	"  --threads N       use N threads at most (default: see ktask topo)\n"
 	"  --min SIZE        leave calls on less than SIZE alone\n"
 	"  --ops LIST        take over only these:\n"
-	"                    mmap,madvise,mlock,munmap,fallocate,exit\n"
+	"                    mmap,madvise,mlock,munmap,fallocate,exit,mbind\n"
 	"  --prefault[=wait] have memory that COMMAND maps made present ahead "
 	"of "
 	"it,\n"
@@ -67,7 +67,8 @@ struct settings {
 static bool op_ok(const char *name, size_t len)
 {
 	static const char *const names[] = { "mmap",   "madvise",   "mlock",
-					     "munmap", "fallocate", "exit" };
+					     "munmap", "fallocate", "exit",
+					     "mbind" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strlen(names[i]) == len && !strncmp(names[i], name, len))
@@ -83,7 +84,7 @@ static const char *take_ops(const char *list, void *to)
 
 		if (!op_ok(list, len))
 			return "not a list of mmap, madvise, mlock, munmap, "
-			       "fallocate and exit";
+			       "fallocate, exit and mbind";
 		list += len;
 		if (!*list)
 			return NULL;

@@ -31,14 +31,15 @@
  */
 #define DEFAULT_MIN_BYTES ((size_t)32 << 20)
 
-const char *const shim_call_names[SHIM_NR_CALLS] = { "mmap",	  "madvise",
-						     "mlock",	  "munmap",
-						     "fallocate", "exit",
-						     "prefault",  "stores" };
+const char *const shim_call_names[SHIM_NR_CALLS] = {
+	"mmap", "madvise", "mlock",    "munmap", "fallocate",
+	"exit", "mbind",   "prefault", "stores"
+};
 
 size_t shim_min_bytes = DEFAULT_MIN_BYTES;
 bool shim_prefaults, shim_prefault_waits;
 static unsigned calls_mask = (1u << SHIM_DEFAULT_CALLS) - 1;
+static unsigned named_mask;
 static const char *report_target;
 static bool dry;
 /* Where an allocator other than libc's lies. */
@@ -49,6 +50,11 @@ static pid_t owner_pid;
 static pid_t current_pid(void)
 {
 	return (pid_t)syscall(SYS_getpid);
+}
+
+bool shim_named(enum shim_call call)
+{
+	return named_mask & (1u << call);
 }
 
 const char *shim_report_target(void)
@@ -154,6 +160,7 @@ static void read_calls(const char *text)
 	}
 	if (mask || !mode)
 		calls_mask = mask;
+	named_mask = mask;
 }
 
 static bool holds(const struct dl_phdr_info *object, uintptr_t addr,

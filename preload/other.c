@@ -5,8 +5,7 @@
  *
  * Why they are left (2 CPUs, Linux 6.18, 1 GiB of 4 KiB pages, one thread and
  * two): munlock 33 to 50 ms and 35 to 46, it walks the pages under the lock of
- * the address space; move_pages to the node where they are 68 to 88 and 88 to
- * 96.  shmat makes no page.
+ * the address space.  shmat makes no page.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,19 +54,6 @@ KTASK_API int shmdt(const void *addr)
 	if (shim_prefaults)
 		shim_prefault_stop(addr, 1, false);
 	return real_shmdt(addr);
-}
-
-/* mbind() and move_pages() of libnuma come by syscall(). */
-void shim_policy_call(long number, const long *args)
-{
-	if (number == SYS_mbind && shim_prefaults)
-		shim_prefault_stop((const void *)args[0], (size_t)args[1],
-				   false);
-	if (number == SYS_mbind)
-		SHIM_LEFT(LEFT_MBIND, (size_t)args[1]);
-	else if (number == SYS_move_pages && (size_t)args[1] < SIZE_MAX / 4096)
-		SHIM_LEFT(LEFT_MOVE_PAGES,
-			  (size_t)args[1] * (size_t)sysconf(_SC_PAGESIZE));
 }
 
 /* The special values are those of Linux 6.14. */

@@ -45,7 +45,7 @@ static const struct {
 	[LEFT_PAGEOUT] = { "pageout", "two threads are slower" },
 	[LEFT_FALLOCATE] = { "fallocate", "it holds the lock of the file" },
 	[LEFT_SHMAT] = { "shmat", "it makes no page" },
-	[LEFT_MBIND] = { "mbind", "two threads gain nothing" },
+	[LEFT_MBIND] = { "mbind", "nothing moves, or not to one node" },
 	[LEFT_MOVE_PAGES] = { "move_pages", "two threads gain nothing" },
 	[LEFT_PROCESS_MADVISE] = { "process_madvise",
 				   "it is about another process, or no "

@@ -7,6 +7,7 @@
  *	lock.c    mlock, mlock2, mlockall
  *	file.c    fallocate, posix_fallocate
  *	other.c   calls that are left to the kernel, and only counted
+ *	policy.c  mbind, of libnuma
  *	life.c    unshare, setns, prctl, syscall: calls that would notice us
  *	exit.c    _exit, quick_exit; the end of the process
  *
@@ -49,6 +50,7 @@ enum shim_call {
 	SHIM_MUNMAP,
 	SHIM_FALLOCATE,
 	SHIM_EXIT,
+	SHIM_MBIND,
 	SHIM_DEFAULT_CALLS,
 	/* what has to be asked for */
 	SHIM_PREFAULT = SHIM_DEFAULT_CALLS,
@@ -113,6 +115,8 @@ extern size_t shim_min_bytes;
 bool shim_wants(enum shim_call call, size_t len, const void *from);
 /* To be asked last: with --dry-run it says so, and the answer is no. */
 bool shim_takes(enum shim_call call, size_t len);
+/* Somebody named this kind of call, and not all. */
+bool shim_named(enum shim_call call);
 const char *shim_report_target(void);
 /* The process that the library belongs to, and the library is ready. */
 bool shim_is_ours(void);
@@ -130,7 +134,7 @@ bool shim_is_ours(void);
 void shim_leave(enum shim_left what, size_t len);
 /* Somebody wants to know what is left. */
 bool shim_tells(void);
-/* other.c: a system call on memory policy is about to be made. */
+/* policy.c: a system call on memory policy is about to be made. */
 void shim_policy_call(long number, const long *args);
 
 /*
@@ -141,6 +145,8 @@ bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags);
 bool shim_discard(void *addr, size_t len, unsigned flags);
 bool shim_lock(enum shim_call call, void *addr, size_t len);
 bool shim_unmap(void *addr, size_t len);
+bool shim_migrate(void *addr, size_t len, const unsigned long *nodes,
+		  size_t nr_nodes);
 bool shim_fill(void *dst, int byte, size_t len);
 bool shim_copy(void *dst, const void *src, size_t len);
 /* Is the calling thread inside one of these? */

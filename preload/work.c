@@ -120,6 +120,16 @@ bool shim_copy(void *dst, const void *src, size_t len)
 	return operate(SHIM_STORES, "copy", &args);
 }
 
+bool shim_migrate(void *addr, size_t len, const unsigned long *nodes,
+		  size_t nr_nodes)
+{
+	struct ktask_op_args args = {
+		.addr = addr, .len = len, .src = nodes, .src_len = nr_nodes
+	};
+
+	return operate(SHIM_MBIND, "migrate", &args);
+}
+
 void shim_trim(void)
 {
 	if (busy)

@@ -343,12 +343,18 @@ static void try_policy(struct range range)
 {
 	unsigned long node = one_in(8) ? 2 : 1;
 	int mode = (int)below(6), flags = (int)below(8);
+	int bind = one_in(2);
 	void *pages[4] = { range.addr, range.addr + MIB, ARENA, (void *)8 };
 	int nodes[4] = { 0, 0, one_in(3) ? 77 : 0, 0 };
 	int status[4] = { 99, 99, 99, 99 };
 
+	/* What the shim takes: MPOL_BIND, MPOL_MF_MOVE. */
+	if (bind) {
+		mode = 2;
+		flags = 2;
+	}
 	errno = ERRNO_MARK;
-	if (one_in(2)) {
+	if (bind || one_in(3)) {
 		say("mbind", range, mode << 4 | flags,
 		    syscall(SYS_mbind, range.addr, range.len, mode, &node, 64ul,
 			    flags));

@@ -31,5 +31,15 @@ sequences() {
 		sequence $((seed + nr)) "$@" || return
 		[ -z "$KTASK_TEST_SEED" ] || break
 	done
+	nr_done=$nr
 	echo "# sequences: $nr, first seed: $seed" >&3
+}
+
+# took CALL...: where enough was tried, each was taken; half of the sequences
+# have no right to write the report.
+took() {
+	[ "$nr_done" -ge 10 ] || return 0
+	for one in "$@"; do
+		grep -q "^ktask: $one: " "$REPORT"
+	done
 }
