@@ -147,7 +147,54 @@ sub attach
 	return 1;
 }
 
+# A job of two chunks: the caller has done its own when the helper is in the
+# other one, which ends when the helper has been lent the caller's priority.
+# Prints the helper's thread id; again and again until one came.
+my $lender = <<'END';
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include <ktask/ktask.h>
+
+static pid_t caller, helper;
+
+static int chunk(void *start, void *end, void *arg)
+{
+	volatile pid_t *in_chunk = &helper;
+
+	if (gettid() != caller)
+		*in_chunk = gettid();
+	for (int i = 0; i < 5000 && gettid() == caller && !*in_chunk; i++)
+		usleep(100);
+	for (int i = 0; i < 50000 && gettid() != caller &&
+	     sched_getscheduler(0) == SCHED_IDLE; i++)
+		usleep(100);
+	return 0;
+}
+
+int main(void)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+
+	setpriority(PRIO_PROCESS, 0, 3);
+	caller = gettid();
+	ktask_ctl_set_max_threads(&ctl, 2);
+	ktask_ctl_set_result(&ctl, &result);
+	for (int i = 0; i < 30 && !helper; i++)
+		if (ktask_run(NULL, 2, &ctl))
+			return 1;
+	printf("helper %d lent %u\n", helper, result.helpers_lent);
+	return 0;
+}
+END
+
 # Each event as [name, { argument => value }].
+my $output; # of the last command
+
 sub trace_of
 {
 	my ($command) = @_;
@@ -157,6 +204,8 @@ sub trace_of
 	put("$instance/events/$group/enable", '>', "0\n");
 	is($status, 0, 'the job under trace ends well') or diag($said);
 	my @events;
+
+	$output = $said;
 	for (split /\n/, slurp("$instance/trace")) {
 		/: (job_start|chunk|lend|job_end)_\d+: \(\w+\)(.*)/ or next;
 		my ($event, $rest) = ($1, $2);
@@ -201,6 +250,22 @@ SKIP: {
 	    @chunks), 0, 'and where they start');
 	is($events[0][0], 'job_start', 'the beginning comes first');
 	is($events[-1][0], 'job_end', 'the end last');
+
+	my $dir = scratch();
+	spew("$dir/lend.c", $lender);
+	my ($status, $said) = capture("$cc -I$top/include -o $dir/lend "
+		. "$dir/lend.c -L$build -lktask -Wl,-rpath,$build");
+	is($status, 0, 'a job that ends in a helper builds') or diag($said);
+	put("$instance/trace", '>', '');
+	@events = trace_of("$dir/lend");
+	my ($helper, $lent) = $output =~ /^helper (\d+) lent (\d+)$/m;
+	skip 'no helper came', 1 unless $helper;
+	skip 'priorities are not lent here', 1 unless $lent;
+	my @lends = grep { $_->[0] eq 'lend' } @events;
+	is(scalar @lends, 1, 'one loan');
+	is($lends[0][1]{a0}, $helper, 'to the helper');
+	is($lends[0][1]{a1}, 0, 'of the policy of its caller');
+	is($lends[0][1]{a2}, 3, 'and its nice value');
 }
 
 done_testing();
