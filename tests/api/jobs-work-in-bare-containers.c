@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Without /proc, /sys, /dev/shm or /etc, with any of them empty, and in a
- * control group namespace of its own: every unit of a job is done once, memory
- * is populated, limits are told, no descriptor stays open.
+ * control group namespace of its own: every unit of a job is done once, helpers
+ * come, memory is populated, no limit is made up, no descriptor stays open.
  */
 #include "ktest.h"
 #include "pages.h"
@@ -50,9 +50,68 @@ static int populate_some(void)
 	return munmap(at, 4 * MIB);
 }
 
-static int use_everything(void)
+static unsigned limit_of(const char *name)
 {
 	struct ktask_limit limits[32];
+	unsigned nr = ktask_limits(limits, 32);
+
+	for (unsigned i = 0; i < nr && i < 32; i++)
+		if (!strcmp(limits[i].name, name))
+			return limits[i].threads;
+	return 0;
+}
+
+/* Of each limit, what it was before: nothing that is not to be seen limits. */
+static const char *const kinds[] = { "cpus",   "affinity",     "cap",
+				     "energy", "cgroup-quota", "cgroup-pids" };
+#define NR_KINDS KTEST_ARRAY_SIZE(kinds)
+static unsigned before[NR_KINDS];
+
+static void check_limits(void)
+{
+	for (unsigned i = 0; i < NR_KINDS; i++)
+		ktest_check(limit_of(kinds[i]) >= before[i]);
+	for (unsigned i = 0; i < 3; i++)
+		ktest_check(limit_of(kinds[i]) == before[i]);
+}
+
+/* In a process of its own: the library shall look anew where things are
+ * missing. */
+static int tell_limits(void *arg)
+{
+	for (unsigned i = 0; i < NR_KINDS; i++)
+		((unsigned *)arg)[i] = limit_of(kinds[i]);
+	return 0;
+}
+
+static int learn_limits(void **state)
+{
+	unsigned *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status = ktest_in_child(tell_limits, shared);
+
+	memcpy(before, shared, sizeof(before));
+	return status || munmap(shared, 4096);
+}
+
+static int nothing(void *arg)
+{
+	return 0;
+}
+
+static void check_helper(void)
+{
+	struct once once = { .in_helper = true, .func = nothing };
+
+	for (unsigned i = 0; i < NR_KINDS; i++)
+		if (before[i] < 2)
+			return;
+	ktest_check(!once_run(&once));
+	ktest_check(once_begun(&once));
+}
+
+static int use_everything(void)
+{
 	struct ktask_job_info jobs[4];
 	struct ktask_slots_info slots;
 	int fd = next_fd();
@@ -60,9 +119,8 @@ static int use_everything(void)
 	for (int i = 0; i < 20; i++)
 		ktest_check(job_works());
 	ktest_check(!populate_some());
-	ktest_check(ktask_limits(limits, 32) >= 5);
-	for (unsigned i = 0; i < 5; i++)
-		ktest_check(limits[i].threads >= 1 && limits[i].why[0]);
+	check_limits();
+	check_helper();
 	ktask_jobs(jobs, 4, &slots);
 	ktask_trim();
 	ktest_check(job_works());
@@ -183,7 +241,17 @@ static void lost_in_the_middle_of_a_job(void **state)
 	assert_int_equal(status, 0);
 }
 
-KTEST_MAIN(KTEST(without_proc), KTEST(without_sys),
-	   KTEST(without_shared_memory), KTEST(without_all_of_them),
-	   KTEST(with_an_empty_root), KTEST(with_control_groups_of_its_own),
-	   KTEST(lost_in_the_middle_of_a_job))
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KTEST(without_proc),
+		KTEST(without_sys),
+		KTEST(without_shared_memory),
+		KTEST(without_all_of_them),
+		KTEST(with_an_empty_root),
+		KTEST(with_control_groups_of_its_own),
+		KTEST(lost_in_the_middle_of_a_job),
+	};
+
+	return cmocka_run_group_tests(tests, learn_limits, NULL);
+}
