@@ -105,6 +105,33 @@ static void it_must_be_a_file(void **state)
 	assert_refused();
 }
 
+static int read_as_another_user(void *arg)
+{
+	ktest_check(!setresuid(65534, 65534, 65534));
+	config_read(path, 0, &file);
+	ktest_check(file.refused && file.cap_percent == -1);
+	/* A folder that may not even be searched. */
+	config_read(arg, 0, &file);
+	ktest_check(file.refused && file.cap_percent == -1);
+	return 0;
+}
+
+static void what_may_not_be_read_is_told(void **state)
+{
+	char deeper[160];
+
+	if (geteuid())
+		ktest_skip("a file can be hidden by root only");
+	snprintf(deeper, sizeof(deeper), "%s/etc/deep/ktask.conf", tree.root);
+	tree_put(&tree, "/etc/deep/ktask.conf", FILE_TEXT);
+	*strrchr(deeper, '/') = '\0';
+	assert_int_equal(chmod(deeper, 0700), 0);
+	strcat(deeper, "/ktask.conf");
+	assert_int_equal(chmod(tree.root, 0755), 0);
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_int_equal(ktest_in_child(read_as_another_user, deeper), 0);
+}
+
 static void it_must_not_be_long(void **state)
 {
 	int fd = open(path, O_WRONLY | O_APPEND);
@@ -125,4 +152,4 @@ static void it_must_not_be_long(void **state)
 KTEST_MAIN(T(a_safe_file_is_believed), T(no_file_says_nothing),
 	   T(others_must_not_be_able_to_write), T(it_must_belong_to_the_owner),
 	   T(links_are_not_followed), T(it_must_be_a_file),
-	   T(it_must_not_be_long))
+	   T(what_may_not_be_read_is_told), T(it_must_not_be_long))

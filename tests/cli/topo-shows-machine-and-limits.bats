@@ -79,3 +79,78 @@ fixture=$BATS_TEST_DIRNAME/fixtures/two-nodes.xml
 	[ "$status" -eq 1 ]
 	[[ $output == *"ktask: topo: reading the topology: "* ]]
 }
+
+# on COMMANDS: what topo says on a machine that they change, seen by it alone
+on() {
+	unshare --mount --propagation private true 2>/dev/null ||
+		skip "needs a mount namespace of its own"
+	run -0 unshare --mount --propagation private sh -ec "$1"'
+		exec "$0" topo --json' "$ktask"
+}
+
+limit_is() {
+	is_true ".limits[] | select(.name == \"$1\")
+		| .threads == $2 and (.why | test(\"$3\"))"
+}
+
+battery='
+	[ -d /sys/class/power_supply ] || exit 77
+	mount -t tmpfs none /sys/class/power_supply
+	cd /sys/class/power_supply
+	mkdir BAT0 AC
+	echo Battery >BAT0/type
+	echo Discharging >BAT0/status
+	echo Mains >AC/type
+	echo 0 >AC/online
+	cd /'
+
+@test "on its battery a machine gets no helpers, and says so" {
+	[ -d /sys/class/power_supply ] || skip "no class of power supplies"
+	on "$battery"
+	limit_is energy 1 "^the machine runs on its battery"
+	is_true '.threads == 1'
+	on "$battery; echo 1 >/sys/class/power_supply/AC/online"
+	limit_is energy 65536 "auto: nothing says that energy is to be saved"
+}
+
+@test "the administrator's knob overrides the battery" {
+	[ -d /sys/class/power_supply ] || skip "no class of power supplies"
+	on "$battery
+		mount -t tmpfs -o mode=755 none /etc
+		echo 'energy = always' >/etc/ktask.conf"
+	limit_is energy 65536 "^always"
+	limit_is config 65536 "energy always"
+	on "mount -t tmpfs -o mode=755 none /etc
+		echo 'energy = never' >/etc/ktask.conf"
+	limit_is energy 1 "^never: no helpers, to save energy"
+	KTASK_ENERGY=never on :
+	limit_is energy 1 "^never"
+}
+
+@test "a file of the administrator's that is not believed is told" {
+	local etc='mount -t tmpfs -o mode=755 none /etc
+		echo "max_threads = 1" >/etc/ktask.conf'
+	on "$etc"
+	limit_is config 1 "max_threads 1"
+	on "$etc; chmod 666 /etc/ktask.conf"
+	limit_is config 65536 "not used: writable by others"
+	on "$etc; chown 12345 /etc/ktask.conf"
+	limit_is config 65536 "not used: not owned by root"
+	on "$etc; mv /etc/ktask.conf /etc/x; ln -s x /etc/ktask.conf"
+	limit_is config 65536 "not used: a symbolic link"
+	on "$etc; rm /etc/ktask.conf; mkfifo /etc/ktask.conf"
+	limit_is config 65536 "not used: not a regular file"
+	on "$etc; truncate -s 1G /etc/ktask.conf"
+	limit_is config 65536 "not used: too long"
+}
+
+@test "whether priority can be lent, and why not" {
+	[ "$(id -u)" -eq 0 ] || skip "only root can lose the right"
+	command -v setpriv >/dev/null || skip "no setpriv"
+	run -0 "$ktask" topo --json
+	limit_is priority 65536 "lent the caller's priority"
+	run -0 setpriv --bounding-set -sys_nice --inh-caps -sys_nice \
+		"$ktask" topo --json
+	is_true '.limits[] | select(.name == "priority")
+		| .why | test("no right to raise .*CAP_SYS_NICE")'
+}
