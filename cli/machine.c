@@ -25,8 +25,11 @@ int machine_topology(hwloc_topology_t *topology)
 		return -errno;
 	if (hwloc_topology_init(topology))
 		return -ENOMEM;
+	/* Set by us, since with its plugins hwloc forgives what it cannot
+	 * read in the variable. */
 	if (hwloc_topology_set_flags(*topology,
 				     HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) ||
+	    (xml && *xml && hwloc_topology_set_xml(*topology, xml)) ||
 	    hwloc_topology_load(*topology)) {
 		hwloc_topology_destroy(*topology);
 		return -EIO;
