@@ -53,6 +53,14 @@ has() {
 	[ "$(taken prefault bytes)" -ge $((HEAP_MIB << 20)) ]
 }
 
+@test "G1 and the serial collector with helpers ahead of them" {
+	has G1GC
+	RUN_OPTIONS=(--prefault)
+	same heap -XX:+UseG1GC
+	[ "$(taken prefault calls)" -ge 1 ]
+	same heap -XX:+UseSerialGC -XX:+UseTransparentHugePages
+}
+
 @test "ZGC, whose heap is a file in memory" {
 	has ZGC
 	same heap -XX:+UseZGC

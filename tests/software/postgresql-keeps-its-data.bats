@@ -125,6 +125,13 @@ database() {
 	grep -q 'consistent|t' "$BATS_TEST_TMPDIR/plain"
 }
 
+@test "helpers make the buffers while it works" {
+	RUN_OPTIONS=(--prefault)
+	same database -c huge_pages=off
+	grep -q 'consistent|t' "$BATS_TEST_TMPDIR/plain"
+	[ "$(taken prefault calls)" -ge 2 ]
+}
+
 @test "huge pages" {
 	huge_pages $((BUFFERS_MIB / 2 + 32))
 	same database -c huge_pages=on
