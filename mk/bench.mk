@@ -69,7 +69,7 @@ bench-shim: $(OUT)/bench/small-calls $(OUT)/libktask-preload.so
 	@for round in 1 2 3; do $(OUT)/bench/small-calls; \
 		printf 'with the shim: '; \
 		LD_PRELOAD=$(abspath $(OUT)/libktask-preload.so) \
-		$(OUT)/bench/small-calls; done
+		$(OUT)/bench/small-calls $(OUT)/bench/pin; done
 
 ## bench-neighbour: jobs beside busy neighbours, and their threads (BENCH=options)
 .PHONY: bench-neighbour
@@ -77,6 +77,17 @@ bench-neighbour:
 	+@$(MAKE) --no-print-directory deps NEED=build
 	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-neighbour
 	$(OUT)/bench/bench-neighbour --output $(OUT)/bench-neighbour.json $(BENCH)
+
+$(OUT)/bench/pin: $(call obj,bench/software/pin.c)
+	@mkdir -p $(@D)
+	$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
+## bench-software: PostgreSQL, a JVM and pinned memory (PART=jvm RUNS=5 SIZE=mib)
+.PHONY: bench-software
+bench-software:
+	+@$(MAKE) --no-print-directory deps NEED='build software database'
+	+@$(MAKE) --no-print-directory all $(OUT)/bench/pin
+	@bench/software/run.sh $(OUT) '$(PART)' '$(RUNS)' '$(SIZE)'
 
 # Built by the tests as well, so that it goes on building.
 tests: bench-programs
