@@ -224,7 +224,8 @@ static int copy_prepare(const struct op_job *job, struct files_open *open)
 
 static int copy_file_around(struct op_job *job)
 {
-	static const struct files_work work = { .writes = true,
+	static const struct files_work work = { .reads = true,
+						.writes = true,
 						.may_direct = true,
 						.prepare = copy_prepare,
 						.range = copy_range };

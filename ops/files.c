@@ -9,14 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <linux/fs.h>
 
 #include "files.h"
 
@@ -24,6 +16,9 @@
 #define BASE FILES_STEP
 /* Looking at a file takes some 10 us, and much longer if it is not cached. */
 #define MIN_FILES 16
+
+/* So many small files are asked of a disk at once by one thread. */
+#define NR_PIECES 16
 
 struct files {
 	struct op_job *job;
@@ -34,111 +29,6 @@ struct files {
 	uint64_t told; /* to the caller's progress function */
 	uint64_t told_total;
 };
-
-/* ---- one file ---- */
-
-/* Of a descriptor: its flags and its position stay the caller's. */
-static int open_one(const char *path, int fd, int flags)
-{
-	char self[32];
-	int got;
-
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	got = open(path ? path : self, flags | O_CLOEXEC);
-	return got < 0 ? -errno : got;
-}
-
-/*
- * @own: one of our own is wanted; set to whether it is, as a path's always is.
- *
- * Return: a descriptor, or -errno.
- */
-static int open_as(const char *path, int fd, int flags, bool *direct, bool *own)
-{
-	int got = -1;
-
-	if (*direct)
-		got = open_one(path, fd, flags | O_DIRECT);
-	*direct = got >= 0;
-	if (got < 0 && (path || *own))
-		got = open_one(path, fd, flags);
-	*own = path || got >= 0;
-	if (*own)
-		return got;
-	return fd < 0 ? -EBADF : fd;
-}
-
-static void close_one(const char *path, int own_fd, int fd)
-{
-	if (own_fd >= 0 && (path || own_fd != fd))
-		close(own_fd);
-}
-
-static void close_file(const struct files_open *open)
-{
-	const struct ktask_file *file = open->file;
-
-	close_one(file->path, open->fd, file->fd);
-	close_one(file->dst_path, open->dst_fd, file->dst_fd);
-}
-
-/* Directly, blocks of both must lie alike. */
-static bool wants_direct(const struct files *files,
-			 const struct ktask_file *file)
-{
-	if (!files->work->may_direct ||
-	    !(files->job->flags & KTASK_FILE_DIRECT))
-		return false;
-	return !files->work->writes ||
-	       !((file->offset | file->dst_offset) % FILES_BLOCK);
-}
-
-static int open_file(const struct files *files, struct ktask_file *file,
-		     struct files_open *open)
-{
-	bool direct = wants_direct(files, file);
-	bool dst_direct = direct, dst_own = false;
-
-	*open = (struct files_open){ .file = file,
-				     .dst_fd = -1,
-				     .own = files->work->writes,
-				     .arg = files->work->arg };
-	open->fd = open_as(file->path, file->fd, O_RDONLY, &direct, &open->own);
-	if (open->fd < 0 || !files->work->writes)
-		goto out;
-	open->dst_fd = open_as(file->dst_path, file->dst_fd, O_WRONLY,
-			       &dst_direct, &dst_own);
-	if (open->dst_fd < 0) {
-		close_one(file->path, open->fd, file->fd);
-		return open->dst_fd;
-	}
-	/* Both or none. */
-	if (direct && !dst_direct)
-		files_undirect(open->fd);
-	if (!direct && dst_direct)
-		files_undirect(open->dst_fd);
-	direct = direct && dst_direct;
-out:
-	open->direct = direct;
-	return open->fd < 0 ? open->fd : 0;
-}
-
-static int length_of(int fd, bool folders, uint64_t *len)
-{
-	struct stat stat;
-
-	if (fstat(fd, &stat))
-		return -errno;
-	if (S_ISBLK(stat.st_mode))
-		return ioctl(fd, BLKGETSIZE64, len) ? -errno : 0;
-	*len = 0;
-	if (S_ISDIR(stat.st_mode))
-		return folders ? 0 : -EISDIR;
-	if (!S_ISREG(stat.st_mode))
-		return -EINVAL;
-	*len = (uint64_t)stat.st_size;
-	return 0;
-}
 
 /* ---- errors ---- */
 
@@ -195,10 +85,10 @@ static int each_chunk(void *start, void *end, void *arg)
 
 		if (has_failed(files, file))
 			continue;
-		error = open_file(files, file, &open);
+		error = files_open(files->job, files->work, file, &open);
 		if (!error) {
 			error = files->each(files->job, &open);
-			close_file(&open);
+			files_close(&open);
 		}
 		if (error)
 			note_error(files, file, error, file->offset);
@@ -258,7 +148,7 @@ static int look_at(const struct op_job *job, struct files_open *open)
 	const struct files *files = job->state;
 	struct ktask_file *file = open->file;
 	uint64_t len;
-	int error = length_of(open->fd, files->work->folders, &len);
+	int error = files_length(open->fd, files->work->folders, &len);
 
 	if (error)
 		return error;
@@ -308,35 +198,94 @@ static size_t file_at(const struct op_job *job, uint64_t pos)
 	return first;
 }
 
-static void do_range(struct files *files, struct ktask_file *file,
-		     uint64_t from, uint64_t to)
-{
-	uint64_t fail_at = from;
+/* A range of a file that is open. */
+struct piece {
 	struct files_open open;
+	uint64_t from;
+	uint64_t to;
+};
+
+/* Pieces of a chunk, begun together. */
+struct pieces {
+	struct files *files;
+	bool prefetch;
+	unsigned nr;
+	struct piece at[NR_PIECES];
+};
+
+static void finish_pieces(struct pieces *pieces)
+{
+	struct files *files = pieces->files;
+
+	for (unsigned i = 0; i < pieces->nr; i++) {
+		struct piece *piece = &pieces->at[i];
+		struct ktask_file *file = piece->open.file;
+		uint64_t fail_at = piece->from;
+		int error =
+			files->work->range(files->job, &piece->open,
+					   piece->from, piece->to, &fail_at);
+
+		files_close(&piece->open);
+		if (error)
+			note_error(files, file, error, file->offset + fail_at);
+		else
+			atomic_fetch_add(&files->bytes,
+					 piece->to - piece->from);
+	}
+	pieces->nr = 0;
+}
+
+static int open_piece(struct pieces *pieces, struct ktask_file *file)
+{
+	struct piece *piece = &pieces->at[pieces->nr];
+	int error = files_open(pieces->files->job, pieces->files->work, file,
+			       &piece->open);
+
+	/* Rather one after another than not at all. */
+	if (error == -EMFILE && pieces->nr) {
+		finish_pieces(pieces);
+		piece = &pieces->at[0];
+		error = files_open(pieces->files->job, pieces->files->work,
+				   file, &piece->open);
+	}
+	return error;
+}
+
+static void begin_piece(struct pieces *pieces, struct ktask_file *file,
+			uint64_t from, uint64_t to)
+{
+	struct piece *piece;
 	int error;
 
 	if (to > file->size)
 		to = file->size;
-	if (from >= to || has_failed(files, file))
+	if (from >= to || has_failed(pieces->files, file))
 		return;
-	error = open_file(files, file, &open);
-	if (!error) {
-		error = files->work->range(files->job, &open, from, to,
-					   &fail_at);
-		close_file(&open);
+	if (pieces->nr == NR_PIECES)
+		finish_pieces(pieces);
+	error = open_piece(pieces, file);
+	if (error) {
+		note_error(pieces->files, file, error, file->offset + from);
+		return;
 	}
-	if (error)
-		note_error(files, file, error, file->offset + fail_at);
-	else
-		atomic_fetch_add(&files->bytes, to - from);
+	piece = &pieces->at[pieces->nr++];
+	piece->from = from;
+	piece->to = to;
+	if (pieces->prefetch && !piece->open.direct)
+		posix_fadvise(piece->open.fd, (off_t)(file->offset + from),
+			      (off_t)(to - from), POSIX_FADV_WILLNEED);
 }
 
 static int range_chunk(void *start, void *end, void *arg)
 {
 	struct op_job *job = arg;
+	struct pieces pieces = { .files = job->state };
 	uint64_t pos = (uintptr_t)start, last = (uintptr_t)end;
 	size_t i = file_at(job, pos);
 
+	/* Of one file the kernel reads ahead by itself. */
+	pieces.prefetch = pieces.files->work->reads &&
+			  rounded(&job->files[i]) < last - pos;
 	while (pos < last && i < job->nr_files) {
 		struct ktask_file *file = &job->files[i++];
 		uint64_t next = file->private_pos + rounded(file);
@@ -345,10 +294,11 @@ static int range_chunk(void *start, void *end, void *arg)
 			next = last;
 		if (next <= pos)
 			continue;
-		do_range(job->state, file, pos - file->private_pos,
-			 next - file->private_pos);
+		begin_piece(&pieces, file, pos - file->private_pos,
+			    next - file->private_pos);
 		pos = next;
 	}
+	finish_pieces(&pieces);
 	return 0;
 }
 
@@ -419,51 +369,4 @@ void files_align(struct op_job *job)
 {
 	job->align = FILES_STEP;
 	job->step_bytes = FILES_BLOCK;
-}
-
-/* ---- reading ---- */
-
-void files_undirect(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	if (flags >= 0)
-		fcntl(fd, F_SETFL, flags & ~O_DIRECT);
-}
-
-ssize_t files_read(const struct files_open *open, char *buf, size_t len,
-		   uint64_t offset)
-{
-	bool direct = open->direct;
-	ssize_t got;
-
-	for (;;) {
-		got = pread(open->fd, buf, len, (off_t)offset);
-		if (got >= 0)
-			return got;
-		if (errno == EINVAL && direct)
-			files_undirect(open->fd);
-		else if (errno != EINTR)
-			return -errno;
-		direct = direct && errno != EINVAL;
-	}
-}
-
-void files_buffer_get(struct files_buffer *buffer, char *small)
-{
-	buffer->len = FILES_BUFFER;
-	buffer->allocated = malloc(FILES_BUFFER + FILES_BLOCK);
-	buffer->at = buffer->allocated;
-	if (!buffer->at) {
-		buffer->at = small;
-		buffer->len = FILES_BUFFER_SMALL;
-	}
-	buffer->at += -(uintptr_t)buffer->at & (FILES_BLOCK - 1);
-	if (!buffer->allocated)
-		buffer->len -= FILES_BLOCK;
-}
-
-void files_buffer_put(struct files_buffer *buffer)
-{
-	free(buffer->allocated);
 }

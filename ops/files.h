@@ -13,6 +13,8 @@
 #ifndef OPS_FILES_H
 #define OPS_FILES_H
 
+#include <sys/types.h>
+
 #include "op.h"
 
 #define FILES_STEP (64 * KIB)
@@ -35,6 +37,7 @@ typedef int (*files_func)(const struct op_job *job, struct files_open *open);
 /**
  * struct files_work - what an operation does with files
  *
+ * @reads: the source; that of small files is begun before they are waited for
  * @writes: there is a destination
  * @may_direct: knows KTASK_FILE_DIRECT
  * @folders: a folder counts as an empty file
@@ -44,6 +47,7 @@ typedef int (*files_func)(const struct op_job *job, struct files_open *open);
  * @finish: once all ranges of it were done; NULL: nothing to do
  */
 struct files_work {
+	bool reads;
 	bool writes;
 	bool may_direct;
 	bool folders;
@@ -64,6 +68,23 @@ int files_go(struct op_job *job, const struct files_work *work);
 
 /** files_align - the align step of operations on files */
 void files_align(struct op_job *job);
+
+/**
+ * files_open - a file as @work wants it; to be closed with files_close()
+ *
+ * Of a descriptor one of our own is made where flags or position matter.
+ *
+ * Return: 0 or -errno.
+ */
+int files_open(const struct op_job *job, const struct files_work *work,
+	       struct ktask_file *file, struct files_open *open);
+void files_close(const struct files_open *open);
+
+/** files_length - of a regular file or block device; with @folders 0 of those
+ *
+ * Return: 0, -EISDIR, -EINVAL, -errno.
+ */
+int files_length(int fd, bool folders, uint64_t *len);
 
 /**
  * files_read - pread(2), again where it was interrupted

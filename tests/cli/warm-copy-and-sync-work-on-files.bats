@@ -19,6 +19,10 @@ setup() {
 	truncate -s 8M from/sparse
 }
 
+teardown() {
+	[ -z "${mounted:-}" ] || umount "$mounted"
+}
+
 same() {
 	diff -r --no-dereference "$1" "$2"
 }
@@ -137,13 +141,12 @@ says_failed() {
 	mkdir small
 	mount -t tmpfs -o size=1M none small 2>/dev/null ||
 		skip "no right to mount"
+	mounted=$PWD/small
 	cp from/small small/there
 	run -1 --separate-stderr "$ktask" copy from/large small
-	umount_after=$(ls small)
 	cmp from/small small/there
-	umount small
 	[[ $stderr == "ktask: copying from/large"*"No space left on device" ]]
-	[ "$umount_after" = there ]
+	[ "$(ls small)" = there ]
 	[ "$(wc -l <from/large)" -eq 300000 ]
 }
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Opening and reading files: see files.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <linux/fs.h>
+
+#include "files.h"
+
+void files_undirect(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0)
+		fcntl(fd, F_SETFL, flags & ~O_DIRECT);
+}
+
+/* Of a descriptor: its flags and its position stay the caller's. */
+static int open_one(const char *path, int fd, int flags)
+{
+	char self[32];
+	int got;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	got = open(path ? path : self, flags | O_CLOEXEC);
+	return got < 0 ? -errno : got;
+}
+
+/*
+ * @own: one of our own is wanted; set to whether it is, as a path's always is.
+ *
+ * Return: a descriptor, or -errno.
+ */
+static int open_as(const char *path, int fd, int flags, bool *direct, bool *own)
+{
+	int got = -1;
+
+	if (*direct)
+		got = open_one(path, fd, flags | O_DIRECT);
+	*direct = got >= 0;
+	if (got < 0 && (path || *own))
+		got = open_one(path, fd, flags);
+	*own = path || got >= 0;
+	if (*own)
+		return got;
+	return fd < 0 ? -EBADF : fd;
+}
+
+static void close_one(const char *path, int own_fd, int fd)
+{
+	if (own_fd >= 0 && (path || own_fd != fd))
+		close(own_fd);
+}
+
+void files_close(const struct files_open *open)
+{
+	const struct ktask_file *file = open->file;
+
+	close_one(file->path, open->fd, file->fd);
+	close_one(file->dst_path, open->dst_fd, file->dst_fd);
+}
+
+/* Directly, blocks of both must lie alike. */
+static bool wants_direct(const struct op_job *job,
+			 const struct files_work *work,
+			 const struct ktask_file *file)
+{
+	if (!work->may_direct || !(job->flags & KTASK_FILE_DIRECT))
+		return false;
+	return !work->writes ||
+	       !((file->offset | file->dst_offset) % FILES_BLOCK);
+}
+
+int files_open(const struct op_job *job, const struct files_work *work,
+	       struct ktask_file *file, struct files_open *open)
+{
+	bool direct = wants_direct(job, work, file);
+	bool dst_direct = direct, dst_own = false;
+
+	*open = (struct files_open){ .file = file,
+				     .dst_fd = -1,
+				     .own = work->writes,
+				     .arg = work->arg };
+	open->fd = open_as(file->path, file->fd, O_RDONLY, &direct, &open->own);
+	if (open->fd < 0 || !work->writes)
+		goto out;
+	open->dst_fd = open_as(file->dst_path, file->dst_fd, O_WRONLY,
+			       &dst_direct, &dst_own);
+	if (open->dst_fd < 0) {
+		close_one(file->path, open->fd, file->fd);
+		return open->dst_fd;
+	}
+	/* Both or none. */
+	if (direct && !dst_direct)
+		files_undirect(open->fd);
+	if (!direct && dst_direct)
+		files_undirect(open->dst_fd);
+	direct = direct && dst_direct;
+out:
+	open->direct = direct;
+	return open->fd < 0 ? open->fd : 0;
+}
+
+int files_length(int fd, bool folders, uint64_t *len)
+{
+	struct stat stat;
+
+	if (fstat(fd, &stat))
+		return -errno;
+	if (S_ISBLK(stat.st_mode))
+		return ioctl(fd, BLKGETSIZE64, len) ? -errno : 0;
+	*len = 0;
+	if (S_ISDIR(stat.st_mode))
+		return folders ? 0 : -EISDIR;
+	if (!S_ISREG(stat.st_mode))
+		return -EINVAL;
+	*len = (uint64_t)stat.st_size;
+	return 0;
+}
+
+ssize_t files_read(const struct files_open *open, char *buf, size_t len,
+		   uint64_t offset)
+{
+	bool direct = open->direct;
+	ssize_t got;
+
+	for (;;) {
+		got = pread(open->fd, buf, len, (off_t)offset);
+		if (got >= 0)
+			return got;
+		if (errno == EINVAL && direct)
+			files_undirect(open->fd);
+		else if (errno != EINTR)
+			return -errno;
+		direct = direct && errno != EINVAL;
+	}
+}
+
+void files_buffer_get(struct files_buffer *buffer, char *small)
+{
+	buffer->len = FILES_BUFFER;
+	buffer->allocated = malloc(FILES_BUFFER + FILES_BLOCK);
+	buffer->at = buffer->allocated;
+	if (!buffer->at) {
+		buffer->at = small;
+		buffer->len = FILES_BUFFER_SMALL;
+	}
+	buffer->at += -(uintptr_t)buffer->at & (FILES_BLOCK - 1);
+	if (!buffer->allocated)
+		buffer->len -= FILES_BLOCK;
+}
+
+void files_buffer_put(struct files_buffer *buffer)
+{
+	free(buffer->allocated);
+}
