@@ -89,6 +89,13 @@ bench-software:
 	+@$(MAKE) --no-print-directory all $(OUT)/bench/pin
 	@bench/software/run.sh $(OUT) '$(PART)' '$(RUNS)' '$(SIZE)'
 
+## bench-umt: heat and fwi with UMT off and on (BENCH='--rounds 3 --only heat')
+.PHONY: bench-umt
+bench-umt:
+	+@$(MAKE) --no-print-directory deps NEED='build umt apps'
+	+@$(MAKE) --no-print-directory apps
+	bench/apps/run.py --build $(OUT) --output $(OUT)/bench-umt.json $(BENCH)
+
 # Built by the tests as well, so that it goes on building.
 tests: bench-programs
 

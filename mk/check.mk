@@ -8,6 +8,7 @@
 #                      is linked into each test of the kind)
 #   tests/umt/*.c      libumt, likewise; *.bats its command
 #   tests/runtime/*.c  the task runtime, likewise
+#   tests/apps/*.bats  heat and fwi, by workers and by ranks
 #   tests/cli/*.bats   the command
 #   tests/preload/*.bats  the shim; *.c there are programs that know no ktask
 #   tests/software/*.bats  real programs, each with and without the shim
@@ -88,6 +89,7 @@ RUN_unit = $(call variants_of,unit)
 RUN_api = $(call variants_of,api)
 RUN_umt = $(call variants_of,umt) $(wildcard tests/umt/*.bats)
 RUN_runtime = $(call variants_of,runtime) $(wildcard tests/runtime/*.bats)
+RUN_apps = $(wildcard tests/apps/*.bats)
 RUN_cli = $(wildcard tests/cli/*.bats tests/preload/*.bats)
 RUN_software = $(wildcard tests/software/*.bats)
 RUN_build = $(wildcard tests/build/*.t) \
@@ -95,7 +97,7 @@ RUN_build = $(wildcard tests/build/*.t) \
 RUN_style = $(wildcard tests/style/*.t tests/runner/*.t)
 # Guests take longest: they go first, beside whatever else there is.
 RUN_ALL = $(RUN_vm) $(RUN_style) $(RUN_build) $(RUN_unit) $(RUN_cli) $(RUN_umt) \
-	$(RUN_runtime) $(RUN_software) $(RUN_api)
+	$(RUN_runtime) $(RUN_apps) $(RUN_software) $(RUN_api)
 
 # `make check ONLY=undo`: the tests with that word in their path.
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$t),$t)),$(1))
@@ -111,9 +113,11 @@ check:
 	+@$(SUBMAKE) tests
 	$(call run,$(RUN_ALL))
 
-## check-unit check-api check-umt check-runtime check-cli check-build: one kind of test
-.PHONY: check-unit check-api check-umt check-runtime check-cli check-build
-check-unit check-api check-umt check-runtime check-cli check-build: check-%:
+KINDS := $(addprefix check-,unit api umt runtime apps cli build)
+
+## check-unit check-api check-umt check-runtime check-apps check-cli check-build: one kind of test
+.PHONY: $(KINDS)
+$(KINDS): check-%:
 	+@$(MAKE) --no-print-directory deps
 	+@$(SUBMAKE) tests
 	$(call run,$(RUN_$*))

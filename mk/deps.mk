@@ -4,7 +4,7 @@
 # On another system it says what to install and goes on.
 
 DEPS_build := gcc libc6-dev make pkg-config libhwloc-dev libjansson-dev \
-	systemtap-sdt-dev
+	libxxhash-dev systemtap-sdt-dev
 DEPS_demo := qemu-system-x86 gnuplot-nox
 DEPS_check := libcmocka-dev bats mandoc clang clang-format perl python3 jq \
 	g++ binutils util-linux findutils procps strace hyperfine
@@ -14,11 +14,13 @@ DEPS_vm := qemu-system-x86 cpio binutils gcc libc6-dev
 DEPS_software := default-jdk-headless python3-numpy redis-tools stress-ng
 # Apart: where systemd runs, Debian starts a database when it is installed.
 DEPS_database := postgresql
+# Ranks of the applications, and slow links between them.
+DEPS_apps := libopenmpi-dev openmpi-bin iproute2 gnuplot-nox
 # For eBPF; without them libumt has its other backends.
 DEPS_umt := clang bpftool libbpf-dev
 
 # The groups that a goal wants: `make deps NEED=build`.
-NEED ?= build demo check peers umt vm
+NEED ?= build demo check peers umt vm apps
 
 ## deps: install what is missing from Debian packages
 .PHONY: deps
@@ -32,7 +34,8 @@ $(B)/.headers:
 	@mkdir -p $(@D)
 	@command -v $(firstword $(CC)) >/dev/null || { \
 		echo 'ktask: building: no $(CC): run "make deps"' >&2; exit 1; }
-	@printf '#include <%s>\n' errno.h linux/futex.h hwloc.h jansson.h | \
+	@printf '#include <%s>\n' errno.h linux/futex.h hwloc.h jansson.h \
+		xxhash.h | \
 		$(CC) $(CFLAGS) -E - >/dev/null 2>$@.why || { cat $@.why >&2; \
 		echo 'ktask: building: a header is missing: run "make deps"' \
 		>&2; exit 1; }

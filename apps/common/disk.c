@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "disk.h"
+
+void *disk_alloc(size_t bytes)
+{
+	void *memory = aligned_alloc(DISK_ALIGN, disk_round(bytes));
+
+	if (memory)
+		memset(memory, 0, disk_round(bytes));
+	return memory;
+}
+
+int disk_open(const char *path, bool direct, bool truncate)
+{
+	int flags = O_RDWR | O_CLOEXEC | (truncate ? O_CREAT | O_TRUNC : 0);
+	int fd = open(path, flags | (direct ? O_DIRECT : 0), 0644);
+
+	if (fd < 0 && errno == EINVAL && direct)
+		fd = open(path, flags, 0644);
+	return fd < 0 ? -errno : fd;
+}
+
+int disk_write(int fd, const void *buf, size_t bytes, uint64_t offset)
+{
+	while (bytes) {
+		ssize_t done = pwrite(fd, buf, bytes, (off_t)offset);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		/* A disk that fills up may cut a write short first. */
+		if (done <= 0)
+			return done ? -errno : -ENOSPC;
+		buf = (const char *)buf + done;
+		bytes -= (size_t)done;
+		offset += (uint64_t)done;
+	}
+	return 0;
+}
+
+int disk_read(int fd, void *buf, size_t bytes, uint64_t offset)
+{
+	while (bytes) {
+		ssize_t done = pread(fd, buf, bytes, (off_t)offset);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done ? -errno : -ENODATA;
+		buf = (char *)buf + done;
+		bytes -= (size_t)done;
+		offset += (uint64_t)done;
+	}
+	return 0;
+}
+
+int disk_rename(const char *from, const char *to)
+{
+	char folder[PATH_MAX];
+	int dir, error;
+
+	if (snprintf(folder, sizeof(folder), "%s", to) >= (int)sizeof(folder))
+		return -ENAMETOOLONG;
+	if (rename(from, to))
+		return -errno;
+	dir = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	/* Some file systems cannot: the rename is then as safe as it gets. */
+	error = fsync(dir) && errno != EINVAL ? -errno : 0;
+	close(dir);
+	return error;
+}
+
+uint64_t disk_sum(const void *buf, size_t bytes)
+{
+	return XXH3_64bits(buf, bytes);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A rank's snapshots: DIR/fwi.RANK, one after the other, each slice by slice
+ * (velocities, then stresses, each in whole pages).  The file has no name once
+ * it is open: it is of no use to anybody afterwards, however the run ends.
+ * Checksums are kept in memory.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "apps/common/disk.h"
+#include "fwi.h"
+
+struct snapshots {
+	const struct volume *volume;
+	char path[PATH_MAX];
+	int fd;
+	uint64_t *sums; /* velocity's and stress's of each slice of each */
+	_Atomic uint64_t written, read;
+	_Atomic int told; /* that something is wrong */
+};
+
+int snapshots_open(struct snapshots **all, const struct volume *volume,
+		   const struct fwi_options *options, int rank, unsigned nr)
+{
+	struct snapshots *new = calloc(1, sizeof(*new));
+	int error = -ENOMEM;
+
+	if (!new)
+		return app_fail(error, "preparing snapshots");
+	new->volume = volume;
+	new->sums =
+		calloc((size_t)nr * volume->slices * 2 + 1, sizeof(*new->sums));
+	snprintf(new->path, sizeof(new->path), "%s/fwi.%d", options->app.dir,
+		 rank);
+	if (new->sums)
+		error = disk_open(new->path, !options->app.buffered, true);
+	if (error < 0) {
+		app_fail(error, "creating %s", new->path);
+		free(new->sums);
+		free(new);
+		return error;
+	}
+	unlink(new->path);
+	new->fd = error;
+	*all = new;
+	return 0;
+}
+
+void snapshots_close(struct snapshots *all)
+{
+	if (!all)
+		return;
+	close(all->fd);
+	free(all->sums);
+	free(all);
+}
+
+size_t snapshot_bytes(const struct snapshots *all)
+{
+	return all->volume->velocity_bytes + all->volume->stress_bytes;
+}
+
+static size_t index_of(const struct snapshots *all, unsigned nr, int slice)
+{
+	return (size_t)nr * all->volume->slices + (size_t)slice;
+}
+
+/* Of many tasks that fail for one reason, one tells. */
+static int tell(struct snapshots *all, int error, const char *doing)
+{
+	if (error && !atomic_exchange(&all->told, 1))
+		app_fail(error, "%s %s", doing, all->path);
+	return error;
+}
+
+int snapshot_write(struct snapshots *all, unsigned nr, int slice)
+{
+	const struct volume *volume = all->volume;
+	const float *velocity = velocity_of(volume, slice);
+	const float *stress = stress_of(volume, slice);
+	size_t index = index_of(all, nr, slice);
+	uint64_t offset = index * snapshot_bytes(all);
+	int error;
+
+	all->sums[2 * index] = disk_sum(velocity, volume->velocity_bytes);
+	all->sums[2 * index + 1] = disk_sum(stress, volume->stress_bytes);
+	error = disk_write(all->fd, velocity, volume->velocity_bytes, offset);
+	if (!error)
+		error = disk_write(all->fd, stress, volume->stress_bytes,
+				   offset + volume->velocity_bytes);
+	if (!error)
+		all->written += snapshot_bytes(all);
+	return tell(all, error, "writing");
+}
+
+int snapshot_read(struct snapshots *all, unsigned nr, int slice, void *buf)
+{
+	const struct volume *volume = all->volume;
+	const char *stress = (const char *)buf + volume->velocity_bytes;
+	size_t index = index_of(all, nr, slice);
+	int error = disk_read(all->fd, buf, snapshot_bytes(all),
+			      index * snapshot_bytes(all));
+
+	if (!error &&
+	    (disk_sum(buf, volume->velocity_bytes) != all->sums[2 * index] ||
+	     disk_sum(stress, volume->stress_bytes) !=
+		     all->sums[2 * index + 1]))
+		error = -EILSEQ;
+	if (!error)
+		all->read += snapshot_bytes(all);
+	return tell(all, error, "reading");
+}
+
+void snapshots_cost(const struct snapshots *all, uint64_t *written,
+		    uint64_t *read)
+{
+	*written = all->written;
+	*read = all->read;
+}

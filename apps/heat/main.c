@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "apps/common/comm.h"
+#include "apps/common/cost.h"
+#include "heat.h"
+
+#define TAG_NEWEST 31001
+#define TAG_AGREED 31002
+#define TAG_SUM 31003
+
+enum { KEY_RESTART = 512 };
+
+static const struct argp_option argp_options[] = {
+	{ "rows", 'r', "N", 0, "rows of the plate (2048)", 0 },
+	{ "cols", 'c', "N", 0, "columns of the plate (2048)", 0 },
+	{ "block", 'b', "N", 0, "rows and columns of a block (256)", 0 },
+	{ "iterations", 'i', "N", 0, "sweeps over the plate (100)", 0 },
+	{ "restart", KEY_RESTART, NULL, 0,
+	  "go on from the last checkpoint in DIR", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+	struct heat_options *options = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &options->app;
+		return 0;
+	case 'r':
+		options->rows = app_number(state, "rows", text, 1, 1u << 24);
+		return 0;
+	case 'c':
+		options->cols = app_number(state, "cols", text, 1, 1u << 24);
+		return 0;
+	case 'b':
+		options->block = app_number(state, "block", text, 1, 1u << 14);
+		return 0;
+	case 'i':
+		options->sweeps =
+			app_number(state, "iterations", text, 1, 1u << 30);
+		return 0;
+	case KEY_RESTART:
+		options->restart = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child children[] = {
+	{ &(const struct argp){ .options = app_argp_options,
+				.parser = app_argp_parse },
+	  0, NULL, 0 },
+	{ 0 },
+};
+
+static const struct argp argp = {
+	.options = argp_options,
+	.parser = parse,
+	.doc = "Heat diffusion on a plate, by tasks, with checkpoints.\v"
+	       "Start it by mpirun for several ranks.  Every --every sweeps "
+	       "the plate goes to DIR/heat.RANK.0 or .1.",
+	.children = children,
+};
+
+/* The newest checkpoint that every rank has; 0: none. */
+static unsigned agree(unsigned newest)
+{
+	unsigned other;
+
+	if (comm_rank()) {
+		comm_send(&newest, sizeof(newest), 0, TAG_NEWEST);
+		comm_recv(&newest, sizeof(newest), 0, TAG_AGREED);
+		return newest;
+	}
+	for (int rank = 1; rank < comm_ranks(); rank++) {
+		comm_recv(&other, sizeof(other), rank, TAG_NEWEST);
+		newest = other < newest ? other : newest;
+	}
+	for (int rank = 1; rank < comm_ranks(); rank++)
+		comm_send(&newest, sizeof(newest), rank, TAG_AGREED);
+	return newest;
+}
+
+/* Of the whole plate, at rank 0: as if grid_sum() had seen all rows. */
+static uint64_t plate_sum(const struct grid *grid)
+{
+	uint64_t sum[2] = { grid_sum(grid), grid->rows };
+	uint64_t all = sum[0];
+
+	if (comm_rank())
+		comm_send(sum, sizeof(sum), 0, TAG_SUM);
+	for (int rank = 1; !comm_rank() && rank < comm_ranks(); rank++) {
+		unsigned turn;
+
+		comm_recv(sum, sizeof(sum), rank, TAG_SUM);
+		turn = sum[1] % 64;
+		all = (turn ? all << turn | all >> (64 - turn) : all) ^ sum[0];
+	}
+	return all;
+}
+
+static int restart(struct checkpoints *checkpoints, struct grid *grid,
+		   const struct heat_options *options, unsigned *from)
+{
+	*from = agree(checkpoints_newest(checkpoints));
+	if (*from > options->sweeps) {
+		fprintf(stderr,
+			"heat: restarting: the checkpoint is of sweep %u, "
+			"after the last that is wanted\n",
+			*from);
+		return -1;
+	}
+	return *from ? checkpoints_load(checkpoints, grid, *from) : 0;
+}
+
+static int run_tasks(struct grid *grid, const struct heat_options *options,
+		     struct checkpoints *checkpoints, unsigned from,
+		     struct cost *cost)
+{
+	int error = app_start(&options->app);
+
+	if (error)
+		return error;
+	comm_barrier();
+	cost_begin(cost);
+	error = graph_run(grid, options, checkpoints, from);
+	if (!error)
+		cost_end(cost, checkpoints_bytes(checkpoints), 0);
+	ktrt_stop();
+	return error;
+}
+
+/* The last checkpoint is read back and compared as well. */
+static int verify_all(struct grid *grid, const struct heat_options *options,
+		      struct checkpoints *checkpoints)
+{
+	unsigned last = checkpoints_last(checkpoints);
+	int error = verify(grid, options, options->sweeps, "the result");
+
+	if (error || !last)
+		return error;
+	error = checkpoints_load(checkpoints, grid, last);
+	return error ? error
+		     : verify(grid, options, last, "the last checkpoint");
+}
+
+static int run(const struct heat_options *options, struct grid *grid,
+	       struct checkpoints *checkpoints)
+{
+	struct cost cost;
+	unsigned from = 0;
+	char what[96];
+	uint64_t sum;
+	int error = 0;
+
+	if (options->restart)
+		error = restart(checkpoints, grid, options, &from);
+	if (error)
+		return error;
+	if (options->app.sequential) {
+		cost_begin(&cost);
+		sequential_run(grid, options->sweeps - from);
+		cost_end(&cost, 0, 0);
+	} else {
+		error = run_tasks(grid, options, checkpoints, from, &cost);
+	}
+	if (error)
+		return error;
+	sum = plate_sum(grid);
+	if (options->app.verify)
+		error = verify_all(grid, options, checkpoints);
+	if (error || comm_rank())
+		return error;
+	snprintf(what, sizeof(what), "heat: %u x %u, blocks of %u, %u sweeps",
+		 options->rows, options->cols, options->block,
+		 options->sweeps - from);
+	cost_tell(&cost, options->app.json, what,
+		  (double)options->rows * options->cols *
+			  (options->sweeps - from),
+		  sum);
+	if (options->app.verify && !options->app.json)
+		puts("verified: bit by bit as by one thread");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct heat_options options = { .app = { .dir = "." },
+					.rows = 2048,
+					.cols = 2048,
+					.block = 256,
+					.sweeps = 100 };
+	struct checkpoints *checkpoints = NULL;
+	struct grid grid;
+	int error;
+
+	argp_err_exit_status = 2;
+	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	error = comm_open();
+	if (error) {
+		app_fail(error, "joining the other ranks");
+		return 1;
+	}
+	if (options.rows < (unsigned)comm_ranks() ||
+	    (options.app.sequential && comm_ranks() > 1)) {
+		fprintf(stderr, "heat: too many ranks\n");
+		return 2;
+	}
+	error = grid_init(&grid, &options, comm_rank(), comm_ranks());
+	if (error)
+		app_fail(error, "allocating the plate");
+	else
+		error = checkpoints_open(&checkpoints, &grid, &options,
+					 comm_rank());
+	if (!error)
+		error = run(&options, &grid, checkpoints);
+	if (error && comm_ranks() > 1)
+		comm_abort();
+	checkpoints_close(checkpoints);
+	grid_destroy(&grid);
+	comm_close();
+	return error ? 1 : 0;
+}

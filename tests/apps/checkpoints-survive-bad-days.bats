@@ -1,0 +1,187 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Whatever happens while a checkpoint is written, the one before it is there;
+# what comes back from the disk changed is refused.
+
+load helpers
+
+# verified COMMAND...: it ends well, and its result is the sequential one
+verified() {
+	run -0 "$@" --verify
+	[[ $output == *"verified: "* ]]
+}
+
+# refused TEXT COMMAND...: exit status 1, one line with TEXT, no result
+refused() {
+	local text=$1
+	shift
+	run -1 --separate-stderr "$@"
+	echo "out '$output', err '$stderr'"
+	[ -z "$output" ]
+	[ "${#stderr_lines[@]}" -eq 1 ]
+	[[ $stderr == *"$text"* ]]
+}
+
+@test "heat goes on from its last checkpoint" {
+	run -0 "$heat" "${small_heat[@]}" --block 40 --every 7
+	run -0 --separate-stderr "$heat" "${small_heat[@]}" --block 40 \
+		--restart --verify
+	echo "$output"
+	# Of 24 sweeps, 21 are in the checkpoint.
+	[[ $output == *", 3 sweeps"* ]]
+}
+
+@test "heat killed at random moments goes on" {
+	plate=(--rows 200 --cols 200 --block 40)
+	for delay in 0 0.01 0.02 0.05 0.1 0.2; do
+		"$heat" "${plate[@]}" --every 2 --iterations 1000000 &
+		pid=$!
+		for _ in {1..300}; do
+			[ -e heat.0.0 ] && break
+			sleep 0.1
+		done
+		sleep $delay
+		kill -9 $pid
+		wait $pid || true
+		# Too few sweeps: it says what there is instead.
+		run "$heat" "${plate[@]}" --restart --iterations 1
+		echo "after $delay s: $output"
+		at=0
+		[[ $output =~ of\ sweep\ ([0-9]+), ]] && at=${BASH_REMATCH[1]}
+		verified "$heat" "${plate[@]}" --restart \
+			--iterations $((at + 2))
+		[[ $output == *", 2 sweeps"* ]]
+	done
+	[ "$at" -gt 0 ]
+}
+
+@test "a full disk is an error, and the old checkpoint is whole" {
+	[ "$(id -u)" -eq 0 ] || skip "only root may mount a small disk"
+	unshare -m true || skip "no mount namespaces"
+	run -0 unshare -m bash -c '
+		set -e
+		mkdir -p small
+		mount -t tmpfs -o size=2m none small
+		args=(--rows 201 --cols 157 --block 40 --dir small)
+		"$1" "${args[@]}" --iterations 10 --every 10 >/dev/null
+		head -c 4m /dev/zero >small/filler 2>/dev/null || :
+		! "$1" "${args[@]}" --restart --iterations 30 --every 10 \
+			>out 2>err
+		cat err >&2
+		[ ! -s out ]
+		grep -q "No space left on device" err
+		! grep -v "No space left on device" err
+		! ls small/*part* 2>/dev/null
+		rm small/filler
+		"$1" "${args[@]}" --restart --iterations 12 --verify
+	' full "$heat"
+	[[ $output == *", 2 sweeps"* ]]
+	[[ $output == *"verified: "* ]]
+}
+
+@test "a folder that cannot be written to is an error" {
+	refused "creating /nowhere/heat.0.part0: No such file" \
+		"$heat" "${small_heat[@]}" --every 3 --dir /nowhere
+	refused "creating /nowhere/fwi.0: No such file" \
+		"$fwi" "${small_fwi[@]}" --every 3 --dir /nowhere
+}
+
+@test "a checkpoint with a changed bit is refused" {
+	run -0 "$heat" "${small_heat[@]}" --block 40 --every 24
+	size=$(stat -c %s heat.0.0)
+	for at in 4096 9000 $((size - 5000)); do
+		cp heat.0.0 kept
+		printf '\x5a' | dd of=heat.0.0 bs=1 seek=$at conv=notrunc \
+			status=none
+		if cmp -s kept heat.0.0; then
+			printf '\xa5' | dd of=heat.0.0 bs=1 seek=$at \
+				conv=notrunc status=none
+		fi
+		echo "byte $at of $size"
+		refused "reading the checkpoint of sweep 24" \
+			"$heat" "${small_heat[@]}" --block 40 --restart
+		mv kept heat.0.0
+	done
+	verified "$heat" "${small_heat[@]}" --block 40 --restart
+}
+
+@test "a truncated one is refused, and rubbish is none" {
+	run -0 "$heat" "${small_heat[@]}" --block 40 --every 24
+	truncate -s -4096 heat.0.0
+	refused "No data available" \
+		"$heat" "${small_heat[@]}" --block 40 --restart
+	head -c 100000 /dev/urandom >heat.0.0
+	run -0 "$heat" "${small_heat[@]}" --block 40 --restart --verify
+	[[ $output == *", 24 sweeps"* ]]
+}
+
+@test "a checkpoint of another plate is none" {
+	run -0 "$heat" "${small_heat[@]}" --block 40 --every 24
+	run -0 "$heat" "${small_heat[@]}" --block 41 --restart --verify
+	[[ $output == *", 24 sweeps"* ]]
+}
+
+@test "checkpoints of a run before are not mistaken for this one's" {
+	run -0 "$heat" "${small_heat[@]}" --block 40 --every 8
+	run -0 "$heat" "${small_heat[@]}" --block 40 --every 5 --iterations 5
+	run -0 "$heat" "${small_heat[@]}" --block 40 --restart --verify
+	[[ $output == *", 19 sweeps"* ]]
+}
+
+@test "fwi refuses a snapshot that comes back changed" {
+	cat >flip.c <<-'END'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <unistd.h>
+		ssize_t pread(int fd, void *buf, size_t bytes, off_t at)
+		{
+			ssize_t (*real)(int, void *, size_t, off_t) =
+				dlsym(RTLD_NEXT, "pread");
+			ssize_t done = real(fd, buf, bytes, at);
+
+			if (done > 5000 && at)
+				((char *)buf)[5000] ^= 1;
+			return done;
+		}
+	END
+	cc -shared -fPIC -o flip.so flip.c -ldl
+	cp flip.so flip64.so
+	sed 's/ssize_t pread(/ssize_t pread64(/' flip.c >flip64.c
+	cc -shared -fPIC -o flip64.so flip64.c -ldl
+	LD_PRELOAD="$PWD/flip.so $PWD/flip64.so" refused "reading ./fwi.0: " \
+		"$fwi" "${small_fwi[@]}" --every 3
+}
+
+@test "the ranks end when one of them is killed" {
+	need_mpi
+	ranks 3 "$heat" --rows 600 --cols 600 --block 50 --workers 1 \
+		--iterations 1000000 >out 2>err &
+	mpirun=$!
+	pids=()
+	for _ in {1..100}; do
+		# ranks() is timeout, then mpirun, then the ranks.
+		parents=$(pgrep -d, -P "$(pgrep -d, -P $mpirun || echo 0)" ||
+			echo 0)
+		mapfile -t pids < <(pgrep -x heat -P "$mpirun,$parents" || :)
+		[ ${#pids[@]} -eq 3 ] && break
+		sleep 0.1
+	done
+	echo "ranks: ${pids[*]}"
+	[ ${#pids[@]} -eq 3 ]
+	sleep 0.5
+	kill -9 "${pids[1]}"
+	status=0
+	wait $mpirun || status=$?
+	cat err
+	[ $status -ne 0 ]
+	[ $status -ne 124 ] # not by the time limit
+	grep -q "signal 9" err
+	# mpirun has told them to end, and does not wait.
+	for _ in {1..100}; do
+		kill -0 "${pids[@]}" 2>/dev/null || break
+		sleep 0.1
+	done
+	for pid in "${pids[@]}"; do
+		! kill -0 "$pid" 2>/dev/null
+	done
+}
