@@ -59,6 +59,14 @@ static int set_prio(pid_t tid, const struct prio *prio)
 	return error;
 }
 
+bool prio_thread_gone(uint32_t tid)
+{
+	struct sched_attr_v0 attr;
+
+	return syscall(SYS_sched_getattr, tid, &attr, sizeof(attr), 0) &&
+	       errno == ESRCH;
+}
+
 bool prio_own(struct prio *prio)
 {
 	struct sched_attr_v0 attr = { .size = sizeof(attr) };

@@ -46,6 +46,9 @@ void prio_lower(void);
 /* prio_lowest - is there nothing to lend in @prio? */
 bool prio_lowest(const struct prio *prio);
 
+/* prio_thread_gone - is there no thread of this id (any more)? */
+bool prio_thread_gone(uint32_t tid);
+
 /* prio_own - of the calling thread; false if unknown */
 bool prio_own(struct prio *prio);
 

@@ -13,12 +13,15 @@
 #include <unistd.h>
 
 #include "core/share.h"
+#include "lib/prio.h"
 #include "lib/slots.h"
 #include "lib/table.h"
 #include "lib/users.h"
 
 /* An entry that was silent for so long is free. */
 #define DEMAND_DEAD_NS 10000000000ull
+/* Threads that hold slots are looked for so often, while all are taken. */
+#define DEAD_LOOK_NS 1000000000
 /* A second job shall have its turn within 10 ms. */
 #define TURN_NS 8000000
 
@@ -62,9 +65,8 @@ static bool stands_aside(const struct slot *slot)
 }
 
 /* The lowest that is free: who wants none above its share, counts on it. */
-int slots_take(uint32_t self)
+static int take(struct table *table, uint32_t self)
 {
-	struct table *table = slots.table;
 	unsigned end = kt_load(&slots.limit);
 
 	for (unsigned i = 0; table && i < KT_MIN(end, TABLE_SLOTS); i++) {
@@ -79,6 +81,49 @@ int slots_take(uint32_t self)
 		return (int)i;
 	}
 	return table ? -1 : 0;
+}
+
+/*
+ * Of a process that is killed for want of memory the kernel takes the memory
+ * after two seconds, with the lists of robust mutexes in it.  A helper, which
+ * may get no CPU to die on for so long, then never frees its slot: it stands
+ * aside for ever.  A thread of another PID namespace may look dead and is not;
+ * it leaves, and takes another slot.
+ *
+ * Return: true if there is one more to take.
+ */
+static bool pass_over_dead(struct table *table)
+{
+	static uint64_t looked_ns;
+	uint64_t now_ns = kt_now_ns(), last_ns = kt_load(&looked_ns);
+	unsigned end = kt_load(&slots.limit);
+	bool any = false;
+
+	if (now_ns - last_ns < DEAD_LOOK_NS ||
+	    !kt_cas(&looked_ns, &last_ns, now_ns))
+		return false;
+	for (unsigned i = 0; i < KT_MIN(end, TABLE_SLOTS); i++) {
+		struct slot *slot = &table->slots[i];
+		uint32_t holder = kt_load(&slot->held);
+
+		end += stands_aside(slot);
+		if (!holder || stands_aside(slot) || !prio_thread_gone(holder))
+			continue;
+		any = true;
+		if (lock(slot))
+			slots_put((int)i);
+		else
+			kt_store(&slot->aside, holder);
+	}
+	return any;
+}
+
+int slots_take(uint32_t self)
+{
+	struct table *table = slots.table;
+	int slot = take(table, self);
+
+	return slot < 0 && pass_over_dead(table) ? take(table, self) : slot;
 }
 
 void slots_stand_aside(int index, uint32_t holder)

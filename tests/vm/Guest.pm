@@ -32,7 +32,7 @@ our @EXPORT_OK = qw(fetch_kernel make_archive nodes result run_guest finish);
 
 use constant BOOTS => 4;		# tries until PID 1 runs
 use constant BOOT_LIMIT => 150;		# seconds for that
-use constant LIMIT => 300;		# seconds for a whole boot
+use constant LIMIT => 500;		# seconds for a whole boot
 use constant SHOWN_MAX => 6000;		# bytes of a log
 
 my $cache = $ENV{KTASK_TEST_VM_CACHE} || "$build/vm";
