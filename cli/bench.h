@@ -66,6 +66,9 @@ struct bench {
 /** bench_work_at - number @index, "vm-start" first; -ENOENT behind the last */
 int bench_work_at(unsigned index, struct bench_work *work);
 
+/** bench_op_at - number @index of the operations that can be measured; NULL */
+const struct ktask_op *bench_op_at(unsigned index);
+
 /** bench_work_need - bytes of memory that a run of that size takes */
 uint64_t bench_work_need(const struct bench_work *work, uint64_t size_bytes);
 

@@ -89,8 +89,7 @@ static const struct kind *kind_of(const struct ktask_op *op)
 	return NULL;
 }
 
-/* Number @index of those that are measured. */
-static const struct ktask_op *op_at(unsigned index)
+const struct ktask_op *bench_op_at(unsigned index)
 {
 	const struct ktask_op *op;
 	unsigned i;
@@ -111,7 +110,7 @@ int bench_work_at(unsigned index, struct bench_work *work)
 
 	if (index < nr_scenes())
 		return scene_at(index, work);
-	op = op_at(index - nr_scenes());
+	op = bench_op_at(index - nr_scenes());
 	if (!op)
 		return -ENOENT;
 	*work = (struct bench_work){ .name = ktask_op_name(op),

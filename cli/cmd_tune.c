@@ -55,9 +55,9 @@ static int print_help(void)
 	unsigned i;
 
 	fputs(usage, stdout);
-	for (i = 0; ktask_op_at(i); i++)
-		printf("  %-17s %s\n", ktask_op_name(ktask_op_at(i)),
-		       ktask_op_summary(ktask_op_at(i)));
+	for (i = 0; bench_op_at(i); i++)
+		printf("  %-17s %s\n", ktask_op_name(bench_op_at(i)),
+		       ktask_op_summary(bench_op_at(i)));
 	return 0;
 }
 
@@ -179,7 +179,7 @@ static int tune_all(const struct settings *set, json_t *array)
 		struct tune tune = { 0 };
 
 		if (!set->operation)
-			name = ktask_op_name(ktask_op_at(i));
+			name = ktask_op_name(bench_op_at(i));
 		if (!name || (set->operation && i))
 			break;
 		status |= tune_one(&tune, set, name);
