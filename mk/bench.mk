@@ -63,13 +63,37 @@ $(OUT)/bench/bench-end: $(call obj,bench/shim/end.c)
 	@mkdir -p $(@D)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
-## bench-shim: what the shim costs calls that it leaves alone
+# The shim's address, and a variable as long for the side without it.
+SHIM_ENV = LD_PRELOAD=$(abspath $(OUT)/libktask-preload.so)
+PLAIN_ENV = $(SHIM_ENV:LD_PRELOAD=%=NO_PRELOAD=%)
+
+## bench-shim: what the shim costs: small calls, and the start of `true`
 .PHONY: bench-shim
 bench-shim: $(OUT)/bench/small-calls $(OUT)/libktask-preload.so
+	+@$(MAKE) --no-print-directory deps NEED='build check'
 	@for round in 1 2 3; do $(OUT)/bench/small-calls; \
-		printf 'with the shim: '; \
-		LD_PRELOAD=$(abspath $(OUT)/libktask-preload.so) \
-		$(OUT)/bench/small-calls $(OUT)/bench/pin; done
+		printf 'with the shim: '; $(SHIM_ENV) $(OUT)/bench/small-calls; \
+		done
+	hyperfine --shell=none --warmup 50 --runs 1000 \
+		'env $(PLAIN_ENV) true' 'env $(SHIM_ENV) true'
+
+# make bench-end MIB=8192 ROUNDS=5
+MIB ?= 4096
+ROUNDS ?= 5
+
+## bench-end: the end of a process with much memory (MIB= ROUNDS=)
+.PHONY: bench-end
+bench-end: $(OUT)/bench/bench-end $(OUT)/libktask-preload.so
+	$(OUT)/ktask populate --anon $(MIB)M >/dev/null
+	@for how in 'exit small' 'munmap small' exit munmap; do \
+		$(OUT)/bench/bench-end $(abspath $(OUT)/libktask-preload.so) \
+		$(MIB) $(ROUNDS) $$how; done
+
+## bench-qemu: a guest's start, with ktask run and threads of QEMU's own
+.PHONY: bench-qemu
+bench-qemu: all
+	+@$(MAKE) --no-print-directory deps NEED='build demo'
+	bench/shim/qemu.sh $(OUT) $(ROUNDS) $(MIB)
 
 ## bench-neighbour: jobs beside busy neighbours, and their threads (BENCH=options)
 .PHONY: bench-neighbour

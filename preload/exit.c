@@ -280,20 +280,25 @@ static void on_last_quick_handler(void)
 	shim_at_end(quick_status, false);
 }
 
+static void (*next_quick_exit)(int status);
+static int (*next_clone)(int (*func)(void *), void *stack, int flags, void *arg,
+			 ...);
+
 /* Before any of the program's, so that these run behind all of them. */
 static void __attribute__((constructor)) exit_init(void)
 {
+	next_quick_exit = (void (*)(int))dlsym(RTLD_NEXT, "quick_exit");
+	next_clone = (int (*)(int (*)(void *), void *, int, void *, ...))dlsym(
+		RTLD_NEXT, "clone");
 	on_exit(on_last_handler, NULL);
 	at_quick_exit(on_last_quick_handler);
 }
 
 KTASK_API void quick_exit(int status)
 {
-	void (*next)(int) = (void (*)(int))dlsym(RTLD_NEXT, "quick_exit");
-
 	quick_status = status;
-	if (next)
-		next(status);
+	if (next_quick_exit)
+		next_quick_exit(status);
 	_exit(status);
 }
 
@@ -317,9 +322,6 @@ KTASK_API void _Exit(int status)
 /* Processes that share memory and are no threads: libc knows none. */
 KTASK_API int clone(int (*func)(void *), void *stack, int flags, void *arg, ...)
 {
-	int (*next)(int (*)(void *), void *, int, void *, ...) =
-		(int (*)(int (*)(void *), void *, int, void *, ...))dlsym(
-			RTLD_NEXT, "clone");
 	void *rest[3];
 	va_list list;
 
@@ -329,8 +331,9 @@ KTASK_API int clone(int (*func)(void *), void *stack, int flags, void *arg, ...)
 	va_end(list);
 	if (flags & CLONE_VM && !(flags & (CLONE_THREAD | CLONE_VFORK)))
 		shim_memory_shared();
-	if (next)
-		return next(func, stack, flags, arg, rest[0], rest[1], rest[2]);
+	if (next_clone)
+		return next_clone(func, stack, flags, arg, rest[0], rest[1],
+				  rest[2]);
 	errno = ENOSYS;
 	return -1;
 }

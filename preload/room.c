@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * How much memory may still be used: what the machine has available, and what
- * the control groups (v2) that this process is in leave it.
+ * the control groups, of either version, that this process is in leave it.
  *
  * Files that cannot be read count as no limit, except the machine's own.
  */
@@ -39,45 +39,73 @@ static size_t machine_bytes(void)
 	return at ? strtoull(at + 13, NULL, 10) * 1024 : 0;
 }
 
+/* The files of one version of control groups. */
+struct version {
+	const char *key; /* in /proc/self/cgroup, before the folder */
+	const char *root, *most, *used;
+};
+
+static const struct version versions[] = {
+	{ "\n0::", CGROUP_ROOT, "memory.max", "memory.current" },
+	{ ":memory:", CGROUP_ROOT "/memory", "memory.limit_in_bytes",
+	  "memory.usage_in_bytes" },
+};
+
 /* "max", which is no number, reads as no limit. */
-static bool read_number(const char *folder, const char *name, size_t *value)
+static bool read_number(const struct version *version, const char *folder,
+			const char *name, size_t *value)
 {
 	char path[640], text[64], *end;
 
-	snprintf(path, sizeof(path), CGROUP_ROOT "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s%s/%s", version->root, folder, name);
 	if (!read_text(path, text, sizeof(text)))
 		return false;
 	*value = strtoull(text, &end, 10);
 	return end != text;
 }
 
-static size_t folder_bytes(const char *folder)
+static size_t folder_bytes(const struct version *version, const char *folder)
 {
 	size_t most, used;
 
-	if (!read_number(folder, "memory.max", &most) ||
-	    !read_number(folder, "memory.current", &used))
+	if (!read_number(version, folder, version->most, &most) ||
+	    !read_number(version, folder, version->used, &used))
 		return SIZE_MAX;
 	return most > used ? most - used : 0;
 }
 
-size_t shim_room_bytes(void)
+/* The least of a folder and those above it, down to the root's. */
+static size_t tree_bytes(const struct version *version, const char *text)
 {
-	char text[600], *folder, *end;
-	size_t least = machine_bytes();
+	const char *at = strstr(text, version->key);
+	size_t least = SIZE_MAX;
+	char folder[512];
 
-	if (!read_text("/proc/self/cgroup", text, sizeof(text)))
+	if (!at)
 		return least;
-	folder = !strncmp(text, "0::", 3) ? text : strstr(text, "\n0::");
-	if (!folder)
-		return least;
-	folder = strchr(folder, '/');
-	end = folder ? strchr(folder, '\n') : NULL;
-	for (; end && end > folder; end = strrchr(folder, '/')) {
+	at += strlen(version->key);
+	snprintf(folder, sizeof(folder), "%.*s", (int)strcspn(at, "\n"), at);
+	for (char *end = folder + strlen(folder); end;
+	     end = strrchr(folder, '/')) {
 		size_t room;
 
 		*end = '\0';
-		room = folder_bytes(folder);
+		room = folder_bytes(version, folder);
+		least = room < least ? room : least;
+	}
+	return least;
+}
+
+size_t shim_room_bytes(void)
+{
+	char text[2048] = "\n";
+	size_t least = machine_bytes();
+
+	if (!read_text("/proc/self/cgroup", text + 1, sizeof(text) - 1))
+		return least;
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		size_t room = tree_bytes(&versions[i], text);
+
 		least = room < least ? room : least;
 	}
 	return least;

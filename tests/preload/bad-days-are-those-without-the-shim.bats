@@ -26,27 +26,56 @@ refused() {
 	grep -q EFBIG "$BATS_TEST_TMPDIR/plain"
 }
 
-@test "a process that is killed for its memory is killed with it" {
+# A group with 64 MiB, in $group; either version of control groups.
+make_group() {
+	local root=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
+
 	[ "$(id -u)" = 0 ] || skip "not root"
-	# Version 1 of control groups, or 2.
-	root=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
 	[ -d "$root" ] || root=/sys/fs/cgroup limit=memory.max
 	group=$root/ktask-test-$$
 	mkdir "$group" 2>/dev/null || skip "no control group can be made"
 	echo $((64 << 20)) >"$group/$limit" ||
 		{ rmdir "$group" && skip "control groups do not limit memory"; }
 	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
+}
+
+# in_group COMMAND...: its output and status
+in_group() {
+	local status=0
+
+	(
+		echo "$BASHPID" >"$group/cgroup.procs"
+		"$@"
+	) 2>&1 | sed '/ Killed /d'
+	status=${PIPESTATUS[0]}
+	echo "status $status"
+}
+
+@test "a process that is killed for its memory is killed with it" {
+	make_group
 	for how in plain shimmed; do
-		status=0
-		(
-			echo "$BASHPID" >"$group/cgroup.procs"
-			$how timeout 60 "$PROGRAMS/refused-cases" allocate 256
-		) >"$BATS_TEST_TMPDIR/$how" 2>&1 || status=$?
-		sed -i '/ Killed /d' "$BATS_TEST_TMPDIR/$how"
-		echo "status $status" >>"$BATS_TEST_TMPDIR/$how"
+		in_group $how timeout 60 "$PROGRAMS/refused-cases" \
+			allocate 256 >"$BATS_TEST_TMPDIR/$how"
 	done
 	rmdir "$group"
 	cat "$BATS_TEST_TMPDIR/shimmed"
 	diff "$BATS_TEST_TMPDIR/plain" "$BATS_TEST_TMPDIR/shimmed"
 	grep -q 'status 137' "$BATS_TEST_TMPDIR/plain"
+}
+
+@test "--prefault takes no more than the control group has" {
+	make_group
+	for how in --prefault --prefault=wait; do
+		in_group "$KTASK_BUILD/ktask" run --report="$REPORT" $how -- \
+			python3 -c '
+import mmap, time
+memory = mmap.mmap(-1, 256 << 20)
+memory[4711] = 1
+time.sleep(0.2)
+print("lives")' >"$BATS_TEST_TMPDIR/said"
+		cat "$BATS_TEST_TMPDIR/said"
+		grep -q lives "$BATS_TEST_TMPDIR/said"
+	done
+	rmdir "$group"
+	[ "$(taken prefault bytes)" -lt $((64 << 20)) ]
 }

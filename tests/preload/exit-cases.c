@@ -144,7 +144,7 @@ static int is_filled_later(void *ends)
 
 	syscall(SYS_close, ((int *)ends)[1]);
 	if (read(((int *)ends)[0], &word, 1) == 0 && is_filled(big))
-		syscall(SYS_write, 1, "the clone has all\n", 18);
+		syscall(SYS_write, ((int *)ends)[2], "all there", 9);
 	syscall(SYS_exit, 0);
 	return 0;
 }
@@ -152,10 +152,12 @@ static int is_filled_later(void *ends)
 /* Shares the memory, and is no thread: it looks when its maker is gone. */
 static void case_clone(void)
 {
-	static int ends[2];
+	static int ends[3];
 	static char stack[65536] __attribute__((aligned(64)));
 
 	must(!pipe2(ends, O_CLOEXEC), "pipe");
+	ends[2] = open("exit-clone", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	must(ends[2] >= 0, "exit-clone");
 	must(clone(is_filled_later, stack + sizeof(stack), CLONE_VM | SIGCHLD,
 		   ends) > 0,
 	     "clone");
