@@ -65,7 +65,7 @@ $(OUT)/bench/bench-end: $(call obj,bench/shim/end.c)
 
 # The shim's address, and a variable as long for the side without it.
 SHIM_ENV = LD_PRELOAD=$(abspath $(OUT)/libktask-preload.so)
-PLAIN_ENV = $(SHIM_ENV:LD_PRELOAD=%=NO_PRELOAD=%)
+PLAIN_ENV = $(subst LD_PRELOAD,NO_PRELOAD,$(SHIM_ENV))
 
 ## bench-shim: what the shim costs: small calls, and the start of `true`
 .PHONY: bench-shim
