@@ -31,3 +31,6 @@ $(APPS:%=$(OUT)/%): $(OUT)/libktrt.a $(OUT)/libumt.a $(OUT)/libktask.a
 
 # Stencils want vectors.
 $(call obj,apps/fwi/stencil.c): KT_CFLAGS += -O3
+
+# The sanitizers look at them too.
+c-tests: apps
