@@ -93,7 +93,7 @@ static unsigned allowed_threads(struct run *run, uint64_t now_ns,
 		  slots_share(run->demand, wanted - 1, now_ns, &run->share_ns);
 	/* A helper that waits for a slot, should the caller not look again for
 	 * long: when it is this job's turn it might not be there. */
-	if (!look_ns)
+	if (now_ns == run->start_ns)
 		threads = KT_MIN(threads + 1, wanted);
 	if (limits_idle_only())
 		return KT_MIN(threads, limits_idle_threads(working));

@@ -67,8 +67,10 @@ static bool helper_work(struct seat *seat)
 	uint64_t cpu_ns = run->measure_cpu ? run_cpu_ns() : 0;
 	int slot = slots_take(pool_seat_tid(seat));
 
-	if (slot < 0)
+	if (slot < 0) {
+		slots_demand_alive(run->demand, kt_now_ns());
 		return false;
+	}
 	kt_store(&rs->slot, slot);
 	context->run = run;
 	context->worker = &rs->worker;

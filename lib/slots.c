@@ -212,6 +212,18 @@ void slots_demand_end(int demand)
 	kt_add(&slots.table->head.changes, 1);
 }
 
+void slots_demand_alive(int demand, uint64_t now_ns)
+{
+	uint64_t *seen_ns, seen;
+
+	if (demand < 0 || !slots.table)
+		return;
+	seen_ns = &slots.table->head.demands[demand].seen_ns;
+	seen = kt_load(seen_ns);
+	if (seen && seen < now_ns)
+		kt_cas(seen_ns, &seen, now_ns);
+}
+
 void slots_report(int demand, unsigned helpers, uint64_t units_done)
 {
 	if (demand < 0 || !slots.table)

@@ -98,6 +98,10 @@ unsigned slots_share(int demand, unsigned wanted, uint64_t now_ns,
 /* slots_changes - another number than before: shares may have changed */
 uint32_t slots_changes(void);
 
+/* slots_demand_alive - by a helper that waits: the job is not silent, although
+ * its caller may be in a long chunk.  Nothing if it has ended. */
+void slots_demand_alive(int demand, uint64_t now_ns);
+
 /* slots_report - what a job has done by now, for people */
 void slots_report(int demand, unsigned helpers, uint64_t units_done);
 

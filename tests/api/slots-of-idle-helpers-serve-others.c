@@ -142,6 +142,43 @@ static void the_dead_do_not_stand_aside(void **state)
 	assert_int_equal(ktest_in_child(die_aside, NULL), 0);
 }
 
+/* Turns that job @demand of two has between @from_ms and @to_ms. */
+static unsigned turns(int demand, uint64_t start_ns, unsigned from_ms,
+		      unsigned to_ms)
+{
+	uint64_t until_ns;
+	unsigned nr = 0;
+
+	for (unsigned ms = from_ms; ms < to_ms; ms++)
+		nr += slots_share(demand, 1, start_ns + ms * 1000000,
+				  &until_ns);
+	return nr;
+}
+
+static int speak_for_a_job(void *arg)
+{
+	uint64_t start_ns = ktest_now_ns();
+	int first, second;
+
+	one_slot();
+	first = slots_demand_begin(1, "first", 1, start_ns);
+	second = slots_demand_begin(1, "second", 1, start_ns);
+	ktest_check(first >= 0 && second >= 0);
+	ktest_check(turns(first, start_ns, 52, 90) == 38);
+	slots_demand_alive(second, start_ns + 50000000);
+	ktest_check(turns(first, start_ns, 52, 90) < 38);
+	slots_demand_end(second);
+	slots_demand_alive(second, start_ns + 90000000);
+	ktest_check(turns(first, start_ns, 92, 130) == 38);
+	slots_demand_end(first);
+	return 0;
+}
+
+static void a_helper_that_waits_speaks_for_its_job(void **state)
+{
+	assert_int_equal(ktest_in_child(speak_for_a_job, NULL), 0);
+}
+
 /* ---- jobs ---- */
 
 static bool is_helper(void)
@@ -266,6 +303,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		KTEST(who_stands_aside_is_replaced_once),
 		KTEST(the_dead_do_not_stand_aside),
+		KTEST(a_helper_that_waits_speaks_for_its_job),
 		KTEST(a_second_job_does_not_wait_for_a_blocked_helper),
 		KTEST(a_helper_waits_for_its_slot_alone),
 	};
