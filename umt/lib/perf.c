@@ -261,7 +261,8 @@ static void note_limit(char note[WHY_MAX])
 	int kib = read_int("/proc/sys/kernel/perf_event_mlock_kb");
 
 	if (kib > 0 && geteuid())
-		snprintf(note, WHY_MAX, "about %d threads of this user",
+		snprintf(note, WHY_MAX,
+			 "room for about %d threads of this user",
 			 kib * (int)sysconf(_SC_NPROCESSORS_ONLN) /
 				 (2 * (int)(page_bytes() / 1024)));
 }
