@@ -31,13 +31,16 @@
 #define SPARES_MAX 64
 /* Threads for each of the job's places to begin with, if as many are blocked:
  * devices reward some requests under way, and fewer are soon found to do. */
-#define START_EACH 8
+#define START_EACH 4
 /* Between two looks at the threads: at least, and so many times what a look
  * takes, so that looking never takes more than 2 % of a CPU. */
 #define WATCH_NS 1000000
 #define WATCH_PART 50
 /* And at most: a look may have lasted because the watcher had no CPU. */
 #define WATCH_MAX_NS 20000000
+/* Where all threads of a job have been blocked for so long one more joins,
+ * however busy the machine and whether it pays or not. */
+#define STILL_NS 20000000
 /* A caller that used less of its time than this, as 1 / n, is looked at. */
 #define IDLE_PART 4
 
@@ -51,6 +54,8 @@ struct spares {
 	uint32_t stop; /* futex: the watcher shall leave */
 	int bell; /* the same as a descriptor, where there is a monitor; -1 */
 	unsigned need; /* as many as are blocked, as seen lately */
+	uint32_t alone; /* the caller has one CPU only: so has the job */
+	uint64_t ran_ns; /* when one of them ran last, as far as was seen */
 	struct kt_tune tune; /* threads with spares that pay */
 	/* Where they may run.  The caller fills in the one that is not in use. */
 	struct kt_cpus cpus[2];
@@ -74,7 +79,7 @@ static bool spare_tick(struct kt_worker *worker, uint64_t now_ns)
 	monitor_join();
 	return rs->index >= kt_load(&rs->run->spares->wanted) ||
 	       rs->places != kt_load(&rs->run->places) ||
-	       kt_load(&rs->run->job.threads) < 2 || pool_closing();
+	       kt_load(&rs->run->spares->alone) || pool_closing();
 }
 
 static bool spare_work(struct seat *seat)
@@ -227,23 +232,39 @@ static struct sight look_around(const struct spares *spares)
 
 /* ---- the watcher ---- */
 
+/*
+ * The job's places, as far as there are idle CPUs for them.  On a crowded machine
+ * a helper of the lowest priority that has its data waits on for a CPU, and its
+ * caller for it.  The watcher itself runs, too.
+ */
+static unsigned places_now(const struct run *run, const struct sight *sight)
+{
+	unsigned places = kt_load(&run->job.threads);
+
+	return KT_MIN(places, limits_idle_threads(sight->running + 1));
+}
+
+/* Return: how many spares there shall be. */
 static unsigned step(struct spares *spares, uint64_t now_ns)
 {
 	struct run *run = spares->run;
-	unsigned places = kt_load(&run->job.threads);
 	unsigned paying = kt_tune_step(&spares->tune, now_ns, run_units(run));
 	struct sight sight = look_around(spares);
+	unsigned places = places_now(run, &sight);
 	unsigned most = paying > places ? paying - places : 0;
 
 	if (sight.running < places)
 		spares->need += places - sight.running;
 	else
 		spares->need -= KT_MIN(spares->need, sight.running - places);
-	/* Whatever pays: one that runs is better than none.  But who may have
-	 * one thread only has it. */
-	if (!sight.running)
-		most = KT_MAX(most, sight.working);
 	if (places < 2)
+		most = 0;
+	/* One that may run is better than none that does. */
+	if (sight.running)
+		spares->ran_ns = now_ns;
+	else if (now_ns - spares->ran_ns >= STILL_NS)
+		most = KT_MAX(most, sight.working);
+	if (kt_load(&spares->alone))
 		most = 0;
 	spares->need = KT_MIN(spares->need, KT_MIN(most, spares->max));
 	return spares->need;
@@ -325,6 +346,7 @@ static struct spares *make_spares(struct run *run, unsigned max,
 	spares->bell = monitor_fd() < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
 	spares->cpus[0] = run->cpus;
 	spares->places = run->places;
+	spares->ran_ns = now_ns;
 	spares->caller = (uint32_t)gettid();
 	kt_tune_begin(&spares->tune, run->tune.max + max,
 		      START_EACH * run->tune.max, run->units_total, now_ns);
@@ -358,6 +380,7 @@ static void renew(struct run *run)
 	struct spares *spares = run->spares;
 	uint32_t other = !spares->fresh;
 
+	kt_store(&spares->alone, run->nr_cpus < 2);
 	if (spares->places == run->places ||
 	    kt_load_acquire(&spares->used) == other)
 		return;

@@ -29,22 +29,36 @@ static void run(uintptr_t units)
 	assert_int_equal(ktask_run(NULL, units, &ctl), 0);
 }
 
+/* They are of the lowest priority: not where others use all CPUs. */
+static bool are_replaced(void)
+{
+	bool replaced = false;
+	int i;
+
+	for (i = 0; i < 10 && !replaced; i++) {
+		run(300);
+		replaced = most_at_once > 2;
+	}
+	return replaced;
+}
+
 static void they_are_replaced(unsigned backend)
 {
 	struct umt *user = user_of(backend, 0);
+	bool replaced;
 
-	run(500);
-	if (most_at_once <= 2) {
+	assert_int_equal(ktask_use_umt(user), 0);
+	replaced = are_replaced();
+	assert_int_equal(ktask_set_monitor(NULL), 0);
+	if (!replaced) {
+		replaced = are_replaced();
 		umt_close(user);
+		assert_false(replaced);
 		ktest_skip("no spares are to be had here");
 	}
-	assert_int_equal(ktask_use_umt(user), 0);
-	run(1000);
-	assert_true(most_at_once > 2);
 	assert_true(holds_soon(!ready_of(user)));
 	assert_true(sums_of(user).sleeps > 20);
 	assert_true(sums_of(user).moved_in >= 3);
-	assert_int_equal(ktask_set_monitor(NULL), 0);
 	umt_close(user);
 	run(100);
 }
