@@ -88,7 +88,8 @@ variants_of = $(foreach v,$(TEST_VARIANTS),$(patsubst %.c,\
 RUN_unit = $(call variants_of,unit)
 RUN_api = $(call variants_of,api)
 RUN_umt = $(call variants_of,umt) $(wildcard tests/umt/*.bats)
-RUN_runtime = $(call variants_of,runtime) $(wildcard tests/runtime/*.bats)
+RUN_runtime = $(call variants_of,runtime) $(wildcard tests/runtime/*.bats) \
+	$(addprefix $(B)/,$(basename $(wildcard examples/runtime/*.c*)))
 RUN_apps = $(wildcard tests/apps/*.bats)
 RUN_cli = $(wildcard tests/cli/*.bats tests/preload/*.bats)
 RUN_software = $(wildcard tests/software/*.bats)

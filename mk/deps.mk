@@ -9,6 +9,8 @@ DEPS_demo := qemu-system-x86 gnuplot-nox
 DEPS_check := libcmocka-dev bats mandoc clang clang-format perl python3 jq \
 	g++ binutils util-linux findutils procps strace hyperfine
 DEPS_peers := g++ libtbb-dev
+# The peers of the task runtime.
+DEPS_tasks := libomp-dev
 DEPS_vm := qemu-system-x86 cpio binutils gcc libc6-dev
 # Real programs for the tests; without them these skip.
 DEPS_software := default-jdk-headless python3-numpy redis-tools stress-ng

@@ -11,7 +11,7 @@ COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 INSTALL ?= install
 OBJCOPY ?= objcopy
 
-HEADERS := $(wildcard include/ktask/*.h)
+HEADERS := $(wildcard include/ktask/*.h include/ktask/*.hpp)
 MANPAGES := $(wildcard man/*.[1-8])
 COMPLETION := $(wildcard packaging/*.bash-completion)
 
@@ -44,17 +44,20 @@ INSTALL_DATA = \
 		$(OUT)/install/umtd.service:$(UNITDIR)/umtd.service) \
 	include/umt.h:$(INCLUDEDIR)/umt.h \
 	$(OUT)/install/libktask.a:$(LIBDIR)/libktask.a \
-	$(OUT)/install/libumt.a:$(LIBDIR)/libumt.a
+	$(OUT)/install/libumt.a:$(LIBDIR)/libumt.a \
+	$(OUT)/install/libktrt.a:$(LIBDIR)/libktrt.a
 INSTALL_PROGRAM = \
 	$(OUT)/libktask.so.$(VERSION):$(LIBDIR)/libktask.so.$(VERSION) \
 	$(OUT)/libumt.so.$(VERSION):$(LIBDIR)/libumt.so.$(VERSION) \
+	$(OUT)/libktrt.so.$(VERSION):$(LIBDIR)/libktrt.so.$(VERSION) \
+	$(OUT)/ktrt-info:$(BINDIR)/ktrt-info \
 	$(OUT)/libktask-preload.so:$(LIBDIR)/ktask/libktask-preload.so \
 	$(OUT)/libktask-stores.so:$(LIBDIR)/ktask/libktask-stores.so \
 	$(OUT)/ktask:$(BINDIR)/ktask \
 	$(OUT)/umt:$(BINDIR)/umt \
 	$(if $(UMTD),$(UMTD):$(SBINDIR)/umtd)
 # Links, each to the library of its name.
-INSTALL_LINKS = $(foreach l,libktask libumt,\
+INSTALL_LINKS = $(foreach l,libktask libumt libktrt,\
 	$(LIBDIR)/$l.so $(LIBDIR)/$l.so.$(SOVERSION))
 PCFILES := $(patsubst packaging/%.in,%,$(wildcard packaging/*.pc.in))
 
@@ -67,6 +70,7 @@ install-files = @set -e; for pair in $(2); do \
 ## install: PREFIX=/usr/local, DESTDIR= and LIBDIR= are honoured
 .PHONY: install
 install: all $(OUT)/install/libktask.a $(OUT)/install/libumt.a \
+		$(OUT)/install/libktrt.a \
 		$(if $(UMTD),$(OUT)/install/umtd.service)
 	$(call install-files,644,$(INSTALL_DATA))
 	$(call install-files,755,$(INSTALL_PROGRAM))

@@ -12,7 +12,7 @@ $(OUT)/libktrt.so.$(VERSION): $(RT_OBJ) runtime/libktrt.map \
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-soname,libktrt.so.$(SOVERSION) \
 		-Wl,--version-script=runtime/libktrt.map -Wl,-z,nodelete \
-		-Wl,-z,defs -o $@ $(RT_OBJ) -L$(OUT) -lumt -lktask $(LDFLAGS)
+		-Wl,-z,defs '-Wl,-rpath,$$ORIGIN' -o $@ $(RT_OBJ) -L$(OUT) -lumt -lktask $(LDFLAGS)
 
 $(OUT)/libktrt.so: $(OUT)/libktrt.so.$(VERSION)
 	$(Q)ln -sf libktrt.so.$(VERSION) $(OUT)/libktrt.so.$(SOVERSION)
@@ -27,7 +27,43 @@ $(OUT)/libktrt.a: $(RT_OBJ)
 RT_STATIC = $(OUT)/libktrt.a $(OUT)/libumt.a $(OUT)/libktask.a
 RT_LIBS = $(UMT_LIBS) -ldl -lm
 
-all: $(OUT)/libktrt.so $(OUT)/libktrt.a
+RT_CMD := $(call obj,$(wildcard runtime/cmd/*.c))
+$(RT_CMD): | $(B)/.headers
+
+$(OUT)/ktrt-info: $(RT_CMD) $(RT_STATIC)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
+
+# The archive to install: as that of libktask.
+$(OUT)/install/libktrt.a: $(RT_OBJ)
+	@mkdir -p $(@D)
+	$(call say,AR)
+	$(Q)$(LD) -r -o $(@D)/libktrt.o $(RT_OBJ)
+	$(Q)$(OBJCOPY) --localize-hidden $(@D)/libktrt.o
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $(@D)/libktrt.o
+
+all: $(OUT)/libktrt.so $(OUT)/libktrt.a $(OUT)/ktrt-info
+
+# Examples: each must run and exit 0.
+RT_EXAMPLES_C := $(patsubst %.c,$(OUT)/%,$(wildcard examples/runtime/*.c))
+RT_EXAMPLES_CXX := $(patsubst %.cpp,$(OUT)/%,$(wildcard examples/runtime/*.cpp))
+RT_EXAMPLE_LINK = '-Wl,-rpath,$$ORIGIN/../..' -L$(OUT) -lktrt \
+	-Wl,-rpath-link,$(OUT) $(LDFLAGS)
+
+$(RT_EXAMPLES_C): $(OUT)/%: $(OBJ)/%.o $(OUT)/libktrt.so
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $< $(RT_EXAMPLE_LINK)
+
+$(RT_EXAMPLES_CXX): $(OUT)/%: %.cpp $(wildcard include/ktask/runtime.*) \
+		$(OUT)/libktrt.so
+	@mkdir -p $(@D)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++11 -O2 -g -Wall -Wextra -pthread $(INC_examples) \
+		$(CXXFLAGS) -o $@ $< $(RT_EXAMPLE_LINK)
+
+examples: $(RT_EXAMPLES_C) $(RT_EXAMPLES_CXX)
 
 # Tests of the runtime: as tests/api, but with this library.
 $(OUT)/tests/runtime/%: $(OBJ)/tests/runtime/%.o $(call support,runtime) \
@@ -36,3 +72,54 @@ $(OUT)/tests/runtime/%: $(OBJ)/tests/runtime/%.o $(call support,runtime) \
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(RT_LIBS) \
 		$(LDFLAGS)
+
+# ---- benchmarks ----
+
+# Where taskflow/taskflow.hpp is; Debian 12 has no package of it.
+TASKFLOW ?= $(wildcard /usr/include/taskflow)
+TASKS_CLANG ?= clang
+TASKS_MAIN := $(call obj,bench/tasks/main.c)
+TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-libgomp \
+	$(OUT)/bench/bench-tasks-tbb
+TASKS_PEERS := $(if $(shell echo '\#include <omp.h>' | \
+	$(TASKS_CLANG) -fopenmp -E - 2>/dev/null | head -1),\
+	$(OUT)/bench/bench-tasks-libomp) \
+	$(if $(TASKFLOW),$(OUT)/bench/bench-tasks-taskflow)
+
+$(OUT)/bench/bench-tasks-ktrt: $(call obj,bench/tasks/ktrt.c) $(TASKS_MAIN) \
+		$(RT_STATIC)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
+
+$(OUT)/bench/bench-tasks-libgomp: bench/tasks/openmp.c $(TASKS_MAIN)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_CFLAGS) $(INC_bench) -fopenmp -o $@ $^ $(LDFLAGS)
+
+$(OUT)/bench/bench-tasks-libomp: bench/tasks/openmp.c $(TASKS_MAIN)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(TASKS_CLANG) -std=gnu11 -O2 -g $(INC_bench) -fopenmp -o $@ $^ $(LDFLAGS)
+
+$(OUT)/bench/bench-tasks-tbb: $(OBJ)/bench/tasks/tbb.o $(TASKS_MAIN)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ -ltbb $(LDFLAGS)
+
+$(OBJ)/bench/tasks/taskflow.o: BENCH_CXXFLAGS += -std=c++20 -I$(TASKFLOW)
+
+$(OUT)/bench/bench-tasks-taskflow: $(OBJ)/bench/tasks/taskflow.o $(TASKS_MAIN)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
+.PHONY: bench-tasks-programs
+bench-tasks-programs: $(TASKS_PROGRAMS) $(TASKS_PEERS)
+
+## bench-tasks: the task runtime beside OpenMP, oneTBB and Taskflow (BENCH=options)
+.PHONY: bench-tasks
+bench-tasks:
+	+@$(MAKE) --no-print-directory deps NEED='build umt peers tasks'
+	+@$(MAKE) --no-print-directory bench-tasks-programs
+	bench/tasks/run.pl $(BENCH) $(OUT)/bench

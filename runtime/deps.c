@@ -361,9 +361,6 @@ void deps_done(struct worker *w, struct ktrt_task *task, struct ready *ready)
 {
 	for (uint32_t i = 0; i < task->nr_access; i++)
 		epoch_put(w, task->access[i].epoch, ready);
-	if (task->flags & TASK_ACCESS_ALLOCATED)
-		free(task->access);
-	task->nr_access = 0;
 }
 
 void deps_close(struct worker *w, struct ktrt_task *parent)

@@ -65,6 +65,17 @@ static inline int64_t deque_size(const struct deque *deque)
 	return at_load_seq(&deque->bottom) - at_load_seq(&deque->top);
 }
 
+/* By the owner: so many, or more? */
+static inline bool deque_holds(struct deque *deque, int64_t nr)
+{
+	int64_t bottom = at_peek(&deque->bottom);
+
+	if (likely(bottom - deque->top_seen < nr))
+		return false;
+	deque->top_seen = at_load(&deque->top);
+	return bottom - deque->top_seen >= nr;
+}
+
 static inline bool deque_grow(struct deque *deque, int64_t top, int64_t bottom)
 {
 	struct ring *old = deque->ring;

@@ -232,6 +232,12 @@ struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 			     int error);
 /* Nothing is left of it: its successors, its parent, its group learn it. */
 struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task);
+/*
+ * The same for a task that its parent's thread did at once, without a group or
+ * dependences: false if something is left of it, so that task_ended() must be
+ * called.
+ */
+bool task_ended_inside(struct worker *w, struct ktrt_task *task);
 bool task_is_cancelled(const struct ktrt_task *task);
 /* Children of it that are not complete; by its own thread. */
 int32_t task_outstanding(const struct ktrt_task *task);
@@ -245,6 +251,8 @@ void error_keep(int *error, int code);
 
 /* Does a task; what that made ready and is best done next, or NULL. */
 struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task);
+/* The same for a task that was just made, in the middle of its parent. */
+struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task);
 /* A task that @above waits for: the newest own one, else another's oldest. */
 struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above);
 /* Any task, or NULL. */

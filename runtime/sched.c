@@ -47,7 +47,8 @@ static bool skipped(const struct ktrt_task *task)
 	       task_is_cancelled(task);
 }
 
-struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task)
+static inline struct ktrt_task *run(struct worker *w, struct ktrt_task *task,
+				    bool inside)
 {
 	struct guard guard
 		__attribute__((cleanup(body_left))) = { w, task, w->current };
@@ -62,7 +63,19 @@ struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task)
 		exit(0);
 	w->current = guard.before;
 	count_up(&w->counts.tasks);
+	if (inside && !error && task_ended_inside(w, task))
+		return NULL;
 	return task_ended(w, task, error);
+}
+
+struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task)
+{
+	return run(w, task, false);
+}
+
+struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task)
+{
+	return run(w, task, true);
 }
 
 /* ---- finding ---- */
@@ -144,16 +157,28 @@ static bool is_below(struct ktrt_task *task, void *arg)
 	return false;
 }
 
+static inline struct shelf *own_shelf(const struct worker *w)
+{
+	return &rt.shelves[w->core ? w->core->node : 0];
+}
+
 struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above)
 {
-	struct ktrt_task *task = pop(w);
+	struct shelf *shelf = own_shelf(w);
+	struct ktrt_task *task = NULL;
 
+	if (unlikely(shelf_urgent(shelf)))
+		task = shelf_take(shelf, is_below, above);
+	if (unlikely(task))
+		return task;
+	task = pop(w);
 	if (likely(task && (task->parent == above || is_below(task, above))))
 		return task;
 	/* There was room for it a moment ago. */
 	if (task)
 		deque_push(&w->deque, task);
-	return steal(w, is_below, above);
+	task = steal(w, is_below, above);
+	return task ? task : shelf_take(shelf, is_below, above);
 }
 
 static struct ktrt_task *take_from_shelves(void)
@@ -161,13 +186,8 @@ static struct ktrt_task *take_from_shelves(void)
 	struct ktrt_task *task = NULL;
 
 	for (unsigned node = 0; !task && node < rt.nr_nodes; node++)
-		task = shelf_take(&rt.shelves[node]);
+		task = shelf_take(&rt.shelves[node], NULL, NULL);
 	return task;
-}
-
-static inline struct shelf *own_shelf(const struct worker *w)
-{
-	return &rt.shelves[w->core ? w->core->node : 0];
 }
 
 static inline struct ktrt_task *take_own(struct worker *w)
@@ -176,11 +196,11 @@ static inline struct ktrt_task *take_own(struct worker *w)
 	struct ktrt_task *task = NULL;
 
 	if (unlikely(shelf_urgent(shelf) || !(++w->tick % SHELF_TURN)))
-		task = shelf_take(shelf);
+		task = shelf_take(shelf, NULL, NULL);
 	if (!task)
 		task = pop(w);
 	if (!task)
-		task = shelf_take(shelf);
+		task = shelf_take(shelf, NULL, NULL);
 	return task;
 }
 

@@ -105,29 +105,38 @@ static struct ktrt_task *list_take(struct shelf *shelf)
 {
 	struct ktrt_task *task = shelf->first;
 
-	if (!task)
-		return NULL;
 	shelf->first = task->next;
 	if (!shelf->first)
 		shelf->end = &shelf->first;
 	return task;
 }
 
-struct ktrt_task *shelf_take(struct shelf *shelf)
+/* Priority 0 stands in the list. */
+static bool list_is_next(const struct shelf *shelf)
 {
-	struct ktrt_task *task = NULL;
+	if (!shelf->nr_heap)
+		return true;
+	return shelf->first && shelf->heap[0]->priority < 0;
+}
+
+struct ktrt_task *shelf_take(struct shelf *shelf,
+			     bool (*wanted)(struct ktrt_task *task, void *arg),
+			     void *arg)
+{
+	struct ktrt_task *task;
+	bool list;
 
 	if (!shelf_has(shelf))
 		return NULL;
 	pthread_mutex_lock(&shelf->lock);
-	if (shelf->nr_heap && shelf->heap[0]->priority > 0)
-		task = heap_take(shelf);
-	if (!task)
-		task = list_take(shelf);
-	if (!task && shelf->nr_heap)
-		task = heap_take(shelf);
-	if (task)
+	list = list_is_next(shelf);
+	task = list ? shelf->first : shelf->heap[0];
+	if (task && wanted && !wanted(task, arg))
+		task = NULL;
+	if (task) {
+		task = list ? list_take(shelf) : heap_take(shelf);
 		show(shelf, -1);
+	}
 	pthread_mutex_unlock(&shelf->lock);
 	return task;
 }

@@ -30,7 +30,11 @@ void shelf_init(struct shelf *shelf);
 void shelf_free(struct shelf *shelf);
 /* false without memory, for a task with a priority */
 bool shelf_put(struct shelf *shelf, struct ktrt_task *task);
-struct ktrt_task *shelf_take(struct shelf *shelf);
+/* shelf_take - the next task; if @wanted is given and does not want that one
+ * NULL, as without a task */
+struct ktrt_task *shelf_take(struct shelf *shelf,
+			     bool (*wanted)(struct ktrt_task *task, void *arg),
+			     void *arg);
 
 /* Is there a task that goes before those in the workers' queues? */
 static inline bool shelf_urgent(const struct shelf *shelf)

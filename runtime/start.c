@@ -24,28 +24,18 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- forks ---- */
 
-static void before_fork(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-static void in_parent(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
 /* Threads are gone, locks may be taken: nothing of it is used again. */
 static void in_child(void)
 {
 	self_worker = NULL;
 	at_store(&rt.runs, 0);
 	at_store(&rt.generation, rt.generation + 1);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_init(&lock, NULL);
 }
 
 static void prepare_forks(void)
 {
-	pthread_atfork(before_fork, in_parent, in_child);
+	pthread_atfork(NULL, NULL, in_child);
 }
 
 /* ---- starting ---- */
@@ -247,6 +237,13 @@ static int begin(const struct ktrt_options *options)
 	return error;
 }
 
+static void end(void)
+{
+	stop_threads();
+	at_store(&rt.runs, 0);
+	free_all();
+}
+
 int ktrt_start(const struct ktrt_options *options)
 {
 	static const struct ktrt_options defaults = KTRT_OPTIONS_INIT;
@@ -260,9 +257,9 @@ int ktrt_start(const struct ktrt_options *options)
 		error = begin(options ? options : &defaults);
 		if (!error)
 			at_store(&rt.runs, 1);
+		if (!error && (error = attach()))
+			end();
 	}
-	if (!error)
-		error = attach();
 	pthread_mutex_unlock(&lock);
 	return error;
 }
@@ -307,9 +304,7 @@ int ktrt_stop(void)
 		error = -EBUSY;
 	} else {
 		detach(w);
-		stop_threads();
-		at_store(&rt.runs, 0);
-		free_all();
+		end();
 	}
 	pthread_mutex_unlock(&lock);
 	return error;

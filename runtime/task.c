@@ -59,6 +59,8 @@ void task_free(struct worker *w, struct ktrt_task *task)
 {
 	if (unlikely(task->flags & TASK_ARG_ALLOCATED))
 		free(task->arg);
+	if (unlikely(task->flags & TASK_ACCESS_ALLOCATED))
+		free(task->access);
 	pool_put(&rt.tasks, w ? &w->tasks : NULL, task);
 }
 
@@ -133,6 +135,35 @@ static inline struct worker *self(void)
 	return w && likely(rt_runs()) ? w : NULL;
 }
 
+/* So many that all cores have plenty, and no more than caches hold. */
+#define QUEUE_PLENTY 256
+
+/*
+ * Its own queue holds plenty: a task without dependences is done at once, as
+ * others take from the queue meanwhile.  Counts as a child only if something
+ * of it is left when its function has returned.
+ */
+static void __attribute__((noinline))
+run_at_once(struct worker *w, struct ktrt_task *task)
+{
+	struct ktrt_task *parent = task->parent;
+
+	parent->spawned++;
+	task = sched_run_inside(w, task);
+	if (task)
+		task_ready(w, task);
+}
+
+static void queue_child(struct worker *w, struct ktrt_task *task)
+{
+	if (unlikely(deque_holds(&w->deque, QUEUE_PLENTY)) && w->core) {
+		run_at_once(w, task);
+		return;
+	}
+	child_made(w, task->parent);
+	task_ready(w, task);
+}
+
 int ktrt_spawn(ktrt_func func, void *arg)
 {
 	struct worker *w = self();
@@ -143,8 +174,7 @@ int ktrt_spawn(ktrt_func func, void *arg)
 	task = task_new(w, func, arg);
 	if (unlikely(!task))
 		return -ENOMEM;
-	child_made(w, w->current);
-	task_ready(w, task);
+	queue_child(w, task);
 	return 0;
 }
 
@@ -175,8 +205,7 @@ int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
 		task_free(w, task);
 		return -ENOMEM;
 	}
-	child_made(w, w->current);
-	task_ready(w, task);
+	queue_child(w, task);
 	return 0;
 }
 
@@ -322,6 +351,18 @@ struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 	if (at_add(&task->live, more) + more == 0)
 		return task_complete(w, task);
 	return NULL;
+}
+
+bool task_ended_inside(struct worker *w, struct ktrt_task *task)
+{
+	struct ktrt_task *parent = task->parent;
+
+	if (task->spawned || task->domain || task->error ||
+	    at_load(&task->live) != LIVE_BODY)
+		return false;
+	parent->spawned--;
+	task_free(w, task);
+	return true;
 }
 
 /* ---- waiting ---- */

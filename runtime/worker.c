@@ -243,7 +243,7 @@ void worker_join_all(void)
 
 void worker_free_all(void)
 {
-	for (unsigned i = 0; i < rt.nr_slots; i++) {
+	for (unsigned i = 0; rt.workers && i < rt.nr_slots; i++) {
 		struct worker *w = rt.workers[i];
 
 		if (!w)

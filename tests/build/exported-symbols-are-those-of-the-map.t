@@ -82,6 +82,8 @@ sub check_library
 
 check_library('libktask', 'lib/libktask.map', 'KTASK_API',
 	      glob "$top/include/ktask/*.h");
+check_library('libktrt', 'runtime/libktrt.map', 'KTRT_API',
+	      "$top/include/ktask/runtime.h");
 check_library('libumt', 'umt/lib/libumt.map', 'UMT_API',
 	      "$top/include/umt.h");
 

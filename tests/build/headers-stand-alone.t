@@ -37,6 +37,27 @@ int use_it(char *memory, size_t size)
 	return ktask_run(memory, size, &ctl) || ktask_run(memory, size, &other);
 }
 C
+$use{'runtime.h'} = <<'C';
+static int body(void *arg)
+{
+	return arg == NULL;
+}
+int use_it(char *memory, size_t size);
+int use_it(char *memory, size_t size)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_info info = KTRT_INFO_INIT;
+	struct ktrt_dep dep;
+	dep.addr = memory;
+	dep.len = size;
+	dep.mode = KTRT_INOUT;
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	return ktrt_start(&options) || ktrt_spawn_attr(body, memory, &attr)
+		|| ktrt_info_get(&info) || ktrt_stop();
+}
+C
 $use{'umt.h'} = <<'C';
 int use_it(struct umt *user);
 int use_it(struct umt *user)
@@ -75,6 +96,28 @@ for my $path (glob "$top/include/ktask/*.h $top/include/*.h") {
 		compiles($compiler, "$name can be used from $language",
 			 $include . $use{$name}) if $use{$name};
 	}
+}
+
+# The cover for C++ alone.
+for my $compiler (grep { /c\+\+/ } sort keys %languages) {
+	my $include = "#include <ktask/runtime.hpp>\n";
+	compiles($compiler, "runtime.hpp is valid $languages{$compiler}",
+		 $include . $include . <<'C');
+int use_it(int *data);
+int use_it(int *data)
+{
+	ktrt::runtime runtime;
+	ktrt::group group;
+	ktrt::settings settings;
+	settings.group = group.raw();
+	ktrt::spawn([=] { *data = 1; }, ktrt::out(*data));
+	ktrt::spawn(settings, [=] { return *data; }, ktrt::in(*data),
+		    ktrt::range(KTRT_IN, data, 4));
+	ktrt::wait();
+	group.wait();
+	return *data;
+}
+C
 }
 
 # A header that leans on another would not pass.

@@ -34,6 +34,7 @@ for my $page (@pages) {
 my %is = map { s{.*/}{}r => 1 } @pages;
 my $headers = join '', map { slurp($_) } glob "$top/include/ktask/*.h";
 my @public = $headers =~ /^KTASK_API [^;(]*?\*?(\w+)\(/mg;
+push @public, $headers =~ /^KTRT_API [^;(]*?\*?(\w+)\(/mg;
 $headers .= slurp("$top/include/umt.h");
 push @public, $headers =~ /^UMT_API [^;(]*?\*?(\w+)\(/mg;
 push @public, $headers =~ /^static inline \w+ (?!kt_)(\w+)\(/mg;

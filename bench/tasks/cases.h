@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What each runtime does in `make bench-tasks`, one program a runtime:
+ * bench-tasks-NAME CASE THREADS prints one number.  Times are of the whole case
+ * divided by its tasks, making and waiting included; run.pl alternates the
+ * programs and takes medians.
+ */
+#ifndef BENCH_TASKS_CASES_H
+#define BENCH_TASKS_CASES_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct runtime_cases {
+	void (*start)(int threads);
+	void (*stop)(void);
+	/* @nr independent empty tasks by one maker */
+	void (*empty)(int nr);
+	/* @nr tasks, each to start after the one before it */
+	void (*chain)(int nr);
+	/* @nr times: a task, then 16 that wait for it and are waited for */
+	void (*fans)(int nr);
+	/* by recursion, a task for each call */
+	long (*fib)(int n);
+	/* @nr tasks that call task_work(ns) */
+	void (*work)(int nr, int ns);
+	/* @nr tasks that call task_block() */
+	void (*block)(int nr);
+	/* one task that calls task_stamp(), by a thread outside */
+	void (*wake)(void);
+};
+
+extern const struct runtime_cases cases;
+
+/* Computes for about @ns of CPU time. */
+void task_work(int ns);
+/* Sleeps in the kernel for a millisecond, then computes for a tenth. */
+void task_block(void);
+void task_stamp(void);
+/* Does nothing that the compiler could see. */
+void task_nothing(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BENCH_TASKS_CASES_H */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The cases by the task runtime.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <ktask/runtime.h>
+
+#include "bench/tasks/cases.h"
+
+static void start(int threads)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+
+	options.workers = (unsigned)threads;
+	if (ktrt_start(&options))
+		abort();
+}
+
+static void stop(void)
+{
+	ktrt_stop();
+}
+
+static int nothing(void *arg)
+{
+	task_nothing();
+	return 0;
+}
+
+static int make_empty(void *arg)
+{
+	for (int i = 0; i < *(int *)arg; i++)
+		ktrt_spawn(nothing, NULL);
+	return ktrt_wait();
+}
+
+static void empty(int nr)
+{
+	ktrt_run(make_empty, &nr);
+}
+
+static int make_chain(void *arg)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_dep dep = { arg, 0, KTRT_INOUT };
+
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	for (int i = 0; i < *(int *)arg; i++)
+		ktrt_spawn_attr(nothing, NULL, &attr);
+	return ktrt_wait();
+}
+
+static void chain(int nr)
+{
+	ktrt_run(make_chain, &nr);
+}
+
+static int make_fans(void *arg)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_dep dep = { arg, 0, KTRT_INOUT };
+
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	for (int i = 0; i < *(int *)arg; i++) {
+		dep.mode = KTRT_INOUT;
+		ktrt_spawn_attr(nothing, NULL, &attr);
+		dep.mode = KTRT_IN;
+		for (int j = 0; j < 16; j++)
+			ktrt_spawn_attr(nothing, NULL, &attr);
+	}
+	return ktrt_wait();
+}
+
+static void fans(int nr)
+{
+	ktrt_run(make_fans, &nr);
+}
+
+struct fib {
+	int n;
+	long result;
+};
+
+static int do_fib(void *arg)
+{
+	struct fib *this = arg;
+	struct fib one = { this->n - 1, 0 }, two = { this->n - 2, 0 };
+
+	if (this->n < 2) {
+		this->result = this->n;
+		return 0;
+	}
+	ktrt_spawn(do_fib, &one);
+	ktrt_spawn(do_fib, &two);
+	ktrt_wait();
+	this->result = one.result + two.result;
+	return 0;
+}
+
+static long fib(int n)
+{
+	struct fib top = { n, 0 };
+
+	ktrt_run(do_fib, &top);
+	return top.result;
+}
+
+static int one_work(void *arg)
+{
+	task_work((int)(intptr_t)arg);
+	return 0;
+}
+
+static int make_work(void *arg)
+{
+	const int *nr = arg;
+
+	for (int i = 0; i < nr[0]; i++)
+		ktrt_spawn(one_work, (void *)(intptr_t)nr[1]);
+	return ktrt_wait();
+}
+
+static void work(int nr, int ns)
+{
+	int args[2] = { nr, ns };
+
+	ktrt_run(make_work, args);
+}
+
+static int one_block(void *arg)
+{
+	task_block();
+	return 0;
+}
+
+static int make_block(void *arg)
+{
+	for (int i = 0; i < *(int *)arg; i++)
+		ktrt_spawn(one_block, NULL);
+	return ktrt_wait();
+}
+
+static void block(int nr)
+{
+	ktrt_run(make_block, &nr);
+}
+
+static int stamp(void *arg)
+{
+	task_stamp();
+	return 0;
+}
+
+static void wake(void)
+{
+	ktrt_spawn(stamp, NULL);
+	ktrt_wait();
+}
+
+const struct runtime_cases cases = { start, stop, empty, chain, fans,
+				     fib,   work, block, wake };

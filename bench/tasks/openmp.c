@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The cases by OpenMP tasks; compiled by gcc (libgomp) and by clang (libomp).
+ */
+#include <omp.h>
+
+#include "bench/tasks/cases.h"
+
+static void start(int threads)
+{
+	omp_set_num_threads(threads);
+#pragma omp parallel
+	task_nothing();
+}
+
+static void stop(void)
+{
+}
+
+static void empty(int nr)
+{
+#pragma omp parallel
+#pragma omp single
+	for (int i = 0; i < nr; i++) {
+#pragma omp task
+		task_nothing();
+	}
+}
+
+static void chain(int nr)
+{
+	int datum = 0;
+
+#pragma omp parallel
+#pragma omp single
+	for (int i = 0; i < nr; i++) {
+#pragma omp task depend(inout : datum)
+		task_nothing();
+	}
+}
+
+static void fans(int nr)
+{
+	int datum = 0;
+
+#pragma omp parallel
+#pragma omp single
+	for (int i = 0; i < nr; i++) {
+#pragma omp task depend(inout : datum)
+		task_nothing();
+		for (int j = 0; j < 16; j++) {
+#pragma omp task depend(in : datum)
+			task_nothing();
+		}
+	}
+}
+
+static long do_fib(int n)
+{
+	long one, two;
+
+	if (n < 2)
+		return n;
+#pragma omp task shared(one)
+	one = do_fib(n - 1);
+#pragma omp task shared(two)
+	two = do_fib(n - 2);
+#pragma omp taskwait
+	return one + two;
+}
+
+static long fib(int n)
+{
+	long result = 0;
+
+#pragma omp parallel
+#pragma omp single
+	result = do_fib(n);
+	return result;
+}
+
+static void work(int nr, int ns)
+{
+#pragma omp parallel
+#pragma omp single
+	for (int i = 0; i < nr; i++) {
+#pragma omp task
+		task_work(ns);
+	}
+}
+
+static void block(int nr)
+{
+#pragma omp parallel
+#pragma omp single
+	for (int i = 0; i < nr; i++) {
+#pragma omp task
+		task_block();
+	}
+}
+
+/* There are no tasks from outside: a parallel region is the nearest. */
+static void wake(void)
+{
+#pragma omp parallel
+	if (omp_get_thread_num() == omp_get_num_threads() - 1)
+		task_stamp();
+}
+
+const struct runtime_cases cases = { start, stop, empty, chain, fans,
+				     fib,   work, block, wake };

@@ -1,0 +1,92 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# Task runtimes side by side: each round runs every program once, in turn, so
+# that what the machine does it does to all.  Prints medians, and how much of
+# the best peer's time ktrt takes.
+#
+#   run.pl [--rounds N] [--only CASE,...] FOLDER
+#
+# FOLDER has the programs, bench-tasks-NAME; those that are missing are named.
+
+use strict;
+use warnings;
+use Getopt::Long;
+
+my ($rounds, $only) = (7, '');
+GetOptions('rounds=i' => \$rounds, 'only=s' => \$only) && @ARGV == 1
+	or die "usage: run.pl [--rounds N] [--only CASE,...] FOLDER\n";
+my $folder = shift;
+my @names = qw(ktrt ktrt-off libgomp libomp tbb taskflow);
+my @peers = grep { -x program($_) } @names;
+chomp(my $cpus = `getconf _NPROCESSORS_ONLN`);
+# Case, threads, what is counted.
+my @cases = (
+	['empty', 1, 'independent empty tasks, ns each'],
+	['empty', $cpus, 'the same on all cores'],
+	['chain', 1, 'each task after the one before, ns each'],
+	['fans', $cpus, 'one task, 16 readers, one task, ..., ns each'],
+	['fib', 1, 'fork and join, ns a task'],
+	['fib', $cpus, 'the same on all cores'],
+	['work', $cpus, 'tasks of 2 us by one maker, ns each'],
+	['wake', $cpus, 'from an idle runtime to the task, ns'],
+	['block', $cpus, 'tasks that sleep 1 ms and compute 0.1 ms, ns each'],
+);
+
+# Without UMT it is the same program.
+sub program
+{
+	my ($name) = @_;
+
+	return "$folder/bench-tasks-" . ($name =~ s/-off$//r);
+}
+
+sub median
+{
+	my @sorted = sort { $a <=> $b } @_;
+
+	return @sorted ? $sorted[@sorted / 2] : undef;
+}
+
+sub measure
+{
+	my ($name, $case, $threads) = @_;
+	local $ENV{KTRT_UMT} = $name eq 'ktrt-off' ? '0' : '1';
+	my $program = program($name);
+	my $said = `$program $case $threads 2>/dev/null`;
+
+	return $? ? () : 0 + $said;
+}
+
+sub run_case
+{
+	my ($case, $threads) = @_;
+	my %times;
+
+	for (1 .. $rounds) {
+		push @{$times{$_}}, measure($_, $case, $threads) for @peers;
+	}
+	return map { $_ => median(@{$times{$_} // []}) } @peers;
+}
+
+printf "%-24s" . ' %9s' x @peers . "  of_best\n", "$cpus CPUs, medians of $rounds",
+	@peers;
+for (@cases) {
+	my ($case, $threads, $what) = @$_;
+	next if $only && !grep { $_ eq $case } split /,/, $only;
+	my %medians = run_case($case, $threads);
+	my ($best) = sort { $a <=> $b }
+		map { $medians{$_} // () } grep { !/^ktrt/ } @peers;
+
+	printf "%-24s", "$case, $threads thread" . ($threads > 1 ? 's' : '');
+	printf ' %9s', defined $medians{$_} ? sprintf('%.0f', $medians{$_}) : '-'
+		for @peers;
+	printf "  %7s\n", defined $best && defined $medians{ktrt} ?
+		sprintf('%.3f', $medians{ktrt} / $best) : '-';
+}
+print "\n$_->[0]: $_->[2]\n" for grep {
+	my $case = $_->[0];
+	!$only || grep { $_ eq $case } split /,/, $only
+} @cases;
+my @missing = grep { !-x program($_) } @names;
+print "not built here: @missing\n" if @missing;

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The cases by oneTBB: task groups; dependences by flow graphs.
+ */
+#include <deque>
+#include <memory>
+
+#include <tbb/flow_graph.h>
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
+
+#include "bench/tasks/cases.h"
+
+namespace
+{
+
+std::unique_ptr<tbb::global_control> control;
+std::unique_ptr<tbb::task_arena> arena;
+
+void start(int threads)
+{
+	control = std::make_unique<tbb::global_control>(
+		tbb::global_control::max_allowed_parallelism, threads);
+	arena = std::make_unique<tbb::task_arena>(threads);
+	arena->initialize();
+}
+
+void stop()
+{
+	arena.reset();
+	control.reset();
+}
+
+template <typename F> void many(int nr, F body)
+{
+	arena->execute([&] {
+		tbb::task_group group;
+
+		for (int i = 0; i < nr; i++)
+			group.run(body);
+		group.wait();
+	});
+}
+
+void empty(int nr)
+{
+	many(nr, [] { task_nothing(); });
+}
+
+using node = tbb::flow::continue_node<tbb::flow::continue_msg>;
+
+void nothing(const tbb::flow::continue_msg &)
+{
+	task_nothing();
+}
+
+void chain(int nr)
+{
+	arena->execute([&] {
+		tbb::flow::graph graph;
+		std::deque<node> nodes;
+
+		for (int i = 0; i < nr; i++) {
+			nodes.emplace_back(graph, nothing);
+			if (i)
+				tbb::flow::make_edge(nodes[i - 1], nodes[i]);
+		}
+		nodes[0].try_put({});
+		graph.wait_for_all();
+	});
+}
+
+void fans(int nr)
+{
+	arena->execute([&] {
+		tbb::flow::graph graph;
+		std::deque<node> nodes;
+
+		for (int i = 0; i < nr * 17; i++)
+			nodes.emplace_back(graph, nothing);
+		for (int i = 0; i < nr; i++)
+			for (int j = 1; j <= 16; j++) {
+				auto &reader = nodes[i * 17 + j];
+
+				tbb::flow::make_edge(nodes[i * 17], reader);
+				if (i + 1 < nr)
+					tbb::flow::make_edge(
+						reader, nodes[i * 17 + 17]);
+			}
+		nodes[0].try_put({});
+		graph.wait_for_all();
+	});
+}
+
+long do_fib(int n)
+{
+	tbb::task_group group;
+	long one, two;
+
+	if (n < 2)
+		return n;
+	group.run([&] { one = do_fib(n - 1); });
+	group.run([&] { two = do_fib(n - 2); });
+	group.wait();
+	return one + two;
+}
+
+long fib(int n)
+{
+	return arena->execute([&] { return do_fib(n); });
+}
+
+void work(int nr, int ns)
+{
+	many(nr, [ns] { task_work(ns); });
+}
+
+void block(int nr)
+{
+	many(nr, [] { task_block(); });
+}
+
+/* The caller waits without working, as it would have to do something else. */
+void wake()
+{
+	bool done = false;
+
+	arena->enqueue([&] {
+		task_stamp();
+		__atomic_store_n(&done, true, __ATOMIC_RELEASE);
+	});
+	while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE))
+		;
+}
+
+} /* namespace */
+
+extern "C" {
+extern const struct runtime_cases cases;
+const struct runtime_cases cases = { start, stop, empty, chain, fans,
+				     fib,   work, block, wake };
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A worker that blocks in the kernel leaves its core to others: tasks that
+ * only other tasks can free all end, also when all workers block at once; the
+ * number of threads stays bounded, and after it one worker a core works.
+ */
+#include "support/runs.h"
+
+#define PAIRS 24
+
+static int pipes[PAIRS][2];
+static unsigned long done;
+
+static int read_one(void *arg)
+{
+	char byte;
+
+	if (read(((int *)arg)[0], &byte, 1) != 1)
+		return -EIO;
+	more(done);
+	return 0;
+}
+
+static int write_one(void *arg)
+{
+	return write(((int *)arg)[1], "x", 1) == 1 ? 0 : -EIO;
+}
+
+/* The readers come first and take every worker that there is. */
+static int block_everybody(void *arg)
+{
+	int error = 0;
+
+	for (int i = 0; i < PAIRS && !error; i++)
+		error = ktrt_spawn(read_one, pipes[i]);
+	nap_us(20000);
+	for (int i = 0; i < PAIRS && !error; i++)
+		error = ktrt_spawn(write_one, pipes[i]);
+	return error;
+}
+
+static void open_pipes(void)
+{
+	set(done, 0);
+	for (int i = 0; i < PAIRS; i++)
+		assert_int_equal(pipe(pipes[i]), 0);
+}
+
+static void close_pipes(void)
+{
+	for (int i = 0; i < PAIRS; i++) {
+		close(pipes[i][0]);
+		close(pipes[i][1]);
+	}
+}
+
+static void blocked_ones_are_freed_by_others(void)
+{
+	struct ktrt_info info = KTRT_INFO_INIT;
+
+	open_pipes();
+	assert_int_equal(ktrt_run(block_everybody, NULL), 0);
+	assert_int_equal(get(done), PAIRS);
+	assert_int_equal(ktrt_info_get(&info), 0);
+	assert_true(info.threads <= 2 * info.max_threads);
+	close_pipes();
+}
+
+/* Without UMT too: slower, as a stall has to be noticed. */
+static void in_all_ways(void **state)
+{
+	in_each_way(blocked_ones_are_freed_by_others);
+}
+
+static int make_many(void *arg)
+{
+	int error = 0;
+
+	for (int i = 0; i < 2000 && !error; i++)
+		error = ktrt_spawn(write_one, pipes[0]);
+	return error;
+}
+
+/* Fewer threads allowed than block: the rest waits, and ends. */
+static void growth_is_bounded(void **state)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+	struct ktrt_info info = KTRT_INFO_INIT;
+
+	options.workers = 1;
+	options.max_threads = 3;
+	assert_int_equal(ktrt_start(&options), 0);
+	open_pipes();
+	assert_int_equal(ktrt_run(block_everybody, NULL), 0);
+	assert_int_equal(get(done), PAIRS);
+	/* Tasks that block each for a moment need no more than are allowed. */
+	assert_int_equal(ktrt_run(make_many, NULL), 0);
+	assert_int_equal(ktrt_info_get(&info), 0);
+	assert_true(info.threads >= 1);
+	close_pipes();
+	assert_int_equal(ktrt_stop(), 0);
+}
+
+static int sleep_a_little(void *arg)
+{
+	nap_us(2000);
+	return 0;
+}
+
+static void sleepers_overlap(void **state)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+	struct ktrt_info info = KTRT_INFO_INIT;
+
+	options.workers = 1;
+	assert_int_equal(ktrt_start(&options), 0);
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(ktrt_spawn(sleep_a_little, NULL), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ktrt_info_get(&info), 0);
+	assert_true(info.threads <= info.max_threads);
+	printf("# by %s: %u threads, %llu replaced\n", info.backend,
+	       info.threads, (unsigned long long)info.replaced);
+	if (strcmp(info.backend, "none")) {
+		assert_true(info.threads > 1);
+		assert_true(info.replaced > 0);
+	}
+	assert_int_equal(ktrt_stop(), 0);
+}
+
+KTEST_MAIN(KTEST(in_all_ways), KTEST(growth_is_bounded),
+	   KTEST(sleepers_overlap))

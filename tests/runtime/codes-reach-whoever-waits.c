@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What tasks return goes to whoever waits for them: the parent, its parent, a
+ * group; groups are waited for and cancelled; wrong calls are refused.
+ */
+#include "support/runs.h"
+
+#include <pthread.h>
+
+static unsigned long ran;
+
+static int count(void *arg)
+{
+	more(ran);
+	return 0;
+}
+
+static int fail_with(void *arg)
+{
+	return (int)(intptr_t)arg;
+}
+
+static int fail_below(void *arg)
+{
+	return ktrt_spawn(fail_with, arg);
+}
+
+static int catch_below(void *arg)
+{
+	if (ktrt_spawn(fail_with, arg) || ktrt_wait() != (int)(intptr_t)arg)
+		return -EIO;
+	return ktrt_wait();
+}
+
+static void codes_go_up(void)
+{
+	assert_int_equal(ktrt_spawn(fail_with, (void *)7), 0);
+	assert_int_equal(ktrt_wait(), 7);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ktrt_spawn(fail_below, (void *)8), 0);
+	assert_int_equal(ktrt_wait(), 8);
+	assert_int_equal(ktrt_spawn(catch_below, (void *)9), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ktrt_run(fail_with, (void *)10), 10);
+	assert_int_equal(ktrt_run(fail_below, (void *)11), 11);
+	assert_int_equal(ktrt_wait(), 0);
+}
+
+static unsigned gate;
+
+static int wait_at_gate(void *arg)
+{
+	while (!get(gate)) {
+		if (ktrt_cancelled())
+			return -EINTR;
+		ktrt_yield();
+	}
+	return 0;
+}
+
+static void groups_are_cancelled(void)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_dep dep = { &gate, 0, KTRT_INOUT };
+	int code;
+
+	set(gate, 0);
+	set(ran, 0);
+	assert_int_equal(ktrt_group_new(&attr.group), 0);
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	assert_int_equal(ktrt_spawn_attr(wait_at_gate, NULL, &attr), 0);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+	attr.flags = KTRT_ALWAYS;
+	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+	ktrt_group_cancel(attr.group);
+	code = ktrt_group_wait(attr.group);
+	assert_true(code == -EINTR || code == -ECANCELED);
+	assert_int_equal(get(ran), 1);
+	assert_int_equal(ktrt_wait(), 0);
+	ktrt_group_free(attr.group);
+
+	attr.group = NULL;
+	attr.flags = 0;
+	set(gate, 1);
+	assert_int_equal(ktrt_spawn_attr(wait_at_gate, NULL, &attr), 0);
+	assert_int_equal(ktrt_wait(), 0);
+}
+
+static void *finish(void *arg)
+{
+	nap_us(2000);
+	ktrt_events_done(arg, 3);
+	return NULL;
+}
+
+static int add_events(void *arg)
+{
+	pthread_t thread;
+
+	if (ktrt_events_add(3) || ktrt_events_add(70000) != -EINVAL)
+		return -EIO;
+	if (pthread_create(&thread, NULL, finish, ktrt_self()))
+		return -EIO;
+	pthread_detach(thread);
+	return 0;
+}
+
+static void events_put_completion_off(void)
+{
+	struct ktrt_dep dep = { &gate, 0, KTRT_INOUT };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	set(ran, 0);
+	assert_int_equal(ktrt_spawn_attr(add_events, NULL, &attr), 0);
+	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(get(ran), 1);
+}
+
+static void *guest(void *arg)
+{
+	intptr_t wrong = ktrt_spawn(count, NULL) != -ESRCH;
+
+	wrong += ktrt_attach() != 0;
+	wrong += ktrt_attach() != -EEXIST;
+	for (int i = 0; i < 1000; i++)
+		wrong += ktrt_spawn(count, NULL) != 0;
+	wrong += ktrt_spawn(fail_with, (void *)5) != 0;
+	wrong += ktrt_detach() != 5;
+	wrong += ktrt_detach() != -ESRCH;
+	wrong += ktrt_run(fail_with, (void *)6) != 6;
+	return (void *)wrong;
+}
+
+static void guests_make_tasks(void)
+{
+	pthread_t threads[4];
+	void *wrong;
+
+	set(ran, 0);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, guest, NULL);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(threads[i], &wrong);
+		assert_null(wrong);
+	}
+	assert_int_equal(get(ran), 4000);
+}
+
+static int order[64];
+static unsigned nr_order;
+
+static int note(void *arg)
+{
+	order[__atomic_fetch_add(&nr_order, 1, __ATOMIC_SEQ_CST)] =
+		(int)(intptr_t)arg;
+	return 0;
+}
+
+static int make_prioritized(void *arg)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	int error = 0;
+
+	for (int i = 0; i < 64 && !error; i++) {
+		attr.priority = (i * 37) % 64 - 32;
+		error = ktrt_spawn_attr(note, (void *)(intptr_t)attr.priority,
+					&attr);
+	}
+	return error ? error : ktrt_wait();
+}
+
+/* With one worker, which makes them all before it takes any. */
+static void higher_priorities_go_first(void **state)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+
+	options.workers = 1;
+	options.flags = KTRT_NO_UMT;
+	assert_int_equal(ktrt_start(&options), 0);
+	assert_int_equal(ktrt_run(make_prioritized, NULL), 0);
+	assert_int_equal(nr_order, 64);
+	for (int i = 1; i < 64; i++)
+		assert_true(order[i] < order[i - 1]);
+	assert_int_equal(ktrt_stop(), 0);
+}
+
+static void wrong_calls_are_refused(void **state)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+	struct ktrt_dep dep = { &gate, 0, 0 };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_info info = KTRT_INFO_INIT;
+
+	assert_int_equal(ktrt_spawn(count, NULL), -ESRCH);
+	assert_int_equal(ktrt_stop(), -ESRCH);
+	options.flags = 1u << 20;
+	assert_int_equal(ktrt_start(&options), -EINVAL);
+	options.flags = 0;
+	options.reserved[1] = 1;
+	assert_int_equal(ktrt_start(&options), -EINVAL);
+	assert_int_equal(ktrt_start(NULL), 0);
+	assert_int_equal(ktrt_start(NULL), -EBUSY);
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), -EINVAL);
+	dep.mode = 4;
+	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), -EINVAL);
+	dep.mode = KTRT_IN;
+	dep.len = SIZE_MAX;
+	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), -EINVAL);
+	dep.len = 0;
+	attr.priority = 40000;
+	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), -EINVAL);
+	attr.priority = 0;
+	attr.struct_size = 3;
+	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), -EINVAL);
+	assert_int_equal(ktrt_events_add(1), -ESRCH);
+	assert_null(ktrt_self());
+	assert_int_equal(ktrt_worker(), -1);
+	info.struct_size = 1;
+	assert_int_equal(ktrt_info_get(&info), -EINVAL);
+	assert_int_equal(ktrt_stop(), 0);
+}
+
+static void codes_and_groups(void **state)
+{
+	in_each_way(codes_go_up);
+	in_each_way(groups_are_cancelled);
+}
+
+static void events_and_guests(void **state)
+{
+	in_each_way(events_put_completion_off);
+	in_each_way(guests_make_tasks);
+}
+
+KTEST_MAIN(KTEST(codes_and_groups), KTEST(events_and_guests),
+	   KTEST(higher_priorities_go_first), KTEST(wrong_calls_are_refused))

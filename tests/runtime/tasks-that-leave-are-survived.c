@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A task that leaves by pthread_exit() fails with -ECANCELED and its worker is
+ * replaced; one that calls exit() ends the process with that status; the child
+ * of a fork has no runtime, may start its own, and ends if the task returns.
+ */
+#include "support/runs.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+
+static unsigned long ran;
+
+static int count(void *arg)
+{
+	more(ran);
+	return 0;
+}
+
+static int leave(void *arg)
+{
+	pthread_exit(NULL);
+}
+
+/* Also in the middle of what it waits for, and with children of its own. */
+static int leave_below(void *arg)
+{
+	if (ktrt_spawn(count, NULL) || ktrt_spawn(leave, NULL))
+		return -EIO;
+	ktrt_wait();
+	return 0;
+}
+
+static void leavers_are_replaced(void)
+{
+	struct ktrt_dep dep = { &ran, 0, KTRT_INOUT };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	set(ran, 0);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(ktrt_spawn_attr(leave, NULL, &attr), 0);
+		assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+		assert_int_equal(ktrt_spawn(leave_below, NULL), 0);
+	}
+	assert_int_equal(ktrt_wait(), -ECANCELED);
+	assert_int_equal(get(ran), 40);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ktrt_run(leave, NULL), -ECANCELED);
+}
+
+static void by_pthread_exit(void **state)
+{
+	in_each_way(leavers_are_replaced);
+}
+
+static int exit_3(void *arg)
+{
+	exit(3);
+}
+
+static int start_and_exit(void *arg)
+{
+	ktest_check(!ktrt_start(NULL));
+	for (int i = 0; i < 100; i++)
+		ktest_check(!ktrt_spawn(count, NULL));
+	ktrt_run(exit_3, NULL);
+	return 1;
+}
+
+static void by_exit(void **state)
+{
+	int status = ktest_in_child(start_and_exit, NULL);
+
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 3);
+}
+
+static int use_again(void)
+{
+	if (ktrt_spawn(count, NULL) != -ESRCH || ktrt_wait() != -ESRCH ||
+	    ktrt_stop() != -ESRCH || ktrt_self())
+		return 4;
+	if (ktrt_start(NULL) || ktrt_spawn(count, NULL) || ktrt_wait() ||
+	    ktrt_stop())
+		return 5;
+	return 0;
+}
+
+static int fork_here(void *arg)
+{
+	int *returns = arg;
+	pid_t pid = fork();
+
+	if (!pid && !*returns)
+		_exit(use_again());
+	if (!pid)
+		return 7; /* which nobody is to see */
+	return ktest_wait_for(pid, 20);
+}
+
+static void by_fork(void **state)
+{
+	int returns = 0;
+
+	if (KTEST_TSAN)
+		ktest_skip("thread sanitizer: no threads after a fork");
+	assert_int_equal(ktrt_start(NULL), 0);
+	assert_int_equal(ktrt_run(fork_here, &returns), 0);
+	assert_int_equal(fork_here(&returns), 0);
+	/* It would report what the test program itself did not free. */
+	returns = !KTEST_ASAN;
+	assert_int_equal(ktrt_run(fork_here, &returns), 0);
+	assert_int_equal(ktrt_spawn(count, NULL), 0);
+	assert_int_equal(ktrt_stop(), 0);
+}
+
+KTEST_MAIN(KTEST(by_pthread_exit), KTEST(by_exit), KTEST(by_fork))
