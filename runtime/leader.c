@@ -237,9 +237,11 @@ void leader_lead(struct worker *w)
 	struct watch watch = { .busy_ns = now_ns() };
 	uint64_t looked_ns = 0;
 
+	/* Only leaders make threads: leader_stop() waits for the last one. */
+	at_add(&rt.leading, 1);
 	if (w)
 		worker_monitor(w, false);
-	while (!at_load(&rt.stop)) {
+	while (!at_load_seq(&rt.stop)) {
 		uint64_t now = now_ns();
 
 		wait_for_events(next_look_ms(&watch, now));
@@ -261,6 +263,7 @@ void leader_lead(struct worker *w)
 	}
 	if (w)
 		worker_monitor(w, true);
+	at_sub(&rt.leading, 1);
 }
 
 static void *leader_main(void *arg)
@@ -288,4 +291,6 @@ void leader_stop(void)
 	leader_kick();
 	if (!(rt.options.flags & KTRT_FOLLOW))
 		pthread_join(rt.leader, NULL);
+	while (at_load_seq(&rt.leading))
+		sched_yield();
 }

@@ -185,6 +185,7 @@ struct runtime {
 	pthread_t leader;
 	int leader_fd; /* an eventfd to wake it */
 	uint32_t leader_sleeps;
+	uint32_t leading; /* threads that lead: 1, or none for a moment */
 	uint64_t samples, crowded, replaced;
 };
 

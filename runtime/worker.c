@@ -220,12 +220,12 @@ int worker_start(struct core *core)
 		return -ENOMEM;
 	at_poke(&w->core, core);
 	w->leads = !core;
-	w->joinable = true;
+	at_store(&w->joinable, true);
 	snprintf(name, sizeof(name), "ktrt/%u", w->slot);
 	at_add(&rt.nr_threads, 1);
 	if (!worker_thread(&w->thread, worker_main, w, name))
 		return 0;
-	w->joinable = false;
+	at_store(&w->joinable, false);
 	at_sub(&rt.nr_threads, 1);
 	worker_retire(w);
 	return -EAGAIN;
