@@ -70,8 +70,7 @@ install-files = @set -e; for pair in $(2); do \
 ## install: PREFIX=/usr/local, DESTDIR= and LIBDIR= are honoured
 .PHONY: install
 install: all $(OUT)/install/libktask.a $(OUT)/install/libumt.a \
-		$(OUT)/install/libktrt.a \
-		$(if $(UMTD),$(OUT)/install/umtd.service)
+		$(OUT)/install/libktrt.a
 	$(call install-files,644,$(INSTALL_DATA))
 	$(call install-files,755,$(INSTALL_PROGRAM))
 	@for link in $(INSTALL_LINKS); do name=$${link##*/}; \

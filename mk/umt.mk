@@ -78,6 +78,7 @@ $(OUT)/umt: $(UMT_CMD) $(OUT)/libumt.a
 # The broker is nothing without the program.
 ifeq ($(UMT_BPF),yes)
 UMTD := $(OUT)/umtd
+install: $(OUT)/install/umtd.service
 endif
 UMTD_OBJ := $(call obj,$(wildcard umt/umtd/*.c))
 $(UMTD_OBJ): | $(B)/.headers
