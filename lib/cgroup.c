@@ -19,6 +19,8 @@
 
 /* Version 1 has numbers near 2^63 for "no limit". */
 #define MEMORY_NONE (1ull << 62)
+/* With more left than helpers could ever need nobody counts pages of files. */
+#define MEMORY_PLENTY (1ull << 30)
 /* Looking may take this part of the time. */
 #define LOOK_PART 64
 
@@ -125,23 +127,62 @@ static void find_levels(struct cgroup *cg, bool moved)
 	} while (cg->nr_levels < CGROUP_LEVELS && cgroup_up(dir, &len));
 }
 
-/* The least of limit less use, from the group up. */
+/* What a limit leaves, as the kernel counts it, and what it could give back. */
+typedef uint64_t spare_fn(const struct cgroup_dir *dir, unsigned len);
+
+static uint64_t nothing_spare(const struct cgroup_dir *dir, unsigned len)
+{
+	return 0;
+}
+
+/* Pages of files, which go when something else wants the memory. */
+static uint64_t cached_bytes(const struct cgroup_dir *dir, unsigned len)
+{
+	uint64_t active = 0, inactive = 0;
+	char text[4096];
+
+	read_text(dir, len, "memory.stat", text, sizeof(text));
+	if (dir->version == 2) {
+		text_field(text, "active_file", &active);
+		text_field(text, "inactive_file", &inactive);
+	} else {
+		text_field(text, "total_active_file", &active);
+		text_field(text, "total_inactive_file", &inactive);
+	}
+	return active + inactive;
+}
+
+/*
+ * The least of limit less use, from the group up
+ * @plenty: with so much left, what is spare does not matter
+ */
 static uint64_t least_left(const struct cgroup_dir *dir, const char *limit_name,
-			   const char *used_name, uint64_t none)
+			   const char *used_name, uint64_t none,
+			   uint64_t plenty, spare_fn *spare)
 {
 	uint64_t least = UINT64_MAX;
-	uint64_t limit, used;
+	uint64_t limit, used, left;
 	unsigned len;
 
 	if (!dir->version)
 		return least;
 	len = whole(dir);
 	do {
-		if (read_number(dir, len, limit_name, &limit) && limit < none &&
-		    read_number(dir, len, used_name, &used))
-			least = KT_MIN(least, limit > used ? limit - used : 0);
+		if (!read_number(dir, len, limit_name, &limit) ||
+		    limit >= none || !read_number(dir, len, used_name, &used))
+			continue;
+		left = limit > used ? limit - used : 0;
+		if (left < plenty)
+			left = KT_MIN(left + spare(dir, len), limit);
+		least = KT_MIN(least, left);
 	} while (cgroup_up(dir, &len));
 	return least;
+}
+
+static uint64_t pids_left(const struct cgroup_dir *dir)
+{
+	return least_left(dir, "pids.max", "pids.current", UINT64_MAX, 0,
+			  nothing_spare);
 }
 
 uint64_t cgroup_memory_left(struct cgroup *cg)
@@ -150,9 +191,9 @@ uint64_t cgroup_memory_left(struct cgroup *cg)
 
 	if (dir->version == 2)
 		return least_left(dir, "memory.max", "memory.current",
-				  MEMORY_NONE);
+				  MEMORY_NONE, MEMORY_PLENTY, cached_bytes);
 	return least_left(dir, "memory.limit_in_bytes", "memory.usage_in_bytes",
-			  MEMORY_NONE);
+			  MEMORY_NONE, MEMORY_PLENTY, cached_bytes);
 }
 
 /* ---- looking ---- */
@@ -191,6 +232,7 @@ void cgroup_init(struct cgroup *cg, const char *root)
 	memset(cg, 0, sizeof(*cg));
 	cg->root = root;
 	cg->pids_left = UINT64_MAX;
+	cg->memory_left = UINT64_MAX;
 }
 
 void cgroup_look(struct cgroup *cg, uint64_t now_ns,
@@ -201,14 +243,19 @@ void cgroup_look(struct cgroup *cg, uint64_t now_ns,
 			cgroup_find(&cg->finder, cg->root, &cg->mark, cg->dirs);
 
 		find_levels(cg, moved);
-		cg->pids_left = least_left(&cg->dirs[CGROUP_PIDS], "pids.max",
-					   "pids.current", UINT64_MAX);
+		cg->pids_left = pids_left(&cg->dirs[CGROUP_PIDS]);
+		cg->memory_left = cgroup_memory_left(cg);
 		cg->find_due_ns = now_ns + CGROUP_FIND_NS;
 	}
 	for (unsigned i = 0; i < cg->nr_levels; i++)
 		look_at_level(cg, &cg->levels[i], now_ns, own);
 	cg->look_due_ns =
 		cg->nr_levels ? now_ns + CGROUP_LOOK_NS : cg->find_due_ns;
+}
+
+uint64_t cgroup_memory_threads(const struct cgroup *cg)
+{
+	return cg->memory_left / CGROUP_HELPER_BYTES;
 }
 
 unsigned cgroup_most(const struct cgroup *cg)
@@ -284,11 +331,11 @@ static bool become_looker(void)
 
 static unsigned start_threads(const struct cgroup *cg)
 {
-	uint64_t threads = cgroup_most(cg);
+	uint64_t more = KT_MIN(cg->pids_left, cgroup_memory_threads(cg));
 
-	if (cg->pids_left < CGROUP_NO_LIMIT)
-		threads = KT_MIN(threads, 1 + pool_helpers() + cg->pids_left);
-	return (unsigned)threads;
+	if (more >= CGROUP_NO_LIMIT)
+		return cgroup_most(cg);
+	return (unsigned)KT_MIN(cgroup_most(cg), 1 + pool_helpers() + more);
 }
 
 static void look(uint64_t now_ns)

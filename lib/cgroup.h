@@ -23,6 +23,10 @@
 /* Groups with a quota, one above the other; more are not looked at. */
 #define CGROUP_LEVELS 8
 
+/* A helper's stacks, and page tables that its chunks make: with less left for
+ * each, the group's other processes would pay. */
+#define CGROUP_HELPER_BYTES (1 << 20)
+
 #define CGROUP_FIND_NS 1000000000
 #define CGROUP_LOOK_NS 50000000
 
@@ -40,6 +44,7 @@ struct cgroup {
 	struct cgroup_level levels[CGROUP_LEVELS];
 	unsigned nr_levels;
 	uint64_t pids_left; /* threads that may be made; UINT64_MAX: any */
+	uint64_t memory_left; /* cgroup_memory_left(), when last found */
 	struct cgroup_finder finder;
 };
 
@@ -61,9 +66,17 @@ unsigned cgroup_most(const struct cgroup *cg);
 /* cgroup_now - threads that there is room for now */
 unsigned cgroup_now(const struct cgroup *cg);
 
-/* cgroup_memory_left - bytes, of the memory limits up the tree; UINT64_MAX: any
+/*
+ * cgroup_memory_left - bytes that the memory limits up the tree leave
+ *
+ * Where that is little, what files keep in memory counts as left.
+ *
+ * Return: UINT64_MAX without a limit.
  */
 uint64_t cgroup_memory_left(struct cgroup *cg);
+
+/* cgroup_memory_threads - threads that may still be made for it */
+uint64_t cgroup_memory_threads(const struct cgroup *cg);
 
 /*
  * cgroup_least - the level that allows the fewest threads now, or NULL

@@ -225,25 +225,33 @@ static const char *shown(const char *name)
 
 static void list_quota(struct listing *listing, struct cgroup *cg)
 {
-	uint64_t left_bytes = cgroup_memory_left(cg);
 	const struct cgroup_level *level;
-	char name[CGROUP_PATH], memory[48] = "";
+	char name[CGROUP_PATH];
 	unsigned threads, now;
 
-	if (left_bytes != UINT64_MAX)
-		snprintf(memory, sizeof(memory), "; %.1f GiB of memory left",
-			 (double)left_bytes / GIB);
 	level = cgroup_least(cg, name, sizeof(name));
 	if (!level) {
-		list(listing, "cgroup-quota", NO_LIMIT, "no CPU quota%s",
-		     memory);
+		list(listing, "cgroup-quota", NO_LIMIT, "no CPU quota");
 		return;
 	}
 	threads = cgroup_most(cg);
 	now = cgroup_threads(kt_now_ns());
 	list(listing, "cgroup-quota", KT_MIN(threads, now),
-	     "%.2f CPUs in group %s%s%s", level->quota.milli / 1000.0,
-	     shown(name), now < threads ? ", partly in use" : "", memory);
+	     "%.2f CPUs in group %s%s", level->quota.milli / 1000.0,
+	     shown(name), now < threads ? ", partly in use" : "");
+}
+
+static void list_memory(struct listing *listing, const struct cgroup *cg)
+{
+	uint64_t helpers = pool_helpers() + cgroup_memory_threads(cg);
+
+	if (cg->memory_left == UINT64_MAX)
+		list(listing, "cgroup-memory", NO_LIMIT, "no memory limit");
+	else
+		list(listing, "cgroup-memory",
+		     (unsigned)KT_MIN(1 + helpers, NO_LIMIT),
+		     "%.2f GiB of memory left to the group",
+		     (double)cg->memory_left / GIB);
 }
 
 static void list_pids(struct listing *listing, const struct cgroup *cg)
@@ -273,6 +281,7 @@ static void list_cgroups(struct listing *listing)
 	cgroup_look(cg, kt_now_ns(), &none);
 	list_quota(listing, cg);
 	list_pids(listing, cg);
+	list_memory(listing, cg);
 	free(cg);
 }
 

@@ -174,6 +174,18 @@ static void memory_that_is_left(void **state)
 	tree_put(&tree, "/sys/fs/cgroup/a/memory.current", "400000\n");
 	assert_int_equal(most(), CGROUP_NO_LIMIT);
 	assert_int_equal(cgroup_memory_left(&cg), 600000);
+	assert_int_equal(cgroup_memory_threads(&cg), 0);
+	/* Files give theirs back, but there is no more than the limit. */
+	tree_put(&tree, "/sys/fs/cgroup/a/memory.stat",
+		 "anon 9\ninactive_file 100000\nactive_file 20000\n");
+	assert_int_equal(cgroup_memory_left(&cg), 720000);
+	tree_put(&tree, "/sys/fs/cgroup/a/memory.stat",
+		 "inactive_file 100000\nactive_file 20000000\n");
+	assert_int_equal(cgroup_memory_left(&cg), 1000000);
+	tree_put(&tree, "/sys/fs/cgroup/a/memory.max", "5000000000\n");
+	assert_int_equal(cgroup_memory_left(&cg), 4999600000);
+	assert_int_equal(most(), CGROUP_NO_LIMIT);
+	assert_int_equal(cgroup_memory_threads(&cg), 4999600000 >> 20);
 	version_1();
 	tree_put(&tree, "/sys/fs/cgroup/memory/m/memory.limit_in_bytes",
 		 "5000\n");
@@ -181,6 +193,10 @@ static void memory_that_is_left(void **state)
 		 "6000\n");
 	assert_int_equal(most(), CGROUP_NO_LIMIT);
 	assert_int_equal(cgroup_memory_left(&cg), 0);
+	tree_put(&tree, "/sys/fs/cgroup/memory/m/memory.stat",
+		 "active_file 7\ntotal_inactive_file 100\n"
+		 "total_active_file 30\n");
+	assert_int_equal(cgroup_memory_left(&cg), 130);
 }
 
 /* The folder that the name leads to is not there: what is above it counts. */

@@ -62,8 +62,10 @@ static unsigned limit_of(const char *name)
 }
 
 /* Of each limit, what it was before: nothing that is not to be seen limits. */
-static const char *const kinds[] = { "cpus",   "affinity",     "cap",
-				     "energy", "cgroup-quota", "cgroup-pids" };
+static const char *const kinds[] = { "cpus",	     "affinity",
+				     "cap",	     "energy",
+				     "cgroup-quota", "cgroup-pids",
+				     "cgroup-memory" };
 #define NR_KINDS KTEST_ARRAY_SIZE(kinds)
 static unsigned before[NR_KINDS];
 

@@ -6,9 +6,12 @@
 #include "ktest.h"
 #include "tree.h"
 
+#include <sched.h>
+
 #include <ktask/ktask.h>
 
 #include "lib/file.h"
+#include "lib/prio.h"
 
 #define GROUP "/cg/box"
 
@@ -23,6 +26,7 @@ static int begin(void **state)
 	tree_put(&tree, "/proc/self/cgroup", "0::/box\n");
 	tree_put(&tree, "/proc/self/mountinfo",
 		 "30 24 0:26 / /cg rw - cgroup2 cgroup2 rw\n");
+	tree_put(&tree, "/sys/devices/system/cpu/online", "0-3\n");
 	file_root = tree.root;
 	return 0;
 }
@@ -85,6 +89,7 @@ static void nothing_limits(void **state)
 {
 	expect("cgroup-quota", ANY, "no CPU quota");
 	expect("cgroup-pids", ANY, "no limit");
+	expect("cgroup-memory", ANY, "no memory limit");
 	expect("energy", ANY, "auto");
 	expect("config", 0, NULL);
 	expect("env", 0, NULL);
@@ -98,7 +103,7 @@ static void control_groups(void **state)
 	tree_put(&tree, GROUP "/memory.max", "2147483648\n");
 	tree_put(&tree, GROUP "/memory.current", "1073741824\n");
 	expect("cgroup-quota", 1, "0.50 CPUs in group /box");
-	expect("cgroup-quota", 1, "1.0 GiB of memory left");
+	expect("cgroup-memory", 1025, "1.00 GiB of memory left");
 	expect("cgroup-pids", 4, "still make: 3");
 }
 
@@ -202,6 +207,27 @@ static int run_alone(void *arg)
 	return 0;
 }
 
+/* Else the tests below would show nothing. */
+static int make_helpers(void *arg)
+{
+	unsigned threads = threads_of_process();
+	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+
+	ktest_check(!ktask_run(NULL, 1000, &ctl));
+	ktest_check(threads_of_process() > threads);
+	return 0;
+}
+
+static void without_a_limit_helpers_are_made(void **state)
+{
+	cpu_set_t cpus;
+
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	if (CPU_COUNT(&cpus) < 2 || !prio_may_lend())
+		ktest_skip("needs two CPUs, and the right to lend priority");
+	assert_int_equal(ktest_in_child(make_helpers, NULL), 0);
+}
+
 static void half_a_cpu_is_no_helper(void **state)
 {
 	tree_put(&tree, GROUP "/cpu.max", "50000 100000\n");
@@ -212,6 +238,13 @@ static void no_thread_left_is_no_helper(void **state)
 {
 	tree_put(&tree, GROUP "/pids.max", "10\n");
 	tree_put(&tree, GROUP "/pids.current", "10\n");
+	assert_int_equal(ktest_in_child(run_alone, NULL), 0);
+}
+
+static void no_memory_left_is_no_helper(void **state)
+{
+	tree_put(&tree, GROUP "/memory.max", "2000000\n");
+	tree_put(&tree, GROUP "/memory.current", "1500000\n");
 	assert_int_equal(ktest_in_child(run_alone, NULL), 0);
 }
 
@@ -249,6 +282,7 @@ static void an_empty_system_is_no_obstacle(void **state)
 KTEST_MAIN(T(nothing_limits), T(control_groups),
 	   T(long_names_are_cut_at_the_front), T(energy), T(environment),
 	   T(administrator), T(a_refused_file_is_told),
-	   T(half_a_cpu_is_no_helper), T(no_thread_left_is_no_helper),
+	   T(without_a_limit_helpers_are_made), T(half_a_cpu_is_no_helper),
+	   T(no_thread_left_is_no_helper), T(no_memory_left_is_no_helper),
 	   T(saving_energy_is_no_helper), T(cap_of_nothing_is_no_helper),
 	   T(an_empty_system_is_no_obstacle))
