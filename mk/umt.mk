@@ -111,12 +111,12 @@ $(OUT)/bench/blocked: $(call obj,bench/umt/blocked.c) $(OUT)/libktask.a
 
 tests: $(OUT)/bench/umt-cost $(OUT)/bench/blocked
 
-## bench-umt-cost: what UMT adds to a context switch, how fast it tells
+## bench-umt-cost: what UMT adds to a context switch, how fast it tells (BENCH=part)
 .PHONY: bench-umt-cost
 bench-umt-cost:
 	+@$(MAKE) --no-print-directory deps NEED='build umt'
 	+@$(MAKE) --no-print-directory $(OUT)/bench/umt-cost
-	$(OUT)/bench/umt-cost
+	$(OUT)/bench/umt-cost $(BENCH)
 
 ## bench-blocked: many files by direct I/O, beside fixed numbers of threads (BENCH=options)
 .PHONY: bench-blocked

@@ -11,7 +11,9 @@
  *	add		adding and removing a thread
  *
  * The first two are CPU time, so that other work on the machine disturbs them
- * little; latency is not.
+ * little.
+ * The last two are times, so that they tell of the machine's load as well;
+ * "chrt -f 10 build/bench/umt-cost latency" leaves that out.
  *
  * Sides: "off" without the program, "empty" with empty programs at the same
  * two places (what the kernel takes for calling any), "others" with it but the threads are
@@ -24,6 +26,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -256,8 +259,12 @@ static void compare(const char *what, double (*run)(enum side), double unit,
 static double blocked_ns;
 static int go[2];
 
+/* Tells of itself through a descriptor, or by nothing but blocking. */
+static int tell = -1;
+
 static void *blocks(void *unused)
 {
+	uint64_t one = 1;
 	double at;
 	char byte;
 	int i;
@@ -268,46 +275,68 @@ static void *blocks(void *unused)
 	for (i = 0; i < LATENCIES; i++) {
 		at = now_ns();
 		__atomic_store(&blocked_ns, &at, __ATOMIC_RELEASE);
+		if (tell >= 0 && write(tell, &one, sizeof(one)) < 0)
+			die("writing an eventfd");
 		take(go[0], &byte);
 	}
 	umt_thread_remove(user);
 	return NULL;
 }
 
-static void latency(void)
+static void hear(void)
+{
+	struct umt_event event;
+	uint64_t word;
+
+	if (tell >= 0 && read(tell, &word, sizeof(word)) < 0)
+		die("reading an eventfd");
+	while (umt_next(user, &event) == 1)
+		;
+}
+
+static void measure_latency(const char *what)
 {
 	static double values[LATENCIES];
 	struct pollfd leader = { .events = POLLIN };
 	struct timespec rest = { 0, 200000 };
-	struct umt_event event;
 	pthread_t thread;
 	double at, woken;
 	char byte = 0;
 	int i;
 
-	begin(MONITORED);
-	umt_want(user, 1);
-	leader.fd = umt_fd(user);
-	if (pipe(go) || pthread_create(&thread, NULL, blocks, NULL))
+	leader.fd = tell >= 0 ? tell : umt_fd(user);
+	if (pthread_create(&thread, NULL, blocks, NULL))
 		die("making a thread");
 	for (i = 0; i < LATENCIES; i++) {
 		poll(&leader, 1, 1000);
 		woken = now_ns();
 		__atomic_load(&blocked_ns, &at, __ATOMIC_ACQUIRE);
 		values[i] = (woken - at) / 1e3;
-		while (umt_next(user, &event) == 1)
-			;
+		hear();
 		nanosleep(&rest, NULL);
 		pass(go[1], &byte);
 	}
 	pthread_join(thread, NULL);
-	end(MONITORED);
-	printf("block to leader woken (us, %d times): p50 %.1f, p90 %.1f, "
-	       "p99 %.1f, most %.1f\n",
-	       LATENCIES, quantile(values, LATENCIES, 0.5),
+	printf("%s (us, %d times): p50 %.1f, p90 %.1f, p99 %.1f, most %.1f\n",
+	       what, LATENCIES, quantile(values, LATENCIES, 0.5),
 	       quantile(values, LATENCIES, 0.9),
 	       quantile(values, LATENCIES, 0.99),
 	       quantile(values, LATENCIES, 1));
+}
+
+static void latency(void)
+{
+	begin(MONITORED);
+	if (pipe(go))
+		die("making a pipe");
+	umt_want(user, 1);
+	measure_latency("block to leader woken");
+	umt_want(user, 0);
+	tell = eventfd(0, EFD_NONBLOCK);
+	measure_latency("the same by an eventfd that is written before");
+	close(tell);
+	tell = -1;
+	end(MONITORED);
 }
 
 static void adding(void)
@@ -329,16 +358,40 @@ static void adding(void)
 	end(MONITORED);
 }
 
-int main(void)
+static void round_trips(void)
 {
-	if (pipe(there) || pipe(back))
-		die("making pipes");
-	on_cpu(0);
 	compare("pipe round trip on one CPU: 2 blocks, 2 wakeups", ping_pong, 1,
 		"ns");
+}
+
+static void computing(void)
+{
 	compare("a loop that never blocks", compute, 1e6, "ms");
-	on_cpu(sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 1 : 0);
-	latency();
-	adding();
+}
+
+static const struct part {
+	const char *name;
+	void (*run)(void);
+	int cpu;
+} parts[] = {
+	{ "ping-pong", round_trips, 0 },
+	{ "compute", computing, 0 },
+	{ "latency", latency, 1 },
+	{ "add", adding, 1 },
+};
+
+/* umt-cost [PART] */
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (pipe(there) || pipe(back))
+		die("making pipes");
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (argc > 1 && strcmp(argv[1], parts[i].name))
+			continue;
+		on_cpu(sysconf(_SC_NPROCESSORS_ONLN) > 1 ? parts[i].cpu : 0);
+		parts[i].run();
+	}
 	return 0;
 }
