@@ -72,10 +72,30 @@ unsigned limits_threads(struct kt_cpus *cpus)
 	return KT_MAX(KT_MIN(threads, policy), 1);
 }
 
+/* CPUs that other threads of the program keep busy, by what it says. */
+static int32_t others_work;
+
+void ktask_others_work(int change)
+{
+	__atomic_fetch_add(&others_work, change, __ATOMIC_RELAXED);
+}
+
+/* The caller is one of them, as a rule. */
+static unsigned others_leave(void)
+{
+	unsigned cpus = topo_get()->nr_cpus;
+	int32_t others = kt_load(&others_work);
+
+	if (others <= 1)
+		return NO_LIMIT;
+	return (unsigned)others <= cpus ? cpus - (unsigned)others + 1 : 1;
+}
+
 unsigned limits_now(uint64_t now_ns)
 {
 	unsigned threads = cgroup_threads(now_ns);
 
+	threads = KT_MIN(threads, others_leave());
 	return KT_MIN(threads, energy_threads(now_ns));
 }
 
@@ -308,6 +328,10 @@ static void list_all(struct listing *listing)
 	     config_get()->cap_percent);
 	if (env)
 		list(listing, "env", env, "KTASK_MAX_THREADS=%u", env);
+	if (kt_load(&others_work) > 0)
+		list(listing, "others", others_leave(),
+		     "other threads of the program work on %d CPUs",
+		     kt_load(&others_work));
 	list_config(listing);
 	list_cgroups(listing);
 	list_energy(listing);

@@ -89,6 +89,7 @@ static unsigned limit_of(unsigned nr_cpus)
 
 	for (unsigned i = 0; i < nr && i < 32; i++) {
 		if (!strcmp(limits[i].name, "cap") ||
+		    !strcmp(limits[i].name, "others") ||
 		    !strcmp(limits[i].name, "priority"))
 			continue;
 		if (limits[i].threads < least)

@@ -11,6 +11,8 @@
  *
  * Locks: the core's, inside it the pool's.
  */
+#include <ktask/ktask.h>
+
 #include "rt.h"
 
 /* Idle cores that one wakeup tries. */
@@ -18,10 +20,23 @@
 
 /* ---- marks, under the core's lock ---- */
 
-/* Read without the lock as well. */
+/* Read without the lock as well.  Jobs get no helpers for busy cores. */
 static void add_active(struct core *core, int change)
 {
+	bool was = core->active > 0;
+
 	at_poke(&core->active, core->active + change);
+	if (was != (core->active > 0))
+		ktask_others_work(was ? -1 : 1);
+}
+
+void park_forget(void)
+{
+	for (unsigned i = 0; i < rt.nr_cores; i++) {
+		if (rt.cores[i].active > 0)
+			ktask_others_work(-1);
+		rt.cores[i].active = 0;
+	}
 }
 
 /* The leader wants to hear of blocked cores when no other core is idle. */

@@ -304,6 +304,8 @@ void park_arrive_not(struct core *core);
 struct worker *park_take_spare(void);
 /* Everybody shall look at rt.stop. */
 void park_wake_all(void);
+/* All threads are gone: give back what is counted of them. */
+void park_forget(void);
 /* The thread ends in the middle of whatever. */
 void park_gone(struct worker *w);
 

@@ -28,6 +28,8 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static void in_child(void)
 {
 	self_worker = NULL;
+	if (rt_runs())
+		park_forget();
 	at_store(&rt.runs, 0);
 	at_store(&rt.generation, rt.generation + 1);
 	pthread_mutex_init(&lock, NULL);
@@ -161,6 +163,7 @@ static void stop_threads(void)
 	worker_join_all();
 	while (at_load(&rt.ending))
 		sched_yield();
+	park_forget();
 	close(rt.leader_fd);
 }
 

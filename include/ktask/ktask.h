@@ -424,6 +424,17 @@ struct ktask_limit {
  */
 KTASK_API unsigned ktask_limits(struct ktask_limit *limits, unsigned nr);
 
+/**
+ * ktask_others_work - say that other threads of this process work
+ * @change: so many more CPUs are kept busy by them, or fewer (negative)
+ *
+ * For thread pools and task runtimes that also run jobs: their threads and
+ * helpers of jobs share one budget.  A job gets a thread for each CPU that is
+ * not kept busy, and its caller, who counts as one of those threads.  Jobs that
+ * run follow within milliseconds.  In the child of a fork the count goes on.
+ */
+KTASK_API void ktask_others_work(int change);
+
 /** A job that runs on this machine now. */
 struct ktask_job_info {
 	int pid; /* as its own PID namespace counts */
