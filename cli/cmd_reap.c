@@ -15,6 +15,23 @@
  * What it cannot do: processes that live on (the kernel refuses), shared
  * memory and huge pages of hugetlbfs, a third CPU (a second caller finds
  * nothing left to do).
+ *
+ * What was looked at besides:
+ *   Giving pages back from outside, process_madvise(MADV_DONTNEED): refused for
+ *     other processes, as it would change what they compute.
+ *   Memory of files: a dying process frees none, it only lets go of it, which
+ *     nobody can do for it.
+ *   A helper that shares the memory (clone(CLONE_VM) before the end): the parent
+ *     learns of the end at once, 1 GiB in 0.000 s instead of 0.116, and any
+ *     number of threads may free the memory, also shared one, after any death.
+ *     Not built, because it must be made inside the program, long before: it
+ *     keeps the rights that the program had then, beside memory that a program
+ *     which has given them up can write to; it keeps the old memory when the
+ *     program starts another one; it is a process more for everybody who counts
+ *     or waits.  It cannot be made from outside without stopping the program
+ *     and putting code into it (ptrace).
+ * A program that ends in its own time does best to call ktask_discard() first
+ * (1 GiB: 0.069 s instead of 0.116).
  */
 #include <errno.h>
 #include <getopt.h>
