@@ -18,6 +18,7 @@
  * outside (process_vm_readv) finds zeroes for the last milliseconds.  A library
  * whose constructor called on_exit() before ours is not called back.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -142,27 +143,68 @@ static bool may_lend(void)
 		CAP_TO_MASK(CAP_SYS_NICE));
 }
 
-/* CPUs that nobody uses now, as far as the process may run there, and ours. */
-static unsigned nr_idle(void)
+/* Threads that run on this machine now, ours included, and CPUs for us. */
+static bool read_load(unsigned *running, unsigned *nr_cpus)
 {
-	unsigned running, nr;
 	char text[128];
 	cpu_set_t cpus;
 
 	if (!read_text("/proc/loadavg", text, sizeof(text)) ||
-	    sscanf(text, "%*s %*s %*s %u/", &running) != 1 ||
+	    sscanf(text, "%*s %*s %*s %u/", running) != 1 ||
 	    sched_getaffinity(0, sizeof(cpus), &cpus))
-		return 1;
-	nr = (unsigned)CPU_COUNT(&cpus);
-	return nr > running ? nr - running + 1 : 1;
+		return false;
+	*nr_cpus = (unsigned)CPU_COUNT(&cpus);
+	return true;
 }
 
-/* As the library: threads that can only run as any other must not compete. */
+/*
+ * As the library: threads that can only run as any other must not compete.
+ * Others stand back, but on an overloaded machine the process would be gone
+ * only when they had a CPU for their end.
+ */
 static unsigned nr_threads(bool lend)
 {
-	unsigned least = lend ? 8 : nr_idle(), allowed = shim_limit();
+	unsigned running, nr_cpus, most, allowed;
 
-	return allowed < least ? allowed : least;
+	if (!read_load(&running, &nr_cpus) || running > nr_cpus)
+		return 1;
+	allowed = shim_limit();
+	most = lend ? nr_cpus : nr_cpus - running + 1;
+	most = most < 8 ? most : 8;
+	return allowed < most ? allowed : most;
+}
+
+/* By their name; a program that has such threads as well loses nothing. */
+static bool is_helper(const char *tid)
+{
+	char path[48], name[16];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.10s/comm", tid);
+	return read_text(path, name, sizeof(name)) && !strcmp(name, "ktask\n");
+}
+
+/*
+ * Idle helpers are SCHED_IDLE, and on a busy machine need long for their end,
+ * for which we wait.
+ */
+static void raise_helpers(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t rest[5];
+	} attr = { .size = sizeof(attr), .policy = SCHED_OTHER };
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+
+	if (!tasks)
+		return;
+	while ((entry = readdir(tasks))) {
+		long tid = strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && is_helper(entry->d_name))
+			syscall(SYS_sched_setattr, tid, &attr, 0);
+	}
+	closedir(tasks);
 }
 
 static bool may_be_taken(bool in_order, size_t *bytes)
@@ -184,6 +226,14 @@ static bool may_be_taken(bool in_order, size_t *bytes)
 		shim_leave(LEFT_EXIT_HANDLERS, *bytes);
 		return false;
 	}
+	if (nr_threads(may_lend()) < 2) {
+		shim_leave(LEFT_EXIT_BUSY, *bytes);
+		return false;
+	}
+	if (state.threads == 1)
+		return true;
+	if (may_lend())
+		raise_helpers();
 	shim_trim();
 	if (read_state(&state) && state.threads == 1)
 		return true;

@@ -128,6 +128,7 @@ int main(int argc, char **argv)
 	rounds = atoi(argv[3]);
 	if (rounds < 1 || rounds > MAX_ROUNDS)
 		return 2;
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	argv[3] = argv[2];
 	for (int i = 0; i < rounds; i++) {
 		if (i % 2)

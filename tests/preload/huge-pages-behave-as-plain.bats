@@ -17,15 +17,20 @@ pool() {
 }
 
 setup_file() {
-	[ "$(id -u)" = 0 ] && [ -w "$POOL/nr_hugepages" ] ||
-		skip "may not set a pool"
-	cat "$POOL/nr_hugepages" >"$BATS_FILE_TMPDIR/pool"
-	pool 40 || skip "too little memory in large pieces"
+	[ "$(id -u)" = 0 ] && [ -w "$POOL/nr_hugepages" ] || return 0
+	cat "$POOL/nr_hugepages" >"$BATS_FILE_TMPDIR/former"
+	! pool 40 || : >"$BATS_FILE_TMPDIR/ready"
+}
+
+setup() {
+	REPORT=$BATS_TEST_TMPDIR/report
+	: >"$REPORT"
+	[ -e "$BATS_FILE_TMPDIR/ready" ] || skip "no pool can be had"
 }
 
 teardown_file() {
-	[ ! -s "$BATS_FILE_TMPDIR/pool" ] ||
-		cat "$BATS_FILE_TMPDIR/pool" >"$POOL/nr_hugepages"
+	[ ! -e "$BATS_FILE_TMPDIR/former" ] ||
+		cat "$BATS_FILE_TMPDIR/former" >"$POOL/nr_hugepages"
 }
 
 @test "allocated and mapped: the same" {
