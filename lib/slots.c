@@ -237,14 +237,21 @@ uint32_t slots_changes(void)
 	return slots.table ? kt_load(&slots.table->head.changes) : 0;
 }
 
-/* Helpers that this user may have, when its jobs want @wanted in all. */
-static unsigned user_share(uint32_t wanted, uint64_t turn)
+/*
+ * Helpers that this user may have, when its jobs want @wanted in all.
+ * @turn: set to that of its jobs: the next of them is due when all users had
+ *	their turn, or one job would always find that of another user
+ */
+static unsigned user_share(uint32_t wanted, uint64_t *turn)
 {
 	uint32_t wants[USERS_MAX + 1];
 	uint32_t self;
 	uint32_t nr = users_want(wants, wanted, &self);
+	unsigned share =
+		kt_share(kt_load(&slots.limit), wants, nr, self, *turn);
 
-	return kt_share(kt_load(&slots.limit), wants, nr, self, turn);
+	*turn /= nr;
+	return share;
 }
 
 /* What the jobs of this user want.  Return: how many they are. */
@@ -292,9 +299,9 @@ unsigned slots_share(int demand, unsigned wanted, uint64_t now_ns,
 		return wanted;
 	say_wanted(&table->head.demands[demand], wanted, now_ns);
 	sum = table_wanted(&table->head, now_ns);
-	limit = user_share(sum, turn);
+	limit = user_share(sum, &turn);
 	if (sum > limit)
-		*until_ns = (turn + 1) * TURN_NS;
+		*until_ns = (now_ns / TURN_NS + 1) * TURN_NS;
 	nr = jobs_want(wants, (unsigned)demand, now_ns, &self);
 	return kt_share(limit, wants, nr, self, turn);
 }

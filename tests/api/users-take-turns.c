@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Of two users whose jobs want the one helper that there is, one may have it at
- * any time, and each has it some of the time.
+ * any time, and each has it some of the time, as does each of the two jobs that
+ * one of them has.
  *
  * By what each of them computes, in a process of its own, for the same times.
  */
@@ -22,12 +23,14 @@
 #define SECOND 65527
 /* Within the time for which a demand counts. */
 #define NR_TIMES 40
+/* Two of the first user, one of the second. */
+#define NR_JOBS 3
 #define STEP_NS 1000000
 
 static struct {
 	uint64_t now_ns;
 	uint32_t ready;
-	unsigned share[2][NR_TIMES];
+	unsigned share[NR_JOBS][NR_TIMES];
 } * shared;
 
 static int map_shared(void **state)
@@ -46,41 +49,50 @@ static int clean_up(void **state)
 	return munmap(shared, sizeof(*shared));
 }
 
-static int ask(unsigned self)
+static void ask(int demand, unsigned *share)
 {
-	uid_t uid = self ? SECOND : FIRST;
-	struct ktask_limit limit;
 	uint64_t until_ns;
-	int demand;
+
+	for (unsigned i = 0; i < NR_TIMES; i++)
+		share[i] = slots_share(demand, 1, shared->now_ns + i * STEP_NS,
+				       &until_ns);
+}
+
+static int ask_as(unsigned user)
+{
+	uid_t uid = user ? SECOND : FIRST;
+	struct ktask_limit limit;
+	int demands[NR_JOBS];
 
 	ktest_check(!setresuid(uid, uid, uid));
 	ktask_limits(&limit, 1);
 	slots_set_limit(1);
-	demand = slots_demand_begin(1, "test", 1, shared->now_ns);
-	ktest_check(demand >= 0);
+	for (unsigned job = 2 * user; job < 2 + user; job++) {
+		demands[job] = slots_demand_begin(1, "test", 1, shared->now_ns);
+		ktest_check(demands[job] >= 0);
+	}
 	kt_add(&shared->ready, 1);
 	for (int i = 0; i < 20000 && kt_load(&shared->ready) < 2; i++)
 		usleep(1000);
 	users_look(shared->now_ns);
-	for (unsigned i = 0; i < NR_TIMES; i++)
-		shared->share[self][i] = slots_share(
-			demand, 1, shared->now_ns + i * STEP_NS, &until_ns);
+	for (unsigned job = 2 * user; job < 2 + user; job++)
+		ask(demands[job], shared->share[job]);
 	return 0;
 }
 
-static pid_t begin(unsigned self)
+static pid_t begin(unsigned user)
 {
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(ask(self));
+		_exit(ask_as(user));
 	return pid;
 }
 
 static void one_at_a_time(void **state)
 {
 	pid_t pids[2];
-	unsigned nr[2] = { 0, 0 };
+	unsigned nr[NR_JOBS] = { 0 };
 
 	if (geteuid())
 		ktest_skip("needs root to become other users");
@@ -90,17 +102,18 @@ static void one_at_a_time(void **state)
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(ktest_wait_for(pids[i], 60), 0);
 	for (unsigned i = 0; i < NR_TIMES; i++) {
-		unsigned first = shared->share[0][i];
-		unsigned second = shared->share[1][i];
+		unsigned sum = 0;
 
+		for (unsigned job = 0; job < NR_JOBS; job++) {
+			sum += shared->share[job][i];
+			nr[job] += shared->share[job][i];
+		}
 		/* None: it is the turn of a third, who has nothing to do with
 		 * this test. */
-		assert_in_range(first + second, 0, 1);
-		nr[0] += first;
-		nr[1] += second;
+		assert_in_range(sum, 0, 1);
 	}
-	assert_in_range(nr[0], 1, NR_TIMES);
-	assert_in_range(nr[1], 1, NR_TIMES);
+	for (unsigned job = 0; job < NR_JOBS; job++)
+		assert_in_range(nr[job], 1, NR_TIMES);
 }
 
 int main(void)
