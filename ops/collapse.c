@@ -233,8 +233,7 @@ static int go_by_mappings(struct collapse *collapse)
 	uintptr_t start = (uintptr_t)job->addr, end = start + job->len;
 	struct walk walk = { collapse, start, 0 };
 	struct mapping whole = { .start = start, .end = end };
-	int error = mapping_each_of(job->pid, start, end, MAPPING_CHEAP, visit,
-				    &walk);
+	int error = mapping_each_of(job->pid, start, end, 0, visit, &walk);
 
 	if (error < 0 && walk.pos == start)
 		return collapse_mapping(&whole, collapse);

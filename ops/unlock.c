@@ -38,7 +38,7 @@ static int unlock_around(struct op_job *job)
 
 	if (error != -ENOMEM)
 		return error;
-	mapping_each(start, start + job->len, MAPPING_CHEAP, follow, &pos);
+	mapping_each(start, start + job->len, 0, follow, &pos);
 	return op_fail(job, error,
 		       (void *)(pos < start + job->len ? pos : start));
 }
