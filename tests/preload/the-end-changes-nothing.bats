@@ -6,6 +6,9 @@
 
 load shim.bash
 
+# Named, so that a busy machine does not keep it from being tested.
+export KTASK_RUN_OPS=mmap,madvise,mlock,munmap,fallocate,exit
+
 # ends CASE [STATUS]: output, status and files are the same, and what the report says of
 # the end is in $said.
 ends() {
@@ -30,10 +33,10 @@ ends() {
 	said=$(grep '^ktask: exit: ' "$REPORT") || true
 }
 
-# It depends on who else runs.
+# Nowhere with a single CPU.
 was_taken() {
-	[[ $said == *"exit: 1 calls, "* ||
-		$said == *"because no other CPU is idle"* ]]
+	[[ $said == *"exit: 1 calls, "* ]] ||
+		[[ $("$KTASK_BUILD/ktask" topo) == *"at most 1 thread,"* ]]
 }
 
 @test "handlers and destructors find their data, streams are written" {
@@ -81,7 +84,7 @@ was_taken() {
 
 @test "while another thread runs nothing is taken" {
 	ends thread
-	[[ $said == *"left to the kernel, because "* ]]
+	[[ $said == *"left to the kernel, because other threads run"* ]]
 	ends from-thread
 }
 
