@@ -140,7 +140,7 @@ static int chunk(void *start, void *end, void *arg)
 		COUNT(now.helped_while);
 	else
 		COUNT(now.helped_before);
-	usleep(UNIT_US);
+	sys_work(UNIT_US);
 	__atomic_sub_fetch(&now.threads_now, 1, __ATOMIC_RELAXED);
 	/* Enough was seen. */
 	return READ(now.helped_after) > 20 ? -ECANCELED : 0;
@@ -307,7 +307,7 @@ static int place(void *start, void *end, void *arg)
 		COUNT(*(CPU_ISSET(sched_getcpu(), &places.cpus)
 				? &places.nr_inside
 				: &places.nr_outside));
-	usleep(UNIT_US);
+	sys_work(UNIT_US);
 	return 0;
 }
 

@@ -38,7 +38,7 @@ static int chunk(void *start, void *end, void *arg)
 						    : &seen.nr_elsewhere,
 				   1, __ATOMIC_RELAXED);
 	}
-	usleep(200);
+	sys_work(200);
 	return 0;
 }
 

@@ -116,7 +116,7 @@ static int chunk(void *start, void *end, void *arg)
 	if (helper && by >= 0)
 		enter(by);
 	for (; from < to; from++) {
-		usleep(UNIT_US);
+		sys_work(UNIT_US);
 		COUNT(seen.done[node][from % UNITS]);
 	}
 	if (helper && by >= 0)

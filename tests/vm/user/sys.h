@@ -129,4 +129,13 @@ static inline unsigned sys_bind(const struct sys_node *node)
 	return cpu;
 }
 
+/* sys_work - a chunk's work; threads that sleep would be replaced by spares */
+static inline void sys_work(unsigned us)
+{
+	uint64_t end_ns = ktest_now_ns() + us * 1000ull;
+
+	while (ktest_now_ns() < end_ns)
+		;
+}
+
 #endif /* TESTS_VM_USER_SYS_H */
