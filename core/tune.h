@@ -35,7 +35,7 @@
  * 2^KT_TUNE_GLIMPSE_JOB ns, 134 ms, in all: there the glimpse and the epoch
  * before it, in which threads leave, are 1/67. */
 #define KT_TUNE_GLIMPSE_NS 1000000
-#define KT_TUNE_GLIMPSE_AFTER 3
+#define KT_TUNE_GLIMPSE_AFTER 2
 #define KT_TUNE_GLIMPSE_AGAIN 8
 #define KT_TUNE_GLIMPSE_JOB 27
 
