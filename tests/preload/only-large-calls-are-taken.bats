@@ -32,6 +32,7 @@ load shim.bash
 }
 
 @test "KTASK_RUN_REPORT=1 reports on stderr, also when that was closed" {
+	export KTASK_RUN_OPS=mmap,munmap
 	run env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT=1 \
 		"$PROGRAMS/life-cases" constructor
 	[ "${#lines[@]}" -eq 3 ]
@@ -82,7 +83,7 @@ load shim.bash
 }
 
 @test "a dry run says what would be taken, and takes nothing" {
-	run env LD_PRELOAD="$SHIM" KTASK_RUN_OPS=dry KTASK_RUN_REPORT="$REPORT" \
+	run env LD_PRELOAD="$SHIM" KTASK_RUN_OPS=dry,mmap,munmap KTASK_RUN_REPORT="$REPORT" \
 		"$PROGRAMS/life-cases" constructor
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -eq 3 ]

@@ -7,7 +7,8 @@ load shim.bash
 
 unchanged() {
 	same_output bash -c "$1" 2>&1
-	[ ! -s "$REPORT" ]
+	# Large is what they have at their end, if anything.
+	! grep -v '^ktask: exit: ' "$REPORT"
 }
 
 @test "coreutils print the same" {
