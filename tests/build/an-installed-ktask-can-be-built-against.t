@@ -43,6 +43,8 @@ $soname =~ s{.*/}{};
 for my $file (qw(bin/ktask include/ktask/ktask.h include/ktask/ops.h
 		 lib/libktask.a lib/libktask.so
 		 bin/umt include/umt.h lib/libumt.a lib/libumt.so lib/pkgconfig/umt.pc
+		 bin/ktrt-info include/ktask/runtime.h include/ktask/runtime.hpp
+		 lib/libktrt.a lib/libktrt.so lib/pkgconfig/ktrt.pc
 		 lib/pkgconfig/ktask.pc lib/ktask/libktask-preload.so
 		 lib/ktask/libktask-stores.so),
 	      "lib/$soname") {
@@ -67,7 +69,7 @@ is(realpath("$lib/libktask.so"), realpath("$lib/$soname"),
    'both links lead to one file');
 
 unlike(slurp("$lib/pkgconfig/$_.pc"), qr/\@|\Q$build\E|\Q$root\E/,
-       "$_.pc knows nothing of the build") for qw(ktask umt);
+       "$_.pc knows nothing of the build") for qw(ktask umt ktrt);
 $ENV{PKG_CONFIG_PATH} = "$lib/pkgconfig";
 $ENV{PKG_CONFIG_LIBDIR} = "$lib/pkgconfig";
 $ENV{PKG_CONFIG_SYSROOT_DIR} = $root;
@@ -119,6 +121,19 @@ C
 	runs('a program links with the static libumt', "$compile "
 	     . "-Wl,-Bstatic \$(pkg-config --static --cflags --libs umt) "
 	     . '-Wl,-Bdynamic');
+	runs('and runs alone', "$root/program");
+
+	for my $example (glob "$top/examples/runtime/*.c*") {
+		my $name = $example =~ s{.*/}{}r;
+		my $compiler = $example =~ /pp$/ ? $cxx : $cc;
+		runs("example $name compiles", "$compiler -o $root/program "
+		     . "$example \$(pkg-config --cflags --libs ktrt) "
+		     . "-Wl,-rpath-link,$lib");
+		runs('and runs', "LD_LIBRARY_PATH=$lib $root/program");
+	}
+	runs('a program links with the static runtime', "$cc -o $root/program "
+	     . "$top/examples/runtime/events.c -Wl,-Bstatic "
+	     . '$(pkg-config --static --cflags --libs ktrt) -Wl,-Bdynamic');
 	runs('and runs alone', "$root/program");
 
 	for my $example (glob "$top/examples/*.c") {
