@@ -110,7 +110,7 @@ static double do_case(const char *name, double share)
 	else if (!strcmp(name, "chain"))
 		cases.chain((int)(nr = 200000 * share));
 	else if (!strcmp(name, "fans"))
-		cases.fans((int)(nr = 10000 * share)), nr *= 17;
+		cases.fans((int)(nr = 2000 * share)), nr *= 17;
 	else if (!strcmp(name, "fib"))
 		cases.fib(n = share < 1 ? 18 : 26), nr = (double)nr_fib(n);
 	else if (!strcmp(name, "work"))

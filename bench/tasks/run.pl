@@ -3,7 +3,8 @@
 #
 # Task runtimes side by side: each round runs every program once, in turn, so
 # that what the machine does it does to all.  Prints medians, and how much of
-# the best peer's time ktrt takes.
+# the best peer's time ktrt takes: by medians, and by the least of each, which
+# other work on the machine cannot lower.
 #
 #   run.pl [--rounds N] [--only CASE,...] FOLDER
 #
@@ -66,23 +67,37 @@ sub run_case
 	for (1 .. $rounds) {
 		push @{$times{$_}}, measure($_, $case, $threads) for @peers;
 	}
-	return map { $_ => median(@{$times{$_} // []}) } @peers;
+	return \%times;
 }
 
-printf "%-24s" . ' %9s' x @peers . "  of_best\n", "$cpus CPUs, medians of $rounds",
-	@peers;
+# What ktrt takes of the best peer's time, by a figure of each one's rounds.
+sub of_best
+{
+	my ($figure, $times) = @_;
+	my ($best) = sort { $a <=> $b } map { $figure->(@{$times->{$_} // []}) // () }
+		grep { !/^ktrt/ } @peers;
+	my $own = $figure->(@{$times->{ktrt} // []});
+
+	return defined $best && defined $own ? sprintf('%.3f', $own / $best) : '-';
+}
+
+sub least
+{
+	return (sort { $a <=> $b } @_)[0];
+}
+
+my $load = (split ' ', `cat /proc/loadavg`)[0] // '?';
+print "$cpus CPUs, medians of $rounds rounds, load average $load before\n";
+printf "%-18s" . ' %9s' x @peers . "  of_best  by_least\n", 'ns a task', @peers;
 for (@cases) {
 	my ($case, $threads, $what) = @$_;
 	next if $only && !grep { $_ eq $case } split /,/, $only;
-	my %medians = run_case($case, $threads);
-	my ($best) = sort { $a <=> $b }
-		map { $medians{$_} // () } grep { !/^ktrt/ } @peers;
+	my $times = run_case($case, $threads);
 
-	printf "%-24s", "$case, $threads thread" . ($threads > 1 ? 's' : '');
-	printf ' %9s', defined $medians{$_} ? sprintf('%.0f', $medians{$_}) : '-'
+	printf "%-18s", "$case, $threads thread" . ($threads > 1 ? 's' : '');
+	printf ' %9s', sprintf('%.0f', median(@{$times->{$_} // []}) // 'nan')
 		for @peers;
-	printf "  %7s\n", defined $best && defined $medians{ktrt} ?
-		sprintf('%.3f', $medians{ktrt} / $best) : '-';
+	printf "  %7s  %8s\n", of_best(\&median, $times), of_best(\&least, $times);
 }
 print "\n$_->[0]: $_->[2]\n" for grep {
 	my $case = $_->[0];
