@@ -105,21 +105,17 @@ void epoch_put(struct worker *w, struct epoch *epoch, struct ready *ready)
 	}
 }
 
-/* The task waits for the epoch, unless that has started. */
-static void epoch_wait(struct epoch *epoch, struct access *access)
+/* The task waits for the epoch; false if that has started. */
+static bool epoch_wait(struct epoch *epoch, struct access *access)
 {
 	struct access *head = at_load(&epoch->waiting);
 
-	if (head == EPOCH_STARTED)
-		return;
-	at_add(&access->task->pending, 1);
 	do {
-		if (head == EPOCH_STARTED) {
-			at_sub(&access->task->pending, 1);
-			return;
-		}
+		if (head == EPOCH_STARTED)
+			return false;
 		access->next = head;
 	} while (!at_cas(&epoch->waiting, &head, access));
+	return true;
 }
 
 /* All its members are complete: nobody else looks at it, so use it again. */
@@ -132,8 +128,11 @@ static void epoch_renew(struct epoch *epoch, bool writes)
 	at_poke(&epoch->count, 2);
 }
 
-/* Become a member.  Takes an epoch from @fresh where it needs one. */
-static void chain_enter(struct worker *w, struct tail *tail,
+/*
+ * Become a member; true if the task must wait for that.  Takes an epoch from
+ * @fresh where it needs one.
+ */
+static bool chain_enter(struct worker *w, struct tail *tail,
 			struct epoch **fresh, struct access *access,
 			bool writes)
 {
@@ -143,26 +142,29 @@ static void chain_enter(struct worker *w, struct tail *tail,
 
 	if (last && epoch_is_over(last)) {
 		epoch_renew(last, writes);
-	} else if (last && !writes && !last->writes) {
-		at_add(&last->count, 1);
-		epoch_wait(last, access);
-	} else {
-		epoch = *fresh;
-		*fresh = epoch->next;
-		epoch->next = NULL;
-		epoch->writes = writes;
-		epoch->waiting = last ? access : EPOCH_STARTED;
-		access->next = NULL;
-		tail->epoch = epoch;
+		access->epoch = last;
+		return false;
 	}
+	if (last && !writes && !last->writes) {
+		at_add(&last->count, 1);
+		access->epoch = last;
+		return epoch_wait(last, access);
+	}
+	epoch = *fresh;
+	*fresh = epoch->next;
+	epoch->next = NULL;
+	epoch->writes = writes;
+	epoch->waiting = last ? access : EPOCH_STARTED;
+	access->next = NULL;
 	access->epoch = epoch;
-	if (!last || epoch == last)
-		return;
-	/* The task has one of @pending left: nothing becomes ready by this. */
-	at_add(&access->task->pending, 1);
+	tail->epoch = epoch;
+	if (!last)
+		return false;
 	last->next = epoch;
+	/* The task has one of @pending left: nothing becomes ready by this. */
 	ready_init(&none);
 	epoch_put(w, last, &none);
+	return true;
 }
 
 /* ---- the table of addresses ---- */
@@ -269,39 +271,42 @@ static void fresh_free(struct worker *w, struct epoch *fresh)
 	}
 }
 
-static void enter(struct worker *w, struct ktrt_task *task, struct tail *tail,
-		  struct epoch **fresh, bool writes, uint64_t serial)
+/* How many it must wait for by that: 0 or 1. */
+static uint32_t enter(struct worker *w, struct ktrt_task *task,
+		      struct tail *tail, struct epoch **fresh, bool writes,
+		      uint64_t serial)
 {
 	struct access *access;
 
 	/* Named twice; writers come first, so nothing is lost. */
 	if (tail->epoch && tail->serial == serial)
-		return;
+		return 0;
 	access = &task->access[task->nr_access++];
 	access->task = task;
-	chain_enter(w, tail, fresh, access, writes);
 	tail->serial = serial;
+	return chain_enter(w, tail, fresh, access, writes);
 }
 
-static void enter_dep(struct worker *w, struct ktrt_task *task,
-		      struct domain *domain, const struct ktrt_dep *dep,
-		      struct epoch **fresh)
+static uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
+			  struct domain *domain, const struct ktrt_dep *dep,
+			  struct epoch **fresh)
 {
+	uint32_t waits = 0;
 	bool writes = dep->mode & KTRT_OUT;
 	uintptr_t at = (uintptr_t)dep->addr, end = at + dep->len;
 	struct entry *entry;
 
 	while (at < end)
-		enter(w, task, ranges_next(domain->ranges, &at), fresh, writes,
-		      domain->serial);
+		waits += enter(w, task, ranges_next(domain->ranges, &at), fresh,
+			       writes, domain->serial);
 	if (dep->len)
-		return;
+		return waits;
 	entry = find(domain, dep->addr);
 	if (!entry->tail.epoch) {
 		entry->addr = dep->addr;
 		domain->used++;
 	}
-	enter(w, task, &entry->tail, fresh, writes, domain->serial);
+	return enter(w, task, &entry->tail, fresh, writes, domain->serial);
 }
 
 /* Members that the task may need, and -ENOMEM; cuts ranges. */
@@ -331,8 +336,9 @@ static long count_members(struct worker *w, struct domain *domain,
 }
 
 int deps_add(struct worker *w, struct ktrt_task *task,
-	     const struct ktrt_dep *deps, size_t nr)
+	     const struct ktrt_dep *deps, size_t nr, bool *ready)
 {
+	uint32_t waits = 0, most;
 	struct domain *domain = domain_of(task->parent);
 	struct epoch *fresh = NULL;
 	long members;
@@ -347,13 +353,19 @@ int deps_add(struct worker *w, struct ktrt_task *task,
 		return -ENOMEM;
 	}
 	domain->serial++;
+	/* As if it waited for all, and one more until all are entered. */
+	most = (uint32_t)members + 1;
+	at_poke(&task->pending, most);
 	for (size_t i = 0; i < nr; i++)
 		if (deps[i].mode & KTRT_OUT)
-			enter_dep(w, task, domain, &deps[i], &fresh);
+			waits += enter_dep(w, task, domain, &deps[i], &fresh);
 	for (size_t i = 0; i < nr; i++)
 		if (!(deps[i].mode & KTRT_OUT))
-			enter_dep(w, task, domain, &deps[i], &fresh);
+			waits += enter_dep(w, task, domain, &deps[i], &fresh);
 	fresh_free(w, fresh);
+	*ready = !waits;
+	if (waits)
+		*ready = at_sub(&task->pending, most - waits) == most - waits;
 	return 0;
 }
 

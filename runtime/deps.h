@@ -42,14 +42,12 @@ static inline void ready_init(struct ready *ready)
 
 /*
  * deps_add - enter @task into the chains of its parent
- *
- * The caller then drops one of task->pending; the task may start when that
- * reaches 0.
+ * @ready: set to whether it may start now; else deps_done() of others says so
  *
  * Return: 0 or -ENOMEM; nothing is entered then.
  */
 int deps_add(struct worker *w, struct ktrt_task *task,
-	     const struct ktrt_dep *deps, size_t nr);
+	     const struct ktrt_dep *deps, size_t nr, bool *ready);
 
 /* deps_done - the task is complete: it leaves its epochs */
 void deps_done(struct worker *w, struct ktrt_task *task, struct ready *ready);

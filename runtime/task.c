@@ -244,10 +244,17 @@ static void take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
 	task->group = attr->group;
 }
 
+static void group_less(struct ktrt_group *group)
+{
+	if (at_sub(&group->live, 1) == LIVE_WAITED + 1)
+		signal_give(&group->wake);
+}
+
 int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 {
 	struct worker *w = self();
 	struct ktrt_task *task;
+	bool ready = true;
 	int error = 0;
 
 	if (!attr || !attr_is_valid(attr))
@@ -258,30 +265,26 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 	if (!task)
 		return -ENOMEM;
 	take_attr(task, attr);
+	/* Before it can run: it may be ready, and done, by deps_add(). */
+	if (task->group)
+		at_add(&task->group->live, 1);
 	if (attr->arg_bytes)
 		error = copy_arg(task, arg, attr->arg_bytes);
-	task->pending = 1;
 	if (!error && attr->nr_deps)
-		error = deps_add(w, task, attr->deps, attr->nr_deps);
+		error = deps_add(w, task, attr->deps, attr->nr_deps, &ready);
 	if (error) {
+		if (task->group)
+			group_less(task->group);
 		task_free(w, task);
 		return error;
 	}
-	if (task->group)
-		at_add(&task->group->live, 1);
 	child_made(w, w->current);
-	if (at_sub(&task->pending, 1) == 1)
+	if (ready)
 		task_ready(w, task);
 	return 0;
 }
 
 /* ---- completing ---- */
-
-static void group_less(struct ktrt_group *group)
-{
-	if (at_sub(&group->live, 1) == LIVE_WAITED + 1)
-		signal_give(&group->wake);
-}
 
 /* Queue what became ready; keep one to be run next by this worker. */
 static void take_ready(struct worker *w, struct ready *ready,
