@@ -43,7 +43,7 @@ my %shapes = (
 			[map { $from == $_ ? 10 : $from >> 1 == $_ >> 1 ? 12
 				: $from >> 2 == $_ >> 2 ? 20 : 32 } 0 .. 7]
 		} 0 .. 7)],
-	four => [qr/node|policy|cpus/, 'memhp_default_state=online_movable',
+	four => [qr{node|policy|(?:api|user)/.*cpus}, 'memhp_default_state=online_movable',
 		'-smp', '6,sockets=3,cores=2', '-m', '640,slots=1,maxmem=2G',
 		nodes(['0-1', '2-3', '4-5', ''], [320, 320, 0, 0],
 		      [10, 20, 20, 30], [20, 10, 30, 15], [20, 30, 10, 20],
