@@ -416,6 +416,11 @@ static void print_mappings(void)
 	char line[512], perms[8];
 	int inside = 0;
 
+	/* Mappings that have pages merge with others that have none, or not. */
+	if (contents_only) {
+		fclose(maps);
+		return;
+	}
 	must(maps != NULL, "smaps");
 	while (fgets(line, sizeof(line), maps)) {
 		if (sscanf(line, "%lx-%lx %7s", &start, &end, perms) == 3) {
