@@ -32,7 +32,7 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 	struct ktask_job *new;
 
 	*job = NULL;
-	if (!error && (ctl->flags & KTASK_CALLER_MM))
+	if (!error && (ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS)))
 		error = -EINVAL;
 	if (error)
 		return error;

@@ -12,15 +12,36 @@
 
 #include "kmod/memory.h"
 
-static int check(const struct ktask_mem *request)
+static u32 flags_of(unsigned int command)
 {
-	if ((request->flags & ~KTASK_MEM_WRITE) || request->pad)
+	switch (command) {
+	case KTASK_IOC_POPULATE:
+		return KTASK_MEM_WRITE | KTASK_MEM_FD;
+	case KTASK_IOC_CLEAR:
+		return KTASK_MEM_FD;
+	default:
+		return 0;
+	}
+}
+
+/* Of memory; an offset in a file is for mmap to judge. */
+static bool is_address(unsigned int command, u32 flags)
+{
+	return command != KTASK_IOC_CLEAR || !(flags & KTASK_MEM_FD);
+}
+
+static int check(unsigned int command, const struct ktask_mem *request)
+{
+	if (request->flags & ~flags_of(command))
+		return -EINVAL;
+	if (request->fd && !(request->flags & KTASK_MEM_FD))
 		return -EINVAL;
 	if (memchr_inv(request->reserved, 0, sizeof(request->reserved)))
 		return -EINVAL;
 	if (!PAGE_ALIGNED(request->addr) || !PAGE_ALIGNED(request->len))
 		return -EINVAL;
-	if (!access_ok((void __user *)request->addr, request->len))
+	if (is_address(command, request->flags) &&
+	    !access_ok((void __user *)request->addr, request->len))
 		return -EFAULT;
 	return 0;
 }
@@ -52,6 +73,8 @@ static int serve(struct pins *pins, unsigned int command,
 	switch (command) {
 	case KTASK_IOC_POPULATE:
 		return memory_populate(request);
+	case KTASK_IOC_CLEAR:
+		return memory_clear(request);
 	case KTASK_IOC_PIN:
 		return memory_pin(pins, request);
 	default:
@@ -67,11 +90,11 @@ static long device_ioctl(struct file *file, unsigned int command,
 	int error;
 
 	if (command != KTASK_IOC_POPULATE && command != KTASK_IOC_PIN &&
-	    command != KTASK_IOC_UNPIN)
+	    command != KTASK_IOC_UNPIN && command != KTASK_IOC_CLEAR)
 		return -ENOTTY;
 	error = get_request(&request, user);
 	if (!error)
-		error = check(&request);
+		error = check(command, &request);
 	if (error || !request.len)
 		return error;
 	request.failed = 0;

@@ -8,11 +8,24 @@
  * point, and a job would hold up suspend.
  */
 #include <linux/kthread.h>
+#include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "kmod/helper.h"
 #include "kmod/trace.h"
+
+struct seat *helper_take_seat(struct helper *h)
+{
+	struct seat *seat;
+
+	spin_lock(&pool_lock);
+	seat = h->seat;
+	if (seat)
+		seat->state = SEAT_RUNNING;
+	spin_unlock(&pool_lock);
+	return seat;
+}
 
 /* Return: the seat, or NULL when it is time to end. */
 static struct seat *next_seat(struct helper *h)
@@ -21,11 +34,7 @@ static struct seat *next_seat(struct helper *h)
 
 	for (;;) {
 		set_current_state(TASK_IDLE);
-		spin_lock(&pool_lock);
-		seat = h->seat;
-		if (seat)
-			seat->state = SEAT_RUNNING;
-		spin_unlock(&pool_lock);
+		seat = helper_take_seat(h);
 		if (seat || kthread_should_stop())
 			break;
 		schedule();
@@ -48,7 +57,7 @@ static void give_back(struct helper *h)
 }
 
 /* The seat may be gone once the lock is dropped. */
-static void leave_seat(struct helper *h, struct seat *seat)
+void helper_leave_seat(struct helper *h, struct seat *seat)
 {
 	spin_lock(&pool_lock);
 	WRITE_ONCE(h->seat, NULL);
@@ -56,7 +65,6 @@ static void leave_seat(struct helper *h, struct seat *seat)
 	complete(&seat->done);
 	spin_unlock(&pool_lock);
 	give_back(h);
-	helper_idle(h);
 }
 
 static int helper_main(void *arg)
@@ -67,7 +75,8 @@ static int helper_main(void *arg)
 	prio_lower();
 	while ((seat = next_seat(h))) {
 		seat->work(seat);
-		leave_seat(h, seat);
+		helper_leave_seat(h, seat);
+		helper_idle(h);
 	}
 	return 0;
 }
@@ -109,53 +118,51 @@ bool helper_place(struct helper *h, unsigned int generation)
 
 /* ---- making and ending ---- */
 
-static void free_helper(struct helper *h)
+void helper_exit(struct helper *h)
 {
 	free_cpumask_var(h->wanted);
 	free_cpumask_var(h->cpus);
-	kfree(h);
 }
 
-static struct helper *alloc_helper(int nid)
+int helper_init(struct helper *h, int nid)
 {
-	struct helper *h = kzalloc_node(sizeof(*h), GFP_KERNEL, nid);
-
-	if (!h)
-		return NULL;
 	if (!zalloc_cpumask_var_node(&h->cpus, GFP_KERNEL, nid))
-		goto free;
-	if (!zalloc_cpumask_var_node(&h->wanted, GFP_KERNEL, nid))
-		goto free_cpus;
+		return -ENOMEM;
+	if (!zalloc_cpumask_var_node(&h->wanted, GFP_KERNEL, nid)) {
+		free_cpumask_var(h->cpus);
+		return -ENOMEM;
+	}
 	INIT_LIST_HEAD(&h->idle);
 	mutex_init(&h->prio_lock);
 	h->nid = nid;
+	return 0;
+}
+
+struct helper *helper_make(int nid)
+{
+	struct helper *h = kzalloc_node(sizeof(*h), GFP_KERNEL, nid);
+	struct task_struct *task;
+
+	if (!h)
+		return NULL;
+	if (helper_init(h, nid))
+		goto free;
+	task = kthread_create_on_node(helper_main, h, nid, "ktask/%d", nid);
+	if (IS_ERR(task))
+		goto exit;
+	h->task = task;
+	wake_up_process(task);
 	return h;
-free_cpus:
-	free_cpumask_var(h->cpus);
+exit:
+	helper_exit(h);
 free:
 	kfree(h);
 	return NULL;
 }
 
-struct helper *helper_make(int nid)
-{
-	struct helper *h = alloc_helper(nid);
-	struct task_struct *task;
-
-	if (!h)
-		return NULL;
-	task = kthread_create_on_node(helper_main, h, nid, "ktask/%d", nid);
-	if (IS_ERR(task)) {
-		free_helper(h);
-		return NULL;
-	}
-	h->task = task;
-	wake_up_process(task);
-	return h;
-}
-
 void helper_end(struct helper *h)
 {
 	kthread_stop(h->task);
-	free_helper(h);
+	helper_exit(h);
+	kfree(h);
 }

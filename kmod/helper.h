@@ -15,7 +15,8 @@
 
 struct helper {
 	struct list_head idle; /* in the pool's list, while it is idle */
-	struct task_struct *task;
+	struct task_struct *task; /* of a worker: NULL before its first seat */
+	struct vhost_task *worker; /* thread of the caller's process, or NULL */
 	struct seat *seat; /* offered or running; under pool_lock */
 	int nid; /* node of its memory */
 	unsigned long idle_since; /* jiffies */
@@ -41,6 +42,17 @@ void helper_end(struct helper *h);
 
 /* helper_idle - by helper.c: it may be offered a seat again */
 void helper_idle(struct helper *h);
+
+/*
+ * What kernel threads and workers of a process (kmod/worker.c) have in common.
+ * helper_init - zeroed memory becomes a helper on @nid; 0 or -ENOMEM
+ * helper_take_seat - by the helper: the seat that is offered to it, or NULL
+ * helper_leave_seat - by the helper; the seat may be gone afterwards
+ */
+int helper_init(struct helper *h, int nid);
+void helper_exit(struct helper *h);
+struct seat *helper_take_seat(struct helper *h);
+void helper_leave_seat(struct helper *h, struct seat *seat);
 
 /* helper_place - run on @h->wanted; false if that is not possible */
 bool helper_place(struct helper *h, unsigned int generation);

@@ -23,7 +23,7 @@
  *   inside a chunk of another and shares its budget of helpers.  Nothing that
  *   a job needs is allocated in a way that could enter reclaim or fail the
  *   job, and no thread is created by a job: it may run under any lock under
- *   which one may sleep.
+ *   which one may sleep (but see KTASK_CALLER_PROCESS).
  */
 #ifndef KTASK_KERNEL_H
 #define KTASK_KERNEL_H
@@ -99,7 +99,12 @@ struct ktask_result {
 /* Helpers use the caller's address space meanwhile, as current->mm; not for
  * started jobs, nor for callers without one. */
 #define KTASK_CALLER_MM 2u
-#define KTASK_FLAGS (KTASK_KILLABLE | KTASK_CALLER_MM)
+/* Helpers are threads of the caller's process where the kernel can make such
+ * (6.12): CPU time, control group, memory policy are the caller's.  Such a job
+ * allocates, makes threads and may be frozen, so that its caller may hold no
+ * lock.  Elsewhere, and if there is no thread to be had, as without it; not for started jobs. */
+#define KTASK_CALLER_PROCESS 4u
+#define KTASK_FLAGS (KTASK_KILLABLE | KTASK_CALLER_MM | KTASK_CALLER_PROCESS)
 
 /**
  * struct ktask_ctl - how to do a job
@@ -110,7 +115,7 @@ struct ktask_result {
  * @iter_func: or NULL: positions are addresses
  * @align: power of two, edges inside the job are multiples of it; 0: anywhere
  * @max_threads: with the caller; 0: the engine decides
- * @flags: KTASK_KILLABLE, KTASK_CALLER_MM
+ * @flags: KTASK_KILLABLE, KTASK_CALLER_MM, KTASK_CALLER_PROCESS
  * @deadline_ns: from the job's start; 0: none.  Chunks begun end first.
  * @chunk_us: how long a chunk shall take; 0: 1000
  * @cpus: helpers run only on these, within the caller's; NULL: the caller's
@@ -178,6 +183,12 @@ static inline void ktask_ctl_set_killable(struct ktask_ctl *ctl)
 static inline void ktask_ctl_set_caller_mm(struct ktask_ctl *ctl)
 {
 	ctl->flags |= KTASK_CALLER_MM;
+}
+
+/** ktask_ctl_set_caller_process - helpers are the caller's process's threads */
+static inline void ktask_ctl_set_caller_process(struct ktask_ctl *ctl)
+{
+	ctl->flags |= KTASK_CALLER_PROCESS;
 }
 
 /** ktask_ctl_set_deadline - claim no chunk later than @ns after the start */

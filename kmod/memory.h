@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory: what /dev/ktask does to a range of the caller's memory.
+ * Memory: what /dev/ktask does to a range of memory.
  */
 #ifndef KTASK_KMOD_MEMORY_H
 #define KTASK_KMOD_MEMORY_H
@@ -19,6 +19,7 @@ struct pins {
 /* One request while it runs. */
 struct memory_job {
 	unsigned long addr;
+	struct mm_struct *mm; /* another process's; NULL: the caller's */
 	unsigned int gup_flags;
 	struct page **pages; /* pinning; else NULL */
 	unsigned long failed; /* lowest address that failed; ULONG_MAX */
@@ -34,11 +35,26 @@ void memory_failed(struct memory_job *job, unsigned long addr);
 
 /* The requests; the range has been checked. */
 int memory_populate(struct ktask_mem *request);
+int memory_clear(struct ktask_mem *request);
 int memory_pin(struct pins *pins, struct ktask_mem *request);
 int memory_unpin(struct pins *pins, struct ktask_mem *request);
 
 /* memory_unpin_all - the file is closed, by whichever process */
 void memory_unpin_all(struct pins *pins);
+
+/*
+ * remote_mm - the address space that an open /proc/PID/mem stands for, in use
+ * until mmput(); @write: the file must be open for writing
+ *
+ * Return: -EBADF, -EINVAL for another file, -ESRCH if it is gone.
+ */
+struct mm_struct *remote_mm(int fd, bool write);
+
+/* remote_fault_in - pages from @addr on; how many, 0 for none, or -errno */
+long remote_fault_in(struct mm_struct *mm, unsigned long addr, unsigned long nr,
+		     unsigned int gup_flags);
+
+int remote_init(void);
 
 int device_init(void);
 void device_exit(void);

@@ -12,6 +12,7 @@
 #include "kmod/memory.h"
 #include "kmod/pool.h"
 #include "kmod/stats.h"
+#include "kmod/worker.h"
 
 #define CREATE_TRACE_POINTS
 #include "kmod/trace.h"
@@ -22,11 +23,20 @@ static int __init ktask_init(void)
 
 	if (error)
 		return error;
-	error = device_init();
+	error = workers_init();
 	if (error)
-		pool_exit();
-	else
-		stats_init();
+		goto exit_pool;
+	error = remote_init();
+	if (!error)
+		error = device_init();
+	if (error)
+		goto exit_workers;
+	stats_init();
+	return 0;
+exit_workers:
+	workers_exit();
+exit_pool:
+	pool_exit();
 	return error;
 }
 
@@ -34,6 +44,7 @@ static void __exit ktask_exit(void)
 {
 	stats_exit();
 	device_exit();
+	workers_exit();
 	pool_exit();
 }
 

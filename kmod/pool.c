@@ -17,6 +17,7 @@
 #include <linux/workqueue.h>
 
 #include "kmod/helper.h"
+#include "kmod/worker.h"
 
 /* A caller looks this long for a chunk to end before it lends and sleeps, */
 #define WAIT_SPIN_NS 20000
@@ -301,18 +302,13 @@ static bool want_cpus(struct helper *h, const struct cpumask *node,
 	return !cpumask_empty(h->wanted);
 }
 
-bool pool_offer(struct seat *seat, int nid, const struct cpumask *only)
+static const struct cpumask *cpus_of(int nid)
 {
-	bool known = nid >= 0 && nid < nr_node_ids;
-	struct helper *h = take_idle(nid);
+	return nid >= 0 && nid < nr_node_ids ? cpumask_of_node(nid) : NULL;
+}
 
-	if (!h)
-		return false;
-	if (!want_cpus(h, known ? cpumask_of_node(nid) : NULL, only) ||
-	    !helper_place(h, READ_ONCE(pool.generation))) {
-		helper_idle(h);
-		return false;
-	}
+static void put_offer(struct helper *h, struct seat *seat)
+{
 	seat->helper = h;
 	seat->seated = true;
 	init_completion(&seat->done);
@@ -320,7 +316,31 @@ bool pool_offer(struct seat *seat, int nid, const struct cpumask *only)
 	seat->state = SEAT_OFFERED;
 	WRITE_ONCE(h->seat, seat);
 	spin_unlock(&pool_lock);
+}
+
+bool pool_offer(struct seat *seat, int nid, const struct cpumask *only)
+{
+	struct helper *h = take_idle(nid);
+
+	if (!h)
+		return false;
+	if (!want_cpus(h, cpus_of(nid), only) ||
+	    !helper_place(h, READ_ONCE(pool.generation))) {
+		helper_idle(h);
+		return false;
+	}
+	put_offer(h, seat);
 	wake_up_process(h->task);
+	return true;
+}
+
+bool pool_offer_to(struct helper *h, struct seat *seat, int nid,
+		   const struct cpumask *only)
+{
+	if (!want_cpus(h, cpus_of(nid), only))
+		return false;
+	put_offer(h, seat);
+	worker_wake(h);
 	return true;
 }
 
@@ -339,7 +359,8 @@ bool pool_withdraw(struct seat *seat)
 	if (offered) {
 		WRITE_ONCE(h->seat, NULL);
 		seat->state = SEAT_DONE;
-		list_add(&h->idle, &pool.idle);
+		if (!h->worker)
+			list_add(&h->idle, &pool.idle);
 		h->idle_since = jiffies;
 	}
 	spin_unlock(&pool_lock);

@@ -20,6 +20,7 @@
 #include "core/caps.h"
 
 struct helper;
+struct task_struct;
 
 enum seat_state { SEAT_DONE, SEAT_OFFERED, SEAT_RUNNING };
 
@@ -56,6 +57,10 @@ struct kt_cap *pool_node(int nid);
  * Return: false when none is idle, or none may run there.
  */
 bool pool_offer(struct seat *seat, int nid, const struct cpumask *only);
+
+/* pool_offer_to - the same to a worker of the caller's process; @h is idle */
+bool pool_offer_to(struct helper *h, struct seat *seat, int nid,
+		   const struct cpumask *only);
 
 enum seat_state pool_seat_state(const struct seat *seat);
 

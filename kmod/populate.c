@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Populating a range of the caller's memory; and what it has in common with
- * pinning one.
+ * Populating a range of memory; and what it has in common with the other
+ * requests.
  */
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
 #include "kmod/ktask_kernel.h"
@@ -11,6 +12,9 @@
 
 /* Chunks never cut a huge page. */
 #define UNIT_BYTES PMD_SIZE
+/* Below this to make threads in the process would cost too large a part of the
+ * work (our guess): parked kernel threads help. */
+#define PROCESS_BYTES (16ul << 20)
 /* Attempts at a page that is being read while nothing is gained. */
 #define TRIES_MAX 1000
 
@@ -35,7 +39,10 @@ int memory_run(struct ktask_mem *request, struct memory_job *job,
 	ktask_ctl_set_undo_func(&ctl, undo);
 	ktask_ctl_set_max_threads(&ctl, request->max_threads);
 	ktask_ctl_set_killable(&ctl);
-	ktask_ctl_set_caller_mm(&ctl);
+	if (request->len >= PROCESS_BYTES)
+		ktask_ctl_set_caller_process(&ctl);
+	if (!job->mm)
+		ktask_ctl_set_caller_mm(&ctl);
 	error = ktask_run((void *)job->addr, request->len, &ctl);
 	request->failed = error && job->failed != ULONG_MAX ? job->failed : 0;
 	return error;
@@ -43,16 +50,20 @@ int memory_run(struct ktask_mem *request, struct memory_job *job,
 
 /* Without an array of pages faults are all that get_user_pages() does; it
  * then returns early where it had to wait for a page. */
-static long fault_in(unsigned long addr, unsigned long end, unsigned int flags)
+static long fault_in(const struct memory_job *job, unsigned long addr,
+		     unsigned long end)
 {
-	unsigned int tries = 0;
+	unsigned long left = (end - addr) >> PAGE_SHIFT;
+	unsigned int flags = job->gup_flags, tries = 0;
 	long nr;
 
 	do {
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		nr = get_user_pages_unlocked(addr, (end - addr) >> PAGE_SHIFT,
-					     NULL, flags);
+		if (job->mm)
+			nr = remote_fault_in(job->mm, addr, left, flags);
+		else
+			nr = get_user_pages_unlocked(addr, left, NULL, flags);
 		cond_resched();
 	} while (!nr && ++tries < TRIES_MAX);
 	return nr ? nr : -EFAULT;
@@ -64,7 +75,7 @@ static int populate_chunk(void *start, void *end, void *arg)
 	unsigned long addr = (unsigned long)start;
 
 	while (addr < (unsigned long)end) {
-		long nr = fault_in(addr, (unsigned long)end, job->gup_flags);
+		long nr = fault_in(job, addr, (unsigned long)end);
 
 		if (nr < 0) {
 			memory_failed(job, addr);
@@ -77,9 +88,16 @@ static int populate_chunk(void *start, void *end, void *arg)
 
 int memory_populate(struct ktask_mem *request)
 {
-	struct memory_job job = {};
+	bool write = request->flags & KTASK_MEM_WRITE;
+	struct memory_job job = { .gup_flags = write ? FOLL_WRITE : 0 };
+	int error;
 
-	if (request->flags & KTASK_MEM_WRITE)
-		job.gup_flags = FOLL_WRITE;
-	return memory_run(request, &job, populate_chunk, NULL);
+	if (!(request->flags & KTASK_MEM_FD))
+		return memory_run(request, &job, populate_chunk, NULL);
+	job.mm = remote_mm(request->fd, write);
+	if (IS_ERR(job.mm))
+		return PTR_ERR(job.mm);
+	error = memory_run(request, &job, populate_chunk, NULL);
+	mmput(job.mm);
+	return error;
 }

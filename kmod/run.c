@@ -9,6 +9,7 @@
  * ktask_run_numa(): the caller then does one range after another, alone.
  */
 #include <linux/export.h>
+#include <linux/freezer.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -70,6 +71,9 @@ static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 	struct run *run = container_of(worker, struct run, caller);
 
 	cond_resched();
+	/* It holds no lock.  Helpers leave meanwhile. */
+	if (run->ctl->flags & KTASK_CALLER_PROCESS)
+		try_to_freeze();
 	run_stop_if_killed(run);
 	if (now_ns < run->next_tick_ns)
 		return false;
@@ -244,6 +248,7 @@ int run_end(struct run *run)
 	demand_end(run->demand);
 	run_withdraw_offers(run);
 	run_wait_for_helpers(run);
+	run_end_workers(run);
 	run->chunks += run->caller.chunks;
 	run->units += run->caller.units;
 	run->threads += run->caller.chunks > 0;
@@ -320,7 +325,8 @@ int run_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
 	if (!ctl || (!nodes && nr_nodes) || nr_nodes > UINT_MAX ||
 	    (ctl->flags & ~KTASK_FLAGS))
 		return -EINVAL;
-	if ((ctl->flags & KTASK_CALLER_MM) && !current->mm)
+	if ((ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS)) &&
+	    !current->mm)
 		return -EINVAL;
 	for (i = 0; i < nr_nodes; i++)
 		if (nodes[i].nid < NUMA_NO_NODE)

@@ -22,6 +22,7 @@ struct run_seat {
 	struct seat seat;
 	struct kt_worker worker;
 	struct run *run;
+	struct helper *worker_thread; /* for this seat alone, or NULL */
 	struct kt_cap *node_cap; /* held, or NULL */
 	unsigned int index;
 	bool counted; /* among the threads that did a chunk */
@@ -102,6 +103,9 @@ void run_alloc_seats(struct run *run, unsigned int nr);
 
 /* run_seat_threads - make @threads work on the job, as far as can be had */
 void run_seat_threads(struct run *run, unsigned int threads);
+
+/* run_end_workers - threads of the caller's process; all seats are left */
+void run_end_workers(struct run *run);
 
 /* run_withdraw_offers - so that no more helpers begin */
 void run_withdraw_offers(struct run *run);

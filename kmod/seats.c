@@ -5,13 +5,16 @@
  * Only helpers that have begun are waited for; an offer that nobody took is
  * withdrawn, so a job is never slower for a helper that gets no CPU.
  */
+#include <linux/freezer.h>
 #include <linux/kthread.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 
 #include "core/claim.h"
 #include "kmod/run.h"
+#include "kmod/worker.h"
 
 void run_stop_if_killed(struct run *run)
 {
@@ -22,6 +25,12 @@ void run_stop_if_killed(struct run *run)
 		kt_job_stop(&run->job, -EINTR);
 }
 
+/* Such a caller comes to a point where it can between two of its chunks. */
+static bool caller_freezes(const struct run *run)
+{
+	return (run->ctl->flags & KTASK_CALLER_PROCESS) && freezing(run->task);
+}
+
 /* Seat i is the (i + 2)-th thread, counting the caller. */
 static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
 {
@@ -30,7 +39,8 @@ static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
 	cond_resched();
 	/* The caller may be in a long chunk. */
 	run_stop_if_killed(rs->run);
-	return rs->index + 2 > kt_load(&rs->run->job.threads);
+	return rs->index + 2 > kt_load(&rs->run->job.threads) ||
+	       caller_freezes(rs->run);
 }
 
 static void put_slots(struct run_seat *rs)
@@ -41,11 +51,61 @@ static void put_slots(struct run_seat *rs)
 	kt_cap_put(rs->run->budget);
 }
 
+/*
+ * A kernel thread that works for a process works in its address space and under
+ * its memory policy, which the caller keeps as long as its job has helpers.  A
+ * worker of the process has both.  (Should the machine's memory nodes change
+ * meanwhile, the kernel adapts the policy twice.)
+ */
+#ifdef CONFIG_NUMA
+static void set_policy(struct mempolicy *policy)
+{
+	task_lock(current);
+	current->mempolicy = policy;
+	task_unlock(current);
+}
+
+static void borrow_policy(const struct run *run)
+{
+	set_policy(run->task->mempolicy);
+}
+
+static void return_policy(void)
+{
+	set_policy(NULL);
+}
+#else
+static void borrow_policy(const struct run *run)
+{
+}
+
+static void return_policy(void)
+{
+}
+#endif
+
+static void become_caller(const struct run *run)
+{
+	if (run->mm)
+		kthread_use_mm(run->mm);
+	if (run->ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS))
+		borrow_policy(run);
+}
+
+static void become_oneself(const struct run *run)
+{
+	if (run->ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS))
+		return_policy();
+	if (run->mm)
+		kthread_unuse_mm(run->mm);
+}
+
 static void helper_work(struct seat *seat)
 {
 	struct run_seat *rs = container_of(seat, struct run_seat, seat);
 	struct run *run = rs->run;
 	struct run_context context;
+	bool foreign = current->flags & PF_KTHREAD;
 
 	/* Bound to no node it serves the one that it happens to be on. */
 	if (rs->worker.node == KT_NO_NODE && run->job.nr_ranges > 1) {
@@ -54,24 +114,15 @@ static void helper_work(struct seat *seat)
 						 rs->index + 1);
 	}
 	run_enter(&context, run);
-	if (run->mm)
-		kthread_use_mm(run->mm);
+	if (foreign)
+		become_caller(run);
 	lock_map_acquire(&run->lockdep);
 	kt_job_work(&run->job, &rs->worker);
 	lock_map_release(&run->lockdep);
-	if (run->mm)
-		kthread_unuse_mm(run->mm);
+	if (foreign)
+		become_oneself(run);
 	run_leave(&context);
 	put_slots(rs);
-}
-
-/* Node that helper @index should serve: dealt over the ranges in turn, from
- * the one behind that with which the caller begins. */
-static int node_for(const struct run *run, unsigned int index)
-{
-	const struct kt_job *job = &run->job;
-
-	return job->ranges[(run->home + index + 1) % job->nr_ranges].node;
 }
 
 /* Take the slots that a helper needs.  Return: false if there are none. */
@@ -90,6 +141,28 @@ static bool get_slots(struct run_seat *rs, int nid)
 	return true;
 }
 
+/* To a thread of the caller's process if that is wanted and can be had. */
+static bool offer_to_any(struct run_seat *rs, int nid)
+{
+	const struct ktask_ctl *ctl = rs->run->ctl;
+
+	if ((ctl->flags & KTASK_CALLER_PROCESS) && !rs->worker_thread)
+		rs->worker_thread = worker_make(nid);
+	if (rs->worker_thread &&
+	    pool_offer_to(rs->worker_thread, &rs->seat, nid, ctl->cpus))
+		return true;
+	return pool_offer(&rs->seat, nid, ctl->cpus);
+}
+
+/* Node that helper @index should serve: dealt over the ranges in turn, from
+ * the one behind that with which the caller begins. */
+static int node_for(const struct run *run, unsigned int index)
+{
+	const struct kt_job *job = &run->job;
+
+	return job->ranges[(run->home + index + 1) % job->nr_ranges].node;
+}
+
 static bool offer_seat(struct run *run, unsigned int index)
 {
 	struct run_seat *rs = &run->seats[index];
@@ -104,7 +177,7 @@ static bool offer_seat(struct run *run, unsigned int index)
 		nid = NUMA_NO_NODE;
 	kt_worker_begin(&rs->worker, &run->job, nid, index + 1);
 	rs->worker.tick = helper_tick;
-	if (pool_offer(&rs->seat, nid, run->ctl->cpus))
+	if (offer_to_any(rs, nid))
 		return true;
 	put_slots(rs);
 	return false;
@@ -191,6 +264,18 @@ void run_wait_for_helpers(struct run *run)
 	for (i = 0; i < run->nr_seated; i++)
 		if (run->seats[i].seat.seated)
 			collect(run, &run->seats[i]);
+}
+
+void run_end_workers(struct run *run)
+{
+	unsigned int i;
+
+	for (i = 0; i < run->nr_seats; i++)
+		if (run->seats[i].worker_thread)
+			worker_end(run->seats[i].worker_thread);
+	for (i = 0; i < run->nr_seats; i++)
+		if (run->seats[i].worker_thread)
+			worker_wait(run->seats[i].worker_thread);
 }
 
 const struct kt_worker *run_worker_at(void *host, unsigned int index)

@@ -3,7 +3,8 @@
 # Boots kernels in QEMU with the tests inside, and says what came of it as TAP.
 #
 #   test_kernel(NAME)	fetches, builds, and boots that kernel (tests/vm/kernels)
-#			on machines of several shapes
+#			on machines of several shapes; debug-NAME is one that
+#			finds errors, and is built (tests/vm/debug-kernel)
 #
 # The verdict of a guest comes over its second serial port (tests/vm/init.c).  A
 # boot that says nothing, or not all, is a failure, and so is any warning of its
@@ -21,23 +22,26 @@ package Guest;
 use strict;
 use warnings;
 use Exporter qw(import);
-use FindBin;
+use File::Basename qw(dirname);
 use POSIX qw(:sys_wait_h);
 use Time::HiRes qw(time sleep);
-use lib "$FindBin::Bin/../support";
+use lib dirname(__FILE__) . '/../support';
 use House;
 
-our @EXPORT = qw(test_kernel);
-our @EXPORT_OK = qw(fetch_kernel make_archive nodes result run_guest finish);
+our @EXPORT = qw(test_kernel test_vfio);
+our @EXPORT_OK = qw(fetch_kernel build_modules make_archive nodes result run_guest
+	finish);
 
 use constant BOOTS => 4;		# tries until PID 1 runs
 use constant BOOT_LIMIT => 150;		# seconds for that
 use constant LIMIT => 500;		# seconds for a whole boot
+use constant LIMIT_DEBUG => 900;	# of a kernel that checks everything
 use constant SHOWN_MAX => 6000;		# bytes of a log
 
 my $cache = $ENV{KTASK_TEST_VM_CACHE} || "$build/vm";
 my $seed = $ENV{KTASK_TEST_SEED} || int rand(1 << 31);
 my $running;				# the guest
+my $limit = LIMIT;
 my ($number, $failed) = (0, 0);
 
 sub nodes
@@ -84,6 +88,12 @@ my $wrong = qr/WARNING:|BUG:|Oops|Kernel\ panic|general\ protection
 my $command_line = 'console=ttyS0 panic=-1 oops=panic loglevel=5 '
 	. 'rcupdate.rcu_cpu_stall_timeout=100 watchdog_thresh=60 '
 	. "ktask.seed=$seed";
+# How often modules come and go, and the one part of the tests to run; none is all.
+for my $word (qw(cycles only)) {
+	my $value = $ENV{"KTASK_TEST_\U$word"};
+
+	$command_line .= " ktask.$word=$value" if $value;
+}
 
 # ---- TAP ----
 
@@ -152,12 +162,13 @@ sub boot
 {
 	my ($dir, @guest) = @_;
 	my $started = time;
+	my $boot_limit = $limit == LIMIT ? BOOT_LIMIT : LIMIT;
 
 	start($dir, @guest);
 	while (waitpid($running, WNOHANG) == 0) {
-		my $limit = -s "$dir/verdict" ? LIMIT : BOOT_LIMIT;
+		my $reached = -s "$dir/verdict";
 
-		if (time - $started > $limit) {
+		if (time - $started > ($reached ? $limit : $boot_limit)) {
 			stop();
 			return (-s "$dir/verdict", 0);
 		}
@@ -254,8 +265,33 @@ sub fetch_kernel
 	for my $tool (qw(qemu-system-x86_64 cpio)) {
 		skip_all("no $tool") unless have($tool);
 	}
-	have_done("fetch $cache $name") or die "fetching Linux $name failed\n";
+	my $how = $name =~ /^debug-(.*)/ ? "debug-kernel $cache $1"
+					 : "fetch $cache $name";
+	have_done($how) or die "no Linux $name\n";
 	return "$cache/$name/vmlinuz";
+}
+
+# build_modules(NAME, DIR, FOLDER...): DIR/*.ko
+sub build_modules
+{
+	my ($name, $dir, @folders) = @_;
+
+	skip_all('no unshare') unless have('unshare');
+	return have_done("build $cache $name $dir @folders");
+}
+
+# dkms_module(NAME, DIR): DIR/dkms/ktask.ko, or nothing
+sub dkms_module
+{
+	my ($name, $dir) = @_;
+	my $make = $ENV{MAKE} || 'make';
+	my ($status, $said) = capture("$make -s -C $top B=$build dkms && "
+		. "ls -d $build/dkms/ktask-*");
+
+	return if $status;
+	my ($sources) = (split /\n/, $said)[-1];
+	return unless have_done("dkms $cache $name $sources $dir/dkms");
+	return "$dir/dkms/ktask.ko";
 }
 
 sub finish
@@ -264,19 +300,27 @@ sub finish
 	exit($failed ? 1 : 0);
 }
 
+# test_kernel(NAME, DKMS): with DKMS it is that which builds the module.
 sub test_kernel
 {
-	my ($name) = @_;
-	my $dir = "$build/guests/$name";
+	my ($name, $dkms) = @_;
+	my $modules = "$build/guests/$name";
+	my $dir = $modules . ($dkms ? '-dkms' : '-module');
 	my $kernel = fetch_kernel($name);
-	my $built;
+	my $built = build_modules($name, "$build/guests", 'tests/vm/module',
+				  'examples/kernel');
+	my $module = "$modules/ktask.ko";
 
-	skip_all('no unshare') unless have('unshare');
-	$built = have_done("build $cache $name $build/guests");
+	$limit = LIMIT_DEBUG if $name =~ /^debug/;
 	result($built, 'the modules are built without a warning');
+	if ($built && $dkms) {
+		$module = dkms_module($name, $dir);
+		$built = $module;
+		result($built, 'DKMS builds the module');
+	}
 	if ($built) {
 		my $initrd = make_archive($dir, <<END);
-cp $dir/*.ko $dir/initrd
+cp $modules/ktask_*.ko $module $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
 $cc -O2 -Wall -Wextra -Werror -static -Iinclude/uapi \\
 	-o $dir/initrd/init tests/vm/*.c
@@ -289,6 +333,36 @@ END
 				  \&pass_on, @machine);
 		}
 	}
+	finish();
+}
+
+# test_vfio(NAME): the kernel's own modules of VFIO, and a device.
+sub test_vfio
+{
+	my ($name) = @_;
+	my $dir = "$build/guests/$name-vfio";
+	my $kernel = fetch_kernel($name);
+
+	skip_all('no xz') unless have('xz');
+	build_modules($name, "$build/guests", 'tests/vm/module',
+		      'examples/kernel') or die "no modules\n";
+	my $initrd = make_archive($dir, <<END);
+cp $build/guests/$name/ktask.ko $dir/initrd
+strip --strip-debug $dir/initrd/*.ko
+for module in irqbypass vfio vfio_iommu_type1 vfio-pci-core vfio-pci; do
+	found=\$(find -L $cache/$name/image -name "\$module.ko*")
+	case \$found in
+	*.xz) xz -dc "\$found" >$dir/initrd/\$module.ko ;;
+	*) cp "\$found" $dir/initrd/\$module.ko ;;
+	esac
+done
+$cc -O2 -Wall -Wextra -Werror -static -Iinclude/uapi \\
+	-o $dir/initrd/init tests/vm/*.c
+END
+	run_guest($dir, $kernel, $initrd, 'VFIO',
+		  'intel_iommu=on ktask.vfio=1', \&pass_on,
+		  '-machine', 'q35,kernel-irqchip=split', '-smp', 2,
+		  '-m', 768, '-device', 'intel-iommu', '-device', 'edu');
 	finish();
 }
 

@@ -2,6 +2,7 @@
 /*
  * Tests of /dev/ktask as a program sees it.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -21,55 +22,9 @@
 
 #include "guest.h"
 
-#define PAGE 4096ul
-#define MIB (1ul << 20)
-#define RANGE (32 * MIB)
 #define FUZZ 20000
 
-static int device(void)
-{
-	return open("/dev/ktask", O_RDWR | O_CLOEXEC);
-}
-
-/* Return: 0 or a positive errno; @failed may be NULL. */
-static int request(int fd, unsigned long what, void *addr, size_t len,
-		   unsigned flags, void **failed)
-{
-	struct ktask_mem mem = {
-		.size = sizeof(mem),
-		.flags = flags,
-		.addr = (uintptr_t)addr,
-		.len = len,
-	};
-	int error = ioctl(fd, what, &mem) ? errno : 0;
-
-	if (failed)
-		*failed = (void *)(uintptr_t)mem.failed;
-	return error;
-}
-
-static char *map(size_t len)
-{
-	void *addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return addr == MAP_FAILED ? NULL : addr;
-}
-
-static size_t present(char *addr, size_t len)
-{
-	static unsigned char seen[RANGE / PAGE];
-	size_t nr = 0;
-
-	if (mincore(addr, len, seen))
-		return 0;
-	for (size_t i = 0; i < len / PAGE; i++)
-		nr += seen[i] & 1;
-	return nr;
-}
-
-/* Pages that are pinned on this machine now. */
-static long pinned(void)
+long pinned(void)
 {
 	static char text[65536];
 	long acquired = 0, released = 0;
@@ -97,7 +52,7 @@ static size_t locked(void)
 }
 
 /* Counters of pins are folded in now and then only. */
-static bool pins_become(long wanted)
+bool pins_become(long wanted)
 {
 	for (int ms = 0; ms < PATIENCE_MS; ms += 50) {
 		write_file("/proc/sys/vm/stat_refresh", "1");
@@ -107,15 +62,6 @@ static bool pins_become(long wanted)
 	}
 	return false;
 }
-
-#define CHECK(condition)                                              \
-	do {                                                          \
-		if (!(condition)) {                                   \
-			say(false, __func__, "line %d: %s", __LINE__, \
-			    #condition);                              \
-			return;                                       \
-		}                                                     \
-	} while (0)
 
 static void populate_makes_every_page_present(void)
 {
@@ -341,11 +287,12 @@ static void fuzz_once(int fd, char *addr)
 		KTASK_IOC_POPULATE,
 		KTASK_IOC_PIN,
 		KTASK_IOC_UNPIN,
+		KTASK_IOC_CLEAR,
 	};
 	struct ktask_mem mem[2] = {
 		{ .size = sizeof(*mem) },
 	};
-	unsigned long command = commands[rand() % 3];
+	unsigned long command = commands[rand() % 4];
 
 	mem->addr = rand() % 4 ? (uintptr_t)addr + any(0) % RANGE : any(0);
 	mem->len = any(0);
@@ -355,6 +302,10 @@ static void fuzz_once(int fd, char *addr)
 	}
 	if (rand() % 8 == 0)
 		mem->flags = (uint32_t)any(0);
+	if (rand() % 4 == 0) {
+		mem->flags |= KTASK_MEM_FD;
+		mem->fd = rand() % 8 ? rand() % 8 : (int)any(0);
+	}
 	if (rand() % 8 == 0)
 		mem->max_threads = (uint32_t)any(0);
 	if (rand() % 16 == 0)
@@ -378,7 +329,9 @@ static void fuzzed_requests_harm_nobody(void)
 		int fd = device();
 
 		setrlimit(RLIMIT_MEMLOCK, &limit);
-		if (setuid(65534) || fd < 0 || !addr)
+		/* Some of what fd may be. */
+		if (memfd_create("fuzz", 0) < 0 || fd < 0 || !addr ||
+		    open("/proc/self/mem", O_RDWR) < 0 || setuid(65534))
 			_exit(1);
 		for (int i = 0; i < FUZZ; i++)
 			fuzz_once(fd, addr);
@@ -408,13 +361,19 @@ static void bad_requests_are_refused(void)
 	mem[1].size = 1;
 	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == E2BIG);
 	mem->size = sizeof(*mem);
-	mem->pad = 1;
+	mem->fd = 1;
 	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == EINVAL);
-	mem->pad = 0;
+	mem->fd = 0;
 	mem->reserved[2] = 1;
 	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == EINVAL);
 	mem->reserved[2] = 0;
-	CHECK(request(fd, KTASK_IOC_POPULATE, addr, PAGE, 2, NULL) == EINVAL);
+	CHECK(request(fd, KTASK_IOC_POPULATE, addr, PAGE, 4, NULL) == EINVAL);
+	CHECK(request(fd, KTASK_IOC_CLEAR, addr, PAGE, KTASK_MEM_WRITE, NULL) ==
+	      EINVAL);
+	CHECK(request(fd, KTASK_IOC_PIN, addr, PAGE, KTASK_MEM_WRITE, NULL) ==
+	      EINVAL);
+	CHECK(request_of(fd, KTASK_IOC_PIN, 0, 0, PAGE, 0, NULL) == EINVAL);
+	CHECK(request_of(fd, KTASK_IOC_UNPIN, 0, 0, PAGE, 0, NULL) == EINVAL);
 	CHECK(request(fd, KTASK_IOC_POPULATE, addr + 1, PAGE, 0, NULL) ==
 	      EINVAL);
 	CHECK(request(fd, KTASK_IOC_POPULATE, addr, 1, 0, NULL) == EINVAL);

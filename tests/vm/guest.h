@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define PATIENCE_MS 30000
@@ -17,6 +18,9 @@
  */
 void say(bool ok, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* note - a line that is not a verdict */
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* write_file - 0 or a positive errno */
 int write_file(const char *path, const char *text);
@@ -29,7 +33,66 @@ void sleep_ms(long ms);
 /* status_of - the exit status of a child, 1000 if a signal ended it */
 int status_of(pid_t pid);
 
-/* test_device - /dev/ktask */
+/* CHECK - says that the test failed and returns from it */
+#define CHECK(condition)                                              \
+	do {                                                          \
+		if (!(condition)) {                                   \
+			say(false, __func__, "line %d: %s", __LINE__, \
+			    #condition);                              \
+			return;                                       \
+		}                                                     \
+	} while (0)
+
+/* ---- /dev/ktask ---- */
+
+#define PAGE 4096ul
+#define MIB (1ul << 20)
+#define RANGE (32 * MIB) /* what tests work on */
+
+/* device - open it */
+int device(void);
+
+/* map - anonymous memory, or NULL */
+char *map(size_t len);
+
+/* present - pages that are there; at most RANGE */
+size_t present(char *addr, size_t len);
+
+/* request - 0 or a positive errno; @failed may be NULL */
+int request(int fd, unsigned long what, void *addr, size_t len, unsigned flags,
+	    void **failed);
+
+/* request_of - the same for what the descriptor @of stands for */
+int request_of(int fd, unsigned long what, int of, uint64_t addr, size_t len,
+	       unsigned flags, uint64_t *failed);
+
+/* pinned - pages that are pinned on this machine now, as far as was counted */
+long pinned(void);
+
+/* pins_become - they do, before long */
+bool pins_become(long wanted);
+
+/* kernel_kib - what the kernel has allocated for itself */
+long kernel_kib(void);
+
+/* ---- modules ---- */
+
+/* load, unload - 0 or a positive errno; load_both - the usual two */
+int load(const char *path, const char *options);
+int unload(const char *name);
+bool load_both(void);
+
+/* Tests, by file. */
 void test_device(void);
+void test_clients(void);
+void test_workers(void);
+void test_bad_days(void);
+void test_leaks(void);
+
+/* Alone in a guest that has an IOMMU. */
+void test_vfio(void);
+
+/* measure - what bench/vm/run asks for */
+void measure(void);
 
 #endif /* KTASK_VM_GUEST_H */

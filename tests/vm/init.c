@@ -30,6 +30,8 @@
 
 #define DIR_TESTS "/sys/kernel/debug/ktask_test"
 #define CYCLES 30
+/* What the kernel may keep that belongs to no cycle, with more of them. */
+#define KEPT_KIB 2048
 
 static FILE *verdict;
 static unsigned nr_tests;
@@ -51,6 +53,18 @@ void say(bool ok, const char *name, const char *format, ...)
 		va_end(args);
 	}
 	fprintf(verdict, "\n");
+	fflush(verdict);
+}
+
+void note(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fprintf(verdict, "# ");
+	vfprintf(verdict, format, args);
+	fprintf(verdict, "\n");
+	va_end(args);
 	fflush(verdict);
 }
 
@@ -82,7 +96,7 @@ void read_file(const char *path, char *text, size_t size)
 		close(fd);
 }
 
-static int load(const char *path, const char *options)
+int load(const char *path, const char *options)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	long error;
@@ -94,9 +108,19 @@ static int load(const char *path, const char *options)
 	return (int)error;
 }
 
-static int unload(const char *name)
+int unload(const char *name)
 {
 	return syscall(SYS_delete_module, name, O_NONBLOCK) ? errno : 0;
+}
+
+bool load_both(void)
+{
+	int error = load("/ktask.ko", "");
+
+	if (!error)
+		error = load("/ktask_test.ko", seed);
+	errno = error;
+	return !error;
 }
 
 static int run_in_kernel(const char *name)
@@ -371,6 +395,26 @@ static void tracepoints_tell_of_jobs(void)
 		say(false, __func__, "%s: %.200s", strerror(error), text);
 }
 
+/* Loading it does the work; one that fails leaves nothing filled, and is not
+ * loaded. */
+static void the_example_works(void)
+{
+	char filled[32] = "";
+	int error = load("/ktask_example.ko", "pages=2000"), failed;
+
+	read_file("/sys/module/ktask_example/parameters/filled", filled,
+		  sizeof(filled));
+	if (!error)
+		error = unload("ktask_example");
+	failed = load("/ktask_example.ko", "pages=2000 fail_at=777");
+	if (!error && atol(filled) >= 2000 && atol(filled) % 2000 == 0 &&
+	    failed == EIO)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "%d, then %d; %s filled", error, failed,
+		    filled);
+}
+
 static void bad_parameters_are_refused(void)
 {
 	const char *cap = "/sys/module/ktask/parameters/cap_percent";
@@ -383,18 +427,33 @@ static void bad_parameters_are_refused(void)
 		say(false, __func__, "%d %d %d %d", above, garbage, none, back);
 }
 
+/* The number behind "ktask.NAME=" of the kernel's command line, or @none. */
+static unsigned option(const char *name, unsigned none)
+{
+	char line[4096], word[40], *found;
+
+	read_file("/proc/cmdline", line, sizeof(line));
+	snprintf(word, sizeof(word), "ktask.%s=", name);
+	found = strstr(line, word);
+	if (!found)
+		return none;
+	return (unsigned)strtoul(found + strlen(word), NULL, 10);
+}
+
 static void modules_load_and_unload_many_times(void)
 {
+	int cycles = (int)option("cycles", CYCLES);
 	int i, error = unload("ktask_test");
+	long before = 0, kept;
 
-	for (i = 0; i < CYCLES && !error; i++) {
+	for (i = 0; i < cycles && !error; i++) {
+		if (i == cycles / 10)
+			before = kernel_kib();
 		error = unload("ktask");
 		if (!error && nr_helpers())
 			error = EBUSY;
-		if (!error)
-			error = load("/ktask.ko", "");
-		if (!error)
-			error = load("/ktask_test.ko", seed);
+		if (!error && !load_both())
+			error = errno;
 		if (!error)
 			error = run_in_kernel("helpers-do-a-part");
 		if (error == EOPNOTSUPP)
@@ -402,12 +461,15 @@ static void modules_load_and_unload_many_times(void)
 		if (!error)
 			error = unload("ktask_test");
 	}
+	kept = kernel_kib() - before;
 	if (!error)
 		error = unload("ktask");
-	if (!error)
-		say(true, __func__, NULL);
-	else
+	if (error)
 		say(false, __func__, "cycle %d: %s", i, strerror(error));
+	else if (kept > KEPT_KIB)
+		say(false, __func__, "%ld KiB more after %d cycles", kept, i);
+	else
+		say(true, __func__, NULL);
 }
 
 /* ---- the guest ---- */
@@ -424,36 +486,8 @@ static void mount_all(void)
 	mount("debugfs", "/sys/kernel/debug", "debugfs", 0, NULL);
 }
 
-/* "ktask.seed=N" of the kernel's command line. */
-static void read_seed(void)
+static void test_module(void)
 {
-	char line[4096];
-	const char *word;
-
-	read_file("/proc/cmdline", line, sizeof(line));
-	word = strstr(line, "ktask.seed=");
-	if (!word)
-		return;
-	snprintf(seed, sizeof(seed), "seed=%u",
-		 (unsigned)strtoul(word + 11, NULL, 10));
-	srand((unsigned)strtoul(word + 11, NULL, 10));
-}
-
-static bool load_both(void)
-{
-	int library = load("/ktask.ko", "");
-	int client = library ? ENOENT : load("/ktask_test.ko", seed);
-
-	say(!library && !client, "modules-load",
-	    library || client ? "ktask: %s, ktask_test: %s" : NULL,
-	    strerror(library), strerror(client));
-	return !library && !client;
-}
-
-static void run_all(void)
-{
-	if (!load_both())
-		return;
 	all_in_kernel();
 	a_killed_caller_ends_its_job();
 	a_dying_task_still_gets_its_job_done();
@@ -463,9 +497,45 @@ static void run_all(void)
 	statistics_count_jobs();
 	jobs_can_be_seen_while_they_run();
 	tracepoints_tell_of_jobs();
-	test_device();
+	the_example_works();
 	bad_parameters_are_refused();
-	modules_load_and_unload_many_times();
+}
+
+/* In an order that leaves the modules unloaded; "ktask.only=cycles" of the
+ * kernel's command line runs these alone. */
+static const struct {
+	const char *name;
+	void (*run)(void);
+} parts[] = {
+	{ "module", test_module },
+	{ "device", test_device },
+	{ "clients", test_clients },
+	{ "workers", test_workers },
+	{ "baddays", test_bad_days },
+	{ "cycles", modules_load_and_unload_many_times },
+	{ "leaks", test_leaks },
+};
+
+static bool is_wanted(const char *part)
+{
+	char line[4096], *only;
+
+	read_file("/proc/cmdline", line, sizeof(line));
+	only = strstr(line, "ktask.only=");
+	return !only ||
+	       !strncmp(only + strlen("ktask.only="), part, strlen(part));
+}
+
+static void run_all(void)
+{
+	if (!load_both()) {
+		say(false, "modules-load", "%s", strerror(errno));
+		return;
+	}
+	say(true, "modules-load", NULL);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (is_wanted(parts[i].name))
+			parts[i].run();
 }
 
 int main(void)
@@ -474,10 +544,19 @@ int main(void)
 	verdict = fopen("/dev/ttyS1", "w");
 	if (!verdict)
 		return 1;
-	read_seed();
+	if (option("bench", 0)) {
+		measure();
+		goto end;
+	}
+	snprintf(seed, sizeof(seed), "seed=%u", option("seed", 1));
+	srand(option("seed", 1));
 	fprintf(verdict, "TAP version 13\n# %s\n", seed);
 	fflush(verdict);
-	run_all();
+	if (option("vfio", 0))
+		test_vfio();
+	else
+		run_all();
+end:
 	fprintf(verdict, "1..%u\n", nr_tests);
 	fflush(verdict);
 	fclose(verdict);

@@ -4,9 +4,17 @@
  *
  * The calling thread and helper threads of the kernel divide the range; helpers
  * run at the lowest priority, and the caller lends them its own when it waits.
- * All requests work on the memory of the process that makes them and need no
- * right but that to open the device; what is pinned counts as locked memory
- * (RLIMIT_MEMLOCK, CAP_IPC_LOCK lifts it).
+ * Requests work on the memory of the process that makes them, unless they name a
+ * descriptor, and need no right but that to open the device; what is pinned
+ * counts as locked memory (RLIMIT_MEMLOCK, CAP_IPC_LOCK lifts it).
+ *
+ * With KTASK_MEM_FD a request works on what its descriptor stands for.  The right
+ * to that is the right to open it, which the kernel has checked by then:
+ *   populate  /proc/PID/mem: the memory of that process.  Whoever may ptrace it
+ *             can open this.  After an exec the descriptor stands for memory that
+ *             is gone (-ESRCH).  KTASK_MEM_WRITE needs it open for writing.
+ *   clear     a memfd or another file that can be mapped shared and for
+ *             writing, without a seal against that: addr is an offset in it.
  *
  * Each request is an ioctl with a struct that begins with its own size, so that
  * it can grow: a kernel that knows less accepts a longer one if the rest is zero
@@ -16,7 +24,9 @@
  * of zero does nothing.
  *
  * Errors, besides: -EFAULT for memory that is not mapped or may not be accessed
- * so, -EINTR for a process that is being killed, -ENOMEM.
+ * so, -EINTR for a process that is being killed, -ENOMEM; -EBADF for a
+ * descriptor that is not open, or not open for what is asked, -EINVAL for one
+ * that stands for something else; for a file what mmap(2) returns.
  */
 #ifndef _UAPI_LINUX_KTASK_H
 #define _UAPI_LINUX_KTASK_H
@@ -25,15 +35,16 @@
 #include <linux/types.h>
 
 #define KTASK_MEM_WRITE 1u /* as if written to: no page stays shared */
+#define KTASK_MEM_FD 2u /* what fd stands for, not the caller's memory */
 
 /**
- * struct ktask_mem - a range of the caller's memory
+ * struct ktask_mem - a range of memory
  * @size: sizeof(struct ktask_mem)
- * @flags: KTASK_MEM_WRITE
+ * @flags: KTASK_MEM_WRITE (populate only), KTASK_MEM_FD (populate and clear)
  * @addr: of the first byte
  * @len: bytes
  * @max_threads: the caller included; 0: the kernel decides
- * @pad: 0
+ * @fd: with KTASK_MEM_FD a descriptor, else 0
  * @failed: set by the request: where it failed because of a page, the lowest
  *          address known to have failed; else 0
  * @reserved: 0
@@ -44,7 +55,7 @@ struct ktask_mem {
 	__u64 addr;
 	__u64 len;
 	__u32 max_threads;
-	__u32 pad;
+	__s32 fd;
 	__u64 failed;
 	__u64 reserved[3];
 };
@@ -61,5 +72,14 @@ struct ktask_mem {
 /* Unpin a range that the same process pinned with the same address and length
  * through the same open file; -ENOENT. */
 #define KTASK_IOC_UNPIN _IOWR('k', 0xa2, struct ktask_mem)
+
+/*
+ * Make every byte zero and every page present.  Each page is written to: what
+ * another process shares changes for it too.  Meant for memory that is there; a
+ * page that is not is cleared twice, by the fault and by the request.  A file is
+ * mapped into the caller's address space meanwhile.  After an error any part may
+ * have been cleared.
+ */
+#define KTASK_IOC_CLEAR _IOWR('k', 0xa3, struct ktask_mem)
 
 #endif /* _UAPI_LINUX_KTASK_H */

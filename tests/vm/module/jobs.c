@@ -3,6 +3,8 @@
  * Jobs that succeed: everything is done, once, by several threads.
  */
 #include <linux/cpumask.h>
+#include <linux/mutex.h>
+#include <linux/rwsem.h>
 #include <linux/sched.h>
 
 #include "test.h"
@@ -178,11 +180,44 @@ static int nested_jobs_share_one_budget(void)
 	return error;
 }
 
+static DEFINE_MUTEX(held_mutex);
+static DECLARE_RWSEM(held_sem);
+
+static int locked_chunk(void *start, void *end, void *arg)
+{
+	if (!mutex_is_locked(&held_mutex) || !rwsem_is_locked(&held_sem))
+		return -EDEADLK;
+	return board_chunk(start, end, arg);
+}
+
+/* Locks of the caller stay held, helpers do not care. */
+static int jobs_run_under_a_mutex_and_a_semaphore(void)
+{
+	struct board board;
+	DEFINE_KTASK_CTL(ctl, locked_chunk, &board, 1);
+	int error = board_init(&board, 500);
+
+	if (error)
+		return error;
+	board.sleep_us = 100;
+	mutex_lock(&held_mutex);
+	down_write(&held_sem);
+	error = ktask_run(board_at(0), board.nr, &ctl);
+	up_write(&held_sem);
+	mutex_unlock(&held_mutex);
+	if (!error && !board_all(&board, 1))
+		error = test_fail("not every unit was done once");
+	board_free(&board);
+	return error;
+}
+
 const struct test job_tests[] = {
 	{ "every-unit-is-done-once", every_unit_is_done_once },
 	{ "helpers-do-a-part", helpers_do_a_part },
 	{ "one-thread-means-no-helper", one_thread_means_no_helper },
 	{ "helpers-stay-in-the-mask", helpers_stay_in_the_mask },
 	{ "nested-jobs-share-one-budget", nested_jobs_share_one_budget },
+	{ "jobs-run-under-a-mutex-and-a-semaphore",
+	  jobs_run_under_a_mutex_and_a_semaphore },
 	{}
 };

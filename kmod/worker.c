@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Workers: what vhost calls a task, one for each seat of a job that may have
+ * them, made when the seat is first offered and ended with the job.
+ *
+ * They are not kept from job to job: a program would find threads in itself that
+ * it did not make, when it calls unshare() or counts them.
+ *
+ * A worker that is killed takes no more seats; an offer to it is withdrawn by the
+ * caller, who is killed as well.
+ */
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/refcount.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "kmod/compat.h"
+#include "kmod/helper.h"
+#include "kmod/worker.h"
+
+#if COMPAT_WORKERS
+#include <linux/sched/vhost_task.h>
+
+/* Ends them: see worker_end(). */
+static struct workqueue_struct *wq;
+
+struct worker {
+	struct helper helper;
+	struct work_struct end;
+	struct completion ended;
+	refcount_t users; /* the job, and the work item */
+};
+
+static struct worker *worker_of(struct helper *h)
+{
+	return container_of(h, struct worker, helper);
+}
+
+static void begin(struct helper *h)
+{
+	prio_lower();
+	/* Seen by whoever lends: the seat is taken after this, under a lock. */
+	h->task = current;
+}
+
+static void place(struct helper *h)
+{
+	if (cpumask_equal(h->cpus, h->wanted))
+		return;
+	/* Where none of them is online any more it stays in the caller's. */
+	set_cpus_allowed_ptr(current, h->wanted);
+	cpumask_copy(h->cpus, h->wanted);
+}
+
+/* Called in a loop, in state TASK_INTERRUPTIBLE; false: nothing to do. */
+static bool worker_main(void *arg)
+{
+	struct helper *h = arg;
+	struct seat *seat;
+
+	if (!READ_ONCE(h->seat))
+		return false;
+	__set_current_state(TASK_RUNNING);
+	if (!h->task)
+		begin(h);
+	seat = helper_take_seat(h);
+	if (seat) {
+		place(h);
+		seat->work(seat);
+		helper_leave_seat(h, seat);
+	}
+	return true;
+}
+
+static void worker_killed(void *arg)
+{
+}
+
+void worker_wake(struct helper *h)
+{
+	vhost_task_wake(h->worker);
+}
+
+static void put(struct worker *w)
+{
+	if (!refcount_dec_and_test(&w->users))
+		return;
+	helper_exit(&w->helper);
+	kfree(w);
+}
+
+static void end(struct work_struct *work)
+{
+	struct worker *w = container_of(work, struct worker, end);
+
+	vhost_task_stop(w->helper.worker);
+	complete(&w->ended);
+	put(w);
+}
+
+struct helper *worker_make(int nid)
+{
+	struct vhost_task *task;
+	struct worker *w;
+
+	if (current->flags & (PF_KTHREAD | PF_USER_WORKER | PF_EXITING))
+		return NULL;
+	w = kzalloc_node(sizeof(*w), GFP_KERNEL, nid);
+	if (!w)
+		return NULL;
+	if (helper_init(&w->helper, nid))
+		goto free;
+	INIT_WORK(&w->end, end);
+	init_completion(&w->ended);
+	refcount_set(&w->users, 2);
+	task = vhost_task_create(worker_main, worker_killed, &w->helper,
+				 "ktask");
+	if (IS_ERR_OR_NULL(task))
+		goto exit;
+	w->helper.worker = task;
+	vhost_task_start(task);
+	return &w->helper;
+exit:
+	helper_exit(&w->helper);
+free:
+	kfree(w);
+	return NULL;
+}
+
+void worker_end(struct helper *h)
+{
+	queue_work(wq, &worker_of(h)->end);
+}
+
+void worker_wait(struct helper *h)
+{
+	struct worker *w = worker_of(h);
+
+	/* A signal leaves the rest to the work item. */
+	wait_for_completion_interruptible(&w->ended);
+	put(w);
+}
+
+int workers_init(void)
+{
+	wq = alloc_workqueue("ktask_end", WQ_UNBOUND, 0);
+	return wq ? 0 : -ENOMEM;
+}
+
+void workers_exit(void)
+{
+	destroy_workqueue(wq);
+}
+#else
+int workers_init(void)
+{
+	return 0;
+}
+
+void workers_exit(void)
+{
+}
+
+struct helper *worker_make(int nid)
+{
+	return NULL;
+}
+
+void worker_wake(struct helper *h)
+{
+}
+
+void worker_end(struct helper *h)
+{
+}
+
+void worker_wait(struct helper *h)
+{
+}
+#endif

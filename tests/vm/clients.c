@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Tests of the requests of /dev/ktask that clear memory or files, and that
+ * populate the memory of another process.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <linux/ktask.h>
+
+#include "guest.h"
+
+static bool all_are(const char *addr, size_t len, char value)
+{
+	for (size_t i = 0; i < len; i++)
+		if (addr[i] != value)
+			return false;
+	return true;
+}
+
+static void clear_makes_every_byte_zero(void)
+{
+	int fd = device();
+	char *addr = map(RANGE), *hole = addr + 12 * MIB;
+	void *failed;
+
+	CHECK(fd >= 0 && addr);
+	memset(addr, 'x', RANGE);
+	CHECK(!request(fd, KTASK_IOC_CLEAR, addr + PAGE, RANGE - 3 * PAGE, 0,
+		       NULL));
+	CHECK(all_are(addr, PAGE, 'x') && all_are(addr + PAGE, PAGE, 0));
+	CHECK(all_are(addr + PAGE, RANGE - 3 * PAGE, 0));
+	CHECK(all_are(addr + RANGE - 2 * PAGE, 2 * PAGE, 'x'));
+	/* What is not there comes to be there. */
+	madvise(addr, RANGE, MADV_DONTNEED);
+	CHECK(!request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL));
+	CHECK(present(addr, RANGE) == RANGE / PAGE);
+	mprotect(hole, PAGE, PROT_READ);
+	CHECK(request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, &failed) == EFAULT);
+	CHECK(failed == hole);
+	munmap(addr, RANGE);
+	close(fd);
+	say(true, __func__, NULL);
+}
+
+static void clear_makes_a_memfd_zero(void)
+{
+	int fd = device(), file = memfd_create("test", MFD_ALLOW_SEALING);
+	char *addr;
+	uint64_t failed;
+
+	CHECK(fd >= 0 && file >= 0 && !ftruncate(file, RANGE));
+	addr = mmap(NULL, RANGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	CHECK(addr != MAP_FAILED);
+	memset(addr, 'x', RANGE);
+	CHECK(!request_of(fd, KTASK_IOC_CLEAR, file, MIB, RANGE - 2 * MIB, 0,
+			  NULL));
+	CHECK(all_are(addr, MIB, 'x') && all_are(addr + RANGE - MIB, MIB, 'x'));
+	CHECK(all_are(addr + MIB, RANGE - 2 * MIB, 0));
+	/* Behind the end of the file. */
+	CHECK(request_of(fd, KTASK_IOC_CLEAR, file, RANGE - MIB, 2 * MIB, 0,
+			 &failed) == EFAULT);
+	CHECK(failed == RANGE);
+	CHECK(request_of(fd, KTASK_IOC_CLEAR, file, -PAGE, PAGE, 0, NULL));
+	munmap(addr, RANGE);
+	CHECK(!fcntl(file, F_ADD_SEALS, F_SEAL_WRITE));
+	CHECK(request_of(fd, KTASK_IOC_CLEAR, file, 0, RANGE, 0, NULL) ==
+	      EPERM);
+	close(file);
+	CHECK(request_of(fd, KTASK_IOC_CLEAR, file, 0, PAGE, 0, NULL) == EBADF);
+	/* What must not be written. */
+	file = open("/init", O_RDONLY);
+	CHECK(file >= 0);
+	CHECK(request_of(fd, KTASK_IOC_CLEAR, file, 0, PAGE, 0, NULL) ==
+	      EACCES);
+	close(file);
+	close(fd);
+	say(true, __func__, NULL);
+}
+
+/* A process with memory that it does not touch, until it is killed. */
+static pid_t sleeper(char **addr)
+{
+	pid_t pid;
+
+	*addr = map(RANGE);
+	pid = fork();
+	if (pid == 0)
+		for (;;)
+			pause();
+	return pid;
+}
+
+static int open_memory(pid_t pid, int mode)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	return open(path, mode | O_CLOEXEC);
+}
+
+static unsigned long resident_pages(pid_t pid)
+{
+	char path[40], text[100] = "";
+	unsigned long size, resident = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
+	read_file(path, text, sizeof(text));
+	sscanf(text, "%lu %lu", &size, &resident);
+	return resident;
+}
+
+static void memory_of_another_process_is_populated(void)
+{
+	int fd = device(), of, reader, status;
+	uint64_t failed;
+	char *addr;
+	pid_t pid = sleeper(&addr);
+	uint64_t at = (uintptr_t)addr;
+
+	of = open_memory(pid, O_RDWR);
+	reader = open_memory(pid, O_RDONLY);
+	CHECK(fd >= 0 && of >= 0 && reader >= 0);
+	CHECK(resident_pages(pid) < RANGE / PAGE);
+	CHECK(!request_of(fd, KTASK_IOC_POPULATE, of, at, RANGE,
+			  KTASK_MEM_WRITE, NULL));
+	CHECK(resident_pages(pid) >= RANGE / PAGE);
+	CHECK(present(addr, RANGE) == 0);
+	/* Reading is enough to populate for reading. */
+	CHECK(!request_of(fd, KTASK_IOC_POPULATE, reader, at, RANGE, 0, NULL));
+	CHECK(request_of(fd, KTASK_IOC_POPULATE, reader, at, RANGE,
+			 KTASK_MEM_WRITE, NULL) == EBADF);
+	CHECK(request_of(fd, KTASK_IOC_POPULATE, of, PAGE, 2 * PAGE, 0,
+			 &failed) == EFAULT);
+	CHECK(failed == PAGE);
+	/* Neither another file, nor the memory of whoever is no more. */
+	CHECK(request_of(fd, KTASK_IOC_POPULATE, fd, at, PAGE, 0, NULL) ==
+	      EINVAL);
+	kill(pid, SIGKILL);
+	status = status_of(pid);
+	CHECK(status == 1000);
+	CHECK(request_of(fd, KTASK_IOC_POPULATE, of, at, PAGE, 0, NULL) ==
+	      ESRCH);
+	close(of);
+	close(reader);
+	munmap(addr, RANGE);
+	close(fd);
+	say(true, __func__, NULL);
+}
+
+/* It is the right to open the file, which is the kernel's to give. */
+static void memory_of_the_more_privileged_stays_theirs(void)
+{
+	int fd = device(), status;
+	char *addr;
+	pid_t victim = sleeper(&addr), pid = fork();
+
+	if (pid == 0) {
+		if (setgid(65534) || setuid(65534))
+			_exit(1);
+		_exit(open_memory(victim, O_RDONLY) >= 0 ? 2
+		      : errno == EACCES			 ? 0
+							 : 3);
+	}
+	status = status_of(pid);
+	kill(victim, SIGKILL);
+	status_of(victim);
+	munmap(addr, RANGE);
+	close(fd);
+	CHECK(status == 0);
+	say(true, __func__, NULL);
+}
+
+/* The process dies in the middle, again and again. */
+static void the_populated_process_may_die_meanwhile(void)
+{
+	int fd = device();
+
+	for (int i = 0; i < 20; i++) {
+		char *addr;
+		pid_t victim = sleeper(&addr), pid;
+		int of = open_memory(victim, O_RDWR), status;
+
+		CHECK(fd >= 0 && of >= 0);
+		pid = fork();
+		if (pid == 0)
+			_exit(request_of(fd, KTASK_IOC_POPULATE, of,
+					 (uintptr_t)addr, RANGE,
+					 KTASK_MEM_WRITE, NULL));
+		sleep_ms(rand() % 20);
+		kill(victim, SIGKILL);
+		CHECK(status_of(victim) == 1000);
+		status = status_of(pid);
+		close(of);
+		munmap(addr, RANGE);
+		/* Done, too late, or in its death throes. */
+		CHECK(status == 0 || status == ESRCH || status == EFAULT ||
+		      status == EINTR || status == ENOMEM);
+	}
+	close(fd);
+	say(true, __func__, NULL);
+}
+
+void test_clients(void)
+{
+	clear_makes_every_byte_zero();
+	clear_makes_a_memfd_zero();
+	memory_of_another_process_is_populated();
+	memory_of_the_more_privileged_stays_theirs();
+	the_populated_process_may_die_meanwhile();
+}

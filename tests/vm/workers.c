@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Tests of whose the helpers are that work for a process: their CPU time, CPUs,
+ * memory policy, and what becomes of them when the process is stopped.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/ktask.h>
+#include <linux/mempolicy.h>
+
+#include "guest.h"
+
+/* Linux 6.9 and later; before, helpers are the kernel's own threads. */
+static bool has_workers(void)
+{
+	struct utsname name;
+	int major = 0, minor = 0;
+
+	uname(&name);
+	sscanf(name.release, "%d.%d", &major, &minor);
+	return major > 6 || (major == 6 && minor >= 9);
+}
+
+static void clear_for_ever(void)
+{
+	int fd = device();
+	char *addr = map(RANGE);
+
+	for (;;)
+		request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL);
+}
+
+static pid_t start_clearing(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		clear_for_ever();
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	status_of(pid);
+}
+
+/* A thread of the process that is not its first; 0: there is none now. */
+static pid_t other_thread(pid_t pid)
+{
+	char path[40];
+	struct dirent *entry;
+	pid_t found = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		if (atoi(entry->d_name) && atoi(entry->d_name) != pid)
+			found = atoi(entry->d_name);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static pid_t wait_for_thread(pid_t pid)
+{
+	pid_t thread = 0;
+
+	for (int ms = 0; ms < PATIENCE_MS && !thread; ms++) {
+		thread = other_thread(pid);
+		if (!thread)
+			sleep_ms(1);
+	}
+	return thread;
+}
+
+static void helpers_are_threads_of_the_caller(void)
+{
+	char path[60], name[40] = "";
+	pid_t pid, thread = 0;
+
+	if (!has_workers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		say(true, __func__, "needs Linux 6.9 and two CPUs");
+		return;
+	}
+	pid = start_clearing();
+	/* It may be gone before its name is read. */
+	for (int i = 0; i < 1000 && !name[0]; i++) {
+		thread = wait_for_thread(pid);
+		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid,
+			 thread);
+		read_file(path, name, sizeof(name));
+	}
+	end(pid);
+	if (!strcmp(name, "ktask\n"))
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "thread %d is called '%s'", thread, name);
+}
+
+static double seconds(const struct rusage *usage)
+{
+	return (double)usage->ru_stime.tv_sec +
+	       (double)usage->ru_stime.tv_usec / 1e6;
+}
+
+/* Requests until helpers have worked for a while, in the process's own account. */
+static int see_their_time(void)
+{
+	int fd = device();
+	char *addr = map(RANGE);
+	time_t until = time(NULL) + PATIENCE_MS / 1000;
+	struct rusage all, own;
+
+	do {
+		if (request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL))
+			return 1;
+		if (other_thread(getpid()))
+			return 2;
+		getrusage(RUSAGE_THREAD, &own);
+		getrusage(RUSAGE_SELF, &all);
+		if (seconds(&all) - seconds(&own) > 0.02)
+			return 0;
+	} while (time(NULL) < until);
+	return 3;
+}
+
+static void cpu_time_of_helpers_is_the_callers(void)
+{
+	static const char *const why[] = {
+		"",
+		"a request failed",
+		"a thread was left",
+		"no time was seen",
+	};
+	pid_t pid;
+	int status;
+
+	if (!has_workers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		say(true, __func__, "needs Linux 6.9 and two CPUs");
+		return;
+	}
+	pid = fork();
+	if (pid == 0)
+		_exit(see_their_time());
+	status = status_of(pid);
+	if (status)
+		say(false, __func__, "%s",
+		    why[status >= 0 && status < 4 ? status : 0]);
+	else
+		say(true, __func__, NULL);
+}
+
+static void helpers_stay_on_the_callers_cpus(void)
+{
+	cpu_set_t wanted, seen, within;
+	pid_t pid, thread;
+	int nr = 0, stray = 0;
+
+	if (!has_workers() || sysconf(_SC_NPROCESSORS_ONLN) < 3) {
+		say(true, __func__, "needs Linux 6.9 and three CPUs");
+		return;
+	}
+	CPU_ZERO(&wanted);
+	CPU_SET(0, &wanted);
+	CPU_SET(1, &wanted);
+	pid = fork();
+	if (pid == 0) {
+		sched_setaffinity(0, sizeof(wanted), &wanted);
+		clear_for_ever();
+	}
+	for (int i = 0; i < 10000 && nr < 20; i++) {
+		thread = wait_for_thread(pid);
+		if (sched_getaffinity(thread, sizeof(seen), &seen))
+			continue;
+		nr++;
+		CPU_AND(&within, &seen, &wanted);
+		stray += !CPU_EQUAL(&within, &seen);
+	}
+	end(pid);
+	if (nr && !stray)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "%d of %d helpers elsewhere", stray, nr);
+}
+
+static char state_of(pid_t pid)
+{
+	char path[40], text[400] = "", *after;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	read_file(path, text, sizeof(text));
+	after = strrchr(text, ')');
+	return after ? after[2] : 0;
+}
+
+static bool becomes(pid_t pid, bool stopped)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms++) {
+		if ((state_of(pid) == 'T') == stopped)
+			return true;
+		sleep_ms(1);
+	}
+	return false;
+}
+
+/* Its helpers stop as well; nobody waits for what only goes on later. */
+static void a_process_can_be_stopped_in_the_middle(void)
+{
+	pid_t pid = start_clearing();
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		sleep_ms(rand() % 30);
+		kill(pid, SIGSTOP);
+		if (!becomes(pid, true))
+			break;
+		kill(pid, SIGCONT);
+		if (!becomes(pid, false))
+			break;
+	}
+	end(pid);
+	if (i == 20)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "round %d", i);
+}
+
+/* Pages of @addr on another node than @node. */
+static long strays(char *addr, int node)
+{
+	size_t nr = RANGE / PAGE;
+	void **pages = calloc(nr, sizeof(*pages));
+	int *nodes = calloc(nr, sizeof(*nodes));
+	long stray = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		pages[i] = addr + i * PAGE;
+	if (syscall(SYS_move_pages, 0, nr, pages, NULL, nodes, 0))
+		stray = -1;
+	for (size_t i = 0; i < nr && stray >= 0; i++)
+		stray += nodes[i] != node;
+	free(pages);
+	free(nodes);
+	return stray;
+}
+
+static void pages_follow_the_callers_memory_policy(void)
+{
+	int fd = device();
+	char *addr = map(RANGE);
+	unsigned long mask = 1ul << 1;
+	long error, stray = 0;
+
+	if (access("/sys/devices/system/node/node1/meminfo", F_OK)) {
+		say(true, __func__, "one node");
+		return;
+	}
+	error = syscall(SYS_set_mempolicy, MPOL_BIND, &mask, 64);
+	for (int i = 0; i < 10 && !error && !stray; i++) {
+		madvise(addr, RANGE, MADV_DONTNEED);
+		error = request(fd, KTASK_IOC_POPULATE, addr, RANGE,
+				KTASK_MEM_WRITE, NULL);
+		stray = strays(addr, 1);
+	}
+	syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
+	munmap(addr, RANGE);
+	close(fd);
+	if (!error && !stray)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "error %ld, %ld pages elsewhere", error,
+		    stray);
+}
+
+void test_workers(void)
+{
+	helpers_are_threads_of_the_caller();
+	cpu_time_of_helpers_is_the_callers();
+	helpers_stay_on_the_callers_cpus();
+	a_process_can_be_stopped_in_the_middle();
+	pages_follow_the_callers_memory_policy();
+}
