@@ -12,6 +12,8 @@ DEPS_peers := g++ libtbb-dev
 # The peers of the task runtime.
 DEPS_tasks := libomp-dev
 DEPS_vm := qemu-system-x86 cpio binutils gcc libc6-dev
+# A kernel built from Debian's source package.
+DEPS_debug := flex bison bc xz-utils libelf-dev libssl-dev perl
 # Real programs for the tests; without them these skip.
 DEPS_software := default-jdk-headless python3-numpy redis-tools stress-ng
 # Apart: where systemd runs, Debian starts a database when it is installed.

@@ -26,3 +26,16 @@ check-vm:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm'
 	+@$(SUBMAKE) vm-programs
 	$(call run,$(RUN_vm))
+
+## bench-vm: measure the kernel module in guests, beside padata's algorithm
+.PHONY: bench-vm
+bench-vm:
+	+@$(MAKE) --no-print-directory deps NEED='build check vm'
+	@KTASK_BUILD='$(abspath $(B))' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
+		CC='$(CC)' bench/vm/run
+
+## check-vm-debug: the same in kernels that find errors (built once, 15 minutes)
+.PHONY: check-vm-debug
+check-vm-debug:
+	+@$(MAKE) --no-print-directory deps NEED='build check vm debug'
+	$(call run,$(wildcard tests/vm/debug/*.t))

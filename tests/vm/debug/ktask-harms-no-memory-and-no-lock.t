@@ -1,0 +1,12 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# Arguments choose shapes: "two four".
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/..";
+use Guest;
+
+test_kernel('debug-kasan');
