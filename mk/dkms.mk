@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# The kernel module's sources as DKMS wants them: a folder to put into /usr/src.
+
+DKMS := $(B)/dkms/ktask-$(VERSION)
+
+## dkms: the module's sources for DKMS, in build/dkms
+.PHONY: dkms
+dkms: packaging/dkms/dkms.conf.in
+	$(Q)rm -rf $(DKMS)
+	$(Q)mkdir -p $(DKMS)
+	$(Q)cp -r Kbuild core kmod $(DKMS)
+	$(Q)mkdir -p $(DKMS)/include
+	$(Q)cp -r include/uapi $(DKMS)/include
+	$(Q)sed 's|@VERSION@|$(VERSION)|' $< >$(DKMS)/dkms.conf

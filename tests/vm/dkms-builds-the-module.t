@@ -1,0 +1,13 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# The module that DKMS builds from what `make dkms` makes passes the tests.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::Bin;
+use Guest;
+
+@ARGV = ('one') unless @ARGV;
+test_kernel('6.12', 1);
