@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The measurements, one file of debugfs each: reading it measures and says one
+ * line, "NAME: VALUE UNIT ...".  Both sides of a ratio take turns, and the median
+ * of each is used.
+ *
+ * Behaves badly if the machine under the guest does something else meanwhile.
+ */
+#include <linux/debugfs.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/nodemask.h>
+#include <linux/seq_file.h>
+#include <linux/sort.h>
+#include <linux/workqueue.h>
+
+#include "bench.h"
+#include "kmod/ktask_kernel.h"
+
+#define ROUNDS 11
+#define UNITS 8192 /* 32 MiB */
+#define MIN_CHUNK 32
+#define EMPTY_ROUNDS 2001
+#define LOAD_NS (200 * NSEC_PER_MSEC)
+#define LOAD_ROUNDS 9
+
+static struct dentry *dir;
+
+static int compare(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static u64 median(u64 *values, unsigned int nr)
+{
+	sort(values, nr, sizeof(*values), compare, NULL);
+	return values[nr / 2];
+}
+
+/* "1.85" of @a over @b. */
+static void show_ratio(struct seq_file *m, const char *name, u64 a, u64 b)
+{
+	u64 percent = b ? div64_u64(a * 100, b) : 0;
+
+	seq_printf(m, "%s: %llu.%02llu (%llu us against %llu us)\n", name,
+		   percent / 100, percent % 100, a / 1000, b / 1000);
+}
+
+/* ---- jobs over pages ---- */
+
+/* How one side does the job. */
+struct side {
+	bool padata;
+	unsigned int threads;
+};
+
+static int run_ranges(struct memory *memory, const struct ktask_ctl *ctl)
+{
+	struct ktask_node nodes[MAX_NUMNODES > 8 ? 8 : MAX_NUMNODES];
+	unsigned long each = memory->nr / memory->nr_nodes;
+	unsigned int i;
+
+	if (memory->nr_nodes > ARRAY_SIZE(nodes))
+		return -E2BIG;
+	for (i = 0; i < memory->nr_nodes; i++) {
+		nodes[i].start = (void *)(i * each);
+		nodes[i].task_size = each;
+		nodes[i].nid = page_to_nid(memory->pages[i * each]);
+	}
+	return ktask_run_numa(nodes, memory->nr_nodes, ctl);
+}
+
+static u64 run_side(struct memory *memory, const struct side *side, int *error)
+{
+	u64 start_ns = ktime_get_ns();
+
+	if (side->padata) {
+		*error = padata_run(memory->nr, MIN_CHUNK, side->threads,
+				    memory_clear, memory);
+	} else {
+		DEFINE_KTASK_CTL(ctl, memory_clear, memory, MIN_CHUNK);
+
+		ktask_ctl_set_max_threads(&ctl, side->threads);
+		*error = run_ranges(memory, &ctl);
+	}
+	return ktime_get_ns() - start_ns;
+}
+
+/* How much longer @a takes than @b. */
+static int show_sides(struct seq_file *m, const char *name, enum cost cost,
+		      struct side a, struct side b)
+{
+	struct memory memory = { .cost = cost };
+	u64 a_ns[ROUNDS], b_ns[ROUNDS];
+	long far[2] = {};
+	int i, error = memory_alloc(&memory, UNITS);
+
+	for (i = 0; i < ROUNDS && !error; i++) {
+		atomic_long_set(&memory.remote, 0);
+		a_ns[i] = run_side(&memory, &a, &error);
+		far[0] += atomic_long_xchg(&memory.remote, 0);
+		if (!error)
+			b_ns[i] = run_side(&memory, &b, &error);
+		far[1] += atomic_long_read(&memory.remote);
+	}
+	if (!error) {
+		show_ratio(m, name, median(a_ns, ROUNDS), median(b_ns, ROUNDS));
+		seq_printf(m, "%s, units of another node: %ld and %ld of %lu\n",
+			   name, far[0], far[1], memory.nr * ROUNDS);
+	}
+	memory_free(&memory);
+	return error;
+}
+
+static const struct side one = { false, 1 }, all = { false, 0 };
+
+static struct side padata(void)
+{
+	return (struct side){ true, num_online_cpus() };
+}
+
+static int clear_show(struct seq_file *m, void *unused)
+{
+	return show_sides(m, "clear, one thread against all", COST_UNIFORM, one,
+			  all);
+}
+DEFINE_SHOW_ATTRIBUTE(clear);
+
+static int uniform_show(struct seq_file *m, void *unused)
+{
+	return show_sides(m, "uniform work, padata against ktask", COST_UNIFORM,
+			  padata(), all);
+}
+DEFINE_SHOW_ATTRIBUTE(uniform);
+
+static int skewed_show(struct seq_file *m, void *unused)
+{
+	return show_sides(m, "skewed work, padata against ktask", COST_SKEWED,
+			  padata(), all);
+}
+DEFINE_SHOW_ATTRIBUTE(skewed);
+
+static int remote_show(struct seq_file *m, void *unused)
+{
+	return show_sides(m, "slow memory elsewhere, padata against ktask",
+			  COST_REMOTE, padata(), all);
+}
+DEFINE_SHOW_ATTRIBUTE(remote);
+
+/* ---- an empty job ---- */
+
+static int nothing(void *start, void *end, void *arg)
+{
+	return 0;
+}
+
+static void no_work(struct work_struct *work)
+{
+}
+
+static int empty_show(struct seq_file *m, void *unused)
+{
+	DEFINE_KTASK_CTL(ctl, nothing, NULL, 1);
+	u64 *ns = kcalloc(2 * EMPTY_ROUNDS, sizeof(*ns), GFP_KERNEL);
+	struct work_struct work;
+	int i;
+
+	if (!ns)
+		return -ENOMEM;
+	INIT_WORK_ONSTACK(&work, no_work);
+	ktask_ctl_set_max_threads(&ctl, 2);
+	for (i = 0; i < EMPTY_ROUNDS; i++) {
+		u64 start_ns = ktime_get_ns(), middle_ns;
+
+		ktask_run(NULL, 2, &ctl);
+		middle_ns = ktime_get_ns();
+		queue_work(system_unbound_wq, &work);
+		flush_work(&work);
+		ns[i] = middle_ns - start_ns;
+		ns[EMPTY_ROUNDS + i] = ktime_get_ns() - middle_ns;
+	}
+	destroy_work_on_stack(&work);
+	show_ratio(m, "empty job, ktask against queue_work and flush_work",
+		   median(ns, EMPTY_ROUNDS),
+		   median(ns + EMPTY_ROUNDS, EMPTY_ROUNDS));
+	kfree(ns);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(empty);
+
+/* ---- a neighbour ---- */
+
+static u64 load_done;
+
+/* Nice 0, on a CPU that is not the caller's. */
+static int load_main(void *arg)
+{
+	while (!kthread_should_stop()) {
+		int i;
+
+		for (i = 0; i < 1000; i++)
+			cpu_relax();
+		WRITE_ONCE(load_done, load_done + 1);
+		cond_resched();
+	}
+	return 0;
+}
+
+static int clear_for(struct memory *memory, u64 ns)
+{
+	u64 until = ktime_get_ns() + ns;
+	int error = 0;
+
+	while (!error && ktime_get_ns() < until)
+		run_side(memory, &all, &error);
+	return error;
+}
+
+/* What the load gets done in a time, beside jobs and beside one thread. */
+static int beside(struct memory *memory, u64 *with, u64 *without)
+{
+	int i, error = 0;
+
+	for (i = 0; i < LOAD_ROUNDS && !error; i++) {
+		u64 until, start_ns = ktime_get_ns();
+		u64 before = READ_ONCE(load_done);
+
+		error = clear_for(memory, LOAD_NS);
+		with[i] = div64_u64((READ_ONCE(load_done) - before) * 1000000,
+				    ktime_get_ns() - start_ns);
+		start_ns = ktime_get_ns();
+		until = start_ns + LOAD_NS;
+		before = READ_ONCE(load_done);
+		while (ktime_get_ns() < until && !error)
+			run_side(memory, &one, &error);
+		without[i] =
+			div64_u64((READ_ONCE(load_done) - before) * 1000000,
+				  ktime_get_ns() - start_ns);
+	}
+	return error;
+}
+
+static int neighbour_show(struct seq_file *m, void *unused)
+{
+	struct memory memory = {};
+	u64 with[LOAD_ROUNDS], without[LOAD_ROUNDS];
+	struct task_struct *load;
+	int error;
+
+	if (num_online_cpus() != 2)
+		return -EOPNOTSUPP;
+	error = memory_alloc(&memory, UNITS);
+	load = kthread_create(load_main, NULL, "load");
+	if (!error && IS_ERR(load))
+		error = PTR_ERR(load);
+	if (!error) {
+		u64 a, b;
+
+		set_cpus_allowed_ptr(load, cpumask_of(1));
+		wake_up_process(load);
+		error = beside(&memory, with, without);
+		kthread_stop(load);
+		a = median(with, LOAD_ROUNDS);
+		b = median(without, LOAD_ROUNDS);
+		seq_printf(m,
+			   "a load beside jobs, part of what it did: %llu.%llu "
+			   "%%\n",
+			   b ? a * 1000 / b / 10 : 0,
+			   b ? a * 1000 / b % 10 : 0);
+	}
+	memory_free(&memory);
+	return error;
+}
+DEFINE_SHOW_ATTRIBUTE(neighbour);
+
+static int __init bench_init(void)
+{
+	dir = debugfs_create_dir("ktask_bench", NULL);
+	debugfs_create_file("1-clear", 0400, dir, NULL, &clear_fops);
+	debugfs_create_file("2-uniform", 0400, dir, NULL, &uniform_fops);
+	debugfs_create_file("3-skewed", 0400, dir, NULL, &skewed_fops);
+	debugfs_create_file("4-remote", 0400, dir, NULL, &remote_fops);
+	debugfs_create_file("5-empty", 0400, dir, NULL, &empty_fops);
+	debugfs_create_file("6-neighbour", 0400, dir, NULL, &neighbour_fops);
+	return 0;
+}
+
+static void __exit bench_exit(void)
+{
+	debugfs_remove(dir);
+}
+
+module_init(bench_init);
+module_exit(bench_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("measurements of ktask inside the kernel");
