@@ -45,6 +45,14 @@ int top_read(struct top *top, hwloc_topology_t topology,
 	     const struct top *before);
 void top_free(struct top *top);
 
+/**
+ * top_kernel_jobs - what ktask.ko does now (top_kernel.c)
+ *
+ * Return: how many were filled in, at most @room; 0 without the module or the right
+ * to look.
+ */
+unsigned top_kernel_jobs(struct ktask_job_info *jobs, unsigned room);
+
 /** top_node - helpers of all jobs on node number @index */
 unsigned top_node(const struct top *top, unsigned index);
 

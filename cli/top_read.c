@@ -207,11 +207,14 @@ static int by_pid(const void *a, const void *b)
 	return x->info.elapsed_ns < y->info.elapsed_ns ? 1 : -1;
 }
 
+/* As many as have an entry there. */
+#define KERNEL_JOBS 256
+
 /* There may be more jobs when they are asked for than when they are counted;
  * those are left for the next look. */
 static int read_jobs(struct top *top)
 {
-	unsigned room = ktask_jobs(NULL, 0, NULL) + 16, nr, i;
+	unsigned room = ktask_jobs(NULL, 0, NULL) + 16 + KERNEL_JOBS, nr, i;
 	struct ktask_job_info *infos = calloc(room, sizeof(*infos));
 
 	top->jobs = calloc(room, sizeof(*top->jobs));
@@ -220,7 +223,9 @@ static int read_jobs(struct top *top)
 		return -ENOMEM;
 	}
 	nr = ktask_jobs(infos, room, &top->slots);
-	top->nr_jobs = nr < room ? nr : room;
+	nr = nr < room ? nr : room;
+	nr += top_kernel_jobs(infos + nr, room - nr);
+	top->nr_jobs = nr;
 	for (i = 0; i < top->nr_jobs; i++)
 		top->jobs[i].info = infos[i];
 	free(infos);

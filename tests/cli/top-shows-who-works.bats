@@ -47,6 +47,27 @@ until_true() {
 		and (.nodes | length >= 1) and (.not_seen | length >= 1)'
 }
 
+@test "jobs of the kernel are there too" {
+	unshare --mount true 2>/dev/null || skip "no mount namespace"
+	[ -d /sys/kernel/debug ] || skip "no debugfs"
+	run -0 --separate-stderr unshare --mount sh -c '
+		mount -t tmpfs none /sys/kernel/debug || exit 1
+		mkdir /sys/kernel/debug/ktask
+		echo "$$ a b/c 1/2 populate_chunk 1048576/4194304 helpers 1" \
+			"wanted 2 ns 1000000" >/sys/kernel/debug/ktask/jobs
+		echo nonsense >>/sys/kernel/debug/ktask/jobs
+		echo "1 x a_very_long_name_of_a_function 0/7 helpers 0" \
+			"wanted 1 ns 5" >>/sys/kernel/debug/ktask/jobs
+		exec "$1" top --json' sh "$ktask"
+	is_true '[.jobs[] | select(.operation == "populate_chunk")] |
+		length == 1 and (.[0] | .units_done == 1048576 and
+		.units_total == 4194304 and .progress == 0.25 and
+		.helpers == 1 and .wanted == 2 and .uid == 0 and
+		.remaining_seconds == 0.003)'
+	is_true '.jobs | any(.pid == 1 and .operation == "a_very_long_nam"
+		and .units_total == 7)'
+}
+
 @test "a job, its process, user, progress and rate" {
 	start_job my-job
 	until_true '.jobs | any(.operation == "my-job" and .units_done > 100)' \
