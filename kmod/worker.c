@@ -15,6 +15,7 @@
 #include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
@@ -44,7 +45,7 @@ static void begin(struct helper *h)
 {
 	prio_lower();
 	/* Seen by whoever lends: the seat is taken after this, under a lock. */
-	h->task = current;
+	h->task = get_task_struct(current);
 }
 
 static void place(struct helper *h)
@@ -89,6 +90,8 @@ static void put(struct worker *w)
 {
 	if (!refcount_dec_and_test(&w->users))
 		return;
+	if (w->helper.task)
+		put_task_struct(w->helper.task);
 	helper_exit(&w->helper);
 	kfree(w);
 }
@@ -131,8 +134,14 @@ free:
 	return NULL;
 }
 
+/* At the caller's priority, since that waits. */
 void worker_end(struct helper *h)
 {
+	struct prio own;
+
+	prio_own(&own);
+	if (h->task && !prio_lowest(&own))
+		prio_lend(h->task, &own);
 	queue_work(wq, &worker_of(h)->end);
 }
 
