@@ -28,7 +28,7 @@ static uint64_t failed_units(struct run *run, unsigned range)
 {
 	uint64_t units = 0;
 
-	for (unsigned i = 0; i <= run->nr_seated; i++) {
+	for (unsigned i = 0; i < run_nr_workers(run); i++) {
 		const struct kt_worker *worker = run_worker_at(run, i);
 
 		if (worker->failed && worker->range == range)
@@ -52,7 +52,7 @@ static void fill_nodes(struct ktask_result *result, struct run *run)
 static void fill_failure(struct ktask_result *result, struct run *run)
 {
 	const struct kt_worker *worker =
-		kt_undo_lowest(run_worker_at, run, run->nr_seated + 1);
+		kt_undo_lowest(run_worker_at, run, run_nr_workers(run));
 
 	if (!worker)
 		return;

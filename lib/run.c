@@ -392,6 +392,11 @@ bool run_settled(struct run *run)
 	return spares_settled(run);
 }
 
+unsigned run_nr_workers(const struct run *run)
+{
+	return 1 + run->nr_seated + spares_nr(run);
+}
+
 const struct kt_worker *run_worker_at(void *host, unsigned index)
 {
 	struct run *run = host;
@@ -409,8 +414,7 @@ static void finish(struct run *run, int error)
 	if (run->measure_cpu)
 		run->caller_cpu_ns = run_cpu_ns() - run->caller_cpu_ns;
 	if (error && !run->orphan)
-		kt_undo(&run->job, run_worker_at, run,
-			run->nr_seated + spares_nr(run) + 1);
+		kt_undo(&run->job, run_worker_at, run, run_nr_workers(run));
 	run->end_ns = kt_now_ns();
 	trace_job_end(run->ctl->name, error, run->units,
 		      run->end_ns - run->start_ns, run->threads);

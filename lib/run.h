@@ -126,7 +126,8 @@ void run_work(struct run *run);
 /* run_check_fork - is this the child of a fork since the run began? */
 void run_check_fork(struct run *run);
 
-/* run_worker_at - the workers of the run: 0 the caller, then the seats */
+/* run_nr_workers, run_worker_at - 0 the caller, then the seats, then spares */
+unsigned run_nr_workers(const struct run *run);
 const struct kt_worker *run_worker_at(void *run, unsigned index);
 
 /* run_end - collect helpers, undo, fill the result; returns the job's code */

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 
 #define UNITS 400
@@ -166,5 +167,44 @@ static void failures_are_undone(void **state)
 	}
 }
 
+static pthread_t caller;
+
+/* The caller and those that come first are blocked; who comes then fails. */
+static int wait_or_fail(void *start, void *end, void *arg)
+{
+	uint64_t all = UNITS;
+
+	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++) {
+		if (i < FIRST) {
+			nap_us(300);
+		} else if (add(&nr_blocked) <= BLOCKERS ||
+			   pthread_equal(pthread_self(), caller)) {
+			wait_at_gate();
+		} else {
+			assert_int_equal(write(gate, &all, sizeof(all)), 8);
+			return -EIO;
+		}
+	}
+	return 0;
+}
+
+/* That of a spare is told as any other. */
+static void failures_are_told(void **state)
+{
+	DEFINE_KTASK_CTL(ctl, wait_or_fail, NULL, 1);
+	struct ktask_result result;
+
+	need_sure_helper();
+	caller = pthread_self();
+	for (int n = 0; n < 3; n++) {
+		begin();
+		result = run(&ctl, -EIO);
+		assert_int_equal(result.fail_error, -EIO);
+		assert_true(result.fail_offset >= FIRST);
+		assert_true((uintptr_t)result.fail_pos == result.fail_offset);
+		assert_int_equal(result.nodes[0].units, result.units);
+	}
+}
+
 KTEST_MAIN(KTEST(all_threads_may_block), KTEST(as_many_as_the_client_allows),
-	   KTEST(failures_are_undone))
+	   KTEST(failures_are_undone), KTEST(failures_are_told))
