@@ -458,10 +458,10 @@ int run_end(struct run *run)
 		run_withdraw_offers(run);
 		spares_end(run);
 		run_wait_for_helpers(run);
-		if (run->outer)
-			kt_add(&run->outer->nested, (uint32_t)-1);
 		pool_leave();
 	}
+	if (run->outer)
+		kt_add(&run->outer->nested, (uint32_t)-1);
 	last_progress(run);
 	error = kt_job_error(&run->job);
 	finish(run, error);

@@ -354,8 +354,16 @@ static struct spares *make_spares(struct run *run, unsigned max,
 	spares->watch.cpus = &spares->cpus[0];
 	spares->watch.level = KT_PLACE_ANY;
 	spares->watch.anywhere = true;
-	spares->watch.now_ns = now_ns;
 	return spares;
+}
+
+/* Where no helper idles now, one may at the next look. */
+static void offer_watch(struct spares *spares, uint64_t now_ns)
+{
+	if (spares->watch.seated)
+		return;
+	spares->watch.now_ns = now_ns;
+	pool_offer(&spares->watch, -1);
 }
 
 static void begin(struct run *run, uint64_t now_ns)
@@ -370,8 +378,7 @@ static void begin(struct run *run, uint64_t now_ns)
 	if (!spares)
 		return;
 	kt_store_release(&run->spares, spares);
-	if (!pool_offer(&spares->watch, -1))
-		spares->watch.seated = false;
+	offer_watch(spares, now_ns);
 }
 
 /* The places have changed; spares on others leave at their next chunk. */
@@ -403,10 +410,12 @@ void spares_look(struct run *run, uint64_t now_ns)
 	uint64_t cpu_ns, used_ns, passed_ns;
 	long waits;
 
-	if (run->ctl->flags & KTASK_FIXED)
+	/* Stopped is also the job of a child that was forked in a chunk. */
+	if (run->ctl->flags & KTASK_FIXED || kt_job_stopped(&run->job))
 		return;
 	if (run->spares) {
 		renew(run);
+		offer_watch(run->spares, now_ns);
 		return;
 	}
 	waits = nr_waits();

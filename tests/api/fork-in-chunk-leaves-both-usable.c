@@ -13,6 +13,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #define SECONDS 30
 #define NR_FORKS 30
@@ -154,6 +156,83 @@ static void in_a_chunk_of_a_helper(void **state)
 	}
 }
 
+/* ---- a child that looks as if its job were blocked ---- */
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void burn_until(uint64_t cpu_ns)
+{
+	while (own_cpu_ns() < cpu_ns)
+		;
+}
+
+/* More CPU time and more waits than the parent had when the job last looked. */
+static void work_and_wait(uint64_t cpu_ns, long waits)
+{
+	burn_until(cpu_ns + 5000000);
+	for (uint64_t ms = 0; ms < cpu_ns / 200000; ms++)
+		usleep(1000);
+	while (waits-- > 0)
+		usleep(10);
+}
+
+static int burn_and_fork(void *start, void *end, void *arg)
+{
+	uint64_t fork_ns = *(uint64_t *)arg, cpu_ns = own_cpu_ns();
+	struct rusage usage;
+
+	if (in_child())
+		return 0;
+	burn_until(cpu_ns + 1000000);
+	if (getpid() != gettid() || ktest_now_ns() < fork_ns || child)
+		return 0;
+	getrusage(RUSAGE_THREAD, &usage);
+	child = fork();
+	if (!child)
+		work_and_wait(own_cpu_ns() + cpu_ns, usage.ru_nvcsw + 100);
+	return 0;
+}
+
+static unsigned nr_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	unsigned nr = 0;
+
+	while (tasks && (entry = readdir(tasks)))
+		nr += entry->d_name[0] != '.';
+	if (tasks)
+		closedir(tasks);
+	return nr;
+}
+
+static void in_a_chunk_that_waits_in_the_child(void **state)
+{
+	uint64_t fork_ns = ktest_now_ns() + 30000000;
+	DEFINE_KTASK_CTL(ctl, burn_and_fork, &fork_ns, 1);
+	int error;
+
+	let_helpers_begin();
+	parent = getpid();
+	child = 0;
+	error = ktask_run(NULL, 100, &ctl);
+	if (in_child()) {
+		ktest_check(error == -ECANCELED);
+		/* Nobody was called in who would now look at the job. */
+		ktest_check(nr_threads() == 1);
+		_exit(judge_child(error));
+	}
+	assert_int_equal(error, 0);
+	assert_true(child > 0);
+	assert_child_well();
+}
+
 /* ---- a job within a job ---- */
 
 static int run_inner(void *arg)
@@ -239,6 +318,7 @@ static void by_a_fork_without_handlers(void **state)
 }
 
 KTEST_MAIN(KTEST(in_a_chunk_of_the_caller), KTEST(in_a_chunk_of_a_helper),
+	   KTEST(in_a_chunk_that_waits_in_the_child),
 	   KTEST(in_a_chunk_of_a_nested_job), KTEST(between_jobs),
 	   KTEST(beside_the_job_of_another_thread),
 	   KTEST(by_a_fork_without_handlers))
