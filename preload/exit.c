@@ -53,6 +53,20 @@ void shim_memory_shared(void)
 	atomic_store(&memory_shared, true);
 }
 
+static bool has_handlers(void)
+{
+	for (int sig = 1; sig < NSIG; sig++) {
+		struct sigaction action;
+
+		if (!sigaction(sig, NULL, &action) &&
+		    (action.sa_flags & SA_SIGINFO ||
+		     (action.sa_handler != SIG_DFL &&
+		      action.sa_handler != SIG_IGN)))
+			return true;
+	}
+	return false;
+}
+
 #ifdef SHIM_RAW
 
 struct state {
@@ -98,20 +112,6 @@ static bool was_large(void)
 
 	return !getrusage(RUSAGE_SELF, &usage) &&
 	       (size_t)usage.ru_maxrss / LEAST_PRESENT >= shim_min_bytes / 1024;
-}
-
-static bool has_handlers(void)
-{
-	for (int sig = 1; sig < NSIG; sig++) {
-		struct sigaction action;
-
-		if (!sigaction(sig, NULL, &action) &&
-		    (action.sa_flags & SA_SIGINFO ||
-		     (action.sa_handler != SIG_DFL &&
-		      action.sa_handler != SIG_IGN)))
-			return true;
-	}
-	return false;
 }
 
 static bool holds_robust_mutex(void)
@@ -313,7 +313,9 @@ void shim_at_end(int status, bool in_order)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (shim_filter_allows() && shim_is_ours() && !shim_busy()) {
-		shim_prefault_end();
+		/* A handler may have found the allocator half way. */
+		if (shim_prefaults && (in_order || !has_handlers()))
+			shim_prefault_end();
 		take(status, in_order);
 		shim_report(false);
 	}

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "probe.h"
@@ -276,6 +277,25 @@ static void case_last_thread(void)
 	pthread_exit(NULL);
 }
 
+static void leave_at_once(int sig)
+{
+	_exit(STATUS);
+}
+
+/* In a handler that may find the allocator half way. */
+static void case_in_malloc(void)
+{
+	struct itimerval soon = { .it_value.tv_usec = 2000 };
+	void *volatile block; /* or the pair would be left out */
+
+	signal(SIGALRM, leave_at_once);
+	must(!setitimer(ITIMER_REAL, &soon, NULL), "setitimer");
+	for (;;) {
+		block = malloc(100000);
+		free(block);
+	}
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -296,6 +316,7 @@ static const struct {
 	{ "input", case_input },
 	{ "from-thread", case_from_thread },
 	{ "last-thread", case_last_thread },
+	{ "in-malloc", case_in_malloc },
 };
 
 int main(int argc, char **argv)

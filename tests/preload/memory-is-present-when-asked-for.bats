@@ -104,3 +104,12 @@ print([line for line in open("/proc/self/smaps") if "Private_Hugetlb" in line
 	[ "$(grep -c 'True True' <<<"$output")" = 2 ]
 	[ "$(taken prefault calls)" -ge 2 ]
 }
+
+@test "a handler that ends the process does not wait for the allocator" {
+	for ((i = 0; i < 20; i++)); do
+		run timeout -s KILL 20 "$KTASK_BUILD/ktask" run --min 1M --prefault -- \
+			"$PROGRAMS/exit-cases" in-malloc
+		echo "$i: $status $output"
+		[ "$status" = 3 ]
+	done
+}
