@@ -21,8 +21,10 @@
 #define MEMORY_NONE (1ull << 62)
 /* With more left than helpers could ever need nobody counts pages of files. */
 #define MEMORY_PLENTY (1ull << 30)
-/* Looking may take this part of the time. */
+/* Looking may take this part of the time; but where it lasted, as the thread
+ * was throttled or stopped meanwhile, the next look is no later than this. */
 #define LOOK_PART 64
+#define LOOK_MOST_NS CGROUP_FIND_NS
 
 /* ---- files of a group ---- */
 
@@ -342,7 +344,7 @@ static void look(uint64_t now_ns)
 {
 	struct cgroup_own own;
 	int saved = errno;
-	uint64_t begin_ns, cost_ns;
+	uint64_t begin_ns, pause_ns;
 
 	if (!become_looker())
 		return;
@@ -352,9 +354,8 @@ static void look(uint64_t now_ns)
 	cgroup_look(&mine.cg, now_ns, &own);
 	kt_store(&mine.now, cgroup_now(&mine.cg));
 	kt_store(&mine.start, start_threads(&mine.cg));
-	cost_ns = kt_now_ns() - begin_ns;
-	kt_store(&mine.due_ns,
-		 KT_MAX(mine.cg.look_due_ns, now_ns + cost_ns * LOOK_PART));
+	pause_ns = KT_MIN((kt_now_ns() - begin_ns) * LOOK_PART, LOOK_MOST_NS);
+	kt_store(&mine.due_ns, KT_MAX(mine.cg.look_due_ns, now_ns + pause_ns));
 	kt_store_release(&mine.busy, 0);
 	errno = saved;
 }

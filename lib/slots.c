@@ -161,8 +161,11 @@ unsigned slots_used(void)
 {
 	unsigned nr = 0;
 
-	for (unsigned i = 0; slots.table && i < kt_load(&slots.limit); i++)
-		nr += kt_load(&slots.table->slots[i].held) != 0;
+	for (unsigned i = 0; slots.table && i < TABLE_SLOTS; i++) {
+		const struct slot *slot = &slots.table->slots[i];
+
+		nr += kt_load(&slot->held) && !stands_aside(slot);
+	}
 	return nr;
 }
 

@@ -107,7 +107,8 @@ void slots_report(int demand, unsigned helpers, uint64_t units_done);
 
 void slots_demand_end(int demand);
 
-/* slots_used - helpers of this user that hold a slot now, for people */
+/* slots_used - helpers of this user that have a slot and do not stand aside,
+ * for people */
 unsigned slots_used(void);
 
 /* A job that has not spoken for so long is not counted. */

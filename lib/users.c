@@ -12,8 +12,10 @@
 #include "lib/table.h"
 #include "lib/users.h"
 
-/* They are looked at this often, and at most for a 64th of the time. */
+/* They are looked at this often, and at most for a 64th of the time; but at
+ * least each second: the thread may have been stopped while it looked. */
 #define USERS_LOOK_NS 5000000
+#define USERS_PART 64
 #define USERS_LIST_NS 1000000000ull
 
 static struct {
@@ -109,16 +111,16 @@ static void read_users(uint64_t now_ns)
 void users_look(uint64_t now_ns)
 {
 	uint64_t due_ns = kt_load(&users.due_ns);
-	uint64_t cost_ns;
+	uint64_t pause_ns;
 
 	if (!now_ns || now_ns < due_ns ||
 	    !kt_cas(&users.due_ns, &due_ns, now_ns + USERS_LIST_NS))
 		return;
 	if (!users_unchanged(now_ns))
 		read_users(now_ns);
-	cost_ns = kt_now_ns() - now_ns;
+	pause_ns = KT_MIN((kt_now_ns() - now_ns) * USERS_PART, USERS_LIST_NS);
 	kt_store_release(&users.due_ns,
-			 now_ns + KT_MAX(USERS_LOOK_NS, cost_ns * 64));
+			 now_ns + KT_MAX(USERS_LOOK_NS, pause_ns));
 }
 
 uint32_t users_want(uint32_t *wants, uint32_t own, uint32_t *self)

@@ -102,6 +102,7 @@ static int stand_aside(void *arg)
 	ktest_check(!slots_must_leave(0, 1));
 
 	slots_stand_aside(0, 1);
+	ktest_check(slots_used() == 0);
 	ktest_check(slots_must_leave(0, 1));
 	ktest_check(slots_take(OTHER) == 1);
 	ktest_check(!slots_must_leave(1, OTHER));
@@ -110,6 +111,7 @@ static int stand_aside(void *arg)
 
 	/* The first comes back to leave; then one slot is too much. */
 	slots_put(0);
+	ktest_check(slots_used() == 1);
 	ktest_check(slots_must_leave(1, OTHER));
 	slots_put(1);
 	ktest_check(slots_take(1) == 0);
