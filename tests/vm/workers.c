@@ -262,15 +262,17 @@ static long strays(char *addr, int node)
 
 static void pages_follow_the_callers_memory_policy(void)
 {
-	int fd = device();
-	char *addr = map(RANGE);
 	unsigned long mask = 1ul << 1;
 	long error, stray = 0;
+	char *addr;
+	int fd;
 
 	if (access("/sys/devices/system/node/node1/meminfo", F_OK)) {
 		say(true, __func__, "one node");
 		return;
 	}
+	fd = device();
+	addr = map(RANGE);
 	error = syscall(SYS_set_mempolicy, MPOL_BIND, &mask, 64);
 	for (int i = 0; i < 10 && !error && !stray; i++) {
 		madvise(addr, RANGE, MADV_DONTNEED);
