@@ -125,6 +125,17 @@ static int copy_data(struct copying *copying, uint64_t end)
 	return by_hand(copying, end);
 }
 
+/* Nothing but a hole up to the end of the file, which may be before @end. */
+static void skip_last_hole(struct copying *copying, uint64_t end)
+{
+	off_t size = lseek(copying->open->fd, 0, SEEK_END);
+	uint64_t base = copying->open->file->offset;
+	uint64_t last = size > (off_t)base ? (uint64_t)size - base : 0;
+
+	if (last > copying->pos)
+		copying->pos = last < end ? last : end;
+}
+
 /* The next bytes that are no hole: from copying->pos to what is returned. */
 static uint64_t next_data(struct copying *copying, uint64_t end)
 {
@@ -134,7 +145,7 @@ static uint64_t next_data(struct copying *copying, uint64_t end)
 
 	data = lseek(fd, (off_t)src_of(copying), SEEK_DATA);
 	if (data < 0 && errno == ENXIO)
-		copying->pos = end;
+		skip_last_hole(copying, end);
 	if (data < 0)
 		return end;
 	hole = lseek(fd, data, SEEK_HOLE);

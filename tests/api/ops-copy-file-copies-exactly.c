@@ -36,6 +36,21 @@ ssize_t copy_file_range(int in, off_t *in_pos, int out, off_t *out_pos,
 	return real(in, in_pos, out, out_pos, len, flags);
 }
 
+static const char *cut; /* a file to be cut when its holes are looked for */
+
+off_t lseek(int fd, off_t pos, int whence)
+{
+	static off_t (*real)(int, off_t, int);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "lseek");
+	if (whence == SEEK_DATA && cut) {
+		assert_int_equal(truncate(cut, MIB), 0);
+		cut = NULL;
+	}
+	return real(fd, pos, whence);
+}
+
 ssize_t pread(int fd, void *buf, size_t len, off_t pos)
 {
 	static __thread ssize_t (*real)(int, void *, size_t, off_t);
@@ -298,6 +313,18 @@ static void a_source_that_became_shorter(void **state)
 	short_source = false;
 }
 
+/* The end of what is there is no hole. */
+static void a_source_cut_when_its_holes_are_found(void **state)
+{
+	char *from = files_make("from", 2 * MIB, 1), *to = empty("to");
+	struct ktask_file file;
+
+	cut = from;
+	assert_int_equal(copy(from, to, KTASK_FILE_SPARSE, &file, NULL),
+			 -ENODATA);
+	assert_null(cut);
+}
+
 static void what_is_no_pair_of_files(void **state)
 {
 	char *from = files_make("from", MIB, 1), *to = empty("to");
@@ -339,6 +366,7 @@ int main(void)
 		WITH_FILES(writing_fails_where_it_fails),
 		WITH_FILES(the_limit_of_file_sizes),
 		WITH_FILES(a_source_that_became_shorter),
+		WITH_FILES(a_source_cut_when_its_holes_are_found),
 		WITH_FILES(what_is_no_pair_of_files),
 	};
 
