@@ -157,11 +157,10 @@ static int look_at(const struct op_job *job, struct files_open *open)
 	return files->work->prepare ? files->work->prepare(job, open) : 0;
 }
 
+/* The same all the time, also when the file fails in the middle. */
 static uint64_t rounded(const struct ktask_file *file)
 {
-	uint64_t size = file->error ? 0 : file->size;
-
-	return (size + FILES_STEP - 1) & ~(uint64_t)(FILES_STEP - 1);
+	return (file->size + FILES_STEP - 1) & ~(uint64_t)(FILES_STEP - 1);
 }
 
 /* Return: false where positions do not suffice for so much. */
@@ -173,6 +172,8 @@ static bool lay_out(struct op_job *job)
 		struct ktask_file *file = &job->files[i];
 
 		file->private_pos = pos;
+		if (file->error)
+			file->size = 0;
 		if (rounded(file) > SIZE_MAX - FILES_STEP - pos)
 			return false;
 		pos += rounded(file);
