@@ -9,7 +9,7 @@
 
 enum { KEY_BUFFERED = 256, KEY_NO_UMT, KEY_EVENTS, KEY_SEQUENTIAL, KEY_JSON };
 
-const struct argp_option app_argp_options[] = {
+static const struct argp_option argp_options[] = {
 	{ "dir", 'd', "DIR", 0, "put files into DIR (.)", 0 },
 	{ "every", 'n', "STEPS", 0,
 	  "write to the disk every STEPS steps (0: never)", 0 },
@@ -43,7 +43,7 @@ unsigned app_number(struct argp_state *state, const char *name,
 	return (unsigned)value;
 }
 
-error_t app_argp_parse(int key, char *text, struct argp_state *state)
+static error_t parse(int key, char *text, struct argp_state *state)
 {
 	struct app_options *options = state->input;
 
@@ -79,6 +79,12 @@ error_t app_argp_parse(int key, char *text, struct argp_state *state)
 		return ARGP_ERR_UNKNOWN;
 	}
 }
+
+const struct argp_child app_argp_children[] = {
+	{ &(const struct argp){ .options = argp_options, .parser = parse }, 0,
+	  NULL, 0 },
+	{ 0 },
+};
 
 int app_fail(int error, const char *format, ...)
 {

@@ -25,8 +25,8 @@ struct app_options {
 	bool json;
 };
 
-extern const struct argp_option app_argp_options[];
-error_t app_argp_parse(int key, char *text, struct argp_state *state);
+/** For argp.children; the application gives it its struct app_options. */
+extern const struct argp_child app_argp_children[];
 
 /** app_number - the value of an option as a number in [@least, @most] */
 unsigned app_number(struct argp_state *state, const char *name,

@@ -11,6 +11,7 @@
 #include "cost.h"
 
 #define TAG_COST 32000
+#define TAG_SUM 32001
 
 static void now(struct cost *cost)
 {
@@ -87,6 +88,22 @@ void cost_end(struct cost *cost, uint64_t bytes_written, uint64_t bytes_read)
 		comm_recv(&end, sizeof(end), rank, TAG_COST);
 		add(cost, &end);
 	}
+}
+
+uint64_t cost_sum(uint64_t own, unsigned parts)
+{
+	uint64_t sum[2] = { own, parts };
+
+	if (comm_rank())
+		comm_send(sum, sizeof(sum), 0, TAG_SUM);
+	for (int rank = 1; !comm_rank() && rank < comm_ranks(); rank++) {
+		unsigned turn;
+
+		comm_recv(sum, sizeof(sum), rank, TAG_SUM);
+		turn = sum[1] % 64;
+		own = (turn ? own << turn | own >> (64 - turn) : own) ^ sum[0];
+	}
+	return own;
 }
 
 static double share(double part, double whole)

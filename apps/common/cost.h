@@ -26,6 +26,14 @@ void cost_begin(struct cost *cost);
 void cost_end(struct cost *cost, uint64_t bytes_written, uint64_t bytes_read);
 
 /**
+ * cost_sum - of all ranks' results, at rank 0; all ranks call it
+ * @own: of this rank's @parts parts, each folded in after a turn by one bit
+ *
+ * Return: at rank 0 what one rank with all parts has.
+ */
+uint64_t cost_sum(uint64_t own, unsigned parts);
+
+/**
  * cost_tell - on standard output
  * @what: the application, its size
  * @cells: updates of a cell

@@ -6,8 +6,6 @@
 #include "apps/common/cost.h"
 #include "fwi.h"
 
-#define TAG_SUM 31003
-
 static const struct argp_option argp_options[] = {
 	{ "x", 'x', "N", 0, "cells along X (104)", 0 },
 	{ "y", 'y', "N", 0, "slices along Y, shared by the ranks (104)", 0 },
@@ -43,13 +41,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {
-	{ &(const struct argp){ .options = app_argp_options,
-				.parser = app_argp_parse },
-	  0, NULL, 0 },
-	{ 0 },
-};
-
 static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse,
@@ -57,26 +48,8 @@ static const struct argp argp = {
 	       "Start it by mpirun for several ranks.  Every --every steps a "
 	       "snapshot goes to a file in DIR that has no name; the backward "
 	       "steps read it again.",
-	.children = children,
+	.children = app_argp_children,
 };
-
-/* Of the whole volume, at rank 0: as if volume_sum() had seen all slices. */
-static uint64_t whole_sum(const struct volume *volume)
-{
-	uint64_t sum[2] = { volume_sum(volume), 3 * volume->slices };
-	uint64_t all = sum[0];
-
-	if (comm_rank())
-		comm_send(sum, sizeof(sum), 0, TAG_SUM);
-	for (int rank = 1; !comm_rank() && rank < comm_ranks(); rank++) {
-		unsigned turn;
-
-		comm_recv(sum, sizeof(sum), rank, TAG_SUM);
-		turn = sum[1] % 64;
-		all = (turn ? all << turn | all >> (64 - turn) : all) ^ sum[0];
-	}
-	return all;
-}
 
 static int run_tasks(struct volume *volume, const struct fwi_options *options,
 		     struct cost *cost)
@@ -125,7 +98,7 @@ static int run(const struct fwi_options *options, struct volume *volume)
 
 	if (error)
 		return error;
-	sum = whole_sum(volume);
+	sum = cost_sum(volume_sum(volume), 3 * volume->slices);
 	if (options->app.verify)
 		error = verify(volume, options);
 	if (error || comm_rank())

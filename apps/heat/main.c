@@ -8,7 +8,6 @@
 
 #define TAG_NEWEST 31001
 #define TAG_AGREED 31002
-#define TAG_SUM 31003
 
 enum { KEY_RESTART = 512 };
 
@@ -51,20 +50,13 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	}
 }
 
-static const struct argp_child children[] = {
-	{ &(const struct argp){ .options = app_argp_options,
-				.parser = app_argp_parse },
-	  0, NULL, 0 },
-	{ 0 },
-};
-
 static const struct argp argp = {
 	.options = argp_options,
 	.parser = parse,
 	.doc = "Heat diffusion on a plate, by tasks, with checkpoints.\v"
 	       "Start it by mpirun for several ranks.  Every --every sweeps "
 	       "the plate goes to DIR/heat.RANK.0 or .1.",
-	.children = children,
+	.children = app_argp_children,
 };
 
 /* The newest checkpoint that every rank has; 0: none. */
@@ -84,24 +76,6 @@ static unsigned agree(unsigned newest)
 	for (int rank = 1; rank < comm_ranks(); rank++)
 		comm_send(&newest, sizeof(newest), rank, TAG_AGREED);
 	return newest;
-}
-
-/* Of the whole plate, at rank 0: as if grid_sum() had seen all rows. */
-static uint64_t plate_sum(const struct grid *grid)
-{
-	uint64_t sum[2] = { grid_sum(grid), grid->rows };
-	uint64_t all = sum[0];
-
-	if (comm_rank())
-		comm_send(sum, sizeof(sum), 0, TAG_SUM);
-	for (int rank = 1; !comm_rank() && rank < comm_ranks(); rank++) {
-		unsigned turn;
-
-		comm_recv(sum, sizeof(sum), rank, TAG_SUM);
-		turn = sum[1] % 64;
-		all = (turn ? all << turn | all >> (64 - turn) : all) ^ sum[0];
-	}
-	return all;
 }
 
 static int restart(struct checkpoints *checkpoints, struct grid *grid,
@@ -171,7 +145,7 @@ static int run(const struct heat_options *options, struct grid *grid,
 	}
 	if (error)
 		return error;
-	sum = plate_sum(grid);
+	sum = cost_sum(grid_sum(grid), grid->rows);
 	if (options->app.verify)
 		error = verify_all(grid, options, checkpoints);
 	if (error || comm_rank())
