@@ -21,7 +21,6 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -80,24 +79,11 @@ static long field_of(const char *text, const char *name)
 	return at ? strtol(at + strlen(name), NULL, 10) : -1;
 }
 
-static bool read_text(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = -1;
-
-	if (fd >= 0) {
-		len = read(fd, text, size - 1);
-		close(fd);
-	}
-	text[len > 0 ? len : 0] = '\0';
-	return len > 0;
-}
-
 static bool read_state(struct state *state)
 {
 	char text[4096];
 
-	if (!read_text("/proc/self/status", text, sizeof(text)))
+	if (!shim_read_text("/proc/self/status", text, sizeof(text)))
 		return false;
 	state->tracer = field_of(text, "\nTracerPid:");
 	state->threads = field_of(text, "\nThreads:");
@@ -149,7 +135,7 @@ static bool read_load(unsigned *running, unsigned *nr_cpus)
 	char text[128];
 	cpu_set_t cpus;
 
-	if (!read_text("/proc/loadavg", text, sizeof(text)) ||
+	if (!shim_read_text("/proc/loadavg", text, sizeof(text)) ||
 	    sscanf(text, "%*s %*s %*s %u/", running) != 1 ||
 	    sched_getaffinity(0, sizeof(cpus), &cpus))
 		return false;
@@ -183,7 +169,8 @@ static bool is_helper(const char *tid)
 	char path[48], name[16];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%.10s/comm", tid);
-	return read_text(path, name, sizeof(name)) && !strcmp(name, "ktask\n");
+	return shim_read_text(path, name, sizeof(name)) &&
+	       !strcmp(name, "ktask\n");
 }
 
 /*

@@ -12,7 +12,6 @@
  *
  * Does not know whether the process may be treated so: exit.c.
  */
-#include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -143,8 +142,9 @@ static void add_range(struct last *last, uintptr_t start, uintptr_t end)
 }
 
 /* Writable memory: of the rest nothing is the process's own. */
-static void add_line(struct last *last, const char *line)
+static void add_line(const char *line, void *arg)
 {
+	struct last *last = arg;
 	unsigned long start, end;
 	char perms[5], name[8] = "";
 
@@ -154,29 +154,6 @@ static void add_line(struct last *last, const char *line)
 	if (perms[1] == 'w' && strcmp(name, "[stack]") &&
 	    end - start >= RANGE_MIN_BYTES)
 		add_range(last, start, end);
-}
-
-static void list_ranges(struct last *last)
-{
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	char line[128], buffer[4096];
-	size_t filled = 0;
-	ssize_t len;
-
-	if (fd < 0)
-		return;
-	while ((len = read(fd, buffer, sizeof(buffer))) > 0) {
-		for (ssize_t i = 0; i < len; i++) {
-			if (filled < sizeof(line) - 1)
-				line[filled++] = buffer[i];
-			if (buffer[i] != '\n')
-				continue;
-			line[filled] = '\0';
-			filled = 0;
-			add_line(last, line);
-		}
-	}
-	close(fd);
 }
 
 static void keep(struct range *kept, const void *at, uintptr_t before,
@@ -218,7 +195,7 @@ static struct last *plan(struct shim_last *told)
 	     KEEP_BYTES);
 	keep(&last->kept[2], raw_thread_pointer(), KEEP_BYTES, KEEP_BYTES);
 	sort_kept(last->kept);
-	list_ranges(last);
+	shim_each_mapping(add_line, last);
 	told->bytes = 0;
 	for (size_t i = 0; i < last->nr; i++)
 		told->bytes += last->ranges[i].end - last->ranges[i].start;

@@ -10,7 +10,6 @@
  * of the address space, and mappings that are made after mlockall(MCL_FUTURE).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -98,45 +97,28 @@ static bool parse_range(const char *line, struct range *range)
 }
 
 /* As the kernel: what would be copied is copied now, other memory is read. */
-static void populate_range(const struct range *range)
+static void populate_line(const char *line, void *arg)
 {
-	size_t len = range->end - range->start;
-	bool write = range->writable && !range->shared;
+	struct range range;
+	size_t len;
+	bool write;
 
-	if (range->readable && len >= shim_min_bytes)
-		shim_populate(SHIM_MLOCK, (void *)range->start, len,
+	if (!parse_range(line, &range))
+		return;
+	len = range.end - range.start;
+	write = range.writable && !range.shared;
+	if (range.readable && len >= shim_min_bytes)
+		shim_populate(SHIM_MLOCK, (void *)range.start, len,
 			      write ? 0 : KTASK_POPULATE_READ);
 }
 
 /*
  * The list may change while it is read: other threads map and unmap, and so
- * does the first job.  What is missed the plain call finds.  No stdio: it
- * allocates.
+ * does the first job.  What is missed the plain call finds.
  */
 static void populate_all(void)
 {
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	char line[64], buffer[1024];
-	size_t filled = 0;
-	ssize_t len;
-
-	if (fd < 0)
-		return;
-	while ((len = read(fd, buffer, sizeof(buffer))) > 0) {
-		for (ssize_t i = 0; i < len; i++) {
-			struct range range;
-
-			if (filled < sizeof(line) - 1)
-				line[filled++] = buffer[i];
-			if (buffer[i] != '\n')
-				continue;
-			line[filled] = '\0';
-			filled = 0;
-			if (parse_range(line, &range))
-				populate_range(&range);
-		}
-	}
-	close(fd);
+	shim_each_mapping(populate_line, NULL);
 }
 
 bool shim_may_lock_all(void)

@@ -5,7 +5,6 @@
  *
  * Files that cannot be read count as no limit, except the machine's own.
  */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,25 +14,12 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
-static bool read_text(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = -1;
-
-	if (fd >= 0) {
-		len = read(fd, text, size - 1);
-		close(fd);
-	}
-	text[len > 0 ? len : 0] = '\0';
-	return len > 0;
-}
-
 static size_t machine_bytes(void)
 {
 	char text[1024];
 	const char *at;
 
-	if (!read_text("/proc/meminfo", text, sizeof(text)))
+	if (!shim_read_text("/proc/meminfo", text, sizeof(text)))
 		return 0;
 	at = strstr(text, "MemAvailable:");
 	return at ? strtoull(at + 13, NULL, 10) * 1024 : 0;
@@ -58,7 +44,7 @@ static bool read_number(const struct version *version, const char *folder,
 	char path[640], text[64], *end;
 
 	snprintf(path, sizeof(path), "%s%s/%s", version->root, folder, name);
-	if (!read_text(path, text, sizeof(text)))
+	if (!shim_read_text(path, text, sizeof(text)))
 		return false;
 	*value = strtoull(text, &end, 10);
 	return end != text;
@@ -101,7 +87,7 @@ size_t shim_room_bytes(void)
 	char text[2048] = "\n";
 	size_t least = machine_bytes();
 
-	if (!read_text("/proc/self/cgroup", text + 1, sizeof(text) - 1))
+	if (!shim_read_text("/proc/self/cgroup", text + 1, sizeof(text) - 1))
 		return least;
 	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
 		size_t room = tree_bytes(&versions[i], text);

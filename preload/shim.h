@@ -21,6 +21,7 @@
  *	bpf.c     what a filter says of one system call
  *	report.c  what was done, or would be, on request
  *	room.c    how much memory there is
+ *	proc.c    reading /proc and /sys
  *	real.c    the plain calls
  *	raw.h     system calls without libc
  *
@@ -241,5 +242,11 @@ void shim_report_forked(void);
 void shim_report(bool more);
 /* The line on the end of the process, which may use no allocated memory. */
 void shim_report_last(void);
+
+/* proc.c */
+/* The beginning of a file, as a string; false: nothing. */
+bool shim_read_text(const char *path, char *text, size_t size);
+/* @func for each line of /proc/self/maps, cut at 127 characters. */
+void shim_each_mapping(void (*func)(const char *line, void *arg), void *arg);
 
 #endif /* PRELOAD_SHIM_H */
