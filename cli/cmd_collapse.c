@@ -64,15 +64,8 @@ static int parse(struct settings *set, int argc, char **argv)
 
 	if (status || set->help)
 		return status;
-	if (argc - optind < 1 || argc - optind > 2)
-		return say_usage("collapse",
-				 "a process id is wanted, and perhaps a range");
-	set->range.end = UINT64_MAX;
-	status = process_pid("collapse", argv[optind], &set->pid);
-	if (!status && argc - optind == 2)
-		status = process_range("collapse", argv[optind + 1],
-				       &set->range);
-	return status;
+	return process_operands("collapse", argc - optind, argv + optind,
+				&set->pid, &set->range);
 }
 
 static uint64_t huge_bytes(void)

@@ -96,15 +96,8 @@ static int parse(struct settings *set, int argc, char **argv)
 		return status;
 	if (!set->nodes)
 		return say_usage("migrate", "--to is missing");
-	if (argc - optind < 1 || argc - optind > 2)
-		return say_usage("migrate",
-				 "a process id is wanted, and perhaps a range");
-	set->range.end = UINT64_MAX;
-	status = process_pid("migrate", argv[optind], &set->pid);
-	if (!status && argc - optind == 2)
-		status =
-			process_range("migrate", argv[optind + 1], &set->range);
-	return status;
+	return process_operands("migrate", argc - optind, argv + optind,
+				&set->pid, &set->range);
 }
 
 static int stop_if_interrupted(const struct ktask_progress *now, void *arg)

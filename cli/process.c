@@ -256,7 +256,7 @@ int process_huge(int pid, uint64_t *huge, uint64_t *all)
 	return 0;
 }
 
-int process_pid(const char *command, const char *text, int *pid)
+static int parse_pid(const char *command, const char *text, int *pid)
 {
 	char *end;
 	long number;
@@ -270,7 +270,8 @@ int process_pid(const char *command, const char *text, int *pid)
 	return 0;
 }
 
-int process_range(const char *command, const char *text, struct region *range)
+static int parse_range(const char *command, const char *text,
+		       struct region *range)
 {
 	char *end;
 
@@ -284,4 +285,19 @@ int process_range(const char *command, const char *text, struct region *range)
 		}
 	}
 	return say_usage(command, "'%s': not a range START-END", text);
+}
+
+int process_operands(const char *command, int argc, char **argv, int *pid,
+		     struct region *range)
+{
+	int status;
+
+	if (argc < 1 || argc > 2)
+		return say_usage(command,
+				 "a process id is wanted, and perhaps a range");
+	*range = (struct region){ 0, UINT64_MAX };
+	status = parse_pid(command, argv[0], pid);
+	if (!status && argc == 2)
+		status = parse_range(command, argv[1], range);
+	return status;
 }

@@ -53,10 +53,13 @@ int process_nodes(int pid, uint64_t bytes[PROCESS_NODES]);
 /** process_huge - bytes of private memory in huge pages, and all; 0, -errno */
 int process_huge(int pid, uint64_t *huge, uint64_t *all);
 
-/** process_pid - "1234"; 0, or 2 after a message of @command */
-int process_pid(const char *command, const char *text, int *pid);
-
-/** process_range - "7f0000000000-7f0040000000", as in /proc/PID/maps */
-int process_range(const char *command, const char *text, struct region *range);
+/**
+ * process_operands - "1234", or "1234 7f0000000000-7f0040000000" with a range
+ * as in /proc/PID/maps; all addresses without one
+ *
+ * Return: 0, or 2 after a message of @command.
+ */
+int process_operands(const char *command, int argc, char **argv, int *pid,
+		     struct region *range);
 
 #endif /* KTASK_CLI_PROCESS_H */
