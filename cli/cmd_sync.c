@@ -5,12 +5,8 @@
  * sync(1) writes one file after another, each with a journal entry of its own,
  * or everything that all programs have written.
  */
-#include <stdio.h>
-
 #include "cmd.h"
 #include "files.h"
-#include "interrupt.h"
-#include "say.h"
 
 static const char usage[] =
 	"usage: ktask sync [options] PATH...\n\n"
@@ -29,23 +25,10 @@ int cmd_sync(int argc, char **argv)
 		{ "data", no_argument, option_flag, &data },
 		{ 0 },
 	};
-	struct ktask_result result = KTASK_RESULT_INIT;
 	int status = options_parse("sync", specs, true, argc, argv);
 
 	if (status)
 		return status;
-	if (files.help) {
-		fputs(usage, stdout);
-		return 0;
-	}
-	if (optind == argc)
-		return say_usage("sync", "a path is missing");
 	files.flags = data ? KTASK_SYNC_DATA : 0;
-	if (files_find(&files, argv + optind, argc - optind, true))
-		return 1;
-	status = files_run(&files, &result);
-	if (interrupt_seen())
-		return interrupt_die();
-	files_report(&files, &result);
-	return status;
+	return files_command(&files, usage, true, argc - optind, argv + optind);
 }

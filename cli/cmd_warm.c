@@ -5,12 +5,8 @@
  * `ktask populate` maps one file and makes its pages, also of tmpfs and
  * hugetlbfs; this reads, which takes no memory but the cache's.
  */
-#include <stdio.h>
-
 #include "cmd.h"
 #include "files.h"
-#include "interrupt.h"
-#include "say.h"
 
 static const char usage[] =
 	"usage: ktask warm [options] PATH...\n\n"
@@ -30,23 +26,11 @@ int cmd_warm(int argc, char **argv)
 		{ "direct", no_argument, option_flag, &direct },
 		{ 0 },
 	};
-	struct ktask_result result = KTASK_RESULT_INIT;
 	int status = options_parse("warm", specs, true, argc, argv);
 
 	if (status)
 		return status;
-	if (files.help) {
-		fputs(usage, stdout);
-		return 0;
-	}
-	if (optind == argc)
-		return say_usage("warm", "a path is missing");
 	files.flags = direct ? KTASK_FILE_DIRECT : 0;
-	if (files_find(&files, argv + optind, argc - optind, false))
-		return 1;
-	status = files_run(&files, &result);
-	if (interrupt_seen())
-		return interrupt_die();
-	files_report(&files, &result);
-	return status;
+	return files_command(&files, usage, false, argc - optind,
+			     argv + optind);
 }

@@ -167,3 +167,24 @@ void files_report(const struct files *files, const struct ktask_result *result)
 	putchar('\n');
 	json_decref(object);
 }
+
+int files_command(struct files *files, const char *usage, bool folders, int nr,
+		  char **paths)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	int status;
+
+	if (files->help) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	if (!nr)
+		return say_usage(files->command, "a path is missing");
+	if (files_find(files, paths, nr, folders))
+		return 1;
+	status = files_run(files, &result);
+	if (interrupt_seen())
+		return interrupt_die();
+	files_report(files, &result);
+	return status;
+}

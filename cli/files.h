@@ -66,4 +66,13 @@ int files_run(struct files *files, struct ktask_result *result);
 /** files_report - the figures, as a line or as JSON */
 void files_report(const struct files *files, const struct ktask_result *result);
 
+/**
+ * files_command - help, or all of the above for the operands of a command
+ * @folders: as of files_find()
+ *
+ * Return: the command's exit status.
+ */
+int files_command(struct files *files, const char *usage, bool folders, int nr,
+		  char **paths);
+
 #endif /* KTASK_CLI_FILES_H */
