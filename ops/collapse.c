@@ -102,15 +102,18 @@ static int collapse_once(const struct collapse *collapse, uintptr_t start,
 	return done < 0 ? -errno : 0;
 }
 
-/* The first huge page that fails; what is huge already costs 1 us. */
+/* The first huge page that fails; what is huge already costs 1 us.  The edges of
+ * the range need not be edges of huge pages, those in between are. */
 static uintptr_t find_first(const struct collapse *collapse, uintptr_t start,
 			    uintptr_t end)
 {
 	uintptr_t huge = collapse->job->align, done = start, bad = end;
 
 	while (bad - done > huge) {
-		uintptr_t half = done + (bad - done) / 2 / huge * huge;
+		uintptr_t half = (done + (bad - done) / 2) / huge * huge;
 
+		if (half <= done)
+			half = (done / huge + 1) * huge;
 		if (collapse_once(collapse, start, half))
 			bad = half;
 		else

@@ -190,7 +190,8 @@ static bool refuse(long number, const long args[6], long *result)
 	return true;
 }
 
-static void try_refusal(int error, size_t offset)
+/* The huge page at @offset is refused to a call for @start to @end. */
+static void try_refusal(int error, size_t offset, size_t start, size_t end)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	char *at = filled();
@@ -198,12 +199,12 @@ static void try_refusal(int error, size_t offset)
 	refusal = error;
 	refused = (uintptr_t)at + offset;
 	syscalls_answer = refuse;
-	assert_int_equal(
-		run_op("collapse", at, LEN, KTASK_COLLAPSE_ALL, &result),
-		-error);
+	assert_int_equal(run_op("collapse", at + start, end - start,
+				KTASK_COLLAPSE_ALL, &result),
+			 -error);
 	syscalls_answer = NULL;
 	assert_int_equal(result.error, -error);
-	assert_int_equal(result.fail_offset, offset);
+	assert_int_equal(result.fail_offset, offset - start);
 	same_contents(at, 0, LEN);
 	munmap(at, LEN);
 }
@@ -216,7 +217,18 @@ static void every_refusal_is_passed_on(void **state)
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(errors); i++)
 		for (unsigned j = 0; j < KTEST_ARRAY_SIZE(offsets); j++)
-			try_refusal(errors[i], offsets[j]);
+			try_refusal(errors[i], offsets[j], 0, LEN);
+}
+
+/* Neither edge of the range is one of a huge page. */
+static void a_refusal_is_found_in_a_ragged_range(void **state)
+{
+	static const size_t rags[] = { 4096, HUGE / 2, HUGE - 4096 };
+
+	for (size_t page = HUGE; page < LEN - HUGE; page += HUGE)
+		for (unsigned i = 0; i < KTEST_ARRAY_SIZE(rags); i++)
+			try_refusal(EAGAIN, page, rags[i],
+				    LEN - HUGE + rags[i]);
 }
 
 /* ---- the guard ---- */
@@ -314,5 +326,6 @@ KTEST_MAIN(KTEST(small_pages_become_huge),
 	   KTEST(what_is_not_there_is_told),
 	   KTEST(memory_without_huge_pages_is_refused),
 	   KTEST(every_refusal_is_passed_on),
+	   KTEST(a_refusal_is_found_in_a_ragged_range),
 	   KTEST(slow_memory_keeps_its_small_pages), KTEST(of_another_process),
 	   KTEST(of_nobody))
