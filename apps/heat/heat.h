@@ -10,7 +10,8 @@
  *   graph.c       the tasks of all sweeps
  *   checkpoint.c  blocks to the disk and back; a checkpoint is whole or none
  *   verify.c      the same sweeps by one thread, compared bit by bit
- *   main.c        options and the order of all this
+ *   options.c     the command line
+ *   main.c        the order of all this
  */
 #ifndef APPS_HEAT_H
 #define APPS_HEAT_H
@@ -27,6 +28,9 @@ struct heat_options {
 	unsigned sweeps;
 	bool restart; /* go on from the last checkpoint */
 };
+
+/** heat_options_parse - ends the program where they are wrong, or asked for */
+void heat_options_parse(struct heat_options *options, int argc, char **argv);
 
 /* ---- grid.c ---- */
 

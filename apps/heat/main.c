@@ -9,56 +9,6 @@
 #define TAG_NEWEST 31001
 #define TAG_AGREED 31002
 
-enum { KEY_RESTART = 512 };
-
-static const struct argp_option argp_options[] = {
-	{ "rows", 'r', "N", 0, "rows of the plate (2048)", 0 },
-	{ "cols", 'c', "N", 0, "columns of the plate (2048)", 0 },
-	{ "block", 'b', "N", 0, "rows and columns of a block (256)", 0 },
-	{ "iterations", 'i', "N", 0, "sweeps over the plate (100)", 0 },
-	{ "restart", KEY_RESTART, NULL, 0,
-	  "go on from the last checkpoint in DIR", 0 },
-	{ 0 },
-};
-
-static error_t parse(int key, char *text, struct argp_state *state)
-{
-	struct heat_options *options = state->input;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->child_inputs[0] = &options->app;
-		return 0;
-	case 'r':
-		options->rows = app_number(state, "rows", text, 1, 1u << 24);
-		return 0;
-	case 'c':
-		options->cols = app_number(state, "cols", text, 1, 1u << 24);
-		return 0;
-	case 'b':
-		options->block = app_number(state, "block", text, 1, 1u << 14);
-		return 0;
-	case 'i':
-		options->sweeps =
-			app_number(state, "iterations", text, 1, 1u << 30);
-		return 0;
-	case KEY_RESTART:
-		options->restart = true;
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = {
-	.options = argp_options,
-	.parser = parse,
-	.doc = "Heat diffusion on a plate, by tasks, with checkpoints.\v"
-	       "Start it by mpirun for several ranks.  Every --every sweeps "
-	       "the plate goes to DIR/heat.RANK.0 or .1.",
-	.children = app_argp_children,
-};
-
 /* The newest checkpoint that every rank has; 0: none. */
 static unsigned agree(unsigned newest)
 {
@@ -164,17 +114,12 @@ static int run(const struct heat_options *options, struct grid *grid,
 
 int main(int argc, char **argv)
 {
-	struct heat_options options = { .app = { .dir = "." },
-					.rows = 2048,
-					.cols = 2048,
-					.block = 256,
-					.sweeps = 100 };
+	struct heat_options options;
 	struct checkpoints *checkpoints = NULL;
 	struct grid grid;
 	int error;
 
-	argp_err_exit_status = 2;
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	heat_options_parse(&options, argc, argv);
 	error = comm_open();
 	if (error) {
 		app_fail(error, "joining the other ranks");
