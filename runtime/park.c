@@ -421,7 +421,7 @@ void park_wake_one(struct worker *w)
 {
 	unsigned from = at_peek(&rt.idle_hint), tried = 0, pass, index;
 
-	for (pass = 0; pass < 2; pass++, from = 0) {
+	for (pass = 0; pass < 2 && tried < WAKE_TRIES; pass++, from = 0) {
 		index = mask_next(rt.idle, from, rt.nr_cores);
 		for (; index < rt.nr_cores && tried < WAKE_TRIES; tried++) {
 			if (park_dispatch(&rt.cores[index], false))
@@ -429,6 +429,8 @@ void park_wake_one(struct worker *w)
 			index = mask_next(rt.idle, index + 1, rt.nr_cores);
 		}
 	}
+	/* What was not looked at comes first next time. */
+	at_poke(&rt.idle_hint, index < rt.nr_cores ? index : 0);
 	at_sub(&rt.idlers, IDLERS_SEARCH);
 	return;
 woken:
