@@ -2,84 +2,17 @@
 /*
  * The cores that the runtime uses: as many of the allowed CPUs as ktask's
  * limits leave, in an order in which those of one last-level cache, and then
- * of one NUMA node, stand together.  What sysfs does not tell counts as one
- * cache and one node.
+ * of one NUMA node, stand together; and for each node the others by distance.
  */
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <ktask/ktask.h>
 
+#include "places.h"
 #include "rt.h"
-
-#define CPU_DIR "/sys/devices/system/cpu/cpu%d"
-
-struct place {
-	int cpu, node, cache;
-};
-
-/* First number in a file, or @none. */
-static int read_number(const char *path, int none)
-{
-	FILE *file = fopen(path, "re");
-	int number;
-
-	if (!file)
-		return none;
-	if (fscanf(file, "%d", &number) != 1)
-		number = none;
-	fclose(file);
-	return number;
-}
-
-/* A cache is named by the first CPU that shares it. */
-static int cache_of(int cpu)
-{
-	int cache = 0, level = 0;
-
-	for (int index = 0; index < 8; index++) {
-		char path[128];
-		int this;
-
-		snprintf(path, sizeof(path), CPU_DIR "/cache/index%d/level",
-			 cpu, index);
-		this = read_number(path, -1);
-		if (this < level)
-			continue;
-		level = this;
-		snprintf(path, sizeof(path),
-			 CPU_DIR "/cache/index%d/shared_cpu_list", cpu, index);
-		cache = read_number(path, 0);
-	}
-	return cache;
-}
-
-static int node_of(int cpu)
-{
-	for (int node = 0; node < 1024; node++) {
-		char path[128];
-
-		snprintf(path, sizeof(path), CPU_DIR "/node%d", cpu, node);
-		if (!access(path, F_OK))
-			return node;
-	}
-	return 0;
-}
-
-static int by_place(const void *a, const void *b)
-{
-	const struct place *one = a, *two = b;
-
-	if (one->node != two->node)
-		return one->node < two->node ? -1 : 1;
-	if (one->cache != two->cache)
-		return one->cache < two->cache ? -1 : 1;
-	return one->cpu < two->cpu ? -1 : one->cpu > two->cpu;
-}
 
 /* Passing conditions and what is only for helpers do not limit workers. */
 static unsigned limit_of(unsigned nr_cpus)
@@ -121,21 +54,15 @@ static cpu_set_t *allowed_cpus(const struct ktrt_options *options, int *nr)
 	return cpus;
 }
 
-static unsigned list_places(struct place *places, const cpu_set_t *cpus,
-			    int nr_cpus)
+static void list_places(struct place *places, const cpu_set_t *cpus,
+			int nr_cpus)
 {
 	unsigned nr = 0;
 
-	for (int cpu = 0; cpu < nr_cpus; cpu++) {
-		if (!CPU_ISSET_S(cpu, CPU_ALLOC_SIZE(nr_cpus), cpus))
-			continue;
-		places[nr].cpu = cpu;
-		places[nr].node = node_of(cpu);
-		places[nr].cache = cache_of(cpu);
-		nr++;
-	}
-	qsort(places, nr, sizeof(*places), by_place);
-	return nr;
+	for (int cpu = 0; cpu < nr_cpus; cpu++)
+		if (CPU_ISSET_S(cpu, CPU_ALLOC_SIZE(nr_cpus), cpus))
+			places[nr++].cpu = cpu;
+	places_find(places, nr);
 }
 
 static void init_core(unsigned index, const struct place *place,
@@ -143,11 +70,14 @@ static void init_core(unsigned index, const struct place *place,
 {
 	struct core *core = &rt.cores[index];
 
-	if (!before || before->node != place->node)
-		rt.node_ids[rt.nr_nodes++] = place->node;
+	if (!before || before->node != place->node) {
+		rt.nodes[rt.nr_nodes].id = place->node;
+		rt.nodes[rt.nr_nodes++].first_cache = rt.nr_caches;
+	}
 	if (!before || before->node != place->node ||
 	    before->cache != place->cache)
 		rt.nr_caches++;
+	rt.nodes[rt.nr_nodes - 1].end_cache = rt.nr_caches;
 	memset(core, 0, sizeof(*core));
 	pthread_mutex_init(&core->lock, NULL);
 	core->cpu = place->cpu;
@@ -158,13 +88,60 @@ static void init_core(unsigned index, const struct place *place,
 	rt.core_of_cpu[place->cpu] = (int)index;
 }
 
+/* Of two equally far ones the next by number, after the last the first. */
+static bool is_nearer(const int *distances, unsigned from, unsigned a,
+		      unsigned b)
+{
+	unsigned nr = rt.nr_nodes;
+
+	if (distances[a] != distances[b])
+		return distances[a] < distances[b];
+	return (a + nr - from) % nr < (b + nr - from) % nr;
+}
+
+/* All but @from itself, nearest first. */
+static void sort_near(unsigned from, const int *distances, unsigned short *near)
+{
+	unsigned nr = 0, at;
+
+	for (unsigned node = 0; node < rt.nr_nodes; node++) {
+		if (node == from)
+			continue;
+		for (at = nr++; at; near[at] = near[at - 1], at--)
+			if (!is_nearer(distances, from, node, near[at - 1]))
+				break;
+		near[at] = (unsigned short)node;
+	}
+}
+
+static int find_near(void)
+{
+	unsigned nr = rt.nr_nodes;
+	int *numbers = calloc(2 * (size_t)nr, sizeof(*numbers));
+
+	rt.near = calloc((size_t)nr * nr, sizeof(*rt.near));
+	if (!numbers || !rt.near) {
+		free(numbers);
+		return -ENOMEM;
+	}
+	for (unsigned node = 0; node < nr; node++)
+		numbers[node] = rt.nodes[node].id;
+	for (unsigned node = 0; node < nr; node++) {
+		rt.nodes[node].near = &rt.near[(size_t)node * nr];
+		places_distances(numbers[node], numbers, nr, numbers + nr);
+		sort_near(node, numbers + nr, rt.nodes[node].near);
+	}
+	free(numbers);
+	return 0;
+}
+
 static int make_cores(const struct place *places, unsigned nr)
 {
 	rt.cores = aligned_alloc(CACHE_LINE, nr * sizeof(*rt.cores));
 	rt.core_of_cpu = malloc((size_t)rt.nr_cpus * sizeof(int));
-	rt.node_ids = calloc(nr, sizeof(*rt.node_ids));
+	rt.nodes = calloc(nr, sizeof(*rt.nodes));
 	rt.shelves = aligned_alloc(CACHE_LINE, nr * sizeof(*rt.shelves));
-	if (!rt.cores || !rt.core_of_cpu || !rt.node_ids || !rt.shelves)
+	if (!rt.cores || !rt.core_of_cpu || !rt.nodes || !rt.shelves)
 		return -ENOMEM;
 	for (int cpu = 0; cpu < rt.nr_cpus; cpu++)
 		rt.core_of_cpu[cpu] = -1;
@@ -173,33 +150,40 @@ static int make_cores(const struct place *places, unsigned nr)
 	for (unsigned i = 0; i < rt.nr_nodes; i++)
 		shelf_init(&rt.shelves[i]);
 	rt.nr_cores = nr;
-	return 0;
+	return find_near();
 }
 
-/* Fewer cores than CPUs are taken from one node as far as they reach. */
+int cores_lay_out(const cpu_set_t *cpus, int nr_cpus, unsigned wanted)
+{
+	unsigned nr = (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE(nr_cpus), cpus);
+	struct place *places;
+	int error;
+
+	if (!nr)
+		return -EINVAL;
+	places = calloc(nr, sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	rt.nr_cpus = nr_cpus;
+	list_places(places, cpus, nr_cpus);
+	if (!wanted)
+		wanted = limit_of(nr);
+	error = make_cores(places, wanted < nr ? wanted : nr);
+	free(places);
+	if (error)
+		cores_free();
+	return error;
+}
+
 int cores_read(const struct ktrt_options *options)
 {
-	cpu_set_t *cpus = allowed_cpus(options, &rt.nr_cpus);
-	struct place *places = NULL;
-	unsigned nr, wanted;
-	int error = -ENOMEM;
+	int nr_cpus, error;
+	cpu_set_t *cpus = allowed_cpus(options, &nr_cpus);
 
 	if (!cpus)
 		return -ENOMEM;
-	nr = (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE(rt.nr_cpus), cpus);
-	if (nr)
-		places = calloc(nr, sizeof(*places));
-	if (places) {
-		list_places(places, cpus, rt.nr_cpus);
-		wanted = options->workers ? options->workers : limit_of(nr);
-		error = make_cores(places, wanted < nr ? wanted : nr);
-	} else if (!nr) {
-		error = -EINVAL;
-	}
-	free(places);
+	error = cores_lay_out(cpus, nr_cpus, options->workers);
 	CPU_FREE(cpus);
-	if (error)
-		cores_free();
 	return error;
 }
 
@@ -211,14 +195,15 @@ void cores_free(void)
 		shelf_free(&rt.shelves[i]);
 	free(rt.cores);
 	free(rt.core_of_cpu);
-	free(rt.node_ids);
+	free(rt.nodes);
+	free(rt.near);
 	free(rt.shelves);
 }
 
 int cores_node(int node)
 {
 	for (unsigned i = 0; node >= 0 && i < rt.nr_nodes; i++)
-		if (rt.node_ids[i] == node)
+		if (rt.nodes[i].id == node)
 			return (int)i;
 	return -1;
 }

@@ -134,8 +134,7 @@ struct core {
 	int cpu;
 	unsigned index;
 	int node; /* index of the shelf */
-	unsigned cache; /* last-level cache: cores [cache_first, cache_end) */
-	unsigned cache_first, cache_end;
+	unsigned cache; /* last-level cache; the workers' slots go by it */
 	struct worker *parked; /* idle workers that last worked here */
 	struct worker
 		*suspended; /* went in the middle of a task; oldest first */
@@ -147,12 +146,20 @@ struct core {
 	uint32_t wants_thread; /* ask of the leader */
 };
 
+/* A NUMA node with cores. */
+struct node {
+	int id; /* as the kernel numbers it */
+	unsigned first_cache, end_cache;
+	unsigned short *near; /* the other nodes, nearest first */
+};
+
 struct runtime {
 	struct ktrt_options options;
 	unsigned nr_cores, nr_caches, nr_nodes;
 	struct core *cores;
 	struct shelf *shelves; /* one a node */
-	int *node_ids; /* as the kernel numbers them */
+	struct node *nodes; /* likewise */
+	unsigned short *near; /* memory of theirs */
 	int *core_of_cpu; /* index, or -1 */
 	int nr_cpus;
 	struct umt *umt;
@@ -200,6 +207,10 @@ static inline bool rt_runs(void)
 {
 	return at_peek(&rt.runs);
 }
+
+/* Room for workers and what is known of them, once there are cores; 0 or
+ * -ENOMEM. */
+int rt_make_slots(void);
 
 /* ---- worker.c ---- */
 
@@ -341,6 +352,9 @@ void leader_lead(struct worker *w);
 
 /* Fills in cores, nodes and caches; -EINVAL without a CPU, -ENOMEM */
 int cores_read(const struct ktrt_options *options);
+/* The same of @cpus, @wanted of them (0: as ktask's limits are), as many as
+ * that reaches from one node: what cores_read() finds out, and tests make up. */
+int cores_lay_out(const cpu_set_t *cpus, int nr_cpus, unsigned wanted);
 void cores_free(void);
 /* Index of a NUMA node of the kernel's number, or -1 */
 int cores_node(int node);

@@ -3,8 +3,9 @@
  * Where workers find tasks, and running them.  A worker takes, in this order:
  * the task that its last one made ready, urgent ones from its node's shelf,
  * the newest of its own queue, the rest of the shelf, the oldest of others'
- * queues - those of the same last-level cache first - and other nodes'
- * shelves.  Which queues are worth a look says a sparse mask.
+ * queues - those of the same last-level cache first, then of the same node,
+ * then of the nearest - and other nodes' shelves.  Which queues are worth a
+ * look says a sparse mask.
  *
  * At most a few workers look at a time: whoever finds something and was the
  * last one to look wakes the next if there is more.  Does not own sleeping and
@@ -113,20 +114,50 @@ static struct ktrt_task *steal_from(struct worker *w, unsigned from,
 	return NULL;
 }
 
-/* From the own slot on, so that not all begin with the same victim. */
-static struct ktrt_task *steal(struct worker *w, wanted_func wanted, void *arg)
+/*
+ * The queues of a cache: from as far behind the first as the worker's own is in
+ * its cache, so that not all thieves begin with the same victim.
+ */
+static struct ktrt_task *steal_in(struct worker *w, unsigned cache,
+				  wanted_func wanted, void *arg)
 {
-	unsigned first = w->slot - w->slot % rt.slots_per_cache;
-	unsigned end = first + rt.slots_per_cache;
+	unsigned first = cache * rt.slots_per_cache;
+	unsigned from = first + w->slot % rt.slots_per_cache;
 	struct ktrt_task *task;
 
-	task = steal_from(w, w->slot + 1, end, wanted, arg);
-	if (!task)
-		task = steal_from(w, first, w->slot, wanted, arg);
-	if (!task)
-		task = steal_from(w, end, rt.nr_slots, wanted, arg);
-	if (!task)
-		task = steal_from(w, 0, first, wanted, arg);
+	task = steal_from(w, from, first + rt.slots_per_cache, wanted, arg);
+	return task ? task : steal_from(w, first, from, wanted, arg);
+}
+
+/* The caches of a node, those of one's own number first. */
+static struct ktrt_task *steal_on(struct worker *w, const struct node *node,
+				  unsigned number, wanted_func wanted,
+				  void *arg)
+{
+	unsigned nr = node->end_cache - node->first_cache;
+	struct ktrt_task *task = NULL;
+
+	for (unsigned i = 0; !task && i < nr; i++)
+		task = steal_in(w, node->first_cache + (number + i) % nr,
+				wanted, arg);
+	return task;
+}
+
+static inline const struct node *own_node(const struct worker *w)
+{
+	return &rt.nodes[w->core ? w->core->node : 0];
+}
+
+/* Of its own cache, its own node, then of other nodes, the nearest first. */
+static struct ktrt_task *steal(struct worker *w, wanted_func wanted, void *arg)
+{
+	const struct node *node = own_node(w);
+	unsigned number = w->core ? w->core->cache - node->first_cache : 0;
+	struct ktrt_task *task = steal_on(w, node, number, wanted, arg);
+
+	for (unsigned i = 0; !task && i + 1 < rt.nr_nodes; i++)
+		task = steal_on(w, &rt.nodes[node->near[i]], number, wanted,
+				arg);
 	return task;
 }
 
@@ -181,12 +212,14 @@ struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above)
 	return task ? task : shelf_take(shelf, is_below, above);
 }
 
-static struct ktrt_task *take_from_shelves(void)
+/* Its own node's was looked at. */
+static struct ktrt_task *take_from_shelves(struct worker *w)
 {
+	const struct node *node = own_node(w);
 	struct ktrt_task *task = NULL;
 
-	for (unsigned node = 0; !task && node < rt.nr_nodes; node++)
-		task = shelf_take(&rt.shelves[node], NULL, NULL);
+	for (unsigned i = 0; !task && i + 1 < rt.nr_nodes; i++)
+		task = shelf_take(&rt.shelves[node->near[i]], NULL, NULL);
 	return task;
 }
 
@@ -210,8 +243,8 @@ struct ktrt_task *sched_take(struct worker *w)
 
 	if (!task)
 		task = steal(w, NULL, NULL);
-	if (!task && rt.nr_nodes > 1)
-		task = take_from_shelves();
+	if (!task)
+		task = take_from_shelves(w);
 	return task;
 }
 

@@ -107,7 +107,7 @@ static union mask_line *mask_new(unsigned nr)
 }
 
 /* As many again as may block, should all of them block; and guests. */
-static int make_slots(void)
+int rt_make_slots(void)
 {
 	unsigned nr = 2 * rt.options.max_threads + ATTACHED_MAX;
 
@@ -228,7 +228,7 @@ static int begin(const struct ktrt_options *options)
 	pool_init(&rt.smalls, sizeof(struct epoch));
 	pool_init(&rt.groups, sizeof(struct ktrt_group));
 	rt.leader_fd = -1;
-	error = make_slots();
+	error = rt_make_slots();
 	if (!error)
 		start_umt();
 	if (!error)
