@@ -113,11 +113,11 @@ bench-software:
 	+@$(MAKE) --no-print-directory all $(OUT)/bench/pin
 	@bench/software/run.sh $(OUT) '$(PART)' '$(RUNS)' '$(SIZE)'
 
-## bench-umt: heat and fwi with UMT off and on (BENCH='--rounds 3 --only heat')
+## bench-umt: heat and fwi with UMT off and on, heat's peers (BENCH='--only heat')
 .PHONY: bench-umt
 bench-umt:
-	+@$(MAKE) --no-print-directory deps NEED='build umt apps'
-	+@$(MAKE) --no-print-directory apps
+	+@$(MAKE) --no-print-directory deps NEED='build umt apps peers tasks'
+	+@$(MAKE) --no-print-directory apps heat-peers
 	bench/apps/run.py --build $(OUT) --output $(OUT)/bench-umt.json $(BENCH)
 
 # Built by the tests as well, so that it goes on building.

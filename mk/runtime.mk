@@ -81,9 +81,9 @@ TASKS_CLANG ?= clang
 TASKS_MAIN := $(call obj,bench/tasks/main.c)
 TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-libgomp \
 	$(OUT)/bench/bench-tasks-tbb
-TASKS_PEERS := $(if $(shell echo '\#include <omp.h>' | \
-	$(TASKS_CLANG) -fopenmp -E - 2>/dev/null | head -1),\
-	$(OUT)/bench/bench-tasks-libomp) \
+TASKS_LIBOMP := $(shell echo '\#include <omp.h>' | \
+	$(TASKS_CLANG) -fopenmp -E - 2>/dev/null | head -1)
+TASKS_PEERS := $(if $(TASKS_LIBOMP),$(OUT)/bench/bench-tasks-libomp) \
 	$(if $(TASKFLOW),$(OUT)/bench/bench-tasks-taskflow)
 
 $(OUT)/bench/bench-tasks-ktrt: $(call obj,bench/tasks/ktrt.c) $(TASKS_MAIN) \

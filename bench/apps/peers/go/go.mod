@@ -1,0 +1,3 @@
+module heat
+
+go 1.19

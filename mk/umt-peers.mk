@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# heat's graph of tasks in other runtimes; bench/apps/peers.py compares them.
+# What cannot be built is left out there, with the reason.
+
+PEER_OBJ := $(call obj,bench/apps/peers/main.c $(patsubst %,apps/heat/%.c,\
+	checkpoint grid options) $(patsubst %,apps/common/%.c,\
+	app comm_none cost disk))
+PEER_LIBS = $(RT_STATIC) $(RT_LIBS) -ljansson -lxxhash
+HEAT_PEERS_C := $(OUT)/bench/heat-libgomp $(OUT)/bench/heat-tbb \
+	$(if $(TASKS_LIBOMP),$(OUT)/bench/heat-libomp)
+HEAT_PEERS := $(HEAT_PEERS_C) $(OUT)/bench/heat-go $(OUT)/bench/heat-rust
+
+$(PEER_OBJ): | $(B)/.headers
+
+$(OUT)/bench/heat-libgomp: bench/apps/peers/openmp.c $(PEER_OBJ) $(RT_STATIC)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_CFLAGS) $(INC_bench) -fopenmp -o $@ $< $(PEER_OBJ) \
+		$(PEER_LIBS) $(LDFLAGS)
+
+$(OUT)/bench/heat-libomp: bench/apps/peers/openmp.c $(PEER_OBJ) $(RT_STATIC)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(TASKS_CLANG) -std=gnu11 -O2 -g $(INC_bench) -fopenmp -o $@ $< \
+		$(PEER_OBJ) $(PEER_LIBS) $(LDFLAGS)
+
+$(OUT)/bench/heat-tbb: $(OBJ)/bench/apps/peers/tbb.o $(PEER_OBJ) $(RT_STATIC)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $< $(PEER_OBJ) $(PEER_LIBS) -ltbb $(LDFLAGS)
+
+# The sources are few: all of them, each time one changes.
+$(OUT)/bench/heat-go $(OUT)/bench/heat-rust: $(OUT)/bench/heat-%: \
+		$(wildcard bench/apps/peers/go/* bench/apps/peers/rust/*)
+	@mkdir -p $(@D)
+	$(call say,$*)
+	$(Q)bench/apps/peers/build $* $(abspath $@)
+
+.PHONY: heat-peers
+heat-peers: $(HEAT_PEERS)
+
+# Those that need nothing from outside are built by the tests.
+tests: $(HEAT_PEERS_C)
