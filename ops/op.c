@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The table of operations, and the way from a caller's arguments to a job.
+ * The table of operations, and the way from a caller's arguments to one of
+ * them.
  *
- * Owns the checks that all operations share, the translation of options into
- * a control block, and the public one-line functions.  Does not know what any
- * operation does.
+ * Owns the checks that all operations share and the public one-line functions.
+ * Does not know what any operation does, nor how its jobs are done (go.c).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -53,176 +53,6 @@ size_t ktask_op_min_chunk(const struct ktask_op *op)
 size_t op_page_bytes(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-bool op_is_small(const struct op_job *job)
-{
-	size_t least = job->min_chunk;
-
-	return job->len / 2 < (least > job->align ? least : job->align);
-}
-
-static unsigned max_threads(const struct op_job *job)
-{
-	struct ktask_learnt learnt = KTASK_LEARNT_INIT;
-
-	if (job->opts->max_threads || !job->op->usual_threads)
-		return job->opts->max_threads;
-	if (!ktask_learnt_get(job->op->name, &learnt) && learnt.measured)
-		return learnt.threads;
-	return job->op->usual_threads;
-}
-
-static void init_ctl(struct ktask_ctl *ctl, struct op_job *job,
-		     ktask_thread_func chunk)
-{
-	const struct ktask_opts *opts = job->opts;
-	size_t least = job->min_chunk;
-
-	/* A page that two chunks share would be made by two threads at once. */
-	if (least < job->align)
-		least = job->align;
-	ktask_ctl_init(ctl, chunk, job, least);
-	ktask_ctl_set_align(ctl, job->align);
-	ktask_ctl_set_name(ctl, job->op->name);
-	ktask_ctl_set_max_threads(ctl, max_threads(job));
-	ktask_ctl_set_chunk_us(ctl, opts->chunk_us);
-	ctl->flags = opts->flags;
-	ktask_ctl_set_deadline(ctl, opts->deadline_ns);
-	ktask_ctl_set_progress(ctl, opts->progress_func, opts->progress_arg,
-			       opts->progress_ms);
-	ktask_ctl_set_result(ctl, job->result);
-}
-
-static int go(struct op_job *job, const struct ktask_ctl *ctl)
-{
-	int error;
-
-	job->running = true;
-	error = ktask_run(job->addr, job->len, ctl);
-	job->running = false;
-	return error;
-}
-
-static int follow_and_work(void *start, void *end, void *arg)
-{
-	const struct op_job *job = arg;
-
-	if (!pthread_equal(pthread_self(), job->caller))
-		policy_follow(&job->policy);
-	return job->work(start, end, arg);
-}
-
-int op_go(struct op_job *job, ktask_thread_func chunk)
-{
-	struct ktask_ctl ctl;
-
-	if (job->op->makes_pages && !op_is_small(job)) {
-		job->work = chunk;
-		job->caller = pthread_self();
-		policy_read(&job->policy);
-		chunk = follow_and_work;
-	}
-	init_ctl(&ctl, job, chunk);
-	return go(job, &ctl);
-}
-
-int op_go_whole(struct op_job *job, ktask_thread_func chunk)
-{
-	struct ktask_ctl ctl;
-
-	init_ctl(&ctl, job, chunk);
-	ctl.min_chunk_size = job->len;
-	ktask_ctl_set_max_threads(&ctl, 1);
-	return go(job, &ctl);
-}
-
-static void add_result(struct op_job *job, const struct ktask_result *part)
-{
-	struct ktask_result *sum = job->result;
-
-	if (part->error) {
-		sum->error = part->error;
-		sum->fail_error = part->fail_error;
-		sum->fail_pos = part->fail_pos;
-		sum->fail_offset = (size_t)((char *)part->fail_pos - job->addr);
-	}
-	if (part->threads > sum->threads)
-		sum->threads = part->threads;
-	sum->helpers_lent += part->helpers_lent;
-	sum->chunks += part->chunks;
-	sum->units += part->units;
-	sum->wall_ns += part->wall_ns;
-	sum->cpu_ns += part->cpu_ns;
-	sum->tail_ns += part->tail_ns;
-	if (!sum->nr_nodes) {
-		sum->nr_nodes = part->nr_nodes;
-		memcpy(sum->nodes, part->nodes, sizeof(sum->nodes));
-	}
-}
-
-int op_go_part(struct op_job *job, uintptr_t start, uintptr_t end,
-	       ktask_thread_func chunk)
-{
-	struct ktask_result result = KTASK_RESULT_INIT;
-	struct op_job part = *job;
-	int error;
-
-	if (start == (uintptr_t)job->addr && end == start + job->len) {
-		if (job->op->makes_pages)
-			mapping_first_page(job, chunk);
-		return op_go(job, chunk);
-	}
-	part.addr = (char *)start;
-	part.len = end - start;
-	part.result = &result;
-	if (job->op->makes_pages)
-		mapping_first_page(&part, chunk);
-	error = op_go(&part, chunk);
-	if (op_suspect(&part))
-		op_note_suspect(job, op_suspect(&part));
-	if (job->result)
-		add_result(job, &result);
-	return error;
-}
-
-void op_fail_at(const struct op_job *job, uintptr_t pos)
-{
-	if (job->running)
-		ktask_fail_at((void *)pos);
-}
-
-int op_fail(struct op_job *job, int error, const void *pos)
-{
-	struct ktask_result *result = job->result;
-
-	if (!result)
-		return error;
-	result->error = error;
-	result->fail_error = error;
-	result->fail_pos = (void *)pos;
-	result->fail_offset = (size_t)((const char *)pos - job->addr);
-	result->fail_range = 0;
-	return error;
-}
-
-void op_note_suspect(struct op_job *job, uintptr_t pos)
-{
-	uintptr_t seen = atomic_load(&job->suspect);
-
-	while ((!seen || pos < seen) &&
-	       !atomic_compare_exchange_weak(&job->suspect, &seen, pos))
-		;
-}
-
-uintptr_t op_suspect(const struct op_job *job)
-{
-	return atomic_load(&job->suspect);
-}
-
-bool op_may_be_cancelled(const struct op_job *job)
-{
-	return job->opts->deadline_ns || job->opts->progress_func;
 }
 
 /*
@@ -298,6 +128,7 @@ static int run_checked(const struct ktask_op *op,
 		       const struct ktask_opts *opts)
 {
 	size_t page = op->unit ? 1 : op_page_bytes();
+	struct op_watch watch = { 0 };
 	struct op_job job = {
 		.op = op,
 		.addr = args->addr,
@@ -310,11 +141,13 @@ static int run_checked(const struct ktask_op *op,
 		.nr_files = args->nr_files,
 		.min_chunk = op->min_chunk,
 		.opts = opts,
+		.watch = &watch,
 		.result = opts->result,
 	};
 
 	if (!job.len && !job.nr_files)
 		return 0;
+	op_begin(&job);
 	op->align(&job);
 	return op->around ? op->around(&job) : op_go(&job, op->chunk);
 }

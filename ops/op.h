@@ -24,6 +24,12 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
+/** What the jobs of one call share; read and written by its caller alone. */
+struct op_watch {
+	uint64_t begin_ns; /* with a deadline or a progress function */
+	bool stop; /* the progress function wants no more */
+};
+
 /**
  * struct op_job - one call of an operation, on the stack of its caller
  *
@@ -40,6 +46,8 @@ struct op_job {
 	struct ktask_file *files;
 	size_t nr_files;
 	const struct ktask_opts *opts; /* never NULL */
+	struct op_watch *watch;
+	size_t before, whole; /* of a part: bytes before it, and in all; or 0 */
 	struct ktask_result *result; /* may be NULL */
 	size_t min_chunk; /* the operation's, or more; bytes */
 	size_t align; /* chunk edges fall on multiples of it */
@@ -109,6 +117,9 @@ extern const struct ktask_op op_warm;
 extern const struct ktask_op op_sync;
 extern const struct ktask_op op_copy_file;
 
+/** op_begin - before the first of the jobs: from here on a deadline counts */
+void op_begin(struct op_job *job);
+
 /**
  * op_go - do the parallel part of @job with @chunk, and wait for it
  *
@@ -133,7 +144,7 @@ bool op_is_small(const struct op_job *job);
 
 /**
  * op_fail - let the result say that the job failed outside its chunks
- * @pos: first byte that failed
+ * @pos: first byte that failed; NULL: none did
  *
  * Return: @error
  */
