@@ -135,11 +135,12 @@ ssize_t files_read(const struct files_open *open, char *buf, size_t len,
 		got = pread(open->fd, buf, len, (off_t)offset);
 		if (got >= 0)
 			return got;
-		if (errno == EINVAL && direct)
-			files_undirect(open->fd);
-		else if (errno != EINTR)
+		if (errno == EINTR)
+			continue;
+		if (errno != EINVAL || !direct)
 			return -errno;
-		direct = direct && errno != EINVAL;
+		direct = false;
+		files_undirect(open->fd);
 	}
 }
 
