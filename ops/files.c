@@ -24,6 +24,7 @@ struct files {
 	struct op_job *job;
 	const struct files_work *work;
 	files_func each;
+	bool again; /* only files that found no descriptor, by one thread */
 	pthread_mutex_t lock; /* for errors of files */
 	_Atomic uint64_t bytes; /* that were done */
 	uint64_t told; /* to the caller's progress function */
@@ -73,6 +74,18 @@ static int first_error(struct op_job *job)
 
 /* ---- jobs by files ---- */
 
+/* Who found no descriptor may find one now: see go_again(). */
+static bool is_wanted(struct files *files, struct ktask_file *file)
+{
+	if (!files->again)
+		return !has_failed(files, file);
+	if (file->error != -EMFILE)
+		return false;
+	file->error = 0;
+	file->fail_offset = 0;
+	return true;
+}
+
 static int each_chunk(void *start, void *end, void *arg)
 {
 	struct files *files = ((struct op_job *)arg)->state;
@@ -83,7 +96,7 @@ static int each_chunk(void *start, void *end, void *arg)
 		struct files_open open;
 		int error;
 
-		if (has_failed(files, file))
+		if (!is_wanted(files, file))
 			continue;
 		error = files_open(files->job, files->work, file, &open);
 		if (!error) {
@@ -132,6 +145,8 @@ static int go_by_files(struct files *files, struct ktask_result *cost)
 	job.result = &result;
 	job.state = files;
 	job.opts = &opts;
+	if (files->again)
+		opts.max_threads = 1;
 	if (opts.progress_func) {
 		opts.progress_func = tell;
 		opts.progress_arg = files;
@@ -139,6 +154,38 @@ static int go_by_files(struct files *files, struct ktask_result *cost)
 	error = op_go(&job, each_chunk);
 	add_cost(cost, &result);
 	return error;
+}
+
+/*
+ * Several threads may need more descriptors than the process may have; one of
+ * them then finds some in use by the others.  Alone it does not.
+ */
+static int go_again(struct files *files, files_func each,
+		    struct ktask_result *cost)
+{
+	size_t i = 0;
+	int error;
+
+	while (i < files->job->nr_files &&
+	       files->job->files[i].error != -EMFILE)
+		i++;
+	if (i == files->job->nr_files)
+		return 0;
+	files->each = each;
+	files->again = true;
+	error = go_by_files(files, cost);
+	files->again = false;
+	return error;
+}
+
+static int go_each(struct files *files, files_func each,
+		   struct ktask_result *cost)
+{
+	int error;
+
+	files->each = each;
+	error = go_by_files(files, cost);
+	return error ? error : go_again(files, each, cost);
 }
 
 /* ---- the job by ranges ---- */
@@ -303,6 +350,33 @@ static int range_chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
+/* All of a file, of which a part may have been done. */
+static int do_whole(const struct op_job *job, struct files_open *open)
+{
+	struct files *files = job->state;
+	struct ktask_file *file = open->file;
+	uint64_t fail_at = 0;
+	int error;
+
+	if (!file->size)
+		return 0;
+	error = files->work->range(job, open, 0, file->size, &fail_at);
+	if (error)
+		note_error(files, file, error, file->offset + fail_at);
+	else
+		atomic_fetch_add(&files->bytes, file->size);
+	return 0;
+}
+
+static uint64_t bytes_done(struct files *files)
+{
+	uint64_t all = 0, done = atomic_load(&files->bytes);
+
+	for (size_t i = 0; i < files->job->nr_files; i++)
+		all += files->job->files[i].size;
+	return done < all ? done : all;
+}
+
 static int go_by_ranges(struct files *files, struct ktask_result *cost)
 {
 	struct op_job *job = files->job;
@@ -316,7 +390,9 @@ static int go_by_ranges(struct files *files, struct ktask_result *cost)
 	files->told_total = files->told = job->len;
 	if (result)
 		add_cost(cost, result);
-	return error;
+	if (error || !files->work->range)
+		return error;
+	return go_again(files, do_whole, cost);
 }
 
 static void begin(struct op_job *job)
@@ -333,14 +409,12 @@ static int go(struct files *files, struct ktask_result *cost)
 {
 	int error;
 
-	files->each = look_at;
-	error = go_by_files(files, cost);
+	error = go_each(files, look_at, cost);
 	if (!error)
 		error = go_by_ranges(files, cost);
 	if (error || !files->work->finish)
 		return error;
-	files->each = files->work->finish;
-	return go_by_files(files, cost);
+	return go_each(files, files->work->finish, cost);
 }
 
 int files_go(struct op_job *job, const struct files_work *work)
@@ -361,7 +435,7 @@ int files_go(struct op_job *job, const struct files_work *work)
 		result->helpers_lent = cost.helpers_lent;
 		result->wall_ns = cost.wall_ns;
 		result->cpu_ns = cost.cpu_ns;
-		result->units = atomic_load(&files.bytes);
+		result->units = bytes_done(&files);
 	}
 	return error ? error : first_error(job);
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Operations where something has run out: descriptors, threads, address space,
- * permission.  They are done, or say what the plain call says; contents stay.
+ * permission, patience.  They are done, or say what the plain call says; contents
+ * stay.
  */
 #include "ktest.h"
 
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 #include "files.h"
@@ -65,6 +69,150 @@ static void no_descriptors(void **state)
 	assert_int_equal(ktest_in_child(without_descriptors,
 					files_make("file", 3 * MIB, 1)),
 			 0);
+}
+
+/* After so many opens one finds no descriptor: others have them all. */
+static atomic_int nr_until_refused = -1;
+
+int open(const char *path, int flags, ...)
+{
+	static int (*real)(const char *path, int flags, ...);
+	va_list list;
+	mode_t mode;
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "open");
+	va_start(list, flags);
+	mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
+	va_end(list);
+	if (strncmp(path, files_folder, strlen(files_folder)) ||
+	    atomic_fetch_sub(&nr_until_refused, 1))
+		return real(path, flags, mode);
+	errno = EMFILE;
+	return -1;
+}
+
+#define NR_FILES 20
+
+/* Of those that look at the files and of those that copy, each one in turn. */
+static void a_descriptor_that_others_have(void **state)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_file files[NR_FILES];
+
+	for (int until = 0; until <= 4 * NR_FILES; until++) {
+		char *from = files_make("from", 5000, 1);
+		char *to = files_make("to", 0, 0);
+
+		for (unsigned i = 0; i < NR_FILES; i++)
+			files[i] = (struct ktask_file){ .path = from,
+							.dst_path = to,
+							.len = 5000 };
+		atomic_store(&nr_until_refused, until);
+		assert_int_equal(
+			files_run("copy_file", files, NR_FILES, 0, &result), 0);
+		atomic_store(&nr_until_refused, -1);
+		assert_int_equal(result.units, NR_FILES * 5000);
+		for (unsigned i = 0; i < NR_FILES; i++)
+			assert_int_equal(files[i].error, 0);
+		files_check(to, 0, 5000, 0, 1);
+	}
+}
+
+/* File systems that do not what they should: none of it may last for ever. */
+static atomic_bool takes_nothing, refuses_direct;
+
+ssize_t copy_file_range(int from, off64_t *pos, int to, off64_t *to_pos,
+			size_t len, unsigned flags)
+{
+	errno = EOPNOTSUPP;
+	return -1;
+}
+
+ssize_t pwrite(int fd, const void *buf, size_t len, off_t pos)
+{
+	static ssize_t (*real)(int fd, const void *buf, size_t len, off_t pos);
+
+	if (atomic_load(&takes_nothing))
+		return 0;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pwrite");
+	return real(fd, buf, len, pos);
+}
+
+ssize_t pread(int fd, void *buf, size_t len, off_t pos)
+{
+	static ssize_t (*real)(int fd, void *buf, size_t len, off_t pos);
+
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pread");
+	if (!atomic_load(&refuses_direct))
+		return real(fd, buf, len, pos);
+	errno = EINVAL;
+	return -1;
+}
+
+int fcntl(int fd, int what, ...)
+{
+	static int (*real)(int fd, int what, ...);
+	va_list list;
+	long arg;
+
+	va_start(list, what);
+	arg = va_arg(list, long);
+	va_end(list);
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "fcntl");
+	if (what != F_SETFL || !atomic_load(&refuses_direct))
+		return real(fd, what, arg);
+	errno = EPERM;
+	return -1;
+}
+
+static int onto_one_that_takes_nothing(void *arg)
+{
+	char **paths = arg;
+	struct ktask_file file = { .path = paths[0],
+				   .dst_path = paths[1],
+				   .len = KTASK_TO_END };
+
+	atomic_store(&takes_nothing, true);
+	ktest_check(files_run("copy_file", &file, 1, 0, NULL) == -EIO);
+	ktest_check(file.error == -EIO);
+	return 0;
+}
+
+static void what_takes_nothing_is_an_error(void **state)
+{
+	char *paths[2] = { files_make("from", 9 * MIB, 1),
+			   files_make("to", 0, 0) };
+
+	if (KTEST_TSAN)
+		ktest_skip("TSAN has no threads after fork");
+	assert_int_equal(ktest_in_child(onto_one_that_takes_nothing, paths), 0);
+}
+
+static int that_stays_direct(void *arg)
+{
+	struct ktask_file file = { .path = arg, .len = KTASK_TO_END };
+
+	atomic_store(&refuses_direct, true);
+	ktest_check(files_run("warm", &file, 1, KTASK_FILE_DIRECT, NULL) ==
+		    -EINVAL);
+	return 0;
+}
+
+static void what_can_only_be_read_directly_and_cannot(void **state)
+{
+	char *path = files_make("file", MIB, 1);
+	int fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+
+	if (fd < 0)
+		ktest_skip("no direct reads here");
+	close(fd);
+	if (KTEST_TSAN)
+		ktest_skip("TSAN has no threads after fork");
+	assert_int_equal(ktest_in_child(that_stays_direct, path), 0);
 }
 
 static int without_threads(void *arg)
@@ -148,6 +296,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_FILES(no_descriptors),
+		WITH_FILES(a_descriptor_that_others_have),
+		WITH_FILES(what_takes_nothing_is_an_error),
+		WITH_FILES(what_can_only_be_read_directly_and_cannot),
 		WITH_FILES(no_threads),
 		WITH_FILES(no_address_space),
 		WITH_FILES(a_truncated_file_under_a_mapping),
