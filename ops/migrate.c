@@ -141,6 +141,26 @@ static int move_batch(struct migrate *migrate, struct batch *batch)
 	return error;
 }
 
+/*
+ * One call moves pages to one node: the kernel leaves the rest of a call alone
+ * behind a node that not all of its pages could be moved to.  The range may
+ * begin inside a page.  Return: the first position that is not in the batch.
+ */
+static uintptr_t fill_batch(struct batch *batch, uintptr_t pos, uintptr_t last)
+{
+	const struct op_job *job = batch->job;
+	const struct migrate *migrate = job->state;
+	uintptr_t turn = pos / job->align;
+
+	for (batch->nr = 0; pos < last && batch->nr < BATCH;
+	     pos = (pos | (job->step_bytes - 1)) + 1) {
+		if (migrate->nr_targets > 1 && pos / job->align != turn)
+			break;
+		batch->pages[batch->nr++] = (void *)pos;
+	}
+	return pos;
+}
+
 static int migrate_chunk(void *start, void *end, void *arg)
 {
 	struct op_job *job = arg;
@@ -151,9 +171,7 @@ static int migrate_chunk(void *start, void *end, void *arg)
 		uintptr_t first = pos;
 		int error;
 
-		for (batch.nr = 0; pos < last && batch.nr < BATCH;
-		     pos += job->step_bytes)
-			batch.pages[batch.nr++] = (void *)pos;
+		pos = fill_batch(&batch, pos, last);
 		error = move_batch(job->state, &batch);
 		if (error) {
 			op_fail_at(job, first);

@@ -9,6 +9,7 @@
 #include "ktest.h"
 
 #include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 #include "pages.h"
@@ -86,18 +87,25 @@ static int end(void **state)
 	return 0;
 }
 
-static int migrate(unsigned long nodes, unsigned flags,
-		   struct ktask_result *result)
+static int migrate_part(unsigned long nodes, size_t from, size_t to,
+			unsigned flags, struct ktask_opts *opts)
 {
-	struct ktask_op_args args = { .addr = at,
-				      .len = LEN,
+	struct ktask_op_args args = { .addr = at + from,
+				      .len = to - from,
 				      .flags = flags,
 				      .src = &nodes,
 				      .src_len = 8 };
+
+	return ktask_op_run(ktask_op_find("migrate"), &args, opts);
+}
+
+static int migrate(unsigned long nodes, unsigned flags,
+		   struct ktask_result *result)
+{
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 
 	opts.result = result;
-	return ktask_op_run(ktask_op_find("migrate"), &args, &opts);
+	return migrate_part(nodes, 0, LEN, flags, &opts);
 }
 
 static void all_pages_are_moved_once(void **state)
@@ -157,6 +165,90 @@ static void what_stays_is_named_and_keeps_no_other(void **state)
 		for (size_t page = 0; page < PAGES; page++)
 			stayed += node_of[page] != 2;
 		assert_int_equal(stayed, 2);
+	}
+}
+
+/* Pages for one node after another, up to the first node that one of them does
+ * not go to; of the rest, and of those, no status is told. */
+static bool answer_as_the_kernel(long number, const long args[6], long *result)
+{
+	char **pages = (char **)args[2];
+	const int *nodes = (const int *)args[3];
+	int *status = (int *)args[4], unused;
+	long first = 0, i, nr_stuck;
+
+	if (number != SYS_move_pages || !nodes)
+		return answer(number, args, result);
+	for (; first < args[1]; first = i) {
+		for (i = first, nr_stuck = 0;
+		     i < args[1] && nodes[i] == nodes[first]; i++) {
+			size_t page = (size_t)(pages[i] - at) / 4096;
+
+			nr_stuck += stuck[page] != 0;
+			answer_page(page, &nodes[i], &unused);
+		}
+		*result = nr_stuck + args[1] - i;
+		if (nr_stuck)
+			return true;
+		for (long done = first; done < i; done++)
+			status[done] = nodes[done];
+	}
+	*result = 0;
+	return true;
+}
+
+static void what_stays_keeps_no_other_node_waiting(void **state)
+{
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+
+	opts.max_threads = 1;
+	syscalls_answer = answer_as_the_kernel;
+	stuck[800] = -EBUSY;
+	/* Not from the edge of a huge page. */
+	assert_int_equal(migrate_part(1 << 1 | 1 << 2, MIB, LEN, 0, &opts),
+			 -EBUSY);
+	for (size_t i = MIB / 4096; i < PAGES; i++)
+		assert_true((node_of[i] != 0) == (i != 800));
+}
+
+static _Atomic size_t page_size_told;
+
+/* What a query of a mapping tells of its pages. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	static int (*real)(int fd, unsigned long request, ...);
+	uint64_t *query;
+	va_list list;
+	int result;
+
+	va_start(list, request);
+	query = va_arg(list, uint64_t *);
+	va_end(list);
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "ioctl");
+	result = real(fd, request, query);
+	if (!result && (request & 0xffff) == ('f' << 8 | 17) && page_size_told)
+		query[6] = page_size_told;
+	return result;
+}
+
+static void huge_pages_at_ragged_edges_are_moved(void **state)
+{
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	size_t i, moved;
+
+	opts.max_threads = 1;
+	page_size_told = 2 * MIB;
+	assert_int_equal(migrate_part(1 << 2, MIB, LEN - MIB, 0, &opts), 0);
+	page_size_told = 0;
+	for (i = 0, moved = 0; i < PAGES; i++)
+		moved += nr_moved[i];
+	if (moved > 2 * LEN / (2 * MIB))
+		ktest_skip("a kernel that cannot be asked for a mapping");
+	for (i = 0; i < PAGES; i += 512) {
+		for (size_t page = i + 1; page < i + 512; page++)
+			nr_moved[i] += nr_moved[page];
+		assert_true(nr_moved[i] > 0);
 	}
 }
 
@@ -318,6 +410,8 @@ int main(void)
 		WITH_PAGES(what_is_there_already_is_left_alone),
 		WITH_PAGES(several_nodes_share),
 		WITH_PAGES(what_stays_is_named_and_keeps_no_other),
+		WITH_PAGES(what_stays_keeps_no_other_node_waiting),
+		WITH_PAGES(huge_pages_at_ragged_edges_are_moved),
 		WITH_PAGES(busy_pages_are_tried_again),
 		WITH_PAGES(refusals_are_passed_on),
 		WITH_PAGES(holes_are_found_before_anything_is_moved),
