@@ -280,6 +280,8 @@ static int write_all(int fd, const char *text, size_t len)
 
 		if (put < 0 && errno != EINTR)
 			return -errno;
+		if (!put)
+			return -EIO;
 		if (put > 0) {
 			text += put;
 			len -= (size_t)put;

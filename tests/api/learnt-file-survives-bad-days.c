@@ -4,6 +4,7 @@
  * in its place harms nobody, writers do not lose each other's entries and may
  * be killed, and where no file can be had that is all that happens.
  */
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mount.h>
@@ -290,6 +291,34 @@ static void a_limit_on_files_is_no_signal(void **state)
 	assert_int_equal(ktest_in_child(with_a_small_limit, NULL), 0);
 }
 
+static bool takes_nothing;
+
+ssize_t write(int fd, const void *buf, size_t len)
+{
+	static ssize_t (*real)(int fd, const void *buf, size_t len);
+
+	if (takes_nothing)
+		return 0;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "write");
+	return real(fd, buf, len);
+}
+
+static int with_a_disk_that_takes_nothing(void *unused)
+{
+	ktest_check(!put("a"));
+	takes_nothing = true;
+	ktest_check(put("b") == -EIO);
+	ktest_check(nr_read() == 1);
+	return 0;
+}
+
+static void a_disk_that_takes_nothing_is_given_up(void **state)
+{
+	assert_int_equal(ktest_in_child(with_a_disk_that_takes_nothing, NULL),
+			 0);
+}
+
 static void a_full_or_read_only_disk_leaves_the_old_file(void **state)
 {
 	char fill[128];
@@ -401,6 +430,7 @@ KTEST_MAIN(T(a_file_is_kept), T(the_kind_of_machine_names_the_file),
 	   T(other_things_in_its_place), T(garbage_is_begun_anew),
 	   T(nowhere_to_put_it), T(users_have_it_below_their_home),
 	   T(root_has_it_for_everybody), T(a_limit_on_files_is_no_signal),
+	   T(a_disk_that_takes_nothing_is_given_up),
 	   T(a_full_or_read_only_disk_leaves_the_old_file),
 	   T(a_held_lock_is_not_waited_for), T(writers_do_not_lose_each_other),
 	   T(killed_writers_harm_nobody))
