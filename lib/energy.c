@@ -22,8 +22,10 @@
 #define POLICIES_MAX 1024
 /* Looked at, of all policies. */
 #define POLICIES_LOOKED 8
-/* Looking may take this part of the time. */
+/* Looking may take this part of the time; but where it lasted, as the thread
+ * was stopped meanwhile, the next look is no later than this. */
 #define LOOK_PART 64
+#define LOOK_MOST_NS 60000000000ull
 
 /* The one line of a file; "" if there is none. */
 static void read_word(char word[WORD], const char *dir, const char *name)
@@ -195,7 +197,8 @@ static void look(uint64_t now_ns)
 	kt_store(&mine.saving, energy_saving(file_root, why, sizeof(why)));
 	cost_ns = kt_now_ns() - now_ns;
 	if (cost_ns > ENERGY_LOOK_NS / LOOK_PART)
-		kt_store(&mine.due_ns, now_ns + cost_ns * LOOK_PART);
+		kt_store(&mine.due_ns,
+			 now_ns + KT_MIN(cost_ns * LOOK_PART, LOOK_MOST_NS));
 	errno = saved;
 }
 

@@ -43,6 +43,17 @@ uint64_t run_units(struct run *run)
 	return units + spares_units(run);
 }
 
+/* At the rate so far; 0 unknown, as it is when centuries would be left. */
+static uint64_t time_left(uint64_t elapsed_ns, uint64_t done, uint64_t left)
+{
+	double ns;
+
+	if (!done)
+		return 0;
+	ns = (double)elapsed_ns / (double)done * (double)left;
+	return ns < (double)INT64_MAX ? (uint64_t)ns : 0;
+}
+
 void run_progress(struct run *run, struct ktask_progress *progress)
 {
 	uint64_t now_ns = kt_now_ns();
@@ -55,11 +66,8 @@ void run_progress(struct run *run, struct ktask_progress *progress)
 	progress->units_done = done;
 	progress->units_total = run->units_total;
 	progress->elapsed_ns = elapsed_ns;
-	progress->remaining_ns = 0;
-	if (done)
-		progress->remaining_ns =
-			(uint64_t)((double)elapsed_ns / (double)done *
-				   (double)(run->units_total - done));
+	progress->remaining_ns =
+		time_left(elapsed_ns, done, run->units_total - done);
 	progress->threads = kt_load(&run->job.threads);
 }
 
