@@ -65,12 +65,13 @@ static int refuses(struct copy_plan *plan, const char *from, const char *to,
 	return say_fail("copying %s to %s: %s", from, to, why);
 }
 
-/* TARGET, or TARGET/NAME; and behind it what @path has beyond its root. */
+/* TARGET, or TARGET/NAME; and behind it what @path has beyond its root.  "..",
+ * as a name, is no place below TARGET: what is in that folder goes into it. */
 static char *destination(const struct copy_plan *plan,
 			 const struct walk_entry *entry)
 {
 	const char *rest = entry->path + entry->root_len;
-	char *root, *to;
+	char *root, *name, *to;
 	int len;
 
 	if (!plan->into)
@@ -80,7 +81,9 @@ static char *destination(const struct copy_plan *plan,
 		root = strndup(entry->path, entry->root_len);
 		if (!root)
 			return NULL;
-		len = asprintf(&to, "%s/%s%s%s", plan->target, basename(root),
+		name = basename(root);
+		len = asprintf(&to, "%s/%s%s%s", plan->target,
+			       strcmp(name, "..") ? name : ".",
 			       *rest && *rest != '/' ? "/" : "", rest);
 		free(root);
 	}

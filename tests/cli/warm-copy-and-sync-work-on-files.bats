@@ -46,6 +46,16 @@ same() {
 	is_true '.files == 17'
 }
 
+@test "a name that is no text is in the JSON as well" {
+	printf x >from/$'a\xff'
+	# Standard input to error, and one for what the names go to.
+	run -1 --separate-stderr bash -c 'ulimit -n 4; exec 3>&-; exec "$@"' - \
+		"$ktask" warm --json from/$'a\xff'
+	is_true '.files == 0 and (.errors | length) == 1'
+	is_true '.errors[0].path == "from/a?"'
+	is_true '.errors[0].error == "Too many open files"'
+}
+
 @test "what cannot be warmed is named, the rest is warmed" {
 	run -1 --separate-stderr "$ktask" warm from/nosuch from from/small
 	[[ $output == "1 file: 14 bytes in "* ]]
@@ -129,6 +139,17 @@ says_failed() {
 	[ ! -s from/empty ]
 	says_failed "is a folder" copy from to
 	[ ! -e to ]
+}
+
+@test "what is in .. goes into the folder, not beside it" {
+	mkdir -p place/to
+	run -0 --separate-stderr "$ktask" copy --recursive from/deep/.. place/to
+	[ -z "$stderr" ]
+	[ "$(ls place)" = to ]
+	same from place/to
+	# As a part of a name it is nothing special.
+	run -0 "$ktask" copy from/../from/small place/to/copy
+	cmp from/small place/to/copy
 }
 
 @test "a folder may be copied into itself, once" {
