@@ -195,6 +195,12 @@ static void report(const struct settings *set, const struct outcome *outcome)
 	json_decref(object);
 }
 
+static void stop_at(struct outcome *outcome, uint64_t pos)
+{
+	outcome->error = -ECANCELED;
+	outcome->error_pos = pos;
+}
+
 static int run(const struct settings *set)
 {
 	struct outcome outcome = { 0 };
@@ -205,8 +211,12 @@ static int run(const struct settings *set)
 		return say_error(-error, "looking at process %d", set->pid);
 	error = process_huge(set->pid, &outcome.before, &outcome.private_bytes);
 	interrupt_catch();
-	for (size_t i = 0; i < regions.nr && !outcome.error; i++)
+	for (size_t i = 0; i < regions.nr && !outcome.error; i++) {
 		collapse(set, &regions.at[i], &outcome);
+		/* A range that is done at once asks nobody. */
+		if (interrupt_seen() && !outcome.error)
+			stop_at(&outcome, regions.at[i].end);
+	}
 	regions_free(&regions);
 	if (!error)
 		error = process_huge(set->pid, &outcome.after,

@@ -205,8 +205,12 @@ static int run(const struct settings *set)
 		return say_error(-error, "looking at process %d", set->pid);
 	regions_within(&regions, set->range.start, set->range.end);
 	interrupt_catch();
-	for (size_t i = 0; i < regions.nr && !outcome.error; i++)
+	for (size_t i = 0; i < regions.nr && !outcome.error; i++) {
 		migrate(set, &regions.at[i], &outcome);
+		/* A mapping that is done at once asks nobody. */
+		if (interrupt_seen() && !outcome.error)
+			outcome.error = -ECANCELED;
+	}
 	regions_free(&regions);
 	if (outcome.error)
 		return interrupt_seen()
