@@ -270,7 +270,8 @@ static int lock_around(struct op_job *job)
 	struct pieces pieces = { .job = job };
 	int error;
 
-	if (op_is_small(job)) {
+	/* One that is stopped behind the call would stay locked. */
+	if (op_is_small(job) && !op_may_be_cancelled(job)) {
 		if (!op_go_whole(job, plain_chunk))
 			return 0;
 		/* The long way finds out where it failed. */

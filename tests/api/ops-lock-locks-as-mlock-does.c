@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "pages.h"
+#include "syscalls.h"
 
 #define LEN (32 * MIB)
 #define SMALL (16 * page_bytes())
@@ -274,10 +275,41 @@ static void cancelled_it_leaves_the_locks_as_they_were(void **state)
 	munmap(at, LEN);
 }
 
+/* So long that the caller has looked up by the end of it. */
+static bool linger(long number, const long args[6], long *result)
+{
+	if (number != SYS_mlock && number != SYS_mlock2 &&
+	    number != SYS_madvise)
+		return false;
+	*result = syscalls_pass(number, args);
+	if (*result < 0)
+		*result = -errno;
+	usleep(5000);
+	return true;
+}
+
+static void small_ranges_are_unlocked_too(void **state)
+{
+	char *at = map_private(LEN);
+	struct ktask_op_args args = { .addr = at, .len = 16 * page_bytes() };
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+
+	need_lock();
+	opts.progress_func = stop_at_once;
+	opts.progress_ms = 1;
+	syscalls_answer = linger;
+	assert_int_equal(ktask_op_run(ktask_op_find("lock"), &args, &opts),
+			 -ECANCELED);
+	syscalls_answer = NULL;
+	assert_int_equal(status_bytes("VmLck"), 0);
+	munmap(at, LEN);
+}
+
 /* First those in children: TSAN allows no threads after a fork of many. */
 KTEST_MAIN(KTEST(limits_are_found_out_first),
 	   KTEST(everything_is_locked_and_present),
 	   KTEST(a_second_lock_changes_nothing),
 	   KTEST(faults_are_those_of_mlock), KTEST(shared_files_stay_clean),
 	   KTEST(errors_are_those_of_mlock), KTEST(small_ranges_say_where_too),
-	   KTEST(cancelled_it_leaves_the_locks_as_they_were))
+	   KTEST(cancelled_it_leaves_the_locks_as_they_were),
+	   KTEST(small_ranges_are_unlocked_too))
