@@ -36,9 +36,14 @@ static int unmap(uintptr_t start, uintptr_t end)
 	return syscall(SYS_munmap, start, end - start) ? -errno : 0;
 }
 
+/* The state says afterwards whether it was done. */
 static int unmap_chunk(void *start, void *end, void *arg)
 {
-	return unmap((uintptr_t)start, (uintptr_t)end);
+	bool *done = ((const struct op_job *)arg)->state;
+	int error = unmap((uintptr_t)start, (uintptr_t)end);
+
+	*done = !error;
+	return error;
 }
 
 /* What cannot be given back this way munmap() gives back. */
@@ -104,6 +109,27 @@ static void note_success(const struct op_job *job)
 	result->units = job->len;
 }
 
+/* Whoever wants no more, or is late, ends only what several threads do. */
+static int unmap_plainly(struct op_job *job)
+{
+	uintptr_t start = (uintptr_t)job->addr;
+	bool done = false;
+	int error;
+
+	job->state = &done;
+	error = op_go_whole(job, unmap_chunk);
+	if (!error)
+		return 0;
+	if (!done && (error == -ECANCELED || error == -ETIMEDOUT)) {
+		error = unmap(start, start + job->len);
+		done = !error;
+	}
+	if (!done)
+		return op_fail(job, error, job->addr);
+	note_success(job);
+	return 0;
+}
+
 static int unmap_rest(struct op_job *job, uintptr_t head_end)
 {
 	int advice = advise_known(MADV_DONTNEED_LOCKED) ? MADV_DONTNEED_LOCKED
@@ -129,7 +155,7 @@ static int unmap_around(struct op_job *job)
 	/* To an edge of a huge page, lest one be split. */
 	head_end = (start | (job->align - 1)) + 1;
 	if (!pays(job) || unmap(start, head_end))
-		return op_go_whole(job, unmap_chunk);
+		return unmap_plainly(job);
 	return unmap_rest(job, head_end);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "pages.h"
+#include "syscalls.h"
 
 #define LEN (96 * MIB)
 #define SKIRT (2 * MIB)
@@ -23,6 +24,9 @@ static char *make(size_t len)
 
 	for (size_t i = 0; i < len + 2 * SKIRT; i += page_bytes())
 		*(size_t *)(at + i) = i + 1;
+	/* So that helpers are made now: their stacks could come to lie where
+	 * something was just unmapped. */
+	assert_int_equal(ktask_populate(at, len + 2 * SKIRT, 0), 0);
 	return at + SKIRT;
 }
 
@@ -145,6 +149,47 @@ static void cancelling_does_not_leave_half(void **state)
 	drop(args.addr);
 }
 
+static void late_or_not_wanted_it_is_done(const struct ktask_opts *opts)
+{
+	char *at = make(LEN);
+	struct ktask_op_args args = { .addr = at, .len = 16 * page_bytes() };
+
+	/* Too little for several threads. */
+	assert_int_equal(ktask_op_run(ktask_op_find("unmap"), &args, opts), 0);
+	assert_int_equal(opts->result->error, 0);
+	assert_int_equal(opts->result->units, args.len);
+	assert_false(mapped(at));
+	assert_false(mapped(at + args.len - page_bytes()));
+	assert_true(mapped(at + args.len));
+	drop(at);
+}
+
+/* So long that the caller has looked up by the end of it. */
+static bool linger(long number, const long args[6], long *result)
+{
+	if (number != SYS_munmap)
+		return false;
+	*result = syscalls_pass(number, args) ? -errno : 0;
+	usleep(5000);
+	return true;
+}
+
+static void what_is_unmapped_is_no_failure(void **state)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+
+	opts.result = &result;
+	opts.deadline_ns = 1;
+	late_or_not_wanted_it_is_done(&opts);
+	opts.deadline_ns = 0;
+	opts.progress_func = stop;
+	opts.progress_ms = 1;
+	syscalls_answer = linger;
+	late_or_not_wanted_it_is_done(&opts);
+	syscalls_answer = NULL;
+}
+
 /* As many mappings as the kernel allows: the next split is refused. */
 static int refused_for_want_of_mappings(void *arg)
 {
@@ -215,5 +260,6 @@ KTEST_MAIN(KTEST(the_middle_of_a_mapping_goes), KTEST(odd_edges_are_kept_to),
 	   KTEST(holes_and_many_mappings_go), KTEST(locked_memory_goes),
 	   KTEST(dirty_file_pages_keep_their_contents),
 	   KTEST(cancelling_does_not_leave_half),
+	   KTEST(what_is_unmapped_is_no_failure),
 	   KTEST(what_is_refused_is_untouched),
 	   KTEST(sealed_memory_is_untouched), KTEST(bad_ranges_are_refused))
