@@ -2,8 +2,12 @@
 /*
  * Jobs that go on while their caller does something else.
  *
- * A struct ktask_job is a run on the heap.  Whoever waits becomes its caller:
- * works on it, lends its priority, undoes, fills the result.
+ * A struct ktask_job is a run that outlives the call.  Whoever waits becomes
+ * its caller: works on it, lends its priority, undoes, fills the result.
+ *
+ * The first ones of a process lie in static memory, more on the heap: ending a
+ * job then takes no lock of an allocator, which the preload shim may be called
+ * under, or in a handler that has interrupted one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,11 +20,41 @@ struct ktask_job {
 	struct ktask_ctl ctl;
 };
 
+/* As many as prefault.c of the shim has at once. */
+#define NR_PLACES 32
+
+static struct place {
+	struct ktask_job job;
+	uint32_t taken;
+} places[NR_PLACES];
+
+static struct ktask_job *get_job(void)
+{
+	for (struct place *place = places; place < places + NR_PLACES;
+	     place++) {
+		uint32_t taken = kt_load(&place->taken);
+
+		if (!taken && kt_cas(&place->taken, &taken, 1))
+			return &place->job;
+	}
+	return aligned_alloc(_Alignof(struct ktask_job),
+			     sizeof(struct ktask_job));
+}
+
+static void put_job(struct ktask_job *job)
+{
+	uintptr_t offset = (uintptr_t)job - (uintptr_t)places;
+
+	if (offset < sizeof(places))
+		kt_store_release(&((struct place *)job)->taken, 0);
+	else
+		free(job);
+}
+
 static int start(struct ktask_job **out, const struct ktask_node *nodes,
 		 size_t nr_nodes, const struct ktask_ctl *ctl)
 {
-	struct ktask_job *job = aligned_alloc(_Alignof(struct ktask_job),
-					      sizeof(struct ktask_job));
+	struct ktask_job *job = get_job();
 	int error;
 
 	if (!job)
@@ -28,7 +62,7 @@ static int start(struct ktask_job **out, const struct ktask_node *nodes,
 	job->ctl = *ctl;
 	error = run_init(&job->run, nodes, nr_nodes, &job->ctl);
 	if (error) {
-		free(job);
+		put_job(job);
 		return error;
 	}
 	/* It may outlive the chunk that starts it, and with it the budget. */
@@ -80,7 +114,7 @@ int ktask_wait(struct ktask_job *job)
 	run_work(&job->run);
 	error = run_end(&job->run);
 	run_release(&job->run);
-	free(job);
+	put_job(job);
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved;
 	return error;

@@ -18,6 +18,18 @@
  * helpers wait a millisecond.  Whoever changes a mapping ends the job first
  * (shim_prefault_stop()), and begins it again where it was an advice only.
  *
+ * Stopping may happen anywhere: under the lock of an allocator that unmaps, in
+ * a handler that has interrupted one.  So no lock is held here while memory may
+ * be allocated, and nothing is allocated or freed in order to stop: a table of
+ * jobs, each with a state of its own.
+ *
+ *	FREE --begin--> CLAIMED --range set--> STARTING --started--> RUNNING
+ *	RUNNING --stop, poll--> HELD --> FREE, RUNNING or STARTING (again)
+ *	STARTING --stop--> DOOMED, which the starter then ends
+ *
+ * HELD is short, with all signals blocked: others wait for its end.  They never
+ * wait for one that is starting, which allocates.
+ *
  * Where it behaves badly: memory that the program would never have touched is
  * used; pages of a mapping that gets a policy later than that are where the
  * helper was; mappings that are changed by system calls without libc are
@@ -45,36 +57,50 @@
 /* 2 to 3 ms of 4 KiB pages: so long somebody may have to wait. */
 #define BLOCK_BYTES ((size_t)8 << 20)
 #define DELAY_NS 1000000
+/* How often somebody looks who waits for another that ends a job. */
+#define HELD_LOOK_NS 50000
+
+enum state { FREE, CLAIMED, STARTING, DOOMED, RUNNING, HELD };
 
 struct prefault {
-	struct ktask_job *job; /* NULL: not in use */
-	char *base;
-	size_t len;
+	_Atomic int state; /* owned in CLAIMED, STARTING, DOOMED and HELD */
+	_Atomic uintptr_t base;
+	_Atomic size_t len;
+	struct ktask_job *job;
 	size_t nr_blocks;
 	atomic_bool delayed;
 	struct ktask_result result;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct prefault jobs[NR_JOBS]; /* under lock */
-static atomic_uint nr_jobs;
+static struct prefault jobs[NR_JOBS];
+static atomic_uint nr_jobs; /* that are not FREE */
 
-/* No handler of the program may come back here while the lock is held. */
-static void enter(sigset_t *old)
+static bool change(struct prefault *job, int from, int to)
+{
+	return atomic_compare_exchange_strong(&job->state, &from, to);
+}
+
+/* What owns a job is not interrupted. */
+struct guard {
+	sigset_t signals;
+	int cancel_state;
+};
+
+static void enter(struct guard *guard)
 {
 	sigset_t all;
 
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, old);
-	pthread_mutex_lock(&lock);
+	pthread_sigmask(SIG_SETMASK, &all, &guard->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel_state);
 	shim_set_busy(true);
 }
 
-static void leave(const sigset_t *old)
+static void leave(const struct guard *guard)
 {
 	shim_set_busy(false);
-	pthread_mutex_unlock(&lock);
-	pthread_sigmask(SIG_SETMASK, old, NULL);
+	pthread_setcancelstate(guard->cancel_state, NULL);
+	pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
 }
 
 /* The block that comes at place @turn of the order above. */
@@ -99,7 +125,7 @@ static void populate_block(const struct prefault *job, size_t block)
 	if (len > BLOCK_BYTES)
 		len = BLOCK_BYTES;
 	/* A page that cannot be had now the program will ask for itself. */
-	real_madvise(job->base + start, len, MADV_POPULATE_WRITE);
+	real_madvise((char *)job->base + start, len, MADV_POPULATE_WRITE);
 }
 
 /* Positions are turns, from 1 on. */
@@ -111,51 +137,76 @@ static int chunk(void *start, void *end, void *arg)
 	if (!atomic_exchange(&job->delayed, true))
 		nanosleep(&delay, NULL);
 	for (size_t turn = (size_t)start; turn < (size_t)end; turn++)
-		populate_block(job, block_of(job->nr_blocks, turn - 1));
+		if (atomic_load(&job->state) != DOOMED)
+			populate_block(job, block_of(job->nr_blocks, turn - 1));
 	return 0;
 }
 
+/* By the owner, who still is it afterwards. */
 static void finish(struct prefault *job)
 {
 	ktask_cancel(job->job);
 	ktask_wait(job->job);
-	job->job = NULL;
-	atomic_fetch_sub(&nr_jobs, 1);
 	shim_count(SHIM_PREFAULT, job->result.units * BLOCK_BYTES, 0,
 		   job->result.cpu_ns, job->result.threads + 1, true);
 }
 
+static void set_free(struct prefault *job)
+{
+	atomic_store(&job->state, FREE);
+	atomic_fetch_sub(&nr_jobs, 1);
+}
+
+/* By the owner of a job that has its range and does not run. */
+static void start_claimed(struct prefault *job)
+{
+	struct ktask_ctl ctl;
+
+	job->nr_blocks = (job->len - 1) / BLOCK_BYTES + 1;
+	job->result = (struct ktask_result)KTASK_RESULT_INIT;
+	atomic_store(&job->delayed, false);
+	atomic_store(&job->state, STARTING);
+	ktask_ctl_init(&ctl, chunk, job, 1);
+	ktask_ctl_set_name(&ctl, "prefault");
+	ktask_ctl_set_result(&ctl, &job->result);
+	if (ktask_start(&job->job, (void *)1, job->nr_blocks, &ctl)) {
+		set_free(job);
+	} else if (!change(job, STARTING, RUNNING)) {
+		finish(job);
+		set_free(job);
+	}
+}
+
+static void start_job(uintptr_t base, size_t len)
+{
+	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
+		if (!change(job, FREE, CLAIMED))
+			continue;
+		atomic_fetch_add(&nr_jobs, 1);
+		job->base = base;
+		job->len = len;
+		start_claimed(job);
+		return;
+	}
+}
+
+/* Bytes that are still being made; jobs that are done are ended. */
 static size_t pending_bytes(void)
 {
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < NR_JOBS; i++) {
-		if (jobs[i].job && !ktask_poll(jobs[i].job, NULL))
-			finish(&jobs[i]);
-		bytes += jobs[i].job ? jobs[i].len : 0;
+	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
+		if (!change(job, RUNNING, HELD))
+			continue;
+		if (ktask_poll(job->job, NULL)) {
+			bytes += job->len;
+			atomic_store(&job->state, RUNNING);
+		} else {
+			finish(job);
+			set_free(job);
+		}
 	}
 	return bytes;
-}
-
-static void start_job(char *base, size_t len)
-{
-	struct prefault *job = jobs;
-	struct ktask_ctl ctl;
-
-	while (job < jobs + NR_JOBS && job->job)
-		job++;
-	if (job == jobs + NR_JOBS)
-		return;
-	job->base = base;
-	job->len = len;
-	job->nr_blocks = (len - 1) / BLOCK_BYTES + 1;
-	job->result = (struct ktask_result)KTASK_RESULT_INIT;
-	atomic_store(&job->delayed, false);
-	ktask_ctl_init(&ctl, chunk, job, 1);
-	ktask_ctl_set_name(&ctl, "prefault");
-	ktask_ctl_set_result(&ctl, &job->result);
-	if (!ktask_start(&job->job, (void *)1, job->nr_blocks, &ctl))
-		atomic_fetch_add(&nr_jobs, 1);
 }
 
 static void start(char *base, size_t len, bool pool)
@@ -163,7 +214,7 @@ static void start(char *base, size_t len, bool pool)
 	size_t pending = pending_bytes();
 
 	if (pool || shim_room_bytes() / 2 >= pending + len)
-		start_job(base, len);
+		start_job((uintptr_t)base, len);
 }
 
 /* Helpers would make pages where the thread itself would not. */
@@ -186,16 +237,16 @@ static bool takes(size_t len, bool pool, const void *from)
 void shim_prefault(void *base, size_t len, bool pool, const void *from)
 {
 	int saved_errno = errno, cancel_state;
-	sigset_t old;
+	struct guard guard;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (takes(len, pool, from)) {
 		if (shim_prefault_waits) {
 			shim_populate(SHIM_PREFAULT, base, len, 0);
 		} else {
-			enter(&old);
+			enter(&guard);
 			start(base, len, pool);
-			leave(&old);
+			leave(&guard);
 		}
 	}
 	pthread_setcancelstate(cancel_state, NULL);
@@ -237,32 +288,72 @@ void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
 	shim_prefault(base, len, flags & MAP_HUGETLB, from);
 }
 
-static bool overlap(const struct prefault *job, const void *addr, size_t len)
+static bool overlaps(const struct prefault *job, const void *addr, size_t len)
 {
 	uintptr_t start = (uintptr_t)addr;
 
-	return job->job && (uintptr_t)job->base < start + len &&
-	       start < (uintptr_t)job->base + job->len;
+	return job->base < start + len && start < job->base + job->len;
+}
+
+/* By the owner: no page is made when this returns, of what overlaps. */
+static void stop_held(struct prefault *job, const void *addr, size_t len,
+		      bool again)
+{
+	if (!overlaps(job, addr, len)) {
+		/* Another job than the one that was seen. */
+		atomic_store(&job->state, RUNNING);
+		return;
+	}
+	finish(job);
+	if (again)
+		start_claimed(job);
+	else
+		set_free(job);
+}
+
+static void stop(struct prefault *job, const void *addr, size_t len, bool again)
+{
+	struct timespec moment = { .tv_nsec = HELD_LOOK_NS };
+
+	for (;;) {
+		int state = atomic_load(&job->state);
+
+		if (state == FREE || state == CLAIMED || state == DOOMED ||
+		    !overlaps(job, addr, len))
+			return;
+		if (state == STARTING &&
+		    (again || change(job, STARTING, DOOMED)))
+			return;
+		if (state == RUNNING && change(job, RUNNING, HELD)) {
+			stop_held(job, addr, len, again);
+			return;
+		}
+		if (state == HELD)
+			nanosleep(&moment, NULL);
+	}
+}
+
+static bool any_overlaps(const void *addr, size_t len)
+{
+	for (size_t i = 0; i < NR_JOBS; i++)
+		if (atomic_load(&jobs[i].state) != FREE &&
+		    overlaps(&jobs[i], addr, len))
+			return true;
+	return false;
 }
 
 void shim_prefault_stop(const void *addr, size_t len, bool again)
 {
 	int saved_errno = errno;
-	sigset_t old;
+	struct guard guard;
 
-	if (!atomic_load(&nr_jobs) || shim_busy() || !shim_is_ours())
+	if (!atomic_load(&nr_jobs) || !any_overlaps(addr, len) || shim_busy() ||
+	    !shim_is_ours())
 		return;
-	enter(&old);
-	for (size_t i = 0; i < NR_JOBS; i++) {
-		struct prefault *job = &jobs[i];
-
-		if (!overlap(job, addr, len))
-			continue;
-		finish(job);
-		if (again)
-			start_job(job->base, job->len);
-	}
-	leave(&old);
+	enter(&guard);
+	for (size_t i = 0; i < NR_JOBS; i++)
+		stop(&jobs[i], addr, len, again);
+	leave(&guard);
 	errno = saved_errno;
 }
 
@@ -271,11 +362,13 @@ void shim_prefault_end(void)
 	shim_prefault_stop(NULL, UINTPTR_MAX, false);
 }
 
-/* What runs is the parent's. */
+/* What runs is the parent's.  One that another thread owned is lost with it. */
 void shim_prefault_forked(void)
 {
-	for (size_t i = 0; i < NR_JOBS; i++)
-		jobs[i].job = NULL;
+	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
+		if (atomic_load(&job->state) == RUNNING)
+			ktask_wait(job->job);
+		atomic_store(&job->state, FREE);
+	}
 	atomic_store(&nr_jobs, 0);
-	pthread_mutex_init(&lock, NULL);
 }

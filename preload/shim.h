@@ -169,7 +169,7 @@ void shim_prefault(void *base, size_t len, bool pool, const void *from);
 void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
 			   int64_t offset, const void *from);
 void shim_prefault_stop(const void *addr, size_t len, bool again);
-void shim_prefault_end(void); /* not from a handler: it frees memory */
+void shim_prefault_end(void);
 void shim_prefault_forked(void);
 /* config.c: it is wanted; the program shall wait for it. */
 extern bool shim_prefaults, shim_prefault_waits;

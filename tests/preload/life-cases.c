@@ -17,6 +17,7 @@
 #define NR_THREADS 6
 #define NR_ROUNDS 8
 #define NR_ALARMS 20
+#define NR_UNMAPS 100
 
 static const char *file_argument;
 static const char *constructor_outcome = "constructor did not run";
@@ -161,6 +162,43 @@ static const char *in_handler(void)
 	return wrong ? wrong : handler_outcome;
 }
 
+static char *volatile mapped;
+
+static void unmap_it(int sig)
+{
+	int saved_errno = errno;
+
+	(void)sig;
+	if (munmap(mapped, SIZE_BYTES))
+		handler_outcome = "munmap failed";
+	mapped = NULL;
+	errno = saved_errno;
+}
+
+/* A handler that unmaps, and may find the allocator half way; with --prefault
+ * what it unmaps is just being made. */
+static const char *in_malloc(void)
+{
+	struct sigaction action = { .sa_handler = unmap_it };
+
+	sigaction(SIGALRM, &action, NULL);
+	for (int i = 0; i < NR_UNMAPS && !handler_outcome; i++) {
+		char *base = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		must(base != MAP_FAILED, "mmap");
+		mapped = base;
+		set_alarm();
+		while (mapped) {
+			/* Or the pair would be left out. */
+			void *volatile block = malloc(100000);
+
+			free(block);
+		}
+	}
+	return handler_outcome;
+}
+
 static const char *in_constructor(void)
 {
 	return constructor_outcome;
@@ -208,7 +246,7 @@ static const struct {
 	{ "vfork", in_vfork },	   { "clone", in_clone },
 	{ "handler", in_handler }, { "constructor", in_constructor },
 	{ "exit", in_exit },	   { "closed", in_closed },
-	{ "reused", in_reused },
+	{ "reused", in_reused },   { "malloc", in_malloc },
 };
 
 int main(int argc, char **argv)

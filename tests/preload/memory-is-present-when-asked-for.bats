@@ -113,3 +113,102 @@ print([line for line in open("/proc/self/smaps") if "Private_Hugetlb" in line
 		[ "$status" = 3 ]
 	done
 }
+
+@test "a handler that unmaps does not wait for the allocator" {
+	run timeout -s KILL 60 "$KTASK_BUILD/ktask" run \
+		--min 1M --report="$REPORT" --prefault -- \
+		"$PROGRAMS/life-cases" malloc
+	echo "$status $output"
+	[ "$output" = ok ]
+	[ "$(taken prefault calls)" -ge 50 ]
+}
+
+@test "an allocator may unmap with its lock held while others map" {
+	cat >"$BATS_TEST_TMPDIR/alloc.c" <<-'EOC'
+		#include <pthread.h>
+		#include <string.h>
+		#include <sys/mman.h>
+
+		static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+		static char room[1 << 26];
+		static size_t used;
+
+		static void map_and_unmap(void)
+		{
+			char *at = mmap(0, 1 << 16, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+			munmap(at, 1 << 16);
+		}
+		void *malloc(size_t size)
+		{
+			char *at;
+
+			pthread_mutex_lock(&lock);
+			at = room + used;
+			map_and_unmap();
+			used += (size + 63) & ~63ul;
+			pthread_mutex_unlock(&lock);
+			return at;
+		}
+		void *aligned_alloc(size_t align, size_t size)
+		{
+			return malloc(size);
+		}
+		void free(void *at)
+		{
+			pthread_mutex_lock(&lock);
+			map_and_unmap();
+			pthread_mutex_unlock(&lock);
+		}
+		void *calloc(size_t nr, size_t size) { return malloc(nr * size); }
+		void *realloc(void *old, size_t size)
+		{
+			char *at = malloc(size);
+
+			if (old)
+				memcpy(at, old, size);
+			return at;
+		}
+	EOC
+	cat >"$BATS_TEST_TMPDIR/main.c" <<-'EOC'
+		#include <pthread.h>
+		#include <stdatomic.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <sys/mman.h>
+
+		#define LEN (8 << 20)
+
+		static atomic_int ended;
+
+		static void *map(void *unused)
+		{
+			for (int i = 0; i < 300; i++)
+				munmap(mmap(0, LEN, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+				       LEN);
+			ended = 1;
+			return 0;
+		}
+		int main(void)
+		{
+			pthread_t thread;
+
+			pthread_create(&thread, 0, map, 0);
+			for (int i = 0; i < 100000 && !ended; i++)
+				free(malloc(100));
+			pthread_join(thread, 0);
+			puts("ok");
+		}
+	EOC
+	cd "$BATS_TEST_TMPDIR"
+	cc -O0 -D_GNU_SOURCE -shared -fPIC -o alloc.so alloc.c
+	cc -O0 -D_GNU_SOURCE -o main main.c
+	LD_PRELOAD="$SHIM:./alloc.so" KTASK_RUN_REPORT=$REPORT \
+		KTASK_RUN_OPS=prefault run timeout -s KILL 60 ./main
+	echo "$status $output"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+	[ "$(taken prefault calls)" -ge 100 ]
+}
