@@ -196,6 +196,20 @@ static bool has_holes(const struct stat *src)
 	return S_ISREG(src->st_mode) && src->st_blocks * 512 < src->st_size;
 }
 
+/* Several files of a job may have the same destination: the longest counts. */
+static int make_longer(const struct files_open *open, uint64_t end)
+{
+	struct stat dst;
+	int error = 0;
+
+	pthread_mutex_lock(open->lock);
+	if (fstat(open->dst_fd, &dst) || ((uint64_t)dst.st_size < end &&
+					  ftruncate(open->dst_fd, (off_t)end)))
+		error = -errno;
+	pthread_mutex_unlock(open->lock);
+	return error;
+}
+
 static int make_room(const struct op_job *job, const struct files_open *open,
 		     const struct stat *src, uint64_t end)
 {
@@ -209,7 +223,7 @@ static int make_room(const struct op_job *job, const struct files_open *open,
 		if (errno != EOPNOTSUPP && errno != ENOSYS)
 			return -errno;
 	}
-	return ftruncate(open->dst_fd, (off_t)end) ? -errno : 0;
+	return make_longer(open, end);
 }
 
 static int copy_prepare(const struct op_job *job, struct files_open *open)

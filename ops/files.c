@@ -100,6 +100,7 @@ static int each_chunk(void *start, void *end, void *arg)
 			continue;
 		error = files_open(files->job, files->work, file, &open);
 		if (!error) {
+			open.lock = &files->lock;
 			error = files->each(files->job, &open);
 			files_close(&open);
 		}

@@ -29,6 +29,7 @@ struct files_open {
 	bool direct; /* both, past the page cache */
 	bool own; /* fd is not the caller's: flags and position are ours */
 	const void *arg; /* of struct files_work */
+	pthread_mutex_t *lock; /* one for all files of the job */
 };
 
 /* Return: 0 or -errno.  Called by several threads at once. */
