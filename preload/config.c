@@ -12,9 +12,11 @@
  * A wrong value counts as not set: the shim has nobody to complain to (the
  * command, which sets these variables, checks its own options).
  */
+#include <errno.h>
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -46,6 +48,18 @@ static bool dry;
 static uintptr_t allocator_start, allocator_end;
 /* Whose helpers the library has; 0 until the constructor ran. */
 static pid_t owner_pid;
+
+static atomic_bool memory_watched;
+
+void shim_memory_watched(void)
+{
+	int saved_errno = errno;
+
+	atomic_store(&memory_watched, true);
+	if (shim_prefaults)
+		shim_prefault_end();
+	errno = saved_errno;
+}
 
 static pid_t current_pid(void)
 {
@@ -86,7 +100,8 @@ bool shim_wants(enum shim_call call, size_t len, const void *from)
 {
 	return len >= shim_min_bytes && (calls_mask & (1u << call)) &&
 	       !shim_busy() && !from_allocator(from) && owner_pid &&
-	       shim_filter_allows() && shim_is_ours();
+	       !atomic_load(&memory_watched) && shim_filter_allows() &&
+	       shim_is_ours();
 }
 
 bool shim_takes(enum shim_call call, size_t len)

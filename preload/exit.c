@@ -8,7 +8,9 @@
  *    registered before the program began; the streams of stdio are flushed
  *    here, as exit() would do it next;
  *  - no other thread runs, and no process shares the memory;
- *  - nobody traces the process, who might look at its memory;
+ *  - nobody traces the process, who might look at its memory, and nobody
+ *    handles its faults, who would be told, and waited for, of what is given
+ *    back (userfaultfd);
  *  - no robust mutex is held, of which the kernel reads a list in that memory.
  *
  * _exit() may be called by a handler, which the library must not run in: only
@@ -109,6 +111,29 @@ static bool holds_robust_mutex(void)
 		return true;
 	return head &&
 	       (head->list.next != &head->list || head->list_op_pending);
+}
+
+/* Looked for each time: it may come from a device, or from another process. */
+static bool has_userfaultfd(void)
+{
+	static const char name[] = "anon_inode:[userfaultfd]";
+	DIR *fds = opendir("/proc/self/fd");
+	struct dirent *entry;
+	bool found = !fds;
+
+	while (!found && (entry = readdir(fds))) {
+		char path[32], target[sizeof(name)];
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%.10s",
+			 entry->d_name);
+		len = readlink(path, target, sizeof(target));
+		found = len == sizeof(name) - 1 &&
+			!memcmp(target, name, sizeof(name) - 1);
+	}
+	if (fds)
+		closedir(fds);
+	return found;
 }
 
 /* May raise threads that are SCHED_IDLE. */
@@ -214,6 +239,11 @@ static bool may_be_taken(bool in_order, size_t *bytes)
 	}
 	if (!in_order && has_handlers()) {
 		shim_leave(LEFT_EXIT_HANDLERS, *bytes);
+		return false;
+	}
+	/* From here on memory may be allocated. */
+	if (has_userfaultfd()) {
+		shim_leave(LEFT_EXIT_WATCHED, *bytes);
 		return false;
 	}
 	if (nr_threads(may_lend()) < 2) {

@@ -53,6 +53,8 @@ static const struct {
 } needed[] = {
 #ifdef SYS_access
 	{ SYS_access, { 0 } },
+#else
+	{ SYS_faccessat, { (uint64_t)-100 } },
 #endif
 	{ SYS_brk, { 0 } },
 	{ SYS_capget, { 0 } },
@@ -103,6 +105,8 @@ static const struct {
 	{ SYS_read, { 3 } },
 #ifdef SYS_readlink
 	{ SYS_readlink, { 0 } },
+#else
+	{ SYS_readlinkat, { (uint64_t)-100 } },
 #endif
 #ifdef SYS_rseq
 	{ SYS_rseq, { 0 } },

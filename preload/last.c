@@ -26,7 +26,7 @@
 #ifdef SHIM_RAW
 
 #define NR_RANGES 1024
-#define NR_KEPT 3
+#define NR_KEPT 4
 #define NR_THREADS 8
 #define STACK_BYTES 16384
 /* 2 ms of 4 KiB pages; a multiple of what hugetlb pages mostly are.  More where
@@ -35,7 +35,7 @@
 #define NR_CHUNKS 8192
 /* Smaller mappings hold little, and things that are still wanted. */
 #define RANGE_MIN_BYTES ((uintptr_t)8 << 20)
-/* Around the stack and the thread's own block. */
+/* Around the stack, the thread's own block and our static data. */
 #define KEEP_BYTES ((uintptr_t)1 << 20)
 #define HUGE_BYTES ((uintptr_t)2 << 20)
 
@@ -54,6 +54,10 @@ struct last {
 	struct range kept[NR_KEPT];
 	char stacks[NR_THREADS][STACK_BYTES] __attribute__((aligned(64)));
 };
+
+/* By the linker: what begins as zero, in this library. */
+extern char __bss_start[] __attribute__((visibility("hidden")));
+extern char _end[] __attribute__((visibility("hidden")));
 
 /* Edges are multiples of the size. */
 static size_t nr_chunks(const struct last *last, const struct range *range)
@@ -194,6 +198,8 @@ static struct last *plan(struct shim_last *told)
 	keep(&last->kept[1], __builtin_frame_address(0), KEEP_BYTES,
 	     KEEP_BYTES);
 	keep(&last->kept[2], raw_thread_pointer(), KEEP_BYTES, KEEP_BYTES);
+	keep(&last->kept[3], __bss_start, KEEP_BYTES,
+	     (uintptr_t)(_end - __bss_start) + KEEP_BYTES);
 	sort_kept(last->kept);
 	shim_each_mapping(add_line, last);
 	told->bytes = 0;

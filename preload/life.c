@@ -2,12 +2,15 @@
 /*
  * Calls of the program that would notice the library's threads, or that decide
  * what these may do: helpers are ended before namespaces are changed, which
- * the kernel refuses to programs with threads, and filters are looked at
- * before they are set.
+ * the kernel refuses to programs with threads, filters are looked at before
+ * they are set, and who handles faults of the process (userfaultfd) is told
+ * of each step in which memory comes and goes, so nothing is taken from then on.
  *
  * syscall() and prctl() are here for the filters alone.  They make the system
  * call without the C library, whose own functions of these names this library
  * has hidden from itself.
+ *
+ * Not seen: descriptors of /dev/userfaultfd, but at the end of the process.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -62,6 +65,7 @@ static inline bool is_looked_at(long number)
 	case SYS_mbind:
 	case SYS_move_pages:
 	case SYS_migrate_pages:
+	case SYS_userfaultfd:
 		return true;
 	default:
 		return false;
@@ -96,6 +100,8 @@ static bool before(long number, const long *args)
 		if (flags & CLONE_VM && !(flags & (CLONE_THREAD | CLONE_VFORK)))
 			shim_memory_shared();
 		return false;
+	case SYS_userfaultfd:
+		return false;
 	default:
 		shim_policy_call(number, args);
 		return false;
@@ -107,8 +113,11 @@ static long looked_syscall(long number, const long *args)
 	bool aside = is_looked_at(number) && before(number, args);
 	long result = raw_syscall(number, args);
 
-	if ((unsigned long)result <= -4096ul)
+	if ((unsigned long)result <= -4096ul) {
+		if (number == SYS_userfaultfd)
+			shim_memory_watched();
 		return result;
+	}
 	if (aside)
 		shim_filter_refused();
 	errno = (int)-result;

@@ -5,10 +5,12 @@
  * and the files that are left must be the same with and without the shim.
  */
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <locale.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -296,6 +298,45 @@ static void case_in_malloc(void)
 	}
 }
 
+/* Who handles faults is told of memory that is given back, and waited for; not
+ * of memory that goes at the end.  Nobody reads here. */
+static void watch(int fault_fd)
+{
+	struct uffdio_api api = { .api = UFFD_API,
+				  .features = UFFD_FEATURE_EVENT_REMOVE };
+	struct uffdio_register range = {
+		.range = { (uintptr_t)big, BIG_BYTES },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	if (fault_fd < 0 || ioctl(fault_fd, UFFDIO_API, &api) ||
+	    ioctl(fault_fd, UFFDIO_REGISTER, &range)) {
+		puts("no userfaultfd");
+		exit(0);
+	}
+}
+
+static void case_watched(void)
+{
+	watch((int)syscall(SYS_userfaultfd, O_CLOEXEC));
+	exit(STATUS);
+}
+
+static void case_watched_by_device(void)
+{
+	int fd = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+
+	watch(fd < 0 ? -1 : ioctl(fd, _IO(0xAA, 0), O_CLOEXEC));
+	exit(STATUS);
+}
+
+static void case_unmaps_watched(void)
+{
+	watch((int)syscall(SYS_userfaultfd, O_CLOEXEC));
+	munmap(big, BIG_BYTES);
+	exit(STATUS);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -317,6 +358,9 @@ static const struct {
 	{ "from-thread", case_from_thread },
 	{ "last-thread", case_last_thread },
 	{ "in-malloc", case_in_malloc },
+	{ "watched", case_watched },
+	{ "watched-by-device", case_watched_by_device },
+	{ "unmaps-watched", case_unmaps_watched },
 };
 
 int main(int argc, char **argv)

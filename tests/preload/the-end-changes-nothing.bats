@@ -17,7 +17,7 @@ ends() {
 		cd "$BATS_TEST_TMPDIR/$way"
 		status=0
 		printf 'one\ntwo\nthree\n' >input
-		{ $way timeout 60 "$PROGRAMS/exit-cases" "$1" || status=$?
+		{ $way timeout -s KILL 60 "$PROGRAMS/exit-cases" "$1" || status=$?
 			cat; } <input >output 2>&1
 		echo "status: $status" >>output
 		# It outlives its maker.
@@ -105,4 +105,22 @@ was_taken() {
 @test "from a signal handler nothing is taken" {
 	ends handler
 	[[ $said == *"because a signal handler may have called"* ]]
+}
+
+@test "while somebody handles faults nothing is taken, and nobody waits" {
+	[ -z "$(plain "$PROGRAMS/exit-cases" watched || true)" ] ||
+		skip "no userfaultfd"
+	ends watched
+	[ ! -s "$REPORT" ]
+	[ -z "$(plain "$PROGRAMS/exit-cases" watched-by-device || true)" ] ||
+		skip "no device for it"
+	ends watched-by-device
+	[[ $said == *"left to the kernel, because others may look"* ]]
+}
+
+@test "nor when that memory is unmapped" {
+	[ -z "$(plain "$PROGRAMS/exit-cases" watched || true)" ] ||
+		skip "no userfaultfd"
+	ends unmaps-watched
+	[ "$(taken munmap calls)" = "" ]
 }
