@@ -32,6 +32,8 @@
 #define ARENA_BYTES ((size_t)256 << 20)
 #define FILE_BYTES ((size_t)100 << 20)
 #define MIB ((size_t)1 << 20)
+/* Most pages of a call of move_pages(): more than the least that is taken. */
+#define NR_MOVED 16384
 #define NR(array) (sizeof(array) / sizeof(*(array)))
 
 static uint64_t random_state;
@@ -369,6 +371,35 @@ static void try_policy(struct range range)
 		       status[3]);
 }
 
+/* Page by page of a range, mostly where they are; status from a mark on. */
+static void try_move_pages(struct range range)
+{
+	static void *pages[NR_MOVED];
+	static int nodes[NR_MOVED], status[NR_MOVED];
+	size_t nr = range.len / PAGE_BYTES % NR_MOVED;
+	int flags = one_in(10) ? (int)below(8) : 2;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		pages[i] = range.addr + i * PAGE_BYTES;
+		nodes[i] = 0;
+		status[i] = 99;
+	}
+	if (nr && one_in(4))
+		nodes[below(nr)] = one_in(2) ? 77 : -1;
+	if (nr && one_in(4))
+		pages[below(nr)] = one_in(2) ? ARENA : (void *)8;
+	errno = ERRNO_MARK;
+	say("move_pages", range, flags,
+	    syscall(SYS_move_pages, one_in(20) ? 1 << 23 : 0, nr,
+		    one_in(30) ? (void *)8 : pages, one_in(4) ? NULL : nodes,
+		    one_in(30) ? (void *)8 : status, flags));
+	for (size_t i = 0; i < nr; i++)
+		sum = (sum ^ (unsigned)status[i]) * 1099511628211u;
+	if (!contents_only)
+		printf(" status=%016lx\n", sum);
+}
+
 /* Through the kernel, which refuses politely what cannot be written. */
 static void try_write(struct range range)
 {
@@ -494,6 +525,7 @@ static void (*const calls[])(struct range) = {
 	try_shmdt,
 	try_mremap,
 	try_policy,
+	try_move_pages,
 };
 
 static int make_memory_file(void)
