@@ -193,6 +193,20 @@ static void report(const struct settings *set, const struct outcome *outcome)
 			       : strerror(-outcome->stayed_error));
 }
 
+static int say_failure(const struct settings *set,
+		       const struct outcome *outcome)
+{
+	const char *why = strerror(-outcome->error);
+
+	if (interrupt_seen())
+		return say_fail("migrating process %d: interrupted", set->pid);
+	if (outcome->error == -ENODEV)
+		why = "a node of --to is not there, or has no memory (see "
+		      "'ktask topo')";
+	return say_fail("migrating process %d at %" PRIx64 ": %s", set->pid,
+			outcome->error_pos, why);
+}
+
 static int run(const struct settings *set)
 {
 	struct outcome outcome = { 0 };
@@ -213,12 +227,7 @@ static int run(const struct settings *set)
 	}
 	regions_free(&regions);
 	if (outcome.error)
-		return interrupt_seen()
-			       ? say_fail("migrating process %d: interrupted",
-					  set->pid)
-			       : say_error(-outcome.error,
-					   "migrating process %d at %" PRIx64,
-					   set->pid, outcome.error_pos);
+		return say_failure(set, &outcome);
 	process_nodes(set->pid, outcome.after);
 	if (set->json)
 		report_json(set, &outcome);

@@ -46,7 +46,8 @@ extern "C" {
 #define KTASK_MIGRATE_SHARED 0x2u
 /* ktask_warm(), ktask_copy_file(): past the page cache (O_DIRECT). */
 #define KTASK_FILE_DIRECT 0x1u
-/* ktask_copy_file(): holes are left out, the destination reads as zero. */
+/* ktask_copy_file(): holes are left out; the destination must read as zero
+ * there already. */
 #define KTASK_FILE_SPARSE 0x2u
 /* ktask_sync(): as fdatasync(2) instead of fsync(2). */
 #define KTASK_SYNC_DATA 0x1u

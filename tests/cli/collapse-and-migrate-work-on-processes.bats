@@ -84,7 +84,7 @@ refused() {
 	[ ! -e /sys/devices/system/node/node63 ] || skip "64 nodes"
 	run -1 --separate-stderr "$ktask" migrate --to 63 "$pid"
 	! refused || skip "not here: $stderr"
-	[[ $stderr == "ktask: migrating process $pid at "*": No such device" ]]
+	[[ $stderr == "ktask: migrating process $pid at "*": a node of --to is not there, or has no memory (see 'ktask topo')" ]]
 	contents_are_the_same
 }
 
