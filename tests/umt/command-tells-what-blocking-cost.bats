@@ -115,6 +115,25 @@ locked() {
 	says 1 "watching process $pid: No such process" "$umt" top -p "$pid"
 }
 
+@test "top: ends with the process, although nobody asks how that ended" {
+	cat >parent.pl <<-'PL'
+	# Its name has what stands behind names in /proc.
+	my $pid = fork;
+	if (!$pid) { $0 = "a) S (b"; sleep 1; exit }
+	open(my $file, ">", "child.new"); print $file "$pid\n"; close $file;
+	rename "child.new", "child";
+	sleep 30;
+	PL
+	perl parent.pl 3>&- &
+	parent=$!
+	until [ -e child ]; do sleep 0.05; done
+	run timeout 15 "$umt" top -i 100 -p "$(cat child)"
+	kill "$parent"
+	[[ $output != *"Invalid argument" ]] || skip "not on this kernel"
+	[ "$status" -eq 0 ]
+	[[ $output == *"1 threads: 0 running, 0 ready, 1 blocked"* ]]
+}
+
 @test "threads that are made and end by the hundred" {
 	cat >many <<-'SH'
 	i=0

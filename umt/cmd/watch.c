@@ -185,24 +185,33 @@ int watch_command(struct watch *watch, char **argv)
 
 /* ---- a process ---- */
 
+/* Behind the name, which may have parentheses in it. */
+static char state_in(const char *path)
+{
+	FILE *stat = fopen(path, "re");
+	char text[256] = "", *end;
+
+	if (stat && !fgets(text, sizeof(text), stat))
+		text[0] = '\0';
+	if (stat)
+		fclose(stat);
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' ? end[2] : 'R';
+}
+
 /* What the program tells only of threads that it sees begin. */
 static int introduce(struct watch *watch, pid_t pid, int tid)
 {
 	struct umt_event event = { .tid = (uint32_t)tid,
 				   .kind = UMT_NEW,
 				   .detail = pid };
-	char path[64], state = 'R';
-	FILE *stat;
+	char path[64], state;
 	int error;
 
 	event.time_ns = watch->account.now_ns;
 	error = account_event(&watch->account, &event);
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, tid);
-	stat = fopen(path, "re");
-	if (stat && fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
-		state = 'R';
-	if (stat)
-		fclose(stat);
+	state = state_in(path);
 	event.kind = UMT_BLOCK;
 	/* Why it began to wait is told from its next wait on. */
 	event.reason = state == 'D' ? UMT_IO : UMT_WAITING;
@@ -252,9 +261,12 @@ static int attach(struct watch *watch, struct umt *user, pid_t pid)
 	return nr < 0 ? nr : all ? 0 : -ESRCH;
 }
 
+/* Also one whose parent has not asked how it ended yet. */
 static bool process_ended(struct watch *watch, pid_t pid)
 {
-	return kill(pid, 0) && errno == ESRCH;
+	struct pollfd end = { .fd = watch->pidfd, .events = POLLIN };
+
+	return poll(&end, 1, 0) == 1;
 }
 
 int watch_process(struct watch *watch, pid_t pid)
@@ -264,11 +276,14 @@ int watch_process(struct watch *watch, pid_t pid)
 
 	if (error)
 		return error;
-	error = attach(watch, user, pid);
+	watch->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	error = watch->pidfd < 0 ? -errno : attach(watch, user, pid);
 	if (error)
 		error = say_error(-error, "watching process %d", (int)pid);
 	else
 		follow(watch, user, pid, process_ended);
+	if (watch->pidfd >= 0)
+		close(watch->pidfd);
 	umt_close(user);
 	return error;
 }
