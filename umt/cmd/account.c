@@ -19,6 +19,9 @@
 
 #include "account.h"
 
+/* By so many threads at once, or one after another, it stays fast. */
+#define BUCKETS 65536
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -49,13 +52,15 @@ int account_begin(struct account *account, int nr_cpus)
 	if (!sched_getaffinity(0, sizeof(set), &set))
 		account->nr_cores = CPU_COUNT(&set);
 	account->cores = calloc((size_t)nr_cpus, sizeof(*account->cores));
+	account->newest = calloc(BUCKETS, sizeof(*account->newest));
 	account->start_ns = account->now_ns = now_ns();
-	return account->cores ? 0 : -ENOMEM;
+	return account->cores && account->newest ? 0 : -ENOMEM;
 }
 
 void account_end(struct account *account)
 {
 	free(account->threads);
+	free(account->newest);
 	free(account->cores);
 }
 
@@ -77,15 +82,18 @@ static void read_comm(struct thread *thread)
 		thread->comm[nr - (thread->comm[nr - 1] == '\n')] = 0;
 }
 
-/* From the end: a number may be given anew after its thread is gone. */
+/* From the newest: a number may be given anew after its thread is gone. */
 static struct thread *find(const struct account *account, uint32_t tid)
 {
-	unsigned i = account->nr_threads;
+	unsigned next = account->newest[tid % BUCKETS];
 
-	while (i--)
-		if (account->threads[i].tid == tid &&
-		    account->threads[i].state != GONE)
-			return &account->threads[i];
+	while (next) {
+		struct thread *thread = &account->threads[next - 1];
+
+		if (thread->tid == tid && thread->state != GONE)
+			return thread;
+		next = thread->older;
+	}
 	return NULL;
 }
 
@@ -104,6 +112,8 @@ static int add(struct account *account, const struct umt_event *event)
 	threads += account->nr_threads++;
 	memset(threads, 0, sizeof(*threads));
 	threads->tid = event->tid;
+	threads->older = account->newest[event->tid % BUCKETS];
+	account->newest[event->tid % BUCKETS] = account->nr_threads;
 	threads->pid = (uint32_t)event->detail;
 	threads->cpu = event->cpu;
 	threads->state = READY;

@@ -26,6 +26,7 @@ struct thread {
 	uint64_t ns[NR_STATES];
 	uint64_t reason_ns[UMT_NR_REASONS];
 	uint64_t nr_blocks, nr_preempts;
+	unsigned older; /* place of one before with such a number, and 1; 0 */
 };
 
 struct core {
@@ -38,6 +39,7 @@ struct core {
 struct account {
 	struct thread *threads;
 	unsigned nr_threads, room;
+	unsigned *newest; /* as older, by the last bits of numbers */
 	struct core *cores;
 	int nr_cores; /* that the command may use */
 	int nr_cpus;
