@@ -94,10 +94,11 @@ locked() {
 @test "top: shows the threads of a process that runs, old and new" {
 	cat >threads.py <<-'PY'
 	import threading, time
-	threads = [threading.Thread(target=time.sleep, args=(2,))
+	threads = [threading.Thread(target=time.sleep, args=(6,))
 		   for _ in range(3)]
 	for thread in threads: thread.start()
-	time.sleep(1)
+	# So long the first picture may take on a busy machine.
+	time.sleep(4)
 	late = threading.Thread(target=time.sleep, args=(1,))
 	late.start()
 	PY
