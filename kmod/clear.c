@@ -52,6 +52,7 @@ static int clear_file(struct file *file, struct ktask_mem *request)
 		return (int)addr;
 	mapped.addr = addr;
 	error = memory_run(&mapped, &job, clear_chunk, NULL);
+	request->threads = mapped.threads;
 	if (mapped.failed)
 		request->failed = mapped.failed - addr + request->addr;
 	/* Fails only for a process that is being killed: all of it goes. */

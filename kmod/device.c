@@ -58,13 +58,18 @@ static int get_request(struct ktask_mem *request, void __user *from)
 	return copy_struct_from_user(request, sizeof(*request), from, size);
 }
 
-static int tell_failed(void __user *to, const struct ktask_mem *request)
+/* What a shorter structure has no place for is not told. */
+static int tell(void __user *to, const struct ktask_mem *request)
 {
 	struct ktask_mem __user *user = to;
 
-	if (request->size < offsetofend(struct ktask_mem, failed))
-		return 0;
-	return put_user(request->failed, &user->failed) ? -EFAULT : 0;
+	if (request->size >= offsetofend(struct ktask_mem, failed) &&
+	    put_user(request->failed, &user->failed))
+		return -EFAULT;
+	if (request->size >= offsetofend(struct ktask_mem, threads) &&
+	    put_user(request->threads, &user->threads))
+		return -EFAULT;
+	return 0;
 }
 
 static int serve(struct pins *pins, unsigned int command,
@@ -98,8 +103,9 @@ static long device_ioctl(struct file *file, unsigned int command,
 	if (error || !request.len)
 		return error;
 	request.failed = 0;
+	request.threads = 0;
 	error = serve(file->private_data, command, &request);
-	if (tell_failed(user, &request))
+	if (tell(user, &request))
 		return -EFAULT;
 	return error;
 }

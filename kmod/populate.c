@@ -31,6 +31,7 @@ int memory_run(struct ktask_mem *request, struct memory_job *job,
 	       void (*undo)(void *start, void *end, void *arg))
 {
 	DEFINE_KTASK_CTL(ctl, func, job, UNIT_BYTES);
+	struct ktask_result result = {};
 	int error;
 
 	job->addr = request->addr;
@@ -39,11 +40,13 @@ int memory_run(struct ktask_mem *request, struct memory_job *job,
 	ktask_ctl_set_undo_func(&ctl, undo);
 	ktask_ctl_set_max_threads(&ctl, request->max_threads);
 	ktask_ctl_set_killable(&ctl);
+	ktask_ctl_set_result(&ctl, &result);
 	if (request->len >= PROCESS_BYTES)
 		ktask_ctl_set_caller_process(&ctl);
 	if (!job->mm)
 		ktask_ctl_set_caller_mm(&ctl);
 	error = ktask_run((void *)job->addr, request->len, &ctl);
+	request->threads = result.threads;
 	request->failed = error && job->failed != ULONG_MAX ? job->failed : 0;
 	return error;
 }

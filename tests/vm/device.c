@@ -311,7 +311,7 @@ static void fuzz_once(int fd, char *addr)
 	if (rand() % 16 == 0)
 		mem->size = (uint32_t)any(0);
 	if (rand() % 16 == 0)
-		mem->reserved[rand() % 3] = any(0);
+		mem->reserved[rand() % 5] = (__u32)any(0);
 	if (rand() % 64 == 0)
 		command = (unsigned long)rand();
 	ioctl(fd, command, rand() % 32 ? (void *)mem : (void *)any(0));
@@ -364,9 +364,9 @@ static void bad_requests_are_refused(void)
 	mem->fd = 1;
 	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == EINVAL);
 	mem->fd = 0;
-	mem->reserved[2] = 1;
+	mem->reserved[4] = 1;
 	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == EINVAL);
-	mem->reserved[2] = 0;
+	mem->reserved[4] = 0;
 	CHECK(request(fd, KTASK_IOC_POPULATE, addr, PAGE, 4, NULL) == EINVAL);
 	CHECK(request(fd, KTASK_IOC_CLEAR, addr, PAGE, KTASK_MEM_WRITE, NULL) ==
 	      EINVAL);

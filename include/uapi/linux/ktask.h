@@ -47,6 +47,8 @@
  * @fd: with KTASK_MEM_FD a descriptor, else 0
  * @failed: set by the request: where it failed because of a page, the lowest
  *          address known to have failed; else 0
+ * @threads: set by the request: how many did a part of it, the caller included;
+ *           0 if there are none to be told of
  * @reserved: 0
  */
 struct ktask_mem {
@@ -57,7 +59,8 @@ struct ktask_mem {
 	__u32 max_threads;
 	__s32 fd;
 	__u64 failed;
-	__u64 reserved[3];
+	__u32 threads;
+	__u32 reserved[5];
 };
 
 /* Make every page present, as MADV_POPULATE_READ or _WRITE do.  What was
