@@ -18,6 +18,7 @@
 #include "core/claim.h"
 #include "core/undo.h"
 #include "kmod/demand.h"
+#include "kmod/quota.h"
 #include "kmod/run.h"
 #include "kmod/stats.h"
 #include "kmod/trace.h"
@@ -44,8 +45,9 @@ u64 run_units_done(struct run *run)
 static unsigned int allowed_threads(struct run *run)
 {
 	unsigned int limit = kt_load(&pool_machine()->limit);
+	unsigned int share = demand_share(run->demand, run->wanted - 1, limit);
 
-	return 1 + demand_share(run->demand, run->wanted - 1, limit);
+	return min(1 + share, quota_threads());
 }
 
 static void adapt(struct run *run, uint64_t now_ns)
@@ -119,6 +121,8 @@ static unsigned int max_threads(const struct ktask_ctl *ctl)
 	nr = min(nr, kt_load(&pool_machine()->limit) + 1);
 	if (ctl->max_threads)
 		nr = min(nr, ctl->max_threads);
+	if (nr > 1)
+		nr = min(nr, quota_threads());
 	return max(nr, 1u);
 }
 

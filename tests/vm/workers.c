@@ -12,8 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -290,6 +293,95 @@ static void pages_follow_the_callers_memory_policy(void)
 		    stray);
 }
 
+/* ---- the CPU quota ---- */
+
+#define TOP "/sys/fs/cgroup"
+#define OUTER TOP "/outer"
+#define INNER OUTER "/inner"
+
+/* Threads that cleared the range: the most of some requests. */
+static unsigned most_threads(unsigned requests)
+{
+	struct ktask_mem mem = { .size = sizeof(mem), .len = RANGE };
+	unsigned most = 0;
+	int fd = device();
+	char *addr = map(RANGE);
+
+	mem.addr = (uintptr_t)addr;
+	for (unsigned i = 0; i < requests; i++) {
+		mem.threads = 0;
+		if (ioctl(fd, KTASK_IOC_CLEAR, &mem) || !mem.threads)
+			return 0;
+		if (mem.threads > most)
+			most = mem.threads;
+	}
+	munmap(addr, RANGE);
+	close(fd);
+	return most;
+}
+
+/* Helpers come when they get a CPU, which may be late. */
+static bool gets_helpers(void)
+{
+	for (unsigned i = 0; i < 200; i++)
+		if (most_threads(5) > 1)
+			return true;
+	return false;
+}
+
+/* In a child that is in the inner group.  Return: 0, or what was not so. */
+static int try_quotas(void)
+{
+	if (!gets_helpers())
+		return 1;
+	/* One CPU, 1.1 CPUs and a half; of its own and of the group around it. */
+	write_file(INNER "/cpu.max", "100000 100000");
+	if (most_threads(20) != 1)
+		return 2;
+	write_file(INNER "/cpu.max", "1100000 1000000");
+	if (most_threads(20) != 1)
+		return 3;
+	write_file(INNER "/cpu.max", "max");
+	write_file(OUTER "/cpu.max", "50000 100000");
+	if (most_threads(5) != 1)
+		return 4;
+	write_file(OUTER "/cpu.max", "200000 100000");
+	if (!gets_helpers() || most_threads(20) > 2)
+		return 5;
+	write_file(OUTER "/cpu.max", "max");
+	return gets_helpers() ? 0 : 6;
+}
+
+/* Whether they are in the group or, on older kernels, nobody's. */
+static void helpers_are_no_more_than_the_quota_is_worth(void)
+{
+	pid_t pid;
+	int status;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		say(true, __func__, "needs two CPUs");
+		return;
+	}
+	CHECK(!mount("cgroup2", TOP, "cgroup2", 0, NULL));
+	CHECK(!write_file(TOP "/cgroup.subtree_control", "+cpu"));
+	CHECK(!mkdir(OUTER, 0755));
+	CHECK(!write_file(OUTER "/cgroup.subtree_control", "+cpu"));
+	CHECK(!mkdir(INNER, 0755));
+	pid = fork();
+	if (pid == 0)
+		_exit(write_file(INNER "/cgroup.procs", "0") ? 100
+							     : try_quotas());
+	status = status_of(pid);
+	rmdir(INNER);
+	rmdir(OUTER);
+	write_file(TOP "/cgroup.subtree_control", "-cpu");
+	umount(TOP);
+	if (status == 0)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "step %d", status);
+}
+
 void test_workers(void)
 {
 	helpers_are_threads_of_the_caller();
@@ -297,4 +389,5 @@ void test_workers(void)
 	helpers_stay_on_the_callers_cpus();
 	a_process_can_be_stopped_in_the_middle();
 	pages_follow_the_callers_memory_policy();
+	helpers_are_no_more_than_the_quota_is_worth();
 }
