@@ -22,8 +22,8 @@
 
 static const char usage[] =
 	"usage: ktask topo [--json]\n\n"
-	"Show CPUs, nodes and caches of this machine, and what limits the\n"
-	"threads of a job that is started here.\n\n"
+	"Show CPUs, nodes and caches of this machine, what limits the\n"
+	"threads of a job that is started here, and who does it.\n\n"
 	"  --json            print one JSON object\n"
 	"  --help            print this\n";
 
@@ -46,6 +46,24 @@ static int read_limits(struct topo *topo)
 	return 0;
 }
 
+static void read_engines(struct topo *topo)
+{
+	const struct ktask_op *op;
+	unsigned i;
+
+	topo->nr_engines = 0;
+	for (i = 0; (op = ktask_op_at(i)); i++) {
+		struct topo_engine *found = &topo->engines[topo->nr_engines];
+
+		if (topo->nr_engines == TOPO_ENGINES)
+			break;
+		if (ktask_op_engine(op, &found->engine))
+			continue;
+		found->operation = ktask_op_name(op);
+		topo->nr_engines++;
+	}
+}
+
 static int show(bool json)
 {
 	struct topo topo;
@@ -54,6 +72,7 @@ static int show(bool json)
 	if (error)
 		return say_error(-error, "topo: reading the topology");
 	machine_read(&topo.machine, topo.hwloc);
+	read_engines(&topo);
 	error = read_limits(&topo);
 	if (error)
 		say_error(-error, "topo: reading the limits");

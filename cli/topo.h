@@ -6,8 +6,17 @@
 #define KTASK_CLI_TOPO_H
 
 #include <ktask/ktask.h>
+#include <ktask/ops.h>
 
 #include "machine.h"
+
+#define TOPO_ENGINES 16
+
+/** struct topo_engine - who does the large jobs of an operation */
+struct topo_engine {
+	const char *operation;
+	struct ktask_engine engine;
+};
 
 struct topo {
 	hwloc_topology_t hwloc;
@@ -15,6 +24,8 @@ struct topo {
 	struct ktask_limit *limits;
 	unsigned nr_limits;
 	unsigned threads; /* the least of the limits */
+	struct topo_engine engines[TOPO_ENGINES]; /* where there is a choice */
+	unsigned nr_engines;
 };
 
 /** topo_print - tables for people (topo_text.c) */

@@ -77,13 +77,34 @@ static json_t *limits_json(const struct topo *topo)
 	return array;
 }
 
+/* The rate is null where nothing is known. */
+static json_t *engines_json(const struct topo *topo)
+{
+	json_t *array = json_array();
+	unsigned i;
+
+	for (i = 0; i < topo->nr_engines; i++) {
+		const struct topo_engine *e = &topo->engines[i];
+		json_int_t rate = (json_int_t)e->engine.rate;
+
+		json_array_append_new(
+			array,
+			json_pack("{s:s s:s s:o s:s}", "operation",
+				  e->operation, "engine", e->engine.name,
+				  "bytes_per_second",
+				  rate ? json_integer(rate) : json_null(),
+				  "why", e->engine.why));
+	}
+	return array;
+}
+
 void topo_print_json(const struct topo *topo)
 {
-	json_t *object = json_pack("{s:o s:o s:o s:o s:i}", "machine",
-				   machine_json(&topo->machine), "nodes",
-				   nodes_json(topo), "caches",
-				   caches_json(topo), "limits",
-				   limits_json(topo), "threads", topo->threads);
+	json_t *object = json_pack(
+		"{s:o s:o s:o s:o s:i s:o}", "machine",
+		machine_json(&topo->machine), "nodes", nodes_json(topo),
+		"caches", caches_json(topo), "limits", limits_json(topo),
+		"threads", topo->threads, "engines", engines_json(topo));
 
 	json_dumpf(object, stdout, JSON_INDENT(2));
 	putchar('\n');

@@ -126,6 +126,21 @@ static void print_limits(const struct topo *topo)
 			    topo->limits[i].threads == topo->threads, width);
 }
 
+static void print_engines(const struct topo *topo)
+{
+	unsigned i;
+
+	if (!topo->nr_engines)
+		return;
+	printf("\nLarge jobs are done by helpers of this process (user) or of "
+	       "the kernel's module:\n\n");
+	printf("  operation  engine   why\n");
+	for (i = 0; i < topo->nr_engines; i++)
+		printf("  %-9s  %-7s  %s\n", topo->engines[i].operation,
+		       topo->engines[i].engine.name,
+		       topo->engines[i].engine.why);
+}
+
 void topo_print(const struct topo *topo)
 {
 	char text[MACHINE_TEXT];
@@ -138,4 +153,5 @@ void topo_print(const struct topo *topo)
 	print_nodes(topo);
 	print_caches(topo);
 	print_limits(topo);
+	print_engines(topo);
 }

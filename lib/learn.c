@@ -185,9 +185,6 @@ static bool learn_from(struct learn_entry *entry, unsigned threads,
 	/* A small job may not have more, and does not contradict. */
 	if (silent_on(threads, max_threads, entry->threads))
 		return false;
-	/* What a job begins with anyway need not be known. */
-	if (!entry->threads && threads == KT_MIN(KT_TUNE_START, max_threads))
-		return false;
 	if (entry->threads && agree(entry->threads, threads)) {
 		entry->seen = KT_MIN(entry->seen + 1, LEARN_SEEN_MAX);
 		if (entry->seen < LEARN_SEEN_ENOUGH)
@@ -219,22 +216,20 @@ static bool may_write(void)
 	       strstr(status, "\nSeccomp:\t0\n");
 }
 
-void learn_job(const char *name, unsigned threads, unsigned max_threads,
-	       uint64_t now_ns)
+static void learn(const struct learn_entry *found, uint64_t now_ns)
 {
+	struct known *to = find_or_add(found->name);
 	struct learn_entry entry;
-	struct known *to;
 	uint64_t due_ns;
 
-	if (!learn_name_ok(name) || !kt_load_acquire(&loaded) ||
-	    max_threads > LEARN_THREADS_MAX)
-		return;
-	to = find_or_add(name);
 	if (!to)
 		return;
 	entry_of(to, &entry);
-	if (!learn_from(&entry, threads, max_threads))
+	if (!learn_from(&entry, found->threads, found->max_threads))
 		return;
+	if (found->single_rate)
+		entry.single_rate = found->single_rate;
+	kt_store(&to->single_rate, entry.single_rate);
 	kt_store(&to->word, word_of(&entry));
 	due_ns = kt_load(&to->next_write_ns);
 	if (now_ns < due_ns ||
@@ -242,6 +237,22 @@ void learn_job(const char *name, unsigned threads, unsigned max_threads,
 		return;
 	if (may_write())
 		learn_write(&entry, this_machine, 0, NULL, 0);
+}
+
+void learn_job(const char *name, unsigned threads, unsigned max_threads,
+	       uint64_t now_ns)
+{
+	struct learn_entry found = { .threads = threads,
+				     .max_threads = max_threads };
+
+	if (!learn_name_ok(name) || !kt_load_acquire(&loaded) ||
+	    max_threads > LEARN_THREADS_MAX)
+		return;
+	/* What a job begins with anyway need not be known. */
+	if (threads == KT_MIN(KT_TUNE_START, max_threads) && !find(name))
+		return;
+	strcpy(found.name, name);
+	learn(&found, now_ns);
 }
 
 /* ---- for people and `ktask tune` ---- */
@@ -284,6 +295,22 @@ static bool take_learnt(const struct ktask_learnt *learnt,
 				       .single_rate = learnt->single_rate };
 	memcpy(entry->name, learnt->name, sizeof(entry->name));
 	return learn_entry_ok(entry);
+}
+
+int ktask_learnt_add(const struct ktask_learnt *learnt)
+{
+	struct learn_entry found;
+	int saved = errno;
+	int cancel_state;
+
+	if (!take_learnt(learnt, &found))
+		return -EINVAL;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	pthread_once(&once, load);
+	learn(&found, kt_now_ns());
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved;
+	return 0;
 }
 
 int ktask_learnt_put(const struct ktask_learnt *learnt, char *path, size_t size)

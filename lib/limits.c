@@ -20,6 +20,7 @@
 #include "lib/limits.h"
 #include "lib/pool.h"
 #include "lib/prio.h"
+#include "lib/run.h"
 #include "lib/topo.h"
 
 #define NO_LIMIT 65536u
@@ -313,6 +314,21 @@ static void list_energy(struct listing *listing)
 	list(listing, "energy", threads, "%s", why);
 }
 
+/* In a chunk: nested jobs draw their helpers from the outermost one's budget. */
+static void list_job(struct listing *listing)
+{
+	const struct run *run = run_context()->run;
+	unsigned used, most;
+
+	if (!run)
+		return;
+	used = kt_load(&run->budget->used);
+	most = kt_load(&run->budget->limit);
+	list(listing, "job", 1 + (most > used ? most - used : 0),
+	     "the calling thread is in a chunk of a job, whose helpers it "
+	     "shares");
+}
+
 static void list_all(struct listing *listing)
 {
 	const struct topo *topo = topo_get();
@@ -332,6 +348,7 @@ static void list_all(struct listing *listing)
 		list(listing, "others", others_leave(),
 		     "other threads of the program work on %d CPUs",
 		     kt_load(&others_work));
+	list_job(listing);
 	list_config(listing);
 	list_cgroups(listing);
 	list_energy(listing);

@@ -17,8 +17,14 @@ $(OUT)/tests/vm/user/%: $(OBJ)/tests/vm/user/%.o $(call support,api) \
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
+# The library beside the module; static, as those guests have no libraries.
+$(OUT)/tests/vm/engines: $(call obj,tests/vm/engines/main.c) $(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -static -o $@ $^ -lm $(LDFLAGS)
+
 .PHONY: vm-programs
-vm-programs: $(VM_PROGRAMS) $(VM_ALSO)
+vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(OUT)/tests/vm/engines
 
 ## check-vm: build ktask.ko for several kernels, test it in guests
 .PHONY: check-vm
@@ -31,6 +37,7 @@ check-vm:
 .PHONY: bench-vm
 bench-vm:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm'
+	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-claim
 	@KTASK_BUILD='$(abspath $(B))' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		CC='$(CC)' bench/vm/run
 

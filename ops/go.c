@@ -180,10 +180,12 @@ static void add_failure(struct op_job *job, const struct ktask_result *part)
 		sum->fail_offset = (size_t)((char *)part->fail_pos - job->addr);
 }
 
-static void add_result(struct op_job *job, const struct ktask_result *part)
+void op_add_result(struct op_job *job, const struct ktask_result *part)
 {
 	struct ktask_result *sum = job->result;
 
+	if (!sum)
+		return;
 	if (part->error)
 		add_failure(job, part);
 	if (part->threads > sum->threads)
@@ -220,8 +222,7 @@ int op_go_part(struct op_job *job, uintptr_t start, uintptr_t end,
 	error = op_go(&part, chunk);
 	if (op_suspect(&part))
 		op_note_suspect(job, op_suspect(&part));
-	if (job->result)
-		add_result(job, &result);
+	op_add_result(job, &result);
 	return error;
 }
 

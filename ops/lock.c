@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "advise.h"
+#include "engine.h"
 #include "mapping.h"
 
 #define NSEC_PER_SEC 1000000000ull
@@ -232,17 +233,21 @@ static int lock_at_last(struct op_job *job)
 static int go_by_pieces(struct op_job *job, const struct pieces *pieces)
 {
 	uintptr_t first = (uintptr_t)job->addr, last = first + job->len;
+	struct engine engine;
 	int error = 0;
 
 	if (op_may_be_cancelled(job))
 		return op_go_part(job, first, last, lock_chunk);
+	engine_begin(&engine, job);
 	for (size_t i = 0; i < pieces->nr && !error && !op_suspect(job); i++) {
 		const struct piece *piece = &pieces->at[i];
 
-		error = op_go_part(
+		error = engine_go_part(
 			job, piece->start > first ? piece->start : first,
-			piece->end < last ? piece->end : last, lock_chunk);
+			piece->end < last ? piece->end : last, lock_chunk,
+			piece->advice == MADV_POPULATE_WRITE);
 	}
+	engine_end(&engine, job);
 	return error;
 }
 
@@ -302,6 +307,7 @@ const struct ktask_op op_lock = {
 	.min_chunk = 256 * KIB,
 	.known_flags = KTASK_POPULATE_READ,
 	.makes_pages = true,
+	.in_kernel = true,
 	.align = mapping_align_range,
 	.chunk = lock_chunk,
 	.around = lock_around,

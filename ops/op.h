@@ -24,6 +24,8 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
+struct engine;
+
 /** What the jobs of one call share; read and written by its caller alone. */
 struct op_watch {
 	uint64_t begin_ns; /* with a deadline or a progress function */
@@ -53,6 +55,7 @@ struct op_job {
 	size_t align; /* chunk edges fall on multiples of it */
 	size_t step_bytes; /* smallest page that the range may have */
 	void *state; /* the operation's own, set by its around() */
+	struct engine *engine; /* engine.h; NULL: the user engine alone */
 	bool running; /* between the beginning and the end of op_go() */
 	ktask_thread_func work; /* what op_go() was given */
 	pthread_t caller; /* whose policy helpers follow */
@@ -83,6 +86,7 @@ struct op_job {
  *	tune` has found that they pay here; 0: the engine finds out
  * @takes_pid: works on the memory of other processes as well
  * @on_files: files instead of a range of memory
+ * @in_kernel: /dev/ktask can do it as well: see engine.h
  * @around: steps before and after the parallel part, which it starts by
  *	op_go(); NULL: there are none
  */
@@ -96,6 +100,7 @@ struct ktask_op {
 	bool makes_pages;
 	bool takes_pid;
 	bool on_files;
+	bool in_kernel;
 	void (*align)(struct op_job *job);
 	int (*validate)(const struct ktask_op_args *args);
 	ktask_thread_func chunk;
@@ -138,6 +143,9 @@ int op_go_whole(struct op_job *job, ktask_thread_func chunk);
  */
 int op_go_part(struct op_job *job, uintptr_t start, uintptr_t end,
 	       ktask_thread_func chunk);
+
+/** op_add_result - of a part that was a job of its own */
+void op_add_result(struct op_job *job, const struct ktask_result *part);
 
 /** op_is_small - the engine would not split this job */
 bool op_is_small(const struct op_job *job);

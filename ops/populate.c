@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 
 #include "advise.h"
+#include "engine.h"
 #include "fault.h"
 #include "mapping.h"
 
@@ -136,11 +137,18 @@ struct parts {
 	int error;
 };
 
+static int go(struct op_job *job, uintptr_t start, uintptr_t end,
+	      ktask_thread_func chunk)
+{
+	return engine_go_part(job, start, end, chunk,
+			      !(job->flags & KTASK_POPULATE_READ));
+}
+
 static int go_part(struct parts *parts)
 {
 	if (parts->start < parts->end && !parts->error)
-		parts->error = op_go_part(parts->job, parts->start, parts->end,
-					  parts->chunk);
+		parts->error =
+			go(parts->job, parts->start, parts->end, parts->chunk);
 	parts->start = parts->end;
 	return parts->error;
 }
@@ -174,10 +182,10 @@ static int go_by_parts(struct op_job *job, ktask_thread_func chunk)
 	int error;
 
 	if (op_is_small(job) || op_may_be_cancelled(job))
-		return op_go_part(job, start, end, chunk);
+		return go(job, start, end, chunk);
 	error = mapping_each(start, end, MAPPING_CHEAP, add_mapping, &parts);
 	if (error < 0 && !parts.error && parts.end == start)
-		return op_go_part(job, start, end, chunk);
+		return go(job, start, end, chunk);
 	error = go_part(&parts);
 	if (!error && parts.end < end)
 		error = op_fail(job, -ENOMEM, (void *)parts.end);
@@ -186,11 +194,16 @@ static int go_by_parts(struct op_job *job, ktask_thread_func chunk)
 
 static int populate_around(struct op_job *job)
 {
+	struct engine engine;
 	unsigned token;
 	int error;
 
-	if (!must_touch(job))
-		return go_by_parts(job, populate_chunk);
+	if (!must_touch(job)) {
+		engine_begin(&engine, job);
+		error = go_by_parts(job, populate_chunk);
+		engine_end(&engine, job);
+		return error;
+	}
 	error = fault_get(&token);
 	if (error)
 		return op_fail(job, error, job->addr);
@@ -213,6 +226,7 @@ const struct ktask_op op_populate = {
 	.min_chunk = 256 * KIB,
 	.known_flags = KTASK_POPULATE_READ | KTASK_POPULATE_TOUCH,
 	.makes_pages = true,
+	.in_kernel = true,
 	.align = mapping_align_range,
 	.chunk = populate_chunk,
 	.fallback = touch_chunk,

@@ -83,6 +83,7 @@ static const struct {
 	{ SYS_getrusage, { 1 } },
 	{ SYS_gettid, { 0 } },
 	{ SYS_ioctl, { 3, 0xc0686611 } },
+	{ SYS_ioctl, { 3, 0xc0406ba0 } }, /* KTASK_IOC_POPULATE */
 	{ SYS_linkat, { (uint64_t)-100 } },
 	{ SYS_lseek, { 3 } },
 	{ SYS_madvise, { 0, 0, MADV_POPULATE_WRITE } },

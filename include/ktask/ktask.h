@@ -511,6 +511,16 @@ KTASK_API int ktask_learnt_put(const struct ktask_learnt *learnt, char *path,
 			       size_t size);
 
 /**
+ * ktask_learnt_add - a job has found this out; it counts when a second one agrees
+ *
+ * As the library's own jobs do it: the file is written at most once a minute, and
+ * what was measured stays.  @learnt->chunk_us and measured are not looked at.
+ *
+ * Return: 0; -EINVAL.
+ */
+KTASK_API int ktask_learnt_add(const struct ktask_learnt *learnt);
+
+/**
  * ktask_version - version of the library at run time, "MAJOR.MINOR.PATCH"
  */
 KTASK_API const char *ktask_version(void);

@@ -277,6 +277,26 @@ KTASK_API const char *ktask_op_summary(const struct ktask_op *op);
 /** ktask_op_min_chunk - measured: bytes below which splitting does not pay */
 KTASK_API size_t ktask_op_min_chunk(const struct ktask_op *op);
 
+/** What does the large jobs of an operation on this machine, and why. */
+struct ktask_engine {
+	/* "user": this process's helpers; "kernel": those of /dev/ktask;
+	 * "unknown": the next large job tries both */
+	const char *name; /* static */
+	uint64_t rate; /* bytes a second that it had then; 0 unknown */
+	char why[120]; /* for people */
+};
+
+/**
+ * ktask_op_engine - which engine does the large jobs of an operation
+ * @engine: filled
+ *
+ * Opens /dev/ktask where it is there, and closes it again.
+ *
+ * Return: 0; -EOPNOTSUPP where only this process can do it; -EINVAL for NULL.
+ */
+KTASK_API int ktask_op_engine(const struct ktask_op *op,
+			      struct ktask_engine *engine);
+
 /**
  * ktask_op_run - any operation, with options
  * @opts: NULL for defaults

@@ -11,7 +11,7 @@ build=$KTEST_BUILD
 ktask=$build/ktask
 
 # The user's own settings must not change what is tested.
-unset KTASK_BUILD KTASK_MAX_THREADS KTASK_CAP_PERCENT KTASK_IDLE_MS \
+unset KTASK_BUILD KTASK_MAX_THREADS KTASK_CAP_PERCENT KTASK_IDLE_MS KTASK_ENGINE \
 	KTASK_RUN_MIN KTASK_RUN_OPS KTASK_RUN_REPORT KTASK_STAT \
 	HWLOC_XMLFILE LD_PRELOAD
 # What is learnt of operations neither: it begins with nothing.

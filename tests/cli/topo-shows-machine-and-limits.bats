@@ -9,7 +9,7 @@ fixture=$BATS_TEST_DIRNAME/fixtures/two-nodes.xml
 @test "the object has its shape" {
 	run -0 --separate-stderr "$ktask" topo --json
 	[ -z "$stderr" ]
-	is_true 'keys == ["caches","limits","machine","nodes","threads"]'
+	is_true 'keys == ["caches","engines","limits","machine","nodes","threads"]'
 	is_true '.machine | .cpus >= 1 and .nodes >= 1 and .this_system
 		and .memory_bytes > 0 and (.kernel | length > 0)'
 	is_true '.nodes | length >= 1 and all(.[]; .node >= 0
@@ -20,6 +20,19 @@ fixture=$BATS_TEST_DIRNAME/fixtures/two-nodes.xml
 		and .size_bytes > 0 and (.name | startswith("L")))'
 	is_true '.limits | length >= 1 and all(.[]; (.name | length > 0)
 		and .threads >= 1 and (.why | length > 0))'
+}
+
+@test "who does large jobs is told, and why" {
+	[ -c /dev/ktask ] && skip "the module is loaded"
+	run -0 "$ktask" topo --json
+	is_true '.engines == [{"operation": "populate", "engine": "user",
+		"bytes_per_second": null,
+		"why": "/dev/ktask: No such file or directory"}, {
+		"operation": "lock", "engine": "user",
+		"bytes_per_second": null,
+		"why": "/dev/ktask: No such file or directory"}]'
+	KTASK_ENGINE=user run -0 "$ktask" topo
+	grep -qE '^  populate +user +KTASK_ENGINE=user$' <<<"$output"
 }
 
 @test "a job gets the least of the limits" {

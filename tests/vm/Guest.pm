@@ -322,6 +322,7 @@ sub test_kernel
 		my $initrd = make_archive($dir, <<END);
 cp $modules/ktask_*.ko $module $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
+[ ! -x $build/tests/vm/engines ] || cp $build/tests/vm/engines $dir/initrd
 $cc -O2 -Wall -Wextra -Werror -static -Iinclude/uapi \\
 	-o $dir/initrd/init tests/vm/*.c
 END

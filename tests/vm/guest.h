@@ -33,6 +33,9 @@ void sleep_ms(long ms);
 /* status_of - the exit status of a child, 1000 if a signal ended it */
 int status_of(pid_t pid);
 
+/* run_program - note each line that it prints; its exit status, 1000 for a signal */
+int run_program(const char *path);
+
 /* CHECK - says that the test failed and returns from it */
 #define CHECK(condition)                                              \
 	do {                                                          \
@@ -86,13 +89,14 @@ bool load_both(void);
 void test_device(void);
 void test_clients(void);
 void test_workers(void);
+void test_engines(void);
 void test_bad_days(void);
 void test_leaks(void);
 
 /* Alone in a guest that has an IOMMU. */
 void test_vfio(void);
 
-/* measure - what bench/vm/run asks for */
-void measure(void);
+/* measure - what bench/vm/run asks for: 1 the module, 2 only claims of chunks */
+void measure(unsigned what);
 
 #endif /* KTASK_VM_GUEST_H */

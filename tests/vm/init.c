@@ -511,6 +511,7 @@ static const struct {
 	{ "device", test_device },
 	{ "clients", test_clients },
 	{ "workers", test_workers },
+	{ "engines", test_engines },
 	{ "baddays", test_bad_days },
 	{ "cycles", modules_load_and_unload_many_times },
 	{ "leaks", test_leaks },
@@ -545,7 +546,7 @@ int main(void)
 	if (!verdict)
 		return 1;
 	if (option("bench", 0)) {
-		measure();
+		measure(option("bench", 0));
 		goto end;
 	}
 	snprintf(seed, sizeof(seed), "seed=%u", option("seed", 1));

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A device /dev/ktask for one process, behind syscall(2), which refuses what the
+ * test wants and is as fast as it says.  Include in one file of a program, after
+ * ktest.h.
+ */
+#ifndef TEST_FAKEDEVICE_H
+#define TEST_FAKEDEVICE_H
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <uapi/linux/ktask.h>
+
+#include "pages.h"
+#include "syscalls.h"
+#include "tree.h"
+
+#define LARGE (64 * MIB)
+#define FAKE_FD 1000000
+#define SKIPPED 77
+#define NO_LOCK 78
+
+static struct {
+	int open_error, probe_error;
+	unsigned fail_at; /* the request with that number; 0: none */
+	int fail_error;
+	unsigned us_per_mib; /* how slow it is */
+	bool lazy; /* as fast as can be: makes no page */
+	unsigned user_us_per_mib; /* how slow the other engine is */
+	uint32_t threads; /* that it says */
+
+	unsigned nr_opened, nr_closed, nr_requests;
+	uint32_t max_threads; /* of the last request */
+	size_t bytes; /* of all */
+} fake;
+
+static struct tree tree;
+
+static inline long populate(struct ktask_mem *mem, size_t len)
+{
+	int advice = mem->flags & KTASK_MEM_WRITE ? MADV_POPULATE_WRITE
+						  : MADV_POPULATE_READ;
+
+	mem->threads = fake.threads;
+	if (fake.lazy || !len)
+		return 0;
+	if (!syscalls_pass(SYS_madvise, (const long[6]){ (long)mem->addr,
+							 (long)len, advice }))
+		return 0;
+	return -EFAULT;
+}
+
+static inline long answer_request(struct ktask_mem *mem)
+{
+	ktest_check(mem->size == sizeof(*mem) && !mem->fd && !mem->threads);
+	if (!mem->len)
+		return -fake.probe_error;
+	fake.nr_requests++;
+	fake.bytes += mem->len;
+	fake.max_threads = mem->max_threads;
+	usleep((unsigned)(mem->len / MIB) * fake.us_per_mib);
+	if (fake.nr_requests != fake.fail_at)
+		return populate(mem, mem->len);
+	populate(mem, mem->len / 2);
+	return -fake.fail_error;
+}
+
+static inline bool answer(long number, const long args[6], long *result)
+{
+	if (number == SYS_madvise && args[2] == MADV_POPULATE_WRITE)
+		usleep((unsigned)((size_t)args[1] / MIB) *
+		       fake.user_us_per_mib);
+	if (number == SYS_openat && !strcmp((char *)args[1], "/dev/ktask")) {
+		ktest_check(args[2] & O_CLOEXEC);
+		fake.nr_opened += !fake.open_error;
+		*result = fake.open_error ? -fake.open_error : FAKE_FD;
+		return true;
+	}
+	if (args[0] != FAKE_FD)
+		return false;
+	if (number == SYS_close) {
+		fake.nr_closed++;
+		*result = 0;
+		return true;
+	}
+	if (number != SYS_ioctl)
+		return false;
+	ktest_check(args[1] == (long)KTASK_IOC_POPULATE);
+	ktest_check(fake.nr_opened == fake.nr_closed + 1);
+	*result = answer_request((struct ktask_mem *)args[2]);
+	return true;
+}
+
+/* ---- what tests share ---- */
+
+static inline unsigned threads_here(void)
+{
+	struct ktask_limit limits[32];
+	unsigned nr = ktask_limits(limits, 32), least = 100;
+
+	for (unsigned i = 0; i < nr && i < 32; i++)
+		if (limits[i].threads < least)
+			least = limits[i].threads;
+	return least;
+}
+
+/* Helpers of other processes leave none to the device.  Where that is allowed
+ * they are out of sight. */
+static inline void be_alone(void)
+{
+	if (unshare(CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return;
+	mount("none", "/dev/shm", "tmpfs", 0, NULL);
+}
+
+static int (*test_func)(void *arg);
+
+static inline int alone(void *arg)
+{
+	be_alone();
+	return test_func(arg);
+}
+
+/* What is learnt is kept by the process: each test has one of its own. */
+static inline void in_child(int (*func)(void *arg))
+{
+	int status;
+
+	tree_begin(&tree);
+	setenv("XDG_CACHE_HOME", tree.root, 1);
+	memset(&fake, 0, sizeof(fake));
+	syscalls_answer = answer;
+	test_func = func;
+	status = ktest_in_child(alone, NULL);
+	syscalls_answer = NULL;
+	unsetenv("KTASK_ENGINE");
+	tree_end(&tree);
+	if (status == SKIPPED << 8)
+		ktest_skip("a job has one thread here");
+	if (status == NO_LOCK << 8)
+		ktest_skip("no right to lock so much memory");
+	assert_int_equal(status, 0);
+}
+
+static inline void must_have_two_threads(void)
+{
+	if (threads_here() < 2)
+		_exit(SKIPPED);
+}
+
+static inline int run(char *at, size_t len, struct ktask_opts *opts)
+{
+	struct ktask_op_args args = { .addr = at, .len = len };
+
+	return ktask_op_run(ktask_op_find("populate"), &args, opts);
+}
+
+static inline bool engine_is(const char *name)
+{
+	struct ktask_engine engine;
+
+	ktest_check(!ktask_op_engine(ktask_op_find("populate"), &engine));
+	ktest_check(engine.why[0]);
+	return !strcmp(engine.name, name);
+}
+
+/* A job as on a machine without the device, and nothing left open. */
+static inline void populates_all(size_t len)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	char *at = map_private(len);
+
+	opts.result = &result;
+	ktest_check(run(at, len, &opts) == 0);
+	ktest_check(pages_present(at, len) == len / page_bytes());
+	ktest_check(result.error == 0 && result.fail_error == 0);
+	ktest_check(result.units == len && result.chunks > 0);
+	ktest_check(result.fail_pos == NULL && result.wall_ns > 0);
+	ktest_check(fake.nr_opened == fake.nr_closed);
+	munmap(at, len);
+}
+
+#endif /* TEST_FAKEDEVICE_H */
