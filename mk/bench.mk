@@ -120,6 +120,17 @@ bench-umt:
 	+@$(MAKE) --no-print-directory apps heat-peers
 	bench/apps/run.py --build $(OUT) --output $(OUT)/bench-umt.json $(BENCH)
 
+# core/ on a host that counts; static, so that a guest can run it.
+$(OUT)/bench/bench-claim: $(wildcard bench/claim/*.[ch] core/*.[ch])
+	@mkdir -p $(@D)
+	$(CC) $(KT_CFLAGS) -Ibench/claim -I. -static -o $@ $(filter %.c,$^) \
+		$(LDFLAGS)
+
+## bench-claim: instructions and contention of claiming a chunk, 1 to 16 threads
+.PHONY: bench-claim
+bench-claim: $(OUT)/bench/bench-claim
+	$<
+
 # Built by the tests as well, so that it goes on building.
 tests: bench-programs
 
@@ -127,4 +138,5 @@ tests: bench-programs
 bench-programs: $(OUT)/bench/bench-crowd $(OUT)/bench/bench-peers \
 	$(OUT)/bench/idle-pool $(OUT)/bench/bench-neighbour \
 	$(OUT)/bench/small-calls $(OUT)/bench/bench-end \
+	$(OUT)/bench/bench-claim \
 	$(OUT)/libktask-preload.so
