@@ -79,7 +79,7 @@ struct worker *worker_new(unsigned cache)
 	w->leads = false;
 	w->generation = rt.generation;
 	w->cpu = -1;
-	w->tid = 0;
+	at_store(&w->tid, 0);
 	w->wake = SIGNAL_NONE;
 	return w;
 }
