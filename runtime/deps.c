@@ -48,9 +48,15 @@ static void epoch_free(struct worker *w, struct epoch *epoch)
 	pool_put(&rt.smalls, w ? &w->smalls : NULL, epoch);
 }
 
+/* Of counts that fall to 0: who has the last one needs nothing atomic. */
+static inline bool was_last(uint32_t *count)
+{
+	return at_load(count) == 1 || at_sub(count, 1) == 1;
+}
+
 static void dependence_met(struct ktrt_task *task, struct ready *ready)
 {
-	if (at_sub(&task->pending, 1) != 1)
+	if (!was_last(&task->pending))
 		return;
 	task->next = NULL;
 	*ready->end = task;
@@ -59,9 +65,15 @@ static void dependence_met(struct ktrt_task *task, struct ready *ready)
 
 static void epoch_start(struct epoch *epoch, struct ready *ready)
 {
-	struct access *access = at_swap(&epoch->waiting, EPOCH_STARTED);
-	struct access *next;
+	struct access *access, *next;
 
+	/* A writer's task was there from the start, and nobody joins it. */
+	if (epoch->writes) {
+		if (epoch->waiting)
+			dependence_met(epoch->waiting->task, ready);
+		return;
+	}
+	access = at_swap(&epoch->waiting, EPOCH_STARTED);
 	for (; access; access = next) {
 		next = access->next;
 		dependence_met(access->task, ready);
@@ -94,7 +106,7 @@ void epoch_put(struct worker *w, struct epoch *epoch, struct ready *ready)
 	struct epoch *more = NULL;
 
 	for (;;) {
-		if (at_sub(&epoch->count, 1) == 1) {
+		if (was_last(&epoch->count)) {
 			start_next(epoch, &more, ready);
 			epoch_free(w, epoch);
 		}
@@ -130,15 +142,15 @@ static void epoch_renew(struct epoch *epoch, bool writes)
 
 /*
  * Become a member; true if the task must wait for that.  Takes an epoch from
- * @fresh where it needs one.
+ * @fresh where it needs one.  If that was the last thing it waited for, and
+ * what it waited for is over by now, it is put on the list @ready.
  */
 static bool chain_enter(struct worker *w, struct tail *tail,
 			struct epoch **fresh, struct access *access,
-			bool writes)
+			bool writes, struct ready *ready)
 {
 	struct epoch *last = tail->epoch;
 	struct epoch *epoch = last;
-	struct ready none;
 
 	if (last && epoch_is_over(last)) {
 		epoch_renew(last, writes);
@@ -161,9 +173,7 @@ static bool chain_enter(struct worker *w, struct tail *tail,
 	if (!last)
 		return false;
 	last->next = epoch;
-	/* The task has one of @pending left: nothing becomes ready by this. */
-	ready_init(&none);
-	epoch_put(w, last, &none);
+	epoch_put(w, last, ready);
 	return true;
 }
 
@@ -274,7 +284,7 @@ static void fresh_free(struct worker *w, struct epoch *fresh)
 /* How many it must wait for by that: 0 or 1. */
 static uint32_t enter(struct worker *w, struct ktrt_task *task,
 		      struct tail *tail, struct epoch **fresh, bool writes,
-		      uint64_t serial)
+		      uint64_t serial, struct ready *ready)
 {
 	struct access *access;
 
@@ -284,7 +294,18 @@ static uint32_t enter(struct worker *w, struct ktrt_task *task,
 	access = &task->access[task->nr_access++];
 	access->task = task;
 	tail->serial = serial;
-	return chain_enter(w, tail, fresh, access, writes);
+	return chain_enter(w, tail, fresh, access, writes, ready);
+}
+
+static struct entry *entry_of(struct domain *domain, const void *addr)
+{
+	struct entry *entry = find(domain, addr);
+
+	if (!entry->tail.epoch) {
+		entry->addr = addr;
+		domain->used++;
+	}
+	return entry;
 }
 
 static uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
@@ -294,19 +315,17 @@ static uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
 	uint32_t waits = 0;
 	bool writes = dep->mode & KTRT_OUT;
 	uintptr_t at = (uintptr_t)dep->addr, end = at + dep->len;
-	struct entry *entry;
+	struct ready none;
 
+	/* The task has one of @pending left: nothing becomes ready by this. */
+	ready_init(&none);
 	while (at < end)
 		waits += enter(w, task, ranges_next(domain->ranges, &at), fresh,
-			       writes, domain->serial);
+			       writes, domain->serial, &none);
 	if (dep->len)
 		return waits;
-	entry = find(domain, dep->addr);
-	if (!entry->tail.epoch) {
-		entry->addr = dep->addr;
-		domain->used++;
-	}
-	return enter(w, task, &entry->tail, fresh, writes, domain->serial);
+	return enter(w, task, &entry_of(domain, dep->addr)->tail, fresh, writes,
+		     domain->serial, &none);
 }
 
 /* Members that the task may need, and -ENOMEM; cuts ranges. */
@@ -335,6 +354,31 @@ static long count_members(struct worker *w, struct domain *domain,
 	return members;
 }
 
+/*
+ * One address: the usual case.  As soon as the task has entered it may run and
+ * be gone, so nothing looks at it from then on.
+ */
+static int add_one(struct worker *w, struct ktrt_task *task,
+		   struct domain *domain, const struct ktrt_dep *dep,
+		   bool *ready)
+{
+	bool writes = dep->mode & KTRT_OUT;
+	struct epoch *fresh = epoch_new(w, writes);
+	struct ready met;
+
+	if (!fresh)
+		return -ENOMEM;
+	ready_init(&met);
+	task->access = task->access_inline;
+	at_poke(&task->pending, 1);
+	*ready = !enter(w, task, &entry_of(domain, dep->addr)->tail, &fresh,
+			writes, ++domain->serial, &met) ||
+		 met.first;
+	if (fresh)
+		epoch_free(w, fresh);
+	return 0;
+}
+
 int deps_add(struct worker *w, struct ktrt_task *task,
 	     const struct ktrt_dep *deps, size_t nr, bool *ready)
 {
@@ -345,6 +389,8 @@ int deps_add(struct worker *w, struct ktrt_task *task,
 
 	if (!domain || table_make_room(w, domain, nr))
 		return -ENOMEM;
+	if (nr == 1 && !deps->len)
+		return add_one(w, task, domain, deps, ready);
 	members = count_members(w, domain, deps, nr);
 	if (members < 0)
 		return -ENOMEM;
