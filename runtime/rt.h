@@ -111,16 +111,18 @@ struct worker {
 	unsigned slot; /* in rt.workers and rt.loaded */
 	uint32_t generation;
 	uint32_t tick;
-	uint32_t nest; /* tasks on its stack */
+	uint32_t nest; /* tasks done at once on its stack, one in another */
 	bool advertised; /* its flag in the mask is set */
 	bool leads; /* shall be, or is, the leader */
 	int cpu; /* bound to it; -1 */
 	struct counts counts;
 	struct ktrt_task *outer; /* attached: what it spawns are children of */
+	struct ktrt_task *blank; /* for what is done at once, or NULL */
 
 	struct deque deque;
 
 	CACHE_ALIGNED uint32_t wake; /* signal: go on, on ->core */
+	uint32_t plenty; /* its queue held plenty; see sched_plenty() */
 	bool listed; /* on core->parked, under the core's lock; or */
 	bool pooled; /* on rt.pool, under the pool's */
 	bool joinable;
@@ -244,12 +246,6 @@ struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 			     int error);
 /* Nothing is left of it: its successors, its parent, its group learn it. */
 struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task);
-/*
- * The same for a task that its parent's thread did at once, without a group or
- * dependences: false if something is left of it, so that task_ended() must be
- * called.
- */
-bool task_ended_inside(struct worker *w, struct ktrt_task *task);
 bool task_is_cancelled(const struct ktrt_task *task);
 /* Children of it that are not complete; by its own thread. */
 int32_t task_outstanding(const struct ktrt_task *task);
@@ -261,10 +257,24 @@ void error_keep(int *error, int code);
 
 /* ---- sched.c ---- */
 
+/* So many in a queue that all cores have plenty, and no more than caches hold;
+ * half of it is for those who steal while its owner does a task. */
+#define QUEUE_PLENTY 256
+
 /* Does a task; what that made ready and is best done next, or NULL. */
 struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task);
-/* The same for a task that was just made, in the middle of its parent. */
-struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task);
+/*
+ * The same for a record that is new, in the middle of its parent: it counts as
+ * a child only if something of it is left when @func has returned, else it is
+ * new again and becomes w->blank.
+ */
+struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
+				   ktrt_func func, void *arg);
+/*
+ * The worker's queue holds plenty: until it holds half of that, which whoever
+ * takes from it looks at, w->plenty is set and tasks may be done at once.
+ */
+void sched_plenty(struct worker *w);
 /* A task that @above waits for: the newest own one, else another's oldest. */
 struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above);
 /* Any task, or NULL. */

@@ -26,6 +26,7 @@
 struct guard {
 	struct worker *w;
 	struct ktrt_task *task, *before;
+	bool inside; /* not yet a child of @before */
 };
 
 /* The body did not return: pthread_exit(), or the thread was cancelled. */
@@ -37,6 +38,8 @@ static void body_left(struct guard *guard)
 	if (likely(!guard->task))
 		return;
 	w->current = guard->before;
+	if (guard->inside)
+		guard->before->spawned++;
 	next = task_ended(w, guard->task, -ECANCELED);
 	if (next)
 		task_ready(w, next);
@@ -48,35 +51,71 @@ static bool skipped(const struct ktrt_task *task)
 	       task_is_cancelled(task);
 }
 
-static inline struct ktrt_task *run(struct worker *w, struct ktrt_task *task,
-				    bool inside)
+/* Calls the function; its code. */
+static inline int run(struct worker *w, struct ktrt_task *task, ktrt_func func,
+		      void *arg, bool inside)
 {
 	struct guard guard
-		__attribute__((cleanup(body_left))) = { w, task, w->current };
+		__attribute__((cleanup(body_left))) = { w, task, w->current,
+							inside };
 	int error = -ECANCELED;
 
 	w->current = task;
 	if (!skipped(task))
-		error = task->func(task->arg);
+		error = func(arg);
 	guard.task = NULL;
 	/* In the child of a fork that the body made nothing of this is left. */
 	if (unlikely(at_peek(&rt.generation) != w->generation))
 		exit(0);
 	w->current = guard.before;
 	count_up(&w->counts.tasks);
-	if (inside && !error && task_ended_inside(w, task))
-		return NULL;
-	return task_ended(w, task, error);
+	return error;
 }
 
 struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task)
 {
-	return run(w, task, false);
+	int error = run(w, task, task->func, task->arg, false);
+
+	return task_ended(w, task, error);
 }
 
-struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task)
+/* No children, events, codes or memory: all as task_new() left it. */
+static inline bool is_new(const struct ktrt_task *task)
 {
-	return run(w, task, true);
+	return at_load(&task->live) == LIVE_BODY && !task->spawned &&
+	       !task->domain && !(task->error | task->child_error) &&
+	       !task->flags;
+}
+
+struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
+				   ktrt_func func, void *arg)
+{
+	int error = run(w, task, func, arg, true);
+
+	if (unlikely(error || !is_new(task))) {
+		w->current->spawned++;
+		return task_ended(w, task, error);
+	}
+	if (unlikely(w->blank))
+		task_free(w, task);
+	else
+		w->blank = task;
+	return NULL;
+}
+
+void sched_plenty(struct worker *w)
+{
+	at_store_seq(&w->plenty, 1);
+	/* Thieves may have been faster; from here on they see it. */
+	if (deque_size(&w->deque) < QUEUE_PLENTY / 2)
+		at_store(&w->plenty, 0);
+}
+
+/* One was taken from the worker's queue. */
+static inline void taken_from(struct worker *w)
+{
+	if (at_load_seq(&w->plenty) && deque_size(&w->deque) < QUEUE_PLENTY / 2)
+		at_store(&w->plenty, 0);
 }
 
 /* ---- finding ---- */
@@ -85,7 +124,9 @@ static struct ktrt_task *pop(struct worker *w)
 {
 	struct ktrt_task *task = deque_pop(&w->deque);
 
-	if (!task && w->advertised) {
+	if (likely(task)) {
+		taken_from(w);
+	} else if (w->advertised) {
 		w->advertised = false;
 		at_store(mask_flag(rt.loaded, w->slot), 0);
 	}
@@ -107,6 +148,7 @@ static struct ktrt_task *steal_from(struct worker *w, unsigned from,
 			continue;
 		task = deque_steal(&victim->deque, wanted, arg);
 		if (task) {
+			taken_from(victim);
 			count_up(&w->counts.steals);
 			return task;
 		}

@@ -104,26 +104,39 @@ void task_ready(struct worker *w, struct ktrt_task *task)
 		sched_notify(w);
 }
 
+/* As many children as caches hold; those who idle, or look, want more. */
+#define CHILDREN_CACHED 2048
+
+static inline bool too_many(const struct worker *w, int32_t nr, int32_t most)
+{
+	if (nr <= CHILDREN_CACHED)
+		return nr > most;
+	return nr > most || (w->core && !at_load_seq(&rt.idlers));
+}
+
 /* A task that makes children faster than they are done does some itself. */
 static void __attribute__((noinline))
 help_first(struct worker *w, struct ktrt_task *parent)
 {
-	int32_t enough = (int32_t)(rt.options.max_children / 2);
-	struct ktrt_task *task;
+	int32_t most = (int32_t)rt.options.max_children;
+	struct ktrt_task *task = NULL;
 
-	while (task_outstanding(parent) > enough) {
-		task = sched_take_below(w, parent);
+	if (!too_many(w, task_outstanding(parent), most))
+		return;
+	do {
+		if (!task)
+			task = sched_take_below(w, parent);
 		if (!task)
 			return;
-		while (task)
-			task = sched_run(w, task);
-	}
+		task = sched_run(w, task);
+	} while (too_many(w, task_outstanding(parent) * 2, most));
+	if (task)
+		task_ready(w, task);
 }
 
 static inline void child_made(struct worker *w, struct ktrt_task *parent)
 {
-	if (unlikely(!(++parent->spawned % 64)) &&
-	    task_outstanding(parent) > (int32_t)rt.options.max_children)
+	if (unlikely(!(++parent->spawned % 64)))
 		help_first(w, parent);
 }
 
@@ -135,31 +148,44 @@ static inline struct worker *self(void)
 	return w && likely(rt_runs()) ? w : NULL;
 }
 
-/* So many that all cores have plenty, and no more than caches hold. */
-#define QUEUE_PLENTY 256
+/* Tasks in the middle of each other, so that stacks suffice. */
+#define NEST_MAX 64
 
 /*
  * Its own queue holds plenty: a task without dependences is done at once, as
- * others take from the queue meanwhile.  Counts as a child only if something
- * of it is left when its function has returned.
+ * others take from the queue meanwhile.
  */
-static void __attribute__((noinline))
-run_at_once(struct worker *w, struct ktrt_task *task)
+static inline bool does_at_once(const struct worker *w)
 {
-	struct ktrt_task *parent = task->parent;
+	return at_peek(&w->plenty) && w->nest < NEST_MAX;
+}
 
-	parent->spawned++;
-	task = sched_run_inside(w, task);
-	if (task)
+static inline struct ktrt_task *take_blank(struct worker *w)
+{
+	struct ktrt_task *task = w->blank, *parent = w->current;
+
+	if (unlikely(!task))
+		return task_new(w, NULL, NULL);
+	w->blank = NULL;
+	at_poke(&task->parent, parent);
+	at_poke(&task->depth, parent->depth + 1);
+	return task;
+}
+
+static inline void do_at_once(struct worker *w, struct ktrt_task *task,
+			      ktrt_func func, void *arg)
+{
+	w->nest++;
+	task = sched_run_inside(w, task, func, arg);
+	w->nest--;
+	if (unlikely(task))
 		task_ready(w, task);
 }
 
 static void queue_child(struct worker *w, struct ktrt_task *task)
 {
-	if (unlikely(deque_holds(&w->deque, QUEUE_PLENTY)) && w->core) {
-		run_at_once(w, task);
-		return;
-	}
+	if (unlikely(deque_holds(&w->deque, QUEUE_PLENTY)) && w->core)
+		sched_plenty(w);
 	child_made(w, task->parent);
 	task_ready(w, task);
 }
@@ -168,13 +194,18 @@ int ktrt_spawn(ktrt_func func, void *arg)
 {
 	struct worker *w = self();
 	struct ktrt_task *task;
+	bool now;
 
 	if (unlikely(!w))
 		return -ESRCH;
-	task = task_new(w, func, arg);
+	now = does_at_once(w);
+	task = now ? take_blank(w) : task_new(w, func, arg);
 	if (unlikely(!task))
 		return -ENOMEM;
-	queue_child(w, task);
+	if (now)
+		do_at_once(w, task, func, arg);
+	else
+		queue_child(w, task);
 	return 0;
 }
 
@@ -205,7 +236,10 @@ int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
 		task_free(w, task);
 		return -ENOMEM;
 	}
-	queue_child(w, task);
+	if (does_at_once(w))
+		do_at_once(w, task, func, task->arg);
+	else
+		queue_child(w, task);
 	return 0;
 }
 
@@ -302,10 +336,16 @@ static void take_ready(struct worker *w, struct ready *ready,
 }
 
 /* One child less; true if the parent is complete by that. */
-static bool parent_less(struct ktrt_task *parent)
+static bool parent_less(struct worker *w, struct ktrt_task *parent)
 {
-	uint64_t live = at_sub(&parent->live, 1) - 1;
+	uint64_t live;
 
+	/* The parent's body is on this thread's stack: as if never made. */
+	if (w && w->current == parent) {
+		parent->spawned--;
+		return false;
+	}
+	live = at_sub(&parent->live, 1) - 1;
 	if (likely((uint32_t)live))
 		return false;
 	if (live & LIVE_WAITED)
@@ -335,7 +375,7 @@ struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task)
 		}
 		task_free(w, task);
 		task = parent;
-	} while (parent && parent_less(parent));
+	} while (parent && parent_less(w, parent));
 	return next;
 }
 
@@ -354,18 +394,6 @@ struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 	if (at_add(&task->live, more) + more == 0)
 		return task_complete(w, task);
 	return NULL;
-}
-
-bool task_ended_inside(struct worker *w, struct ktrt_task *task)
-{
-	struct ktrt_task *parent = task->parent;
-
-	if (task->spawned || task->domain || task->error ||
-	    at_load(&task->live) != LIVE_BODY)
-		return false;
-	parent->spawned--;
-	task_free(w, task);
-	return true;
 }
 
 /* ---- waiting ---- */

@@ -77,6 +77,7 @@ struct worker *worker_new(unsigned cache)
 	w->current = NULL;
 	at_poke(&w->core, NULL);
 	w->leads = false;
+	w->nest = 0;
 	w->generation = rt.generation;
 	w->cpu = -1;
 	at_store(&w->tid, 0);
@@ -93,6 +94,10 @@ void worker_retire(struct worker *w)
 		task_ready(NULL, task);
 	w->advertised = false;
 	at_store(mask_flag(rt.loaded, w->slot), 0);
+	at_store(&w->plenty, 0);
+	if (w->blank)
+		task_free(w, w->blank);
+	w->blank = NULL;
 	cache_drain(&rt.tasks, &w->tasks);
 	cache_drain(&rt.smalls, &w->smalls);
 	pthread_mutex_lock(&rt.pool_lock);
