@@ -417,23 +417,69 @@ static void look_for_blocked(struct worker *w, unsigned from)
 	}
 }
 
-void park_wake_one(struct worker *w)
+/* The core that an attached thread runs on; nr_cores: none of ours. */
+static unsigned core_below(const struct worker *w)
+{
+	int cpu = w && !w->core ? sched_getcpu() : -1;
+	int index = cpu >= 0 && cpu < rt.nr_cpus ? rt.core_of_cpu[cpu] : -1;
+
+	return index >= 0 ? (unsigned)index : rt.nr_cores;
+}
+
+bool park_lend(struct worker *w)
+{
+	unsigned index = core_below(w);
+	bool lent = w->lent;
+
+	w->lent = false;
+	if (lent || index == rt.nr_cores ||
+	    !at_load_seq(mask_flag(rt.idle, index)) || !sched_work_visible())
+		return lent;
+	count_search();
+	if (park_dispatch(&rt.cores[index], false)) {
+		count_up(&w->counts.wakeups);
+		return true;
+	}
+	sched_found(w);
+	return false;
+}
+
+/* For a task: the core that an attached thread occupies if it will wait for
+ * the task, but the last one if it goes on. */
+static bool wake_for(struct worker *w, unsigned *woken)
 {
 	unsigned from = at_peek(&rt.idle_hint), tried = 0, pass, index;
+	unsigned own = core_below(w);
 
+	*woken = own;
+	if (own < rt.nr_cores && w->lone &&
+	    park_dispatch(&rt.cores[own], false)) {
+		w->lent = true;
+		return true;
+	}
 	for (pass = 0; pass < 2 && tried < WAKE_TRIES; pass++, from = 0) {
 		index = mask_next(rt.idle, from, rt.nr_cores);
 		for (; index < rt.nr_cores && tried < WAKE_TRIES; tried++) {
-			if (park_dispatch(&rt.cores[index], false))
-				goto woken;
+			*woken = index;
+			if ((index != own || pass) &&
+			    park_dispatch(&rt.cores[index], false))
+				return true;
 			index = mask_next(rt.idle, index + 1, rt.nr_cores);
 		}
 	}
 	/* What was not looked at comes first next time. */
 	at_poke(&rt.idle_hint, index < rt.nr_cores ? index : 0);
-	at_sub(&rt.idlers, IDLERS_SEARCH);
-	return;
-woken:
+	return false;
+}
+
+void park_wake_one(struct worker *w)
+{
+	unsigned index;
+
+	if (!wake_for(w, &index)) {
+		at_sub(&rt.idlers, IDLERS_SEARCH);
+		return;
+	}
 	at_poke(&rt.idle_hint, index + 1 < rt.nr_cores ? index + 1 : 0);
 	if (w)
 		count_up(&w->counts.wakeups);

@@ -116,7 +116,10 @@ struct worker {
 	bool leads; /* shall be, or is, the leader */
 	int cpu; /* bound to it; -1 */
 	struct counts counts;
-	struct ktrt_task *outer; /* attached: what it spawns are children of */
+	struct ktrt_task *outer; /* attached: what it spawns are children of; */
+	uint64_t waited; /* its ->spawned at the last wait; */
+	bool lone; /* it makes one task and waits, as far as one can tell; */
+	bool lent; /* a worker was woken on the CPU that it occupies */
 	struct ktrt_task *blank; /* for what is done at once, or NULL */
 
 	struct deque deque;
@@ -308,8 +311,13 @@ void park_crowded(struct worker *w);
 bool park_yield(struct worker *w);
 /* Sleep in the middle of a task until *@signal; another takes the core. */
 void park_until(struct worker *w, uint32_t *signal);
-/* Wake a worker for an idle core, if there is one. */
+/* Wake a worker for an idle core, if there is one; the core that an attached
+ * thread occupies comes last. */
 void park_wake_one(struct worker *w);
+/* The attached thread is about to wait: true if the worker of the core that it
+ * occupies is there to take over, so that it had better sleep.  No other CPU
+ * has to wake up for that. */
+bool park_lend(struct worker *w);
 /*
  * Put a worker on a core that is idle: by our books, or because its workers
  * are @blocked.  true: one comes, and has taken over one count of looking.

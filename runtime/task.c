@@ -442,6 +442,8 @@ int task_wait(struct worker *w, struct ktrt_task *task)
 			below = sched_run(w, below);
 			if (below)
 				task_ready(w, below);
+		} else if (park_lend(w)) {
+			wait_for_signal(w, task);
 		} else if (!spin_for(w, task)) {
 			below = w->core ? sched_take_below(w, task) : NULL;
 			if (below)
@@ -459,6 +461,10 @@ int ktrt_wait(void)
 
 	if (!w)
 		return -ESRCH;
+	if (!w->core) {
+		w->lone = w->current->spawned - w->waited == 1;
+		w->waited = w->current->spawned;
+	}
 	return task_wait(w, w->current);
 }
 

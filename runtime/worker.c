@@ -78,6 +78,8 @@ struct worker *worker_new(unsigned cache)
 	at_poke(&w->core, NULL);
 	w->leads = false;
 	w->nest = 0;
+	w->waited = 0;
+	w->lone = w->lent = false;
 	w->generation = rt.generation;
 	w->cpu = -1;
 	at_store(&w->tid, 0);
