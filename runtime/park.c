@@ -262,29 +262,33 @@ static bool swap_for_suspended(struct worker *w)
 }
 
 /*
- * Of two workers that are ready here one goes.  "Leaving" is taken by the one
- * that goes and given back by the next that finds itself alone: until the
- * other's count has fallen nobody else leaves.
+ * The last one that left counts as ready until it sleeps: as long as it may not
+ * have come to that nobody else leaves.
  */
+static bool somebody_leaves(const struct core *core)
+{
+	const struct worker *leaver = core->leaver;
+
+	return rt.counts && leaver &&
+	       at_load(&leaver->wake) == (uint32_t)SIGNAL_NONE;
+}
+
+/* Of two workers that are ready here one goes. */
 static bool surrender(struct worker *w)
 {
 	struct core *core = w->core;
 	bool goes;
 
-	if (core_ready(core) <= 1) {
-		at_store(&core->leaving, 0);
-		return false;
-	}
-	if (at_swap(&core->leaving, 1))
+	if (core_ready(core) <= 1)
 		return false;
 	pthread_mutex_lock(&core->lock);
-	goes = !core->suspended && core_ready(core) > 1;
+	goes = !core->suspended && core_ready(core) > 1 &&
+	       !somebody_leaves(core);
 	if (goes) {
 		add_active(core, -1);
 		list_idle(core, w);
+		core->leaver = w;
 	}
-	if (!goes || !rt.counts)
-		at_store(&core->leaving, 0);
 	pthread_mutex_unlock(&core->lock);
 	return goes;
 }

@@ -146,7 +146,7 @@ struct core {
 	struct worker **suspended_end;
 	int active; /* workers here that do not sleep by our doing */
 	uint32_t nr_suspended;
-	uint32_t leaving; /* a surplus worker is about to go */
+	struct worker *leaver; /* who last left as it was crowded, or NULL */
 	uint32_t arriving; /* a worker was woken and does not run yet */
 	uint32_t wants_thread; /* ask of the leader */
 };
@@ -353,8 +353,7 @@ static inline int core_ready(const struct core *core)
 /* Must a worker between two tasks see park_crowded()? */
 static inline bool core_crowded(const struct core *core)
 {
-	return at_peek(&core->nr_suspended) || core_ready(core) > 1 ||
-	       at_peek(&core->leaving);
+	return at_peek(&core->nr_suspended) || core_ready(core) > 1;
 }
 
 /* ---- leader.c ---- */

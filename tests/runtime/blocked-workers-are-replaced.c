@@ -2,7 +2,8 @@
 /*
  * A worker that blocks in the kernel leaves its core to others: tasks that
  * only other tasks can free all end, also when all workers block at once; the
- * number of threads stays bounded, and after it one worker a core works.
+ * number of threads stays bounded, and after it one worker a core works, also
+ * when many blocked and all wake at the same time.
  */
 #include "support/runs.h"
 
@@ -128,5 +129,57 @@ static void sleepers_overlap(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
+#define READERS 8
+
+static int stop;
+
+/* There is always something to do: nobody leaves for want of tasks. */
+static int spin_on(void *arg)
+{
+	uint64_t until = ktest_now_ns() + 50000;
+
+	while (ktest_now_ns() < until)
+		;
+	return get(stop) ? 0 : ktrt_spawn(spin_on, NULL);
+}
+
+static struct ktrt_info info_now(void)
+{
+	struct ktrt_info info = KTRT_INFO_INIT;
+
+	assert_int_equal(ktrt_info_get(&info), 0);
+	return info;
+}
+
+static void of_many_that_are_ready_one_stays(void **state)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+	uint64_t before;
+
+	options.workers = 1;
+	assert_int_equal(ktrt_start(&options), 0);
+	if (strcmp(info_now().backend, "bpf")) {
+		assert_int_equal(ktrt_stop(), 0);
+		ktest_skip("without eBPF it is not known who woke");
+	}
+	open_pipes();
+	set(stop, 0);
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(ktrt_spawn(read_one, pipes[i]), 0);
+	assert_true(holds_soon(info_now().threads >= READERS));
+	for (int i = 0; i < 2 * READERS; i++)
+		assert_int_equal(ktrt_spawn(spin_on, NULL), 0);
+	assert_true(holds_soon(info_now().threads > READERS));
+	before = info_now().surrenders;
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(write_one(pipes[i]), 0);
+	assert_true(holds_soon(info_now().surrenders >= before + READERS - 2));
+	set(stop, 1);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(get(done), READERS);
+	close_pipes();
+	assert_int_equal(ktrt_stop(), 0);
+}
+
 KTEST_MAIN(KTEST(in_all_ways), KTEST(growth_is_bounded),
-	   KTEST(sleepers_overlap))
+	   KTEST(sleepers_overlap), KTEST(of_many_that_are_ready_one_stays))
