@@ -29,6 +29,8 @@
 #define STALL_NS 20000000
 
 struct watch {
+	uint64_t due_ns; /* the next look that counts as a sample */
+	uint64_t looked_ns;
 	uint64_t busy_ns; /* when somebody last worked */
 	uint64_t moved_ns; /* when a task was last begun */
 	uint64_t tasks;
@@ -184,16 +186,26 @@ static bool somebody_suspended(void)
 	return false;
 }
 
+/*
+ * Only looks that the clock brings count: events come when workers block and
+ * wake, which is when cores are crowded.
+ */
+static void sample(void)
+{
+	for (unsigned i = 0; i < rt.nr_cores; i++) {
+		at_poke(&rt.samples, rt.samples + 1);
+		if (core_ready(&rt.cores[i]) > 1)
+			at_poke(&rt.crowded, rt.crowded + 1);
+	}
+}
+
 static bool look_at_all(struct worker *w, struct watch *watch)
 {
 	for (unsigned i = 0; i < rt.nr_cores; i++) {
 		struct core *core = &rt.cores[i];
-		int ready = core_ready(core);
 
-		at_poke(&rt.samples, rt.samples + 1);
-		if (ready > 1)
-			at_poke(&rt.crowded, rt.crowded + 1);
-		if (ready > 0 || !(watch->work || at_peek(&core->nr_suspended)))
+		if (core_ready(core) > 0 ||
+		    !(watch->work || at_peek(&core->nr_suspended)))
 			continue;
 		if (rt.counts) {
 			if (serve_core(w, core))
@@ -208,9 +220,10 @@ static bool look_at_all(struct worker *w, struct watch *watch)
 /* How long the leader may sleep. */
 static int next_look_ms(const struct watch *watch, uint64_t now)
 {
-	if (watch->work)
-		return TICK_MS;
-	return now - watch->busy_ns < SLEEP_AFTER_NS ? CALM_TICK_MS : -1;
+	if (!watch->work && now - watch->busy_ns >= SLEEP_AFTER_NS)
+		return -1;
+	return now < watch->due_ns ? (int)((watch->due_ns - now) / 1000000) + 1
+				   : 0;
 }
 
 static void wait_for_events(int timeout_ms)
@@ -232,10 +245,28 @@ static void wait_for_events(int timeout_ms)
 		return;
 }
 
+/* Is it time to look at all cores? */
+static bool is_time(struct watch *watch, uint64_t now)
+{
+	uint64_t next_ns;
+
+	if (now >= watch->due_ns)
+		sample();
+	else if (now - watch->looked_ns < TICK_MS * 1000000 / 2)
+		return false;
+	watch->looked_ns = now;
+	watch->work = sched_work_visible() || somebody_suspended();
+	if (watch->work || idle_cores() < rt.nr_cores)
+		watch->busy_ns = now;
+	next_ns = now + (watch->work ? TICK_MS : CALM_TICK_MS) * 1000000ull;
+	if (now >= watch->due_ns || next_ns < watch->due_ns)
+		watch->due_ns = next_ns;
+	return true;
+}
+
 void leader_lead(struct worker *w)
 {
 	struct watch watch = { .busy_ns = now_ns() };
-	uint64_t looked_ns = 0;
 
 	/* Only leaders make threads: leader_stop() waits for the last one. */
 	at_add(&rt.leading, 1);
@@ -249,12 +280,8 @@ void leader_lead(struct worker *w)
 			break;
 		serve_wishes();
 		now = now_ns();
-		if (now - looked_ns < TICK_MS * 1000000 / 2)
+		if (!is_time(&watch, now))
 			continue;
-		looked_ns = now;
-		watch.work = sched_work_visible() || somebody_suspended();
-		if (watch.work || idle_cores() < rt.nr_cores)
-			watch.busy_ns = now;
 		if (rt.counts)
 			umt_want(rt.umt, !idle_cores());
 		if (look_at_all(w, &watch))
