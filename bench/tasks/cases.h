@@ -17,6 +17,8 @@ struct runtime_cases {
 	void (*stop)(void);
 	/* @nr independent empty tasks by one maker */
 	void (*empty)(int nr);
+	/* the same by as many makers as there are threads */
+	void (*makers)(int nr, int threads);
 	/* @nr tasks, each to start after the one before it */
 	void (*chain)(int nr);
 	/* @nr times: a task, then 16 that wait for it and are waited for */

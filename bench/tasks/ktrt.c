@@ -41,6 +41,15 @@ static void empty(int nr)
 	ktrt_run(make_empty, &nr);
 }
 
+static void makers(int nr, int threads)
+{
+	int each = nr / threads;
+
+	for (int i = 0; i < threads; i++)
+		ktrt_spawn(make_empty, &each);
+	ktrt_wait();
+}
+
 static int make_chain(void *arg)
 {
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
@@ -161,5 +170,5 @@ static void wake(void)
 	ktrt_wait();
 }
 
-const struct runtime_cases cases = { start, stop, empty, chain, fans,
-				     fib,   work, block, wake };
+const struct runtime_cases cases = { start, stop, empty, makers, chain,
+				     fans,  fib,  work,	 block,	 wake };

@@ -99,7 +99,7 @@ static long nr_fib(int n)
 }
 
 /* Does the case with @share of its tasks; nanoseconds a task. */
-static double do_case(const char *name, double share)
+static double do_case(const char *name, double share, int threads)
 {
 	uint64_t start = now_ns();
 	double nr = 0;
@@ -107,6 +107,8 @@ static double do_case(const char *name, double share)
 
 	if (!strcmp(name, "empty"))
 		cases.empty((int)(nr = 500000 * share));
+	else if (!strcmp(name, "makers"))
+		cases.makers((int)(nr = 500000 * share), threads);
 	else if (!strcmp(name, "chain"))
 		cases.chain((int)(nr = 200000 * share));
 	else if (!strcmp(name, "fans"))
@@ -133,8 +135,8 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "wake")) {
 		printf("%.1f\n", wake_ns());
 	} else {
-		do_case(argv[1], 0.1);
-		printf("%.1f\n", do_case(argv[1], 1));
+		do_case(argv[1], 0.1, atoi(argv[2]));
+		printf("%.1f\n", do_case(argv[1], 1, atoi(argv[2])));
 	}
 	cases.stop();
 	return 0;

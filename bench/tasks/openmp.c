@@ -27,9 +27,18 @@ static void empty(int nr)
 	}
 }
 
+static void makers(int nr, int threads)
+{
+#pragma omp parallel
+	for (int i = 0; i < nr / threads; i++) {
+#pragma omp task
+		task_nothing();
+	}
+}
+
 static void chain(int nr)
 {
-	int datum = 0;
+	int datum __attribute__((unused)) = 0;
 
 #pragma omp parallel
 #pragma omp single
@@ -41,7 +50,7 @@ static void chain(int nr)
 
 static void fans(int nr)
 {
-	int datum = 0;
+	int datum __attribute__((unused)) = 0;
 
 #pragma omp parallel
 #pragma omp single
@@ -107,5 +116,5 @@ static void wake(void)
 		task_stamp();
 }
 
-const struct runtime_cases cases = { start, stop, empty, chain, fans,
-				     fib,   work, block, wake };
+const struct runtime_cases cases = { start, stop, empty, makers, chain,
+				     fans,  fib,  work,	 block,	 wake };

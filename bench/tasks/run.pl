@@ -25,6 +25,7 @@ chomp(my $cpus = `getconf _NPROCESSORS_ONLN`);
 my @cases = (
 	['empty', 1, 'independent empty tasks, ns each'],
 	['empty', $cpus, 'the same on all cores'],
+	['makers', $cpus, 'the same with as many makers as cores, ns each'],
 	['chain', 1, 'each task after the one before, ns each'],
 	['fans', $cpus, 'one task, 16 readers, one task, ..., ns each'],
 	['fib', 1, 'fork and join, ns a task'],

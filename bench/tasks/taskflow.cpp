@@ -38,6 +38,16 @@ void empty(int nr)
 	many(nr, [] { task_nothing(); });
 }
 
+void makers(int nr, int threads)
+{
+	for (int i = 0; i < threads; i++)
+		executor->silent_async([=] {
+			for (int j = 0; j < nr / threads; j++)
+				executor->silent_async([] { task_nothing(); });
+		});
+	executor->wait_for_all();
+}
+
 void chain(int nr)
 {
 	tf::Taskflow flow;
@@ -116,6 +126,6 @@ void wake()
 
 extern "C" {
 extern const struct runtime_cases cases;
-const struct runtime_cases cases = { start, stop, empty, chain, fans,
-				     fib,   work, block, wake };
+const struct runtime_cases cases = { start, stop, empty, makers, chain,
+				     fans,  fib,  work,	 block,	 wake };
 }

@@ -48,6 +48,23 @@ void empty(int nr)
 	many(nr, [] { task_nothing(); });
 }
 
+void makers(int nr, int threads)
+{
+	arena->execute([&] {
+		tbb::task_group all;
+
+		for (int i = 0; i < threads; i++)
+			all.run([=] {
+				tbb::task_group group;
+
+				for (int j = 0; j < nr / threads; j++)
+					group.run([] { task_nothing(); });
+				group.wait();
+			});
+		all.wait();
+	});
+}
+
 using node = tbb::flow::continue_node<tbb::flow::continue_msg>;
 
 void nothing(const tbb::flow::continue_msg &)
@@ -138,6 +155,6 @@ void wake()
 
 extern "C" {
 extern const struct runtime_cases cases;
-const struct runtime_cases cases = { start, stop, empty, chain, fans,
-				     fib,   work, block, wake };
+const struct runtime_cases cases = { start, stop, empty, makers, chain,
+				     fans,  fib,  work,	 block,	 wake };
 }
