@@ -46,5 +46,5 @@ unsigned kt_share(unsigned limit, const uint32_t *wanted, unsigned nr,
 		nr_thirsty++;
 	}
 	/* rest < nr_thirsty, or the level would be higher. */
-	return level + ((rank + turn) % nr_thirsty < rest);
+	return level + ((rank + turn % nr_thirsty) % nr_thirsty < rest);
 }

@@ -78,6 +78,19 @@ static void check_fair(unsigned limit, const uint32_t *wanted, unsigned nr,
 		assert_true(least + 1 >= most);
 }
 
+static void the_last_turns_are_like_any_others(void **state)
+{
+	uint32_t wanted[7];
+	unsigned got[7];
+
+	for (unsigned i = 0; i < 7; i++)
+		wanted[i] = 9;
+	for (uint64_t before = 0; before < 20; before++) {
+		deal(3, wanted, 7, UINT64_MAX - before, got);
+		check_fair(3, wanted, 7, got);
+	}
+}
+
 static void any_demands_are_dealt_fairly(void **state)
 {
 	uint64_t random = ktest_seed();
@@ -98,4 +111,6 @@ static void any_demands_are_dealt_fairly(void **state)
 
 KTEST_MAIN(KTEST(one_job_gets_what_there_is), KTEST(who_wants_little_gets_it),
 	   KTEST(a_boundless_demand_takes_no_more_than_its_share),
-	   KTEST(every_job_has_its_turn), KTEST(any_demands_are_dealt_fairly))
+	   KTEST(every_job_has_its_turn),
+	   KTEST(the_last_turns_are_like_any_others),
+	   KTEST(any_demands_are_dealt_fairly))
