@@ -65,13 +65,15 @@ refused() {
 		args=(--rows 201 --cols 157 --block 40 --dir small)
 		"$1" "${args[@]}" --iterations 10 --every 10 >/dev/null
 		head -c 4m /dev/zero >small/filler 2>/dev/null || :
-		! "$1" "${args[@]}" --restart --iterations 30 --every 10 \
-			>out 2>err
+		if "$1" "${args[@]}" --restart --iterations 30 --every 10 \
+			>out 2>err; then
+			exit 1
+		fi
 		cat err >&2
 		[ ! -s out ]
 		grep -q "No space left on device" err
-		! grep -v "No space left on device" err
-		! ls small/*part* 2>/dev/null
+		! grep -v "No space left on device" err || false
+		! ls small/*part* 2>/dev/null || false
 		rm small/filler
 		"$1" "${args[@]}" --restart --iterations 12 --verify
 	' full "$heat"
@@ -182,6 +184,6 @@ refused() {
 		sleep 0.1
 	done
 	for pid in "${pids[@]}"; do
-		! kill -0 "$pid" 2>/dev/null
+		! kill -0 "$pid" 2>/dev/null || false
 	done
 }

@@ -20,7 +20,7 @@ same() {
 				--block $block $how)
 			[ "$got" = "$wanted" ]
 			[[ $how == *every* ]] || continue
-			! compgen -G 'heat.*.part*'
+			! compgen -G 'heat.*.part*' || false
 			run -0 "$heat" "${small_heat[@]}" --block $block \
 				--restart --iterations 25 --verify
 			last=${how#*every }

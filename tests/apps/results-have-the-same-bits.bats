@@ -32,7 +32,7 @@ load helpers
 		[ "$got" = "$wanted" ]
 		[ -e heat.0.0 ]
 		[ -e heat.0.1 ]
-		! compgen -G 'heat.*.part*'
+		! compgen -G 'heat.*.part*' || false
 	done
 }
 

@@ -61,7 +61,7 @@ populate=(populate --anon 64M)
 		<<<"$stderr"
 	grep -qE '^populate +1 +64 MiB +[0-9.]+ GB/s( +[0-9.]+){4} +[0-9]+ ' \
 		<<<"$stderr"
-	! grep -vF "$ktask" <<<"$stderr" | grep -E '.{101}'
+	! grep -vF "$ktask" <<<"$stderr" | grep -E '.{101}' || false
 }
 
 @test "a command without jobs" {

@@ -113,7 +113,7 @@ until_true() {
 	grep -qE "^ *$pid $(id -un | head -c 8) +my-job +[0-9]+% +6e\+04 +[0-9.e+]+/s +[0-9:]+ +[0-9]+ of [0-9]+" \
 		<<<"$output"
 	grep -q '^not seen: jobs of one thread' <<<"$output"
-	! grep -q $'\033' <<<"$output"
+	! grep -q $'\033' <<<"$output" || false
 }
 
 @test "as many looks as were asked for" {
@@ -127,7 +127,7 @@ until_true() {
 	until_true '.jobs | any(.operation == "?[2J??")' "$ktask" top --json
 	run -0 "$ktask" top
 	grep -qF ' ?[2J?? ' <<<"$output"
-	! grep -q $'\033' <<<"$output"
+	! grep -q $'\033' <<<"$output" || false
 }
 
 @test "jobs whose process is not seen are told" {

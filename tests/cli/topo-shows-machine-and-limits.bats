@@ -64,7 +64,7 @@ fixture=$BATS_TEST_DIRNAME/fixtures/two-nodes.xml
 	grep -qE '^  node  CPUs +memory  distances$' <<<"$output"
 	grep -qE '^  limit +threads  why$' <<<"$output"
 	grep -qE '^[> ] cpus +[0-9]+ ' <<<"$output"
-	! grep -E '.{101}' <<<"$(grep -v '^[> ] ' <<<"$output")"
+	! grep -E '.{101}' <<<"$(grep -v '^[> ] ' <<<"$output")" || false
 }
 
 @test "a machine of two nodes from a file" {

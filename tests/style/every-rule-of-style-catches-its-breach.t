@@ -122,6 +122,11 @@ catches('paths', 'a registry', 'mk/a.mk:1:',
 	'mk/a.mk' => 'http://deb.deb' . "ian.org/debian\n");
 catches('paths', 'an address', 'mk/a.mk:1:', 'mk/a.mk' => "10.0" . ".0.1:80\n");
 
+passes('negation', 'one that has its effect',
+	'tests/a.bats' => "\t! grep x y || false\n\tif ! x; then\n");
+catches('negation', 'one that has none', 'tests/a.bats:1:',
+	'tests/a.bats' => "\t! grep x y\n\ttrue\n");
+
 catches('whitespace', 'a space at the end', 'doc/a.md:2:',
 	'doc/a.md' => "a\nb \n");
 catches('whitespace', 'a carriage return', 'doc/a.md:1:',
