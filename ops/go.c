@@ -120,10 +120,14 @@ static int go(struct op_job *job, const struct ktask_ctl *ctl)
 static int follow_and_work(void *start, void *end, void *arg)
 {
 	const struct op_job *job = arg;
+	int error;
 
-	if (!pthread_equal(pthread_self(), job->caller))
-		policy_follow(&job->policy);
-	return job->work(start, end, arg);
+	if (pthread_equal(pthread_self(), job->caller))
+		return job->work(start, end, arg);
+	policy_follow(&job->policy);
+	error = job->work(start, end, arg);
+	policy_return();
+	return error;
 }
 
 int op_go(struct op_job *job, ktask_thread_func chunk)

@@ -10,8 +10,9 @@
 
 #include "policy.h"
 
-/* What this thread, a helper, was given last. */
-static _Thread_local struct policy followed;
+/* What this thread, a helper, has by itself, and whether it has another now. */
+static _Thread_local struct policy own;
+static _Thread_local bool follows;
 
 void policy_read(struct policy *policy)
 {
@@ -24,14 +25,29 @@ void policy_read(struct policy *policy)
 	errno = saved_errno;
 }
 
-void policy_follow(const struct policy *policy)
+static bool set(const struct policy *policy)
 {
 	int saved_errno = errno;
+	bool done = !syscall(SYS_set_mempolicy, policy->mode, policy->nodes,
+			     POLICY_NODES_MAX + 1);
 
-	if (!policy->known || !memcmp(&followed, policy, sizeof(followed)))
-		return;
-	if (!syscall(SYS_set_mempolicy, policy->mode, policy->nodes,
-		     POLICY_NODES_MAX + 1))
-		followed = *policy;
 	errno = saved_errno;
+	return done;
+}
+
+void policy_follow(const struct policy *policy)
+{
+	if (!policy->known)
+		return;
+	if (!own.known)
+		policy_read(&own);
+	if (own.known && memcmp(&own, policy, sizeof(own)))
+		follows = set(policy);
+}
+
+void policy_return(void)
+{
+	if (follows)
+		set(&own);
+	follows = false;
 }

@@ -30,9 +30,17 @@ void policy_read(struct policy *policy);
 /**
  * policy_follow - give the calling thread @policy, unless it has it
  *
- * For helpers only: what the thread had is lost.  Failure leaves it as it is;
- * what the caller could set, a helper of its process can set.
+ * For helpers only.  Failure leaves it as it is; what the caller could set, a
+ * helper of its process can set.
  */
 void policy_follow(const struct policy *policy);
+
+/**
+ * policy_return - behind policy_follow(): what the thread had before
+ *
+ * A thread that does the next job, perhaps of another caller and of another
+ * kind, must not make its pages where this caller wants them.
+ */
+void policy_return(void);
 
 #endif /* OPS_POLICY_H */

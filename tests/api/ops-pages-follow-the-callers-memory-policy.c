@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * set_mempolicy(2) holds for one thread: helpers that make pages take over
- * the policy of the thread whose job it is, each time anew.
+ * the policy of the thread whose job it is, each time anew, and give it back.
  */
 #include "ktest.h"
 
@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "pages.h"
+#include "syscalls.h"
 
 #define LEN (64 * MIB)
 #define NODES_MAX 1024
@@ -17,8 +18,27 @@
 enum { DEFAULT, PREFERRED, BIND, INTERLEAVE };
 
 static pthread_t caller;
-static atomic_uint nr_helped, nr_wrong;
+static atomic_uint nr_helped, nr_wrong; /* jobs of no operation */
+static atomic_uint nr_followed; /* helpers that took a policy over */
+static _Thread_local int mode_set; /* what this thread has */
 static int wanted;
+
+/* Whatever a helper sets is the caller's, or by turns what it had. */
+static bool watch(long number, const long args[6], long *result)
+{
+	int mode = (int)args[0];
+
+	if (number != SYS_set_mempolicy)
+		return false;
+	*result = syscalls_pass(number, args) ? -errno : 0;
+	if (pthread_equal(pthread_self(), caller))
+		return true;
+	if (mode != (mode_set == DEFAULT ? wanted : DEFAULT))
+		atomic_fetch_add(&nr_wrong, 1);
+	atomic_fetch_add(&nr_followed, mode != DEFAULT);
+	mode_set = mode;
+	return true;
+}
 
 static int mode_here(void)
 {
@@ -46,7 +66,7 @@ static int look(void *start, void *end, void *arg)
 
 	if (!pthread_equal(pthread_self(), caller)) {
 		atomic_fetch_add(&nr_helped, 1);
-		if (mode_here() != wanted)
+		if (mode_here() != DEFAULT)
 			atomic_fetch_add(&nr_wrong, 1);
 	}
 	while (ktest_now_ns() < until)
@@ -63,9 +83,12 @@ static bool helpers_follow(const char *name, void *src)
 	struct ktask_op_args args = { .addr = at, .len = LEN, .src = src };
 	DEFINE_KTASK_CTL(ctl, look, NULL, 1);
 	unsigned before = atomic_load(&nr_helped);
+	unsigned followed = atomic_load(&nr_followed);
 
 	opts.result = &result;
 	assert_int_equal(ktask_op_run(ktask_op_find(name), &args, &opts), 0);
+	if (result.threads > 1 && wanted != DEFAULT)
+		assert_true(atomic_load(&nr_followed) > followed);
 	if (result.threads > 1)
 		assert_int_equal(ktask_run(NULL, 500, &ctl), 0);
 	munmap(at, LEN);
@@ -86,6 +109,11 @@ static void every_operation_that_makes_pages(void **state)
 
 	memset(src, 1, LEN);
 	caller = pthread_self();
+	/* Helpers are made now, with this, and stay. */
+	setenv("KTASK_IDLE_MS", "3600000", 1);
+	set_mode(DEFAULT);
+	try_until_helped("populate", NULL);
+	syscalls_answer = watch;
 	set_mode(BIND);
 	try_until_helped("populate", NULL);
 	set_mode(INTERLEAVE);
@@ -97,6 +125,7 @@ static void every_operation_that_makes_pages(void **state)
 		try_until_helped("lock", NULL);
 	set_mode(DEFAULT);
 	try_until_helped("populate", NULL);
+	syscalls_answer = NULL;
 	assert_int_equal(atomic_load(&nr_wrong), 0);
 	munmap(src, LEN);
 }
