@@ -161,7 +161,7 @@ static bool lets_work(const struct sock_fprog *program)
  *
  * Return: 0 or -errno; -EFAULT, as the kernel will say.
  */
-static int copy_in(void *to, const void *from, size_t len)
+int shim_copy_in(void *to, const void *from, size_t len)
 {
 	struct iovec local = { to, len }, remote = { (void *)from, len };
 	long copied = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &local,
@@ -205,7 +205,7 @@ static bool program_lets_work(const void *program)
 	static struct sock_filter code[BPF_MAXINSNS];
 	static atomic_flag taken = ATOMIC_FLAG_INIT;
 	struct sock_fprog copy;
-	int error = copy_in(&copy, program, sizeof(copy));
+	int error = shim_copy_in(&copy, program, sizeof(copy));
 	bool answer;
 
 	if (error)
@@ -214,7 +214,7 @@ static bool program_lets_work(const void *program)
 		return true; /* the kernel refuses it */
 	if (atomic_flag_test_and_set(&taken))
 		return false;
-	error = copy_in(code, copy.filter, copy.len * sizeof(*code));
+	error = shim_copy_in(code, copy.filter, copy.len * sizeof(*code));
 	copy.filter = code;
 	answer = error ? error == -EFAULT : lets_work(&copy);
 	atomic_flag_clear(&taken);

@@ -72,14 +72,23 @@ static inline bool is_looked_at(long number)
 	}
 }
 
-/* struct clone_args begins with its flags. */
+/* struct clone_args begins with its flags.  Where they cannot be looked at the
+ * kernel refuses them, or the memory counts as shared. */
 static uint64_t clone_flags(long number, const long *args)
 {
-	const uint64_t *first = (const uint64_t *)args[0];
+	int saved_errno = errno;
+	uint64_t flags = 0;
 
 	if (number == SYS_clone)
 		return (uint64_t)args[0];
-	return args[1] >= (long)sizeof(*first) && first ? *first : 0;
+	if (args[1] < (long)sizeof(flags))
+		return 0;
+	if (!shim_is_ours() || !shim_filter_allows())
+		return CLONE_VM;
+	if (shim_copy_in(&flags, (const void *)args[0], sizeof(flags)))
+		flags = 0;
+	errno = saved_errno;
+	return flags;
 }
 
 /* Return: the shim steps aside if the call succeeds. */

@@ -206,6 +206,9 @@ void shim_filter_init(bool inherited_ok);
 bool shim_filter_seen(bool strict, const void *program);
 void shim_filter_refused(void);
 
+/* Of an address that may be wrong.  Return: 0, or -errno as the kernel's. */
+int shim_copy_in(void *to, const void *from, size_t len);
+
 /* bpf.c: what @program (a struct sock_fprog) returns for one system call */
 struct seccomp_data;
 uint32_t shim_bpf_run(const void *program, const struct seccomp_data *data);

@@ -124,6 +124,20 @@ static const char *in_clone(void)
 	return child_outcome(child);
 }
 
+/* The kernel refuses addresses; nobody may look there before it. */
+static const char *in_clone3(void)
+{
+#ifdef SYS_clone3
+	for (long at = 0; at < 3; at++) {
+		errno = 0;
+		if (syscall(SYS_clone3, at, 88L) != -1 ||
+		    (errno != EFAULT && errno != ENOSYS))
+			return "clone3 took an address that is none";
+	}
+#endif
+	return populate_once();
+}
+
 static const char *handler_outcome;
 static volatile sig_atomic_t nr_handled;
 
@@ -242,11 +256,17 @@ static const struct {
 	const char *name;
 	const char *(*run)(void);
 } cases[] = {
-	{ "threads", in_threads }, { "fork", in_fork },
-	{ "vfork", in_vfork },	   { "clone", in_clone },
-	{ "handler", in_handler }, { "constructor", in_constructor },
-	{ "exit", in_exit },	   { "closed", in_closed },
-	{ "reused", in_reused },   { "malloc", in_malloc },
+	{ "threads", in_threads },
+	{ "fork", in_fork },
+	{ "vfork", in_vfork },
+	{ "clone", in_clone },
+	{ "clone3", in_clone3 },
+	{ "handler", in_handler },
+	{ "constructor", in_constructor },
+	{ "exit", in_exit },
+	{ "closed", in_closed },
+	{ "reused", in_reused },
+	{ "malloc", in_malloc },
 };
 
 int main(int argc, char **argv)

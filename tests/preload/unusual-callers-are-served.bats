@@ -31,6 +31,10 @@ unusual() {
 	[ "$(head -1 "$REPORT" | grep -o '[0-9]* calls')" = "1 calls" ]
 }
 
+@test "clone3 with a wrong address is the kernel's to refuse" {
+	unusual clone3 2
+}
+
 @test "a child of vfork gets plain calls" {
 	unusual vfork 3
 }
