@@ -147,10 +147,35 @@ static int release(int pidfd)
 	return 0;
 }
 
+/* In /proc/PID/stat, of the fields behind the name: state, 5 numbers, flags. */
+#define KERNEL_THREAD 0x200000u
+
+/* It has no memory, and heeds no signal: to wait for its end is for ever. */
+static bool is_kernel_thread(pid_t pid)
+{
+	char path[32], text[256] = "", *rest;
+	unsigned flags = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (!fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	fclose(file);
+	rest = strrchr(text, ')');
+	return rest &&
+	       sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	       flags & KERNEL_THREAD;
+}
+
 static int reap(const struct settings *set, int pidfd)
 {
 	int error;
 
+	if (is_kernel_thread(set->pid))
+		return say_fail("reap: %d is a thread of the kernel", set->pid);
 	if (!set->on_exit &&
 	    syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) &&
 	    errno != ESRCH)

@@ -22,6 +22,11 @@ supported() {
 		skip "the kernel has no process_mrelease"
 }
 
+@test "a thread of the kernel is not waited for" {
+	[ "$(cat /proc/2/comm 2>/dev/null)" = kthreadd ] || skip "none to be seen"
+	says 1 "reap: 2 is a thread of the kernel" timeout 20 "$ktask" reap 2
+}
+
 @test "a process is killed and gone" {
 	supported
 	start 'sleep 60'
