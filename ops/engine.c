@@ -175,7 +175,7 @@ static int request_chunk(void *start, void *end, void *arg)
 		return 0;
 	}
 	give_up(engine);
-	/* Another job would begin its deadline anew. */
+	/* Such a job tells its caller of what is done: it goes on with the rest. */
 	return op_may_be_cancelled(job) ? engine->plain(start, end, arg)
 					: error;
 }
