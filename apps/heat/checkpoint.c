@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,11 @@ struct header {
 
 #define HEADER_SUMMED offsetof(struct header, header_sum)
 
+/* A block's memory, while it is not in use. */
+struct spare {
+	struct spare *next;
+};
+
 struct checkpoints {
 	const struct grid *grid;
 	const struct heat_options *options;
@@ -43,6 +49,8 @@ struct checkpoints {
 	unsigned ended[2]; /* the sweep of each; 0: none */
 	unsigned begun; /* how many */
 	_Atomic uint64_t bytes; /* written */
+	pthread_mutex_t lock;
+	struct spare *spares;
 };
 
 struct checkpoint {
@@ -78,13 +86,17 @@ static uint64_t block_offset(const struct grid *grid, size_t index)
 
 /* ---- cells to and from a block of the file ---- */
 
-static void pack(const struct grid *grid, const struct area *area, double *to)
+/* What is left of the @bytes is zeroed. */
+static void pack(const struct grid *grid, const struct area *area, double *to,
+		 size_t bytes)
 {
 	unsigned cols = area->col_end - area->col;
+	char *end = (char *)to + bytes;
 
 	for (unsigned row = area->row; row < area->row_end; row++, to += cols)
 		memcpy(to, grid_row(grid, row) + area->col,
 		       cols * sizeof(double));
+	memset(to, 0, (size_t)(end - (char *)to));
 }
 
 static void unpack(const struct grid *grid, const struct area *area,
@@ -97,6 +109,30 @@ static void unpack(const struct grid *grid, const struct area *area,
 		       cols * sizeof(double));
 }
 
+/* ---- memory for blocks: as many as were ever written at once ---- */
+
+static void *take_spare(struct checkpoints *all)
+{
+	struct spare *spare;
+
+	pthread_mutex_lock(&all->lock);
+	spare = all->spares;
+	if (spare)
+		all->spares = spare->next;
+	pthread_mutex_unlock(&all->lock);
+	return spare ? spare : disk_alloc(block_bytes(all->grid));
+}
+
+static void keep_spare(struct checkpoints *all, void *memory)
+{
+	struct spare *spare = memory;
+
+	pthread_mutex_lock(&all->lock);
+	spare->next = all->spares;
+	all->spares = spare;
+	pthread_mutex_unlock(&all->lock);
+}
+
 /* ---- writing ---- */
 
 int checkpoints_open(struct checkpoints **all, const struct grid *grid,
@@ -107,6 +143,7 @@ int checkpoints_open(struct checkpoints **all, const struct grid *grid,
 
 	if (!new)
 		return app_fail(-ENOMEM, "preparing checkpoints");
+	pthread_mutex_init(&new->lock, NULL);
 	new->grid = grid;
 	new->options = options;
 	for (int i = 0; i < 2; i++) {
@@ -121,6 +158,15 @@ int checkpoints_open(struct checkpoints **all, const struct grid *grid,
 
 void checkpoints_close(struct checkpoints *all)
 {
+	struct spare *spare;
+
+	if (!all)
+		return;
+	while ((spare = all->spares)) {
+		all->spares = spare->next;
+		free(spare);
+	}
+	pthread_mutex_destroy(&all->lock);
 	free(all);
 }
 
@@ -182,14 +228,14 @@ int checkpoint_block(struct checkpoint *checkpoint, unsigned row, unsigned col)
 	/* Its end would be lost anyway. */
 	if (checkpoint->error)
 		return checkpoint->error;
-	copy = disk_alloc(bytes);
+	copy = take_spare(checkpoint->all);
 	if (!copy)
 		return note_error(checkpoint, -ENOMEM);
-	pack(grid, &area, copy);
+	pack(grid, &area, copy, bytes);
 	checkpoint->sums[index] = disk_sum(copy, bytes);
 	error = disk_write(checkpoint->fd, copy, bytes,
 			   block_offset(grid, index));
-	free(copy);
+	keep_spare(checkpoint->all, copy);
 	if (!error)
 		checkpoint->all->bytes += bytes;
 	return note_error(checkpoint, error);

@@ -30,6 +30,7 @@ type checkpoints struct {
 	flags  int
 	open   [2]file // by number
 	bytes  int64
+	spares sync.Pool // of memory for a block
 	once   sync.Once
 	failed error
 }
@@ -39,7 +40,9 @@ func newCheckpoints(g *grid, dir string, direct bool) *checkpoints {
 	if direct {
 		flags |= syscall.O_DIRECT
 	}
-	return &checkpoints{g: g, dir: dir, flags: flags}
+	c := &checkpoints{g: g, dir: dir, flags: flags}
+	c.spares.New = func() any { return aligned(c.blockBytes()) }
+	return c
 }
 
 func (c *checkpoints) keep(err error) {
@@ -93,11 +96,15 @@ func (c *checkpoints) block(nr, row, col int) {
 	bytes := c.blockBytes()
 	index := row*c.g.blockCols + col
 	r0, r1, c0, c1 := c.g.area(row, col)
-	copied := aligned(bytes)
+	copied := c.spares.Get().([]byte)
+	defer c.spares.Put(copied)
 	at := 0
 	for r := r0; r < r1; r++ {
 		at += copy(copied[at:],
 			bytesOf(c.g.cells[r*c.g.width+c0:r*c.g.width+c1]))
+	}
+	for i := range copied[at:] {
+		copied[at+i] = 0
 	}
 	binary.LittleEndian.PutUint64(to.sums[8*index:], sum64(copied))
 	c.keep(writeAll(to.fd, copied, int64(page+len(to.sums)+index*bytes)))

@@ -76,6 +76,7 @@ pub struct Checkpoints<'a> {
     buffered: bool,
     open: [Mutex<Option<Arc<Open>>>; 2],
     bytes: AtomicU64,
+    spares: Mutex<Vec<Pages>>, // memory for blocks
     error: Mutex<Option<String>>,
 }
 
@@ -87,6 +88,7 @@ impl<'a> Checkpoints<'a> {
             buffered: options.buffered,
             open: [Mutex::new(None), Mutex::new(None)],
             bytes: AtomicU64::new(0),
+            spares: Mutex::new(Vec::new()),
             error: Mutex::new(None),
         }
     }
@@ -142,16 +144,21 @@ impl<'a> Checkpoints<'a> {
         let area = plate.area(row, col);
         let nr = area.col_end - area.col;
         let index = row * plate.block_cols + col;
-        let mut copy = Pages::new(plate.block * plate.block * 8);
+        let spare = self.spares.lock().unwrap().pop();
+        let mut copy = spare
+            .unwrap_or_else(|| Pages::new(plate.block * plate.block * 8));
         for row in area.row..area.row_end {
             let at = (row - area.row) * nr * 8;
             copy[at..at + 8 * nr]
                 .copy_from_slice(plate.bytes(row, area.col, nr));
         }
+        let used = (area.row_end - area.row) * nr * 8;
+        copy[used..].fill(0);
         to.sums[index].store(sum64(&copy), Relaxed);
         let at = PAGE + self.table_bytes() + index * copy.len();
         self.keep(to.file.write_all_at(&copy, at as u64));
         self.bytes.fetch_add(copy.len() as u64, Relaxed);
+        self.spares.lock().unwrap().push(copy);
     }
 
     fn header(&self, from: &Open, table: &Pages) -> Pages {
