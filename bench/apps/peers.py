@@ -14,7 +14,7 @@ import tempfile
 from machine import Disk, fail, run
 
 SIZE = {
-    "disk": "--rows 2048 --cols 2048 --block 256 --iterations 120 --every 8",
+    "disk": "--rows 2048 --cols 2048 --block 256 --iterations 120 --every 5",
     "slow": "--rows 2048 --cols 2048 --block 256 --iterations 120 --every 24",
 }
 CASES = [("disk", False), ("slow", False), ("disk", True)]

@@ -34,7 +34,7 @@ from machine import Disk, Nodes, fail, io_alone, picture, run, watched
 SIZES = {
     "heat": {
         "disk": "--rows 2048 --cols 2048 --block 256 --iterations 120 "
-                "--every 8",
+                "--every 5",
         "slow": "--rows 2048 --cols 2048 --block 256 --iterations 120 "
                 "--every 24",
         "full": "--rows 2048 --cols 2048 --block 256 --iterations 30 --every 3",
