@@ -3,8 +3,8 @@
 """The paper's tables on this machine: heat and fwi with UMT off and on, then
 heat beside the same graph of tasks in other runtimes (peers.py).
 
-Storage: the disk as it is, and one that a cgroup's throttle makes slow, with
-files as large as suits it, or so many that it is saturated ("full").
+Storage: the disk as it is, the same with so many files that it is saturated
+("full"), and one that a cgroup's throttle makes slow.
 Nodes: one rank on all CPUs; or two ranks on half of them each, in network
 namespaces that a slow link joins.  Off and on alternate within a round.
 
@@ -29,20 +29,20 @@ import peers
 from machine import Disk, Nodes, fail, io_alone, picture, run, watched
 
 # By application and storage: sizes for which disk and CPUs take about as long
-# as each other on a small machine; "full" is a slow disk that is saturated,
-# where nothing can be won and nothing may be lost.
+# as each other on a small machine; "full" is as many files as the application
+# can write, so that the disk is the limit: little to win, nothing to be lost.
 SIZES = {
     "heat": {
         "disk": "--rows 2048 --cols 2048 --block 256 --iterations 120 "
                 "--every 5",
         "slow": "--rows 2048 --cols 2048 --block 256 --iterations 120 "
                 "--every 24",
-        "full": "--rows 2048 --cols 2048 --block 256 --iterations 30 --every 3",
+        "full": "--rows 2048 --cols 2048 --block 256 --iterations 40 --every 1",
     },
     "fwi": {
         "disk": "-x 96 -y 96 -z 96 --steps 24 --every 2",
         "slow": "-x 96 -y 96 -z 96 --steps 24 --every 8",
-        "full": "-x 96 -y 96 -z 96 --steps 5 --every 1",
+        "full": "-x 96 -y 96 -z 96 --steps 24 --every 1",
     },
 }
 
@@ -56,7 +56,7 @@ def one_case(args, app, storage, buffered, nr_nodes, folder):
     block = 512 << 10 if app == "heat" else 96 * 96 * 4 * 9
     off, on, compute, disk_only = [], [], [], []
     rows = {}
-    with Disk(folder, storage != "disk") as disk, Nodes(nr_nodes) as nodes:
+    with Disk(folder, storage == "slow") as disk, Nodes(nr_nodes) as nodes:
         for turn in range(args.rounds):
             for name, results in ("off", off), ("on", on):
                 flags = ["--no-umt"] if name == "off" else []
