@@ -12,10 +12,11 @@
  * other from being moved; the error is that of the lowest.  Moving back would
  * gain nobody anything: there is no undo.
  *
- * Where it behaves badly: asking costs 42 ms per GiB of small pages, also of
- * those that are where they should be, and no less by two threads.  Linux 6.0
- * to 6.5 does not see pages that its own balancing between nodes has just marked:
- * they count as not there, for the plain call as well.
+ * Where it behaves badly: that two threads gain is not shown, see
+ * preload/policy.c.  Asking costs 42 ms per GiB of small pages, also of those
+ * that are where they should be, and no less by two threads.  Linux 6.0 to 6.5
+ * does not see pages that its own balancing between nodes has just marked: they
+ * count as not there, for the plain call as well.
  */
 #include <errno.h>
 #include <limits.h>

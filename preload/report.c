@@ -46,7 +46,9 @@ static const struct {
 	[LEFT_FALLOCATE] = { "fallocate", "it holds the lock of the file" },
 	[LEFT_SHMAT] = { "shmat", "it makes no page" },
 	[LEFT_MBIND] = { "mbind", "nothing moves, or not to one node" },
-	[LEFT_MOVE_PAGES] = { "move_pages", "two threads gain nothing" },
+	[LEFT_MOVE_PAGES] = { "move_pages",
+			      "two threads gain nothing, and it stops where "
+			      "a page stays" },
 	[LEFT_PROCESS_MADVISE] = { "process_madvise",
 				   "it is about another process, or no "
 				   "discard" },
