@@ -15,8 +15,9 @@
 #   pinned-huge      the same with transparent huge pages
 #
 # A round runs every side once, and each begins with another one; the first is
-# not counted.  Before each start as much memory is taken and given back: what
-# the host of a virtual machine took back is so fetched untimed.
+# not counted.  Before each start three times as much memory is taken and given
+# back, where there is as much: what the host of a virtual machine took back is so
+# fetched untimed, and the kernel need not give out what was fetched last.
 #
 # Behaves badly on a busy machine: it has no more than medians against that.
 
@@ -93,6 +94,13 @@ table() {
 	done
 }
 
+fetch() {
+	local most
+
+	most=$(awk '/^MemAvailable:/ { print int($2 / 1024 * 0.85) }' /proc/meminfo)
+	"$ktask" populate --anon "$((3 * mib < most ? 3 * mib : most))M" >/dev/null
+}
+
 # measure SIDE...: rounds over the sides, each by "start_PART SIDE"
 measure() {
 	local nr=$# turn
@@ -102,7 +110,7 @@ measure() {
 		for ((turn = 0; turn < nr; turn++)); do
 			local index=$(((turn + round) % nr + 1))
 
-			"$ktask" populate --anon "${mib}M" >/dev/null
+			fetch
 			"start_${part%%-*}" "${!index}"
 		done
 	done
