@@ -171,8 +171,12 @@ void kt_job_work(struct kt_job *job, struct kt_worker *worker)
 		}
 		chunk_done(job, worker, &chunk, elapsed(now, worker->end_ns));
 		now = worker->end_ns;
-		if (worker->tick && worker->tick(worker, now))
+		if (!worker->tick)
+			continue;
+		if (worker->tick(worker, now))
 			break;
+		/* It may have paused. */
+		now = kt_now_ns();
 	}
 	kt_claim_leave(job, worker);
 }

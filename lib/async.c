@@ -111,6 +111,7 @@ int ktask_wait(struct ktask_job *job)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	/* Started before a fork: helpers, and their chunks, are the parent's. */
 	run_check_fork(&job->run);
+	kt_store(&job->run.alone, false);
 	run_work(&job->run);
 	error = run_end(&job->run);
 	run_release(&job->run);

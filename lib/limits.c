@@ -121,6 +121,11 @@ static unsigned running_threads(void)
 	return running;
 }
 
+bool limits_idle_room(void)
+{
+	return running_threads() <= topo_get()->nr_cpus;
+}
+
 unsigned limits_idle_threads(unsigned own)
 {
 	unsigned cpus = topo_get()->nr_cpus;

@@ -36,6 +36,14 @@ unsigned limits_now(uint64_t now_ns);
 bool limits_idle_only(void);
 
 /*
+ * limits_idle_room - is there a CPU for each thread that runs, the caller's
+ * included?
+ *
+ * Costs 3 us.  Unknown counts as yes.
+ */
+bool limits_idle_room(void);
+
+/*
  * limits_idle_threads - threads that idle CPUs have room for
  * @own: of this job that run now
  */

@@ -103,6 +103,10 @@ static unsigned allowed_threads(struct run *run, uint64_t now_ns,
 	 * long: when it is this job's turn it might not be there. */
 	if (now_ns == run->start_ns)
 		threads = KT_MIN(threads + 1, wanted);
+	/* Its helpers look for themselves: whom none is offered now has none
+	 * later either. */
+	if (run->alone)
+		return threads;
 	if (limits_idle_only())
 		return KT_MIN(threads, limits_idle_threads(working));
 	return limits_crowd_threads(working, threads, now_ns);
@@ -244,6 +248,7 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->spares = NULL;
 	run->looked_ns = 0;
 	run->orphan = 0;
+	run->alone = false;
 	run->demand = -1;
 	run->changes = 0;
 	run->leaving = false;
@@ -360,6 +365,7 @@ void run_begin(struct run *run, bool started)
 	bool seen = started || run->ctl->progress_func || run->ctl->deadline_ns;
 	unsigned max = max_threads(run);
 
+	run->alone = started;
 	start_clocks(run);
 	share_budget(run, max);
 	max = kt_split_threads(run->units_total, run->job.split.min_chunk, max);

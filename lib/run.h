@@ -40,6 +40,7 @@ struct run_seat {
 	uint64_t seen_cpu_ns; /* of its helper, when it should have left */
 	uint64_t seen_units; /* of the worker, at seen_ns */
 	uint64_t seen_ns; /* 0: not looked at yet */
+	uint64_t next_look_ns; /* for an idle CPU, by its helper */
 	uint64_t cpu_ns;
 };
 
@@ -61,6 +62,7 @@ struct run {
 	struct kt_cap own_budget;
 	uint32_t generation;
 	uint32_t orphan; /* this is the child of a fork */
+	uint32_t alone; /* started; nobody waits for it yet, nobody looks */
 
 	struct kt_worker caller;
 	uint64_t start_ns, work_end_ns, end_ns;

@@ -21,6 +21,10 @@
  * long. */
 #define STUCK_NS 20000000
 
+/* How often a helper that may use idle CPUs only, and has no caller that looks,
+ * looks whether there is one for it. */
+#define IDLE_LOOK_NS 4000000
+
 static __thread struct run_context this_thread;
 
 struct run_context *run_context(void)
@@ -37,6 +41,29 @@ uint64_t run_cpu_ns(void)
 }
 
 /* Seat i is the (i + 2)-th thread, counting the caller. */
+static bool must_leave(struct run_seat *rs)
+{
+	return rs->index + 2 > kt_load(&rs->run->job.threads) ||
+	       rs->places != kt_load(&rs->run->places) || pool_closing() ||
+	       slots_must_leave(rs->slot, pool_seat_tid(&rs->seat));
+}
+
+static bool over(const struct kt_job *job)
+{
+	return kt_job_stopped(job) || kt_job_idle(job) ||
+	       (job->deadline_ns && kt_now_ns() >= job->deadline_ns);
+}
+
+/* Until a CPU is idle, or somebody waits for the job. */
+static void await_idle_cpu(struct run_seat *rs)
+{
+	const struct timespec nap = { .tv_nsec = IDLE_LOOK_NS };
+
+	while (kt_load(&rs->run->alone) && !over(&rs->run->job) &&
+	       !must_leave(rs) && !limits_idle_room())
+		nanosleep(&nap, NULL);
+}
+
 static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
 {
 	struct run_seat *rs =
@@ -45,9 +72,12 @@ static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
 
 	if (kt_load(&rs->run->spares))
 		monitor_join();
-	return rs->index + 2 > kt_load(&rs->run->job.threads) ||
-	       rs->places != kt_load(&rs->run->places) || pool_closing() ||
-	       slots_must_leave(rs->slot, pool_seat_tid(&rs->seat));
+	if (kt_load(&rs->run->alone) && now_ns >= rs->next_look_ns &&
+	    limits_idle_only()) {
+		await_idle_cpu(rs);
+		rs->next_look_ns = kt_now_ns() + IDLE_LOOK_NS;
+	}
+	return must_leave(rs);
 }
 
 static void put_slots(struct run_seat *rs)
@@ -75,6 +105,9 @@ static bool helper_work(struct seat *seat)
 	context->run = run;
 	context->worker = &rs->worker;
 	kt_store(&rs->tid, pool_seat_tid(seat));
+	if (kt_load(&run->alone) && limits_idle_only())
+		await_idle_cpu(rs);
+	rs->next_look_ns = 0;
 	kt_job_work(&run->job, &rs->worker);
 	monitor_leave();
 	kt_store(&rs->tid, 0);
