@@ -62,6 +62,12 @@ static bool is_file(int fd, size_t len)
 	       !(len % (size_t)file.st_blksize);
 }
 
+/* Neither a limit forbids it nor a filter. */
+static bool may_surely_lock(void)
+{
+	return shim_may_lock_all() && !real_mlock2(NULL, 0, MLOCK_ONFAULT);
+}
+
 static bool takes_locked(size_t len, int prot, int flags, int fd)
 {
 	int saved_errno = errno;
@@ -69,7 +75,7 @@ static bool takes_locked(size_t len, int prot, int flags, int fd)
 		      (prot & PROT_READ) &&
 		      real_knows_advice(MADV_POPULATE_WRITE) &&
 		      ((flags & MAP_ANONYMOUS) || is_file(fd, len)) &&
-		      (!(flags & SURE_FLAGS) || shim_may_lock_all());
+		      (!(flags & SURE_FLAGS) || may_surely_lock());
 
 	errno = saved_errno;
 	return answer;

@@ -8,9 +8,14 @@
  * them, and has a BUG (fs/inode.c, in evict()) when the file is closed.
  */
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "probe.h"
 
@@ -18,18 +23,26 @@
 #define FILE_BYTES (8 * HUGE_BYTES)
 #define RW (PROT_READ | PROT_WRITE)
 
-static long free_pages(void)
+static long pages_of_pool(const char *what)
 {
-	FILE *file = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/"
-			   "free_hugepages",
-			   "r");
+	char path[96];
 	long nr = -1;
+	FILE *file;
 
+	snprintf(path, sizeof(path),
+		 "/sys/kernel/mm/hugepages/hugepages-2048kB/%s_hugepages",
+		 what);
+	file = fopen(path, "r");
 	if (file && fscanf(file, "%ld", &nr) != 1)
 		nr = -1;
 	if (file)
 		fclose(file);
 	return nr;
+}
+
+static long free_pages(void)
+{
+	return pages_of_pool("free");
 }
 
 static int huge_file(size_t size)
@@ -137,6 +150,26 @@ static void read_only_descriptor(void)
 	close(fd);
 }
 
+/* As some sandboxes do.  What was mapped to try it out must be gone. */
+static void locked_without_mlock2(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mlock2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+
+	must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+		     !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0,
+			    0),
+	     "filter");
+	map("locked without mlock2", FILE_BYTES, RW, MAP_PRIVATE | MAP_LOCKED);
+	printf("reserved=%ld\n", pages_of_pool("resv"));
+}
+
 int main(void)
 {
 	const off_t len = (off_t)FILE_BYTES;
@@ -166,5 +199,6 @@ int main(void)
 	    MAP_PRIVATE | MAP_POPULATE | MAP_NORESERVE);
 	map("more than there is", 64 * FILE_BYTES, RW,
 	    MAP_PRIVATE | MAP_POPULATE);
+	locked_without_mlock2();
 	return 0;
 }
