@@ -35,8 +35,21 @@ void pool_destroy(struct pool *pool)
 	pthread_mutex_destroy(&pool->lock);
 }
 
-static void add_batch(struct pool *pool, struct record *batch)
+/* Records have no room for more than two words that thieves do not read. */
+static unsigned batch_length(const struct record *batch)
 {
+	return batch->next ? (unsigned)batch->next->length : 1;
+}
+
+static void set_length(struct record *batch, unsigned nr)
+{
+	if (batch->next)
+		batch->next->length = nr;
+}
+
+static void add_batch(struct pool *pool, struct record *batch, unsigned nr)
+{
+	set_length(batch, nr);
 	batch->next_batch = pool->batches;
 	pool->batches = batch;
 }
@@ -71,29 +84,23 @@ static void add_slab(struct pool *pool)
 
 		record->next = batch;
 		batch = record;
-		if (++nr % POOL_BATCH == 0) {
-			add_batch(pool, batch);
+		if (++nr == POOL_BATCH) {
+			add_batch(pool, batch, nr);
 			batch = NULL;
+			nr = 0;
 		}
 	}
 	if (batch)
-		add_batch(pool, batch);
-}
-
-static unsigned batch_length(const struct record *batch)
-{
-	unsigned nr = 0;
-
-	for (; batch; batch = batch->next)
-		nr++;
-	return nr;
+		add_batch(pool, batch, nr);
 }
 
 /* A thread without a cache takes one record, and puts back the others. */
 static struct record *split_batch(struct pool *pool, struct record *batch)
 {
-	if (batch->next)
-		add_batch(pool, batch->next);
+	unsigned nr = batch_length(batch);
+
+	if (nr > 1)
+		add_batch(pool, batch->next, nr - 1);
 	return batch;
 }
 
@@ -116,7 +123,7 @@ void *pool_get_slow(struct pool *pool, struct cache *cache)
 	}
 	if (batch && cache) {
 		cache->free = batch->next;
-		cache->nr_free = batch_length(batch->next);
+		cache->nr_free = batch_length(batch) - 1;
 	}
 	return batch;
 }
@@ -130,6 +137,7 @@ void pool_put_slow(struct pool *pool, struct cache *cache, void *memory)
 	if (cache) {
 		full = cache->spare;
 		cache->spare = cache->free;
+		set_length(cache->spare, POOL_BATCH);
 		cache->free = record;
 		cache->nr_free = 1;
 	} else {
@@ -138,7 +146,7 @@ void pool_put_slow(struct pool *pool, struct cache *cache, void *memory)
 	if (!full)
 		return;
 	pthread_mutex_lock(&pool->lock);
-	add_batch(pool, full);
+	add_batch(pool, full, cache ? POOL_BATCH : 1);
 	pthread_mutex_unlock(&pool->lock);
 }
 
@@ -146,9 +154,9 @@ void cache_drain(struct pool *pool, struct cache *cache)
 {
 	pthread_mutex_lock(&pool->lock);
 	if (cache->free)
-		add_batch(pool, cache->free);
+		add_batch(pool, cache->free, cache->nr_free);
 	if (cache->spare)
-		add_batch(pool, cache->spare);
+		add_batch(pool, cache->spare, POOL_BATCH);
 	pthread_mutex_unlock(&pool->lock);
 	cache->free = cache->spare = NULL;
 	cache->nr_free = 0;

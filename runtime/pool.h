@@ -11,11 +11,14 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#define POOL_BATCH 32
+#define POOL_BATCH 64
 
 struct record {
 	struct record *next; /* in a batch */
-	struct record *next_batch; /* of the first of a batch */
+	union {
+		struct record *next_batch; /* of the first of a batch */
+		size_t length; /* of the second: of the batch */
+	};
 };
 
 struct pool {
