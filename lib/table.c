@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,13 +43,25 @@ static struct table *map_table(int fd)
 	return map == MAP_FAILED ? NULL : map;
 }
 
+/* A file beyond this limit would end the program (SIGXFSZ). */
+static bool may_make_file(void)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) &&
+	       limit.rlim_cur >= sizeof(struct table);
+}
+
 /* A complete table appears under its name at once, or not at all. */
 static struct table *make_table(const char *path)
 {
-	int fd = open(TABLE_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
 	struct table *table = NULL;
 	char self[32];
+	int fd;
 
+	if (!may_make_file())
+		return NULL;
+	fd = open(TABLE_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return NULL;
 	if (fchmod(fd, 0644) || posix_fallocate(fd, 0, sizeof(struct table)) ||
