@@ -114,6 +114,7 @@ static const struct {
 #endif
 	{ SYS_rt_sigaction, { 33 } },
 	{ SYS_rt_sigprocmask, { 2 } },
+	{ SYS_rt_sigtimedwait, { 0 } },
 	{ SYS_sched_get_priority_max, { 0 } },
 	{ SYS_sched_get_priority_min, { 0 } },
 	{ SYS_sched_getaffinity, { 0 } },

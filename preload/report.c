@@ -16,10 +16,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim.h"
@@ -126,12 +128,26 @@ static int stderr_fd(void)
 	return -1;
 }
 
+/* A file that may not grow, a pipe that nobody reads: a signal tells that, which
+ * is not meant for the program. */
 static void write_text(int fd, const char *line, int len, size_t room)
 {
+	static const struct timespec now;
+	sigset_t ours, old;
+	ssize_t put;
+
 	if (len > (int)room - 1)
 		len = (int)room - 1;
-	while (write(fd, line, (size_t)len) < 0 && errno == EINTR)
-		;
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGXFSZ);
+	sigaddset(&ours, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &ours, &old);
+	do
+		put = write(fd, line, (size_t)len);
+	while (put < 0 && errno == EINTR);
+	if (put < 0 && (errno == EFBIG || errno == EPIPE))
+		sigtimedwait(&ours, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static unsigned long long seconds(const atomic_ullong *ns)

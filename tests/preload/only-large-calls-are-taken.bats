@@ -96,3 +96,36 @@ load shim.bash
 	shimmed "$PROGRAMS/life-cases" threads
 	grep -E '^ktask: mmap: .* at most [0-9]+\.[0-9]{6} s saved, ' "$REPORT"
 }
+
+# Which a signal tells that ends it.
+@test "a program that may write no more ends as without the report" {
+	head -c 4000 /dev/zero >"$REPORT"
+	run bash -c 'ulimit -f 1
+		LD_PRELOAD=$0 KTASK_RUN_REPORT=$1 exec "$2" constructor' \
+		"$SHIM" "$REPORT" "$PROGRAMS/life-cases"
+	echo "$status $output"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+	[ "$(stat -c %s "$REPORT")" = 4000 ]
+}
+
+@test "nor does it end for a table that cannot be made" {
+	unshare -m mount -t tmpfs none /dev/shm 2>/dev/null ||
+		skip "no mount namespaces"
+	run unshare -m bash -c 'mount -t tmpfs none /dev/shm
+		ulimit -f 1
+		LD_PRELOAD=$0 exec "$1" constructor' \
+		"$SHIM" "$PROGRAMS/life-cases"
+	echo "$status $output"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+}
+
+@test "nor does it end because nobody reads what it says" {
+	status=$(set +o pipefail
+		{ LD_PRELOAD=$SHIM KTASK_RUN_REPORT=1 "$PROGRAMS/life-cases" \
+			constructor 2>&1 >/dev/null
+			echo $? >"$BATS_TEST_TMPDIR/status"; } | { exec <&-; sleep 0.5; }
+		cat "$BATS_TEST_TMPDIR/status")
+	[ "$status" = 0 ]
+}
