@@ -147,13 +147,24 @@ static int open_by_umtd(struct umt *user, struct program_user *made, int *nr,
 	return error;
 }
 
+/* Asked for a user: behind systemd's socket there need not be anybody. */
 static bool umtd_serves(void)
 {
-	struct source *source = present ? present : connect_source();
+	struct source *source = present ? NULL : connect_source();
+	struct program_user made;
+	int nr;
+	bool serves;
 
-	if (source && source != present)
-		drop_source(source);
-	return source;
+	if (!source)
+		return present;
+	serves = !ask_to_open(source, &made, &nr, 0,
+			      (size_t)sysconf(_SC_PAGESIZE));
+	if (serves) {
+		close(made.table_fd);
+		close(made.ring_fd);
+	}
+	drop_source(source);
+	return serves;
 }
 
 /* ---- our own ---- */
