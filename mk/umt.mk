@@ -99,15 +99,17 @@ $(OUT)/tests/umt/%: $(OBJ)/tests/umt/%.o $(call support,umt) $(OUT)/libumt.a
 # Both libraries in one program.
 $(OUT)/tests/umt/blocked-threads-of-jobs-are-told-of: $(OUT)/libktask.a
 
-$(OUT)/bench/umt-cost: $(call obj,bench/umt/cost.c) $(OUT)/libumt.a
+$(OUT)/bench/umt-cost: $(call obj,bench/umt/cost.c bench/umt/latency.c) \
+		$(OUT)/libumt.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) $(LDFLAGS)
 
-$(OUT)/bench/blocked: $(call obj,bench/umt/blocked.c) $(OUT)/libktask.a
+$(OUT)/bench/blocked: $(call obj,bench/umt/blocked.c) $(OUT)/libktask.a \
+		$(OUT)/libumt.a
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl $(LDFLAGS)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) -ldl $(LDFLAGS)
 
 tests: $(OUT)/bench/umt-cost $(OUT)/bench/blocked
 

@@ -1,38 +1,60 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A job whose threads block: many files read with direct I/O, cold.  In each
- * round ktask reads them all, finding out by itself how many threads pay, and
- * so do fixed numbers of threads that take the next piece from one counter.
+ * Jobs whose threads block: many files by direct I/O, cold.  In each round
+ * ktask does them all, finding out by itself how many threads pay, and so do
+ * fixed numbers of threads that take the next piece from one counter.
  *
- *	build/bench/blocked [--folder PATH] [--runs N] [--files N] [--piece KIB]
+ *	build/bench/blocked [--work read|warm|copy|mutex|fault] [--runs N]
+ *		[--folder PATH] [--files N] [--piece KIB] [--counts 1,2,4]
+ *		[--policy idle|nice] [--pin] [--umt]
  *
- * Ratios are between medians of times.
+ *	read	pread(2) of pieces, by ktask_run()
+ *	warm	ktask_warm() of the files, as "ktask warm --direct"
+ *	copy	ktask_copy_file() of them, as "ktask copy --direct"; the copies
+ *		have their blocks, so that all sides write the same way
+ *
+ * and two where threads block, but more of them are of no use:
+ *
+ *	mutex	half of each piece is done under one mutex
+ *	fault	fresh memory is touched, all in one address space
+ *
+ * The fixed threads are of normal priority, or as low as ktask's helpers with
+ * --policy idle, or at nice 19; with --pin each is bound to one CPU.  With --umt ktask is told by libumt which of its threads are
+ * blocked, else it looks.  Ratios are between medians of times.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <ktask/ktask.h>
+#include <ktask/ops.h>
+#include <ktask/umt.h>
 
 #define FILE_BYTES (4u << 20)
 #define RUNS_MAX 100
-#define THREADS_MAX 64
+#define COUNTS_MAX 16
+#define THREADS_MAX 256
 #define ALIGN 4096
 
-static const unsigned counts[] = { 1, 2, 4, 8, 16, 32, 64 };
-#define NR_COUNTS (sizeof(counts) / sizeof(counts[0]))
+static unsigned counts[COUNTS_MAX] = { 1, 2, 4, 8, 16, 32, 64 };
+static unsigned nr_counts = 7;
 
 static const char *folder = "/var/tmp";
 static unsigned nr_files = 64, nr_runs = 5;
-static size_t piece_bytes = 128 << 10;
-static int *fds;
+static size_t piece_bytes;
+static bool idle, nice19, pinned;
+static int *fds, *copies;
 
 static void die(const char *what)
 {
@@ -77,22 +99,24 @@ static int make_file(char *buffer)
 	fill(buffer, FILE_BYTES);
 	if (write(fd, buffer, FILE_BYTES) != FILE_BYTES || fsync(fd))
 		die("writing a file");
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	if (fcntl(fd, F_SETFL, O_DIRECT))
 		die("direct I/O");
 	return fd;
 }
 
-static void make_files(void)
+static int *make_files(void)
 {
 	char *buffer = malloc(FILE_BYTES);
+	int *made = calloc(nr_files, sizeof(*made));
 	unsigned i;
 
-	fds = calloc(nr_files, sizeof(*fds));
-	if (!buffer || !fds)
+	if (!buffer || !made)
 		die("memory");
 	for (i = 0; i < nr_files; i++)
-		fds[i] = make_file(buffer);
+		made[i] = make_file(buffer);
 	free(buffer);
+	return made;
 }
 
 static size_t nr_pieces(void)
@@ -100,57 +124,190 @@ static size_t nr_pieces(void)
 	return nr_files * (FILE_BYTES / piece_bytes);
 }
 
-static int read_piece(size_t piece)
+static int move_piece(size_t piece)
 {
 	static __thread char *buffer;
 	size_t each = FILE_BYTES / piece_bytes;
 	off_t at = (off_t)(piece % each * piece_bytes);
-	ssize_t nr;
+	ssize_t size = (ssize_t)piece_bytes;
 
 	if (!buffer && posix_memalign((void **)&buffer, ALIGN, piece_bytes))
 		return -ENOMEM;
-	nr = pread(fds[piece / each], buffer, piece_bytes, at);
-	return nr == (ssize_t)piece_bytes ? 0 : -EIO;
+	if (pread(fds[piece / each], buffer, piece_bytes, at) != size)
+		return -EIO;
+	if (copies &&
+	    pwrite(copies[piece / each], buffer, piece_bytes, at) != size)
+		return -EIO;
+	return 0;
+}
+
+/* ---- work that does not wait for devices ---- */
+
+#define HALF_NS 20000
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void compute(void)
+{
+	double until = now_s() + HALF_NS / 1e9;
+
+	while (now_s() < until)
+		;
+}
+
+static int lock_piece(size_t unused)
+{
+	pthread_mutex_lock(&mutex);
+	compute();
+	pthread_mutex_unlock(&mutex);
+	compute();
+	return 0;
+}
+
+static char *memory;
+
+static void take_memory(void)
+{
+	size_t bytes = (size_t)nr_files * FILE_BYTES;
+
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		die("memory");
+	madvise(memory, bytes, MADV_NOHUGEPAGE);
+}
+
+static void give_memory(void)
+{
+	munmap(memory, (size_t)nr_files * FILE_BYTES);
+}
+
+static int fault_piece(size_t piece)
+{
+	size_t at;
+
+	for (at = 0; at < piece_bytes; at += ALIGN)
+		((volatile char *)memory)[piece * piece_bytes + at] = 1;
+	return 0;
 }
 
 /* ---- the sides ---- */
 
-static int read_pieces(void *start, void *end, void *unused)
+static const struct work {
+	const char *name;
+	int (*run)(void);
+	int (*piece)(size_t piece);
+	size_t piece_kib; /* as long as one request of the operation */
+	void (*before)(void); /* not timed; NULL: nothing */
+	void (*after)(void);
+} * work;
+
+static unsigned last_threads;
+
+static int do_pieces(void *start, void *end, void *unused)
 {
 	size_t piece;
 	int error = 0;
 
 	for (piece = (size_t)start; piece < (size_t)end && !error; piece++)
-		error = read_piece(piece);
+		error = work->piece(piece);
 	return error;
 }
 
-static unsigned last_threads;
-
-static double by_ktask(unsigned unused)
+static int by_run(void)
 {
-	DEFINE_KTASK_CTL(ctl, read_pieces, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, do_pieces, NULL, 1);
 	struct ktask_result result = KTASK_RESULT_INIT;
-	double start = now_s();
+	int error;
 
 	ktask_ctl_set_result(&ctl, &result);
 	ktask_ctl_set_name(&ctl, "bench-blocked");
-	if (ktask_run(NULL, nr_pieces(), &ctl))
-		die("reading");
+	error = ktask_run(NULL, nr_pieces(), &ctl);
 	last_threads = result.threads;
+	return error;
+}
+
+static int by_op(const char *name)
+{
+	struct ktask_file *files = calloc(nr_files, sizeof(*files));
+	struct ktask_op_args args = { .files = files,
+				      .nr_files = nr_files,
+				      .flags = KTASK_FILE_DIRECT };
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	unsigned i;
+	int error;
+
+	if (!files)
+		return -ENOMEM;
+	for (i = 0; i < nr_files; i++)
+		files[i] =
+			(struct ktask_file){ .fd = fds[i],
+					     .dst_fd = copies ? copies[i] : -1,
+					     .len = KTASK_TO_END };
+	opts.result = &result;
+	error = ktask_op_run(ktask_op_find(name), &args, &opts);
+	last_threads = result.threads;
+	free(files);
+	return error;
+}
+
+static int work_warm(void)
+{
+	return by_op("warm");
+}
+
+static int work_copy(void)
+{
+	return by_op("copy_file");
+}
+
+static const struct work works[] = {
+	{ "read", by_run, move_piece, 128, NULL, NULL },
+	{ "warm", work_warm, move_piece, 1024, NULL, NULL },
+	{ "copy", work_copy, move_piece, 1024, NULL, NULL },
+	{ "mutex", by_run, lock_piece, 64, NULL, NULL },
+	{ "fault", by_run, fault_piece, 64, take_memory, give_memory },
+};
+
+static double by_ktask(void)
+{
+	double start = now_s();
+	int error = work->run();
+
+	if (error) {
+		errno = -error;
+		die(work->name);
+	}
 	return now_s() - start;
 }
 
 static size_t next_piece;
 
-static void *reads(void *unused)
+static void take_place(unsigned number)
+{
+	struct sched_param none = { 0 };
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(number % (unsigned)sysconf(_SC_NPROCESSORS_ONLN), &set);
+	if (pinned)
+		sched_setaffinity(0, sizeof(set), &set);
+	if (idle)
+		sched_setscheduler(0, SCHED_IDLE, &none);
+	if (idle || nice19)
+		setpriority(PRIO_PROCESS, (id_t)gettid(), 19);
+}
+
+static void *works_on(void *number)
 {
 	size_t piece;
 
+	take_place((unsigned)(uintptr_t)number);
 	while ((piece = __atomic_fetch_add(&next_piece, 1, __ATOMIC_RELAXED)) <
 	       nr_pieces())
-		if (read_piece(piece))
-			die("reading");
+		if (work->piece(piece))
+			die("working on a piece");
 	return NULL;
 }
 
@@ -162,7 +319,8 @@ static double by_threads(unsigned nr)
 
 	next_piece = 0;
 	for (i = 0; i < nr; i++)
-		if (pthread_create(&threads[i], NULL, reads, NULL))
+		if (pthread_create(&threads[i], NULL, works_on,
+				   (void *)(uintptr_t)i))
 			die("making a thread");
 	for (i = 0; i < nr; i++)
 		pthread_join(threads[i], NULL);
@@ -187,71 +345,157 @@ static double median(double *values)
 static void report(double times[][RUNS_MAX])
 {
 	double mib = (double)nr_files * FILE_BYTES / (1 << 20);
-	double best = 0, own = median(times[NR_COUNTS]);
+	double best = 0, own = median(times[nr_counts]);
 	size_t side;
 
-	for (side = 0; side < NR_COUNTS; side++) {
+	for (side = 0; side < nr_counts; side++) {
 		double time = median(times[side]);
 
 		if (!side || time < best)
 			best = time;
-		printf("  %2u threads %8.1f ms %8.0f MiB/s\n", counts[side],
+		printf("  %3u threads %8.1f ms %8.0f MiB/s\n", counts[side],
 		       time * 1e3, mib / time);
 	}
-	printf("  ktask      %8.1f ms %8.0f MiB/s, %.2f of the best fixed "
+	printf("  ktask       %8.1f ms %8.0f MiB/s, %.2f of the best fixed "
 	       "number (%u threads in the last round)\n",
 	       own * 1e3, mib / own, best / own, last_threads);
 }
 
 static void measure(void)
 {
-	static double times[NR_COUNTS + 1][RUNS_MAX];
+	static double times[COUNTS_MAX + 1][RUNS_MAX];
 	size_t turn, side;
 	unsigned run;
 
 	for (run = 0; run < nr_runs; run++)
-		for (turn = 0; turn <= NR_COUNTS; turn++) {
-			side = (turn + run) % (NR_COUNTS + 1);
-			times[side][run] = side < NR_COUNTS
+		for (turn = 0; turn <= nr_counts; turn++) {
+			side = (turn + run) % (nr_counts + 1);
+			if (work->before)
+				work->before();
+			times[side][run] = side < nr_counts
 						   ? by_threads(counts[side])
-						   : by_ktask(0);
+						   : by_ktask();
+			if (work->after)
+				work->after();
 		}
 	report(times);
+}
+
+static bool take_counts(char *text)
+{
+	char *one;
+
+	nr_counts = 0;
+	while ((one = strsep(&text, ","))) {
+		int count = atoi(one);
+
+		if (count < 1 || count > THREADS_MAX || nr_counts == COUNTS_MAX)
+			return false;
+		counts[nr_counts++] = (unsigned)count;
+	}
+	return true;
+}
+
+static bool take_work(const char *name)
+{
+	size_t i;
+
+	work = NULL;
+	for (i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+		if (!strcmp(works[i].name, name))
+			work = &works[i];
+	return work;
+}
+
+static bool take_policy(const char *name)
+{
+	idle = !strcmp(name, "idle");
+	nice19 = !strcmp(name, "nice");
+	return idle || nice19;
+}
+
+static bool use_umt(void)
+{
+	struct umt *user;
+	int error = umt_open(&user, NULL);
+
+	if (!error)
+		error = ktask_use_umt(user);
+	errno = -error;
+	if (error)
+		die("opening UMT");
+	printf("UMT by %s; ", umt_backend_name(umt_backend(user)));
+	return true;
+}
+
+static bool take(int option)
+{
+	if (option == 'n')
+		nr_files = (unsigned)atoi(optarg);
+	else if (option == 'f')
+		folder = optarg;
+	else if (option == 'p')
+		piece_bytes = (size_t)atoi(optarg) << 10;
+	else if (option == 'r')
+		nr_runs = (unsigned)atoi(optarg);
+	else if (option == 'c')
+		return take_counts(optarg);
+	else if (option == 'l')
+		return take_policy(optarg);
+	else if (option == 'i')
+		pinned = true;
+	else if (option == 'u')
+		return use_umt();
+	else if (option == 'w')
+		return take_work(optarg);
+	else
+		return false;
+	return true;
+}
+
+static bool makes_sense(void)
+{
+	return nr_files && nr_runs && nr_runs <= RUNS_MAX &&
+	       piece_bytes >= ALIGN && piece_bytes <= FILE_BYTES &&
+	       FILE_BYTES % piece_bytes == 0;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
+		{ "counts", required_argument, NULL, 'c' },
 		{ "files", required_argument, NULL, 'n' },
 		{ "folder", required_argument, NULL, 'f' },
+		{ "pin", no_argument, NULL, 'i' },
 		{ "piece", required_argument, NULL, 'p' },
+		{ "policy", required_argument, NULL, 'l' },
 		{ "runs", required_argument, NULL, 'r' },
+		{ "umt", no_argument, NULL, 'u' },
+		{ "work", required_argument, NULL, 'w' },
 		{ 0 },
 	};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option == 'n')
-			nr_files = (unsigned)atoi(optarg);
-		else if (option == 'f')
-			folder = optarg;
-		else if (option == 'p')
-			piece_bytes = (size_t)atoi(optarg) << 10;
-		else if (option == 'r')
-			nr_runs = (unsigned)atoi(optarg);
-		else
+	work = &works[0];
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		if (!take(option))
 			return 2;
-	}
-	if (!nr_files || !nr_runs || nr_runs > RUNS_MAX ||
-	    piece_bytes < ALIGN || piece_bytes > FILE_BYTES ||
-	    FILE_BYTES % piece_bytes) {
+	if (!piece_bytes)
+		piece_bytes = work->piece_kib << 10;
+	if (!makes_sense()) {
 		fprintf(stderr, "bench-blocked: files, runs or piece\n");
 		return 2;
 	}
-	make_files();
-	printf("%u files of %u MiB, direct I/O in pieces of %zu KiB, %u "
-	       "rounds, medians\n",
-	       nr_files, FILE_BYTES >> 20, piece_bytes >> 10, nr_runs);
+	if (work->piece == move_piece)
+		fds = make_files();
+	if (work->run == work_copy)
+		copies = make_files();
+	printf("%s: %u times %u MiB in pieces of %zu KiB, %u rounds, medians"
+	       "%s%s%s\n",
+	       work->name, nr_files, FILE_BYTES >> 20, piece_bytes >> 10,
+	       nr_runs, idle ? ", fixed threads as low as helpers" : "",
+	       nice19 ? ", fixed threads at nice 19" : "",
+	       pinned ? ", fixed threads bound to CPUs" : "");
 	measure();
 	return 0;
 }

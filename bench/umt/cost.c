@@ -7,7 +7,7 @@
  *			a round trip is two blocks and two wakeups
  *	compute		a loop that never blocks
  *	latency		from just before a thread blocks, the last ready one of
- *			its core, until the leader returns from poll()
+ *			its core, until the leader runs (latency.c)
  *	add		adding and removing a thread
  *
  * The first two are CPU time, so that other work on the machine disturbs them
@@ -19,18 +19,10 @@
  * two places (what the kernel takes for calling any), "others" with it but the threads are
  * not monitored, "monitored".
  */
-#include <poll.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <time.h>
-#include <unistd.h>
 
-#include <umt.h>
+#include "cost.h"
 
 #if __has_include(<bpf/bpf.h>)
 #include <bpf/bpf.h>
@@ -40,7 +32,6 @@
 #define ROUNDS 25
 #define TRIPS 15000
 #define SPINS 20000000
-#define LATENCIES 3000
 
 enum side { OFF, EMPTY, OTHERS, MONITORED, NR_SIDES };
 
@@ -48,63 +39,10 @@ static const char *const names[] = { "off", "empty", "others", "monitored" };
 static struct umt *user;
 static int there[2], back[2];
 
-static double clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static double now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
 /* CPU time of all our threads: what else this machine does stays out. */
 static double spent_ns(void)
 {
 	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double left = *(const double *)a, right = *(const double *)b;
-
-	return (left > right) - (left < right);
-}
-
-static double quantile(double *values, size_t nr, double q)
-{
-	qsort(values, nr, sizeof(*values), by_value);
-	return values[(size_t)(q * (double)(nr - 1))];
-}
-
-static void die(const char *what)
-{
-	fprintf(stderr, "bench-umt-cost: %s\n", what);
-	exit(1);
-}
-
-static void on_cpu(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET((size_t)cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
-static void pass(int fd, char *byte)
-{
-	if (write(fd, byte, 1) != 1)
-		die("writing a pipe");
-}
-
-static void take(int fd, char *byte)
-{
-	if (read(fd, byte, 1) != 1)
-		die("reading a pipe");
 }
 
 static void join(enum side side)
@@ -254,91 +192,6 @@ static void compare(const char *what, double (*run)(enum side), double unit,
 		       quantile(added[side], ROUNDS, 0.75));
 }
 
-/* ---- from block to leader ---- */
-
-static double blocked_ns;
-static int go[2];
-
-/* Tells of itself through a descriptor, or by nothing but blocking. */
-static int tell = -1;
-
-static void *blocks(void *unused)
-{
-	uint64_t one = 1;
-	double at;
-	char byte;
-	int i;
-
-	on_cpu(0);
-	if (umt_thread_add(user))
-		die("adding a thread");
-	for (i = 0; i < LATENCIES; i++) {
-		at = now_ns();
-		__atomic_store(&blocked_ns, &at, __ATOMIC_RELEASE);
-		if (tell >= 0 && write(tell, &one, sizeof(one)) < 0)
-			die("writing an eventfd");
-		take(go[0], &byte);
-	}
-	umt_thread_remove(user);
-	return NULL;
-}
-
-static void hear(void)
-{
-	struct umt_event event;
-	uint64_t word;
-
-	if (tell >= 0 && read(tell, &word, sizeof(word)) < 0)
-		die("reading an eventfd");
-	while (umt_next(user, &event) == 1)
-		;
-}
-
-static void measure_latency(const char *what)
-{
-	static double values[LATENCIES];
-	struct pollfd leader = { .events = POLLIN };
-	struct timespec rest = { 0, 200000 };
-	pthread_t thread;
-	double at, woken;
-	char byte = 0;
-	int i;
-
-	leader.fd = tell >= 0 ? tell : umt_fd(user);
-	if (pthread_create(&thread, NULL, blocks, NULL))
-		die("making a thread");
-	for (i = 0; i < LATENCIES; i++) {
-		poll(&leader, 1, 1000);
-		woken = now_ns();
-		__atomic_load(&blocked_ns, &at, __ATOMIC_ACQUIRE);
-		values[i] = (woken - at) / 1e3;
-		hear();
-		nanosleep(&rest, NULL);
-		pass(go[1], &byte);
-	}
-	pthread_join(thread, NULL);
-	printf("%s (us, %d times): p50 %.1f, p90 %.1f, p99 %.1f, most %.1f\n",
-	       what, LATENCIES, quantile(values, LATENCIES, 0.5),
-	       quantile(values, LATENCIES, 0.9),
-	       quantile(values, LATENCIES, 0.99),
-	       quantile(values, LATENCIES, 1));
-}
-
-static void latency(void)
-{
-	begin(MONITORED);
-	if (pipe(go))
-		die("making a pipe");
-	umt_want(user, 1);
-	measure_latency("block to leader woken");
-	umt_want(user, 0);
-	tell = eventfd(0, EFD_NONBLOCK);
-	measure_latency("the same by an eventfd that is written before");
-	close(tell);
-	tell = -1;
-	end(MONITORED);
-}
-
 static void adding(void)
 {
 	double start;
@@ -355,6 +208,13 @@ static void adding(void)
 	}
 	printf("a thread is added and removed in %.1f us\n",
 	       (now_ns() - start) / 1e6);
+	end(MONITORED);
+}
+
+static void latency(void)
+{
+	begin(MONITORED);
+	latency_measure(user);
 	end(MONITORED);
 }
 

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * How fast a leader hears of a block, and how fast it could: from just before
+ * a thread blocks, the last ready one of core 0, until the leader runs.
+ *
+ *	block		the thread does nothing but block; eBPF tells
+ *	eventfd, futex	it tells of itself before, the fastest that there is: the
+ *			floor of any way to wake a thread on this machine
+ *	ring		it runs a program that does nothing but write to a BPF
+ *			ring, from which an interrupt to the own core wakes: the
+ *			floor of any way to be told by eBPF
+ *
+ * each with the leader
+ *	elsewhere	bound to another core, which sleeps
+ *	there		bound to the core that goes idle
+ *	anywhere	bound to none, all other cores at work: what a leader is for
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#if __has_include(<bpf/bpf.h>)
+#include <bpf/bpf.h>
+#endif
+
+#include "cost.h"
+
+#define LATENCIES 2000
+#define REST_NS 200000
+
+enum way { BLOCK, BLOCK_EPOLL, RING, EVENTFD, FUTEX, NR_WAYS };
+enum place { ELSEWHERE, THERE, ANYWHERE, NR_PLACES };
+
+static const char *const ways[] = { "block, poll", "block, epoll", "ring",
+				    "eventfd", "futex" };
+static const char *const places[] = { "elsewhere", "there", "anywhere" };
+
+static struct umt *leaders;
+static enum way way;
+static double blocked_ns;
+static int go[2], tell, epoll_fd;
+static uint32_t word;
+static bool done;
+
+/* ---- a ring that is written by a program ---- */
+
+static int ring_fd = -1, program_fd = -1;
+static volatile unsigned long *ring_read, *ring_written;
+
+#if __has_include(<bpf/bpf.h>)
+#define INSN(c, d, s, o, i)                                              \
+	{                                                                \
+		.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), \
+		.imm = (i)                                               \
+	}
+
+static int load_writer(void)
+{
+	const struct bpf_insn code[] = {
+		INSN(BPF_ST | BPF_MEM | BPF_DW, 10, 0, -8, 0),
+		INSN(BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0,
+		     ring_fd),
+		INSN(0, 0, 0, 0, 0),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0),
+		INSN(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, -8),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, 8),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 4, 0, 0, BPF_RB_FORCE_WAKEUP),
+		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ringbuf_output),
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0),
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
+
+	return bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "ring", "GPL", code,
+			     sizeof(code) / sizeof(code[0]), NULL);
+}
+
+static void make_ring(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	ring_fd =
+		bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, 4096, NULL);
+	program_fd = ring_fd < 0 ? -1 : load_writer();
+	if (program_fd < 0)
+		die("making a ring");
+	ring_read = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 ring_fd, 0);
+	ring_written =
+		mmap(NULL, page, PROT_READ, MAP_SHARED, ring_fd, (off_t)page);
+	if (ring_read == MAP_FAILED || ring_written == MAP_FAILED)
+		die("mapping a ring");
+}
+
+static void write_ring(void)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+
+	if (bpf_prog_test_run_opts(program_fd, &opts))
+		die("running a program");
+}
+#else
+static void make_ring(void)
+{
+	die("built without libbpf");
+}
+
+static void write_ring(void)
+{
+}
+#endif
+
+/* ---- who blocks, and the leader ---- */
+
+static long futex(int op, uint32_t value)
+{
+	return syscall(SYS_futex, &word, op, value, NULL, NULL, 0);
+}
+
+static void say(void)
+{
+	uint64_t one = 1;
+
+	if (way == EVENTFD && write(tell, &one, sizeof(one)) < 0)
+		die("writing an eventfd");
+	if (way == RING)
+		write_ring();
+	if (way == FUTEX) {
+		__atomic_store_n(&word, 1, __ATOMIC_SEQ_CST);
+		futex(FUTEX_WAKE_PRIVATE, 1);
+	}
+}
+
+static void *blocks(void *unused)
+{
+	double at;
+	char byte;
+	int i;
+
+	on_cpu(0);
+	if (umt_thread_add(leaders))
+		die("adding a thread");
+	for (i = 0; i < LATENCIES; i++) {
+		at = now_ns();
+		__atomic_store(&blocked_ns, &at, __ATOMIC_RELEASE);
+		say();
+		take(go[0], &byte);
+	}
+	umt_thread_remove(leaders);
+	return NULL;
+}
+
+static void *spins(void *cpu)
+{
+	on_cpu((int)(intptr_t)cpu);
+	while (!__atomic_load_n(&done, __ATOMIC_RELAXED))
+		;
+	return NULL;
+}
+
+static void await(void)
+{
+	struct pollfd polled = { .events = POLLIN };
+	struct epoll_event event;
+
+	if (way == BLOCK_EPOLL) {
+		epoll_wait(epoll_fd, &event, 1, 1000);
+		return;
+	}
+	if (way == FUTEX) {
+		while (!__atomic_load_n(&word, __ATOMIC_SEQ_CST))
+			futex(FUTEX_WAIT_PRIVATE, 0);
+		return;
+	}
+	polled.fd = way == EVENTFD ? tell
+		    : way == RING  ? ring_fd
+				   : umt_fd(leaders);
+	poll(&polled, 1, 1000);
+}
+
+static void forget(void)
+{
+	struct umt_event event;
+	uint64_t count;
+
+	if (way == EVENTFD && read(tell, &count, sizeof(count)) < 0)
+		die("reading an eventfd");
+	__atomic_store_n(&word, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(ring_read,
+			 __atomic_load_n(ring_written, __ATOMIC_ACQUIRE),
+			 __ATOMIC_SEQ_CST);
+	while (umt_next(leaders, &event) == 1)
+		;
+}
+
+static void hear_all(double *values)
+{
+	struct timespec rest = { 0, REST_NS };
+	double at, woken;
+	char byte = 0;
+	int i;
+
+	for (i = 0; i < LATENCIES; i++) {
+		await();
+		woken = now_ns();
+		__atomic_load(&blocked_ns, &at, __ATOMIC_ACQUIRE);
+		values[i] = (woken - at) / 1e3;
+		forget();
+		nanosleep(&rest, NULL);
+		pass(go[1], &byte);
+	}
+}
+
+static void put(enum place place)
+{
+	cpu_set_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	if (place == ANYWHERE)
+		sched_setaffinity(0, sizeof(all), &all);
+	else
+		on_cpu(place == ELSEWHERE);
+}
+
+static void measure(enum place place)
+{
+	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN), cpu;
+	static double values[LATENCIES];
+	pthread_t thread, busy[CPU_SETSIZE];
+
+	done = false;
+	word = 0;
+	put(place);
+	for (cpu = 1; place == ANYWHERE && cpu < nr_cpus; cpu++)
+		if (pthread_create(&busy[cpu], NULL, spins, (void *)cpu))
+			die("making a thread");
+	umt_want(leaders, way <= BLOCK_EPOLL);
+	if (pthread_create(&thread, NULL, blocks, NULL))
+		die("making a thread");
+	hear_all(values);
+	pthread_join(thread, NULL);
+	umt_want(leaders, 0);
+	__atomic_store_n(&done, true, __ATOMIC_RELAXED);
+	for (cpu = 1; place == ANYWHERE && cpu < nr_cpus; cpu++)
+		pthread_join(busy[cpu], NULL);
+	printf("  %-10s %-13s p50 %7.1f  p90 %7.1f  p99 %7.1f  most %9.1f\n",
+	       places[place], ways[way], quantile(values, LATENCIES, 0.5),
+	       quantile(values, LATENCIES, 0.9),
+	       quantile(values, LATENCIES, 0.99),
+	       quantile(values, LATENCIES, 1));
+}
+
+void latency_measure(struct umt *user)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int place;
+
+	leaders = user;
+	make_ring();
+	tell = eventfd(0, EFD_NONBLOCK);
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (pipe(go) || tell < 0 || epoll_fd < 0 ||
+	    epoll_ctl(epoll_fd, EPOLL_CTL_ADD, umt_fd(user), &event))
+		die("making descriptors");
+	printf("from a block until the leader runs, and by who tells (us, %d "
+	       "times each)\n",
+	       LATENCIES);
+	for (place = 0; place < NR_PLACES; place++)
+		for (way = 0; way < NR_WAYS; way++)
+			measure((enum place)place);
+	close(tell);
+	close(epoll_fd);
+}
