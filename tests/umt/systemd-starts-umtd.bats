@@ -182,5 +182,5 @@ teardown() {
 	grep -q $'^CapEff:\t000000c000000000$' out/status
 	grep -q $'^CapBnd:\t000000c000000000$' out/status
 	grep -q $'^NoNewPrivs:\t1$' out/status
-	! grep -qE $'^Uid:\t0' out/status
+	if grep -qE $'^Uid:\t0' out/status; then false; fi
 }
