@@ -308,6 +308,7 @@ int leader_start(void)
 		return 0;
 	if (worker_thread(&rt.leader, leader_main, NULL, "ktrt/leader")) {
 		close(rt.leader_fd);
+		rt.leader_fd = -1;
 		return -EAGAIN;
 	}
 	return 0;
