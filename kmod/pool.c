@@ -94,7 +94,7 @@ static void count_cpus(int leaving)
 			nr += cpu != leaving;
 		nr_all += nr;
 		WRITE_ONCE(pool.nodes[nid].cap.limit,
-			   kt_cap_limit(nr, READ_ONCE(node_cap_percent)));
+			   kt_cap_node_limit(nr, READ_ONCE(node_cap_percent)));
 	}
 	WRITE_ONCE(pool.machine.limit,
 		   kt_cap_limit(nr_all, READ_ONCE(cap_percent)));
