@@ -113,6 +113,7 @@ static const struct {
 	{ SYS_rseq, { 0 } },
 #endif
 	{ SYS_rt_sigaction, { 33 } },
+	{ SYS_rt_sigpending, { 0 } },
 	{ SYS_rt_sigprocmask, { 2 } },
 	{ SYS_rt_sigtimedwait, { 0 } },
 	{ SYS_sched_get_priority_max, { 0 } },

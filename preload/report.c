@@ -133,7 +133,7 @@ static int stderr_fd(void)
 static void write_text(int fd, const char *line, int len, size_t room)
 {
 	static const struct timespec now;
-	sigset_t ours, old;
+	sigset_t ours, theirs, old;
 	ssize_t put;
 
 	if (len > (int)room - 1)
@@ -142,6 +142,12 @@ static void write_text(int fd, const char *line, int len, size_t room)
 	sigaddset(&ours, SIGXFSZ);
 	sigaddset(&ours, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &ours, &old);
+	/* One that the program holds back is its own. */
+	sigpending(&theirs);
+	if (sigismember(&theirs, SIGXFSZ))
+		sigdelset(&ours, SIGXFSZ);
+	if (sigismember(&theirs, SIGPIPE))
+		sigdelset(&ours, SIGPIPE);
 	do
 		put = write(fd, line, (size_t)len);
 	while (put < 0 && errno == EINTR);
