@@ -178,7 +178,9 @@ static int spawn_block(struct graph *graph, unsigned row, unsigned col,
 		(struct ktrt_dep){ block_name(graph, row, col), 0, KTRT_INOUT };
 	if (checkpoint)
 		deps[nr++] = (struct ktrt_dep){ slot, 0, KTRT_IN };
-	return app_spawn(do_block, &task, sizeof(task), deps, nr, 0);
+	/* What waits for the disk begins first: its neighbours wait for it. */
+	return app_spawn(do_block, &task, sizeof(task), deps, nr,
+			 checkpoint != NULL);
 }
 
 static int spawn_sweep(struct graph *graph, struct checkpoint *checkpoint,
