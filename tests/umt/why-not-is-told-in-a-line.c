@@ -2,7 +2,7 @@
 /*
  * Whatever is in the way of eBPF, umt_info() names it in one line and the next
  * backend serves: no type information, no rights, a kernel that is locked down
- * or too old, a verifier that refuses.
+ * or too old, a verifier that refuses, no memory for what it keeps of threads.
  *
  * What this kernel cannot be is made up: by a filter on bpf(2), and by folders
  * that are mounted over those of sysfs, for the test's process only.
@@ -118,6 +118,12 @@ static int without_rights(void *unused)
 	return expect("CAP_BPF and CAP_PERFMON are needed");
 }
 
+static int without_memory_for_records(void *unused)
+{
+	refuse_bpf(BPF_MAP_DELETE_ELEM, ENOMEM);
+	return expect("keeping records of threads: Cannot allocate memory");
+}
+
 static int without_bpf(void *unused)
 {
 	refuse_bpf(-1, ENOSYS);
@@ -151,9 +157,11 @@ TOLD(too_old)
 TOLD(refused_by_verifier)
 TOLD(refused_by_policy)
 TOLD(without_rights)
+TOLD(without_memory_for_records)
 TOLD(without_bpf)
 
 KTEST_MAIN(KTEST(without_types_is_told), KTEST(locked_down_is_told),
 	   KTEST(too_old_is_told), KTEST(refused_by_verifier_is_told),
 	   KTEST(refused_by_policy_is_told), KTEST(without_rights_is_told),
+	   KTEST(without_memory_for_records_is_told),
 	   KTEST(without_bpf_is_told))

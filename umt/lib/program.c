@@ -123,6 +123,36 @@ bool program_loaded(void)
 	return program;
 }
 
+static int thread_fd(int tid)
+{
+	long fd = syscall(SYS_pidfd_open, tid, O_EXCL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = syscall(SYS_pidfd_open, tid, 0);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/*
+ * A record of no user, made and taken away.  Linux 7.3 has no memory for records
+ * where the CPU has no atomic exchange of 16 bytes (x86: cmpxchg16b), however
+ * often it is asked; better another backend than one that refuses each thread.
+ */
+static int try_record(void)
+{
+	struct umt_record none = { 0 };
+	int records = bpf_map__fd(program->maps.records);
+	int fd = thread_fd(getpid());
+	int error;
+
+	if (fd < 0)
+		return 0;
+	error = bpf_map_update_elem(records, &fd, &none, BPF_NOEXIST);
+	if (!error)
+		error = bpf_map_delete_elem(records, &fd);
+	close(fd);
+	return error == -ENOMEM ? error : 0;
+}
+
 static int load_steps(char *why, size_t size)
 {
 	int error;
@@ -141,6 +171,9 @@ static int load_steps(char *why, size_t size)
 	error = umt_bpf__attach(program);
 	if (error)
 		return why_not(error, "attaching the program", why, size);
+	error = try_record();
+	if (error)
+		return why_not(error, "keeping records of threads", why, size);
 	error = map_seats();
 	return error ? why_not(error, "mapping", why, size) : 0;
 }
@@ -279,15 +312,6 @@ void program_user_close(unsigned int index)
 {
 	bpf_map_delete_elem(bpf_map__fd(program->maps.tables), &index);
 	taken[index] = false;
-}
-
-static int thread_fd(int tid)
-{
-	long fd = syscall(SYS_pidfd_open, tid, O_EXCL);
-
-	if (fd < 0 && errno == EINVAL)
-		fd = syscall(SYS_pidfd_open, tid, 0);
-	return fd < 0 ? -errno : (int)fd;
 }
 
 int program_attach(const struct program_user *user, int tid, bool traced)
