@@ -45,7 +45,7 @@ static void begin(struct helper *h)
 {
 	prio_lower();
 	/* Seen by whoever lends: the seat is taken after this, under a lock. */
-	h->task = get_task_struct(current);
+	WRITE_ONCE(h->task, get_task_struct(current));
 }
 
 static void place(struct helper *h)
@@ -137,11 +137,14 @@ free:
 /* At the caller's priority, since that waits. */
 void worker_end(struct helper *h)
 {
+	/* It may come to be set just now: the worker then looks for a seat and
+	 * finds none. */
+	struct task_struct *task = READ_ONCE(h->task);
 	struct prio own;
 
 	prio_own(&own);
-	if (h->task && !prio_lowest(&own))
-		prio_lend(h->task, &own);
+	if (task && !prio_lowest(&own))
+		prio_lend(task, &own);
 	queue_work(wq, &worker_of(h)->end);
 }
 
