@@ -25,7 +25,8 @@ use Exporter qw(import);
 use File::Basename qw(dirname);
 use POSIX qw(:sys_wait_h);
 use Time::HiRes qw(time sleep);
-use lib dirname(__FILE__) . '/../support';
+use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
+use Complaints;
 use House;
 
 our @EXPORT = qw(test_kernel test_vfio);
@@ -36,12 +37,14 @@ use constant BOOTS => 4;		# tries until PID 1 runs
 use constant BOOT_LIMIT => 150;		# seconds for that
 use constant LIMIT => 500;		# seconds for a whole boot
 use constant LIMIT_DEBUG => 900;	# of a kernel that checks everything
+use constant CYCLES_FREE => 100;	# loads and unloads that LIMIT is enough for
 use constant SHOWN_MAX => 6000;		# bytes of a log
 
 my $cache = $ENV{KTASK_TEST_VM_CACHE} || "$build/vm";
 my $seed = $ENV{KTASK_TEST_SEED} || int rand(1 << 31);
 my $running;				# the guest
 my $limit = LIMIT;
+my $debug;				# it boots slowly
 my ($number, $failed) = (0, 0);
 
 sub nodes
@@ -67,26 +70,25 @@ sub nodes
 	return @args;
 }
 
-# Two equal nodes; and four, of which one has no CPU and one no memory.  Each CPU
-# is a socket: a cache that two nodes shared would be an impossible machine.
+# Two equal nodes; and four, of which one has no CPU and one no memory, with a
+# fifth whose memory can be taken away.  Each CPU is a socket: a cache that two
+# nodes shared would be an impossible machine.
 my @shapes = (
 	['one node', '-smp', 2, '-m', 512],
 	['two nodes', '-smp', '4,sockets=4', '-m', 512,
 	 nodes(['0-1', '2-3'], [256, 256], [10, 20], [20, 10])],
-	['four nodes', '-smp', '6,sockets=6', '-m', 640,
-	 nodes(['0-1', '2-3', '', '4-5'], [256, 256, 128, 0],
-	       [10, 20, 30, 20], [20, 10, 20, 30], [30, 20, 10, 20],
-	       [20, 30, 20, 10])],
+	['four nodes', '-smp', '6,sockets=6', '-m', '640,slots=1,maxmem=2G',
+	 nodes(['0-1', '2-3', '', '4-5', ''], [256, 256, 128, 0, 0],
+	       [10, 20, 30, 20, 30], [20, 10, 20, 30, 30],
+	       [30, 20, 10, 20, 30], [20, 30, 20, 10, 30],
+	       [30, 30, 30, 30, 10]),
+	 '-object', 'memory-backend-ram,id=dimm,size=256M',
+	 '-device', 'pc-dimm,memdev=dimm,node=4'],
 );
-
-# What a kernel says when something is wrong.
-my $wrong = qr/WARNING:|BUG:|Oops|Kernel\ panic|general\ protection
-	|rcu.*(?:stall|detected)|soft\ lockup|INFO:\ task|blocked\ for\ more
-	|possible\ (?:circular|recursive)|inconsistent\ lock|suspicious\ RCU
-	|KASAN|KCSAN|UBSAN|kmemleak:\ \d|refcount_t:|unable\ to\ handle/x;
 
 my $command_line = 'console=ttyS0 panic=-1 oops=panic loglevel=5 '
 	. 'rcupdate.rcu_cpu_stall_timeout=100 watchdog_thresh=60 '
+	. 'memhp_default_state=online_movable kcsan.skip_watch=1000 '
 	. "ktask.seed=$seed";
 # How often modules come and go, and the one part of the tests to run; none is all.
 for my $word (qw(cycles only)) {
@@ -94,6 +96,8 @@ for my $word (qw(cycles only)) {
 
 	$command_line .= " ktask.$word=$value" if $value;
 }
+my $cycles = $ENV{KTASK_TEST_CYCLES} // 0;
+$limit += $cycles if $cycles > CYCLES_FREE;
 
 # ---- TAP ----
 
@@ -129,8 +133,10 @@ sub start
 	# Without cmpxchg16b, which the kernel can do without: QEMU 7.2 leaves
 	# garbage in the flags when an interrupt comes behind it, and six of
 	# nine boots with six CPUs crashed.
+	my @accel = grep({ $_ eq '-accel' } @machine)
+		? () : ('-accel', 'tcg,thread=multi');
 	my @command = (qw(qemu-system-x86_64 -nodefaults -display none
-			-no-reboot), '-cpu', 'max,-cx16', '-accel', 'tcg,thread=multi',
+			-no-reboot), '-cpu', 'max,-cx16', @accel,
 		'-serial', "file:$dir/log", '-serial', "file:$dir/verdict",
 		'-kernel', $kernel, '-initrd', $initrd,
 		'-append', "$command_line $words", @machine);
@@ -162,7 +168,7 @@ sub boot
 {
 	my ($dir, @guest) = @_;
 	my $started = time;
-	my $boot_limit = $limit == LIMIT ? BOOT_LIMIT : LIMIT;
+	my $boot_limit = $debug ? LIMIT : BOOT_LIMIT;
 
 	start($dir, @guest);
 	while (waitpid($running, WNOHANG) == 0) {
@@ -215,12 +221,16 @@ sub run_guest
 	}
 	my $complete = $read->($shape,
 			       $reached ? slurp("$dir/verdict") : '');
-	my @wrong = grep { $_ =~ $wrong } split /\r?\n/,
-		-e "$dir/log" ? slurp("$dir/log") : '';
+	my $log = -e "$dir/log" ? slurp("$dir/log") : '';
+	my @wrong = complaints($log);
+	my %races = others_races($log);
 
+	print "# $shape: a race of the kernel's own, $races{$_} times: $_\n"
+		for sort keys %races;
 	result($complete && $ended, "$shape: the guest comes to its end");
 	result(!@wrong, "$shape: the kernel complains of nothing");
 	return if $failed == $failed_before;
+	print map { "# $_\n" } @wrong;
 	show('log', "$dir/log");
 	show('qemu', "$dir/qemu");
 }
@@ -311,7 +321,8 @@ sub test_kernel
 				  'examples/kernel');
 	my $module = "$modules/ktask.ko";
 
-	$limit = LIMIT_DEBUG if $name =~ /^debug/;
+	$debug = $name =~ /^debug/;
+	$limit += LIMIT_DEBUG - LIMIT if $debug;
 	result($built, 'the modules are built without a warning');
 	if ($built && $dkms) {
 		$module = dkms_module($name, $dir);

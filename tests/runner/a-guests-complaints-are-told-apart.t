@@ -1,0 +1,61 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# Shows tests/vm/Complaints.pm logs of kernels, with and without data races of
+# our modules.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../vm";
+use Complaints;
+use Test::More;
+
+my $bar = '=' x 66;
+
+sub race
+{
+	my ($title, $one, $other) = @_;
+
+	return join '', map { "[   17.123456] $_\r\n" } $bar,
+		"BUG: KCSAN: data-race in $title", '',
+		'read-write to 0xffff8880 of 8 bytes by task 95 on cpu 1:',
+		(map { " $_" } @$one), '',
+		'read to 0xffff8880 of 8 bytes by task 90 on cpu 0:',
+		(map { " $_" } @$other), '',
+		'Reported by Kernel Concurrency Sanitizer on:',
+		'CPU: 0 UID: 0 PID: 90 Comm: init Not tainted', $bar;
+}
+
+my @kernel = ('try_to_wake_up+0x10/0x20', 'pool_offer+0x1/0x2 [ktask]',
+	'ktask_run+0x1/0x2 [ktask]');
+my @ours = ('helper_work+0x10/0x20 [ktask]', 'kthread+0x1/0x2');
+my @by_list = ('__list_add_valid_or_report+0x10/0x20',
+	'helper_idle+0x1/0x2 [ktask]', 'kthread+0x1/0x2');
+my @by_test = ('board_chunk+0x10/0x20 [ktask_test]', 'kthread+0x1/0x2');
+
+is(complaints("[    1.0] Linux version\r\n[    2.0] all is well\r\n"
+	. "[    3.0] kcsan: non-strict mode configured - use CONFIG_KCSAN_STRICT"),
+	0, 'a quiet log is no complaint');
+is(complaints("[    1.0] WARNING: CPU: 0\n"), 1, 'a warning is one');
+is(complaints("[    1.0] BUG: KASAN: use-after-free in x\n"), 1,
+	'so is freed memory');
+
+my $others = race('try_to_wake_up / schedule', \@kernel, ['schedule+0x1/0x2']);
+is(complaints($others), 0, 'a race of the kernel with itself is none');
+is_deeply({ others_races($others . $others) },
+	{ 'try_to_wake_up / schedule' => 2 }, 'but it is listed and counted');
+ok(complaints($others . "[    9.0] BUG: kernel NULL pointer\n"),
+	'what follows it is heard');
+
+for my $case (['ours', \@ours], ['one by a list of ours', \@by_list],
+	      ['one of our tests', \@by_test]) {
+	my ($name, $stack) = @$case;
+
+	ok(complaints(race('a / b', $stack, \@kernel)), "$name first is heard");
+	ok(complaints(race('a / b', \@kernel, $stack)), "$name last is heard");
+}
+my $cut = race('a / b', \@kernel, \@kernel);
+$cut =~ s/Reported.*//s;
+ok(complaints($cut), 'a report that is cut off is heard');
+done_testing();

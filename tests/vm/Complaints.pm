@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# What a kernel complains of in its log.
+#
+#   complaints(LOG)	the lines that say that something is wrong
+#   others_races(LOG)	data races that are not ours, "A / B" => how often
+#
+# A kernel that looks for data races (KCSAN) finds those of Debian's own code as
+# well, under any load.  A race is ours if one of the two accesses is made by a
+# function of our modules, or by one that such a function calls for nothing else:
+# lists, bitmaps, copies.
+
+package Complaints;
+
+use strict;
+use warnings;
+use Exporter qw(import);
+
+our @EXPORT = qw(complaints others_races);
+
+my $wrong = qr/WARNING:|BUG:|Oops|Kernel\ panic|general\ protection
+	|rcu.*(?:stall|detected)|soft\ lockup|INFO:\ task|blocked\ for\ more
+	|possible\ (?:circular|recursive)|inconsistent\ lock|suspicious\ RCU
+	|KASAN|UBSAN|kmemleak:\ \d|refcount_t:|unable\ to\ handle/x;
+my $ours = qr/\[ktask\w*\]/;
+my $servant = qr/^_*(?:list|hlist|bitmap|cpumask|find|mem|str)/;
+
+# "[   12.345678] " and the like.
+sub lines
+{
+	my ($log) = @_;
+
+	return map { s/^\[[^\]]*\](?:\[[^\]]*\])?\s?//r } split /\r?\n/, $log;
+}
+
+# Each access is a line "read to 0x... of 8 bytes by ..." and its stack.
+sub is_ours
+{
+	my @stack;
+
+	for my $line (@_, '') {
+		if (@stack && $line !~ /^\s+\S/) {
+			shift @stack while @stack > 1 && $stack[0] =~ $servant;
+			return 1 if $stack[0] =~ $ours;
+			@stack = ();
+		}
+		push @stack, $line =~ s/^\s+//r
+			if $line =~ /^\s+\S+\+0x/;
+	}
+	return 0;
+}
+
+# Returns the log without reports of races that are not ours, and their titles.
+sub sift
+{
+	my (@kept, @report, @titles);
+	my $inside = 0;
+
+	for my $line (lines(@_)) {
+		if ($line =~ /^BUG: KCSAN: [\w-]+ in (.*)/) {
+			push @titles, $1;
+			$inside = 1;
+		}
+		if (!$inside) {
+			push @kept, $line;
+			next;
+		}
+		push @report, $line;
+		next unless $line =~ /^={10}/;
+		if (is_ours(@report)) {
+			push @kept, @report;
+			pop @titles;
+		}
+		@report = ();
+		$inside = 0;
+	}
+	# One that the log ends in is judged by nobody: it counts.
+	return ([@kept, @report], \@titles);
+}
+
+sub complaints
+{
+	my ($kept) = sift(@_);
+
+	return grep { $_ =~ $wrong } @$kept;
+}
+
+sub others_races
+{
+	my (undef, $titles) = sift(@_);
+	my %nr;
+
+	$nr{$_}++ for @$titles;
+	return %nr;
+}
+
+1;
