@@ -30,6 +30,27 @@ void read_file(const char *path, char *text, size_t size);
 
 void sleep_ms(long ms);
 
+/* set_cpu - let a CPU go or come; 0 or a positive errno */
+int set_cpu(unsigned cpu, bool online);
+
+/* run_in_kernel - the test of that name in ktask_test; 0 or a positive errno */
+int run_in_kernel(const char *name);
+
+/* has_workers - helpers for a process are threads of it (Linux 6.9) */
+bool has_workers(void);
+
+/* other_thread - a thread of the process that is not its first; 0: none now */
+pid_t other_thread(pid_t pid);
+
+/* wait_for_thread - the same, before long */
+pid_t wait_for_thread(pid_t pid);
+
+/* start_clearing - a process that clears memory until it is killed */
+pid_t start_clearing(void);
+
+/* end - kill it, wait for its end */
+void end(pid_t pid);
+
 /* status_of - the exit status of a child, 1000 if a signal ended it */
 int status_of(pid_t pid);
 
@@ -90,13 +111,16 @@ void test_device(void);
 void test_clients(void);
 void test_workers(void);
 void test_engines(void);
+void test_groups(void);
+void test_failures(void);
 void test_bad_days(void);
 void test_leaks(void);
 
 /* Alone in a guest that has an IOMMU. */
 void test_vfio(void);
 
-/* measure - what bench/vm/run asks for: 1 the module, 2 only claims of chunks */
+/* measure - what bench/vm/run asks for: 1 the module, 2 only claims of chunks, 3
+ * only what the kernel says of its boot */
 void measure(unsigned what);
 
 #endif /* KTASK_VM_GUEST_H */

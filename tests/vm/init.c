@@ -123,7 +123,7 @@ bool load_both(void)
 	return !error;
 }
 
-static int run_in_kernel(const char *name)
+int run_in_kernel(const char *name)
 {
 	return write_file(DIR_TESTS "/run", name);
 }
@@ -177,7 +177,7 @@ static unsigned nr_helpers(void)
 	return nr;
 }
 
-static int cpu_online(unsigned cpu, bool online)
+int set_cpu(unsigned cpu, bool online)
 {
 	char path[80];
 
@@ -273,9 +273,9 @@ static int job_among_moving_cpus(unsigned nr_cpus, unsigned *moves)
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		unsigned cpu = 1 + (*moves)++ % (nr_cpus - 1);
 
-		cpu_online(cpu, false);
+		set_cpu(cpu, false);
 		sleep_ms(10);
-		cpu_online(cpu, true);
+		set_cpu(cpu, true);
 	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
 }
@@ -501,8 +501,8 @@ static void test_module(void)
 	bad_parameters_are_refused();
 }
 
-/* In an order that leaves the modules unloaded; "ktask.only=cycles" of the
- * kernel's command line runs these alone. */
+/* In an order that leaves the modules unloaded; "ktask.only=groups,cycles"
+ * of the kernel's command line runs these alone. */
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -512,6 +512,8 @@ static const struct {
 	{ "clients", test_clients },
 	{ "workers", test_workers },
 	{ "engines", test_engines },
+	{ "groups", test_groups },
+	{ "failures", test_failures },
 	{ "baddays", test_bad_days },
 	{ "cycles", modules_load_and_unload_many_times },
 	{ "leaks", test_leaks },
@@ -519,16 +521,24 @@ static const struct {
 
 static bool is_wanted(const char *part)
 {
-	char line[4096], *only;
+	char line[4096], *only, *word;
 
 	read_file("/proc/cmdline", line, sizeof(line));
 	only = strstr(line, "ktask.only=");
-	return !only ||
-	       !strncmp(only + strlen("ktask.only="), part, strlen(part));
+	if (!only)
+		return true;
+	only += strlen("ktask.only=");
+	only[strcspn(only, " \n")] = 0;
+	while ((word = strsep(&only, ",")))
+		if (!strcmp(word, part))
+			return true;
+	return false;
 }
 
 static void run_all(void)
 {
+	/* A kernel that looks for data races does so from now on. */
+	write_file("/sys/kernel/debug/kcsan", "on");
 	if (!load_both()) {
 		say(false, "modules-load", "%s", strerror(errno));
 		return;

@@ -28,7 +28,7 @@
 #include "guest.h"
 
 /* Linux 6.9 and later; before, helpers are the kernel's own threads. */
-static bool has_workers(void)
+bool has_workers(void)
 {
 	struct utsname name;
 	int major = 0, minor = 0;
@@ -47,7 +47,7 @@ static void clear_for_ever(void)
 		request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL);
 }
 
-static pid_t start_clearing(void)
+pid_t start_clearing(void)
 {
 	pid_t pid = fork();
 
@@ -56,14 +56,14 @@ static pid_t start_clearing(void)
 	return pid;
 }
 
-static void end(pid_t pid)
+void end(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	status_of(pid);
 }
 
 /* A thread of the process that is not its first; 0: there is none now. */
-static pid_t other_thread(pid_t pid)
+pid_t other_thread(pid_t pid)
 {
 	char path[40];
 	struct dirent *entry;
@@ -80,7 +80,7 @@ static pid_t other_thread(pid_t pid)
 	return found;
 }
 
-static pid_t wait_for_thread(pid_t pid)
+pid_t wait_for_thread(pid_t pid)
 {
 	pid_t thread = 0;
 

@@ -77,9 +77,31 @@ static int was_done(void)
 	return 0;
 }
 
+/* The caller's CPUs may be those of its cpuset. */
+static int helpers_on_my_cpus(void)
+{
+	struct board board;
+	DEFINE_KTASK_CTL(ctl, board_chunk, &board, 1);
+	int error = board_init(&board, 400);
+
+	if (!error) {
+		board.sleep_us = 300;
+		board.cpus = current->cpus_ptr;
+		error = ktask_run(board_at(0), board.nr, &ctl);
+	}
+	board_free(&board);
+	if (error)
+		return error;
+	expect(atomic_read(&board.helper_chunks) > 0);
+	expect(atomic_read(&board.strays) == 0);
+	return 0;
+}
+
 const struct test life_tests[] = { { "+killable-job", killable_job },
 				   { "+was-interrupted", was_interrupted },
 				   { "+short-job", short_job },
 				   { "+dying-job", dying_job },
 				   { "+was-done", was_done },
+				   { "+helpers-on-my-cpus",
+				     helpers_on_my_cpus },
 				   {} };

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Tests of control groups of version 2: what holds for the caller holds for the
+ * helpers that work for it, whether they are its threads (Linux 6.9) or the
+ * kernel's.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/ktask.h>
+
+#include "guest.h"
+
+#define TOP "/sys/fs/cgroup"
+#define GROUP TOP "/test"
+#define SAMPLES 20
+
+static int set(const char *file, const char *value)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), GROUP "/%s", file);
+	return write_file(path, value);
+}
+
+/* The number in @file, or behind @name in it. */
+static unsigned long long get(const char *file, const char *name)
+{
+	char path[100], text[4096], *at = text;
+
+	snprintf(path, sizeof(path), GROUP "/%s", file);
+	read_file(path, text, sizeof(text));
+	if (name)
+		at = strstr(text, name);
+	return at ? strtoull(at + (name ? strlen(name) : 0), NULL, 10) : 0;
+}
+
+static bool make_group(void)
+{
+	return !mount("cgroup2", TOP, "cgroup2", 0, NULL) &&
+	       !write_file(TOP "/cgroup.subtree_control",
+			   "+memory +cpu +cpuset") &&
+	       !mkdir(GROUP, 0755);
+}
+
+/* A process that has just ended may still be in it. */
+static void remove_group(void)
+{
+	for (int ms = 0; ms < PATIENCE_MS && rmdir(GROUP) && errno == EBUSY;
+	     ms += 10)
+		sleep_ms(10);
+	umount(TOP);
+}
+
+/* A process in the group that clears memory until it is killed. */
+static pid_t start_in_group(void)
+{
+	char pid_text[20];
+	pid_t pid = start_clearing();
+
+	snprintf(pid_text, sizeof(pid_text), "%d", pid);
+	set("cgroup.procs", pid_text);
+	return pid;
+}
+
+/* ---- CPUs ---- */
+
+/* Samples in which a helper might run elsewhere than on @cpus. */
+static int strays(pid_t pid, const cpu_set_t *cpus)
+{
+	cpu_set_t seen, within;
+	int nr = 0, stray = 0;
+
+	for (int i = 0; i < 10000 && nr < SAMPLES; i++) {
+		pid_t thread = wait_for_thread(pid);
+
+		if (!thread || sched_getaffinity(thread, sizeof(seen), &seen))
+			continue;
+		nr++;
+		CPU_AND(&within, &seen, cpus);
+		stray += !CPU_EQUAL(&within, &seen);
+	}
+	return nr ? stray : -1;
+}
+
+static int run_on_my_cpus(void)
+{
+	if (set("cgroup.procs", "0"))
+		return 1;
+	return run_in_kernel("+helpers-on-my-cpus");
+}
+
+static void helpers_stay_in_the_callers_cpuset(void)
+{
+	cpu_set_t first, second;
+	int stray = 0, later = 0, status;
+	pid_t pid;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 4) {
+		say(true, __func__, "needs four CPUs");
+		return;
+	}
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	CPU_SET(2, &first);
+	CPU_ZERO(&second);
+	CPU_SET(1, &second);
+	CPU_SET(3, &second);
+	CHECK(make_group());
+	CHECK(!set("cpuset.cpus", "0,2"));
+	pid = fork();
+	if (pid == 0)
+		_exit(run_on_my_cpus());
+	status = status_of(pid);
+	if (has_workers()) {
+		pid = start_in_group();
+		sleep_ms(200);
+		stray = strays(pid, &first);
+		set("cpuset.cpus", "1,3");
+		/* A job that runs may end where it began. */
+		sleep_ms(1000);
+		later = strays(pid, &second);
+		end(pid);
+	}
+	remove_group();
+	if (!status && !stray && !later)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__,
+		    "kernel threads: %s, then %d and %d strays",
+		    strerror(status), stray, later);
+}
+
+/* Of the process, by its first thread. */
+static double own_seconds(void)
+{
+	struct rusage own;
+
+	getrusage(RUSAGE_THREAD, &own);
+	return (double)own.ru_stime.tv_sec + (double)own.ru_utime.tv_sec +
+	       (double)own.ru_stime.tv_usec / 1e6 +
+	       (double)own.ru_utime.tv_usec / 1e6;
+}
+
+static int see_their_time_in_the_group(void)
+{
+	int fd = device();
+	char *addr = map(RANGE);
+	time_t until = time(NULL) + PATIENCE_MS / 1000;
+	double before, own;
+
+	if (set("cgroup.procs", "0"))
+		return 1;
+	before = own_seconds();
+	do {
+		if (request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL))
+			return 2;
+		own = own_seconds() - before;
+		if ((double)get("cpu.stat", "usage_usec ") / 1e6 - own > 0.05)
+			return 0;
+	} while (time(NULL) < until);
+	return 3;
+}
+
+static void the_group_pays_for_cpu_time_of_helpers(void)
+{
+	pid_t pid;
+	int status;
+
+	if (!has_workers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		say(true, __func__, "needs Linux 6.9 and two CPUs");
+		return;
+	}
+	CHECK(make_group());
+	pid = fork();
+	if (pid == 0)
+		_exit(see_their_time_in_the_group());
+	status = status_of(pid);
+	remove_group();
+	if (status)
+		say(false, __func__, "status %d", status);
+	else
+		say(true, __func__, NULL);
+}
+
+/* Frozen it stays, helpers and all, until it is thawed. */
+static void a_group_can_be_frozen_in_the_middle(void)
+{
+	bool frozen = true, thawed = true;
+	pid_t pid;
+	int i;
+
+	CHECK(make_group());
+	pid = start_in_group();
+	for (i = 0; i < 10 && frozen && thawed; i++) {
+		sleep_ms(rand() % 60);
+		set("cgroup.freeze", "1");
+		for (int ms = 0; ms < PATIENCE_MS; ms++) {
+			frozen = get("cgroup.events", "frozen ");
+			if (frozen)
+				break;
+			sleep_ms(1);
+		}
+		set("cgroup.freeze", "0");
+		for (int ms = 0; ms < PATIENCE_MS; ms++) {
+			thawed = !get("cgroup.events", "frozen ");
+			if (thawed)
+				break;
+			sleep_ms(1);
+		}
+	}
+	end(pid);
+	remove_group();
+	if (frozen && thawed)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "round %d: frozen %d, thawed %d", i,
+		    frozen, thawed);
+}
+
+/* ---- memory ---- */
+
+static int populate_in_group(void)
+{
+	int fd = device();
+	char *addr = map(RANGE);
+
+	if (set("cgroup.procs", "0") ||
+	    request(fd, KTASK_IOC_POPULATE, addr, RANGE, KTASK_MEM_WRITE, NULL))
+		return 1;
+	return get("memory.current", NULL) >= RANGE ? 0 : 2;
+}
+
+static void memory_is_charged_to_the_caller(void)
+{
+	pid_t pid;
+	int status;
+
+	CHECK(make_group());
+	pid = fork();
+	if (pid == 0)
+		_exit(populate_in_group());
+	status = status_of(pid);
+	remove_group();
+	CHECK(status == 0);
+	say(true, __func__, NULL);
+}
+
+/* The request fails, or the process is killed; helpers go no further. */
+static void helpers_respect_the_groups_limit_of_memory(void)
+{
+	unsigned long long kills, current;
+	char limit[20];
+	pid_t pid;
+	int status;
+
+	snprintf(limit, sizeof(limit), "%lu", RANGE / 2);
+	CHECK(make_group());
+	CHECK(!set("memory.max", limit));
+	pid = fork();
+	if (pid == 0)
+		_exit(populate_in_group());
+	status = status_of(pid);
+	kills = get("memory.events", "oom_kill ");
+	current = get("memory.current", NULL);
+	remove_group();
+	if ((status == 1 || (status == 1000 && kills)) && current <= RANGE / 2)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "status %d, %llu kills, %llu bytes",
+		    status, kills, current);
+}
+
+void test_groups(void)
+{
+	helpers_stay_in_the_callers_cpuset();
+	the_group_pays_for_cpu_time_of_helpers();
+	a_group_can_be_frozen_in_the_middle();
+	memory_is_charged_to_the_caller();
+	helpers_respect_the_groups_limit_of_memory();
+}
