@@ -118,8 +118,9 @@ static void leave_seat(struct helper *h, enum phase phase)
 	} while (!helper_move(h, &word, phase));
 	if (phase_of(word) == WAITED)
 		futex_wake(&h->word, 1);
-	if (h->lent) {
+	if (h->lent || h->blocks) {
 		h->lent = false;
+		h->blocks = false;
 		prio_lower();
 	}
 }
@@ -132,6 +133,16 @@ static void decline(struct helper *h)
 	leave_seat(h, OFFERED);
 	futex_wait(&h->word, word, h->nap_ns);
 	h->nap_ns = KT_MIN(h->nap_ns * 2, NAP_MAX_NS);
+}
+
+void pool_seat_blocks(struct seat *seat)
+{
+	struct helper *h = seat->helper;
+
+	if (h->blocks || prio_mode() != PRIO_LEND)
+		return;
+	h->blocks = true;
+	prio_blocks();
 }
 
 static bool mode_changed(enum prio_mode mode)
@@ -298,6 +309,7 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 		return true;
 	kt_store(&h->tid, 0);
 	h->lent = false;
+	h->blocks = false;
 	kt_store(&h->node, -1);
 	h->spin_ns = SPIN_MAX_NS;
 	h->nap_ns = NAP_MIN_NS;

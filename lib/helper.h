@@ -38,6 +38,7 @@ struct placement {
 struct helper {
 	KT_CACHE_ALIGNED uint32_t word; /* ticket and phase; futex */
 	bool lent; /* by the caller, while LENDING */
+	bool blocks; /* its own: it went up for this seat */
 	uint32_t dismissed; /* end when idle */
 	struct seat *seat; /* valid from OFFERED to the end of RUNNING */
 	pid_t tid; /* 0 until the thread runs */

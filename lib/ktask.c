@@ -37,7 +37,7 @@ static bool ctl_valid(const struct ktask_ctl *ctl)
 	if (!ctl || ctl->struct_size != sizeof(*ctl))
 		return false;
 	if (!ctl->thread_func || !ctl->min_chunk_size ||
-	    (ctl->flags & ~KTASK_FIXED))
+	    (ctl->flags & ~(KTASK_FIXED | KTASK_BLOCKS)))
 		return false;
 	if (ctl->align & (ctl->align - 1))
 		return false;

@@ -107,9 +107,9 @@ bool limits_idle_only(void)
 	return mode == PRIO_KEEP || (mode == PRIO_UNKNOWN && !prio_may_lend());
 }
 
-/* The fourth field of /proc/loadavg, "running/all"; 0 if unreadable.  It costs
- * 3 us, a twentieth of /proc/stat on a large machine. */
-static unsigned running_threads(void)
+/* The fourth field of /proc/loadavg, "running/all".  It costs 3 us, a twentieth
+ * of /proc/stat on a large machine. */
+unsigned limits_running(void)
 {
 	char path[FILE_PATH], text[128];
 	unsigned running = 0;
@@ -123,13 +123,13 @@ static unsigned running_threads(void)
 
 bool limits_idle_room(void)
 {
-	return running_threads() <= topo_get()->nr_cpus;
+	return limits_running() <= topo_get()->nr_cpus;
 }
 
 unsigned limits_idle_threads(unsigned own)
 {
 	unsigned cpus = topo_get()->nr_cpus;
-	unsigned running = running_threads();
+	unsigned running = limits_running();
 	unsigned others = running > own ? running - own : 0;
 
 	return others < cpus ? cpus - others : 1;

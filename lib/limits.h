@@ -35,6 +35,9 @@ unsigned limits_now(uint64_t now_ns);
  */
 bool limits_idle_only(void);
 
+/* limits_running - threads of the machine that run or could; 0: unreadable */
+unsigned limits_running(void);
+
 /*
  * limits_idle_room - is there a CPU for each thread that runs, the caller's
  * included?

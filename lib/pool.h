@@ -68,6 +68,10 @@ bool pool_offer(struct seat *seat, int node);
 
 enum seat_state pool_seat_state(const struct seat *seat);
 
+/* pool_seat_blocks - by the helper in @seat: it waits more than it computes, and
+ * until it leaves runs at the priority for that */
+void pool_seat_blocks(struct seat *seat);
+
 /* pool_seat_tid - the helper's thread, while the seat is running */
 uint32_t pool_seat_tid(const struct seat *seat);
 

@@ -40,6 +40,10 @@ void prio_find_out(void);
 /* prio_helper_begin - by a new helper: go down, where that can be undone */
 void prio_helper_begin(void);
 
+/* prio_blocks - the calling helper waits more than it computes: up by a little,
+ * where prio_lower() went down */
+void prio_blocks(void);
+
 /* prio_lower - the calling helper goes (back) to the lowest priority */
 void prio_lower(void);
 

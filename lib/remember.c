@@ -35,8 +35,9 @@ void run_begin_known(struct run *run, unsigned max)
 static void learn(struct run *run)
 {
 	unsigned threads = kt_tune_settled(&run->tune);
-	bool free_to_choose = !run->ctl->flags && !run->ctl->max_threads &&
-			      !run->ctl->cpus && !run->parent && !run->spares;
+	bool free_to_choose = !(run->ctl->flags & KTASK_FIXED) &&
+			      !run->ctl->max_threads && !run->ctl->cpus &&
+			      !run->parent && !run->spares;
 
 	if (threads && free_to_choose && !limits_idle_only() &&
 	    run->end_ns - run->start_ns >= LEARN_NS)

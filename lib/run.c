@@ -26,6 +26,8 @@
 #define LOOK_SHORT_NS 1000000
 /* A job shorter than a tick looks at policy when nobody did for so long. */
 #define STALE_NS 1000000000
+/* So long whether it blocks is asked at each tick. */
+#define EARLY_NS 10000000
 #define PROGRESS_MS 100
 #define CHUNK_US 1000
 
@@ -68,7 +70,7 @@ void run_progress(struct run *run, struct ktask_progress *progress)
 	progress->elapsed_ns = elapsed_ns;
 	progress->remaining_ns =
 		time_left(elapsed_ns, done, run->units_total - done);
-	progress->threads = kt_load(&run->job.threads);
+	progress->threads = kt_load(&run->job.threads) + spares_working(run);
 }
 
 static void report_progress(struct run *run)
@@ -123,7 +125,8 @@ static void look(struct run *run, uint64_t now_ns)
 	if (!kt_job_idle(&run->job) && !kt_job_stopped(&run->job))
 		run_seat_threads(run, allowed_threads(run, now_ns, now_ns));
 	spares_look(run, now_ns);
-	slots_report(run->demand, run->job.threads - 1, run_units(run));
+	slots_report(run->demand, run->job.threads - 1 + spares_working(run),
+		     run_units(run));
 	run->next_look_ns = KT_MIN(now_ns + LOOK_NS, run->share_ns);
 	run->soon_look_ns = now_ns + LOOK_SHORT_NS;
 	/* Fewer than wanted, or a helper that gives up its place. */
@@ -164,6 +167,8 @@ static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 	if (run->ctl->progress_func && now_ns >= run->next_progress_ns)
 		report_progress(run);
 
+	if (now_ns < run->start_ns + EARLY_NS)
+		spares_look(run, now_ns);
 	wanted = wanted_threads(run, now_ns);
 	if (wanted == run->wanted && !time_to_look(run, now_ns))
 		return false;
@@ -389,6 +394,8 @@ void run_begin(struct run *run, bool started)
 					 run->units_total, run->start_ns);
 	/* Looks take up to 150 us after a pause: helpers begin meanwhile. */
 	run_seat_threads(run, allowed_threads(run, run->start_ns, 0));
+	if (!started)
+		spares_begin(run, run->start_ns);
 	if (run->start_ns > kt_load(&policy_seen_ns) + STALE_NS)
 		look(run, run->start_ns);
 }

@@ -10,6 +10,7 @@
 #include "lib/monitor.h"
 #include "lib/places.h"
 #include "lib/slots.h"
+#include "lib/spares.h"
 
 /* An offer that nobody took for so long shall be made for any CPU. */
 #define STARVED_NS 3000000
@@ -72,6 +73,8 @@ static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
 
 	if (kt_load(&rs->run->spares))
 		monitor_join();
+	if (spares_wanted(rs->run))
+		pool_seat_blocks(&rs->seat);
 	if (kt_load(&rs->run->alone) && now_ns >= rs->next_look_ns &&
 	    limits_idle_only()) {
 		await_idle_cpu(rs);

@@ -13,25 +13,26 @@
  *
  * Behaves badly: a thread that is blocked for less than a millisecond or two
  * is replaced only while others like it are too.  A caller that blocks in its
- * very first chunk is not replaced.  Without /proc there are no spares.
+ * very first chunk is replaced only in jobs of which that was said before
+ * (KTASK_BLOCKS).  Without /proc there are no spares.
  */
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "lib/config.h"
-#include "lib/file.h"
 #include "lib/futex.h"
 #include "lib/monitor.h"
+#include "lib/sight.h"
 #include "lib/spares.h"
+#include "lib/topo.h"
 
 #define SPARES_MAX 64
 /* Threads for each of the job's places to begin with, if as many are blocked:
  * devices reward some requests under way, and fewer are soon found to do. */
-#define START_EACH 4
+#define START_EACH 2
 /* Between two looks at the threads: at least, and so many times what a look
  * takes, so that looking never takes more than 2 % of a CPU. */
 #define WATCH_NS 1000000
@@ -43,6 +44,10 @@
 #define STILL_NS 20000000
 /* A caller that used less of its time than this, as 1 / n, is looked at. */
 #define IDLE_PART 4
+/* CPUs of others are averaged over about so many looks, in parts of one:
+ * threads that wake between the looks at ours and at all are no others. */
+#define CROWD_LOOKS 8
+#define CROWD_ONE 64
 
 struct spares {
 	struct seat watch;
@@ -54,6 +59,7 @@ struct spares {
 	uint32_t stop; /* futex: the watcher shall leave */
 	int bell; /* the same as a descriptor, where there is a monitor; -1 */
 	unsigned need; /* as many as are blocked, as seen lately */
+	int crowd; /* CPUs that others use, in parts of CROWD_ONE */
 	uint32_t alone; /* the caller has one CPU only: so has the job */
 	uint64_t ran_ns; /* when one of them ran last, as far as was seen */
 	struct kt_tune tune; /* threads with spares that pay */
@@ -93,6 +99,7 @@ static bool spare_work(struct seat *seat)
 	context->run = run;
 	context->worker = &rs->worker;
 	kt_store(&rs->tid, pool_seat_tid(seat));
+	pool_seat_blocks(seat);
 	monitor_join();
 	kt_job_work(&run->job, &rs->worker);
 	monitor_leave();
@@ -173,43 +180,16 @@ static void seat_spares(struct spares *spares, unsigned wanted, uint64_t now_ns)
 
 /* ---- who is blocked ---- */
 
-/* The state behind the name, which may have parentheses in it. */
-static bool is_running(uint32_t tid)
-{
-	char path[48], text[256];
-	const char *state;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%u/stat", tid);
-	if (file_text(path, text, sizeof(text)) <= 0)
-		return true;
-	state = strrchr(text, ')');
-	return !state || state[1] != ' ' ||
-	       (state[2] != 'S' && state[2] != 'D');
-}
-
-struct sight {
-	unsigned working; /* threads of the job that are in it */
-	unsigned running;
-};
-
-static void see(struct sight *sight, uint32_t tid, bool closely)
-{
-	if (!tid)
-		return;
-	sight->working++;
-	sight->running += closely && is_running(tid);
-}
-
 static struct sight see_all(const struct spares *spares, bool closely)
 {
 	const struct run *run = spares->run;
 	struct sight sight = { 0 };
 
-	see(&sight, spares->caller, closely);
+	sight_add(&sight, spares->caller, closely);
 	for (unsigned i = 0; i < kt_load_acquire(&run->nr_seated); i++)
-		see(&sight, kt_load(&run->seats[i].tid), closely);
+		sight_add(&sight, kt_load(&run->seats[i].tid), closely);
 	for (unsigned i = 0; i < spares->nr; i++)
-		see(&sight, kt_load(&spares->seats[i].tid), closely);
+		sight_add(&sight, kt_load(&spares->seats[i].tid), closely);
 	return sight;
 }
 
@@ -237,11 +217,18 @@ static struct sight look_around(const struct spares *spares)
  * a helper of the lowest priority that has its data waits on for a CPU, and its
  * caller for it.  The watcher itself runs, too.
  */
-static unsigned places_now(const struct run *run, const struct sight *sight)
+static unsigned places_now(struct spares *spares, const struct sight *sight)
 {
-	unsigned places = kt_load(&run->job.threads);
+	int cpus = (int)spares->run->topo->nr_cpus;
+	int others = (int)limits_running() - (int)sight->running - 1;
+	int idle;
 
-	return KT_MIN(places, limits_idle_threads(sight->running + 1));
+	/* Negative ones too: the average shall be right. */
+	spares->crowd -= spares->crowd / CROWD_LOOKS;
+	spares->crowd += KT_MIN(others, cpus) * CROWD_ONE / CROWD_LOOKS;
+	others = KT_MAX(spares->crowd + CROWD_ONE / 2, 0) / CROWD_ONE;
+	idle = KT_MAX(cpus - others, 1);
+	return KT_MIN(kt_load(&spares->run->job.threads), (unsigned)idle);
 }
 
 /* Return: how many spares there shall be. */
@@ -250,10 +237,13 @@ static unsigned step(struct spares *spares, uint64_t now_ns)
 	struct run *run = spares->run;
 	unsigned paying = kt_tune_step(&spares->tune, now_ns, run_units(run));
 	struct sight sight = look_around(spares);
-	unsigned places = places_now(run, &sight);
+	unsigned places = places_now(spares, &sight);
 	unsigned most = paying > places ? paying - places : 0;
 
-	if (sight.running < places)
+	/* More than pay, even: should nobody run for long, below. */
+	if (!sight.running)
+		spares->need = KT_MAX(most, spares->need + places);
+	else if (sight.running < places)
 		spares->need += places - sight.running;
 	else
 		spares->need -= KT_MIN(spares->need, sight.running - places);
@@ -405,6 +395,12 @@ static long nr_waits(void)
 	return usage.ru_nvcsw;
 }
 
+void spares_begin(struct run *run, uint64_t now_ns)
+{
+	if (run->ctl->flags & KTASK_BLOCKS && !(run->ctl->flags & KTASK_FIXED))
+		begin(run, now_ns);
+}
+
 void spares_look(struct run *run, uint64_t now_ns)
 {
 	uint64_t cpu_ns, used_ns, passed_ns;
@@ -442,6 +438,23 @@ uint64_t spares_units(const struct run *run)
 	for (unsigned i = 0; i < kt_load_acquire(&spares->nr); i++)
 		units += kt_load(&spares->seats[i].worker.units);
 	return units;
+}
+
+bool spares_wanted(const struct run *run)
+{
+	const struct spares *spares = kt_load_acquire(&run->spares);
+
+	return spares && kt_load(&spares->wanted);
+}
+
+unsigned spares_working(const struct run *run)
+{
+	const struct spares *spares = kt_load_acquire(&run->spares);
+	unsigned nr = 0;
+
+	for (unsigned i = 0; spares && i < kt_load_acquire(&spares->nr); i++)
+		nr += kt_load(&spares->seats[i].tid) != 0;
+	return nr;
 }
 
 bool spares_settled(const struct run *run)

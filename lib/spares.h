@@ -16,6 +16,10 @@
 
 #include "lib/run.h"
 
+/* spares_begin - by the caller, before its first chunk: the watcher of a job
+ * of which it was said that it blocks */
+void spares_begin(struct run *run, uint64_t now_ns);
+
 /*
  * spares_look - by the caller, now and then: does this job block?
  *
@@ -25,6 +29,13 @@ void spares_look(struct run *run, uint64_t now_ns);
 
 /* spares_units - done by spares; any thread */
 uint64_t spares_units(const struct run *run);
+
+/* spares_wanted - do its threads block, and is there a CPU for others?  Any
+ * thread that may look at run */
+bool spares_wanted(const struct run *run);
+
+/* spares_working - spares that have begun and not left; any thread */
+unsigned spares_working(const struct run *run);
 
 /* spares_settled - is no spare in a chunk?  Any thread that may look at run */
 bool spares_settled(const struct run *run);

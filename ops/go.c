@@ -99,6 +99,8 @@ static void init_ctl(struct ktask_ctl *ctl, struct op_job *job,
 	ktask_ctl_set_max_threads(ctl, max_threads(job));
 	ktask_ctl_set_chunk_us(ctl, opts->chunk_us);
 	ctl->flags = opts->flags;
+	if (job->op->on_files)
+		ktask_ctl_set_blocks(ctl);
 	ktask_ctl_set_deadline(ctl, deadline_left(job));
 	ktask_ctl_set_progress(ctl, opts->progress_func ? tell : NULL, job,
 			       opts->progress_ms);

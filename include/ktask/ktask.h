@@ -154,6 +154,10 @@ struct ktask_result {
 /* ktask_ctl.flags: begin with max_threads and stay with them, as far as policy
  * allows, instead of finding out how many pay. */
 #define KTASK_FIXED 0x1u
+/* ktask_ctl.flags: chunks wait in the kernel, for devices or other threads.
+ * Threads in the place of those that do are had from the first chunk on, and
+ * not only when some have waited. */
+#define KTASK_BLOCKS 0x2u
 
 /**
  * struct ktask_ctl - how to do a job
@@ -173,7 +177,7 @@ struct ktask_ctl {
 	ktask_iter_func iter_func; /*            ktask_iter_range */
 	size_t align; /*                         1: chunk edges anywhere */
 	unsigned max_threads; /*                 0: the engine decides */
-	unsigned flags; /*                       0; KTASK_FIXED */
+	unsigned flags; /*                       0; KTASK_FIXED, _BLOCKS */
 	uint64_t
 		deadline_ns; /*                 0: none; from the job's start */
 	ktask_progress_func progress_func; /*    none */
@@ -235,6 +239,12 @@ static inline void ktask_ctl_set_fixed_threads(struct ktask_ctl *ctl,
 {
 	ctl->max_threads = threads;
 	ctl->flags |= KTASK_FIXED;
+}
+
+/** ktask_ctl_set_blocks - say that chunks wait in the kernel: KTASK_BLOCKS */
+static inline void ktask_ctl_set_blocks(struct ktask_ctl *ctl)
+{
+	ctl->flags |= KTASK_BLOCKS;
 }
 
 /** ktask_ctl_set_align - edges inside the job fall on multiples of @align */

@@ -8,9 +8,12 @@
 #include "jobs.h"
 #include "support/work.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 
 #define UNITS 400
@@ -80,28 +83,7 @@ static void undone(void *start, void *end, void *arg)
 			   __ATOMIC_SEQ_CST);
 }
 
-static void begin(void)
-{
-	gate = eventfd(0, EFD_NONBLOCK | EFD_SEMAPHORE);
-	assert_true(gate >= 0);
-	nr_blocked = nr_done = nr_undone = given_up = 0;
-	fail_behind = 0;
-	deadline_ns = ktest_now_ns() + 20000000000u;
-}
-
-static struct ktask_result run(struct ktask_ctl *ctl, int expected)
-{
-	struct ktask_result result = KTASK_RESULT_INIT;
-
-	ktask_ctl_set_result(ctl, &result);
-	/* One unit a chunk: none stands behind one that waits. */
-	ktask_ctl_set_chunk_us(ctl, 1);
-	assert_int_equal(ktask_run(NULL, UNITS, ctl), expected);
-	close(gate);
-	return result;
-}
-
-static bool is_crowded(void)
+static bool others_run(void)
 {
 	FILE *file = fopen("/proc/loadavg", "r");
 	long running = 0;
@@ -111,6 +93,40 @@ static bool is_crowded(void)
 	if (file)
 		fclose(file);
 	return running > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* At the beginning or at the end: spares are of the lowest priority. */
+static bool was_crowded;
+
+static bool is_crowded(void)
+{
+	return was_crowded || others_run();
+}
+
+static void begin(void)
+{
+	gate = eventfd(0, EFD_NONBLOCK | EFD_SEMAPHORE);
+	assert_true(gate >= 0);
+	nr_blocked = nr_done = nr_undone = given_up = 0;
+	fail_behind = 0;
+	was_crowded = others_run();
+	deadline_ns = ktest_now_ns() + 20000000000u;
+}
+
+static struct ktask_result run(struct ktask_ctl *ctl, int expected)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	int error;
+
+	ktask_ctl_set_result(ctl, &result);
+	/* One unit a chunk: none stands behind one that waits. */
+	ktask_ctl_set_chunk_us(ctl, 1);
+	error = ktask_run(NULL, UNITS, ctl);
+	close(gate);
+	if (error != expected && given_up && is_crowded())
+		ktest_skip("others use all CPUs");
+	assert_int_equal(error, expected);
+	return result;
 }
 
 /* More chunks wait for the end of the job than there are CPUs for threads. */
@@ -123,7 +139,6 @@ static void all_threads_may_block(void **state)
 	begin();
 	result = run(&ctl, 0);
 	assert_int_equal(nr_blocked, BLOCKERS);
-	/* Spares are of the lowest priority. */
 	if (given_up && is_crowded())
 		ktest_skip("others use all CPUs");
 	assert_int_equal(given_up, 0);
@@ -206,5 +221,144 @@ static void failures_are_told(void **state)
 	}
 }
 
+/* All begin with a chunk that waits for the end of the job. */
+static int wait_first(void *start, void *end, void *arg)
+{
+	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++) {
+		if (i < BLOCKERS)
+			wait_at_gate();
+		else if (add(&nr_done) == UNITS - BLOCKERS) {
+			uint64_t all = BLOCKERS;
+
+			assert_int_equal(write(gate, &all, sizeof(all)), 8);
+		}
+	}
+	return 0;
+}
+
+static void first_chunks_may_block_where_that_was_said(void **state)
+{
+	DEFINE_KTASK_CTL(ctl, wait_first, NULL, 1);
+
+	need_sure_helper();
+	ktask_ctl_set_blocks(&ctl);
+	begin();
+	run(&ctl, 0);
+	assert_int_equal(nr_blocked, BLOCKERS);
+	if (given_up && is_crowded())
+		ktest_skip("others use all CPUs");
+	assert_int_equal(given_up, 0);
+}
+
+static unsigned most_told, most_listed;
+
+/* As progress is told, and as `ktask top` reads it. */
+static int keep_most(const struct ktask_progress *progress, void *arg)
+{
+	struct ktask_job_info jobs[64];
+	unsigned i, nr = ktask_jobs(jobs, 64, NULL);
+
+	if (progress->threads > most_told)
+		most_told = progress->threads;
+	for (i = 0; i < nr && i < 64; i++)
+		if (jobs[i].pid == getpid() && jobs[i].helpers > most_listed)
+			most_listed = jobs[i].helpers;
+	return 0;
+}
+
+static int naps(void *start, void *end, void *arg)
+{
+	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
+		nap_us(1000);
+	return 0;
+}
+
+static void spares_are_told_of(void **state)
+{
+	DEFINE_KTASK_CTL(ctl, naps, NULL, 1);
+	struct ktask_result result;
+
+	need_sure_helper();
+	most_told = most_listed = 0;
+	ktask_ctl_set_blocks(&ctl);
+	ktask_ctl_set_progress(&ctl, keep_most, NULL, 1);
+	begin();
+	result = run(&ctl, 0);
+	if (result.threads <= job_threads() && is_crowded())
+		ktest_skip("others use all CPUs");
+	assert_true(most_told > job_threads());
+	/* Helpers are listed, their caller is not. */
+	assert_true(most_listed >= job_threads());
+}
+
+/* ---- priorities ---- */
+
+static unsigned nr_batch, nr_normal;
+
+static int naps_and_tells(void *start, void *end, void *arg)
+{
+	if (!pthread_equal(pthread_self(), caller)) {
+		add(sched_getscheduler(0) == SCHED_BATCH   ? &nr_batch
+		    : sched_getscheduler(0) == SCHED_OTHER ? &nr_normal
+							   : &nr_done);
+	}
+	return naps(start, end, arg);
+}
+
+static bool is_helper(const char *tid)
+{
+	char path[300], name[16] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/comm", tid);
+	file = fopen(path, "r");
+	if (file && fscanf(file, "%15s", name) != 1)
+		name[0] = '\0';
+	if (file)
+		fclose(file);
+	return !strcmp(name, "ktask");
+}
+
+/* Helpers are as low as between jobs. */
+static bool all_are_low(void)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc/self/task");
+	bool low = true;
+
+	while (dir && (entry = readdir(dir))) {
+		if (is_helper(entry->d_name))
+			low &= sched_getscheduler(atoi(entry->d_name)) ==
+			       SCHED_IDLE;
+	}
+	if (dir)
+		closedir(dir);
+	return low;
+}
+
+/* Who waits runs as SCHED_BATCH, and only as long. */
+static void spares_are_woken_where_it_is_idle(void **state)
+{
+	DEFINE_KTASK_CTL(ctl, naps_and_tells, NULL, 1);
+	int tries;
+
+	need_sure_helper();
+	caller = pthread_self();
+	nr_batch = nr_normal = 0;
+	ktask_ctl_set_blocks(&ctl);
+	begin();
+	run(&ctl, 0);
+	if (nr_normal)
+		ktest_skip("helpers keep their priority here");
+	if (!nr_batch && is_crowded())
+		ktest_skip("others use all CPUs");
+	assert_true(nr_batch > 0);
+	for (tries = 0; tries < 1000 && !all_are_low(); tries++)
+		nap_us(5000);
+	assert_true(all_are_low());
+}
+
 KTEST_MAIN(KTEST(all_threads_may_block), KTEST(as_many_as_the_client_allows),
-	   KTEST(failures_are_undone), KTEST(failures_are_told))
+	   KTEST(failures_are_undone), KTEST(failures_are_told),
+	   KTEST(first_chunks_may_block_where_that_was_said),
+	   KTEST(spares_are_told_of), KTEST(spares_are_woken_where_it_is_idle))

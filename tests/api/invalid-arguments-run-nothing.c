@@ -71,7 +71,7 @@ static void control_blocks_are_checked(void **state)
 	REFUSED_WITH(struct_size = 0);
 	REFUSED_WITH(struct_size -= 8);
 	REFUSED_WITH(struct_size += 8);
-	REFUSED_WITH(flags = 2);
+	REFUSED_WITH(flags = 4);
 	REFUSED_WITH(flags = 0x80000000u);
 	REFUSED_WITH(align = 3);
 	REFUSED_WITH(align = 6);
