@@ -38,13 +38,14 @@ def why_missing(program):
         return "not built"
 
 
-def read_back(args, name, folder):
+def read_back(args, name, folder, size):
     """The checkpoint of the last sweep is there and whole."""
-    more = ["--restart", "--verify", "--json", "--dir", folder, "--every", "0"]
-    size = SIZE["disk"].split()[:-4] + ["--iterations", "121"]
+    last = int(size[size.index("--iterations") + 1])
+    more = ["--restart", "--verify", "--json", "--dir", folder, "--every", "0",
+            "--iterations", str(last + 1)]
     told = run([f"{args.build}/heat"] + size + more, Disk(folder, False))
     if not told["what"].endswith(", 1 sweeps"):
-        fail(name, f"no checkpoint of sweep 120: {told['what']}")
+        fail(name, f"no checkpoint of sweep {last}: {told['what']}")
 
 
 def one_case(args, storage, buffered):
@@ -63,7 +64,8 @@ def one_case(args, storage, buffered):
                 command = [program, "--dir", folder] + flags + more
                 results.setdefault(name, []).append(run(command, disk))
                 if not turn:
-                    read_back(args, name, folder)
+                    read_back(args, name, folder,
+                              SIZE[storage].split())
     if len({r["sum"] for rs in results.values() for r in rs}) != 1:
         fail(storage, "results differ")
     return results, missing
