@@ -440,12 +440,14 @@ bool park_lend(struct worker *w)
 	    !at_load_seq(mask_flag(rt.idle, index)) || !sched_work_visible())
 		return lent;
 	count_search();
-	if (park_dispatch(&rt.cores[index], false)) {
-		count_up(&w->counts.wakeups);
-		return true;
+	if (!park_dispatch(&rt.cores[index], false)) {
+		sched_found(w);
+		return false;
 	}
-	sched_found(w);
-	return false;
+	count_up(&w->counts.wakeups);
+	if (at_peek(&rt.leader_sleeps))
+		leader_kick();
+	return true;
 }
 
 /* For a task: the core that an attached thread occupies if it will wait for

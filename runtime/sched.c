@@ -38,8 +38,10 @@ static void body_left(struct guard *guard)
 	if (likely(!guard->task))
 		return;
 	w->current = guard->before;
-	if (guard->inside)
+	if (guard->inside) {
 		guard->before->spawned++;
+		w->nest--;
+	}
 	next = task_ended(w, guard->task, -ECANCELED);
 	if (next)
 		task_ready(w, next);

@@ -107,7 +107,7 @@ void task_ready(struct worker *w, struct ktrt_task *task)
 /* As many children as caches hold; those who idle, or look, want more. */
 #define CHILDREN_CACHED 2048
 
-static inline bool too_many(const struct worker *w, int32_t nr, int32_t most)
+static inline bool too_many(const struct worker *w, int64_t nr, int64_t most)
 {
 	if (nr <= CHILDREN_CACHED)
 		return nr > most;
@@ -118,7 +118,7 @@ static inline bool too_many(const struct worker *w, int32_t nr, int32_t most)
 static void __attribute__((noinline))
 help_first(struct worker *w, struct ktrt_task *parent)
 {
-	int32_t most = (int32_t)rt.options.max_children;
+	int64_t most = rt.options.max_children;
 	struct ktrt_task *task = NULL;
 
 	if (!too_many(w, task_outstanding(parent), most))
@@ -129,7 +129,7 @@ help_first(struct worker *w, struct ktrt_task *parent)
 		if (!task)
 			return;
 		task = sched_run(w, task);
-	} while (too_many(w, task_outstanding(parent) * 2, most));
+	} while (too_many(w, task_outstanding(parent) * 2ll, most));
 	if (task)
 		task_ready(w, task);
 }
