@@ -118,12 +118,11 @@ void engine_begin(struct engine *engine, struct op_job *job)
 	job->engine = engine;
 	if (!is_large(job))
 		return;
-	choice = wish();
-	if (choice == USER)
-		return;
 	engine->fd = device_open();
 	if (engine->fd < 0)
 		return;
+	/* The environment only now: other threads may be changing it. */
+	choice = wish();
 	if (choice == UNKNOWN)
 		choice = learnt(job->op, &rate);
 	engine->kernel = choice == KERNEL;
