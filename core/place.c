@@ -173,10 +173,12 @@ int kt_place_node(int wanted, const int *ids, const unsigned *nr_cpus,
 	return ties ? nth_at(best, wanted, ids, nr_cpus, nr, turn % ties) : -1;
 }
 
-unsigned kt_place_deal(struct kt_job *job)
+/* The range with the most left to do for each thread that it would have.
+ * Return: false if nothing is left where there is room. */
+static bool find_work(const struct kt_job *job, bool (*has_room)(int node),
+		      unsigned *found)
 {
 	uint64_t most = 0;
-	unsigned found = 0;
 
 	for (unsigned i = 0; i < job->nr_ranges; i++) {
 		const struct kt_range *range = &job->ranges[i];
@@ -185,11 +187,40 @@ unsigned kt_place_deal(struct kt_job *job)
 		/* Rounded up: one unit is work. */
 		uint64_t each = left / threads + (left % threads > 0);
 
-		if (each <= most)
+		if (each <= most || (has_room && !has_room(range->node)))
 			continue;
 		most = each;
-		found = i;
+		*found = i;
 	}
+	return most > 0;
+}
+
+/* A node with room, although its range is used up: of these the one that was
+ * dealt least.  From there the nearest that has work is helped. */
+static bool find_room(const struct kt_job *job, bool (*has_room)(int node),
+		      unsigned *found)
+{
+	uint32_t least = UINT32_MAX;
+
+	for (unsigned i = 0; i < job->nr_ranges; i++) {
+		const struct kt_range *range = &job->ranges[i];
+
+		if (range->node == KT_NO_NODE || range->dealt >= least ||
+		    !has_room(range->node))
+			continue;
+		least = range->dealt;
+		*found = i;
+	}
+	return least < UINT32_MAX;
+}
+
+unsigned kt_place_deal(struct kt_job *job, bool (*has_room)(int node))
+{
+	unsigned found = 0;
+
+	if (!has_room || (!find_work(job, has_room, &found) &&
+			  !find_room(job, has_room, &found)))
+		find_work(job, NULL, &found);
 	if (job->nr_ranges)
 		job->ranges[found].dealt++;
 	return found;

@@ -82,13 +82,16 @@ int kt_place_node(int wanted, const int *ids, const unsigned *nr_cpus,
 
 /*
  * kt_place_deal - the range that the next thread shall work on first
+ * @has_room: whether a helper may be bound to that node now; NULL: to any
  *
- * The one with the most left to do per thread; what is used up gets none.  By
- * one thread at a time.
+ * The one with the most left to do per thread, of those whose node has room.
+ * Where nothing is left for these, one that is used up and has room: a helper
+ * is rather bound to another node than beside those of a full one.  Of all where
+ * no node has room.  By one thread at a time.
  *
  * Return: its index; the first where nothing is left anywhere.
  */
-unsigned kt_place_deal(struct kt_job *job);
+unsigned kt_place_deal(struct kt_job *job, bool (*has_room)(int node));
 
 /* kt_place_undeal - a thread that was dealt @range has left, or did not come */
 void kt_place_undeal(struct kt_job *job, unsigned range);

@@ -195,6 +195,8 @@ void run_begin(struct run *run, bool started)
 		return;
 	}
 	init_lockdep(run);
+	if (!started)
+		run->job.ranges[run->caller.range].dealt++;
 	run->demand = demand_begin(run, run->wanted - 1);
 	run_seat_threads(run, allowed_threads(run));
 }
@@ -298,7 +300,6 @@ int run_init(struct run *run, struct kt_range *ranges,
 	kt_job_begin(&run->job);
 	kt_worker_begin(&run->caller, &run->job, numa_node_id(), 0);
 	run->caller.tick = caller_tick;
-	run->home = run->caller.range;
 	run->units_total = kt_job_units(&run->job);
 	return 0;
 }

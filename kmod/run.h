@@ -25,6 +25,7 @@ struct run_seat {
 	struct helper *worker_thread; /* for this seat alone, or NULL */
 	struct kt_cap *node_cap; /* held, or NULL */
 	unsigned int index;
+	unsigned int range; /* that it was dealt */
 	bool counted; /* among the threads that did a chunk */
 };
 
@@ -44,7 +45,6 @@ struct run {
 	int demand; /* its entry among the jobs, or -1 */
 
 	struct kt_worker caller;
-	unsigned int home; /* range that the caller begins with */
 	struct kt_tune tune;
 	unsigned int wanted; /* threads that tune wants */
 	u64 start_ns, next_tick_ns, next_look_ns;

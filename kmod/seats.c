@@ -13,6 +13,7 @@
 #include <linux/topology.h>
 
 #include "core/claim.h"
+#include "core/place.h"
 #include "kmod/run.h"
 #include "kmod/worker.h"
 
@@ -154,32 +155,37 @@ static bool offer_to_any(struct run_seat *rs, int nid)
 	return pool_offer(&rs->seat, nid, ctl->cpus);
 }
 
-/* Node that helper @index should serve: dealt over the ranges in turn, from
- * the one behind that with which the caller begins. */
-static int node_for(const struct run *run, unsigned int index)
+/* May a helper be bound to it now?  What belongs to no node binds none. */
+static bool has_room(int nid)
 {
-	const struct kt_job *job = &run->job;
+	const struct kt_cap *cap = pool_node(nid);
 
-	return job->ranges[(run->home + index + 1) % job->nr_ranges].node;
+	return !cap || kt_load(&cap->used) < kt_load(&cap->limit);
 }
 
 static bool offer_seat(struct run *run, unsigned int index)
 {
 	struct run_seat *rs = &run->seats[index];
-	int nid = node_for(run, index);
+	unsigned int range = kt_place_deal(&run->job, has_room);
+	int nid = run->job.ranges[range].node;
 
 	rs->run = run;
 	rs->index = index;
+	rs->range = range;
 	rs->seat.work = helper_work;
 	if (!get_slots(rs, nid))
-		return false;
+		goto undeal;
 	if (!rs->node_cap)
 		nid = NUMA_NO_NODE;
 	kt_worker_begin(&rs->worker, &run->job, nid, index + 1);
+	if (rs->node_cap)
+		rs->worker.range = range;
 	rs->worker.tick = helper_tick;
 	if (offer_to_any(rs, nid))
 		return true;
 	put_slots(rs);
+undeal:
+	kt_place_undeal(&run->job, range);
 	return false;
 }
 
@@ -188,6 +194,7 @@ static void collect(struct run *run, struct run_seat *rs)
 {
 	run->lent += pool_wait(&rs->seat);
 	rs->seat.seated = false;
+	kt_place_undeal(&run->job, rs->range);
 	run->chunks += rs->worker.chunks;
 	run->units += rs->worker.units;
 	if (rs->worker.chunks && !rs->counted) {
@@ -246,6 +253,7 @@ void run_withdraw_offers(struct run *run)
 
 		if (rs->seat.seated && pool_withdraw(&rs->seat)) {
 			put_slots(rs);
+			kt_place_undeal(&run->job, rs->range);
 			rs->seat.seated = false;
 		}
 	}

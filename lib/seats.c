@@ -143,7 +143,7 @@ static bool get_slots(struct run_seat *rs, int node_index)
 static bool offer_seat(struct run *run, unsigned index)
 {
 	struct run_seat *rs = &run->seats[index];
-	unsigned range = kt_place_deal(&run->job);
+	unsigned range = kt_place_deal(&run->job, NULL);
 	int node = places_node(run, range, index);
 
 	rs->run = run;

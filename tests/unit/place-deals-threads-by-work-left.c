@@ -14,7 +14,7 @@ static uint64_t deal(struct work *work, unsigned nr)
 	uint64_t order = 0;
 
 	while (nr--)
-		order = order * 10 + kt_place_deal(&work->job);
+		order = order * 10 + kt_place_deal(&work->job, NULL);
 	return order;
 }
 
@@ -75,6 +75,39 @@ static void who_left_makes_room(void **state)
 	work_free(&work);
 }
 
+static int full_node;
+
+static bool has_room(int node)
+{
+	return node != full_node;
+}
+
+static void a_node_without_room_gets_none_while_others_have_work(void **state)
+{
+	static const uint64_t units[] = { 1000, 100, 100 };
+
+	begin(3, units);
+	for (int i = 0; i < 3; i++)
+		work.ranges[i].node = i;
+	full_node = 0;
+	assert_int_equal(kt_place_deal(&work.job, has_room), 1);
+	assert_int_equal(kt_place_deal(&work.job, has_room), 2);
+	full_node = 1;
+	assert_int_equal(kt_place_deal(&work.job, has_room), 0);
+	/* Nothing is left but there: rather to a node that is done. */
+	work.ranges[0].next = 1000;
+	work.ranges[2].next = 100;
+	work.ranges[0].dealt = 2;
+	assert_int_equal(kt_place_deal(&work.job, has_room), 2);
+	assert_int_equal(kt_place_deal(&work.job, has_room), 0);
+	/* No node has room. */
+	work.ranges[0].node = 1;
+	work.ranges[2].node = 1;
+	assert_int_equal(kt_place_deal(&work.job, has_room), 1);
+	assert_int_equal(work.ranges[1].dealt, 2);
+	work_free(&work);
+}
+
 static void nothing_left_and_no_range(void **state)
 {
 	static const uint64_t units[] = { 10, 10 };
@@ -82,8 +115,8 @@ static void nothing_left_and_no_range(void **state)
 
 	begin(2, units);
 	work.ranges[0].next = work.ranges[1].next = 10;
-	assert_int_equal(kt_place_deal(&work.job), 0);
-	assert_int_equal(kt_place_deal(&none), 0);
+	assert_int_equal(kt_place_deal(&work.job, NULL), 0);
+	assert_int_equal(kt_place_deal(&none, NULL), 0);
 	work_free(&work);
 }
 
@@ -101,4 +134,5 @@ static void huge_ranges_do_not_overflow(void **state)
 
 KTEST_MAIN(KTEST(equal_ranges_take_turns), KTEST(more_work_gets_more_threads),
 	   KTEST(what_is_used_up_gets_none), KTEST(who_left_makes_room),
+	   KTEST(a_node_without_room_gets_none_while_others_have_work),
 	   KTEST(nothing_left_and_no_range), KTEST(huge_ranges_do_not_overflow))

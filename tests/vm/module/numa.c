@@ -69,6 +69,7 @@ struct locality {
 	unsigned int nr;
 	int caller_nid;
 	atomic_t strays; /* chunks by helpers that may leave their node */
+	atomic_t unbound; /* by helpers that are bound to no node */
 };
 
 /* Positions tell the node: nid * PER_NODE + 1 and on. */
@@ -94,6 +95,13 @@ static int first_nid(struct locality *locality, int nid)
 	return nid;
 }
 
+static bool is_bound(void)
+{
+	int nid = cpu_to_node(cpumask_first(current->cpus_ptr));
+
+	return cpumask_subset(current->cpus_ptr, cpumask_of_node(nid));
+}
+
 static int locality_chunk(void *start, void *end, void *arg)
 {
 	struct locality *locality = arg;
@@ -103,6 +111,8 @@ static int locality_chunk(void *start, void *end, void *arg)
 		nid = first_nid(locality, nid);
 		if (!cpumask_subset(current->cpus_ptr, cpumask_of_node(nid)))
 			atomic_inc(&locality->strays);
+		if (!is_bound())
+			atomic_inc(&locality->unbound);
 	} else if (locality->caller_nid < 0) {
 		locality->caller_nid = nid;
 	}
@@ -165,8 +175,39 @@ static int helpers_are_bound_to_their_node(void)
 	return 0;
 }
 
+/*
+ * A node that has most of the work and no room for another helper gets none while
+ * there is work and room elsewhere.  Of two CPUs of a node one is a helper's.
+ */
+static int helpers_are_dealt_to_nodes_that_have_room(void)
+{
+	struct locality locality = { .caller = current };
+	DEFINE_KTASK_CTL(ctl, locality_chunk, &locality, 1);
+	struct ktask_node nodes[MANY_HELPERS];
+	unsigned int nr = ranges_of_nodes(nodes, ARRAY_SIZE(nodes));
+	unsigned int big;
+
+	if (nr < 2)
+		return test_skip("fewer than two nodes have CPUs");
+	spin_lock_init(&locality.lock);
+	ktask_ctl_set_max_threads(&ctl, 3);
+	for (big = 0; big < nr; big++) {
+		unsigned int i;
+
+		for (i = 0; i < nr; i++)
+			nodes[i].task_size = i == big ? PER_NODE : PER_NODE / 3;
+		locality.nr = 0;
+		expect(!ktask_run_numa(nodes, nr, &ctl));
+		expect(locality.nr > 0);
+		expect(atomic_read(&locality.unbound) == 0);
+	}
+	return 0;
+}
+
 const struct test numa_tests[] = {
 	{ "ranges-of-all-nodes-are-done", ranges_of_all_nodes_are_done },
 	{ "helpers-are-bound-to-their-node", helpers_are_bound_to_their_node },
+	{ "helpers-are-dealt-to-nodes-that-have-room",
+	  helpers_are_dealt_to_nodes_that_have_room },
 	{}
 };
