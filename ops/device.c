@@ -32,6 +32,11 @@ int device_populate(int fd, uintptr_t start, uintptr_t end, bool write,
 	return error;
 }
 
+bool device_may_be_there(void)
+{
+	return !syscall(SYS_faccessat, AT_FDCWD, DEVICE_PATH, F_OK);
+}
+
 int device_open(void)
 {
 	int flags = O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;

@@ -13,6 +13,9 @@
 
 #define DEVICE_PATH "/dev/ktask"
 
+/* device_may_be_there - is there anything of that name? */
+bool device_may_be_there(void);
+
 /**
  * device_open - open the device if it is there and can do what is asked below
  *

@@ -116,13 +116,15 @@ void engine_begin(struct engine *engine, struct op_job *job)
 
 	*engine = (struct engine){ .fd = -1 };
 	job->engine = engine;
-	if (!is_large(job))
+	/* The environment last: other threads may be changing it. */
+	if (!is_large(job) || !device_may_be_there())
+		return;
+	choice = wish();
+	if (choice == USER)
 		return;
 	engine->fd = device_open();
 	if (engine->fd < 0)
 		return;
-	/* The environment only now: other threads may be changing it. */
-	choice = wish();
 	if (choice == UNKNOWN)
 		choice = learnt(job->op, &rate);
 	engine->kernel = choice == KERNEL;

@@ -78,6 +78,10 @@ static inline bool answer(long number, const long args[6], long *result)
 		*result = fake.open_error ? -fake.open_error : FAKE_FD;
 		return true;
 	}
+	if (number == SYS_faccessat && !strcmp((char *)args[1], "/dev/ktask")) {
+		*result = fake.open_error == ENOENT ? -ENOENT : 0;
+		return true;
+	}
 	if (args[0] != FAKE_FD)
 		return false;
 	if (number == SYS_close) {
