@@ -10,4 +10,4 @@ use FindBin;
 use lib $FindBin::Bin;
 use Programs;
 
-test_programs('7', 'four');
+test_programs('7', qw(four umt));

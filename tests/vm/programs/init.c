@@ -68,6 +68,8 @@ static void furnish(void)
 		   "+cpu +cpuset +pids +memory");
 	mkdir("/etc", 0755);
 	setenv("CMOCKA_MESSAGE_OUTPUT", "TAP", 1);
+	/* Where the tests look for programs of ours. */
+	setenv("KTASK_BUILD", "/bin", 1);
 	setenv("LC_ALL", "C", 1);
 	setenv("PATH", "/bin", 1);
 	setenv("TMPDIR", "/tmp", 1);
