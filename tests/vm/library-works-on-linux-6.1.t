@@ -10,4 +10,4 @@ use FindBin;
 use lib $FindBin::Bin;
 use Programs;
 
-test_programs('6.1', 'two');
+test_programs('6.1', qw(two umt));
