@@ -20,6 +20,7 @@
 struct sight {
 	int policy, nice;
 	uint32_t looked;
+	uint32_t taken;
 };
 
 /*
@@ -34,6 +35,11 @@ static int look(struct work *work, size_t from, size_t to)
 		nap_us(100);
 		return 0;
 	}
+	/* The job blocks, so there may be more than one. */
+	if (__atomic_exchange_n(&sight->taken, 1, __ATOMIC_SEQ_CST)) {
+		nap_us(100);
+		return 0;
+	}
 	sight->policy = sched_getscheduler(0);
 	sight->nice = getpriority(PRIO_PROCESS, (id_t)gettid());
 	set_flag(&sight->looked);
@@ -45,6 +51,7 @@ static int look(struct work *work, size_t from, size_t to)
 static bool see_helper(struct sight *sight)
 {
 	sight->looked = 0;
+	sight->taken = 0;
 	for (int i = 0; i < NR_TRIES && !sight->looked; i++) {
 		struct work work = { .also = look, .arg = sight };
 
