@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Allocations that fail: each one that a request or the loading of the module
- * makes, one after the other.
+ * makes, one after the other; and some of those that helpers make in chunks.
  *
  * In kernels that were built for it; others skip.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +30,9 @@
  * some. */
 #define FAIL_EACH 80
 #define FAIL_LOAD_MAX 5000
+/* Rounds with 1, 4, 16 and 64 % of allocations that fail: a single page that is
+ * not to be had at first is asked for again. */
+#define FAIL_ROUNDS 8
 
 static bool can_fail(void)
 {
@@ -180,6 +185,129 @@ static void a_failing_allocation_fails_one_request(void)
 	say(true, __func__, NULL);
 }
 
+/* ---- in helpers ---- */
+
+static void set_for_both(const char *name, unsigned value)
+{
+	char path[100], text[20];
+
+	snprintf(text, sizeof(text), "%u", value);
+	snprintf(path, sizeof(path), "/sys/kernel/debug/failslab/%s", name);
+	write_file(path, text);
+	snprintf(path, sizeof(path), "/sys/kernel/debug/fail_page_alloc/%s",
+		 name);
+	write_file(path, text);
+}
+
+/* Of a process and the threads it makes from now on, or of a kernel thread. */
+static void let_fail(const char *pid, bool fail)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "/proc/%s/make-it-fail", pid);
+	while (write_file(path, fail ? "1" : "0") == ENOMEM)
+		;
+}
+
+static void let_kernel_threads_fail(bool fail)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	char path[300], name[64];
+
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
+		read_file(path, name, sizeof(name));
+		if (!strncmp(name, "ktask/", 6))
+			let_fail(entry->d_name, fail);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+struct outcomes {
+	unsigned well, failed, wrong;
+	int error; /* the last wrong one */
+};
+
+static void note_outcome(struct outcomes *outcomes, int error)
+{
+	if (!error)
+		outcomes->well++;
+	else if (may_say(error))
+		outcomes->failed++;
+	else
+		outcomes->wrong++, outcomes->error = error;
+}
+
+/* Each request once; what was pinned can be unpinned. */
+static void request_each(int fd, char *addr, struct outcomes *outcomes)
+{
+	int error;
+
+	madvise(addr, WORKERS_RANGE, MADV_DONTNEED);
+	note_outcome(outcomes, request(fd, KTASK_IOC_POPULATE, addr,
+				       WORKERS_RANGE, KTASK_MEM_WRITE, NULL));
+	note_outcome(outcomes, request(fd, KTASK_IOC_CLEAR, addr, WORKERS_RANGE,
+				       0, NULL));
+	madvise(addr, WORKERS_RANGE, MADV_DONTNEED);
+	error = request(fd, KTASK_IOC_PIN, addr, WORKERS_RANGE, 0, NULL);
+	note_outcome(outcomes, error);
+	if (request(fd, KTASK_IOC_UNPIN, addr, WORKERS_RANGE, 0, NULL) !=
+	    (error ? ENOENT : 0)) {
+		outcomes->wrong++;
+		outcomes->error = EBUSY;
+	}
+}
+
+static void failing_allocations_of_helpers_harm_nobody(void)
+{
+	struct outcomes *outcomes = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	long before = pinned();
+	int status = 0;
+
+	if (!can_fail()) {
+		say(true, __func__, "this kernel lets no allocation fail");
+		return;
+	}
+	set_for_both("task-filter", 1);
+	set_for_both("times", -1u);
+	for (int i = 0; i < FAIL_ROUNDS && !status; i++) {
+		pid_t pid;
+
+		set_for_both("probability", 1u << i / 2 * 2);
+		let_kernel_threads_fail(true);
+		pid = fork();
+		if (pid == 0) {
+			int fd = device();
+			char *addr = map(WORKERS_RANGE);
+
+			let_fail("self", i % 2);
+			request_each(fd, addr, outcomes);
+			_exit(0);
+		}
+		status = status_of(pid);
+		set_for_both("probability", 0);
+		let_kernel_threads_fail(false);
+	}
+	set_for_both("task-filter", 0);
+	note("failing allocations of helpers: %u requests did well, %u failed",
+	     outcomes->well, outcomes->failed);
+	CHECK(!status);
+	CHECK(pins_become(before));
+	if (outcomes->wrong)
+		say(false, __func__, "%u are wrong, the last one: %s",
+		    outcomes->wrong, strerror(outcomes->error));
+	else if (!outcomes->failed)
+		say(false, __func__, "nothing failed");
+	else
+		say(true, __func__, NULL);
+	munmap(outcomes, PAGE);
+}
+
 /* ---- in loading ---- */
 
 static void the_module_loads_or_it_does_not(void)
@@ -211,5 +339,6 @@ static void the_module_loads_or_it_does_not(void)
 void test_failures(void)
 {
 	a_failing_allocation_fails_one_request();
+	failing_allocations_of_helpers_harm_nobody();
 	the_module_loads_or_it_does_not();
 }
