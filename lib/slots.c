@@ -162,9 +162,16 @@ unsigned slots_used(void)
 	unsigned nr = 0;
 
 	for (unsigned i = 0; slots.table && i < TABLE_SLOTS; i++) {
-		const struct slot *slot = &slots.table->slots[i];
+		struct slot *slot = &slots.table->slots[i];
+		uint32_t holder = kt_load(&slot->held);
 
-		nr += kt_load(&slot->held) && !stands_aside(slot);
+		if (!holder || stands_aside(slot))
+			continue;
+		/* What a killed thread left nobody else may ever take. */
+		if (prio_thread_gone(holder) && lock(slot))
+			slots_put((int)i);
+		else
+			nr++;
 	}
 	return nr;
 }

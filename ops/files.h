@@ -101,7 +101,8 @@ ssize_t files_read(const struct files_open *open, char *buf, size_t len,
 void files_undirect(int fd);
 
 #define FILES_BUFFER MIB
-#define FILES_BUFFER_SMALL (64 * KIB)
+/* On the stack of a caller that may have little. */
+#define FILES_BUFFER_SMALL (12 * KIB)
 
 /** Memory for reading and writing, aligned to FILES_BLOCK. */
 struct files_buffer {

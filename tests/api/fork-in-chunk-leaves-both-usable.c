@@ -94,7 +94,7 @@ static void let_helpers_begin(void)
 {
 	uint64_t end_ns = ktest_now_ns() + SECONDS * 1000000000ull;
 
-	if (!KTEST_ASAN)
+	if (!KTEST_ASAN && !KTEST_TSAN)
 		return;
 	assert_true(job_works());
 	while (!all_others_sleep() && ktest_now_ns() < end_ns)

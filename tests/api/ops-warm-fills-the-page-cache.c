@@ -147,7 +147,7 @@ static void many_files_are_read(void **state)
 	struct ktask_file files[200];
 	struct ktask_result result = KTASK_RESULT_INIT;
 	char names[200][96];
-	size_t bytes = 0;
+	size_t bytes = 0, missing = 1;
 
 	for (unsigned i = 0; i < 200; i++) {
 		size_t len = i % 7 ? i * 1001 : 0;
@@ -157,15 +157,21 @@ static void many_files_are_read(void **state)
 		files[i] = by_path(names[i]);
 		bytes += len;
 	}
-	assert_int_equal(files_run("warm", files, 200, 0, &result), 0);
-	assert_int_equal(result.units, bytes);
-	for (unsigned i = 0; i < 200; i++) {
-		size_t len = i % 7 ? i * 1001 : 0;
+	/* The kernel may drop a page again at any moment. */
+	for (int tries = 0; missing && tries < 5; tries++) {
+		assert_int_equal(files_run("warm", files, 200, 0, &result), 0);
+		assert_int_equal(result.units, bytes);
+		missing = 0;
+		for (unsigned i = 0; i < 200; i++) {
+			size_t len = i % 7 ? i * 1001 : 0;
 
-		assert_int_equal(files[i].size, len);
-		if (len)
-			assert_int_equal(cached(names[i]), (len + 4095) / 4096);
+			assert_int_equal(files[i].size, len);
+			if (len)
+				missing +=
+					(len + 4095) / 4096 - cached(names[i]);
+		}
 	}
+	assert_int_equal(missing, 0);
 }
 
 static void past_the_page_cache(void **state)

@@ -12,6 +12,8 @@
 
 #define LEN (32 * MIB)
 #define STACK_BYTES (64 * KIB)
+/* A frame may be larger than the C library's guard page. */
+#define GUARD_BYTES (1 * MIB)
 
 static char *paths[2];
 
@@ -50,11 +52,16 @@ static void *run_one(void *arg)
 
 static int in_a_small_thread(void *name)
 {
+	char *guard = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack = guard + GUARD_BYTES;
 	pthread_attr_t attr;
 	pthread_t thread;
 
+	ktest_check(guard != MAP_FAILED);
+	ktest_check(!mprotect(stack, STACK_BYTES, PROT_READ | PROT_WRITE));
 	ktest_check(!pthread_attr_init(&attr));
-	ktest_check(!pthread_attr_setstacksize(&attr, STACK_BYTES));
+	ktest_check(!pthread_attr_setstack(&attr, stack, STACK_BYTES));
 	ktest_check(!pthread_create(&thread, &attr, run_one, name));
 	ktest_check(!pthread_join(thread, NULL));
 	return 0;

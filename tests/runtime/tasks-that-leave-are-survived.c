@@ -91,7 +91,13 @@ static int use_again(void)
 static int fork_here(void *arg)
 {
 	int *returns = arg;
-	pid_t pid = fork();
+	pid_t pid;
+
+	/* Beside a thread that begins, the child of a program with the address
+	 * sanitizer (gcc 12) may find its allocator locked. */
+	if (KTEST_ASAN)
+		nap_us(200000);
+	pid = fork();
 
 	if (!pid && !*returns)
 		_exit(use_again());
