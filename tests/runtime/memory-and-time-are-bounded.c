@@ -120,30 +120,41 @@ int close(int fd)
 	return error;
 }
 
-/* Refuse the allocation of every index in turn, then all from it on. */
+/* Refuse the allocation of index @i, or all from it on. */
+static void lose_nothing(unsigned int i, bool all)
+{
+	unsigned long nr = 0;
+	int error;
+
+	set(ran, 0);
+	all ? failalloc_arm_from(i, FAILALLOC_ALL) : failalloc_arm(i);
+	error = ktrt_start(NULL);
+	if (!error) {
+		use_all(&nr);
+		error = ktrt_stop();
+	}
+	failalloc_disarm();
+	assert_int_equal(get(ran), nr);
+	assert_true(!error || error == -ENOMEM || error == -EAGAIN);
+	assert_int_equal(get(closed_wrongly), 0);
+}
+
 static void no_task_is_lost_without_memory(void **state)
 {
+	static const char *const backends[] = { "bpf", "perf", "explicit" };
+	size_t k;
+	unsigned int i;
+
 	if (KTEST_TSAN)
 		ktest_skip("thread sanitizer ends when threads are refused");
-	for (int from = 0; from < 2; from++)
-		for (unsigned long i = 1; i <= 40; i++) {
-			unsigned long nr = 0;
-			int error;
-
-			set(ran, 0);
-			from ? failalloc_arm_from((unsigned)i, FAILALLOC_ALL)
-			     : failalloc_arm((unsigned)i);
-			error = ktrt_start(NULL);
-			if (!error) {
-				use_all(&nr);
-				error = ktrt_stop();
-			}
-			failalloc_disarm();
-			assert_int_equal(get(ran), nr);
-			assert_true(!error || error == -ENOMEM ||
-				    error == -EAGAIN);
-			assert_int_equal(get(closed_wrongly), 0);
-		}
+	for (k = 0; k < KTEST_ARRAY_SIZE(backends); k++) {
+		setenv("UMT_BACKEND", backends[k], 1);
+		for (i = 1; i <= 40; i++)
+			lose_nothing(i, false);
+		for (i = 1; i <= 40; i++)
+			lose_nothing(i, true);
+	}
+	unsetenv("UMT_BACKEND");
 }
 
 KTEST_MAIN(KTEST(ten_million_tasks_fit), KTEST(rests_in_all_ways),

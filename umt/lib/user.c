@@ -116,13 +116,13 @@ int user_cores_alloc(struct umt *user, int nr)
 	int cpu;
 
 	user->nr_cores = nr;
-	user->seen = calloc((size_t)nr, sizeof(*user->seen));
 	user->core_fds = malloc((size_t)nr * sizeof(*user->core_fds));
-	if (!user->seen || !user->core_fds)
+	if (!user->core_fds)
 		return -ENOMEM;
 	for (cpu = 0; cpu < nr; cpu++)
 		user->core_fds[cpu] = -1;
-	return 0;
+	user->seen = calloc((size_t)nr, sizeof(*user->seen));
+	return user->seen ? 0 : -ENOMEM;
 }
 
 static void user_free(struct umt *user)
