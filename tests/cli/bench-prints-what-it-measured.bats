@@ -43,16 +43,16 @@ check_object() {
 	names=$(sed '1,/^Operations:/d' <<<"$output" | awk '{ print $1 }')
 	[[ $names == vm-start* ]]
 	for name in $names; do
-		case $name in vm-start | lock) continue ;; esac
+		case $name in vm-start | lock | unlock) continue ;; esac
 		run -0 --separate-stderr bench --json "$name"
 		check_object "$name"
 		[ -z "$stderr" ]
 	done
 }
 
-@test "lock and vm-start too, where locking is allowed" {
+@test "those that lock too, where locking is allowed" {
 	need_lock
-	for name in lock vm-start; do
+	for name in lock unlock vm-start; do
 		run -0 bench --json "$name"
 		check_object "$name"
 	done
