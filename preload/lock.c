@@ -8,6 +8,10 @@
  *
  * Left to the kernel: munlock and munlockall, which walk pages under the lock
  * of the address space, and mappings that are made after mlockall(MCL_FUTURE).
+ *
+ * What can be told from the plain call: adjacent mappings of one segment, parts
+ * of which were locked on fault before, may come out as one mapping where they
+ * would stay several, since everything is locked on fault in between.
  */
 #include <errno.h>
 #include <linux/capability.h>

@@ -25,6 +25,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "mappings.h"
 #include "probe.h"
 
 /* Far from where the kernel puts what has no fixed address. */
@@ -418,59 +419,6 @@ static void try_write(struct range range)
 	printf("write: %zu of %zu\n", written, nr);
 }
 
-/* Fields that the kernel decides by what was called, not by when. */
-static int account_counts(const char *line)
-{
-	static const char *const fields[] = {
-		"Rss:",		  "Shared_Clean:",    "Shared_Dirty:",
-		"Private_Clean:", "Private_Dirty:",   "Anonymous:",
-		"Locked:",	  "Private_Hugetlb:", "Shared_Hugetlb:",
-		"VmFlags:"
-	};
-
-	for (size_t i = 0; i < NR(fields); i++)
-		if (!strncmp(line, fields[i], strlen(fields[i])))
-			return 1;
-	return 0;
-}
-
-static int in_arena(uintptr_t start)
-{
-	return start >= (uintptr_t)ARENA &&
-	       start < (uintptr_t)ARENA + ARENA_BYTES;
-}
-
-static void print_mappings(void)
-{
-	FILE *maps = fopen("/proc/self/smaps", "r");
-	uintptr_t start, end;
-	char line[512], perms[8];
-	int inside = 0;
-
-	/* Mappings that have pages merge with others that have none, or not. */
-	if (contents_only) {
-		fclose(maps);
-		return;
-	}
-	must(maps != NULL, "smaps");
-	while (fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%lx-%lx %7s", &start, &end, perms) == 3) {
-			inside = in_arena(start);
-			if (inside)
-				printf("  %lx-%lx %s\n",
-				       start - (uintptr_t)ARENA,
-				       end - (uintptr_t)ARENA, perms);
-		} else if (inside && !strncmp(line, "VmFlags:", 8)) {
-			printf(" %s", line);
-		} else if (inside && !contents_only && account_counts(line) &&
-			   account_value(line)) {
-			printf("   %.*s%lu\n", (int)(strchr(line, ':') - line),
-			       line, account_value(line));
-		}
-	}
-	fclose(maps);
-}
-
 /* Only of pages that are there: looking would make the others. */
 static void print_present(void)
 {
@@ -556,7 +504,9 @@ int main(int argc, char **argv)
 	try_mmap((struct range){ ARENA, ARENA_BYTES });
 	for (int i = 0; i < nr_calls; i++) {
 		calls[below(NR(calls))](random_range());
-		print_mappings();
+		/* With pages or without, mappings are joined or not. */
+		if (!contents_only)
+			print_mappings(ARENA, ARENA_BYTES);
 		if (i % 5 == 4)
 			print_present();
 	}
