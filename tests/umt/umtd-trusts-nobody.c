@@ -288,8 +288,11 @@ static int cannot_name_anothers(void *unused)
 	asked.op = UMT_BROKER_CLOSE;
 	ktest_check(ask(&mine.connection, asked) == -EINVAL);
 	/* With the token, by another process than the first to use it. */
+	ktest_check(
+		holds_soon(run_control(&theirs, UMT_OP_ADD, theirs.answer.user,
+				       theirs.answer.token) != -EAGAIN));
 	ktest_check(run_control(&theirs, UMT_OP_ADD, theirs.answer.user,
-				theirs.answer.token) == 0);
+				theirs.answer.token) == -EEXIST);
 	pid = fork();
 	if (!pid)
 		_exit(run_control(&theirs, UMT_OP_ADD, theirs.answer.user,
@@ -331,51 +334,75 @@ static int cannot_attach_or_detach(void *unused)
 	return 0;
 }
 
-/* What its own process executes, perhaps with more rights, is seen no more:
- * here by a child that has the table. */
-static bool parent_is_shell(void)
-{
-	char path[40], name[20] = "";
-	FILE *file;
+/*
+ * What its own process executes, perhaps with more rights, is seen no more:
+ * here by a child that has the table, and gives the new program its cues.
+ */
+struct talk {
+	int cues[2], answers[2];
+};
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)getppid());
-	file = fopen(path, "r");
-	if (file && !fgets(name, sizeof(name), file))
-		name[0] = 0;
-	if (file)
-		fclose(file);
-	return !strcmp(name, "sh\n");
+static void await_byte(int fd)
+{
+	char byte;
+
+	ktest_check(read(fd, &byte, 1) == 1);
 }
 
-static int sees_nothing_of(const struct umt *user)
+static int sees_nothing_of(const struct umt *user, const struct talk *talk)
 {
 	uint64_t sleeps;
+	int i;
 
-	ktest_check(holds_soon(parent_is_shell()));
-	nap_us(20000);
+	ktest_check(write(talk->cues[1], "", 1) == 1);
+	close(talk->cues[0]);
+	close(talk->answers[1]);
+	await_byte(talk->answers[0]);
 	ktest_check(ready_of(user) == 0);
 	ktest_check(sums_of(user).moved_out >= 1);
 	sleeps = sums_of(user).sleeps;
-	nap_us(150000);
+	for (i = 0; i < 4; i++) {
+		ktest_check(write(talk->cues[1], "\n", 1) == 1);
+		await_byte(talk->answers[0]);
+	}
 	ktest_check(sums_of(user).sleeps == sleeps);
 	return 0;
+}
+
+/*
+ * It blocks for each line that it is told, and says a line for each.  The child
+ * comes first: it has let go of the connection then, whose end at exec is the
+ * end of the user, and must not come before the kernel tells of the exec.
+ */
+static void execute(const struct talk *talk)
+{
+	await_byte(talk->cues[0]);
+	ktest_check(dup2(talk->cues[0], STDIN_FILENO) >= 0);
+	ktest_check(dup2(talk->answers[1], STDOUT_FILENO) >= 0);
+	close(talk->cues[0]);
+	close(talk->cues[1]);
+	close(talk->answers[0]);
+	close(talk->answers[1]);
+	execlp("sh", "sh", "-c",
+	       "echo; while read -r line; do sleep .02; echo; done", NULL);
 }
 
 static int executes_another(void *result)
 {
 	struct umt *user;
+	struct talk talk;
 
 	become_somebody(SOMEBODY);
 	user = served(UMT_TRACE);
 	ktest_check(user != NULL);
+	ktest_check(pipe(talk.cues) == 0 && pipe(talk.answers) == 0);
 	if (!fork()) {
-		sees_nothing_of(user);
+		sees_nothing_of(user, &talk);
 		ktest_check(write(*(int *)result, "", 1) == 1);
 		_exit(0);
 	}
 	ktest_check(umt_thread_add(user) == 0);
-	execlp("sh", "sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep .05; done",
-	       NULL);
+	execute(&talk);
 	return 1;
 }
 
