@@ -21,7 +21,10 @@
 #include "program.h"
 #include "user.h"
 
-#define ADD_TRIES 1000
+/* Of which all but the first wait; half a second together. */
+#define ADD_TRIES 600
+#define ADD_QUICK_TRIES 100
+#define ADD_NAP_US 1000
 
 /* A program in the kernel, as we hold it. */
 struct source {
@@ -337,7 +340,11 @@ static void bpf_close(struct umt *user)
 	put_source(user->source);
 }
 
-/* The kernel may be at another record of this CPU just now. */
+/*
+ * The kernel may be at another record of this CPU just now, or another CPU at
+ * the slab that the record is to come from: in a guest perhaps one that waits
+ * for its turn.
+ */
 static int bpf_add(struct umt *user)
 {
 	int saved = errno;
@@ -347,7 +354,10 @@ static int bpf_add(struct umt *user)
 		error = control(UMT_OP_ADD, user);
 		if (error != -EAGAIN)
 			break;
-		sched_yield();
+		if (tries < ADD_QUICK_TRIES)
+			sched_yield();
+		else
+			usleep(ADD_NAP_US);
 	}
 	errno = saved;
 	return error == -EAGAIN ? -ENOMEM : error;

@@ -25,6 +25,9 @@
 #include "program.h"
 #include "why.h"
 
+#define RECORD_TRIES 20
+#define RECORD_NAP_US 20000
+
 static struct umt_bpf *program;
 static int nr_cores;
 static bool taken[UMT_USERS];
@@ -136,17 +139,23 @@ static int thread_fd(int tid)
  * A record of no user, made and taken away.  Linux 7.3 has no memory for records
  * where the CPU has no atomic exchange of 16 bytes (x86: cmpxchg16b), however
  * often it is asked; better another backend than one that refuses each thread.
+ * Elsewhere it has none just while another CPU is about the same slab, which
+ * may be long where CPUs are virtual.
  */
 static int try_record(void)
 {
 	struct umt_record none = { 0 };
 	int records = bpf_map__fd(program->maps.records);
 	int fd = thread_fd(getpid());
-	int error;
+	int error, tries = 0;
 
 	if (fd < 0)
 		return 0;
-	error = bpf_map_update_elem(records, &fd, &none, BPF_NOEXIST);
+	do {
+		if (tries)
+			usleep(RECORD_NAP_US);
+		error = bpf_map_update_elem(records, &fd, &none, BPF_NOEXIST);
+	} while (error == -ENOMEM && ++tries < RECORD_TRIES);
 	if (!error)
 		error = bpf_map_delete_elem(records, &fd);
 	close(fd);
