@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Whatever is in the way of eBPF, umt_info() names it in one line and the next
- * backend serves: no type information, no rights, a kernel that is locked down
- * or too old, a verifier that refuses, no memory for what it keeps of threads.
+ * backend serves: no type information, arguments in another order, no rights, a
+ * kernel that is locked down or too old, a verifier that refuses, no memory for
+ * what it keeps of threads.
  *
  * What this kernel cannot be is made up: by a filter on bpf(2), and by folders
  * that are mounted over those of sysfs, for the test's process only.
@@ -11,6 +12,7 @@
 
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/btf.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -20,6 +22,9 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+
+#define TYPES "/sys/kernel/btf/vmlinux"
+#define TYPES_MAX (64u << 20)
 
 /* bpf(2) fails with @error; with @cmd >= 0 only that command does. */
 static void refuse_bpf(int cmd, int error)
@@ -42,6 +47,94 @@ static void refuse_bpf(int cmd, int error)
 			offsetof(struct seccomp_data, nr));
 	ktest_check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	ktest_check(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+/* ---- other types ---- */
+
+/* What follows a type of this kind: bytes, and bytes for each of its members. */
+static size_t bytes_behind(const struct btf_type *type)
+{
+	static const struct {
+		size_t bytes, each;
+	} kinds[] = {
+		[BTF_KIND_INT] = { 4, 0 },
+		[BTF_KIND_ARRAY] = { 12, 0 },
+		[BTF_KIND_STRUCT] = { 0, 12 },
+		[BTF_KIND_UNION] = { 0, 12 },
+		[BTF_KIND_ENUM] = { 0, 8 },
+		[BTF_KIND_FUNC_PROTO] = { 0, 8 },
+		[BTF_KIND_VAR] = { 4, 0 },
+		[BTF_KIND_DATASEC] = { 0, 12 },
+		[BTF_KIND_DECL_TAG] = { 4, 0 },
+		[BTF_KIND_ENUM64] = { 0, 12 },
+	};
+	unsigned kind = BTF_INFO_KIND(type->info);
+
+	if (kind >= KTEST_ARRAY_SIZE(kinds))
+		return 0;
+	return kinds[kind].bytes + kinds[kind].each * BTF_INFO_VLEN(type->info);
+}
+
+static struct btf_type *type_at(struct btf_header *btf, uint32_t wanted)
+{
+	char *at = (char *)btf + btf->hdr_len + btf->type_off;
+	char *end = at + btf->type_len;
+	uint32_t id;
+
+	for (id = 1; at < end; id++) {
+		struct btf_type *type = (struct btf_type *)at;
+
+		if (id == wanted)
+			return type;
+		at += sizeof(*type) + bytes_behind(type);
+	}
+	return NULL;
+}
+
+static struct btf_type *type_named(struct btf_header *btf, const char *name)
+{
+	char *names = (char *)btf + btf->hdr_len + btf->str_off;
+	char *at = (char *)btf + btf->hdr_len + btf->type_off;
+	char *end = at + btf->type_len;
+
+	while (at < end) {
+		struct btf_type *type = (struct btf_type *)at;
+
+		if (!strcmp(names + type->name_off, name))
+			return type;
+		at += sizeof(*type) + bytes_behind(type);
+	}
+	return NULL;
+}
+
+/* As in 5.18: the state is told before the threads and not behind them. */
+static void put_state_first(struct btf_header *btf)
+{
+	struct btf_type *type = type_named(btf, "btf_trace_sched_switch");
+	struct btf_param *params, state;
+
+	ktest_check(type != NULL);
+	type = type_at(btf, type_at(btf, type->type)->type);
+	ktest_check(BTF_INFO_KIND(type->info) == BTF_KIND_FUNC_PROTO);
+	ktest_check(BTF_INFO_VLEN(type->info) == 5);
+	params = (struct btf_param *)(type + 1);
+	state = params[4];
+	memmove(&params[3], &params[2], 2 * sizeof(*params));
+	params[2] = state;
+}
+
+static char *read_all(const char *path, size_t *size)
+{
+	char *text = malloc(TYPES_MAX);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t nr = 1;
+
+	ktest_check(text && fd >= 0);
+	for (*size = 0; nr > 0; *size += (size_t)nr)
+		nr = read(fd, text + *size, TYPES_MAX - *size);
+	ktest_check(!nr && *size < TYPES_MAX);
+	close(fd);
+	return text;
 }
 
 /* An empty folder over @path, for this process only. */
@@ -76,6 +169,22 @@ static int without_types(void *unused)
 {
 	hide("/sys/kernel/btf");
 	return expect("no type information of the kernel");
+}
+
+/* It is the kernel that refuses; what is told comes from its types. */
+static int without_known_arguments(void *unused)
+{
+	size_t size;
+	char *types = read_all(TYPES, &size);
+	int fd;
+
+	put_state_first((struct btf_header *)types);
+	hide("/sys/kernel/btf");
+	fd = open(TYPES, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+	ktest_check(fd >= 0 && write(fd, types, size) == (ssize_t)size);
+	close(fd);
+	refuse_bpf(BPF_PROG_LOAD, EACCES);
+	return expect("sched_switch has other arguments here");
 }
 
 static int locked_down(void *unused)
@@ -152,6 +261,13 @@ static void locked_down_is_told(void **state)
 	told(locked_down);
 }
 
+static void without_known_arguments_is_told(void **state)
+{
+	if (access(TYPES, R_OK))
+		ktest_skip("no type information of the kernel");
+	told(without_known_arguments);
+}
+
 TOLD(without_types)
 TOLD(too_old)
 TOLD(refused_by_verifier)
@@ -160,8 +276,9 @@ TOLD(without_rights)
 TOLD(without_memory_for_records)
 TOLD(without_bpf)
 
-KTEST_MAIN(KTEST(without_types_is_told), KTEST(locked_down_is_told),
-	   KTEST(too_old_is_told), KTEST(refused_by_verifier_is_told),
-	   KTEST(refused_by_policy_is_told), KTEST(without_rights_is_told),
+KTEST_MAIN(KTEST(without_types_is_told), KTEST(without_known_arguments_is_told),
+	   KTEST(locked_down_is_told), KTEST(too_old_is_told),
+	   KTEST(refused_by_verifier_is_told), KTEST(refused_by_policy_is_told),
+	   KTEST(without_rights_is_told),
 	   KTEST(without_memory_for_records_is_told),
 	   KTEST(without_bpf_is_told))
