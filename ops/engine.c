@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "device.h"
 #include "engine.h"
@@ -204,14 +203,6 @@ static bool go_kernel(struct op_job *job, uintptr_t start, uintptr_t end,
 	return true;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* What was there already says nothing about making it. */
 static bool is_untouched(uintptr_t start, uintptr_t end, uintptr_t step)
 {
@@ -255,14 +246,14 @@ static int try_both(struct op_job *job, uintptr_t start, uintptr_t end,
 	if (!is_untouched(start, start + 4 * step, step))
 		return 0;
 	for (unsigned i = 0; i < 4 && !error && is_in_use(engine); i++) {
-		uint64_t begin_ns = now_ns();
+		uint64_t begin_ns = op_now_ns();
 
 		if (turns[i] == USER)
 			error = op_go_part(job, *done, *done + step,
 					   engine->plain);
 		else if (!go_kernel(job, *done, *done + step, &error))
 			return 0;
-		ns[turns[i]] += now_ns() - begin_ns;
+		ns[turns[i]] += op_now_ns() - begin_ns;
 		*done += step;
 	}
 	if (!error)

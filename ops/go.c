@@ -28,7 +28,7 @@ static unsigned max_threads(const struct op_job *job)
 	return job->op->usual_threads;
 }
 
-static uint64_t now_ns(void)
+uint64_t op_now_ns(void)
 {
 	struct timespec now;
 
@@ -39,7 +39,7 @@ static uint64_t now_ns(void)
 void op_begin(struct op_job *job)
 {
 	if (op_may_be_cancelled(job))
-		job->watch->begin_ns = now_ns();
+		job->watch->begin_ns = op_now_ns();
 }
 
 /* One deadline for all jobs of a call. */
@@ -49,7 +49,7 @@ static uint64_t deadline_left(const struct op_job *job)
 
 	if (!deadline_ns)
 		return 0;
-	passed_ns = now_ns() - job->watch->begin_ns;
+	passed_ns = op_now_ns() - job->watch->begin_ns;
 	return deadline_ns > passed_ns ? deadline_ns - passed_ns : 1;
 }
 
@@ -60,7 +60,7 @@ static void place_part(const struct op_job *job, struct ktask_progress *said)
 
 	said->units_done += job->before;
 	said->units_total = job->whole;
-	said->elapsed_ns = now_ns() - job->watch->begin_ns;
+	said->elapsed_ns = op_now_ns() - job->watch->begin_ns;
 	said->remaining_ns = 0;
 	if (!said->units_done)
 		return;

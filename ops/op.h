@@ -182,4 +182,7 @@ bool op_may_be_cancelled(const struct op_job *job);
 
 size_t op_page_bytes(void);
 
+/** op_now_ns - CLOCK_MONOTONIC */
+uint64_t op_now_ns(void);
+
 #endif /* OPS_OP_H */
