@@ -12,15 +12,13 @@
 
 #include "core/deps.h"
 #include "lib/pool.h"
+#include "lib/remaining.h"
 #include "lib/slots.h"
 #include "lib/table.h"
 
 static void tell(struct ktask_job_info *info, const struct demand *demand,
 		 uid_t uid, uint64_t now_ns)
 {
-	uint64_t left = demand->units_total - demand->units_done;
-	double ns;
-
 	memset(info, 0, sizeof(*info));
 	info->pid = (int)demand->pid;
 	info->uid = uid;
@@ -30,13 +28,11 @@ static void tell(struct ktask_job_info *info, const struct demand *demand,
 	info->units_done = demand->units_done;
 	info->units_total = demand->units_total;
 	info->elapsed_ns = now_ns - demand->start_ns;
-	if (!demand->units_done || demand->units_done > demand->units_total)
-		return;
 	/* Other users may say anything. */
-	ns = (double)info->elapsed_ns / (double)demand->units_done *
-	     (double)left;
-	if (ns < (double)INT64_MAX)
-		info->remaining_ns = (uint64_t)ns;
+	if (info->units_done <= info->units_total)
+		info->remaining_ns =
+			remaining_ns(info->elapsed_ns, info->units_done,
+				     info->units_total - info->units_done);
 }
 
 unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,

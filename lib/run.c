@@ -16,6 +16,7 @@
 #include "lib/account.h"
 #include "lib/monitor.h"
 #include "lib/places.h"
+#include "lib/remaining.h"
 #include "lib/slots.h"
 #include "lib/spares.h"
 #include "lib/users.h"
@@ -45,17 +46,6 @@ uint64_t run_units(struct run *run)
 	return units + spares_units(run);
 }
 
-/* At the rate so far; 0 unknown, as it is when centuries would be left. */
-static uint64_t time_left(uint64_t elapsed_ns, uint64_t done, uint64_t left)
-{
-	double ns;
-
-	if (!done)
-		return 0;
-	ns = (double)elapsed_ns / (double)done * (double)left;
-	return ns < (double)INT64_MAX ? (uint64_t)ns : 0;
-}
-
 void run_progress(struct run *run, struct ktask_progress *progress)
 {
 	uint64_t now_ns = kt_now_ns();
@@ -69,7 +59,7 @@ void run_progress(struct run *run, struct ktask_progress *progress)
 	progress->units_total = run->units_total;
 	progress->elapsed_ns = elapsed_ns;
 	progress->remaining_ns =
-		time_left(elapsed_ns, done, run->units_total - done);
+		remaining_ns(elapsed_ns, done, run->units_total - done);
 	progress->threads = kt_load(&run->job.threads) + spares_working(run);
 }
 
