@@ -108,6 +108,13 @@ static bool is_large(const struct op_job *job)
 	       job->opts->max_threads != 1 && !job->opts->flags;
 }
 
+/* From here on the user engine does what is left. */
+static void give_up(struct engine *engine)
+{
+	device_close(engine->fd);
+	engine->fd = -1;
+}
+
 void engine_begin(struct engine *engine, struct op_job *job)
 {
 	enum choice choice;
@@ -115,9 +122,9 @@ void engine_begin(struct engine *engine, struct op_job *job)
 
 	*engine = (struct engine){ .fd = -1 };
 	job->engine = engine;
-	/* The environment last: other threads may be changing it. */
 	if (!is_large(job) || !device_may_be_there())
 		return;
+	/* The environment only here: other threads may be changing it. */
 	choice = wish();
 	if (choice == USER)
 		return;
@@ -129,10 +136,8 @@ void engine_begin(struct engine *engine, struct op_job *job)
 	engine->kernel = choice == KERNEL;
 	if (choice != USER)
 		engine->max_threads = allowed_threads(job->opts->max_threads);
-	if (engine->max_threads < 2) {
-		device_close(engine->fd);
-		engine->fd = -1;
-	}
+	if (engine->max_threads < 2)
+		give_up(engine);
 }
 
 void engine_end(struct engine *engine, struct op_job *job)
@@ -147,13 +152,6 @@ void engine_end(struct engine *engine, struct op_job *job)
 static bool is_in_use(const struct engine *engine)
 {
 	return engine && engine->fd >= 0;
-}
-
-/* From here on the user engine does what is left. */
-static void give_up(struct engine *engine)
-{
-	device_close(engine->fd);
-	engine->fd = -1;
 }
 
 static int request_chunk(void *start, void *end, void *arg)
