@@ -83,6 +83,27 @@ static int take(struct table *table, uint32_t self)
 	return table ? -1 : 0;
 }
 
+void slots_put(int index)
+{
+	struct slot *slot;
+
+	if (!slots.table)
+		return;
+	slot = &slots.table->slots[index];
+	kt_store(&slot->held, 0);
+	pthread_mutex_unlock(&slot->mutex);
+}
+
+/* The slot of a thread that is gone.  Return: false if that cannot be had. */
+static bool put_for_dead(int index)
+{
+	bool had = lock(&slots.table->slots[index]);
+
+	if (had)
+		slots_put(index);
+	return had;
+}
+
 /*
  * Of a process that is killed for want of memory the kernel takes the memory
  * after two seconds, with the lists of robust mutexes in it.  A helper, which
@@ -110,9 +131,7 @@ static bool pass_over_dead(struct table *table)
 		if (!holder || stands_aside(slot) || !prio_thread_gone(holder))
 			continue;
 		any = true;
-		if (lock(slot))
-			slots_put((int)i);
-		else
+		if (!put_for_dead((int)i))
 			kt_store(&slot->aside, holder);
 	}
 	return any;
@@ -146,17 +165,6 @@ bool slots_must_leave(int index, uint32_t self)
 	return (unsigned)index >= end;
 }
 
-void slots_put(int index)
-{
-	struct slot *slot;
-
-	if (!slots.table)
-		return;
-	slot = &slots.table->slots[index];
-	kt_store(&slot->held, 0);
-	pthread_mutex_unlock(&slot->mutex);
-}
-
 unsigned slots_used(void)
 {
 	unsigned nr = 0;
@@ -168,9 +176,7 @@ unsigned slots_used(void)
 		if (!holder || stands_aside(slot))
 			continue;
 		/* What a killed thread left nobody else may ever take. */
-		if (prio_thread_gone(holder) && lock(slot))
-			slots_put((int)i);
-		else
+		if (!prio_thread_gone(holder) || !put_for_dead((int)i))
 			nr++;
 	}
 	return nr;
