@@ -55,14 +55,19 @@ static bool over(const struct kt_job *job)
 	       (job->deadline_ns && kt_now_ns() >= job->deadline_ns);
 }
 
-/* Until a CPU is idle, or somebody waits for the job. */
-static void await_idle_cpu(struct run_seat *rs)
+/* By a helper that has to look for itself, if it is time to: until a CPU is
+ * idle, or somebody waits for the job. */
+static void await_idle_cpu(struct run_seat *rs, uint64_t now_ns)
 {
 	const struct timespec nap = { .tv_nsec = IDLE_LOOK_NS };
 
+	if (!kt_load(&rs->run->alone) || now_ns < rs->next_look_ns ||
+	    !limits_idle_only())
+		return;
 	while (kt_load(&rs->run->alone) && !over(&rs->run->job) &&
 	       !must_leave(rs) && !limits_idle_room())
 		nanosleep(&nap, NULL);
+	rs->next_look_ns = kt_now_ns() + IDLE_LOOK_NS;
 }
 
 static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
@@ -75,11 +80,7 @@ static bool helper_tick(struct kt_worker *worker, uint64_t now_ns)
 		monitor_join();
 	if (spares_wanted(rs->run))
 		pool_seat_blocks(&rs->seat);
-	if (kt_load(&rs->run->alone) && now_ns >= rs->next_look_ns &&
-	    limits_idle_only()) {
-		await_idle_cpu(rs);
-		rs->next_look_ns = kt_now_ns() + IDLE_LOOK_NS;
-	}
+	await_idle_cpu(rs, now_ns);
 	return must_leave(rs);
 }
 
@@ -108,9 +109,8 @@ static bool helper_work(struct seat *seat)
 	context->run = run;
 	context->worker = &rs->worker;
 	kt_store(&rs->tid, pool_seat_tid(seat));
-	if (kt_load(&run->alone) && limits_idle_only())
-		await_idle_cpu(rs);
 	rs->next_look_ns = 0;
+	await_idle_cpu(rs, rs->seat.now_ns);
 	kt_job_work(&run->job, &rs->worker);
 	monitor_leave();
 	kt_store(&rs->tid, 0);
