@@ -10,14 +10,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
@@ -27,6 +23,7 @@
 #include <sys/wait.h>
 
 #include "probe.h"
+#include "refuse.h"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
@@ -53,25 +50,10 @@ static const char *populate_once(void)
 /* A filter with @action for the system call @number; all others pass. */
 static void set_filter(unsigned number, unsigned action, int by_prctl)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, action),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { 4, code };
 	struct rlimit no_core = { 0 };
 
 	setrlimit(RLIMIT_CORE, &no_core);
-	must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges");
-	if (by_prctl)
-		must(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program),
-		     "PR_SET_SECCOMP");
-	else
-		must(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0,
-			      &program),
-		     "SYS_seccomp");
+	must(refuse_with(number, action, by_prctl), "filter");
 }
 
 /* Before the first large call, and with helpers there already. */

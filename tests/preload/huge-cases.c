@@ -8,16 +8,13 @@
  * them, and has a BUG (fs/inode.c, in evict()) when the file is closed.
  */
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "probe.h"
+#include "refuse.h"
 
 #define HUGE_BYTES ((size_t)2 << 20)
 #define FILE_BYTES (8 * HUGE_BYTES)
@@ -153,19 +150,7 @@ static void read_only_descriptor(void)
 /* As some sandboxes do.  What was mapped to try it out must be gone. */
 static void locked_without_mlock2(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mlock2, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
-
-	must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-		     !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0,
-			    0),
-	     "filter");
+	must(refuse_whole(SYS_mlock2, EPERM), "filter");
 	map("locked without mlock2", FILE_BYTES, RW, MAP_PRIVATE | MAP_LOCKED);
 	printf("reserved=%ld\n", pages_of_pool("resv"));
 }

@@ -8,16 +8,13 @@
  *	refused-cases filters FIRST STEP | limits | allocate N
  */
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "probe.h"
+#include "refuse.h"
 
 #define RW (PROT_READ | PROT_WRITE)
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
@@ -93,23 +90,6 @@ static void make_calls(void)
 	TRY("posix_fallocate", posix_fallocate(memory_fd, 0, LEN), MAP_FAILED);
 }
 
-/* The shim is told, and goes on: a refusal kills nobody. */
-static void refuse(unsigned number, unsigned error)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { NR(code), code };
-
-	must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-		     !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program),
-	     "filter");
-}
-
 static const struct {
 	const char *name;
 	int number;
@@ -165,10 +145,12 @@ static void in_child(void (*prepare)(size_t), size_t what)
 	printf("status %x\n\n", (unsigned)status);
 }
 
+/* The shim is told, and goes on: a refusal kills nobody. */
 static void prepare_filter(size_t what)
 {
-	refuse((unsigned)refused[what / NR(errors)].number,
-	       (unsigned)errors[what % NR(errors)]);
+	must(refuse_whole((unsigned)refused[what / NR(errors)].number,
+			  (unsigned)errors[what % NR(errors)]),
+	     "filter");
 }
 
 static void with_filters(size_t first, size_t step)

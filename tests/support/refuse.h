@@ -13,12 +13,48 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
+
+/* By prctl(2), or by seccomp(2): programs use both. */
+static inline bool refuse_by(struct sock_filter *steps, unsigned nr,
+			     bool by_prctl)
+{
+	struct sock_fprog program = { (unsigned short)nr, steps };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return false;
+	if (by_prctl)
+		return !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	return !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+/*
+ * refuse_with - call @number ends with the filter's @action, SECCOMP_RET_...
+ *
+ * Return: false where filters are not to be had; so all of these.
+ */
+static inline bool refuse_with(unsigned number, unsigned action, bool by_prctl)
+{
+	struct sock_filter steps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, action),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	return refuse_by(steps, sizeof(steps) / sizeof(steps[0]), by_prctl);
+}
+
+/* refuse_whole - call @number fails with @error, whatever its arguments are */
+static inline bool refuse_whole(unsigned number, unsigned error)
+{
+	return refuse_with(number, SECCOMP_RET_ERRNO | error, true);
+}
 
 /*
  * refuse_call - call @number fails with @error where argument @index is one
  * of [@least, @most]
- *
- * Return: false where filters are not to be had.
  */
 static inline bool refuse_call(unsigned number, unsigned index, unsigned least,
 			       unsigned most, unsigned error)
@@ -36,13 +72,8 @@ static inline bool refuse_call(unsigned number, unsigned index, unsigned least,
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = {
-		.len = sizeof(steps) / sizeof(steps[0]),
-		.filter = steps,
-	};
 
-	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	return refuse_by(steps, sizeof(steps) / sizeof(steps[0]), true);
 }
 
 #endif /* TEST_REFUSE_H */

@@ -4,11 +4,8 @@
  * is not a better one.  What is asked for wrongly is refused.
  */
 #include "support/users.h"
+#include "refuse.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -60,31 +57,16 @@ static void without_rights_the_next_serves(void **state)
 	assert_int_equal(ktest_in_child(without_rights, NULL), 0);
 }
 
-/* The call fails with EACCES, as some containers have it. */
-static void forbid(unsigned nr)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { KTEST_ARRAY_SIZE(code), code };
-
-	ktest_check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	ktest_check(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
-}
-
+/* They fail with EACCES, as some containers have it. */
 static int without_calls(void *unused)
 {
 	struct umt_backends info;
 
-	forbid(SYS_bpf);
+	ktest_check(refuse_whole(SYS_bpf, EACCES));
 	info = info_of_now();
 	ktest_check(info.backend != UMT_BPF);
 	ktest_check(info.why[UMT_BPF][0]);
-	forbid(SYS_perf_event_open);
+	ktest_check(refuse_whole(SYS_perf_event_open, EACCES));
 	info = info_of_now();
 	fprintf(stderr, "# %s; %s\n", info.why[UMT_BPF], info.why[UMT_PERF]);
 	ktest_check(info.backend == UMT_EXPLICIT);

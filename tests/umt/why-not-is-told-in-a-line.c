@@ -9,17 +9,14 @@
  * that are mounted over those of sysfs, for the test's process only.
  */
 #include "support/users.h"
+#include "refuse.h"
 
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/btf.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
-#include <stddef.h>
 #include <sys/mount.h>
 #include <sys/personality.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -29,24 +26,11 @@
 /* bpf(2) fails with @error; with @cmd >= 0 only that command does. */
 static void refuse_bpf(int cmd, int error)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_bpf, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, args)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)cmd, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { KTEST_ARRAY_SIZE(code), code };
-
 	if (cmd < 0)
-		code[3] = (struct sock_filter)BPF_STMT(
-			BPF_LD | BPF_W | BPF_ABS,
-			offsetof(struct seccomp_data, nr));
-	ktest_check(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-	ktest_check(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+		ktest_check(refuse_whole(SYS_bpf, (unsigned)error));
+	else
+		ktest_check(refuse_call(SYS_bpf, 0, (unsigned)cmd,
+					(unsigned)cmd, (unsigned)error));
 }
 
 /* ---- other types ---- */
