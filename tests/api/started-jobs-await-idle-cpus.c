@@ -55,6 +55,17 @@ static void become_user(void)
 	file_root = tree.root;
 }
 
+/* As that user, on a machine where others run. */
+static struct ktask_job *start_beside_others(struct ktask_ctl *ctl, size_t size)
+{
+	struct ktask_job *job;
+
+	become_user();
+	running(1000);
+	ktest_check(!ktask_start(&job, NULL, size, ctl));
+	return job;
+}
+
 static uint64_t units_done(struct ktask_job *job)
 {
 	struct ktask_progress progress;
@@ -93,15 +104,11 @@ static bool comes_to_rest(struct ktask_job *job)
 
 static int begin_and_rest(void *arg)
 {
-	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_job *job;
 	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
 
-	become_user();
-	running(1000);
-	ktask_ctl_set_result(&ctl, &result);
 	/* Two minutes of work, were it all done. */
-	ktest_check(!ktask_start(&job, NULL, 120000000000 / UNIT_NS, &ctl));
+	job = start_beside_others(&ctl, 120000000000 / UNIT_NS);
 	usleep(50000);
 	ktest_check(units_done(job) == 0);
 	running(0);
@@ -123,10 +130,8 @@ static int wait_beside_others(void *arg)
 	struct ktask_job *job;
 	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
 
-	become_user();
-	running(1000);
 	ktask_ctl_set_result(&ctl, &result);
-	ktest_check(!ktask_start(&job, NULL, 1000, &ctl));
+	job = start_beside_others(&ctl, 1000);
 	usleep(20000);
 	ktest_check(!ktask_wait(job));
 	ktest_check(result.units == 1000);
@@ -141,10 +146,8 @@ static int deadline_beside_others(void *arg)
 	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
 	uint64_t begin_ns = ktest_now_ns();
 
-	become_user();
-	running(1000);
 	ktask_ctl_set_deadline(&ctl, 20000000);
-	ktest_check(!ktask_start(&job, NULL, 1000000, &ctl));
+	job = start_beside_others(&ctl, 1000000);
 	while (ktask_poll(job, &progress) == -EINPROGRESS) {
 		ktest_check(ktest_now_ns() - begin_ns < WAIT_NS);
 		usleep(1000);
