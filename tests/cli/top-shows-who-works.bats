@@ -78,7 +78,7 @@ until_true() {
 	is_true '.unit == "units" and .units_total == 60000
 		and (.progress - .units_done / .units_total | fabs < 1e-6)
 		and .units_per_s > 0 and .elapsed_seconds > 0
-		and .remaining_seconds > 0 and .helpers >= 0'
+		and .remaining_seconds > 0 and .helpers <= .wanted'
 	is_true '.units_per_s * .elapsed_seconds / .units_done
 		| . > 0.99 and . < 1.01'
 	stop_job

@@ -70,8 +70,8 @@ static void only_own_threads_handle_them(void)
 	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(get(ended), 300);
 	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
-	/* One that is pending already is not sent again. */
-	assert_true(get(handled) > before);
+	/* Ours alone are 30.  TSAN's handler takes them later, some as one. */
+	assert_true(get(handled) > before + (KTEST_TSAN ? 0 : 30));
 	assert_int_equal(get(elsewhere), 0);
 }
 
