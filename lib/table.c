@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/deps.h"
+#include "lib/guarded.h"
 #include "lib/slots.h"
 #include "lib/table.h"
 
@@ -33,14 +33,6 @@ static bool init_slots(struct table *table)
 		done = !pthread_mutex_init(&table->slots[i].mutex, &attr);
 	pthread_mutexattr_destroy(&attr);
 	return done;
-}
-
-static struct table *map_table(int fd)
-{
-	void *map = mmap(NULL, sizeof(struct table), PROT_READ | PROT_WRITE,
-			 MAP_SHARED, fd, 0);
-
-	return map == MAP_FAILED ? NULL : map;
 }
 
 /* A file beyond this limit would end the program (SIGXFSZ). */
@@ -65,14 +57,14 @@ static struct table *make_table(const char *path)
 	if (fd < 0)
 		return NULL;
 	if (fchmod(fd, 0644) || posix_fallocate(fd, 0, sizeof(struct table)) ||
-	    !(table = map_table(fd)))
+	    !(table = guarded_map(fd, sizeof(*table))))
 		goto close;
 	table->head.magic = TABLE_MAGIC;
 	table->head.mutex_bytes = sizeof(pthread_mutex_t);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	if (!init_slots(table) ||
 	    linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW)) {
-		munmap(table, sizeof(*table));
+		guarded_unmap(table, sizeof(*table));
 		table = NULL;
 	}
 close:
@@ -107,14 +99,14 @@ static struct table *find_table(const char *path)
 
 	if (fd < 0)
 		return NULL;
-	table = map_table(fd);
+	table = guarded_map(fd, sizeof(*table));
 	close(fd);
 	if (!table)
 		return NULL;
 	if (table->head.magic == TABLE_MAGIC &&
 	    table->head.mutex_bytes == sizeof(pthread_mutex_t))
 		return table;
-	munmap(table, sizeof(*table));
+	guarded_unmap(table, sizeof(*table));
 	return NULL;
 }
 
