@@ -15,7 +15,7 @@
 
 struct helper {
 	struct list_head idle; /* in the pool's list, while it is idle */
-	struct task_struct *task; /* of a worker: NULL before its first seat */
+	struct task_struct *task; /* of a worker: NULL until it runs */
 	struct vhost_task *worker; /* thread of the caller's process, or NULL */
 	struct seat *seat; /* offered or running; under pool_lock */
 	int nid; /* node of its memory */

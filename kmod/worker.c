@@ -3,15 +3,19 @@
  * Workers: what vhost calls a task, one for each seat of a job that may have
  * them, made when the seat is first offered and ended with the job.
  *
- * They are not kept from job to job: a program would find threads in itself that
- * it did not make, when it calls unshare() or counts them.
+ * They are not kept from job to job, and the caller waits until they are gone: a
+ * program would find threads in itself that it did not make, when it calls
+ * unshare() or counts them.
  *
  * A worker that is killed takes no more seats; an offer to it is withdrawn by the
  * caller, who is killed as well.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/minmax.h>
+#include <linux/rcupdate.h>
 #include <linux/refcount.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -26,11 +30,18 @@
 #if COMPAT_WORKERS
 #include <linux/sched/vhost_task.h>
 
+/* How often one is looked at that has ended and is not gone. */
+#define GONE_FIRST_US 10
+#define GONE_LAST_US 10000
+
 /* Ends them: see worker_end(). */
 static struct workqueue_struct *wq;
 
 struct worker {
 	struct helper helper;
+	bool lowered; /* its own: it has had a seat */
+	struct completion begun; /* it has said which thread it is */
+	struct prio own; /* of the caller, which waits for its end */
 	struct work_struct end;
 	struct completion ended;
 	refcount_t users; /* the job, and the work item */
@@ -41,11 +52,21 @@ static struct worker *worker_of(struct helper *h)
 	return container_of(h, struct worker, helper);
 }
 
-static void begin(struct helper *h)
+/* Before anything else, also before it ends without having had a seat. */
+static void begin(struct worker *w)
 {
-	prio_lower();
-	/* Seen by whoever lends: the seat is taken after this, under a lock. */
-	WRITE_ONCE(h->task, get_task_struct(current));
+	if (w->helper.task)
+		return;
+	/* Seen by whoever lends: a seat is taken after this, under a lock. */
+	w->helper.task = get_task_struct(current);
+	complete(&w->begun);
+}
+
+static void lower(struct worker *w)
+{
+	if (!w->lowered)
+		prio_lower();
+	w->lowered = true;
 }
 
 static void place(struct helper *h)
@@ -63,11 +84,11 @@ static bool worker_main(void *arg)
 	struct helper *h = arg;
 	struct seat *seat;
 
+	begin(worker_of(h));
 	if (!READ_ONCE(h->seat))
 		return false;
 	__set_current_state(TASK_RUNNING);
-	if (!h->task)
-		begin(h);
+	lower(worker_of(h));
 	seat = helper_take_seat(h);
 	if (seat) {
 		place(h);
@@ -77,8 +98,10 @@ static bool worker_main(void *arg)
 	return true;
 }
 
+/* Called when it ends by itself, instead of worker_main() from then on. */
 static void worker_killed(void *arg)
 {
+	begin(worker_of(arg));
 }
 
 void worker_wake(struct helper *h)
@@ -96,11 +119,30 @@ static void put(struct worker *w)
 	kfree(w);
 }
 
+/*
+ * vhost_task_stop() returns before the thread has exited.  The kernel takes the
+ * signal handlers from a thread when it belongs to no process any more; one that
+ * is traced may be kept by its tracer for as long as that likes.
+ */
+static void wait_until_gone(const struct task_struct *task)
+{
+	unsigned int us = GONE_FIRST_US;
+
+	while (rcu_access_pointer(task->sighand) && !READ_ONCE(task->ptrace)) {
+		usleep_range(us, 2 * us);
+		us = min(2 * us, (unsigned int)GONE_LAST_US);
+	}
+}
+
 static void end(struct work_struct *work)
 {
 	struct worker *w = container_of(work, struct worker, end);
 
+	wait_for_completion(&w->begun);
+	if (!prio_lowest(&w->own))
+		prio_lend(w->helper.task, &w->own);
 	vhost_task_stop(w->helper.worker);
+	wait_until_gone(w->helper.task);
 	complete(&w->ended);
 	put(w);
 }
@@ -118,6 +160,7 @@ struct helper *worker_make(int nid)
 	if (helper_init(&w->helper, nid))
 		goto free;
 	INIT_WORK(&w->end, end);
+	init_completion(&w->begun);
 	init_completion(&w->ended);
 	refcount_set(&w->users, 2);
 	task = vhost_task_create(worker_main, worker_killed, &w->helper,
@@ -137,15 +180,10 @@ free:
 /* At the caller's priority, since that waits. */
 void worker_end(struct helper *h)
 {
-	/* It may come to be set just now: the worker then looks for a seat and
-	 * finds none. */
-	struct task_struct *task = READ_ONCE(h->task);
-	struct prio own;
+	struct worker *w = worker_of(h);
 
-	prio_own(&own);
-	if (task && !prio_lowest(&own))
-		prio_lend(task, &own);
-	queue_work(wq, &worker_of(h)->end);
+	prio_own(&w->own);
+	queue_work(wq, &w->end);
 }
 
 void worker_wait(struct helper *h)
