@@ -7,11 +7,16 @@
  * made: it finds them there, sets the size and the time, and decides.  1 GiB,
  * two CPUs, Linux 6.18: 88 ms and 48.
  *
+ * Others may change the file meanwhile.  So it is made longer by a call that
+ * cannot make it shorter, that of its last page, and it is never cut: not even
+ * to take that back.
+ *
  * Left to the kernel: tmpfs, which does not clear what it allocates (2 GiB:
  * 0.47 s, by way of a mapping and two threads 0.73), and disks.
  *
  * Where it behaves badly: a file that grows shows its new size from the
- * beginning.
+ * beginning, and keeps it where the pool has pages enough but not for this
+ * process (a control group's limit), so that the call then fails.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,16 +36,16 @@ struct extent {
 	int fd;
 	int64_t start; /* multiples of the file's page */
 	int64_t end;
-	int64_t old_size;
+	int64_t page_bytes;
 	bool grows;
 };
 
 /* As the plain call rounds: outwards. */
-static void round_out(struct extent *extent, int64_t page_bytes)
+static void round_out(struct extent *extent)
 {
-	extent->start -= extent->start % page_bytes;
-	extent->end += page_bytes - 1;
-	extent->end -= extent->end % page_bytes;
+	extent->start -= extent->start % extent->page_bytes;
+	extent->end += extent->page_bytes - 1;
+	extent->end -= extent->end % extent->page_bytes;
 }
 
 static bool within_file_limit(int64_t end)
@@ -64,48 +69,47 @@ static bool is_hugetlbfs(int fd, int64_t *page_bytes)
 
 static bool takes(struct extent *extent, int mode, int64_t offset, int64_t len)
 {
-	int64_t page_bytes;
 	struct stat file;
 
 	if (mode || offset < 0 || len <= 0 || offset > INT64_MAX / 2 - len ||
-	    !is_hugetlbfs(extent->fd, &page_bytes) ||
+	    !is_hugetlbfs(extent->fd, &extent->page_bytes) ||
 	    (fcntl(extent->fd, F_GETFL) & O_ACCMODE) != O_RDWR ||
 	    fstat(extent->fd, &file))
 		return false;
 	extent->start = offset;
 	extent->end = offset + len;
-	extent->old_size = file.st_size;
 	extent->grows = extent->end > file.st_size;
 	/* Only the call itself can give a file a size between two pages. */
-	if (extent->grows && extent->end % page_bytes)
+	if (extent->grows && extent->end % extent->page_bytes)
 		return false;
-	round_out(extent, page_bytes);
+	round_out(extent);
 	return within_file_limit(extent->end);
 }
 
-/* Mapping reserves the pages: where there are too few it fails. */
-static bool make_pages(const struct extent *extent)
+static bool grow(const struct extent *extent)
 {
-	size_t len = (size_t)(extent->end - extent->start);
-	void *base = real_mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED,
-			       extent->fd, extent->start);
-	bool done;
-
-	if (base == MAP_FAILED)
-		return false;
-	done = (!extent->grows || !ftruncate(extent->fd, extent->end)) &&
-	       shim_populate(SHIM_FALLOCATE, base, len, 0);
-	real_munmap(base, len);
-	return done;
+	return !extent->grows ||
+	       !real_posix_fallocate(extent->fd,
+				     extent->end - extent->page_bytes,
+				     extent->page_bytes);
 }
 
+/*
+ * Mapping reserves the pages: where there are too few it fails, and nothing has
+ * happened.  For reading only, as mapping for writing makes a file longer even
+ * if that is sealed; a page that is read of a shared mapping is made as well.
+ */
 static void prepare(const struct extent *extent)
 {
-	int saved_errno = errno;
+	size_t len = (size_t)(extent->end - extent->start);
+	void *base = real_mmap(NULL, len, PROT_READ, MAP_SHARED, extent->fd,
+			       extent->start);
 
-	if (!make_pages(extent) && extent->grows)
-		(void)!ftruncate(extent->fd, extent->old_size);
-	errno = saved_errno;
+	if (base == MAP_FAILED)
+		return;
+	if (grow(extent))
+		shim_populate(SHIM_FALLOCATE, base, len, KTASK_POPULATE_READ);
+	real_munmap(base, len);
 }
 
 static inline __attribute__((always_inline)) void

@@ -147,6 +147,82 @@ static void read_only_descriptor(void)
 	close(fd);
 }
 
+/*
+ * Somebody else makes the file longer and writes to it, when it has just been
+ * looked at: by the shim, or else, as the plain call looks at nothing, behind
+ * the call.  What the call was to allocate is there in any case, or refused.
+ */
+static int watched = -1;
+
+static void grow_and_write(int fd, size_t size)
+{
+	char *last;
+
+	watched = -1;
+	must(!ftruncate(fd, (off_t)size), "growing");
+	last = mmap(NULL, HUGE_BYTES, RW, MAP_SHARED, fd,
+		    (off_t)(size - HUGE_BYTES));
+	must(last != MAP_FAILED, "mapping what has grown");
+	*last = 9;
+	munmap(last, HUGE_BYTES);
+}
+
+static size_t grows_to;
+
+int fstat(int fd, struct stat *file)
+{
+	int rc = (int)syscall(SYS_newfstatat, fd, "", file, AT_EMPTY_PATH);
+
+	if (rc == 0 && fd == watched)
+		grow_and_write(fd, grows_to);
+	return rc;
+}
+
+int fstat64(int fd, struct stat64 *file)
+{
+	return fstat(fd, (struct stat *)file);
+}
+
+static void beside_another(const char *name, size_t others, off_t len)
+{
+	int fd = huge_file(0), rc;
+	struct stat file;
+	char *last;
+
+	grows_to = others;
+	watched = fd;
+	errno = ERRNO_MARK;
+	rc = fallocate(fd, 0, 0, len);
+	print_outcome(name, rc, errno);
+	if (watched >= 0)
+		grow_and_write(fd, others);
+	must(!fstat(fd, &file), "fstat");
+	printf(" size=%ld", (long)file.st_size);
+	last = mmap(NULL, HUGE_BYTES, PROT_READ, MAP_SHARED, fd,
+		    (off_t)(others - HUGE_BYTES));
+	must(last != MAP_FAILED, "mapping");
+	printf(" last=%d\n", *last);
+	munmap(last, HUGE_BYTES);
+	close(fd);
+}
+
+static void sealed(void)
+{
+	int fd = memfd_create("huge",
+			      MFD_CLOEXEC | MFD_HUGETLB | MFD_ALLOW_SEALING);
+	int rc;
+
+	must(fd >= 0 && !ftruncate(fd, (off_t)HUGE_BYTES) &&
+		     !fcntl(fd, F_ADD_SEALS, F_SEAL_GROW),
+	     "sealed memfd");
+	errno = ERRNO_MARK;
+	rc = fallocate(fd, 0, 0, (off_t)FILE_BYTES);
+	print_outcome("sealed against growing", rc, errno);
+	print_file(fd);
+	putchar('\n');
+	close(fd);
+}
+
 /* As some sandboxes do.  What was mapped to try it out must be gone. */
 static void locked_without_mlock2(void)
 {
@@ -175,6 +251,13 @@ int main(void)
 	allocate("unknown mode", 0x4000, HUGE_BYTES, 0, len);
 	limited();
 	read_only_descriptor();
+	sealed();
+	/* Where the plain call takes the last page none is left to write to. */
+	if (free_pages() > 10)
+		beside_another("grown by another", 2 * FILE_BYTES, len);
+	if (free_pages() > 1)
+		beside_another("grown, and more is wanted than there is",
+			       HUGE_BYTES, 64 * len);
 	map("private", FILE_BYTES, RW, MAP_PRIVATE | MAP_POPULATE);
 	map("shared", FILE_BYTES, RW, MAP_SHARED | MAP_POPULATE);
 	map("odd length", FILE_BYTES - 4711, RW, MAP_PRIVATE | MAP_POPULATE);
