@@ -62,7 +62,8 @@ int cmd_copy(int argc, char **argv)
 	struct files files = { .command = "copy",
 			       .op = "copy_file",
 			       .doing = "copying",
-			       .flags = KTASK_FILE_SPARSE };
+			       .flags = KTASK_FILE_SPARSE |
+					KTASK_FILE_TRUNCATE };
 	struct copy_plan plan = { .files = &files };
 	bool direct = false, sync = false;
 	const struct option_spec specs[] = {

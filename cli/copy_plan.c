@@ -34,8 +34,8 @@ static int compare_seen(const void *a, const void *b)
 	return (x->ino > y->ino) - (x->ino < y->ino);
 }
 
-/* Return: false if another source has gone there. */
-static bool note_seen(struct copy_plan *plan, const struct stat *stat)
+/* Return: false if it was in the tree. */
+static bool note_seen(void **tree, const struct stat *stat)
 {
 	struct seen *key = malloc(sizeof(*key));
 	struct seen **found;
@@ -43,12 +43,30 @@ static bool note_seen(struct copy_plan *plan, const struct stat *stat)
 	if (!key)
 		return true;
 	*key = (struct seen){ stat->st_dev, stat->st_ino };
-	found = tsearch(key, &plan->seen, compare_seen);
+	found = tsearch(key, tree, compare_seen);
 	if (found && *found != key) {
 		free(key);
 		return false;
 	}
 	return true;
+}
+
+static bool is_source(const struct copy_plan *plan, const struct stat *stat)
+{
+	const struct seen key = { stat->st_dev, stat->st_ino };
+
+	return tfind(&key, &plan->sources, compare_seen);
+}
+
+/* What is overwritten while it is copied would be neither. */
+static void note_sources(struct copy_plan *plan, const struct walk *walk)
+{
+	struct stat stat_buf;
+
+	for (size_t i = 0; i < walk->nr; i++)
+		if (walk->entries[i].type == WALK_FILE &&
+		    !stat(walk->entries[i].path, &stat_buf))
+			note_seen(&plan->sources, &stat_buf);
 }
 
 static int fails(struct copy_plan *plan, int error, const char *from,
@@ -119,7 +137,7 @@ static int make_link(struct copy_plan *plan, const char *from, const char *to)
 	return symlink(text, to) ? fails(plan, errno, from, to) : 0;
 }
 
-/* Not emptied yet; *created: it was not there. */
+/* Not emptied: its own copy does that.  *created: it was not there. */
 static int open_destination(const char *to, mode_t mode, bool *created)
 {
 	int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode & 0777);
@@ -135,7 +153,9 @@ static const char *wrong_pair(struct copy_plan *plan, const struct stat *src,
 		return "the destination is no regular file";
 	if (src->st_dev == dst->st_dev && src->st_ino == dst->st_ino)
 		return "they are the same file";
-	if (!note_seen(plan, dst))
+	if (is_source(plan, dst))
+		return "the destination is to be copied as well";
+	if (!note_seen(&plan->seen, dst))
 		return "another source was copied there";
 	return NULL;
 }
@@ -178,8 +198,6 @@ static int make_file(struct copy_plan *plan, const char *from, const char *to)
 		error = errno;
 	else
 		wrong = wrong_pair(plan, &src, &dst);
-	if (!error && !wrong && !created && ftruncate(fd, 0))
-		error = errno;
 	close(fd);
 	if (!error && !wrong)
 		return add_pair(plan, from, to, created);
@@ -228,6 +246,7 @@ int copy_plan_make(struct copy_plan *plan, char **sources, int nr)
 		if (walk_add(&walk, sources[i]))
 			return 1;
 	plan->files->failed = walk.failed;
+	note_sources(plan, &walk);
 	for (size_t i = 0; i < walk.nr; i++)
 		make(plan, &walk.entries[i]);
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What `ktask copy` makes before it copies: folders, links and empty files, one
- * for each source; and what it takes away again of them.
+ * for each source; and what it takes away again of them.  Files that are there
+ * stay as they are until they are copied to.
  */
 #ifndef KTASK_CLI_COPY_PLAN_H
 #define KTASK_CLI_COPY_PLAN_H
@@ -15,6 +16,7 @@ struct copy_plan {
 	const char *target; /* what the user named last */
 	bool into; /* it is a folder */
 	void *seen; /* destinations, by device and inode */
+	void *sources; /* the same of these */
 	bool *created; /* for each of files->at: it was not there before */
 	size_t room;
 };
@@ -22,8 +24,7 @@ struct copy_plan {
 /**
  * copy_plan_make - destinations for all of @sources
  *
- * A destination is emptied only once it is certain to be no source of its own
- * and no other source's destination.
+ * No destination is a source, or another source's destination.
  *
  * Return: 0; 1 after a message where nothing can be copied.  What cannot be
  * made gets a message, files->failed, and is left out.

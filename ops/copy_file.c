@@ -7,7 +7,8 @@
  * the verdict.  The destination gets its length before the first range, so that
  * threads do not wait for one another to make it longer; with
  * KTASK_FILE_DIRECT its blocks as well, without which direct writes to one
- * file are made one after another.
+ * file are made one after another.  One that is to be emptied gets both, and is
+ * emptied, by whoever comes to a range of it first.
  *
  * Nothing is made up: a source that turns out shorter than it was is -ENODATA.
  */
@@ -17,6 +18,11 @@
 #include <unistd.h>
 
 #include "files.h"
+
+/* A file is emptied in parts of so much, 5 ms of pages in the cache; and in no
+ * more parts than this. */
+#define CUT_BYTES ((off_t)64 << 20)
+#define CUTS_MAX 1024
 
 /* Bytes at @pos of both, counted from the beginnings of the ranges. */
 struct copying {
@@ -157,6 +163,105 @@ static uint64_t next_data(struct copying *copying, uint64_t end)
 	return (uint64_t)hole - base;
 }
 
+static bool has_holes(const struct stat *src)
+{
+	return S_ISREG(src->st_mode) && src->st_blocks * 512 < src->st_size;
+}
+
+/* With the lock held. */
+static int lengthen(const struct files_open *open, uint64_t end)
+{
+	struct stat dst;
+
+	if (fstat(open->dst_fd, &dst) || ((uint64_t)dst.st_size < end &&
+					  ftruncate(open->dst_fd, (off_t)end)))
+		return -errno;
+	return 0;
+}
+
+/* Several files of a job may have the same destination: the longest counts. */
+static int make_longer(const struct files_open *open, uint64_t end)
+{
+	int error;
+
+	pthread_mutex_lock(open->lock);
+	error = lengthen(open, end);
+	pthread_mutex_unlock(open->lock);
+	return error;
+}
+
+static int make_room(const struct op_job *job, const struct files_open *open,
+		     const struct stat *src, uint64_t end)
+{
+	const struct ktask_file *file = open->file;
+
+	if (open->direct &&
+	    !(job->flags & KTASK_FILE_SPARSE && has_holes(src))) {
+		if (!fallocate(open->dst_fd, 0, (off_t)file->dst_offset,
+			       (off_t)file->size))
+			return 0;
+		if (errno != EOPNOTSUPP && errno != ENOSYS)
+			return -errno;
+	}
+	return make_longer(open, end);
+}
+
+/*
+ * A part of what the destination held, from its end on: others may wait for the
+ * lock, whose owner may be a helper of the lowest priority.
+ */
+static int cut_some(const struct files_open *open, bool *empty)
+{
+	off_t size, step = CUT_BYTES;
+	struct stat dst;
+
+	if (fstat(open->dst_fd, &dst))
+		return -errno;
+	if (dst.st_size / CUTS_MAX > step)
+		step = dst.st_size / CUTS_MAX;
+	size = dst.st_size > step ? dst.st_size - step : 0;
+	*empty = !size;
+	return ftruncate(open->dst_fd, size) ? -errno : 0;
+}
+
+static int empty_some(const struct files_open *open, uint64_t end, bool *mine)
+{
+	struct ktask_file *file = open->file;
+	bool empty = false;
+	int error = 0;
+
+	pthread_mutex_lock(open->lock);
+	if (!file->private_begun) {
+		error = cut_some(open, &empty);
+		if (!error && empty)
+			error = lengthen(open, end);
+		*mine = !error && empty;
+		if (*mine)
+			__atomic_store_n(&file->private_begun, 1,
+					 __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(open->lock);
+	return error;
+}
+
+/* By whoever comes first to a range of it; before anything is written to it. */
+static int begin_emptied(const struct op_job *job,
+			 const struct files_open *open)
+{
+	const struct ktask_file *file = open->file;
+	uint64_t end = file->dst_offset + file->size;
+	bool mine = false;
+	struct stat src;
+	int error = 0;
+
+	while (!error &&
+	       !__atomic_load_n(&file->private_begun, __ATOMIC_ACQUIRE))
+		error = empty_some(open, end, &mine);
+	if (error || !mine)
+		return error;
+	return fstat(open->fd, &src) ? -errno : make_room(job, open, &src, end);
+}
+
 static int copy_range(const struct op_job *job, const struct files_open *open,
 		      uint64_t from, uint64_t to, uint64_t *fail_at)
 {
@@ -164,6 +269,8 @@ static int copy_range(const struct op_job *job, const struct files_open *open,
 	bool sparse = job->flags & KTASK_FILE_SPARSE && open->own;
 	int error = 0;
 
+	if (job->flags & KTASK_FILE_TRUNCATE)
+		error = begin_emptied(job, open);
 	while (!error && copying.pos < to) {
 		uint64_t end = sparse ? next_data(&copying, to) : to;
 
@@ -191,39 +298,35 @@ static int check_access(const struct ktask_file *file)
 	return 0;
 }
 
-static bool has_holes(const struct stat *src)
+/* A file that says to be empty, as those of /proc do, is read to its end. */
+static int copy_unsized(const struct op_job *job, struct files_open *open)
 {
-	return S_ISREG(src->st_mode) && src->st_blocks * 512 < src->st_size;
-}
-
-/* Several files of a job may have the same destination: the longest counts. */
-static int make_longer(const struct files_open *open, uint64_t end)
-{
-	struct stat dst;
+	struct copying copying = { job, open, 0, false };
+	char buf[FILES_BUFFER_SMALL];
+	ssize_t got;
 	int error = 0;
 
-	pthread_mutex_lock(open->lock);
-	if (fstat(open->dst_fd, &dst) || ((uint64_t)dst.st_size < end &&
-					  ftruncate(open->dst_fd, (off_t)end)))
-		error = -errno;
-	pthread_mutex_unlock(open->lock);
+	while (!error) {
+		got = files_read(open, buf, sizeof(buf), src_of(&copying));
+		if (got <= 0)
+			return (int)got;
+		if (open->direct)
+			files_undirect(open->dst_fd);
+		error = write_all(&copying, buf, (size_t)got);
+	}
 	return error;
 }
 
-static int make_room(const struct op_job *job, const struct files_open *open,
-		     const struct stat *src, uint64_t end)
+static int prepare_empty(const struct op_job *job, struct files_open *open,
+			 const struct stat *src, const struct stat *dst)
 {
-	const struct ktask_file *file = open->file;
-
-	if (open->direct &&
-	    !(job->flags & KTASK_FILE_SPARSE && has_holes(src))) {
-		if (!fallocate(open->dst_fd, 0, (off_t)file->dst_offset,
-			       (off_t)file->size))
-			return 0;
-		if (errno != EOPNOTSUPP && errno != ENOSYS)
-			return -errno;
-	}
-	return make_longer(open, end);
+	if (job->flags & KTASK_FILE_TRUNCATE && S_ISREG(dst->st_mode) &&
+	    ftruncate(open->dst_fd, 0))
+		return -errno;
+	if (!S_ISREG(src->st_mode) || !S_ISREG(dst->st_mode) ||
+	    open->file->len != KTASK_TO_END)
+		return 0;
+	return copy_unsized(job, open);
 }
 
 static int copy_prepare(const struct op_job *job, struct files_open *open)
@@ -239,7 +342,12 @@ static int copy_prepare(const struct op_job *job, struct files_open *open)
 		return -errno;
 	if (src.st_dev == dst.st_dev && src.st_ino == dst.st_ino)
 		return -EINVAL;
-	if (S_ISBLK(dst.st_mode) || !file->size)
+	if (!file->size)
+		return prepare_empty(job, open, &src, &dst);
+	if (job->flags & KTASK_FILE_TRUNCATE && S_ISREG(dst.st_mode))
+		return 0;
+	open->file->private_begun = 1;
+	if (S_ISBLK(dst.st_mode))
 		return 0;
 	if (!S_ISREG(dst.st_mode))
 		return -EINVAL;
@@ -265,7 +373,8 @@ const struct ktask_op op_copy_file = {
 	.summary = "copy ranges of files to other files",
 	.unit = 1,
 	.min_chunk = MIB,
-	.known_flags = KTASK_FILE_DIRECT | KTASK_FILE_SPARSE,
+	.known_flags =
+		KTASK_FILE_DIRECT | KTASK_FILE_SPARSE | KTASK_FILE_TRUNCATE,
 	.on_files = true,
 	.align = files_align,
 	.around = copy_file_around,

@@ -297,6 +297,7 @@ static int open_piece(struct pieces *pieces, struct ktask_file *file)
 		error = files_open(pieces->files->job, pieces->files->work,
 				   file, &piece->open);
 	}
+	piece->open.lock = &pieces->files->lock;
 	return error;
 }
 
@@ -403,6 +404,7 @@ static void begin(struct op_job *job)
 		job->files[i].fail_offset = 0;
 		job->files[i].size = 0;
 		job->files[i].private_pos = BASE;
+		job->files[i].private_begun = 0;
 	}
 }
 

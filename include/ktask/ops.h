@@ -49,6 +49,10 @@ extern "C" {
 /* ktask_copy_file(): holes are left out; the destination must read as zero
  * there already. */
 #define KTASK_FILE_SPARSE 0x2u
+/* ktask_copy_file(): the destination is emptied first, once its own copy begins
+ * and the source could be opened.  For regular files; not for one that is the
+ * destination, or the source, of another file of the same call. */
+#define KTASK_FILE_TRUNCATE 0x4u
 /* ktask_sync(): as fdatasync(2) instead of fsync(2). */
 #define KTASK_SYNC_DATA 0x1u
 
@@ -100,6 +104,7 @@ struct ktask_file {
 	uint64_t fail_offset; /* with an error: in the file */
 	uint64_t size; /* bytes that there were to be done */
 	uint64_t private_pos;
+	uint32_t private_begun;
 };
 
 /**
@@ -251,7 +256,7 @@ KTASK_API int ktask_sync(int fd, uint64_t offset, uint64_t len, unsigned flags);
  *
  * By copy_file_range(2) where the file systems permit, which may share
  * blocks; else by reading and writing.  A destination that is shorter grows; it is not
- * cut.  The same file (-EINVAL) cannot be both.  KTASK_FILE_DIRECT: both past
+ * cut, but for KTASK_FILE_TRUNCATE.  The same file (-EINVAL) cannot be both.  KTASK_FILE_DIRECT: both past
  * the page cache, as far as their file systems and the alignment of the ends
  * allow it.
  *

@@ -21,6 +21,7 @@ setup() {
 
 teardown() {
 	[ -z "${mounted:-}" ] || umount "$mounted"
+	[ -z "${place:-}" ] || rm -rf "$place"
 }
 
 same() {
@@ -110,6 +111,42 @@ same() {
 	cmp from/small copy
 }
 
+# As somebody who may not read everything, in a place where that may be had.
+as_somebody() {
+	if [ "$EUID" -ne 0 ]; then
+		"$@"
+		return
+	fi
+	setpriv --reuid 65531 --regid 65531 --clear-groups "$@"
+}
+
+@test "a file that was there keeps what it holds if the source cannot be read" {
+	[ "$EUID" -ne 0 ] || command -v setpriv >/dev/null || skip "no setpriv"
+	place=$(mktemp -d /var/tmp/ktask-copy.XXXXXX)
+	cp "$ktask" "$place/ktask"
+	mkdir "$place/to"
+	seq 10 >"$place/secret"
+	seq 20 >"$place/open"
+	chmod 0 "$place/secret"
+	seq 300000 | tee "$place/to/secret" >"$place/to/open"
+	chmod -R o+rwX "$place/to" "$place"
+	chmod 0 "$place/secret"
+	[ "$EUID" -ne 0 ] || chown -R 65531 "$place"
+	run -1 --separate-stderr as_somebody "$place/ktask" copy \
+		"$place/secret" "$place/open" "$place/to"
+	[[ $stderr == "ktask: copying $place/secret: Permission denied" ]]
+	[[ $output == "1 file: 51 bytes in "* ]]
+	[ "$(wc -l <"$place/to/secret")" -eq 300000 ]
+	cmp "$place/open" "$place/to/open"
+}
+
+@test "a file that does not say how long it is" {
+	[ -r /proc/version ] || skip "no /proc"
+	echo old >copy
+	run -0 --separate-stderr "$ktask" copy /proc/version copy
+	[ "$(cat copy)" = "$(cat /proc/version)" ]
+}
+
 @test "nothing is copied onto itself" {
 	ln from/large hard
 	says_failed "they are the same file" copy from/large from/large
@@ -156,6 +193,11 @@ says_failed() {
 	run -0 timeout 60 "$ktask" copy --recursive from from/deep
 	cmp from/large from/deep/from/large
 	[ ! -e from/deep/from/deep/from ]
+	# Twice, copies would be overwritten that are to be copied.
+	seq 10 >from/deep/from/large
+	run -1 --separate-stderr "$ktask" copy --recursive from from/deep
+	[[ $stderr == *"the destination is to be copied as well"* ]]
+	[ "$(wc -l <from/deep/from/large)" -eq 10 ]
 }
 
 @test "a full file system: the copy is told and gone" {
