@@ -145,6 +145,24 @@ void pool_seat_blocks(struct seat *seat)
 	prio_blocks();
 }
 
+/*
+ * Where it began no caller looks after it: who else comes to run on these CPUs,
+ * and where CPUs idle later, is the scheduler's to see to.  A thread that was
+ * just made is not on all CPUs of such a seat either.
+ */
+static void go_anywhere(struct helper *h)
+{
+	uint32_t word = kt_load(&h->word);
+
+	do {
+		/* Its caller is doing just that. */
+		if (phase_of(word) == LENDING)
+			return;
+	} while (!helper_move(h, &word, LENDING));
+	helper_widen(h);
+	kt_store_release(&h->word, word);
+}
+
 static bool mode_changed(enum prio_mode mode)
 {
 	return mode == PRIO_LEND && prio_mode() != PRIO_LEND;
@@ -163,6 +181,8 @@ static void *helper_main(void *arg)
 	while (next_offer(h)) {
 		uint32_t generation = pool_generation();
 
+		if (h->seat->anywhere)
+			go_anywhere(h);
 		if (!h->seat->work(h->seat)) {
 			decline(h);
 			continue;

@@ -9,7 +9,8 @@
  *   OFFERED --helper takes it--> RUNNING,  --caller withdraws--> IDLE
  *   RUNNING --caller sleeps on the word--> WAITED,  --done--> IDLE,
  *           --cannot begin--> OFFERED
- *   LENDING the caller changes the helper's priority; then WAITED
+ *   LENDING the caller changes the helper's priority; then WAITED.  Or the
+ *           helper its own CPUs; then what it was before
  *
  * The word also counts offers (the ticket), so that a caller never mistakes a
  * later offer for its own.  No lock is held by a helper, ever: a helper that

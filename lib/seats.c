@@ -156,7 +156,7 @@ static bool offer_seat(struct run *run, unsigned index)
 	rs->seen_cpu_ns = UINT64_MAX;
 	rs->seat.work = helper_work;
 	rs->seat.now_ns = run->seat_ns;
-	rs->seat.anywhere = false;
+	rs->seat.anywhere = run->alone;
 	if (!get_slots(rs, node))
 		goto undeal;
 	places_seat(run, rs, node);

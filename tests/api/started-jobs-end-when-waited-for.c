@@ -5,6 +5,7 @@
  */
 #include "support/work.h"
 
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -60,6 +61,57 @@ static void helpers_finish_alone(void **state)
 	assert_int_equal(ktask_wait(job), 0);
 	assert_true(work_done_once(&work));
 	work_end(&work);
+}
+
+struct cpus_seen {
+	cpu_set_t wanted;
+	uint32_t nr_wrong;
+};
+
+static int compare_cpus(struct work *work, size_t from, size_t to)
+{
+	struct cpus_seen *seen = work->arg;
+	cpu_set_t now;
+
+	if (gettid() == work->caller)
+		return 0;
+	if (sched_getaffinity(0, sizeof(now), &now) ||
+	    !CPU_EQUAL(&now, &seen->wanted))
+		__atomic_add_fetch(&seen->nr_wrong, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* Nobody looks after them: they must not be kept off the CPU that their caller
+ * happened to be on.  New threads, and such as were kept off it before. */
+static void helpers_go_where_it_is_idle(void **state)
+{
+	struct cpus_seen seen = { .nr_wrong = 0 };
+
+	need_helper();
+	assert_int_equal(
+		sched_getaffinity(0, sizeof(seen.wanted), &seen.wanted), 0);
+	for (int i = 0; i < 3; i++) {
+		struct work work = { .also = compare_cpus, .arg = &seen };
+		struct ktask_ctl ctl = work_ctl(&work, 1);
+		uint64_t end_ns = ktest_now_ns() + HANG_NS;
+		struct ktask_job *job;
+
+		work_begin(&work, NR_UNITS);
+		assert_int_equal(ktask_start(&job, WORK_BASE, NR_UNITS, &ctl),
+				 0);
+		while (ktask_poll(job, NULL) == -EINPROGRESS) {
+			assert_true(ktest_now_ns() < end_ns);
+			nap_us(100);
+		}
+		assert_int_equal(ktask_wait(job), 0);
+		assert_true(work.nr_helper_chunks > 0);
+		assert_int_equal(seen.nr_wrong, 0);
+		work_end(&work);
+		work.also = NULL;
+		work_begin(&work, NR_UNITS);
+		assert_int_equal(ktask_run(WORK_BASE, NR_UNITS, &ctl), 0);
+		work_end(&work);
+	}
 }
 
 static void *waiter(void *job)
@@ -217,7 +269,8 @@ static void jobs_outlive_the_chunk_that_starts_them(void **state)
 	}
 }
 
-KTEST_MAIN(KTEST(one_thread_does_it_when_waiting), KTEST(helpers_finish_alone),
+KTEST_MAIN(KTEST(helpers_go_where_it_is_idle),
+	   KTEST(one_thread_does_it_when_waiting), KTEST(helpers_finish_alone),
 	   KTEST(another_thread_waits), KTEST(only_work_counts_as_cpu_time),
 	   KTEST(many_are_under_way), KTEST(chunks_may_poll_their_job),
 	   KTEST(jobs_outlive_the_chunk_that_starts_them))
