@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Large calls from where programs rarely make them: many threads at once,
- * children of fork, vfork and a bare clone, a constructor, a signal handler.
+ * children of fork, vfork and a bare clone, a constructor, a signal handler; and
+ * with descriptors and files that are gone.
  * The argument names the case ("reused" wants a file as well); prints "ok" or what went wrong.
  */
 #include <fcntl.h>
@@ -252,6 +253,77 @@ static const char *in_reused(void)
 	return NULL;
 }
 
+/* As daemons do when they start. */
+static const char *in_all_closed(void)
+{
+	const char *wrong = populate_once();
+
+	must(!close_range(3, ~0u, 0), "close_range");
+	if (!wrong)
+		wrong = populate_often(NULL);
+	if (fcntl(3, F_GETFD) != -1)
+		return "a descriptor was left open";
+	return wrong;
+}
+
+static int truncated_fd;
+static volatile int no_more;
+
+static void *truncate_often(void *unused)
+{
+	(void)unused;
+	while (!no_more) {
+		must(!ftruncate(truncated_fd, SIZE_BYTES / 4), "ftruncate");
+		must(!ftruncate(truncated_fd, SIZE_BYTES), "ftruncate");
+	}
+	return NULL;
+}
+
+/* As is said of pages that are behind the end of a file. */
+static const char *refused_at_most(int rc)
+{
+	return rc && errno != EFAULT && errno != ENOMEM && errno != EAGAIN &&
+			       errno != EPERM
+		       ? "an unexpected error"
+		       : NULL;
+}
+
+static const char *use_what_is_truncated(void)
+{
+	char *base = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_POPULATE, truncated_fd, 0);
+	const char *wrong;
+
+	if (base == MAP_FAILED)
+		return "mmap failed";
+	wrong = refused_at_most(madvise(base, SIZE_BYTES, MADV_POPULATE_WRITE));
+	if (!wrong)
+		wrong = refused_at_most(mlock(base, SIZE_BYTES));
+	munlock(base, SIZE_BYTES);
+	if (!wrong && madvise(base, SIZE_BYTES, MADV_DONTNEED))
+		wrong = "madvise failed";
+	if (munmap(base, SIZE_BYTES))
+		wrong = "munmap failed";
+	return wrong;
+}
+
+/* A file that somebody cuts, and makes longer again, under its mappings. */
+static const char *in_truncated(void)
+{
+	const char *wrong = NULL;
+	pthread_t thread;
+
+	truncated_fd = memfd_create("cut", MFD_CLOEXEC);
+	must(truncated_fd >= 0, "memfd_create");
+	must(!pthread_create(&thread, NULL, truncate_often, NULL),
+	     "pthread_create");
+	for (int i = 0; i < NR_UNMAPS && !wrong; i++)
+		wrong = use_what_is_truncated();
+	no_more = 1;
+	pthread_join(thread, NULL);
+	return wrong;
+}
+
 static const struct {
 	const char *name;
 	const char *(*run)(void);
@@ -267,6 +339,8 @@ static const struct {
 	{ "closed", in_closed },
 	{ "reused", in_reused },
 	{ "malloc", in_malloc },
+	{ "all-closed", in_all_closed },
+	{ "truncated", in_truncated },
 };
 
 int main(int argc, char **argv)

@@ -55,6 +55,16 @@ unusual() {
 	[ "$output" = ok ]
 }
 
+# One call by the constructor, one before and eight after.
+@test "a program that closes all descriptors" {
+	unusual all-closed 10
+}
+
+@test "a file is truncated under its mappings meanwhile" {
+	unusual truncated 101
+	[ "$(taken munmap calls)" -ge 100 ]
+}
+
 @test "a constructor before the shim's own gets the plain call" {
 	cat >"$BATS_TEST_TMPDIR/early.c" <<-'EOF'
 		#include <stdio.h>
