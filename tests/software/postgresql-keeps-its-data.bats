@@ -30,6 +30,7 @@ as_user() {
 setup_file() {
 	export PG=$(pg_folder)
 	[ -x "$PG/pgbench" ] || skip "no PostgreSQL: make deps NEED=database"
+	id -un >/dev/null || skip 'PostgreSQL wants a user that has a name'
 	export WORK=$(mktemp -d /tmp/ktask-pg.XXXXXX)
 	cp "$KTASK_BUILD/ktask" "$KTASK_BUILD/libktask-preload.so" "$WORK"
 	[ "$(id -u)" != 0 ] || chown nobody "$WORK"
