@@ -17,14 +17,23 @@ $(OUT)/tests/vm/user/%: $(OBJ)/tests/vm/user/%.o $(call support,api) \
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
+# They share the requests with PID 1, which is built without this Makefile.
+$(OBJ)/tests/vm/%.o: KT_CFLAGS += -Iinclude/uapi -U_GNU_SOURCE
+
 # The library beside the module; static, as those guests have no libraries.
-$(OUT)/tests/vm/engines: $(call obj,tests/vm/engines/main.c) $(OUT)/libktask.a
+VM_STATIC := $(addprefix $(OUT)/tests/vm/,engines vfio)
+
+$(OUT)/tests/vm/engines: $(call obj,tests/vm/engines/main.c)
+$(OUT)/tests/vm/vfio: $(call obj,$(addprefix tests/vm/,vfio/main.c request.c \
+	files.c))
+$(VM_STATIC): $(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) -static -o $@ $^ -lm $(LDFLAGS)
+	$(Q)$(CC) $(KT_LDFLAGS) -static -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+		-lm $(LDFLAGS)
 
 .PHONY: vm-programs
-vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(OUT)/tests/vm/engines
+vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(VM_STATIC)
 
 ## check-vm: build ktask.ko for several kernels, test it in guests
 .PHONY: check-vm

@@ -356,10 +356,11 @@ sub test_vfio
 	my $kernel = fetch_kernel($name);
 
 	skip_all('no xz') unless have('xz');
+	skip_all('tests/vm/vfio is not built') unless -x "$build/tests/vm/vfio";
 	build_modules($name, "$build/guests", 'tests/vm/module',
 		      'examples/kernel') or die "no modules\n";
 	my $initrd = make_archive($dir, <<END);
-cp $build/guests/$name/ktask.ko $dir/initrd
+cp $build/guests/$name/ktask.ko $build/tests/vm/vfio $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
 for module in irqbypass vfio vfio_iommu_type1 vfio-pci-core vfio-pci; do
 	found=\$(find -L $cache/$name/image -name "\$module.ko*")

@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# VFIO in a guest with an IOMMU: tests/vm/vfio.c.  Says what each way takes.
+# VFIO in a guest with an IOMMU: tests/vm/vfio.  Says what each way takes.
 
 use strict;
 use warnings;

@@ -22,22 +22,6 @@
 
 #define FUZZ 20000
 
-long pinned(void)
-{
-	static char text[65536];
-	long acquired = 0, released = 0;
-	char *word;
-
-	read_file("/proc/vmstat", text, sizeof(text));
-	word = strstr(text, "nr_foll_pin_acquired ");
-	if (word)
-		acquired = strtol(word + 21, NULL, 10);
-	word = strstr(text, "nr_foll_pin_released ");
-	if (word)
-		released = strtol(word + 21, NULL, 10);
-	return acquired - released;
-}
-
 /* Locked memory of this process in bytes. */
 static size_t locked(void)
 {
@@ -47,18 +31,6 @@ static size_t locked(void)
 	read_file("/proc/self/status", text, sizeof(text));
 	word = strstr(text, "VmLck:");
 	return word ? strtoul(word + 6, NULL, 10) * 1024 : 0;
-}
-
-/* Counters of pins are folded in now and then only. */
-bool pins_become(long wanted)
-{
-	for (int ms = 0; ms < PATIENCE_MS; ms += 50) {
-		write_file("/proc/sys/vm/stat_refresh", "1");
-		if (pinned() == wanted)
-			return true;
-		sleep_ms(50);
-	}
-	return false;
 }
 
 static void populate_makes_every_page_present(void)

@@ -23,7 +23,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "guest.h"
@@ -68,34 +67,6 @@ void note(const char *format, ...)
 	fflush(verdict);
 }
 
-int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-	ssize_t n;
-	int error;
-
-	if (fd < 0)
-		return errno;
-	n = write(fd, text, strlen(text));
-	error = n < 0 ? errno : 0;
-	close(fd);
-	return error;
-}
-
-void read_file(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t len = 0;
-	ssize_t n = 0;
-
-	while (fd >= 0 && len < size - 1 &&
-	       (n = read(fd, text + len, size - 1 - len)) > 0)
-		len += (size_t)n;
-	text[len] = 0;
-	if (fd >= 0)
-		close(fd);
-}
-
 int load(const char *path, const char *options)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -126,13 +97,6 @@ bool load_both(void)
 int run_in_kernel(const char *name)
 {
 	return write_file(DIR_TESTS "/run", name);
-}
-
-void sleep_ms(long ms)
-{
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&ts, NULL);
 }
 
 /* A process that runs a test in the kernel; its exit status is the errno. */

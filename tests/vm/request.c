@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -74,4 +76,32 @@ size_t present(char *addr, size_t len)
 	for (size_t i = 0; i < len / PAGE; i++)
 		nr += seen[i] & 1;
 	return nr;
+}
+
+long pinned(void)
+{
+	static char text[65536];
+	long acquired = 0, released = 0;
+	char *word;
+
+	read_file("/proc/vmstat", text, sizeof(text));
+	word = strstr(text, "nr_foll_pin_acquired ");
+	if (word)
+		acquired = strtol(word + 21, NULL, 10);
+	word = strstr(text, "nr_foll_pin_released ");
+	if (word)
+		released = strtol(word + 21, NULL, 10);
+	return acquired - released;
+}
+
+/* Counters of pins are folded in now and then only. */
+bool pins_become(long wanted)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms += 50) {
+		write_file("/proc/sys/vm/stat_refresh", "1");
+		if (pinned() == wanted)
+			return true;
+		sleep_ms(50);
+	}
+	return false;
 }
