@@ -5,6 +5,8 @@
 #   test_kernel(NAME)	fetches, builds, and boots that kernel (tests/vm/kernels)
 #			on machines of several shapes; debug-NAME is one that
 #			finds errors, and is built (tests/vm/debug-kernel)
+#   test_planted(NAME, WHAT => HOW...)  does that kernel find errors that are made
+#			on purpose?  HOW is what it or PID 1 says of WHAT
 #
 # The verdict of a guest comes over its second serial port (tests/vm/init.c).  A
 # boot that says nothing, or not all, is a failure, and so is any warning of its
@@ -29,7 +31,7 @@ use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
 use Complaints;
 use House;
 
-our @EXPORT = qw(test_kernel test_vfio);
+our @EXPORT = qw(test_kernel test_planted test_vfio);
 our @EXPORT_OK = qw(fetch_kernel build_modules make_archive nodes result run_guest
 	finish);
 
@@ -169,12 +171,13 @@ sub boot
 	my ($dir, @guest) = @_;
 	my $started = time;
 	my $boot_limit = $debug ? LIMIT : BOOT_LIMIT;
+	my $whole_limit = $limit + ($debug ? LIMIT_DEBUG - LIMIT : 0);
 
 	start($dir, @guest);
 	while (waitpid($running, WNOHANG) == 0) {
 		my $reached = -s "$dir/verdict";
 
-		if (time - $started > ($reached ? $limit : $boot_limit)) {
+		if (time - $started > ($reached ? $whole_limit : $boot_limit)) {
 			stop();
 			return (-s "$dir/verdict", 0);
 		}
@@ -203,13 +206,10 @@ sub pass_on
 	return 0;
 }
 
-# run_guest(DIR, KERNEL, INITRD, SHAPE, WORDS, READ, MACHINE...): boots, with
-# these WORDS for the kernel; READ(SHAPE, VERDICT) passes on what was said and
-# tells whether that is all of it.
-sub run_guest
+# Returns whether it ended by itself, what PID 1 said, and what the kernel did.
+sub boot_to_pid_1
 {
-	my ($dir, $kernel, $initrd, $shape, $words, $read, @machine) = @_;
-	my $failed_before = $failed;
+	my ($dir, $kernel, $initrd, $shape, $words, @machine) = @_;
 	my ($reached, $ended);
 
 	for my $try (1 .. BOOTS) {
@@ -219,9 +219,20 @@ sub run_guest
 		print "# $shape: boot $try ended before PID 1\n";
 		show('log', "$dir/log");
 	}
-	my $complete = $read->($shape,
-			       $reached ? slurp("$dir/verdict") : '');
-	my $log = -e "$dir/log" ? slurp("$dir/log") : '';
+	return ($ended, $reached ? slurp("$dir/verdict") : '',
+		-e "$dir/log" ? slurp("$dir/log") : '');
+}
+
+# run_guest(DIR, KERNEL, INITRD, SHAPE, WORDS, READ, MACHINE...): boots, with
+# these WORDS for the kernel; READ(SHAPE, VERDICT) passes on what was said and
+# tells whether that is all of it.
+sub run_guest
+{
+	my ($dir, $kernel, $initrd, $shape, $words, $read, @machine) = @_;
+	my $failed_before = $failed;
+	my ($ended, $verdict, $log) = boot_to_pid_1($dir, $kernel, $initrd,
+		$shape, $words, @machine);
+	my $complete = $read->($shape, $verdict);
 	my @wrong = complaints($log);
 	my %races = others_races($log);
 
@@ -310,8 +321,8 @@ sub finish
 	exit($failed ? 1 : 0);
 }
 
-# test_kernel(NAME, DKMS): with DKMS it is that which builds the module.
-sub test_kernel
+# Which kernel, and what it boots from: nothing if that cannot be built.
+sub prepare
 {
 	my ($name, $dkms) = @_;
 	my $modules = "$build/guests/$name";
@@ -322,30 +333,52 @@ sub test_kernel
 	my $module = "$modules/ktask.ko";
 
 	$debug = $name =~ /^debug/;
-	$limit += LIMIT_DEBUG - LIMIT if $debug;
 	result($built, 'the modules are built without a warning');
 	if ($built && $dkms) {
 		$module = dkms_module($name, $dir);
 		$built = $module;
 		result($built, 'DKMS builds the module');
 	}
-	if ($built) {
-		my $initrd = make_archive($dir, <<END);
+	return unless $built;
+	return ($dir, $kernel, make_archive($dir, <<END));
 cp $modules/ktask_*.ko $module $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
 [ ! -x $build/tests/vm/engines ] || cp $build/tests/vm/engines $dir/initrd
 $cc -O2 -Wall -Wextra -Werror -static -Iinclude/uapi \\
 	-o $dir/initrd/init tests/vm/*.c
 END
-		for my $shape (@shapes) {
-			my ($title, @machine) = @$shape;
+}
 
-			next if @ARGV && !grep { $title =~ /^$_/ } @ARGV;
-			run_guest($dir, $kernel, $initrd, $title, '',
-				  \&pass_on, @machine);
-		}
+# test_kernel(NAME, DKMS): with DKMS it is that which builds the module.
+sub test_kernel
+{
+	my ($name, $dkms) = @_;
+	my @guest = prepare($name, $dkms);
+
+	for my $shape (@guest ? @shapes : ()) {
+		my ($title, @machine) = @$shape;
+
+		next if @ARGV && !grep { $title =~ /^$_/ } @ARGV;
+		run_guest(@guest, $title, '', \&pass_on, @machine);
 	}
 	finish();
+}
+
+sub test_planted
+{
+	my ($name, %wanted) = @_;
+	my @guest = prepare($name);
+	my ($title, @machine) = @{ $shapes[0] };
+
+	return unless @guest;
+	my ($ended, $verdict, $log) = boot_to_pid_1(@guest, $title,
+		'ktask.planted=1', @machine);
+	my $said = join "\n", complaints($log), $verdict;
+
+	result($ended, "$name: the guest comes to its end");
+	result(scalar($said =~ $wanted{$_}), "$name: $_ is found")
+		for sort keys %wanted;
+	show('log', "$guest[0]/log") if $failed;
 }
 
 # test_vfio(NAME): the kernel's own modules of VFIO, and a device.

@@ -513,6 +513,28 @@ static void run_all(void)
 			parts[i].run();
 }
 
+/* What a kernel that finds errors should find; its log says whether it did. */
+static void plant_errors(void)
+{
+	static const char *const names[] = {
+		"+planted-race",
+		/* Before memory is used that is not: lockdep then trusts in
+		 * nothing any more. */
+		"+planted-lock-order",
+		"+planted-use-after-free",
+		"+planted-leak",
+	};
+
+	write_file("/sys/kernel/debug/kcsan", "on");
+	if (!load_both()) {
+		say(false, "modules-load", "%s", strerror(errno));
+		return;
+	}
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		one_in_kernel(names[i]);
+	test_leaks();
+}
+
 int main(void)
 {
 	mount_all();
@@ -529,6 +551,8 @@ int main(void)
 	fflush(verdict);
 	if (option("vfio", 0))
 		test_vfio();
+	else if (option("planted", 0))
+		plant_errors();
 	else
 		run_all();
 end:
