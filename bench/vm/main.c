@@ -20,7 +20,7 @@
 #include "kmod/ktask_kernel.h"
 
 #define ROUNDS 11
-#define UNITS 8192 /* 32 MiB */
+#define UNITS 32768 /* 128 MiB */
 #define MIN_CHUNK 32
 #define EMPTY_ROUNDS 2001
 #define LOAD_NS (200 * NSEC_PER_MSEC)
@@ -54,7 +54,7 @@ static void show_ratio(struct seq_file *m, const char *name, u64 a, u64 b)
 
 /* How one side does the job. */
 struct side {
-	bool padata;
+	enum { KTASK, PADATA, HALVES } how;
 	unsigned int threads;
 };
 
@@ -74,13 +74,47 @@ static int run_ranges(struct memory *memory, const struct ktask_ctl *ctl)
 	return ktask_run_numa(nodes, memory->nr_nodes, ctl);
 }
 
+struct half {
+	struct work_struct work;
+	struct memory *memory;
+};
+
+static void clear_half(struct work_struct *work)
+{
+	struct memory *memory = container_of(work, struct half, work)->memory;
+
+	memory_clear((void *)(memory->nr / 2), (void *)memory->nr, memory);
+}
+
+/* The second half on another CPU (of its node, where there are two), which has
+ * nothing else to do; the first here: two threads and nothing else. */
+static int run_halves(struct memory *memory)
+{
+	struct half half = { .memory = memory };
+	int cpu;
+
+	INIT_WORK_ONSTACK(&half.work, clear_half);
+	migrate_disable();
+	cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
+	if (cpu < nr_cpu_ids)
+		queue_work_on(cpu, system_highpri_wq, &half.work);
+	memory_clear(NULL, (void *)(memory->nr / 2), memory);
+	migrate_enable();
+	if (cpu < nr_cpu_ids)
+		flush_work(&half.work);
+	destroy_work_on_stack(&half.work);
+	return cpu < nr_cpu_ids ? 0 : -EOPNOTSUPP;
+}
+
 static u64 run_side(struct memory *memory, const struct side *side, int *error)
 {
 	u64 start_ns = ktime_get_ns();
 
-	if (side->padata) {
+	if (side->how == PADATA) {
 		*error = padata_run(memory->nr, MIN_CHUNK, side->threads,
 				    memory_clear, memory);
+	} else if (side->how == HALVES) {
+		*error = run_halves(memory);
 	} else {
 		DEFINE_KTASK_CTL(ctl, memory_clear, memory, MIN_CHUNK);
 
@@ -116,12 +150,21 @@ static int show_sides(struct seq_file *m, const char *name, enum cost cost,
 	return error;
 }
 
-static const struct side one = { false, 1 }, all = { false, 0 };
+static const struct side one = { KTASK, 1 }, all = { KTASK, 0 },
+			 halves = { HALVES, 2 };
 
 static struct side padata(void)
 {
-	return (struct side){ true, num_online_cpus() };
+	return (struct side){ PADATA, num_online_cpus() };
 }
+
+/* What this machine's second CPU is worth at most. */
+static int ceiling_show(struct seq_file *m, void *unused)
+{
+	return show_sides(m, "clear, one thread against two with a half each",
+			  COST_UNIFORM, one, halves);
+}
+DEFINE_SHOW_ATTRIBUTE(ceiling);
 
 static int clear_show(struct seq_file *m, void *unused)
 {
@@ -162,7 +205,18 @@ static void no_work(struct work_struct *work)
 {
 }
 
-static int empty_show(struct seq_file *m, void *unused)
+/* Where the kernel likes, which may be the caller's own CPU; or on another. */
+static void queue_empty(struct work_struct *work, bool elsewhere)
+{
+	int cpu = WORK_CPU_UNBOUND;
+
+	if (elsewhere)
+		cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	queue_work_on(cpu, elsewhere ? system_wq : system_unbound_wq, work);
+	flush_work(work);
+}
+
+static int show_empty(struct seq_file *m, const char *name, bool elsewhere)
 {
 	DEFINE_KTASK_CTL(ctl, nothing, NULL, 1);
 	u64 *ns = kcalloc(2 * EMPTY_ROUNDS, sizeof(*ns), GFP_KERNEL);
@@ -178,17 +232,24 @@ static int empty_show(struct seq_file *m, void *unused)
 
 		ktask_run(NULL, 2, &ctl);
 		middle_ns = ktime_get_ns();
-		queue_work(system_unbound_wq, &work);
-		flush_work(&work);
+		queue_empty(&work, elsewhere);
 		ns[i] = middle_ns - start_ns;
 		ns[EMPTY_ROUNDS + i] = ktime_get_ns() - middle_ns;
 	}
 	destroy_work_on_stack(&work);
-	show_ratio(m, "empty job, ktask against queue_work and flush_work",
-		   median(ns, EMPTY_ROUNDS),
+	show_ratio(m, name, median(ns, EMPTY_ROUNDS),
 		   median(ns + EMPTY_ROUNDS, EMPTY_ROUNDS));
 	kfree(ns);
 	return 0;
+}
+
+static int empty_show(struct seq_file *m, void *unused)
+{
+	int error = show_empty(
+		m, "empty job, ktask against queue_work and flush_work", false);
+
+	return error ? error
+		     : show_empty(m, "the same, queued on another CPU", true);
 }
 DEFINE_SHOW_ATTRIBUTE(empty);
 
@@ -280,6 +341,7 @@ DEFINE_SHOW_ATTRIBUTE(neighbour);
 static int __init bench_init(void)
 {
 	dir = debugfs_create_dir("ktask_bench", NULL);
+	debugfs_create_file("0-ceiling", 0400, dir, NULL, &ceiling_fops);
 	debugfs_create_file("1-clear", 0400, dir, NULL, &clear_fops);
 	debugfs_create_file("2-uniform", 0400, dir, NULL, &uniform_fops);
 	debugfs_create_file("3-skewed", 0400, dir, NULL, &skewed_fops);

@@ -21,6 +21,7 @@
 
 #define DIR_BENCH "/sys/kernel/debug/ktask_bench"
 #define ROUNDS 11
+#define LEN (128 * MIB)
 
 static void measure_in_kernel(void)
 {
@@ -54,7 +55,7 @@ static double time_request(int fd, unsigned long what, char *addr,
 	struct ktask_mem mem = {
 		.size = sizeof(mem),
 		.addr = (uintptr_t)addr,
-		.len = RANGE,
+		.len = LEN,
 		.max_threads = threads,
 		.flags = what == KTASK_IOC_POPULATE ? KTASK_MEM_WRITE : 0,
 	};
@@ -82,25 +83,25 @@ static double median(double *values)
 static void measure_request(const char *name, unsigned long what, bool touched)
 {
 	double one[ROUNDS], all[ROUNDS];
-	char *addr = map(RANGE);
+	char *addr = map(LEN);
 	int fd = device();
 
 	for (int i = 0; i < 2 * ROUNDS; i++) {
 		double seconds;
 
-		madvise(addr, RANGE, MADV_DONTNEED);
+		madvise(addr, LEN, MADV_DONTNEED);
 		if (touched)
-			memset(addr, 1, RANGE);
+			memset(addr, 1, LEN);
 		seconds = time_request(fd, what, addr, i % 2 ? 0 : 1);
 		if (what == KTASK_IOC_PIN)
-			request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL);
+			request(fd, KTASK_IOC_UNPIN, addr, LEN, 0, NULL);
 		*(i % 2 ? &all[i / 2] : &one[i / 2]) = seconds;
 	}
 	note("%s %lu MiB, one thread against all: %.2f (%.0f us against %.0f "
 	     "us)",
-	     name, RANGE / MIB, median(one) / median(all), median(one) * 1e6,
+	     name, LEN / MIB, median(one) / median(all), median(one) * 1e6,
 	     median(all) * 1e6);
-	munmap(addr, RANGE);
+	munmap(addr, LEN);
 	close(fd);
 }
 
