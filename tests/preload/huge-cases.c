@@ -169,7 +169,10 @@ static void grow_and_write(int fd, size_t size)
 
 static size_t grows_to;
 
-int fstat(int fd, struct stat *file)
+/* The shim's, and our own. */
+#define SEEN_BY_LIBRARIES __attribute__((visibility("default")))
+
+SEEN_BY_LIBRARIES int fstat(int fd, struct stat *file)
 {
 	int rc = (int)syscall(SYS_newfstatat, fd, "", file, AT_EMPTY_PATH);
 
@@ -178,7 +181,7 @@ int fstat(int fd, struct stat *file)
 	return rc;
 }
 
-int fstat64(int fd, struct stat64 *file)
+SEEN_BY_LIBRARIES int fstat64(int fd, struct stat64 *file)
 {
 	return fstat(fd, (struct stat *)file);
 }
