@@ -117,7 +117,7 @@ static int grow(struct warm *warm, uint64_t bytes)
 		warm->page_bytes;
 	if (bytes <= warm->size_bytes)
 		return 0;
-	warm->grown = true;
+	warm->grown_bytes = bytes;
 	if (ftruncate(warm->fd, bytes))
 		return -errno;
 	if (warm->kind == WARM_FILE &&
@@ -198,11 +198,20 @@ int warm_open_file(struct warm *warm, const char *path, uint64_t allocate_bytes)
 	return 1;
 }
 
+/* What others have made longer, or shorter, meanwhile is theirs. */
+static bool is_as_grown(const struct warm *warm)
+{
+	struct stat stat;
+
+	return warm->grown_bytes && !fstat(warm->fd, &stat) &&
+	       (uint64_t)stat.st_size == warm->grown_bytes;
+}
+
 void warm_undo(struct warm *warm)
 {
 	if (warm->created)
 		unlink(warm->path);
-	else if (warm->grown && ftruncate(warm->fd, warm->former_bytes))
+	else if (is_as_grown(warm) && ftruncate(warm->fd, warm->former_bytes))
 		say_error(errno, "making %s as short as it was", warm->path);
 }
 

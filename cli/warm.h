@@ -21,7 +21,7 @@ struct warm {
 	/* private */
 	int fd;
 	bool created;
-	bool grown;
+	uint64_t grown_bytes; /* to this length, by us; 0: it was not */
 	uint64_t former_bytes;
 };
 
