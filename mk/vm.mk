@@ -33,7 +33,8 @@ $(VM_STATIC): $(OUT)/libktask.a
 		-lm $(LDFLAGS)
 
 .PHONY: vm-programs
-vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(VM_STATIC)
+vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(VM_STATIC) \
+	$(OUT)/libktask-preload.so $(INNOCENT)
 
 ## check-vm: build ktask.ko for several kernels, test it in guests
 .PHONY: check-vm

@@ -34,3 +34,11 @@ load shim.bash
 	grep '^a page too many: rc=-1 errno=ENOMEM' "$BATS_TEST_TMPDIR/shimmed"
 	grep '^nothing allowed: rc=-1 errno=EPERM' "$BATS_TEST_TMPDIR/shimmed"
 }
+
+# With several nodes: tests/vm/user/shim-does-as-the-kernel-between-nodes.sh
+@test "policies of memory behave as plain ones" {
+	"$PROGRAMS/policy-cases" >/dev/null 2>&1 || skip "no memory policies"
+	export KTASK_RUN_OPS=mmap,madvise,munmap,mbind
+	same_output "$PROGRAMS/policy-cases"
+	[ "$(taken mbind calls)" -ge 5 ]
+}

@@ -341,6 +341,12 @@ static void try_mremap(struct range range)
 	say("mremap", range, flags, at == MAP_FAILED ? -1 : at - ARENA);
 }
 
+/* On which of several nodes a page is, is the scheduler's business. */
+static int told(int status)
+{
+	return status >= 0 && status < 64 ? 0 : status;
+}
+
 /* Policies of memory, as libnuma asks for them. */
 static void try_policy(struct range range)
 {
@@ -368,8 +374,8 @@ static void try_policy(struct range range)
 		    status, one_in(5) ? flags : 2));
 	/* Which pages are there is the account's business. */
 	if (!contents_only)
-		printf(" %d %d %d %d\n", status[0], status[1], status[2],
-		       status[3]);
+		printf(" %d %d %d %d\n", told(status[0]), told(status[1]),
+		       told(status[2]), told(status[3]));
 }
 
 /* Page by page of a range, mostly where they are; status from a mark on. */
@@ -396,7 +402,7 @@ static void try_move_pages(struct range range)
 		    one_in(30) ? (void *)8 : pages, one_in(4) ? NULL : nodes,
 		    one_in(30) ? (void *)8 : status, flags));
 	for (size_t i = 0; i < nr; i++)
-		sum = (sum ^ (unsigned)status[i]) * 1099511628211u;
+		sum = (sum ^ (unsigned)told(status[i])) * 1099511628211u;
 	if (!contents_only)
 		printf(" status=%016lx\n", sum);
 }

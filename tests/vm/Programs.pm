@@ -5,10 +5,11 @@
 #   test_programs(NAME, SHAPE...)	boots that kernel (tests/vm/kernels) on
 #					machines of these shapes
 #
-# Programs are those of tests/vm/user, and of the others the ones that
-# tests/vm/user/also names.  They and the libraries that they need are packed
-# into the initial file system; tests/vm/programs/init.c runs them one after the
-# other and passes on what they say, which is judged as tests/run would.
+# Programs are those of tests/vm/user, in C or for the shell, and of the others
+# the ones that tests/vm/user/also names.  They and the libraries that they need
+# are packed into the initial file system, with the shim and programs for it;
+# tests/vm/programs/init.c runs them one after the other and passes on what they
+# say, which is judged as tests/run would.
 #
 # Before them runs scripts/record-topology: what it prints must be the recorded
 # machine tests/topologies/guest-SHAPE, and is left in guests/NAME/SHAPE.topology.
@@ -65,6 +66,9 @@ sub programs
 	my @names = map { basename($_, '.c') } glob "$top/tests/vm/user/*.c";
 	my @paths = map { "$build/tests/vm/user/$_" } @names;
 
+	push @paths, map { "$top/tests/vm/user/" . basename($_) }
+		glob "$top/tests/vm/user/*.sh";
+
 	for (split /\n/, slurp("$top/tests/vm/user/also")) {
 		push @paths, "$build/tests/$1" if /^([^#\s]\S*)/;
 	}
@@ -81,7 +85,7 @@ sub programs
 # The shared libraries of some programs, and the loader.
 sub libraries_of
 {
-	my (undef, $said) = capture("ldd @_");
+	my (undef, $said) = capture('ldd ' . join ' ', grep { !/\.sh$/ } @_);
 	my %seen = map { $_ => 1 } $said =~ m{(/\S+) \(0x}g;
 
 	return sort keys %seen;
@@ -90,15 +94,20 @@ sub libraries_of
 sub make_initrd
 {
 	my ($dir, @paths) = @_;
-	my @tools = (qw(/bin/sh /bin/cat /bin/ls /bin/grep /bin/sleep /usr/bin/wc),
-		     grep { -x } "$build/umtd");
+	my @tools = (qw(/bin/sh /bin/cat /bin/ls /bin/grep /bin/sleep /usr/bin/wc
+			/usr/bin/diff), grep({ -x } "$build/umtd"),
+		     map { "$build/$_" } qw(libktask-preload.so
+			tests/preload/huge-cases tests/preload/policy-cases
+			tests/preload/random-cases));
 	my $commands = "mkdir -p $dir/initrd/tests $dir/initrd/bin\n"
 		. "$cc -O2 -Wall -Wextra -Werror -static "
 		. "-o $dir/initrd/init tests/vm/programs/*.c\n"
 		. "cp -L @tools $dir/initrd/bin\n"
+		. "cp tests/vm/programs/same.sh $dir/initrd/bin\n"
 		. "cp scripts/record-topology $dir/initrd/tests/0-topology\n"
 		. "[ -z '@paths' ] || cp @paths $dir/initrd/tests\n"
 		. "for program in @paths; do\n"
+		. "case \$program in *.sh) continue ;; esac\n"
 		. "strip --strip-debug $dir/initrd/tests/\${program##*/}\ndone\n";
 
 	for my $library (libraries_of(@tools, @paths)) {

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# mbind, move_pages, migrate_pages and what is made under a policy, on the nodes
+# that a guest has.
+
+. same.sh
+
+export KTASK_RUN_OPS=mmap,madvise,mlock,munmap,fallocate,mbind
+same 'policies' policy-cases
+takes mbind
+export KTASK_RUN_OPS=prefault
+same 'policies of what is prefaulted' policy-cases
+finish
