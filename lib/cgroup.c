@@ -130,20 +130,22 @@ static void find_levels(struct cgroup *cg, bool moved)
 }
 
 /* What a limit leaves, as the kernel counts it, and what it could give back. */
-typedef uint64_t spare_fn(const struct cgroup_dir *dir, unsigned len);
+typedef uint64_t spare_fn(struct cgroup *cg, unsigned len);
 
-static uint64_t nothing_spare(const struct cgroup_dir *dir, unsigned len)
+static uint64_t nothing_spare(struct cgroup *cg, unsigned len)
 {
 	return 0;
 }
 
-/* Pages of files, which go when something else wants the memory. */
-static uint64_t cached_bytes(const struct cgroup_dir *dir, unsigned len)
+/* Pages of files, which go when something else wants the memory.  What the
+ * finder has read it needs no more. */
+static uint64_t cached_bytes(struct cgroup *cg, unsigned len)
 {
+	const struct cgroup_dir *dir = &cg->dirs[CGROUP_MEMORY];
 	uint64_t active = 0, inactive = 0;
-	char text[4096];
+	char *text = cg->finder.text;
 
-	read_text(dir, len, "memory.stat", text, sizeof(text));
+	read_text(dir, len, "memory.stat", text, sizeof(cg->finder.text));
 	if (dir->version == 2) {
 		text_field(text, "active_file", &active);
 		text_field(text, "inactive_file", &inactive);
@@ -158,10 +160,11 @@ static uint64_t cached_bytes(const struct cgroup_dir *dir, unsigned len)
  * The least of limit less use, from the group up
  * @plenty: with so much left, what is spare does not matter
  */
-static uint64_t least_left(const struct cgroup_dir *dir, const char *limit_name,
-			   const char *used_name, uint64_t none,
-			   uint64_t plenty, spare_fn *spare)
+static uint64_t least_left(struct cgroup *cg, enum cgroup_kind kind,
+			   const char *limit_name, const char *used_name,
+			   uint64_t none, uint64_t plenty, spare_fn *spare)
 {
+	const struct cgroup_dir *dir = &cg->dirs[kind];
 	uint64_t least = UINT64_MAX;
 	uint64_t limit, used, left;
 	unsigned len;
@@ -175,26 +178,25 @@ static uint64_t least_left(const struct cgroup_dir *dir, const char *limit_name,
 			continue;
 		left = limit > used ? limit - used : 0;
 		if (left < plenty)
-			left = KT_MIN(left + spare(dir, len), limit);
+			left = KT_MIN(left + spare(cg, len), limit);
 		least = KT_MIN(least, left);
 	} while (cgroup_up(dir, &len));
 	return least;
 }
 
-static uint64_t pids_left(const struct cgroup_dir *dir)
+static uint64_t pids_left(struct cgroup *cg)
 {
-	return least_left(dir, "pids.max", "pids.current", UINT64_MAX, 0,
-			  nothing_spare);
+	return least_left(cg, CGROUP_PIDS, "pids.max", "pids.current",
+			  UINT64_MAX, 0, nothing_spare);
 }
 
 uint64_t cgroup_memory_left(struct cgroup *cg)
 {
-	const struct cgroup_dir *dir = &cg->dirs[CGROUP_MEMORY];
+	bool second = cg->dirs[CGROUP_MEMORY].version == 2;
 
-	if (dir->version == 2)
-		return least_left(dir, "memory.max", "memory.current",
-				  MEMORY_NONE, MEMORY_PLENTY, cached_bytes);
-	return least_left(dir, "memory.limit_in_bytes", "memory.usage_in_bytes",
+	return least_left(cg, CGROUP_MEMORY,
+			  second ? "memory.max" : "memory.limit_in_bytes",
+			  second ? "memory.current" : "memory.usage_in_bytes",
 			  MEMORY_NONE, MEMORY_PLENTY, cached_bytes);
 }
 
@@ -245,7 +247,7 @@ void cgroup_look(struct cgroup *cg, uint64_t now_ns,
 			cgroup_find(&cg->finder, cg->root, &cg->mark, cg->dirs);
 
 		find_levels(cg, moved);
-		cg->pids_left = pids_left(&cg->dirs[CGROUP_PIDS]);
+		cg->pids_left = pids_left(cg);
 		cg->memory_left = cgroup_memory_left(cg);
 		cg->find_due_ns = now_ns + CGROUP_FIND_NS;
 	}

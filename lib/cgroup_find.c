@@ -41,13 +41,11 @@ static bool in_list(const char *list, const char *word)
 	return false;
 }
 
-/* FNV-1a; a collision only delays what is seen to the next move. */
+/* A collision only delays what is seen to the next move. */
 static uint64_t mark_of(const char *text)
 {
-	uint64_t mark = 0xcbf29ce484222325u;
+	uint64_t mark = text_mark(text, FILE_MARK);
 
-	for (; *text; text++)
-		mark = (mark ^ (unsigned char)*text) * 0x100000001b3u;
 	return mark ? mark : 1;
 }
 

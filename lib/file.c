@@ -43,6 +43,32 @@ int file_text(const char *path, char *text, size_t size)
 	return got ? (int)got : (int)len;
 }
 
+static uint64_t mark_bytes(const char *bytes, size_t len, uint64_t mark)
+{
+	while (len--)
+		mark = (mark ^ (unsigned char)*bytes++) * 0x100000001b3u;
+	return mark;
+}
+
+uint64_t text_mark(const char *text, uint64_t mark)
+{
+	return mark_bytes(text, strlen(text), mark);
+}
+
+uint64_t file_mark(const char *path, uint64_t mark)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char piece[256];
+	ssize_t got;
+
+	if (fd < 0)
+		return mark;
+	while ((got = read_some(fd, piece, sizeof(piece))) > 0)
+		mark = mark_bytes(piece, (size_t)got, mark);
+	close(fd);
+	return mark;
+}
+
 bool text_number(const char *text, uint64_t *value)
 {
 	uint64_t number = 0;

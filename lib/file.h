@@ -26,6 +26,17 @@ extern const char *file_root;
  */
 int file_text(const char *path, char *text, size_t size);
 
+#define FILE_MARK 0xcbf29ce484222325u
+
+/*
+ * file_mark - what stands for all of a file (FNV-1a); for none too
+ * @mark: FILE_MARK, or that of another file, to stand for both
+ */
+uint64_t file_mark(const char *path, uint64_t mark);
+
+/* text_mark - the same of a string */
+uint64_t text_mark(const char *text, uint64_t mark);
+
 /* file_number - of a file that holds one number and the end of its line */
 bool file_number(const char *path, uint64_t *value);
 

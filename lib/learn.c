@@ -29,6 +29,8 @@
 #define WRITE_NS 60000000000ull
 /* By `ktask tune`, for another process that writes. */
 #define WAIT_MS 2000
+/* So far into /proc/thread-self/status the state of filters is looked for. */
+#define STATUS_BYTES 4096
 
 /* An entry's figures as one word; 0: none. */
 #define WORD_SEEN 12
@@ -207,13 +209,19 @@ static bool learn_from(struct learn_entry *entry, unsigned threads,
  */
 static bool may_write(void)
 {
-	char path[FILE_PATH], status[4096];
+	char path[FILE_PATH], *status;
+	bool none;
 
 	if (pool_generation() != first_generation || pool_closing())
 		return false;
+	status = malloc(STATUS_BYTES);
+	if (!status)
+		return false;
 	snprintf(path, sizeof(path), "%s/proc/thread-self/status", file_root);
-	return file_text(path, status, sizeof(status)) > 0 &&
+	none = file_text(path, status, STATUS_BYTES) > 0 &&
 	       strstr(status, "\nSeccomp:\t0\n");
+	free(status);
+	return none;
 }
 
 static void learn(const struct learn_entry *found, uint64_t now_ns)

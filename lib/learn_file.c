@@ -66,15 +66,16 @@ static void read_model(char *model, size_t size)
 {
 	static const char *const keys[] = { "model name", "CPU part", "cpu\t",
 					    "uarch", "processor 0" };
-	char path[FILE_PATH], text[CPUINFO_BYTES];
+	char path[FILE_PATH], *text = malloc(CPUINFO_BYTES);
 
 	snprintf(path, sizeof(path), "%s/proc/cpuinfo", file_root);
 	snprintf(model, size, "unknown CPU");
-	if (file_text(path, text, sizeof(text)) <= 0)
-		return;
-	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+	if (text && file_text(path, text, CPUINFO_BYTES) <= 0)
+		text[0] = '\0';
+	for (unsigned i = 0; text && i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (cpuinfo_value(text, keys[i], model, size))
 			break;
+	free(text);
 	for (char *c = model; *c; c++)
 		if ((unsigned char)*c < ' ' || (unsigned char)*c > '~')
 			*c = '?';

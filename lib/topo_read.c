@@ -339,21 +339,18 @@ void topo_read(struct topo *topo, const struct topo *before)
 	free(reader);
 }
 
-/* FNV-1a over the two lists. */
 static uint64_t add_mark(uint64_t mark, const char *name)
 {
-	char text[4096], path[FILE_PATH];
+	char path[FILE_PATH];
 
 	snprintf(path, sizeof(path), "%s%s", file_root, name);
-	file_text(path, text, sizeof(text));
-	for (const char *c = text; *c; c++)
-		mark = (mark ^ (unsigned char)*c) * 0x100000001b3u;
-	return mark;
+	return file_mark(path, mark);
 }
 
+/* Over the two lists. */
 uint64_t topo_mark(void)
 {
-	uint64_t mark = add_mark(0xcbf29ce484222325u, CPU "/online");
+	uint64_t mark = add_mark(FILE_MARK, CPU "/online");
 
 	mark = add_mark(mark, NODE "/online");
 	return mark ? mark : 1;
