@@ -62,18 +62,69 @@ int run_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
 	return 0;
 }
 
-static int run_nodes(const struct ktask_node *nodes, size_t nr_nodes,
-		     const struct ktask_ctl *ctl)
+static int do_run(struct run *run, const struct ktask_node *nodes,
+		  size_t nr_nodes, const struct ktask_ctl *ctl)
 {
-	struct run run;
-	int error = run_init(&run, nodes, nr_nodes, ctl);
+	int error = run_init(run, nodes, nr_nodes, ctl);
 
 	if (error)
 		return error;
-	run_begin(&run, false);
-	run_work(&run);
-	error = run_end(&run);
-	run_release(&run);
+	run_begin(run, false);
+	run_work(run);
+	error = run_end(run);
+	run_release(run);
+	return error;
+}
+
+/*
+ * A run is 7 KiB, and its caller may have little stack: it lies in static memory
+ * while there are places, in that which its thread had last if it can.  Not on
+ * the heap, see lib/async.c.  What other threads had at a fork the child lacks.
+ */
+#define NR_PLACES 32
+
+static struct place {
+	struct run run;
+	uint32_t taken;
+} places[NR_PLACES];
+
+static __thread unsigned last_place;
+
+static struct place *get_place(void)
+{
+	for (unsigned i = 0; i < NR_PLACES; i++) {
+		unsigned index = (last_place + i) % NR_PLACES;
+		struct place *place = &places[index];
+		uint32_t taken = kt_load(&place->taken);
+
+		if (taken || !kt_cas(&place->taken, &taken, 1))
+			continue;
+		last_place = index;
+		return place;
+	}
+	return NULL;
+}
+
+/* Apart: a frame is as large as any part of a function needs. */
+__attribute__((noinline)) static int
+run_on_stack(const struct ktask_node *nodes, size_t nr_nodes,
+	     const struct ktask_ctl *ctl)
+{
+	struct run run;
+
+	return do_run(&run, nodes, nr_nodes, ctl);
+}
+
+static int run_nodes(const struct ktask_node *nodes, size_t nr_nodes,
+		     const struct ktask_ctl *ctl)
+{
+	struct place *place = get_place();
+	int error;
+
+	if (!place)
+		return run_on_stack(nodes, nr_nodes, ctl);
+	error = do_run(&place->run, nodes, nr_nodes, ctl);
+	kt_store_release(&place->taken, 0);
 	return error;
 }
 

@@ -2,7 +2,8 @@
 /*
  * A run: one job in this process, from its control block to its result.
  *
- * ktask_run() keeps it on the caller's stack, ktask_start() on the heap.
+ * ktask_run() and ktask_start() have static memory for the first of them; then it
+ * is the caller's stack, and the heap.
  * Owned by the thread that began it until helpers are offered seats; from then
  * on a helper may touch its own seat, the core's job, and the budget.
  */
