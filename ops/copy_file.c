@@ -30,6 +30,7 @@ struct copying {
 	const struct files_open *open;
 	uint64_t pos; /* what lies before is done */
 	bool direct;
+	uint64_t end; /* of the data that are copied now */
 };
 
 static uint64_t src_of(const struct copying *copying)
@@ -42,15 +43,15 @@ static uint64_t dst_of(const struct copying *copying)
 	return copying->open->file->dst_offset + copying->pos;
 }
 
-/* Return: true when @end was reached. */
-static bool by_kernel(struct copying *copying, uint64_t end)
+/* Return: true when the end was reached. */
+static bool by_kernel(struct copying *copying)
 {
-	while (copying->pos < end) {
+	while (copying->pos < copying->end) {
 		off_t src = (off_t)src_of(copying),
 		      dst = (off_t)dst_of(copying);
 		ssize_t done = copy_file_range(copying->open->fd, &src,
 					       copying->open->dst_fd, &dst,
-					       end - copying->pos, 0);
+					       copying->end - copying->pos, 0);
 
 		if (!done || (done < 0 && errno != EINTR))
 			return false;
@@ -97,39 +98,37 @@ static int write_all(struct copying *copying, const char *buf, size_t len)
 	return 0;
 }
 
-static int by_hand(struct copying *copying, uint64_t end)
+static int by_hand(const struct files_buffer *buffer, void *arg)
 {
-	char small[FILES_BUFFER_SMALL];
-	struct files_buffer buffer;
+	struct copying *copying = arg;
 	int error = 0;
 
-	files_buffer_get(&buffer, small);
-	while (!error && copying->pos < end) {
-		uint64_t left = end - copying->pos;
-		size_t len = left < buffer.len ? left : buffer.len;
+	while (!error && copying->pos < copying->end) {
+		uint64_t left = copying->end - copying->pos;
+		size_t len = left < buffer->len ? left : buffer->len;
 		/* Behind the end of the file there is nothing to be read. */
 		size_t ask =
 			(len + FILES_BLOCK - 1) & ~(size_t)(FILES_BLOCK - 1);
-		ssize_t got = files_read(copying->open, buffer.at,
+		ssize_t got = files_read(copying->open, buffer->at,
 					 copying->direct ? ask : len,
 					 src_of(copying));
 
 		if (got <= 0)
 			error = got ? (int)got : -ENODATA;
 		else
-			error = write_all(copying, buffer.at,
+			error = write_all(copying, buffer->at,
 					  (size_t)got < len ? (size_t)got
 							    : len);
 	}
-	files_buffer_put(&buffer);
 	return error;
 }
 
-static int copy_data(struct copying *copying, uint64_t end)
+/* Up to copying->end. */
+static int copy_data(struct copying *copying)
 {
-	if (!copying->direct && by_kernel(copying, end))
+	if (!copying->direct && by_kernel(copying))
 		return 0;
-	return by_hand(copying, end);
+	return files_with_buffer(by_hand, copying);
 }
 
 /* Nothing but a hole up to the end of the file, which may be before @end. */
@@ -265,16 +264,15 @@ static int begin_emptied(const struct op_job *job,
 static int copy_range(const struct op_job *job, const struct files_open *open,
 		      uint64_t from, uint64_t to, uint64_t *fail_at)
 {
-	struct copying copying = { job, open, from, open->direct };
+	struct copying copying = { job, open, from, open->direct, to };
 	bool sparse = job->flags & KTASK_FILE_SPARSE && open->own;
 	int error = 0;
 
 	if (job->flags & KTASK_FILE_TRUNCATE)
 		error = begin_emptied(job, open);
 	while (!error && copying.pos < to) {
-		uint64_t end = sparse ? next_data(&copying, to) : to;
-
-		error = copy_data(&copying, end);
+		copying.end = sparse ? next_data(&copying, to) : to;
+		error = copy_data(&copying);
 	}
 	*fail_at = copying.pos;
 	return error;
@@ -301,8 +299,8 @@ static int check_access(const struct ktask_file *file)
 /* A file that says to be empty, as those of /proc do, is read to its end. */
 static int copy_unsized(const struct op_job *job, struct files_open *open)
 {
-	struct copying copying = { job, open, 0, false };
-	char buf[FILES_BUFFER_SMALL];
+	struct copying copying = { job, open, 0, false, 0 };
+	char buf[FILES_BLOCK];
 	ssize_t got;
 	int error = 0;
 

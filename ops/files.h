@@ -100,22 +100,20 @@ ssize_t files_read(const struct files_open *open, char *buf, size_t len,
 /** files_undirect - let a descriptor of our own use the page cache */
 void files_undirect(int fd);
 
-#define FILES_BUFFER MIB
-/* On the stack of a caller that may have little. */
-#define FILES_BUFFER_SMALL (12 * KIB)
-
 /** Memory for reading and writing, aligned to FILES_BLOCK. */
 struct files_buffer {
 	char *at;
-	size_t len;
-	void *allocated;
+	size_t len; /* a multiple of FILES_BLOCK */
 };
 
 /**
- * files_buffer_get - FILES_BUFFER bytes, or where there are none @small
- * @small: FILES_BUFFER_SMALL bytes
+ * files_with_buffer - call @func with 1 MiB, or one block where there is none
+ *
+ * That block is the stack's; else little of that is used.
+ *
+ * Return: what @func does.
  */
-void files_buffer_get(struct files_buffer *buffer, char *small);
-void files_buffer_put(struct files_buffer *buffer);
+int files_with_buffer(int (*func)(const struct files_buffer *buffer, void *arg),
+		      void *arg);
 
 #endif /* OPS_FILES_H */

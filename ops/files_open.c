@@ -144,21 +144,25 @@ ssize_t files_read(const struct files_open *open, char *buf, size_t len,
 	}
 }
 
-void files_buffer_get(struct files_buffer *buffer, char *small)
+/* A frame of its own: the caller may have little stack. */
+__attribute__((noinline)) static int
+with_block(int (*func)(const struct files_buffer *buffer, void *arg), void *arg)
 {
-	buffer->len = FILES_BUFFER;
-	buffer->allocated = malloc(FILES_BUFFER + FILES_BLOCK);
-	buffer->at = buffer->allocated;
-	if (!buffer->at) {
-		buffer->at = small;
-		buffer->len = FILES_BUFFER_SMALL;
-	}
-	buffer->at += -(uintptr_t)buffer->at & (FILES_BLOCK - 1);
-	if (!buffer->allocated)
-		buffer->len -= FILES_BLOCK;
+	char block[FILES_BLOCK] __attribute__((aligned(FILES_BLOCK)));
+	struct files_buffer buffer = { block, sizeof(block) };
+
+	return func(&buffer, arg);
 }
 
-void files_buffer_put(struct files_buffer *buffer)
+int files_with_buffer(int (*func)(const struct files_buffer *buffer, void *arg),
+		      void *arg)
 {
-	free(buffer->allocated);
+	struct files_buffer buffer = { aligned_alloc(FILES_BLOCK, MIB), MIB };
+	int error;
+
+	if (!buffer.at)
+		return with_block(func, arg);
+	error = func(&buffer, arg);
+	free(buffer.at);
+	return error;
 }

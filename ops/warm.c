@@ -35,29 +35,41 @@ static uint64_t send_range(int fd, int null_fd, uint64_t start, uint64_t end)
 	return (uint64_t)pos;
 }
 
+struct reading {
+	const struct files_open *open;
+	uint64_t pos; /* what lies before was read */
+	uint64_t end;
+};
+
+static int read_by_blocks(const struct files_buffer *buffer, void *arg)
+{
+	struct reading *reading = arg;
+	ssize_t got = 1;
+
+	while (reading->pos < reading->end && got > 0) {
+		uint64_t len = (reading->end - reading->pos + FILES_BLOCK - 1) &
+			       ~(uint64_t)(FILES_BLOCK - 1);
+
+		got = files_read(reading->open, buffer->at,
+				 len < buffer->len ? len : buffer->len,
+				 reading->pos);
+		if (got > 0)
+			reading->pos += (uint64_t)got;
+	}
+	/* The file has become shorter: there is no more to be warmed. */
+	return got < 0 ? (int)got : 0;
+}
+
 /* From a block's beginning: direct reads want that. */
 static int read_range(const struct files_open *open, uint64_t start,
 		      uint64_t end, uint64_t *fail_pos)
 {
-	char small[FILES_BUFFER_SMALL];
-	struct files_buffer buffer;
-	uint64_t pos = start & ~(uint64_t)(FILES_BLOCK - 1);
-	ssize_t got = 1;
+	struct reading reading = { open, start & ~(uint64_t)(FILES_BLOCK - 1),
+				   end };
+	int error = files_with_buffer(read_by_blocks, &reading);
 
-	files_buffer_get(&buffer, small);
-	while (pos < end && got > 0) {
-		uint64_t len = (end - pos + FILES_BLOCK - 1) &
-			       ~(uint64_t)(FILES_BLOCK - 1);
-
-		got = files_read(open, buffer.at,
-				 len < buffer.len ? len : buffer.len, pos);
-		if (got > 0)
-			pos += (uint64_t)got;
-	}
-	files_buffer_put(&buffer);
-	*fail_pos = pos > start ? pos : start;
-	/* The file has become shorter: there is no more to be warmed. */
-	return got < 0 ? (int)got : 0;
+	*fail_pos = reading.pos > start ? reading.pos : start;
+	return error;
 }
 
 static int warm_range(const struct op_job *job, const struct files_open *open,
