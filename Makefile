@@ -18,8 +18,12 @@ CC ?= cc
 OPT ?= -O2 -g
 WARN := -Wall -Wextra -Werror=implicit -Wno-unused-parameter \
 	-Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef
+# A frame larger than a page is touched page by page, so that a caller with too
+# little stack meets the page that guards it.  Nothing is added to small frames.
+PROBES := $(shell flag=-fstack-clash-protection; $(CC) -Werror $$flag \
+	-fsyntax-only -x c /dev/null 2>/dev/null && echo $$flag)
 KT_CFLAGS := -std=gnu11 $(OPT) $(WARN) $(SAN_$(VARIANT)) -fno-strict-aliasing \
-	-pthread -fPIC -fvisibility=hidden -ftls-model=initial-exec \
+	$(PROBES) -pthread -fPIC -fvisibility=hidden -ftls-model=initial-exec \
 	-fno-omit-frame-pointer -D_GNU_SOURCE -DKTASK_VERSION='"$(VERSION)"'
 KT_LDFLAGS := $(SAN_$(VARIANT)) -pthread
 
