@@ -27,7 +27,8 @@
  *   Any thread may call any function, from several threads at once and from
  *   inside a chunk (a nested job shares the budget of the job around it).
  *   No function may be called from a signal handler.  A thread function must
- *   not leave by longjmp, pthread_exit or an exception.
+ *   not leave by longjmp, pthread_exit or an exception.  A thread that calls
+ *   needs 32 KiB of stack, besides what the program's functions take.
  */
 #ifndef KTASK_KTASK_H
 #define KTASK_KTASK_H

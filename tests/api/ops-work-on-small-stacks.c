@@ -1,21 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Operations may be asked for by threads with little stack, as language runtimes
- * and callbacks have it.
+ * Jobs and operations may be asked for by threads with little stack, as language
+ * runtimes and callbacks have it: 32 KiB, the thread's own block included.
  */
 #include "ktest.h"
 
 #include <pthread.h>
+#include <signal.h>
 
+#include "failalloc.h"
 #include "files.h"
 #include "pages.h"
 
 #define LEN (32 * MIB)
-#define STACK_BYTES (64 * KIB)
+#define STACK_BYTES (32 * KIB)
 /* A frame may be larger than the C library's guard page. */
 #define GUARD_BYTES (1 * MIB)
 
 static char *paths[2];
+
+struct call {
+	const char *name; /* NULL: a plain job */
+	unsigned flags;
+	bool without_memory;
+};
+
+static int nothing(void *start, void *end, void *arg)
+{
+	return 0;
+}
+
+static int go_on(const struct ktask_progress *progress, void *arg)
+{
+	return 0;
+}
+
+static void run_jobs(void)
+{
+	struct ktask_job *job;
+	struct ktask_result result = KTASK_RESULT_INIT;
+	DEFINE_KTASK_CTL(ctl, nothing, NULL, 1);
+
+	ktask_ctl_set_result(&ctl, &result);
+	ktask_ctl_set_progress(&ctl, go_on, NULL, 1);
+	ktest_check(!ktask_run((void *)1, 100000, &ctl));
+	ktest_check(!ktask_start(&job, (void *)1, 100000, &ctl));
+	ktest_check(!ktask_wait(job));
+}
 
 static bool is_on_files(const char *name)
 {
@@ -24,33 +55,48 @@ static bool is_on_files(const char *name)
 }
 
 /* Whether it succeeds is not the question. */
-static void *run_one(void *arg)
+static void run_call(const struct call *call)
 {
 	struct ktask_file file = { .path = paths[0],
 				   .dst_path = paths[1],
 				   .len = KTASK_TO_END };
 	static const unsigned long node = 1;
-	struct ktask_op_args args = { 0 };
-	const char *name = arg;
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	struct ktask_op_args args = { .flags = call->flags };
 
-	if (is_on_files(name)) {
+	opts.result = &result;
+	if (is_on_files(call->name)) {
 		args.files = &file;
 		args.nr_files = 1;
 	} else {
 		args.addr = map_private(LEN);
 		args.len = LEN;
 	}
-	if (!strcmp(name, "copy"))
+	if (!strcmp(call->name, "copy"))
 		args.src = map_private(LEN);
-	if (!strcmp(name, "migrate")) {
+	if (!strcmp(call->name, "migrate")) {
 		args.src = &node;
 		args.src_len = 1;
 	}
-	ktask_op_run(ktask_op_find(name), &args, NULL);
+	if (call->without_memory)
+		failalloc_arm_from(1, FAILALLOC_MEMORY);
+	ktask_op_run(ktask_op_find(call->name), &args, &opts);
+	failalloc_disarm();
+}
+
+static void *run_one(void *arg)
+{
+	const struct call *call = arg;
+
+	if (call->name)
+		run_call(call);
+	else
+		run_jobs();
 	return NULL;
 }
 
-static int in_a_small_thread(void *name)
+static int in_a_small_thread(void *arg)
 {
 	char *guard = mmap(NULL, GUARD_BYTES + STACK_BYTES, PROT_NONE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -58,13 +104,26 @@ static int in_a_small_thread(void *name)
 	pthread_attr_t attr;
 	pthread_t thread;
 
+	/* cmocka has a handler, whose frame would be put behind a guard. */
+	signal(SIGSEGV, SIG_DFL);
 	ktest_check(guard != MAP_FAILED);
 	ktest_check(!mprotect(stack, STACK_BYTES, PROT_READ | PROT_WRITE));
 	ktest_check(!pthread_attr_init(&attr));
 	ktest_check(!pthread_attr_setstack(&attr, stack, STACK_BYTES));
-	ktest_check(!pthread_create(&thread, &attr, run_one, name));
+	ktest_check(!pthread_create(&thread, &attr, run_one, arg));
 	ktest_check(!pthread_join(thread, NULL));
 	return 0;
+}
+
+static void check(const char *name, unsigned flags, bool without_memory)
+{
+	struct call call = { name, flags, without_memory };
+	int status = ktest_in_child(in_a_small_thread, &call);
+
+	if (status)
+		fail_msg("%s, flags %x%s: status %x", name ? name : "a job",
+			 flags, without_memory ? ", without memory" : "",
+			 (unsigned)status);
 }
 
 static void every_operation(void **state)
@@ -73,12 +132,17 @@ static void every_operation(void **state)
 		ktest_skip("sanitizers need stack of their own");
 	paths[0] = files_make("from", 9 * MIB, 1);
 	paths[1] = files_make("to", 0, 0);
+	check(NULL, 0, false);
 	for (unsigned i = 0; ktask_op_at(i); i++) {
 		const char *name = ktask_op_name(ktask_op_at(i));
-		int status = ktest_in_child(in_a_small_thread, (void *)name);
 
-		if (status)
-			fail_msg("%s: status %x", name, (unsigned)status);
+		check(name, 0, false);
+		check(name, 0, true);
+	}
+	/* Past the page cache everything goes through memory of ours. */
+	for (int without = 0; without < 2; without++) {
+		check("warm", KTASK_FILE_DIRECT, without);
+		check("copy_file", KTASK_FILE_DIRECT, without);
 	}
 }
 
