@@ -2,7 +2,7 @@
 /*
  * What surrounds a large call: system call filters that kill for what the
  * library would do, handlers that leave by siglongjmp(), cancellation,
- * namespaces, an allocator that calls with its lock held.
+ * namespaces, an allocator that calls with its lock held, little stack.
  *
  * The first argument names the case, the second a number for it.  Prints "ok"
  * or what went wrong.
@@ -349,6 +349,49 @@ static const char *cancellation_points(int unused)
 	return populate_once();
 }
 
+/* Each kind of large call, the first of this process among them. */
+static void *call_each(void *wrong)
+{
+	int fd = memfd_create("little", MFD_CLOEXEC);
+	char *addr;
+
+	*(const char **)wrong = populate_once();
+	addr = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (madvise(addr, SIZE_BYTES, MADV_POPULATE_WRITE) ||
+	    madvise(addr, SIZE_BYTES, MADV_DONTNEED) ||
+	    munmap(addr, SIZE_BYTES) || fallocate(fd, 0, 0, SIZE_BYTES))
+		*(const char **)wrong = "a call failed";
+	addr = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    0);
+	/* There may be a limit on what is locked. */
+	mlock(addr, SIZE_BYTES);
+	munlock(addr, SIZE_BYTES);
+	return NULL;
+}
+
+/* Behind a guard that no frame steps over. */
+static const char *little_stack(int kib)
+{
+	const size_t guard_bytes = 1 << 20, bytes = (size_t)kib << 10;
+	const char *wrong = "the thread said nothing";
+	char *guard = mmap(NULL, guard_bytes + bytes, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *stack = guard + guard_bytes;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	must(guard != MAP_FAILED &&
+		     !mprotect(stack, bytes, PROT_READ | PROT_WRITE),
+	     "a stack");
+	must(!pthread_attr_init(&attr) &&
+		     !pthread_attr_setstack(&attr, stack, bytes) &&
+		     !pthread_create(&thread, &attr, call_each, &wrong) &&
+		     !pthread_join(thread, NULL),
+	     "a thread");
+	return wrong;
+}
+
 struct named {
 	const char *name;
 	const char *(*func)(int number);
@@ -366,6 +409,7 @@ static const struct named cases[] = {
 	{ "chroot", in_chroot },
 	{ "rights", gives_up_rights },
 	{ "cancellation-points", cancellation_points },
+	{ "little-stack", little_stack },
 };
 
 int main(int argc, char **argv)

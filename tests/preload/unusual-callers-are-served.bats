@@ -24,6 +24,17 @@ unusual() {
 	unusual threads 49
 }
 
+# The least that there may be is 16.
+@test "a thread with 20 KiB of stack" {
+	run shimmed timeout 60 "$PROGRAMS/guard-cases" little-stack 20
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+	[ "$(taken mmap calls)" = 1 ]
+	[ "$(taken madvise calls)" = 2 ]
+	[ "$(taken fallocate calls)" = 1 ]
+}
+
 # One call by the constructor, one before and one after the child.
 @test "a child of fork has a working library" {
 	unusual fork 3
