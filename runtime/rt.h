@@ -80,6 +80,7 @@ struct ktrt_task {
 	struct access *access;
 	uint32_t nr_access;
 	int16_t node;
+	uint16_t maker; /* its worker's slot and 1; 0: not one with a core */
 	uint64_t order; /* on a shelf */
 
 	struct access access_inline[ACCESS_INLINE];
@@ -112,6 +113,10 @@ struct worker {
 	uint32_t generation;
 	uint32_t tick;
 	uint32_t nest; /* tasks done at once on its stack, one in another */
+	uint32_t nr_foreign; /* tasks of other workers that it did; */
+	uint64_t foreign_ns; /* what some of these took, and */
+	uint64_t rest_ns; /* how long it last left them to their makers */
+	uint64_t made; /* tasks, in 64s; read by others */
 	bool advertised; /* its flag in the mask is set */
 	bool leads; /* shall be, or is, the leader */
 	int cpu; /* bound to it; -1 */

@@ -52,6 +52,7 @@ struct ktrt_task *task_new(struct worker *w, ktrt_func func, void *arg)
 	task->domain = NULL;
 	task->nr_access = 0;
 	task->node = -1;
+	task->maker = w->core ? (uint16_t)(w->slot + 1) : 0;
 	return task;
 }
 
@@ -121,6 +122,7 @@ help_first(struct worker *w, struct ktrt_task *parent)
 	int64_t most = rt.options.max_children;
 	struct ktrt_task *task = NULL;
 
+	count_up(&w->made);
 	if (!too_many(w, task_outstanding(parent), most))
 		return;
 	do {

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Tasks that do nothing are left to the worker that makes them, which does
+ * them faster alone; those that take a while are shared as ever.
+ */
+#include "support/runs.h"
+
+#define MANY 60000ul
+#define ROUNDS 40
+#define WORK_NS 20000
+
+static unsigned long own, foreign;
+static int maker;
+
+static int nothing(void *arg)
+{
+	if (ktrt_worker() == maker)
+		more(own);
+	else
+		more(foreign);
+	return 0;
+}
+
+static int work(void *arg)
+{
+	uint64_t end = ktest_now_ns() + WORK_NS;
+
+	while (ktest_now_ns() < end)
+		;
+	return nothing(arg);
+}
+
+/* Seventeen use a datum in turn: one writes, the others read. */
+static int make_fans(void *arg)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_dep dep = { arg, 0, KTRT_INOUT };
+
+	maker = ktrt_worker();
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	for (unsigned long i = 0; i < MANY; i++) {
+		dep.mode = i % 17 ? KTRT_IN : KTRT_INOUT;
+		if (ktrt_spawn_attr(nothing, NULL, &attr))
+			return -ENOMEM;
+	}
+	return ktrt_wait();
+}
+
+static int make_work(void *arg)
+{
+	maker = ktrt_worker();
+	for (int i = 0; i < 400; i++)
+		if (ktrt_spawn(work, NULL))
+			return -ENOMEM;
+	return ktrt_wait();
+}
+
+static void start(void)
+{
+	struct ktrt_info info = KTRT_INFO_INIT;
+
+	assert_int_equal(ktrt_start(NULL), 0);
+	assert_int_equal(ktrt_info_get(&info), 0);
+	if (info.workers >= 2)
+		return;
+	assert_int_equal(ktrt_stop(), 0);
+	ktest_skip("one worker shares with nobody");
+}
+
+/* Other work may take the maker's core, so one round of many is enough. */
+static bool mostly_own(void)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		set(own, 0);
+		set(foreign, 0);
+		assert_int_equal(ktrt_run(make_fans, &own), 0);
+		assert_int_equal(get(own) + get(foreign), MANY);
+		printf("# its own %lu, others' %lu\n", get(own), get(foreign));
+		if (get(foreign) < MANY / 3)
+			return true;
+	}
+	return false;
+}
+
+/* What the runtime's clock says of nothing, at the least. */
+static uint64_t clock_ns(void)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < 100; i++) {
+		uint64_t begin = ktest_now_ns(), took = ktest_now_ns() - begin;
+
+		least = took < least ? took : least;
+	}
+	return least;
+}
+
+static void trifles_are_left(void **state)
+{
+	if (clock_ns() > 100)
+		ktest_skip("the clock takes as long as a task with work");
+	start();
+	assert_true(mostly_own());
+	assert_int_equal(ktrt_stop(), 0);
+}
+
+static void work_is_shared(void **state)
+{
+	start();
+	set(foreign, 0);
+	for (int round = 0; round < ROUNDS && get(foreign) < 50; round++)
+		assert_int_equal(ktrt_run(make_work, NULL), 0);
+	assert_true(get(foreign) >= 50);
+	assert_int_equal(ktrt_stop(), 0);
+}
+
+KTEST_MAIN(KTEST(trifles_are_left), KTEST(work_is_shared))
