@@ -7,7 +7,14 @@
 
 #include "app.h"
 
-enum { KEY_BUFFERED = 256, KEY_NO_UMT, KEY_EVENTS, KEY_SEQUENTIAL, KEY_JSON };
+enum {
+	KEY_BUFFERED = 256,
+	KEY_BEHIND,
+	KEY_NO_UMT,
+	KEY_EVENTS,
+	KEY_SEQUENTIAL,
+	KEY_JSON
+};
 
 static const struct argp_option argp_options[] = {
 	{ "dir", 'd', "DIR", 0, "put files into DIR (.)", 0 },
@@ -16,6 +23,8 @@ static const struct argp_option argp_options[] = {
 	{ "workers", 'w', "N", 0, "cores to use (all that ktask may)", 0 },
 	{ "buffered", KEY_BUFFERED, NULL, 0,
 	  "write through the page cache, not directly", 0 },
+	{ "behind", KEY_BEHIND, NULL, 0,
+	  "write copies, so that the next step need not wait for the disk", 0 },
 	{ "no-umt", KEY_NO_UMT, NULL, 0,
 	  "leave a core idle whose worker blocks", 0 },
 	{ "events", KEY_EVENTS, NULL, 0,
@@ -62,6 +71,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case KEY_BUFFERED:
 		options->buffered = true;
+		return 0;
+	case KEY_BEHIND:
+		options->behind = true;
 		return 0;
 	case KEY_NO_UMT:
 		options->no_umt = true;

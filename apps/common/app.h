@@ -18,6 +18,7 @@ struct app_options {
 	unsigned every; /* steps between checkpoints or snapshots; 0: none */
 	unsigned workers; /* 0: the runtime's choice */
 	bool buffered; /* through the page cache */
+	bool behind; /* write copies, by tasks that nothing waits for */
 	bool no_umt;
 	bool events; /* receive by events, not by tasks that block */
 	bool sequential; /* without the runtime */

@@ -20,14 +20,26 @@ void *disk_alloc(size_t bytes)
 	return memory;
 }
 
-int disk_open(const char *path, bool direct, bool truncate)
+int disk_open(const char *path, bool direct, bool create)
 {
-	int flags = O_RDWR | O_CLOEXEC | (truncate ? O_CREAT | O_TRUNC : 0);
+	int flags = O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0);
 	int fd = open(path, flags | (direct ? O_DIRECT : 0), 0644);
 
 	if (fd < 0 && errno == EINVAL && direct)
 		fd = open(path, flags, 0644);
 	return fd < 0 ? -errno : fd;
+}
+
+int disk_reserve(int fd, uint64_t bytes)
+{
+	int error = ftruncate(fd, (off_t)bytes) ? -errno : 0;
+
+	if (error || !bytes)
+		return error;
+	do
+		error = fallocate(fd, 0, 0, (off_t)bytes) ? -errno : 0;
+	while (error == -EINTR);
+	return error == -EOPNOTSUPP || error == -ENOSYS ? 0 : error;
 }
 
 int disk_write(int fd, const void *buf, size_t bytes, uint64_t offset)
@@ -63,15 +75,24 @@ int disk_read(int fd, void *buf, size_t bytes, uint64_t offset)
 	return 0;
 }
 
-int disk_rename(const char *from, const char *to)
+static int swap(const char *from, const char *to)
+{
+	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE))
+		return 0;
+	/* There is no @to yet, or the file system cannot. */
+	return rename(from, to) ? -errno : 0;
+}
+
+int disk_swap(const char *from, const char *to)
 {
 	char folder[PATH_MAX];
 	int dir, error;
 
 	if (snprintf(folder, sizeof(folder), "%s", to) >= (int)sizeof(folder))
 		return -ENAMETOOLONG;
-	if (rename(from, to))
-		return -errno;
+	error = swap(from, to);
+	if (error)
+		return error;
 	dir = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;

@@ -24,21 +24,39 @@ static inline size_t disk_round(size_t bytes)
 void *disk_alloc(size_t bytes);
 
 /**
- * disk_open - open @path to be written and read; @truncate: empty at first
+ * disk_open - open @path to be written and read; @create: if there is none
  *
  * A file system without direct I/O gets a buffered file.
  *
  * Return: a file descriptor, or -errno.
  */
-int disk_open(const char *path, bool direct, bool truncate);
+int disk_open(const char *path, bool direct, bool create);
+
+/**
+ * disk_reserve - make a file so long, all of it with room on the disk
+ *
+ * Then writes may go on at the same time: one that makes a file longer, or
+ * fills a hole, has the file to itself on ext4 and xfs until it is on the disk.
+ *
+ * Return: 0, also where the file system cannot; -ENOSPC, -EFBIG, -EIO.
+ */
+int disk_reserve(int fd, uint64_t bytes);
 
 /** disk_write, disk_read - all of it, at @offset; 0 or -errno (-ENODATA where
  * the file ends) */
 int disk_write(int fd, const void *buf, size_t bytes, uint64_t offset);
 int disk_read(int fd, void *buf, size_t bytes, uint64_t offset);
 
-/** disk_rename - @from becomes @to, also after a crash; 0 or -errno */
-int disk_rename(const char *from, const char *to);
+/**
+ * disk_swap - @from becomes @to, also after a crash
+ *
+ * What was @to becomes @from, where the file system can: a file that is used
+ * again needs no new room, and none is given back, which costs as much as
+ * writing it where the disk is told of it.
+ *
+ * Return: 0 or -errno.
+ */
+int disk_swap(const char *from, const char *to);
 
 uint64_t disk_sum(const void *buf, size_t bytes);
 

@@ -111,6 +111,13 @@ void snapshots_close(struct snapshots *all);
 /** snapshot_write - @slice as it is now; any thread; 0 or -errno, told */
 int snapshot_write(struct snapshots *all, unsigned nr, int slice);
 
+/** snapshot_copy - take @slice as it is now into @buf; any thread */
+void snapshot_copy(struct snapshots *all, unsigned nr, int slice, void *buf);
+
+/** snapshot_write_copy - write that; any thread; 0 or -errno, told */
+int snapshot_write_copy(struct snapshots *all, unsigned nr, int slice,
+			const void *buf);
+
 /** snapshot_bytes - of one slice */
 size_t snapshot_bytes(const struct snapshots *all);
 

@@ -5,7 +5,8 @@
  * rank looks at go first and are sent by their own tasks; receiving is a task
  * of its own for each slice.  A snapshot is a task for each slice, which holds
  * up only what would overwrite it; reading one back runs ahead of the step that
- * wants it.
+ * wants it.  With --behind that task is short: it copies, and another one
+ * writes the copy; and twice as much is read ahead.
  *
  * A receive comes after all that its rank sends in the same half step or
  * before, and sending never waits.  So no ranks wait for each other in a
@@ -27,7 +28,10 @@ struct graph {
 	struct volume *volume;
 	const struct fwi_options *options;
 	struct snapshots *snapshots;
-	char *buffers; /* of snapshots that are read: one for each slice */
+	/* For each slice: of snapshots that are read; with --behind, two, and
+	 * also of those that are written. */
+	char *buffers;
+	unsigned nr_buffers;
 	bool left, right; /* is there another rank? */
 };
 
@@ -39,10 +43,13 @@ struct slice_task {
 	struct source source;
 };
 
-static char *buffer_of(const struct graph *graph, int slice)
+static char *buffer_of(const struct slice_task *task)
 {
-	return graph->buffers +
-	       (size_t)slice * snapshot_bytes(graph->snapshots);
+	const struct graph *graph = task->graph;
+	size_t turn = (unsigned)task->snapshot % graph->nr_buffers;
+	size_t index = turn * graph->volume->slices + (size_t)task->slice;
+
+	return graph->buffers + index * snapshot_bytes(graph->snapshots);
 }
 
 /* A slice of the half step's own field, or of what it looks at. */
@@ -130,12 +137,30 @@ static int do_write(void *arg)
 			      task->slice);
 }
 
+static int do_copy(void *arg)
+{
+	const struct slice_task *task = arg;
+
+	snapshot_copy(task->graph->snapshots, (unsigned)task->snapshot,
+		      task->slice, buffer_of(task));
+	return 0;
+}
+
+static int do_write_copy(void *arg)
+{
+	const struct slice_task *task = arg;
+
+	return snapshot_write_copy(task->graph->snapshots,
+				   (unsigned)task->snapshot, task->slice,
+				   buffer_of(task));
+}
+
 static int do_read(void *arg)
 {
 	const struct slice_task *task = arg;
 
 	return snapshot_read(task->graph->snapshots, (unsigned)task->snapshot,
-			     task->slice, buffer_of(task->graph, task->slice));
+			     task->slice, buffer_of(task));
 }
 
 static int do_image(void *arg)
@@ -143,7 +168,7 @@ static int do_image(void *arg)
 	const struct slice_task *task = arg;
 
 	image_add(task->graph->volume, task->slice,
-		  (const float *)buffer_of(task->graph, task->slice));
+		  (const float *)buffer_of(task));
 	return 0;
 }
 
@@ -231,18 +256,26 @@ static int spawn_half(struct slice_task task)
 static int spawn_write(const struct slice_task *task)
 {
 	const struct volume *volume = task->graph->volume;
+	bool behind = task->graph->options->app.behind;
+	void *buffer = buffer_of(task);
+	const struct ktrt_dep write = { buffer, 0, KTRT_IN };
 	const struct ktrt_dep deps[] = {
 		{ velocity_of(volume, task->slice), 0, KTRT_IN },
 		{ stress_of(volume, task->slice), 0, KTRT_IN },
+		{ buffer, 0, KTRT_OUT },
 	};
+	int error = app_spawn(behind ? do_copy : do_write, task, sizeof(*task),
+			      deps, behind ? 3 : 2, 1);
 
-	return app_spawn(do_write, task, sizeof(*task), deps, 2, 1);
+	return error || !behind ? error
+				: app_spawn(do_write_copy, task, sizeof(*task),
+					    &write, 1, 2);
 }
 
 static int spawn_image(const struct slice_task *task)
 {
 	const struct volume *volume = task->graph->volume;
-	void *buffer = buffer_of(task->graph, task->slice);
+	void *buffer = buffer_of(task);
 	const struct ktrt_dep read = { buffer, 0, KTRT_OUT };
 	const struct ktrt_dep add[] = {
 		{ buffer, 0, KTRT_IN },
@@ -307,11 +340,13 @@ int graph_run(struct volume *volume, const struct fwi_options *options,
 	struct graph graph = { .volume = volume,
 			       .options = options,
 			       .snapshots = snapshots,
+			       .nr_buffers = options->app.behind ? 2 : 1,
 			       .left = comm_rank() > 0,
 			       .right = comm_rank() < comm_ranks() - 1 };
 	int error;
 
-	graph.buffers = disk_alloc(volume->slices * snapshot_bytes(snapshots));
+	graph.buffers = disk_alloc(graph.nr_buffers * volume->slices *
+				   snapshot_bytes(snapshots));
 	if (!graph.buffers)
 		return app_fail(-ENOMEM, "allocating buffers of snapshots");
 	error = run(&graph);

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "apps/common/disk.h"
@@ -25,6 +26,11 @@ struct snapshots {
 	_Atomic int told; /* that something is wrong */
 };
 
+size_t snapshot_bytes(const struct snapshots *all)
+{
+	return all->volume->velocity_bytes + all->volume->stress_bytes;
+}
+
 int snapshots_open(struct snapshots **all, const struct volume *volume,
 		   const struct fwi_options *options, int rank, unsigned nr)
 {
@@ -38,16 +44,23 @@ int snapshots_open(struct snapshots **all, const struct volume *volume,
 		calloc((size_t)nr * volume->slices * 2 + 1, sizeof(*new->sums));
 	snprintf(new->path, sizeof(new->path), "%s/fwi.%d", options->app.dir,
 		 rank);
+	new->fd = -1;
 	if (new->sums)
-		error = disk_open(new->path, !options->app.buffered, true);
-	if (error < 0) {
+		error = new->fd =
+			disk_open(new->path, !options->app.buffered, true);
+	if (new->fd >= 0) {
+		unlink(new->path);
+		error = disk_reserve(new->fd, (uint64_t)nr * volume->slices *
+						      snapshot_bytes(new));
+	}
+	if (error) {
 		app_fail(error, "creating %s", new->path);
+		if (new->fd >= 0)
+			close(new->fd);
 		free(new->sums);
 		free(new);
 		return error;
 	}
-	unlink(new->path);
-	new->fd = error;
 	*all = new;
 	return 0;
 }
@@ -59,11 +72,6 @@ void snapshots_close(struct snapshots *all)
 	close(all->fd);
 	free(all->sums);
 	free(all);
-}
-
-size_t snapshot_bytes(const struct snapshots *all)
-{
-	return all->volume->velocity_bytes + all->volume->stress_bytes;
 }
 
 static size_t index_of(const struct snapshots *all, unsigned nr, int slice)
@@ -79,6 +87,15 @@ static int tell(struct snapshots *all, int error, const char *doing)
 	return error;
 }
 
+static void keep_sums(struct snapshots *all, size_t index, const void *velocity,
+		      const void *stress)
+{
+	const struct volume *volume = all->volume;
+
+	all->sums[2 * index] = disk_sum(velocity, volume->velocity_bytes);
+	all->sums[2 * index + 1] = disk_sum(stress, volume->stress_bytes);
+}
+
 int snapshot_write(struct snapshots *all, unsigned nr, int slice)
 {
 	const struct volume *volume = all->volume;
@@ -88,14 +105,35 @@ int snapshot_write(struct snapshots *all, unsigned nr, int slice)
 	uint64_t offset = index * snapshot_bytes(all);
 	int error;
 
-	all->sums[2 * index] = disk_sum(velocity, volume->velocity_bytes);
-	all->sums[2 * index + 1] = disk_sum(stress, volume->stress_bytes);
+	keep_sums(all, index, velocity, stress);
 	error = disk_write(all->fd, velocity, volume->velocity_bytes, offset);
 	if (!error)
 		error = disk_write(all->fd, stress, volume->stress_bytes,
 				   offset + volume->velocity_bytes);
 	if (!error)
 		all->written += snapshot_bytes(all);
+	return tell(all, error, "writing");
+}
+
+void snapshot_copy(struct snapshots *all, unsigned nr, int slice, void *buf)
+{
+	const struct volume *volume = all->volume;
+	char *stress = (char *)buf + volume->velocity_bytes;
+
+	memcpy(buf, velocity_of(volume, slice), volume->velocity_bytes);
+	memcpy(stress, stress_of(volume, slice), volume->stress_bytes);
+	keep_sums(all, index_of(all, nr, slice), buf, stress);
+}
+
+int snapshot_write_copy(struct snapshots *all, unsigned nr, int slice,
+			const void *buf)
+{
+	size_t bytes = snapshot_bytes(all);
+	int error = disk_write(all->fd, buf, bytes,
+			       index_of(all, nr, slice) * bytes);
+
+	if (!error)
+		all->written += bytes;
 	return tell(all, error, "writing");
 }
 

@@ -3,11 +3,12 @@
  * A rank's checkpoints, in a file each: a page that describes it, a table of
  * checksums, then the blocks, each padded to whole pages.
  *
- *   DIR/heat.RANK.part0, .part1  those that are being written
- *   DIR/heat.RANK.0, .1          the last two that are whole
+ *   DIR/heat.RANK.part0, ...  those that are being written
+ *   DIR/heat.RANK.0, .1       the last two that are whole
  *
  * A checkpoint takes its other name when it is whole and on the disk on every
- * rank (graph.c waits for that), in place of the last but one.  So whatever
+ * rank (graph.c waits for that), in place of the last but one, whose file is
+ * written to next.  So whatever
  * happens, one is there that all ranks have.  All that is read back is compared
  * with its checksum.
  */
@@ -45,7 +46,8 @@ struct spare {
 struct checkpoints {
 	const struct grid *grid;
 	const struct heat_options *options;
-	char part[2][PATH_MAX], whole[2][PATH_MAX];
+	char whole[2][PATH_MAX];
+	int rank;
 	unsigned ended[2]; /* the sweep of each; 0: none */
 	unsigned begun; /* how many */
 	_Atomic uint64_t bytes; /* written */
@@ -55,11 +57,12 @@ struct checkpoints {
 
 struct checkpoint {
 	struct checkpoints *all;
-	const char *part;
+	char part[PATH_MAX];
 	unsigned sweep;
 	int fd;
 	_Atomic int error; /* the first */
 	uint64_t *sums; /* by block; in whole pages */
+	double **copies; /* by block, from when it is taken to when written */
 };
 
 /* ---- places in the file ---- */
@@ -146,22 +149,31 @@ int checkpoints_open(struct checkpoints **all, const struct grid *grid,
 	pthread_mutex_init(&new->lock, NULL);
 	new->grid = grid;
 	new->options = options;
-	for (int i = 0; i < 2; i++) {
-		snprintf(new->part[i], PATH_MAX, "%s/heat.%d.part%d", dir, rank,
-			 i);
+	new->rank = rank;
+	for (int i = 0; i < 2; i++)
 		snprintf(new->whole[i], PATH_MAX, "%s/heat.%d.%d", dir, rank,
 			 i);
-	}
 	*all = new;
 	return 0;
 }
 
+static void part_path(const struct checkpoints *all, unsigned nr, char *path)
+{
+	snprintf(path, PATH_MAX, "%s/heat.%d.part%u", all->options->app.dir,
+		 all->rank, nr);
+}
+
 void checkpoints_close(struct checkpoints *all)
 {
+	char path[PATH_MAX];
 	struct spare *spare;
 
 	if (!all)
 		return;
+	for (unsigned i = 0; i < all->begun && i < all->options->pending; i++) {
+		part_path(all, i, path);
+		unlink(path);
+	}
 	while ((spare = all->spares)) {
 		all->spares = spare->next;
 		free(spare);
@@ -188,16 +200,23 @@ int checkpoint_begin(struct checkpoints *all, unsigned sweep,
 
 	if (!new)
 		return app_fail(-ENOMEM, "beginning a checkpoint");
-	*new = (struct checkpoint){ .all = all,
-				    .part = all->part[all->begun++ % 2],
-				    .sweep = sweep };
+	new->all = all;
+	new->sweep = sweep;
+	part_path(all, all->begun++ % all->options->pending, new->part);
 	new->sums = disk_alloc(table_bytes(all->grid));
+	new->copies = calloc(nr_blocks(all->grid), sizeof(*new->copies));
 	new->fd = disk_open(new->part, !all->options->app.buffered, true);
-	error = !new->sums ? -ENOMEM : new->fd < 0 ? new->fd : 0;
+	error = !new->sums || !new->copies ? -ENOMEM : new->fd;
+	if (error >= 0)
+		error = disk_reserve(
+			new->fd, block_offset(all->grid, nr_blocks(all->grid)));
 	if (error) {
 		app_fail(error, "creating %s", new->part);
-		if (new->fd >= 0)
+		if (new->fd >= 0) {
+			unlink(new->part);
 			close(new->fd);
+		}
+		free(new->copies);
 		free(new->sums);
 		free(new);
 		return error;
@@ -216,14 +235,18 @@ static int note_error(struct checkpoint *checkpoint, int error)
 	return error;
 }
 
-int checkpoint_block(struct checkpoint *checkpoint, unsigned row, unsigned col)
+static size_t block_index(const struct grid *grid, unsigned row, unsigned col)
+{
+	return (size_t)row * grid->block_cols + col;
+}
+
+int checkpoint_copy(struct checkpoint *checkpoint, unsigned row, unsigned col)
 {
 	const struct grid *grid = checkpoint->all->grid;
-	size_t index = (size_t)row * grid->block_cols + col;
+	size_t index = block_index(grid, row, col);
 	size_t bytes = block_bytes(grid);
 	struct area area = grid_area(grid, row, col);
 	double *copy;
-	int error;
 
 	/* Its end would be lost anyway. */
 	if (checkpoint->error)
@@ -233,12 +256,36 @@ int checkpoint_block(struct checkpoint *checkpoint, unsigned row, unsigned col)
 		return note_error(checkpoint, -ENOMEM);
 	pack(grid, &area, copy, bytes);
 	checkpoint->sums[index] = disk_sum(copy, bytes);
-	error = disk_write(checkpoint->fd, copy, bytes,
-			   block_offset(grid, index));
+	checkpoint->copies[index] = copy;
+	return 0;
+}
+
+int checkpoint_write(struct checkpoint *checkpoint, unsigned row, unsigned col)
+{
+	const struct grid *grid = checkpoint->all->grid;
+	size_t index = block_index(grid, row, col);
+	size_t bytes = block_bytes(grid);
+	double *copy = checkpoint->copies[index];
+	int error = checkpoint->error;
+
+	/* Taken after something had failed already. */
+	if (!copy)
+		return error;
+	if (!error)
+		error = disk_write(checkpoint->fd, copy, bytes,
+				   block_offset(grid, index));
 	keep_spare(checkpoint->all, copy);
+	checkpoint->copies[index] = NULL;
 	if (!error)
 		checkpoint->all->bytes += bytes;
 	return note_error(checkpoint, error);
+}
+
+int checkpoint_block(struct checkpoint *checkpoint, unsigned row, unsigned col)
+{
+	int error = checkpoint_copy(checkpoint, row, col);
+
+	return error ? error : checkpoint_write(checkpoint, row, col);
 }
 
 static int write_header(struct checkpoint *checkpoint)
@@ -287,8 +334,8 @@ int checkpoint_end(struct checkpoint *checkpoint)
 	int error = checkpoint->error;
 
 	if (!error)
-		error = note_error(checkpoint, disk_rename(checkpoint->part,
-							   all->whole[older]));
+		error = note_error(checkpoint, disk_swap(checkpoint->part,
+							 all->whole[older]));
 	if (error) {
 		unlink(checkpoint->part);
 	} else {
@@ -298,6 +345,7 @@ int checkpoint_end(struct checkpoint *checkpoint)
 			unlink(all->whole[!older]);
 	}
 	close(checkpoint->fd);
+	free(checkpoint->copies);
 	free(checkpoint->sums);
 	free(checkpoint);
 	return error;

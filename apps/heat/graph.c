@@ -15,9 +15,13 @@
  * in it has been sent.  The price: with more than two ranks, fewer sweeps at a
  * time.
  *
+ * With --behind the task of a block in a checkpoint copies it, and a task of
+ * its own writes the copy: then a slow write holds up neither the neighbours
+ * nor the next sweep.
+ *
  * Checkpoints overlap with what follows: while the blocks of one are written
- * the thread that makes tasks waits until the one before it is on the disk on
- * every rank.
+ * the thread that makes tasks waits until the one before it, or with --pending
+ * an earlier one, is on the disk on every rank.
  */
 #include <errno.h>
 #include <semaphore.h>
@@ -32,15 +36,22 @@ struct graph {
 	struct grid *grid;
 	const struct heat_options *options;
 	struct checkpoints *checkpoints;
-	sem_t written; /* posted when a checkpoint's blocks are all written */
 	/* Names of data, for dependences; what is in them means nothing. */
 	char *blocks, *upper, *lower; /* by block; by column of blocks */
-	char chain, slots[2];
+	char chain;
+	/* Of the checkpoints that are under way, by turns. */
+	struct slot {
+		struct checkpoint *checkpoint; /* NULL: none */
+		sem_t written; /* posted when all its blocks are */
+		char *copies; /* by block */
+	} slots[PENDING_MAX];
+	unsigned begun; /* checkpoints */
 };
 
 struct block_task {
 	struct graph *graph;
-	struct checkpoint *checkpoint; /* NULL: none in this sweep */
+	struct slot *slot; /* NULL: no checkpoint in this sweep */
+	struct checkpoint *checkpoint;
 	unsigned row, col;
 };
 
@@ -67,14 +78,23 @@ static int do_block(void *arg)
 	grid_sweep(grid, &area);
 	if (!task->checkpoint)
 		return 0;
+	if (task->graph->options->app.behind)
+		return checkpoint_copy(task->checkpoint, task->row, task->col);
 	return checkpoint_block(task->checkpoint, task->row, task->col);
+}
+
+static int do_write(void *arg)
+{
+	const struct block_task *task = arg;
+
+	return checkpoint_write(task->checkpoint, task->row, task->col);
 }
 
 static int do_written(void *arg)
 {
-	struct graph *graph = *(struct graph **)arg;
+	struct slot *slot = *(struct slot **)arg;
 
-	sem_post(&graph->written);
+	sem_post(&slot->written);
 	return 0;
 }
 
@@ -152,13 +172,26 @@ static int spawn_halos(struct graph *graph)
 	return error;
 }
 
-static int spawn_block(struct graph *graph, unsigned row, unsigned col,
-		       struct checkpoint *checkpoint, char *slot)
+/* After the task that copies the block. */
+static int spawn_write(const struct block_task *task, char *copy)
 {
-	struct block_task task = { graph, checkpoint, row, col };
+	const struct ktrt_dep deps[] = { { copy, 0, KTRT_IN },
+					 { task->slot, 0, KTRT_IN } };
+
+	return app_spawn(do_write, task, sizeof(*task), deps, 2, 2);
+}
+
+static int spawn_block(struct graph *graph, unsigned row, unsigned col,
+		       struct slot *slot)
+{
+	struct block_task task = { graph, slot, slot ? slot->checkpoint : NULL,
+				   row, col };
 	const struct grid *grid = graph->grid;
+	bool behind = slot && graph->options->app.behind;
+	size_t index = (size_t)row * grid->block_cols + col;
 	struct ktrt_dep deps[6];
 	size_t nr = 0;
+	int error;
 
 	deps[nr++] = (struct ktrt_dep){ row ? block_name(graph, row - 1, col)
 					    : &graph->upper[col],
@@ -176,22 +209,26 @@ static int spawn_block(struct graph *graph, unsigned row, unsigned col,
 						0, KTRT_IN };
 	deps[nr++] =
 		(struct ktrt_dep){ block_name(graph, row, col), 0, KTRT_INOUT };
-	if (checkpoint)
+	if (behind)
+		deps[nr++] =
+			(struct ktrt_dep){ &slot->copies[index], 0, KTRT_OUT };
+	else if (slot)
 		deps[nr++] = (struct ktrt_dep){ slot, 0, KTRT_IN };
 	/* What waits for the disk begins first: its neighbours wait for it. */
-	return app_spawn(do_block, &task, sizeof(task), deps, nr,
-			 checkpoint != NULL);
+	error = app_spawn(do_block, &task, sizeof(task), deps, nr,
+			  slot != NULL);
+	return error || !behind ? error
+				: spawn_write(&task, &slot->copies[index]);
 }
 
-static int spawn_sweep(struct graph *graph, struct checkpoint *checkpoint,
-		       char *slot)
+static int spawn_sweep(struct graph *graph, struct slot *slot)
 {
 	const struct grid *grid = graph->grid;
 	int error = spawn_halos(graph);
 
 	for (unsigned row = 0; row < grid->block_rows && !error; row++)
 		for (unsigned col = 0; col < grid->block_cols && !error; col++)
-			error = spawn_block(graph, row, col, checkpoint, slot);
+			error = spawn_block(graph, row, col, slot);
 	if (comm_rank() == comm_ranks() - 1)
 		return error;
 	for (unsigned col = 0; col < grid->block_cols && !error; col++)
@@ -201,20 +238,25 @@ static int spawn_sweep(struct graph *graph, struct checkpoint *checkpoint,
 	return error;
 }
 
-static int spawn_written(struct graph *graph, char *slot)
+static int spawn_written(struct slot *slot)
 {
 	const struct ktrt_dep dep = { slot, 0, KTRT_INOUT };
 
-	return app_spawn(do_written, &graph, sizeof(graph), &dep, 1, 1);
+	return app_spawn(do_written, &slot, sizeof(slot), &dep, 1, 1);
 }
 
 /* ---- all sweeps ---- */
 
-static int finish(struct graph *graph, struct checkpoint *checkpoint)
+/* The checkpoint in a slot, if any, to its end; the slot is free again. */
+static int finish(struct slot *slot)
 {
+	struct checkpoint *checkpoint = slot->checkpoint;
 	int error;
 
-	while (sem_wait(&graph->written) && errno == EINTR)
+	if (!checkpoint)
+		return 0;
+	slot->checkpoint = NULL;
+	while (sem_wait(&slot->written) && errno == EINTR)
 		;
 	error = checkpoint_seal(checkpoint);
 	/* Then this rank does not come to the barrier, but ends them all. */
@@ -223,37 +265,44 @@ static int finish(struct graph *graph, struct checkpoint *checkpoint)
 	return checkpoint_end(checkpoint);
 }
 
+static struct slot *next_slot(struct graph *graph)
+{
+	return &graph->slots[graph->begun % graph->options->pending];
+}
+
+/* A sweep with a checkpoint; then wait for the one whose slot is the next. */
+static int spawn_checkpoint(struct graph *graph, unsigned sweep)
+{
+	struct slot *slot = next_slot(graph);
+	struct checkpoint *checkpoint;
+	int error = checkpoint_begin(graph->checkpoints, sweep, &checkpoint);
+
+	if (error)
+		return error;
+	slot->checkpoint = checkpoint;
+	graph->begun++;
+	error = spawn_sweep(graph, slot);
+	if (!error)
+		error = spawn_written(slot);
+	/* Nobody would post that it is written. */
+	if (error)
+		slot->checkpoint = NULL;
+	return error ? error : finish(next_slot(graph));
+}
+
 static int spawn_all(struct graph *graph, unsigned from)
 {
 	const struct heat_options *options = graph->options;
-	struct checkpoint *pending = NULL;
-	unsigned nr_checkpoints = 0;
 	int error = 0;
 
 	for (unsigned sweep = from + 1; sweep <= options->sweeps && !error;
-	     sweep++) {
-		struct checkpoint *now = NULL;
-		char *slot = &graph->slots[nr_checkpoints % 2];
-
-		if (options->app.every && sweep % options->app.every == 0)
-			error = checkpoint_begin(graph->checkpoints, sweep,
-						 &now);
-		if (!error)
-			error = spawn_sweep(graph, now, slot);
-		if (!now)
-			continue;
-		nr_checkpoints++;
-		if (!error)
-			error = spawn_written(graph, slot);
-		if (error)
-			break;
-		if (pending)
-			error = finish(graph, pending);
-		pending = now;
-	}
-	/* After an error too: its tasks may still be about to use it. */
-	if (pending) {
-		int last = finish(graph, pending);
+	     sweep++)
+		error = options->app.every && sweep % options->app.every == 0
+				? spawn_checkpoint(graph, sweep)
+				: spawn_sweep(graph, NULL);
+	/* After an error too: tasks may still be about to use them. */
+	for (unsigned i = 0; i < options->pending; i++, graph->begun++) {
+		int last = finish(next_slot(graph));
 
 		error = error ? error : last;
 	}
@@ -263,13 +312,34 @@ static int spawn_all(struct graph *graph, unsigned from)
 static int graph_init(struct graph *graph)
 {
 	const struct grid *grid = graph->grid;
+	size_t nr_blocks = (size_t)grid->block_rows * grid->block_cols;
 
-	graph->blocks = malloc((size_t)grid->block_rows * grid->block_cols);
+	graph->blocks = malloc(nr_blocks);
 	graph->upper = malloc(grid->block_cols);
 	graph->lower = malloc(grid->block_cols);
-	if (sem_init(&graph->written, 0, 0))
-		return -errno;
-	return graph->blocks && graph->upper && graph->lower ? 0 : -ENOMEM;
+	if (!graph->blocks || !graph->upper || !graph->lower)
+		return -ENOMEM;
+	for (unsigned i = 0; i < graph->options->pending; i++) {
+		struct slot *slot = &graph->slots[i];
+
+		slot->copies = malloc(nr_blocks);
+		if (!slot->copies)
+			return -ENOMEM;
+		if (sem_init(&slot->written, 0, 0))
+			return -errno;
+	}
+	return 0;
+}
+
+static void graph_destroy(struct graph *graph)
+{
+	for (unsigned i = 0; i < graph->options->pending; i++) {
+		sem_destroy(&graph->slots[i].written);
+		free(graph->slots[i].copies);
+	}
+	free(graph->blocks);
+	free(graph->upper);
+	free(graph->lower);
 }
 
 int graph_run(struct grid *grid, const struct heat_options *options,
@@ -288,9 +358,6 @@ int graph_run(struct grid *grid, const struct heat_options *options,
 	if (error && comm_ranks() > 1)
 		comm_abort();
 	failed = ktrt_wait();
-	sem_destroy(&graph.written);
-	free(graph.blocks);
-	free(graph.upper);
-	free(graph.lower);
+	graph_destroy(&graph);
 	return error ? error : failed;
 }

@@ -4,7 +4,8 @@
  * checkpoint every few of them.  The structure is that of the second
  * application in Roca et al., "User-monitored threads" (see doc/design.md):
  * blocks of the grid are tasks, without a barrier between sweeps, and the task
- * of a block at a checkpoint updates the block, then writes it.
+ * of a block at a checkpoint updates the block, then writes it.  --behind goes
+ * beyond it: that task copies the block, and another one writes the copy.
  *
  *   grid.c        the plate, or a rank's rows of it, and the sweep of a block
  *   graph.c       the tasks of all sweeps
@@ -20,12 +21,15 @@
 
 #include "apps/common/app.h"
 
+#define PENDING_MAX 16
+
 /** What the user asked for. */
 struct heat_options {
 	struct app_options app;
 	unsigned rows, cols; /* without the border */
 	unsigned block; /* rows and columns of a block */
 	unsigned sweeps;
+	unsigned pending; /* checkpoints that may be under way at once */
 	bool restart; /* go on from the last checkpoint */
 };
 
@@ -82,7 +86,14 @@ void checkpoints_close(struct checkpoints *all);
 int checkpoint_begin(struct checkpoints *all, unsigned sweep,
 		     struct checkpoint **checkpoint);
 
-/** checkpoint_block - write one block; any thread; 0 or -errno, told once */
+/** checkpoint_copy - take a block as it is now; any thread; 0 or -errno, told
+ * once */
+int checkpoint_copy(struct checkpoint *checkpoint, unsigned row, unsigned col);
+
+/** checkpoint_write - write what was copied of the block; likewise */
+int checkpoint_write(struct checkpoint *checkpoint, unsigned row, unsigned col);
+
+/** checkpoint_block - both; likewise */
 int checkpoint_block(struct checkpoint *checkpoint, unsigned row, unsigned col);
 
 /** checkpoint_seal - every block is written: make it whole; 0 or -errno, told */

@@ -2,13 +2,15 @@
 /* The command line of heat, and of the peers that bench/apps compares it to. */
 #include "heat.h"
 
-enum { KEY_RESTART = 512 };
+enum { KEY_RESTART = 512, KEY_PENDING };
 
 static const struct argp_option argp_options[] = {
 	{ "rows", 'r', "N", 0, "rows of the plate (2048)", 0 },
 	{ "cols", 'c', "N", 0, "columns of the plate (2048)", 0 },
 	{ "block", 'b', "N", 0, "rows and columns of a block (256)", 0 },
 	{ "iterations", 'i', "N", 0, "sweeps over the plate (100)", 0 },
+	{ "pending", KEY_PENDING, "N", 0,
+	  "checkpoints that may be under way at once (2)", 0 },
 	{ "restart", KEY_RESTART, NULL, 0,
 	  "go on from the last checkpoint in DIR", 0 },
 	{ 0 },
@@ -35,6 +37,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		options->sweeps =
 			app_number(state, "iterations", text, 1, 1u << 30);
 		return 0;
+	case KEY_PENDING:
+		options->pending =
+			app_number(state, "pending", text, 1, PENDING_MAX);
+		return 0;
 	case KEY_RESTART:
 		options->restart = true;
 		return 0;
@@ -58,7 +64,8 @@ void heat_options_parse(struct heat_options *options, int argc, char **argv)
 					  .rows = 2048,
 					  .cols = 2048,
 					  .block = 256,
-					  .sweeps = 100 };
+					  .sweeps = 100,
+					  .pending = 2 };
 	argp_err_exit_status = 2;
 	argp_parse(&argp, argc, argv, 0, NULL, options);
 }

@@ -33,8 +33,10 @@ refused() {
 
 @test "heat killed at random moments goes on" {
 	plate=(--rows 200 --cols 200 --block 40)
+	how=--behind
 	for delay in 0 0.01 0.02 0.05 0.1 0.2; do
-		"$heat" "${plate[@]}" --every 2 --iterations 1000000 &
+		[ $how = --behind ] && how=--json || how=--behind
+		"$heat" "${plate[@]}" --every 2 --iterations 1000000 $how &
 		pid=$!
 		for _ in {1..300}; do
 			[ -e heat.0.0 ] && break
@@ -64,21 +66,76 @@ refused() {
 		mount -t tmpfs -o size=2m none small
 		args=(--rows 201 --cols 157 --block 40 --dir small)
 		"$1" "${args[@]}" --iterations 10 --every 10 >/dev/null
-		head -c 4m /dev/zero >small/filler 2>/dev/null || :
-		if "$1" "${args[@]}" --restart --iterations 30 --every 10 \
-			>out 2>err; then
-			exit 1
-		fi
-		cat err >&2
-		[ ! -s out ]
-		grep -q "No space left on device" err
-		! grep -v "No space left on device" err || false
-		! ls small/*part* 2>/dev/null || false
-		rm small/filler
-		"$1" "${args[@]}" --restart --iterations 12 --verify
+		for how in "" --behind; do
+			head -c 4m /dev/zero >small/filler 2>/dev/null || :
+			if "$1" "${args[@]}" --restart --iterations 30 \
+				--every 10 $how >out 2>err; then
+				exit 1
+			fi
+			cat err >&2
+			[ ! -s out ]
+			grep -q "No space left on device" err
+			! grep -v "No space left on device" err || false
+			! ls small/*part* 2>/dev/null || false
+			rm small/filler
+			"$1" "${args[@]}" --restart --iterations 12 --verify |
+				tee last
+			grep -q ", 2 sweeps" last
+			grep -q "verified: " last
+		done
 	' full "$heat"
-	[[ $output == *", 2 sweeps"* ]]
-	[[ $output == *"verified: "* ]]
+}
+
+# shim NAME CALL: $1.so and $1-64.so of the C on standard input, in which
+# the word CALL stands for the function; $preload names both
+shim() {
+	local text
+	text=$(cat)
+	sed "s/CALL/$2/" <<<"$text" >"$1.c"
+	sed "s/CALL/${2}64/" <<<"$text" >"$1-64.c"
+	cc -shared -fPIC -o "$1.so" "$1.c" -ldl
+	cc -shared -fPIC -o "$1-64.so" "$1-64.c" -ldl
+	preload="$PWD/$1.so $PWD/$1-64.so"
+}
+
+@test "whichever write fails, the old checkpoint is whole" {
+	shim full pwrite <<-'END'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <errno.h>
+		#include <stdlib.h>
+		#include <unistd.h>
+		static int nr;
+		ssize_t CALL(int fd, const void *buf, size_t bytes, off_t at)
+		{
+			ssize_t (*real)(int, const void *, size_t, off_t) =
+				dlsym(RTLD_NEXT, "pwrite");
+
+			if (__sync_add_and_fetch(&nr, 1) >=
+			    atoi(getenv("FAIL_AT"))) {
+				errno = ENOSPC;
+				return -1;
+			}
+			return real(fd, buf, bytes, at);
+		}
+	END
+	plate=("${small_heat[@]}" --block 40 --every 10)
+	run -0 "$heat" "${plate[@]}" --iterations 10
+	# 24 blocks, the table of checksums, the header.
+	for at in 1 2 13 24 25 26; do
+		for how in --json --behind; do
+			echo "write $at, $how"
+			LD_PRELOAD=$preload FAIL_AT=$at refused \
+				"No space left on device" "$heat" \
+				"${plate[@]}" --restart --iterations 20 $how
+			! compgen -G 'heat.*.part*' || false
+			verified "$heat" "${plate[@]}" --restart \
+				--every 0 --iterations 12
+			[[ $output == *", 2 sweeps"* ]]
+		done
+	done
+	FAIL_AT=27 LD_PRELOAD=$preload verified "$heat" "${plate[@]}" \
+		--restart --iterations 20
 }
 
 @test "a folder that cannot be written to is an error" {
@@ -131,11 +188,11 @@ refused() {
 }
 
 @test "fwi refuses a snapshot that comes back changed" {
-	cat >flip.c <<-'END'
+	shim flip pread <<-'END'
 		#define _GNU_SOURCE
 		#include <dlfcn.h>
 		#include <unistd.h>
-		ssize_t pread(int fd, void *buf, size_t bytes, off_t at)
+		ssize_t CALL(int fd, void *buf, size_t bytes, off_t at)
 		{
 			ssize_t (*real)(int, void *, size_t, off_t) =
 				dlsym(RTLD_NEXT, "pread");
@@ -146,11 +203,7 @@ refused() {
 			return done;
 		}
 	END
-	cc -shared -fPIC -o flip.so flip.c -ldl
-	cp flip.so flip64.so
-	sed 's/ssize_t pread(/ssize_t pread64(/' flip.c >flip64.c
-	cc -shared -fPIC -o flip64.so flip64.c -ldl
-	LD_PRELOAD="$PWD/flip.so $PWD/flip64.so" refused "reading ./fwi.0: " \
+	LD_PRELOAD=$preload refused "reading ./fwi.0: " \
 		"$fwi" "${small_fwi[@]}" --every 3
 }
 

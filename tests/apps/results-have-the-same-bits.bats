@@ -25,7 +25,8 @@ load helpers
 
 @test "heat: with checkpoints, which are read back" {
 	wanted=$(sum_of "$heat" "${small_heat[@]}" --sequential)
-	for how in --json --buffered --no-umt; do
+	for how in --json --buffered --no-umt --behind --pending=1 \
+		'--behind --pending=5'; do
 		got=$(sum_of "$heat" "${small_heat[@]}" --block 40 \
 			--every 5 --verify $how)
 		echo "$how"
@@ -40,7 +41,7 @@ load helpers
 	need_mpi
 	wanted=$(sum_of "$heat" "${small_heat[@]}" --sequential)
 	for nr in 2 3; do
-		for how in --json --events; do
+		for how in --json --events --behind; do
 			got=$(sum_of ranks $nr "$heat" "${small_heat[@]}" \
 				--block 40 --workers 1 --every 8 --verify $how)
 			echo "$nr ranks, $how"
@@ -52,10 +53,12 @@ load helpers
 @test "fwi: any number of workers" {
 	wanted=$(sum_of "$fwi" "${small_fwi[@]}" --sequential --every 3)
 	for workers in 1 2 5; do
-		got=$(sum_of "$fwi" "${small_fwi[@]}" --every 3 \
-			--workers $workers --verify)
-		echo "workers $workers"
-		[ "$got" = "$wanted" ]
+		for how in --json --behind; do
+			got=$(sum_of "$fwi" "${small_fwi[@]}" --every 3 \
+				--workers $workers --verify $how)
+			echo "workers $workers, $how"
+			[ "$got" = "$wanted" ]
+		done
 	done
 }
 
@@ -69,7 +72,7 @@ load helpers
 	need_mpi
 	wanted=$(sum_of "$fwi" "${small_fwi[@]}" --sequential --every 3)
 	for nr in 2 3 6; do
-		for how in --json --events --buffered; do
+		for how in --json --events --buffered --behind; do
 			got=$(sum_of ranks $nr "$fwi" "${small_fwi[@]}" \
 				--workers 1 --every 3 --verify $how)
 			echo "$nr ranks, $how"

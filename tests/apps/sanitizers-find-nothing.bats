@@ -9,7 +9,7 @@ load helpers
 clean() {
 	local bin=$KTEST_BUILD/$1
 	[ -x "$bin/heat" ] || skip "not built"
-	for how in --json --no-umt --events; do
+	for how in --json --no-umt --events --behind; do
 		run -0 --separate-stderr "$bin/heat" "${small_heat[@]}" \
 			--block 40 --every 5 --workers 3 --verify $how
 		echo "$stderr"

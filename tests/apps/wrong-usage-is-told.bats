@@ -41,7 +41,7 @@ wrong() {
 @test "--help names every option and says what it is for" {
 	for app in "$heat" "$fwi"; do
 		run -0 "$app" --help
-		for option in dir every workers buffered no-umt events \
+		for option in dir every workers buffered behind no-umt events \
 			sequential verify json; do
 			[[ $output == *"--$option"* ]]
 		done

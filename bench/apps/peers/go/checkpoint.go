@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -36,7 +37,7 @@ type checkpoints struct {
 }
 
 func newCheckpoints(g *grid, dir string, direct bool) *checkpoints {
-	flags := os.O_RDWR | os.O_CREATE | os.O_TRUNC | syscall.O_CLOEXEC
+	flags := os.O_RDWR | os.O_CREATE | syscall.O_CLOEXEC
 	if direct {
 		flags |= syscall.O_DIRECT
 	}
@@ -74,6 +75,14 @@ func (c *checkpoints) blockBytes() int {
 func (c *checkpoints) begin(nr, sweep int) {
 	fd, err := syscall.Open(c.part(nr), c.flags, 0o644)
 	c.keep(err)
+	sums := round(c.g.blockRows * c.g.blockCols * 8)
+	all := page + sums + c.g.blockRows*c.g.blockCols*c.blockBytes()
+	c.keep(syscall.Ftruncate(fd, int64(all)))
+	// Else writes that make the file longer wait for each other.
+	err = syscall.Fallocate(fd, 0, 0, int64(all))
+	if err != syscall.EOPNOTSUPP {
+		c.keep(err)
+	}
 	c.open[nr%2] = file{fd, sweep, aligned(c.g.blockRows * c.g.blockCols * 8)}
 }
 
@@ -124,12 +133,35 @@ func (c *checkpoints) header(from *file) []byte {
 	return header
 }
 
+// What was there, if anything, becomes the part: its room is used again.
+func swap(from, to string) error {
+	const atCwd, exchange = ^uintptr(99), 2
+	call, known := map[string]uintptr{"amd64": 316, "arm64": 276}[runtime.GOARCH]
+	if !known {
+		return os.Rename(from, to)
+	}
+	a, _ := syscall.BytePtrFromString(from)
+	b, _ := syscall.BytePtrFromString(to)
+	_, _, errno := syscall.Syscall6(call, atCwd, uintptr(unsafe.Pointer(a)),
+		atCwd, uintptr(unsafe.Pointer(b)), exchange, 0)
+	if errno == 0 {
+		return nil
+	}
+	return os.Rename(from, to)
+}
+
+// Nothing is written any more.
+func (c *checkpoints) end() {
+	os.Remove(c.part(1))
+	os.Remove(c.part(2))
+}
+
 func (c *checkpoints) seal(nr int) {
 	from := &c.open[nr%2]
 	c.keep(writeAll(from.fd, from.sums, page))
 	c.keep(writeAll(from.fd, c.header(from), 0))
 	c.keep(syscall.Fsync(from.fd))
-	c.keep(os.Rename(c.part(nr), fmt.Sprintf("%s/heat.0.%d", c.dir, nr%2)))
+	c.keep(swap(c.part(nr), fmt.Sprintf("%s/heat.0.%d", c.dir, nr%2)))
 	if dir, err := os.Open(c.dir); err == nil {
 		dir.Sync()
 		dir.Close()

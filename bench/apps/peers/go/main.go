@@ -117,6 +117,7 @@ func main() {
 	newGraph(g, files, *sweeps, *every).run()
 	seconds := time.Since(begin).Seconds()
 	cpuEnd, switchesEnd := cpuSeconds()
+	files.end()
 	if err := files.err(); err != nil {
 		fail(err)
 	}

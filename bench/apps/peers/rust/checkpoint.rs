@@ -5,9 +5,11 @@
 use crate::plate::{sum64, Plate};
 use crate::Options;
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
-use std::fs::{rename, File, OpenOptions};
+use std::ffi::{c_char, CString};
+use std::fs::{remove_file, rename, File, OpenOptions};
 use std::io::Result;
 use std::ops::{Deref, DerefMut};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -18,6 +20,32 @@ const MAGIC: u64 = 0x31544145484b5459;
 const O_DIRECT: i32 = 0o200000;
 #[cfg(not(any(target_arch = "aarch64", target_arch = "arm")))]
 const O_DIRECT: i32 = 0o40000;
+
+extern "C" {
+    fn fallocate(fd: i32, mode: i32, offset: i64, length: i64) -> i32;
+    fn renameat2(
+        old_dir: i32,
+        old: *const c_char,
+        new_dir: i32,
+        new: *const c_char,
+        flags: u32,
+    ) -> i32;
+}
+
+/// What was there, if anything, becomes `from`: its room is used again.
+fn swap(from: &str, to: &str) -> Result<()> {
+    const AT_FDCWD: i32 = -100;
+    const RENAME_EXCHANGE: u32 = 2;
+    let (a, b) = (CString::new(from)?, CString::new(to)?);
+    // SAFETY: both strings live on.
+    let failed = unsafe {
+        renameat2(AT_FDCWD, a.as_ptr(), AT_FDCWD, b.as_ptr(), RENAME_EXCHANGE)
+    };
+    if failed == 0 {
+        return Ok(());
+    }
+    rename(from, to)
+}
 
 /// Zeroed memory that direct I/O accepts.
 struct Pages {
@@ -97,6 +125,13 @@ impl<'a> Checkpoints<'a> {
         self.error.lock().unwrap().clone()
     }
 
+    /// Nothing is written any more.
+    pub fn end(&self) {
+        for nr in 1..=2 {
+            let _ = remove_file(self.part(nr));
+        }
+    }
+
     pub fn written(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
@@ -121,12 +156,19 @@ impl<'a> Checkpoints<'a> {
 
     fn try_begin(&self, nr: usize, sweep: usize) -> Result<()> {
         let mut how = OpenOptions::new();
-        how.read(true).write(true).create(true).truncate(true);
+        how.read(true).write(true).create(true).truncate(false);
         if !self.buffered {
             how.custom_flags(O_DIRECT);
         }
         let sums = (0..self.nr_blocks()).map(|_| AtomicU64::new(0)).collect();
         let file = how.open(self.part(nr))?;
+        let block = Pages::new(self.plate.block * self.plate.block * 8).len();
+        let all = PAGE + self.table_bytes() + self.nr_blocks() * block;
+        file.set_len(all as u64)?;
+        // Else writes that make the file longer wait for each other.  What
+        // cannot be had is told by the writes.
+        // SAFETY: the descriptor is open.
+        unsafe { fallocate(file.as_raw_fd(), 0, 0, all as i64) };
         *self.open[nr % 2].lock().unwrap() =
             Some(Arc::new(Open { file, sweep, sums }));
         Ok(())
@@ -186,7 +228,7 @@ impl<'a> Checkpoints<'a> {
         from.file.write_all_at(&table, PAGE as u64)?;
         from.file.write_all_at(&self.header(from, &table), 0)?;
         from.file.sync_all()?;
-        rename(self.part(nr), format!("{}/heat.0.{}", self.dir, nr % 2))?;
+        swap(&self.part(nr), &format!("{}/heat.0.{}", self.dir, nr % 2))?;
         File::open(&self.dir)?.sync_all()
     }
 

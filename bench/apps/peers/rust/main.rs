@@ -95,6 +95,7 @@ fn main() {
     pool.install(|| graph::Graph::new(&plate, &files, &options).run());
     let seconds = begin.elapsed().as_secs_f64();
     let after = usage();
+    files.end();
     if let Some(error) = files.error() {
         eprintln!("heat-rust: {error}");
         exit(1);
