@@ -3,7 +3,9 @@
  * Populating a range of memory; and what it has in common with the other
  * requests.
  */
+#include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 
@@ -12,11 +14,18 @@
 
 /* Chunks never cut a huge page. */
 #define UNIT_BYTES PMD_SIZE
-/* Below this to make threads in the process would cost too large a part of the
- * work (our guess): parked kernel threads help. */
+/* Requests from this length on may be worth making threads in the process. */
 #define PROCESS_BYTES (16ul << 20)
+/* What tells how long such a request takes: the caller does it alone. */
+#define SAMPLE_BYTES (64ul << 10)
 /* Attempts at a page that is being read while nothing is gained. */
 #define TRIES_MAX 1000
+
+static unsigned int process_us = 2000;
+module_param(process_us, uint, 0644);
+MODULE_PARM_DESC(process_us,
+		 "requests that take one thread as long, in "
+		 "microseconds, are helped by threads of the process");
 
 void memory_failed(struct memory_job *job, unsigned long addr)
 {
@@ -26,13 +35,45 @@ void memory_failed(struct memory_job *job, unsigned long addr)
 		;
 }
 
+/*
+ * To make threads in the process costs tens of microseconds, of which 16 MiB that
+ * are there already may need no more: parked kernel threads help those.  Pages
+ * that are huge make the sample look dearer than the rest, never cheaper.
+ */
+static int sample(const struct ktask_mem *request, struct memory_job *job,
+		  int (*func)(void *start, void *end, void *arg), bool *is_long)
+{
+	u64 long_ns = (u64)READ_ONCE(process_us) * NSEC_PER_USEC;
+	u64 start_ns = ktime_get_ns();
+	int error = func((void *)job->addr, (void *)(job->addr + SAMPLE_BYTES),
+			 job);
+
+	*is_long = ktime_get_ns() - start_ns >=
+		   long_ns / (request->len / SAMPLE_BYTES);
+	return error;
+}
+
+/* What was done as a sample is undone with the rest. */
+static int run_rest(struct memory_job *job, unsigned long done,
+		    unsigned long len, const struct ktask_ctl *ctl)
+{
+	int error = ktask_run((void *)(job->addr + done), len - done, ctl);
+
+	if (error && done && ctl->undo_func)
+		ctl->undo_func((void *)job->addr, (void *)(job->addr + done),
+			       job);
+	return error;
+}
+
 int memory_run(struct ktask_mem *request, struct memory_job *job,
 	       int (*func)(void *start, void *end, void *arg),
 	       void (*undo)(void *start, void *end, void *arg))
 {
 	DEFINE_KTASK_CTL(ctl, func, job, UNIT_BYTES);
+	bool is_long = request->len >= PROCESS_BYTES;
 	struct ktask_result result = {};
-	int error;
+	unsigned long done = 0;
+	int error = 0;
 
 	job->addr = request->addr;
 	job->failed = ULONG_MAX;
@@ -41,12 +82,19 @@ int memory_run(struct ktask_mem *request, struct memory_job *job,
 	ktask_ctl_set_max_threads(&ctl, request->max_threads);
 	ktask_ctl_set_killable(&ctl);
 	ktask_ctl_set_result(&ctl, &result);
-	if (request->len >= PROCESS_BYTES)
-		ktask_ctl_set_caller_process(&ctl);
 	if (!job->mm)
 		ktask_ctl_set_caller_mm(&ctl);
-	error = ktask_run((void *)job->addr, request->len, &ctl);
-	request->threads = result.threads;
+	if (is_long && request->max_threads != 1) {
+		error = sample(request, job, func, &is_long);
+		done = SAMPLE_BYTES;
+		/* The first chunk ends where the first huge page does. */
+		ctl.min_chunk_size = UNIT_BYTES - SAMPLE_BYTES;
+	}
+	if (is_long)
+		ktask_ctl_set_caller_process(&ctl);
+	if (!error)
+		error = run_rest(job, done, request->len, &ctl);
+	request->threads = max(result.threads, 1u);
 	request->failed = error && job->failed != ULONG_MAX ? job->failed : 0;
 	return error;
 }
