@@ -136,7 +136,10 @@ int64_t table_user(const char *name)
 	if (strncmp(name, PREFIX, strlen(PREFIX)))
 		return -1;
 	uid = strtoul(name + strlen(PREFIX), &end, 10);
-	return *end != '.' || uid > UINT32_MAX ? -1 : (int64_t)uid;
+	if (end[0] != '.' || end[1] < '0' || end[1] >= '0' + TABLE_NAMES ||
+	    end[2] || uid > UINT32_MAX)
+		return -1;
+	return (int64_t)uid;
 }
 
 static bool read_all(int fd, void *to, size_t size, off_t from)

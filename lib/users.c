@@ -17,6 +17,10 @@
 #define USERS_LOOK_NS 5000000
 #define USERS_PART 64
 #define USERS_LIST_NS 1000000000ull
+/* Anybody may fill the folder: no more names are read, and no more files that
+ * may be tables opened.  10 and 4 ms. */
+#define NAMES_MOST 65536
+#define TABLES_MOST 1024
 
 static struct {
 	/* While one thread looks, and alone touches what comes after, this is
@@ -27,7 +31,7 @@ static struct {
 	uid_t uids[USERS_MAX]; /* these */
 	uint32_t nr;
 	uint32_t before; /* whose id is less than ours */
-	uint32_t nr_tables; /* of other users */
+	uint32_t nr_tables; /* of other users, by their names */
 	uint64_t listed_ns;
 	off_t dir_size;
 	struct timespec dir_time;
@@ -77,13 +81,30 @@ static void insert(uint32_t nr, uid_t uid, uint32_t wanted)
 	kt_store(&users.wants[nr], wanted);
 }
 
+/* A second table is that of other programs of the same user (of 32 bits).
+ * Return: false if this is the first. */
+static bool add_to(uint32_t nr, uid_t uid, uint32_t wanted)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t before = users.wants[i];
+
+		if (users.uids[i] != uid)
+			continue;
+		kt_store(&users.wants[i],
+			 before + KT_MIN(wanted, UINT32_MAX - before));
+		return true;
+	}
+	return false;
+}
+
 static void read_users(uint64_t now_ns)
 {
-	uint32_t nr = 0, before = 0, nr_tables = 0;
+	uint32_t nr = 0, before = 0, nr_tables = 0, nr_names = 0;
 	struct dirent *entry;
 	DIR *dir = opendir(TABLE_DIR);
 
-	while (dir && nr < USERS_MAX && (entry = readdir(dir))) {
+	while (dir && nr < USERS_MAX && nr_tables < TABLES_MOST &&
+	       nr_names++ < NAMES_MOST && (entry = readdir(dir))) {
 		int64_t uid = table_user(entry->d_name);
 		uint32_t wanted;
 
@@ -91,7 +112,7 @@ static void read_users(uint64_t now_ns)
 			continue;
 		nr_tables++;
 		wanted = user_wanted(entry->d_name, (uid_t)uid, now_ns);
-		if (!wanted)
+		if (!wanted || add_to(nr, (uid_t)uid, wanted))
 			continue;
 		before += (uid_t)uid < geteuid();
 		insert(nr++, (uid_t)uid, wanted);

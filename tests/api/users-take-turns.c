@@ -5,9 +5,11 @@
  * one of them has.
  *
  * By what each of them computes, in a process of its own, for the same times.
+ * A user is one, however many tables it has.
  */
 #include "ktest.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -116,9 +118,95 @@ static void one_at_a_time(void **state)
 		assert_in_range(nr[job], 1, NR_TIMES);
 }
 
+/* ---- tables of one user ---- */
+
+#define MANY 12345u
+
+/* A job that wants many, and is never ended; its table stays. */
+static int want_many(void *arg)
+{
+	struct ktask_limit limit;
+
+	ktest_check(!setresuid(SECOND, SECOND, SECOND));
+	ktask_limits(&limit, 1);
+	ktest_check(slots_shared());
+	ktest_check(slots_demand_begin(MANY, "test", 1, shared->now_ns) >= 0);
+	return 0;
+}
+
+/* Return: how many others want at least so many; their sum in @sum. */
+static unsigned nr_who_want(uint32_t many, uint64_t *sum)
+{
+	uint32_t wants[USERS_MAX + 1], self, nr;
+	unsigned found = 0;
+
+	users_look(shared->now_ns);
+	nr = users_want(wants, 0, &self);
+	*sum = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		found += wants[i] >= many;
+		*sum += wants[i] >= many ? wants[i] : 0;
+	}
+	return found;
+}
+
+static int look_at_one(void *arg)
+{
+	uint64_t sum;
+
+	ktest_check(nr_who_want(MANY, &sum) == 1);
+	ktest_check(sum == MANY * *(const unsigned *)arg);
+	return 0;
+}
+
+static void copy_table(const char *name)
+{
+	static char bytes[1 << 18];
+	int from = open(TABLE_DIR "/ktask-slots-65527.0", O_RDONLY);
+	int to = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	ssize_t len = read(from, bytes, sizeof(bytes));
+
+	assert_int_equal(len, sizeof(struct table));
+	assert_int_equal(write(to, bytes, (size_t)len), len);
+	assert_int_equal(fchown(to, SECOND, SECOND), 0);
+	close(from);
+	close(to);
+}
+
+/* Or who has more tables would have more helpers. */
+static void a_user_with_many_tables_is_one(void **state)
+{
+	static const char *const names[] = {
+		TABLE_DIR "/ktask-slots-65527.1",
+		TABLE_DIR "/ktask-slots-65527.7",
+		TABLE_DIR "/ktask-slots-65527.8",
+		TABLE_DIR "/ktask-slots-65527.10",
+		TABLE_DIR "/ktask-slots-65527.x",
+		TABLE_DIR "/ktask-slots-65527.",
+	};
+	unsigned tables = 1;
+
+	if (geteuid())
+		ktest_skip("needs root to become other users");
+	shared->now_ns = ktest_now_ns();
+	unlink(TABLE_DIR "/ktask-slots-65527.0");
+	assert_int_equal(ktest_in_child(want_many, NULL), 0);
+	assert_int_equal(ktest_in_child(look_at_one, &tables), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		copy_table(names[i]);
+	/* The names that the library itself would give. */
+	tables = 3;
+	assert_int_equal(ktest_in_child(look_at_one, &tables), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		unlink(names[i]);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { KTEST(one_at_a_time) };
+	const struct CMUnitTest tests[] = {
+		KTEST(one_at_a_time),
+		KTEST(a_user_with_many_tables_is_one),
+	};
 
 	return cmocka_run_group_tests(tests, map_shared, clean_up);
 }
