@@ -22,14 +22,22 @@ void files_undirect(int fd)
 		fcntl(fd, F_SETFL, flags & ~O_DIRECT);
 }
 
-/* Of a descriptor: its flags and its position stay the caller's. */
+/*
+ * Of a descriptor: its flags and its position stay the caller's.  Nobody waits
+ * here for the other end of a FIFO; but for who has a lease on a file.
+ */
 static int open_one(const char *path, int fd, int flags)
 {
 	char self[32];
 	int got;
 
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	got = open(path ? path : self, flags | O_CLOEXEC);
+	if (!path)
+		path = self;
+	flags |= O_CLOEXEC | O_NOCTTY;
+	got = open(path, flags | O_NONBLOCK);
+	if (got < 0 && errno == EWOULDBLOCK)
+		got = open(path, flags);
 	return got < 0 ? -errno : got;
 }
 

@@ -295,6 +295,43 @@ static void descriptors_that_are_none(void **state)
 	close(ends[1]);
 }
 
+/* Opened in the usual way it would wait for its other end, for ever. */
+static int read_fifo(void *path)
+{
+	struct ktask_file file = by_path(path);
+	struct ktask_op_args args = { .files = &file, .nr_files = 1 };
+
+	ktest_check(ktask_op_run(ktask_op_find("warm"), &args, NULL) ==
+		    -EINVAL);
+	args.flags = KTASK_FILE_DIRECT;
+	ktest_check(ktask_op_run(ktask_op_find("warm"), &args, NULL) ==
+		    -EINVAL);
+	return 0;
+}
+
+static int write_fifo(void *path)
+{
+	struct ktask_file file = by_path(files_path("file"));
+	struct ktask_op_args args = { .files = &file, .nr_files = 1 };
+
+	file.dst_path = path;
+	ktest_check(ktask_op_run(ktask_op_find("copy_file"), &args, NULL) ==
+		    -ENXIO);
+	return 0;
+}
+
+static void nobody_waits_for_a_fifo(void **state)
+{
+	char *path = files_path("fifo");
+
+	if (KTEST_TSAN)
+		ktest_skip("TSAN has no threads after fork");
+	assert_int_equal(mkfifo(path, 0600), 0);
+	files_make("file", MIB, 1);
+	assert_int_equal(ktest_in_child(read_fifo, path), 0);
+	assert_int_equal(ktest_in_child(write_fifo, path), 0);
+}
+
 static int stop(const struct ktask_progress *progress, void *arg)
 {
 	return progress->units_done < progress->units_total;
@@ -349,6 +386,7 @@ int main(void)
 		WITH_FILES(one_that_fails_keeps_no_other_cold),
 		WITH_FILES(reading_fails_where_it_fails),
 		WITH_FILES(descriptors_that_are_none),
+		WITH_FILES(nobody_waits_for_a_fifo),
 		WITH_FILES(it_can_be_stopped),
 		WITH_FILES(in_a_forked_child),
 	};
