@@ -160,14 +160,57 @@ static void links_are_not_followed(void **state)
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
 }
 
+#define LIAR 65532
+#define LIES "/dev/shm/ktask-slots-65532.0"
+
+static int make_table_of_liar(void *arg)
+{
+	struct ktask_limit limit;
+
+	ktest_check(!setresuid(LIAR, LIAR, LIAR));
+	ktask_limits(&limit, 1);
+	return 0;
+}
+
+/* All behind the number that says what it is. */
+static void fill_with_garbage(const char *path)
+{
+	uint64_t seed = ktest_seed();
+	int fd = open(path, O_RDWR);
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	for (off_t pos = 8; pos + 8 <= st.st_size; pos += 8) {
+		uint64_t word = ktest_random(&seed);
+
+		assert_int_equal(pwrite(fd, &word, 8, pos), 8);
+	}
+	close(fd);
+}
+
+/* What a job of another user would look at is there, and is in order. */
+static int look_at_jobs(void *arg)
+{
+	struct ktask_job_info jobs[1024];
+	unsigned nr = ktask_jobs(jobs, 1024, NULL);
+
+	for (unsigned i = 0; i < nr && i < 1024; i++)
+		ktest_check(strnlen(jobs[i].name, sizeof(jobs[i].name)) <
+			    sizeof(jobs[i].name));
+	return 0;
+}
+
 /* Other users read our table: what stands there must not stop their jobs. */
 static void lies_of_other_users_stop_nobody(void **state)
 {
 	need_root();
 	put_file(TABLE, 64, 0644, USER, true);
-	put_file("/dev/shm/ktask-slots-65532.0", 57360, 0644, 65532, true);
+	unlink(LIES);
+	assert_int_equal(ktest_in_child(make_table_of_liar, NULL), 0);
+	fill_with_garbage(LIES);
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
-	unlink("/dev/shm/ktask-slots-65532.0");
+	assert_int_equal(ktest_in_child(look_at_jobs, NULL), 0);
+	unlink(LIES);
 }
 
 #define CASE(func) cmocka_unit_test_setup_teardown(func, as_root, clean_up)
