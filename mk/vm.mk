@@ -18,7 +18,8 @@ $(OUT)/tests/vm/user/%: $(OBJ)/tests/vm/user/%.o $(call support,api) \
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
 # They share the requests with PID 1, which is built without this Makefile.
-$(OBJ)/tests/vm/%.o: KT_CFLAGS += -Iinclude/uapi -U_GNU_SOURCE
+$(call obj,$(addprefix tests/vm/,vfio/main.c request.c files.c)): \
+	KT_CFLAGS += -Iinclude/uapi -U_GNU_SOURCE
 
 # The library beside the module; static, as those guests have no libraries.
 VM_STATIC := $(addprefix $(OUT)/tests/vm/,engines vfio)
