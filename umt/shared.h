@@ -49,6 +49,7 @@ struct umt_record {
 enum umt_arg {
 	UMT_ARG_OP,
 	UMT_ARG_USER,
+	UMT_ARG_PROOF, /* where the caller has the token in its memory */
 	UMT_ARG_TOKEN = 10, /* and 11 */
 	UMT_NR_ARGS = 12,
 };

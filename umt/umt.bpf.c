@@ -445,17 +445,41 @@ int BPF_PROG(umt_exec, struct task_struct *task)
 	return 0;
 }
 
+/*
+ * The kernel would also run the program on another CPU, in the name of whoever
+ * is there (BPF_F_TEST_RUN_ON_CPU).  So the thread must be in bpf(2) itself,
+ * and have the token where it says.
+ */
+static __always_inline int is_asked_by(struct task_struct *task, __u64 proof,
+				       const __u64 *token)
+{
+	__s32 call = syscall_of(task);
+	__u64 seen[2];
+
+	if (call != __NR_bpf && call != -2)
+		return -EPERM;
+	/* A page may be taken away for a moment. */
+	if (bpf_probe_read_user(seen, sizeof(seen), (void *)proof))
+		return -EAGAIN;
+	return seen[0] == token[0] && seen[1] == token[1] ? 0 : -EPERM;
+}
+
 /* Who does not know the token, or shares it with another, is turned away. */
-static __always_inline bool may_control(struct task_struct *task, __u32 user,
-					__u64 token0, __u64 token1)
+static __always_inline int may_control(struct task_struct *task, __u32 user,
+				       __u64 proof, __u64 token0, __u64 token1)
 {
 	struct umt_grant *grant = bpf_map_lookup_elem(&grants, &user);
+	__u64 token[2] = { token0, token1 };
+	int error;
 
 	if (!grant || grant->token[0] != token0 || grant->token[1] != token1)
-		return false;
+		return -EPERM;
+	error = is_asked_by(task, proof, token);
+	if (error)
+		return error;
 	if (!grant->tgid)
 		__sync_val_compare_and_swap(&grant->tgid, 0, task->tgid);
-	return grant->tgid == (__u32)task->tgid;
+	return grant->tgid == (__u32)task->tgid ? 0 : -EPERM;
 }
 
 /*
@@ -468,10 +492,12 @@ int umt_control(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 user = ctx->args[UMT_ARG_USER];
+	int error = may_control(task, user, ctx->args[UMT_ARG_PROOF],
+				ctx->args[UMT_ARG_TOKEN],
+				ctx->args[UMT_ARG_TOKEN + 1]);
 
-	if (!may_control(task, user, ctx->args[UMT_ARG_TOKEN],
-			 ctx->args[UMT_ARG_TOKEN + 1]))
-		return -EPERM;
+	if (error)
+		return error;
 	if (ctx->args[UMT_ARG_OP] == UMT_OP_ADD)
 		return add(task, user);
 	return remove(task, user);

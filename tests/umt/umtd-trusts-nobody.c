@@ -7,6 +7,8 @@
 #include "support/umtd.h"
 
 #include <linux/bpf.h>
+#include <sched.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -246,10 +248,11 @@ static long bpf(int cmd, union bpf_attr *attr)
 	return syscall(SYS_bpf, cmd, attr, sizeof(*attr)) < 0 ? -errno : 0;
 }
 
-static int run_control(const struct handed *handed, enum umt_op op,
-		       uint32_t user, const __u64 *token)
+/* @cpu: where the kernel is to run it, whoever is there; -1: here */
+static int run_control_on(int cpu, const struct handed *handed, enum umt_op op,
+			  uint32_t user, const __u64 *token)
 {
-	uint64_t args[UMT_NR_ARGS] = { op, user };
+	uint64_t args[UMT_NR_ARGS] = { op, user, (uintptr_t)token };
 	union bpf_attr attr = { 0 };
 	long error;
 
@@ -258,8 +261,18 @@ static int run_control(const struct handed *handed, enum umt_op op,
 	attr.test.prog_fd = (uint32_t)handed->fds[UMT_FD_CONTROL];
 	attr.test.ctx_in = (uint64_t)(uintptr_t)args;
 	attr.test.ctx_size_in = sizeof(args);
+	if (cpu >= 0) {
+		attr.test.cpu = (uint32_t)cpu;
+		attr.test.flags = BPF_F_TEST_RUN_ON_CPU;
+	}
 	error = bpf(BPF_PROG_TEST_RUN, &attr);
 	return error ? (int)error : (int)attr.test.retval;
+}
+
+static int run_control(const struct handed *handed, enum umt_op op,
+		       uint32_t user, const __u64 *token)
+{
+	return run_control_on(-1, handed, op, user, token);
 }
 
 static int cannot_name_anothers(void *unused)
@@ -331,6 +344,68 @@ static int cannot_attach_or_detach(void *unused)
 			(uint32_t)handed.fds[UMT_FD_CONTROL];
 		ktest_check(bpf(BPF_LINK_UPDATE, &attr) < 0);
 	}
+	return 0;
+}
+
+static void pin_to(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	ktest_check(sched_setaffinity(0, sizeof(set), &set) == 0);
+}
+
+/* The first CPU from @cpu on that we may use, or -1. */
+static int allowed_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	ktest_check(sched_getaffinity(0, sizeof(set), &set) == 0);
+	while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, &set))
+		cpu++;
+	return cpu < CPU_SETSIZE ? cpu : -1;
+}
+
+/* The kernel runs the program on any CPU, in the name of whoever is there. */
+static int cannot_add_who_runs_elsewhere(void *unused)
+{
+	int here = allowed_cpu(0), there = allowed_cpu(here + 1);
+	struct handed handed;
+	struct umt_core *core;
+	pid_t victim;
+	int i;
+
+	if (there < 0)
+		return 0;
+	become_somebody(SOMEBODY);
+	open_plainly(&handed);
+	victim = fork();
+	if (!victim) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pin_to(there);
+		for (;;)
+			;
+	}
+	pin_to(here);
+	core = mmap(NULL, (handed.answer.nr_cores + 1) * sizeof(*core),
+		    PROT_READ, MAP_SHARED, handed.fds[UMT_FD_TABLE], 0);
+	ktest_check(core != MAP_FAILED);
+	for (i = 0; i < 100; i++) {
+		ktest_check(run_control_on(there, &handed, UMT_OP_ADD,
+					   handed.answer.user,
+					   handed.answer.token) != 0);
+		usleep(1000);
+	}
+	ktest_check(core[there + 1].moved_in == 0);
+	/* Nobody else has become the process that may. */
+	ktest_check(
+		holds_soon(run_control(&handed, UMT_OP_ADD, handed.answer.user,
+				       handed.answer.token) != -EAGAIN));
+	ktest_check(run_control(&handed, UMT_OP_ADD, handed.answer.user,
+				handed.answer.token) == -EEXIST);
+	kill(victim, SIGKILL);
+	ktest_wait_for(victim, 10);
 	return 0;
 }
 
@@ -425,6 +500,7 @@ static void what_is_handed_out_is_for_ones_own(void **state)
 	umtd_begin(&umtd);
 	assert_int_equal(as_somebody(cannot_name_anothers, NULL), 0);
 	assert_int_equal(as_somebody(cannot_attach_or_detach, NULL), 0);
+	assert_int_equal(as_somebody(cannot_add_who_runs_elsewhere, NULL), 0);
 	umtd_end(&umtd);
 }
 

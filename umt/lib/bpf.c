@@ -276,6 +276,7 @@ static int control(enum umt_op op, const struct umt *user)
 	uint64_t args[UMT_NR_ARGS] = {
 		[UMT_ARG_OP] = op,
 		[UMT_ARG_USER] = user->index,
+		[UMT_ARG_PROOF] = (uintptr_t)user->token,
 		[UMT_ARG_TOKEN] = user->token[0],
 		[UMT_ARG_TOKEN + 1] = user->token[1],
 	};
