@@ -50,6 +50,13 @@ units() {
 	is_true ".backend == \"bpf\" and .note == \"by umtd at $work/socket\""
 }
 
+@test "a file that is no socket is not replaced by one" {
+	echo precious >"$work/file"
+	run -1 timeout 10 "$work/umtd" --socket "$work/file"
+	[[ $output == "umtd: listening on $work/file: "* ]]
+	[ "$(<"$work/file")" = precious ]
+}
+
 @test "a socket behind which nobody serves is not taken for umtd" {
 	[ "$(id -u)" -eq 0 ] || skip "only root can give rights up"
 	command -v systemd-socket-activate >/dev/null ||

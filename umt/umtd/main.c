@@ -65,11 +65,18 @@ static int passed_socket(void)
 	return SYSTEMD_FD;
 }
 
-/* A socket that nobody answers was left by one of us that was killed. */
+/*
+ * A socket that nobody answers was left by one of us that was killed.  What is
+ * no socket answers in the same way.
+ */
 static void remove_dead(const struct sockaddr_un *name)
 {
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct stat file;
+	int fd;
 
+	if (lstat(name->sun_path, &file) || !S_ISSOCK(file.st_mode))
+		return;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
 	if (connect(fd, (const struct sockaddr *)name, sizeof(*name)) &&
