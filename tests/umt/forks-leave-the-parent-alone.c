@@ -67,6 +67,37 @@ static void a_child_has_its_own(unsigned backend)
 
 ON_EACH_BACKEND(a_child_has_its_own)
 
+static int use_own(void *arg)
+{
+	struct umt_options options = { .size = sizeof(options),
+				       .backend = *(unsigned *)arg };
+	struct umt *own;
+
+	ktest_check(umt_open(&own, &options) == 0);
+	ktest_check(umt_thread_add(own) == 0);
+	block_us(1000);
+	ktest_check(holds_soon(sums_of(own).sleeps >= 1));
+	ktest_check(umt_thread_remove(own) == 0);
+	ktest_check(holds_soon(ready_of(own) == 0));
+	umt_close(own);
+	return 0;
+}
+
+/* What is kept of a thread without users is of no use to the child. */
+static void a_child_of_a_former_user_too(unsigned backend)
+{
+	user = user_of(backend, 0);
+	assert_int_equal(umt_thread_add(user), 0);
+	block_us(1000);
+	assert_true(backend == UMT_EXPLICIT ||
+		    holds_soon(sums_of(user).sleeps >= 1));
+	umt_close(user);
+	assert_int_equal(ktest_in_child(use_own, &backend), 0);
+	assert_int_equal(use_own(&backend), 0);
+}
+
+ON_EACH_BACKEND(a_child_of_a_former_user_too)
+
 static void the_papers_form_too(void **state)
 {
 	pid_t pid;
@@ -171,6 +202,7 @@ static void killed_processes_leave_no_program(void **state)
 		assert_true(holds_soon(!is_loaded(ids[i])));
 }
 
-KTEST_MAIN(KTEST_EACH(a_child_has_its_own), KTEST(the_papers_form_too),
+KTEST_MAIN(KTEST_EACH(a_child_has_its_own),
+	   KTEST_EACH(a_child_of_a_former_user_too), KTEST(the_papers_form_too),
 	   KTEST_EACH(programs_inherit_no_descriptor),
 	   KTEST(killed_processes_leave_no_program))

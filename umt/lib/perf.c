@@ -159,8 +159,10 @@ static int start_server(void)
 	if (epoll_fd >= 0 && server_pid == getpid())
 		return 0;
 	/* Of the parent, when nobody was a user as it forked. */
-	if (epoll_fd >= 0)
+	if (epoll_fd >= 0) {
+		soft_forget_all(&set);
 		close(epoll_fd);
+	}
 	server_pid = getpid();
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll_fd < 0)
@@ -213,9 +215,10 @@ static int map_event(struct soft_thread *thread)
 	return 0;
 }
 
+/* The child of a fork has the descriptors, but not the buffers. */
 static void unwatch(struct soft_thread *thread)
 {
-	if (thread->buffer)
+	if (thread->buffer && server_pid == getpid())
 		munmap(thread->buffer, 2 * page_bytes());
 	if (thread->fd >= 0)
 		close(thread->fd);
