@@ -263,8 +263,9 @@ static int load_main(void *arg)
 	while (!kthread_should_stop()) {
 		int i;
 
+		/* Not cpu_relax(), for which an emulator may do anything. */
 		for (i = 0; i < 1000; i++)
-			cpu_relax();
+			barrier();
 		WRITE_ONCE(load_done, load_done + 1);
 		cond_resched();
 	}
@@ -291,16 +292,17 @@ static int beside(struct memory *memory, u64 *with, u64 *without)
 		u64 before = READ_ONCE(load_done);
 
 		error = clear_for(memory, LOAD_NS);
-		with[i] = div64_u64((READ_ONCE(load_done) - before) * 1000000,
+		with[i] = div64_u64((READ_ONCE(load_done) - before) *
+					    NSEC_PER_SEC,
 				    ktime_get_ns() - start_ns);
 		start_ns = ktime_get_ns();
 		until = start_ns + LOAD_NS;
 		before = READ_ONCE(load_done);
 		while (ktime_get_ns() < until && !error)
 			run_side(memory, &one, &error);
-		without[i] =
-			div64_u64((READ_ONCE(load_done) - before) * 1000000,
-				  ktime_get_ns() - start_ns);
+		without[i] = div64_u64((READ_ONCE(load_done) - before) *
+					       NSEC_PER_SEC,
+				       ktime_get_ns() - start_ns);
 	}
 	return error;
 }
