@@ -163,9 +163,11 @@ template <typename F>
 int spawn(F &&f, ktrt_attr &attr, std::true_type /* may be copied as bytes */)
 {
 	using body = typename std::decay<F>::type;
+	/* @f may be constant, or a function. */
+	body local(std::forward<F>(f));
 
 	attr.arg_bytes = sizeof(body);
-	return ktrt_spawn_attr(run_inside<body>, &f, &attr);
+	return ktrt_spawn_attr(run_inside<body>, &local, &attr);
 }
 
 template <typename F>

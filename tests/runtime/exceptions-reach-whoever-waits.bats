@@ -65,6 +65,11 @@ setup_file() {
 				ktrt::wait(); /* else the parent gets it */
 		}
 
+		static void throws_ten()
+		{
+			throw 10;
+		}
+
 		static void test()
 		{
 			ktrt::spawn([] { throw std::runtime_error("one"); });
@@ -106,6 +111,19 @@ setup_file() {
 			thrown([&] { group.wait(); });
 			check(alive == 0);
 			check(thrown([] { ktrt::run([] {}); }) == "nothing");
+
+			/* Callables of every kind. */
+			const auto constant = [] { throw 9; };
+			ktrt::spawn(constant);
+			check(thrown(ktrt::wait) == "9");
+			ktrt::spawn(throws_ten);
+			check(thrown(ktrt::wait) == "10");
+			ktrt::spawn(&throws_ten);
+			check(thrown(ktrt::wait) == "10");
+			const body kept(true);
+			ktrt::spawn(kept);
+			check(thrown(ktrt::wait) == "body");
+			check(thrown([] { ktrt::run(throws_ten); }) == "10");
 		}
 
 		int main()
