@@ -82,8 +82,10 @@ static void unknown_flags(void **state)
 	for (unsigned i = 0; ktask_op_at(i); i++) {
 		const char *name = ktask_op_name(ktask_op_at(i));
 		struct ktask_op_args args = good(name);
+		/* No operation knows more than two flags, but for one that has three. */
+		unsigned first = strcmp(name, "copy_file") ? 2 : 3;
 
-		for (unsigned bit = 2; bit < 32; bit++) {
+		for (unsigned bit = first; bit < 32; bit++) {
 			args.flags = 1u << bit;
 			assert_int_equal(try(name, args), -EINVAL);
 		}
