@@ -10,6 +10,10 @@
  *
  * Behaves badly, if only in time: MAP_POPULATE after mlockall(MCL_FUTURE) is
  * populated by the kernel, and then looked at once more.
+ *
+ * What can be told from the plain call: private memory with MAP_LOCKED beside
+ * other such memory remains a mapping of its own, where the kernel would have
+ * joined the two.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -101,20 +105,39 @@ static void populate_mapping(void *addr, size_t len, int prot, int flags)
 }
 
 /*
- * Locking on fault tells whether the limit allows it, and makes no page.  What
- * goes wrong after that goes unreported in the plain call as well.
+ * Before it is locked the kernel would join it with private memory beside it
+ * that is not, and the pages of both would remain of one kind; so it is not
+ * quite alike until then.
  */
+static int prot_apart(int prot, int flags)
+{
+	bool may_join = (flags & MAP_TYPE) == MAP_PRIVATE &&
+			(prot & (PROT_WRITE | PROT_EXEC)) == PROT_WRITE &&
+			!(flags & MAP_HUGETLB);
+
+	return may_join ? prot & ~PROT_READ : prot;
+}
+
+/* Locking on fault tells whether the limit allows it, and makes no page. */
+static bool lock_on_fault(void *base, size_t len, int prot, int flags)
+{
+	if (real_mlock2(base, len, MLOCK_ONFAULT))
+		return false;
+	return prot_apart(prot, flags) == prot || !mprotect(base, len, prot);
+}
+
+/* What goes wrong after that goes unreported in the plain call as well. */
 static void *map_locked(void *addr, size_t len, int prot, int flags, int fd,
 			int64_t offset)
 {
 	int saved_errno = errno;
 	void *base =
-		real_mmap(addr, len, prot, flags & ~(MAP_LOCKED | MAP_POPULATE),
-			  fd, offset);
+		real_mmap(addr, len, prot_apart(prot, flags),
+			  flags & ~(MAP_LOCKED | MAP_POPULATE), fd, offset);
 
 	if (base == MAP_FAILED)
 		return real_mmap(addr, len, prot, flags, fd, offset);
-	if (real_mlock2(base, len, MLOCK_ONFAULT)) {
+	if (!lock_on_fault(base, len, prot, flags)) {
 		if (!(flags & SURE_FLAGS))
 			real_munmap(base, len);
 		errno = saved_errno;

@@ -3,6 +3,8 @@
  * mmap() of every kind with MAP_POPULATE, described line by line.  The same
  * text must come out with and without the shim.
  */
+#include <sys/syscall.h>
+
 #include "probe.h"
 
 struct mmap_case {
@@ -148,12 +150,39 @@ static void run_hugetlb(void)
 	putchar('\n');
 }
 
+/* What is locked is another kind of memory, and remains another mapping when it
+ * is not locked any more. */
+static void run_beside(void)
+{
+	const size_t part = SIZE_BYTES / 4;
+	char *space = guarded_space(3 * part);
+	char *addr;
+
+	for (int i = 0; i < 3; i += 2)
+		must(mmap(space + i * part, part, RW,
+			  PRIV | MAP_ANONYMOUS | MAP_FIXED, -1,
+			  0) != MAP_FAILED,
+		     "mmap");
+	errno = ERRNO_MARK;
+	addr = mmap(space + part, part, RW,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_LOCKED | MAP_FIXED, -1,
+		    0);
+	print_outcome("locked, between others", addr == MAP_FAILED, errno);
+	print_pages(space, 3 * part);
+	/* Unseen: no call of this program is told of but mmap. */
+	syscall(SYS_munlock, space + part, part);
+	print_pages(space, 3 * part);
+	putchar('\n');
+	unmap_space(space, 3 * part);
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		run_case(&cases[i]);
 	run_mmap64();
 	run_noreplace();
+	run_beside();
 	run_hugetlb();
 	return 0;
 }
