@@ -68,7 +68,10 @@ static void start(void)
 	ktest_skip("one worker shares with nobody");
 }
 
-/* Other work may take the maker's core, so one round of many is enough. */
+/*
+ * Others take part, but do little.  Other work may take a core, so one round
+ * of many is enough.
+ */
 static bool mostly_own(void)
 {
 	uint64_t until = ktest_now_ns() + LONG_NS;
@@ -79,7 +82,7 @@ static bool mostly_own(void)
 		assert_int_equal(ktrt_run(make_fans, &own), 0);
 		assert_int_equal(get(own) + get(foreign), MANY);
 		printf("# its own %lu, others' %lu\n", get(own), get(foreign));
-		if (get(foreign) < MANY / 3)
+		if (get(foreign) > 100 && get(foreign) < MANY / 12)
 			return true;
 	}
 	return false;
@@ -100,6 +103,8 @@ static uint64_t clock_ns(void)
 
 static void trifles_are_left(void **state)
 {
+	if (KTEST_TSAN || KTEST_ASAN)
+		ktest_skip("sanitizers give every task some work");
 	if (clock_ns() > 100)
 		ktest_skip("the clock takes as long as a task with work");
 	start();
