@@ -428,6 +428,7 @@ static void modules_load_and_unload_many_times(void)
 	kept = kernel_kib() - before;
 	if (!error)
 		error = unload("ktask");
+	note("%d loads and unloads: %ld KiB more in the kernel", i, kept);
 	if (error)
 		say(false, __func__, "cycle %d: %s", i, strerror(error));
 	else if (kept > KEPT_KIB)
