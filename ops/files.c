@@ -14,8 +14,10 @@
 
 /* Positions begin here: 0 is no position that could be told. */
 #define BASE FILES_STEP
-/* Looking at a file takes some 10 us, and much longer if it is not cached. */
-#define MIN_FILES 16
+/* Looking at a file takes some 10 us, and much longer if it is not cached;
+ * finishing one waits for a disk. */
+#define MIN_LOOKS 16
+#define MIN_FINISHED 1
 
 /* So many small files are asked of a disk at once by one thread. */
 #define NR_PIECES 16
@@ -24,6 +26,7 @@ struct files {
 	struct op_job *job;
 	const struct files_work *work;
 	files_func each;
+	size_t least; /* of these at a time */
 	bool again; /* only files that found no descriptor, by one thread */
 	pthread_mutex_t lock; /* for errors of files */
 	_Atomic uint64_t bytes; /* that were done */
@@ -141,7 +144,7 @@ static int go_by_files(struct files *files, struct ktask_result *cost)
 
 	job.addr = (char *)BASE;
 	job.len = job.nr_files;
-	job.min_chunk = MIN_FILES;
+	job.min_chunk = files->least;
 	job.align = 1;
 	job.result = &result;
 	job.state = files;
@@ -179,12 +182,13 @@ static int go_again(struct files *files, files_func each,
 	return error;
 }
 
-static int go_each(struct files *files, files_func each,
+static int go_each(struct files *files, files_func each, size_t least,
 		   struct ktask_result *cost)
 {
 	int error;
 
 	files->each = each;
+	files->least = least;
 	error = go_by_files(files, cost);
 	return error ? error : go_again(files, each, cost);
 }
@@ -412,12 +416,12 @@ static int go(struct files *files, struct ktask_result *cost)
 {
 	int error;
 
-	error = go_each(files, look_at, cost);
+	error = go_each(files, look_at, MIN_LOOKS, cost);
 	if (!error)
 		error = go_by_ranges(files, cost);
 	if (error || !files->work->finish)
 		return error;
-	return go_each(files, files->work->finish, cost);
+	return go_each(files, files->work->finish, MIN_FINISHED, cost);
 }
 
 int files_go(struct op_job *job, const struct files_work *work)
