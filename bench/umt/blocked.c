@@ -4,7 +4,7 @@
  * ktask does them all, finding out by itself how many threads pay, and so do
  * fixed numbers of threads that take the next piece from one counter.
  *
- *	build/bench/blocked [--work read|warm|copy|mutex|fault] [--runs N]
+ *	build/bench/blocked [--work read|warm|copy|sync|mutex|fault] [--runs N]
  *		[--folder PATH] [--files N] [--piece KIB] [--counts 1,2,4]
  *		[--policy idle|nice] [--pin] [--umt]
  *
@@ -12,6 +12,7 @@
  *	warm	ktask_warm() of the files, as "ktask warm --direct"
  *	copy	ktask_copy_file() of them, as "ktask copy --direct"; the copies
  *		have their blocks, so that all sides write the same way
+ *	sync	ktask_sync() of them, each with some dirty pages, as "ktask sync"
  *
  * and two where threads block, but more of them are of no use:
  *
@@ -141,6 +142,29 @@ static int move_piece(size_t piece)
 	return 0;
 }
 
+/* ---- fsync ---- */
+
+#define DIRTY_BYTES (64u << 10)
+
+/* Through the page cache, and on disk they were: only this is dirty. */
+static void make_dirty(void)
+{
+	static char bytes[DIRTY_BYTES];
+	unsigned i;
+
+	for (i = 0; i < nr_files; i++) {
+		fill(bytes, sizeof(bytes));
+		if (fcntl(fds[i], F_SETFL, 0) ||
+		    pwrite(fds[i], bytes, sizeof(bytes), 0) != sizeof(bytes))
+			die("making a file dirty");
+	}
+}
+
+static int sync_piece(size_t piece)
+{
+	return fsync(fds[piece]) ? -errno : 0;
+}
+
 /* ---- work that does not wait for devices ---- */
 
 #define HALF_NS 20000
@@ -227,12 +251,12 @@ static int by_run(void)
 	return error;
 }
 
-static int by_op(const char *name)
+static int by_op(const char *name, unsigned flags)
 {
 	struct ktask_file *files = calloc(nr_files, sizeof(*files));
 	struct ktask_op_args args = { .files = files,
 				      .nr_files = nr_files,
-				      .flags = KTASK_FILE_DIRECT };
+				      .flags = flags };
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	unsigned i;
@@ -254,18 +278,24 @@ static int by_op(const char *name)
 
 static int work_warm(void)
 {
-	return by_op("warm");
+	return by_op("warm", KTASK_FILE_DIRECT);
 }
 
 static int work_copy(void)
 {
-	return by_op("copy_file");
+	return by_op("copy_file", KTASK_FILE_DIRECT);
+}
+
+static int work_sync(void)
+{
+	return by_op("sync", 0);
 }
 
 static const struct work works[] = {
 	{ "read", by_run, move_piece, 128, NULL, NULL },
 	{ "warm", work_warm, move_piece, 1024, NULL, NULL },
 	{ "copy", work_copy, move_piece, 1024, NULL, NULL },
+	{ "sync", work_sync, sync_piece, FILE_BYTES >> 10, make_dirty, NULL },
 	{ "mutex", by_run, lock_piece, 64, NULL, NULL },
 	{ "fault", by_run, fault_piece, 64, take_memory, give_memory },
 };
@@ -499,7 +529,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "bench-blocked: files, runs or piece\n");
 		return 2;
 	}
-	if (work->piece == move_piece)
+	if (work->piece == move_piece || work->piece == sync_piece)
 		fds = make_files();
 	if (work->run == work_copy)
 		copies = make_files();
