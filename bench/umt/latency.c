@@ -7,8 +7,9 @@
  *	eventfd, futex	it tells of itself before, the fastest that there is: the
  *			floor of any way to wake a thread on this machine
  *	ring		it runs a program that does nothing but write to a BPF
- *			ring, from which an interrupt to the own core wakes: the
- *			floor of any way to be told by eBPF
+ *			ring, from which an interrupt to the own core wakes
+ *	switch		such a program runs when it is switched out: the floor of
+ *			any way to be told of a block by eBPF
  *
  * each with the leader
  *	elsewhere	bound to another core, which sleeps
@@ -35,11 +36,11 @@
 #define LATENCIES 2000
 #define REST_NS 200000
 
-enum way { BLOCK, BLOCK_EPOLL, RING, EVENTFD, FUTEX, NR_WAYS };
+enum way { BLOCK, BLOCK_EPOLL, RING, SWITCH, EVENTFD, FUTEX, NR_WAYS };
 enum place { ELSEWHERE, THERE, ANYWHERE, NR_PLACES };
 
 static const char *const ways[] = { "block, poll", "block, epoll", "ring",
-				    "eventfd", "futex" };
+				    "switch",	   "eventfd",	   "futex" };
 static const char *const places[] = { "elsewhere", "there", "anywhere" };
 
 static struct umt *leaders;
@@ -61,24 +62,57 @@ static volatile unsigned long *ring_read, *ring_written;
 		.imm = (i)                                               \
 	}
 
+/* Writes a word to the ring and ends; behind whatever decides that. */
+#define WRITE_RING                                                          \
+	INSN(BPF_ST | BPF_MEM | BPF_DW, 10, 0, -8, 0),                      \
+		INSN(BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0,    \
+		     ring_fd),                                              \
+		INSN(0, 0, 0, 0, 0),                                        \
+		INSN(BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0),             \
+		INSN(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, -8),             \
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, 8),              \
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 4, 0, 0,                  \
+		     BPF_RB_FORCE_WAKEUP),                                  \
+		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ringbuf_output), \
+		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0),              \
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+
+static int load(const struct bpf_insn *code, size_t nr)
+{
+	return bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "ring", "GPL", code,
+			     nr, NULL);
+}
+
 static int load_writer(void)
 {
+	const struct bpf_insn code[] = { WRITE_RING };
+
+	return load(code, sizeof(code) / sizeof(code[0]));
+}
+
+/* Of sched_switch(preempt, ...), where the calling thread is switched out. */
+static int watch_switches(void)
+{
 	const struct bpf_insn code[] = {
-		INSN(BPF_ST | BPF_MEM | BPF_DW, 10, 0, -8, 0),
-		INSN(BPF_LD | BPF_DW | BPF_IMM, 1, BPF_PSEUDO_MAP_FD, 0,
-		     ring_fd),
-		INSN(0, 0, 0, 0, 0),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0),
-		INSN(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, -8),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 3, 0, 0, 8),
-		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 4, 0, 0, BPF_RB_FORCE_WAKEUP),
-		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_ringbuf_output),
+		INSN(BPF_LDX | BPF_MEM | BPF_DW, 6, 1, 0, 0),
+		INSN(BPF_JMP | BPF_JNE | BPF_K, 6, 0, 3, 0),
+		INSN(BPF_JMP | BPF_CALL, 0, 0, 0,
+		     BPF_FUNC_get_current_pid_tgid),
+		INSN(BPF_ALU | BPF_MOV | BPF_X, 0, 0, 0, 0),
+		INSN(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2, gettid()),
 		INSN(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 0),
 		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+		WRITE_RING,
 	};
+	int program = load(code, sizeof(code) / sizeof(code[0]));
+	int link = program < 0
+			   ? -1
+			   : bpf_raw_tracepoint_open("sched_switch", program);
 
-	return bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, "ring", "GPL", code,
-			     sizeof(code) / sizeof(code[0]), NULL);
+	if (link < 0)
+		die("watching switches");
+	close(program);
+	return link;
 }
 
 static void make_ring(void)
@@ -114,6 +148,11 @@ static void make_ring(void)
 static void write_ring(void)
 {
 }
+
+static int watch_switches(void)
+{
+	return -1;
+}
 #endif
 
 /* ---- who blocks, and the leader ---- */
@@ -139,19 +178,22 @@ static void say(void)
 
 static void *blocks(void *unused)
 {
+	int link, i;
 	double at;
 	char byte;
-	int i;
 
 	on_cpu(0);
 	if (umt_thread_add(leaders))
 		die("adding a thread");
+	link = way == SWITCH ? watch_switches() : -1;
 	for (i = 0; i < LATENCIES; i++) {
 		at = now_ns();
 		__atomic_store(&blocked_ns, &at, __ATOMIC_RELEASE);
 		say();
 		take(go[0], &byte);
 	}
+	if (link >= 0)
+		close(link);
 	umt_thread_remove(leaders);
 	return NULL;
 }
@@ -178,9 +220,9 @@ static void await(void)
 			futex(FUTEX_WAIT_PRIVATE, 0);
 		return;
 	}
-	polled.fd = way == EVENTFD ? tell
-		    : way == RING  ? ring_fd
-				   : umt_fd(leaders);
+	polled.fd = way == EVENTFD		   ? tell
+		    : way == RING || way == SWITCH ? ring_fd
+						   : umt_fd(leaders);
 	poll(&polled, 1, 1000);
 }
 
