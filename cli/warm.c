@@ -68,6 +68,16 @@ static int find_kind(struct warm *warm)
 	return 0;
 }
 
+/* Of a FIFO without waiting for its other end; but for who has a lease. */
+static int open_now(const char *path, int flags)
+{
+	int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0 && errno == EWOULDBLOCK)
+		fd = open(path, flags | O_NOCTTY | O_CLOEXEC);
+	return fd;
+}
+
 /* Sets fd, created, kind and size_bytes; on failure fd may be open. */
 static int open_file(struct warm *warm, bool allocate)
 {
@@ -79,8 +89,7 @@ static int open_file(struct warm *warm, bool allocate)
 				O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	warm->created = warm->fd >= 0;
 	if (!warm->created)
-		warm->fd = open(warm->path,
-				(allocate ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+		warm->fd = open_now(warm->path, allocate ? O_RDWR : O_RDONLY);
 	if (warm->fd < 0 || fstat(warm->fd, &stat))
 		return -errno;
 	if (S_ISDIR(stat.st_mode))
@@ -102,7 +111,7 @@ static int reopen_to_write(struct warm *warm)
 
 	if (warm->kind == WARM_FILE)
 		return 0;
-	fd = open(warm->path, O_RDWR | O_CLOEXEC);
+	fd = open_now(warm->path, O_RDWR);
 	if (fd < 0)
 		return -errno;
 	close(warm->fd);

@@ -525,7 +525,7 @@ KTASK_API int ktask_learnt_put(const struct ktask_learnt *learnt, char *path,
  * ktask_learnt_add - a job has found this out; it counts when a second one agrees
  *
  * As the library's own jobs do it: the file is written at most once a minute, and
- * what was measured stays.  @learnt->chunk_us and measured are not looked at.
+ * what was measured stays.  @learnt->chunk_us and measured are not kept.
  *
  * Return: 0; -EINVAL.
  */

@@ -87,6 +87,10 @@ is_tmpfs() {
 	says 1 "opening $shm: Is a directory" "$ktask" populate "$shm"
 	says 1 "opening /dev/null: not a regular file" \
 		"$ktask" populate /dev/null
+	# Opened in the usual way, it would wait for its other end.
+	mkfifo "$shm/fifo"
+	says 1 "opening $shm/fifo: not a regular file" \
+		timeout 30 "$ktask" populate "$shm/fifo"
 	says 1 "No such file or directory" \
 		"$ktask" populate --allocate 1M /nosuch/file
 }
