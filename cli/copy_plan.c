@@ -146,11 +146,13 @@ static int open_destination(const char *to, mode_t mode, bool *created)
 	return fd < 0 && errno == EEXIST ? open(to, O_WRONLY | O_CLOEXEC) : fd;
 }
 
+static const char not_regular[] = "the destination is no regular file";
+
 static const char *wrong_pair(struct copy_plan *plan, const struct stat *src,
 			      const struct stat *dst)
 {
 	if (!S_ISREG(dst->st_mode))
-		return "the destination is no regular file";
+		return not_regular;
 	if (src->st_dev == dst->st_dev && src->st_ino == dst->st_ino)
 		return "they are the same file";
 	if (is_source(plan, dst))
@@ -191,6 +193,9 @@ static int make_file(struct copy_plan *plan, const char *from, const char *to)
 
 	if (stat(from, &src))
 		return fails(plan, errno, from, to);
+	/* Opening a FIFO waits for its other end. */
+	if (!stat(to, &dst) && !S_ISREG(dst.st_mode) && !S_ISDIR(dst.st_mode))
+		return refuses(plan, from, to, not_regular);
 	fd = open_destination(to, src.st_mode, &created);
 	if (fd < 0)
 		return fails(plan, errno, from, to);

@@ -18,7 +18,7 @@
 #define USERS_PART 64
 #define USERS_LIST_NS 1000000000ull
 /* Anybody may fill the folder: no more names are read, and no more files that
- * may be tables opened.  10 and 4 ms. */
+ * may be tables opened. */
 #define NAMES_MOST 65536
 #define TABLES_MOST 1024
 

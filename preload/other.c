@@ -129,22 +129,23 @@ static bool copy_range(const struct iovec *ranges, struct iovec *range)
 	       (ssize_t)sizeof(*range);
 }
 
-static bool maybe_take(int pidfd, const struct iovec *ranges, int advice)
+/* Return: bytes that were taken; 0 leaves it to the kernel. */
+static size_t maybe_take(int pidfd, const struct iovec *ranges, int advice)
 {
 	struct iovec range;
 	int cancel_state;
 	bool taken;
 
 	if (!copy_range(ranges, &range) || range.iov_len < shim_min_bytes)
-		return false;
+		return 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	taken = takes(pidfd, &range, advice);
 	pthread_setcancelstate(cancel_state, NULL);
-	if (taken)
-		return shim_takes(SHIM_MADVISE, range.iov_len) &&
-		       take(&range, advice);
-	shim_leave(LEFT_PROCESS_MADVISE, range.iov_len);
-	return false;
+	if (!taken)
+		shim_leave(LEFT_PROCESS_MADVISE, range.iov_len);
+	taken = taken && shim_takes(SHIM_MADVISE, range.iov_len) &&
+		take(&range, advice);
+	return taken ? range.iov_len : 0;
 }
 
 /* One range only: what several partly bad ones end with is the kernel's. */
@@ -152,12 +153,13 @@ KTASK_API ssize_t process_madvise(int pidfd, const struct iovec *ranges,
 				  size_t nr, int advice, unsigned flags)
 {
 	int saved_errno = errno;
-	bool taken = nr == 1 && !flags && (discards(advice) || shim_tells()) &&
-		     SHIM_WANTS(SHIM_MADVISE, SIZE_MAX) &&
-		     maybe_take(pidfd, ranges, advice);
+	size_t taken = 0;
 
+	if (nr == 1 && !flags && (discards(advice) || shim_tells()) &&
+	    SHIM_WANTS(SHIM_MADVISE, SIZE_MAX))
+		taken = maybe_take(pidfd, ranges, advice);
 	errno = saved_errno;
 	if (taken)
-		return (ssize_t)ranges->iov_len;
+		return (ssize_t)taken;
 	return real_process_madvise(pidfd, ranges, nr, advice, flags);
 }

@@ -149,6 +149,9 @@ as_somebody() {
 
 @test "nothing is copied onto itself" {
 	ln from/large hard
+	mkfifo pipe
+	run -1 --separate-stderr timeout 20 "$ktask" copy from/large pipe
+	[[ $stderr == *"the destination is no regular file" ]]
 	says_failed "they are the same file" copy from/large from/large
 	says_failed "they are the same file" copy from/large hard
 	says_failed "they are the same file" copy from/large from
