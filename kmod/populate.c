@@ -14,8 +14,10 @@
 
 /* Chunks never cut a huge page. */
 #define UNIT_BYTES PMD_SIZE
-/* Requests from this length on may be worth making threads in the process. */
+/* Requests from this length on may be worth making threads in the process, and
+ * from that length on are: nobody waits for a sample of a page of a gigabyte. */
 #define PROCESS_BYTES (16ul << 20)
+#define LONG_BYTES (1ul << 30)
 /* What tells how long such a request takes: the caller does it alone. */
 #define SAMPLE_BYTES (64ul << 10)
 /* Attempts at a page that is being read while nothing is gained. */
@@ -84,7 +86,7 @@ int memory_run(struct ktask_mem *request, struct memory_job *job,
 	ktask_ctl_set_result(&ctl, &result);
 	if (!job->mm)
 		ktask_ctl_set_caller_mm(&ctl);
-	if (is_long && request->max_threads != 1) {
+	if (is_long && request->len < LONG_BYTES && request->max_threads != 1) {
 		error = sample(request, job, func, &is_long);
 		done = SAMPLE_BYTES;
 		/* The first chunk ends where the first huge page does. */
