@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,16 @@ static size_t locked(void)
 	read_file("/proc/self/status", text, sizeof(text));
 	word = strstr(text, "VmLck:");
 	return word ? strtoul(word + 6, NULL, 10) * 1024 : 0;
+}
+
+/* The owner and the group that udev's rules name, and nobody else. */
+static void the_device_is_not_for_everybody(void)
+{
+	struct stat status;
+
+	CHECK(!stat("/dev/ktask", &status));
+	CHECK((status.st_mode & 07777) == 0660);
+	say(true, __func__, NULL);
 }
 
 static void populate_makes_every_page_present(void)
@@ -322,6 +333,7 @@ static void bad_requests_are_refused(void)
 
 void test_device(void)
 {
+	the_device_is_not_for_everybody();
 	populate_makes_every_page_present();
 	populate_names_the_address_that_failed();
 	pinned_pages_are_counted_and_returned();
