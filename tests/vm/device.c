@@ -226,6 +226,15 @@ static uint64_t any(uint64_t addr)
 	}
 }
 
+/* Where clearing would end the program and not only harm it. */
+static bool is_own_image(const struct ktask_mem *mem)
+{
+	extern char __executable_start;
+
+	return mem->addr < (uintptr_t)sbrk(0) &&
+	       mem->addr + mem->len > (uintptr_t)&__executable_start;
+}
+
 static void fuzz_once(int fd, char *addr)
 {
 	static const unsigned long commands[] = {
@@ -259,6 +268,8 @@ static void fuzz_once(int fd, char *addr)
 		mem->reserved[rand() % 5] = (__u32)any(0);
 	if (rand() % 64 == 0)
 		command = (unsigned long)rand();
+	if (command == KTASK_IOC_CLEAR && is_own_image(mem))
+		return;
 	ioctl(fd, command, rand() % 32 ? (void *)mem : (void *)any(0));
 }
 
