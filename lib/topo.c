@@ -15,6 +15,7 @@
 #include "lib/topo.h"
 
 #define STATES_MAX 32
+#define MARK_NONE 1
 
 static struct topo first;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -28,11 +29,26 @@ static struct {
 	uint64_t due_ns;
 } mine;
 
+/*
+ * Return: is it the machine with @mark?  Not if a CPU or a node came or went while
+ * it was read: it would be taken for that machine for ever.
+ */
+static bool read_whole(struct topo *topo, const struct topo *before,
+		       uint64_t mark)
+{
+	topo_read(topo, before);
+	return topo_mark() == mark;
+}
+
 static void load(void)
 {
-	mine.states[0].mark = topo_mark();
+	uint64_t mark = topo_mark();
+
+	/* No machine has this mark: the next look reads anew. */
+	if (!read_whole(&first, NULL, mark))
+		mark = MARK_NONE;
+	mine.states[0].mark = mark;
 	mine.states[0].topo = &first;
-	topo_read(&first, NULL);
 	kt_store_release(&mine.now, &first);
 }
 
@@ -60,8 +76,8 @@ static struct topo *state_of(uint64_t mark)
 	topo = malloc(sizeof(*topo));
 	if (!topo)
 		return NULL;
-	topo_read(topo, kt_load_acquire(&mine.now));
-	if (!kt_cas(&mine.states[i].topo, &none, topo)) {
+	if (!read_whole(topo, kt_load_acquire(&mine.now), mark) ||
+	    !kt_cas(&mine.states[i].topo, &none, topo)) {
 		free(topo);
 		return NULL;
 	}

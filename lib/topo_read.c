@@ -308,9 +308,10 @@ static void read_kinds(struct reader *reader, struct topo *topo,
 /* The C library counts also where there is no sysfs. */
 static unsigned count_cpus(const struct kt_cpus *online)
 {
-	long cpus = *file_root ? (long)cpus_count(online)
-			       : sysconf(_SC_NPROCESSORS_ONLN);
+	long cpus = (long)cpus_count(online);
 
+	if (!cpus && !*file_root)
+		cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	return cpus > 0 ? (unsigned)cpus : 1;
 }
 
@@ -347,11 +348,11 @@ static uint64_t add_mark(uint64_t mark, const char *name)
 	return file_mark(path, mark);
 }
 
-/* Over the two lists. */
+/* Over the two lists; 0 and 1 are none. */
 uint64_t topo_mark(void)
 {
 	uint64_t mark = add_mark(FILE_MARK, CPU "/online");
 
 	mark = add_mark(mark, NODE "/online");
-	return mark ? mark : 1;
+	return mark > 1 ? mark : 2;
 }
