@@ -55,6 +55,7 @@ static int ranges_of_all_nodes_are_done(void)
 }
 
 #define MANY_HELPERS 8
+#define NODES_MOST 8
 
 /* The node of the first chunk that a thread did. */
 struct first {
@@ -70,6 +71,7 @@ struct locality {
 	int caller_nid;
 	atomic_t strays; /* chunks by helpers that may leave their node */
 	atomic_t unbound; /* by helpers that are bound to no node */
+	atomic_t begun[NODES_MOST]; /* units of each node */
 };
 
 /* Positions tell the node: nid * PER_NODE + 1 and on. */
@@ -78,10 +80,27 @@ static int nid_of(void *position)
 	return ((uintptr_t)position - 1) / PER_NODE;
 }
 
+static bool is_bound(void)
+{
+	int nid = cpu_to_node(cpumask_first(current->cpus_ptr));
+
+	return cpumask_subset(current->cpus_ptr, cpumask_of_node(nid));
+}
+
+/* Who got its CPU only when others had done all of its node begins elsewhere. */
+static bool is_too_late(struct locality *locality, int nid)
+{
+	return is_bound() && nid < NODES_MOST &&
+	       atomic_read(&locality->begun[nid]) >= PER_NODE;
+}
+
 static int first_nid(struct locality *locality, int nid)
 {
+	int home = cpu_to_node(cpumask_first(current->cpus_ptr));
 	unsigned int i;
 
+	if (is_too_late(locality, home))
+		nid = home;
 	spin_lock(&locality->lock);
 	for (i = 0; i < locality->nr; i++)
 		if (locality->first[i].task == current)
@@ -95,21 +114,21 @@ static int first_nid(struct locality *locality, int nid)
 	return nid;
 }
 
-static bool is_bound(void)
-{
-	int nid = cpu_to_node(cpumask_first(current->cpus_ptr));
-
-	return cpumask_subset(current->cpus_ptr, cpumask_of_node(nid));
-}
-
 static int locality_chunk(void *start, void *end, void *arg)
 {
 	struct locality *locality = arg;
 	int nid = nid_of(start);
 
+	if (nid < NODES_MOST)
+		atomic_add((uintptr_t)end - (uintptr_t)start,
+			   &locality->begun[nid]);
 	if (current != locality->caller) {
-		nid = first_nid(locality, nid);
-		if (!cpumask_subset(current->cpus_ptr, cpumask_of_node(nid)))
+		int first = first_nid(locality, nid);
+
+		/* One that left may have been seated again, elsewhere. */
+		if (!cpumask_subset(current->cpus_ptr,
+				    cpumask_of_node(first)) &&
+		    !cpumask_subset(current->cpus_ptr, cpumask_of_node(nid)))
 			atomic_inc(&locality->strays);
 		if (!is_bound())
 			atomic_inc(&locality->unbound);
@@ -164,6 +183,7 @@ static int helpers_are_bound_to_their_node(void)
 
 		locality.nr = 0;
 		locality.caller_nid = -1;
+		memset(locality.begun, 0, sizeof(locality.begun));
 		ktask_ctl_set_max_threads(&ctl, alone ? 2 : 1 + nr);
 		expect(!ktask_run_numa(nodes, nr, &ctl));
 		expect(locality.nr > 0);
