@@ -308,10 +308,9 @@ static void read_kinds(struct reader *reader, struct topo *topo,
 /* The C library counts also where there is no sysfs. */
 static unsigned count_cpus(const struct kt_cpus *online)
 {
-	long cpus = (long)cpus_count(online);
+	long cpus = *file_root ? (long)cpus_count(online)
+			       : sysconf(_SC_NPROCESSORS_ONLN);
 
-	if (!cpus && !*file_root)
-		cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	return cpus > 0 ? (unsigned)cpus : 1;
 }
 
