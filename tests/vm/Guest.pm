@@ -223,6 +223,25 @@ sub boot_to_pid_1
 		-e "$dir/log" ? slurp("$dir/log") : '');
 }
 
+# The reason of a failure, for its title: where only titles are shown it is all.
+sub why
+{
+	my ($first, $more) = @_;
+
+	return '' unless defined $first;
+	$first .= " ($more)" if defined $more;
+	return ': ' . $first =~ s/\r//r =~ s/[^ -~]|#/ /gr;
+}
+
+sub after
+{
+	my ($verdict, $ended) = @_;
+	my ($last) = $verdict =~ /.*^(?:ok|not ok|>) (.+?)\r?$/ms;
+
+	return ($ended ? 'ended' : 'stopped by its limit') . ' after '
+		. ($last // 'nothing');
+}
+
 # run_guest(DIR, KERNEL, INITRD, SHAPE, WORDS, READ, MACHINE...): boots, with
 # these WORDS for the kernel; READ(SHAPE, VERDICT) passes on what was said and
 # tells whether that is all of it.
@@ -238,8 +257,10 @@ sub run_guest
 
 	print "# $shape: a race of the kernel's own, $races{$_} times: $_\n"
 		for sort keys %races;
-	result($complete && $ended, "$shape: the guest comes to its end");
-	result(!@wrong, "$shape: the kernel complains of nothing");
+	result($complete && $ended, "$shape: the guest comes to its end"
+		. why($complete && $ended ? () : after($verdict, $ended)));
+	result(!@wrong, "$shape: the kernel complains of nothing"
+		. why($wrong[0], $log =~ /RIP: \w+:(\S+)/));
 	return if $failed == $failed_before;
 	print map { "# $_\n" } @wrong;
 	show('log', "$dir/log");
