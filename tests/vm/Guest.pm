@@ -44,6 +44,7 @@ use constant SHOWN_MAX => 6000;		# bytes of a log
 
 my $cache = $ENV{KTASK_TEST_VM_CACHE} || "$build/vm";
 my $seed = $ENV{KTASK_TEST_SEED} || int rand(1 << 31);
+my ($qemu, $cpu);			# which is run, and emulates what
 my $running;				# the guest
 my $limit = LIMIT;
 my $debug;				# it boots slowly
@@ -132,13 +133,10 @@ sub skip_all
 sub start
 {
 	my ($dir, $kernel, $initrd, $words, @machine) = @_;
-	# Without cmpxchg16b, which the kernel can do without: QEMU 7.2 leaves
-	# garbage in the flags when an interrupt comes behind it, and six of
-	# nine boots with six CPUs crashed.
 	my @accel = grep({ $_ eq '-accel' } @machine)
 		? () : ('-accel', 'tcg,thread=multi');
-	my @command = (qw(qemu-system-x86_64 -nodefaults -display none
-			-no-reboot), '-cpu', 'max,-cx16', @accel,
+	my @command = ($qemu, qw(-nodefaults -display none -no-reboot),
+		'-cpu', $cpu, @accel,
 		'-serial', "file:$dir/log", '-serial', "file:$dir/verdict",
 		'-kernel', $kernel, '-initrd', $initrd,
 		'-append', "$command_line $words", @machine);
@@ -298,15 +296,15 @@ sub have_done
 	return $status == 0;
 }
 
-# fetch_kernel(NAME): where it lies.
+# fetch_kernel(NAME): where it lies; and what will run it is chosen.
 sub fetch_kernel
 {
 	my ($name) = @_;
 
 	$| = 1;
-	for my $tool (qw(qemu-system-x86_64 cpio)) {
-		skip_all("no $tool") unless have($tool);
-	}
+	skip_all('no cpio') unless have('cpio');
+	($qemu, $cpu) = split /\n/, qx("$top/tests/vm/fetch-qemu" "$cache");
+	skip_all('no qemu-system-x86_64') unless $qemu;
 	my $how = $name =~ /^debug-(.*)/ ? "debug-kernel $cache $1"
 					 : "fetch $cache $name";
 	have_done($how) or die "no Linux $name\n";
