@@ -18,6 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "children.h"
 #include "cmd.h"
 #include "filter.h"
 #include "options.h"
@@ -273,6 +274,7 @@ int cmd_run(int argc, char **argv)
 	status = set_environment(&set);
 	if (status)
 		return status;
+	children_as_before();
 	execvp(argv[optind], argv + optind);
 	error = errno;
 	say_error(error, "run: starting %s", argv[optind]);

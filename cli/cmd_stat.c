@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "children.h"
 #include "cmd.h"
 #include "options.h"
 #include "say.h"
@@ -117,6 +118,7 @@ static void become(char **argv, const struct sigaction former[NR_SIGNALS],
 
 	for (i = 0; i < NR_SIGNALS; i++)
 		sigaction(signals[i], &former[i], NULL);
+	children_as_before();
 	execvp(argv[0], argv);
 	error = errno;
 	if (write(report, &error, sizeof(error)) < 0)

@@ -13,6 +13,7 @@
 
 #include <ktask/ktask.h>
 
+#include "children.h"
 #include "cmd.h"
 #include "say.h"
 
@@ -116,6 +117,7 @@ int main(int argc, char **argv)
 
 	/* Characters as the user's, numbers always with a decimal point. */
 	setlocale(LC_CTYPE, "");
+	children_heed();
 	if (argc < 2)
 		return say_usage(NULL, "a command is missing");
 	status = dispatch(argc, argv);

@@ -116,6 +116,14 @@ check_object() {
 	[ "$(head -c 4 "$BATS_TEST_TMPDIR/plot.png" | tail -c 3)" = PNG ]
 }
 
+@test "a plot is made also for who ignores what children end with" {
+	command -v gnuplot >/dev/null || skip "no gnuplot"
+	deaf=(perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV')
+	run -0 "${deaf[@]}" "$ktask" bench --runs 1 --size 64M \
+		--threads 1 --plot "$BATS_TEST_TMPDIR/plot.svg" populate
+	grep -q '<svg' "$BATS_TEST_TMPDIR/plot.svg"
+}
+
 @test "a plot that cannot be made is told, after the table" {
 	run -1 --separate-stderr bench --plot /nosuch/plot.svg populate
 	[[ ${lines[0]} == "populate: "* ]]

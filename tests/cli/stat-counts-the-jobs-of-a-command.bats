@@ -99,6 +99,19 @@ populate=(populate --anon 64M)
 	[ "$output" = "$mask" ]
 }
 
+@test "who starts it may ignore what its children end with" {
+	local deaf=(perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV')
+	run -7 "${deaf[@]}" "$ktask" stat -- sh -c 'exit 7'
+	# The command finds that as it was.
+	local mask
+	mask=$("${deaf[@]}" grep SigIgn /proc/self/status)
+	run -0 --separate-stderr "${deaf[@]}" "$ktask" stat -- \
+		grep SigIgn /proc/self/status
+	[ "$output" = "$mask" ]
+	run -0 "${deaf[@]}" "$ktask" run -- grep SigIgn /proc/self/status
+	[ "$output" = "$mask" ]
+}
+
 @test "an interrupt is left to the command, an end passed on" {
 	local pid status=0
 	env --default-signal=INT "$ktask" stat sh -c \
