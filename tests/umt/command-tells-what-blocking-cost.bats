@@ -84,6 +84,15 @@ locked() {
 	[ ! -e ran ]
 }
 
+@test "who starts it may ignore signals: so does the program, and it ends" {
+	deaf=(perl -e '$SIG{$_} = "IGNORE" for qw(CHLD INT QUIT); exec @ARGV')
+	mask=$("${deaf[@]}" grep SigIgn /proc/self/status)
+	run -0 --separate-stderr timeout 20 "${deaf[@]}" "$umt" stat -- \
+		grep SigIgn /proc/self/status
+	[ "$output" = "$mask" ]
+	run -7 timeout 20 "${deaf[@]}" "$umt" stat -- sh -c 'exit 7'
+}
+
 @test "top: shows threads, shares and cores" {
 	run -0 "$umt" top -i 100 -- sleep 0.5
 	[[ $output == *"1 threads: 0 running, 0 ready, 1 blocked"* ]]

@@ -46,13 +46,48 @@ static int open_user(struct umt **user)
 							: strerror(-error));
 }
 
+/*
+ * The terminal asks the command to end, not us; and a child that ends can be
+ * waited for, although who started us may ignore theirs.
+ */
+static const struct {
+	int number;
+	void (*handler)(int number);
+} signals[] = {
+	{ SIGINT, SIG_IGN },
+	{ SIGQUIT, SIG_IGN },
+	{ SIGCHLD, SIG_DFL },
+};
+
+#define NR_SIGNALS (sizeof(signals) / sizeof(signals[0]))
+
+static struct sigaction former[NR_SIGNALS];
+
+static void take_signals(void)
+{
+	size_t i;
+
+	for (i = 0; i < NR_SIGNALS; i++) {
+		struct sigaction action = { .sa_handler = signals[i].handler };
+
+		sigaction(signals[i].number, &action, &former[i]);
+	}
+}
+
+static void give_signals_back(void)
+{
+	size_t i;
+
+	for (i = 0; i < NR_SIGNALS; i++)
+		sigaction(signals[i].number, &former[i], NULL);
+}
+
 /* In the child: tells through the pipe why there is no such program. */
 static void become(char **argv, const int *failed)
 {
 	int error;
 
-	signal(SIGINT, SIG_DFL);
-	signal(SIGQUIT, SIG_DFL);
+	give_signals_back();
 	execvp(argv[0], argv);
 	error = errno;
 	if (write(failed[1], &error, sizeof(error)) < 0)
@@ -173,9 +208,7 @@ int watch_command(struct watch *watch, char **argv)
 
 	if (error)
 		return error;
-	/* The terminal asks the command, not us. */
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
+	take_signals();
 	error = start(user, argv, &pid);
 	if (!error)
 		follow(watch, user, pid, command_ended);
