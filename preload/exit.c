@@ -356,12 +356,18 @@ static void (*next_quick_exit)(int status);
 static int (*next_clone)(int (*func)(void *), void *stack, int flags, void *arg,
 			 ...);
 
-/* Before any of the program's, so that these run behind all of them. */
-static void __attribute__((constructor)) exit_init(void)
+/* Other libraries' constructors may come first, and call. */
+static void find_next(void)
 {
 	next_quick_exit = (void (*)(int))dlsym(RTLD_NEXT, "quick_exit");
 	next_clone = (int (*)(int (*)(void *), void *, int, void *, ...))dlsym(
 		RTLD_NEXT, "clone");
+}
+
+/* Before any of the program's, so that these run behind all of them. */
+static void __attribute__((constructor)) exit_init(void)
+{
+	find_next();
 	on_exit(on_last_handler, NULL);
 	at_quick_exit(on_last_quick_handler);
 }
@@ -369,6 +375,8 @@ static void __attribute__((constructor)) exit_init(void)
 KTASK_API void quick_exit(int status)
 {
 	quick_status = status;
+	if (!next_quick_exit)
+		find_next();
 	if (next_quick_exit)
 		next_quick_exit(status);
 	_exit(status);
@@ -403,6 +411,8 @@ KTASK_API int clone(int (*func)(void *), void *stack, int flags, void *arg, ...)
 	va_end(list);
 	if (flags & CLONE_VM && !(flags & (CLONE_THREAD | CLONE_VFORK)))
 		shim_memory_shared();
+	if (!next_clone)
+		find_next();
 	if (next_clone)
 		return next_clone(func, stack, flags, arg, rest[0], rest[1],
 				  rest[2]);

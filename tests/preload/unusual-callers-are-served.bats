@@ -105,3 +105,36 @@ unusual() {
 	[ "${lines[1]}" = ok ]
 	[ "$(taken mmap calls)" = 1 ]
 }
+
+@test "a constructor before the shim's own may clone" {
+	cat >"$BATS_TEST_TMPDIR/early.c" <<-'EOF'
+		#include <sched.h>
+		#include <signal.h>
+		#include <stdio.h>
+		#include <sys/wait.h>
+
+		static char stack[65536] __attribute__((aligned(16)));
+
+		static int seven(void *unused)
+		{
+			return 7;
+		}
+
+		static void __attribute__((constructor)) early(void)
+		{
+			int status = 0;
+
+			if (clone(seven, stack + sizeof(stack), SIGCHLD, NULL) > 0 &&
+			    wait(&status) > 0 && WEXITSTATUS(status) == 7)
+				puts("early ok");
+		}
+	EOF
+	cc -D_GNU_SOURCE -shared -fPIC -o "$BATS_TEST_TMPDIR/early.so" \
+		"$BATS_TEST_TMPDIR/early.c"
+	run env LD_PRELOAD="$SHIM:$BATS_TEST_TMPDIR/early.so" \
+		"$PROGRAMS/life-cases" constructor
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "early ok" ]
+	[ "${lines[1]}" = ok ]
+}
