@@ -26,7 +26,7 @@
 static unsigned int process_us = 2000;
 module_param(process_us, uint, 0644);
 MODULE_PARM_DESC(process_us,
-		 "requests that take one thread as long, in "
+		 "requests of what is there that take one thread as long, in "
 		 "microseconds, are helped by threads of the process");
 
 void memory_failed(struct memory_job *job, unsigned long addr)
@@ -38,9 +38,24 @@ void memory_failed(struct memory_job *job, unsigned long addr)
 }
 
 /*
+ * Is the first page there, as the request needs it?  Where it is not, the rest is
+ * taken to be absent as well, without a sample: its fault may clear a huge page,
+ * and no helper has begun yet.
+ */
+static bool first_is_present(const struct memory_job *job)
+{
+	struct page *page;
+
+	if (get_user_pages_fast_only(job->addr, 1, job->gup_flags & FOLL_WRITE,
+				     &page) != 1)
+		return false;
+	put_page(page);
+	return true;
+}
+
+/*
  * To make threads in the process costs tens of microseconds, of which 16 MiB that
- * are there already may need no more: parked kernel threads help those.  Pages
- * that are huge make the sample look dearer than the rest, never cheaper.
+ * are there already may need no more: parked kernel threads help those.
  */
 static int sample(const struct ktask_mem *request, struct memory_job *job,
 		  int (*func)(void *start, void *end, void *arg), bool *is_long)
@@ -86,7 +101,8 @@ int memory_run(struct ktask_mem *request, struct memory_job *job,
 	ktask_ctl_set_result(&ctl, &result);
 	if (!job->mm)
 		ktask_ctl_set_caller_mm(&ctl);
-	if (is_long && request->len < LONG_BYTES && request->max_threads != 1) {
+	if (is_long && request->len < LONG_BYTES && request->max_threads != 1 &&
+	    (job->mm || first_is_present(job))) {
 		error = sample(request, job, func, &is_long);
 		done = SAMPLE_BYTES;
 		/* The first chunk ends where the first huge page does. */
