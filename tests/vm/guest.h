@@ -90,6 +90,9 @@ int request(int fd, unsigned long what, void *addr, size_t len, unsigned flags,
 int request_of(int fd, unsigned long what, int of, uint64_t addr, size_t len,
 	       unsigned flags, uint64_t *failed);
 
+/* request_alone - the same by one thread, for a measurement */
+int request_alone(int fd, unsigned long what, void *addr, size_t len);
+
 /* pinned - pages that are pinned on this machine now, as far as was counted */
 long pinned(void);
 
@@ -119,8 +122,16 @@ void test_leaks(void);
 /* Alone in a guest that has an IOMMU. */
 void test_vfio(void);
 
-/* measure - what bench/vm/run asks for: 1 the module, 2 only claims of chunks, 3
- * only what the kernel says of its boot */
+/* seconds_now - of a clock that only goes on */
+double seconds_now(void);
+
+/* time_halves - seconds of a request that two threads, or processes, do by halves
+ * at once and then undo; 0 if it failed */
+double time_halves(int fd, unsigned long what, char *addr, size_t len,
+		   bool processes);
+
+/* measure - what bench/vm/run asks for: 1 jobs in the module, 2 only claims of
+ * chunks, 3 only what the kernel says of its boot, 4 requests */
 void measure(unsigned what);
 
 #endif /* KTASK_VM_GUEST_H */

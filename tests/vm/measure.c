@@ -21,7 +21,7 @@
 
 #define DIR_BENCH "/sys/kernel/debug/ktask_bench"
 #define ROUNDS 11
-#define LEN (128 * MIB)
+#define LEN_MAX (128 * MIB)
 
 static void measure_in_kernel(void)
 {
@@ -41,29 +41,12 @@ static void measure_in_kernel(void)
 	}
 }
 
-static double now(void)
+double seconds_now(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static double time_request(int fd, unsigned long what, char *addr,
-			   unsigned threads)
-{
-	struct ktask_mem mem = {
-		.size = sizeof(mem),
-		.addr = (uintptr_t)addr,
-		.len = LEN,
-		.max_threads = threads,
-		.flags = what == KTASK_IOC_POPULATE ? KTASK_MEM_WRITE : 0,
-	};
-	double start = now();
-
-	if (ioctl(fd, what, &mem))
-		return 0;
-	return now() - start;
 }
 
 static int compare(const void *a, const void *b)
@@ -79,30 +62,75 @@ static double median(double *values)
 	return values[ROUNDS / 2];
 }
 
-/* Untouched memory, or @touched. */
-static void measure_request(const char *name, unsigned long what, bool touched)
+/* How a request is done: the first is what the others are measured by. */
+enum side { ONE, ALL, TWO_THREADS, TWO_PROCESSES, NR_SIDES };
+
+static const char *const side_names[] = {
+	[ALL] = "all",
+	[TWO_THREADS] = "two with a half each",
+	[TWO_PROCESSES] = "two processes with a half each",
+};
+
+static double time_request(int fd, unsigned long what, char *addr, size_t len,
+			   enum side side)
 {
-	double one[ROUNDS], all[ROUNDS];
-	char *addr = map(LEN);
+	unsigned flags = what == KTASK_IOC_POPULATE ? KTASK_MEM_WRITE : 0;
+	double seconds, start = seconds_now();
+	int error;
+
+	if (side >= TWO_THREADS)
+		return time_halves(fd, what, addr, len, side == TWO_PROCESSES);
+	if (side == ONE)
+		error = request_alone(fd, what, addr, len);
+	else
+		error = request(fd, what, addr, len, flags, NULL);
+	seconds = seconds_now() - start;
+	if (what == KTASK_IOC_PIN)
+		request(fd, KTASK_IOC_UNPIN, addr, len, 0, NULL);
+	return error ? 0 : seconds;
+}
+
+/* Untouched memory, or @touched.  What is there is not divided: a process would
+ * have to copy it first. */
+static void measure_request(const char *name, unsigned long what, size_t len,
+			    bool touched)
+{
+	static double seconds[NR_SIDES][ROUNDS];
+	char *addr = map(len);
 	int fd = device();
+	int nr_sides = touched ? TWO_THREADS : NR_SIDES;
+	double one;
 
-	for (int i = 0; i < 2 * ROUNDS; i++) {
-		double seconds;
+	for (int i = 0; i < nr_sides * ROUNDS; i++) {
+		enum side side = (enum side)(i % nr_sides);
 
-		madvise(addr, LEN, MADV_DONTNEED);
+		madvise(addr, len, MADV_DONTNEED);
 		if (touched)
-			memset(addr, 1, LEN);
-		seconds = time_request(fd, what, addr, i % 2 ? 0 : 1);
-		if (what == KTASK_IOC_PIN)
-			request(fd, KTASK_IOC_UNPIN, addr, LEN, 0, NULL);
-		*(i % 2 ? &all[i / 2] : &one[i / 2]) = seconds;
+			memset(addr, 1, len);
+		seconds[side][i / nr_sides] =
+			time_request(fd, what, addr, len, side);
 	}
-	note("%s %lu MiB, one thread against all: %.2f (%.0f us against %.0f "
-	     "us)",
-	     name, LEN / MIB, median(one) / median(all), median(one) * 1e6,
-	     median(all) * 1e6);
-	munmap(addr, LEN);
+	one = median(seconds[ONE]);
+	for (int side = ALL; side < nr_sides; side++) {
+		double all = median(seconds[side]);
+
+		note("%s %lu MiB, one thread against %s: %.2f (%.0f us against "
+		     "%.0f us)",
+		     name, len / MIB, side_names[side], one / all, one * 1e6,
+		     all * 1e6);
+	}
+	munmap(addr, len);
 	close(fd);
+}
+
+static void measure_requests(void)
+{
+	for (size_t len = LEN_MAX / 4; len <= LEN_MAX; len *= 4) {
+		measure_request("pin untouched", KTASK_IOC_PIN, len, false);
+		measure_request("pin touched", KTASK_IOC_PIN, len, true);
+		measure_request("populate", KTASK_IOC_POPULATE, len, false);
+		measure_request("clear", KTASK_IOC_CLEAR, len, true);
+	}
 }
 
 /* What padata did before PID 1 ran: "node 0 deferred pages initialised in 10ms". */
@@ -131,14 +159,14 @@ void measure(unsigned what)
 		measure_boot();
 		return;
 	}
-	if (load("/ktask.ko", "") || load("/ktask_bench.ko", "")) {
+	if (load("/ktask.ko", "") ||
+	    (what == 1 && load("/ktask_bench.ko", ""))) {
 		note("the modules cannot be loaded");
 		return;
 	}
 	note("%ld CPUs", sysconf(_SC_NPROCESSORS_ONLN));
-	measure_in_kernel();
-	measure_request("pin untouched", KTASK_IOC_PIN, false);
-	measure_request("pin touched", KTASK_IOC_PIN, true);
-	measure_request("populate", KTASK_IOC_POPULATE, false);
-	measure_request("clear", KTASK_IOC_CLEAR, true);
+	if (what == 4)
+		measure_requests();
+	else
+		measure_in_kernel();
 }

@@ -42,6 +42,18 @@ int request(int fd, unsigned long what, void *addr, size_t len, unsigned flags,
 	return error;
 }
 
+int request_alone(int fd, unsigned long what, void *addr, size_t len)
+{
+	struct ktask_mem mem = {
+		.flags = what == KTASK_IOC_POPULATE ? KTASK_MEM_WRITE : 0,
+		.addr = (uintptr_t)addr,
+		.len = len,
+		.max_threads = 1,
+	};
+
+	return ask(fd, what, &mem);
+}
+
 int request_of(int fd, unsigned long what, int of, uint64_t addr, size_t len,
 	       unsigned flags, uint64_t *failed)
 {
