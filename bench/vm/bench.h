@@ -14,6 +14,9 @@ enum cost {
 	COST_REMOTE, /* a page costs three times as much from another node */
 };
 
+#define REMOTE_TIMES 3
+#define NODES_MAX 8
+
 struct memory {
 	unsigned long
 		nr; /* units, equally many of each node, node after node */
@@ -21,10 +24,23 @@ struct memory {
 	unsigned int nr_nodes;
 	enum cost cost;
 	atomic_long_t remote; /* units that a CPU of another node did */
+	/* Units that a CPU of the same node did, and how long they took. */
+	atomic64_t near[NODES_MAX], near_ns[NODES_MAX];
 };
 
 int memory_alloc(struct memory *memory, unsigned long nr);
 void memory_free(struct memory *memory);
+
+/* memory_reset - nothing is counted yet */
+void memory_reset(struct memory *memory);
+
+/*
+ * memory_share - units of another node that a job had to do for all its threads
+ * to end together, as unequally fast as they were on their own node
+ *
+ * Between two nodes; 0 otherwise.
+ */
+unsigned long memory_share(struct memory *memory);
 
 /* memory_clear - units [start, end) as addresses; a thread function */
 int memory_clear(void *start, void *end, void *arg);

@@ -24,7 +24,7 @@
 #define MIN_CHUNK 32
 #define EMPTY_ROUNDS 2001
 #define LOAD_NS (200 * NSEC_PER_MSEC)
-#define LOAD_ROUNDS 9
+#define LOAD_ROUNDS 21
 
 static struct dentry *dir;
 
@@ -124,27 +124,39 @@ static u64 run_side(struct memory *memory, const struct side *side, int *error)
 	return ktime_get_ns() - start_ns;
 }
 
+static u64 run_counted(struct memory *memory, const struct side *side,
+		       unsigned long *far, unsigned long *share, int *error)
+{
+	u64 ns;
+
+	if (*error)
+		return 0;
+	memory_reset(memory);
+	ns = run_side(memory, side, error);
+	*far += atomic_long_read(&memory->remote);
+	*share += memory_share(memory);
+	return ns;
+}
+
 /* How much longer @a takes than @b. */
 static int show_sides(struct seq_file *m, const char *name, enum cost cost,
 		      struct side a, struct side b)
 {
 	struct memory memory = { .cost = cost };
 	u64 a_ns[ROUNDS], b_ns[ROUNDS];
-	long far[2] = {};
+	unsigned long far[2] = {}, share[2] = {};
 	int i, error = memory_alloc(&memory, UNITS);
 
 	for (i = 0; i < ROUNDS && !error; i++) {
-		atomic_long_set(&memory.remote, 0);
-		a_ns[i] = run_side(&memory, &a, &error);
-		far[0] += atomic_long_xchg(&memory.remote, 0);
-		if (!error)
-			b_ns[i] = run_side(&memory, &b, &error);
-		far[1] += atomic_long_read(&memory.remote);
+		a_ns[i] = run_counted(&memory, &a, &far[0], &share[0], &error);
+		b_ns[i] = run_counted(&memory, &b, &far[1], &share[1], &error);
 	}
 	if (!error) {
 		show_ratio(m, name, median(a_ns, ROUNDS), median(b_ns, ROUNDS));
-		seq_printf(m, "%s, units of another node: %ld and %ld of %lu\n",
-			   name, far[0], far[1], memory.nr * ROUNDS);
+		seq_printf(m,
+			   "%s, units of another node: %lu and %lu of %lu, the "
+			   "latter by CPUs unequally fast %lu\n",
+			   name, far[0], far[1], memory.nr * ROUNDS, share[1]);
 	}
 	memory_free(&memory);
 	return error;
@@ -272,68 +284,65 @@ static int load_main(void *arg)
 	return 0;
 }
 
-static int clear_for(struct memory *memory, u64 ns)
+/* What the load gets done in a second, beside jobs of that kind. */
+static u64 load_beside(struct memory *memory, const struct side *side,
+		       int *error)
 {
-	u64 until = ktime_get_ns() + ns;
-	int error = 0;
+	u64 start_ns = ktime_get_ns(), until = start_ns + LOAD_NS;
+	u64 before = READ_ONCE(load_done);
 
-	while (!error && ktime_get_ns() < until)
-		run_side(memory, &all, &error);
-	return error;
+	while (!*error && ktime_get_ns() < until)
+		run_side(memory, side, error);
+	return div64_u64((READ_ONCE(load_done) - before) * NSEC_PER_SEC,
+			 ktime_get_ns() - start_ns);
 }
 
-/* What the load gets done in a time, beside jobs and beside one thread. */
-static int beside(struct memory *memory, u64 *with, u64 *without)
+static void show_part(struct seq_file *m, const char *name, u64 part, u64 whole)
 {
+	u64 mille = whole ? div64_u64(part * 1000, whole) : 0;
+
+	seq_printf(m, "%s, part of what it did: %llu.%llu %%\n", name,
+		   mille / 10, mille % 10);
+}
+
+/* Beside one thread twice: how far two equal ones are apart. */
+static int show_load(struct seq_file *m, struct memory *memory)
+{
+	u64 with[LOAD_ROUNDS], without[2][LOAD_ROUNDS];
 	int i, error = 0;
+	u64 base;
 
 	for (i = 0; i < LOAD_ROUNDS && !error; i++) {
-		u64 until, start_ns = ktime_get_ns();
-		u64 before = READ_ONCE(load_done);
-
-		error = clear_for(memory, LOAD_NS);
-		with[i] = div64_u64((READ_ONCE(load_done) - before) *
-					    NSEC_PER_SEC,
-				    ktime_get_ns() - start_ns);
-		start_ns = ktime_get_ns();
-		until = start_ns + LOAD_NS;
-		before = READ_ONCE(load_done);
-		while (ktime_get_ns() < until && !error)
-			run_side(memory, &one, &error);
-		without[i] = div64_u64((READ_ONCE(load_done) - before) *
-					       NSEC_PER_SEC,
-				       ktime_get_ns() - start_ns);
+		without[0][i] = load_beside(memory, &one, &error);
+		with[i] = load_beside(memory, &all, &error);
+		without[1][i] = load_beside(memory, &one, &error);
 	}
-	return error;
+	if (error)
+		return error;
+	base = median(without[0], LOAD_ROUNDS);
+	show_part(m, "a load beside jobs", median(with, LOAD_ROUNDS), base);
+	show_part(m, "a load beside one thread, again",
+		  median(without[1], LOAD_ROUNDS), base);
+	return 0;
 }
 
 static int neighbour_show(struct seq_file *m, void *unused)
 {
 	struct memory memory = {};
-	u64 with[LOAD_ROUNDS], without[LOAD_ROUNDS];
 	struct task_struct *load;
 	int error;
 
 	if (num_online_cpus() != 2)
 		return -EOPNOTSUPP;
 	error = memory_alloc(&memory, UNITS);
-	load = kthread_create(load_main, NULL, "load");
-	if (!error && IS_ERR(load))
+	load = error ? NULL : kthread_create(load_main, NULL, "load");
+	if (IS_ERR(load))
 		error = PTR_ERR(load);
 	if (!error) {
-		u64 a, b;
-
 		set_cpus_allowed_ptr(load, cpumask_of(1));
 		wake_up_process(load);
-		error = beside(&memory, with, without);
+		error = show_load(m, &memory);
 		kthread_stop(load);
-		a = median(with, LOAD_ROUNDS);
-		b = median(without, LOAD_ROUNDS);
-		seq_printf(m,
-			   "a load beside jobs, part of what it did: %llu.%llu "
-			   "%%\n",
-			   b ? a * 1000 / b / 10 : 0,
-			   b ? a * 1000 / b % 10 : 0);
 	}
 	memory_free(&memory);
 	return error;

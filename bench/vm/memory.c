@@ -6,6 +6,7 @@
  * times instead.
  */
 #include <linux/gfp.h>
+#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/nodemask.h>
 #include <linux/sched.h>
@@ -16,7 +17,6 @@
 
 #define SKEWED_PART 16
 #define SKEWED_TIMES 16
-#define REMOTE_TIMES 3
 
 static unsigned int times(struct memory *memory, unsigned long unit,
 			  bool remote)
@@ -37,6 +37,8 @@ int memory_clear(void *start, void *end, void *arg)
 {
 	struct memory *memory = arg;
 	unsigned long unit, far = 0;
+	u64 start_ns = ktime_get_ns();
+	int nid = numa_node_id();
 
 	for (unit = (unsigned long)start; unit < (unsigned long)end; unit++) {
 		struct page *page = memory->pages[unit];
@@ -50,7 +52,43 @@ int memory_clear(void *start, void *end, void *arg)
 			cond_resched();
 	}
 	atomic_long_add(far, &memory->remote);
+	if (!far && nid < NODES_MAX) {
+		atomic64_add(end - start, &memory->near[nid]);
+		atomic64_add(ktime_get_ns() - start_ns, &memory->near_ns[nid]);
+	}
 	return 0;
+}
+
+void memory_reset(struct memory *memory)
+{
+	unsigned int i;
+
+	atomic_long_set(&memory->remote, 0);
+	for (i = 0; i < NODES_MAX; i++) {
+		atomic64_set(&memory->near[i], 0);
+		atomic64_set(&memory->near_ns[i], 0);
+	}
+}
+
+/* When the fast one has done its half, the slow one has done @part of its own,
+ * in thousandths.  The rest they do together, the fast one that much slower. */
+unsigned long memory_share(struct memory *memory)
+{
+	u64 a_units = atomic64_read(&memory->near[0]);
+	u64 b_units = atomic64_read(&memory->near[1]);
+	u64 a_ns = atomic64_read(&memory->near_ns[0]);
+	u64 b_ns = atomic64_read(&memory->near_ns[1]);
+	u64 times = memory->cost == COST_REMOTE ? REMOTE_TIMES : 1;
+	u64 a, b, part;
+
+	if (memory->nr_nodes != 2 || !a_ns || !b_ns)
+		return 0;
+	a = div64_u64(a_units << 30, a_ns);
+	b = div64_u64(b_units << 30, b_ns);
+	if (!a || !b)
+		return 0;
+	part = div64_u64(min(a, b) * 1000, max(a, b));
+	return div64_u64(memory->nr / 2 * (1000 - part), 1000 + times * part);
 }
 
 void memory_free(struct memory *memory)
