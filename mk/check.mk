@@ -59,7 +59,7 @@ INNOCENT := $(patsubst %.c,$(OUT)/%,$(wildcard tests/preload/*.c))
 $(INNOCENT): $(OUT)/%: $(OBJ)/%.o
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $< $(LDFLAGS)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $< -ldl $(LDFLAGS)
 
 EXAMPLES := $(patsubst %.c,$(OUT)/%,$(wildcard examples/*.c))
 

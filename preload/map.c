@@ -28,6 +28,9 @@
 #ifndef MLOCK_ONFAULT
 #define MLOCK_ONFAULT 1
 #endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
 
 /*
  * MAP_GROWSDOWN stays with the kernel, and so does MAP_NONBLOCK, which makes
@@ -227,14 +230,15 @@ KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 	void *addr = NULL;
 	va_list list;
 
-	if (flags & MREMAP_FIXED) {
+	/* With the other flag it is a hint. */
+	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
 		va_start(list, flags);
 		addr = va_arg(list, void *);
 		va_end(list);
 	}
 	if (shim_prefaults) {
 		shim_prefault_stop(old, old_len ? old_len : 1, false);
-		if (addr)
+		if (flags & MREMAP_FIXED)
 			shim_prefault_stop(addr, new_len, false);
 	}
 	return real_mremap(old, old_len, new_len, flags, addr);

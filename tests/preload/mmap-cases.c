@@ -3,6 +3,7 @@
  * mmap() of every kind with MAP_POPULATE, described line by line.  The same
  * text must come out with and without the shim.
  */
+#include <dlfcn.h>
 #include <sys/syscall.h>
 
 #include "probe.h"
@@ -176,6 +177,46 @@ static void run_beside(void)
 	unmap_space(space, 3 * part);
 }
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+/* Some versions of the C library lose the hint themselves. */
+static int libc_hands_on(char *space, char *hint)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY);
+	void *(*move)(void *, size_t, size_t, int, ...) =
+		libc ? dlsym(libc, "mremap") : NULL;
+
+	return move && move(space, PAGE_BYTES, PAGE_BYTES,
+			    MREMAP_MAYMOVE | MREMAP_DONTUNMAP, hint) == hint;
+}
+
+/* Where memory is moved that stays mapped, the address is a hint. */
+static void run_hinted(void)
+{
+	char *space = guarded_space(SIZE_BYTES),
+	     *hint = guarded_space(SIZE_BYTES);
+	char *addr;
+	int calls;
+
+	must(mmap(space, SIZE_BYTES, RW,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == space,
+	     "mmap");
+	must(!munmap(hint, SIZE_BYTES), "munmap");
+	calls = libc_hands_on(space, hint) ? 2 : 0;
+	munmap(hint, SIZE_BYTES);
+	for (int skew = 0; skew < calls; skew++) {
+		errno = ERRNO_MARK;
+		addr = mremap(space, SIZE_BYTES, SIZE_BYTES,
+			      MREMAP_MAYMOVE | MREMAP_DONTUNMAP, hint + skew);
+		print_outcome("moved to a hint", addr == hint, errno);
+		putchar('\n');
+	}
+	unmap_space(space, SIZE_BYTES);
+	unmap_space(hint, SIZE_BYTES);
+}
+
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
@@ -184,5 +225,6 @@ int main(void)
 	run_noreplace();
 	run_beside();
 	run_hugetlb();
+	run_hinted();
 	return 0;
 }
