@@ -254,7 +254,8 @@ static void jobs_survive_cpus_that_come_and_go(void)
 		say(true, __func__, "one CPU");
 		return;
 	}
-	for (i = 0; i < 3 && !status; i++)
+	/* One move can outlast a job where CPUs are slow. */
+	for (i = 0; (i < 3 || (moves <= 3 && i < 30)) && !status; i++)
 		status = job_among_moving_cpus(nr_cpus, &moves);
 	if (!status && moves > 3)
 		say(true, __func__, NULL);
