@@ -118,6 +118,7 @@ static void leave_seat(struct helper *h, enum phase phase)
 	} while (!helper_move(h, &word, phase));
 	if (phase_of(word) == WAITED)
 		futex_wake(&h->word, 1);
+	kt_store(&h->loans, 0);
 	if (h->lent || h->blocks) {
 		h->lent = false;
 		h->blocks = false;
@@ -135,6 +136,37 @@ static void decline(struct helper *h)
 	h->nap_ns = KT_MIN(h->nap_ns * 2, NAP_MAX_NS);
 }
 
+void helper_note_loan(struct helper *h, const struct prio *prio)
+{
+	kt_store_release(&h->loans, kt_load(&h->loans) + 1);
+	kt_store_release(&h->loan.policy, prio->policy);
+	kt_store_release(&h->loan.nice, prio->nice);
+	kt_store_release(&h->loan.rt_priority, prio->rt_priority);
+	/* Whoever read half of it before takes it again. */
+	kt_store_release(&h->loans, kt_load(&h->loans) + 1);
+}
+
+/*
+ * The caller may have lent its priority just before this helper changed its
+ * own: take it again.  A loan that comes later is made over what is set here;
+ * one that comes meanwhile is counted, and taken next.
+ */
+static void keep_loan(struct helper *h)
+{
+	uint32_t loans = kt_load_acquire(&h->loans);
+	uint32_t taken = 0;
+
+	while (taken != loans) {
+		struct prio prio = { kt_load_acquire(&h->loan.policy),
+				     kt_load_acquire(&h->loan.nice),
+				     kt_load_acquire(&h->loan.rt_priority) };
+
+		taken = loans;
+		prio_take(&prio);
+		loans = kt_load_acquire(&h->loans);
+	}
+}
+
 void pool_seat_blocks(struct seat *seat)
 {
 	struct helper *h = seat->helper;
@@ -142,7 +174,10 @@ void pool_seat_blocks(struct seat *seat)
 	if (h->blocks || prio_mode() != PRIO_LEND)
 		return;
 	h->blocks = true;
-	prio_blocks();
+	/* Noted before it is made, so none is between these two. */
+	if (!kt_load_acquire(&h->loans))
+		prio_blocks();
+	keep_loan(h);
 }
 
 /*
@@ -330,6 +365,7 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 	kt_store(&h->tid, 0);
 	h->lent = false;
 	h->blocks = false;
+	kt_store(&h->loans, 0);
 	kt_store(&h->node, -1);
 	h->spin_ns = SPIN_MAX_NS;
 	h->nap_ns = NAP_MIN_NS;

@@ -39,6 +39,9 @@ struct placement {
 struct helper {
 	KT_CACHE_ALIGNED uint32_t word; /* ticket and phase; futex */
 	bool lent; /* by the caller, while LENDING */
+	/* What was lent last, by the caller, while LENDING. */
+	uint32_t loans; /* counted before and after each is noted here */
+	struct prio loan;
 	bool blocks; /* its own: it went up for this seat */
 	uint32_t dismissed; /* end when idle */
 	struct seat *seat; /* valid from OFFERED to the end of RUNNING */
@@ -84,6 +87,10 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus);
  * Return: false if it cannot be had there.
  */
 bool helper_place(struct helper *h, const struct seat *seat);
+
+/* helper_note_loan - while LENDING, before @prio is lent: a helper that changes
+ * its own priority meanwhile finds it */
+void helper_note_loan(struct helper *h, const struct prio *prio);
 
 /* helper_widen - while LENDING: let it run on its caller's CPU as well */
 void helper_widen(struct helper *h);

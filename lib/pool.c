@@ -322,8 +322,10 @@ static bool lend(struct helper *h, uint32_t word, const struct prio *prio)
 	if (!helper_move(h, &word, LENDING))
 		return false;
 	helper_widen(h);
-	if (prio)
+	if (prio) {
+		helper_note_loan(h, prio);
 		lent = prio_lend(helper_tid(h), prio);
+	}
 	h->lent = h->lent || lent;
 	/* From here on the helper is its own again. */
 	kt_store_release(&h->word, with_phase(word, WAITED));

@@ -143,6 +143,11 @@ void prio_blocks(void)
 	set_prio(0, &batch);
 }
 
+void prio_take(const struct prio *prio)
+{
+	set_prio(0, prio);
+}
+
 /* Down one step of nice and up again: is what we lower ours to raise? */
 static bool try_raise(void)
 {

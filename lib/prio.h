@@ -44,6 +44,9 @@ void prio_helper_begin(void);
  * where prio_lower() went down */
 void prio_blocks(void);
 
+/* prio_take - the calling helper goes to @prio, which it was lent */
+void prio_take(const struct prio *prio);
+
 /* prio_lower - the calling helper goes (back) to the lowest priority */
 void prio_lower(void);
 

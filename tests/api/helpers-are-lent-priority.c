@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A helper runs as SCHED_IDLE and nice 19; while its caller has nothing left
- * but to wait for it, it runs at the caller's policy and nice value; and
- * afterwards it is lowered again.
+ * but to wait for it, it runs at the caller's policy and nice value, also if it
+ * turns out to wait more than it computes; and afterwards it is lowered again.
  */
 #include "ktest.h"
 
@@ -13,6 +13,8 @@
 #include <sys/syscall.h>
 
 #include <ktask/ktask.h>
+
+#include "lib/pool.h"
 
 #define LIMIT_NS 20000000000ull
 /* How long a caller waits for a helper, which may find no idle CPU. */
@@ -156,5 +158,66 @@ static void a_real_time_priority_is_lent(void **state)
 	check(lend_real_time);
 }
 
+struct blocking {
+	struct seat seat;
+	int policy; /* when it had said that it waits; -1: was never lent */
+};
+
+static bool say_that_it_blocks(struct seat *seat)
+{
+	struct blocking *blocking = (struct blocking *)seat;
+	uint64_t until = ktest_now_ns() + LIMIT_NS;
+
+	blocking->policy = -1;
+	while (sched_getscheduler(0) != SCHED_OTHER && ktest_now_ns() < until)
+		usleep(100);
+	if (sched_getscheduler(0) == SCHED_OTHER) {
+		pool_seat_blocks(seat);
+		blocking->policy = sched_getscheduler(0);
+	}
+	return true;
+}
+
+/* Return: false if no helper came. */
+static bool be_helped(struct blocking *blocking)
+{
+	uint64_t until = ktest_now_ns() + HELPER_NS;
+
+	if (!pool_offer(&blocking->seat, -1))
+		return false;
+	while (pool_seat_state(&blocking->seat) == SEAT_OFFERED &&
+	       ktest_now_ns() < until)
+		usleep(100);
+	if (pool_withdraw(&blocking->seat))
+		return false;
+	pool_wait(&blocking->seat);
+	return true;
+}
+
+static int lend_to_one_that_blocks(void *arg)
+{
+	struct blocking blocking = { .seat.work = say_that_it_blocks };
+	struct kt_cpus cpus;
+	bool helped = false;
+
+	ktest_check(cpus_get_affinity(&cpus));
+	blocking.seat.cpus = &cpus;
+	blocking.seat.level = KT_PLACE_ANY;
+	pool_enter(1, &cpus);
+	for (int i = 0; i < 10 && !helped; i++)
+		helped = be_helped(&blocking);
+	pool_leave();
+	if (!helped || prio_mode() != PRIO_LEND)
+		return 77;
+	ktest_check(blocking.policy == SCHED_OTHER);
+	return 0;
+}
+
+static void a_loan_outlives_what_a_helper_says_of_itself(void **state)
+{
+	check(lend_to_one_that_blocks);
+}
+
 KTEST_MAIN(KTEST(the_normal_priority_is_lent), KTEST(a_nice_value_is_lent),
-	   KTEST(a_real_time_priority_is_lent))
+	   KTEST(a_real_time_priority_is_lent),
+	   KTEST(a_loan_outlives_what_a_helper_says_of_itself))
