@@ -54,9 +54,13 @@ int bench_machine(struct bench *bench, const char *command)
 int bench_write_json(json_t *object, const char *path)
 {
 	size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
-	FILE *file = path ? fopen(path, "we") : stdout;
+	FILE *file = stdout;
 	int failed;
 
+	if (!object)
+		return say_error(ENOMEM, "making the JSON");
+	if (path)
+		file = fopen(path, "we");
 	if (!file) {
 		json_decref(object);
 		return say_error(errno, "writing %s", path);

@@ -14,6 +14,7 @@
 
 #include <ktask/ktask.h>
 
+#include "bench.h"
 #include "cmd.h"
 #include "machine.h"
 #include "options.h"
@@ -68,6 +69,7 @@ static int show(bool json)
 {
 	struct topo topo;
 	int error = machine_topology(&topo.hwloc);
+	int status = 0;
 
 	if (error)
 		return say_error(-error, "topo: reading the topology");
@@ -75,14 +77,14 @@ static int show(bool json)
 	read_engines(&topo);
 	error = read_limits(&topo);
 	if (error)
-		say_error(-error, "topo: reading the limits");
+		status = say_error(-error, "topo: reading the limits");
 	else if (json)
-		topo_print_json(&topo);
+		status = bench_write_json(topo_json(&topo), NULL);
 	else
 		topo_print(&topo);
 	free(topo.limits);
 	hwloc_topology_destroy(topo.hwloc);
-	return error ? 1 : 0;
+	return status;
 }
 
 int cmd_topo(int argc, char **argv)

@@ -15,6 +15,7 @@
 #include "interrupt.h"
 #include "progress.h"
 #include "say.h"
+#include "text.h"
 #include "walk.h"
 
 struct ktask_file *files_add(struct files *files)
@@ -120,22 +121,6 @@ int files_run(struct files *files, struct ktask_result *result)
 	return files->failed;
 }
 
-/* A name may be any bytes; JSON wants UTF-8. */
-static json_t *name_json(const char *name)
-{
-	json_t *json = json_string(name);
-	char *copy = json ? NULL : strdup(name);
-
-	if (!copy)
-		return json;
-	for (char *c = copy; *c; c++)
-		if (*c & 0x80)
-			*c = '?';
-	json = json_string(copy);
-	free(copy);
-	return json;
-}
-
 static json_t *errors_json(const struct files *files)
 {
 	json_t *list = json_array();
@@ -147,7 +132,7 @@ static json_t *errors_json(const struct files *files)
 			json_array_append_new(
 				list,
 				json_pack("{s:o, s:I, s:s}", "path",
-					  name_json(file->path), "offset",
+					  text_json(file->path), "offset",
 					  (json_int_t)file->fail_offset,
 					  "error", strerror(-file->error)));
 	}

@@ -15,6 +15,7 @@
 
 #include "machine.h"
 #include "size.h"
+#include "text.h"
 
 int machine_topology(hwloc_topology_t *topology)
 {
@@ -119,17 +120,17 @@ void machine_read(struct machine *machine, hwloc_topology_t topology)
 
 static json_t *string_or_null(const char *text)
 {
-	return text[0] ? json_string(text) : json_null();
+	return text[0] ? text_json(text) : json_null();
 }
 
 json_t *machine_json(const struct machine *machine)
 {
 	return json_pack(
-		"{s:s s:i s:i s:i s:i s:I s:s s:o s:o s:s s:b}", "cpu",
-		machine->cpu, "packages", machine->packages, "cores",
+		"{s:o s:i s:i s:i s:i s:I s:o s:o s:o s:s s:b}", "cpu",
+		text_json(machine->cpu), "packages", machine->packages, "cores",
 		machine->cores, "cpus", machine->cpus, "nodes", machine->nodes,
 		"memory_bytes", (json_int_t)machine->memory_bytes, "kernel",
-		machine->kernel, "thp", string_or_null(machine->thp),
+		text_json(machine->kernel), "thp", string_or_null(machine->thp),
 		"governor", string_or_null(machine->governor), "version",
 		ktask_version(), "this_system", machine->this_system);
 }

@@ -7,6 +7,7 @@
 
 #include "size.h"
 #include "stat.h"
+#include "text.h"
 
 static const char *ending(const struct stat_command *command, char buf[64])
 {
@@ -120,13 +121,8 @@ static json_t *argv_json(char **argv)
 {
 	json_t *array = json_array();
 
-	for (; *argv; argv++) {
-		json_t *word = json_string(*argv);
-
-		/* Any bytes may stand there; JSON wants UTF-8. */
-		json_array_append_new(array,
-				      word ? word : json_string("(not UTF-8)"));
-	}
+	for (; *argv; argv++)
+		json_array_append_new(array, text_json(*argv));
 	return array;
 }
 

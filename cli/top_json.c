@@ -2,6 +2,7 @@
 /*
  * `ktask top --json`: the object {"jobs": [...], "slots": {...}}.
  */
+#include "text.h"
 #include "top.h"
 
 static json_t *nodes_json(const struct top *top, const struct top_job *job)
@@ -30,10 +31,10 @@ static json_t *job_json(const struct top *top, const struct top_job *job)
 			      : 0;
 
 	return json_pack(
-		"{s:i s:I s:s s:s s:s s:I s:I s:f s:f s:f s:o s:i s:i s:o}",
+		"{s:i s:I s:o s:o s:s s:I s:I s:f s:f s:f s:o s:i s:i s:o}",
 		"pid", info->pid, "uid", (json_int_t)info->uid, "user",
-		job->user, "operation", info->name, "unit",
-		job->bytes ? "bytes" : "units", "units_done",
+		text_json(job->user), "operation", text_json(info->name),
+		"unit", job->bytes ? "bytes" : "units", "units_done",
 		(json_int_t)info->units_done, "units_total",
 		(json_int_t)info->units_total, "progress",
 		done > 1 ? 1.0 : done, "units_per_s", job->rate,

@@ -31,8 +31,8 @@ struct topo {
 /** topo_print - tables for people (topo_text.c) */
 void topo_print(const struct topo *topo);
 
-/** topo_print_json - one object (topo_json.c) */
-void topo_print_json(const struct topo *topo);
+/** topo_json - one object, a new reference (topo_json.c) */
+json_t *topo_json(const struct topo *topo);
 
 /**
  * topo_distance - relative distance of two nodes, 10 to itself

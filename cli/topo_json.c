@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "text.h"
 #include "topo.h"
 
 static json_t *distances_json(const struct topo *topo, hwloc_obj_t node)
@@ -69,11 +70,11 @@ static json_t *limits_json(const struct topo *topo)
 	unsigned i;
 
 	for (i = 0; i < topo->nr_limits; i++)
-		json_array_append_new(array,
-				      json_pack("{s:s s:i s:s}", "name",
-						topo->limits[i].name, "threads",
-						topo->limits[i].threads, "why",
-						topo->limits[i].why));
+		json_array_append_new(
+			array,
+			json_pack("{s:s s:i s:o}", "name", topo->limits[i].name,
+				  "threads", topo->limits[i].threads, "why",
+				  text_json(topo->limits[i].why)));
 	return array;
 }
 
@@ -89,24 +90,20 @@ static json_t *engines_json(const struct topo *topo)
 
 		json_array_append_new(
 			array,
-			json_pack("{s:s s:s s:o s:s}", "operation",
+			json_pack("{s:s s:s s:o s:o}", "operation",
 				  e->operation, "engine", e->engine.name,
 				  "bytes_per_second",
 				  rate ? json_integer(rate) : json_null(),
-				  "why", e->engine.why));
+				  "why", text_json(e->engine.why)));
 	}
 	return array;
 }
 
-void topo_print_json(const struct topo *topo)
+json_t *topo_json(const struct topo *topo)
 {
-	json_t *object = json_pack(
-		"{s:o s:o s:o s:o s:i s:o}", "machine",
-		machine_json(&topo->machine), "nodes", nodes_json(topo),
-		"caches", caches_json(topo), "limits", limits_json(topo),
-		"threads", topo->threads, "engines", engines_json(topo));
-
-	json_dumpf(object, stdout, JSON_INDENT(2));
-	putchar('\n');
-	json_decref(object);
+	return json_pack("{s:o s:o s:o s:o s:i s:o}", "machine",
+			 machine_json(&topo->machine), "nodes",
+			 nodes_json(topo), "caches", caches_json(topo),
+			 "limits", limits_json(topo), "threads", topo->threads,
+			 "engines", engines_json(topo));
 }

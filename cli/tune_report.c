@@ -7,6 +7,7 @@
 
 #include "size.h"
 #include "stats.h"
+#include "text.h"
 #include "tune.h"
 
 /* The engine's own, where nothing else is better: lib/run.c. */
@@ -86,7 +87,7 @@ json_t *tune_json(const struct tune *tune)
 				      (json_int_t)best->single_rate,
 				      "undisturbed", tune_quiet(tune)));
 	json_object_set_new(object, "written",
-			    tune->path[0] ? json_string(tune->path)
+			    tune->path[0] ? text_json(tune->path)
 					  : json_null());
 	return object;
 }

@@ -180,3 +180,9 @@ teardown() {
 	says 2 "stat: a command is missing" "$ktask" stat
 	says 2 "stat: a command is missing" "$ktask" stat --json --
 }
+
+@test "arguments that are no UTF-8 are there, with ? for what is none" {
+	run --separate-stderr "$ktask" stat --json -- true $'a\xffb' é $'\xc3'
+	output=$stderr
+	is_true '.command == ["true", "a?b", "é", "?"]'
+}

@@ -167,3 +167,19 @@ battery='
 	is_true '.limits[] | select(.name == "priority")
 		| .why | test("no right to raise .*CAP_SYS_NICE")'
 }
+
+@test "a group whose name is no UTF-8 limits, and is named" {
+	local cpu=/sys/fs/cgroup/cpu group
+	[ -w "$cpu/tasks" ] || skip "no control groups of version 1 to write to"
+	group=$cpu/ktask-$$-$'\xff'
+	mkdir "$group" || skip "no group can be made"
+	echo 50000 >"$group/cpu.cfs_quota_us"
+	run sh -c 'echo $$ >"$1/tasks" && exec "$2" topo --json' sh "$group" "$ktask"
+	for _ in {1..100}; do
+		rmdir "$group" && break
+		sleep 0.05
+	done
+	[ "$status" -eq 0 ]
+	is_true '.limits[] | select(.name == "cgroup-quota")
+		| .threads == 1 and (.why | test("-[?]"))'
+}

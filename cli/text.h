@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Text that others have written (names of files, of groups, arguments), as a
+ * string of JSON.
+ */
+#ifndef KTASK_CLI_TEXT_H
+#define KTASK_CLI_TEXT_H
+
+#include <jansson.h>
+
+/**
+ * text_json - @text as a string
+ *
+ * It may be any bytes; JSON wants UTF-8.  Of what is none each byte becomes '?'.
+ *
+ * Return: a new reference; NULL without memory only.
+ */
+json_t *text_json(const char *text);
+
+#endif /* KTASK_CLI_TEXT_H */
