@@ -28,7 +28,8 @@
  *	STARTING --stop--> DOOMED, which the starter then ends
  *
  * HELD is short, with all signals blocked: others wait for its end.  They never
- * wait for one that is starting, which allocates.
+ * wait for one that is starting, which allocates; only for the blocks that its
+ * helpers are making already, each of them one system call.
  *
  * Where it behaves badly: memory that the program would never have touched is
  * used; pages of a mapping that gets a policy later than that are where the
@@ -68,6 +69,7 @@ struct prefault {
 	_Atomic size_t len;
 	struct ktask_job *job;
 	size_t nr_blocks;
+	atomic_uint nr_making; /* threads in a block, or about to look */
 	atomic_bool delayed;
 	struct ktask_result result;
 };
@@ -136,9 +138,14 @@ static int chunk(void *start, void *end, void *arg)
 
 	if (!atomic_exchange(&job->delayed, true))
 		nanosleep(&delay, NULL);
-	for (size_t turn = (size_t)start; turn < (size_t)end; turn++)
+	for (size_t turn = (size_t)start; turn < (size_t)end; turn++) {
+		/* Counted first: whoever dooms it then either sees this one or
+		 * is seen here. */
+		atomic_fetch_add(&job->nr_making, 1);
 		if (atomic_load(&job->state) != DOOMED)
 			populate_block(job, block_of(job->nr_blocks, turn - 1));
+		atomic_fetch_sub(&job->nr_making, 1);
+	}
 	return 0;
 }
 
@@ -318,17 +325,21 @@ static void stop(struct prefault *job, const void *addr, size_t len, bool again)
 	for (;;) {
 		int state = atomic_load(&job->state);
 
-		if (state == FREE || state == CLAIMED || state == DOOMED ||
+		if (state == FREE || state == CLAIMED ||
 		    !overlaps(job, addr, len))
 			return;
-		if (state == STARTING &&
-		    (again || change(job, STARTING, DOOMED)))
+		if (state == STARTING && again)
+			return;
+		/* Then wait for what is being made of it. */
+		if (state == STARTING)
+			change(job, STARTING, DOOMED);
+		if (state == DOOMED && !atomic_load(&job->nr_making))
 			return;
 		if (state == RUNNING && change(job, RUNNING, HELD)) {
 			stop_held(job, addr, len, again);
 			return;
 		}
-		if (state == HELD)
+		if (state == HELD || state == DOOMED)
 			nanosleep(&moment, NULL);
 	}
 }
@@ -368,6 +379,7 @@ void shim_prefault_forked(void)
 	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
 		if (atomic_load(&job->state) == RUNNING)
 			ktask_wait(job->job);
+		atomic_store(&job->nr_making, 0);
 		atomic_store(&job->state, FREE);
 	}
 	atomic_store(&nr_jobs, 0);
