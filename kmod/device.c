@@ -105,9 +105,12 @@ static long device_ioctl(struct file *file, unsigned int command,
 	request.failed = 0;
 	request.threads = 0;
 	error = serve(file->private_data, command, &request);
-	if (tell(user, &request))
-		return -EFAULT;
-	return error;
+	if (!tell(user, &request))
+		return error;
+	/* Whoever does not learn of a pin will not undo it. */
+	if (command == KTASK_IOC_PIN && !error)
+		memory_unpin(file->private_data, &request);
+	return -EFAULT;
 }
 
 static int device_open(struct inode *inode, struct file *file)

@@ -136,6 +136,26 @@ static void a_failed_pin_pins_nothing(void)
 	say(true, __func__, NULL);
 }
 
+static void a_pin_that_cannot_be_told_is_undone(void)
+{
+	struct ktask_mem *told = (void *)map(PAGE);
+	int fd = device();
+	char *addr = map(RANGE);
+	long before = pinned();
+
+	CHECK(fd >= 0 && addr && told);
+	*told = (struct ktask_mem){ .size = sizeof(*told),
+				    .addr = (uintptr_t)addr,
+				    .len = RANGE };
+	mprotect(told, PAGE, PROT_READ);
+	CHECK(ioctl(fd, KTASK_IOC_PIN, told) && errno == EFAULT);
+	CHECK(locked() == 0 && pins_become(before));
+	munmap(told, PAGE);
+	munmap(addr, RANGE);
+	close(fd);
+	say(true, __func__, NULL);
+}
+
 static int pin_as_nobody(int fd, char *addr)
 {
 	struct rlimit limit = { MIB, MIB };
@@ -349,6 +369,7 @@ void test_device(void)
 	populate_names_the_address_that_failed();
 	pinned_pages_are_counted_and_returned();
 	a_failed_pin_pins_nothing();
+	a_pin_that_cannot_be_told_is_undone();
 	pins_respect_the_limit_of_locked_memory();
 	killed_processes_leave_no_pin();
 	bad_requests_are_refused();
