@@ -19,6 +19,9 @@
 #define MIN_LOOKS 16
 #define MIN_FINISHED 1
 
+/* A file that one thread does alone is done in parts of so much: 5 to 60 ms. */
+#define WHOLE_STEP (64 * MIB)
+
 /* So many small files are asked of a disk at once by one thread. */
 #define NR_PIECES 16
 
@@ -27,7 +30,8 @@ struct files {
 	const struct files_work *work;
 	files_func each;
 	size_t least; /* of these at a time */
-	bool again; /* only files that found no descriptor, by one thread */
+	bool again; /* only files that found no descriptor, by one thread, */
+	bool late; /* for which the deadline came in the middle of one */
 	pthread_mutex_t lock; /* for errors of files */
 	_Atomic uint64_t bytes; /* that were done */
 	uint64_t told; /* to the caller's progress function */
@@ -109,6 +113,8 @@ static int each_chunk(void *start, void *end, void *arg)
 		}
 		if (error)
 			note_error(files, file, error, file->offset);
+		if (files->late)
+			return -ETIMEDOUT;
 	}
 	return 0;
 }
@@ -361,16 +367,21 @@ static int do_whole(const struct op_job *job, struct files_open *open)
 {
 	struct files *files = job->state;
 	struct ktask_file *file = open->file;
-	uint64_t fail_at = 0;
-	int error;
+	uint64_t from = 0, to;
+	int error = 0;
 
-	if (!file->size)
-		return 0;
-	error = files->work->range(job, open, 0, file->size, &fail_at);
-	if (error)
-		note_error(files, file, error, file->offset + fail_at);
-	else
-		atomic_fetch_add(&files->bytes, file->size);
+	for (; !error && from < file->size && !files->late; from = to) {
+		uint64_t fail_at = from;
+
+		to = file->size - from < WHOLE_STEP ? file->size
+						    : from + WHOLE_STEP;
+		error = files->work->range(job, open, from, to, &fail_at);
+		if (error)
+			note_error(files, file, error, file->offset + fail_at);
+		else
+			atomic_fetch_add(&files->bytes, to - from);
+		files->late = to < file->size && op_is_late(files->job);
+	}
 	return 0;
 }
 

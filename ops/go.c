@@ -53,6 +53,11 @@ static uint64_t deadline_left(const struct op_job *job)
 	return deadline_ns > passed_ns ? deadline_ns - passed_ns : 1;
 }
 
+bool op_is_late(const struct op_job *job)
+{
+	return job->opts->deadline_ns && deadline_left(job) <= 1;
+}
+
 /* Parts are told as what they are of the whole. */
 static void place_part(const struct op_job *job, struct ktask_progress *said)
 {

@@ -132,6 +132,9 @@ void op_begin(struct op_job *job);
  */
 int op_go(struct op_job *job, ktask_thread_func chunk);
 
+/** op_is_late - is the deadline of the call over?  For work without chunks. */
+bool op_is_late(const struct op_job *job);
+
 /** op_go_whole - the caller does all of the job, as one chunk */
 int op_go_whole(struct op_job *job, ktask_thread_func chunk);
 
