@@ -286,5 +286,10 @@ const char *top_not_seen(const struct top *top, unsigned index, char buf[128])
 		 "joined, caps hold for each process alone");
 	if (!top->slots.shared && !index--)
 		return buf;
+	snprintf(buf, 128,
+		 "jobs behind the first 65536 names of /dev/shm, "
+		 "which somebody has filled");
+	if (top->slots.cut && !index--)
+		return buf;
 	return NULL;
 }

@@ -35,43 +35,67 @@ static void tell(struct ktask_job_info *info, const struct demand *demand,
 				     info->units_total - info->units_done);
 }
 
-unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
-		    struct ktask_slots_info *info)
+/* Where jobs are put, and how many there are. */
+struct listing {
+	struct ktask_job_info *jobs;
+	unsigned nr, found;
+	uint64_t now_ns;
+};
+
+/* Return: is there such a table? */
+static bool list_table(struct listing *listing, const char *name)
 {
-	uint64_t now_ns = kt_now_ns();
-	int saved = errno;
-	int cancel_state;
+	int64_t uid = table_user(name);
+	struct table_head *head = uid < 0 ? NULL : table_read(name, (uid_t)uid);
+	bool there = head;
+
+	for (uint32_t i = 0; head && i < head->nr_demands; i++) {
+		if (table_silent(head->demands[i].seen_ns, listing->now_ns,
+				 SLOTS_SILENT_NS))
+			continue;
+		if (listing->found++ < listing->nr)
+			tell(&listing->jobs[listing->found - 1],
+			     &head->demands[i], (uid_t)uid, listing->now_ns);
+	}
+	free(head);
+	return there;
+}
+
+/* Return: false where the folder has more than is read of it. */
+static bool list_tables(struct listing *listing)
+{
+	unsigned names = 0, tables = 0;
+	DIR *dir = opendir(TABLE_DIR);
 	struct dirent *entry;
-	unsigned found = 0;
-	DIR *dir;
 
-	/* Reading may be a cancellation point. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	dir = opendir(TABLE_DIR);
-
-	while (dir && (entry = readdir(dir))) {
-		int64_t uid = table_user(entry->d_name);
-		struct table_head *head =
-			uid < 0 ? NULL : table_read(entry->d_name, (uid_t)uid);
-
-		for (uint32_t i = 0; head && i < head->nr_demands; i++) {
-			if (table_silent(head->demands[i].seen_ns, now_ns,
-					 SLOTS_SILENT_NS))
-				continue;
-			if (found++ < nr)
-				tell(&jobs[found - 1], &head->demands[i],
-				     (uid_t)uid, now_ns);
-		}
-		free(head);
+	while (dir && (entry = readdir(dir)) && names < TABLE_NAMES_MOST &&
+	       tables < TABLES_MOST) {
+		names++;
+		tables += list_table(listing, entry->d_name);
 	}
 	if (dir)
 		closedir(dir);
+	return !dir || !entry;
+}
+
+unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
+		    struct ktask_slots_info *info)
+{
+	struct listing listing = { jobs, nr, 0, kt_now_ns() };
+	int saved = errno;
+	int cancel_state;
+	bool all;
+
+	/* Reading may be a cancellation point. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	all = list_tables(&listing);
 	if (info) {
 		info->limit = pool_machine()->limit;
 		info->used = slots_used();
 		info->shared = slots_shared();
+		info->cut = !all;
 	}
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved;
-	return found;
+	return listing.found;
 }

@@ -16,6 +16,10 @@
 #define TABLE_DIR "/dev/shm"
 #define TABLE_SLOTS 1024
 #define TABLE_DEMANDS 512
+/* Anybody may fill the folder: whoever goes through it reads no more names, and
+ * no more files that are tables. */
+#define TABLE_NAMES_MOST 65536
+#define TABLES_MOST 1024
 
 struct demand {
 	uint64_t seen_ns; /* CLOCK_MONOTONIC; 0 free */

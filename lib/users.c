@@ -17,11 +17,6 @@
 #define USERS_LOOK_NS 5000000
 #define USERS_PART 64
 #define USERS_LIST_NS 1000000000ull
-/* Anybody may fill the folder: no more names are read, and no more files that
- * may be tables opened. */
-#define NAMES_MOST 65536
-#define TABLES_MOST 1024
-
 static struct {
 	/* While one thread looks, and alone touches what comes after, this is
 	 * not due for a second: for ever would be too long, as the thread may
@@ -104,7 +99,7 @@ static void read_users(uint64_t now_ns)
 	DIR *dir = opendir(TABLE_DIR);
 
 	while (dir && nr < USERS_MAX && nr_tables < TABLES_MOST &&
-	       nr_names++ < NAMES_MOST && (entry = readdir(dir))) {
+	       nr_names++ < TABLE_NAMES_MOST && (entry = readdir(dir))) {
 		int64_t uid = table_user(entry->d_name);
 		uint32_t wanted;
 

@@ -464,6 +464,7 @@ struct ktask_slots_info {
 	unsigned used;
 	unsigned limit;
 	int shared; /* 0: this process could not join the machine's table */
+	int cut; /* 1: somebody has filled /dev/shm, and jobs may be missing */
 };
 
 /**
@@ -473,7 +474,8 @@ struct ktask_slots_info {
  *
  * Jobs say what they do every few milliseconds; a job whose caller is in a
  * longer chunk is left out meanwhile.  What other users' jobs say is what
- * those users say.
+ * those users say.  Of /dev/shm, which anybody may fill, 65536 names are read,
+ * and 1024 tables; @slots tells whether there were more.
  *
  * Return: the number of jobs there are, which may exceed @nr.
  */

@@ -8,8 +8,10 @@
 #include "ktest.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -213,6 +215,43 @@ static void lies_of_other_users_stop_nobody(void **state)
 	unlink(LIES);
 }
 
+#define NAMES_MOST 65536
+
+/* In place of /dev/shm: more names than are read, with nothing behind them. */
+static int look_at_many_names(void *arg)
+{
+	struct ktask_slots_info slots;
+	char path[64];
+	int i;
+
+	if (unshare(CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/dev/shm", "tmpfs", 0, NULL))
+		return 77;
+	ktask_jobs(NULL, 0, &slots);
+	ktest_check(!slots.cut);
+	put_file("/dev/shm/x", 64, 0644, 0, true);
+	/* Our own is there already. */
+	for (i = 1; i < NAMES_MOST; i++) {
+		snprintf(path, sizeof(path), "/dev/shm/ktask-slots-%d.0", i);
+		ktest_check(!link("/dev/shm/x", path));
+	}
+	ktask_jobs(NULL, 0, &slots);
+	ktest_check(slots.cut);
+	return 0;
+}
+
+static void a_filled_folder_is_told_of(void **state)
+{
+	int status;
+
+	need_root();
+	status = ktest_in_child(look_at_many_names, NULL);
+	if (status == 77 << 8)
+		ktest_skip("no mount namespace");
+	assert_int_equal(status, 0);
+}
+
 #define CASE(func) cmocka_unit_test_setup_teardown(func, as_root, clean_up)
 
 int main(void)
@@ -224,6 +263,7 @@ int main(void)
 		CASE(garbage_of_any_size_is_stepped_over),
 		CASE(links_are_not_followed),
 		CASE(lies_of_other_users_stop_nobody),
+		CASE(a_filled_folder_is_told_of),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
