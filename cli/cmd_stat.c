@@ -47,7 +47,8 @@ struct settings {
 	struct option_file json;
 };
 
-static pid_t child;
+/* Only while it is ours: another process may get the number afterwards. */
+static volatile pid_t child;
 
 static void pass_on(int signal)
 {
@@ -111,7 +112,7 @@ static void take_signals(struct sigaction former[NR_SIGNALS])
 
 /* In the child: nothing of ours but the variable is left to the command. */
 static void become(char **argv, const struct sigaction former[NR_SIGNALS],
-		   int report)
+		   const sigset_t *mask, int report)
 {
 	unsigned i;
 	int error;
@@ -119,6 +120,7 @@ static void become(char **argv, const struct sigaction former[NR_SIGNALS],
 	for (i = 0; i < NR_SIGNALS; i++)
 		sigaction(signals[i], &former[i], NULL);
 	children_as_before();
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
 	error = errno;
 	if (write(report, &error, sizeof(error)) < 0)
@@ -126,24 +128,63 @@ static void become(char **argv, const struct sigaction former[NR_SIGNALS],
 	_exit(EXIT_CANNOT_RUN);
 }
 
+/* A signal that comes meanwhile waits until there is somebody to have it. */
+static pid_t make_child(char **argv, int report)
+{
+	struct sigaction former[NR_SIGNALS];
+	sigset_t all, mask;
+	pid_t pid;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &mask);
+	take_signals(former);
+	pid = fork();
+	if (!pid)
+		become(argv, former, &mask, report);
+	child = pid;
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	return pid;
+}
+
+/* Wait for its end; from then on no signal is passed on to it. */
+static int await_child(void)
+{
+	siginfo_t info;
+
+	while (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT))
+		if (errno != EINTR)
+			return errno;
+	return 0;
+}
+
+/* What has ended and nobody asked about keeps its number. */
+static int collect_child(int *status, struct rusage *used)
+{
+	pid_t pid = child;
+	int error = await_child();
+
+	child = 0;
+	if (!error && wait4(pid, status, 0, used) < 0)
+		error = errno;
+	return error;
+}
+
 /* Return: 0, or the errno of what could not be done. */
 static int start(char **argv)
 {
-	struct sigaction former[NR_SIGNALS];
-	int ends[2], error = 0;
+	int ends[2], error = 0, status;
+	struct rusage used;
+	pid_t pid;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return errno;
-	take_signals(former);
-	child = fork();
-	if (!child)
-		become(argv, former, ends[1]);
-	if (child < 0)
+	pid = make_child(argv, ends[1]);
+	if (pid < 0)
 		error = errno;
 	close(ends[1]);
 	/* Closed by exec, without a word, when that succeeds. */
-	if (child > 0 && read(ends[0], &error, sizeof(error)) > 0)
-		waitpid(child, NULL, 0);
+	if (pid > 0 && read(ends[0], &error, sizeof(error)) > 0)
+		collect_child(&status, &used);
 	close(ends[0]);
 	return error;
 }
@@ -172,14 +213,13 @@ static int run(struct stat_command *command)
 		say_error(error, "stat: starting %s", command->argv[0]);
 		return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	}
-	while (wait4(child, &command->status, 0, &used) < 0)
-		if (errno != EINTR)
-			return say_error(errno, "stat: waiting for %s",
-					 command->argv[0]);
+	error = collect_child(&command->status, &used);
+	if (error)
+		return say_error(error, "stat: waiting for %s",
+				 command->argv[0]);
 	command->wall_seconds = now() - begin;
 	command->user_seconds = seconds_of(used.ru_utime);
 	command->system_seconds = seconds_of(used.ru_stime);
-	child = 0;
 	return 0;
 }
 
