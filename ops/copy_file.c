@@ -11,6 +11,9 @@
  * emptied, by whoever comes to a range of it first.
  *
  * Nothing is made up: a source that turns out shorter than it was is -ENODATA.
+ * One that still says to be longer than what can be read of it (those of sysfs
+ * all say 4096) is copied as far as it can be read, where the destination is
+ * emptied and shall become like it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -98,6 +101,36 @@ static int write_all(struct copying *copying, const char *buf, size_t len)
 	return 0;
 }
 
+/* With the lock held.  The least that anybody found counts. */
+static int shorten(const struct files_open *open, uint64_t end)
+{
+	struct stat dst;
+
+	if (fstat(open->dst_fd, &dst) || ((uint64_t)dst.st_size > end &&
+					  ftruncate(open->dst_fd, (off_t)end)))
+		return -errno;
+	return 0;
+}
+
+/* There is no more to be read, before the end that the source had. */
+static int end_early(struct copying *copying)
+{
+	const struct files_open *open = copying->open;
+	struct stat src;
+	int error;
+
+	if (!(copying->job->flags & KTASK_FILE_TRUNCATE) ||
+	    open->file->len != KTASK_TO_END || fstat(open->fd, &src) ||
+	    !S_ISREG(src.st_mode) || src.st_blocks ||
+	    (uint64_t)src.st_size <= src_of(copying))
+		return -ENODATA;
+	pthread_mutex_lock(open->lock);
+	error = shorten(open, dst_of(copying));
+	pthread_mutex_unlock(open->lock);
+	copying->pos = copying->end;
+	return error;
+}
+
 static int by_hand(const struct files_buffer *buffer, void *arg)
 {
 	struct copying *copying = arg;
@@ -113,8 +146,10 @@ static int by_hand(const struct files_buffer *buffer, void *arg)
 					 copying->direct ? ask : len,
 					 src_of(copying));
 
-		if (got <= 0)
-			error = got ? (int)got : -ENODATA;
+		if (got < 0)
+			error = (int)got;
+		else if (!got)
+			error = end_early(copying);
 		else
 			error = write_all(copying, buffer->at,
 					  (size_t)got < len ? (size_t)got

@@ -225,3 +225,14 @@ says_failed() {
 	run -1 --separate-stderr "$ktask" sync nosuch
 	[[ $stderr == *"nosuch: No such file or directory" ]]
 }
+
+@test "files of sysfs, which say to be longer than they are" {
+	local from=/sys/devices/system/cpu/online
+	[ -r "$from" ] || skip "no sysfs"
+	echo "was there before, and is longer than what comes" \
+		>"$BATS_TEST_TMPDIR/to"
+	run -0 "$ktask" copy "$from" "$BATS_TEST_TMPDIR/to"
+	cmp "$from" "$BATS_TEST_TMPDIR/to"
+	run -0 "$ktask" copy --direct "$from" "$BATS_TEST_TMPDIR/new"
+	cmp "$from" "$BATS_TEST_TMPDIR/new"
+}
