@@ -33,8 +33,17 @@ static const struct option options[] = {
 
 struct record {
 	FILE *out;
+	int error; /* of the first write that failed; none is made after it */
 	struct watch watch;
 };
+
+/* Some can be written again, where somebody else makes room: that would look
+ * whole and lack what is between. */
+static void note_error(struct record *record)
+{
+	if (!record->error && ferror(record->out))
+		record->error = errno ? errno : EIO;
+}
 
 static void name_of(const struct thread *thread, char *name, size_t size)
 {
@@ -73,6 +82,8 @@ static void stretch(void *arg, const struct thread *thread, uint64_t end)
 	struct record *record = arg;
 	char name[40];
 
+	if (record->error)
+		return;
 	if (thread->state == BLOCKED)
 		snprintf(name, sizeof(name), "blocked: %s",
 			 umt_reason_name(thread->reason));
@@ -83,6 +94,7 @@ static void stretch(void *arg, const struct thread *thread, uint64_t end)
 		thread->pid, thread->tid, thread->cpu);
 	if (thread->state == RUNNING)
 		on_core(record, thread, end);
+	note_error(record);
 }
 
 static void print_name(struct record *record, const char *what, unsigned pid,
@@ -119,6 +131,19 @@ static void print_names(struct record *record)
 	}
 }
 
+/* What has an end is whole. */
+static void print_end(struct record *record)
+{
+	if (!record->error)
+		print_names(record);
+	note_error(record);
+	if (!record->error)
+		fprintf(record->out, "\n],\"lostEvents\":%" PRIu64 "}\n",
+			record->watch.lost);
+	if (fclose(record->out) && !record->error)
+		record->error = errno;
+}
+
 static int run(char **argv, const char *name)
 {
 	struct record record = { .out = fopen(name, "we") };
@@ -132,12 +157,12 @@ static int run(char **argv, const char *name)
 			    "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,"
 			    "\"tid\":0,\"args\":{\"name\":\"cores\"}}");
 	status = watch_command(&record.watch, argv);
-	print_names(&record);
-	fprintf(record.out, "\n],\"lostEvents\":%" PRIu64 "}\n",
-		record.watch.lost);
-	if (fclose(record.out))
-		return say_error(errno, "record: writing %s", name);
+	print_end(&record);
 	account_end(&record.watch.account);
+	if (record.error)
+		return say_error(record.error,
+				 "record: the trace is not whole: writing %s",
+				 name);
 	if (!status && record.watch.lost)
 		say_fail("record: %" PRIu64 " events were lost",
 			 record.watch.lost);
