@@ -220,7 +220,18 @@ static int without_memory_for_records(void *unused)
 static int without_bpf(void *unused)
 {
 	refuse_bpf(-1, ENOSYS);
-	return expect("Function not implemented");
+	return expect("there is no bpf(2)");
+}
+
+static int without_perf(void *unused)
+{
+	struct umt_backends info = { .size = sizeof(info) };
+
+	ktest_check(refuse_whole(SYS_perf_event_open, ENOSYS));
+	ktest_check(umt_info(&info) == 0);
+	fprintf(stderr, "# %s\n", info.why[UMT_PERF]);
+	ktest_check(strstr(info.why[UMT_PERF], "perf_event_open(2)") != NULL);
+	return 0;
 }
 
 static void told(int (*child)(void *unused))
@@ -259,10 +270,11 @@ TOLD(refused_by_policy)
 TOLD(without_rights)
 TOLD(without_memory_for_records)
 TOLD(without_bpf)
+TOLD(without_perf)
 
 KTEST_MAIN(KTEST(without_types_is_told), KTEST(without_known_arguments_is_told),
 	   KTEST(locked_down_is_told), KTEST(too_old_is_told),
 	   KTEST(refused_by_verifier_is_told), KTEST(refused_by_policy_is_told),
 	   KTEST(without_rights_is_told),
 	   KTEST(without_memory_for_records_is_told),
-	   KTEST(without_bpf_is_told))
+	   KTEST(without_bpf_is_told), KTEST(without_perf_is_told))

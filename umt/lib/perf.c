@@ -275,10 +275,16 @@ static int probe(char why[WHY_MAX], char note[WHY_MAX])
 	int fd = open_event();
 
 	if (fd < 0) {
-		snprintf(why, WHY_MAX, "perf events: %s%s", strerror(-fd),
-			 fd == -EACCES || fd == -EPERM
-				 ? " (kernel.perf_event_paranoid)"
-				 : "");
+		if (fd == -ENOSYS)
+			snprintf(why, WHY_MAX,
+				 "perf events: there is no perf_event_open(2) "
+				 "(CONFIG_PERF_EVENTS, or a sandbox hides it)");
+		else
+			snprintf(why, WHY_MAX, "perf events: %s%s",
+				 strerror(-fd),
+				 fd == -EACCES || fd == -EPERM
+					 ? " (kernel.perf_event_paranoid)"
+					 : "");
 		return fd;
 	}
 	close(fd);

@@ -115,9 +115,17 @@ static const char *hint(int error)
 	return error == -EACCES ? " (its verifier)" : " (by a security policy)";
 }
 
+/* All that is tried here is bpf(2). */
 int why_not(int error, const char *what, char *why, size_t size)
 {
-	snprintf(why, size, "%s: %s%s", what, strerror(-error), hint(error));
+	if (error == -ENOSYS)
+		snprintf(why, size,
+			 "%s: there is no bpf(2) (CONFIG_BPF_SYSCALL, or a "
+			 "sandbox hides it)",
+			 what);
+	else
+		snprintf(why, size, "%s: %s%s", what, strerror(-error),
+			 hint(error));
 	return error;
 }
 
