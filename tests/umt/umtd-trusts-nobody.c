@@ -9,6 +9,7 @@
 #include <linux/bpf.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -219,6 +220,63 @@ static void many_connections_are_one_users_only(void **state)
 	if (!pid)
 		_exit(holds_many_connections(&id));
 	assert_int_equal(read(waits[0], &byte, 1), 1);
+	assert_int_equal(as_somebody(is_served, NULL), 0);
+	kill(pid, SIGKILL);
+	ktest_wait_for(pid, 10);
+	umtd_end(&umtd);
+}
+
+#define OWNER 65532u
+#define FIRST_SUBORDINATE 300000u
+
+/* For this process and what it starts. */
+static void give_subordinates(void)
+{
+	char path[] = "/tmp/subuid-XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_true(dprintf(fd, "root:1:5\nno colon\n%u:%u:100\n", OWNER,
+			    FIRST_SUBORDINATE) > 0);
+	close(fd);
+	if (unshare(CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount(path, "/etc/subuid", NULL, MS_BIND, NULL)) {
+		unlink(path);
+		ktest_skip("nothing can be mounted over /etc/subuid");
+	}
+	unlink(path);
+}
+
+static int is_refused(void *id)
+{
+	int fd;
+
+	become_somebody(*(unsigned *)id);
+	fd = connected();
+	ktest_check(ask(&fd, (struct umt_ask){ 0 }) != -EPROTONOSUPPORT);
+	return 0;
+}
+
+static void subordinates_share_what_their_user_has(void **state)
+{
+	unsigned ids[] = { FIRST_SUBORDINATE + 1, FIRST_SUBORDINATE + 2,
+			   OWNER };
+	char byte;
+	pid_t pid;
+
+	if (getuid())
+		ktest_skip("only root may run umtd");
+	give_subordinates();
+	umtd_begin(&umtd);
+	assert_int_equal(pipe(waits), 0);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(holds_many_connections(&ids[0]));
+	assert_int_equal(read(waits[0], &byte, 1), 1);
+	assert_int_equal(as_somebody(is_refused, &ids[1]), 0);
+	assert_int_equal(as_somebody(is_refused, &ids[2]), 0);
 	assert_int_equal(as_somebody(is_served, NULL), 0);
 	kill(pid, SIGKILL);
 	ktest_wait_for(pid, 10);
@@ -507,4 +565,5 @@ static void what_is_handed_out_is_for_ones_own(void **state)
 KTEST_MAIN(KTEST(nonsense_is_refused),
 	   KTEST(many_connections_are_one_users_only),
 	   KTEST(what_is_handed_out_is_for_ones_own),
-	   KTEST(a_program_is_not_its_predecessor))
+	   KTEST(a_program_is_not_its_predecessor),
+	   KTEST(subordinates_share_what_their_user_has))

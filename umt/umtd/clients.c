@@ -17,6 +17,7 @@
 #include "umt/lib/program.h"
 #include "umt/shared.h"
 #include "clients.h"
+#include "owner.h"
 
 /* A user of the service, by its number in the program. */
 struct owned {
@@ -81,6 +82,7 @@ struct client *client_accept(int fd)
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size))
 		return NULL;
+	who.uid = owner_of(who.uid);
 	if (who.uid && clients_of(who.uid) >= CLIENTS_EACH)
 		return NULL;
 	client = free_place();

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See owner.h.
+ *
+ * Behaves badly: ranges that only a directory service knows (subid in
+ * nsswitch.conf) are not found, and each of their ids counts for itself.
+ */
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "owner.h"
+
+#define RANGES "/etc/subuid"
+#define PASSWD "/etc/passwd"
+#define LINE_MAX_BYTES 256
+
+/* Not by getpwnam(), which may wait for a server, and with it all clients. */
+static bool find_name(const char *name, uid_t *uid)
+{
+	FILE *file = fopen(PASSWD, "re");
+	const struct passwd *user = NULL;
+	bool found = false;
+
+	while (file && !found && (user = fgetpwent(file)))
+		found = !strcmp(user->pw_name, name);
+	if (found)
+		*uid = user->pw_uid;
+	if (file)
+		fclose(file);
+	return found;
+}
+
+/* A login name, or a number.  Of a user that only a server knows the first
+ * subordinate stands for all. */
+static uid_t find_user(const char *name, uid_t first)
+{
+	char *end;
+	uid_t uid = (uid_t)strtoul(name, &end, 10);
+
+	if (end > name && !*end)
+		return uid;
+	return find_name(name, &uid) ? uid : first;
+}
+
+/* NAME:FIRST:COUNT */
+static bool gives(const char *line, uid_t uid, uid_t *owner)
+{
+	unsigned long first, count;
+	char name[65];
+
+	if (sscanf(line, "%64[^:]:%lu:%lu", name, &first, &count) != 3 ||
+	    uid < first || uid - first >= count)
+		return false;
+	*owner = find_user(name, (uid_t)first);
+	return true;
+}
+
+uid_t owner_of(uid_t uid)
+{
+	FILE *file = fopen(RANGES, "re");
+	char line[LINE_MAX_BYTES];
+	uid_t owner, found = uid;
+
+	while (file && found == uid && fgets(line, sizeof(line), file))
+		if (gives(line, uid, &owner) && owner)
+			found = owner;
+	if (file)
+		fclose(file);
+	return found;
+}
