@@ -95,12 +95,38 @@ static bool others_run(void)
 	return running > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-/* At the beginning or at the end: spares are of the lowest priority. */
+/* Of all CPUs, in ticks; 0 unknown. */
+static unsigned long idle_ticks(void)
+{
+	FILE *file = fopen("/proc/stat", "r");
+	unsigned long ticks = 0;
+
+	if (file && fscanf(file, "cpu %*u %*u %*u %lu", &ticks) != 1)
+		ticks = 0;
+	if (file)
+		fclose(file);
+	return ticks;
+}
+
+/* At the beginning, at the end or in between: spares are of the lowest
+ * priority. */
 static bool was_crowded;
+static unsigned long idle_before;
+static uint64_t begin_ns;
+
+/* All CPUs together have idled for less than a tenth of the time. */
+static bool idled_little(void)
+{
+	double passed_s = (double)(ktest_now_ns() - begin_ns) / 1e9;
+	double idle_s = (double)(idle_ticks() - idle_before) /
+			(double)sysconf(_SC_CLK_TCK);
+
+	return idle_before && idle_s < passed_s / 10;
+}
 
 static bool is_crowded(void)
 {
-	return was_crowded || others_run();
+	return was_crowded || others_run() || idled_little();
 }
 
 static void begin(void)
@@ -110,6 +136,8 @@ static void begin(void)
 	nr_blocked = nr_done = nr_undone = given_up = 0;
 	fail_behind = 0;
 	was_crowded = others_run();
+	idle_before = idle_ticks();
+	begin_ns = ktest_now_ns();
 	deadline_ns = ktest_now_ns() + 20000000000u;
 }
 
@@ -250,6 +278,10 @@ static void first_chunks_may_block_where_that_was_said(void **state)
 	assert_int_equal(given_up, 0);
 }
 
+/* What is seen only if a spare happens to work just then is looked for in so
+ * many jobs. */
+#define TRIES 20
+
 static unsigned most_told, most_listed;
 
 /* As progress is told, and as `ktask top` reads it. */
@@ -273,22 +305,30 @@ static int naps(void *start, void *end, void *arg)
 	return 0;
 }
 
+/* Helpers are listed, their caller is not. */
+static bool were_told_of(void)
+{
+	return most_told > job_threads() && most_listed >= job_threads();
+}
+
 static void spares_are_told_of(void **state)
 {
 	DEFINE_KTASK_CTL(ctl, naps, NULL, 1);
-	struct ktask_result result;
+	bool crowded = false;
+	int tries;
 
 	need_sure_helper();
 	most_told = most_listed = 0;
 	ktask_ctl_set_blocks(&ctl);
 	ktask_ctl_set_progress(&ctl, keep_most, NULL, 1);
-	begin();
-	result = run(&ctl, 0);
-	if (result.threads <= job_threads() && is_crowded())
+	for (tries = 0; tries < TRIES && !were_told_of(); tries++) {
+		begin();
+		run(&ctl, 0);
+		crowded |= is_crowded();
+	}
+	if (!were_told_of() && crowded)
 		ktest_skip("others use all CPUs");
-	assert_true(most_told > job_threads());
-	/* Helpers are listed, their caller is not. */
-	assert_true(most_listed >= job_threads());
+	assert_true(were_told_of());
 }
 
 /* ---- priorities ---- */
@@ -340,17 +380,21 @@ static bool all_are_low(void)
 static void spares_are_woken_where_it_is_idle(void **state)
 {
 	DEFINE_KTASK_CTL(ctl, naps_and_tells, NULL, 1);
+	bool crowded = false;
 	int tries;
 
 	need_sure_helper();
 	caller = pthread_self();
 	nr_batch = nr_normal = 0;
 	ktask_ctl_set_blocks(&ctl);
-	begin();
-	run(&ctl, 0);
+	for (tries = 0; tries < TRIES && !nr_batch && !nr_normal; tries++) {
+		begin();
+		run(&ctl, 0);
+		crowded |= is_crowded();
+	}
 	if (nr_normal)
 		ktest_skip("helpers keep their priority here");
-	if (!nr_batch && is_crowded())
+	if (!nr_batch && crowded)
 		ktest_skip("others use all CPUs");
 	assert_true(nr_batch > 0);
 	for (tries = 0; tries < 1000 && !all_are_low(); tries++)
