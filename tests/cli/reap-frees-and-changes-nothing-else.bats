@@ -38,7 +38,8 @@ supported() {
 
 @test "one that ends by itself keeps its exit status" {
 	supported
-	start 'select(undef, undef, undef, 0.3)'
+	# So long it may take on a busy machine until somebody watches it.
+	start 'sleep 2'
 	run -0 --separate-stderr timeout 60 "$ktask" reap --on-exit "$pid"
 	[ -z "$output$stderr" ]
 	wait "$pid" || [ $? -eq 7 ]
@@ -49,7 +50,13 @@ supported() {
 	start 'sleep 60'
 	timeout 60 "$ktask" reap --on-exit "$pid" 3>&- &
 	local reaper=$!
-	sleep 0.2
+	# It watches: timeout's child has a descriptor for the process.
+	for _ in {1..600}; do
+		watcher=$(pgrep -P "$reaper") &&
+			ls -l "/proc/$watcher/fd" 2>/dev/null |
+			grep -q 'anon_inode:\[pidfd\]\|pidfd:' && break
+		sleep 0.05
+	done
 	kill -0 "$reaper"
 	kill -9 "$pid"
 	wait "$reaper"

@@ -117,8 +117,14 @@ tune() {
 @test "an interrupt writes nothing that is unfinished" {
 	env --default-signal=INT "$ktask" tune --runs 4000 --size 16M fill \
 		>"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" &
-	local pid=$! status=0
-	sleep 1
+	local pid=$! status=0 caught
+	# It has begun: interrupts (signal 2) are caught.
+	for _ in {1..600}; do
+		caught=$(sed -n 's/^SigCgt:\t//p' "/proc/$pid/status")
+		((0x$caught & 2)) && break
+		sleep 0.05
+	done
+	sleep 0.5
 	kill -INT $pid
 	wait $pid || status=$?
 	[ "$status" -eq 130 ]

@@ -72,7 +72,8 @@ static void steps_of_years(void **state)
 	}
 	start_ns = ktest_now_ns();
 	assert_int_equal(run(20000000), -ETIMEDOUT);
-	assert_in_range(ktest_now_ns() - start_ns, 20000000, 5000000000);
+	/* Not years; a guest may stand still for a while. */
+	assert_in_range(ktest_now_ns() - start_ns, 20000000, 100000000000);
 	__atomic_store_n(&end_steps, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	if (nr_steps < 2)
