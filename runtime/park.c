@@ -18,6 +18,14 @@
 /* Idle cores that one wakeup tries. */
 #define WAKE_TRIES 64
 
+/* After a core was marked as not idle: the leader either sees that before it
+ * sleeps for long, or is seen here. */
+static void rouse_leader(void)
+{
+	if (unlikely(at_load_seq(&rt.leader_sleeps)))
+		leader_kick();
+}
+
 /* ---- marks, under the core's lock ---- */
 
 /* Read without the lock as well.  Jobs get no helpers for busy cores. */
@@ -358,6 +366,7 @@ void park_until(struct worker *w, uint32_t *signal)
 	add_active(core, 1);
 	unmark_idle(core);
 	pthread_mutex_unlock(&core->lock);
+	rouse_leader();
 }
 
 /* ---- waking ---- */
@@ -445,8 +454,7 @@ bool park_lend(struct worker *w)
 		return false;
 	}
 	count_up(&w->counts.wakeups);
-	if (at_peek(&rt.leader_sleeps))
-		leader_kick();
+	rouse_leader();
 	return true;
 }
 
@@ -489,8 +497,7 @@ void park_wake_one(struct worker *w)
 	at_poke(&rt.idle_hint, index + 1 < rt.nr_cores ? index + 1 : 0);
 	if (w)
 		count_up(&w->counts.wakeups);
-	if (at_peek(&rt.leader_sleeps))
-		leader_kick();
+	rouse_leader();
 	if (w && rt.counts && !idle_cores())
 		look_for_blocked(w, index + 1);
 }
