@@ -87,9 +87,12 @@ void task_ready(struct worker *w, struct ktrt_task *task)
 	bool queued;
 
 	if (unlikely(!w || task->flags & TASK_SHELF)) {
-		if (!w)
-			task->priority = 0;
 		queued = shelf_put(shelf_of(w, task), task);
+		/* Nobody is here to do it at once; that needs no memory. */
+		if (unlikely(!queued && !w)) {
+			task->priority = 0;
+			queued = shelf_put(shelf_of(w, task), task);
+		}
 	} else {
 		queued = deque_push(&w->deque, task);
 		if (unlikely(!w->advertised)) {

@@ -161,32 +161,88 @@ static int note(void *arg)
 	return 0;
 }
 
-static int make_prioritized(void *arg)
+static int spawn_prioritized(struct ktrt_attr *attr)
 {
-	struct ktrt_attr attr = KTRT_ATTR_INIT;
 	int error = 0;
 
 	for (int i = 0; i < 64 && !error; i++) {
-		attr.priority = (i * 37) % 64 - 32;
-		error = ktrt_spawn_attr(note, (void *)(intptr_t)attr.priority,
-					&attr);
+		attr->priority = (i * 37) % 64 - 32;
+		error = ktrt_spawn_attr(note, (void *)(intptr_t)attr->priority,
+					attr);
 	}
+	return error;
+}
+
+static int make_prioritized(void *arg)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	int error = spawn_prioritized(&attr);
+
 	return error ? error : ktrt_wait();
+}
+
+static struct ktrt_task *held;
+static int released;
+
+static int hold(void *arg)
+{
+	set(held, ktrt_self());
+	return ktrt_events_add(1);
+}
+
+/* By a thread of which the runtime knows nothing. */
+static void *release(void *arg)
+{
+	ktrt_events_done(held, 1);
+	set(released, 1);
+	return NULL;
+}
+
+/* All wait for one datum; the worker is busy until the last one is ready. */
+static int make_prioritized_that_wait(void *arg)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_dep dep = { &held, 0, KTRT_OUT };
+	uint64_t end = ktest_now_ns() + 20000000000;
+	pthread_t thread;
+	int error;
+
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	error = ktrt_spawn_attr(hold, NULL, &attr);
+	if (!error)
+		error = ktrt_yield();
+	if (error || !held)
+		return -EIO;
+	dep.mode = KTRT_IN;
+	error = spawn_prioritized(&attr);
+	if (error || pthread_create(&thread, NULL, release, NULL))
+		return -EIO;
+	while (!get(released) && ktest_now_ns() < end)
+		;
+	error = ktrt_wait();
+	pthread_join(thread, NULL);
+	return error;
 }
 
 /* With one worker, which makes them all before it takes any. */
 static void higher_priorities_go_first(void **state)
 {
+	static const ktrt_func makers[] = { make_prioritized,
+					    make_prioritized_that_wait };
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 
 	options.workers = 1;
 	options.flags = KTRT_NO_UMT;
-	assert_int_equal(ktrt_start(&options), 0);
-	assert_int_equal(ktrt_run(make_prioritized, NULL), 0);
-	assert_int_equal(nr_order, 64);
-	for (int i = 1; i < 64; i++)
-		assert_true(order[i] < order[i - 1]);
-	assert_int_equal(ktrt_stop(), 0);
+	for (size_t maker = 0; maker < KTEST_ARRAY_SIZE(makers); maker++) {
+		nr_order = 0;
+		assert_int_equal(ktrt_start(&options), 0);
+		assert_int_equal(ktrt_run(makers[maker], NULL), 0);
+		assert_int_equal(nr_order, 64);
+		for (int i = 1; i < 64; i++)
+			assert_true(order[i] < order[i - 1]);
+		assert_int_equal(ktrt_stop(), 0);
+	}
 }
 
 static void wrong_calls_are_refused(void **state)
