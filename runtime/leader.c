@@ -295,6 +295,7 @@ void leader_lead(struct worker *w)
 
 static void *leader_main(void *arg)
 {
+	pthread_setname_np(pthread_self(), "ktrt/leader");
 	leader_lead(NULL);
 	return NULL;
 }
@@ -306,7 +307,7 @@ int leader_start(void)
 		return -errno;
 	if (rt.options.flags & KTRT_FOLLOW)
 		return 0;
-	if (worker_thread(&rt.leader, leader_main, NULL, "ktrt/leader")) {
+	if (worker_thread(&rt.leader, leader_main, NULL)) {
 		close(rt.leader_fd);
 		rt.leader_fd = -1;
 		return -EAGAIN;

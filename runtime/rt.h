@@ -232,8 +232,7 @@ void worker_retire(struct worker *w);
 int worker_start(struct core *core);
 /* Run on the worker's core only. */
 void worker_bind(struct worker *w);
-int worker_thread(pthread_t *thread, void *(*main)(void *), void *arg,
-		  const char *name);
+int worker_thread(pthread_t *thread, void *(*main)(void *), void *arg);
 /* Let UMT watch a worker, or no longer. */
 void worker_monitor(struct worker *w, bool on);
 bool worker_all_blocked(const struct core *core);

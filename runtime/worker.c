@@ -147,24 +147,47 @@ void worker_monitor(struct worker *w, bool on)
 		umt_thread_remove(rt.umt);
 }
 
+/*
+ * Either worker_join_all() joins the thread, or it detaches itself and counts
+ * as ending before that looks: a thread that is detached may be gone.
+ */
+static bool leaves_by_itself(struct worker *w)
+{
+	bool leaves;
+
+	pthread_mutex_lock(&rt.pool_lock);
+	leaves = !at_load(&rt.stop);
+	if (leaves) {
+		at_add(&rt.ending, 1);
+		at_store(&w->joinable, false);
+		pthread_detach(pthread_self());
+	}
+	pthread_mutex_unlock(&rt.pool_lock);
+	return leaves;
+}
+
 /* Ran to its end, or left in a task by pthread_exit(). */
 static void thread_ended(void *arg)
 {
 	struct worker *w = arg;
 
 	self_worker = NULL;
-	if (at_peek(&rt.generation) != w->generation)
+	if (at_peek(&rt.generation) != w->generation || !leaves_by_itself(w))
 		return;
-	if (at_load(&rt.stop))
-		return;
-	at_add(&rt.ending, 1);
 	park_gone(w);
 	worker_monitor(w, false);
-	pthread_detach(pthread_self());
-	at_store(&w->joinable, false);
 	worker_retire(w);
 	at_sub(&rt.nr_threads, 1);
 	at_sub(&rt.ending, 1);
+}
+
+/* By the thread itself: for others it may be gone. */
+static void set_name(const struct worker *w)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "ktrt/%u", w->slot);
+	pthread_setname_np(pthread_self(), name);
 }
 
 static void *worker_main(void *arg)
@@ -172,6 +195,7 @@ static void *worker_main(void *arg)
 	struct worker *w = arg;
 
 	self_worker = w;
+	set_name(w);
 	at_store(&w->tid, (pid_t)syscall(SYS_gettid));
 	set_cpus(w, -1);
 	pthread_cleanup_push(thread_ended, w);
@@ -191,8 +215,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-int worker_thread(pthread_t *thread, void *(*main)(void *), void *arg,
-		  const char *name)
+int worker_thread(pthread_t *thread, void *(*main)(void *), void *arg)
 {
 	sigset_t all, before;
 	pthread_attr_t attr;
@@ -213,24 +236,20 @@ int worker_thread(pthread_t *thread, void *(*main)(void *), void *arg,
 	error = pthread_create(thread, &attr, main, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
-	if (!error)
-		pthread_setname_np(*thread, name);
 	return error ? -EAGAIN : 0;
 }
 
 int worker_start(struct core *core)
 {
 	struct worker *w = worker_new(core ? core->cache : 0);
-	char name[16];
 
 	if (!w)
 		return -ENOMEM;
 	at_poke(&w->core, core);
 	w->leads = !core;
 	at_store(&w->joinable, true);
-	snprintf(name, sizeof(name), "ktrt/%u", w->slot);
 	at_add(&rt.nr_threads, 1);
-	if (!worker_thread(&w->thread, worker_main, w, name))
+	if (!worker_thread(&w->thread, worker_main, w))
 		return 0;
 	at_store(&w->joinable, false);
 	at_sub(&rt.nr_threads, 1);
@@ -238,8 +257,11 @@ int worker_start(struct core *core)
 	return -EAGAIN;
 }
 
+/* Whoever leaves by itself has said so, as rt.stop is set: see there. */
 void worker_join_all(void)
 {
+	pthread_mutex_lock(&rt.pool_lock);
+	pthread_mutex_unlock(&rt.pool_lock);
 	for (unsigned i = 0; i < rt.nr_slots; i++) {
 		struct worker *w = rt.workers[i];
 
