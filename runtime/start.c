@@ -11,6 +11,7 @@
 #include "rt.h"
 
 #define THREADS_MAX 4096
+#define WORKERS_MAX 65535
 #define THREADS_PER_CORE 8
 #define THREADS_LEAST 32
 #define ATTACHED_MAX 64
@@ -59,11 +60,16 @@ static bool options_are_valid(const struct ktrt_options *options)
 	return true;
 }
 
-static unsigned positive(const char *text)
+/* As ktask's variables: what is no whole number counts as not written. */
+static unsigned env_number(const char *name)
 {
-	long number = text ? strtol(text, NULL, 10) : 0;
+	const char *text = secure_getenv(name);
+	unsigned long number;
 
-	return number > 0 && number < 65536 ? (unsigned)number : 0;
+	if (!text || strspn(text, "0123456789") != strlen(text))
+		return 0;
+	number = strtoul(text, NULL, 10);
+	return number < WORKERS_MAX ? (unsigned)number : WORKERS_MAX;
 }
 
 /* The environment narrows what the program left open. */
@@ -72,7 +78,7 @@ static void take_environment(struct ktrt_options *options)
 	const char *umt = secure_getenv("KTRT_UMT");
 
 	if (!options->workers)
-		options->workers = positive(secure_getenv("KTRT_WORKERS"));
+		options->workers = env_number("KTRT_WORKERS");
 	if (umt && !strcmp(umt, "0"))
 		options->flags |= KTRT_NO_UMT;
 }

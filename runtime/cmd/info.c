@@ -47,6 +47,18 @@ static void print_json(const struct ktrt_info *info, const int *cpus)
 	       info->max_threads, info->nodes, info->caches, info->backend);
 }
 
+/* The runtime would take it for not written. */
+static int variable_is_wrong(void)
+{
+	const char *text = getenv("KTRT_WORKERS");
+
+	if (!text || strspn(text, "0123456789") == strlen(text))
+		return 0;
+	fprintf(stderr, "ktrt-info: KTRT_WORKERS: '%s' is not a number\n",
+		text);
+	return 1;
+}
+
 static int show(int json)
 {
 	struct ktrt_info info = KTRT_INFO_INIT;
@@ -83,5 +95,7 @@ int main(int argc, char **argv)
 	}
 	if (*option && strcmp(option, "--json"))
 		return usage(stderr, 2);
+	if (variable_is_wrong())
+		return 2;
 	return show(*option != 0);
 }

@@ -3,6 +3,8 @@
 #
 # ktrt-info: the CPUs and the backend that a runtime would use.
 
+bats_require_minimum_version 1.5.0
+
 setup() {
 	tree=$BATS_TEST_DIRNAME/../..
 	build=${KTASK_BUILD:-$tree/build}
@@ -31,6 +33,16 @@ setup() {
 	KTRT_WORKERS=1 KTRT_UMT=0 run "$build/ktrt-info"
 	[[ $output == *"workers   1"* ]]
 	[[ $output == *"monitored none"* ]]
+}
+
+@test "what is no number in the environment is told" {
+	for text in 1x x -1 ' 1' 1.0; do
+		KTRT_WORKERS=$text run --separate-stderr "$build/ktrt-info"
+		echo "out '$output', err '$stderr'"
+		[ "$status" -eq 2 ]
+		[ -z "$output" ]
+		[[ $stderr == "ktrt-info: KTRT_WORKERS: '$text' is not a number" ]]
+	done
 }
 
 @test "wrong usage ends with 2, help and version with 0" {
