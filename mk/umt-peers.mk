@@ -4,7 +4,7 @@
 
 PEER_OBJ := $(call obj,bench/apps/peers/main.c $(patsubst %,apps/heat/%.c,\
 	checkpoint grid options) $(patsubst %,apps/common/%.c,\
-	app comm_none cost disk))
+	app comm_none cost disk started))
 PEER_LIBS = $(RT_STATIC) $(RT_LIBS) -ljansson -lxxhash
 HEAT_PEERS_C := $(OUT)/bench/heat-libgomp $(OUT)/bench/heat-tbb \
 	$(if $(TASKS_LIBOMP),$(OUT)/bench/heat-libomp)

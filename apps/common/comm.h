@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * How ranks talk to each other: over MPI, or not at all (comm_none.c, where
- * MPI is not installed or the program was not started by mpirun).
+ * MPI is not installed or the program was not started as one of several).
  *
  * Owns a thread that moves the messages: Open MPI does so only inside its
  * calls, and waits there by turning in circles.  Whoever waits here sleeps, so
@@ -15,11 +15,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** comm_open - join the other ranks; 0 or -errno */
+/**
+ * comm_open - join the other ranks
+ *
+ * Return: 0; -EPROTONOSUPPORT: several were started, but this program was built without
+ * MPI, or with another one than theirs; -ENOTSUP: threads.
+ */
 int comm_open(void);
 
 /** comm_close - once all that was sent has been received */
 void comm_close(void);
+
+/* comm_started - ranks that were started, at least so many, as the launcher
+ * tells it; 0: none told of any */
+int comm_started(void);
 
 int comm_rank(void);
 int comm_ranks(void);

@@ -205,16 +205,21 @@ void comm_barrier(void)
 
 int comm_open(void)
 {
-	int provided;
-
 	/* Without mpirun there is one rank, and MPI_Init() costs 0.1 s. */
-	if (!getenv("OMPI_COMM_WORLD_SIZE"))
+	int started = comm_started(), provided;
+
+	if (!started)
 		return 0;
 	MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
 	if (provided < MPI_THREAD_SERIALIZED)
 		return -ENOTSUP;
 	MPI_Comm_rank(MPI_COMM_WORLD, &comm.rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &comm.ranks);
+	/* Else each would take itself for the only one. */
+	if (comm.ranks < started) {
+		MPI_Finalize();
+		return -EPROTONOSUPPORT;
+	}
 	comm.open = true;
 	return -pthread_create(&comm.mover, NULL, move, NULL);
 }

@@ -10,9 +10,7 @@
 
 int comm_open(void)
 {
-	const char *ranks = getenv("OMPI_COMM_WORLD_SIZE");
-
-	return ranks && atoi(ranks) > 1 ? -ENOSYS : 0;
+	return comm_started() > 1 ? -EPROTONOSUPPORT : 0;
 }
 
 void comm_close(void)

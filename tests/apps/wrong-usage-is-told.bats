@@ -38,6 +38,18 @@ wrong() {
 	[ "$status" -eq 2 ]
 }
 
+@test "ranks of another MPI than the program's" {
+	for several in PMI_SIZE=2 PMIX_RANK=1; do
+		for app in "$heat" "$fwi"; do
+			run -1 --separate-stderr env "$several" \
+				timeout 60 "$app" --sequential --json
+			echo "out '$output', err '$stderr'"
+			[ -z "$output" ]
+			[ -n "$stderr" ]
+		done
+	done
+}
+
 @test "--help names every option and says what it is for" {
 	for app in "$heat" "$fwi"; do
 		run -0 "$app" --help
