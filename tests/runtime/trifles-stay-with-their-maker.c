@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Tasks that do nothing are left to the worker that makes them, which does
- * them faster alone; those that take a while are shared as ever.
+ * them faster alone: another one that did a few of them rests.  Those that take
+ * a while are shared as ever.
  */
 #include "support/runs.h"
 
 #define MANY 60000ul
 #define LONG_NS 20000000000
 #define WORK_NS 20000
+/* A worker looks whether to rest after so many, and then rests so long. */
+#define ROW 16
+#define REST_NS 4000
+#define ROWS_WANTED 100
 
 static unsigned long own, foreign;
 static int maker;
+static uint64_t began_ns[MANY]; /* of those that the other worker did */
 
 static int nothing(void *arg)
 {
 	if (ktrt_worker() == maker)
 		more(own);
 	else
-		more(foreign);
+		began_ns[more(foreign) - 1] = ktest_now_ns();
 	return 0;
 }
 
@@ -27,7 +33,8 @@ static int work(void *arg)
 
 	while (ktest_now_ns() < end)
 		;
-	return nothing(arg);
+	more(*(ktrt_worker() == maker ? &own : &foreign));
+	return 0;
 }
 
 /* Seventeen use a datum in turn: one writes, the others read. */
@@ -58,9 +65,11 @@ static int make_work(void *arg)
 
 static void start(void)
 {
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
 	struct ktrt_info info = KTRT_INFO_INIT;
 
-	assert_int_equal(ktrt_start(NULL), 0);
+	options.workers = 2;
+	assert_int_equal(ktrt_start(&options), 0);
 	assert_int_equal(ktrt_info_get(&info), 0);
 	if (info.workers >= 2)
 		return;
@@ -68,24 +77,37 @@ static void start(void)
 	ktest_skip("one worker shares with nobody");
 }
 
+/* Did it rest among ROW that it did one after another? */
+static bool rested(const uint64_t *began)
+{
+	for (int i = 0; i < ROW; i++)
+		if (began[i + 1] - began[i] >= REST_NS)
+			return true;
+	return false;
+}
+
 /*
- * Others take part, but do little.  Other work may take a core, so one round
- * of many is enough.
+ * Counts rows of trifles that the other worker did, and those in which it
+ * rested.  Whatever else the machine does makes pauses longer, not shorter; it
+ * may take a core away altogether, so that there are no such rows.
  */
-static bool mostly_own(void)
+static void count_rows(unsigned long *rows, unsigned long *with_rest)
 {
 	uint64_t until = ktest_now_ns() + LONG_NS;
 
-	while (ktest_now_ns() < until) {
+	while (*rows < ROWS_WANTED && ktest_now_ns() < until) {
 		set(own, 0);
 		set(foreign, 0);
 		assert_int_equal(ktrt_run(make_fans, &own), 0);
 		assert_int_equal(get(own) + get(foreign), MANY);
-		printf("# its own %lu, others' %lu\n", get(own), get(foreign));
-		if (get(foreign) > 100 && get(foreign) < MANY / 12)
-			return true;
+		for (unsigned long i = 0; i + ROW < get(foreign); i += ROW) {
+			++*rows;
+			*with_rest += rested(&began_ns[i]);
+		}
+		printf("# its own %lu, others' %lu; rows %lu, with a rest "
+		       "%lu\n",
+		       get(own), get(foreign), *rows, *with_rest);
 	}
-	return false;
 }
 
 /* What the runtime's clock says of nothing, at the least. */
@@ -103,13 +125,19 @@ static uint64_t clock_ns(void)
 
 static void trifles_are_left(void **state)
 {
+	unsigned long rows = 0, with_rest = 0;
+
 	if (KTEST_TSAN || KTEST_ASAN)
 		ktest_skip("sanitizers give every task some work");
-	if (clock_ns() > 100)
+	if (clock_ns() > 50)
 		ktest_skip("the clock takes as long as a task with work");
 	start();
-	assert_true(mostly_own());
+	memset(began_ns, 1, sizeof(began_ns));
+	count_rows(&rows, &with_rest);
 	assert_int_equal(ktrt_stop(), 0);
+	if (rows < ROWS_WANTED)
+		ktest_skip("the other worker got no core for it");
+	assert_true(with_rest * 2 > rows);
 }
 
 static void work_is_shared(void **state)
