@@ -227,6 +227,24 @@ int program_links(int *fds)
 	return nr;
 }
 
+int program_maps(uint32_t *maps, unsigned int room)
+{
+	struct bpf_prog_info info = { .nr_map_ids = room,
+				      .map_ids = (uintptr_t)maps };
+	uint32_t size = sizeof(info);
+	int error = bpf_obj_get_info_by_fd(program_control_fd(), &info, &size);
+
+	return error ? error : (int)info.nr_map_ids;
+}
+
+uint32_t program_map_number(int fd)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &size) ? 0 : info.id;
+}
+
 /* ---- users ---- */
 
 bool program_user_lingers(unsigned int index)

@@ -43,6 +43,17 @@ int program_control_fd(void);
 int program_links(int *fds);
 
 /*
+ * program_maps - the kernel's numbers of the maps that what threads run holds
+ *
+ * Return: how many there are, of which @room at most were written to @maps; or a
+ * negative errno.
+ */
+int program_maps(uint32_t *maps, unsigned int room);
+
+/* program_map_number - that of the map behind @fd; 0: unknown */
+uint32_t program_map_number(int fd);
+
+/*
  * program_user_open - a user with @flags and @ring_bytes for its events
  *
  * Return: 0, -EUSERS, -ENOMEM or what the kernel said.

@@ -16,6 +16,7 @@
 
 #include "umt/lib/program.h"
 #include "umt/shared.h"
+#include "bound.h"
 #include "clients.h"
 #include "owner.h"
 
@@ -131,9 +132,12 @@ static bool is_ring_size(uint32_t bytes)
 static int load(void)
 {
 	static int said;
+	bool there = program_loaded();
 	char why[160] = "";
 	int error = program_load(why, sizeof(why));
 
+	if (!error && !there)
+		bound_begin();
 	if (error && error != said)
 		fprintf(stderr, "umtd: loading the program: %s\n", why);
 	said = error;
@@ -159,6 +163,8 @@ static int open_user(struct client *client, const struct umt_ask *ask,
 		return error;
 	users[made.index] =
 		(struct owned){ client, client->uid, ask->ring_bytes };
+	bound_note(made.table_fd, client->uid);
+	bound_note(made.ring_fd, client->uid);
 	answer->user = made.index;
 	answer->nr_cores = (uint32_t)program_nr_cores();
 	memcpy(answer->token, made.token, sizeof(answer->token));
@@ -184,6 +190,7 @@ static int make_bell(const struct client *client, const struct umt_ask *ask,
 	fd = program_bell(ask->user, (int)ask->cpu, true);
 	if (fd < 0)
 		return fd;
+	bound_note(fd, client->uid);
 	fds[0] = fd;
 	*nr = 1;
 	return 0;
@@ -267,6 +274,8 @@ bool client_serve(struct client *client)
 	if (bytes < 0)
 		return errno == EAGAIN || errno == EINTR;
 	if (bytes != sizeof(ask) || has_unread(client))
+		return false;
+	if (client->uid && bound_by(client->uid))
 		return false;
 	answer.error = heed(client, &ask, &answer, fds, &nr);
 	sent = send_answer(client, &answer, fds, nr);

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See bound.h.
+ *
+ * Behaves badly: what a user has bound before its next question stays; that is
+ * no more than it had descriptors of.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "umt/lib/program.h"
+#include "bound.h"
+
+/* The newest; as many as can be handed out in half a day. */
+#define HANDED_MAX (1u << 20)
+#define REFUSED_MAX 64
+
+static struct handed {
+	uint32_t map;
+	uid_t uid;
+} handed[HANDED_MAX];
+
+static uint64_t nr_handed;
+
+static uid_t refused[REFUSED_MAX];
+static unsigned int nr_refused;
+
+/* Maps of the program that were looked at. */
+static unsigned int nr_seen;
+
+void bound_begin(void)
+{
+	int nr = program_maps(NULL, 0);
+
+	nr_seen = nr > 0 ? (unsigned int)nr : 0;
+	nr_handed = 0;
+	nr_refused = 0;
+}
+
+void bound_note(int fd, uid_t uid)
+{
+	handed[nr_handed++ % HANDED_MAX] =
+		(struct handed){ program_map_number(fd), uid };
+}
+
+static void refuse(uid_t uid)
+{
+	refused[nr_refused++ % REFUSED_MAX] = uid;
+}
+
+static void look_at(uint32_t map)
+{
+	uint64_t nr = nr_handed < HANDED_MAX ? nr_handed : HANDED_MAX;
+	uint64_t i;
+
+	for (i = 0; i < nr; i++)
+		if (handed[i].map == map)
+			refuse(handed[i].uid);
+}
+
+/* The kernel keeps them in order: those that came later stand behind. */
+static void look(void)
+{
+	int nr = program_maps(NULL, 0);
+	uint32_t *maps;
+
+	if (nr <= 0 || (unsigned int)nr <= nr_seen)
+		return;
+	maps = calloc((size_t)nr, sizeof(*maps));
+	if (maps && program_maps(maps, (unsigned int)nr) >= nr)
+		for (; nr_seen < (unsigned int)nr; nr_seen++)
+			look_at(maps[nr_seen]);
+	free(maps);
+}
+
+bool bound_by(uid_t uid)
+{
+	unsigned int i;
+
+	if (!program_loaded())
+		return false;
+	look();
+	for (i = 0; i < nr_refused && i < REFUSED_MAX; i++)
+		if (refused[i] == uid)
+			return true;
+	return false;
+}
