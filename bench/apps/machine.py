@@ -7,6 +7,7 @@ Owns no figure: run.py and peers.py have the tables.
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -142,6 +143,20 @@ def run(command, disk, cpus=None):
     if done.returncode:
         fail(" ".join(command), done.stderr.strip() or done.returncode)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def oversubscribed(command, disk):
+    """Of the time of one run more, the percentage in which two workers share a
+    core that have both run since they blocked, as the founding paper counts;
+    None without perf."""
+    script = f"{HERE}/../tasks/crowded.pl"
+    done = subprocess.run([script] + command, capture_output=True, text=True,
+                          preexec_fn=disk.enter, timeout=600)
+    told = re.search(r"([0-9.]+) % of .*both have run", done.stdout)
+    if not told:
+        print(f"crowded.pl: {done.stderr.strip() or 'no figure'}",
+              file=sys.stderr)
+    return float(told[1]) if told else None
 
 
 def io_alone(folder, disk, result, block, buffered):

@@ -17,6 +17,10 @@ have the CPU seconds of the run without UMT, divided evenly, and which waits for
 what the graph of tasks makes it wait for (heat on one node: bound.py).  All
 are measured in the same rounds.
 
+"crowded" is the part of the runtime's looks at a core that found more than one
+worker ready there; "shared", of one run more on one node, the time for which two
+workers shared a core that had both run, as the paper counts oversubscription.
+
 Owns no application: what they cost they tell themselves, as JSON.
 """
 
@@ -31,7 +35,8 @@ import tempfile
 sys.dont_write_bytecode = True
 import bound
 import peers
-from machine import Disk, Nodes, fail, io_alone, picture, run, watched
+from machine import (Disk, Nodes, fail, io_alone, oversubscribed, picture, run,
+                     watched)
 
 # By application and storage: sizes for which disk and CPUs take about as long
 # as each other on a small machine; "full" is as many files as the application
@@ -97,6 +102,8 @@ def one_case(args, app, storage, buffered, nr_nodes, folder):
             # Neither network nor disk.
             compute.append(run(alone, Disk(folder, False)))
             disk_only.append(io_alone(folder, disk, off[0], block, buffered))
+        # The workers of one process; recording costs it some time.
+        shared = oversubscribed(command, disk) if nr_nodes == 1 else None
     where = "page cache" if buffered else storage
     picture(f"{args.build}/umt-{app}-{'cache' if buffered else storage}"
             f"-{nr_nodes}.svg",
@@ -131,6 +138,7 @@ def one_case(args, app, storage, buffered, nr_nodes, folder):
         "switches_off": median(off, "switches"),
         "switches_on": median(on, "switches"),
         "crowded_on": median(on, "crowded_percent"),
+        "oversubscribed_on": shared,
         "compute_seconds": median(compute),
         "compute_cpu_seconds": median(compute, "cpu_seconds"),
         "disk_seconds": median(disk_only),
@@ -151,15 +159,17 @@ def table(rows):
     print(f"{'':6}{'storage':11}{'nodes':>5}{'off':>8}{'on':>8}{'gain':>7}"
           f"{'ceiling':>9}{'of it':>7}{'reachable':>11}{'of it':>7}"
           f"{'CPU off':>9}{'CPU on':>8}{'MiB/s':>7}{'on':>6}"
-          f"{'crowded':>9}{'switches':>10}{'on':>8}")
+          f"{'crowded':>9}{'shared':>8}{'switches':>10}{'on':>8}")
     for r in rows:
+        share = r["oversubscribed_on"]
+        share = "-" if share is None else f"{share:.2f}%"
         print(f"{r['app']:6}{r['storage']:11}{r['nodes']:5}"
               f"{r['seconds_off']:7.2f}s{r['seconds_on']:7.2f}s"
               f"{r['gain']:6.2f}x{r['ceiling']:8.2f}x{100 * r['of_ceiling']:6.0f}%"
               f"{r['reachable']:10.2f}x{100 * r['of_reachable']:6.0f}%"
               f"{r['cpu_off']:8.1f}%{r['cpu_on']:7.1f}%"
               f"{r['mib_off']:7.0f}{r['mib_on']:6.0f}"
-              f"{r['crowded_on']:8.2f}%{r['switches_off']:10.0f}"
+              f"{r['crowded_on']:8.2f}%{share:>8}{r['switches_off']:10.0f}"
               f"{r['switches_on']:8.0f}", flush=True)
 
 
