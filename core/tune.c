@@ -50,6 +50,7 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
 {
 	tune->max = KT_MAX(max, 1);
 	tune->units = units;
+	tune->chunk = 0;
 	tune->threads = KT_MIN(start ? start : KT_TUNE_START, tune->max);
 	tune->base = 0;
 	tune->base_rate = 0;
@@ -67,6 +68,11 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
 	tune->epoch_units = 0;
 	tune->settling = true;
 	tune->compared = false;
+}
+
+void kt_tune_chunk(struct kt_tune *tune, uint64_t units)
+{
+	tune->chunk = units;
 }
 
 void kt_tune_known(struct kt_tune *tune, unsigned threads)
@@ -141,8 +147,10 @@ static void glimpse(struct kt_tune *tune)
 /* Compared by rates: no division of times, and no overflow. */
 static bool worth_glimpse(const struct kt_tune *tune)
 {
-	return tune->base > 1 && tune->units >= tune->base_rate >>
-					 (RATE_SHIFT - KT_TUNE_GLIMPSE_JOB);
+	uint64_t least = tune->base_rate >> (RATE_SHIFT - KT_TUNE_GLIMPSE_JOB);
+
+	return tune->base > 1 && tune->units >= least &&
+	       tune->units / KT_TUNE_GLIMPSE_CHUNKS / tune->base >= tune->chunk;
 }
 
 static void grow(struct kt_tune *tune, uint64_t rate)

@@ -33,11 +33,13 @@
 /* An epoch of the glimpse of a single thread; after so many others, and then
  * each time so many times as many; only in jobs that will have lasted
  * 2^KT_TUNE_GLIMPSE_JOB ns, 134 ms, in all: there the glimpse and the epoch
- * before it, in which threads leave, are 1/67. */
+ * before it, in which threads leave, are 1/67.  Neither ends before a chunk
+ * does: so many chunks of each thread are in such a job at least. */
 #define KT_TUNE_GLIMPSE_NS 1000000
 #define KT_TUNE_GLIMPSE_AFTER 2
 #define KT_TUNE_GLIMPSE_AGAIN 8
 #define KT_TUNE_GLIMPSE_JOB 27
+#define KT_TUNE_GLIMPSE_CHUNKS 128
 
 enum kt_tune_phase {
 	KT_TUNE_GROW,
@@ -50,6 +52,7 @@ enum kt_tune_phase {
 struct kt_tune {
 	unsigned max; /* never more */
 	uint64_t units; /* of the whole job */
+	uint64_t chunk; /* units that a thread does at once, at least */
 	unsigned threads; /* wanted now */
 	unsigned base; /* what a trial is compared with */
 	uint64_t base_rate; /* units per unit of time at base */
@@ -75,6 +78,14 @@ struct kt_tune {
  */
 void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
 		   uint64_t units, uint64_t now_ns);
+
+/*
+ * kt_tune_chunk - a thread does @units at once, at least; else any number
+ *
+ * Behind kt_tune_begin().  Before a chunk has ended nothing can be seen of one
+ * thread, while the others stand still.
+ */
+void kt_tune_chunk(struct kt_tune *tune, uint64_t units);
 
 /*
  * kt_tune_known - @threads were the best before: begin with them

@@ -183,6 +183,7 @@ void run_begin(struct run *run, bool started)
 	/* Nobody adds threads to a started job until somebody waits for it. */
 	kt_tune_begin(&run->tune, max, started ? max : 0, run->units_total,
 		      run->start_ns);
+	kt_tune_chunk(&run->tune, run->job.split.min_chunk);
 	run->wanted = run->tune.threads;
 	trace_ktask_job_start(run->ctl->thread_func, run->units_total,
 			      run->wanted);

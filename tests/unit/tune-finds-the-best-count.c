@@ -171,7 +171,30 @@ static void doubt_costs_little(void **state)
 	}
 }
 
+/* The job of a quarter of a second, in @chunks. */
+static unsigned changes_with(uint64_t chunks)
+{
+	struct simulation sim;
+
+	simulation_begin(&sim, &curves[0], 2, 2);
+	simulation_job(&sim, 32);
+	kt_tune_chunk(&sim.tune, chunks ? sim.tune.units / chunks : 0);
+	simulation_run(&sim, 32);
+	return sim.changes;
+}
+
+/* One thread cannot be seen for less than a chunk. */
+static void long_chunks_are_not_doubted(void **state)
+{
+	assert_int_equal(changes_with(2), 0);
+	assert_int_equal(changes_with(64), 0);
+	assert_int_equal(changes_with(255), 0);
+	assert_true(changes_with(1000) > 0);
+	assert_true(changes_with(0) > 0);
+}
+
 KTEST_MAIN(KTEST(found_soon_without_noise), KTEST(no_more_threads_than_useful),
 	   KTEST(does_not_swing_for_ever), KTEST(noise_does_little_harm),
 	   KTEST(load_steps_are_survived), KTEST(moving_optimum_is_followed),
-	   KTEST(second_thread_is_doubted_late), KTEST(doubt_costs_little))
+	   KTEST(second_thread_is_doubted_late), KTEST(doubt_costs_little),
+	   KTEST(long_chunks_are_not_doubted))
