@@ -12,9 +12,10 @@
 # boot that says nothing, or not all, is a failure, and so is any warning of its
 # kernel, whose log is the first serial port.
 #
-# A boot that dies before PID 1 runs is tried again, and said: software emulation
-# has errors of its own.  None of our code has run by then; what it does is never
-# repeated.
+# A boot that dies before PID 1 says a word is tried again, and said: software
+# emulation has errors of its own, above all where a kernel changes its own code,
+# which PID 1 has it do by then (tests/vm/settle.c).  No module of ours is loaded
+# by then; what one does is never repeated.
 #
 # Behaves badly on a machine so busy that a guest gets no CPU for a minute: the
 # kernel in it then warns of stalls.

@@ -30,6 +30,9 @@ void read_file(const char *path, char *text, size_t size);
 
 void sleep_ms(long ms);
 
+/* settle_code - changes the kernel's code where tests would do that later */
+void settle_code(void);
+
 /* set_cpu - let a CPU go or come; 0 or a positive errno */
 int set_cpu(unsigned cpu, bool online);
 

@@ -547,6 +547,7 @@ int main(void)
 		measure(option("bench", 0));
 		goto end;
 	}
+	settle_code();
 	snprintf(seed, sizeof(seed), "seed=%u", option("seed", 1));
 	srand(option("seed", 1));
 	fprintf(verdict, "TAP version 13\n# %s\n", seed);

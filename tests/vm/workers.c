@@ -384,7 +384,6 @@ static void helpers_are_no_more_than_the_quota_is_worth(void)
 	status = status_of(pid);
 	rmdir(INNER);
 	rmdir(OUTER);
-	write_file(TOP "/cgroup.subtree_control", "-cpu");
 	umount(TOP);
 	if (status == 0)
 		say(true, __func__, NULL);
