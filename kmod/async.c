@@ -4,17 +4,34 @@
  *
  * A struct ktask_job is a run in allocated memory.  Whoever waits becomes its
  * caller: works on it, lends its priority, undoes, fills the result.
+ *
+ * Until then a work item stands in for the caller where no helper was to be had
+ * at the start: all at work, or one of them not yet back among the idle.
  */
+#include <linux/cpumask.h>
 #include <linux/export.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "kmod/run.h"
 
 struct ktask_job {
 	struct run run;
 	struct ktask_ctl ctl;
+	struct cpumask cpus; /* of the thread that started it */
+	struct delayed_work again; /* until it has a helper, or a caller */
 	struct kt_range ranges[];
 };
+
+static void begin_again(struct work_struct *work)
+{
+	struct ktask_job *job =
+		container_of(to_delayed_work(work), struct ktask_job, again);
+
+	if (!run_begin_again(&job->run))
+		pool_later(&job->again);
+}
 
 /**
  * ktask_start_numa - ktask_run_numa(), begun as ktask_start() does
@@ -47,7 +64,12 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 	}
 	/* The thread that starts it may be gone before it is waited for. */
 	new->run.task = NULL;
+	cpumask_copy(&new->cpus, current->cpus_ptr);
+	new->run.cpus = &new->cpus;
+	INIT_DELAYED_WORK(&new->again, begin_again);
 	run_begin(&new->run, true);
+	if (new->run.job.threads == 1 && new->run.nr_seats)
+		pool_later(&new->again);
 	*job = new;
 	return 0;
 }
@@ -60,10 +82,10 @@ EXPORT_SYMBOL_GPL(ktask_start_numa);
  * @task_size: units of work
  * @ctl: how to do it; copied
  *
- * Helpers begin; the thread that calls ktask_wait() joins them.  Where no
- * helper can be had the work waits for ktask_wait().  What @ctl points to must
- * live until then.  Each started job must be waited for once, and before the
- * module whose functions it calls goes away.
+ * Helpers begin, as soon as one is to be had; the thread that calls ktask_wait()
+ * joins them.  Where there are none the work waits for ktask_wait().  What @ctl
+ * points to must live until then.  Each started job must be waited for once, and
+ * before the module whose functions it calls goes away.
  *
  * Return: 0; -EINVAL as ktask_run(); -ENOMEM.
  */
@@ -89,6 +111,8 @@ int ktask_wait(struct ktask_job *job)
 
 	if (!job)
 		return -EINVAL;
+	cancel_delayed_work_sync(&job->again);
+	job->run.cpus = NULL;
 	WRITE_ONCE(job->run.task, current);
 	run_work(&job->run);
 	error = run_end(&job->run);

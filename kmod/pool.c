@@ -23,6 +23,8 @@
 #define WAIT_SPIN_NS 20000
 /* and then looks this often whether its own priority has changed. */
 #define WAIT_LOOK_MS 5
+/* How long what found no helper waits before it asks again. */
+#define LATER_MS 20
 /* Helpers that are there before anybody asks: what a job starts with. */
 #define FIRST_HELPERS 3
 
@@ -292,9 +294,9 @@ static struct helper *take_idle(int nid)
 }
 
 static bool want_cpus(struct helper *h, const struct cpumask *node,
-		      const struct cpumask *only)
+		      const struct cpumask *own, const struct cpumask *only)
 {
-	cpumask_and(h->wanted, current->cpus_ptr, cpu_online_mask);
+	cpumask_and(h->wanted, own, cpu_online_mask);
 	if (only)
 		cpumask_and(h->wanted, h->wanted, only);
 	if (node && cpumask_intersects(h->wanted, node))
@@ -318,13 +320,14 @@ static void put_offer(struct helper *h, struct seat *seat)
 	spin_unlock(&pool_lock);
 }
 
-bool pool_offer(struct seat *seat, int nid, const struct cpumask *only)
+bool pool_offer(struct seat *seat, int nid, const struct cpumask *own,
+		const struct cpumask *only)
 {
 	struct helper *h = take_idle(nid);
 
 	if (!h)
 		return false;
-	if (!want_cpus(h, cpus_of(nid), only) ||
+	if (!want_cpus(h, cpus_of(nid), own, only) ||
 	    !helper_place(h, READ_ONCE(pool.generation))) {
 		helper_idle(h);
 		return false;
@@ -335,9 +338,9 @@ bool pool_offer(struct seat *seat, int nid, const struct cpumask *only)
 }
 
 bool pool_offer_to(struct helper *h, struct seat *seat, int nid,
-		   const struct cpumask *only)
+		   const struct cpumask *own, const struct cpumask *only)
 {
-	if (!want_cpus(h, cpus_of(nid), only))
+	if (!want_cpus(h, cpus_of(nid), own, only))
 		return false;
 	put_offer(h, seat);
 	worker_wake(h);
@@ -393,6 +396,11 @@ bool pool_wait(struct seat *seat)
 		lent |= helper_lend(seat->helper, seat, &given);
 	} while (!wait_for_completion_timeout(&seat->done, look));
 	return lent;
+}
+
+void pool_later(struct delayed_work *work)
+{
+	queue_delayed_work(pool.wq, work, msecs_to_jiffies(LATER_MS));
 }
 
 /* ---- the module ---- */

@@ -19,6 +19,7 @@
 
 #include "core/caps.h"
 
+struct delayed_work;
 struct helper;
 struct task_struct;
 
@@ -48,19 +49,21 @@ struct kt_cap *pool_node(int nid);
 /*
  * pool_offer - offer @seat to an idle helper
  * @nid: node that the helper should be of, or NUMA_NO_NODE
- * @only: NULL, or CPUs it must run on, besides being the caller's and the
- *        node's (as far as that leaves any)
+ * @own: CPUs of the caller, which it must run on
+ * @only: NULL, or more that it must run on, besides being the node's (as far as
+ *        that leaves any)
  *
  * By the job's caller only.  Where no helper is idle more are made, in the
  * background: a job never waits for that.
  *
  * Return: false when none is idle, or none may run there.
  */
-bool pool_offer(struct seat *seat, int nid, const struct cpumask *only);
+bool pool_offer(struct seat *seat, int nid, const struct cpumask *own,
+		const struct cpumask *only);
 
 /* pool_offer_to - the same to a worker of the caller's process; @h is idle */
 bool pool_offer_to(struct helper *h, struct seat *seat, int nid,
-		   const struct cpumask *only);
+		   const struct cpumask *own, const struct cpumask *only);
 
 enum seat_state pool_seat_state(const struct seat *seat);
 
@@ -77,6 +80,9 @@ bool pool_withdraw(struct seat *seat);
  * Return: true if the priority was lent.
  */
 bool pool_wait(struct seat *seat);
+
+/* pool_later - do it before long, in a thread of the kernel's */
+void pool_later(struct delayed_work *work);
 
 /* For statistics and tests. */
 unsigned int pool_helpers(void);

@@ -153,6 +153,7 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->ctl = ctl;
 	run->task = current;
 	run->mm = ctl->flags & KTASK_CALLER_MM ? current->mm : NULL;
+	run->cpus = NULL;
 	run->pid = task_pid_nr(current);
 	get_task_comm(run->comm, current);
 	run->seats = NULL;
@@ -200,6 +201,15 @@ void run_begin(struct run *run, bool started)
 		run->job.ranges[run->caller.range].dealt++;
 	run->demand = demand_begin(run, run->wanted - 1);
 	run_seat_threads(run, allowed_threads(run));
+}
+
+bool run_begin_again(struct run *run)
+{
+	if (run->job.threads > 1 || run->demand < 0 || kt_job_idle(&run->job) ||
+	    kt_job_stopped(&run->job))
+		return true;
+	run_seat_threads(run, allowed_threads(run));
+	return run->job.threads > 1;
 }
 
 /* ---- the end ---- */

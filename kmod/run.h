@@ -34,6 +34,7 @@ struct run {
 	const struct ktask_ctl *ctl;
 	struct task_struct *task; /* the caller; NULL: nobody waits yet */
 	struct mm_struct *mm; /* that helpers use, or NULL; the caller's */
+	const struct cpumask *cpus; /* of who started it; NULL: the caller's */
 	pid_t pid; /* of the one that began it, */
 	char comm[TASK_COMM_LEN]; /* for people */
 	struct run_seat *seats; /* allocated, or NULL */
@@ -76,6 +77,15 @@ int run_init(struct run *run, struct kt_range *ranges,
 
 /* run_begin - offer the first seats; @started: nobody may wait for long */
 void run_begin(struct run *run, bool started);
+
+/*
+ * run_begin_again - of a started job that has no helper: offer seats once more
+ *
+ * By one thread at a time that stands in for the caller.
+ *
+ * Return: false if that may succeed later.
+ */
+bool run_begin_again(struct run *run);
 
 void run_work(struct run *run);
 

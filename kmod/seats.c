@@ -146,13 +146,14 @@ static bool get_slots(struct run_seat *rs, int nid)
 static bool offer_to_any(struct run_seat *rs, int nid)
 {
 	const struct ktask_ctl *ctl = rs->run->ctl;
+	const struct cpumask *own = rs->run->cpus ?: current->cpus_ptr;
 
 	if ((ctl->flags & KTASK_CALLER_PROCESS) && !rs->worker_thread)
 		rs->worker_thread = worker_make(nid);
 	if (rs->worker_thread &&
-	    pool_offer_to(rs->worker_thread, &rs->seat, nid, ctl->cpus))
+	    pool_offer_to(rs->worker_thread, &rs->seat, nid, own, ctl->cpus))
 		return true;
-	return pool_offer(&rs->seat, nid, ctl->cpus);
+	return pool_offer(&rs->seat, nid, own, ctl->cpus);
 }
 
 /* May a helper be bound to it now?  What belongs to no node binds none. */

@@ -2,30 +2,42 @@
 /*
  * Started jobs: they go on by themselves, are waited for, are cancelled.
  */
+#include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 
 #include "test.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 60000
+
+/* Nobody waits meanwhile: helpers alone do it. */
+static bool becomes_done(const struct board *board)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(PATIENCE_MS);
+
+	while (!board_all(board, 1) && time_before(jiffies, until))
+		usleep_range(1000, 2000);
+	return board_all(board, 1);
+}
 
 static int go_on(struct board *board)
 {
 	struct ktask_result result;
 	DEFINE_KTASK_CTL(ctl, board_chunk, board, 1);
 	struct ktask_job *job;
-	int ms;
+	bool done;
 
 	if (num_online_cpus() < 2)
 		return test_skip("one CPU");
 	ktask_ctl_set_result(&ctl, &result);
 	expect(!ktask_start(&job, board_at(0), board->nr, &ctl));
-	for (ms = 0; ms < PATIENCE_MS && !board_all(board, 1); ms++)
-		usleep_range(1000, 2000);
-	/* Nobody waits, and helpers alone have done all of it. */
-	expect(board_all(board, 1));
+	done = becomes_done(board);
+	/* Before the verdict: it uses the board. */
 	expect(!ktask_wait(job));
+	expect(done);
 	expect(result.units == board->nr);
 	return 0;
 }
@@ -38,6 +50,71 @@ static int started_jobs_go_on_by_themselves(void)
 	if (!error)
 		error = go_on(&board);
 	board_free(&board);
+	return error;
+}
+
+/* ---- more jobs than helpers ---- */
+
+static DECLARE_COMPLETION(go);
+
+static int held_chunk(void *start, void *end, void *arg)
+{
+	wait_for_completion_timeout(&go, msecs_to_jiffies(PATIENCE_MS));
+	return board_chunk(start, end, arg);
+}
+
+/* Each wants one helper, and holds it. */
+static unsigned int start_held(struct ktask_job **jobs, unsigned int nr,
+			       struct board *board)
+{
+	DEFINE_KTASK_CTL(ctl, held_chunk, board, 1);
+	unsigned int i;
+
+	ktask_ctl_set_max_threads(&ctl, 2);
+	for (i = 0; i < nr; i++)
+		if (ktask_start(&jobs[i], board_at(2 * i), 2, &ctl))
+			break;
+	return i;
+}
+
+/* The machine's last CPU is no helper's, so that one job at least has none. */
+static int find_later(struct ktask_job **jobs, unsigned int nr,
+		      struct board *board)
+{
+	unsigned int nr_started, i;
+	int error = 0;
+	bool done;
+
+	reinit_completion(&go);
+	nr_started = start_held(jobs, nr, board);
+	usleep_range(20000, 30000);
+	complete_all(&go);
+	done = nr_started == nr && becomes_done(board);
+	for (i = 0; i < nr_started; i++)
+		error = ktask_wait(jobs[i]) ?: error;
+	expect(nr_started == nr);
+	expect(!error);
+	expect(done);
+	return 0;
+}
+
+static int started_jobs_find_helpers_later(void)
+{
+	unsigned int nr = num_online_cpus();
+	struct ktask_job **jobs;
+	struct board board;
+	int error;
+
+	if (nr < 2)
+		return test_skip("one CPU");
+	jobs = kcalloc(nr, sizeof(*jobs), GFP_KERNEL);
+	if (!jobs)
+		return -ENOMEM;
+	error = board_init(&board, 2 * nr);
+	if (!error)
+		error = find_later(jobs, nr, &board);
+	board_free(&board);
+	kfree(jobs);
 	return error;
 }
 
@@ -110,6 +187,7 @@ static int bad_starts_give_no_job(void)
 const struct test start_tests[] = {
 	{ "started-jobs-go-on-by-themselves",
 	  started_jobs_go_on_by_themselves },
+	{ "started-jobs-find-helpers-later", started_jobs_find_helpers_later },
 	{ "without-helpers-who-waits-works", without_helpers_who_waits_works },
 	{ "cancelled-jobs-are-undone", cancelled_jobs_are_undone },
 	{ "bad-starts-give-no-job", bad_starts_give_no_job },
