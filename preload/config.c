@@ -86,6 +86,11 @@ bool shim_is_ours(void)
 	return owner_pid && owner_pid == current_pid();
 }
 
+pid_t shim_owner(void)
+{
+	return owner_pid;
+}
+
 /*
  * An allocator may hold its lock while it calls, and the library allocates.
  * Libc's own does not come this way.

@@ -223,18 +223,40 @@ static bool program_lets_work(const void *program)
 	return answer;
 }
 
+/*
+ * A child of vfork() must not decide for its parent; one by a bare clone() has
+ * memory of its own, and nobody else to decide for it.  Where that cannot be
+ * found out the parent steps aside as well.
+ */
+static bool decides_for_owner(void)
+{
+	static volatile long mark;
+	long seen = 0;
+	struct iovec local = { &seen, sizeof(seen) };
+	struct iovec remote = { (void *)&mark, sizeof(mark) };
+
+	mark = syscall(SYS_getpid);
+	return syscall(SYS_process_vm_readv, shim_owner(), &local, 1, &remote,
+		       1, 0) == sizeof(seen) &&
+	       seen == mark;
+}
+
 bool shim_filter_seen(bool strict, const void *program)
 {
 	int saved_errno = errno;
-	bool forbids;
+	bool ours, forbids;
 
-	/* A child of vfork() must not decide for its parent. */
-	if (!shim_is_ours())
+	/* First: behind a filter nothing must be asked. */
+	if (!shim_filter_allows())
 		return false;
-	forbids =
-		shim_filter_allows() && (strict || !program_lets_work(program));
-	if (forbids) {
+	ours = shim_is_ours();
+	forbids = (ours || !decides_for_owner()) &&
+		  (strict || !program_lets_work(program));
+	if (forbids)
 		atomic_store(&state, FORBIDDEN);
+	if (forbids && ours) {
+		if (shim_prefaults)
+			shim_prefault_end();
 		shim_trim();
 	}
 	errno = saved_errno;

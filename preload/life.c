@@ -25,17 +25,22 @@
 #include "raw.h"
 #include "shim.h"
 
+/* Behind a filter there are none, and nothing must be asked. */
+static void end_helpers(void)
+{
+	if (shim_filter_allows() && shim_is_ours())
+		shim_trim();
+}
+
 KTASK_API int unshare(int flags)
 {
-	if (shim_is_ours())
-		shim_trim();
+	end_helpers();
 	return (int)syscall(SYS_unshare, flags);
 }
 
 KTASK_API int setns(int fd, int type)
 {
-	if (shim_is_ours())
-		shim_trim();
+	end_helpers();
 	return (int)syscall(SYS_setns, fd, type);
 }
 
@@ -83,7 +88,7 @@ static uint64_t clone_flags(long number, const long *args)
 		return (uint64_t)args[0];
 	if (args[1] < (long)sizeof(flags))
 		return 0;
-	if (!shim_is_ours() || !shim_filter_allows())
+	if (!shim_filter_allows() || !shim_is_ours())
 		return CLONE_VM;
 	if (shim_copy_in(&flags, (const void *)args[0], sizeof(flags)))
 		flags = 0;

@@ -121,6 +121,8 @@ bool shim_named(enum shim_call call);
 const char *shim_report_target(void);
 /* The process that the library belongs to, and the library is ready. */
 bool shim_is_ours(void);
+/* Its number; 0: not ready. */
+pid_t shim_owner(void);
 /* Somebody handles faults of this process: nothing is taken any more. */
 void shim_memory_watched(void);
 

@@ -51,6 +51,26 @@ SYS_$1" | cc -E -P - | tail -1
 	done
 }
 
+@test "a filter that kills for a question is asked nothing later either" {
+	guard filter-lasts "$(number_of getpid)"
+	[ ! -s "$REPORT" ]
+}
+
+@test "a filter ends what makes memory present ahead of the program" {
+	KTASK_RUN_OPS=prefault guard filter-over-prefault "$(number_of getpid)"
+}
+
+@test "a filter of a child by a bare clone is heeded there, and there alone" {
+	guard filter-in-clone "$(number_of getpid)"
+	[ "$(taken mmap calls)" = 2 ]
+}
+
+@test "a filter of a child of vfork is its own" {
+	guard filter-in-vfork "$(number_of futex)"
+	# Whether it shares the memory of its parent not everybody may find out.
+	[ "$(id -u)" != 0 ] || [ "$(taken mmap calls)" = 2 ]
+}
+
 @test "a question whether filters are possible is no filter" {
 	guard filter-questions
 	[ "$(taken mmap calls)" = 1 ]

@@ -128,6 +128,87 @@ static const char *filter_before(int number, char **command)
 	return "exec failed";
 }
 
+static const char *outcome_of(pid_t child)
+{
+	int status;
+
+	must(waitpid(child, &status, __WALL) == child, "waitpid");
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? NULL
+							 : "the child died";
+}
+
+static const char *clone_by_structure(void)
+{
+#ifdef SYS_clone3
+	/* struct clone_args, of which the fifth is the signal at the end. */
+	uint64_t args[8] = { 0, 0, 0, 0, SIGCHLD };
+	long child = syscall(SYS_clone3, args, sizeof(args));
+
+	if (child == 0)
+		_exit(0);
+	if (child > 0)
+		return outcome_of((pid_t)child);
+#endif
+	return NULL;
+}
+
+/* Whatever comes behind the filter. */
+static const char *filter_lasts(int number)
+{
+	const char *wrong;
+
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	if (unshare(0))
+		return "unshare failed";
+	if (setns(-1, 0) != -1 || errno != EBADF)
+		return "setns took no descriptor";
+	wrong = clone_by_structure();
+	set_filter(SYS_mount, SECCOMP_RET_ERRNO | EPERM, 1);
+	return wrong ? wrong : populate_once();
+}
+
+/* Memory that is being made present when the filter is set. */
+static const char *filter_over_prefault(int number)
+{
+	char *addr = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	must(addr != MAP_FAILED, "mmap");
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	return munmap(addr, SIZE_BYTES) ? "munmap failed" : NULL;
+}
+
+/* A fork of which the library does not know, and its filter. */
+static const char *filter_in_clone(int number)
+{
+	const char *wrong = populate_once();
+	pid_t child;
+
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (child == 0) {
+		set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+		_exit(populate_once() ? 1 : 0);
+	}
+	if (!wrong)
+		wrong = outcome_of(child);
+	return wrong ? wrong : populate_once();
+}
+
+/* It shares the memory, but the filter is its own. */
+static const char *filter_in_vfork(int number)
+{
+	const char *wrong = populate_once();
+	pid_t child = vfork();
+
+	if (child == 0) {
+		set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+		_exit(0);
+	}
+	if (!wrong)
+		wrong = outcome_of(child);
+	return wrong ? wrong : populate_once();
+}
+
 /* What libseccomp asks: nothing is set by it. */
 static const char *filter_questions(int unused)
 {
@@ -401,6 +482,10 @@ static const struct named cases[] = {
 	{ "filter-kills", filter_kills },
 	{ "filter-kills-later", filter_kills_later },
 	{ "filter-refuses", filter_refuses },
+	{ "filter-lasts", filter_lasts },
+	{ "filter-over-prefault", filter_over_prefault },
+	{ "filter-in-clone", filter_in_clone },
+	{ "filter-in-vfork", filter_in_vfork },
 	{ "filter-questions", filter_questions },
 	{ "jumps", jumps },
 	{ "dies", dies },
