@@ -68,7 +68,9 @@ static void count_for_all(struct soft_thread *thread, size_t offset)
 	int i;
 
 	for (i = 0; i < thread->nr; i++) {
-		char *core = (char *)&thread->user[i]->cores[thread->cpu];
+		struct umt *user = thread->user[i];
+		int cpu = soft_core(user, thread->cpu);
+		char *core = (char *)&user->cores[cpu];
 
 		__atomic_fetch_add((__u64 *)(core + offset), 1,
 				   __ATOMIC_RELAXED);

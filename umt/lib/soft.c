@@ -81,7 +81,7 @@ static void uncount(struct umt *user, int cpu, bool moved)
 	ring_bell(user, cpu);
 }
 
-static int within(const struct umt *user, int cpu)
+int soft_core(const struct umt *user, int cpu)
 {
 	return cpu < 0 || cpu >= user->nr_cores ? 0 : cpu;
 }
@@ -97,10 +97,10 @@ void soft_ready(struct soft_thread *thread, int cpu)
 	thread->counted = true;
 	thread->cpu = cpu;
 	for (i = 0; i < thread->nr; i++) {
-		count(thread->user[i], within(thread->user[i], cpu), moved);
+		count(thread->user[i], soft_core(thread->user[i], cpu), moved);
 		if (moved)
-			uncount(thread->user[i], within(thread->user[i], from),
-				true);
+			uncount(thread->user[i],
+				soft_core(thread->user[i], from), true);
 	}
 }
 
@@ -112,8 +112,8 @@ void soft_blocked(struct soft_thread *thread)
 		return;
 	thread->counted = false;
 	for (i = 0; i < thread->nr; i++)
-		uncount(thread->user[i], within(thread->user[i], thread->cpu),
-			false);
+		uncount(thread->user[i],
+			soft_core(thread->user[i], thread->cpu), false);
 }
 
 /* ---- threads ---- */
@@ -223,7 +223,7 @@ static int add_locked(struct soft_set *set, struct umt *user)
 	if (thread->nr == UMT_MEMBERSHIPS)
 		return -EUSERS;
 	if (thread->counted)
-		count(user, within(user, thread->cpu), true);
+		count(user, soft_core(user, thread->cpu), true);
 	thread->user[thread->nr++] = user;
 	return 0;
 }
@@ -244,7 +244,7 @@ static void leave(struct soft_thread *thread, int i)
 
 	thread->user[i] = thread->user[--thread->nr];
 	if (thread->counted)
-		uncount(user, within(user, thread->cpu), true);
+		uncount(user, soft_core(user, thread->cpu), true);
 }
 
 int soft_remove(struct soft_set *set, struct umt *user)

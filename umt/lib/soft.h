@@ -44,6 +44,9 @@ struct soft_thread *soft_self(const struct soft_set *set);
 int soft_add(struct soft_set *set, struct umt *user);
 int soft_remove(struct soft_set *set, struct umt *user);
 
+/* The core that @cpu counts as: the first where it came after the table. */
+int soft_core(const struct umt *user, int cpu);
+
 /* The thread is ready on @cpu, or blocked, for all its users. */
 void soft_ready(struct soft_thread *thread, int cpu);
 void soft_blocked(struct soft_thread *thread);
