@@ -125,6 +125,29 @@ locked() {
 	[[ $output == *" sleep "*"100 %  waiting"* ]]
 }
 
+@test "top: what a thread calls itself is no order to the terminal" {
+	cat >red.pl <<-'PL'
+	$0 = "\e[31mred";
+	select(undef, undef, undef, 0.1) for 1 .. 10;
+	PL
+	run -0 "$umt" top -i 100 -- perl red.pl
+	[[ $output == *" ?[31mred "* ]]
+	[[ $output != *$'\e'* ]]
+}
+
+@test "top: of many threads those with something to do are shown" {
+	cat >many.sh <<-'SH'
+	i=0
+	while [ $i -lt 40 ]; do sleep 4 & i=$((i + 1)); done
+	# Names are read when a thread has waited.
+	perl -e '$0 = "busy-one"; select(undef, undef, undef, 0.1);
+		$end = time + 3; 1 while time < $end'
+	wait
+	SH
+	run -0 "$umt" top -i 200 -- sh many.sh
+	[[ $output == *" busy-one "* ]]
+}
+
 @test "top: shows the threads of a process that runs, old and new" {
 	cat >threads.py <<-'PY'
 	import threading, time

@@ -93,9 +93,80 @@ static void print_cores(const struct before *before,
 	}
 }
 
+/* A thread calls itself what it likes, and the terminal would obey. */
+static const char *printable(char *name)
+{
+	char *c;
+
+	for (c = name; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	return name;
+}
+
+/* What makes a thread worth a line: the time in which it had something to do. */
+static uint64_t worth(const struct thread *thread)
+{
+	uint64_t ns = spent(thread);
+	int k;
+
+	for (k = 0; k < UMT_NR_REASONS; k++)
+		if (!is_work(k))
+			ns -= thread->reason_ns[k];
+	return ns;
+}
+
+/* What is shown: all that are worth more than @least, and @ties of those that
+ * are worth just that. */
+struct cut {
+	uint64_t least;
+	unsigned ties;
+};
+
+static int descending(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+static struct cut find_cut(const struct before *before,
+			   const struct account *account)
+{
+	struct cut cut = { 0, SHOWN_MAX };
+	uint64_t *all = calloc(account->nr_threads + 1, sizeof(*all));
+	unsigned i, nr = 0;
+
+	for (i = 0; all && i < account->nr_threads; i++) {
+		struct thread thread = since(before, account, i);
+
+		if (spent(&thread))
+			all[nr++] = worth(&thread);
+	}
+	if (nr > SHOWN_MAX) {
+		qsort(all, nr, sizeof(*all), descending);
+		cut.least = all[SHOWN_MAX - 1];
+		cut.ties = 0;
+		for (i = 0; i < SHOWN_MAX; i++)
+			cut.ties += all[i] == cut.least;
+	}
+	free(all);
+	return cut;
+}
+
+static bool is_shown(const struct thread *thread, struct cut *cut)
+{
+	uint64_t ns = worth(thread);
+
+	if (!spent(thread) || ns < cut->least)
+		return false;
+	return ns > cut->least || (cut->ties && cut->ties--);
+}
+
 static void print_threads(const struct before *before,
 			  const struct account *account)
 {
+	struct cut cut = find_cut(before, account);
 	unsigned i, shown = 0;
 
 	printf("%8s %-16s %8s %8s %8s  %s\n", "TID", "NAME", "RUNNING", "READY",
@@ -104,10 +175,10 @@ static void print_threads(const struct before *before,
 		struct thread thread = since(before, account, i);
 		double all = (double)spent(&thread) / 100;
 
-		if (all <= 0)
+		if (!is_shown(&thread, &cut))
 			continue;
 		printf("%8u %-16s %6.0f %% %6.0f %% %6.0f %%  %s\n", thread.tid,
-		       thread.comm, (double)thread.ns[RUNNING] / all,
+		       printable(thread.comm), (double)thread.ns[RUNNING] / all,
 		       (double)thread.ns[READY] / all,
 		       (double)thread.ns[BLOCKED] / all, main_reason(&thread));
 		shown++;
