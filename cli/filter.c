@@ -4,11 +4,13 @@
  * do in the program, and is looked at.  What a filter says depends on the call
  * alone, so what the child survives, the program will.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +27,7 @@ static void try(void)
 	static const char *const names[] = { "populate", "lock", "discard",
 					     "unmap" };
 	struct ktask_op_args args = { .len = TRIAL_BYTES };
+	struct ktask_engine engine;
 	struct timespec ts;
 	clockid_t clock;
 
@@ -34,6 +37,9 @@ static void try(void)
 		return;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		ktask_op_run(ktask_op_find(names[i]), &args, NULL);
+	/* A large job would look for the kernel's engine. */
+	syscall(SYS_faccessat, AT_FDCWD, "/dev/ktask", F_OK);
+	ktask_op_engine(ktask_op_find("populate"), &engine);
 	/* A job does so only beside other jobs. */
 	if (!pthread_getcpuclockid(pthread_self(), &clock))
 		clock_gettime(clock, &ts);

@@ -53,8 +53,6 @@ static const struct {
 } needed[] = {
 #ifdef SYS_access
 	{ SYS_access, { 0 } },
-#else
-	{ SYS_faccessat, { (uint64_t)-100 } },
 #endif
 	{ SYS_brk, { 0 } },
 	{ SYS_capget, { 0 } },
@@ -67,6 +65,7 @@ static const struct {
 #endif
 	{ SYS_close, { 3 } },
 	{ SYS_exit, { 0 } },
+	{ SYS_faccessat, { (uint64_t)-100 } },
 	{ SYS_fallocate, { 3 } },
 	{ SYS_fchmod, { 3 } },
 	{ SYS_fcntl, { 3, 1 } },

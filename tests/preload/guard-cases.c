@@ -56,6 +56,26 @@ static void set_filter(unsigned number, unsigned action, int by_prctl)
 	must(refuse_with(number, action, by_prctl), "filter");
 }
 
+/* So large that the kernel's engine would be looked for. */
+#define LARGE_BYTES ((size_t)64 << 20)
+
+static const char *populate_large(int unused)
+{
+	char *addr = mmap(NULL, LARGE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	(void)unused;
+	if (addr == MAP_FAILED || munmap(addr, LARGE_BYTES))
+		return "a large call failed";
+	return NULL;
+}
+
+static const char *filter_kills_large(int number)
+{
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 0);
+	return populate_large(0);
+}
+
 /* Before the first large call, and with helpers there already. */
 static const char *filter_kills(int number)
 {
@@ -89,6 +109,7 @@ static void live_with(unsigned number, int later)
 	if (later)
 		populate_once();
 	set_filter(number, SECCOMP_RET_KILL_PROCESS, 0);
+	populate_large(0);
 	addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	madvise(addr, len, MADV_POPULATE_WRITE);
@@ -479,7 +500,9 @@ struct named {
 };
 
 static const struct named cases[] = {
+	{ "large", populate_large },
 	{ "filter-kills", filter_kills },
+	{ "filter-kills-large", filter_kills_large },
 	{ "filter-kills-later", filter_kills_later },
 	{ "filter-refuses", filter_refuses },
 	{ "filter-lasts", filter_lasts },
