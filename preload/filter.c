@@ -125,6 +125,9 @@ static const struct {
 	{ SYS_sched_yield, { 0 } },
 	{ SYS_set_mempolicy, { 0 } },
 	{ SYS_set_robust_list, { 0 } },
+#ifdef SYS_shmctl
+	{ SYS_shmctl, { 0, 2 } },
+#endif
 	{ SYS_sysinfo, { 0 } },
 	{ SYS_tgkill, { 0 } },
 	{ SYS_write, { 2 } },

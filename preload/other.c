@@ -38,7 +38,7 @@ KTASK_API void *shmat(int id, const void *addr, int flags)
 	struct shmid_ds segment;
 
 	if (base == (void *)-1 || !(shim_tells() || shim_prefaults) ||
-	    shmctl(id, IPC_STAT, &segment))
+	    !shim_filter_allows() || shmctl(id, IPC_STAT, &segment))
 		segment.shm_segsz = 0;
 	if (!shim_prefaults)
 		SHIM_LEFT(LEFT_SHMAT, segment.shm_segsz);

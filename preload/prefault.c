@@ -285,7 +285,9 @@ void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
 {
 	int saved_errno = errno;
 
-	if ((prot & READ_WRITE) != READ_WRITE || flags & NO_FLAGS)
+	/* Before anything is asked about the file. */
+	if ((prot & READ_WRITE) != READ_WRITE || flags & NO_FLAGS ||
+	    !shim_wants(SHIM_PREFAULT, len, from))
 		return;
 	if (!(flags & MAP_ANONYMOUS))
 		len = (flags & MAP_TYPE) == MAP_PRIVATE

@@ -74,6 +74,12 @@ SYS_$1" | cc -E -P - | tail -1
 	KTASK_RUN_OPS=prefault guard filter-over-prefault "$(number_of getpid)"
 }
 
+@test "a filter that kills for a question about a mapping is asked none" {
+	KTASK_RUN_OPS=prefault guard filter-over-files "$(number_of fstatfs)"
+	guard filter-over-segments "$(number_of shmctl)"
+	KTASK_RUN_OPS=prefault guard filter-over-segments "$(number_of shmctl)"
+}
+
 @test "a filter of a child by a bare clone is heeded there, and there alone" {
 	guard filter-in-clone "$(number_of getpid)"
 	[ "$(taken mmap calls)" = 2 ]

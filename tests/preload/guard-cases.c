@@ -199,6 +199,32 @@ static const char *filter_over_prefault(int number)
 	return munmap(addr, SIZE_BYTES) ? "munmap failed" : NULL;
 }
 
+/* Calls that the shim would first ask something about. */
+static const char *filter_over_files(int number)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+	char *addr;
+
+	must(fd >= 0 && !ftruncate(fd, SIZE_BYTES), "memfd_create");
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	addr = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		    0);
+	if (addr == MAP_FAILED || munmap(addr, SIZE_BYTES))
+		return "a call failed";
+	return NULL;
+}
+
+static const char *filter_over_segments(int number)
+{
+	int id = shmget(IPC_PRIVATE, SIZE_BYTES, IPC_CREAT | 0600);
+	void *addr = shmat(id, NULL, 0);
+
+	must(addr != (void *)-1 && !shmctl(id, IPC_RMID, NULL), "shmget");
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	/* It is there for as long as it is attached. */
+	return shmat(id, NULL, 0) == (void *)-1 ? "shmat failed" : NULL;
+}
+
 /* A fork of which the library does not know, and its filter. */
 static const char *filter_in_clone(int number)
 {
@@ -507,6 +533,8 @@ static const struct named cases[] = {
 	{ "filter-refuses", filter_refuses },
 	{ "filter-lasts", filter_lasts },
 	{ "filter-over-prefault", filter_over_prefault },
+	{ "filter-over-files", filter_over_files },
+	{ "filter-over-segments", filter_over_segments },
 	{ "filter-in-clone", filter_in_clone },
 	{ "filter-in-vfork", filter_in_vfork },
 	{ "filter-questions", filter_questions },
