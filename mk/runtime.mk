@@ -80,7 +80,7 @@ TASKFLOW ?= $(wildcard /usr/include/taskflow)
 TASKS_CLANG ?= clang
 TASKS_MAIN := $(call obj,bench/tasks/main.c)
 TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-libgomp \
-	$(OUT)/bench/bench-tasks-tbb
+	$(OUT)/bench/bench-tasks-tbb $(OUT)/bench/bench-tasks-futex
 TASKS_LIBOMP := $(shell echo '\#include <omp.h>' | \
 	$(TASKS_CLANG) -fopenmp -E - 2>/dev/null | head -1)
 TASKS_PEERS := $(if $(TASKS_LIBOMP),$(OUT)/bench/bench-tasks-libomp) \
@@ -91,6 +91,11 @@ $(OUT)/bench/bench-tasks-ktrt: $(call obj,bench/tasks/ktrt.c) $(TASKS_MAIN) \
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
+
+$(OUT)/bench/bench-tasks-futex: $(call obj,bench/tasks/futex.c) $(TASKS_MAIN)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
 $(OUT)/bench/bench-tasks-libgomp: bench/tasks/openmp.c $(TASKS_MAIN)
 	@mkdir -p $(@D)

@@ -11,7 +11,8 @@
 # FOLDER has the programs, bench-tasks-NAME; those that are missing are named.
 #
 # The threads of OpenMP spin after a parallel region, for up to 200 ms: only
-# for "wake", which is about an idle runtime, they are told not to.
+# for "wake", which is about an idle runtime, they are told not to.  "futex" is
+# no runtime but the floor of "wake".
 
 use strict;
 use warnings;
@@ -21,7 +22,7 @@ my ($rounds, $only) = (7, '');
 GetOptions('rounds=i' => \$rounds, 'only=s' => \$only) && @ARGV == 1
 	or die "usage: run.pl [--rounds N] [--only CASE,...] FOLDER\n";
 my $folder = shift;
-my @names = qw(ktrt ktrt-off libgomp libomp tbb taskflow);
+my @names = qw(ktrt ktrt-off libgomp libomp tbb taskflow futex);
 my @peers = grep { -x program($_) } @names;
 chomp(my $cpus = `getconf _NPROCESSORS_ONLN`);
 # Case, threads, what is counted.
@@ -59,6 +60,7 @@ sub measure
 	local $ENV{KTRT_UMT} = $name eq 'ktrt-off' ? '0' : '1';
 	local @ENV{$case eq 'wake' ? 'OMP_WAIT_POLICY' : ()} = ('passive');
 	my $program = program($name);
+	return () if $name eq 'futex' && $case ne 'wake';
 	my $said = `$program $case $threads 2>/dev/null`;
 
 	return $? ? () : 0 + $said;
@@ -80,7 +82,7 @@ sub of_best
 {
 	my ($figure, $times) = @_;
 	my ($best) = sort { $a <=> $b } map { $figure->(@{$times->{$_} // []}) // () }
-		grep { !/^ktrt/ } @peers;
+		grep { !/^(ktrt|futex)/ } @peers;
 	my $own = $figure->(@{$times->{ktrt} // []});
 
 	return defined $best && defined $own ? sprintf('%.3f', $own / $best) : '-';
@@ -89,6 +91,11 @@ sub of_best
 sub least
 {
 	return (sort { $a <=> $b } @_)[0];
+}
+
+sub shown
+{
+	return defined $_[0] ? sprintf('%.0f', $_[0]) : '-';
 }
 
 my $load = (split ' ', `cat /proc/loadavg`)[0] // '?';
@@ -100,8 +107,7 @@ for (@cases) {
 	my $times = run_case($case, $threads);
 
 	printf "%-18s", "$case, $threads thread" . ($threads > 1 ? 's' : '');
-	printf ' %9s', sprintf('%.0f', median(@{$times->{$_} // []}) // 'nan')
-		for @peers;
+	printf ' %9s', shown(median(@{$times->{$_} // []})) for @peers;
 	printf "  %7s  %8s\n", of_best(\&median, $times), of_best(\&least, $times);
 }
 print "\n$_->[0]: $_->[2]\n" for grep {

@@ -34,7 +34,9 @@
  *
  * Locks
  *   ktrt_wait() runs other tasks meanwhile, on the same stack: only such as it
- *   waits for.  So a lock may be held across it unless these want it.
+ *   waits for.  The calls that make tasks do so too where there are very many:
+ *   the new one, or children of the caller.  So a lock may be held across them
+ *   unless these tasks want it.
  */
 #ifndef KTASK_RUNTIME_H
 #define KTASK_RUNTIME_H
