@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -97,6 +98,44 @@ static void a_child_of_a_former_user_too(unsigned backend)
 }
 
 ON_EACH_BACKEND(a_child_of_a_former_user_too)
+
+static int enabled;
+
+static void *enable(void *unused)
+{
+	int nr = umt_enable(NULL, 0);
+
+	__atomic_store_n(&enabled, nr > 0 ? 1 : -1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static int fork_while_enabling(void *unused)
+{
+	pthread_t thread;
+	pid_t pid;
+
+	ktest_check(!pthread_create(&thread, NULL, enable, NULL));
+	do {
+		pid = fork();
+		if (!pid) {
+			/* Not held by the thread that is gone. */
+			umt_disable();
+			_exit(0);
+		}
+		ktest_check(ktest_wait_for(pid, 30) == 0);
+	} while (!__atomic_load_n(&enabled, __ATOMIC_ACQUIRE));
+	pthread_join(thread, NULL);
+	ktest_check(enabled > 0);
+	return 0;
+}
+
+static void forks_beside_the_first_enabling(void **state)
+{
+	if (KTEST_ASAN || KTEST_TSAN)
+		ktest_skip("sanitizers: no forks beside threads that allocate");
+	umt_close(user_of(UMT_EXPLICIT, 0));
+	assert_int_equal(ktest_in_child_for(fork_while_enabling, NULL, 100), 0);
+}
 
 static void the_papers_form_too(void **state)
 {
@@ -203,6 +242,7 @@ static void killed_processes_leave_no_program(void **state)
 }
 
 KTEST_MAIN(KTEST_EACH(a_child_has_its_own),
-	   KTEST_EACH(a_child_of_a_former_user_too), KTEST(the_papers_form_too),
+	   KTEST_EACH(a_child_of_a_former_user_too),
+	   KTEST(forks_beside_the_first_enabling), KTEST(the_papers_form_too),
 	   KTEST_EACH(programs_inherit_no_descriptor),
 	   KTEST(killed_processes_leave_no_program))

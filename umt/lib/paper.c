@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The paper's form: one user for the process, a descriptor per core, two
- * counts.  On top of the public functions alone.
+ * counts.  On top of the public functions, and of the library's order of locks.
  *
  * Where it differs: the descriptor tells that there is something, and
  * umt_core_read() what.  The paper's eventfd holds both counts in one word of
@@ -12,6 +12,8 @@
 #include <stdbool.h>
 
 #include <umt.h>
+
+#include "user.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -44,10 +46,12 @@ static void unlock_it(void)
 
 /*
  * Registered after the library's own handlers, and so called before them:
- * the order in which the two locks are taken elsewhere.
+ * the order in which the two locks are taken elsewhere.  Before the lock is
+ * first taken: opening a user takes long, and another thread may fork.
  */
 static void prepare_forks(void)
 {
+	user_prepare_forks();
 	pthread_atfork(lock_it, unlock_it, unlock_it);
 }
 
@@ -64,7 +68,6 @@ static int enable(int *fds, int nr)
 	error = umt_open(&user, NULL);
 	if (error)
 		return error;
-	pthread_once(&once, prepare_forks);
 	error = open_fds(user, fds, nr);
 	if (error < 0)
 		umt_close(user);
@@ -79,6 +82,7 @@ int umt_enable(int *fds, int nr)
 
 	if (nr < 0 || (nr && !fds))
 		return -EINVAL;
+	pthread_once(&once, prepare_forks);
 	lock_it();
 	result = enable(fds, nr);
 	unlock_it();
@@ -89,6 +93,7 @@ void umt_disable(void)
 {
 	struct umt *user;
 
+	pthread_once(&once, prepare_forks);
 	lock_it();
 	user = process_user;
 	__atomic_store_n(&process_user, NULL, __ATOMIC_RELEASE);

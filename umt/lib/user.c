@@ -109,6 +109,11 @@ static void prepare_forks(void)
 	pthread_atfork(user_lock, user_unlock, in_child);
 }
 
+void user_prepare_forks(void)
+{
+	pthread_once(&once, prepare_forks);
+}
+
 /* ---- opening and closing ---- */
 
 int user_cores_alloc(struct umt *user, int nr)
@@ -218,7 +223,7 @@ int umt_open(struct umt **user, const struct umt_options *options)
 	if (!chosen.ring_bytes)
 		chosen.ring_bytes =
 			chosen.flags & UMT_TRACE ? 4u << 20 : 64u << 10;
-	pthread_once(&once, prepare_forks);
+	user_prepare_forks();
 	return open_best(user, &chosen);
 }
 

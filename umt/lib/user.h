@@ -70,6 +70,10 @@ extern const struct backend bpf_backend, perf_backend, explicit_backend;
  */
 int bpf_attach(struct umt *user, int tid);
 
+/* user_prepare_forks - before the first use of the lock, and before handlers of
+ * forks are registered whose lock is taken before it */
+void user_prepare_forks(void);
+
 /* For lists of users and whatever a process has once. */
 void user_lock(void);
 void user_unlock(void);
