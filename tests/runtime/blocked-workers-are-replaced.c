@@ -115,11 +115,16 @@ static void sleepers_overlap(void **state)
 
 	options.workers = 1;
 	assert_int_equal(ktrt_start(&options), 0);
-	for (int i = 0; i < 200; i++)
-		assert_int_equal(ktrt_spawn(sleep_a_little, NULL), 0);
-	assert_int_equal(ktrt_wait(), 0);
-	assert_int_equal(ktrt_info_get(&info), 0);
-	assert_true(info.threads <= info.max_threads);
+	/* Who replaces may itself get no CPU for so long. */
+	for (int n = 0; n < 20 && !info.replaced; n++) {
+		for (int i = 0; i < 200; i++)
+			assert_int_equal(ktrt_spawn(sleep_a_little, NULL), 0);
+		assert_int_equal(ktrt_wait(), 0);
+		assert_int_equal(ktrt_info_get(&info), 0);
+		assert_true(info.threads <= info.max_threads);
+		if (!strcmp(info.backend, "none"))
+			break;
+	}
 	printf("# by %s: %u threads, %llu replaced\n", info.backend,
 	       info.threads, (unsigned long long)info.replaced);
 	if (strcmp(info.backend, "none")) {

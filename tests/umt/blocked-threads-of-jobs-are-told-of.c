@@ -50,12 +50,17 @@ static void they_are_replaced(unsigned backend)
 	assert_int_equal(ktask_use_umt(user), 0);
 	replaced = are_replaced();
 	assert_int_equal(ktask_set_monitor(NULL), 0);
-	if (!replaced) {
-		replaced = are_replaced();
+	if (!replaced && !are_replaced()) {
 		umt_close(user);
-		assert_false(replaced);
 		ktest_skip("no spares are to be had here");
 	}
+	/* Others may have been busy before. */
+	if (!replaced) {
+		assert_int_equal(ktask_use_umt(user), 0);
+		replaced = are_replaced();
+		assert_int_equal(ktask_set_monitor(NULL), 0);
+	}
+	assert_true(replaced);
 	assert_true(holds_soon(!ready_of(user)));
 	assert_true(sums_of(user).sleeps > 20);
 	assert_true(sums_of(user).moved_in >= 3);

@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -89,36 +88,15 @@ static void assert_order(uint32_t tid)
 	assert_true(runs);
 }
 
-/* Times that the kernel has seen this thread stop to wait. */
-static long waits(void)
-{
-	struct rusage used;
-
-	assert_int_equal(getrusage(RUSAGE_THREAD, &used), 0);
-	return used.ru_nvcsw;
-}
-
-/* Return: naps until it has waited 50 times.  On a machine with much to do
- * many are over before the thread comes to wait. */
-static int nap_often(void)
-{
-	long before = waits();
-	int i;
-
-	for (i = 0; i < 1000 && waits() - before < 50; i++)
-		nap_us(100 + i);
-	if (waits() - before < 50)
-		ktest_skip("the thread never gets to wait here");
-	return i;
-}
-
 static void a_thread_is_followed(void **state)
 {
 	struct umt *user = user_of(UMT_BPF, UMT_TRACE);
 	int i, naps;
 
 	assert_int_equal(umt_thread_add(user), 0);
-	naps = nap_often();
+	naps = nap_often(100, 50, 1000);
+	if (naps == 1000)
+		ktest_skip("naps are over before they begin here");
 	assert_int_equal(umt_thread_remove(user), 0);
 	nap_us(100);
 	collect(user);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <umt.h>
@@ -107,11 +108,38 @@ static inline void nap_us(long us)
 	nanosleep(&time, NULL);
 }
 
+/* How often the kernel has seen this thread stop to wait. */
+static inline long nr_waits(void)
+{
+	struct rusage used = { .ru_nvcsw = 0 };
+
+	getrusage(RUSAGE_THREAD, &used);
+	return used.ru_nvcsw;
+}
+
+/*
+ * Naps until the thread has waited @nr times, but @most at most.  On a machine
+ * with much to do a nap may be over before the thread comes to wait.
+ *
+ * Return: naps.
+ */
+static inline int nap_often(long us, long nr, int most)
+{
+	long before = nr_waits();
+	int naps = 0;
+
+	while (naps < most && nr_waits() - before < nr) {
+		nap_us(us);
+		naps++;
+	}
+	return naps;
+}
+
 /* Blocks, as every backend can see it. */
 static inline void block_us(long us)
 {
 	umt_block_begin();
-	nap_us(us);
+	nap_often(us, 1, 100);
 	umt_block_end();
 }
 
