@@ -77,28 +77,37 @@ static int run_ranges(struct memory *memory, const struct ktask_ctl *ctl)
 struct half {
 	struct work_struct work;
 	struct memory *memory;
+	unsigned long start, end;
 };
 
 static void clear_half(struct work_struct *work)
 {
-	struct memory *memory = container_of(work, struct half, work)->memory;
+	struct half *half = container_of(work, struct half, work);
 
-	memory_clear((void *)(memory->nr / 2), (void *)memory->nr, memory);
+	memory_clear((void *)half->start, (void *)half->end, half->memory);
 }
 
-/* The second half on another CPU (of its node, where there are two), which has
- * nothing else to do; the first here: two threads and nothing else. */
+/* The half of this CPU's node, where there are two, here; the other on another
+ * CPU, which has nothing else to do: two threads and nothing else. */
 static int run_halves(struct memory *memory)
 {
-	struct half half = { .memory = memory };
+	unsigned long middle = memory->nr / 2;
+	struct half half = { .memory = memory,
+			     .start = middle,
+			     .end = memory->nr };
+	unsigned long start = 0, end = middle;
 	int cpu;
 
 	INIT_WORK_ONSTACK(&half.work, clear_half);
 	migrate_disable();
+	if (page_to_nid(memory->pages[0]) != numa_node_id()) {
+		swap(half.start, start);
+		swap(half.end, end);
+	}
 	cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
 	if (cpu < nr_cpu_ids)
 		queue_work_on(cpu, system_highpri_wq, &half.work);
-	memory_clear(NULL, (void *)(memory->nr / 2), memory);
+	memory_clear((void *)start, (void *)end, memory);
 	migrate_enable();
 	if (cpu < nr_cpu_ids)
 		flush_work(&half.work);
