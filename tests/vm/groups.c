@@ -129,8 +129,12 @@ static void helpers_stay_in_the_callers_cpuset(void)
 		stray = strays(pid, &first);
 		set("cpuset.cpus", "1,3");
 		/* A job that runs may end where it began. */
-		sleep_ms(1000);
-		later = strays(pid, &second);
+		for (int ms = 0; ms < PATIENCE_MS; ms += 200) {
+			later = strays(pid, &second);
+			if (!later)
+				break;
+			sleep_ms(200);
+		}
 		end(pid);
 	}
 	remove_group();

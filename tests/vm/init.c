@@ -180,12 +180,43 @@ static void all_in_kernel(void)
 			one_in_kernel(name);
 }
 
+/* Until the first job that is listed is the process's; a slow machine may need
+ * long for that. */
+static void await_job_of(pid_t pid)
+{
+	char text[2048];
+	int ms;
+
+	for (ms = 0; ms < PATIENCE_MS; ms += 5) {
+		read_file("/sys/kernel/debug/ktask/jobs", text, sizeof(text));
+		if (atoi(text) == pid)
+			break;
+		sleep_ms(5);
+	}
+}
+
+/* Until it has waited in the kernel, where no signal is heard, each time that
+ * it was looked at. */
+static void await_deafness_of(pid_t pid)
+{
+	char path[40], text[512], *state;
+	int ms, deaf = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	for (ms = 0; ms < PATIENCE_MS && deaf < 10; ms += 10) {
+		read_file(path, text, sizeof(text));
+		state = strrchr(text, ')');
+		deaf = state && !strncmp(state, ") D", 3) ? deaf + 1 : 0;
+		sleep_ms(10);
+	}
+}
+
 static void a_killed_caller_ends_its_job(void)
 {
 	pid_t pid = start_in_kernel("+killable-job");
 	int status, error;
 
-	sleep_ms(300);
+	await_job_of(pid);
 	kill(pid, SIGKILL);
 	status = status_of(pid);
 	error = run_in_kernel("+was-interrupted");
@@ -201,7 +232,7 @@ static void a_dying_task_still_gets_its_job_done(void)
 	pid_t pid = start_in_kernel("+dying-job");
 	int error;
 
-	sleep_ms(100);
+	await_deafness_of(pid);
 	kill(pid, SIGKILL);
 	status_of(pid);
 	error = run_in_kernel("+was-done");
@@ -216,7 +247,7 @@ static void unloading_is_refused_while_jobs_run(void)
 	pid_t pid = start_in_kernel("+killable-job");
 	int library, client;
 
-	sleep_ms(200);
+	await_job_of(pid);
 	library = unload("ktask");
 	client = unload("ktask_test");
 	kill(pid, SIGKILL);
