@@ -38,6 +38,15 @@ is(complaints("[    1.0] Linux version\r\n[    2.0] all is well\r\n"
 	. "[    3.0] kcsan: non-strict mode configured - use CONFIG_KCSAN_STRICT"),
 	0, 'a quiet log is no complaint');
 is(complaints("[    1.0] WARNING: CPU: 0\n"), 1, 'a warning is one');
+
+my $tracing = '[    1.0] WARNING: CPU: 1 PID: 1 at kernel/trace/trace_events.c:2628 '
+	. "event_define_fields+0x1ac/0x1e0\r\n";
+my $refused = "[    1.1] Could not initialize trace point events/ktask_lend\r\n";
+
+is(complaints($tracing), 1, 'tracepoints of a module must be defined');
+is(complaints($tracing . $refused), 0, 'not where memory was refused to it');
+is(complaints($refused . "[    1.2] WARNING: CPU: 1 PID: 1 at kernel/x.c:1 f+0x1"),
+	1, 'which excuses nothing else');
 is(complaints("[    1.0] BUG: KASAN: use-after-free in x\n"), 1,
 	'so is freed memory');
 

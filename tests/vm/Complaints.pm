@@ -9,6 +9,10 @@
 # well, under any load.  A race is ours if one of the two accesses is made by a
 # function of our modules, or by one that such a function calls for nothing else:
 # lists, bitmaps, copies.
+#
+# Where the test has memory refused to a module that is being loaded, the kernel
+# warns of its own tracepoints, whose way back is not tested by anybody (Linux
+# 6.12: event_define_fields(), and event_file_put() when they are removed).
 
 package Complaints;
 
@@ -22,6 +26,9 @@ my $wrong = qr/WARNING:|BUG:|Oops|Kernel\ panic|general\ protection
 	|rcu.*(?:stall|detected)|soft\ lockup|INFO:\ task|blocked\ for\ more
 	|possible\ (?:circular|recursive)|inconsistent\ lock|suspicious\ RCU
 	|KASAN|UBSAN|kmemleak:\ \d|refcount_t:|unable\ to\ handle/x;
+my $refused = qr{Could not initialize trace point events/ktask};
+my $tracing = qr{WARNING:.*\Q at kernel/trace/trace_events.c:\E\d+
+	[ ]event_(?:define_fields|file_put)\+}x;
 my $ours = qr/\[ktask\w*\]/;
 my $servant = qr/^_*(?:list|hlist|bitmap|cpumask|find|mem|str)/;
 
@@ -80,9 +87,11 @@ sub sift
 
 sub complaints
 {
-	my ($kept) = sift(@_);
+	my ($log) = @_;
+	my ($kept) = sift($log);
+	my $expected = $log =~ $refused ? $tracing : qr/(?!)/;
 
-	return grep { $_ =~ $wrong } @$kept;
+	return grep { $_ =~ $wrong && $_ !~ $expected } @$kept;
 }
 
 sub others_races
