@@ -19,6 +19,15 @@ number_of() {
 SYS_$1" | cc -E -P - | tail -1
 }
 
+# A call by name, for which a filter kills that is there before COMMAND.
+behind() {
+	run plain "$PROGRAMS/guard-cases" filter-before "$(number_of "$1")" \
+		"${@:2}"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+}
+
 # Before the first large call, and with helpers there already.  Every tenth
 # system call, another tenth each time; KTASK_TEST_ALL=1 takes all of them.
 @test "a filter that kills for one call, whichever, kills no more than it did" {
@@ -47,12 +56,8 @@ SYS_$1" | cc -E -P - | tail -1
 	[ "$(uname -m)" = x86_64 ] || skip "access(2) is another call there"
 	guard filter-kills-large "$(number_of faccessat)"
 	[ ! -s "$REPORT" ]
-	run plain "$PROGRAMS/guard-cases" filter-before "$(number_of faccessat)" \
-		"$KTASK_BUILD/ktask" run --report="$REPORT" \
+	behind faccessat "$KTASK_BUILD/ktask" run --report="$REPORT" \
 		"$PROGRAMS/guard-cases" large
-	echo "$output"
-	[ "$status" -eq 0 ]
-	[ "$output" = ok ]
 	[ ! -s "$REPORT" ]
 }
 
@@ -97,29 +102,20 @@ SYS_$1" | cc -E -P - | tail -1
 }
 
 @test "behind a filter that was there before calls are plain" {
-	run plain "$PROGRAMS/guard-cases" filter-before "$(number_of clone3)" \
-		env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT="$REPORT" \
+	behind clone3 env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT="$REPORT" \
 		"$PROGRAMS/life-cases" constructor
-	[ "$status" -eq 0 ]
-	[ "$output" = ok ]
 	[ ! -s "$REPORT" ]
 }
 
 @test "ktask run tries that filter: what is harmless is used" {
-	run plain "$PROGRAMS/guard-cases" filter-before "$(number_of mount)" \
-		"$KTASK_BUILD/ktask" run --report="$REPORT" \
+	behind mount "$KTASK_BUILD/ktask" run --report="$REPORT" \
 		"$PROGRAMS/life-cases" constructor
-	[ "$status" -eq 0 ]
 	[ "$(taken mmap calls)" = 1 ]
 }
 
 @test "ktask run tries that filter: what kills is not" {
-	run plain "$PROGRAMS/guard-cases" filter-before "$(number_of madvise)" \
-		"$KTASK_BUILD/ktask" run --report="$REPORT" \
+	behind madvise "$KTASK_BUILD/ktask" run --report="$REPORT" \
 		"$PROGRAMS/life-cases" constructor
-	echo "$output"
-	[ "$status" -eq 0 ]
-	[ "$output" = ok ]
 	[ ! -s "$REPORT" ]
 }
 
