@@ -15,7 +15,6 @@
 #include "lib/topo.h"
 
 #define STATES_MAX 32
-#define MARK_NONE 1
 
 static struct topo first;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -46,7 +45,7 @@ static void load(void)
 
 	/* No machine has this mark: the next look reads anew. */
 	if (!read_whole(&first, NULL, mark))
-		mark = MARK_NONE;
+		mark = TOPO_MARK_NONE;
 	mine.states[0].mark = mark;
 	mine.states[0].topo = &first;
 	kt_store_release(&mine.now, &first);

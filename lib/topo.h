@@ -52,7 +52,8 @@ int topo_here(void);
 
 /* ---- reading; lib/topo_read.c ---- */
 
-/* topo_mark - changes when CPUs or nodes come or go */
+/* topo_mark - changes when CPUs or nodes come or go; above TOPO_MARK_NONE */
+#define TOPO_MARK_NONE 1
 uint64_t topo_mark(void);
 
 /*

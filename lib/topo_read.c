@@ -347,11 +347,11 @@ static uint64_t add_mark(uint64_t mark, const char *name)
 	return file_mark(path, mark);
 }
 
-/* Over the two lists; 0 and 1 are none. */
+/* Over the two lists. */
 uint64_t topo_mark(void)
 {
 	uint64_t mark = add_mark(FILE_MARK, CPU "/online");
 
 	mark = add_mark(mark, NODE "/online");
-	return mark > 1 ? mark : 2;
+	return mark > TOPO_MARK_NONE ? mark : TOPO_MARK_NONE + 1;
 }
