@@ -109,6 +109,15 @@ static int spend_time(void *start, void *end, void *arg)
 	return 0;
 }
 
+/* Who is told to work is the caller, as a rule: no helper fewer for one. */
+static void one_that_works_leaves_all_cpus(void **state)
+{
+	ktask_others_work(1);
+	assert_int_equal(limit_named("others"), cpus);
+	ktask_others_work(-1);
+	assert_int_equal(limit_named("others"), 0);
+}
+
 /* As if all CPUs were busy; there would be room for helpers. */
 static void jobs_heed_what_they_are_told(void **state)
 {
@@ -123,4 +132,5 @@ static void jobs_heed_what_they_are_told(void **state)
 }
 
 KTEST_MAIN(KTEST(busy_cores_are_left_alone),
+	   KTEST(one_that_works_leaves_all_cpus),
 	   KTEST(jobs_heed_what_they_are_told))
