@@ -38,6 +38,7 @@ static char seed[32] = "seed=1";
 
 /* ---- what tests share ---- */
 
+/* The reason stands in the title: where only titles are shown it is all. */
 void say(bool ok, const char *name, const char *format, ...)
 {
 	va_list args;
@@ -46,7 +47,7 @@ void say(bool ok, const char *name, const char *format, ...)
 	for (; *name; name++)
 		fputc(*name == '_' ? '-' : *name, verdict);
 	if (format) {
-		fprintf(verdict, ok ? " # SKIP " : "\n# ");
+		fprintf(verdict, ok ? " # SKIP " : ": ");
 		va_start(args, format);
 		vfprintf(verdict, format, args);
 		va_end(args);

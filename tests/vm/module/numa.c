@@ -56,17 +56,20 @@ static int ranges_of_all_nodes_are_done(void)
 
 #define MANY_HELPERS 8
 #define NODES_MOST 8
+/* A helper that left may be seated again, on another node. */
+#define MANY_SEATS (MANY_HELPERS * 4)
 
-/* The node of the first chunk that a thread did. */
+/* The node of the first chunk that a thread did while it was bound to another
+ * or the same, its home. */
 struct first {
 	struct task_struct *task;
-	int nid;
+	int home, nid;
 };
 
 struct locality {
 	struct task_struct *caller;
 	spinlock_t lock;
-	struct first first[MANY_HELPERS];
+	struct first first[MANY_SEATS];
 	unsigned int nr;
 	int caller_nid;
 	atomic_t strays; /* chunks by helpers that may leave their node */
@@ -87,11 +90,14 @@ static bool is_bound(void)
 	return cpumask_subset(current->cpus_ptr, cpumask_of_node(nid));
 }
 
-/* Who got its CPU only when others had done all of its node begins elsewhere. */
+/*
+ * Who got its CPU only when others had claimed all of its node begins elsewhere;
+ * what they have claimed they may not have begun yet.
+ */
 static bool is_too_late(struct locality *locality, int nid)
 {
 	return is_bound() && nid < NODES_MOST &&
-	       atomic_read(&locality->begun[nid]) >= PER_NODE;
+	       atomic_read(&locality->begun[nid]) >= PER_NODE / 2;
 }
 
 static int first_nid(struct locality *locality, int nid)
@@ -103,12 +109,13 @@ static int first_nid(struct locality *locality, int nid)
 		nid = home;
 	spin_lock(&locality->lock);
 	for (i = 0; i < locality->nr; i++)
-		if (locality->first[i].task == current)
+		if (locality->first[i].task == current &&
+		    locality->first[i].home == home)
 			break;
-	if (i == locality->nr && i < MANY_HELPERS)
+	if (i == locality->nr && i < MANY_SEATS)
 		locality->first[locality->nr++] =
-			(struct first){ current, nid };
-	if (i < MANY_HELPERS)
+			(struct first){ current, home, nid };
+	if (i < MANY_SEATS)
 		nid = locality->first[i].nid;
 	spin_unlock(&locality->lock);
 	return nid;
@@ -125,10 +132,7 @@ static int locality_chunk(void *start, void *end, void *arg)
 	if (current != locality->caller) {
 		int first = first_nid(locality, nid);
 
-		/* One that left may have been seated again, elsewhere. */
-		if (!cpumask_subset(current->cpus_ptr,
-				    cpumask_of_node(first)) &&
-		    !cpumask_subset(current->cpus_ptr, cpumask_of_node(nid)))
+		if (!cpumask_subset(current->cpus_ptr, cpumask_of_node(first)))
 			atomic_inc(&locality->strays);
 		if (!is_bound())
 			atomic_inc(&locality->unbound);
