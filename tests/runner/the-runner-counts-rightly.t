@@ -18,6 +18,9 @@ my ($status, $said) = capture("$cc -std=gnu11 -D_GNU_SOURCE -I$top/tests/support
 	. "$top/tests/support/ktest.c -lcmocka");
 is($status, 0, 'the fixture compiles') or BAIL_OUT($said);
 
+# Once each, but where it is told otherwise.
+$ENV{KTASK_TEST_REPEAT} = 0;
+
 # [exit status, closing line, whole report]
 sub run_tests
 {
@@ -138,6 +141,32 @@ spew("$dir/special", "*/nap serial\n");
 ($status) = run_tests('', "$dir/zero");
 isnt($status, 0, 'a special rule without a reason is refused');
 unlink "$dir/special";
+
+# What may be noise is run again.
+{
+	local $ENV{KTASK_TEST_REPEAT};
+	my $once = sub {
+		my ($name, $failure) = @_;
+
+		return script($name, "mkdir $dir/$name.seen && { $failure; }; exit 0");
+	};
+
+	delete $ENV{KTASK_TEST_REPEAT};
+	counts('a test that fails once', $once->('shaky', 'echo cause; exit 1'),
+	       1, 0, 0, qr/shaky, at first\ncause\n.*^shaky: .*shaky failed at/ms);
+	counts('one that fails twice', script('false', 'exit 1'), 0, 1, 0);
+	counts('one with a reason', script('reason',
+	       'printf "1..1\nnot ok 1 - claim\n# 1 != 2\n"; exit 1'), 0, 1, 0,
+	       qr/^not ok 1 - \S*reason: claim: 1 != 2$/m);
+	counts('a sanitizer is believed', $once->('asan',
+	       'echo ERROR: AddressSanitizer: leak; exit 99'), 0, 1, 0);
+	counts('a crash is believed', $once->('crash', 'kill -SEGV $$'), 0, 1, 0);
+	counts('a kernel is believed', $once->('kernel', 'echo 1..1; echo "not ok 1'
+	       . ' - one node: the kernel complains of nothing"; exit 1'), 0, 1, 0);
+	($status, my $last) = run_tests('', map {
+		$once->("many$_", 'exit 1') } 1 .. 5);
+	is($last, '0 passed, 5 failed, 0 skipped', 'many failures are no noise');
+}
 
 # The tests' surroundings.
 $ENV{KTASK_ANYTHING} = 1;
