@@ -19,6 +19,7 @@
 #include "bound.h"
 #include "clients.h"
 #include "owner.h"
+#include "sent.h"
 
 /* A user of the service, by its number in the program. */
 struct owned {
@@ -100,6 +101,14 @@ static void close_user(unsigned int index)
 	users[index].client = NULL;
 }
 
+/* It may hold what the client sent and nobody read. */
+void client_close(int fd)
+{
+	sent_begin();
+	close(fd);
+	sent_end();
+}
+
 void client_gone(struct client *client)
 {
 	unsigned int i;
@@ -107,7 +116,7 @@ void client_gone(struct client *client)
 	for (i = 0; i < UMT_USERS; i++)
 		if (users[i].client == client)
 			close_user(i);
-	close(client->fd);
+	client_close(client->fd);
 	client->fd = -1;
 }
 
@@ -262,14 +271,26 @@ static bool has_unread(const struct client *client)
 }
 
 /* Without room for control data, descriptors that are sent to us never come. */
+static ssize_t read_ask(const struct client *client, struct umt_ask *ask)
+{
+	ssize_t bytes;
+	int error;
+
+	sent_begin();
+	bytes = recv(client->fd, ask, sizeof(*ask), MSG_DONTWAIT | MSG_TRUNC);
+	error = errno;
+	sent_end();
+	errno = error;
+	return bytes;
+}
+
 bool client_serve(struct client *client)
 {
 	struct umt_answer answer = { .version = UMT_BROKER_VERSION };
 	int fds[UMT_BROKER_FDS_MAX], nr = 0;
 	struct umt_ask ask;
 	bool sent;
-	ssize_t bytes =
-		recv(client->fd, &ask, sizeof(ask), MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t bytes = read_ask(client, &ask);
 
 	if (bytes < 0)
 		return errno == EAGAIN || errno == EINTR;

@@ -29,6 +29,9 @@ struct client {
 /* client_accept - a place for @fd, or NULL when there is or shall be none */
 struct client *client_accept(int fd);
 
+/* client_close - closes the descriptor of one that has no place */
+void client_close(int fd);
+
 /* client_gone - takes back all that it had, and closes its descriptor */
 void client_gone(struct client *client);
 

@@ -23,6 +23,7 @@
 
 #include "umt/lib/program.h"
 #include "clients.h"
+#include "sent.h"
 
 #define EVENTS_MAX 32
 /* The program is taken away when nobody has used it for so long. */
@@ -131,7 +132,7 @@ static void greet(int listener)
 	if (client && watch(fd, client))
 		client_gone(client);
 	else if (fd >= 0 && !client)
-		close(fd);
+		client_close(fd);
 }
 
 /* One question of each client that has any, then the next of each. */
@@ -179,6 +180,7 @@ static int run(const char *path)
 			strerror(errno));
 		return 1;
 	}
+	sent_refuse(listener);
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll_fd < 0 || fcntl(listener, F_SETFL, O_NONBLOCK) ||
 	    watch(listener, NULL))

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See sent.h.  A signal ends the wait, and stays pending until all that came
+ * with the packet is closed: the kernel does that before it calls a handler.
+ *
+ * Behaves badly: before Linux 6.16 a file system or device whose last close
+ * waits for something and heeds no signal holds umtd up.
+ */
+#include <signal.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "sent.h"
+
+/* The C library may not know it yet; the others number differently. */
+#if !defined(SO_PASSRIGHTS) && (defined(__x86_64__) || defined(__aarch64__))
+#define SO_PASSRIGHTS 83
+#endif
+
+#define MOMENT_US 20000
+
+static void on_alarm(int number)
+{
+}
+
+void sent_refuse(int fd)
+{
+	struct sigaction action = { .sa_handler = on_alarm };
+#ifdef SO_PASSRIGHTS
+	int none = 0;
+
+	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
+#endif
+	sigaction(SIGALRM, &action, NULL);
+}
+
+static void set_alarm(suseconds_t us)
+{
+	/* Again and again: the first may come before the wait begins. */
+	const struct itimerval alarm = { { 0, us }, { 0, us } };
+
+	setitimer(ITIMER_REAL, &alarm, NULL);
+}
+
+void sent_begin(void)
+{
+	set_alarm(MOMENT_US);
+}
+
+void sent_end(void)
+{
+	set_alarm(0);
+}
