@@ -350,8 +350,7 @@ static void list_all(struct listing *listing)
 	if (env)
 		list(listing, "env", env, "KTASK_MAX_THREADS=%u", env);
 	if (kt_load(&others_work) > 0)
-		list(listing, "others",
-		     KT_MIN(others_leave(), topo->nr_cpus),
+		list(listing, "others", KT_MIN(others_leave(), topo->nr_cpus),
 		     "other threads of the program work on %d CPUs",
 		     kt_load(&others_work));
 	list_job(listing);
