@@ -97,7 +97,10 @@ static void draw(const struct top *top, bool screen)
 	screen_size(&rows, &columns);
 	screen_home();
 	/* A line end on the last row would scroll. */
-	top_print(stdout, top, rows - 1, columns, SCREEN_EOL);
+	if (rows > 1)
+		top_print(stdout, top, rows - 1, columns, SCREEN_EOL);
+	else
+		top_print(stdout, top, 1, columns, "");
 	screen_done();
 }
 

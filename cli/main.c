@@ -6,10 +6,12 @@
  * Does not own options (each subcommand parses its own) nor messages (say.c).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ktask/ktask.h>
 
@@ -111,10 +113,27 @@ static int dispatch(int argc, char **argv)
 	return say_usage(NULL, "there is no command '%s'", name);
 }
 
+/*
+ * A file that is opened where a standard stream was closed would get what is
+ * printed.  What stands there instead can be neither read nor written, as before,
+ * and whatever is started finds it closed.
+ */
+static void keep_streams_apart(void)
+{
+	int fd;
+
+	do
+		fd = open("/", O_PATH | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	int status;
 
+	keep_streams_apart();
 	/* Characters as the user's, numbers always with a decimal point. */
 	setlocale(LC_CTYPE, "");
 	children_heed();

@@ -155,15 +155,16 @@ static int draw(int output, const char *path, const struct plot *plot)
 
 int plot_write(const char *path, const struct plot *plot)
 {
+	struct sigaction ignored = { .sa_handler = SIG_IGN }, former;
 	int status, output;
 
 	output = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (output < 0)
 		return say_error(errno, "plotting to %s", path);
 	/* A gnuplot that dies must not take this process with it. */
-	signal(SIGPIPE, SIG_IGN);
+	sigaction(SIGPIPE, &ignored, &former);
 	status = draw(output, path, plot);
-	signal(SIGPIPE, SIG_DFL);
+	sigaction(SIGPIPE, &former, NULL);
 	close(output);
 	if (status)
 		unlink(path);

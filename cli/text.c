@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Strings of JSON: see text.h. */
+/* Text of others: see text.h. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,4 +53,25 @@ json_t *text_json(const char *text)
 	json = json_string(copy);
 	free(copy);
 	return json;
+}
+
+/* The second set of them is U+0080 to U+009F. */
+static bool is_control(const char *at, size_t len)
+{
+	const unsigned char *byte = (const unsigned char *)at;
+
+	return len == 1 ? *byte < ' ' || *byte == 127
+			: byte[0] == 0xc2 && byte[1] < 0xa0;
+}
+
+void text_show(char *text)
+{
+	size_t len;
+
+	repair(text);
+	for (; *text; text += len) {
+		len = *text & 0x80 ? character(text) : 1;
+		if (is_control(text, len))
+			memset(text, '?', len);
+	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Text that others have written (names of files, of groups, arguments), as a
- * string of JSON.
+ * string of JSON, or for a terminal.
  */
 #ifndef KTASK_CLI_TEXT_H
 #define KTASK_CLI_TEXT_H
@@ -16,5 +16,11 @@
  * Return: a new reference; NULL without memory only.
  */
 json_t *text_json(const char *text);
+
+/**
+ * text_show - @text with '?' for each byte that is no part of a character, or of
+ * one that a terminal would obey
+ */
+void text_show(char *text);
 
 #endif /* KTASK_CLI_TEXT_H */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "size.h"
+#include "text.h"
 #include "topo.h"
 
 static hwloc_obj_t next_node(const struct topo *topo, hwloc_obj_t node)
@@ -91,12 +92,14 @@ static void print_caches(const struct topo *topo)
 
 static void print_limit(const struct ktask_limit *limit, bool least, int width)
 {
-	char threads[16] = "any";
+	char threads[16] = "any", why[sizeof(limit->why)];
 
+	/* With the names of groups, which others may have made. */
+	text_show(strcpy(why, limit->why));
 	if (limit->threads < NO_LIMIT)
 		snprintf(threads, sizeof(threads), "%u", limit->threads);
 	printf("%c %-*s  %7s  %s\n", least ? '>' : ' ', width, limit->name,
-	       threads, limit->why);
+	       threads, why);
 }
 
 static int limits_width(const struct topo *topo)

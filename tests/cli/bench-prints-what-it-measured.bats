@@ -124,6 +124,27 @@ check_object() {
 	grep -q '<svg' "$BATS_TEST_TMPDIR/plot.svg"
 }
 
+@test "a plot is made also for who closed all that is open" {
+	command -v gnuplot >/dev/null || skip "no gnuplot"
+	run -1 sh -c '"$@" <&- >&- 2>&-' sh "$ktask" bench --runs 1 \
+		--size 64M --threads 1 --plot "$BATS_TEST_TMPDIR/plot.svg" \
+		--json="$BATS_TEST_TMPDIR/rows.json" populate
+	grep -q '</svg>' "$BATS_TEST_TMPDIR/plot.svg"
+	jq -e '.rows | length == 1' "$BATS_TEST_TMPDIR/rows.json"
+}
+
+@test "who ignores broken pipes is told of one, also after a plot" {
+	command -v gnuplot >/dev/null || skip "no gnuplot"
+	mkfifo "$BATS_TEST_TMPDIR/pipe"
+	# A pipe without a reader.
+	exec 8<>"$BATS_TEST_TMPDIR/pipe" 9>"$BATS_TEST_TMPDIR/pipe" 8<&-
+	run -1 sh -c 'trap "" PIPE; exec "$@" >&9' sh "$ktask" bench --runs 1 \
+		--size 64M --threads 1 --plot "$BATS_TEST_TMPDIR/plot.svg" \
+		populate
+	exec 9>&-
+	[[ $output == *"writing the output: Broken pipe" ]]
+}
+
 @test "a plot that cannot be made is told, after the table" {
 	run -1 --separate-stderr bench --plot /nosuch/plot.svg populate
 	[[ ${lines[0]} == "populate: "* ]]

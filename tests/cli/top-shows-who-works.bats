@@ -193,6 +193,23 @@ until_true() {
 	END
 }
 
+@test "on a terminal: one row and one column are kept to" {
+	local size
+	for size in "1 80" "1 1" "2 1" "24 1"; do
+		TERMINAL_SIZE=$size run -0 python3 "$fixtures/terminal.py" q \
+			"$ktask" top
+		[ "${lines[1]}" = "status 0" ]
+		python3 - "${lines[0]}" $size <<-'END'
+		import ast, re, sys
+		out = ast.literal_eval(sys.argv[1]).decode()
+		look = re.sub(r"\x1b\[[?0-9]*[a-zA-Z]", "", out.split("\x1b[H")[1])
+		rows = look.split("\r\n")
+		assert len(rows) <= int(sys.argv[2]), rows
+		assert all(len(row) <= int(sys.argv[3]) for row in rows), rows
+		END
+	done
+}
+
 @test "on a terminal: so many looks, then it ends by itself" {
 	run -0 python3 "$fixtures/terminal.py" '' "$ktask" top --count 2 \
 		--interval 0.1

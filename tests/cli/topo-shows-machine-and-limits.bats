@@ -183,3 +183,19 @@ battery='
 	is_true '.limits[] | select(.name == "cgroup-quota")
 		| .threads == 1 and (.why | test("-[?]"))'
 }
+
+@test "a group's name cannot write on the terminal" {
+	local cpu=/sys/fs/cgroup/cpu group
+	[ -w "$cpu/tasks" ] || skip "no control groups of version 1 to write to"
+	group=$cpu/k$$-$'\e[2J\xc2\x9b\xc3\xa9\xff'
+	mkdir "$group" || skip "no group can be made"
+	echo 50000 >"$group/cpu.cfs_quota_us"
+	run sh -c 'echo $$ >"$1/tasks" && exec "$2" topo' sh "$group" "$ktask"
+	for _ in {1..100}; do
+		rmdir "$group" && break
+		sleep 0.05
+	done
+	[ "$status" -eq 0 ]
+	grep -qF -- "k$$-?[2J??"$'\xc3\xa9?' <<<"$output"
+	! grep -q $'\033' <<<"$output" || false
+}
