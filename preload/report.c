@@ -243,13 +243,14 @@ static void write_left(int fd, enum shim_left what)
 	write_text(fd, line, len, sizeof(line));
 }
 
+/* A pipe that nobody reads, or not fast enough, is not waited for. */
 static int open_report(void)
 {
 	if (report_fd < 0)
 		report_fd = to_stderr() ? stderr_fd()
 					: open(shim_report_target(),
 					       O_WRONLY | O_APPEND | O_CREAT |
-						       O_CLOEXEC,
+						       O_NONBLOCK | O_CLOEXEC,
 					       0666);
 	return report_fd;
 }

@@ -129,3 +129,25 @@ load shim.bash
 		cat "$BATS_TEST_TMPDIR/status")
 	[ "$status" = 0 ]
 }
+
+@test "nor does it wait for somebody who reads what it says" {
+	rm "$REPORT"
+	mkfifo "$REPORT"
+	run timeout 60 env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT="$REPORT" \
+		"$PROGRAMS/life-cases" constructor
+	echo "$status $output"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+}
+
+@test "who reads a pipe gets the report" {
+	rm "$REPORT"
+	mkfifo "$REPORT"
+	# Both ends, so that opening waits for nobody.
+	exec 8<>"$REPORT"
+	run shimmed "$PROGRAMS/life-cases" constructor
+	[ "$status" -eq 0 ]
+	read -r -t 60 -u 8 line
+	exec 8>&-
+	[[ $line == "ktask: mmap: "* ]]
+}
