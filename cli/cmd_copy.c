@@ -49,6 +49,9 @@ static int copy(struct copy_plan *plan, bool sync)
 	int status = files_run(files, &result);
 
 	copy_plan_undo(plan, result.error == -ECANCELED);
+	if (result.error != -ECANCELED)
+		copy_plan_finish(plan);
+	status |= files->failed;
 	if (!interrupt_seen() && sync && sync_copies(files))
 		status = 1;
 	if (interrupt_seen())

@@ -137,12 +137,17 @@ static int make_link(struct copy_plan *plan, const char *from, const char *to)
 	return symlink(text, to) ? fails(plan, errno, from, to) : 0;
 }
 
-/* Not emptied: its own copy does that.  *created: it was not there. */
-static int open_destination(const char *to, mode_t mode, bool *created)
-{
-	int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode & 0777);
+/* What whoever copies needs, who will open it once more. */
+#define TO_COPY (S_IRUSR | S_IWUSR)
 
-	*created = fd >= 0;
+/* Not emptied: its own copy does that. */
+static int open_destination(const char *to, mode_t mode, struct copy_made *made)
+{
+	int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		      (mode & 0777) | TO_COPY);
+
+	made->created = fd >= 0;
+	made->spare = fd >= 0 ? TO_COPY & ~mode : 0;
 	return fd < 0 && errno == EEXIST ? open(to, O_WRONLY | O_CLOEXEC) : fd;
 }
 
@@ -163,7 +168,7 @@ static const char *wrong_pair(struct copy_plan *plan, const struct stat *src,
 }
 
 static int add_pair(struct copy_plan *plan, const char *from, const char *to,
-		    bool created)
+		    const struct copy_made *made)
 {
 	struct ktask_file *file = files_add(plan->files);
 
@@ -173,22 +178,25 @@ static int add_pair(struct copy_plan *plan, const char *from, const char *to,
 	file->dst_path = to;
 	if (plan->files->nr > plan->room) {
 		size_t room = plan->room ? 2 * plan->room : 64;
-		bool *grown = realloc(plan->created, room * sizeof(*grown));
+		struct copy_made *grown =
+			realloc(plan->made, room * sizeof(*grown));
 
-		if (!grown)
+		if (!grown) {
+			plan->files->nr--;
 			return fails(plan, ENOMEM, from, to);
-		plan->created = grown;
+		}
+		plan->made = grown;
 		plan->room = room;
 	}
-	plan->created[plan->files->nr - 1] = created;
+	plan->made[plan->files->nr - 1] = *made;
 	return 0;
 }
 
 static int make_file(struct copy_plan *plan, const char *from, const char *to)
 {
 	const char *wrong = NULL;
+	struct copy_made made;
 	struct stat src, dst;
-	bool created = false;
 	int fd, error = 0;
 
 	if (stat(from, &src))
@@ -196,7 +204,7 @@ static int make_file(struct copy_plan *plan, const char *from, const char *to)
 	/* Opening a FIFO waits for its other end. */
 	if (!stat(to, &dst) && !S_ISREG(dst.st_mode) && !S_ISDIR(dst.st_mode))
 		return refuses(plan, from, to, not_regular);
-	fd = open_destination(to, src.st_mode, &created);
+	fd = open_destination(to, src.st_mode, &made);
 	if (fd < 0)
 		return fails(plan, errno, from, to);
 	if (fstat(fd, &dst))
@@ -205,8 +213,8 @@ static int make_file(struct copy_plan *plan, const char *from, const char *to)
 		wrong = wrong_pair(plan, &src, &dst);
 	close(fd);
 	if (!error && !wrong)
-		return add_pair(plan, from, to, created);
-	if (created)
+		return add_pair(plan, from, to, &made);
+	if (made.created)
 		unlink(to);
 	return wrong ? refuses(plan, from, to, wrong)
 		     : fails(plan, error, from, to);
@@ -257,9 +265,38 @@ int copy_plan_make(struct copy_plan *plan, char **sources, int nr)
 	return 0;
 }
 
+static int take_rights(const char *path, mode_t spare)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat stat_buf;
+	int error = 0;
+
+	if (fd < 0)
+		return errno;
+	if (fstat(fd, &stat_buf) ||
+	    fchmod(fd, stat_buf.st_mode & 07777 & ~spare))
+		error = errno;
+	close(fd);
+	return error;
+}
+
+void copy_plan_finish(struct copy_plan *plan)
+{
+	for (size_t i = 0; i < plan->files->nr; i++) {
+		const struct ktask_file *file = &plan->files->at[i];
+		int error = 0;
+
+		if (plan->made[i].spare && !file->error)
+			error = take_rights(file->dst_path,
+					    plan->made[i].spare);
+		if (error)
+			fails(plan, error, file->path, file->dst_path);
+	}
+}
+
 void copy_plan_undo(struct copy_plan *plan, bool all)
 {
 	for (size_t i = 0; i < plan->files->nr; i++)
-		if (plan->created[i] && (all || plan->files->at[i].error))
+		if (plan->made[i].created && (all || plan->files->at[i].error))
 			unlink(plan->files->at[i].dst_path);
 }

@@ -8,8 +8,14 @@
 #define KTASK_CLI_COPY_PLAN_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "files.h"
+
+struct copy_made {
+	bool created; /* it was not there before */
+	mode_t spare; /* rights of its owner that only copying needs */
+};
 
 struct copy_plan {
 	struct files *files;
@@ -17,7 +23,7 @@ struct copy_plan {
 	bool into; /* it is a folder */
 	void *seen; /* destinations, by device and inode */
 	void *sources; /* the same of these */
-	bool *created; /* for each of files->at: it was not there before */
+	struct copy_made *made; /* for each of files->at */
 	size_t room;
 };
 
@@ -30,6 +36,9 @@ struct copy_plan {
  * made gets a message, files->failed, and is left out.
  */
 int copy_plan_make(struct copy_plan *plan, char **sources, int nr);
+
+/** copy_plan_finish - give files that were created and copied their final rights */
+void copy_plan_finish(struct copy_plan *plan);
 
 /** copy_plan_undo - remove files that were created and whose copy failed
  *

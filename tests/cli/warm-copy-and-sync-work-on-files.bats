@@ -173,6 +173,29 @@ says_failed() {
 	cmp from/large to/large
 }
 
+@test "files that nobody may write to are copied, with their folder" {
+	[ "$EUID" -ne 0 ] || command -v setpriv >/dev/null || skip "no setpriv"
+	place=$(mktemp -d /var/tmp/ktask-copy.XXXXXX)
+	cp "$ktask" "$place/ktask"
+	mkdir "$place/from"
+	seq 300000 >"$place/from/large"
+	seq 7 >"$place/from/small"
+	chmod 444 "$place/from/large"
+	chmod 400 "$place/from/small"
+	chmod 555 "$place/from"
+	chmod o+rx "$place"
+	[ "$EUID" -ne 0 ] || chown -R 65531 "$place"
+	run -0 as_somebody "$place/ktask" copy --sync "$place/from/small" \
+		"$place/copy"
+	run -0 as_somebody "$place/ktask" copy --recursive "$place/from" \
+		"$place/to"
+	chmod 755 "$place/from"
+	cmp "$place/from/small" "$place/copy"
+	diff -r "$place/from" "$place/to"
+	[ "$(stat -c %a "$place/copy" "$place/to/small" | xargs)" = "400 400" ]
+	[ "$(stat -c %a "$place/to/large")" = "$(printf %o $((0444 & ~$(umask))))" ]
+}
+
 @test "several sources want a folder" {
 	says_failed "not a folder" copy from/small from/large from/empty
 	says_failed "No such file" copy from/small from/large nosuch
