@@ -33,14 +33,25 @@ static const struct backend *const backends[] = {
 
 #define NR_BACKENDS (sizeof(backends) / sizeof(backends[0]))
 
+/* Of the thread that holds the lock: may it be cancelled otherwise? */
+static int cancel_state;
+
+/* Below it are calls at which a cancelled thread would end, with the lock. */
 void user_lock(void)
 {
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	pthread_mutex_lock(&lock);
+	cancel_state = before;
 }
 
 void user_unlock(void)
 {
+	int before = cancel_state;
+
 	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(before, NULL);
 }
 
 size_t user_table_bytes(int nr)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A thread that is cancelled while it is in the library ends, at once or later,
+ * and whoever comes next is served.
+ */
+#include "support/users.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+
+#define NOT_HERE 77
+
+static unsigned by;
+
+static struct umt *opened(void)
+{
+	struct umt_options options = { .size = sizeof(options), .backend = by };
+	struct umt *user = NULL;
+
+	return umt_open(&user, &options) ? NULL : user;
+}
+
+/* From here on it ends where it next could wait. */
+static void cancel_self(void)
+{
+	ktest_check(pthread_cancel(pthread_self()) == 0);
+}
+
+static void *opens(void *unused)
+{
+	cancel_self();
+	umt_close(opened());
+	return NULL;
+}
+
+static void *asks_for_a_descriptor(void *user)
+{
+	cancel_self();
+	umt_core_fd(user, 0);
+	return NULL;
+}
+
+static void *comes_and_goes(void *user)
+{
+	ktest_check(umt_thread_add(user) == 0);
+	cancel_self();
+	umt_block_begin();
+	umt_block_end();
+	umt_thread_remove(user);
+	return NULL;
+}
+
+static void *enables(void *unused)
+{
+	cancel_self();
+	umt_enable(NULL, 0);
+	umt_thread_ctrl(1);
+	umt_disable();
+	return NULL;
+}
+
+static void in_a_thread(void *(*func)(void *arg), void *arg)
+{
+	pthread_t thread;
+
+	ktest_check(pthread_create(&thread, NULL, func, arg) == 0);
+	ktest_check(pthread_join(thread, NULL) == 0);
+}
+
+static int cancels(void *unused)
+{
+	struct umt *user = opened();
+
+	if (!user)
+		return NOT_HERE;
+	umt_want(user, 1);
+	in_a_thread(opens, NULL);
+	in_a_thread(asks_for_a_descriptor, user);
+	in_a_thread(comes_and_goes, user);
+	in_a_thread(enables, NULL);
+	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_remove(user) == 0);
+	umt_close(user);
+	user = opened();
+	ktest_check(user != NULL);
+	umt_close(user);
+	return 0;
+}
+
+/* Forked before there are threads of any backend. */
+static void others_are_served(unsigned backend)
+{
+	const char *name = umt_backend_name((int)backend);
+	int status;
+
+	by = backend;
+	setenv("UMT_BACKEND", name, 1);
+	status = ktest_in_child(cancels, NULL);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_HERE)
+		ktest_skip("no %s here", name);
+	assert_int_equal(status, 0);
+}
+
+ON_EACH_BACKEND(others_are_served)
+
+KTEST_MAIN(KTEST_EACH(others_are_served))
