@@ -15,7 +15,8 @@
 
 #include "user.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* For reading by who uses the user, so that it is not closed meanwhile. */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct umt *process_user;
 
@@ -34,14 +35,39 @@ static int open_fds(struct umt *user, int *fds, int nr)
 	return umt_nr_cores(user);
 }
 
-static void lock_it(void)
+/* Return: whether the thread may be cancelled otherwise; not with the lock. */
+static int hold(bool alone)
 {
-	pthread_mutex_lock(&lock);
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	if (alone)
+		pthread_rwlock_wrlock(&lock);
+	else
+		pthread_rwlock_rdlock(&lock);
+	return before;
 }
 
-static void unlock_it(void)
+static void release(int before)
 {
-	pthread_mutex_unlock(&lock);
+	pthread_rwlock_unlock(&lock);
+	pthread_setcancelstate(before, NULL);
+}
+
+static void before_fork(void)
+{
+	pthread_rwlock_wrlock(&lock);
+}
+
+static void in_parent(void)
+{
+	pthread_rwlock_unlock(&lock);
+}
+
+/* It is held by a thread that has another number here. */
+static void in_child(void)
+{
+	pthread_rwlock_init(&lock, NULL);
 }
 
 /*
@@ -52,7 +78,12 @@ static void unlock_it(void)
 static void prepare_forks(void)
 {
 	user_prepare_forks();
-	pthread_atfork(lock_it, unlock_it, unlock_it);
+	pthread_atfork(before_fork, in_parent, in_child);
+}
+
+static void set_user(struct umt *user)
+{
+	__atomic_store_n(&process_user, user, __ATOMIC_RELEASE);
 }
 
 static int enable(int *fds, int nr)
@@ -64,7 +95,7 @@ static int enable(int *fds, int nr)
 	if (process_user && umt_fd(process_user) >= 0)
 		return -EBUSY;
 	umt_close(process_user);
-	process_user = NULL;
+	set_user(NULL);
 	error = umt_open(&user, NULL);
 	if (error)
 		return error;
@@ -72,51 +103,71 @@ static int enable(int *fds, int nr)
 	if (error < 0)
 		umt_close(user);
 	else
-		__atomic_store_n(&process_user, user, __ATOMIC_RELEASE);
+		set_user(user);
 	return error;
 }
 
 int umt_enable(int *fds, int nr)
 {
-	int result;
+	int result, before;
 
 	if (nr < 0 || (nr && !fds))
 		return -EINVAL;
 	pthread_once(&once, prepare_forks);
-	lock_it();
+	before = hold(true);
 	result = enable(fds, nr);
-	unlock_it();
+	release(before);
 	return result;
 }
 
 void umt_disable(void)
 {
-	struct umt *user;
+	int before;
 
 	pthread_once(&once, prepare_forks);
-	lock_it();
-	user = process_user;
-	__atomic_store_n(&process_user, NULL, __ATOMIC_RELEASE);
-	umt_close(user);
-	unlock_it();
+	before = hold(true);
+	umt_close(process_user);
+	set_user(NULL);
+	release(before);
+}
+
+/* Nobody waits for umt_enable(), which may take long: there is nothing yet. */
+static bool is_enabled(void)
+{
+	return __atomic_load_n(&process_user, __ATOMIC_ACQUIRE);
+}
+
+static int control_thread(bool on)
+{
+	if (!process_user)
+		return -ENODEV;
+	return on ? umt_thread_add(process_user)
+		  : umt_thread_remove(process_user);
 }
 
 int umt_thread_ctrl(int on)
 {
-	struct umt *user = __atomic_load_n(&process_user, __ATOMIC_ACQUIRE);
+	int result, before;
 
 	if (on != 0 && on != 1)
 		return -EINVAL;
-	if (!user)
+	if (!is_enabled())
 		return -ENODEV;
-	return on ? umt_thread_add(user) : umt_thread_remove(user);
+	before = hold(false);
+	result = control_thread(on);
+	release(before);
+	return result;
 }
 
 int umt_core_read(int cpu, struct umt_counts *counts)
 {
-	struct umt *user = __atomic_load_n(&process_user, __ATOMIC_ACQUIRE);
+	int result, before;
 
-	if (!user)
+	if (!is_enabled())
 		return -ENODEV;
-	return umt_core_counts(user, cpu, counts);
+	before = hold(false);
+	result = process_user ? umt_core_counts(process_user, cpu, counts)
+			      : -ENODEV;
+	release(before);
+	return result;
 }
