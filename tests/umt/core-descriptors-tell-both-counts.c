@@ -139,9 +139,45 @@ static void it_is_enabled_once(unsigned backend)
 	disable();
 }
 
+static int asked;
+
+static void *reads_counts(void *user)
+{
+	struct umt_counts counts;
+	long wrong = 0;
+
+	do
+		wrong += umt_core_counts(user, 0, &counts) != 0;
+	while (!__atomic_load_n(&asked, __ATOMIC_RELAXED));
+	return (void *)wrong;
+}
+
+/* All calls but two may be made while another thread makes any. */
+static void descriptors_come_beside_a_reader(unsigned backend)
+{
+	int turn;
+
+	for (turn = 0; turn < 20; turn++) {
+		struct umt *user = user_of(backend, 0);
+		pthread_t thread;
+		void *wrong;
+
+		__atomic_store_n(&asked, 0, __ATOMIC_RELAXED);
+		assert_int_equal(
+			pthread_create(&thread, NULL, reads_counts, user), 0);
+		assert_true(umt_core_fd(user, 0) >= 0);
+		__atomic_store_n(&asked, 1, __ATOMIC_RELAXED);
+		assert_int_equal(pthread_join(thread, &wrong), 0);
+		assert_null(wrong);
+		umt_close(user);
+	}
+}
+
 ON_EACH_BACKEND(a_leader_can_follow)
+ON_EACH_BACKEND(descriptors_come_beside_a_reader)
 ON_EACH_BACKEND(reading_makes_unreadable)
 ON_EACH_BACKEND(it_is_enabled_once)
 
 KTEST_MAIN(KTEST_EACH(a_leader_can_follow),
-	   KTEST_EACH(reading_makes_unreadable), KTEST_EACH(it_is_enabled_once))
+	   KTEST_EACH(reading_makes_unreadable), KTEST_EACH(it_is_enabled_once),
+	   KTEST_EACH(descriptors_come_beside_a_reader))

@@ -37,9 +37,10 @@ int ring_open(struct ring *ring, int fd, size_t bytes)
 	}
 	ring->fd = fd;
 	ring->bytes = bytes;
-	ring->consumer = consumer;
 	ring->producer = producer;
 	ring->data = (char *)producer + page;
+	/* Last: who reads may see it open while it is being opened. */
+	__atomic_store_n(&ring->consumer, consumer, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -55,6 +56,11 @@ void ring_close(struct ring *ring)
 	memset(ring, 0, sizeof(*ring));
 }
 
+static bool is_open(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->consumer, __ATOMIC_ACQUIRE);
+}
+
 static size_t step_bytes(uint32_t length)
 {
 	return (BPF_RINGBUF_HDR_SZ + (size_t)length + 7) & ~(size_t)7;
@@ -65,7 +71,7 @@ int ring_next(struct ring *ring, void *record, size_t size)
 {
 	unsigned long at, end;
 
-	if (!ring->consumer)
+	if (!is_open(ring))
 		return 0;
 	at = __atomic_load_n(ring->consumer, __ATOMIC_RELAXED);
 	end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
@@ -93,7 +99,7 @@ void ring_drain(struct ring *ring)
 {
 	unsigned long end;
 
-	if (!ring->consumer)
+	if (!is_open(ring))
 		return;
 	end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
 	__atomic_store_n(ring->consumer, end, __ATOMIC_SEQ_CST);

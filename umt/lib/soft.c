@@ -343,7 +343,7 @@ int soft_core_fd(struct umt *user, int cpu)
 
 void soft_quiet(struct umt *user, int cpu)
 {
-	calm(user->core_fds[cpu]);
+	calm(user_core_fd(user, cpu));
 }
 
 void soft_child(struct umt *user)

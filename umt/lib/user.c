@@ -105,11 +105,14 @@ static const struct backend gone_backend = {
 static void in_child(void)
 {
 	struct umt *user;
+	int cpu;
 
 	for (user = users; user; user = user->next) {
 		user->backend->child(user);
 		user->backend = &gone_backend;
 		user->fd = -1;
+		for (cpu = 0; cpu < user->nr_cores; cpu++)
+			user->core_fds[cpu] = -1;
 	}
 	users = NULL;
 	user_unlock();
@@ -329,13 +332,20 @@ int umt_core_fd(struct umt *user, int cpu)
 	user_lock();
 	fd = user->core_fds[cpu];
 	if (fd < 0) {
-		fd = user->core_fds[cpu] = user->backend->core_fd(user, cpu);
+		fd = user->backend->core_fd(user, cpu);
+		__atomic_store_n(&user->core_fds[cpu], fd, __ATOMIC_RELEASE);
 		if (fd >= 0)
 			__atomic_store_n(&user->cores[cpu].armed, 1,
 					 __ATOMIC_SEQ_CST);
 	}
 	user_unlock();
 	return fd;
+}
+
+/* Without the lock; umt_core_fd() may be called meanwhile. */
+int user_core_fd(const struct umt *user, int cpu)
+{
+	return __atomic_load_n(&user->core_fds[cpu], __ATOMIC_ACQUIRE);
 }
 
 /* Pairs with the writer, who counts before it looks whether to ring. */
@@ -350,7 +360,7 @@ int umt_core_counts(struct umt *user, int cpu, struct umt_counts *counts)
 	core = &user->cores[cpu];
 	seen = &user->seen[cpu];
 	user->backend->quiet(user, cpu);
-	if (user->core_fds[cpu] >= 0)
+	if (user_core_fd(user, cpu) >= 0)
 		__atomic_store_n(&core->armed, 1, __ATOMIC_SEQ_CST);
 	out = __atomic_load_n(&core->sleeps, __ATOMIC_SEQ_CST) +
 	      __atomic_load_n(&core->moved_out, __ATOMIC_SEQ_CST);

@@ -81,6 +81,9 @@ void user_unlock(void);
 /* What a user keeps per core besides the table. */
 int user_cores_alloc(struct umt *user, int nr);
 
+/* The descriptor of a core, or a negative number. */
+int user_core_fd(const struct umt *user, int cpu);
+
 /* The table is one mapping of so many bytes. */
 size_t user_table_bytes(int nr);
 void user_unmap(struct umt *user);
