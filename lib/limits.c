@@ -340,8 +340,9 @@ static void list_all(struct listing *listing)
 	unsigned env = config_get()->env_max_threads;
 	struct kt_cpus cpus;
 
-	list(listing, "cpus", topo->nr_cpus, "%u CPUs online, %u NUMA nodes",
-	     topo->nr_cpus, topo->nr_nodes);
+	list(listing, "cpus", topo->nr_cpus, "%u CPU%s online, %u NUMA node%s",
+	     topo->nr_cpus, topo->nr_cpus == 1 ? "" : "s", topo->nr_nodes,
+	     topo->nr_nodes == 1 ? "" : "s");
 	list(listing, "affinity", affinity_threads(&cpus),
 	     "CPUs that the calling thread may run on");
 	list(listing, "cap", pool_machine()->limit + 1,

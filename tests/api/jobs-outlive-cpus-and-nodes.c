@@ -141,8 +141,8 @@ static void caps_are(unsigned cpus, unsigned nodes, unsigned limit,
 	char why[64];
 
 	ktask_limits(limits, 16);
-	snprintf(why, sizeof(why), "%u CPUs online, %u NUMA nodes", cpus,
-		 nodes);
+	snprintf(why, sizeof(why), "%u CPU%s online, %u NUMA node%s", cpus,
+		 cpus == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
 	ktest_check(!strcmp(limits[0].name, "cpus"));
 	ktest_check(limits[0].threads == cpus);
 	ktest_check(!strcmp(limits[0].why, why));

@@ -24,9 +24,10 @@
  * of zero does nothing.
  *
  * Errors, besides: -EFAULT for memory that is not mapped or may not be accessed
- * so, or where the answer cannot be written (nothing is pinned then), -EINTR for a process that is being killed, -ENOMEM; -EBADF for a
- * descriptor that is not open, or not open for what is asked, -EINVAL for one
- * that stands for something else; for a file what mmap(2) returns.
+ * so, or where the answer cannot be written (nothing is pinned then), -EINTR for
+ * a process that is being killed, -ENOMEM; -EBADF for a descriptor that is not
+ * open, or not open for what is asked, -EINVAL for one that stands for something
+ * else; for a file what mmap(2) returns.
  */
 #ifndef _UAPI_LINUX_KTASK_H
 #define _UAPI_LINUX_KTASK_H
