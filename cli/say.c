@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Messages: see say.h.  Errors only; results go to standard output from where
- * they arise.
+ * they arise.  Names of files in them are whoever's made the files.
  */
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "say.h"
+#include "text.h"
+
+/* Nothing that a terminal would obey. */
+static void put(const char *format, va_list args)
+{
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		return;
+	text_show(text);
+	fputs(text, stderr);
+	free(text);
+}
 
 int say_fail(const char *format, ...)
 {
@@ -18,7 +32,7 @@ int say_fail(const char *format, ...)
 	fflush(stdout);
 	fputs("ktask: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	put(format, args);
 	va_end(args);
 	fputc('\n', stderr);
 	return 1;
@@ -31,7 +45,7 @@ int say_error(int error, const char *format, ...)
 	fflush(stdout);
 	fputs("ktask: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	put(format, args);
 	va_end(args);
 	fprintf(stderr, ": %s\n", strerror(error));
 	return 1;
@@ -45,7 +59,7 @@ int say_usage(const char *command, const char *format, ...)
 	fprintf(stderr, "ktask: %s%s", command ? command : "",
 		command ? ": " : "");
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	put(format, args);
 	va_end(args);
 	fprintf(stderr, " (see 'ktask help%s%s')\n", own_help ? " " : "",
 		own_help ? command : "");

@@ -57,6 +57,13 @@ same() {
 	is_true '.errors[0].error == "Too many open files"'
 }
 
+@test "a name cannot write on the terminal" {
+	mkdir bad
+	mkfifo bad/$'a\e[2J\nb\xc2\x9b\xc3\xa9\xff'
+	run -1 --separate-stderr "$ktask" warm bad/*
+	[ "$stderr" = "ktask: warming bad/a?[2J?b??"$'\xc3\xa9'"?: not a regular file" ]
+}
+
 @test "what cannot be warmed is named, the rest is warmed" {
 	run -1 --separate-stderr "$ktask" warm from/nosuch from from/small
 	[[ $output == "1 file: 14 bytes in "* ]]
