@@ -65,12 +65,22 @@ int gettimeofday(struct timeval *restrict tv, void *restrict zone)
 
 static int64_t jump_ns;
 
+static int64_t jump_left(void)
+{
+	return __atomic_load_n(&jump_ns, __ATOMIC_RELAXED);
+}
+
 static int step(struct work *work, size_t from, size_t to)
 {
+	uint64_t naps = HANG_NS / 50000;
+
 	nap_us(50);
-	if (!work_is_helper(work) && from >= UNITS / 4 && jump_ns) {
-		__atomic_add_fetch(&ahead_ns, jump_ns, __ATOMIC_RELAXED);
-		jump_ns = 0;
+	/* Helpers leave the second half until the caller was there. */
+	while (work_is_helper(work) && to > UNITS / 2 && jump_left() && naps--)
+		nap_us(50);
+	if (!work_is_helper(work) && from >= UNITS / 4 && jump_left()) {
+		__atomic_add_fetch(&ahead_ns, jump_left(), __ATOMIC_RELAXED);
+		__atomic_store_n(&jump_ns, 0, __ATOMIC_RELAXED);
 	}
 	return 0;
 }

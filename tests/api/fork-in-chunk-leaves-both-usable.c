@@ -18,6 +18,7 @@
 
 #define SECONDS 30
 #define NR_FORKS 30
+#define BURN_UNITS 100
 /* The exit status of a child in which all is well; 0 may have other causes. */
 #define ALL_WELL 42
 
@@ -182,6 +183,18 @@ static void work_and_wait(uint64_t cpu_ns, long waits)
 		usleep(10);
 }
 
+/* The second half, until that has forked: it may get no CPU for long. */
+static int leave_to_caller(uintptr_t unit)
+{
+	uint64_t end_ns = ktest_now_ns() + SECONDS * 1000000000ull;
+
+	while (unit > BURN_UNITS / 2 &&
+	       !__atomic_load_n(&child, __ATOMIC_RELAXED) &&
+	       ktest_now_ns() < end_ns)
+		usleep(100);
+	return 0;
+}
+
 static int burn_and_fork(void *start, void *end, void *arg)
 {
 	uint64_t fork_ns = *(uint64_t *)arg, cpu_ns = own_cpu_ns();
@@ -190,10 +203,12 @@ static int burn_and_fork(void *start, void *end, void *arg)
 	if (in_child())
 		return 0;
 	burn_until(cpu_ns + 1000000);
-	if (getpid() != gettid() || ktest_now_ns() < fork_ns || child)
+	if (getpid() != gettid())
+		return leave_to_caller((uintptr_t)end);
+	if (ktest_now_ns() < fork_ns || child)
 		return 0;
 	getrusage(RUSAGE_THREAD, &usage);
-	child = fork();
+	__atomic_store_n(&child, fork(), __ATOMIC_RELAXED);
 	if (!child)
 		work_and_wait(own_cpu_ns() + cpu_ns, usage.ru_nvcsw + 100);
 	return 0;
@@ -221,7 +236,7 @@ static void in_a_chunk_that_waits_in_the_child(void **state)
 	let_helpers_begin();
 	parent = getpid();
 	child = 0;
-	error = ktask_run(NULL, 100, &ctl);
+	error = ktask_run(NULL, BURN_UNITS, &ctl);
 	if (in_child()) {
 		ktest_check(error == -ECANCELED);
 		/* Nobody was called in who would now look at the job. */

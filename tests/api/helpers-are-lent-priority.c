@@ -25,6 +25,7 @@ struct seen {
 	int helper_policy, helper_nice; /* at the beginning of its chunk */
 	int lent_policy, lent_nice; /* once it changed */
 	int in_chunk; /* the helper has begun */
+	int missed; /* the caller went on before that */
 	int want_policy, want_nice;
 	bool wait_for_loan;
 };
@@ -54,6 +55,8 @@ static int chunk(void *start, void *end, void *arg)
 		while (!__atomic_load_n(&seen->in_chunk, __ATOMIC_ACQUIRE) &&
 		       ktest_now_ns() < until)
 			usleep(100);
+		seen->missed =
+			!__atomic_load_n(&seen->in_chunk, __ATOMIC_ACQUIRE);
 		return 0;
 	}
 	until += LIMIT_NS;
@@ -77,8 +80,11 @@ static int try_two_chunks(struct seen *seen)
 	ktask_ctl_set_max_threads(&ctl, 2);
 	ktask_ctl_set_result(&ctl, &result);
 	seen->caller = (pid_t)syscall(SYS_gettid);
+	seen->in_chunk = 0;
 	ktest_check(!ktask_run(NULL, 2, &ctl));
-	return seen->in_chunk ? (int)result.helpers_lent : -1;
+	if (!seen->in_chunk || seen->missed)
+		return -1;
+	return (int)result.helpers_lent;
 }
 
 static int run_two_chunks(struct seen *seen)

@@ -27,6 +27,7 @@ struct seen {
 	int all; /* CPUs of the process */
 	int at_first, at_last; /* CPUs of the helper, in its chunk */
 	int in_chunk;
+	int missed; /* the caller went on before that */
 };
 
 static int own_cpus(void)
@@ -48,6 +49,8 @@ static int chunk(void *start, void *end, void *arg)
 		while (!__atomic_load_n(&seen->in_chunk, __ATOMIC_ACQUIRE) &&
 		       ktest_now_ns() < until)
 			usleep(100);
+		seen->missed =
+			!__atomic_load_n(&seen->in_chunk, __ATOMIC_ACQUIRE);
 		return 0;
 	}
 	until += LIMIT_NS;
@@ -67,7 +70,7 @@ static bool try_job(struct seen *seen)
 			       .all = own_cpus() };
 	ktask_ctl_set_max_threads(&ctl, 2);
 	ktest_check(!ktask_run(NULL, 2, &ctl));
-	return seen->in_chunk;
+	return seen->in_chunk && !seen->missed;
 }
 
 static int three_jobs(void *arg)

@@ -91,11 +91,15 @@ static int one_started(struct work *work)
 	return error ? error : ktask_wait(job);
 }
 
-static void run_jobs(unsigned *nr_helper_chunks)
+/* For longer if no helper came until then and one @must. */
+static void run_jobs(unsigned *nr_helper_chunks, bool must)
 {
 	uint64_t end_ns = ktest_now_ns() + STORM_MS * 1000000ull;
+	uint64_t last_ns = ktest_now_ns() + (must ? HANG_NS / 2 : 0);
 
-	for (int i = 0; ktest_now_ns() < end_ns; i++) {
+	for (int i = 0; ktest_now_ns() < end_ns ||
+			(!*nr_helper_chunks && ktest_now_ns() < last_ns);
+	     i++) {
 		struct work work = { .also = work_or_sleep };
 		int error;
 
@@ -116,7 +120,7 @@ static void jobs_go_on_in_a_storm(void **state)
 	unsigned nr_helper_chunks = 0;
 
 	start_storm(&sender, &self);
-	run_jobs(&nr_helper_chunks);
+	run_jobs(&nr_helper_chunks, may_help());
 	end_storm(sender);
 	assert_true(nr_handled > 0);
 	assert_int_equal(nr_on_helper, 0);
@@ -137,7 +141,7 @@ static void blocked_signals_wait_for_the_program(void **state)
 	sigaddset(&set, SIGRTMIN + 3);
 	pthread_sigmask(SIG_BLOCK, &set, &old);
 	start_storm(&sender, NULL);
-	run_jobs(&nr_helper_chunks);
+	run_jobs(&nr_helper_chunks, false);
 	end_storm(sender);
 	assert_int_equal(nr_handled, 0);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -30,6 +30,16 @@ static unsigned threads_before(void)
 	return threads_now();
 }
 
+/* One that has not run yet has no name yet. */
+static bool wait_for_threads(unsigned nr)
+{
+	uint64_t end_ns = ktest_now_ns() + HANG_NS;
+
+	while (threads_now() != nr && ktest_now_ns() < end_ns)
+		nap_us(500);
+	return threads_now() == nr;
+}
+
 static bool wait_for_helpers(unsigned nr)
 {
 	uint64_t end_ns = ktest_now_ns() + HANG_NS;
@@ -46,8 +56,8 @@ static int shrinks(void *idle_ms)
 	setenv("KTASK_IDLE_MS", idle_ms, 1);
 	for (int i = 0; i < 5; i++) {
 		ktest_check(!work_met());
-		ktest_check(wait_for_helpers(0));
-		ktest_check(threads_now() == before);
+		ktest_check(wait_for_threads(before));
+		ktest_check(!helpers_now(NULL, 0));
 	}
 	return 0;
 }
@@ -241,6 +251,7 @@ static void chunks_may_trim(void **state)
 static int keeps(void *arg)
 {
 	ktest_check(!work_met());
+	ktest_check(wait_for_helpers(NR_HELPERS));
 	nap_us(300000);
 	ktest_check(helpers_now(NULL, 0) == NR_HELPERS);
 	return 0;

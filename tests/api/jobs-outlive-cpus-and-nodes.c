@@ -69,6 +69,19 @@ static void watch_helper(void)
 		__atomic_add_fetch(&now.outside, 1, __ATOMIC_RELAXED);
 }
 
+static bool event_left(void)
+{
+	return __atomic_load_n(&now.event, __ATOMIC_RELAXED);
+}
+
+/* Helpers leave the rest of each range until the caller was there. */
+static void await_event(size_t unit)
+{
+	for (int i = 0; i < 100000 && unit % UNITS > UNITS / 3 && event_left();
+	     i++)
+		usleep(100);
+}
+
 static int chunk(void *start, void *end, void *arg)
 {
 	bool caller = gettid() == machine.caller;
@@ -77,10 +90,11 @@ static int chunk(void *start, void *end, void *arg)
 		__atomic_add_fetch(&now.done[unit - UNIT], 1, __ATOMIC_RELAXED);
 	usleep(100);
 	if (!caller) {
+		await_event((size_t)((char *)start - UNIT));
 		watch_helper();
 	} else if (now.event && (size_t)((char *)start - UNIT) >= now.at) {
 		now.event();
-		now.event = NULL;
+		__atomic_store_n(&now.event, NULL, __ATOMIC_RELAXED);
 		__atomic_store_n(&now.left, 1, __ATOMIC_RELAXED);
 	} else if (now.left) {
 		__atomic_add_fetch(&now.left, 1, __ATOMIC_RELAXED);

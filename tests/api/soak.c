@@ -19,6 +19,7 @@
 #define MAX_RANGES 7
 #define FAILURE (-77)
 #define NEVER SIZE_MAX
+#define PATIENCE_NS 60000000000ull
 
 struct load {
 	uint64_t random;
@@ -231,6 +232,16 @@ static bool one_job(struct load *load)
 	       (!with_result || result_is_right(load, &result, error));
 }
 
+/* Longer, if until then no job has failed: there were hardly any. */
+static bool goes_on(void)
+{
+	uint64_t now_ns = ktest_now_ns();
+
+	return now_ns < soak.end_ns ||
+	       (!__atomic_load_n(&soak.nr_failed, __ATOMIC_RELAXED) &&
+		now_ns < soak.end_ns + PATIENCE_NS);
+}
+
 static void *run_jobs(void *arg)
 {
 	struct load *load = calloc(1, sizeof(*load));
@@ -238,7 +249,7 @@ static void *run_jobs(void *arg)
 
 	if (load)
 		load->random = soak.seed + (uintptr_t)arg * 1000003;
-	while (!wrong && ktest_now_ns() < soak.end_ns) {
+	while (!wrong && goes_on()) {
 		wrong = !one_job(load);
 		if (!pick(load, 100))
 			ktask_trim();

@@ -38,7 +38,7 @@ our @EXPORT_OK = qw(fetch_kernel build_modules make_archive nodes result run_gue
 
 use constant BOOTS => 4;		# tries until PID 1 runs
 use constant BOOT_LIMIT => 150;		# seconds for that
-use constant LIMIT => 500;		# seconds for a whole boot
+use constant LIMIT => 900;		# seconds for a whole boot
 use constant LIMIT_DEBUG => 1500;	# of a kernel that checks everything
 use constant CYCLES_FREE => 100;	# loads and unloads that LIMIT is enough for
 use constant SHOWN_MAX => 6000;		# bytes of a log

@@ -94,6 +94,20 @@ static int strays(pid_t pid, const cpu_set_t *cpus)
 	return nr ? stray : -1;
 }
 
+/* A job that runs when its process is moved may end where it began. */
+static int strays_at_last(pid_t pid, const cpu_set_t *cpus)
+{
+	int stray = 0;
+
+	for (int ms = 0; ms < PATIENCE_MS; ms += 200) {
+		sleep_ms(200);
+		stray = strays(pid, cpus);
+		if (!stray)
+			break;
+	}
+	return stray;
+}
+
 static int run_on_my_cpus(void)
 {
 	if (set("cgroup.procs", "0"))
@@ -125,16 +139,9 @@ static void helpers_stay_in_the_callers_cpuset(void)
 	status = status_of(pid);
 	if (has_workers()) {
 		pid = start_in_group();
-		sleep_ms(200);
-		stray = strays(pid, &first);
+		stray = strays_at_last(pid, &first);
 		set("cpuset.cpus", "1,3");
-		/* A job that runs may end where it began. */
-		for (int ms = 0; ms < PATIENCE_MS; ms += 200) {
-			later = strays(pid, &second);
-			if (!later)
-				break;
-			sleep_ms(200);
-		}
+		later = strays_at_last(pid, &second);
 		end(pid);
 	}
 	remove_group();

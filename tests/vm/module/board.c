@@ -4,6 +4,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -92,6 +93,19 @@ void board_undo(void *start, void *end, void *arg)
 void *board_iter(void *position, size_t size)
 {
 	return (char *)position + size;
+}
+
+int board_run_helped(struct board *board, const struct ktask_ctl *ctl)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(HELP_MS);
+	int error;
+
+	do {
+		board_clear(board);
+		error = ktask_run(board_at(0), board->nr, ctl);
+	} while (!error && !atomic_read(&board->helper_chunks) &&
+		 time_before(jiffies, until));
+	return error;
 }
 
 bool board_all(const struct board *board, int value)

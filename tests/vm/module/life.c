@@ -87,7 +87,7 @@ static int helpers_on_my_cpus(void)
 	if (!error) {
 		board.sleep_us = 300;
 		board.cpus = current->cpus_ptr;
-		error = ktask_run(board_at(0), board.nr, &ctl);
+		error = board_run_helped(&board, &ctl);
 	}
 	board_free(&board);
 	if (error)

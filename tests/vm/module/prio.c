@@ -13,29 +13,44 @@
 #include "test.h"
 
 #define PATIENCE_MS 10000
+/* Of each chunk, where there are many. */
+#define PATIENCE_SHORT_MS 20
+#define CHUNKS_MANY 500
 
 struct lending {
 	struct task_struct *caller;
 	int want_prio; /* of a helper that was lent to */
 	bool hold; /* helpers stay in their chunk until they are lent to */
+	bool caller_works; /* is in a chunk, so that it lends nothing yet */
 	atomic_t higher; /* began a chunk above the lowest priority */
 	atomic_t helpers, lent;
 };
 
+/* Only a job with a helper tells anything. */
+static void await_helper(struct lending *lending)
+{
+	int most_ms = lending->hold ? PATIENCE_MS : PATIENCE_SHORT_MS, ms;
+
+	smp_store_release(&lending->caller_works, true);
+	for (ms = 0; ms < most_ms && !atomic_read(&lending->helpers); ms++)
+		usleep_range(1000, 2000);
+	smp_store_release(&lending->caller_works, false);
+}
+
 static int lending_chunk(void *start, void *end, void *arg)
 {
 	struct lending *lending = arg;
-	int ms;
+	int prio, ms;
 
 	if (current == lending->caller) {
-		/* Only a job with a helper tells anything. */
-		for (ms = 0; ms < PATIENCE_MS && lending->hold &&
-			     !atomic_read(&lending->helpers);
-		     ms++)
-			usleep_range(1000, 2000);
+		await_helper(lending);
 		return 0;
 	}
-	if (current->prio != DEFAULT_PRIO + MAX_NICE)
+	prio = READ_ONCE(current->prio);
+	/* Who claimed a chunk and was stopped before it may have been lent to
+	 * meanwhile; not if the caller works now. */
+	if (smp_load_acquire(&lending->caller_works) &&
+	    prio != DEFAULT_PRIO + MAX_NICE)
 		atomic_inc(&lending->higher);
 	atomic_inc(&lending->helpers);
 	for (ms = 0; ms < PATIENCE_MS && lending->hold; ms++) {
@@ -69,7 +84,8 @@ static int lend(struct lending *lending)
 	/* And it is given back. */
 	lending->hold = false;
 	atomic_set(&lending->helpers, 0);
-	expect(!ktask_run(board_at(0), 200000, &ctl));
+	expect(!ktask_run(board_at(0), CHUNKS_MANY, &ctl));
+	expect(atomic_read(&lending->helpers) > 0);
 	expect(atomic_read(&lending->higher) == 0);
 	return 0;
 }

@@ -78,6 +78,19 @@ static inline void *board_at(unsigned int cell)
 	return (void *)(uintptr_t)(cell + 1);
 }
 
+/*
+ * board_run_helped - jobs of all cells, until helpers did a part of one
+ *
+ * The only helper may be on its way from the job before, and a guest's CPU may
+ * get none of the host's for as long as a whole job lasts.
+ *
+ * Return: what the last job returned; helper_chunks is 0 where none came.
+ */
+int board_run_helped(struct board *board, const struct ktask_ctl *ctl);
+
+/* For how long something is waited for that a busy host may put off. */
+#define HELP_MS 30000
+
 /* board_all - every cell holds @value */
 bool board_all(const struct board *board, int value);
 

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIMIT_SECONDS 120
+#define LIMIT_SECONDS 300
 #define NAMES_MAX 64
 #define ERRORS "/tmp/stderr"
 

@@ -52,7 +52,7 @@ static int end(void **state)
 {
 	sys_put(INNER "/cgroup.kill", "1");
 	/* The dead leave it in their own time. */
-	for (int i = 0; i < 200 && rmdir(INNER) && errno == EBUSY; i++)
+	for (int i = 0; i < 2000 && rmdir(INNER) && errno == EBUSY; i++)
 		usleep(20000);
 	rmdir(GROUP "/a");
 	rmdir(GROUP);

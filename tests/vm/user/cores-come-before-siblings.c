@@ -14,6 +14,9 @@ static cpu_set_t core; /* the caller's */
 
 static struct {
 	pid_t caller;
+	unsigned cpu; /* where the caller began */
+	bool moved; /* and is no more */
+	bool works; /* the caller, in a chunk */
 	unsigned nr_beside, nr_elsewhere; /* chunks of helpers */
 } seen;
 
@@ -26,19 +29,33 @@ static cpu_set_t core_of(unsigned cpu)
 	return sys_list(path);
 }
 
-/* What it is bound to, not where it happens to be. */
-static int chunk(void *start, void *end, void *arg)
+/* What it is bound to, not where it happens to be.  A caller that waits leaves
+ * its core to those who begin their last chunk late. */
+static void look(void)
 {
 	cpu_set_t mask, both;
 
+	sched_getaffinity(0, sizeof(mask), &mask);
+	if (!__atomic_load_n(&seen.works, __ATOMIC_SEQ_CST))
+		return;
+	CPU_AND(&both, &mask, &core);
+	__atomic_add_fetch(CPU_COUNT(&both) ? &seen.nr_beside
+					    : &seen.nr_elsewhere,
+			   1, __ATOMIC_RELAXED);
+}
+
+static int chunk(void *start, void *end, void *arg)
+{
 	if (gettid() != seen.caller) {
-		sched_getaffinity(0, sizeof(mask), &mask);
-		CPU_AND(&both, &mask, &core);
-		__atomic_add_fetch(CPU_COUNT(&both) ? &seen.nr_beside
-						    : &seen.nr_elsewhere,
-				   1, __ATOMIC_RELAXED);
+		look();
+		sys_work(200);
+		return 0;
 	}
+	if ((unsigned)sched_getcpu() != seen.cpu)
+		seen.moved = true;
+	__atomic_store_n(&seen.works, true, __ATOMIC_SEQ_CST);
 	sys_work(200);
+	__atomic_store_n(&seen.works, false, __ATOMIC_SEQ_CST);
 	return 0;
 }
 
@@ -53,13 +70,13 @@ static void run(unsigned threads)
 	memset(&seen, 0, sizeof(seen));
 	seen.caller = gettid();
 	do {
-		unsigned before = (unsigned)sched_getcpu();
-
-		core = core_of(before);
+		seen.cpu = (unsigned)sched_getcpu();
+		seen.moved = false;
+		core = core_of(seen.cpu);
 		seen.nr_beside = seen.nr_elsewhere = 0;
 		assert_int_equal(ktask_run(NULL, UNITS, &ctl), 0);
-		/* It was moved, or was where it now is all the time. */
-		if ((unsigned)sched_getcpu() != before)
+		/* It may also have been away and come back. */
+		if (seen.moved)
 			seen.nr_elsewhere = seen.nr_beside = 0;
 	} while (!seen.nr_elsewhere && ktest_now_ns() < end_ns);
 	printf("# %u threads: %u chunks beside the caller, %u elsewhere\n",
