@@ -273,9 +273,10 @@ static void add_row(struct series *series, enum helpers helpers, unsigned nr)
 		 series->beside, series->after);
 	/* Sorted by now: the last is the worst. */
 	table_add(json_pack(
-		"{s:s s:s s:f s:o s:o s:o s:o s:f s:f}", "helpers",
+		"{s:s s:s s:o s:o s:o s:o s:o s:f s:f}", "helpers",
 		titles[helpers], "threads", threads, "neighbours",
-		stats_of(series->neighbours, nr).median, "come_ms",
+		table_number(stats_of(series->neighbours, nr).median),
+		"come_ms",
 		helpers != NORMAL ? json_null() : json_real(come.median),
 		"worst_come_ms",
 		helpers != NORMAL ? json_null()

@@ -2,6 +2,7 @@
 /*
  * Tables, kept as JSON; printed with the columns of their first row.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,11 @@ void table_add(json_t *row)
 	if (!row ||
 	    json_array_append_new(json_object_get(newest(), "rows"), row))
 		abort();
+}
+
+json_t *table_number(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
 }
 
 static const char *cell(const json_t *value, char text[CELL])

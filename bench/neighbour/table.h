@@ -11,6 +11,9 @@
 void table_begin(const char *name, const char *title);
 void table_add(json_t *row);
 
+/* A cell; null where nothing was measured, as the ratio to what did nothing. */
+json_t *table_number(double value);
+
 void tables_print(void);
 
 /* An array of objects with "name", "title" and "rows"; a borrowed reference. */
