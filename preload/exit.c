@@ -328,6 +328,9 @@ void shim_at_end(int status, bool in_order)
 {
 	int cancel_state;
 
+	/* What ends so and in order is no child of vfork(). */
+	if (!in_order && shim_filter_in_child())
+		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (shim_filter_allows() && shim_is_ours() && !shim_busy()) {
 		/* A handler may have found the allocator half way. */

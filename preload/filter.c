@@ -11,7 +11,10 @@
  * the shim steps aside.
  *
  * Not seen: filters that are set without the C library.  Filters hold for
- * threads; here they count for all.
+ * threads; here they count for all.  A child of vfork() that sets one has it for
+ * itself, but nothing must be asked at its end either, which is an _exit() on the
+ * stack of the thread that made it: of that thread no _exit() is looked at any
+ * more, its own neither.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -33,6 +36,8 @@ enum { UNKNOWN, CLEAR, FORBIDDEN };
 
 static _Atomic int state;
 static bool inherited_ok;
+/* A child of vfork(), which has this thread's memory, has set one. */
+static __thread bool in_child;
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
@@ -230,7 +235,7 @@ static bool program_lets_work(const void *program)
  * memory of its own, and nobody else to decide for it.  Where that cannot be
  * found out the parent steps aside as well.
  */
-static bool decides_for_owner(void)
+static bool shares_owners_memory(void)
 {
 	static volatile long mark;
 	long seen = 0;
@@ -246,26 +251,36 @@ static bool decides_for_owner(void)
 bool shim_filter_seen(bool strict, const void *program)
 {
 	int saved_errno = errno;
-	bool ours, forbids;
+	bool ours;
 
 	/* First: behind a filter nothing must be asked. */
 	if (!shim_filter_allows())
 		return false;
+	if (!strict && program_lets_work(program)) {
+		errno = saved_errno;
+		return false;
+	}
 	ours = shim_is_ours();
-	forbids = (ours || !decides_for_owner()) &&
-		  (strict || !program_lets_work(program));
-	if (forbids)
+	if (!ours && shares_owners_memory())
+		in_child = true;
+	else
 		atomic_store(&state, FORBIDDEN);
-	if (forbids && ours) {
+	if (ours) {
 		if (shim_prefaults)
 			shim_prefault_end();
 		shim_trim();
 	}
 	errno = saved_errno;
-	return forbids;
+	return true;
 }
 
 void shim_filter_refused(void)
 {
+	in_child = false;
 	atomic_store(&state, CLEAR);
+}
+
+bool shim_filter_in_child(void)
+{
+	return in_child;
 }

@@ -207,6 +207,8 @@ void shim_filter_init(bool inherited_ok);
  */
 bool shim_filter_seen(bool strict, const void *program);
 void shim_filter_refused(void);
+/* A child of vfork() by this thread has set one, and may be what asks. */
+bool shim_filter_in_child(void);
 
 /* Of an address that may be wrong.  Return: 0, or -errno as the kernel's. */
 int shim_copy_in(void *to, const void *from, size_t len);

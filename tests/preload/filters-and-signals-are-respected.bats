@@ -96,6 +96,10 @@ behind() {
 	[ "$(id -u)" != 0 ] || [ "$(taken mmap calls)" = 2 ]
 }
 
+@test "a filter of a child of vfork is asked nothing at that child's end" {
+	guard filter-in-vfork "$(number_of getpid)"
+}
+
 @test "a question whether filters are possible is no filter" {
 	guard filter-questions
 	[ "$(taken mmap calls)" = 1 ]
