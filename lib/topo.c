@@ -20,10 +20,9 @@ static struct topo first;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static struct {
-	struct {
-		uint64_t mark; /* 0: not yet there */
-		struct topo *topo;
-	} states[STATES_MAX];
+	/* In the order in which they were met, then NULL.  One word each: what a
+	 * fork finds is there, or is not. */
+	struct topo *states[STATES_MAX];
 	struct topo *now;
 	uint64_t due_ns;
 } mine;
@@ -36,18 +35,16 @@ static bool read_whole(struct topo *topo, const struct topo *before,
 		       uint64_t mark)
 {
 	topo_read(topo, before);
+	topo->mark = mark;
 	return topo_mark() == mark;
 }
 
 static void load(void)
 {
-	uint64_t mark = topo_mark();
-
 	/* No machine has this mark: the next look reads anew. */
-	if (!read_whole(&first, NULL, mark))
-		mark = TOPO_MARK_NONE;
-	mine.states[0].mark = mark;
-	mine.states[0].topo = &first;
+	if (!read_whole(&first, NULL, topo_mark()))
+		first.mark = TOPO_MARK_NONE;
+	kt_store_release(&mine.states[0], &first);
 	kt_store_release(&mine.now, &first);
 }
 
@@ -67,21 +64,19 @@ static struct topo *state_of(uint64_t mark)
 	struct topo *topo, *none = NULL;
 	unsigned i = 0;
 
-	for (; i < STATES_MAX && kt_load_acquire(&mine.states[i].mark); i++)
-		if (kt_load(&mine.states[i].mark) == mark)
-			return mine.states[i].topo;
+	for (; i < STATES_MAX && (topo = kt_load_acquire(&mine.states[i])); i++)
+		if (topo->mark == mark)
+			return topo;
 	if (i == STATES_MAX)
 		return NULL;
 	topo = malloc(sizeof(*topo));
 	if (!topo)
 		return NULL;
-	if (!read_whole(topo, kt_load_acquire(&mine.now), mark) ||
-	    !kt_cas(&mine.states[i].topo, &none, topo)) {
-		free(topo);
-		return NULL;
-	}
-	kt_store_release(&mine.states[i].mark, mark);
-	return topo;
+	if (read_whole(topo, kt_load_acquire(&mine.now), mark) &&
+	    kt_cas(&mine.states[i], &none, topo))
+		return topo;
+	free(topo);
+	return NULL;
 }
 
 static bool renew(void)

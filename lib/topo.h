@@ -18,6 +18,7 @@
 #define TOPO_LOOK_NS 1000000000
 
 struct topo {
+	uint64_t mark; /* topo_mark() when it was read */
 	unsigned nr_cpus; /* online; at least 1 */
 	unsigned nr_nodes; /* at least 1 */
 	int ids[TOPO_NODES_MAX]; /* of the nodes */
