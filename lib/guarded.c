@@ -7,12 +7,28 @@
 
 #include "lib/guarded.h"
 
-/* All of it: the memory in whole pages, and room before and behind. */
-static size_t whole_bytes(size_t bytes)
+static size_t in_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
-	return ((bytes + page - 1) & ~(page - 1)) + 2 * GUARDED_BYTES;
+	return (bytes + page - 1) & ~(page - 1);
+}
+
+/* All of it: the memory in whole pages, and room before and behind. */
+static size_t whole_bytes(size_t bytes)
+{
+	return in_pages(bytes) + 2 * GUARDED_BYTES;
+}
+
+/*
+ * The memory could not be had.  The kernel may have taken the room away that it
+ * was to lie in, and another thread may have a mapping of its own there by now:
+ * that stays, and if it is still our room, that costs no memory.
+ */
+static void give_up(char *room, size_t bytes)
+{
+	munmap(room, GUARDED_BYTES);
+	munmap(room + GUARDED_BYTES + in_pages(bytes), GUARDED_BYTES);
 }
 
 /* First the room, then the memory in its middle: nobody comes in between. */
@@ -28,7 +44,7 @@ void *guarded_map(int fd, size_t bytes)
 		   MAP_SHARED | MAP_FIXED, fd, 0);
 	if (map != MAP_FAILED)
 		return map;
-	munmap(room, whole_bytes(bytes));
+	give_up(room, bytes);
 	return NULL;
 }
 
