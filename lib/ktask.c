@@ -169,6 +169,13 @@ static int call_directly(void *start, size_t size, const struct ktask_ctl *ctl)
 	return error;
 }
 
+/* Positions of the default iterator are addresses, as in kt_job_check(). */
+static bool runs_over(void *start, size_t size, const struct ktask_ctl *ctl)
+{
+	return (!ctl->iter_func || ctl->iter_func == ktask_iter_range) &&
+	       size > UINTPTR_MAX - (uintptr_t)start;
+}
+
 int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl)
 {
 	struct ktask_node any = { start, task_size, NUMA_NO_NODE };
@@ -179,7 +186,7 @@ int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl)
 		return -EINVAL;
 	if (!too_small(task_size, ctl))
 		return ktask_run_numa(&any, 1, ctl);
-	if (!ctl->iter_func && task_size > UINTPTR_MAX - (uintptr_t)start)
+	if (runs_over(start, task_size, ctl))
 		return -EINVAL;
 	if (!task_size)
 		return 0;

@@ -91,6 +91,10 @@ static void ranges_end_in_the_address_space(void **state)
 		ctl.min_chunk_size = chunks[i];
 		refused_everywhere(last, 1, &ctl);
 		refused_everywhere(last - 4096, 4097, &ctl);
+		/* The default iterator by its name. */
+		ktask_ctl_set_iter_func(&ctl, ktask_iter_range);
+		refused_everywhere(last, 1, &ctl);
+		refused_everywhere(last - 4096, 4097, &ctl);
 		refused_everywhere((char *)1, SIZE_MAX, &ctl);
 		refused_everywhere(places, SIZE_MAX, &ctl);
 	}
