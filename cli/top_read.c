@@ -287,8 +287,8 @@ const char *top_not_seen(const struct top *top, unsigned index, char buf[128])
 	if (!top->slots.shared && !index--)
 		return buf;
 	snprintf(buf, 128,
-		 "jobs behind the first 65536 names of /dev/shm, "
-		 "which somebody has filled");
+		 "jobs whose tables somebody has hidden behind "
+		 "others: /dev/shm has too many names");
 	if (top->slots.cut && !index--)
 		return buf;
 	return NULL;

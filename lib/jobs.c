@@ -2,7 +2,6 @@
 /*
  * Jobs of the machine, for people: what all tables say.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -42,12 +41,10 @@ struct listing {
 	uint64_t now_ns;
 };
 
-/* Return: is there such a table? */
-static bool list_table(struct listing *listing, const char *name)
+static void list_table(const char *name, uid_t uid, void *arg)
 {
-	int64_t uid = table_user(name);
-	struct table_head *head = uid < 0 ? NULL : table_read(name, (uid_t)uid);
-	bool there = head;
+	struct listing *listing = arg;
+	struct table_head *head = table_read(name, uid);
 
 	for (uint32_t i = 0; head && i < head->nr_demands; i++) {
 		if (table_silent(head->demands[i].seen_ns, listing->now_ns,
@@ -55,27 +52,9 @@ static bool list_table(struct listing *listing, const char *name)
 			continue;
 		if (listing->found++ < listing->nr)
 			tell(&listing->jobs[listing->found - 1],
-			     &head->demands[i], (uid_t)uid, listing->now_ns);
+			     &head->demands[i], uid, listing->now_ns);
 	}
 	free(head);
-	return there;
-}
-
-/* Return: false where the folder has more than is read of it. */
-static bool list_tables(struct listing *listing)
-{
-	unsigned names = 0, tables = 0;
-	DIR *dir = opendir(TABLE_DIR);
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)) && names < TABLE_NAMES_MOST &&
-	       tables < TABLES_MOST) {
-		names++;
-		tables += list_table(listing, entry->d_name);
-	}
-	if (dir)
-		closedir(dir);
-	return !dir || !entry;
 }
 
 unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
@@ -88,7 +67,7 @@ unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 
 	/* Reading may be a cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	all = list_tables(&listing);
+	all = table_each(list_table, &listing);
 	if (info) {
 		info->limit = pool_machine()->limit;
 		info->used = slots_used();

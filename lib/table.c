@@ -2,6 +2,7 @@
 /*
  * Tables of users in /dev/shm: made, found, checked, read.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -128,7 +129,8 @@ struct table *table_open(void)
 	return table;
 }
 
-int64_t table_user(const char *name)
+/* The user that a table of this file @name should be of, or -1. */
+static int64_t user_of(const char *name)
 {
 	unsigned long uid;
 	char *end;
@@ -140,6 +142,26 @@ int64_t table_user(const char *name)
 	    end[2] || uid > UINT32_MAX)
 		return -1;
 	return (int64_t)uid;
+}
+
+bool table_each(void (*use)(const char *name, uid_t uid, void *arg), void *arg)
+{
+	unsigned names = 0, tables = 0;
+	DIR *dir = opendir(TABLE_DIR);
+	struct dirent *entry;
+	bool all = true;
+
+	while (dir && all && (entry = readdir(dir))) {
+		int64_t uid = user_of(entry->d_name);
+
+		tables += uid >= 0;
+		all = names++ < TABLE_NAMES_MOST && tables <= TABLES_MOST;
+		if (all && uid >= 0)
+			use(entry->d_name, (uid_t)uid, arg);
+	}
+	if (dir)
+		closedir(dir);
+	return all;
 }
 
 static bool read_all(int fd, void *to, size_t size, off_t from)

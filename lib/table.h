@@ -16,8 +16,9 @@
 #define TABLE_DIR "/dev/shm"
 #define TABLE_SLOTS 1024
 #define TABLE_DEMANDS 512
-/* Anybody may fill the folder: whoever goes through it reads no more names, and
- * no more files that are tables. */
+/* Anybody may fill the folder: of it no more names are read, and of these no more
+ * that are names of tables.  Names, not tables: whoever fills it can have any
+ * number of either, and looking at a name takes as long whatever is behind it. */
 #define TABLE_NAMES_MOST 65536
 #define TABLES_MOST 1024
 
@@ -55,8 +56,13 @@ struct table {
 /* table_open - the table of this user, made if need be; NULL without one */
 struct table *table_open(void);
 
-/* table_user - the user that a table of this file @name should be of, or -1 */
-int64_t table_user(const char *name);
+/*
+ * table_each - go through the names of tables
+ * @use: gets a name, the user whose table that should be, and @arg
+ *
+ * Return: false where there are more than are read.
+ */
+bool table_each(void (*use)(const char *name, uid_t uid, void *arg), void *arg);
 
 /*
  * table_read - a copy of the head of table @name of @uid

@@ -2,7 +2,6 @@
 /*
  * Users: looking into the directory of tables, seldom and cheaply.
  */
-#include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -92,31 +91,36 @@ static bool add_to(uint32_t nr, uid_t uid, uint32_t wanted)
 	return false;
 }
 
+/* What is found in a look. */
+struct found {
+	uint64_t now_ns;
+	uid_t own;
+	uint32_t nr, before, nr_tables; /* as in users */
+};
+
+static void look_at(const char *name, uid_t uid, void *arg)
+{
+	struct found *found = arg;
+	uint32_t wanted;
+
+	if (uid == found->own || found->nr == USERS_MAX)
+		return;
+	found->nr_tables++;
+	wanted = user_wanted(name, uid, found->now_ns);
+	if (!wanted || add_to(found->nr, uid, wanted))
+		return;
+	found->before += uid < found->own;
+	insert(found->nr++, uid, wanted);
+}
+
 static void read_users(uint64_t now_ns)
 {
-	uint32_t nr = 0, before = 0, nr_tables = 0, nr_names = 0;
-	struct dirent *entry;
-	DIR *dir = opendir(TABLE_DIR);
+	struct found found = { .now_ns = now_ns, .own = geteuid() };
 
-	while (dir && nr < USERS_MAX && nr_tables < TABLES_MOST &&
-	       nr_names++ < TABLE_NAMES_MOST && (entry = readdir(dir))) {
-		int64_t uid = table_user(entry->d_name);
-		uint32_t wanted;
-
-		if (uid < 0 || uid == geteuid())
-			continue;
-		nr_tables++;
-		wanted = user_wanted(entry->d_name, (uid_t)uid, now_ns);
-		if (!wanted || add_to(nr, (uid_t)uid, wanted))
-			continue;
-		before += (uid_t)uid < geteuid();
-		insert(nr++, (uid_t)uid, wanted);
-	}
-	if (dir)
-		closedir(dir);
-	kt_store(&users.nr, nr);
-	kt_store(&users.before, before);
-	users.nr_tables = nr_tables;
+	table_each(look_at, &found);
+	kt_store(&users.nr, found.nr);
+	kt_store(&users.before, found.before);
+	users.nr_tables = found.nr_tables;
 }
 
 /*

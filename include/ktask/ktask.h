@@ -475,7 +475,8 @@ struct ktask_slots_info {
  * Jobs say what they do every few milliseconds; a job whose caller is in a
  * longer chunk is left out meanwhile.  What other users' jobs say is what
  * those users say.  Of /dev/shm, which anybody may fill, 65536 names are read,
- * and 1024 tables; @slots tells whether there were more.
+ * and of these 1024 that are names of tables; @slots tells whether there were
+ * more.
  *
  * Return: the number of jobs there are, which may exceed @nr.
  */

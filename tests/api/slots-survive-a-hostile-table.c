@@ -216,28 +216,45 @@ static void lies_of_other_users_stop_nobody(void **state)
 }
 
 #define NAMES_MOST 65536
+#define TABLES_MOST 1024
 
-/* In place of /dev/shm: more names than are read, with nothing behind them. */
-static int look_at_many_names(void *arg)
+/* Names with nothing behind them: @from to @to, not included. */
+static void fill(const char *name, int from, int to)
+{
+	char path[64];
+
+	for (int i = from; i < to; i++) {
+		snprintf(path, sizeof(path), "/dev/shm/%s%d.0", name, i);
+		ktest_check(!link("/dev/shm/x", path));
+	}
+}
+
+static int is_cut(void)
 {
 	struct ktask_slots_info slots;
-	char path[64];
-	int i;
 
+	ktask_jobs(NULL, 0, &slots);
+	return slots.cut;
+}
+
+/* In place of /dev/shm: more names than are read, of tables and others. */
+static int look_at_many_names(void *arg)
+{
 	if (unshare(CLONE_NEWNS) ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("none", "/dev/shm", "tmpfs", 0, NULL))
 		return 77;
-	ktask_jobs(NULL, 0, &slots);
-	ktest_check(!slots.cut);
+	ktest_check(!is_cut());
 	put_file("/dev/shm/x", 64, 0644, 0, true);
 	/* Our own is there already. */
-	for (i = 1; i < NAMES_MOST; i++) {
-		snprintf(path, sizeof(path), "/dev/shm/ktask-slots-%d.0", i);
-		ktest_check(!link("/dev/shm/x", path));
-	}
-	ktask_jobs(NULL, 0, &slots);
-	ktest_check(slots.cut);
+	fill("ktask-slots-", 1, TABLES_MOST);
+	ktest_check(!is_cut());
+	fill("ktask-slots-", TABLES_MOST, TABLES_MOST + 1);
+	ktest_check(is_cut());
+	ktest_check(!unlink("/dev/shm/ktask-slots-1.0"));
+	ktest_check(!is_cut());
+	fill("other-", 0, NAMES_MOST);
+	ktest_check(is_cut());
 	return 0;
 }
 
