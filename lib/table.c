@@ -3,6 +3,7 @@
  * Tables of users in /dev/shm: made, found, checked, read.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -20,6 +21,9 @@
 #define TABLE_MAGIC 0x6b7461736b2d3103ull
 #define TABLE_NAMES 8 /* tried, should somebody squat the first */
 #define PREFIX "ktask-slots-"
+/* A signal ends the allocation of a file, before it has begun or in the middle;
+ * so that a process that gets one all the time ends it, too. */
+#define MAX_TRIES 100
 
 static bool init_slots(struct table *table)
 {
@@ -45,6 +49,16 @@ static bool may_make_file(void)
 	       limit.rlim_cur >= sizeof(struct table);
 }
 
+static bool allocate(int fd)
+{
+	int tries = 0, error;
+
+	do
+		error = posix_fallocate(fd, 0, sizeof(struct table));
+	while (error == EINTR && ++tries < MAX_TRIES);
+	return !error;
+}
+
 /* A complete table appears under its name at once, or not at all. */
 static struct table *make_table(const char *path)
 {
@@ -57,7 +71,7 @@ static struct table *make_table(const char *path)
 	fd = open(TABLE_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return NULL;
-	if (fchmod(fd, 0644) || posix_fallocate(fd, 0, sizeof(struct table)) ||
+	if (fchmod(fd, 0644) || !allocate(fd) ||
 	    !(table = guarded_map(fd, sizeof(*table))))
 		goto close;
 	table->head.magic = TABLE_MAGIC;
@@ -111,6 +125,13 @@ static struct table *find_table(const char *path)
 	return NULL;
 }
 
+static bool is_free(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) && errno == ENOENT;
+}
+
 struct table *table_open(void)
 {
 	struct table *table = NULL;
@@ -125,6 +146,9 @@ struct table *table_open(void)
 		/* Another process was quicker. */
 		if (!table)
 			table = find_table(path);
+		/* The next name is for those who cannot have this one. */
+		if (!table && is_free(path))
+			break;
 	}
 	return table;
 }
