@@ -87,21 +87,29 @@ close:
 	return table;
 }
 
-static bool is_table(const struct stat *st, uid_t owner)
+static bool is_table(const struct stat *st, uid_t uid)
 {
-	return S_ISREG(st->st_mode) && st->st_uid == owner &&
+	return S_ISREG(st->st_mode) && st->st_uid == uid &&
 	       !(st->st_mode & (S_IWGRP | S_IWOTH)) &&
 	       st->st_size == sizeof(struct table);
 }
 
-static int open_checked(const char *path, uid_t owner, int mode)
+/* The caller may become another user, and keeps its table. */
+static uid_t owner;
+
+uid_t table_owner(void)
+{
+	return owner;
+}
+
+static int open_checked(const char *path, uid_t uid, int mode)
 {
 	int fd = open(path, mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct stat st;
 
 	if (fd < 0)
 		return -1;
-	if (!fstat(fd, &st) && is_table(&st, owner))
+	if (!fstat(fd, &st) && is_table(&st, uid))
 		return fd;
 	close(fd);
 	return -1;
@@ -109,7 +117,7 @@ static int open_checked(const char *path, uid_t owner, int mode)
 
 static struct table *find_table(const char *path)
 {
-	int fd = open_checked(path, geteuid(), O_RDWR);
+	int fd = open_checked(path, owner, O_RDWR);
 	struct table *table;
 
 	if (fd < 0)
@@ -137,9 +145,10 @@ struct table *table_open(void)
 	struct table *table = NULL;
 	char path[64];
 
+	owner = geteuid();
 	for (int n = 0; n < TABLE_NAMES && !table; n++) {
 		snprintf(path, sizeof(path), TABLE_DIR "/" PREFIX "%u.%d",
-			 (unsigned)geteuid(), n);
+			 (unsigned)owner, n);
 		table = find_table(path);
 		if (!table)
 			table = make_table(path);

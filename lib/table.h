@@ -56,6 +56,9 @@ struct table {
 /* table_open - the table of this user, made if need be; NULL without one */
 struct table *table_open(void);
 
+/* table_owner - the user that this process was when it opened its table */
+uid_t table_owner(void);
+
 /*
  * table_each - go through the names of tables
  * @use: gets a name, the user whose table that should be, and @arg

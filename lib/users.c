@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "core/deps.h"
 #include "lib/table.h"
@@ -24,7 +23,7 @@ static struct {
 	uint32_t wants[USERS_MAX]; /* in the order of user ids, */
 	uid_t uids[USERS_MAX]; /* these */
 	uint32_t nr;
-	uint32_t before; /* whose id is less than ours */
+	uint32_t before; /* whose id is less than that of our table's owner */
 	uint32_t nr_tables; /* of other users, by their names */
 	uint64_t listed_ns;
 	off_t dir_size;
@@ -115,7 +114,7 @@ static void look_at(const char *name, uid_t uid, void *arg)
 
 static void read_users(uint64_t now_ns)
 {
-	struct found found = { .now_ns = now_ns, .own = geteuid() };
+	struct found found = { .now_ns = now_ns, .own = table_owner() };
 
 	table_each(look_at, &found);
 	kt_store(&users.nr, found.nr);

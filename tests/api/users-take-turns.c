@@ -201,10 +201,42 @@ static void a_user_with_many_tables_is_one(void **state)
 		unlink(names[i]);
 }
 
+/* ---- who becomes another user ---- */
+
+#define FORMER 65525
+
+static int become_another(void *arg)
+{
+	struct ktask_limit limit;
+	uint64_t sum;
+
+	ktest_check(!seteuid(FORMER));
+	ktask_limits(&limit, 1);
+	ktest_check(slots_shared());
+	ktest_check(!seteuid(0) && !setresuid(FIRST, FIRST, FIRST));
+	ktest_check(slots_demand_begin(MANY, "test", 1, shared->now_ns) >= 0);
+	ktest_check(nr_who_want(MANY, &sum) == 0);
+	return 0;
+}
+
+/* Or its own jobs, in the table that it had, would take half of its share. */
+static void who_becomes_another_is_still_one(void **state)
+{
+	int status;
+
+	if (geteuid())
+		ktest_skip("needs root to become other users");
+	shared->now_ns = ktest_now_ns();
+	status = ktest_in_child(become_another, NULL);
+	unlink(TABLE_DIR "/ktask-slots-65525.0");
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		KTEST(one_at_a_time),
+		KTEST(who_becomes_another_is_still_one),
 		KTEST(a_user_with_many_tables_is_one),
 	};
 
