@@ -73,13 +73,18 @@ static void print_help(void)
 	       "'ktask --version'\nprints the version.\n");
 }
 
+static bool asks_for_help(const char *option)
+{
+	return !strcmp(option, "--help") || !strcmp(option, "-h");
+}
+
 static int help(int argc, char **argv)
 {
 	char option[] = "--help";
 	char *help_argv[] = { NULL, option, NULL };
 	const struct command *command;
 
-	if (argc < 2) {
+	if (argc < 2 || !strcmp(argv[1], "help") || asks_for_help(argv[1])) {
 		print_help();
 		return 0;
 	}
@@ -99,7 +104,7 @@ static int dispatch(int argc, char **argv)
 		printf("ktask %s\n", ktask_version());
 		return 0;
 	}
-	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
+	if (asks_for_help(name)) {
 		print_help();
 		return 0;
 	}

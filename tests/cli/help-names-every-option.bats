@@ -12,6 +12,10 @@ load helpers
 	[ "$output" = "$help" ]
 	run -0 "$ktask" -h
 	[ "$output" = "$help" ]
+	for word in help --help -h; do
+		run -0 "$ktask" help "$word"
+		[ "$output" = "$help" ]
+	done
 }
 
 @test "the help lists every command, and each explains itself" {
