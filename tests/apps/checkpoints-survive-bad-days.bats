@@ -213,7 +213,7 @@ shim() {
 		--iterations 1000000 >out 2>err &
 	mpirun=$!
 	pids=()
-	for _ in {1..100}; do
+	for _ in {1..600}; do
 		# ranks() is timeout, then mpirun, then the ranks.
 		parents=$(pgrep -d, -P "$(pgrep -d, -P $mpirun || echo 0)" ||
 			echo 0)
@@ -232,7 +232,7 @@ shim() {
 	[ $status -ne 124 ] # not by the time limit
 	grep -q "signal 9" err
 	# mpirun has told them to end, and does not wait.
-	for _ in {1..100}; do
+	for _ in {1..600}; do
 		kill -0 "${pids[@]}" 2>/dev/null || break
 		sleep 0.1
 	done

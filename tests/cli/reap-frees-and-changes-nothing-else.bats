@@ -16,6 +16,21 @@ start() {
 	read -r <"$BATS_TEST_TMPDIR/ready"
 }
 
+# watch PID: ktask reap --on-exit in the background, until it watches: timeout's
+# child has a descriptor for the process.
+watch() {
+	timeout 60 "$ktask" reap --on-exit "$1" \
+		>"$BATS_TEST_TMPDIR/said" 2>&1 3>&- &
+	reaper=$!
+	for _ in {1..600}; do
+		watcher=$(pgrep -P "$reaper") &&
+			ls -l "/proc/$watcher/fd" 2>/dev/null |
+			grep -q 'anon_inode:\[pidfd\]\|pidfd:' && break
+		sleep 0.05
+	done
+	kill -0 "$reaper"
+}
+
 supported() {
 	# The number of the call; a bad descriptor where the kernel has it.
 	perl -e 'syscall(448, -1, 0); exit($!{ENOSYS} ? 1 : 0)' ||
@@ -38,26 +53,19 @@ supported() {
 
 @test "one that ends by itself keeps its exit status" {
 	supported
-	# So long it may take on a busy machine until somebody watches it.
-	start 'sleep 2'
-	run -0 --separate-stderr timeout 60 "$ktask" reap --on-exit "$pid"
-	[ -z "$output$stderr" ]
+	mkfifo "$BATS_TEST_TMPDIR/end"
+	start "open(my \$end, '<', '$BATS_TEST_TMPDIR/end'); <\$end>"
+	watch "$pid"
+	echo >"$BATS_TEST_TMPDIR/end"
+	wait "$reaper"
+	[ ! -s "$BATS_TEST_TMPDIR/said" ]
 	wait "$pid" || [ $? -eq 7 ]
 }
 
 @test "one that is killed by somebody else is noticed" {
 	supported
 	start 'sleep 60'
-	timeout 60 "$ktask" reap --on-exit "$pid" 3>&- &
-	local reaper=$!
-	# It watches: timeout's child has a descriptor for the process.
-	for _ in {1..600}; do
-		watcher=$(pgrep -P "$reaper") &&
-			ls -l "/proc/$watcher/fd" 2>/dev/null |
-			grep -q 'anon_inode:\[pidfd\]\|pidfd:' && break
-		sleep 0.05
-	done
-	kill -0 "$reaper"
+	watch "$pid"
 	kill -9 "$pid"
 	wait "$reaper"
 }

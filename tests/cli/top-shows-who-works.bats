@@ -29,7 +29,7 @@ teardown() {
 until_true() {
 	local expression=$1 try
 	shift
-	for try in {1..100}; do
+	for try in {1..400}; do
 		run -0 --separate-stderr "$@"
 		jq -e "$expression" <<<"$output" >/dev/null && return
 		sleep 0.05

@@ -24,7 +24,7 @@ static int spawn(ktrt_func func, const struct ktrt_dep *deps, size_t nr)
 	return ktrt_spawn_attr(func, NULL, &attr);
 }
 
-/* What would hang in a wait is a failure after twenty seconds instead. */
+/* What would hang in a wait is a failure after a minute instead. */
 static void all_end(unsigned long nr)
 {
 	assert_true(holds_soon(get(done) == nr));

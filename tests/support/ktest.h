@@ -68,7 +68,7 @@ uint64_t ktest_random_below(uint64_t *state, uint64_t bound);
 uint64_t ktest_now_ns(void);
 
 #define KTEST_TIMED_OUT (-1)
-#define KTEST_CHILD_SECONDS 30
+#define KTEST_CHILD_SECONDS 100
 
 /*
  * ktest_in_child - run func(arg) in a forked process

@@ -10,14 +10,20 @@ setup() {
 	cd "$BATS_TEST_TMPDIR"
 }
 
-# One holds a lock and sleeps; the other wants the lock meanwhile.  So long it
-# may take on a busy machine until that begins.
+# One holds a lock and sleeps until the other has waited for it for a second, or
+# for a minute where who waits is not to be seen.
 locked() {
 	cat >locked <<-'SH'
 	#!/bin/sh
 	rm -f held
 	: >lock
-	flock lock sh -c ': >held; exec sleep 3' &
+	flock lock sh -c ': >held
+		i=0
+		while [ $i -lt 60 ] && ! grep -q -e "-> FLOCK" /proc/locks; do
+			i=$((i + 1))
+			sleep 1
+		done
+		exec sleep 1' &
 	until [ -e held ]; do sleep 0.05; done
 	flock lock true
 	wait
@@ -128,7 +134,7 @@ locked() {
 @test "top: what a thread calls itself is no order to the terminal" {
 	cat >red.pl <<-'PL'
 	$0 = "\e[31mred";
-	select(undef, undef, undef, 0.1) for 1 .. 10;
+	select(undef, undef, undef, 0.1) for 1 .. 30;
 	PL
 	run -0 "$umt" top -i 100 -- perl red.pl
 	[[ $output == *" ?[31mred "* ]]
@@ -151,12 +157,12 @@ locked() {
 @test "top: shows the threads of a process that runs, old and new" {
 	cat >threads.py <<-'PY'
 	import threading, time
-	threads = [threading.Thread(target=time.sleep, args=(6,))
+	threads = [threading.Thread(target=time.sleep, args=(8,))
 		   for _ in range(3)]
 	for thread in threads: thread.start()
 	# So long the first picture may take on a busy machine.
 	time.sleep(4)
-	late = threading.Thread(target=time.sleep, args=(1,))
+	late = threading.Thread(target=time.sleep, args=(3,))
 	late.start()
 	PY
 	python3 threads.py &

@@ -41,7 +41,7 @@ units() {
 	systemd-socket-activate --seqpacket --listen "$work/socket" \
 		"$work/umtd" 2>"$work/log" &
 	waiting=$!
-	for _ in {1..100}; do
+	for _ in {1..600}; do
 		[ ! -S "$work/socket" ] || break
 		sleep 0.1
 	done
@@ -52,7 +52,7 @@ units() {
 
 @test "a file that is no socket is not replaced by one" {
 	echo precious >"$work/file"
-	run -1 timeout 10 "$work/umtd" --socket "$work/file"
+	run -1 timeout 60 "$work/umtd" --socket "$work/file"
 	[[ $output == "umtd: listening on $work/file: "* ]]
 	[ "$(<"$work/file")" = precious ]
 }
@@ -64,7 +64,7 @@ units() {
 	systemd-socket-activate --seqpacket --listen "$work/socket" \
 		/bin/false 2>"$work/log" &
 	waiting=$!
-	for _ in {1..100}; do
+	for _ in {1..600}; do
 		[ ! -S "$work/socket" ] || break
 		sleep 0.1
 	done
