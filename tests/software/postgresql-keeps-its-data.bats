@@ -97,10 +97,17 @@ consistent() {
 	sql "select 'transactions', count(*) > $1 from pgbench_history"
 }
 
+# more_than COUNT: so many transactions are committed, and one
+more_than() {
+	[ "$(sql "select count(*) > $1 from pgbench_history")" = t ]
+}
+
+# die_under_load COUNT: that many were committed before
 die_under_load() {
-	bench -c 4 -j 2 -T 30 >/dev/null 2>&1 &
+	bench -c 4 -j 2 -T 100 >/dev/null 2>&1 &
 	load=$!
 	sleep 2
+	await more_than "$1"
 	stop QUIT
 	! wait "$load" || false
 }
@@ -112,7 +119,7 @@ database() {
 	bench -i -q -s 2 >/dev/null 2>&1
 	bench -c 1 -t 500 --random-seed=1 >/dev/null 2>&1
 	contents
-	die_under_load
+	die_under_load 500
 	begin "$@"
 	consistent 500
 	stop INT

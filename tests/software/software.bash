@@ -74,9 +74,9 @@ server_lives() {
 	[ -n "$SERVER" ] && kill -0 "$SERVER" 2>/dev/null
 }
 
-# await COMMAND...: until it succeeds, half a minute at most
+# await COMMAND...: until it succeeds, two minutes at most
 await() {
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		! "$@" >/dev/null 2>&1 || return 0
 		sleep 0.1
 	done
@@ -84,11 +84,11 @@ await() {
 	return 1
 }
 
-# stop SIGNAL: the server's status is not asked; it has half a minute to go.
+# stop SIGNAL: the server's status is not asked; it has two minutes to go.
 stop() {
 	server_lives || return 0
 	kill "-$1" "$SERVER"
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		server_lives || break
 		sleep 0.1
 	done
