@@ -21,7 +21,7 @@ ends() {
 			cat; } <input >output 2>&1
 		echo "status: $status" >>output
 		# It outlives its maker.
-		for ((i = 0; i < 100; i++)); do
+		for ((i = 0; i < 600; i++)); do
 			[ -e exit-clone ] && [ ! -s exit-clone ] || break
 			sleep 0.1
 		done
