@@ -10,6 +10,10 @@
 
 #include "lib/learn.h"
 
+/* Of an engine that is slower, however long the other one gets no CPU: a second
+ * for each part of a trial. */
+#define SLOW_US 60000
+
 /* ---- who asks for the device ---- */
 
 static int small_jobs(void *arg)
@@ -164,7 +168,7 @@ static int slow_device(void *arg)
 	unsigned before;
 
 	must_have_two_threads();
-	find_out(20000, false, "user");
+	find_out(SLOW_US, false, "user");
 	ktest_check(fake.nr_requests == 4 && fake.bytes == LARGE / 2);
 	before = fake.nr_requests;
 	populates_all(LARGE);
@@ -185,7 +189,7 @@ static int fast_device(void *arg)
 	unsigned before;
 
 	must_have_two_threads();
-	fake.user_us_per_mib = 20000;
+	fake.user_us_per_mib = SLOW_US;
 	find_out(0, true, "kernel");
 	fake.user_us_per_mib = 0;
 	/* Two of four parts of the trial, and all that is left. */
