@@ -35,6 +35,26 @@ struct task_struct___cpu {
 	unsigned int cpu;
 };
 
+typedef struct {
+	__s64 counter;
+} atomic64_t;
+
+struct bpf_map {
+	__u32 id;
+	atomic64_t refcnt;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__bpf_map {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map; /* NULL: there are no more */
+};
+
 struct pt_regs {
 	unsigned long orig_ax;
 };

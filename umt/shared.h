@@ -30,6 +30,13 @@ struct umt_grant {
 	__u32 flags; /* UMT_TRACE, UMT_INHERIT */
 };
 
+/* A map of the kernel's, anybody's. */
+struct umt_map {
+	__u32 id;
+	__u32 reserved;
+	__s64 holders; /* descriptors, mappings, other maps, programs */
+};
+
 /* A thread. */
 struct umt_record {
 	__u16 cpu;

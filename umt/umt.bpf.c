@@ -56,6 +56,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "kernel.h"
+#include "list.h"
 #include "reason.h"
 #include "shared.h"
 #include "tables.h"

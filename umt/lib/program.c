@@ -29,6 +29,7 @@
 #define RECORD_NAP_US 20000
 
 static struct umt_bpf *program;
+static bool lists;
 static int nr_cores;
 static bool taken[UMT_USERS];
 static int64_t *seats;
@@ -83,6 +84,8 @@ static int configure(void)
 {
 	program->rodata->nr_cores = (uint32_t)nr_cores;
 	bpf_program__set_autoattach(program->progs.umt_control, false);
+	bpf_program__set_autoattach(program->progs.umt_maps, false);
+	bpf_program__set_autoload(program->progs.umt_maps, lists);
 	return bpf_map__set_max_entries(program->maps.bells, nr_bells());
 }
 
@@ -235,6 +238,38 @@ int program_maps(uint32_t *maps, unsigned int room)
 	int error = bpf_obj_get_info_by_fd(program_control_fd(), &info, &size);
 
 	return error ? error : (int)info.nr_map_ids;
+}
+
+void program_will_list(void)
+{
+	lists = true;
+}
+
+/* All that comes from @fd, which is closed. */
+static ssize_t read_list(int fd, struct umt_map *maps, size_t room)
+{
+	size_t bytes = room * sizeof(*maps), at = 0;
+	ssize_t nr;
+
+	do {
+		nr = read(fd, (char *)maps + at, bytes - at);
+		at += nr > 0 ? (size_t)nr : 0;
+	} while (nr > 0 || (nr < 0 && (errno == EINTR || errno == EAGAIN)));
+	if (nr < 0)
+		nr = -errno;
+	close(fd);
+	return nr < 0 ? nr : (ssize_t)(at / sizeof(*maps));
+}
+
+ssize_t program_list_maps(struct umt_map *maps, size_t room)
+{
+	struct bpf_link *link =
+		bpf_program__attach_iter(program->progs.umt_maps, NULL);
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -errno;
+
+	if (link)
+		bpf_link__destroy(link);
+	return fd < 0 ? fd : read_list(fd, maps, room);
 }
 
 uint32_t program_map_number(int fd)

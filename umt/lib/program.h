@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define PROGRAM_LINKS_MAX 8
 
@@ -49,6 +50,19 @@ int program_links(int *fds);
  * negative errno.
  */
 int program_maps(uint32_t *maps, unsigned int room);
+
+/* program_will_list - before it is loaded: program_list_maps() will be called */
+void program_will_list(void);
+
+struct umt_map;
+
+/*
+ * program_list_maps - all maps of the kernel, by rising number
+ *
+ * Return: how many were written to @maps; @room: perhaps there are more; or a
+ * negative errno.
+ */
+ssize_t program_list_maps(struct umt_map *maps, size_t room);
 
 /* program_map_number - that of the map behind @fd; 0: unknown */
 uint32_t program_map_number(int fd);

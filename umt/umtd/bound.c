@@ -43,9 +43,21 @@ void bound_note(int fd, uid_t uid)
 		(struct handed){ program_map_number(fd), uid };
 }
 
+static bool is_refused(uid_t uid)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_refused && i < REFUSED_MAX; i++)
+		if (refused[i] == uid)
+			return true;
+	return false;
+}
+
+/* Once, however many it has bound: others would be forgotten for it. */
 static void refuse(uid_t uid)
 {
-	refused[nr_refused++ % REFUSED_MAX] = uid;
+	if (!is_refused(uid))
+		refused[nr_refused++ % REFUSED_MAX] = uid;
 }
 
 static void look_at(uint32_t map)
@@ -75,13 +87,8 @@ static void look(void)
 
 bool bound_by(uid_t uid)
 {
-	unsigned int i;
-
 	if (!program_loaded())
 		return false;
 	look();
-	for (i = 0; i < nr_refused && i < REFUSED_MAX; i++)
-		if (refused[i] == uid)
-			return true;
-	return false;
+	return is_refused(uid);
 }

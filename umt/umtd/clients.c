@@ -18,6 +18,7 @@
 #include "umt/shared.h"
 #include "bound.h"
 #include "clients.h"
+#include "held.h"
 #include "owner.h"
 #include "sent.h"
 
@@ -54,16 +55,23 @@ static bool may_open(uid_t uid, size_t ring_bytes)
 	unsigned int i, nr = 0;
 	size_t bytes = ring_bytes;
 
-	if (!uid)
-		return true;
 	for (i = 0; i < UMT_USERS; i++) {
 		if (users[i].uid != uid || !is_held(i))
 			continue;
 		nr++;
-		if (users[i].client)
-			bytes += users[i].ring_bytes;
+		bytes += users[i].ring_bytes;
 	}
 	return nr < USERS_EACH && bytes <= RING_BYTES_EACH;
+}
+
+/* @bytes more, besides all that it was handed and has not let go of? */
+static bool may_hold(uid_t uid, size_t bytes)
+{
+	int nr = program_nr_cores();
+	size_t each = held_table_bytes(nr) + held_ring_bytes(0) +
+		      (size_t)nr * held_ring_bytes(1);
+
+	return held_may(uid, bytes, RING_BYTES_EACH + USERS_EACH * each);
 }
 
 static struct client *free_place(void)
@@ -98,6 +106,7 @@ struct client *client_accept(int fd)
 static void close_user(unsigned int index)
 {
 	program_user_close(index);
+	held_leave(HELD_TABLE, index);
 	users[index].client = NULL;
 }
 
@@ -143,14 +152,36 @@ static int load(void)
 	static int said;
 	bool there = program_loaded();
 	char why[160] = "";
-	int error = program_load(why, sizeof(why));
+	int error;
 
-	if (!error && !there)
+	program_will_list();
+	error = program_load(why, sizeof(why));
+	if (!error && !there) {
 		bound_begin();
+		held_begin();
+	}
 	if (error && error != said)
 		fprintf(stderr, "umtd: loading the program: %s\n", why);
 	said = error;
 	return error;
+}
+
+/* What is handed out and could not be noted would never be counted. */
+static int note_user(const struct client *client,
+		     const struct program_user *made, size_t ring_bytes)
+{
+	bound_note(made->table_fd, client->uid);
+	bound_note(made->ring_fd, client->uid);
+	if (held_note(made->table_fd, client->uid,
+		      held_table_bytes(program_nr_cores()), HELD_TABLE,
+		      made->index) &&
+	    held_note(made->ring_fd, client->uid, held_ring_bytes(ring_bytes),
+		      HELD_RING, made->index))
+		return 0;
+	close(made->table_fd);
+	close(made->ring_fd);
+	close_user(made->index);
+	return -ENOMEM;
 }
 
 /* On success @fds and their number; the first and the links stay ours. */
@@ -165,15 +196,18 @@ static int open_user(struct client *client, const struct umt_ask *ask,
 	error = load();
 	if (error)
 		return error;
-	if (!may_open(client->uid, ask->ring_bytes))
+	if (client->uid &&
+	    (!may_open(client->uid, ask->ring_bytes) ||
+	     !may_hold(client->uid, held_ring_bytes(ask->ring_bytes))))
 		return -EUSERS;
 	error = program_user_open(&made, ask->flags, ask->ring_bytes);
 	if (error)
 		return error;
 	users[made.index] =
 		(struct owned){ client, client->uid, ask->ring_bytes };
-	bound_note(made.table_fd, client->uid);
-	bound_note(made.ring_fd, client->uid);
+	error = note_user(client, &made, ask->ring_bytes);
+	if (error)
+		return error;
 	answer->user = made.index;
 	answer->nr_cores = (uint32_t)program_nr_cores();
 	memcpy(answer->token, made.token, sizeof(answer->token));
@@ -192,14 +226,22 @@ static bool is_own(const struct client *client, const struct umt_ask *ask)
 static int make_bell(const struct client *client, const struct umt_ask *ask,
 		     int *fds, int *nr)
 {
+	unsigned int key;
 	int fd;
 
 	if (!is_own(client, ask) || ask->cpu >= (uint32_t)program_nr_cores())
 		return -EINVAL;
+	if (client->uid && !may_hold(client->uid, held_ring_bytes(1)))
+		return -EUSERS;
 	fd = program_bell(ask->user, (int)ask->cpu, true);
 	if (fd < 0)
 		return fd;
 	bound_note(fd, client->uid);
+	key = ask->user * (uint32_t)program_nr_cores() + ask->cpu;
+	if (!held_note(fd, client->uid, held_ring_bytes(1), HELD_BELL, key)) {
+		close(fd);
+		return -ENOMEM;
+	}
 	fds[0] = fd;
 	*nr = 1;
 	return 0;

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A client that closes users but keeps what it was handed, or whose threads
+ * keep a closed user in use, gets no more than one that closes nothing.
+ */
+#include "support/umtd.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "umt/shared.h"
+
+#define BIG (4u << 20)
+#define BIG_MAX 4 /* in 16 MiB */
+#define MANY 12
+#define CORES_MAX 8 /* asking takes 15 ms, and all may be asked for */
+
+static struct umtd umtd;
+
+static const struct umt_ask opening = { .version = UMT_BROKER_VERSION,
+					.op = UMT_BROKER_OPEN,
+					.ring_bytes = BIG };
+
+struct client {
+	int connection;
+	int fds[MANY * UMT_BROKER_FDS_MAX];
+	int nr;
+	int nr_cores;
+};
+
+static void begin(struct client *client)
+{
+	become_somebody(SOMEBODY);
+	*client = (struct client){ .connection = broker_connect() };
+	ktest_check(client->connection >= 0);
+}
+
+/* The number of a user whose descriptors are kept, or -errno. */
+static int opened(struct client *client)
+{
+	struct umt_answer answer;
+	int nr = broker_ask(&client->connection, &opening, &answer,
+			    client->fds + client->nr, UMT_BROKER_FDS_MAX);
+
+	if (nr < 0)
+		return nr;
+	client->nr += nr;
+	client->nr_cores = (int)answer.nr_cores;
+	return (int)answer.user;
+}
+
+static void closed(struct client *client, int user)
+{
+	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
+			       .op = UMT_BROKER_CLOSE,
+			       .user = (uint32_t)user };
+	struct umt_answer answer;
+
+	ktest_check(!broker_ask(&client->connection, &ask, &answer, NULL, 0));
+}
+
+static void let_go(struct client *client)
+{
+	while (client->nr)
+		close(client->fds[--client->nr]);
+}
+
+/* How many users it can have had, all closed and kept. */
+static int keep_closed(struct client *client)
+{
+	int user, nr;
+
+	for (nr = 0; nr < MANY; nr++) {
+		user = opened(client);
+		if (user < 0) {
+			ktest_check(user == -EUSERS);
+			break;
+		}
+		closed(client, user);
+	}
+	return nr;
+}
+
+static int keeps_rings(void *unused)
+{
+	struct client client;
+	int i;
+
+	begin(&client);
+	ktest_check(keep_closed(&client) >= BIG_MAX);
+	ktest_check(keep_closed(&client) == 0);
+	/* Also as another client; and who comes and goes may for ever. */
+	close(client.connection);
+	client.connection = broker_connect();
+	ktest_check(opened(&client) == -EUSERS);
+	let_go(&client);
+	for (i = 0; i < 2 * MANY; i++) {
+		int user = opened(&client);
+
+		ktest_check(user >= 0);
+		closed(&client, user);
+		let_go(&client);
+	}
+	return 0;
+}
+
+static int keeps_bells(void *unused)
+{
+	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
+			       .op = UMT_BROKER_BELL };
+	struct umt_answer answer;
+	struct client client;
+	int i, fd, said = 0, user;
+
+	begin(&client);
+	user = opened(&client);
+	ktest_check(user >= 0);
+	if (client.nr_cores > CORES_MAX)
+		return 0;
+	for (i = 0; i < BIG_MAX - 1; i++)
+		ktest_check(opened(&client) >= 0);
+	/* 32 for each core, and what tables and small rings would take. */
+	ask.user = (uint32_t)user;
+	for (i = 0; i < 64 * (client.nr_cores + 2) && said >= 0; i++)
+		said = broker_ask(&client.connection, &ask, &answer, &fd, 1);
+	ktest_check(said == -EUSERS);
+	ktest_check(i > 32 * client.nr_cores);
+	return 0;
+}
+
+static sem_t added;
+
+static void *sleeps_as(void *user)
+{
+	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(sem_post(&added) == 0);
+	pause();
+	return NULL;
+}
+
+/* Threads that never run again name a user that is closed. */
+static int keeps_users(void *unused)
+{
+	struct umt_options options = { .size = sizeof(options),
+				       .backend = UMT_BPF,
+				       .ring_bytes = BIG };
+	struct umt *user;
+	pthread_t thread;
+	int i, error = 0;
+
+	become_somebody(SOMEBODY);
+	ktest_check(sem_init(&added, 0, 0) == 0);
+	for (i = 0; i < MANY && !error; i++) {
+		error = umt_open(&user, &options);
+		if (error)
+			break;
+		ktest_check(!pthread_create(&thread, NULL, sleeps_as, user));
+		while (sem_wait(&added))
+			;
+		ktest_check(holds_soon(ready_of(user) == 0));
+		umt_close(user);
+	}
+	ktest_check(i == BIG_MAX);
+	ktest_check(error == -EUSERS);
+	return 0;
+}
+
+static void others_have_what_they_had(int (*func)(void *arg))
+{
+	umtd_begin(&umtd);
+	assert_int_equal(as_somebody(is_served, NULL), 0);
+	assert_int_equal(as_somebody(func, NULL), 0);
+	assert_int_equal(as_somebody(is_served, NULL), 0);
+	umtd_end(&umtd);
+}
+
+static void rings_that_are_kept(void **state)
+{
+	others_have_what_they_had(keeps_rings);
+}
+
+static void bells_that_are_kept(void **state)
+{
+	others_have_what_they_had(keeps_bells);
+}
+
+static void users_that_linger(void **state)
+{
+	others_have_what_they_had(keeps_users);
+}
+
+KTEST_MAIN(KTEST(rings_that_are_kept), KTEST(bells_that_are_kept),
+	   KTEST(users_that_linger))

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See held.h.  Who holds a map is not told by the kernel, only how many do: less
+ * the program's own tables these are clients, for umtd closes what it sends.
+ * That costs a look at all maps, and is asked only where somebody would have too
+ * much if all that it was ever handed were there.
+ *
+ * Behaves badly: a umtd that is started anew knows nothing of what its
+ * predecessor handed out.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "umt/lib/program.h"
+#include "umt/shared.h"
+#include "held.h"
+
+#define ROOM_MIN 256
+#define ROOM_MAX (1u << 22)
+/* Pages of a ring besides its data: two positions, the kernel's own. */
+#define RING_MORE_PAGES 4
+
+struct held {
+	uint32_t map;
+	uid_t uid;
+	size_t bytes;
+	bool placed; /* the program holds it too: there */
+	enum held_kind kind;
+	unsigned int key;
+};
+
+static struct held *all;
+static size_t nr_all, room_all;
+
+static size_t pages(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
+}
+
+size_t held_table_bytes(int nr_cores)
+{
+	return pages((size_t)(nr_cores + 1) * sizeof(struct umt_core));
+}
+
+size_t held_ring_bytes(size_t bytes)
+{
+	return pages(bytes) + RING_MORE_PAGES * pages(1);
+}
+
+void held_begin(void)
+{
+	size_t i;
+
+	for (i = 0; i < nr_all; i++)
+		all[i].placed = false;
+}
+
+void held_leave(enum held_kind kind, unsigned int key)
+{
+	size_t i;
+
+	for (i = 0; i < nr_all; i++)
+		if (all[i].placed && all[i].kind == kind && all[i].key == key)
+			all[i].placed = false;
+}
+
+static bool make_room(void)
+{
+	size_t room = room_all ? 2 * room_all : ROOM_MIN;
+	struct held *more;
+
+	if (nr_all < room_all)
+		return true;
+	more = realloc(all, room * sizeof(*all));
+	if (!more)
+		return false;
+	all = more;
+	room_all = room;
+	return true;
+}
+
+bool held_note(int fd, uid_t uid, size_t bytes, enum held_kind kind,
+	       unsigned int key)
+{
+	held_leave(kind, key);
+	if (!uid)
+		return true;
+	if (!make_room())
+		return false;
+	all[nr_all++] = (struct held){
+		program_map_number(fd), uid, bytes, true, kind, key
+	};
+	return true;
+}
+
+/* ---- what is still there ---- */
+
+static int by_id(const void *a, const void *b)
+{
+	const struct umt_map *one = a, *two = b;
+
+	return one->id < two->id ? -1 : one->id > two->id;
+}
+
+/* All maps; NULL when that is not to be known. */
+static struct umt_map *list(size_t *nr)
+{
+	size_t room = ROOM_MIN;
+	struct umt_map *maps;
+	ssize_t came;
+
+	for (; room <= ROOM_MAX; room *= 2) {
+		maps = malloc(room * sizeof(*maps));
+		came = maps ? program_list_maps(maps, room) : -1;
+		if (came >= 0 && (size_t)came < room) {
+			*nr = (size_t)came;
+			return maps;
+		}
+		free(maps);
+		if (came < 0)
+			return NULL;
+	}
+	return NULL;
+}
+
+static int64_t holders_of(uint32_t map, const struct umt_map *maps, size_t nr)
+{
+	const struct umt_map key = { .id = map };
+	const struct umt_map *found =
+		bsearch(&key, maps, nr, sizeof(*maps), by_id);
+
+	return found ? found->holders : 0;
+}
+
+/* Forgets what is gone; what @uid holds. */
+static size_t count(uid_t uid, const struct umt_map *maps, size_t nr)
+{
+	size_t bytes = 0, kept = 0, i;
+
+	for (i = 0; i < nr_all; i++) {
+		struct held held = all[i];
+		int64_t holders = holders_of(held.map, maps, nr);
+
+		if (!holders)
+			continue;
+		all[kept++] = held;
+		if (held.uid == uid && holders > held.placed)
+			bytes += held.bytes;
+	}
+	nr_all = kept;
+	return bytes;
+}
+
+static size_t handed_to(uid_t uid)
+{
+	size_t bytes = 0, i;
+
+	for (i = 0; i < nr_all; i++)
+		if (all[i].uid == uid)
+			bytes += all[i].bytes;
+	return bytes;
+}
+
+bool held_may(uid_t uid, size_t bytes, size_t most)
+{
+	struct umt_map *maps;
+	size_t nr, held;
+
+	if (handed_to(uid) + bytes <= most)
+		return true;
+	maps = list(&nr);
+	if (!maps)
+		return false;
+	held = count(uid, maps, nr);
+	free(maps);
+	return held + bytes <= most;
+}
