@@ -366,16 +366,22 @@ static bool header_fits(const struct checkpoints *all,
 	       header->sweep;
 }
 
-/* The sweep of the checkpoint in a file; 0: none that fits. */
-static unsigned read_header(const struct checkpoints *all, const char *path,
-			    struct header *header)
+/*
+ * The sweep of the checkpoint in a file; 0: none that fits.
+ *
+ * What is there but cannot be looked at is an error: whoever went on without it
+ * would write over it.
+ */
+static int read_header(const struct checkpoints *all, const char *path,
+		       struct header *header, unsigned *sweep)
 {
 	int fd = disk_open(path, false, false);
 	int error = fd < 0 ? fd : disk_read(fd, header, sizeof(*header), 0);
 
 	if (fd >= 0)
 		close(fd);
-	return !error && header_fits(all, header) ? header->sweep : 0;
+	*sweep = !error && header_fits(all, header) ? header->sweep : 0;
+	return error == -ENOENT || error == -ENODATA ? 0 : error;
 }
 
 static int read_blocks(int fd, const struct grid *grid, const uint64_t *sums,
@@ -419,18 +425,21 @@ static int load(const struct checkpoints *all, const char *path,
 	return error;
 }
 
-unsigned checkpoints_newest(const struct checkpoints *all)
+int checkpoints_newest(const struct checkpoints *all, unsigned *newest)
 {
 	struct header header;
-	unsigned newest = 0;
+	unsigned sweep;
+	int error;
 
+	*newest = 0;
 	for (int i = 0; i < 2; i++) {
-		unsigned sweep = read_header(all, all->whole[i], &header);
-
-		if (sweep > newest)
-			newest = sweep;
+		error = read_header(all, all->whole[i], &header, &sweep);
+		if (error)
+			return app_fail(error, "reading %s", all->whole[i]);
+		if (sweep > *newest)
+			*newest = sweep;
 	}
-	return newest;
+	return 0;
 }
 
 int checkpoints_load(struct checkpoints *all, struct grid *grid, unsigned sweep)
@@ -439,8 +448,11 @@ int checkpoints_load(struct checkpoints *all, struct grid *grid, unsigned sweep)
 	int error = -ENOENT;
 
 	for (int i = 0; i < 2 && error == -ENOENT; i++) {
+		unsigned found;
+
 		all->ended[0] = all->ended[1] = 0;
-		if (read_header(all, all->whole[i], &header) != sweep)
+		if (read_header(all, all->whole[i], &header, &found) ||
+		    found != sweep)
 			continue;
 		all->ended[i] = sweep;
 		error = load(all, all->whole[i], &header, grid);

@@ -109,8 +109,9 @@ int checkpoint_seal(struct checkpoint *checkpoint);
  */
 int checkpoint_end(struct checkpoint *checkpoint);
 
-/** checkpoints_newest - the sweep of the newest on the disk; 0: none */
-unsigned checkpoints_newest(const struct checkpoints *all);
+/** checkpoints_newest - the sweep of the newest on the disk, 0: none; 0 or
+ * -errno, told, if there may be one */
+int checkpoints_newest(const struct checkpoints *all, unsigned *newest);
 
 /** checkpoints_load - that of @sweep; 0 or -errno, told */
 int checkpoints_load(struct checkpoints *all, struct grid *grid,

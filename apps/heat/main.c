@@ -31,7 +31,13 @@ static unsigned agree(unsigned newest)
 static int restart(struct checkpoints *checkpoints, struct grid *grid,
 		   const struct heat_options *options, unsigned *from)
 {
-	*from = agree(checkpoints_newest(checkpoints));
+	unsigned newest;
+	int error = checkpoints_newest(checkpoints, &newest);
+
+	/* With several ranks it ends them all. */
+	if (error)
+		return error;
+	*from = agree(newest);
 	if (*from > options->sweeps) {
 		fprintf(stderr,
 			"heat: restarting: the checkpoint is of sweep %u, "

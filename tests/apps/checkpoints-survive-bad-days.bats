@@ -174,6 +174,13 @@ shim() {
 	[[ $output == *", 24 sweeps"* ]]
 }
 
+@test "one that cannot be looked at is not written over" {
+	mkdir heat.0.1
+	refused "reading ./heat.0.1: Is a directory" \
+		"$heat" "${small_heat[@]}" --every 8 --restart
+	[ ! -e heat.0.0 ]
+}
+
 @test "a checkpoint of another plate is none" {
 	run -0 "$heat" "${small_heat[@]}" --block 40 --every 24
 	run -0 "$heat" "${small_heat[@]}" --block 41 --restart --verify
