@@ -6,6 +6,7 @@
  */
 #include "ktest.h"
 #include "jobs.h"
+#include "threads.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -58,48 +59,13 @@ static int fork_and_go_on(void *arg)
 	return 0;
 }
 
-static bool all_others_sleep(void)
-{
-	char path[64], line[256], *state;
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *entry;
-	bool all = tasks;
-
-	while (all && (entry = readdir(tasks))) {
-		int fd;
-		ssize_t len;
-
-		if (entry->d_name[0] == '.' || atoi(entry->d_name) == gettid())
-			continue;
-		snprintf(path, sizeof(path), "/proc/self/task/%.20s/stat",
-			 entry->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		len = read(fd, line, sizeof(line) - 1);
-		close(fd);
-		line[len > 0 ? len : 0] = 0;
-		/* A thread that has just gone does not begin either. */
-		state = strrchr(line, ')');
-		all = !state || state[2] == 'S';
-	}
-	if (tasks)
-		closedir(tasks);
-	return all;
-}
-
-/*
- * A thread that begins holds locks of the address sanitizer's allocator for a
- * moment, and a child of that moment has them held for ever (gcc 12).  So the
- * helpers begin before the job that forks.
- */
+/* The helpers begin before the job that forks. */
 static void let_helpers_begin(void)
 {
-	uint64_t end_ns = ktest_now_ns() + SECONDS * 1000000000ull;
-
 	if (!KTEST_ASAN && !KTEST_TSAN)
 		return;
 	assert_true(job_works());
-	while (!all_others_sleep() && ktest_now_ns() < end_ns)
-		usleep(1000);
+	threads_let_begin();
 }
 
 static int run(struct once *once)

@@ -6,6 +6,8 @@
  */
 #include "support/runs.h"
 
+#include "threads.h"
+
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -93,10 +95,8 @@ static int fork_here(void *arg)
 	int *returns = arg;
 	pid_t pid;
 
-	/* Beside a thread that begins, the child of a program with the address
-	 * sanitizer (gcc 12) may find its allocator locked. */
 	if (KTEST_ASAN)
-		nap_us(200000);
+		threads_let_begin();
 	pid = fork();
 
 	if (!pid && !*returns)
