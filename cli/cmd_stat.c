@@ -97,7 +97,10 @@ static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 
 #define NR_SIGNALS (sizeof(signals) / sizeof(signals[0]))
 
-static void take_signals(struct sigaction former[NR_SIGNALS])
+/* As they were before. */
+static struct sigaction former[NR_SIGNALS];
+
+static void take_signals(void)
 {
 	struct sigaction action = { .sa_flags = SA_RESTART };
 	unsigned i;
@@ -110,15 +113,20 @@ static void take_signals(struct sigaction former[NR_SIGNALS])
 	}
 }
 
-/* In the child: nothing of ours but the variable is left to the command. */
-static void become(char **argv, const struct sigaction former[NR_SIGNALS],
-		   const sigset_t *mask, int report)
+static void return_signals(void)
 {
 	unsigned i;
-	int error;
 
 	for (i = 0; i < NR_SIGNALS; i++)
 		sigaction(signals[i], &former[i], NULL);
+}
+
+/* In the child: nothing of ours but the variable is left to the command. */
+static void become(char **argv, const sigset_t *mask, int report)
+{
+	int error;
+
+	return_signals();
 	children_as_before();
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvp(argv[0], argv);
@@ -131,16 +139,15 @@ static void become(char **argv, const struct sigaction former[NR_SIGNALS],
 /* A signal that comes meanwhile waits until there is somebody to have it. */
 static pid_t make_child(char **argv, int report)
 {
-	struct sigaction former[NR_SIGNALS];
 	sigset_t all, mask;
 	pid_t pid;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &mask);
-	take_signals(former);
+	take_signals();
 	pid = fork();
 	if (!pid)
-		become(argv, former, &mask, report);
+		become(argv, &mask, report);
 	child = pid;
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	return pid;
@@ -214,6 +221,8 @@ static int run(struct stat_command *command)
 		return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 	}
 	error = collect_child(&command->status, &used);
+	/* From here on they are meant for this process. */
+	return_signals();
 	if (error)
 		return say_error(error, "stat: waiting for %s",
 				 command->argv[0]);

@@ -186,3 +186,19 @@ teardown() {
 	output=$stderr
 	is_true '.command == ["true", "a?b", "é", "?"]'
 }
+
+@test "a signal ends it where nobody reads what it tells" {
+	local pid
+	cd "$BATS_TEST_TMPDIR"
+	mkfifo json
+	"$ktask" stat --json=json touch ran 2>err 3>&- &
+	pid=$!
+	for _ in {1..600}; do
+		[ ! -e ran ] || kill "$pid" 2>/dev/null || break
+		sleep 0.1
+	done
+	if kill -9 "$pid" 2>/dev/null; then
+		echo "still there"
+		return 1
+	fi
+}
