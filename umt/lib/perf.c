@@ -135,18 +135,31 @@ static void serve(const struct epoll_event *event)
 		soft_forget(thread);
 }
 
-static void *server(void *unused)
+/* The program has closed what it waits for: the next user has another begin. */
+static void end_server(int fd)
+{
+	user_lock();
+	if (epoll_fd == fd)
+		epoll_fd = -1;
+	user_unlock();
+}
+
+static void *server(void *arg)
 {
 	struct epoll_event events[EVENTS_MAX];
+	int fd = (int)(intptr_t)arg;
 	int i, nr;
 
 	for (;;) {
-		nr = epoll_wait(epoll_fd, events, EVENTS_MAX, -1);
+		nr = epoll_wait(fd, events, EVENTS_MAX, -1);
+		if (nr < 0 && errno != EINTR)
+			break;
 		user_lock();
 		for (i = 0; i < nr; i++)
 			serve(&events[i]);
 		user_unlock();
 	}
+	end_server(fd);
 	return NULL;
 }
 
@@ -173,7 +186,8 @@ static int start_server(void)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, &attr, server, NULL);
+	error = pthread_create(&thread, &attr, server,
+			       (void *)(intptr_t)epoll_fd);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (error) {
