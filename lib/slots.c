@@ -275,7 +275,7 @@ static uint32_t jobs_want(uint32_t *wants, unsigned demand, uint64_t now_ns,
 			  uint32_t *self)
 {
 	const struct table_head *head = &slots.table->head;
-	uint32_t all = KT_MIN(kt_load(&head->nr_demands), TABLE_DEMANDS);
+	uint32_t all = table_nr_demands(head);
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < all; i++) {

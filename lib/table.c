@@ -243,9 +243,16 @@ bool table_silent(uint64_t seen_ns, uint64_t now_ns, uint64_t bound_ns)
 	       (seen_ns > now_ns && seen_ns - now_ns > bound_ns);
 }
 
+uint32_t table_nr_demands(const struct table_head *head)
+{
+	uint32_t nr = kt_load(&head->nr_demands);
+
+	return KT_MIN(nr, TABLE_DEMANDS);
+}
+
 uint32_t table_wanted(const struct table_head *head, uint64_t now_ns)
 {
-	uint32_t nr = KT_MIN(kt_load(&head->nr_demands), TABLE_DEMANDS);
+	uint32_t nr = table_nr_demands(head);
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; i < nr; i++) {

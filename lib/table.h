@@ -77,6 +77,9 @@ struct table_head *table_read(const char *name, uid_t uid);
 /* table_silent - has a demand said nothing for longer than @bound_ns? */
 bool table_silent(uint64_t seen_ns, uint64_t now_ns, uint64_t bound_ns);
 
+/* table_nr_demands - entries to look at, whatever others write meanwhile */
+uint32_t table_nr_demands(const struct table_head *head);
+
 /* table_wanted - sum of what the jobs want that have spoken lately */
 uint32_t table_wanted(const struct table_head *head, uint64_t now_ns);
 

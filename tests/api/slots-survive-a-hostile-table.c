@@ -10,13 +10,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <ktask/ktask.h>
+
+#include "core/deps.h"
+#include "lib/slots.h"
+#include "lib/table.h"
 
 #define USER 65533
 #define TABLE "/dev/shm/ktask-slots-65533.0"
@@ -216,6 +222,53 @@ static void lies_of_other_users_stop_nobody(void **state)
 	unlink(LIES);
 }
 
+/* ---- who writes meanwhile ---- */
+
+#define SHARES (KTEST_ASAN || KTEST_TSAN ? 50000 : 3000000)
+
+/* How many entries there are, over and over. */
+static void change_for_ever(struct table *table)
+{
+	for (;;) {
+		kt_store(&table->head.nr_demands, UINT32_MAX);
+		kt_store(&table->head.nr_demands, 1u);
+	}
+}
+
+static int share_what_changes(void *arg)
+{
+	uint64_t now_ns = ktest_now_ns(), until_ns;
+	struct ktask_limit limit;
+	struct table *table;
+	int demand;
+	pid_t pid;
+
+	ktest_check(!setresuid(USER, USER, USER));
+	ktask_limits(&limit, 1);
+	table = table_open();
+	ktest_check(table && slots_shared());
+	demand = slots_demand_begin(1, "test", 1, now_ns);
+	ktest_check(demand >= 0);
+	pid = fork();
+	ktest_check(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		change_for_ever(table);
+	}
+	for (int i = 0; i < SHARES; i++)
+		ktest_check(slots_share(demand, 1, now_ns, &until_ns) <= 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+/* What bounds a look is read once, or the look goes beyond the table. */
+static void a_number_that_changes_bounds_all_the_same(void **state)
+{
+	need_root();
+	assert_int_equal(ktest_in_child(share_what_changes, NULL), 0);
+}
+
 /* ---- signals ---- */
 
 static unsigned interruptions;
@@ -324,6 +377,7 @@ int main(void)
 		CASE(garbage_of_any_size_is_stepped_over),
 		CASE(links_are_not_followed),
 		CASE(lies_of_other_users_stop_nobody),
+		CASE(a_number_that_changes_bounds_all_the_same),
 		CASE(an_interrupted_call_is_repeated),
 		CASE(a_filled_folder_is_told_of),
 	};
