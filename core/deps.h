@@ -35,6 +35,8 @@
 
 #define KT_NO_NODE (-1)
 
+/* They evaluate what they return twice: not for calls, nor for what others write
+ * meanwhile, unless it does not matter that the two may differ. */
 #define KT_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define KT_MAX(a, b) ((a) > (b) ? (a) : (b))
 

@@ -178,7 +178,8 @@ static uint64_t least_left(struct cgroup *cg, enum cgroup_kind kind,
 			continue;
 		left = limit > used ? limit - used : 0;
 		if (left < plenty)
-			left = KT_MIN(left + spare(cg, len), limit);
+			left += spare(cg, len);
+		left = KT_MIN(left, limit);
 		least = KT_MIN(least, left);
 	} while (cgroup_up(dir, &len));
 	return least;

@@ -83,13 +83,16 @@ bool places_renew(struct run *run, uint64_t now_ns)
 {
 	bool changed = machine_changed(run, now_ns);
 	struct kt_cpus now;
+	unsigned nr_cpus;
 
 	if (!cpus_get_affinity(&now))
 		now = run->affinity;
 	if (!changed && cpus_equal(&now, &run->affinity))
 		return false;
 	run->affinity = now;
-	run->nr_cpus = KT_MIN(places_begin(run), cpus_count(&now));
+	nr_cpus = cpus_count(&now);
+	run->nr_cpus = places_begin(run);
+	run->nr_cpus = KT_MIN(run->nr_cpus, nr_cpus);
 	fill(run);
 	kt_store(&run->places, run->places + 1);
 	return true;
