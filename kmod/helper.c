@@ -10,6 +10,7 @@
 #include <linux/kthread.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "kmod/helper.h"
@@ -73,12 +74,24 @@ static int helper_main(void *arg)
 	struct seat *seat;
 
 	prio_lower();
+	/* Of helper_kill(); a thread of the kernel has no other signals. */
+	allow_kernel_signal(SIGKILL);
 	while ((seat = next_seat(h))) {
 		seat->work(seat);
 		helper_leave_seat(h, seat);
+		flush_signals(current);
 		helper_idle(h);
 	}
 	return 0;
+}
+
+void helper_kill(struct helper *h, struct seat *seat)
+{
+	spin_lock(&pool_lock);
+	/* A worker is killed with its process. */
+	if (h->seat == seat && !h->worker)
+		send_sig(SIGKILL, h->task, 1);
+	spin_unlock(&pool_lock);
 }
 
 bool helper_lend(struct helper *h, struct seat *seat, struct prio *given)

@@ -60,4 +60,8 @@ bool helper_place(struct helper *h, unsigned int generation);
 /* helper_lend - raise it to the caller's priority while it is in @seat */
 bool helper_lend(struct helper *h, struct seat *seat, struct prio *given);
 
+/* helper_kill - while it is in @seat, so that it waits for nothing that a killed
+ * process would not wait for; its chunk fails */
+void helper_kill(struct helper *h, struct seat *seat);
+
 #endif /* KTASK_KMOD_HELPER_H */

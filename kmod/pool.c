@@ -12,6 +12,7 @@
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 #include <linux/workqueue.h>
@@ -382,7 +383,7 @@ static bool spin_for(struct seat *seat)
 	return false;
 }
 
-bool pool_wait(struct seat *seat)
+bool pool_wait(struct seat *seat, bool killable)
 {
 	unsigned long look = msecs_to_jiffies(WAIT_LOOK_MS);
 	struct prio given = { .rt = -1 };
@@ -394,6 +395,9 @@ bool pool_wait(struct seat *seat)
 	 * helper, whose nested job this is, and be lent a priority. */
 	do {
 		lent |= helper_lend(seat->helper, seat, &given);
+		/* It may wait for a page that this process would have brought. */
+		if (killable && fatal_signal_pending(current))
+			helper_kill(seat->helper, seat);
 	} while (!wait_for_completion_timeout(&seat->done, look));
 	return lent;
 }

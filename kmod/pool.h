@@ -72,6 +72,7 @@ bool pool_withdraw(struct seat *seat);
 
 /*
  * pool_wait - wait until the helper has left the seat
+ * @killable: if the calling thread is killed, so is what the helper does
  *
  * Must be called for every seat that was not withdrawn, also when its state
  * is DONE: the helper may still be about to let go of it.  Lends the calling
@@ -79,7 +80,7 @@ bool pool_withdraw(struct seat *seat);
  *
  * Return: true if the priority was lent.
  */
-bool pool_wait(struct seat *seat);
+bool pool_wait(struct seat *seat, bool killable);
 
 /* pool_later - do it before long, in a thread of the kernel's */
 void pool_later(struct delayed_work *work);

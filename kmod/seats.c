@@ -193,7 +193,7 @@ undeal:
 /* A helper has left: keep what it did, free the seat. */
 static void collect(struct run *run, struct run_seat *rs)
 {
-	run->lent += pool_wait(&rs->seat);
+	run->lent += pool_wait(&rs->seat, run->ctl->flags & KTASK_KILLABLE);
 	rs->seat.seated = false;
 	kt_place_undeal(&run->job, rs->range);
 	run->chunks += rs->worker.chunks;

@@ -4,6 +4,7 @@
  * populate the memory of another process.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,10 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/ktask.h>
+#include <linux/userfaultfd.h>
 
 #include "guest.h"
 
@@ -209,6 +214,109 @@ static void the_populated_process_may_die_meanwhile(void)
 	say(true, __func__, NULL);
 }
 
+/* ---- a page that never comes ---- */
+
+/* Below what threads are made for in the process: kmod/populate.c. */
+#define SMALL (8 * MIB)
+
+/* All of its pages wait for an answer, which nobody gives. */
+static bool watch(char *addr, size_t len)
+{
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register area = {
+		.range = { (uintptr_t)addr, len },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	return fd >= 0 && !ioctl(fd, UFFDIO_API, &api) &&
+	       !ioctl(fd, UFFDIO_REGISTER, &area);
+}
+
+static pid_t start_waiting(unsigned long what)
+{
+	pid_t pid = fork();
+	char *addr;
+
+	if (pid)
+		return pid;
+	addr = map(SMALL);
+	if (!addr || !watch(addr, SMALL))
+		_exit(1);
+	request(device(), what, addr, SMALL,
+		what == KTASK_IOC_POPULATE ? KTASK_MEM_WRITE : 0, NULL);
+	_exit(2);
+}
+
+static bool is_stuck(const char *pid, const char *name)
+{
+	char path[300], text[512], *state;
+
+	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+	read_file(path, text, sizeof(text));
+	state = strrchr(text, ')');
+	/* An idle one is in state I. */
+	return state && strchr("DS", state[2]) && strstr(text, name);
+}
+
+static bool helper_is_stuck(void)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir)))
+		found = atoi(entry->d_name) &&
+			is_stuck(entry->d_name, "(ktask/");
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Return: its status, or -1 while it is there. */
+static int end_within(pid_t pid, long patience_ms)
+{
+	int status;
+
+	for (long ms = 0; ms < patience_ms; ms += 10) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return WIFSIGNALED(status) ? 1000 : WEXITSTATUS(status);
+		sleep_ms(10);
+	}
+	return -1;
+}
+
+/* A helper that is the kernel's own thread gets no signal of the process.  Before
+ * 6.3 the kernel refuses to pin such pages at once. */
+static void a_killed_caller_waits_for_no_page(void)
+{
+	static const unsigned long requests[] = { KTASK_IOC_POPULATE,
+						  KTASK_IOC_CLEAR,
+						  KTASK_IOC_PIN };
+	unsigned stuck = 0;
+	int status = 0;
+
+	for (int i = 0; i < 3 && status >= 0 && status != 1; i++) {
+		pid_t pid = start_waiting(requests[i]);
+		int ms;
+
+		for (ms = 0; ms < 2000 && !helper_is_stuck(); ms += 10)
+			sleep_ms(10);
+		stuck += ms < 2000;
+		kill(pid, SIGKILL);
+		status = end_within(pid, PATIENCE_MS);
+	}
+	if (status < 0)
+		say(false, __func__, "it is there after %u helpers waited",
+		    stuck);
+	else if (status == 1)
+		say(true, __func__, "no userfaultfd");
+	else if (!stuck)
+		say(true, __func__, "no helper has begun");
+	else
+		say(true, __func__, NULL);
+}
+
 void test_clients(void)
 {
 	clear_makes_every_byte_zero();
@@ -216,4 +324,5 @@ void test_clients(void)
 	memory_of_another_process_is_populated();
 	memory_of_the_more_privileged_stays_theirs();
 	the_populated_process_may_die_meanwhile();
+	a_killed_caller_waits_for_no_page();
 }
