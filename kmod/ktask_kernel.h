@@ -93,7 +93,8 @@ struct ktask_result {
 	u64 wall_ns;
 };
 
-/* ktask_ctl.flags: a fatal signal to the caller ends the job with -EINTR.
+/* ktask_ctl.flags: a fatal signal to the caller ends the job with -EINTR; helpers
+ * that it waits for get one too, so that no chunk waits for what will not come.
  * Not the default, since a task that is being killed runs jobs as well. */
 #define KTASK_KILLABLE 1u
 /* Helpers use the caller's address space meanwhile, as current->mm; not for
