@@ -18,6 +18,7 @@
  *	migrated		-			move the count
  *	switched in		count here (repair)	move here if elsewhere
  *	adding, removing itself	count here (repair)	-
+ *	gone for good		-			uncount (repair)
  *
  * Bare "+1 on wake, -1 on block" drifts: wakeups of threads that never
  * blocked are normal, and events do get lost.  A program does not run inside
@@ -274,6 +275,28 @@ int BPF_PROG(umt_switch, bool preempt, struct task_struct *prev,
 {
 	switch_out(prev, preempt);
 	switch_in(next);
+	return 0;
+}
+
+/*
+ * Nothing of the thread is left but its record, and its last switch was before:
+ * what of it was missed is made up for, or else the user's number would never
+ * be given anew and its core never be idle.
+ */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(umt_free, struct task_struct *task)
+{
+	struct umt_record *record = record_of(task);
+
+	if (!record || !record->nr)
+		return 0;
+	if (record->counted) {
+		record->counted = 0;
+		uncount(record, record->cpu, true);
+	}
+	if (record->traced)
+		trace(record, task, UMT_GONE, record->cpu, 0, 0);
+	give_up_seats(record);
 	return 0;
 }
 
