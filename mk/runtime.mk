@@ -2,7 +2,7 @@
 # libktrt: what the folder runtime/ makes, on top of libktask and libumt.
 
 RT_OBJ := $(call obj,$(wildcard runtime/*.c))
-INC_runtime := -Iinclude
+INC_runtime := -Iinclude -I.
 # A task may leave by pthread_exit(), which unwinds through these.
 $(RT_OBJ): KT_CFLAGS += -fexceptions
 $(RT_OBJ): | $(B)/.headers

@@ -268,7 +268,12 @@ void leader_lead(struct worker *w)
 {
 	struct watch watch = { .busy_ns = now_ns() };
 
-	/* Only leaders make threads: leader_stop() waits for the last one. */
+	/*
+	 * Only leaders make threads: leader_stop() waits for the last one.
+	 * Between two that follow each other nobody may lead for a moment; the
+	 * next one counts here before it looks at rt.stop, which is set before
+	 * anybody waits for that count, so it is waited for or makes none.
+	 */
 	at_add(&rt.leading, 1);
 	if (w)
 		worker_monitor(w, false);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "deps.h"
+#include "env.h"
 #include "rt.h"
 
 #define THREADS_MAX 4096
@@ -66,7 +67,7 @@ static unsigned env_number(const char *name)
 	const char *text = secure_getenv(name);
 	unsigned long number;
 
-	if (!text || strspn(text, "0123456789") != strlen(text))
+	if (!text || !env_is_number(text))
 		return 0;
 	number = strtoul(text, NULL, 10);
 	return number < WORKERS_MAX ? (unsigned)number : WORKERS_MAX;

@@ -8,6 +8,8 @@
 
 #include <ktask/runtime.h>
 
+#include "runtime/env.h"
+
 static int usage(FILE *to, int status)
 {
 	fprintf(to, "usage: ktrt-info [--json] | --help | --version\n\n"
@@ -50,9 +52,9 @@ static void print_json(const struct ktrt_info *info, const int *cpus)
 /* The runtime would take it for not written. */
 static int variable_is_wrong(void)
 {
-	const char *text = getenv("KTRT_WORKERS");
+	const char *text = secure_getenv("KTRT_WORKERS");
 
-	if (!text || strspn(text, "0123456789") == strlen(text))
+	if (!text || env_is_number(text))
 		return 0;
 	fprintf(stderr, "ktrt-info: KTRT_WORKERS: '%s' is not a number\n",
 		text);

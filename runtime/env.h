@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What counts as a number in the environment: for the runtime, which takes
+ * anything else for not written, and for ktrt-info, which tells of it.
+ */
+#ifndef RUNTIME_ENV_H
+#define RUNTIME_ENV_H
+
+#include <stdbool.h>
+#include <string.h>
+
+static inline bool env_is_number(const char *text)
+{
+	return strspn(text, "0123456789") == strlen(text);
+}
+
+#endif /* RUNTIME_ENV_H */
