@@ -114,12 +114,17 @@ int app_fail(int error, const char *format, ...)
 	return error;
 }
 
+/* Of more at a time the thread that makes them does some, as one worker more,
+ * which would keep a core busy without UMT, too. */
+#define TASKS_AHEAD 32768
+
 int app_start(const struct app_options *options)
 {
 	struct ktrt_options start = KTRT_OPTIONS_INIT;
 	int error;
 
 	start.workers = options->workers;
+	start.max_children = TASKS_AHEAD;
 	if (options->no_umt)
 		start.flags |= KTRT_NO_UMT;
 	error = ktrt_start(&start);

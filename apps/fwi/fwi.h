@@ -57,9 +57,13 @@ int volume_init(struct volume *volume, const struct fwi_options *options,
 void volume_destroy(struct volume *volume);
 
 /** volume_rest - as at the beginning again, but for the image */
-void volume_rest(struct volume *volume);
+void volume_rest(const struct volume *volume);
 
 /* Slices are counted in the rank's part; from -HALF to slices + HALF - 1. */
+
+/** slice_rest - one slice of that */
+void slice_rest(const struct volume *volume, int slice);
+
 static inline float *velocity_of(const struct volume *volume, int slice)
 {
 	return (float *)(volume->velocity +
@@ -120,6 +124,9 @@ int snapshot_write_copy(struct snapshots *all, unsigned nr, int slice,
 
 /** snapshot_bytes - of one slice */
 size_t snapshot_bytes(const struct snapshots *all);
+
+/** snapshot_name - of a slice in the file, for dependences */
+void *snapshot_name(const struct snapshots *all, unsigned nr, int slice);
 
 /** snapshot_read - into @buf; -EILSEQ, told, if it is not what was written */
 int snapshot_read(struct snapshots *all, unsigned nr, int slice, void *buf);

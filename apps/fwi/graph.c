@@ -8,6 +8,9 @@
  * wants it.  With --behind that task is short: it copies, and another one
  * writes the copy; and twice as much is read ahead.
  *
+ * Between forward and backward steps there is no barrier either: each slice is
+ * brought to rest by a task of its own, and what is read is what was written.
+ *
  * A receive comes after all that its rank sends in the same half step or
  * before, and sending never waits.  So no ranks wait for each other in a
  * circle, however few workers they have: each would wait for one that is in an
@@ -172,6 +175,14 @@ static int do_image(void *arg)
 	return 0;
 }
 
+static int do_rest(void *arg)
+{
+	const struct slice_task *task = arg;
+
+	slice_rest(task->graph->volume, task->slice);
+	return 0;
+}
+
 /* ---- a half step ---- */
 
 static int spawn_slice(const struct slice_task *task, int priority)
@@ -253,36 +264,48 @@ static int spawn_half(struct slice_task task)
 
 /* ---- snapshots ---- */
 
+static void *name_of(const struct slice_task *task)
+{
+	return snapshot_name(task->graph->snapshots, (unsigned)task->snapshot,
+			     task->slice);
+}
+
 static int spawn_write(const struct slice_task *task)
 {
 	const struct volume *volume = task->graph->volume;
 	bool behind = task->graph->options->app.behind;
 	void *buffer = buffer_of(task);
-	const struct ktrt_dep write = { buffer, 0, KTRT_IN };
+	const struct ktrt_dep write[] = {
+		{ buffer, 0, KTRT_IN },
+		{ name_of(task), 0, KTRT_OUT },
+	};
 	const struct ktrt_dep deps[] = {
 		{ velocity_of(volume, task->slice), 0, KTRT_IN },
 		{ stress_of(volume, task->slice), 0, KTRT_IN },
-		{ buffer, 0, KTRT_OUT },
+		{ behind ? buffer : name_of(task), 0, KTRT_OUT },
 	};
 	int error = app_spawn(behind ? do_copy : do_write, task, sizeof(*task),
-			      deps, behind ? 3 : 2, 1);
+			      deps, 3, 1);
 
 	return error || !behind ? error
 				: app_spawn(do_write_copy, task, sizeof(*task),
-					    &write, 1, 2);
+					    write, 2, 2);
 }
 
 static int spawn_image(const struct slice_task *task)
 {
 	const struct volume *volume = task->graph->volume;
 	void *buffer = buffer_of(task);
-	const struct ktrt_dep read = { buffer, 0, KTRT_OUT };
+	const struct ktrt_dep read[] = {
+		{ buffer, 0, KTRT_OUT },
+		{ name_of(task), 0, KTRT_IN },
+	};
 	const struct ktrt_dep add[] = {
 		{ buffer, 0, KTRT_IN },
 		{ velocity_of(volume, task->slice), 0, KTRT_IN },
 		{ image_of(volume, task->slice), 0, KTRT_INOUT },
 	};
-	int error = app_spawn(do_read, task, sizeof(*task), &read, 1, 1);
+	int error = app_spawn(do_read, task, sizeof(*task), read, 2, 1);
 
 	return error ? error
 		     : app_spawn(do_image, task, sizeof(*task), add, 3, 0);
@@ -309,29 +332,47 @@ static int spawn_step(struct graph *graph, unsigned step, bool backward)
 	return error;
 }
 
-/* The end of a half of the run; with an error, of all ranks. */
-static int finish(int error)
+static int spawn_rest(struct graph *graph)
 {
-	/* They would wait for what this rank does not send any more. */
-	if (error && comm_ranks() > 1)
-		comm_abort();
-	return error ? (ktrt_wait(), error) : ktrt_wait();
+	struct slice_task task = { .graph = graph };
+	const struct volume *volume = graph->volume;
+	int error = 0;
+
+	for (task.slice = -HALF; task.slice < slices_of(graph) + HALF && !error;
+	     task.slice++) {
+		const struct ktrt_dep deps[] = {
+			{ velocity_of(volume, task.slice), 0, KTRT_OUT },
+			{ stress_of(volume, task.slice), 0, KTRT_OUT },
+		};
+
+		error = app_spawn(do_rest, &task, sizeof(task), deps, 2, 0);
+	}
+	return error;
 }
 
-static int run(struct graph *graph)
+static int spawn_all(struct graph *graph)
 {
 	unsigned steps = graph->options->steps;
 	int error = 0;
 
 	for (unsigned step = 1; step <= steps && !error; step++)
 		error = spawn_step(graph, step, false);
-	error = finish(error);
-	if (error)
-		return error;
-	volume_rest(graph->volume);
+	if (!error)
+		error = spawn_rest(graph);
 	for (unsigned step = steps; step && !error; step--)
 		error = spawn_step(graph, step, true);
-	return finish(error);
+	return error;
+}
+
+static int run(struct graph *graph)
+{
+	int error = spawn_all(graph), failed;
+
+	/* They would wait for what this rank does not send any more. */
+	if (error && comm_ranks() > 1)
+		comm_abort();
+	failed = ktrt_wait();
+	return error ? error : failed;
 }
 
 int graph_run(struct volume *volume, const struct fwi_options *options,

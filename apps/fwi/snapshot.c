@@ -79,6 +79,11 @@ static size_t index_of(const struct snapshots *all, unsigned nr, int slice)
 	return (size_t)nr * all->volume->slices + (size_t)slice;
 }
 
+void *snapshot_name(const struct snapshots *all, unsigned nr, int slice)
+{
+	return &all->sums[2 * index_of(all, nr, slice)];
+}
+
 /* Of many tasks that fail for one reason, one tells. */
 static int tell(struct snapshots *all, int error, const char *doing)
 {

@@ -62,20 +62,24 @@ static void tremble(float *field, unsigned x, unsigned z, uint64_t *random)
 		}
 }
 
-void volume_rest(struct volume *volume)
+void slice_rest(const struct volume *volume, int slice)
 {
-	size_t all = volume->slices + 2 * HALF;
+	uint64_t random = volume->first + (unsigned)slice;
 
-	memset(volume->velocity, 0, all * volume->velocity_bytes);
-	memset(volume->stress, 0, all * volume->stress_bytes);
-	for (int slice = 0; slice < (int)volume->slices; slice++) {
-		uint64_t random = volume->first + (unsigned)slice;
+	memset(velocity_of(volume, slice), 0, volume->velocity_bytes);
+	memset(stress_of(volume, slice), 0, volume->stress_bytes);
+	if (slice < 0 || slice >= (int)volume->slices)
+		return;
+	for (int field = 0; field < VELOCITIES; field++)
+		tremble(velocity_of(volume, slice) +
+				(size_t)field * volume->field_floats,
+			volume->x, volume->z, &random);
+}
 
-		for (int field = 0; field < VELOCITIES; field++)
-			tremble(velocity_of(volume, slice) +
-					(size_t)field * volume->field_floats,
-				volume->x, volume->z, &random);
-	}
+void volume_rest(const struct volume *volume)
+{
+	for (int slice = -HALF; slice < (int)volume->slices + HALF; slice++)
+		slice_rest(volume, slice);
 }
 
 static uint64_t add(uint64_t sum, const void *data, size_t floats)
