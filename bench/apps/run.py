@@ -5,8 +5,11 @@ heat beside the same graph of tasks in other runtimes (peers.py).
 
 Storage: the disk as it is, the same with so many files that it is saturated
 ("full"), and one that a cgroup's throttle makes slow.
+Through the page cache ("cache"), too, also above the throttle ("slow+cache").
 Nodes: one rank on all CPUs; or two ranks on half of them each, in network
-namespaces that a slow link joins.  Off and on alternate within a round.
+namespaces that a slow link joins; or "apart": two runs of half the size on half
+of the CPUs each, which share only the disk.  Off and on alternate within a
+round.
 
 Beside each gain stands its ceiling: what a run would gain that overlaps
 everything completely, so that it takes as long as the slowest of these alone:
@@ -36,7 +39,7 @@ sys.dont_write_bytecode = True
 import bound
 import peers
 from machine import (Disk, Nodes, fail, io_alone, oversubscribed, picture, run,
-                     watched)
+                     run_apart, watched)
 
 # By application and storage: sizes for which disk and CPUs take about as long
 # as each other on a small machine; "full" is as many files as the application
@@ -59,12 +62,21 @@ SIZES = {
     },
 }
 
+# What makes a run half as large.
+HALF = {"heat": "--rows 1024", "fwi": "-y 48"}
+
+
+def place(storage, buffered):
+    if not buffered:
+        return storage
+    return "cache" if storage == "disk" else f"{storage}+cache"
+
 
 def reachable(app, size, nr_nodes, off, compute, disk_only):
     """Seconds that a run cannot take less of, given its CPU seconds."""
     least = max(compute["seconds"], disk_only["seconds"],
                 off["cpu_seconds"] / off["workers"])
-    if app != "heat" or nr_nodes > 1:
+    if app != "heat" or nr_nodes != 1:
         return least
     given = dict(zip(size, size[1:]))
     rows, block, sweeps, every = (
@@ -86,6 +98,11 @@ def reachable(app, size, nr_nodes, off, compute, disk_only):
 
 def one_case(args, app, storage, buffered, nr_nodes, folder):
     size = SIZES[app][storage].split()
+    run_it = run
+    if nr_nodes == "apart":
+        run_it = run_apart
+        option, half = HALF[app].split()
+        size[size.index(option) + 1] = half
     command = [f"{args.build}/{app}", "--json", "--dir", folder] + size
     if buffered:
         command.append("--buffered")
@@ -93,20 +110,21 @@ def one_case(args, app, storage, buffered, nr_nodes, folder):
     block = 512 << 10 if app == "heat" else 96 * 96 * 4 * 9
     off, on, compute, disk_only = [], [], [], []
     rows = {}
-    with Disk(folder, storage == "slow") as disk, Nodes(nr_nodes) as nodes:
+    with Disk(folder, storage == "slow") as disk, \
+            Nodes(2 if nr_nodes == 2 else 1) as nodes:
         for turn in range(args.rounds):
             for name, results in ("off", off), ("on", on):
                 flags = ["--no-umt"] if name == "off" else []
-                result, rows[name] = watched(nodes.wrap(command + flags), disk)
+                result, rows[name] = watched(nodes.wrap(command + flags), disk,
+                                             run_it)
                 results.append(result)
             # Neither network nor disk.
-            compute.append(run(alone, Disk(folder, False)))
+            compute.append(run_it(alone, Disk(folder, False)))
             disk_only.append(io_alone(folder, disk, off[0], block, buffered))
         # The workers of one process; recording costs it some time.
         shared = oversubscribed(command, disk) if nr_nodes == 1 else None
-    where = "page cache" if buffered else storage
-    picture(f"{args.build}/umt-{app}-{'cache' if buffered else storage}"
-            f"-{nr_nodes}.svg",
+    where = place(storage, buffered)
+    picture(f"{args.build}/umt-{app}-{where}-{nr_nodes}.svg",
             [(f"UMT {name}", samples) for name, samples in rows.items()],
             f"{app}, {nr_nodes} node(s), {where}")
 
@@ -124,8 +142,8 @@ def one_case(args, app, storage, buffered, nr_nodes, folder):
     if len({r["sum"] for r in off + on}) != 1:
         fail(app, "results differ")
     return {
-        "app": app, "storage": "page cache" if buffered else storage,
-        "nodes": nr_nodes, "backend": on[0]["umt"],
+        "app": app, "storage": where, "nodes": nr_nodes,
+        "backend": on[0]["umt"],
         "seconds_off": median(off), "seconds_on": median(on),
         "cells_off": median(off, "cells_per_second"),
         "cells_on": median(on, "cells_per_second"),
@@ -163,7 +181,7 @@ def table(rows):
     for r in rows:
         share = r["oversubscribed_on"]
         share = "-" if share is None else f"{share:.2f}%"
-        print(f"{r['app']:6}{r['storage']:11}{r['nodes']:5}"
+        print(f"{r['app']:6}{r['storage']:11}{r['nodes']:>5}"
               f"{r['seconds_off']:7.2f}s{r['seconds_on']:7.2f}s"
               f"{r['gain']:6.2f}x{r['ceiling']:8.2f}x{100 * r['of_ceiling']:6.0f}%"
               f"{r['reachable']:10.2f}x{100 * r['of_reachable']:6.0f}%"
@@ -187,15 +205,15 @@ def main():
         fail("slowing disk and network down", "only root may")
     rows = []
     cases = [(app, storage, buffered, nodes)
-             for app in SIZES for nodes in (1, 2)
+             for app in SIZES for nodes in (1, 2, "apart")
              for storage, buffered in (("disk", False), ("slow", False),
                                        ("full", False), ("behind", False),
-                                       ("disk", True))]
+                                       ("disk", True), ("slow", True))]
     for app, storage, buffered, nodes in cases:
-        name = f"{app}/{'cache' if buffered else storage}/{nodes}"
+        name = f"{app}/{place(storage, buffered)}/{nodes}"
         if any(word not in name for word in args.only.split()):
             continue
-        if nodes > 1 and not shutil.which("mpirun"):
+        if nodes == 2 and not shutil.which("mpirun"):
             print(f"{name}: no mpirun", file=sys.stderr)
             continue
         with tempfile.TemporaryDirectory(dir=args.build) as folder:
