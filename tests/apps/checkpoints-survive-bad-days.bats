@@ -98,7 +98,8 @@ shim() {
 	preload="$PWD/$1.so $PWD/$1-64.so"
 }
 
-@test "whichever write fails, the old checkpoint is whole" {
+# writes_fail: $preload lets those from number $FAIL_AT on fail
+writes_fail() {
 	shim full pwrite <<-'END'
 		#define _GNU_SOURCE
 		#include <dlfcn.h>
@@ -119,6 +120,10 @@ shim() {
 			return real(fd, buf, bytes, at);
 		}
 	END
+}
+
+@test "whichever write fails, the old checkpoint is whole" {
+	writes_fail
 	plate=("${small_heat[@]}" --block 40 --every 10)
 	run -0 "$heat" "${plate[@]}" --iterations 10
 	# 24 blocks, the table of checksums, the header.
@@ -212,6 +217,18 @@ shim() {
 	END
 	LD_PRELOAD=$preload refused "reading ./fwi.0: " \
 		"$fwi" "${small_fwi[@]}" --every 3
+}
+
+@test "fwi tells of the first write that fails" {
+	writes_fail
+	# 4 snapshots of 27 slices, each written in two parts or in one.
+	for at in 1 30 108; do
+		for how in --json --behind; do
+			LD_PRELOAD=$preload FAIL_AT=$at refused \
+				"writing ./fwi.0: No space left on device" \
+				"$fwi" "${small_fwi[@]}" --every 3 $how
+		done
+	done
 }
 
 @test "the ranks end when one of them is killed" {
