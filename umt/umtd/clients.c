@@ -64,14 +64,21 @@ static bool may_open(uid_t uid, size_t ring_bytes)
 	return nr < USERS_EACH && bytes <= RING_BYTES_EACH;
 }
 
-/* @bytes more, besides all that it was handed and has not let go of? */
-static bool may_hold(uid_t uid, size_t bytes)
+/* Besides all that it was handed and has not let go of. */
+static bool may_hold_user(uid_t uid, size_t ring_bytes)
 {
-	int nr = program_nr_cores();
-	size_t each = held_table_bytes(nr) + held_ring_bytes(0) +
-		      (size_t)nr * held_ring_bytes(1);
+	size_t each = held_table_bytes(program_nr_cores()) + held_ring_bytes(0);
 
-	return held_may(uid, bytes, RING_BYTES_EACH + USERS_EACH * each);
+	return held_may(uid, HELD_RING, held_ring_bytes(ring_bytes),
+			RING_BYTES_EACH + USERS_EACH * each);
+}
+
+static bool may_hold_bell(uid_t uid)
+{
+	size_t nr = USERS_EACH * (size_t)program_nr_cores();
+
+	return held_may(uid, HELD_BELL, held_ring_bytes(1),
+			nr * held_ring_bytes(1));
 }
 
 static struct client *free_place(void)
@@ -196,9 +203,8 @@ static int open_user(struct client *client, const struct umt_ask *ask,
 	error = load();
 	if (error)
 		return error;
-	if (client->uid &&
-	    (!may_open(client->uid, ask->ring_bytes) ||
-	     !may_hold(client->uid, held_ring_bytes(ask->ring_bytes))))
+	if (client->uid && (!may_open(client->uid, ask->ring_bytes) ||
+			    !may_hold_user(client->uid, ask->ring_bytes)))
 		return -EUSERS;
 	error = program_user_open(&made, ask->flags, ask->ring_bytes);
 	if (error)
@@ -231,7 +237,7 @@ static int make_bell(const struct client *client, const struct umt_ask *ask,
 
 	if (!is_own(client, ask) || ask->cpu >= (uint32_t)program_nr_cores())
 		return -EINVAL;
-	if (client->uid && !may_hold(client->uid, held_ring_bytes(1)))
+	if (client->uid && !may_hold_bell(client->uid))
 		return -EUSERS;
 	fd = program_bell(ask->user, (int)ask->cpu, true);
 	if (fd < 0)

@@ -135,8 +135,16 @@ static int64_t holders_of(uint32_t map, const struct umt_map *maps, size_t nr)
 	return found ? found->holders : 0;
 }
 
+/* Bells are counted apart: of a machine with many cores there may be many. */
+static bool is_of(const struct held *held, uid_t uid, enum held_kind kind)
+{
+	return held->uid == uid &&
+	       (held->kind == HELD_BELL) == (kind == HELD_BELL);
+}
+
 /* Forgets what is gone; what @uid holds. */
-static size_t count(uid_t uid, const struct umt_map *maps, size_t nr)
+static size_t count(uid_t uid, enum held_kind kind, const struct umt_map *maps,
+		    size_t nr)
 {
 	size_t bytes = 0, kept = 0, i;
 
@@ -147,34 +155,34 @@ static size_t count(uid_t uid, const struct umt_map *maps, size_t nr)
 		if (!holders)
 			continue;
 		all[kept++] = held;
-		if (held.uid == uid && holders > held.placed)
+		if (is_of(&held, uid, kind) && holders > held.placed)
 			bytes += held.bytes;
 	}
 	nr_all = kept;
 	return bytes;
 }
 
-static size_t handed_to(uid_t uid)
+static size_t handed_to(uid_t uid, enum held_kind kind)
 {
 	size_t bytes = 0, i;
 
 	for (i = 0; i < nr_all; i++)
-		if (all[i].uid == uid)
+		if (is_of(&all[i], uid, kind))
 			bytes += all[i].bytes;
 	return bytes;
 }
 
-bool held_may(uid_t uid, size_t bytes, size_t most)
+bool held_may(uid_t uid, enum held_kind kind, size_t bytes, size_t most)
 {
 	struct umt_map *maps;
 	size_t nr, held;
 
-	if (handed_to(uid) + bytes <= most)
+	if (handed_to(uid, kind) + bytes <= most)
 		return true;
 	maps = list(&nr);
 	if (!maps)
 		return false;
-	held = count(uid, maps, nr);
+	held = count(uid, kind, maps, nr);
 	free(maps);
 	return held + bytes <= most;
 }

@@ -28,8 +28,9 @@ bool held_note(int fd, uid_t uid, size_t bytes, enum held_kind kind,
 /* held_leave - the program holds nothing there any more */
 void held_leave(enum held_kind kind, unsigned int key);
 
-/* held_may - may @uid be handed @bytes, if it may hold @most? */
-bool held_may(uid_t uid, size_t bytes, size_t most);
+/* held_may - may @uid be handed @bytes, if it may hold @most?  Of bells, or of
+ * the other kinds together. */
+bool held_may(uid_t uid, enum held_kind kind, size_t bytes, size_t most);
 
 /* What a table of so many cores, and a ring for so much, take in the kernel. */
 size_t held_table_bytes(int nr_cores);
