@@ -7,23 +7,36 @@
  * stops the chunks that fault (published: 16 threads then were only 1.9 times
  * as fast as one).
  *
+ * The charge is an address space's, and ends with it; pins last as long as their
+ * file, also after an exec or in a child.  So what is left of address spaces that
+ * are gone counts against the limit of whoever pins as the same user.
+ *
  * Behaves badly on ranges of hundreds of gigabytes of small pages: it keeps a
  * pointer for each page.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/uidgid.h>
 
 #include "kmod/memory.h"
 
 /* A range that is pinned, in the list of its file. */
 struct pin {
 	struct list_head list;
+	struct list_head everybody; /* in the list of all */
+	kuid_t user;
 	struct mm_struct *mm; /* whose; grabbed */
 	unsigned long addr, nr_pages;
 	struct page **pages;
 	bool busy; /* being pinned: nobody else's */
 };
+
+static LIST_HEAD(all);
+static DEFINE_MUTEX(all_lock);
 
 static unsigned long index_of(const struct memory_job *job, void *position)
 {
@@ -62,8 +75,51 @@ static int pin_chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
+static void list_for_all(struct pin *pin)
+{
+	mutex_lock(&all_lock);
+	list_add(&pin->everybody, &all);
+	mutex_unlock(&all_lock);
+}
+
+static void unlist_for_all(struct pin *pin)
+{
+	mutex_lock(&all_lock);
+	list_del(&pin->everybody);
+	mutex_unlock(&all_lock);
+}
+
+/* Pages that the user has pinned in address spaces that are gone. */
+static unsigned long left_behind(kuid_t user)
+{
+	unsigned long nr_pages = 0;
+	struct pin *pin;
+
+	mutex_lock(&all_lock);
+	list_for_each_entry(pin, &all, everybody)
+	{
+		if (uid_eq(pin->user, user) && !atomic_read(&pin->mm->mm_users))
+			nr_pages += pin->nr_pages;
+	}
+	mutex_unlock(&all_lock);
+	return nr_pages;
+}
+
+static int charge(const struct pin *pin)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	unsigned long left = left_behind(pin->user);
+
+	if (left &&
+	    left + READ_ONCE(pin->mm->locked_vm) + pin->nr_pages > limit &&
+	    !capable(CAP_IPC_LOCK))
+		return -ENOMEM;
+	return account_locked_vm(pin->mm, pin->nr_pages, true);
+}
+
 static void free_pin(struct pin *pin)
 {
+	unlist_for_all(pin);
 	account_locked_vm(pin->mm, pin->nr_pages, false);
 	mmdrop(pin->mm);
 	kvfree(pin->pages);
@@ -88,11 +144,13 @@ static struct pin *new_pin(const struct ktask_mem *request)
 	pin->nr_pages = request->len >> PAGE_SHIFT;
 	pin->mm = current->mm;
 	pin->busy = true;
-	if (account_locked_vm(pin->mm, pin->nr_pages, true)) {
+	pin->user = current_uid();
+	if (charge(pin)) {
 		kfree(pin);
 		return NULL;
 	}
 	mmgrab(pin->mm);
+	list_for_all(pin);
 	pin->pages = kvcalloc(pin->nr_pages, sizeof(*pin->pages),
 			      GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!pin->pages) {

@@ -195,6 +195,61 @@ static void pins_respect_the_limit_of_locked_memory(void)
 		say(true, __func__, NULL);
 }
 
+/* The child of a process that has pinned what it may, and is gone; tells its
+ * parent's parent. */
+static void pin_as_orphan(int fd, int report, pid_t parent)
+{
+	char *addr = map(MIB), outcome;
+
+	for (int ms = 0; ms < PATIENCE_MS && getppid() == parent; ms++)
+		sleep_ms(1);
+	outcome = (char)request(fd, KTASK_IOC_PIN, addr, MIB, 0, NULL);
+	_exit(write(report, &outcome, 1) != 1);
+}
+
+static int pin_and_leave(int fd, int report)
+{
+	struct rlimit limit = { MIB, MIB };
+	pid_t self = getpid(), pid;
+	char *addr = map(MIB);
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) || setgid(65534) || setuid(65534))
+		return 1;
+	if (request(fd, KTASK_IOC_PIN, addr, MIB, 0, NULL))
+		return 2;
+	pid = fork();
+	if (pid == 0)
+		pin_as_orphan(fd, report, self);
+	return pid < 0 ? 3 : 0;
+}
+
+static void what_a_process_leaves_pinned_counts_for_its_user(void)
+{
+	int fd = device(), ends[2], status;
+	long before = pinned();
+	char outcome = 0;
+	pid_t pid;
+
+	CHECK(fd >= 0 && !pipe(ends));
+	pid = fork();
+	if (pid == 0)
+		_exit(pin_and_leave(fd, ends[1]));
+	status = status_of(pid);
+	close(fd);
+	close(ends[1]);
+	if (read(ends[0], &outcome, 1) != 1)
+		outcome = 0;
+	close(ends[0]);
+	if (status)
+		say(false, __func__, "step %d", status);
+	else if (outcome != ENOMEM)
+		say(false, __func__, "%s", strerror(outcome));
+	else if (!pins_become(before))
+		say(false, __func__, "pins are left");
+	else
+		say(true, __func__, NULL);
+}
+
 /* Pins and populates for ever. */
 static void pin_until_killed(void)
 {
@@ -371,6 +426,7 @@ void test_device(void)
 	a_failed_pin_pins_nothing();
 	a_pin_that_cannot_be_told_is_undone();
 	pins_respect_the_limit_of_locked_memory();
+	what_a_process_leaves_pinned_counts_for_its_user();
 	killed_processes_leave_no_pin();
 	bad_requests_are_refused();
 	fuzzed_requests_harm_nobody();

@@ -6,7 +6,9 @@
  * run at the lowest priority, and the caller lends them its own when it waits.
  * Requests work on the memory of the process that makes them, unless they name a
  * descriptor, and need no right but that to open the device; what is pinned
- * counts as locked memory (RLIMIT_MEMLOCK, CAP_IPC_LOCK lifts it).
+ * counts as locked memory (RLIMIT_MEMLOCK, CAP_IPC_LOCK lifts it), and what a
+ * process that is gone has left pinned in a copy of its descriptor counts against
+ * the others of its user.
  *
  * With KTASK_MEM_FD a request works on what its descriptor stands for.  The right
  * to that is the right to open it, which the kernel has checked by then:
