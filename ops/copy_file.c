@@ -163,7 +163,7 @@ static int copy_data(struct copying *copying)
 {
 	if (!copying->direct && by_kernel(copying))
 		return 0;
-	return files_with_buffer(by_hand, copying);
+	return files_with_buffer(copying->open->buffers, by_hand, copying);
 }
 
 /* Nothing but a hole up to the end of the file, which may be before @end. */

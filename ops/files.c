@@ -22,6 +22,9 @@
 /* A file that one thread does alone is done in parts of so much: 5 to 60 ms. */
 #define WHOLE_STEP (64 * MIB)
 
+/* Jobs of so much keep their buffers, which are made 2 MiB at a time. */
+#define KEEP_LEAST (8 * MIB)
+
 /* So many small files are asked of a disk at once by one thread. */
 #define NR_PIECES 16
 
@@ -33,6 +36,7 @@ struct files {
 	bool again; /* only files that found no descriptor, by one thread, */
 	bool late; /* for which the deadline came in the middle of one */
 	pthread_mutex_t lock; /* for errors of files */
+	struct files_buffers buffers;
 	_Atomic uint64_t bytes; /* that were done */
 	uint64_t told; /* to the caller's progress function */
 	uint64_t told_total;
@@ -108,6 +112,7 @@ static int each_chunk(void *start, void *end, void *arg)
 		error = files_open(files->job, files->work, file, &open);
 		if (!error) {
 			open.lock = &files->lock;
+			open.buffers = &files->buffers;
 			error = files->each(files->job, &open);
 			files_close(&open);
 		}
@@ -308,6 +313,7 @@ static int open_piece(struct pieces *pieces, struct ktask_file *file)
 				   file, &piece->open);
 	}
 	piece->open.lock = &pieces->files->lock;
+	piece->open.buffers = &pieces->files->buffers;
 	return error;
 }
 
@@ -402,6 +408,7 @@ static int go_by_ranges(struct files *files, struct ktask_result *cost)
 
 	if (!lay_out(job))
 		return -EFBIG;
+	files->buffers.kept = job->len >= KEEP_LEAST;
 	if (files->work->range && job->len)
 		error = op_go(job, range_chunk);
 	files->told_total = files->told = job->len;
@@ -445,8 +452,10 @@ int files_go(struct op_job *job, const struct files_work *work)
 	int error;
 
 	begin(job);
+	files_buffers_begin(&files.buffers);
 	job->state = &files;
 	error = go(&files, &cost);
+	files_buffers_end(&files.buffers);
 	if (result) {
 		result->error = error;
 		result->threads = cost.threads;

@@ -13,6 +13,8 @@
 #ifndef OPS_FILES_H
 #define OPS_FILES_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "op.h"
@@ -20,6 +22,8 @@
 #define FILES_STEP (64 * KIB)
 /* Direct reads and writes begin and end on multiples of it. */
 #define FILES_BLOCK 4096
+
+struct files_buffers;
 
 /** A file while somebody works on it. */
 struct files_open {
@@ -30,6 +34,7 @@ struct files_open {
 	bool own; /* fd is not the caller's: flags and position are ours */
 	const void *arg; /* of struct files_work */
 	pthread_mutex_t *lock; /* one for all files of the job */
+	struct files_buffers *buffers; /* the same */
 };
 
 /* Return: 0 or -errno.  Called by several threads at once. */
@@ -106,14 +111,38 @@ struct files_buffer {
 	size_t len; /* a multiple of FILES_BLOCK */
 };
 
+typedef int (*files_buffer_func)(const struct files_buffer *buffer, void *arg);
+
+/* As many slabs, of two buffers each, are kept; threads beyond do without. */
+#define FILES_SLABS 32
+
+/**
+ * struct files_buffers - those of a job, kept until its end
+ *
+ * @kept: set before the first is used by jobs that are worth a slab
+ */
+struct files_buffers {
+	bool kept;
+	pthread_mutex_t lock; /* for what follows */
+	unsigned nr_slabs;
+	unsigned nr_free;
+	char *slabs[FILES_SLABS];
+	char *free[2 * FILES_SLABS];
+};
+
+void files_buffers_begin(struct files_buffers *buffers);
+
+/** files_buffers_end - give the memory back; nobody uses any more */
+void files_buffers_end(struct files_buffers *buffers);
+
 /**
  * files_with_buffer - call @func with 1 MiB, or one block where there is none
  *
- * That block is the stack's; else little of that is used.
+ * That block is the stack's; else little of that is used.  Any thread.
  *
  * Return: what @func does.
  */
-int files_with_buffer(int (*func)(const struct files_buffer *buffer, void *arg),
+int files_with_buffer(struct files_buffers *buffers, files_buffer_func func,
 		      void *arg);
 
 #endif /* OPS_FILES_H */

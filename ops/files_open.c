@@ -151,26 +151,3 @@ ssize_t files_read(const struct files_open *open, char *buf, size_t len,
 		files_undirect(open->fd);
 	}
 }
-
-/* A frame of its own: the caller may have little stack. */
-__attribute__((noinline)) static int
-with_block(int (*func)(const struct files_buffer *buffer, void *arg), void *arg)
-{
-	char block[FILES_BLOCK] __attribute__((aligned(FILES_BLOCK)));
-	struct files_buffer buffer = { block, sizeof(block) };
-
-	return func(&buffer, arg);
-}
-
-int files_with_buffer(int (*func)(const struct files_buffer *buffer, void *arg),
-		      void *arg)
-{
-	struct files_buffer buffer = { aligned_alloc(FILES_BLOCK, MIB), MIB };
-	int error;
-
-	if (!buffer.at)
-		return with_block(func, arg);
-	error = func(&buffer, arg);
-	free(buffer.at);
-	return error;
-}

@@ -66,7 +66,7 @@ static int read_range(const struct files_open *open, uint64_t start,
 {
 	struct reading reading = { open, start & ~(uint64_t)(FILES_BLOCK - 1),
 				   end };
-	int error = files_with_buffer(read_by_blocks, &reading);
+	int error = files_with_buffer(open->buffers, read_by_blocks, &reading);
 
 	*fail_pos = reading.pos > start ? reading.pos : start;
 	return error;

@@ -22,6 +22,7 @@ static _Atomic bool no_sendfile;
 static _Atomic off_t fail_from = -1; /* reading behind it fails */
 static _Atomic int fail_with;
 static _Atomic unsigned nr_reads;
+static _Atomic unsigned nr_askew; /* 1 MiB to no multiple of that */
 
 ssize_t sendfile(int out, int in, off_t *pos, size_t len)
 {
@@ -50,6 +51,8 @@ ssize_t pread(int fd, void *buf, size_t len, off_t pos)
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "pread");
 	atomic_fetch_add(&nr_reads, 1);
+	if (len == MIB && (uintptr_t)buf % MIB)
+		atomic_fetch_add(&nr_askew, 1);
 	if (fail_from >= 0 && pos + (off_t)len > fail_from) {
 		if (pos >= fail_from) {
 			errno = fail_with;
@@ -92,6 +95,26 @@ static char *cold(const char *name, size_t len)
 	return path;
 }
 
+/* Pages that the kernel has taken from the cache of any file, since it began. */
+static unsigned long long taken_back(void)
+{
+	static const char *const names[] = { "pgsteal_file ", "drop_pagecache ",
+					     "pginodesteal ",
+					     "kswapd_inodesteal " };
+	FILE *file = fopen("/proc/vmstat", "re");
+	unsigned long long sum = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file))
+		for (unsigned i = 0; i < KTEST_ARRAY_SIZE(names); i++)
+			if (!strncmp(line, names[i], strlen(names[i])))
+				sum += strtoull(line + strlen(names[i]), NULL,
+						10);
+	if (file)
+		fclose(file);
+	return sum;
+}
+
 static struct ktask_file by_path(const char *path)
 {
 	return (struct ktask_file){ .path = path, .len = KTASK_TO_END };
@@ -102,9 +125,16 @@ static void a_file_is_read(void **state)
 	struct ktask_result result = KTASK_RESULT_INIT;
 	char *path = cold("file", LEN + 123);
 	struct ktask_file file = by_path(path);
+	unsigned long long before;
+	size_t found;
+	int tries = 0;
 
-	assert_int_equal(files_run("warm", &file, 1, 0, &result), 0);
-	assert_int_equal(cached(path), LEN / 4096 + 1);
+	do {
+		before = taken_back();
+		assert_int_equal(files_run("warm", &file, 1, 0, &result), 0);
+		found = cached(path);
+	} while (found <= LEN / 4096 && taken_back() != before && ++tries < 9);
+	assert_int_equal(found, LEN / 4096 + 1);
 	assert_int_equal(result.units, LEN + 123);
 	assert_int_equal(file.size, LEN + 123);
 	assert_int_equal(file.error, 0);
@@ -115,11 +145,18 @@ static void so_it_is_where_nothing_can_be_sent(void **state)
 {
 	char *path = cold("file", LEN + 123);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned long long before;
+	size_t found;
+	int tries = 0;
 
 	no_sendfile = true;
-	assert_int_equal(ktask_warm(fd, 0, KTASK_TO_END, 0), 0);
+	do {
+		before = taken_back();
+		assert_int_equal(ktask_warm(fd, 0, KTASK_TO_END, 0), 0);
+		found = cached(path);
+	} while (found <= LEN / 4096 && taken_back() != before && ++tries < 9);
 	no_sendfile = false;
-	assert_int_equal(cached(path), LEN / 4096 + 1);
+	assert_int_equal(found, LEN / 4096 + 1);
 	/* The caller's descriptor is as it was. */
 	assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
 	close(fd);
@@ -140,26 +177,6 @@ static void a_range_is_read(void **state)
 	assert_int_equal(ktask_warm(fd, LEN + 5, 4 * MIB, 0), 0);
 	assert_int_equal(ktask_warm(fd, LEN - 5, 4 * MIB, 0), 0);
 	close(fd);
-}
-
-/* Pages that the kernel has taken from the cache of any file, since it began. */
-static unsigned long long taken_back(void)
-{
-	static const char *const names[] = { "pgsteal_file ", "drop_pagecache ",
-					     "pginodesteal ",
-					     "kswapd_inodesteal " };
-	FILE *file = fopen("/proc/vmstat", "re");
-	unsigned long long sum = 0;
-	char line[128];
-
-	while (file && fgets(line, sizeof(line), file))
-		for (unsigned i = 0; i < KTEST_ARRAY_SIZE(names); i++)
-			if (!strncmp(line, names[i], strlen(names[i])))
-				sum += strtoull(line + strlen(names[i]), NULL,
-						10);
-	if (file)
-		fclose(file);
-	return sum;
 }
 
 /* One of seven is empty. */
@@ -231,6 +248,41 @@ static void past_the_page_cache(void **state)
 	assert_int_equal(cached(path), 0);
 	assert_int_equal(fcntl(fd, F_GETFL) & O_DIRECT, 0);
 	close(fd);
+}
+
+/* Memory that asks for huge pages. */
+static unsigned huge_mappings(void)
+{
+	FILE *file = fopen("/proc/self/smaps", "re");
+	char line[512];
+	unsigned nr = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		nr += !strncmp(line, "VmFlags:", 8) && strstr(line, " hg");
+	if (file)
+		fclose(file);
+	return nr;
+}
+
+/* A huge page makes one request of what are else 256 pieces. */
+static void buffers_are_halves_of_huge_pages(void **state)
+{
+	char *path = cold("file", LEN);
+	int fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	struct ktask_file file = by_path(path);
+	unsigned before;
+
+	if (fd < 0)
+		ktest_skip("the file system has no direct reads");
+	close(fd);
+	before = huge_mappings();
+	nr_reads = nr_askew = 0;
+	assert_int_equal(files_run("warm", &file, 1, KTASK_FILE_DIRECT, NULL),
+			 0);
+	assert_true(nr_reads >= LEN / MIB);
+	assert_int_equal(nr_askew, 0);
+	/* And are given back. */
+	assert_int_equal(huge_mappings(), before);
 }
 
 /* ---- errors ---- */
@@ -383,6 +435,7 @@ int main(void)
 		WITH_FILES(a_range_is_read),
 		WITH_FILES(many_files_are_read),
 		WITH_FILES(past_the_page_cache),
+		WITH_FILES(buffers_are_halves_of_huge_pages),
 		WITH_FILES(one_that_fails_keeps_no_other_cold),
 		WITH_FILES(reading_fails_where_it_fails),
 		WITH_FILES(descriptors_that_are_none),

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Memory that operations on files read into and write from: see files.h.
+ *
+ * Two buffers share a huge page where there is one.  A direct request is then
+ * one piece of memory and not 256, which cost a device more: with huge pages a
+ * virtual disk read and wrote 1.6 times as much (bench/RESULTS.md).  A buffer is
+ * used again until the job ends, since the faults of a fresh one take as long as
+ * reading into it.
+ *
+ * Behaves badly where memory is fragmented: the kernel may take milliseconds to
+ * find a huge page, once for two threads, or it gives small ones.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "files.h"
+
+/* A huge page of most machines; elsewhere these are small pages. */
+#define SLAB_BYTES (2 * MIB)
+#define BUFFER_BYTES MIB
+
+void files_buffers_begin(struct files_buffers *buffers)
+{
+	buffers->kept = false;
+	buffers->nr_slabs = 0;
+	buffers->nr_free = 0;
+	pthread_mutex_init(&buffers->lock, NULL);
+}
+
+void files_buffers_end(struct files_buffers *buffers)
+{
+	for (unsigned i = 0; i < buffers->nr_slabs; i++)
+		munmap(buffers->slabs[i], SLAB_BYTES);
+	pthread_mutex_destroy(&buffers->lock);
+}
+
+/* Return: SLAB_BYTES at a multiple of them; NULL where there is no memory. */
+static char *map_slab(void)
+{
+	char *at = mmap(NULL, 2 * SLAB_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t before;
+
+	if (at == MAP_FAILED)
+		return NULL;
+	before = -(uintptr_t)at & (SLAB_BYTES - 1);
+	if (before)
+		munmap(at, before);
+	munmap(at + before + SLAB_BYTES, SLAB_BYTES - before);
+	madvise(at + before, SLAB_BYTES, MADV_HUGEPAGE);
+	return at + before;
+}
+
+/* With the lock held.  Return: NULL where none is free. */
+static char *take_free(struct files_buffers *buffers)
+{
+	return buffers->nr_free ? buffers->free[--buffers->nr_free] : NULL;
+}
+
+/* Return: one half of it, or where others were faster and there is no room for
+ * it, a buffer of theirs, if one is free. */
+static char *add_slab(struct files_buffers *buffers, char *slab)
+{
+	char *at = slab;
+
+	pthread_mutex_lock(&buffers->lock);
+	if (buffers->nr_slabs < FILES_SLABS) {
+		buffers->slabs[buffers->nr_slabs++] = slab;
+		buffers->free[buffers->nr_free++] = slab + BUFFER_BYTES;
+	} else {
+		at = take_free(buffers);
+	}
+	pthread_mutex_unlock(&buffers->lock);
+	if (at != slab)
+		munmap(slab, SLAB_BYTES);
+	return at;
+}
+
+/* Return: NULL where there is none. */
+static char *take(struct files_buffers *buffers)
+{
+	char *at;
+	bool room;
+
+	pthread_mutex_lock(&buffers->lock);
+	at = take_free(buffers);
+	room = buffers->nr_slabs < FILES_SLABS;
+	pthread_mutex_unlock(&buffers->lock);
+	if (at || !room)
+		return at;
+	/* Not with the lock held: others may wait for it. */
+	at = map_slab();
+	return at ? add_slab(buffers, at) : NULL;
+}
+
+static void give(struct files_buffers *buffers, char *at)
+{
+	pthread_mutex_lock(&buffers->lock);
+	buffers->free[buffers->nr_free++] = at;
+	pthread_mutex_unlock(&buffers->lock);
+}
+
+/* A frame of its own: the caller may have little stack. */
+__attribute__((noinline)) static int with_block(files_buffer_func func,
+						void *arg)
+{
+	char block[FILES_BLOCK] __attribute__((aligned(FILES_BLOCK)));
+	struct files_buffer buffer = { block, sizeof(block) };
+
+	return func(&buffer, arg);
+}
+
+static int with_own(files_buffer_func func, void *arg)
+{
+	struct files_buffer buffer = { aligned_alloc(FILES_BLOCK, BUFFER_BYTES),
+				       BUFFER_BYTES };
+	int error;
+
+	if (!buffer.at)
+		return with_block(func, arg);
+	error = func(&buffer, arg);
+	free(buffer.at);
+	return error;
+}
+
+int files_with_buffer(struct files_buffers *buffers, files_buffer_func func,
+		      void *arg)
+{
+	struct files_buffer buffer = { NULL, BUFFER_BYTES };
+	int error;
+
+	if (buffers->kept)
+		buffer.at = take(buffers);
+	if (!buffer.at)
+		return with_own(func, arg);
+	error = func(&buffer, arg);
+	give(buffers, buffer.at);
+	return error;
+}
