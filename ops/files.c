@@ -262,6 +262,11 @@ static size_t file_at(const struct op_job *job, uint64_t pos)
 	return first;
 }
 
+static bool is_whole(const struct files *files, const struct ktask_file *file)
+{
+	return file->size <= files->work->whole_bytes;
+}
+
 /* A range of a file that is open. */
 struct piece {
 	struct files_open open;
@@ -327,6 +332,10 @@ static void begin_piece(struct pieces *pieces, struct ktask_file *file,
 		to = file->size;
 	if (from >= to || has_failed(pieces->files, file))
 		return;
+	if (is_whole(pieces->files, file)) {
+		atomic_fetch_add(&pieces->files->bytes, to - from);
+		return;
+	}
 	if (pieces->nr == NR_PIECES)
 		finish_pieces(pieces);
 	error = open_piece(pieces, file);
@@ -400,6 +409,22 @@ static uint64_t bytes_done(struct files *files)
 	return done < all ? done : all;
 }
 
+/* Nothing but whole files: no job has to go through them. */
+static bool has_ranges(struct files *files)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < files->job->nr_files; i++) {
+		const struct ktask_file *file = &files->job->files[i];
+
+		if (!is_whole(files, file))
+			return true;
+		bytes += file->size;
+	}
+	atomic_store(&files->bytes, bytes);
+	return false;
+}
+
 static int go_by_ranges(struct files *files, struct ktask_result *cost)
 {
 	struct op_job *job = files->job;
@@ -409,7 +434,7 @@ static int go_by_ranges(struct files *files, struct ktask_result *cost)
 	if (!lay_out(job))
 		return -EFBIG;
 	files->buffers.kept = job->len >= KEEP_LEAST;
-	if (files->work->range && job->len)
+	if (files->work->range && has_ranges(files))
 		error = op_go(job, range_chunk);
 	files->told_total = files->told = job->len;
 	if (result)

@@ -50,6 +50,7 @@ typedef int (*files_func)(const struct op_job *job, struct files_open *open);
  * @prepare: before any range of it; NULL: nothing to do.  file->size is known
  * @range: [from, to), counted from file->offset; on failure *fail_at is the
  *	first byte, if it is another than @from; NULL: there is no work by ranges
+ * @whole_bytes: a file that is no longer has no ranges: @finish does it all
  * @finish: once all ranges of it were done; NULL: nothing to do
  */
 struct files_work {
@@ -61,6 +62,7 @@ struct files_work {
 	files_func prepare;
 	int (*range)(const struct op_job *job, const struct files_open *open,
 		     uint64_t from, uint64_t to, uint64_t *fail_at);
+	uint64_t whole_bytes;
 	files_func finish;
 };
 

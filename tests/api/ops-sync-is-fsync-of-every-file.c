@@ -10,7 +10,7 @@
 
 #include "files.h"
 
-static _Atomic unsigned nr_syncs, nr_data_syncs, nr_ranges, nr_early;
+static _Atomic unsigned nr_syncs, nr_data_syncs, nr_ranges, nr_begun, nr_early;
 static _Atomic int sync_error, range_error;
 static _Atomic off_t range_fails_at = -1;
 static _Atomic uint64_t written;
@@ -31,7 +31,11 @@ int fdatasync(int fd)
 
 int sync_file_range(int fd, off_t offset, off_t len, unsigned flags)
 {
-	nr_ranges++;
+	/* Written and waited for, or begun. */
+	if (flags == SYNC_FILE_RANGE_WRITE)
+		nr_begun++;
+	else
+		nr_ranges++;
 	nr_early += nr_syncs || nr_data_syncs;
 	written += (uint64_t)len;
 	if (range_error && range_fails_at >= offset &&
@@ -44,7 +48,7 @@ int sync_file_range(int fd, off_t offset, off_t len, unsigned flags)
 
 static int begin(void **state)
 {
-	nr_syncs = nr_data_syncs = nr_ranges = nr_early = 0;
+	nr_syncs = nr_data_syncs = nr_ranges = nr_begun = nr_early = 0;
 	sync_error = range_error = 0;
 	range_fails_at = -1;
 	written = 0;
@@ -95,6 +99,49 @@ static void many_files_and_their_folder(void **state)
 	assert_int_equal(files_run("sync", files, 101, 0, NULL), 0);
 	assert_int_equal(nr_syncs, 101);
 	assert_int_equal(nr_ranges, 0);
+	/* But for the empty one, and the folder. */
+	assert_int_equal(nr_begun, 99);
+	assert_int_equal(nr_early, 0);
+}
+
+/* Beside one by ranges or not. */
+static void short_files_are_begun_and_not_waited_for(void **state)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_file files[3] = { by_path(files_make("a", 4 * MIB, 1)),
+				       by_path(files_make("b", MIB + 3, 2)),
+				       by_path(files_make("c", 9 * MIB, 3)) };
+
+	assert_int_equal(files_run("sync", files, 2, 0, &result), 0);
+	assert_int_equal(nr_syncs, 2);
+	assert_int_equal(nr_begun, 2);
+	assert_int_equal(nr_ranges, 0);
+	assert_int_equal(written, 5 * MIB + 3);
+	assert_int_equal(result.units, 5 * MIB + 3);
+	nr_syncs = nr_begun = written = 0;
+	assert_int_equal(files_run("sync", files, 3, 0, &result), 0);
+	assert_int_equal(nr_syncs, 3);
+	assert_int_equal(nr_begun, 2);
+	assert_int_equal(nr_early, 0);
+	assert_int_equal(written, 14 * MIB + 3);
+	assert_int_equal(result.units, 14 * MIB + 3);
+}
+
+static void what_cannot_be_begun_is_its_error(void **state)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_file files[2] = { by_path(files_make("a", MIB, 1)),
+				       by_path(files_make("b", 100, 2)) };
+
+	range_fails_at = 4096;
+	range_error = ENOSPC;
+	assert_int_equal(files_run("sync", files, 2, 0, &result), -ENOSPC);
+	assert_int_equal(files[0].error, -ENOSPC);
+	assert_int_equal(files[1].error, 0);
+	assert_int_equal(nr_syncs, 1);
+	range_error = ENOSYS;
+	assert_int_equal(files_run("sync", files, 2, 0, &result), 0);
+	assert_int_equal(nr_syncs, 3);
 }
 
 static void no_error_is_lost(void **state)
@@ -129,6 +176,8 @@ int main(void)
 		WITH_FILES(a_large_file_goes_by_ranges),
 		WITH_FILES(data_only),
 		WITH_FILES(many_files_and_their_folder),
+		WITH_FILES(short_files_are_begun_and_not_waited_for),
+		WITH_FILES(what_cannot_be_begun_is_its_error),
 		WITH_FILES(no_error_is_lost),
 	};
 
