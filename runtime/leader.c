@@ -241,6 +241,9 @@ static void wait_for_events(int timeout_ms)
 		timeout_ms = CALM_TICK_MS;
 	poll(fds, 2, timeout_ms);
 	at_store(&rt.leader_sleeps, 0);
+	/* Closed by the program, that waits for nothing: now it is looked. */
+	if ((fds[0].revents | fds[1].revents) & POLLNVAL)
+		poll(NULL, 0, CALM_TICK_MS);
 	if (fds[0].revents & POLLIN && read(rt.leader_fd, &count, 8) < 0)
 		return;
 }

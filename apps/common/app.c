@@ -105,7 +105,7 @@ int app_fail(int error, const char *format, ...)
 	/* One write, so that the lines of ranks and tasks do not mix. */
 	char line[512];
 	int len = snprintf(line, sizeof(line),
-			   "%s: ", program_invocation_short_name);
+			   "%.64s: ", program_invocation_short_name);
 
 	va_start(args, format);
 	len += vsnprintf(line + len, sizeof(line) - (size_t)len, format, args);

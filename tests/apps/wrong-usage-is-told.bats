@@ -29,6 +29,14 @@ wrong() {
 	wrong "unrecognized option" "$fwi" --no-such-option
 }
 
+@test "what goes wrong, under a name of its own that is too long" {
+	name=$(printf '%0600d' 0)
+	run -1 --separate-stderr env PMI_SIZE=2 timeout 60 \
+		bash -c "exec -a $name '$heat' --sequential"
+	echo "err '$stderr'"
+	[[ $stderr == 000*": joining the other ranks: "* ]]
+}
+
 @test "more ranks than rows or slices" {
 	need_mpi
 	run ranks 3 "$heat" --rows 2
