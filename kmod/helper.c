@@ -11,6 +11,7 @@
 #include <linux/pid.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 
 #include "kmod/helper.h"
@@ -163,7 +164,8 @@ struct helper *helper_make(int nid)
 	task = kthread_create_on_node(helper_main, h, nid, "ktask/%d", nid);
 	if (IS_ERR(task))
 		goto exit;
-	h->task = task;
+	h->task = get_task_struct(task);
+	refcount_set(&h->users, 1);
 	wake_up_process(task);
 	return h;
 exit:
@@ -173,9 +175,23 @@ free:
 	return NULL;
 }
 
+void helper_get(struct helper *h)
+{
+	if (!h->worker)
+		refcount_inc(&h->users);
+}
+
+void helper_put(struct helper *h)
+{
+	if (h->worker || !refcount_dec_and_test(&h->users))
+		return;
+	put_task_struct(h->task);
+	helper_exit(h);
+	kfree(h);
+}
+
 void helper_end(struct helper *h)
 {
 	kthread_stop(h->task);
-	helper_exit(h);
-	kfree(h);
+	helper_put(h);
 }

@@ -8,6 +8,7 @@
 #include <linux/cpumask.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/refcount.h>
 #include <linux/spinlock.h>
 
 #include "kmod/pool.h"
@@ -20,6 +21,7 @@ struct helper {
 	struct seat *seat; /* offered or running; under pool_lock */
 	int nid; /* node of its memory */
 	unsigned long idle_since; /* jiffies */
+	refcount_t users; /* the pool, and a caller that has offered a seat */
 
 	/* Who holds this lends or takes back; lent is true between. */
 	struct mutex prio_lock;
@@ -37,8 +39,18 @@ extern spinlock_t pool_lock;
 /* helper_make - an idle helper on @nid, not in any list; NULL: no memory */
 struct helper *helper_make(int nid);
 
-/* helper_end - stop an idle helper that is in no list, and free it */
+/* helper_end - stop an idle helper that is in no list */
 void helper_end(struct helper *h);
+
+/*
+ * A caller looks at its helper when that may have left the seat already:
+ * helper_get - by whoever offers a seat
+ * helper_put - when it is withdrawn, or has been waited for
+ *
+ * Workers of a process (kmod/worker.c) live as long as their job.
+ */
+void helper_get(struct helper *h);
+void helper_put(struct helper *h);
 
 /* helper_idle - by helper.c: it may be offered a seat again */
 void helper_idle(struct helper *h);

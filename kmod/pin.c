@@ -24,6 +24,9 @@
 
 #include "kmod/memory.h"
 
+/* Pages between two points where others may run. */
+#define UNPIN_PAGES 4096ul
+
 /* A range that is pinned, in the list of its file. */
 struct pin {
 	struct list_head list;
@@ -126,9 +129,18 @@ static void free_pin(struct pin *pin)
 	kfree(pin);
 }
 
+/* In steps: on kernels without preemption nobody else runs meanwhile. */
 static void unpin(struct pin *pin)
 {
-	unpin_user_pages(pin->pages, pin->nr_pages);
+	unsigned long done = 0;
+
+	while (done < pin->nr_pages) {
+		unsigned long nr = min(pin->nr_pages - done, UNPIN_PAGES);
+
+		unpin_user_pages(pin->pages + done, nr);
+		done += nr;
+		cond_resched();
+	}
 	free_pin(pin);
 }
 

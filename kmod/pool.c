@@ -312,6 +312,7 @@ static const struct cpumask *cpus_of(int nid)
 
 static void put_offer(struct helper *h, struct seat *seat)
 {
+	helper_get(h);
 	seat->helper = h;
 	seat->seated = true;
 	init_completion(&seat->done);
@@ -368,6 +369,8 @@ bool pool_withdraw(struct seat *seat)
 		h->idle_since = jiffies;
 	}
 	spin_unlock(&pool_lock);
+	if (offered)
+		helper_put(h);
 	return offered;
 }
 
@@ -383,14 +386,12 @@ static bool spin_for(struct seat *seat)
 	return false;
 }
 
-bool pool_wait(struct seat *seat, bool killable)
+static bool lend_and_wait(struct seat *seat, bool killable)
 {
 	unsigned long look = msecs_to_jiffies(WAIT_LOOK_MS);
 	struct prio given = { .rt = -1 };
 	bool lent = false;
 
-	if (spin_for(seat))
-		return false;
 	/* What the waiting thread runs at may change: it may itself be a
 	 * helper, whose nested job this is, and be lent a priority. */
 	do {
@@ -399,6 +400,14 @@ bool pool_wait(struct seat *seat, bool killable)
 		if (killable && fatal_signal_pending(current))
 			helper_kill(seat->helper, seat);
 	} while (!wait_for_completion_timeout(&seat->done, look));
+	return lent;
+}
+
+bool pool_wait(struct seat *seat, bool killable)
+{
+	bool lent = !spin_for(seat) && lend_and_wait(seat, killable);
+
+	helper_put(seat->helper);
 	return lent;
 }
 
@@ -445,11 +454,10 @@ void pool_exit(void)
 	kernel_param_unlock(THIS_MODULE);
 	cpuhp_remove_state_nocalls(pool.hotplug);
 	cancel_delayed_work_sync(&pool.work);
-	/* A helper that has left its last seat is on its way to the list. */
-	while (pool.nr) {
-		shrink(jiffies, 0);
-		cond_resched();
-	}
+	/* A helper that has left its last seat is on its way to the list; not, if
+	 * who unloads spins on its CPU at a real-time priority. */
+	for (shrink(jiffies, 0); pool.nr; shrink(jiffies, 0))
+		schedule_timeout_uninterruptible(1);
 	destroy_workqueue(pool.wq);
 	kfree(pool.nodes);
 }
