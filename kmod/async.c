@@ -6,7 +6,8 @@
  * caller: works on it, lends its priority, undoes, fills the result.
  *
  * Until then a work item stands in for the caller where no helper was to be had
- * at the start: all at work, or one of them not yet back among the idle.
+ * at the start: all at work, or one of them not yet back among the idle.  It
+ * heeds the CPUs and the quota of the process that started the job.
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
@@ -14,6 +15,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "kmod/quota.h"
 #include "kmod/run.h"
 
 struct ktask_job {
@@ -66,6 +68,7 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 	new->run.task = NULL;
 	cpumask_copy(&new->cpus, current->cpus_ptr);
 	new->run.cpus = &new->cpus;
+	new->run.group = quota_group_get();
 	INIT_DELAYED_WORK(&new->again, begin_again);
 	run_begin(&new->run, true);
 	if (new->run.job.threads == 1 && new->run.nr_seats)
@@ -113,6 +116,7 @@ int ktask_wait(struct ktask_job *job)
 		return -EINVAL;
 	cancel_delayed_work_sync(&job->again);
 	job->run.cpus = NULL;
+	quota_group_put(job->run.group);
 	WRITE_ONCE(job->run.task, current);
 	run_work(&job->run);
 	error = run_end(&job->run);

@@ -47,30 +47,69 @@ static unsigned int threads_of(struct cgroup_subsys_state *css,
 	return kt_quota_most(&room);
 }
 
-unsigned int quota_threads(void)
+/* Under RCU, or while the group is held. */
+static unsigned int threads_up(struct cgroup_subsys_state *css)
 {
-	struct cgroup_subsys_state *css;
 	struct cftype *quota, *period;
 	unsigned int threads = UINT_MAX;
+
+	/* The root has no quota. */
+	if (!css->parent)
+		return UINT_MAX;
+	quota = find_file(css, "cfs_quota_us");
+	period = find_file(css, "cfs_period_us");
+	if (!quota || !quota->read_s64 || !period || !period->read_u64)
+		return UINT_MAX;
+	for (; css->parent; css = css->parent)
+		threads = min(threads, threads_of(css, quota, period));
+	return threads;
+}
+
+unsigned int quota_threads(void)
+{
+	unsigned int threads;
 
 	if (current->flags & PF_KTHREAD)
 		return UINT_MAX;
 	rcu_read_lock();
-	css = task_css(current, cpu_cgrp_id);
-	/* The root has no quota. */
-	if (css->parent) {
-		quota = find_file(css, "cfs_quota_us");
-		period = find_file(css, "cfs_period_us");
-		if (!quota || !quota->read_s64 || !period || !period->read_u64)
-			css = NULL;
-	}
-	for (; css && css->parent; css = css->parent)
-		threads = min(threads, threads_of(css, quota, period));
+	threads = threads_up(task_css(current, cpu_cgrp_id));
 	rcu_read_unlock();
 	return threads;
 }
+
+struct cgroup_subsys_state *quota_group_get(void)
+{
+	if (current->flags & PF_KTHREAD)
+		return NULL;
+	return task_get_css(current, cpu_cgrp_id);
+}
+
+void quota_group_put(struct cgroup_subsys_state *group)
+{
+	if (group)
+		css_put(group);
+}
+
+unsigned int quota_threads_of(struct cgroup_subsys_state *group)
+{
+	return group ? threads_up(group) : UINT_MAX;
+}
 #else
 unsigned int quota_threads(void)
+{
+	return UINT_MAX;
+}
+
+struct cgroup_subsys_state *quota_group_get(void)
+{
+	return NULL;
+}
+
+void quota_group_put(struct cgroup_subsys_state *group)
+{
+}
+
+unsigned int quota_threads_of(struct cgroup_subsys_state *group)
 {
 	return UINT_MAX;
 }

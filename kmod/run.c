@@ -47,7 +47,8 @@ static unsigned int allowed_threads(struct run *run)
 	unsigned int limit = kt_load(&pool_machine()->limit);
 	unsigned int share = demand_share(run->demand, run->wanted - 1, limit);
 
-	return min(1 + share, quota_threads());
+	return min(1 + share,
+		   run->cpus ? quota_threads_of(run->group) : quota_threads());
 }
 
 static void adapt(struct run *run, uint64_t now_ns)
@@ -154,6 +155,7 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->task = current;
 	run->mm = ctl->flags & KTASK_CALLER_MM ? current->mm : NULL;
 	run->cpus = NULL;
+	run->group = NULL;
 	run->pid = task_pid_nr(current);
 	get_task_comm(run->comm, current);
 	run->seats = NULL;

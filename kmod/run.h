@@ -35,6 +35,7 @@ struct run {
 	struct task_struct *task; /* the caller; NULL: nobody waits yet */
 	struct mm_struct *mm; /* that helpers use, or NULL; the caller's */
 	const struct cpumask *cpus; /* of who started it; NULL: the caller's */
+	struct cgroup_subsys_state *group; /* the same, if @cpus are set */
 	pid_t pid; /* of the one that began it, */
 	char comm[TASK_COMM_LEN]; /* for people */
 	struct run_seat *seats; /* allocated, or NULL */

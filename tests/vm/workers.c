@@ -363,6 +363,30 @@ static int try_quotas(void)
 	return gets_helpers() ? 0 : 6;
 }
 
+/* In a child as well: a job that finds its helper later heeds the quota of then.
+ * Return: 0, or what was not so. */
+static int try_started_jobs(void)
+{
+	int error = run_in_kernel("+start-for-quota");
+
+	if (error)
+		return 10;
+	write_file(INNER "/cpu.max", "100000 100000");
+	error = run_in_kernel("+end-for-quota");
+	write_file(INNER "/cpu.max", "max");
+	return error ? 11 : 0;
+}
+
+static int in_inner_group(void)
+{
+	int error;
+
+	if (write_file(INNER "/cgroup.procs", "0"))
+		return 100;
+	error = try_quotas();
+	return error ? error : try_started_jobs();
+}
+
 /* Whether they are in the group or, on older kernels, nobody's. */
 static void helpers_are_no_more_than_the_quota_is_worth(void)
 {
@@ -380,8 +404,7 @@ static void helpers_are_no_more_than_the_quota_is_worth(void)
 	CHECK(!mkdir(INNER, 0755));
 	pid = fork();
 	if (pid == 0)
-		_exit(write_file(INNER "/cgroup.procs", "0") ? 100
-							     : try_quotas());
+		_exit(in_inner_group());
 	status = status_of(pid);
 	rmdir(INNER);
 	rmdir(OUTER);

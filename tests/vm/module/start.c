@@ -118,6 +118,53 @@ static int started_jobs_find_helpers_later(void)
 	return error;
 }
 
+/* ---- halves of a test whose other half changes a quota ---- */
+
+static struct ktask_job **quota_jobs;
+static unsigned int nr_quota_jobs;
+static struct board quota_board;
+
+/* As many as there are CPUs: more than there may be helpers. */
+static int start_for_quota(void)
+{
+	unsigned int nr = num_online_cpus();
+	int error;
+
+	if (nr < 2)
+		return test_skip("one CPU");
+	quota_jobs = kcalloc(nr, sizeof(*quota_jobs), GFP_KERNEL);
+	error = quota_jobs ? board_init(&quota_board, 2 * nr) : -ENOMEM;
+	if (error)
+		return error;
+	reinit_completion(&go);
+	nr_quota_jobs = start_held(quota_jobs, nr, &quota_board);
+	expect(nr_quota_jobs == nr);
+	return 0;
+}
+
+/* The quota is one CPU by now: whoever has no helper gets none. */
+static int end_for_quota(void)
+{
+	unsigned int i;
+	int error = 0;
+	bool done;
+
+	/* A job may be about to ask, and asks again each 20 ms. */
+	msleep(100);
+	complete_all(&go);
+	msleep(200);
+	done = board_all(&quota_board, 1);
+	for (i = 0; i < nr_quota_jobs; i++)
+		error = ktask_wait(quota_jobs[i]) ?: error;
+	if (!error && !board_all(&quota_board, 1))
+		error = -ENODATA;
+	board_free(&quota_board);
+	kfree(quota_jobs);
+	expect(!error);
+	expect(!done);
+	return 0;
+}
+
 static int without_helper(struct board *board)
 {
 	DEFINE_KTASK_CTL(ctl, board_chunk, board, 1);
@@ -191,5 +238,7 @@ const struct test start_tests[] = {
 	{ "without-helpers-who-waits-works", without_helpers_who_waits_works },
 	{ "cancelled-jobs-are-undone", cancelled_jobs_are_undone },
 	{ "bad-starts-give-no-job", bad_starts_give_no_job },
+	{ "+start-for-quota", start_for_quota },
+	{ "+end-for-quota", end_for_quota },
 	{}
 };
