@@ -6,7 +6,7 @@
  *
  *	build/bench/blocked [--work read|warm|copy|sync|mutex|fault] [--runs N]
  *		[--folder PATH] [--files N] [--piece KIB] [--counts 1,2,4]
- *		[--policy idle|nice] [--pin] [--umt]
+ *		[--policy idle|nice] [--pin] [--umt] [--huge] [--limited]
  *
  *	read	pread(2) of pieces, by ktask_run()
  *	warm	ktask_warm() of the files, as "ktask warm --direct"
@@ -20,8 +20,11 @@
  *	fault	fresh memory is touched, all in one address space
  *
  * The fixed threads are of normal priority, or as low as ktask's helpers with
- * --policy idle, or at nice 19; with --pin each is bound to one CPU.  With --umt ktask is told by libumt which of its threads are
- * blocked, else it looks.  Ratios are between medians of times.
+ * --policy idle, or at nice 19; with --pin each is bound to one CPU, with --huge
+ * their buffers are in huge pages, as those of ktask's operations on files are.
+ * With --limited they are ktask itself with at most so many threads.  With --umt
+ * ktask is told by libumt which of its threads are blocked, else it looks.
+ * Ratios are between medians of times.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +57,8 @@ static unsigned nr_counts = 7;
 static const char *folder = "/var/tmp";
 static unsigned nr_files = 64, nr_runs = 5;
 static size_t piece_bytes;
-static bool idle, nice19, pinned;
+static bool idle, nice19, pinned, huge, limited;
+static unsigned most_threads; /* 0: ktask finds out */
 static int *fds, *copies;
 
 static void die(const char *what)
@@ -125,19 +129,37 @@ static size_t nr_pieces(void)
 	return nr_files * (FILE_BYTES / piece_bytes);
 }
 
+#define HUGE_BYTES (2u << 20)
+
+static __thread char *own_buffer;
+
+/* Return: NULL without memory. */
+static char *take_buffer(void)
+{
+	size_t bytes = huge ? HUGE_BYTES : piece_bytes;
+	void *buffer;
+
+	if (posix_memalign(&buffer, huge ? HUGE_BYTES : ALIGN, bytes))
+		return NULL;
+	if (huge)
+		madvise(buffer, bytes, MADV_HUGEPAGE);
+	return buffer;
+}
+
 static int move_piece(size_t piece)
 {
-	static __thread char *buffer;
 	size_t each = FILE_BYTES / piece_bytes;
 	off_t at = (off_t)(piece % each * piece_bytes);
 	ssize_t size = (ssize_t)piece_bytes;
 
-	if (!buffer && posix_memalign((void **)&buffer, ALIGN, piece_bytes))
+	if (!own_buffer)
+		own_buffer = take_buffer();
+	if (!own_buffer)
 		return -ENOMEM;
-	if (pread(fds[piece / each], buffer, piece_bytes, at) != size)
+	if (pread(fds[piece / each], own_buffer, piece_bytes, at) != size)
 		return -EIO;
 	if (copies &&
-	    pwrite(copies[piece / each], buffer, piece_bytes, at) != size)
+	    pwrite(copies[piece / each], own_buffer, piece_bytes, at) != size)
 		return -EIO;
 	return 0;
 }
@@ -246,6 +268,7 @@ static int by_run(void)
 
 	ktask_ctl_set_result(&ctl, &result);
 	ktask_ctl_set_name(&ctl, "bench-blocked");
+	ktask_ctl_set_max_threads(&ctl, most_threads);
 	error = ktask_run(NULL, nr_pieces(), &ctl);
 	last_threads = result.threads;
 	return error;
@@ -270,6 +293,7 @@ static int by_op(const char *name, unsigned flags)
 					     .dst_fd = copies ? copies[i] : -1,
 					     .len = KTASK_TO_END };
 	opts.result = &result;
+	opts.max_threads = most_threads;
 	error = ktask_op_run(ktask_op_find(name), &args, &opts);
 	last_threads = result.threads;
 	free(files);
@@ -300,11 +324,13 @@ static const struct work works[] = {
 	{ "fault", by_run, fault_piece, 64, take_memory, give_memory },
 };
 
-static double by_ktask(void)
+static double by_ktask(unsigned at)
 {
 	double start = now_s();
-	int error = work->run();
+	int error;
 
+	most_threads = at;
+	error = work->run();
 	if (error) {
 		errno = -error;
 		die(work->name);
@@ -338,6 +364,7 @@ static void *works_on(void *number)
 	       nr_pieces())
 		if (work->piece(piece))
 			die("working on a piece");
+	free(own_buffer);
 	return NULL;
 }
 
@@ -404,6 +431,13 @@ static void report(double times[][RUNS_MAX])
 	       best / own, least / own_least, last_threads);
 }
 
+static double by_side(size_t side)
+{
+	unsigned count = side < nr_counts ? counts[side] : 0;
+
+	return count && !limited ? by_threads(count) : by_ktask(count);
+}
+
 static void measure(void)
 {
 	static double times[COUNTS_MAX + 1][RUNS_MAX];
@@ -415,9 +449,7 @@ static void measure(void)
 			side = (turn + run) % (nr_counts + 1);
 			if (work->before)
 				work->before();
-			times[side][run] = side < nr_counts
-						   ? by_threads(counts[side])
-						   : by_ktask();
+			times[side][run] = by_side(side);
 			if (work->after)
 				work->after();
 		}
@@ -487,6 +519,10 @@ static bool take(int option)
 		return take_policy(optarg);
 	else if (option == 'i')
 		pinned = true;
+	else if (option == 'g')
+		huge = true;
+	else if (option == 'h')
+		limited = true;
 	else if (option == 'u')
 		return use_umt();
 	else if (option == 'w')
@@ -509,6 +545,8 @@ int main(int argc, char **argv)
 		{ "counts", required_argument, NULL, 'c' },
 		{ "files", required_argument, NULL, 'n' },
 		{ "folder", required_argument, NULL, 'f' },
+		{ "limited", no_argument, NULL, 'h' },
+		{ "huge", no_argument, NULL, 'g' },
 		{ "pin", no_argument, NULL, 'i' },
 		{ "piece", required_argument, NULL, 'p' },
 		{ "policy", required_argument, NULL, 'l' },
@@ -534,11 +572,13 @@ int main(int argc, char **argv)
 	if (work->run == work_copy)
 		copies = make_files();
 	printf("%s: %u times %u MiB in pieces of %zu KiB, %u rounds, medians"
-	       "%s%s%s\n",
+	       "%s%s%s%s%s\n",
 	       work->name, nr_files, FILE_BYTES >> 20, piece_bytes >> 10,
 	       nr_runs, idle ? ", fixed threads as low as helpers" : "",
 	       nice19 ? ", fixed threads at nice 19" : "",
-	       pinned ? ", fixed threads bound to CPUs" : "");
+	       pinned ? ", fixed threads bound to CPUs" : "",
+	       huge ? ", their buffers in huge pages" : "",
+	       limited ? ", by ktask with at most so many threads" : "");
 	measure();
 	return 0;
 }
