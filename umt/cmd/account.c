@@ -123,6 +123,26 @@ static int add(struct account *account, const struct umt_event *event)
 	return 0;
 }
 
+void account_forget(struct account *account)
+{
+	unsigned i, nr = 0;
+
+	memset(account->newest, 0, BUCKETS * sizeof(*account->newest));
+	for (i = 0; i < account->nr_threads; i++) {
+		struct thread *thread = &account->threads[nr];
+		unsigned *newest;
+
+		if (account->threads[i].state == GONE)
+			continue;
+		*thread = account->threads[i];
+		newest = &account->newest[thread->tid % BUCKETS];
+		thread->older = *newest;
+		*newest = ++nr;
+	}
+	account->nr_threads = nr;
+	account->count[GONE] = 0;
+}
+
 /* ---- time ---- */
 
 static void pass_time(struct account *account, uint64_t until)

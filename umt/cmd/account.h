@@ -63,6 +63,9 @@ int account_event(struct account *account, const struct umt_event *event);
 /* Closes all open stretches at the present time. */
 void account_close(struct account *account);
 
+/* Forgets threads that are gone; the others may get another place. */
+void account_forget(struct account *account);
+
 const char *state_name(enum state state);
 
 /* Is that a wait that somebody else's work ends? */

@@ -226,6 +226,8 @@ static void picture(struct watch *watch)
 		    (double)(account->now_ns - before->now_ns));
 	print_threads(before, account);
 	fflush(stdout);
+	/* Shown once; a program that makes threads all day would fill memory. */
+	account_forget(account);
 	remember(before, account);
 }
 
