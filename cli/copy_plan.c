@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "copy_plan.h"
+#include "open.h"
 #include "say.h"
 #include "walk.h"
 
@@ -148,7 +149,7 @@ static int open_destination(const char *to, mode_t mode, struct copy_made *made)
 
 	made->created = fd >= 0;
 	made->spare = fd >= 0 ? TO_COPY & ~mode : 0;
-	return fd < 0 && errno == EEXIST ? open(to, O_WRONLY | O_CLOEXEC) : fd;
+	return fd < 0 && errno == EEXIST ? open_now(to, O_WRONLY) : fd;
 }
 
 static const char not_regular[] = "the destination is no regular file";

@@ -20,6 +20,7 @@
 
 #include <ktask/ops.h>
 
+#include "open.h"
 #include "say.h"
 #include "size.h"
 #include "warm.h"
@@ -66,16 +67,6 @@ static int find_kind(struct warm *warm)
 		warm->flags = KTASK_POPULATE_READ;
 	}
 	return 0;
-}
-
-/* Of a FIFO without waiting for its other end; but for who has a lease. */
-static int open_now(const char *path, int flags)
-{
-	int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-	if (fd < 0 && errno == EWOULDBLOCK)
-		fd = open(path, flags | O_NOCTTY | O_CLOEXEC);
-	return fd;
 }
 
 /* Sets fd, created, kind and size_bytes; on failure fd may be open. */
