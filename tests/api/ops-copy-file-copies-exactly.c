@@ -36,18 +36,19 @@ ssize_t copy_file_range(int in, off_t *in_pos, int out, off_t *out_pos,
 	return real(in, in_pos, out, out_pos, len, flags);
 }
 
-static const char *cut; /* a file to be cut when its holes are looked for */
+/* A file to be cut when its holes are looked for, by whom that may be. */
+static const char *_Atomic cut;
 
 off_t lseek(int fd, off_t pos, int whence)
 {
-	static off_t (*real)(int, off_t, int);
+	static __thread off_t (*real)(int, off_t, int);
+	const char *path =
+		whence == SEEK_DATA ? atomic_exchange(&cut, NULL) : NULL;
 
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "lseek");
-	if (whence == SEEK_DATA && cut) {
-		assert_int_equal(truncate(cut, MIB), 0);
-		cut = NULL;
-	}
+	if (path)
+		assert_int_equal(truncate(path, MIB), 0);
 	return real(fd, pos, whence);
 }
 
