@@ -12,7 +12,13 @@ use lib "$FindBin::Bin/../support";
 use House;
 use Test::More;
 
-my $library = "$build/libktask.so";
+# A copy: whoever attaches to a file hears of every program that has it.
+my $folder = scratch();
+my $library = "$folder/libktask.so.0";
+my ($failed, $why) = capture("cp -L $build/libktask.so $library && "
+	. "ln -s libktask.so.0 $folder/libktask.so");
+die "copying the library: $why" if $failed;
+
 my $group = "ktask_test_$$";
 my %nr_arguments = (job_start => 3, chunk => 3, lend => 3, job_end => 5);
 my $units = 120;
@@ -254,7 +260,7 @@ SKIP: {
 	my $dir = scratch();
 	spew("$dir/lend.c", $lender);
 	my ($status, $said) = capture("$cc -I$top/include -o $dir/lend "
-		. "$dir/lend.c -L$build -lktask -Wl,-rpath,$build");
+		. "$dir/lend.c -L$folder -lktask -Wl,-rpath,$folder");
 	is($status, 0, 'a job that ends in a helper builds') or diag($said);
 	put("$instance/trace", '>', '');
 	@events = trace_of("$dir/lend");
