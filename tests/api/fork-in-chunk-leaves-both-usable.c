@@ -125,17 +125,9 @@ static void in_a_chunk_of_a_helper(void **state)
 
 /* ---- a child that looks as if its job were blocked ---- */
 
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static void burn_until(uint64_t cpu_ns)
 {
-	while (own_cpu_ns() < cpu_ns)
+	while (ktest_thread_cpu_ns() < cpu_ns)
 		;
 }
 
@@ -163,7 +155,7 @@ static int leave_to_caller(uintptr_t unit)
 
 static int burn_and_fork(void *start, void *end, void *arg)
 {
-	uint64_t fork_ns = *(uint64_t *)arg, cpu_ns = own_cpu_ns();
+	uint64_t fork_ns = *(uint64_t *)arg, cpu_ns = ktest_thread_cpu_ns();
 	struct rusage usage;
 
 	if (in_child())
@@ -176,7 +168,8 @@ static int burn_and_fork(void *start, void *end, void *arg)
 	getrusage(RUSAGE_THREAD, &usage);
 	__atomic_store_n(&child, fork(), __ATOMIC_RELAXED);
 	if (!child)
-		work_and_wait(own_cpu_ns() + cpu_ns, usage.ru_nvcsw + 100);
+		work_and_wait(ktest_thread_cpu_ns() + cpu_ns,
+			      usage.ru_nvcsw + 100);
 	return 0;
 }
 

@@ -149,14 +149,6 @@ static void another_thread_waits(void **state)
 	work_end(&work);
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /* Not what this thread does between start and wait. */
 static void only_work_counts_as_cpu_time(void **state)
 {
@@ -169,7 +161,8 @@ static void only_work_counts_as_cpu_time(void **state)
 	ktask_ctl_set_max_threads(&ctl, 1);
 	ktask_ctl_set_result(&ctl, &result);
 	assert_int_equal(ktask_start(&job, WORK_BASE, 10, &ctl), 0);
-	for (uint64_t end_ns = cpu_ns() + 300000000; cpu_ns() < end_ns;)
+	for (uint64_t end_ns = ktest_thread_cpu_ns() + 300000000;
+	     ktest_thread_cpu_ns() < end_ns;)
 		;
 	assert_int_equal(ktask_wait(job), 0);
 	assert_true(result.cpu_ns < 250000000);

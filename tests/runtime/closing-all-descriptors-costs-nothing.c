@@ -9,14 +9,6 @@
 
 #define IDLE_US 300000
 
-static uint64_t used_ns(void)
-{
-	struct timespec used;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 static int add_one(void *arg)
 {
 	more(*(unsigned *)arg);
@@ -33,9 +25,9 @@ static int closes_all(void *way)
 	for (int fd = 3; fd < 100; fd++)
 		close(fd);
 	ktest_check(ktrt_run(add_one, &done) == 0);
-	before_ns = used_ns();
+	before_ns = ktest_cpu_ns();
 	nap_us(IDLE_US);
-	ktest_check(used_ns() - before_ns < IDLE_US * 1000 / 3);
+	ktest_check(ktest_cpu_ns() - before_ns < IDLE_US * 1000 / 3);
 	ktest_check(ktrt_run(add_one, &done) == 0 && done == 3);
 	return 0;
 }

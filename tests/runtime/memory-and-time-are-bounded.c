@@ -55,21 +55,13 @@ static void ten_million_tasks_fit(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-static uint64_t cpu_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 /* Half a second in which at most a thousandth may be used. */
 static bool rests(void)
 {
-	uint64_t before = cpu_ns();
+	uint64_t before = ktest_cpu_ns();
 
 	nap_us(500000);
-	return cpu_ns() - before < 500000;
+	return ktest_cpu_ns() - before < 500000;
 }
 
 static void idle_runtimes_use_no_cpu(void)

@@ -64,8 +64,11 @@ uint64_t ktest_random(uint64_t *state);
 /* ktest_random_below - the same, in [0, bound); 0 for bound 0 */
 uint64_t ktest_random_below(uint64_t *state, uint64_t bound);
 
-/* Time that only goes forward, in nanoseconds. */
+/* Time that only goes forward, and CPU time of this process and this thread, in
+ * nanoseconds. */
 uint64_t ktest_now_ns(void);
+uint64_t ktest_cpu_ns(void);
+uint64_t ktest_thread_cpu_ns(void);
 
 #define KTEST_TIMED_OUT (-1)
 #define KTEST_CHILD_SECONDS 100

@@ -8,14 +8,6 @@
 #define NOT_HERE 77
 #define IDLE_US 300000
 
-static uint64_t used_ns(void)
-{
-	struct timespec used;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
-}
-
 static int closes_all(void *unused)
 {
 	struct umt_options options = { .size = sizeof(options),
@@ -31,9 +23,9 @@ static int closes_all(void *unused)
 		close(fd);
 	/* It wakes who waits there, who finds that it is gone. */
 	block_us(1000);
-	before_ns = used_ns();
+	before_ns = ktest_cpu_ns();
 	block_us(IDLE_US);
-	ktest_check(used_ns() - before_ns < IDLE_US * 1000 / 3);
+	ktest_check(ktest_cpu_ns() - before_ns < IDLE_US * 1000 / 3);
 	/* And it can have it anew. */
 	ktest_check(umt_open(&other, &options) == 0);
 	umt_close(other);
