@@ -344,6 +344,7 @@ static void list_all(struct listing *listing)
 {
 	const struct topo *topo = topo_get();
 	unsigned env = config_get()->env_max_threads;
+	unsigned left = others_leave();
 	struct kt_cpus cpus;
 
 	list(listing, "cpus", topo->nr_cpus, "%u CPU%s online, %u NUMA node%s",
@@ -357,7 +358,7 @@ static void list_all(struct listing *listing)
 	if (env)
 		list(listing, "env", env, "KTASK_MAX_THREADS=%u", env);
 	if (kt_load(&others_work) > 0)
-		list(listing, "others", KT_MIN(others_leave(), topo->nr_cpus),
+		list(listing, "others", KT_MIN(left, topo->nr_cpus),
 		     "other threads of the program work on %d CPUs",
 		     kt_load(&others_work));
 	list_job(listing);
