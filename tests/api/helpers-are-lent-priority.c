@@ -117,15 +117,25 @@ static int lend_as(int policy, int nice)
 	return 0;
 }
 
+/* Whatever this test was started with. */
+static int lend_at_nice(int nice)
+{
+	const struct sched_param normal = { .sched_priority = 0 };
+
+	if (sched_setscheduler(0, SCHED_OTHER, &normal) ||
+	    setpriority(PRIO_PROCESS, 0, nice))
+		return 77;
+	return lend_as(SCHED_OTHER, nice);
+}
+
 static int lend_normal(void *arg)
 {
-	return lend_as(SCHED_OTHER, 0);
+	return lend_at_nice(0);
 }
 
 static int lend_nice(void *arg)
 {
-	ktest_check(!setpriority(PRIO_PROCESS, 0, 7));
-	return lend_as(SCHED_OTHER, 7);
+	return lend_at_nice(7);
 }
 
 static int lend_real_time(void *arg)
@@ -206,6 +216,8 @@ static int lend_to_one_that_blocks(void *arg)
 	struct kt_cpus cpus;
 	bool helped = false;
 
+	if (sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 }))
+		return 77;
 	ktest_check(cpus_get_affinity(&cpus));
 	blocking.seat.cpus = &cpus;
 	blocking.seat.level = KT_PLACE_ANY;
