@@ -93,8 +93,8 @@ static void mark_aside(const struct table *table, bool *aside)
 		const struct slot *slot = &table->slots[i];
 		uint32_t held = __atomic_load_n(&slot->held, __ATOMIC_SEQ_CST);
 
-		if (held && held == __atomic_load_n(&slot->aside,
-						    __ATOMIC_SEQ_CST))
+		if (held &&
+		    held == __atomic_load_n(&slot->aside, __ATOMIC_SEQ_CST))
 			aside[i] = true;
 	}
 }
@@ -269,7 +269,8 @@ static int kill_at_random_moments(void *arg)
 
 	become_user();
 	for (int i = 0; i < NR_KILLED; i++) {
-		pid_t pid = i % 2 ? start_child(100000000, false) : start_holder();
+		pid_t pid =
+			i % 2 ? start_child(100000000, false) : start_holder();
 
 		usleep((useconds_t)ktest_random_below(&random, 4000));
 		kill(pid, SIGKILL);
