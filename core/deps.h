@@ -35,9 +35,19 @@
 
 #define KT_NO_NODE (-1)
 
-/* They evaluate what they return twice: not for calls, nor for what others write
- * meanwhile, unless it does not matter that the two may differ. */
-#define KT_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define KT_MAX(a, b) ((a) > (b) ? (a) : (b))
+/* Each argument is evaluated once: many are read from memory that other threads
+ * and processes write, where a second reading could pass the bound. */
+#define KT_MIN(a, b) KT_PICK(a, <, b, KT_UNIQUE(kt_a), KT_UNIQUE(kt_b))
+#define KT_MAX(a, b) KT_PICK(a, >, b, KT_UNIQUE(kt_a), KT_UNIQUE(kt_b))
+
+/* Names of their own let calls nest without hiding one another's. */
+#define KT_PICK(a, op, b, x, y)                                    \
+	({                                                         \
+		__typeof__((a)op(b) ? (a) : (b)) x = (a), y = (b); \
+		x op y ? x : y;                                    \
+	})
+#define KT_UNIQUE(prefix) KT_JOIN(prefix, __COUNTER__)
+#define KT_JOIN(a, b) KT_JOIN_TOKENS(a, b)
+#define KT_JOIN_TOKENS(a, b) a##b
 
 #endif /* KTASK_CORE_DEPS_H */

@@ -43,10 +43,7 @@ static unsigned config_threads(void)
 /* What needs files to be read. */
 static unsigned policy_threads(uint64_t now_ns)
 {
-	unsigned quota = cgroup_start_threads(now_ns);
-	unsigned energy = energy_threads(now_ns);
-
-	return KT_MIN(quota, energy);
+	return KT_MIN(cgroup_start_threads(now_ns), energy_threads(now_ns));
 }
 
 void limits_renew(uint64_t now_ns)
@@ -67,10 +64,9 @@ unsigned limits_threads(struct kt_cpus *cpus)
 {
 	unsigned threads = affinity_threads(cpus);
 	unsigned policy = policy_threads(0);
-	unsigned config = config_threads(), cap = cap_threads();
 
-	threads = KT_MIN(threads, config);
-	threads = KT_MIN(threads, cap);
+	threads = KT_MIN(threads, config_threads());
+	threads = KT_MIN(threads, cap_threads());
 	/* The job shall not suffer from what may have passed. */
 	if (policy < threads)
 		policy = policy_threads(kt_now_ns());
@@ -99,11 +95,9 @@ static unsigned others_leave(void)
 unsigned limits_now(uint64_t now_ns)
 {
 	unsigned threads = cgroup_threads(now_ns);
-	unsigned energy = energy_threads(now_ns);
-	unsigned left = others_leave();
 
-	threads = KT_MIN(threads, left);
-	return KT_MIN(threads, energy);
+	threads = KT_MIN(threads, others_leave());
+	return KT_MIN(threads, energy_threads(now_ns));
 }
 
 bool limits_idle_only(void)

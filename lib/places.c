@@ -91,8 +91,7 @@ bool places_renew(struct run *run, uint64_t now_ns)
 		return false;
 	run->affinity = now;
 	nr_cpus = cpus_count(&now);
-	run->nr_cpus = places_begin(run);
-	run->nr_cpus = KT_MIN(run->nr_cpus, nr_cpus);
+	run->nr_cpus = KT_MIN(places_begin(run), nr_cpus);
 	fill(run);
 	kt_store(&run->places, run->places + 1);
 	return true;

@@ -145,7 +145,7 @@ void pool_check_fork(void)
 
 void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 {
-	uint32_t others, spare, may;
+	uint32_t others, spare;
 
 	pthread_once(&once, init);
 	pool_check_fork();
@@ -155,10 +155,8 @@ void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 		return;
 	spare = KT_MIN(FIRST_HELPERS, kt_load(&pool.machine.limit));
 	/* None that the control group would refuse, again at each job. */
-	if (spare > wanted) {
-		may = cgroup_start_threads(0) - 1;
-		spare = KT_MIN(spare, may);
-	}
+	if (spare > wanted)
+		spare = KT_MIN(spare, cgroup_start_threads(0) - 1);
 	make_helpers(KT_MAX(wanted, spare), cpus);
 }
 

@@ -81,10 +81,10 @@ static void report_progress(struct run *run)
 static unsigned allowed_threads(struct run *run, uint64_t now_ns,
 				uint64_t look_ns)
 {
-	unsigned most = limits_now(look_ns);
-	unsigned wanted = KT_MIN(run->wanted, KT_MIN(run->nr_cpus, most));
+	unsigned most = KT_MIN(run->nr_cpus, limits_now(look_ns));
+	unsigned wanted = KT_MIN(run->wanted, most);
 	unsigned working = kt_load(&run->job.threads);
-	unsigned threads, idle;
+	unsigned threads;
 
 	if (slots_shared())
 		users_look(look_ns);
@@ -99,10 +99,8 @@ static unsigned allowed_threads(struct run *run, uint64_t now_ns,
 	 * later either. */
 	if (run->alone)
 		return threads;
-	if (limits_idle_only()) {
-		idle = limits_idle_threads(working);
-		return KT_MIN(threads, idle);
-	}
+	if (limits_idle_only())
+		return KT_MIN(threads, limits_idle_threads(working));
 	return limits_crowd_threads(working, threads, now_ns);
 }
 
