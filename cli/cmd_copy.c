@@ -38,6 +38,7 @@ static int sync_copies(struct files *files)
 		if (!file)
 			return 1;
 		file->path = files->at[i].dst_path;
+		file->nofollow = files->at[i].dst_nofollow;
 	}
 	return files_run(&copies, &result);
 }

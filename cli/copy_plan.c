@@ -168,15 +168,29 @@ static const char *wrong_pair(struct copy_plan *plan, const struct stat *src,
 	return NULL;
 }
 
-static int add_pair(struct copy_plan *plan, const char *from, const char *to,
-		    const struct copy_made *made)
+/* That it was no link is why its name may be none later. */
+static unsigned no_link(const char *to, const struct copy_made *made)
+{
+	const char *slash = strrchr(to, '/');
+	struct stat stat_buf;
+
+	if (!made->created &&
+	    (lstat(to, &stat_buf) || S_ISLNK(stat_buf.st_mode)))
+		return 0;
+	return (unsigned)strlen(slash ? slash + 1 : to);
+}
+
+static int add_pair(struct copy_plan *plan, const struct walk_entry *entry,
+		    const char *to, const struct copy_made *made)
 {
 	struct ktask_file *file = files_add(plan->files);
 
 	if (!file)
 		return 1;
-	file->path = from;
+	file->path = entry->path;
+	file->nofollow = walk_found(entry);
 	file->dst_path = to;
+	file->dst_nofollow = no_link(to, made);
 	if (plan->files->nr > plan->room) {
 		size_t room = plan->room ? 2 * plan->room : 64;
 		struct copy_made *grown =
@@ -184,7 +198,7 @@ static int add_pair(struct copy_plan *plan, const char *from, const char *to,
 
 		if (!grown) {
 			plan->files->nr--;
-			return fails(plan, ENOMEM, from, to);
+			return fails(plan, ENOMEM, entry->path, to);
 		}
 		plan->made = grown;
 		plan->room = room;
@@ -193,8 +207,10 @@ static int add_pair(struct copy_plan *plan, const char *from, const char *to,
 	return 0;
 }
 
-static int make_file(struct copy_plan *plan, const char *from, const char *to)
+static int make_file(struct copy_plan *plan, const struct walk_entry *entry,
+		     const char *to)
 {
+	const char *from = entry->path;
 	const char *wrong = NULL;
 	struct copy_made made;
 	struct stat src, dst;
@@ -214,7 +230,7 @@ static int make_file(struct copy_plan *plan, const char *from, const char *to)
 		wrong = wrong_pair(plan, &src, &dst);
 	close(fd);
 	if (!error && !wrong)
-		return add_pair(plan, from, to, &made);
+		return add_pair(plan, entry, to, &made);
 	if (made.created)
 		unlink(to);
 	return wrong ? refuses(plan, from, to, wrong)
@@ -228,7 +244,7 @@ static int make(struct copy_plan *plan, const struct walk_entry *entry)
 	if (!to)
 		return fails(plan, ENOMEM, entry->path, plan->target);
 	if (entry->type == WALK_FILE)
-		return make_file(plan, entry->path, to);
+		return make_file(plan, entry, to);
 	if (entry->type == WALK_FOLDER)
 		return make_folder(plan, entry->path, to);
 	if (entry->type == WALK_LINK)

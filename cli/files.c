@@ -76,6 +76,7 @@ int files_find(struct files *files, char **paths, int nr, bool folders)
 		if (!file)
 			return 1;
 		file->path = walk.entries[i].path;
+		file->nofollow = walk_found(&walk.entries[i]);
 	}
 	return 0;
 }

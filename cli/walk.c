@@ -120,6 +120,13 @@ int walk_add(struct walk *walk, const char *path)
 	return status;
 }
 
+unsigned walk_found(const struct walk_entry *entry)
+{
+	const char *found = entry->path + entry->root_len;
+
+	return (unsigned)strlen(found + strspn(found, "/"));
+}
+
 void walk_free(struct walk *walk)
 {
 	for (size_t i = 0; i < walk->nr; i++)

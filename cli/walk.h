@@ -37,6 +37,10 @@ struct walk {
  */
 int walk_add(struct walk *walk, const char *path);
 
+/** walk_found - bytes at the end of its path that going through folders found,
+ * in which there was no symbolic link */
+unsigned walk_found(const struct walk_entry *entry);
+
 void walk_free(struct walk *walk);
 
 #endif /* KTASK_CLI_WALK_H */

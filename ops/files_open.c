@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,22 +23,83 @@ void files_undirect(int fd)
 		fcntl(fd, F_SETFL, flags & ~O_DIRECT);
 }
 
-/*
- * Of a descriptor: its flags and its position stay the caller's.  Nobody waits
- * here for the other end of a FIFO; but for who has a lease on a file.
- */
-static int open_one(const char *path, int fd, int flags)
+/* What is to be opened. */
+struct place {
+	const char *path; /* NULL: fd */
+	unsigned nofollow;
+	int fd;
+};
+
+/* One name after another, none of which may be a symbolic link.  Of @dir, which
+ * is closed.  Return: as openat(2). */
+static int open_names(int dir, char *names, int flags)
 {
-	char self[32];
+	char *slash;
+	int next;
+
+	while (dir >= 0 && (slash = strchr(names, '/'))) {
+		*slash = '\0';
+		next = openat(dir, names,
+			      O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		close(dir);
+		dir = next;
+		names = slash + 1 + strspn(slash + 1, "/");
+	}
+	if (dir < 0)
+		return dir;
+	next = openat(dir, names, flags | O_NOFOLLOW);
+	close(dir);
+	return next;
+}
+
+/* Symbolic links are followed up to the last place->nofollow bytes only. */
+static int open_beneath(const struct place *place, int flags)
+{
+	size_t len = strlen(place->path);
+	size_t root = len > place->nofollow ? len - place->nofollow : 0;
+	char *copy = malloc(len + 3);
+	char *names;
 	int got;
 
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	if (!path)
-		path = self;
+	if (!copy)
+		return -1;
+	/* "names", "/names" and "folder/names" in two strings. */
+	memcpy(copy, place->path, root);
+	names = copy + root + 2;
+	memcpy(names, place->path + root, len - root + 1);
+	if (!root)
+		copy[root++] = *names == '/' ? '/' : '.';
+	copy[root] = '\0';
+	names += strspn(names, "/");
+	got = open_names(open(copy, O_PATH | O_DIRECTORY | O_CLOEXEC), names,
+			 flags);
+	free(copy);
+	return got;
+}
+
+/* Of a descriptor: its flags and its position stay the caller's. */
+static int open_place(const struct place *place, int flags)
+{
+	char self[32];
+
+	if (place->path && place->nofollow)
+		return open_beneath(place, flags);
+	if (place->path)
+		return open(place->path, flags);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", place->fd);
+	return open(self, flags);
+}
+
+/* Nobody waits here for the other end of a FIFO; but for who has a lease on a
+ * file. */
+static int open_one(const struct place *place, int flags)
+{
+	int got;
+
 	flags |= O_CLOEXEC | O_NOCTTY;
-	got = open(path, flags | O_NONBLOCK);
+	got = open_place(place, flags | O_NONBLOCK);
 	if (got < 0 && errno == EWOULDBLOCK)
-		got = open(path, flags);
+		got = open_place(place, flags);
 	return got < 0 ? -errno : got;
 }
 
@@ -46,19 +108,20 @@ static int open_one(const char *path, int fd, int flags)
  *
  * Return: a descriptor, or -errno.
  */
-static int open_as(const char *path, int fd, int flags, bool *direct, bool *own)
+static int open_as(const struct place *place, int flags, bool *direct,
+		   bool *own)
 {
 	int got = -1;
 
 	if (*direct)
-		got = open_one(path, fd, flags | O_DIRECT);
+		got = open_one(place, flags | O_DIRECT);
 	*direct = got >= 0;
-	if (got < 0 && (path || *own))
-		got = open_one(path, fd, flags);
-	*own = path || got >= 0;
+	if (got < 0 && (place->path || *own))
+		got = open_one(place, flags);
+	*own = place->path || got >= 0;
 	if (*own)
 		return got;
-	return fd < 0 ? -EBADF : fd;
+	return place->fd < 0 ? -EBADF : place->fd;
 }
 
 static void close_one(const char *path, int own_fd, int fd)
@@ -89,6 +152,9 @@ static bool wants_direct(const struct op_job *job,
 int files_open(const struct op_job *job, const struct files_work *work,
 	       struct ktask_file *file, struct files_open *open)
 {
+	const struct place from = { file->path, file->nofollow, file->fd };
+	const struct place to = { file->dst_path, file->dst_nofollow,
+				  file->dst_fd };
 	bool direct = wants_direct(job, work, file);
 	bool dst_direct = direct, dst_own = false;
 
@@ -96,11 +162,10 @@ int files_open(const struct op_job *job, const struct files_work *work,
 				     .dst_fd = -1,
 				     .own = work->writes,
 				     .arg = work->arg };
-	open->fd = open_as(file->path, file->fd, O_RDONLY, &direct, &open->own);
+	open->fd = open_as(&from, O_RDONLY, &direct, &open->own);
 	if (open->fd < 0 || !work->writes)
 		goto out;
-	open->dst_fd = open_as(file->dst_path, file->dst_fd, O_WRONLY,
-			       &dst_direct, &dst_own);
+	open->dst_fd = open_as(&to, O_WRONLY, &dst_direct, &dst_own);
 	if (open->dst_fd < 0) {
 		close_one(file->path, open->fd, file->fd);
 		return open->dst_fd;

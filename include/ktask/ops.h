@@ -89,15 +89,21 @@ struct ktask_opts {
  * not keep the others from being done: what it failed with stands in it, and
  * the operation returns the error of the first that did.  A path is opened by
  * the thread that works on it, and closed again; so many may be given.
+ *
+ * Of a path that was found by going through folders, others may have replaced
+ * any part by a symbolic link since.  In the last @nofollow bytes, which begin
+ * with a name, none is followed: -ELOOP, -ENOTDIR.
  */
 struct ktask_file {
 	const char *path; /* NULL: fd */
 	int fd;
+	unsigned nofollow; /* see above; 0 */
 	uint64_t offset;
 	uint64_t len; /* bytes; KTASK_TO_END */
 	/* copy_file */
 	const char *dst_path; /* must exist; NULL: dst_fd */
 	int dst_fd;
+	unsigned dst_nofollow; /* the same; 0 */
 	uint64_t dst_offset;
 	/* filled by the operation */
 	int error; /* 0 or -errno */

@@ -256,6 +256,37 @@ says_failed() {
 	[[ $stderr == *"nosuch: No such file or directory" ]]
 }
 
+# Does $2 as soon as anybody opens the file $1, who waits meanwhile.
+when_opened() {
+	perl -e '$SIG{IO} = sub { system($ARGV[1]); exit };
+		open(my $file, "+<", $ARGV[0]) or exit;
+		fcntl($file, 1024, 1) or exit; # F_SETLEASE, F_WRLCK
+		open(my $ready, ">", "ready");
+		sleep 1 for 1 .. 60' "$1" "$2" 3>&- &
+	perl_pid=$!
+	while [ ! -e ready ]; do
+		kill -0 "$perl_pid" || skip "no leases on files here"
+		sleep 0.05
+	done
+}
+
+@test "no link is followed that a file or a folder was replaced by" {
+	mkdir -p to/from secret
+	seq 99 | tee secret/1 secret/2 >to/from/small
+	when_opened to/from/small 'rm from/large; ln -s ../secret/1 from/large
+		mv from/deep away; ln -s ../secret from/deep'
+	run -1 --separate-stderr "$ktask" copy --recursive from to
+	wait "$perl_pid"
+	cmp from/small to/from/small
+	[[ $stderr == *"copying from/large: Too many levels of symbolic links"* ]]
+	[[ $stderr == *"copying from/deep/1: Not a directory"* ]]
+	[ ! -e to/from/large ]
+	[ ! -e to/from/deep/1 ]
+	# One that the user names is.
+	run -0 "$ktask" copy from/large named
+	cmp secret/1 named
+}
+
 @test "files of sysfs, which say to be longer than they are" {
 	local from=/sys/devices/system/cpu/online
 	[ -r "$from" ] || skip "no sysfs"

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * In the last bytes of a path that its owner says (nofollow) no symbolic link is
+ * followed, be it a file or a folder; before them all are.
+ */
+#include "ktest.h"
+
+#include "files.h"
+
+#define LEN (3 * MIB + 5)
+
+/* A folder with a file, a link to the file, a link to the folder, and one to
+ * nowhere. */
+static void lay_out(void)
+{
+	char *in = files_path("in");
+
+	assert_int_equal(mkdir(in, 0700), 0);
+	files_make("in/file", LEN, 1);
+	assert_int_equal(symlink("file", files_path("in/link")), 0);
+	assert_int_equal(symlink("in", files_path("through")), 0);
+	assert_int_equal(symlink("nowhere", files_path("in/dangling")), 0);
+}
+
+static int warm(const char *path, unsigned nofollow)
+{
+	struct ktask_file file = { .path = path,
+				   .nofollow = nofollow,
+				   .len = KTASK_TO_END };
+	int error = files_run("warm", &file, 1, 0, NULL);
+
+	assert_int_equal(file.error, error);
+	assert_true(error || file.size == LEN);
+	return error;
+}
+
+static void of_sources(void **state)
+{
+	static const struct {
+		const char *name, *last;
+		int error;
+	} cases[] = {
+		{ "in/file", "", 0 },
+		{ "in/file", "file", 0 },
+		{ "in/file", "in/file", 0 },
+		{ "in//file", "in//file", 0 },
+		{ "in/link", "", 0 },
+		{ "in/link", "link", -ELOOP },
+		{ "in/link", "in/link", -ELOOP },
+		{ "in/dangling", "dangling", -ELOOP },
+		{ "in/nosuch", "nosuch", -ENOENT },
+		{ "nosuch/file", "nosuch/file", -ENOENT },
+		{ "nosuch/file", "file", -ENOENT },
+		{ "through/file", "", 0 },
+		{ "through/file", "file", 0 },
+		{ "through/file", "through/file", -ENOTDIR },
+		{ "through/link", "link", -ELOOP },
+		{ "in/file/more", "more", -ENOTDIR },
+	};
+
+	lay_out();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		assert_int_equal(warm(files_path(cases[i].name),
+				      (unsigned)strlen(cases[i].last)),
+				 cases[i].error);
+	/* All of it, and more than there is. */
+	assert_int_equal(warm(files_path("in/file"), UINT32_MAX), 0);
+	assert_int_equal(warm(files_path("in/link"), UINT32_MAX), -ELOOP);
+	assert_int_equal(chdir(files_folder), 0);
+	assert_int_equal(warm("in/file", 7), 0);
+	assert_int_equal(warm("through/file", 12), -ENOTDIR);
+	assert_int_equal(warm("./through/file", 4), 0);
+	assert_int_equal(chdir("/"), 0);
+}
+
+static int copy_to(const char *name, unsigned nofollow, unsigned flags)
+{
+	struct ktask_file file = { .path = files_path("in/file"),
+				   .len = KTASK_TO_END,
+				   .dst_path = files_path(name),
+				   .dst_nofollow = nofollow };
+
+	return files_run("copy_file", &file, 1, flags, NULL);
+}
+
+static void of_destinations(void **state)
+{
+	static const unsigned flags[] = { 0, KTASK_FILE_DIRECT,
+					  KTASK_FILE_TRUNCATE };
+
+	lay_out();
+	for (int i = 0; i < 3; i++) {
+		char *to = files_make("to", MIB, 2);
+
+		unlink(files_path("in/to"));
+		assert_int_equal(symlink("../to", files_path("in/to")), 0);
+		assert_int_equal(copy_to("in/to", 2, flags[i]), -ELOOP);
+		assert_int_equal(copy_to("through/to", 10, flags[i]), -ENOTDIR);
+		files_check(to, 0, MIB, 0, 2);
+		assert_int_equal(copy_to("in/to", 0, flags[i]), 0);
+		files_check(to, 0, LEN, 0, 1);
+	}
+}
+
+#define WITH_FILES(test) \
+	cmocka_unit_test_setup_teardown(test, files_begin, files_end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FILES(of_sources),
+		WITH_FILES(of_destinations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
