@@ -34,6 +34,7 @@ struct copying {
 	uint64_t pos; /* what lies before is done */
 	bool direct;
 	uint64_t end; /* of the data that are copied now */
+	uint64_t missed; /* could not be read */
 };
 
 static uint64_t src_of(const struct copying *copying)
@@ -127,6 +128,7 @@ static int end_early(struct copying *copying)
 	pthread_mutex_lock(open->lock);
 	error = shorten(open, dst_of(copying));
 	pthread_mutex_unlock(open->lock);
+	copying->missed += copying->end - copying->pos;
 	copying->pos = copying->end;
 	return error;
 }
@@ -296,10 +298,10 @@ static int begin_emptied(const struct op_job *job,
 	return fstat(open->fd, &src) ? -errno : make_room(job, open, &src, end);
 }
 
-static int copy_range(const struct op_job *job, const struct files_open *open,
+static int copy_range(const struct op_job *job, struct files_open *open,
 		      uint64_t from, uint64_t to, uint64_t *fail_at)
 {
-	struct copying copying = { job, open, from, open->direct, to };
+	struct copying copying = { job, open, from, open->direct, to, 0 };
 	bool sparse = job->flags & KTASK_FILE_SPARSE && open->own;
 	int error = 0;
 
@@ -310,6 +312,7 @@ static int copy_range(const struct op_job *job, const struct files_open *open,
 		error = copy_data(&copying);
 	}
 	*fail_at = copying.pos;
+	open->missed = copying.missed;
 	return error;
 }
 
@@ -334,13 +337,14 @@ static int check_access(const struct ktask_file *file)
 /* A file that says to be empty, as those of /proc do, is read to its end. */
 static int copy_unsized(const struct op_job *job, struct files_open *open)
 {
-	struct copying copying = { job, open, 0, false, 0 };
+	struct copying copying = { .job = job, .open = open };
 	char buf[FILES_BLOCK];
 	ssize_t got;
 	int error = 0;
 
 	while (!error) {
 		got = files_read(open, buf, sizeof(buf), src_of(&copying));
+		open->unsaid = copying.pos;
 		if (got <= 0)
 			return (int)got;
 		if (open->direct)

@@ -38,6 +38,7 @@ struct files {
 	pthread_mutex_t lock; /* for errors of files */
 	struct files_buffers buffers;
 	_Atomic uint64_t bytes; /* that were done */
+	_Atomic uint64_t unsaid; /* the same, of files that say to be empty */
 	uint64_t told; /* to the caller's progress function */
 	uint64_t told_total;
 };
@@ -114,6 +115,7 @@ static int each_chunk(void *start, void *end, void *arg)
 			open.lock = &files->lock;
 			open.buffers = &files->buffers;
 			error = files->each(files->job, &open);
+			atomic_fetch_add(&files->unsaid, open.unsaid);
 			files_close(&open);
 		}
 		if (error)
@@ -282,24 +284,29 @@ struct pieces {
 	struct piece at[NR_PIECES];
 };
 
+static int do_range(struct files *files, struct files_open *open, uint64_t from,
+		    uint64_t to)
+{
+	uint64_t fail_at = from;
+	int error;
+
+	open->missed = 0;
+	error = files->work->range(files->job, open, from, to, &fail_at);
+	if (error)
+		note_error(files, open->file, error,
+			   open->file->offset + fail_at);
+	else
+		atomic_fetch_add(&files->bytes, to - from - open->missed);
+	return error;
+}
+
 static void finish_pieces(struct pieces *pieces)
 {
-	struct files *files = pieces->files;
-
 	for (unsigned i = 0; i < pieces->nr; i++) {
 		struct piece *piece = &pieces->at[i];
-		struct ktask_file *file = piece->open.file;
-		uint64_t fail_at = piece->from;
-		int error =
-			files->work->range(files->job, &piece->open,
-					   piece->from, piece->to, &fail_at);
 
+		do_range(pieces->files, &piece->open, piece->from, piece->to);
 		files_close(&piece->open);
-		if (error)
-			note_error(files, file, error, file->offset + fail_at);
-		else
-			atomic_fetch_add(&files->bytes,
-					 piece->to - piece->from);
 	}
 	pieces->nr = 0;
 }
@@ -386,15 +393,9 @@ static int do_whole(const struct op_job *job, struct files_open *open)
 	int error = 0;
 
 	for (; !error && from < file->size && !files->late; from = to) {
-		uint64_t fail_at = from;
-
 		to = file->size - from < WHOLE_STEP ? file->size
 						    : from + WHOLE_STEP;
-		error = files->work->range(job, open, from, to, &fail_at);
-		if (error)
-			note_error(files, file, error, file->offset + fail_at);
-		else
-			atomic_fetch_add(&files->bytes, to - from);
+		error = do_range(files, open, from, to);
 		files->late = to < file->size && op_is_late(files->job);
 	}
 	return 0;
@@ -406,7 +407,7 @@ static uint64_t bytes_done(struct files *files)
 
 	for (size_t i = 0; i < files->job->nr_files; i++)
 		all += files->job->files[i].size;
-	return done < all ? done : all;
+	return (done < all ? done : all) + atomic_load(&files->unsaid);
 }
 
 /* Nothing but whole files: no job has to go through them. */

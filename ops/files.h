@@ -35,6 +35,9 @@ struct files_open {
 	const void *arg; /* of struct files_work */
 	pthread_mutex_t *lock; /* one for all files of the job */
 	struct files_buffers *buffers; /* the same */
+	/* Bytes, said by the operation: of the range, that were not there after
+	 * all; and done by the prepare step, of a file that says to have none. */
+	uint64_t missed, unsaid;
 };
 
 /* Return: 0 or -errno.  Called by several threads at once. */
@@ -60,7 +63,7 @@ struct files_work {
 	bool folders;
 	const void *arg;
 	files_func prepare;
-	int (*range)(const struct op_job *job, const struct files_open *open,
+	int (*range)(const struct op_job *job, struct files_open *open,
 		     uint64_t from, uint64_t to, uint64_t *fail_at);
 	uint64_t whole_bytes;
 	files_func finish;

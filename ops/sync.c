@@ -41,7 +41,7 @@ static int sync_begin(const struct op_job *job, struct files_open *open)
 	return write_range(open, 0, size, SYNC_FILE_RANGE_WRITE);
 }
 
-static int sync_range(const struct op_job *job, const struct files_open *open,
+static int sync_range(const struct op_job *job, struct files_open *open,
 		      uint64_t from, uint64_t to, uint64_t *fail_at)
 {
 	return write_range(open, from, to,

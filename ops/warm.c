@@ -56,7 +56,6 @@ static int read_by_blocks(const struct files_buffer *buffer, void *arg)
 		if (got > 0)
 			reading->pos += (uint64_t)got;
 	}
-	/* The file has become shorter: there is no more to be warmed. */
 	return got < 0 ? (int)got : 0;
 }
 
@@ -72,7 +71,7 @@ static int read_range(const struct files_open *open, uint64_t start,
 	return error;
 }
 
-static int warm_range(const struct op_job *job, const struct files_open *open,
+static int warm_range(const struct op_job *job, struct files_open *open,
 		      uint64_t from, uint64_t to, uint64_t *fail_at)
 {
 	uint64_t start = open->file->offset + from;
@@ -86,6 +85,8 @@ static int warm_range(const struct op_job *job, const struct files_open *open,
 		return 0;
 	error = read_range(open, start, end, &start);
 	*fail_at = start - open->file->offset;
+	/* The file has become shorter: there is no more to be warmed. */
+	open->missed = start < end ? end - start : 0;
 	return error;
 }
 

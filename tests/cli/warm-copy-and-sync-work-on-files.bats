@@ -152,6 +152,8 @@ as_somebody() {
 	echo old >copy
 	run -0 --separate-stderr "$ktask" copy /proc/version copy
 	[ "$(cat copy)" = "$(cat /proc/version)" ]
+	run -0 --separate-stderr "$ktask" copy --json /proc/version copy
+	is_true ".bytes == $(wc -c </proc/version)"
 }
 
 @test "nothing is copied onto itself" {
@@ -296,4 +298,11 @@ when_opened() {
 	cmp "$from" "$BATS_TEST_TMPDIR/to"
 	run -0 "$ktask" copy --direct "$from" "$BATS_TEST_TMPDIR/new"
 	cmp "$from" "$BATS_TEST_TMPDIR/new"
+	# What was there is counted.
+	run -0 --separate-stderr "$ktask" copy --json "$from" from/small from/deep
+	is_true ".bytes == $(wc -c <"$from") + 14"
+	for direct in '' --direct; do
+		run -0 --separate-stderr "$ktask" warm --json $direct "$from"
+		is_true ".bytes == $(wc -c <"$from")"
+	done
 }
