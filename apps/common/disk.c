@@ -59,6 +59,36 @@ int disk_write(int fd, const void *buf, size_t bytes, uint64_t offset)
 	return 0;
 }
 
+/* Forget @done bytes of the parts; how many are left. */
+static int use_up(struct iovec **parts, int nr, size_t done)
+{
+	while (nr && done >= (*parts)->iov_len) {
+		done -= (*parts)->iov_len;
+		++*parts;
+		nr--;
+	}
+	if (nr) {
+		(*parts)->iov_base = (char *)(*parts)->iov_base + done;
+		(*parts)->iov_len -= done;
+	}
+	return nr;
+}
+
+int disk_write_parts(int fd, struct iovec *parts, int nr, uint64_t offset)
+{
+	while ((nr = use_up(&parts, nr, 0))) {
+		ssize_t done = pwritev(fd, parts, nr, (off_t)offset);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done ? -errno : -ENOSPC;
+		nr = use_up(&parts, nr, (size_t)done);
+		offset += (uint64_t)done;
+	}
+	return 0;
+}
+
 int disk_read(int fd, void *buf, size_t bytes, uint64_t offset)
 {
 	while (bytes) {

@@ -47,6 +47,10 @@ int disk_reserve(int fd, uint64_t bytes);
 int disk_write(int fd, const void *buf, size_t bytes, uint64_t offset);
 int disk_read(int fd, void *buf, size_t bytes, uint64_t offset);
 
+/** disk_write_parts - the same of @nr parts, one after the other in the file,
+ * by one system call; @parts are used up */
+int disk_write_parts(int fd, struct iovec *parts, int nr, uint64_t offset);
+
 /**
  * disk_swap - @from becomes @to, also after a crash
  *

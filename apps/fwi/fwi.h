@@ -128,8 +128,12 @@ size_t snapshot_bytes(const struct snapshots *all);
 /** snapshot_name - of a slice in the file, for dependences */
 void *snapshot_name(const struct snapshots *all, unsigned nr, int slice);
 
-/** snapshot_read - into @buf; -EILSEQ, told, if it is not what was written */
+/** snapshot_read - into @buf; any thread; 0 or -errno, told */
 int snapshot_read(struct snapshots *all, unsigned nr, int slice, void *buf);
+
+/** snapshot_check - 0; -EILSEQ, told, if that is not what was written */
+int snapshot_check(struct snapshots *all, unsigned nr, int slice,
+		   const void *buf);
 
 void snapshots_cost(const struct snapshots *all, uint64_t *written,
 		    uint64_t *read);

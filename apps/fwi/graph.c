@@ -6,7 +6,9 @@
  * of its own for each slice.  A snapshot is a task for each slice, which holds
  * up only what would overwrite it; reading one back runs ahead of the step that
  * wants it.  With --behind that task is short: it copies, and another one
- * writes the copy; and twice as much is read ahead.
+ * writes the copy; and twice as much is read ahead.  A task that reads does
+ * nothing else: its worker wakes up on a core that another one uses by then,
+ * and has to leave it soon.  What was read is checked by the task that uses it.
  *
  * Between forward and backward steps there is no barrier either: each slice is
  * brought to rest by a task of its own, and what is read is what was written.
@@ -169,10 +171,14 @@ static int do_read(void *arg)
 static int do_image(void *arg)
 {
 	const struct slice_task *task = arg;
+	const void *buffer = buffer_of(task);
+	int error =
+		snapshot_check(task->graph->snapshots, (unsigned)task->snapshot,
+			       task->slice, buffer);
 
-	image_add(task->graph->volume, task->slice,
-		  (const float *)buffer_of(task));
-	return 0;
+	if (!error)
+		image_add(task->graph->volume, task->slice, buffer);
+	return error;
 }
 
 static int do_rest(void *arg)

@@ -104,17 +104,17 @@ static void keep_sums(struct snapshots *all, size_t index, const void *velocity,
 int snapshot_write(struct snapshots *all, unsigned nr, int slice)
 {
 	const struct volume *volume = all->volume;
-	const float *velocity = velocity_of(volume, slice);
-	const float *stress = stress_of(volume, slice);
+	struct iovec parts[] = {
+		{ velocity_of(volume, slice), volume->velocity_bytes },
+		{ stress_of(volume, slice), volume->stress_bytes },
+	};
 	size_t index = index_of(all, nr, slice);
-	uint64_t offset = index * snapshot_bytes(all);
 	int error;
 
-	keep_sums(all, index, velocity, stress);
-	error = disk_write(all->fd, velocity, volume->velocity_bytes, offset);
-	if (!error)
-		error = disk_write(all->fd, stress, volume->stress_bytes,
-				   offset + volume->velocity_bytes);
+	keep_sums(all, index, parts[0].iov_base, parts[1].iov_base);
+	/* At once: a worker that wakes up in between has a core to share. */
+	error = disk_write_parts(all->fd, parts, 2,
+				 index * snapshot_bytes(all));
 	if (!error)
 		all->written += snapshot_bytes(all);
 	return tell(all, error, "writing");
@@ -144,20 +144,25 @@ int snapshot_write_copy(struct snapshots *all, unsigned nr, int slice,
 
 int snapshot_read(struct snapshots *all, unsigned nr, int slice, void *buf)
 {
+	size_t bytes = snapshot_bytes(all);
+	int error = disk_read(all->fd, buf, bytes,
+			      index_of(all, nr, slice) * bytes);
+
+	if (!error)
+		all->read += bytes;
+	return tell(all, error, "reading");
+}
+
+int snapshot_check(struct snapshots *all, unsigned nr, int slice,
+		   const void *buf)
+{
 	const struct volume *volume = all->volume;
 	const char *stress = (const char *)buf + volume->velocity_bytes;
-	size_t index = index_of(all, nr, slice);
-	int error = disk_read(all->fd, buf, snapshot_bytes(all),
-			      index * snapshot_bytes(all));
+	const uint64_t *sums = &all->sums[2 * index_of(all, nr, slice)];
+	bool same = disk_sum(buf, volume->velocity_bytes) == sums[0] &&
+		    disk_sum(stress, volume->stress_bytes) == sums[1];
 
-	if (!error &&
-	    (disk_sum(buf, volume->velocity_bytes) != all->sums[2 * index] ||
-	     disk_sum(stress, volume->stress_bytes) !=
-		     all->sums[2 * index + 1]))
-		error = -EILSEQ;
-	if (!error)
-		all->read += snapshot_bytes(all);
-	return tell(all, error, "reading");
+	return tell(all, same ? 0 : -EILSEQ, "reading");
 }
 
 void snapshots_cost(const struct snapshots *all, uint64_t *written,

@@ -87,10 +87,11 @@ refused() {
 }
 
 # shim NAME CALL: $1.so and $1-64.so of the C on standard input, in which
-# the word CALL stands for the function; $preload names both
+# the word CALL stands for the function, REAL for what it covers; $preload names
+# both
 shim() {
 	local text
-	text=$(cat)
+	text=$(sed "s/REAL/$2/")
 	sed "s/CALL/$2/" <<<"$text" >"$1.c"
 	sed "s/CALL/${2}64/" <<<"$text" >"$1-64.c"
 	cc -shared -fPIC -o "$1.so" "$1.c" -ldl
@@ -98,32 +99,35 @@ shim() {
 	preload="$PWD/$1.so $PWD/$1-64.so"
 }
 
-# writes_fail: $preload lets those from number $FAIL_AT on fail
+# writes_fail CALL WHAT NR: $preload lets those by CALL, which writes NR of WHAT,
+# from number $FAIL_AT on fail
 writes_fail() {
-	shim full pwrite <<-'END'
+	local what="const $2 *what, $3 nr_what"
+	shim "full-$1" "$1" <<-END
 		#define _GNU_SOURCE
 		#include <dlfcn.h>
 		#include <errno.h>
 		#include <stdlib.h>
+		#include <sys/uio.h>
 		#include <unistd.h>
 		static int nr;
-		ssize_t CALL(int fd, const void *buf, size_t bytes, off_t at)
+		ssize_t CALL(int fd, $what, off_t at)
 		{
-			ssize_t (*real)(int, const void *, size_t, off_t) =
-				dlsym(RTLD_NEXT, "pwrite");
+			ssize_t (*real)(int fd, $what, off_t at) =
+				dlsym(RTLD_NEXT, "REAL");
 
 			if (__sync_add_and_fetch(&nr, 1) >=
 			    atoi(getenv("FAIL_AT"))) {
 				errno = ENOSPC;
 				return -1;
 			}
-			return real(fd, buf, bytes, at);
+			return real(fd, what, nr_what, at);
 		}
 	END
 }
 
 @test "whichever write fails, the old checkpoint is whole" {
-	writes_fail
+	writes_fail pwrite void size_t
 	plate=("${small_heat[@]}" --block 40 --every 10)
 	run -0 "$heat" "${plate[@]}" --iterations 10
 	# 24 blocks, the table of checksums, the header.
@@ -220,10 +224,14 @@ writes_fail() {
 }
 
 @test "fwi tells of the first write that fails" {
-	writes_fail
-	# 4 snapshots of 27 slices, each written in two parts or in one.
-	for at in 1 30 108; do
-		for how in --json --behind; do
+	# 4 snapshots of 27 slices, each written from two places or from one.
+	for how in --json --behind; do
+		if [ $how = --behind ]; then
+			writes_fail pwrite void size_t
+		else
+			writes_fail pwritev 'struct iovec' int
+		fi
+		for at in 1 30 108; do
 			LD_PRELOAD=$preload FAIL_AT=$at refused \
 				"writing ./fwi.0: No space left on device" \
 				"$fwi" "${small_fwi[@]}" --every 3 $how
@@ -231,17 +239,41 @@ writes_fail() {
 	done
 }
 
-@test "the ranks end when one of them is killed" {
-	need_mpi
-	ranks 3 "$heat" --rows 600 --cols 600 --block 50 --workers 1 \
-		--iterations 1000000 >out 2>err &
+@test "fwi's snapshots are whole where each write is cut short" {
+	shim short pwritev <<-'END'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <stdlib.h>
+		#include <sys/uio.h>
+		#include <unistd.h>
+		/* At most so much of the first part. */
+		ssize_t CALL(int fd, const struct iovec *parts, int nr, off_t at)
+		{
+			ssize_t (*real)(int, const void *, size_t, off_t) =
+				dlsym(RTLD_NEXT, "pwrite");
+			size_t bytes = parts->iov_len, most = atoi(getenv("MOST"));
+
+			return real(fd, parts->iov_base,
+				    bytes < most ? bytes : most, at);
+		}
+	END
+	for most in 4096 12288 1000000; do
+		MOST=$most LD_PRELOAD=$preload verified "$fwi" \
+			"${small_fwi[@]}" --every 3
+	done
+}
+
+# ended_by_a_kill NAME COMMAND...: one of three ranks of it is killed
+ended_by_a_kill() {
+	local name=$1 mpirun parents pids=() status=0
+	shift
+	ranks 3 "$@" >out 2>err &
 	mpirun=$!
-	pids=()
 	for _ in {1..600}; do
 		# ranks() is timeout, then mpirun, then the ranks.
 		parents=$(pgrep -d, -P "$(pgrep -d, -P $mpirun || echo 0)" ||
 			echo 0)
-		mapfile -t pids < <(pgrep -x heat -P "$mpirun,$parents" || :)
+		mapfile -t pids < <(pgrep -x "$name" -P "$mpirun,$parents" || :)
 		[ ${#pids[@]} -eq 3 ] && break
 		sleep 0.1
 	done
@@ -249,7 +281,6 @@ writes_fail() {
 	[ ${#pids[@]} -eq 3 ]
 	sleep 0.5
 	kill -9 "${pids[1]}"
-	status=0
 	wait $mpirun || status=$?
 	cat err
 	[ $status -ne 0 ]
@@ -262,5 +293,15 @@ writes_fail() {
 	done
 	for pid in "${pids[@]}"; do
 		! kill -0 "$pid" 2>/dev/null || false
+	done
+}
+
+@test "the ranks end when one of them is killed" {
+	need_mpi
+	ended_by_a_kill heat "$heat" --rows 600 --cols 600 --block 50 \
+		--workers 1 --iterations 1000000
+	for how in --json --events; do
+		ended_by_a_kill fwi "$fwi" -x 60 -y 60 -z 60 --workers 1 \
+			--steps 1000000 --every 250000 $how
 	done
 }
