@@ -24,33 +24,64 @@ def fail(doing, why):
     sys.exit(f"bench-umt: {doing}: {why}")
 
 
+class Unable(Exception):
+    """This machine has not what a case needs: the others go on."""
+
+
 def root(*command):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        fail(" ".join(command), done.stderr.strip())
+        raise Unable(f"{' '.join(command)}: {done.stderr.strip()}")
+
+
+def write_to(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def whole_disk(folder):
+    """MAJOR:MINOR of the disk of its file system, as throttles want it: not of
+    a partition.  OSError where there is none (tmpfs, overlayfs, btrfs)."""
+    device = os.stat(folder).st_dev
+    place = os.path.realpath(
+        f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    if os.path.exists(f"{place}/partition"):
+        place = os.path.dirname(place)
+    with open(f"{place}/dev") as file:
+        return file.read().strip()
 
 
 class Disk:
-    """The folder's disk, or the same with a throttle on who runs there."""
+    """The folder's disk, or the same with a throttle on who runs there: of
+    cgroup's version 1 where the machine has that, else of version 2."""
+
+    GROUPS = "/sys/fs/cgroup"
 
     def __init__(self, folder, slow):
-        self.slow, self.group = slow, None
-        status = os.stat(folder)
-        self.device = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
-        if slow:
-            self.group = f"/sys/fs/cgroup/blkio/ktask-bench-{os.getpid()}"
+        self.folder, self.slow, self.group = folder, slow, None
 
     def __enter__(self):
-        if not self.group:
+        if not self.slow:
             return self
+        first = os.path.isdir(f"{self.GROUPS}/blkio")
+        group = f"{self.GROUPS}{'/blkio' * first}/ktask-bench-{os.getpid()}"
+        rate = SLOW_MIB << 20
         try:
-            os.mkdir(self.group)
-            for way in "read", "write":
-                with open(f"{self.group}/blkio.throttle.{way}_bps_device",
-                          "w") as file:
-                    file.write(f"{self.device} {SLOW_MIB << 20}")
+            device = whole_disk(self.folder)
+            if not first:
+                write_to(f"{self.GROUPS}/cgroup.subtree_control", "+io")
+            os.mkdir(group)
+            self.group = group
+            if first:
+                for way in "read", "write":
+                    write_to(f"{group}/blkio.throttle.{way}_bps_device",
+                             f"{device} {rate}")
+            else:
+                write_to(f"{group}/io.max",
+                         f"{device} rbps={rate} wbps={rate}")
         except OSError as error:
-            fail("slowing the disk down", error)
+            self.__exit__()
+            raise Unable(f"slowing the disk down: {error}") from error
         return self
 
     def __exit__(self, *_):
@@ -60,8 +91,7 @@ class Disk:
     def enter(self):
         """In a child, before it becomes the command."""
         if self.group:
-            with open(f"{self.group}/cgroup.procs", "w") as file:
-                file.write(str(os.getpid()))
+            write_to(f"{self.group}/cgroup.procs", str(os.getpid()))
 
 
 class Nodes:
@@ -71,8 +101,8 @@ class Nodes:
         self.names = [f"ktask{os.getpid()}-{i}" for i in range(nr)]
         self.names = self.names if nr > 1 else []
 
-    def __enter__(self):
-        for i, name in enumerate(self.names):
+    def join(self):
+        for name in self.names:
             root("ip", "netns", "add", name)
             root("ip", "-n", name, "link", "set", "lo", "up")
         if self.names:
@@ -85,11 +115,21 @@ class Nodes:
             root("ip", "-n", name, "link", "set", "node", "up")
             root("ip", "netns", "exec", name, "tc", "qdisc", "add", "dev",
                  "node", "root", "tbf", *LINK.split())
+
+    def __enter__(self):
+        if self.names and not shutil.which("mpirun"):
+            raise Unable("no mpirun")
+        try:
+            self.join()
+        except (Unable, OSError) as error:
+            self.__exit__()
+            raise Unable(error) from error
         return self
 
     def __exit__(self, *_):
         for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], check=False)
+            subprocess.run(["ip", "netns", "del", name], check=False,
+                           stderr=subprocess.DEVNULL)
 
     def wrap(self, command):
         if not self.names:
@@ -206,6 +246,8 @@ def picture(path, panels, title):
     """CPU and disk over time by gnuplot, where it is installed: a panel for
     each of (name, rows of Watch), one below the other, with the same axes."""
     if not shutil.which("gnuplot"):
+        print("no picture of CPU and disk over time: no gnuplot",
+              file=sys.stderr)
         return
     end = max(row[0] for _, rows in panels for row in rows)
     most = max(row[2] for _, rows in panels for row in rows)

@@ -11,7 +11,7 @@ import statistics
 import sys
 import tempfile
 
-from machine import Disk, fail, run
+from machine import Disk, Unable, fail, run
 
 SIZE = {
     "disk": "--rows 2048 --cols 2048 --block 256 --iterations 120 --every 5",
@@ -104,6 +104,11 @@ def measure(args):
     for storage, buffered in CASES:
         where = "page cache" if buffered else storage
         name = f"peers/{'cache' if buffered else storage}"
-        if not any(word not in name for word in args.only.split()):
+        if any(word not in name for word in args.only.split()):
+            continue
+        print(f"{name}: {args.rounds} rounds", file=sys.stderr)
+        try:
             told[name] = table(where, *one_case(args, storage, buffered))
+        except Unable as why:
+            print(f"{name}: left out: {why}", file=sys.stderr)
     return told

@@ -1,36 +1,56 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 """The paper's tables on this machine: heat and fwi with UMT off and on, then
-heat beside the same graph of tasks in other runtimes (peers.py).
+heat beside the same graph of tasks in other runtimes.
 
-Storage: the disk as it is, the same with so many files that it is saturated
-("full"), and one that a cgroup's throttle makes slow.
-Through the page cache ("cache"), too, also above the throttle ("slow+cache").
-Nodes: one rank on all CPUs; or two ranks on half of them each, in network
-namespaces that a slow link joins; or "apart": two runs of half the size on half
-of the CPUs each, which share only the disk.  Off and on alternate within a
-round.
+A case is APP/STORAGE/NODES:
+  heat, fwi    the application; bench/apps/run.py has the sizes
+  disk         the disk as it is, by direct I/O; heat writes checkpoints, fwi
+               writes snapshots and reads them back
+  behind       the same with copies that are written behind the computation
+  full         so many files that the disk is saturated
+  slow         a disk that a cgroup's throttle makes slow (60 MiB/s)
+  cache, slow+cache   the disk, the slow disk through the page cache
+  1            one process on all CPUs
+  2            two ranks of MPI on half of the CPUs each, in network namespaces
+               that a slow link joins
+  apart        two runs of half the size on half of the CPUs each, which share
+               only the disk
+Of each case the runs without UMT ("off") and with it ("on") alternate, one of
+each a round, and figures are medians of the rounds.
 
-Beside each gain stands its ceiling: what a run would gain that overlaps
-everything completely, so that it takes as long as the slowest of these alone:
-computing without a file; the disk with the same bytes; the CPUs with the CPU
-seconds of both, divided evenly.  Nothing is copied or summed in these, and
-no block waits for another: "reachable" is the gain of a run for which the CPUs
-have the CPU seconds of the run without UMT, divided evenly, and which waits for
-what the graph of tasks makes it wait for (heat on one node: bound.py).  All
-are measured in the same rounds.
+Columns:
+  off, on      seconds; percent of the CPUs' time that the application used;
+               MiB a second that it wrote and read; context switches
+  gain         off / on, the median of the rounds' ratios
+  ceiling      the gain of a run that overlaps everything completely, so that
+               it takes as long as the slowest of these alone: computing without
+               a file; the disk with the same bytes; the CPUs with the CPU
+               seconds of both, divided evenly.  Nothing is copied or summed in
+               these, and no block waits for another; measured in each round
+  reachable    the gain of a run for which the CPUs have the CPU seconds of the
+               run without UMT, divided evenly, and which waits for what the
+               graph of tasks makes it wait for (heat on one node: bound.py).
+               On two nodes it means nothing: MPI takes turns as it waits
+  of it        what share of the column before was reached
+  crowded      part of the runtime's looks at a core that found more than one
+               worker ready there
+  shared       part of the time for which two workers that had both run shared
+               a core, as the paper counts oversubscription (2.25 to 3.2 %
+               there); of one run more, on one node, by perf
+Of the peers: seconds, their ratio to ktrt with UMT, CPU use, CPU seconds.
 
-"crowded" is the part of the runtime's looks at a core that found more than one
-worker ready there; "shared", of one run more on one node, the time for which two
-workers shared a core that had both run, as the paper counts oversubscription.
+CPU and disk use over time, without UMT above and with it below, of the last
+round: BUILD/umt-heat-disk-1.svg and so on, by gnuplot.  All figures:
+BUILD/bench-umt.json."""
 
-Owns no application: what they cost they tell themselves, as JSON.
-"""
+# Owns no application: what they cost they tell themselves, as JSON.  peers.py
+# has the other runtimes, machine.py what is measured on, bound.py the play of
+# the graph.
 
 import argparse
 import json
 import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -38,8 +58,8 @@ import tempfile
 sys.dont_write_bytecode = True
 import bound
 import peers
-from machine import (Disk, Nodes, fail, io_alone, oversubscribed, picture, run,
-                     run_apart, watched)
+from machine import (Disk, Nodes, Unable, fail, io_alone, oversubscribed,
+                     picture, run, run_apart, watched)
 
 # By application and storage: sizes for which disk and CPUs take about as long
 # as each other on a small machine; "full" is as many files as the application
@@ -174,10 +194,12 @@ def one_case(args, app, storage, buffered, nr_nodes, folder):
 
 
 def table(rows):
-    print(f"{'':6}{'storage':11}{'nodes':>5}{'off':>8}{'on':>8}{'gain':>7}"
+    print(f"{'':22}{'seconds':>16}{'':7}{'':16}{'':18}{'CPU':>17}"
+          f"{'MiB/s':>13}{'':17}{'switches':>18}\n"
+          f"{'':6}{'storage':11}{'nodes':>5}{'off':>8}{'on':>8}{'gain':>7}"
           f"{'ceiling':>9}{'of it':>7}{'reachable':>11}{'of it':>7}"
-          f"{'CPU off':>9}{'CPU on':>8}{'MiB/s':>7}{'on':>6}"
-          f"{'crowded':>9}{'shared':>8}{'switches':>10}{'on':>8}")
+          f"{'off':>9}{'on':>8}{'off':>7}{'on':>6}"
+          f"{'crowded':>9}{'shared':>8}{'off':>10}{'on':>8}")
     for r in rows:
         share = r["oversubscribed_on"]
         share = "-" if share is None else f"{share:.2f}%"
@@ -192,17 +214,19 @@ def table(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", default="build")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = argparse.ArgumentParser(
+        prog="make bench-umt BENCH=", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build",
+                        help="where the applications are (build)")
+    parser.add_argument("--rounds", type=int, default=5,
+                        help="of each case (5)")
     parser.add_argument("--only", default="", help="words, of which each must "
                         "be in APP/STORAGE/NODES, such as heat/slow/1, or in "
                         "peers/STORAGE")
     parser.add_argument("--output", help="file for all figures, as JSON")
     args = parser.parse_args()
     args.build = os.path.abspath(args.build)
-    if os.geteuid():
-        fail("slowing disk and network down", "only root may")
     rows = []
     cases = [(app, storage, buffered, nodes)
              for app in SIZES for nodes in (1, 2, "apart")
@@ -213,16 +237,21 @@ def main():
         name = f"{app}/{place(storage, buffered)}/{nodes}"
         if any(word not in name for word in args.only.split()):
             continue
-        if nodes == 2 and not shutil.which("mpirun"):
-            print(f"{name}: no mpirun", file=sys.stderr)
+        print(f"{name}: {args.rounds} rounds", file=sys.stderr)
+        try:
+            with tempfile.TemporaryDirectory(dir=args.build) as folder:
+                rows.append(one_case(args, app, storage, buffered, nodes,
+                                     folder))
+        except Unable as why:
+            print(f"{name}: left out: {why}", file=sys.stderr)
             continue
-        with tempfile.TemporaryDirectory(dir=args.build) as folder:
-            rows.append(one_case(args, app, storage, buffered, nodes, folder))
-        table(rows[-1:] if len(rows) > 1 else rows)
+        table(rows[-1:])
     if len(rows) > 1:
-        print()
+        print("\nAll of these:")
         table(rows)
     beside = peers.measure(args)
+    if not rows and not beside:
+        fail(f"--only '{args.only}'", "nothing was measured")
     if args.output:
         with open(args.output, "w") as file:
             json.dump({"umt": rows, "peers": beside}, file, indent=1)
