@@ -27,7 +27,8 @@
  *   Any call may be made inside a task, and by a thread that is attached
  *   (ktrt_start() attaches its caller).  None from a signal handler.  A task's
  *   function must not leave by longjmp.  pthread_exit() in one fails the task
- *   with -ECANCELED; the worker is replaced.
+ *   with -ECANCELED; the worker is replaced.  An exception that leaves one
+ *   ends the process; runtime.hpp hands them to whoever waits.
  *   Workers have every asynchronous signal blocked.
  *   In the child of a fork the runtime is gone: calls return -ESRCH until
  *   ktrt_start(); a task that forked ends the child by exit(0) if it returns.

@@ -223,6 +223,28 @@ writes_fail() {
 		"$fwi" "${small_fwi[@]}" --every 3
 }
 
+@test "fwi tells of the first read that fails" {
+	shim unread pread <<-'END'
+		#define _GNU_SOURCE
+		#include <dlfcn.h>
+		#include <errno.h>
+		#include <unistd.h>
+		ssize_t CALL(int fd, void *buf, size_t bytes, off_t at)
+		{
+			ssize_t (*real)(int, void *, size_t, off_t) =
+				dlsym(RTLD_NEXT, "REAL");
+
+			errno = EIO;
+			return at ? -1 : real(fd, buf, bytes, at);
+		}
+	END
+	for how in --json --behind; do
+		LD_PRELOAD=$preload refused \
+			"reading ./fwi.0: Input/output error" \
+			"$fwi" "${small_fwi[@]}" --every 3 $how
+	done
+}
+
 @test "fwi tells of the first write that fails" {
 	# 4 snapshots of 27 slices, each written from two places or from one.
 	for how in --json --behind; do

@@ -139,14 +139,43 @@ setup_file() {
 			std::puts("all came out");
 		}
 	END
-	"${CXX:-c++}" -std=c++11 -O1 -Wall -Wextra -Werror -pthread \
-		-I"$tree/include" -o "$BATS_FILE_TMPDIR/throws" \
-		"$BATS_FILE_TMPDIR/throws.cpp" -L"$build" -lktrt \
-		-Wl,-rpath,"$(cd "$build" && pwd)" \
-		-Wl,-rpath-link,"$build"
+	cat >"$BATS_FILE_TMPDIR/leaves.cpp" <<-'END'
+		#include <cstdio>
+		#include <unistd.h>
+
+		#include <ktask/runtime.h>
+
+		static int leaves(void *)
+		{
+			throw 10;
+		}
+
+		int main()
+		{
+			ktrt_start(nullptr);
+			ktrt_spawn(leaves, nullptr);
+			/* By a worker; this thread would help if it waited. */
+			for (int i = 0; i < 300; i++)
+				usleep(100000);
+			std::puts("went on");
+		}
+	END
+	for program in throws leaves; do
+		"${CXX:-c++}" -std=c++11 -O1 -Wall -Wextra -Werror -pthread \
+			-I"$tree/include" -o "$BATS_FILE_TMPDIR/$program" \
+			"$BATS_FILE_TMPDIR/$program.cpp" -L"$build" -lktrt \
+			-Wl,-rpath,"$(cd "$build" && pwd)" \
+			-Wl,-rpath-link,"$build"
+	done
 }
 
 @test "exceptions and codes come out where they are waited for" {
 	run -0 "$BATS_FILE_TMPDIR/throws"
 	[ "$output" = "all came out" ]
+}
+
+@test "one that leaves a task of C ends the process with a message" {
+	ulimit -c 0
+	run -134 "$BATS_FILE_TMPDIR/leaves"
+	[[ $output == *"terminate called after throwing an instance of 'int'"* ]]
 }
