@@ -101,10 +101,12 @@ compare() {
 		mean = sum / n
 		for (i = 1; i <= n; i++)
 			squares += (x[i] - mean) ^ 2
-		percent = n > 1 ? 100 * sqrt(squares / (n - 1)) / mean : 0
+		# one run has no deviation
+		percent = n > 1 ? sprintf("%.1f",
+			100 * sqrt(squares / (n - 1)) / mean) : "-"
 	}
 	function row(name) {
-		printf "  %-32s %6.2fx %12.3f (±%5.1f)\n", name,
+		printf "  %-32s %6.2fx %12.3f (±%5s)\n", name,
 			first / median, mean, percent
 	}
 	BEGIN {

@@ -4,10 +4,12 @@
  * is, where the JSON goes.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "interrupt.h"
 #include "memory.h"
 #include "say.h"
 #include "size.h"
@@ -51,6 +53,25 @@ int bench_machine(struct bench *bench, const char *command)
 	return 0;
 }
 
+/* Of a FIFO nobody waits for its other end who was told to end, before or
+ * meanwhile. */
+static FILE *open_output(const char *path)
+{
+	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+	int fd;
+	FILE *file;
+
+	interrupt_release();
+	fd = open(path, interrupt_seen() ? flags | O_NONBLOCK : flags, 0666);
+	if (fd < 0)
+		return NULL;
+	fcntl(fd, F_SETFL, 0);
+	file = fdopen(fd, "w");
+	if (!file)
+		close(fd);
+	return file;
+}
+
 int bench_write_json(json_t *object, const char *path)
 {
 	size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
@@ -60,7 +81,7 @@ int bench_write_json(json_t *object, const char *path)
 	if (!object)
 		return say_error(ENOMEM, "making the JSON");
 	if (path)
-		file = fopen(path, "we");
+		file = open_output(path);
 	if (!file) {
 		json_decref(object);
 		return say_error(errno, "writing %s", path);

@@ -32,6 +32,21 @@ void interrupt_catch(void)
 	catch (SIGTERM);
 }
 
+static void release(int signal)
+{
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
+	struct sigaction now;
+
+	if (!sigaction(signal, NULL, &now) && now.sa_handler == remember)
+		sigaction(signal, &usual, NULL);
+}
+
+void interrupt_release(void)
+{
+	release(SIGINT);
+	release(SIGTERM);
+}
+
 int interrupt_seen(void)
 {
 	return seen;

@@ -8,6 +8,9 @@
 
 void interrupt_catch(void);
 
+/** interrupt_release - the next one ends the process at once, as before */
+void interrupt_release(void);
+
 /** interrupt_seen - the signal that came, or 0 */
 int interrupt_seen(void);
 

@@ -30,9 +30,13 @@ static void print_chunks(const struct bench *chunks)
 	for (i = 0; i < chunks->nr_rows; i++) {
 		const struct bench_row *row = &chunks->rows[i];
 		struct stats stats = stats_of(row->seconds, row->nr);
+		char percent[16] = "-"; /* one run has no deviation */
 
-		printf("  %8u %7.2fx %12.4f (±%5.1f)\n", row->chunk_us,
-		       usual / stats.median, stats.mean, stats.stddev_pct);
+		if (row->nr > 1)
+			snprintf(percent, sizeof(percent), "%.1f",
+				 stats.stddev_pct);
+		printf("  %8u %7.2fx %12.4f (±%5s)\n", row->chunk_us,
+		       usual / stats.median, stats.mean, percent);
 	}
 }
 

@@ -180,3 +180,40 @@ interrupted_after() {
 	grep -qE '^ktask: bench: interrupted after [0-9]+ of 4097 runs$' \
 		"$BATS_TEST_TMPDIR/err"
 }
+
+# Measuring, or when it is over and nobody reads what was measured.
+ends_by_term() {
+	local pid status=0
+
+	"$ktask" bench "$@" --size 16M --threads 1 --json=fifo populate \
+		>out 2>err 3>&- &
+	pid=$!
+	sleep 1
+	kill -TERM $pid
+	for ((i = 0; i < 300; i++)); do
+		[[ $(cat /proc/$pid/stat) != *") Z "* ]] || break
+		sleep 0.1
+	done
+	kill -KILL $pid 2>/dev/null || :
+	wait $pid || status=$?
+	cat out err
+	[ "$status" -eq 143 ]
+}
+
+@test "one signal ends it, whoever reads its JSON or not" {
+	cd "$BATS_TEST_TMPDIR"
+	mkfifo fifo
+	ends_by_term --runs 1
+	ends_by_term --runs 4096
+}
+
+@test "a FIFO gets the JSON" {
+	cd "$BATS_TEST_TMPDIR"
+	mkfifo fifo
+	cat fifo >got 3>&- &
+	run -0 "$ktask" bench --runs 1 --size 16M --threads 1 --json=fifo \
+		populate
+	wait
+	output=$(cat got)
+	is_true '.benchmark == "populate"'
+}
