@@ -14,7 +14,9 @@
  * threads; here they count for all.  A child of vfork() that sets one has it for
  * itself, but nothing must be asked at its end either, which is an _exit() on the
  * stack of the thread that made it: of that thread no _exit() is looked at any
- * more, its own neither.
+ * more, its own neither.  What such a child does next, a second filter or
+ * unshare(), is looked at as if it had set none, and its first may kill it for
+ * the looking: nothing that asks nobody tells it from its parent.
  */
 #include <errno.h>
 #include <linux/audit.h>
