@@ -184,8 +184,9 @@ static int go_by_parts(struct op_job *job, ktask_thread_func chunk)
 	if (op_is_small(job) || op_may_be_cancelled(job))
 		return go(job, start, end, chunk);
 	error = mapping_each(start, end, MAPPING_CHEAP, add_mapping, &parts);
-	if (error < 0 && !parts.error && parts.end == start)
-		return go(job, start, end, chunk);
+	/* What could not be listed to its end is done together. */
+	if (error < 0 && !parts.error)
+		parts.end = end;
 	error = go_part(&parts);
 	if (!error && parts.end < end)
 		error = op_fail(job, -ENOMEM, (void *)parts.end);

@@ -137,6 +137,39 @@ static void a_cheap_answer_ends_where_there_are_many(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* The text ends in the middle of the range. */
+static int populate_many(void *arg)
+{
+	const unsigned *flags = arg;
+	char *at = map_private(LEN);
+
+	for (size_t i = 0; i < LEN; i += 16 * page_bytes())
+		ktest_check(!madvise(at + i, page_bytes(), MADV_DONTDUMP));
+	if (!refuse_query())
+		return NO_FILTER;
+	ktest_check(ktask_populate(at, LEN, *flags) == 0);
+	for (size_t i = 0; i < LEN; i += page_bytes())
+		ktest_check(mapping_present(at + i));
+	/* A hole behind it is found, where it is. */
+	munmap(at + LEN - 8 * page_bytes(), page_bytes());
+	ktest_check(ktask_populate(at, LEN, *flags) == -ENOMEM);
+	return 0;
+}
+
+static void many_small_mappings_are_populated(void **state)
+{
+	static unsigned flags[] = { 0, KTASK_POPULATE_READ,
+				    KTASK_POPULATE_TOUCH };
+
+	for (size_t i = 0; i < KTEST_ARRAY_SIZE(flags); i++) {
+		int status = ktest_in_child(populate_many, &flags[i]);
+
+		if (status == NO_FILTER << 8)
+			ktest_skip("no seccomp filters here");
+		assert_int_equal(status, 0);
+	}
+}
+
 static int visit_twice(const struct mapping *mapping, void *arg)
 {
 	return ++*(int *)arg == 2 ? 7 : 0;
@@ -193,4 +226,5 @@ static void operations_need_none_of_it(void **state)
 
 KTEST_MAIN(KTEST(all_ways_agree), KTEST(operations_need_none_of_it),
 	   KTEST(a_cheap_answer_ends_where_there_are_many),
+	   KTEST(many_small_mappings_are_populated),
 	   KTEST(a_visitor_can_end_the_walk))
