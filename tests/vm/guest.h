@@ -39,6 +39,12 @@ int set_cpu(unsigned cpu, bool online);
 /* run_in_kernel - the test of that name in ktask_test; 0 or a positive errno */
 int run_in_kernel(const char *name);
 
+/* one_in_kernel - the same, and says what came of it */
+void one_in_kernel(const char *name);
+
+/* start_in_kernel - a process that does it; its exit status is the errno */
+pid_t start_in_kernel(const char *name);
+
 /* has_workers - helpers for a process are threads of it (Linux 6.9) */
 bool has_workers(void);
 
@@ -115,6 +121,7 @@ bool load_both(void);
 /* Tests, by file. */
 void test_device(void);
 void test_clients(void);
+void test_cpus(void);
 void test_workers(void);
 void test_engines(void);
 void test_groups(void);

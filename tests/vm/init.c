@@ -7,7 +7,7 @@
  * counts the boot as failed, so that nothing here has to be certain to happen.
  *
  * Owns the tests that need user space: processes that are killed, modules that
- * are unloaded, CPUs that go away.  Those inside the kernel are ktask_test's.
+ * are unloaded.  Those inside the kernel are ktask_test's.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -100,8 +100,7 @@ int run_in_kernel(const char *name)
 	return write_file(DIR_TESTS "/run", name);
 }
 
-/* A process that runs a test in the kernel; its exit status is the errno. */
-static pid_t start_in_kernel(const char *name)
+pid_t start_in_kernel(const char *name)
 {
 	pid_t pid = fork();
 
@@ -142,18 +141,9 @@ static unsigned nr_helpers(void)
 	return nr;
 }
 
-int set_cpu(unsigned cpu, bool online)
-{
-	char path[80];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online",
-		 cpu);
-	return write_file(path, online ? "1" : "0");
-}
-
 /* ---- tests ---- */
 
-static void one_in_kernel(const char *name)
+void one_in_kernel(const char *name)
 {
 	char why[300];
 	int error = run_in_kernel(name);
@@ -258,41 +248,6 @@ static void unloading_is_refused_while_jobs_run(void)
 	else
 		say(false, __func__, "ktask: %s, its client: %s",
 		    strerror(library), strerror(client));
-}
-
-/* Each CPU but the first, while a job runs.  Return: the job's status. */
-static int job_among_moving_cpus(unsigned nr_cpus, unsigned *moves)
-{
-	pid_t pid = start_in_kernel("+short-job");
-	int status;
-
-	while (waitpid(pid, &status, WNOHANG) == 0) {
-		unsigned cpu = 1 + (*moves)++ % (nr_cpus - 1);
-
-		set_cpu(cpu, false);
-		sleep_ms(10);
-		set_cpu(cpu, true);
-	}
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
-}
-
-static void jobs_survive_cpus_that_come_and_go(void)
-{
-	unsigned nr_cpus = (unsigned)sysconf(_SC_NPROCESSORS_CONF);
-	unsigned moves = 0;
-	int status = 0, i;
-
-	if (nr_cpus < 2) {
-		say(true, __func__, "one CPU");
-		return;
-	}
-	/* One move can outlast a job where CPUs are slow. */
-	for (i = 0; (i < 3 || (moves <= 3 && i < 30)) && !status; i++)
-		status = job_among_moving_cpus(nr_cpus, &moves);
-	if (!status && moves > 3)
-		say(true, __func__, NULL);
-	else
-		say(false, __func__, "status %d, %u moves", status, moves);
 }
 
 /* All but the one that is kept. */
@@ -490,7 +445,7 @@ static void test_module(void)
 	a_killed_caller_ends_its_job();
 	a_dying_task_still_gets_its_job_done();
 	unloading_is_refused_while_jobs_run();
-	jobs_survive_cpus_that_come_and_go();
+	test_cpus();
 	idle_helpers_leave();
 	statistics_count_jobs();
 	jobs_can_be_seen_while_they_run();

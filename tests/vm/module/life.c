@@ -3,6 +3,7 @@
  * Halves of tests whose other half is in user space (tests/vm/init.c): their
  * names begin with '+', and PID 1 does not run them by itself.
  */
+#include <linux/cpumask.h>
 #include <linux/sched/signal.h>
 
 #include "test.h"
@@ -54,6 +55,28 @@ static int short_job(void)
 	return error;
 }
 
+/* Helpers for each CPU alone, whichever are there. */
+static int masked_jobs(void)
+{
+	struct board board;
+	DEFINE_KTASK_CTL(ctl, board_chunk, &board, 1);
+	int error = board_init(&board, 400), cpu;
+
+	board.sleep_us = 500;
+	for_each_possible_cpu(cpu)
+	{
+		ktask_ctl_set_cpus(&ctl, cpumask_of(cpu));
+		if (!error)
+			board_clear(&board);
+		if (!error)
+			error = ktask_run(board_at(0), board.nr, &ctl);
+		if (!error && !board_all(&board, 1))
+			error = test_fail("not every unit was done once");
+	}
+	board_free(&board);
+	return error;
+}
+
 /* A job in a task that is being killed is done nonetheless, if it does not
  * say that it may be ended. */
 static int dying_job(void)
@@ -100,6 +123,7 @@ static int helpers_on_my_cpus(void)
 const struct test life_tests[] = { { "+killable-job", killable_job },
 				   { "+was-interrupted", was_interrupted },
 				   { "+short-job", short_job },
+				   { "+masked-jobs", masked_jobs },
 				   { "+dying-job", dying_job },
 				   { "+was-done", was_done },
 				   { "+helpers-on-my-cpus",
