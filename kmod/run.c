@@ -136,6 +136,7 @@ static void share_budget(struct run *run, unsigned int max, bool started)
 	run->own_budget.used = 0;
 	run->own_budget.limit = max - 1;
 	run->budget = outer ? outer->budget : &run->own_budget;
+	run->depth = outer ? outer->depth + 1 : 0;
 }
 
 static void start_clocks(struct run *run)
@@ -168,7 +169,8 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->lent = 0;
 }
 
-/* Any static address names a class of locks: one for each thread function. */
+/* Any static address names a class of locks: one for each thread function, and
+ * depth, since a chunk may run a job of its own kind. */
 static void init_lockdep(struct run *run)
 {
 	lockdep_init_map(&run->lockdep, "ktask",

@@ -10,6 +10,7 @@
 #define KTASK_KMOD_RUN_H
 
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 
 #include "core/caps.h"
@@ -36,6 +37,7 @@ struct run {
 	struct mm_struct *mm; /* that helpers use, or NULL; the caller's */
 	const struct cpumask *cpus; /* of who started it; NULL: the caller's */
 	struct cgroup_subsys_state *group; /* the same, if @cpus are set */
+	unsigned int depth; /* jobs around it */
 	pid_t pid; /* of the one that began it, */
 	char comm[TASK_COMM_LEN]; /* for people */
 	struct run_seat *seats; /* allocated, or NULL */
@@ -123,6 +125,23 @@ void run_withdraw_offers(struct run *run);
 
 /* run_wait_for_helpers - one at a time, lending the caller's priority */
 void run_wait_for_helpers(struct run *run);
+
+/*
+ * run_lock_map - lockdep: until run_unlock_map() the calling thread is a helper in
+ * its chunks, or the caller, which waits for all that they may lock
+ */
+static inline void run_lock_map(struct run *run)
+{
+	lock_acquire_exclusive(
+		&run->lockdep,
+		min_t(unsigned int, run->depth, MAX_LOCKDEP_SUBCLASSES - 1), 0,
+		NULL, _THIS_IP_);
+}
+
+static inline void run_unlock_map(struct run *run)
+{
+	lock_map_release(&run->lockdep);
+}
 
 /* run_worker_at - the workers of the run: 0 the caller, then the seats */
 const struct kt_worker *run_worker_at(void *run, unsigned int index);

@@ -117,9 +117,9 @@ static void helper_work(struct seat *seat)
 	run_enter(&context, run);
 	if (foreign)
 		become_caller(run);
-	lock_map_acquire(&run->lockdep);
+	run_lock_map(run);
 	kt_job_work(&run->job, &rs->worker);
-	lock_map_release(&run->lockdep);
+	run_unlock_map(run);
 	if (foreign)
 		become_oneself(run);
 	run_leave(&context);
@@ -267,8 +267,8 @@ void run_wait_for_helpers(struct run *run)
 
 	/* Tell lockdep: whatever helpers take in chunks, this waits for. */
 	if (run->nr_seated) {
-		lock_map_acquire(&run->lockdep);
-		lock_map_release(&run->lockdep);
+		run_lock_map(run);
+		run_unlock_map(run);
 	}
 	for (i = 0; i < run->nr_seated; i++)
 		if (run->seats[i].seat.seated)

@@ -195,6 +195,70 @@ static int nested_jobs_share_one_budget(void)
 	return error;
 }
 
+/* A function that runs itself: outside once for each half of the board, inside
+ * for its cells. */
+struct recursion {
+	struct board *board;
+	struct recursion *inside; /* NULL: inside */
+	atomic_t helped; /* jobs inside that had helpers, in helpers */
+	atomic_t failed;
+};
+
+static int recursive_chunk(void *start, void *end, void *arg)
+{
+	struct recursion *r = arg;
+	struct ktask_result result = {};
+	DEFINE_KTASK_CTL(ctl, recursive_chunk, r->inside, 1);
+	unsigned int half = r->board->nr / 2;
+
+	if (!r->inside)
+		return board_chunk(start, end, r->board);
+	ktask_ctl_set_result(&ctl, &result);
+	for (; start < end; start = (char *)start + 1)
+		if (ktask_run(board_at(((uintptr_t)start - 1) * half), half,
+			      &ctl))
+			atomic_inc(&r->failed);
+	if (current != r->board->caller && result.threads > 1)
+		atomic_inc(&r->helped);
+	return 0;
+}
+
+static int recur(struct board *board)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(HELP_MS);
+	struct recursion inside = { .board = board };
+	struct recursion outside = { .board = board, .inside = &inside };
+	DEFINE_KTASK_CTL(ctl, recursive_chunk, &outside, 1);
+
+	/* The caller, a helper of it, and one of that one. */
+	if (num_online_cpus() < 4)
+		return test_skip("fewer than four CPUs");
+	board->sleep_us = 200;
+	do {
+		board_clear(board);
+		expect(!ktask_run(board_at(0), 2, &ctl));
+		expect(!atomic_read(&outside.failed));
+		expect(board_all(board, 1));
+	} while (!atomic_read(&outside.helped) && time_before(jiffies, until));
+	if (!atomic_read(&outside.helped))
+		return test_skip("no helper of a helper came");
+	return 0;
+}
+
+/* Which lockdep, where it is, does not take for a deadlock. */
+static int a_chunk_may_run_a_job_of_its_own_kind(void)
+{
+	struct board board;
+	int error = board_init(&board, 200);
+
+	if (!error)
+		error = recur(&board);
+	board_free(&board);
+	return error;
+}
+
+/* ---- locks ---- */
+
 static DEFINE_MUTEX(held_mutex);
 static DECLARE_RWSEM(held_sem);
 
@@ -232,6 +296,8 @@ const struct test job_tests[] = {
 	{ "one-thread-means-no-helper", one_thread_means_no_helper },
 	{ "helpers-stay-in-the-mask", helpers_stay_in_the_mask },
 	{ "nested-jobs-share-one-budget", nested_jobs_share_one_budget },
+	{ "a-chunk-may-run-a-job-of-its-own-kind",
+	  a_chunk_may_run_a_job_of_its_own_kind },
 	{ "jobs-run-under-a-mutex-and-a-semaphore",
 	  jobs_run_under_a_mutex_and_a_semaphore },
 	{}
