@@ -23,7 +23,10 @@
  *   inside a chunk of another and shares its budget of helpers.  Nothing that
  *   a job needs is allocated in a way that could enter reclaim or fail the
  *   job, and no thread is created by a job: it may run under any lock under
- *   which one may sleep (but see KTASK_CALLER_PROCESS).
+ *   which one may sleep (but see KTASK_CALLER_PROCESS).  What the caller may not
+ *   wait for when it allocates (memalloc_nofs_save() and its like) helpers may not
+ *   either.  Helpers run on the CPUs that the caller may run on, so that who is
+ *   bound to one, as the work items of most workqueues are, has none.
  */
 #ifndef KTASK_KERNEL_H
 #define KTASK_KERNEL_H

@@ -28,6 +28,8 @@
 #define LOOK_NS 5000000
 #define LOOK_SHORT_NS 2000000
 #define CHUNK_US 1000
+/* memalloc_noio_save() and its like: what a thread may not wait for. */
+#define SCOPES (PF_MEMALLOC | PF_MEMALLOC_NOIO | PF_MEMALLOC_NOFS)
 
 /* ---- the caller ---- */
 
@@ -157,6 +159,7 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->mm = ctl->flags & KTASK_CALLER_MM ? current->mm : NULL;
 	run->cpus = NULL;
 	run->group = NULL;
+	run->scope = current->flags & SCOPES;
 	run->pid = task_pid_nr(current);
 	get_task_comm(run->comm, current);
 	run->seats = NULL;

@@ -37,6 +37,7 @@ struct run {
 	struct mm_struct *mm; /* that helpers use, or NULL; the caller's */
 	const struct cpumask *cpus; /* of who started it; NULL: the caller's */
 	struct cgroup_subsys_state *group; /* the same, if @cpus are set */
+	unsigned int scope; /* allocations that the caller may not make: PF_* */
 	unsigned int depth; /* jobs around it */
 	pid_t pid; /* of the one that began it, */
 	char comm[TASK_COMM_LEN]; /* for people */

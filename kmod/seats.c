@@ -101,12 +101,28 @@ static void become_oneself(const struct run *run)
 		kthread_unuse_mm(run->mm);
 }
 
+/* What the caller may not wait for when it allocates, with the locks that it
+ * holds, neither may who works for it while it waits. */
+static unsigned int enter_scope(const struct run *run)
+{
+	unsigned int added = run->scope & ~current->flags;
+
+	current->flags |= added;
+	return added;
+}
+
+static void leave_scope(unsigned int added)
+{
+	current->flags &= ~added;
+}
+
 static void helper_work(struct seat *seat)
 {
 	struct run_seat *rs = container_of(seat, struct run_seat, seat);
 	struct run *run = rs->run;
 	struct run_context context;
 	bool foreign = current->flags & PF_KTHREAD;
+	unsigned int scope;
 
 	/* Bound to no node it serves the one that it happens to be on. */
 	if (rs->worker.node == KT_NO_NODE && run->job.nr_ranges > 1) {
@@ -117,9 +133,11 @@ static void helper_work(struct seat *seat)
 	run_enter(&context, run);
 	if (foreign)
 		become_caller(run);
+	scope = enter_scope(run);
 	run_lock_map(run);
 	kt_job_work(&run->job, &rs->worker);
 	run_unlock_map(run);
+	leave_scope(scope);
 	if (foreign)
 		become_oneself(run);
 	run_leave(&context);
