@@ -99,8 +99,8 @@ int memory_run(struct ktask_mem *request, struct memory_job *job,
 	ktask_ctl_set_max_threads(&ctl, request->max_threads);
 	ktask_ctl_set_killable(&ctl);
 	ktask_ctl_set_result(&ctl, &result);
-	if (!job->mm)
-		ktask_ctl_set_caller_mm(&ctl);
+	/* Also for another process's memory: it is made under the caller's policy. */
+	ktask_ctl_set_caller_mm(&ctl);
 	if (is_long && request->len < LONG_BYTES && request->max_threads != 1 &&
 	    (job->mm || first_is_present(job))) {
 		error = sample(request, job, func, &is_long);

@@ -7,6 +7,8 @@
  */
 #include <linux/freezer.h>
 #include <linux/kthread.h>
+#include <linux/memcontrol.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
@@ -85,10 +87,24 @@ static void return_policy(void)
 }
 #endif
 
+/* Pages are charged to the group that owns the address space; what the kernel
+ * keeps of them, page tables above all, only if a thread of its own names it. */
+static void charge_caller(const struct run *run)
+{
+	set_active_memcg(get_mem_cgroup_from_mm(run->mm));
+}
+
+static void charge_nobody(void)
+{
+	mem_cgroup_put(set_active_memcg(NULL));
+}
+
 static void become_caller(const struct run *run)
 {
-	if (run->mm)
+	if (run->mm) {
 		kthread_use_mm(run->mm);
+		charge_caller(run);
+	}
 	if (run->ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS))
 		borrow_policy(run);
 }
@@ -97,8 +113,10 @@ static void become_oneself(const struct run *run)
 {
 	if (run->ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS))
 		return_policy();
-	if (run->mm)
+	if (run->mm) {
+		charge_nobody();
 		kthread_unuse_mm(run->mm);
+	}
 }
 
 /* What the caller may not wait for when it allocates, with the locks that it

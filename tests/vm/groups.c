@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -268,6 +270,78 @@ static void memory_is_charged_to_the_caller(void)
 	say(true, __func__, NULL);
 }
 
+/* Requests that are short: the kernel's own threads help with these. */
+#define SHORT (8 * MIB)
+#define TABLE_BYTES (2 * MIB) /* that a page of a page table is for */
+#define HELPED 32
+#define REQUESTS 1000
+
+/* Populates for reading, which makes page tables and no pages.  Return: pages of
+ * page tables that were needed, 0 where no helper came, -1 for an error. */
+static int make_tables(int fd)
+{
+	unsigned helped = 0, nr = 0;
+
+	for (; nr < REQUESTS && helped < HELPED; nr++) {
+		struct ktask_mem mem = { .size = sizeof(mem), .len = SHORT };
+		char *addr = mmap(NULL, SHORT, PROT_READ,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		madvise(addr, SHORT, MADV_NOHUGEPAGE);
+		mem.addr = (uintptr_t)addr;
+		if (ioctl(fd, KTASK_IOC_POPULATE, &mem))
+			return -1;
+		helped += mem.threads > 1;
+	}
+	return helped ? (int)(nr * (SHORT / TABLE_BYTES)) : 0;
+}
+
+enum { NO_HELPER = 1, SOME_MISSING };
+
+static int see_tables_in_the_group(void)
+{
+	unsigned long long wanted;
+	int nr;
+
+	if (set("cgroup.procs", "0"))
+		return 10;
+	nr = make_tables(device());
+	if (nr <= 0)
+		return nr ? 11 : NO_HELPER;
+	wanted = (unsigned)nr * PAGE;
+	for (int ms = 0; ms < PATIENCE_MS; ms += 100) {
+		if (get("memory.stat", "\npagetables ") >= wanted)
+			return 0;
+		sleep_ms(100);
+	}
+	return SOME_MISSING;
+}
+
+static void page_tables_are_charged_to_the_caller(void)
+{
+	pid_t pid;
+	int status;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		say(true, __func__, "needs two CPUs");
+		return;
+	}
+	CHECK(make_group());
+	pid = fork();
+	if (pid == 0)
+		_exit(see_tables_in_the_group());
+	status = status_of(pid);
+	remove_group();
+	if (!status)
+		say(true, __func__, NULL);
+	else if (status == NO_HELPER)
+		say(true, __func__, "no helper came");
+	else
+		say(false, __func__, "%s",
+		    status == SOME_MISSING ? "some are nobody's"
+					   : "requests failed");
+}
+
 /* The request fails, or the process is killed; helpers go no further. */
 static void helpers_respect_the_groups_limit_of_memory(void)
 {
@@ -299,5 +373,6 @@ void test_groups(void)
 	the_group_pays_for_cpu_time_of_helpers();
 	a_group_can_be_frozen_in_the_middle();
 	memory_is_charged_to_the_caller();
+	page_tables_are_charged_to_the_caller();
 	helpers_respect_the_groups_limit_of_memory();
 }
