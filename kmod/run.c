@@ -256,9 +256,10 @@ static void count(struct run *run, int error)
 			    run->threads);
 	stats_add(run->nr_seats ? STAT_JOBS : STAT_ALONE, 1);
 	stats_add(STAT_FAILED, error != 0);
-	stats_add(STAT_CHUNKS, run->chunks);
+	/* Helpers have counted theirs. */
+	stats_add(STAT_CHUNKS, run->caller.chunks);
+	stats_add(STAT_UNITS, run->caller.units);
 	stats_add(STAT_REMOTE, remote_chunks(&run->job));
-	stats_add(STAT_UNITS, run->units);
 	stats_add(STAT_SEATED, run->threads - (run->caller.chunks > 0));
 	stats_add(STAT_LENT, run->lent);
 	if (run->nr_seats)

@@ -17,6 +17,7 @@
 #include "core/claim.h"
 #include "core/place.h"
 #include "kmod/run.h"
+#include "kmod/stats.h"
 #include "kmod/worker.h"
 
 void run_stop_if_killed(struct run *run)
@@ -156,6 +157,8 @@ static void helper_work(struct seat *seat)
 	kt_job_work(&run->job, &rs->worker);
 	run_unlock_map(run);
 	leave_scope(scope);
+	stats_add(STAT_CHUNKS, rs->worker.chunks);
+	stats_add(STAT_UNITS, rs->worker.units);
 	if (foreign)
 		become_oneself(run);
 	run_leave(&context);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Statistics: a counter for each CPU, added up when somebody looks.
+ * Statistics: a counter for each CPU, added up when somebody looks, for the
+ * machine and for each node.
  *
  * Where there is no debugfs nothing is shown; that is no error.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>
+#include <linux/nodemask.h>
 #include <linux/percpu.h>
 #include <linux/seq_file.h>
+#include <linux/topology.h>
 
 #include "kmod/demand.h"
 #include "kmod/pool.h"
@@ -33,21 +36,43 @@ void stats_add(enum ktask_stat stat, u64 value)
 	this_cpu_add(counters[stat], value);
 }
 
-static int stats_show(struct seq_file *m, void *unused)
+static u64 sum_of(enum ktask_stat stat, int nid)
 {
-	unsigned int stat;
+	u64 sum = 0;
 	int cpu;
 
-	for (stat = 0; stat < NR_KTASK_STATS; stat++) {
-		u64 sum = 0;
-
-		for_each_possible_cpu(cpu) sum +=
-			READ_ONCE(per_cpu(counters[stat], cpu));
-		seq_printf(m, "%s %llu\n", names[stat], sum);
+	for_each_possible_cpu(cpu)
+	{
+		if (nid == NUMA_NO_NODE || nid == cpu_to_node(cpu))
+			sum += READ_ONCE(per_cpu(counters[stat], cpu));
 	}
+	return sum;
+}
+
+static void show(struct seq_file *m, const char *prefix, int nid,
+		 const struct kt_cap *cap)
+{
+	unsigned int stat;
+
+	for (stat = 0; stat < NR_KTASK_STATS; stat++)
+		seq_printf(m, "%s%s %llu\n", prefix, names[stat],
+			   sum_of(stat, nid));
+	seq_printf(m, "%shelpers_at_work %u\n", prefix, kt_load(&cap->used));
+	seq_printf(m, "%shelpers_limit %u\n", prefix, kt_load(&cap->limit));
+}
+
+static int stats_show(struct seq_file *m, void *unused)
+{
+	char prefix[20];
+	int nid;
+
+	show(m, "", NUMA_NO_NODE, pool_machine());
 	seq_printf(m, "helpers %u\n", pool_helpers());
-	seq_printf(m, "helpers_at_work %u\n", kt_load(&pool_machine()->used));
-	seq_printf(m, "helpers_limit %u\n", kt_load(&pool_machine()->limit));
+	for_each_online_node(nid)
+	{
+		snprintf(prefix, sizeof(prefix), "node%d_", nid);
+		show(m, prefix, nid, pool_node(nid));
+	}
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);

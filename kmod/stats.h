@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Statistics since the module was loaded, in debugfs: ktask/stats, one
- * "name value" a line.
+ * "name value" a line; then once more for each node, "node0_name value".  What a
+ * thread did counts for the node of the CPU that it ended on, a job for its
+ * caller's.
  */
 #ifndef KTASK_KMOD_STATS_H
 #define KTASK_KMOD_STATS_H

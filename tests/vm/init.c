@@ -279,12 +279,25 @@ static void idle_helpers_leave(void)
 /* The value behind @name in ktask/stats. */
 static unsigned long long stat_of(const char *name)
 {
-	char text[2048], line[80], *found;
+	char text[8192], line[80], *found;
 
 	read_file("/sys/kernel/debug/ktask/stats", text, sizeof(text));
 	snprintf(line, sizeof(line), "%s ", name);
 	found = strstr(text, line);
 	return found ? strtoull(found + strlen(line), NULL, 10) : 0;
+}
+
+/* The same, of all nodes. */
+static unsigned long long sum_of_nodes(const char *name)
+{
+	unsigned long long sum = 0;
+	char of_node[80];
+
+	for (unsigned node = 0; node < 16; node++) {
+		snprintf(of_node, sizeof(of_node), "\nnode%u_%s", node, name);
+		sum += stat_of(of_node);
+	}
+	return sum;
 }
 
 static void statistics_count_jobs(void)
@@ -297,11 +310,16 @@ static void statistics_count_jobs(void)
 	units = stat_of("units") - units;
 	failed = stat_of("jobs_failed") - failed;
 	if (jobs == 1 && units == 1000 && !failed &&
-	    stat_of("helpers_limit") > 0 && !stat_of("helpers_at_work"))
+	    stat_of("helpers_limit") > 0 && !stat_of("helpers_at_work") &&
+	    sum_of_nodes("jobs") == stat_of("jobs") &&
+	    sum_of_nodes("units") == stat_of("units") &&
+	    sum_of_nodes("chunks") == stat_of("chunks"))
 		say(true, __func__, NULL);
 	else
-		say(false, __func__, "%llu jobs, %llu units, %llu failed", jobs,
-		    units, failed);
+		say(false, __func__,
+		    "%llu jobs, %llu units (%llu by node), "
+		    "%llu failed",
+		    jobs, units, sum_of_nodes("units"), failed);
 }
 
 /* The job says who began it and how far it is, and is gone afterwards. */
