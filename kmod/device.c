@@ -49,13 +49,19 @@ static int check(unsigned int command, const struct ktask_mem *request)
 static int get_request(struct ktask_mem *request, void __user *from)
 {
 	u32 size;
+	int error;
 
 	if (get_user(size, (u32 __user *)from))
 		return -EFAULT;
 	/* Up to where the fields are that cannot be left out. */
-	if (size < offsetofend(struct ktask_mem, len) || size > PAGE_SIZE)
+	if (size < offsetofend(struct ktask_mem, len))
 		return -EINVAL;
-	return copy_struct_from_user(request, sizeof(*request), from, size);
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	error = copy_struct_from_user(request, sizeof(*request), from, size);
+	/* What was checked: another thread may have changed it meanwhile. */
+	request->size = size;
+	return error;
 }
 
 /* What a shorter structure has no place for is not told. */

@@ -5,7 +5,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -391,6 +394,8 @@ static void bad_requests_are_refused(void)
 	CHECK(!ioctl(fd, KTASK_IOC_POPULATE, mem));
 	mem[1].size = 1;
 	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == E2BIG);
+	mem->size = PAGE + 8;
+	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == E2BIG);
 	mem->size = sizeof(*mem);
 	mem->fd = 1;
 	CHECK(ioctl(fd, KTASK_IOC_POPULATE, mem) < 0 && errno == EINVAL);
@@ -417,6 +422,67 @@ static void bad_requests_are_refused(void)
 	say(true, __func__, NULL);
 }
 
+/* ---- a request that changes while it is read ---- */
+
+#define CHANGES 5000
+
+struct changing {
+	volatile uint32_t *size;
+	atomic_bool end;
+};
+
+static void *change(void *arg)
+{
+	struct changing *changing = arg;
+
+	while (!changing->end) {
+		*changing->size = offsetof(struct ktask_mem, failed);
+		*changing->size = sizeof(struct ktask_mem);
+	}
+	return NULL;
+}
+
+/* Return: how many were said to fail although the page is there. */
+static unsigned ask_while_changing(int fd, struct ktask_mem *mem, char *addr)
+{
+	struct changing changing = { .size = &mem->size };
+	unsigned wrong = 0;
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, change, &changing))
+		return CHANGES;
+	for (int i = 0; i < CHANGES && !wrong; i++) {
+		madvise(addr, PAGE, MADV_DONTNEED);
+		if (ioctl(fd, KTASK_IOC_POPULATE, mem))
+			wrong += errno != EFAULT || present(addr, PAGE);
+	}
+	changing.end = true;
+	pthread_join(thread, NULL);
+	return wrong;
+}
+
+/* The answer would be written where a longer one has room for it: here is none. */
+static void a_size_that_changes_is_read_once(void)
+{
+	char *addr = map(PAGE), *place = map(2 * PAGE);
+	int fd = device();
+	struct ktask_mem *mem;
+	unsigned wrong;
+
+	CHECK(fd >= 0 && addr && place);
+	mprotect(place + PAGE, PAGE, PROT_NONE);
+	mem = (void *)(place + PAGE - offsetof(struct ktask_mem, failed));
+	mem->size = offsetof(struct ktask_mem, failed);
+	mem->addr = (uintptr_t)addr;
+	mem->len = PAGE;
+	wrong = ask_while_changing(fd, mem, addr);
+	munmap(place, 2 * PAGE);
+	munmap(addr, PAGE);
+	close(fd);
+	CHECK(!wrong);
+	say(true, __func__, NULL);
+}
+
 void test_device(void)
 {
 	the_device_is_not_for_everybody();
@@ -429,5 +495,6 @@ void test_device(void)
 	what_a_process_leaves_pinned_counts_for_its_user();
 	killed_processes_leave_no_pin();
 	bad_requests_are_refused();
+	a_size_that_changes_is_read_once();
 	fuzzed_requests_harm_nobody();
 }

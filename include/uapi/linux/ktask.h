@@ -19,8 +19,8 @@
  *             writing, without a seal against that: addr is an offset in it.
  *
  * Each request is an ioctl with a struct that begins with its own size, so that
- * it can grow: a kernel that knows less accepts a longer one if the rest is zero
- * (-E2BIG otherwise), and takes what a shorter one lacks as zero.  Flags that it
+ * it can grow: a kernel that knows less accepts a longer one, of up to a page, if
+ * the rest is zero (-E2BIG otherwise), and takes what a shorter one lacks as zero.  Flags that it
  * does not know and reserved fields that are not zero are refused: -EINVAL.
  * Addresses and lengths are in bytes and multiples of the page size; a length
  * of zero does nothing.
