@@ -50,6 +50,9 @@ void memory_unpin_all(struct pins *pins);
  */
 struct mm_struct *remote_mm(int fd, bool write);
 
+/* remote_in_use - by somebody else; two requests at once take each other for that */
+bool remote_in_use(const struct mm_struct *mm);
+
 /* remote_fault_in - pages from @addr on; how many, 0 for none, or -errno */
 long remote_fault_in(struct mm_struct *mm, unsigned long addr, unsigned long nr,
 		     unsigned int gup_flags);

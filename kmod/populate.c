@@ -129,6 +129,8 @@ static long fault_in(const struct memory_job *job, unsigned long addr,
 	do {
 		if (fatal_signal_pending(current))
 			return -EINTR;
+		if (job->mm && !remote_in_use(job->mm))
+			return -ESRCH;
 		if (job->mm)
 			nr = remote_fault_in(job->mm, addr, left, flags);
 		else

@@ -42,6 +42,11 @@ struct mm_struct *remote_mm(int fd, bool write)
 	return mm;
 }
 
+bool remote_in_use(const struct mm_struct *mm)
+{
+	return atomic_read(&mm->mm_users) > 1;
+}
+
 long remote_fault_in(struct mm_struct *mm, unsigned long addr, unsigned long nr,
 		     unsigned int gup_flags)
 {

@@ -214,6 +214,69 @@ static void the_populated_process_may_die_meanwhile(void)
 	say(true, __func__, NULL);
 }
 
+/* Populating it for reading takes seconds, and no memory but its page tables. */
+#define HUGE (8192 * MIB)
+
+static unsigned long page_table_kib(pid_t pid)
+{
+	char path[40], text[4096] = "", *found;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	read_file(path, text, sizeof(text));
+	found = strstr(text, "VmPTE:");
+	return found ? strtoul(found + strlen("VmPTE:"), NULL, 10) : 0;
+}
+
+/* Return: what became of a request whose process is killed in the middle. */
+static int populate_the_dying(int fd)
+{
+	char *addr = mmap(NULL, HUGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned long before;
+	pid_t victim, pid;
+	int of;
+
+	if (addr == MAP_FAILED)
+		return -1;
+	madvise(addr, HUGE, MADV_NOHUGEPAGE);
+	victim = fork();
+	if (victim == 0)
+		for (;;)
+			pause();
+	before = page_table_kib(victim);
+	of = open_memory(victim, O_RDONLY);
+	pid = fork();
+	if (pid == 0)
+		_exit(request_of(fd, KTASK_IOC_POPULATE, of, (uintptr_t)addr,
+				 HUGE, 0, NULL));
+	for (int ms = 0; ms < PATIENCE_MS; ms++) {
+		if (page_table_kib(victim) > before + 64)
+			break;
+		sleep_ms(1);
+	}
+	kill(victim, SIGKILL);
+	status_of(victim);
+	close(of);
+	munmap(addr, HUGE);
+	return status_of(pid);
+}
+
+/* Else it would make memory for nobody, to its end. */
+static void a_request_ends_with_the_populated_process(void)
+{
+	int fd = device(), status = 0;
+
+	CHECK(fd >= 0);
+	/* It may have been faster than the signal. */
+	for (int i = 0; i < 3 && status == 0; i++)
+		status = populate_the_dying(fd);
+	close(fd);
+	if (status == ESRCH)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "%s", strerror(status));
+}
+
 /* ---- a page that never comes ---- */
 
 /* Below what threads are made for in the process: kmod/populate.c. */
@@ -324,5 +387,6 @@ void test_clients(void)
 	memory_of_another_process_is_populated();
 	memory_of_the_more_privileged_stays_theirs();
 	the_populated_process_may_die_meanwhile();
+	a_request_ends_with_the_populated_process();
 	a_killed_caller_waits_for_no_page();
 }

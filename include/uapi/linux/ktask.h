@@ -13,8 +13,9 @@
  * With KTASK_MEM_FD a request works on what its descriptor stands for.  The right
  * to that is the right to open it, which the kernel has checked by then:
  *   populate  /proc/PID/mem: the memory of that process.  Whoever may ptrace it
- *             can open this.  After an exec the descriptor stands for memory that
- *             is gone (-ESRCH).  KTASK_MEM_WRITE needs it open for writing.
+ *             can open this.  After an exec or its end, also in the middle of a
+ *             request, the descriptor stands for memory that is gone (-ESRCH).
+ *             KTASK_MEM_WRITE needs it open for writing.
  *   clear     a memfd or another file that can be mapped shared and for
  *             writing, without a seal against that: addr is an offset in it.
  *
