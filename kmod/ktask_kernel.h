@@ -153,67 +153,116 @@ struct ktask_ctl {
 #define DEFINE_KTASK_CTL(name, func, arg, min_chunk) \
 	struct ktask_ctl name = KTASK_CTL_INITIALIZER(func, arg, min_chunk)
 
+/**
+ * ktask_ctl_set_undo_func - what becomes of a job that fails
+ * @ctl: the control block
+ * @undo: undoes successful chunks of a job that fails; or NULL
+ */
 static inline void ktask_ctl_set_undo_func(struct ktask_ctl *ctl,
 					   ktask_undo_func undo)
 {
 	ctl->undo_func = undo;
 }
 
+/**
+ * ktask_ctl_set_iter_func - how positions are found
+ * @ctl: the control block
+ * @iter: advances a position; NULL: positions are addresses
+ */
 static inline void ktask_ctl_set_iter_func(struct ktask_ctl *ctl,
 					   ktask_iter_func iter)
 {
 	ctl->iter_func = iter;
 }
 
-/** ktask_ctl_set_max_threads - with the caller; 1 means no helper at all */
+/**
+ * ktask_ctl_set_max_threads - limit the threads of the job
+ * @ctl: the control block
+ * @max_threads: with the caller; 1: no helper at all; 0: the engine decides
+ */
 static inline void ktask_ctl_set_max_threads(struct ktask_ctl *ctl,
 					     unsigned int max_threads)
 {
 	ctl->max_threads = max_threads;
 }
 
+/**
+ * ktask_ctl_set_align - cut only at multiples of it
+ * @ctl: the control block
+ * @align: a power of two, in units
+ */
 static inline void ktask_ctl_set_align(struct ktask_ctl *ctl, size_t align)
 {
 	ctl->align = align;
 }
 
-/** ktask_ctl_set_killable - -EINTR when the caller is killed */
+/**
+ * ktask_ctl_set_killable - end with -EINTR when the caller is killed
+ * @ctl: the control block
+ */
 static inline void ktask_ctl_set_killable(struct ktask_ctl *ctl)
 {
 	ctl->flags |= KTASK_KILLABLE;
 }
 
-/** ktask_ctl_set_caller_mm - chunks access the caller's user memory */
+/**
+ * ktask_ctl_set_caller_mm - chunks access the caller's user memory
+ * @ctl: the control block
+ */
 static inline void ktask_ctl_set_caller_mm(struct ktask_ctl *ctl)
 {
 	ctl->flags |= KTASK_CALLER_MM;
 }
 
-/** ktask_ctl_set_caller_process - helpers are the caller's process's threads */
+/**
+ * ktask_ctl_set_caller_process - helpers are threads of the caller's process
+ * @ctl: the control block
+ */
 static inline void ktask_ctl_set_caller_process(struct ktask_ctl *ctl)
 {
 	ctl->flags |= KTASK_CALLER_PROCESS;
 }
 
-/** ktask_ctl_set_deadline - claim no chunk later than @ns after the start */
+/**
+ * ktask_ctl_set_deadline - claim no chunk later than that
+ * @ctl: the control block
+ * @ns: from the start of the job; 0: none
+ */
 static inline void ktask_ctl_set_deadline(struct ktask_ctl *ctl, u64 ns)
 {
 	ctl->deadline_ns = ns;
 }
 
+/**
+ * ktask_ctl_set_chunk_us - how long a chunk shall take
+ * @ctl: the control block
+ * @us: microseconds; 0: 1000
+ */
 static inline void ktask_ctl_set_chunk_us(struct ktask_ctl *ctl,
 					  unsigned int us)
 {
 	ctl->chunk_us = us;
 }
 
-/** ktask_ctl_set_cpus - helpers run on any online CPU of @cpus */
+/**
+ * ktask_ctl_set_cpus - helpers run on any online CPU of these
+ * @ctl: the control block
+ * @cpus: NULL: the caller's; as long-lived as the job
+ *
+ * Of those that the caller may run on, whatever is unplugged meanwhile: while none
+ * of them is there, so is no helper.
+ */
 static inline void ktask_ctl_set_cpus(struct ktask_ctl *ctl,
 				      const struct cpumask *cpus)
 {
 	ctl->cpus = cpus;
 }
 
+/**
+ * ktask_ctl_set_result - what a job did and cost
+ * @ctl: the control block
+ * @result: filled at the end of the job; or NULL
+ */
 static inline void ktask_ctl_set_result(struct ktask_ctl *ctl,
 					struct ktask_result *result)
 {
