@@ -5,11 +5,14 @@
  * one serves whoever comes next; a process that is killed leaves nothing.
  */
 #include "support/umtd.h"
+#include "refuse.h"
 
 #include <dirent.h>
+#include <linux/bpf.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 static struct umtd umtd;
 
@@ -21,6 +24,39 @@ static int is_told_who_serves(void *unused)
 	ktest_check(umt_info(&info) == 0);
 	ktest_check(info.backend == UMT_BPF);
 	ktest_check(strstr(info.why[UMT_ANY], umtd.path) != NULL);
+	return 0;
+}
+
+/* As before Linux 5.19, where kernel.unprivileged_bpf_disabled is set. */
+static int is_told_that_it_is_of_no_use(void *unused)
+{
+	struct umt_backends info = { .size = sizeof(info) };
+	struct umt *user;
+
+	become_somebody(SOMEBODY);
+	ktest_check(refuse_call(SYS_bpf, 0, BPF_PROG_TEST_RUN,
+				BPF_PROG_TEST_RUN, EPERM));
+	ktest_check(umt_info(&info) == 0);
+	fprintf(stderr, "# %s\n", info.why[UMT_BPF]);
+	ktest_check(info.backend == UMT_PERF || info.backend == UMT_EXPLICIT);
+	ktest_check(strstr(info.why[UMT_BPF], umtd.path) != NULL);
+	ktest_check(strstr(info.why[UMT_BPF], "unprivileged_bpf") != NULL);
+	ktest_check(umt_open(&user, NULL) == 0);
+	ktest_check(umt_backend(user) == info.backend);
+	umt_close(user);
+	return 0;
+}
+
+static int is_told_that_there_is_none(void *unused)
+{
+	struct umt_backends info = { .size = sizeof(info) };
+
+	become_somebody(SOMEBODY);
+	setenv("UMT_SOCKET", "/nonexistent/socket", 1);
+	ktest_check(umt_info(&info) == 0);
+	fprintf(stderr, "# %s\n", info.why[UMT_BPF]);
+	ktest_check(strstr(info.why[UMT_BPF],
+			   "; no umtd at /nonexistent/socket") != NULL);
 	return 0;
 }
 
@@ -62,6 +98,15 @@ static void a_process_without_rights_is_served(void **state)
 	assert_int_equal(as_somebody(is_served, NULL), 0);
 	assert_int_equal(as_somebody(is_told_who_serves, NULL), 0);
 	assert_int_equal(as_somebody(has_events_and_descriptors, NULL), 0);
+	umtd_end(&umtd);
+}
+
+static void who_is_not_served_is_told_why(void **state)
+{
+	umtd_begin(&umtd);
+	assert_int_equal(as_somebody(is_told_that_it_is_of_no_use, NULL), 0);
+	assert_int_equal(as_somebody(is_told_that_there_is_none, NULL), 0);
+	assert_int_equal(as_somebody(is_served, NULL), 0);
 	umtd_end(&umtd);
 }
 
@@ -309,6 +354,7 @@ static void the_program_goes_when_nobody_uses_it(void **state)
 }
 
 KTEST_MAIN(KTEST(a_process_without_rights_is_served),
+	   KTEST(who_is_not_served_is_told_why),
 	   KTEST(a_killed_umtd_takes_nothing_away),
 	   KTEST(whoever_asks_meanwhile_is_served_later),
 	   KTEST(a_killed_process_leaves_room_for_the_next),

@@ -62,21 +62,22 @@ static void drop_source(struct source *source)
 	free(source);
 }
 
-static struct source *connect_source(void)
+static int connect_source(struct source **made)
 {
 	struct source *source;
 	int fd = broker_connect();
 
 	if (fd < 0)
-		return NULL;
+		return fd;
 	source = calloc(1, sizeof(*source));
 	if (!source) {
 		close(fd);
-		return NULL;
+		return -ENOMEM;
 	}
 	source->connection = fd;
 	source->control_fd = -1;
-	return source;
+	*made = source;
+	return 0;
 }
 
 /* What came with the first user of a source is the source's. */
@@ -130,9 +131,7 @@ static int open_by_umtd(struct umt *user, struct program_user *made, int *nr,
 	if (user->flags & ~UMT_BROKER_FLAGS || ring_bytes > UMT_BROKER_RING_MAX)
 		return -ENOTSUP;
 	for (tries = 0; tries < 2; tries++) {
-		if (!present)
-			present = connect_source();
-		if (!present)
+		if (!present && connect_source(&present))
 			return -ENOENT;
 		error = ask_to_open(present, made, nr, user->flags, ring_bytes);
 		if (!error) {
@@ -150,24 +149,62 @@ static int open_by_umtd(struct umt *user, struct program_user *made, int *nr,
 	return error;
 }
 
-/* Asked for a user: behind systemd's socket there need not be anybody. */
-static bool umtd_serves(void)
+static int control(enum umt_op op, const struct umt *user)
 {
-	struct source *source = present ? NULL : connect_source();
-	struct program_user made;
-	int nr;
-	bool serves;
+	uint64_t args[UMT_NR_ARGS] = {
+		[UMT_ARG_OP] = op,
+		[UMT_ARG_USER] = user->index,
+		[UMT_ARG_PROOF] = (uintptr_t)user->token,
+		[UMT_ARG_TOKEN] = user->token[0],
+		[UMT_ARG_TOKEN + 1] = user->token[1],
+	};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args,
+		    .ctx_size_in = sizeof(args));
+	int error = bpf_prog_test_run_opts(user->source->control_fd, &opts);
 
-	if (!source)
-		return present;
-	serves = !ask_to_open(source, &made, &nr, 0,
-			      (size_t)sysconf(_SC_PAGESIZE));
-	if (serves) {
+	return error ? error : (int)opts.retval;
+}
+
+/* From now on it is this process's; where we may not, we find out. */
+static int first_use(const struct umt *user)
+{
+	int error = control(UMT_OP_REMOVE, user);
+
+	return error == -ENOENT ? 0 : error;
+}
+
+/*
+ * Asked for a user, and tried: behind systemd's socket there need not be
+ * anybody, and before Linux 5.19 what is handed out may be of no use.
+ *
+ * Return: 0, -ENOENT where there is none, or why it does not serve; @hint,
+ * behind that
+ */
+static int ask_umtd(const char **hint)
+{
+	struct source *source;
+	struct program_user made;
+	struct umt user;
+	int nr, error;
+
+	*hint = "";
+	error = connect_source(&source);
+	if (error)
+		return error;
+	error = ask_to_open(source, &made, &nr, 0,
+			    (size_t)sysconf(_SC_PAGESIZE));
+	if (!error) {
 		close(made.table_fd);
 		close(made.ring_fd);
+		user.source = source;
+		user.index = made.index;
+		memcpy(user.token, made.token, sizeof(user.token));
+		error = first_use(&user);
+		if (error == -EPERM)
+			*hint = " (kernel.unprivileged_bpf_disabled)";
 	}
 	drop_source(source);
-	return serves;
+	return error;
 }
 
 /* ---- our own ---- */
@@ -207,19 +244,36 @@ static void put_source(struct source *source)
 	program_unload();
 }
 
+/* Who may not load the program had better know of the other way. */
+static void add_umtd(int error, const char *hint, char why[WHY_MAX])
+{
+	const char *path = broker_path();
+	size_t used = strlen(why);
+
+	if (!path)
+		return;
+	if (error == -ENOENT)
+		snprintf(why + used, WHY_MAX - used, "; no umtd at %s", path);
+	else
+		snprintf(why, WHY_MAX, "umtd at %s: %s%s", path,
+			 strerror(-error), hint);
+}
+
 static int probe(char why[WHY_MAX], char note[WHY_MAX])
 {
-	bool served;
-	int error;
+	const char *hint = "";
+	int error, refused;
 
 	user_lock();
-	served = umtd_serves();
-	if (served) {
+	refused = present ? 0 : ask_umtd(&hint);
+	if (!refused) {
 		snprintf(note, WHY_MAX, "by umtd at %s", broker_path());
 		user_unlock();
 		return 0;
 	}
 	error = load(why);
+	if (error == -EPERM || error == -EACCES)
+		add_umtd(refused, hint, why);
 	if (!error && !own.nr_users) {
 		own.control_fd = -1;
 		program_unload();
@@ -271,22 +325,6 @@ static int take_over(struct umt *user, struct program_user *made, int nr,
 	return 0;
 }
 
-static int control(enum umt_op op, const struct umt *user)
-{
-	uint64_t args[UMT_NR_ARGS] = {
-		[UMT_ARG_OP] = op,
-		[UMT_ARG_USER] = user->index,
-		[UMT_ARG_PROOF] = (uintptr_t)user->token,
-		[UMT_ARG_TOKEN] = user->token[0],
-		[UMT_ARG_TOKEN + 1] = user->token[1],
-	};
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args,
-		    .ctx_size_in = sizeof(args));
-	int error = bpf_prog_test_run_opts(user->source->control_fd, &opts);
-
-	return error ? error : (int)opts.retval;
-}
-
 static int bpf_open(struct umt *user, size_t ring_bytes)
 {
 	struct program_user made;
@@ -301,9 +339,7 @@ static int bpf_open(struct umt *user, size_t ring_bytes)
 		error = take_over(user, &made, nr, ring_bytes);
 	if (error)
 		return error;
-	/* From now on it is this process's; where we may not, we find out. */
-	error = control(UMT_OP_REMOVE, user);
-	return error == -ENOENT ? 0 : error;
+	return first_use(user);
 }
 
 static void ask_to_close(struct umt *user)
