@@ -5,6 +5,11 @@
 
 load helpers
 
+teardown() {
+	[ -z "${umtd:-}" ] || kill "$umtd"
+	[ -z "${work:-}" ] || rm -r "$work"
+}
+
 @test "info: one works, the others say why not" {
 	run -0 "$umt" info
 	[[ ${lines[0]} == "threads are monitored by "* ]]
@@ -28,6 +33,35 @@ load helpers
 	is_true '.backend != "bpf" and (.bpf.why | length) > 10'
 	says 1 "watching threads: " setpriv --reuid 65534 --clear-groups \
 		"$BATS_TEST_TMPDIR/umt" stat true
+}
+
+@test "watching says why also where umtd serves those without rights" {
+	[ "$(id -u)" -eq 0 ] || skip "only root may run umtd"
+	need_bpf
+	# Others cannot reach the folder of the tests.
+	work=$(mktemp -d /tmp/umtd-XXXXXX)
+	cp "$umt" "$work"
+	chmod 755 "$work" "$work/umt"
+	export UMT_SOCKET=$work/socket
+	"$KTEST_BUILD/umtd" --socket "$UMT_SOCKET" 3>&- &
+	umtd=$!
+	for _ in {1..600}; do
+		[ ! -S "$UMT_SOCKET" ] || break
+		sleep 0.1
+	done
+	somebody=(setpriv --reuid 65534 --clear-groups)
+	# It may not listen yet.
+	for _ in {1..600}; do
+		run -0 "${somebody[@]}" "$work/umt" info --json
+		[[ $output == *"onnection refused"* ]] || break
+		sleep 0.1
+	done
+	echo "$output"
+	is_true '.backend == "bpf"'
+	for command in stat top; do
+		says 1 "CAP_BPF and CAP_PERFMON are needed" \
+			"${somebody[@]}" "$work/umt" $command true
+	done
 }
 
 @test "wrong usage" {

@@ -40,6 +40,8 @@ static int open_user(struct umt **user)
 
 	if (!error)
 		return 0;
+	/* It grants nobody UMT_INHERIT: why not our own? */
+	setenv("UMT_SOCKET", "", 1);
 	umt_info(&backends);
 	return say_fail("watching threads: %s", backends.why[UMT_BPF][0]
 							? backends.why[UMT_BPF]
