@@ -88,6 +88,20 @@ locked() {
 		| all(.[0].ts + .[0].dur <= .[1].ts + 1))' trace.json
 }
 
+@test "record: a thread that ended before its name was read has its process's" {
+	cat >brief.py <<-'PY'
+	import threading, time
+	threads = [threading.Thread(target=print) for _ in range(50)]
+	for thread in threads: thread.start(); thread.join()
+	# So long its own name may take to be read on a busy machine.
+	time.sleep(2)
+	PY
+	run -0 "$umt" record -o trace.json -- python3 brief.py
+	is_true '[.traceEvents[] | select(.name == "thread_name"
+		and .pid != 0 and .pid != .tid) | .args.name]
+		| length >= 50 and all(test("^[0-9]+$") | not)' trace.json
+}
+
 @test "record: a name that cannot be written is told before anything runs" {
 	says 1 "record: opening no/such: No such file" \
 		"$umt" record -o no/such -- touch ran

@@ -123,6 +123,20 @@ static int add(struct account *account, const struct umt_event *event)
 	return 0;
 }
 
+/* Who ended before its name was read has that of its process. */
+const char *account_name(const struct account *account,
+			 const struct thread *thread)
+{
+	unsigned next = account->newest[thread->pid % BUCKETS];
+
+	if (thread->comm[0])
+		return thread->comm;
+	for (; next; next = account->threads[next - 1].older)
+		if (account->threads[next - 1].tid == thread->pid)
+			return account->threads[next - 1].comm;
+	return "";
+}
+
 void account_forget(struct account *account)
 {
 	unsigned i, nr = 0;

@@ -66,6 +66,10 @@ void account_close(struct account *account);
 /* Forgets threads that are gone; the others may get another place. */
 void account_forget(struct account *account);
 
+/* The thread's name, or its process's, or "". */
+const char *account_name(const struct account *account,
+			 const struct thread *thread);
+
 const char *state_name(enum state state);
 
 /* Is that a wait that somebody else's work ends? */

@@ -45,10 +45,13 @@ static void note_error(struct record *record)
 		record->error = errno ? errno : EIO;
 }
 
-static void name_of(const struct thread *thread, char *name, size_t size)
+static void name_of(const struct record *record, const struct thread *thread,
+		    char *name, size_t size)
 {
-	if (thread->comm[0])
-		snprintf(name, size, "%s", thread->comm);
+	const char *known = account_name(&record->watch.account, thread);
+
+	if (*known)
+		snprintf(name, size, "%s", known);
 	else
 		snprintf(name, size, "%u", thread->tid);
 }
@@ -71,7 +74,7 @@ static void on_core(struct record *record, const struct thread *thread,
 {
 	char name[24];
 
-	name_of(thread, name, sizeof(name));
+	name_of(record, thread, name, sizeof(name));
 	stretch_begin(record, name, thread, end);
 	fprintf(record->out, ",\"pid\":0,\"tid\":%d,\"args\":{\"tid\":%u}}",
 		thread->cpu, thread->tid);
@@ -122,7 +125,7 @@ static void print_names(struct record *record)
 	for (i = 0; i < account->nr_threads; i++) {
 		const struct thread *thread = &account->threads[i];
 
-		name_of(thread, name, sizeof(name));
+		name_of(record, thread, name, sizeof(name));
 		print_name(record, "thread_name", thread->pid, thread->tid,
 			   name);
 		if (thread->tid == thread->pid)

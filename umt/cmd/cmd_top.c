@@ -94,14 +94,11 @@ static void print_cores(const struct before *before,
 }
 
 /* A thread calls itself what it likes, and the terminal would obey. */
-static const char *printable(char *name)
+static void print_name(const char *name, int width)
 {
-	char *c;
-
-	for (c = name; *c; c++)
-		if (*c < ' ' || *c > '~')
-			*c = '?';
-	return name;
+	for (; *name; name++, width--)
+		putchar(*name < ' ' || *name > '~' ? '?' : *name);
+	printf("%*s", width > 0 ? width : 0, "");
 }
 
 /* What makes a thread worth a line: the time in which it had something to do. */
@@ -177,8 +174,10 @@ static void print_threads(const struct before *before,
 
 		if (!is_shown(&thread, &cut))
 			continue;
-		printf("%8u %-16s %6.0f %% %6.0f %% %6.0f %%  %s\n", thread.tid,
-		       printable(thread.comm), (double)thread.ns[RUNNING] / all,
+		printf("%8u ", thread.tid);
+		print_name(account_name(account, &account->threads[i]), 16);
+		printf(" %6.0f %% %6.0f %% %6.0f %%  %s\n",
+		       (double)thread.ns[RUNNING] / all,
 		       (double)thread.ns[READY] / all,
 		       (double)thread.ns[BLOCKED] / all, main_reason(&thread));
 		shown++;
