@@ -325,13 +325,17 @@ static bool take_told(struct umt *user, struct umt_event *event)
 	return false;
 }
 
-/* What is told while we calm the descriptor is seen by the second look. */
+/* With the lock, as who tells has it: what was not told since is not readable. */
 int soft_next(struct umt *user, struct umt_event *event)
 {
-	if (take_told(user, event))
-		return 1;
-	calm(user->fd);
-	return take_told(user, event);
+	bool told;
+
+	user_lock();
+	told = take_told(user, event);
+	if (!told)
+		calm(user->fd);
+	user_unlock();
+	return told;
 }
 
 int soft_core_fd(struct umt *user, int cpu)
