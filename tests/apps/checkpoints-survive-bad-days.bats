@@ -322,8 +322,6 @@ ended_by_a_kill() {
 	need_mpi
 	ended_by_a_kill heat "$heat" --rows 600 --cols 600 --block 50 \
 		--workers 1 --iterations 1000000
-	for how in --json --events; do
-		ended_by_a_kill fwi "$fwi" -x 60 -y 60 -z 60 --workers 1 \
-			--steps 1000000 --every 250000 $how
-	done
+	ended_by_a_kill fwi "$fwi" -x 60 -y 60 -z 60 --workers 1 \
+		--steps 1000000 --every 250000 --events
 }
