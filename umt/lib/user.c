@@ -373,6 +373,14 @@ int umt_core_counts(struct umt *user, int cpu, struct umt_counts *counts)
 	return 0;
 }
 
+#ifndef UMT_HAVE_BPF
+/* Nobody has a user with a program. */
+int bpf_attach(struct umt *user, int tid)
+{
+	return -EPERM;
+}
+#endif
+
 /* ---- words ---- */
 
 int umt_info(struct umt_backends *info)
