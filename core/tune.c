@@ -6,6 +6,7 @@
  * counted.  A trial costs what the other count is slower, so trials become
  * rare: each one that changes nothing doubles the time to the next.
  */
+#include "core/rate.h"
 #include "core/tune.h"
 
 /* Twice as many threads must bring this part of the rate, as 1 / n. */
@@ -24,26 +25,8 @@
 #define CALM_START 16
 #define CALM_FIRST 4
 #define CALM_LAST 1024
-/*
- * Rates are units in this time, 2.4 h: exact enough for units of minutes, and
- * 2^50 units a second still fit.
- */
-#define RATE_SHIFT 43
-#define RATE_NS (1ull << RATE_SHIFT)
 /* Steps are a quarter of the threads, then an eighth, then a sixteenth. */
 #define FINEST 2
-
-/* Units in RATE_NS at the rate of @units in @ns, without overflow; the kernel
- * has no floating point. */
-static uint64_t units_per_rate_ns(uint64_t units, uint64_t ns)
-{
-	unsigned shift = 0;
-
-	while (units >> shift >= 1u << 20)
-		shift++;
-	units = (units >> shift) * RATE_NS / ns;
-	return units > UINT64_MAX >> shift ? UINT64_MAX : units << shift;
-}
 
 void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
 		   uint64_t units, uint64_t now_ns)
@@ -147,7 +130,8 @@ static void glimpse(struct kt_tune *tune)
 /* Compared by rates: no division of times, and no overflow. */
 static bool worth_glimpse(const struct kt_tune *tune)
 {
-	uint64_t least = tune->base_rate >> (RATE_SHIFT - KT_TUNE_GLIMPSE_JOB);
+	uint64_t least =
+		tune->base_rate >> (KT_RATE_SHIFT - KT_TUNE_GLIMPSE_JOB);
 
 	return tune->base > 1 && tune->units >= least &&
 	       tune->units / KT_TUNE_GLIMPSE_CHUNKS / tune->base >= tune->chunk;
@@ -172,15 +156,10 @@ static void grow(struct kt_tune *tune, uint64_t rate)
 		set_threads(tune, KT_MIN(tune->threads * 2, tune->max));
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
 /* Averages of about 4 epochs and 8: trials shall not fail from noise. */
 static void learn_rate(struct kt_tune *tune, uint64_t rate)
 {
-	uint64_t off = distance(rate, tune->base_rate);
+	uint64_t off = kt_distance(rate, tune->base_rate);
 
 	if (tune->base == tune->threads) {
 		tune->spread = tune->spread - tune->spread / 8 + off / 8;
@@ -194,7 +173,7 @@ static void learn_rate(struct kt_tune *tune, uint64_t rate)
  * that is clear. */
 static bool is_odd(struct kt_tune *tune, uint64_t rate)
 {
-	uint64_t off = distance(rate, tune->base_rate);
+	uint64_t off = kt_distance(rate, tune->base_rate);
 
 	if (tune->calm)
 		tune->calm--;
@@ -352,8 +331,8 @@ unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
 	if (forward && (now_ns - tune->epoch_ns < epoch_ns(tune) ||
 			units == tune->epoch_units))
 		return tune->threads;
-	rate = forward ? units_per_rate_ns(units - tune->epoch_units,
-					   now_ns - tune->epoch_ns)
+	rate = forward ? kt_rate(units - tune->epoch_units,
+				 now_ns - tune->epoch_ns)
 		       : 0;
 	tune->epoch_ns = now_ns;
 	tune->epoch_units = units;
