@@ -39,6 +39,29 @@ uint64_t kt_split_size(const struct kt_split *split, uint64_t remaining,
 	return KT_MAX(KT_MIN(guided, timed), split->min_chunk);
 }
 
+uint64_t kt_split_usual(const struct kt_split *split,
+			const struct kt_cost *cost)
+{
+	uint64_t mean = kt_load(&cost->mean);
+
+	if (!mean)
+		return split->min_chunk;
+	return KT_MAX(units_in(split->target_ns, mean), split->min_chunk);
+}
+
+uint64_t kt_split_usual_ns(const struct kt_split *split,
+			   const struct kt_cost *cost)
+{
+	uint64_t mean = kt_load(&cost->mean);
+
+	if (!mean)
+		return 0;
+	if (split->min_chunk > UINT64_MAX / mean)
+		return UINT64_MAX >> KT_COST_SHIFT;
+	return KT_MAX(split->min_chunk * mean >> KT_COST_SHIFT,
+		      split->target_ns);
+}
+
 uint64_t kt_split_end(const struct kt_split *split, uint64_t base,
 		      uint64_t from, uint64_t size, uint64_t limit)
 {

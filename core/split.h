@@ -53,6 +53,16 @@ uint64_t kt_split_size(const struct kt_split *split, uint64_t remaining,
 		       unsigned threads, const struct kt_cost *cost);
 
 /*
+ * kt_split_usual - units of a chunk while much is left, by the mean cost
+ */
+uint64_t kt_split_usual(const struct kt_split *split,
+			const struct kt_cost *cost);
+
+/* kt_split_usual_ns - what such a chunk takes; 0 while no cost is known */
+uint64_t kt_split_usual_ns(const struct kt_split *split,
+			   const struct kt_cost *cost);
+
+/*
  * kt_split_end - where a chunk of about @size units ends
  * @base: position of unit 0 of the range (what alignment refers to)
  * @from: first unit of the chunk

@@ -27,3 +27,12 @@ void sight_add(struct sight *sight, uint32_t tid, bool closely)
 	sight->working++;
 	sight->running += closely && is_running(tid);
 }
+
+bool sight_stands(struct sight_last *last, uint32_t tid, uint64_t units,
+		  uint64_t now_ns, uint64_t long_ns)
+{
+	if (!tid || tid != last->tid || units != last->units ||
+	    now_ns < last->since_ns)
+		*last = (struct sight_last){ tid, units, now_ns };
+	return tid && now_ns - last->since_ns >= long_ns;
+}

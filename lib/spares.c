@@ -23,56 +23,29 @@
 #include <unistd.h>
 
 #include "lib/config.h"
+#include "lib/depths.h"
 #include "lib/futex.h"
 #include "lib/monitor.h"
-#include "lib/sight.h"
 #include "lib/spares.h"
+#include "lib/spares_seen.h"
 #include "lib/topo.h"
 
 #define SPARES_MAX 64
-/* Threads for each of the job's places to begin with, if as many are blocked:
- * devices reward some requests under way, and fewer are soon found to do. */
-#define START_EACH 2
 /* Between two looks at the threads: at least, and so many times what a look
  * takes, so that looking never takes more than 2 % of a CPU. */
 #define WATCH_NS 1000000
 #define WATCH_PART 50
 /* And at most: a look may have lasted because the watcher had no CPU. */
 #define WATCH_MAX_NS 20000000
-/* Where all threads of a job have been blocked for so long one more joins,
- * however busy the machine and whether it pays or not. */
-#define STILL_NS 20000000
 /* A caller that used less of its time than this, as 1 / n, is looked at. */
 #define IDLE_PART 4
-/* CPUs of others are averaged over about so many looks, in parts of one:
- * threads that wake between the looks at ours and at all are no others. */
+/* CPUs of others, and ours, are averaged over about so many looks, in parts of
+ * one: threads that wake between the looks at ours and at all are no others. */
 #define CROWD_LOOKS 8
 #define CROWD_ONE 64
-
-struct spares {
-	struct seat watch;
-	struct run *run;
-	struct run_seat *seats;
-	unsigned max; /* as far as client and administrator allow */
-	uint32_t nr; /* seats [0, nr) were used */
-	uint32_t wanted; /* spares at and above this leave */
-	uint32_t stop; /* futex: the watcher shall leave */
-	int bell; /* the same as a descriptor, where there is a monitor; -1 */
-	unsigned need; /* as many as are blocked, as seen lately */
-	int crowd; /* CPUs that others use, in parts of CROWD_ONE */
-	uint32_t alone; /* the caller has one CPU only: so has the job */
-	uint64_t ran_ns; /* when one of them ran last, as far as was seen */
-	struct kt_tune tune; /* threads with spares that pay */
-	/* Where they may run.  The caller fills in the one that is not in use. */
-	struct kt_cpus cpus[2];
-	uint32_t fresh,
-		used; /* the index that the watcher shall use, and does */
-	uint32_t places, used_places; /* run->places of these */
-	uint32_t caller; /* its thread */
-	/* Of spares that have left. */
-	uint64_t chunks, units, cpu_ns;
-	unsigned threads;
-};
+/* A job that uses less than one CPU is in nobody's way: its caller alone might
+ * use as much. */
+#define LITTLE CROWD_ONE
 
 /* ---- a spare ---- */
 
@@ -178,39 +151,13 @@ static void seat_spares(struct spares *spares, unsigned wanted, uint64_t now_ns)
 	}
 }
 
-/* ---- who is blocked ---- */
-
-static struct sight see_all(const struct spares *spares, bool closely)
-{
-	const struct run *run = spares->run;
-	struct sight sight = { 0 };
-
-	sight_add(&sight, spares->caller, closely);
-	for (unsigned i = 0; i < kt_load_acquire(&run->nr_seated); i++)
-		sight_add(&sight, kt_load(&run->seats[i].tid), closely);
-	for (unsigned i = 0; i < spares->nr; i++)
-		sight_add(&sight, kt_load(&spares->seats[i].tid), closely);
-	return sight;
-}
-
-/*
- * A thread that waits for the helpers of a nested job is not blocked: they use
- * its place.
- */
-static struct sight look_around(const struct spares *spares)
-{
-	struct sight sight = see_all(spares, false);
-	int ready = monitor_ready(sight.working);
-
-	if (ready < 0)
-		sight = see_all(spares, true);
-	else
-		sight.running = (unsigned)ready;
-	sight.running += kt_load(&spares->run->nested);
-	return sight;
-}
-
 /* ---- the watcher ---- */
+
+static void average(int *mean, int seen)
+{
+	*mean -= *mean / CROWD_LOOKS;
+	*mean += seen * CROWD_ONE / CROWD_LOOKS;
+}
 
 /*
  * The job's places, as far as there are idle CPUs for them.  On a crowded machine
@@ -224,39 +171,65 @@ static unsigned places_now(struct spares *spares, const struct sight *sight)
 	int idle;
 
 	/* Negative ones too: the average shall be right. */
-	spares->crowd -= spares->crowd / CROWD_LOOKS;
-	spares->crowd += KT_MIN(others, cpus) * CROWD_ONE / CROWD_LOOKS;
+	average(&spares->crowd, KT_MIN(others, cpus));
+	average(&spares->busy, KT_MIN((int)sight->running, cpus));
 	others = KT_MAX(spares->crowd + CROWD_ONE / 2, 0) / CROWD_ONE;
 	idle = KT_MAX(cpus - others, 1);
 	return KT_MIN(kt_load(&spares->run->job.threads), (unsigned)idle);
 }
 
+/* Spares that pay, whether there is room for them or not. */
+static unsigned paying_spares(struct spares *spares, uint64_t units,
+			      uint64_t now_ns)
+{
+	const struct kt_job *job = &spares->run->job;
+	uint64_t chunk = kt_split_usual(&job->split, &job->cost);
+	unsigned depth = kt_depth_step(&spares->depth, now_ns, units, chunk);
+	unsigned threads = kt_load(&job->threads);
+
+	return depth > threads ? depth - threads : 0;
+}
+
+static bool has_room(const struct spares *spares, unsigned places)
+{
+	return places >= 2 || (spares->busy < LITTLE && !limits_idle_only());
+}
+
+/* Those that were blocked at this look are replaced, as far as @most. */
+static void replace(struct spares *spares, const struct sight *sight,
+		    unsigned places, unsigned most)
+{
+	unsigned need = spares->need;
+
+	if (!sight->running)
+		need = most;
+	else if (sight->running < places)
+		need += places - sight->running;
+	else
+		need -= KT_MIN(need, sight->running - places);
+	spares->need = KT_MIN(need, most);
+}
+
 /* Return: how many spares there shall be. */
 static unsigned step(struct spares *spares, uint64_t now_ns)
 {
-	struct run *run = spares->run;
-	unsigned paying = kt_tune_step(&spares->tune, now_ns, run_units(run));
-	struct sight sight = look_around(spares);
+	uint64_t units = run_units(spares->run);
+	struct sight sight = seen_working(spares);
+	unsigned blocked = sight.working - KT_MIN(sight.running, sight.working);
 	unsigned places = places_now(spares, &sight);
-	unsigned most = paying > places ? paying - places : 0;
+	unsigned before = spares->extra;
+	unsigned extra = seen_standing(spares, units, now_ns);
+	unsigned paying = paying_spares(spares, units, now_ns);
+	unsigned most = has_room(spares, places) ? paying : 0;
 
-	/* More than pay, even: should nobody run for long, below. */
-	if (!sight.running)
-		spares->need = KT_MAX(most, spares->need + places);
-	else if (sight.running < places)
-		spares->need += places - sight.running;
-	else
-		spares->need -= KT_MIN(spares->need, sight.running - places);
-	if (places < 2)
-		most = 0;
-	/* One that may run is better than none that does. */
-	if (sight.running)
-		spares->ran_ns = now_ns;
-	else if (now_ns - spares->ran_ns >= STILL_NS)
-		most = KT_MAX(most, sight.working);
+	most = KT_MIN(most + KT_MIN(extra, blocked), spares->max);
 	if (kt_load(&spares->alone))
 		most = 0;
-	spares->need = KT_MIN(spares->need, KT_MIN(most, spares->max));
+	replace(spares, &sight, places, most);
+	average(&spares->held_back, spares->need < paying);
+	/* Those who stand are not counted: a window ends with a change of them. */
+	if (spares->held_back > CROWD_ONE / 2 || extra != before)
+		kt_depth_pause(&spares->depth);
 	return spares->need;
 }
 
@@ -326,7 +299,10 @@ static struct spares *make_spares(struct run *run, unsigned max,
 		return NULL;
 	spares->seats = aligned_alloc(64, (max * sizeof(*spares->seats) + 63) /
 						  64 * 64);
-	if (!spares->seats) {
+	spares->last = calloc(1 + run->nr_seats + max, sizeof(*spares->last));
+	if (!spares->seats || !spares->last) {
+		free(spares->seats);
+		free(spares->last);
 		free(spares);
 		return NULL;
 	}
@@ -336,10 +312,11 @@ static struct spares *make_spares(struct run *run, unsigned max,
 	spares->bell = monitor_fd() < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
 	spares->cpus[0] = run->cpus;
 	spares->places = run->places;
-	spares->ran_ns = now_ns;
+	spares->done_ns = now_ns;
+	spares->busy = LITTLE;
 	spares->caller = (uint32_t)gettid();
-	kt_tune_begin(&spares->tune, run->tune.max + max,
-		      START_EACH * run->tune.max, run->units_total, now_ns);
+	depths_begin(&spares->depth, run->ctl->name, run->job.split.min_chunk,
+		     run->tune.max, run->tune.max + max);
 	spares->watch.work = watch_work;
 	spares->watch.cpus = &spares->cpus[0];
 	spares->watch.level = KT_PLACE_ANY;
@@ -510,6 +487,7 @@ void spares_end(struct run *run)
 		run->lent += end_seat(&rs->seat);
 		collect(spares, rs);
 	}
+	depths_end(&spares->depth, run->ctl->name, run->job.split.min_chunk);
 	run->chunks += spares->chunks;
 	kt_store(&run->units, run->units + spares->units);
 	kt_store(&spares->units, 0);
@@ -534,6 +512,7 @@ void spares_release(struct run *run)
 	if (run->spares->bell >= 0)
 		close(run->spares->bell);
 	free(run->spares->seats);
+	free(run->spares->last);
 	free(run->spares);
 	run->spares = NULL;
 }

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* See spares_seen.h. */
+#include "lib/monitor.h"
+#include "lib/spares_seen.h"
+
+/* Where nothing was done for so long and so many times what chunks take, and at
+ * most so much longer, who stands does not count: as many more join, however
+ * busy the machine and whether it pays or not. */
+#define STILL_NS 20000000
+#define STILL_CHUNKS 4
+#define STILL_MAX_NS 10000000
+
+static struct sight see_all(const struct spares *spares, bool closely)
+{
+	const struct run *run = spares->run;
+	struct sight sight = { 0 };
+
+	sight_add(&sight, spares->caller, closely);
+	for (unsigned i = 0; i < kt_load_acquire(&run->nr_seated); i++)
+		sight_add(&sight, kt_load(&run->seats[i].tid), closely);
+	for (unsigned i = 0; i < spares->nr; i++)
+		sight_add(&sight, kt_load(&spares->seats[i].tid), closely);
+	return sight;
+}
+
+/*
+ * A thread that waits for the helpers of a nested job is not blocked: they use
+ * its place.
+ */
+struct sight seen_working(const struct spares *spares)
+{
+	struct sight sight = see_all(spares, false);
+	int ready = monitor_ready(sight.working);
+
+	if (ready < 0)
+		sight = see_all(spares, true);
+	else
+		sight.running = (unsigned)ready;
+	sight.running += kt_load(&spares->run->nested);
+	return sight;
+}
+
+static uint64_t long_for(const struct kt_job *job)
+{
+	uint64_t chunk_ns = kt_split_usual_ns(&job->split, &job->cost);
+	uint64_t most = STILL_MAX_NS / STILL_CHUNKS;
+
+	return STILL_NS + STILL_CHUNKS * KT_MIN(chunk_ns, most);
+}
+
+static unsigned nr_standing(const struct spares *spares, uint64_t now_ns,
+			    uint64_t long_ns)
+{
+	const struct run *run = spares->run;
+	struct sight_last *last = spares->last;
+	unsigned nr = 0;
+
+	nr += sight_stands(last++, spares->caller, kt_load(&run->caller.units),
+			   now_ns, long_ns);
+	for (unsigned i = 0; i < kt_load_acquire(&run->nr_seated); i++) {
+		const struct run_seat *rs = &run->seats[i];
+
+		nr += sight_stands(&last[i], kt_load(&rs->tid),
+				   kt_load(&rs->worker.units), now_ns, long_ns);
+	}
+	last += run->nr_seats;
+	for (unsigned i = 0; i < spares->nr; i++) {
+		const struct run_seat *rs = &spares->seats[i];
+
+		nr += sight_stands(&last[i], kt_load(&rs->tid),
+				   kt_load(&rs->worker.units), now_ns, long_ns);
+	}
+	return nr;
+}
+
+/* As long as something is done a rate tells how many pay (core/depth.h). */
+unsigned seen_standing(struct spares *spares, uint64_t units, uint64_t now_ns)
+{
+	uint64_t long_ns = long_for(&spares->run->job);
+	unsigned standing = nr_standing(spares, now_ns, long_ns);
+
+	if (units != spares->done) {
+		spares->done = units;
+		spares->done_ns = now_ns;
+	}
+	if (now_ns - spares->done_ns >= long_ns)
+		spares->extra = KT_MAX(spares->extra, standing);
+	spares->extra = KT_MIN(spares->extra, standing);
+	return spares->extra;
+}

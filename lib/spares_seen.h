@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What spares.c and spares_seen.c share: the spares of a job, and what its
+ * watcher sees of its threads.
+ */
+#ifndef KTASK_LIB_SPARES_SEEN_H
+#define KTASK_LIB_SPARES_SEEN_H
+
+#include "core/depth.h"
+#include "lib/run.h"
+#include "lib/sight.h"
+
+struct spares {
+	struct seat watch;
+	struct run *run;
+	struct run_seat *seats;
+	unsigned max; /* as far as client and administrator allow */
+	uint32_t nr; /* seats [0, nr) were used */
+	uint32_t wanted; /* spares at and above this leave */
+	uint32_t stop; /* futex: the watcher shall leave */
+	int bell; /* the same as a descriptor, where there is a monitor; -1 */
+	unsigned need; /* as many as are blocked, as seen lately */
+	int crowd; /* CPUs that others use, in parts of CROWD_ONE, */
+	int busy; /* and the job's threads that run, */
+	int held_back; /* and of looks at which not all could be had */
+	uint32_t alone; /* the caller has one CPU only: so has the job */
+	struct kt_depth depth; /* threads with spares that pay */
+	struct sight_last *last; /* of the caller, run->seats and seats */
+	uint64_t done, done_ns; /* units, and when they were done at last */
+	unsigned extra; /* threads that stand and are not counted in depth */
+	/* Where they may run.  The caller fills in the one that is not in use. */
+	struct kt_cpus cpus[2];
+	uint32_t fresh,
+		used; /* the index that the watcher shall use, and does */
+	uint32_t places, used_places; /* run->places of these */
+	uint32_t caller; /* its thread */
+	/* Of spares that have left. */
+	uint64_t chunks, units, cpu_ns;
+	unsigned threads;
+};
+
+/* seen_working - by the watcher: threads that are in the job, and run */
+struct sight seen_working(const struct spares *spares);
+
+/*
+ * seen_standing - by the watcher: threads whose chunks may wait for others
+ * @units: that the job has done
+ *
+ * As many as had been blocked in one chunk for long when nothing was done any
+ * more, and still are.
+ */
+unsigned seen_standing(struct spares *spares, uint64_t units, uint64_t now_ns);
+
+#endif /* KTASK_LIB_SPARES_SEEN_H */

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * However many requests a device rewards, a job that waits for it soon has as
+ * many threads as that takes, give or take a doubling; it stays there, also
+ * where windows differ by a fifth, follows when the device changes, and hands
+ * what it found to the next job.
+ *
+ * Simulated: chunks end at the device's rate, looks are taken each millisecond.
+ */
+#include "ktest.h"
+#include "support/curve.h"
+
+#include "core/depth.h"
+
+#define MS 1000000
+#define CHUNK 1000
+#define LEAST 1
+#define MOST 64
+
+/* Chunks a millisecond of one thread alone. */
+#define CHUNKS_MS 1.0
+
+static const struct curve devices[] = {
+	{ "one at a time", { { 1, 1 }, { 2, 0.9 }, { 8, 0.5 } }, 1 },
+	{ "four", { { 1, 1 }, { 2, 1.9 }, { 4, 3.2 }, { 8, 2.6 } }, 4 },
+	{ "thirty-two",
+	  { { 1, 1 }, { 8, 8 }, { 16, 15 }, { 32, 27 }, { 64, 24 } },
+	  32 },
+};
+
+#define NR_DEVICES KTEST_ARRAY_SIZE(devices)
+
+struct device {
+	struct kt_depth depth;
+	const struct curve *curve;
+	double speed;
+	double noise; /* of the rate in each 16 ms, evenly both ways */
+	uint64_t random;
+	uint64_t now_ns;
+	double luck;
+	double units, all; /* of this job, and of all */
+	unsigned changes;
+};
+
+static void plug(struct device *device, const struct curve *curve)
+{
+	*device = (struct device){ .curve = curve, .speed = 1, .luck = 1 };
+	device->now_ns = MS;
+	kt_depth_begin(&device->depth, LEAST, MOST, KT_DEPTH_START);
+}
+
+static void draw_luck(struct device *device)
+{
+	double part = (double)ktest_random_below(&device->random, 1 << 20) /
+		      (1 << 20);
+
+	device->luck = 1 + device->noise * (2 * part - 1);
+}
+
+static void look(struct device *device)
+{
+	unsigned before = device->depth.threads, threads;
+	double done = curve_rate(device->curve, before) * CHUNKS_MS * CHUNK *
+		      device->speed;
+
+	if (device->noise > 0 && device->now_ns / MS % 16 == 0)
+		draw_luck(device);
+	device->now_ns += MS;
+	device->units += done * device->luck;
+	device->all += done;
+	threads = kt_depth_step(&device->depth, device->now_ns,
+				(uint64_t)device->units, CHUNK);
+	assert_in_range(threads, LEAST, MOST);
+	assert_int_equal(threads, device->depth.threads);
+	device->changes += threads != before;
+}
+
+/* Return: the mean rate, as a part of the best there is. */
+static double go(struct device *device, unsigned ms)
+{
+	double before = device->all;
+	double best = curve_best(device->curve, MOST) * CHUNKS_MS * CHUNK *
+		      device->speed;
+
+	for (unsigned i = 0; i < ms; i++)
+		look(device);
+	return (device->all - before) / (best * ms);
+}
+
+static void check(const struct device *device, double got, double least)
+{
+	if (got < least)
+		print_message("# %s: base %u, %u threads, %u changes: %.3f\n",
+			      device->curve->name, device->depth.base,
+			      device->depth.threads, device->changes, got);
+	assert_true(got >= least);
+}
+
+static void found_soon_and_held(void **state)
+{
+	for (size_t i = 0; i < NR_DEVICES; i++) {
+		struct device device;
+
+		plug(&device, &devices[i]);
+		check(&device, go(&device, 1000), 0.80);
+		assert_int_equal(device.depth.base, devices[i].best);
+		check(&device, go(&device, 2000), 0.95);
+		assert_int_equal(device.depth.base, devices[i].best);
+	}
+}
+
+/* Trials become rare. */
+static void held_counts_are_seldom_left(void **state)
+{
+	for (size_t i = 0; i < NR_DEVICES; i++) {
+		struct device device;
+
+		plug(&device, &devices[i]);
+		go(&device, 20000);
+		device.changes = 0;
+		check(&device, go(&device, 20000), 0.99);
+		assert_in_range(device.changes, 0, 8);
+	}
+}
+
+/* A single run may go astray for a while; all together may not. */
+static void noise_does_little_harm(void **state)
+{
+	uint64_t random = ktest_seed();
+
+	for (size_t i = 0; i < NR_DEVICES; i++) {
+		double sum = 0;
+
+		for (unsigned n = 0; n < 100; n++) {
+			struct device device;
+			double got;
+
+			plug(&device, &devices[i]);
+			device.noise = 0.2;
+			device.random = ktest_random(&random);
+			go(&device, 1000);
+			got = go(&device, 3000);
+			check(&device, got, 0.50);
+			sum += got;
+		}
+		print_message("# %s, 20 %% noise: %.3f of the best\n",
+			      devices[i].name, sum / 100);
+		assert_true(sum / 100 > 0.90);
+	}
+}
+
+/* Any device may become any other, and twice as slow. */
+static void change_is_followed(void **state)
+{
+	for (size_t i = 0; i < NR_DEVICES; i++) {
+		for (size_t j = 0; j < NR_DEVICES; j++) {
+			struct device device;
+
+			plug(&device, &devices[i]);
+			go(&device, 3000);
+			device.curve = &devices[j];
+			device.speed = 0.5;
+			go(&device, 12000);
+			check(&device, go(&device, 6000), 0.90);
+		}
+	}
+}
+
+/* A tenth of a second each: the next goes on where the last one was. */
+static void jobs_hand_on_what_they_found(void **state)
+{
+	for (size_t i = 0; i < NR_DEVICES; i++) {
+		struct device device;
+		double got = 0;
+
+		plug(&device, &devices[i]);
+		for (unsigned job = 0; job < 30; job++) {
+			got = go(&device, 150);
+			kt_depth_resume(&device.depth, LEAST, MOST);
+			device.units = 0;
+			assert_int_equal(device.depth.threads,
+					 device.depth.base);
+		}
+		check(&device, got, 0.85);
+		assert_in_range(device.depth.base, (devices[i].best + 1) / 2,
+				devices[i].best * 2);
+	}
+}
+
+/* What was found on a larger machine is cut to what this one allows. */
+static void bounds_hold(void **state)
+{
+	struct device device;
+
+	plug(&device, &devices[2]);
+	go(&device, 2000);
+	assert_int_equal(device.depth.base, 32);
+	kt_depth_resume(&device.depth, 2, 8);
+	assert_int_equal(device.depth.threads, 8);
+	for (unsigned i = 0; i < 2000; i++) {
+		look(&device);
+		assert_in_range(device.depth.threads, 2, 8);
+	}
+	kt_depth_resume(&device.depth, 16, 64);
+	assert_int_equal(device.depth.threads, 16);
+	kt_depth_begin(&device.depth, 0, 0, 0);
+	assert_int_equal(device.depth.threads, 1);
+}
+
+/* What is done while other counts work is not counted. */
+static void pauses_are_not_counted(void **state)
+{
+	struct device device;
+
+	plug(&device, &devices[2]);
+	for (unsigned i = 0; i < 1000; i++) {
+		kt_depth_pause(&device.depth);
+		look(&device);
+	}
+	assert_int_equal(device.depth.windows, 0);
+	assert_int_equal(device.depth.threads, KT_DEPTH_START);
+}
+
+/* Neither time nor work that goes back, nor none or all at once. */
+static void bad_clocks_do_no_harm(void **state)
+{
+	uint64_t random = ktest_seed();
+	struct kt_depth depth;
+
+	kt_depth_begin(&depth, LEAST, MOST, KT_DEPTH_START);
+	for (unsigned i = 0; i < 100000; i++) {
+		uint64_t now_ns = ktest_random(&random) >>
+				  ktest_random_below(&random, 64);
+		uint64_t units = ktest_random(&random) >>
+				 ktest_random_below(&random, 64);
+
+		assert_in_range(
+			kt_depth_step(&depth, now_ns, units,
+				      ktest_random(&random) >> (i % 64)),
+			LEAST, MOST);
+	}
+}
+
+KTEST_MAIN(KTEST(found_soon_and_held), KTEST(held_counts_are_seldom_left),
+	   KTEST(noise_does_little_harm), KTEST(change_is_followed),
+	   KTEST(jobs_hand_on_what_they_found), KTEST(bounds_hold),
+	   KTEST(pauses_are_not_counted), KTEST(bad_clocks_do_no_harm))
