@@ -18,6 +18,8 @@
 /* Windows between trials, first and last. */
 #define HOLD_FIRST 16
 #define HOLD_LAST 1024
+/* What is left of it for the next job: that may have another device. */
+#define HOLD_NEXT_JOB 64
 /* Windows scatter by this part at least, as 1 / n: two say little of it. */
 #define SPREAD_LEAST 32
 /* A rate is another one when so many windows in a row are farther from it than
@@ -78,8 +80,7 @@ void kt_depth_resume(struct kt_depth *depth, unsigned least, unsigned most)
 {
 	if (depth->phase != KT_DEPTH_HOLD)
 		take_up(depth);
-	/* It may be another device. */
-	depth->hold = KT_MIN(depth->hold, HOLD_FIRST);
+	depth->hold = KT_MIN(depth->hold, HOLD_NEXT_JOB);
 	bound(depth, least, most);
 }
 
@@ -265,14 +266,22 @@ static void begin_window(struct kt_depth *depth, uint64_t now_ns,
 	depth->from_units = units;
 }
 
+/* Chunks of each thread that make a window which has lasted for @ns. */
+static uint64_t enough(const struct kt_depth *depth, uint64_t ns)
+{
+	if (depth->settling)
+		return KT_DEPTH_SETTLE;
+	return ns < KT_DEPTH_LONG_NS ? KT_DEPTH_CHUNKS : KT_DEPTH_CHUNKS_LEAST;
+}
+
 static bool has_ended(const struct kt_depth *depth, uint64_t now_ns,
 		      uint64_t units, uint64_t chunk)
 {
-	uint64_t each = depth->settling ? KT_DEPTH_SETTLE : KT_DEPTH_CHUNKS;
+	uint64_t ns = now_ns - depth->from_ns;
+	uint64_t chunks = (units - depth->from_units) / KT_MAX(chunk, 1);
 
-	return now_ns - depth->from_ns >= KT_DEPTH_WINDOW_NS &&
-	       (units - depth->from_units) / KT_MAX(chunk, 1) >=
-		       each * depth->threads;
+	return ns >= KT_DEPTH_WINDOW_NS &&
+	       chunks >= enough(depth, ns) * depth->threads;
 }
 
 unsigned kt_depth_step(struct kt_depth *depth, uint64_t now_ns, uint64_t units,

@@ -6,8 +6,8 @@
  * The queue depth of a device, as far as threads make it.  The measured rate
  * decides, as for threads that compute (core/tune.h), but their epochs are of
  * no use here: a device may finish a hundred chunks in 8 ms, or none.  So a
- * window lasts until each thread has done some chunks; of these too few would
- * measure nothing but which one happened to end.  Windows differ by themselves,
+ * window lasts until each thread has done some chunks, fewer where they are long;
+ * too few would measure nothing but which one happened to end.  Windows differ by themselves,
  * by a fifth where a device is shared: a trial goes on until the difference to
  * the rate before is larger than that, or enough windows say that there is none.
  *
@@ -31,6 +31,9 @@
 /* A window: so many chunks of each thread, and at least so long. */
 #define KT_DEPTH_CHUNKS 8
 #define KT_DEPTH_WINDOW_NS 8000000
+/* Where that takes longer than this, so many chunks do. */
+#define KT_DEPTH_LONG_NS 64000000
+#define KT_DEPTH_CHUNKS_LEAST 2
 /* Before it so many are not counted, while threads come and go. */
 #define KT_DEPTH_SETTLE 2
 

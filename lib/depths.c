@@ -36,22 +36,27 @@ static void leave(void)
 	kt_store_release(&in_use, 0);
 }
 
-static struct known *find(const char *name, uint64_t min_chunk)
+static struct known *find(const char *name, uint64_t min_chunk, unsigned room)
 {
-	for (unsigned i = 0; i < KT_MIN(nr_known, NR_KNOWN); i++)
-		if (!strcmp(known[i].name, name) &&
-		    known[i].min_chunk == min_chunk)
-			return &known[i];
+	for (unsigned i = 0; i < KT_MIN(nr_known, NR_KNOWN); i++) {
+		struct known *entry = &known[i];
+
+		if (!strcmp(entry->name, name) &&
+		    entry->min_chunk == min_chunk &&
+		    entry->depth.most - entry->depth.least == room)
+			return entry;
+	}
 	return NULL;
 }
 
-static bool take(const char *name, uint64_t min_chunk, struct kt_depth *depth)
+static bool take(const char *name, uint64_t min_chunk, unsigned room,
+		 struct kt_depth *depth)
 {
 	const struct known *entry;
 
 	if (!learn_name_ok(name) || !enter())
 		return false;
-	entry = find(name, min_chunk);
+	entry = find(name, min_chunk, room);
 	if (entry)
 		*depth = entry->depth;
 	leave();
@@ -61,7 +66,7 @@ static bool take(const char *name, uint64_t min_chunk, struct kt_depth *depth)
 void depths_begin(struct kt_depth *depth, const char *name, uint64_t min_chunk,
 		  unsigned least, unsigned most)
 {
-	if (take(name, min_chunk, depth))
+	if (take(name, min_chunk, most - least, depth))
 		kt_depth_resume(depth, least, most);
 	else
 		kt_depth_begin(depth, least, most,
@@ -75,7 +80,7 @@ void depths_end(const struct kt_depth *depth, const char *name,
 
 	if (!depth->windows || !learn_name_ok(name) || !enter())
 		return;
-	entry = find(name, min_chunk);
+	entry = find(name, min_chunk, depth->most - depth->least);
 	if (!entry) {
 		entry = &known[nr_known++ % NR_KNOWN];
 		memset(entry->name, 0, sizeof(entry->name));

@@ -285,7 +285,9 @@ void run_seat_threads(struct run *run, unsigned threads)
 		kt_store(&run->job.threads, nr + 1);
 		if (!offer_seat(run, nr - 1))
 			break;
-		kt_store(&run->nr_seated, KT_MAX(run->nr_seated, nr));
+		/* With what offer_seat() wrote there: the watcher of spares
+		 * reads it. */
+		kt_store_release(&run->nr_seated, KT_MAX(run->nr_seated, nr));
 	}
 	kt_store(&run->job.threads, nr);
 	run->leaving = false;

@@ -39,13 +39,6 @@
 #define WATCH_MAX_NS 20000000
 /* A caller that used less of its time than this, as 1 / n, is looked at. */
 #define IDLE_PART 4
-/* CPUs of others, and ours, are averaged over about so many looks, in parts of
- * one: threads that wake between the looks at ours and at all are no others. */
-#define CROWD_LOOKS 8
-#define CROWD_ONE 64
-/* A job that uses less than one CPU is in nobody's way: its caller alone might
- * use as much. */
-#define LITTLE CROWD_ONE
 
 /* ---- a spare ---- */
 
@@ -153,84 +146,26 @@ static void seat_spares(struct spares *spares, unsigned wanted, uint64_t now_ns)
 
 /* ---- the watcher ---- */
 
-static void average(int *mean, int seen)
-{
-	*mean -= *mean / CROWD_LOOKS;
-	*mean += seen * CROWD_ONE / CROWD_LOOKS;
-}
-
-/*
- * The job's places, as far as there are idle CPUs for them.  On a crowded machine
- * a helper of the lowest priority that has its data waits on for a CPU, and its
- * caller for it.  The watcher itself runs, too.
- */
-static unsigned places_now(struct spares *spares, const struct sight *sight)
-{
-	int cpus = (int)spares->run->topo->nr_cpus;
-	int others = (int)limits_running() - (int)sight->running - 1;
-	int idle;
-
-	/* Negative ones too: the average shall be right. */
-	average(&spares->crowd, KT_MIN(others, cpus));
-	average(&spares->busy, KT_MIN((int)sight->running, cpus));
-	others = KT_MAX(spares->crowd + CROWD_ONE / 2, 0) / CROWD_ONE;
-	idle = KT_MAX(cpus - others, 1);
-	return KT_MIN(kt_load(&spares->run->job.threads), (unsigned)idle);
-}
-
-/* Spares that pay, whether there is room for them or not. */
-static unsigned paying_spares(struct spares *spares, uint64_t units,
-			      uint64_t now_ns)
-{
-	const struct kt_job *job = &spares->run->job;
-	uint64_t chunk = kt_split_usual(&job->split, &job->cost);
-	unsigned depth = kt_depth_step(&spares->depth, now_ns, units, chunk);
-	unsigned threads = kt_load(&job->threads);
-
-	return depth > threads ? depth - threads : 0;
-}
-
-static bool has_room(const struct spares *spares, unsigned places)
-{
-	return places >= 2 || (spares->busy < LITTLE && !limits_idle_only());
-}
-
-/* Those that were blocked at this look are replaced, as far as @most. */
-static void replace(struct spares *spares, const struct sight *sight,
-		    unsigned places, unsigned most)
-{
-	unsigned need = spares->need;
-
-	if (!sight->running)
-		need = most;
-	else if (sight->running < places)
-		need += places - sight->running;
-	else
-		need -= KT_MIN(need, sight->running - places);
-	spares->need = KT_MIN(need, most);
-}
-
-/* Return: how many spares there shall be. */
 static unsigned step(struct spares *spares, uint64_t now_ns)
 {
-	uint64_t units = run_units(spares->run);
-	struct sight sight = seen_working(spares);
-	unsigned blocked = sight.working - KT_MIN(sight.running, sight.working);
-	unsigned places = places_now(spares, &sight);
-	unsigned before = spares->extra;
-	unsigned extra = seen_standing(spares, units, now_ns);
-	unsigned paying = paying_spares(spares, units, now_ns);
-	unsigned most = has_room(spares, places) ? paying : 0;
+	struct run *run = spares->run;
+	struct spares_look look = {
+		.now_ns = now_ns,
+		.units = run_units(run),
+		.chunk = kt_split_usual(&run->job.split, &run->job.cost),
+		.threads = kt_load(&run->job.threads),
+		.max = spares->max,
+		.cpus = run->topo->nr_cpus,
+		.idle_only = limits_idle_only(),
+		.alone = kt_load(&spares->alone),
+	};
 
-	most = KT_MIN(most + KT_MIN(extra, blocked), spares->max);
-	if (kt_load(&spares->alone))
-		most = 0;
-	replace(spares, &sight, places, most);
-	average(&spares->held_back, spares->need < paying);
-	/* Those who stand are not counted: a window ends with a change of them. */
-	if (spares->held_back > CROWD_ONE / 2 || extra != before)
-		kt_depth_pause(&spares->depth);
-	return spares->need;
+	/* Both at about the same time. */
+	look.sight = seen_working(spares);
+	look.runnable = limits_running();
+	look.extra =
+		seen_standing(spares, look.units, look.sight.running, now_ns);
+	return spares_count(&spares->count, &look);
 }
 
 /* Until something may have happened. */
@@ -313,10 +248,11 @@ static struct spares *make_spares(struct run *run, unsigned max,
 	spares->cpus[0] = run->cpus;
 	spares->places = run->places;
 	spares->done_ns = now_ns;
-	spares->busy = LITTLE;
 	spares->caller = (uint32_t)gettid();
-	depths_begin(&spares->depth, run->ctl->name, run->job.split.min_chunk,
-		     run->tune.max, run->tune.max + max);
+	depths_begin(&spares->count.depth, run->ctl->name,
+		     run->job.split.min_chunk, run->tune.max,
+		     run->tune.max + max);
+	spares_count_begin(&spares->count);
 	spares->watch.work = watch_work;
 	spares->watch.cpus = &spares->cpus[0];
 	spares->watch.level = KT_PLACE_ANY;
@@ -487,7 +423,8 @@ void spares_end(struct run *run)
 		run->lent += end_seat(&rs->seat);
 		collect(spares, rs);
 	}
-	depths_end(&spares->depth, run->ctl->name, run->job.split.min_chunk);
+	depths_end(&spares->count.depth, run->ctl->name,
+		   run->job.split.min_chunk);
 	run->chunks += spares->chunks;
 	kt_store(&run->units, run->units + spares->units);
 	kt_store(&spares->units, 0);

@@ -8,8 +8,8 @@
  * running as the job has places: for each that blocks a spare joins, and when
  * more run than there are places a spare leaves at its next chunk boundary.  So
  * spares need no slots: there are never more of them than threads without use
- * for a CPU, but for a chunk's time.  How many pay at all is found as for other
- * threads, by the job's rate (core/tune.h).
+ * for a CPU, but for a chunk's time.  How many pay at all is found by the job's
+ * rate (core/depth.h); all bounds together are in spares_count.h.
  */
 #ifndef KTASK_LIB_SPARES_H
 #define KTASK_LIB_SPARES_H

@@ -8,7 +8,7 @@
  * busy the machine and whether it pays or not. */
 #define STILL_NS 20000000
 #define STILL_CHUNKS 4
-#define STILL_MAX_NS 10000000
+#define STILL_MAX_NS 200000000
 
 static struct sight see_all(const struct spares *spares, bool closely)
 {
@@ -73,8 +73,10 @@ static unsigned nr_standing(const struct spares *spares, uint64_t now_ns,
 	return nr;
 }
 
-/* As long as something is done a rate tells how many pay (core/depth.h). */
-unsigned seen_standing(struct spares *spares, uint64_t units, uint64_t now_ns)
+/* As long as something is done a rate tells how many pay (core/depth.h), and who
+ * waits for a thread that runs will get on without others. */
+unsigned seen_standing(struct spares *spares, uint64_t units, unsigned running,
+		       uint64_t now_ns)
 {
 	uint64_t long_ns = long_for(&spares->run->job);
 	unsigned standing = nr_standing(spares, now_ns, long_ns);
@@ -83,7 +85,7 @@ unsigned seen_standing(struct spares *spares, uint64_t units, uint64_t now_ns)
 		spares->done = units;
 		spares->done_ns = now_ns;
 	}
-	if (now_ns - spares->done_ns >= long_ns)
+	if (!running && now_ns - spares->done_ns >= long_ns)
 		spares->extra = KT_MAX(spares->extra, standing);
 	spares->extra = KT_MIN(spares->extra, standing);
 	return spares->extra;

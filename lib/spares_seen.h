@@ -6,9 +6,9 @@
 #ifndef KTASK_LIB_SPARES_SEEN_H
 #define KTASK_LIB_SPARES_SEEN_H
 
-#include "core/depth.h"
 #include "lib/run.h"
 #include "lib/sight.h"
+#include "lib/spares_count.h"
 
 struct spares {
 	struct seat watch;
@@ -19,15 +19,11 @@ struct spares {
 	uint32_t wanted; /* spares at and above this leave */
 	uint32_t stop; /* futex: the watcher shall leave */
 	int bell; /* the same as a descriptor, where there is a monitor; -1 */
-	unsigned need; /* as many as are blocked, as seen lately */
-	int crowd; /* CPUs that others use, in parts of CROWD_ONE, */
-	int busy; /* and the job's threads that run, */
-	int held_back; /* and of looks at which not all could be had */
+	struct spares_count count;
 	uint32_t alone; /* the caller has one CPU only: so has the job */
-	struct kt_depth depth; /* threads with spares that pay */
 	struct sight_last *last; /* of the caller, run->seats and seats */
 	uint64_t done, done_ns; /* units, and when they were done at last */
-	unsigned extra; /* threads that stand and are not counted in depth */
+	unsigned extra; /* of these threads stand */
 	/* Where they may run.  The caller fills in the one that is not in use. */
 	struct kt_cpus cpus[2];
 	uint32_t fresh,
@@ -45,10 +41,12 @@ struct sight seen_working(const struct spares *spares);
 /*
  * seen_standing - by the watcher: threads whose chunks may wait for others
  * @units: that the job has done
+ * @running: threads of it that run
  *
  * As many as had been blocked in one chunk for long when nothing was done any
- * more, and still are.
+ * more and nobody ran, and still are.
  */
-unsigned seen_standing(struct spares *spares, uint64_t units, uint64_t now_ns);
+unsigned seen_standing(struct spares *spares, uint64_t units, unsigned running,
+		       uint64_t now_ns);
 
 #endif /* KTASK_LIB_SPARES_SEEN_H */

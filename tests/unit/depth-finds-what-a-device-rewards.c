@@ -109,6 +109,17 @@ static void found_soon_and_held(void **state)
 	}
 }
 
+/* Chunks of 50 ms: not each window waits for eight of each thread. */
+static void slow_devices_take_some_chunks(void **state)
+{
+	struct device device;
+
+	plug(&device, &devices[2]);
+	device.speed = 0.02;
+	go(&device, 2000);
+	assert_int_equal(device.depth.base, 32);
+}
+
 /* Trials become rare. */
 static void held_counts_are_seldom_left(void **state)
 {
@@ -187,6 +198,21 @@ static void jobs_hand_on_what_they_found(void **state)
 	}
 }
 
+/* It may have another device: what was held for long is held no longer. */
+static void the_next_job_soon_tries_again(void **state)
+{
+	struct device device;
+
+	plug(&device, &devices[1]);
+	go(&device, 12000);
+	assert_true(device.depth.hold > 500);
+	kt_depth_resume(&device.depth, LEAST, MOST);
+	device.units = 0;
+	device.curve = &devices[2];
+	go(&device, 2000);
+	assert_int_equal(device.depth.base, 32);
+}
+
 /* What was found on a larger machine is cut to what this one allows. */
 static void bounds_hold(void **state)
 {
@@ -241,7 +267,8 @@ static void bad_clocks_do_no_harm(void **state)
 	}
 }
 
-KTEST_MAIN(KTEST(found_soon_and_held), KTEST(held_counts_are_seldom_left),
-	   KTEST(noise_does_little_harm), KTEST(change_is_followed),
-	   KTEST(jobs_hand_on_what_they_found), KTEST(bounds_hold),
+KTEST_MAIN(KTEST(found_soon_and_held), KTEST(slow_devices_take_some_chunks),
+	   KTEST(held_counts_are_seldom_left), KTEST(noise_does_little_harm),
+	   KTEST(change_is_followed), KTEST(jobs_hand_on_what_they_found),
+	   KTEST(the_next_job_soon_tries_again), KTEST(bounds_hold),
 	   KTEST(pauses_are_not_counted), KTEST(bad_clocks_do_no_harm))

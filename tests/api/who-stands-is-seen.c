@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A thread stands when it has been in one chunk for long; threads that stand
+ * count once nobody ran and nothing was done in the job for 20 ms and four times
+ * what chunks take, and until they get on.
+ */
+#include "ktest.h"
+
+#include "lib/sight.h"
+#include "lib/spares_seen.h"
+
+#define MS 1000000ull
+#define SEATS 3
+#define SPARES 2
+
+static void other_threads_and_chunks_begin_anew(void **state)
+{
+	struct sight_last last = { 0 };
+
+	assert_false(sight_stands(&last, 7, 0, 10, 5));
+	assert_false(sight_stands(&last, 7, 0, 14, 5));
+	assert_true(sight_stands(&last, 7, 0, 15, 5));
+	assert_false(sight_stands(&last, 7, 1, 16, 5));
+	assert_true(sight_stands(&last, 7, 1, 21, 5));
+	assert_false(sight_stands(&last, 8, 1, 22, 5));
+	assert_false(sight_stands(&last, 0, 1, 100, 5));
+	assert_false(sight_stands(&last, 0, 1, 200, 5));
+	assert_false(sight_stands(&last, 8, 1, 201, 5));
+	/* A clock that goes back. */
+	assert_false(sight_stands(&last, 8, 1, 3, 5));
+	assert_true(sight_stands(&last, 8, 1, 8, 5));
+}
+
+static struct run run;
+static struct run_seat spare_seats[SPARES];
+static struct sight_last last[1 + SEATS + SPARES];
+static struct spares spares;
+static uint64_t done;
+static unsigned running;
+
+/* The caller, two helpers and a spare. */
+static void set_up(void)
+{
+	memset(&run, 0, sizeof(run));
+	memset(spare_seats, 0, sizeof(spare_seats));
+	memset(last, 0, sizeof(last));
+	run.seats = run.own_seats;
+	run.nr_seats = SEATS;
+	run.nr_seated = 2;
+	run.seats[0].tid = 2;
+	run.seats[1].tid = 3;
+	run.job.split.min_chunk = 1;
+	run.job.split.target_ns = MS;
+	spare_seats[0].tid = 4;
+	spares = (struct spares){ .run = &run,
+				  .seats = spare_seats,
+				  .nr = 1,
+				  .last = last,
+				  .caller = 1 };
+	done = 1;
+	running = 0;
+}
+
+static unsigned seen(uint64_t ms)
+{
+	return seen_standing(&spares, done, running, ms * MS);
+}
+
+static void all_stand_once_nothing_is_done(void **state)
+{
+	set_up();
+	assert_int_equal(seen(1), 0);
+	assert_int_equal(seen(20), 0);
+	assert_int_equal(seen(21), 4);
+	/* Who joins stands after as long. */
+	spare_seats[1].tid = 5;
+	spares.nr = 2;
+	assert_int_equal(seen(30), 4);
+	assert_int_equal(seen(49), 4);
+	assert_int_equal(seen(50), 5);
+}
+
+static void who_gets_on_counts_no_more(void **state)
+{
+	set_up();
+	seen(1);
+	assert_int_equal(seen(50), 4);
+	run.seats[0].worker.units = 1;
+	done++;
+	assert_int_equal(seen(51), 3);
+	spare_seats[0].worker.units = 1;
+	done++;
+	assert_int_equal(seen(52), 2);
+	run.caller.units = 1;
+	run.seats[1].tid = 0;
+	done++;
+	assert_int_equal(seen(53), 0);
+	/* Work is done: only a rate tells how many pay. */
+	for (uint64_t ms = 53; ms < 200; ms++) {
+		done++;
+		assert_int_equal(seen(ms), 0);
+	}
+}
+
+/* They may wait for who runs. */
+static void none_count_while_one_runs(void **state)
+{
+	set_up();
+	seen(1);
+	running = 1;
+	assert_int_equal(seen(500), 0);
+	running = 0;
+	assert_int_equal(seen(501), 4);
+	running = 1;
+	assert_int_equal(seen(502), 4);
+}
+
+/* A chunk of a slow device takes its time. */
+static void long_chunks_stand_later(void **state)
+{
+	set_up();
+	run.job.cost.mean = 10 * MS << KT_COST_SHIFT;
+	seen(1);
+	assert_int_equal(seen(60), 0);
+	assert_int_equal(seen(61), 4);
+	/* Not for ever, though. */
+	set_up();
+	run.job.cost.mean = 10000 * MS << KT_COST_SHIFT;
+	seen(1);
+	assert_int_equal(seen(220), 0);
+	assert_int_equal(seen(221), 4);
+}
+
+/* 64 threads wait for a device that does one chunk in 10 ms: once it has stood
+ * still they stand each, but what chunks take by then says that they need not. */
+static void slow_devices_recover(void **state)
+{
+	set_up();
+	run.job.cost.mean = 4 * MS << KT_COST_SHIFT;
+	seen(1);
+	assert_int_equal(seen(40), 4);
+	run.job.cost.mean = 60 * MS << KT_COST_SHIFT;
+	done++;
+	assert_int_equal(seen(60), 0);
+}
+
+KTEST_MAIN(KTEST(other_threads_and_chunks_begin_anew),
+	   KTEST(all_stand_once_nothing_is_done),
+	   KTEST(who_gets_on_counts_no_more), KTEST(none_count_while_one_runs),
+	   KTEST(long_chunks_stand_later), KTEST(slow_devices_recover))
