@@ -104,9 +104,31 @@ static void endless_target_is_no_bound(void **state)
 	}
 }
 
+static void usual(uint64_t min_chunk, uint64_t mean, uint64_t units,
+		  uint64_t ns)
+{
+	struct kt_split some = split;
+	struct kt_cost cost = { mean, mean };
+
+	some.min_chunk = min_chunk;
+	assert_int_equal(kt_split_usual(&some, &cost), units);
+	assert_int_equal(kt_split_usual_ns(&some, &cost), ns);
+}
+
+/* Of the target's time, or of the minimum where that is longer. */
+static void usual_chunks_are_those_of_the_mean_cost(void **state)
+{
+	usual(8, 0, 8, 0);
+	usual(8, COST_NS(1000), 1000, 1000000);
+	usual(8, COST_NS(1e6), 8, 8000000);
+	usual(UINT64_MAX, COST_NS(1000), UINT64_MAX,
+	      UINT64_MAX >> KT_COST_SHIFT);
+}
+
 KTEST_MAIN(KTEST(unknown_cost_means_minimum_chunks),
 	   KTEST(known_cost_means_a_quarter_of_a_share),
 	   KTEST(sizes_shrink_as_work_runs_out),
 	   KTEST(dearest_unit_bounds_the_time),
 	   KTEST(rare_dear_unit_does_not_make_chunks_tiny),
-	   KTEST(short_target_is_kept), KTEST(endless_target_is_no_bound))
+	   KTEST(short_target_is_kept), KTEST(endless_target_is_no_bound),
+	   KTEST(usual_chunks_are_those_of_the_mean_cost))
