@@ -153,7 +153,12 @@ static bool try_down(struct kt_depth *depth)
 	return true;
 }
 
-/* Does it pay that there are more?  Steps that are cut short count in part. */
+/*
+ * Does it pay that there are more?  Steps that are cut short count in part.
+ *
+ * One too many costs little and one too few much: in the end more likely than not
+ * is enough for others to join, but who leaves must surely have been of no use.
+ */
 enum verdict { LESS, MORE, UNKNOWN };
 
 static enum verdict judge(const struct kt_depth *depth)
@@ -164,13 +169,18 @@ static enum verdict judge(const struct kt_depth *depth)
 	uint64_t low = up ? depth->held.mean : depth->tried.mean;
 	uint64_t high = up ? depth->tried.mean : depth->held.mean;
 	uint64_t needed = low / GAIN_NEEDED;
-	uint64_t unsure = depth->tried.nr < WINDOWS_TRIED ? doubt(depth) : 0;
+	uint64_t unsure = doubt(depth);
+	bool last = depth->tried.nr >= WINDOWS_TRIED;
 
 	if (many / 2 < few)
 		needed = needed / few * (many - few);
+	if (last && up)
+		unsure = 0;
 	if (high >= low + needed + unsure)
 		return MORE;
-	return high + unsure < low + needed || !unsure ? LESS : UNKNOWN;
+	if (high + unsure < low + needed)
+		return LESS;
+	return last ? MORE : UNKNOWN;
 }
 
 /* The count of the trial is better: on from there. */

@@ -160,6 +160,28 @@ static void noise_does_little_harm(void **state)
 	}
 }
 
+/* Return: the best count after @nr windows of rates @one and @other in turn. */
+static unsigned base_after(unsigned nr, unsigned one, unsigned other)
+{
+	struct kt_depth depth;
+	uint64_t units = 0;
+
+	kt_depth_begin(&depth, LEAST, KT_DEPTH_START, KT_DEPTH_START);
+	for (unsigned i = 1; i <= nr; i++) {
+		units += 1000 * (i % 2 ? one : other);
+		kt_depth_step(&depth, i * 2ull * KT_DEPTH_WINDOW_NS, units, 1);
+	}
+	return depth.base;
+}
+
+/* One thread too few costs more than one too many: all leave where it is sure
+ * that they are of no use, and none where rates scatter too much to say. */
+static void who_may_be_of_use_stays(void **state)
+{
+	assert_int_equal(base_after(100, 100, 100), LEAST);
+	assert_int_equal(base_after(100, 60, 140), KT_DEPTH_START);
+}
+
 /* Any device may become any other, and twice as slow. */
 static void change_is_followed(void **state)
 {
@@ -269,6 +291,7 @@ static void bad_clocks_do_no_harm(void **state)
 
 KTEST_MAIN(KTEST(found_soon_and_held), KTEST(slow_devices_take_some_chunks),
 	   KTEST(held_counts_are_seldom_left), KTEST(noise_does_little_harm),
-	   KTEST(change_is_followed), KTEST(jobs_hand_on_what_they_found),
+	   KTEST(who_may_be_of_use_stays), KTEST(change_is_followed),
+	   KTEST(jobs_hand_on_what_they_found),
 	   KTEST(the_next_job_soon_tries_again), KTEST(bounds_hold),
 	   KTEST(pauses_are_not_counted), KTEST(bad_clocks_do_no_harm))
