@@ -15,7 +15,9 @@ ifneq ($(UMT_BPF),yes)
 UMT_LIB := $(filter-out $(addprefix umt/lib/,bpf.c broker.c program.c \
 	why.c),$(UMT_LIB))
 UMT_LIBS :=
+UMT_HOW := $(B)/.umt-without-ebpf
 else
+UMT_HOW := $(B)/.umt-with-ebpf
 UMT_LIBS := -lbpf
 # What a static link needs besides.
 UMT_STATIC := -lbpf -lelf -lz
@@ -58,7 +60,15 @@ $(OUT)/libumt.a: $(UMT_OBJ)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-$(UMT_OBJ): | $(B)/.headers
+# All of it once more when eBPF can be had at last.
+$(UMT_OBJ): $(UMT_HOW) | $(B)/.headers
+
+# A file that is missing is not made for itself (.SECONDARY, mk/check.mk).
+$(UMT_HOW): umt-look
+	@[ -e $@ ] || { mkdir -p $(@D) && rm -f $(B)/.umt-with*-ebpf && touch $@; }
+
+.PHONY: umt-look
+umt-look:
 
 $(OUT)/install/libumt.a: $(UMT_OBJ)
 	@mkdir -p $(@D)
