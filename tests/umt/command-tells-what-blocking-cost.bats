@@ -145,6 +145,12 @@ locked() {
 	[[ $output == *" sleep "*"100 %  waiting"* ]]
 }
 
+@test "top: why pictures cannot be written is told" {
+	[ -w /dev/full ] || skip "no /dev/full"
+	says 1 "top: writing the output: No space left" \
+		bash -c '"$1" top -i 50 -- sleep 3 >/dev/full' bash "$umt"
+}
+
 @test "top: what a thread calls itself is no order to the terminal" {
 	cat >red.pl <<-'PL'
 	$0 = "\e[31mred";

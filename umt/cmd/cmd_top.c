@@ -4,6 +4,7 @@
  * the last: shares of running, ready and blocked, the main reason, and how
  * long each core idled while a thread was blocked in work.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ struct before {
 	struct core *cores;
 	unsigned nr;
 	uint64_t now_ns;
+	int error; /* of the first picture that could not be written */
 };
 
 static uint64_t spent(const struct thread *thread)
@@ -224,7 +226,8 @@ static void picture(struct watch *watch)
 	print_cores(before, account,
 		    (double)(account->now_ns - before->now_ns));
 	print_threads(before, account);
-	fflush(stdout);
+	if (fflush(stdout) && !before->error)
+		before->error = errno;
 	/* Shown once; a program that makes threads all day would fill memory. */
 	account_forget(account);
 	remember(before, account);
@@ -243,6 +246,8 @@ static int run(char **argv, unsigned pid, unsigned every_ms)
 	free(before.threads);
 	free(before.cores);
 	account_end(&watch.account);
+	if (before.error)
+		return say_error(before.error, "top: writing the output");
 	return status ? status : watch.status;
 }
 
