@@ -18,6 +18,9 @@
 #define UMT_BROKER_FLAGS UMT_TRACE
 #define UMT_BROKER_RING_MAX (4u << 20)
 #define UMT_BROKER_FDS_MAX 12
+/* For each user id but root's: users, and what they have for events. */
+#define UMT_BROKER_USERS_EACH 32
+#define UMT_BROKER_RINGS_EACH (16u << 20)
 
 enum umt_broker_op {
 	UMT_BROKER_OPEN, /* a user; descriptors: enum umt_broker_fd */

@@ -23,7 +23,9 @@ static int is_told_who_serves(void *unused)
 	become_somebody(SOMEBODY);
 	ktest_check(umt_info(&info) == 0);
 	ktest_check(info.backend == UMT_BPF);
+	fprintf(stderr, "# %s\n", info.why[UMT_ANY]);
 	ktest_check(strstr(info.why[UMT_ANY], umtd.path) != NULL);
+	ktest_check(strstr(info.why[UMT_ANY], "at most 32 users") != NULL);
 	return 0;
 }
 

@@ -259,6 +259,19 @@ static void add_umtd(int error, const char *hint, char why[WHY_MAX])
 			 strerror(-error), hint);
 }
 
+static void note_umtd(char note[WHY_MAX])
+{
+	size_t used;
+
+	snprintf(note, WHY_MAX, "by umtd at %s", broker_path());
+	used = strlen(note);
+	if (geteuid())
+		snprintf(note + used, WHY_MAX - used,
+			 "; at most %d users and %u MiB of events for this "
+			 "user id",
+			 UMT_BROKER_USERS_EACH, UMT_BROKER_RINGS_EACH >> 20);
+}
+
 static int probe(char why[WHY_MAX], char note[WHY_MAX])
 {
 	const char *hint = "";
@@ -267,7 +280,7 @@ static int probe(char why[WHY_MAX], char note[WHY_MAX])
 	user_lock();
 	refused = present ? 0 : ask_umtd(&hint);
 	if (!refused) {
-		snprintf(note, WHY_MAX, "by umtd at %s", broker_path());
+		note_umtd(note);
 		user_unlock();
 		return 0;
 	}

@@ -61,7 +61,7 @@ static bool may_open(uid_t uid, size_t ring_bytes)
 		nr++;
 		bytes += users[i].ring_bytes;
 	}
-	return nr < USERS_EACH && bytes <= RING_BYTES_EACH;
+	return nr < UMT_BROKER_USERS_EACH && bytes <= UMT_BROKER_RINGS_EACH;
 }
 
 /* Besides all that it was handed and has not let go of. */
@@ -70,12 +70,12 @@ static bool may_hold_user(uid_t uid, size_t ring_bytes)
 	size_t each = held_table_bytes(program_nr_cores()) + held_ring_bytes(0);
 
 	return held_may(uid, HELD_RING, held_ring_bytes(ring_bytes),
-			RING_BYTES_EACH + USERS_EACH * each);
+			UMT_BROKER_RINGS_EACH + UMT_BROKER_USERS_EACH * each);
 }
 
 static bool may_hold_bell(uid_t uid)
 {
-	size_t nr = USERS_EACH * (size_t)program_nr_cores();
+	size_t nr = UMT_BROKER_USERS_EACH * (size_t)program_nr_cores();
 
 	return held_may(uid, HELD_BELL, held_ring_bytes(1),
 			nr * held_ring_bytes(1));

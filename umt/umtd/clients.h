@@ -16,10 +16,8 @@
 
 #define CLIENTS_MAX 512
 
-/* For each user id but root's: */
+/* For each user id but root's, besides what broker.h says: */
 #define CLIENTS_EACH 64
-#define USERS_EACH 32
-#define RING_BYTES_EACH (16u << 20)
 
 struct client {
 	int fd; /* -1: free */
