@@ -89,7 +89,7 @@ enum umt_reason {
 
 struct umt_event {
 	__u64 time_ns; /* CLOCK_MONOTONIC; 0 in UMT_IDLE */
-	__u32 tid; /* in the first PID namespace; 0 in UMT_IDLE */
+	__u32 tid; /* as the process that opened the user sees it; 0 in UMT_IDLE */
 	__s32 detail;
 	__u16 cpu;
 	__u8 kind;

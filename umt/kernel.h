@@ -17,6 +17,15 @@
 
 struct bpf_local_storage;
 
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1]; /* one for each level, the first one's first */
+};
+
 struct thread_info {
 	__u32 cpu;
 };
@@ -27,6 +36,8 @@ struct task_struct {
 	unsigned int in_iowait : 1;
 	int pid;
 	int tgid;
+	struct task_struct *group_leader;
+	struct pid *thread_pid; /* NULL once it is released */
 	struct bpf_local_storage *bpf_storage;
 };
 

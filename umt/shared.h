@@ -28,6 +28,8 @@ struct umt_grant {
 	__u64 token[2]; /* who knows it may add its threads, */
 	__u32 tgid; /* of the process that was the first to add one */
 	__u32 flags; /* UMT_TRACE, UMT_INHERIT */
+	__u32 level; /* how deep its PID namespace is; 0: the first */
+	__u32 reserved;
 };
 
 /* A map of the kernel's, anybody's. */
@@ -45,6 +47,7 @@ struct umt_record {
 	__u8 stale; /* one of its users is gone */
 	__u8 nr;
 	__u16 user[UMT_MEMBERSHIPS];
+	__u32 tid; /* while traced: as who traces it calls it */
 };
 
 /*

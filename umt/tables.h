@@ -78,6 +78,13 @@ static __always_inline bool is_granted(__u32 user, __u32 flag)
 	return grant && grant->flags & flag;
 }
 
+static __always_inline __u32 level_of(__u32 user)
+{
+	struct umt_grant *grant = bpf_map_lookup_elem(&grants, &user);
+
+	return grant ? grant->level : 0;
+}
+
 static __always_inline void seat_add(__u32 user, __s64 n)
 {
 	__s64 *seat = bpf_map_lookup_elem(&seats, &user);

@@ -75,13 +75,31 @@ static __always_inline void trace_to(__u32 user, struct umt_event *event)
 		__sync_fetch_and_add(&core->lost, 1);
 }
 
-static __noinline void trace_all(struct umt_record *record,
-				 struct task_struct *task, __u32 what,
+/* What the thread is called in a PID namespace that is so deep. */
+static __noinline __u32 number_at(struct task_struct *task, __u32 level)
+{
+	/* Not read plainly: the verifier wants one kind of memory for each load,
+	 * and the compiler makes one load of this and that below. */
+	int number = BPF_CORE_READ(task, pid);
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	int there;
+	void *at;
+
+	if (!level || !pid || BPF_CORE_READ(pid, level) < level)
+		return number;
+	at = (void *)pid + bpf_core_field_offset(pid->numbers) +
+	     (__u64)level * bpf_core_type_size(struct upid);
+	if (bpf_probe_read_kernel(&there, sizeof(there), at))
+		return number;
+	return there;
+}
+
+static __noinline void trace_all(struct umt_record *record, __u32 what,
 				 __u32 cpu, __s32 detail)
 {
 	struct umt_event event = {
 		.time_ns = bpf_ktime_get_ns(),
-		.tid = task->pid,
+		.tid = record->tid,
 		.detail = detail,
 		.cpu = cpu,
 		.kind = what & 0xff,
@@ -94,12 +112,31 @@ static __noinline void trace_all(struct umt_record *record,
 			trace_to(record->user[i], &event);
 }
 
-/* Out of the way of those that are not traced; five arguments are the most. */
-static __always_inline void trace(struct umt_record *record,
-				  struct task_struct *task, __u8 kind,
+/* Out of the way of those that are not traced. */
+static __always_inline void trace(struct umt_record *record, __u8 kind,
 				  __u32 cpu, __u8 reason, __s32 detail)
 {
-	trace_all(record, task, kind | reason << 8, cpu, detail);
+	trace_all(record, kind | reason << 8, cpu, detail);
+}
+
+/*
+ * Its number is kept: it has none any more when it goes.
+ *
+ * Behaves badly: of several that trace a thread from different PID namespaces
+ * only the first has its own numbers.
+ */
+static __always_inline void trace_new(struct umt_record *record,
+				      struct task_struct *task, __u32 cpu,
+				      __u32 level)
+{
+	__s32 process = task->tgid;
+
+	if (level)
+		process = number_at(task->group_leader, level);
+	if (!record->traced)
+		record->tid = number_at(task, level);
+	record->traced = 1;
+	trace(record, UMT_NEW, cpu, 0, process);
 }
 
 #endif /* UMT_TELL_H */

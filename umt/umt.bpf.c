@@ -139,30 +139,28 @@ static __noinline void uncount(struct umt_record *record, __u32 cpu, bool moved)
 	}
 }
 
-static __noinline void move(struct umt_record *record, struct task_struct *task,
-			    __u32 cpu)
+static __noinline void move(struct umt_record *record, __u32 cpu)
 {
 	__u32 from = record->cpu;
 
 	count(record, cpu, MOVED);
 	uncount(record, from, true);
 	if (record->traced)
-		trace(record, task, UMT_MOVE, cpu, 0, from);
+		trace(record, UMT_MOVE, cpu, 0, from);
 }
 
 /*
  * The thread has the core: whatever was missed before is made up for.
  * Return: it was blocked as far as we knew.
  */
-static __always_inline bool here(struct umt_record *record,
-				 struct task_struct *task, __u32 cpu)
+static __always_inline bool here(struct umt_record *record, __u32 cpu)
 {
 	bool repaired = !record->counted;
 
 	if (repaired)
 		count(record, cpu, REPAIRED);
 	else if (record->cpu != cpu)
-		move(record, task, cpu);
+		move(record, cpu);
 	return repaired;
 }
 
@@ -236,20 +234,20 @@ static __always_inline void switch_out(struct task_struct *prev, bool preempt)
 
 	if (!record)
 		return;
-	if (here(record, prev, cpu) && record->traced)
-		trace(record, prev, UMT_RUN, cpu, 0, 0);
+	if (here(record, cpu) && record->traced)
+		trace(record, UMT_RUN, cpu, 0, 0);
 	if (preempt || !state) {
 		count_preempt(record, cpu);
 		if (record->traced)
-			trace(record, prev, UMT_PREEMPT, cpu, 0, 0);
+			trace(record, UMT_PREEMPT, cpu, 0, 0);
 		return;
 	}
 	record->counted = 0;
 	uncount(record, cpu, false);
 	if (record->traced && state == TASK_DEAD)
-		trace(record, prev, UMT_GONE, cpu, 0, 0);
+		trace(record, UMT_GONE, cpu, 0, 0);
 	else if (record->traced)
-		trace(record, prev, UMT_BLOCK, cpu, reason_of(prev, state),
+		trace(record, UMT_BLOCK, cpu, reason_of(prev, state),
 		      syscall_of(prev));
 	if (state == TASK_DEAD)
 		give_up_seats(record);
@@ -264,9 +262,9 @@ static __always_inline void switch_in(struct task_struct *next)
 
 	if (!record)
 		return;
-	here(record, next, cpu);
+	here(record, cpu);
 	if (record->traced)
-		trace(record, next, UMT_RUN, cpu, 0, 0);
+		trace(record, UMT_RUN, cpu, 0, 0);
 }
 
 SEC("tp_btf/sched_switch")
@@ -295,7 +293,7 @@ int BPF_PROG(umt_free, struct task_struct *task)
 		uncount(record, record->cpu, true);
 	}
 	if (record->traced)
-		trace(record, task, UMT_GONE, record->cpu, 0, 0);
+		trace(record, UMT_GONE, record->cpu, 0, 0);
 	give_up_seats(record);
 	return 0;
 }
@@ -310,7 +308,7 @@ static __always_inline int wake(struct task_struct *task)
 	cpu = cpu_of(task);
 	count(record, cpu, WOKEN);
 	if (record->traced)
-		trace(record, task, UMT_WAKE, cpu, 0, 0);
+		trace(record, UMT_WAKE, cpu, 0, 0);
 	return 0;
 }
 
@@ -332,7 +330,7 @@ int BPF_PROG(umt_migrate, struct task_struct *task, int to)
 	struct umt_record *record = record_of(task);
 
 	if (record && record->counted && record->cpu != (__u32)to)
-		move(record, task, to);
+		move(record, to);
 	return 0;
 }
 
@@ -353,6 +351,8 @@ int BPF_PROG(umt_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct umt_record *record = record_of(parent);
 	struct umt_record *born = NULL;
+	bool traced = false;
+	__u32 level = 0;
 	__u32 i;
 
 	if (!record)
@@ -371,12 +371,15 @@ int BPF_PROG(umt_fork, struct task_struct *parent, struct task_struct *child)
 		if (!born)
 			return 0;
 		join(born, user);
+		if (!traced && is_granted(user, UMT_TRACE)) {
+			traced = true;
+			level = level_of(user);
+		}
 	}
 	if (!born)
 		return 0;
-	born->traced = record->traced;
-	if (born->traced)
-		trace(born, child, UMT_NEW, cpu_of(child), 0, child->tgid);
+	if (traced)
+		trace_new(born, child, cpu_of(child), level);
 	return 0;
 }
 
@@ -402,7 +405,7 @@ static __always_inline int add(struct task_struct *task, __u32 user)
 				      BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!record)
 		return -EAGAIN;
-	here(record, task, cpu);
+	here(record, cpu);
 	drop_stale(record);
 	if (is_member(record, user))
 		return -EEXIST;
@@ -410,10 +413,8 @@ static __always_inline int add(struct task_struct *task, __u32 user)
 		return -EUSERS;
 	count_one(record, user, record->cpu, MOVED);
 	join(record, user);
-	if (is_granted(user, UMT_TRACE)) {
-		record->traced = 1;
-		trace(record, task, UMT_NEW, record->cpu, 0, task->tgid);
-	}
+	if (is_granted(user, UMT_TRACE))
+		trace_new(record, task, record->cpu, level_of(user));
 	return 0;
 }
 
@@ -433,9 +434,9 @@ static __always_inline int remove(struct task_struct *task, __u32 user)
 
 	if (!record || !is_member(record, user))
 		return -ENOENT;
-	here(record, task, bpf_get_smp_processor_id());
+	here(record, bpf_get_smp_processor_id());
 	if (record->traced)
-		trace(record, task, UMT_GONE, record->cpu, 0, 0);
+		trace(record, UMT_GONE, record->cpu, 0, 0);
 	for (i = 0; i < UMT_MEMBERSHIPS; i++)
 		if (i < record->nr && record->user[i] == user) {
 			leave(record, i);
@@ -444,6 +445,13 @@ static __always_inline int remove(struct task_struct *task, __u32 user)
 	if (!record->nr)
 		bpf_task_storage_delete(&records, task);
 	return 0;
+}
+
+/* It has the number of the first thread now, whichever it was. */
+static __always_inline void name(struct umt_record *record,
+				 struct task_struct *task, __u32 user)
+{
+	record->tid = number_at(task, level_of(user));
 }
 
 /*
@@ -458,11 +466,14 @@ int BPF_PROG(umt_exec, struct task_struct *task)
 
 	if (!record)
 		return 0;
-	here(record, task, bpf_get_smp_processor_id());
+	here(record, bpf_get_smp_processor_id());
 	for (n = 0; n < UMT_MEMBERSHIPS; n++) {
 		i = UMT_MEMBERSHIPS - 1 - n;
 		if (i < record->nr && !is_granted(record->user[i], UMT_INHERIT))
 			leave(record, i);
+		else if (i < record->nr &&
+			 is_granted(record->user[i], UMT_TRACE))
+			name(record, task, record->user[i]);
 	}
 	if (!record->nr)
 		bpf_task_storage_delete(&records, task);
@@ -501,8 +512,9 @@ static __always_inline int may_control(struct task_struct *task, __u32 user,
 	error = is_asked_by(task, proof, token);
 	if (error)
 		return error;
-	if (!grant->tgid)
-		__sync_val_compare_and_swap(&grant->tgid, 0, task->tgid);
+	if (!grant->tgid &&
+	    !__sync_val_compare_and_swap(&grant->tgid, 0, task->tgid))
+		grant->level = BPF_CORE_READ(task, thread_pid, level);
 	return grant->tgid == (__u32)task->tgid ? 0 : -EPERM;
 }
 

@@ -219,6 +219,16 @@ locked() {
 	[[ $output == *"1 threads: 0 running, 0 ready, 1 blocked"* ]]
 }
 
+@test "in a container it calls threads as the container does" {
+	unshare --pid --fork --mount-proc true 2>/dev/null ||
+		skip "no PID namespace"
+	run -0 unshare --pid --fork --mount-proc \
+		"$umt" record -o trace.json -- sleep 0.3
+	# It is the first process there.
+	is_true '[.traceEvents[] | select(.name == "thread_name"
+		and .pid != 0) | [.pid, .tid]] == [[2, 2]]' trace.json
+}
+
 @test "threads that are made and end by the hundred" {
 	cat >many <<-'SH'
 	i=0

@@ -380,6 +380,7 @@ int program_attach(const struct program_user *user, int tid, bool traced)
 {
 	struct umt_record record = { .traced = traced,
 				     .nr = 1,
+				     .tid = (uint32_t)tid,
 				     .user = { (__u16)user->index } };
 	int fd = thread_fd(tid);
 	int error;

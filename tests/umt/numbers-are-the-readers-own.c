@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Events call threads and processes as whoever reads them does, in whatever PID
+ * namespace that is, from the first event of a thread to its last; also those
+ * that are in a namespace below, and call themselves otherwise.
+ */
+#include "support/users.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define EVENTS_MAX 20000
+#define NUMBER_MAX 100
+
+static struct umt_event events[EVENTS_MAX];
+static int nr_events;
+
+static uint32_t gettid_of_self(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+static int count(const struct umt *user, uint32_t tid, int kind)
+{
+	struct umt *reader = (struct umt *)user;
+	int i, nr = 0;
+
+	while (nr_events < EVENTS_MAX &&
+	       umt_next(reader, &events[nr_events]) == 1)
+		nr_events++;
+	for (i = 0; i < nr_events; i++)
+		nr += events[i].tid == tid && events[i].kind == kind;
+	return nr;
+}
+
+static int process_of(uint32_t tid)
+{
+	int i;
+
+	for (i = 0; i < nr_events; i++)
+		if (events[i].tid == tid && events[i].kind == UMT_NEW)
+			return events[i].detail;
+	return -1;
+}
+
+static void *lives(void *tid)
+{
+	*(uint32_t *)tid = gettid_of_self();
+	nap_often(1000, 3, 300);
+	return NULL;
+}
+
+/* Its number as we know it. */
+static uint32_t child_that_lives(void)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		nap_often(1000, 3, 300);
+		_exit(0);
+	}
+	ktest_check(ktest_wait_for(pid, 30) == 0);
+	return (uint32_t)pid;
+}
+
+static void *executes(void *unused)
+{
+	execlp("sh", "sh", "-c", ":", NULL);
+	_exit(1);
+}
+
+/* Its second thread becomes the first of the new program. */
+static uint32_t child_that_executes(void)
+{
+	pid_t pid = fork();
+	pthread_t thread;
+
+	if (!pid) {
+		ktest_check(!pthread_create(&thread, NULL, executes, NULL));
+		pause();
+		_exit(1);
+	}
+	ktest_check(ktest_wait_for(pid, 30) == 0);
+	return (uint32_t)pid;
+}
+
+static bool is_followed(const struct umt *user, uint32_t tid)
+{
+	return holds_soon(count(user, tid, UMT_GONE) == 1) &&
+	       count(user, tid, UMT_NEW) == 1 &&
+	       count(user, tid, UMT_BLOCK) >= 1;
+}
+
+static int reads_its_own(void *is_first)
+{
+	struct umt_options options = { .size = sizeof(options),
+				       .backend = UMT_BPF,
+				       .flags = UMT_TRACE | UMT_INHERIT };
+	uint32_t self = gettid_of_self();
+	uint32_t thread_tid, child, other, below;
+	struct umt *user;
+	pthread_t thread;
+	int i;
+
+	ktest_check(!is_first || self == 1);
+	ktest_check(umt_open(&user, &options) == 0);
+	ktest_check(umt_thread_add(user) == 0);
+	nap_often(1000, 3, 300);
+	ktest_check(!pthread_create(&thread, NULL, lives, &thread_tid));
+	pthread_join(thread, NULL);
+	child = child_that_lives();
+	other = child_that_executes();
+	ktest_check(!unshare(CLONE_NEWPID));
+	below = child_that_lives();
+	ktest_check(umt_thread_remove(user) == 0);
+
+	ktest_check(is_followed(user, self));
+	ktest_check(process_of(self) == getpid());
+	ktest_check(is_followed(user, thread_tid));
+	ktest_check(process_of(thread_tid) == getpid());
+	ktest_check(is_followed(user, child));
+	ktest_check(process_of(child) == (int)child);
+	ktest_check(holds_soon(count(user, other, UMT_GONE) == 2));
+	ktest_check(is_followed(user, below));
+	ktest_check(process_of(below) == (int)below);
+	/* In a namespace of its own no number is higher. */
+	for (i = 0; i < nr_events; i++)
+		ktest_check(!is_first || events[i].tid <= NUMBER_MAX);
+	umt_close(user);
+	return 0;
+}
+
+static void need_namespaces(void)
+{
+	if (getuid())
+		ktest_skip("only root has namespaces to give");
+	setenv("UMT_SOCKET", "", 1);
+	umt_close(user_of(UMT_BPF, UMT_TRACE));
+	if (access("/proc/self/ns/pid", F_OK))
+		ktest_skip("no PID namespaces");
+}
+
+static void where_the_reader_is_now(void **state)
+{
+	need_namespaces();
+	assert_int_equal(ktest_in_child_for(reads_its_own, NULL, 100), 0);
+}
+
+/* The first process there. */
+static int in_another(void *unused)
+{
+	pid_t pid;
+
+	ktest_check(!unshare(CLONE_NEWPID));
+	pid = fork();
+	if (!pid)
+		_exit(reads_its_own(&pid));
+	return ktest_wait_for(pid, 90) != 0;
+}
+
+static void where_the_reader_is_the_first(void **state)
+{
+	need_namespaces();
+	assert_int_equal(ktest_in_child_for(in_another, NULL, 100), 0);
+}
+
+KTEST_MAIN(KTEST(where_the_reader_is_now), KTEST(where_the_reader_is_the_first))
