@@ -7,18 +7,20 @@
  * decides, as for threads that compute (core/tune.h), but their epochs are of
  * no use here: a device may finish a hundred chunks in 8 ms, or none.  So a
  * window lasts until each thread has done some chunks, fewer where they are long;
- * too few would measure nothing but which one happened to end.  Windows differ by themselves,
- * by a fifth where a device is shared: a trial goes on until the difference to
- * the rate before is larger than that, or enough windows say that there is none.
+ * too few would measure nothing but which one happened to end.  Windows differ by
+ * themselves, by a fifth where a device is shared: a trial goes on until the
+ * difference to the rate before is larger than that, or enough windows say that
+ * there is none.
  *
  * The count begins small, doubles while that brings a sixteenth, goes back when
- * it does not, and down while half as many do as well.  Then it is held, and
- * tried again at growing intervals.  What was found is kept for the next job of
- * the same kind: most last for no more than a dozen windows.
+ * it does not, and down while half as many surely do as well.  Then it is held,
+ * and tried again at growing intervals.  What was found is kept for the next job
+ * of the same kind: most last for no more than a dozen windows.
  *
  * Behaves badly where a rate changes by itself as slowly as windows follow one
  * another: a trial then takes the change for its own.  The next one, in the
  * other direction, corrects it.  Counts between the doublings are not tried.
+ * Where chunks take 100 ms it is doubled about twice a second at most.
  */
 #ifndef KTASK_CORE_DEPTH_H
 #define KTASK_CORE_DEPTH_H
