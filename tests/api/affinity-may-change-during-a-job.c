@@ -111,7 +111,7 @@ static void free_caller(void)
 
 static void taken_from_the_caller(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	run(bind_caller, free_caller);
 }
 
@@ -142,7 +142,7 @@ static void free_all(void)
 
 static void taken_from_every_thread(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	run(bind_all, free_all);
 }
 
@@ -206,7 +206,7 @@ static bool make_group(void)
 
 static void taken_from_the_control_group(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	if (!make_group()) {
 		rmdir(group);
 		ktest_skip("no control group for CPUs can be made");
@@ -254,7 +254,7 @@ static void a_changed_helper_is_bound_again(void **state)
 {
 	cpu_set_t other, bound;
 
-	need_helper();
+	need_sure_helper();
 	CPU_XOR(&other, &all, &one);
 	free_caller();
 	bound_to(&other);

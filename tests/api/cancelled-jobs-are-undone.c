@@ -43,7 +43,7 @@ static void after_its_end_it_has_succeeded(void **state)
 	struct work work = { 0 };
 	struct ktask_job *job;
 
-	need_helper();
+	need_sure_helper();
 	job = started(&work, 0);
 	while (ktask_poll(job, NULL) == -EINPROGRESS)
 		nap_us(100);

@@ -202,7 +202,7 @@ static void several_callers_at_once(void **state)
 /* So that the above was about several threads at all. */
 static void helpers_take_part(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	assert_int_equal(work_met(), 0);
 }
 

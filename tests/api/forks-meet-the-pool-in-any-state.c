@@ -67,7 +67,7 @@ static void while_a_helper_is_made(void **state)
 	int error = -1;
 	pid_t pid;
 
-	need_helper();
+	need_sure_helper();
 	ktask_trim();
 	set_flag(&hold_maker);
 	assert_int_equal(pthread_create(&thread, NULL, make_helpers, &error),
@@ -161,13 +161,13 @@ static void fork_in_chunk(enum how how, int (*in_child_too)(void))
 
 static void in_a_chunk(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	fork_in_chunk(FORK, NULL);
 }
 
 static void in_a_chunk_that_no_handler_sees(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	if (KTEST_TSAN || KTEST_ASAN)
 		ktest_skip("sanitizers must know of forks");
 	fork_in_chunk(FORK_BARE, NULL);
@@ -177,7 +177,7 @@ static void in_a_chunk_that_no_handler_sees(void **state)
 /* The outer job's helper, which counts against its number, is not there. */
 static void a_chunk_of_the_child_has_helpers(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	fork_in_chunk(FORK, work_met);
 }
 
@@ -194,7 +194,7 @@ static void in_a_chunk_of_a_helper(void **state)
 				   .parent = getpid() };
 	struct work work = { .also = fork_once, .arg = &forking, .meet = true };
 
-	need_helper();
+	need_sure_helper();
 	work_begin(&work, NR_UNITS);
 	assert_int_equal(work_run(&work), 0);
 	assert_true(work_done_once(&work));
@@ -230,7 +230,7 @@ static void in_a_started_job_inside_a_chunk(void **state)
 			      .meet = true };
 	int error;
 
-	need_helper();
+	need_sure_helper();
 	work_begin(&outer, NR_UNITS);
 	error = work_run(&outer);
 	if (in_child(&forking))
@@ -265,7 +265,7 @@ static void start_and_fork(enum how how)
 
 static void between_start_and_wait(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	for (int i = 0; i < 20; i++)
 		start_and_fork(FORK);
 	if (KTEST_TSAN || KTEST_ASAN)
@@ -305,7 +305,7 @@ static void beside_jobs_trims_and_other_forks(void **state)
 	if (KTEST_ASAN || KTEST_TSAN)
 		ktest_skip("a fork beside allocations and new threads takes "
 			   "the sanitizer's locks along");
-	need_helper();
+	need_sure_helper();
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, fork_often,
 						&nr_bad[i]),

@@ -46,7 +46,7 @@ static void helpers_finish_alone(void **state)
 	struct work work = { 0 };
 	struct ktask_job *job;
 
-	need_helper();
+	need_sure_helper();
 	work_begin(&work, NR_UNITS);
 	started_from_a_copy(&job, &work);
 	while (ktask_poll(job, &progress) == -EINPROGRESS) {
@@ -87,7 +87,7 @@ static void helpers_go_where_it_is_idle(void **state)
 {
 	struct cpus_seen seen = { .nr_wrong = 0 };
 
-	need_helper();
+	need_sure_helper();
 	assert_int_equal(
 		sched_getaffinity(0, sizeof(seen.wanted), &seen.wanted), 0);
 	for (int i = 0; i < 3; i++) {

@@ -123,7 +123,7 @@ static int fail_together(struct work *work, size_t from, size_t to)
 
 static void caller_and_helper_fail_together(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	for (int i = 0; i < 100; i++) {
 		struct work work = { .also = fail_together, .meet = true };
 		struct ktask_result result = KTASK_RESULT_INIT;
