@@ -113,7 +113,7 @@ $(OUT)/bench/umt-cost: $(call obj,bench/umt/cost.c bench/umt/latency.c) \
 		$(OUT)/libumt.a
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) $(LDFLAGS)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) -lm $(LDFLAGS)
 
 $(OUT)/bench/blocked: $(call obj,bench/umt/blocked.c) $(OUT)/libktask.a \
 		$(OUT)/libumt.a

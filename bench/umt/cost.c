@@ -19,6 +19,7 @@
  * two places (what the kernel takes for calling any), "others" with it but the threads are
  * not monitored, "monitored".
  */
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@
 #endif
 
 #define ROUNDS 25
+#define ROUNDS_MAX 151
 #define TRIPS 15000
 #define SPINS 20000000
 
@@ -167,13 +169,21 @@ static double compute(enum side side)
 	return start;
 }
 
-static void compare(const char *what, double (*run)(enum side), double unit,
-		    const char *unit_name)
+/* Of the median of so many, with 95 % confidence: by the order of values. */
+static double median_from(double *values, size_t nr, double sign)
 {
-	double values[NR_SIDES][ROUNDS], added[NR_SIDES][ROUNDS];
-	int round, side;
+	return quantile(values, nr, 0.5 + sign * 0.98 / sqrt((double)nr));
+}
 
-	for (round = 0; round < ROUNDS; round++)
+static void compare(const char *what, double (*run)(enum side), double unit,
+		    const char *unit_name, size_t rounds)
+{
+	double values[NR_SIDES][ROUNDS_MAX], added[NR_SIDES][ROUNDS_MAX];
+	size_t round;
+	double off;
+	int side;
+
+	for (round = 0; round < rounds; round++)
 		for (side = 0; side < NR_SIDES; side++) {
 			begin((enum side)side);
 			values[side][round] = run((enum side)side) / unit;
@@ -181,15 +191,20 @@ static void compare(const char *what, double (*run)(enum side), double unit,
 			added[side][round] =
 				values[side][round] - values[OFF][round];
 		}
-	printf("%s (%s, medians of %d rounds)\n", what, unit_name, ROUNDS);
+	off = quantile(values[OFF], rounds, 0.5) / 100;
+	printf("%s (%s, medians of %zu rounds)\n", what, unit_name, rounds);
 	for (side = 0; side < NR_SIDES; side++)
 		printf("  %-10s %9.2f  least %9.2f  added by rounds %+8.2f "
-		       "(%+.2f to %+.2f)\n",
-		       names[side], quantile(values[side], ROUNDS, 0.5),
-		       quantile(values[side], ROUNDS, 0),
-		       quantile(added[side], ROUNDS, 0.5),
-		       quantile(added[side], ROUNDS, 0.25),
-		       quantile(added[side], ROUNDS, 0.75));
+		       "(%+.2f to %+.2f), %+.3f %% (median from %+.3f to "
+		       "%+.3f)\n",
+		       names[side], quantile(values[side], rounds, 0.5),
+		       quantile(values[side], rounds, 0),
+		       quantile(added[side], rounds, 0.5),
+		       quantile(added[side], rounds, 0.25),
+		       quantile(added[side], rounds, 0.75),
+		       quantile(added[side], rounds, 0.5) / off,
+		       median_from(added[side], rounds, -1) / off,
+		       median_from(added[side], rounds, 1) / off);
 }
 
 static void adding(void)
@@ -221,12 +236,12 @@ static void latency(void)
 static void round_trips(void)
 {
 	compare("pipe round trip on one CPU: 2 blocks, 2 wakeups", ping_pong, 1,
-		"ns");
+		"ns", ROUNDS);
 }
 
 static void computing(void)
 {
-	compare("a loop that never blocks", compute, 1e6, "ms");
+	compare("a loop that never blocks", compute, 1e6, "ms", ROUNDS_MAX);
 }
 
 static const struct part {
