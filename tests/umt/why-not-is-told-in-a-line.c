@@ -19,6 +19,7 @@
 #include <sys/personality.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define TYPES "/sys/kernel/btf/vmlinux"
 #define TYPES_MAX (64u << 20)
@@ -211,6 +212,16 @@ static int without_rights(void *unused)
 	return expect("CAP_BPF and CAP_PERFMON are needed");
 }
 
+#define NO_NAMESPACE 77
+
+/* As root of a container that a user without rights has made. */
+static int with_rights_over_a_namespace(void *unused)
+{
+	if (unshare(CLONE_NEWUSER))
+		return NO_NAMESPACE;
+	return expect("rights over a user namespace are not enough");
+}
+
 static int without_memory_for_records(void *unused)
 {
 	refuse_bpf(BPF_MAP_DELETE_ELEM, ENOMEM);
@@ -263,6 +274,23 @@ static void without_known_arguments_is_told(void **state)
 	told(without_known_arguments);
 }
 
+static void with_rights_over_a_namespace_is_told(void **state)
+{
+	int status;
+
+	if (getuid())
+		ktest_skip("only root can make it so");
+	/* Its thread is in the way. */
+	if (KTEST_TSAN)
+		ktest_skip("no user namespaces under the thread sanitizer");
+	setenv("UMT_SOCKET", "", 1);
+	umt_close(user_of(UMT_BPF, 0));
+	status = ktest_in_child(with_rights_over_a_namespace, NULL);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_NAMESPACE)
+		ktest_skip("no user namespace may be made here");
+	assert_int_equal(status, 0);
+}
+
 TOLD(without_types)
 TOLD(too_old)
 TOLD(refused_by_verifier)
@@ -276,5 +304,6 @@ KTEST_MAIN(KTEST(without_types_is_told), KTEST(without_known_arguments_is_told),
 	   KTEST(locked_down_is_told), KTEST(too_old_is_told),
 	   KTEST(refused_by_verifier_is_told), KTEST(refused_by_policy_is_told),
 	   KTEST(without_rights_is_told),
+	   KTEST(with_rights_over_a_namespace_is_told),
 	   KTEST(without_memory_for_records_is_told),
 	   KTEST(without_bpf_is_told), KTEST(without_perf_is_told))

@@ -19,6 +19,7 @@
 #include "umt/shared.h"
 #include "broker.h"
 #include "program.h"
+#include "rights.h"
 #include "user.h"
 
 /* Of which all but the first wait; half a second together. */
@@ -265,7 +266,7 @@ static void note_umtd(char note[WHY_MAX])
 
 	snprintf(note, WHY_MAX, "by umtd at %s", broker_path());
 	used = strlen(note);
-	if (geteuid())
+	if (!rights_of_root())
 		snprintf(note + used, WHY_MAX - used,
 			 "; at most %d users and %u MiB of events for this "
 			 "user id",

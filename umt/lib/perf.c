@@ -26,6 +26,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "rights.h"
 #include "soft.h"
 
 #define EVENTS_MAX 32
@@ -279,7 +280,7 @@ static void note_limit(char note[WHY_MAX])
 {
 	int kib = read_int("/proc/sys/kernel/perf_event_mlock_kb");
 
-	if (kib > 0 && geteuid())
+	if (kib > 0 && !rights_of_root())
 		snprintf(note, WHY_MAX,
 			 "room for about %d threads of this user",
 			 kib * (int)sysconf(_SC_NPROCESSORS_ONLN) /

@@ -15,6 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "rights.h"
 #include "why.h"
 
 #define LOCKDOWN "/sys/kernel/security/lockdown"
@@ -110,6 +111,8 @@ static const char *hint(int error)
 		return "";
 	if (!has_rights())
 		return " (CAP_BPF and CAP_PERFMON are needed)";
+	if (!rights_are_whole())
+		return " (rights over a user namespace are not enough)";
 	if (is_locked_down())
 		return " (the kernel is locked down for confidentiality)";
 	return error == -EACCES ? " (its verifier)" : " (by a security policy)";
