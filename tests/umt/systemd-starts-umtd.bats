@@ -50,6 +50,15 @@ units() {
 	is_true ".backend == \"bpf\" and .note == \"by umtd at $work/socket\""
 }
 
+@test "wrong usage is one line" {
+	for line in "--nosuch:unknown option '--nosuch'" "-q:unknown option '-q'" \
+		"--help=3:option '--help=3' takes no value" \
+		"--socket:option '--socket' needs a value" "x:what is 'x'?"; do
+		run -2 --separate-stderr timeout 60 "$work/umtd" "${line%%:*}"
+		[ "$stderr" = "umtd: ${line#*:}" ]
+	done
+}
+
 @test "a file that is no socket is not replaced by one" {
 	echo precious >"$work/file"
 	run -1 timeout 60 "$work/umtd" --socket "$work/file"

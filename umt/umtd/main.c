@@ -189,12 +189,26 @@ static int run(const char *path)
 	return 0;
 }
 
+static int wrong_option(char **argv, int option)
+{
+	const char *given = argv[optind - 1];
+
+	if (option == ':')
+		fprintf(stderr, "umtd: option '%s' needs a value\n", given);
+	else if (optopt && !strncmp(given, "--", 2))
+		fprintf(stderr, "umtd: option '%s' takes no value\n", given);
+	else
+		fprintf(stderr, "umtd: unknown option '%s'\n", given);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	const char *path = UMT_BROKER_PATH;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "hs:V", options, NULL)) !=
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":hs:V", options, NULL)) !=
 	       -1) {
 		switch (option) {
 		case 's':
@@ -207,7 +221,7 @@ int main(int argc, char **argv)
 			printf("umtd %s\n", KTASK_VERSION);
 			return 0;
 		default:
-			return 2;
+			return wrong_option(argv, option);
 		}
 	}
 	if (optind < argc) {
