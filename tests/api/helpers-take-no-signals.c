@@ -124,7 +124,7 @@ static void jobs_go_on_in_a_storm(void **state)
 	end_storm(sender);
 	assert_true(nr_handled > 0);
 	assert_int_equal(nr_on_helper, 0);
-	need_helper();
+	need_sure_helper();
 	assert_true(nr_helper_chunks > 0);
 }
 
@@ -175,7 +175,7 @@ static void helpers_block_all_but_faults(void **state)
 	pid_t tids[16];
 	unsigned nr;
 
-	need_helper();
+	need_sure_helper();
 	assert_int_equal(work_met(), 0);
 	nr = helpers_now(tids, 16);
 	assert_true(nr > 0);
@@ -211,7 +211,7 @@ static void helpers_follow_the_process_to_another_user(void **state)
 {
 	if (geteuid())
 		ktest_skip("only root can change the user");
-	need_helper();
+	need_sure_helper();
 	assert_int_equal(ktest_in_child(change_user, NULL), 0);
 }
 

@@ -64,7 +64,7 @@ static int shrinks(void *idle_ms)
 
 static void idle_helpers_end(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	assert_int_equal(ktest_in_child(shrinks, "1"), 0);
 	assert_int_equal(ktest_in_child(shrinks, "30"), 0);
 }
@@ -127,7 +127,7 @@ static int stay_while_a_job_runs(void *arg)
 
 static void helpers_stay_while_a_job_runs(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	assert_int_equal(ktest_in_child(stay_while_a_job_runs, NULL), 0);
 }
 
@@ -174,7 +174,7 @@ static int trims(void *arg)
 
 static void trimming_leaves_no_helper(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	assert_int_equal(ktest_in_child(trims, NULL), 0);
 }
 
@@ -260,7 +260,7 @@ static int keeps(void *arg)
 /* Or the cases above would show nothing. */
 static void by_default_they_stay_for_a_while(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	assert_int_equal(ktest_in_child(keeps, NULL), 0);
 }
 

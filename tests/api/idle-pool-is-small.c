@@ -57,7 +57,7 @@ static int measure(void *arg)
 
 static void less_than_1_mib(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	if (KTEST_ASAN || KTEST_TSAN)
 		ktest_skip("sanitizers take memory of their own");
 	assert_int_equal(ktest_in_child(measure, NULL), 0);

@@ -99,7 +99,7 @@ static int try(void *arg)
 	unsigned refused;
 	int error;
 
-	if (attempt->warm && may_help())
+	if (attempt->warm && prio_may_lend() && may_help())
 		ktest_check(!work_met());
 	work_begin(&work, NR_UNITS);
 	ktask_ctl_set_result(&ctl, &result);
