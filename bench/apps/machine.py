@@ -233,13 +233,13 @@ def oversubscribed(command, disk):
     return float(told[1]) if told else None
 
 
-def io_alone(folder, disk, result, block, buffered):
+def io_alone(folder, disk, result, block, *flags):
     """The same bytes by the same disk, as many at a time as it likes: seconds,
-    and what that takes of the CPUs."""
+    and what that takes of the CPUs.  Flags: as only-io.py has them."""
     script = f"{HERE}/only-io.py"
     return run([script, folder, str(result["bytes_written"]),
                 str(result["bytes_read"]), str(block)]
-               + ["buffered"] * buffered, disk)
+               + [flag for flag in flags if flag], disk)
 
 
 def picture(path, panels, title):

@@ -3,8 +3,9 @@
 """Write, then read so many bytes, 16 blocks at a time: how long the disk alone
 takes for an application's files, and the CPUs for its system calls.  Before
 that: milliseconds until one write alone has ended, and until all is safe.
-Arguments: folder, bytes to write, bytes to read, bytes of a block, and
-"buffered" where it shall not be done directly.  Prints JSON."""
+Arguments: folder, bytes to write, bytes to read, bytes of a block;
+"buffered" where it shall not be done directly; "safe" where what is written
+shall be on the disk in the end, also if it is buffered.  Prints JSON."""
 
 import concurrent.futures
 import json
@@ -52,6 +53,8 @@ reserve(written)
 begin, cpu = time.monotonic(), time.process_time()
 with concurrent.futures.ThreadPoolExecutor(16) as pool:
     list(pool.map(write, range(written // block)))
+    if "safe" in sys.argv[5:]:
+        os.fsync(fd)
     list(pool.map(fetch, range(read // block)))
 print(json.dumps({"seconds": time.monotonic() - begin,
                   "cpu_seconds": time.process_time() - cpu,

@@ -140,7 +140,10 @@ def one_case(args, app, storage, buffered, nr_nodes, folder):
                 results.append(result)
             # Neither network nor disk.
             compute.append(run_it(alone, Disk(folder, False)))
-            disk_only.append(io_alone(folder, disk, off[0], block, buffered))
+            # A checkpoint is on the disk in the end, fwi's file needs not be.
+            disk_only.append(io_alone(folder, disk, off[0], block,
+                                      buffered and "buffered",
+                                      app == "heat" and "safe"))
         # The workers of one process; recording costs it some time.
         shared = oversubscribed(command, disk) if nr_nodes == 1 else None
     where = place(storage, buffered)
