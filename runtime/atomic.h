@@ -37,6 +37,13 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
+/*
+ * On the way from a task that is made to a worker that sleeps and begins it.
+ * All of it is cold then, as is what translates addresses: so it stands
+ * together.
+ */
+#define WAKE_PATH __attribute__((hot))
+
 static inline void cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -54,15 +61,34 @@ static inline uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/*
+ * What sleeps and wakes is cold when it is needed, and each line of code and
+ * of data then costs as much as a dozen instructions: so the call stands here.
+ */
+static inline void futex(uint32_t *word, long op, long value)
+{
+#if defined(__x86_64__) && defined(__LP64__)
+	register void *timeout __asm__("r10") = NULL;
+	long result = SYS_futex;
+
+	__asm__ volatile("syscall"
+			 : "+a"(result)
+			 : "D"(word), "S"(op), "d"(value), "r"(timeout)
+			 : "rcx", "r11", "memory");
+#else
+	syscall(SYS_futex, word, op, value, NULL, NULL, 0);
+#endif
+}
+
 /* Sleeps while *word is @value; may return early. */
 static inline void futex_sleep(uint32_t *word, uint32_t value)
 {
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+	futex(word, FUTEX_WAIT_PRIVATE, value);
 }
 
 static inline void futex_wake(uint32_t *word, int nr)
 {
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, nr, NULL, NULL, 0);
+	futex(word, FUTEX_WAKE_PRIVATE, nr);
 }
 
 /*
@@ -91,6 +117,28 @@ static inline void signal_await(uint32_t *word)
 		return;
 	while (!signal_given(word))
 		futex_sleep(word, SIGNAL_SLEEPS);
+}
+
+/*
+ * A lock: nobody has it, somebody has, somebody has and others may sleep for it
+ * (the third of U. Drepper, "Futexes Are Tricky").
+ */
+enum { LOCK_FREE, LOCK_TAKEN, LOCK_WANTED };
+
+static inline void lock_take(uint32_t *lock)
+{
+	uint32_t free = LOCK_FREE;
+
+	if (likely(at_cas(lock, &free, (uint32_t)LOCK_TAKEN)))
+		return;
+	while (at_swap(lock, (uint32_t)LOCK_WANTED) != LOCK_FREE)
+		futex_sleep(lock, LOCK_WANTED);
+}
+
+static inline void lock_drop(uint32_t *lock)
+{
+	if (unlikely(at_swap(lock, (uint32_t)LOCK_FREE) == LOCK_WANTED))
+		futex_wake(lock, 1);
 }
 
 #endif /* RUNTIME_ATOMIC_H */

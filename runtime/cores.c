@@ -79,7 +79,6 @@ static void init_core(unsigned index, const struct place *place,
 		rt.nr_caches++;
 	rt.nodes[rt.nr_nodes - 1].end_cache = rt.nr_caches;
 	memset(core, 0, sizeof(*core));
-	pthread_mutex_init(&core->lock, NULL);
 	core->cpu = place->cpu;
 	core->index = index;
 	core->node = (int)rt.nr_nodes - 1;
@@ -135,13 +134,27 @@ static int find_near(void)
 	return 0;
 }
 
+/* What a wake-up looks at besides workers: together, for few pages. */
+static bool allocate_cores(unsigned nr)
+{
+	size_t idle_bytes = mask_bytes(nr);
+
+	rt.cores = aligned_alloc(CACHE_LINE, nr * sizeof(*rt.cores) +
+						     nr * sizeof(*rt.shelves) +
+						     idle_bytes);
+	if (!rt.cores)
+		return false;
+	rt.shelves = (struct shelf *)(rt.cores + nr);
+	rt.idle = (union mask_line *)(rt.shelves + nr);
+	memset(rt.idle, 0, idle_bytes);
+	return true;
+}
+
 static int make_cores(const struct place *places, unsigned nr)
 {
-	rt.cores = aligned_alloc(CACHE_LINE, nr * sizeof(*rt.cores));
 	rt.core_of_cpu = malloc((size_t)rt.nr_cpus * sizeof(int));
 	rt.nodes = calloc(nr, sizeof(*rt.nodes));
-	rt.shelves = aligned_alloc(CACHE_LINE, nr * sizeof(*rt.shelves));
-	if (!rt.cores || !rt.core_of_cpu || !rt.nodes || !rt.shelves)
+	if (!allocate_cores(nr) || !rt.core_of_cpu || !rt.nodes)
 		return -ENOMEM;
 	for (int cpu = 0; cpu < rt.nr_cpus; cpu++)
 		rt.core_of_cpu[cpu] = -1;
@@ -189,15 +202,12 @@ int cores_read(const struct ktrt_options *options)
 
 void cores_free(void)
 {
-	for (unsigned i = 0; i < rt.nr_cores; i++)
-		pthread_mutex_destroy(&rt.cores[i].lock);
 	for (unsigned i = 0; i < rt.nr_nodes && rt.nr_cores; i++)
 		shelf_free(&rt.shelves[i]);
 	free(rt.cores);
 	free(rt.core_of_cpu);
 	free(rt.nodes);
 	free(rt.near);
-	free(rt.shelves);
 }
 
 int cores_node(int node)

@@ -28,6 +28,7 @@ struct deque {
 	CACHE_ALIGNED int64_t bottom; /* the owner */
 	int64_t top_seen; /* the owner's: top was at least this */
 	struct ring *ring;
+	uint32_t plenty; /* it held plenty; see sched_plenty() */
 };
 
 static inline struct ring *ring_new(int64_t size, struct ring *older)
@@ -45,6 +46,7 @@ static inline struct ring *ring_new(int64_t size, struct ring *older)
 static inline bool deque_init(struct deque *deque)
 {
 	deque->top = deque->bottom = deque->top_seen = 0;
+	deque->plenty = 0;
 	deque->ring = ring_new(512, NULL);
 	return deque->ring != NULL;
 }

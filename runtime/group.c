@@ -64,7 +64,7 @@ int ktrt_group_wait(struct ktrt_group *group)
 			task = sched_run(w, task);
 			if (task)
 				task_ready(w, task);
-		} else if (park_lend(w) || !spin_for(group)) {
+		} else if (wake_below(w) || !spin_for(group)) {
 			sleep_for(w, group);
 		}
 	}
@@ -134,7 +134,7 @@ static int run_by_worker(ktrt_func func, void *arg)
 
 	if (error)
 		return error;
-	self()->lone = true;
+	self()->lone = !self()->core;
 	error = ktrt_spawn_attr(func, arg, &attr);
 	if (!error)
 		error = ktrt_group_wait(attr.group);

@@ -11,6 +11,8 @@
 #ifndef RUNTIME_MASK_H
 #define RUNTIME_MASK_H
 
+#include <stddef.h>
+
 #include "atomic.h"
 
 #define MASK_PER_LINE 8
@@ -19,6 +21,11 @@ union mask_line {
 	CACHE_ALIGNED uint8_t flags[MASK_PER_LINE];
 	uint64_t all;
 };
+
+static inline size_t mask_bytes(unsigned nr)
+{
+	return (nr / MASK_PER_LINE + 1) * sizeof(union mask_line);
+}
 
 static inline uint8_t *mask_flag(union mask_line *lines, unsigned index)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Workers on cores: who sleeps, who is woken, who makes room.
+ * Workers on cores: who sleeps, who goes on, who makes room.
  *
  * Owns the lists of sleeping workers and what is known of each core.  A core
  * counts its active workers: those that do not sleep by our doing.  A worker
@@ -14,17 +14,6 @@
 #include <ktask/ktask.h>
 
 #include "rt.h"
-
-/* Idle cores that one wakeup tries. */
-#define WAKE_TRIES 64
-
-/* After a core was marked as not idle: the leader either sees that before it
- * sleeps for long, or is seen here. */
-static void rouse_leader(void)
-{
-	if (unlikely(at_load_seq(&rt.leader_sleeps)))
-		leader_kick();
-}
 
 /* ---- marks, under the core's lock ---- */
 
@@ -65,7 +54,7 @@ static void mark_idle(struct core *core)
 		want_events(false);
 }
 
-static void unmark_idle(struct core *core)
+static WAKE_PATH void unmark_idle(struct core *core)
 {
 	uint8_t *flag = mask_flag(rt.idle, core->index);
 
@@ -158,7 +147,7 @@ static bool unlist(struct core *core, struct worker *w)
 	struct worker **at;
 	bool was = false;
 
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	if (w->listed) {
 		core->parked = NULL;
 		w->listed = false;
@@ -177,7 +166,7 @@ static bool unlist(struct core *core, struct worker *w)
 		add_active(core, 1);
 		unmark_idle(core);
 	}
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 	return was;
 }
 
@@ -199,13 +188,8 @@ static void wake(struct worker *to)
 	signal_give(&to->wake);
 }
 
-static void count_search(void)
-{
-	at_add(&rt.idlers, IDLERS_SEARCH);
-}
-
 /* Until somebody gives a core. */
-static void await_core(struct worker *w)
+static WAKE_PATH void await_core(struct worker *w)
 {
 	signal_await(&w->wake);
 	if (unlikely(w->leads))
@@ -223,12 +207,12 @@ static void await_idle(struct core *core, struct worker *w)
 		await_core(w);
 }
 
-void park_idle(struct worker *w)
+WAKE_PATH void park_idle(struct worker *w)
 {
 	struct core *core = w->core;
 	struct worker *next;
 
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	add_active(core, -1);
 	next = take_suspended(core);
 	list_idle(core, w);
@@ -236,7 +220,7 @@ void park_idle(struct worker *w)
 		give_core(core, next);
 	else if (is_deserted(core, 1))
 		mark_idle(core);
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 	if (next) {
 		count_search();
 		wake(next);
@@ -254,14 +238,14 @@ static bool swap_for_suspended(struct worker *w)
 	struct core *core = w->core;
 	struct worker *next;
 
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	next = take_suspended(core);
 	if (next) {
 		add_active(core, -1);
 		list_idle(core, w);
 		give_core(core, next);
 	}
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 	if (!next)
 		return false;
 	count_search();
@@ -289,7 +273,7 @@ static bool surrender(struct worker *w)
 
 	if (core_ready(core) <= 1)
 		return false;
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	goes = !core->suspended && core_ready(core) > 1 &&
 	       !somebody_leaves(core);
 	if (goes) {
@@ -297,7 +281,7 @@ static bool surrender(struct worker *w)
 		list_idle(core, w);
 		core->leaver = w;
 	}
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 	return goes;
 }
 
@@ -311,6 +295,11 @@ void park_crowded(struct worker *w)
 		count_up(&w->counts.surrenders);
 	}
 	await_idle(core, w);
+	/* It has something else to do first. */
+	if (w->maker) {
+		w->maker = NULL;
+		count_search();
+	}
 	sched_found(w);
 }
 
@@ -320,7 +309,7 @@ bool park_yield(struct worker *w)
 	struct worker *next;
 	bool alone;
 
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	next = take_idle(core);
 	if (!next)
 		next = take_suspended(core);
@@ -331,7 +320,7 @@ bool park_yield(struct worker *w)
 		if (next)
 			give_core(core, next);
 	}
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 	if (alone)
 		return false;
 	if (next) {
@@ -343,7 +332,7 @@ bool park_yield(struct worker *w)
 	return true;
 }
 
-void park_until(struct worker *w, uint32_t *signal)
+WAKE_PATH void park_until(struct worker *w, uint32_t *signal)
 {
 	struct core *core = w->core;
 
@@ -351,21 +340,21 @@ void park_until(struct worker *w, uint32_t *signal)
 		signal_await(signal);
 		return;
 	}
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	add_active(core, -1);
 	if (is_deserted(core, 1))
 		mark_idle(core);
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 	if (at_peek(&core->nr_suspended) || sched_work_visible()) {
 		count_search();
 		if (!park_dispatch(core, false))
 			sched_found(w);
 	}
 	signal_await(signal);
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	add_active(core, 1);
 	unmark_idle(core);
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 	rouse_leader();
 }
 
@@ -390,7 +379,7 @@ bool park_dispatch(struct core *core, bool blocked)
 	struct worker *w = NULL;
 	bool may;
 
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	may = may_dispatch(core, blocked);
 	if (may) {
 		w = take_suspended(core);
@@ -401,7 +390,7 @@ bool park_dispatch(struct core *core, bool blocked)
 		else
 			at_store(&core->wants_thread, 1);
 	}
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 	if (w)
 		wake(w);
 	else if (may)
@@ -409,122 +398,48 @@ bool park_dispatch(struct core *core, bool blocked)
 	return w != NULL;
 }
 
-/*
- * Cores whose workers block while others are idle are not told of.  Whoever
- * gives away the last idle core looks at a few, the leader at all of them.
- */
-static void look_for_blocked(struct worker *w, unsigned from)
+WAKE_PATH bool park_hand(struct core *core, struct worker *maker)
 {
-	for (unsigned i = 0; i < 8 && i < rt.nr_cores; i++) {
-		struct core *core = &rt.cores[(from + i) % rt.nr_cores];
+	struct worker *to;
 
-		if (core_ready(core) > 0 || at_peek(&core->arriving))
-			continue;
-		if (!sched_work_visible())
-			return;
-		count_search();
-		if (park_dispatch(core, true))
-			count_up(&w->counts.replaced);
-		else
-			at_sub(&rt.idlers, IDLERS_SEARCH);
+	lock_take(&core->lock);
+	/* One that nobody else has anything to do with. */
+	to = core->active || core->suspended ? NULL : core->parked;
+	if (likely(to)) {
+		core->parked = NULL;
+		to->listed = false;
+		to->maker = maker;
+		give_core(core, to);
 	}
-}
-
-/* The core that an attached thread runs on; nr_cores: none of ours. */
-static unsigned core_below(const struct worker *w)
-{
-	int cpu = w && !w->core ? sched_getcpu() : -1;
-	int index = cpu >= 0 && cpu < rt.nr_cpus ? rt.core_of_cpu[cpu] : -1;
-
-	return index >= 0 ? (unsigned)index : rt.nr_cores;
-}
-
-bool park_lend(struct worker *w)
-{
-	unsigned index = core_below(w);
-	bool lent = w->lent;
-
-	w->lent = false;
-	if (lent || index == rt.nr_cores ||
-	    !at_load_seq(mask_flag(rt.idle, index)) || !sched_work_visible())
-		return lent;
-	count_search();
-	if (!park_dispatch(&rt.cores[index], false)) {
-		sched_found(w);
-		return false;
-	}
-	count_up(&w->counts.wakeups);
-	rouse_leader();
-	return true;
-}
-
-/* For a task: the core that an attached thread occupies if it will wait for
- * the task, but the last one if it goes on. */
-static bool wake_for(struct worker *w, unsigned *woken)
-{
-	unsigned from = at_peek(&rt.idle_hint), tried = 0, pass, index;
-	unsigned own = core_below(w);
-
-	*woken = own;
-	if (own < rt.nr_cores && w->lone &&
-	    park_dispatch(&rt.cores[own], false)) {
-		w->lent = true;
-		return true;
-	}
-	for (pass = 0; pass < 2 && tried < WAKE_TRIES; pass++, from = 0) {
-		index = mask_next(rt.idle, from, rt.nr_cores);
-		for (; index < rt.nr_cores && tried < WAKE_TRIES; tried++) {
-			*woken = index;
-			if ((index != own || pass) &&
-			    park_dispatch(&rt.cores[index], false))
-				return true;
-			index = mask_next(rt.idle, index + 1, rt.nr_cores);
-		}
-	}
-	/* What was not looked at comes first next time. */
-	at_poke(&rt.idle_hint, index < rt.nr_cores ? index : 0);
-	return false;
-}
-
-void park_wake_one(struct worker *w)
-{
-	unsigned index;
-
-	if (!wake_for(w, &index)) {
-		at_sub(&rt.idlers, IDLERS_SEARCH);
-		return;
-	}
-	at_poke(&rt.idle_hint, index + 1 < rt.nr_cores ? index + 1 : 0);
-	if (w)
-		count_up(&w->counts.wakeups);
-	rouse_leader();
-	if (w && rt.counts && !idle_cores())
-		look_for_blocked(w, index + 1);
+	lock_drop(&core->lock);
+	if (likely(to))
+		wake(to);
+	return to != NULL;
 }
 
 void park_mark_idle(struct core *core)
 {
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	if (core_ready(core) <= 0 && !at_peek(&core->arriving))
 		mark_idle(core);
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 }
 
 void park_arrive_not(struct core *core)
 {
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	add_active(core, -1);
 	at_store(&core->arriving, 0);
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 }
 
 void park_arrive(struct core *core)
 {
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	unmark_idle(core);
 	add_active(core, 1);
 	at_store(&core->arriving, 1);
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 }
 
 struct worker *park_take_spare(void)
@@ -534,13 +449,13 @@ struct worker *park_take_spare(void)
 	for (unsigned i = 0; !w && i < rt.nr_cores; i++) {
 		struct core *core = &rt.cores[i];
 
-		pthread_mutex_lock(&core->lock);
+		lock_take(&core->lock);
 		w = core->parked;
 		if (w) {
 			core->parked = NULL;
 			w->listed = false;
 		}
-		pthread_mutex_unlock(&core->lock);
+		lock_drop(&core->lock);
 	}
 	return w;
 }
@@ -562,11 +477,11 @@ void park_gone(struct worker *w)
 
 	if (!core)
 		return;
-	pthread_mutex_lock(&core->lock);
+	lock_take(&core->lock);
 	add_active(core, -1);
 	if (is_deserted(core, 1))
 		mark_idle(core);
 	at_store(&core->wants_thread, 1);
-	pthread_mutex_unlock(&core->lock);
+	lock_drop(&core->lock);
 	leader_kick();
 }

@@ -5,8 +5,8 @@
  *
  * How a task goes: task.c makes it, deps.c says when it is ready, sched.c
  * queues, finds and runs it, task.c completes it, which makes others ready.
- * Where there are no tasks park.c puts workers to sleep, and wakes them;
- * leader.c puts workers on cores whose worker blocked.
+ * Where there are no tasks park.c puts workers to sleep; wake.c chooses whom a
+ * task wakes; leader.c puts workers on cores whose worker blocked.
  *
  * Locks: a core's lock, inside it the pool's.  Neither is held while anything
  * of the user runs, nor across a system call but waking.
@@ -57,6 +57,7 @@ enum {
 	TASK_ACCESS_ALLOCATED = 4,
 	TASK_OUTER = 8, /* stands for an attached thread */
 	TASK_SHELF = 16, /* has a priority or a node */
+	TASK_LOANED = 32, /* when free it goes back to its parent */
 };
 
 struct ktrt_task {
@@ -82,6 +83,7 @@ struct ktrt_task {
 	int16_t node;
 	uint16_t maker; /* its worker's slot and 1; 0: not one with a core */
 	uint64_t order; /* on a shelf */
+	struct ktrt_task *back; /* TASK_OUTER: a record of TASK_LOANED */
 
 	struct access access_inline[ACCESS_INLINE];
 	_Alignas(16) char arg_inline[ARG_INLINE];
@@ -99,6 +101,8 @@ struct ktrt_group {
 
 struct core;
 
+#define RECORD_TASKS 2
+
 struct counts {
 	uint64_t tasks, steals, parks, wakeups, replaced, surrenders;
 };
@@ -108,51 +112,56 @@ struct worker {
 	CACHE_ALIGNED struct ktrt_task *current;
 	struct core *core;
 	struct cache tasks; /* records */
-	struct cache smalls; /* epochs */
+	struct ktrt_task *blank; /* for what is done at once, or NULL */
 	unsigned slot; /* in rt.workers and rt.loaded */
-	uint32_t generation;
-	uint32_t tick;
 	uint32_t nest; /* tasks done at once on its stack, one in another */
+	uint32_t generation;
+	bool advertised; /* its flag in the mask is set */
+	bool lone; /* attached: it makes one task and waits, as it seems; */
+	bool lent; /* a worker was woken on the CPU that it occupies; */
+	struct core *below; /* the core that it was on when last asked; */
+	const uint32_t *on_cpu; /* the kernel says there where, or NULL; */
+	struct ktrt_task *outer; /* what it spawns are children of; */
+	uint64_t waited; /* its ->spawned at the last wait */
+	struct counts counts;
+	struct cache smalls; /* epochs */
+	uint32_t tick;
 	uint32_t nr_foreign; /* tasks of other workers that it did; */
 	uint64_t foreign_ns; /* what some of these took, and */
 	uint64_t rest_ns; /* how long it last left them to their makers */
 	uint64_t made; /* tasks, in 64s; read by others */
-	bool advertised; /* its flag in the mask is set */
-	bool leads; /* shall be, or is, the leader */
-	int cpu; /* bound to it; -1 */
-	struct counts counts;
-	struct ktrt_task *outer; /* attached: what it spawns are children of; */
-	uint64_t waited; /* its ->spawned at the last wait; */
-	bool lone; /* it makes one task and waits, as far as one can tell; */
-	bool lent; /* a worker was woken on the CPU that it occupies */
-	struct ktrt_task *blank; /* for what is done at once, or NULL */
 
 	struct deque deque;
 
 	CACHE_ALIGNED uint32_t wake; /* signal: go on, on ->core */
-	uint32_t plenty; /* its queue held plenty; see sched_plenty() */
+	struct worker *maker; /* in its queue is a task for this one, or NULL */
+	int cpu; /* bound to it; -1 */
+	bool leads; /* shall be, or is, the leader */
+	bool borrows; /* its last task's maker waits for the CPU, as it seems */
 	bool listed; /* on core->parked, under the core's lock; or */
 	bool pooled; /* on rt.pool, under the pool's */
 	bool joinable;
 	struct worker *link;
 	pid_t tid;
 	pthread_t thread;
+
+	struct ktrt_task records[RECORD_TASKS]; /* of the pool like others */
 };
 
 struct core {
-	CACHE_ALIGNED pthread_mutex_t lock;
+	CACHE_ALIGNED uint32_t lock;
 	int cpu;
 	unsigned index;
 	int node; /* index of the shelf */
 	unsigned cache; /* last-level cache; the workers' slots go by it */
-	struct worker *parked; /* idle workers that last worked here */
+	int active; /* workers here that do not sleep by our doing */
+	struct worker *parked; /* an idle worker that last worked here */
+	uint32_t nr_suspended;
+	uint32_t arriving; /* a worker was woken and does not run yet */
 	struct worker
 		*suspended; /* went in the middle of a task; oldest first */
 	struct worker **suspended_end;
-	int active; /* workers here that do not sleep by our doing */
-	uint32_t nr_suspended;
 	struct worker *leaver; /* who last left as it was crowded, or NULL */
-	uint32_t arriving; /* a worker was woken and does not run yet */
 	uint32_t wants_thread; /* ask of the leader */
 };
 
@@ -166,27 +175,31 @@ struct node {
 struct runtime {
 	struct ktrt_options options;
 	unsigned nr_cores, nr_caches, nr_nodes;
-	struct core *cores;
-	struct shelf *shelves; /* one a node */
-	struct node *nodes; /* likewise */
+	struct node *nodes;
 	unsigned short *near; /* memory of theirs */
 	int *core_of_cpu; /* index, or -1 */
 	int nr_cpus;
 	struct umt *umt;
-	const struct umt_core *counts; /* NULL without UMT */
 	uint64_t spin_ns;
 	unsigned nr_slots; /* room in workers and loaded, */
 	unsigned slots_per_cache; /* of these */
-	struct worker **workers; /* by slot; NULL; published with release */
-	union mask_line *loaded; /* queues that may have tasks, by slot */
-	union mask_line *idle; /* cores that nobody works on, by index */
 
 	/* Cores that are idle, and workers that look for tasks (high half). */
 	CACHE_ALIGNED uint64_t idlers;
+	uint32_t leader_sleeps;
+
+	/* What is read at each step and hardly ever written. */
 	CACHE_ALIGNED uint32_t stop;
 	uint32_t runs;
 	uint32_t generation; /* changes in the child of a fork */
 	uint32_t cancels; /* groups that were cancelled, ever */
+	struct core *cores;
+	struct shelf *shelves; /* one a node */
+	struct worker **workers; /* by slot; NULL; published with release */
+	union mask_line *loaded; /* queues that may have tasks, by slot */
+	union mask_line *idle; /* cores that nobody works on, by index */
+	const struct umt_core *counts; /* NULL without UMT */
+
 	uint32_t attached;
 	uint32_t nr_threads;
 	uint32_t ending; /* threads that ended in a task and tidy up */
@@ -201,7 +214,6 @@ struct runtime {
 
 	pthread_t leader;
 	int leader_fd; /* an eventfd to wake it */
-	uint32_t leader_sleeps;
 	uint32_t leading; /* threads that lead: 1, or none for a moment */
 	uint64_t samples, crowded, replaced;
 };
@@ -279,7 +291,7 @@ struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
 				   ktrt_func func, void *arg);
 /*
  * The worker's queue holds plenty: until it holds half of that, which whoever
- * takes from it looks at, w->plenty is set and tasks may be done at once.
+ * takes from it looks at, its ->plenty is set and tasks may be done at once.
  */
 void sched_plenty(struct worker *w);
 /* A task that @above waits for: the newest own one, else another's oldest. */
@@ -305,7 +317,8 @@ void sched_work(struct worker *w);
  * nobody wakes another one for the same task.
  */
 
-/* Sleep until there may be tasks. */
+/* Sleep until there may be tasks, or, where w->maker says so, one: then the
+ * worker does not count as looking. */
 void park_idle(struct worker *w);
 /* Between two tasks: leave the core if two are ready there, or to a worker
  * that is in the middle of a task.  Returns at once or when woken. */
@@ -315,13 +328,12 @@ void park_crowded(struct worker *w);
 bool park_yield(struct worker *w);
 /* Sleep in the middle of a task until *@signal; another takes the core. */
 void park_until(struct worker *w, uint32_t *signal);
-/* Wake a worker for an idle core, if there is one; the core that an attached
- * thread occupies comes last. */
-void park_wake_one(struct worker *w);
-/* The attached thread is about to wait: true if the worker of the core that it
- * occupies is there to take over, so that it had better sleep.  No other CPU
- * has to wake up for that. */
-bool park_lend(struct worker *w);
+/*
+ * For a task in @maker's queue: wake the worker that sleeps on @core, if nobody
+ * else has anything to do with that.  It takes the task from there and does not
+ * count as looking: whoever queues another task wakes another.
+ */
+bool park_hand(struct core *core, struct worker *maker);
 /*
  * Put a worker on a core that is idle: by our books, or because its workers
  * are @blocked.  true: one comes, and has taken over one count of looking.
@@ -342,6 +354,11 @@ void park_forget(void);
 /* The thread ends in the middle of whatever. */
 void park_gone(struct worker *w);
 
+static inline void count_search(void)
+{
+	at_add(&rt.idlers, IDLERS_SEARCH);
+}
+
 static inline unsigned idle_cores(void)
 {
 	return (uint32_t)at_load_seq(&rt.idlers);
@@ -360,12 +377,32 @@ static inline bool core_crowded(const struct core *core)
 	return at_peek(&core->nr_suspended) || core_ready(core) > 1;
 }
 
+/* ---- wake.c ---- */
+
+/* Wake a worker for an idle core, if there is one; the core that an attached
+ * thread occupies comes last.  Its caller counted one as looking. */
+void wake_worker(struct worker *w);
+/* The attached thread is about to wait: true if the worker of the core that it
+ * occupies is there to take over, so that it had better sleep.  No other CPU
+ * has to wake up for that. */
+bool wake_below(struct worker *w);
+/* For a task in its queue that the attached thread will wait for: the same, by
+ * park_hand(). */
+bool wake_to_hand(struct worker *w);
+
 /* ---- leader.c ---- */
 
 int leader_start(void);
 void leader_stop(void);
 /* It shall look at what is asked of it. */
 void leader_kick(void);
+/* After a core was marked as not idle: the leader either sees that before it
+ * sleeps for long, or is seen here. */
+static inline void rouse_leader(void)
+{
+	if (unlikely(at_load_seq(&rt.leader_sleeps)))
+		leader_kick();
+}
 /* Lead until a core wants the leader as a worker (@w), or rt.stop. */
 void leader_lead(struct worker *w);
 

@@ -12,6 +12,7 @@
  * waking (park.c).
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "rt.h"
@@ -74,7 +75,7 @@ static inline int run(struct worker *w, struct ktrt_task *task, ktrt_func func,
 	return error;
 }
 
-struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task)
+WAKE_PATH struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task)
 {
 	int error = run(w, task, task->func, task->arg, false);
 
@@ -107,17 +108,18 @@ struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
 
 void sched_plenty(struct worker *w)
 {
-	at_store_seq(&w->plenty, 1);
+	at_store_seq(&w->deque.plenty, 1);
 	/* Thieves may have been faster; from here on they see it. */
 	if (deque_size(&w->deque) < QUEUE_PLENTY / 2)
-		at_store(&w->plenty, 0);
+		at_store(&w->deque.plenty, 0);
 }
 
 /* One was taken from the worker's queue. */
 static inline void taken_from(struct worker *w)
 {
-	if (at_load_seq(&w->plenty) && deque_size(&w->deque) < QUEUE_PLENTY / 2)
-		at_store(&w->plenty, 0);
+	if (at_load_seq(&w->deque.plenty) &&
+	    deque_size(&w->deque) < QUEUE_PLENTY / 2)
+		at_store(&w->deque.plenty, 0);
 }
 
 /* ---- finding ---- */
@@ -323,14 +325,16 @@ static void __attribute__((noinline)) wake_one(struct worker *w)
 
 	while (wants_waking(idlers))
 		if (at_cas(&rt.idlers, &idlers, idlers + IDLERS_SEARCH)) {
-			park_wake_one(w);
+			wake_worker(w);
 			return;
 		}
 }
 
-void sched_notify(struct worker *w)
+WAKE_PATH void sched_notify(struct worker *w)
 {
-	if (unlikely(wants_waking(at_load_seq(&rt.idlers))))
+	if (likely(!wants_waking(at_load_seq(&rt.idlers))))
+		return;
+	if (!(w && w->lone && wake_to_hand(w)))
 		wake_one(w);
 }
 
@@ -342,17 +346,28 @@ void sched_found(struct worker *w)
 		wake_one(w);
 }
 
+/*
+ * A worker whose last task was handed to it has the CPU of whoever made that
+ * and waits: it looks for two microseconds only.  With 50 the way there and
+ * back took 35 to 68 us after 3 ms of sleep, now 16 to 19.
+ */
+#define BRIEF_ROUNDS 8
+
 /* Look for a while.  A worker that becomes ready here goes first. */
 static struct ktrt_task *look(struct worker *w)
 {
+	unsigned rounds = w->borrows ? BRIEF_ROUNDS : UINT_MAX;
 	uint64_t end_ns = 0;
 
+	w->borrows = false;
 	for (unsigned round = 0; !at_peek(&rt.stop); round++) {
 		struct ktrt_task *task = sched_take(w);
 
 		if (task)
 			return task;
 		if (core_crowded(w->core))
+			return NULL;
+		if (round >= rounds)
 			return NULL;
 		for (unsigned i = 0; i < (round < 16 ? round : 16); i++)
 			cpu_relax();
@@ -368,8 +383,32 @@ static struct ktrt_task *look(struct worker *w)
 	return NULL;
 }
 
+/*
+ * The task that the worker was woken for, from its maker's queue.  NULL: it was
+ * woken for any, or another was faster; it counts as looking.
+ */
+static struct ktrt_task *take_handed(struct worker *w)
+{
+	struct worker *maker = w->maker;
+	struct ktrt_task *task = NULL;
+
+	if (!maker)
+		return NULL;
+	w->maker = NULL;
+	if (likely(!shelf_urgent(own_shelf(w))))
+		task = deque_steal(&maker->deque, NULL, NULL);
+	if (unlikely(!task)) {
+		at_add(&rt.idlers, IDLERS_SEARCH);
+		return NULL;
+	}
+	taken_from(maker);
+	count_up(&w->counts.steals);
+	w->borrows = true;
+	return task;
+}
+
 /* The worker counts as looking. */
-static struct ktrt_task *find(struct worker *w)
+static WAKE_PATH struct ktrt_task *find(struct worker *w)
 {
 	for (;;) {
 		struct ktrt_task *task = look(w);
@@ -383,6 +422,9 @@ static struct ktrt_task *find(struct worker *w)
 		if (at_load(&rt.stop))
 			return NULL;
 		park_idle(w);
+		task = take_handed(w);
+		if (task)
+			return task;
 	}
 }
 
@@ -494,7 +536,7 @@ static inline bool is_foreign(const struct worker *w,
 	return task->maker && task->maker != (uint16_t)(w->slot + 1);
 }
 
-void sched_work(struct worker *w)
+WAKE_PATH void sched_work(struct worker *w)
 {
 	struct ktrt_task *task = find(w);
 

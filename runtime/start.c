@@ -4,6 +4,8 @@
  * what a fork leaves of it, and what it tells about itself.
  */
 #include <errno.h>
+#include <linux/rseq.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,7 +107,7 @@ static void fill_in(struct ktrt_options *options)
 
 static union mask_line *mask_new(unsigned nr)
 {
-	size_t bytes = (nr / MASK_PER_LINE + 1) * sizeof(union mask_line);
+	size_t bytes = mask_bytes(nr);
 	union mask_line *lines = aligned_alloc(CACHE_LINE, bytes);
 
 	if (lines)
@@ -123,8 +125,7 @@ int rt_make_slots(void)
 	rt.nr_slots = rt.slots_per_cache * rt.nr_caches;
 	rt.workers = calloc(rt.nr_slots, sizeof(struct worker *));
 	rt.loaded = mask_new(rt.nr_slots);
-	rt.idle = mask_new(rt.nr_cores);
-	return rt.workers && rt.loaded && rt.idle ? 0 : -ENOMEM;
+	return rt.workers && rt.loaded ? 0 : -ENOMEM;
 }
 
 /* Without UMT the runtime is the same, but that blocked cores stay idle. */
@@ -184,9 +185,32 @@ static void free_all(void)
 	pthread_mutex_destroy(&rt.pool_lock);
 	free(rt.workers);
 	free(rt.loaded);
-	free(rt.idle);
 	cores_free();
 }
+
+#if defined(__GLIBC__) && defined(__x86_64__) && defined(__LP64__)
+/* Of glibc since 2.35. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned __rseq_size __attribute__((weak));
+
+/* Where the kernel writes on which CPU the thread is; NULL: nowhere. */
+static const uint32_t *own_cpu(void)
+{
+	const struct rseq *area;
+	char *thread;
+
+	if (!&__rseq_size || !__rseq_size)
+		return NULL;
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
+	area = (const struct rseq *)(thread + __rseq_offset);
+	return &area->cpu_id;
+}
+#else
+static const uint32_t *own_cpu(void)
+{
+	return NULL;
+}
+#endif
 
 static int attach(void)
 {
@@ -200,6 +224,8 @@ static int attach(void)
 		return -ENOMEM;
 	}
 	w->outer->flags = TASK_OUTER;
+	w->outer->back = NULL;
+	w->on_cpu = own_cpu();
 	w->current = w->outer;
 	self_worker = w;
 	at_add(&rt.attached, 1);
@@ -211,6 +237,8 @@ static void detach(struct worker *w)
 	self_worker = NULL;
 	if (w->outer->domain)
 		deps_close(w, w->outer);
+	if (w->outer->back)
+		pool_put(&rt.tasks, &w->tasks, w->outer->back);
 	task_free(w, w->outer);
 	w->current = w->outer = NULL;
 	worker_retire(w);

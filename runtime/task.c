@@ -31,11 +31,25 @@ int error_take(int *error)
 
 /* ---- making ---- */
 
-struct ktrt_task *task_new(struct worker *w, ktrt_func func, void *arg)
+/*
+ * An attached thread makes tasks that others do.  If their records stayed with
+ * those it would take one after the other that no cache holds any more: so one
+ * goes to and fro.
+ */
+static inline struct ktrt_task *take_back(struct ktrt_task *outer)
 {
-	struct ktrt_task *task = pool_get(&rt.tasks, &w->tasks);
-	struct ktrt_task *parent = w->current;
+	return at_peek(&outer->back) ? at_swap(&outer->back, NULL) : NULL;
+}
 
+WAKE_PATH struct ktrt_task *task_new(struct worker *w, ktrt_func func,
+				     void *arg)
+{
+	struct ktrt_task *parent = w->current;
+	bool loaned = parent && unlikely(parent->flags & TASK_OUTER);
+	struct ktrt_task *task = loaned ? take_back(parent) : NULL;
+
+	if (!task)
+		task = pool_get(&rt.tasks, &w->tasks);
 	if (unlikely(!task))
 		return NULL;
 	task->func = func;
@@ -44,7 +58,7 @@ struct ktrt_task *task_new(struct worker *w, ktrt_func func, void *arg)
 	at_poke(&task->parent, parent);
 	at_poke(&task->depth, parent ? parent->depth + 1 : 0);
 	task->group = NULL;
-	task->flags = 0;
+	task->flags = loaned ? TASK_LOANED : 0;
 	task->priority = 0;
 	task->spawned = task->credited = 0;
 	task->live = LIVE_BODY;
@@ -62,7 +76,11 @@ void task_free(struct worker *w, struct ktrt_task *task)
 		free(task->arg);
 	if (unlikely(task->flags & TASK_ACCESS_ALLOCATED))
 		free(task->access);
-	pool_put(&rt.tasks, w ? &w->tasks : NULL, task);
+	/* The parent is not complete yet. */
+	if (unlikely(task->flags & TASK_LOANED))
+		task = at_swap(&task->parent->back, task);
+	if (likely(task))
+		pool_put(&rt.tasks, w ? &w->tasks : NULL, task);
 }
 
 /* The least loaded of any would cost a search; its own or the next best. */
@@ -82,7 +100,7 @@ static void queue_failed(struct worker *w, struct ktrt_task *task)
 		task = sched_run(w, task);
 }
 
-void task_ready(struct worker *w, struct ktrt_task *task)
+WAKE_PATH void task_ready(struct worker *w, struct ktrt_task *task)
 {
 	bool queued;
 
@@ -162,7 +180,7 @@ static inline struct worker *self(void)
  */
 static inline bool does_at_once(const struct worker *w)
 {
-	return at_peek(&w->plenty) && w->nest < NEST_MAX;
+	return at_peek(&w->deque.plenty) && w->nest < NEST_MAX;
 }
 
 static inline struct ktrt_task *take_blank(struct worker *w)
@@ -187,7 +205,7 @@ static inline void do_at_once(struct worker *w, struct ktrt_task *task,
 		task_ready(w, task);
 }
 
-static void queue_child(struct worker *w, struct ktrt_task *task)
+static WAKE_PATH void queue_child(struct worker *w, struct ktrt_task *task)
 {
 	if (unlikely(deque_holds(&w->deque, QUEUE_PLENTY)) && w->core)
 		sched_plenty(w);
@@ -195,7 +213,7 @@ static void queue_child(struct worker *w, struct ktrt_task *task)
 	task_ready(w, task);
 }
 
-int ktrt_spawn(ktrt_func func, void *arg)
+WAKE_PATH int ktrt_spawn(ktrt_func func, void *arg)
 {
 	struct worker *w = self();
 	struct ktrt_task *task;
@@ -425,7 +443,7 @@ static bool spin_for(struct worker *w, struct ktrt_task *task)
 }
 
 /* Nothing is left to help with: sleep until the last child says so. */
-static void wait_for_signal(struct worker *w, struct ktrt_task *task)
+static WAKE_PATH void wait_for_signal(struct worker *w, struct ktrt_task *task)
 {
 	uint64_t more = task->spawned - task->credited + LIVE_WAITED;
 
@@ -436,7 +454,7 @@ static void wait_for_signal(struct worker *w, struct ktrt_task *task)
 	at_sub(&task->live, LIVE_WAITED);
 }
 
-int task_wait(struct worker *w, struct ktrt_task *task)
+WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 {
 	while (task_outstanding(task)) {
 		/* An attached thread has no core to work on. */
@@ -447,7 +465,7 @@ int task_wait(struct worker *w, struct ktrt_task *task)
 			below = sched_run(w, below);
 			if (below)
 				task_ready(w, below);
-		} else if (park_lend(w)) {
+		} else if (wake_below(w)) {
 			wait_for_signal(w, task);
 		} else if (!spin_for(w, task)) {
 			below = w->core ? sched_take_below(w, task) : NULL;
@@ -460,7 +478,7 @@ int task_wait(struct worker *w, struct ktrt_task *task)
 	return error_take(&task->child_error);
 }
 
-int ktrt_wait(void)
+WAKE_PATH int ktrt_wait(void)
 {
 	struct worker *w = self();
 

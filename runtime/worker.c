@@ -19,13 +19,23 @@ __thread struct worker *self_worker __attribute__((tls_model("initial-exec")));
 
 /* ---- records ---- */
 
+/*
+ * What a wake-up touches after a pause is cold, the translation of addresses
+ * above all: so a record has a page, with the first tasks that it makes.
+ */
+#define RECORD_PAGE 4096
+
+_Static_assert(sizeof(struct worker) <= RECORD_PAGE, "a record has a page");
+
 static struct worker *record_new(unsigned slot)
 {
-	struct worker *w = aligned_alloc(CACHE_LINE, sizeof(*w));
+	struct worker *w = aligned_alloc(RECORD_PAGE, RECORD_PAGE);
 
 	if (!w)
 		return NULL;
 	memset(w, 0, sizeof(*w));
+	for (unsigned i = 0; i < RECORD_TASKS; i++)
+		pool_put(&rt.tasks, &w->tasks, &w->records[i]);
 	if (!deque_init(&w->deque)) {
 		free(w);
 		return NULL;
@@ -80,6 +90,10 @@ struct worker *worker_new(unsigned cache)
 	w->nest = 0;
 	w->waited = 0;
 	w->lone = w->lent = false;
+	w->below = NULL;
+	w->on_cpu = NULL;
+	w->maker = NULL;
+	w->borrows = false;
 	w->generation = rt.generation;
 	w->cpu = -1;
 	at_store(&w->tid, 0);
@@ -96,7 +110,7 @@ void worker_retire(struct worker *w)
 		task_ready(NULL, task);
 	w->advertised = false;
 	at_store(mask_flag(rt.loaded, w->slot), 0);
-	at_store(&w->plenty, 0);
+	at_store(&w->deque.plenty, 0);
 	if (w->blank)
 		task_free(w, w->blank);
 	w->blank = NULL;
@@ -127,7 +141,7 @@ static void set_cpus(struct worker *w, int only)
 	CPU_FREE(cpus);
 }
 
-void worker_bind(struct worker *w)
+WAKE_PATH void worker_bind(struct worker *w)
 {
 	int cpu = w->core->cpu;
 

@@ -31,6 +31,13 @@ struct runtime_cases {
 	void (*block)(int nr);
 	/* one task that calls task_stamp(), by a thread outside */
 	void (*wake)(void);
+	/*
+	 * one such task, by a thread that then sleeps until it is done, where
+	 * its runtime makes tasks: @within calls what is to be done there, or
+	 * is NULL
+	 */
+	void (*wake_task)(void);
+	void (*within)(void (*loop)(void));
 };
 
 extern const struct runtime_cases cases;

@@ -68,6 +68,6 @@ static void wake(void)
 	await(&answered, seen);
 }
 
-const struct runtime_cases cases = { .start = start,
-				     .stop = stop,
-				     .wake = wake };
+const struct runtime_cases cases = {
+	.start = start, .stop = stop, .wake = wake, .wake_task = wake
+};

@@ -170,5 +170,5 @@ static void wake(void)
 	ktrt_wait();
 }
 
-const struct runtime_cases cases = { start, stop, empty, makers, chain,
-				     fans,  fib,  work,	 block,	 wake };
+const struct runtime_cases cases = { start, stop, empty, makers, chain, fans,
+				     fib,   work, block, wake,	 wake,	NULL };

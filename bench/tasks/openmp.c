@@ -3,6 +3,7 @@
  * The cases by OpenMP tasks; compiled by gcc (libgomp) and by clang (libomp).
  */
 #include <omp.h>
+#include <semaphore.h>
 
 #include "bench/tasks/cases.h"
 
@@ -116,5 +117,29 @@ static void wake(void)
 		task_stamp();
 }
 
-const struct runtime_cases cases = { start, stop, empty, makers, chain,
-				     fans,  fib,  work,	 block,	 wake };
+/* In a region, whose other threads sleep in its barrier. */
+static void wake_task(void)
+{
+	sem_t done;
+
+	sem_init(&done, 0, 0);
+#pragma omp task shared(done)
+	{
+		task_stamp();
+		sem_post(&done);
+	}
+	while (sem_wait(&done))
+		;
+	sem_destroy(&done);
+}
+
+static void within(void (*loop)(void))
+{
+#pragma omp parallel
+#pragma omp single
+	loop();
+}
+
+const struct runtime_cases cases = { start, stop, empty,     makers,
+				     chain, fans, fib,	     work,
+				     block, wake, wake_task, within };

@@ -36,6 +36,7 @@ my @cases = (
 	['fib', $cpus, 'the same on all cores'],
 	['work', $cpus, 'tasks of 2 us by one maker, ns each'],
 	['wake', $cpus, 'from an idle runtime to the task, ns'],
+	['wake-task', $cpus, 'the same by a task whose maker sleeps, everywhere, ns'],
 	['block', $cpus, 'tasks that sleep 1 ms and compute 0.1 ms, ns each'],
 );
 
@@ -58,9 +59,9 @@ sub measure
 {
 	my ($name, $case, $threads) = @_;
 	local $ENV{KTRT_UMT} = $name eq 'ktrt-off' ? '0' : '1';
-	local @ENV{$case eq 'wake' ? 'OMP_WAIT_POLICY' : ()} = ('passive');
+	local @ENV{$case =~ /^wake/ ? 'OMP_WAIT_POLICY' : ()} = ('passive');
 	my $program = program($name);
-	return () if $name eq 'futex' && $case ne 'wake';
+	return () if $name eq 'futex' && $case !~ /^wake/;
 	my $said = `$program $case $threads 2>/dev/null`;
 
 	return $? ? () : 0 + $said;
@@ -100,13 +101,13 @@ sub shown
 
 my $load = (split ' ', `cat /proc/loadavg`)[0] // '?';
 print "$cpus CPUs, medians of $rounds rounds, load average $load before\n";
-printf "%-18s" . ' %9s' x @peers . "  of_best  by_least\n", 'ns a task', @peers;
+printf "%-20s" . ' %9s' x @peers . "  of_best  by_least\n", 'ns a task', @peers;
 for (@cases) {
 	my ($case, $threads, $what) = @$_;
 	next if $only && !grep { $_ eq $case } split /,/, $only;
 	my $times = run_case($case, $threads);
 
-	printf "%-18s", "$case, $threads thread" . ($threads > 1 ? 's' : '');
+	printf "%-20s", "$case, $threads thread" . ($threads > 1 ? 's' : '');
 	printf ' %9s', shown(median(@{$times->{$_} // []})) for @peers;
 	printf "  %7s  %8s\n", of_best(\&median, $times), of_best(\&least, $times);
 }

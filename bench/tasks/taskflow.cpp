@@ -27,9 +27,10 @@ void stop()
 template <typename F> void many(int nr, F body)
 {
 	executor->async([=] {
-		for (int i = 0; i < nr; i++)
-			executor->silent_async(body);
-	}).wait();
+			for (int i = 0; i < nr; i++)
+				executor->silent_async(body);
+		})
+		.wait();
 	executor->wait_for_all();
 }
 
@@ -82,7 +83,6 @@ void fans(int nr)
 	executor->run(flow).wait();
 }
 
-
 long do_fib(int n, tf::Runtime &runtime)
 {
 	long one, two;
@@ -102,7 +102,8 @@ long fib(int n)
 	tf::Taskflow flow;
 	long result = 0;
 
-	flow.emplace([&](tf::Runtime &runtime) { result = do_fib(n, runtime); });
+	flow.emplace(
+		[&](tf::Runtime &runtime) { result = do_fib(n, runtime); });
 	executor->run(flow).wait();
 	return result;
 }
@@ -126,6 +127,8 @@ void wake()
 
 extern "C" {
 extern const struct runtime_cases cases;
-const struct runtime_cases cases = { start, stop, empty, makers, chain,
-				     fans,  fib,  work,	 block,	 wake };
+const struct runtime_cases cases = {
+	start, stop, empty, makers, chain, fans,
+	fib,   work, block, wake,   wake,  nullptr
+};
 }

@@ -5,6 +5,8 @@
 #include <deque>
 #include <memory>
 
+#include <semaphore.h>
+
 #include <tbb/flow_graph.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
@@ -151,10 +153,25 @@ void wake()
 		;
 }
 
+void wake_task()
+{
+	sem_t done;
+
+	sem_init(&done, 0, 0);
+	arena->enqueue([&] {
+		task_stamp();
+		sem_post(&done);
+	});
+	while (sem_wait(&done))
+		;
+	sem_destroy(&done);
+}
+
 } /* namespace */
 
 extern "C" {
 extern const struct runtime_cases cases;
-const struct runtime_cases cases = { start, stop, empty, makers, chain,
-				     fans,  fib,  work,	 block,	 wake };
+const struct runtime_cases cases = { start, stop, empty,     makers,
+				     chain, fans, fib,	     work,
+				     block, wake, wake_task, nullptr };
 }

@@ -70,7 +70,6 @@ static void end(void)
 	pthread_mutex_destroy(&rt.pool_lock);
 	free(rt.workers);
 	free(rt.loaded);
-	free(rt.idle);
 	cores_free();
 	memset(&rt, 0, sizeof(rt));
 	topology_end(&tree);
@@ -247,7 +246,7 @@ static void make_idle(unsigned core, struct worker *w)
 static void wake_one(void)
 {
 	rt.idlers += IDLERS_SEARCH;
-	park_wake_one(NULL);
+	wake_worker(NULL);
 }
 
 static bool is_idle(unsigned core)
