@@ -116,6 +116,7 @@ void worker_retire(struct worker *w)
 	w->blank = NULL;
 	cache_drain(&rt.tasks, &w->tasks);
 	cache_drain(&rt.smalls, &w->smalls);
+	at_poke(&w->core, NULL);
 	pthread_mutex_lock(&rt.pool_lock);
 	w->link = rt.retired;
 	rt.retired = w;
@@ -318,16 +319,20 @@ static bool thread_blocked(pid_t tid)
 	return state && (state[2] == 'S' || state[2] == 'D');
 }
 
-/* Are there workers on the core, but none that runs or could? */
+/* Are there workers on the core, but none that runs or could?  A thread that
+ * has not begun waits for a CPU. */
 bool worker_all_blocked(const struct core *core)
 {
 	if (rt.counts)
 		return core_ready(core) <= 0;
 	for (unsigned i = 0; i < rt.nr_slots; i++) {
 		struct worker *w = at_load(&rt.workers[i]);
-		pid_t tid = w ? at_load(&w->tid) : 0;
+		pid_t tid;
 
-		if (tid && at_peek(&w->core) == core && !thread_blocked(tid))
+		if (!w || at_peek(&w->core) != core)
+			continue;
+		tid = at_load(&w->tid);
+		if (!tid || !thread_blocked(tid))
 			return false;
 	}
 	return true;
