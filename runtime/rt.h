@@ -112,24 +112,24 @@ struct worker {
 	CACHE_ALIGNED struct ktrt_task *current;
 	struct core *core;
 	struct cache tasks; /* records */
-	struct ktrt_task *blank; /* for what is done at once, or NULL */
-	unsigned slot; /* in rt.workers and rt.loaded */
-	uint32_t nest; /* tasks done at once on its stack, one in another */
-	uint32_t generation;
-	bool advertised; /* its flag in the mask is set */
-	bool lone; /* attached: it makes one task and waits, as it seems; */
-	bool lent; /* a worker was woken on the CPU that it occupies; */
-	struct core *below; /* the core that it was on when last asked; */
-	const uint32_t *on_cpu; /* the kernel says there where, or NULL; */
-	struct ktrt_task *outer; /* what it spawns are children of; */
-	uint64_t waited; /* its ->spawned at the last wait */
-	struct counts counts;
 	struct cache smalls; /* epochs */
+	unsigned slot; /* in rt.workers and rt.loaded */
+	uint32_t generation;
 	uint32_t tick;
+	uint32_t nest; /* tasks done at once on its stack, one in another */
 	uint32_t nr_foreign; /* tasks of other workers that it did; */
 	uint64_t foreign_ns; /* what some of these took, and */
 	uint64_t rest_ns; /* how long it last left them to their makers */
 	uint64_t made; /* tasks, in 64s; read by others */
+	bool advertised; /* its flag in the mask is set */
+	bool lone; /* attached: it makes one task and waits, as it seems; */
+	bool lent; /* a worker was woken on the CPU that it occupies; */
+	struct counts counts;
+	struct core *below; /* the core that it was on when last asked; */
+	const uint32_t *on_cpu; /* the kernel says there where, or NULL; */
+	struct ktrt_task *outer; /* what it spawns are children of; */
+	uint64_t waited; /* its ->spawned at the last wait */
+	struct ktrt_task *blank; /* for what is done at once, or NULL */
 
 	struct deque deque;
 
