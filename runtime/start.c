@@ -285,11 +285,12 @@ static void end(void)
 int ktrt_start(const struct ktrt_options *options)
 {
 	static const struct ktrt_options defaults = KTRT_OPTIONS_INIT;
-	int error = -EBUSY;
+	int error = -EBUSY, cancel_state;
 
 	if (options && !options_are_valid(options))
 		return -EINVAL;
 	pthread_once(&once, prepare_forks);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_mutex_lock(&lock);
 	if (!rt_runs()) {
 		error = begin(options ? options : &defaults);
@@ -299,6 +300,7 @@ int ktrt_start(const struct ktrt_options *options)
 			end();
 	}
 	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(cancel_state, NULL);
 	return error;
 }
 
@@ -330,13 +332,14 @@ int ktrt_detach(void)
 int ktrt_stop(void)
 {
 	struct worker *w = self_worker;
-	int error;
+	int error, cancel_state;
 
 	if (!rt_runs() || !w)
 		return -ESRCH;
 	if (w->current != w->outer)
 		return -EBUSY;
 	error = task_wait(w, w->outer);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_mutex_lock(&lock);
 	if (at_load(&rt.attached) > 1) {
 		error = -EBUSY;
@@ -345,6 +348,7 @@ int ktrt_stop(void)
 		end();
 	}
 	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(cancel_state, NULL);
 	return error;
 }
 
