@@ -8,6 +8,7 @@
 #include "rt.h"
 
 #define EVENTS_MAX 65536
+#define EVENTS_IN_ALL (UINT64_MAX / LIVE_EVENT)
 #define SPINS 2000
 
 static struct worker *self(void)
@@ -104,12 +105,18 @@ struct ktrt_task *ktrt_self(void)
 int ktrt_events_add(unsigned nr)
 {
 	struct ktrt_task *task = ktrt_self();
+	uint64_t live;
 
 	if (!task)
 		return -ESRCH;
 	if (nr > EVENTS_MAX)
 		return -EINVAL;
-	at_add(&task->live, nr * LIVE_EVENT);
+	/* While the body runs nothing borrows from the events. */
+	live = at_load(&task->live);
+	do {
+		if (live / LIVE_EVENT + nr > EVENTS_IN_ALL)
+			return -EOVERFLOW;
+	} while (!at_cas(&task->live, &live, live + nr * LIVE_EVENT));
 	return 0;
 }
 

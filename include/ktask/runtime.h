@@ -190,7 +190,8 @@ KTRT_API int ktrt_cancelled(void);
 KTRT_API struct ktrt_task *ktrt_self(void);
 
 /* ktrt_events_add - the calling task completes only after @nr more calls (in
- * sum) of ktrt_events_done(); -ESRCH outside of tasks, -EINVAL above 65536 */
+ * sum) of ktrt_events_done(); -ESRCH outside of tasks, -EINVAL above 65536,
+ * -EOVERFLOW if more than 16777215 would be outstanding */
 KTRT_API int ktrt_events_add(unsigned nr);
 
 /* ktrt_events_done - @nr events of @task happened; from any thread, attached

@@ -245,6 +245,27 @@ static void higher_priorities_go_first(void **state)
 	}
 }
 
+/* As many events as a task may have, and one more. */
+static int have_all_events(void *arg)
+{
+	const unsigned most = (1u << 24) - 1;
+	int error = 0;
+
+	for (unsigned nr = 0; !error && nr < most; nr += 65535)
+		error = ktrt_events_add(most - nr < 65535 ? most - nr : 65535);
+	if (!error && ktrt_events_add(1) != -EOVERFLOW)
+		error = -EIO;
+	ktrt_events_done(ktrt_self(), most);
+	return error;
+}
+
+static void too_many_events_are_refused(void **state)
+{
+	assert_int_equal(ktrt_start(NULL), 0);
+	assert_int_equal(ktrt_run(have_all_events, NULL), 0);
+	assert_int_equal(ktrt_stop(), 0);
+}
+
 static void wrong_calls_are_refused(void **state)
 {
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
@@ -296,4 +317,5 @@ static void events_and_guests(void **state)
 }
 
 KTEST_MAIN(KTEST(codes_and_groups), KTEST(events_and_guests),
-	   KTEST(higher_priorities_go_first), KTEST(wrong_calls_are_refused))
+	   KTEST(higher_priorities_go_first),
+	   KTEST(too_many_events_are_refused), KTEST(wrong_calls_are_refused))
