@@ -100,8 +100,9 @@ struct ktask_result {
  * that it waits for get one too, so that no chunk waits for what will not come.
  * Not the default, since a task that is being killed runs jobs as well. */
 #define KTASK_KILLABLE 1u
-/* Helpers use the caller's address space meanwhile, as current->mm; not for
- * started jobs, nor for callers without one. */
+/* Helpers use the caller's address space meanwhile, as current->mm, with its
+ * rights, and its group is charged for what they allocate; not for started jobs,
+ * nor for callers without one. */
 #define KTASK_CALLER_MM 2u
 /* Helpers are threads of the caller's process where the kernel can make such
  * (6.12): CPU time, control group, memory policy are the caller's.  Such a job

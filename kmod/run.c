@@ -8,6 +8,7 @@
  * Behaves badly when there is no memory for the table of ranges of
  * ktask_run_numa(): the caller then does one range after another, alone.
  */
+#include <linux/cred.h>
 #include <linux/export.h>
 #include <linux/freezer.h>
 #include <linux/sched.h>
@@ -157,6 +158,7 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->ctl = ctl;
 	run->task = current;
 	run->mm = ctl->flags & KTASK_CALLER_MM ? current->mm : NULL;
+	run->cred = current_cred();
 	run->cpus = NULL;
 	run->group = NULL;
 	run->scope = current->flags & SCOPES;

@@ -35,6 +35,7 @@ struct run {
 	const struct ktask_ctl *ctl;
 	struct task_struct *task; /* the caller; NULL: nobody waits yet */
 	struct mm_struct *mm; /* that helpers use, or NULL; the caller's */
+	const struct cred *cred; /* the caller's, while it waits */
 	const struct cpumask *cpus; /* of who started it; NULL: the caller's */
 	struct cgroup_subsys_state *group; /* the same, if @cpus are set */
 	unsigned int scope; /* allocations that the caller may not make: PF_* */

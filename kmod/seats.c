@@ -5,6 +5,7 @@
  * Only helpers that have begun are waited for; an offer that nobody took is
  * withdrawn, so a job is never slower for a helper that gets no CPU.
  */
+#include <linux/cred.h>
 #include <linux/freezer.h>
 #include <linux/kthread.h>
 #include <linux/memcontrol.h>
@@ -100,11 +101,14 @@ static void charge_nobody(void)
 	mem_cgroup_put(set_active_memcg(NULL));
 }
 
+/* A fault may allocate blocks of a file, which quotas and reserves are for: a
+ * thread of the kernel would have root's rights to them. */
 static void become_caller(const struct run *run)
 {
 	if (run->mm) {
 		kthread_use_mm(run->mm);
 		charge_caller(run);
+		override_creds(run->cred);
 	}
 	if (run->ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS))
 		borrow_policy(run);
@@ -115,6 +119,7 @@ static void become_oneself(const struct run *run)
 	if (run->ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS))
 		return_policy();
 	if (run->mm) {
+		revert_creds(current_real_cred());
 		charge_nobody();
 		kthread_unuse_mm(run->mm);
 	}

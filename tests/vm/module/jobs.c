@@ -7,7 +7,6 @@
 #include <linux/mutex.h>
 #include <linux/rwsem.h>
 #include <linux/sched.h>
-#include <linux/sched/mm.h>
 
 #include "test.h"
 
@@ -258,70 +257,6 @@ static int a_chunk_may_run_a_job_of_its_own_kind(void)
 	return error;
 }
 
-/* ---- what the caller may not wait for ---- */
-
-struct scoped {
-	struct board board;
-	unsigned int wanted; /* of SCOPES */
-	atomic_t wrong;
-};
-
-#define SCOPES (PF_MEMALLOC_NOIO | PF_MEMALLOC_NOFS)
-
-static int scoped_chunk(void *start, void *end, void *arg)
-{
-	struct scoped *scoped = arg;
-
-	if ((current->flags & SCOPES) != scoped->wanted)
-		atomic_inc(&scoped->wrong);
-	return board_chunk(start, end, &scoped->board);
-}
-
-static int in_scope(struct scoped *scoped)
-{
-	DEFINE_KTASK_CTL(ctl, scoped_chunk, scoped, 1);
-	int error;
-
-	scoped->wanted = current->flags & SCOPES;
-	atomic_set(&scoped->board.helper_chunks, 0);
-	error = board_run_helped(&scoped->board, &ctl);
-	if (error)
-		return error;
-	expect(atomic_read(&scoped->board.helper_chunks) > 0);
-	expect(atomic_read(&scoped->wrong) == 0);
-	return 0;
-}
-
-/* Else reclaim in a helper would wait for a lock that its caller holds. */
-static int helpers_allocate_as_the_caller_may(void)
-{
-	struct scoped scoped = {};
-	unsigned int flags;
-	int error;
-
-	if (num_online_cpus() < 2)
-		return test_skip("one CPU");
-	error = board_init(&scoped.board, 400);
-	if (error)
-		return error;
-	scoped.board.sleep_us = 300;
-	flags = memalloc_nofs_save();
-	error = in_scope(&scoped);
-	memalloc_nofs_restore(flags);
-	if (!error) {
-		flags = memalloc_noio_save();
-		error = in_scope(&scoped);
-		memalloc_noio_restore(flags);
-	}
-	/* And not afterwards. */
-	if (!error)
-		error = in_scope(&scoped);
-	board_free(&scoped.board);
-	return error;
-}
-
-/* ---- locks ---- */
-
 static DEFINE_MUTEX(held_mutex);
 static DECLARE_RWSEM(held_sem);
 
@@ -361,8 +296,6 @@ const struct test job_tests[] = {
 	{ "nested-jobs-share-one-budget", nested_jobs_share_one_budget },
 	{ "a-chunk-may-run-a-job-of-its-own-kind",
 	  a_chunk_may_run_a_job_of_its_own_kind },
-	{ "helpers-allocate-as-the-caller-may",
-	  helpers_allocate_as_the_caller_may },
 	{ "jobs-run-under-a-mutex-and-a-semaphore",
 	  jobs_run_under_a_mutex_and_a_semaphore },
 	{}

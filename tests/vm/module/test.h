@@ -21,7 +21,8 @@ struct test {
 
 /* One table per file; main.c knows them. */
 extern const struct test error_tests[], job_tests[], numa_tests[], prio_tests[],
-	crowd_tests[], start_tests[], life_tests[], planted_tests[];
+	crowd_tests[], start_tests[], life_tests[], inherit_tests[],
+	planted_tests[];
 
 /* test_fail - note why, once per test; -EPROTO */
 __printf(1, 2) int test_fail(const char *format, ...);
