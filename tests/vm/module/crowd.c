@@ -63,8 +63,7 @@ static int caller_main(void *arg)
 	struct caller *caller = arg;
 
 	caller->error = work(caller);
-	complete(&caller->done);
-	return 0;
+	kthread_complete_and_exit(&caller->done, 0);
 }
 
 static int start_all(struct caller *callers)
@@ -121,6 +120,103 @@ static int caps_hold_for_all_jobs(void)
 	return error;
 }
 
-const struct test crowd_tests[] = {
-	{ "caps-hold-for-all-jobs", caps_hold_for_all_jobs }, {}
+/* ---- a job that would take all helpers ---- */
+
+#define HOG_CELLS 100000
+
+struct hog {
+	struct board board;
+	struct completion done;
+	bool stop;
+	int error;
 };
+
+static int hog_chunk(void *start, void *end, void *arg)
+{
+	struct hog *hog = arg;
+
+	if (READ_ONCE(hog->stop))
+		return -ECANCELED;
+	return board_chunk(start, end, &hog->board);
+}
+
+static int hog_main(void *arg)
+{
+	struct hog *hog = arg;
+	DEFINE_KTASK_CTL(ctl, hog_chunk, hog, 1);
+
+	hog->board.caller = current;
+	while (!READ_ONCE(hog->stop))
+		hog->error = ktask_run(board_at(0), HOG_CELLS, &ctl);
+	kthread_complete_and_exit(&hog->done, 0);
+}
+
+static bool has_helper(struct hog *hog)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(HELP_MS);
+
+	while (!atomic_read(&hog->board.helper_chunks) &&
+	       time_before(jiffies, until))
+		schedule_timeout_uninterruptible(1);
+	return atomic_read(&hog->board.helper_chunks);
+}
+
+/* Return: whether the hog had a helper before the other job did. */
+static bool run_beside(struct hog *hog, struct board *board, int *error)
+{
+	DEFINE_KTASK_CTL(ctl, board_chunk, board, 1);
+	bool helped;
+
+	init_completion(&hog->done);
+	if (IS_ERR(kthread_run(hog_main, hog, "hog"))) {
+		*error = -ENOMEM;
+		return false;
+	}
+	helped = has_helper(hog);
+	*error = board_run_helped(board, &ctl);
+	WRITE_ONCE(hog->stop, true);
+	wait_for_completion(&hog->done);
+	return helped;
+}
+
+static int share(struct hog *hog, struct board *board)
+{
+	bool helped;
+	int error;
+
+	if (num_online_cpus() < 2)
+		return test_skip("one CPU");
+	hog->board.sleep_us = 200;
+	board->sleep_us = 200;
+	helped = run_beside(hog, board, &error);
+	expect(!error);
+	if (!helped)
+		return test_skip("no helper came to the long job");
+	expect(atomic_read(&board->helper_chunks) > 0);
+	return 0;
+}
+
+static int a_job_gets_helpers_beside_a_longer_one(void)
+{
+	struct hog *hog = kzalloc(sizeof(*hog), GFP_KERNEL);
+	struct board board;
+	int error = -ENOMEM;
+
+	if (!hog)
+		return -ENOMEM;
+	if (!board_init(&hog->board, HOG_CELLS)) {
+		error = board_init(&board, 400);
+		if (!error)
+			error = share(hog, &board);
+		board_free(&board);
+	}
+	board_free(&hog->board);
+	kfree(hog);
+	return error;
+}
+
+const struct test crowd_tests[] = { { "caps-hold-for-all-jobs",
+				      caps_hold_for_all_jobs },
+				    { "a-job-gets-helpers-beside-a-longer-one",
+				      a_job_gets_helpers_beside_a_longer_one },
+				    {} };

@@ -123,8 +123,8 @@ static int rt_main(void *arg)
 		rt->error = sched_setattr_nocheck(current, &deadline);
 	if (!rt->error)
 		rt->error = lend(&rt->lending);
-	complete(&rt->done);
-	return 0;
+	/* Not by a return: this code may be gone by then. */
+	kthread_complete_and_exit(&rt->done, 0);
 }
 
 static int lend_from(int policy)
