@@ -5,9 +5,9 @@
  * A struct ktask_job is a run in allocated memory.  Whoever waits becomes its
  * caller: works on it, lends its priority, undoes, fills the result.
  *
- * Until then a work item stands in for the caller where no helper was to be had
- * at the start: all at work, or one of them not yet back among the idle.  It
- * heeds the CPUs and the quota of the process that started the job.
+ * Until then a work item stands in for the caller where helpers were not to be had
+ * at the start: all at work, or one of them not yet back among the idle, or no CPU
+ * idle.  It heeds the CPUs and the quota of the process that started the job.
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
@@ -22,7 +22,7 @@ struct ktask_job {
 	struct run run;
 	struct ktask_ctl ctl;
 	struct cpumask cpus; /* of the thread that started it */
-	struct delayed_work again; /* until it has a helper, or a caller */
+	struct delayed_work again; /* until it has helpers, or a caller */
 	struct kt_range ranges[];
 };
 
@@ -71,7 +71,7 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 	new->run.group = quota_group_get();
 	INIT_DELAYED_WORK(&new->again, begin_again);
 	run_begin(&new->run, true);
-	if (new->run.job.threads == 1 && new->run.nr_seats)
+	if (new->run.job.threads < new->run.wanted &&new->run.nr_seats)
 		pool_later(&new->again);
 	*job = new;
 	return 0;

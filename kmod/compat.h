@@ -6,6 +6,7 @@
 #ifndef KTASK_KMOD_COMPAT_H
 #define KTASK_KMOD_COMPAT_H
 
+#include <linux/context_tracking_state.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
@@ -30,6 +31,25 @@
 #define COMPAT_WORKERS 1
 #else
 #define COMPAT_WORKERS 0
+#endif
+
+/*
+ * What a CPU tells RCU, which modules may read: whether it idles.  6.12
+ * (d65d411c9259) renamed its values.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define COMPAT_STATE_IDLE CONTEXT_IDLE
+#else
+#define COMPAT_STATE_IDLE CT_STATE_IDLE
+#endif
+#if IS_ENABLED(CONFIG_CONTEXT_TRACKING_IDLE)
+#define COMPAT_TELLS_IDLE 1
+#define compat_cpu_idles(cpu)                                        \
+	((atomic_read(&per_cpu_ptr(&context_tracking, cpu)->state) & \
+	  CT_STATE_MASK) == COMPAT_STATE_IDLE)
+#else
+#define COMPAT_TELLS_IDLE 0
+#define compat_cpu_idles(cpu) true
 #endif
 
 #endif /* KTASK_KMOD_COMPAT_H */

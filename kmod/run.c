@@ -24,7 +24,9 @@
 #include "kmod/stats.h"
 #include "kmod/trace.h"
 
-/* How often the caller looks up from its work, and at policy. */
+/* How often the caller looks up from its work, and at policy; more often in the
+ * beginning, when helpers or their CPUs may come free from another job. */
+#define TICK_FIRST_NS 50000
 #define TICK_NS 500000
 #define LOOK_NS 5000000
 #define LOOK_SHORT_NS 2000000
@@ -54,6 +56,12 @@ static unsigned int allowed_threads(struct run *run)
 		   run->cpus ? quota_threads_of(run->group) : quota_threads());
 }
 
+/* As long as the job has lasted, within limits. */
+static u64 wait_ns(const struct run *run, u64 now_ns, u64 most_ns)
+{
+	return clamp_t(u64, now_ns - run->start_ns, TICK_FIRST_NS, most_ns);
+}
+
 static void adapt(struct run *run, uint64_t now_ns)
 {
 	unsigned int wanted;
@@ -67,7 +75,8 @@ static void adapt(struct run *run, uint64_t now_ns)
 	/* Fewer than wanted: look again soon, and let tune not learn from it. */
 	run->next_look_ns = now_ns + LOOK_NS;
 	if (run->job.threads < wanted) {
-		run->next_look_ns = now_ns + LOOK_SHORT_NS;
+		run->next_look_ns =
+			now_ns + wait_ns(run, now_ns, LOOK_SHORT_NS);
 		run->tune.settling = true;
 	}
 }
@@ -83,7 +92,7 @@ static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 	run_stop_if_killed(run);
 	if (now_ns < run->next_tick_ns)
 		return false;
-	run->next_tick_ns = now_ns + TICK_NS;
+	run->next_tick_ns = now_ns + wait_ns(run, now_ns, TICK_NS);
 	if (run->nr_seats)
 		adapt(run, now_ns);
 	return false;
@@ -147,7 +156,7 @@ static void start_clocks(struct run *run)
 	u64 deadline_ns = run->ctl->deadline_ns;
 
 	run->start_ns = kt_now_ns();
-	run->next_tick_ns = run->start_ns + TICK_NS;
+	run->next_tick_ns = run->start_ns + TICK_FIRST_NS;
 	run->next_look_ns = run->start_ns + LOOK_NS;
 	if (deadline_ns && deadline_ns <= U64_MAX - run->start_ns)
 		run->job.deadline_ns = run->start_ns + deadline_ns;
@@ -210,15 +219,20 @@ void run_begin(struct run *run, bool started)
 		run->job.ranges[run->caller.range].dealt++;
 	run->demand = demand_begin(run, run->wanted - 1);
 	run_seat_threads(run, allowed_threads(run));
+	if (run->job.threads < run->wanted)
+		run->next_look_ns = run->start_ns + TICK_FIRST_NS;
 }
 
 bool run_begin_again(struct run *run)
 {
-	if (run->job.threads > 1 || run->demand < 0 || kt_job_idle(&run->job) ||
-	    kt_job_stopped(&run->job))
+	unsigned int threads = run->job.threads;
+
+	if (threads >= run->wanted || run->demand < 0 ||
+	    kt_job_idle(&run->job) || kt_job_stopped(&run->job))
 		return true;
-	run_seat_threads(run, allowed_threads(run));
-	return run->job.threads > 1;
+	/* Those that it has it keeps. */
+	run_seat_threads(run, max(threads, allowed_threads(run)));
+	return run->job.threads >= run->wanted;
 }
 
 /* ---- the end ---- */

@@ -27,6 +27,7 @@ struct run_seat {
 	struct kt_cap *node_cap; /* held, or NULL */
 	unsigned int index;
 	unsigned int range; /* that it was dealt */
+	int cpu; /* promised to it until it begins, or -1 */
 	bool counted; /* among the threads that did a chunk */
 };
 
@@ -84,11 +85,11 @@ int run_init(struct run *run, struct kt_range *ranges,
 void run_begin(struct run *run, bool started);
 
 /*
- * run_begin_again - of a started job that has no helper: offer seats once more
+ * run_begin_again - of a started job that lacks helpers: offer seats once more
  *
  * By one thread at a time that stands in for the caller.
  *
- * Return: false if that may succeed later.
+ * Return: false if more may come later.
  */
 bool run_begin_again(struct run *run);
 

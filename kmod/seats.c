@@ -17,9 +17,13 @@
 
 #include "core/claim.h"
 #include "core/place.h"
+#include "kmod/idle.h"
 #include "kmod/run.h"
 #include "kmod/stats.h"
 #include "kmod/worker.h"
+
+/* How long a helper that was meant for a busy node is not bound to another. */
+#define ELSEWHERE_NS 5000000
 
 void run_stop_if_killed(struct run *run)
 {
@@ -148,6 +152,7 @@ static void helper_work(struct seat *seat)
 	bool foreign = current->flags & PF_KTHREAD;
 	unsigned int scope;
 
+	idle_put(rs->cpu);
 	/* Bound to no node it serves the one that it happens to be on. */
 	if (rs->worker.node == KT_NO_NODE && run->job.nr_ranges > 1) {
 		rs->worker.node = numa_node_id();
@@ -186,18 +191,19 @@ static bool get_slots(struct run_seat *rs, int nid)
 	return true;
 }
 
-/* To a thread of the caller's process if that is wanted and can be had. */
-static bool offer_to_any(struct run_seat *rs, int nid)
+static const struct cpumask *own_cpus(const struct run *run)
 {
-	const struct ktask_ctl *ctl = rs->run->ctl;
-	const struct cpumask *own = rs->run->cpus ?: current->cpus_ptr;
+	return run->cpus ?: current->cpus_ptr;
+}
 
-	if ((ctl->flags & KTASK_CALLER_PROCESS) && !rs->worker_thread)
-		rs->worker_thread = worker_make(nid);
-	if (rs->worker_thread &&
-	    pool_offer_to(rs->worker_thread, &rs->seat, nid, own, ctl->cpus))
-		return true;
-	return pool_offer(&rs->seat, nid, own, ctl->cpus);
+/*
+ * A job that nobody waits for is done by its first helper or not at all, so that
+ * one comes before long.
+ */
+static bool needs_idle(const struct run *run, unsigned int index)
+{
+	return idle_matters(kt_now_ns() - run->start_ns,
+			    READ_ONCE(run->task) || index);
 }
 
 /* May a helper be bound to it now?  What belongs to no node binds none. */
@@ -208,29 +214,99 @@ static bool has_room(int nid)
 	return !cap || kt_load(&cap->used) < kt_load(&cap->limit);
 }
 
+/*
+ * On another node: at once where that has work of its own, which is not given to the
+ * range's; else only when it was seen for some time that this one's CPUs are busy.
+ */
+static int take_elsewhere(const struct run *run, const struct cpumask *own)
+{
+	int cpu = idle_take(NUMA_NO_NODE, own, run->ctl->cpus), nid;
+
+	if (cpu < 0)
+		return -1;
+	nid = cpu_to_node(cpu);
+	if (has_room(nid) &&
+	    (run->job.ranges[kt_claim_home(&run->job, nid, 0)].node == nid ||
+	     kt_now_ns() - run->start_ns > ELSEWHERE_NS))
+		return cpu;
+	idle_put(cpu);
+	return -1;
+}
+
+/* Return: false if no CPU idles: of the range's node, or of another, which @nid is
+ * then set to. */
+static bool find_cpu(struct run_seat *rs, int *nid)
+{
+	const struct cpumask *own = own_cpus(rs->run);
+
+	rs->cpu = -1;
+	if (!needs_idle(rs->run, rs->index))
+		return true;
+	rs->cpu = idle_take(*nid, own, rs->run->ctl->cpus);
+	if (rs->cpu < 0 && *nid != NUMA_NO_NODE) {
+		rs->cpu = take_elsewhere(rs->run, own);
+		*nid = rs->cpu < 0 ? *nid : cpu_to_node(rs->cpu);
+	}
+	stats_add(STAT_NONE_IDLE, rs->cpu < 0);
+	return rs->cpu >= 0;
+}
+
+/* To a thread of the caller's process if that is wanted and can be had. */
+static bool offer_to_any(struct run_seat *rs, int nid)
+{
+	const struct ktask_ctl *ctl = rs->run->ctl;
+	const struct cpumask *own = own_cpus(rs->run);
+
+	if ((ctl->flags & KTASK_CALLER_PROCESS) && !rs->worker_thread)
+		rs->worker_thread = worker_make(nid);
+	if (rs->worker_thread &&
+	    pool_offer_to(rs->worker_thread, &rs->seat, nid, own, ctl->cpus))
+		return true;
+	return pool_offer(&rs->seat, nid, own, ctl->cpus);
+}
+
+/* Bound to the node of its range, to another whose CPUs idle, or to none. */
+static void begin_worker(struct run_seat *rs, int nid)
+{
+	struct kt_job *job = &rs->run->job;
+
+	kt_worker_begin(&rs->worker, job, nid, rs->index + 1);
+	rs->worker.tick = helper_tick;
+	if (!rs->node_cap)
+		return;
+	if (nid == job->ranges[rs->range].node) {
+		rs->worker.range = rs->range;
+		return;
+	}
+	kt_place_undeal(job, rs->range);
+	rs->range = rs->worker.range;
+	job->ranges[rs->range].dealt++;
+}
+
 static bool offer_seat(struct run *run, unsigned int index)
 {
 	struct run_seat *rs = &run->seats[index];
-	unsigned int range = kt_place_deal(&run->job, has_room);
-	int nid = run->job.ranges[range].node;
+	int nid;
 
 	rs->run = run;
 	rs->index = index;
-	rs->range = range;
+	rs->range = kt_place_deal(&run->job, has_room);
 	rs->seat.work = helper_work;
-	if (!get_slots(rs, nid))
+	nid = run->job.ranges[rs->range].node;
+	if (!find_cpu(rs, &nid))
 		goto undeal;
+	if (!get_slots(rs, nid))
+		goto put_cpu;
 	if (!rs->node_cap)
 		nid = NUMA_NO_NODE;
-	kt_worker_begin(&rs->worker, &run->job, nid, index + 1);
-	if (rs->node_cap)
-		rs->worker.range = range;
-	rs->worker.tick = helper_tick;
+	begin_worker(rs, nid);
 	if (offer_to_any(rs, nid))
 		return true;
 	put_slots(rs);
+put_cpu:
+	idle_put(rs->cpu);
 undeal:
-	kt_place_undeal(&run->job, range);
+	kt_place_undeal(&run->job, rs->range);
 	return false;
 }
 
@@ -297,6 +373,7 @@ void run_withdraw_offers(struct run *run)
 		struct run_seat *rs = &run->seats[i];
 
 		if (rs->seat.seated && pool_withdraw(&rs->seat)) {
+			idle_put(rs->cpu);
 			put_slots(rs);
 			kt_place_undeal(&run->job, rs->range);
 			rs->seat.seated = false;

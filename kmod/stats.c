@@ -28,6 +28,7 @@ static const char *const names[NR_KTASK_STATS] = {
 	[STAT_UNITS] = "units",
 	[STAT_SEATED] = "helpers_seated",
 	[STAT_LENT] = "helpers_lent",
+	[STAT_NONE_IDLE] = "no_idle_cpu",
 	[STAT_WALL_NS] = "wall_ns",
 };
 

@@ -19,6 +19,7 @@ enum ktask_stat {
 	STAT_UNITS,
 	STAT_SEATED, /* helpers that did a chunk, added up over jobs */
 	STAT_LENT,
+	STAT_NONE_IDLE, /* a helper was wanted and none of its CPUs idled */
 	STAT_WALL_NS, /* of jobs that are counted in jobs */
 	NR_KTASK_STATS
 };

@@ -45,6 +45,9 @@ void one_in_kernel(const char *name);
 /* start_in_kernel - a process that does it; its exit status is the errno */
 pid_t start_in_kernel(const char *name);
 
+/* stat_of - the value behind @name in ktask/stats */
+unsigned long long stat_of(const char *name);
+
 /* has_workers - helpers for a process are threads of it (Linux 6.9) */
 bool has_workers(void);
 
@@ -95,7 +98,11 @@ size_t present(char *addr, size_t len);
 int request(int fd, unsigned long what, void *addr, size_t len, unsigned flags,
 	    void **failed);
 
-/* request_of - the same for what the descriptor @of stands for */
+/* request_threads - how many threads did it; 0: it failed */
+unsigned request_threads(int fd, unsigned long what, void *addr, size_t len,
+			 unsigned flags);
+
+/* request_of - the same as request() for what the descriptor @of stands for */
 int request_of(int fd, unsigned long what, int of, uint64_t addr, size_t len,
 	       unsigned flags, uint64_t *failed);
 
@@ -127,6 +134,7 @@ void test_engines(void);
 void test_groups(void);
 void test_failures(void);
 void test_bad_days(void);
+void test_neighbours(void);
 void test_leaks(void);
 
 /* Alone in a guest that has an IOMMU. */

@@ -276,8 +276,7 @@ static void idle_helpers_leave(void)
 		say(false, __func__, "%u helpers, then %u", before, after);
 }
 
-/* The value behind @name in ktask/stats. */
-static unsigned long long stat_of(const char *name)
+unsigned long long stat_of(const char *name)
 {
 	char text[8192], line[80], *found;
 
@@ -470,6 +469,7 @@ static void test_module(void)
 	tracepoints_tell_of_jobs();
 	the_example_works();
 	bad_parameters_are_refused();
+	test_neighbours();
 }
 
 /* In an order that leaves the modules unloaded; "ktask.only=groups,cycles"

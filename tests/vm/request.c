@@ -42,6 +42,18 @@ int request(int fd, unsigned long what, void *addr, size_t len, unsigned flags,
 	return error;
 }
 
+unsigned request_threads(int fd, unsigned long what, void *addr, size_t len,
+			 unsigned flags)
+{
+	struct ktask_mem mem = {
+		.flags = flags,
+		.addr = (uintptr_t)addr,
+		.len = len,
+	};
+
+	return ask(fd, what, &mem) ? 0 : mem.threads;
+}
+
 int request_alone(int fd, unsigned long what, void *addr, size_t len)
 {
 	struct ktask_mem mem = {

@@ -120,12 +120,33 @@ static int helpers_on_my_cpus(void)
 	return 0;
 }
 
+/* Long enough for a helper to get a CPU, if one came. */
+static int unhelped_jobs(void)
+{
+	struct board board;
+	DEFINE_KTASK_CTL(ctl, board_chunk, &board, 1);
+	int error = board_init(&board, 100);
+	int i;
+
+	board.sleep_us = 300;
+	for (i = 0; i < 5 && !error; i++) {
+		board_clear(&board);
+		error = ktask_run(board_at(0), board.nr, &ctl);
+	}
+	board_free(&board);
+	if (error)
+		return error;
+	expect(atomic_read(&board.helper_chunks) == 0);
+	return 0;
+}
+
 const struct test life_tests[] = { { "+killable-job", killable_job },
 				   { "+was-interrupted", was_interrupted },
 				   { "+short-job", short_job },
 				   { "+masked-jobs", masked_jobs },
 				   { "+dying-job", dying_job },
 				   { "+was-done", was_done },
+				   { "+unhelped-jobs", unhelped_jobs },
 				   { "+helpers-on-my-cpus",
 				     helpers_on_my_cpus },
 				   {} };

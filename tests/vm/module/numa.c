@@ -186,6 +186,23 @@ static int run_helped(const struct ktask_node *nodes, unsigned int nr,
 	return error;
 }
 
+/* The same until the helper began on another node than the caller: where no CPU of
+ * that node idled it may be given to the caller's. */
+static int run_helped_elsewhere(const struct ktask_node *nodes, unsigned int nr,
+				const struct ktask_ctl *ctl,
+				struct locality *locality)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(HELP_MS);
+	int error;
+
+	do
+		error = run_helped(nodes, nr, ctl, locality);
+	while (!error && locality->nr &&
+	       locality->first[0].nid == locality->caller_nid &&
+	       time_before(jiffies, until));
+	return error;
+}
+
 /* One helper serves another node than the caller, and of as many helpers as
  * there are nodes each is bound to the one it begins with. */
 static int helpers_are_bound_to_their_node(void)
@@ -203,7 +220,8 @@ static int helpers_are_bound_to_their_node(void)
 		bool alone = round % 2;
 
 		ktask_ctl_set_max_threads(&ctl, alone ? 2 : 1 + nr);
-		expect(!run_helped(nodes, nr, &ctl, &locality));
+		expect(!(alone ? run_helped_elsewhere
+			       : run_helped)(nodes, nr, &ctl, &locality));
 		expect(locality.nr > 0);
 		expect(!alone || locality.first[0].nid != locality.caller_nid);
 		if (alone)
@@ -241,10 +259,36 @@ static int helpers_are_dealt_to_nodes_that_have_room(void)
 	return 0;
 }
 
+/*
+ * All CPUs but the last two are busy, of which the caller has one: the helper goes to
+ * the other's node, or the same, whichever range it was dealt.
+ */
+static int helped_where_a_cpu_idles(void)
+{
+	struct locality locality = { .caller = current };
+	DEFINE_KTASK_CTL(ctl, locality_chunk, &locality, 1);
+	struct ktask_node nodes[MANY_HELPERS];
+	unsigned int nr = ranges_of_nodes(nodes, ARRAY_SIZE(nodes));
+	unsigned int i, last = cpumask_last(cpu_online_mask);
+
+	if (nr < 2)
+		return test_skip("fewer than two nodes have CPUs");
+	spin_lock_init(&locality.lock);
+	ktask_ctl_set_max_threads(&ctl, 2);
+	expect(!run_helped(nodes, nr, &ctl, &locality));
+	expect(locality.nr > 0);
+	for (i = 0; i < locality.nr; i++)
+		expect(locality.first[i].home == cpu_to_node(last) ||
+		       locality.first[i].home == cpu_to_node(last - 1));
+	expect(atomic_read(&locality.unbound) == 0);
+	return 0;
+}
+
 const struct test numa_tests[] = {
 	{ "ranges-of-all-nodes-are-done", ranges_of_all_nodes_are_done },
 	{ "helpers-are-bound-to-their-node", helpers_are_bound_to_their_node },
 	{ "helpers-are-dealt-to-nodes-that-have-room",
 	  helpers_are_dealt_to_nodes_that_have_room },
+	{ "+helped-where-a-cpu-idles", helped_where_a_cpu_idles },
 	{}
 };

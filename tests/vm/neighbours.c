@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Tests of jobs beside others who keep CPUs busy: a thread on each CPU that never
+ * sleeps, so that none of these idles for a moment, however slow the machine is.
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <linux/ktask.h>
+
+#include "guest.h"
+
+#define ONLY_IDLE_MS "/sys/module/ktask/parameters/only_idle_ms"
+#define LONG_MS "600000"
+#define REQUESTS 20
+
+struct busy {
+	int nr;
+	pid_t pids[CPU_SETSIZE];
+	volatile char *begun; /* shared, by CPU */
+};
+
+static void spin(struct busy *busy, int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		_exit(1);
+	busy->begun[cpu] = 1;
+	for (;;)
+		;
+}
+
+static bool await_begun(const struct busy *busy, int cpu)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms++) {
+		if (busy->begun[cpu])
+			return true;
+		sleep_ms(1);
+	}
+	return false;
+}
+
+/* On the first @nr_cpus of the CPUs that are there. */
+static bool start_busy(struct busy *busy, int nr_cpus)
+{
+	bool well = true;
+
+	busy->nr = 0;
+	busy->begun = mmap(NULL, CPU_SETSIZE, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (busy->begun == MAP_FAILED)
+		return false;
+	for (int cpu = 0; cpu < nr_cpus && well; cpu++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			spin(busy, cpu);
+		busy->pids[busy->nr++] = pid;
+		well = pid > 0 && await_begun(busy, cpu);
+	}
+	return well;
+}
+
+static void end_busy(struct busy *busy)
+{
+	for (int i = 0; i < busy->nr; i++)
+		if (busy->pids[i] > 0)
+			end(busy->pids[i]);
+	munmap((void *)busy->begun, CPU_SETSIZE);
+}
+
+/* Return: the most threads that any of some requests had; 0: one failed. */
+static unsigned most_threads(void)
+{
+	unsigned most = 0;
+	char *addr = map(RANGE);
+	int fd = device();
+
+	for (int i = 0; i < REQUESTS; i++) {
+		unsigned threads = request_threads(fd, KTASK_IOC_POPULATE, addr,
+						   RANGE, KTASK_MEM_WRITE);
+
+		if (!threads) {
+			most = 0;
+			break;
+		}
+		most = threads > most ? threads : most;
+		madvise(addr, RANGE, MADV_DONTNEED);
+	}
+	munmap(addr, RANGE);
+	close(fd);
+	return most;
+}
+
+/*
+ * Kernel threads or the process's own: one that is woken beside a busy thread takes a
+ * turn from that.  What nobody works on else is begun nonetheless.
+ */
+static void no_helper_is_woken_beside_busy_threads(void)
+{
+	int nr_cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	unsigned long long none_idle = stat_of("no_idle_cpu");
+	int alone = 0, started = 0, shared = 0, again = 0;
+	unsigned threads = 0;
+	struct busy busy;
+	bool begun;
+
+	if (nr_cpus < 2) {
+		say(true, __func__, "one CPU");
+		return;
+	}
+	CHECK(!write_file(ONLY_IDLE_MS, LONG_MS));
+	begun = start_busy(&busy, nr_cpus);
+	if (begun) {
+		alone = run_in_kernel("+unhelped-jobs");
+		threads = most_threads();
+		none_idle = stat_of("no_idle_cpu") - none_idle;
+		started = run_in_kernel("started-jobs-go-on-by-themselves");
+		/* Nice 19 has its part of a CPU, in time. */
+		write_file(ONLY_IDLE_MS, "0");
+		shared = run_in_kernel("helpers-do-a-part");
+		write_file(ONLY_IDLE_MS, LONG_MS);
+	}
+	end_busy(&busy);
+	again = run_in_kernel("helpers-do-a-part");
+	write_file(ONLY_IDLE_MS, "500");
+	CHECK(begun);
+	CHECK(!alone && threads == 1);
+	CHECK(none_idle > 0);
+	CHECK(!started);
+	CHECK(!shared);
+	CHECK(!again);
+	say(true, __func__, NULL);
+}
+
+/* Whatever node a range belongs to. */
+static void helpers_are_woken_where_a_cpu_idles(void)
+{
+	int nr_cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	struct busy busy;
+	int error = 0;
+	bool begun;
+
+	if (nr_cpus < 4) {
+		say(true, __func__, "fewer than four CPUs");
+		return;
+	}
+	CHECK(!write_file(ONLY_IDLE_MS, LONG_MS));
+	begun = start_busy(&busy, nr_cpus - 2);
+	if (begun)
+		error = run_in_kernel("+helped-where-a-cpu-idles");
+	end_busy(&busy);
+	write_file(ONLY_IDLE_MS, "500");
+	CHECK(begun);
+	if (error)
+		say(false, __func__, "%s", strerror(error));
+	else
+		say(true, __func__, NULL);
+}
+
+void test_neighbours(void)
+{
+	no_helper_is_woken_beside_busy_threads();
+	helpers_are_woken_where_a_cpu_idles();
+}
