@@ -12,6 +12,8 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/nodemask.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/sort.h>
 #include <linux/workqueue.h>
@@ -57,6 +59,9 @@ struct side {
 	enum { KTASK, PADATA, HALVES } how;
 	unsigned int threads;
 };
+
+/* How often a helper was lent the caller's priority, in all. */
+static unsigned long nr_lent;
 
 static int run_ranges(struct memory *memory, const struct ktask_ctl *ctl)
 {
@@ -126,9 +131,12 @@ static u64 run_side(struct memory *memory, const struct side *side, int *error)
 		*error = run_halves(memory);
 	} else {
 		DEFINE_KTASK_CTL(ctl, memory_clear, memory, MIN_CHUNK);
+		struct ktask_result result = {};
 
 		ktask_ctl_set_max_threads(&ctl, side->threads);
+		ktask_ctl_set_result(&ctl, &result);
 		*error = run_ranges(memory, &ctl);
+		nr_lent += result.helpers_lent;
 	}
 	return ktime_get_ns() - start_ns;
 }
@@ -293,17 +301,43 @@ static int load_main(void *arg)
 	return 0;
 }
 
+/* CPU time of kernel threads with such a name, as of the last tick. */
+static u64 cpu_ns_of(const char *name)
+{
+	struct task_struct *task;
+	u64 ns = 0;
+
+	rcu_read_lock();
+	for_each_process(task) if ((task->flags & PF_KTHREAD) &&
+				   !strncmp(task->comm, name, strlen(name)))
+		ns += READ_ONCE(task->se.sum_exec_runtime);
+	rcu_read_unlock();
+	return ns;
+}
+
+/* Sums of all rounds beside jobs of a kind. */
+struct beside {
+	u64 ns, load_ns, helpers_ns;
+	unsigned long jobs, lent;
+};
+
 /* What the load gets done in a second, beside jobs of that kind. */
 static u64 load_beside(struct memory *memory, const struct side *side,
-		       int *error)
+		       struct beside *sum, int *error)
 {
-	u64 start_ns = ktime_get_ns(), until = start_ns + LOAD_NS;
+	u64 load_ns = cpu_ns_of("load"), helpers_ns = cpu_ns_of("ktask/");
+	u64 start_ns = ktime_get_ns(), until = start_ns + LOAD_NS, ns;
 	u64 before = READ_ONCE(load_done);
+	unsigned long lent = nr_lent;
 
-	while (!*error && ktime_get_ns() < until)
+	for (; !*error && ktime_get_ns() < until; sum->jobs++)
 		run_side(memory, side, error);
-	return div64_u64((READ_ONCE(load_done) - before) * NSEC_PER_SEC,
-			 ktime_get_ns() - start_ns);
+	ns = ktime_get_ns() - start_ns;
+	sum->ns += ns;
+	sum->load_ns += cpu_ns_of("load") - load_ns;
+	sum->helpers_ns += cpu_ns_of("ktask/") - helpers_ns;
+	sum->lent += nr_lent - lent;
+	return div64_u64((READ_ONCE(load_done) - before) * NSEC_PER_SEC, ns);
 }
 
 static void show_part(struct seq_file *m, const char *name, u64 part, u64 whole)
@@ -314,17 +348,33 @@ static void show_part(struct seq_file *m, const char *name, u64 part, u64 whole)
 		   mille / 10, mille % 10);
 }
 
+/* Who had the CPU of the load, in thousandths. */
+static void show_sums(struct seq_file *m, const char *name,
+		      const struct beside *sum)
+{
+	u64 load = div64_u64(sum->load_ns * 1000, sum->ns);
+	u64 helpers = div64_u64(sum->helpers_ns * 1000, sum->ns);
+
+	seq_printf(m,
+		   "%s: CPU time of the load %llu.%llu %%, of helpers "
+		   "%llu.%llu %%; lent %lu times in %lu jobs of %llu us\n",
+		   name, load / 10, load % 10, helpers / 10, helpers % 10,
+		   sum->lent, sum->jobs,
+		   div64_u64(sum->ns / 1000, sum->jobs ?: 1));
+}
+
 /* Beside one thread twice: how far two equal ones are apart. */
 static int show_load(struct seq_file *m, struct memory *memory)
 {
 	u64 with[LOAD_ROUNDS], without[2][LOAD_ROUNDS];
+	struct beside jobs = {}, alone = {};
 	int i, error = 0;
 	u64 base;
 
 	for (i = 0; i < LOAD_ROUNDS && !error; i++) {
-		without[0][i] = load_beside(memory, &one, &error);
-		with[i] = load_beside(memory, &all, &error);
-		without[1][i] = load_beside(memory, &one, &error);
+		without[0][i] = load_beside(memory, &one, &alone, &error);
+		with[i] = load_beside(memory, &all, &jobs, &error);
+		without[1][i] = load_beside(memory, &one, &alone, &error);
 	}
 	if (error)
 		return error;
@@ -332,6 +382,8 @@ static int show_load(struct seq_file *m, struct memory *memory)
 	show_part(m, "a load beside jobs", median(with, LOAD_ROUNDS), base);
 	show_part(m, "a load beside one thread, again",
 		  median(without[1], LOAD_ROUNDS), base);
+	show_sums(m, "beside jobs", &jobs);
+	show_sums(m, "beside one thread", &alone);
 	return 0;
 }
 
