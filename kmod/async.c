@@ -70,6 +70,8 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 	new->run.cpus = &new->cpus;
 	new->run.group = quota_group_get();
 	INIT_DELAYED_WORK(&new->again, begin_again);
+	/* Reserves are the starter's, and for as long as it may use them. */
+	new->run.scope &= ~PF_MEMALLOC;
 	run_begin(&new->run, true);
 	if (new->run.job.threads < new->run.wanted &&new->run.nr_seats)
 		pool_later(&new->again);
@@ -117,6 +119,8 @@ int ktask_wait(struct ktask_job *job)
 	cancel_delayed_work_sync(&job->again);
 	job->run.cpus = NULL;
 	quota_group_put(job->run.group);
+	/* With the locks that it holds; helpers in a chunk have begun it before. */
+	WRITE_ONCE(job->run.scope, job->run.scope | run_scope());
 	WRITE_ONCE(job->run.task, current);
 	run_work(&job->run);
 	error = run_end(&job->run);

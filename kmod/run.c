@@ -31,8 +31,6 @@
 #define LOOK_NS 5000000
 #define LOOK_SHORT_NS 2000000
 #define CHUNK_US 1000
-/* memalloc_noio_save() and its like: what a thread may not wait for. */
-#define SCOPES (PF_MEMALLOC | PF_MEMALLOC_NOIO | PF_MEMALLOC_NOFS)
 
 /* ---- the caller ---- */
 
@@ -143,11 +141,11 @@ static unsigned int max_threads(const struct ktask_ctl *ctl)
  * that is started may outlive that. */
 static void share_budget(struct run *run, unsigned int max, bool started)
 {
-	struct run *outer = started ? NULL : run_current();
+	struct run *outer = run_current();
 
 	run->own_budget.used = 0;
 	run->own_budget.limit = max - 1;
-	run->budget = outer ? outer->budget : &run->own_budget;
+	run->budget = outer && !started ? outer->budget : &run->own_budget;
 	run->depth = outer ? outer->depth + 1 : 0;
 }
 
@@ -170,7 +168,7 @@ static void init_state(struct run *run, const struct ktask_ctl *ctl)
 	run->cred = current_cred();
 	run->cpus = NULL;
 	run->group = NULL;
-	run->scope = current->flags & SCOPES;
+	run->scope = run_scope();
 	run->pid = task_pid_nr(current);
 	get_task_comm(run->comm, current);
 	run->seats = NULL;

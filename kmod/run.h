@@ -129,6 +129,14 @@ void run_withdraw_offers(struct run *run);
 /* run_wait_for_helpers - one at a time, lending the caller's priority */
 void run_wait_for_helpers(struct run *run);
 
+/* run_scope - memalloc_nofs_save() and its like: what the calling thread may not
+ * wait for when it allocates */
+static inline unsigned int run_scope(void)
+{
+	return current->flags &
+	       (PF_MEMALLOC | PF_MEMALLOC_NOIO | PF_MEMALLOC_NOFS);
+}
+
 /*
  * run_lock_map - lockdep: until run_unlock_map() the calling thread is a helper in
  * its chunks, or the caller, which waits for all that they may lock

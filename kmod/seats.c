@@ -133,7 +133,7 @@ static void become_oneself(const struct run *run)
  * holds, neither may who works for it while it waits. */
 static unsigned int enter_scope(const struct run *run)
 {
-	unsigned int added = run->scope & ~current->flags;
+	unsigned int added = READ_ONCE(run->scope) & ~current->flags;
 
 	current->flags |= added;
 	return added;
@@ -214,19 +214,39 @@ static bool has_room(int nid)
 	return !cap || kt_load(&cap->used) < kt_load(&cap->limit);
 }
 
-/*
- * On another node: at once where that has work of its own, which is not given to the
- * range's; else only when it was seen for some time that this one's CPUs are busy.
- */
-static int take_elsewhere(const struct run *run, const struct cpumask *own)
+/* Memory alone, or out of reach, keeps no helper busy. */
+static bool has_cpus(const struct run *run, int nid, const struct cpumask *own)
 {
-	int cpu = idle_take(NUMA_NO_NODE, own, run->ctl->cpus), nid;
+	int cpu;
+
+	if (nid >= nr_node_ids)
+		return false;
+	for_each_cpu_and(cpu, own, cpumask_of_node(nid))
+	{
+		if (cpu_online(cpu) &&
+		    (!run->ctl->cpus || cpumask_test_cpu(cpu, run->ctl->cpus)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * On another node than @nid: at once where that has work of its own, which is not
+ * given to the range's, or @nid no CPUs; else only when it was seen for some time
+ * that these are busy.
+ */
+static int take_elsewhere(const struct run *run, int nid,
+			  const struct cpumask *own)
+{
+	int cpu = idle_take(NUMA_NO_NODE, own, run->ctl->cpus), other;
 
 	if (cpu < 0)
 		return -1;
-	nid = cpu_to_node(cpu);
-	if (has_room(nid) &&
-	    (run->job.ranges[kt_claim_home(&run->job, nid, 0)].node == nid ||
+	other = cpu_to_node(cpu);
+	if (has_room(other) &&
+	    (run->job.ranges[kt_claim_home(&run->job, other, 0)].node ==
+		     other ||
+	     !has_cpus(run, nid, own) ||
 	     kt_now_ns() - run->start_ns > ELSEWHERE_NS))
 		return cpu;
 	idle_put(cpu);
@@ -244,7 +264,7 @@ static bool find_cpu(struct run_seat *rs, int *nid)
 		return true;
 	rs->cpu = idle_take(*nid, own, rs->run->ctl->cpus);
 	if (rs->cpu < 0 && *nid != NUMA_NO_NODE) {
-		rs->cpu = take_elsewhere(rs->run, own);
+		rs->cpu = take_elsewhere(rs->run, *nid, own);
 		*nid = rs->cpu < 0 ? *nid : cpu_to_node(rs->cpu);
 	}
 	stats_add(STAT_NONE_IDLE, rs->cpu < 0);

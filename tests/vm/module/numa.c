@@ -284,11 +284,59 @@ static int helped_where_a_cpu_idles(void)
 	return 0;
 }
 
+struct first_chunk {
+	struct task_struct *caller;
+	bool was, helped; /* the caller's first one was; meanwhile one helped */
+	atomic_t helpers; /* chunks by helpers */
+};
+
+/* While the caller is in a chunk nobody looks for help: it was offered before. */
+static int wait_for_help(void *start, void *end, void *arg)
+{
+	struct first_chunk *first = arg;
+	unsigned long until = jiffies + msecs_to_jiffies(100);
+
+	if (current != first->caller) {
+		atomic_inc(&first->helpers);
+	} else if (!first->was) {
+		first->was = true;
+		while (!atomic_read(&first->helpers) &&
+		       time_before(jiffies, until))
+			schedule_timeout_uninterruptible(1);
+		first->helped = atomic_read(&first->helpers);
+	}
+	return 0;
+}
+
+/* Memory alone keeps no CPU busy: help comes from elsewhere, and at once. */
+static int memory_alone_is_helped_at_once(void)
+{
+	struct first_chunk first = { .caller = current };
+	DEFINE_KTASK_CTL(ctl, wait_for_help, &first, 1);
+	unsigned long until = jiffies + msecs_to_jiffies(HELP_MS);
+	struct ktask_node node = { board_at(0), PER_NODE, NUMA_NO_NODE };
+	int nid;
+
+	for_each_online_node(nid) if (cpumask_empty(cpumask_of_node(nid)))
+		node.nid = nid;
+	if (node.nid == NUMA_NO_NODE)
+		return test_skip("all nodes have CPUs");
+	ktask_ctl_set_max_threads(&ctl, 2);
+	do {
+		first.was = false;
+		atomic_set(&first.helpers, 0);
+		expect(!ktask_run_numa(&node, 1, &ctl));
+	} while (!first.helped && time_before(jiffies, until));
+	expect(first.helped);
+	return 0;
+}
+
 const struct test numa_tests[] = {
 	{ "ranges-of-all-nodes-are-done", ranges_of_all_nodes_are_done },
 	{ "helpers-are-bound-to-their-node", helpers_are_bound_to_their_node },
 	{ "helpers-are-dealt-to-nodes-that-have-room",
 	  helpers_are_dealt_to_nodes_that_have_room },
 	{ "+helped-where-a-cpu-idles", helped_where_a_cpu_idles },
+	{ "memory-alone-is-helped-at-once", memory_alone_is_helped_at_once },
 	{}
 };
