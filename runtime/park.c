@@ -265,7 +265,8 @@ static bool somebody_leaves(const struct core *core)
 	       at_load(&leaver->wake) == (uint32_t)SIGNAL_NONE;
 }
 
-/* Of two workers that are ready here one goes. */
+/* Of two workers that are ready here one goes; not where the other has gone
+ * already and is only not asleep yet. */
 static bool surrender(struct worker *w)
 {
 	struct core *core = w->core;
@@ -274,7 +275,7 @@ static bool surrender(struct worker *w)
 	if (core_ready(core) <= 1)
 		return false;
 	lock_take(&core->lock);
-	goes = !core->suspended && core_ready(core) > 1 &&
+	goes = core->active > 1 && !core->suspended && core_ready(core) > 1 &&
 	       !somebody_leaves(core);
 	if (goes) {
 		add_active(core, -1);
@@ -300,6 +301,7 @@ void park_crowded(struct worker *w)
 		w->maker = NULL;
 		count_search();
 	}
+	w->borrows = false;
 	sched_found(w);
 }
 

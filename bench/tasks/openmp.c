@@ -123,7 +123,7 @@ static void wake_task(void)
 	sem_t done;
 
 	sem_init(&done, 0, 0);
-#pragma omp task shared(done)
+#pragma omp task shared(done) if (omp_get_num_threads() > 1)
 	{
 		task_stamp();
 		sem_post(&done);
