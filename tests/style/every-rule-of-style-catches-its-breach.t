@@ -122,6 +122,10 @@ catches('paths', 'a registry', 'mk/a.mk:1:',
 	'mk/a.mk' => 'http://deb.deb' . "ian.org/debian\n");
 catches('paths', 'an address', 'mk/a.mk:1:', 'mk/a.mk' => "10.0" . ".0.1:80\n");
 
+passes('executable', 'a module', 'tests/a.pm' => "1;\n");
+catches('executable', 'a test that cannot be run', 'tests/a.t: cannot',
+	'tests/a.t' => "#!/usr/bin/env perl\n");
+
 passes('negation', 'one that has its effect',
 	'tests/a.bats' => "\t! grep x y || false\n\tif ! x; then\n");
 catches('negation', 'one that has none', 'tests/a.bats:1:',
