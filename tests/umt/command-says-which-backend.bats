@@ -53,7 +53,8 @@ teardown() {
 	# It may not listen yet.
 	for _ in {1..600}; do
 		run -0 "${somebody[@]}" "$work/umt" info --json
-		[[ $output == *"onnection refused"* ]] || break
+		[[ $output == *"onnection refused"* ||
+			$output == *"timed out"* ]] || break
 		sleep 0.1
 	done
 	echo "$output"

@@ -226,8 +226,8 @@ static void picture(struct watch *watch)
 	print_cores(before, account,
 		    (double)(account->now_ns - before->now_ns));
 	print_threads(before, account);
-	if (fflush(stdout) && !before->error)
-		before->error = errno;
+	if ((fflush(stdout) || ferror(stdout)) && !before->error)
+		before->error = errno ? errno : EIO;
 	/* Shown once; a program that makes threads all day would fill memory. */
 	account_forget(account);
 	remember(before, account);

@@ -23,9 +23,9 @@
 #include "user.h"
 
 /* Of which all but the first wait; half a second together. */
-#define ADD_TRIES 600
-#define ADD_QUICK_TRIES 100
-#define ADD_NAP_US 1000
+#define CONTROL_TRIES 600
+#define CONTROL_QUICK_TRIES 100
+#define CONTROL_NAP_US 1000
 
 /* A program in the kernel, as we hold it. */
 struct source {
@@ -166,10 +166,31 @@ static int control(enum umt_op op, const struct umt *user)
 	return error ? error : (int)opts.retval;
 }
 
+/*
+ * The kernel may be at another record of this CPU just now, or another CPU at
+ * the slab that the record is to come from: in a guest perhaps one that waits
+ * for its turn.  And the page of the token may be on its way elsewhere.
+ */
+static int control_surely(enum umt_op op, const struct umt *user)
+{
+	int error, tries;
+
+	for (tries = 0; tries < CONTROL_TRIES; tries++) {
+		error = control(op, user);
+		if (error != -EAGAIN)
+			break;
+		if (tries < CONTROL_QUICK_TRIES)
+			sched_yield();
+		else
+			usleep(CONTROL_NAP_US);
+	}
+	return error;
+}
+
 /* From now on it is this process's; where we may not, we find out. */
 static int first_use(const struct umt *user)
 {
-	int error = control(UMT_OP_REMOVE, user);
+	int error = control_surely(UMT_OP_REMOVE, user);
 
 	return error == -ENOENT ? 0 : error;
 }
@@ -391,25 +412,11 @@ static void bpf_close(struct umt *user)
 	put_source(user->source);
 }
 
-/*
- * The kernel may be at another record of this CPU just now, or another CPU at
- * the slab that the record is to come from: in a guest perhaps one that waits
- * for its turn.
- */
 static int bpf_add(struct umt *user)
 {
 	int saved = errno;
-	int error, tries;
+	int error = control_surely(UMT_OP_ADD, user);
 
-	for (tries = 0; tries < ADD_TRIES; tries++) {
-		error = control(UMT_OP_ADD, user);
-		if (error != -EAGAIN)
-			break;
-		if (tries < ADD_QUICK_TRIES)
-			sched_yield();
-		else
-			usleep(ADD_NAP_US);
-	}
 	errno = saved;
 	return error == -EAGAIN ? -ENOMEM : error;
 }
@@ -417,7 +424,7 @@ static int bpf_add(struct umt *user)
 static int bpf_remove(struct umt *user)
 {
 	int saved = errno;
-	int error = control(UMT_OP_REMOVE, user);
+	int error = control_surely(UMT_OP_REMOVE, user);
 
 	errno = saved;
 	return error;
