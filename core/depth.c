@@ -35,9 +35,20 @@ static void bound(struct kt_depth *depth, unsigned least, unsigned most)
 	depth->base = KT_MIN(KT_MAX(depth->base, depth->least), depth->most);
 	depth->threads = depth->base;
 	depth->phase = KT_DEPTH_HOLD;
+}
+
+static void forget_rate(struct kt_depth *depth)
+{
 	depth->held = (struct kt_depth_rate){ 0, 0 };
 	depth->spread = 0;
 	depth->odd = 0;
+}
+
+/* In a job of which no window has been seen. */
+static void begin(struct kt_depth *depth, unsigned least, unsigned most)
+{
+	bound(depth, least, most);
+	forget_rate(depth);
 	depth->settling = true;
 	depth->from_ns = 0;
 	depth->from_units = 0;
@@ -52,7 +63,7 @@ void kt_depth_begin(struct kt_depth *depth, unsigned least, unsigned most,
 	depth->hold_next = HOLD_FIRST;
 	depth->down_next = false;
 	depth->cut = false;
-	bound(depth, least, most);
+	begin(depth, least, most);
 }
 
 static void rest(struct kt_depth *depth)
@@ -81,13 +92,31 @@ void kt_depth_resume(struct kt_depth *depth, unsigned least, unsigned most)
 	if (depth->phase != KT_DEPTH_HOLD)
 		take_up(depth);
 	depth->hold = KT_MIN(depth->hold, HOLD_NEXT_JOB);
-	bound(depth, least, most);
+	begin(depth, least, most);
 }
 
 void kt_depth_pause(struct kt_depth *depth)
 {
 	depth->settling = true;
 	depth->from_ns = 0;
+}
+
+void kt_depth_bound(struct kt_depth *depth, unsigned least, unsigned most)
+{
+	unsigned base = depth->base, threads = depth->threads;
+
+	if (least == depth->least && most == depth->most)
+		return;
+	if (base >= least && base <= most && threads >= least &&
+	    threads <= most) {
+		depth->least = least;
+		depth->most = most;
+		return;
+	}
+	bound(depth, least, most);
+	if (depth->base != base)
+		forget_rate(depth);
+	kt_depth_pause(depth);
 }
 
 /* ---- means ---- */
@@ -235,9 +264,7 @@ static void notice_change(struct kt_depth *depth, uint64_t rate)
 		depth->odd++;
 	if (depth->odd < ODD_WINDOWS)
 		return;
-	depth->odd = 0;
-	depth->held = (struct kt_depth_rate){ 0, 0 };
-	depth->spread = 0;
+	forget_rate(depth);
 	depth->hold_next = HOLD_FIRST;
 	depth->hold = KT_MIN(depth->hold, WINDOWS_BEFORE);
 }

@@ -81,6 +81,14 @@ void kt_depth_begin(struct kt_depth *depth, unsigned least, unsigned most,
 void kt_depth_resume(struct kt_depth *depth, unsigned least, unsigned most);
 
 /*
+ * kt_depth_bound - other bounds from now on
+ * @least, @most: at least 1; at least @least
+ *
+ * A count outside them becomes the nearest within, and its rate is measured anew.
+ */
+void kt_depth_bound(struct kt_depth *depth, unsigned least, unsigned most);
+
+/*
  * kt_depth_pause - it was not this count that worked just now
  *
  * Where too few threads were blocked for so many, or other limits held: what is

@@ -41,7 +41,7 @@ uint64_t run_units(struct run *run)
 {
 	uint64_t units = kt_load(&run->caller.units) + kt_load(&run->units);
 
-	for (unsigned i = 0; i < kt_load(&run->nr_seated); i++)
+	for (unsigned i = 0; i < kt_load_acquire(&run->nr_seated); i++)
 		units += kt_load(&run->seats[i].worker.units);
 	return units + spares_units(run);
 }

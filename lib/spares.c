@@ -120,10 +120,15 @@ static bool occupied(struct spares *spares, struct run_seat *rs)
 	return false;
 }
 
-/* As with other seats: offers that nobody took yet are withdrawn. */
-static void seat_spares(struct spares *spares, unsigned wanted, uint64_t now_ns)
+/*
+ * As with other seats: offers that nobody took yet are withdrawn.
+ *
+ * Return: how many could not be offered.
+ */
+static unsigned seat_spares(struct spares *spares, unsigned wanted,
+			    uint64_t now_ns)
 {
-	unsigned i;
+	unsigned i, lacking;
 
 	kt_store(&spares->wanted, wanted);
 	for (i = 0; i < wanted; i++) {
@@ -136,12 +141,27 @@ static void seat_spares(struct spares *spares, unsigned wanted, uint64_t now_ns)
 			break;
 		kt_store_release(&spares->nr, KT_MAX(spares->nr, i + 1));
 	}
+	lacking = wanted - i;
 	for (i = wanted; i < spares->nr; i++) {
 		struct run_seat *rs = &spares->seats[i];
 
 		if (rs->seat.seated && pool_withdraw(&rs->seat))
 			kt_store(&rs->seat.seated, false);
 	}
+	return lacking;
+}
+
+/* With helpers made for those that lack one: others' jobs may have taken those
+ * that were there.  What is done without them says nothing of their number. */
+static void have_spares(struct spares *spares, unsigned wanted, uint64_t now_ns)
+{
+	unsigned lacking = seat_spares(spares, wanted, now_ns);
+
+	if (!lacking)
+		return;
+	pool_more(lacking, &spares->cpus[spares->used]);
+	if (seat_spares(spares, wanted, now_ns))
+		kt_depth_pause(&spares->count.depth);
 }
 
 /* ---- the watcher ---- */
@@ -199,9 +219,7 @@ static bool watch_work(struct seat *seat)
 		spares->used_places = kt_load_acquire(&spares->places);
 		kt_store_release(&spares->used,
 				 kt_load_acquire(&spares->fresh));
-		if (wanted > spares->nr)
-			pool_more(wanted, &spares->cpus[spares->used]);
-		seat_spares(spares, wanted, now_ns);
+		have_spares(spares, wanted, now_ns);
 		pause_ns = (kt_now_ns() - now_ns) * WATCH_PART;
 		pause_ns = KT_MIN(pause_ns, WATCH_MAX_NS);
 		pause_for(spares, KT_MAX(pause_ns, WATCH_NS));
@@ -217,6 +235,8 @@ static unsigned room_for_spares(const struct run *run)
 	unsigned max = SPARES_MAX;
 	unsigned file = config_get()->max_threads;
 
+	if (!kt_load(&pool_machine()->limit))
+		return 0;
 	if (run->ctl->max_threads)
 		max = KT_MIN(max, run->ctl->max_threads - run->tune.max);
 	if (file)

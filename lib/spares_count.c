@@ -65,9 +65,13 @@ static bool has_room(struct spares_count *count, const struct spares_look *look,
 static unsigned paying(struct spares_count *count,
 		       const struct spares_look *look)
 {
-	unsigned depth = kt_depth_step(&count->depth, look->now_ns, look->units,
-				       look->chunk);
+	unsigned depth;
 
+	/* Others may share the places, and have spares as well. */
+	kt_depth_bound(&count->depth, KT_MAX(look->threads, 1),
+		       KT_MAX(look->threads, 1) + look->max);
+	depth = kt_depth_step(&count->depth, look->now_ns, look->units,
+			      look->chunk);
 	return KT_MIN(depth - KT_MIN(depth, look->threads), look->max);
 }
 

@@ -49,7 +49,8 @@ static int open_names(int dir, char *names, int flags)
 	}
 	if (dir < 0)
 		return dir;
-	next = openat(dir, names, flags | O_NOFOLLOW);
+	/* A folder's name may end with a slash. */
+	next = openat(dir, *names ? names : ".", flags | O_NOFOLLOW);
 	close(dir);
 	return next;
 }
@@ -88,8 +89,10 @@ static int open_nofollow(const struct place *place, int flags)
 	long got =
 		syscall(SYS_openat2, AT_FDCWD, place->path, &how, sizeof(how));
 
-	/* Before Linux 5.6, and behind filters, there is no such call. */
-	if (got >= 0 || (errno != ELOOP && errno != ENOSYS && errno != EPERM))
+	/* Before Linux 5.6 there is no such call; a filter may refuse it by any
+	 * error. */
+	if (got >= 0 || (errno != ELOOP && errno != ENOSYS && errno != EPERM &&
+			 errno != EACCES))
 		return (int)got;
 	return open_beneath(place, flags);
 }

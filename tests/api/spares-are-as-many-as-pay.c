@@ -124,6 +124,30 @@ static void none_is_a_number_too(void **state)
 	assert_int_equal(machine.count.depth.base, 16);
 }
 
+/* Other jobs have places too: this one has fewer than it began with. */
+static void shared_places_are_sought_among(void **state)
+{
+	struct machine machine;
+
+	set_up(&machine, 64, 4);
+	machine.look.threads = 13;
+	go(&machine, 8000);
+	assert_int_equal(machine.count.depth.base, 13);
+	/* A trial may be under way. */
+	assert_in_range(machine.spares, 0, 13);
+	machine.best = 32;
+	go(&machine, 20000);
+	assert_in_range(machine.count.depth.base, 32, 63);
+	machine.look.threads = 64;
+	go(&machine, 100);
+	assert_in_range(machine.count.depth.base, 64, 128);
+	machine.look.threads = 1;
+	machine.best = 2;
+	machine.running = 0;
+	go(&machine, 20000);
+	assert_in_range(machine.count.depth.base, 2, 3);
+}
+
 static void client_and_caller_set_bounds(void **state)
 {
 	struct machine machine;
@@ -260,7 +284,8 @@ static void windows_end_when_others_stand(void **state)
 }
 
 KTEST_MAIN(KTEST(jobs_begin_with_spares), KTEST(any_device_on_any_machine),
-	   KTEST(none_is_a_number_too), KTEST(client_and_caller_set_bounds),
+	   KTEST(none_is_a_number_too), KTEST(shared_places_are_sought_among),
+	   KTEST(client_and_caller_set_bounds),
 	   KTEST(crowded_machines_are_left_alone),
 	   KTEST(little_ones_have_spares_in_a_crowd),
 	   KTEST(jobs_of_about_a_cpu_make_up_their_mind),
