@@ -22,6 +22,9 @@ void say(bool ok, const char *name, const char *format, ...)
 /* note - a line that is not a verdict */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* How long jobs have helpers on idle CPUs only; 500 as a rule. */
+#define ONLY_IDLE_MS "/sys/module/ktask/parameters/only_idle_ms"
+
 /* write_file - 0 or a positive errno */
 int write_file(const char *path, const char *text);
 

@@ -15,7 +15,6 @@
 
 #include "guest.h"
 
-#define ONLY_IDLE_MS "/sys/module/ktask/parameters/only_idle_ms"
 #define LONG_MS "600000"
 #define REQUESTS 20
 
