@@ -47,8 +47,15 @@ struct umt_record {
 	__u8 stale; /* one of its users is gone */
 	__u8 nr;
 	__u16 user[UMT_MEMBERSHIPS];
+	__u16 reserved;
 	__u32 tid; /* while traced: as who traces it calls it */
 };
+
+/* The kernel copies all of it: no byte that nobody wrote. */
+_Static_assert(sizeof(struct umt_record) ==
+		       4 * sizeof(__u8) + 2 * sizeof(__u16) +
+			       UMT_MEMBERSHIPS * sizeof(__u16) + sizeof(__u32),
+	       "a record has no padding");
 
 /*
  * Arguments of the program that threads run to add themselves.  It uses the
