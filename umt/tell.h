@@ -94,8 +94,9 @@ static __noinline __u32 number_at(struct task_struct *task, __u32 level)
 	return there;
 }
 
-static __noinline void trace_all(struct umt_record *record, __u32 what,
-				 __u32 cpu, __s32 detail)
+/* @what: the kind, and above it the reason. */
+static __always_inline struct umt_event
+event_of(struct umt_record *record, __u32 what, __u32 cpu, __s32 detail)
 {
 	struct umt_event event = {
 		.time_ns = bpf_ktime_get_ns(),
@@ -105,11 +106,28 @@ static __noinline void trace_all(struct umt_record *record, __u32 what,
 		.kind = what & 0xff,
 		.reason = what >> 8,
 	};
+
+	return event;
+}
+
+static __noinline void trace_all(struct umt_record *record, __u32 what,
+				 __u32 cpu, __s32 detail)
+{
+	struct umt_event event = event_of(record, what, cpu, detail);
 	__u32 i;
 
 	for (i = 0; i < UMT_MEMBERSHIPS; i++)
 		if (i < record->nr)
 			trace_to(record->user[i], &event);
+}
+
+/* What concerns one membership. */
+static __noinline void trace_one(struct umt_record *record, __u32 user,
+				 __u32 what, __s32 detail)
+{
+	struct umt_event event = event_of(record, what, record->cpu, detail);
+
+	trace_to(user, &event);
 }
 
 /* Out of the way of those that are not traced. */
@@ -125,18 +143,16 @@ static __always_inline void trace(struct umt_record *record, __u8 kind,
  * Behaves badly: of several that trace a thread from different PID namespaces
  * only the first has its own numbers.
  */
-static __always_inline void trace_new(struct umt_record *record,
-				      struct task_struct *task, __u32 cpu,
-				      __u32 level)
+static __always_inline void name(struct umt_record *record,
+				 struct task_struct *task, __u32 level)
 {
-	__s32 process = task->tgid;
-
-	if (level)
-		process = number_at(task->group_leader, level);
-	if (!record->traced)
-		record->tid = number_at(task, level);
+	record->tid = number_at(task, level);
 	record->traced = 1;
-	trace(record, UMT_NEW, cpu, 0, process);
+}
+
+static __always_inline __s32 process_of(struct task_struct *task, __u32 level)
+{
+	return level ? number_at(task->group_leader, level) : task->tgid;
 }
 
 #endif /* UMT_TELL_H */

@@ -376,10 +376,10 @@ int BPF_PROG(umt_fork, struct task_struct *parent, struct task_struct *child)
 			level = level_of(user);
 		}
 	}
-	if (!born)
+	if (!born || !traced)
 		return 0;
-	if (traced)
-		trace_new(born, child, cpu_of(child), level);
+	name(born, child, level);
+	trace(born, UMT_NEW, cpu_of(child), 0, process_of(child, level));
 	return 0;
 }
 
@@ -413,8 +413,11 @@ static __always_inline int add(struct task_struct *task, __u32 user)
 		return -EUSERS;
 	count_one(record, user, record->cpu, MOVED);
 	join(record, user);
-	if (is_granted(user, UMT_TRACE))
-		trace_new(record, task, record->cpu, level_of(user));
+	if (!is_granted(user, UMT_TRACE))
+		return 0;
+	if (!record->traced)
+		name(record, task, level_of(user));
+	trace_one(record, user, UMT_NEW, process_of(task, level_of(user)));
 	return 0;
 }
 
@@ -423,6 +426,8 @@ static __always_inline void leave(struct umt_record *record, __u32 i)
 {
 	__u32 user = record->user[i & (UMT_MEMBERSHIPS - 1)];
 
+	if (record->traced)
+		trace_one(record, user, UMT_GONE, 0);
 	drop(record, i);
 	uncount_one(record, user, record->cpu, true);
 }
@@ -435,8 +440,6 @@ static __always_inline int remove(struct task_struct *task, __u32 user)
 	if (!record || !is_member(record, user))
 		return -ENOENT;
 	here(record, bpf_get_smp_processor_id());
-	if (record->traced)
-		trace(record, UMT_GONE, record->cpu, 0, 0);
 	for (i = 0; i < UMT_MEMBERSHIPS; i++)
 		if (i < record->nr && record->user[i] == user) {
 			leave(record, i);
@@ -445,13 +448,6 @@ static __always_inline int remove(struct task_struct *task, __u32 user)
 	if (!record->nr)
 		bpf_task_storage_delete(&records, task);
 	return 0;
-}
-
-/* It has the number of the first thread now, whichever it was. */
-static __always_inline void name(struct umt_record *record,
-				 struct task_struct *task, __u32 user)
-{
-	record->tid = number_at(task, level_of(user));
 }
 
 /*
@@ -473,7 +469,7 @@ int BPF_PROG(umt_exec, struct task_struct *task)
 			leave(record, i);
 		else if (i < record->nr &&
 			 is_granted(record->user[i], UMT_TRACE))
-			name(record, task, record->user[i]);
+			name(record, task, level_of(record->user[i]));
 	}
 	if (!record->nr)
 		bpf_task_storage_delete(&records, task);
