@@ -74,7 +74,13 @@ enum umt_kind {
 	UMT_PREEMPT, /* it lost the core but is ready */
 	UMT_MOVE, /* it is now ready on @cpu, no longer on @detail */
 	UMT_NEW, /* it is monitored from now on; @detail: its process */
-	UMT_GONE, /* it has ended or is no longer monitored */
+	/*
+	 * It has ended or is no longer monitored; or its number has, for a
+	 * thread that executes a program takes that of its process's first
+	 * thread: UMT_NEW and UMT_RUN of that number follow, perhaps before
+	 * the end of who had it.
+	 */
+	UMT_GONE,
 };
 
 enum umt_reason {

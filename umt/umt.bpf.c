@@ -451,6 +451,24 @@ static __always_inline int remove(struct task_struct *task, __u32 user)
 }
 
 /*
+ * It has the number of its process's first thread now, and that thread's own
+ * last event may be still to come.
+ */
+static __noinline int rename(struct umt_record *record,
+			     struct task_struct *task, __u32 level)
+{
+	__u32 cpu = record->cpu;
+
+	if (number_at(task, level) == record->tid)
+		return 0;
+	trace(record, UMT_GONE, cpu, 0, 0);
+	name(record, task, level);
+	trace(record, UMT_NEW, cpu, 0, process_of(task, level));
+	trace(record, UMT_RUN, cpu, 0, 0);
+	return 0;
+}
+
+/*
  * The thread becomes another program, perhaps one with more rights, which is
  * none of the user's business unless it asked for whatever its threads start.
  */
@@ -458,6 +476,8 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(umt_exec, struct task_struct *task)
 {
 	struct umt_record *record = record_of(task);
+	bool traced = false;
+	__u32 level = 0;
 	__u32 i, n;
 
 	if (!record)
@@ -465,12 +485,17 @@ int BPF_PROG(umt_exec, struct task_struct *task)
 	here(record, bpf_get_smp_processor_id());
 	for (n = 0; n < UMT_MEMBERSHIPS; n++) {
 		i = UMT_MEMBERSHIPS - 1 - n;
-		if (i < record->nr && !is_granted(record->user[i], UMT_INHERIT))
+		if (i < record->nr &&
+		    !is_granted(record->user[i], UMT_INHERIT)) {
 			leave(record, i);
-		else if (i < record->nr &&
-			 is_granted(record->user[i], UMT_TRACE))
-			name(record, task, level_of(record->user[i]));
+		} else if (i < record->nr &&
+			   is_granted(record->user[i], UMT_TRACE)) {
+			traced = true;
+			level = level_of(record->user[i]);
+		}
 	}
+	if (traced)
+		rename(record, task, level);
 	if (!record->nr)
 		bpf_task_storage_delete(&records, task);
 	return 0;

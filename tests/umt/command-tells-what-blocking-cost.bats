@@ -102,6 +102,21 @@ locked() {
 		| length >= 50 and all(test("^[0-9]+$") | not)' trace.json
 }
 
+@test "record: what a thread but the first executes is told as well" {
+	cat >execs.py <<-'PY'
+	import os, threading
+	exec = lambda: os.execvp("sleep", ["sleep", "0.5"])
+	threading.Thread(target=exec).start()
+	threading.Event().wait()
+	PY
+	run -0 "$umt" record -o trace.json -- python3 execs.py
+	is_true '.lostEvents == 0' trace.json
+	is_true '[.traceEvents[] | select(.ph == "X" and .pid == .tid
+		and .name == "blocked: waiting") | .dur] | max > 300000' trace.json
+	is_true '[.traceEvents[] | select(.name == "thread_name"
+		and .pid == .tid) | .args.name] | contains(["sleep"])' trace.json
+}
+
 @test "record: a name that cannot be written is told before anything runs" {
 	says 1 "record: opening no/such: No such file" \
 		"$umt" record -o no/such -- touch ran

@@ -83,10 +83,9 @@ static void read_comm(struct thread *thread)
 }
 
 /* From the newest: a number may be given anew after its thread is gone. */
-static struct thread *find(const struct account *account, uint32_t tid)
+static struct thread *find_from(const struct account *account, unsigned next,
+				uint32_t tid)
 {
-	unsigned next = account->newest[tid % BUCKETS];
-
 	while (next) {
 		struct thread *thread = &account->threads[next - 1];
 
@@ -95,6 +94,24 @@ static struct thread *find(const struct account *account, uint32_t tid)
 		next = thread->older;
 	}
 	return NULL;
+}
+
+static struct thread *find(const struct account *account, uint32_t tid)
+{
+	return find_from(account, account->newest[tid % BUCKETS], tid);
+}
+
+/*
+ * Who executes a program takes the number of its process's first thread, whose
+ * end may be told later: of those that have a number the oldest goes.
+ */
+static struct thread *find_oldest(const struct account *account, uint32_t tid)
+{
+	struct thread *thread = find(account, tid), *found = NULL;
+
+	for (; thread; thread = find_from(account, thread->older, tid))
+		found = thread;
+	return found;
 }
 
 static int add(struct account *account, const struct umt_event *event)
@@ -258,11 +275,12 @@ int account_event(struct account *account, const struct umt_event *event)
 	account->nr_events++;
 	/* Cores tell in their own order; time does not run backwards here. */
 	pass_time(account, event->time_ns);
-	thread = find(account, event->tid);
-	if (thread)
-		heed(account, thread, event);
-	else if (event->kind == UMT_NEW)
+	thread = event->kind == UMT_GONE ? find_oldest(account, event->tid)
+					 : find(account, event->tid);
+	if (event->kind == UMT_NEW)
 		error = add(account, event);
+	else if (thread)
+		heed(account, thread, event);
 	return error;
 }
 
