@@ -45,7 +45,8 @@
  *
  * Behaves badly: up to 6.1 the kernel refuses the look-up of a record while it
  * works on another record of the same CPU; such an event is missed and
- * repaired later.  A thread that waits for a userspace spin lock, and one in a
+ * repaired later; where the last two of a thread are missed its user's number
+ * stays in use.  A thread that waits for a userspace spin lock, and one in a
  * stopped virtual CPU, counts as ready.
  */
 #include <errno.h>
