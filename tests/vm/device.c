@@ -367,7 +367,7 @@ static void fuzzed_requests_harm_nobody(void)
 		if (memfd_create("fuzz", 0) < 0 || fd < 0 || !addr ||
 		    open("/proc/self/mem", O_RDWR) < 0 || setuid(65534))
 			_exit(1);
-		for (int i = 0; i < FUZZ; i++)
+		for (unsigned nr = rounds(FUZZ); nr; nr--)
 			fuzz_once(fd, addr);
 		_exit(0);
 	}

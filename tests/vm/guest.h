@@ -19,6 +19,9 @@
 void say(bool ok, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* rounds - how many of @whole this kernel shall do: tests/vm/Guest.pm */
+unsigned rounds(unsigned whole);
+
 /* note - a line that is not a verdict */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -145,6 +148,12 @@ void test_vfio(void);
 
 /* seconds_now - of a clock that only goes on */
 double seconds_now(void);
+
+/* time_test - the test of that name ends now, and began where the last one ended */
+void time_test(const char *name);
+
+/* note_longest - the tests that took longest so far */
+void note_longest(void);
 
 /* time_halves - seconds of a request that two threads, or processes, do by halves
  * at once and then undo; 0 if it failed */

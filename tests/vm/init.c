@@ -43,6 +43,7 @@ void say(bool ok, const char *name, const char *format, ...)
 {
 	va_list args;
 
+	time_test(name);
 	fprintf(verdict, "%s %u - ", ok ? "ok" : "not ok", ++nr_tests);
 	for (; *name; name++)
 		fputc(*name == '_' ? '-' : *name, verdict);
@@ -409,9 +410,16 @@ static unsigned option(const char *name, unsigned none)
 	return (unsigned)strtoul(found + strlen(word), NULL, 10);
 }
 
+unsigned rounds(unsigned whole)
+{
+	unsigned some = whole * option("rounds", 100) / 100;
+
+	return some ? some : 1;
+}
+
 static void modules_load_and_unload_many_times(void)
 {
-	int cycles = (int)option("cycles", CYCLES);
+	int cycles = (int)option("cycles", rounds(CYCLES));
 	int i, error = unload("ktask_test");
 	long before = 0, kept;
 
@@ -563,6 +571,7 @@ int main(void)
 		plant_errors();
 	else
 		run_all();
+	note_longest();
 end:
 	fprintf(verdict, "1..%u\n", nr_tests);
 	fflush(verdict);

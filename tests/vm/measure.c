@@ -12,7 +12,6 @@
 #include <sys/ioctl.h>
 #include <sys/klog.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/ktask.h>
@@ -39,14 +38,6 @@ static void measure_in_kernel(void)
 			if (*line)
 				note("%s", line);
 	}
-}
-
-double seconds_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
 static int compare(const void *a, const void *b)

@@ -16,7 +16,10 @@
 #include "guest.h"
 
 #define LONG_MS "600000"
-#define REQUESTS 20
+/* Each of which a helper that gets a turn from a busy thread takes part in; as long
+ * as need be for threads of the process to be made (kmod/populate.c). */
+#define REQUESTS 5
+#define LEN (16 * MIB)
 
 struct busy {
 	int nr;
@@ -80,21 +83,21 @@ static void end_busy(struct busy *busy)
 static unsigned most_threads(void)
 {
 	unsigned most = 0;
-	char *addr = map(RANGE);
+	char *addr = map(LEN);
 	int fd = device();
 
 	for (int i = 0; i < REQUESTS; i++) {
 		unsigned threads = request_threads(fd, KTASK_IOC_POPULATE, addr,
-						   RANGE, KTASK_MEM_WRITE);
+						   LEN, KTASK_MEM_WRITE);
 
 		if (!threads) {
 			most = 0;
 			break;
 		}
 		most = threads > most ? threads : most;
-		madvise(addr, RANGE, MADV_DONTNEED);
+		madvise(addr, LEN, MADV_DONTNEED);
 	}
-	munmap(addr, RANGE);
+	munmap(addr, LEN);
 	close(fd);
 	return most;
 }
