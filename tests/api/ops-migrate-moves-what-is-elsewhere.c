@@ -321,8 +321,8 @@ static void the_kernel_takes_part(void **state)
 	assert_int_equal(migrate(1, KTASK_MIGRATE_BIND, NULL), 0);
 	assert_int_equal(mode_at(at), MPOL_BIND);
 	assert_int_equal(mode_at(at + LEN - 4096), MPOL_BIND);
-	for (size_t i = 0; i < LEN; i++)
-		assert_int_equal(at[i], 'x');
+	assert_int_equal(at[0], 'x');
+	assert_memory_equal(at, at + 1, LEN - 1);
 }
 
 static void a_node_without_memory_is_refused(void **state)
@@ -340,17 +340,17 @@ static void a_node_without_memory_is_refused(void **state)
 /* Where the kernel says they are. */
 static size_t pages_on(int node)
 {
+	static void *pages[PAGES];
+	static int where[PAGES];
 	size_t nr = 0;
 
-	for (size_t i = 0; i < PAGES; i++) {
-		void *page = at + i * 4096;
-		int where = -1;
-
-		assert_int_equal(
-			syscall(SYS_move_pages, 0, 1L, &page, NULL, &where, 0),
-			0);
-		nr += where == node;
-	}
+	for (size_t i = 0; i < PAGES; i++)
+		pages[i] = at + i * 4096;
+	assert_int_equal(
+		syscall(SYS_move_pages, 0, (long)PAGES, pages, NULL, where, 0),
+		0);
+	for (size_t i = 0; i < PAGES; i++)
+		nr += where[i] == node;
 	return nr;
 }
 
