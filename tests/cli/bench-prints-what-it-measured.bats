@@ -190,11 +190,12 @@ ends_by_term() {
 	pid=$!
 	sleep 1
 	kill -TERM $pid
+	# The shell may have asked already how it ended; then it is no zombie.
 	for ((i = 0; i < 300; i++)); do
-		[[ $(cat /proc/$pid/stat) != *") Z "* ]] || break
+		[[ $(cat /proc/$pid/stat 2>/dev/null) == *") "[!Z]" "* ]] || break
 		sleep 0.1
 	done
-	kill -KILL $pid 2>/dev/null || :
+	[ $i -lt 300 ] || kill -KILL $pid
 	wait $pid || status=$?
 	cat out err
 	[ "$status" -eq 143 ]

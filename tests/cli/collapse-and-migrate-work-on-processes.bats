@@ -9,8 +9,10 @@ load helpers
 # are what they were.
 setup() {
 	mkfifo "$BATS_TEST_TMPDIR/ready" "$BATS_TEST_TMPDIR/done"
-	perl -e 'my $x = pack("L*", map { $_ * 2654435761 & 0xffffffff }
-			0 .. (1 << 24) - 1);
+	perl -e 'my $part = pack("L*", map { $_ * 2654435761 & 0xffffffff }
+			0 .. 0xffff);
+		my $x = "";
+		$x .= $part ^ pack("L", $_) x 0x10000 for 0 .. 255;
 		my $sum = unpack("%32L*", $x);
 		$SIG{USR1} = sub { my $now = unpack("%32L*", $x);
 			open(my $done, ">", $ARGV[1]) or die;
