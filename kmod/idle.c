@@ -57,10 +57,27 @@ static bool is_wanted(int cpu, const struct cpumask *node,
 	       (!only || cpumask_test_cpu(cpu, only));
 }
 
+static const struct cpumask *cpus_of(int nid)
+{
+	return nid >= 0 && nid < nr_node_ids ? cpumask_of_node(nid) : NULL;
+}
+
+bool idle_may(int nid, const struct cpumask *own, const struct cpumask *only)
+{
+	const struct cpumask *node = cpus_of(nid);
+	int cpu;
+
+	for_each_cpu(cpu, own)
+	{
+		if (is_wanted(cpu, node, only))
+			return true;
+	}
+	return false;
+}
+
 int idle_take(int nid, const struct cpumask *own, const struct cpumask *only)
 {
-	const struct cpumask *node =
-		nid >= 0 && nid < nr_node_ids ? cpumask_of_node(nid) : NULL;
+	const struct cpumask *node = cpus_of(nid);
 	unsigned int start = READ_ONCE(next_cpu), looks = 0;
 	int cpu, found = -1;
 

@@ -15,6 +15,13 @@
 bool idle_matters(u64 age_ns, bool waits);
 
 /*
+ * idle_may - are there CPUs at all that idle_take() looks at?
+ *
+ * Memory alone has none, and a node may be out of reach.
+ */
+bool idle_may(int nid, const struct cpumask *own, const struct cpumask *only);
+
+/*
  * idle_take - find a CPU that idles and was promised to no other helper
  * @nid: of that node; NUMA_NO_NODE: of any
  * @own: one of these

@@ -79,14 +79,22 @@ static void adapt(struct run *run, uint64_t now_ns)
 	}
 }
 
+/* Helpers leave meanwhile, and CPUs that were promised to some are free. */
+static void freeze_caller(struct run *run)
+{
+	run_withdraw_offers(run);
+	run->next_look_ns = 0;
+	try_to_freeze();
+}
+
 static bool caller_tick(struct kt_worker *worker, uint64_t now_ns)
 {
 	struct run *run = container_of(worker, struct run, caller);
 
 	cond_resched();
-	/* It holds no lock.  Helpers leave meanwhile. */
-	if (run->ctl->flags & KTASK_CALLER_PROCESS)
-		try_to_freeze();
+	/* Such a caller holds no lock. */
+	if ((run->ctl->flags & KTASK_CALLER_PROCESS) && freezing(current))
+		freeze_caller(run);
 	run_stop_if_killed(run);
 	if (now_ns < run->next_tick_ns)
 		return false;

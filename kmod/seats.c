@@ -206,28 +206,24 @@ static bool needs_idle(const struct run *run, unsigned int index)
 			    READ_ONCE(run->task) || index);
 }
 
+static bool is_full(const struct kt_cap *cap)
+{
+	return kt_load(&cap->used) >= kt_load(&cap->limit);
+}
+
 /* May a helper be bound to it now?  What belongs to no node binds none. */
 static bool has_room(int nid)
 {
 	const struct kt_cap *cap = pool_node(nid);
 
-	return !cap || kt_load(&cap->used) < kt_load(&cap->limit);
+	return !cap || !is_full(cap);
 }
 
-/* Memory alone, or out of reach, keeps no helper busy. */
-static bool has_cpus(const struct run *run, int nid, const struct cpumask *own)
+static bool has_work(const struct run *run, int nid)
 {
-	int cpu;
+	const struct kt_job *job = &run->job;
 
-	if (nid >= nr_node_ids)
-		return false;
-	for_each_cpu_and(cpu, own, cpumask_of_node(nid))
-	{
-		if (cpu_online(cpu) &&
-		    (!run->ctl->cpus || cpumask_test_cpu(cpu, run->ctl->cpus)))
-			return true;
-	}
-	return false;
+	return job->ranges[kt_claim_home(job, nid, 0)].node == nid;
 }
 
 /*
@@ -238,19 +234,18 @@ static bool has_cpus(const struct run *run, int nid, const struct cpumask *own)
 static int take_elsewhere(const struct run *run, int nid,
 			  const struct cpumask *own)
 {
-	int cpu = idle_take(NUMA_NO_NODE, own, run->ctl->cpus), other;
+	bool any = !idle_may(nid, own, run->ctl->cpus) ||
+		   kt_now_ns() - run->start_ns > ELSEWHERE_NS;
+	int i, cpu = -1;
 
-	if (cpu < 0)
-		return -1;
-	other = cpu_to_node(cpu);
-	if (has_room(other) &&
-	    (run->job.ranges[kt_claim_home(&run->job, other, 0)].node ==
-		     other ||
-	     !has_cpus(run, nid, own) ||
-	     kt_now_ns() - run->start_ns > ELSEWHERE_NS))
-		return cpu;
-	idle_put(cpu);
-	return -1;
+	for (i = 1; i < nr_node_ids && cpu < 0; i++) {
+		int other = (nid + i) % nr_node_ids;
+
+		if (node_state(other, N_CPU) && has_room(other) &&
+		    (any || has_work(run, other)))
+			cpu = idle_take(other, own, run->ctl->cpus);
+	}
+	return cpu;
 }
 
 /* Return: false if no CPU idles: of the range's node, or of another, which @nid is
@@ -263,7 +258,7 @@ static bool find_cpu(struct run_seat *rs, int *nid)
 	if (!needs_idle(rs->run, rs->index))
 		return true;
 	rs->cpu = idle_take(*nid, own, rs->run->ctl->cpus);
-	if (rs->cpu < 0 && *nid != NUMA_NO_NODE) {
+	if (rs->cpu < 0 && *nid >= 0 && *nid < nr_node_ids) {
 		rs->cpu = take_elsewhere(rs->run, *nid, own);
 		*nid = rs->cpu < 0 ? *nid : cpu_to_node(rs->cpu);
 	}
@@ -308,6 +303,9 @@ static bool offer_seat(struct run *run, unsigned int index)
 	struct run_seat *rs = &run->seats[index];
 	int nid;
 
+	/* No CPU is promised for nothing. */
+	if (is_full(pool_machine()) || is_full(run->budget))
+		return false;
 	rs->run = run;
 	rs->index = index;
 	rs->range = kt_place_deal(&run->job, has_room);
