@@ -49,6 +49,7 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 {
 	int error = run_check(ctl, nodes, nr_nodes);
 	struct ktask_job *new;
+	bool lacks;
 
 	*job = NULL;
 	if (!error && (ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS)))
@@ -73,7 +74,8 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 	/* Reserves are the starter's, and for as long as it may use them. */
 	new->run.scope &= ~PF_MEMALLOC;
 	run_begin(&new->run, true);
-	if (new->run.job.threads < new->run.wanted &&new->run.nr_seats)
+	lacks = new->run.job.threads < new->run.wanted;
+	if (new->run.nr_seats && lacks)
 		pool_later(&new->again);
 	*job = new;
 	return 0;
@@ -112,6 +114,7 @@ EXPORT_SYMBOL_GPL(ktask_start);
  */
 int ktask_wait(struct ktask_job *job)
 {
+	struct run *outer = run_current();
 	int error;
 
 	if (!job)
@@ -122,6 +125,9 @@ int ktask_wait(struct ktask_job *job)
 	/* With the locks that it holds; helpers in a chunk have begun it before. */
 	WRITE_ONCE(job->run.scope, job->run.scope | run_scope());
 	WRITE_ONCE(job->run.task, current);
+	if (outer)
+		WRITE_ONCE(job->run.depth,
+			   max(job->run.depth, outer->depth + 1));
 	run_work(&job->run);
 	error = run_end(&job->run);
 	kvfree(job);

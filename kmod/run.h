@@ -40,7 +40,7 @@ struct run {
 	const struct cpumask *cpus; /* of who started it; NULL: the caller's */
 	struct cgroup_subsys_state *group; /* the same, if @cpus are set */
 	unsigned int scope; /* allocations that the caller may not make: PF_* */
-	unsigned int depth; /* jobs around it */
+	unsigned int depth; /* jobs around its caller, or who began it */
 	pid_t pid; /* of the one that began it, */
 	char comm[TASK_COMM_LEN]; /* for people */
 	struct run_seat *seats; /* allocated, or NULL */
@@ -143,10 +143,10 @@ static inline unsigned int run_scope(void)
  */
 static inline void run_lock_map(struct run *run)
 {
-	lock_acquire_exclusive(
-		&run->lockdep,
-		min_t(unsigned int, run->depth, MAX_LOCKDEP_SUBCLASSES - 1), 0,
-		NULL, _THIS_IP_);
+	lock_acquire_exclusive(&run->lockdep,
+			       min_t(unsigned int, READ_ONCE(run->depth),
+				     MAX_LOCKDEP_SUBCLASSES - 1),
+			       0, NULL, _THIS_IP_);
 }
 
 static inline void run_unlock_map(struct run *run)

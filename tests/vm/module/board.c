@@ -27,6 +27,17 @@ void board_free(struct board *board)
 	kvfree(board->cells);
 }
 
+int with_board(unsigned int nr, int (*func)(struct board *board))
+{
+	struct board board;
+	int error = board_init(&board, nr);
+
+	if (!error)
+		error = func(&board);
+	board_free(&board);
+	return error;
+}
+
 void board_clear(struct board *board)
 {
 	unsigned int i;

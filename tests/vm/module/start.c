@@ -44,13 +44,7 @@ static int go_on(struct board *board)
 
 static int started_jobs_go_on_by_themselves(void)
 {
-	struct board board;
-	int error = board_init(&board, 500);
-
-	if (!error)
-		error = go_on(&board);
-	board_free(&board);
-	return error;
+	return with_board(500, go_on);
 }
 
 /* ---- more jobs than helpers ---- */
@@ -181,13 +175,58 @@ static int without_helper(struct board *board)
 
 static int without_helpers_who_waits_works(void)
 {
-	struct board board;
-	int error = board_init(&board, 100);
+	return with_board(100, without_helper);
+}
 
-	if (!error)
-		error = without_helper(&board);
-	board_free(&board);
-	return error;
+/* A function of two jobs: chunks of the second wait for the first. */
+struct hand_over {
+	struct board *board;
+	struct ktask_job *job; /* to wait for; NULL: chunks of that one */
+	atomic_t taken; /* to be waited for by a chunk in a helper */
+	int error; /* of that */
+};
+
+static int waiting_chunk(void *start, void *end, void *arg)
+{
+	struct hand_over *hand = arg;
+
+	if (!hand->job)
+		return board_chunk(start, end, hand->board);
+	if (current == hand->board->caller)
+		usleep_range(1000, 2000);
+	else if (!atomic_xchg(&hand->taken, 1))
+		hand->error = ktask_wait(hand->job);
+	return 0;
+}
+
+static int hand_over(struct board *board)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(HELP_MS);
+	struct hand_over first = { .board = board };
+	struct hand_over second = { .board = board };
+	DEFINE_KTASK_CTL(started, waiting_chunk, &first, 1);
+	DEFINE_KTASK_CTL(ctl, waiting_chunk, &second, 1);
+
+	if (num_online_cpus() < 2)
+		return test_skip("one CPU");
+	do {
+		board_clear(board);
+		expect(!ktask_start(&second.job, board_at(0), board->nr,
+				    &started));
+		expect(!ktask_run(board_at(0), board->nr, &ctl));
+		if (!atomic_read(&second.taken))
+			second.error = ktask_wait(second.job);
+		expect(!second.error);
+		expect(board_all(board, 1));
+	} while (!atomic_read(&second.taken) && time_before(jiffies, until));
+	expect(atomic_read(&second.taken));
+	return 0;
+}
+
+/* Which lockdep does not take for a deadlock either. */
+static int a_chunk_may_wait_for_a_job_of_its_own_kind(void)
+{
+	return with_board(50, hand_over);
 }
 
 static int cancel(struct board *board)
@@ -208,13 +247,7 @@ static int cancel(struct board *board)
 
 static int cancelled_jobs_are_undone(void)
 {
-	struct board board;
-	int error = board_init(&board, 50000);
-
-	if (!error)
-		error = cancel(&board);
-	board_free(&board);
-	return error;
+	return with_board(50000, cancel);
 }
 
 static int bad_starts_give_no_job(void)
@@ -236,6 +269,8 @@ const struct test start_tests[] = {
 	  started_jobs_go_on_by_themselves },
 	{ "started-jobs-find-helpers-later", started_jobs_find_helpers_later },
 	{ "without-helpers-who-waits-works", without_helpers_who_waits_works },
+	{ "a-chunk-may-wait-for-a-job-of-its-own-kind",
+	  a_chunk_may_wait_for_a_job_of_its_own_kind },
 	{ "cancelled-jobs-are-undone", cancelled_jobs_are_undone },
 	{ "bad-starts-give-no-job", bad_starts_give_no_job },
 	{ "+start-for-quota", start_for_quota },

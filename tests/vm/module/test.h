@@ -65,6 +65,10 @@ struct board {
 
 int board_init(struct board *board, unsigned int nr);
 void board_free(struct board *board);
+
+/* with_board - what @func returns for a board of @nr cells, made for it */
+int with_board(unsigned int nr, int (*func)(struct board *board));
+
 void board_clear(struct board *board);
 
 /* As thread, undo and iterator functions; the argument is the board.  Units
