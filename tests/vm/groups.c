@@ -76,6 +76,26 @@ static pid_t start_in_group(void)
 	return pid;
 }
 
+#define OUTSIDE 100 /* no status of what is done inside */
+
+/* Its exit status, or OUTSIDE. */
+static int status_in_group(int (*func)(void))
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(set("cgroup.procs", "0") ? OUTSIDE : func());
+	return status_of(pid);
+}
+
+static int status_in_new_group(int (*func)(void))
+{
+	int status = make_group() ? status_in_group(func) : OUTSIDE;
+
+	remove_group();
+	return status;
+}
+
 /* ---- CPUs ---- */
 
 /* Samples in which a helper might run elsewhere than on @cpus. */
@@ -112,8 +132,6 @@ static int strays_at_last(pid_t pid, const cpu_set_t *cpus)
 
 static int run_on_my_cpus(void)
 {
-	if (set("cgroup.procs", "0"))
-		return 1;
 	return run_in_kernel("+helpers-on-my-cpus");
 }
 
@@ -135,10 +153,7 @@ static void helpers_stay_in_the_callers_cpuset(void)
 	CPU_SET(3, &second);
 	CHECK(make_group());
 	CHECK(!set("cpuset.cpus", "0,2"));
-	pid = fork();
-	if (pid == 0)
-		_exit(run_on_my_cpus());
-	status = status_of(pid);
+	status = status_in_group(run_on_my_cpus);
 	if (has_workers()) {
 		pid = start_in_group();
 		stray = strays_at_last(pid, &first);
@@ -173,34 +188,26 @@ static int see_their_time_in_the_group(void)
 	time_t until = time(NULL) + PATIENCE_MS / 1000;
 	double before, own;
 
-	if (set("cgroup.procs", "0"))
-		return 1;
 	before = own_seconds();
 	do {
 		if (request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL))
-			return 2;
+			return 1;
 		own = own_seconds() - before;
 		if ((double)get("cpu.stat", "usage_usec ") / 1e6 - own > 0.05)
 			return 0;
 	} while (time(NULL) < until);
-	return 3;
+	return 2;
 }
 
 static void the_group_pays_for_cpu_time_of_helpers(void)
 {
-	pid_t pid;
 	int status;
 
 	if (!has_workers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		say(true, __func__, "needs Linux 6.9 and two CPUs");
 		return;
 	}
-	CHECK(make_group());
-	pid = fork();
-	if (pid == 0)
-		_exit(see_their_time_in_the_group());
-	status = status_of(pid);
-	remove_group();
+	status = status_in_new_group(see_their_time_in_the_group);
 	if (status)
 		say(false, __func__, "status %d", status);
 	else
@@ -249,24 +256,14 @@ static int populate_in_group(void)
 	int fd = device();
 	char *addr = map(RANGE);
 
-	if (set("cgroup.procs", "0") ||
-	    request(fd, KTASK_IOC_POPULATE, addr, RANGE, KTASK_MEM_WRITE, NULL))
+	if (request(fd, KTASK_IOC_POPULATE, addr, RANGE, KTASK_MEM_WRITE, NULL))
 		return 1;
 	return get("memory.current", NULL) >= RANGE ? 0 : 2;
 }
 
 static void memory_is_charged_to_the_caller(void)
 {
-	pid_t pid;
-	int status;
-
-	CHECK(make_group());
-	pid = fork();
-	if (pid == 0)
-		_exit(populate_in_group());
-	status = status_of(pid);
-	remove_group();
-	CHECK(status == 0);
+	CHECK(status_in_new_group(populate_in_group) == 0);
 	say(true, __func__, NULL);
 }
 
@@ -296,18 +293,15 @@ static int make_tables(int fd)
 	return helped ? (int)(nr * (SHORT / TABLE_BYTES)) : 0;
 }
 
-enum { NO_HELPER = 1, SOME_MISSING };
+enum { NO_HELPER = 1, SOME_MISSING, REFUSED };
 
 static int see_tables_in_the_group(void)
 {
 	unsigned long long wanted;
-	int nr;
+	int nr = make_tables(device());
 
-	if (set("cgroup.procs", "0"))
-		return 10;
-	nr = make_tables(device());
 	if (nr <= 0)
-		return nr ? 11 : NO_HELPER;
+		return nr ? REFUSED : NO_HELPER;
 	wanted = (unsigned)nr * PAGE;
 	for (int ms = 0; ms < PATIENCE_MS; ms += 100) {
 		if (get("memory.stat", "\npagetables ") >= wanted)
@@ -319,19 +313,13 @@ static int see_tables_in_the_group(void)
 
 static void page_tables_are_charged_to_the_caller(void)
 {
-	pid_t pid;
 	int status;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		say(true, __func__, "needs two CPUs");
 		return;
 	}
-	CHECK(make_group());
-	pid = fork();
-	if (pid == 0)
-		_exit(see_tables_in_the_group());
-	status = status_of(pid);
-	remove_group();
+	status = status_in_new_group(see_tables_in_the_group);
 	if (!status)
 		say(true, __func__, NULL);
 	else if (status == NO_HELPER)
@@ -339,7 +327,8 @@ static void page_tables_are_charged_to_the_caller(void)
 	else
 		say(false, __func__, "%s",
 		    status == SOME_MISSING ? "some are nobody's"
-					   : "requests failed");
+		    : status == REFUSED	   ? "requests failed"
+					   : "no group");
 }
 
 /* The request fails, or the process is killed; helpers go no further. */
@@ -347,16 +336,12 @@ static void helpers_respect_the_groups_limit_of_memory(void)
 {
 	unsigned long long kills, current;
 	char limit[20];
-	pid_t pid;
 	int status;
 
 	snprintf(limit, sizeof(limit), "%lu", RANGE / 2);
 	CHECK(make_group());
 	CHECK(!set("memory.max", limit));
-	pid = fork();
-	if (pid == 0)
-		_exit(populate_in_group());
-	status = status_of(pid);
+	status = status_in_group(populate_in_group);
 	kills = get("memory.events", "oom_kill ");
 	current = get("memory.current", NULL);
 	remove_group();

@@ -64,13 +64,7 @@ static int too_late(struct board *board)
 
 static int deadlines_end_jobs(void)
 {
-	struct board board;
-	int error = board_init(&board, 20000);
-
-	if (!error)
-		error = too_late(&board);
-	board_free(&board);
-	return error;
+	return with_board(20000, too_late);
 }
 
 static int bad_arguments_run_nothing(void)

@@ -112,13 +112,7 @@ static int without_rights(struct board *board)
 /* A fault may allocate blocks of a file, within a quota. */
 static int helpers_have_the_rights_of_their_caller(void)
 {
-	struct board board;
-	int error = board_init(&board, 400);
-
-	if (!error)
-		error = without_rights(&board);
-	board_free(&board);
-	return error;
+	return with_board(400, without_rights);
 }
 
 const struct test inherit_tests[] = {

@@ -65,13 +65,7 @@ static int with_helpers(struct board *board)
 
 static int helpers_do_a_part(void)
 {
-	struct board board;
-	int error = board_init(&board, 400);
-
-	if (!error)
-		error = with_helpers(&board);
-	board_free(&board);
-	return error;
+	return with_board(400, with_helpers);
 }
 
 static int alone(struct board *board)
@@ -88,13 +82,7 @@ static int alone(struct board *board)
 
 static int one_thread_means_no_helper(void)
 {
-	struct board board;
-	int error = board_init(&board, 100);
-
-	if (!error)
-		error = alone(&board);
-	board_free(&board);
-	return error;
+	return with_board(100, alone);
 }
 
 static int in_each_mask(struct board *board, struct cpumask *mask)
@@ -248,13 +236,7 @@ static int recur(struct board *board)
 /* Which lockdep, where it is, does not take for a deadlock. */
 static int a_chunk_may_run_a_job_of_its_own_kind(void)
 {
-	struct board board;
-	int error = board_init(&board, 200);
-
-	if (!error)
-		error = recur(&board);
-	board_free(&board);
-	return error;
+	return with_board(200, recur);
 }
 
 static DEFINE_MUTEX(held_mutex);

@@ -13,9 +13,9 @@
 #include "test.h"
 
 #define PATIENCE_MS 10000
-/* Of each chunk, where there are many. */
-#define PATIENCE_SHORT_MS 20
-#define CHUNKS_MANY 500
+/* A helper may come between two chunks of the caller only. */
+#define CHUNK_MS 20
+#define CHUNKS (PATIENCE_MS / CHUNK_MS)
 
 struct lending {
 	struct task_struct *caller;
@@ -29,10 +29,10 @@ struct lending {
 /* Only a job with a helper tells anything. */
 static void await_helper(struct lending *lending)
 {
-	int most_ms = lending->hold ? PATIENCE_MS : PATIENCE_SHORT_MS, ms;
+	int ms;
 
 	smp_store_release(&lending->caller_works, true);
-	for (ms = 0; ms < most_ms && !atomic_read(&lending->helpers); ms++)
+	for (ms = 0; ms < CHUNK_MS && !atomic_read(&lending->helpers); ms++)
 		usleep_range(1000, 2000);
 	smp_store_release(&lending->caller_works, false);
 }
@@ -75,7 +75,7 @@ static int lend(struct lending *lending)
 	/* Of a deadline: the highest that can be lent. */
 	lending->want_prio = max(current->prio, 0);
 	lending->hold = true;
-	expect(!ktask_run(board_at(0), 4, &ctl));
+	expect(!ktask_run(board_at(0), CHUNKS, &ctl));
 	expect(atomic_read(&lending->helpers) > 0);
 	expect(atomic_read(&lending->lent) == atomic_read(&lending->helpers));
 	/* One that came too late for a chunk may be lent to as well. */
@@ -84,7 +84,7 @@ static int lend(struct lending *lending)
 	/* And it is given back. */
 	lending->hold = false;
 	atomic_set(&lending->helpers, 0);
-	expect(!ktask_run(board_at(0), CHUNKS_MANY, &ctl));
+	expect(!ktask_run(board_at(0), CHUNKS, &ctl));
 	expect(atomic_read(&lending->helpers) > 0);
 	expect(atomic_read(&lending->higher) == 0);
 	return 0;
