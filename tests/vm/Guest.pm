@@ -5,6 +5,7 @@
 #   test_kernel(NAME)	fetches, builds, and boots that kernel (tests/vm/kernels)
 #			on machines of several shapes; debug-NAME is one that
 #			finds errors, and is built (tests/vm/debug-kernel)
+#   skip_unbuilt(NAME)	ends the test where that kernel would have to be built first
 #   test_planted(NAME, WHAT => HOW...)  does that kernel find errors that are made
 #			on purpose?  HOW is what it or PID 1 says of WHAT
 #
@@ -36,7 +37,7 @@ use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
 use Complaints;
 use House;
 
-our @EXPORT = qw(test_kernel test_planted test_vfio);
+our @EXPORT = qw(skip_unbuilt test_kernel test_planted test_vfio);
 our @EXPORT_OK = qw(fetch_kernel build_modules make_archive nodes result run_guest
 	finish);
 
@@ -133,6 +134,14 @@ sub skip_all
 {
 	print "1..0 # SKIP @_\n";
 	exit 0;
+}
+
+sub skip_unbuilt
+{
+	my ($name) = @_;
+
+	skip_all("$name is not built: make check-vm-debug")
+		unless -e "$cache/$name/complete";
 }
 
 # ---- a guest ----
