@@ -235,7 +235,8 @@ static int load(char why[WHY_MAX])
 {
 	int error = program_load(why, WHY_MAX);
 
-	if (!error)
+	/* Threads of its users read it, without the lock. */
+	if (!error && own.control_fd < 0)
 		own.control_fd = program_control_fd();
 	return error;
 }

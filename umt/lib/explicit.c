@@ -40,11 +40,11 @@ void umt_block_begin(void)
 
 	if (!self || self->depth++)
 		return;
-	user_lock();
+	thread_lock();
 	/* It may have moved since it was counted. */
 	soft_ready(self, sched_getcpu());
 	soft_blocked(self);
-	user_unlock();
+	thread_unlock();
 }
 
 void umt_block_end(void)
@@ -53,9 +53,9 @@ void umt_block_end(void)
 
 	if (!self || !self->depth || --self->depth)
 		return;
-	user_lock();
+	thread_lock();
 	soft_ready(self, sched_getcpu());
-	user_unlock();
+	thread_unlock();
 }
 
 static void explicit_child(struct umt *user)

@@ -139,10 +139,10 @@ static void serve(const struct epoll_event *event)
 /* The program has closed what it waits for: the next user has another begin. */
 static void end_server(int fd)
 {
-	user_lock();
+	thread_lock();
 	if (epoll_fd == fd)
 		epoll_fd = -1;
-	user_unlock();
+	thread_unlock();
 }
 
 static void *server(void *arg)
@@ -155,10 +155,10 @@ static void *server(void *arg)
 		nr = epoll_wait(fd, events, EVENTS_MAX, -1);
 		if (nr < 0 && errno != EINTR)
 			break;
-		user_lock();
+		thread_lock();
 		for (i = 0; i < nr; i++)
 			serve(&events[i]);
-		user_unlock();
+		thread_unlock();
 	}
 	end_server(fd);
 	return NULL;
@@ -316,7 +316,9 @@ static int perf_open(struct umt *user, size_t ring_bytes)
 	if (error < 0)
 		return error;
 	close(error);
+	thread_lock();
 	error = start_server();
+	thread_unlock();
 	return error ? error : soft_open(user);
 }
 
@@ -335,12 +337,12 @@ static int perf_remove(struct umt *user)
 {
 	struct soft_thread *self = soft_self(&set);
 
-	user_lock();
+	thread_lock();
 	if (self) {
 		drain(self);
 		soft_ready(self, sched_getcpu());
 	}
-	user_unlock();
+	thread_unlock();
 	return soft_remove(&set, user);
 }
 

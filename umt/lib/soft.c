@@ -42,7 +42,7 @@ static void ring_bell(struct umt *user, int cpu)
 	struct umt_core *core = &user->cores[cpu];
 
 	if (__atomic_exchange_n(&core->armed, 0, __ATOMIC_SEQ_CST))
-		poke(user->core_fds[cpu]);
+		poke(user_core_fd(user, cpu));
 }
 
 static void tell_idle(struct umt *user, int cpu)
@@ -151,9 +151,9 @@ static void at_thread_exit(void *thread)
 {
 	struct soft_thread *self = thread;
 
-	user_lock();
+	thread_lock();
 	soft_forget(self);
-	user_unlock();
+	thread_unlock();
 }
 
 struct soft_thread *soft_self(const struct soft_set *set)
@@ -232,9 +232,9 @@ int soft_add(struct soft_set *set, struct umt *user)
 {
 	int error;
 
-	user_lock();
+	thread_lock();
 	error = add_locked(set, user);
-	user_unlock();
+	thread_unlock();
 	return error;
 }
 
@@ -252,7 +252,7 @@ int soft_remove(struct soft_set *set, struct umt *user)
 	struct soft_thread *thread = soft_self(set);
 	int i = -ENOENT;
 
-	user_lock();
+	thread_lock();
 	if (thread)
 		i = find(thread, user);
 	if (i >= 0)
@@ -261,7 +261,7 @@ int soft_remove(struct soft_set *set, struct umt *user)
 		pthread_setspecific(set->key, NULL);
 		soft_forget(thread);
 	}
-	user_unlock();
+	thread_unlock();
 	return i < 0 ? i : 0;
 }
 
@@ -300,12 +300,14 @@ void soft_close(struct soft_set *set, struct umt *user)
 {
 	struct soft_thread *thread;
 
+	thread_lock();
 	for (thread = set->threads; thread; thread = thread->next) {
 		int i = find(thread, user);
 
 		if (i >= 0)
 			leave(thread, i);
 	}
+	thread_unlock();
 	close_fds(user);
 	user_unmap(user);
 }
@@ -330,11 +332,11 @@ int soft_next(struct umt *user, struct umt_event *event)
 {
 	bool told;
 
-	user_lock();
+	thread_lock();
 	told = take_told(user, event);
 	if (!told)
 		calm(user->fd);
-	user_unlock();
+	thread_unlock();
 	return told;
 }
 

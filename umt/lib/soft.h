@@ -3,8 +3,8 @@
  * What the backends without a program in the kernel share: a table that the
  * library writes itself, eventfds as descriptors, and the list of threads.
  *
- * Everything here is called with the lock held (user_lock()), except what
- * says otherwise.
+ * Threads and counts are under a lock of their own (thread_lock()), for a thread
+ * that blocks must not wait for one that opens a user.
  */
 #ifndef UMT_LIB_SOFT_H
 #define UMT_LIB_SOFT_H
@@ -40,23 +40,25 @@ struct soft_set {
 /* The calling thread, or NULL.  Needs no lock. */
 struct soft_thread *soft_self(const struct soft_set *set);
 
-/* umt_thread_add() and umt_thread_remove(); these two take the lock. */
+/* umt_thread_add() and umt_thread_remove(). */
 int soft_add(struct soft_set *set, struct umt *user);
 int soft_remove(struct soft_set *set, struct umt *user);
 
 /* The core that @cpu counts as: the first where it came after the table. */
 int soft_core(const struct umt *user, int cpu);
 
-/* The thread is ready on @cpu, or blocked, for all its users. */
+/* The thread is ready on @cpu, or blocked, for all its users; with the lock. */
 void soft_ready(struct soft_thread *thread, int cpu);
 void soft_blocked(struct soft_thread *thread);
 
-/* The thread is gone or is to be forgotten. */
+/* The thread is gone or is to be forgotten; with the lock. */
 void soft_forget(struct soft_thread *thread);
 
-/* In the child of a fork: the others are gone, this one belongs to nobody. */
+/* In the child of a fork: the others are gone, this one belongs to nobody; with
+ * the lock. */
 void soft_forget_all(struct soft_set *set);
 
+/* For backends: as there, and these take the lock where it is needed. */
 int soft_open(struct umt *user);
 void soft_close(struct soft_set *set, struct umt *user);
 int soft_next(struct umt *user, struct umt_event *event);

@@ -3,7 +3,7 @@
  * Users of the service: opening and closing, choosing the backend, handing
  * calls over to it, and what a fork does to them.
  *
- * Owns the list of open users and the lock.  Does not own how anything is
+ * Owns the list of open users and the locks.  Does not own how anything is
  * learnt (bpf.c, perf.c, explicit.c) nor the paper's form (paper.c).
  *
  * Behaves badly: a child made by clone(2) or vfork(2) without the C library's
@@ -18,7 +18,6 @@
 #include "umt/shared.h"
 #include "user.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct umt *users;
 
@@ -33,25 +32,50 @@ static const struct backend *const backends[] = {
 
 #define NR_BACKENDS (sizeof(backends) / sizeof(backends[0]))
 
-/* Of the thread that holds the lock: may it be cancelled otherwise? */
-static int cancel_state;
+struct guard {
+	pthread_mutex_t mutex;
+	int cancel_state; /* may who holds it be cancelled otherwise? */
+};
+
+static struct guard of_users = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+static struct guard of_threads = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 
 /* Below it are calls at which a cancelled thread would end, with the lock. */
-void user_lock(void)
+static void hold(struct guard *guard)
 {
 	int before;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	pthread_mutex_lock(&lock);
-	cancel_state = before;
+	pthread_mutex_lock(&guard->mutex);
+	guard->cancel_state = before;
+}
+
+static void release(struct guard *guard)
+{
+	int before = guard->cancel_state;
+
+	pthread_mutex_unlock(&guard->mutex);
+	pthread_setcancelstate(before, NULL);
+}
+
+void user_lock(void)
+{
+	hold(&of_users);
 }
 
 void user_unlock(void)
 {
-	int before = cancel_state;
+	release(&of_users);
+}
 
-	pthread_mutex_unlock(&lock);
-	pthread_setcancelstate(before, NULL);
+void thread_lock(void)
+{
+	hold(&of_threads);
+}
+
+void thread_unlock(void)
+{
+	release(&of_threads);
 }
 
 size_t user_table_bytes(int nr)
@@ -102,6 +126,18 @@ static const struct backend gone_backend = {
 	.quiet = gone_quiet,
 };
 
+static void before_fork(void)
+{
+	user_lock();
+	thread_lock();
+}
+
+static void in_parent(void)
+{
+	thread_unlock();
+	user_unlock();
+}
+
 static void in_child(void)
 {
 	struct umt *user;
@@ -115,12 +151,12 @@ static void in_child(void)
 			user->core_fds[cpu] = -1;
 	}
 	users = NULL;
-	user_unlock();
+	in_parent();
 }
 
 static void prepare_forks(void)
 {
-	pthread_atfork(user_lock, user_unlock, in_child);
+	pthread_atfork(before_fork, in_parent, in_child);
 }
 
 void user_prepare_forks(void)

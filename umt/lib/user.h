@@ -74,9 +74,15 @@ int bpf_attach(struct umt *user, int tid);
  * forks are registered whose lock is taken before it */
 void user_prepare_forks(void);
 
-/* For lists of users and whatever a process has once. */
+/* For lists of users and whatever a process has once; held for as long as
+ * opening a user takes, which may be waiting for umtd. */
 void user_lock(void);
 void user_unlock(void);
+
+/* For the threads that the library counts itself, and their counts; never held
+ * for long, and taken behind the other. */
+void thread_lock(void);
+void thread_unlock(void);
 
 /* What a user keeps per core besides the table. */
 int user_cores_alloc(struct umt *user, int nr);
