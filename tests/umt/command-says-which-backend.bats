@@ -72,12 +72,15 @@ teardown() {
 	for command in info stat top record; do
 		says 2 "unknown option '--nosuch'" "$umt" "$command" --nosuch
 		says 2 "unknown option '-q'" "$umt" "$command" -q
+		says 2 "unknown option '-q'" "$umt" "$command" -qh
 		says 2 "option '--help=3' takes no value" \
 			"$umt" "$command" --help=3
 	done
 	for command in stat top record; do
 		says 2 "$command: a command is missing" "$umt" "$command"
 	done
+	says 2 "unknown option '-q'" "$umt" record --output=x -qh
+	says 2 "option '-o' needs a value" "$umt" record -o
 	says 2 "option '--output' needs a value" "$umt" record --output
 	says 2 "info: what is 'x'?" "$umt" info x
 	for interval in "" 0 -1 x 1s 3600001; do

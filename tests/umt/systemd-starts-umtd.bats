@@ -52,11 +52,14 @@ units() {
 
 @test "wrong usage is one line" {
 	for line in "--nosuch:unknown option '--nosuch'" "-q:unknown option '-q'" \
+		"-qh:unknown option '-q'" "-s:option '-s' needs a value" \
 		"--help=3:option '--help=3' takes no value" \
 		"--socket:option '--socket' needs a value" "x:what is 'x'?"; do
 		run -2 --separate-stderr timeout 60 "$work/umtd" "${line%%:*}"
 		[ "$stderr" = "umtd: ${line#*:}" ]
 	done
+	run -2 --separate-stderr timeout 60 "$work/umtd" --socket=x -qh
+	[ "$stderr" = "umtd: unknown option '-q'" ]
 }
 
 @test "a file that is no socket is not replaced by one" {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* umt info: which backend would be taken here, and why no better one. */
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include <umt.h>
 
+#include "umt/option.h"
 #include "cmd.h"
 #include "say.h"
 
@@ -17,8 +17,8 @@ static const char usage[] =
 	"  --help            print this\n";
 
 static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, OPTION_LONG('h') },
+	{ "json", no_argument, NULL, OPTION_LONG('j') },
 	{ 0 },
 };
 
@@ -69,6 +69,7 @@ int cmd_info(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
 		if (option == '?' || option == ':')
 			return say_option(argv, option);
+		option = option_letter(option);
 		if (option == 'h') {
 			fputs(usage, stdout);
 			return 0;

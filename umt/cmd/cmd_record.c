@@ -7,11 +7,11 @@
  * Behaves badly: some hundred bytes for each switch.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "umt/option.h"
 #include "cmd.h"
 #include "say.h"
 #include "watch.h"
@@ -26,8 +26,8 @@ static const char usage[] =
 	"  --help            print this\n";
 
 static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ "output", required_argument, NULL, 'o' },
+	{ "help", no_argument, NULL, OPTION_LONG('h') },
+	{ "output", required_argument, NULL, OPTION_LONG('o') },
 	{ 0 },
 };
 
@@ -182,6 +182,7 @@ int cmd_record(int argc, char **argv)
 	       -1) {
 		if (option == '?' || option == ':')
 			return say_option(argv, option);
+		option = option_letter(option);
 		if (option == 'h') {
 			fputs(usage, stdout);
 			return 0;

@@ -4,11 +4,11 @@
  * and how much core time it lost by blocking: the most that UMT could win.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "umt/option.h"
 #include "cmd.h"
 #include "say.h"
 #include "watch.h"
@@ -24,9 +24,9 @@ static const char usage[] =
 	"  --help            print this\n";
 
 static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "output", required_argument, NULL, 'o' },
+	{ "help", no_argument, NULL, OPTION_LONG('h') },
+	{ "json", no_argument, NULL, OPTION_LONG('j') },
+	{ "output", required_argument, NULL, OPTION_LONG('o') },
 	{ 0 },
 };
 
@@ -155,6 +155,7 @@ int cmd_stat(int argc, char **argv)
 	       -1) {
 		if (option == '?' || option == ':')
 			return say_option(argv, option);
+		option = option_letter(option);
 		if (option == 'h') {
 			fputs(usage, stdout);
 			return 0;

@@ -5,11 +5,11 @@
  * long each core idled while a thread was blocked in work.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "umt/option.h"
 #include "cmd.h"
 #include "say.h"
 #include "watch.h"
@@ -30,9 +30,9 @@ static const char usage[] =
 	"  --help            print this\n";
 
 static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ "interval", required_argument, NULL, 'i' },
-	{ "pid", required_argument, NULL, 'p' },
+	{ "help", no_argument, NULL, OPTION_LONG('h') },
+	{ "interval", required_argument, NULL, OPTION_LONG('i') },
+	{ "pid", required_argument, NULL, OPTION_LONG('p') },
 	{ 0 },
 };
 
@@ -275,6 +275,7 @@ int cmd_top(int argc, char **argv)
 	       -1) {
 		if (option == '?' || option == ':')
 			return say_option(argv, option);
+		option = option_letter(option);
 		if (option == 'h') {
 			fputs(usage, stdout);
 			return 0;

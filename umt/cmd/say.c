@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Messages: see say.h. */
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "umt/option.h"
 #include "say.h"
 
 static void say(const char *format, va_list args, const char *end)
@@ -49,11 +49,8 @@ int say_usage(const char *format, ...)
 
 int say_option(char **argv, int option)
 {
-	const char *given = argv[optind - 1];
+	char text[256];
 
-	if (option == ':')
-		return say_usage("option '%s' needs a value", given);
-	if (optopt && !strncmp(given, "--", 2))
-		return say_usage("option '%s' takes no value", given);
-	return say_usage("unknown option '%s'", given);
+	option_refused(text, sizeof(text), argv, option);
+	return say_usage("%s", text);
 }

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include "umt/lib/program.h"
+#include "umt/option.h"
 #include "clients.h"
 #include "sent.h"
 
@@ -40,9 +40,9 @@ static const char usage[] =
 	"  --version         print the version\n";
 
 static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ "socket", required_argument, NULL, 's' },
-	{ "version", no_argument, NULL, 'V' },
+	{ "help", no_argument, NULL, OPTION_LONG('h') },
+	{ "socket", required_argument, NULL, OPTION_LONG('s') },
+	{ "version", no_argument, NULL, OPTION_LONG('V') },
 	{ 0 },
 };
 
@@ -191,14 +191,10 @@ static int run(const char *path)
 
 static int wrong_option(char **argv, int option)
 {
-	const char *given = argv[optind - 1];
+	char text[256];
 
-	if (option == ':')
-		fprintf(stderr, "umtd: option '%s' needs a value\n", given);
-	else if (optopt && !strncmp(given, "--", 2))
-		fprintf(stderr, "umtd: option '%s' takes no value\n", given);
-	else
-		fprintf(stderr, "umtd: unknown option '%s'\n", given);
+	option_refused(text, sizeof(text), argv, option);
+	fprintf(stderr, "umtd: %s\n", text);
 	return 2;
 }
 
@@ -210,7 +206,7 @@ int main(int argc, char **argv)
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":hs:V", options, NULL)) !=
 	       -1) {
-		switch (option) {
+		switch (option_letter(option)) {
 		case 's':
 			path = optarg;
 			break;
