@@ -4,6 +4,7 @@
  * they arise.  Names of files in them are whoever's made the files.
  */
 #include <getopt.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -74,8 +75,9 @@ int say_option(const char *command, char **argv, int option)
 	if (!optopt)
 		return say_usage(command, "unknown or ambiguous option '%s'",
 				 argv[optind - 1]);
-	/* A long option that takes no value got one: optopt is its number. */
-	if (!strncmp(argv[optind - 1], "--", 2))
+	/* A long option that takes no value got one: optopt is its number, which
+	 * is no character's. */
+	if (optopt > UCHAR_MAX)
 		return say_usage(command, "option '%s' takes no value",
 				 argv[optind - 1]);
 	return say_usage(command, "unknown option '-%c'", optopt);

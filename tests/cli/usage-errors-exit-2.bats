@@ -20,9 +20,14 @@ load helpers
 		says 2 "$command: unknown or ambiguous option '--nosuch'" \
 			"$ktask" "$command" --nosuch
 		says 2 "$command: unknown option '-q'" "$ktask" "$command" -q
+		says 2 "$command: unknown option '-q'" "$ktask" "$command" -qh
 		says 2 "option '--help=3' takes no value" \
 			"$ktask" "$command" --help=3
 	done
+}
+
+@test "letters behind an option are not taken for it" {
+	says 2 "run: unknown option '-q'" "$ktask" run --stores -qz true
 }
 
 @test "a missing value" {
