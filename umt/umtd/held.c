@@ -6,7 +6,8 @@
  * much if all that it was ever handed were there.
  *
  * Behaves badly: a umtd that is started anew knows nothing of what its
- * predecessor handed out.
+ * predecessor handed out.  Its maps could be found by their names, but not whose
+ * they are, and a list in a file would have to be trusted after a crash.
  */
 #include <stdint.h>
 #include <stdlib.h>
