@@ -105,7 +105,8 @@ locked() {
 @test "record: what a thread but the first executes is told as well" {
 	cat >execs.py <<-'PY'
 	import os, threading
-	exec = lambda: os.execvp("sleep", ["sleep", "0.5"])
+	# So long its name may take to be read on a busy machine.
+	exec = lambda: os.execvp("sleep", ["sleep", "2"])
 	threading.Thread(target=exec).start()
 	threading.Event().wait()
 	PY
@@ -242,6 +243,16 @@ locked() {
 	# It is the first process there.
 	is_true '[.traceEvents[] | select(.name == "thread_name"
 		and .pid != 0) | [.pid, .tid]] == [[2, 2]]' trace.json
+}
+
+@test "where /proc is another namespace's threads have their names all the same" {
+	unshare --pid --fork true 2>/dev/null || skip "no PID namespace"
+	# So long its name may take to be read on a busy machine.
+	run -0 unshare --pid --fork "$umt" record -o trace.json -- sleep 2
+	is_true '[.traceEvents[] | select(.name == "thread_name" and .pid != 0)
+		| [.pid, .tid, .args.name]] == [[2, 2, "sleep"]]' trace.json
+	says 1 "watching process 1: /proc is not that of this PID namespace" \
+		unshare --pid --fork "$umt" top -p 1
 }
 
 @test "threads that are made and end by the hundred" {

@@ -4,6 +4,7 @@
  * others stay, are found, and keep their times.
  */
 #include "umt/cmd/account.c"
+#include "umt/cmd/names.c"
 
 #include "ktest.h"
 

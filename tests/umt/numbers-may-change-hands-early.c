@@ -5,6 +5,7 @@
  * of is known all the same.
  */
 #include "umt/cmd/account.c"
+#include "umt/cmd/names.c"
 
 #include "ktest.h"
 

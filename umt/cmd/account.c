@@ -9,15 +9,13 @@
  * Behaves badly: cores that other programs use count as free.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "account.h"
+#include "names.h"
 
 /* By so many threads at once, or one after another, it stays fast. */
 #define BUCKETS 65536
@@ -68,18 +66,7 @@ void account_end(struct account *account)
 
 static void read_comm(struct thread *thread)
 {
-	char path[40];
-	ssize_t nr;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/comm", thread->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	nr = read(fd, thread->comm, sizeof(thread->comm) - 1);
-	close(fd);
-	if (nr > 0)
-		thread->comm[nr - (thread->comm[nr - 1] == '\n')] = 0;
+	names_read(thread->tid, thread->comm, sizeof(thread->comm));
 }
 
 /* From the newest: a number may be given anew after its thread is gone. */

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "umt/lib/user.h"
+#include "names.h"
 #include "say.h"
 #include "watch.h"
 
@@ -307,8 +308,13 @@ static bool process_ended(struct watch *watch, pid_t pid)
 int watch_process(struct watch *watch, pid_t pid)
 {
 	struct umt *user;
-	int error = begin(watch, &user);
+	int error;
 
+	if (!names_own_proc())
+		return say_fail("watching process %d: /proc is not that of "
+				"this PID namespace",
+				(int)pid);
+	error = begin(watch, &user);
 	if (error)
 		return error;
 	watch->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
