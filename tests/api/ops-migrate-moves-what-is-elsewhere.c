@@ -18,7 +18,11 @@
 
 #define LEN (16 * MIB)
 #define PAGES (LEN / 4096)
+/* What the kernel itself moves: each page of it interrupts every CPU, which takes
+ * milliseconds where these are emulated. */
+#define SOME (4 * MIB)
 #define MPOL_BIND 2
+#define MPOL_LOCAL 4
 #define MPOL_F_ADDR 2
 #define MPOL_MF_MOVE 2
 #define MPOL_MF_MOVE_ALL 4
@@ -299,6 +303,13 @@ static void holes_are_found_before_anything_is_moved(void **state)
 
 /* ---- what the kernel itself says ---- */
 
+static int migrate_some(unsigned long nodes, unsigned flags)
+{
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+
+	return migrate_part(nodes, 0, SOME, flags, &opts);
+}
+
 static int mode_at(const char *addr)
 {
 	int mode = -1;
@@ -315,12 +326,12 @@ static void the_kernel_takes_part(void **state)
 	syscalls_answer = NULL;
 	if (before < 0)
 		ktest_skip("no memory policies here: %s", strerror(-before));
-	if (migrate(1, 0, NULL))
+	if (migrate_some(1, 0))
 		ktest_skip("no pages may be moved");
 	assert_int_equal(mode_at(at), before);
-	assert_int_equal(migrate(1, KTASK_MIGRATE_BIND, NULL), 0);
+	assert_int_equal(migrate_some(1, KTASK_MIGRATE_BIND), 0);
 	assert_int_equal(mode_at(at), MPOL_BIND);
-	assert_int_equal(mode_at(at + LEN - 4096), MPOL_BIND);
+	assert_int_equal(mode_at(at + SOME - 4096), MPOL_BIND);
 	assert_int_equal(at[0], 'x');
 	assert_memory_equal(at, at + 1, LEN - 1);
 }
@@ -330,26 +341,27 @@ static void a_node_without_memory_is_refused(void **state)
 	unsigned long nodes = 1ul << 63;
 
 	syscalls_answer = NULL;
-	if (migrate(1, 0, NULL))
+	if (migrate_some(1, 0))
 		ktest_skip("no pages may be moved");
-	assert_int_equal(ktask_migrate(at, LEN, &nodes, 64, 0), -ENODEV);
-	assert_int_equal(ktask_migrate(at, LEN, &nodes, 64, KTASK_MIGRATE_BIND),
-			 -EINVAL);
+	assert_int_equal(ktask_migrate(at, SOME, &nodes, 64, 0), -ENODEV);
+	assert_int_equal(
+		ktask_migrate(at, SOME, &nodes, 64, KTASK_MIGRATE_BIND),
+		-EINVAL);
 }
 
 /* Where the kernel says they are. */
 static size_t pages_on(int node)
 {
-	static void *pages[PAGES];
-	static int where[PAGES];
+	static void *pages[SOME / 4096];
+	static int where[SOME / 4096];
 	size_t nr = 0;
 
-	for (size_t i = 0; i < PAGES; i++)
+	for (size_t i = 0; i < SOME / 4096; i++)
 		pages[i] = at + i * 4096;
 	assert_int_equal(
-		syscall(SYS_move_pages, 0, (long)PAGES, pages, NULL, where, 0),
+		syscall(SYS_move_pages, 0, SOME / 4096, pages, NULL, where, 0),
 		0);
-	for (size_t i = 0; i < PAGES; i++)
+	for (size_t i = 0; i < SOME / 4096; i++)
 		nr += where[i] == node;
 	return nr;
 }
@@ -365,10 +377,10 @@ static void need_two_nodes(void)
 		ktest_skip("there is no second node");
 	/* Nor shall pages be marked for that already: Linux 6.0 to 6.5. */
 	madvise(at, LEN, MADV_DONTNEED);
-	pattern_fill(at, LEN, 0);
-	if (migrate(2, 0, NULL))
+	pattern_fill(at, SOME, 0);
+	if (migrate_some(2, 0))
 		ktest_skip("there is no second node");
-	assert_int_equal(migrate(1, 0, NULL), 0);
+	assert_int_equal(migrate_some(1, 0), 0);
 }
 
 static void pages_go_to_another_node_and_back(void **state)
@@ -376,16 +388,16 @@ static void pages_go_to_another_node_and_back(void **state)
 	static const unsigned long nodes[] = { 1, 2, 3 };
 
 	need_two_nodes();
-	pattern_fill(at, LEN, 0);
-	assert_int_equal(ktask_migrate(at, LEN, &nodes[1], 2, 0), 0);
-	assert_int_equal(pages_on(1), PAGES);
-	assert_true(pattern_same(at, LEN, 0));
-	assert_int_equal(ktask_migrate(at, LEN, &nodes[0], 2, 0), 0);
-	assert_int_equal(pages_on(0), PAGES);
-	assert_true(pattern_same(at, LEN, 0));
+	pattern_fill(at, SOME, 0);
+	assert_int_equal(ktask_migrate(at, SOME, &nodes[1], 2, 0), 0);
+	assert_int_equal(pages_on(1), SOME / 4096);
+	assert_true(pattern_same(at, SOME, 0));
+	assert_int_equal(ktask_migrate(at, SOME, &nodes[0], 2, 0), 0);
+	assert_int_equal(pages_on(0), SOME / 4096);
+	assert_true(pattern_same(at, SOME, 0));
 	/* Those that lie on one of the nodes stay. */
-	assert_int_equal(ktask_migrate(at, LEN, &nodes[2], 2, 0), 0);
-	assert_int_equal(pages_on(0), PAGES);
+	assert_int_equal(ktask_migrate(at, SOME, &nodes[2], 2, 0), 0);
+	assert_int_equal(pages_on(0), SOME / 4096);
 }
 
 static void huge_pages_go_as_a_whole(void **state)
@@ -395,10 +407,10 @@ static void huge_pages_go_as_a_whole(void **state)
 	need_two_nodes();
 	madvise(at, LEN, MADV_HUGEPAGE);
 	madvise(at, LEN, MADV_DONTNEED);
-	pattern_fill(at, LEN, 0);
-	assert_int_equal(ktask_migrate(at, LEN, &node, 2, 0), 0);
-	assert_int_equal(pages_on(1), PAGES);
-	assert_true(pattern_same(at, LEN, 0));
+	pattern_fill(at, SOME, 0);
+	assert_int_equal(ktask_migrate(at, SOME, &node, 2, 0), 0);
+	assert_int_equal(pages_on(1), SOME / 4096);
+	assert_true(pattern_same(at, SOME, 0));
 }
 
 #define WITH_PAGES(test) cmocka_unit_test_setup_teardown(test, begin, end)
@@ -421,5 +433,8 @@ int main(void)
 		WITH_PAGES(huge_pages_go_as_a_whole),
 	};
 
+	/* The kernel balances no memory that has a policy: Linux 6.0 to 6.5 say
+	 * that pages which it marked for that are absent. */
+	syscall(SYS_set_mempolicy, MPOL_LOCAL, NULL, 0);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

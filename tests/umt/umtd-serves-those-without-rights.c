@@ -348,9 +348,13 @@ static void the_program_goes_when_nobody_uses_it(void **state)
 	assert_true(programs_of(getpid()) > 0);
 	umt_close(user);
 	assert_int_equal(programs_of(getpid()), 0);
-	for (i = 0; i < 3 && programs_of(umtd.pid); i++)
-		holds_soon(!programs_of(umtd.pid));
-	assert_int_equal(programs_of(umtd.pid), 0);
+	/* It lingers for ten seconds, and is the same program for each variant of
+	 * this one. */
+	if (!KTEST_ASAN && !KTEST_TSAN) {
+		for (i = 0; i < 3 && programs_of(umtd.pid); i++)
+			holds_soon(!programs_of(umtd.pid));
+		assert_int_equal(programs_of(umtd.pid), 0);
+	}
 	assert_int_equal(as_somebody(is_served, NULL), 0);
 	umtd_end(&umtd);
 }
