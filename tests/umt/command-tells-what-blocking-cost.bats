@@ -24,7 +24,11 @@ locked() {
 			sleep 1
 		done
 		exec sleep 1' &
-	until [ -e held ]; do sleep 0.05; done
+	i=0
+	while [ ! -e held ] && [ $i -lt 600 ]; do
+		i=$((i + 1))
+		sleep 0.05
+	done
 	flock lock true
 	wait
 	SH
@@ -190,6 +194,10 @@ locked() {
 	[[ $output == *" busy-one "* ]]
 }
 
+has_threads() { # PID NUMBER
+	[ "$(ls "/proc/$1/task" | wc -l)" -eq "$2" ]
+}
+
 @test "top: shows the threads of a process that runs, old and new" {
 	cat >threads.py <<-'PY'
 	import threading, time
@@ -203,7 +211,7 @@ locked() {
 	PY
 	python3 threads.py &
 	pid=$!
-	until [ "$(ls "/proc/$pid/task" | wc -l)" -eq 4 ]; do sleep 0.05; done
+	becomes has_threads "$pid" 4
 	run "$umt" top -i 100 -p "$pid"
 	wait "$pid"
 	# Before 6.9 no descriptor stands for any thread but the first.
@@ -227,7 +235,7 @@ locked() {
 	PL
 	perl parent.pl 3>&- &
 	parent=$!
-	until [ -e child ]; do sleep 0.05; done
+	becomes test -e child
 	run timeout 40 "$umt" top -i 100 -p "$(cat child)"
 	kill "$parent"
 	[[ $output != *"Invalid argument" ]] || skip "not on this kernel"

@@ -38,3 +38,13 @@ need_bpf() {
 	why=$("$umt" info --json | jq -r .bpf.why)
 	[ -z "$why" ] || skip "no eBPF here: $why"
 }
+
+# becomes COMMAND...: it succeeds within half a minute
+becomes() {
+	for _ in {1..600}; do
+		"$@" && return
+		sleep 0.05
+	done
+	echo "never so: $*"
+	return 1
+}
