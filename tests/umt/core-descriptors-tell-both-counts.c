@@ -164,6 +164,8 @@ static void *reads_counts(void *user)
 /* All calls but two may be made while another thread makes any. */
 static void descriptors_come_beside_a_reader(unsigned backend)
 {
+	/* Or the kernel's program would be loaded in each turn. */
+	struct umt *stays = user_of(backend, 0);
 	int turn;
 
 	for (turn = 0; turn < 20; turn++) {
@@ -180,6 +182,7 @@ static void descriptors_come_beside_a_reader(unsigned backend)
 		assert_null(wrong);
 		umt_close(user);
 	}
+	umt_close(stays);
 }
 
 ON_EACH_BACKEND(a_leader_can_follow)

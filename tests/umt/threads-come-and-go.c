@@ -132,7 +132,7 @@ static void users_close_under_their_threads(unsigned backend)
 	int i;
 
 	assert_int_equal(umt_thread_add(stays), 0);
-	for (i = 0; i < 150; i++) {
+	for (i = 0; i < 80; i++) {
 		struct umt *user = user_of(backend, 0);
 
 		assert_int_equal(umt_thread_add(user), 0);
