@@ -19,8 +19,9 @@
 # by then; what one does is never repeated.
 #
 # Every test runs on every kernel and shape.  What only chance may find (random
-# requests, modules that come and go) is repeated in full on 6.12 and on kernels that
-# find errors; the others do a part of these rounds, KTASK_TEST_ROUNDS percent.
+# requests, modules that come and go) and measurements are repeated in full with one
+# node of 6.12, where that takes least, and on kernels that find errors; the others do
+# a part of these rounds, KTASK_TEST_ROUNDS percent.
 #
 # Behaves badly on a machine so busy that a guest gets no CPU for a minute: the
 # kernel in it then warns of stalls.
@@ -105,8 +106,7 @@ for my $word (qw(cycles only)) {
 
 	$command_line .= " ktask.$word=$value" if $value;
 }
-my $whole = qr/^(?:6\.12$|debug)/;
-my $part = $ENV{KTASK_TEST_ROUNDS} // 25;	# percent
+my $part = 'ktask.rounds=' . ($ENV{KTASK_TEST_ROUNDS} // 25);	# percent
 my $cycles = $ENV{KTASK_TEST_CYCLES} // 0;
 $limit += $cycles if $cycles > CYCLES_FREE;
 
@@ -389,13 +389,15 @@ sub test_kernel
 {
 	my ($name, $dkms) = @_;
 	my @guest = prepare($name, $dkms);
-	my $words = $name =~ $whole && !$dkms ? '' : "ktask.rounds=$part";
 
 	for my $shape (@guest ? @shapes : ()) {
 		my ($title, @machine) = @$shape;
+		my $whole = $debug || ($name eq '6.12' && !$dkms
+				       && $title eq 'one node');
 
 		next if @ARGV && !grep { $title =~ /^$_/ } @ARGV;
-		run_guest(@guest, $title, $words, \&pass_on, @machine);
+		run_guest(@guest, $title, $whole ? '' : $part, \&pass_on,
+			  @machine);
 	}
 	finish();
 }
@@ -444,7 +446,7 @@ $cc -O2 -Wall -Wextra -Werror -static -Iinclude/uapi \\
 	-o $dir/initrd/init tests/vm/*.c
 END
 	run_guest($dir, $kernel, $initrd, 'VFIO',
-		  'intel_iommu=on no_timer_check ktask.vfio=1', \&pass_on,
+		  "intel_iommu=on no_timer_check ktask.vfio=1 $part", \&pass_on,
 		  '-machine', 'q35,kernel-irqchip=split', '-smp', 2,
 		  '-m', 768, '-device', 'intel-iommu', '-device', 'edu');
 	finish();

@@ -10,7 +10,7 @@
 
 #include "guest.h"
 
-int run_program(const char *path)
+int run_program(const char *path, const char *argument)
 {
 	char line[400];
 	int ends[2];
@@ -24,7 +24,7 @@ int run_program(const char *path)
 		dup2(ends[1], 1);
 		close(ends[0]);
 		close(ends[1]);
-		execl(path, path, (char *)NULL);
+		execl(path, path, argument, (char *)NULL);
 		_exit(127);
 	}
 	close(ends[1]);
@@ -46,7 +46,7 @@ static void both_engines_do_the_same(void)
 		say(true, __func__, "tests/vm/engines is not built");
 		return;
 	}
-	status = run_program("/engines");
+	status = run_program("/engines", NULL);
 	say(status == 0, __func__, status ? "status %d" : NULL, status);
 }
 

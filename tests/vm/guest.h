@@ -72,8 +72,9 @@ void end(pid_t pid);
 /* status_of - the exit status of a child, 1000 if a signal ended it */
 int status_of(pid_t pid);
 
-/* run_program - note each line that it prints; its exit status, 1000 for a signal */
-int run_program(const char *path);
+/* run_program - note each line that it prints; its exit status, 1000 for a signal;
+ * @argument: may be NULL */
+int run_program(const char *path, const char *argument);
 
 /* CHECK - says that the test failed and returns from it */
 #define CHECK(condition)                                              \

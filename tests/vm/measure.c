@@ -143,7 +143,7 @@ static void measure_boot(void)
 void measure(unsigned what)
 {
 	if (what == 2) {
-		run_program("/bench-claim");
+		run_program("/bench-claim", NULL);
 		return;
 	}
 	if (what == 3) {

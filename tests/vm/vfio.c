@@ -3,14 +3,18 @@
  * A device behind an IOMMU (QEMU's edu and intel-iommu): loads what it takes, and
  * runs the test that is a program (tests/vm/vfio).
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "guest.h"
 
 static void a_device_maps_what_ktask_has_populated_or_pinned(void)
 {
-	int status = run_program("/vfio");
+	char nr[12];
+	int status;
 
+	snprintf(nr, sizeof(nr), "%u", rounds(5));
+	status = run_program("/vfio", nr);
 	say(status == 0, __func__, status ? "status %d" : NULL, status);
 }
 

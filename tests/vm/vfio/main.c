@@ -4,8 +4,8 @@
  * guest's memory, which pins every page.  Plain, after the memory was populated,
  * by the library or by the module, and of memory that the module has pinned.
  *
- * A program of its own, linked with the library: PID 1 runs it and passes on
- * what it prints.  Ends with 0, or with 1 and what went wrong.
+ * A program of its own, linked with the library: PID 1 runs it, says how often to go
+ * each way, and passes on what it prints.  Ends with 0, or with 1 and what went wrong.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -28,7 +28,7 @@
 
 #define DEVICES "/sys/bus/pci/devices"
 #define LEN (128 * MIB)
-#define ROUNDS 5
+#define ROUNDS_MAX 5
 
 struct way {
 	const char *name;
@@ -206,15 +206,17 @@ static void show(const struct way *way, double seconds, double plain)
 	       LEN / MIB, way->name, way->threads, seconds, plain / seconds);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	static double seconds[NR_WAYS][ROUNDS];
+	static double seconds[NR_WAYS][ROUNDS_MAX];
+	int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS_MAX;
 	int group = take_device(), container = open_container(group);
-	int error = group < 0 || container < 0 ? ENODEV : 0;
+	int error =
+		group < 0 || container < 0 || rounds > ROUNDS_MAX ? ENODEV : 0;
 
 	setenv("KTASK_ENGINE", "user", 1);
 	setenv("XDG_CACHE_HOME", "/cache", 1);
-	for (int i = 0; i < NR_WAYS * ROUNDS && !error; i++)
+	for (int i = 0; i < NR_WAYS * rounds && !error; i++)
 		error = go_one_way(container, &ways[i % NR_WAYS],
 				   &seconds[i % NR_WAYS][i / NR_WAYS]);
 	if (error) {
@@ -222,8 +224,8 @@ int main(void)
 		return 1;
 	}
 	for (int i = 0; i < NR_WAYS; i++)
-		qsort(seconds[i], ROUNDS, sizeof(**seconds), compare);
+		qsort(seconds[i], (size_t)rounds, sizeof(**seconds), compare);
 	for (int i = 0; i < NR_WAYS; i++)
-		show(&ways[i], seconds[i][ROUNDS / 2], seconds[0][ROUNDS / 2]);
+		show(&ways[i], seconds[i][rounds / 2], seconds[0][rounds / 2]);
 	return 0;
 }
