@@ -13,6 +13,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/topology.h>
 
 #include "kmod/helper.h"
 #include "kmod/trace.h"
@@ -152,6 +153,19 @@ int helper_init(struct helper *h, int nid)
 	return 0;
 }
 
+/*
+ * The kernel moves its threads where CPUs come (since 6.14) or a cpuset takes some,
+ * and places new ones when they first run: not those that are bound.  Whoever
+ * offers a seat places them all the same.
+ */
+static void bind(struct task_struct *task, int nid)
+{
+	unsigned int cpu =
+		cpumask_any_and(cpumask_of_node(nid), cpu_online_mask);
+
+	kthread_bind(task, cpu < nr_cpu_ids ? cpu : raw_smp_processor_id());
+}
+
 struct helper *helper_make(int nid)
 {
 	struct helper *h = kzalloc_node(sizeof(*h), GFP_KERNEL, nid);
@@ -166,6 +180,7 @@ struct helper *helper_make(int nid)
 		goto exit;
 	h->task = get_task_struct(task);
 	refcount_set(&h->users, 1);
+	bind(task, nid);
 	wake_up_process(task);
 	return h;
 exit:

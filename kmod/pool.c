@@ -103,6 +103,8 @@ static void count_cpus(int leaving)
 		   kt_cap_limit(nr_all, READ_ONCE(cap_percent)));
 	/* The scheduler takes a thread whose CPUs are all gone elsewhere. */
 	WRITE_ONCE(pool.generation, pool.generation + 1);
+	if (READ_ONCE(pool.ready))
+		mod_delayed_work(pool.wq, &pool.work, 0);
 }
 
 static int cpu_came(unsigned int cpu)
@@ -436,7 +438,7 @@ int pool_init(void)
 	if (error < 0)
 		goto destroy_wq;
 	pool.hotplug = error;
-	pool.ready = true;
+	WRITE_ONCE(pool.ready, true);
 	queue_delayed_work(pool.wq, &pool.work, 0);
 	flush_delayed_work(&pool.work);
 	return 0;
@@ -450,7 +452,7 @@ free_nodes:
 void pool_exit(void)
 {
 	kernel_param_lock(THIS_MODULE);
-	pool.ready = false;
+	WRITE_ONCE(pool.ready, false);
 	kernel_param_unlock(THIS_MODULE);
 	cpuhp_remove_state_nocalls(pool.hotplug);
 	cancel_delayed_work_sync(&pool.work);

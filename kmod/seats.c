@@ -5,6 +5,7 @@
  * Only helpers that have begun are waited for; an offer that nobody took is
  * withdrawn, so a job is never slower for a helper that gets no CPU.
  */
+#include <linux/cpuset.h>
 #include <linux/cred.h>
 #include <linux/freezer.h>
 #include <linux/kthread.h>
@@ -61,11 +62,28 @@ static void put_slots(struct run_seat *rs)
 }
 
 /*
- * A kernel thread that works for a process works in its address space and under
- * its memory policy, which the caller keeps as long as its job has helpers.  A
- * worker of the process has both.  (Should the machine's memory nodes change
- * meanwhile, the kernel adapts the policy twice.)
+ * A kernel thread that works for a process works in its address space, on its
+ * memory nodes and under its memory policy, which the caller keeps as long as its
+ * job has helpers.  A worker of the process has all three.  (Should the machine's
+ * memory nodes change meanwhile, the kernel adapts the policy twice.)
  */
+static void borrow_nodes(struct task_struct *task)
+{
+#ifdef CONFIG_CPUSETS
+	nodemask_t nodes;
+
+	task_lock(task);
+	nodes = task->mems_allowed;
+	task_unlock(task);
+	set_mems_allowed(nodes);
+#endif
+}
+
+static void return_nodes(void)
+{
+	set_mems_allowed(node_states[N_MEMORY]);
+}
+
 #ifdef CONFIG_NUMA
 static void set_policy(struct mempolicy *policy)
 {
@@ -114,14 +132,18 @@ static void become_caller(const struct run *run)
 		charge_caller(run);
 		override_creds(run->cred);
 	}
-	if (run->ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS))
+	if (run->ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS)) {
+		borrow_nodes(run->task);
 		borrow_policy(run);
+	}
 }
 
 static void become_oneself(const struct run *run)
 {
-	if (run->ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS))
+	if (run->ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS)) {
 		return_policy();
+		return_nodes();
+	}
 	if (run->mm) {
 		revert_creds(current_real_cred());
 		charge_nobody();

@@ -33,6 +33,8 @@
 /* How often one is looked at that has ended and is not gone. */
 #define GONE_FIRST_US 10
 #define GONE_LAST_US 10000
+/* How often one that is to be stopped looks whether it was, at least. */
+#define AWAIT_STOP (HZ / 10)
 
 /* Ends them: see worker_end(). */
 static struct workqueue_struct *wq;
@@ -40,7 +42,9 @@ static struct workqueue_struct *wq;
 struct worker {
 	struct helper helper;
 	bool lowered; /* its own: it has had a seat */
-	struct completion begun; /* it has said which thread it is */
+	bool leave; /* it shall do nothing more */
+	struct completion begun; /* it has said which thread it is, */
+	struct completion left; /* and that it does nothing more */
 	struct prio own; /* of the caller, which waits for its end */
 	struct work_struct end;
 	struct completion ended;
@@ -78,6 +82,20 @@ static void place(struct helper *h)
 	cpumask_copy(h->cpus, h->wanted);
 }
 
+/*
+ * vhost_task_stop() waits for the worker's end, and the kernel calls who waits so
+ * for minutes hung; a worker whose process is stopped ends when that goes on.  So
+ * it is called when the worker is here, where nothing stops it, and woken by
+ * that it ends before it looks at signals again: one that ends takes part in a stop.
+ */
+static void await_stop(struct worker *w)
+{
+	set_current_state(TASK_IDLE);
+	complete(&w->left);
+	schedule_timeout(AWAIT_STOP);
+	clear_thread_flag(TIF_SIGPENDING);
+}
+
 /* Called in a loop, in state TASK_INTERRUPTIBLE; false: nothing to do. */
 static bool worker_main(void *arg)
 {
@@ -85,6 +103,10 @@ static bool worker_main(void *arg)
 	struct seat *seat;
 
 	begin(worker_of(h));
+	if (READ_ONCE(worker_of(h)->leave)) {
+		await_stop(worker_of(h));
+		return true;
+	}
 	if (!READ_ONCE(h->seat))
 		return false;
 	__set_current_state(TASK_RUNNING);
@@ -102,6 +124,7 @@ static bool worker_main(void *arg)
 static void worker_killed(void *arg)
 {
 	begin(worker_of(arg));
+	complete(&worker_of(arg)->left);
 }
 
 void worker_wake(struct helper *h)
@@ -138,9 +161,10 @@ static void end(struct work_struct *work)
 {
 	struct worker *w = container_of(work, struct worker, end);
 
-	wait_for_completion(&w->begun);
+	wait_for_completion_state(&w->begun, TASK_IDLE);
 	if (!prio_lowest(&w->own))
 		prio_lend(w->helper.task, &w->own);
+	wait_for_completion_state(&w->left, TASK_IDLE);
 	vhost_task_stop(w->helper.worker);
 	wait_until_gone(w->helper.task);
 	complete(&w->ended);
@@ -161,6 +185,7 @@ struct helper *worker_make(int nid)
 		goto free;
 	INIT_WORK(&w->end, end);
 	init_completion(&w->begun);
+	init_completion(&w->left);
 	init_completion(&w->ended);
 	refcount_set(&w->users, 2);
 	task = vhost_task_create(worker_main, worker_killed, &w->helper,
@@ -183,6 +208,8 @@ void worker_end(struct helper *h)
 	struct worker *w = worker_of(h);
 
 	prio_own(&w->own);
+	WRITE_ONCE(w->leave, true);
+	worker_wake(h);
 	queue_work(wq, &w->end);
 }
 

@@ -17,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -251,6 +252,72 @@ static void a_group_can_be_frozen_in_the_middle(void)
 
 /* ---- memory ---- */
 
+#define SHORT (8 * MIB) /* requests that the kernel's own threads help with */
+#define REQUESTS 1000
+
+/* Pages of @addr on the first node; -1: it cannot be told. */
+static long on_first_node(char *addr)
+{
+	static void *pages[SHORT / PAGE];
+	static int nodes[SHORT / PAGE];
+	long nr = 0;
+
+	for (size_t i = 0; i < SHORT / PAGE; i++)
+		pages[i] = addr + i * PAGE;
+	if (syscall(SYS_move_pages, 0, SHORT / PAGE, pages, NULL, nodes, 0))
+		return -1;
+	for (size_t i = 0; i < SHORT / PAGE; i++)
+		nr += nodes[i] == 0;
+	return nr;
+}
+
+enum { UNHELPED = 1, ELSEWHERE, FAILED };
+
+static int populate_on_second_node(void)
+{
+	int fd = device();
+	unsigned helped = 0, threads;
+	long stray = 0;
+
+	for (int i = 0; i < REQUESTS && helped < 5 && !stray; i++) {
+		char *addr = map(SHORT);
+
+		threads = request_threads(fd, KTASK_IOC_POPULATE, addr, SHORT,
+					  KTASK_MEM_WRITE);
+		if (!threads)
+			return FAILED;
+		helped += threads > 1;
+		stray = on_first_node(addr);
+		munmap(addr, SHORT);
+	}
+	if (stray)
+		return stray < 0 ? FAILED : ELSEWHERE;
+	return helped ? 0 : UNHELPED;
+}
+
+/* Whoever touches it: the CPUs may be of another node. */
+static void pages_are_of_the_callers_memory_nodes(void)
+{
+	int status;
+
+	if (access("/sys/devices/system/node/node1/meminfo", F_OK)) {
+		say(true, __func__, "one node");
+		return;
+	}
+	CHECK(make_group());
+	CHECK(!set("cpuset.mems", "1"));
+	status = status_in_group(populate_on_second_node);
+	remove_group();
+	if (!status)
+		say(true, __func__, NULL);
+	else if (status == UNHELPED)
+		say(true, __func__, "no helper came");
+	else
+		say(false, __func__, "%s",
+		    status == ELSEWHERE ? "some are elsewhere"
+					: "requests failed");
+}
+
 static int populate_in_group(void)
 {
 	int fd = device();
@@ -267,11 +334,8 @@ static void memory_is_charged_to_the_caller(void)
 	say(true, __func__, NULL);
 }
 
-/* Requests that are short: the kernel's own threads help with these. */
-#define SHORT (8 * MIB)
 #define TABLE_BYTES (2 * MIB) /* that a page of a page table is for */
 #define HELPED 32
-#define REQUESTS 1000
 
 /* Populates for reading, which makes page tables and no pages.  Return: pages of
  * page tables that were needed, 0 where no helper came, -1 for an error. */
@@ -357,6 +421,7 @@ void test_groups(void)
 	helpers_stay_in_the_callers_cpuset();
 	the_group_pays_for_cpu_time_of_helpers();
 	a_group_can_be_frozen_in_the_middle();
+	pages_are_of_the_callers_memory_nodes();
 	memory_is_charged_to_the_caller();
 	page_tables_are_charged_to_the_caller();
 	helpers_respect_the_groups_limit_of_memory();

@@ -55,7 +55,8 @@ static int short_job(void)
 	return error;
 }
 
-/* Helpers for each CPU alone, whichever are there. */
+/* Helpers for each CPU alone, whichever are there.  The first stays, and so do its
+ * helpers. */
 static int masked_jobs(void)
 {
 	struct board board;
@@ -66,6 +67,7 @@ static int masked_jobs(void)
 	for_each_possible_cpu(cpu)
 	{
 		ktask_ctl_set_cpus(&ctl, cpumask_of(cpu));
+		board.cpus = cpu ? NULL : cpumask_of(cpu);
 		if (!error)
 			board_clear(&board);
 		if (!error)
@@ -74,7 +76,10 @@ static int masked_jobs(void)
 			error = test_fail("not every unit was done once");
 	}
 	board_free(&board);
-	return error;
+	if (error)
+		return error;
+	expect(atomic_read(&board.strays) == 0);
+	return 0;
 }
 
 /* A job in a task that is being killed is done nonetheless, if it does not
