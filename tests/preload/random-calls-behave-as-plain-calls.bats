@@ -10,20 +10,20 @@ load shim.bash
 load random.bash
 
 @test "random sequences end the same, call by call" {
-	sequences 20
+	sequences 12
 	took mmap munmap madvise
 }
 
 # Which is not taken by default on machines with one node.
 @test "with mbind taken as well" {
 	export KTASK_RUN_OPS=mmap,munmap,madvise,mbind
-	sequences 8
+	sequences 5
 	took mmap
 }
 
 # Which pages there are is what it changes.
 @test "with --prefault they return the same, and leave the same contents" {
 	export KTASK_RUN_OPS=prefault
-	sequences 10 contents
+	sequences 6 contents
 	took prefault
 }

@@ -424,7 +424,7 @@ static void modules_load_and_unload_many_times(void)
 	long before = 0, kept;
 
 	for (i = 0; i < cycles && !error; i++) {
-		if (i == (cycles + 9) / 10)
+		if (!i || i == (cycles + 9) / 10)
 			before = kernel_kib();
 		error = unload("ktask");
 		if (!error && nr_helpers())
