@@ -42,6 +42,9 @@ void settle_code(void);
 /* set_cpu - let a CPU go or come; 0 or a positive errno */
 int set_cpu(unsigned cpu, bool online);
 
+/* Where ktask_test has its files. */
+#define DIR_TESTS "/sys/kernel/debug/ktask_test"
+
 /* run_in_kernel - the test of that name in ktask_test; 0 or a positive errno */
 int run_in_kernel(const char *name);
 
@@ -53,6 +56,15 @@ pid_t start_in_kernel(const char *name);
 
 /* stat_of - the value behind @name in ktask/stats */
 unsigned long long stat_of(const char *name);
+
+/* nr_helpers - of the pool, that are there now */
+unsigned nr_helpers(void);
+
+/* await_helpers - how many, as soon as these are neither too few nor too many */
+unsigned await_helpers(unsigned least, unsigned most);
+
+/* parameter - sets one of the module's; 0 or a positive errno */
+int parameter(const char *name, const char *value);
 
 /* has_workers - helpers for a process are threads of it (Linux 6.9) */
 bool has_workers(void);
@@ -136,6 +148,7 @@ bool load_both(void);
 void test_device(void);
 void test_clients(void);
 void test_cpus(void);
+void test_pool(void);
 void test_workers(void);
 void test_engines(void);
 void test_groups(void);

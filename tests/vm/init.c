@@ -9,7 +9,6 @@
  * Owns the tests that need user space: processes that are killed, modules that
  * are unloaded.  Those inside the kernel are ktask_test's.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,7 +26,6 @@
 
 #include "guest.h"
 
-#define DIR_TESTS "/sys/kernel/debug/ktask_test"
 #define CYCLES 30
 /* What the kernel may keep that belongs to no cycle, with more of them. */
 #define KEPT_KIB 2048
@@ -117,29 +115,6 @@ int status_of(pid_t pid)
 	if (waitpid(pid, &status, 0) != pid)
 		return -1;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
-}
-
-static bool is_helper(const char *pid)
-{
-	char path[300], comm[64];
-
-	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
-	read_file(path, comm, sizeof(comm));
-	return !strncmp(comm, "ktask/", 6);
-}
-
-static unsigned nr_helpers(void)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	unsigned nr = 0;
-
-	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			nr += is_helper(entry->d_name);
-	if (dir)
-		closedir(dir);
-	return nr;
 }
 
 /* ---- tests ---- */
@@ -251,32 +226,6 @@ static void unloading_is_refused_while_jobs_run(void)
 		    strerror(library), strerror(client));
 }
 
-/* All but the one that is kept. */
-static void idle_helpers_leave(void)
-{
-	const char *idle_ms = "/sys/module/ktask/parameters/idle_ms";
-	const char *keep = "/sys/module/ktask/parameters/keep";
-	unsigned before, after = 0;
-	int ms;
-
-	run_in_kernel("caps-hold-for-all-jobs");
-	before = nr_helpers();
-	write_file(idle_ms, "20");
-	write_file(keep, "1");
-	for (ms = 0; ms < PATIENCE_MS && after != 1; ms += 100) {
-		sleep_ms(100);
-		after = nr_helpers();
-	}
-	write_file(idle_ms, "5000");
-	write_file(keep, "0");
-	if (before < 2)
-		say(true, __func__, "the cap allows one helper");
-	else if (after == 1)
-		say(true, __func__, NULL);
-	else
-		say(false, __func__, "%u helpers, then %u", before, after);
-}
-
 unsigned long long stat_of(const char *name)
 {
 	char text[8192], line[80], *found;
@@ -346,12 +295,27 @@ static void jobs_can_be_seen_while_they_run(void)
 		    status, text, after);
 }
 
+/* To a helper, what PID 1 runs at. */
+static bool tells_of_lending(const char *text)
+{
+	int pid, rt, nice;
+	const char *at;
+
+	for (at = text; (at = strstr(at, "ktask_lend: ")); at++)
+		if (sscanf(at, "ktask_lend: helper=%d rt=%d nice=%d", &pid, &rt,
+			   &nice) == 3 &&
+		    pid > 1 && !rt && !nice)
+			return true;
+	return false;
+}
+
 static void tracepoints_tell_of_jobs(void)
 {
 	const char *on = "/sys/kernel/tracing/events/ktask/enable";
 	const char *trace = "/sys/kernel/tracing/trace";
 	static char text[1 << 20];
 	int error = write_file(on, "1");
+	bool lent = !run_in_kernel("a-waiting-caller-lends-its-nice-value");
 
 	run_in_kernel("+short-job");
 	write_file(on, "0");
@@ -359,7 +323,8 @@ static void tracepoints_tell_of_jobs(void)
 	if (!error && strstr(text, "ktask_job_start: func=board_chunk") &&
 	    strstr(text, "ktask_chunk: start=") &&
 	    strstr(text, "ktask_job_end: func=board_chunk") &&
-	    strstr(text, "error=0 units=1000"))
+	    strstr(text, "error=0 units=1000") &&
+	    (!lent || tells_of_lending(text)))
 		say(true, __func__, NULL);
 	else
 		say(false, __func__, "%s: %.200s", strerror(error), text);
@@ -383,18 +348,6 @@ static void the_example_works(void)
 	else
 		say(false, __func__, "%d, then %d; %s filled", error, failed,
 		    filled);
-}
-
-static void bad_parameters_are_refused(void)
-{
-	const char *cap = "/sys/module/ktask/parameters/cap_percent";
-	int above = write_file(cap, "101"), garbage = write_file(cap, "x");
-	int none = write_file(cap, "0"), back = write_file(cap, "80");
-
-	if (above == EINVAL && garbage == EINVAL && !none && !back)
-		say(true, __func__, NULL);
-	else
-		say(false, __func__, "%d %d %d %d", above, garbage, none, back);
 }
 
 /* The number behind "ktask.NAME=" of the kernel's command line, or @none. */
@@ -471,12 +424,11 @@ static void test_module(void)
 	a_dying_task_still_gets_its_job_done();
 	unloading_is_refused_while_jobs_run();
 	test_cpus();
-	idle_helpers_leave();
+	test_pool();
 	statistics_count_jobs();
 	jobs_can_be_seen_while_they_run();
 	tracepoints_tell_of_jobs();
 	the_example_works();
-	bad_parameters_are_refused();
 	test_neighbours();
 }
 

@@ -259,6 +259,95 @@ static int helpers_are_dealt_to_nodes_that_have_room(void)
 	return 0;
 }
 
+/* ---- the cap of a node ---- */
+
+struct crowd {
+	struct task_struct *caller;
+	atomic_t now, most; /* helpers in chunks at once */
+	atomic_t bound[NODES_MOST], most_bound[NODES_MOST]; /* to a node */
+};
+
+static void enter(atomic_t *nr, atomic_t *most_ever)
+{
+	int now = atomic_inc_return(nr), most = atomic_read(most_ever);
+
+	while (now > most && !atomic_try_cmpxchg(most_ever, &most, now))
+		;
+}
+
+static int crowd_chunk(void *start, void *end, void *arg)
+{
+	int home = cpu_to_node(cpumask_first(current->cpus_ptr));
+	bool bound = is_bound() && home < NODES_MOST;
+	struct crowd *crowd = arg;
+
+	if (current == crowd->caller) {
+		schedule_timeout_uninterruptible(1);
+		return 0;
+	}
+	enter(&crowd->now, &crowd->most);
+	if (bound)
+		enter(&crowd->bound[home], &crowd->most_bound[home]);
+	schedule_timeout_uninterruptible(2);
+	if (bound)
+		atomic_dec(&crowd->bound[home]);
+	atomic_dec(&crowd->now);
+	return 0;
+}
+
+/*
+ * All the work belongs to one node, each in turn: the caller is on another one of
+ * at least two.  @least: helpers at once, without which nothing is told.
+ */
+static int crowd_nodes(struct crowd *crowd, int least)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(HELP_MS);
+	DEFINE_KTASK_CTL(ctl, crowd_chunk, crowd, 1);
+	struct ktask_node nodes[MANY_HELPERS];
+	unsigned int nr = ranges_of_nodes(nodes, ARRAY_SIZE(nodes)), i;
+
+	if (nr < 2)
+		return test_skip("fewer than two nodes have CPUs");
+	do {
+		for (i = 0; i < nr; i++)
+			expect(!ktask_run_numa(&nodes[i], 1, &ctl));
+	} while (atomic_read(&crowd->most) < least &&
+		 time_before(jiffies, until));
+	if (atomic_read(&crowd->most) < least)
+		return test_skip("too few helpers at once");
+	return 0;
+}
+
+/* 80 %, rounded down, and one at least. */
+static int a_node_has_no_more_helpers_than_its_cap(void)
+{
+	struct crowd crowd = { .caller = current };
+	int error = crowd_nodes(&crowd, 2), nid;
+
+	if (error)
+		return error;
+	for (nid = 0; nid < NODES_MOST && nid < nr_node_ids; nid++) {
+		int cpus = cpumask_weight(cpumask_of_node(nid));
+
+		expect(atomic_read(&crowd.most_bound[nid]) <=
+		       max(cpus * 80 / 100, 1));
+	}
+	return 0;
+}
+
+/* While the cap is 0. */
+static int helpers_are_bound_to_no_node(void)
+{
+	struct crowd crowd = { .caller = current };
+	int error = crowd_nodes(&crowd, 1), nid;
+
+	if (error)
+		return error;
+	for (nid = 0; nid < NODES_MOST; nid++)
+		expect(atomic_read(&crowd.most_bound[nid]) == 0);
+	return 0;
+}
+
 /*
  * All CPUs but the last two are busy, of which the caller has one: the helper goes to
  * the other's node, or the same, whichever range it was dealt.
@@ -336,6 +425,9 @@ const struct test numa_tests[] = {
 	{ "helpers-are-bound-to-their-node", helpers_are_bound_to_their_node },
 	{ "helpers-are-dealt-to-nodes-that-have-room",
 	  helpers_are_dealt_to_nodes_that_have_room },
+	{ "a-node-has-no-more-helpers-than-its-cap",
+	  a_node_has_no_more_helpers_than_its_cap },
+	{ "+helpers-are-bound-to-no-node", helpers_are_bound_to_no_node },
 	{ "+helped-where-a-cpu-idles", helped_where_a_cpu_idles },
 	{ "memory-alone-is-helped-at-once", memory_alone_is_helped_at_once },
 	{}
