@@ -4,6 +4,7 @@
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
 #include <linux/sched/prio.h>
@@ -16,25 +17,53 @@
 /* A helper may come between two chunks of the caller only. */
 #define CHUNK_MS 20
 #define CHUNKS (PATIENCE_MS / CHUNK_MS)
+/* Of these the caller waits in so many for more than one helper. */
+#define CHUNKS_FOR_MORE 50
+/* Who else was lent to sees it meanwhile. */
+#define RAISED_MS 20
 
 struct lending {
 	struct task_struct *caller;
 	int want_prio; /* of a helper that was lent to */
+	int want_helpers; /* that the caller's chunks wait for, some time */
+	int waited; /* chunks of the caller's */
+	int at_once; /* helpers that were in chunks when it lent */
 	bool hold; /* helpers stay in their chunk until they are lent to */
 	bool caller_works; /* is in a chunk, so that it lends nothing yet */
 	atomic_t higher; /* began a chunk above the lowest priority */
 	atomic_t helpers, lent;
+	atomic_t raised, most_raised; /* helpers that were lent to, at once */
 };
+
+static bool enough_helpers(const struct lending *lending)
+{
+	return atomic_read(&lending->helpers) >=
+	       (lending->waited > CHUNKS_FOR_MORE ? 1 : lending->want_helpers);
+}
 
 /* Only a job with a helper tells anything. */
 static void await_helper(struct lending *lending)
 {
 	int ms;
 
+	lending->waited++;
 	smp_store_release(&lending->caller_works, true);
-	for (ms = 0; ms < CHUNK_MS && !atomic_read(&lending->helpers); ms++)
+	for (ms = 0; ms < CHUNK_MS && !enough_helpers(lending); ms++)
 		usleep_range(1000, 2000);
 	smp_store_release(&lending->caller_works, false);
+}
+
+/* Until it leaves its chunk the caller waits for this one, and lends to no other. */
+static void stay_raised(struct lending *lending)
+{
+	int raised = atomic_inc_return(&lending->raised);
+	int most = atomic_read(&lending->most_raised);
+
+	while (raised > most &&
+	       !atomic_try_cmpxchg(&lending->most_raised, &most, raised))
+		;
+	msleep(RAISED_MS);
+	atomic_dec(&lending->raised);
 }
 
 static int lending_chunk(void *start, void *end, void *arg)
@@ -56,6 +85,7 @@ static int lending_chunk(void *start, void *end, void *arg)
 	for (ms = 0; ms < PATIENCE_MS && lending->hold; ms++) {
 		if (current->prio == lending->want_prio) {
 			atomic_inc(&lending->lent);
+			stay_raised(lending);
 			break;
 		}
 		usleep_range(1000, 2000);
@@ -74,12 +104,15 @@ static int lend(struct lending *lending)
 	lending->caller = current;
 	/* Of a deadline: the highest that can be lent. */
 	lending->want_prio = max(current->prio, 0);
+	lending->want_helpers = max(lending->want_helpers, 1);
 	lending->hold = true;
 	expect(!ktask_run(board_at(0), CHUNKS, &ctl));
 	expect(atomic_read(&lending->helpers) > 0);
 	expect(atomic_read(&lending->lent) == atomic_read(&lending->helpers));
 	/* One that came too late for a chunk may be lent to as well. */
 	expect(result.helpers_lent >= atomic_read(&lending->lent));
+	expect(atomic_read(&lending->most_raised) == 1);
+	lending->at_once = atomic_read(&lending->helpers);
 
 	/* And it is given back. */
 	lending->hold = false;
@@ -95,6 +128,23 @@ static int a_waiting_caller_lends_its_nice_value(void)
 	struct lending lending = {};
 
 	return lend(&lending);
+}
+
+static int a_waiting_caller_lends_to_one_at_a_time(void)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(HELP_MS);
+	struct lending lending;
+	int error;
+
+	if (num_online_cpus() < 4)
+		return test_skip("fewer than four CPUs");
+	do {
+		lending = (struct lending){ .want_helpers = 2 };
+		error = lend(&lending);
+	} while (!error && lending.at_once < 2 && time_before(jiffies, until));
+	if (!error && lending.at_once < 2)
+		return test_skip("no two helpers came at once");
+	return error;
 }
 
 struct rt_caller {
@@ -152,6 +202,8 @@ static int a_deadline_caller_lends_the_highest(void)
 
 const struct test prio_tests[] = { { "a-waiting-caller-lends-its-nice-value",
 				     a_waiting_caller_lends_its_nice_value },
+				   { "a-waiting-caller-lends-to-one-at-a-time",
+				     a_waiting_caller_lends_to_one_at_a_time },
 				   { "a-real-time-caller-lends-its-priority",
 				     a_real_time_caller_lends_its_priority },
 				   { "a-deadline-caller-lends-the-highest",
