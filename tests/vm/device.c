@@ -26,6 +26,9 @@
 
 #define FUZZ 20000
 
+/* Half of what one of the killed processes had at most. */
+#define KEPT_KIB ((long)(RANGE / 2 / 1024))
+
 /* Locked memory of this process in bytes. */
 static size_t locked(void)
 {
@@ -253,35 +256,64 @@ static void what_a_process_leaves_pinned_counts_for_its_user(void)
 		say(true, __func__, NULL);
 }
 
-/* Pins and populates for ever. */
-static void pin_until_killed(void)
+/* Pins or populates for ever. */
+static void ask_until_killed(bool pins)
 {
 	int fd = device();
 	char *addr = map(RANGE);
 
 	for (;;) {
-		request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL);
-		request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL);
-		madvise(addr, RANGE, MADV_DONTNEED);
-		request(fd, KTASK_IOC_POPULATE, addr, RANGE, 0, NULL);
+		if (pins) {
+			request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL);
+			request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL);
+		} else {
+			request(fd, KTASK_IOC_POPULATE, addr, RANGE,
+				KTASK_MEM_WRITE, NULL);
+		}
 		madvise(addr, RANGE, MADV_DONTNEED);
 	}
 }
 
-static void killed_processes_leave_no_pin(void)
+/* What is neither free nor the kernel's own as far as that is counted: pages of
+ * processes, and of nobody. */
+static long pages_kib(void)
 {
-	long before = pinned();
+	char text[8192], *total, *free;
+
+	read_file("/proc/meminfo", text, sizeof(text));
+	total = strstr(text, "MemTotal:");
+	free = strstr(text, "MemFree:");
+	return total && free ? strtol(total + 9, NULL, 10) -
+				       strtol(free + 8, NULL, 10) - kernel_kib()
+			     : -1;
+}
+
+/* What CPUs keep of free pages goes back now and then only. */
+static bool pages_come_back(long before)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms += 50) {
+		if (pages_kib() <= before + KEPT_KIB)
+			return true;
+		sleep_ms(50);
+	}
+	return false;
+}
+
+static void killed_processes_leave_no_page(void)
+{
+	long before = pinned(), kib = pages_kib();
 
 	for (int i = 0; i < 20; i++) {
 		pid_t pid = fork();
 
 		if (pid == 0)
-			pin_until_killed();
+			ask_until_killed(i % 2);
 		sleep_ms(20 + rand() % 60);
 		kill(pid, SIGKILL);
 		CHECK(status_of(pid) == 1000);
 	}
 	CHECK(pins_become(before));
+	CHECK(kib > 0 && pages_come_back(kib));
 	say(true, __func__, NULL);
 }
 
@@ -493,7 +525,7 @@ void test_device(void)
 	a_pin_that_cannot_be_told_is_undone();
 	pins_respect_the_limit_of_locked_memory();
 	what_a_process_leaves_pinned_counts_for_its_user();
-	killed_processes_leave_no_pin();
+	killed_processes_leave_no_page();
 	bad_requests_are_refused();
 	a_size_that_changes_is_read_once();
 	fuzzed_requests_harm_nobody();
