@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -40,6 +41,8 @@ bool has_workers(void)
 
 /* Requests after which nothing may be left. */
 #define REQUESTS 30
+/* Looks at a process's threads, of which there may be none. */
+#define SHORT_LOOKS 500
 
 static void clear_for_ever(void)
 {
@@ -117,6 +120,61 @@ static void helpers_are_threads_of_the_caller(void)
 		say(true, __func__, NULL);
 	else
 		say(false, __func__, "thread %d is called '%s'", thread, name);
+}
+
+/* What is there already, which takes moments.  Named by a file it is not looked at
+ * first, and may be absent for a moment while the kernel moves it. */
+static pid_t start_populating_again(void)
+{
+	pid_t pid = fork();
+	char *addr;
+	int fd, own;
+
+	if (pid)
+		return pid;
+	fd = device();
+	own = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+	addr = map(RANGE);
+	memset(addr, 1, RANGE);
+	for (;;)
+		if (request_of(fd, KTASK_IOC_POPULATE, own, (uintptr_t)addr,
+			       RANGE, KTASK_MEM_WRITE, NULL))
+			_exit(1);
+}
+
+/* Looked at again and again: it may have none just then. */
+static bool has_no_thread(pid_t pid)
+{
+	for (int i = 0; i < SHORT_LOOKS; i++) {
+		if (other_thread(pid))
+			return false;
+		sleep_ms(1);
+	}
+	return true;
+}
+
+/* None of its requests takes an hour, and all take more than nothing. */
+static void short_requests_make_no_thread(void)
+{
+	bool none, some;
+	pid_t pid;
+
+	if (!has_workers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		say(true, __func__, "needs Linux 6.9 and two CPUs");
+		return;
+	}
+	CHECK(!parameter("process_us", "3600000000"));
+	pid = start_populating_again();
+	none = has_no_thread(pid);
+	parameter("process_us", "0");
+	some = wait_for_thread(pid);
+	end(pid);
+	parameter("process_us", "2000");
+	if (none && some)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "%s",
+		    none ? "nor do those that are long" : "one was seen");
 }
 
 /* Of both kinds: how a time divides into them is a guess, the sum is exact. */
@@ -469,6 +527,7 @@ static void helpers_are_no_more_than_the_quota_is_worth(void)
 void test_workers(void)
 {
 	helpers_are_threads_of_the_caller();
+	short_requests_make_no_thread();
 	cpu_time_of_helpers_is_the_callers();
 	helpers_stay_on_the_callers_cpus();
 	a_process_can_be_stopped_in_the_middle();
