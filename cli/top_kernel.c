@@ -11,14 +11,24 @@
 
 #define JOBS "/sys/kernel/debug/ktask/jobs"
 
+/* Where the last word before @end begins; @line if there is none. */
+static const char *word_before(const char *line, const char *end)
+{
+	while (end > line && end[-1] == ' ')
+		end--;
+	while (end > line && end[-1] != ' ')
+		end--;
+	return end;
+}
+
 /*
- * "PID NAME FUNC DONE/TOTAL helpers N wanted N ns N"; the process's name may hold
- * anything, so that the rest is found from the end.
+ * "PID NAME FUNC [MODULE] DONE/TOTAL helpers N wanted N ns N", the module only for
+ * a function in one; the process's name may hold anything, so that the rest is
+ * found from the end.
  */
 static bool parse(const char *line, struct ktask_job_info *info)
 {
-	const char *rest = strrchr(line, '/'), *func;
-	int digits = 0, spaces = 0;
+	const char *rest = strrchr(line, '/'), *done, *func;
 
 	memset(info, 0, sizeof(*info));
 	if (!rest || sscanf(line, "%d", &info->pid) != 1)
@@ -26,16 +36,12 @@ static bool parse(const char *line, struct ktask_job_info *info)
 	if (sscanf(rest, "/%lu helpers %u wanted %u ns %lu", &info->units_total,
 		   &info->helpers, &info->wanted, &info->elapsed_ns) != 4)
 		return false;
-	/* Back over the number and the word before it. */
-	for (func = rest; func > line && spaces < 2; func--)
-		spaces += func[-1] == ' ';
-	if (spaces < 2)
-		return false;
-	func++;
-	if (sscanf(func, "%15[^ ]%*[^ ] %lu", info->name, &info->units_done) !=
-		    2 &&
-	    sscanf(func, "%15[^ ]%n %lu", info->name, &digits,
-		   &info->units_done) != 2)
+	done = word_before(line, rest);
+	func = word_before(line, done);
+	if (*func == '[')
+		func = word_before(line, func);
+	if (func == line || sscanf(done, "%lu", &info->units_done) != 1 ||
+	    sscanf(func, "%15[^ ]", info->name) != 1)
 		return false;
 	if (info->units_done)
 		info->remaining_ns = (uint64_t)((double)info->elapsed_ns /

@@ -56,6 +56,11 @@ until_true() {
 		echo "$$ a b/c 1/2 populate_chunk 1048576/4194304 helpers 1" \
 			"wanted 2 ns 1000000" >/sys/kernel/debug/ktask/jobs
 		echo nonsense >>/sys/kernel/debug/ktask/jobs
+		echo "1 0/1 helpers 0 wanted 1 ns 1" >>/sys/kernel/debug/ktask/jobs
+		echo "1 init board_chunk [ktask_test] 0/500 helpers 0" \
+			"wanted 1 ns 5" >>/sys/kernel/debug/ktask/jobs
+		echo "7 a [b clear_chunk [ktask] 3/9 helpers 1 wanted 1" \
+			"ns 6" >>/sys/kernel/debug/ktask/jobs
 		echo "1 x a_very_long_name_of_a_function 0/7 helpers 0" \
 			"wanted 1 ns 5" >>/sys/kernel/debug/ktask/jobs
 		exec "$1" top --json' sh "$ktask"
@@ -66,6 +71,11 @@ until_true() {
 		.remaining_seconds == 0.003)'
 	is_true '.jobs | any(.pid == 1 and .operation == "a_very_long_nam"
 		and .units_total == 7)'
+	is_true '.jobs | any(.pid == 1 and .operation == "board_chunk"
+		and .units_total == 500)'
+	is_true '.jobs | any(.pid == 7 and .operation == "clear_chunk"
+		and .units_done == 3 and .units_total == 9)'
+	is_true '[.jobs[] | select(.pid == 1)] | length == 2'
 }
 
 @test "a job, its process, user, progress and rate" {
