@@ -2,8 +2,9 @@
 /*
  * /dev/ktask: work of the kernel on a program's memory, done by several threads.
  *
- * The calling thread and helper threads of the kernel divide the range; helpers
- * run at the lowest priority, and the caller lends them its own when it waits.
+ * The calling thread and helper threads of the kernel divide the range, but to
+ * unpin, which the calling one does alone; helpers run at the lowest priority,
+ * and the caller lends them its own when it waits.
  * Requests work on the memory of the process that makes them, unless they name a
  * descriptor, and need no right but that to open the device; what is pinned
  * counts as locked memory (RLIMIT_MEMLOCK, CAP_IPC_LOCK lifts it), and what a
@@ -77,7 +78,8 @@ struct ktask_mem {
 #define KTASK_IOC_PIN _IOWR('k', 0xa1, struct ktask_mem)
 
 /* Unpin a range that the same process pinned with the same address and length
- * through the same open file; -ENOENT. */
+ * through the same open file; -ENOENT.  By the calling thread alone: threads
+ * is 0. */
 #define KTASK_IOC_UNPIN _IOWR('k', 0xa2, struct ktask_mem)
 
 /*
