@@ -96,19 +96,35 @@ struct ktask_result {
 	u64 wall_ns;
 };
 
-/* ktask_ctl.flags: a fatal signal to the caller ends the job with -EINTR; helpers
- * that it waits for get one too, so that no chunk waits for what will not come.
- * Not the default, since a task that is being killed runs jobs as well. */
+/**
+ * define KTASK_KILLABLE - a fatal signal to the caller ends the job
+ *
+ * In ktask_ctl.flags: with -EINTR.  Helpers that the caller waits for get it too, so
+ * that no chunk waits for what will not come.  Not the default, since a task that
+ * is being killed runs jobs as well.
+ */
 #define KTASK_KILLABLE 1u
-/* Helpers use the caller's address space meanwhile, as current->mm, with its
- * rights, and its group is charged for what they allocate; not for started jobs,
- * nor for callers without one. */
+
+/**
+ * define KTASK_CALLER_MM - helpers use the caller's address space meanwhile
+ *
+ * In ktask_ctl.flags.  It is their current->mm, they have the caller's rights, and
+ * its group is charged for what they allocate.  Not for started jobs, nor for
+ * callers without an address space.
+ */
 #define KTASK_CALLER_MM 2u
-/* Helpers are threads of the caller's process where the kernel can make such
- * (6.12): CPU time, control group, memory policy are the caller's.  Such a job
- * allocates, makes threads and may be frozen, so that its caller may hold no
- * lock.  Elsewhere, and if there is no thread to be had, as without it; not for started jobs. */
+
+/**
+ * define KTASK_CALLER_PROCESS - helpers are threads of the caller's process
+ *
+ * In ktask_ctl.flags, where the kernel can make such (6.9): CPU time, control
+ * group, memory policy are the caller's.  Such a job allocates, makes threads and
+ * may be frozen, so that its caller may hold no lock.  Elsewhere, and if there is
+ * no thread to be had, as without it; not for started jobs.
+ */
 #define KTASK_CALLER_PROCESS 4u
+
+/* Every flag there is: others are refused. */
 #define KTASK_FLAGS (KTASK_KILLABLE | KTASK_CALLER_MM | KTASK_CALLER_PROCESS)
 
 /**
@@ -145,12 +161,25 @@ struct ktask_ctl {
 	struct ktask_result *result;
 };
 
+/**
+ * KTASK_CTL_INITIALIZER - a control block with every option at its default
+ * @func: does a chunk
+ * @arg: given to it
+ * @min_chunk: units; a chunk is never smaller
+ */
 #define KTASK_CTL_INITIALIZER(func, arg, min_chunk)       \
 	{                                                 \
 		.thread_func = (func), .func_arg = (arg), \
 		.min_chunk_size = (min_chunk)             \
 	}
 
+/**
+ * DEFINE_KTASK_CTL - define a control block
+ * @name: of the variable
+ * @func: does a chunk
+ * @arg: given to it
+ * @min_chunk: units; a chunk is never smaller
+ */
 #define DEFINE_KTASK_CTL(name, func, arg, min_chunk) \
 	struct ktask_ctl name = KTASK_CTL_INITIALIZER(func, arg, min_chunk)
 

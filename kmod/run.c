@@ -521,7 +521,15 @@ int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
 }
 EXPORT_SYMBOL_GPL(ktask_run_numa);
 
-/** ktask_iter_range - the default iterator: positions are addresses */
+/**
+ * ktask_iter_range - the default iterator: positions are addresses
+ * @position: where the next chunk starts
+ * @size: bytes that the chunk shall have
+ *
+ * Context: any.
+ *
+ * Return: the address @size bytes further.
+ */
 void *ktask_iter_range(void *position, size_t size)
 {
 	return (char *)position + size;
