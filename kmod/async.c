@@ -127,7 +127,7 @@ int ktask_wait(struct ktask_job *job)
 	WRITE_ONCE(job->run.task, current);
 	if (outer)
 		WRITE_ONCE(job->run.depth,
-			   max(job->run.depth, outer->depth + 1));
+			   max(job->run.depth, READ_ONCE(outer->depth) + 1));
 	run_work(&job->run);
 	error = run_end(&job->run);
 	kvfree(job);

@@ -154,7 +154,8 @@ static void share_budget(struct run *run, unsigned int max, bool started)
 	run->own_budget.used = 0;
 	run->own_budget.limit = max - 1;
 	run->budget = outer && !started ? outer->budget : &run->own_budget;
-	run->depth = outer ? outer->depth + 1 : 0;
+	/* Another thread may wait for the outer one meanwhile: ktask_wait(). */
+	run->depth = outer ? READ_ONCE(outer->depth) + 1 : 0;
 }
 
 static void start_clocks(struct run *run)
