@@ -6,6 +6,7 @@
  * later do their work alone.
  */
 #include <linux/bitmap.h>
+#include <linux/ctype.h>
 #include <linux/jiffies.h>
 #include <linux/seq_file.h>
 #include <linux/spinlock.h>
@@ -68,11 +69,20 @@ unsigned int demand_share(int entry, unsigned int helpers, unsigned int limit)
 	return share;
 }
 
+/* A process names itself: what would begin a line or write on a terminal is a
+ * question mark. */
+static void show_name(struct seq_file *m, const char *name)
+{
+	for (; *name; name++)
+		seq_putc(m, iscntrl(*name) ? '?' : *name);
+}
+
 static void show_run(struct seq_file *m, struct run *run, uint32_t helpers)
 {
-	seq_printf(m, "%d %s %ps %llu/%llu helpers %u wanted %u ns %llu\n",
-		   run->pid, run->comm, run->ctl->thread_func,
-		   run_units_done(run), run->units_total,
+	seq_printf(m, "%d ", run->pid);
+	show_name(m, run->comm);
+	seq_printf(m, " %ps %llu/%llu helpers %u wanted %u ns %llu\n",
+		   run->ctl->thread_func, run_units_done(run), run->units_total,
 		   kt_load(&run->job.threads) - 1, helpers,
 		   kt_now_ns() - run->start_ns);
 }

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -275,15 +276,20 @@ static void statistics_count_jobs(void)
 static void jobs_can_be_seen_while_they_run(void)
 {
 	const char *jobs = "/sys/kernel/debug/ktask/jobs";
-	pid_t pid = start_in_kernel("+short-job");
-	char text[2048] = "", after[2048];
+	char text[2048] = "", after[2048], own[16] = "";
 	bool seen = false;
 	int ms, status;
+	pid_t pid;
 
+	/* A name cannot make it two lines. */
+	prctl(PR_GET_NAME, own);
+	prctl(PR_SET_NAME, "a\n1 init");
+	pid = start_in_kernel("+short-job");
+	prctl(PR_SET_NAME, own);
 	for (ms = 0; ms < PATIENCE_MS && !seen; ms += 5) {
 		read_file(jobs, text, sizeof(text));
 		seen = strstr(text, "board_chunk") && strstr(text, "/1000 ") &&
-		       atoi(text) == pid;
+		       strstr(text, " a?1 init ") && atoi(text) == pid;
 		sleep_ms(5);
 	}
 	status = status_of(pid);
