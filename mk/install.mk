@@ -4,6 +4,8 @@
 
 BINDIR ?= $(PREFIX)/bin
 SBINDIR ?= $(PREFIX)/sbin
+RULESDIR ?= $(PREFIX)/lib/udev/rules.d
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 INCLUDEDIR ?= $(PREFIX)/include
 MANDIR ?= $(PREFIX)/share/man
@@ -40,6 +42,8 @@ INSTALL_DATA = \
 	include/uapi/linux/ktask.h:$(INCLUDEDIR)/linux/ktask.h \
 	$(foreach m,$(MANPAGES),$m:$(call installed_man,$m)) \
 	$(foreach c,$(COMPLETION),$c:$(COMPDIR)/$(basename $(notdir $c))) \
+	packaging/60-ktask.rules:$(RULESDIR)/60-ktask.rules \
+	packaging/ktask.sysusers:$(SYSUSERSDIR)/ktask.conf \
 	$(if $(UMTD),packaging/umtd.socket:$(UNITDIR)/umtd.socket \
 		$(OUT)/install/umtd.service:$(UNITDIR)/umtd.service) \
 	include/umt.h:$(INCLUDEDIR)/umt.h \

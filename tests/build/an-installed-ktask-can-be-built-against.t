@@ -56,6 +56,8 @@ for my $page (map { s{.*/}{}r } glob "$top/man/*.[1-8]") {
 	my ($section) = $page =~ /(\d)$/;
 	ok($is{"opt/kt/share/man/man$section/$page"}, "page $page is there");
 }
+ok($is{"opt/kt/lib/udev/rules.d/60-ktask.rules"} &&
+   $is{'opt/kt/lib/sysusers.d/ktask.conf'}, 'the device is for a group');
 ok($is{"opt/kt/share/bash-completion/completions/$_"},
    "the completion of $_ is where bash looks") for qw(ktask umt);
 SKIP: {

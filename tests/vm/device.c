@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -47,6 +48,46 @@ static void the_device_is_not_for_everybody(void)
 
 	CHECK(!stat("/dev/ktask", &status));
 	CHECK((status.st_mode & 07777) == 0660);
+	say(true, __func__, NULL);
+}
+
+#define GROUP_KTASK 1234
+#define GROUP_OTHER 1235
+
+/* In an ordinary user's process of that one group.  Return: a positive errno. */
+static int populate_as_member(gid_t gid)
+{
+	int fd;
+
+	if (setgroups(0, NULL) || setgid(gid) || setuid(65534))
+		return errno;
+	fd = open("/dev/ktask", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return errno;
+	return request(fd, KTASK_IOC_POPULATE, map(MIB), MIB, KTASK_MEM_WRITE,
+		       NULL);
+}
+
+static int status_as_member(gid_t gid)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(populate_as_member(gid));
+	return status_of(pid);
+}
+
+/* As packaging/60-ktask.rules has it. */
+static void members_of_its_group_may_use_it(void)
+{
+	int member, other;
+
+	CHECK(!chown("/dev/ktask", 0, GROUP_KTASK));
+	member = status_as_member(GROUP_KTASK);
+	other = status_as_member(GROUP_OTHER);
+	CHECK(!chown("/dev/ktask", 0, 0));
+	CHECK(member == 0);
+	CHECK(other == EACCES);
 	say(true, __func__, NULL);
 }
 
@@ -518,6 +559,7 @@ static void a_size_that_changes_is_read_once(void)
 void test_device(void)
 {
 	the_device_is_not_for_everybody();
+	members_of_its_group_may_use_it();
 	populate_makes_every_page_present();
 	populate_names_the_address_that_failed();
 	pinned_pages_are_counted_and_returned();
