@@ -209,7 +209,7 @@ static void let_fail(const char *pid, bool fail)
 		;
 }
 
-static void let_kernel_threads_fail(bool fail)
+static void let_threads_fail(const char *prefix, bool fail)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
@@ -220,7 +220,7 @@ static void let_kernel_threads_fail(bool fail)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
 		read_file(path, name, sizeof(name));
-		if (!strncmp(name, "ktask/", 6))
+		if (!strncmp(name, prefix, strlen(prefix)))
 			let_fail(entry->d_name, fail);
 	}
 	if (dir)
@@ -279,7 +279,7 @@ static void failing_allocations_of_helpers_harm_nobody(void)
 		pid_t pid;
 
 		set_for_both("probability", 1u << i / 2 * 2);
-		let_kernel_threads_fail(true);
+		let_threads_fail("ktask/", true);
 		pid = fork();
 		if (pid == 0) {
 			int fd = device();
@@ -291,7 +291,7 @@ static void failing_allocations_of_helpers_harm_nobody(void)
 		}
 		status = status_of(pid);
 		set_for_both("probability", 0);
-		let_kernel_threads_fail(false);
+		let_threads_fail("ktask/", false);
 	}
 	set_for_both("task-filter", 0);
 	note("failing allocations of helpers: %u requests did well, %u failed",
@@ -306,6 +306,118 @@ static void failing_allocations_of_helpers_harm_nobody(void)
 	else
 		say(true, __func__, NULL);
 	munmap(outcomes, PAGE);
+}
+
+/* ---- where helpers are made ---- */
+
+/* Tries to make some, of which the first fail. */
+#define MAKE_ROUNDS 20
+
+/* Return: whether some were missing; what is unbound may run in a thread of the
+ * kernel's that is new since it was let fail. */
+static bool fail_to_make_helpers(unsigned percent, unsigned wanted)
+{
+	bool missing;
+
+	set_for_both("probability", percent);
+	let_threads_fail("kworker/", true);
+	parameter("cap_percent", "80");
+	parameter("keep", "0");
+	sleep_ms(200);
+	missing = nr_helpers() < wanted;
+	set_for_both("probability", 0);
+	let_threads_fail("kworker/", false);
+	return missing;
+}
+
+/* Jobs do without them meanwhile. */
+static void helpers_that_cannot_be_made_are_made_later(void)
+{
+	unsigned limit = (unsigned)stat_of("helpers_limit"), missing = 0;
+	unsigned wanted = limit < 3 ? limit : 3, then = wanted;
+	int error = 0;
+
+	if (!can_fail() || !limit) {
+		say(true, __func__, "one CPU, or nothing can fail");
+		return;
+	}
+	set_for_both("task-filter", 1);
+	set_for_both("times", -1u);
+	parameter("idle_ms", "1");
+	for (int i = 0; i < MAKE_ROUNDS && !error && then == wanted; i++) {
+		parameter("cap_percent", "0");
+		parameter("keep", "1");
+		if (await_helpers(0, 0))
+			error = EBUSY;
+		missing += fail_to_make_helpers(i % 2 ? 30 : 100, wanted);
+		if (!error)
+			error = run_in_kernel("+short-job");
+		parameter("keep", "0");
+		then = await_helpers(wanted, -1u) >= wanted ? wanted : 0;
+	}
+	parameter("idle_ms", "5000");
+	set_for_both("task-filter", 0);
+	note("%u of %u times some helpers could not be made", missing,
+	     MAKE_ROUNDS);
+	if (!error && then == wanted && missing)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "%s, %u missing, then %u of %u",
+		    strerror(error), missing, then, wanted);
+}
+
+/* ---- in starting a job ---- */
+
+static int start_job(int run)
+{
+	return write(run, "+start-may-fail", 15) < 0 ? errno : 0;
+}
+
+/* All of its allocations fail. */
+static int start_without_memory(int run)
+{
+	pid_t pid;
+	int status;
+
+	set_for_both("task-filter", 1);
+	set_for_both("times", -1u);
+	set_for_both("probability", 100);
+	pid = fork();
+	if (pid == 0) {
+		let_fail("self", true);
+		_exit(start_job(run));
+	}
+	status = status_of(pid);
+	set_for_both("probability", 0);
+	set_for_both("task-filter", 0);
+	return status;
+}
+
+static void a_job_is_started_whole_or_not_at_all(void)
+{
+	int run = open(DIR_TESTS "/run", O_WRONLY | O_CLOEXEC);
+	unsigned nth, well = 0;
+	bool more = can_fail();
+	int error = 0;
+
+	if (!more) {
+		close(run);
+		say(true, __func__, "this kernel lets no allocation fail");
+		return;
+	}
+	CHECK(run >= 0);
+	for (nth = 1; more && nth < FAIL_LOAD_MAX; nth++) {
+		fail_nth(nth);
+		error = start_job(run);
+		more = did_fail();
+		if (error && error != ENOMEM)
+			break;
+		well += !error;
+	}
+	CHECK(!more && !error && well);
+	CHECK(start_without_memory(run) == ENOMEM);
+	close(run);
+	say(true, __func__, NULL);
 }
 
 /* ---- in loading ---- */
@@ -340,5 +452,7 @@ void test_failures(void)
 {
 	a_failing_allocation_fails_one_request();
 	failing_allocations_of_helpers_harm_nobody();
+	helpers_that_cannot_be_made_are_made_later();
+	a_job_is_started_whole_or_not_at_all();
 	the_module_loads_or_it_does_not();
 }

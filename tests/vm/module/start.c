@@ -264,6 +264,34 @@ static int bad_starts_give_no_job(void)
 	return 0;
 }
 
+/* ---- for allocations that fail: tests/vm/failures.c ---- */
+
+static atomic_t units_done;
+
+static int counted_chunk(void *start, void *end, void *arg)
+{
+	atomic_add((uintptr_t)end - (uintptr_t)start, &units_done);
+	return 0;
+}
+
+/* -ENOMEM is of nothing else here, and then there is no job. */
+static int start_may_fail(void)
+{
+	struct ktask_job *job = (void *)1;
+	DEFINE_KTASK_CTL(ctl, counted_chunk, NULL, 1);
+	int error;
+
+	atomic_set(&units_done, 0);
+	error = ktask_start(&job, board_at(0), 100, &ctl);
+	if (error) {
+		expect(!job && !atomic_read(&units_done));
+		return error;
+	}
+	expect(!ktask_wait(job));
+	expect(atomic_read(&units_done) == 100);
+	return 0;
+}
+
 const struct test start_tests[] = {
 	{ "started-jobs-go-on-by-themselves",
 	  started_jobs_go_on_by_themselves },
@@ -275,5 +303,6 @@ const struct test start_tests[] = {
 	{ "bad-starts-give-no-job", bad_starts_give_no_job },
 	{ "+start-for-quota", start_for_quota },
 	{ "+end-for-quota", end_for_quota },
+	{ "+start-may-fail", start_may_fail },
 	{}
 };
