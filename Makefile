@@ -48,7 +48,7 @@ INC_cli := -Iinclude
 INC_preload := -Iinclude
 INC_tests := -Iinclude -I. -Ilib/port -Itests/support
 INC_bench := -Iinclude -I.
-INC_examples := -Iinclude
+INC_examples := -Iinclude -Iinclude/uapi
 INC_of = $(INC_$(firstword $(subst /, ,$(1))))
 
 .PHONY: all
