@@ -4,28 +4,13 @@
  * thread.  Who traces it is told that its old number is gone and that the new
  * one is there, and what the program does from then on.
  */
-#include "support/users.h"
+#include "support/events.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define EVENTS_MAX 20000
-
-static struct umt_event events[EVENTS_MAX];
-static int nr_events;
-
-/* What came since is put behind the rest. */
-static void collect(struct umt *user)
-{
-	while (nr_events < EVENTS_MAX &&
-	       umt_next(user, &events[nr_events]) == 1)
-		nr_events++;
-	assert_true(nr_events < EVENTS_MAX);
-	assert_int_equal(sums_of(user).lost, 0);
-}
 
 /* The first such event from place @from on, or -1. */
 static int find(int from, uint32_t tid, int kind)
@@ -92,7 +77,7 @@ static void by_its_last_thread(void)
 /* It is counted for a moment less than it is told of. */
 static bool has_gone(struct umt *user, uint32_t tid, int times)
 {
-	collect(user);
+	collect_more(user);
 	return count(0, tid, UMT_GONE) == times;
 }
 

@@ -4,7 +4,7 @@
  * an order that can be; threads and programs made by its threads too, when
  * they are inherited.
  */
-#include "support/users.h"
+#include "support/events.h"
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -14,21 +14,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-
-#define EVENTS_MAX 20000
-
-static struct umt_event events[EVENTS_MAX];
-static int nr_events;
-
-/* What came since is put behind the rest. */
-static void collect_more(struct umt *user)
-{
-	while (nr_events < EVENTS_MAX &&
-	       umt_next(user, &events[nr_events]) == 1)
-		nr_events++;
-	assert_true(nr_events < EVENTS_MAX);
-	assert_int_equal(sums_of(user).lost, 0);
-}
 
 static void collect(struct umt *user)
 {
