@@ -15,37 +15,46 @@ OUT := $(B)$(if $(filter-out plain,$(VARIANT)),/$(VARIANT))
 OBJ := $(OUT)/obj
 
 CC ?= cc
-OPT ?= -O2 -g
+# Sanitizers find the same in code that was compiled in half the time.
+OPT ?= $(if $(SAN_$(VARIANT)),-O1 -g1,-O2 -g)
 WARN := -Wall -Wextra -Werror=implicit -Wno-unused-parameter \
 	-Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wundef
+
+include mk/features.mk
+# A rule in there comes first.
+.DEFAULT_GOAL := all
+
 # A frame larger than a page is touched page by page, so that a caller with too
 # little stack meets the page that guards it.  Nothing is added to small frames.
-PROBES := $(shell flag=-fstack-clash-protection; $(CC) -Werror $$flag \
-	-fsyntax-only -x c /dev/null 2>/dev/null && echo $$flag)
+PROBES := $(if $(HAVE_probes),-fstack-clash-protection)
 KT_CFLAGS := -std=gnu11 $(OPT) $(WARN) $(SAN_$(VARIANT)) -fno-strict-aliasing \
 	$(PROBES) -pthread -fPIC -fvisibility=hidden -ftls-model=initial-exec \
 	-fno-omit-frame-pointer -D_GNU_SOURCE -DKTASK_VERSION='"$(VERSION)"'
 KT_LDFLAGS := $(SAN_$(VARIANT)) -pthread
 
 CORE := $(wildcard core/*.c)
+ENGINE := $(wildcard engine/*.c)
 LIB := $(wildcard lib/*.c)
 OPS := $(wildcard ops/*.c)
 CLI := $(wildcard cli/*.c)
 PRELOAD := $(wildcard preload/*.c)
+# Linked into the command and the shim.
+UTIL := $(wildcard util/*.c)
 
 # One short line per step; `make V=1` prints whole commands.
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) '$@')
 
 obj = $(patsubst %.c,$(OBJ)/%.o,$(1))
-LIBOBJ := $(call obj,$(CORE) $(LIB) $(OPS))
+LIBOBJ := $(call obj,$(CORE) $(ENGINE) $(LIB) $(OPS))
 
 # Who may include what (checked by `make style`).
-INC_core := -Iinclude -I. -Ilib/port
-INC_lib := -Iinclude -I. -Ilib/port
-INC_ops := -Iinclude
-INC_cli := -Iinclude
-INC_preload := -Iinclude
+INC_core := -Iinclude -I. -Ilib/port $(if $(HAVE_sdt),-DKTASK_SDT)
+INC_engine := $(INC_core)
+INC_lib := $(INC_core)
+INC_ops := -Iinclude -I.
+INC_cli := -Iinclude -I.
+INC_preload := -Iinclude -I.
 INC_tests := -Iinclude -I. -Ilib/port -Itests/support
 INC_bench := -Iinclude -I.
 INC_examples := -Iinclude -Iinclude/uapi
@@ -53,7 +62,13 @@ INC_of = $(INC_$(firstword $(subst /, ,$(1))))
 
 .PHONY: all
 all: $(OUT)/libktask.so $(OUT)/libktask.a $(OUT)/ktask.pc \
-	$(OUT)/libktask-preload.so $(OUT)/libktask-stores.so $(OUT)/ktask
+	$(OUT)/libktask-preload.so $(OUT)/ktask
+	$(if $(filter tests,$(MAKECMDGOALS)),,$(call tell-left-out,$(OPTIONAL_all)))
+
+$(LIBOBJ): $(FEATURES)/sdt
+# A first `make` on a bare machine says what to do instead of a page of errors.
+$(LIBOBJ) $(call obj,$(PRELOAD) $(UTIL)): | $(call need,cc)
+$(call obj,$(CLI)): | $(call need,cc hwloc jansson)
 
 $(OBJ)/%.o: %.c Makefile
 	@mkdir -p $(@D)
@@ -80,30 +95,23 @@ $(OUT)/ktask.pc: packaging/ktask.pc.in Makefile
 	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
 		-e 's|@LIBDIR@|$(LIBDIR)|' $< >$@
 
-$(OUT)/libktask-preload.so: $(call obj,$(PRELOAD)) $(OUT)/libktask.a
+$(OUT)/libktask-preload.so: $(call obj,$(PRELOAD) $(UTIL)) \
+		$(OUT)/libktask.a
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL \
-		-Wl,-z,defs -o $@ $(call obj,$(PRELOAD)) $(OUT)/libktask.a \
-		-ldl $(LDFLAGS)
+		-Wl,-z,defs -o $@ $(call obj,$(PRELOAD) $(UTIL)) \
+		$(OUT)/libktask.a -ldl $(LDFLAGS)
 
-# What stands in for memset must not be turned into a call of memset.
-$(OBJ)/preload/stores/%.o: KT_CFLAGS += -fno-builtin \
-	-fno-tree-loop-distribute-patterns
-
-$(OUT)/libktask-stores.so: $(call obj,$(wildcard preload/stores/*.c))
+$(OUT)/ktask: $(call obj,$(CLI) $(UTIL)) $(OUT)/libktask.a \
+		$(OUT)/libktask-preload.so
 	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-z,nodelete -o $@ $^ -ldl $(LDFLAGS)
-
-$(OUT)/ktask: $(call obj,$(CLI)) $(OUT)/libktask.a $(OUT)/libktask-preload.so \
-		$(OUT)/libktask-stores.so
-	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $(call obj,$(CLI)) $(OUT)/libktask.a \
-		-ldl -lhwloc -ljansson -lm $(LDFLAGS)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $(call obj,$(CLI) $(UTIL)) \
+		$(OUT)/libktask.a -ldl -lhwloc -ljansson -lm $(LDFLAGS)
 
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 
-include $(wildcard mk/*.mk)
+include $(filter-out mk/features.mk,$(wildcard mk/*.mk))
 
 .PHONY: clean
 clean:

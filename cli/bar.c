@@ -15,7 +15,7 @@
 
 static const char erase_line[] = "\r\033[K";
 
-static int columns(void)
+static int terminal_columns(void)
 {
 	struct winsize size;
 
@@ -36,7 +36,7 @@ void bar_init(struct bar *bar, const char *label)
 void bar_draw(struct bar *bar, double fraction, const char *note)
 {
 	char cells[MAX_COLUMNS + 1];
-	int room, width, filled, label;
+	int columns, width, filled, label;
 
 	if (!bar->on)
 		return;
@@ -44,11 +44,11 @@ void bar_draw(struct bar *bar, double fraction, const char *note)
 		fraction = 1;
 	bar->drawn = true;
 	/* " [", "] ", "100 % ", and a column that stays free. */
-	room = columns() - (int)strlen(note) - 11;
+	columns = terminal_columns() - (int)strlen(note) - 11;
 	label = (int)strlen(bar->label);
-	if (label > room / 2)
-		label = room / 2;
-	width = room - label;
+	if (label > columns / 2)
+		label = columns / 2;
+	width = columns - label;
 	if (width < 5) {
 		fprintf(stderr, "%s%s", erase_line, note);
 		return;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What `ktask bench` prints: the table, the JSON object and the plot, all
- * from the same figures.  Speedup and GB/s come from medians (10^9 bytes to
- * the GB), the average and its ± from all runs.
+ * The table that `ktask bench` prints, and the plot file.  GB/s (10^9 bytes to
+ * the GB) come from medians.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,186 +11,176 @@
 #include "bench.h"
 #include "plot.h"
 #include "size.h"
-#include "stats.h"
 
-#define SUBTITLE (MACHINE_TEXT + 64)
-
-struct figures {
-	unsigned threads, threads_used, runs;
-	struct stats seconds;
-	double speedup;
-	double gb_per_s;
-	double cpu_seconds;
-	double job_cpu_seconds;
-};
-
-static void compute(const struct bench *bench, const struct bench_row *row,
-		    struct figures *figures)
-{
-	figures->threads = row->threads;
-	figures->threads_used = row->threads_used;
-	figures->runs = row->nr;
-	figures->seconds = stats_of(row->seconds, row->nr);
-	figures->gb_per_s = bench->size_bytes / figures->seconds.median / 1e9;
-	figures->cpu_seconds = stats_of(row->cpu_seconds, row->nr).median;
-	figures->job_cpu_seconds =
-		stats_of(row->job_cpu_seconds, row->nr).median;
-}
-
-/* One entry for each row with samples; to be freed.  NULL: no memory. */
-static struct figures *figures_of(const struct bench *bench, unsigned *nr)
-{
-	struct figures *figures = calloc(bench->nr_rows, sizeof(*figures));
-	unsigned i;
-
-	*nr = 0;
-	if (!figures)
-		return NULL;
-	for (i = 0; i < bench->nr_rows; i++)
-		if (bench->rows[i].nr)
-			compute(bench, &bench->rows[i], &figures[(*nr)++]);
-	for (i = 0; i < *nr; i++)
-		figures[i].speedup =
-			figures[0].seconds.median / figures[i].seconds.median;
-	return figures;
-}
+#define INTERVAL_TEXT 40
 
 /* Digits behind the point that show three figures of the smallest time. */
-static int decimals(const struct figures *figures, unsigned nr)
+static int count_decimals(const struct bench_figures *figures, unsigned nr)
 {
-	double least = figures[0].seconds.mean;
+	double least = figures[0].seconds.least;
 	int digits;
 	unsigned i;
 
 	for (i = 1; i < nr; i++)
-		least = fmin(least, figures[i].seconds.mean);
+		least = fmin(least, figures[i].seconds.least);
 	digits = 2 - (int)floor(log10(fmax(least, 1e-6)));
 	return digits < 1 ? 1 : digits;
 }
 
-static void print_row(const struct figures *row, int digits)
+/* "1.88 to 1.97"; in brackets where that is all pairs and no interval. */
+static const char *interval_text(const struct bench_figures *figures,
+				 char buf[INTERVAL_TEXT])
 {
-	char percent[16] = "-"; /* one run has no deviation */
+	const struct ratio *ratio = &figures->speedup;
+	bool all = ratio->confidence == 0;
 
-	if (row->runs > 1)
-		snprintf(percent, sizeof(percent), "%.1f",
-			 row->seconds.stddev_pct);
-	printf("%5u%c %6.2fx %12.*f (±%5s) %9.2f %9.*f\n", row->threads,
-	       row->threads_used < row->threads ? '*' : ' ', row->speedup,
-	       digits, row->seconds.mean, percent, row->gb_per_s, digits,
-	       row->cpu_seconds);
+	if (ratio->pairs < 2)
+		return "-";
+	snprintf(buf, INTERVAL_TEXT, "%s%.2f to %.2f%s", all ? "(" : "",
+		 ratio->low, ratio->high, all ? ")" : "");
+	return buf;
 }
 
-static void print_rows(const struct figures *figures, unsigned nr)
+static void print_row(const struct bench_figures *figures, bool first,
+		      int digits)
 {
-	int digits = decimals(figures, nr);
+	const struct bench_row *row = figures->row;
+	char interval[INTERVAL_TEXT], speedup[16] = "-  ";
+
+	if (figures->shown)
+		snprintf(speedup, sizeof(speedup), "%.2fx",
+			 figures->speedup.median);
+	if (row->command)
+		printf("  %-31.31s", row->name);
+	else
+		printf("%5u%c", row->threads,
+		       row->threads_used < row->threads ? '*' : ' ');
+	printf(" %7s  %14s %10.*f %11.*f", speedup,
+	       first ? "" : interval_text(figures, interval), digits,
+	       figures->seconds.least, digits, figures->seconds.median);
+	if (!row->command)
+		printf(" %8.2f %8.*f", figures->gb_per_s, digits,
+		       figures->cpu_seconds);
+	putchar('\n');
+}
+
+static void print_rows(const struct bench *bench,
+		       const struct bench_figures *figures, unsigned nr)
+{
+	int digits = count_decimals(figures, nr);
 	unsigned i;
 
-	printf("  thr  speedup  average sec (± %%)         GB/s   cpu sec\n");
+	if (bench->work.op)
+		printf("  thr  speedup    95%% interval  least sec  median sec"
+		       "     GB/s  cpu sec\n");
+	else
+		printf("  %-31s %7s  %14s %10s %11s\n", "", "speedup",
+		       "95% interval", "least sec", "median sec");
 	for (i = 0; i < nr; i++)
-		print_row(&figures[i], digits);
-}
-
-static void print_notes(const struct bench *bench,
-			const struct figures *figures, unsigned nr)
-{
-	unsigned i, fewer = 0;
-
-	printf("\nspeedup and GB/s: by medians%s; "
-	       "cpu sec: all threads, user and kernel\n",
-	       figures[0].threads == 1 ? "" : ", over the first row");
-	printf("other processes kept %.2f CPUs busy meanwhile\n",
-	       bench->others_cpus);
-	for (i = 0; i < nr; i++)
-		fewer += figures[i].threads_used < figures[i].threads;
-	if (fewer)
-		printf("* fewer threads than that worked; 'ktask topo' says "
-		       "what limits them\n");
+		print_row(&figures[i], i == 0, digits);
 }
 
 /* What was measured, and where: a title and the line under it. */
-static void describe(const struct bench *bench, char title[256],
-		     char subtitle[SUBTITLE])
+static void describe_bench(const struct bench *bench, char title[256],
+			   char machine[MACHINE_TEXT])
 {
-	char bytes[SIZE_TEXT], machine[MACHINE_TEXT];
+	char bytes[SIZE_TEXT];
 
-	snprintf(title, 256, "%s: %s", bench->work.name, bench->work.summary);
-	snprintf(subtitle, SUBTITLE, "%s, %u run%s each; %s",
-		 size_text(bytes, bench->size_bytes), bench->runs,
-		 bench->runs == 1 ? "" : "s",
-		 machine_text(&bench->machine, machine));
+	snprintf(title, 256, "%s: %s%s%s%s", bench->work.name,
+		 bench->work.summary, bench->work.op ? ", " : "",
+		 bench->work.op && bench->less_fits ? "up to " : "",
+		 bench->work.op ? size_text(bytes, bench->size_bytes) : "");
+	machine_text(&bench->machine, machine);
+}
+
+static void print_title(const struct bench *bench)
+{
+	char title[256], machine[MACHINE_TEXT];
+
+	describe_bench(bench, title, machine);
+	printf("%s\n%s\n", title, machine);
+}
+
+void bench_print_plan(const struct bench *bench)
+{
+	print_title(bench);
+	if (bench->runs)
+		printf("Measuring %u round%s.\n", bench->runs,
+		       bench->runs == 1 ? "" : "s");
+	else
+		printf("Measuring for at most %.0f s, until each speedup is "
+		       "known within %.0f %%.\n",
+		       bench->max_seconds, 100 * bench->precision);
+	putchar('\n');
+	fflush(stdout);
+}
+
+static void print_legend(const struct bench *bench,
+			 const struct bench_figures *figures, unsigned nr)
+{
+	unsigned i, fewer = 0;
+
+	for (i = 0; i < nr; i++)
+		fewer += figures[i].row->threads_used < figures[i].row->threads;
+	if (fewer)
+		printf("* fewer threads than that worked: no CPU was idle, "
+		       "or a limit ('ktask topo')\n");
+	printf("\nspeedup: time of the first row / time of this row");
+	if (bench->unpaired)
+		printf(", by medians\n");
+	else
+		printf(" in the same round, median\n");
+	if (bench->work.op)
+		printf("GB/s: by the median; cpu sec: all threads, user and "
+		       "kernel, median\n");
 }
 
 void bench_print(const struct bench *bench)
 {
-	char title[256], subtitle[SUBTITLE];
-	struct figures *figures;
+	struct bench_figures *figures;
 	unsigned nr;
 
-	figures = figures_of(bench, &nr);
-	if (figures && nr) {
-		describe(bench, title, subtitle);
-		printf("%s\n%s\n\n", title, subtitle);
-		print_rows(figures, nr);
-		print_notes(bench, figures, nr);
+	figures = bench_figures_of(bench, &nr);
+	if (!figures)
+		return;
+	/* Whoever prints a plan has had the title. */
+	if (bench->unpaired) {
+		print_title(bench);
+		putchar('\n');
 	}
+	print_rows(bench, figures, nr);
+	print_legend(bench, figures, nr);
+	bench_print_verdict(bench, figures, nr);
 	free(figures);
 }
 
-static json_t *row_json(const struct figures *row)
-{
-	return json_pack("{s:i s:{s:f s:f s:f} s:f s:f s:f s:f s:i s:i}",
-			 "threads", row->threads, "seconds", "median",
-			 row->seconds.median, "mean", row->seconds.mean,
-			 "stddev_pct", row->seconds.stddev_pct, "speedup",
-			 row->speedup, "gb_per_s", row->gb_per_s, "cpu_seconds",
-			 row->cpu_seconds, "job_cpu_seconds",
-			 row->job_cpu_seconds, "threads_used",
-			 row->threads_used, "runs", row->runs);
-}
-
-json_t *bench_json(const struct bench *bench)
-{
-	json_t *rows = json_array();
-	struct figures *figures;
-	unsigned i, nr;
-
-	figures = figures_of(bench, &nr);
-	for (i = 0; i < nr; i++)
-		json_array_append_new(rows, row_json(&figures[i]));
-	free(figures);
-	return json_pack("{s:s s:I s:f s:o s:o}", "benchmark", bench->work.name,
-			 "size_bytes", (json_int_t)bench->size_bytes,
-			 "others_cpus", bench->others_cpus, "machine",
-			 machine_json(&bench->machine), "rows", rows);
-}
-
-static void points_of(const struct figures *figures, unsigned nr,
+static void points_of(const struct bench_figures *figures, unsigned nr,
 		      struct plot_point *points)
 {
 	unsigned i;
 
 	for (i = 0; i < nr; i++)
 		points[i] = (struct plot_point){
-			.threads = figures[i].threads,
+			.threads = figures[i].row->threads,
 			.seconds = figures[i].seconds.median,
-			.speedup = figures[i].speedup,
-			.stddev_pct = figures[i].seconds.stddev_pct,
+			.speedup = figures[i].speedup.median,
+			.low = figures[i].speedup.low,
+			.high = figures[i].speedup.high,
 		};
 }
 
 int bench_plot(const struct bench *bench, const char *path)
 {
-	char title[256], subtitle[SUBTITLE];
+	char title[256], subtitle[MACHINE_TEXT];
 	struct plot plot = { .title = title, .subtitle = subtitle };
+	struct bench_figures *figures;
 	struct plot_point *points;
-	struct figures *figures;
 	int status = 0;
 
 	points = calloc(bench->nr_rows, sizeof(*points));
-	figures = figures_of(bench, &plot.nr_points);
-	if (points && figures && plot.nr_points) {
-		describe(bench, title, subtitle);
+	figures = bench_figures_of(bench, &plot.nr_points);
+	if (points && figures) {
+		describe_bench(bench, title, subtitle);
 		points_of(figures, plot.nr_points, points);
 		plot.points = points;
 		status = plot_write(path, &plot);

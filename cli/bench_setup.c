@@ -11,8 +11,10 @@
 #include "bench.h"
 #include "interrupt.h"
 #include "memory.h"
-#include "say.h"
+#include "plot.h"
+#include "message.h"
 #include "size.h"
+#include "target.h"
 
 #define LEAST_DEFAULT_BYTES (64ull << 20)
 
@@ -33,7 +35,7 @@ int bench_size(struct bench *bench, const char *command, uint64_t wanted,
 	if (!wanted)
 		wanted = default_size(default_bytes, available);
 	bench->size_bytes = (wanted + page - 1) / page * page;
-	need = bench_work_need(&bench->work, bench->size_bytes);
+	need = bench->size_bytes;
 	if (need <= available)
 		return 0;
 	return say_fail("%s: mapping %s: only %s of memory are available",
@@ -51,6 +53,15 @@ int bench_machine(struct bench *bench, const char *command)
 	machine_read(&bench->machine, topology);
 	hwloc_topology_destroy(topology);
 	return 0;
+}
+
+int bench_verify_targets(const char *json_path, const char *plot_path)
+{
+	int error = json_path ? target_verify(json_path) : 0;
+
+	if (error)
+		return say_error(-error, "writing %s", json_path);
+	return plot_path ? plot_verify(plot_path) : 0;
 }
 
 /* Of a FIFO nobody waits for its other end who was told to end, before or
@@ -79,7 +90,7 @@ int bench_write_json(json_t *object, const char *path)
 	int failed;
 
 	if (!object)
-		return say_error(ENOMEM, "making the JSON");
+		return say_error(ENOMEM, "allocating the JSON object");
 	if (path)
 		file = open_output(path);
 	if (!file) {

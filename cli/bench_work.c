@@ -3,11 +3,10 @@
  * What can be measured: every operation of the library, and scenes made of
  * them.  Each run maps its memory, prepares it, is timed, and unmaps it, so
  * that runs do not depend on each other.  Before an operation that makes
- * pages, as many are taken and given back: a virtual machine may have returned
- * free memory to its host, and touches it 5 to 10 times more slowly then.
+ * pages, free memory is renewed: see renew.h.
  *
- * A new operation needs no line here unless it wants present pages or a
- * source.  Files are not measured: their own commands show that.
+ * A new operation needs no line here unless it wants present pages.  Files are
+ * not measured: their own command shows that.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,8 +23,8 @@ static const struct kind {
 	const char *op;
 	const char *summary;
 	enum bench_pages pages;
-	unsigned guest : 1, filled : 1, copies : 1, unmaps : 1;
-	unsigned locked : 1, collapses : 1;
+	unsigned guest : 1, filled : 1, unmaps : 1;
+	unsigned locked : 1;
 	unsigned left_out : 1; /* wants more than memory */
 } kinds[] = {
 	{ .name = "vm-start",
@@ -34,15 +33,10 @@ static const struct kind {
 	  .pages = PAGES_HUGE,
 	  .guest = 1 },
 	{ .name = "fill", .filled = 1 },
-	{ .name = "copy", .filled = 1, .copies = 1 },
 	{ .name = "discard", .filled = 1 },
 	{ .name = "unmap", .filled = 1, .unmaps = 1 },
 	{ .name = "unlock", .filled = 1, .locked = 1 },
-	{ .name = "collapse", .filled = 1, .collapses = 1 },
-	{ .name = "migrate", .left_out = 1 },
 	{ .name = "warm", .left_out = 1 },
-	{ .name = "sync", .left_out = 1 },
-	{ .name = "copy_file", .left_out = 1 },
 };
 
 #define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -62,7 +56,6 @@ static int scene_at(unsigned index, struct bench_work *work)
 			.pages = kinds[i].pages,
 			.guest = kinds[i].guest,
 			.filled = kinds[i].filled,
-			.copies = kinds[i].copies,
 		};
 		return work->op ? 0 : -ENOENT;
 	}
@@ -119,25 +112,18 @@ int bench_work_at(unsigned index, struct bench_work *work)
 	kind = kind_of(op);
 	if (kind) {
 		work->filled = kind->filled;
-		work->copies = kind->copies;
 		work->unmaps = kind->unmaps;
 		work->locked = kind->locked;
-		work->collapses = kind->collapses;
 	}
 	return 0;
 }
 
-uint64_t bench_work_need(const struct bench_work *work, uint64_t size_bytes)
-{
-	return work->copies ? 2 * size_bytes : size_bytes;
-}
-
-static void advise(const struct bench_work *work, void *addr, size_t len)
+static void advise_kernel(const struct bench_work *work, void *addr, size_t len)
 {
 	/* Advice: where the kernel has no KSM or THP there is none to take. */
 	if (work->pages == PAGES_HUGE)
 		madvise(addr, len, MADV_HUGEPAGE);
-	if (work->pages == PAGES_SMALL || work->collapses)
+	if (work->pages == PAGES_SMALL)
 		madvise(addr, len, MADV_NOHUGEPAGE);
 	if (work->guest) {
 		madvise(addr, len, MADV_MERGEABLE);
@@ -146,7 +132,7 @@ static void advise(const struct bench_work *work, void *addr, size_t len)
 }
 
 /* Aligned to a huge page, as allocators of big memory do. */
-static void *map(const struct bench_work *work, size_t len)
+static void *map_range(const struct bench_work *work, size_t len)
 {
 	char *addr, *start;
 
@@ -158,42 +144,28 @@ static void *map(const struct bench_work *work, size_t len)
 	if (start > addr)
 		munmap(addr, start - addr);
 	munmap(start + len, addr + HUGE_BYTES - start);
-	advise(work, start, len);
+	advise_kernel(work, start, len);
 	return start;
 }
 
-/* Errors only make the run noisier. */
-static void renew_free_memory(size_t len)
-{
-	static const struct bench_work any = { .pages = PAGES_HUGE };
-	void *addr = map(&any, len);
-
-	if (!addr)
-		return;
-	ktask_populate(addr, len, 0);
-	munmap(addr, len);
-}
-
 /* A range with its pages present where the operation wants them so. */
-static int prepare(const struct bench_work *work, size_t len, void **addr)
+static int prepare_range(const struct bench_work *work, size_t len, void **addr)
 {
 	int error = 0;
 
-	*addr = map(work, len);
+	*addr = map_range(work, len);
 	if (!*addr)
 		return -ENOMEM;
 	if (work->filled)
 		error = ktask_populate(*addr, len, 0);
 	if (!error && work->locked)
 		error = ktask_lock(*addr, len, 0);
-	if (work->collapses)
-		madvise(*addr, len, MADV_HUGEPAGE);
 	if (error)
 		munmap(*addr, len);
 	return error;
 }
 
-static double now(clockid_t clock)
+static double read_clock(clockid_t clock)
 {
 	struct timespec time;
 
@@ -201,20 +173,20 @@ static double now(clockid_t clock)
 	return time.tv_sec + time.tv_nsec / 1e9;
 }
 
-static int measure(const struct bench_work *work,
-		   const struct ktask_op_args *args, struct ktask_opts *opts,
-		   struct bench_sample *sample)
+static int measure_job(const struct bench_work *work,
+		       const struct ktask_op_args *args,
+		       struct ktask_opts *opts, struct bench_sample *sample)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	double cpu, start;
 	int error;
 
 	opts->result = &result;
-	cpu = now(CLOCK_PROCESS_CPUTIME_ID);
-	start = now(CLOCK_MONOTONIC);
+	cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+	start = read_clock(CLOCK_MONOTONIC);
 	error = ktask_op_run(work->op, args, opts);
-	sample->seconds = now(CLOCK_MONOTONIC) - start;
-	sample->cpu_seconds = now(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	sample->seconds = read_clock(CLOCK_MONOTONIC) - start;
+	sample->cpu_seconds = read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	sample->job_cpu_seconds = result.cpu_ns / 1e9;
 	sample->threads = result.threads;
 	opts->result = NULL;
@@ -222,28 +194,20 @@ static int measure(const struct bench_work *work,
 }
 
 int bench_work_run(const struct bench_work *work, uint64_t size_bytes,
-		   struct ktask_opts *opts, struct bench_sample *sample,
-		   const char **doing)
+		   struct renewal *renewal, struct ktask_opts *opts,
+		   struct bench_sample *sample, const char **doing)
 {
 	struct ktask_op_args args = { .len = size_bytes };
-	void *src = NULL;
 	int error;
 
 	*doing = "preparing memory";
 	if (!work->filled)
-		renew_free_memory(size_bytes);
-	error = prepare(work, size_bytes, &args.addr);
+		renew_free_memory(renewal, size_bytes);
+	error = prepare_range(work, size_bytes, &args.addr);
 	if (error)
 		return error;
-	if (work->copies)
-		error = prepare(work, size_bytes, &src);
-	args.src = src;
-	if (!error) {
-		*doing = ktask_op_name(work->op);
-		error = measure(work, &args, opts, sample);
-	}
-	if (src)
-		munmap(src, size_bytes);
+	*doing = ktask_op_name(work->op);
+	error = measure_job(work, &args, opts, sample);
 	if (error || !work->unmaps)
 		munmap(args.addr, size_bytes);
 	return error;

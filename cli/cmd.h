@@ -8,14 +8,9 @@
 #define KTASK_CLI_CMD_H
 
 int cmd_bench(int argc, char **argv);
-int cmd_collapse(int argc, char **argv);
-int cmd_copy(int argc, char **argv);
-int cmd_migrate(int argc, char **argv);
 int cmd_populate(int argc, char **argv);
-int cmd_reap(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_stat(int argc, char **argv);
-int cmd_sync(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
 int cmd_tune(int argc, char **argv);

@@ -4,7 +4,7 @@
  *
  * A file keeps its pages afterwards (page cache, tmpfs, hugetlbfs); memory
  * (--anon) is given back at once, which warms a virtual machine's memory in
- * its host, and measures.  What can be warmed, and how, is in warm.c.
+ * its host, and measures.  What can be warmed, and how, is in warm_target.c.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -17,11 +17,11 @@
 #include "cmd.h"
 #include "interrupt.h"
 #include "memory.h"
-#include "options.h"
+#include "command_options.h"
 #include "progress.h"
-#include "say.h"
+#include "message.h"
 #include "size.h"
-#include "warm.h"
+#include "warm_target.h"
 
 static const char usage[] =
 	"usage: ktask populate [options] PATH\n"
@@ -42,24 +42,26 @@ struct settings {
 	const char *path; /* NULL: memory */
 };
 
-static int check(struct settings *set, int nr_paths, char **paths)
+static int check_settings(struct settings *set, int nr_paths, char **paths)
 {
 	if (set->help)
 		return 0;
 	if (!nr_paths && !set->anon_bytes)
 		return say_usage("populate", "a path or --anon is missing");
 	if (nr_paths > (set->anon_bytes ? 0 : 1))
-		return say_usage("populate",
-				 "one thing at a time; what is "
-				 "'%s'?",
-				 paths[nr_paths - 1]);
+		return say_usage(
+			"populate",
+			"unexpected argument '%s' (one PATH, or --anon)",
+			paths[nr_paths - 1]);
 	if (set->anon_bytes && set->allocate_bytes)
-		return say_usage("populate", "--allocate is for files");
+		return say_usage(
+			"populate",
+			"--allocate makes a file longer: it needs a PATH");
 	set->path = nr_paths ? paths[0] : NULL;
 	return 0;
 }
 
-static int parse(struct settings *set, int argc, char **argv)
+static int parse_settings(struct settings *set, int argc, char **argv)
 {
 	const struct option_spec specs[] = {
 		{ "allocate", required_argument, option_size,
@@ -73,7 +75,7 @@ static int parse(struct settings *set, int argc, char **argv)
 
 	if (status)
 		return status;
-	return check(set, argc - optind, argv + optind);
+	return check_settings(set, argc - optind, argv + optind);
 }
 
 static int open_warm(struct warm *warm, const struct settings *set)
@@ -106,7 +108,8 @@ static int say_failure(const struct warm *warm, const char *name, int error,
 	return say_fail("populating %s: %s", name, warm_why(warm, error, why));
 }
 
-static int populate(struct warm *warm, const char *name, unsigned threads)
+static int populate_target(struct warm *warm, const char *name,
+			   unsigned threads)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
@@ -141,7 +144,7 @@ int cmd_populate(int argc, char **argv)
 	struct warm warm;
 	int status;
 
-	status = parse(&set, argc, argv);
+	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
 	if (set.help) {
@@ -152,7 +155,8 @@ int cmd_populate(int argc, char **argv)
 	if (status)
 		return status;
 	interrupt_catch();
-	status = populate(&warm, set.path ? set.path : "memory", set.threads);
+	status = populate_target(&warm, set.path ? set.path : "memory",
+				 set.threads);
 	warm_close(&warm);
 	if (interrupt_seen() && status)
 		return interrupt_die();

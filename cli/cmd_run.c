@@ -3,8 +3,8 @@
  * ktask run: start a program with the shim preloaded.
  *
  * Sets the environment that the shim and the library read, and becomes the
- * program: its exit status is the program's own.  What the shim takes over is
- * its affair (preload/); here is only found where it lies.
+ * program: its exit status is the program's own.  What is taken over is decided
+ * by the shim (preload/).
  *
  * Without effect on static programs, and on programs that gain privileges:
  * the dynamic loader of those ignores a preload given by path.
@@ -20,13 +20,13 @@
 
 #include "children.h"
 #include "cmd.h"
-#include "filter.h"
-#include "options.h"
-#include "say.h"
+#include "filter_trial.h"
+#include "library.h"
+#include "command_options.h"
+#include "run_report.h"
+#include "message.h"
 #include "size.h"
-
-#define SHIM "libktask-preload.so"
-#define STORES "libktask-stores.so"
+#include "util/program.h"
 
 /* As env(1) has them. */
 #define EXIT_CANNOT_RUN 126
@@ -40,36 +40,53 @@ static const char usage[] =
 	"mlockall, munmap, fallocate of huge pages, and giving all memory back "
 	"at\nthe end.\n\n"
 	"  --threads N       use N threads at most (default: see ktask topo)\n"
-	"  --min SIZE        leave calls on less than SIZE alone\n"
+	"  --min SIZE        leave calls on less than SIZE alone (32M by "
+	"default)\n"
 	"  --ops LIST        take over only these:\n"
-	"                    mmap,madvise,mlock,munmap,fallocate,exit,mbind\n"
+	"                    mmap,madvise,mlock,munmap,fallocate,exit\n"
 	"  --prefault[=wait] have memory that COMMAND maps made present ahead "
 	"of "
 	"it,\n"
 	"                    whether it will use it or not; or before it goes "
 	"on\n"
-	"  --stores          take over large memset and memcpy as well\n"
+	"                    Left alone: memory whose faults it handles "
+	"(userfaultfd),\n"
+	"                    and new memory while what it has not touched "
+	"fills "
+	"half of\n"
+	"                    the machine. Wrong for programs that ask what is "
+	"present\n"
+	"                    (mincore)\n"
 	"  --dry-run         take nothing over; say on standard error what "
 	"would\n"
 	"                    be, call by call\n"
-	"  --report[=FILE]   when COMMAND exits, tell what was taken over: on\n"
-	"                    standard error, or in FILE\n"
-	"  --help            print this\n";
+	"  --report[=FILE]   when a process ends, tell what was taken over, "
+	"and "
+	"what\n"
+	"                    was not and why: on standard error, or in FILE\n"
+	"  --help            print this\n\n"
+	"Nothing is gained by programs that are linked statically or make "
+	"system calls\n"
+	"without the C library (Go), by set-user-ID programs, by those whose "
+	"calls are\n"
+	"all smaller than --min, and by those that map memory and touch it "
+	"later: see\n"
+	"--prefault.\n";
 
 struct settings {
-	bool help, dry, stores;
+	bool help, dry;
 	const char *prefault; /* NULL: not given; a word for the shim */
 	unsigned threads; /* 0: not given */
 	uint64_t min_bytes; /* 0: not given */
 	const char *ops; /* NULL: not given */
 	struct option_file report; /* without a path: standard error */
+	enum filter_verdict filter; /* that was set before */
 };
 
 static bool op_ok(const char *name, size_t len)
 {
 	static const char *const names[] = { "mmap",   "madvise",   "mlock",
-					     "munmap", "fallocate", "exit",
-					     "mbind" };
+					     "munmap", "fallocate", "exit" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strlen(names[i]) == len && !strncmp(names[i], name, len))
@@ -85,7 +102,7 @@ static const char *take_ops(const char *list, void *to)
 
 		if (!op_ok(list, len))
 			return "not a list of mmap, madvise, mlock, munmap, "
-			       "fallocate, exit and mbind";
+			       "fallocate and exit";
 		list += len;
 		if (!*list)
 			return NULL;
@@ -95,12 +112,12 @@ static const char *take_ops(const char *list, void *to)
 static const char *take_prefault(const char *text, void *to)
 {
 	if (text && strcmp(text, "wait"))
-		return "only wait is known";
+		return "the only value is 'wait'";
 	*(const char **)to = text ? "prefault-wait," : "prefault,";
 	return NULL;
 }
 
-static int parse(struct settings *set, int argc, char **argv)
+static int parse_settings(struct settings *set, int argc, char **argv)
 {
 	const struct option_spec specs[] = {
 		{ "dry-run", no_argument, option_flag, &set->dry },
@@ -110,7 +127,6 @@ static int parse(struct settings *set, int argc, char **argv)
 		{ "prefault", optional_argument, take_prefault,
 		  &set->prefault },
 		{ "report", optional_argument, option_file, &set->report },
-		{ "stores", no_argument, option_flag, &set->stores },
 		{ "threads", required_argument, option_count, &set->threads },
 		{ 0 },
 	};
@@ -124,43 +140,13 @@ static int parse(struct settings *set, int argc, char **argv)
 	return 0;
 }
 
-/* In a build folder the shim lies beside the command, installed in LIBDIR. */
-static bool find_library(const char *name, char *path, size_t size)
-{
-	static const char *const places[] = { "%.*s/%s", "%.*s/../lib/%s",
-					      "%.*s/../lib/ktask/%s" };
-	char exe[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
-	size_t i;
-
-	exe[len < 0 ? 0 : len] = '\0';
-	slash = strrchr(exe, '/');
-	for (i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, size, places[i], (int)(slash - exe), exe, name);
-		if (!access(path, R_OK))
-			return true;
-	}
-#ifdef KTASK_LIBDIR
-	snprintf(path, size, "%s/%s", KTASK_LIBDIR, name);
-	return !access(path, R_OK);
-#else
-	return false;
-#endif
-}
-
 /* Before what is preloaded already, so that the shim sees the calls first. */
-static int add_preload(const char *name)
+static int prepend_preload(const char *library)
 {
 	const char *others = getenv("LD_PRELOAD");
-	char library[PATH_MAX + sizeof(SHIM)];
 	char *value;
 	int error;
 
-	if (!find_library(name, library, sizeof(library)))
-		return say_fail("run: finding %s: neither beside this program "
-				"nor in the library folder",
-				name);
 	if (strpbrk(library, ": "))
 		return say_fail("run: preloading %s: the loader takes no path "
 				"with a colon or a space",
@@ -173,11 +159,13 @@ static int add_preload(const char *name)
 	return error ? say_error(error, "run: setting the environment") : 0;
 }
 
-static int set_preload(const struct settings *set)
+static int set_preload(void)
 {
-	int status = set->stores ? add_preload(STORES) : 0;
+	char *library = library_find();
+	int status = library ? prepend_preload(library) : 1;
 
-	return status ? status : add_preload(SHIM);
+	free(library);
+	return status;
 }
 
 static int set_number(const char *name, uint64_t number)
@@ -188,26 +176,6 @@ static int set_number(const char *name, uint64_t number)
 		return 0;
 	snprintf(text, sizeof(text), "%" PRIu64, number);
 	return setenv(name, text, 1);
-}
-
-/* The program may change its folder before it exits: make the path whole. */
-static int set_report(const struct settings *set)
-{
-	char folder[PATH_MAX], *path;
-	int status;
-
-	if (!set->report.given)
-		return 0;
-	if (!set->report.path)
-		return setenv("KTASK_RUN_REPORT", "1", 1);
-	if (set->report.path[0] == '/')
-		return setenv("KTASK_RUN_REPORT", set->report.path, 1);
-	if (!getcwd(folder, sizeof(folder)) ||
-	    asprintf(&path, "%s/%s", folder, set->report.path) < 0)
-		return -1;
-	status = setenv("KTASK_RUN_REPORT", path, 1);
-	free(path);
-	return status;
 }
 
 /* The calls of @list, each with a comma, behind what is in @words. */
@@ -225,7 +193,7 @@ static void add_calls(char *words, size_t size, const char *list)
 
 /*
  * Which calls, and how.  The shim cannot read a filter that was set before: see
- * filter.h.  What an outer `ktask run` said of that need not hold here.
+ * filter_trial.h.  What an outer `ktask run` said of that need not hold here.
  */
 static int set_ops(const struct settings *set)
 {
@@ -233,15 +201,13 @@ static int set_ops(const struct settings *set)
 	char words[256] = "";
 
 	/* None at all is a choice as well. */
-	if (!set->ops && !set->prefault && !set->stores && outer && !*outer)
+	if (!set->ops && !set->prefault && outer && !*outer)
 		return 0;
 	if (set->dry)
 		strcat(words, "dry,");
 	if (set->prefault)
 		strcat(words, set->prefault);
-	if (set->stores)
-		strcat(words, "stores,");
-	if (filter_is_harmless())
+	if (set->filter == FILTER_HARMLESS)
 		strcat(words, "filter-ok,");
 	add_calls(words, sizeof(words), set->ops ? set->ops : outer);
 	if (!*words)
@@ -252,31 +218,52 @@ static int set_ops(const struct settings *set)
 
 static int set_environment(const struct settings *set)
 {
+	int status;
+
 	if (set_number("KTASK_MAX_THREADS", set->threads) ||
-	    set_number("KTASK_RUN_MIN", set->min_bytes) || set_ops(set) ||
-	    set_report(set))
+	    set_number("KTASK_RUN_MIN", set->min_bytes) || set_ops(set))
 		return say_error(errno, "run: setting the environment");
-	return set_preload(set);
+	status = set_preload();
+	return status ? status : run_report_set(&set->report);
+}
+
+/* The shim reports on all programs but these. */
+static void report_obstacle(const struct settings *set, const char *command)
+{
+	const char *why = program_why_not(command);
+
+	if (!why && set->filter == FILTER_HARMFUL)
+		why = "it runs behind a system call filter (seccomp) that does "
+		      "not let the library work";
+	if (why)
+		run_report_nothing(command, why);
+}
+
+static int start_command(const struct settings *set, char **command)
+{
+	int error;
+
+	children_as_before();
+	report_obstacle(set, command[0]);
+	execvp(command[0], command);
+	error = errno;
+	say_error(error, "run: starting %s", command[0]);
+	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
 int cmd_run(int argc, char **argv)
 {
 	struct settings set = { 0 };
-	int error, status;
+	int status;
 
-	status = parse(&set, argc, argv);
+	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
 	if (set.help) {
 		fputs(usage, stdout);
 		return 0;
 	}
+	set.filter = filter_judge();
 	status = set_environment(&set);
-	if (status)
-		return status;
-	children_as_before();
-	execvp(argv[optind], argv + optind);
-	error = errno;
-	say_error(error, "run: starting %s", argv[optind]);
-	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	return status ? status : start_command(&set, argv + optind);
 }

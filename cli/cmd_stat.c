@@ -3,7 +3,7 @@
  * ktask stat: run a command, and tell afterwards what its jobs did and cost.
  *
  * The library appends a line for each job to a file that KTASK_STAT names.
- * That file has no place in any folder: it is memory that this process holds
+ * That file has no place in any directory: it is memory that this process holds
  * open, found below /proc, and gone with it however it ends.
  *
  * Not seen: jobs of other users' processes, of those that see another /proc,
@@ -24,9 +24,10 @@
 #include "bench.h"
 #include "children.h"
 #include "cmd.h"
-#include "options.h"
-#include "say.h"
+#include "command_options.h"
+#include "message.h"
 #include "stat.h"
+#include "target.h"
 
 /* As env(1) has them. */
 #define EXIT_CANNOT_RUN 126
@@ -34,17 +35,26 @@
 
 static const char usage[] =
 	"usage: ktask stat [options] [--] COMMAND [ARGUMENT...]\n\n"
-	"Run COMMAND, and tell on standard error what the jobs of it and its\n"
-	"children did and cost, by operation.  The exit status is "
-	"COMMAND's.\n\n"
-	"  --json[=FILE]     print one JSON object instead of the table, or "
-	"write\n"
-	"                    it to FILE beside the table\n"
-	"  --help            print this\n";
+	"Run COMMAND.  When it has ended, report on standard error what its\n"
+	"jobs, and those of its children, did and cost, by operation.  The\n"
+	"exit status is COMMAND's.\n\n"
+	"  -o, --output FILE write the report to FILE instead; '-' is "
+	"standard\n"
+	"                    output, after what COMMAND printed there\n"
+	"  --json[=FILE]     report one JSON object instead of the table; "
+	"with\n"
+	"                    =FILE write the object to FILE, and the table "
+	"too\n"
+	"  --help            print this\n\n"
+	"To pipe the object into another program:\n"
+	"  ktask stat --json -o - COMMAND | jq .jobs    if COMMAND prints "
+	"nothing\n"
+	"  ktask stat --json -o /dev/fd/3 COMMAND 3>&1 >/dev/null | jq .jobs\n";
 
 struct settings {
 	bool help;
 	struct option_file json;
+	const char *output; /* NULL: standard error; "-": standard output */
 };
 
 /* Only while it is ours: another process may get the number afterwards. */
@@ -56,11 +66,12 @@ static void pass_on(int signal)
 		kill(child, signal);
 }
 
-static int parse(struct settings *set, int argc, char **argv)
+static int parse_settings(struct settings *set, int argc, char **argv)
 {
 	const struct option_spec specs[] = {
 		{ "help", no_argument, option_flag, &set->help },
 		{ "json", optional_argument, option_file, &set->json },
+		{ "output", required_argument, option_path, &set->output },
 		{ 0 },
 	};
 	int status = options_parse("stat", specs, false, argc, argv);
@@ -122,7 +133,7 @@ static void return_signals(void)
 }
 
 /* In the child: nothing of ours but the variable is left to the command. */
-static void become(char **argv, const sigset_t *mask, int report)
+static void exec_command(char **argv, const sigset_t *mask, int report)
 {
 	int error;
 
@@ -147,7 +158,7 @@ static pid_t make_child(char **argv, int report)
 	take_signals();
 	pid = fork();
 	if (!pid)
-		become(argv, &mask, report);
+		exec_command(argv, &mask, report);
 	child = pid;
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	return pid;
@@ -177,7 +188,7 @@ static int collect_child(int *status, struct rusage *used)
 }
 
 /* Return: 0, or the errno of what could not be done. */
-static int start(char **argv)
+static int start_command(char **argv)
 {
 	int ends[2], error = 0, status;
 	struct rusage used;
@@ -201,7 +212,7 @@ static double seconds_of(struct timeval time)
 	return time.tv_sec + time.tv_usec / 1e6;
 }
 
-static double now(void)
+static double now_seconds(void)
 {
 	struct timespec time;
 
@@ -210,10 +221,10 @@ static double now(void)
 }
 
 /* Return: 0, or an exit status after a message. */
-static int run(struct stat_command *command)
+static int run_command(struct stat_command *command)
 {
-	double begin = now();
-	int error = start(command->argv);
+	double begin = now_seconds();
+	int error = start_command(command->argv);
 	struct rusage used;
 
 	if (error) {
@@ -226,39 +237,74 @@ static int run(struct stat_command *command)
 	if (error)
 		return say_error(error, "stat: waiting for %s",
 				 command->argv[0]);
-	command->wall_seconds = now() - begin;
+	command->wall_seconds = now_seconds() - begin;
 	command->user_seconds = seconds_of(used.ru_utime);
 	command->system_seconds = seconds_of(used.ru_stime);
 	return 0;
 }
 
-static void write_json(const struct settings *set, json_t *object)
+/* Where the report goes unless --output says otherwise is where the command's
+ * own messages go: its output may be read by a program. */
+static FILE *open_report(const char *path)
 {
-	size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
+	if (!path)
+		return stderr;
+	return strcmp(path, "-") ? fopen(path, "we") : stdout;
+}
 
-	if (set->json.path) {
-		bench_write_json(object, set->json.path);
+static bool close_report(FILE *out)
+{
+	if (out == stderr || out == stdout)
+		return !fflush(out) && !ferror(out);
+	return !fclose(out);
+}
+
+static void write_report(const struct settings *set, FILE *out,
+			 const struct stat_command *command,
+			 const struct stat_jobs *jobs)
+{
+	json_t *object;
+
+	if (!set->json.given || set->json.path) {
+		stat_print(out, command, jobs);
 		return;
 	}
-	json_dumpf(object, stderr, flags);
-	fputc('\n', stderr);
+	object = stat_json(command, jobs);
+	json_dumpf(object, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+	fputc('\n', out);
 	json_decref(object);
 }
 
-static int report(const struct settings *set,
-		  const struct stat_command *command, int fd)
+static int report_jobs(const struct settings *set,
+		       const struct stat_command *command, int fd)
 {
+	const char *name = set->output ? set->output : "the report";
 	struct stat_jobs jobs;
 	int error = stat_read(fd, &jobs);
+	FILE *out;
 
 	if (error)
-		return say_error(-error, "stat: reading what was written");
-	if (!set->json.given || set->json.path)
-		stat_print(stderr, command, &jobs);
-	if (set->json.given)
-		write_json(set, stat_json(command, &jobs));
+		return say_error(-error, "stat: reading the accounts of jobs");
+	out = open_report(set->output);
+	if (out)
+		write_report(set, out, command, &jobs);
+	if (!out || !close_report(out))
+		say_error(errno, "stat: writing %s", name);
+	if (set->json.path)
+		bench_write_json(stat_json(command, &jobs), set->json.path);
 	stat_free(&jobs);
 	return 0;
+}
+
+/* Before the command runs, which may take a long time. */
+static int verify_targets(const struct settings *set)
+{
+	const char *path = set->output;
+	int error = path && strcmp(path, "-") ? target_verify(path) : 0;
+
+	if (error)
+		return say_error(-error, "stat: writing %s", path);
+	return bench_verify_targets(set->json.path, NULL);
 }
 
 /* The command's own, as a shell has it. */
@@ -274,20 +320,25 @@ int cmd_stat(int argc, char **argv)
 	struct stat_command command;
 	int status, fd;
 
-	status = parse(&set, argc, argv);
+	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
 	if (set.help) {
 		fputs(usage, stdout);
 		return 0;
 	}
-	fd = make_file();
-	if (fd < 0)
-		return say_error(-fd, "stat: making a place for the accounts");
-	command.argv = argv + optind;
-	status = run(&command);
+	status = verify_targets(&set);
 	if (status)
 		return status;
-	report(&set, &command, fd);
+	fd = make_file();
+	if (fd < 0)
+		return say_error(
+			-fd,
+			"stat: creating the file for the accounts of jobs");
+	command.argv = argv + optind;
+	status = run_command(&command);
+	if (status)
+		return status;
+	report_jobs(&set, &command, fd);
 	return exit_status(command.status);
 }

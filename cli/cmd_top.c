@@ -15,8 +15,8 @@
 #include "bench.h"
 #include "cmd.h"
 #include "interrupt.h"
-#include "options.h"
-#include "say.h"
+#include "command_options.h"
+#include "message.h"
 #include "screen.h"
 #include "top.h"
 
@@ -26,7 +26,9 @@ static const char usage[] =
 	"usage: ktask top [options]\n\n"
 	"Show the jobs that run on this machine: process, user, operation,\n"
 	"progress, rate, time left, helpers.  On a terminal it is drawn anew\n"
-	"until q or an interrupt ends it.\n\n"
+	"until q or an interrupt ends it.  The first line has the slots: how "
+	"many\n"
+	"helpers work for this user, of how many the machine allows.\n\n"
 	"  --interval S      seconds between two looks, as 0.5 (default: 1)\n"
 	"  --count N         end after N looks (default: on a terminal never,\n"
 	"                    elsewhere after one)\n"
@@ -53,7 +55,7 @@ static const char *take_interval(const char *text, void *to)
 	return NULL;
 }
 
-static int parse(struct settings *set, int argc, char **argv)
+static int parse_settings(struct settings *set, int argc, char **argv)
 {
 	const struct option_spec specs[] = {
 		{ "count", required_argument, option_count, &set->count },
@@ -68,7 +70,8 @@ static int parse(struct settings *set, int argc, char **argv)
 	if (status || set->help)
 		return status;
 	if (optind < argc)
-		return say_usage("top", "what is '%s'?", argv[optind]);
+		return say_usage("top", "unexpected argument '%s'",
+				 argv[optind]);
 	return 0;
 }
 
@@ -85,7 +88,7 @@ static int print_json(hwloc_topology_t topology)
 	return status;
 }
 
-static void draw(const struct top *top, bool screen)
+static void draw_jobs(const struct top *top, bool screen)
 {
 	unsigned rows, columns;
 
@@ -122,8 +125,8 @@ static bool wait_for_next(const struct settings *set, bool screen)
 	return !interrupt_seen() && key != 'q' && key != 'Q';
 }
 
-static int look_on(const struct settings *set, hwloc_topology_t topology,
-		   bool screen)
+static int poll_jobs(const struct settings *set, hwloc_topology_t topology,
+		     bool screen)
 {
 	unsigned last = set->count ? set->count : screen ? 0 : 1, nr = 0;
 	struct top before = { 0 }, top;
@@ -134,7 +137,7 @@ static int look_on(const struct settings *set, hwloc_topology_t topology,
 			top_free(&before);
 			return -ENOMEM;
 		}
-		draw(&top, screen);
+		draw_jobs(&top, screen);
 		top_free(&before);
 		before = top;
 	} while (!ferror(stdout) && ++nr != last && wait_for_next(set, screen));
@@ -142,7 +145,7 @@ static int look_on(const struct settings *set, hwloc_topology_t topology,
 	return 0;
 }
 
-static int show(const struct settings *set, hwloc_topology_t topology)
+static int show_jobs(const struct settings *set, hwloc_topology_t topology)
 {
 	bool screen = screen_possible();
 	int error;
@@ -150,7 +153,7 @@ static int show(const struct settings *set, hwloc_topology_t topology)
 	interrupt_catch();
 	if (screen)
 		screen_begin();
-	error = look_on(set, topology, screen);
+	error = poll_jobs(set, topology, screen);
 	if (screen)
 		screen_end();
 	if (error)
@@ -167,7 +170,7 @@ int cmd_top(int argc, char **argv)
 	hwloc_topology_t topology;
 	int error, status;
 
-	status = parse(&set, argc, argv);
+	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
 	if (set.help) {
@@ -177,7 +180,7 @@ int cmd_top(int argc, char **argv)
 	error = machine_topology(&topology);
 	if (error)
 		return say_error(-error, "top: reading the topology");
-	status = set.json ? print_json(topology) : show(&set, topology);
+	status = set.json ? print_json(topology) : show_jobs(&set, topology);
 	hwloc_topology_destroy(topology);
 	return status;
 }

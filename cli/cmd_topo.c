@@ -17,14 +17,15 @@
 #include "bench.h"
 #include "cmd.h"
 #include "machine.h"
-#include "options.h"
-#include "say.h"
+#include "command_options.h"
+#include "message.h"
 #include "topo.h"
 
 static const char usage[] =
 	"usage: ktask topo [--json]\n\n"
 	"Show CPUs, nodes and caches of this machine, what limits the\n"
-	"threads of a job that is started here, and who does it.\n\n"
+	"threads of a job that is started here, and which operations\n"
+	"the kernel's module would do instead of this process.\n\n"
 	"  --json            print one JSON object\n"
 	"  --help            print this\n";
 
@@ -65,7 +66,7 @@ static void read_engines(struct topo *topo)
 	}
 }
 
-static int show(bool json)
+static int show_topology(bool json)
 {
 	struct topo topo;
 	int error = machine_topology(&topo.hwloc);
@@ -104,6 +105,7 @@ int cmd_topo(int argc, char **argv)
 		return 0;
 	}
 	if (optind < argc)
-		return say_usage("topo", "what is '%s'?", argv[optind]);
-	return show(json);
+		return say_usage("topo", "unexpected argument '%s'",
+				 argv[optind]);
+	return show_topology(json);
 }

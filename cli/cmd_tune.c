@@ -14,8 +14,8 @@
 
 #include "cmd.h"
 #include "interrupt.h"
-#include "options.h"
-#include "say.h"
+#include "command_options.h"
+#include "message.h"
 #include "size.h"
 #include "tune.h"
 
@@ -35,7 +35,7 @@ static const char usage[] =
 	"  --json[=FILE]     print one JSON object instead of the tables, or\n"
 	"                    write it to FILE beside them\n"
 	"  --plot FILE       draw the speedup into FILE (.svg or .png)\n"
-	"  --dry-run         keep nothing\n"
+	"  --dry-run         show what is found, and keep nothing\n"
 	"  --help            print this\n\n"
 	"Operations:\n";
 
@@ -61,7 +61,7 @@ static int print_help(void)
 	return 0;
 }
 
-static int parse(struct settings *set, int argc, char **argv)
+static int parse_settings(struct settings *set, int argc, char **argv)
 {
 	const struct option_spec specs[] = {
 		{ "dry-run", no_argument, option_flag, &set->dry_run },
@@ -78,8 +78,11 @@ static int parse(struct settings *set, int argc, char **argv)
 	if (status || set->help)
 		return status;
 	if (optind + 1 < argc)
-		return say_usage("tune", "one operation or all; what is '%s'?",
-				 argv[optind + 1]);
+		return say_usage(
+			"tune",
+			"unexpected argument '%s' (one operation, or none "
+			"for all)",
+			argv[optind + 1]);
 	set->operation = argv[optind];
 	if (set->operation && !ktask_op_find(set->operation))
 		return say_usage("tune", "there is no operation '%s'",
@@ -138,6 +141,7 @@ static int tune_one(struct tune *tune, const struct settings *set,
 		return status;
 	bench->runs = set->runs;
 	bench->label = name;
+	bench->unpaired = true; /* each phase has rounds of its own */
 	status = bench_size(bench, "tune", set->size_bytes, DEFAULT_BYTES);
 	if (!status)
 		status = bench_machine(bench, "tune");
@@ -149,8 +153,8 @@ static int tune_one(struct tune *tune, const struct settings *set,
 }
 
 /* What was measured is shown also where it could not be written. */
-static int show(const struct tune *tune, const struct settings *set,
-		json_t *array, bool first)
+static int show_tune(const struct tune *tune, const struct settings *set,
+		     json_t *array, bool first)
 {
 	bool text = !set->json.given || set->json.path;
 
@@ -184,11 +188,25 @@ static int tune_all(const struct settings *set, json_t *array)
 			break;
 		status |= tune_one(&tune, set, name);
 		if (tune.best.threads && !interrupt_seen())
-			status |= show(&tune, set, array,
-				       json_array_size(array) == 0);
+			status |= show_tune(&tune, set, array,
+					    json_array_size(array) == 0);
 		tune_free(&tune);
 	}
 	return status;
+}
+
+/* Before measuring, which takes minutes. */
+static int verify_targets(const struct settings *set)
+{
+	char path[sizeof(((struct tune *)NULL)->path)];
+	int error = set->dry_run ? 0 : ktask_learnt_verify(path, sizeof(path));
+
+	if (error)
+		return say_error(-error,
+				 "tune: writing %s (--dry-run only shows what "
+				 "is found)",
+				 path[0] ? path : "what is found");
+	return bench_verify_targets(set->json.path, set->plot_path);
 }
 
 int cmd_tune(int argc, char **argv)
@@ -197,11 +215,14 @@ int cmd_tune(int argc, char **argv)
 	json_t *array;
 	int status;
 
-	status = parse(&set, argc, argv);
+	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
 	if (set.help)
 		return print_help();
+	status = verify_targets(&set);
+	if (status)
+		return status;
 	interrupt_catch();
 	array = json_array();
 	status = tune_all(&set, array);

@@ -6,14 +6,15 @@
  * hugetlbfs; this reads, which takes no memory but the cache's.
  */
 #include "cmd.h"
-#include "files.h"
+#include "file_operation.h"
 
-static const char usage[] =
-	"usage: ktask warm [options] PATH...\n\n"
-	"Read files into the page cache.\n\n"
-	"  --direct          past the page cache instead, which warms what is\n"
-	"                    below it: a host's cache, network "
-	"storage\n" FILES_USAGE;
+static const char usage[] = "usage: ktask warm [options] PATH...\n\n"
+			    "Read files into the page cache.\n\n"
+			    "  --direct          read past the page cache "
+			    "(O_DIRECT), to warm only\n"
+			    "                    what is below it: the cache "
+			    "of a host, or storage\n"
+			    "                    on a network\n" FILES_USAGE;
 
 int cmd_warm(int argc, char **argv)
 {

@@ -9,7 +9,7 @@
 
 static volatile sig_atomic_t seen;
 
-static void remember(int signal)
+static void note_signal(int signal)
 {
 	seen = signal;
 }
@@ -17,7 +17,7 @@ static void remember(int signal)
 static void catch (int signal)
 {
 	/* One handler run only: the second signal has its default action. */
-	struct sigaction action = { .sa_handler = remember,
+	struct sigaction action = { .sa_handler = note_signal,
 				    .sa_flags = SA_RESETHAND | SA_RESTART };
 	struct sigaction former;
 
@@ -32,19 +32,36 @@ void interrupt_catch(void)
 	catch (SIGTERM);
 }
 
-static void release(int signal)
+static void break_calls(int signal)
+{
+	struct sigaction action;
+
+	if (sigaction(signal, NULL, &action) ||
+	    action.sa_handler != note_signal)
+		return;
+	action.sa_flags &= ~SA_RESTART;
+	sigaction(signal, &action, NULL);
+}
+
+void interrupt_break_calls(void)
+{
+	break_calls(SIGINT);
+	break_calls(SIGTERM);
+}
+
+static void restore_signal(int signal)
 {
 	const struct sigaction usual = { .sa_handler = SIG_DFL };
 	struct sigaction now;
 
-	if (!sigaction(signal, NULL, &now) && now.sa_handler == remember)
+	if (!sigaction(signal, NULL, &now) && now.sa_handler == note_signal)
 		sigaction(signal, &usual, NULL);
 }
 
 void interrupt_release(void)
 {
-	release(SIGINT);
-	release(SIGTERM);
+	restore_signal(SIGINT);
+	restore_signal(SIGTERM);
 }
 
 int interrupt_seen(void)

@@ -8,6 +8,9 @@
 
 void interrupt_catch(void);
 
+/** interrupt_break_calls - one that is caught ends system calls with EINTR */
+void interrupt_break_calls(void);
+
 /** interrupt_release - the next one ends the process at once, as before */
 void interrupt_release(void);
 

@@ -79,7 +79,7 @@ static void read_cpu(char *cpu, size_t size, hwloc_topology_t topology)
 	snprintf(cpu, size, "%s", model ? model : "unknown CPU");
 }
 
-static unsigned count(hwloc_topology_t topology, hwloc_obj_type_t type)
+static unsigned count_objects(hwloc_topology_t topology, hwloc_obj_type_t type)
 {
 	int nr = hwloc_get_nbobjs_by_type(topology, type);
 
@@ -104,10 +104,10 @@ void machine_read(struct machine *machine, hwloc_topology_t topology)
 
 	memset(machine, 0, sizeof(*machine));
 	read_cpu(machine->cpu, sizeof(machine->cpu), topology);
-	machine->packages = count(topology, HWLOC_OBJ_PACKAGE);
-	machine->cores = count(topology, HWLOC_OBJ_CORE);
-	machine->cpus = count(topology, HWLOC_OBJ_PU);
-	machine->nodes = count(topology, HWLOC_OBJ_NUMANODE);
+	machine->packages = count_objects(topology, HWLOC_OBJ_PACKAGE);
+	machine->cores = count_objects(topology, HWLOC_OBJ_CORE);
+	machine->cpus = count_objects(topology, HWLOC_OBJ_PU);
+	machine->nodes = count_objects(topology, HWLOC_OBJ_NUMANODE);
 	machine->memory_bytes = read_memory(topology);
 	machine->this_system = hwloc_topology_is_thissystem(topology);
 	if (!uname(&system))
@@ -135,7 +135,7 @@ json_t *machine_json(const struct machine *machine)
 		ktask_version(), "this_system", machine->this_system);
 }
 
-static const char *plural(unsigned nr)
+static const char *plural_suffix(unsigned nr)
 {
 	return nr == 1 ? "" : "s";
 }
@@ -146,8 +146,8 @@ const char *machine_text(const struct machine *machine, char buf[MACHINE_TEXT])
 
 	snprintf(buf, MACHINE_TEXT,
 		 "%s, %u CPU%s, %u node%s, %s, Linux %s, THP %s%s%s",
-		 machine->cpu, machine->cpus, plural(machine->cpus),
-		 machine->nodes, plural(machine->nodes),
+		 machine->cpu, machine->cpus, plural_suffix(machine->cpus),
+		 machine->nodes, plural_suffix(machine->nodes),
 		 size_text(memory, machine->memory_bytes), machine->kernel,
 		 machine->thp[0] ? machine->thp : "absent",
 		 machine->governor[0] ? ", governor " : "", machine->governor);

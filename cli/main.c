@@ -3,7 +3,7 @@
  * The ktask command: finds the subcommand and hands over.  A new subcommand
  * is one file, one line in cmd.h and one line in the table below.
  *
- * Does not own options (each subcommand parses its own) nor messages (say.c).
+ * Does not own options (each subcommand parses its own) nor messages (message.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 #include "children.h"
 #include "cmd.h"
-#include "say.h"
+#include "message.h"
 
 static const struct command {
 	const char *name;
@@ -26,16 +26,10 @@ static const struct command {
 } commands[] = {
 	{ "run", "start a program with its big memory calls multithreaded",
 	  cmd_run },
-	{ "populate", "warm a file or memory, by several threads",
+	{ "populate", "make all pages of a file or of new memory present",
 	  cmd_populate },
 	{ "warm", "read files into the page cache", cmd_warm },
-	{ "copy", "copy files, by several threads", cmd_copy },
-	{ "sync", "write files to disk, several at a time", cmd_sync },
-	{ "collapse", "make huge pages of a process's small pages",
-	  cmd_collapse },
-	{ "migrate", "move a process's memory to other nodes", cmd_migrate },
-	{ "reap", "kill a process, and free its memory by two CPUs", cmd_reap },
-	{ "bench", "measure an operation by thread count", cmd_bench },
+	{ "bench", "measure an operation with 1, 2, 3... threads", cmd_bench },
 	{ "tune",
 	  "find the best number of threads of an operation, and keep it",
 	  cmd_tune },
@@ -48,7 +42,7 @@ static const struct command {
 
 #define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-static const struct command *find(const char *name)
+static const struct command *find_command(const char *name)
 {
 	size_t i;
 
@@ -78,7 +72,7 @@ static bool asks_for_help(const char *option)
 	return !strcmp(option, "--help") || !strcmp(option, "-h");
 }
 
-static int help(int argc, char **argv)
+static int print_help_of(int argc, char **argv)
 {
 	char option[] = "--help";
 	char *help_argv[] = { NULL, option, NULL };
@@ -88,14 +82,14 @@ static int help(int argc, char **argv)
 		print_help();
 		return 0;
 	}
-	command = find(argv[1]);
+	command = find_command(argv[1]);
 	if (!command)
 		return say_usage("help", "there is no command '%s'", argv[1]);
 	help_argv[0] = argv[1];
 	return command->run(2, help_argv);
 }
 
-static int dispatch(int argc, char **argv)
+static int dispatch_command(int argc, char **argv)
 {
 	const char *name = argv[1];
 	const struct command *command;
@@ -109,8 +103,8 @@ static int dispatch(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(name, "help"))
-		return help(argc - 1, argv + 1);
-	command = find(name);
+		return print_help_of(argc - 1, argv + 1);
+	command = find_command(name);
 	if (command)
 		return command->run(argc - 1, argv + 1);
 	if (name[0] == '-')
@@ -144,7 +138,7 @@ int main(int argc, char **argv)
 	children_heed();
 	if (argc < 2)
 		return say_usage(NULL, "a command is missing");
-	status = dispatch(argc, argv);
+	status = dispatch_command(argc, argv);
 	if (!status && (fflush(stdout) || ferror(stdout)))
 		return say_error(errno, "writing the output");
 	return status;

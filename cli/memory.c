@@ -44,7 +44,7 @@ static uint64_t cgroup_value(const char *cgroup, const char *name)
 	return value;
 }
 
-static uint64_t cgroup_room(const char *cgroup)
+static uint64_t cgroup_available(const char *cgroup)
 {
 	uint64_t max = cgroup_value(cgroup, "memory.max");
 	uint64_t used = cgroup_value(cgroup, "memory.current");
@@ -73,15 +73,15 @@ static void own_cgroup(char *path, size_t size)
 
 uint64_t memory_available(void)
 {
-	uint64_t room, least = mem_available();
+	uint64_t available, least = mem_available();
 	char path[PATH_MAX];
 	char *slash;
 
 	own_cgroup(path, sizeof(path));
 	for (;;) {
-		room = cgroup_room(path);
-		if (room < least)
-			least = room;
+		available = cgroup_available(path);
+		if (available < least)
+			least = available;
 		slash = strrchr(path, '/');
 		if (!slash)
 			return least;

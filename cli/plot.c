@@ -15,11 +15,12 @@
 #include <unistd.h>
 
 #include "plot.h"
-#include "say.h"
+#include "message.h"
+#include "target.h"
 
 extern char **environ;
 
-static const char *suffix(const char *path)
+static const char *path_suffix(const char *path)
 {
 	const char *dot = strrchr(path, '.');
 
@@ -28,11 +29,12 @@ static const char *suffix(const char *path)
 
 bool plot_suffix_ok(const char *path)
 {
-	return !strcmp(suffix(path), ".svg") || !strcmp(suffix(path), ".png");
+	return !strcmp(path_suffix(path), ".svg") ||
+	       !strcmp(path_suffix(path), ".png");
 }
 
 /* In gnuplot's single quotes only the quote itself is special. */
-static void quote(FILE *script, const char *text)
+static void write_quoted(FILE *script, const char *text)
 {
 	fputc('\'', script);
 	for (; *text; text++) {
@@ -51,9 +53,8 @@ static void write_data(FILE *script, const struct plot *plot)
 	fputs("$data << END\n", script);
 	for (i = 0; i < plot->nr_points; i++) {
 		point = &plot->points[i];
-		fprintf(script, "%u %.4f %.4f \"%.3g s\"\n", point->threads,
-			point->speedup,
-			point->speedup * point->stddev_pct / 100,
+		fprintf(script, "%u %.4f %.4f %.4f \"%.3g s\"\n",
+			point->threads, point->speedup, point->low, point->high,
 			point->seconds);
 	}
 	fputs("END\n", script);
@@ -61,7 +62,7 @@ static void write_data(FILE *script, const struct plot *plot)
 
 static void write_style(FILE *script, const char *path)
 {
-	if (!strcmp(suffix(path), ".png"))
+	if (!strcmp(path_suffix(path), ".png"))
 		fputs("set terminal pngcairo size 960,640 font 'Sans,11'\n",
 		      script);
 	else
@@ -85,12 +86,12 @@ static void write_script(FILE *script, const char *path,
 	write_data(script, plot);
 	write_style(script, path);
 	fputs("set title ", script);
-	quote(script, plot->title);
+	write_quoted(script, plot->title);
 	fputs(".\"\\n\".", script);
-	quote(script, plot->subtitle);
+	write_quoted(script, plot->subtitle);
 	fputs(" noenhanced\n", script);
-	fprintf(script, "set ylabel 'speedup over %u thread%s, by medians'\n",
-		first, first == 1 ? "" : "s");
+	fprintf(script, "set ylabel 'speedup over %u thread%s'\n", first,
+		first == 1 ? "" : "s");
 	fprintf(script, "set xrange [%g:%g]\nset yrange [0:%g]\n", first - 0.5,
 		last + 0.5, 1.15 * last / first);
 	/* A tic for each row while they fit, whole numbers otherwise. */
@@ -98,18 +99,21 @@ static void write_script(FILE *script, const char *path,
 		fputs("set xtics 1\n", script);
 	fprintf(script,
 		"plot x/%u lc rgb '#b0b0b0' dt 2 title 'ideal', \\\n"
-		"  $data using 1:2:3 with yerrorlines lw 2 pt 7 ps 0.8 "
-		"lc rgb '#1b6ca8' title 'measured (± standard deviation)', \\\n"
-		"  $data using 1:2:4 with labels offset 0,-1.3 noenhanced "
+		"  $data using 1:2:3:4 with yerrorlines lw 2 pt 7 ps 0.8 "
+		"lc rgb '#1b6ca8' title 'measured, with its interval', \\\n"
+		"  $data using 1:2:5 with labels offset 0,-1.3 noenhanced "
 		"notitle\n",
 		first);
 }
 
-/* Returns the child, its script on *script; or -errno. */
-static pid_t start_gnuplot(int output, FILE **script)
+/*
+ * Returns the child, its script on *script; or -errno.  @option: one argument,
+ * or NULL.
+ */
+static pid_t start_gnuplot(int output, char *option, FILE **script)
 {
 	char name[] = "gnuplot";
-	char *argv[] = { name, NULL };
+	char *argv[] = { name, option, NULL };
 	posix_spawn_file_actions_t actions;
 	int error, ends[2];
 	pid_t child;
@@ -130,11 +134,13 @@ static pid_t start_gnuplot(int output, FILE **script)
 	return child;
 }
 
-static int draw(int output, const char *path, const struct plot *plot)
+/* Without a @plot gnuplot is started and ends, and draws nothing. */
+static int run_gnuplot(int output, const char *path, const struct plot *plot)
 {
+	char version[] = "--version";
 	FILE *script = NULL;
 	int status;
-	pid_t child = start_gnuplot(output, &script);
+	pid_t child = start_gnuplot(output, plot ? NULL : version, &script);
 
 	if (child == -ENOENT)
 		return say_fail("plotting to %s: gnuplot is not installed",
@@ -142,15 +148,29 @@ static int draw(int output, const char *path, const struct plot *plot)
 	if (child < 0)
 		return say_error(-child, "plotting to %s: starting gnuplot",
 				 path);
-	if (script) {
+	if (script && plot)
 		write_script(script, path, plot);
+	if (script)
 		fclose(script);
-	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!script || status)
 		return say_fail("plotting to %s: gnuplot failed", path);
 	return 0;
+}
+
+int plot_verify(const char *path)
+{
+	int status, output, error = target_verify(path);
+
+	if (error)
+		return say_error(-error, "plotting to %s", path);
+	output = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (output < 0)
+		return say_error(errno, "plotting to %s: /dev/null", path);
+	status = run_gnuplot(output, path, NULL);
+	close(output);
+	return status;
 }
 
 int plot_write(const char *path, const struct plot *plot)
@@ -163,7 +183,7 @@ int plot_write(const char *path, const struct plot *plot)
 		return say_error(errno, "plotting to %s", path);
 	/* A gnuplot that dies must not take this process with it. */
 	sigaction(SIGPIPE, &ignored, &former);
-	status = draw(output, path, plot);
+	status = run_gnuplot(output, path, plot);
 	sigaction(SIGPIPE, &former, NULL);
 	close(output);
 	if (status)

@@ -11,7 +11,7 @@ struct plot_point {
 	unsigned threads;
 	double seconds; /* median */
 	double speedup;
-	double stddev_pct;
+	double low, high; /* ends of its interval */
 };
 
 struct plot {
@@ -23,6 +23,16 @@ struct plot {
 
 /** plot_suffix_ok - whether @path ends in .svg or .png */
 bool plot_suffix_ok(const char *path);
+
+/**
+ * plot_verify - can a plot be written to @path?
+ *
+ * To be asked before the work whose result is plotted.  Starts gnuplot and
+ * verifies @path; see target_verify().
+ *
+ * Return: 0, or 1 after a message.
+ */
+int plot_verify(const char *path);
 
 /**
  * plot_write - draw into @path, replacing it

@@ -15,7 +15,7 @@
 static const char units[] = "KMGTP";
 
 /* strtoull() alone would take "-1", " 1" and "". */
-static int number(const char *text, char **end, uint64_t *value)
+static int parse_number(const char *text, char **end, uint64_t *value)
 {
 	if (!isdigit((unsigned char)text[0]))
 		return -EINVAL;
@@ -31,7 +31,7 @@ int size_parse(const char *text, uint64_t *bytes)
 	char *end;
 	int error, shift = 0;
 
-	error = number(text, &end, &value);
+	error = parse_number(text, &end, &value);
 	if (error)
 		return error;
 	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
@@ -81,7 +81,8 @@ int count_parse(const char *text, unsigned *count)
 	uint64_t value;
 	char *end;
 
-	if (number(text, &end, &value) || *end || !value || value > MAX_THREADS)
+	if (parse_number(text, &end, &value) || *end || !value ||
+	    value > MAX_THREADS)
 		return -EINVAL;
 	*count = value;
 	return 0;
@@ -93,10 +94,10 @@ static int range_parse(const char **text, unsigned char *wanted)
 	uint64_t first, last;
 	char *end;
 
-	if (number(*text, &end, &first))
+	if (parse_number(*text, &end, &first))
 		return -EINVAL;
 	last = first;
-	if (*end == '-' && number(end + 1, &end, &last))
+	if (*end == '-' && parse_number(end + 1, &end, &last))
 		return -EINVAL;
 	if (!first || first > last || last > MAX_THREADS)
 		return -EINVAL;

@@ -24,7 +24,7 @@ struct line {
 	uint64_t units, chunks, wall_ns, caller_ns, helper_ns;
 };
 
-static bool parse(const char *text, struct line *line)
+static bool parse_line(const char *text, struct line *line)
 {
 	const char *name;
 	int end = 0;
@@ -73,7 +73,7 @@ static struct stat_op *op_of(struct stat_jobs *jobs, const char *name)
 	return &ops[i];
 }
 
-static int add(struct stat_jobs *jobs, const struct line *line)
+static int add_line(struct stat_jobs *jobs, const struct line *line)
 {
 	struct stat_op *op = op_of(jobs, line->name);
 
@@ -105,8 +105,8 @@ static int read_lines(FILE *file, struct stat_jobs *jobs)
 		bool whole = text[len] == '\n';
 
 		text[len] = '\0';
-		if (whole && parse(text, &line))
-			error = add(jobs, &line);
+		if (whole && parse_line(text, &line))
+			error = add_line(jobs, &line);
 		else
 			jobs->nr_bad++;
 	}

@@ -9,7 +9,8 @@
 #include "stat.h"
 #include "text.h"
 
-static const char *ending(const struct stat_command *command, char buf[64])
+static const char *describe_ending(const struct stat_command *command,
+				   char buf[64])
 {
 	if (WIFSIGNALED(command->status))
 		snprintf(buf, 64, "ended by signal %d",
@@ -27,7 +28,8 @@ static void print_command(FILE *out, const struct stat_command *command)
 	fprintf(out,
 		"\n%s %s after %.3f s, with %.3f s of CPU (%.3f user, %.3f "
 		"system)\n",
-		command->argv[0], ending(command, buf), command->wall_seconds,
+		command->argv[0], describe_ending(command, buf),
+		command->wall_seconds,
 		command->user_seconds + command->system_seconds,
 		command->user_seconds, command->system_seconds);
 }

@@ -20,7 +20,7 @@ static bool is_character(const char *at, size_t len)
 }
 
 /* Bytes of the character at @at; 0: there is none. */
-static size_t character(const char *at)
+static size_t character_len(const char *at)
 {
 	size_t len, left = strnlen(at, CHARACTER_MAX);
 
@@ -30,12 +30,12 @@ static size_t character(const char *at)
 	return 0;
 }
 
-static void repair(char *text)
+static void repair_text(char *text)
 {
 	size_t len;
 
 	for (; *text; text += len) {
-		len = *text & 0x80 ? character(text) : 1;
+		len = *text & 0x80 ? character_len(text) : 1;
 		if (!len)
 			*text = '?';
 		len += !len;
@@ -49,7 +49,7 @@ json_t *text_json(const char *text)
 
 	if (!copy)
 		return json;
-	repair(copy);
+	repair_text(copy);
 	json = json_string(copy);
 	free(copy);
 	return json;
@@ -68,9 +68,9 @@ void text_show(char *text)
 {
 	size_t len;
 
-	repair(text);
+	repair_text(text);
 	for (; *text; text += len) {
-		len = *text & 0x80 ? character(text) : 1;
+		len = *text & 0x80 ? character_len(text) : 1;
 		if (is_control(text, len))
 			memset(text, '?', len);
 	}

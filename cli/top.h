@@ -48,10 +48,10 @@ void top_free(struct top *top);
 /**
  * top_kernel_jobs - what ktask.ko does now (top_kernel.c)
  *
- * Return: how many were filled in, at most @room; 0 without the module or the right
+ * Return: how many were filled in, at most @capacity; 0 without the module or the right
  * to look.
  */
-unsigned top_kernel_jobs(struct ktask_job_info *jobs, unsigned room);
+unsigned top_kernel_jobs(struct ktask_job_info *jobs, unsigned capacity);
 
 /** top_node - helpers of all jobs on node number @index */
 unsigned top_node(const struct top *top, unsigned index);

@@ -26,7 +26,7 @@ static const char *word_before(const char *line, const char *end)
  * a function in one; the process's name may hold anything, so that the rest is
  * found from the end.
  */
-static bool parse(const char *line, struct ktask_job_info *info)
+static bool parse_job(const char *line, struct ktask_job_info *info)
 {
 	const char *rest = strrchr(line, '/'), *done, *func;
 
@@ -61,14 +61,14 @@ static unsigned user_of(int pid)
 	return stat(path, &st) ? 0 : st.st_uid;
 }
 
-unsigned top_kernel_jobs(struct ktask_job_info *jobs, unsigned room)
+unsigned top_kernel_jobs(struct ktask_job_info *jobs, unsigned capacity)
 {
 	FILE *file = fopen(JOBS, "re");
 	char line[256];
 	unsigned nr = 0;
 
-	while (file && nr < room && fgets(line, sizeof(line), file)) {
-		if (!parse(line, &jobs[nr]))
+	while (file && nr < capacity && fgets(line, sizeof(line), file)) {
+		if (!parse_job(line, &jobs[nr]))
 			continue;
 		jobs[nr].uid = user_of(jobs[nr].pid);
 		nr++;

@@ -185,8 +185,8 @@ static double rate_of(const struct ktask_job_info *info,
 	return ns ? units * 1e9 / ns : 0;
 }
 
-static void complete(struct top_job *job, hwloc_topology_t topology,
-		     const struct top *before)
+static void complete_job(struct top_job *job, hwloc_topology_t topology,
+			 const struct top *before)
 {
 	make_printable(job->info.name, sizeof(job->info.name));
 	name_user(job);
@@ -214,17 +214,17 @@ static int by_pid(const void *a, const void *b)
  * those are left for the next look. */
 static int read_jobs(struct top *top)
 {
-	unsigned room = ktask_jobs(NULL, 0, NULL) + 16 + KERNEL_JOBS, nr, i;
-	struct ktask_job_info *infos = calloc(room, sizeof(*infos));
+	unsigned capacity = ktask_jobs(NULL, 0, NULL) + 16 + KERNEL_JOBS, nr, i;
+	struct ktask_job_info *infos = calloc(capacity, sizeof(*infos));
 
-	top->jobs = calloc(room, sizeof(*top->jobs));
+	top->jobs = calloc(capacity, sizeof(*top->jobs));
 	if (!infos || !top->jobs) {
 		free(infos);
 		return -ENOMEM;
 	}
-	nr = ktask_jobs(infos, room, &top->slots);
-	nr = nr < room ? nr : room;
-	nr += top_kernel_jobs(infos + nr, room - nr);
+	nr = ktask_jobs(infos, capacity, &top->slots);
+	nr = nr < capacity ? nr : capacity;
+	nr += top_kernel_jobs(infos + nr, capacity - nr);
 	top->nr_jobs = nr;
 	for (i = 0; i < top->nr_jobs; i++)
 		top->jobs[i].info = infos[i];
@@ -243,7 +243,7 @@ int top_read(struct top *top, hwloc_topology_t topology,
 	if (read_jobs(top))
 		return -ENOMEM;
 	for (i = 0; i < top->nr_jobs; i++)
-		complete(&top->jobs[i], topology, before);
+		complete_job(&top->jobs[i], topology, before);
 	qsort(top->jobs, top->nr_jobs, sizeof(*top->jobs), by_pid);
 	return 0;
 }

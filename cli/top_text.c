@@ -17,8 +17,8 @@ struct page {
 	unsigned columns;
 };
 
-__attribute__((format(printf, 2, 3))) static void line(struct page *page,
-						       const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void
+print_line(struct page *page, const char *format, ...)
 {
 	char text[512];
 	va_list args;
@@ -59,10 +59,11 @@ static void print_sums(struct page *page, const struct top *top)
 			break;
 		len += (size_t)put;
 	}
-	line(page, "%u job%s, %u helper%s; slots: %u of %u used by this user%s",
-	     top->nr_jobs, top->nr_jobs == 1 ? "" : "s", all_helpers(top),
-	     all_helpers(top) == 1 ? "" : "s", top->slots.used,
-	     top->slots.limit, nodes);
+	print_line(page,
+		   "%u job%s, %u helper%s; slots: %u of %u used by this user%s",
+		   top->nr_jobs, top->nr_jobs == 1 ? "" : "s", all_helpers(top),
+		   all_helpers(top) == 1 ? "" : "s", top->slots.used,
+		   top->slots.limit, nodes);
 }
 
 /* Bytes as bytes; what others count, as a number with three figures. */
@@ -118,9 +119,9 @@ static void print_job(struct page *page, const struct top *top,
 	amount_text(amount, job, info->units_total);
 	rate_text(rate, job);
 	nodes_text(nodes, sizeof(nodes), top, job);
-	line(page, "%7d %-8.8s %-15s %3.0f%% %8s %10s %7s %4u of %u%s",
-	     info->pid, job->user, info->name, part > 100 ? 100 : part, amount,
-	     rate, left, info->helpers, info->wanted, nodes);
+	print_line(page, "%7d %-8.8s %-15s %3.0f%% %8s %10s %7s %4u of %u%s",
+		   info->pid, job->user, info->name, part > 100 ? 100 : part,
+		   amount, rate, left, info->helpers, info->wanted, nodes);
 }
 
 /* Rows that what is not seen takes, and an empty one before. */
@@ -141,25 +142,26 @@ void top_print(FILE *out, const struct top *top, unsigned rows,
 			     .end = end,
 			     .rows = rows ? rows : UINT32_MAX,
 			     .columns = columns };
-	unsigned i, room;
+	unsigned i, nr_rows;
 	char buf[128];
 
 	print_sums(&page, top);
-	line(&page, "%s", "");
-	line(&page, "%7s %-8s %-15s %4s %8s %10s %7s %9s%s", "PID", "USER",
-	     "JOB", "DONE", "OF", "RATE", "LEFT", "HELPERS",
-	     top->nr_nodes > 1 ? ": BY NODE" : "");
-	room = page.rows;
-	if (rows && room > rows_of_rest(top))
-		room -= rows_of_rest(top);
-	for (i = 0; i < top->nr_jobs && i < room; i++) {
-		if (i + 1 == room && i + 1 < top->nr_jobs) {
-			line(&page, "%7s %u more", "...", top->nr_jobs - i);
+	print_line(&page, "%s", "");
+	print_line(&page, "%7s %-8s %-15s %4s %8s %10s %7s %9s%s", "PID",
+		   "USER", "JOB", "DONE", "OF", "RATE", "LEFT", "HELPERS",
+		   top->nr_nodes > 1 ? ": BY NODE" : "");
+	nr_rows = page.rows;
+	if (rows && nr_rows > rows_of_rest(top))
+		nr_rows -= rows_of_rest(top);
+	for (i = 0; i < top->nr_jobs && i < nr_rows; i++) {
+		if (i + 1 == nr_rows && i + 1 < top->nr_jobs) {
+			print_line(&page, "%7s %u more", "...",
+				   top->nr_jobs - i);
 			break;
 		}
 		print_job(&page, top, &top->jobs[i]);
 	}
-	line(&page, "%s", "");
+	print_line(&page, "%s", "");
 	for (i = 0; top_not_seen(top, i, buf); i++)
-		line(&page, "not seen: %s", buf);
+		print_line(&page, "not seen: %s", buf);
 }

@@ -78,7 +78,6 @@ static json_t *limits_json(const struct topo *topo)
 	return array;
 }
 
-/* The rate is null where nothing is known. */
 static json_t *engines_json(const struct topo *topo)
 {
 	json_t *array = json_array();
@@ -86,15 +85,11 @@ static json_t *engines_json(const struct topo *topo)
 
 	for (i = 0; i < topo->nr_engines; i++) {
 		const struct topo_engine *e = &topo->engines[i];
-		json_int_t rate = (json_int_t)e->engine.rate;
 
 		json_array_append_new(
-			array,
-			json_pack("{s:s s:s s:o s:o}", "operation",
-				  e->operation, "engine", e->engine.name,
-				  "bytes_per_second",
-				  rate ? json_integer(rate) : json_null(),
-				  "why", text_json(e->engine.why)));
+			array, json_pack("{s:s s:s s:o}", "operation",
+					 e->operation, "engine", e->engine.name,
+					 "why", text_json(e->engine.why)));
 	}
 	return array;
 }

@@ -16,8 +16,8 @@ static const struct {
 	{ HWLOC_OBJ_L1CACHE, "L1d" }, { HWLOC_OBJ_L1ICACHE, "L1i" },
 };
 
-static unsigned add(struct topo_cache *caches, unsigned nr,
-		    const struct topo_cache *found)
+static unsigned add_cache(struct topo_cache *caches, unsigned nr,
+			  const struct topo_cache *found)
 {
 	unsigned i;
 
@@ -51,7 +51,7 @@ unsigned topo_caches(const struct topo *topo,
 				.line_bytes = cache->attr->cache.linesize,
 				.cpus = hwloc_bitmap_weight(cache->cpuset),
 			};
-			nr = add(caches, nr, &found);
+			nr = add_cache(caches, nr, &found);
 		}
 	}
 	return nr;

@@ -26,11 +26,7 @@ struct tune {
  */
 int tune_measure(struct tune *tune, unsigned max_threads);
 
-/**
- * tune_quiet - was the machine otherwise idle?
- *
- * Where it was not, jobs may replace what was found.
- */
+/** tune_quiet - was the machine otherwise idle? */
 bool tune_quiet(const struct tune *tune);
 
 void tune_free(struct tune *tune);

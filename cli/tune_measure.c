@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pick.h"
-#include "say.h"
-#include "stats.h"
+#include "tune_counts.h"
+#include "message.h"
+#include "sample_stats.h"
 #include "tune.h"
 
 /* Times of a chunk that are tried; the engine's own stands first. */
@@ -28,7 +28,7 @@ static const unsigned chunk_times_us[] = { 1000, 250, 500, 2000, 4000 };
 
 static int no_memory(void)
 {
-	return say_error(ENOMEM, "tune: making the rows");
+	return say_error(ENOMEM, "tune: allocating the results");
 }
 
 /* A phase measures what @tune does, with rows of its own. */
@@ -36,6 +36,7 @@ static void begin_phase(struct bench *phase, const struct tune *tune)
 {
 	*phase = tune->counts;
 	phase->fixed = true;
+	phase->unpaired = false;
 	phase->rows = NULL;
 	phase->nr_rows = 0;
 }
@@ -91,6 +92,10 @@ static int merge_phase(struct bench *counts, struct bench *phase)
 	}
 	if (phase->others_cpus > counts->others_cpus)
 		counts->others_cpus = phase->others_cpus;
+	if (phase->stolen_cpus > counts->stolen_cpus)
+		counts->stolen_cpus = phase->stolen_cpus;
+	counts->load_unknown = phase->load_unknown;
+	counts->renewal = phase->renewal;
 	qsort(counts->rows, counts->nr_rows, sizeof(*counts->rows), by_threads);
 	return 0;
 }
@@ -193,10 +198,14 @@ static int find_chunk(struct tune *tune)
 	return status;
 }
 
+static bool was_quiet(const struct bench *bench)
+{
+	return bench->others_cpus + bench->stolen_cpus <= QUIET_CPUS;
+}
+
 bool tune_quiet(const struct tune *tune)
 {
-	return tune->counts.others_cpus <= QUIET_CPUS &&
-	       tune->chunks.others_cpus <= QUIET_CPUS;
+	return was_quiet(&tune->counts) && was_quiet(&tune->chunks);
 }
 
 int tune_measure(struct tune *tune, unsigned max_threads)
@@ -209,7 +218,6 @@ int tune_measure(struct tune *tune, unsigned max_threads)
 	status = find_count(tune, max_threads);
 	if (!status)
 		status = find_chunk(tune);
-	tune->best.measured = tune_quiet(tune);
 	return status;
 }
 

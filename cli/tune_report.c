@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "size.h"
-#include "stats.h"
+#include "sample_stats.h"
 #include "text.h"
 #include "tune.h"
 
@@ -51,8 +51,8 @@ void tune_print(const struct tune *tune)
 	       best->threads, best->threads == 1 ? "" : "s", best->max_threads,
 	       chunk_us(tune), best->single_rate / 1e9);
 	if (!tune_quiet(tune))
-		printf("other processes disturbed this: better measure again; "
-		       "jobs may correct it\n");
+		printf("other processes kept CPUs busy meanwhile: measure "
+		       "again when the machine is idle\n");
 	if (tune->path[0])
 		printf("written to %s\n", tune->path);
 	else

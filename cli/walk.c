@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Going through folders: see walk.h.
+ * Going through directories: see walk.h.
  *
  * Only names and types are asked for; how long a file is, is found out by
  * whoever works on it, several at a time.
@@ -12,7 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "say.h"
+#include "failures.h"
+#include "message.h"
 #include "walk.h"
 
 static int no_memory(const struct walk *walk)
@@ -25,25 +26,25 @@ static enum walk_type type_of(mode_t mode)
 	if (S_ISREG(mode) || S_ISBLK(mode))
 		return WALK_FILE;
 	if (S_ISDIR(mode))
-		return WALK_FOLDER;
+		return WALK_DIRECTORY;
 	return S_ISLNK(mode) ? WALK_LINK : WALK_OTHER;
 }
 
 /* Takes over @path. */
-static int append(struct walk *walk, char *path, size_t root_len,
-		  enum walk_type type)
+static int append_entry(struct walk *walk, char *path, size_t root_len,
+			enum walk_type type)
 {
-	if (walk->nr == walk->room) {
-		size_t room = walk->room ? 2 * walk->room : 64;
+	if (walk->nr == walk->capacity) {
+		size_t capacity = walk->capacity ? 2 * walk->capacity : 64;
 		struct walk_entry *entries =
-			realloc(walk->entries, room * sizeof(*entries));
+			realloc(walk->entries, capacity * sizeof(*entries));
 
 		if (!entries) {
 			free(path);
 			return no_memory(walk);
 		}
 		walk->entries = entries;
-		walk->room = room;
+		walk->capacity = capacity;
 	}
 	walk->entries[walk->nr++] = (struct walk_entry){ path, root_len, type };
 	return 0;
@@ -51,19 +52,21 @@ static int append(struct walk *walk, char *path, size_t root_len,
 
 static void note_failure(struct walk *walk, const char *path)
 {
-	walk->failed = true;
-	say_error(errno, "%s: looking at %s", walk->command, path);
+	int error = errno;
+
+	say_error(error, "%s: accessing %s", walk->command, path);
+	failures_add(walk->failures, path, 0, strerror(error));
 }
 
-static int add_child(struct walk *walk, const char *folder, size_t root_len,
+static int add_child(struct walk *walk, const char *directory, size_t root_len,
 		     const struct dirent *entry)
 {
-	const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
+	const char *slash = directory[strlen(directory) - 1] == '/' ? "" : "/";
 	enum walk_type type;
 	struct stat stat;
 	char *path;
 
-	if (asprintf(&path, "%s%s%s", folder, slash, entry->d_name) < 0)
+	if (asprintf(&path, "%s%s%s", directory, slash, entry->d_name) < 0)
 		return no_memory(walk);
 	if (entry->d_type != DT_UNKNOWN) {
 		type = type_of(DTTOIF(entry->d_type));
@@ -74,25 +77,26 @@ static int add_child(struct walk *walk, const char *folder, size_t root_len,
 	} else {
 		type = type_of(stat.st_mode);
 	}
-	return append(walk, path, root_len, type);
+	return append_entry(walk, path, root_len, type);
 }
 
-static int add_children(struct walk *walk, const char *folder, size_t root_len)
+static int add_children(struct walk *walk, const char *directory,
+			size_t root_len)
 {
-	DIR *dir = opendir(folder);
+	DIR *dir = opendir(directory);
 	struct dirent *entry;
 	int status = 0;
 
 	if (!dir) {
-		note_failure(walk, folder);
+		note_failure(walk, directory);
 		return 0;
 	}
 	while (!status && (errno = 0, entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			status = add_child(walk, folder, root_len, entry);
+			status = add_child(walk, directory, root_len, entry);
 	}
 	if (!status && errno)
-		note_failure(walk, folder);
+		note_failure(walk, directory);
 	closedir(dir);
 	return status;
 }
@@ -111,10 +115,11 @@ int walk_add(struct walk *walk, const char *path)
 	copy = strdup(path);
 	if (!copy)
 		return no_memory(walk);
-	status = append(walk, copy, strlen(path), type_of(stat_buf.st_mode));
-	/* Folders that are found are appended, and gone through in turn. */
+	status = append_entry(walk, copy, strlen(path),
+			      type_of(stat_buf.st_mode));
+	/* Directories that are found are appended, and gone through in turn. */
 	for (size_t i = first; walk->recursive && !status && i < walk->nr; i++)
-		if (walk->entries[i].type == WALK_FOLDER)
+		if (walk->entries[i].type == WALK_DIRECTORY)
 			status = add_children(walk, walk->entries[i].path,
 					      strlen(path));
 	return status;

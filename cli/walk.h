@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The files behind the paths that a user names: a list, made before anything is
- * done with them.  Folders are gone through on request; symbolic links in them
+ * done with them.  Directories are walked on request; symbolic links in them
  * are not followed, the paths themselves are.
  */
 #ifndef KTASK_CLI_WALK_H
@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum walk_type { WALK_FILE, WALK_FOLDER, WALK_LINK, WALK_OTHER };
+#include <jansson.h>
+
+enum walk_type { WALK_FILE, WALK_DIRECTORY, WALK_LINK, WALK_OTHER };
 
 struct walk_entry {
 	char *path;
@@ -21,10 +23,10 @@ struct walk_entry {
 struct walk {
 	bool recursive;
 	const char *command; /* for messages */
-	struct walk_entry *entries; /* a folder before what is in it */
+	struct walk_entry *entries; /* a directory before what is in it */
 	size_t nr;
-	size_t room;
-	bool failed; /* a message was given */
+	size_t capacity;
+	json_t *failures; /* the caller's array: what a message was given of */
 };
 
 /**
@@ -37,7 +39,7 @@ struct walk {
  */
 int walk_add(struct walk *walk, const char *path);
 
-/** walk_found - bytes at the end of its path that going through folders found,
+/** walk_found - bytes at the end of its path that walking directories found,
  * in which there was no symbolic link */
 unsigned walk_found(const struct walk_entry *entry);
 

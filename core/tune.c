@@ -2,7 +2,7 @@
 /*
  * Tune: hill climbing on the number of threads, one epoch a step.
  *
- * Two epochs go into a trial: the first, in which threads come or go, is not
+ * A trial takes two epochs: the first, in which threads come or go, is not
  * counted.  A trial costs what the other count is slower, so trials become
  * rare: each one that changes nothing doubles the time to the next.
  */
@@ -28,13 +28,13 @@
 /* Steps are a quarter of the threads, then an eighth, then a sixteenth. */
 #define FINEST 2
 
-void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
-		   uint64_t units, uint64_t now_ns)
+void kt_tune_begin(struct kt_tune *tune, unsigned max, uint64_t units,
+		   uint64_t now_ns)
 {
 	tune->max = KT_MAX(max, 1);
 	tune->units = units;
 	tune->chunk = 0;
-	tune->threads = KT_MIN(start ? start : KT_TUNE_START, tune->max);
+	tune->threads = tune->max;
 	tune->base = 0;
 	tune->base_rate = 0;
 	tune->spread = 0;
@@ -43,14 +43,13 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, unsigned start,
 	tune->calm_next = CALM_FIRST;
 	tune->epochs = 0;
 	tune->glimpse_at = KT_TUNE_GLIMPSE_AFTER;
-	tune->phase = tune->threads < tune->max ? KT_TUNE_GROW : KT_TUNE_HOLD;
+	tune->phase = KT_TUNE_HOLD;
 	tune->hold = HOLD_FIRST;
 	tune->hold_next = HOLD_FIRST;
 	tune->fine = 0;
 	tune->epoch_ns = now_ns;
 	tune->epoch_units = 0;
 	tune->settling = true;
-	tune->compared = false;
 }
 
 void kt_tune_chunk(struct kt_tune *tune, uint64_t units)
@@ -61,19 +60,10 @@ void kt_tune_chunk(struct kt_tune *tune, uint64_t units)
 void kt_tune_known(struct kt_tune *tune, unsigned threads)
 {
 	tune->threads = KT_MAX(KT_MIN(threads, tune->max), 1);
-	tune->phase = KT_TUNE_HOLD;
-}
-
-unsigned kt_tune_settled(const struct kt_tune *tune)
-{
-	if (tune->phase != KT_TUNE_HOLD || !tune->compared)
-		return 0;
-	return tune->threads;
 }
 
 static void set_threads(struct kt_tune *tune, unsigned threads)
 {
-	tune->compared = tune->compared || threads != tune->threads;
 	tune->settling = tune->settling || threads != tune->threads;
 	tune->threads = threads;
 }
@@ -111,30 +101,37 @@ static bool finer(struct kt_tune *tune)
 	return true;
 }
 
-/* Too short to count as a comparison. */
-static void set_for_glimpse(struct kt_tune *tune, enum kt_tune_phase phase,
-			    unsigned threads)
+/* Whatever the count, the next epoch is not counted. */
+static void begin_phase(struct kt_tune *tune, enum kt_tune_phase phase,
+			unsigned threads)
 {
 	tune->phase = phase;
 	tune->settling = true;
 	tune->threads = threads;
 }
 
-static void glimpse(struct kt_tune *tune)
+/* Glimpse at half of the threads, then at half of these, as long as fewer do
+ * as well. */
+static void begin_glimpses(struct kt_tune *tune)
 {
 	tune->glimpse_at =
 		KT_MAX(tune->epochs, tune->glimpse_at) * KT_TUNE_GLIMPSE_AGAIN;
-	set_for_glimpse(tune, KT_TUNE_GLIMPSE, 1);
+	tune->least = tune->base;
+	tune->least_rate = tune->base_rate;
+	begin_phase(tune, KT_TUNE_GLIMPSE, tune->base / 2);
 }
 
-/* Compared by rates: no division of times, and no overflow. */
+/* By what is left: a glimpse near the end finds what is of no use any more.
+ * Compared by rates: no division of times, and no overflow. */
 static bool worth_glimpse(const struct kt_tune *tune)
 {
+	uint64_t done = KT_MIN(tune->epoch_units, tune->units);
+	uint64_t left = tune->units - done;
 	uint64_t least =
-		tune->base_rate >> (KT_RATE_SHIFT - KT_TUNE_GLIMPSE_JOB);
+		tune->base_rate >> (KT_RATE_SHIFT - KT_TUNE_GLIMPSE_LEFT);
 
-	return tune->base > 1 && tune->units >= least &&
-	       tune->units / KT_TUNE_GLIMPSE_CHUNKS / tune->base >= tune->chunk;
+	return tune->base > 1 && left >= least &&
+	       left / KT_TUNE_GLIMPSE_CHUNKS / tune->base >= tune->chunk;
 }
 
 static void grow(struct kt_tune *tune, uint64_t rate)
@@ -143,9 +140,6 @@ static void grow(struct kt_tune *tune, uint64_t rate)
 	    !pays(tune->base, tune->base_rate, tune->threads, rate)) {
 		set_threads(tune, tune->base);
 		rest(tune, HOLD_FIRST);
-		/* The last threads are of no use: are those before? */
-		if (tune->epochs < KT_TUNE_GLIMPSE_AFTER && worth_glimpse(tune))
-			glimpse(tune);
 		return;
 	}
 	tune->base = tune->threads;
@@ -218,8 +212,8 @@ static void answer_change(struct kt_tune *tune, uint64_t rate)
 		try_up(tune);
 	else if (slower && tune->threads > 2)
 		try_down(tune);
-	else if (slower && tune->threads == 2)
-		glimpse(tune);
+	else if (slower && tune->threads == 2 && worth_glimpse(tune))
+		begin_glimpses(tune);
 }
 
 static bool time_for_glimpse(struct kt_tune *tune)
@@ -242,7 +236,7 @@ static void hold(struct kt_tune *tune, uint64_t rate)
 	}
 	learn_rate(tune, rate);
 	if (time_for_glimpse(tune)) {
-		glimpse(tune);
+		begin_glimpses(tune);
 		return;
 	}
 	if (tune->hold && --tune->hold)
@@ -255,15 +249,20 @@ static void hold(struct kt_tune *tune, uint64_t rate)
 		rest(tune, tune->hold_next);
 }
 
-/* One thread as good as all of them?  Then a whole epoch of it decides. */
+/* A whole trial decides about the least count that did as well as all. */
 static void glimpsed(struct kt_tune *tune, uint64_t rate)
 {
-	if (pays(1, rate, tune->base, tune->base_rate)) {
-		set_for_glimpse(tune, KT_TUNE_HOLD, tune->base);
-	} else {
-		tune->phase = KT_TUNE_DOWN;
-		tune->compared = true;
+	if (!pays(tune->threads, rate, tune->least, tune->least_rate)) {
+		tune->least = tune->threads;
+		tune->least_rate = rate;
+		if (tune->threads > 1) {
+			begin_phase(tune, KT_TUNE_GLIMPSE, tune->threads / 2);
+			return;
+		}
 	}
+	begin_phase(tune,
+		    tune->least < tune->base ? KT_TUNE_DOWN : KT_TUNE_HOLD,
+		    tune->least);
 }
 
 /* What pays once may pay again: on at once, coarse steps by doubling. */

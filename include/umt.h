@@ -6,13 +6,13 @@
  * substitute where that may not be loaded (umt_info(), "umt info").
  *
  * Words:
- *	user	somebody in this process who monitors threads: a runtime, a
+ *	subscriber  who monitors threads in this process: a runtime, a
  *		pool.  Several may be open; a thread may belong to up to
  *		UMT_MEMBERSHIPS of them.
  *	core	one CPU as the kernel numbers it.
  *	ready	monitored, and running or waiting for a CPU: not blocked.
  *		A preempted thread is ready.
- *	leader	the thread of a user that waits for events.
+ *	leader	the thread of a subscriber that waits for events.
  *
  * Three forms of the same service:
  *	counts	umt_cores(): a table in memory; one load tells how many
@@ -25,10 +25,14 @@
  * Counts are never negative and end at zero.  They may be one event behind:
  * look at the whole table now and then (umt_idle()), as after any wait.
  *
- * Each function returns 0 or more, or a negative errno.  All may be called
- * from any thread; umt_next() and umt_core_read() by one thread at a time per
- * user.  None may be called from a signal handler.  In the child of a fork
- * the parent's users are closed already; the child opens its own.
+ * Each function returns 0 or more, or a negative errno.  All may be called from
+ * any thread; umt_next() and umt_core_read() by one thread at a time per
+ * subscriber.  None may be called from a signal handler.  Structures that begin
+ * with their size may be those of an older or a newer header: what a shorter
+ * one lacks is read as zero, a longer one is accepted if all that this library
+ * does not know is zero (-E2BIG else, or above 4096 bytes), and what is filled
+ * is filled as far as the size goes.  In the child of a fork the parent's
+ * subscribers are closed already; the child opens its own.
  */
 #ifndef UMT_H
 #define UMT_H
@@ -95,7 +99,7 @@ enum umt_reason {
 
 struct umt_event {
 	__u64 time_ns; /* CLOCK_MONOTONIC; 0 in UMT_IDLE */
-	__u32 tid; /* as the process that opened the user sees it; 0 in UMT_IDLE */
+	__u32 tid; /* as the process that opened UMT sees it; 0 in UMT_IDLE */
 	__s32 detail;
 	__u16 cpu;
 	__u8 kind;
@@ -132,20 +136,21 @@ struct umt_options {
 struct umt;
 
 /**
- * umt_open - become a user of the service
- * @user: set on success
+ * umt_open - become a subscriber of the service
+ * @subscriber: set on success
  * @options: NULL for the default
  *
- * Return: 0, -ENOMEM, -EUSERS, -EINVAL, or when a backend was asked for that
- * cannot be had why not; see umt_info() for words.
+ * Return: 0, -ENOMEM, -EUSERS, -EINVAL, -E2BIG, or when a backend was asked for
+ * that cannot be had why not; see umt_info() for words.
  */
-UMT_API int umt_open(struct umt **user, const struct umt_options *options);
+UMT_API int umt_open(struct umt **subscriber,
+		     const struct umt_options *options);
 
 /* umt_close - stop; its threads go on unmonitored.  NULL is fine. */
-UMT_API void umt_close(struct umt *user);
+UMT_API void umt_close(struct umt *subscriber);
 
-/* umt_backend - which way this user is served: enum umt_backend */
-UMT_API int umt_backend(const struct umt *user);
+/* umt_backend - which way this subscriber is served: enum umt_backend */
+UMT_API int umt_backend(const struct umt *subscriber);
 
 /**
  * umt_thread_add - monitor the calling thread
@@ -153,18 +158,18 @@ UMT_API int umt_backend(const struct umt *user);
  * It counts as ready on its core at once.  Ends by itself with the thread.
  * Return: 0, -EEXIST, -EUSERS (in UMT_MEMBERSHIPS already) or -ENOMEM.
  */
-UMT_API int umt_thread_add(struct umt *user);
+UMT_API int umt_thread_add(struct umt *subscriber);
 
 /* umt_thread_remove - the opposite; -ENOENT when it is not monitored */
-UMT_API int umt_thread_remove(struct umt *user);
+UMT_API int umt_thread_remove(struct umt *subscriber);
 
 /**
  * umt_cores - the table, indexed by CPU, umt_nr_cores() long
  *
  * It is valid until umt_close().  Read with an atomic load.
  */
-UMT_API const struct umt_core *umt_cores(const struct umt *user);
-UMT_API int umt_nr_cores(const struct umt *user);
+UMT_API const struct umt_core *umt_cores(const struct umt *subscriber);
+UMT_API int umt_nr_cores(const struct umt *subscriber);
 
 /* umt_ready - ready threads of a core: one load */
 static inline int umt_ready(const struct umt_core *cores, int cpu)
@@ -179,19 +184,19 @@ static inline int umt_ready(const struct umt_core *cores, int cpu)
  * Costs a store.  A core that is idle already is not told of: look with
  * umt_idle() after setting it.
  */
-UMT_API void umt_want(struct umt *user, unsigned int wanted);
+UMT_API void umt_want(struct umt *subscriber, unsigned int wanted);
 
 /**
  * umt_idle - the next core from @cpu on that has monitored threads of this
- * user behind it, none of them ready; -ENOENT when there is none
+ * subscriber behind it, none of them ready; -ENOENT when there is none
  */
-UMT_API int umt_idle(const struct umt *user, int cpu);
+UMT_API int umt_idle(const struct umt *subscriber, int cpu);
 
 /* umt_fd - the descriptor that polls readable while umt_next() has events */
-UMT_API int umt_fd(const struct umt *user);
+UMT_API int umt_fd(const struct umt *subscriber);
 
 /* umt_next - take one event; 1, or 0 when there is none */
-UMT_API int umt_next(struct umt *user, struct umt_event *event);
+UMT_API int umt_next(struct umt *subscriber, struct umt_event *event);
 
 /**
  * umt_block_begin - the calling thread is about to wait
@@ -211,16 +216,16 @@ struct umt_counts {
 
 /**
  * umt_core_fd - a descriptor per core that polls readable while
- * umt_core_counts() has something new; it belongs to the user
+ * umt_core_counts() has something new; it belongs to the subscriber
  */
-UMT_API int umt_core_fd(struct umt *user, int cpu);
+UMT_API int umt_core_fd(struct umt *subscriber, int cpu);
 
 /* umt_core_counts - what happened since the last call; never blocks */
-UMT_API int umt_core_counts(struct umt *user, int cpu,
+UMT_API int umt_core_counts(struct umt *subscriber, int cpu,
 			    struct umt_counts *counts);
 
 /**
- * umt_enable - the paper's form: open the process's own user
+ * umt_enable - the paper's form: open the process's own subscriber
  * @fds: receives one descriptor per core; may be NULL when @nr is 0
  * @nr: room in @fds
  *
@@ -251,7 +256,9 @@ struct umt_backends {
 	char why[4][160];
 };
 
-/* umt_info - try the backends here and now; -EINVAL for an unknown size */
+/*
+ * umt_info - try the backends here and now; 0, -EINVAL without a size, -E2BIG
+ */
 UMT_API int umt_info(struct umt_backends *info);
 
 /* umt_backend_name - "bpf", "perf", "explicit"; NULL when there is none */

@@ -6,7 +6,7 @@
  * tick of 4 ms or more, is interrupted in a chunk, and at the end of the job is
  * lent a priority, which forgives that turn.  So nice 19 bounds what a long job
  * takes from its neighbours, and not what many short ones do; nor do such helpers
- * make these any shorter (bench/RESULTS.md).  Jobs are helped on idle CPUs only,
+ * make these any shorter (bench/notebook/2026-11.md).  Jobs are helped on idle CPUs only,
  * and elsewhere once they last: then one turn is little of it, and CPUs that are
  * busy with nothing but work of the lowest priority are shared with that.
  *

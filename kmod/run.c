@@ -206,9 +206,7 @@ void run_begin(struct run *run, bool started)
 	start_clocks(run);
 	share_budget(run, max, started);
 	max = kt_split_threads(run->units_total, run->job.split.min_chunk, max);
-	/* Nobody adds threads to a started job until somebody waits for it. */
-	kt_tune_begin(&run->tune, max, started ? max : 0, run->units_total,
-		      run->start_ns);
+	kt_tune_begin(&run->tune, max, run->units_total, run->start_ns);
 	kt_tune_chunk(&run->tune, run->job.split.min_chunk);
 	run->wanted = run->tune.threads;
 	trace_ktask_job_start(run->ctl->thread_func, run->units_total,

@@ -395,6 +395,9 @@ void run_seat_threads(struct run *run, unsigned int threads)
 		/* What it left is needed for undo, and the job ends. */
 		if (rs->worker.failed)
 			break;
+		/* Those that have begun may be done before the last is woken. */
+		if (kt_job_idle(&run->job))
+			break;
 		/* Before the offer: the helper compares itself with it. */
 		kt_store(&run->job.threads, nr + 1);
 		if (!offer_seat(run, nr - 1))

@@ -2,7 +2,7 @@
 /*
  * Jobs that go on while their caller does something else.
  *
- * A struct ktask_job is a run that outlives the call.  Whoever waits becomes
+ * A struct ktask_job is a job that outlives the call.  Whoever waits becomes
  * its caller: works on it, lends its priority, undoes, fills the result.
  *
  * The first ones of a process lie in static memory, more on the heap: ending a
@@ -13,10 +13,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "lib/run.h"
+#include "lib/job.h"
 
 struct ktask_job {
-	struct run run;
+	struct user_job job;
 	struct ktask_ctl ctl;
 };
 
@@ -60,14 +60,14 @@ static int start(struct ktask_job **out, const struct ktask_node *nodes,
 	if (!job)
 		return -ENOMEM;
 	job->ctl = *ctl;
-	error = run_init(&job->run, nodes, nr_nodes, &job->ctl);
+	error = job_init(&job->job, nodes, nr_nodes, &job->ctl);
 	if (error) {
 		put_job(job);
 		return error;
 	}
 	/* It may outlive the chunk that starts it, and with it the budget. */
-	job->run.parent = NULL;
-	run_begin(&job->run, true);
+	job->job.parent = NULL;
+	job_begin(&job->job, true);
 	*out = job;
 	return 0;
 }
@@ -75,6 +75,7 @@ static int start(struct ktask_job **out, const struct ktask_node *nodes,
 int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 		     size_t nr_nodes, const struct ktask_ctl *ctl)
 {
+	struct ktask_ctl own;
 	int saved = errno;
 	int cancel_state;
 	int error;
@@ -82,11 +83,13 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 	if (!job)
 		return -EINVAL;
 	*job = NULL;
-	error = run_check(ctl, nodes, nr_nodes);
+	error = job_take_ctl(&own, ctl);
+	if (!error)
+		error = job_check(&own, nodes, nr_nodes);
 	if (error)
 		return error;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	error = start(job, nodes, nr_nodes, ctl);
+	error = start(job, nodes, nr_nodes, &own);
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved;
 	return error;
@@ -110,11 +113,11 @@ int ktask_wait(struct ktask_job *job)
 		return -EINVAL;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	/* Started before a fork: helpers, and their chunks, are the parent's. */
-	run_check_fork(&job->run);
-	kt_store(&job->run.alone, false);
-	run_work(&job->run);
-	error = run_end(&job->run);
-	run_release(&job->run);
+	job_check_fork(&job->job);
+	kt_store(&job->job.ctx.detached, false);
+	job_work(&job->job);
+	error = job_end(&job->job);
+	job_release(&job->job);
 	put_job(job);
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved;
@@ -123,8 +126,8 @@ int ktask_wait(struct ktask_job *job)
 
 void ktask_cancel(struct ktask_job *job)
 {
-	if (job && !kt_job_idle(&job->run.job))
-		kt_job_stop(&job->run.job, -ECANCELED);
+	if (job && !kt_job_idle(&job->job.ctx.job))
+		kt_job_stop(&job->job.ctx.job, -ECANCELED);
 }
 
 int ktask_poll(struct ktask_job *job, struct ktask_progress *progress)
@@ -132,6 +135,6 @@ int ktask_poll(struct ktask_job *job, struct ktask_progress *progress)
 	if (!job)
 		return -EINVAL;
 	if (progress)
-		run_progress(&job->run, progress);
-	return run_settled(&job->run) ? 0 : -EINPROGRESS;
+		job_progress(&job->job, progress);
+	return kt_context_settled(&job->job.ctx) ? 0 : -EINPROGRESS;
 }

@@ -21,6 +21,11 @@
  * sleeping and waking cost (5 to 50 us); less where jobs are rare. */
 #define SPIN_MAX_NS 50000
 #define SPIN_MIN_NS 1000
+/* After the offer that woke it was withdrawn: to meet the next of jobs that
+ * follow each other, and not longer, as it is not low. */
+#define SPIN_WOKEN_NS 10000
+/* How long a helper that takes an offer and has a CPU needs to lower itself. */
+#define TAKE_NS 20000
 /* Between two tries to begin. */
 #define NAP_MIN_NS 250000
 #define NAP_MAX_NS 2000000
@@ -33,11 +38,12 @@
 
 /* Look for an offer for a while.  Return: the word when one is there or the
  * time is up. */
-static uint32_t spin_for_offer(struct helper *h)
+static uint32_t spin_for_offer(struct helper *h, uint64_t spin_ns)
 {
-	uint64_t until = kt_now_ns() + h->spin_ns;
+	uint64_t until = kt_now_ns() + spin_ns;
 	uint32_t word;
 
+	kt_store(&h->spin_until_ns, until);
 	do {
 		for (int i = 0; i < 32; i++) {
 			word = kt_load_acquire(&h->word);
@@ -51,10 +57,59 @@ static uint32_t spin_for_offer(struct helper *h)
 
 static void adapt_spin(struct helper *h, uint64_t idle_ns)
 {
-	if (idle_ns <= SPIN_MAX_NS)
+	h->close = idle_ns <= SPIN_MAX_NS;
+	if (h->close)
 		h->spin_ns = SPIN_MAX_NS;
 	else
 		h->spin_ns = KT_MAX(h->spin_ns / 2, SPIN_MIN_NS);
+}
+
+void helper_raise(struct helper *h)
+{
+	if (!kt_load(&h->low))
+		return;
+	prio_raise(helper_tid(h));
+	kt_store(&h->low, 0);
+}
+
+/* It has a CPU, or it is preempted in that moment: then it raises itself when it
+ * finds no offer. */
+void helper_raise_taker(struct helper *h)
+{
+	uint64_t until = kt_now_ns() + TAKE_NS;
+
+	while (!prio_is_lowest(helper_tid(h)))
+		if (kt_now_ns() >= until)
+			return;
+	helper_raise(h);
+}
+
+/* OFFERED -> TAKING -> RUNNING, as low as it can be; false if the offer was
+ * withdrawn. */
+static bool take_offer(struct helper *h, uint32_t word)
+{
+	if (kt_load(&h->low) || prio_mode() != PRIO_LEND || pool_closing())
+		return helper_move(h, &word, RUNNING);
+	if (!helper_move(h, &word, TAKING))
+		return false;
+	kt_store(&h->low, 1);
+	prio_lower();
+	word = with_phase(word, TAKING);
+	return helper_move(h, &word, RUNNING);
+}
+
+/*
+ * From IDLE; a thread that sleeps has been raised.  It may be offered work while
+ * it raises itself: that call may last, and a caller that finds nobody idle makes
+ * no second try before its next tick.  Nobody else lowers it, and whoever
+ * withdraws the offer meanwhile does no more than raise it, too.
+ *
+ * Return: false if an offer came first.
+ */
+static bool fall_asleep(struct helper *h, uint32_t word)
+{
+	helper_raise(h);
+	return helper_move(h, &word, ASLEEP);
 }
 
 /* Sleep until the word changes.  Return: false when it is time to end. */
@@ -62,7 +117,7 @@ static bool sleep_for_offer(struct helper *h, uint32_t word)
 {
 	uint64_t idle_ns = (uint64_t)config_get()->idle_ms * 1000000 + 1;
 
-	if (phase_of(word) == IDLE && !helper_move(h, &word, ASLEEP))
+	if (phase_of(word) == IDLE && !fall_asleep(h, word))
 		return true;
 	word = with_phase(word, ASLEEP);
 	while (kt_load_acquire(&h->word) == word) {
@@ -72,8 +127,14 @@ static bool sleep_for_offer(struct helper *h, uint32_t word)
 			end = !pool_busy();
 			idle_ns = KT_MAX(idle_ns, BUSY_LOOK_NS);
 		}
-		if (end)
-			return !helper_move(h, &word, EMPTY);
+		if (!end)
+			continue;
+		/* Before: from then on another thread may be made here. */
+		kt_store_release(&h->ended_tid, (uint32_t)helper_tid(h));
+		if (helper_move(h, &word, EMPTY))
+			return false;
+		kt_store(&h->ended_tid, 0);
+		return true;
 	}
 	return true;
 }
@@ -82,12 +143,13 @@ static bool sleep_for_offer(struct helper *h, uint32_t word)
 static bool next_offer(struct helper *h)
 {
 	uint64_t since = kt_now_ns();
+	uint64_t spin_ns = h->spin_ns;
 
 	for (;;) {
-		uint32_t word = spin_for_offer(h);
+		uint32_t word = spin_for_offer(h, spin_ns);
 
 		if (phase_of(word) == OFFERED) {
-			if (!helper_move(h, &word, RUNNING))
+			if (!take_offer(h, word))
 				continue;
 			adapt_spin(h, kt_now_ns() - since);
 			return true;
@@ -96,15 +158,12 @@ static bool next_offer(struct helper *h)
 			continue;
 		if (!sleep_for_offer(h, word))
 			return false;
+		spin_ns = KT_MIN(h->spin_ns, SPIN_WOKEN_NS);
 	}
 }
 
-/*
- * Leave the seat, for good (IDLE) or as it was before (OFFERED).  From then on
- * the seat, and the job around it, may be gone.  Only then is a lent priority
- * given back: lowered before, the helper might not get a CPU to say that it is
- * done.
- */
+/* For good (IDLE) or as it was before (OFFERED).  From then on the seat, and
+ * the job around it, may be gone. */
 static void leave_seat(struct helper *h, enum phase phase)
 {
 	uint32_t word = kt_load_acquire(&h->word);
@@ -119,18 +178,15 @@ static void leave_seat(struct helper *h, enum phase phase)
 	if (phase_of(word) == WAITED)
 		futex_wake(&h->word, 1);
 	kt_store(&h->loans, 0);
-	if (h->lent || h->blocks) {
-		h->lent = false;
-		h->blocks = false;
-		prio_lower();
-	}
 }
 
-/* Could not begin: try again soon, unless the offer is taken back meanwhile. */
+/* Could not begin: try again soon, unless the offer is taken back meanwhile.
+ * With a loan it is no longer low, and lowers itself when it tries again. */
 static void decline(struct helper *h)
 {
 	uint32_t word = with_phase(kt_load(&h->word), OFFERED);
 
+	kt_store(&h->spin_until_ns, 0);
 	leave_seat(h, OFFERED);
 	futex_wait(&h->word, word, h->nap_ns);
 	h->nap_ns = KT_MIN(h->nap_ns * 2, NAP_MAX_NS);
@@ -164,6 +220,31 @@ static void keep_loan(struct helper *h)
 		taken = loans;
 		prio_take(&prio);
 		loans = kt_load_acquire(&h->loans);
+	}
+}
+
+/* About to leave a seat for good: raised before, lest it get no CPU for that. */
+static void go_up(struct helper *h)
+{
+	if (!kt_load(&h->low) || (h->close && !h->blocks))
+		return;
+	if (!kt_load_acquire(&h->loans))
+		prio_raise(0);
+	keep_loan(h);
+	kt_store(&h->low, 0);
+}
+
+/* The seat's work is done.  A lent priority is given back only behind it: the
+ * caller may be waiting.  Work may be offered from then on, see fall_asleep(). */
+static void finish_seat(struct helper *h)
+{
+	go_up(h);
+	h->blocks = false;
+	leave_seat(h, IDLE);
+	if (h->lent) {
+		h->lent = false;
+		kt_store(&h->low, 1);
+		helper_raise(h);
 	}
 }
 
@@ -206,16 +287,15 @@ static bool mode_changed(enum prio_mode mode)
 static void *helper_main(void *arg)
 {
 	struct helper *h = arg;
-	enum prio_mode mode;
+	enum prio_mode mode = PRIO_UNKNOWN;
 
 	prctl(PR_SET_NAME, "ktask", 0, 0, 0);
-	prio_helper_begin();
-	mode = prio_mode();
-	kt_store_release(&h->tid, (pid_t)syscall(SYS_gettid));
 
 	while (next_offer(h)) {
 		uint32_t generation = pool_generation();
 
+		if (mode == PRIO_UNKNOWN)
+			mode = prio_mode();
 		if (h->seat->anywhere)
 			go_anywhere(h);
 		if (!h->seat->work(h->seat)) {
@@ -227,7 +307,7 @@ static void *helper_main(void *arg)
 		 * nothing to return to. */
 		if (generation != pool_generation())
 			pthread_exit(NULL);
-		leave_seat(h, IDLE);
+		finish_seat(h);
 		/* Rights were given up: this thread can never be raised. */
 		if (mode_changed(mode))
 			kt_store(&h->dismissed, 1);
@@ -267,10 +347,8 @@ bool helper_place(struct helper *h, const struct seat *seat)
 	int here = seat->anywhere ? -1 : sched_getcpu();
 	struct placement place;
 
-	/* A thread that has not run yet starts where it was made for. */
-	if (!tid ||
-	    (same && h->place.avoid == here && h->place.level == seat->level &&
-	     h->place.cores == cores && fresh(h, seat->now_ns)))
+	if (same && h->place.avoid == here && h->place.level == seat->level &&
+	    h->place.cores == cores && fresh(h, seat->now_ns))
 		return same;
 	place = (struct placement){ *seat->cpus, seat->level, here, cores };
 	if (!bind(tid, &place))
@@ -327,6 +405,16 @@ static void set_attributes(pthread_attr_t *attr, const struct placement *place)
 				    (const cpu_set_t *)&mask);
 }
 
+/* The id, which POSIX threads do not tell, as it stands in the thread's clock.
+ * The thread must not have ended. */
+static pid_t tid_of(pthread_t thread)
+{
+	clockid_t clock;
+
+	return pthread_getcpuclockid(thread, &clock) ? 0
+						     : (pid_t) ~(clock >> 3);
+}
+
 /* @place: NULL to inherit CPUs and policy.  Return: 0 or a positive errno. */
 static int start_thread(struct helper *h, const struct placement *place)
 {
@@ -341,6 +429,9 @@ static int start_thread(struct helper *h, const struct placement *place)
 	helper_signals(&blocked);
 	pthread_sigmask(SIG_SETMASK, &blocked, &saved);
 	error = pthread_create(&thread, &attr, helper_main, h);
+	/* While CLAIMED it does not end. */
+	if (!error)
+		kt_store_release(&h->tid, tid_of(thread));
 	pthread_sigmask(SIG_SETMASK, &saved, NULL);
 	pthread_attr_destroy(&attr);
 	return error;
@@ -365,6 +456,9 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 	kt_store(&h->tid, 0);
 	h->lent = false;
 	h->blocks = false;
+	h->close = false;
+	kt_store(&h->low, 0);
+	kt_store(&h->spin_until_ns, 0);
 	kt_store(&h->loans, 0);
 	kt_store(&h->node, -1);
 	h->spin_ns = SPIN_MAX_NS;
@@ -376,6 +470,8 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 	error = start_thread(h, &h->place);
 	if (error == EPERM || error == EINVAL)
 		error = start_where_we_are(h);
+	if (!error && !prio_find_out(helper_tid(h)))
+		kt_store(&h->dismissed, 1);
 	/* Only a thread that exists may be offered a seat. */
 	kt_store_release(&h->word, with_phase(word, error ? EMPTY : IDLE));
 	return !error;

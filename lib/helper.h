@@ -5,12 +5,22 @@
  *   EMPTY   no thread
  *   IDLE    awake, looks at its word          --offer-->  OFFERED
  *   ASLEEP  sleeps on its word                --offer-->  OFFERED (woken)
- *   CLAIMED a caller writes the offer, or the thread is being made
- *   OFFERED --helper takes it--> RUNNING,  --caller withdraws--> IDLE
+ *   CLAIMED a caller writes the offer, or raises the thread; or the thread is
+ *           being made
+ *   OFFERED --helper takes it--> TAKING,  --caller withdraws--> IDLE
+ *   TAKING  the helper lowers itself; then RUNNING.  The caller may withdraw
+ *           the offer still, and raises it
  *   RUNNING --caller sleeps on the word--> WAITED,  --done--> IDLE,
  *           --cannot begin--> OFFERED
  *   LENDING the caller changes the helper's priority; then WAITED.  Or the
  *           helper its own CPUs; then what it was before
+ *
+ * A parked helper has the priority of the process, so that a process that ends
+ * need not wait until SCHED_IDLE threads get a CPU to die on.  A helper lowers
+ * itself when it takes a seat, and raises itself before it leaves the seat: the
+ * caller pays for neither (to change a thread that runs on another CPU takes
+ * 10 us in a guest).  Between jobs that follow each other within its spin time it stays
+ * low.
  *
  * The word also counts offers (the ticket), so that a caller never mistakes a
  * later offer for its own.  No lock is held by a helper, ever: a helper that
@@ -23,10 +33,20 @@
 #include "lib/cpus.h"
 #include "lib/pool.h"
 
-enum phase { EMPTY, IDLE, ASLEEP, CLAIMED, OFFERED, RUNNING, LENDING, WAITED };
+enum phase {
+	EMPTY,
+	IDLE,
+	ASLEEP,
+	CLAIMED,
+	OFFERED,
+	TAKING,
+	RUNNING,
+	LENDING,
+	WAITED
+};
 
-#define PHASE_MASK 7u
-#define TICKET_ONE 8u
+#define PHASE_MASK 15u
+#define TICKET_ONE 16u
 
 /* What the affinity of a helper is made of. */
 struct placement {
@@ -43,11 +63,17 @@ struct helper {
 	uint32_t loans; /* counted before and after each is noted here */
 	struct prio loan;
 	bool blocks; /* its own: it went up for this seat */
+	bool close; /* its own: this seat came within its spin time */
+	/* Lowered and not raised since: set by the helper while TAKING, RUNNING
+	 * or IDLE; cleared by it and by who holds CLAIMED or LENDING. */
+	uint32_t low;
 	uint32_t dismissed; /* end when idle */
 	struct seat *seat; /* valid from OFFERED to the end of RUNNING */
-	pid_t tid; /* 0 until the thread runs */
+	pid_t tid; /* 0 until the thread is made */
+	uint32_t ended_tid; /* of the thread that was here last, 0 if gone */
 	int node; /* dense index it was last asked for, or -1 */
 	uint64_t spin_ns, nap_ns;
+	uint64_t spin_until_ns; /* till then it looks, awake */
 	struct placement place; /* owned by who holds CLAIMED */
 	uint64_t placed_ns;
 };
@@ -87,6 +113,13 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus);
  * Return: false if it cannot be had there.
  */
 bool helper_place(struct helper *h, const struct seat *seat);
+
+/* helper_raise - by who holds CLAIMED: to the priority of the process */
+void helper_raise(struct helper *h);
+
+/* helper_raise_taker - the same, of one that was TAKING and may be about to
+ * lower itself */
+void helper_raise_taker(struct helper *h);
 
 /* helper_note_loan - while LENDING, before @prio is lent: a helper that changes
  * its own priority meanwhile finds it */

@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "lib/run.h"
+#include "lib/job.h"
+#include "util/struct_size.h"
 
 #ifndef KTASK_VERSION
 #define KTASK_VERSION "unknown"
@@ -26,12 +27,13 @@ void *ktask_iter_range(void *position, size_t size)
 
 void ktask_fail_at(void *position)
 {
-	struct run_context *context = run_context();
+	struct job_current *current = job_current();
 
-	if (context->worker)
-		context->worker->fail_pos = position;
+	if (current->worker)
+		current->worker->fail_pos = position;
 }
 
+/* Of the size that is known here. */
 static bool ctl_valid(const struct ktask_ctl *ctl)
 {
 	if (!ctl || ctl->struct_size != sizeof(*ctl))
@@ -43,48 +45,53 @@ static bool ctl_valid(const struct ktask_ctl *ctl)
 		return false;
 	if (ctl->cpus && !ctl->cpus_size)
 		return false;
-	if (ctl->result && ctl->result->struct_size < sizeof(size_t))
-		return false;
 	for (size_t i = 0; i < sizeof(ctl->reserved) / sizeof(uint64_t); i++)
 		if (ctl->reserved[i])
 			return false;
 	return true;
 }
 
-int run_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
+int job_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
 	      size_t nr_nodes)
 {
+	int error = 0;
+
 	if (!ctl_valid(ctl) || (nr_nodes && !nodes))
 		return -EINVAL;
+	if (ctl->result)
+		error = struct_size_check(ctl->result->struct_size,
+					  STRUCT_SIZE_ONLY);
+	if (error)
+		return error;
 	for (size_t i = 0; i < nr_nodes; i++)
 		if (nodes[i].nid < NUMA_NO_NODE)
 			return -EINVAL;
 	return 0;
 }
 
-static int do_run(struct run *run, const struct ktask_node *nodes,
+static int do_job(struct user_job *job, const struct ktask_node *nodes,
 		  size_t nr_nodes, const struct ktask_ctl *ctl)
 {
-	int error = run_init(run, nodes, nr_nodes, ctl);
+	int error = job_init(job, nodes, nr_nodes, ctl);
 
 	if (error)
 		return error;
-	run_begin(run, false);
-	run_work(run);
-	error = run_end(run);
-	run_release(run);
+	job_begin(job, false);
+	job_work(job);
+	error = job_end(job);
+	job_release(job);
 	return error;
 }
 
 /*
- * A run is 7 KiB, and its caller may have little stack: it lies in static memory
+ * A job is 7 KiB, and its caller may have little stack: it lies in static memory
  * while there are places, in that which its thread had last if it can.  Not on
  * the heap, see lib/async.c.  What other threads had at a fork the child lacks.
  */
 #define NR_PLACES 32
 
 static struct place {
-	struct run run;
+	struct user_job job;
 	uint32_t taken;
 } places[NR_PLACES];
 
@@ -110,9 +117,9 @@ __attribute__((noinline)) static int
 run_on_stack(const struct ktask_node *nodes, size_t nr_nodes,
 	     const struct ktask_ctl *ctl)
 {
-	struct run run;
+	struct user_job job;
 
-	return do_run(&run, nodes, nr_nodes, ctl);
+	return do_job(&job, nodes, nr_nodes, ctl);
 }
 
 static int run_nodes(const struct ktask_node *nodes, size_t nr_nodes,
@@ -123,9 +130,29 @@ static int run_nodes(const struct ktask_node *nodes, size_t nr_nodes,
 
 	if (!place)
 		return run_on_stack(nodes, nr_nodes, ctl);
-	error = do_run(&place->run, nodes, nr_nodes, ctl);
+	error = do_job(&place->job, nodes, nr_nodes, ctl);
 	kt_store_release(&place->taken, 0);
 	return error;
+}
+
+int job_take_ctl(struct ktask_ctl *own, const struct ktask_ctl *ctl)
+{
+	if (!ctl)
+		return -EINVAL;
+	return struct_size_read(
+		own, sizeof(*own), ctl,
+		STRUCT_SIZE_TO(struct ktask_ctl, min_chunk_size));
+}
+
+/* Of another version: by a copy.  Apart, as who has the usual one needs none. */
+__attribute__((noinline)) static int
+run_numa_of_copy(const struct ktask_node *nodes, size_t nr_nodes,
+		 const struct ktask_ctl *ctl)
+{
+	struct ktask_ctl own;
+	int error = job_take_ctl(&own, ctl);
+
+	return error ? error : ktask_run_numa(nodes, nr_nodes, &own);
 }
 
 int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
@@ -133,8 +160,11 @@ int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
 {
 	int saved = errno;
 	int cancel_state;
-	int error = run_check(ctl, nodes, nr_nodes);
+	int error;
 
+	if (!ctl || ctl->struct_size != sizeof(*ctl))
+		return run_numa_of_copy(nodes, nr_nodes, ctl);
+	error = job_check(ctl, nodes, nr_nodes);
 	if (error)
 		return error;
 	/* A cancelled caller would leave helpers with a dead stack. */
@@ -156,15 +186,15 @@ static int call_directly(void *start, size_t size, const struct ktask_ctl *ctl)
 {
 	ktask_iter_func iter =
 		ctl->iter_func ? ctl->iter_func : ktask_iter_range;
-	struct run_context *context = run_context();
-	struct kt_worker *outer = context->worker;
+	struct job_current *current = job_current();
+	struct kt_worker *outer = current->worker;
 	int cancel_state;
 	int error;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	context->worker = NULL;
+	current->worker = NULL;
 	error = ctl->thread_func(start, iter(start, size), ctl->func_arg);
-	context->worker = outer;
+	current->worker = outer;
 	pthread_setcancelstate(cancel_state, NULL);
 	return error;
 }
@@ -176,14 +206,26 @@ static bool runs_over(void *start, size_t size, const struct ktask_ctl *ctl)
 	       size > UINTPTR_MAX - (uintptr_t)start;
 }
 
+__attribute__((noinline)) static int run_of_copy(void *start, size_t task_size,
+						 const struct ktask_ctl *ctl)
+{
+	struct ktask_ctl own;
+	int error = job_take_ctl(&own, ctl);
+
+	if (!error && !ctl_valid(&own))
+		error = -EINVAL;
+	return error ? error : ktask_run(start, task_size, &own);
+}
+
 int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl)
 {
 	struct ktask_node any = { start, task_size, NUMA_NO_NODE };
 	int saved = errno;
 	int error;
 
+	/* Asked last whether it is of another version: the small job is short. */
 	if (!ctl_valid(ctl))
-		return -EINVAL;
+		return run_of_copy(start, task_size, ctl);
 	if (!too_small(task_size, ctl))
 		return ktask_run_numa(&any, 1, ctl);
 	if (runs_over(start, task_size, ctl))

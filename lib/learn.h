@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Learning: the best number of threads and length of chunks of each operation
- * on this machine, kept across processes in a small file.
+ * on this machine, as `ktask tune` measured them, in a small file.  Jobs read the
+ * file and never write it.
  *
  * An operation is whatever jobs of one name do.  Three parts: the words of the
  * file (learn_text.c), the file (learn_file.c), and what this process knows
@@ -28,17 +29,12 @@
 
 #define LEARN_THREADS_MAX 4095
 #define LEARN_CHUNK_US_MAX 1000000
-/* Jobs that must agree before their count is used. */
-#define LEARN_SEEN_ENOUGH 2
-#define LEARN_SEEN_MAX 3
 
 struct learn_entry {
 	char name[LEARN_NAME]; /* learn_name_ok() */
 	unsigned threads; /* the best count, the caller included */
 	unsigned max_threads; /* that could be had when it was found */
 	unsigned chunk_us; /* 0: the default */
-	unsigned seen; /* jobs that agree */
-	bool measured; /* by somebody who measured: jobs do not change it */
 	uint64_t single_rate; /* units a second of one thread; 0 unknown */
 };
 
@@ -59,6 +55,9 @@ bool learn_entry_ok(const struct learn_entry *entry);
  * learn_parse - read a file's text of @len bytes
  * @machine: what the file must say it is about
  *
+ * Lines that say "measured 0" are left out: earlier versions wrote there what jobs
+ * had found by accident.
+ *
  * Return: false, and an empty table, unless every line is as it should be.
  */
 bool learn_parse(const char *text, size_t len, const char *machine,
@@ -68,8 +67,7 @@ bool learn_parse(const char *text, size_t len, const char *machine,
 size_t learn_format(const struct learn_table *table, const char *machine,
 		    char *text, size_t size);
 
-/* learn_put - make @entry the newest; the oldest of a full table goes, of
- * those that were not measured if there are such */
+/* learn_put - make @entry the newest; the oldest of a full table goes */
 void learn_put(struct learn_table *table, const struct learn_entry *entry);
 
 /* ---- the file: learn_file.c ---- */
@@ -90,6 +88,13 @@ bool learn_read(bool roots, const char *machine, struct learn_table *table);
 int learn_write(const struct learn_entry *entry, const char *machine,
 		unsigned wait_ms, char *path, size_t size);
 
+/*
+ * learn_verify - could learn_write() do that, as far as rights tell?
+ *
+ * Return: 0, -errno.
+ */
+int learn_verify(const char *machine, char *path, size_t size);
+
 /* ---- this process: learn.c ---- */
 
 /*
@@ -99,13 +104,5 @@ int learn_write(const struct learn_entry *entry, const char *machine,
  * Return: false: nothing that jobs should begin with.
  */
 bool learn_find(const char *name, bool may_read, struct learn_entry *entry);
-
-/*
- * learn_job - a job of @name, of the calling thread, has settled at @threads
- *
- * Writes the file at most once a minute for each name.
- */
-void learn_job(const char *name, unsigned threads, unsigned max_threads,
-	       uint64_t now_ns);
 
 #endif /* KTASK_LIB_LEARN_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The file of what was learnt: where it lies, reading it without trust, and
- * replacing it while others may do the same.
+ * The file of what `ktask tune` measured: where it lies, reading it without trust,
+ * and replacing it while others may do the same.
  *
  *	$XDG_CACHE_HOME/ktask/threads.HASH	where that is set
  *	/var/cache/ktask/threads.HASH		of root
@@ -109,7 +109,8 @@ static void file_name(const char *machine, char name[FILE_NAME])
 
 /* ---- the folder ---- */
 
-/* Where the calling user's caches are; false: nowhere. */
+/* Where the calling user's caches are, without a slash at the end; false:
+ * nowhere. */
 static bool find_base(char *base, size_t size)
 {
 	const char *cache = secure_getenv("XDG_CACHE_HOME");
@@ -124,7 +125,11 @@ static bool find_base(char *base, size_t size)
 		len = snprintf(base, size, "%s/.cache", home);
 	else
 		return false;
-	return len > 0 && (size_t)len < size;
+	if (len <= 0 || (size_t)len >= size)
+		return false;
+	while (len > 1 && base[len - 1] == '/')
+		base[--len] = '\0';
+	return true;
 }
 
 static bool is_safe(int fd, mode_t type, uid_t owner, mode_t bad)
@@ -335,17 +340,63 @@ static int rewrite(int folder, const char *name,
 	return error;
 }
 
+static int may_make_files(int at, const char *folder)
+{
+	return faccessat(at, folder, W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+}
+
+/* Of a folder that is not there, the one in which it would be made: its base, or
+ * where that would be made. */
+static int may_make_folder(const char *base)
+{
+	char above[FILE_PATH];
+	char *slash;
+
+	if (!access(base, F_OK))
+		return may_make_files(AT_FDCWD, base);
+	strcpy(above, base);
+	slash = strrchr(above, '/');
+	slash[slash == above] = '\0';
+	return may_make_files(AT_FDCWD, above);
+}
+
+/* Copies the file's name; false: there is no place for it. */
+static bool find_file(const char *machine, char base[FILE_PATH],
+		      char name[FILE_NAME], char *path, size_t size)
+{
+	if (!find_base(base, FILE_PATH))
+		return false;
+	file_name(machine, name);
+	if (path)
+		snprintf(path, size, "%s/" FOLDER "/%s", base, name);
+	return true;
+}
+
+int learn_verify(const char *machine, char *path, size_t size)
+{
+	char base[FILE_PATH], name[FILE_NAME];
+	int folder, error;
+
+	if (!find_file(machine, base, name, path, size))
+		return -ENOENT;
+	folder = open_folder(base, geteuid(), false);
+	if (folder == -ENOENT)
+		return may_make_folder(base);
+	if (folder < 0)
+		return folder;
+	error = may_make_files(folder, ".");
+	close(folder);
+	return error;
+}
+
 int learn_write(const struct learn_entry *entry, const char *machine,
 		unsigned wait_ms, char *path, size_t size)
 {
 	char base[FILE_PATH], name[FILE_NAME];
 	int folder, lock, error;
 
-	if (!find_base(base, sizeof(base)))
+	if (!find_file(machine, base, name, path, size))
 		return -ENOENT;
-	file_name(machine, name);
-	if (path)
-		snprintf(path, size, "%s/" FOLDER "/%s", base, name);
 	folder = open_folder(base, geteuid(), true);
 	if (folder < 0)
 		return folder;

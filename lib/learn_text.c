@@ -4,8 +4,11 @@
  *
  *	ktask-learnt 1
  *	machine AMD EPYC; 2 CPUs; 1 nodes; Linux 6.18.44; ktask 0.1.0
- *	populate threads 2 of 2 chunk_us 1000 seen 1 measured 1 rate 7600000000
+ *	populate threads 2 of 2 chunk_us 1000 seen 2 measured 1 rate 7600000000
  *	sum 52a1b0c9d8e7f604
+ *
+ * "seen" and "measured" are of earlier versions, in which jobs wrote as well:
+ * lines with "measured 0" are what jobs had found, and are left out.
  *
  * All or nothing: a file that does not end in the right sum, or has a line
  * that is not exactly so, says nothing.  The sum finds accidents; somebody who
@@ -20,6 +23,7 @@
 #include "lib/learn.h"
 
 #define HEADER "ktask-learnt 1\nmachine "
+#define SEEN_MAX 3
 #define SUM "sum "
 #define SUM_LINE (sizeof(SUM) - 1 + 16 + 1)
 
@@ -41,8 +45,7 @@ bool learn_entry_ok(const struct learn_entry *entry)
 	return learn_name_ok(entry->name) && entry->threads &&
 	       entry->threads <= entry->max_threads &&
 	       entry->max_threads <= LEARN_THREADS_MAX &&
-	       entry->chunk_us <= LEARN_CHUNK_US_MAX && entry->seen &&
-	       entry->seen <= LEARN_SEEN_MAX;
+	       entry->chunk_us <= LEARN_CHUNK_US_MAX;
 }
 
 /* FNV-1a. */
@@ -80,26 +83,25 @@ static bool take_number(char **text, const char *key, uint64_t max,
 	       *value <= max;
 }
 
-static bool parse_line(char *line, struct learn_entry *entry)
+static bool parse_line(char *line, struct learn_entry *entry, bool *measured)
 {
-	uint64_t threads, of, chunk_us, seen, measured, rate;
+	uint64_t threads, of, chunk_us, seen, asked, rate;
 	const char *name = next_word(&line);
 
 	if (!learn_name_ok(name) ||
 	    !take_number(&line, "threads", LEARN_THREADS_MAX, &threads) ||
 	    !take_number(&line, "of", LEARN_THREADS_MAX, &of) ||
 	    !take_number(&line, "chunk_us", LEARN_CHUNK_US_MAX, &chunk_us) ||
-	    !take_number(&line, "seen", LEARN_SEEN_MAX, &seen) ||
-	    !take_number(&line, "measured", 1, &measured) ||
+	    !take_number(&line, "seen", SEEN_MAX, &seen) || !seen ||
+	    !take_number(&line, "measured", 1, &asked) ||
 	    !take_number(&line, "rate", UINT64_MAX, &rate) || line)
 		return false;
 	*entry = (struct learn_entry){ .threads = (unsigned)threads,
 				       .max_threads = (unsigned)of,
 				       .chunk_us = (unsigned)chunk_us,
-				       .seen = (unsigned)seen,
-				       .measured = measured,
 				       .single_rate = rate };
 	strcpy(entry->name, name);
+	*measured = asked;
 	return learn_entry_ok(entry);
 }
 
@@ -120,6 +122,7 @@ static bool parse_lines(const char *text, const char *end,
 	while (text < end) {
 		const char *next = memchr(text, '\n', (size_t)(end - text));
 		struct learn_entry entry;
+		bool measured;
 		size_t len;
 
 		if (!next || table->nr == LEARN_MAX)
@@ -129,9 +132,11 @@ static bool parse_lines(const char *text, const char *end,
 			return false;
 		memcpy(line, text, len);
 		line[len] = '\0';
-		if (!parse_line(line, &entry) || is_named(table, entry.name))
+		if (!parse_line(line, &entry, &measured) ||
+		    is_named(table, entry.name))
 			return false;
-		table->entries[table->nr++] = entry;
+		if (measured)
+			table->entries[table->nr++] = entry;
 		text = next + 1;
 	}
 	return true;
@@ -180,11 +185,10 @@ static size_t format_entry(const struct learn_entry *entry, char *text,
 			   size_t size)
 {
 	int len = snprintf(text, size,
-			   "%s threads %u of %u chunk_us %u seen %u "
-			   "measured %d rate %" PRIu64 "\n",
+			   "%s threads %u of %u chunk_us %u seen 2 "
+			   "measured 1 rate %" PRIu64 "\n",
 			   entry->name, entry->threads, entry->max_threads,
-			   entry->chunk_us, entry->seen, entry->measured,
-			   entry->single_rate);
+			   entry->chunk_us, entry->single_rate);
 
 	return KT_MIN((size_t)len, size);
 }
@@ -211,14 +215,6 @@ static void drop(struct learn_table *table, unsigned index)
 		(table->nr - index) * sizeof(table->entries[0]));
 }
 
-static unsigned oldest(const struct learn_table *table)
-{
-	for (unsigned i = 0; i < table->nr; i++)
-		if (!table->entries[i].measured)
-			return i;
-	return 0;
-}
-
 void learn_put(struct learn_table *table, const struct learn_entry *entry)
 {
 	for (unsigned i = 0; i < table->nr; i++)
@@ -227,6 +223,6 @@ void learn_put(struct learn_table *table, const struct learn_entry *entry)
 			break;
 		}
 	if (table->nr == LEARN_MAX)
-		drop(table, oldest(table));
+		drop(table, 0);
 	table->entries[table->nr++] = *entry;
 }

@@ -20,7 +20,8 @@
 #include "lib/limits.h"
 #include "lib/pool.h"
 #include "lib/prio.h"
-#include "lib/run.h"
+#include "lib/job.h"
+#include "lib/slots.h"
 #include "lib/topo.h"
 
 #define NO_LIMIT 65536u
@@ -143,13 +144,48 @@ unsigned limits_idle_threads(unsigned own)
 #define CROWD_LOOKS 3
 #define CROWD_NS 1000000000
 
+/* Who begins a job counts the threads that run at most so often: it costs 3 us.
+ */
+#define COUNT_NS 5000000
+/* Where they are more than the CPUs jobs have no helper for so long, and then
+ * try: control groups and autogroups leave helpers their share. */
+#define COUNTED_NS 200000000
+
+bool limits_count_others = true;
 static uint32_t crowd_looks;
 static uint64_t crowd_seen_ns;
+static uint64_t crowd_counted_ns, crowd_tried_ns;
 
 void limits_crowd_seen(uint64_t now_ns)
 {
 	kt_store(&crowd_seen_ns, now_ns);
 	kt_store(&crowd_looks, CROWD_LOOKS);
+}
+
+static bool is_overloaded(void)
+{
+	unsigned cpus = topo_get()->nr_cpus;
+	unsigned own = 1 + pool_spinning();
+	unsigned running = limits_running();
+
+	/* Helpers of other jobs give way. */
+	return running >= cpus + own && running >= cpus + own + slots_used();
+}
+
+bool limits_crowd_count(uint64_t now_ns)
+{
+	if (kt_load(&crowd_looks))
+		return true;
+	if (!limits_count_others ||
+	    now_ns - kt_load(&crowd_counted_ns) < COUNT_NS ||
+	    now_ns - kt_load(&crowd_tried_ns) < CROWD_NS)
+		return false;
+	kt_store(&crowd_counted_ns, now_ns);
+	if (!is_overloaded())
+		return false;
+	kt_store(&crowd_seen_ns, now_ns - (CROWD_NS - COUNTED_NS));
+	kt_store(&crowd_looks, CROWD_LOOKS);
+	return true;
 }
 
 unsigned limits_crowd_threads(unsigned own, unsigned wanted, uint64_t now_ns)
@@ -161,10 +197,12 @@ unsigned limits_crowd_threads(unsigned own, unsigned wanted, uint64_t now_ns)
 	if (!looks || wanted < 2)
 		return wanted;
 	room = limits_idle_threads(own);
-	if (now_ns - kt_load(&crowd_seen_ns) >= CROWD_NS)
+	if (now_ns - kt_load(&crowd_seen_ns) >= CROWD_NS) {
 		looks = 0;
-	else
+		kt_store(&crowd_tried_ns, now_ns);
+	} else {
 		looks = room < wanted ? CROWD_LOOKS : looks - 1;
+	}
 	kt_store(&crowd_looks, looks);
 	return looks ? KT_MIN(room, wanted) : wanted;
 }
@@ -322,13 +360,13 @@ static void list_energy(struct listing *listing)
 /* In a chunk: nested jobs draw their helpers from the outermost one's budget. */
 static void list_job(struct listing *listing)
 {
-	const struct run *run = run_context()->run;
+	const struct user_job *job = job_current()->job;
 	unsigned used, most;
 
-	if (!run)
+	if (!job)
 		return;
-	used = kt_load(&run->budget->used);
-	most = kt_load(&run->budget->limit);
+	used = kt_load(&job->ctx.budget->used);
+	most = kt_load(&job->ctx.budget->limit);
 	list(listing, "job", 1 + (most > used ? most - used : 0),
 	     "the calling thread is in a chunk of a job, whose helpers it "
 	     "shares");

@@ -61,6 +61,17 @@ unsigned limits_idle_threads(unsigned own);
 void limits_crowd_seen(uint64_t now_ns);
 
 /*
+ * limits_crowd_count - before a job begins: is it crowded?
+ *
+ * Counts the threads that run, unless that was done just now.  More of them
+ * than CPUs are a crowd for 200 ms; then helpers are tried.
+ */
+bool limits_crowd_count(uint64_t now_ns);
+
+/* Off in tests, most of which need helpers on machines with other load. */
+extern bool limits_count_others;
+
+/*
  * limits_crowd_threads - what there is room for, as long as it is crowded
  * @own: of this job that run now
  *

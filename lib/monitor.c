@@ -13,6 +13,7 @@
 #include "core/deps.h"
 #include "lib/monitor.h"
 #include "lib/pool.h"
+#include "util/struct_size.h"
 
 static struct ktask_monitor monitor;
 static uint32_t there; /* monitor is set */
@@ -27,17 +28,31 @@ static bool is_there(void)
 	       kt_load(&generation) == pool_generation();
 }
 
+static int take_monitor(struct ktask_monitor *own,
+			const struct ktask_monitor *wanted)
+{
+	int error =
+		struct_size_read(own, sizeof(*own), wanted,
+				 STRUCT_SIZE_TO(struct ktask_monitor, calm));
+
+	if (error)
+		return error;
+	return own->add && own->remove && own->ready && own->calm ? 0 : -EINVAL;
+}
+
 int ktask_set_monitor(const struct ktask_monitor *wanted)
 {
+	struct ktask_monitor own = { 0 };
+	int error = wanted ? take_monitor(&own, wanted) : 0;
+
 	if (pool_busy())
 		return -EBUSY;
-	if (wanted && (wanted->struct_size != sizeof(*wanted) || !wanted->add ||
-		       !wanted->remove || !wanted->ready || !wanted->calm))
-		return -EINVAL;
+	if (error)
+		return error;
 	kt_store_release(&there, 0);
 	if (!wanted)
 		return 0;
-	monitor = *wanted;
+	monitor = own;
 	kt_store(&generation, pool_generation());
 	kt_store(&nr_members, 0);
 	kt_store_release(&there, 1);

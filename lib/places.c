@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where the helpers of a run may go: the caller's CPUs within the job's, each
+ * Where the helpers of a job may go: the caller's CPUs within the job's, each
  * node's part of them, and how much room these have for whole cores.
  *
- * Only the thread that drives the run looks here; helpers just compare a
+ * Only the thread that drives the job looks here; helpers just compare a
  * number.  The choices themselves are core/place.h's.
  */
 #include <sched.h>
@@ -13,122 +13,125 @@
 
 /* The CPU mask of the control block may be longer than ours.  Return: false if
  * it leaves no CPU for a helper. */
-static bool narrow_to_job(struct run *run)
+static bool narrow_to_job(struct user_job *job)
 {
 	struct kt_cpus mask = { 0 };
 
-	memcpy(&mask, run->ctl->cpus,
-	       KT_MIN(run->ctl->cpus_size, sizeof(mask)));
-	return cpus_narrow(&run->cpus, &mask);
+	memcpy(&mask, job->ctl->cpus,
+	       KT_MIN(job->ctl->cpus_size, sizeof(mask)));
+	return cpus_narrow(&job->cpus, &mask);
 }
 
-unsigned places_begin(struct run *run)
+unsigned places_begin(struct user_job *job)
 {
-	run->cpus = run->affinity;
-	if (!run->ctl->cpus)
+	job->cpus = job->affinity;
+	if (!job->ctl->cpus)
 		return UINT32_MAX;
 	/* The caller may be on a CPU of its own. */
-	return narrow_to_job(run) ? cpus_count(&run->cpus) + 1 : 1;
+	return narrow_to_job(job) ? cpus_count(&job->cpus) + 1 : 1;
 }
 
-static void fill_node(struct run *run, unsigned i, int here)
+static void fill_node(struct user_job *job, unsigned i, int here)
 {
-	struct run_nodes *nodes = run->nodes;
+	struct job_nodes *nodes = job->nodes;
 	struct kt_cpus *cpus = &nodes->cpus[i];
 
-	*cpus = run->cpus;
-	nodes->nr_cpus[i] = cpus_narrow(cpus, &run->topo->node_cpus[i])
+	*cpus = job->cpus;
+	nodes->nr_cpus[i] = cpus_narrow(cpus, &job->topo->node_cpus[i])
 				    ? cpus_count(cpus)
 				    : 0;
-	kt_place_room(&run->topo->cores, cpus->words, here, &nodes->rooms[i]);
+	kt_place_room(&job->topo->cores, cpus->words, here, &nodes->rooms[i]);
 }
 
-static void fill(struct run *run)
+static void fill(struct user_job *job)
 {
 	int here = sched_getcpu();
 
-	kt_place_room(&run->topo->cores, run->cpus.words, here, &run->room);
-	for (unsigned i = 0; run->nodes && i < run->topo->nr_nodes; i++)
-		fill_node(run, i, here);
+	kt_place_room(&job->topo->cores, job->cpus.words, here, &job->room);
+	for (unsigned i = 0; job->nodes && i < job->topo->nr_nodes; i++)
+		fill_node(job, i, here);
 }
 
-void places_make(struct run *run)
+void places_make(struct user_job *job)
 {
-	unsigned nr = run->topo->nr_nodes;
+	unsigned nr = job->topo->nr_nodes;
 
 	/* Without memory helpers are bound to no node. */
 	if (nr > 1)
-		run->nodes = malloc(sizeof(*run->nodes) +
-				    nr * sizeof(run->nodes->cpus[0]));
-	if (run->nodes)
-		run->nodes->here = topo_here();
-	if (nr > 1 || kt_place_matters(&run->topo->cores))
-		fill(run);
+		job->nodes = malloc(sizeof(*job->nodes) +
+				    nr * sizeof(job->nodes->cpus[0]));
+	if (job->nodes)
+		job->nodes->here = topo_here();
+	if (nr > 1 || kt_place_matters(&job->topo->cores))
+		fill(job);
 }
 
 /* Return: true if this is no longer the machine that the run began on. */
-static bool machine_changed(struct run *run, uint64_t now_ns)
+static bool machine_changed(struct user_job *job, uint64_t now_ns)
 {
 	limits_renew(now_ns);
-	if (run->topo == topo_get())
+	if (job->topo == topo_get())
 		return false;
-	run->topo = topo_get();
-	free(run->nodes);
-	run->nodes = NULL;
-	places_make(run);
+	job->topo = topo_get();
+	free(job->nodes);
+	job->nodes = NULL;
+	places_make(job);
 	return true;
 }
 
-bool places_renew(struct run *run, uint64_t now_ns)
+bool places_renew(struct user_job *job, uint64_t now_ns)
 {
-	bool changed = machine_changed(run, now_ns);
+	bool changed = machine_changed(job, now_ns);
 	struct kt_cpus now;
 	unsigned nr_cpus;
 
 	if (!cpus_get_affinity(&now))
-		now = run->affinity;
-	if (!changed && cpus_equal(&now, &run->affinity))
+		now = job->affinity;
+	if (!changed && cpus_equal(&now, &job->affinity))
 		return false;
-	run->affinity = now;
+	job->affinity = now;
 	nr_cpus = cpus_count(&now);
-	run->nr_cpus = KT_MIN(places_begin(run), nr_cpus);
-	fill(run);
-	kt_store(&run->places, run->places + 1);
+	job->nr_cpus = KT_MIN(places_begin(job), nr_cpus);
+	fill(job);
+	kt_store(&job->ctx.placement, job->ctx.placement + 1);
 	return true;
 }
 
-int places_node(const struct run *run, unsigned range, unsigned turn)
+int places_node(const struct user_job *job, unsigned range, unsigned turn)
 {
-	const struct run_nodes *nodes = run->nodes;
-	int node = run->job.ranges[range].node;
+	const struct job_nodes *nodes = job->nodes;
+	int node = job->ctx.job.ranges[range].node;
 	int index;
 
 	if (!nodes)
 		return -1;
-	index = kt_place_node(node, run->topo->ids, nodes->nr_cpus,
-			      run->topo->nr_nodes, turn);
+	index = kt_place_node(node, job->topo->ids, nodes->nr_cpus,
+			      job->topo->nr_nodes, turn);
 	/* What belongs to no node is the caller's own business: its memory is
 	 * most likely to be here, or to come from here when first touched. */
 	if (index < 0)
-		index = kt_place_node(nodes->here, run->topo->ids,
-				      nodes->nr_cpus, run->topo->nr_nodes,
+		index = kt_place_node(nodes->here, job->topo->ids,
+				      nodes->nr_cpus, job->topo->nr_nodes,
 				      turn);
 	return index;
 }
 
-void places_seat(const struct run *run, struct run_seat *rs, int node)
+void places_item(const struct user_job *job, struct kt_item *item)
 {
-	const struct kt_cap *cap = rs->node_cap ? rs->node_cap : pool_machine();
-	const struct kt_place_room *room = &run->room;
+	const struct kt_host_item *host = &item->host;
+	const struct kt_cap *cap =
+		host->node_cap ? host->node_cap : pool_machine();
+	const struct kt_place_room *room = &job->room;
+	struct seat *seat = &item->host.seat;
 
-	rs->seat.cpus = &run->cpus;
-	if (rs->node_cap) {
-		rs->seat.cpus = &run->nodes->cpus[node];
-		room = &run->nodes->rooms[node];
+	seat->cpus = &job->cpus;
+	if (host->node_cap) {
+		seat->cpus = &job->nodes->cpus[host->node_index];
+		room = &job->nodes->rooms[host->node_index];
 	}
-	rs->seat.level = KT_PLACE_ANY;
-	/* Its own slot is among those that are used. */
-	if (!rs->starved && kt_place_matters(&run->topo->cores))
-		rs->seat.level = kt_place_level(room, kt_load(&cap->used) - 1);
-	rs->places = run->places;
+	seat->level = KT_PLACE_ANY;
+	/* Its own permit is among those that are used. */
+	if (!item->starved && kt_place_matters(&job->topo->cores))
+		seat->level = kt_place_level(room, kt_load(&cap->used) - 1);
+	item->preferred = seat->level != KT_PLACE_ANY;
 }

@@ -27,8 +27,9 @@
 #define WAIT_SPIN_NS 20000
 /* and then looks this often whether its own priority has changed. */
 #define WAIT_LOOK_NS 5000000
+/* A thread needs a CPU in order to die: on a busy machine that takes a while. */
 #define TRIM_POLL_NS 200000
-#define TRIM_POLLS 10000
+#define TRIM_WAIT_NS 10000000000
 
 static struct {
 	struct helper helpers[POOL_MAX];
@@ -55,9 +56,13 @@ static void cover(unsigned nr)
 		;
 }
 
+static bool may_make_helpers(void)
+{
+	return kt_load_acquire(&pool.ready) && !pool_closing();
+}
+
 static void make_helpers(unsigned wanted, const struct kt_cpus *cpus)
 {
-	prio_find_out();
 	for (unsigned i = 0; i < wanted && i < POOL_MAX; i++) {
 		/* First, so that a fork finds every helper being made. */
 		cover(i + 1);
@@ -68,8 +73,11 @@ static void make_helpers(unsigned wanted, const struct kt_cpus *cpus)
 
 void pool_more(unsigned nr, const struct kt_cpus *cpus)
 {
-	unsigned may = cgroup_start_threads(0) - 1;
+	unsigned may;
 
+	if (!may_make_helpers())
+		return;
+	may = cgroup_start_threads(0) - 1;
 	for (unsigned i = 0; i < POOL_MAX && nr; i++) {
 		enum phase phase = phase_of(kt_load(&pool.helpers[i].word));
 
@@ -129,11 +137,28 @@ static void init(void)
 	kt_store_release(&pool.ready, !pthread_atfork(NULL, NULL, fork_child));
 }
 
+/*
+ * Those in chunks, and those that were low between two jobs: the process waits
+ * for them.
+ */
+static void raise_all(void)
+{
+	if (prio_mode() != PRIO_LEND || pool.pid != (uint32_t)getpid())
+		return;
+	for (uint32_t i = 0; i < kt_load_acquire(&pool.nr); i++) {
+		struct helper *h = &pool.helpers[i];
+
+		if (kt_load(&h->low))
+			prio_raise(helper_tid(h));
+	}
+}
+
 /* Helpers run on through exit handlers and destructors, but take no further
  * chunk: what a chunk uses may be torn down. */
 __attribute__((destructor)) static void at_exit(void)
 {
 	kt_store_release(&pool.closing, 1);
+	raise_all();
 }
 
 /* A child made behind the C library's back (clone, _Fork). */
@@ -150,8 +175,7 @@ void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 	pthread_once(&once, init);
 	pool_check_fork();
 	others = __atomic_fetch_add(&pool.jobs, 1, __ATOMIC_RELAXED);
-	if (!wanted || others || !kt_load_acquire(&pool.ready) ||
-	    pool_closing())
+	if (!wanted || others || !may_make_helpers())
 		return;
 	spare = KT_MIN(FIRST_HELPERS, kt_load(&pool.machine.limit));
 	/* None that the control group would refuse, again at each job. */
@@ -176,6 +200,15 @@ unsigned pool_helpers(void)
 
 	for (uint32_t i = 0; i < kt_load_acquire(&pool.nr); i++)
 		nr += phase_of(kt_load(&pool.helpers[i].word)) != EMPTY;
+	return nr;
+}
+
+unsigned pool_spinning(void)
+{
+	unsigned nr = 0;
+
+	for (uint32_t i = 0; i < kt_load_acquire(&pool.nr); i++)
+		nr += phase_of(kt_load(&pool.helpers[i].word)) == IDLE;
 	return nr;
 }
 
@@ -239,8 +272,8 @@ static bool offer_to(struct helper *h, struct seat *seat)
 		return false;
 	}
 	h->seat = seat;
-	seat->helper = h;
-	seat->ticket = with_phase(claimed, EMPTY);
+	kt_store(&seat->helper, h);
+	kt_store(&seat->ticket, with_phase(claimed, EMPTY));
 	kt_store(&seat->seated, true);
 	kt_store_release(&h->word, with_phase(claimed, OFFERED));
 	if (phase == ASLEEP)
@@ -273,11 +306,11 @@ bool pool_offer(struct seat *seat, int node)
 
 enum seat_state pool_seat_state(const struct seat *seat)
 {
-	uint32_t word = kt_load_acquire(&seat->helper->word);
+	uint32_t word = kt_load_acquire(&kt_load(&seat->helper)->word);
 
-	if (with_phase(word, EMPTY) != seat->ticket)
+	if (with_phase(word, EMPTY) != kt_load(&seat->ticket))
 		return SEAT_DONE;
-	if (phase_of(word) == OFFERED)
+	if (phase_of(word) == OFFERED || phase_of(word) == TAKING)
 		return SEAT_OFFERED;
 	return phase_of(word) >= RUNNING ? SEAT_RUNNING : SEAT_DONE;
 }
@@ -300,11 +333,27 @@ uint64_t pool_seat_cpu_ns(const struct seat *seat)
 		     : UINT64_MAX;
 }
 
-bool pool_withdraw(struct seat *seat)
+/* A helper that is low raises itself before it sleeps, if it has a CPU: it has
+ * while it looks for offers.  Else it may get none for long. */
+bool pool_withdraw(struct seat *seat, uint64_t now_ns)
 {
-	uint32_t word = with_phase(seat->ticket, OFFERED);
+	uint32_t offered = with_phase(seat->ticket, OFFERED);
+	uint32_t taking = with_phase(seat->ticket, TAKING);
+	struct helper *h = seat->helper;
 
-	return helper_move(seat->helper, &word, IDLE);
+	if (!kt_load(&h->low) || now_ns < kt_load(&h->spin_until_ns)) {
+		if (helper_move(h, &offered, IDLE))
+			return true;
+	} else if (helper_move(h, &offered, CLAIMED)) {
+		helper_raise(h);
+		kt_store_release(&h->word, with_phase(offered, IDLE));
+		return true;
+	}
+	if (!helper_move(h, &taking, CLAIMED))
+		return false;
+	helper_raise_taker(h);
+	kt_store_release(&h->word, with_phase(taking, IDLE));
+	return true;
 }
 
 /* What the caller gave the helper that it waits for. */
@@ -315,18 +364,23 @@ struct loan {
 
 /* RUNNING or WAITED -> LENDING -> WAITED; false if the helper has left.
  * @prio: NULL to leave that as it is. */
-static bool lend(struct helper *h, uint32_t word, const struct prio *prio)
+static bool lend(struct helper *h, uint32_t word, const struct prio *prio,
+		 bool widen)
 {
 	bool lent = false;
 
 	if (!helper_move(h, &word, LENDING))
 		return false;
-	helper_widen(h);
+	if (widen)
+		helper_widen(h);
 	if (prio) {
 		helper_note_loan(h, prio);
 		lent = prio_lend(helper_tid(h), prio);
 	}
-	h->lent = h->lent || lent;
+	if (lent) {
+		h->lent = true;
+		kt_store(&h->low, 0);
+	}
 	/* From here on the helper is its own again. */
 	kt_store_release(&h->word, with_phase(word, WAITED));
 	return lent;
@@ -357,7 +411,16 @@ static bool lend_own(struct helper *h, uint32_t ticket, struct loan *loan)
 	if (may)
 		loan->prio = own;
 	loan->placed = true;
-	return lend(h, word, may ? &own : NULL);
+	return lend(h, word, may ? &own : NULL, true);
+}
+
+bool pool_hurry(struct seat *seat)
+{
+	uint32_t word = with_phase(seat->ticket, RUNNING);
+	struct loan loan = { .prio.policy = UINT32_MAX };
+	struct prio own;
+
+	return may_lend(&loan, &own) && lend(seat->helper, word, &own, false);
 }
 
 bool pool_wait(struct seat *seat)
@@ -380,48 +443,80 @@ bool pool_wait(struct seat *seat)
 	return lent;
 }
 
-/* Let an idle helper end.  Return: its thread id, 0 if it is not idle. */
-static pid_t dismiss(struct helper *h)
+static void pause_trim(void)
 {
-	enum phase phase = phase_of(kt_load(&h->word));
+	nanosleep(&(struct timespec){ .tv_nsec = TRIM_POLL_NS }, NULL);
+}
+
+/* Wait for a helper that is about to become idle, having left a seat. */
+static enum phase await_phase(struct helper *h, uint64_t until_ns)
+{
+	enum phase phase = phase_of(kt_load_acquire(&h->word));
+
+	while (phase == CLAIMED && kt_now_ns() < until_ns) {
+		pause_trim();
+		phase = phase_of(kt_load_acquire(&h->word));
+	}
+	return phase;
+}
+
+/* Let an idle helper end.  Return: its thread id, 0 if it is not idle. */
+static pid_t dismiss(struct helper *h, uint64_t until_ns)
+{
+	enum phase phase = await_phase(h, until_ns);
 
 	if (phase != IDLE && phase != ASLEEP)
 		return 0;
 	kt_store_release(&h->dismissed, 1);
 	futex_wake(&h->word, 1);
-	/* A thread that has not run yet tells its id when it does. */
-	for (int n = 0; n < TRIM_POLLS; n++) {
-		pid_t tid = helper_tid(h);
-
-		if (tid)
-			return tid;
-		nanosleep(&(struct timespec){ .tv_nsec = TRIM_POLL_NS }, NULL);
-	}
-	return 0;
+	return helper_tid(h);
 }
 
-static bool wait_until_gone(struct helper *h, pid_t tid)
+static bool is_thread(pid_t tid)
 {
-	for (int n = 0; n < TRIM_POLLS; n++) {
-		if (syscall(SYS_tgkill, getpid(), tid, 0))
-			return true;
+	return !syscall(SYS_tgkill, getpid(), tid, 0);
+}
+
+/* Return: false if it is still there: a job got it first, or it gets no CPU. */
+static bool wait_until_gone(struct helper *h, pid_t tid, uint64_t until_ns)
+{
+	while (is_thread(tid)) {
+		if (phase_of(kt_load(&h->word)) >= OFFERED ||
+		    kt_now_ns() >= until_ns)
+			return false;
 		futex_wake(&h->word, 1);
-		nanosleep(&(struct timespec){ .tv_nsec = TRIM_POLL_NS }, NULL);
+		pause_trim();
 	}
-	return false;
+	return true;
+}
+
+/* The thread that ended last in this place, by itself or dismissed by another
+ * thread, may not be gone yet. */
+static void await_ended(struct helper *h, uint64_t until_ns)
+{
+	uint32_t tid = kt_load_acquire(&h->ended_tid);
+
+	while (tid && kt_load(&h->ended_tid) == tid && is_thread((pid_t)tid) &&
+	       kt_now_ns() < until_ns)
+		pause_trim();
+	/* Another thread may have its number later. */
+	kt_cas(&h->ended_tid, &tid, 0);
 }
 
 unsigned ktask_trim(void)
 {
+	uint64_t until_ns = kt_now_ns() + TRIM_WAIT_NS;
 	uint32_t nr = kt_load_acquire(&pool.nr);
 	unsigned nr_ended = 0;
 	int saved = errno;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		pid_t tid = dismiss(&pool.helpers[i]);
+		struct helper *h = &pool.helpers[i];
+		pid_t tid = dismiss(h, until_ns);
 
 		if (tid)
-			nr_ended += wait_until_gone(&pool.helpers[i], tid);
+			nr_ended += wait_until_gone(h, tid, until_ns);
+		await_ended(h, until_ns);
 	}
 	errno = saved;
 	return nr_ended;

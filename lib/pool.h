@@ -78,8 +78,8 @@ uint32_t pool_seat_tid(const struct seat *seat);
 /* pool_seat_cpu_ns - CPU time of that thread so far; UINT64_MAX if unknown */
 uint64_t pool_seat_cpu_ns(const struct seat *seat);
 
-/* pool_withdraw - take back an offer; false if a helper has begun */
-bool pool_withdraw(struct seat *seat);
+/* pool_withdraw - take back an offer, about now; false if a helper has begun */
+bool pool_withdraw(struct seat *seat, uint64_t now_ns);
 
 /*
  * pool_wait - wait until the helper has left the seat, or could not begin
@@ -111,5 +111,16 @@ struct kt_cap *pool_node(int index);
 
 /* pool_on_fork_child - called in the child, after the pool is empty again */
 extern void (*pool_on_fork_child)(void);
+
+/* pool_spinning - helpers that are awake and look for the next job */
+unsigned pool_spinning(void);
+
+/*
+ * pool_hurry - lend the caller's priority to a helper that shall leave its seat
+ * and gets no CPU, while the caller goes on
+ *
+ * Return: whether it was lent.
+ */
+bool pool_hurry(struct seat *seat);
 
 #endif /* KTASK_LIB_POOL_H */

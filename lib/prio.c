@@ -8,9 +8,7 @@
  */
 #include <errno.h>
 #include <linux/capability.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,6 +31,7 @@ struct sched_attr_v0 {
 };
 
 static uint32_t mode; /* enum prio_mode */
+static struct prio home; /* of parked helpers */
 
 enum prio_mode prio_mode(void)
 {
@@ -67,11 +66,11 @@ bool prio_thread_gone(uint32_t tid)
 	       errno == ESRCH;
 }
 
-bool prio_own(struct prio *prio)
+static bool read_prio(pid_t tid, struct prio *prio)
 {
 	struct sched_attr_v0 attr = { .size = sizeof(attr) };
 	int saved = errno;
-	bool known = !syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0);
+	bool known = !syscall(SYS_sched_getattr, tid, &attr, sizeof(attr), 0);
 
 	errno = saved;
 	prio->policy = attr.policy;
@@ -84,6 +83,11 @@ bool prio_own(struct prio *prio)
 		prio->rt_priority = 1;
 	}
 	return known;
+}
+
+bool prio_own(struct prio *prio)
+{
+	return read_prio(0, prio);
 }
 
 bool prio_lowest(const struct prio *prio)
@@ -119,15 +123,52 @@ bool prio_may_lend(void)
 	return may;
 }
 
-/* sched_setattr() ignores the nice value of SCHED_IDLE, but what is derived
- * from it (the priority of input and output, what tools show) counts. */
+/* Return: false, and never again, if this process may not raise threads. */
+static bool raised(int error)
+{
+	if (error == -EPERM)
+		kt_store(&mode, PRIO_KEEP);
+	return !error;
+}
+
+/* sched_setattr() ignores the nice value of SCHED_IDLE, but what is derived from
+ * it (CPU time counted as nice, what tools show) counts. */
 void prio_lower(void)
 {
-	struct prio nice = { .policy = SCHED_OTHER, .nice = LOWEST_NICE };
 	struct prio lowest = { .policy = SCHED_IDLE };
+	int saved = errno;
 
-	set_prio(0, &nice);
 	set_prio(0, &lowest);
+	setpriority(PRIO_PROCESS, 0, LOWEST_NICE);
+	errno = saved;
+}
+
+bool prio_is_lowest(pid_t tid)
+{
+	int saved = errno;
+	bool lowest = sched_getscheduler(tid) == SCHED_IDLE;
+
+	errno = saved;
+	return lowest;
+}
+
+bool prio_raise(pid_t tid)
+{
+	struct prio prio = { .policy = kt_load(&home.policy),
+			     .nice = kt_load(&home.nice) };
+
+	return raised(set_prio(tid, &prio));
+}
+
+static void find_home(void)
+{
+	struct prio own = { .policy = SCHED_OTHER };
+
+	if (prio_own(&own) && own.policy != SCHED_OTHER &&
+	    own.policy != SCHED_BATCH && own.policy != SCHED_IDLE)
+		own.policy = SCHED_OTHER;
+	kt_store(&home.policy, own.policy);
+	kt_store(&home.nice, own.nice);
 }
 
 /*
@@ -149,70 +190,33 @@ void prio_take(const struct prio *prio)
 }
 
 /* Down one step of nice and up again: is what we lower ours to raise? */
-static bool try_raise(void)
+static bool try_raise(pid_t tid)
 {
 	struct prio own, down;
 
-	if (!prio_own(&own) || own.policy != SCHED_OTHER)
+	if (!read_prio(tid, &own) || own.policy != SCHED_OTHER)
 		return false;
 	if (own.nice == LOWEST_NICE)
 		return true;
 	down = own;
 	down.nice++;
-	return !set_prio(0, &down) && !set_prio(0, &own);
+	return !set_prio(tid, &down) && !set_prio(tid, &own);
 }
 
-enum answer { ANSWER_NONE, ANSWER_YES, ANSWER_NO };
-
-static void *try_thread(void *arg)
+bool prio_find_out(pid_t tid)
 {
-	uint32_t *answer = arg;
-	uint32_t found = try_raise() ? ANSWER_YES : ANSWER_NO;
+	bool may;
 
-	kt_store_release(answer, found);
-	/* The word may be gone by now; waking nobody does no harm. */
-	futex_wake(answer, 1);
-	return NULL;
-}
-
-/* On a thread that ends: one that could not be raised again shall not stay. */
-static bool try_apart(void)
-{
-	struct sched_param normal = { .sched_priority = 0 };
-	sigset_t all, saved;
-	pthread_attr_t attr;
-	pthread_t thread;
-	uint32_t answer = ANSWER_NONE;
-
-	if (pthread_attr_init(&attr))
-		return false;
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
-	pthread_attr_setschedparam(&attr, &normal);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &saved);
-	if (pthread_create(&thread, &attr, try_thread, &answer))
-		answer = ANSWER_NO;
-	pthread_sigmask(SIG_SETMASK, &saved, NULL);
-	pthread_attr_destroy(&attr);
-	while (kt_load_acquire(&answer) == ANSWER_NONE)
-		futex_wait(&answer, ANSWER_NONE, 0);
-	return kt_load_acquire(&answer) == ANSWER_YES;
-}
-
-void prio_find_out(void)
-{
 	if (prio_mode() != PRIO_UNKNOWN)
-		return;
-	kt_store(&mode, (uint32_t)(prio_may_lend() && try_apart() ? PRIO_LEND
-								  : PRIO_KEEP));
-}
-
-void prio_helper_begin(void)
-{
-	if (prio_mode() == PRIO_LEND)
-		prio_lower();
+		return true;
+	find_home();
+	may = prio_may_lend();
+	if (!may || try_raise(tid)) {
+		kt_store(&mode, (uint32_t)(may ? PRIO_LEND : PRIO_KEEP));
+		return true;
+	}
+	kt_store(&mode, PRIO_KEEP);
+	return false;
 }
 
 bool prio_lend(pid_t tid, const struct prio *prio)
@@ -220,7 +224,5 @@ bool prio_lend(pid_t tid, const struct prio *prio)
 	int error = set_prio(tid, prio);
 
 	trace_lend(tid, prio->policy, prio->nice);
-	if (error == -EPERM)
-		kt_store(&mode, PRIO_KEEP);
-	return !error;
+	return raised(error);
 }

@@ -2,8 +2,10 @@
 /*
  * Priorities: the lowest one for helpers, and lending the caller's.
  *
- * Two modes.  PRIO_LEND: the process may raise a thread again, so helpers run
- * as SCHED_IDLE and nice 19.  PRIO_KEEP: it may not; a lowered helper that
+ * Two modes.  PRIO_LEND: the process may raise a thread again, so helpers work
+ * as SCHED_IDLE and nice 19, and have the priority of the process while they
+ * are parked: a thread needs a CPU in order to die, and who ends or executes a
+ * process waits for that.  PRIO_KEEP: it may not; a lowered helper that
  * holds the last chunk could never be helped, so helpers keep their priority
  * and only as many run as CPUs are idle (lib/limits.c).
  */
@@ -30,25 +32,37 @@ enum prio_mode prio_mode(void);
 bool prio_may_lend(void);
 
 /*
- * prio_find_out - set the mode, before the first helper is made
+ * prio_find_out - set the mode, by a helper @tid that was just made
  *
  * Rights do not tell everything (a capability may be limited to a user
- * namespace), so a thread made for it tries on itself, with one step of nice.
+ * namespace), so it is tried with one step of nice.  Nobody waits until @tid has
+ * run: on a busy machine that takes longer than many a job.
+ *
+ * Return: false if @tid could not be raised again and must end.
  */
-void prio_find_out(void);
+bool prio_find_out(pid_t tid);
 
-/* prio_helper_begin - by a new helper: go down, where that can be undone */
-void prio_helper_begin(void);
+/* prio_lower - the calling helper goes to the lowest priority */
+void prio_lower(void);
 
-/* prio_blocks - the calling helper waits more than it computes: up by a little,
- * where prio_lower() went down */
+/*
+ * prio_raise - @tid, 0 the calling thread, gets the priority of the process
+ *
+ * That is the policy and nice value that the thread had which made the first
+ * helper; SCHED_OTHER where it had a real-time policy.  Return: false when it
+ * is no longer allowed; the mode is then PRIO_KEEP.
+ */
+bool prio_raise(pid_t tid);
+
+/* prio_is_lowest - is @tid SCHED_IDLE? */
+bool prio_is_lowest(pid_t tid);
+
+/* prio_blocks - the calling helper waits more than it computes: up by a little
+ * from the lowest priority */
 void prio_blocks(void);
 
 /* prio_take - the calling helper goes to @prio, which it was lent */
 void prio_take(const struct prio *prio);
-
-/* prio_lower - the calling helper goes (back) to the lowest priority */
-void prio_lower(void);
 
 /* prio_lowest - is there nothing to lend in @prio? */
 bool prio_lowest(const struct prio *prio);

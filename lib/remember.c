@@ -1,70 +1,45 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What one run leaves to the next: the count that it settled at, and, if
- * somebody counts, its account.
+ * What a job begins with, if its operation was measured, and, if somebody counts,
+ * the account that it leaves.
  */
 #include "lib/account.h"
 #include "lib/learn.h"
-#include "lib/run.h"
+#include "lib/job.h"
 
-/* Jobs of so many minimum chunks look up what is known of them; those that
- * ran so long may have learnt something. */
+/* Jobs of so many minimum chunks look up what is known of them. */
 #define LARGE_CHUNKS 32
-#define LEARN_NS 250000000
 
 /* Reading what is known takes as long as some dozens of small chunks. */
-void run_begin_known(struct run *run, unsigned max)
+void job_begin_known(struct user_job *job, unsigned max)
 {
-	bool large =
-		run->units_total / LARGE_CHUNKS >= run->job.split.min_chunk;
+	bool large = job->ctx.units_total / LARGE_CHUNKS >=
+		     job->ctx.job.split.min_chunk;
 	struct learn_entry known;
 
-	if (!learn_find(run->ctl->name, large, &known))
+	if (!learn_find(job->ctl->name, large, &known))
 		return;
-	if (known.chunk_us && !run->ctl->chunk_us)
-		run->job.split.target_ns = (uint64_t)known.chunk_us * 1000;
+	if (known.chunk_us && !job->ctl->chunk_us)
+		job->ctx.job.split.target_ns = (uint64_t)known.chunk_us * 1000;
 	/* The most there were then says nothing about more. */
-	if (known.threads == known.max_threads && known.threads < max)
-		kt_tune_begin(&run->tune, max, known.threads, run->units_total,
-			      run->start_ns);
-	else
-		kt_tune_known(&run->tune, known.threads);
+	if (known.threads < known.max_threads || known.threads >= max)
+		kt_tune_known(&job->ctx.tune, known.threads);
 }
 
-/* Jobs that were not held back by anybody know something. */
-static void learn(struct run *run)
-{
-	unsigned threads = kt_tune_settled(&run->tune);
-	bool free_to_choose = !(run->ctl->flags & KTASK_FIXED) &&
-			      !run->ctl->max_threads && !run->ctl->cpus &&
-			      !run->parent && !run->spares;
-
-	if (threads && free_to_choose && !limits_idle_only() &&
-	    run->end_ns - run->start_ns >= LEARN_NS)
-		learn_job(run->ctl->name, threads, run->tune.max, run->end_ns);
-}
-
-static void account(const struct run *run, int error)
+void job_account(const struct user_job *job, int error)
 {
 	struct account account = {
-		.name = run->ctl->name,
+		.name = job->ctl->name,
 		.error = error,
-		.threads = run->threads,
-		.lent = run->lent,
-		.units = run->units,
-		.chunks = run->chunks,
-		.wall_ns = run->end_ns - run->start_ns,
-		.caller_cpu_ns = run->caller_cpu_ns,
-		.helper_cpu_ns = run->helper_cpu_ns,
+		.threads = job->ctx.threads,
+		.lent = job->ctx.lent,
+		.units = job->ctx.units,
+		.chunks = job->ctx.chunks,
+		.wall_ns = job->ctx.end_ns - job->ctx.start_ns,
+		.caller_cpu_ns = job->ctx.caller_cpu_ns,
+		.helper_cpu_ns = job->ctx.helper_cpu_ns,
 	};
 
-	account_job(&account);
-}
-
-void run_remember(struct run *run, int error)
-{
 	if (account_on())
-		account(run, error);
-	if (!error)
-		learn(run);
+		account_job(&account);
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Result: what a run did and cost, in the caller's structure, of whatever
+ * Result: what a job did and cost, in the caller's structure, of whatever
  * version that is.
  */
-#include <string.h>
-
 #include "core/undo.h"
-#include "lib/run.h"
+#include "lib/job.h"
+#include "util/struct_size.h"
 
 static struct ktask_node_result *node_slot(struct ktask_result *result, int nid)
 {
@@ -24,12 +23,13 @@ static struct ktask_node_result *node_slot(struct ktask_result *result, int nid)
 }
 
 /* Units of range @range that were claimed and did not succeed. */
-static uint64_t failed_units(struct run *run, unsigned range)
+static uint64_t failed_units(struct user_job *job, unsigned range)
 {
 	uint64_t units = 0;
 
-	for (unsigned i = 0; i < run_nr_workers(run); i++) {
-		const struct kt_worker *worker = run_worker_at(run, i);
+	for (unsigned i = 0; i < kt_context_nr_workers(&job->ctx); i++) {
+		const struct kt_worker *worker =
+			kt_context_worker_at(&job->ctx, i);
 
 		if (worker->failed && worker->range == range)
 			units += worker->fail.to - worker->fail.from;
@@ -37,22 +37,23 @@ static uint64_t failed_units(struct run *run, unsigned range)
 	return units;
 }
 
-static void fill_nodes(struct ktask_result *result, struct run *run)
+static void fill_nodes(struct ktask_result *result, struct user_job *job)
 {
-	for (unsigned i = 0; i < run->job.nr_ranges; i++) {
-		const struct kt_range *range = &run->ranges[i];
+	for (unsigned i = 0; i < job->ctx.job.nr_ranges; i++) {
+		const struct kt_range *range = &job->ranges[i];
 		struct ktask_node_result *slot = node_slot(result, range->node);
 
 		slot->chunks += range->chunks;
-		slot->units += range->next - failed_units(run, i);
+		slot->units += range->next - failed_units(job, i);
 		slot->remote_chunks += range->remote_chunks;
 	}
 }
 
-static void fill_failure(struct ktask_result *result, struct run *run)
+static void fill_failure(struct ktask_result *result, struct user_job *job)
 {
 	const struct kt_worker *worker =
-		kt_undo_lowest(run_worker_at, run, run_nr_workers(run));
+		kt_undo_lowest(kt_context_worker_at, &job->ctx,
+			       kt_context_nr_workers(&job->ctx));
 
 	if (!worker)
 		return;
@@ -61,10 +62,10 @@ static void fill_failure(struct ktask_result *result, struct run *run)
 		worker->fail_pos ? worker->fail_pos : worker->fail.start;
 	result->fail_range = worker->range;
 	result->fail_offset = (size_t)worker->fail.from;
-	if (!run->job.iter)
+	if (!job->ctx.job.iter)
 		result->fail_offset =
 			(size_t)((char *)result->fail_pos -
-				 (char *)run->ranges[worker->range].start);
+				 (char *)job->ranges[worker->range].start);
 }
 
 /* The clocks of two CPUs may differ by a little. */
@@ -73,22 +74,22 @@ static uint64_t elapsed(uint64_t from_ns, uint64_t to_ns)
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-void result_fill(struct ktask_result *result, struct run *run, int error)
+void job_result(struct ktask_result *result, struct user_job *job, int error)
 {
-	struct ktask_result full = { .struct_size = result->struct_size };
+	struct ktask_result full = { 0 };
 
 	full.error = error;
-	full.threads = run->threads;
-	full.helpers_lent = run->lent;
-	full.chunks = run->chunks;
-	full.units = run->units;
-	full.wall_ns = elapsed(run->start_ns, run->end_ns);
-	full.cpu_ns = run->caller_cpu_ns + run->helper_cpu_ns;
-	full.tail_ns = elapsed(run->work_end_ns, run->end_ns);
+	full.threads = job->ctx.threads;
+	full.helpers_lent = job->ctx.lent;
+	full.chunks = job->ctx.chunks;
+	full.units = job->ctx.units;
+	full.wall_ns = elapsed(job->ctx.start_ns, job->ctx.end_ns);
+	full.cpu_ns = job->ctx.caller_cpu_ns + job->ctx.helper_cpu_ns;
+	full.tail_ns = elapsed(job->ctx.work_end_ns, job->ctx.end_ns);
 	/* In the child of a fork half of the workers are not there. */
-	if (!run->orphan) {
-		fill_nodes(&full, run);
-		fill_failure(&full, run);
+	if (!job->ctx.orphan) {
+		fill_nodes(&full, job);
+		fill_failure(&full, job);
 	}
-	memcpy(result, &full, KT_MIN(result->struct_size, sizeof(full)));
+	struct_size_write(result, &full, sizeof(full));
 }

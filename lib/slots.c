@@ -22,6 +22,8 @@
 #define DEMAND_DEAD_NS 10000000000ull
 /* Threads that hold slots are looked for so often, while all are taken. */
 #define DEAD_LOOK_NS 1000000000
+/* So often all slots are read, at most, to see them at one moment. */
+#define USED_PASSES 64
 /* A second job shall have its turn within 10 ms. */
 #define TURN_NS 8000000
 
@@ -165,21 +167,52 @@ bool slots_must_leave(int index, uint32_t self)
 	return (unsigned)index >= end;
 }
 
+/*
+ * Read who works with which slot.
+ * @holders: what the pass before has read, replaced
+ *
+ * Return: true if it has read the same.
+ */
+static bool read_holders(const struct table *table, uint32_t *holders)
+{
+	bool same = true;
+
+	for (unsigned i = 0; i < TABLE_SLOTS; i++) {
+		uint32_t holder = kt_load_acquire(&table->slots[i].held);
+		uint32_t aside = kt_load_acquire(&table->slots[i].aside);
+
+		holder = holder == aside ? 0 : holder;
+		same &= holders[i] == holder;
+		holders[i] = holder;
+	}
+	return same;
+}
+
+/*
+ * Two passes that read the same saw one moment: the one between them.  A pass
+ * takes a few microseconds; where slots go from hand to hand faster the last
+ * pass has to do, and may count a slot that moved twice.
+ *
+ * Helpers beyond the limit end their chunk while others have their slots
+ * already; they use none, like those that stand aside.
+ */
 unsigned slots_used(void)
 {
+	uint32_t holders[TABLE_SLOTS] = { 0 };
+	struct table *table = slots.table;
 	unsigned nr = 0;
 
-	for (unsigned i = 0; slots.table && i < TABLE_SLOTS; i++) {
-		struct slot *slot = &slots.table->slots[i];
-		uint32_t holder = kt_load(&slot->held);
-
-		if (!holder || stands_aside(slot))
+	for (int i = 0; table && i < USED_PASSES; i++)
+		if (read_holders(table, holders))
+			break;
+	for (unsigned i = 0; i < TABLE_SLOTS; i++) {
+		if (!holders[i])
 			continue;
 		/* What a killed thread left nobody else may ever take. */
-		if (!prio_thread_gone(holder) || !put_for_dead((int)i))
+		if (!prio_thread_gone(holders[i]) || !put_for_dead((int)i))
 			nr++;
 	}
-	return nr;
+	return KT_MIN(nr, kt_load(&slots.limit));
 }
 
 /* ---- demands ---- */
@@ -248,9 +281,9 @@ void slots_report(int demand, unsigned helpers, uint64_t units_done)
 	kt_store(&slots.table->head.demands[demand].units_done, units_done);
 }
 
-uint32_t slots_changes(void)
+const uint32_t *slots_changes(void)
 {
-	return slots.table ? kt_load(&slots.table->head.changes) : 0;
+	return slots.table ? &slots.table->head.changes : NULL;
 }
 
 /*

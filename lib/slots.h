@@ -12,7 +12,8 @@
  *
  * A helper that shall leave and gets no CPU to end its chunk stands aside: its
  * caller says so, and another works in its place, with a slot beyond the limit.
- * What the first still does of that one chunk when it has a CPU again is all
+ * When the first has left, a third may take its slot; then the second has to
+ * leave.  What such helpers still do of the one chunk that they are in is all
  * that exceeds the cap.
  *
  * Users share by what their tables demand, max-min fair (core/share.h), and so
@@ -95,8 +96,9 @@ int slots_demand_begin(unsigned wanted, const char *name, uint64_t units_total,
 unsigned slots_share(int demand, unsigned wanted, uint64_t now_ns,
 		     uint64_t *until_ns);
 
-/* slots_changes - another number than before: shares may have changed */
-uint32_t slots_changes(void);
+/* slots_changes - counts changes of demands: shares may have changed; NULL
+ * where there is no table */
+const uint32_t *slots_changes(void);
 
 /* slots_demand_alive - by a helper that waits: the job is not silent, although
  * its caller may be in a long chunk.  Nothing if it has ended. */
@@ -107,8 +109,12 @@ void slots_report(int demand, unsigned helpers, uint64_t units_done);
 
 void slots_demand_end(int demand);
 
-/* slots_used - helpers of this user that have a slot and do not stand aside,
- * for people */
+/*
+ * slots_used - slots that helpers of this user work with, for people
+ *
+ * At one moment, and never more than the limit: helpers that stand aside or are
+ * beyond the limit only end their chunk.
+ */
 unsigned slots_used(void);
 
 /* A job that has not spoken for so long is not counted. */

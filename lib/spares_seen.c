@@ -12,14 +12,17 @@
 
 static struct sight see_all(const struct spares *spares, bool closely)
 {
-	const struct run *run = spares->run;
+	const struct user_job *job = spares->job;
 	struct sight sight = { 0 };
 
 	sight_add(&sight, spares->caller, closely);
-	for (unsigned i = 0; i < kt_load_acquire(&run->nr_seated); i++)
-		sight_add(&sight, kt_load(&run->seats[i].tid), closely);
-	for (unsigned i = 0; i < spares->nr; i++)
-		sight_add(&sight, kt_load(&spares->seats[i].tid), closely);
+	for (unsigned i = 0; i < kt_load_acquire(&job->ctx.helpers.nr_used);
+	     i++)
+		sight_add(&sight, kt_load(&job->ctx.helpers.items[i].host.tid),
+			  closely);
+	for (unsigned i = 0; i < spares->helpers.nr_used; i++)
+		sight_add(&sight, kt_load(&spares->helpers.items[i].host.tid),
+			  closely);
 	return sight;
 }
 
@@ -36,7 +39,7 @@ struct sight seen_working(const struct spares *spares)
 		sight = see_all(spares, true);
 	else
 		sight.running = (unsigned)ready;
-	sight.running += kt_load(&spares->run->nested);
+	sight.running += kt_load(&spares->job->nested);
 	return sight;
 }
 
@@ -51,24 +54,27 @@ static uint64_t long_for(const struct kt_job *job)
 static unsigned nr_standing(const struct spares *spares, uint64_t now_ns,
 			    uint64_t long_ns)
 {
-	const struct run *run = spares->run;
+	const struct user_job *job = spares->job;
 	struct sight_last *last = spares->last;
 	unsigned nr = 0;
 
-	nr += sight_stands(last++, spares->caller, kt_load(&run->caller.units),
-			   now_ns, long_ns);
-	for (unsigned i = 0; i < kt_load_acquire(&run->nr_seated); i++) {
-		const struct run_seat *rs = &run->seats[i];
+	nr += sight_stands(last++, spares->caller,
+			   kt_load(&job->ctx.caller.units), now_ns, long_ns);
+	for (unsigned i = 0; i < kt_load_acquire(&job->ctx.helpers.nr_used);
+	     i++) {
+		const struct kt_item *item = &job->ctx.helpers.items[i];
 
-		nr += sight_stands(&last[i], kt_load(&rs->tid),
-				   kt_load(&rs->worker.units), now_ns, long_ns);
+		nr += sight_stands(&last[i], kt_load(&item->host.tid),
+				   kt_load(&item->worker.units), now_ns,
+				   long_ns);
 	}
-	last += run->nr_seats;
-	for (unsigned i = 0; i < spares->nr; i++) {
-		const struct run_seat *rs = &spares->seats[i];
+	last += job->ctx.helpers.nr;
+	for (unsigned i = 0; i < spares->helpers.nr_used; i++) {
+		const struct kt_item *item = &spares->helpers.items[i];
 
-		nr += sight_stands(&last[i], kt_load(&rs->tid),
-				   kt_load(&rs->worker.units), now_ns, long_ns);
+		nr += sight_stands(&last[i], kt_load(&item->host.tid),
+				   kt_load(&item->worker.units), now_ns,
+				   long_ns);
 	}
 	return nr;
 }
@@ -78,7 +84,7 @@ static unsigned nr_standing(const struct spares *spares, uint64_t now_ns,
 unsigned seen_standing(struct spares *spares, uint64_t units, unsigned running,
 		       uint64_t now_ns)
 {
-	uint64_t long_ns = long_for(&spares->run->job);
+	uint64_t long_ns = long_for(&spares->job->ctx.job);
 	unsigned standing = nr_standing(spares, now_ns, long_ns);
 
 	if (units != spares->done) {

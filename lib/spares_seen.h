@@ -6,33 +6,28 @@
 #ifndef KTASK_LIB_SPARES_SEEN_H
 #define KTASK_LIB_SPARES_SEEN_H
 
-#include "lib/run.h"
+#include "lib/job.h"
 #include "lib/sight.h"
 #include "lib/spares_count.h"
 
 struct spares {
 	struct seat watch;
-	struct run *run;
-	struct run_seat *seats;
-	unsigned max; /* as far as client and administrator allow */
-	uint32_t nr; /* seats [0, nr) were used */
-	uint32_t wanted; /* spares at and above this leave */
+	struct user_job *job;
+	/* As many as client and administrator allow. */
+	struct kt_helpers helpers;
 	uint32_t stop; /* futex: the watcher shall leave */
 	int bell; /* the same as a descriptor, where there is a monitor; -1 */
 	struct spares_count count;
 	uint32_t alone; /* the caller has one CPU only: so has the job */
-	struct sight_last *last; /* of the caller, run->seats and seats */
+	struct sight_last *last; /* of the caller, the helpers and the spares */
 	uint64_t done, done_ns; /* units, and when they were done at last */
 	unsigned extra; /* of these threads stand */
 	/* Where they may run.  The caller fills in the one that is not in use. */
 	struct kt_cpus cpus[2];
 	uint32_t fresh,
 		used; /* the index that the watcher shall use, and does */
-	uint32_t places, used_places; /* run->places of these */
+	uint32_t places, used_places; /* ctx.placement of these */
 	uint32_t caller; /* its thread */
-	/* Of spares that have left. */
-	uint64_t chunks, units, cpu_ns;
-	unsigned threads;
 };
 
 /* seen_working - by the watcher: threads that are in the job, and run */

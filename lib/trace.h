@@ -2,7 +2,7 @@
 /*
  * Static tracepoints (USDT) of provider "ktask", for perf, bpftrace and
  * SystemTap.  One no-op instruction each while nobody traces; nothing at all
- * where <sys/sdt.h> was missing at build time.
+ * where the build had no <sys/sdt.h> (KTASK_SDT, mk/features.mk).
  *
  *	job_start   name, units, threads wanted
  *	chunk       start position, units, nanoseconds; by the thread that did it
@@ -14,14 +14,8 @@
 #ifndef KTASK_LIB_TRACE_H
 #define KTASK_LIB_TRACE_H
 
-#if defined(__has_include)
-#if __has_include(<sys/sdt.h>)
+#ifdef KTASK_SDT
 #include <sys/sdt.h>
-#define KTASK_TRACING 1
-#endif
-#endif
-
-#ifdef KTASK_TRACING
 #define trace_job_start(name, units, threads) \
 	DTRACE_PROBE3(ktask, job_start, name, units, threads)
 #define trace_chunk(start, units, ns) \

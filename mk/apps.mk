@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The two applications that the runtime is measured with.  Several ranks need
-# MPI; where mpicc is missing they are built for one.
+# MPI; where it is missing they are built for one.
 
 APPS := heat fwi
-MPICC := $(shell command -v mpicc)
-APP_COMM := apps/common/comm_$(if $(MPICC),mpi,none).c
+APP_COMM := apps/common/comm_$(if $(HAVE_mpi),mpi,none).c
 APP_COMMON := $(filter-out apps/common/comm_%,$(wildcard apps/common/*.c)) \
 	$(APP_COMM)
-APP_MPI_LIBS := $(if $(MPICC),$(shell $(MPICC) --showme:link 2>/dev/null))
 
 # A sum that is contracted has other bits than the same sum elsewhere.
-INC_apps := -Iinclude -I. -ffp-contract=off \
-	$(if $(MPICC),$(shell $(MPICC) --showme:compile 2>/dev/null))
+INC_apps := -Iinclude -I. -ffp-contract=off $(MPI_CFLAGS)
 
 app_obj = $(call obj,$(wildcard apps/$(1)/*.c) $(APP_COMMON))
-$(foreach a,$(APPS),$(call app_obj,$a)): | $(B)/.headers
+$(foreach a,$(APPS),$(call app_obj,$a)): | $(call need,cc jansson xxhash)
 
 ## apps: heat diffusion and full-waveform inversion, by tasks
 .PHONY: apps
@@ -24,10 +21,10 @@ all: apps
 
 $(OUT)/heat: $(call app_obj,heat)
 $(OUT)/fwi: $(call app_obj,fwi)
-$(APPS:%=$(OUT)/%): $(OUT)/libktrt.a $(OUT)/libumt.a $(OUT)/libktask.a
+$(APPS:%=$(OUT)/%): $(FEATURES)/mpi $(OUT)/libktrt.a $(OUT)/libumt.a $(OUT)/libktask.a
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
-		$(RT_LIBS) $(APP_MPI_LIBS) -ljansson -lxxhash $(LDFLAGS)
+		$(RT_LIBS) $(MPI_LIBS) -ljansson -lxxhash $(LDFLAGS)
 
 # Stencils want vectors.
 $(call obj,apps/fwi/stencil.c): KT_CFLAGS += -O3

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The benchmarks; bench/RESULTS.md has figures.  The one against the peers needs
+# The benchmarks; doc/results.md has figures.  The one against the peers needs
 # a C++ compiler and oneTBB, which nothing else does.
 
-CXX ?= c++
 BENCH_COMMON := $(call obj,$(wildcard bench/common/*.c))
 BENCH_C := $(wildcard bench/peers/*.c)
 BENCH_CXX := $(wildcard bench/peers/*.cpp)
@@ -32,6 +31,12 @@ $(OUT)/bench/bench-crowd: $(call obj,$(wildcard bench/crowd/*.c)) \
 
 $(OUT)/bench/bench-neighbour: $(call obj,$(wildcard bench/neighbour/*.c)) \
 		$(BENCH_COMMON) $(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
+
+$(OUT)/bench/bench-busy: $(call obj,bench/busy/main.c) $(BENCH_COMMON) \
+		$(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
@@ -66,6 +71,13 @@ $(OUT)/bench/bench-end: $(call obj,bench/shim/end.c)
 # The shim's address, and a variable as long for the side without it.
 SHIM_ENV = LD_PRELOAD=$(abspath $(OUT)/libktask-preload.so)
 PLAIN_ENV = $(subst LD_PRELOAD,NO_PRELOAD,$(SHIM_ENV))
+
+## bench-busy: jobs, and ends of processes, beside busy ones (BENCH='10 -20')
+.PHONY: bench-busy
+bench-busy:
+	+@$(MAKE) --no-print-directory deps NEED=build
+	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-busy
+	$(OUT)/bench/bench-busy $(BENCH)
 
 ## bench-shim: what the shim costs: small calls, and the start of `true`
 .PHONY: bench-shim
@@ -135,7 +147,8 @@ bench-claim: $(OUT)/bench/bench-claim
 tests: bench-programs
 
 .PHONY: bench-programs
-bench-programs: $(OUT)/bench/bench-crowd $(OUT)/bench/bench-peers \
+bench-programs: $(OUT)/bench/bench-crowd \
+	$(if $(HAVE_openmp),$(if $(HAVE_tbb),$(OUT)/bench/bench-peers)) \
 	$(OUT)/bench/idle-pool $(OUT)/bench/bench-neighbour \
 	$(OUT)/bench/small-calls $(OUT)/bench/bench-end \
 	$(OUT)/bench/bench-claim \

@@ -3,6 +3,7 @@
 #
 #   tests/unit/*.c     core, linked with nothing else of ours, on a host that
 #                      the test makes up (tests/unit/support)
+#   tests/sim/*.c      the engine on a simulated machine; see mk/sim.mk
 #   tests/api/*.c      the library as a program sees it
 #                      (both as plain, asan and tsan builds; KIND/support/*.c
 #                      is linked into each test of the kind)
@@ -13,16 +14,25 @@
 #   tests/preload/*.bats  the shim; *.c there are programs that know no ktask
 #   tests/software/*.bats  real programs, each with and without the shim
 #   tests/vm/*.t       the module and the library in guests; see mk/vm.mk
+#   tests/bare/*.t     the tree where nothing is installed; see mk/bare.mk
 #   tests/build/*.t    what the build makes: symbols, headers, installation
 #   tests/style/*.t    how the tree reads
 #   tests/runner/*.t   the runner itself
 #   examples/*.c       each must run and exit 0
 
 TEST_VARIANTS := plain asan tsan
-CTESTS := $(wildcard tests/unit/*.c tests/api/*.c tests/umt/*.c \
-	tests/runtime/*.c)
+CTESTS := $(wildcard tests/unit/*.c tests/sim/*.c tests/api/*.c \
+	tests/umt/*.c tests/runtime/*.c)
 CTESTBIN := $(CTESTS:%.c=$(OUT)/%)
 support = $(call obj,$(wildcard tests/support/*.c tests/$(1)/support/*.c))
+
+$(call obj,$(CTESTS) $(foreach kind,unit sim api umt runtime,\
+	$(wildcard tests/$(kind)/support/*.c)) $(wildcard tests/support/*.c)): \
+	| $(call need,cc cmocka)
+
+# A test's own code need not be fast, and there is three times as much of it as of
+# the product: this halves the time that all tests take to compile.
+$(OBJ)/tests/%.o: KT_CFLAGS += -O1 -g1
 
 # tests/support/failalloc.h: every allocation of the library can be refused.
 TESTWRAP := malloc calloc realloc aligned_alloc posix_memalign mmap \
@@ -79,17 +89,20 @@ SUBMAKE = $(MAKE) --no-print-directory $(JOBS)
 
 ## tests: build everything that `make check` runs
 tests: all c-tests vm-programs examples $(INNOCENT)
-	+@$(SUBMAKE) VARIANT=asan c-tests
-	+@$(SUBMAKE) VARIANT=tsan c-tests
+	+@for variant in $(filter-out plain,$(TEST_VARIANTS)); do \
+		$(SUBMAKE) VARIANT=$$variant c-tests || exit 1; done
+	$(call tell-left-out,$(OPTIONAL_tests))
 
 variants_of = $(foreach v,$(TEST_VARIANTS),$(patsubst %.c,\
 	$(B)/$(if $(filter-out plain,$v),$v/)%,$(wildcard tests/$(1)/*.c)))
 
 RUN_unit = $(call variants_of,unit)
+RUN_sim = $(call variants_of,sim)
 RUN_api = $(call variants_of,api)
 RUN_umt = $(call variants_of,umt) $(wildcard tests/umt/*.bats)
 RUN_runtime = $(call variants_of,runtime) $(wildcard tests/runtime/*.bats) \
-	$(addprefix $(B)/,$(basename $(wildcard examples/runtime/*.c*)))
+	$(addprefix $(B)/,$(basename $(wildcard examples/runtime/*.c \
+	$(if $(HAVE_cxx),examples/runtime/*.cpp))))
 RUN_apps = $(wildcard tests/apps/*.bats)
 RUN_cli = $(wildcard tests/cli/*.bats tests/preload/*.bats)
 RUN_software = $(wildcard tests/software/*.bats)
@@ -97,26 +110,34 @@ RUN_build = $(wildcard tests/build/*.t) \
 	$(patsubst %.c,$(B)/%,$(wildcard examples/*.c))
 RUN_style = $(wildcard tests/style/*.t tests/runner/*.t)
 # Guests take longest: they go first, beside whatever else there is.
-RUN_ALL = $(RUN_vm) $(RUN_style) $(RUN_build) $(RUN_unit) $(RUN_cli) $(RUN_umt) \
+RUN_ALL = $(RUN_vm) $(RUN_bare) $(RUN_style) $(RUN_build) $(RUN_unit) \
+	$(RUN_sim) $(RUN_cli) $(RUN_umt) \
 	$(RUN_runtime) $(RUN_apps) $(RUN_software) $(RUN_api)
 
 # `make check ONLY=undo`: the tests with that word in their path.
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$t),$t)),$(1))
 run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' \
-	KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' tests/run --build $(B) \
+	KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
+	KTASK_TEST_BARE_CACHE='$(abspath $(BARE_CACHE))' tests/run --build $(B) \
 	$(call only,$(1))
 
 ## check: install what is missing, build, run every test (ONLY=word: some)
 .PHONY: check
 check:
 	+@$(MAKE) --no-print-directory deps
-	+@$(MAKE) --no-print-directory deps NEED=software || :
+	+@$(MAKE) --no-print-directory deps NEED='software cross' || :
+	+@$(MAKE) --no-print-directory servers || :
 	+@$(SUBMAKE) tests
 	$(call run,$(RUN_ALL))
 
-KINDS := $(addprefix check-,unit api umt runtime apps cli build)
+## servers: unpack those of the tests, as far as they are not installed
+.PHONY: servers
+servers:
+	@tests/software/fetch '$(B)/servers' $(DEPS_database)
 
-## check-unit check-api check-umt check-runtime check-apps check-cli check-build: one kind of test
+KINDS := $(addprefix check-,unit sim api umt runtime apps cli build)
+
+## check-unit check-sim check-api check-umt check-runtime check-apps check-cli check-build: one kind of test
 .PHONY: $(KINDS)
 $(KINDS): check-%:
 	+@$(MAKE) --no-print-directory deps
@@ -126,7 +147,8 @@ $(KINDS): check-%:
 ## check-software: the shim under databases, a JVM, Redis and others (installs them)
 .PHONY: check-software
 check-software:
-	+@$(MAKE) --no-print-directory deps NEED='build demo check software database'
+	+@$(MAKE) --no-print-directory deps NEED='build demo check software'
+	+@$(MAKE) --no-print-directory servers || :
 	+@$(SUBMAKE) all
 	$(call run,$(RUN_software))
 

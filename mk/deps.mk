@@ -7,7 +7,7 @@ DEPS_build := gcc libc6-dev make pkg-config libhwloc-dev libjansson-dev \
 	libxxhash-dev systemtap-sdt-dev
 DEPS_demo := qemu-system-x86 gnuplot-nox
 DEPS_check := libcmocka-dev bats mandoc clang clang-format perl python3 jq \
-	g++ binutils util-linux findutils procps strace hyperfine
+	g++ binutils util-linux findutils procps strace hyperfine systemd
 DEPS_peers := g++ libtbb-dev
 # The peers of the task runtime.
 DEPS_tasks := libomp-dev
@@ -16,32 +16,26 @@ DEPS_vm := qemu-system-x86 cpio binutils gcc libc6-dev
 DEPS_debug := flex bison bc xz-utils libelf-dev libssl-dev perl
 # Real programs for the tests; without them these skip.
 DEPS_software := default-jdk-headless python3-numpy redis-tools stress-ng
-# Apart: where systemd runs, Debian starts a database when it is installed.
-DEPS_database := postgresql
+# The shim for 64-bit ARM, and what runs it; without them its test skips.
+DEPS_cross := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+# Apart: where systemd runs, Debian starts a server when it is installed.
+DEPS_database := postgresql nginx-light
 # Ranks of the applications, and slow links between them.
 DEPS_apps := libopenmpi-dev openmpi-bin iproute2 gnuplot-nox
 # For eBPF; without them libumt has its other backends.
 DEPS_umt := clang bpftool libbpf-dev
+# A Debian to try the tree in, where nothing is installed.
+DEPS_bare := mmdebstrap debian-archive-keyring git
 
 # The groups that a goal wants: `make deps NEED=build`.
-NEED ?= build demo check peers umt vm apps
+NEED ?= build demo check peers tasks umt vm apps bare
 
 ## deps: install what is missing from Debian packages
 .PHONY: deps
 deps:
 	@scripts/deps $(sort $(foreach group,$(NEED),$(DEPS_$(group))))
 
-# A first `make` on a bare machine says what to do instead of a page of errors.
-$(LIBOBJ) $(call obj,$(CLI) $(PRELOAD)): | $(B)/.headers
-
-$(B)/.headers:
-	@mkdir -p $(@D)
-	@command -v $(firstword $(CC)) >/dev/null || { \
-		echo 'ktask: building: no $(CC): run "make deps"' >&2; exit 1; }
-	@printf '#include <%s>\n' errno.h linux/futex.h hwloc.h jansson.h \
-		xxhash.h | \
-		$(CC) $(CFLAGS) -E - >/dev/null 2>$@.why || { cat $@.why >&2; \
-		echo 'ktask: building: a header is missing: run "make deps"' \
-		>&2; exit 1; }
-	@rm -f $@.why
-	@touch $@
+## packages: the names of all packages that some goal installs
+.PHONY: packages
+packages:
+	@printf '%s\n' $(sort $(foreach v,$(filter DEPS_%,$(.VARIABLES)),$($v)))

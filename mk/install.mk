@@ -19,7 +19,7 @@ COMPLETION := $(wildcard packaging/*.bash-completion)
 
 # Where the installed command finds its shim when that is not ../lib/ktask:
 # LIBDIR must then be given to `make` as well.
-$(OBJ)/cli/cmd_run.o: KT_CFLAGS += -DKTASK_LIBDIR='"$(LIBDIR)/ktask"'
+$(OBJ)/cli/library.o: KT_CFLAGS += -DKTASK_LIBDIR='"$(LIBDIR)/ktask"'
 
 # The archive that others link: one object that shows only what is public, so
 # that the names inside (pool, run, topo) stay free for the program.
@@ -56,7 +56,6 @@ INSTALL_PROGRAM = \
 	$(OUT)/libktrt.so.$(VERSION):$(LIBDIR)/libktrt.so.$(VERSION) \
 	$(OUT)/ktrt-info:$(BINDIR)/ktrt-info \
 	$(OUT)/libktask-preload.so:$(LIBDIR)/ktask/libktask-preload.so \
-	$(OUT)/libktask-stores.so:$(LIBDIR)/ktask/libktask-stores.so \
 	$(OUT)/ktask:$(BINDIR)/ktask \
 	$(OUT)/umt:$(BINDIR)/umt \
 	$(if $(UMTD),$(UMTD):$(SBINDIR)/umtd)

@@ -5,7 +5,7 @@ RT_OBJ := $(call obj,$(wildcard runtime/*.c))
 INC_runtime := -Iinclude -I.
 # A task may leave by pthread_exit(), which unwinds through these.
 $(RT_OBJ): KT_CFLAGS += -fexceptions
-$(RT_OBJ): | $(B)/.headers
+$(RT_OBJ): | $(call need,cc)
 
 $(OUT)/libktrt.so.$(VERSION): $(RT_OBJ) runtime/libktrt.map \
 		$(OUT)/libktask.so $(OUT)/libumt.so
@@ -28,7 +28,7 @@ RT_STATIC = $(OUT)/libktrt.a $(OUT)/libumt.a $(OUT)/libktask.a
 RT_LIBS = $(UMT_LIBS) -ldl -lm
 
 RT_CMD := $(call obj,$(wildcard runtime/cmd/*.c))
-$(RT_CMD): | $(B)/.headers
+$(RT_CMD): | $(call need,cc)
 
 $(OUT)/ktrt-info: $(RT_CMD) $(RT_STATIC)
 	$(call say,LD)
@@ -63,7 +63,7 @@ $(RT_EXAMPLES_CXX): $(OUT)/%: %.cpp $(wildcard include/ktask/runtime.*) \
 	$(Q)$(CXX) -std=c++11 -O2 -g -Wall -Wextra -pthread $(INC_examples) \
 		$(CXXFLAGS) -o $@ $< $(RT_EXAMPLE_LINK)
 
-examples: $(RT_EXAMPLES_C) $(RT_EXAMPLES_CXX)
+examples: $(RT_EXAMPLES_C) $(if $(HAVE_cxx),$(RT_EXAMPLES_CXX))
 
 # Tests of the runtime: as tests/api, but with this library.
 $(OUT)/tests/runtime/%: $(OBJ)/tests/runtime/%.o $(call support,runtime) \
@@ -75,16 +75,12 @@ $(OUT)/tests/runtime/%: $(OBJ)/tests/runtime/%.o $(call support,runtime) \
 
 # ---- benchmarks ----
 
-# Where taskflow/taskflow.hpp is; Debian 12 has no package of it.
-TASKFLOW ?= $(wildcard /usr/include/taskflow)
-TASKS_CLANG ?= clang
 TASKS_MAIN := $(call obj,bench/tasks/main.c)
-TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-libgomp \
-	$(OUT)/bench/bench-tasks-tbb $(OUT)/bench/bench-tasks-futex
-TASKS_LIBOMP := $(shell echo '\#include <omp.h>' | \
-	$(TASKS_CLANG) -fopenmp -E - 2>/dev/null | head -1)
-TASKS_PEERS := $(if $(TASKS_LIBOMP),$(OUT)/bench/bench-tasks-libomp) \
-	$(if $(TASKFLOW),$(OUT)/bench/bench-tasks-taskflow)
+TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-futex
+TASKS_PEERS := $(if $(HAVE_openmp),$(OUT)/bench/bench-tasks-libgomp) \
+	$(if $(HAVE_libomp),$(OUT)/bench/bench-tasks-libomp) \
+	$(if $(HAVE_tbb),$(OUT)/bench/bench-tasks-tbb) \
+	$(if $(HAVE_taskflow),$(OUT)/bench/bench-tasks-taskflow)
 
 $(OUT)/bench/bench-tasks-ktrt: $(call obj,bench/tasks/ktrt.c) $(TASKS_MAIN) \
 		$(RT_STATIC)
@@ -112,7 +108,7 @@ $(OUT)/bench/bench-tasks-tbb: $(OBJ)/bench/tasks/tbb.o $(TASKS_MAIN)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ -ltbb $(LDFLAGS)
 
-$(OBJ)/bench/tasks/taskflow.o: BENCH_CXXFLAGS += -std=c++20 -I$(TASKFLOW)
+$(OBJ)/bench/tasks/taskflow.o: BENCH_CXXFLAGS += -std=c++20 $(TASKFLOW:%=-I%)
 
 $(OUT)/bench/bench-tasks-taskflow: $(OBJ)/bench/tasks/taskflow.o $(TASKS_MAIN)
 	@mkdir -p $(@D)

@@ -10,3 +10,8 @@ style:
 format:
 	@find $(filter-out build,$(patsubst %/,%,$(wildcard */))) \
 		-name '*.[ch]' -exec clang-format -i {} +
+
+## results: write doc/results.md anew from bench/data
+.PHONY: results
+results:
+	@scripts/results

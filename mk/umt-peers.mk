@@ -6,11 +6,12 @@ PEER_OBJ := $(call obj,bench/apps/peers/main.c $(patsubst %,apps/heat/%.c,\
 	checkpoint grid options) $(patsubst %,apps/common/%.c,\
 	app comm_none cost disk started))
 PEER_LIBS = $(RT_STATIC) $(RT_LIBS) -ljansson -lxxhash
-HEAT_PEERS_C := $(OUT)/bench/heat-libgomp $(OUT)/bench/heat-tbb \
-	$(if $(TASKS_LIBOMP),$(OUT)/bench/heat-libomp)
+HEAT_PEERS_C := $(if $(HAVE_openmp),$(OUT)/bench/heat-libgomp) \
+	$(if $(HAVE_libomp),$(OUT)/bench/heat-libomp) \
+	$(if $(HAVE_tbb),$(OUT)/bench/heat-tbb)
 HEAT_PEERS := $(HEAT_PEERS_C) $(OUT)/bench/heat-go $(OUT)/bench/heat-rust
 
-$(PEER_OBJ): | $(B)/.headers
+$(PEER_OBJ): | $(call need,cc jansson xxhash)
 
 $(OUT)/bench/heat-libgomp: bench/apps/peers/openmp.c $(PEER_OBJ) $(RT_STATIC)
 	@mkdir -p $(@D)

@@ -5,19 +5,11 @@
 
 UMT_LIB := $(wildcard umt/lib/*.c)
 UMT_GEN := $(B)/gen
-# bpftool is where only root looks.
-BPFTOOL ?= $(shell PATH="$$PATH:/usr/sbin:/sbin" command -v bpftool)
-BPF_CLANG ?= clang
-UMT_BPF ?= $(shell command -v $(firstword $(BPF_CLANG)) >/dev/null && \
-	[ -n '$(BPFTOOL)' ] && echo '\#include <bpf/libbpf.h>' | \
-	$(CC) -E - >/dev/null 2>&1 && echo yes)
-ifneq ($(UMT_BPF),yes)
-UMT_LIB := $(filter-out $(addprefix umt/lib/,bpf.c broker.c program.c \
-	why.c),$(UMT_LIB))
+ifeq ($(HAVE_ebpf),)
+UMT_LIB := $(filter-out $(addprefix umt/lib/,bpf.c broker_client.c \
+	bpf_program.c load_error.c),$(UMT_LIB))
 UMT_LIBS :=
-UMT_HOW := $(B)/.umt-without-ebpf
 else
-UMT_HOW := $(B)/.umt-with-ebpf
 UMT_LIBS := -lbpf
 # What a static link needs besides.
 UMT_STATIC := -lbpf -lelf -lz
@@ -27,10 +19,10 @@ INC_umt := -Iinclude -I. $(INC_umt_bpf)
 UMT_OBJ := $(call obj,$(UMT_LIB))
 
 # The program is for the kernel, whatever architecture the compiler is on.
-BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(shell uname -m)))
+BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(MACHINE)))
 BPF_CFLAGS := -target bpf -g -O2 -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) \
-	-D__$(shell uname -m)__ -Wall -Wextra -Wno-unused-parameter \
-	-Iinclude -I. -I/usr/include/$(shell uname -m)-linux-gnu
+	-D__$(MACHINE)__ -Wall -Wextra -Wno-unused-parameter \
+	-Iinclude -I. -I/usr/include/$(MACHINE)-linux-gnu
 
 $(UMT_GEN)/umt.bpf.o: $(wildcard umt/*.c umt/*.h) include/umt.h mk/umt.mk
 	@mkdir -p $(@D)
@@ -42,11 +34,10 @@ $(UMT_GEN)/umt.skel.h: $(UMT_GEN)/umt.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name umt_bpf >$@.new
 	@mv $@.new $@
 
-$(call obj,umt/lib/program.c): $(UMT_GEN)/umt.skel.h
+$(call obj,umt/lib/bpf_program.c): $(UMT_GEN)/umt.skel.h
 
 $(OUT)/libumt.so.$(VERSION): $(UMT_OBJ) umt/lib/libumt.map
 	$(call say,LD)
-	$(if $(UMT_LIBS),,@echo 'umt: built without eBPF: run "make deps"')
 	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-soname,libumt.so.$(SOVERSION) \
 		-Wl,--version-script=umt/lib/libumt.map -Wl,-z,nodelete \
 		-Wl,-z,defs -o $@ $(UMT_OBJ) $(UMT_LIBS) $(LDFLAGS)
@@ -61,14 +52,7 @@ $(OUT)/libumt.a: $(UMT_OBJ)
 	$(Q)$(AR) rcs $@ $^
 
 # All of it once more when eBPF can be had at last.
-$(UMT_OBJ): $(UMT_HOW) | $(B)/.headers
-
-# A file that is missing is not made for itself (.SECONDARY, mk/check.mk).
-$(UMT_HOW): umt-look
-	@[ -e $@ ] || { mkdir -p $(@D) && rm -f $(B)/.umt-with*-ebpf && touch $@; }
-
-.PHONY: umt-look
-umt-look:
+$(UMT_OBJ): $(FEATURES)/ebpf | $(call need,cc)
 
 $(OUT)/install/libumt.a: $(UMT_OBJ)
 	@mkdir -p $(@D)
@@ -79,19 +63,19 @@ $(OUT)/install/libumt.a: $(UMT_OBJ)
 	$(Q)$(AR) rcs $@ $(@D)/libumt.o
 
 UMT_CMD := $(call obj,$(wildcard umt/cmd/*.c))
-$(UMT_CMD): | $(B)/.headers
+$(UMT_CMD): | $(call need,cc)
 
 $(OUT)/umt: $(UMT_CMD) $(OUT)/libumt.a
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) $(LDFLAGS)
 
 # The broker is nothing without the program.
-ifeq ($(UMT_BPF),yes)
+ifneq ($(HAVE_ebpf),)
 UMTD := $(OUT)/umtd
 install: $(OUT)/install/umtd.service
 endif
 UMTD_OBJ := $(call obj,$(wildcard umt/umtd/*.c))
-$(UMTD_OBJ): | $(B)/.headers
+$(UMTD_OBJ): | $(call need,cc)
 
 $(OUT)/umtd: $(UMTD_OBJ) $(OUT)/libumt.a
 	$(call say,LD)
@@ -109,7 +93,11 @@ $(OUT)/tests/umt/%: $(OBJ)/tests/umt/%.o $(call support,umt) $(OUT)/libumt.a
 # Both libraries in one program.
 $(OUT)/tests/umt/blocked-threads-of-jobs-are-told-of: $(OUT)/libktask.a
 
-$(OUT)/bench/umt-cost: $(call obj,bench/umt/cost.c bench/umt/latency.c) \
+UMT_COST := $(call obj,bench/umt/cost.c bench/umt/latency.c)
+$(UMT_COST): KT_CFLAGS += $(if $(HAVE_ebpf),-DUMT_HAVE_BPF)
+$(UMT_COST): $(FEATURES)/ebpf
+
+$(OUT)/bench/umt-cost: $(UMT_COST) \
 		$(OUT)/libumt.a
 	@mkdir -p $(@D)
 	$(call say,LD)

@@ -77,8 +77,8 @@ static bool all_discard(struct op_job *job)
 static int discard_around(struct op_job *job)
 {
 	bool whole = op_is_small(job) || !all_discard(job);
-	int error = whole ? op_go_whole(job, discard_chunk)
-			  : op_go(job, discard_chunk);
+	int error = whole ? op_run_whole(job, discard_chunk)
+			  : op_run_job(job, discard_chunk);
 	uintptr_t hole = op_suspect(job);
 
 	if (error || !hole)

@@ -3,21 +3,15 @@
  * Engine: who does the large jobs of an operation, helpers of this process or
  * those of the kernel module (/dev/ktask).
  *
- * Owns the choice: the environment's wish, what was measured on this machine,
- * and how many threads the kernel may use.  Whatever the device refuses is done
- * by the user engine, from its beginning, so that errors, the first failing
- * byte and what is left behind are those of that.
- *
- * How it is measured: a large part of a job begins with four eighths done by
- * turns (user, kernel, kernel, user); the faster does the rest.  Two jobs that
- * agree are believed, and remembered as `ktask_learnt_get(3)` says, under the
- * name NAME.engine: 1 of 2 the user engine, 2 of 2 the kernel.
+ * KTASK_ENGINE=kernel asks for the module; the default is this process.  Owns
+ * that setting, and how many threads the kernel may use.  Whatever the device
+ * refuses is done by the user engine, from its beginning, so that errors, the
+ * first failing byte and what is left behind are those of that.
  *
  * Where it behaves badly: the kernel's helpers have caps of their own.  A request
  * gets no more threads than a job of this process would, less the helpers that
  * work for the user now, but jobs that begin while it runs do not see it.  The
- * CPU time of the kernel's helpers is not in the result.  A job whose deadline
- * or progress function may end it is never used to measure.
+ * CPU time of the kernel's helpers is not in the result.
  */
 #ifndef OPS_ENGINE_H
 #define OPS_ENGINE_H
@@ -30,7 +24,6 @@
 /* On the stack of a job's caller. */
 struct engine {
 	int fd; /* -1: the user engine alone */
-	bool kernel; /* does all; else both are to be tried */
 	bool write; /* of the part that is done now */
 	ktask_thread_func plain; /* of the same */
 	unsigned max_threads; /* of a request */
@@ -38,7 +31,7 @@ struct engine {
 };
 
 /**
- * engine_begin - choose for a job
+ * engine_begin - open the device for a job, if that is wanted
  *
  * A job that is not large, or has a fixed count of threads, opens no file.
  */
@@ -48,11 +41,11 @@ void engine_begin(struct engine *engine, struct op_job *job);
 void engine_end(struct engine *engine, struct op_job *job);
 
 /**
- * engine_go_part - op_go_part() by whichever engine
+ * engine_run_part - op_run_part() by the engine of the job
  * @chunk: the user engine's
  * @write: pages as if they were written to
  */
-int engine_go_part(struct op_job *job, uintptr_t start, uintptr_t end,
-		   ktask_thread_func chunk, bool write);
+int engine_run_part(struct op_job *job, uintptr_t start, uintptr_t end,
+		    ktask_thread_func chunk, bool write);
 
 #endif /* OPS_ENGINE_H */

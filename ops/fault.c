@@ -92,7 +92,7 @@ static void call_program(const struct sigaction *action, int sig,
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static void chain(int sig, siginfo_t *info, void *context)
+static void chain_handler(int sig, siginfo_t *info, void *context)
 {
 	struct sigaction *program = &faults.program[signal_index(sig)];
 	struct sigaction action = *program;
@@ -131,10 +131,10 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 		guard->resend |= 1u << signal_index(sig);
 		return;
 	}
-	chain(sig, info, context);
+	chain_handler(sig, info, context);
 }
 
-static void install(void)
+static void install_handlers(void)
 {
 	/*
 	 * SA_ONSTACK: a stack overflow of the program must still reach its
@@ -154,7 +154,7 @@ static void install(void)
 		sigaction(fault_signals[i], &ours, NULL);
 }
 
-static void uninstall(void)
+static void uninstall_handlers(void)
 {
 	struct sigaction now;
 
@@ -179,7 +179,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
 	if (faults.users)
-		uninstall();
+		uninstall_handlers();
 	faults.users = 0;
 	faults.generation++;
 	pthread_mutex_unlock(&faults.lock);
@@ -197,7 +197,7 @@ int fault_get(unsigned *token)
 	}
 	if (!error) {
 		if (!faults.users++)
-			install();
+			install_handlers();
 		*token = faults.generation;
 	}
 	pthread_mutex_unlock(&faults.lock);
@@ -208,7 +208,7 @@ void fault_put(unsigned token)
 {
 	pthread_mutex_lock(&faults.lock);
 	if (token == faults.generation && !--faults.users)
-		uninstall();
+		uninstall_handlers();
 	pthread_mutex_unlock(&faults.lock);
 }
 

@@ -2,9 +2,8 @@
 /*
  * Many ranges of files as one job: see files.h.
  *
- * Three jobs of one name, one after another: look at the files, work on their
- * ranges, finish them.  The first and the last are by files; of a single file
- * they are plain calls.
+ * Two jobs of one name, one after another: look at the files, then work on their
+ * ranges.  The first is by files; of a single file it is a plain call.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +13,8 @@
 
 /* Positions begin here: 0 is no position that could be told. */
 #define BASE FILES_STEP
-/* Looking at a file takes some 10 us, and much longer if it is not cached;
- * finishing one waits for a disk. */
-#define MIN_LOOKS 16
-#define MIN_FINISHED 1
+/* Looking at a file takes some 10 us, and much longer if it is not cached. */
+#define MIN_INSPECTED 16
 
 /* A file that one thread does alone is done in parts of so much: 5 to 60 ms. */
 #define WHOLE_STEP (64 * MIB)
@@ -32,13 +29,11 @@ struct files {
 	struct op_job *job;
 	const struct files_work *work;
 	files_func each;
-	size_t least; /* of these at a time */
 	bool again; /* only files that found no descriptor, by one thread, */
 	bool late; /* for which the deadline came in the middle of one */
 	pthread_mutex_t lock; /* for errors of files */
 	struct files_buffers buffers;
 	_Atomic uint64_t bytes; /* that were done */
-	_Atomic uint64_t unsaid; /* the same, of files that say to be empty */
 	uint64_t told; /* to the caller's progress function */
 	uint64_t told_total;
 };
@@ -86,7 +81,7 @@ static int first_error(struct op_job *job)
 
 /* ---- jobs by files ---- */
 
-/* Who found no descriptor may find one now: see go_again(). */
+/* Who found no descriptor may find one now: see run_again(). */
 static bool is_wanted(struct files *files, struct ktask_file *file)
 {
 	if (!files->again)
@@ -112,10 +107,8 @@ static int each_chunk(void *start, void *end, void *arg)
 			continue;
 		error = files_open(files->job, files->work, file, &open);
 		if (!error) {
-			open.lock = &files->lock;
 			open.buffers = &files->buffers;
 			error = files->each(files->job, &open);
-			atomic_fetch_add(&files->unsaid, open.unsaid);
 			files_close(&open);
 		}
 		if (error)
@@ -127,7 +120,7 @@ static int each_chunk(void *start, void *end, void *arg)
 }
 
 /* Files are no bytes: what is told stands still meanwhile. */
-static int tell(const struct ktask_progress *progress, void *arg)
+static int report_progress(const struct ktask_progress *progress, void *arg)
 {
 	const struct files *files = arg;
 	const struct ktask_opts *opts = files->job->opts;
@@ -148,7 +141,7 @@ static void add_cost(struct ktask_result *sum, const struct ktask_result *part)
 	sum->cpu_ns += part->cpu_ns;
 }
 
-static int go_by_files(struct files *files, struct ktask_result *cost)
+static int run_by_files(struct files *files, struct ktask_result *cost)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct op_job job = *files->job;
@@ -157,7 +150,7 @@ static int go_by_files(struct files *files, struct ktask_result *cost)
 
 	job.addr = (char *)BASE;
 	job.len = job.nr_files;
-	job.min_chunk = files->least;
+	job.min_chunk = MIN_INSPECTED;
 	job.align = 1;
 	job.result = &result;
 	job.state = files;
@@ -165,10 +158,10 @@ static int go_by_files(struct files *files, struct ktask_result *cost)
 	if (files->again)
 		opts.max_threads = 1;
 	if (opts.progress_func) {
-		opts.progress_func = tell;
+		opts.progress_func = report_progress;
 		opts.progress_arg = files;
 	}
-	error = op_go(&job, each_chunk);
+	error = op_run_job(&job, each_chunk);
 	add_cost(cost, &result);
 	return error;
 }
@@ -177,8 +170,8 @@ static int go_by_files(struct files *files, struct ktask_result *cost)
  * Several threads may need more descriptors than the process may have; one of
  * them then finds some in use by the others.  Alone it does not.
  */
-static int go_again(struct files *files, files_func each,
-		    struct ktask_result *cost)
+static int run_again(struct files *files, files_func each,
+		     struct ktask_result *cost)
 {
 	size_t i = 0;
 	int error;
@@ -190,40 +183,38 @@ static int go_again(struct files *files, files_func each,
 		return 0;
 	files->each = each;
 	files->again = true;
-	error = go_by_files(files, cost);
+	error = run_by_files(files, cost);
 	files->again = false;
 	return error;
 }
 
-static int go_each(struct files *files, files_func each, size_t least,
-		   struct ktask_result *cost)
+static int run_each(struct files *files, files_func each,
+		    struct ktask_result *cost)
 {
 	int error;
 
 	files->each = each;
-	files->least = least;
-	error = go_by_files(files, cost);
-	return error ? error : go_again(files, each, cost);
+	error = run_by_files(files, cost);
+	return error ? error : run_again(files, each, cost);
 }
 
 /* ---- the job by ranges ---- */
 
-static int look_at(const struct op_job *job, struct files_open *open)
+static int inspect_file(const struct op_job *job, struct files_open *open)
 {
-	const struct files *files = job->state;
 	struct ktask_file *file = open->file;
 	uint64_t len;
-	int error = files_length(open->fd, files->work->folders, &len);
+	int error = files_length(open->fd, &len);
 
 	if (error)
 		return error;
 	len = len > file->offset ? len - file->offset : 0;
 	file->size = file->len < len ? file->len : len;
-	return files->work->prepare ? files->work->prepare(job, open) : 0;
+	return 0;
 }
 
 /* The same all the time, also when the file fails in the middle. */
-static uint64_t rounded(const struct ktask_file *file)
+static uint64_t round_size(const struct ktask_file *file)
 {
 	return (file->size + FILES_STEP - 1) & ~(uint64_t)(FILES_STEP - 1);
 }
@@ -239,9 +230,9 @@ static bool lay_out(struct op_job *job)
 		file->private_pos = pos;
 		if (file->error)
 			file->size = 0;
-		if (rounded(file) > SIZE_MAX - FILES_STEP - pos)
+		if (round_size(file) > SIZE_MAX - FILES_STEP - pos)
 			return false;
-		pos += rounded(file);
+		pos += round_size(file);
 	}
 	job->addr = (char *)BASE;
 	job->len = (size_t)(pos - BASE);
@@ -262,11 +253,6 @@ static size_t file_at(const struct op_job *job, uint64_t pos)
 			last = middle;
 	}
 	return first;
-}
-
-static bool is_whole(const struct files *files, const struct ktask_file *file)
-{
-	return file->size <= files->work->whole_bytes;
 }
 
 /* A range of a file that is open. */
@@ -324,7 +310,6 @@ static int open_piece(struct pieces *pieces, struct ktask_file *file)
 		error = files_open(pieces->files->job, pieces->files->work,
 				   file, &piece->open);
 	}
-	piece->open.lock = &pieces->files->lock;
 	piece->open.buffers = &pieces->files->buffers;
 	return error;
 }
@@ -339,10 +324,6 @@ static void begin_piece(struct pieces *pieces, struct ktask_file *file,
 		to = file->size;
 	if (from >= to || has_failed(pieces->files, file))
 		return;
-	if (is_whole(pieces->files, file)) {
-		atomic_fetch_add(&pieces->files->bytes, to - from);
-		return;
-	}
 	if (pieces->nr == NR_PIECES)
 		finish_pieces(pieces);
 	error = open_piece(pieces, file);
@@ -366,11 +347,10 @@ static int range_chunk(void *start, void *end, void *arg)
 	size_t i = file_at(job, pos);
 
 	/* Of one file the kernel reads ahead by itself. */
-	pieces.prefetch = pieces.files->work->reads &&
-			  rounded(&job->files[i]) < last - pos;
+	pieces.prefetch = round_size(&job->files[i]) < last - pos;
 	while (pos < last && i < job->nr_files) {
 		struct ktask_file *file = &job->files[i++];
-		uint64_t next = file->private_pos + rounded(file);
+		uint64_t next = file->private_pos + round_size(file);
 
 		if (next > last)
 			next = last;
@@ -407,26 +387,10 @@ static uint64_t bytes_done(struct files *files)
 
 	for (size_t i = 0; i < files->job->nr_files; i++)
 		all += files->job->files[i].size;
-	return (done < all ? done : all) + atomic_load(&files->unsaid);
+	return done < all ? done : all;
 }
 
-/* Nothing but whole files: no job has to go through them. */
-static bool has_ranges(struct files *files)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < files->job->nr_files; i++) {
-		const struct ktask_file *file = &files->job->files[i];
-
-		if (!is_whole(files, file))
-			return true;
-		bytes += file->size;
-	}
-	atomic_store(&files->bytes, bytes);
-	return false;
-}
-
-static int go_by_ranges(struct files *files, struct ktask_result *cost)
+static int run_by_ranges(struct files *files, struct ktask_result *cost)
 {
 	struct op_job *job = files->job;
 	struct ktask_result *result = job->result;
@@ -435,40 +399,32 @@ static int go_by_ranges(struct files *files, struct ktask_result *cost)
 	if (!lay_out(job))
 		return -EFBIG;
 	files->buffers.kept = job->len >= KEEP_LEAST;
-	if (files->work->range && has_ranges(files))
-		error = op_go(job, range_chunk);
+	error = op_run_job(job, range_chunk);
 	files->told_total = files->told = job->len;
 	if (result)
 		add_cost(cost, result);
-	if (error || !files->work->range)
-		return error;
-	return go_again(files, do_whole, cost);
+	return error ? error : run_again(files, do_whole, cost);
 }
 
-static void begin(struct op_job *job)
+static void reset_files(struct op_job *job)
 {
 	for (size_t i = 0; i < job->nr_files; i++) {
 		job->files[i].error = 0;
 		job->files[i].fail_offset = 0;
 		job->files[i].size = 0;
 		job->files[i].private_pos = BASE;
-		job->files[i].private_begun = 0;
 	}
 }
 
-static int go(struct files *files, struct ktask_result *cost)
+static int run_passes(struct files *files, struct ktask_result *cost)
 {
 	int error;
 
-	error = go_each(files, look_at, MIN_LOOKS, cost);
-	if (!error)
-		error = go_by_ranges(files, cost);
-	if (error || !files->work->finish)
-		return error;
-	return go_each(files, files->work->finish, MIN_FINISHED, cost);
+	error = run_each(files, inspect_file, cost);
+	return error ? error : run_by_ranges(files, cost);
 }
 
-int files_go(struct op_job *job, const struct files_work *work)
+int files_run_job(struct op_job *job, const struct files_work *work)
 {
 	struct files files = { .job = job,
 			       .work = work,
@@ -477,10 +433,10 @@ int files_go(struct op_job *job, const struct files_work *work)
 	struct ktask_result *result = job->result;
 	int error;
 
-	begin(job);
+	reset_files(job);
 	files_buffers_begin(&files.buffers);
 	job->state = &files;
-	error = go(&files, &cost);
+	error = run_passes(&files, &cost);
 	files_buffers_end(&files.buffers);
 	if (result) {
 		result->error = error;

@@ -29,15 +29,11 @@ struct files_buffers;
 struct files_open {
 	struct ktask_file *file;
 	int fd;
-	int dst_fd; /* operations with @writes; else -1 */
-	bool direct; /* both, past the page cache */
-	bool own; /* fd is not the caller's: flags and position are ours */
+	bool direct; /* past the page cache */
 	const void *arg; /* of struct files_work */
-	pthread_mutex_t *lock; /* one for all files of the job */
-	struct files_buffers *buffers; /* the same */
-	/* Bytes, said by the operation: of the range, that were not there after
-	 * all; and done by the prepare step, of a file that says to have none. */
-	uint64_t missed, unsaid;
+	struct files_buffers *buffers; /* one for all files of the job */
+	/* Bytes of the range that were not there after all: the operation says. */
+	uint64_t missed;
 };
 
 /* Return: 0 or -errno.  Called by several threads at once. */
@@ -46,36 +42,24 @@ typedef int (*files_func)(const struct op_job *job, struct files_open *open);
 /**
  * struct files_work - what an operation does with files
  *
- * @reads: the source; that of small files is begun before they are waited for
- * @writes: there is a destination
  * @may_direct: knows KTASK_FILE_DIRECT
- * @folders: a folder counts as an empty file
- * @prepare: before any range of it; NULL: nothing to do.  file->size is known
  * @range: [from, to), counted from file->offset; on failure *fail_at is the
- *	first byte, if it is another than @from; NULL: there is no work by ranges
- * @whole_bytes: a file that is no longer has no ranges: @finish does it all
- * @finish: once all ranges of it were done; NULL: nothing to do
+ *	first byte, if it is another than @from
  */
 struct files_work {
-	bool reads;
-	bool writes;
 	bool may_direct;
-	bool folders;
 	const void *arg;
-	files_func prepare;
 	int (*range)(const struct op_job *job, struct files_open *open,
 		     uint64_t from, uint64_t to, uint64_t *fail_at);
-	uint64_t whole_bytes;
-	files_func finish;
 };
 
 /**
- * files_go - do @work with all files of @job
+ * files_run_job - do @work with all files of @job
  *
  * Return: 0; the error of the first file that has one, which the result tells
  * as well (fail_range is its index); -ECANCELED, -ETIMEDOUT.
  */
-int files_go(struct op_job *job, const struct files_work *work);
+int files_run_job(struct op_job *job, const struct files_work *work);
 
 /** files_align - the align step of operations on files */
 void files_align(struct op_job *job);
@@ -83,7 +67,7 @@ void files_align(struct op_job *job);
 /**
  * files_open - a file as @work wants it; to be closed with files_close()
  *
- * Of a descriptor one of our own is made where flags or position matter.
+ * Of a descriptor one of our own is made where its flags matter.
  *
  * Return: 0 or -errno.
  */
@@ -91,11 +75,11 @@ int files_open(const struct op_job *job, const struct files_work *work,
 	       struct ktask_file *file, struct files_open *open);
 void files_close(const struct files_open *open);
 
-/** files_length - of a regular file or block device; with @folders 0 of those
+/** files_length - of a regular file or block device
  *
  * Return: 0, -EISDIR, -EINVAL, -errno.
  */
-int files_length(int fd, bool folders, uint64_t *len);
+int files_length(int fd, uint64_t *len);
 
 /**
  * files_read - pread(2), again where it was interrupted

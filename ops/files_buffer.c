@@ -4,7 +4,7 @@
  *
  * Two buffers share a huge page where there is one.  A direct request is then
  * one piece of memory and not 256, which cost a device more: with huge pages a
- * virtual disk read and wrote 1.6 times as much (bench/RESULTS.md).  A buffer is
+ * virtual disk read and wrote 1.6 times as much (bench/notebook/2026-11.md).  A buffer is
  * used again until the job ends, since the faults of a fresh one take as long as
  * reading into it.
  *
@@ -83,23 +83,23 @@ static char *add_slab(struct files_buffers *buffers, char *slab)
 }
 
 /* Return: NULL where there is none. */
-static char *take(struct files_buffers *buffers)
+static char *take_buffer(struct files_buffers *buffers)
 {
 	char *at;
-	bool room;
+	bool may_grow;
 
 	pthread_mutex_lock(&buffers->lock);
 	at = take_free(buffers);
-	room = buffers->nr_slabs < FILES_SLABS;
+	may_grow = buffers->nr_slabs < FILES_SLABS;
 	pthread_mutex_unlock(&buffers->lock);
-	if (at || !room)
+	if (at || !may_grow)
 		return at;
 	/* Not with the lock held: others may wait for it. */
 	at = map_slab();
 	return at ? add_slab(buffers, at) : NULL;
 }
 
-static void give(struct files_buffers *buffers, char *at)
+static void give_buffer(struct files_buffers *buffers, char *at)
 {
 	pthread_mutex_lock(&buffers->lock);
 	buffers->free[buffers->nr_free++] = at;
@@ -136,10 +136,10 @@ int files_with_buffer(struct files_buffers *buffers, files_buffer_func func,
 	int error;
 
 	if (buffers->kept)
-		buffer.at = take(buffers);
+		buffer.at = take_buffer(buffers);
 	if (!buffer.at)
 		return with_own(func, arg);
 	error = func(&buffer, arg);
-	give(buffers, buffer.at);
+	give_buffer(buffers, buffer.at);
 	return error;
 }

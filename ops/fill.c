@@ -41,7 +41,7 @@ static int fill_around(struct op_job *job)
 	else
 		store_tile_init(&tile, "", 1);
 	job->state = &tile;
-	return op_go(job, fill_chunk);
+	return op_run_job(job, fill_chunk);
 }
 
 /*

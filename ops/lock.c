@@ -46,7 +46,7 @@ struct pieces {
 	const struct op_job *job;
 	struct piece *at;
 	size_t nr;
-	size_t room;
+	size_t capacity;
 };
 
 /*
@@ -91,14 +91,14 @@ static int add_piece(const struct mapping *mapping, void *arg)
 		last->end = piece.end;
 		return 0;
 	}
-	if (pieces->nr == pieces->room) {
-		size_t room = pieces->room ? 2 * pieces->room : 8;
-		struct piece *at = realloc(pieces->at, room * sizeof(*at));
+	if (pieces->nr == pieces->capacity) {
+		size_t capacity = pieces->capacity ? 2 * pieces->capacity : 8;
+		struct piece *at = realloc(pieces->at, capacity * sizeof(*at));
 
 		if (!at)
 			return -ENOMEM;
 		pieces->at = at;
-		pieces->room = room;
+		pieces->capacity = capacity;
 	}
 	pieces->at[pieces->nr++] = piece;
 	return 0;
@@ -230,19 +230,19 @@ static int lock_at_last(struct op_job *job)
  * One after another, up to the first that mlock() might stop at: what lies
  * behind it is then mlock()'s own.  Under a deadline all at once.
  */
-static int go_by_pieces(struct op_job *job, const struct pieces *pieces)
+static int run_by_pieces(struct op_job *job, const struct pieces *pieces)
 {
 	uintptr_t first = (uintptr_t)job->addr, last = first + job->len;
 	struct engine engine;
 	int error = 0;
 
 	if (op_may_be_cancelled(job))
-		return op_go_part(job, first, last, lock_chunk);
+		return op_run_part(job, first, last, lock_chunk);
 	engine_begin(&engine, job);
 	for (size_t i = 0; i < pieces->nr && !error && !op_suspect(job); i++) {
 		const struct piece *piece = &pieces->at[i];
 
-		error = engine_go_part(
+		error = engine_run_part(
 			job, piece->start > first ? piece->start : first,
 			piece->end < last ? piece->end : last, lock_chunk,
 			piece->advice == MADV_POPULATE_WRITE);
@@ -262,7 +262,7 @@ static int lock_pieces(struct op_job *job, const struct pieces *pieces)
 	/* mlock() fails for the same reason, and populates nothing. */
 	if (lock_on_fault(job))
 		return lock_at_last(job);
-	error = go_by_pieces(job, pieces);
+	error = run_by_pieces(job, pieces);
 	if (error == -ETIMEDOUT || error == -ECANCELED) {
 		unlock_pieces(pieces);
 		return error;
@@ -277,7 +277,7 @@ static int lock_around(struct op_job *job)
 
 	/* One that is stopped behind the call would stay locked. */
 	if (op_is_small(job) && !op_may_be_cancelled(job)) {
-		if (!op_go_whole(job, plain_chunk))
+		if (!op_run_whole(job, plain_chunk))
 			return 0;
 		/* The long way finds out where it failed. */
 		if (job->result)

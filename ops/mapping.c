@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Mappings of a process: see mapping.h for what this owns and costs.
+ * Mappings of this process: see mapping.h for what this owns and costs.
  *
  * Where it behaves badly: kernels before 6.11 with a pool of gigantic pages,
  * on which each large job reads smaps.
@@ -207,26 +207,15 @@ static int walk_file(struct walk *walk, const char *path)
 	return error;
 }
 
-static const char *map_path(char path[32], int pid, const char *name)
-{
-	if (pid)
-		snprintf(path, 32, "/proc/%d/%s", pid, name);
-	else
-		snprintf(path, 32, "/proc/self/%s", name);
-	return path;
-}
-
-int mapping_each_of(int pid, uintptr_t start, uintptr_t end, unsigned want,
-		    mapping_visit visit, void *arg)
+int mapping_each(uintptr_t start, uintptr_t end, unsigned want,
+		 mapping_visit visit, void *arg)
 {
 	struct walk walk = { start, end, visit, arg, false, SIZE_MAX };
 	bool details = want & (MAPPING_PAGE | MAPPING_LOCKED);
 	bool cheap = want & MAPPING_CHEAP;
-	char path[32];
 
 	if (!(want & MAPPING_LOCKED)) {
-		int fd =
-			open(map_path(path, pid, "maps"), O_RDONLY | O_CLOEXEC);
+		int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 		int error;
 
 		if (fd < 0)
@@ -239,13 +228,7 @@ int mapping_each_of(int pid, uintptr_t start, uintptr_t end, unsigned want,
 	if (cheap)
 		walk.lines_left = (end - start) / BYTES_A_LINE;
 	return walk_file(&walk,
-			 map_path(path, pid, details ? "smaps" : "maps"));
-}
-
-int mapping_each(uintptr_t start, uintptr_t end, unsigned want,
-		 mapping_visit visit, void *arg)
-{
-	return mapping_each_of(0, start, end, want, visit, arg);
+			 details ? "/proc/self/smaps" : "/proc/self/maps");
 }
 
 bool mapping_any_locked(void)
@@ -381,12 +364,12 @@ void mapping_align_range(struct op_job *job)
 	mapping_align_store(job);
 	if (op_is_small(job))
 		return;
-	error = mapping_each_of(job->pid, start, start + job->len,
-				MAPPING_PAGE | MAPPING_CHEAP, visit_for_pages,
-				&pages);
+	error = mapping_each(start, start + job->len,
+			     MAPPING_PAGE | MAPPING_CHEAP, visit_for_pages,
+			     &pages);
 	if (error && hugetlb_above(huge_bytes()))
-		error = mapping_each_of(job->pid, start, start + job->len,
-					MAPPING_PAGE, visit_for_pages, &pages);
+		error = mapping_each(start, start + job->len, MAPPING_PAGE,
+				     visit_for_pages, &pages);
 	if (error || !pages.most || !pages.least) {
 		job->align = huge_bytes();
 		return;

@@ -46,8 +46,8 @@ struct mapping {
 typedef int (*mapping_visit)(const struct mapping *mapping, void *arg);
 
 /**
- * mapping_each_of - visit the mappings that overlap [start, end), ascending
- * @pid: of which process; 0: this one
+ * mapping_each - visit the mappings of this process that overlap [start, end),
+ * ascending
  * @want: MAPPING_*
  *
  * Context: opens a file; neither takes nor needs a lock.  What it says may be
@@ -55,10 +55,6 @@ typedef int (*mapping_visit)(const struct mapping *mapping, void *arg);
  *
  * Return: 0; what @visit returned; -errno where the kernel does not tell.
  */
-int mapping_each_of(int pid, uintptr_t start, uintptr_t end, unsigned want,
-		    mapping_visit visit, void *arg);
-
-/** mapping_each - the same of this process */
 int mapping_each(uintptr_t start, uintptr_t end, unsigned want,
 		 mapping_visit visit, void *arg);
 

@@ -4,7 +4,7 @@
  * them.
  *
  * Owns the checks that all operations share and the public one-line functions.
- * Does not know what any operation does, nor how its jobs are done (go.c).
+ * Does not know what any operation does, nor how its jobs are done (run_job.c).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,11 +13,11 @@
 
 #include "mapping.h"
 #include "op.h"
+#include "util/struct_size.h"
 
 static const struct ktask_op *const ops[] = {
-	&op_populate, &op_fill,	 &op_copy,   &op_discard,
-	&op_lock,     &op_unmap, &op_unlock, &op_collapse,
-	&op_migrate,  &op_warm,	 &op_sync,   &op_copy_file,
+	&op_populate, &op_fill,	  &op_discard, &op_lock,
+	&op_unmap,    &op_unlock, &op_warm,
 };
 
 #define NR_OPS (sizeof(ops) / sizeof(ops[0]))
@@ -55,27 +55,17 @@ size_t op_page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/*
- * Size first: a program built with a later header may pass a longer struct,
- * as long as it asks for nothing that this library does not know.
- */
+/* Of the size that is known here. */
 static int check_opts(const struct ktask_opts *opts)
 {
-	const unsigned char *byte = (const unsigned char *)opts;
-
-	if (opts->struct_size < sizeof(*opts))
-		return -EINVAL;
-	for (size_t i = sizeof(*opts); i < opts->struct_size; i++)
-		if (byte[i])
-			return -EINVAL;
 	for (unsigned i = 0; i < 3; i++)
 		if (opts->reserved[i])
 			return -EINVAL;
 	if (opts->flags & ~KTASK_FIXED)
 		return -EINVAL;
-	if (opts->result && opts->result->struct_size < sizeof(*opts->result))
-		return -EINVAL;
-	return 0;
+	if (!opts->result)
+		return 0;
+	return struct_size_check(opts->result->struct_size, STRUCT_SIZE_ONLY);
 }
 
 static int check_range(const struct ktask_op *op,
@@ -108,8 +98,6 @@ static int check_args(const struct ktask_op *op,
 		return -EINVAL;
 	if (!op->validate && (args->src || args->src_len))
 		return -EINVAL;
-	if (args->pid < 0 || (args->pid && !op->takes_pid))
-		return -EINVAL;
 	if (op->on_files)
 		return check_files(args);
 	if (args->files || args->nr_files)
@@ -134,7 +122,6 @@ static int run_checked(const struct ktask_op *op,
 		.addr = args->addr,
 		.len = (args->len + page - 1) & ~(page - 1),
 		.flags = args->flags,
-		.pid = args->pid && args->pid != getpid() ? args->pid : 0,
 		.src = args->src,
 		.src_len = args->src_len,
 		.files = args->files,
@@ -149,20 +136,44 @@ static int run_checked(const struct ktask_op *op,
 		return 0;
 	op_begin(&job);
 	op->align(&job);
-	return op->around ? op->around(&job) : op_go(&job, op->chunk);
+	return op->around ? op->around(&job) : op_run_job(&job, op->chunk);
 }
 
 static void init_result(struct ktask_result *result,
 			const struct ktask_op_args *args, int error)
 {
-	size_t size = result->struct_size;
-
 	memset(result, 0, sizeof(*result));
-	result->struct_size = size;
+	result->struct_size = sizeof(*result);
 	result->error = error;
 	result->fail_error = error;
 	if (error)
 		result->fail_pos = args->addr;
+}
+
+/* Options of another version: by a copy. */
+__attribute__((noinline)) static int
+run_with_copy(const struct ktask_op *op, const struct ktask_op_args *args,
+	      const struct ktask_opts *opts)
+{
+	struct ktask_opts own;
+	int error = struct_size_read(&own, sizeof(own), opts, STRUCT_SIZE_ONLY);
+
+	return error ? error : ktask_op_run(op, args, &own);
+}
+
+/* A result of another version: the operations fill one of ours. */
+__attribute__((noinline)) static int
+run_with_result(const struct ktask_op *op, const struct ktask_op_args *args,
+		const struct ktask_opts *opts)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_opts own = *opts;
+	int error;
+
+	own.result = &result;
+	error = ktask_op_run(op, args, &own);
+	struct_size_write(opts->result, &result, sizeof(result));
+	return error;
 }
 
 int ktask_op_run(const struct ktask_op *op, const struct ktask_op_args *args,
@@ -174,8 +185,15 @@ int ktask_op_run(const struct ktask_op *op, const struct ktask_op_args *args,
 
 	if (!opts)
 		opts = &defaults;
-	if (!op || !args || check_opts(opts))
+	if (!op || !args)
 		return -EINVAL;
+	if (opts->struct_size != sizeof(*opts))
+		return run_with_copy(op, args, opts);
+	error = check_opts(opts);
+	if (error)
+		return error;
+	if (opts->result && opts->result->struct_size != sizeof(*opts->result))
+		return run_with_result(op, args, opts);
 	error = check_args(op, args);
 	if (opts->result)
 		init_result(opts->result, args, error);
@@ -221,11 +239,6 @@ int ktask_unlock(void *addr, size_t len)
 	return run_simple(&op_unlock, addr, len, 0);
 }
 
-int ktask_collapse(void *addr, size_t len, unsigned flags)
-{
-	return run_simple(&op_collapse, addr, len, flags);
-}
-
 int ktask_lock(void *addr, size_t len, unsigned flags)
 {
 	return run_simple(&op_lock, addr, len, flags);
@@ -245,32 +258,6 @@ int ktask_fill(void *addr, size_t len, const void *pattern, size_t pattern_len,
 	return ktask_op_run(&op_fill, &args, NULL);
 }
 
-int ktask_copy(void *dst, const void *src, size_t len, unsigned flags)
-{
-	struct ktask_op_args args = {
-		.addr = dst,
-		.len = len,
-		.flags = flags,
-		.src = src,
-	};
-
-	return ktask_op_run(&op_copy, &args, NULL);
-}
-
-int ktask_migrate(void *addr, size_t len, const unsigned long *nodes,
-		  size_t nr_nodes, unsigned flags)
-{
-	struct ktask_op_args args = {
-		.addr = addr,
-		.len = len,
-		.flags = flags,
-		.src = nodes,
-		.src_len = nr_nodes,
-	};
-
-	return ktask_op_run(&op_migrate, &args, NULL);
-}
-
 static int run_file(const struct ktask_op *op, struct ktask_file *file,
 		    unsigned flags)
 {
@@ -288,23 +275,4 @@ int ktask_warm(int fd, uint64_t offset, uint64_t len, unsigned flags)
 	struct ktask_file file = { .fd = fd, .offset = offset, .len = len };
 
 	return run_file(&op_warm, &file, flags);
-}
-
-int ktask_sync(int fd, uint64_t offset, uint64_t len, unsigned flags)
-{
-	struct ktask_file file = { .fd = fd, .offset = offset, .len = len };
-
-	return run_file(&op_sync, &file, flags);
-}
-
-int ktask_copy_file(int dst_fd, uint64_t dst_offset, int fd, uint64_t offset,
-		    uint64_t len, unsigned flags)
-{
-	struct ktask_file file = { .fd = fd,
-				   .offset = offset,
-				   .len = len,
-				   .dst_fd = dst_fd,
-				   .dst_offset = dst_offset };
-
-	return run_file(&op_copy_file, &file, flags);
 }

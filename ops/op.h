@@ -42,22 +42,20 @@ struct op_job {
 	char *addr;
 	size_t len; /* bytes; a multiple of the operation's unit */
 	unsigned flags;
-	int pid; /* 0: this process */
 	const char *src;
 	size_t src_len;
 	struct ktask_file *files;
 	size_t nr_files;
 	const struct ktask_opts *opts; /* never NULL */
 	struct op_watch *watch;
-	size_t before, whole; /* of a part: bytes before it, and in all; or 0 */
 	struct ktask_result *result; /* may be NULL */
 	size_t min_chunk; /* the operation's, or more; bytes */
 	size_t align; /* chunk edges fall on multiples of it */
 	size_t step_bytes; /* smallest page that the range may have */
 	void *state; /* the operation's own, set by its around() */
 	struct engine *engine; /* engine.h; NULL: the user engine alone */
-	bool running; /* between the beginning and the end of op_go() */
-	ktask_thread_func work; /* what op_go() was given */
+	bool running; /* between the beginning and the end of op_run_job() */
+	ktask_thread_func work; /* what op_run_job() was given */
 	pthread_t caller; /* whose policy helpers follow */
 	struct policy policy;
 	_Atomic uintptr_t suspect; /* op_note_suspect(); 0: none */
@@ -82,13 +80,10 @@ struct op_job {
  * @chunk: a ktask_thread_func whose argument is the struct op_job
  * @fallback: the same for kernels without the call; NULL: none is needed
  * @makes_pages: helpers follow the caller's memory policy
- * @usual_threads: as many at most, unless the caller asks for more or `ktask
- *	tune` has found that they pay here; 0: the engine finds out
- * @takes_pid: works on the memory of other processes as well
  * @on_files: files instead of a range of memory
  * @in_kernel: /dev/ktask can do it as well: see engine.h
  * @around: steps before and after the parallel part, which it starts by
- *	op_go(); NULL: there are none
+ *	op_run_job(); NULL: there are none
  */
 struct ktask_op {
 	const char *name;
@@ -96,9 +91,7 @@ struct ktask_op {
 	size_t unit;
 	size_t min_chunk;
 	unsigned known_flags;
-	unsigned usual_threads;
 	bool makes_pages;
-	bool takes_pid;
 	bool on_files;
 	bool in_kernel;
 	void (*align)(struct op_job *job);
@@ -111,41 +104,36 @@ struct ktask_op {
 /* The operations, one file each. */
 extern const struct ktask_op op_populate;
 extern const struct ktask_op op_fill;
-extern const struct ktask_op op_copy;
 extern const struct ktask_op op_discard;
 extern const struct ktask_op op_lock;
 extern const struct ktask_op op_unmap;
 extern const struct ktask_op op_unlock;
-extern const struct ktask_op op_collapse;
-extern const struct ktask_op op_migrate;
 extern const struct ktask_op op_warm;
-extern const struct ktask_op op_sync;
-extern const struct ktask_op op_copy_file;
 
 /** op_begin - before the first of the jobs: from here on a deadline counts */
 void op_begin(struct op_job *job);
 
 /**
- * op_go - do the parallel part of @job with @chunk, and wait for it
+ * op_run_job - do the parallel part of @job with @chunk, and wait for it
  *
  * Return: as ktask_run().
  */
-int op_go(struct op_job *job, ktask_thread_func chunk);
+int op_run_job(struct op_job *job, ktask_thread_func chunk);
 
 /** op_is_late - is the deadline of the call over?  For work without chunks. */
 bool op_is_late(const struct op_job *job);
 
-/** op_go_whole - the caller does all of the job, as one chunk */
-int op_go_whole(struct op_job *job, ktask_thread_func chunk);
+/** op_run_whole - the caller does all of the job, as one chunk */
+int op_run_whole(struct op_job *job, ktask_thread_func chunk);
 
 /**
- * op_go_part - op_go() on [start, end) of @job
+ * op_run_part - op_run_job() on [start, end) of @job
  *
  * What makes pages makes one before the others.  The results of all parts add
  * up in that of @job.
  */
-int op_go_part(struct op_job *job, uintptr_t start, uintptr_t end,
-	       ktask_thread_func chunk);
+int op_run_part(struct op_job *job, uintptr_t start, uintptr_t end,
+		ktask_thread_func chunk);
 
 /** op_add_result - of a part that was a job of its own */
 void op_add_result(struct op_job *job, const struct ktask_result *part);

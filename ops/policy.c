@@ -25,7 +25,7 @@ void policy_read(struct policy *policy)
 	errno = saved_errno;
 }
 
-static bool set(const struct policy *policy)
+static bool set_policy(const struct policy *policy)
 {
 	int saved_errno = errno;
 	bool done = !syscall(SYS_set_mempolicy, policy->mode, policy->nodes,
@@ -42,12 +42,12 @@ void policy_follow(const struct policy *policy)
 	if (!own.known)
 		policy_read(&own);
 	if (own.known && memcmp(&own, policy, sizeof(own)))
-		follows = set(policy);
+		follows = set_policy(policy);
 }
 
 void policy_return(void)
 {
 	if (follows)
-		set(&own);
+		set_policy(&own);
 	follows = false;
 }

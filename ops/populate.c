@@ -137,18 +137,18 @@ struct parts {
 	int error;
 };
 
-static int go(struct op_job *job, uintptr_t start, uintptr_t end,
-	      ktask_thread_func chunk)
+static int populate_part(struct op_job *job, uintptr_t start, uintptr_t end,
+			 ktask_thread_func chunk)
 {
-	return engine_go_part(job, start, end, chunk,
-			      !(job->flags & KTASK_POPULATE_READ));
+	return engine_run_part(job, start, end, chunk,
+			       !(job->flags & KTASK_POPULATE_READ));
 }
 
-static int go_part(struct parts *parts)
+static int run_one_part(struct parts *parts)
 {
 	if (parts->start < parts->end && !parts->error)
-		parts->error =
-			go(parts->job, parts->start, parts->end, parts->chunk);
+		parts->error = populate_part(parts->job, parts->start,
+					     parts->end, parts->chunk);
 	parts->start = parts->end;
 	return parts->error;
 }
@@ -169,25 +169,25 @@ static int add_mapping(const struct mapping *mapping, void *arg)
 
 	if (mapping->start > parts->end)
 		return 1;
-	if (alone && go_part(parts))
+	if (alone && run_one_part(parts))
 		return 1;
 	parts->end = mapping->end < last ? mapping->end : last;
-	return alone ? go_part(parts) : 0;
+	return alone ? run_one_part(parts) : 0;
 }
 
-static int go_by_parts(struct op_job *job, ktask_thread_func chunk)
+static int run_by_parts(struct op_job *job, ktask_thread_func chunk)
 {
 	uintptr_t start = (uintptr_t)job->addr, end = start + job->len;
 	struct parts parts = { job, chunk, start, start, 0 };
 	int error;
 
 	if (op_is_small(job) || op_may_be_cancelled(job))
-		return go(job, start, end, chunk);
+		return populate_part(job, start, end, chunk);
 	error = mapping_each(start, end, MAPPING_CHEAP, add_mapping, &parts);
 	/* What could not be listed to its end is done together. */
 	if (error < 0 && !parts.error)
 		parts.end = end;
-	error = go_part(&parts);
+	error = run_one_part(&parts);
 	if (!error && parts.end < end)
 		error = op_fail(job, -ENOMEM, (void *)parts.end);
 	return error;
@@ -201,14 +201,14 @@ static int populate_around(struct op_job *job)
 
 	if (!must_touch(job)) {
 		engine_begin(&engine, job);
-		error = go_by_parts(job, populate_chunk);
+		error = run_by_parts(job, populate_chunk);
 		engine_end(&engine, job);
 		return error;
 	}
 	error = fault_get(&token);
 	if (error)
 		return op_fail(job, error, job->addr);
-	error = go_by_parts(job, job->op->fallback);
+	error = run_by_parts(job, job->op->fallback);
 	fault_put(token);
 	return error;
 }

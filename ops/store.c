@@ -9,10 +9,6 @@
  *	  memset              168  168  132  128   60    40   35
  *	  16-byte streaming    89   85   90   82   90    89   76
  *	  32-byte streaming    89   96   95   67   94    89   76
- *	copy, touched
- *	  memcpy              119   58   50   26   17    18   16
- *	  16-byte streaming    39   38   39   27   24    23   24
- *	  32-byte streaming    41   35   34   35   26    26   24
  *	fill, untouched, 4 KiB pages
  *	  memset              2.9  2.9  2.8  2.9  2.8   2.8  2.7
  *	  16-byte streaming   2.6  2.7  2.7  2.7  2.6   2.6  2.5
@@ -38,7 +34,7 @@
 /* Between the 16 MiB and the 64 MiB columns above. */
 #define STREAM_FROM_BYTES (32 * MIB)
 
-/* See the tables in fill.c and copy.c. */
+/* See the table in fill.c. */
 #define TOUCHED_MIN_CHUNK (4 * MIB)
 
 void store_align(struct op_job *job)
@@ -113,18 +109,7 @@ static void stream_end(void)
 
 #endif
 
-void store_stream_copy(char *dst, const char *src, size_t len)
-{
-	size_t done = head_bytes(dst, len);
-
-	memcpy(dst, src, done);
-	for (; len - done >= STORE_STEP_BYTES; done += STORE_STEP_BYTES)
-		stream_line(dst + done, src + done);
-	memcpy(dst + done, src + done, len - done);
-	stream_end();
-}
-
-void store_stream_byte(char *dst, int byte, size_t len)
+static void store_stream_byte(char *dst, int byte, size_t len)
 {
 	char line[STORE_STEP_BYTES];
 	size_t done = head_bytes(dst, len);
@@ -153,7 +138,8 @@ void store_tile_init(struct store_tile *tile, const char *pattern, size_t len)
 }
 
 /* @phase + @len, within the period; @len is at most STORE_STEP_BYTES. */
-static size_t advance(const struct store_tile *tile, size_t phase, size_t len)
+static size_t advance_phase(const struct store_tile *tile, size_t phase,
+			    size_t len)
 {
 	phase += len;
 	return phase >= tile->period ? phase - tile->period : phase;
@@ -165,14 +151,14 @@ static void tile_lines(char *dst, size_t len, const struct store_tile *tile,
 	size_t done = stream ? head_bytes(dst, len) : 0;
 
 	memcpy(dst, tile->bytes + phase, done);
-	phase = advance(tile, phase, done);
+	phase = advance_phase(tile, phase, done);
 	for (; len - done >= STORE_STEP_BYTES; done += STORE_STEP_BYTES) {
 		if (stream)
 			stream_line(dst + done, tile->bytes + phase);
 		else
 			memcpy(dst + done, tile->bytes + phase,
 			       STORE_STEP_BYTES);
-		phase = advance(tile, phase, STORE_STEP_BYTES);
+		phase = advance_phase(tile, phase, STORE_STEP_BYTES);
 	}
 	memcpy(dst + done, tile->bytes + phase, len - done);
 	if (stream)

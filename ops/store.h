@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Storing large amounts: which stores win where, and how to make them.
- * fill and copy use it; it knows nothing of jobs beyond their flags and size.
+ * fill uses it; it knows nothing of jobs beyond their flags and size.
  */
 #ifndef OPS_STORE_H
 #define OPS_STORE_H
@@ -25,10 +25,6 @@ void store_align(struct op_job *job);
  */
 bool store_by_stream(const struct op_job *job, const char *start, size_t len);
 
-/* Each one ends with its stores visible to every thread. */
-void store_stream_copy(char *dst, const char *src, size_t len);
-void store_stream_byte(char *dst, int byte, size_t len);
-
 #define STORE_TILE_BYTES 4096
 #define STORE_STEP_BYTES 64
 
@@ -50,7 +46,7 @@ struct store_tile {
 void store_tile_init(struct store_tile *tile, const char *pattern, size_t len);
 
 /**
- * store_tile - fill with the pattern
+ * store_tile - fill with the pattern; its stores are visible to every thread
  * @phase: offset of dst[0] in the endless pattern
  */
 void store_tile(char *dst, size_t len, const struct store_tile *tile,

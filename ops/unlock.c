@@ -21,7 +21,7 @@ static int unlock_chunk(void *start, void *end, void *arg)
 									: 0;
 }
 
-static int follow(const struct mapping *mapping, void *arg)
+static int follow_mapping(const struct mapping *mapping, void *arg)
 {
 	uintptr_t *pos = arg;
 
@@ -34,11 +34,11 @@ static int follow(const struct mapping *mapping, void *arg)
 static int unlock_around(struct op_job *job)
 {
 	uintptr_t start = (uintptr_t)job->addr, pos = start;
-	int error = op_go_whole(job, unlock_chunk);
+	int error = op_run_whole(job, unlock_chunk);
 
 	if (error != -ENOMEM)
 		return error;
-	mapping_each(start, start + job->len, 0, follow, &pos);
+	mapping_each(start, start + job->len, 0, follow_mapping, &pos);
 	return op_fail(job, error,
 		       (void *)(pos < start + job->len ? pos : start));
 }
@@ -48,7 +48,6 @@ const struct ktask_op op_unlock = {
 	.name = "unlock",
 	.summary = "unlock a range, by the caller alone",
 	.min_chunk = 32 * MIB,
-	.usual_threads = 1,
 	.align = mapping_align_store,
 	.chunk = unlock_chunk,
 	.around = unlock_around,

@@ -31,7 +31,7 @@
 #define NR_SAMPLES 16
 
 /* Past the C library, whose name the preload shim takes over. */
-static int unmap(uintptr_t start, uintptr_t end)
+static int call_munmap(uintptr_t start, uintptr_t end)
 {
 	return syscall(SYS_munmap, start, end - start) ? -errno : 0;
 }
@@ -40,7 +40,7 @@ static int unmap(uintptr_t start, uintptr_t end)
 static int unmap_chunk(void *start, void *end, void *arg)
 {
 	bool *done = ((const struct op_job *)arg)->state;
-	int error = unmap((uintptr_t)start, (uintptr_t)end);
+	int error = call_munmap((uintptr_t)start, (uintptr_t)end);
 
 	*done = !error;
 	return error;
@@ -89,7 +89,7 @@ static bool in_one_mapping(const struct op_job *job)
 	return cover.whole;
 }
 
-static bool pays(const struct op_job *job)
+static bool is_worthwhile(const struct op_job *job)
 {
 	return !op_is_small(job) &&
 	       guess_present(job) / 2 >= job->op->min_chunk &&
@@ -117,11 +117,11 @@ static int unmap_plainly(struct op_job *job)
 	int error;
 
 	job->state = &done;
-	error = op_go_whole(job, unmap_chunk);
+	error = op_run_whole(job, unmap_chunk);
 	if (!error)
 		return 0;
 	if (!done && (error == -ECANCELED || error == -ETIMEDOUT)) {
-		error = unmap(start, start + job->len);
+		error = call_munmap(start, start + job->len);
 		done = !error;
 	}
 	if (!done)
@@ -140,8 +140,8 @@ static int unmap_rest(struct op_job *job, uintptr_t head_end)
 	rest.addr = (char *)head_end;
 	rest.len = job->len - (head_end - (uintptr_t)job->addr);
 	rest.state = &advice;
-	op_go(&rest, discard_chunk);
-	error = unmap(head_end, head_end + rest.len);
+	op_run_job(&rest, discard_chunk);
+	error = call_munmap(head_end, head_end + rest.len);
 	if (error)
 		return op_fail(job, error, rest.addr);
 	note_success(job);
@@ -154,7 +154,7 @@ static int unmap_around(struct op_job *job)
 
 	/* To an edge of a huge page, lest one be split. */
 	head_end = (start | (job->align - 1)) + 1;
-	if (!pays(job) || unmap(start, head_end))
+	if (!is_worthwhile(job) || call_munmap(start, head_end))
 		return unmap_plainly(job);
 	return unmap_rest(job, head_end);
 }

@@ -93,11 +93,10 @@ static int warm_range(const struct op_job *job, struct files_open *open,
 static int warm_around(struct op_job *job)
 {
 	int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	struct files_work work = { .reads = true,
-				   .may_direct = true,
+	struct files_work work = { .may_direct = true,
 				   .range = warm_range,
 				   .arg = &null_fd };
-	int error = files_go(job, &work);
+	int error = files_run_job(job, &work);
 
 	if (null_fd >= 0)
 		close(null_fd);

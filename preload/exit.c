@@ -199,8 +199,8 @@ static bool is_helper(const char *tid)
 }
 
 /*
- * Idle helpers are SCHED_IDLE, and on a busy machine need long for their end,
- * for which we wait.
+ * Those that work are SCHED_IDLE, and on a busy machine need long for their end,
+ * for which the process waits.
  */
 static void raise_helpers(void)
 {
@@ -220,6 +220,13 @@ static void raise_helpers(void)
 			syscall(SYS_sched_setattr, tid, &attr, 0);
 	}
 	closedir(tasks);
+}
+
+/* Another thread may be inside a call that is taken. */
+static void raise_working(void)
+{
+	if (shim_working() && may_lend())
+		raise_helpers();
 }
 
 static bool may_be_taken(bool in_order, size_t *bytes)
@@ -252,8 +259,6 @@ static bool may_be_taken(bool in_order, size_t *bytes)
 	}
 	if (state.threads == 1)
 		return true;
-	if (may_lend())
-		raise_helpers();
 	shim_trim();
 	if (read_state(&state) && state.threads == 1)
 		return true;
@@ -277,8 +282,9 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* From here on only what last.c allows, and counters of this library. */
-static void end(int status, unsigned threads, bool lend)
+/* From here on only what exit_discard.c allows, and counters of this library. */
+static void discard_at_end(int status, unsigned threads, bool lend,
+			   size_t present)
 {
 	struct shim_last last = { 0 };
 	uint64_t start_ns = now_ns(), wall_ns;
@@ -287,15 +293,21 @@ static void end(int status, unsigned threads, bool lend)
 	if (!shim_last_discard(threads, lend, &last))
 		return;
 	wall_ns = now_ns() - start_ns;
-	shim_count(SHIM_EXIT, last.bytes, wall_ns,
-		   wall_ns + wall_ns / 100 * last.others_percent, last.threads,
-		   true);
+	shim_count(
+		SHIM_EXIT,
+		&(struct shim_work){
+			.bytes = last.bytes < present ? last.bytes : present,
+			.wall_ns = wall_ns,
+			.cpu_ns = wall_ns + wall_ns / 100 * last.others_percent,
+			.threads = last.threads,
+			.done = true,
+		});
 	shim_report_last();
 	for (;;)
 		real_exit_group(status);
 }
 
-static void take(int status, bool in_order)
+static void take_exit(int status, bool in_order)
 {
 	size_t bytes = 0;
 	unsigned threads;
@@ -313,12 +325,16 @@ static void take(int status, bool in_order)
 	if (in_order)
 		fcloseall();
 	shim_report(true);
-	end(status, threads, lend);
+	discard_at_end(status, threads, lend, bytes);
 }
 
 #else
 
-static void take(int status, bool in_order)
+static void take_exit(int status, bool in_order)
+{
+}
+
+static void raise_working(void)
 {
 }
 
@@ -334,9 +350,14 @@ void shim_at_end(int status, bool in_order)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (shim_filter_allows() && shim_is_ours() && !shim_busy()) {
 		/* A handler may have found the allocator half way. */
-		if (shim_prefaults && (in_order || !has_handlers()))
-			shim_prefault_end();
-		take(status, in_order);
+		if (in_order || !has_handlers()) {
+			if (shim_prefaults)
+				shim_prefault_end();
+			raise_working();
+		}
+		if (in_order)
+			shim_report_limit();
+		take_exit(status, in_order);
 		shim_report(false);
 	}
 	pthread_setcancelstate(cancel_state, NULL);
@@ -385,7 +406,7 @@ KTASK_API void quick_exit(int status)
 	_exit(status);
 }
 
-static void __attribute__((noreturn)) leave(int status)
+static void __attribute__((noreturn)) exit_group(int status)
 {
 	shim_at_end(status, false);
 	for (;;)
@@ -394,12 +415,12 @@ static void __attribute__((noreturn)) leave(int status)
 
 KTASK_API void _exit(int status)
 {
-	leave(status);
+	exit_group(status);
 }
 
 KTASK_API void _Exit(int status)
 {
-	leave(status);
+	exit_group(status);
 }
 
 /* Processes that share memory and are no threads: libc knows none. */

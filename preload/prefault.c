@@ -8,7 +8,8 @@
  * anonymous memory, files on tmpfs and hugetlbfs as far as they reach, segments
  * of System V.  Not where the program says that it may leave memory unused
  * (MAP_NORESERVE), where the calling thread has a memory policy (helpers would
- * not follow it), nor beyond half of what is available.
+ * not follow it), nor beyond half of what is available, nor while half of that
+ * was made before and is untouched (prefaulted_pages.c).
  *
  * The order: the second half first, then the second half of the first half, and
  * so on.  A program that touches its memory from the start and does nothing
@@ -59,7 +60,7 @@
 #define BLOCK_BYTES ((size_t)8 << 20)
 #define DELAY_NS 1000000
 /* How often somebody looks who waits for another that ends a job. */
-#define HELD_LOOK_NS 50000
+#define HELD_POLL_NS 50000
 
 enum state { FREE, CLAIMED, STARTING, DOOMED, RUNNING, HELD };
 
@@ -77,7 +78,7 @@ struct prefault {
 static struct prefault jobs[NR_JOBS];
 static atomic_uint nr_jobs; /* that are not FREE */
 
-static bool change(struct prefault *job, int from, int to)
+static bool change_state(struct prefault *job, int from, int to)
 {
 	return atomic_compare_exchange_strong(&job->state, &from, to);
 }
@@ -88,7 +89,7 @@ struct guard {
 	int cancel_state;
 };
 
-static void enter(struct guard *guard)
+static void enter_guard(struct guard *guard)
 {
 	sigset_t all;
 
@@ -98,7 +99,7 @@ static void enter(struct guard *guard)
 	shim_set_busy(true);
 }
 
-static void leave(const struct guard *guard)
+static void leave_guard(const struct guard *guard)
 {
 	shim_set_busy(false);
 	pthread_setcancelstate(guard->cancel_state, NULL);
@@ -131,7 +132,7 @@ static void populate_block(const struct prefault *job, size_t block)
 }
 
 /* Positions are turns, from 1 on. */
-static int chunk(void *start, void *end, void *arg)
+static int prefault_chunk(void *start, void *end, void *arg)
 {
 	struct prefault *job = arg;
 	struct timespec delay = { .tv_nsec = DELAY_NS };
@@ -149,13 +150,23 @@ static int chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
+static size_t made_bytes(const struct prefault *job)
+{
+	size_t bytes = job->result.units * BLOCK_BYTES;
+
+	return bytes < job->len ? bytes : job->len;
+}
+
 /* By the owner, who still is it afterwards. */
-static void finish(struct prefault *job)
+static void finish_job(struct prefault *job)
 {
 	ktask_cancel(job->job);
 	ktask_wait(job->job);
-	shim_count(SHIM_PREFAULT, job->result.units * BLOCK_BYTES, 0,
-		   job->result.cpu_ns, job->result.threads + 1, true);
+	shim_count(SHIM_PREFAULT, &(struct shim_work){
+					  .bytes = made_bytes(job),
+					  .cpu_ns = job->result.cpu_ns,
+					  .done = true,
+				  });
 }
 
 static void set_free(struct prefault *job)
@@ -173,13 +184,13 @@ static void start_claimed(struct prefault *job)
 	job->result = (struct ktask_result)KTASK_RESULT_INIT;
 	atomic_store(&job->delayed, false);
 	atomic_store(&job->state, STARTING);
-	ktask_ctl_init(&ctl, chunk, job, 1);
+	ktask_ctl_init(&ctl, prefault_chunk, job, 1);
 	ktask_ctl_set_name(&ctl, "prefault");
 	ktask_ctl_set_result(&ctl, &job->result);
 	if (ktask_start(&job->job, (void *)1, job->nr_blocks, &ctl)) {
 		set_free(job);
-	} else if (!change(job, STARTING, RUNNING)) {
-		finish(job);
+	} else if (!change_state(job, STARTING, RUNNING)) {
+		finish_job(job);
 		set_free(job);
 	}
 }
@@ -187,7 +198,7 @@ static void start_claimed(struct prefault *job)
 static void start_job(uintptr_t base, size_t len)
 {
 	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
-		if (!change(job, FREE, CLAIMED))
+		if (!change_state(job, FREE, CLAIMED))
 			continue;
 		atomic_fetch_add(&nr_jobs, 1);
 		job->base = base;
@@ -203,25 +214,27 @@ static size_t pending_bytes(void)
 	size_t bytes = 0;
 
 	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
-		if (!change(job, RUNNING, HELD))
+		if (!change_state(job, RUNNING, HELD))
 			continue;
 		if (ktask_poll(job->job, NULL)) {
 			bytes += job->len;
 			atomic_store(&job->state, RUNNING);
 		} else {
-			finish(job);
+			finish_job(job);
 			set_free(job);
 		}
 	}
 	return bytes;
 }
 
-static void start(char *base, size_t len, bool pool)
+static void start_prefault(char *base, size_t len, bool pool)
 {
 	size_t pending = pending_bytes();
 
-	if (pool || shim_room_bytes() / 2 >= pending + len)
+	if (pool || shim_available_bytes() / 2 >= pending + len)
 		start_job((uintptr_t)base, len);
+	else
+		shim_decline(WHY_MEMORY, len);
 }
 
 /* Helpers would make pages where the thread itself would not. */
@@ -232,28 +245,56 @@ static bool has_policy(void)
 	return syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) || mode;
 }
 
-static bool takes(size_t len, bool pool, const void *from)
+/*
+ * One mapping may take most of the memory: a guest's.  What the program has not
+ * touched yet never takes more than half, however many mappings that is.
+ */
+static bool fits_in_memory(size_t len)
 {
-	return len >= shim_min_bytes && shim_wants(SHIM_PREFAULT, len, from) &&
-	       real_knows_advice(MADV_POPULATE_WRITE) &&
-	       (pool || len < shim_room_bytes()) &&
-	       (shim_prefault_waits || !has_policy()) &&
-	       shim_takes(SHIM_PREFAULT, len);
+	size_t available = shim_available_bytes(), untouched;
+
+	if (len >= available - available / 8) {
+		shim_decline(WHY_MEMORY, len);
+		return false;
+	}
+	untouched = shim_made_untouched();
+	if (untouched && untouched + len > (available + untouched) / 2) {
+		shim_decline(WHY_UNTOUCHED, len);
+		return false;
+	}
+	return true;
 }
 
-void shim_prefault(void *base, size_t len, bool pool, const void *from)
+static bool can_take(size_t len, bool pool, const void *from)
+{
+	if (!shim_is_large(len) || !shim_wants(SHIM_PREFAULT, len, from) ||
+	    !real_knows_advice(MADV_POPULATE_WRITE))
+		return false;
+	if (!pool && !fits_in_memory(len))
+		return false;
+	if (!shim_prefault_waits && has_policy()) {
+		shim_decline(WHY_POLICY, len);
+		return false;
+	}
+	return shim_takes(SHIM_PREFAULT, len);
+}
+
+void shim_prefault(void *base, size_t len, bool pool, bool shared,
+		   const void *from)
 {
 	int saved_errno = errno, cancel_state;
 	struct guard guard;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	if (takes(len, pool, from)) {
+	if (can_take(len, pool, from)) {
+		if (!pool)
+			shim_made_add(base, len, shared);
 		if (shim_prefault_waits) {
 			shim_populate(SHIM_PREFAULT, base, len, 0);
 		} else {
-			enter(&guard);
-			start(base, len, pool);
-			leave(&guard);
+			enter_guard(&guard);
+			start_prefault(base, len, pool);
+			leave_guard(&guard);
 		}
 	}
 	pthread_setcancelstate(cancel_state, NULL);
@@ -294,10 +335,12 @@ void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
 			      ? 0
 			      : backed_bytes(len, fd, offset);
 	errno = saved_errno;
-	shim_prefault(base, len, flags & MAP_HUGETLB, from);
+	shim_prefault(base, len, flags & MAP_HUGETLB,
+		      (flags & MAP_TYPE) != MAP_PRIVATE, from);
 }
 
-static bool overlaps(const struct prefault *job, const void *addr, size_t len)
+static bool overlaps_range(const struct prefault *job, const void *addr,
+			   size_t len)
 {
 	uintptr_t start = (uintptr_t)addr;
 
@@ -308,36 +351,37 @@ static bool overlaps(const struct prefault *job, const void *addr, size_t len)
 static void stop_held(struct prefault *job, const void *addr, size_t len,
 		      bool again)
 {
-	if (!overlaps(job, addr, len)) {
+	if (!overlaps_range(job, addr, len)) {
 		/* Another job than the one that was seen. */
 		atomic_store(&job->state, RUNNING);
 		return;
 	}
-	finish(job);
+	finish_job(job);
 	if (again)
 		start_claimed(job);
 	else
 		set_free(job);
 }
 
-static void stop(struct prefault *job, const void *addr, size_t len, bool again)
+static void stop_overlapping(struct prefault *job, const void *addr, size_t len,
+			     bool again)
 {
-	struct timespec moment = { .tv_nsec = HELD_LOOK_NS };
+	struct timespec moment = { .tv_nsec = HELD_POLL_NS };
 
 	for (;;) {
 		int state = atomic_load(&job->state);
 
 		if (state == FREE || state == CLAIMED ||
-		    !overlaps(job, addr, len))
+		    !overlaps_range(job, addr, len))
 			return;
 		if (state == STARTING && again)
 			return;
 		/* Then wait for what is being made of it. */
 		if (state == STARTING)
-			change(job, STARTING, DOOMED);
+			change_state(job, STARTING, DOOMED);
 		if (state == DOOMED && !atomic_load(&job->nr_making))
 			return;
-		if (state == RUNNING && change(job, RUNNING, HELD)) {
+		if (state == RUNNING && change_state(job, RUNNING, HELD)) {
 			stop_held(job, addr, len, again);
 			return;
 		}
@@ -350,12 +394,12 @@ static bool any_overlaps(const void *addr, size_t len)
 {
 	for (size_t i = 0; i < NR_JOBS; i++)
 		if (atomic_load(&jobs[i].state) != FREE &&
-		    overlaps(&jobs[i], addr, len))
+		    overlaps_range(&jobs[i], addr, len))
 			return true;
 	return false;
 }
 
-void shim_prefault_stop(const void *addr, size_t len, bool again)
+static void stop_all(const void *addr, size_t len, bool again)
 {
 	int saved_errno = errno;
 	struct guard guard;
@@ -363,16 +407,23 @@ void shim_prefault_stop(const void *addr, size_t len, bool again)
 	if (!atomic_load(&nr_jobs) || !any_overlaps(addr, len) || shim_busy() ||
 	    !shim_is_ours())
 		return;
-	enter(&guard);
+	enter_guard(&guard);
 	for (size_t i = 0; i < NR_JOBS; i++)
-		stop(&jobs[i], addr, len, again);
-	leave(&guard);
+		stop_overlapping(&jobs[i], addr, len, again);
+	leave_guard(&guard);
 	errno = saved_errno;
+}
+
+void shim_prefault_stop(const void *addr, size_t len, bool again)
+{
+	if (!again)
+		shim_made_drop(addr, len);
+	stop_all(addr, len, again);
 }
 
 void shim_prefault_end(void)
 {
-	shim_prefault_stop(NULL, UINTPTR_MAX, false);
+	stop_all(NULL, UINTPTR_MAX, false);
 }
 
 /* What runs is the parent's.  One that another thread owned is lost with it. */

@@ -111,7 +111,7 @@ int real_mlockall(int flags)
 	return (int)syscall(SYS_mlockall, flags);
 }
 
-static int allocate(int fd, int mode, int64_t offset, int64_t len)
+static int call_fallocate(int fd, int mode, int64_t offset, int64_t len)
 {
 #if __SIZEOF_LONG__ == 8
 	return (int)syscall(SYS_fallocate, fd, mode, offset, len);
@@ -131,7 +131,7 @@ int real_fallocate(int fd, int mode, int64_t offset, int64_t len)
 	int type, rc;
 
 	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
-	rc = allocate(fd, mode, offset, len);
+	rc = call_fallocate(fd, mode, offset, len);
 	pthread_setcanceltype(type, NULL);
 	return rc;
 }
@@ -140,7 +140,7 @@ int real_posix_fallocate(int fd, int64_t offset, int64_t len)
 {
 	int (*next)(int, off64_t, off64_t);
 	int saved_errno = errno;
-	int error = allocate(fd, 0, offset, len) ? errno : 0;
+	int error = call_fallocate(fd, 0, offset, len) ? errno : 0;
 
 	errno = saved_errno;
 	if (error != EOPNOTSUPP)

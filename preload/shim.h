@@ -2,34 +2,40 @@
 /*
  * What the parts of the preload shim know of one another.
  *
- *	map.c     mmap, munmap                 the libc entry points, and which
- *	advise.c  madvise                      of their calls we take
- *	lock.c    mlock, mlock2, mlockall
- *	file.c    fallocate, posix_fallocate
- *	other.c   calls that are left to the kernel, and only counted
- *	policy.c  mbind, of libnuma
- *	life.c    unshare, setns, prctl, syscall: calls that would notice us
- *	exit.c    _exit, quick_exit; the end of the process
+ *	mmap_calls.c       mmap, munmap: the libc entry points, and which
+ *	                   of their calls we take
+ *	madvise_calls.c    madvise
+ *	mlock_calls.c      mlock, mlock2, mlockall
+ *	fallocate_calls.c  fallocate, posix_fallocate
+ *	counted_calls.c    calls that are left to the kernel, and only counted
+ *	policy_calls.c     calls on memory policy, which are left to the kernel
+ *	guarded_calls.c    unshare, setns, prctl, syscall: calls that notice us
+ *	exit.c             _exit, quick_exit; the end of the process
+ *	exec.c             execve and its family: another kind of end
  *
- *	store.c   memset and memcpy, if wanted (of stores/)
- *	prefault.c  mappings made present ahead of the program, if wanted
- *	work.c    a call that was taken, done as a ktask operation
- *	last.c    giving memory back when nothing but the end is to come
- *	quiet.c   signals meanwhile
- *	config.c  environment, and whether this process may use the library
- *	filter.c  system call filters: do they let the library work?
- *	bpf.c     what a filter says of one system call
- *	report.c  what was done, or would be, on request
- *	room.c    how much memory there is
- *	proc.c    reading /proc and /sys
- *	real.c    the plain calls
- *	raw.h     system calls without libc
+ *	prefault.c         makes mappings present ahead of the program
+ *	prefaulted_pages.c what was made present, and what of it was touched
+ *	run_operation.c    does a call that was taken as a ktask operation
+ *	exit_discard.c     gives memory back as the last step of a process
+ *	hold_signals.c     holds signals back meanwhile
+ *	settings.c         copies of the environment and of the program's name
+ *	shim_config.c      what they ask for, and whether we may be used at all
+ *	seccomp_filter.c   do system call filters let the library work?
+ *	seccomp_bpf.c      what a filter says of one system call
+ *	counts.c           what was done, and what was not
+ *	report.c           the same in words, on request
+ *	present.c          how much of a range is present
+ *	available_memory.c how much memory may still be used
+ *	proc.c             reads /proc and /sys
+ *	real.c             the plain calls
+ *	raw.h              system calls without libc
  *
  * Not here: how anything is split or populated; that is libktask, linked in.
  */
 #ifndef PRELOAD_SHIM_H
 #define PRELOAD_SHIM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,11 +57,9 @@ enum shim_call {
 	SHIM_MUNMAP,
 	SHIM_FALLOCATE,
 	SHIM_EXIT,
-	SHIM_MBIND,
 	SHIM_DEFAULT_CALLS,
 	/* what has to be asked for */
 	SHIM_PREFAULT = SHIM_DEFAULT_CALLS,
-	SHIM_STORES,
 	SHIM_NR_CALLS
 };
 
@@ -77,6 +81,21 @@ enum shim_left {
 	LEFT_EXIT_HANDLERS,
 	LEFT_EXIT_BUSY,
 	SHIM_NR_LEFT
+};
+
+/* Why a large call is left alone that is taken elsewhere; in words in report.c. */
+enum shim_why {
+	WHY_OPS,
+	WHY_EARLY,
+	WHY_ALLOCATOR,
+	WHY_CHILD,
+	WHY_FILTER,
+	WHY_WATCHED,
+	WHY_UNASKED,
+	WHY_MEMORY,
+	WHY_UNTOUCHED,
+	WHY_POLICY,
+	SHIM_NR_WHY
 };
 
 /* The names in KTASK_RUN_OPS and in the report. */
@@ -104,11 +123,29 @@ void real_exit_group(int status);
 /* The kernel has the advice: an empty range does nothing. */
 bool real_knows_advice(int advice);
 
+/* settings.c: copies that the program cannot change */
+void shim_settings_copy(void);
+const char *shim_program_name(void);
+
 /* The least that is taken; the one check that small calls pay for. */
 extern size_t shim_min_bytes;
+/* counts.c: the largest of those below it */
+extern _Atomic size_t shim_largest_small;
+
+static inline bool shim_is_large(size_t len)
+{
+	if (len >= shim_min_bytes)
+		return true;
+	/* Two threads at once may lose the larger one: it is only told. */
+	if (len >
+	    atomic_load_explicit(&shim_largest_small, memory_order_relaxed))
+		atomic_store_explicit(&shim_largest_small, len,
+				      memory_order_relaxed);
+	return false;
+}
 
 /*
- * config.c: may a call of this kind and size be ours, here and now?  To be
+ * shim_config.c: may a call of this kind and size be ours, here and now?  To be
  * asked before anything else is: it makes no system call that a filter could
  * kill for.
  * @from: where the call comes from
@@ -126,8 +163,8 @@ pid_t shim_owner(void);
 /* Somebody handles faults of this process: nothing is taken any more. */
 void shim_memory_watched(void);
 
-#define SHIM_WANTS(call, len)       \
-	((len) >= shim_min_bytes && \
+#define SHIM_WANTS(call, len)  \
+	(shim_is_large(len) && \
 	 shim_wants(call, len, __builtin_return_address(0)))
 
 /* Count a large call that the kernel does alone. */
@@ -137,59 +174,74 @@ void shim_memory_watched(void);
 			shim_leave(what, len); \
 	} while (0)
 void shim_leave(enum shim_left what, size_t len);
+/* Count a large call that is left alone here; makes no system call. */
+void shim_decline(enum shim_why why, size_t len);
 /* Somebody wants to know what is left. */
 bool shim_tells(void);
-/* policy.c: a system call on memory policy is about to be made. */
+/* policy_calls.c: a system call on memory policy is about to be made. */
 void shim_policy_call(long number, const long *args);
 
 /*
- * work.c: true when all is done; otherwise the plain call is still to be made,
+ * run_operation.c: true when all is done; otherwise the plain call is still to be made,
  * and decides.  All leave errno alone.
  */
 bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags);
 bool shim_discard(void *addr, size_t len, unsigned flags);
 bool shim_lock(enum shim_call call, void *addr, size_t len);
 bool shim_unmap(void *addr, size_t len);
-bool shim_migrate(void *addr, size_t len, const unsigned long *nodes,
-		  size_t nr_nodes);
-bool shim_fill(void *dst, int byte, size_t len);
-bool shim_copy(void *dst, const void *src, size_t len);
 /* Is the calling thread inside one of these? */
 bool shim_busy(void);
 void shim_set_busy(bool value);
+/* Is any thread inside one of these? */
+bool shim_working(void);
 /* Ends the helpers, unless inside one of these. */
 void shim_trim(void);
-/* Most threads that the library allows a job now. */
+/* Most threads that the library allows a job now; allocates. */
 unsigned shim_limit(void);
 
 /*
  * prefault.c, which does nothing unless it is wanted.
  *
  * @pool: of huge pages that are reserved, and so is room for them
+ * @shared: with other processes, or possibly
  * shim_prefault_stop: [addr, addr + len) is about to be changed
  * @again: only in a way after which it may go on
  */
-void shim_prefault(void *base, size_t len, bool pool, const void *from);
+void shim_prefault(void *base, size_t len, bool pool, bool shared,
+		   const void *from);
 void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
 			   int64_t offset, const void *from);
 void shim_prefault_stop(const void *addr, size_t len, bool again);
 void shim_prefault_end(void);
 void shim_prefault_forked(void);
-/* config.c: it is wanted; the program shall wait for it. */
+/*
+ * prefaulted_pages.c
+ *
+ * shim_made_drop: [addr, addr + len) is about to be changed
+ * shim_made_untouched: bytes that were made and hold nothing
+ * shim_made_undo: give back pages that were made and hold nothing, or unmap them
+ *	where they are wanted in the file (@minor)
+ */
+void shim_made_add(void *base, size_t len, bool shared);
+void shim_made_drop(const void *addr, size_t len);
+size_t shim_made_untouched(void);
+void shim_made_undo(uintptr_t start, uintptr_t end, bool minor);
+/* shim_config.c: it is wanted; the program shall wait for it. */
 extern bool shim_prefaults, shim_prefault_waits;
 
-/* store.c: the least that is taken, once that is wanted */
-extern size_t shim_store_min;
+/* present.c: bytes of a range that are present, if anybody wants to know;
+ * otherwise @len */
+size_t shim_present_bytes(const void *addr, size_t len);
 
-/* room.c: bytes that may still be used */
-size_t shim_room_bytes(void);
+/* available_memory.c: bytes that may still be used */
+size_t shim_available_bytes(void);
 
-/* lock.c: no limit on locked memory counts for this process.  Where one does it
+/* mlock_calls.c: no limit on locked memory counts for this process.  Where one does it
  * would count the stacks of the helpers as well. */
 bool shim_may_lock_all(void);
 
 /*
- * quiet.c: hold back the signals for which the program has a handler, as the
+ * hold_signals.c: hold back the signals for which the program has a handler, as the
  * plain call does by not returning before its end.
  */
 struct shim_quiet {
@@ -198,7 +250,7 @@ struct shim_quiet {
 void shim_quiet_begin(struct shim_quiet *quiet);
 void shim_quiet_end(const struct shim_quiet *quiet);
 
-/* filter.c: no filter forbids what the library does */
+/* seccomp_filter.c: no filter forbids what the library does */
 bool shim_filter_allows(void);
 void shim_filter_init(bool inherited_ok);
 /*
@@ -213,7 +265,7 @@ bool shim_filter_in_child(void);
 /* Of an address that may be wrong.  Return: 0, or -errno as the kernel's. */
 int shim_copy_in(void *to, const void *from, size_t len);
 
-/* bpf.c: what @program (a struct sock_fprog) returns for one system call */
+/* seccomp_bpf.c: what @program (a struct sock_fprog) returns for one system call */
 struct seccomp_data;
 uint32_t shim_bpf_run(const void *program, const struct seccomp_data *data);
 
@@ -226,7 +278,7 @@ void shim_at_end(int status, bool in_order);
 /* The process made another one that shares its memory. */
 void shim_memory_shared(void);
 
-/* last.c */
+/* exit_discard.c */
 struct shim_last {
 	size_t bytes; /* that were in the ranges */
 	unsigned threads;
@@ -241,12 +293,32 @@ struct shim_last {
  */
 bool shim_last_discard(unsigned nr_threads, bool lend, struct shim_last *last);
 
+/* counts.c: a call that was taken */
+struct shim_work {
+	size_t bytes; /* of memory that was present, or made present */
+	uint64_t wall_ns, cpu_ns;
+	unsigned threads;
+	bool undivided; /* it was done as one chunk */
+	bool done; /* and not left to the plain call after all */
+};
+
+void shim_count(enum shim_call call, const struct shim_work *work);
+
+bool shim_counted(void);
+
 /* report.c */
-void shim_count(enum shim_call call, size_t len, uint64_t wall_ns,
-		uint64_t cpu_ns, unsigned threads, bool done);
 void shim_say_would(enum shim_call call, size_t len);
+void shim_say_left(enum shim_left what, size_t len);
 void shim_report_init(bool dry);
-void shim_report_forked(void);
+/* From now on only what comes later is counted, and reported. */
+void shim_report_again(void);
+/* The process lives on, but cannot report later, for the reason @then. */
+void shim_report_now(const char *then);
+/* The process becomes @name, which cannot report itself, for the reason @why.
+ * Changes nothing that a child of vfork() shares with its parent. */
+void shim_report_obstacle(const char *name, const char *why);
+/* Find out for the report whether a job may have helpers at all: allocates. */
+void shim_report_limit(void);
 /* All that was counted; once.  @more: shim_report_last() may follow. */
 void shim_report(bool more);
 /* The line on the end of the process, which may use no allocated memory. */

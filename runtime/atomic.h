@@ -65,7 +65,7 @@ static inline uint64_t now_ns(void)
  * What sleeps and wakes is cold when it is needed, and each line of code and
  * of data then costs as much as a dozen instructions: so the call stands here.
  */
-static inline void futex(uint32_t *word, long op, long value)
+static inline void call_futex(uint32_t *word, long op, long value)
 {
 #if defined(__x86_64__) && defined(__LP64__)
 	register void *timeout __asm__("r10") = NULL;
@@ -83,12 +83,12 @@ static inline void futex(uint32_t *word, long op, long value)
 /* Sleeps while *word is @value; may return early. */
 static inline void futex_sleep(uint32_t *word, uint32_t value)
 {
-	futex(word, FUTEX_WAIT_PRIVATE, value);
+	call_futex(word, FUTEX_WAIT_PRIVATE, value);
 }
 
 static inline void futex_wake(uint32_t *word, int nr)
 {
-	futex(word, FUTEX_WAKE_PRIVATE, nr);
+	call_futex(word, FUTEX_WAKE_PRIVATE, nr);
 }
 
 /*

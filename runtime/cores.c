@@ -11,7 +11,7 @@
 
 #include <ktask/ktask.h>
 
-#include "places.h"
+#include "cpu_topology.h"
 #include "rt.h"
 
 /* Passing conditions and what is only for helpers do not limit workers. */
@@ -54,37 +54,37 @@ static cpu_set_t *allowed_cpus(const struct ktrt_options *options, int *nr)
 	return cpus;
 }
 
-static void list_places(struct place *places, const cpu_set_t *cpus,
-			int nr_cpus)
+static void list_locations(struct cpu_location *locations,
+			   const cpu_set_t *cpus, int nr_cpus)
 {
 	unsigned nr = 0;
 
 	for (int cpu = 0; cpu < nr_cpus; cpu++)
 		if (CPU_ISSET_S(cpu, CPU_ALLOC_SIZE(nr_cpus), cpus))
-			places[nr++].cpu = cpu;
-	places_find(places, nr);
+			locations[nr++].cpu = cpu;
+	cpu_locations_read(locations, nr);
 }
 
-static void init_core(unsigned index, const struct place *place,
-		      const struct place *before)
+static void init_core(unsigned index, const struct cpu_location *location,
+		      const struct cpu_location *before)
 {
 	struct core *core = &rt.cores[index];
 
-	if (!before || before->node != place->node) {
-		rt.nodes[rt.nr_nodes].id = place->node;
+	if (!before || before->node != location->node) {
+		rt.nodes[rt.nr_nodes].id = location->node;
 		rt.nodes[rt.nr_nodes++].first_cache = rt.nr_caches;
 	}
-	if (!before || before->node != place->node ||
-	    before->cache != place->cache)
+	if (!before || before->node != location->node ||
+	    before->cache != location->cache)
 		rt.nr_caches++;
 	rt.nodes[rt.nr_nodes - 1].end_cache = rt.nr_caches;
 	memset(core, 0, sizeof(*core));
-	core->cpu = place->cpu;
+	core->cpu = location->cpu;
 	core->index = index;
 	core->node = (int)rt.nr_nodes - 1;
 	core->cache = rt.nr_caches - 1;
 	core->suspended_end = &core->suspended;
-	rt.core_of_cpu[place->cpu] = (int)index;
+	rt.core_of_cpu[location->cpu] = (int)index;
 }
 
 /* Of two equally far ones the next by number, after the last the first. */
@@ -127,7 +127,7 @@ static int find_near(void)
 		numbers[node] = rt.nodes[node].id;
 	for (unsigned node = 0; node < nr; node++) {
 		rt.nodes[node].near = &rt.near[(size_t)node * nr];
-		places_distances(numbers[node], numbers, nr, numbers + nr);
+		node_distances_read(numbers[node], numbers, nr, numbers + nr);
 		sort_near(node, numbers + nr, rt.nodes[node].near);
 	}
 	free(numbers);
@@ -139,18 +139,18 @@ static bool allocate_cores(unsigned nr)
 {
 	size_t idle_bytes = mask_bytes(nr);
 
-	rt.cores = aligned_alloc(CACHE_LINE, nr * sizeof(*rt.cores) +
-						     nr * sizeof(*rt.shelves) +
-						     idle_bytes);
+	rt.cores = aligned_alloc(
+		CACHE_LINE, nr * sizeof(*rt.cores) +
+				    nr * sizeof(*rt.node_queues) + idle_bytes);
 	if (!rt.cores)
 		return false;
-	rt.shelves = (struct shelf *)(rt.cores + nr);
-	rt.idle = (union mask_line *)(rt.shelves + nr);
+	rt.node_queues = (struct node_queue *)(rt.cores + nr);
+	rt.idle = (union mask_line *)(rt.node_queues + nr);
 	memset(rt.idle, 0, idle_bytes);
 	return true;
 }
 
-static int make_cores(const struct place *places, unsigned nr)
+static int make_cores(const struct cpu_location *locations, unsigned nr)
 {
 	rt.core_of_cpu = malloc((size_t)rt.nr_cpus * sizeof(int));
 	rt.nodes = calloc(nr, sizeof(*rt.nodes));
@@ -159,9 +159,9 @@ static int make_cores(const struct place *places, unsigned nr)
 	for (int cpu = 0; cpu < rt.nr_cpus; cpu++)
 		rt.core_of_cpu[cpu] = -1;
 	for (unsigned i = 0; i < nr; i++)
-		init_core(i, &places[i], i ? &places[i - 1] : NULL);
+		init_core(i, &locations[i], i ? &locations[i - 1] : NULL);
 	for (unsigned i = 0; i < rt.nr_nodes; i++)
-		shelf_init(&rt.shelves[i]);
+		node_queue_init(&rt.node_queues[i]);
 	rt.nr_cores = nr;
 	return find_near();
 }
@@ -169,20 +169,20 @@ static int make_cores(const struct place *places, unsigned nr)
 int cores_lay_out(const cpu_set_t *cpus, int nr_cpus, unsigned wanted)
 {
 	unsigned nr = (unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE(nr_cpus), cpus);
-	struct place *places;
+	struct cpu_location *locations;
 	int error;
 
 	if (!nr)
 		return -EINVAL;
-	places = calloc(nr, sizeof(*places));
-	if (!places)
+	locations = calloc(nr, sizeof(*locations));
+	if (!locations)
 		return -ENOMEM;
 	rt.nr_cpus = nr_cpus;
-	list_places(places, cpus, nr_cpus);
+	list_locations(locations, cpus, nr_cpus);
 	if (!wanted)
 		wanted = limit_of(nr);
-	error = make_cores(places, wanted < nr ? wanted : nr);
-	free(places);
+	error = make_cores(locations, wanted < nr ? wanted : nr);
+	free(locations);
 	if (error)
 		cores_free();
 	return error;
@@ -203,7 +203,7 @@ int cores_read(const struct ktrt_options *options)
 void cores_free(void)
 {
 	for (unsigned i = 0; i < rt.nr_nodes && rt.nr_cores; i++)
-		shelf_free(&rt.shelves[i]);
+		node_queue_free(&rt.node_queues[i]);
 	free(rt.cores);
 	free(rt.core_of_cpu);
 	free(rt.nodes);

@@ -19,13 +19,13 @@ struct entry {
 
 struct domain {
 	struct entry *entries;
-	size_t room; /* a power of two, or 0 */
+	size_t capacity; /* a power of two, or 0 */
 	size_t used;
 	uint64_t serial;
 	struct ranges *ranges;
 };
 
-#define ROOM_MIN 64
+#define CAPACITY_MIN 64
 
 /* ---- epochs ---- */
 
@@ -179,20 +179,20 @@ static bool chain_enter(struct worker *w, struct tail *tail,
 
 /* ---- the table of addresses ---- */
 
-static size_t place_of(const struct domain *domain, const void *addr)
+static size_t hash_slot(const struct domain *domain, const void *addr)
 {
 	uint64_t mixed = (uintptr_t)addr * 0x9e3779b97f4a7c15u;
 
-	return (size_t)(mixed >> 32) & (domain->room - 1);
+	return (size_t)(mixed >> 32) & (domain->capacity - 1);
 }
 
-static struct entry *find(struct domain *domain, const void *addr)
+static struct entry *find_entry(struct domain *domain, const void *addr)
 {
-	size_t at = place_of(domain, addr);
+	size_t at = hash_slot(domain, addr);
 
 	while (domain->entries[at].tail.epoch &&
 	       domain->entries[at].addr != addr)
-		at = (at + 1) & (domain->room - 1);
+		at = (at + 1) & (domain->capacity - 1);
 	return &domain->entries[at];
 }
 
@@ -200,23 +200,23 @@ static struct entry *find(struct domain *domain, const void *addr)
 static int table_renew(struct worker *w, struct domain *domain, size_t more)
 {
 	struct domain old = *domain;
-	size_t live = 0, room = ROOM_MIN, i;
+	size_t live = 0, capacity = CAPACITY_MIN, i;
 
-	for (i = 0; i < old.room; i++) {
+	for (i = 0; i < old.capacity; i++) {
 		struct epoch *epoch = old.entries[i].tail.epoch;
 
 		live += epoch && !epoch_is_over(epoch);
 	}
-	while (room < (live + more) * 4)
-		room *= 2;
-	domain->entries = calloc(room, sizeof(*domain->entries));
+	while (capacity < (live + more) * 4)
+		capacity *= 2;
+	domain->entries = calloc(capacity, sizeof(*domain->entries));
 	if (!domain->entries) {
 		*domain = old;
 		return -ENOMEM;
 	}
-	domain->room = room;
+	domain->capacity = capacity;
 	domain->used = 0;
-	for (i = 0; i < old.room; i++) {
+	for (i = 0; i < old.capacity; i++) {
 		struct entry *entry = &old.entries[i];
 
 		if (!entry->tail.epoch)
@@ -225,16 +225,16 @@ static int table_renew(struct worker *w, struct domain *domain, size_t more)
 			epoch_free(w, entry->tail.epoch);
 			continue;
 		}
-		*find(domain, entry->addr) = *entry;
+		*find_entry(domain, entry->addr) = *entry;
 		domain->used++;
 	}
 	free(old.entries);
 	return 0;
 }
 
-static int table_make_room(struct worker *w, struct domain *domain, size_t more)
+static int reserve_entries(struct worker *w, struct domain *domain, size_t more)
 {
-	if ((domain->used + more) * 2 <= domain->room)
+	if ((domain->used + more) * 2 <= domain->capacity)
 		return 0;
 	return table_renew(w, domain, more);
 }
@@ -282,9 +282,9 @@ static void fresh_free(struct worker *w, struct epoch *fresh)
 }
 
 /* How many it must wait for by that: 0 or 1. */
-static uint32_t enter(struct worker *w, struct ktrt_task *task,
-		      struct tail *tail, struct epoch **fresh, bool writes,
-		      uint64_t serial, struct ready *ready)
+static uint32_t enter_access(struct worker *w, struct ktrt_task *task,
+			     struct tail *tail, struct epoch **fresh,
+			     bool writes, uint64_t serial, struct ready *ready)
 {
 	struct access *access;
 
@@ -299,7 +299,7 @@ static uint32_t enter(struct worker *w, struct ktrt_task *task,
 
 static struct entry *entry_of(struct domain *domain, const void *addr)
 {
-	struct entry *entry = find(domain, addr);
+	struct entry *entry = find_entry(domain, addr);
 
 	if (!entry->tail.epoch) {
 		entry->addr = addr;
@@ -320,12 +320,12 @@ static uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
 	/* The task has one of @pending left: nothing becomes ready by this. */
 	ready_init(&none);
 	while (at < end)
-		waits += enter(w, task, ranges_next(domain->ranges, &at), fresh,
-			       writes, domain->serial, &none);
+		waits += enter_access(w, task, ranges_next(domain->ranges, &at),
+				      fresh, writes, domain->serial, &none);
 	if (dep->len)
 		return waits;
-	return enter(w, task, &entry_of(domain, dep->addr)->tail, fresh, writes,
-		     domain->serial, &none);
+	return enter_access(w, task, &entry_of(domain, dep->addr)->tail, fresh,
+			    writes, domain->serial, &none);
 }
 
 /* Members that the task may need, and -ENOMEM; cuts ranges. */
@@ -334,7 +334,7 @@ static long count_members(struct worker *w, struct domain *domain,
 {
 	long members = 0;
 
-	if (ranges_room(w, &domain->ranges, deps, nr))
+	if (ranges_reserve(w, &domain->ranges, deps, nr))
 		return -ENOMEM;
 	for (size_t i = 0; i < nr; i++) {
 		uintptr_t start = (uintptr_t)deps[i].addr;
@@ -371,8 +371,8 @@ static int add_one(struct worker *w, struct ktrt_task *task,
 	ready_init(&met);
 	task->access = task->access_inline;
 	at_poke(&task->pending, 1);
-	*ready = !enter(w, task, &entry_of(domain, dep->addr)->tail, &fresh,
-			writes, ++domain->serial, &met) ||
+	*ready = !enter_access(w, task, &entry_of(domain, dep->addr)->tail,
+			       &fresh, writes, ++domain->serial, &met) ||
 		 met.first;
 	if (fresh)
 		epoch_free(w, fresh);
@@ -387,7 +387,7 @@ int deps_add(struct worker *w, struct ktrt_task *task,
 	struct epoch *fresh = NULL;
 	long members;
 
-	if (!domain || table_make_room(w, domain, nr))
+	if (!domain || reserve_entries(w, domain, nr))
 		return -ENOMEM;
 	if (nr == 1 && !deps->len)
 		return add_one(w, task, domain, deps, ready);
@@ -427,7 +427,7 @@ void deps_close(struct worker *w, struct ktrt_task *parent)
 	struct ready none;
 
 	ready_init(&none);
-	for (size_t i = 0; i < domain->room; i++)
+	for (size_t i = 0; i < domain->capacity; i++)
 		if (domain->entries[i].tail.epoch)
 			epoch_put(w, domain->entries[i].tail.epoch, &none);
 	ranges_free(w, domain->ranges);

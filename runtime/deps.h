@@ -75,9 +75,9 @@ struct tail {
 
 struct ranges;
 
-/* ranges_room - for cutting these; forgets segments that are out of use */
-int ranges_room(struct worker *w, struct ranges **ranges,
-		const struct ktrt_dep *deps, size_t nr);
+/* ranges_reserve - for cutting these; forgets segments that are out of use */
+int ranges_reserve(struct worker *w, struct ranges **ranges,
+		   const struct ktrt_dep *deps, size_t nr);
 /* ranges_cut - so that the range begins and ends where segments do */
 int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
 	       uintptr_t end);

@@ -11,7 +11,7 @@
 #define EVENTS_IN_ALL (UINT64_MAX / LIVE_EVENT)
 #define SPINS 2000
 
-static struct worker *self(void)
+static struct worker *current_worker(void)
 {
 	return rt_runs() ? self_worker : NULL;
 }
@@ -21,7 +21,7 @@ static struct worker *self(void)
 int ktrt_group_new(struct ktrt_group **group)
 {
 	*group = NULL;
-	if (!self())
+	if (!current_worker())
 		return -ESRCH;
 	*group = pool_get(&rt.groups, NULL);
 	if (!*group)
@@ -53,7 +53,7 @@ static void sleep_for(struct worker *w, struct ktrt_group *group)
 
 int ktrt_group_wait(struct ktrt_group *group)
 {
-	struct worker *w = self();
+	struct worker *w = current_worker();
 
 	if (!w)
 		return -ESRCH;
@@ -80,7 +80,7 @@ void ktrt_group_cancel(struct ktrt_group *group)
 
 void ktrt_group_free(struct ktrt_group *group)
 {
-	if (!group || !self())
+	if (!group || !current_worker())
 		return;
 	ktrt_group_wait(group);
 	pool_put(&rt.groups, NULL, group);
@@ -88,7 +88,7 @@ void ktrt_group_free(struct ktrt_group *group)
 
 int ktrt_cancelled(void)
 {
-	struct worker *w = self();
+	struct worker *w = current_worker();
 
 	return w && at_peek(&rt.cancels) && task_is_cancelled(w->current);
 }
@@ -97,7 +97,7 @@ int ktrt_cancelled(void)
 
 struct ktrt_task *ktrt_self(void)
 {
-	struct worker *w = self();
+	struct worker *w = current_worker();
 
 	return w && !(w->current->flags & TASK_OUTER) ? w->current : NULL;
 }
@@ -122,7 +122,7 @@ int ktrt_events_add(unsigned nr)
 
 void ktrt_events_done(struct ktrt_task *task, unsigned nr)
 {
-	struct worker *w = self();
+	struct worker *w = current_worker();
 	uint64_t events = nr * LIVE_EVENT;
 
 	if (!rt_runs() || at_sub(&task->live, events) != events)
@@ -141,7 +141,7 @@ static int run_by_worker(ktrt_func func, void *arg)
 
 	if (error)
 		return error;
-	self()->lone = !self()->core;
+	current_worker()->lone = !current_worker()->core;
 	error = ktrt_spawn_attr(func, arg, &attr);
 	if (!error)
 		error = ktrt_group_wait(attr.group);
@@ -151,7 +151,7 @@ static int run_by_worker(ktrt_func func, void *arg)
 
 int ktrt_run(ktrt_func func, void *arg)
 {
-	bool attached = !!self();
+	bool attached = !!current_worker();
 	int error;
 
 	if (!rt_runs())

@@ -30,7 +30,7 @@
 
 struct watch {
 	uint64_t due_ns; /* the next look that counts as a sample */
-	uint64_t looked_ns;
+	uint64_t polled_ns;
 	uint64_t busy_ns; /* when somebody last worked */
 	uint64_t moved_ns; /* when a task was last begun */
 	uint64_t tasks;
@@ -90,7 +90,7 @@ static void serve_wishes(void)
 /* ---- idle cores ---- */
 
 /* A new leader, while this one goes to work. */
-static bool follow(struct worker *w, struct core *core)
+static bool pass_leadership(struct worker *w, struct core *core)
 {
 	struct worker *next = park_take_spare();
 
@@ -117,7 +117,7 @@ static bool serve_core(struct worker *w, struct core *core)
 		if (!sched_work_visible())
 			return false;
 	}
-	if (w && !at_peek(&core->nr_suspended) && follow(w, core)) {
+	if (w && !at_peek(&core->nr_suspended) && pass_leadership(w, core)) {
 		count_up(&w->counts.replaced);
 		return true;
 	}
@@ -189,18 +189,18 @@ static bool somebody_suspended(void)
 
 /*
  * Only looks that the clock brings count: events come when workers block and
- * wake, which is when cores are crowded.
+ * wake, which is when cores are overloaded.
  */
-static void sample(void)
+static void sample_cores(void)
 {
 	for (unsigned i = 0; i < rt.nr_cores; i++) {
 		at_poke(&rt.samples, rt.samples + 1);
 		if (core_ready(&rt.cores[i]) > 1)
-			at_poke(&rt.crowded, rt.crowded + 1);
+			at_poke(&rt.overloaded, rt.overloaded + 1);
 	}
 }
 
-static bool look_at_all(struct worker *w, struct watch *watch)
+static bool poll_cores(struct worker *w, struct watch *watch)
 {
 	for (unsigned i = 0; i < rt.nr_cores; i++) {
 		struct core *core = &rt.cores[i];
@@ -219,7 +219,7 @@ static bool look_at_all(struct worker *w, struct watch *watch)
 }
 
 /* How long the leader may sleep. */
-static int next_look_ms(const struct watch *watch, uint64_t now)
+static int next_poll_ms(const struct watch *watch, uint64_t now)
 {
 	if (!watch->work && now - watch->busy_ns >= SLEEP_AFTER_NS)
 		return -1;
@@ -255,10 +255,10 @@ static bool is_time(struct watch *watch, uint64_t now)
 	uint64_t next_ns;
 
 	if (now >= watch->due_ns)
-		sample();
-	else if (now - watch->looked_ns < TICK_MS * 1000000 / 2)
+		sample_cores();
+	else if (now - watch->polled_ns < TICK_MS * 1000000 / 2)
 		return false;
-	watch->looked_ns = now;
+	watch->polled_ns = now;
 	watch->work = sched_work_visible() || somebody_suspended();
 	if (watch->work || idle_cores() < rt.nr_cores)
 		watch->busy_ns = now;
@@ -284,7 +284,7 @@ void leader_lead(struct worker *w)
 	while (!at_load_seq(&rt.stop)) {
 		uint64_t now = now_ns();
 
-		wait_for_events(next_look_ms(&watch, now));
+		wait_for_events(next_poll_ms(&watch, now));
 		if (serve_events(w))
 			break;
 		serve_wishes();
@@ -293,7 +293,7 @@ void leader_lead(struct worker *w)
 			continue;
 		if (rt.counts)
 			umt_want(rt.umt, !idle_cores());
-		if (look_at_all(w, &watch))
+		if (poll_cores(w, &watch))
 			break;
 		break_stall(&watch, now);
 	}

@@ -142,7 +142,7 @@ static struct worker *take_suspended(struct core *core)
  * Not yet woken by anybody: take oneself off the list again.  @core is where
  * the worker was: who wakes it gives it another.
  */
-static bool unlist(struct core *core, struct worker *w)
+static bool unlist_worker(struct core *core, struct worker *w)
 {
 	struct worker **at;
 	bool was = false;
@@ -182,7 +182,7 @@ static void give_core(struct core *core, struct worker *to)
 }
 
 /* Under no lock. */
-static void wake(struct worker *to)
+static void bind_and_wake(struct worker *to)
 {
 	worker_bind(to);
 	signal_give(&to->wake);
@@ -201,7 +201,7 @@ static WAKE_PATH void await_core(struct worker *w)
 /* The same, on a list of idle workers: park_wake_all() may be over. */
 static void await_idle(struct core *core, struct worker *w)
 {
-	if (at_load_seq(&rt.stop) && unlist(core, w))
+	if (at_load_seq(&rt.stop) && unlist_worker(core, w))
 		count_search();
 	else
 		await_core(w);
@@ -223,8 +223,8 @@ WAKE_PATH void park_idle(struct worker *w)
 	lock_drop(&core->lock);
 	if (next) {
 		count_search();
-		wake(next);
-	} else if (sched_work_visible() && unlist(core, w)) {
+		bind_and_wake(next);
+	} else if (sched_work_visible() && unlist_worker(core, w)) {
 		count_search();
 		return;
 	}
@@ -249,7 +249,7 @@ static bool swap_for_suspended(struct worker *w)
 	if (!next)
 		return false;
 	count_search();
-	wake(next);
+	bind_and_wake(next);
 	return true;
 }
 
@@ -267,7 +267,7 @@ static bool somebody_leaves(const struct core *core)
 
 /* Of two workers that are ready here one goes; not where the other has gone
  * already and is only not asleep yet. */
-static bool surrender(struct worker *w)
+static bool surrender_core(struct worker *w)
 {
 	struct core *core = w->core;
 	bool goes;
@@ -286,12 +286,12 @@ static bool surrender(struct worker *w)
 	return goes;
 }
 
-void park_crowded(struct worker *w)
+void park_overloaded(struct worker *w)
 {
 	struct core *core = w->core;
 
 	if (!at_peek(&core->nr_suspended) || !swap_for_suspended(w)) {
-		if (!surrender(w))
+		if (!surrender_core(w))
 			return;
 		count_up(&w->counts.surrenders);
 	}
@@ -327,7 +327,7 @@ bool park_yield(struct worker *w)
 		return false;
 	if (next) {
 		count_search();
-		wake(next);
+		bind_and_wake(next);
 	}
 	await_core(w);
 	sched_found(w);
@@ -394,7 +394,7 @@ bool park_dispatch(struct core *core, bool blocked)
 	}
 	lock_drop(&core->lock);
 	if (w)
-		wake(w);
+		bind_and_wake(w);
 	else if (may)
 		leader_kick();
 	return w != NULL;
@@ -415,7 +415,7 @@ WAKE_PATH bool park_hand(struct core *core, struct worker *maker)
 	}
 	lock_drop(&core->lock);
 	if (likely(to))
-		wake(to);
+		bind_and_wake(to);
 	return to != NULL;
 }
 

@@ -20,12 +20,12 @@ struct segment {
 };
 
 struct ranges {
-	size_t nr, room;
+	size_t nr, capacity;
 	struct segment segments[];
 };
 
 /* The first segment that ends behind @at. */
-static size_t find(const struct ranges *ranges, uintptr_t at)
+static size_t find_segment(const struct ranges *ranges, uintptr_t at)
 {
 	size_t low = 0, high = ranges->nr;
 
@@ -41,7 +41,7 @@ static size_t find(const struct ranges *ranges, uintptr_t at)
 }
 
 /* Forget segments that nobody uses any more. */
-static void sweep(struct worker *w, struct ranges *ranges)
+static void sweep_segments(struct worker *w, struct ranges *ranges)
 {
 	struct ready none;
 	size_t kept = 0;
@@ -58,26 +58,26 @@ static void sweep(struct worker *w, struct ranges *ranges)
 	ranges->nr = kept;
 }
 
-static int make_room(struct worker *w, struct ranges **at, size_t more)
+static int reserve_capacity(struct worker *w, struct ranges **at, size_t more)
 {
 	struct ranges *ranges = *at;
-	size_t nr = 0, room;
+	size_t nr = 0, capacity;
 
 	if (ranges) {
-		if (ranges->nr + more <= ranges->room)
+		if (ranges->nr + more <= ranges->capacity)
 			return 0;
-		sweep(w, ranges);
+		sweep_segments(w, ranges);
 		nr = ranges->nr;
-		if ((nr + more) * 2 <= ranges->room)
+		if ((nr + more) * 2 <= ranges->capacity)
 			return 0;
 	}
-	room = (nr + more) * 4;
+	capacity = (nr + more) * 4;
 	ranges = realloc(ranges,
-			 sizeof(*ranges) + room * sizeof(struct segment));
+			 sizeof(*ranges) + capacity * sizeof(struct segment));
 	if (!ranges)
 		return -ENOMEM;
 	ranges->nr = nr;
-	ranges->room = room;
+	ranges->capacity = capacity;
 	*at = ranges;
 	return 0;
 }
@@ -86,8 +86,8 @@ static int make_room(struct worker *w, struct ranges **at, size_t more)
  * Each range is cut at two places, and has at most one gap more than there are
  * segments in it.
  */
-int ranges_room(struct worker *w, struct ranges **ranges,
-		const struct ktrt_dep *deps, size_t nr)
+int ranges_reserve(struct worker *w, struct ranges **ranges,
+		   const struct ktrt_dep *deps, size_t nr)
 {
 	size_t more = 0;
 
@@ -98,14 +98,14 @@ int ranges_room(struct worker *w, struct ranges **ranges,
 			continue;
 		more += 4;
 		if (*ranges)
-			more += find(*ranges, start + deps[i].len) -
-				find(*ranges, start);
+			more += find_segment(*ranges, start + deps[i].len) -
+				find_segment(*ranges, start);
 	}
-	return more ? make_room(w, ranges, more) : 0;
+	return more ? reserve_capacity(w, ranges, more) : 0;
 }
 
-static void insert(struct ranges *ranges, size_t index, uintptr_t start,
-		   uintptr_t end, struct epoch *epoch)
+static void insert_segment(struct ranges *ranges, size_t index, uintptr_t start,
+			   uintptr_t end, struct epoch *epoch)
 {
 	struct segment *segment = &ranges->segments[index];
 
@@ -157,7 +157,7 @@ static int split_chain(struct worker *w, struct tail *left,
 
 static int cut_at(struct worker *w, struct ranges *ranges, uintptr_t at)
 {
-	size_t index = find(ranges, at);
+	size_t index = find_segment(ranges, at);
 	struct segment *segment = &ranges->segments[index];
 	uintptr_t end;
 	struct epoch *right;
@@ -168,14 +168,14 @@ static int cut_at(struct worker *w, struct ranges *ranges, uintptr_t at)
 	if (split_chain(w, &segment->tail, &right))
 		return -ENOMEM;
 	segment->end = at;
-	insert(ranges, index + 1, at, end, right);
+	insert_segment(ranges, index + 1, at, end, right);
 	return 0;
 }
 
 /* Segments of their own for what lies between others. */
 static void fill_gaps(struct ranges *ranges, uintptr_t start, uintptr_t end)
 {
-	size_t index = find(ranges, start);
+	size_t index = find_segment(ranges, start);
 
 	while (start < end) {
 		uintptr_t gap_end = end;
@@ -183,7 +183,7 @@ static void fill_gaps(struct ranges *ranges, uintptr_t start, uintptr_t end)
 		if (index < ranges->nr && ranges->segments[index].start < end)
 			gap_end = ranges->segments[index].start;
 		if (gap_end > start)
-			insert(ranges, index, start, gap_end, NULL);
+			insert_segment(ranges, index, start, gap_end, NULL);
 		start = ranges->segments[index].end;
 		index++;
 	}
@@ -203,7 +203,7 @@ int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
 
 struct tail *ranges_next(struct ranges *ranges, uintptr_t *at)
 {
-	struct segment *segment = &ranges->segments[find(ranges, *at)];
+	struct segment *segment = &ranges->segments[find_segment(ranges, *at)];
 
 	*at = segment->end;
 	return &segment->tail;

@@ -3,7 +3,7 @@
  * What the parts of the runtime share: the records of tasks, workers and
  * cores, and the one runtime of the process.
  *
- * How a task goes: task.c makes it, deps.c says when it is ready, sched.c
+ * How a task goes: task.c makes it, deps.c says when it is ready, task_sched.c
  * queues, finds and runs it, task.c completes it, which makes others ready.
  * Where there are no tasks park.c puts workers to sleep; wake.c chooses whom a
  * task wakes; leader.c puts workers on cores whose worker blocked.
@@ -24,8 +24,8 @@
 #include "atomic.h"
 #include "deque.h"
 #include "mask.h"
-#include "pool.h"
-#include "shelf.h"
+#include "record_pool.h"
+#include "node_queue.h"
 
 /*
  * What is left of a task before it is complete, in one number: children in the
@@ -56,7 +56,7 @@ enum {
 	TASK_ARG_ALLOCATED = 2,
 	TASK_ACCESS_ALLOCATED = 4,
 	TASK_OUTER = 8, /* stands for an attached thread */
-	TASK_SHELF = 16, /* has a priority or a node */
+	TASK_NODE_QUEUE = 16, /* has a priority or a node */
 	TASK_LOANED = 32, /* when free it goes back to its parent */
 };
 
@@ -65,7 +65,7 @@ struct ktrt_task {
 	void *arg;
 	struct ktrt_task *parent; /* read by thieves of other tasks, too */
 	struct ktrt_group *group;
-	struct ktrt_task *next; /* in lists of ready tasks, on shelves */
+	struct ktrt_task *next; /* in lists of ready tasks, on node queues */
 	uint32_t depth; /* the parent's and 1; as parent */
 	uint16_t flags;
 	int16_t priority;
@@ -82,7 +82,7 @@ struct ktrt_task {
 	uint32_t nr_access;
 	int16_t node;
 	uint16_t maker; /* its worker's slot and 1; 0: not one with a core */
-	uint64_t order; /* on a shelf */
+	uint64_t order; /* on a node queue */
 	struct ktrt_task *back; /* TASK_OUTER: a record of TASK_LOANED */
 
 	struct access access_inline[ACCESS_INLINE];
@@ -152,7 +152,7 @@ struct core {
 	CACHE_ALIGNED uint32_t lock;
 	int cpu;
 	unsigned index;
-	int node; /* index of the shelf */
+	int node; /* index of the node queue */
 	unsigned cache; /* last-level cache; the workers' slots go by it */
 	int active; /* workers here that do not sleep by our doing */
 	struct worker *parked; /* an idle worker that last worked here */
@@ -161,7 +161,7 @@ struct core {
 	struct worker
 		*suspended; /* went in the middle of a task; oldest first */
 	struct worker **suspended_end;
-	struct worker *leaver; /* who last left as it was crowded, or NULL */
+	struct worker *leaver; /* who last left as it was overloaded, or NULL */
 	uint32_t wants_thread; /* ask of the leader */
 };
 
@@ -194,7 +194,7 @@ struct runtime {
 	uint32_t generation; /* changes in the child of a fork */
 	uint32_t cancels; /* groups that were cancelled, ever */
 	struct core *cores;
-	struct shelf *shelves; /* one a node */
+	struct node_queue *node_queues; /* one a node */
 	struct worker **workers; /* by slot; NULL; published with release */
 	union mask_line *loaded; /* queues that may have tasks, by slot */
 	union mask_line *idle; /* cores that nobody works on, by index */
@@ -215,7 +215,7 @@ struct runtime {
 	pthread_t leader;
 	int leader_fd; /* an eventfd to wake it */
 	uint32_t leading; /* threads that lead: 1, or none for a moment */
-	uint64_t samples, crowded, replaced;
+	uint64_t samples, overloaded, replaced;
 };
 
 extern struct runtime rt;
@@ -234,7 +234,7 @@ static inline bool rt_runs(void)
  * -ENOMEM. */
 int rt_make_slots(void);
 
-/* ---- worker.c ---- */
+/* ---- worker_threads.c ---- */
 
 struct worker *worker_new(unsigned cache);
 /* Its thread is gone; the record may be used again. */
@@ -274,7 +274,7 @@ int task_wait(struct worker *w, struct ktrt_task *task);
 int error_take(int *error);
 void error_keep(int *error, int code);
 
-/* ---- sched.c ---- */
+/* ---- task_sched.c ---- */
 
 /* So many in a queue that all cores have plenty, and no more than caches hold;
  * half of it is for those who steal while its owner does a task. */
@@ -322,7 +322,7 @@ void sched_work(struct worker *w);
 void park_idle(struct worker *w);
 /* Between two tasks: leave the core if two are ready there, or to a worker
  * that is in the middle of a task.  Returns at once or when woken. */
-void park_crowded(struct worker *w);
+void park_overloaded(struct worker *w);
 /* In the middle of a task: let another worker take the core for a task; false
  * if there is no such worker. */
 bool park_yield(struct worker *w);
@@ -371,8 +371,8 @@ static inline int core_ready(const struct core *core)
 			 : at_peek(&core->active);
 }
 
-/* Must a worker between two tasks see park_crowded()? */
-static inline bool core_crowded(const struct core *core)
+/* Must a worker between two tasks see park_overloaded()? */
+static inline bool core_overloaded(const struct core *core)
 {
 	return at_peek(&core->nr_suspended) || core_ready(core) > 1;
 }

@@ -12,6 +12,7 @@
 #include "deps.h"
 #include "env.h"
 #include "rt.h"
+#include "util/struct_size.h"
 
 #define THREADS_MAX 4096
 #define WORKERS_MAX 65535
@@ -48,8 +49,6 @@ static void prepare_forks(void)
 
 static bool options_are_valid(const struct ktrt_options *options)
 {
-	if (options->struct_size != sizeof(*options))
-		return false;
 	if (options->flags & ~(KTRT_NO_UMT | KTRT_FOLLOW | KTRT_UNBOUND))
 		return false;
 	if (options->cpus && !options->cpus_size)
@@ -212,7 +211,7 @@ static const uint32_t *own_cpu(void)
 }
 #endif
 
-static int attach(void)
+static int attach_thread(void)
 {
 	struct worker *w = worker_new(0);
 
@@ -232,7 +231,7 @@ static int attach(void)
 	return 0;
 }
 
-static void detach(struct worker *w)
+static void detach_worker(struct worker *w)
 {
 	self_worker = NULL;
 	if (w->outer->domain)
@@ -245,7 +244,7 @@ static void detach(struct worker *w)
 	at_sub(&rt.attached, 1);
 }
 
-static int begin(const struct ktrt_options *options)
+static int begin_runtime(const struct ktrt_options *options)
 {
 	uint32_t generation = rt.generation;
 	int error;
@@ -275,7 +274,7 @@ static int begin(const struct ktrt_options *options)
 	return error;
 }
 
-static void end(void)
+static void end_runtime(void)
 {
 	stop_threads();
 	at_store(&rt.runs, 0);
@@ -284,20 +283,26 @@ static void end(void)
 
 int ktrt_start(const struct ktrt_options *options)
 {
-	static const struct ktrt_options defaults = KTRT_OPTIONS_INIT;
-	int error = -EBUSY, cancel_state;
+	struct ktrt_options own = KTRT_OPTIONS_INIT;
+	int error = 0, cancel_state;
 
-	if (options && !options_are_valid(options))
+	if (options)
+		error = struct_size_read(&own, sizeof(own), options,
+					 STRUCT_SIZE_ONLY);
+	if (error)
+		return error;
+	if (!options_are_valid(&own))
 		return -EINVAL;
 	pthread_once(&once, prepare_forks);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_mutex_lock(&lock);
+	error = -EBUSY;
 	if (!rt_runs()) {
-		error = begin(options ? options : &defaults);
+		error = begin_runtime(&own);
 		if (!error)
 			at_store(&rt.runs, 1);
-		if (!error && (error = attach()))
-			end();
+		if (!error && (error = attach_thread()))
+			end_runtime();
 	}
 	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(cancel_state, NULL);
@@ -310,7 +315,7 @@ int ktrt_attach(void)
 
 	pthread_mutex_lock(&lock);
 	if (rt_runs())
-		error = self_worker ? -EEXIST : attach();
+		error = self_worker ? -EEXIST : attach_thread();
 	pthread_mutex_unlock(&lock);
 	return error;
 }
@@ -324,7 +329,7 @@ int ktrt_detach(void)
 		return -ESRCH;
 	error = task_wait(w, w->outer);
 	pthread_mutex_lock(&lock);
-	detach(w);
+	detach_worker(w);
 	pthread_mutex_unlock(&lock);
 	return error;
 }
@@ -344,8 +349,8 @@ int ktrt_stop(void)
 	if (at_load(&rt.attached) > 1) {
 		error = -EBUSY;
 	} else {
-		detach(w);
-		end();
+		detach_worker(w);
+		end_runtime();
 	}
 	pthread_mutex_unlock(&lock);
 	pthread_setcancelstate(cancel_state, NULL);
@@ -381,21 +386,22 @@ static void fill_info(struct ktrt_info *info)
 	}
 	info->replaced += at_peek(&rt.replaced);
 	info->samples = at_peek(&rt.samples);
-	info->crowded = at_peek(&rt.crowded);
+	info->crowded = at_peek(&rt.overloaded);
 	info->memory_bytes = pool_bytes(&rt.tasks) + pool_bytes(&rt.smalls) +
 			     pool_bytes(&rt.groups);
 }
 
 int ktrt_info_get(struct ktrt_info *info)
 {
-	struct ktrt_info all = { .struct_size = sizeof(all) };
+	int error = struct_size_check(info->struct_size, STRUCT_SIZE_ONLY);
+	struct ktrt_info all = { 0 };
 
-	if (info->struct_size != sizeof(*info))
-		return -EINVAL;
+	if (error)
+		return error;
 	if (!rt_runs())
 		return -ESRCH;
 	fill_info(&all);
-	*info = all;
+	struct_size_write(info, &all, sizeof(all));
 	return 0;
 }
 

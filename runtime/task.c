@@ -2,7 +2,7 @@
 /*
  * The life of a task from the call that makes it to its completion, and
  * waiting for children.  Does not own when it may start (deps.c) nor where it
- * runs (sched.c).
+ * runs (task_sched.c).
  *
  * A record is used again once its task is complete; a parent's outlives its
  * children.  Codes go up: what nobody waited for is the parent's code.
@@ -13,6 +13,7 @@
 
 #include "deps.h"
 #include "rt.h"
+#include "util/struct_size.h"
 
 #define PRIORITY_MAX 32767
 
@@ -84,13 +85,14 @@ void task_free(struct worker *w, struct ktrt_task *task)
 }
 
 /* The least loaded of any would cost a search; its own or the next best. */
-static struct shelf *shelf_of(struct worker *w, const struct ktrt_task *task)
+static struct node_queue *node_queue_of(struct worker *w,
+					const struct ktrt_task *task)
 {
 	unsigned node = w && w->core ? (unsigned)w->core->node : 0;
 
 	if (task->node >= 0)
 		node = (unsigned)task->node;
-	return &rt.shelves[node < rt.nr_nodes ? node : 0];
+	return &rt.node_queues[node < rt.nr_nodes ? node : 0];
 }
 
 /* Where memory is too short to queue it the task is done at once. */
@@ -104,12 +106,12 @@ WAKE_PATH void task_ready(struct worker *w, struct ktrt_task *task)
 {
 	bool queued;
 
-	if (unlikely(!w || task->flags & TASK_SHELF)) {
-		queued = shelf_put(shelf_of(w, task), task);
+	if (unlikely(!w || task->flags & TASK_NODE_QUEUE)) {
+		queued = node_queue_put(node_queue_of(w, task), task);
 		/* Nobody is here to do it at once; that needs no memory. */
 		if (unlikely(!queued && !w)) {
 			task->priority = 0;
-			queued = shelf_put(shelf_of(w, task), task);
+			queued = node_queue_put(node_queue_of(w, task), task);
 		}
 	} else {
 		queued = deque_push(&w->deque, task);
@@ -164,7 +166,7 @@ static inline void child_made(struct worker *w, struct ktrt_task *parent)
 }
 
 /* NULL when the calling thread cannot make tasks. */
-static inline struct worker *self(void)
+static inline struct worker *current_worker(void)
 {
 	struct worker *w = self_worker;
 
@@ -215,7 +217,7 @@ static WAKE_PATH void queue_child(struct worker *w, struct ktrt_task *task)
 
 WAKE_PATH int ktrt_spawn(ktrt_func func, void *arg)
 {
-	struct worker *w = self();
+	struct worker *w = current_worker();
 	struct ktrt_task *task;
 	bool now;
 
@@ -247,7 +249,7 @@ static int copy_arg(struct ktrt_task *task, const void *arg, size_t bytes)
 
 int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
 {
-	struct worker *w = self();
+	struct worker *w = current_worker();
 	struct ktrt_task *task;
 
 	if (unlikely(!w))
@@ -274,7 +276,7 @@ static bool dep_is_valid(const struct ktrt_dep *dep)
 
 static bool attr_is_valid(const struct ktrt_attr *attr)
 {
-	if (attr->struct_size != sizeof(*attr) || attr->flags & ~KTRT_ALWAYS)
+	if (attr->flags & ~KTRT_ALWAYS)
 		return false;
 	if (attr->priority > PRIORITY_MAX || attr->priority < -PRIORITY_MAX - 1)
 		return false;
@@ -297,7 +299,7 @@ static void take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
 	task->priority = (int16_t)attr->priority;
 	task->node = (int16_t)cores_node(attr->node);
 	if (task->priority || task->node >= 0)
-		task->flags |= TASK_SHELF;
+		task->flags |= TASK_NODE_QUEUE;
 	task->group = attr->group;
 }
 
@@ -307,14 +309,30 @@ static void group_less(struct ktrt_group *group)
 		signal_give(&group->wake);
 }
 
+/* Of another version: by a copy.  The node is the last field whose default is
+ * not zero. */
+__attribute__((noinline)) static int spawn_by_copy(ktrt_func func, void *arg,
+						   const struct ktrt_attr *attr)
+{
+	struct ktrt_attr own;
+	int error = struct_size_read(&own, sizeof(own), attr,
+				     STRUCT_SIZE_TO(struct ktrt_attr, node));
+
+	return error ? error : ktrt_spawn_attr(func, arg, &own);
+}
+
 int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 {
-	struct worker *w = self();
+	struct worker *w = current_worker();
 	struct ktrt_task *task;
 	bool ready = true;
 	int error = 0;
 
-	if (!attr || !attr_is_valid(attr))
+	if (!attr)
+		return -EINVAL;
+	if (attr->struct_size != sizeof(*attr))
+		return spawn_by_copy(func, arg, attr);
+	if (!attr_is_valid(attr))
 		return -EINVAL;
 	if (!w)
 		return -ESRCH;
@@ -351,7 +369,7 @@ static void take_ready(struct worker *w, struct ready *ready,
 
 	for (; task; task = after) {
 		after = task->next;
-		if (w && !*next && !(task->flags & TASK_SHELF))
+		if (w && !*next && !(task->flags & TASK_NODE_QUEUE))
 			*next = task;
 		else
 			task_ready(w, task);
@@ -480,7 +498,7 @@ WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 
 WAKE_PATH int ktrt_wait(void)
 {
-	struct worker *w = self();
+	struct worker *w = current_worker();
 
 	if (!w)
 		return -ESRCH;

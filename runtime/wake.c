@@ -12,7 +12,7 @@
  * Cores whose workers block while others are idle are not told of.  Whoever
  * gives away the last idle core looks at a few, the leader at all of them.
  */
-static void look_for_blocked(struct worker *w, unsigned from)
+static void poll_for_blocked(struct worker *w, unsigned from)
 {
 	for (unsigned i = 0; i < 8 && i < rt.nr_cores; i++) {
 		struct core *core = &rt.cores[(from + i) % rt.nr_cores];
@@ -74,7 +74,7 @@ WAKE_PATH bool wake_to_hand(struct worker *w)
 	count_up(&w->counts.wakeups);
 	rouse_leader();
 	if (rt.counts && !idle_cores())
-		look_for_blocked(w, core->index + 1);
+		poll_for_blocked(w, core->index + 1);
 	return true;
 }
 
@@ -119,5 +119,5 @@ void wake_worker(struct worker *w)
 		count_up(&w->counts.wakeups);
 	rouse_leader();
 	if (w && rt.counts && !idle_cores())
-		look_for_blocked(w, index + 1);
+		poll_for_blocked(w, index + 1);
 }

@@ -18,14 +18,14 @@
 #define UMT_BROKER_FLAGS UMT_TRACE
 #define UMT_BROKER_RING_MAX (4u << 20)
 #define UMT_BROKER_FDS_MAX 12
-/* For each user id but root's: users, and what they have for events. */
-#define UMT_BROKER_USERS_EACH 32
+/* For each user id but root's: subscribers, and what they have for events. */
+#define UMT_BROKER_SUBSCRIBERS_EACH 32
 #define UMT_BROKER_RINGS_EACH (16u << 20)
 
 enum umt_broker_op {
-	UMT_BROKER_OPEN, /* a user; descriptors: enum umt_broker_fd */
-	UMT_BROKER_CLOSE, /* @user */
-	UMT_BROKER_BELL, /* the descriptor of core @cpu of @user */
+	UMT_BROKER_OPEN, /* a subscriber; descriptors: enum umt_broker_fd */
+	UMT_BROKER_CLOSE, /* @subscriber */
+	UMT_BROKER_DOORBELL, /* the descriptor of core @cpu of @subscriber */
 };
 
 /* Of the answer to UMT_BROKER_OPEN; links follow. */
@@ -39,7 +39,7 @@ enum umt_broker_fd {
 struct umt_ask {
 	__u32 version;
 	__u32 op;
-	__u32 user;
+	__u32 subscriber;
 	__u32 cpu;
 	__u32 flags;
 	__u32 ring_bytes;
@@ -48,7 +48,7 @@ struct umt_ask {
 struct umt_answer {
 	__u32 version;
 	__s32 error; /* 0 or a negative errno; nothing below is set then */
-	__u32 user;
+	__u32 subscriber;
 	__u32 nr_cores;
 	__u64 token[2];
 };

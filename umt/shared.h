@@ -8,11 +8,11 @@
 
 #include <umt.h>
 
-#define UMT_USERS 256
+#define UMT_SUBSCRIBERS 256
 
 /*
- * Entry 0 of a user's table; core N is entry N + 1.  Only user space writes
- * here, so the cache line stays shared between the cores.
+ * Entry 0 of a subscriber's table; core N is entry N + 1.  Only user space
+ * writes here, so the cache line stays shared between the cores.
  */
 struct umt_word {
 	__u32 wanted;
@@ -21,8 +21,9 @@ struct umt_word {
 } __attribute__((aligned(64)));
 
 /*
- * What a user may do.  Only who loaded the program can write it: a user's own
- * table is in the hands of a process that may be hostile (umtd.8).
+ * What a subscriber may do.  Only who loaded the program can write it: a
+ * subscriber's own table is in the hands of a process that may be hostile
+ * (umtd.8).
  */
 struct umt_grant {
 	__u64 token[2]; /* who knows it may add its threads, */
@@ -43,10 +44,10 @@ struct umt_map {
 struct umt_record {
 	__u16 cpu;
 	__u8 counted;
-	__u8 traced; /* one of its users wants every event */
-	__u8 stale; /* one of its users is gone */
+	__u8 traced; /* one of its subscribers wants every event */
+	__u8 stale; /* one of its subscribers is gone */
 	__u8 nr;
-	__u16 user[UMT_MEMBERSHIPS];
+	__u16 subscriber[UMT_MEMBERSHIPS];
 	__u16 reserved;
 	__u32 tid; /* while traced: as who traces it calls it */
 };
@@ -65,7 +66,7 @@ _Static_assert(sizeof(struct umt_record) ==
  */
 enum umt_arg {
 	UMT_ARG_OP,
-	UMT_ARG_USER,
+	UMT_ARG_SUBSCRIBER,
 	UMT_ARG_PROOF, /* where the caller has the token in its memory */
 	UMT_ARG_TOKEN = 10, /* and 11 */
 	UMT_NR_ARGS = 12,

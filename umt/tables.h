@@ -18,7 +18,7 @@ struct {
 	__type(value, struct umt_record);
 } records SEC(".maps");
 
-/* Per user: struct umt_word, then struct umt_core for each core. */
+/* Per subscriber: struct umt_word, then struct umt_core for each core. */
 struct table {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -29,7 +29,7 @@ struct table {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, UMT_USERS);
+	__uint(max_entries, UMT_SUBSCRIBERS);
 	__type(key, __u32);
 	__array(values, struct table);
 } tables SEC(".maps");
@@ -39,55 +39,57 @@ struct ring {
 	__uint(max_entries, 4096);
 };
 
-/* Per user: its events. */
+/* Per subscriber: its events. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, UMT_USERS);
+	__uint(max_entries, UMT_SUBSCRIBERS);
 	__type(key, __u32);
 	__array(values, struct ring);
 } rings SEC(".maps");
 
-/* Per user and core, where asked for: something to poll. */
+/* Per subscriber and core, where asked for: something to poll. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, UMT_USERS);
+	__uint(max_entries, UMT_SUBSCRIBERS);
 	__type(key, __u32);
 	__array(values, struct ring);
-} bells SEC(".maps");
+} doorbells SEC(".maps");
 
-/* Threads whose record names the user: its number must not be given anew. */
+/*
+ * Threads whose record names the subscriber: its number must not be given anew.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, UMT_USERS);
+	__uint(max_entries, UMT_SUBSCRIBERS);
 	__type(key, __u32);
 	__type(value, __s64);
 } seats SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, UMT_USERS);
+	__uint(max_entries, UMT_SUBSCRIBERS);
 	__type(key, __u32);
 	__type(value, struct umt_grant);
 } grants SEC(".maps");
 
-static __always_inline bool is_granted(__u32 user, __u32 flag)
+static __always_inline bool is_granted(__u32 subscriber, __u32 flag)
 {
-	struct umt_grant *grant = bpf_map_lookup_elem(&grants, &user);
+	struct umt_grant *grant = bpf_map_lookup_elem(&grants, &subscriber);
 
 	return grant && grant->flags & flag;
 }
 
-static __always_inline __u32 level_of(__u32 user)
+static __always_inline __u32 level_of(__u32 subscriber)
 {
-	struct umt_grant *grant = bpf_map_lookup_elem(&grants, &user);
+	struct umt_grant *grant = bpf_map_lookup_elem(&grants, &subscriber);
 
 	return grant ? grant->level : 0;
 }
 
-static __always_inline void seat_add(__u32 user, __s64 n)
+static __always_inline void seat_add(__u32 subscriber, __s64 n)
 {
-	__s64 *seat = bpf_map_lookup_elem(&seats, &user);
+	__s64 *seat = bpf_map_lookup_elem(&seats, &subscriber);
 
 	if (seat)
 		__sync_fetch_and_add(seat, n);

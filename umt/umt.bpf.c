@@ -3,9 +3,9 @@
  * Which monitored threads are ready, on which core.
  *
  * Owns the record of each monitored thread (task storage: it dies with the
- * thread) and writes the counts of each user of the service (an array that
- * user space maps).  Does not own who is a user, nor what a user does about
- * an idle core.
+ * thread) and writes the counts of each subscriber of the service (an array
+ * that user space maps).  Does not own who is a subscriber, nor what a
+ * subscriber does about an idle core.
  *
  * The record says whether the thread is counted as ready and on which core.
  * Counts change only together with it, so an event that comes twice or not at
@@ -44,8 +44,8 @@
  * first, so that no reader ever sees a negative number.
  *
  * Behaves badly: up to 6.1 the kernel refuses the look-up of a record while it
- * works on another record of the same CPU; such an event is missed and
- * repaired later; where the last two of a thread are missed its user's number
+ * works on another record of the same CPU; such an event is missed and repaired
+ * later; where the last two of a thread are missed its subscriber's number
  * stays in use.  A thread that waits for a userspace spin lock, and one in a
  * stopped virtual CPU, counts as ready.
  */
@@ -62,7 +62,7 @@
 #include "reason.h"
 #include "shared.h"
 #include "tables.h"
-#include "tell.h"
+#include "notify.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -70,10 +70,10 @@ char LICENSE[] SEC("license") = "GPL";
 
 enum how { WOKEN, REPAIRED, MOVED };
 
-static __always_inline void count_one(struct umt_record *record, __u32 user,
-				      __u32 cpu, enum how how)
+static __always_inline void count_one(struct umt_record *record,
+				      __u32 subscriber, __u32 cpu, enum how how)
 {
-	void *table = bpf_map_lookup_elem(&tables, &user);
+	void *table = bpf_map_lookup_elem(&tables, &subscriber);
 	struct umt_core *core;
 
 	if (!table) {
@@ -90,13 +90,13 @@ static __always_inline void count_one(struct umt_record *record, __u32 user,
 	if (how == REPAIRED)
 		__sync_fetch_and_add(&core->repairs, 1);
 	__sync_fetch_and_add(&core->ready, 1);
-	ring_bell(core, user, cpu);
+	ring_if_armed(core, subscriber, cpu);
 }
 
-static __always_inline void uncount_one(struct umt_record *record, __u32 user,
-					__u32 cpu, bool moved)
+static __always_inline void uncount_one(struct umt_record *record,
+					__u32 subscriber, __u32 cpu, bool moved)
 {
-	void *table = bpf_map_lookup_elem(&tables, &user);
+	void *table = bpf_map_lookup_elem(&tables, &subscriber);
 	struct umt_core *core;
 
 	if (!table) {
@@ -112,11 +112,12 @@ static __always_inline void uncount_one(struct umt_record *record, __u32 user,
 	else
 		core->sleeps++;
 	if (__sync_fetch_and_add(&core->ready, -1) == 1)
-		tell_idle(core, table, user, cpu);
-	ring_bell(core, user, cpu);
+		tell_idle(core, table, subscriber, cpu);
+	ring_if_armed(core, subscriber, cpu);
 }
 
-static __noinline void count(struct umt_record *record, __u32 cpu, enum how how)
+static __noinline void count_thread(struct umt_record *record, __u32 cpu,
+				    enum how how)
 {
 	__u32 i;
 
@@ -125,43 +126,44 @@ static __noinline void count(struct umt_record *record, __u32 cpu, enum how how)
 	for (i = 0; i < UMT_MEMBERSHIPS; i++) {
 		if (i >= record->nr)
 			break;
-		count_one(record, record->user[i], cpu, how);
+		count_one(record, record->subscriber[i], cpu, how);
 	}
 }
 
-static __noinline void uncount(struct umt_record *record, __u32 cpu, bool moved)
+static __noinline void uncount_thread(struct umt_record *record, __u32 cpu,
+				      bool moved)
 {
 	__u32 i;
 
 	for (i = 0; i < UMT_MEMBERSHIPS; i++) {
 		if (i >= record->nr)
 			break;
-		uncount_one(record, record->user[i], cpu, moved);
+		uncount_one(record, record->subscriber[i], cpu, moved);
 	}
 }
 
-static __noinline void move(struct umt_record *record, __u32 cpu)
+static __noinline void move_thread(struct umt_record *record, __u32 cpu)
 {
 	__u32 from = record->cpu;
 
-	count(record, cpu, MOVED);
-	uncount(record, from, true);
+	count_thread(record, cpu, MOVED);
+	uncount_thread(record, from, true);
 	if (record->traced)
-		trace(record, UMT_MOVE, cpu, 0, from);
+		trace_event(record, UMT_MOVE, cpu, 0, from);
 }
 
 /*
  * The thread has the core: whatever was missed before is made up for.
  * Return: it was blocked as far as we knew.
  */
-static __always_inline bool here(struct umt_record *record, __u32 cpu)
+static __always_inline bool repair_count(struct umt_record *record, __u32 cpu)
 {
 	bool repaired = !record->counted;
 
 	if (repaired)
-		count(record, cpu, REPAIRED);
+		count_thread(record, cpu, REPAIRED);
 	else if (record->cpu != cpu)
-		move(record, cpu);
+		move_thread(record, cpu);
 	return repaired;
 }
 
@@ -170,13 +172,13 @@ static __noinline void count_preempt(struct umt_record *record, __u32 cpu)
 	__u32 i;
 
 	for (i = 0; i < UMT_MEMBERSHIPS; i++) {
-		__u32 user = record->user[i];
+		__u32 subscriber = record->subscriber[i];
 		struct umt_core *core;
 		void *table;
 
 		if (i >= record->nr)
 			break;
-		table = bpf_map_lookup_elem(&tables, &user);
+		table = bpf_map_lookup_elem(&tables, &subscriber);
 		core = table ? core_of(table, cpu) : NULL;
 		if (core)
 			core->preempts++;
@@ -185,20 +187,20 @@ static __noinline void count_preempt(struct umt_record *record, __u32 cpu)
 
 /* ---- memberships ---- */
 
-static __always_inline void drop(struct umt_record *record, __u32 i)
+static __always_inline void drop_membership(struct umt_record *record, __u32 i)
 {
 	__u32 k;
 
 	if (i >= UMT_MEMBERSHIPS)
 		return;
-	seat_add(record->user[i], -1);
+	seat_add(record->subscriber[i], -1);
 	for (k = 0; k + 1 < UMT_MEMBERSHIPS; k++)
 		if (k >= i)
-			record->user[k] = record->user[k + 1];
+			record->subscriber[k] = record->subscriber[k + 1];
 	record->nr--;
 }
 
-/* Forgets users that are gone.  Only in the thread itself. */
+/* Forgets subscribers that are gone.  Only in the thread itself. */
 static __noinline void drop_stale(struct umt_record *record)
 {
 	__u32 i, n;
@@ -206,10 +208,10 @@ static __noinline void drop_stale(struct umt_record *record)
 	for (n = 0; n < UMT_MEMBERSHIPS; n++) {
 		i = UMT_MEMBERSHIPS - 1 - n;
 		if (i < record->nr) {
-			__u32 user = record->user[i];
+			__u32 subscriber = record->subscriber[i];
 
-			if (!bpf_map_lookup_elem(&tables, &user))
-				drop(record, i);
+			if (!bpf_map_lookup_elem(&tables, &subscriber))
+				drop_membership(record, i);
 		}
 	}
 	record->stale = 0;
@@ -221,7 +223,7 @@ static __noinline void give_up_seats(struct umt_record *record)
 
 	for (i = 0; i < UMT_MEMBERSHIPS; i++)
 		if (i < record->nr)
-			seat_add(record->user[i], -1);
+			seat_add(record->subscriber[i], -1);
 	record->nr = 0;
 }
 
@@ -235,21 +237,21 @@ static __always_inline void switch_out(struct task_struct *prev, bool preempt)
 
 	if (!record)
 		return;
-	if (here(record, cpu) && record->traced)
-		trace(record, UMT_RUN, cpu, 0, 0);
+	if (repair_count(record, cpu) && record->traced)
+		trace_event(record, UMT_RUN, cpu, 0, 0);
 	if (preempt || !state) {
 		count_preempt(record, cpu);
 		if (record->traced)
-			trace(record, UMT_PREEMPT, cpu, 0, 0);
+			trace_event(record, UMT_PREEMPT, cpu, 0, 0);
 		return;
 	}
 	record->counted = 0;
-	uncount(record, cpu, false);
+	uncount_thread(record, cpu, false);
 	if (record->traced && state == TASK_DEAD)
-		trace(record, UMT_GONE, cpu, 0, 0);
+		trace_event(record, UMT_GONE, cpu, 0, 0);
 	else if (record->traced)
-		trace(record, UMT_BLOCK, cpu, reason_of(prev, state),
-		      syscall_of(prev));
+		trace_event(record, UMT_BLOCK, cpu, reason_of(prev, state),
+			    syscall_of(prev));
 	if (state == TASK_DEAD)
 		give_up_seats(record);
 	else if (record->stale)
@@ -263,9 +265,9 @@ static __always_inline void switch_in(struct task_struct *next)
 
 	if (!record)
 		return;
-	here(record, cpu);
+	repair_count(record, cpu);
 	if (record->traced)
-		trace(record, UMT_RUN, cpu, 0, 0);
+		trace_event(record, UMT_RUN, cpu, 0, 0);
 }
 
 SEC("tp_btf/sched_switch")
@@ -279,8 +281,8 @@ int BPF_PROG(umt_switch, bool preempt, struct task_struct *prev,
 
 /*
  * Nothing of the thread is left but its record, and its last switch was before:
- * what of it was missed is made up for, or else the user's number would never
- * be given anew and its core never be idle.
+ * what of it was missed is made up for, or else the subscriber's number would
+ * never be given anew and its core never be idle.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(umt_free, struct task_struct *task)
@@ -291,15 +293,15 @@ int BPF_PROG(umt_free, struct task_struct *task)
 		return 0;
 	if (record->counted) {
 		record->counted = 0;
-		uncount(record, record->cpu, true);
+		uncount_thread(record, record->cpu, true);
 	}
 	if (record->traced)
-		trace(record, UMT_GONE, record->cpu, 0, 0);
+		trace_event(record, UMT_GONE, record->cpu, 0, 0);
 	give_up_seats(record);
 	return 0;
 }
 
-static __always_inline int wake(struct task_struct *task)
+static __always_inline int wake_thread(struct task_struct *task)
 {
 	struct umt_record *record = record_of(task);
 	__u32 cpu;
@@ -307,22 +309,22 @@ static __always_inline int wake(struct task_struct *task)
 	if (!record || record->counted)
 		return 0;
 	cpu = cpu_of(task);
-	count(record, cpu, WOKEN);
+	count_thread(record, cpu, WOKEN);
 	if (record->traced)
-		trace(record, UMT_WAKE, cpu, 0, 0);
+		trace_event(record, UMT_WAKE, cpu, 0, 0);
 	return 0;
 }
 
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(umt_wakeup, struct task_struct *task)
 {
-	return wake(task);
+	return wake_thread(task);
 }
 
 SEC("tp_btf/sched_wakeup_new")
 int BPF_PROG(umt_wakeup_new, struct task_struct *task)
 {
-	return wake(task);
+	return wake_thread(task);
 }
 
 SEC("tp_btf/sched_migrate_task")
@@ -331,16 +333,17 @@ int BPF_PROG(umt_migrate, struct task_struct *task, int to)
 	struct umt_record *record = record_of(task);
 
 	if (record && record->counted && record->cpu != (__u32)to)
-		move(record, to);
+		move_thread(record, to);
 	return 0;
 }
 
 /* ---- who is monitored ---- */
 
-static __always_inline void join(struct umt_record *record, __u32 user)
+static __always_inline void add_membership(struct umt_record *record,
+					   __u32 subscriber)
 {
-	seat_add(user, 1);
-	record->user[record->nr++ & (UMT_MEMBERSHIPS - 1)] = user;
+	seat_add(subscriber, 1);
+	record->subscriber[record->nr++ & (UMT_MEMBERSHIPS - 1)] = subscriber;
 }
 
 /*
@@ -359,11 +362,11 @@ int BPF_PROG(umt_fork, struct task_struct *parent, struct task_struct *child)
 	if (!record)
 		return 0;
 	for (i = 0; i < UMT_MEMBERSHIPS; i++) {
-		__u32 user = record->user[i];
+		__u32 subscriber = record->subscriber[i];
 
 		if (i >= record->nr)
 			break;
-		if (!is_granted(user, UMT_INHERIT))
+		if (!is_granted(subscriber, UMT_INHERIT))
 			continue;
 		if (!born)
 			born = bpf_task_storage_get(
@@ -371,79 +374,83 @@ int BPF_PROG(umt_fork, struct task_struct *parent, struct task_struct *child)
 				BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (!born)
 			return 0;
-		join(born, user);
-		if (!traced && is_granted(user, UMT_TRACE)) {
+		add_membership(born, subscriber);
+		if (!traced && is_granted(subscriber, UMT_TRACE)) {
 			traced = true;
-			level = level_of(user);
+			level = level_of(subscriber);
 		}
 	}
 	if (!born || !traced)
 		return 0;
-	name(born, child, level);
-	trace(born, UMT_NEW, cpu_of(child), 0, process_of(child, level));
+	set_thread_id(born, child, level);
+	trace_event(born, UMT_NEW, cpu_of(child), 0, process_of(child, level));
 	return 0;
 }
 
-static __always_inline bool is_member(struct umt_record *record, __u32 user)
+static __always_inline bool is_member(struct umt_record *record,
+				      __u32 subscriber)
 {
 	__u32 i;
 
 	for (i = 0; i < UMT_MEMBERSHIPS; i++)
-		if (i < record->nr && record->user[i] == user)
+		if (i < record->nr && record->subscriber[i] == subscriber)
 			return true;
 	return false;
 }
 
-static __always_inline int add(struct task_struct *task, __u32 user)
+static __always_inline int add_thread(struct task_struct *task,
+				      __u32 subscriber)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct umt_record fresh = { .cpu = cpu, .counted = 1 };
 	struct umt_record *record;
 
-	if (!bpf_map_lookup_elem(&tables, &user))
+	if (!bpf_map_lookup_elem(&tables, &subscriber))
 		return -EINVAL;
 	record = bpf_task_storage_get(&records, task, &fresh,
 				      BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!record)
 		return -EAGAIN;
-	here(record, cpu);
+	repair_count(record, cpu);
 	drop_stale(record);
-	if (is_member(record, user))
+	if (is_member(record, subscriber))
 		return -EEXIST;
 	if (record->nr >= UMT_MEMBERSHIPS)
 		return -EUSERS;
-	count_one(record, user, record->cpu, MOVED);
-	join(record, user);
-	if (!is_granted(user, UMT_TRACE))
+	count_one(record, subscriber, record->cpu, MOVED);
+	add_membership(record, subscriber);
+	if (!is_granted(subscriber, UMT_TRACE))
 		return 0;
 	if (!record->traced)
-		name(record, task, level_of(user));
-	trace_one(record, user, UMT_NEW, process_of(task, level_of(user)));
+		set_thread_id(record, task, level_of(subscriber));
+	trace_one(record, subscriber, UMT_NEW,
+		  process_of(task, level_of(subscriber)));
 	return 0;
 }
 
 /* Ends the membership @i, whose thread runs and is counted. */
-static __always_inline void leave(struct umt_record *record, __u32 i)
+static __always_inline void end_membership(struct umt_record *record, __u32 i)
 {
-	__u32 user = record->user[i & (UMT_MEMBERSHIPS - 1)];
+	__u32 subscriber = record->subscriber[i & (UMT_MEMBERSHIPS - 1)];
 
 	if (record->traced)
-		trace_one(record, user, UMT_GONE, 0);
-	drop(record, i);
-	uncount_one(record, user, record->cpu, true);
+		trace_one(record, subscriber, UMT_GONE, 0);
+	drop_membership(record, i);
+	uncount_one(record, subscriber, record->cpu, true);
 }
 
-static __always_inline int remove(struct task_struct *task, __u32 user)
+static __always_inline int remove_thread(struct task_struct *task,
+					 __u32 subscriber)
 {
 	struct umt_record *record = record_of(task);
 	__u32 i;
 
-	if (!record || !is_member(record, user))
+	if (!record || !is_member(record, subscriber))
 		return -ENOENT;
-	here(record, bpf_get_smp_processor_id());
+	repair_count(record, bpf_get_smp_processor_id());
 	for (i = 0; i < UMT_MEMBERSHIPS; i++)
-		if (i < record->nr && record->user[i] == user) {
-			leave(record, i);
+		if (i < record->nr && record->subscriber[i] == subscriber) {
+			end_membership(record, i);
 			break;
 		}
 	if (!record->nr)
@@ -455,23 +462,24 @@ static __always_inline int remove(struct task_struct *task, __u32 user)
  * It has the number of its process's first thread now, and that thread's own
  * last event may be still to come.
  */
-static __noinline int rename(struct umt_record *record,
-			     struct task_struct *task, __u32 level)
+static __noinline int rename_thread(struct umt_record *record,
+				    struct task_struct *task, __u32 level)
 {
 	__u32 cpu = record->cpu;
 
 	if (number_at(task, level) == record->tid)
 		return 0;
-	trace(record, UMT_GONE, cpu, 0, 0);
-	name(record, task, level);
-	trace(record, UMT_NEW, cpu, 0, process_of(task, level));
-	trace(record, UMT_RUN, cpu, 0, 0);
+	trace_event(record, UMT_GONE, cpu, 0, 0);
+	set_thread_id(record, task, level);
+	trace_event(record, UMT_NEW, cpu, 0, process_of(task, level));
+	trace_event(record, UMT_RUN, cpu, 0, 0);
 	return 0;
 }
 
 /*
  * The thread becomes another program, perhaps one with more rights, which is
- * none of the user's business unless it asked for whatever its threads start.
+ * none of the subscriber's business unless it asked for whatever its threads
+ * start.
  */
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(umt_exec, struct task_struct *task)
@@ -483,20 +491,20 @@ int BPF_PROG(umt_exec, struct task_struct *task)
 
 	if (!record)
 		return 0;
-	here(record, bpf_get_smp_processor_id());
+	repair_count(record, bpf_get_smp_processor_id());
 	for (n = 0; n < UMT_MEMBERSHIPS; n++) {
 		i = UMT_MEMBERSHIPS - 1 - n;
 		if (i < record->nr &&
-		    !is_granted(record->user[i], UMT_INHERIT)) {
-			leave(record, i);
+		    !is_granted(record->subscriber[i], UMT_INHERIT)) {
+			end_membership(record, i);
 		} else if (i < record->nr &&
-			   is_granted(record->user[i], UMT_TRACE)) {
+			   is_granted(record->subscriber[i], UMT_TRACE)) {
 			traced = true;
-			level = level_of(record->user[i]);
+			level = level_of(record->subscriber[i]);
 		}
 	}
 	if (traced)
-		rename(record, task, level);
+		rename_thread(record, task, level);
 	if (!record->nr)
 		bpf_task_storage_delete(&records, task);
 	return 0;
@@ -522,10 +530,11 @@ static __always_inline int is_asked_by(struct task_struct *task, __u64 proof,
 }
 
 /* Who does not know the token, or shares it with another, is turned away. */
-static __always_inline int may_control(struct task_struct *task, __u32 user,
-				       __u64 proof, __u64 token0, __u64 token1)
+static __always_inline int may_control(struct task_struct *task,
+				       __u32 subscriber, __u64 proof,
+				       __u64 token0, __u64 token1)
 {
-	struct umt_grant *grant = bpf_map_lookup_elem(&grants, &user);
+	struct umt_grant *grant = bpf_map_lookup_elem(&grants, &subscriber);
 	__u64 token[2] = { token0, token1 };
 	int error;
 
@@ -549,14 +558,14 @@ SEC("raw_tp")
 int umt_control(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u32 user = ctx->args[UMT_ARG_USER];
-	int error = may_control(task, user, ctx->args[UMT_ARG_PROOF],
+	__u32 subscriber = ctx->args[UMT_ARG_SUBSCRIBER];
+	int error = may_control(task, subscriber, ctx->args[UMT_ARG_PROOF],
 				ctx->args[UMT_ARG_TOKEN],
 				ctx->args[UMT_ARG_TOKEN + 1]);
 
 	if (error)
 		return error;
 	if (ctx->args[UMT_ARG_OP] == UMT_OP_ADD)
-		return add(task, user);
-	return remove(task, user);
+		return add_thread(task, subscriber);
+	return remove_thread(task, subscriber);
 }

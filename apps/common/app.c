@@ -52,7 +52,7 @@ unsigned app_number(struct argp_state *state, const char *name,
 	return (unsigned)value;
 }
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_option(int key, char *text, struct argp_state *state)
 {
 	struct app_options *options = state->input;
 
@@ -93,8 +93,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 }
 
 const struct argp_child app_argp_children[] = {
-	{ &(const struct argp){ .options = argp_options, .parser = parse }, 0,
-	  NULL, 0 },
+	{ &(const struct argp){ .options = argp_options,
+				.parser = parse_option },
+	  0, NULL, 0 },
 	{ 0 },
 };
 

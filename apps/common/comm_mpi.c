@@ -18,7 +18,7 @@
 
 /* How long the mover sleeps between looks: short against a message over a
  * network, long against a look (1 to 2 us). */
-#define LOOK_NS 20000
+#define POLL_NS 20000
 
 struct message {
 	struct message *next;
@@ -75,9 +75,9 @@ static void end_all(struct message *done)
 	}
 }
 
-static void *move(void *arg)
+static void *move_messages(void *arg)
 {
-	const struct timespec look = { .tv_nsec = LOOK_NS };
+	const struct timespec pause = { .tv_nsec = POLL_NS };
 
 	prctl(PR_SET_TIMERSLACK, 1ul, 0ul, 0ul, 0ul);
 	pthread_mutex_lock(&comm.lock);
@@ -93,7 +93,7 @@ static void *move(void *arg)
 		if (done)
 			end_all(done);
 		else
-			nanosleep(&look, NULL);
+			nanosleep(&pause, NULL);
 		pthread_mutex_lock(&comm.lock);
 	}
 	pthread_mutex_unlock(&comm.lock);
@@ -156,7 +156,7 @@ struct waiter {
 	bool done;
 };
 
-static void wake(void *arg)
+static void wake_waiter(void *arg)
 {
 	struct waiter *waiter = arg;
 
@@ -180,7 +180,7 @@ void comm_recv(void *buf, size_t bytes, int from, int tag)
 	struct waiter waiter = { PTHREAD_MUTEX_INITIALIZER,
 				 PTHREAD_COND_INITIALIZER, false };
 
-	comm_recv_then(buf, bytes, from, tag, wake, &waiter);
+	comm_recv_then(buf, bytes, from, tag, wake_waiter, &waiter);
 	wait_for(&waiter);
 }
 
@@ -193,7 +193,7 @@ void comm_barrier(void)
 	if (comm.ranks == 1)
 		return;
 	message = new_message(0);
-	message->done = wake;
+	message->done = wake_waiter;
 	message->arg = &waiter;
 	pthread_mutex_lock(&comm.lock);
 	MPI_Ibarrier(MPI_COMM_WORLD, &message->request);
@@ -221,7 +221,7 @@ int comm_open(void)
 		return -EPROTONOSUPPORT;
 	}
 	comm.open = true;
-	return -pthread_create(&comm.mover, NULL, move, NULL);
+	return -pthread_create(&comm.mover, NULL, move_messages, NULL);
 }
 
 void comm_close(void)

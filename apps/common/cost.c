@@ -13,7 +13,7 @@
 #define TAG_COST 32000
 #define TAG_SUM 32001
 
-static void now(struct cost *cost)
+static void read_cost(struct cost *cost)
 {
 	struct rusage usage;
 	struct timespec time;
@@ -32,7 +32,7 @@ static void now(struct cost *cost)
 void cost_begin(struct cost *cost)
 {
 	*cost = (struct cost){ .workers = 1, .backend = "none" };
-	now(cost);
+	read_cost(cost);
 }
 
 static void ask_runtime(struct cost *cost)
@@ -46,11 +46,11 @@ static void ask_runtime(struct cost *cost)
 	cost->replaced = info.replaced;
 	cost->surrenders = info.surrenders;
 	cost->samples = info.samples;
-	cost->crowded = info.crowded;
+	cost->overloaded = info.crowded;
 	cost->backend = info.backend;
 }
 
-static void add(struct cost *cost, const struct cost *other)
+static void add_cost(struct cost *cost, const struct cost *other)
 {
 	if (other->seconds > cost->seconds)
 		cost->seconds = other->seconds;
@@ -60,7 +60,7 @@ static void add(struct cost *cost, const struct cost *other)
 	cost->replaced += other->replaced;
 	cost->surrenders += other->surrenders;
 	cost->samples += other->samples;
-	cost->crowded += other->crowded;
+	cost->overloaded += other->overloaded;
 	cost->switches += other->switches;
 	cost->preemptions += other->preemptions;
 	cost->bytes_written += other->bytes_written;
@@ -71,7 +71,7 @@ void cost_end(struct cost *cost, uint64_t bytes_written, uint64_t bytes_read)
 {
 	struct cost end = { .workers = cost->workers, .backend = "none" };
 
-	now(&end);
+	read_cost(&end);
 	ask_runtime(&end);
 	end.seconds -= cost->seconds;
 	end.cpu_seconds -= cost->cpu_seconds;
@@ -86,7 +86,7 @@ void cost_end(struct cost *cost, uint64_t bytes_written, uint64_t bytes_read)
 	}
 	for (int rank = 1; rank < comm_ranks(); rank++) {
 		comm_recv(&end, sizeof(end), rank, TAG_COST);
-		add(cost, &end);
+		add_cost(cost, &end);
 	}
 }
 
@@ -106,7 +106,7 @@ uint64_t cost_sum(uint64_t own, unsigned parts)
 	return own;
 }
 
-static double share(double part, double whole)
+static double percent_of(double part, double whole)
 {
 	return whole > 0 ? 100 * part / whole : 0;
 }
@@ -125,15 +125,16 @@ static void tell_json(const struct cost *cost, const char *what, double cells,
 		(json_int_t)cost->workers, "umt", cost->backend, "seconds",
 		cost->seconds, "cells_per_second", cells / cost->seconds,
 		"cpu_seconds", cost->cpu_seconds, "cpu_percent",
-		share(cost->cpu_seconds, cost->seconds * (double)cost->workers),
+		percent_of(cost->cpu_seconds,
+			   cost->seconds * (double)cost->workers),
 		"bytes_written", (json_int_t)cost->bytes_written, "bytes_read",
 		(json_int_t)cost->bytes_read, "switches",
 		(json_int_t)cost->switches, "preemptions",
 		(json_int_t)cost->preemptions, "tasks", (json_int_t)cost->tasks,
 		"replaced", (json_int_t)cost->replaced, "surrenders",
 		(json_int_t)cost->surrenders, "crowded_percent",
-		share((double)cost->crowded, (double)cost->samples), "sum",
-		text);
+		percent_of((double)cost->overloaded, (double)cost->samples),
+		"sum", text);
 	if (object)
 		json_dumpf(object, stdout,
 			   JSON_COMPACT | JSON_REAL_PRECISION(6));
@@ -155,7 +156,8 @@ void cost_tell(const struct cost *cost, bool json, const char *what,
 	       cost->workers == 1 ? "" : "s", cost->backend);
 	printf("%.3f s, %.1f million cells/s, CPU %.1f %%\n", cost->seconds,
 	       cells / cost->seconds * 1e-6,
-	       share(cost->cpu_seconds, cost->seconds * (double)cost->workers));
+	       percent_of(cost->cpu_seconds,
+			  cost->seconds * (double)cost->workers));
 	printf("disk: %.1f MiB written, %.1f MiB read, %.1f MiB/s\n",
 	       (double)cost->bytes_written / mib,
 	       (double)cost->bytes_read / mib,
@@ -165,6 +167,6 @@ void cost_tell(const struct cost *cost, bool json, const char *what,
 	       " preemptions, %" PRIu64 " blocked workers replaced, more than "
 	       "one worker ready on a core %.2f %% of the looks\n",
 	       cost->tasks, cost->switches, cost->preemptions, cost->replaced,
-	       share((double)cost->crowded, (double)cost->samples));
+	       percent_of((double)cost->overloaded, (double)cost->samples));
 	printf("checksum %016" PRIx64 "\n", sum);
 }

@@ -12,7 +12,7 @@
 struct cost {
 	double seconds; /* the slowest rank's */
 	double cpu_seconds;
-	uint64_t workers, tasks, replaced, surrenders, samples, crowded;
+	uint64_t workers, tasks, replaced, surrenders, samples, overloaded;
 	uint64_t switches, preemptions; /* voluntary, involuntary */
 	uint64_t bytes_written, bytes_read;
 	const char *backend; /* of UMT, or "none" */

@@ -105,7 +105,7 @@ int disk_read(int fd, void *buf, size_t bytes, uint64_t offset)
 	return 0;
 }
 
-static int swap(const char *from, const char *to)
+static int swap_names(const char *from, const char *to)
 {
 	if (!renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE))
 		return 0;
@@ -115,15 +115,16 @@ static int swap(const char *from, const char *to)
 
 int disk_swap(const char *from, const char *to)
 {
-	char folder[PATH_MAX];
+	char directory[PATH_MAX];
 	int dir, error;
 
-	if (snprintf(folder, sizeof(folder), "%s", to) >= (int)sizeof(folder))
+	if (snprintf(directory, sizeof(directory), "%s", to) >=
+	    (int)sizeof(directory))
 		return -ENAMETOOLONG;
-	error = swap(from, to);
+	error = swap_names(from, to);
 	if (error)
 		return error;
-	dir = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = open(dirname(directory), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
 	/* Some file systems cannot: the rename is then as safe as it gets. */

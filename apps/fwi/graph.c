@@ -113,7 +113,7 @@ static int do_step(void *arg)
 	return 0;
 }
 
-static void received(void *arg)
+static void mark_received(void *arg)
 {
 	ktrt_events_done(arg, 1);
 }
@@ -129,8 +129,8 @@ static int do_recv(void *arg)
 	if (!graph->options->app.events)
 		comm_recv(data, bytes, task->rank, task->tag);
 	else if (!(error = ktrt_events_add(1)))
-		comm_recv_then(data, bytes, task->rank, task->tag, received,
-			       ktrt_self());
+		comm_recv_then(data, bytes, task->rank, task->tag,
+			       mark_received, ktrt_self());
 	return error;
 }
 
@@ -370,7 +370,7 @@ static int spawn_all(struct graph *graph)
 	return error;
 }
 
-static int run(struct graph *graph)
+static int run_graph(struct graph *graph)
 {
 	int error = spawn_all(graph), failed;
 
@@ -396,7 +396,7 @@ int graph_run(struct volume *volume, const struct fwi_options *options,
 				   snapshot_bytes(snapshots));
 	if (!graph.buffers)
 		return app_fail(-ENOMEM, "allocating buffers of snapshots");
-	error = run(&graph);
+	error = run_graph(&graph);
 	free(graph.buffers);
 	return error;
 }

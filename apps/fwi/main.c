@@ -14,7 +14,7 @@ static const struct argp_option argp_options[] = {
 	{ 0 },
 };
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_option(int key, char *text, struct argp_state *state)
 {
 	struct fwi_options *options = state->input;
 
@@ -43,7 +43,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = argp_options,
-	.parser = parse,
+	.parser = parse_option,
 	.doc = "A mock-up of full-waveform inversion, by tasks.\v"
 	       "Start it by mpirun for several ranks.  Every --every steps a "
 	       "snapshot goes to a file in DIR that has no name; the backward "
@@ -88,7 +88,7 @@ static int run_alone(struct volume *volume, const struct fwi_options *options,
 	return 0;
 }
 
-static int run(const struct fwi_options *options, struct volume *volume)
+static int run_model(const struct fwi_options *options, struct volume *volume)
 {
 	struct cost cost;
 	char what[96];
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 	if (error)
 		app_fail(error, "allocating the volume");
 	else
-		error = run(&options, &volume);
+		error = run_model(&options, &volume);
 	if (error && comm_ranks() > 1)
 		comm_abort();
 	volume_destroy(&volume);

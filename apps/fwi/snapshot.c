@@ -85,7 +85,7 @@ void *snapshot_name(const struct snapshots *all, unsigned nr, int slice)
 }
 
 /* Of many tasks that fail for one reason, one tells. */
-static int tell(struct snapshots *all, int error, const char *doing)
+static int report_once(struct snapshots *all, int error, const char *doing)
 {
 	if (error && !atomic_exchange(&all->told, 1))
 		app_fail(error, "%s %s", doing, all->path);
@@ -117,7 +117,7 @@ int snapshot_write(struct snapshots *all, unsigned nr, int slice)
 				 index * snapshot_bytes(all));
 	if (!error)
 		all->written += snapshot_bytes(all);
-	return tell(all, error, "writing");
+	return report_once(all, error, "writing");
 }
 
 void snapshot_copy(struct snapshots *all, unsigned nr, int slice, void *buf)
@@ -139,7 +139,7 @@ int snapshot_write_copy(struct snapshots *all, unsigned nr, int slice,
 
 	if (!error)
 		all->written += bytes;
-	return tell(all, error, "writing");
+	return report_once(all, error, "writing");
 }
 
 int snapshot_read(struct snapshots *all, unsigned nr, int slice, void *buf)
@@ -150,7 +150,7 @@ int snapshot_read(struct snapshots *all, unsigned nr, int slice, void *buf)
 
 	if (!error)
 		all->read += bytes;
-	return tell(all, error, "reading");
+	return report_once(all, error, "reading");
 }
 
 int snapshot_check(struct snapshots *all, unsigned nr, int slice,
@@ -162,7 +162,7 @@ int snapshot_check(struct snapshots *all, unsigned nr, int slice,
 	bool same = disk_sum(buf, volume->velocity_bytes) == sums[0] &&
 		    disk_sum(stress, volume->stress_bytes) == sums[1];
 
-	return tell(all, same ? 0 : -EILSEQ, "reading");
+	return report_once(all, same ? 0 : -EILSEQ, "reading");
 }
 
 void snapshots_cost(const struct snapshots *all, uint64_t *written,

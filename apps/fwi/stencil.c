@@ -23,7 +23,8 @@
 #define MU 0.5f
 
 /* Difference of @f at @i, half a cell before it or after it, along @stride. */
-static inline float before(const float *f, ptrdiff_t i, ptrdiff_t stride)
+static inline float difference_before(const float *f, ptrdiff_t i,
+				      ptrdiff_t stride)
 {
 	return W1 * (f[i] - f[i - stride]) +
 	       W2 * (f[i + stride] - f[i - 2 * stride]) +
@@ -31,7 +32,8 @@ static inline float before(const float *f, ptrdiff_t i, ptrdiff_t stride)
 	       W4 * (f[i + 3 * stride] - f[i - 4 * stride]);
 }
 
-static inline float after(const float *f, ptrdiff_t i, ptrdiff_t stride)
+static inline float difference_after(const float *f, ptrdiff_t i,
+				     ptrdiff_t stride)
 {
 	return W1 * (f[i + stride] - f[i]) +
 	       W2 * (f[i + 2 * stride] - f[i - stride]) +
@@ -41,7 +43,7 @@ static inline float after(const float *f, ptrdiff_t i, ptrdiff_t stride)
 
 /* ---- sources ---- */
 
-static float wavelet(unsigned step, unsigned steps)
+static float ricker_wavelet(unsigned step, unsigned steps)
 {
 	/* Ricker's, its peak a quarter into the run but not later than 20. */
 	float peak = steps / 4.0f < 20 ? steps / 4.0f : 20;
@@ -58,7 +60,7 @@ struct source source_at(const struct fwi_options *options, unsigned step,
 		.x = options->x / 2,
 		.y = options->y / 2,
 		.z = backward ? HALF : options->z / 2,
-		.amplitude = wavelet(step, options->steps),
+		.amplitude = ricker_wavelet(step, options->steps),
 	};
 }
 
@@ -91,17 +93,17 @@ void velocity_step(const struct volume *volume, int slice,
 			ptrdiff_t i = x * nz + z;
 
 			v[VX * field + (size_t)i] +=
-				BUOYANCY *
-				(after(sxx, i, nz) + before(sxy, i, ny) +
-				 before(sxz, i, 1));
+				BUOYANCY * (difference_after(sxx, i, nz) +
+					    difference_before(sxy, i, ny) +
+					    difference_before(sxz, i, 1));
 			v[VY * field + (size_t)i] +=
-				BUOYANCY *
-				(before(sxy, i, nz) + after(syy, i, ny) +
-				 before(syz, i, 1));
+				BUOYANCY * (difference_before(sxy, i, nz) +
+					    difference_after(syy, i, ny) +
+					    difference_before(syz, i, 1));
 			v[VZ * field + (size_t)i] +=
-				BUOYANCY *
-				(before(sxz, i, nz) + before(syz, i, ny) +
-				 after(szz, i, 1));
+				BUOYANCY * (difference_before(sxz, i, nz) +
+					    difference_before(syz, i, ny) +
+					    difference_after(szz, i, 1));
 		}
 	add_source(volume, slice, source);
 }
@@ -120,19 +122,23 @@ void stress_step(const struct volume *volume, int slice)
 	for (ptrdiff_t x = HALF; x < nx - HALF; x++)
 		for (ptrdiff_t z = HALF; z < nz - HALF; z++) {
 			ptrdiff_t i = x * nz + z;
-			float xx = before(vx, i, nz), yy = before(vy, i, ny);
-			float zz = before(vz, i, 1);
+			float xx = difference_before(vx, i, nz),
+			      yy = difference_before(vy, i, ny);
+			float zz = difference_before(vz, i, 1);
 			float all = LAMBDA * (xx + yy + zz);
 
 			s[SXX * field + (size_t)i] += all + 2 * MU * xx;
 			s[SYY * field + (size_t)i] += all + 2 * MU * yy;
 			s[SZZ * field + (size_t)i] += all + 2 * MU * zz;
 			s[SXY * field + (size_t)i] +=
-				MU * (after(vx, i, ny) + after(vy, i, nz));
+				MU * (difference_after(vx, i, ny) +
+				      difference_after(vy, i, nz));
 			s[SXZ * field + (size_t)i] +=
-				MU * (after(vx, i, 1) + after(vz, i, nz));
+				MU * (difference_after(vx, i, 1) +
+				      difference_after(vz, i, nz));
 			s[SYZ * field + (size_t)i] +=
-				MU * (after(vy, i, 1) + after(vz, i, ny));
+				MU * (difference_after(vy, i, 1) +
+				      difference_after(vz, i, ny));
 		}
 }
 

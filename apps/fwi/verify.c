@@ -9,7 +9,8 @@
 
 #define TAG_SLICE 31000
 
-static void step(const struct volume *volume, const struct source *source)
+static void step_volume(const struct volume *volume,
+			const struct source *source)
 {
 	for (int slice = 0; slice < (int)volume->slices; slice++)
 		velocity_step(volume, slice, source);
@@ -17,8 +18,8 @@ static void step(const struct volume *volume, const struct source *source)
 		stress_step(volume, slice);
 }
 
-static void run(struct volume *volume, const struct fwi_options *options,
-		char *velocities)
+static void run_steps(struct volume *volume, const struct fwi_options *options,
+		      char *velocities)
 {
 	size_t bytes = volume->slices * volume->velocity_bytes;
 
@@ -26,7 +27,7 @@ static void run(struct volume *volume, const struct fwi_options *options,
 		struct source source = source_at(options, at, false);
 		int nr = snapshot_at(options, at);
 
-		step(volume, &source);
+		step_volume(volume, &source);
 		if (nr >= 0)
 			memcpy(velocities + (size_t)nr * bytes,
 			       velocity_of(volume, 0), bytes);
@@ -36,7 +37,7 @@ static void run(struct volume *volume, const struct fwi_options *options,
 		struct source source = source_at(options, at, true);
 		int nr = snapshot_at(options, at);
 
-		step(volume, &source);
+		step_volume(volume, &source);
 		for (int slice = 0; nr >= 0 && slice < (int)volume->slices;
 		     slice++)
 			image_add(volume, slice,
@@ -56,15 +57,15 @@ int sequential_run(struct volume *volume, const struct fwi_options *options)
 
 	if (!velocities)
 		return -ENOMEM;
-	run(volume, options, velocities);
+	run_steps(volume, options, velocities);
 	free(velocities);
 	return 0;
 }
 
 /* ---- comparing ---- */
 
-static int compare(const void *expected, const void *got, size_t floats,
-		   const char *what, unsigned slice)
+static int compare_floats(const void *expected, const void *got, size_t floats,
+			  const char *what, unsigned slice)
 {
 	if (!memcmp(expected, got, floats * sizeof(float)))
 		return 0;
@@ -81,22 +82,22 @@ static int compare_part(const struct volume *whole, const struct volume *part)
 	for (int slice = 0; slice < (int)part->slices && !error; slice++) {
 		int at = (int)part->first + slice;
 
-		error = compare(velocity_of(whole, at),
-				velocity_of(part, slice), VELOCITIES * field,
-				"the velocities", (unsigned)at);
+		error = compare_floats(
+			velocity_of(whole, at), velocity_of(part, slice),
+			VELOCITIES * field, "the velocities", (unsigned)at);
 		if (!error)
-			error = compare(
+			error = compare_floats(
 				stress_of(whole, at), stress_of(part, slice),
 				STRESSES * field, "the stresses", (unsigned)at);
 		if (!error)
-			error = compare(image_of(whole, at),
-					image_of(part, slice), field,
-					"the images", (unsigned)at);
+			error = compare_floats(image_of(whole, at),
+					       image_of(part, slice), field,
+					       "the images", (unsigned)at);
 	}
 	return error;
 }
 
-static void receive(const struct volume *part, int rank)
+static void receive_volume(const struct volume *part, int rank)
 {
 	for (int slice = 0; slice < (int)part->slices; slice++) {
 		comm_recv(velocity_of(part, slice), part->velocity_bytes, rank,
@@ -108,7 +109,7 @@ static void receive(const struct volume *part, int rank)
 	}
 }
 
-static void send(const struct volume *part)
+static void send_volume(const struct volume *part)
 {
 	for (int slice = 0; slice < (int)part->slices; slice++) {
 		comm_send(velocity_of(part, slice), part->velocity_bytes, 0,
@@ -120,7 +121,8 @@ static void send(const struct volume *part)
 	}
 }
 
-static int judge(const struct volume *own, const struct fwi_options *options)
+static int judge_volume(const struct volume *own,
+			const struct fwi_options *options)
 {
 	struct volume whole, part;
 	int error = volume_init(&whole, options, 0, 1);
@@ -135,7 +137,7 @@ static int judge(const struct volume *own, const struct fwi_options *options)
 	for (int rank = 1; rank < comm_ranks(); rank++) {
 		if (volume_init(&part, options, rank, comm_ranks()))
 			comm_abort();
-		receive(&part, rank);
+		receive_volume(&part, rank);
 		if (!error)
 			error = compare_part(&whole, &part);
 		volume_destroy(&part);
@@ -147,7 +149,7 @@ static int judge(const struct volume *own, const struct fwi_options *options)
 int verify(const struct volume *volume, const struct fwi_options *options)
 {
 	if (!comm_rank())
-		return judge(volume, options);
-	send(volume);
+		return judge_volume(volume, options);
+	send_volume(volume);
 	return 0;
 }

@@ -50,7 +50,7 @@ void volume_destroy(struct volume *volume)
  * The ground is never quite at rest.  (Ahead of a wave in one that is, numbers
  * are too small to be normal, and a processor takes 20 times as long for them.)
  */
-static void tremble(float *field, unsigned x, unsigned z, uint64_t *random)
+static void add_noise(float *field, unsigned x, unsigned z, uint64_t *random)
 {
 	for (unsigned i = HALF; i < x - HALF; i++)
 		for (unsigned j = HALF; j < z - HALF; j++) {
@@ -71,9 +71,9 @@ void slice_rest(const struct volume *volume, int slice)
 	if (slice < 0 || slice >= (int)volume->slices)
 		return;
 	for (int field = 0; field < VELOCITIES; field++)
-		tremble(velocity_of(volume, slice) +
-				(size_t)field * volume->field_floats,
-			volume->x, volume->z, &random);
+		add_noise(velocity_of(volume, slice) +
+				  (size_t)field * volume->field_floats,
+			  volume->x, volume->z, &random);
 }
 
 void volume_rest(const struct volume *volume)
@@ -82,7 +82,7 @@ void volume_rest(const struct volume *volume)
 		slice_rest(volume, slice);
 }
 
-static uint64_t add(uint64_t sum, const void *data, size_t floats)
+static uint64_t add_to_sum(uint64_t sum, const void *data, size_t floats)
 {
 	return (sum << 1 | sum >> 63) ^ disk_sum(data, floats * sizeof(float));
 }
@@ -92,11 +92,12 @@ uint64_t volume_sum(const struct volume *volume)
 	uint64_t sum = 0;
 
 	for (int slice = 0; slice < (int)volume->slices; slice++) {
-		sum = add(sum, velocity_of(volume, slice),
-			  VELOCITIES * volume->field_floats);
-		sum = add(sum, stress_of(volume, slice),
-			  STRESSES * volume->field_floats);
-		sum = add(sum, image_of(volume, slice), volume->field_floats);
+		sum = add_to_sum(sum, velocity_of(volume, slice),
+				 VELOCITIES * volume->field_floats);
+		sum = add_to_sum(sum, stress_of(volume, slice),
+				 STRESSES * volume->field_floats);
+		sum = add_to_sum(sum, image_of(volume, slice),
+				 volume->field_floats);
 	}
 	return sum;
 }

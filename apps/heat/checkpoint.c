@@ -90,8 +90,8 @@ static uint64_t block_offset(const struct grid *grid, size_t index)
 /* ---- cells to and from a block of the file ---- */
 
 /* What is left of the @bytes is zeroed. */
-static void pack(const struct grid *grid, const struct area *area, double *to,
-		 size_t bytes)
+static void pack_area(const struct grid *grid, const struct area *area,
+		      double *to, size_t bytes)
 {
 	unsigned cols = area->col_end - area->col;
 	char *end = (char *)to + bytes;
@@ -102,8 +102,8 @@ static void pack(const struct grid *grid, const struct area *area, double *to,
 	memset(to, 0, (size_t)(end - (char *)to));
 }
 
-static void unpack(const struct grid *grid, const struct area *area,
-		   const double *from)
+static void unpack_area(const struct grid *grid, const struct area *area,
+			const double *from)
 {
 	unsigned cols = area->col_end - area->col;
 
@@ -254,7 +254,7 @@ int checkpoint_copy(struct checkpoint *checkpoint, unsigned row, unsigned col)
 	copy = take_spare(checkpoint->all);
 	if (!copy)
 		return note_error(checkpoint, -ENOMEM);
-	pack(grid, &area, copy, bytes);
+	pack_area(grid, &area, copy, bytes);
 	checkpoint->sums[index] = disk_sum(copy, bytes);
 	checkpoint->copies[index] = copy;
 	return 0;
@@ -399,13 +399,13 @@ static int read_blocks(int fd, const struct grid *grid, const uint64_t *sums,
 				return error;
 			if (disk_sum(copy, bytes) != sums[index])
 				return -EILSEQ;
-			unpack(grid, &area, copy);
+			unpack_area(grid, &area, copy);
 		}
 	return 0;
 }
 
-static int load(const struct checkpoints *all, const char *path,
-		const struct header *header, struct grid *grid)
+static int load_checkpoint(const struct checkpoints *all, const char *path,
+			   const struct header *header, struct grid *grid)
 {
 	int fd = disk_open(path, !all->options->app.buffered, false);
 	uint64_t *sums = disk_alloc(table_bytes(grid));
@@ -455,7 +455,7 @@ int checkpoints_load(struct checkpoints *all, struct grid *grid, unsigned sweep)
 		    found != sweep)
 			continue;
 		all->ended[i] = sweep;
-		error = load(all, all->whole[i], &header, grid);
+		error = load_checkpoint(all, all->whole[i], &header, grid);
 	}
 	if (error)
 		app_fail(error, "reading the checkpoint of sweep %u in %s",

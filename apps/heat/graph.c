@@ -117,7 +117,7 @@ static int do_send(void *arg)
 	return 0;
 }
 
-static void received(void *arg)
+static void mark_received(void *arg)
 {
 	ktrt_events_done(arg, 1);
 }
@@ -132,8 +132,8 @@ static int do_recv(void *arg)
 	if (!task->graph->options->app.events)
 		comm_recv(cells, bytes, task->rank, task->tag);
 	else if (!(error = ktrt_events_add(1)))
-		comm_recv_then(cells, bytes, task->rank, task->tag, received,
-			       ktrt_self());
+		comm_recv_then(cells, bytes, task->rank, task->tag,
+			       mark_received, ktrt_self());
 	return error;
 }
 
@@ -248,7 +248,7 @@ static int spawn_written(struct slot *slot)
 /* ---- all sweeps ---- */
 
 /* The checkpoint in a slot, if any, to its end; the slot is free again. */
-static int finish(struct slot *slot)
+static int finish_checkpoint(struct slot *slot)
 {
 	struct checkpoint *checkpoint = slot->checkpoint;
 	int error;
@@ -287,7 +287,7 @@ static int spawn_checkpoint(struct graph *graph, unsigned sweep)
 	/* Nobody would post that it is written. */
 	if (error)
 		slot->checkpoint = NULL;
-	return error ? error : finish(next_slot(graph));
+	return error ? error : finish_checkpoint(next_slot(graph));
 }
 
 static int spawn_all(struct graph *graph, unsigned from)
@@ -302,7 +302,7 @@ static int spawn_all(struct graph *graph, unsigned from)
 				: spawn_sweep(graph, NULL);
 	/* After an error too: tasks may still be about to use them. */
 	for (unsigned i = 0; i < options->pending; i++, graph->begun++) {
-		int last = finish(next_slot(graph));
+		int last = finish_checkpoint(next_slot(graph));
 
 		error = error ? error : last;
 	}

@@ -45,7 +45,7 @@ void grid_destroy(struct grid *grid)
 	grid->cells = NULL;
 }
 
-static unsigned least(unsigned a, unsigned b)
+static unsigned min_unsigned(unsigned a, unsigned b)
 {
 	return a < b ? a : b;
 }
@@ -54,9 +54,11 @@ struct area grid_area(const struct grid *grid, unsigned row, unsigned col)
 {
 	return (struct area){
 		.row = 1 + row * grid->block,
-		.row_end = 1 + least((row + 1) * grid->block, grid->rows),
+		.row_end =
+			1 + min_unsigned((row + 1) * grid->block, grid->rows),
 		.col = 1 + col * grid->block,
-		.col_end = 1 + least((col + 1) * grid->block, grid->cols),
+		.col_end =
+			1 + min_unsigned((col + 1) * grid->block, grid->cols),
 	};
 }
 

@@ -10,7 +10,7 @@
 #define TAG_AGREED 31002
 
 /* The newest checkpoint that every rank has; 0: none. */
-static unsigned agree(unsigned newest)
+static unsigned agree_on_newest(unsigned newest)
 {
 	unsigned other;
 
@@ -28,8 +28,8 @@ static unsigned agree(unsigned newest)
 	return newest;
 }
 
-static int restart(struct checkpoints *checkpoints, struct grid *grid,
-		   const struct heat_options *options, unsigned *from)
+static int restore_newest(struct checkpoints *checkpoints, struct grid *grid,
+			  const struct heat_options *options, unsigned *from)
 {
 	unsigned newest;
 	int error = checkpoints_newest(checkpoints, &newest);
@@ -37,7 +37,7 @@ static int restart(struct checkpoints *checkpoints, struct grid *grid,
 	/* With several ranks it ends them all. */
 	if (error)
 		return error;
-	*from = agree(newest);
+	*from = agree_on_newest(newest);
 	if (*from > options->sweeps) {
 		fprintf(stderr,
 			"heat: restarting: the checkpoint is of sweep %u, "
@@ -79,8 +79,8 @@ static int verify_all(struct grid *grid, const struct heat_options *options,
 		     : verify(grid, options, last, "the last checkpoint");
 }
 
-static int run(const struct heat_options *options, struct grid *grid,
-	       struct checkpoints *checkpoints)
+static int run_model(const struct heat_options *options, struct grid *grid,
+		     struct checkpoints *checkpoints)
 {
 	struct cost cost;
 	unsigned from = 0;
@@ -89,7 +89,7 @@ static int run(const struct heat_options *options, struct grid *grid,
 	int error = 0;
 
 	if (options->restart)
-		error = restart(checkpoints, grid, options, &from);
+		error = restore_newest(checkpoints, grid, options, &from);
 	if (error)
 		return error;
 	if (options->app.sequential) {
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
 		error = checkpoints_open(&checkpoints, &grid, &options,
 					 comm_rank());
 	if (!error)
-		error = run(&options, &grid, checkpoints);
+		error = run_model(&options, &grid, checkpoints);
 	if (error && comm_ranks() > 1)
 		comm_abort();
 	checkpoints_close(checkpoints);

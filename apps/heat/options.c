@@ -16,7 +16,7 @@ static const struct argp_option argp_options[] = {
 	{ 0 },
 };
 
-static error_t parse(int key, char *text, struct argp_state *state)
+static error_t parse_option(int key, char *text, struct argp_state *state)
 {
 	struct heat_options *options = state->input;
 
@@ -51,7 +51,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 static const struct argp argp = {
 	.options = argp_options,
-	.parser = parse,
+	.parser = parse_option,
 	.doc = "Heat diffusion on a plate, by tasks, with checkpoints.\v"
 	       "Start it by mpirun for several ranks.  Every --every sweeps "
 	       "the plate goes to DIR/heat.RANK.0 or .1.",

@@ -18,8 +18,8 @@ void sequential_run(struct grid *grid, unsigned sweeps)
 }
 
 /* Rank 0 compares rows [first, first + nr) of the plate. */
-static int compare(const struct grid *plate, unsigned first, unsigned nr,
-		   const double *cells, const char *what)
+static int compare_rows(const struct grid *plate, unsigned first, unsigned nr,
+			const double *cells, const char *what)
 {
 	size_t width = plate->cols + 2;
 
@@ -36,8 +36,9 @@ static int compare(const struct grid *plate, unsigned first, unsigned nr,
 	return 0;
 }
 
-static int judge(const struct grid *own, const struct heat_options *options,
-		 unsigned sweeps, const char *what)
+static int judge_grid(const struct grid *own,
+		      const struct heat_options *options, unsigned sweeps,
+		      const char *what)
 {
 	struct grid plate, part;
 	int error = grid_init(&plate, options, 0, 1);
@@ -45,7 +46,7 @@ static int judge(const struct grid *own, const struct heat_options *options,
 	if (error)
 		return app_fail(error, "verifying");
 	sequential_run(&plate, sweeps);
-	error = compare(&plate, 0, own->rows, grid_row(own, 1), what);
+	error = compare_rows(&plate, 0, own->rows, grid_row(own, 1), what);
 	for (int rank = 1; rank < comm_ranks(); rank++) {
 		int worse = grid_init(&part, options, rank, comm_ranks());
 
@@ -58,8 +59,8 @@ static int judge(const struct grid *own, const struct heat_options *options,
 				  (part.cols + 2) * sizeof(double), rank,
 				  TAG_ROWS);
 		if (!error)
-			error = compare(&plate, part.first, part.rows,
-					grid_row(&part, 1), what);
+			error = compare_rows(&plate, part.first, part.rows,
+					     grid_row(&part, 1), what);
 		grid_destroy(&part);
 	}
 	grid_destroy(&plate);
@@ -70,7 +71,7 @@ int verify(const struct grid *grid, const struct heat_options *options,
 	   unsigned sweeps, const char *what)
 {
 	if (!comm_rank())
-		return judge(grid, options, sweeps, what);
+		return judge_grid(grid, options, sweeps, what);
 	for (unsigned row = 1; row <= grid->rows; row++)
 		comm_send(grid_row(grid, row),
 			  (grid->cols + 2) * sizeof(double), 0, TAG_ROWS);

@@ -9,7 +9,7 @@
  *           where chunks wait and where they compute
  *
  * Owns the processes and the figures.  Does not judge: the figures to reach are
- * in bench/RESULTS.md.  Behaves badly where memory is short: the crowd's is
+ * in bench/notebook/2026-11.md.  Behaves badly where memory is short: the crowd's is
  * there at once.
  */
 #include <errno.h>

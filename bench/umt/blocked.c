@@ -10,9 +10,9 @@
  *
  *	read	pread(2) of pieces, by ktask_run()
  *	warm	ktask_warm() of the files, as "ktask warm --direct"
- *	copy	ktask_copy_file() of them, as "ktask copy --direct"; the copies
- *		have their blocks, so that all sides write the same way
- *	sync	ktask_sync() of them, each with some dirty pages, as "ktask sync"
+ *	copy	the same, and pwrite(2) of them to another file, which has its
+ *		blocks, so that all sides write the same way
+ *	sync	fsync(2) of the files, each with some dirty pages
  *
  * and two where threads block, but more of them are of no use:
  *
@@ -288,10 +288,8 @@ static int by_op(const char *name, unsigned flags)
 	if (!files)
 		return -ENOMEM;
 	for (i = 0; i < nr_files; i++)
-		files[i] =
-			(struct ktask_file){ .fd = fds[i],
-					     .dst_fd = copies ? copies[i] : -1,
-					     .len = KTASK_TO_END };
+		files[i] = (struct ktask_file){ .fd = fds[i],
+						.len = KTASK_TO_END };
 	opts.result = &result;
 	opts.max_threads = most_threads;
 	error = ktask_op_run(ktask_op_find(name), &args, &opts);
@@ -307,19 +305,14 @@ static int work_warm(void)
 
 static int work_copy(void)
 {
-	return by_op("copy_file", KTASK_FILE_DIRECT);
-}
-
-static int work_sync(void)
-{
-	return by_op("sync", 0);
+	return by_run();
 }
 
 static const struct work works[] = {
 	{ "read", by_run, move_piece, 128, NULL, NULL },
 	{ "warm", work_warm, move_piece, 1024, NULL, NULL },
 	{ "copy", work_copy, move_piece, 1024, NULL, NULL },
-	{ "sync", work_sync, sync_piece, FILE_BYTES >> 10, make_dirty, NULL },
+	{ "sync", by_run, sync_piece, FILE_BYTES >> 10, make_dirty, NULL },
 	{ "mutex", by_run, lock_piece, 64, NULL, NULL },
 	{ "fault", by_run, fault_piece, 64, take_memory, give_memory },
 };

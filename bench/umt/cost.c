@@ -25,7 +25,7 @@
 
 #include "cost.h"
 
-#if __has_include(<bpf/bpf.h>)
+#ifdef UMT_HAVE_BPF
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #endif
@@ -59,7 +59,7 @@ static void leave(enum side side)
 		die("removing a thread");
 }
 
-#if __has_include(<bpf/bpf.h>)
+#ifdef UMT_HAVE_BPF
 /* Loads "return 0" for a tracepoint; what it returns keeps it attached. */
 static int attach_empty(const char *tracepoint)
 {

@@ -27,7 +27,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#if __has_include(<bpf/bpf.h>)
+#ifdef UMT_HAVE_BPF
 #include <bpf/bpf.h>
 #endif
 
@@ -55,7 +55,7 @@ static bool done;
 static int ring_fd = -1, program_fd = -1;
 static volatile unsigned long *ring_read, *ring_written;
 
-#if __has_include(<bpf/bpf.h>)
+#ifdef UMT_HAVE_BPF
 #define INSN(c, d, s, o, i)                                              \
 	{                                                                \
 		.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), \

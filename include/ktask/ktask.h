@@ -22,6 +22,12 @@
  *   through unchanged.  Getting no helper is not an error: the caller then
  *   does all of the work.  The library never prints and never exits.
  *   errno is preserved by every call.
+ *   A structure that begins with its size may come from a program that was
+ *   built with an older or a newer header.  Fields that a shorter one lacks are
+ *   read as zero.  A longer one is accepted if its unknown fields are zero.
+ *   Otherwise the call returns -E2BIG, also for a size above 4096 bytes, and
+ *   -EINVAL if a required field is missing.  A structure that the library fills
+ *   is filled up to its size; unknown fields become zero.
  *
  * Context
  *   Any thread may call any function, from several threads at once and from
@@ -127,7 +133,7 @@ struct ktask_node_result {
  * struct ktask_result - what a job did and cost
  *
  * Filled by the call that ends the job.  Set @struct_size by
- * KTASK_RESULT_INIT; a library older than the header fills what it knows.
+ * KTASK_RESULT_INIT.
  */
 struct ktask_result {
 	size_t struct_size;
@@ -185,7 +191,7 @@ struct ktask_ctl {
 	void *progress_arg;
 	unsigned progress_ms; /*                 0: every 100 ms */
 	unsigned
-		chunk_us; /*                    0: learnt, or 1000 us a chunk */
+		chunk_us; /*                    0: measured, or 1000 us a chunk */
 	const void *cpus; /*                     caller's mask; a cpu_set_t */
 	size_t cpus_size; /*                     bytes of *cpus */
 	struct ktask_result *result; /*          none */
@@ -296,7 +302,7 @@ static inline void ktask_ctl_set_result(struct ktask_ctl *ctl,
 }
 
 /** ktask_ctl_set_name - what ktask_jobs() calls it; 15 characters are kept.
- * Jobs of one name share what is learnt of them: see ktask_learnt_get() */
+ * Jobs begin with what was measured for their name: see ktask_learnt_get() */
 static inline void ktask_ctl_set_name(struct ktask_ctl *ctl, const char *name)
 {
 	ctl->name = name;
@@ -332,7 +338,9 @@ KTASK_API void *ktask_iter_range(void *position, size_t size);
  * Return: 0; what a chunk returned, the first error in time; -EINVAL, before
  * anything ran: thread_func NULL, min_chunk_size 0, @task_size running past
  * the end of the address space, align not a power of two, unknown flags or
- * non-zero reserved fields; -ETIMEDOUT; -ECANCELED by the progress function.
+ * non-zero reserved fields; -E2BIG: the control block sets fields that this
+ * library does not know, or the result has more than 4096 bytes; -ETIMEDOUT;
+ * -ECANCELED by the progress function.
  */
 KTASK_API int ktask_run(void *start, size_t task_size,
 			const struct ktask_ctl *ctl);
@@ -364,7 +372,7 @@ KTASK_API int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
  * points to (argument, result, CPU mask) must live until ktask_wait()
  * returns.  Each started job must be waited for once.
  *
- * Return: 0, -EINVAL as ktask_run(), or -ENOMEM.
+ * Return: 0, -EINVAL and -E2BIG as ktask_run(), or -ENOMEM.
  */
 KTASK_API int ktask_start(struct ktask_job **job, void *start, size_t task_size,
 			  const struct ktask_ctl *ctl);
@@ -461,6 +469,8 @@ struct ktask_job_info {
 
 /** Helpers of this user, and how many the machine allows. */
 struct ktask_slots_info {
+	/* At one moment, and at most limit.  Helpers that have given up their
+	 * slot, and only finish their chunk, do not count. */
 	unsigned used;
 	unsigned limit;
 	int shared; /* 0: this process could not join the machine's table */
@@ -484,11 +494,11 @@ KTASK_API unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 			      struct ktask_slots_info *slots);
 
 /**
- * struct ktask_learnt - what is known of jobs of one name on this machine
+ * struct ktask_learnt - what was measured for jobs of one name on this machine
  *
- * The library's operations are jobs of their own names.  Kept across processes
- * in a file of the user; see ktask_learnt_get(3).  Set @struct_size by
- * KTASK_LEARNT_INIT.
+ * The library's operations are jobs of their own names.  A file of the user
+ * keeps this across processes; only ktask_learnt_put() writes it, for `ktask
+ * tune`.  See ktask_learnt_get(3).  Set @struct_size by KTASK_LEARNT_INIT.
  */
 struct ktask_learnt {
 	size_t struct_size;
@@ -496,7 +506,6 @@ struct ktask_learnt {
 	unsigned threads; /* the best count, the caller included; to 4095 */
 	unsigned max_threads; /* that could be had when it was found */
 	unsigned chunk_us; /* the best time for a chunk; 0: the usual one */
-	unsigned measured; /* 1: what jobs find does not replace it */
 	uint64_t single_rate; /* units a second of one thread; 0 unknown */
 };
 
@@ -508,7 +517,7 @@ struct ktask_learnt {
 /**
  * ktask_learnt_get - what a job called @name would begin with
  *
- * Return: 0; -ENOENT: nothing is known; -EINVAL for a name that is none.
+ * Return: 0; -ENOENT: nothing is known; -EINVAL for a name that is none; -E2BIG.
  */
 KTASK_API int ktask_learnt_get(const char *name, struct ktask_learnt *learnt);
 
@@ -518,21 +527,22 @@ KTASK_API int ktask_learnt_get(const char *name, struct ktask_learnt *learnt);
  *
  * Jobs that run already are not changed.
  *
- * Return: 0; -EINVAL; what writing the file failed with: -EBUSY when another
+ * Return: 0; -EINVAL; -E2BIG; what writing the file failed with: -EBUSY when another
  * process held it for two seconds, -ENOENT without a place for it, or others.
  */
 KTASK_API int ktask_learnt_put(const struct ktask_learnt *learnt, char *path,
 			       size_t size);
 
 /**
- * ktask_learnt_add - a job has found this out; it counts when a second one agrees
+ * ktask_learnt_verify - could ktask_learnt_put() write the file?
+ * @path: as of ktask_learnt_put()
  *
- * As the library's own jobs do it: the file is written at most once a minute, and
- * what was measured stays.  @learnt->chunk_us and measured are not kept.
+ * To be called before a long measurement.  Creates and writes nothing.
  *
- * Return: 0; -EINVAL.
+ * Return: 0; the error that ktask_learnt_put() would return, as far as that can be
+ * known before.
  */
-KTASK_API int ktask_learnt_add(const struct ktask_learnt *learnt);
+KTASK_API int ktask_learnt_verify(char *path, size_t size);
 
 /**
  * ktask_version - version of the library at run time, "MAJOR.MINOR.PATCH"

@@ -34,27 +34,12 @@ extern "C" {
 #define KTASK_DISCARD_FREE 0x1u
 /* ktask_discard(): MADV_DONTNEED_LOCKED, locked memory as well (5.18). */
 #define KTASK_DISCARD_LOCKED 0x2u
-/* ktask_fill(), ktask_copy(): keep the destination out of the caches, or in;
+/* ktask_fill(): keep the destination out of the caches, or in;
  * default: measured. */
 #define KTASK_STORE_STREAM 0x1u
 #define KTASK_STORE_CACHED 0x2u
-/* ktask_collapse(): go on where huge pages come slowly. */
-#define KTASK_COLLAPSE_ALL 0x1u
-/* ktask_migrate(): pages made later lie there as well (mbind, MPOL_BIND). */
-#define KTASK_MIGRATE_BIND 0x1u
-/* ktask_migrate(): also pages that other processes use (CAP_SYS_NICE). */
-#define KTASK_MIGRATE_SHARED 0x2u
-/* ktask_warm(), ktask_copy_file(): past the page cache (O_DIRECT). */
+/* ktask_warm(): past the page cache (O_DIRECT). */
 #define KTASK_FILE_DIRECT 0x1u
-/* ktask_copy_file(): holes are left out; the destination must read as zero
- * there already. */
-#define KTASK_FILE_SPARSE 0x2u
-/* ktask_copy_file(): the destination is emptied first, once its own copy begins
- * and the source could be opened.  For regular files; not for one that is the
- * destination, or the source, of another file of the same call. */
-#define KTASK_FILE_TRUNCATE 0x4u
-/* ktask_sync(): as fdatasync(2) instead of fsync(2). */
-#define KTASK_SYNC_DATA 0x1u
 
 /* A length: to the end of the file. */
 #define KTASK_TO_END UINT64_MAX
@@ -100,17 +85,11 @@ struct ktask_file {
 	unsigned nofollow; /* see above; 0 */
 	uint64_t offset;
 	uint64_t len; /* bytes; KTASK_TO_END */
-	/* copy_file */
-	const char *dst_path; /* must exist; NULL: dst_fd */
-	int dst_fd;
-	unsigned dst_nofollow; /* the same; 0 */
-	uint64_t dst_offset;
 	/* filled by the operation */
 	int error; /* 0 or -errno */
 	uint64_t fail_offset; /* with an error: in the file */
 	uint64_t size; /* bytes that there were to be done */
 	uint64_t private_pos;
-	uint32_t private_begun;
 };
 
 /**
@@ -122,11 +101,9 @@ struct ktask_op_args {
 	void *addr;
 	size_t len; /* bytes */
 	unsigned flags; /* KTASK_<OPERATION>_* */
-	int pid; /* collapse, migrate: whose memory; 0: the caller's */
-	const void *
-		src; /* copy: source; fill: pattern, NULL zero; migrate: nodes */
-	size_t src_len; /* fill: bytes of the pattern; migrate: bits of nodes */
-	struct ktask_file *files; /* warm, sync, copy_file: instead of addr */
+	const void *src; /* fill: pattern, NULL zero */
+	size_t src_len; /* fill: bytes of the pattern */
+	struct ktask_file *files; /* warm: instead of addr */
 	size_t nr_files;
 };
 
@@ -154,12 +131,6 @@ KTASK_API int ktask_populate(void *addr, size_t len, unsigned flags);
  */
 KTASK_API int ktask_fill(void *addr, size_t len, const void *pattern,
 			 size_t pattern_len, unsigned flags);
-
-/**
- * ktask_copy - copy memory; the ranges must not overlap (-EINVAL)
- */
-KTASK_API int ktask_copy(void *dst, const void *src, size_t len,
-			 unsigned flags);
 
 /**
  * ktask_discard - give the pages of a range back
@@ -203,38 +174,6 @@ KTASK_API int ktask_lock(void *addr, size_t len, unsigned flags);
 KTASK_API int ktask_unlock(void *addr, size_t len);
 
 /**
- * ktask_collapse - make huge pages of the small pages of a range
- *
- * MADV_COLLAPSE (6.1), mapping by mapping, and with a guard: where huge pages
- * come so slowly that memory must be too fragmented for them, the rest keeps its
- * small pages and -ETIME is returned; result.fail_offset is where it stopped.
- * KTASK_COLLAPSE_ALL goes on.  By one thread unless the caller, or `ktask
- * tune`, asks for more: several wait for one another's lock of the address
- * space.
- *
- * Return: 0; -ETIME; as madvise(2): -ENOMEM: no huge page to be had, or
- * nothing mapped; -EAGAIN; -EBUSY; -EINVAL: not a kind of memory that has
- * huge pages, or none of it is present.  What could be collapsed is.
- */
-KTASK_API int ktask_collapse(void *addr, size_t len, unsigned flags);
-
-/**
- * ktask_migrate - move the pages of a range to nodes
- * @nodes: bit n of word n / (bits of a word): node n
- * @nr_nodes: bits in @nodes
- *
- * Pages that are present and on none of the nodes are moved to one of them, in
- * turn; memory policies stay as they are, unless KTASK_MIGRATE_BIND is given.
- *
- * Return: 0; -EFAULT: part of the range is not mapped: nothing is moved then;
- * as move_pages(2) and mbind(2): -EINVAL, -ENODEV, -EACCES, -EPERM, -ENOSYS.
- * Where single pages stay, the rest is moved, and the first such page gives the
- * error: -EACCES: other processes use it; -EBUSY; -ENOMEM.
- */
-KTASK_API int ktask_migrate(void *addr, size_t len, const unsigned long *nodes,
-			    size_t nr_nodes, unsigned flags);
-
-/**
  * ktask_warm - read a range of a file into the page cache
  * @len: bytes; what lies behind the end of the file is left out
  *
@@ -246,30 +185,6 @@ KTASK_API int ktask_migrate(void *addr, size_t len, const unsigned long *nodes,
  * Return: 0, or as open(2) and read(2).
  */
 KTASK_API int ktask_warm(int fd, uint64_t offset, uint64_t len, unsigned flags);
-
-/**
- * ktask_sync - write what is dirty of a range of a file to disk
- *
- * The range in parallel, then fsync(2) of the file, whose verdict counts.
- *
- * Return: 0, or as open(2) and fsync(2).
- */
-KTASK_API int ktask_sync(int fd, uint64_t offset, uint64_t len, unsigned flags);
-
-/**
- * ktask_copy_file - copy a range of a file to another file
- * @len: bytes; ends where the source ends
- *
- * By copy_file_range(2) where the file systems permit, which may share
- * blocks; else by reading and writing.  A destination that is shorter grows; it is not
- * cut, but for KTASK_FILE_TRUNCATE.  The same file (-EINVAL) cannot be both.  KTASK_FILE_DIRECT: both past
- * the page cache, as far as their file systems and the alignment of the ends
- * allow it.
- *
- * Return: 0, or as open(2), read(2) and write(2); what was copied stays.
- */
-KTASK_API int ktask_copy_file(int dst_fd, uint64_t dst_offset, int fd,
-			      uint64_t offset, uint64_t len, unsigned flags);
 
 /** An operation, opaque; one const descriptor each. */
 struct ktask_op;
@@ -290,10 +205,8 @@ KTASK_API size_t ktask_op_min_chunk(const struct ktask_op *op);
 
 /** What does the large jobs of an operation on this machine, and why. */
 struct ktask_engine {
-	/* "user": this process's helpers; "kernel": those of /dev/ktask;
-	 * "unknown": the next large job tries both */
+	/* "user": this process's helpers; "kernel": those of /dev/ktask */
 	const char *name; /* static */
-	uint64_t rate; /* bytes a second that it had then; 0 unknown */
 	char why[120]; /* for people */
 };
 
@@ -301,7 +214,8 @@ struct ktask_engine {
  * ktask_op_engine - which engine does the large jobs of an operation
  * @engine: filled
  *
- * Opens /dev/ktask where it is there, and closes it again.
+ * This process, unless KTASK_ENGINE=kernel is set and /dev/ktask can be had: it
+ * is opened for the answer, and closed again.
  *
  * Return: 0; -EOPNOTSUPP where only this process can do it; -EINVAL for NULL.
  */

@@ -22,6 +22,12 @@
  *   of its own; the first code in time that is not 0 goes to whoever waits for
  *   the task, else up to its parent.  A failed task's successors run all the
  *   same.  The library never prints and never exits.
+ *   A structure that begins with its size may be that of an older or a newer
+ *   header than the library's.  What a shorter one lacks is read as zero.  A
+ *   longer one is accepted if all that the library does not know is zero;
+ *   -E2BIG else, or above 4096 bytes, and -EINVAL without the fields that must
+ *   be there.  What the library fills it fills as far as the size goes, with
+ *   zero where it knows nothing.
  *
  * Context
  *   Any call may be made inside a task, and by a thread that is attached
@@ -132,8 +138,8 @@ KTRT_API int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes);
 /**
  * ktrt_spawn_attr - make a task with dependences, a priority, a group
  *
- * Return: 0, -ESRCH, -ENOMEM, -EINVAL: unknown size, flags or mode, non-zero
- * reserved fields, a priority or range out of bounds.
+ * Return: 0, -ESRCH, -ENOMEM, -EINVAL: unknown flags or mode, non-zero reserved
+ * fields, a priority or range out of bounds; -E2BIG.
  */
 KTRT_API int ktrt_spawn_attr(ktrt_func func, void *arg,
 			     const struct ktrt_attr *attr);
@@ -238,7 +244,8 @@ struct ktrt_options {
  * One runtime a process.  The environment narrows what the program left open:
  * KTRT_WORKERS, and KTRT_UMT=0.
  *
- * Return: 0, -EBUSY when it runs, -EINVAL, -ENOMEM, -EAGAIN: no thread.
+ * Return: 0, -EBUSY when it runs, -EINVAL, -E2BIG, -ENOMEM, -EAGAIN: no
+ * thread.
  */
 KTRT_API int ktrt_start(const struct ktrt_options *options);
 
@@ -259,7 +266,7 @@ KTRT_API int ktrt_detach(void);
 
 /* ---- what is going on ---- */
 
-/** What the runtime is, and what it did; filled up to struct_size. */
+/** What the runtime is, and what it did.  Set @struct_size by KTRT_INFO_INIT. */
 struct ktrt_info {
 	size_t struct_size;
 	unsigned workers; /* cores in use */
@@ -285,7 +292,7 @@ struct ktrt_info {
 	  0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
-/* ktrt_info_get - -EINVAL for an unknown size, -ESRCH without a runtime */
+/* ktrt_info_get - 0, -EINVAL without a size, -E2BIG, -ESRCH without a runtime */
 KTRT_API int ktrt_info_get(struct ktrt_info *info);
 
 /* ktrt_worker - the number of the calling worker's core, from 0; -1 elsewhere */

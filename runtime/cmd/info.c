@@ -10,7 +10,7 @@
 
 #include "runtime/env.h"
 
-static int usage(FILE *to, int status)
+static int print_usage(FILE *to, int status)
 {
 	fprintf(to, "usage: ktrt-info [--json] | --help | --version\n\n"
 		    "Say which CPUs a task runtime would use here, and how it "
@@ -61,7 +61,7 @@ static int variable_is_wrong(void)
 	return 1;
 }
 
-static int show(int json)
+static int show_info(int json)
 {
 	struct ktrt_info info = KTRT_INFO_INIT;
 	int error = ktrt_start(NULL);
@@ -88,16 +88,16 @@ int main(int argc, char **argv)
 	const char *option = argc > 1 ? argv[1] : "";
 
 	if (argc > 2)
-		return usage(stderr, 2);
+		return print_usage(stderr, 2);
 	if (!strcmp(option, "--help") || !strcmp(option, "-h"))
-		return usage(stdout, 0);
+		return print_usage(stdout, 0);
 	if (!strcmp(option, "--version") || !strcmp(option, "-V")) {
 		printf("ktrt-info %s\n", ktrt_version());
 		return 0;
 	}
 	if (*option && strcmp(option, "--json"))
-		return usage(stderr, 2);
+		return print_usage(stderr, 2);
 	if (variable_is_wrong())
 		return 2;
-	return show(*option != 0);
+	return show_info(*option != 0);
 }

@@ -204,7 +204,7 @@ static bool be_helped(struct blocking *blocking)
 	while (pool_seat_state(&blocking->seat) == SEAT_OFFERED &&
 	       ktest_now_ns() < until)
 		usleep(100);
-	if (pool_withdraw(&blocking->seat))
+	if (pool_withdraw(&blocking->seat, ktest_now_ns()))
 		return false;
 	pool_wait(&blocking->seat);
 	return true;

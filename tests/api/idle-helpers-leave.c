@@ -265,12 +265,16 @@ static void chunks_may_trim(void **state)
 	assert_int_equal(ktest_in_child(trim_in_chunks, NULL), 0);
 }
 
+/* A job that seems to be blocked, as slow ones do, may have had one more. */
 static int keeps(void *arg)
 {
+	uint64_t end_ns = ktest_now_ns() + HANG_NS;
+
 	ktest_check(!work_met());
-	ktest_check(wait_for_helpers(NR_HELPERS));
+	while (helpers_now(NULL, 0) < NR_HELPERS && ktest_now_ns() < end_ns)
+		nap_us(500);
 	nap_us(300000);
-	ktest_check(helpers_now(NULL, 0) == NR_HELPERS);
+	ktest_check(helpers_now(NULL, 0) >= NR_HELPERS);
 	return 0;
 }
 

@@ -41,9 +41,7 @@ static int end(void **state)
 
 static struct learn_entry entry_named(const char *name)
 {
-	struct learn_entry entry = { .threads = 3,
-				     .max_threads = 8,
-				     .seen = 2 };
+	struct learn_entry entry = { .threads = 3, .max_threads = 8 };
 
 	snprintf(entry.name, sizeof(entry.name), "%s", name);
 	return entry;
@@ -423,9 +421,62 @@ static void killed_writers_harm_nobody(void **state)
 	assert_true(nr_read() > most);
 }
 
+/* ---- whether it could be written ---- */
+
+static int verify(void)
+{
+	return learn_verify(MACHINE, path, sizeof(path));
+}
+
+static void verifying_makes_nothing(void **state)
+{
+	char folder[128];
+
+	snprintf(folder, sizeof(folder), "%s/new", tree.root);
+	setenv("XDG_CACHE_HOME", folder, 1);
+	assert_int_equal(verify(), 0);
+	assert_int_equal(strncmp(path, folder, strlen(folder)), 0);
+	assert_int_equal(access(folder, F_OK), -1);
+	assert_int_equal(put("a"), 0);
+	assert_int_equal(verify(), 0);
+	assert_int_equal(nr_read(), 1);
+}
+
+static void verifying_finds_what_writing_would(void **state)
+{
+	char folder[128];
+
+	snprintf(folder, sizeof(folder), "%s/new/deep", tree.root);
+	setenv("XDG_CACHE_HOME", folder, 1);
+	assert_int_equal(verify(), -ENOENT);
+	assert_int_equal(put("a"), -ENOENT);
+	setenv("XDG_CACHE_HOME", "/dev/null/cache", 1);
+	assert_int_equal(verify(), -ENOTDIR);
+	assert_int_equal(put("a"), -ENOTDIR);
+	snprintf(folder, sizeof(folder), "%s/ktask", tree.root);
+	setenv("XDG_CACHE_HOME", tree.root, 1);
+	assert_int_equal(put("a"), 0);
+	chmod(folder, 0777);
+	assert_int_equal(verify(), -EPERM);
+	assert_int_equal(put("a"), -EPERM);
+}
+
+static void a_base_may_end_in_slashes(void **state)
+{
+	char base[256];
+
+	snprintf(base, sizeof(base), "%s/cache//", tree.root);
+	setenv("XDG_CACHE_HOME", base, 1);
+	assert_int_equal(verify(), 0);
+	assert_int_equal(put("a"), 0);
+	assert_int_equal(verify(), 0);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
-KTEST_MAIN(T(a_file_is_kept), T(the_kind_of_machine_names_the_file),
+KTEST_MAIN(T(a_file_is_kept), T(verifying_makes_nothing),
+	   T(verifying_finds_what_writing_would), T(a_base_may_end_in_slashes),
+	   T(the_kind_of_machine_names_the_file),
 	   T(only_a_safe_file_is_believed), T(a_base_of_others_gets_no_folder),
 	   T(other_things_in_its_place), T(garbage_is_begun_anew),
 	   T(nowhere_to_put_it), T(users_have_it_below_their_home),

@@ -21,7 +21,6 @@ static struct learn_entry entry_named(const char *name)
 	struct learn_entry entry = { .threads = 3,
 				     .max_threads = 8,
 				     .chunk_us = 500,
-				     .seen = 2,
 				     .single_rate = 1234567 };
 
 	snprintf(entry.name, sizeof(entry.name), "%s", name);
@@ -37,7 +36,6 @@ static size_t make_text(unsigned nr)
 
 		snprintf(name, sizeof(name), "op-%u", i);
 		entry = entry_named(name);
-		entry.measured = i % 2;
 		learn_put(&table, &entry);
 	}
 	return learn_format(&table, MACHINE, text, LEARN_BYTES);
@@ -70,8 +68,6 @@ static void the_largest_table_fits(void **state)
 	struct learn_entry entry = { .threads = LEARN_THREADS_MAX,
 				     .max_threads = LEARN_THREADS_MAX,
 				     .chunk_us = LEARN_CHUNK_US_MAX,
-				     .seen = LEARN_SEEN_MAX,
-				     .measured = true,
 				     .single_rate = UINT64_MAX };
 	char machine[LEARN_MACHINE];
 
@@ -133,6 +129,9 @@ static size_t end_rightly(size_t len)
 				      "sum %016" PRIx64 "\n", sum);
 }
 
+#define REST " chunk_us 0 seen 2 measured 1 rate 0"
+#define FOUND " chunk_us 0 seen 2 measured 0 rate 0"
+
 static bool line_parses(const char *line)
 {
 	int len = snprintf(text, sizeof(text),
@@ -143,7 +142,6 @@ static bool line_parses(const char *line)
 
 static void lines_say_what_can_be(void **state)
 {
-#define REST " chunk_us 0 seen 1 measured 0 rate 0"
 	static const char *const bad[] = {
 		"",
 		" ",
@@ -215,25 +213,31 @@ static bool has(const char *name)
 	return false;
 }
 
-static void the_oldest_goes_but_not_what_was_measured(void **state)
+static void the_oldest_goes(void **state)
 {
 	struct learn_entry entry = entry_named("new");
 
-	make_text(LEARN_MAX); /* odd ones are measured */
+	make_text(LEARN_MAX);
 	learn_put(&table, &entry);
 	assert_int_equal(table.nr, LEARN_MAX);
 	assert_true(has("new") && has("op-1") && !has("op-0"));
-	entry = entry_named("op-2");
+	entry = entry_named("op-1");
 	learn_put(&table, &entry);
 	assert_int_equal(table.nr, LEARN_MAX);
 	entry = entry_named("newer");
 	learn_put(&table, &entry);
-	assert_true(has("op-2") && !has("op-4"));
-	for (unsigned i = 0; i < LEARN_MAX; i++)
-		table.entries[i].measured = true;
-	entry = entry_named("newest");
-	learn_put(&table, &entry);
-	assert_true(has("newest") && !has("op-1"));
+	assert_true(has("op-1") && !has("op-2"));
+}
+
+/* Of earlier versions: the rest of the file counts, and tune keeps that. */
+static void what_jobs_found_is_left_out(void **state)
+{
+	assert_true(line_parses("x threads 1 of 8" FOUND "\n"
+				"y threads 2 of 8" REST));
+	assert_int_equal(again.nr, 1);
+	assert_string_equal(again.entries[0].name, "y");
+	assert_true(line_parses("x threads 1 of 8" FOUND));
+	assert_int_equal(again.nr, 0);
 }
 
 static void names_are_plain(void **state)
@@ -252,6 +256,5 @@ static void names_are_plain(void **state)
 KTEST_MAIN(KTEST(what_is_written_is_read), KTEST(the_largest_table_fits),
 	   KTEST(half_a_file_is_none), KTEST(a_changed_byte_is_noticed),
 	   KTEST(another_machine_s_file_is_none), KTEST(lines_say_what_can_be),
-	   KTEST(random_text_is_survived),
-	   KTEST(the_oldest_goes_but_not_what_was_measured),
-	   KTEST(names_are_plain))
+	   KTEST(random_text_is_survived), KTEST(the_oldest_goes),
+	   KTEST(what_jobs_found_is_left_out), KTEST(names_are_plain))

@@ -14,7 +14,7 @@
 #include <ktask/ktask.h>
 
 #include "lib/file.h"
-#include "lib/run.h"
+#include "lib/job.h"
 
 #define GROUP "/cg/box"
 #define NO_HELPERS 77
@@ -60,17 +60,17 @@ struct watch {
 
 static int progress(const struct ktask_progress *now, void *arg)
 {
-	const struct run *run = run_context()->run;
+	const struct user_job *job = job_current()->job;
 	struct watch *watch = arg;
 	bool many = now->threads > 1;
 
-	if (!run) /* the last report, behind the job */
+	if (!job) /* the last report, behind the job */
 		return 0;
 	watch->many = many ? watch->many + 1 : 0;
 	if (many)
 		watch->had_ns = ktest_now_ns();
 	/* That nobody wanted more would not count. */
-	watch->kept = !many && run->wanted > 1 ? watch->kept + 1 : 0;
+	watch->kept = !many && job->ctx.wanted > 1 ? watch->kept + 1 : 0;
 	if (!watch->steps && watch->many < STEADY) {
 		watch->gave_up = ktest_now_ns() - watch->begin_ns > WAIT_NS;
 		return watch->gave_up;
@@ -187,13 +187,13 @@ static void others_come(unsigned step)
 /* In a job that begins beside them: no helper, until they leave. */
 static int crowd_progress(const struct ktask_progress *now, void *arg)
 {
-	const struct run *run = run_context()->run;
+	const struct user_job *job = job_current()->job;
 	struct watch *watch = arg;
 
-	if (!run)
+	if (!job)
 		return 0;
 	if (!watch->steps) {
-		ktest_check(run->wanted > 1);
+		ktest_check(job->ctx.wanted > 1);
 		ktest_check(now->threads == 1 ||
 			    ktest_now_ns() > watch->had_ns + TRIES_AGAIN_NS);
 		watch->kept++;

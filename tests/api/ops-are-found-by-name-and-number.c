@@ -8,10 +8,8 @@
 
 #include <ktask/ops.h>
 
-static const char *const names[] = {
-	"populate", "fill",	"copy",	   "discard", "lock", "unmap",
-	"unlock",   "collapse", "migrate", "warm",    "sync", "copy_file"
-};
+static const char *const names[] = { "populate", "fill",   "discard", "lock",
+				     "unmap",	 "unlock", "warm" };
 
 static void every_name_is_found(void **state)
 {

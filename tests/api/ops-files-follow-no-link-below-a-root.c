@@ -36,7 +36,7 @@ static int warm(const char *path, unsigned nofollow)
 	return error;
 }
 
-static void check_sources(void)
+static void check_paths(void)
 {
 	static const struct {
 		const char *name, *last;
@@ -74,10 +74,10 @@ static void check_sources(void)
 	ktest_check(chdir("/") == 0);
 }
 
-static void of_sources(void **state)
+static void in_paths(void **state)
 {
 	lay_out();
-	check_sources();
+	check_paths();
 }
 
 /* Before Linux 5.6, and behind filters. */
@@ -88,11 +88,11 @@ static int check_without_openat2(void *arg)
 		return NO_FILTER;
 	ktest_check(syscall(SYS_openat2, AT_FDCWD, "/", NULL, 0) < 0 &&
 		    errno == *(int *)arg);
-	check_sources();
+	check_paths();
 	return 0;
 }
 
-static void of_sources_by_older_kernels(void **state)
+static void in_paths_by_older_kernels(void **state)
 {
 	static int errors[] = { ENOSYS, EPERM };
 
@@ -106,35 +106,6 @@ static void of_sources_by_older_kernels(void **state)
 	}
 }
 
-static int copy_to(const char *name, unsigned nofollow, unsigned flags)
-{
-	struct ktask_file file = { .path = files_path("in/file"),
-				   .len = KTASK_TO_END,
-				   .dst_path = files_path(name),
-				   .dst_nofollow = nofollow };
-
-	return files_run("copy_file", &file, 1, flags, NULL);
-}
-
-static void of_destinations(void **state)
-{
-	static const unsigned flags[] = { 0, KTASK_FILE_DIRECT,
-					  KTASK_FILE_TRUNCATE };
-
-	lay_out();
-	for (int i = 0; i < 3; i++) {
-		char *to = files_make("to", MIB, 2);
-
-		unlink(files_path("in/to"));
-		assert_int_equal(symlink("../to", files_path("in/to")), 0);
-		assert_int_equal(copy_to("in/to", 2, flags[i]), -ELOOP);
-		assert_int_equal(copy_to("through/to", 10, flags[i]), -ENOTDIR);
-		files_check(to, 0, MIB, 0, 2);
-		assert_int_equal(copy_to("in/to", 0, flags[i]), 0);
-		files_check(to, 0, LEN, 0, 1);
-	}
-}
-
 #define WITH_FILES(test) \
 	cmocka_unit_test_setup_teardown(test, files_begin, files_end)
 
@@ -142,9 +113,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		/* First: its child has helpers of its own. */
-		WITH_FILES(of_sources_by_older_kernels),
-		WITH_FILES(of_sources),
-		WITH_FILES(of_destinations),
+		WITH_FILES(in_paths_by_older_kernels),
+		WITH_FILES(in_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

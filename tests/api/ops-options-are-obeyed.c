@@ -58,10 +58,8 @@ static void progress_can_cancel(void **state)
 		unsigned calls = 0;
 
 		/* Those that want more than a range, or cannot be stopped. */
-		if (!strcmp(name, "copy") || !strcmp(name, "unmap") ||
-		    !strcmp(name, "unlock") || !strcmp(name, "collapse") ||
-		    !strcmp(name, "migrate") || !strcmp(name, "warm") ||
-		    !strcmp(name, "sync") || !strcmp(name, "copy_file") ||
+		if (!strcmp(name, "unmap") || !strcmp(name, "unlock") ||
+		    !strcmp(name, "warm") ||
 		    (!strcmp(name, "lock") && !may_be_locked(LEN)))
 			continue;
 		opts.max_threads = 1;

@@ -75,12 +75,12 @@ static int look(void *start, void *end, void *arg)
 }
 
 /* An operation that needs helpers, then a look at what they have kept. */
-static bool helpers_follow(const char *name, void *src)
+static bool helpers_follow(const char *name)
 {
 	char *at = map_private(LEN);
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
-	struct ktask_op_args args = { .addr = at, .len = LEN, .src = src };
+	struct ktask_op_args args = { .addr = at, .len = LEN };
 	DEFINE_KTASK_CTL(ctl, look, NULL, 1);
 	unsigned before = atomic_load(&nr_helped);
 	unsigned followed = atomic_load(&nr_followed);
@@ -95,39 +95,38 @@ static bool helpers_follow(const char *name, void *src)
 	return atomic_load(&nr_helped) > before;
 }
 
-static void try_until_helped(const char *name, void *src)
+static void try_until_helped(const char *name)
 {
 	for (int i = 0; i < 50; i++)
-		if (helpers_follow(name, src))
+		if (helpers_follow(name))
 			return;
 	ktest_skip("no helper in 50 jobs");
 }
 
 static void every_operation_that_makes_pages(void **state)
 {
-	char *src = map_private(LEN);
+	char *locked = map_private(LEN);
 
-	memset(src, 1, LEN);
 	caller = pthread_self();
 	/* Helpers are made now, with this, and stay. */
 	setenv("KTASK_IDLE_MS", "3600000", 1);
 	set_mode(DEFAULT);
-	try_until_helped("populate", NULL);
+	try_until_helped("populate");
 	syscalls_answer = watch;
 	set_mode(BIND);
-	try_until_helped("populate", NULL);
+	try_until_helped("populate");
 	set_mode(INTERLEAVE);
-	try_until_helped("fill", NULL);
+	try_until_helped("fill");
 	set_mode(DEFAULT);
-	try_until_helped("copy", src);
+	try_until_helped("fill");
 	set_mode(PREFERRED);
-	if (ktask_lock(src, LEN, 0) == 0)
-		try_until_helped("lock", NULL);
+	if (ktask_lock(locked, LEN, 0) == 0)
+		try_until_helped("lock");
 	set_mode(DEFAULT);
-	try_until_helped("populate", NULL);
+	try_until_helped("populate");
 	syscalls_answer = NULL;
 	assert_int_equal(atomic_load(&nr_wrong), 0);
-	munmap(src, LEN);
+	munmap(locked, LEN);
 }
 
 KTEST_MAIN(KTEST(every_operation_that_makes_pages))

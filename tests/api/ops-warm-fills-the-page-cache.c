@@ -361,17 +361,6 @@ static int read_fifo(void *path)
 	return 0;
 }
 
-static int write_fifo(void *path)
-{
-	struct ktask_file file = by_path(files_path("file"));
-	struct ktask_op_args args = { .files = &file, .nr_files = 1 };
-
-	file.dst_path = path;
-	ktest_check(ktask_op_run(ktask_op_find("copy_file"), &args, NULL) ==
-		    -ENXIO);
-	return 0;
-}
-
 static void nobody_waits_for_a_fifo(void **state)
 {
 	char *path = files_path("fifo");
@@ -379,9 +368,7 @@ static void nobody_waits_for_a_fifo(void **state)
 	if (KTEST_TSAN)
 		ktest_skip("TSAN has no threads after fork");
 	assert_int_equal(mkfifo(path, 0600), 0);
-	files_make("file", MIB, 1);
 	assert_int_equal(ktest_in_child(read_fifo, path), 0);
-	assert_int_equal(ktest_in_child(write_fifo, path), 0);
 }
 
 static int stop(const struct ktask_progress *progress, void *arg)

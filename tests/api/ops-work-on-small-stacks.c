@@ -17,7 +17,7 @@
 /* A frame may be larger than the C library's guard page. */
 #define GUARD_BYTES (1 * MIB)
 
-static char *paths[2];
+static char *path;
 
 struct call {
 	const char *name; /* NULL: a plain job */
@@ -50,17 +50,13 @@ static void run_jobs(void)
 
 static bool is_on_files(const char *name)
 {
-	return !strcmp(name, "warm") || !strcmp(name, "sync") ||
-	       !strcmp(name, "copy_file");
+	return !strcmp(name, "warm");
 }
 
 /* Whether it succeeds is not the question. */
 static void run_call(const struct call *call)
 {
-	struct ktask_file file = { .path = paths[0],
-				   .dst_path = paths[1],
-				   .len = KTASK_TO_END };
-	static const unsigned long node = 1;
+	struct ktask_file file = { .path = path, .len = KTASK_TO_END };
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	struct ktask_op_args args = { .flags = call->flags };
@@ -72,12 +68,6 @@ static void run_call(const struct call *call)
 	} else {
 		args.addr = map_private(LEN);
 		args.len = LEN;
-	}
-	if (!strcmp(call->name, "copy"))
-		args.src = map_private(LEN);
-	if (!strcmp(call->name, "migrate")) {
-		args.src = &node;
-		args.src_len = 1;
 	}
 	if (call->without_memory)
 		failalloc_arm_from(1, FAILALLOC_MEMORY);
@@ -130,8 +120,7 @@ static void every_operation(void **state)
 {
 	if (KTEST_ASAN || KTEST_TSAN)
 		ktest_skip("sanitizers need stack of their own");
-	paths[0] = files_make("from", 9 * MIB, 1);
-	paths[1] = files_make("to", 0, 0);
+	path = files_make("from", 9 * MIB, 1);
 	check(NULL, 0, false);
 	for (unsigned i = 0; ktask_op_at(i); i++) {
 		const char *name = ktask_op_name(ktask_op_at(i));
@@ -140,10 +129,8 @@ static void every_operation(void **state)
 		check(name, 0, true);
 	}
 	/* Past the page cache everything goes through memory of ours. */
-	for (int without = 0; without < 2; without++) {
+	for (int without = 0; without < 2; without++)
 		check("warm", KTASK_FILE_DIRECT, without);
-		check("copy_file", KTASK_FILE_DIRECT, without);
-	}
 }
 
 int main(void)

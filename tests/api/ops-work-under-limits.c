@@ -44,7 +44,6 @@ static int without_descriptors(void *arg)
 	struct ktask_file file = { .path = arg, .len = KTASK_TO_END };
 	int fd = open(arg, O_RDONLY | O_CLOEXEC);
 	char *at = map_private(LEN);
-	unsigned long node = 1;
 
 	pattern_fill(at, LEN, 0);
 	use_descriptors(0);
@@ -53,10 +52,7 @@ static int without_descriptors(void *arg)
 	/* What is open already can be read. */
 	ktest_check(ktask_warm(fd, 0, KTASK_TO_END, 0) == 0);
 	ktest_check(ktask_warm(fd, 0, KTASK_TO_END, KTASK_FILE_DIRECT) == 0);
-	ktest_check(ktask_sync(fd, 0, KTASK_TO_END, 0) == 0);
 	/* Mappings cannot be asked about; the calls can be made. */
-	ktask_collapse(at, LEN, 0);
-	ktask_migrate(at, LEN, &node, 1, 0);
 	ktest_check(ktask_unlock(at, LEN) == 0);
 	ktest_check(pattern_same(at, LEN, 0));
 	return 0;
@@ -94,51 +90,30 @@ int open(const char *path, int flags, ...)
 
 #define NR_FILES 20
 
-/* Of those that look at the files and of those that copy, each one in turn. */
+/* Of those that look at the files and of those that read, each one in turn. */
 static void a_descriptor_that_others_have(void **state)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_file files[NR_FILES];
 
-	for (int until = 0; until <= 4 * NR_FILES; until++) {
+	for (int until = 0; until <= 2 * NR_FILES; until++) {
 		char *from = files_make("from", 5000, 1);
-		char *to = files_make("to", 0, 0);
 
 		for (unsigned i = 0; i < NR_FILES; i++)
 			files[i] = (struct ktask_file){ .path = from,
-							.dst_path = to,
 							.len = 5000 };
 		atomic_store(&nr_until_refused, until);
-		assert_int_equal(
-			files_run("copy_file", files, NR_FILES, 0, &result), 0);
+		assert_int_equal(files_run("warm", files, NR_FILES, 0, &result),
+				 0);
 		atomic_store(&nr_until_refused, -1);
 		assert_int_equal(result.units, NR_FILES * 5000);
 		for (unsigned i = 0; i < NR_FILES; i++)
 			assert_int_equal(files[i].error, 0);
-		files_check(to, 0, 5000, 0, 1);
 	}
 }
 
 /* File systems that do not what they should: none of it may last for ever. */
-static atomic_bool takes_nothing, refuses_direct;
-
-ssize_t copy_file_range(int from, off64_t *pos, int to, off64_t *to_pos,
-			size_t len, unsigned flags)
-{
-	errno = EOPNOTSUPP;
-	return -1;
-}
-
-ssize_t pwrite(int fd, const void *buf, size_t len, off_t pos)
-{
-	static ssize_t (*real)(int fd, const void *buf, size_t len, off_t pos);
-
-	if (atomic_load(&takes_nothing))
-		return 0;
-	if (!real)
-		*(void **)&real = dlsym(RTLD_NEXT, "pwrite");
-	return real(fd, buf, len, pos);
-}
+static atomic_bool refuses_direct;
 
 ssize_t pread(int fd, void *buf, size_t len, off_t pos)
 {
@@ -169,29 +144,6 @@ int fcntl(int fd, int what, ...)
 	return -1;
 }
 
-static int onto_one_that_takes_nothing(void *arg)
-{
-	char **paths = arg;
-	struct ktask_file file = { .path = paths[0],
-				   .dst_path = paths[1],
-				   .len = KTASK_TO_END };
-
-	atomic_store(&takes_nothing, true);
-	ktest_check(files_run("copy_file", &file, 1, 0, NULL) == -EIO);
-	ktest_check(file.error == -EIO);
-	return 0;
-}
-
-static void what_takes_nothing_is_an_error(void **state)
-{
-	char *paths[2] = { files_make("from", 9 * MIB, 1),
-			   files_make("to", 0, 0) };
-
-	if (KTEST_TSAN)
-		ktest_skip("TSAN has no threads after fork");
-	assert_int_equal(ktest_in_child(onto_one_that_takes_nothing, paths), 0);
-}
-
 static int that_stays_direct(void *arg)
 {
 	struct ktask_file file = { .path = arg, .len = KTASK_TO_END };
@@ -217,54 +169,41 @@ static void what_can_only_be_read_directly_and_cannot(void **state)
 
 static int without_threads(void *arg)
 {
-	char **paths = arg;
-	struct ktask_file file = { .path = paths[0],
-				   .dst_path = paths[1],
-				   .len = KTASK_TO_END };
+	struct ktask_file file = { .path = arg, .len = KTASK_TO_END };
 	struct ktask_result result = KTASK_RESULT_INIT;
 
 	limit(RLIMIT_NPROC, 1);
-	ktest_check(files_run("copy_file", &file, 1, 0, &result) == 0);
+	ktest_check(files_run("warm", &file, 1, 0, &result) == 0);
 	ktest_check(result.units == 9 * MIB);
 	return 0;
 }
 
 static void no_threads(void **state)
 {
-	char *paths[2] = { files_make("from", 9 * MIB, 1),
-			   files_make("to", 0, 0) };
-
 	if (KTEST_TSAN)
 		ktest_skip("TSAN has no threads after fork");
-	assert_int_equal(ktest_in_child(without_threads, paths), 0);
-	files_check(paths[1], 0, 9 * MIB, 0, 1);
+	assert_int_equal(
+		ktest_in_child(without_threads, files_make("from", 9 * MIB, 1)),
+		0);
 }
 
 static int without_address_space(void *arg)
 {
-	char **paths = arg;
-	struct ktask_file file = { .path = paths[0],
-				   .dst_path = paths[1],
-				   .len = KTASK_TO_END };
+	struct ktask_file file = { .path = arg, .len = KTASK_TO_END };
 
 	/* Nothing can be mapped or allocated any more. */
 	limit(RLIMIT_AS, 1);
 	ktest_check(files_run("warm", &file, 1, KTASK_FILE_DIRECT, NULL) == 0);
-	ktest_check(files_run("copy_file", &file, 1, KTASK_FILE_DIRECT, NULL) ==
-		    0);
-	ktest_check(files_run("sync", &file, 1, 0, NULL) == 0);
 	return 0;
 }
 
 static void no_address_space(void **state)
 {
-	char *paths[2] = { files_make("from", 9 * MIB + 5, 1),
-			   files_make("to", 0, 0) };
-
 	if (KTEST_TSAN || KTEST_ASAN)
 		ktest_skip("sanitizers need address space of their own");
-	assert_int_equal(ktest_in_child(without_address_space, paths), 0);
-	files_check(paths[1], 0, 9 * MIB + 5, 0, 1);
+	assert_int_equal(ktest_in_child(without_address_space,
+					files_make("from", 9 * MIB + 5, 1)),
+			 0);
 }
 
 /* The file behind a mapping ends before the mapping does. */
@@ -272,17 +211,10 @@ static void a_truncated_file_under_a_mapping(void **state)
 {
 	int fd = memory_file(LEN);
 	char *at = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	unsigned long node = 1;
-	int plain;
 
 	assert_ptr_not_equal(at, MAP_FAILED);
 	pattern_fill(at, LEN, 0);
 	assert_int_equal(ftruncate(fd, LEN / 2), 0);
-	plain = madvise(at, LEN, 25) ? -errno : 0;
-	assert_int_equal(ktask_collapse(at, LEN, 0), plain);
-	/* What is not there cannot be elsewhere. */
-	plain = ktask_migrate(at, LEN / 2, &node, 1, 0);
-	assert_int_equal(ktask_migrate(at, LEN, &node, 1, 0), plain);
 	assert_int_equal(ktask_unlock(at, LEN), 0);
 	assert_true(pattern_same(at, LEN / 2, 0));
 	munmap(at, LEN);
@@ -297,7 +229,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FILES(no_descriptors),
 		WITH_FILES(a_descriptor_that_others_have),
-		WITH_FILES(what_takes_nothing_is_an_error),
 		WITH_FILES(what_can_only_be_read_directly_and_cannot),
 		WITH_FILES(no_threads),
 		WITH_FILES(no_address_space),

@@ -7,21 +7,16 @@
  *
  * All of it with one slot, in a table of slots that only this test uses.
  */
+#define ONE_SLOT_USER 65529u
+#include "support/oneslot.h"
 #include "support/work.h"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "lib/slots.h"
-#include "lib/table.h"
-
-#define USER 65529
 #define SECONDS(n) ((n)*1000000ull)
 
 static struct {
@@ -40,33 +35,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	munmap(shared, sizeof(*shared));
-	return geteuid() ? 0 : unlink(TABLE_DIR "/ktask-slots-65529.0");
-}
-
-/* With the right to lend, so that helpers have the lowest priority. */
-static void become_user(void)
-{
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3,
-						 0 };
-	struct __user_cap_data_struct data[2];
-
-	ktest_check(!prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0));
-	ktest_check(!setresuid(USER, USER, USER));
-	ktest_check(!syscall(SYS_capget, &head, data));
-	data[0].effective |= data[0].permitted & 1u << CAP_SYS_NICE;
-	ktest_check(!syscall(SYS_capset, &head, data));
-}
-
-/* Before the library is used for the first time. */
-static void one_slot(void)
-{
-	struct ktask_limit limit;
-
-	if (!geteuid())
-		become_user();
-	ktask_limits(&limit, 1);
-	ktest_check(slots_shared());
-	slots_set_limit(1);
+	return remove_table();
 }
 
 /* ---- the slots ---- */

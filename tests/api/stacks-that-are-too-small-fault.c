@@ -36,7 +36,6 @@ struct call {
 
 static void run(const struct call *call)
 {
-	static const unsigned long node = 1;
 	struct ktask_file file = { .path = path, .len = KTASK_TO_END };
 	struct ktask_op_args args = { .flags = call->flags };
 
@@ -46,10 +45,6 @@ static void run(const struct call *call)
 	} else {
 		args.addr = map_private(LEN);
 		args.len = LEN;
-	}
-	if (!strcmp(call->name, "migrate")) {
-		args.src = &node;
-		args.src_len = 1;
 	}
 	ktask_op_run(ktask_op_find(call->name), &args, NULL);
 }
@@ -128,7 +123,6 @@ static void no_frame_steps_over_the_guard(void **state)
 	path = files_make("file", 3 * MIB, 1);
 	check("populate", 0);
 	check("fill", 0);
-	check("migrate", 0);
 	check("warm", KTASK_FILE_DIRECT);
 }
 

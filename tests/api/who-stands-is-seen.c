@@ -31,8 +31,8 @@ static void other_threads_and_chunks_begin_anew(void **state)
 	assert_true(sight_stands(&last, 8, 1, 8, 5));
 }
 
-static struct run run;
-static struct run_seat spare_seats[SPARES];
+static struct user_job job;
+static struct kt_item spare_items[SPARES];
 static struct sight_last last[1 + SEATS + SPARES];
 static struct spares spares;
 static uint64_t done;
@@ -41,20 +41,20 @@ static unsigned running;
 /* The caller, two helpers and a spare. */
 static void set_up(void)
 {
-	memset(&run, 0, sizeof(run));
-	memset(spare_seats, 0, sizeof(spare_seats));
+	memset(&job, 0, sizeof(job));
+	memset(spare_items, 0, sizeof(spare_items));
 	memset(last, 0, sizeof(last));
-	run.seats = run.own_seats;
-	run.nr_seats = SEATS;
-	run.nr_seated = 2;
-	run.seats[0].tid = 2;
-	run.seats[1].tid = 3;
-	run.job.split.min_chunk = 1;
-	run.job.split.target_ns = MS;
-	spare_seats[0].tid = 4;
-	spares = (struct spares){ .run = &run,
-				  .seats = spare_seats,
-				  .nr = 1,
+	job.ctx.helpers.items = job.own_items;
+	job.ctx.helpers.nr = SEATS;
+	job.ctx.helpers.nr_used = 2;
+	job.own_items[0].host.tid = 2;
+	job.own_items[1].host.tid = 3;
+	job.ctx.job.split.min_chunk = 1;
+	job.ctx.job.split.target_ns = MS;
+	spare_items[0].host.tid = 4;
+	spares = (struct spares){ .job = &job,
+				  .helpers.items = spare_items,
+				  .helpers.nr_used = 1,
 				  .last = last,
 				  .caller = 1 };
 	done = 1;
@@ -73,8 +73,8 @@ static void all_stand_once_nothing_is_done(void **state)
 	assert_int_equal(seen(20), 0);
 	assert_int_equal(seen(21), 4);
 	/* Who joins stands after as long. */
-	spare_seats[1].tid = 5;
-	spares.nr = 2;
+	spare_items[1].host.tid = 5;
+	spares.helpers.nr_used = 2;
 	assert_int_equal(seen(30), 4);
 	assert_int_equal(seen(49), 4);
 	assert_int_equal(seen(50), 5);
@@ -85,14 +85,14 @@ static void who_gets_on_counts_no_more(void **state)
 	set_up();
 	seen(1);
 	assert_int_equal(seen(50), 4);
-	run.seats[0].worker.units = 1;
+	job.own_items[0].worker.units = 1;
 	done++;
 	assert_int_equal(seen(51), 3);
-	spare_seats[0].worker.units = 1;
+	spare_items[0].worker.units = 1;
 	done++;
 	assert_int_equal(seen(52), 2);
-	run.caller.units = 1;
-	run.seats[1].tid = 0;
+	job.ctx.caller.units = 1;
+	job.own_items[1].host.tid = 0;
 	done++;
 	assert_int_equal(seen(53), 0);
 	/* Work is done: only a rate tells how many pay. */
@@ -119,13 +119,13 @@ static void none_count_while_one_runs(void **state)
 static void long_chunks_stand_later(void **state)
 {
 	set_up();
-	run.job.cost.mean = 10 * MS << KT_COST_SHIFT;
+	job.ctx.job.cost.mean = 10 * MS << KT_COST_SHIFT;
 	seen(1);
 	assert_int_equal(seen(60), 0);
 	assert_int_equal(seen(61), 4);
 	/* Not for ever, though. */
 	set_up();
-	run.job.cost.mean = 10000 * MS << KT_COST_SHIFT;
+	job.ctx.job.cost.mean = 10000 * MS << KT_COST_SHIFT;
 	seen(1);
 	assert_int_equal(seen(220), 0);
 	assert_int_equal(seen(221), 4);
@@ -136,10 +136,10 @@ static void long_chunks_stand_later(void **state)
 static void slow_devices_recover(void **state)
 {
 	set_up();
-	run.job.cost.mean = 4 * MS << KT_COST_SHIFT;
+	job.ctx.job.cost.mean = 4 * MS << KT_COST_SHIFT;
 	seen(1);
 	assert_int_equal(seen(40), 4);
-	run.job.cost.mean = 60 * MS << KT_COST_SHIFT;
+	job.ctx.job.cost.mean = 60 * MS << KT_COST_SHIFT;
 	done++;
 	assert_int_equal(seen(60), 0);
 }

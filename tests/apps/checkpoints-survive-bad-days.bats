@@ -147,7 +147,7 @@ writes_fail() {
 		--restart --iterations 20
 }
 
-@test "a folder that cannot be written to is an error" {
+@test "a directory that cannot be written to is an error" {
 	refused "creating /nowhere/heat.0.part0: No such file" \
 		"$heat" "${small_heat[@]}" --every 3 --dir /nowhere
 	refused "creating /nowhere/fwi.0: No such file" \

@@ -7,8 +7,9 @@ load helpers
 
 # same NAME: that peer, with blocks that do and do not fit, with checkpoints
 same() {
-	local peer=$KTEST_BUILD/bench/heat-$1 block how
-	[ -x "$peer" ] || skip "not built: $(tail -1 "$peer.why" 2>/dev/null)"
+	local peer=$KTEST_BUILD/bench/heat-$1 block how why
+	why=$(tail -1 "$peer.why" 2>/dev/null) || why='make heat-peers builds it'
+	[ -x "$peer" ] || skip "not built: $why"
 	wanted=$(sum_of "$heat" "${small_heat[@]}" --sequential)
 	for block in 300 64 31; do
 		for how in '--workers 1' '--workers 2 --every 5' \

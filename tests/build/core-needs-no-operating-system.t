@@ -1,9 +1,9 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# core/ is what the kernel module will be compiled from as well.  Compiles it
-# without any header but the compiler's own, on the poorest host that
-# core/deps.h allows, and looks at what is left to be supplied.
+# core/ and engine/ are compiled for each host.  Compiles them without any header
+# but the compiler's own, on the poorest host that core/deps.h and engine/host.h
+# allow, and looks at what is left to be supplied.
 
 use strict;
 use warnings;
@@ -16,8 +16,10 @@ my %host_gives = map { $_ => 1 } qw(kt_now_ns kt_node_distance kt_iter_lock
 	kt_iter_unlock);
 my %compiler_emits = map { $_ => 1 } qw(memcpy memset memmove memcmp);
 my $dir = scratch();
-my @core = map { s{.*/}{}r } glob "$top/core/*.c";
+my @core = map { s{.*/(?=core/)}{}r } glob "$top/core/*.c";
+my @engine = map { s{.*/(?=engine/)}{}r } glob "$top/engine/*.c";
 ok(scalar @core, 'there is a core');
+ok(scalar @engine, 'there is an engine');
 
 # What the kernel is compiled with, as far as it bears on plain C.
 my $strict = '-std=gnu11 -O2 -Wall -Wextra -Werror -Wno-unused-parameter '
@@ -56,21 +58,40 @@ sub undefined_of
 	return sort map { /U (\S+)/ ? $1 : () } split /\n/, $said;
 }
 
+sub object_of
+{
+	my ($source) = @_;
+
+	return "$dir/" . ($source =~ s{/}{-}r) . '.o';
+}
+
+sub link_together
+{
+	my ($name, @sources) = @_;
+
+	return capture("ld -r -o $dir/$name "
+		. join(' ', map { object_of($_) } @sources));
+}
+
 my $machine = (capture("$cc -dumpmachine"))[1];
 $strict =~ s/-mno-\S+ ?//g if $machine !~ /^(x86_64|i.86)/;
 
 for my $compiler ($cc, 'clang') {
 	SKIP: {
-		skip "$compiler is not here", @core + 2
+		skip "$compiler is not here", @core + @engine + 4
 			unless have($compiler =~ /^(\S+)/);
-		for my $name (@core) {
-			my ($status, $said) = compile($compiler, "core/$name",
-						      "$dir/$name.o", '');
+		for my $name (@core, @engine) {
+			my ($status, $said) = compile($compiler, $name,
+						      object_of($name), '');
 			is($status, 0, "$compiler: $name") or diag($said);
 		}
-		my ($status, $said) = capture("cd $dir && ld -r -o core.o "
-			. join(' ', map { "$_.o" } @core));
-		is($status, 0, "$compiler: linked") or diag($said);
+		my ($status, $said) = link_together('core.o', @core);
+		is($status, 0, "$compiler: core linked") or diag($said);
+		($status, $said) = link_together('engine.o', @core, @engine);
+		is($status, 0, "$compiler: engine linked") or diag($said);
+		is_deeply([grep { !$host_gives{$_} && !$compiler_emits{$_} }
+				undefined_of("$dir/engine.o")], ['kt_host'],
+			  "$compiler: the engine wants one table besides");
 		is_deeply([grep { !$host_gives{$_} && !$compiler_emits{$_} }
 				undefined_of("$dir/core.o")], [],
 			  "$compiler: wants only what core/deps.h lists");
@@ -83,7 +104,7 @@ is_deeply([grep { !$wanted{$_} } sort keys %host_gives], [],
 	  'core/deps.h lists nothing that is not used');
 
 # No hidden state: two jobs, or two hosts, share nothing.
-my (undef, $symbols) = capture("nm $dir/core.o");
+my (undef, $symbols) = capture("nm $dir/engine.o");
 my @state = $symbols =~ /^\S+ [bBdDcC] (\S+)$/mg;
 is_deeply(\@state, [], 'there is no writable data');
 

@@ -23,14 +23,20 @@ check_object() {
 		and (.kernel | length > 0) and (.version | length > 0)
 		and has("thp")
 		and (.governor | type == "null" or type == "string")'
-	is_true '.others_cpus >= 0'
+	is_true '.others_cpus >= 0 and .stolen_cpus >= 0 and .seconds > 0'
+	is_true '.limits == {"runs": 1} and .settled == false'
+	is_true '.memory_taken_back | .worst_factor >= 1
+		and .slow_touches <= .touches_before_runs
+		and .repeated_runs >= 0'
 	is_true '[.rows[].threads] == [1, 2]'
 	is_true '.rows[0].speedup == 1'
+	is_true 'all(.rows[]; .interval == null and (.samples | length) == 1)'
 	is_true 'all(.rows[]; .seconds.median > 0 and .seconds.mean > 0
+		and .seconds.least == .samples[0]
 		and .seconds.stddev_pct == 0 and .speedup > 0
 		and .cpu_seconds > 0 and .runs == 1
 		and .threads_used >= 1 and .threads_used <= .threads)'
-	# The figures belong together: GB/s and speedup come from the medians.
+	# The figures belong together.
 	is_true '.size_bytes as $bytes | .rows[0].seconds.median as $one |
 		all(.rows[];
 		(.gb_per_s * .seconds.median * 1e9 / $bytes - 1 | fabs) < 1e-6
@@ -62,14 +68,186 @@ check_object() {
 	run -0 --separate-stderr bench populate
 	echo "$output"
 	[ -z "$stderr" ]
-	[[ ${lines[0]} == "populate: "* ]]
-	[[ ${lines[1]} == "64 MiB, 1 run each; "* ]]
-	[[ ${lines[2]} == \
-		"  thr  speedup  average sec (± %)         GB/s   cpu sec" ]]
-	[[ ${lines[3]} =~ ^\ +1\ +1\.00x\ +0\.[0-9]+\ +\(±\ +-\)\ +[0-9.]+\ +[0-9.]+$ ]]
-	[[ ${lines[4]} =~ ^\ +2[\ *]\ +[0-9]+\.[0-9]+x\ +0\.[0-9]+\ +\(±\ +-\)\ +[0-9.]+\ +[0-9.]+$ ]]
-	[[ ${lines[5]} == "speedup and GB/s: by medians;"* ]]
-	[[ ${lines[6]} =~ ^other\ processes\ kept\ [0-9.]+\ CPUs\ busy ]]
+	[[ ${lines[0]} == "populate: "*", 64 MiB" ]]
+	[[ ${lines[2]} == "Measuring 1 round." ]]
+	[[ ${lines[3]} == \
+		"  thr  speedup    95% interval  least sec  median sec     GB/s  cpu sec" ]]
+	local number='[0-9]+\.[0-9]+'
+	[[ ${lines[4]} =~ ^\ +1\ +1\.00x\ +$number\ +$number\ +$number\ +$number$ ]]
+	[[ ${lines[5]} =~ ^\ +2[\ *]\ +${number}x\ +-\ +$number\ +$number\ +$number\ +$number$ ]]
+	[[ $output == *"speedup: time of the first row / time of this row"* ]]
+	[[ $output == *"One round has no interval"*"may be chance."* ]]
+	[[ $output =~ Other\ processes\ used\ [0-9.]+\ of\ [0-9]+\ CPUs\ meanwhile ]]
+}
+
+@test "all that is printed fits a terminal of 80 columns, machine aside" {
+	for rounds in 1 3 8; do
+		run -0 "$ktask" bench --runs $rounds --size 1M --threads 1,2 \
+			--chart populate
+		! sed 2d <<<"$output" | grep -E '.{81}' || false
+		run -0 "$ktask" bench --runs $rounds --chart \
+			compare true 'true # that is said at great length'
+		! sed 2d <<<"$output" | grep -E '.{81}' || false
+	done
+	run -0 "$ktask" bench --max-time 1 --precision 1 --size 1M \
+		--threads 1,2 --chart populate
+	! sed 2d <<<"$output" | grep -E '.{81}' || false
+}
+
+# The claims below hold for any samples, so no time is judged.
+check_intervals() {
+	is_true '.rows as $rows | all($rows[1:][]; . as $row
+		| [range($row.runs) | $rows[0].samples[.] / $row.samples[.]]
+		| (map(. - $row.interval.low | fabs < 1e-6) | any)
+		and (map(. - $row.interval.high | fabs < 1e-6) | any)
+		and $row.interval.confidence >= 0.95
+		and $row.speedup >= $row.interval.low
+		and $row.speedup <= $row.interval.high)'
+}
+
+@test "a speedup is the median of the ratios of the rounds" {
+	run -0 "$ktask" bench --runs 7 --size 1M --threads 1-3 --json fill
+	check_intervals
+	is_true '.rows as $rows | all($rows[1:][]; . as $row
+		| [range(7) | $rows[0].samples[.] / $row.samples[.]]
+		| sort[3] / $row.speedup - 1 | fabs < 1e-6)'
+}
+
+@test "five rounds have no interval, six have one" {
+	run -0 "$ktask" bench --runs 5 --size 1M --threads 1,2 --json fill
+	is_true '.rows[1].interval == null and .settled == false'
+	run -0 "$ktask" bench --runs 6 --size 1M --threads 1,2 --json fill
+	check_intervals
+	is_true '.rows[1].interval.confidence == 0.96875'
+	run -0 "$ktask" bench --runs 5 --size 1M --threads 1,2 fill
+	[[ $output == *"5 rounds have no interval, 6 have one"* ]]
+}
+
+@test "without --runs it ends when settled, or when time is up" {
+	run -0 "$ktask" bench --max-time 2 --precision 20 --size 1M \
+		--threads 1,2 --json fill
+	is_true '.limits == {"precision_pct": 20, "max_seconds": 2}'
+	is_true '.rows[1] | .runs >= 1 and .runs <= 1000'
+	is_true '.rows[1] as $row | .settled == ($row.runs >= 8 and
+		($row.interval.high - $row.interval.low) / $row.speedup <= 0.2)'
+	run -0 "$ktask" bench --max-time 2 --precision 20 --size 1M \
+		--threads 1,2 fill
+	[[ ${lines[2]} == "Measuring for at most 2 s, until each speedup is known within 20 %." ]]
+	[[ $output == *"Settled: "* || $output == *"TOO NOISY: "*"Done about the noise: "* ||
+		$output == *"rounds have no interval"* ]]
+}
+
+# speed SECONDS...: a command that prints one after another
+speed() {
+	local state=$BATS_TEST_TMPDIR/speed.$RANDOM$RANDOM
+	echo "read -r n <$state || n=0; echo \$((n + 1)) >$state; \
+		set -- $*; shift \$n; echo \$1"
+}
+
+# compare RUNS A B: by the seconds that they print
+compare() {
+	"$ktask" bench --runs "$1" --own-time "${@:4}" compare "$2" "$3" \
+		2>/dev/null
+}
+
+@test "what two commands print is compared round by round" {
+	# The first round is not counted.  All times grow by 10 meanwhile, so
+	# that medians of each side alone would say nothing.
+	local a=$(speed 9 1 2 3 4 5 6 7 8 9 10)
+	local b=$(speed 7 0.5 1 1.5 2 2.5 3 3.5 4 4.5 5)
+	run -0 compare 10 "$a" "$b" --json --names one,other
+	is_true '.benchmark == "compare" and .settled == true'
+	is_true '.rows[1] | .speedup == 2 and .agreed == true
+		and .interval.low == 2 and .interval.high == 2
+		and .interval.confidence > 0.97 and .name == "other"'
+	is_true '.rows[0] | .name == "one" and .seconds.least == 1'
+}
+
+@test "no speedup is printed where the rounds disagree" {
+	# By medians the second one is 1.5 times as fast.
+	local a=$(speed 1 3 1 3 1 3 1 3 1 3)
+	local b=$(speed 1 2 2 2 2 2 2 2 2 2)
+	run -0 compare 9 "$a" "$b"
+	echo "$output"
+	[[ $output =~ -\ +0\.50\ to\ 1\.50 ]]
+	! grep -q '1\.50x' <<<"$output" || false
+	[[ $output == *"where the rounds disagree"* ]]
+	[[ $output == *"Not settled: the interval is 67 % of the speedup wide (settled: 10 %)."* ]]
+}
+
+@test "outliers in a tenth of the rounds change nothing" {
+	local a=$(speed 1 2 2 2 90 2 2 2 2 2 2)
+	local b=$(speed 1 1 1 1 1 1 1 90 1 1 1)
+	run -0 compare 10 "$a" "$b"
+	[[ $output =~ 2\.00x\ +2\.00\ to\ 2\.00 ]]
+	[[ $output == *"Settled: the interval is 0 % of the speedup wide (asked: 10 %)."* ]]
+}
+
+@test "the chart is text, and ASCII where the locale is" {
+	local a=$(speed 1 2 2 2 2 2 2 4 2) b=$(speed 1 1 1 1 1 1 1 1 1)
+	run -0 env LC_ALL=C "$ktask" bench --runs 8 --own-time --chart \
+		--names old,new compare "$a" "$b"
+	[[ $output == *"  old          |############# "*" 1.00x"* ]]
+	[[ $output =~ "  new          |"#{25}-{25}\ 2\.00x ]]
+	! LC_ALL=C grep -q '[^ -~]' <<<"$output" || false
+	a=$(speed 1 2 2 2 2 2 2 4 2) b=$(speed 1 1 1 1 1 1 1 1 1)
+	run -0 env LC_ALL=C.UTF-8 "$ktask" bench --runs 8 --own-time --chart \
+		compare "$a" "$b"
+	[[ $output == *█░* ]]
+}
+
+@test "no colour and no cursor, unless the progress bar is on a terminal" {
+	run -0 python3 "$BATS_TEST_DIRNAME/fixtures/terminal.py" '' sh -c \
+		'"$@" 2>/dev/null' sh "$ktask" bench --runs 1 --size 1M --chart \
+		populate
+	[[ $output != *"\\x1b"* ]]
+}
+
+@test "a command that fails, or prints no seconds, is told" {
+	says_last() {
+		run -1 --separate-stderr "${@:2}"
+		[ "$stderr" = "ktask: bench: $1" ]
+	}
+	says_last "false: exit status 1" "$ktask" bench compare false true
+	says_last "kill -9 \$\$: ended by signal 9" \
+		"$ktask" bench compare 'kill -9 $$' true
+	says_last "true: printed no seconds as its last line" \
+		"$ktask" bench --own-time compare true true
+	says_last "echo 0: printed no seconds as its last line" \
+		"$ktask" bench --own-time compare 'echo 0' true
+}
+
+@test "commands see no input, and their output is not shown" {
+	run -0 "$ktask" bench --runs 1 compare 'read x || echo secret' 'cat'
+	[[ $output != *secret$'\n'* ]]
+	run -0 "$ktask" bench --runs 1 --own-time compare \
+		'yes long | head -5000; echo 2' 'echo 1'
+	[[ $output == *2.00x* ]]
+}
+
+@test "an interrupt ends the command that is measured" {
+	cd "$BATS_TEST_TMPDIR"
+	env --default-signal=INT "$ktask" bench compare \
+		'echo $$ >pid; exec sleep 300' true >out 2>err 3>&- &
+	local pid=$! status=0
+	for _ in {1..600}; do
+		[ -s pid ] && break
+		sleep 0.1
+	done
+	kill -INT $pid
+	wait $pid || status=$?
+	[ "$status" -eq 130 ]
+	grep -qx 'ktask: bench: interrupted after 0 runs' err
+	! kill -0 "$(cat pid)" || false
+}
+
+@test "without /proc no load is claimed" {
+	unshare --mount mount -t tmpfs none /proc || skip "no mount of one's own"
+	run -0 unshare --mount sh -c "mount -t tmpfs none /proc &&
+		exec $ktask bench populate --size 4M --runs 1 --threads 1"
+	echo "$output"
+	[[ $output == *"is not known: /proc/stat cannot be read."* ]]
+	[[ $output != *"Other processes used"* ]]
 }
 
 @test "several runs have a deviation, and all are counted" {
@@ -145,16 +323,33 @@ check_object() {
 	[[ $output == *"writing the output: Broken pipe" ]]
 }
 
-@test "a plot that cannot be made is told, after the table" {
-	run -1 --separate-stderr bench --plot /nosuch/plot.svg populate
-	[[ ${lines[0]} == "populate: "* ]]
-	[ "$stderr" = \
-		"ktask: plotting to /nosuch/plot.svg: No such file or directory" ]
-	run -1 --separate-stderr env PATH=/nosuch "$ktask" bench --runs 1 \
-		--size 64M --threads 1 --plot "$BATS_TEST_TMPDIR/plot.svg" \
-		populate
-	[[ $stderr == *"gnuplot is not installed" ]]
+@test "a target that cannot be written is told before measuring" {
+	# Measuring would not end within this test.
+	bench_long() {
+		timeout 60 "$ktask" bench --runs 4096 --size 64M "$@"
+	}
+	says 1 "plotting to /nosuch/plot.svg: No such file or directory" \
+		bench_long --plot /nosuch/plot.svg populate
+	says 1 "writing /nosuch/out.json: No such file or directory" \
+		bench_long --json=/nosuch/out.json populate
+	says 1 "writing $BATS_TEST_TMPDIR: Is a directory" \
+		bench_long --json="$BATS_TEST_TMPDIR" populate
+	says 2 "--json '': the name of a file is missing" \
+		bench_long --json= populate
+	says 1 "gnuplot is not installed" env PATH=/nosuch "$(command -v timeout)" \
+		60 "$ktask" bench --runs 4096 --size 64M \
+		--plot "$BATS_TEST_TMPDIR/plot.svg" populate
 	[ ! -e "$BATS_TEST_TMPDIR/plot.svg" ]
+}
+
+@test "verifying the targets changes nothing" {
+	cd "$BATS_TEST_TMPDIR"
+	echo former >kept.json
+	run -1 bench --json=kept.json --plot /nosuch/plot.svg populate
+	[ "$(cat kept.json)" = former ]
+	run -1 bench --json=new.json --plot /nosuch/plot.svg populate
+	[ ! -e new.json ]
+	[ "$(ls -A)" = kept.json ]
 }
 
 # interrupted_after SECONDS: whether a row was finished by then

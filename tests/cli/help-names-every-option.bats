@@ -21,7 +21,7 @@ load helpers
 @test "the help lists every command, and each explains itself" {
 	run -0 "$ktask" help
 	local help=$output
-	for command in run populate warm copy sync collapse migrate reap bench tune \
+	for command in run populate warm bench tune \
 		stat top topo; do
 		[[ $help == *"  $command "* ]]
 		run -0 "$ktask" help "$command"
@@ -33,27 +33,28 @@ load helpers
 }
 
 @test "help fits a terminal of 80 columns" {
-	for command in "" run populate warm copy sync collapse migrate reap bench tune \
+	for command in "" run populate warm bench tune \
 		stat top topo; do
 		run -0 "$ktask" help $command
 		! grep -E '.{81}' <<<"$output" || false
 	done
 }
 
-@test "manual page and completion know each option of each command" {
-	for command in run populate warm copy sync collapse migrate reap bench tune \
+@test "page and completion of each command know each of its options" {
+	for command in run populate warm bench tune \
 		stat top topo; do
 		run -0 "$ktask" help "$command"
 		for option in $(grep -oE '^  --[a-z-]+' <<<"$output"); do
 			echo "$command $option"
-			grep -q "Fl Fl ${option#--}" "$tree/man/ktask.1"
+			grep -q "^\.It.*Fl Fl ${option#--}" \
+				"$tree/man/ktask-$command.1" || [ "$option" = --help ]
 			grep -q -e "$option" \
 				"$tree/packaging/ktask.bash-completion"
 		done
 	done
 }
 
-@test "the manual page knows each variable that the sources read" {
+@test "a page knows each variable that the sources read" {
 	local names
 	names=$(grep -rhoE '"KTASK_[A-Z_]+"' "$tree"/{lib,ops,preload,cli} |
 		tr -d '"' | grep -v -e KTASK_VERSION -e KTASK_LIBDIR | sort -u)
@@ -62,7 +63,8 @@ load helpers
 	[ "$(grep -vc '^KTASK_STAT$' <<<"$names")" -le 8 ]
 	for name in $names; do
 		echo "$name"
-		grep -q "^.It Ev $name" "$tree/man/ktask.1"
+		grep -q "^.It Ev $name" "$tree"/man/ktask.1 \
+			"$tree"/man/ktask-run.1
 	done
 }
 
@@ -96,7 +98,7 @@ load helpers
 	[[ $(complete_words ktask tune dis) == discard ]]
 	[[ $(complete_words ktask tune --dr) == --dry-run ]]
 	[[ $(complete_words ktask bench --pages h) == huge ]]
-	[[ $(complete_words ktask copy --d) == --direct ]]
-	[[ $(complete_words ktask mig) == migrate ]]
+	[[ $(complete_words ktask warm --d) == --direct ]]
+	[[ $(complete_words ktask wa) == warm ]]
 	[[ " $(complete_words ktask run '') " != *" --threads "* ]]
 }

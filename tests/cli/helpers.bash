@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # For every .bats file here: where the command is, and what is checked often.
-# The build folder comes in $KTASK_BUILD, default build/ of this tree.
+# The build directory comes in $KTASK_BUILD, default build/ of this tree.
 
 bats_require_minimum_version 1.5.0
 

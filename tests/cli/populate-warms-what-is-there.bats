@@ -101,7 +101,7 @@ is_tmpfs() {
 		skip "no right to mount"
 	mounted=$shm/small
 	says 1 "at offset " "$ktask" populate --allocate 16M "$shm/small/new"
-	[[ $stderr =~ at\ offset\ ([0-9]+)\ .*left\ in\ that\ tmpfs ]]
+	[[ $stderr =~ at\ offset\ ([0-9]+)\ .*left\ in\ its\ tmpfs ]]
 	# Chunks are done in any order, so that all but 8 MiB can fail.
 	[ "${BASH_REMATCH[1]}" -le 8388608 ]
 	[ ! -e "$shm/small/new" ]

@@ -56,7 +56,7 @@ load helpers
 	[ "${lines[2]}" = KTASK_RUN_OPS=madvise,mlock ]
 	[ "${lines[3]}" = "KTASK_RUN_REPORT=$BATS_TEST_TMPDIR/log" ]
 	[ "${#lines[@]}" -eq 4 ]
-	run -0 "$ktask" run --report sh -c 'echo "$KTASK_RUN_REPORT"'
+	run -0 --separate-stderr "$ktask" run --report sh -c 'echo "$KTASK_RUN_REPORT"'
 	[ "$output" = 1 ]
 }
 

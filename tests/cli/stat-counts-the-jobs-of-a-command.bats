@@ -77,6 +77,50 @@ populate=(populate --anon 64M)
 	jq -e '.command == ["echo", "hello"]' <<<"$stderr"
 }
 
+@test "the report goes where it is told to" {
+	run -0 --separate-stderr "$ktask" stat -o "$BATS_TEST_TMPDIR/r" echo hello
+	[ "$output" = hello ]
+	[ -z "$stderr" ]
+	grep -q '^echo ended with status 0 after' "$BATS_TEST_TMPDIR/r"
+	run -0 --separate-stderr "$ktask" stat --output=- echo hello
+	[ "${lines[0]}" = hello ]
+	[[ $output == *"echo ended with status 0 after"* ]]
+	[ -z "$stderr" ]
+	run -0 --separate-stderr "$ktask" stat --json="$BATS_TEST_TMPDIR/j" \
+		-o "$BATS_TEST_TMPDIR/r" echo hello
+	[ -z "$stderr" ]
+	jq -e '.exit_status == 0' "$BATS_TEST_TMPDIR/j"
+	grep -q '^echo ended with status 0 after' "$BATS_TEST_TMPDIR/r"
+}
+
+@test "the object can be piped, as the help and the manual page say" {
+	run -0 bash -o pipefail -c '"$1" stat --json -o - true | jq .exit_status' \
+		- "$ktask"
+	[ "$output" = 0 ]
+	run -0 bash -o pipefail -c '"$1" stat --json -o /dev/fd/3 echo hello \
+		3>&1 >/dev/null | jq .exit_status' - "$ktask"
+	[ "$output" = 0 ]
+	for text in "--json -o - COMMAND | jq" \
+		"--json -o /dev/fd/3 COMMAND 3>&1 >/dev/null | jq"; do
+		run -0 "$ktask" stat --help
+		[[ $output == *"ktask stat $text"* ]]
+		grep -qF "ktask stat $text" "$tree/man/ktask-stat.1"
+	done
+}
+
+@test "a report that cannot be written is told before the command runs" {
+	local ran=$BATS_TEST_TMPDIR/ran
+	says 1 "stat: writing /nosuch/r: No such file or directory" \
+		"$ktask" stat -o /nosuch/r touch "$ran"
+	says 1 "writing /nosuch/r: No such file or directory" \
+		"$ktask" stat --json=/nosuch/r touch "$ran"
+	[ ! -e "$ran" ]
+	[ -w /dev/full ] || skip "no /dev/full"
+	run -0 --separate-stderr "$ktask" stat -o /dev/full touch "$ran"
+	[ "$stderr" = "ktask: stat: writing /dev/full: No space left on device" ]
+	[ -e "$ran" ]
+}
+
 @test "the status is the command's" {
 	stat_json sh -c 'exit 7'
 	[ "$status" -eq 7 ]
@@ -155,7 +199,7 @@ teardown() {
 @test "set-user-ID programs do not look at it" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	command -v setpriv >/dev/null || skip "no setpriv"
-	# Users may not enter the folder that bats has.
+	# Users may not enter the directory that bats has.
 	dir=$(mktemp -d /tmp/ktask-setuid.XXXXXX)
 	chmod 755 "$dir"
 	install -m 4755 -o 65532 "$ktask" "$dir/ktask"
@@ -169,7 +213,7 @@ teardown() {
 	[ "$(wc -l <"$dir/file")" -eq 2 ]
 }
 
-@test "nothing is left in any folder" {
+@test "nothing is left in any directory" {
 	export TMPDIR=$BATS_TEST_TMPDIR/tmp
 	mkdir "$TMPDIR"
 	run -0 "$ktask" stat "$ktask" "${populate[@]}"
@@ -179,6 +223,10 @@ teardown() {
 @test "wrong usage" {
 	says 2 "stat: a command is missing" "$ktask" stat
 	says 2 "stat: a command is missing" "$ktask" stat --json --
+	says 2 "stat: option '-o' needs a value" "$ktask" stat -o
+	says 2 "--output '': the name of a file is missing" "$ktask" stat -o '' true
+	says 2 "--json '': the name of a file is missing" "$ktask" stat --json= true
+	says 2 "stat: unknown option '-x'" "$ktask" stat -x true
 }
 
 @test "arguments that are no UTF-8 are there, with ? for what is none" {

@@ -236,5 +236,5 @@ until_true() {
 			"$ktask" top "--interval=$interval"
 	done
 	says 2 "--count '0': not a number" "$ktask" top --count 0
-	says 2 "what is 'x'?" "$ktask" top x
+	says 2 "unexpected argument 'x'" "$ktask" top x
 }

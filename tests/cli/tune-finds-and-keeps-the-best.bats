@@ -98,11 +98,34 @@ tune() {
 	grep -q '<svg' "$BATS_TEST_TMPDIR/t.svg"
 }
 
-@test "a place that cannot be written is told, after the result" {
-	export XDG_CACHE_HOME=/dev/null/cache
-	run -1 --separate-stderr tune fill
+@test "a target that cannot be written is told before measuring" {
+	# Measuring would not end within this test.
+	tune_long() {
+		timeout 60 "$ktask" tune --runs 4096 --size 64M "$@"
+	}
+	XDG_CACHE_HOME=/dev/null/cache says 1 \
+		"tune: writing /dev/null/cache/ktask/threads." tune_long fill
+	[[ $stderr == *": Not a directory" ]]
+	says 1 "plotting to /nosuch/plot.svg: No such file or directory" \
+		tune_long --plot /nosuch/plot.svg fill
+	says 1 "writing /nosuch/out.json: No such file or directory" \
+		tune_long --json=/nosuch/out.json fill
+	[ ! -e "$XDG_CACHE_HOME" ]
+}
+
+@test "what is not kept needs no place" {
+	XDG_CACHE_HOME=/dev/null/cache run -0 --separate-stderr \
+		tune --dry-run fill
 	[[ $output == *"not written"* ]]
-	[[ $stderr == "ktask: tune: writing /dev/null/cache/ktask/threads."*": Not a directory" ]]
+}
+
+@test "a place that another process holds is told, after the result" {
+	mkdir -p "$XDG_CACHE_HOME/ktask"
+	(umask 077 && : >"$XDG_CACHE_HOME/ktask/lock")
+	run -1 --separate-stderr flock "$XDG_CACHE_HOME/ktask/lock" \
+		"$ktask" tune --runs 1 --size 16M fill
+	[[ $output == *"not written"* ]]
+	[[ $stderr == "ktask: tune: writing $XDG_CACHE_HOME/ktask/threads."*": Device or resource busy" ]]
 }
 
 @test "garbage in the file's place is replaced" {
@@ -139,15 +162,14 @@ tune() {
 		command -v setpriv >/dev/null || skip "no setpriv"
 		as_somebody='setpriv --reuid 65531 --clear-groups'
 	fi
-	mkdir -m 777 "$XDG_CACHE_HOME"
-	run -1 --separate-stderr bash -c "ulimit -l 64 &&
-		exec $as_somebody '$ktask' tune --runs 1 --size 16M lock"
+	run -1 --separate-stderr bash -c "ulimit -l 64 && exec $as_somebody \
+		'$ktask' tune --dry-run --runs 1 --size 16M lock"
 	[[ $stderr == "ktask: tune: lock of 16 MiB: "*"locked memory may be limited"* ]]
 }
 
 @test "wrong usage" {
 	says 2 "no operation 'vm-start'" tune vm-start
-	says 2 "what is 'copy'?" tune fill copy
+	says 2 "unexpected argument 'lock'" tune fill lock
 	says 2 "--plot needs an operation" tune --plot x.svg
 	says 2 "must end in .svg or .png" tune --plot x.pdf fill
 	says 2 "--threads '0': not a number" tune --threads 0

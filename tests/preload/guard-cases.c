@@ -56,7 +56,7 @@ static void set_filter(unsigned number, unsigned action, int by_prctl)
 	must(refuse_with(number, action, by_prctl), "filter");
 }
 
-/* So large that the kernel's engine would be looked for. */
+/* So large that the kernel's engine may be asked. */
 #define LARGE_BYTES ((size_t)64 << 20)
 
 static const char *populate_large(int unused)
@@ -256,6 +256,21 @@ static const char *filter_in_vfork(int number)
 	return wrong ? wrong : populate_once();
 }
 
+/* And then it becomes another program, without the shim. */
+static const char *filter_in_vfork_exec(int number)
+{
+	char *none[] = { NULL };
+	const char *wrong = populate_once();
+	pid_t child = vfork();
+
+	if (child == 0) {
+		set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+		execle("/bin/true", "true", (char *)NULL, none);
+		_exit(1);
+	}
+	return wrong ? wrong : outcome_of(child);
+}
+
 /* What libseccomp asks: nothing is set by it. */
 static const char *filter_questions(int unused)
 {
@@ -359,11 +374,11 @@ static const char *namespaces(int unused)
 /* An empty root: neither /proc nor /sys nor /dev to look at. */
 static const char *in_chroot(int later)
 {
-	char folder[] = "/tmp/ktask-root-XXXXXX";
+	char directory[] = "/tmp/ktask-root-XXXXXX";
 	const char *wrong = later ? populate_once() : NULL;
 
-	must(mkdtemp(folder) != NULL, "mkdtemp");
-	if (chroot(folder) || chdir("/"))
+	must(mkdtemp(directory) != NULL, "mkdtemp");
+	if (chroot(directory) || chdir("/"))
 		wrong = "chroot failed";
 	rmdir("/");
 	for (int i = 0; i < 3 && !wrong; i++)
@@ -537,6 +552,7 @@ static const struct named cases[] = {
 	{ "filter-over-segments", filter_over_segments },
 	{ "filter-in-clone", filter_in_clone },
 	{ "filter-in-vfork", filter_in_vfork },
+	{ "filter-in-vfork-exec", filter_in_vfork_exec },
 	{ "filter-questions", filter_questions },
 	{ "jumps", jumps },
 	{ "dies", dies },

@@ -14,13 +14,6 @@ load random.bash
 	took mmap munmap madvise
 }
 
-# Which is not taken by default on machines with one node.
-@test "with mbind taken as well" {
-	export KTASK_RUN_OPS=mmap,munmap,madvise,mbind
-	sequences 5
-	took mmap
-}
-
 # Which pages there are is what it changes.
 @test "with --prefault they return the same, and leave the same contents" {
 	export KTASK_RUN_OPS=prefault

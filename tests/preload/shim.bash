@@ -29,6 +29,13 @@ taken() {
 		cut -d ' ' -f 1
 }
 
+# nothing_taken [WHY]: the report says so of each process, and why
+nothing_taken() {
+	cat "$REPORT"
+	grep -q '^ktask: run: took over nothing.*'"$1" "$REPORT"
+	! grep -v '^ktask: run: \(took over nothing\|left \)' "$REPORT" || false
+}
+
 # Both runs must print the same text, which must not be empty.
 same_output() {
 	plain "$@" >"$BATS_TEST_TMPDIR/plain"

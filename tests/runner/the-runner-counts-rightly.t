@@ -61,8 +61,8 @@ sub cmocka
 cmocka('pass', 3, 0, 0);
 cmocka('fail_plainly', 2, 1, 0, qr/0x1 != 0x2/);
 cmocka('fail_with_words', 2, 1, 0, qr/words of failure/);
-cmocka('skip_with_reason', 2, 0, 1, qr/^skipped: .*there is no reason \(way\)$/m);
-cmocka('skip_silently', 2, 0, 1, qr/^skipped: .*no reason given \(way\)$/m);
+cmocka('skip_with_reason', 2, 0, 1, qr/^ +1  there is no reason\n +\S+ \(way\)$/m);
+cmocka('skip_silently', 2, 0, 1, qr/^ +1  no reason given\n +\S+ \(way\)$/m);
 cmocka('touch_nothing', 2, 1, 0, qr/Segmentation fault/);
 cmocka('abort_now', 1, 2, 0, qr/killed by signal 6/);
 cmocka('leave_early', 1, 2, 0, qr/2 of 3 tests did not run/);
@@ -79,7 +79,7 @@ cmocka('two_groups', 2, 1, 0, qr/More than one plan/);
 counts('exit 0', script('zero', 'exit 0'), 1, 0, 0);
 counts('exit 1', script('one', 'echo why; exit 1'), 0, 1, 0, qr/^why$/m);
 counts('exit 77', script('skip', 'echo no device; exit 77'), 0, 0, 1,
-       qr/^skipped: .*no device$/m);
+       qr/^skipped, needs another machine[^\n]*: 1\n +1  no device\n +\S+$/m);
 counts('a signal', script('signal', 'kill -9 $$'), 0, 1, 0,
        qr/killed by signal 9/);
 counts('a hang', script('sleeps', 'exec sleep 60'), 0, 1, 0,
@@ -103,10 +103,10 @@ counts('TAP that bails out',
        script('bail', 'printf "1..2\nok 1\nBail out!\n"'), 1, 2, 0);
 counts('TAP that skips all',
        script('skipall', 'echo "1..0 # SKIP not here"'), 0, 0, 1,
-       qr/^skipped: .*not here$/m);
+       qr/^skipped, [^\n]*: 1\n +1  not here\n/m);
 counts('TAP that skips twice for one reason',
        script('twice', 'printf "1..2\nok 1 # SKIP no\nok 2 # SKIP no\n"'),
-       0, 0, 2, qr/^skipped: [^\n]*: no \(2 tests\)$/m);
+       0, 0, 2, qr/^skipped, [^\n]*: 2\n +2  no\n +\S+twice\n/m);
 counts('a test that is to be done is a failure',
        script('todo', 'printf "1..1\nnot ok 1 # TODO later\n"'), 0, 1, 0);
 counts('endless output', script('flood', 'exec yes'), 0, 1, 0,
@@ -133,6 +133,14 @@ spew("$dir/special", "*/pair* serial # each wants the folder for itself\n");
 ($status, $last) = run_tests('--jobs 2', @pair);
 is($last, '2 passed, 0 failed, 0 skipped', 'serial programs run alone');
 is($status, 0, 'and the exit status is 0');
+
+spew("$dir/special", "*/pair* shares=folder # each wants it for itself\n");
+($status, $last) = run_tests('--jobs 2', @pair);
+is($last, '2 passed, 0 failed, 0 skipped', 'sharing programs take turns');
+spew("$dir/special", "*/pair* shares=folder:2 # two of them are too many\n");
+($status, $last) = run_tests('--jobs 2', @pair);
+is($last, '1 passed, 1 failed, 0 skipped', 'as many at once as are allowed');
+rmdir "$dir/alone";
 
 spew("$dir/special", "*/nap seconds=1 # so that this test is short\n");
 (undef, undef, my $report) = run_tests('--limit 60', script('nap', 'sleep 9'));

@@ -2,7 +2,7 @@
 /*
  * On machines with several nodes and caches, laid out from tests/topologies: a
  * worker takes tasks of its own cache first, then of its node, then of the
- * nearest nodes, and so from shelves; workers side by side begin with different
+ * nearest nodes, and so from node queues; workers side by side begin with different
  * victims; the search for an idle core is bounded and goes on where the last
  * one ended.
  */
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "runtime/places.h"
+#include "runtime/cpu_topology.h"
 #include "runtime/rt.h"
 #include "topology.h"
 
@@ -52,7 +52,7 @@ static void begin(const char *name, unsigned nr_cpus)
 		topology_begin(&tree, name);
 	else
 		tree_begin(&tree);
-	places_root = tree.root;
+	topology_root = tree.root;
 	assert_int_equal(cores_lay_out(&cpus, CPU_SETSIZE, nr_cpus), 0);
 	rt.options.max_threads = 2 * nr_cpus;
 	rt.options.flags = KTRT_UNBOUND;
@@ -73,7 +73,7 @@ static void end(void)
 	cores_free();
 	memset(&rt, 0, sizeof(rt));
 	topology_end(&tree);
-	places_root = "";
+	topology_root = "";
 }
 
 static struct worker *workers[CPUS_MAX]; /* by core */
@@ -136,13 +136,13 @@ static void rob_everybody(const struct machine *machine, unsigned thief)
 	assert_int_equal(nr, rt.nr_cores - 1);
 }
 
-static void clear_shelves(const struct machine *machine, unsigned thief)
+static void clear_node_queues(const struct machine *machine, unsigned thief)
 {
 	const struct node *node = &rt.nodes[rt.cores[thief].node];
 
 	for (unsigned i = 0; i < rt.nr_nodes; i++) {
 		memset(&tasks[i], 0, sizeof(tasks[i]));
-		assert_true(shelf_put(&rt.shelves[i], &tasks[i]));
+		assert_true(node_queue_put(&rt.node_queues[i], &tasks[i]));
 	}
 	assert_int_equal(take(thief), node - rt.nodes);
 	for (unsigned i = 1; i < rt.nr_nodes; i++)
@@ -164,7 +164,7 @@ static void near_ones_come_first(void **state)
 		make_workers();
 		for (unsigned thief = 0; thief < rt.nr_cores; thief++) {
 			rob_everybody(machine, thief);
-			clear_shelves(machine, thief);
+			clear_node_queues(machine, thief);
 		}
 		end();
 	}

@@ -8,11 +8,12 @@ load software.bash
 
 BUFFERS_MIB=192
 
-# The newest that is installed; Debian keeps it out of the search path.
+# The newest that is installed or unpacked; Debian keeps it out of the search path.
 pg_folder() {
 	local newest
 
-	newest=$(find /usr/lib/postgresql/*/bin -name pgbench 2>/dev/null |
+	newest=$(find {,"$SERVERS"}/usr/lib/postgresql/*/bin -name pgbench \
+		2>/dev/null |
 		sort -V | tail -n 1)
 	dirname "${newest:-$(command -v pgbench || echo /nonexistent/pgbench)}"
 }
@@ -29,11 +30,16 @@ as_user() {
 # one needs is here, the command and the shim included.
 setup_file() {
 	export PG=$(pg_folder)
-	[ -x "$PG/pgbench" ] || skip "no PostgreSQL: make deps NEED=database"
+	[ -x "$PG/pgbench" ] || skip "no PostgreSQL: make servers"
 	id -un >/dev/null || skip 'PostgreSQL wants a user that has a name'
 	export WORK=$(mktemp -d /tmp/ktask-pg.XXXXXX)
 	cp "$KTASK_BUILD/ktask" "$KTASK_BUILD/libktask-preload.so" "$WORK"
 	[ "$(id -u)" != 0 ] || chown nobody "$WORK"
+	if [[ $PG == "$SERVERS"/* ]]; then
+		cp -r "$SERVERS/usr" "$WORK"
+		PG=$WORK${PG#"$SERVERS"}
+		LD_LIBRARY_PATH=$WORK${LD_LIBRARY_PATH#"$SERVERS"}
+	fi
 	as_user "$PG/initdb" -D "$WORK/new" -U ktask -A trust -k -N \
 		--locale=C -E UTF8 >/dev/null
 	cat >>"$WORK/new/postgresql.conf" <<-EOF
@@ -124,6 +130,8 @@ database() {
 	consistent 500
 	stop INT
 	as_user "$PG/pg_checksums" -D "$WORK/$HOW" | grep -i bad
+	# No file is named by the title of a process.
+	ls "$WORK/$HOW"
 	rm -rf "${WORK:?}/$HOW"
 }
 

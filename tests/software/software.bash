@@ -14,6 +14,13 @@ AS_USER=()
 # Of `ktask run`, besides.
 RUN_OPTIONS=()
 
+# Servers that are not installed, only unpacked (tests/software/fetch).
+SERVERS=$KTASK_BUILD/servers/root
+if [ -d "$SERVERS/usr" ]; then
+	PATH=$PATH:$SERVERS/usr/sbin:$SERVERS/usr/bin
+	export LD_LIBRARY_PATH=$SERVERS/usr/lib/$(uname -m)-linux-gnu
+fi
+
 need() {
 	command -v "$1" >/dev/null || skip "no $1: make deps NEED=software"
 }

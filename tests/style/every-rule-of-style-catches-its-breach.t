@@ -71,6 +71,40 @@ SKIP: {
 	       'lib/a.c' => "$dual\nint a(void)\n{\n\treturn 0;\n}\n");
 }
 
+# A tree with one commit, dated far after the rule began.
+sub with_commit
+{
+	my ($subject) = @_;
+	my $root = tree('doc/a.md' => "text\n");
+	my $date = '2099-01-01T00:00:00Z';
+	my ($status, $said) = capture("cd $root && git init -q . && git add . && "
+		. "GIT_COMMITTER_DATE=$date git -c user.name=a -c user.email=a\@b "
+		. "commit -q --date=$date -m '$subject'");
+
+	is($status, 0, "a commit is made: $subject") or diag($said);
+	return capture("$top/scripts/style --root $root subjects");
+}
+
+SKIP: {
+	skip 'no git', 8 unless have('git');
+	my ($status) = with_commit('lib: add a call');
+	is($status, 0, 'subjects allows a verb behind the area');
+	for my $bad ('lib: a call is added', 'add a call',
+		     'lib: add ' . 'a long subject ' x 6) {
+		($status) = with_commit($bad);
+		is($status, 1, "subjects catches '$bad'");
+	}
+}
+
+{
+	my $root = tree('scripts/results' => "#!/bin/sh\necho an old page\nexit 1\n");
+
+	chmod 0755, "$root/scripts/results";
+	my ($status, $said) = capture("$top/scripts/style --root $root results");
+	is($status, 1, 'results catches a page that is not what the data say');
+	like($said, qr/^# an old page/m, 'results says what is wrong');
+}
+
 sub catches_include
 {
 	my ($path, $line, $what) = @_;

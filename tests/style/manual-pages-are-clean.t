@@ -1,8 +1,8 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# mandoc finds nothing to object to in any page, and every public function
-# has one.
+# mandoc finds nothing to object to in any page, every public function and
+# every subcommand has one, no page is long, and pages refer to pages.
 
 use strict;
 use warnings;
@@ -42,5 +42,30 @@ for my $function (sort @public) {
 	ok($is{"$function.3"}, "$function has a page");
 }
 ok($is{'ktask.1'}, 'the command has a page');
+
+# A page for each subcommand, and in the overview each has its line.
+my %table = (ktask => "$top/cli/main.c", umt => "$top/umt/cmd/main.c");
+for my $command (sort keys %table) {
+	my $overview = slurp("$top/man/$command.1");
+	my @names = slurp($table{$command}) =~ /^\t\{ "(\w+)",/mg;
+	cmp_ok(scalar @names, '>=', 4, "$command has subcommands");
+	for my $name (@names) {
+		ok($is{"$command-$name.1"}, "$command $name has a page");
+		like($overview, qr/^\.It Xr $command-$name 1$/m,
+			"$command.1 names it");
+	}
+}
+
+# Who looks up a function finds it without leafing: 250 lines.
+my $ours = qr/(?:ktask|umt|umtd|ktrt)(?:[-_.]\w+)*/;
+for my $page (grep { slurp($_) !~ /^\.so / } @pages) {
+	my $name = $page =~ s{.*/}{}r;
+	my $text = slurp($page);
+	cmp_ok($text =~ tr/\n//, '<=', 250, "$name is short");
+	like($text, qr/^\.Sh SEE ALSO$/m, "$name refers to others");
+	my @missing = grep { !$is{$_} } map { s/ /./r }
+		$text =~ /^\.(?:It )?Xr ($ours \d)\b/mg;
+	is_deeply(\@missing, [], "what $name refers to is there");
+}
 
 done_testing();

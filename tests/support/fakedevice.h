@@ -15,7 +15,6 @@
 
 #include "pages.h"
 #include "syscalls.h"
-#include "tree.h"
 
 #define LARGE (64 * MIB)
 #define FAKE_FD 1000000
@@ -27,8 +26,6 @@ static struct {
 	unsigned fail_at; /* the request with that number; 0: none */
 	int fail_error;
 	unsigned us_per_mib; /* how slow it is */
-	bool lazy; /* as fast as can be: makes no page */
-	unsigned user_us_per_mib; /* how slow the other engine is */
 	uint32_t threads; /* that it says */
 
 	unsigned nr_opened, nr_closed, nr_requests;
@@ -36,15 +33,13 @@ static struct {
 	size_t bytes; /* of all */
 } fake;
 
-static struct tree tree;
-
 static inline long populate(struct ktask_mem *mem, size_t len)
 {
 	int advice = mem->flags & KTASK_MEM_WRITE ? MADV_POPULATE_WRITE
 						  : MADV_POPULATE_READ;
 
 	mem->threads = fake.threads;
-	if (fake.lazy || !len)
+	if (!len)
 		return 0;
 	if (!syscalls_pass(SYS_madvise, (const long[6]){ (long)mem->addr,
 							 (long)len, advice }))
@@ -69,17 +64,10 @@ static inline long answer_request(struct ktask_mem *mem)
 
 static inline bool answer(long number, const long args[6], long *result)
 {
-	if (number == SYS_madvise && args[2] == MADV_POPULATE_WRITE)
-		usleep((unsigned)((size_t)args[1] / MIB) *
-		       fake.user_us_per_mib);
 	if (number == SYS_openat && !strcmp((char *)args[1], "/dev/ktask")) {
 		ktest_check(args[2] & O_CLOEXEC);
 		fake.nr_opened += !fake.open_error;
 		*result = fake.open_error ? -fake.open_error : FAKE_FD;
-		return true;
-	}
-	if (number == SYS_faccessat && !strcmp((char *)args[1], "/dev/ktask")) {
-		*result = fake.open_error == ENOENT ? -ENOENT : 0;
 		return true;
 	}
 	if (args[0] != FAKE_FD)
@@ -128,20 +116,16 @@ static inline int alone(void *arg)
 	return test_func(arg);
 }
 
-/* What is learnt is kept by the process: each test has one of its own. */
 static inline void in_child(int (*func)(void *arg))
 {
 	int status;
 
-	tree_begin(&tree);
-	setenv("XDG_CACHE_HOME", tree.root, 1);
 	memset(&fake, 0, sizeof(fake));
 	syscalls_answer = answer;
 	test_func = func;
 	status = ktest_in_child(alone, NULL);
 	syscalls_answer = NULL;
 	unsetenv("KTASK_ENGINE");
-	tree_end(&tree);
 	if (status == SKIPPED << 8)
 		ktest_skip("a job has one thread here");
 	if (status == NO_LOCK << 8)

@@ -3,7 +3,7 @@
  * libumt as the monitor of libktask: threads of a job that block are replaced,
  * and afterwards none of them is monitored.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <ktask/umt.h>
 
@@ -44,27 +44,27 @@ static bool are_replaced(void)
 
 static void they_are_replaced(unsigned backend)
 {
-	struct umt *user = user_of(backend, 0);
+	struct umt *subscriber = subscriber_of(backend, 0);
 	bool replaced;
 
-	assert_int_equal(ktask_use_umt(user), 0);
+	assert_int_equal(ktask_use_umt(subscriber), 0);
 	replaced = are_replaced();
 	assert_int_equal(ktask_set_monitor(NULL), 0);
 	if (!replaced && !are_replaced()) {
-		umt_close(user);
+		umt_close(subscriber);
 		ktest_skip("no spares are to be had here");
 	}
 	/* Others may have been busy before. */
 	if (!replaced) {
-		assert_int_equal(ktask_use_umt(user), 0);
+		assert_int_equal(ktask_use_umt(subscriber), 0);
 		replaced = are_replaced();
 		assert_int_equal(ktask_set_monitor(NULL), 0);
 	}
 	assert_true(replaced);
-	assert_true(holds_soon(!ready_of(user)));
-	assert_true(sums_of(user).sleeps > 20);
-	assert_true(sums_of(user).moved_in >= 3);
-	umt_close(user);
+	assert_true(holds_soon(!ready_of(subscriber)));
+	assert_true(sums_of(subscriber).sleeps > 20);
+	assert_true(sums_of(subscriber).moved_in >= 3);
+	umt_close(subscriber);
 	run(100);
 }
 
@@ -80,10 +80,10 @@ static void they_are_replaced_perf(void **state)
 
 static void explicit_calls_say_too_little(void **state)
 {
-	struct umt *user = user_of(UMT_EXPLICIT, 0);
+	struct umt *subscriber = subscriber_of(UMT_EXPLICIT, 0);
 
-	assert_int_equal(ktask_use_umt(user), -ENOTSUP);
-	umt_close(user);
+	assert_int_equal(ktask_use_umt(subscriber), -ENOTSUP);
+	umt_close(subscriber);
 }
 
 KTEST_MAIN(KTEST(they_are_replaced_bpf), KTEST(they_are_replaced_perf),

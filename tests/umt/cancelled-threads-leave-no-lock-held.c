@@ -3,7 +3,7 @@
  * A thread that is cancelled while it is in the library ends, at once or later,
  * and whoever comes next is served.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -15,9 +15,9 @@ static unsigned by;
 static struct umt *opened(void)
 {
 	struct umt_options options = { .size = sizeof(options), .backend = by };
-	struct umt *user = NULL;
+	struct umt *subscriber = NULL;
 
-	return umt_open(&user, &options) ? NULL : user;
+	return umt_open(&subscriber, &options) ? NULL : subscriber;
 }
 
 /* From here on it ends where it next could wait. */
@@ -33,20 +33,20 @@ static void *opens(void *unused)
 	return NULL;
 }
 
-static void *asks_for_a_descriptor(void *user)
+static void *asks_for_a_descriptor(void *subscriber)
 {
 	cancel_self();
-	umt_core_fd(user, 0);
+	umt_core_fd(subscriber, 0);
 	return NULL;
 }
 
-static void *comes_and_goes(void *user)
+static void *comes_and_goes(void *subscriber)
 {
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_add(subscriber) == 0);
 	cancel_self();
 	umt_block_begin();
 	umt_block_end();
-	umt_thread_remove(user);
+	umt_thread_remove(subscriber);
 	return NULL;
 }
 
@@ -69,21 +69,21 @@ static void in_a_thread(void *(*func)(void *arg), void *arg)
 
 static int cancels(void *unused)
 {
-	struct umt *user = opened();
+	struct umt *subscriber = opened();
 
-	if (!user)
+	if (!subscriber)
 		return NOT_HERE;
-	umt_want(user, 1);
+	umt_want(subscriber, 1);
 	in_a_thread(opens, NULL);
-	in_a_thread(asks_for_a_descriptor, user);
-	in_a_thread(comes_and_goes, user);
+	in_a_thread(asks_for_a_descriptor, subscriber);
+	in_a_thread(comes_and_goes, subscriber);
 	in_a_thread(enables, NULL);
-	ktest_check(umt_thread_add(user) == 0);
-	ktest_check(umt_thread_remove(user) == 0);
-	umt_close(user);
-	user = opened();
-	ktest_check(user != NULL);
-	umt_close(user);
+	ktest_check(umt_thread_add(subscriber) == 0);
+	ktest_check(umt_thread_remove(subscriber) == 0);
+	umt_close(subscriber);
+	subscriber = opened();
+	ktest_check(subscriber != NULL);
+	umt_close(subscriber);
 	return 0;
 }
 

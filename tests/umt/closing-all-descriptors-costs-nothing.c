@@ -3,7 +3,7 @@
  * A program that closes all descriptors, the library's among them, loses what
  * the library told it, and no time.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #define NOT_HERE 77
 #define IDLE_US 300000
@@ -13,12 +13,12 @@ static int closes_all(void *unused)
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = UMT_PERF };
 	uint64_t before_ns;
-	struct umt *user, *other;
+	struct umt *subscriber, *other;
 	int fd;
 
-	if (umt_open(&user, &options))
+	if (umt_open(&subscriber, &options))
 		return NOT_HERE;
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_add(subscriber) == 0);
 	for (fd = 3; fd < 100; fd++)
 		close(fd);
 	/* It wakes who waits there, who finds that it is gone. */
@@ -37,7 +37,7 @@ static void the_server_has_nothing_to_wait_for(void **state)
 	int status;
 
 	if (KTEST_TSAN)
-		ktest_skip("a descriptor that is closed beside its user");
+		ktest_skip("a descriptor that is closed beside its subscriber");
 	status = ktest_in_child(closes_all, NULL);
 	if (status == NOT_HERE << 8)
 		ktest_skip("no perf here");

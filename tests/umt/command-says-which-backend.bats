@@ -26,7 +26,7 @@ teardown() {
 	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/umt"
 	if ! setpriv --reuid 65534 --clear-groups \
 		"$BATS_TEST_TMPDIR/umt" --version; then
-		skip "others cannot reach the folder of the tests"
+		skip "others cannot reach the directory of the tests"
 	fi
 	run -0 setpriv --reuid 65534 --clear-groups \
 		"$BATS_TEST_TMPDIR/umt" info --json
@@ -38,7 +38,7 @@ teardown() {
 @test "watching says why also where umtd serves those without rights" {
 	[ "$(id -u)" -eq 0 ] || skip "only root may run umtd"
 	need_bpf
-	# Others cannot reach the folder of the tests.
+	# Others cannot reach the directory of the tests.
 	work=$(mktemp -d /tmp/umtd-XXXXXX)
 	cp "$umt" "$work"
 	chmod 755 "$work" "$work/umt"
@@ -82,7 +82,7 @@ teardown() {
 	says 2 "unknown option '-q'" "$umt" record --output=x -qh
 	says 2 "option '-o' needs a value" "$umt" record -o
 	says 2 "option '--output' needs a value" "$umt" record --output
-	says 2 "info: what is 'x'?" "$umt" info x
+	says 2 "info: unexpected argument 'x'" "$umt" info x
 	for interval in "" 0 -1 x 1s 3600001; do
 		says 2 "--interval '$interval': not a number" \
 			"$umt" top --interval "$interval" true
@@ -90,18 +90,19 @@ teardown() {
 	for pid in "" 0 -1 x 1s 4194305; do
 		says 2 "--pid '$pid': not the number" "$umt" top --pid "$pid"
 	done
-	says 2 "a command and --pid" "$umt" top --pid 1 true
+	says 2 "--pid and a command exclude each other" "$umt" top --pid 1 true
 }
 
-@test "help names every option, and so does the page" {
-	page=$(mandoc -T ascii "$tree/man/umt.1" | sed "s/.\x08//g")
+@test "help names every option, and so does the page of its command" {
 	run -0 "$umt" --help
 	for command in info stat top record; do
 		[[ $output == *" $command "* ]]
+		page=$(mandoc -T ascii "$tree/man/umt-$command.1" |
+			sed "s/.\x08//g")
 		for option in $("$umt" "$command" --help |
 			grep -o -- ' --[a-z]\+' | sort -u); do
 			[[ $page == *"$option"* ]] || {
-				echo "umt.1 does not know $option"
+				echo "umt-$command.1 does not know $option"
 				return 1
 			}
 		done

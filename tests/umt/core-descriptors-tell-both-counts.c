@@ -4,7 +4,7 @@
  * "unblocked - blocked" has the number of ready threads, whatever happens
  * while it reads.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@ static uint64_t nr_blocked;
 static void enable(unsigned backend)
 {
 	/* What it would say if there were none. */
-	umt_close(user_of(backend, 0));
+	umt_close(subscriber_of(backend, 0));
 	setenv("UMT_BACKEND", umt_backend_name((int)backend), 1);
 	nr_cores = umt_enable(fds, CPUS_MAX);
 	assert_in_range(nr_cores, 1, CPUS_MAX);
@@ -150,13 +150,13 @@ static void it_is_enabled_once(unsigned backend)
 
 static int asked;
 
-static void *reads_counts(void *user)
+static void *reads_counts(void *subscriber)
 {
 	struct umt_counts counts;
 	long wrong = 0;
 
 	do
-		wrong += umt_core_counts(user, 0, &counts) != 0;
+		wrong += umt_core_counts(subscriber, 0, &counts) != 0;
 	while (!__atomic_load_n(&asked, __ATOMIC_RELAXED));
 	return (void *)wrong;
 }
@@ -165,22 +165,23 @@ static void *reads_counts(void *user)
 static void descriptors_come_beside_a_reader(unsigned backend)
 {
 	/* Or the kernel's program would be loaded in each turn. */
-	struct umt *stays = user_of(backend, 0);
+	struct umt *stays = subscriber_of(backend, 0);
 	int turn;
 
 	for (turn = 0; turn < 20; turn++) {
-		struct umt *user = user_of(backend, 0);
+		struct umt *subscriber = subscriber_of(backend, 0);
 		pthread_t thread;
 		void *wrong;
 
 		__atomic_store_n(&asked, 0, __ATOMIC_RELAXED);
 		assert_int_equal(
-			pthread_create(&thread, NULL, reads_counts, user), 0);
-		assert_true(umt_core_fd(user, 0) >= 0);
+			pthread_create(&thread, NULL, reads_counts, subscriber),
+			0);
+		assert_true(umt_core_fd(subscriber, 0) >= 0);
 		__atomic_store_n(&asked, 1, __ATOMIC_RELAXED);
 		assert_int_equal(pthread_join(thread, &wrong), 0);
 		assert_null(wrong);
-		umt_close(user);
+		umt_close(subscriber);
 	}
 	umt_close(stays);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Under everything that makes threads block, wake, move and end, the counts
- * are what the kernel itself counts: each switch-out of a monitored thread is
- * a sleep or a preemption, sleeps are the voluntary ones, nothing is negative
- * in between and nothing is left at the end.  The kernel counts twice: how often
- * a thread was switched out (getrusage(2)), and how often it was given a CPU
+ * Under everything that makes threads block, wake, move and end, the counts are
+ * what the kernel itself counts: each switch-out of a monitored thread is a
+ * sleep or a preemption, sleeps are the voluntary ones, nothing is negative in
+ * between and nothing is left at the end.  The kernel counts twice: how often a
+ * thread was switched out (getrusage(2)), and how often it was given a CPU
  * (schedstat), by other code.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@
 /* One lives at a time; those that were joined may still be on their way out. */
 #define BRIEF_MOST 50
 
-static struct umt *user, *brief;
+static struct umt *subscriber, *brief;
 static uint32_t stop, nr_signals, nr_live, untold;
 static uint64_t seed, voluntary, involuntary, arrived, slack;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -191,7 +191,7 @@ static void is_signalled(uint64_t *random)
 	nap_us(1000);
 }
 
-/* Ends as a member, of a user of its own: how often it blocks on its way out
+/* Ends as a member, of a subscriber of its own: how often it blocks on its way out
  * nobody can tell us. */
 static void *short_life(void *unused)
 {
@@ -218,7 +218,7 @@ static struct rusage join(void)
 
 	for (;;) {
 		before = switches();
-		assert_int_equal(umt_thread_add(user), 0);
+		assert_int_equal(umt_thread_add(subscriber), 0);
 		after = switches();
 		if (!between(before, after))
 			return after;
@@ -233,7 +233,7 @@ static void leave(struct rusage from, int schedstat, uint64_t first)
 	uint64_t last = arrivals_at(schedstat, then);
 
 	before = switches();
-	assert_int_equal(umt_thread_remove(user), 0);
+	assert_int_equal(umt_thread_remove(subscriber), 0);
 	after = switches();
 	add_to(&slack, between(before, after));
 	add_to(&voluntary, after.ru_nvcsw - from.ru_nvcsw);
@@ -314,9 +314,9 @@ static void watch(void)
 	pthread_t thread;
 
 	while (ktest_now_ns() < until) {
-		look(user, NR_THREADS);
+		look(subscriber, NR_THREADS);
 		look(brief, BRIEF_MOST);
-		while (umt_next(user, &event) == 1)
+		while (umt_next(subscriber, &event) == 1)
 			told++;
 		if (looks++ % 64)
 			continue;
@@ -328,8 +328,8 @@ static void watch(void)
 	printf("# %llu looks; told of %llu idle cores, at %llu blocks and "
 	       "wakeups\n",
 	       (unsigned long long)looks, (unsigned long long)told,
-	       (unsigned long long)(sums_of(user).sleeps +
-				    sums_of(user).wakes));
+	       (unsigned long long)(sums_of(subscriber).sleeps +
+				    sums_of(subscriber).wakes));
 }
 
 static void prepare(void)
@@ -376,10 +376,10 @@ static void every_switch_is_counted(void **state)
 	uint64_t counted;
 	size_t i;
 
-	user = user_of(UMT_BPF, 0);
-	brief = user_of(UMT_BPF, 0);
+	subscriber = subscriber_of(UMT_BPF, 0);
+	brief = subscriber_of(UMT_BPF, 0);
 	seed = ktest_seed();
-	umt_want(user, 1);
+	umt_want(subscriber, 1);
 	prepare();
 	for (i = 0; i < NR_THREADS; i++)
 		assert_int_equal(
@@ -392,10 +392,10 @@ static void every_switch_is_counted(void **state)
 	stop_all(threads);
 	pthread_join(outside, NULL);
 
-	assert_true(holds_soon(!ready_of(user) && !ready_of(brief)));
-	assert_all_zero(user);
+	assert_true(holds_soon(!ready_of(subscriber) && !ready_of(brief)));
+	assert_all_zero(subscriber);
 	assert_all_zero(brief);
-	sums = sums_of(user);
+	sums = sums_of(subscriber);
 	printf("# sleeps %llu of voluntary %llu; preempts %llu of involuntary "
 	       "%llu; arrivals %llu; moves %llu, repairs %llu, signals %u, "
 	       "unclear %llu\n",
@@ -409,7 +409,8 @@ static void every_switch_is_counted(void **state)
 	assert_true(counted <= voluntary + involuntary + slack);
 	assert_true(counted + slack >= voluntary + involuntary);
 	/* Whoever arrives was switched out before; a thousandth for accounts
-	 * that are kept at other moments.  A kernel that preempts itself does not
+	 * that are kept at other moments.  A kernel that preempts itself does
+	 * not
 	 * count who comes back after it had begun to sleep. */
 	if (!untold) {
 		assert_true(arrived <= counted + slack + counted / 1000);
@@ -420,7 +421,7 @@ static void every_switch_is_counted(void **state)
 	assert_true(sums.sleeps <= voluntary + slack);
 	assert_true(sums.sleeps + slack + voluntary / 10 >= voluntary);
 	umt_close(brief);
-	umt_close(user);
+	umt_close(subscriber);
 }
 
 KTEST_MAIN(KTEST(every_switch_is_counted))

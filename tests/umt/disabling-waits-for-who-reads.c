@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * umt_disable() may come while other threads read counts, or monitor themselves:
- * they are told, before or after, that nothing is enabled.
+ * umt_disable() may come while other threads read counts, or monitor
+ * themselves: they are told, before or after, that nothing is enabled.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <pthread.h>
 

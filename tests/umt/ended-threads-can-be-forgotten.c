@@ -3,7 +3,7 @@
  * What is kept of threads that are gone can be given up, again and again; the
  * others stay, are found, and keep their times.
  */
-#include "umt/cmd/account.c"
+#include "umt/cmd/thread_account.c"
 #include "umt/cmd/names.c"
 
 #include "ktest.h"
@@ -35,7 +35,7 @@ static void begin_and_end_some(void)
 
 static void who_stays_is_found(void **state)
 {
-	unsigned room;
+	unsigned capacity;
 
 	assert_int_equal(account_begin(&account, 1), 0);
 	for (uint32_t tid = 1; tid <= STAY; tid++) {
@@ -44,7 +44,7 @@ static void who_stays_is_found(void **state)
 	}
 	assert_int_equal(account.nr_threads, STAY + STAY * GO);
 	assert_int_equal(account.count[GONE], STAY * GO);
-	room = account.room;
+	capacity = account.capacity;
 	for (int round = 0; round < 20; round++) {
 		account_forget(&account);
 		assert_int_equal(account.nr_threads, STAY);
@@ -52,13 +52,13 @@ static void who_stays_is_found(void **state)
 		assert_int_equal(account.count[READY], STAY);
 		begin_and_end_some();
 	}
-	assert_int_equal(account.room, room);
+	assert_int_equal(account.capacity, capacity);
 	for (uint32_t tid = 1; tid <= STAY; tid++) {
 		event(tid, UMT_RUN);
-		assert_non_null(find(&account, tid));
-		assert_true(find(&account, tid)->ns[READY] > 20 * GO);
+		assert_non_null(find_thread(&account, tid));
+		assert_true(find_thread(&account, tid)->ns[READY] > 20 * GO);
 		event(tid, UMT_GONE);
-		assert_null(find(&account, tid));
+		assert_null(find_thread(&account, tid));
 	}
 	account_forget(&account);
 	assert_int_equal(account.nr_threads, 0);

@@ -75,20 +75,20 @@ static void by_its_last_thread(void)
 }
 
 /* It is counted for a moment less than it is told of. */
-static bool has_gone(struct umt *user, uint32_t tid, int times)
+static bool has_gone(struct umt *subscriber, uint32_t tid, int times)
 {
-	collect_more(user);
+	collect_more(subscriber);
 	return count(0, tid, UMT_GONE) == times;
 }
 
 /* Return: the number of the thread that executed the program; @pid, of it. */
-static uint32_t follow(struct umt *user, void (*exec)(void), pid_t *pid)
+static uint32_t follow(struct umt *subscriber, void (*exec)(void), pid_t *pid)
 {
 	uint32_t tid = 0;
 
 	nr_events = 0;
 	assert_int_equal(pipe2(number_pipe, O_CLOEXEC), 0);
-	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
 	fflush(stdout);
 	*pid = fork();
 	if (!*pid) {
@@ -96,27 +96,28 @@ static uint32_t follow(struct umt *user, void (*exec)(void), pid_t *pid)
 		_exit(1);
 	}
 	assert_int_equal(ktest_wait_for(*pid, 60), 0);
-	assert_int_equal(umt_thread_remove(user), 0);
+	assert_int_equal(umt_thread_remove(subscriber), 0);
 	assert_int_equal(read(number_pipe[0], &tid, sizeof(tid)), sizeof(tid));
 	close(number_pipe[0]);
 	close(number_pipe[1]);
-	assert_true(holds_soon(!ready_of(user)));
-	assert_all_zero(user);
+	assert_true(holds_soon(!ready_of(subscriber)));
+	assert_all_zero(subscriber);
 	return tid;
 }
 
 static void assert_followed(void (*exec)(void))
 {
-	struct umt *user = user_of(UMT_BPF, UMT_TRACE | UMT_INHERIT);
+	struct umt *subscriber =
+		subscriber_of(UMT_BPF, UMT_TRACE | UMT_INHERIT);
 	uint32_t tid, number;
 	int gone, born;
 	pid_t pid;
 
-	tid = follow(user, exec, &pid);
+	tid = follow(subscriber, exec, &pid);
 	number = (uint32_t)pid;
 	assert_int_not_equal(tid, pid);
 	/* Of the first thread and of this one. */
-	assert_true(holds_soon(has_gone(user, number, 2)));
+	assert_true(holds_soon(has_gone(subscriber, number, 2)));
 	assert_int_equal(count(0, number, UMT_NEW), 2);
 	/* The old number is gone, once and for all. */
 	gone = find(0, tid, UMT_GONE);
@@ -130,7 +131,7 @@ static void assert_followed(void (*exec)(void))
 	assert_true(find(born, number, UMT_RUN) >= 0);
 	assert_true(find(born, number, UMT_BLOCK) >= 0);
 	assert_true(find(born, number, UMT_GONE) >= 0);
-	umt_close(user);
+	umt_close(subscriber);
 }
 
 static void not_the_first_thread(void **state)
@@ -146,15 +147,16 @@ static void the_last_thread(void **state)
 /* Nothing of it is new. */
 static void the_first_thread(void **state)
 {
-	struct umt *user = user_of(UMT_BPF, UMT_TRACE | UMT_INHERIT);
+	struct umt *subscriber =
+		subscriber_of(UMT_BPF, UMT_TRACE | UMT_INHERIT);
 	uint32_t tid;
 	pid_t pid;
 
-	tid = follow(user, by_its_first_thread, &pid);
+	tid = follow(subscriber, by_its_first_thread, &pid);
 	assert_int_equal(tid, pid);
-	assert_true(holds_soon(has_gone(user, tid, 1)));
+	assert_true(holds_soon(has_gone(subscriber, tid, 1)));
 	assert_int_equal(count(0, tid, UMT_NEW), 1);
-	umt_close(user);
+	umt_close(subscriber);
 }
 
 KTEST_MAIN(KTEST(not_the_first_thread), KTEST(the_last_thread),

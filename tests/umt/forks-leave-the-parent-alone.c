@@ -4,7 +4,7 @@
  * and may monitor itself.  A program that is executed inherits nothing, and
  * whatever way a process ends, its program leaves the kernel with it.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <dirent.h>
 #include <linux/bpf.h>
@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static struct umt *user;
+static struct umt *subscriber;
 
 static int use_in_child(void *arg)
 {
@@ -24,15 +24,18 @@ static int use_in_child(void *arg)
 	struct umt_counts counts;
 	struct umt *own;
 
-	ktest_check(umt_thread_add(user) == -ESRCH);
-	ktest_check(umt_thread_remove(user) == -ESRCH);
-	ktest_check(umt_next(user, &event) == 0);
-	ktest_check(umt_fd(user) < 0);
-	/* One that the parent has asked for, and perhaps one that it has not. */
-	ktest_check(umt_core_fd(user, 0) == -ESRCH);
-	ktest_check(umt_core_fd(user, umt_nr_cores(user) - 1) == -ESRCH);
-	ktest_check(umt_core_counts(user, 0, &counts) == 0);
-	umt_close(user);
+	ktest_check(umt_thread_add(subscriber) == -ESRCH);
+	ktest_check(umt_thread_remove(subscriber) == -ESRCH);
+	ktest_check(umt_next(subscriber, &event) == 0);
+	ktest_check(umt_fd(subscriber) < 0);
+	/*
+	 * One that the parent has asked for, and perhaps one that it has not.
+	 */
+	ktest_check(umt_core_fd(subscriber, 0) == -ESRCH);
+	ktest_check(umt_core_fd(subscriber, umt_nr_cores(subscriber) - 1) ==
+		    -ESRCH);
+	ktest_check(umt_core_counts(subscriber, 0, &counts) == 0);
+	umt_close(subscriber);
 
 	ktest_check(umt_open(&own, &options) == 0);
 	ktest_check(umt_thread_add(own) == 0);
@@ -47,25 +50,25 @@ static void a_child_has_its_own(unsigned backend)
 {
 	int i;
 
-	user = user_of(backend, 0);
-	assert_int_equal(umt_thread_add(user), 0);
-	assert_true(umt_core_fd(user, 0) >= 0);
+	subscriber = subscriber_of(backend, 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
+	assert_true(umt_core_fd(subscriber, 0) >= 0);
 	/* The library's own thread has begun: a child forked meanwhile would
 	 * have locks of the address sanitizer held for ever. */
 	block_us(1000);
 	assert_true(backend == UMT_EXPLICIT ||
-		    holds_soon(sums_of(user).sleeps >= 1));
+		    holds_soon(sums_of(subscriber).sleeps >= 1));
 	for (i = 0; i < 3; i++) {
 		umt_block_begin();
 		assert_int_equal(ktest_in_child(use_in_child, &backend), 0);
 		umt_block_end();
-		assert_true(holds_soon(ready_of(user) == 1));
+		assert_true(holds_soon(ready_of(subscriber) == 1));
 	}
 	block_us(1000);
-	assert_int_equal(umt_thread_remove(user), 0);
-	assert_true(holds_soon(!ready_of(user)));
-	assert_all_zero(user);
-	umt_close(user);
+	assert_int_equal(umt_thread_remove(subscriber), 0);
+	assert_true(holds_soon(!ready_of(subscriber)));
+	assert_all_zero(subscriber);
+	umt_close(subscriber);
 }
 
 ON_EACH_BACKEND(a_child_has_its_own)
@@ -86,20 +89,20 @@ static int use_own(void *arg)
 	return 0;
 }
 
-/* What is kept of a thread without users is of no use to the child. */
-static void a_child_of_a_former_user_too(unsigned backend)
+/* What is kept of a thread without subscribers is of no use to the child. */
+static void a_child_of_a_former_subscriber_too(unsigned backend)
 {
-	user = user_of(backend, 0);
-	assert_int_equal(umt_thread_add(user), 0);
+	subscriber = subscriber_of(backend, 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
 	block_us(1000);
 	assert_true(backend == UMT_EXPLICIT ||
-		    holds_soon(sums_of(user).sleeps >= 1));
-	umt_close(user);
+		    holds_soon(sums_of(subscriber).sleeps >= 1));
+	umt_close(subscriber);
 	assert_int_equal(ktest_in_child(use_own, &backend), 0);
 	assert_int_equal(use_own(&backend), 0);
 }
 
-ON_EACH_BACKEND(a_child_of_a_former_user_too)
+ON_EACH_BACKEND(a_child_of_a_former_subscriber_too)
 
 static int enabled;
 
@@ -135,7 +138,7 @@ static void forks_beside_the_first_enabling(void **state)
 {
 	if (KTEST_ASAN || KTEST_TSAN)
 		ktest_skip("sanitizers: no forks beside threads that allocate");
-	umt_close(user_of(UMT_EXPLICIT, 0));
+	umt_close(subscriber_of(UMT_EXPLICIT, 0));
 	assert_int_equal(ktest_in_child_for(fork_while_enabling, NULL, 100), 0);
 }
 
@@ -143,7 +146,7 @@ static void the_papers_form_too(void **state)
 {
 	pid_t pid;
 
-	umt_close(user_of(UMT_EXPLICIT, 0));
+	umt_close(subscriber_of(UMT_EXPLICIT, 0));
 	assert_true(umt_enable(NULL, 0) > 0);
 	fflush(stdout);
 	pid = fork();
@@ -163,14 +166,14 @@ static void programs_inherit_no_descriptor(unsigned backend)
 {
 	char command[100];
 
-	user = user_of(backend, 0);
-	assert_int_equal(umt_thread_add(user), 0);
-	assert_true(umt_core_fd(user, 0) >= 0);
-	/* The shell's own are 0, 1, 2 and that of the folder. */
+	subscriber = subscriber_of(backend, 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
+	assert_true(umt_core_fd(subscriber, 0) >= 0);
+	/* The shell's own are 0, 1, 2 and that of the directory. */
 	snprintf(command, sizeof(command),
 		 "ls -l /proc/self/fd | grep -E 'bpf|perf|eventfd' >&2");
 	assert_int_equal(WEXITSTATUS(system(command)), 1);
-	umt_close(user);
+	umt_close(subscriber);
 }
 
 ON_EACH_BACKEND(programs_inherit_no_descriptor)
@@ -222,13 +225,13 @@ static void killed_processes_leave_no_program(void **state)
 	char byte = 0;
 	pid_t pid;
 
-	umt_close(user_of(UMT_BPF, 0));
+	umt_close(subscriber_of(UMT_BPF, 0));
 	assert_int_equal(pipe(ends), 0);
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		user = user_of(UMT_BPF, 0);
-		ktest_check(umt_thread_add(user) == 0);
+		subscriber = subscriber_of(UMT_BPF, 0);
+		ktest_check(umt_thread_add(subscriber) == 0);
 		ktest_check(write(ends[1], &byte, 1) == 1);
 		pause();
 		_exit(1);
@@ -244,7 +247,7 @@ static void killed_processes_leave_no_program(void **state)
 }
 
 KTEST_MAIN(KTEST_EACH(a_child_has_its_own),
-	   KTEST_EACH(a_child_of_a_former_user_too),
+	   KTEST_EACH(a_child_of_a_former_subscriber_too),
 	   KTEST(forks_beside_the_first_enabling), KTEST(the_papers_form_too),
 	   KTEST_EACH(programs_inherit_no_descriptor),
 	   KTEST(killed_processes_leave_no_program))

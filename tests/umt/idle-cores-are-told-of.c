@@ -3,7 +3,7 @@
  * The leader hears of a core whose last ready thread blocked, once until it
  * has read it, only while it wants to, and never of a core that is not idle.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <poll.h>
 
@@ -15,87 +15,88 @@ static bool readable(int fd, int timeout_ms)
 }
 
 /* How often a core may have lost its last thread. */
-static uint64_t nr_left(const struct umt *user)
+static uint64_t nr_left(const struct umt *subscriber)
 {
-	struct sums sums = sums_of(user);
+	struct sums sums = sums_of(subscriber);
 
 	return sums.sleeps + sums.moved_out;
 }
 
 /* How much is told; only that a core is idle. */
-static uint64_t read_all(struct umt *user)
+static uint64_t read_all(struct umt *subscriber)
 {
 	struct umt_event event;
 	uint64_t nr;
 
-	for (nr = 0; umt_next(user, &event) == 1; nr++)
+	for (nr = 0; umt_next(subscriber, &event) == 1; nr++)
 		assert_int_equal(event.kind, UMT_IDLE);
 	return nr;
 }
 
 /* A block is not told of; who tells may still be at former ones. */
-static bool is_silent(struct umt *user)
+static bool is_silent(struct umt *subscriber)
 {
-	while (readable(umt_fd(user), 10))
-		read_all(user);
+	while (readable(umt_fd(subscriber), 10))
+		read_all(subscriber);
 	block_us(1000);
-	return !readable(umt_fd(user), 10);
+	return !readable(umt_fd(subscriber), 10);
 }
 
 static void told_once_while_wanted(unsigned backend)
 {
-	struct umt *user = user_of(backend, 0);
+	struct umt *subscriber = subscriber_of(backend, 0);
 	struct umt_event event;
 	uint64_t left, nr;
 	int i;
 
-	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
 	block_us(1000);
-	assert_false(readable(umt_fd(user), 10));
-	assert_int_equal(umt_next(user, &event), 0);
+	assert_false(readable(umt_fd(subscriber), 10));
+	assert_int_equal(umt_next(subscriber, &event), 0);
 
-	umt_want(user, 3);
+	umt_want(subscriber, 3);
 	block_us(1000);
-	assert_true(readable(umt_fd(user), 10000));
-	assert_int_equal(umt_next(user, &event), 1);
+	assert_true(readable(umt_fd(subscriber), 10000));
+	assert_int_equal(umt_next(subscriber, &event), 1);
 	assert_int_equal(event.kind, UMT_IDLE);
-	assert_true(event.cpu < umt_nr_cores(user));
-	assert_true(sums_of(user).sleeps >= 1);
+	assert_true(event.cpu < umt_nr_cores(subscriber));
+	assert_true(sums_of(subscriber).sleeps >= 1);
 
 	/* One event for many blocks, as nobody reads: for each core, and one that
 	 * a thread of the library is about to tell.  That may also be late, and
 	 * tells anew what we have read; as does a core that we leave. */
-	read_all(user);
+	read_all(subscriber);
 	for (i = 0; i < 100; i++)
 		block_us(1);
-	assert_true(readable(umt_fd(user), 10000));
-	left = nr_left(user);
-	nr = read_all(user);
-	left = nr_left(user) - left;
+	assert_true(readable(umt_fd(subscriber), 10000));
+	left = nr_left(subscriber);
+	nr = read_all(subscriber);
+	left = nr_left(subscriber) - left;
 	assert_in_range(nr, 1,
-			(uint64_t)umt_nr_cores(user) + left +
+			(uint64_t)umt_nr_cores(subscriber) + left +
 				(backend == UMT_PERF));
 
-	umt_want(user, 0);
-	assert_true(holds_soon(is_silent(user)));
-	assert_int_equal(umt_thread_remove(user), 0);
-	umt_close(user);
+	umt_want(subscriber, 0);
+	assert_true(holds_soon(is_silent(subscriber)));
+	assert_int_equal(umt_thread_remove(subscriber), 0);
+	umt_close(subscriber);
 }
 
 static void the_table_shows_it_too(unsigned backend)
 {
-	struct umt *user = user_of(backend, 0);
+	struct umt *subscriber = subscriber_of(backend, 0);
 	int cpu;
 
-	assert_int_equal(umt_idle(user, 0), -ENOENT);
-	assert_int_equal(umt_thread_add(user), 0);
-	assert_int_equal(umt_thread_remove(user), 0);
-	cpu = umt_idle(user, 0);
-	assert_in_range(cpu, 0, umt_nr_cores(user) - 1);
-	assert_int_equal(umt_ready(umt_cores(user), cpu), 0);
-	assert_int_equal(umt_idle(user, umt_nr_cores(user)), -ENOENT);
-	assert_int_equal(umt_idle(user, -1), -ENOENT);
-	umt_close(user);
+	assert_int_equal(umt_idle(subscriber, 0), -ENOENT);
+	assert_int_equal(umt_thread_add(subscriber), 0);
+	assert_int_equal(umt_thread_remove(subscriber), 0);
+	cpu = umt_idle(subscriber, 0);
+	assert_in_range(cpu, 0, umt_nr_cores(subscriber) - 1);
+	assert_int_equal(umt_ready(umt_cores(subscriber), cpu), 0);
+	assert_int_equal(umt_idle(subscriber, umt_nr_cores(subscriber)),
+			 -ENOENT);
+	assert_int_equal(umt_idle(subscriber, -1), -ENOENT);
+	umt_close(subscriber);
 }
 
 ON_EACH_BACKEND(told_once_while_wanted)

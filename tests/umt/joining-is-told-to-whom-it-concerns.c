@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Of several users that trace a thread each is told when it becomes or ceases
- * to be its own, and not when it becomes another's.
+ * Of several subscribers that trace a thread each is told when it becomes or
+ * ceases to be its own, and not when it becomes another's.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,23 +13,23 @@ struct told {
 	int born, gone;
 };
 
-static struct told told_to(struct umt *user)
+static struct told told_to(struct umt *subscriber)
 {
 	uint32_t self = (uint32_t)syscall(SYS_gettid);
 	struct told told = { 0 };
 	struct umt_event event;
 
-	while (umt_next(user, &event) == 1) {
+	while (umt_next(subscriber, &event) == 1) {
 		told.born += event.tid == self && event.kind == UMT_NEW;
 		told.gone += event.tid == self && event.kind == UMT_GONE;
 	}
-	assert_int_equal(sums_of(user).lost, 0);
+	assert_int_equal(sums_of(subscriber).lost, 0);
 	return told;
 }
 
-static void assert_told(struct umt *user, int born, int gone)
+static void assert_told(struct umt *subscriber, int born, int gone)
 {
-	struct told told = told_to(user);
+	struct told told = told_to(subscriber);
 
 	assert_int_equal(told.born, born);
 	assert_int_equal(told.gone, gone);
@@ -37,9 +37,9 @@ static void assert_told(struct umt *user, int born, int gone)
 
 static void each_its_own(void **state)
 {
-	struct umt *first = user_of(UMT_BPF, UMT_TRACE);
-	struct umt *other = user_of(UMT_BPF, UMT_TRACE);
-	struct umt *plain = user_of(UMT_BPF, 0);
+	struct umt *first = subscriber_of(UMT_BPF, UMT_TRACE);
+	struct umt *other = subscriber_of(UMT_BPF, UMT_TRACE);
+	struct umt *plain = subscriber_of(UMT_BPF, 0);
 
 	assert_int_equal(umt_thread_add(first), 0);
 	assert_told(first, 1, 0);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A CPU that came after the user had opened has no entry in its table: what
- * happens there counts on the first core, and nothing is written elsewhere.
+ * A CPU that came after the subscriber had opened has no entry in its table:
+ * what happens there counts on the first core, and nothing is written
+ * elsewhere.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <pthread.h>
 #include <sched.h>
 
-#include "umt/lib/user.h"
+#include "umt/lib/subscriber.h"
 
 static uint32_t stop;
 
@@ -52,30 +53,30 @@ static bool yielded_until(const __u64 *here, const __u64 *there)
 
 static void a_later_cpu_counts_on_the_first(void **state)
 {
-	struct umt *user = user_of(UMT_PERF, 0);
-	const struct umt_core *cores = umt_cores(user);
-	int cpu = last_cpu(), nr = user->nr_cores;
+	struct umt *subscriber = subscriber_of(UMT_PERF, 0);
+	const struct umt_core *cores = umt_cores(subscriber);
+	int cpu = last_cpu(), nr = subscriber->nr_cores;
 	pthread_t other;
 
 	if (!cpu || cpu >= nr) {
-		umt_close(user);
+		umt_close(subscriber);
 		ktest_skip("one CPU");
 	}
 	stay_on(cpu);
-	user->nr_cores = 1;
+	subscriber->nr_cores = 1;
 	assert_int_equal(pthread_create(&other, NULL, competes, NULL), 0);
-	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
 	assert_true(holds_soon(
 		yielded_until(&cores[0].preempts, &cores[cpu].preempts)));
-	assert_int_equal(umt_thread_remove(user), 0);
+	assert_int_equal(umt_thread_remove(subscriber), 0);
 	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	pthread_join(other, NULL);
 	assert_true(load(cores[0].preempts) > 0);
 	assert_int_equal(load(cores[cpu].preempts), 0);
 	assert_int_equal(load(cores[cpu].ready), 0);
-	assert_all_zero(user);
-	user->nr_cores = nr;
-	umt_close(user);
+	assert_all_zero(subscriber);
+	subscriber->nr_cores = nr;
+	umt_close(subscriber);
 }
 
 KTEST_MAIN(KTEST(a_later_cpu_counts_on_the_first))

@@ -4,7 +4,7 @@
  * namespace that is, from the first event of a thread to its last; also those
  * that are in a namespace below, and call themselves otherwise.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -22,9 +22,9 @@ static uint32_t gettid_of_self(void)
 	return (uint32_t)syscall(SYS_gettid);
 }
 
-static int count(const struct umt *user, uint32_t tid, int kind)
+static int count(const struct umt *subscriber, uint32_t tid, int kind)
 {
-	struct umt *reader = (struct umt *)user;
+	struct umt *reader = (struct umt *)subscriber;
 	int i, nr = 0;
 
 	while (nr_events < EVENTS_MAX &&
@@ -86,11 +86,11 @@ static uint32_t child_that_executes(void)
 	return (uint32_t)pid;
 }
 
-static bool is_followed(const struct umt *user, uint32_t tid)
+static bool is_followed(const struct umt *subscriber, uint32_t tid)
 {
-	return holds_soon(count(user, tid, UMT_GONE) == 1) &&
-	       count(user, tid, UMT_NEW) == 1 &&
-	       count(user, tid, UMT_BLOCK) >= 1;
+	return holds_soon(count(subscriber, tid, UMT_GONE) == 1) &&
+	       count(subscriber, tid, UMT_NEW) == 1 &&
+	       count(subscriber, tid, UMT_BLOCK) >= 1;
 }
 
 static int reads_its_own(void *is_first)
@@ -100,13 +100,13 @@ static int reads_its_own(void *is_first)
 				       .flags = UMT_TRACE | UMT_INHERIT };
 	uint32_t self = gettid_of_self();
 	uint32_t thread_tid, child, other, below;
-	struct umt *user;
+	struct umt *subscriber;
 	pthread_t thread;
 	int i;
 
 	ktest_check(!is_first || self == 1);
-	ktest_check(umt_open(&user, &options) == 0);
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_open(&subscriber, &options) == 0);
+	ktest_check(umt_thread_add(subscriber) == 0);
 	nap_often(1000, 3, 300);
 	ktest_check(!pthread_create(&thread, NULL, lives, &thread_tid));
 	pthread_join(thread, NULL);
@@ -114,21 +114,21 @@ static int reads_its_own(void *is_first)
 	other = child_that_executes();
 	ktest_check(!unshare(CLONE_NEWPID));
 	below = child_that_lives();
-	ktest_check(umt_thread_remove(user) == 0);
+	ktest_check(umt_thread_remove(subscriber) == 0);
 
-	ktest_check(is_followed(user, self));
+	ktest_check(is_followed(subscriber, self));
 	ktest_check(process_of(self) == getpid());
-	ktest_check(is_followed(user, thread_tid));
+	ktest_check(is_followed(subscriber, thread_tid));
 	ktest_check(process_of(thread_tid) == getpid());
-	ktest_check(is_followed(user, child));
+	ktest_check(is_followed(subscriber, child));
 	ktest_check(process_of(child) == (int)child);
-	ktest_check(holds_soon(count(user, other, UMT_GONE) == 2));
-	ktest_check(is_followed(user, below));
+	ktest_check(holds_soon(count(subscriber, other, UMT_GONE) == 2));
+	ktest_check(is_followed(subscriber, below));
 	ktest_check(process_of(below) == (int)below);
 	/* In a namespace of its own no number is higher. */
 	for (i = 0; i < nr_events; i++)
 		ktest_check(!is_first || events[i].tid <= NUMBER_MAX);
-	umt_close(user);
+	umt_close(subscriber);
 	return 0;
 }
 
@@ -137,7 +137,7 @@ static void need_namespaces(void)
 	if (getuid())
 		ktest_skip("only root has namespaces to give");
 	setenv("UMT_SOCKET", "", 1);
-	umt_close(user_of(UMT_BPF, UMT_TRACE));
+	umt_close(subscriber_of(UMT_BPF, UMT_TRACE));
 	if (access("/proc/self/ns/pid", F_OK))
 		ktest_skip("no PID namespaces");
 }

@@ -4,7 +4,7 @@
  * thread, perhaps before that is told to be gone: which of the two an event is
  * of is known all the same.
  */
-#include "umt/cmd/account.c"
+#include "umt/cmd/thread_account.c"
 #include "umt/cmd/names.c"
 
 #include "ktest.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A thread that opens a user may wait long for umtd, here one that never
- * answers.  Threads of users that there are already come, block, go on and go
- * meanwhile, and their events are read.
+ * A thread that opens a subscriber may wait long for umtd, here one that never
+ * answers.  Threads of subscribers that there are already come, block, go on
+ * and go meanwhile, and their events are read.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -17,16 +17,16 @@
 /* Somebody else may have the machine for as long as the other would wait. */
 #define TRIES 5
 
-static char folder[32];
+static char directory[32];
 static int listener, connection, is_open;
 
 static void listen_as_umtd(void)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 
-	strcpy(folder, "/tmp/umtd-XXXXXX");
-	assert_non_null(mkdtemp(folder));
-	snprintf(name.sun_path, sizeof(name.sun_path), "%s/socket", folder);
+	strcpy(directory, "/tmp/umtd-XXXXXX");
+	assert_non_null(mkdtemp(directory));
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s/socket", directory);
 	setenv("UMT_SOCKET", name.sun_path, 1);
 	listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	assert_true(listener >= 0);
@@ -39,7 +39,7 @@ static void hang_up(void)
 	close(listener);
 	close(connection);
 	unlink(getenv("UMT_SOCKET"));
-	rmdir(folder);
+	rmdir(directory);
 	unsetenv("UMT_SOCKET");
 }
 
@@ -47,12 +47,12 @@ static void *opens(void *unused)
 {
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = UMT_BPF };
-	struct umt *user = NULL;
+	struct umt *subscriber = NULL;
 
-	if (umt_open(&user, &options))
-		user = NULL;
+	if (umt_open(&subscriber, &options))
+		subscriber = NULL;
 	__atomic_store_n(&is_open, 1, __ATOMIC_SEQ_CST);
-	umt_close(user);
+	umt_close(subscriber);
 	return NULL;
 }
 
@@ -76,23 +76,23 @@ static bool is_asked(void)
 	return true;
 }
 
-/* All that a thread does besides opening and closing users. */
-static void *uses(void *user)
+/* All that a thread does besides opening and closing subscribers. */
+static void *uses(void *subscriber)
 {
 	struct umt_event event;
 
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_add(subscriber) == 0);
 	umt_block_begin();
 	umt_block_end();
-	while (umt_next(user, &event) == 1)
+	while (umt_next(subscriber, &event) == 1)
 		;
-	ktest_check(umt_thread_remove(user) == 0);
-	/* It is taken from the user as it ends. */
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_remove(subscriber) == 0);
+	/* It is taken from the subscriber as it ends. */
+	ktest_check(umt_thread_add(subscriber) == 0);
 	return NULL;
 }
 
-static bool is_held_up(struct umt *user)
+static bool is_held_up(struct umt *subscriber)
 {
 	pthread_t opener, worker;
 	bool held_up;
@@ -106,7 +106,7 @@ static bool is_held_up(struct umt *user)
 		hang_up();
 		ktest_skip("built without eBPF");
 	}
-	pthread_create(&worker, NULL, uses, user);
+	pthread_create(&worker, NULL, uses, subscriber);
 	pthread_join(worker, NULL);
 	/* Who waited for it goes on no later than it. */
 	nap_us(10000);
@@ -118,14 +118,14 @@ static bool is_held_up(struct umt *user)
 
 static void nobody_waits(unsigned backend)
 {
-	struct umt *user;
+	struct umt *subscriber;
 	int tries = 1;
 
 	setenv("UMT_SOCKET", "", 1);
-	user = user_of(backend, 0);
-	while (is_held_up(user))
+	subscriber = subscriber_of(backend, 0);
+	while (is_held_up(subscriber))
 		assert_true(tries++ < TRIES);
-	umt_close(user);
+	umt_close(subscriber);
 }
 
 ON_EACH_BACKEND(nobody_waits)

@@ -62,7 +62,7 @@ static int send_away(int connection, int fd)
 	struct umt_ask ask = { .version = UMT_BROKER_VERSION, .op = 99 };
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(fd))];
+		char space[CMSG_SPACE(sizeof(fd))];
 	} control = { 0 };
 	struct iovec piece = { &ask, sizeof(ask) };
 	struct msghdr message = { .msg_iov = &piece,

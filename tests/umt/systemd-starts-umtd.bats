@@ -14,7 +14,7 @@ setup() {
 	chmod 755 "$BATS_RUN_TMPDIR" "$work" "$work"/umt*
 }
 
-# units FOLDER SBINDIR: as `make install` puts them there
+# units DIRECTORY SBINDIR: as `make install` puts them there
 units() {
 	mkdir -p "$1"
 	sed "s|@SBINDIR@|$2|" "$tree/packaging/umtd.service.in" \
@@ -54,7 +54,7 @@ units() {
 	for line in "--nosuch:unknown option '--nosuch'" "-q:unknown option '-q'" \
 		"-qh:unknown option '-q'" "-s:option '-s' needs a value" \
 		"--help=3:option '--help=3' takes no value" \
-		"--socket:option '--socket' needs a value" "x:what is 'x'?"; do
+		"--socket:option '--socket' needs a value" "x:unexpected argument 'x'"; do
 		run -2 --separate-stderr timeout 60 "$work/umtd" "${line%%:*}"
 		[ "$stderr" = "umtd: ${line#*:}" ]
 	done

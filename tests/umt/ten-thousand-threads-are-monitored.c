@@ -3,20 +3,20 @@
  * Ten thousand monitored threads: all are counted while they are ready, none
  * while they wait, none is left.  Fewer where the system allows no more.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <pthread.h>
 
 #define NR_THREADS (KTEST_TSAN || KTEST_ASAN ? 1000 : 10000)
 
-static struct umt *user;
+static struct umt *subscriber;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool go;
 
 static void *waits(void *unused)
 {
-	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
 	pthread_mutex_lock(&mutex);
 	while (!go)
 		pthread_cond_wait(&changed, &mutex);
@@ -30,7 +30,7 @@ static void all_are_counted(void **state)
 	pthread_attr_t attr;
 	int nr, i;
 
-	user = user_of(UMT_BPF, 0);
+	subscriber = subscriber_of(UMT_BPF, 0);
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 64 << 10);
 	for (nr = 0; nr < NR_THREADS; nr++)
@@ -38,8 +38,8 @@ static void all_are_counted(void **state)
 			break;
 	printf("# %d threads\n", nr);
 	assert_true(nr > 0);
-	assert_true(holds_soon(sums_of(user).moved_in >= (uint64_t)nr));
-	assert_true(holds_soon(!ready_of(user)));
+	assert_true(holds_soon(sums_of(subscriber).moved_in >= (uint64_t)nr));
+	assert_true(holds_soon(!ready_of(subscriber)));
 
 	pthread_mutex_lock(&mutex);
 	go = true;
@@ -47,10 +47,10 @@ static void all_are_counted(void **state)
 	pthread_mutex_unlock(&mutex);
 	for (i = 0; i < nr; i++)
 		pthread_join(threads[i], NULL);
-	assert_true(holds_soon(!ready_of(user)));
-	assert_all_zero(user);
-	assert_true(sums_of(user).sleeps >= (uint64_t)nr);
-	umt_close(user);
+	assert_true(holds_soon(!ready_of(subscriber)));
+	assert_all_zero(subscriber);
+	assert_true(sums_of(subscriber).sleeps >= (uint64_t)nr);
+	umt_close(subscriber);
 }
 
 KTEST_MAIN(KTEST(all_are_counted))

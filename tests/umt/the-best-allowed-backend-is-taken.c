@@ -3,7 +3,7 @@
  * Without rights the next backend serves, and umt_info() says in a line why it
  * is not a better one.  What is asked for wrongly is refused.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 #include "refuse.h"
 
 #include <sys/syscall.h>
@@ -22,14 +22,14 @@ static int opened(unsigned backend, unsigned flags)
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = backend,
 				       .flags = flags };
-	struct umt *user;
-	int error = umt_open(&user, &options);
+	struct umt *subscriber;
+	int error = umt_open(&subscriber, &options);
 
 	if (error)
 		return error;
-	error = umt_backend(user);
-	ktest_check(umt_thread_add(user) == 0);
-	umt_close(user);
+	error = umt_backend(subscriber);
+	ktest_check(umt_thread_add(subscriber) == 0);
+	umt_close(subscriber);
 	return error;
 }
 
@@ -92,32 +92,32 @@ static void the_environment_narrows(void **state)
 
 static void nonsense_is_refused(void **state)
 {
-	struct umt_options options = { .size = sizeof(options) };
-	struct umt_backends info = { .size = sizeof(info) - 1 };
+	struct umt_options options = { .size = sizeof(options.size) - 1 };
+	struct umt_backends info = { .size = sizeof(info.size) - 1 };
 	struct umt_counts counts;
-	struct umt *user = NULL;
+	struct umt *subscriber = NULL;
 
-	options.size--;
-	assert_int_equal(umt_open(&user, &options), -EINVAL);
-	options.size++;
+	assert_int_equal(umt_open(&subscriber, &options), -EINVAL);
+	options.size = sizeof(options);
 	options.backend = UMT_EXPLICIT + 1;
-	assert_int_equal(umt_open(&user, &options), -EINVAL);
+	assert_int_equal(umt_open(&subscriber, &options), -EINVAL);
 	options.backend = UMT_EXPLICIT;
 	options.flags = 4;
-	assert_int_equal(umt_open(&user, &options), -EINVAL);
+	assert_int_equal(umt_open(&subscriber, &options), -EINVAL);
 	options.flags = 0;
 	options.ring_bytes = 5000;
-	assert_int_equal(umt_open(&user, &options), -EINVAL);
-	assert_null(user);
+	assert_int_equal(umt_open(&subscriber, &options), -EINVAL);
+	assert_null(subscriber);
 	umt_close(NULL);
 	assert_int_equal(umt_info(&info), -EINVAL);
 
 	options.ring_bytes = 0;
-	assert_int_equal(umt_open(&user, &options), 0);
-	assert_int_equal(umt_core_fd(user, -1), -EINVAL);
-	assert_int_equal(umt_core_fd(user, umt_nr_cores(user)), -EINVAL);
-	assert_int_equal(umt_core_counts(user, -1, &counts), -EINVAL);
-	umt_close(user);
+	assert_int_equal(umt_open(&subscriber, &options), 0);
+	assert_int_equal(umt_core_fd(subscriber, -1), -EINVAL);
+	assert_int_equal(umt_core_fd(subscriber, umt_nr_cores(subscriber)),
+			 -EINVAL);
+	assert_int_equal(umt_core_counts(subscriber, -1, &counts), -EINVAL);
+	umt_close(subscriber);
 	assert_null(umt_backend_name(UMT_ANY));
 	assert_null(umt_backend_name(4));
 	assert_string_equal(umt_backend_name(UMT_PERF), "perf");

@@ -4,7 +4,7 @@
  * that ends leaves its events to the next one, and a process whose first thread
  * has ended is served as before.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -13,7 +13,7 @@
 
 #define TRIES 200
 
-static struct umt *user;
+static struct umt *subscriber;
 
 /* ---- numbers ---- */
 
@@ -25,7 +25,7 @@ static uint32_t gettid_of_self(void)
 static void *joins_and_ends(void *tid)
 {
 	*(uint32_t *)tid = gettid_of_self();
-	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
 	return NULL;
 }
 
@@ -33,11 +33,11 @@ static void *knows_nothing(void *tid)
 {
 	if (gettid_of_self() != *(uint32_t *)tid)
 		return NULL;
-	assert_int_equal(umt_thread_remove(user), -ENOENT);
-	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(umt_thread_remove(subscriber), -ENOENT);
+	assert_int_equal(umt_thread_add(subscriber), 0);
 	block_us(1000);
-	assert_true(holds_soon(ready_of(user) == 1));
-	assert_int_equal(umt_thread_remove(user), 0);
+	assert_true(holds_soon(ready_of(subscriber) == 1));
+	assert_int_equal(umt_thread_remove(subscriber), 0);
 	return tid;
 }
 
@@ -57,21 +57,21 @@ static void numbers_are_given_anew(unsigned backend)
 	uint32_t tid;
 	int i;
 
-	user = user_of(backend, 0);
+	subscriber = subscriber_of(backend, 0);
 	pthread_create(&thread, NULL, joins_and_ends, &tid);
 	pthread_join(thread, NULL);
-	assert_true(holds_soon(!ready_of(user)));
+	assert_true(holds_soon(!ready_of(subscriber)));
 	for (i = 0; i < TRIES && !done; i++) {
 		if (!set_last(tid - 1)) {
-			umt_close(user);
+			umt_close(subscriber);
 			ktest_skip("the next number cannot be chosen here");
 		}
 		pthread_create(&thread, NULL, knows_nothing, &tid);
 		pthread_join(thread, &done);
 	}
-	assert_true(holds_soon(!ready_of(user)));
-	assert_all_zero(user);
-	umt_close(user);
+	assert_true(holds_soon(!ready_of(subscriber)));
+	assert_all_zero(subscriber);
+	umt_close(subscriber);
 	if (!done)
 		ktest_skip("somebody else always gets the number first");
 }
@@ -82,7 +82,7 @@ ON_EACH_BACKEND(numbers_are_given_anew)
 
 static bool is_told(int timeout_ms)
 {
-	struct pollfd fd = { .fd = umt_fd(user), .events = POLLIN };
+	struct pollfd fd = { .fd = umt_fd(subscriber), .events = POLLIN };
 
 	return poll(&fd, 1, timeout_ms) == 1;
 }
@@ -90,14 +90,14 @@ static bool is_told(int timeout_ms)
 /* Sees that there is something, and ends before it has read it. */
 static void *leads_and_ends(void *unused)
 {
-	return is_told(10000) ? user : NULL;
+	return is_told(10000) ? subscriber : NULL;
 }
 
 static void *blocks(void *unused)
 {
-	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
 	block_us(20000);
-	assert_int_equal(umt_thread_remove(user), 0);
+	assert_int_equal(umt_thread_remove(subscriber), 0);
 	return NULL;
 }
 
@@ -108,22 +108,22 @@ static void leaders_may_end(unsigned backend)
 	void *told;
 	int i;
 
-	user = user_of(backend, 0);
-	umt_want(user, 1);
+	subscriber = subscriber_of(backend, 0);
+	umt_want(subscriber, 1);
 	for (i = 0; i < 5; i++) {
 		pthread_create(&leader, NULL, leads_and_ends, NULL);
 		pthread_create(&worker, NULL, blocks, NULL);
 		pthread_join(leader, &told);
-		assert_ptr_equal(told, user);
+		assert_ptr_equal(told, subscriber);
 		pthread_join(worker, NULL);
 		/* Here is the next leader. */
 		assert_true(is_told(10000));
-		assert_int_equal(umt_next(user, &event), 1);
+		assert_int_equal(umt_next(subscriber, &event), 1);
 		assert_int_equal(event.kind, UMT_IDLE);
-		while (umt_next(user, &event) == 1)
+		while (umt_next(subscriber, &event) == 1)
 			;
 	}
-	umt_close(user);
+	umt_close(subscriber);
 }
 
 ON_EACH_BACKEND(leaders_may_end)
@@ -148,14 +148,14 @@ static void *goes_on_alone(void *unused)
 		nap_us(1000);
 	}
 	ktest_check(i < 20000);
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_add(subscriber) == 0);
 	for (i = 0; i < 20; i++)
 		block_us(200);
-	ktest_check(holds_soon(sums_of(user).sleeps >= 10));
-	ktest_check(holds_soon(ready_of(user) == 1));
-	ktest_check(umt_thread_remove(user) == 0);
-	ktest_check(holds_soon(!ready_of(user)));
-	umt_close(user);
+	ktest_check(holds_soon(sums_of(subscriber).sleeps >= 10));
+	ktest_check(holds_soon(ready_of(subscriber) == 1));
+	ktest_check(umt_thread_remove(subscriber) == 0);
+	ktest_check(holds_soon(!ready_of(subscriber)));
+	umt_close(subscriber);
 	_exit(0);
 }
 
@@ -165,15 +165,15 @@ static int ends_its_first_thread(void *backend)
 				       .backend = *(unsigned *)backend };
 	pthread_t thread;
 
-	ktest_check(umt_open(&user, &options) == 0);
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_open(&subscriber, &options) == 0);
+	ktest_check(umt_thread_add(subscriber) == 0);
 	ktest_check(pthread_create(&thread, NULL, goes_on_alone, NULL) == 0);
 	pthread_exit(NULL);
 }
 
 static void the_first_thread_may_end(unsigned backend)
 {
-	umt_close(user_of(backend, 0));
+	umt_close(subscriber_of(backend, 0));
 	assert_int_equal(ktest_in_child(ends_its_first_thread, &backend), 0);
 }
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Threads are counted from when they are added until they are removed or end,
- * for each of their users, on one core, and not while they are blocked.
+ * for each of their subscribers, on one core, and not while they are blocked.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 
 #include <pthread.h>
 
 struct life {
-	struct umt *user;
+	struct umt *subscriber;
 	int orders[2], answers[2];
 	bool removes_itself;
 };
 
-static void begin(struct life *life, struct umt *user)
+static void begin(struct life *life, struct umt *subscriber)
 {
 	memset(life, 0, sizeof(*life));
-	life->user = user;
+	life->subscriber = subscriber;
 	assert_int_equal(pipe(life->orders), 0);
 	assert_int_equal(pipe(life->answers), 0);
 }
@@ -37,12 +37,12 @@ static void *lives(void *arg)
 	struct life *life = arg;
 	char byte = 0;
 
-	assert_int_equal(umt_thread_add(life->user), 0);
+	assert_int_equal(umt_thread_add(life->subscriber), 0);
 	assert_int_equal(write(life->answers[1], &byte, 1), 1);
 	while (block_reading(life->orders[0], &byte) == 1 && byte == 'w')
 		assert_int_equal(write(life->answers[1], &byte, 1), 1);
 	if (life->removes_itself)
-		assert_int_equal(umt_thread_remove(life->user), 0);
+		assert_int_equal(umt_thread_remove(life->subscriber), 0);
 	return NULL;
 }
 
@@ -60,83 +60,83 @@ static void wait_for(struct life *life)
 
 static void blocked_threads_are_not_ready(unsigned backend)
 {
-	struct umt *user = user_of(backend, 0);
+	struct umt *subscriber = subscriber_of(backend, 0);
 	pthread_t thread;
 	struct life life;
 	int i;
 
-	begin(&life, user);
+	begin(&life, subscriber);
 	pthread_create(&thread, NULL, lives, &life);
 	wait_for(&life);
 	for (i = 0; i < 20; i++) {
 		/* With nothing to read it must block once more. */
-		assert_true(
-			holds_soon(sums_of(user).sleeps >= (uint64_t)i + 1 &&
-				   !ready_of(user)));
+		assert_true(holds_soon(sums_of(subscriber).sleeps >=
+					       (uint64_t)i + 1 &&
+				       !ready_of(subscriber)));
 		order(&life, 'w');
 		wait_for(&life);
 	}
 	order(&life, 'e');
 	pthread_join(thread, NULL);
-	assert_true(holds_soon(!ready_of(user)));
-	assert_all_zero(user);
+	assert_true(holds_soon(!ready_of(subscriber)));
+	assert_all_zero(subscriber);
 	end(&life);
-	umt_close(user);
+	umt_close(subscriber);
 }
 
 static void running_threads_are_ready(unsigned backend)
 {
-	struct umt *user = user_of(backend, 0);
+	struct umt *subscriber = subscriber_of(backend, 0);
 
-	assert_int_equal(umt_thread_add(user), 0);
-	assert_true(holds_soon(ready_of(user) == 1));
-	assert_int_equal(umt_thread_add(user), -EEXIST);
+	assert_int_equal(umt_thread_add(subscriber), 0);
+	assert_true(holds_soon(ready_of(subscriber) == 1));
+	assert_int_equal(umt_thread_add(subscriber), -EEXIST);
 	block_us(2000);
-	assert_true(holds_soon(ready_of(user) == 1));
-	assert_int_equal(umt_thread_remove(user), 0);
-	assert_all_zero(user);
-	assert_int_equal(umt_thread_remove(user), -ENOENT);
-	umt_close(user);
+	assert_true(holds_soon(ready_of(subscriber) == 1));
+	assert_int_equal(umt_thread_remove(subscriber), 0);
+	assert_all_zero(subscriber);
+	assert_int_equal(umt_thread_remove(subscriber), -ENOENT);
+	umt_close(subscriber);
 }
 
-static void every_user_has_its_own_counts(unsigned backend)
+static void every_subscriber_has_its_own_counts(unsigned backend)
 {
-	struct umt *users[UMT_MEMBERSHIPS + 1];
+	struct umt *subscribers[UMT_MEMBERSHIPS + 1];
 	int i;
 
 	for (i = 0; i <= UMT_MEMBERSHIPS; i++)
-		users[i] = user_of(backend, 0);
+		subscribers[i] = subscriber_of(backend, 0);
 	for (i = 0; i < UMT_MEMBERSHIPS; i++)
-		assert_int_equal(umt_thread_add(users[i]), 0);
-	assert_int_equal(umt_thread_add(users[i]), -EUSERS);
+		assert_int_equal(umt_thread_add(subscribers[i]), 0);
+	assert_int_equal(umt_thread_add(subscribers[i]), -EUSERS);
 	block_us(1000);
 	for (i = 0; i < UMT_MEMBERSHIPS; i++) {
-		assert_true(holds_soon(ready_of(users[i]) == 1));
-		assert_true(holds_soon(sums_of(users[i]).sleeps >= 1));
+		assert_true(holds_soon(ready_of(subscribers[i]) == 1));
+		assert_true(holds_soon(sums_of(subscribers[i]).sleeps >= 1));
 	}
-	assert_int_equal(ready_of(users[i]), 0);
+	assert_int_equal(ready_of(subscribers[i]), 0);
 	/* From the middle; the others stay. */
-	assert_int_equal(umt_thread_remove(users[1]), 0);
+	assert_int_equal(umt_thread_remove(subscribers[1]), 0);
 	block_us(1000);
-	assert_all_zero(users[1]);
-	assert_true(holds_soon(ready_of(users[0]) == 1));
-	assert_int_equal(umt_thread_add(users[UMT_MEMBERSHIPS]), 0);
+	assert_all_zero(subscribers[1]);
+	assert_true(holds_soon(ready_of(subscribers[0]) == 1));
+	assert_int_equal(umt_thread_add(subscribers[UMT_MEMBERSHIPS]), 0);
 	for (i = 0; i <= UMT_MEMBERSHIPS; i++)
-		umt_close(users[i]);
+		umt_close(subscribers[i]);
 }
 
-/* Its threads need not know; numbers of users are used again. */
-static void users_close_under_their_threads(unsigned backend)
+/* Its threads need not know; numbers of subscribers are used again. */
+static void subscribers_close_under_their_threads(unsigned backend)
 {
-	struct umt *stays = user_of(backend, 0);
+	struct umt *stays = subscriber_of(backend, 0);
 	int i;
 
 	assert_int_equal(umt_thread_add(stays), 0);
 	for (i = 0; i < 80; i++) {
-		struct umt *user = user_of(backend, 0);
+		struct umt *subscriber = subscriber_of(backend, 0);
 
-		assert_int_equal(umt_thread_add(user), 0);
-		umt_close(user);
+		assert_int_equal(umt_thread_add(subscriber), 0);
+		umt_close(subscriber);
 		if (i % 3)
 			block_us(1);
 	}
@@ -148,13 +148,13 @@ static void users_close_under_their_threads(unsigned backend)
 
 static void threads_may_just_end(unsigned backend)
 {
-	struct umt *user = user_of(backend, 0);
+	struct umt *subscriber = subscriber_of(backend, 0);
 	pthread_t thread;
 	struct life life;
 	int i;
 
 	for (i = 0; i < 50; i++) {
-		begin(&life, user);
+		begin(&life, subscriber);
 		life.removes_itself = i % 2;
 		pthread_create(&thread, NULL, lives, &life);
 		wait_for(&life);
@@ -162,20 +162,20 @@ static void threads_may_just_end(unsigned backend)
 		pthread_join(thread, NULL);
 		end(&life);
 	}
-	assert_true(holds_soon(!ready_of(user)));
-	assert_all_zero(user);
-	assert_int_equal(sums_of(user).lost, 0);
-	umt_close(user);
+	assert_true(holds_soon(!ready_of(subscriber)));
+	assert_all_zero(subscriber);
+	assert_int_equal(sums_of(subscriber).lost, 0);
+	umt_close(subscriber);
 }
 
 ON_EACH_BACKEND(blocked_threads_are_not_ready)
 ON_EACH_BACKEND(running_threads_are_ready)
-ON_EACH_BACKEND(every_user_has_its_own_counts)
-ON_EACH_BACKEND(users_close_under_their_threads)
+ON_EACH_BACKEND(every_subscriber_has_its_own_counts)
+ON_EACH_BACKEND(subscribers_close_under_their_threads)
 ON_EACH_BACKEND(threads_may_just_end)
 
 KTEST_MAIN(KTEST_EACH(blocked_threads_are_not_ready),
 	   KTEST_EACH(running_threads_are_ready),
-	   KTEST_EACH(every_user_has_its_own_counts),
-	   KTEST_EACH(users_close_under_their_threads),
+	   KTEST_EACH(every_subscriber_has_its_own_counts),
+	   KTEST_EACH(subscribers_close_under_their_threads),
 	   KTEST_EACH(threads_may_just_end))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A traced user is told each block with its reason, each wakeup and run, in
- * an order that can be; threads and programs made by its threads too, when
+ * A traced subscriber is told each block with its reason, each wakeup and run,
+ * in an order that can be; threads and programs made by its threads too, when
  * they are inherited.
  */
 #include "support/events.h"
@@ -15,10 +15,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static void collect(struct umt *user)
+static void collect(struct umt *subscriber)
 {
 	nr_events = 0;
-	collect_more(user);
+	collect_more(subscriber);
 }
 
 static uint32_t self(void)
@@ -81,16 +81,16 @@ static void assert_order(uint32_t tid)
 
 static void a_thread_is_followed(void **state)
 {
-	struct umt *user = user_of(UMT_BPF, UMT_TRACE);
+	struct umt *subscriber = subscriber_of(UMT_BPF, UMT_TRACE);
 	int i, naps;
 
-	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
 	naps = nap_often(100, 50, 1000);
 	if (naps == 1000)
 		ktest_skip("naps are over before they begin here");
-	assert_int_equal(umt_thread_remove(user), 0);
+	assert_int_equal(umt_thread_remove(subscriber), 0);
 	nap_us(100);
-	collect(user);
+	collect(subscriber);
 	assert_int_equal(events[0].kind, UMT_NEW);
 	assert_int_equal(events[0].tid, self());
 	assert_int_equal(events[0].detail, getpid());
@@ -102,13 +102,13 @@ static void a_thread_is_followed(void **state)
 		if (events[i].kind == UMT_BLOCK &&
 		    events[i].reason == UMT_WAITING)
 			assert_true(events[i].detail == SYS_clock_nanosleep);
-	umt_close(user);
+	umt_close(subscriber);
 }
 
 /* ---- reasons ---- */
 
 struct blocker {
-	struct umt *user;
+	struct umt *subscriber;
 	void (*wait)(void);
 	uint32_t tid;
 };
@@ -140,27 +140,27 @@ static void *blocker(void *arg)
 	struct blocker *it = arg;
 
 	it->tid = self();
-	assert_int_equal(umt_thread_add(it->user), 0);
+	assert_int_equal(umt_thread_add(it->subscriber), 0);
 	it->wait();
-	assert_int_equal(umt_thread_remove(it->user), 0);
+	assert_int_equal(umt_thread_remove(it->subscriber), 0);
 	return NULL;
 }
 
 /* The reason of the last block of a thread that does @wait. */
-static int reason_of(struct umt *user, void (*wait)(void),
+static int reason_of(struct umt *subscriber, void (*wait)(void),
 		     void (*release)(void))
 {
-	struct blocker it = { .user = user, .wait = wait };
+	struct blocker it = { .subscriber = subscriber, .wait = wait };
 	int reason = -1, i;
 	pthread_t thread;
 
 	pthread_create(&thread, NULL, blocker, &it);
-	assert_true(holds_soon(sums_of(user).moved_in > 0));
-	assert_true(holds_soon(!ready_of(user)));
+	assert_true(holds_soon(sums_of(subscriber).moved_in > 0));
+	assert_true(holds_soon(!ready_of(subscriber)));
 	nap_us(10000);
 	release();
 	pthread_join(thread, NULL);
-	collect(user);
+	collect(subscriber);
 	for (i = 0; i < nr_events; i++)
 		if (events[i].tid == it.tid && events[i].kind == UMT_BLOCK)
 			reason = events[i].reason;
@@ -191,25 +191,27 @@ static void fill_page(void)
 
 static void locks_are_futex(void **state)
 {
-	struct umt *user = user_of(UMT_BPF, UMT_TRACE);
+	struct umt *subscriber = subscriber_of(UMT_BPF, UMT_TRACE);
 
 	pthread_mutex_lock(&mutex);
-	assert_int_equal(reason_of(user, waits_for_lock, unlock), UMT_FUTEX);
-	umt_close(user);
+	assert_int_equal(reason_of(subscriber, waits_for_lock, unlock),
+			 UMT_FUTEX);
+	umt_close(subscriber);
 }
 
 static void pipes_are_other(void **state)
 {
-	struct umt *user = user_of(UMT_BPF, UMT_TRACE);
+	struct umt *subscriber = subscriber_of(UMT_BPF, UMT_TRACE);
 
 	assert_int_equal(pipe(pipe_fds), 0);
-	assert_int_equal(reason_of(user, waits_for_pipe, fill_pipe), UMT_OTHER);
-	umt_close(user);
+	assert_int_equal(reason_of(subscriber, waits_for_pipe, fill_pipe),
+			 UMT_OTHER);
+	umt_close(subscriber);
 }
 
 static void page_faults_are_fault(void **state)
 {
-	struct umt *user = user_of(UMT_BPF, UMT_TRACE);
+	struct umt *subscriber = subscriber_of(UMT_BPF, UMT_TRACE);
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 
@@ -222,9 +224,10 @@ static void page_faults_are_fault(void **state)
 	range.range.len = 4096;
 	assert_int_equal(ioctl(fault_fd, UFFDIO_API, &api), 0);
 	assert_int_equal(ioctl(fault_fd, UFFDIO_REGISTER, &range), 0);
-	assert_int_equal(reason_of(user, waits_for_page, fill_page), UMT_FAULT);
+	assert_int_equal(reason_of(subscriber, waits_for_page, fill_page),
+			 UMT_FAULT);
 	close(fault_fd);
-	umt_close(user);
+	umt_close(subscriber);
 }
 
 /* ---- children ---- */
@@ -242,19 +245,20 @@ static int find_new(int from, uint32_t *tid)
 }
 
 /* It is counted for a moment less than it is told of. */
-static bool has_gone(struct umt *user, uint32_t tid)
+static bool has_gone(struct umt *subscriber, uint32_t tid)
 {
-	collect_more(user);
+	collect_more(subscriber);
 	return count(tid, UMT_GONE, -1) == 1;
 }
 
 static void children_are_inherited(void **state)
 {
-	struct umt *user = user_of(UMT_BPF, UMT_TRACE | UMT_INHERIT);
+	struct umt *subscriber =
+		subscriber_of(UMT_BPF, UMT_TRACE | UMT_INHERIT);
 	uint32_t tid = 0;
 	pid_t pid;
 
-	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
@@ -262,32 +266,32 @@ static void children_are_inherited(void **state)
 		_exit(1);
 	}
 	assert_int_equal(ktest_wait_for(pid, 30), 0);
-	assert_int_equal(umt_thread_remove(user), 0);
-	assert_true(holds_soon(!ready_of(user)));
-	assert_all_zero(user);
-	collect(user);
+	assert_int_equal(umt_thread_remove(subscriber), 0);
+	assert_true(holds_soon(!ready_of(subscriber)));
+	assert_all_zero(subscriber);
+	collect(subscriber);
 	assert_true(find_new(0, &tid) >= 0);
 	assert_int_equal(tid, pid);
 	assert_order(self());
-	assert_true(holds_soon(has_gone(user, tid)));
+	assert_true(holds_soon(has_gone(subscriber, tid)));
 	/* The program that it became still sleeps on our account. */
 	assert_true(count(tid, UMT_BLOCK, UMT_WAITING) >= 1);
 	assert_true(find_new(find_new(0, &tid) + 1, &tid) > 0);
-	assert_true(holds_soon(has_gone(user, tid)));
-	umt_close(user);
+	assert_true(holds_soon(has_gone(subscriber, tid)));
+	umt_close(subscriber);
 }
 
 static void others_are_not(void **state)
 {
-	struct umt *user = user_of(UMT_BPF, UMT_TRACE);
+	struct umt *subscriber = subscriber_of(UMT_BPF, UMT_TRACE);
 	uint32_t tid;
 
-	assert_int_equal(umt_thread_add(user), 0);
+	assert_int_equal(umt_thread_add(subscriber), 0);
 	assert_int_equal(system("true"), 0);
-	assert_int_equal(umt_thread_remove(user), 0);
-	collect(user);
+	assert_int_equal(umt_thread_remove(subscriber), 0);
+	collect(subscriber);
 	assert_int_equal(find_new(0, &tid), -1);
-	umt_close(user);
+	umt_close(subscriber);
 }
 
 KTEST_MAIN(KTEST(a_thread_is_followed), KTEST(locks_are_futex),

@@ -25,7 +25,8 @@ static int is_told_who_serves(void *unused)
 	ktest_check(info.backend == UMT_BPF);
 	fprintf(stderr, "# %s\n", info.why[UMT_ANY]);
 	ktest_check(strstr(info.why[UMT_ANY], umtd.path) != NULL);
-	ktest_check(strstr(info.why[UMT_ANY], "at most 32 users") != NULL);
+	ktest_check(strstr(info.why[UMT_ANY], "at most 32 subscribers") !=
+		    NULL);
 	return 0;
 }
 
@@ -33,7 +34,7 @@ static int is_told_who_serves(void *unused)
 static int is_told_that_it_is_of_no_use(void *unused)
 {
 	struct umt_backends info = { .size = sizeof(info) };
-	struct umt *user;
+	struct umt *subscriber;
 
 	become_somebody(SOMEBODY);
 	ktest_check(refuse_call(SYS_bpf, 0, BPF_PROG_TEST_RUN,
@@ -43,9 +44,9 @@ static int is_told_that_it_is_of_no_use(void *unused)
 	ktest_check(info.backend == UMT_PERF || info.backend == UMT_EXPLICIT);
 	ktest_check(strstr(info.why[UMT_BPF], umtd.path) != NULL);
 	ktest_check(strstr(info.why[UMT_BPF], "unprivileged_bpf") != NULL);
-	ktest_check(umt_open(&user, NULL) == 0);
-	ktest_check(umt_backend(user) == info.backend);
-	umt_close(user);
+	ktest_check(umt_open(&subscriber, NULL) == 0);
+	ktest_check(umt_backend(subscriber) == info.backend);
+	umt_close(subscriber);
 	return 0;
 }
 
@@ -67,25 +68,25 @@ static int has_events_and_descriptors(void *unused)
 	struct umt_event event = { 0 };
 	struct umt_counts counts;
 	struct pollfd polled = { .events = POLLIN };
-	struct umt *user, *second;
+	struct umt *subscriber, *second;
 	int cpu;
 
 	become_somebody(SOMEBODY);
-	user = served(UMT_TRACE);
+	subscriber = served(UMT_TRACE);
 	second = served(0);
-	ktest_check(user && second);
+	ktest_check(subscriber && second);
 	polled.fd = umt_core_fd(second, 0);
 	ktest_check(polled.fd >= 0);
 	for (cpu = 1; cpu < umt_nr_cores(second); cpu++)
 		ktest_check(umt_core_fd(second, cpu) >= 0);
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_add(subscriber) == 0);
 	ktest_check(umt_thread_add(second) == 0);
 	ktest_check(umt_thread_add(second) == -EEXIST);
 	nap_us(1000);
-	ktest_check(umt_next(user, &event) == 1 && event.kind == UMT_NEW);
+	ktest_check(umt_next(subscriber, &event) == 1 && event.kind == UMT_NEW);
 	ktest_check(event.detail == getpid());
 	ktest_check(umt_core_counts(second, 0, &counts) == 0);
-	umt_close(user);
+	umt_close(subscriber);
 	/* The other goes on. */
 	ktest_check(umt_thread_remove(second) == 0);
 	umt_close(second);
@@ -116,20 +117,20 @@ static void who_is_not_served_is_told_why(void **state)
 
 static uint32_t stop;
 
-static void *naps(void *user)
+static void *naps(void *subscriber)
 {
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_add(subscriber) == 0);
 	while (!load(stop))
 		nap_us(50);
-	ktest_check(umt_thread_remove(user) == 0);
+	ktest_check(umt_thread_remove(subscriber) == 0);
 	return NULL;
 }
 
-static bool counts_grow(const struct umt *user)
+static bool counts_grow(const struct umt *subscriber)
 {
-	uint64_t sleeps = sums_of(user).sleeps;
+	uint64_t sleeps = sums_of(subscriber).sleeps;
 
-	return holds_soon(sums_of(user).sleeps > sleeps + 100);
+	return holds_soon(sums_of(subscriber).sleeps > sleeps + 100);
 }
 
 static void say(int fd)
@@ -148,22 +149,22 @@ static int to_child[2], to_parent[2];
 
 static int outlives_umtd(void *unused)
 {
-	struct umt *user, *next;
+	struct umt *subscriber, *next;
 	pthread_t threads[4];
 	int i;
 
 	become_somebody(SOMEBODY);
-	user = served(0);
-	ktest_check(user != NULL);
+	subscriber = served(0);
+	ktest_check(subscriber != NULL);
 	for (i = 0; i < 4; i++)
-		pthread_create(&threads[i], NULL, naps, user);
-	ktest_check(counts_grow(user));
+		pthread_create(&threads[i], NULL, naps, subscriber);
+	ktest_check(counts_grow(subscriber));
 	say(to_parent[1]);
 	/* It is killed. */
 	hear(to_child[0]);
-	ktest_check(counts_grow(user));
+	ktest_check(counts_grow(subscriber));
 	ktest_check(served(0) == NULL);
-	ktest_check(umt_core_fd(user, 0) < 0);
+	ktest_check(umt_core_fd(subscriber, 0) < 0);
 	say(to_parent[1]);
 	/* Another one is there. */
 	hear(to_child[0]);
@@ -172,13 +173,13 @@ static int outlives_umtd(void *unused)
 	ktest_check(umt_thread_add(next) == 0);
 	/* It is its own naps that are counted. */
 	ktest_check(holds_soon(sums_of(next).sleeps >= 1));
-	ktest_check(counts_grow(user));
+	ktest_check(counts_grow(subscriber));
 	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	for (i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
-	ktest_check(holds_soon(!ready_of(user)));
+	ktest_check(holds_soon(!ready_of(subscriber)));
 	ktest_check(umt_thread_remove(next) == 0);
-	umt_close(user);
+	umt_close(subscriber);
 	umt_close(next);
 	return 0;
 }
@@ -222,16 +223,16 @@ static bool is_served_once(void)
 {
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = UMT_BPF };
-	struct umt *user;
+	struct umt *subscriber;
 
-	if (umt_open(&user, &options))
+	if (umt_open(&subscriber, &options))
 		return false;
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_add(subscriber) == 0);
 	nap_us(100);
-	umt_core_fd(user, 0);
-	ktest_check(umt_thread_remove(user) == 0);
-	ktest_check(ready_of(user) == 0);
-	umt_close(user);
+	umt_core_fd(subscriber, 0);
+	ktest_check(umt_thread_remove(subscriber) == 0);
+	ktest_check(ready_of(subscriber) == 0);
+	umt_close(subscriber);
 	return true;
 }
 
@@ -298,8 +299,8 @@ static void a_killed_process_leaves_room_for_the_next(void **state)
 	if (!pid)
 		_exit(holds_all_and_waits(NULL));
 	hear(to_parent[0]);
-	/* What is too much for one is not for another user. */
-	umt_close(user_of(UMT_BPF, 0));
+	/* What is too much for one is not for another subscriber. */
+	umt_close(subscriber_of(UMT_BPF, 0));
 	kill(pid, SIGKILL);
 	assert_true(WIFSIGNALED(ktest_wait_for(pid, 10)));
 	assert_true(holds_soon(as_somebody(is_served, NULL) == 0));
@@ -337,16 +338,16 @@ static int programs_of(pid_t pid)
 
 static void the_program_goes_when_nobody_uses_it(void **state)
 {
-	struct umt *user;
+	struct umt *subscriber;
 	int i;
 
 	umtd_begin(&umtd);
 	assert_int_equal(programs_of(umtd.pid), 0);
-	user = user_of(UMT_BPF, 0);
+	subscriber = subscriber_of(UMT_BPF, 0);
 	assert_true(programs_of(umtd.pid) > 0);
 	/* It keeps what it serves by, and nothing more, in mind. */
 	assert_true(programs_of(getpid()) > 0);
-	umt_close(user);
+	umt_close(subscriber);
 	assert_int_equal(programs_of(getpid()), 0);
 	/* It lingers for ten seconds, and is the same program for each variant of
 	 * this one. */

@@ -48,7 +48,7 @@ static int ask(int *fd, struct umt_ask asked)
 
 	for (i = 0; i < nr; i++)
 		close(fds[i]);
-	return nr < 0 ? nr : (int)answer.user;
+	return nr < 0 ? nr : (int)answer.subscriber;
 }
 
 static int says_nonsense(void *unused)
@@ -79,11 +79,11 @@ static int says_nonsense(void *unused)
 	own = ask(&fd, good);
 	ktest_check(own >= 0);
 	asked = good;
-	asked.op = UMT_BROKER_BELL;
-	asked.user = (uint32_t)own;
+	asked.op = UMT_BROKER_DOORBELL;
+	asked.subscriber = (uint32_t)own;
 	asked.cpu = UINT32_MAX;
 	ktest_check(ask(&fd, asked) == -EINVAL);
-	asked.user = UINT32_MAX;
+	asked.subscriber = UINT32_MAX;
 	ktest_check(ask(&fd, asked) == -EINVAL);
 	return 0;
 }
@@ -131,11 +131,11 @@ static int sends_descriptors(void *unused)
 {
 	struct umt_ask asked = good;
 	struct iovec piece = { &asked, sizeof(asked) };
-	char room[CMSG_SPACE(200 * sizeof(int))] = { 0 };
+	char space[CMSG_SPACE(200 * sizeof(int))] = { 0 };
 	struct msghdr message = { .msg_iov = &piece,
 				  .msg_iovlen = 1,
-				  .msg_control = room,
-				  .msg_controllen = sizeof(room) };
+				  .msg_control = space,
+				  .msg_controllen = sizeof(space) };
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 	struct umt_answer answer;
 	int fds[200], i, fd;
@@ -310,9 +310,9 @@ static long bpf(int cmd, union bpf_attr *attr)
 
 /* @cpu: where the kernel is to run it, whoever is there; -1: here */
 static int run_control_on(int cpu, const struct handed *handed, enum umt_op op,
-			  uint32_t user, const __u64 *token)
+			  uint32_t subscriber, const __u64 *token)
 {
-	uint64_t args[UMT_NR_ARGS] = { op, user, (uintptr_t)token };
+	uint64_t args[UMT_NR_ARGS] = { op, subscriber, (uintptr_t)token };
 	union bpf_attr attr = { 0 };
 	long error;
 
@@ -330,9 +330,9 @@ static int run_control_on(int cpu, const struct handed *handed, enum umt_op op,
 }
 
 static int run_control(const struct handed *handed, enum umt_op op,
-		       uint32_t user, const __u64 *token)
+		       uint32_t subscriber, const __u64 *token)
 {
-	return run_control_on(-1, handed, op, user, token);
+	return run_control_on(-1, handed, op, subscriber, token);
 }
 
 static int cannot_name_anothers(void *unused)
@@ -345,30 +345,30 @@ static int cannot_name_anothers(void *unused)
 	become_somebody(SOMEBODY);
 	open_plainly(&theirs);
 	open_plainly(&mine);
-	ktest_check(mine.answer.user != theirs.answer.user);
+	ktest_check(mine.answer.subscriber != theirs.answer.subscriber);
 	ktest_check(memcmp(mine.answer.token, theirs.answer.token, 16) != 0);
 	/* By number, without the token. */
-	ktest_check(run_control(&mine, UMT_OP_ADD, theirs.answer.user, guess) ==
-		    -EPERM);
-	ktest_check(run_control(&mine, UMT_OP_ADD, theirs.answer.user,
+	ktest_check(run_control(&mine, UMT_OP_ADD, theirs.answer.subscriber,
+				guess) == -EPERM);
+	ktest_check(run_control(&mine, UMT_OP_ADD, theirs.answer.subscriber,
 				mine.answer.token) == -EPERM);
 	ktest_check(run_control(&mine, UMT_OP_ADD, UINT32_MAX,
 				mine.answer.token) == -EPERM);
 	asked = good;
-	asked.op = UMT_BROKER_BELL;
-	asked.user = theirs.answer.user;
+	asked.op = UMT_BROKER_DOORBELL;
+	asked.subscriber = theirs.answer.subscriber;
 	ktest_check(ask(&mine.connection, asked) == -EINVAL);
 	asked.op = UMT_BROKER_CLOSE;
 	ktest_check(ask(&mine.connection, asked) == -EINVAL);
 	/* With the token, by another process than the first to use it. */
-	ktest_check(
-		holds_soon(run_control(&theirs, UMT_OP_ADD, theirs.answer.user,
-				       theirs.answer.token) != -EAGAIN));
-	ktest_check(run_control(&theirs, UMT_OP_ADD, theirs.answer.user,
+	ktest_check(holds_soon(run_control(&theirs, UMT_OP_ADD,
+					   theirs.answer.subscriber,
+					   theirs.answer.token) != -EAGAIN));
+	ktest_check(run_control(&theirs, UMT_OP_ADD, theirs.answer.subscriber,
 				theirs.answer.token) == -EEXIST);
 	pid = fork();
 	if (!pid)
-		_exit(run_control(&theirs, UMT_OP_ADD, theirs.answer.user,
+		_exit(run_control(&theirs, UMT_OP_ADD, theirs.answer.subscriber,
 				  theirs.answer.token) != -EPERM);
 	ktest_check(ktest_wait_for(pid, 10) == 0);
 	return 0;
@@ -453,16 +453,16 @@ static int cannot_add_who_runs_elsewhere(void *unused)
 	ktest_check(core != MAP_FAILED);
 	for (i = 0; i < 100; i++) {
 		ktest_check(run_control_on(there, &handed, UMT_OP_ADD,
-					   handed.answer.user,
+					   handed.answer.subscriber,
 					   handed.answer.token) != 0);
 		usleep(1000);
 	}
 	ktest_check(core[there + 1].moved_in == 0);
 	/* Nobody else has become the process that may. */
-	ktest_check(
-		holds_soon(run_control(&handed, UMT_OP_ADD, handed.answer.user,
-				       handed.answer.token) != -EAGAIN));
-	ktest_check(run_control(&handed, UMT_OP_ADD, handed.answer.user,
+	ktest_check(holds_soon(run_control(&handed, UMT_OP_ADD,
+					   handed.answer.subscriber,
+					   handed.answer.token) != -EAGAIN));
+	ktest_check(run_control(&handed, UMT_OP_ADD, handed.answer.subscriber,
 				handed.answer.token) == -EEXIST);
 	kill(victim, SIGKILL);
 	ktest_wait_for(victim, 10);
@@ -484,7 +484,8 @@ static void await_byte(int fd)
 	ktest_check(read(fd, &byte, 1) == 1);
 }
 
-static int sees_nothing_of(const struct umt *user, const struct talk *talk)
+static int sees_nothing_of(const struct umt *subscriber,
+			   const struct talk *talk)
 {
 	uint64_t sleeps;
 	int i;
@@ -493,21 +494,21 @@ static int sees_nothing_of(const struct umt *user, const struct talk *talk)
 	close(talk->cues[0]);
 	close(talk->answers[1]);
 	await_byte(talk->answers[0]);
-	ktest_check(ready_of(user) == 0);
-	ktest_check(sums_of(user).moved_out >= 1);
-	sleeps = sums_of(user).sleeps;
+	ktest_check(ready_of(subscriber) == 0);
+	ktest_check(sums_of(subscriber).moved_out >= 1);
+	sleeps = sums_of(subscriber).sleeps;
 	for (i = 0; i < 4; i++) {
 		ktest_check(write(talk->cues[1], "\n", 1) == 1);
 		await_byte(talk->answers[0]);
 	}
-	ktest_check(sums_of(user).sleeps == sleeps);
+	ktest_check(sums_of(subscriber).sleeps == sleeps);
 	return 0;
 }
 
 /*
  * It blocks for each line that it is told, and says a line for each.  The child
  * comes first: it has let go of the connection then, whose end at exec is the
- * end of the user, and must not come before the kernel tells of the exec.
+ * end of the subscriber, and must not come before the kernel tells of the exec.
  */
 static void execute(const struct talk *talk)
 {
@@ -524,19 +525,19 @@ static void execute(const struct talk *talk)
 
 static int executes_another(void *result)
 {
-	struct umt *user;
+	struct umt *subscriber;
 	struct talk talk;
 
 	become_somebody(SOMEBODY);
-	user = served(UMT_TRACE);
-	ktest_check(user != NULL);
+	subscriber = served(UMT_TRACE);
+	ktest_check(subscriber != NULL);
 	ktest_check(pipe(talk.cues) == 0 && pipe(talk.answers) == 0);
 	if (!fork()) {
-		sees_nothing_of(user, &talk);
+		sees_nothing_of(subscriber, &talk);
 		ktest_check(write(*(int *)result, "", 1) == 1);
 		_exit(0);
 	}
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_add(subscriber) == 0);
 	execute(&talk);
 	return 1;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A client that closes users but keeps what it was handed, or whose threads
- * keep a closed user in use, gets no more than one that closes nothing.
+ * A client that closes subscribers but keeps what it was handed, or whose
+ * threads keep a closed subscriber in use, gets no more than one that closes
+ * nothing.
  */
 #include "support/umtd.h"
 
@@ -13,7 +14,7 @@
 #define BIG (4u << 20)
 #define BIG_MAX 4 /* in 16 MiB */
 #define MANY 12
-#define USERS_MAX 32
+#define SUBSCRIBERS_MAX 32
 #define CORES_MAX 8 /* asking takes 15 ms, and all may be asked for */
 
 static struct umtd umtd;
@@ -36,7 +37,7 @@ static void begin(struct client *client)
 	ktest_check(client->connection >= 0);
 }
 
-/* The number of a user whose descriptors are kept, or -errno. */
+/* The number of a subscriber whose descriptors are kept, or -errno. */
 static int opened(struct client *client)
 {
 	struct umt_answer answer;
@@ -47,14 +48,14 @@ static int opened(struct client *client)
 		return nr;
 	client->nr += nr;
 	client->nr_cores = (int)answer.nr_cores;
-	return (int)answer.user;
+	return (int)answer.subscriber;
 }
 
-static void closed(struct client *client, int user)
+static void closed(struct client *client, int subscriber)
 {
 	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
 			       .op = UMT_BROKER_CLOSE,
-			       .user = (uint32_t)user };
+			       .subscriber = (uint32_t)subscriber };
 	struct umt_answer answer;
 
 	ktest_check(!broker_ask(&client->connection, &ask, &answer, NULL, 0));
@@ -66,18 +67,18 @@ static void let_go(struct client *client)
 		close(client->fds[--client->nr]);
 }
 
-/* How many users it can have had, all closed and kept. */
+/* How many subscribers it can have had, all closed and kept. */
 static int keep_closed(struct client *client)
 {
-	int user, nr;
+	int subscriber, nr;
 
 	for (nr = 0; nr < MANY; nr++) {
-		user = opened(client);
-		if (user < 0) {
-			ktest_check(user == -EUSERS);
+		subscriber = opened(client);
+		if (subscriber < 0) {
+			ktest_check(subscriber == -EUSERS);
 			break;
 		}
-		closed(client, user);
+		closed(client, subscriber);
 	}
 	return nr;
 }
@@ -96,67 +97,69 @@ static int keeps_rings(void *unused)
 	ktest_check(opened(&client) == -EUSERS);
 	let_go(&client);
 	for (i = 0; i < 2 * MANY; i++) {
-		int user = opened(&client);
+		int subscriber = opened(&client);
 
-		ktest_check(user >= 0);
-		closed(&client, user);
+		ktest_check(subscriber >= 0);
+		closed(&client, subscriber);
 		let_go(&client);
 	}
 	return 0;
 }
 
-static int keeps_bells(void *unused)
+static int keeps_doorbells(void *unused)
 {
 	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
-			       .op = UMT_BROKER_BELL };
+			       .op = UMT_BROKER_DOORBELL };
 	struct umt_answer answer;
 	struct client client;
-	int nr, fd, said = 0, user;
+	int nr, fd, said = 0, subscriber;
 
 	begin(&client);
-	user = opened(&client);
-	ktest_check(user >= 0);
+	subscriber = opened(&client);
+	ktest_check(subscriber >= 0);
 	if (client.nr_cores > CORES_MAX)
 		return 0;
-	ask.user = (uint32_t)user;
-	for (nr = -1; nr <= USERS_MAX * client.nr_cores && said >= 0; nr++)
+	ask.subscriber = (uint32_t)subscriber;
+	for (nr = -1; nr <= SUBSCRIBERS_MAX * client.nr_cores && said >= 0;
+	     nr++)
 		said = broker_ask(&client.connection, &ask, &answer, &fd, 1);
 	ktest_check(said == -EUSERS);
-	ktest_check(nr == USERS_MAX * client.nr_cores);
+	ktest_check(nr == SUBSCRIBERS_MAX * client.nr_cores);
 	return 0;
 }
 
 static sem_t added;
 
-static void *sleeps_as(void *user)
+static void *sleeps_as(void *subscriber)
 {
-	ktest_check(umt_thread_add(user) == 0);
+	ktest_check(umt_thread_add(subscriber) == 0);
 	ktest_check(sem_post(&added) == 0);
 	pause();
 	return NULL;
 }
 
-/* Threads that never run again name a user that is closed. */
-static int keeps_users(void *unused)
+/* Threads that never run again name a subscriber that is closed. */
+static int keeps_subscribers(void *unused)
 {
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = UMT_BPF,
 				       .ring_bytes = BIG };
-	struct umt *user;
+	struct umt *subscriber;
 	pthread_t thread;
 	int i, error = 0;
 
 	become_somebody(SOMEBODY);
 	ktest_check(sem_init(&added, 0, 0) == 0);
 	for (i = 0; i < MANY && !error; i++) {
-		error = umt_open(&user, &options);
+		error = umt_open(&subscriber, &options);
 		if (error)
 			break;
-		ktest_check(!pthread_create(&thread, NULL, sleeps_as, user));
+		ktest_check(
+			!pthread_create(&thread, NULL, sleeps_as, subscriber));
 		while (sem_wait(&added))
 			;
-		ktest_check(holds_soon(ready_of(user) == 0));
-		umt_close(user);
+		ktest_check(holds_soon(ready_of(subscriber) == 0));
+		umt_close(subscriber);
 	}
 	ktest_check(i == BIG_MAX);
 	ktest_check(error == -EUSERS);
@@ -177,15 +180,15 @@ static void rings_that_are_kept(void **state)
 	others_have_what_they_had(keeps_rings);
 }
 
-static void bells_that_are_kept(void **state)
+static void doorbells_that_are_kept(void **state)
 {
-	others_have_what_they_had(keeps_bells);
+	others_have_what_they_had(keeps_doorbells);
 }
 
-static void users_that_linger(void **state)
+static void subscribers_that_linger(void **state)
 {
-	others_have_what_they_had(keeps_users);
+	others_have_what_they_had(keeps_subscribers);
 }
 
-KTEST_MAIN(KTEST(rings_that_are_kept), KTEST(bells_that_are_kept),
-	   KTEST(users_that_linger))
+KTEST_MAIN(KTEST(rings_that_are_kept), KTEST(doorbells_that_are_kept),
+	   KTEST(subscribers_that_linger))

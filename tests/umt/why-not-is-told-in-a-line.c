@@ -5,10 +5,10 @@
  * kernel that is locked down or too old, a verifier that refuses, no memory for
  * what it keeps of threads.
  *
- * What this kernel cannot be is made up: by a filter on bpf(2), and by folders
+ * What this kernel cannot be is made up: by a filter on bpf(2), and by directories
  * that are mounted over those of sysfs, for the test's process only.
  */
-#include "support/users.h"
+#include "support/subscribers.h"
 #include "refuse.h"
 
 #include <fcntl.h>
@@ -36,7 +36,9 @@ static void refuse_bpf(int cmd, int error)
 
 /* ---- other types ---- */
 
-/* What follows a type of this kind: bytes, and bytes for each of its members. */
+/*
+ * What follows a type of this kind: bytes, and bytes for each of its members.
+ */
 static size_t bytes_behind(const struct btf_type *type)
 {
 	static const struct {
@@ -122,7 +124,7 @@ static char *read_all(const char *path, size_t *size)
 	return text;
 }
 
-/* An empty folder over @path, for this process only. */
+/* An empty directory over @path, for this process only. */
 static void hide(const char *path)
 {
 	ktest_check(!unshare(CLONE_NEWNS));
@@ -134,19 +136,19 @@ static int expect(const char *words)
 {
 	struct umt_options options = { .size = sizeof(options) };
 	struct umt_backends info = { .size = sizeof(info) };
-	struct umt *user;
+	struct umt *subscriber;
 
 	ktest_check(umt_info(&info) == 0);
 	fprintf(stderr, "# %s\n", info.why[UMT_BPF]);
 	ktest_check(info.backend == UMT_PERF || info.backend == UMT_EXPLICIT);
 	ktest_check(strstr(info.why[UMT_BPF], words) != NULL);
 	ktest_check(!strchr(info.why[UMT_BPF], '\n'));
-	ktest_check(umt_open(&user, NULL) == 0);
-	ktest_check(umt_backend(user) == info.backend);
-	ktest_check(umt_thread_add(user) == 0);
-	umt_close(user);
+	ktest_check(umt_open(&subscriber, NULL) == 0);
+	ktest_check(umt_backend(subscriber) == info.backend);
+	ktest_check(umt_thread_add(subscriber) == 0);
+	umt_close(subscriber);
 	options.backend = UMT_BPF;
-	ktest_check(umt_open(&user, &options) < 0);
+	ktest_check(umt_open(&subscriber, &options) < 0);
 	return 0;
 }
 
@@ -250,7 +252,7 @@ static void told(int (*child)(void *unused))
 	if (getuid())
 		ktest_skip("only root can make it so");
 	setenv("UMT_SOCKET", "", 1);
-	umt_close(user_of(UMT_BPF, 0));
+	umt_close(subscriber_of(UMT_BPF, 0));
 	assert_int_equal(ktest_in_child(child, NULL), 0);
 }
 
@@ -284,7 +286,7 @@ static void with_rights_over_a_namespace_is_told(void **state)
 	if (KTEST_TSAN)
 		ktest_skip("no user namespaces under the thread sanitizer");
 	setenv("UMT_SOCKET", "", 1);
-	umt_close(user_of(UMT_BPF, 0));
+	umt_close(subscriber_of(UMT_BPF, 0));
 	status = ktest_in_child(with_rights_over_a_namespace, NULL);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_NAMESPACE)
 		ktest_skip("no user namespace may be made here");

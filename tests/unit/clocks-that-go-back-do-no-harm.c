@@ -77,7 +77,7 @@ static void tune_stays_within_bounds(void **state)
 	struct kt_tune tune;
 	uint64_t now_ns = HOUR_NS, units = 0;
 
-	kt_tune_begin(&tune, 16, 0, UINT64_MAX, now_ns);
+	kt_tune_begin(&tune, 16, UINT64_MAX, now_ns);
 	for (int i = 0; i < 200000; i++) {
 		unsigned threads;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A job whose best count is known loses nothing at its beginning, one that was
- * told a wrong count finds the right one like any other, and a count is called
- * settled only after it was compared with another.
+ * A job whose best count is known loses nothing at its beginning, and one that
+ * was told a wrong count finds the right one like any other.
  *
  * Simulated, as tune-finds-the-best-count.c.
  */
@@ -29,10 +28,8 @@ static unsigned best_count(const struct curve *curve, unsigned max)
 static void begin(struct simulation *sim, unsigned curve, unsigned max,
 		  unsigned known, unsigned job)
 {
-	simulation_begin(sim, &curves[curve], max, 0);
+	simulation_begin(sim, &curves[curve], max, known);
 	simulation_job(sim, job);
-	if (known)
-		kt_tune_known(&sim->tune, known);
 }
 
 static void right_from_the_first_chunk(void **state)
@@ -95,29 +92,6 @@ static void counts_out_of_range_are_brought_in(void **state)
 	assert_int_equal(sim.tune.threads, 1);
 }
 
-static void settled_means_compared(void **state)
-{
-	for (unsigned i = 0; i < nr_curves; i++) {
-		struct simulation sim;
-		unsigned settled;
-
-		/* Two of two: one was only glimpsed, unless it is better. */
-		begin(&sim, i, 2, 0, LONG);
-		simulation_run(&sim, SOON);
-		assert_int_equal(kt_tune_settled(&sim.tune),
-				 curves[i].best == 1 ? 1 : 0);
-
-		begin(&sim, i, 64, 0, LONG);
-		assert_int_equal(kt_tune_settled(&sim.tune), 0);
-		do
-			simulation_run(&sim, 1);
-		while (!(settled = kt_tune_settled(&sim.tune)));
-		assert_in_range(sim.now_ns, 0, SOON * KT_TUNE_EPOCH_NS);
-		assert_int_equal(settled, sim.tune.threads);
-	}
-}
-
 KTEST_MAIN(KTEST(right_from_the_first_chunk),
 	   KTEST(wrong_knowledge_is_corrected),
-	   KTEST(counts_out_of_range_are_brought_in),
-	   KTEST(settled_means_compared))
+	   KTEST(counts_out_of_range_are_brought_in))

@@ -6,7 +6,7 @@
 #include "ktest.h"
 #include "support/curve.h"
 
-#include "cli/pick.c"
+#include "cli/tune_counts.c"
 
 static struct pick points[PICK_MAX];
 static unsigned nr_points;

@@ -171,6 +171,19 @@ static void doubt_costs_little(void **state)
 	}
 }
 
+/* What is found near the end is of no use to the job. */
+static void two_threads_are_not_doubted_near_the_end(void **state)
+{
+	for (unsigned job = 1; job < 200; job++) {
+		struct simulation sim;
+
+		simulation_begin(&sim, &curves[0], 2, 0);
+		simulation_job(&sim, job);
+		check(&sim, simulation_run(&sim, job),
+		      job <= 19 ? 0.999 : 0.99);
+	}
+}
+
 /* The job of a quarter of a second, in @chunks. */
 static unsigned changes_with(uint64_t chunks)
 {
@@ -197,4 +210,5 @@ KTEST_MAIN(KTEST(found_soon_without_noise), KTEST(no_more_threads_than_useful),
 	   KTEST(does_not_swing_for_ever), KTEST(noise_does_little_harm),
 	   KTEST(load_steps_are_survived), KTEST(moving_optimum_is_followed),
 	   KTEST(second_thread_is_doubted_late), KTEST(doubt_costs_little),
+	   KTEST(two_threads_are_not_doubted_near_the_end),
 	   KTEST(long_chunks_are_not_doubted))

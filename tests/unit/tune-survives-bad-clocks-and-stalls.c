@@ -28,7 +28,7 @@ static void clock_goes_back(void **state)
 
 		simulation_begin(&sim, linear, 64, 0);
 		sim.now_ns = 1ull << 40;
-		kt_tune_begin(&sim.tune, 64, 0, UINT64_MAX, sim.now_ns);
+		kt_tune_begin(&sim.tune, 64, UINT64_MAX, sim.now_ns);
 		if (when)
 			simulation_run(&sim, when);
 		sim.now_ns -= 1ull << 39;
@@ -88,7 +88,7 @@ static void length_of_units_does_not_matter(void **state)
 		struct kt_tune tune;
 		double units = 0;
 
-		kt_tune_begin(&tune, 64, 0, UINT64_MAX, now_ns);
+		kt_tune_begin(&tune, 64, UINT64_MAX, now_ns);
 		for (unsigned step = 0; step < 200; step++) {
 			/* A minimum of four units of each thread. */
 			double hours = KT_MAX(4 / units_per_hour[i], 1e-6);
@@ -112,8 +112,8 @@ static void extremes_stay_in_bounds(void **state)
 				 ktest_random_below(&random, 32);
 		struct kt_tune tune;
 
-		kt_tune_begin(&tune, max, start, UINT64_MAX,
-			      ktest_random(&random));
+		kt_tune_begin(&tune, max, UINT64_MAX, ktest_random(&random));
+		kt_tune_known(&tune, start);
 		for (unsigned step = 0; step < 200; step++) {
 			unsigned shift =
 				(unsigned)ktest_random_below(&random, 64);

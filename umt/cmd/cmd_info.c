@@ -7,7 +7,7 @@
 
 #include "umt/option.h"
 #include "cmd.h"
-#include "say.h"
+#include "report_error.h"
 
 static const char usage[] =
 	"usage: umt info [--json]\n\n"
@@ -77,7 +77,8 @@ int cmd_info(int argc, char **argv)
 		json = true;
 	}
 	if (optind < argc)
-		return say_usage("info: what is '%s'?", argv[optind]);
+		return say_usage("info: unexpected argument '%s'",
+				 argv[optind]);
 	umt_info(&backends);
 	if (json)
 		print_json(&backends);

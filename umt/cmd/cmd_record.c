@@ -13,7 +13,7 @@
 
 #include "umt/option.h"
 #include "cmd.h"
-#include "say.h"
+#include "report_error.h"
 #include "watch.h"
 
 static const char usage[] =
@@ -22,7 +22,7 @@ static const char usage[] =
 	"waited\n"
 	"for a CPU and was blocked, and why, and of what each core ran.  Open\n"
 	"it with ui.perfetto.dev or chrome://tracing.\n\n"
-	"  -o, --output FILE write there (umt.json)\n"
+	"  -o, --output FILE write to FILE (default: umt.json)\n"
 	"  --help            print this\n";
 
 static const struct option options[] = {
@@ -80,7 +80,7 @@ static void on_core(struct record *record, const struct thread *thread,
 		thread->cpu, thread->tid);
 }
 
-static void stretch(void *arg, const struct thread *thread, uint64_t end)
+static void write_stretch(void *arg, const struct thread *thread, uint64_t end)
 {
 	struct record *record = arg;
 	char name[40];
@@ -147,14 +147,14 @@ static void print_end(struct record *record)
 		record->error = errno;
 }
 
-static int run(char **argv, const char *name)
+static int record_command(char **argv, const char *name)
 {
 	struct record record = { .out = fopen(name, "we") };
 	int status;
 
 	if (!record.out)
 		return say_error(errno, "record: opening %s", name);
-	record.watch.account.stretch = stretch;
+	record.watch.account.stretch = write_stretch;
 	record.watch.account.arg = &record;
 	fprintf(record.out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
 			    "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,"
@@ -191,5 +191,5 @@ int cmd_record(int argc, char **argv)
 	}
 	if (optind == argc)
 		return say_usage("record: a command is missing");
-	return run(argv + optind, output);
+	return record_command(argv + optind, output);
 }

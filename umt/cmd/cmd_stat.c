@@ -10,7 +10,7 @@
 
 #include "umt/option.h"
 #include "cmd.h"
-#include "say.h"
+#include "report_error.h"
 #include "watch.h"
 
 static const char usage[] =
@@ -20,7 +20,8 @@ static const char usage[] =
 	"while\n"
 	"threads were blocked in work.\n\n"
 	"  --json            print one JSON object\n"
-	"  -o, --output FILE print it there, not on standard error\n"
+	"  -o, --output FILE write the report to FILE (default: standard\n"
+	"                    error)\n"
 	"  --help            print this\n";
 
 static const struct option options[] = {
@@ -60,7 +61,7 @@ static struct sums sum_up(const struct account *account)
 	return sums;
 }
 
-static double seconds(uint64_t ns)
+static double ns_to_seconds(uint64_t ns)
 {
 	return (double)ns / 1e9;
 }
@@ -78,15 +79,15 @@ static void print_text(FILE *out, const struct watch *watch)
 		sums.nr_blocks, sums.nr_preempts);
 	for (k = RUNNING; k <= BLOCKED; k++)
 		fprintf(out, "  %-10s %10.3f thread seconds\n",
-			state_name((enum state)k), seconds(sums.ns[k]));
+			state_name((enum state)k), ns_to_seconds(sums.ns[k]));
 	for (k = 0; k < UMT_NR_REASONS; k++)
 		if (sums.reason_ns[k])
 			fprintf(out, "    %-10s %8.3f\n", umt_reason_name(k),
-				seconds(sums.reason_ns[k]));
+				ns_to_seconds(sums.reason_ns[k]));
 	fprintf(out,
 		"lost to blocking: %.1f %% of the cores' time "
 		"(%.3f core seconds)\n",
-		100 * sums.lost_share, seconds(account->lost_core_ns));
+		100 * sums.lost_share, ns_to_seconds(account->lost_core_ns));
 	if (watch->lost)
 		fprintf(out,
 			"%" PRIu64 " events were lost: times are too "
@@ -107,16 +108,16 @@ static void print_json(FILE *out, const struct watch *watch)
 		sums.nr_blocks, sums.nr_preempts);
 	for (k = RUNNING; k <= BLOCKED; k++)
 		fprintf(out, ", \"%s_s\": %.6f", state_name((enum state)k),
-			seconds(sums.ns[k]));
+			ns_to_seconds(sums.ns[k]));
 	fprintf(out, ", \"blocked_by_s\": {");
 	for (k = 0; k < UMT_NR_REASONS; k++)
 		fprintf(out, "%s\"%s\": %.6f", k ? ", " : "",
-			umt_reason_name(k), seconds(sums.reason_ns[k]));
+			umt_reason_name(k), ns_to_seconds(sums.reason_ns[k]));
 	fprintf(out,
 		"}, \"lost_core_s\": %.6f, \"lost_share\": %.6f, "
 		"\"lost_events\": %" PRIu64 ", \"exit_status\": %d}\n",
-		seconds(account->lost_core_ns), sums.lost_share, watch->lost,
-		watch->status);
+		ns_to_seconds(account->lost_core_ns), sums.lost_share,
+		watch->lost, watch->status);
 }
 
 /* Before the command runs: a wrong name must not cost its work. */
@@ -126,7 +127,7 @@ static int open_output(FILE **out, const char *name)
 	return *out ? 0 : say_error(errno, "stat: opening %s", name);
 }
 
-static int run(char **argv, int json, const char *name)
+static int stat_command(char **argv, int json, const char *name)
 {
 	struct watch watch = { 0 };
 	FILE *out;
@@ -167,5 +168,5 @@ int cmd_stat(int argc, char **argv)
 	}
 	if (optind == argc)
 		return say_usage("stat: a command is missing");
-	return run(argv + optind, json, output);
+	return stat_command(argv + optind, json, output);
 }

@@ -11,7 +11,7 @@
 
 #include "umt/option.h"
 #include "cmd.h"
-#include "say.h"
+#include "report_error.h"
 #include "watch.h"
 
 #define SHOWN_MAX 20
@@ -23,7 +23,7 @@ static const char usage[] =
 	"and\n"
 	"most blocked threads.  Shares are of the time since the last "
 	"picture.\n\n"
-	"  -i, --interval MS milliseconds between pictures (1000)\n"
+	"  -i, --interval MS milliseconds between pictures (default: 1000)\n"
 	"  -p, --pid PID     show that process, with all its threads and what "
 	"they\n"
 	"                    start from now on, until it ends\n"
@@ -45,13 +45,13 @@ struct before {
 	int error; /* of the first picture that could not be written */
 };
 
-static uint64_t spent(const struct thread *thread)
+static uint64_t total_ns(const struct thread *thread)
 {
 	return thread->ns[RUNNING] + thread->ns[READY] + thread->ns[BLOCKED];
 }
 
-static struct thread since(const struct before *before,
-			   const struct account *account, unsigned i)
+static struct thread thread_since(const struct before *before,
+				  const struct account *account, unsigned i)
 {
 	struct thread thread = account->threads[i];
 	int k;
@@ -104,9 +104,9 @@ static void print_name(const char *name, int width)
 }
 
 /* What makes a thread worth a line: the time in which it had something to do. */
-static uint64_t worth(const struct thread *thread)
+static uint64_t work_ns(const struct thread *thread)
 {
-	uint64_t ns = spent(thread);
+	uint64_t ns = total_ns(thread);
 	int k;
 
 	for (k = 0; k < UMT_NR_REASONS; k++)
@@ -122,7 +122,7 @@ struct cut {
 	unsigned ties;
 };
 
-static int descending(const void *a, const void *b)
+static int compare_descending(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -137,13 +137,13 @@ static struct cut find_cut(const struct before *before,
 	unsigned i, nr = 0;
 
 	for (i = 0; all && i < account->nr_threads; i++) {
-		struct thread thread = since(before, account, i);
+		struct thread thread = thread_since(before, account, i);
 
-		if (spent(&thread))
-			all[nr++] = worth(&thread);
+		if (total_ns(&thread))
+			all[nr++] = work_ns(&thread);
 	}
 	if (nr > SHOWN_MAX) {
-		qsort(all, nr, sizeof(*all), descending);
+		qsort(all, nr, sizeof(*all), compare_descending);
 		cut.least = all[SHOWN_MAX - 1];
 		cut.ties = 0;
 		for (i = 0; i < SHOWN_MAX; i++)
@@ -155,9 +155,9 @@ static struct cut find_cut(const struct before *before,
 
 static bool is_shown(const struct thread *thread, struct cut *cut)
 {
-	uint64_t ns = worth(thread);
+	uint64_t ns = work_ns(thread);
 
-	if (!spent(thread) || ns < cut->least)
+	if (!total_ns(thread) || ns < cut->least)
 		return false;
 	return ns > cut->least || (cut->ties && cut->ties--);
 }
@@ -171,8 +171,8 @@ static void print_threads(const struct before *before,
 	printf("%8s %-16s %8s %8s %8s  %s\n", "TID", "NAME", "RUNNING", "READY",
 	       "BLOCKED", "MOSTLY");
 	for (i = 0; i < account->nr_threads && shown < SHOWN_MAX; i++) {
-		struct thread thread = since(before, account, i);
-		double all = (double)spent(&thread) / 100;
+		struct thread thread = thread_since(before, account, i);
+		double all = (double)total_ns(&thread) / 100;
 
 		if (!is_shown(&thread, &cut))
 			continue;
@@ -186,7 +186,7 @@ static void print_threads(const struct before *before,
 	}
 }
 
-static void remember(struct before *before, const struct account *account)
+static void save_totals(struct before *before, const struct account *account)
 {
 	size_t threads = account->nr_threads * sizeof(*before->threads);
 	size_t cores = (size_t)account->nr_cpus * sizeof(*before->cores);
@@ -203,7 +203,7 @@ static void remember(struct before *before, const struct account *account)
 		memcpy(before->cores, account->cores, cores);
 }
 
-static void picture(struct watch *watch)
+static void draw_screen(struct watch *watch)
 {
 	struct account *account = &watch->account;
 	struct before *before = watch->arg;
@@ -230,14 +230,14 @@ static void picture(struct watch *watch)
 		before->error = errno ? errno : EIO;
 	/* Shown once; a program that makes threads all day would fill memory. */
 	account_forget(account);
-	remember(before, account);
+	save_totals(before, account);
 }
 
 /* @pid: of the process, or 0 to run a command */
-static int run(char **argv, unsigned pid, unsigned every_ms)
+static int run_top(char **argv, unsigned pid, unsigned every_ms)
 {
 	struct before before = { 0 };
-	struct watch watch = { .tick = picture,
+	struct watch watch = { .tick = draw_screen,
 			       .every_ms = every_ms,
 			       .arg = &before };
 	int status = pid ? watch_process(&watch, (pid_t)pid)
@@ -297,6 +297,6 @@ int cmd_top(int argc, char **argv)
 	if (optind == argc && !pid)
 		return say_usage("top: a command is missing");
 	if (optind < argc && pid)
-		return say_usage("top: a command and --pid");
-	return run(argv + optind, pid, every_ms);
+		return say_usage("top: --pid and a command exclude each other");
+	return run_top(argv + optind, pid, every_ms);
 }

@@ -9,7 +9,7 @@
 #include <umt.h>
 
 #include "cmd.h"
-#include "say.h"
+#include "report_error.h"
 
 static const struct command {
 	const char *name;
@@ -39,7 +39,7 @@ static void print_help(void)
 	       "'umt --version'\nprints the version.\n");
 }
 
-static int dispatch(int argc, char **argv)
+static int dispatch_command(int argc, char **argv)
 {
 	size_t i;
 
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return say_usage("a command is missing");
-	status = dispatch(argc, argv);
+	status = dispatch_command(argc, argv);
 	if (!status && (fflush(stdout) || ferror(stdout)))
 		return say_error(errno, "writing the output");
 	return status;

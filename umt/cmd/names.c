@@ -14,7 +14,7 @@
 #include "names.h"
 
 /* There a process has as many numbers as it is namespaces deeper. */
-static bool look_for_own(void)
+static bool check_own_namespace(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");
 	int first = 0, second = 0;
@@ -34,7 +34,7 @@ bool names_own_proc(void)
 	static int own = -1;
 
 	if (own < 0)
-		own = look_for_own();
+		own = check_own_namespace();
 	return own;
 }
 

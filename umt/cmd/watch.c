@@ -3,8 +3,8 @@
  * See watch.h.  We monitor ourselves for the moment of the fork, so that the
  * child inherits it: no event of it is missed.
  *
- * Threads of a process that runs already are attached one by one; what they make
- * from then on inherits it.
+ * Threads of a process that runs already are attached one by one; what they
+ * make from then on inherits it.
  *
  * Behaves badly: what the command leaves running in the background is watched
  * only as long as the command.
@@ -22,22 +22,22 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "umt/lib/user.h"
+#include "umt/lib/subscriber.h"
 #include "names.h"
-#include "say.h"
+#include "report_error.h"
 #include "watch.h"
 
-#define LOOK_MS 20
+#define POLL_MS 20
 #define RING_BYTES (8u << 20)
 
-static int open_user(struct umt **user)
+static int open_subscriber(struct umt **subscriber)
 {
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = UMT_BPF,
 				       .flags = UMT_TRACE | UMT_INHERIT,
 				       .ring_bytes = RING_BYTES };
 	struct umt_backends backends = { .size = sizeof(backends) };
-	int error = umt_open(user, &options);
+	int error = umt_open(subscriber, &options);
 
 	if (!error)
 		return 0;
@@ -86,7 +86,7 @@ static void give_signals_back(void)
 }
 
 /* In the child: tells through the pipe why there is no such program. */
-static void become(char **argv, const int *failed)
+static void exec_command(char **argv, const int *failed)
 {
 	int error;
 
@@ -98,19 +98,19 @@ static void become(char **argv, const int *failed)
 	_exit(127);
 }
 
-static int start(struct umt *user, char **argv, pid_t *pid)
+static int start_command(struct umt *subscriber, char **argv, pid_t *pid)
 {
 	int failed[2], error = 0;
 
 	if (pipe2(failed, O_CLOEXEC))
 		return say_error(errno, "making a pipe");
-	error = -umt_thread_add(user);
+	error = -umt_thread_add(subscriber);
 	if (error)
 		return say_error(error, "watching threads");
 	*pid = fork();
 	if (!*pid)
-		become(argv, failed);
-	umt_thread_remove(user);
+		exec_command(argv, failed);
+	umt_thread_remove(subscriber);
 	close(failed[1]);
 	if (*pid < 0)
 		return say_error(errno, "starting %s", argv[0]);
@@ -124,23 +124,23 @@ static int start(struct umt *user, char **argv, pid_t *pid)
 	return error == ENOENT ? 127 : 126;
 }
 
-static void drain(struct watch *watch, struct umt *user)
+static void drain_events(struct watch *watch, struct umt *subscriber)
 {
 	uint32_t self = (uint32_t)syscall(SYS_gettid);
 	struct umt_event event;
 
-	while (umt_next(user, &event) == 1)
+	while (umt_next(subscriber, &event) == 1)
 		if (event.tid != self)
 			account_event(&watch->account, &event);
 }
 
-static uint64_t lost_by(const struct umt *user)
+static uint64_t lost_by(const struct umt *subscriber)
 {
-	const struct umt_core *cores = umt_cores(user);
+	const struct umt_core *cores = umt_cores(subscriber);
 	uint64_t lost = 0;
 	int cpu;
 
-	for (cpu = 0; cpu < umt_nr_cores(user); cpu++)
+	for (cpu = 0; cpu < umt_nr_cores(subscriber); cpu++)
 		lost += __atomic_load_n(&cores[cpu].lost, __ATOMIC_RELAXED);
 	return lost;
 }
@@ -154,25 +154,26 @@ static uint64_t now_ms(void)
 }
 
 /* Until @ended says so. */
-static void follow(struct watch *watch, struct umt *user, pid_t pid,
-		   bool (*ended)(struct watch *watch, pid_t pid))
+static void follow_process(struct watch *watch, struct umt *subscriber,
+			   pid_t pid,
+			   bool (*ended)(struct watch *watch, pid_t pid))
 {
-	struct pollfd fd = { .fd = umt_fd(user), .events = POLLIN };
+	struct pollfd fd = { .fd = umt_fd(subscriber), .events = POLLIN };
 	uint64_t told_ms = now_ms();
 	bool last;
 
 	do {
 		last = ended(watch, pid);
-		drain(watch, user);
+		drain_events(watch, subscriber);
 		if (!last && watch->every_ms &&
 		    now_ms() - told_ms >= watch->every_ms) {
 			told_ms += watch->every_ms;
 			watch->tick(watch);
 		}
 		if (!last)
-			poll(&fd, 1, LOOK_MS);
+			poll(&fd, 1, POLL_MS);
 	} while (!last);
-	watch->lost = lost_by(user);
+	watch->lost = lost_by(subscriber);
 	account_close(&watch->account);
 }
 
@@ -189,15 +190,15 @@ static bool command_ended(struct watch *watch, pid_t pid)
 	return true;
 }
 
-static int begin(struct watch *watch, struct umt **user)
+static int begin_watch(struct watch *watch, struct umt **subscriber)
 {
-	int error = open_user(user);
+	int error = open_subscriber(subscriber);
 
 	if (error)
 		return error;
-	error = account_begin(&watch->account, umt_nr_cores(*user));
+	error = account_begin(&watch->account, umt_nr_cores(*subscriber));
 	if (error) {
-		umt_close(*user);
+		umt_close(*subscriber);
 		return say_error(-error, "watching threads");
 	}
 	return 0;
@@ -205,17 +206,17 @@ static int begin(struct watch *watch, struct umt **user)
 
 int watch_command(struct watch *watch, char **argv)
 {
-	struct umt *user;
-	int error = begin(watch, &user);
+	struct umt *subscriber;
+	int error = begin_watch(watch, &subscriber);
 	pid_t pid = -1;
 
 	if (error)
 		return error;
 	take_signals();
-	error = start(user, argv, &pid);
+	error = start_command(subscriber, argv, &pid);
 	if (!error)
-		follow(watch, user, pid, command_ended);
-	umt_close(user);
+		follow_process(watch, subscriber, pid, command_ended);
+	umt_close(subscriber);
 	return error;
 }
 
@@ -236,7 +237,7 @@ static char state_in(const char *path)
 }
 
 /* What the program tells only of threads that it sees begin. */
-static int introduce(struct watch *watch, pid_t pid, int tid)
+static int introduce_thread(struct watch *watch, pid_t pid, int tid)
 {
 	struct umt_event event = { .tid = (uint32_t)tid,
 				   .kind = UMT_NEW,
@@ -256,8 +257,10 @@ static int introduce(struct watch *watch, pid_t pid, int tid)
 	return error;
 }
 
-/* Return: how many threads of the process were not attached before, or -errno. */
-static int attach_all(struct watch *watch, struct umt *user, pid_t pid)
+/*
+ * Return: how many threads of the process were not attached before, or -errno.
+ */
+static int attach_all(struct watch *watch, struct umt *subscriber, pid_t pid)
 {
 	char path[40];
 	struct dirent *entry;
@@ -273,10 +276,10 @@ static int attach_all(struct watch *watch, struct umt *user, pid_t pid)
 
 		if (tid <= 0)
 			continue;
-		error = bpf_attach(user, tid);
+		error = bpf_attach(subscriber, tid);
 		if (!error) {
 			nr++;
-			error = introduce(watch, pid, tid);
+			error = introduce_thread(watch, pid, tid);
 		} else if (error == -EEXIST || error == -ESRCH) {
 			error = 0;
 		}
@@ -286,12 +289,13 @@ static int attach_all(struct watch *watch, struct umt *user, pid_t pid)
 }
 
 /* Threads that others make meanwhile are found by looking once more. */
-static int attach(struct watch *watch, struct umt *user, pid_t pid)
+static int attach_process(struct watch *watch, struct umt *subscriber,
+			  pid_t pid)
 {
 	int nr, all = 0;
 
 	do {
-		nr = attach_all(watch, user, pid);
+		nr = attach_all(watch, subscriber, pid);
 		all += nr > 0 ? nr : 0;
 	} while (nr > 0);
 	return nr < 0 ? nr : all ? 0 : -ESRCH;
@@ -307,24 +311,25 @@ static bool process_ended(struct watch *watch, pid_t pid)
 
 int watch_process(struct watch *watch, pid_t pid)
 {
-	struct umt *user;
+	struct umt *subscriber;
 	int error;
 
 	if (!names_own_proc())
 		return say_fail("watching process %d: /proc is not that of "
 				"this PID namespace",
 				(int)pid);
-	error = begin(watch, &user);
+	error = begin_watch(watch, &subscriber);
 	if (error)
 		return error;
 	watch->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	error = watch->pidfd < 0 ? -errno : attach(watch, user, pid);
+	error = watch->pidfd < 0 ? -errno
+				 : attach_process(watch, subscriber, pid);
 	if (error)
 		error = say_error(-error, "watching process %d", (int)pid);
 	else
-		follow(watch, user, pid, process_ended);
+		follow_process(watch, subscriber, pid, process_ended);
 	if (watch->pidfd >= 0)
 		close(watch->pidfd);
-	umt_close(user);
+	umt_close(subscriber);
 	return error;
 }

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "account.h"
+#include "thread_account.h"
 
 struct watch {
 	struct account account;

@@ -2,9 +2,9 @@
 /*
  * The backend that is served by the program in the kernel (umt.bpf.c): by
  * umtd's where there is a umtd, else by one that this process loads for its
- * first user and takes away with the last.
+ * first subscriber and takes away with the last.
  *
- * Behaves badly: users that were opened before and after umtd was started
+ * Behaves badly: subscribers that were opened before and after umtd was started
  * anew are served by two programs.
  */
 #include <bpf/bpf.h>
@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "umt/shared.h"
-#include "broker.h"
-#include "program.h"
+#include "broker_client.h"
+#include "bpf_program.h"
 #include "rights.h"
-#include "user.h"
+#include "subscriber.h"
 
 /* Of which all but the first wait; half a second together. */
 #define CONTROL_TRIES 600
@@ -34,12 +34,12 @@ struct source {
 	int control_fd;
 	int links[UMT_BROKER_FDS_MAX];
 	int nr_links;
-	unsigned int nr_users;
+	unsigned int nr_subscribers;
 };
 
 static struct source own = { .own = true, .connection = -1, .control_fd = -1 };
 
-/* The umtd that new users are opened by; allocated. */
+/* The umtd that new subscribers are opened by; allocated. */
 static struct source *present;
 
 /* ---- umtd's ---- */
@@ -50,7 +50,10 @@ static void close_all(int *fds, int nr)
 		close(fds[--nr]);
 }
 
-/* With its last user, and not before: the links keep the program attached. */
+/*
+ * With its last subscriber, and not before: the links keep the program
+ * attached.
+ */
 static void drop_source(struct source *source)
 {
 	if (source->connection >= 0)
@@ -81,7 +84,7 @@ static int connect_source(struct source **made)
 	return 0;
 }
 
-/* What came with the first user of a source is the source's. */
+/* What came with the first subscriber of a source is the source's. */
 static void keep_fds(struct source *source, int *fds, int nr)
 {
 	if (source->control_fd >= 0) {
@@ -95,7 +98,7 @@ static void keep_fds(struct source *source, int *fds, int nr)
 	       (size_t)source->nr_links * sizeof(*fds));
 }
 
-static int ask_to_open(struct source *source, struct program_user *made,
+static int ask_to_open(struct source *source, struct program_subscriber *made,
 		       int *nr, unsigned int flags, size_t ring_bytes)
 {
 	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
@@ -116,7 +119,7 @@ static int ask_to_open(struct source *source, struct program_user *made,
 	}
 	keep_fds(source, fds, came);
 	*nr = (int)answer.nr_cores;
-	made->index = answer.user;
+	made->index = answer.subscriber;
 	memcpy(made->token, answer.token, sizeof(made->token));
 	made->table_fd = fds[UMT_FD_TABLE];
 	made->ring_fd = fds[UMT_FD_RING];
@@ -124,23 +127,25 @@ static int ask_to_open(struct source *source, struct program_user *made,
 }
 
 /* A umtd that has ended is asked once; then whoever is there now. */
-static int open_by_umtd(struct umt *user, struct program_user *made, int *nr,
-			size_t ring_bytes)
+static int open_by_umtd(struct umt *subscriber, struct program_subscriber *made,
+			int *nr, size_t ring_bytes)
 {
 	int error = -ENOENT, tries;
 
-	if (user->flags & ~UMT_BROKER_FLAGS || ring_bytes > UMT_BROKER_RING_MAX)
+	if (subscriber->flags & ~UMT_BROKER_FLAGS ||
+	    ring_bytes > UMT_BROKER_RING_MAX)
 		return -ENOTSUP;
 	for (tries = 0; tries < 2; tries++) {
 		if (!present && connect_source(&present))
 			return -ENOENT;
-		error = ask_to_open(present, made, nr, user->flags, ring_bytes);
+		error = ask_to_open(present, made, nr, subscriber->flags,
+				    ring_bytes);
 		if (!error) {
-			user->source = present;
-			present->nr_users++;
+			subscriber->source = present;
+			present->nr_subscribers++;
 			return 0;
 		}
-		if (!present->nr_users)
+		if (!present->nr_subscribers)
 			drop_source(present);
 		else if (present->connection < 0)
 			present = NULL;
@@ -150,18 +155,19 @@ static int open_by_umtd(struct umt *user, struct program_user *made, int *nr,
 	return error;
 }
 
-static int control(enum umt_op op, const struct umt *user)
+static int call_control(enum umt_op op, const struct umt *subscriber)
 {
 	uint64_t args[UMT_NR_ARGS] = {
 		[UMT_ARG_OP] = op,
-		[UMT_ARG_USER] = user->index,
-		[UMT_ARG_PROOF] = (uintptr_t)user->token,
-		[UMT_ARG_TOKEN] = user->token[0],
-		[UMT_ARG_TOKEN + 1] = user->token[1],
+		[UMT_ARG_SUBSCRIBER] = subscriber->index,
+		[UMT_ARG_PROOF] = (uintptr_t)subscriber->token,
+		[UMT_ARG_TOKEN] = subscriber->token[0],
+		[UMT_ARG_TOKEN + 1] = subscriber->token[1],
 	};
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args,
 		    .ctx_size_in = sizeof(args));
-	int error = bpf_prog_test_run_opts(user->source->control_fd, &opts);
+	int error =
+		bpf_prog_test_run_opts(subscriber->source->control_fd, &opts);
 
 	return error ? error : (int)opts.retval;
 }
@@ -171,12 +177,12 @@ static int control(enum umt_op op, const struct umt *user)
  * the slab that the record is to come from: in a guest perhaps one that waits
  * for its turn.  And the page of the token may be on its way elsewhere.
  */
-static int control_surely(enum umt_op op, const struct umt *user)
+static int control_surely(enum umt_op op, const struct umt *subscriber)
 {
 	int error, tries;
 
 	for (tries = 0; tries < CONTROL_TRIES; tries++) {
-		error = control(op, user);
+		error = call_control(op, subscriber);
 		if (error != -EAGAIN)
 			break;
 		if (tries < CONTROL_QUICK_TRIES)
@@ -188,15 +194,15 @@ static int control_surely(enum umt_op op, const struct umt *user)
 }
 
 /* From now on it is this process's; where we may not, we find out. */
-static int first_use(const struct umt *user)
+static int first_use(const struct umt *subscriber)
 {
-	int error = control_surely(UMT_OP_REMOVE, user);
+	int error = control_surely(UMT_OP_REMOVE, subscriber);
 
 	return error == -ENOENT ? 0 : error;
 }
 
 /*
- * Asked for a user, and tried: behind systemd's socket there need not be
+ * Asked for a subscriber, and tried: behind systemd's socket there need not be
  * anybody, and before Linux 5.19 what is handed out may be of no use.
  *
  * Return: 0, -ENOENT where there is none, or why it does not serve; @hint,
@@ -205,8 +211,8 @@ static int first_use(const struct umt *user)
 static int ask_umtd(const char **hint)
 {
 	struct source *source;
-	struct program_user made;
-	struct umt user;
+	struct program_subscriber made;
+	struct umt subscriber;
 	int nr, error;
 
 	*hint = "";
@@ -218,10 +224,10 @@ static int ask_umtd(const char **hint)
 	if (!error) {
 		close(made.table_fd);
 		close(made.ring_fd);
-		user.source = source;
-		user.index = made.index;
-		memcpy(user.token, made.token, sizeof(user.token));
-		error = first_use(&user);
+		subscriber.source = source;
+		subscriber.index = made.index;
+		memcpy(subscriber.token, made.token, sizeof(subscriber.token));
+		error = first_use(&subscriber);
 		if (error == -EPERM)
 			*hint = " (kernel.unprivileged_bpf_disabled)";
 	}
@@ -231,33 +237,33 @@ static int ask_umtd(const char **hint)
 
 /* ---- our own ---- */
 
-static int load(char why[WHY_MAX])
+static int load_program(char why[WHY_MAX])
 {
 	int error = program_load(why, WHY_MAX);
 
-	/* Threads of its users read it, without the lock. */
+	/* Threads of its subscribers read it, without the lock. */
 	if (!error && own.control_fd < 0)
 		own.control_fd = program_control_fd();
 	return error;
 }
 
-static int open_own(struct umt *user, struct program_user *made, int *nr,
-		    size_t ring_bytes)
+static int open_own(struct umt *subscriber, struct program_subscriber *made,
+		    int *nr, size_t ring_bytes)
 {
 	char why[WHY_MAX];
-	int error = load(why);
+	int error = load_program(why);
 
 	if (error)
 		return error;
-	user->source = &own;
-	own.nr_users++;
+	subscriber->source = &own;
+	own.nr_subscribers++;
 	*nr = program_nr_cores();
-	return program_user_open(made, user->flags, ring_bytes);
+	return program_subscriber_open(made, subscriber->flags, ring_bytes);
 }
 
 static void put_source(struct source *source)
 {
-	if (--source->nr_users)
+	if (--source->nr_subscribers)
 		return;
 	if (!source->own) {
 		drop_source(source);
@@ -290,217 +296,223 @@ static void note_umtd(char note[WHY_MAX])
 	used = strlen(note);
 	if (!rights_of_root())
 		snprintf(note + used, WHY_MAX - used,
-			 "; at most %d users and %u MiB of events for this "
+			 "; at most %d subscribers and %u MiB of events for "
+			 "this "
 			 "user id",
-			 UMT_BROKER_USERS_EACH, UMT_BROKER_RINGS_EACH >> 20);
+			 UMT_BROKER_SUBSCRIBERS_EACH,
+			 UMT_BROKER_RINGS_EACH >> 20);
 }
 
-static int probe(char why[WHY_MAX], char note[WHY_MAX])
+static int probe_bpf(char why[WHY_MAX], char note[WHY_MAX])
 {
 	const char *hint = "";
 	int error, refused;
 
-	user_lock();
+	subscriber_lock();
 	refused = present ? 0 : ask_umtd(&hint);
 	if (!refused) {
 		note_umtd(note);
-		user_unlock();
+		subscriber_unlock();
 		return 0;
 	}
-	error = load(why);
+	error = load_program(why);
 	if (error == -EPERM || error == -EACCES)
 		add_umtd(refused, hint, why);
-	if (!error && !own.nr_users) {
+	if (!error && !own.nr_subscribers) {
 		own.control_fd = -1;
 		program_unload();
 	}
-	user_unlock();
+	subscriber_unlock();
 	return error;
 }
 
-/* ---- a user ---- */
+/* ---- a subscriber ---- */
 
-static int map_table(struct umt *user, int fd, int nr)
+static int map_table(struct umt *subscriber, int fd, int nr)
 {
-	void *memory = mmap(NULL, user_table_bytes(nr), PROT_READ | PROT_WRITE,
-			    MAP_SHARED, fd, 0);
+	void *memory = mmap(NULL, subscriber_table_bytes(nr),
+			    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (memory == MAP_FAILED)
 		return -errno;
-	user->word = memory;
-	user->cores = (struct umt_core *)memory + 1;
+	subscriber->word = memory;
+	subscriber->cores = (struct umt_core *)memory + 1;
 	return 0;
 }
 
 /* Takes the descriptors over, also when it fails. */
-static int take_over(struct umt *user, struct program_user *made, int nr,
-		     size_t ring_bytes)
+static int take_over(struct umt *subscriber, struct program_subscriber *made,
+		     int nr, size_t ring_bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	int error;
 
 	if (ring_bytes < page)
 		ring_bytes = page;
-	user->index = made->index;
-	memcpy(user->token, made->token, sizeof(user->token));
-	error = ring_open(&user->events, made->ring_fd, ring_bytes);
+	subscriber->index = made->index;
+	memcpy(subscriber->token, made->token, sizeof(subscriber->token));
+	error = ring_open(&subscriber->events, made->ring_fd, ring_bytes);
 	if (error)
 		close(made->ring_fd);
 	if (!error)
-		error = user_cores_alloc(user, nr);
+		error = subscriber_cores_alloc(subscriber, nr);
 	if (!error)
-		error = map_table(user, made->table_fd, nr);
+		error = map_table(subscriber, made->table_fd, nr);
 	close(made->table_fd);
 	if (error)
 		return error;
-	user->bells = calloc((size_t)nr, sizeof(*user->bells));
-	if (!user->bells)
+	subscriber->doorbells =
+		calloc((size_t)nr, sizeof(*subscriber->doorbells));
+	if (!subscriber->doorbells)
 		return -ENOMEM;
-	user->word->wake_bytes = (uint32_t)(ring_bytes / 4);
-	user->fd = user->events.fd;
+	subscriber->word->wake_bytes = (uint32_t)(ring_bytes / 4);
+	subscriber->fd = subscriber->events.fd;
 	return 0;
 }
 
-static int bpf_open(struct umt *user, size_t ring_bytes)
+static int bpf_open(struct umt *subscriber, size_t ring_bytes)
 {
-	struct program_user made;
+	struct program_subscriber made;
 	int nr = 0;
 	int error;
 
-	user->index = UMT_USERS;
-	error = open_by_umtd(user, &made, &nr, ring_bytes);
+	subscriber->index = UMT_SUBSCRIBERS;
+	error = open_by_umtd(subscriber, &made, &nr, ring_bytes);
 	if (error && error != -EUSERS)
-		error = open_own(user, &made, &nr, ring_bytes);
+		error = open_own(subscriber, &made, &nr, ring_bytes);
 	if (!error)
-		error = take_over(user, &made, nr, ring_bytes);
+		error = take_over(subscriber, &made, nr, ring_bytes);
 	if (error)
 		return error;
-	return first_use(user);
+	return first_use(subscriber);
 }
 
-static void ask_to_close(struct umt *user)
+static void ask_to_close(struct umt *subscriber)
 {
 	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
 			       .op = UMT_BROKER_CLOSE,
-			       .user = user->index };
+			       .subscriber = subscriber->index };
 	struct umt_answer answer;
 
-	broker_ask(&user->source->connection, &ask, &answer, NULL, 0);
+	broker_ask(&subscriber->source->connection, &ask, &answer, NULL, 0);
 }
 
-static void close_rings(struct umt *user)
+static void close_rings(struct umt *subscriber)
 {
 	int cpu;
 
-	for (cpu = 0; user->bells && cpu < user->nr_cores; cpu++)
-		ring_close(&user->bells[cpu]);
-	free(user->bells);
-	user->bells = NULL;
-	ring_close(&user->events);
+	for (cpu = 0; subscriber->doorbells && cpu < subscriber->nr_cores;
+	     cpu++)
+		ring_close(&subscriber->doorbells[cpu]);
+	free(subscriber->doorbells);
+	subscriber->doorbells = NULL;
+	ring_close(&subscriber->events);
 }
 
-/* With its table gone the program drops the user's threads one by one. */
-static void bpf_close(struct umt *user)
+/* With its table gone the program drops the subscriber's threads one by one. */
+static void bpf_close(struct umt *subscriber)
 {
-	if (!user->source)
+	if (!subscriber->source)
 		return;
-	if (user->index < UMT_USERS && user->source->own)
-		program_user_close(user->index);
-	else if (user->index < UMT_USERS)
-		ask_to_close(user);
-	close_rings(user);
-	user_unmap(user);
-	put_source(user->source);
+	if (subscriber->index < UMT_SUBSCRIBERS && subscriber->source->own)
+		program_subscriber_close(subscriber->index);
+	else if (subscriber->index < UMT_SUBSCRIBERS)
+		ask_to_close(subscriber);
+	close_rings(subscriber);
+	subscriber_unmap(subscriber);
+	put_source(subscriber->source);
 }
 
-static int bpf_add(struct umt *user)
+static int bpf_add(struct umt *subscriber)
 {
 	int saved = errno;
-	int error = control_surely(UMT_OP_ADD, user);
+	int error = control_surely(UMT_OP_ADD, subscriber);
 
 	errno = saved;
 	return error == -EAGAIN ? -ENOMEM : error;
 }
 
-static int bpf_remove(struct umt *user)
+static int bpf_remove(struct umt *subscriber)
 {
 	int saved = errno;
-	int error = control_surely(UMT_OP_REMOVE, user);
+	int error = control_surely(UMT_OP_REMOVE, subscriber);
 
 	errno = saved;
 	return error;
 }
 
-int bpf_attach(struct umt *user, int tid)
+int bpf_attach(struct umt *subscriber, int tid)
 {
-	struct program_user made = { .index = user->index };
+	struct program_subscriber made = { .index = subscriber->index };
 	int error;
 
-	if (!user->source->own)
+	if (!subscriber->source->own)
 		return -EPERM;
-	user_lock();
-	error = program_attach(&made, tid, user->flags & UMT_TRACE);
-	user_unlock();
+	subscriber_lock();
+	error = program_attach(&made, tid, subscriber->flags & UMT_TRACE);
+	subscriber_unlock();
 	return error;
 }
 
-static int bpf_next(struct umt *user, struct umt_event *event)
+static int bpf_next(struct umt *subscriber, struct umt_event *event)
 {
-	return ring_next(&user->events, event, sizeof(*event));
+	return ring_next(&subscriber->events, event, sizeof(*event));
 }
 
-static int ask_for_bell(struct umt *user, int cpu)
+static int ask_for_doorbell(struct umt *subscriber, int cpu)
 {
 	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
-			       .op = UMT_BROKER_BELL,
-			       .user = user->index,
+			       .op = UMT_BROKER_DOORBELL,
+			       .subscriber = subscriber->index,
 			       .cpu = (__u32)cpu };
 	struct umt_answer answer;
 	int fd = -1;
-	int came = broker_ask(&user->source->connection, &ask, &answer, &fd, 1);
+	int came = broker_ask(&subscriber->source->connection, &ask, &answer,
+			      &fd, 1);
 
 	if (came < 0)
 		return came;
 	return came ? fd : -EPROTO;
 }
 
-static int bpf_core_fd(struct umt *user, int cpu)
+static int bpf_core_fd(struct umt *subscriber, int cpu)
 {
-	struct ring *bell = &user->bells[cpu];
+	struct ring *doorbell = &subscriber->doorbells[cpu];
 	int fd, error;
 
-	fd = user->source->own ? program_bell(user->index, cpu, false)
-			       : ask_for_bell(user, cpu);
+	fd = subscriber->source->own
+		     ? program_doorbell(subscriber->index, cpu, false)
+		     : ask_for_doorbell(subscriber, cpu);
 	if (fd < 0)
 		return fd;
-	error = ring_open(bell, fd, (size_t)sysconf(_SC_PAGESIZE));
+	error = ring_open(doorbell, fd, (size_t)sysconf(_SC_PAGESIZE));
 	if (error) {
 		close(fd);
 		return error;
 	}
-	ring_drain(bell);
-	return bell->fd;
+	ring_drain(doorbell);
+	return doorbell->fd;
 }
 
-static void bpf_quiet(struct umt *user, int cpu)
+static void bpf_quiet(struct umt *subscriber, int cpu)
 {
-	if (user->bells)
-		ring_drain(&user->bells[cpu]);
+	if (subscriber->doorbells)
+		ring_drain(&subscriber->doorbells[cpu]);
 }
 
 /*
  * Closing descriptors takes nothing away from the parent.  The table stays
  * mapped: a pointer from umt_cores() may be in use.
  */
-static void bpf_child(struct umt *user)
+static void bpf_child(struct umt *subscriber)
 {
-	close_rings(user);
-	put_source(user->source);
+	close_rings(subscriber);
+	put_source(subscriber->source);
 }
 
 const struct backend bpf_backend = {
 	.id = UMT_BPF,
-	.probe = probe,
+	.probe = probe_bpf,
 	.open = bpf_open,
 	.close = bpf_close,
 	.add = bpf_add,

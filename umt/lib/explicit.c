@@ -9,29 +9,29 @@
 
 static struct soft_set set;
 
-static int probe(char why[WHY_MAX], char note[WHY_MAX])
+static int probe_explicit(char why[WHY_MAX], char note[WHY_MAX])
 {
 	return 0;
 }
 
-static int explicit_open(struct umt *user, size_t ring_bytes)
+static int explicit_open(struct umt *subscriber, size_t ring_bytes)
 {
-	return soft_open(user);
+	return soft_open(subscriber);
 }
 
-static void explicit_close(struct umt *user)
+static void explicit_close(struct umt *subscriber)
 {
-	soft_close(&set, user);
+	soft_close(&set, subscriber);
 }
 
-static int explicit_add(struct umt *user)
+static int explicit_add(struct umt *subscriber)
 {
-	return soft_add(&set, user);
+	return soft_add(&set, subscriber);
 }
 
-static int explicit_remove(struct umt *user)
+static int explicit_remove(struct umt *subscriber)
 {
-	return soft_remove(&set, user);
+	return soft_remove(&set, subscriber);
 }
 
 void umt_block_begin(void)
@@ -58,15 +58,15 @@ void umt_block_end(void)
 	thread_unlock();
 }
 
-static void explicit_child(struct umt *user)
+static void explicit_child(struct umt *subscriber)
 {
 	soft_forget_all(&set);
-	soft_child(user);
+	soft_child(subscriber);
 }
 
 const struct backend explicit_backend = {
 	.id = UMT_EXPLICIT,
-	.probe = probe,
+	.probe = probe_explicit,
 	.open = explicit_open,
 	.close = explicit_close,
 	.add = explicit_add,

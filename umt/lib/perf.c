@@ -31,10 +31,10 @@
 
 #define EVENTS_MAX 32
 
-static int watch(struct soft_thread *thread);
-static void unwatch(struct soft_thread *thread);
+static int watch_thread(struct soft_thread *thread);
+static void unwatch_thread(struct soft_thread *thread);
 
-static struct soft_set set = { .begin = watch, .end = unwatch };
+static struct soft_set set = { .begin = watch_thread, .end = unwatch_thread };
 static int epoll_fd = -1;
 static pid_t server_pid; /* the process that has the server */
 
@@ -69,16 +69,16 @@ static void count_for_all(struct soft_thread *thread, size_t offset)
 	int i;
 
 	for (i = 0; i < thread->nr; i++) {
-		struct umt *user = thread->user[i];
-		int cpu = soft_core(user, thread->cpu);
-		char *core = (char *)&user->cores[cpu];
+		struct umt *subscriber = thread->subscriber[i];
+		int cpu = soft_core(subscriber, thread->cpu);
+		char *core = (char *)&subscriber->cores[cpu];
 
 		__atomic_fetch_add((__u64 *)(core + offset), 1,
 				   __ATOMIC_RELAXED);
 	}
 }
 
-static void heed(struct soft_thread *thread, const struct switched *it)
+static void apply_record(struct soft_thread *thread, const struct switched *it)
 {
 	if (it->header.type == PERF_RECORD_LOST)
 		count_for_all(thread, offsetof(struct umt_core, lost));
@@ -92,7 +92,7 @@ static void heed(struct soft_thread *thread, const struct switched *it)
 		count_for_all(thread, offsetof(struct umt_core, preempts));
 }
 
-static void drain(struct soft_thread *thread)
+static void drain_buffer(struct soft_thread *thread)
 {
 	struct perf_event_mmap_page *page = thread->buffer;
 	uint64_t at = page->data_tail;
@@ -102,7 +102,7 @@ static void drain(struct soft_thread *thread)
 		struct switched it = { 0 };
 
 		copy_out(thread, at, &it, sizeof(it));
-		heed(thread, &it);
+		apply_record(thread, &it);
 		at += it.header.size;
 	}
 	__atomic_store_n(&page->data_tail, at, __ATOMIC_RELEASE);
@@ -122,21 +122,25 @@ static struct soft_thread *by_serial(uint64_t serial)
 
 /*
  * A thread may be gone by now, and another have its descriptor: hence serial
- * numbers.  The kernel says "hung up" also of a buffer that is no longer mapped.
+ * numbers.  The kernel says "hung up" also of a buffer that is no longer
+ * mapped.
  */
-static void serve(const struct epoll_event *event)
+static void serve_event(const struct epoll_event *event)
 {
 	struct soft_thread *thread = by_serial(event->data.u64);
 
 	if (!thread)
 		return;
-	drain(thread);
+	drain_buffer(thread);
 	/* It ended without the C library's knowledge. */
 	if (event->events & EPOLLHUP)
 		soft_forget(thread);
 }
 
-/* The program has closed what it waits for: the next user has another begin. */
+/*
+ * The program has closed what it waits for: the next subscriber has another
+ * begin.
+ */
 static void end_server(int fd)
 {
 	thread_lock();
@@ -145,7 +149,7 @@ static void end_server(int fd)
 	thread_unlock();
 }
 
-static void *server(void *arg)
+static void *serve_events(void *arg)
 {
 	struct epoll_event events[EVENTS_MAX];
 	int fd = (int)(intptr_t)arg;
@@ -157,7 +161,7 @@ static void *server(void *arg)
 			break;
 		thread_lock();
 		for (i = 0; i < nr; i++)
-			serve(&events[i]);
+			serve_event(&events[i]);
 		thread_unlock();
 	}
 	end_server(fd);
@@ -174,7 +178,7 @@ static int start_server(void)
 
 	if (epoll_fd >= 0 && server_pid == getpid())
 		return 0;
-	/* Of the parent, when nobody was a user as it forked. */
+	/* Of the parent, when nobody was a subscriber as it forked. */
 	if (epoll_fd >= 0) {
 		soft_forget_all(&set);
 		close(epoll_fd);
@@ -187,7 +191,7 @@ static int start_server(void)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, &attr, server,
+	error = pthread_create(&thread, &attr, serve_events,
 			       (void *)(intptr_t)epoll_fd);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
@@ -233,7 +237,7 @@ static int map_event(struct soft_thread *thread)
 }
 
 /* The child of a fork has the descriptors, but not the buffers. */
-static void unwatch(struct soft_thread *thread)
+static void unwatch_thread(struct soft_thread *thread)
 {
 	if (thread->buffer && server_pid == getpid())
 		munmap(thread->buffer, 2 * page_bytes());
@@ -243,7 +247,7 @@ static void unwatch(struct soft_thread *thread)
 	thread->fd = -1;
 }
 
-static int watch(struct soft_thread *thread)
+static int watch_thread(struct soft_thread *thread)
 {
 	static uint64_t last_serial;
 	struct epoll_event event = { .events = EPOLLIN };
@@ -257,7 +261,7 @@ static int watch(struct soft_thread *thread)
 	if (!error && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, thread->fd, &event))
 		error = -errno;
 	if (error)
-		unwatch(thread);
+		unwatch_thread(thread);
 	return error;
 }
 
@@ -287,7 +291,7 @@ static void note_limit(char note[WHY_MAX])
 				 (2 * (int)(page_bytes() / 1024)));
 }
 
-static int probe(char why[WHY_MAX], char note[WHY_MAX])
+static int probe_perf(char why[WHY_MAX], char note[WHY_MAX])
 {
 	int fd = open_event();
 
@@ -309,7 +313,7 @@ static int probe(char why[WHY_MAX], char note[WHY_MAX])
 	return 0;
 }
 
-static int perf_open(struct umt *user, size_t ring_bytes)
+static int perf_open(struct umt *subscriber, size_t ring_bytes)
 {
 	int error = open_event();
 
@@ -319,38 +323,40 @@ static int perf_open(struct umt *user, size_t ring_bytes)
 	thread_lock();
 	error = start_server();
 	thread_unlock();
-	return error ? error : soft_open(user);
+	return error ? error : soft_open(subscriber);
 }
 
-static void perf_close(struct umt *user)
+static void perf_close(struct umt *subscriber)
 {
-	soft_close(&set, user);
+	soft_close(&set, subscriber);
 }
 
-static int perf_add(struct umt *user)
+static int perf_add(struct umt *subscriber)
 {
-	return soft_add(&set, user);
+	return soft_add(&set, subscriber);
 }
 
 /* It runs: what the buffer still holds is older than that. */
-static int perf_remove(struct umt *user)
+static int perf_remove(struct umt *subscriber)
 {
 	struct soft_thread *self = soft_self(&set);
 
 	thread_lock();
 	if (self) {
-		drain(self);
+		drain_buffer(self);
 		soft_ready(self, sched_getcpu());
 	}
 	thread_unlock();
-	return soft_remove(&set, user);
+	return soft_remove(&set, subscriber);
 }
 
-/* The server is the parent's; the first user of the child starts another. */
-static void perf_child(struct umt *user)
+/*
+ * The server is the parent's; the first subscriber of the child starts another.
+ */
+static void perf_child(struct umt *subscriber)
 {
 	soft_forget_all(&set);
-	soft_child(user);
+	soft_child(subscriber);
 	if (epoll_fd >= 0)
 		close(epoll_fd);
 	epoll_fd = -1;
@@ -358,7 +364,7 @@ static void perf_child(struct umt *user)
 
 const struct backend perf_backend = {
 	.id = UMT_PERF,
-	.probe = probe,
+	.probe = probe_perf,
 	.open = perf_open,
 	.close = perf_close,
 	.add = perf_add,

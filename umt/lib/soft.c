@@ -19,7 +19,7 @@
 
 /* ---- telling ---- */
 
-static void poke(int fd)
+static void signal_eventfd(int fd)
 {
 	uint64_t one = 1;
 
@@ -28,7 +28,7 @@ static void poke(int fd)
 		return;
 }
 
-static void calm(int fd)
+static void drain_eventfd(int fd)
 {
 	uint64_t value;
 
@@ -37,22 +37,22 @@ static void calm(int fd)
 }
 
 /* As in the program: disarmed before the descriptor is written. */
-static void ring_bell(struct umt *user, int cpu)
+static void ring_doorbell(struct umt *subscriber, int cpu)
 {
-	struct umt_core *core = &user->cores[cpu];
+	struct umt_core *core = &subscriber->cores[cpu];
 
 	if (__atomic_exchange_n(&core->armed, 0, __ATOMIC_SEQ_CST))
-		poke(user_core_fd(user, cpu));
+		signal_eventfd(subscriber_core_fd(subscriber, cpu));
 }
 
-static void tell_idle(struct umt *user, int cpu)
+static void tell_idle(struct umt *subscriber, int cpu)
 {
-	struct umt_core *core = &user->cores[cpu];
+	struct umt_core *core = &subscriber->cores[cpu];
 
-	if (!__atomic_load_n(&user->word->wanted, __ATOMIC_SEQ_CST))
+	if (!__atomic_load_n(&subscriber->word->wanted, __ATOMIC_SEQ_CST))
 		return;
 	if (!__atomic_exchange_n(&core->told, 1, __ATOMIC_SEQ_CST))
-		poke(user->fd);
+		signal_eventfd(subscriber->fd);
 }
 
 /* ---- counting ---- */
@@ -62,28 +62,28 @@ static void add_to(__u64 *count)
 	__atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST);
 }
 
-static void count(struct umt *user, int cpu, bool moved)
+static void count_thread(struct umt *subscriber, int cpu, bool moved)
 {
-	struct umt_core *core = &user->cores[cpu];
+	struct umt_core *core = &subscriber->cores[cpu];
 
 	add_to(moved ? &core->moved_in : &core->wakes);
 	__atomic_fetch_add(&core->ready, 1, __ATOMIC_SEQ_CST);
-	ring_bell(user, cpu);
+	ring_doorbell(subscriber, cpu);
 }
 
-static void uncount(struct umt *user, int cpu, bool moved)
+static void uncount_thread(struct umt *subscriber, int cpu, bool moved)
 {
-	struct umt_core *core = &user->cores[cpu];
+	struct umt_core *core = &subscriber->cores[cpu];
 
 	add_to(moved ? &core->moved_out : &core->sleeps);
 	if (__atomic_fetch_sub(&core->ready, 1, __ATOMIC_SEQ_CST) == 1)
-		tell_idle(user, cpu);
-	ring_bell(user, cpu);
+		tell_idle(subscriber, cpu);
+	ring_doorbell(subscriber, cpu);
 }
 
-int soft_core(const struct umt *user, int cpu)
+int soft_core(const struct umt *subscriber, int cpu)
 {
-	return cpu < 0 || cpu >= user->nr_cores ? 0 : cpu;
+	return cpu < 0 || cpu >= subscriber->nr_cores ? 0 : cpu;
 }
 
 void soft_ready(struct soft_thread *thread, int cpu)
@@ -97,10 +97,12 @@ void soft_ready(struct soft_thread *thread, int cpu)
 	thread->counted = true;
 	thread->cpu = cpu;
 	for (i = 0; i < thread->nr; i++) {
-		count(thread->user[i], soft_core(thread->user[i], cpu), moved);
+		count_thread(thread->subscriber[i],
+			     soft_core(thread->subscriber[i], cpu), moved);
 		if (moved)
-			uncount(thread->user[i],
-				soft_core(thread->user[i], from), true);
+			uncount_thread(thread->subscriber[i],
+				       soft_core(thread->subscriber[i], from),
+				       true);
 	}
 }
 
@@ -112,8 +114,9 @@ void soft_blocked(struct soft_thread *thread)
 		return;
 	thread->counted = false;
 	for (i = 0; i < thread->nr; i++)
-		uncount(thread->user[i],
-			soft_core(thread->user[i], thread->cpu), false);
+		uncount_thread(thread->subscriber[i],
+			       soft_core(thread->subscriber[i], thread->cpu),
+			       false);
 }
 
 /* ---- threads ---- */
@@ -199,17 +202,18 @@ fail:
 	return NULL;
 }
 
-static int find(const struct soft_thread *thread, const struct umt *user)
+static int find_membership(const struct soft_thread *thread,
+			   const struct umt *subscriber)
 {
 	int i;
 
 	for (i = 0; i < thread->nr; i++)
-		if (thread->user[i] == user)
+		if (thread->subscriber[i] == subscriber)
 			return i;
 	return -ENOENT;
 }
 
-static int add_locked(struct soft_set *set, struct umt *user)
+static int add_locked(struct soft_set *set, struct umt *subscriber)
 {
 	struct soft_thread *thread = soft_self(set);
 	int error = 0;
@@ -218,45 +222,47 @@ static int add_locked(struct soft_set *set, struct umt *user)
 		thread = new_self(set, &error);
 	if (!thread)
 		return error;
-	if (find(thread, user) >= 0)
+	if (find_membership(thread, subscriber) >= 0)
 		return -EEXIST;
 	if (thread->nr == UMT_MEMBERSHIPS)
 		return -EUSERS;
 	if (thread->counted)
-		count(user, soft_core(user, thread->cpu), true);
-	thread->user[thread->nr++] = user;
+		count_thread(subscriber, soft_core(subscriber, thread->cpu),
+			     true);
+	thread->subscriber[thread->nr++] = subscriber;
 	return 0;
 }
 
-int soft_add(struct soft_set *set, struct umt *user)
+int soft_add(struct soft_set *set, struct umt *subscriber)
 {
 	int error;
 
 	thread_lock();
-	error = add_locked(set, user);
+	error = add_locked(set, subscriber);
 	thread_unlock();
 	return error;
 }
 
-static void leave(struct soft_thread *thread, int i)
+static void end_membership(struct soft_thread *thread, int i)
 {
-	struct umt *user = thread->user[i];
+	struct umt *subscriber = thread->subscriber[i];
 
-	thread->user[i] = thread->user[--thread->nr];
+	thread->subscriber[i] = thread->subscriber[--thread->nr];
 	if (thread->counted)
-		uncount(user, soft_core(user, thread->cpu), true);
+		uncount_thread(subscriber, soft_core(subscriber, thread->cpu),
+			       true);
 }
 
-int soft_remove(struct soft_set *set, struct umt *user)
+int soft_remove(struct soft_set *set, struct umt *subscriber)
 {
 	struct soft_thread *thread = soft_self(set);
 	int i = -ENOENT;
 
 	thread_lock();
 	if (thread)
-		i = find(thread, user);
+		i = find_membership(thread, subscriber);
 	if (i >= 0)
-		leave(thread, i);
+		end_membership(thread, i);
 	if (thread && !thread->nr) {
 		pthread_setspecific(set->key, NULL);
 		soft_forget(thread);
@@ -265,59 +271,60 @@ int soft_remove(struct soft_set *set, struct umt *user)
 	return i < 0 ? i : 0;
 }
 
-/* ---- users ---- */
+/* ---- subscribers ---- */
 
-int soft_open(struct umt *user)
+int soft_open(struct umt *subscriber)
 {
 	int nr = (int)sysconf(_SC_NPROCESSORS_CONF);
-	int error = user_cores_alloc(user, nr);
+	int error = subscriber_cores_alloc(subscriber, nr);
 	void *memory;
 
 	if (error)
 		return error;
-	memory = mmap(NULL, user_table_bytes(nr), PROT_READ | PROT_WRITE,
+	memory = mmap(NULL, subscriber_table_bytes(nr), PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return -ENOMEM;
-	user->word = memory;
-	user->cores = (struct umt_core *)memory + 1;
-	user->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return user->fd < 0 ? -errno : 0;
+	subscriber->word = memory;
+	subscriber->cores = (struct umt_core *)memory + 1;
+	subscriber->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return subscriber->fd < 0 ? -errno : 0;
 }
 
-static void close_fds(struct umt *user)
+static void close_fds(struct umt *subscriber)
 {
 	int cpu;
 
-	for (cpu = 0; user->core_fds && cpu < user->nr_cores; cpu++)
-		if (user->core_fds[cpu] >= 0)
-			close(user->core_fds[cpu]);
-	if (user->fd >= 0)
-		close(user->fd);
+	for (cpu = 0; subscriber->core_fds && cpu < subscriber->nr_cores; cpu++)
+		if (subscriber->core_fds[cpu] >= 0)
+			close(subscriber->core_fds[cpu]);
+	if (subscriber->fd >= 0)
+		close(subscriber->fd);
 }
 
-void soft_close(struct soft_set *set, struct umt *user)
+void soft_close(struct soft_set *set, struct umt *subscriber)
 {
 	struct soft_thread *thread;
 
 	thread_lock();
 	for (thread = set->threads; thread; thread = thread->next) {
-		int i = find(thread, user);
+		int i = find_membership(thread, subscriber);
 
 		if (i >= 0)
-			leave(thread, i);
+			end_membership(thread, i);
 	}
 	thread_unlock();
-	close_fds(user);
-	user_unmap(user);
+	close_fds(subscriber);
+	subscriber_unmap(subscriber);
 }
 
-static bool take_told(struct umt *user, struct umt_event *event)
+static bool take_told(struct umt *subscriber, struct umt_event *event)
 {
 	int cpu;
 
-	for (cpu = 0; cpu < user->nr_cores; cpu++) {
-		if (!__atomic_load_n(&user->cores[cpu].told, __ATOMIC_SEQ_CST))
+	for (cpu = 0; cpu < subscriber->nr_cores; cpu++) {
+		if (!__atomic_load_n(&subscriber->cores[cpu].told,
+				     __ATOMIC_SEQ_CST))
 			continue;
 		memset(event, 0, sizeof(*event));
 		event->kind = UMT_IDLE;
@@ -327,32 +334,34 @@ static bool take_told(struct umt *user, struct umt_event *event)
 	return false;
 }
 
-/* With the lock, as who tells has it: what was not told since is not readable. */
-int soft_next(struct umt *user, struct umt_event *event)
+/*
+ * With the lock, as who tells has it: what was not told since is not readable.
+ */
+int soft_next(struct umt *subscriber, struct umt_event *event)
 {
 	bool told;
 
 	thread_lock();
-	told = take_told(user, event);
+	told = take_told(subscriber, event);
 	if (!told)
-		calm(user->fd);
+		drain_eventfd(subscriber->fd);
 	thread_unlock();
 	return told;
 }
 
-int soft_core_fd(struct umt *user, int cpu)
+int soft_core_fd(struct umt *subscriber, int cpu)
 {
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
 	return fd < 0 ? -errno : fd;
 }
 
-void soft_quiet(struct umt *user, int cpu)
+void soft_quiet(struct umt *subscriber, int cpu)
 {
-	calm(user_core_fd(user, cpu));
+	drain_eventfd(subscriber_core_fd(subscriber, cpu));
 }
 
-void soft_child(struct umt *user)
+void soft_child(struct umt *subscriber)
 {
-	close_fds(user);
+	close_fds(subscriber);
 }

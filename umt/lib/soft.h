@@ -3,21 +3,21 @@
  * What the backends without a program in the kernel share: a table that the
  * library writes itself, eventfds as descriptors, and the list of threads.
  *
- * Threads and counts are under a lock of their own (thread_lock()), for a thread
- * that blocks must not wait for one that opens a user.
+ * Threads and counts are under a lock of their own (thread_lock()), for a
+ * thread that blocks must not wait for one that opens a subscriber.
  */
 #ifndef UMT_LIB_SOFT_H
 #define UMT_LIB_SOFT_H
 
 #include <pthread.h>
 
-#include "user.h"
+#include "subscriber.h"
 
-/* A thread that some users of one backend monitor. */
+/* A thread that some subscribers of one backend monitor. */
 struct soft_thread {
 	struct soft_set *set;
 	struct soft_thread *next;
-	struct umt *user[UMT_MEMBERSHIPS];
+	struct umt *subscriber[UMT_MEMBERSHIPS];
 	int nr;
 	int cpu;
 	bool counted;
@@ -41,13 +41,16 @@ struct soft_set {
 struct soft_thread *soft_self(const struct soft_set *set);
 
 /* umt_thread_add() and umt_thread_remove(). */
-int soft_add(struct soft_set *set, struct umt *user);
-int soft_remove(struct soft_set *set, struct umt *user);
+int soft_add(struct soft_set *set, struct umt *subscriber);
+int soft_remove(struct soft_set *set, struct umt *subscriber);
 
 /* The core that @cpu counts as: the first where it came after the table. */
-int soft_core(const struct umt *user, int cpu);
+int soft_core(const struct umt *subscriber, int cpu);
 
-/* The thread is ready on @cpu, or blocked, for all its users; with the lock. */
+/*
+ * The thread is ready on @cpu, or blocked, for all its subscribers; with the
+ * lock.
+ */
 void soft_ready(struct soft_thread *thread, int cpu);
 void soft_blocked(struct soft_thread *thread);
 
@@ -59,11 +62,11 @@ void soft_forget(struct soft_thread *thread);
 void soft_forget_all(struct soft_set *set);
 
 /* For backends: as there, and these take the lock where it is needed. */
-int soft_open(struct umt *user);
-void soft_close(struct soft_set *set, struct umt *user);
-int soft_next(struct umt *user, struct umt_event *event);
-int soft_core_fd(struct umt *user, int cpu);
-void soft_quiet(struct umt *user, int cpu);
-void soft_child(struct umt *user);
+int soft_open(struct umt *subscriber);
+void soft_close(struct soft_set *set, struct umt *subscriber);
+int soft_next(struct umt *subscriber, struct umt_event *event);
+int soft_core_fd(struct umt *subscriber, int cpu);
+void soft_quiet(struct umt *subscriber, int cpu);
+void soft_child(struct umt *subscriber);
 
 #endif /* UMT_LIB_SOFT_H */

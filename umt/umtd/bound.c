@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "umt/lib/program.h"
+#include "umt/lib/bpf_program.h"
 #include "bound.h"
 
 /* The newest; as many as can be handed out in half a day. */
@@ -54,24 +54,24 @@ static bool is_refused(uid_t uid)
 }
 
 /* Once, however many it has bound: others would be forgotten for it. */
-static void refuse(uid_t uid)
+static void refuse_uid(uid_t uid)
 {
 	if (!is_refused(uid))
 		refused[nr_refused++ % REFUSED_MAX] = uid;
 }
 
-static void look_at(uint32_t map)
+static void check_map(uint32_t map)
 {
 	uint64_t nr = nr_handed < HANDED_MAX ? nr_handed : HANDED_MAX;
 	uint64_t i;
 
 	for (i = 0; i < nr; i++)
 		if (handed[i].map == map)
-			refuse(handed[i].uid);
+			refuse_uid(handed[i].uid);
 }
 
 /* The kernel keeps them in order: those that came later stand behind. */
-static void look(void)
+static void refresh_maps(void)
 {
 	int nr = program_maps(NULL, 0);
 	uint32_t *maps;
@@ -81,7 +81,7 @@ static void look(void)
 	maps = calloc((size_t)nr, sizeof(*maps));
 	if (maps && program_maps(maps, (unsigned int)nr) >= nr)
 		for (; nr_seen < (unsigned int)nr; nr_seen++)
-			look_at(maps[nr_seen]);
+			check_map(maps[nr_seen]);
 	free(maps);
 }
 
@@ -89,6 +89,6 @@ bool bound_by(uid_t uid)
 {
 	if (!program_loaded())
 		return false;
-	look();
+	refresh_maps();
 	return is_refused(uid);
 }

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "umt/lib/program.h"
+#include "umt/lib/bpf_program.h"
 #include "umt/shared.h"
 #include "bound.h"
 #include "clients.h"
@@ -22,7 +22,7 @@
 #include "owner.h"
 #include "sent.h"
 
-/* A user of the service, by its number in the program. */
+/* A subscriber of the service, by its number in the program. */
 struct owned {
 	struct client *client; /* NULL: closed */
 	uid_t uid; /* who had it, while it lingers */
@@ -30,7 +30,7 @@ struct owned {
 };
 
 static struct client clients[CLIENTS_MAX];
-static struct owned users[UMT_USERS];
+static struct owned subscribers[UMT_SUBSCRIBERS];
 static unsigned int nr_clients; /* places that were ever used */
 
 /* ---- who may have what ---- */
@@ -47,7 +47,7 @@ static unsigned int clients_of(uid_t uid)
 /* One whose threads have not all let go counts, and must be paid for too. */
 static bool is_held(unsigned int index)
 {
-	return users[index].client || program_user_lingers(index);
+	return subscribers[index].client || program_subscriber_lingers(index);
 }
 
 static bool may_open(uid_t uid, size_t ring_bytes)
@@ -55,29 +55,31 @@ static bool may_open(uid_t uid, size_t ring_bytes)
 	unsigned int i, nr = 0;
 	size_t bytes = ring_bytes;
 
-	for (i = 0; i < UMT_USERS; i++) {
-		if (users[i].uid != uid || !is_held(i))
+	for (i = 0; i < UMT_SUBSCRIBERS; i++) {
+		if (subscribers[i].uid != uid || !is_held(i))
 			continue;
 		nr++;
-		bytes += users[i].ring_bytes;
+		bytes += subscribers[i].ring_bytes;
 	}
-	return nr < UMT_BROKER_USERS_EACH && bytes <= UMT_BROKER_RINGS_EACH;
+	return nr < UMT_BROKER_SUBSCRIBERS_EACH &&
+	       bytes <= UMT_BROKER_RINGS_EACH;
 }
 
 /* Besides all that it was handed and has not let go of. */
-static bool may_hold_user(uid_t uid, size_t ring_bytes)
+static bool may_hold_subscriber(uid_t uid, size_t ring_bytes)
 {
 	size_t each = held_table_bytes(program_nr_cores()) + held_ring_bytes(0);
 
 	return held_may(uid, HELD_RING, held_ring_bytes(ring_bytes),
-			UMT_BROKER_RINGS_EACH + UMT_BROKER_USERS_EACH * each);
+			UMT_BROKER_RINGS_EACH +
+				UMT_BROKER_SUBSCRIBERS_EACH * each);
 }
 
-static bool may_hold_bell(uid_t uid)
+static bool may_hold_doorbell(uid_t uid)
 {
-	size_t nr = UMT_BROKER_USERS_EACH * (size_t)program_nr_cores();
+	size_t nr = UMT_BROKER_SUBSCRIBERS_EACH * (size_t)program_nr_cores();
 
-	return held_may(uid, HELD_BELL, held_ring_bytes(1),
+	return held_may(uid, HELD_DOORBELL, held_ring_bytes(1),
 			nr * held_ring_bytes(1));
 }
 
@@ -110,11 +112,11 @@ struct client *client_accept(int fd)
 	return client;
 }
 
-static void close_user(unsigned int index)
+static void close_subscriber(unsigned int index)
 {
-	program_user_close(index);
+	program_subscriber_close(index);
 	held_leave(HELD_TABLE, index);
-	users[index].client = NULL;
+	subscribers[index].client = NULL;
 }
 
 /* It may hold what the client sent and nobody read. */
@@ -129,9 +131,9 @@ void client_gone(struct client *client)
 {
 	unsigned int i;
 
-	for (i = 0; i < UMT_USERS; i++)
-		if (users[i].client == client)
-			close_user(i);
+	for (i = 0; i < UMT_SUBSCRIBERS; i++)
+		if (subscribers[i].client == client)
+			close_subscriber(i);
 	client_close(client->fd);
 	client->fd = -1;
 }
@@ -140,8 +142,8 @@ bool clients_use_program(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < UMT_USERS; i++)
-		if (users[i].client)
+	for (i = 0; i < UMT_SUBSCRIBERS; i++)
+		if (subscribers[i].client)
 			return true;
 	return false;
 }
@@ -154,7 +156,7 @@ static bool is_ring_size(uint32_t bytes)
 }
 
 /* Why it cannot be loaded is said once, and not for each that asks. */
-static int load(void)
+static int load_program(void)
 {
 	static int said;
 	bool there = program_loaded();
@@ -174,8 +176,9 @@ static int load(void)
 }
 
 /* What is handed out and could not be noted would never be counted. */
-static int note_user(const struct client *client,
-		     const struct program_user *made, size_t ring_bytes)
+static int note_subscriber(const struct client *client,
+			   const struct program_subscriber *made,
+			   size_t ring_bytes)
 {
 	bound_note(made->table_fd, client->uid);
 	bound_note(made->ring_fd, client->uid);
@@ -187,34 +190,34 @@ static int note_user(const struct client *client,
 		return 0;
 	close(made->table_fd);
 	close(made->ring_fd);
-	close_user(made->index);
+	close_subscriber(made->index);
 	return -ENOMEM;
 }
 
 /* On success @fds and their number; the first and the links stay ours. */
-static int open_user(struct client *client, const struct umt_ask *ask,
-		     struct umt_answer *answer, int *fds, int *nr)
+static int open_subscriber(struct client *client, const struct umt_ask *ask,
+			   struct umt_answer *answer, int *fds, int *nr)
 {
-	struct program_user made;
+	struct program_subscriber made;
 	int error;
 
 	if (ask->flags & ~UMT_BROKER_FLAGS || !is_ring_size(ask->ring_bytes))
 		return -EINVAL;
-	error = load();
+	error = load_program();
 	if (error)
 		return error;
 	if (client->uid && (!may_open(client->uid, ask->ring_bytes) ||
-			    !may_hold_user(client->uid, ask->ring_bytes)))
+			    !may_hold_subscriber(client->uid, ask->ring_bytes)))
 		return -EUSERS;
-	error = program_user_open(&made, ask->flags, ask->ring_bytes);
+	error = program_subscriber_open(&made, ask->flags, ask->ring_bytes);
 	if (error)
 		return error;
-	users[made.index] =
+	subscribers[made.index] =
 		(struct owned){ client, client->uid, ask->ring_bytes };
-	error = note_user(client, &made, ask->ring_bytes);
+	error = note_subscriber(client, &made, ask->ring_bytes);
 	if (error)
 		return error;
-	answer->user = made.index;
+	answer->subscriber = made.index;
 	answer->nr_cores = (uint32_t)program_nr_cores();
 	memcpy(answer->token, made.token, sizeof(answer->token));
 	fds[UMT_FD_CONTROL] = program_control_fd();
@@ -226,25 +229,27 @@ static int open_user(struct client *client, const struct umt_ask *ask,
 
 static bool is_own(const struct client *client, const struct umt_ask *ask)
 {
-	return ask->user < UMT_USERS && users[ask->user].client == client;
+	return ask->subscriber < UMT_SUBSCRIBERS &&
+	       subscribers[ask->subscriber].client == client;
 }
 
-static int make_bell(const struct client *client, const struct umt_ask *ask,
-		     int *fds, int *nr)
+static int make_doorbell(const struct client *client, const struct umt_ask *ask,
+			 int *fds, int *nr)
 {
 	unsigned int key;
 	int fd;
 
 	if (!is_own(client, ask) || ask->cpu >= (uint32_t)program_nr_cores())
 		return -EINVAL;
-	if (client->uid && !may_hold_bell(client->uid))
+	if (client->uid && !may_hold_doorbell(client->uid))
 		return -EUSERS;
-	fd = program_bell(ask->user, (int)ask->cpu, true);
+	fd = program_doorbell(ask->subscriber, (int)ask->cpu, true);
 	if (fd < 0)
 		return fd;
 	bound_note(fd, client->uid);
-	key = ask->user * (uint32_t)program_nr_cores() + ask->cpu;
-	if (!held_note(fd, client->uid, held_ring_bytes(1), HELD_BELL, key)) {
+	key = ask->subscriber * (uint32_t)program_nr_cores() + ask->cpu;
+	if (!held_note(fd, client->uid, held_ring_bytes(1), HELD_DOORBELL,
+		       key)) {
 		close(fd);
 		return -ENOMEM;
 	}
@@ -253,20 +258,20 @@ static int make_bell(const struct client *client, const struct umt_ask *ask,
 	return 0;
 }
 
-static int heed(struct client *client, const struct umt_ask *ask,
-		struct umt_answer *answer, int *fds, int *nr)
+static int answer_request(struct client *client, const struct umt_ask *ask,
+			  struct umt_answer *answer, int *fds, int *nr)
 {
 	if (ask->version != UMT_BROKER_VERSION)
 		return -EPROTONOSUPPORT;
 	switch (ask->op) {
 	case UMT_BROKER_OPEN:
-		return open_user(client, ask, answer, fds, nr);
-	case UMT_BROKER_BELL:
-		return make_bell(client, ask, fds, nr);
+		return open_subscriber(client, ask, answer, fds, nr);
+	case UMT_BROKER_DOORBELL:
+		return make_doorbell(client, ask, fds, nr);
 	case UMT_BROKER_CLOSE:
 		if (!is_own(client, ask))
 			return -EINVAL;
-		close_user(ask->user);
+		close_subscriber(ask->subscriber);
 		return 0;
 	}
 	return -EINVAL;
@@ -279,7 +284,7 @@ static bool send_answer(const struct client *client, struct umt_answer *answer,
 {
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(UMT_BROKER_FDS_MAX * sizeof(int))];
+		char space[CMSG_SPACE(UMT_BROKER_FDS_MAX * sizeof(int))];
 	} control = { 0 };
 	size_t bytes = (size_t)nr * sizeof(*fds);
 	struct iovec piece = { answer, sizeof(*answer) };
@@ -346,7 +351,7 @@ bool client_serve(struct client *client)
 		return false;
 	if (client->uid && bound_by(client->uid))
 		return false;
-	answer.error = heed(client, &ask, &answer, fds, &nr);
+	answer.error = answer_request(client, &ask, &answer, fds, &nr);
 	sent = send_answer(client, &answer, fds, nr);
 	close_sent(&ask, fds, nr);
 	return sent;

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "umt/lib/program.h"
+#include "umt/lib/bpf_program.h"
 #include "umt/shared.h"
 #include "held.h"
 
-#define ROOM_MIN 256
-#define ROOM_MAX (1u << 22)
+#define CAPACITY_MIN 256
+#define CAPACITY_MAX (1u << 22)
 /* Pages of a ring besides its data: two positions, the kernel's own. */
 #define RING_MORE_PAGES 4
 
@@ -32,9 +32,9 @@ struct held {
 };
 
 static struct held *all;
-static size_t nr_all, room_all;
+static size_t nr_all, capacity_all;
 
-static size_t pages(size_t bytes)
+static size_t round_to_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
@@ -43,12 +43,12 @@ static size_t pages(size_t bytes)
 
 size_t held_table_bytes(int nr_cores)
 {
-	return pages((size_t)(nr_cores + 1) * sizeof(struct umt_core));
+	return round_to_pages((size_t)(nr_cores + 1) * sizeof(struct umt_core));
 }
 
 size_t held_ring_bytes(size_t bytes)
 {
-	return pages(bytes) + RING_MORE_PAGES * pages(1);
+	return round_to_pages(bytes) + RING_MORE_PAGES * round_to_pages(1);
 }
 
 void held_begin(void)
@@ -68,18 +68,18 @@ void held_leave(enum held_kind kind, unsigned int key)
 			all[i].placed = false;
 }
 
-static bool make_room(void)
+static bool reserve_capacity(void)
 {
-	size_t room = room_all ? 2 * room_all : ROOM_MIN;
+	size_t capacity = capacity_all ? 2 * capacity_all : CAPACITY_MIN;
 	struct held *more;
 
-	if (nr_all < room_all)
+	if (nr_all < capacity_all)
 		return true;
-	more = realloc(all, room * sizeof(*all));
+	more = realloc(all, capacity * sizeof(*all));
 	if (!more)
 		return false;
 	all = more;
-	room_all = room;
+	capacity_all = capacity;
 	return true;
 }
 
@@ -89,7 +89,7 @@ bool held_note(int fd, uid_t uid, size_t bytes, enum held_kind kind,
 	held_leave(kind, key);
 	if (!uid)
 		return true;
-	if (!make_room())
+	if (!reserve_capacity())
 		return false;
 	all[nr_all++] = (struct held){
 		program_map_number(fd), uid, bytes, true, kind, key
@@ -107,16 +107,16 @@ static int by_id(const void *a, const void *b)
 }
 
 /* All maps; NULL when that is not to be known. */
-static struct umt_map *list(size_t *nr)
+static struct umt_map *list_maps(size_t *nr)
 {
-	size_t room = ROOM_MIN;
+	size_t capacity = CAPACITY_MIN;
 	struct umt_map *maps;
 	ssize_t came;
 
-	for (; room <= ROOM_MAX; room *= 2) {
-		maps = malloc(room * sizeof(*maps));
-		came = maps ? program_list_maps(maps, room) : -1;
-		if (came >= 0 && (size_t)came < room) {
+	for (; capacity <= CAPACITY_MAX; capacity *= 2) {
+		maps = malloc(capacity * sizeof(*maps));
+		came = maps ? program_list_maps(maps, capacity) : -1;
+		if (came >= 0 && (size_t)came < capacity) {
 			*nr = (size_t)came;
 			return maps;
 		}
@@ -136,16 +136,16 @@ static int64_t holders_of(uint32_t map, const struct umt_map *maps, size_t nr)
 	return found ? found->holders : 0;
 }
 
-/* Bells are counted apart: of a machine with many cores there may be many. */
+/* Doorbells are counted apart: of a machine with many cores there may be many. */
 static bool is_of(const struct held *held, uid_t uid, enum held_kind kind)
 {
 	return held->uid == uid &&
-	       (held->kind == HELD_BELL) == (kind == HELD_BELL);
+	       (held->kind == HELD_DOORBELL) == (kind == HELD_DOORBELL);
 }
 
 /* Forgets what is gone; what @uid holds. */
-static size_t count(uid_t uid, enum held_kind kind, const struct umt_map *maps,
-		    size_t nr)
+static size_t count_held(uid_t uid, enum held_kind kind,
+			 const struct umt_map *maps, size_t nr)
 {
 	size_t bytes = 0, kept = 0, i;
 
@@ -180,10 +180,10 @@ bool held_may(uid_t uid, enum held_kind kind, size_t bytes, size_t most)
 
 	if (handed_to(uid, kind) + bytes <= most)
 		return true;
-	maps = list(&nr);
+	maps = list_maps(&nr);
 	if (!maps)
 		return false;
-	held = count(uid, kind, maps, nr);
+	held = count_held(uid, kind, maps, nr);
 	free(maps);
 	return held + bytes <= most;
 }

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 /* Where the program itself holds a map: one place, one map. */
-enum held_kind { HELD_TABLE, HELD_RING, HELD_BELL };
+enum held_kind { HELD_TABLE, HELD_RING, HELD_DOORBELL };
 
 /* held_begin - the program was loaded: it holds nothing of what was handed out */
 void held_begin(void);
@@ -28,7 +28,7 @@ bool held_note(int fd, uid_t uid, size_t bytes, enum held_kind kind,
 /* held_leave - the program holds nothing there any more */
 void held_leave(enum held_kind kind, unsigned int key);
 
-/* held_may - may @uid be handed @bytes, if it may hold @most?  Of bells, or of
+/* held_may - may @uid be handed @bytes, if it may hold @most?  Of doorbells, or of
  * the other kinds together. */
 bool held_may(uid_t uid, enum held_kind kind, size_t bytes, size_t most);
 

@@ -20,7 +20,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "umt/lib/program.h"
+#include "umt/lib/bpf_program.h"
 #include "umt/option.h"
 #include "clients.h"
 #include "sent.h"
@@ -35,7 +35,7 @@
 static const char usage[] =
 	"usage: umtd [--socket PATH]\n\n"
 	"Serve user-monitored threads to processes without CAP_BPF.\n\n"
-	"  --socket PATH     listen there (" UMT_BROKER_PATH ")\n"
+	"  --socket PATH     listen on PATH (default: " UMT_BROKER_PATH ")\n"
 	"  --help            print this\n"
 	"  --version         print the version\n";
 
@@ -48,7 +48,7 @@ static const struct option options[] = {
 
 static int epoll_fd;
 
-static int fail(const char *what)
+static int report_errno(const char *what)
 {
 	fprintf(stderr, "umtd: %s: %s\n", what, strerror(errno));
 	return 1;
@@ -113,7 +113,7 @@ static int own_socket(const char *path)
 
 /* ---- the loop ---- */
 
-static int watch(int fd, void *what)
+static int watch_fd(int fd, void *what)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
 
@@ -121,7 +121,7 @@ static int watch(int fd, void *what)
 }
 
 /* Who is one too many is hung up on, and may try again. */
-static void greet(int listener)
+static void accept_client(int listener)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *client = fd < 0 ? NULL : client_accept(fd);
@@ -129,14 +129,14 @@ static void greet(int listener)
 	/* Whoever waits there would have us look at once again. */
 	if (fd < 0 && errno != EAGAIN)
 		usleep(FULL_US);
-	if (client && watch(fd, client))
+	if (client && watch_fd(fd, client))
 		client_gone(client);
 	else if (fd >= 0 && !client)
 		client_close(fd);
 }
 
 /* One question of each client that has any, then the next of each. */
-static void serve(int listener)
+static void serve_clients(int listener)
 {
 	struct epoll_event events[EVENTS_MAX];
 	int i, nr;
@@ -150,7 +150,7 @@ static void serve(int listener)
 			struct client *client = events[i].data.ptr;
 
 			if (!client)
-				greet(listener);
+				accept_client(listener);
 			else if (!client_serve(client))
 				client_gone(client);
 		}
@@ -167,7 +167,7 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int run(const char *path)
+static int run_daemon(const char *path)
 {
 	int listener = passed_socket();
 
@@ -183,9 +183,9 @@ static int run(const char *path)
 	sent_refuse(listener);
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll_fd < 0 || fcntl(listener, F_SETFL, O_NONBLOCK) ||
-	    watch(listener, NULL))
-		return fail("waiting for clients");
-	serve(listener);
+	    watch_fd(listener, NULL))
+		return report_errno("waiting for clients");
+	serve_clients(listener);
 	return 0;
 }
 
@@ -221,8 +221,9 @@ int main(int argc, char **argv)
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "umtd: what is '%s'?\n", argv[optind]);
+		fprintf(stderr, "umtd: unexpected argument '%s'\n",
+			argv[optind]);
 		return 2;
 	}
-	return run(path);
+	return run_daemon(path);
 }

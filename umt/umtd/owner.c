@@ -46,7 +46,7 @@ static uid_t find_user(const char *name, uid_t first)
 }
 
 /* NAME:FIRST:COUNT */
-static bool gives(const char *line, uid_t uid, uid_t *owner)
+static bool parse_subid_line(const char *line, uid_t uid, uid_t *owner)
 {
 	unsigned long first, count;
 	char name[65];
@@ -65,7 +65,7 @@ uid_t owner_of(uid_t uid)
 	uid_t owner, found = uid;
 
 	while (file && found == uid && fgets(line, sizeof(line), file))
-		if (gives(line, uid, &owner) && owner)
+		if (parse_subid_line(line, uid, &owner) && owner)
 			found = owner;
 	if (file)
 		fclose(file);

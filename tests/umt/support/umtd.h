@@ -6,7 +6,7 @@
 #ifndef UMT_TEST_UMTD_H
 #define UMT_TEST_UMTD_H
 
-#include "users.h"
+#include "subscribers.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "umt/lib/broker.h"
+#include "umt/lib/broker_client.h"
 
 #define SOMEBODY 65534u
 
 struct umtd {
-	char folder[32];
+	char directory[32];
 	char path[48];
 	pid_t pid;
 };
@@ -60,11 +60,11 @@ static inline void umtd_begin(struct umtd *umtd)
 	if (getuid())
 		ktest_skip("only root may run umtd");
 	setenv("UMT_SOCKET", "", 1);
-	umt_close(user_of(UMT_BPF, 0));
-	strcpy(umtd->folder, "/tmp/umtd-XXXXXX");
-	assert_non_null(mkdtemp(umtd->folder));
-	assert_int_equal(chmod(umtd->folder, 0755), 0);
-	snprintf(umtd->path, sizeof(umtd->path), "%s/socket", umtd->folder);
+	umt_close(subscriber_of(UMT_BPF, 0));
+	strcpy(umtd->directory, "/tmp/umtd-XXXXXX");
+	assert_non_null(mkdtemp(umtd->directory));
+	assert_int_equal(chmod(umtd->directory, 0755), 0);
+	snprintf(umtd->path, sizeof(umtd->path), "%s/socket", umtd->directory);
 	setenv("UMT_SOCKET", umtd->path, 1);
 	umtd_run(umtd);
 }
@@ -79,7 +79,7 @@ static inline void umtd_end(struct umtd *umtd)
 {
 	umtd_kill(umtd);
 	unlink(umtd->path);
-	rmdir(umtd->folder);
+	rmdir(umtd->directory);
 	unsetenv("UMT_SOCKET");
 }
 
@@ -95,36 +95,36 @@ static inline int as_somebody(int (*func)(void *arg), void *arg)
 	return ktest_in_child_for(func, arg, 60);
 }
 
-/* A user by umtd, in a child; there is no other way to have eBPF. */
+/* A subscriber by umtd, in a child; there is no other way to have eBPF. */
 static inline struct umt *served(unsigned flags)
 {
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = UMT_BPF,
 				       .flags = flags };
-	struct umt *user = NULL;
-	int error = umt_open(&user, &options);
+	struct umt *subscriber = NULL;
+	int error = umt_open(&subscriber, &options);
 
 	if (error)
 		fprintf(stderr, "# umt_open: %s\n", strerror(-error));
-	return error ? NULL : user;
+	return error ? NULL : subscriber;
 }
 
 /* The service is as it should be, for whoever asks. */
 static inline int is_served(void *unused)
 {
-	struct umt *user;
+	struct umt *subscriber;
 
 	become_somebody(SOMEBODY);
-	user = served(0);
-	ktest_check(user != NULL);
-	ktest_check(umt_thread_add(user) == 0);
-	ktest_check(holds_soon(ready_of(user) == 1));
+	subscriber = served(0);
+	ktest_check(subscriber != NULL);
+	ktest_check(umt_thread_add(subscriber) == 0);
+	ktest_check(holds_soon(ready_of(subscriber) == 1));
 	/* A nap that is over before it began is none. */
-	ktest_check(holds_soon(sums_of(user).sleeps >= 10));
-	ktest_check(holds_soon(ready_of(user) == 1));
-	ktest_check(umt_thread_remove(user) == 0);
-	ktest_check(ready_of(user) == 0);
-	umt_close(user);
+	ktest_check(holds_soon(sums_of(subscriber).sleeps >= 10));
+	ktest_check(holds_soon(ready_of(subscriber) == 1));
+	ktest_check(umt_thread_remove(subscriber) == 0);
+	ktest_check(ready_of(subscriber) == 0);
+	umt_close(subscriber);
 	return 0;
 }
 

@@ -75,11 +75,13 @@ double curve_best(const struct curve *curve, unsigned max)
 }
 
 void simulation_begin(struct simulation *sim, const struct curve *curve,
-		      unsigned max, unsigned start)
+		      unsigned max, unsigned known)
 {
 	*sim = (struct simulation){ .curve = curve };
 	sim->speed = UNITS_PER_EPOCH / curve_rate(curve, 1);
-	kt_tune_begin(&sim->tune, max, start, UINT64_MAX, 0);
+	kt_tune_begin(&sim->tune, max, UINT64_MAX, 0);
+	if (known)
+		kt_tune_known(&sim->tune, known);
 }
 
 void simulation_job(struct simulation *sim, unsigned nr)

@@ -38,8 +38,9 @@ struct simulation {
 	unsigned changes; /* of the number of threads */
 };
 
+/* @known: begin with this count; 0: with all */
 void simulation_begin(struct simulation *sim, const struct curve *curve,
-		      unsigned max, unsigned start);
+		      unsigned max, unsigned known);
 
 /* The job is one of @nr epochs at the best rate; until then it has no end. */
 void simulation_job(struct simulation *sim, unsigned nr);

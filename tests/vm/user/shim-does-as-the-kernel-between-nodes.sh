@@ -6,9 +6,8 @@
 
 . same.sh
 
-export KTASK_RUN_OPS=mmap,madvise,mlock,munmap,fallocate,mbind
+export KTASK_RUN_OPS=mmap,madvise,mlock,munmap,fallocate
 same 'policies' policy-cases
-takes mbind
 export KTASK_RUN_OPS=prefault
 same 'policies of what is prefaulted' policy-cases
 finish

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A job, and the end of its process, beside processes that keep all CPUs busy.
+ *
+ *	bench-busy [OTHERS [NICE [ROUNDS [MIB]]]]
+ *
+ * Each round is two processes, one after the other, in changing order: one
+ * makes MIB of 4 KiB pages present by madvise(), the other by ktask_populate().
+ * Then each is killed.  Measured are the job, and from the signal until the
+ * parent has waited.  The rule: with ktask the job takes at most 1.05 of plain
+ * and one chunk, by the median and by the longest round.  Exit status 1 if not.
+ *
+ * On a machine with other work these depend on whom the scheduler prefers.
+ * Hence the job's time is also told in parts, by the thread that calls: CPU
+ * time, waiting for a CPU, and sleeping, which is what the library adds.
+ *
+ * The processes beside it end with it, also when it is killed.
+ */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ktask/ops.h>
+
+#include "bench/common/clock.h"
+#include "bench/common/stats.h"
+
+#define MAX_OTHERS 64
+#define MAX_ROUNDS 1001
+#define CHUNK_S 0.001
+#define WARM_NS 200000000
+#define SETTLE_NS 20000000
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static pid_t others[MAX_OTHERS];
+static unsigned nr_others = 6, rounds = 31;
+static int others_nice;
+static size_t bytes = (size_t)64 << 20;
+
+/* Seconds; of the thread that calls. */
+struct job_time {
+	double total, cpu, queued, asleep;
+};
+
+struct side {
+	const char *name;
+	double job[MAX_ROUNDS], end[MAX_ROUNDS]; /* seconds */
+	double cpu[MAX_ROUNDS], queued[MAX_ROUNDS], asleep[MAX_ROUNDS];
+};
+
+static void start_others(void)
+{
+	for (unsigned i = 0; i < nr_others; i++) {
+		others[i] = fork();
+		if (others[i])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (setpriority(PRIO_PROCESS, 0, others_nice))
+			perror("bench-busy: setpriority");
+		for (;;)
+			;
+	}
+}
+
+static void stop_others(void)
+{
+	for (unsigned i = 0; i < nr_others; i++) {
+		if (others[i] <= 0)
+			continue;
+		kill(others[i], SIGKILL);
+		waitpid(others[i], NULL, 0);
+	}
+}
+
+static double seconds_since(uint64_t start_ns)
+{
+	return (double)(clock_ns() - start_ns) / 1e9;
+}
+
+static double thread_cpu_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* How long this thread waited for a CPU so far; 0 where the kernel does not
+ * count that. */
+static double thread_queued_seconds(void)
+{
+	FILE *file = fopen("/proc/thread-self/schedstat", "r");
+	double queued_ns = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*s %lf", &queued_ns) != 1)
+		queued_ns = 0;
+	fclose(file);
+	return queued_ns / 1e9;
+}
+
+static bool populate(bool by_ktask, struct job_time *time)
+{
+	char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	double cpu, queued;
+	uint64_t start_ns;
+	int error;
+
+	if (base == MAP_FAILED)
+		return false;
+	queued = thread_queued_seconds();
+	cpu = thread_cpu_seconds();
+	start_ns = clock_ns();
+	madvise(base, bytes, MADV_NOHUGEPAGE);
+	error = by_ktask ? ktask_populate(base, bytes, 0)
+			 : madvise(base, bytes, MADV_POPULATE_WRITE);
+	time->total = seconds_since(start_ns);
+	time->cpu = thread_cpu_seconds() - cpu;
+	time->queued = thread_queued_seconds() - queued;
+	time->asleep = time->total - time->cpu - time->queued;
+	return !error;
+}
+
+/* Tells how long its job took, and waits for its end. */
+static void be_child(int fd, bool by_ktask)
+{
+	struct job_time time;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (populate(by_ktask, &time) &&
+	    write(fd, &time, sizeof(time)) == sizeof(time))
+		pause();
+	_exit(1);
+}
+
+/* Return: false if the child could not do its job. */
+static bool run_once(bool by_ktask, struct job_time *job, double *end)
+{
+	uint64_t start_ns;
+	bool done;
+	int fds[2];
+	pid_t child;
+
+	if (pipe(fds))
+		return false;
+	child = fork();
+	if (!child)
+		be_child(fds[1], by_ktask);
+	close(fds[1]);
+	done = child > 0 && read(fds[0], job, sizeof(*job)) == sizeof(*job);
+	close(fds[0]);
+	clock_pause_ns(SETTLE_NS);
+	start_ns = clock_ns();
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	*end = seconds_since(start_ns);
+	return done;
+}
+
+static double largest(const double *samples, unsigned nr)
+{
+	double most = 0;
+
+	for (unsigned i = 0; i < nr; i++)
+		most = samples[i] > most ? samples[i] : most;
+	return most;
+}
+
+static void print_row(const char *what, const char *name, double *samples)
+{
+	double most = largest(samples, rounds);
+
+	printf("%-5s %-6s median %9.2f ms, longest %9.2f ms\n", what, name,
+	       1e3 * stats_of(samples, rounds).median, 1e3 * most);
+}
+
+static void print_parts(struct side *side)
+{
+	double asleep = stats_of(side->asleep, rounds).median;
+
+	printf("job   %-6s of these: CPU %.2f ms, waiting for one %.2f, asleep "
+	       "%.2f (longest %.2f)\n",
+	       side->name, 1e3 * stats_of(side->cpu, rounds).median,
+	       1e3 * stats_of(side->queued, rounds).median, 1e3 * asleep,
+	       1e3 * largest(side->asleep, rounds));
+}
+
+static bool holds(const char *what, double ktask, double plain)
+{
+	double bound = 1.05 * plain + CHUNK_S;
+
+	printf("%s: %.3f of plain and a chunk: %s\n", what,
+	       ktask / bound * 1.05,
+	       ktask <= bound ? "holds" : "does NOT hold");
+	return ktask <= bound;
+}
+
+static int report(struct side *plain, struct side *ktask)
+{
+	bool good;
+
+	printf("%u rounds of %zu MiB beside %u busy processes of nice %d\n",
+	       rounds, bytes >> 20, nr_others, others_nice);
+	printf("job: ktask / plain, median of the rounds: %.3f\n",
+	       median_ratio(ktask->job, plain->job, rounds));
+	print_row("job", plain->name, plain->job);
+	print_row("job", ktask->name, ktask->job);
+	print_parts(plain);
+	print_parts(ktask);
+	print_row("end", plain->name, plain->end);
+	print_row("end", ktask->name, ktask->end);
+	good = holds("median", stats_of(ktask->job, rounds).median,
+		     stats_of(plain->job, rounds).median);
+	good &= holds("longest", largest(ktask->job, rounds),
+		      largest(plain->job, rounds));
+	return !good;
+}
+
+static bool run_round(struct side *side, unsigned round, bool by_ktask)
+{
+	struct job_time time;
+
+	if (!run_once(by_ktask, &time, &side->end[round]))
+		return false;
+	side->job[round] = time.total;
+	side->cpu[round] = time.cpu;
+	side->queued[round] = time.queued;
+	side->asleep[round] = time.asleep;
+	return true;
+}
+
+static bool run_rounds(struct side *plain, struct side *ktask)
+{
+	for (unsigned i = 0; i < rounds; i++) {
+		for (unsigned k = 0; k < 2; k++) {
+			bool by_ktask = (i + k) % 2;
+
+			if (!run_round(by_ktask ? ktask : plain, i, by_ktask))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool read_arguments(int argc, char **argv)
+{
+	if (argc > 1)
+		nr_others = (unsigned)strtoul(argv[1], NULL, 10);
+	if (argc > 2)
+		others_nice = (int)strtol(argv[2], NULL, 10);
+	if (argc > 3)
+		rounds = (unsigned)strtoul(argv[3], NULL, 10);
+	if (argc > 4)
+		bytes = strtoul(argv[4], NULL, 10) << 20;
+	return argc < 6 && nr_others <= MAX_OTHERS && rounds &&
+	       rounds <= MAX_ROUNDS && bytes;
+}
+
+int main(int argc, char **argv)
+{
+	static struct side plain = { .name = "plain" };
+	static struct side ktask = { .name = "ktask" };
+	bool done;
+
+	if (!read_arguments(argc, argv)) {
+		fputs("usage: bench-busy [OTHERS [NICE [ROUNDS [MIB]]]]\n",
+		      stderr);
+		return 2;
+	}
+	start_others();
+	clock_pause_ns(WARM_NS);
+	done = run_rounds(&plain, &ktask);
+	stop_others();
+	if (!done) {
+		fputs("bench-busy: a process did not get its memory\n", stderr);
+		return 2;
+	}
+	return report(&plain, &ktask);
+}

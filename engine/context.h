@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The job context: one job from its first helper to its result.
+ *
+ * The host owns the memory: the context, the ranges of its job, and the work
+ * items.  It calls, in this order,
+ *
+ *	kt_context_init()	reset; then the host fills in what it wants else
+ *	kt_context_size()	clocks, budget, the threads the job is worth
+ *	kt_context_begin()	submit the first helpers
+ *	kt_context_work()	the calling thread takes chunks
+ *	kt_context_end()	collect the helpers, undo, count
+ *
+ * The first three by one thread; the last two by the caller, which is the same
+ * thread unless the job was detached.
+ *
+ * Locking: there is no lock.  Each field says who writes it:
+ *
+ *	I: set before kt_context_begin(), constant from then on
+ *	C: the caller's; of a detached job the starter's until it is waited for
+ *	M: who manages the group: the caller; of ctx->compensating the host's
+ *	   manager until it has left, then the caller
+ *	H: the helper that runs the item, until its state is KT_ITEM_DONE
+ *	A: written by one, read by any thread: kt_load() and kt_store()
+ */
+#ifndef KTASK_ENGINE_CONTEXT_H
+#define KTASK_ENGINE_CONTEXT_H
+
+#include "core/caps.h"
+#include "core/job.h"
+#include "core/tune.h"
+#include "engine/host.h"
+
+/* How often the caller looks up from its work, as times between two looks. */
+struct kt_pace {
+	uint64_t tick_first_ns; /* ticks begin with this, */
+	uint64_t tick_ns; /* and become as long as the job has lasted */
+	uint64_t refresh_ns; /* threads allowed are asked for */
+	uint64_t
+		refresh_soon_first_ns; /* the same where helpers are lacking, */
+	uint64_t refresh_soon_ns; /* growing as ticks do */
+	uint64_t refresh_first_ns; /* from the beginning to the first refresh */
+};
+
+struct kt_helpers;
+
+/* A place for one helper. */
+struct kt_item {
+	struct kt_host_item host;
+	struct kt_worker worker; /* H */
+	struct kt_context *ctx;
+	unsigned index; /* in its group; M */
+	unsigned range; /* that it was dealt; M */
+	int node; /* id of the node it is bound to, or KT_NO_NODE; M */
+	uint32_t placement; /* ctx->placement when it was submitted; M */
+	uint32_t submitted; /* and not collected; M, A */
+	bool permitted; /* holds permits and a part of the budget; M */
+	bool preferred; /* host: submitted for preferred CPUs only; M */
+	bool starved; /* nobody took it from these in time; M */
+	bool counted; /* among the threads that did a chunk; M */
+	uint64_t submitted_ns; /* M */
+	uint64_t seen_units, seen_ns; /* of the worker; M */
+	uint64_t cpu_ns; /* H */
+};
+
+/* Helpers that were submitted for one reason. */
+struct kt_helpers {
+	struct kt_item *items; /* I */
+	unsigned nr; /* that there are; I */
+	uint32_t nr_used; /* items [0, nr_used) were submitted once; M, A */
+	uint32_t wanted; /* of compensating helpers: above this they leave; A */
+
+	/* Of helpers that have left; M. */
+	uint64_t chunks, units, cpu_ns; /* units: A */
+	unsigned threads, lent;
+};
+
+struct kt_context {
+	struct kt_job job;
+	const struct kt_pace *pace; /* I */
+	struct kt_helpers helpers;
+	struct kt_helpers *compensating; /* for blocked threads, or NULL; A */
+
+	/* What the host may set behind kt_context_init(). */
+	bool fixed; /* as many threads as are allowed, not as many as pay; I */
+	bool measure_cpu; /* I */
+	uint32_t detached; /* A */
+	uint64_t progress_ns; /* between two calls of progress; I */
+	/* Tell the client; not 0 cancels the job.  Or NULL. */
+	int (*progress)(struct kt_context *ctx, bool last);
+	/* Counts changes in who shares the machine, or NULL. */
+	const uint32_t *changes; /* C */
+
+	struct kt_worker caller; /* C */
+	struct kt_cap *budget; /* of this job, or of the outermost around it */
+	struct kt_cap own_budget;
+	uint32_t orphan; /* the child of a fork: its helpers do not exist */
+	uint32_t placement; /* counts moves of helpers to other CPUs; C, A */
+
+	struct kt_tune tune; /* C */
+	unsigned wanted; /* threads that pay; C */
+	bool leaving; /* a helper shall leave and has not; C */
+	uint32_t changes_seen;
+	uint64_t now_ns; /* of the last refresh, about; C */
+	uint64_t next_tick_ns, next_refresh_ns, soon_refresh_ns; /* C */
+	uint64_t next_progress_ns; /* C */
+	uint64_t until_ns; /* then the threads that are allowed change; C */
+
+	uint64_t start_ns, work_end_ns, end_ns;
+	uint64_t caller_cpu_ns;
+	uint64_t units_total; /* I */
+	int error; /* of the job, from KT_STAGE_ENDED on */
+
+	/* Sums over the caller and all helpers, from KT_STAGE_ENDED on. */
+	uint64_t chunks, units, helper_cpu_ns;
+	unsigned threads, lent;
+};
+
+/*
+ * kt_context_init - reset a context whose job has its function and ranges
+ *
+ * Return: 0, or -EINVAL as kt_job_check() says.
+ */
+int kt_context_init(struct kt_context *ctx, const struct kt_pace *pace);
+
+/*
+ * kt_context_size - start the clocks, and find how many threads are worth it
+ * @max: threads that policy and client allow, at least 1
+ * @parent: the job whose chunk the calling thread is in and whose budget
+ *	helpers shall come from, or NULL
+ * @timeout_ns: 0 for none
+ *
+ * The host then provides ctx->helpers.items, one less than this, or fewer
+ * where it has no memory; and may tell ctx->tune what it knows.
+ *
+ * Return: threads, 1 to @max.
+ */
+unsigned kt_context_size(struct kt_context *ctx, unsigned max,
+			 const struct kt_context *parent, uint64_t timeout_ns);
+
+/* kt_context_begin - submit the first helpers */
+void kt_context_begin(struct kt_context *ctx);
+
+/* kt_context_refresh - ask anew what is allowed, and act on it; by the caller */
+void kt_context_refresh(struct kt_context *ctx, uint64_t now_ns);
+
+/* kt_context_tick - the caller's, between two chunks; its worker.tick, unless
+ * the host has one of its own, which then calls this */
+bool kt_context_tick(struct kt_worker *worker, uint64_t now_ns);
+
+/* kt_context_work - the calling thread takes chunks until none is left */
+void kt_context_work(struct kt_context *ctx);
+
+/*
+ * kt_context_end - wait for helpers, undo what failed, sum up
+ *
+ * Only helpers that have begun are waited for.
+ *
+ * Return: 0 or the job's first error.
+ */
+int kt_context_end(struct kt_context *ctx);
+
+/*
+ * kt_context_orphan - this is the child of a fork
+ *
+ * The helpers, and their chunks, are the parent's: the job cannot be completed
+ * here, and undoing shared memory would undo what the parent did.
+ */
+void kt_context_orphan(struct kt_context *ctx);
+
+/* kt_context_units - done so far, at most units_total; any thread */
+uint64_t kt_context_units(const struct kt_context *ctx);
+
+/* kt_context_settled - nothing is left to claim and no helper is in a chunk;
+ * any thread */
+bool kt_context_settled(const struct kt_context *ctx);
+
+/* kt_context_stuck - is a helper in a chunk of which no end is seen?  By the
+ * caller, at refreshes. */
+bool kt_context_stuck(struct kt_context *ctx, uint64_t now_ns);
+
+/* kt_context_worker_at - the workers: 0 the caller, then all items */
+unsigned kt_context_nr_workers(const struct kt_context *ctx);
+const struct kt_worker *kt_context_worker_at(void *ctx, unsigned index);
+
+/* kt_context_adjust - make @threads work on the job, as far as can be had; by
+ * the caller */
+void kt_context_adjust(struct kt_context *ctx, unsigned threads);
+
+/*
+ * kt_context_compensate - keep @wanted compensating helpers
+ *
+ * By the host's manager.  They hold no permit: each runs in place of a thread
+ * that is blocked.  @placement: ctx->placement of the CPUs that the host has
+ * chosen for them.
+ *
+ * Return: how many could not be submitted.
+ */
+unsigned kt_context_compensate(struct kt_context *ctx, unsigned wanted,
+			       uint32_t placement, uint64_t now_ns);
+
+/* ---- for helpers ---- */
+
+/* kt_item_tick - between two chunks: shall this helper leave? */
+bool kt_item_tick(struct kt_worker *worker, uint64_t now_ns);
+
+/* kt_item_work - take chunks; the host's thread that runs @item */
+void kt_item_work(struct kt_item *item);
+
+/* kt_item_release - give the permits back; the last that a helper does.  Not in
+ * the child of a fork: they are the parent's. */
+void kt_item_release(struct kt_item *item);
+
+static inline struct kt_item *kt_item_of(struct kt_worker *worker)
+{
+	return (struct kt_item *)((char *)worker -
+				  offsetof(struct kt_item, worker));
+}
+
+#endif /* KTASK_ENGINE_CONTEXT_H */

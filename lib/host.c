@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The user-space host of engine/: threads of the pool, permits in the shared
+ * registry, policy.
+ *
+ * Beside the caps of this process, which the caller takes for a helper, the
+ * helper itself takes a slot that counts in all processes (lib/slots.h), and
+ * stays queued while there is none.
+ */
+#include <time.h>
+
+#include "lib/job.h"
+#include "lib/monitor.h"
+#include "lib/places.h"
+#include "lib/slots.h"
+#include "lib/spares.h"
+#include "lib/users.h"
+
+/* How often a helper that may use idle CPUs only, and has no caller that looks,
+ * looks whether there is one for it. */
+#define IDLE_LOOK_NS 4000000
+
+static __thread struct job_current this_thread;
+
+struct job_current *job_current(void)
+{
+	return &this_thread;
+}
+
+uint64_t job_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- a helper ---- */
+
+static bool must_leave(struct kt_item *item, uint64_t now_ns)
+{
+	struct kt_host_item *host = &item->host;
+
+	return kt_item_tick(&item->worker, now_ns) || pool_closing() ||
+	       slots_must_leave(host->slot, pool_seat_tid(&host->seat));
+}
+
+static bool is_over(const struct kt_job *core)
+{
+	return kt_job_stopped(core) || kt_job_idle(core) ||
+	       (core->deadline_ns && kt_now_ns() >= core->deadline_ns);
+}
+
+/* By a helper that has to look for itself, if it is time to: until a CPU is
+ * idle, or somebody waits for the job. */
+static void await_idle_cpu(struct kt_item *item, uint64_t now_ns)
+{
+	const struct timespec nap = { .tv_nsec = IDLE_LOOK_NS };
+	const struct kt_context *ctx = item->ctx;
+
+	if (!kt_load(&ctx->detached) || now_ns < item->host.next_look_ns ||
+	    !limits_idle_only())
+		return;
+	while (kt_load(&ctx->detached) && !is_over(&ctx->job) &&
+	       !must_leave(item, now_ns) && !limits_idle_room())
+		nanosleep(&nap, NULL);
+	item->host.next_look_ns = kt_now_ns() + IDLE_LOOK_NS;
+}
+
+static bool tick_helper(struct kt_worker *worker, uint64_t now_ns)
+{
+	struct kt_item *item = kt_item_of(worker);
+	struct user_job *job = job_of(item->ctx);
+
+	if (kt_load(&job->spares))
+		monitor_join();
+	if (spares_wanted(job))
+		pool_seat_blocks(&item->host.seat);
+	await_idle_cpu(item, now_ns);
+	return must_leave(item, now_ns);
+}
+
+/* In place of a thread that is blocked: without a slot. */
+static bool tick_compensating(struct kt_worker *worker, uint64_t now_ns)
+{
+	struct kt_item *item = kt_item_of(worker);
+
+	monitor_join();
+	return kt_item_tick(worker, now_ns) ||
+	       spares_alone(job_of(item->ctx)) || pool_closing();
+}
+
+static void take_chunks(struct kt_item *item)
+{
+	struct job_current *current = job_current();
+	struct job_current outer = *current;
+
+	current->job = job_of(item->ctx);
+	current->worker = &item->worker;
+	kt_store(&item->host.tid, pool_seat_tid(&item->host.seat));
+	if (item->permitted) {
+		item->host.next_look_ns = 0;
+		await_idle_cpu(item, item->submitted_ns);
+	} else {
+		pool_seat_blocks(&item->host.seat);
+		monitor_join();
+	}
+	kt_item_work(item);
+	monitor_leave();
+	kt_store(&item->host.tid, 0);
+	*current = outer;
+}
+
+/* Return: false if it cannot begin: all slots are taken. */
+static bool work_on_item(struct seat *seat)
+{
+	struct kt_item *item = (struct kt_item *)seat;
+	struct user_job *job = job_of(item->ctx);
+	int slot = slots_take(pool_seat_tid(seat));
+
+	if (slot < 0) {
+		slots_demand_alive(job->demand, kt_now_ns());
+		return false;
+	}
+	kt_store(&item->host.slot, slot);
+	take_chunks(item);
+	/* In the child of a fork slot and permits are the parent's. */
+	if (kt_load(&job->generation) != pool_generation())
+		return true;
+	slots_put(slot);
+	kt_item_release(item);
+	return true;
+}
+
+static bool work_compensating(struct seat *seat)
+{
+	take_chunks((struct kt_item *)seat);
+	return true;
+}
+
+/* ---- items ---- */
+
+/*
+ * Nobody submits again for a job whose caller does not look.  An idle helper may
+ * be busy for a moment, lowering or raising itself, and get no CPU in it: that
+ * is no reason to leave the job without any helper.
+ */
+static bool offer_item(struct kt_item *item)
+{
+	const struct user_job *job = job_of(item->ctx);
+	struct kt_host_item *host = &item->host;
+
+	if (pool_offer(&host->seat, host->node_index))
+		return true;
+	if (!job->ctx.detached || item->index)
+		return false;
+	pool_more(1, &job->cpus);
+	return pool_offer(&host->seat, host->node_index);
+}
+
+static bool submit(struct kt_item *item)
+{
+	struct user_job *job = job_of(item->ctx);
+	struct kt_host_item *host = &item->host;
+	struct seat *seat = &host->seat;
+
+	host->slot = -1;
+	kt_store(&host->tid, 0);
+	host->seen_cpu_ns = UINT64_MAX;
+	seat->now_ns = item->submitted_ns;
+	if (!item->permitted) {
+		seat->work = work_compensating;
+		seat->anywhere = true;
+		item->worker.tick = tick_compensating;
+		spares_place(job, seat);
+		return pool_offer(seat, -1);
+	}
+	seat->work = work_on_item;
+	seat->anywhere = job->ctx.detached;
+	item->worker.tick = tick_helper;
+	places_item(job, item);
+	return offer_item(item);
+}
+
+static bool cancel(struct kt_item *item, uint64_t now_ns)
+{
+	return pool_withdraw(&item->host.seat, now_ns);
+}
+
+static enum kt_item_state state(const struct kt_item *item)
+{
+	switch (pool_seat_state(&item->host.seat)) {
+	case SEAT_OFFERED:
+		return KT_ITEM_QUEUED;
+	case SEAT_RUNNING:
+		return KT_ITEM_RUNNING;
+	default:
+		return KT_ITEM_DONE;
+	}
+}
+
+static bool wait_for_item(struct kt_item *item)
+{
+	struct seat *seat = &item->host.seat;
+
+	return pool_seat_state(seat) == SEAT_RUNNING && pool_wait(seat);
+}
+
+/* ---- permits ---- */
+
+static bool permit_get(struct kt_item *item, int node)
+{
+	int bound = kt_caps_get(pool_machine(), pool_node(node));
+
+	if (bound < 0)
+		return false;
+	item->host.node_index = node;
+	item->host.node_cap = bound ? pool_node(node) : NULL;
+	if (item->host.node_cap)
+		item->node = job_of(item->ctx)->topo->ids[node];
+	return true;
+}
+
+static void permit_put(struct kt_item *item)
+{
+	if (item->host.node_cap)
+		kt_cap_put(item->host.node_cap);
+	kt_cap_put(pool_machine());
+}
+
+/* A helper that was given no CPU since the last refresh may not be for long: its
+ * slot is of use to others meanwhile, and the chunk that it is in would be
+ * waited for at the end. */
+static void permit_yield(struct kt_item *item)
+{
+	struct kt_host_item *host = &item->host;
+	uint64_t cpu_ns = pool_seat_cpu_ns(&host->seat);
+
+	if (cpu_ns == host->seen_cpu_ns && cpu_ns != UINT64_MAX) {
+		slots_stand_aside(kt_load(&host->slot),
+				  pool_seat_tid(&host->seat));
+		pool_hurry(&host->seat);
+	}
+	host->seen_cpu_ns = cpu_ns;
+}
+
+/* ---- policy ---- */
+
+/* When a job of this process last read policy. */
+static uint64_t policy_read_ns;
+
+uint64_t job_policy_read_ns(void)
+{
+	return kt_load(&policy_read_ns);
+}
+
+static void refresh_policy(struct user_job *job, uint64_t now_ns)
+{
+	kt_store(&policy_read_ns, now_ns);
+	places_renew(job, now_ns);
+	if (kt_context_stuck(&job->ctx, now_ns))
+		limits_crowd_seen(now_ns);
+}
+
+/* Policy may want fewer threads than pay. */
+static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
+				bool refresh, uint64_t *until_ns)
+{
+	struct user_job *job = job_of(ctx);
+	uint64_t look_ns = refresh ? now_ns : 0;
+	unsigned working = kt_load(&ctx->job.threads);
+	unsigned threads, most, wanted;
+
+	if (refresh)
+		refresh_policy(job, now_ns);
+	most = KT_MIN(job->nr_cpus, limits_now(look_ns));
+	wanted = KT_MIN(ctx->wanted, most);
+	if (slots_shared())
+		users_look(look_ns);
+	threads = 1 + slots_share(job->demand, wanted - 1, now_ns, until_ns);
+	/* A helper that waits for a slot, should the caller not look again for
+	 * long: when it is this job's turn it might not be there. */
+	if (now_ns == ctx->start_ns)
+		threads = KT_MIN(threads + 1, wanted);
+	/* Its helpers look for themselves: whom none is submitted now has none
+	 * later either. */
+	if (ctx->detached)
+		return threads;
+	if (limits_idle_only())
+		return KT_MIN(threads, limits_idle_threads(working));
+	threads = limits_crowd_threads(working, threads, now_ns);
+	if (threads > 1 && job->unmade) {
+		job->unmade = false;
+		pool_more(ctx->helpers.nr, &job->cpus);
+	}
+	return threads;
+}
+
+static int serving_node(struct kt_context *ctx, unsigned range, unsigned turn)
+{
+	return places_node(job_of(ctx), range, turn);
+}
+
+/* ---- stages ---- */
+
+static void begin_demand(struct user_job *job)
+{
+	struct kt_context *ctx = &job->ctx;
+
+	trace_job_start(job->ctl->name, ctx->units_total, ctx->wanted);
+	if (!ctx->helpers.nr)
+		return;
+	job->demand = slots_demand_begin(ctx->wanted - 1, job->ctl->name,
+					 ctx->units_total, ctx->start_ns);
+	if (job->demand >= 0)
+		ctx->changes = slots_changes();
+}
+
+static void report_demand(struct user_job *job)
+{
+	struct kt_context *ctx = &job->ctx;
+
+	spares_look(job, ctx->now_ns);
+	slots_report(job->demand, ctx->job.threads - 1 + spares_working(job),
+		     kt_context_units(ctx));
+}
+
+static void tell_result(struct user_job *job)
+{
+	const struct kt_context *ctx = &job->ctx;
+
+	trace_job_end(job->ctl->name, ctx->error, ctx->units,
+		      ctx->end_ns - ctx->start_ns, ctx->threads);
+	if (job->ctl->result)
+		job_result(job->ctl->result, job, ctx->error);
+	if (!ctx->orphan)
+		job_account(job, ctx->error);
+}
+
+static void notify(struct kt_context *ctx, enum kt_stage stage)
+{
+	struct user_job *job = job_of(ctx);
+
+	switch (stage) {
+	case KT_STAGE_BEGUN:
+		begin_demand(job);
+		break;
+	case KT_STAGE_ADJUSTED:
+		report_demand(job);
+		break;
+	case KT_STAGE_DRAINING:
+		slots_demand_end(job->demand);
+		spares_stop(job);
+		break;
+	case KT_STAGE_DRAINED:
+		pool_leave();
+		break;
+	case KT_STAGE_ENDED:
+		tell_result(job);
+		break;
+	}
+}
+
+const struct kt_host_ops kt_host = {
+	.submit = submit,
+	.cancel = cancel,
+	.state = state,
+	.wait = wait_for_item,
+	.permit_get = permit_get,
+	.permit_put = permit_put,
+	.permit_yield = permit_yield,
+	.allowed_threads = allowed_threads,
+	.serving_node = serving_node,
+	.current_node = topo_here,
+	.cpu_time_ns = job_cpu_ns,
+	.notify = notify,
+};

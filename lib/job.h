@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A job of this process: the engine's context, and what the user-space host
+ * keeps beside it.
+ *
+ * ktask_run() and ktask_start() have static memory for the first of them; then
+ * it is the caller's stack, and the heap.  Owned by the thread that began it
+ * until helpers are submitted; from then on a helper may touch its own item,
+ * the core's job, and the budget.
+ */
+#ifndef KTASK_LIB_JOB_H
+#define KTASK_LIB_JOB_H
+
+#include <ktask/ktask.h>
+
+#include "engine/context.h"
+#include "lib/limits.h"
+#include "lib/pool.h"
+
+/* Without an allocation a job has this many ranges and helpers. */
+#define JOB_RANGES 8
+#define JOB_ITEMS 16
+
+struct job_nodes;
+struct spares;
+struct topo;
+
+struct user_job {
+	struct kt_context ctx; /* first */
+	const struct ktask_ctl *ctl;
+	struct kt_range *ranges; /* own[] or allocated */
+
+	struct user_job *parent; /* whose budget this one shares, or NULL */
+	struct user_job *outer; /* whose chunk the caller is in, or NULL */
+	uint32_t nested; /* threads of it that do other jobs just now */
+	struct spares *spares; /* lib/spares.h; NULL: it does not block */
+	uint64_t looked_ns, looked_cpu_ns; /* when that was looked at last */
+	long looked_waits;
+	uint32_t generation; /* of the pool */
+
+	int demand; /* its entry in the machine's table; lib/slots.h */
+	const struct topo *topo;
+	struct kt_cpus affinity; /* of the caller, when it looked last */
+	bool unmade; /* its helpers, as it began beside busy CPUs */
+	unsigned nr_cpus; /* threads that these are enough for */
+	struct kt_cpus cpus; /* where helpers of any node may run */
+	struct kt_place_room room; /* on these */
+	struct job_nodes *nodes; /* lib/places.h; NULL: one node */
+	struct kt_range own_ranges[JOB_RANGES];
+	struct kt_item own_items[JOB_ITEMS];
+};
+
+static inline struct user_job *job_of(struct kt_context *ctx)
+{
+	return (struct user_job *)ctx;
+}
+
+/* The job that the calling thread is in, if any; a stack through outer. */
+struct job_current {
+	struct user_job *job;
+	struct kt_worker *worker;
+};
+
+struct job_current *job_current(void);
+
+/* job_take_ctl - copy @ctl, of whatever version; 0, -EINVAL, -E2BIG */
+int job_take_ctl(struct ktask_ctl *own, const struct ktask_ctl *ctl);
+
+/* job_check - 0, or -EINVAL or -E2BIG for what ktask.h calls invalid; @ctl is of
+ * the size that is known here */
+int job_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
+	      size_t nr_nodes);
+
+/*
+ * job_init - fill in a job from its ranges
+ *
+ * Return: 0; -EINVAL; -ENOMEM when @nr_nodes ranges need memory that there is
+ * not.  Release with job_release().
+ */
+int job_init(struct user_job *job, const struct ktask_node *nodes,
+	     size_t nr_nodes, const struct ktask_ctl *ctl);
+
+/*
+ * job_begin - enter the pool and submit the first helpers
+ * @detached: the caller goes away; somebody may wait later
+ */
+void job_begin(struct user_job *job, bool detached);
+
+/* job_work - the calling thread works on it until nothing is left */
+void job_work(struct user_job *job);
+
+/* job_check_fork - is this the child of a fork since the job began? */
+void job_check_fork(struct user_job *job);
+
+/* job_end - collect helpers, undo, fill the result; returns the job's code */
+int job_end(struct user_job *job);
+
+void job_release(struct user_job *job);
+
+/* job_progress - fill a snapshot; any thread */
+void job_progress(struct user_job *job, struct ktask_progress *progress);
+
+/* job_cpu_ns - CPU time of the calling thread */
+uint64_t job_cpu_ns(void);
+
+/* job_policy_read_ns - when a job of this process last read policy */
+uint64_t job_policy_read_ns(void);
+
+/* job_begin_known - begin with what is known of jobs of this name, if it is */
+void job_begin_known(struct user_job *job, unsigned max);
+
+/* job_account - tell `ktask stat` of it, if that listens */
+void job_account(const struct user_job *job, int error);
+
+/* job_result - fill a result from a job that has ended with @error */
+void job_result(struct ktask_result *result, struct user_job *job, int error);
+
+#endif /* KTASK_LIB_JOB_H */

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# What can be built here.  scripts/features finds out by linking, and asks again
+# when a tool or a package has changed.  Included before every other part.
+
+MPICC ?= mpicc
+BPF_CLANG ?= clang
+# The compiler whose OpenMP is one of the peers.
+TASKS_CLANG ?= clang
+# Where taskflow/taskflow.hpp is, if the compiler does not know.
+TASKFLOW ?=
+# Features to take as missing: make WITHOUT='ebpf mpi'
+WITHOUT ?=
+
+FEATURES := $(OUT)/features
+quoted = '$(subst ','\'',$(1))'
+ASK_FEATURES = CC=$(call quoted,$(CC)) CXX=$(call quoted,$(CXX)) \
+	MPICC=$(call quoted,$(MPICC)) BPFTOOL=$(call quoted,$(BPFTOOL)) \
+	BPF_CLANG=$(call quoted,$(BPF_CLANG)) \
+	OMP_CLANG=$(call quoted,$(TASKS_CLANG)) \
+	TASKFLOW=$(call quoted,$(TASKFLOW)) \
+	FLAGS=$(call quoted,$(OPT) $(SAN_$(VARIANT)) $(CFLAGS)) \
+	CXX_FLAGS=$(call quoted,$(OPT) $(SAN_$(VARIANT)) $(CXXFLAGS)) \
+	LDFLAGS=$(call quoted,$(LDFLAGS)) WITHOUT=$(call quoted,$(WITHOUT)) \
+	scripts/features $(FEATURES)
+_ := $(shell $(ASK_FEATURES))
+-include $(FEATURES)/answers.mk
+
+# `make clean all` removes the answers after make has read them.
+$(addprefix $(FEATURES)/,sdt ebpf mpi):
+	@rm -f $(FEATURES)/key
+	@$(ASK_FEATURES)
+
+# What cannot be built without a feature says so: TARGET: | $(call need,FEATURE...)
+need = $(foreach f,$(1),$(if $(HAVE_$f),,missing-$f))
+NEEDED := cc hwloc jansson xxhash cmocka
+NAME_cc = C compiler with headers ($(CC))
+
+.PHONY: $(NEEDED:%=missing-%)
+$(NEEDED:%=missing-%): missing-%:
+	@cat $(FEATURES)/$*.log >&2
+	@echo 'ktask: building: no $(or $(NAME_$*),$*): run "make deps"' >&2
+	@exit 1
+
+# Without one of these features a part is left out.  LEFT_feature names the part,
+# ADD_feature the group of packages in mk/deps.mk that brings it.
+OPTIONAL_all := ebpf mpi sdt
+OPTIONAL_tests := $(OPTIONAL_all) cxx openmp libomp tbb
+LEFT_ebpf := umtd, and eBPF in libumt: umt stat, umt top, umt record
+ADD_ebpf := umt
+LEFT_mpi := MPI in heat and fwi: more than one rank
+ADD_mpi := apps
+LEFT_sdt := static tracepoints of libktask
+ADD_sdt := build
+LEFT_cxx := the examples in C++
+ADD_cxx := check
+LEFT_openmp := the peers that use OpenMP
+ADD_openmp := build
+LEFT_libomp := the peers that use OpenMP of LLVM
+ADD_libomp := tasks
+LEFT_tbb := the peers that use oneTBB, and bench-peers
+ADD_tbb := peers
+
+# $(call tell-left-out,FEATURES): prints one block at the end of a goal, or
+# nothing.  What WITHOUT names is not told of.
+comma := ,
+left-out = $(strip $(foreach f,$(filter-out $(WITHOUT),$(1)),\
+	$(if $(HAVE_$f),,$f)))
+tell-left-out = $(if $(call left-out,$(1)),@printf '%s\n' '' \
+	'Left out. To add a part$(comma) run its command and then make again:' \
+	$(foreach f,$(call left-out,$(1)), \
+	'  make deps NEED=$(ADD_$f)	$(LEFT_$f)') \
+	'The reasons are in $(FEATURES)/*.log.')
+
+## features: what was found here, and what is left out (WITHOUT='ebpf mpi': leave out)
+.PHONY: features
+features:
+	@for feature in $(NEEDED) $(OPTIONAL_tests) taskflow; do \
+		printf '%-8s %s\n' $$feature "$$(cat $(FEATURES)/$$feature)"; \
+		done

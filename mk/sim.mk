@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# The simulated host: core/ and engine/ once more, on sim/port.
+#
+#   tests/sim/*.c      the engine on the simulated host, in virtual time
+
+SIM := $(wildcard sim/*.c)
+INC_sim := -I. -Isim/port
+
+sim_obj = $(patsubst %.c,$(OBJ)/on-sim/%.o,$(1))
+SIMOBJ := $(call sim_obj,$(CORE) $(ENGINE) $(SIM))
+SIM_TESTS := $(wildcard tests/sim/*.c)
+SIM_SUPPORT := $(call sim_obj,$(wildcard tests/sim/support/*.c)) \
+	$(call obj,tests/support/ktest.c)
+
+$(OBJ)/on-sim/%.o: %.c Makefile mk/sim.mk
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(KT_CFLAGS) $(INC_sim) -Itests/support $(CFLAGS) -MMD -MP \
+		-c -o $@ $<
+
+$(call sim_obj,$(SIM_TESTS)): | $(call need,cc cmocka)
+
+$(SIM_TESTS:%.c=$(OUT)/%): $(OUT)/%: $(OBJ)/on-sim/%.o $(SIM_SUPPORT) $(SIMOBJ)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -lcmocka -ldl $(LDFLAGS)
+
+## check-mutations: which seed finds each of the mistakes in tests/sim/mutations
+.PHONY: check-mutations
+check-mutations:
+	@CC='$(CC)' tests/sim/mutations
+
+$(OUT)/bench/bench-sim: $(call sim_obj,bench/sim/main.c) $(SIMOBJ)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
+## bench-sim: jobs on 1,024 CPUs and 200 machines that start at once, simulated
+.PHONY: bench-sim
+bench-sim: $(OUT)/bench/bench-sim
+	@$<

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#ifndef RUNTIME_CPU_TOPOLOGY_H
+#define RUNTIME_CPU_TOPOLOGY_H
+
+#include <stdbool.h>
+
+/* Where a CPU is, by the kernel's numbers. */
+struct cpu_location {
+	int cpu, node;
+	int cache; /* the first CPU that shares it; -1: not told */
+};
+
+/* Put before /sys: a test's machine. */
+extern const char *topology_root;
+
+/*
+ * cpu_locations_read - node and cache of @nr CPUs, whose numbers are given
+ *
+ * Sorted afterwards: those of one node, and in it of one cache, side by side.
+ */
+void cpu_locations_read(struct cpu_location *locations, unsigned nr);
+
+/*
+ * node_distances_read - from a node to each of @nr nodes @to
+ *
+ * What is nearer has less.
+ */
+void node_distances_read(int from, const int *to, unsigned nr, int *distances);
+
+#endif /* RUNTIME_CPU_TOPOLOGY_H */

@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Where workers find tasks, and running them.  A worker takes, in this order:
+ * the task that its last one made ready, urgent ones from the node's queue,
+ * the newest of its own queue, the rest of the node's, the oldest of others'
+ * queues - those of the same last-level cache first, then of the same node,
+ * then of the nearest - and other nodes' node queues.  Which queues are worth a
+ * look says a sparse mask.
+ *
+ * At most a few workers look at a time: whoever finds something and was the
+ * last one to look wakes the next if there is more.  Does not own sleeping and
+ * waking (park.c).
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "rt.h"
+
+/* Ancestors that are looked through before a task is left to others. */
+#define BELOW_STEPS 64
+/* Every so many tasks the node queue comes before the own queue. */
+#define NODE_QUEUE_TURN 64
+
+/* ---- running ---- */
+
+struct guard {
+	struct worker *w;
+	struct ktrt_task *task, *before;
+	bool inside; /* not yet a child of @before */
+};
+
+/* The body did not return: pthread_exit(), or the thread was cancelled. */
+static void body_left(struct guard *guard)
+{
+	struct worker *w = guard->w;
+	struct ktrt_task *next;
+
+	if (likely(!guard->task))
+		return;
+	w->current = guard->before;
+	if (guard->inside) {
+		guard->before->spawned++;
+		w->nest--;
+	}
+	next = task_ended(w, guard->task, -ECANCELED);
+	if (next)
+		task_ready(w, next);
+}
+
+static bool is_skipped(const struct ktrt_task *task)
+{
+	return unlikely(at_peek(&rt.cancels)) && !(task->flags & TASK_ALWAYS) &&
+	       task_is_cancelled(task);
+}
+
+/* Calls the function; its code. */
+static inline int call_task(struct worker *w, struct ktrt_task *task,
+			    ktrt_func func, void *arg, bool inside)
+{
+	struct guard guard
+		__attribute__((cleanup(body_left))) = { w, task, w->current,
+							inside };
+	int error = -ECANCELED;
+
+	w->current = task;
+	if (!is_skipped(task))
+		error = func(arg);
+	guard.task = NULL;
+	/* In the child of a fork that the body made nothing of this is left. */
+	if (unlikely(at_peek(&rt.generation) != w->generation))
+		exit(0);
+	w->current = guard.before;
+	count_up(&w->counts.tasks);
+	return error;
+}
+
+WAKE_PATH struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task)
+{
+	int error = call_task(w, task, task->func, task->arg, false);
+
+	return task_ended(w, task, error);
+}
+
+/* No children, events, codes or memory: all as task_new() left it. */
+static inline bool is_new(const struct ktrt_task *task)
+{
+	return at_load(&task->live) == LIVE_BODY && !task->spawned &&
+	       !task->domain && !(task->error | task->child_error) &&
+	       !task->flags;
+}
+
+struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
+				   ktrt_func func, void *arg)
+{
+	int error = call_task(w, task, func, arg, true);
+
+	if (unlikely(error || !is_new(task))) {
+		w->current->spawned++;
+		return task_ended(w, task, error);
+	}
+	if (unlikely(w->blank))
+		task_free(w, task);
+	else
+		w->blank = task;
+	return NULL;
+}
+
+void sched_plenty(struct worker *w)
+{
+	at_store_seq(&w->deque.plenty, 1);
+	/* Thieves may have been faster; from here on they see it. */
+	if (deque_size(&w->deque) < QUEUE_PLENTY / 2)
+		at_store(&w->deque.plenty, 0);
+}
+
+/* One was taken from the worker's queue. */
+static inline void taken_from(struct worker *w)
+{
+	if (at_load_seq(&w->deque.plenty) &&
+	    deque_size(&w->deque) < QUEUE_PLENTY / 2)
+		at_store(&w->deque.plenty, 0);
+}
+
+/* ---- finding ---- */
+
+static struct ktrt_task *pop_task(struct worker *w)
+{
+	struct ktrt_task *task = deque_pop(&w->deque);
+
+	if (likely(task)) {
+		taken_from(w);
+	} else if (w->advertised) {
+		w->advertised = false;
+		at_store(mask_flag(rt.loaded, w->slot), 0);
+	}
+	return task;
+}
+
+typedef bool (*wanted_func)(struct ktrt_task *task, void *arg);
+
+static struct ktrt_task *steal_from(struct worker *w, unsigned from,
+				    unsigned end, wanted_func wanted, void *arg)
+{
+	unsigned slot = mask_next(rt.loaded, from, end);
+
+	for (; slot < end; slot = mask_next(rt.loaded, slot + 1, end)) {
+		struct worker *victim = at_load(&rt.workers[slot]);
+		struct ktrt_task *task;
+
+		if (!victim || victim == w)
+			continue;
+		task = deque_steal(&victim->deque, wanted, arg);
+		if (task) {
+			taken_from(victim);
+			count_up(&w->counts.steals);
+			return task;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * The queues of a cache: from as far behind the first as the worker's own is in
+ * its cache, so that not all thieves begin with the same victim.
+ */
+static struct ktrt_task *steal_in(struct worker *w, unsigned cache,
+				  wanted_func wanted, void *arg)
+{
+	unsigned first = cache * rt.slots_per_cache;
+	unsigned from = first + w->slot % rt.slots_per_cache;
+	struct ktrt_task *task;
+
+	task = steal_from(w, from, first + rt.slots_per_cache, wanted, arg);
+	return task ? task : steal_from(w, first, from, wanted, arg);
+}
+
+/* The caches of a node, those of one's own number first. */
+static struct ktrt_task *steal_on(struct worker *w, const struct node *node,
+				  unsigned number, wanted_func wanted,
+				  void *arg)
+{
+	unsigned nr = node->end_cache - node->first_cache;
+	struct ktrt_task *task = NULL;
+
+	for (unsigned i = 0; !task && i < nr; i++)
+		task = steal_in(w, node->first_cache + (number + i) % nr,
+				wanted, arg);
+	return task;
+}
+
+static inline const struct node *own_node(const struct worker *w)
+{
+	return &rt.nodes[w->core ? w->core->node : 0];
+}
+
+/* Of its own cache, its own node, then of other nodes, the nearest first. */
+static struct ktrt_task *steal_task(struct worker *w, wanted_func wanted,
+				    void *arg)
+{
+	const struct node *node = own_node(w);
+	unsigned number = w->core ? w->core->cache - node->first_cache : 0;
+	struct ktrt_task *task = steal_on(w, node, number, wanted, arg);
+
+	for (unsigned i = 0; !task && i + 1 < rt.nr_nodes; i++)
+		task = steal_on(w, &rt.nodes[node->near[i]], number, wanted,
+				arg);
+	return task;
+}
+
+/*
+ * Is @task a child of @arg, or of a child, ...?  A thief may ask this of a
+ * record that is used for something else by now: then the answer is worthless,
+ * but each step looks at a record, and depths fall, so that it ends.
+ */
+static bool is_below(struct ktrt_task *task, void *arg)
+{
+	struct ktrt_task *above = arg;
+	uint32_t depth = at_peek(&task->depth);
+	uint32_t wanted = at_peek(&above->depth);
+
+	for (int step = 0; step < BELOW_STEPS && depth > wanted; step++) {
+		uint32_t up;
+
+		task = at_peek(&task->parent);
+		if (task == above)
+			return true;
+		if (!task)
+			return false;
+		up = at_peek(&task->depth);
+		if (up >= depth)
+			return false;
+		depth = up;
+	}
+	return false;
+}
+
+static inline struct node_queue *own_node_queue(const struct worker *w)
+{
+	return &rt.node_queues[w->core ? w->core->node : 0];
+}
+
+struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above)
+{
+	struct node_queue *queue = own_node_queue(w);
+	struct ktrt_task *task = NULL;
+
+	if (unlikely(node_queue_urgent(queue)))
+		task = node_queue_take(queue, is_below, above);
+	if (unlikely(task))
+		return task;
+	task = pop_task(w);
+	if (likely(task && (task->parent == above || is_below(task, above))))
+		return task;
+	/* There was room for it a moment ago. */
+	if (task)
+		deque_push(&w->deque, task);
+	task = steal_task(w, is_below, above);
+	return task ? task : node_queue_take(queue, is_below, above);
+}
+
+/* Its own node's was looked at. */
+static struct ktrt_task *take_from_node_queues(struct worker *w)
+{
+	const struct node *node = own_node(w);
+	struct ktrt_task *task = NULL;
+
+	for (unsigned i = 0; !task && i + 1 < rt.nr_nodes; i++)
+		task = node_queue_take(&rt.node_queues[node->near[i]], NULL,
+				       NULL);
+	return task;
+}
+
+static inline struct ktrt_task *take_own(struct worker *w)
+{
+	struct node_queue *queue = own_node_queue(w);
+	struct ktrt_task *task = NULL;
+
+	if (unlikely(node_queue_urgent(queue) ||
+		     !(++w->tick % NODE_QUEUE_TURN)))
+		task = node_queue_take(queue, NULL, NULL);
+	if (!task)
+		task = pop_task(w);
+	if (!task)
+		task = node_queue_take(queue, NULL, NULL);
+	return task;
+}
+
+struct ktrt_task *sched_take(struct worker *w)
+{
+	struct ktrt_task *task = take_own(w);
+
+	if (!task)
+		task = steal_task(w, NULL, NULL);
+	if (!task)
+		task = take_from_node_queues(w);
+	return task;
+}
+
+bool sched_work_visible(void)
+{
+	unsigned slot = mask_next(rt.loaded, 0, rt.nr_slots);
+
+	for (; slot < rt.nr_slots;
+	     slot = mask_next(rt.loaded, slot + 1, rt.nr_slots)) {
+		struct worker *w = at_load(&rt.workers[slot]);
+
+		if (w && deque_size(&w->deque) > 0)
+			return true;
+	}
+	for (unsigned node = 0; node < rt.nr_nodes; node++)
+		if (node_queue_has(&rt.node_queues[node]))
+			return true;
+	return false;
+}
+
+/* ---- who looks ---- */
+
+/* Idle cores, and nobody looks for tasks. */
+static inline bool wants_waking(uint64_t idlers)
+{
+	return (uint32_t)idlers && !(idlers >> 32);
+}
+
+static void __attribute__((noinline)) wake_one(struct worker *w)
+{
+	uint64_t idlers = at_load_seq(&rt.idlers);
+
+	while (wants_waking(idlers))
+		if (at_cas(&rt.idlers, &idlers, idlers + IDLERS_SEARCH)) {
+			wake_worker(w);
+			return;
+		}
+}
+
+WAKE_PATH void sched_notify(struct worker *w)
+{
+	if (likely(!wants_waking(at_load_seq(&rt.idlers))))
+		return;
+	if (!(w && w->lone && wake_to_hand(w)))
+		wake_one(w);
+}
+
+void sched_found(struct worker *w)
+{
+	uint64_t idlers = at_sub(&rt.idlers, IDLERS_SEARCH) - IDLERS_SEARCH;
+
+	if (wants_waking(idlers) && sched_work_visible())
+		wake_one(w);
+}
+
+/*
+ * A worker whose last task was handed to it has the CPU of whoever made that
+ * and waits: it looks for two microseconds only.  With 50 the way there and
+ * back took 35 to 68 us after 3 ms of sleep, now 16 to 19.
+ */
+#define BRIEF_ROUNDS 8
+
+/* Look for a while.  A worker that becomes ready here goes first. */
+static struct ktrt_task *poll_tasks(struct worker *w)
+{
+	unsigned rounds = w->borrows ? BRIEF_ROUNDS : UINT_MAX;
+	uint64_t end_ns = 0;
+
+	w->borrows = false;
+	for (unsigned round = 0; !at_peek(&rt.stop); round++) {
+		struct ktrt_task *task = sched_take(w);
+
+		if (task)
+			return task;
+		if (core_overloaded(w->core))
+			return NULL;
+		if (round >= rounds)
+			return NULL;
+		for (unsigned i = 0; i < (round < 16 ? round : 16); i++)
+			cpu_relax();
+		if (round % 16 == 0) {
+			uint64_t now = now_ns();
+
+			if (!end_ns)
+				end_ns = now + rt.spin_ns;
+			else if (now >= end_ns)
+				return NULL;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * The task that the worker was woken for, from its maker's queue.  NULL: it was
+ * woken for any, or another was faster; it counts as looking.
+ */
+static struct ktrt_task *take_handed(struct worker *w)
+{
+	struct worker *maker = w->maker;
+	struct ktrt_task *task = NULL;
+
+	if (!maker)
+		return NULL;
+	w->maker = NULL;
+	if (likely(!node_queue_urgent(own_node_queue(w))))
+		task = deque_steal(&maker->deque, NULL, NULL);
+	if (unlikely(!task)) {
+		at_add(&rt.idlers, IDLERS_SEARCH);
+		return NULL;
+	}
+	taken_from(maker);
+	count_up(&w->counts.steals);
+	w->borrows = true;
+	return task;
+}
+
+/* The worker counts as looking. */
+static WAKE_PATH struct ktrt_task *find_task(struct worker *w)
+{
+	for (;;) {
+		struct ktrt_task *task = poll_tasks(w);
+
+		if (task) {
+			sched_found(w);
+			return task;
+		}
+		/* Whatever is queued from here on is seen before sleeping. */
+		at_sub(&rt.idlers, IDLERS_SEARCH);
+		if (at_load(&rt.stop))
+			return NULL;
+		park_idle(w);
+		task = take_handed(w);
+		if (task)
+			return task;
+	}
+}
+
+/* ---- what is not worth taking ---- */
+
+/* Of the tasks of others every so many is timed; a verdict after so many. */
+#define FOREIGN_TIMED 4
+#define FOREIGN_VERDICT 16
+#define TRIFLE_NS 200
+#define REST_MIN_NS 4000
+#define REST_MAX_NS 64000
+#define REST_STUCK_NS 10000
+
+/*
+ * Tasks that another worker makes cost cache misses, on its side as well: both
+ * write to records, to what counts dependences, to the queue.  So where their
+ * functions do next to nothing one worker does them faster than two (16 readers
+ * of a datum that is written, over and over: 70 ns each by one, 230 to 380 by
+ * two).  Whoever did a number of such in a row rests for a while, which grows;
+ * their maker takes back what is ready here as it helps, waits, or has nothing
+ * else to do.  If the maker does something else meanwhile, that ends the rest.
+ */
+
+struct timed {
+	ktrt_func func;
+	void *arg;
+	uint64_t took_ns;
+};
+
+static int time_it(void *arg)
+{
+	struct timed *timed = arg;
+	uint64_t begin_ns = now_ns();
+	int error = timed->func(timed->arg);
+
+	timed->took_ns = now_ns() - begin_ns;
+	return error;
+}
+
+static struct ktrt_task *run_timed(struct worker *w, struct ktrt_task *task)
+{
+	struct timed timed = { task->func, task->arg, 0 };
+	int error = call_task(w, task, time_it, &timed, false);
+
+	w->foreign_ns += timed.took_ns;
+	return task_ended(w, task, error);
+}
+
+/* How long to rest now; 0: they are worth taking. */
+static uint64_t judge_trifles(struct worker *w)
+{
+	const uint64_t limit_ns = FOREIGN_VERDICT / FOREIGN_TIMED * TRIFLE_NS;
+	bool trifles = w->foreign_ns < limit_ns;
+
+	w->foreign_ns = 0;
+	if (!trifles)
+		w->rest_ns = 0;
+	else if (!w->rest_ns)
+		w->rest_ns = REST_MIN_NS;
+	else if (w->rest_ns < REST_MAX_NS)
+		w->rest_ns *= 2;
+	return w->rest_ns;
+}
+
+/* Changes as the worker makes tasks and does them. */
+static uint64_t count_moves(const struct worker *maker)
+{
+	return at_peek(&maker->made) + at_peek(&maker->counts.tasks);
+}
+
+static void rest_from_maker(struct worker *w, const struct worker *maker)
+{
+	uint64_t now = now_ns(), end_ns = now + w->rest_ns, moved_ns = now;
+	uint64_t seen = count_moves(maker);
+
+	while (now < end_ns && !at_peek(&rt.stop) &&
+	       !core_overloaded(w->core)) {
+		for (int i = 0; i < 32; i++)
+			cpu_relax();
+		now = now_ns();
+		if (count_moves(maker) != seen) {
+			seen = count_moves(maker);
+			moved_ns = now;
+		} else if (now - moved_ns > REST_STUCK_NS) {
+			w->rest_ns = 0;
+			return;
+		}
+	}
+}
+
+static struct ktrt_task *run_foreign(struct worker *w, struct ktrt_task *task)
+{
+	struct worker *maker = at_load(&rt.workers[task->maker - 1]);
+	uint32_t nr = ++w->nr_foreign;
+
+	if (nr % FOREIGN_TIMED)
+		return sched_run(w, task);
+	task = run_timed(w, task);
+	if (nr % FOREIGN_VERDICT || !judge_trifles(w) || !maker)
+		return task;
+	if (task)
+		task_ready(w, task);
+	rest_from_maker(w, maker);
+	return NULL;
+}
+
+static inline bool is_foreign(const struct worker *w,
+			      const struct ktrt_task *task)
+{
+	return task->maker && task->maker != (uint16_t)(w->slot + 1);
+}
+
+WAKE_PATH void sched_work(struct worker *w)
+{
+	struct ktrt_task *task = find_task(w);
+
+	while (task) {
+		task = unlikely(is_foreign(w, task)) ? run_foreign(w, task)
+						     : sched_run(w, task);
+		if (unlikely(core_overloaded(w->core) ||
+			     (task && node_queue_urgent(own_node_queue(w))))) {
+			if (task)
+				task_ready(w, task);
+			task = NULL;
+			park_overloaded(w);
+		}
+		if (!task)
+			task = take_own(w);
+		if (!task) {
+			at_add(&rt.idlers, IDLERS_SEARCH);
+			task = find_task(w);
+		}
+	}
+}
+
+int ktrt_yield(void)
+{
+	struct worker *w = self_worker;
+	struct ktrt_task *task;
+
+	if (!w || !rt_runs())
+		return -ESRCH;
+	if (!w->core) {
+		sched_yield();
+		return 0;
+	}
+	if (!core_overloaded(w->core) && !sched_work_visible())
+		return 0;
+	if (park_yield(w))
+		return 0;
+	/* No worker is left for that: do one here. */
+	task = sched_take(w);
+	if (task)
+		task = sched_run(w, task);
+	if (task)
+		task_ready(w, task);
+	return 0;
+}

@@ -1,0 +1,97 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# What the README promises of a fresh Debian 12: `make demo` works, and what
+# `make check` installs is enough to build and run its tests.  One test of each
+# kind is run; `make check-bare` runs all.
+#
+# Sanitizer variants are compiled for these tests only: both whole ones take as
+# long as all the rest together, and compile the same sources with the same
+# headers.  Objects are never taken from the tree outside: these would hide a
+# missing header.  Kernels of guests (500 MB) and the packages of tests/software
+# are left to check-bare.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../support";
+use House;
+use Test::More;
+
+use constant LIMIT => 1700;	# seconds; less than tests/special allows
+
+my $cache = $ENV{KTASK_TEST_BARE_CACHE} // "$build/bare";
+# One of each kind that is compiled, with the sanitizers too.
+my @compiled = qw(tests/unit/job-keeps-the-first-error
+		  tests/api/every-unit-is-done-once
+		  tests/umt/why-not-is-told-in-a-line
+		  tests/runtime/codes-reach-whoever-waits);
+my @sanitized = map { my $variant = $_; map { "build/$variant/$_" } @compiled }
+	qw(asan tsan);
+my @tests = ((map { "build/$_" } @compiled), @sanitized,
+	     qw(tests/cli/usage-errors-exit-2.bats
+		tests/preload/programs-run-unchanged.bats
+		tests/software/the-shell-sees-no-difference.bats
+		tests/umt/command-says-which-backend.bats
+		tests/apps/wrong-usage-is-told.bats
+		tests/build/headers-stand-alone.t
+		tests/style/manual-pages-are-clean.t
+		tests/runner/a-guests-complaints-are-told-apart.t
+		build/tests/sim/a-job-is-never-slower-than-one-thread
+		build/examples/lock build/examples/runtime/sort));
+
+# Each step says when it begins: the last one named has failed.
+my $script = <<"END";
+step() { echo "== \$1"; }
+step demo
+make demo SIZE=256M RUNS=1
+step deps
+make deps
+step build
+make -j2 tests TEST_VARIANTS=plain
+make -j2 VARIANT=asan @{[ grep { m{/asan/} } @sanitized ]}
+make -j2 VARIANT=tsan @{[ grep { m{/tsan/} } @sanitized ]}
+step features
+make features
+step run
+tests/run --build build @tests
+step end
+END
+
+# As a run that was killed leaves it.
+my $left = "$cache/bookworm/run.killed";
+system('mkdir', '-p', $left) == 0 or die;
+
+my $file = spew(scratch() . '/script', $script);
+my ($status, $said) = capture('timeout ' . LIMIT
+	. " $FindBin::Bin/root '$cache' \"\$(cat $file)\"");
+if ($status == 77) {
+	$said =~ s/.*\n(?=.)//s;
+	chomp $said;
+	plan skip_all => $said;
+}
+my %said = map { /^(\w+)\n(.*)/s } split /^== /m, "start\n$said";
+
+# Only the end of what a step said is shown.
+sub step_passes
+{
+	my ($step, $next, $what) = @_;
+
+	return if ok(defined $said{$next}, $what);
+	diag("status $status: ", substr($said{$step} // '', -4000));
+}
+
+step_passes('start', 'demo', 'a root is made');
+ok(!-e $left, 'what a killed run has left is removed');
+step_passes('demo', 'deps', 'make demo works');
+like($said{demo} // '', qr/ktask run -- qemu-system-x86_64/,
+     'and prints what it measured');
+step_passes('deps', 'build', 'make deps works');
+step_passes('build', 'features', 'what make check builds is built');
+unlike($said{build} // '', qr/Left out/, 'nothing is left out');
+unlike($said{features} // '', qr/^(?!taskflow)\w+\s+no$/m, 'all features are there');
+step_passes('run', 'end', 'one test of each kind passes');
+ok(($said{run} // '') =~ /^[1-9]\d* passed, 0 failed, /m, 'and is counted');
+ok(($said{run} // '') !~ /make deps/, 'none skips for want of packages');
+
+done_testing();

@@ -1,0 +1,100 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# For each feature that the build detects: it is found where it is, and not found
+# without its tool, its header or its library, one at a time.  A feature that
+# this machine lacks anyway is skipped.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../support";
+use House;
+use Missing;
+use Test::More;
+
+my $make = 'env -u MAKEFLAGS -u MFLAGS -u B ' . ($ENV{MAKE} || 'make')
+	. " --no-print-directory -C $top";
+my @features = qw(cc hwloc jansson xxhash cmocka ebpf mpi sdt cxx openmp libomp
+		  tbb taskflow);
+my $dir = scratch();
+my $number = 0;
+
+# A tool that does what its first argument asks for, and no more.
+my $only_showme = spew("$dir/mpicc", '#!/bin/sh
+case $1 in --showme:compile) echo ;; --showme:link) echo -lmpi ;; *) exit 1 ;; esac
+', 0755);
+my $false = spew("$dir/bpftool", "#!/bin/sh\nexit 1\n", 0755);
+my $no_target = spew("$dir/clang-without-bpf", '#!/bin/sh
+case "$*" in *-target*) echo no such target >&2; exit 1 ;; esac
+exec clang "$@"
+', 0755);
+
+# "yes" or "no"; only this feature is asked for, since asking for all takes long.
+sub answer
+{
+	my ($feature, $tools, @arguments) = @_;
+	my $others = join ' ', grep { $_ ne $feature } @features;
+	my (undef, $said) = capture("$make -s B=$dir/" . $number++
+		. " WITHOUT='$others' CC=$tools/cc CXX=$tools/g++ "
+		. "TASKS_CLANG=$tools/clang BPF_CLANG=$tools/clang @arguments "
+		. 'features');
+
+	return $said =~ /^\Q$feature\E\s+(yes|no)$/m ? $1 : $said;
+}
+
+# Each feature with what may be missing: a PATH of compilers_without(), or
+# VARIABLE=VALUE for make.
+my %missing = (
+	cc => ['CC=no-such-compiler', 'errno.h', 'linux/futex.h',
+	       'lib/libc.so'],
+	hwloc => ['hwloc.h', 'lib/libhwloc.so'],
+	jansson => ['jansson.h', 'lib/libjansson.so'],
+	xxhash => ['xxhash.h', 'lib/libxxhash.so'],
+	cmocka => ['cmocka.h', 'lib/libcmocka.so'],
+	sdt => ['sys/sdt.h'],
+	ebpf => ['BPF_CLANG=no-such-compiler', "BPF_CLANG=$no_target",
+		 "BPFTOOL=$dir/no-such-tool", "BPFTOOL=$false",
+		 'bpf/bpf_helpers.h', 'bpf/bpf.h', 'lib/libbpf.so'],
+	mpi => ['MPICC=no-such-compiler', "MPICC=$only_showme", 'mpi.h',
+		'lib/libmpi.so'],
+	cxx => ['CXX=no-such-compiler', 'string', 'lib/libstdc++.so'],
+	openmp => ['omp.h', 'lib/libgomp.so'],
+	libomp => ['TASKS_CLANG=no-such-compiler', 'omp.h', 'lib/libomp.so'],
+	tbb => ['CXX=no-such-compiler', 'oneapi/tbb/task_arena.h',
+		'lib/libtbb.so'],
+	taskflow => ['taskflow/taskflow.hpp'],
+);
+my $complete = compilers_without("$dir/complete");
+
+for my $feature (@features) {
+	SKIP: {
+		skip "no $feature here", 1
+			if answer($feature, $complete) ne 'yes';
+		pass("$feature is found");
+		for my $missing (@{ $missing{$feature} }) {
+			my $is_variable = $missing =~ /=/;
+			my $tools = $is_variable ? $complete :
+				compilers_without("$dir/tools" . $number,
+						  $missing);
+
+			is(answer($feature, $tools,
+				  $is_variable ? $missing : ()), 'no',
+			   "$feature is not found without "
+			   . $missing =~ s{\Q$dir\E/}{}r);
+		}
+	}
+}
+
+# Asked again when a tool has changed, and not otherwise.
+my $again = "$make -s B=$dir/again WITHOUT='@features[0 .. 4]' MPICC=$dir/mpicc";
+capture("$again features");
+my $key = (stat "$dir/again/features/key")[9] - 100;
+utime($key, $key, "$dir/again/features/key");
+capture("$again features");
+is((stat "$dir/again/features/key")[9], $key, 'nothing has changed: not asked');
+spew("$dir/mpicc", "#!/bin/sh\nexit 1\n", 0755);
+capture("$again features");
+isnt((stat "$dir/again/features/key")[9], $key, 'a tool has: asked again');
+
+done_testing();

@@ -1,0 +1,274 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# A program that was built with an older header, or with a newer one, runs with
+# the libraries as they are: of the headers here some are made in which each
+# structure with a size lacks its last field, or has one more.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../support";
+use House;
+use Test::More;
+
+# The last field of a monitor must be there: it has no older version.
+my %structs = (
+	'ktask/ktask.h' => [qw(ktask_ctl ktask_result ktask_learnt)],
+	'ktask/ops.h' => [qw(ktask_opts)],
+	'ktask/monitor.h' => [qw(ktask_monitor)],
+	'ktask/runtime.h' => [qw(ktrt_attr ktrt_options ktrt_info)],
+	'umt.h' => [qw(umt_options umt_backends)],
+);
+my %only_grows = (ktask_monitor => 1);
+# Fields that an older version lacks: so many that it does not end in padding,
+# which no version may.
+my %nr_lacking = (ktrt_attr => 2);
+my %is_filled = map { $_ => 1 } qw(ktask_result ktrt_info umt_backends);
+my $dir = scratch();
+
+# Whoever adds a structure with a size adds it here.
+my @with_size;
+for my $header (glob("$top/include/*.h $top/include/ktask/*.h")) {
+	push @with_size, slurp($header)
+		=~ /^struct (\w+) \{\n\tsize_t (?:struct_)?size;/mg;
+}
+is_deeply([sort @with_size], [sort map { @$_ } values %structs],
+	  'every structure with a size is tested');
+
+sub without_last
+{
+	my ($struct, $body) = @_;
+
+	# Comments may hold semicolons.
+	$body =~ s{/\*.*?\*/}{}gs;
+	for (1 .. $nr_lacking{$struct} // 1) {
+		$body =~ s/[^;]*;\s*\z// or die $struct;
+	}
+	$body .= "\n";
+	return $body;
+}
+
+# The headers of version $kind, "older", "same" or "newer"; where they are.
+sub headers_of
+{
+	my ($kind) = @_;
+
+	system("mkdir $dir/$kind && cp -r $top/include/. $dir/$kind") and die;
+	for my $header (keys %structs) {
+		my $text = slurp("$dir/$kind/$header");
+
+		for my $struct (@{$structs{$header}}) {
+			next if $kind eq 'older' && $only_grows{$struct};
+			$text =~ s{^(struct $struct \{\n)(.*?)(^\};)}
+				{$1 . ($kind eq 'older' ? without_last($struct, $2)
+				     : $kind eq 'newer'
+				     ? "$2\tunsigned long added_later;\n"
+				     : $2) . $3}mse or die $struct;
+		}
+		# Its initializers knew no more.
+		$text =~ s/,\s*\{ (?:0, )*0 \} \}/ }/g if $kind eq 'older';
+		spew("$dir/$kind/$header", $text);
+	}
+	return "$dir/$kind";
+}
+
+my $common = <<'C';
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#ifdef ADDED
+#define SET(it) ((it).added_later = ADDED)
+#define IS_ZERO(it) ((it).added_later == 0)
+#else
+#define SET(it) ((void)0)
+#define IS_ZERO(it) 1
+#endif
+#define SAY(name, call)                                                     \
+	do {                                                                \
+		int said = (call);                                          \
+		printf("%s %zu %d\n", #name, sizeof(struct name), said);    \
+	} while (0)
+C
+my %programs = (ktask => $common . <<'C', umt => $common . <<'C', ktrt => $common . <<'C');
+#include <ktask/ktask.h>
+#include <ktask/monitor.h>
+#include <ktask/ops.h>
+static char page[4096];
+static int chunk(void *start, void *end, void *arg)
+{
+	return 0;
+}
+static int use(void *arg)
+{
+	return 0;
+}
+static void leave(void *arg)
+{
+}
+static int run(void)
+{
+	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	SET(ctl);
+	return ktask_run(NULL, 100, &ctl);
+}
+static int run_with_result(void)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	SET(result);
+	ktask_ctl_set_result(&ctl, &result);
+	if (ktask_run(NULL, 100, &ctl) || result.units != 100)
+		return 1;
+	return IS_ZERO(result) ? 0 : 2;
+}
+static int learn(void)
+{
+	struct ktask_learnt learnt = KTASK_LEARNT_INIT, known = learnt;
+	strcpy(learnt.name, "a");
+	learnt.threads = learnt.max_threads = 2;
+	SET(learnt);
+	int error = ktask_learnt_put(&learnt, NULL, 0);
+	if (error)
+		return error;
+	return ktask_learnt_get("a", &known) || known.threads != 2;
+}
+static int operate(void)
+{
+	struct ktask_op_args args = { .addr = page, .len = sizeof(page) };
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	SET(opts);
+	return ktask_op_run(ktask_op_find("fill"), &args, &opts);
+}
+static int watch(void)
+{
+	struct ktask_monitor monitor = { .struct_size = sizeof(monitor),
+		.add = use, .remove = leave, .ready = use, .fd = -1,
+		.calm = leave };
+	SET(monitor);
+	return ktask_set_monitor(&monitor);
+}
+int main(void)
+{
+	SAY(ktask_ctl, run());
+	SAY(ktask_result, run_with_result());
+	SAY(ktask_learnt, learn());
+	SAY(ktask_opts, operate());
+	SAY(ktask_monitor, watch());
+	return 0;
+}
+C
+#include <umt.h>
+static int open_user(void)
+{
+	struct umt_options options = { .size = sizeof(options),
+				       .backend = UMT_EXPLICIT };
+	struct umt *user;
+	SET(options);
+	int error = umt_open(&user, &options);
+	if (!error)
+		umt_close(user);
+	return error;
+}
+static int ask(void)
+{
+	struct umt_backends info = { .size = sizeof(info) };
+	SET(info);
+	int error = umt_info(&info);
+	if (error || !info.backend)
+		return 1;
+	return IS_ZERO(info) ? 0 : 2;
+}
+int main(void)
+{
+	SAY(umt_options, open_user());
+	SAY(umt_backends, ask());
+	return 0;
+}
+C
+#include <ktask/runtime.h>
+static int nr;
+static int count(void *arg)
+{
+	__atomic_add_fetch(&nr, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+static int start(void)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+	SET(options);
+	int error = ktrt_start(&options);
+	return error ? error : ktrt_stop();
+}
+static int spawn(void)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	SET(attr);
+	int error = ktrt_spawn_attr(count, NULL, &attr);
+	return error ? error : ktrt_wait() || nr != 1;
+}
+static int ask(void)
+{
+	struct ktrt_info info = KTRT_INFO_INIT;
+	SET(info);
+	if (ktrt_info_get(&info) || !info.workers)
+		return 1;
+	return IS_ZERO(info) ? 0 : 2;
+}
+int main(void)
+{
+	SAY(ktrt_options, start());
+	if (ktrt_start(NULL))
+		return 1;
+	SAY(ktrt_attr, spawn());
+	SAY(ktrt_info, ask());
+	return ktrt_stop();
+}
+C
+
+# What the programs say with those headers: by structure its size and the code.
+sub said_with
+{
+	my ($kind, $include, $flags) = @_;
+	my %said;
+
+	for my $lib (sort keys %programs) {
+		my $program = "$dir/$lib.$kind";
+
+		spew("$program.c", $programs{$lib});
+		# Some initializers have one 0 more than the older structure fields.
+		my ($status, $output) = capture("$cc -std=gnu11 -w -I$include "
+			. "$flags -o $program $program.c -L$build -l$lib "
+			. "-Wl,-rpath,$build -Wl,-rpath-link,$build "
+			. "&& XDG_CACHE_HOME=$dir/cache $program");
+		is($status, 0, "$lib, $kind") or diag($output);
+		$said{$1} = [$2, $3] while $output =~ /^(\w+) (\d+) (-?\d+)$/mg;
+	}
+	return \%said;
+}
+
+mkdir "$dir/cache" or die;
+my $newer = headers_of('newer');
+my %said = (
+	same => said_with('same', headers_of('same'), ''),
+	older => said_with('older', headers_of('older'), ''),
+	newer => said_with('newer', $newer, '-DADDED=0'),
+	asking => said_with('asking', $newer, '-DADDED=1'),
+);
+my $e2big = -7;
+for my $struct (sort @with_size) {
+	my ($same, $older, $newer, $asking) =
+		map { $said{$_}{$struct} // [0, 'nothing'] }
+		qw(same older newer asking);
+
+	is($same->[1], 0, "$struct of this version is served");
+	is($older->[1], 0, "$struct of an older version is served");
+	is($newer->[1], 0, "$struct of a newer version is served");
+	is($asking->[1], $is_filled{$struct} ? 0 : $e2big,
+	   "$struct that has more in it is " .
+	   ($is_filled{$struct} ? 'filled' : 'refused'));
+	cmp_ok($older->[0], '<', $same->[0], "$struct was shorter")
+		unless $only_grows{$struct};
+	cmp_ok($newer->[0], '>', $same->[0], "$struct was longer");
+}
+done_testing();

@@ -1,0 +1,160 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# `ktask run --report`: each process begins with one line that says what was
+# taken over, or why nothing was; what is counted is memory that was there.
+
+load shim.bash
+
+# The end of a process depends on what else runs.
+export KTASK_RUN_OPS=mmap,madvise,munmap
+
+reported() {
+	unset KTASK_RUN_MIN
+	: >"$REPORT"
+	run shimmed "$PROGRAMS/report-cases" "$@"
+	echo "$status $output"
+	cat "$REPORT"
+	[ "$status" -eq 0 ]
+}
+
+# has COUNT LINE: so many lines that begin so, to the name of the process
+has() {
+	[ "$(grep -c "^ktask: $2 *(report-cases, [0-9]*)\$" "$REPORT")" = "$1" ]
+}
+
+summaries() {
+	[ "$(grep -c '^ktask: run: took over' "$REPORT")" = "$1" ]
+}
+
+@test "nothing large: how large the largest was" {
+	reported small
+	has 1 'run: took over nothing: no call was on 32.0 MiB or more (the largest: 128.0 KiB)'
+	[ "$(wc -l <"$REPORT")" = 1 ]
+}
+
+@test "memory that is mapped and touched: what would make it present" {
+	reported touch
+	has 1 'run: took over nothing; left 1 call on 64.0 MiB to the kernel: memory was mapped, its pages not asked for (--prefault makes them)'
+	[ "$(wc -l <"$REPORT")" = 1 ]
+}
+
+@test "a kind that was not named" {
+	KTASK_RUN_OPS=mlock reported populate
+	has 1 'run: took over nothing; left 1 call on 64.0 MiB to the kernel: not named by --ops'
+}
+
+@test "what was taken over comes first, then each kind" {
+	reported populate
+	has 1 'run: took over 1 call on 64.0 MiB'
+	has 1 'mmap: 1 calls, 67108864 bytes, .*, 0 left to the kernel'
+	[ "$(wc -l <"$REPORT")" = 2 ]
+}
+
+@test "an end by _exit" {
+	reported _exit
+	has 1 'run: took over 1 call on 64.0 MiB'
+}
+
+@test "a limit of one thread is named" {
+	KTASK_MAX_THREADS=1 reported populate
+	has 1 'mmap: .*, 1 thread: no more are allowed (ktask topo), .*'
+}
+
+@test "a time of nothing is in no line" {
+	for one in populate brief; do
+		KTASK_RUN_OPS=mmap,prefault reported $one
+		! grep -E ' at most 0\.000000 s|0 bytes, 0\.000000 s' "$REPORT" ||
+			false
+	done
+}
+
+@test "memory made ahead: how much, or that no helper came" {
+	KTASK_RUN_OPS=prefault reported brief
+	grep -E '^ktask: prefault: 1 calls, (0 bytes made present ahead: no helper got a CPU before the program used or unmapped the memory|[1-9][0-9]* bytes made present ahead by helpers, in [0-9.]+ s of CPU time) \(report-cases, ' "$REPORT"
+}
+
+@test "address space that is given back counts as far as it was present" {
+	reported space
+	[ "$(taken munmap bytes)" = $((32 << 20)) ]
+	reported advise-space
+	[ "$(taken madvise bytes)" = $((8 << 20)) ]
+}
+
+@test "calls of a child that shares the memory" {
+	reported vfork
+	has 1 'run: took over nothing; left 2 calls on 128.0 MiB to the kernel: made by a child that shares the memory (vfork)'
+}
+
+@test "a child of fork has a line of its own" {
+	reported fork
+	summaries 2
+	has 2 'run: took over nothing: no call was on 32.0 MiB or more'
+}
+
+@test "a process that becomes another program says what it did before" {
+	reported exec small
+	has 2 'run: took over 1 call on 64.0 MiB; then it called exec to become another program'
+	summaries 3
+	[ "$(grep -c 'mmap: 1 calls' "$REPORT")" = 2 ]
+	has 1 'run: took over nothing: no call was on 32.0 MiB or more (the largest: 128.0 KiB)'
+	# All of it is one process.
+	[ "$(grep -o '[0-9]*)$' "$REPORT" | sort -u | wc -l)" = 1 ]
+}
+
+# obstacle COUNT WHY NAME: so many lines of programs without the shim
+obstacle() {
+	[ "$(grep -c "^ktask: run: nothing can be taken over: .*$2.* ($3, [0-9]*)\$" "$REPORT")" = "$1" ]
+}
+
+@test "a program that nothing can be preloaded into, from another one" {
+	cd "$BATS_TEST_TMPDIR"
+	echo 'int main(void) { return 0; }' >static.c
+	cc -static -o static static.c || skip "no static C library"
+	printf '#!%s/static\n' "$PWD" >script
+	chmod +x script
+	for one in ./static ./script; do
+		: >"$REPORT"
+		shimmed nice "$one"
+		cat "$REPORT"
+		obstacle 1 'linked statically' "${one#./}"
+		[ "$(wc -l <"$REPORT")" = 1 ]
+	done
+	for shell in sh bash; do
+		: >"$REPORT"
+		shimmed $shell -c './static; PATH=/nonexistent:$PWD; exec static'
+		cat "$REPORT"
+		obstacle 2 'linked statically' static
+		[ "$(wc -l <"$REPORT")" = 2 ]
+	done
+}
+
+@test "a program that is started without the shim" {
+	for one in 'env -i /bin/true' 'env -u LD_PRELOAD true'; do
+		: >"$REPORT"
+		shimmed $one
+		cat "$REPORT"
+		obstacle 1 'LD_PRELOAD does not name' true
+		[ "$(wc -l <"$REPORT")" = 1 ]
+	done
+}
+
+@test "a program that closes all descriptors but the first three" {
+	REPORT=1 shimmed bash -c 'for fd in /proc/self/fd/*; do
+		fd=${fd##*/}
+		((fd < 3)) || eval "exec $fd>&-"
+	done' 2>"$REPORT"
+	cat "$REPORT"
+	grep -q '^ktask: run: took over nothing.* (bash, ' "$REPORT"
+}
+
+@test "a program that is not there, or cannot be started, has no line" {
+	run -127 shimmed nice /nonexistent
+	run -126 shimmed nice /etc/passwd
+	cat "$REPORT"
+	! grep 'nothing can be' "$REPORT" || false
+}
+
+@test "a child of posix_spawn" {
+	reported spawn populate
+	summaries 2
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# --prefault leaves memory alone whose faults the program handles, also where it
+# was mapped before that was known, and stops where a program maps without end
+# and touches nothing.
+
+load shim.bash
+
+prefaulted() {
+	timeout -s KILL 60 "$KTASK_BUILD/ktask" run --min 1M \
+		--report="$REPORT" "$@"
+}
+
+handles_faults() {
+	expected=$(plain timeout -s KILL 60 "$PROGRAMS/watch-cases" fault "$1")
+	[ "$expected" != none ] || skip "no userfaultfd ($1)"
+	[ "$expected" = "before 90 1 90
+shared 90 90
+after 90 90" ]
+	for how in --prefault=wait --prefault; do
+		: >"$REPORT"
+		run prefaulted $how -- "$PROGRAMS/watch-cases" fault "$1"
+		echo "$how: $status $output"
+		cat "$REPORT"
+		[ "$status" -eq 0 ]
+		[ "$output" = "$expected" ]
+	done
+	grep -q 'the program handles page faults itself (userfaultfd)' "$REPORT"
+}
+
+@test "a program that handles faults gets them, by the system call" {
+	handles_faults syscall
+}
+
+@test "a program that handles faults gets them, by the device" {
+	handles_faults device
+}
+
+@test "a program that asks what is present is told that all is" {
+	run plain "$PROGRAMS/watch-cases" asks
+	[ "${output% *}" = 0 ]
+	run prefaulted --prefault=wait -- "$PROGRAMS/watch-cases" asks
+	echo "$status $output"
+	[ "$output" = "2048 2048" ]
+	run "$KTASK_BUILD/ktask" run --help
+	[[ $output == *mincore* ]]
+}
+
+# A group with 256 MiB, in $group; either version of control groups.
+make_group() {
+	local root=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
+
+	[ "$(id -u)" = 0 ] || skip "not root"
+	[ -d "$root" ] || root=/sys/fs/cgroup limit=memory.max
+	group=$root/ktask-aside-$$
+	mkdir "$group" 2>/dev/null || skip "no control group can be made"
+	echo $((256 << 20)) >"$group/$limit" ||
+		{ rmdir "$group" && skip "control groups do not limit memory"; }
+	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
+}
+
+in_group() {
+	(
+		echo "$BASHPID" >"$group/cgroup.procs"
+		"$@"
+	)
+}
+
+@test "mapping without end fills half of the memory at most" {
+	make_group
+	kib=$(in_group prefaulted --prefault=wait -- "$PROGRAMS/watch-cases" \
+		endless 16 64) || kib=
+	rmdir "$group"
+	cat "$REPORT"
+	echo "$kib KiB"
+	[ "$kib" -gt $((16 << 10)) ]
+	[ "$kib" -lt $((160 << 10)) ]
+	grep -q 'what --prefault made before is untouched' "$REPORT"
+}
+
+@test "mappings that are touched are made, one after another" {
+	make_group
+	kib=$(in_group prefaulted --prefault=wait -- "$PROGRAMS/watch-cases" \
+		endless-touched 16 12) || kib=
+	rmdir "$group"
+	cat "$REPORT"
+	[ "$(taken prefault calls)" -ge 10 ]
+	! grep 'is untouched' "$REPORT" || false
+}

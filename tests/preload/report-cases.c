@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Processes that a report must say something of, each in its own way.  The first
+ * argument names the case.
+ */
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "probe.h"
+
+#define RW (PROT_READ | PROT_WRITE)
+#define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
+#define LARGE_BYTES ((size_t)64 << 20)
+#define SPACE_BYTES ((size_t)1 << 42)
+
+static char *map(size_t len, int flags)
+{
+	char *addr = mmap(NULL, len, RW, ANON | flags, -1, 0);
+
+	must(addr != MAP_FAILED, "mmap");
+	return addr;
+}
+
+static int case_small(char **argv)
+{
+	madvise(map(SIZE_BYTES / 64, 0), SIZE_BYTES / 64, MADV_DONTNEED);
+	return 0;
+}
+
+static int case_touch(char **argv)
+{
+	memset(map(LARGE_BYTES, 0), 1, LARGE_BYTES);
+	return 0;
+}
+
+/* A quarter of the last GiB of much address space. */
+static int case_space(char **argv)
+{
+	char *addr = map(SPACE_BYTES, MAP_NORESERVE);
+	size_t at = SPACE_BYTES - LARGE_BYTES;
+
+	madvise(addr, SPACE_BYTES, MADV_NOHUGEPAGE);
+	memset(addr + at, 1, LARGE_BYTES / 2);
+	munmap(addr, SPACE_BYTES);
+	return 0;
+}
+
+static int case_advise_space(char **argv)
+{
+	char *addr = map(SPACE_BYTES, MAP_NORESERVE);
+
+	madvise(addr, SPACE_BYTES, MADV_NOHUGEPAGE);
+	memset(addr, 1, SIZE_BYTES);
+	madvise(addr, SPACE_BYTES, MADV_DONTNEED);
+	return 0;
+}
+
+static int case_populate(char **argv)
+{
+	map(LARGE_BYTES, MAP_POPULATE);
+	return 0;
+}
+
+static int case_exit(char **argv)
+{
+	map(LARGE_BYTES, MAP_POPULATE);
+	_exit(0);
+}
+
+/* Gone before a helper has looked, mostly. */
+static int case_brief(char **argv)
+{
+	munmap(map(LARGE_BYTES, 0), LARGE_BYTES);
+	return 0;
+}
+
+static int case_vfork(char **argv)
+{
+	pid_t child = vfork();
+
+	if (!child) {
+		munmap(map(LARGE_BYTES, MAP_POPULATE), LARGE_BYTES);
+		_exit(0);
+	}
+	return waitpid(child, NULL, 0) != child;
+}
+
+static int case_fork(char **argv)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	return waitpid(child, NULL, 0) != child;
+}
+
+/* Refused once, then it becomes this program with the next argument. */
+static int case_exec(char **argv)
+{
+	map(LARGE_BYTES, MAP_POPULATE);
+	must(execl("/nonexistent", "none", (char *)NULL) == -1 &&
+		     errno == ENOENT,
+	     "exec of nothing");
+	map(LARGE_BYTES, MAP_POPULATE);
+	execlp(argv[0], argv[0], argv[2], (char *)NULL);
+	return 1;
+}
+
+static int case_spawn(char **argv)
+{
+	char *child_argv[] = { argv[0], argv[2], NULL };
+	pid_t child;
+
+	must(!posix_spawn(&child, argv[0], NULL, NULL, child_argv, environ),
+	     "spawn");
+	return waitpid(child, NULL, 0) != child;
+}
+
+static int case_killed(char **argv)
+{
+	map(LARGE_BYTES, MAP_POPULATE);
+	return raise(SIGKILL);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(char **argv);
+} cases[] = {
+	{ "small", case_small },       { "touch", case_touch },
+	{ "space", case_space },       { "advise-space", case_advise_space },
+	{ "populate", case_populate }, { "_exit", case_exit },
+	{ "brief", case_brief },       { "vfork", case_vfork },
+	{ "fork", case_fork },	       { "exec", case_exec },
+	{ "spawn", case_spawn },       { "killed", case_killed },
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(cases) / sizeof(*cases); i++)
+		if (!strcmp(argv[1], cases[i].name))
+			return cases[i].run(argv);
+	return 2;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Programs for which memory must not be made present, or not all of it: they
+ * handle their own page faults, ask what is present, or map without end.
+ *
+ *	fault syscall|device	a thread fills each page that is first touched
+ *	asks			how many pages are present: mapped, then locked
+ *	endless SIZE COUNT	COUNT mappings of SIZE MiB, none of them touched
+ *	endless-touched ...	each is touched before the next
+ */
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+#include "probe.h"
+
+#ifndef USERFAULTFD_IOC_NEW
+#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#endif
+
+#define RW (PROT_READ | PROT_WRITE)
+#define NR_FAULTS 3
+#define FILL 0x5a
+
+static int open_faults(const char *how)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	int device, fd;
+
+	if (!strcmp(how, "device")) {
+		device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+		fd = device < 0 ? -1
+				: ioctl(device, USERFAULTFD_IOC_NEW, O_CLOEXEC);
+	} else {
+		fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	}
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api)) {
+		puts("none");
+		exit(0);
+	}
+	return fd;
+}
+
+static void register_range(int fd, char *addr, size_t len)
+{
+	struct uffdio_register range = {
+		.range = { .start = (uintptr_t)addr, .len = len },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	must(!ioctl(fd, UFFDIO_REGISTER, &range), "register");
+}
+
+static void *fill_pages(void *arg)
+{
+	static char page[PAGE_BYTES] __attribute__((aligned(4096)));
+	int fd = *(int *)arg;
+	struct uffd_msg msg;
+
+	memset(page, FILL, sizeof(page));
+	while (read(fd, &msg, sizeof(msg)) == sizeof(msg)) {
+		struct uffdio_copy copy = {
+			.dst = msg.arg.pagefault.address & ~(PAGE_BYTES - 1),
+			.src = (uintptr_t)page,
+			.len = PAGE_BYTES,
+		};
+
+		must(!ioctl(fd, UFFDIO_COPY, &copy), "copy");
+	}
+	return NULL;
+}
+
+/* Mapped before anything tells that faults will be handled, and after. */
+static int case_fault(const char *how)
+{
+	char *before =
+		mmap(NULL, SIZE_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *shared =
+		mmap(NULL, SIZE_BYTES, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *after;
+	pthread_t thread;
+	int fd;
+
+	madvise(before, SIZE_BYTES, MADV_NOHUGEPAGE);
+	/* What the program wrote itself must be there still. */
+	before[5 * PAGE_BYTES] = 1;
+	fd = open_faults(how);
+	after = mmap(NULL, SIZE_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	register_range(fd, before, SIZE_BYTES);
+	register_range(fd, shared, SIZE_BYTES);
+	register_range(fd, after, SIZE_BYTES);
+	must(!pthread_create(&thread, NULL, fill_pages, &fd), "thread");
+	printf("before %d %d %d\n", before[0], before[5 * PAGE_BYTES],
+	       before[SIZE_BYTES - 1]);
+	printf("shared %d %d\n", shared[0], shared[SIZE_BYTES - 1]);
+	printf("after %d %d\n", after[0], after[SIZE_BYTES - 1]);
+	fflush(stdout);
+	_exit(0);
+}
+
+static int case_asks(void)
+{
+	char *addr =
+		mmap(NULL, SIZE_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t mapped = resident_pages(addr, SIZE_BYTES);
+
+	mlock(addr, SIZE_BYTES);
+	printf("%zu %zu\n", mapped, resident_pages(addr, SIZE_BYTES));
+	return 0;
+}
+
+static long present_kib(void)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	char line[256];
+	long kib = -1;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return kib;
+}
+
+static int case_endless(size_t len, int nr, int touches)
+{
+	long most = 0;
+
+	for (int i = 0; i < nr; i++) {
+		char *addr =
+			mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		long now;
+
+		must(addr != MAP_FAILED, "mmap");
+		if (touches)
+			memset(addr, 1, len);
+		now = present_kib();
+		most = now > most ? now : most;
+	}
+	printf("%ld\n", most);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "fault"))
+		return case_fault(argv[2]);
+	if (argc == 2 && !strcmp(argv[1], "asks"))
+		return case_asks();
+	if (argc == 4)
+		return case_endless((size_t)atol(argv[2]) << 20, atoi(argv[3]),
+				    !strcmp(argv[1], "endless-touched"));
+	return 2;
+}

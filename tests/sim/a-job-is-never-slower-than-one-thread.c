@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A job beside any load takes at most 1.05 of what one thread takes, and one
+ * chunk at that pace; in virtual time, with threads of nice -20, of nice 0 and
+ * idle ones on every CPU.
+ *
+ * The caller sleeps once for each helper that it lends its priority to.  Then
+ * it may miss a turn on its CPU, and so may the helper: what the scheduler
+ * gives to others before is not the job's.
+ *
+ * KTASK_TEST_SEED=N runs one of them, with a trace.
+ */
+#include "ktest.h"
+#include "sim/host.h"
+#include "tests/sim/support/schedule.h"
+
+#define SCHEDULES (KTEST_ASAN || KTEST_TSAN ? 200 : 5000)
+
+static double sum_of_speedups;
+
+static void check(uint64_t seed)
+{
+	struct schedule_time time;
+	const char *why = schedule_time(seed, &time);
+	double pace, bound_ns;
+
+	if (why)
+		fail_msg("seed %llu: %s", (unsigned long long)seed, why);
+	pace = (double)time.plain_ns / (double)time.work_ns;
+	bound_ns = 1.05 * (double)time.plain_ns + pace * (double)time.chunk_ns +
+		   (1.0 + 2 * time.lent) * (double)time.turn_ns;
+	if ((double)time.job_ns > bound_ns)
+		fail_msg("seed %llu: %.3f ms, plain %.3f ms; a chunk %.3f ms, "
+			 "a turn %.3f ms; %u threads, %u lent to, %u CPUs, "
+			 "%u others",
+			 (unsigned long long)seed, (double)time.job_ns / 1e6,
+			 (double)time.plain_ns / 1e6,
+			 pace * (double)time.chunk_ns / 1e6,
+			 (double)time.turn_ns / 1e6, time.threads, time.lent,
+			 time.cpus, time.hogs);
+	sum_of_speedups += (double)time.plain_ns / (double)time.job_ns;
+}
+
+static void beside_any_load(void **state)
+{
+	const char *seed = getenv("KTASK_TEST_SEED");
+
+	if (seed) {
+		sim_traced = true;
+		check(strtoull(seed, NULL, 0));
+		return;
+	}
+	for (uint64_t i = 1; i <= SCHEDULES; i++)
+		check(i);
+	/* Helpers did help. */
+	assert_true(sum_of_speedups > 1.5 * SCHEDULES);
+}
+
+KTEST_MAIN(KTEST(beside_any_load))

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * One schedule: a machine, processes and jobs made from a seed, run on the
+ * simulated host, and checked.
+ */
+#ifndef TESTS_SIM_SCHEDULE_H
+#define TESTS_SIM_SCHEDULE_H
+
+#include <stdint.h>
+
+/* What the schedules of a run had, so that a test cannot check nothing. */
+struct schedule_stats {
+	uint64_t jobs, failed, detached, nested, forks, orphans;
+	uint64_t chunks, helper_chunks, undone, lent, points, compensating;
+	uint64_t unplugged, permit_changes, jumps, cancelled;
+};
+
+/*
+ * schedule_check - jobs of all kinds among all that may happen to them
+ *
+ * Return: NULL, or what was wrong, valid until the next call.
+ */
+const char *schedule_check(uint64_t seed, struct schedule_stats *stats);
+
+struct schedule_time {
+	uint64_t plain_ns; /* one thread does it */
+	uint64_t job_ns; /* the job, with helpers */
+	uint64_t work_ns; /* CPU time of all chunks, */
+	uint64_t chunk_ns; /* and of the longest */
+	/* Until a thread of the caller's weight has its turn on its CPU. */
+	uint64_t turn_ns;
+	unsigned threads, lent, cpus, hogs;
+};
+
+/* schedule_time - one job beside other load, and the same by one thread */
+const char *schedule_time(uint64_t seed, struct schedule_time *time);
+
+#endif /* TESTS_SIM_SCHEDULE_H */

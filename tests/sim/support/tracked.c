@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/support/schedule.h"
+#include "tests/sim/support/tracked.h"
+
+struct block {
+	struct block *next;
+	char pad[64 - sizeof(struct block *)];
+	char memory[];
+};
+
+static struct block *blocks;
+
+void *tracked_alloc(size_t size)
+{
+	struct block *block =
+		aligned_alloc(64, (sizeof(*block) + size + 63) / 64 * 64);
+
+	if (!block)
+		abort();
+	memset(block->memory, 0, size);
+	block->next = blocks;
+	blocks = block;
+	return block->memory;
+}
+
+void tracked_free_all(void)
+{
+	while (blocks) {
+		struct block *next = blocks->next;
+
+		free(blocks);
+		blocks = next;
+	}
+}
+
+enum unit { UNIT_NEW, UNIT_TAKEN, UNIT_DONE, UNIT_UNDONE };
+
+#define RANGE_SHIFT 24
+
+static void *position(unsigned range, uint64_t unit)
+{
+	return (void *)(((uintptr_t)range + 1) << RANGE_SHIFT | unit);
+}
+
+/* Index of a position among all units of the job. */
+static uint64_t unit_at(const struct tracked *t, const void *pos)
+{
+	uint64_t range = ((uintptr_t)pos >> RANGE_SHIFT) - 1;
+
+	return t->first[range] + ((uintptr_t)pos & ((1ul << RANGE_SHIFT) - 1));
+}
+
+static void take_units(struct tracked *t, uint64_t from, uint64_t to)
+{
+	if (from >= to || to > t->job.ctx.units_total)
+		sim_fail("a chunk [%llu, %llu) outside of the job",
+			 (unsigned long long)from, (unsigned long long)to);
+	for (uint64_t i = from; i < to; i++) {
+		if (t->units[i] != UNIT_NEW)
+			sim_fail("unit %llu is done twice",
+				 (unsigned long long)i);
+		t->units[i] = UNIT_TAKEN;
+	}
+}
+
+static uint64_t cost_ns(const struct tracked *t, uint64_t from, uint64_t to)
+{
+	const struct tracked_plan *plan = t->plan;
+	uint64_t ns = (to - from) * plan->unit_ns;
+
+	for (uint64_t i = from; plan->expensive_every && i < to; i++)
+		if (i % plan->expensive_every == 0)
+			ns += 9 * plan->unit_ns;
+	return ns;
+}
+
+static bool one_in(unsigned n)
+{
+	return n && !sim_random(n);
+}
+
+/* The parts of a chunk that are not its work. */
+static void do_extras(struct tracked *t, uint64_t from, uint64_t to)
+{
+	if (t->nest && one_in(t->plan->nest_one_in))
+		t->nest(t);
+	if (t->fork && t->plan->fork_unit >= from && t->plan->fork_unit < to)
+		t->fork(t);
+}
+
+static int do_chunk(void *start, void *end, void *arg)
+{
+	struct tracked *t = arg, *root = t->root;
+	uint64_t from = unit_at(t, start);
+	uint64_t to = from + (uint64_t)((char *)end - (char *)start);
+	bool helper = sim_has_permit();
+	uint64_t ns;
+
+	if (t->over)
+		sim_fail("a chunk of a job that is over");
+	take_units(t, from, to);
+	root->helpers_in += helper;
+	if (root->helpers_in >= root->plan->max_threads)
+		sim_fail("%u helpers in a job of %u threads", root->helpers_in,
+			 root->plan->max_threads);
+	ns = cost_ns(t, from, to);
+	t->all_ns += ns;
+	t->longest_ns = KT_MAX(t->longest_ns, ns);
+	sim_spend(ns / 2);
+	do_extras(t, from, to);
+	sim_spend(ns - ns / 2);
+	root->helpers_in -= helper;
+	t->stats->chunks++;
+	t->stats->helper_chunks += helper;
+	if (t->over)
+		sim_fail("a job ended before its chunk");
+	if (one_in(t->plan->fail_one_in)) {
+		t->nr_failed++;
+		return -EIO;
+	}
+	for (uint64_t i = from; i < to; i++)
+		t->units[i] = UNIT_DONE;
+	t->done += to - from;
+	return 0;
+}
+
+static void undo_chunk(void *start, void *end, void *arg)
+{
+	struct tracked *t = arg;
+	uint64_t from = unit_at(t, start);
+	uint64_t to = from + (uint64_t)((char *)end - (char *)start);
+
+	if (t->job.ctx.orphan)
+		sim_fail("the child of a fork undoes what its parent did");
+	if (from < t->undone_to || from >= to || to > t->job.ctx.units_total)
+		sim_fail("undo of [%llu, %llu) after %llu",
+			 (unsigned long long)from, (unsigned long long)to,
+			 (unsigned long long)t->undone_to);
+	t->undone_to = to;
+	for (uint64_t i = from; i < to; i++) {
+		if (t->units[i] != UNIT_DONE)
+			sim_fail("undo of unit %llu, which was not done",
+				 (unsigned long long)i);
+		t->units[i] = UNIT_UNDONE;
+	}
+	t->nr_undone++;
+}
+
+static void *next_position(void *pos, size_t size)
+{
+	sim_point();
+	return (char *)pos + size;
+}
+
+static int report(struct kt_context *ctx, bool last)
+{
+	struct tracked *t = (struct tracked *)ctx;
+	uint64_t units = kt_context_units(ctx);
+
+	if (units > ctx->units_total)
+		sim_fail("progress of %llu of %llu units",
+			 (unsigned long long)units,
+			 (unsigned long long)ctx->units_total);
+	if (last || sim_random(50))
+		return 0;
+	t->cancelled = true;
+	return 1;
+}
+
+/* As the library's watcher, but for how many: as many as chance wants. */
+static void manage_others(void *arg)
+{
+	struct tracked *t = arg;
+	struct kt_context *ctx = &t->job.ctx;
+
+	while (!kt_load(&t->manager_stops)) {
+		kt_context_compensate(ctx,
+				      (unsigned)sim_random(TRACKED_OTHERS + 1),
+				      kt_load(&ctx->placement), kt_now_ns());
+		sim_block(1 + sim_random(50000));
+	}
+	t->manager_left = true;
+	sim_wake(t->caller);
+}
+
+static void start_manager(struct sim_job *job)
+{
+	struct tracked *t = (struct tracked *)job;
+
+	t->manager = sim_spawn("manager", manage_others, t, SIM_WEIGHT_NORMAL,
+			       &job->process->cpus, true);
+}
+
+static void stop_manager(struct sim_job *job)
+{
+	struct tracked *t = (struct tracked *)job;
+
+	t->caller = sim_self();
+	kt_store(&t->manager_stops, true);
+	sim_wake(t->manager);
+	while (!kt_load(&t->manager_left))
+		sim_block(SIM_NEVER);
+}
+
+static void add_manager(struct tracked *t)
+{
+	t->others.items =
+		tracked_alloc(TRACKED_OTHERS * sizeof(*t->others.items));
+	t->others.nr = TRACKED_OTHERS;
+	t->job.ctx.compensating = &t->others;
+	t->job.begun = start_manager;
+	t->job.draining = stop_manager;
+}
+
+static void fill_ranges(struct tracked *t)
+{
+	const struct tracked_plan *plan = t->plan;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < plan->nr_ranges; i++) {
+		t->job.ranges[i].start = position(i, 0);
+		t->job.ranges[i].units = plan->units[i];
+		t->job.ranges[i].node = plan->nodes[i];
+		t->first[i] = sum;
+		sum += plan->units[i];
+	}
+	t->units = tracked_alloc(sum + 1);
+}
+
+static void fill_job(struct tracked *t)
+{
+	const struct tracked_plan *plan = t->plan;
+	struct kt_job *job = &t->job.ctx.job;
+
+	job->func = do_chunk;
+	job->undo = plan->undoes ? undo_chunk : NULL;
+	job->iter = plan->iterated ? next_position : NULL;
+	job->arg = t;
+	job->split.min_chunk = plan->min_chunk;
+	job->split.align = plan->align;
+	job->split.target_ns = plan->target_ns;
+	job->ranges = t->job.ranges;
+	job->nr_ranges = plan->nr_ranges;
+}
+
+void tracked_init(struct tracked *t, const struct tracked_plan *plan,
+		  struct sim_process *process, struct tracked *outer,
+		  struct schedule_stats *stats)
+{
+	memset(t, 0, sizeof(*t));
+	t->plan = plan;
+	t->stats = stats;
+	t->root = outer && !plan->detached ? outer->root : t;
+	t->nesting = outer ? outer->nesting + 1 : 0;
+	t->job.process = process;
+	t->job.room_items = plan->room;
+	t->job.items = tracked_alloc(plan->room * sizeof(*t->job.items));
+	fill_ranges(t);
+	fill_job(t);
+	if (kt_context_init(&t->job.ctx, plan->pace))
+		sim_fail("a job of good shape is refused");
+	t->job.ctx.fixed = plan->fixed;
+	t->job.ctx.detached = plan->detached;
+	t->job.ctx.measure_cpu = true;
+	t->job.ctx.progress_ns = 100000;
+	t->job.ctx.progress = plan->reports ? report : NULL;
+	if (plan->compensates)
+		add_manager(t);
+}
+
+int tracked_run(struct tracked *t)
+{
+	int error;
+
+	t->caller = sim_self();
+	error = sim_job_run(&t->job, t->plan->max_threads, t->plan->timeout_ns);
+	tracked_check(t, error);
+	return error;
+}
+
+static void check_error(const struct tracked *t, int error)
+{
+	if (t->nr_failed && !error)
+		sim_fail("a job succeeds although %u chunks failed",
+			 t->nr_failed);
+	if (error == -EIO && !t->nr_failed)
+		sim_fail("a job fails although no chunk did");
+	if (error == -ECANCELED && !t->cancelled)
+		sim_fail("a job is cancelled although nobody asked");
+	if (error == -ETIMEDOUT && !t->plan->timeout_ns)
+		sim_fail("a job without a deadline meets it");
+	if (error && error != -EIO && error != -ECANCELED &&
+	    error != -ETIMEDOUT)
+		sim_fail("a job fails with %d", error);
+}
+
+static void check_units(const struct tracked *t, int error)
+{
+	for (uint64_t i = 0; i < t->job.ctx.units_total; i++) {
+		if (!error && t->units[i] != UNIT_DONE)
+			sim_fail("unit %llu is not done, but the job succeeds",
+				 (unsigned long long)i);
+		if (error && t->plan->undoes && t->units[i] == UNIT_DONE)
+			sim_fail("unit %llu is not undone",
+				 (unsigned long long)i);
+	}
+}
+
+void tracked_check(struct tracked *t, int error)
+{
+	const struct kt_context *ctx = &t->job.ctx;
+
+	t->over = true;
+	if (ctx->orphan) {
+		if (!error)
+			sim_fail("a job succeeds in the child of a fork");
+		check_error(t, error);
+		t->stats->orphans++;
+		return;
+	}
+	sim_job_check_over(&t->job);
+	check_error(t, error);
+	check_units(t, error);
+	if (ctx->units != t->done)
+		sim_fail("%llu units are counted, %llu were done",
+			 (unsigned long long)ctx->units,
+			 (unsigned long long)t->done);
+	for (unsigned i = 0; i < t->plan->nr_ranges; i++)
+		if (t->job.ranges[i].dealt > 1)
+			sim_fail("range %u still counts %u threads", i,
+				 t->job.ranges[i].dealt);
+	t->stats->jobs++;
+	t->stats->failed += error != 0;
+	t->stats->undone += t->nr_undone;
+	t->stats->lent += ctx->lent;
+	t->stats->compensating += t->others.threads;
+	t->stats->cancelled += error == -ECANCELED;
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env perl
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# What README.md and the pages in doc/ name is there: files of the tree,
+# functions, and what links lead to.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../support";
+use House;
+use Test::More;
+
+my @pages = ('README.md', 'CONTRIBUTING.md',
+	map { s{^\Q$top\E/}{}r } glob "$top/doc/*.md");
+my $folders = qr/apps|bench|cli|core|doc|engine|examples|include|kmod|lib|man
+	|mk|ops|packaging|preload|runtime|scripts|sim|tests|umt|util/x;
+my @sources = map { glob "$top/$_" } map { ("$_/*.[ch]", "$_/*/*.[ch]",
+	"$_/*/*/*.[ch]") } qw(apps core engine include kmod lib ops preload
+	runtime sim umt util tests cli);
+my %word = map { $_ => 1 } map { slurp($_) =~ /(\w+)/g } @sources;
+
+# Figures of speech, not files: `cli/cmd_NAME.c`.  Tests may be named without
+# their ending.
+sub files_missing
+{
+	my @named = grep { !/[A-Z]{4}/ } $_[0] =~ m{`((?:$folders)/[\w./*+-]*)`}g;
+
+	return grep { my @found = glob "$top/$_ $top/$_.*"; !grep { -e } @found }
+		@named;
+}
+
+sub functions_missing
+{
+	return grep { !$word{$_} } $_[0] =~ /`(\w{6,})\(\)`/g;
+}
+
+sub links_missing
+{
+	my ($page, $text) = @_;
+	my $from = $page =~ s{[^/]*$}{}r;
+
+	return grep { !/^\w+:/ && !-e "$top/$from$_" }
+		$text =~ /\]\(([^)#]+)(?:#[^)]*)?\)/g;
+}
+
+for my $page (@pages) {
+	my $text = slurp("$top/$page");
+
+	is_deeply([files_missing($text)], [], "files that $page names");
+	is_deeply([functions_missing($text)], [], "functions that $page names");
+	is_deeply([links_missing($page, $text)], [], "links of $page");
+}
+
+# The test itself finds what is missing.
+is_deeply([files_missing('`core/no.c` `core/job.c`')], ['core/no.c'],
+	'a file that is missing is found');
+is_deeply([functions_missing('`kt_no_such()` `kt_job_work()`')],
+	['kt_no_such'], 'a function that is missing is found');
+is_deeply([links_missing('doc/x.md', '[a](no.md) [b](engine.md#how)')],
+	['no.md'], 'a link that leads nowhere is found');
+
+done_testing();

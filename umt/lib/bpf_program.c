@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See bpf_program.h.
+ *
+ * Behaves badly: each process that loads it adds its own program to every
+ * context switch and wakeup of the machine, some 50 nanoseconds each.  Loading
+ * takes 50 ms on an idle machine: the kernel's type information, 5 MB, is read
+ * by libbpf, and the kernel verifies the program.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <umt.skel.h>
+
+#include "umt/shared.h"
+#include "bpf_program.h"
+#include "load_error.h"
+
+#define RECORD_TRIES 20
+#define RECORD_NAP_US 20000
+
+static struct umt_bpf *program;
+static bool lists;
+static int nr_cores;
+static bool taken[UMT_SUBSCRIBERS];
+static int64_t *seats;
+
+/* Rings of single cores, kept: [subscriber * nr_cores + cpu], -1 none. */
+static int *doorbells;
+
+static int drop_message(enum libbpf_print_level level, const char *format,
+			va_list args)
+{
+	return 0;
+}
+
+static size_t page_bytes(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static unsigned int nr_doorbells(void)
+{
+	return (unsigned int)(UMT_SUBSCRIBERS * nr_cores);
+}
+
+static int create_table(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "umt_table", sizeof(int),
+			      sizeof(struct umt_core), (uint32_t)nr_cores + 1,
+			      &opts);
+}
+
+/*
+ * The kernel wants to see what the tables of subscribers will be like.  A
+ * pattern of our own, because libbpf 1.1 cannot resize the one that the program
+ * has.
+ */
+static int load_with_pattern(void)
+{
+	int pattern = create_table();
+	int error;
+
+	if (pattern < 0)
+		return pattern;
+	error = bpf_map__set_inner_map_fd(program->maps.tables, pattern);
+	if (!error)
+		error = umt_bpf__load(program);
+	close(pattern);
+	return error;
+}
+
+static int configure_program(void)
+{
+	program->rodata->nr_cores = (uint32_t)nr_cores;
+	bpf_program__set_autoattach(program->progs.umt_control, false);
+	bpf_program__set_autoattach(program->progs.umt_maps, false);
+	bpf_program__set_autoload(program->progs.umt_maps, lists);
+	return bpf_map__set_max_entries(program->maps.doorbells,
+					nr_doorbells());
+}
+
+static int map_seats(void)
+{
+	void *memory = mmap(NULL, UMT_SUBSCRIBERS * sizeof(*seats),
+			    PROT_READ | PROT_WRITE, MAP_SHARED,
+			    bpf_map__fd(program->maps.seats), 0);
+	unsigned int i;
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	seats = memory;
+	doorbells = malloc(nr_doorbells() * sizeof(*doorbells));
+	if (!doorbells)
+		return -ENOMEM;
+	for (i = 0; i < nr_doorbells(); i++)
+		doorbells[i] = -1;
+	return 0;
+}
+
+void program_unload(void)
+{
+	unsigned int i;
+
+	for (i = 0; doorbells && i < nr_doorbells(); i++)
+		if (doorbells[i] >= 0)
+			close(doorbells[i]);
+	free(doorbells);
+	doorbells = NULL;
+	if (seats)
+		munmap(seats, UMT_SUBSCRIBERS * sizeof(*seats));
+	seats = NULL;
+	umt_bpf__destroy(program);
+	program = NULL;
+	memset(taken, 0, sizeof(taken));
+}
+
+bool program_loaded(void)
+{
+	return program;
+}
+
+static int thread_fd(int tid)
+{
+	long fd = syscall(SYS_pidfd_open, tid, O_EXCL);
+
+	if (fd < 0 && errno == EINVAL)
+		fd = syscall(SYS_pidfd_open, tid, 0);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/*
+ * A record of no subscriber, made and taken away.  Linux 7.3 has no memory for
+ * records where the CPU has no atomic exchange of 16 bytes (x86: cmpxchg16b),
+ * however often it is asked; better another backend than one that refuses each
+ * thread. Elsewhere it has none just while another CPU is about the same slab,
+ * which may be long where CPUs are virtual.
+ */
+static int try_record(void)
+{
+	struct umt_record none = { 0 };
+	int records = bpf_map__fd(program->maps.records);
+	int fd = thread_fd(getpid());
+	int error, tries = 0;
+
+	if (fd < 0)
+		return 0;
+	do {
+		if (tries)
+			usleep(RECORD_NAP_US);
+		error = bpf_map_update_elem(records, &fd, &none, BPF_NOEXIST);
+	} while (error == -ENOMEM && ++tries < RECORD_TRIES);
+	if (!error)
+		error = bpf_map_delete_elem(records, &fd);
+	close(fd);
+	return error == -ENOMEM ? error : 0;
+}
+
+static int load_steps(char *why, size_t size)
+{
+	int error;
+
+	nr_cores = libbpf_num_possible_cpus();
+	if (nr_cores < 0)
+		return why_not(nr_cores, "counting CPUs", why, size);
+	program = umt_bpf__open();
+	if (!program)
+		return why_not(-errno, "reading the program", why, size);
+	error = configure_program();
+	if (!error)
+		error = load_with_pattern();
+	if (error)
+		return why_refused(error, why, size);
+	error = umt_bpf__attach(program);
+	if (error)
+		return why_not(error, "attaching the program", why, size);
+	error = try_record();
+	if (error)
+		return why_not(error, "keeping records of threads", why, size);
+	error = map_seats();
+	return error ? why_not(error, "mapping", why, size) : 0;
+}
+
+/* libbpf's messages are for programs, and its switch is the process's. */
+int program_load(char *why, size_t size)
+{
+	libbpf_print_fn_t before;
+	int error;
+
+	if (program)
+		return 0;
+	before = libbpf_set_print(drop_message);
+	error = load_steps(why, size);
+	if (error)
+		program_unload();
+	libbpf_set_print(before);
+	return error;
+}
+
+int program_nr_cores(void)
+{
+	return nr_cores;
+}
+
+int program_control_fd(void)
+{
+	return bpf_program__fd(program->progs.umt_control);
+}
+
+int program_links(int *fds)
+{
+	struct bpf_object_skeleton *skeleton = program->skeleton;
+	int i, nr = 0;
+
+	for (i = 0; i < skeleton->prog_cnt && nr < PROGRAM_LINKS_MAX; i++) {
+		struct bpf_link *link = *skeleton->progs[i].link;
+
+		if (link)
+			fds[nr++] = bpf_link__fd(link);
+	}
+	return nr;
+}
+
+int program_maps(uint32_t *maps, unsigned int capacity)
+{
+	struct bpf_prog_info info = { .nr_map_ids = capacity,
+				      .map_ids = (uintptr_t)maps };
+	uint32_t size = sizeof(info);
+	int error = bpf_obj_get_info_by_fd(program_control_fd(), &info, &size);
+
+	return error ? error : (int)info.nr_map_ids;
+}
+
+void program_will_list(void)
+{
+	lists = true;
+}
+
+/* All that comes from @fd, which is closed. */
+static ssize_t read_list(int fd, struct umt_map *maps, size_t capacity)
+{
+	size_t bytes = capacity * sizeof(*maps), at = 0;
+	ssize_t nr;
+
+	do {
+		nr = read(fd, (char *)maps + at, bytes - at);
+		at += nr > 0 ? (size_t)nr : 0;
+	} while (nr > 0 || (nr < 0 && (errno == EINTR || errno == EAGAIN)));
+	if (nr < 0)
+		nr = -errno;
+	close(fd);
+	return nr < 0 ? nr : (ssize_t)(at / sizeof(*maps));
+}
+
+ssize_t program_list_maps(struct umt_map *maps, size_t capacity)
+{
+	struct bpf_link *link =
+		bpf_program__attach_iter(program->progs.umt_maps, NULL);
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -errno;
+
+	if (link)
+		bpf_link__destroy(link);
+	return fd < 0 ? fd : read_list(fd, maps, capacity);
+}
+
+uint32_t program_map_number(int fd)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &size) ? 0 : info.id;
+}
+
+/* ---- subscribers ---- */
+
+bool program_subscriber_lingers(unsigned int index)
+{
+	return __atomic_load_n(&seats[index], __ATOMIC_ACQUIRE);
+}
+
+static int take_index(struct program_subscriber *subscriber)
+{
+	unsigned int i;
+
+	for (i = 0; i < UMT_SUBSCRIBERS; i++) {
+		if (taken[i] || program_subscriber_lingers(i))
+			continue;
+		taken[i] = true;
+		subscriber->index = i;
+		return 0;
+	}
+	return -EUSERS;
+}
+
+static int grant_access(struct program_subscriber *subscriber,
+			unsigned int flags)
+{
+	struct umt_grant grant = { .flags = flags };
+
+	if (getrandom(grant.token, sizeof(grant.token), 0) !=
+	    sizeof(grant.token))
+		return -errno;
+	memcpy(subscriber->token, grant.token, sizeof(subscriber->token));
+	return bpf_map_update_elem(bpf_map__fd(program->maps.grants),
+				   &subscriber->index, &grant, 0);
+}
+
+/* A ring at @key of @table; its descriptor. */
+static int make_ring(struct bpf_map *table, unsigned int key, size_t bytes)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "umt_ring", 0, 0,
+				(uint32_t)bytes, NULL);
+	int error;
+
+	if (fd < 0)
+		return fd;
+	error = bpf_map_update_elem(bpf_map__fd(table), &key, &fd, 0);
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}
+
+static int make_table(struct program_subscriber *subscriber)
+{
+	int tables = bpf_map__fd(program->maps.tables);
+	int error;
+
+	subscriber->table_fd = create_table();
+	if (subscriber->table_fd < 0)
+		return subscriber->table_fd;
+	error = bpf_map_update_elem(tables, &subscriber->index,
+				    &subscriber->table_fd, 0);
+	if (error)
+		close(subscriber->table_fd);
+	return error;
+}
+
+/* The table comes last: with it the subscriber exists for the program. */
+int program_subscriber_open(struct program_subscriber *subscriber,
+			    unsigned int flags, size_t ring_bytes)
+{
+	int error = take_index(subscriber);
+
+	if (error)
+		return error;
+	if (ring_bytes < page_bytes())
+		ring_bytes = page_bytes();
+	error = grant_access(subscriber, flags);
+	if (error)
+		goto release;
+	subscriber->ring_fd =
+		make_ring(program->maps.rings, subscriber->index, ring_bytes);
+	if (subscriber->ring_fd < 0) {
+		error = subscriber->ring_fd;
+		goto release;
+	}
+	error = make_table(subscriber);
+	if (!error)
+		return 0;
+	close(subscriber->ring_fd);
+release:
+	taken[subscriber->index] = false;
+	return error;
+}
+
+void program_subscriber_close(unsigned int index)
+{
+	bpf_map_delete_elem(bpf_map__fd(program->maps.tables), &index);
+	taken[index] = false;
+}
+
+int program_attach(const struct program_subscriber *subscriber, int tid,
+		   bool traced)
+{
+	struct umt_record record = { .traced = traced,
+				     .nr = 1,
+				     .tid = (uint32_t)tid,
+				     .subscriber = {
+					     (__u16)subscriber->index } };
+	int fd = thread_fd(tid);
+	int error;
+
+	if (fd < 0)
+		return fd;
+	__atomic_fetch_add(&seats[subscriber->index], 1, __ATOMIC_SEQ_CST);
+	error = bpf_map_update_elem(bpf_map__fd(program->maps.records), &fd,
+				    &record, BPF_NOEXIST);
+	if (error)
+		__atomic_fetch_sub(&seats[subscriber->index], 1,
+				   __ATOMIC_SEQ_CST);
+	close(fd);
+	return error;
+}
+
+int program_doorbell(unsigned int index, int cpu, bool fresh)
+{
+	unsigned int key = index * (unsigned int)nr_cores + (unsigned int)cpu;
+	int fd = doorbells[key];
+
+	if (fd >= 0 && !fresh)
+		return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	fd = make_ring(program->maps.doorbells, key, page_bytes());
+	if (fd < 0 || fresh)
+		return fd;
+	doorbells[key] = fd;
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The paper's form: one subscriber for the process, a descriptor per core, two
+ * counts.  On top of the public functions, and of the library's order of locks.
+ *
+ * Where it differs: the descriptor tells that there is something, and
+ * umt_core_read() what.  The paper's eventfd holds both counts in one word of
+ * 64 bits, of which one overflows into the other; eBPF cannot write eventfds.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <umt.h>
+
+#include "subscriber.h"
+
+/*
+ * For reading by who uses the subscriber, so that it is not closed meanwhile.
+ */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct umt *process_subscriber;
+
+static int open_fds(struct umt *subscriber, int *fds, int nr)
+{
+	int cpu;
+
+	for (cpu = 0; cpu < umt_nr_cores(subscriber); cpu++) {
+		int fd = umt_core_fd(subscriber, cpu);
+
+		if (fd < 0)
+			return fd;
+		if (cpu < nr)
+			fds[cpu] = fd;
+	}
+	return umt_nr_cores(subscriber);
+}
+
+/* Return: whether the thread may be cancelled otherwise; not with the lock. */
+static int lock_process(bool alone)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	if (alone)
+		pthread_rwlock_wrlock(&lock);
+	else
+		pthread_rwlock_rdlock(&lock);
+	return before;
+}
+
+static void unlock_process(int before)
+{
+	pthread_rwlock_unlock(&lock);
+	pthread_setcancelstate(before, NULL);
+}
+
+static void before_fork(void)
+{
+	pthread_rwlock_wrlock(&lock);
+}
+
+static void in_parent(void)
+{
+	pthread_rwlock_unlock(&lock);
+}
+
+/* It is held by a thread that has another number here. */
+static void in_child(void)
+{
+	pthread_rwlock_init(&lock, NULL);
+}
+
+/*
+ * Registered after the library's own handlers, and so called before them:
+ * the order in which the two locks are taken elsewhere.  Before the lock is
+ * first taken: opening a subscriber takes long, and another thread may fork.
+ */
+static void prepare_forks(void)
+{
+	subscriber_prepare_forks();
+	pthread_atfork(before_fork, in_parent, in_child);
+}
+
+static void set_subscriber(struct umt *subscriber)
+{
+	__atomic_store_n(&process_subscriber, subscriber, __ATOMIC_RELEASE);
+}
+
+static int enable_process(int *fds, int nr)
+{
+	struct umt *subscriber;
+	int error;
+
+	/* In the child of a fork the subscriber is there, but closed. */
+	if (process_subscriber && umt_fd(process_subscriber) >= 0)
+		return -EBUSY;
+	umt_close(process_subscriber);
+	set_subscriber(NULL);
+	error = umt_open(&subscriber, NULL);
+	if (error)
+		return error;
+	error = open_fds(subscriber, fds, nr);
+	if (error < 0)
+		umt_close(subscriber);
+	else
+		set_subscriber(subscriber);
+	return error;
+}
+
+int umt_enable(int *fds, int nr)
+{
+	int result, before;
+
+	if (nr < 0 || (nr && !fds))
+		return -EINVAL;
+	pthread_once(&once, prepare_forks);
+	before = lock_process(true);
+	result = enable_process(fds, nr);
+	unlock_process(before);
+	return result;
+}
+
+void umt_disable(void)
+{
+	int before;
+
+	pthread_once(&once, prepare_forks);
+	before = lock_process(true);
+	umt_close(process_subscriber);
+	set_subscriber(NULL);
+	unlock_process(before);
+}
+
+/* Nobody waits for umt_enable(), which may take long: there is nothing yet. */
+static bool is_enabled(void)
+{
+	return __atomic_load_n(&process_subscriber, __ATOMIC_ACQUIRE);
+}
+
+static int control_thread(bool on)
+{
+	if (!process_subscriber)
+		return -ENODEV;
+	return on ? umt_thread_add(process_subscriber)
+		  : umt_thread_remove(process_subscriber);
+}
+
+int umt_thread_ctrl(int on)
+{
+	int result, before;
+
+	if (on != 0 && on != 1)
+		return -EINVAL;
+	if (!is_enabled())
+		return -ENODEV;
+	before = lock_process(false);
+	result = control_thread(on);
+	unlock_process(before);
+	return result;
+}
+
+int umt_core_read(int cpu, struct umt_counts *counts)
+{
+	int result, before;
+
+	if (!is_enabled())
+		return -ENODEV;
+	before = lock_process(false);
+	result = process_subscriber
+			 ? umt_core_counts(process_subscriber, cpu, counts)
+			 : -ENODEV;
+	unlock_process(before);
+	return result;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the dynamic loader will do with a program: see program.h.
+ *
+ * Not seen: rights that come from a security module, and programs that start
+ * others.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "program.h"
+
+/* The kernel follows no more interpreters than this. */
+#define SCRIPTS_MAX 5
+#define HEADERS_MAX 256
+/* The kernel reads no more of a file to see what it is. */
+#define HEAD_BYTES 256
+/* Not PATH_MAX: the stack may be a signal handler's.  Nothing is said of longer
+ * names. */
+#define NAME_BYTES 1024
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* As execvp(3) looks for it. */
+static bool find_program(const char *name, char *path, size_t size)
+{
+	const char *folders = getenv("PATH");
+
+	if (strchr(name, '/'))
+		return snprintf(path, size, "%s", name) < (int)size &&
+		       is_program(path);
+	for (folders = folders ? folders : "/bin:/usr/bin";;) {
+		size_t len = strcspn(folders, ":");
+
+		if (snprintf(path, size, "%.*s%s%s", (int)len, folders,
+			     len ? "/" : "", name) < (int)size &&
+		    is_program(path))
+			return true;
+		if (!folders[len])
+			return false;
+		folders += len + 1;
+	}
+}
+
+/* "#! INTERPRETER [ARGUMENT]" */
+static bool find_interpreter(const char *line, char *path, size_t size)
+{
+	size_t len;
+
+	line += 2 + strspn(line + 2, " \t");
+	len = strcspn(line, " \t\n");
+	return len && snprintf(path, size, "%.*s", (int)len, line) < (int)size;
+}
+
+static bool has_interpreter(int fd, const ElfW(Ehdr) * elf)
+{
+	ElfW(Phdr) header;
+
+	for (int i = 0; i < elf->e_phnum && i < HEADERS_MAX; i++) {
+		off_t at = (off_t)elf->e_phoff + i * (off_t)elf->e_phentsize;
+
+		if (pread(fd, &header, sizeof(header), at) !=
+		    (ssize_t)sizeof(header))
+			return true;
+		if (header.p_type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+static bool gains_nothing(int fd)
+{
+	struct statvfs fs;
+
+	return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0 ||
+	       (!fstatvfs(fd, &fs) && fs.f_flag & ST_NOSUID);
+}
+
+static const char *gained_rights(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || gains_nothing(fd))
+		return NULL;
+	if ((st.st_mode & S_ISUID && st.st_uid != getuid()) ||
+	    ((st.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+	     st.st_gid != getgid()))
+		return "it is a set-user-ID or set-group-ID program, for which "
+		       "the loader ignores what is preloaded";
+	if (getuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0)
+		return "its file gives it capabilities, for which the loader "
+		       "ignores what is preloaded";
+	return NULL;
+}
+
+static const char *judge_elf(int fd, const ElfW(Ehdr) * elf)
+{
+	int ours = sizeof(elf->e_entry) == 8 ? ELFCLASS64 : ELFCLASS32;
+
+	if (elf->e_ident[EI_CLASS] != ours)
+		return "it is a program for another kind of machine than ktask";
+	if (!has_interpreter(fd, elf))
+		return "it is linked statically, so that nothing can be "
+		       "preloaded";
+	return gained_rights(fd);
+}
+
+/* @path: of a script it becomes the interpreter's; *again: look there. */
+static const char *judge_file(char *path, size_t size, bool *again)
+{
+	union {
+		ElfW(Ehdr) elf;
+		char text[HEAD_BYTES];
+	} head = { 0 };
+	const char *why = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t len;
+
+	*again = false;
+	if (fd < 0)
+		return NULL;
+	len = read(fd, &head, sizeof(head) - 1);
+	if (len > 2 && !memcmp(head.text, "#!", 2))
+		*again = find_interpreter(head.text, path, size);
+	else if (len >= (ssize_t)sizeof(head.elf) &&
+		 !memcmp(head.elf.e_ident, ELFMAG, SELFMAG))
+		why = judge_elf(fd, &head.elf);
+	close(fd);
+	return why;
+}
+
+const char *program_why_not(const char *name)
+{
+	char path[NAME_BYTES];
+	bool again = find_program(name, path, sizeof(path));
+	const char *why = NULL;
+
+	for (int i = 0; again && i < SCRIPTS_MAX; i++)
+		why = judge_file(path, sizeof(path), &again);
+	return why;
+}
+
+bool program_exists(const char *name)
+{
+	char path[NAME_BYTES];
+
+	return find_program(name, path, sizeof(path));
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A program that is about to be started: will the dynamic loader preload a
+ * library into it?
+ */
+#ifndef KTASK_UTIL_PROGRAM_H
+#define KTASK_UTIL_PROGRAM_H
+
+#include <stdbool.h>
+
+/**
+ * program_why_not - why no library will be preloaded into a program
+ * @name: as for execvp(3)
+ *
+ * Looks at the file that execvp(3) would start, and at the interpreter of a
+ * script.  Allocates nothing and needs 3 KiB of stack: may be called in a signal
+ * handler and in a child of vfork(2).
+ *
+ * Return: the reason, a static string; NULL where one will be, where the file
+ * cannot be started, or where that cannot be found out.
+ */
+const char *program_why_not(const char *name);
+
+/** program_exists - whether execvp(3) would find an executable file @name */
+bool program_exists(const char *name);
+
+#endif /* KTASK_UTIL_PROGRAM_H */
