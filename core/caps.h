@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Caps: how many helpers may run, and who holds a slot.
+ * Caps: how many helpers may run, and who holds a permit.
  *
- * A cap is a counter with a limit.  A helper of a job holds one slot of every
+ * A cap is a counter with a limit.  A helper of a job holds one permit of every
  * cap above it: the job's budget (which nested jobs share), its node's, the
  * machine's.  The caller is never counted.
  */
@@ -33,14 +33,14 @@ unsigned kt_cap_limit(unsigned cpus, unsigned percent);
  */
 unsigned kt_cap_node_limit(unsigned cpus, unsigned percent);
 
-/* kt_cap_get - take a slot; false when the limit is reached */
+/* kt_cap_get - take a permit; false when the limit is reached */
 bool kt_cap_get(struct kt_cap *cap);
 
-/* kt_cap_put - give a slot back */
+/* kt_cap_put - give a permit back */
 void kt_cap_put(struct kt_cap *cap);
 
 /*
- * kt_caps_get - take slots for one helper that is wanted on a node
+ * kt_caps_get - take permits for one helper that is wanted on a node
  * @machine: cap of all helpers
  * @node: cap of the node's helpers, or NULL for a helper of any node
  *

@@ -73,8 +73,8 @@ void kt_job_stop(struct kt_job *job, int error)
 {
 	uint32_t none = 0;
 
-	/* 0 is the only value that is no error, so it marks the free slot.  One
-	 * access, the last to the job: who sees it may free the job. */
+	/* 0 means that there is no error yet.  One access, and the last one to
+	 * the job: a thread that sees the error may free the job. */
 	kt_cas(&job->error, &none, (uint32_t)error);
 }
 

@@ -3,16 +3,16 @@
  * The user-space host of engine/: threads of the pool, permits in the shared
  * registry, policy.
  *
- * Beside the caps of this process, which the caller takes for a helper, the
- * helper itself takes a slot that counts in all processes (lib/slots.h), and
- * stays queued while there is none.
+ * The caller takes the permits of this process for a helper.  The helper itself
+ * takes one that counts in all processes (lib/permits.h), and stays queued while
+ * there is none.
  */
 #include <time.h>
 
 #include "lib/job.h"
 #include "lib/monitor.h"
 #include "lib/places.h"
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/spares.h"
 #include "lib/users.h"
 
@@ -42,7 +42,7 @@ static bool must_leave(struct kt_item *item, uint64_t now_ns)
 	struct kt_host_item *host = &item->host;
 
 	return kt_item_tick(&item->worker, now_ns) || pool_closing() ||
-	       slots_must_leave(host->slot, pool_seat_tid(&host->seat));
+	       permits_must_leave(host->permit, pool_seat_tid(&host->seat));
 }
 
 static bool is_over(const struct kt_job *core)
@@ -80,7 +80,7 @@ static bool tick_helper(struct kt_worker *worker, uint64_t now_ns)
 	return must_leave(item, now_ns);
 }
 
-/* In place of a thread that is blocked: without a slot. */
+/* In place of a thread that is blocked: without a permit. */
 static bool tick_compensating(struct kt_worker *worker, uint64_t now_ns)
 {
 	struct kt_item *item = kt_item_of(worker);
@@ -111,23 +111,23 @@ static void take_chunks(struct kt_item *item)
 	*current = outer;
 }
 
-/* Return: false if it cannot begin: all slots are taken. */
+/* Return: false if it cannot begin: all permits are taken. */
 static bool work_on_item(struct seat *seat)
 {
 	struct kt_item *item = (struct kt_item *)seat;
 	struct user_job *job = job_of(item->ctx);
-	int slot = slots_take(pool_seat_tid(seat));
+	int permit = permits_take(pool_seat_tid(seat));
 
-	if (slot < 0) {
-		slots_demand_alive(job->demand, kt_now_ns());
+	if (permit < 0) {
+		permits_demand_alive(job->demand, kt_now_ns());
 		return false;
 	}
-	kt_store(&item->host.slot, slot);
+	kt_store(&item->host.permit, permit);
 	take_chunks(item);
-	/* In the child of a fork slot and permits are the parent's. */
+	/* In the child of a fork all permits are the parent's. */
 	if (kt_load(&job->generation) != pool_generation())
 		return true;
-	slots_put(slot);
+	permits_put(permit);
 	kt_item_release(item);
 	return true;
 }
@@ -164,7 +164,7 @@ static bool submit(struct kt_item *item)
 	struct kt_host_item *host = &item->host;
 	struct seat *seat = &host->seat;
 
-	host->slot = -1;
+	host->permit = -1;
 	kt_store(&host->tid, 0);
 	host->seen_cpu_ns = UINT64_MAX;
 	seat->now_ns = item->submitted_ns;
@@ -229,7 +229,7 @@ static void permit_put(struct kt_item *item)
 }
 
 /* A helper that was given no CPU since the last refresh may not be for long: its
- * slot is of use to others meanwhile, and the chunk that it is in would be
+ * permit is of use to others meanwhile, and the chunk that it is in would be
  * waited for at the end. */
 static void permit_yield(struct kt_item *item)
 {
@@ -237,8 +237,8 @@ static void permit_yield(struct kt_item *item)
 	uint64_t cpu_ns = pool_seat_cpu_ns(&host->seat);
 
 	if (cpu_ns == host->seen_cpu_ns && cpu_ns != UINT64_MAX) {
-		slots_stand_aside(kt_load(&host->slot),
-				  pool_seat_tid(&host->seat));
+		permits_yield(kt_load(&host->permit),
+			      pool_seat_tid(&host->seat));
 		pool_hurry(&host->seat);
 	}
 	host->seen_cpu_ns = cpu_ns;
@@ -275,10 +275,10 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 		refresh_policy(job, now_ns);
 	most = KT_MIN(job->nr_cpus, limits_now(look_ns));
 	wanted = KT_MIN(ctx->wanted, most);
-	if (slots_shared())
+	if (permits_shared())
 		users_look(look_ns);
-	threads = 1 + slots_share(job->demand, wanted - 1, now_ns, until_ns);
-	/* A helper that waits for a slot, should the caller not look again for
+	threads = 1 + permits_share(job->demand, wanted - 1, now_ns, until_ns);
+	/* A helper that waits for a permit, should the caller not look again for
 	 * long: when it is this job's turn it might not be there. */
 	if (now_ns == ctx->start_ns)
 		threads = KT_MIN(threads + 1, wanted);
@@ -310,10 +310,10 @@ static void begin_demand(struct user_job *job)
 	trace_job_start(job->ctl->name, ctx->units_total, ctx->wanted);
 	if (!ctx->helpers.nr)
 		return;
-	job->demand = slots_demand_begin(ctx->wanted - 1, job->ctl->name,
-					 ctx->units_total, ctx->start_ns);
+	job->demand = permits_demand_begin(ctx->wanted - 1, job->ctl->name,
+					   ctx->units_total, ctx->start_ns);
 	if (job->demand >= 0)
-		ctx->changes = slots_changes();
+		ctx->changes = permits_changes();
 }
 
 static void report_demand(struct user_job *job)
@@ -321,8 +321,8 @@ static void report_demand(struct user_job *job)
 	struct kt_context *ctx = &job->ctx;
 
 	spares_look(job, ctx->now_ns);
-	slots_report(job->demand, ctx->job.threads - 1 + spares_working(job),
-		     kt_context_units(ctx));
+	permits_report(job->demand, ctx->job.threads - 1 + spares_working(job),
+		       kt_context_units(ctx));
 }
 
 static void tell_result(struct user_job *job)
@@ -349,7 +349,7 @@ static void notify(struct kt_context *ctx, enum kt_stage stage)
 		report_demand(job);
 		break;
 	case KT_STAGE_DRAINING:
-		slots_demand_end(job->demand);
+		permits_demand_end(job->demand);
 		spares_stop(job);
 		break;
 	case KT_STAGE_DRAINED:

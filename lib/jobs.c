@@ -12,7 +12,7 @@
 #include "core/deps.h"
 #include "lib/pool.h"
 #include "lib/remaining.h"
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/table.h"
 
 static void tell(struct ktask_job_info *info, const struct demand *demand,
@@ -48,7 +48,7 @@ static void list_table(const char *name, uid_t uid, void *arg)
 
 	for (uint32_t i = 0; head && i < head->nr_demands; i++) {
 		if (table_silent(head->demands[i].seen_ns, listing->now_ns,
-				 SLOTS_SILENT_NS))
+				 PERMITS_SILENT_NS))
 			continue;
 		if (listing->found++ < listing->nr)
 			tell(&listing->jobs[listing->found - 1],
@@ -70,8 +70,8 @@ unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 	all = table_each(list_table, &listing);
 	if (info) {
 		info->limit = pool_machine()->limit;
-		info->used = slots_used();
-		info->shared = slots_shared();
+		info->used = permits_used();
+		info->shared = permits_shared();
 		info->cut = !all;
 	}
 	pthread_setcancelstate(cancel_state, NULL);

@@ -21,7 +21,7 @@
 #include "lib/pool.h"
 #include "lib/prio.h"
 #include "lib/job.h"
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/topo.h"
 
 #define NO_LIMIT 65536u
@@ -169,7 +169,7 @@ static bool is_overloaded(void)
 	unsigned running = limits_running();
 
 	/* Helpers of other jobs give way. */
-	return running >= cpus + own && running >= cpus + own + slots_used();
+	return running >= cpus + own && running >= cpus + own + permits_used();
 }
 
 bool limits_crowd_count(uint64_t now_ns)

@@ -17,7 +17,7 @@
 #include "lib/config.h"
 #include "lib/futex.h"
 #include "lib/helper.h"
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/topo.h"
 
 /* Helpers made at once by the first job, so that jobs which start while it
@@ -126,13 +126,13 @@ static void set_caps(void)
 void pool_renew(void)
 {
 	set_caps();
-	slots_set_limit(kt_load(&pool.machine.limit));
+	permits_set_limit(kt_load(&pool.machine.limit));
 }
 
 static void init(void)
 {
 	set_caps();
-	slots_open(pool.machine.limit);
+	permits_open(pool.machine.limit);
 	pool.pid = (uint32_t)getpid();
 	kt_store_release(&pool.ready, !pthread_atfork(NULL, NULL, fork_child));
 }

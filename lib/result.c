@@ -7,19 +7,20 @@
 #include "lib/job.h"
 #include "util/struct_size.h"
 
-static struct ktask_node_result *node_slot(struct ktask_result *result, int nid)
+static struct ktask_node_result *node_result(struct ktask_result *result,
+					     int nid)
 {
-	struct ktask_node_result *slot;
+	struct ktask_node_result *entry;
 
 	for (unsigned i = 0; i < result->nr_nodes; i++)
 		if (result->nodes[i].nid == nid)
 			return &result->nodes[i];
-	/* Past the last slot, nodes are added up in it. */
+	/* Past the last entry, nodes are added up in it. */
 	if (result->nr_nodes == KTASK_RESULT_NODES)
 		return &result->nodes[KTASK_RESULT_NODES - 1];
-	slot = &result->nodes[result->nr_nodes++];
-	slot->nid = nid;
-	return slot;
+	entry = &result->nodes[result->nr_nodes++];
+	entry->nid = nid;
+	return entry;
 }
 
 /* Units of range @range that were claimed and did not succeed. */
@@ -41,11 +42,12 @@ static void fill_nodes(struct ktask_result *result, struct user_job *job)
 {
 	for (unsigned i = 0; i < job->ctx.job.nr_ranges; i++) {
 		const struct kt_range *range = &job->ranges[i];
-		struct ktask_node_result *slot = node_slot(result, range->node);
+		struct ktask_node_result *entry =
+			node_result(result, range->node);
 
-		slot->chunks += range->chunks;
-		slot->units += range->next - failed_units(job, i);
-		slot->remote_chunks += range->remote_chunks;
+		entry->chunks += range->chunks;
+		entry->units += range->next - failed_units(job, i);
+		entry->remote_chunks += range->remote_chunks;
 	}
 }
 

@@ -7,7 +7,7 @@
  * no chunks.  It looks which of the job's threads are blocked and keeps as many
  * running as the job has places: for each that blocks a spare joins, and when
  * more run than there are places a spare leaves at its next chunk boundary.  So
- * spares need no slots or permits: there are never more of them than threads without use
+ * spares need no permits or permits: there are never more of them than threads without use
  * for a CPU, but for a chunk's time.  How many pay at all is found by the job's
  * rate (core/depth.h); all bounds together are in spares_count.h.
  */

@@ -15,7 +15,7 @@
 
 #include "core/deps.h"
 #include "lib/guarded.h"
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/table.h"
 
 #define TABLE_MAGIC 0x6b7461736b2d3103ull
@@ -25,7 +25,7 @@
  * so that a process that gets one all the time ends it, too. */
 #define MAX_TRIES 100
 
-static bool init_slots(struct table *table)
+static bool init_permits(struct table *table)
 {
 	pthread_mutexattr_t attr;
 	bool done = true;
@@ -34,8 +34,8 @@ static bool init_slots(struct table *table)
 		return false;
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	for (unsigned i = 0; i < TABLE_SLOTS && done; i++)
-		done = !pthread_mutex_init(&table->slots[i].mutex, &attr);
+	for (unsigned i = 0; i < TABLE_PERMITS && done; i++)
+		done = !pthread_mutex_init(&table->permits[i].mutex, &attr);
 	pthread_mutexattr_destroy(&attr);
 	return done;
 }
@@ -77,7 +77,7 @@ static struct table *make_table(const char *path)
 	table->head.magic = TABLE_MAGIC;
 	table->head.mutex_bytes = sizeof(pthread_mutex_t);
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	if (!init_slots(table) ||
+	if (!init_permits(table) ||
 	    linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW)) {
 		guarded_unmap(table, sizeof(*table));
 		table = NULL;
@@ -259,7 +259,7 @@ uint32_t table_wanted(const struct table_head *head, uint64_t now_ns)
 		const struct demand *demand = &head->demands[i];
 
 		if (!table_silent(kt_load(&demand->seen_ns), now_ns,
-				  SLOTS_SILENT_NS))
+				  PERMITS_SILENT_NS))
 			sum += kt_load(&demand->wanted);
 	}
 	return (uint32_t)KT_MIN(sum, UINT32_MAX);

@@ -2,7 +2,7 @@
 /*
  * The shared table of a user: what lies in /dev/shm, and how it is found.
  *
- * Does not know what slots and demands are for (lib/slots.h).  Every process of
+ * Does not know what permits and demands are for (lib/permits.h).  Every process of
  * the user may write anything into it; see there for what that can do.
  */
 #ifndef KTASK_LIB_TABLE_H
@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 #define TABLE_DIR "/dev/shm"
-#define TABLE_SLOTS 1024
+#define TABLE_PERMITS 1024
 #define TABLE_DEMANDS 512
 /* Anybody may fill the folder: of it no more names are read, and of these no more
  * that are names of tables.  Names, not tables: whoever fills it can have any
@@ -33,10 +33,10 @@ struct demand {
 	uint64_t units_done, units_total;
 };
 
-struct slot {
+struct permit {
 	pthread_mutex_t mutex;
-	uint32_t held; /* hint: by this thread; the mutex decides */
-	uint32_t aside; /* the thread that has it without using it */
+	uint32_t holder; /* hint: by this thread; the mutex decides */
+	uint32_t yielded_by; /* the holder for which another may work */
 };
 
 /* What other users read. */
@@ -50,7 +50,7 @@ struct table_head {
 
 struct table {
 	struct table_head head;
-	struct slot slots[TABLE_SLOTS];
+	struct permit permits[TABLE_PERMITS];
 };
 
 /* table_open - the table of this user, made if need be; NULL without one */

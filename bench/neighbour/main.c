@@ -68,8 +68,9 @@ static const struct {
 	const char *name;
 	int (*run)(const struct settings *set);
 } parts[] = {
-	{ "full", full_run },	{ "half", half_run },	{ "count", count_run },
-	{ "react", react_run }, { "slots", slots_run },
+	{ "full", full_run },	      { "half", half_run },
+	{ "count", count_run },	      { "react", react_run },
+	{ "slots", permit_cost_run },
 };
 
 #define NR_PARTS (sizeof(parts) / sizeof(*parts))

@@ -23,6 +23,6 @@ int full_run(const struct settings *set); /* all CPUs are busy */
 int half_run(const struct settings *set); /* half of them are */
 int count_run(const struct settings *set); /* the right number of threads */
 int react_run(const struct settings *set); /* the load comes and goes */
-int slots_run(const struct settings *set); /* what a slot costs */
+int permit_cost_run(const struct settings *set); /* what a permit costs */
 
 #endif /* BENCH_PARTS_H */

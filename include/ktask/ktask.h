@@ -469,8 +469,8 @@ struct ktask_job_info {
 
 /** Helpers of this user, and how many the machine allows. */
 struct ktask_slots_info {
-	/* At one moment, and at most limit.  Helpers that have given up their
-	 * slot, and only finish their chunk, do not count. */
+	/* At one moment, and at most limit.  Helpers that have yielded their
+	 * permit, and only finish their chunk, do not count. */
 	unsigned used;
 	unsigned limit;
 	int shared; /* 0: this process could not join the machine's table */

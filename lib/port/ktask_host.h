@@ -10,7 +10,7 @@ struct kt_host_item {
 	struct kt_cap *node_cap; /* held, or NULL */
 	int node_index; /* of the node that was wanted; -1 any */
 	uint32_t tid; /* of its helper, while that works; 0 */
-	int slot; /* that its helper has; -1 none yet */
+	int permit; /* that its helper has; -1 none yet */
 	uint64_t seen_cpu_ns; /* of its helper, when it should have left */
 	uint64_t next_look_ns; /* for an idle CPU, by its helper */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * 60 processes that populate memory at once: all of it becomes present, all of
- * them end, and each gets on while the others work, or have all the slots.  How
+ * them end, and each gets on while the others work, or have all the permits.  How
  * long that takes is for `make bench-crowd` to say.
  */
 #include "ktest.h"
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
-#include "lib/slots.h"
+#include "lib/permits.h"
 
 #define NR_PROCESSES 60
 #define BYTES (4 * MIB)
@@ -20,7 +20,7 @@
 static struct {
 	uint32_t go;
 	uint32_t begun[NR_PROCESSES]; /* jobs, or chunks, that are done */
-	uint32_t held; /* all slots */
+	uint32_t held; /* all permits */
 } * shared;
 
 static int map_shared(void **state)
@@ -129,27 +129,27 @@ static void each_gets_on_beside_the_others(void **state)
 		ktest_in_child_for(crowd, (void *)work_until_all_work, 100), 0);
 }
 
-/* ---- nor for a slot ---- */
+/* ---- nor for a permit ---- */
 
-static _Noreturn void hold_all_slots(void)
+static _Noreturn void hold_all_permits(void)
 {
 	struct ktask_limit limits[1];
 
 	ktask_limits(limits, 1);
-	while (slots_take((uint32_t)gettid()) >= 0 && slots_shared())
+	while (permits_take((uint32_t)gettid()) >= 0 && permits_shared())
 		;
 	__atomic_store_n(&shared->held, 1, __ATOMIC_RELEASE);
 	for (;;)
 		pause();
 }
 
-static void all_end_while_somebody_keeps_every_slot(void **state)
+static void all_end_while_somebody_keeps_every_permit(void **state)
 {
 	pid_t holder = fork();
 	int status;
 
 	if (!holder)
-		hold_all_slots();
+		hold_all_permits();
 	memset(shared->begun, 0, sizeof(shared->begun));
 	shared->go = 0;
 	while (!__atomic_load_n(&shared->held, __ATOMIC_ACQUIRE))
@@ -166,7 +166,7 @@ int main(void)
 		KTEST(many_small_jobs_each),
 		KTEST(one_job_each),
 		KTEST(each_gets_on_beside_the_others),
-		KTEST(all_end_while_somebody_keeps_every_slot),
+		KTEST(all_end_while_somebody_keeps_every_permit),
 	};
 
 	return cmocka_run_group_tests(tests, map_shared, NULL);

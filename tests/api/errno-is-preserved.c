@@ -76,11 +76,11 @@ static void looks(void)
 {
 	struct ktask_limit limits[32];
 	struct ktask_job_info jobs[8];
-	struct ktask_slots_info slots;
+	struct ktask_slots_info permits;
 
 	KEEPS(ktask_limits(limits, 32));
 	KEEPS(ktask_limits(NULL, 0));
-	KEEPS(ktask_jobs(jobs, 8, &slots));
+	KEEPS(ktask_jobs(jobs, 8, &permits));
 	KEEPS(ktask_jobs(NULL, 0, NULL));
 	KEEPS(ktask_version());
 	KEEPS(ktask_fail_at(WORK_BASE));

@@ -121,7 +121,7 @@ static void check_helper(void)
 static int use_everything(void)
 {
 	struct ktask_job_info jobs[4];
-	struct ktask_slots_info slots;
+	struct ktask_slots_info permits;
 	int fd = next_fd();
 
 	for (int i = 0; i < 20; i++)
@@ -129,7 +129,7 @@ static int use_everything(void)
 	ktest_check(!populate_some());
 	check_limits();
 	check_helper();
-	ktask_jobs(jobs, 4, &slots);
+	ktask_jobs(jobs, 4, &permits);
 	ktask_trim();
 	ktest_check(job_works());
 	ktest_check(next_fd() == fd);

@@ -15,7 +15,7 @@
 #include <ktask/ktask.h>
 
 #include "lib/guarded.h"
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/table.h"
 
 #define USER 65529
@@ -198,7 +198,7 @@ static int work_without_table(void)
 
 	ktest_check(!ktask_run(NULL, UNITS, &ctl));
 	ktest_check(units == UNITS);
-	ktest_check(!slots_shared());
+	ktest_check(!permits_shared());
 	return 0;
 }
 

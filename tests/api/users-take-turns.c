@@ -17,7 +17,7 @@
 #include <ktask/ktask.h>
 
 #include "core/deps.h"
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/table.h"
 #include "lib/users.h"
 
@@ -56,8 +56,8 @@ static void ask(int demand, unsigned *share)
 	uint64_t until_ns;
 
 	for (unsigned i = 0; i < NR_TIMES; i++)
-		share[i] = slots_share(demand, 1, shared->now_ns + i * STEP_NS,
-				       &until_ns);
+		share[i] = permits_share(
+			demand, 1, shared->now_ns + i * STEP_NS, &until_ns);
 }
 
 static int ask_as(unsigned user)
@@ -68,9 +68,10 @@ static int ask_as(unsigned user)
 
 	ktest_check(!setresuid(uid, uid, uid));
 	ktask_limits(&limit, 1);
-	slots_set_limit(1);
+	permits_set_limit(1);
 	for (unsigned job = 2 * user; job < 2 + user; job++) {
-		demands[job] = slots_demand_begin(1, "test", 1, shared->now_ns);
+		demands[job] =
+			permits_demand_begin(1, "test", 1, shared->now_ns);
 		ktest_check(demands[job] >= 0);
 	}
 	kt_add(&shared->ready, 1);
@@ -129,8 +130,8 @@ static int want_many(void *arg)
 
 	ktest_check(!setresuid(SECOND, SECOND, SECOND));
 	ktask_limits(&limit, 1);
-	ktest_check(slots_shared());
-	ktest_check(slots_demand_begin(MANY, "test", 1, shared->now_ns) >= 0);
+	ktest_check(permits_shared());
+	ktest_check(permits_demand_begin(MANY, "test", 1, shared->now_ns) >= 0);
 	return 0;
 }
 
@@ -212,9 +213,9 @@ static int become_another(void *arg)
 
 	ktest_check(!seteuid(FORMER));
 	ktask_limits(&limit, 1);
-	ktest_check(slots_shared());
+	ktest_check(permits_shared());
 	ktest_check(!seteuid(0) && !setresuid(FIRST, FIRST, FIRST));
-	ktest_check(slots_demand_begin(MANY, "test", 1, shared->now_ns) >= 0);
+	ktest_check(permits_demand_begin(MANY, "test", 1, shared->now_ns) >= 0);
 	ktest_check(nr_who_want(MANY, &sum) == 0);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Slots are handed out up to the limit and no further, by any number of
+ * Permits are handed out up to the limit and no further, by any number of
  * threads; a full node unbinds a helper, a full machine refuses it.
  */
 #include "ktest.h"
@@ -13,7 +13,7 @@
 #define LIMIT 3
 #define ROUNDS (KTEST_TSAN ? 5000 : 50000)
 
-static void slots_end_at_the_limit(void **state)
+static void permits_end_at_the_limit(void **state)
 {
 	struct kt_cap cap = { 0, 2 };
 
@@ -32,8 +32,8 @@ static void slots_end_at_the_limit(void **state)
 	assert_false(kt_cap_get(&cap));
 }
 
-/* CPUs went away: slots in use stay, no new one until it fits again. */
-static void lowered_limit_lets_slots_drain(void **state)
+/* CPUs went away: permits in use stay, no new one until it fits again. */
+static void lowered_limit_lets_permits_drain(void **state)
 {
 	struct kt_cap cap = { 0, 4 };
 
@@ -60,7 +60,7 @@ static void full_node_unbinds_full_machine_refuses(void **state)
 	assert_int_equal(node.used, 1);
 	assert_int_equal(kt_caps_get(&machine, &other), 1);
 	kt_cap_put(&other);
-	/* The machine is full; the node's free slot stays free. */
+	/* The machine is full; the node's free permit stays free. */
 	assert_int_equal(kt_caps_get(&machine, &other), -EAGAIN);
 	assert_int_equal(other.used, 0);
 	assert_int_equal(machine.used, 3);
@@ -120,6 +120,7 @@ static void threads_do_not_exceed_it_together(void **state)
 	assert_int_equal(node_cap.used, 0);
 }
 
-KTEST_MAIN(KTEST(slots_end_at_the_limit), KTEST(lowered_limit_lets_slots_drain),
+KTEST_MAIN(KTEST(permits_end_at_the_limit),
+	   KTEST(lowered_limit_lets_permits_drain),
 	   KTEST(full_node_unbinds_full_machine_refuses),
 	   KTEST(threads_do_not_exceed_it_together))

@@ -101,7 +101,7 @@ static inline void machine_end(void)
 	topology_end(&machine.tree);
 }
 
-static inline struct kt_cpus *machine_slot(pid_t tid)
+static inline struct kt_cpus *cpus_of_thread(pid_t tid)
 {
 	for (unsigned i = 0; i < machine.nr_bound; i++)
 		if (machine.bound[i].tid == tid)
@@ -119,7 +119,7 @@ static inline struct kt_cpus machine_cpus_of(pid_t tid)
 	struct kt_cpus cpus;
 
 	pthread_mutex_lock(&machine.lock);
-	cpus = tid == machine.caller ? machine.allowed : *machine_slot(tid);
+	cpus = tid == machine.caller ? machine.allowed : *cpus_of_thread(tid);
 	pthread_mutex_unlock(&machine.lock);
 	return cpus;
 }
@@ -143,7 +143,7 @@ static inline long machine_bind(pid_t tid, const struct kt_cpus *cpus)
 		return -1;
 	}
 	pthread_mutex_lock(&machine.lock);
-	*machine_slot(tid) = *cpus;
+	*cpus_of_thread(tid) = *cpus;
 	pthread_mutex_unlock(&machine.lock);
 	return 0;
 }

@@ -75,7 +75,7 @@ bool work_undone_exactly(const struct work *work, size_t *nr_done);
 /*
  * work_met - jobs of a few chunks, until caller and helper meet in one
  *
- * A helper may be refused for a moment: its slot is another process's.
+ * A helper may be refused for a moment: its permit is another process's.
  *
  * Return: 0, a job's error, or -ETIME when no helper came at all.
  */

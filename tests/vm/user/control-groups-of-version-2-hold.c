@@ -17,7 +17,7 @@
 #include <ktask/ops.h>
 
 #include "lib/cgroup.h"
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/table.h"
 
 #define TOP "/sys/fs/cgroup"
@@ -513,41 +513,41 @@ static void a_frozen_job_goes_on_later(void **state)
 	assert_int_equal(ktest_wait_for(pid, 60), 0);
 }
 
-static void tell_slots(void)
+static void tell_permits(void)
 {
 	struct table *table = table_open();
 
 	for (int i = 0; i < CPU_COUNT(&all); i++)
-		fprintf(stderr, "# slot %d: held %u, by thread %x\n", i,
-			table->slots[i].held,
-			(unsigned)table->slots[i].mutex.__data.__lock);
+		fprintf(stderr, "# permit %d: held %u, by thread %x\n", i,
+			table->permits[i].holder,
+			(unsigned)table->permits[i].mutex.__data.__lock);
 }
 
-static int all_slots_are_free(void *arg)
+static int all_permits_are_free(void *arg)
 {
 	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
 	unsigned nr = 0;
 
 	ktest_check(!ktask_run(NULL, 100, &ctl));
 	ktask_trim();
-	while (slots_take((uint32_t)gettid()) >= 0)
+	while (permits_take((uint32_t)gettid()) >= 0)
 		nr++;
-	if (nr != slots_used())
-		tell_slots();
-	ktest_check(nr == slots_used());
+	if (nr != permits_used())
+		tell_permits();
+	ktest_check(nr == permits_used());
 	/* 80 % of the CPUs. */
 	ktest_check(nr == (unsigned)CPU_COUNT(&all) * 4 / 5);
 	return 0;
 }
 
-static void a_killed_group_leaves_no_slot_behind(void **state)
+static void a_killed_group_leaves_no_permit_behind(void **state)
 {
 	for (int i = 0; i < 5; i++) {
 		pid_t pid = start_long_job(1000000);
 
 		assert_int_equal(sys_put(INNER "/cgroup.kill", "1"), 0);
 		assert_int_equal(ktest_wait_for(pid, 60), SIGKILL);
-		assert_int_equal(ktest_in_child(all_slots_are_free, NULL), 0);
+		assert_int_equal(ktest_in_child(all_permits_are_free, NULL), 0);
 	}
 }
 
@@ -560,4 +560,4 @@ KTEST_MAIN(T(half_a_cpu_two_groups_up_is_no_helper),
 	   T(a_group_has_one_node_only), T(pids_allow_no_helper),
 	   T(pids_allow_one_helper), T(memory_ends_as_the_plain_call_does),
 	   T(a_frozen_job_goes_on_later),
-	   T(a_killed_group_leaves_no_slot_behind))
+	   T(a_killed_group_leaves_no_permit_behind))

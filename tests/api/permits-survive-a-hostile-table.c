@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Whatever stands under the name of the table of slots, jobs are done: a file
+ * Whatever stands under the name of the table of permits, jobs are done: a file
  * of somebody else, too short, writable by others, full of garbage, a link.
  *
  * As root, on the table of an unprivileged user that the test becomes.
@@ -21,7 +21,7 @@
 #include <ktask/ktask.h>
 
 #include "core/deps.h"
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/table.h"
 
 #define USER 65533
@@ -246,8 +246,8 @@ static int share_what_changes(void *arg)
 	ktest_check(!setresuid(USER, USER, USER));
 	ktask_limits(&limit, 1);
 	table = table_open();
-	ktest_check(table && slots_shared());
-	demand = slots_demand_begin(1, "test", 1, now_ns);
+	ktest_check(table && permits_shared());
+	demand = permits_demand_begin(1, "test", 1, now_ns);
 	ktest_check(demand >= 0);
 	pid = fork();
 	ktest_check(pid >= 0);
@@ -256,7 +256,7 @@ static int share_what_changes(void *arg)
 		change_for_ever(table);
 	}
 	for (int i = 0; i < SHARES; i++)
-		ktest_check(slots_share(demand, 1, now_ns, &until_ns) <= 1);
+		ktest_check(permits_share(demand, 1, now_ns, &until_ns) <= 1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return 0;
@@ -328,10 +328,10 @@ static void fill(const char *name, int from, int to)
 
 static int is_cut(void)
 {
-	struct ktask_slots_info slots;
+	struct ktask_slots_info permits;
 
-	ktask_jobs(NULL, 0, &slots);
-	return slots.cut;
+	ktask_jobs(NULL, 0, &permits);
+	return permits.cut;
 }
 
 /* In place of /dev/shm: more names than are read, of tables and others. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A helper that shall leave and cannot, because it gets no CPU in its chunk,
- * keeps its slot from nobody: another process's helper works in its place, and
- * only one.  A helper that finds no slot takes one as soon as there is one,
+ * keeps its permit from nobody: another process's helper works in its place, and
+ * only one.  A helper that finds no permit takes one as soon as there is one,
  * even if its caller is in a long chunk.
  *
- * All of it with one slot, in a table of slots that only this test uses.
+ * All of it with one permit, in a table of permits that only this test uses.
  */
 #define ONE_SLOT_USER 65529u
-#include "support/oneslot.h"
+#include "support/onepermit.h"
 #include "support/work.h"
 
 #include <fcntl.h>
@@ -38,14 +38,14 @@ static int end(void **state)
 	return remove_table();
 }
 
-/* ---- the slots ---- */
+/* ---- the permits ---- */
 
 /* Of a thread that lives. */
 #define OTHER ((uint32_t)getppid())
 
 static void *take_as_other(void *arg)
 {
-	*(int *)arg = slots_take(OTHER);
+	*(int *)arg = permits_take(OTHER);
 	return NULL;
 }
 
@@ -53,64 +53,64 @@ static void *take_as_other(void *arg)
 static int taken_by_other(void)
 {
 	pthread_t thread;
-	int slot;
+	int permit;
 
-	ktest_check(!pthread_create(&thread, NULL, take_as_other, &slot));
+	ktest_check(!pthread_create(&thread, NULL, take_as_other, &permit));
 	pthread_join(thread, NULL);
-	return slot;
+	return permit;
 }
 
-static int stand_aside(void *arg)
+static int yield_permits(void *arg)
 {
-	one_slot();
-	ktest_check(slots_take(1) == 0);
-	ktest_check(slots_take(OTHER) == -1);
-	/* Somebody who has no slot. */
-	slots_stand_aside(0, 7);
-	ktest_check(slots_take(OTHER) == -1);
-	ktest_check(!slots_must_leave(0, 1));
+	one_permit();
+	ktest_check(permits_take(1) == 0);
+	ktest_check(permits_take(OTHER) == -1);
+	/* Somebody who has no permit. */
+	permits_yield(0, 7);
+	ktest_check(permits_take(OTHER) == -1);
+	ktest_check(!permits_must_leave(0, 1));
 
-	slots_stand_aside(0, 1);
-	ktest_check(slots_used() == 0);
-	ktest_check(slots_must_leave(0, 1));
-	ktest_check(slots_take(OTHER) == 1);
-	ktest_check(!slots_must_leave(1, OTHER));
-	ktest_check(slots_take(3) == -1);
-	ktest_check(slots_used() == 1);
+	permits_yield(0, 1);
+	ktest_check(permits_used() == 0);
+	ktest_check(permits_must_leave(0, 1));
+	ktest_check(permits_take(OTHER) == 1);
+	ktest_check(!permits_must_leave(1, OTHER));
+	ktest_check(permits_take(3) == -1);
+	ktest_check(permits_used() == 1);
 
-	/* The first comes back to leave; then one slot is too much. */
-	slots_put(0);
-	ktest_check(slots_used() == 1);
-	ktest_check(slots_must_leave(1, OTHER));
-	slots_put(1);
-	ktest_check(slots_take(1) == 0);
-	ktest_check(!slots_must_leave(0, 1));
-	ktest_check(slots_take(OTHER) == -1);
-	slots_put(0);
+	/* The first comes back to leave; then one permit is too much. */
+	permits_put(0);
+	ktest_check(permits_used() == 1);
+	ktest_check(permits_must_leave(1, OTHER));
+	permits_put(1);
+	ktest_check(permits_take(1) == 0);
+	ktest_check(!permits_must_leave(0, 1));
+	ktest_check(permits_take(OTHER) == -1);
+	permits_put(0);
 	return 0;
 }
 
-static void who_stands_aside_is_replaced_once(void **state)
+static void who_yields_is_replaced_once(void **state)
 {
-	assert_int_equal(ktest_in_child(stand_aside, NULL), 0);
+	assert_int_equal(ktest_in_child(yield_permits, NULL), 0);
 }
 
-/* Threads end with the slots that they have, as if killed. */
-static int die_aside(void *arg)
+/* Threads end with the permits that they have, as if killed. */
+static int die_yielded(void *arg)
 {
-	one_slot();
+	one_permit();
 	ktest_check(taken_by_other() == 0);
 	/* The kernel gave it back: as if it had never been taken. */
-	slots_stand_aside(0, OTHER);
-	ktest_check(slots_take(1) == 0);
-	ktest_check(slots_take(OTHER) == -1);
-	slots_put(0);
+	permits_yield(0, OTHER);
+	ktest_check(permits_take(1) == 0);
+	ktest_check(permits_take(OTHER) == -1);
+	permits_put(0);
 	return 0;
 }
 
-static void the_dead_do_not_stand_aside(void **state)
+static void the_dead_do_not_yield(void **state)
 {
-	assert_int_equal(ktest_in_child(die_aside, NULL), 0);
+	assert_int_equal(ktest_in_child(die_yielded, NULL), 0);
 }
 
 /* Turns that job @demand of two has between @from_ms and @to_ms. */
@@ -121,8 +121,8 @@ static unsigned turns(int demand, uint64_t start_ns, unsigned from_ms,
 	unsigned nr = 0;
 
 	for (unsigned ms = from_ms; ms < to_ms; ms++)
-		nr += slots_share(demand, 1, start_ns + ms * 1000000,
-				  &until_ns);
+		nr += permits_share(demand, 1, start_ns + ms * 1000000,
+				    &until_ns);
 	return nr;
 }
 
@@ -131,17 +131,17 @@ static int speak_for_a_job(void *arg)
 	uint64_t start_ns = ktest_now_ns();
 	int first, second;
 
-	one_slot();
-	first = slots_demand_begin(1, "first", 1, start_ns);
-	second = slots_demand_begin(1, "second", 1, start_ns);
+	one_permit();
+	first = permits_demand_begin(1, "first", 1, start_ns);
+	second = permits_demand_begin(1, "second", 1, start_ns);
 	ktest_check(first >= 0 && second >= 0);
 	ktest_check(turns(first, start_ns, 52, 90) == 38);
-	slots_demand_alive(second, start_ns + 50000000);
+	permits_demand_alive(second, start_ns + 50000000);
 	ktest_check(turns(first, start_ns, 52, 90) < 38);
-	slots_demand_end(second);
-	slots_demand_alive(second, start_ns + 90000000);
+	permits_demand_end(second);
+	permits_demand_alive(second, start_ns + 90000000);
 	ktest_check(turns(first, start_ns, 92, 130) == 38);
-	slots_demand_end(first);
+	permits_demand_end(first);
 	return 0;
 }
 
@@ -187,7 +187,7 @@ static int run_until_canceled(ktask_thread_func func)
 {
 	DEFINE_KTASK_CTL(ctl, func, NULL, 1);
 
-	one_slot();
+	one_permit();
 	ktask_ctl_set_fixed_threads(&ctl, 2);
 	ktask_ctl_set_chunk_us(&ctl, 1);
 	ktask_ctl_set_deadline(&ctl, SECONDS(60) * 1000);
@@ -234,49 +234,49 @@ static int meet(void *start, void *end_pos, void *arg)
 	return wait_for_flag_us(arg, SECONDS(60)) ? 0 : -ETIME;
 }
 
-static uint32_t slot_taken, slot_free;
+static uint32_t permit_is_taken, permit_is_free;
 
 static void *take_and_give(void *arg)
 {
-	ktest_check(slots_take(1) == 0);
-	set_flag(&slot_taken);
+	ktest_check(permits_take(1) == 0);
+	set_flag(&permit_is_taken);
 	/* By then the helper has been refused. */
 	nap_us(20000);
-	set_flag(&slot_free);
-	slots_put(0);
+	set_flag(&permit_is_free);
+	permits_put(0);
 	return NULL;
 }
 
-static int late_slot(void *arg)
+static int late_permit(void *arg)
 {
 	uint32_t met = 0;
 	DEFINE_KTASK_CTL(ctl, meet, &met, 1);
 	pthread_t thread;
 
-	one_slot();
+	one_permit();
 	ktask_ctl_set_fixed_threads(&ctl, 2);
 	ktest_check(!pthread_create(&thread, NULL, take_and_give, NULL));
-	ktest_check(wait_for_flag(&slot_taken));
+	ktest_check(wait_for_flag(&permit_is_taken));
 	ktest_check(!ktask_run(NULL, 2, &ctl));
-	ktest_check(slot_free);
+	ktest_check(permit_is_free);
 	pthread_join(thread, NULL);
 	return 0;
 }
 
-static void a_helper_waits_for_its_slot_alone(void **state)
+static void a_helper_waits_for_its_permit_alone(void **state)
 {
 	need_sure_helper();
-	assert_int_equal(ktest_in_child_for(late_slot, NULL, 100), 0);
+	assert_int_equal(ktest_in_child_for(late_permit, NULL, 100), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		KTEST(who_stands_aside_is_replaced_once),
-		KTEST(the_dead_do_not_stand_aside),
+		KTEST(who_yields_is_replaced_once),
+		KTEST(the_dead_do_not_yield),
 		KTEST(a_helper_that_waits_speaks_for_its_job),
 		KTEST(a_second_job_does_not_wait_for_a_blocked_helper),
-		KTEST(a_helper_waits_for_its_slot_alone),
+		KTEST(a_helper_waits_for_its_permit_alone),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Over all processes no more helpers work at once than the cap allows, every
- * job ends, and a process that is killed leaves no slot behind.
+ * job ends, and a process that is killed leaves no permit behind.
  *
  * Counts helpers in memory that all the processes share; and of their table of
- * slots, which helpers are passed over since they got no CPU: each of them has a
+ * permits, which helpers are passed over since they got no CPU: each of them has a
  * successor before it leaves its chunk.
  */
 #include "ktest.h"
@@ -19,13 +19,13 @@
 
 #include <ktask/ktask.h>
 
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/table.h"
 
 #define NR_PROCESSES 6
 #define NR_KILLED 1000
 #define TRIES 10
-/* A user whom no other test is, for a table of slots that only this one uses;
+/* A user whom no other test is, for a table of permits that only this one uses;
  * without root it is the machine's, and must be idle. */
 #define USER 65531
 
@@ -86,34 +86,35 @@ struct counting {
 	const struct table *table; /* NULL: there is none */
 };
 
-/* Marks the slots whose helpers stand aside. */
-static void mark_aside(const struct table *table, bool *aside)
+/* Marks the permits that are yielded. */
+static void mark_yielded(const struct table *table, bool *yielded)
 {
-	for (unsigned i = 0; table && i < TABLE_SLOTS; i++) {
-		const struct slot *slot = &table->slots[i];
-		uint32_t held = __atomic_load_n(&slot->held, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; table && i < TABLE_PERMITS; i++) {
+		const struct permit *permit = &table->permits[i];
+		uint32_t held =
+			__atomic_load_n(&permit->holder, __ATOMIC_SEQ_CST);
 
-		if (held &&
-		    held == __atomic_load_n(&slot->aside, __ATOMIC_SEQ_CST))
-			aside[i] = true;
+		if (held && held == __atomic_load_n(&permit->yielded_by,
+						    __ATOMIC_SEQ_CST))
+			yielded[i] = true;
 	}
 }
 
-/* Who stood aside before or after this one came may have been counted. */
+/* A helper that yielded before or after this one came may have been counted. */
 static void helper_comes(const struct counting *counting)
 {
-	bool aside[TABLE_SLOTS] = { false };
+	bool yielded[TABLE_PERMITS] = { false };
 	uint64_t since = ktest_now_ns();
 	unsigned may = counting->cap, working;
 
-	mark_aside(counting->table, aside);
+	mark_yielded(counting->table, yielded);
 	working = (unsigned)__atomic_add_fetch(&shared->working, 1,
 					       __ATOMIC_SEQ_CST);
-	mark_aside(counting->table, aside);
+	mark_yielded(counting->table, yielded);
 	if (ktest_now_ns() - since > LOOK_NS)
 		return;
-	for (unsigned i = 0; i < TABLE_SLOTS; i++)
-		may += aside[i];
+	for (unsigned i = 0; i < TABLE_PERMITS; i++)
+		may += yielded[i];
 	__atomic_add_fetch(&shared->counted, 1, __ATOMIC_RELAXED);
 	if (working > may)
 		__atomic_add_fetch(&shared->too_many, 1, __ATOMIC_RELAXED);
@@ -139,7 +140,7 @@ static int count(void *start, void *end, void *arg)
 	return 0;
 }
 
-/* Who waits is replaced, by threads that need no slot: none where the number of
+/* Who waits is replaced, by threads that need no permit: none where the number of
  * threads is fixed. */
 static int run_counted(size_t units, bool naps)
 {
@@ -211,17 +212,17 @@ static void the_cap_holds_and_all_work_is_done(void **state)
 	assert_int_equal(ktest_in_child_for(many_processes, NULL, 120), 0);
 }
 
-/* All slots of a user whom nobody else uses, taken at once by one thread. */
-static int take_all_slots(void *arg)
+/* All permits of a user whom nobody else uses, taken at once by one thread. */
+static int take_all_permits(void *arg)
 {
 	ktest_check(!run_counted(100, false));
 	for (unsigned i = 0; i < cap(); i++)
-		ktest_check(slots_take((uint32_t)gettid()) == (int)i);
-	ktest_check(slots_take((uint32_t)gettid()) == -1);
-	ktest_check(slots_used() == cap());
+		ktest_check(permits_take((uint32_t)gettid()) == (int)i);
+	ktest_check(permits_take((uint32_t)gettid()) == -1);
+	ktest_check(permits_used() == cap());
 	for (unsigned i = 0; i < cap(); i++)
-		slots_put((int)i);
-	ktest_check(slots_used() == 0);
+		permits_put((int)i);
+	ktest_check(permits_used() == 0);
 	return 0;
 }
 
@@ -231,11 +232,11 @@ static _Noreturn void take_and_put(void)
 	/* Opens the table. */
 	cap();
 	for (unsigned i = 0;; i++) {
-		int slot = slots_take((uint32_t)gettid());
+		int permit = permits_take((uint32_t)gettid());
 
 		burn(i % 64);
-		if (slot >= 0)
-			slots_put(slot);
+		if (permit >= 0)
+			permits_put(permit);
 	}
 }
 
@@ -248,7 +249,7 @@ static pid_t start_holder(void)
 	return pid;
 }
 
-/* Slots that say they are held. */
+/* Permits that say they are held. */
 static unsigned count_held(void)
 {
 	static const struct table *table;
@@ -256,8 +257,8 @@ static unsigned count_held(void)
 
 	if (!table)
 		table = find_table();
-	for (unsigned i = 0; table && i < TABLE_SLOTS; i++)
-		nr += __atomic_load_n(&table->slots[i].held,
+	for (unsigned i = 0; table && i < TABLE_PERMITS; i++)
+		nr += __atomic_load_n(&table->permits[i].holder,
 				      __ATOMIC_RELAXED) != 0;
 	return nr;
 }
@@ -277,23 +278,23 @@ static int kill_at_random_moments(void *arg)
 		waitpid(pid, NULL, 0);
 		nr_holding += count_held() > 0;
 	}
-	fprintf(stderr, "# of %d killed %u held a slot\n", NR_KILLED,
+	fprintf(stderr, "# of %d killed %u held a permit\n", NR_KILLED,
 		nr_holding);
 	ktest_check(nr_holding);
-	return ktest_in_child(take_all_slots, NULL);
+	return ktest_in_child(take_all_permits, NULL);
 }
 
-static void killed_processes_leave_no_slot_behind(void **state)
+static void killed_processes_leave_no_permit_behind(void **state)
 {
 	assert_int_equal(ktest_in_child_for(kill_at_random_moments, NULL, 120),
 			 0);
 }
 
-static int die_with_all_slots(void *arg)
+static int die_with_all_permits(void *arg)
 {
 	ktest_check(!run_counted(100, false));
 	for (unsigned i = 0; i < cap(); i++)
-		slots_take((uint32_t)gettid());
+		permits_take((uint32_t)gettid());
 	raise(SIGKILL);
 	return 0;
 }
@@ -302,13 +303,13 @@ static int die_and_look(void *arg)
 {
 	become_user();
 	for (int i = 0; i < 20; i++) {
-		ktest_in_child(die_with_all_slots, NULL);
-		ktest_check(!ktest_in_child(take_all_slots, NULL));
+		ktest_in_child(die_with_all_permits, NULL);
+		ktest_check(!ktest_in_child(take_all_permits, NULL));
 	}
 	return 0;
 }
 
-static void who_dies_with_all_slots_leaves_them_free(void **state)
+static void who_dies_with_all_permits_leaves_them_free(void **state)
 {
 	assert_int_equal(ktest_in_child_for(die_and_look, NULL, 120), 0);
 }
@@ -325,8 +326,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		KTEST(the_cap_holds_and_all_work_is_done),
-		KTEST(killed_processes_leave_no_slot_behind),
-		KTEST(who_dies_with_all_slots_leaves_them_free),
+		KTEST(killed_processes_leave_no_permit_behind),
+		KTEST(who_dies_with_all_permits_leaves_them_free),
 	};
 
 	return cmocka_run_group_tests(tests, map_shared, clean_up);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What getting and returning a slot of the machine's table costs where nobody
+ * What getting and returning a permit of the machine's table costs where nobody
  * else wants one.  The one place here that looks into the library.
  */
 #include <errno.h>
@@ -10,13 +10,13 @@
 
 #include "bench/common/clock.h"
 #include "bench/common/stats.h"
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "parts.h"
 #include "table.h"
 
 #define BATCHES 101
 #define BATCH 1000
-/* Others may hold all slots for a while. */
+/* Others may hold all permits for a while. */
 #define WAIT_NS 90000000000u
 #define PAUSE_NS 1000000
 
@@ -26,25 +26,25 @@ static bool open_table(void)
 	struct ktask_slots_info info;
 
 	ktask_jobs(NULL, 0, &info);
-	return slots_shared();
+	return permits_shared();
 }
 
-/* Return: ns for one, or 0 where another process had the last slot. */
+/* Return: ns for one, or 0 where another process had the last permit. */
 static double one_batch(void)
 {
 	uint64_t start_ns = clock_ns();
 
 	for (int i = 0; i < BATCH; i++) {
-		int slot = slots_take(1);
+		int permit = permits_take(1);
 
-		if (slot < 0)
+		if (permit < 0)
 			return 0;
-		slots_put(slot);
+		permits_put(permit);
 	}
 	return (double)(clock_ns() - start_ns) / BATCH;
 }
 
-int slots_run(const struct settings *set)
+int permit_cost_run(const struct settings *set)
 {
 	uint64_t until = clock_ns() + WAIT_NS;
 	bool shared = open_table();
@@ -59,7 +59,7 @@ int slots_run(const struct settings *set)
 		else
 			clock_pause_ns(PAUSE_NS);
 	}
-	table_begin("slots", "a slot taken and returned, uncontended");
+	table_begin("slots", "a permit taken and returned, uncontended");
 	table_add(json_pack("{s:s s:f s:f}", "table",
 			    shared ? "shared" : "none", "median_us",
 			    stats_of(ns, BATCHES).median / 1e3, "worst_us",

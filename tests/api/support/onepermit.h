@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A table of slots that only one test uses, and of which one slot may be taken.
+ * A table of permits that only one test uses, and of which one permit may be taken.
  *
  * The test names the user whom no other test is: ONE_SLOT_USER.
  */
@@ -17,7 +17,7 @@
 
 #include <ktask/ktask.h>
 
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/table.h"
 
 /* With the right to lend, so that helpers have the lowest priority. */
@@ -35,15 +35,15 @@ static inline void become_user(void)
 }
 
 /* Before the library is used for the first time. */
-static inline void one_slot(void)
+static inline void one_permit(void)
 {
 	struct ktask_limit limit;
 
 	if (!geteuid())
 		become_user();
 	ktask_limits(&limit, 1);
-	ktest_check(slots_shared());
-	slots_set_limit(1);
+	ktest_check(permits_shared());
+	permits_set_limit(1);
 }
 
 /* At the end of the test.  Return: 0. */

@@ -2,10 +2,10 @@
 /*
  * A process that is killed for want of memory while its helper gets no CPU to
  * die on: after two seconds the kernel takes away the memory where the list of
- * the helper's robust mutexes is, and so never frees its slot.  Others then do
- * without that slot, and have as many as before.
+ * the helper's robust mutexes is, and so never frees its permit.  Others then do
+ * without that permit, and have as many as before.
  *
- * From 6.12 on every thread gets a CPU within a second, and frees the slot.
+ * From 6.12 on every thread gets a CPU within a second, and frees the permit.
  */
 #include "sys.h"
 
@@ -17,7 +17,7 @@
 
 #include <ktask/ktask.h>
 
-#include "lib/slots.h"
+#include "lib/permits.h"
 
 #define GROUP "/sys/fs/cgroup/ktask-oom"
 #define MIB (1ul << 20)
@@ -27,7 +27,7 @@
 
 static struct {
 	uint32_t holds, hogs, go;
-	uint32_t nr_slots;
+	uint32_t nr_permits;
 } * shared;
 
 static bool wait_until(const uint32_t *flag)
@@ -54,7 +54,7 @@ static void bind(void)
 static void *hold(void *arg)
 {
 	bind();
-	slots_take((uint32_t)gettid());
+	permits_take((uint32_t)gettid());
 	__atomic_store_n(&shared->holds, 1, __ATOMIC_RELEASE);
 	for (;;)
 		pause();
@@ -94,7 +94,7 @@ static _Noreturn void hog(void)
 	_exit(0);
 }
 
-static int count_slots(void *arg)
+static int count_permits(void *arg)
 {
 	struct ktask_limit limits[1];
 	uint64_t end_ns = ktest_now_ns() + 3000000000;
@@ -102,14 +102,14 @@ static int count_slots(void *arg)
 
 	ktask_limits(limits, 1);
 	while (ktest_now_ns() < end_ns) {
-		nr += slots_take((uint32_t)gettid()) >= 0;
+		nr += permits_take((uint32_t)gettid()) >= 0;
 		usleep(10000);
 	}
-	shared->nr_slots = nr;
+	shared->nr_permits = nr;
 	return 0;
 }
 
-static void a_slot_that_was_never_freed_is_made_up_for(void **state)
+static void a_permit_that_was_never_freed_is_made_up_for(void **state)
 {
 	unsigned nr_cpus;
 	cpu_set_t all = sys_list(SYS_CPU "/online");
@@ -136,9 +136,9 @@ static void a_slot_that_was_never_freed_is_made_up_for(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	waitpid(hogger, &status, 0);
 	sys_put("/proc/sys/kernel/sched_rt_runtime_us", "950000");
-	assert_int_equal(ktest_in_child(count_slots, NULL), 0);
-	assert_int_equal(shared->nr_slots, nr_cpus * 4 / 5);
+	assert_int_equal(ktest_in_child(count_permits, NULL), 0);
+	assert_int_equal(shared->nr_permits, nr_cpus * 4 / 5);
 	rmdir(GROUP);
 }
 
-KTEST_MAIN(KTEST(a_slot_that_was_never_freed_is_made_up_for))
+KTEST_MAIN(KTEST(a_permit_that_was_never_freed_is_made_up_for))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Slots: taking and returning them, demands, and the fair share.
+ * Permits: taking and giving them back, demands, and the fair share.
  *
  * Why robust mutexes: taking one is a compare-and-swap (OFD locks are system
  * calls), and they need no descriptor, which programs that close all of theirs
@@ -14,15 +14,15 @@
 
 #include "core/share.h"
 #include "lib/prio.h"
-#include "lib/slots.h"
+#include "lib/permits.h"
 #include "lib/table.h"
 #include "lib/users.h"
 
 /* An entry that was silent for so long is free. */
 #define DEMAND_DEAD_NS 10000000000ull
-/* Threads that hold slots are looked for so often, while all are taken. */
+/* While all permits are taken, their holders are checked this often. */
 #define DEAD_LOOK_NS 1000000000
-/* So often all slots are read, at most, to see them at one moment. */
+/* The most passes over all permits that try to see one moment. */
 #define USED_PASSES 64
 /* A second job shall have its turn within 10 ms. */
 #define TURN_NS 8000000
@@ -30,88 +30,88 @@
 static struct {
 	struct table *table; /* NULL: caps are the process's own */
 	unsigned limit;
-} slots;
+} shared_permits;
 
-void slots_set_limit(unsigned limit)
+void permits_set_limit(unsigned limit)
 {
-	kt_store(&slots.limit, KT_MIN(limit, TABLE_SLOTS));
+	kt_store(&shared_permits.limit, KT_MIN(limit, TABLE_PERMITS));
 }
 
-void slots_open(unsigned limit)
+void permits_open(unsigned limit)
 {
-	slots_set_limit(limit);
-	slots.table = table_open();
+	permits_set_limit(limit);
+	shared_permits.table = table_open();
 }
 
-bool slots_shared(void)
+bool permits_shared(void)
 {
-	return slots.table != NULL;
+	return shared_permits.table != NULL;
 }
 
-/* ---- a helper's slot ---- */
+/* ---- a helper's permit ---- */
 
-static bool lock(struct slot *slot)
+static bool lock_permit(struct permit *permit)
 {
-	int error = pthread_mutex_trylock(&slot->mutex);
+	int error = pthread_mutex_trylock(&permit->mutex);
 
 	if (error == EOWNERDEAD)
-		error = pthread_mutex_consistent(&slot->mutex);
+		error = pthread_mutex_consistent(&permit->mutex);
 	return !error;
 }
 
-static bool stands_aside(const struct slot *slot)
+static bool is_yielded(const struct permit *permit)
 {
-	uint32_t holder = kt_load(&slot->held);
+	uint32_t holder = kt_load(&permit->holder);
 
-	return holder && kt_load(&slot->aside) == holder;
+	return holder && kt_load(&permit->yielded_by) == holder;
 }
 
 /* The lowest that is free: who wants none above its share, counts on it. */
-static int take(struct table *table, uint32_t self)
+static int take_lowest(struct table *table, uint32_t self)
 {
-	unsigned end = kt_load(&slots.limit);
+	unsigned end = kt_load(&shared_permits.limit);
 
-	for (unsigned i = 0; table && i < KT_MIN(end, TABLE_SLOTS); i++) {
-		struct slot *slot = &table->slots[i];
+	for (unsigned i = 0; table && i < KT_MIN(end, TABLE_PERMITS); i++) {
+		struct permit *permit = &table->permits[i];
 
-		if (!lock(slot)) {
-			end += stands_aside(slot);
+		if (!lock_permit(permit)) {
+			end += is_yielded(permit);
 			continue;
 		}
-		kt_store(&slot->aside, 0);
-		kt_store(&slot->held, self);
+		kt_store(&permit->yielded_by, 0);
+		kt_store(&permit->holder, self);
 		return (int)i;
 	}
 	return table ? -1 : 0;
 }
 
-void slots_put(int index)
+void permits_put(int index)
 {
-	struct slot *slot;
+	struct permit *permit;
 
-	if (!slots.table)
+	if (!shared_permits.table)
 		return;
-	slot = &slots.table->slots[index];
-	kt_store(&slot->held, 0);
-	pthread_mutex_unlock(&slot->mutex);
+	permit = &shared_permits.table->permits[index];
+	kt_store(&permit->holder, 0);
+	pthread_mutex_unlock(&permit->mutex);
 }
 
-/* The slot of a thread that is gone.  Return: false if that cannot be had. */
+/* The permit of a thread that is gone.  Return: false if that cannot be had. */
 static bool put_for_dead(int index)
 {
-	bool had = lock(&slots.table->slots[index]);
+	bool had = lock_permit(&shared_permits.table->permits[index]);
 
 	if (had)
-		slots_put(index);
+		permits_put(index);
 	return had;
 }
 
 /*
- * Of a process that is killed for want of memory the kernel takes the memory
- * after two seconds, with the lists of robust mutexes in it.  A helper, which
- * may get no CPU to die on for so long, then never frees its slot: it stands
- * aside for ever.  A thread of another PID namespace may look dead and is not;
- * it leaves, and takes another slot.
+ * The kernel frees the memory of a process that is killed for want of memory
+ * after two seconds, and with it the lists of robust mutexes.  A helper that got
+ * no CPU to die on by then never frees its permit.  Its permit counts as yielded
+ * for ever.  A thread of another PID namespace may look dead although it lives;
+ * it leaves, and takes another permit.
  *
  * Return: true if there is one more to take.
  */
@@ -119,56 +119,58 @@ static bool pass_over_dead(struct table *table)
 {
 	static uint64_t looked_ns;
 	uint64_t now_ns = kt_now_ns(), last_ns = kt_load(&looked_ns);
-	unsigned end = kt_load(&slots.limit);
+	unsigned end = kt_load(&shared_permits.limit);
 	bool any = false;
 
 	if (now_ns - last_ns < DEAD_LOOK_NS ||
 	    !kt_cas(&looked_ns, &last_ns, now_ns))
 		return false;
-	for (unsigned i = 0; i < KT_MIN(end, TABLE_SLOTS); i++) {
-		struct slot *slot = &table->slots[i];
-		uint32_t holder = kt_load(&slot->held);
+	for (unsigned i = 0; i < KT_MIN(end, TABLE_PERMITS); i++) {
+		struct permit *permit = &table->permits[i];
+		uint32_t holder = kt_load(&permit->holder);
 
-		end += stands_aside(slot);
-		if (!holder || stands_aside(slot) || !prio_thread_gone(holder))
+		end += is_yielded(permit);
+		if (!holder || is_yielded(permit) || !prio_thread_gone(holder))
 			continue;
 		any = true;
 		if (!put_for_dead((int)i))
-			kt_store(&slot->aside, holder);
+			kt_store(&permit->yielded_by, holder);
 	}
 	return any;
 }
 
-int slots_take(uint32_t self)
+int permits_take(uint32_t self)
 {
-	struct table *table = slots.table;
-	int slot = take(table, self);
+	struct table *table = shared_permits.table;
+	int permit = take_lowest(table, self);
 
-	return slot < 0 && pass_over_dead(table) ? take(table, self) : slot;
+	return permit < 0 && pass_over_dead(table) ? take_lowest(table, self)
+						   : permit;
 }
 
-void slots_stand_aside(int index, uint32_t holder)
+void permits_yield(int index, uint32_t holder)
 {
-	if (index >= 0 && slots.table)
-		kt_store(&slots.table->slots[index].aside, holder);
+	if (index >= 0 && shared_permits.table)
+		kt_store(&shared_permits.table->permits[index].yielded_by,
+			 holder);
 }
 
-bool slots_must_leave(int index, uint32_t self)
+bool permits_must_leave(int index, uint32_t self)
 {
-	struct table *table = slots.table;
-	unsigned end = kt_load(&slots.limit);
+	struct table *table = shared_permits.table;
+	unsigned end = kt_load(&shared_permits.limit);
 
 	if (!table)
 		return false;
-	if (kt_load(&table->slots[index].aside) == self)
+	if (kt_load(&table->permits[index].yielded_by) == self)
 		return true;
 	for (unsigned i = 0; i < (unsigned)index && end <= (unsigned)index; i++)
-		end += stands_aside(&table->slots[i]);
+		end += is_yielded(&table->permits[i]);
 	return (unsigned)index >= end;
 }
 
 /*
- * Read who works with which slot.
+ * Read who works with which permit.
  * @holders: what the pass before has read, replaced
  *
  * Return: true if it has read the same.
@@ -177,11 +179,12 @@ static bool read_holders(const struct table *table, uint32_t *holders)
 {
 	bool same = true;
 
-	for (unsigned i = 0; i < TABLE_SLOTS; i++) {
-		uint32_t holder = kt_load_acquire(&table->slots[i].held);
-		uint32_t aside = kt_load_acquire(&table->slots[i].aside);
+	for (unsigned i = 0; i < TABLE_PERMITS; i++) {
+		uint32_t holder = kt_load_acquire(&table->permits[i].holder);
+		uint32_t yielded_by =
+			kt_load_acquire(&table->permits[i].yielded_by);
 
-		holder = holder == aside ? 0 : holder;
+		holder = holder == yielded_by ? 0 : holder;
 		same &= holders[i] == holder;
 		holders[i] = holder;
 	}
@@ -190,29 +193,29 @@ static bool read_holders(const struct table *table, uint32_t *holders)
 
 /*
  * Two passes that read the same saw one moment: the one between them.  A pass
- * takes a few microseconds; where slots go from hand to hand faster the last
- * pass has to do, and may count a slot that moved twice.
+ * takes a few microseconds.  Where permits change hands faster, the result of the
+ * last pass is used, and a permit that moved may be counted twice.
  *
- * Helpers beyond the limit end their chunk while others have their slots
- * already; they use none, like those that stand aside.
+ * A helper beyond the limit only ends its chunk, and another helper has its permit
+ * already.  Like a helper that yielded its permit, it is not counted.
  */
-unsigned slots_used(void)
+unsigned permits_used(void)
 {
-	uint32_t holders[TABLE_SLOTS] = { 0 };
-	struct table *table = slots.table;
+	uint32_t holders[TABLE_PERMITS] = { 0 };
+	struct table *table = shared_permits.table;
 	unsigned nr = 0;
 
 	for (int i = 0; table && i < USED_PASSES; i++)
 		if (read_holders(table, holders))
 			break;
-	for (unsigned i = 0; i < TABLE_SLOTS; i++) {
+	for (unsigned i = 0; i < TABLE_PERMITS; i++) {
 		if (!holders[i])
 			continue;
 		/* What a killed thread left nobody else may ever take. */
 		if (!prio_thread_gone(holders[i]) || !put_for_dead((int)i))
 			nr++;
 	}
-	return KT_MIN(nr, kt_load(&slots.limit));
+	return KT_MIN(nr, kt_load(&shared_permits.limit));
 }
 
 /* ---- demands ---- */
@@ -229,10 +232,10 @@ static void describe(struct demand *demand, const char *name,
 	demand->units_total = units_total;
 }
 
-int slots_demand_begin(unsigned wanted, const char *name, uint64_t units_total,
-		       uint64_t now_ns)
+int permits_demand_begin(unsigned wanted, const char *name,
+			 uint64_t units_total, uint64_t now_ns)
 {
-	struct table *table = slots.table;
+	struct table *table = shared_permits.table;
 
 	for (unsigned i = 0; table && i < TABLE_DEMANDS; i++) {
 		struct demand *demand = &table->head.demands[i];
@@ -252,38 +255,40 @@ int slots_demand_begin(unsigned wanted, const char *name, uint64_t units_total,
 	return -1;
 }
 
-void slots_demand_end(int demand)
+void permits_demand_end(int demand)
 {
-	if (demand < 0 || !slots.table)
+	if (demand < 0 || !shared_permits.table)
 		return;
-	kt_store_release(&slots.table->head.demands[demand].seen_ns,
+	kt_store_release(&shared_permits.table->head.demands[demand].seen_ns,
 			 (uint64_t)0);
-	kt_add(&slots.table->head.changes, 1);
+	kt_add(&shared_permits.table->head.changes, 1);
 }
 
-void slots_demand_alive(int demand, uint64_t now_ns)
+void permits_demand_alive(int demand, uint64_t now_ns)
 {
 	uint64_t *seen_ns, seen;
 
-	if (demand < 0 || !slots.table)
+	if (demand < 0 || !shared_permits.table)
 		return;
-	seen_ns = &slots.table->head.demands[demand].seen_ns;
+	seen_ns = &shared_permits.table->head.demands[demand].seen_ns;
 	seen = kt_load(seen_ns);
 	if (seen && seen < now_ns)
 		kt_cas(seen_ns, &seen, now_ns);
 }
 
-void slots_report(int demand, unsigned helpers, uint64_t units_done)
+void permits_report(int demand, unsigned helpers, uint64_t units_done)
 {
-	if (demand < 0 || !slots.table)
+	if (demand < 0 || !shared_permits.table)
 		return;
-	kt_store(&slots.table->head.demands[demand].helpers, helpers);
-	kt_store(&slots.table->head.demands[demand].units_done, units_done);
+	kt_store(&shared_permits.table->head.demands[demand].helpers, helpers);
+	kt_store(&shared_permits.table->head.demands[demand].units_done,
+		 units_done);
 }
 
-const uint32_t *slots_changes(void)
+const uint32_t *permits_changes(void)
 {
-	return slots.table ? &slots.table->head.changes : NULL;
+	return shared_permits.table ? &shared_permits.table->head.changes
+				    : NULL;
 }
 
 /*
@@ -296,8 +301,8 @@ static unsigned user_share(uint32_t wanted, uint64_t *turn)
 	uint32_t wants[USERS_MAX + 1];
 	uint32_t self;
 	uint32_t nr = users_want(wants, wanted, &self);
-	unsigned share =
-		kt_share(kt_load(&slots.limit), wants, nr, self, *turn);
+	unsigned share = kt_share(kt_load(&shared_permits.limit), wants, nr,
+				  self, *turn);
 
 	*turn /= nr;
 	return share;
@@ -307,7 +312,7 @@ static unsigned user_share(uint32_t wanted, uint64_t *turn)
 static uint32_t jobs_want(uint32_t *wants, unsigned demand, uint64_t now_ns,
 			  uint32_t *self)
 {
-	const struct table_head *head = &slots.table->head;
+	const struct table_head *head = &shared_permits.table->head;
 	uint32_t all = table_nr_demands(head);
 	uint32_t nr = 0;
 
@@ -317,7 +322,7 @@ static uint32_t jobs_want(uint32_t *wants, unsigned demand, uint64_t now_ns,
 		if (i == demand)
 			*self = nr;
 		else if (table_silent(kt_load(&other->seen_ns), now_ns,
-				      SLOTS_SILENT_NS))
+				      PERMITS_SILENT_NS))
 			continue;
 		wants[nr++] = kt_load(&other->wanted);
 	}
@@ -330,13 +335,13 @@ static void say_wanted(struct demand *demand, unsigned wanted, uint64_t now_ns)
 	if (kt_load(&demand->wanted) == wanted)
 		return;
 	kt_store(&demand->wanted, wanted);
-	kt_add(&slots.table->head.changes, 1);
+	kt_add(&shared_permits.table->head.changes, 1);
 }
 
-unsigned slots_share(int demand, unsigned wanted, uint64_t now_ns,
-		     uint64_t *until_ns)
+unsigned permits_share(int demand, unsigned wanted, uint64_t now_ns,
+		       uint64_t *until_ns)
 {
-	struct table *table = slots.table;
+	struct table *table = shared_permits.table;
 	uint64_t turn = now_ns / TURN_NS;
 	uint32_t wants[TABLE_DEMANDS];
 	uint32_t self = 0, nr;
