@@ -119,7 +119,7 @@ static bool work_on_item(struct seat *seat)
 	int permit = permits_take(pool_seat_tid(seat));
 
 	if (permit < 0) {
-		permits_demand_alive(job->demand, kt_now_ns());
+		permits_entry_touch(job->entry, kt_now_ns());
 		return false;
 	}
 	kt_store(&item->host.permit, permit);
@@ -277,7 +277,7 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 	wanted = KT_MIN(ctx->wanted, most);
 	if (permits_shared())
 		users_look(look_ns);
-	threads = 1 + permits_share(job->demand, wanted - 1, now_ns, until_ns);
+	threads = 1 + permits_share(job->entry, wanted - 1, now_ns, until_ns);
 	/* A helper that waits for a permit, should the caller not look again for
 	 * long: when it is this job's turn it might not be there. */
 	if (now_ns == ctx->start_ns)
@@ -303,25 +303,25 @@ static int serving_node(struct kt_context *ctx, unsigned range, unsigned turn)
 
 /* ---- stages ---- */
 
-static void begin_demand(struct user_job *job)
+static void begin_entry(struct user_job *job)
 {
 	struct kt_context *ctx = &job->ctx;
 
 	trace_job_start(job->ctl->name, ctx->units_total, ctx->wanted);
 	if (!ctx->helpers.nr)
 		return;
-	job->demand = permits_demand_begin(ctx->wanted - 1, job->ctl->name,
-					   ctx->units_total, ctx->start_ns);
-	if (job->demand >= 0)
+	job->entry = permits_entry_begin(ctx->wanted - 1, job->ctl->name,
+					 ctx->units_total, ctx->start_ns);
+	if (job->entry >= 0)
 		ctx->changes = permits_changes();
 }
 
-static void report_demand(struct user_job *job)
+static void report_entry(struct user_job *job)
 {
 	struct kt_context *ctx = &job->ctx;
 
 	spares_look(job, ctx->now_ns);
-	permits_report(job->demand, ctx->job.threads - 1 + spares_working(job),
+	permits_report(job->entry, ctx->job.threads - 1 + spares_working(job),
 		       kt_context_units(ctx));
 }
 
@@ -343,13 +343,13 @@ static void notify(struct kt_context *ctx, enum kt_stage stage)
 
 	switch (stage) {
 	case KT_STAGE_BEGUN:
-		begin_demand(job);
+		begin_entry(job);
 		break;
 	case KT_STAGE_ADJUSTED:
-		report_demand(job);
+		report_entry(job);
 		break;
 	case KT_STAGE_DRAINING:
-		permits_demand_end(job->demand);
+		permits_entry_end(job->entry);
 		spares_stop(job);
 		break;
 	case KT_STAGE_DRAINED:

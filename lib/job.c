@@ -147,7 +147,7 @@ static void init_state(struct user_job *job, const struct ktask_ctl *ctl)
 	job->nested = 0;
 	job->spares = NULL;
 	job->looked_ns = 0;
-	job->demand = -1;
+	job->entry = -1;
 	job->nodes = NULL;
 	job->ctx.helpers.items = job->own_items;
 }

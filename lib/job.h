@@ -38,7 +38,7 @@ struct user_job {
 	long looked_waits;
 	uint32_t generation; /* of the pool */
 
-	int demand; /* its entry in the machine's table; lib/permits.h */
+	int entry; /* in the shared registry; lib/permits.h */
 	const struct topo *topo;
 	struct kt_cpus affinity; /* of the caller, when it looked last */
 	bool unmade; /* its helpers, as it began beside busy CPUs */

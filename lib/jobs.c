@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Jobs of the machine, for people: what all tables say.
+ * Jobs of the machine, for people: from the registries of all users.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,20 +13,20 @@
 #include "lib/pool.h"
 #include "lib/remaining.h"
 #include "lib/permits.h"
-#include "lib/table.h"
+#include "lib/registry.h"
 
-static void tell(struct ktask_job_info *info, const struct demand *demand,
-		 uid_t uid, uint64_t now_ns)
+static void tell(struct ktask_job_info *info,
+		 const struct registry_entry *entry, uid_t uid, uint64_t now_ns)
 {
 	memset(info, 0, sizeof(*info));
-	info->pid = (int)demand->pid;
+	info->pid = (int)entry->pid;
 	info->uid = uid;
-	memcpy(info->name, demand->name, sizeof(info->name) - 1);
-	info->helpers = demand->helpers;
-	info->wanted = demand->wanted;
-	info->units_done = demand->units_done;
-	info->units_total = demand->units_total;
-	info->elapsed_ns = now_ns - demand->start_ns;
+	memcpy(info->name, entry->name, sizeof(info->name) - 1);
+	info->helpers = entry->helpers;
+	info->wanted = entry->wanted;
+	info->units_done = entry->units_done;
+	info->units_total = entry->units_total;
+	info->elapsed_ns = now_ns - entry->start_ns;
 	/* Other users may say anything. */
 	if (info->units_done <= info->units_total)
 		info->remaining_ns =
@@ -41,18 +41,18 @@ struct listing {
 	uint64_t now_ns;
 };
 
-static void list_table(const char *name, uid_t uid, void *arg)
+static void list_registry(const char *name, uid_t uid, void *arg)
 {
 	struct listing *listing = arg;
-	struct table_head *head = table_read(name, uid);
+	struct registry_head *head = registry_read(name, uid);
 
-	for (uint32_t i = 0; head && i < head->nr_demands; i++) {
-		if (table_silent(head->demands[i].seen_ns, listing->now_ns,
-				 PERMITS_SILENT_NS))
+	for (uint32_t i = 0; head && i < head->nr_entries; i++) {
+		if (registry_entry_silent(head->entries[i].seen_ns,
+					  listing->now_ns, ENTRY_SILENT_NS))
 			continue;
 		if (listing->found++ < listing->nr)
 			tell(&listing->jobs[listing->found - 1],
-			     &head->demands[i], uid, listing->now_ns);
+			     &head->entries[i], uid, listing->now_ns);
 	}
 	free(head);
 }
@@ -67,7 +67,7 @@ unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 
 	/* Reading may be a cancellation point. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	all = table_each(list_table, &listing);
+	all = registry_for_each(list_registry, &listing);
 	if (info) {
 		info->limit = pool_machine()->limit;
 		info->used = permits_used();

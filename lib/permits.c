@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Permits: taking and giving them back, demands, and the fair share.
+ * Permits: taking them and giving them back, entries of jobs, fair shares.
  *
  * Why robust mutexes: taking one is a compare-and-swap (OFD locks are system
  * calls), and they need no descriptor, which programs that close all of theirs
@@ -15,11 +15,11 @@
 #include "core/share.h"
 #include "lib/prio.h"
 #include "lib/permits.h"
-#include "lib/table.h"
+#include "lib/registry.h"
 #include "lib/users.h"
 
 /* An entry that was silent for so long is free. */
-#define DEMAND_DEAD_NS 10000000000ull
+#define ENTRY_DEAD_NS 10000000000ull
 /* While all permits are taken, their holders are checked this often. */
 #define DEAD_LOOK_NS 1000000000
 /* The most passes over all permits that try to see one moment. */
@@ -28,24 +28,24 @@
 #define TURN_NS 8000000
 
 static struct {
-	struct table *table; /* NULL: caps are the process's own */
+	struct registry *registry; /* NULL: caps are the process's own */
 	unsigned limit;
 } shared_permits;
 
 void permits_set_limit(unsigned limit)
 {
-	kt_store(&shared_permits.limit, KT_MIN(limit, TABLE_PERMITS));
+	kt_store(&shared_permits.limit, KT_MIN(limit, REGISTRY_PERMITS));
 }
 
 void permits_open(unsigned limit)
 {
 	permits_set_limit(limit);
-	shared_permits.table = table_open();
+	shared_permits.registry = registry_open();
 }
 
 bool permits_shared(void)
 {
-	return shared_permits.table != NULL;
+	return shared_permits.registry != NULL;
 }
 
 /* ---- a helper's permit ---- */
@@ -67,12 +67,13 @@ static bool is_yielded(const struct permit *permit)
 }
 
 /* The lowest that is free: who wants none above its share, counts on it. */
-static int take_lowest(struct table *table, uint32_t self)
+static int take_lowest(struct registry *registry, uint32_t self)
 {
 	unsigned end = kt_load(&shared_permits.limit);
 
-	for (unsigned i = 0; table && i < KT_MIN(end, TABLE_PERMITS); i++) {
-		struct permit *permit = &table->permits[i];
+	for (unsigned i = 0; registry && i < KT_MIN(end, REGISTRY_PERMITS);
+	     i++) {
+		struct permit *permit = &registry->permits[i];
 
 		if (!lock_permit(permit)) {
 			end += is_yielded(permit);
@@ -82,16 +83,16 @@ static int take_lowest(struct table *table, uint32_t self)
 		kt_store(&permit->holder, self);
 		return (int)i;
 	}
-	return table ? -1 : 0;
+	return registry ? -1 : 0;
 }
 
 void permits_put(int index)
 {
 	struct permit *permit;
 
-	if (!shared_permits.table)
+	if (!shared_permits.registry)
 		return;
-	permit = &shared_permits.table->permits[index];
+	permit = &shared_permits.registry->permits[index];
 	kt_store(&permit->holder, 0);
 	pthread_mutex_unlock(&permit->mutex);
 }
@@ -99,7 +100,7 @@ void permits_put(int index)
 /* The permit of a thread that is gone.  Return: false if that cannot be had. */
 static bool put_for_dead(int index)
 {
-	bool had = lock_permit(&shared_permits.table->permits[index]);
+	bool had = lock_permit(&shared_permits.registry->permits[index]);
 
 	if (had)
 		permits_put(index);
@@ -115,7 +116,7 @@ static bool put_for_dead(int index)
  *
  * Return: true if there is one more to take.
  */
-static bool pass_over_dead(struct table *table)
+static bool pass_over_dead(struct registry *registry)
 {
 	static uint64_t looked_ns;
 	uint64_t now_ns = kt_now_ns(), last_ns = kt_load(&looked_ns);
@@ -125,8 +126,8 @@ static bool pass_over_dead(struct table *table)
 	if (now_ns - last_ns < DEAD_LOOK_NS ||
 	    !kt_cas(&looked_ns, &last_ns, now_ns))
 		return false;
-	for (unsigned i = 0; i < KT_MIN(end, TABLE_PERMITS); i++) {
-		struct permit *permit = &table->permits[i];
+	for (unsigned i = 0; i < KT_MIN(end, REGISTRY_PERMITS); i++) {
+		struct permit *permit = &registry->permits[i];
 		uint32_t holder = kt_load(&permit->holder);
 
 		end += is_yielded(permit);
@@ -141,31 +142,32 @@ static bool pass_over_dead(struct table *table)
 
 int permits_take(uint32_t self)
 {
-	struct table *table = shared_permits.table;
-	int permit = take_lowest(table, self);
+	struct registry *registry = shared_permits.registry;
+	int permit = take_lowest(registry, self);
 
-	return permit < 0 && pass_over_dead(table) ? take_lowest(table, self)
-						   : permit;
+	return permit < 0 && pass_over_dead(registry)
+		       ? take_lowest(registry, self)
+		       : permit;
 }
 
 void permits_yield(int index, uint32_t holder)
 {
-	if (index >= 0 && shared_permits.table)
-		kt_store(&shared_permits.table->permits[index].yielded_by,
+	if (index >= 0 && shared_permits.registry)
+		kt_store(&shared_permits.registry->permits[index].yielded_by,
 			 holder);
 }
 
 bool permits_must_leave(int index, uint32_t self)
 {
-	struct table *table = shared_permits.table;
+	struct registry *registry = shared_permits.registry;
 	unsigned end = kt_load(&shared_permits.limit);
 
-	if (!table)
+	if (!registry)
 		return false;
-	if (kt_load(&table->permits[index].yielded_by) == self)
+	if (kt_load(&registry->permits[index].yielded_by) == self)
 		return true;
 	for (unsigned i = 0; i < (unsigned)index && end <= (unsigned)index; i++)
-		end += is_yielded(&table->permits[i]);
+		end += is_yielded(&registry->permits[i]);
 	return (unsigned)index >= end;
 }
 
@@ -175,14 +177,14 @@ bool permits_must_leave(int index, uint32_t self)
  *
  * Return: true if it has read the same.
  */
-static bool read_holders(const struct table *table, uint32_t *holders)
+static bool read_holders(const struct registry *registry, uint32_t *holders)
 {
 	bool same = true;
 
-	for (unsigned i = 0; i < TABLE_PERMITS; i++) {
-		uint32_t holder = kt_load_acquire(&table->permits[i].holder);
+	for (unsigned i = 0; i < REGISTRY_PERMITS; i++) {
+		uint32_t holder = kt_load_acquire(&registry->permits[i].holder);
 		uint32_t yielded_by =
-			kt_load_acquire(&table->permits[i].yielded_by);
+			kt_load_acquire(&registry->permits[i].yielded_by);
 
 		holder = holder == yielded_by ? 0 : holder;
 		same &= holders[i] == holder;
@@ -201,14 +203,14 @@ static bool read_holders(const struct table *table, uint32_t *holders)
  */
 unsigned permits_used(void)
 {
-	uint32_t holders[TABLE_PERMITS] = { 0 };
-	struct table *table = shared_permits.table;
+	uint32_t holders[REGISTRY_PERMITS] = { 0 };
+	struct registry *registry = shared_permits.registry;
 	unsigned nr = 0;
 
-	for (int i = 0; table && i < USED_PASSES; i++)
-		if (read_holders(table, holders))
+	for (int i = 0; registry && i < USED_PASSES; i++)
+		if (read_holders(registry, holders))
 			break;
-	for (unsigned i = 0; i < TABLE_PERMITS; i++) {
+	for (unsigned i = 0; i < REGISTRY_PERMITS; i++) {
 		if (!holders[i])
 			continue;
 		/* What a killed thread left nobody else may ever take. */
@@ -218,77 +220,79 @@ unsigned permits_used(void)
 	return KT_MIN(nr, kt_load(&shared_permits.limit));
 }
 
-/* ---- demands ---- */
+/* ---- entries of jobs ---- */
 
 /* Only the owner of an entry writes it; readers may see half of a name. */
-static void describe(struct demand *demand, const char *name,
-		     uint64_t units_total, uint64_t now_ns)
-{
-	demand->pid = (uint32_t)getpid();
-	strncpy(demand->name, name ? name : "job", sizeof(demand->name));
-	demand->start_ns = now_ns;
-	demand->helpers = 0;
-	demand->units_done = 0;
-	demand->units_total = units_total;
-}
-
-int permits_demand_begin(unsigned wanted, const char *name,
+static void describe_job(struct registry_entry *entry, const char *name,
 			 uint64_t units_total, uint64_t now_ns)
 {
-	struct table *table = shared_permits.table;
+	entry->pid = (uint32_t)getpid();
+	strncpy(entry->name, name ? name : "job", sizeof(entry->name));
+	entry->start_ns = now_ns;
+	entry->helpers = 0;
+	entry->units_done = 0;
+	entry->units_total = units_total;
+}
 
-	for (unsigned i = 0; table && i < TABLE_DEMANDS; i++) {
-		struct demand *demand = &table->head.demands[i];
-		uint64_t seen_ns = kt_load(&demand->seen_ns);
-		uint32_t nr = kt_load(&table->head.nr_demands);
+int permits_entry_begin(unsigned wanted, const char *name, uint64_t units_total,
+			uint64_t now_ns)
+{
+	struct registry *registry = shared_permits.registry;
 
-		if (!table_silent(seen_ns, now_ns, DEMAND_DEAD_NS) ||
-		    !kt_cas(&demand->seen_ns, &seen_ns, now_ns))
+	for (unsigned i = 0; registry && i < REGISTRY_ENTRIES; i++) {
+		struct registry_entry *entry = &registry->head.entries[i];
+		uint64_t seen_ns = kt_load(&entry->seen_ns);
+		uint32_t nr = kt_load(&registry->head.nr_entries);
+
+		if (!registry_entry_silent(seen_ns, now_ns, ENTRY_DEAD_NS) ||
+		    !kt_cas(&entry->seen_ns, &seen_ns, now_ns))
 			continue;
-		kt_store(&demand->wanted, wanted);
-		kt_add(&table->head.changes, 1);
-		describe(demand, name, units_total, now_ns);
-		while (nr <= i && !kt_cas(&table->head.nr_demands, &nr, i + 1))
+		kt_store(&entry->wanted, wanted);
+		kt_add(&registry->head.changes, 1);
+		describe_job(entry, name, units_total, now_ns);
+		while (nr <= i &&
+		       !kt_cas(&registry->head.nr_entries, &nr, i + 1))
 			;
 		return (int)i;
 	}
 	return -1;
 }
 
-void permits_demand_end(int demand)
+void permits_entry_end(int entry)
 {
-	if (demand < 0 || !shared_permits.table)
+	if (entry < 0 || !shared_permits.registry)
 		return;
-	kt_store_release(&shared_permits.table->head.demands[demand].seen_ns,
+	kt_store_release(&shared_permits.registry->head.entries[entry].seen_ns,
 			 (uint64_t)0);
-	kt_add(&shared_permits.table->head.changes, 1);
+	kt_add(&shared_permits.registry->head.changes, 1);
 }
 
-void permits_demand_alive(int demand, uint64_t now_ns)
+void permits_entry_touch(int entry, uint64_t now_ns)
 {
 	uint64_t *seen_ns, seen;
 
-	if (demand < 0 || !shared_permits.table)
+	if (entry < 0 || !shared_permits.registry)
 		return;
-	seen_ns = &shared_permits.table->head.demands[demand].seen_ns;
+	seen_ns = &shared_permits.registry->head.entries[entry].seen_ns;
 	seen = kt_load(seen_ns);
 	if (seen && seen < now_ns)
 		kt_cas(seen_ns, &seen, now_ns);
 }
 
-void permits_report(int demand, unsigned helpers, uint64_t units_done)
+void permits_report(int entry, unsigned helpers, uint64_t units_done)
 {
-	if (demand < 0 || !shared_permits.table)
+	if (entry < 0 || !shared_permits.registry)
 		return;
-	kt_store(&shared_permits.table->head.demands[demand].helpers, helpers);
-	kt_store(&shared_permits.table->head.demands[demand].units_done,
+	kt_store(&shared_permits.registry->head.entries[entry].helpers,
+		 helpers);
+	kt_store(&shared_permits.registry->head.entries[entry].units_done,
 		 units_done);
 }
 
 const uint32_t *permits_changes(void)
 {
-	return shared_permits.table ? &shared_permits.table->head.changes
-				    : NULL;
+	return shared_permits.registry ? &shared_permits.registry->head.changes
+				       : NULL;
 }
 
 /*
@@ -309,53 +313,54 @@ static unsigned user_share(uint32_t wanted, uint64_t *turn)
 }
 
 /* What the jobs of this user want.  Return: how many they are. */
-static uint32_t jobs_want(uint32_t *wants, unsigned demand, uint64_t now_ns,
+static uint32_t jobs_want(uint32_t *wants, unsigned entry, uint64_t now_ns,
 			  uint32_t *self)
 {
-	const struct table_head *head = &shared_permits.table->head;
-	uint32_t all = table_nr_demands(head);
+	const struct registry_head *head = &shared_permits.registry->head;
+	uint32_t all = registry_nr_entries(head);
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < all; i++) {
-		const struct demand *other = &head->demands[i];
+		const struct registry_entry *other = &head->entries[i];
 
-		if (i == demand)
+		if (i == entry)
 			*self = nr;
-		else if (table_silent(kt_load(&other->seen_ns), now_ns,
-				      PERMITS_SILENT_NS))
+		else if (registry_entry_silent(kt_load(&other->seen_ns), now_ns,
+					       ENTRY_SILENT_NS))
 			continue;
 		wants[nr++] = kt_load(&other->wanted);
 	}
 	return nr;
 }
 
-static void say_wanted(struct demand *demand, unsigned wanted, uint64_t now_ns)
+static void say_wanted(struct registry_entry *entry, unsigned wanted,
+		       uint64_t now_ns)
 {
-	kt_store(&demand->seen_ns, now_ns);
-	if (kt_load(&demand->wanted) == wanted)
+	kt_store(&entry->seen_ns, now_ns);
+	if (kt_load(&entry->wanted) == wanted)
 		return;
-	kt_store(&demand->wanted, wanted);
-	kt_add(&shared_permits.table->head.changes, 1);
+	kt_store(&entry->wanted, wanted);
+	kt_add(&shared_permits.registry->head.changes, 1);
 }
 
-unsigned permits_share(int demand, unsigned wanted, uint64_t now_ns,
+unsigned permits_share(int entry, unsigned wanted, uint64_t now_ns,
 		       uint64_t *until_ns)
 {
-	struct table *table = shared_permits.table;
+	struct registry *registry = shared_permits.registry;
 	uint64_t turn = now_ns / TURN_NS;
-	uint32_t wants[TABLE_DEMANDS];
+	uint32_t wants[REGISTRY_ENTRIES];
 	uint32_t self = 0, nr;
 	unsigned limit;
 	uint32_t sum;
 
 	*until_ns = UINT64_MAX;
-	if (demand < 0 || !table)
+	if (entry < 0 || !registry)
 		return wanted;
-	say_wanted(&table->head.demands[demand], wanted, now_ns);
-	sum = table_wanted(&table->head, now_ns);
+	say_wanted(&registry->head.entries[entry], wanted, now_ns);
+	sum = registry_wanted(&registry->head, now_ns);
 	limit = user_share(sum, &turn);
 	if (sum > limit)
 		*until_ns = (now_ns / TURN_NS + 1) * TURN_NS;
-	nr = jobs_want(wants, (unsigned)demand, now_ns, &self);
+	nr = jobs_want(wants, (unsigned)entry, now_ns, &self);
 	return kt_share(limit, wants, nr, self, turn);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Users: looking into the directory of tables, seldom and cheaply.
+ * Users: reading the directory of registries, seldom and cheaply.
  */
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "core/deps.h"
-#include "lib/table.h"
+#include "lib/registry.h"
 #include "lib/users.h"
 
 /* They are looked at this often, and at most for a 64th of the time; but at
@@ -23,8 +23,9 @@ static struct {
 	uint32_t wants[USERS_MAX]; /* in the order of user ids, */
 	uid_t uids[USERS_MAX]; /* these */
 	uint32_t nr;
-	uint32_t before; /* whose id is less than that of our table's owner */
-	uint32_t nr_tables; /* of other users, by their names */
+	uint32_t
+		before; /* whose id is less than that of our registry's owner */
+	uint32_t nr_registries; /* of other users, by their names */
 	uint64_t listed_ns;
 	off_t dir_size;
 	struct timespec dir_time;
@@ -32,11 +33,11 @@ static struct {
 
 static uint32_t user_wanted(const char *name, uid_t uid, uint64_t now_ns)
 {
-	struct table_head *head = table_read(name, uid);
+	struct registry_head *head = registry_read(name, uid);
 	uint32_t wanted = 0;
 
 	if (head)
-		wanted = table_wanted(head, now_ns);
+		wanted = registry_wanted(head, now_ns);
 	free(head);
 	return wanted;
 }
@@ -49,9 +50,9 @@ static bool users_unchanged(uint64_t now_ns)
 {
 	struct stat st;
 
-	if (stat(TABLE_DIR, &st))
+	if (stat(REGISTRY_DIR, &st))
 		return false;
-	if (!users.nr_tables && now_ns < users.listed_ns + USERS_LIST_NS &&
+	if (!users.nr_registries && now_ns < users.listed_ns + USERS_LIST_NS &&
 	    st.st_size == users.dir_size &&
 	    st.st_mtim.tv_sec == users.dir_time.tv_sec &&
 	    st.st_mtim.tv_nsec == users.dir_time.tv_nsec)
@@ -74,7 +75,7 @@ static void insert(uint32_t nr, uid_t uid, uint32_t wanted)
 	kt_store(&users.wants[nr], wanted);
 }
 
-/* A second table is that of other programs of the same user (of 32 bits).
+/* A second registry is that of other programs of the same user (of 32 bits).
  * Return: false if this is the first. */
 static bool add_to(uint32_t nr, uid_t uid, uint32_t wanted)
 {
@@ -94,7 +95,7 @@ static bool add_to(uint32_t nr, uid_t uid, uint32_t wanted)
 struct found {
 	uint64_t now_ns;
 	uid_t own;
-	uint32_t nr, before, nr_tables; /* as in users */
+	uint32_t nr, before, nr_registries; /* as in users */
 };
 
 static void look_at(const char *name, uid_t uid, void *arg)
@@ -104,7 +105,7 @@ static void look_at(const char *name, uid_t uid, void *arg)
 
 	if (uid == found->own || found->nr == USERS_MAX)
 		return;
-	found->nr_tables++;
+	found->nr_registries++;
 	wanted = user_wanted(name, uid, found->now_ns);
 	if (!wanted || add_to(found->nr, uid, wanted))
 		return;
@@ -114,17 +115,17 @@ static void look_at(const char *name, uid_t uid, void *arg)
 
 static void read_users(uint64_t now_ns)
 {
-	struct found found = { .now_ns = now_ns, .own = table_owner() };
+	struct found found = { .now_ns = now_ns, .own = registry_owner() };
 
-	table_each(look_at, &found);
+	registry_for_each(look_at, &found);
 	kt_store(&users.nr, found.nr);
 	kt_store(&users.before, found.before);
-	users.nr_tables = found.nr_tables;
+	users.nr_registries = found.nr_registries;
 }
 
 /*
  * One thread at a time looks; the others use what was found before.  While no
- * other user has a table, a look is one system call (2 us): going through the
+ * other user has a registry, a look is one system call (2 us): going through the
  * directory took 35 us, at the start of a job too.
  */
 void users_look(uint64_t now_ns)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Users: what the jobs of all other users of the machine want, by their tables.
+ * Users: the helpers that jobs of all other users want, from their registries.
  */
 #ifndef KTASK_LIB_USERS_H
 #define KTASK_LIB_USERS_H

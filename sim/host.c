@@ -281,7 +281,7 @@ void sim_process_fork(struct sim_process *process)
 		kt_context_orphan(&job->ctx);
 }
 
-/* ---- the table ---- */
+/* ---- the host operations ---- */
 
 static bool is_current(const struct kt_item *item)
 {

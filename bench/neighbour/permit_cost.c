@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What getting and returning a permit of the machine's table costs where nobody
+ * What getting and returning a permit of the shared registry costs where nobody
  * else wants one.  The one place here that looks into the library.
  */
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define WAIT_NS 90000000000u
 #define PAUSE_NS 1000000
 
-/* Opens the table, as the first job of a process does. */
+/* Opens the registry, as the first job of a process does. */
 static bool open_table(void)
 {
 	struct ktask_slots_info info;

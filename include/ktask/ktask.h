@@ -473,7 +473,7 @@ struct ktask_slots_info {
 	 * permit, and only finish their chunk, do not count. */
 	unsigned used;
 	unsigned limit;
-	int shared; /* 0: this process could not join the machine's table */
+	int shared; /* 0: this process could not join the shared registry */
 	int cut; /* 1: somebody has filled /dev/shm, and jobs may be missing */
 };
 
@@ -485,7 +485,7 @@ struct ktask_slots_info {
  * Jobs say what they do every few milliseconds; a job whose caller is in a
  * longer chunk is left out meanwhile.  What other users' jobs say is what
  * those users say.  Of /dev/shm, which anybody may fill, 65536 names are read,
- * and of these 1024 that are names of tables; @slots tells whether there were
+ * and of these 1024 that are names of registries; @slots tells whether there were
  * more.
  *
  * Return: the number of jobs there are, which may exceed @nr.

@@ -196,7 +196,7 @@ static int more_names_than_there_is_room(void *arg)
 	return 0;
 }
 
-static void the_table_has_an_end(void **state)
+static void the_cache_has_an_end(void **state)
 {
 	assert_child(more_names_than_there_is_room);
 }
@@ -352,6 +352,6 @@ static void what_jobs_once_wrote_is_ignored(void **state)
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 KTEST_MAIN(T(jobs_begin_with_what_is_known), T(small_jobs_read_no_file),
-	   T(wrong_arguments_are_refused), T(the_table_has_an_end),
+	   T(wrong_arguments_are_refused), T(the_cache_has_an_end),
 	   T(root_measures_for_everybody), T(a_busy_hour_leaves_nothing_behind),
 	   T(what_jobs_once_wrote_is_ignored))

@@ -3,7 +3,7 @@
  * Over all processes no more helpers work at once than the cap allows, every
  * job ends, and a process that is killed leaves no permit behind.
  *
- * Counts helpers in memory that all the processes share; and of their table of
+ * Counts helpers in memory that all the processes share; and of their registry of
  * permits, which helpers are passed over since they got no CPU: each of them has a
  * successor before it leaves its chunk.
  */
@@ -20,12 +20,12 @@
 #include <ktask/ktask.h>
 
 #include "lib/permits.h"
-#include "lib/table.h"
+#include "lib/registry.h"
 
 #define NR_PROCESSES 6
 #define NR_KILLED 1000
 #define TRIES 10
-/* A user whom no other test is, for a table of permits that only this one uses;
+/* A user whom no other test is, for a registry of permits that only this one uses;
  * without root it is the machine's, and must be idle. */
 #define USER 65531
 
@@ -50,26 +50,26 @@ static unsigned cap(void)
 	return 0;
 }
 
-static void table_path(char *path, size_t size, uid_t uid)
+static void registry_path(char *path, size_t size, uid_t uid)
 {
-	snprintf(path, size, TABLE_DIR "/ktask-slots-%u.0", (unsigned)uid);
+	snprintf(path, size, REGISTRY_DIR "/ktask-slots-%u.0", (unsigned)uid);
 }
 
 /* To be looked at without becoming one of those who share it. */
-static const struct table *find_table(void)
+static const struct registry *find_registry(void)
 {
-	const struct table *table;
+	const struct registry *registry;
 	char path[64];
 	int fd;
 
-	table_path(path, sizeof(path), geteuid());
+	registry_path(path, sizeof(path), geteuid());
 	fd = open(path, O_RDONLY);
 	if (fd < 0)
 		return NULL;
-	table = mmap(NULL, sizeof(*table), PROT_READ, MAP_SHARED, fd, 0);
-	ktest_check(table != MAP_FAILED);
+	registry = mmap(NULL, sizeof(*registry), PROT_READ, MAP_SHARED, fd, 0);
+	ktest_check(registry != MAP_FAILED);
 	close(fd);
-	return table;
+	return registry;
 }
 
 static void burn(unsigned turns)
@@ -83,14 +83,14 @@ struct counting {
 	pid_t caller;
 	bool naps; /* the caller, in its chunks */
 	unsigned cap;
-	const struct table *table; /* NULL: there is none */
+	const struct registry *registry; /* NULL: there is none */
 };
 
 /* Marks the permits that are yielded. */
-static void mark_yielded(const struct table *table, bool *yielded)
+static void mark_yielded(const struct registry *registry, bool *yielded)
 {
-	for (unsigned i = 0; table && i < TABLE_PERMITS; i++) {
-		const struct permit *permit = &table->permits[i];
+	for (unsigned i = 0; registry && i < REGISTRY_PERMITS; i++) {
+		const struct permit *permit = &registry->permits[i];
 		uint32_t held =
 			__atomic_load_n(&permit->holder, __ATOMIC_SEQ_CST);
 
@@ -103,17 +103,17 @@ static void mark_yielded(const struct table *table, bool *yielded)
 /* A helper that yielded before or after this one came may have been counted. */
 static void helper_comes(const struct counting *counting)
 {
-	bool yielded[TABLE_PERMITS] = { false };
+	bool yielded[REGISTRY_PERMITS] = { false };
 	uint64_t since = ktest_now_ns();
 	unsigned may = counting->cap, working;
 
-	mark_yielded(counting->table, yielded);
+	mark_yielded(counting->registry, yielded);
 	working = (unsigned)__atomic_add_fetch(&shared->working, 1,
 					       __ATOMIC_SEQ_CST);
-	mark_yielded(counting->table, yielded);
+	mark_yielded(counting->registry, yielded);
 	if (ktest_now_ns() - since > LOOK_NS)
 		return;
-	for (unsigned i = 0; i < TABLE_PERMITS; i++)
+	for (unsigned i = 0; i < REGISTRY_PERMITS; i++)
 		may += yielded[i];
 	__atomic_add_fetch(&shared->counted, 1, __ATOMIC_RELAXED);
 	if (working > may)
@@ -144,7 +144,7 @@ static int count(void *start, void *end, void *arg)
  * threads is fixed. */
 static int run_counted(size_t units, bool naps)
 {
-	struct counting counting = { gettid(), naps, cap(), find_table() };
+	struct counting counting = { gettid(), naps, cap(), find_registry() };
 	DEFINE_KTASK_CTL(ctl, count, &counting, 1);
 
 	if (naps)
@@ -168,7 +168,7 @@ static int map_shared(void **state)
 	return shared == MAP_FAILED;
 }
 
-/* Before the library is used for the first time: it keeps its table.  A user who
+/* Before the library is used for the first time: it keeps its registry.  A user who
  * may raise priorities has helpers also while others compute. */
 static void become_user(void)
 {
@@ -229,7 +229,7 @@ static int take_all_permits(void *arg)
 /* As helpers do all the time; these only where a CPU idles. */
 static _Noreturn void take_and_put(void)
 {
-	/* Opens the table. */
+	/* Opens the registry. */
 	cap();
 	for (unsigned i = 0;; i++) {
 		int permit = permits_take((uint32_t)gettid());
@@ -252,13 +252,13 @@ static pid_t start_holder(void)
 /* Permits that say they are held. */
 static unsigned count_held(void)
 {
-	static const struct table *table;
+	static const struct registry *registry;
 	unsigned nr = 0;
 
-	if (!table)
-		table = find_table();
-	for (unsigned i = 0; table && i < TABLE_PERMITS; i++)
-		nr += __atomic_load_n(&table->permits[i].holder,
+	if (!registry)
+		registry = find_registry();
+	for (unsigned i = 0; registry && i < REGISTRY_PERMITS; i++)
+		nr += __atomic_load_n(&registry->permits[i].holder,
 				      __ATOMIC_RELAXED) != 0;
 	return nr;
 }
@@ -318,7 +318,7 @@ static int clean_up(void **state)
 {
 	char path[64];
 
-	table_path(path, sizeof(path), USER);
+	registry_path(path, sizeof(path), USER);
 	return geteuid() ? 0 : unlink(path);
 }
 

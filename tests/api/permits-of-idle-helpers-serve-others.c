@@ -5,7 +5,7 @@
  * only one.  A helper that finds no permit takes one as soon as there is one,
  * even if its caller is in a long chunk.
  *
- * All of it with one permit, in a table of permits that only this test uses.
+ * All of it with one permit, in a registry of permits that only this test uses.
  */
 #define ONE_SLOT_USER 65529u
 #include "support/onepermit.h"
@@ -35,7 +35,7 @@ static int begin(void **state)
 static int end(void **state)
 {
 	munmap(shared, sizeof(*shared));
-	return remove_table();
+	return remove_registry();
 }
 
 /* ---- the permits ---- */
@@ -113,15 +113,15 @@ static void the_dead_do_not_yield(void **state)
 	assert_int_equal(ktest_in_child(die_yielded, NULL), 0);
 }
 
-/* Turns that job @demand of two has between @from_ms and @to_ms. */
-static unsigned turns(int demand, uint64_t start_ns, unsigned from_ms,
+/* Turns that job @entry of two has between @from_ms and @to_ms. */
+static unsigned turns(int entry, uint64_t start_ns, unsigned from_ms,
 		      unsigned to_ms)
 {
 	uint64_t until_ns;
 	unsigned nr = 0;
 
 	for (unsigned ms = from_ms; ms < to_ms; ms++)
-		nr += permits_share(demand, 1, start_ns + ms * 1000000,
+		nr += permits_share(entry, 1, start_ns + ms * 1000000,
 				    &until_ns);
 	return nr;
 }
@@ -132,16 +132,16 @@ static int speak_for_a_job(void *arg)
 	int first, second;
 
 	one_permit();
-	first = permits_demand_begin(1, "first", 1, start_ns);
-	second = permits_demand_begin(1, "second", 1, start_ns);
+	first = permits_entry_begin(1, "first", 1, start_ns);
+	second = permits_entry_begin(1, "second", 1, start_ns);
 	ktest_check(first >= 0 && second >= 0);
 	ktest_check(turns(first, start_ns, 52, 90) == 38);
-	permits_demand_alive(second, start_ns + 50000000);
+	permits_entry_touch(second, start_ns + 50000000);
 	ktest_check(turns(first, start_ns, 52, 90) < 38);
-	permits_demand_end(second);
-	permits_demand_alive(second, start_ns + 90000000);
+	permits_entry_end(second);
+	permits_entry_touch(second, start_ns + 90000000);
 	ktest_check(turns(first, start_ns, 92, 130) == 38);
-	permits_demand_end(first);
+	permits_entry_end(first);
 	return 0;
 }
 

@@ -122,7 +122,7 @@ static void no_look_sees_more_than_the_limit(void **state)
 
 static int end(void **state)
 {
-	return remove_table();
+	return remove_registry();
 }
 
 int main(void)

@@ -5,7 +5,7 @@
  * one of them has.
  *
  * By what each of them computes, in a process of its own, for the same times.
- * A user is one, however many tables it has.
+ * A user is one, however many registries it has.
  */
 #include "ktest.h"
 
@@ -18,12 +18,12 @@
 
 #include "core/deps.h"
 #include "lib/permits.h"
-#include "lib/table.h"
+#include "lib/registry.h"
 #include "lib/users.h"
 
 #define FIRST 65526
 #define SECOND 65527
-/* Within the time for which a demand counts. */
+/* Within the time for which a entry counts. */
 #define NR_TIMES 40
 /* Two of the first user, one of the second. */
 #define NR_JOBS 3
@@ -45,41 +45,41 @@ static int map_shared(void **state)
 static int clean_up(void **state)
 {
 	if (!geteuid()) {
-		unlink(TABLE_DIR "/ktask-slots-65526.0");
-		unlink(TABLE_DIR "/ktask-slots-65527.0");
+		unlink(REGISTRY_DIR "/ktask-slots-65526.0");
+		unlink(REGISTRY_DIR "/ktask-slots-65527.0");
 	}
 	return munmap(shared, sizeof(*shared));
 }
 
-static void ask(int demand, unsigned *share)
+static void ask(int entry, unsigned *share)
 {
 	uint64_t until_ns;
 
 	for (unsigned i = 0; i < NR_TIMES; i++)
-		share[i] = permits_share(
-			demand, 1, shared->now_ns + i * STEP_NS, &until_ns);
+		share[i] = permits_share(entry, 1, shared->now_ns + i * STEP_NS,
+					 &until_ns);
 }
 
 static int ask_as(unsigned user)
 {
 	uid_t uid = user ? SECOND : FIRST;
 	struct ktask_limit limit;
-	int demands[NR_JOBS];
+	int entries[NR_JOBS];
 
 	ktest_check(!setresuid(uid, uid, uid));
 	ktask_limits(&limit, 1);
 	permits_set_limit(1);
 	for (unsigned job = 2 * user; job < 2 + user; job++) {
-		demands[job] =
-			permits_demand_begin(1, "test", 1, shared->now_ns);
-		ktest_check(demands[job] >= 0);
+		entries[job] =
+			permits_entry_begin(1, "test", 1, shared->now_ns);
+		ktest_check(entries[job] >= 0);
 	}
 	kt_add(&shared->ready, 1);
 	for (int i = 0; i < 20000 && kt_load(&shared->ready) < 2; i++)
 		usleep(1000);
 	users_look(shared->now_ns);
 	for (unsigned job = 2 * user; job < 2 + user; job++)
-		ask(demands[job], shared->share[job]);
+		ask(entries[job], shared->share[job]);
 	return 0;
 }
 
@@ -119,11 +119,11 @@ static void one_at_a_time(void **state)
 		assert_in_range(nr[job], 1, NR_TIMES);
 }
 
-/* ---- tables of one user ---- */
+/* ---- registries of one user ---- */
 
 #define MANY 12345u
 
-/* A job that wants many, and is never ended; its table stays. */
+/* A job that wants many, and is never ended; its registry stays. */
 static int want_many(void *arg)
 {
 	struct ktask_limit limit;
@@ -131,7 +131,7 @@ static int want_many(void *arg)
 	ktest_check(!setresuid(SECOND, SECOND, SECOND));
 	ktask_limits(&limit, 1);
 	ktest_check(permits_shared());
-	ktest_check(permits_demand_begin(MANY, "test", 1, shared->now_ns) >= 0);
+	ktest_check(permits_entry_begin(MANY, "test", 1, shared->now_ns) >= 0);
 	return 0;
 }
 
@@ -160,44 +160,44 @@ static int look_at_one(void *arg)
 	return 0;
 }
 
-static void copy_table(const char *name)
+static void copy_registry(const char *name)
 {
 	static char bytes[1 << 18];
-	int from = open(TABLE_DIR "/ktask-slots-65527.0", O_RDONLY);
+	int from = open(REGISTRY_DIR "/ktask-slots-65527.0", O_RDONLY);
 	int to = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 	ssize_t len = read(from, bytes, sizeof(bytes));
 
-	assert_int_equal(len, sizeof(struct table));
+	assert_int_equal(len, sizeof(struct registry));
 	assert_int_equal(write(to, bytes, (size_t)len), len);
 	assert_int_equal(fchown(to, SECOND, SECOND), 0);
 	close(from);
 	close(to);
 }
 
-/* Or who has more tables would have more helpers. */
-static void a_user_with_many_tables_is_one(void **state)
+/* Or who has more registries would have more helpers. */
+static void a_user_with_many_registries_is_one(void **state)
 {
 	static const char *const names[] = {
-		TABLE_DIR "/ktask-slots-65527.1",
-		TABLE_DIR "/ktask-slots-65527.7",
-		TABLE_DIR "/ktask-slots-65527.8",
-		TABLE_DIR "/ktask-slots-65527.10",
-		TABLE_DIR "/ktask-slots-65527.x",
-		TABLE_DIR "/ktask-slots-65527.",
+		REGISTRY_DIR "/ktask-slots-65527.1",
+		REGISTRY_DIR "/ktask-slots-65527.7",
+		REGISTRY_DIR "/ktask-slots-65527.8",
+		REGISTRY_DIR "/ktask-slots-65527.10",
+		REGISTRY_DIR "/ktask-slots-65527.x",
+		REGISTRY_DIR "/ktask-slots-65527.",
 	};
-	unsigned tables = 1;
+	unsigned registries = 1;
 
 	if (geteuid())
 		ktest_skip("needs root to become other users");
 	shared->now_ns = ktest_now_ns();
-	unlink(TABLE_DIR "/ktask-slots-65527.0");
+	unlink(REGISTRY_DIR "/ktask-slots-65527.0");
 	assert_int_equal(ktest_in_child(want_many, NULL), 0);
-	assert_int_equal(ktest_in_child(look_at_one, &tables), 0);
+	assert_int_equal(ktest_in_child(look_at_one, &registries), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		copy_table(names[i]);
+		copy_registry(names[i]);
 	/* The names that the library itself would give. */
-	tables = 3;
-	assert_int_equal(ktest_in_child(look_at_one, &tables), 0);
+	registries = 3;
+	assert_int_equal(ktest_in_child(look_at_one, &registries), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(names[i]);
 }
@@ -215,12 +215,12 @@ static int become_another(void *arg)
 	ktask_limits(&limit, 1);
 	ktest_check(permits_shared());
 	ktest_check(!seteuid(0) && !setresuid(FIRST, FIRST, FIRST));
-	ktest_check(permits_demand_begin(MANY, "test", 1, shared->now_ns) >= 0);
+	ktest_check(permits_entry_begin(MANY, "test", 1, shared->now_ns) >= 0);
 	ktest_check(nr_who_want(MANY, &sum) == 0);
 	return 0;
 }
 
-/* Or its own jobs, in the table that it had, would take half of its share. */
+/* Or its own jobs, in the registry that it had, would take half of its share. */
 static void who_becomes_another_is_still_one(void **state)
 {
 	int status;
@@ -229,7 +229,7 @@ static void who_becomes_another_is_still_one(void **state)
 		ktest_skip("needs root to become other users");
 	shared->now_ns = ktest_now_ns();
 	status = ktest_in_child(become_another, NULL);
-	unlink(TABLE_DIR "/ktask-slots-65525.0");
+	unlink(REGISTRY_DIR "/ktask-slots-65525.0");
 	assert_int_equal(status, 0);
 }
 
@@ -238,7 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		KTEST(one_at_a_time),
 		KTEST(who_becomes_another_is_still_one),
-		KTEST(a_user_with_many_tables_is_one),
+		KTEST(a_user_with_many_registries_is_one),
 	};
 
 	return cmocka_run_group_tests(tests, map_shared, clean_up);

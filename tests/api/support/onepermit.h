@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A table of permits that only one test uses, and of which one permit may be taken.
+ * A registry of permits that only one test uses, and of which one permit may be taken.
  *
  * The test names the user whom no other test is: ONE_SLOT_USER.
  */
@@ -18,7 +18,7 @@
 #include <ktask/ktask.h>
 
 #include "lib/permits.h"
-#include "lib/table.h"
+#include "lib/registry.h"
 
 /* With the right to lend, so that helpers have the lowest priority. */
 static inline void become_user(void)
@@ -47,11 +47,11 @@ static inline void one_permit(void)
 }
 
 /* At the end of the test.  Return: 0. */
-static inline int remove_table(void)
+static inline int remove_registry(void)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), TABLE_DIR "/ktask-slots-%u.0",
+	snprintf(path, sizeof(path), REGISTRY_DIR "/ktask-slots-%u.0",
 		 ONE_SLOT_USER);
 	return geteuid() ? 0 : unlink(path);
 }

@@ -18,7 +18,7 @@
 
 #include "lib/cgroup.h"
 #include "lib/permits.h"
-#include "lib/table.h"
+#include "lib/registry.h"
 
 #define TOP "/sys/fs/cgroup"
 #define GROUP TOP "/ktask-test"
@@ -515,12 +515,12 @@ static void a_frozen_job_goes_on_later(void **state)
 
 static void tell_permits(void)
 {
-	struct table *table = table_open();
+	struct registry *registry = registry_open();
 
 	for (int i = 0; i < CPU_COUNT(&all); i++)
 		fprintf(stderr, "# permit %d: held %u, by thread %x\n", i,
-			table->permits[i].holder,
-			(unsigned)table->permits[i].mutex.__data.__lock);
+			registry->permits[i].holder,
+			(unsigned)registry->permits[i].mutex.__data.__lock);
 }
 
 static int all_permits_are_free(void *arg)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Whatever stands under the name of the table of permits, jobs are done: a file
+ * Whatever stands under the name of the registry of permits, jobs are done: a file
  * of somebody else, too short, writable by others, full of garbage, a link.
  *
- * As root, on the table of an unprivileged user that the test becomes.
+ * As root, on the registry of an unprivileged user that the test becomes.
  */
 #include "ktest.h"
 
@@ -22,10 +22,10 @@
 
 #include "core/deps.h"
 #include "lib/permits.h"
-#include "lib/table.h"
+#include "lib/registry.h"
 
 #define USER 65533
-#define TABLE "/dev/shm/ktask-slots-65533.0"
+#define REGISTRY "/dev/shm/ktask-slots-65533.0"
 #define NAMES 8
 #define TABLE_BYTES (1 << 20)
 
@@ -51,9 +51,9 @@ static int job_as_user(void *arg)
 	return 0;
 }
 
-static void remove_tables(void)
+static void remove_registries(void)
 {
-	char path[] = TABLE;
+	char path[] = REGISTRY;
 
 	for (int n = 0; n < NAMES; n++) {
 		path[sizeof(path) - 2] = (char)('0' + n);
@@ -63,13 +63,13 @@ static void remove_tables(void)
 
 static int as_root(void **state)
 {
-	remove_tables();
+	remove_registries();
 	return 0;
 }
 
 static int clean_up(void **state)
 {
-	remove_tables();
+	remove_registries();
 	return 0;
 }
 
@@ -85,7 +85,7 @@ static void put_file(const char *path, size_t bytes, mode_t mode, uid_t owner,
 	uint64_t seed = ktest_seed();
 	int fd;
 
-	/* A table of that user's, where tests share the folder. */
+	/* A registry of that user's, where tests share the folder. */
 	unlink(path);
 	fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
 	assert_true(fd >= 0);
@@ -99,32 +99,32 @@ static void put_file(const char *path, size_t bytes, mode_t mode, uid_t owner,
 	close(fd);
 }
 
-/* The size of a table that the library itself makes. */
-static size_t table_bytes(void)
+/* The size of a registry that the library itself makes. */
+static size_t registry_bytes(void)
 {
 	struct stat st;
 
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
-	assert_int_equal(stat(TABLE, &st), 0);
+	assert_int_equal(stat(REGISTRY, &st), 0);
 	assert_int_equal(st.st_uid, USER);
 	assert_int_equal(st.st_mode & 0777, 0644);
-	remove_tables();
+	remove_registries();
 	return (size_t)st.st_size;
 }
 
-static void a_table_is_made_by_the_first_job(void **state)
+static void a_registry_is_made_by_the_first_job(void **state)
 {
 	need_root();
-	assert_true(table_bytes() < TABLE_BYTES);
+	assert_true(registry_bytes() < TABLE_BYTES);
 }
 
 static void files_of_others_are_stepped_over(void **state)
 {
 	struct stat st;
-	char path[] = TABLE;
+	char path[] = REGISTRY;
 
 	need_root();
-	put_file(TABLE, 4096, 0666, 0, true);
+	put_file(REGISTRY, 4096, 0666, 0, true);
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
 	path[sizeof(path) - 2] = '1';
 	assert_int_equal(stat(path, &st), 0);
@@ -133,7 +133,7 @@ static void files_of_others_are_stepped_over(void **state)
 
 static void all_names_taken_is_no_error(void **state)
 {
-	char path[] = TABLE;
+	char path[] = REGISTRY;
 
 	need_root();
 	for (int n = 0; n < NAMES; n++) {
@@ -148,31 +148,31 @@ static void garbage_of_any_size_is_stepped_over(void **state)
 	size_t bytes;
 
 	need_root();
-	bytes = table_bytes();
-	put_file(TABLE, 64, 0644, USER, true);
+	bytes = registry_bytes();
+	put_file(REGISTRY, 64, 0644, USER, true);
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
-	remove_tables();
-	put_file(TABLE, bytes, 0644, USER, true);
+	remove_registries();
+	put_file(REGISTRY, bytes, 0644, USER, true);
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
-	remove_tables();
-	put_file(TABLE, bytes, 0666, USER, false);
+	remove_registries();
+	put_file(REGISTRY, bytes, 0666, USER, false);
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
 }
 
 static void links_are_not_followed(void **state)
 {
 	need_root();
-	assert_int_equal(symlink("/etc/passwd", TABLE), 0);
+	assert_int_equal(symlink("/etc/passwd", REGISTRY), 0);
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
-	remove_tables();
-	assert_int_equal(mkfifo(TABLE, 0666), 0);
+	remove_registries();
+	assert_int_equal(mkfifo(REGISTRY, 0666), 0);
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
 }
 
 #define LIAR 65532
 #define LIES "/dev/shm/ktask-slots-65532.0"
 
-static int make_table_of_liar(void *arg)
+static int make_registry_of_liar(void *arg)
 {
 	struct ktask_limit limit;
 
@@ -209,13 +209,13 @@ static int look_at_jobs(void *arg)
 	return 0;
 }
 
-/* Other users read our table: what stands there must not stop their jobs. */
+/* Other users read our registry: what stands there must not stop their jobs. */
 static void lies_of_other_users_stop_nobody(void **state)
 {
 	need_root();
-	put_file(TABLE, 64, 0644, USER, true);
+	put_file(REGISTRY, 64, 0644, USER, true);
 	unlink(LIES);
-	assert_int_equal(ktest_in_child(make_table_of_liar, NULL), 0);
+	assert_int_equal(ktest_in_child(make_registry_of_liar, NULL), 0);
 	fill_with_garbage(LIES);
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
 	assert_int_equal(ktest_in_child(look_at_jobs, NULL), 0);
@@ -227,11 +227,11 @@ static void lies_of_other_users_stop_nobody(void **state)
 #define SHARES (KTEST_ASAN || KTEST_TSAN ? 50000 : 3000000)
 
 /* How many entries there are, over and over. */
-static void change_for_ever(struct table *table)
+static void change_for_ever(struct registry *registry)
 {
 	for (;;) {
-		kt_store(&table->head.nr_demands, UINT32_MAX);
-		kt_store(&table->head.nr_demands, 1u);
+		kt_store(&registry->head.nr_entries, UINT32_MAX);
+		kt_store(&registry->head.nr_entries, 1u);
 	}
 }
 
@@ -239,30 +239,30 @@ static int share_what_changes(void *arg)
 {
 	uint64_t now_ns = ktest_now_ns(), until_ns;
 	struct ktask_limit limit;
-	struct table *table;
-	int demand;
+	struct registry *registry;
+	int entry;
 	pid_t pid;
 
 	ktest_check(!setresuid(USER, USER, USER));
 	ktask_limits(&limit, 1);
-	table = table_open();
-	ktest_check(table && permits_shared());
-	demand = permits_demand_begin(1, "test", 1, now_ns);
-	ktest_check(demand >= 0);
+	registry = registry_open();
+	ktest_check(registry && permits_shared());
+	entry = permits_entry_begin(1, "test", 1, now_ns);
+	ktest_check(entry >= 0);
 	pid = fork();
 	ktest_check(pid >= 0);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		change_for_ever(table);
+		change_for_ever(registry);
 	}
 	for (int i = 0; i < SHARES; i++)
-		ktest_check(permits_share(demand, 1, now_ns, &until_ns) <= 1);
+		ktest_check(permits_share(entry, 1, now_ns, &until_ns) <= 1);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return 0;
 }
 
-/* What bounds a look is read once, or the look goes beyond the table. */
+/* What bounds a look is read once, or the look goes beyond the registry. */
 static void a_number_that_changes_bounds_all_the_same(void **state)
 {
 	need_root();
@@ -285,14 +285,14 @@ int posix_fallocate(int fd, off_t offset, off_t len)
 
 static bool is_there(int name)
 {
-	char path[] = TABLE;
+	char path[] = REGISTRY;
 	struct stat st;
 
 	path[sizeof(path) - 2] = (char)('0' + name);
 	return !stat(path, &st);
 }
 
-/* A table of another name would be another table: caps hold in one. */
+/* A registry of another name would be another registry: caps hold in one. */
 static void an_interrupted_call_is_repeated(void **state)
 {
 	need_root();
@@ -301,7 +301,7 @@ static void an_interrupted_call_is_repeated(void **state)
 	assert_true(is_there(0));
 	for (int n = 1; n < NAMES; n++)
 		assert_false(is_there(n));
-	remove_tables();
+	remove_registries();
 	/* Nor for ever. */
 	interruptions = 150;
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
@@ -313,7 +313,7 @@ static void an_interrupted_call_is_repeated(void **state)
 /* ---- the folder ---- */
 
 #define NAMES_MOST 65536
-#define TABLES_MOST 1024
+#define REGISTRIES_MOST 1024
 
 /* Names with nothing behind them: @from to @to, not included. */
 static void fill(const char *name, int from, int to)
@@ -334,7 +334,7 @@ static int is_cut(void)
 	return permits.cut;
 }
 
-/* In place of /dev/shm: more names than are read, of tables and others. */
+/* In place of /dev/shm: more names than are read, of registries and others. */
 static int look_at_many_names(void *arg)
 {
 	if (unshare(CLONE_NEWNS) ||
@@ -344,9 +344,9 @@ static int look_at_many_names(void *arg)
 	ktest_check(!is_cut());
 	put_file("/dev/shm/x", 64, 0644, 0, true);
 	/* Our own is there already. */
-	fill("ktask-slots-", 1, TABLES_MOST);
+	fill("ktask-slots-", 1, REGISTRIES_MOST);
 	ktest_check(!is_cut());
-	fill("ktask-slots-", TABLES_MOST, TABLES_MOST + 1);
+	fill("ktask-slots-", REGISTRIES_MOST, REGISTRIES_MOST + 1);
 	ktest_check(is_cut());
 	ktest_check(!unlink("/dev/shm/ktask-slots-1.0"));
 	ktest_check(!is_cut());
@@ -371,7 +371,7 @@ static void a_filled_folder_is_told_of(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(a_table_is_made_by_the_first_job),
+		CASE(a_registry_is_made_by_the_first_job),
 		CASE(files_of_others_are_stepped_over),
 		CASE(all_names_taken_is_no_error),
 		CASE(garbage_of_any_size_is_stepped_over),

@@ -2,7 +2,7 @@
 /*
  * On both sides of what all processes share there is room that nobody can use:
  * a stack that overflows next to it ends its own process.  Where there is no
- * address space for that, or it may not be locked, jobs do without the table.
+ * address space for that, or it may not be locked, jobs do without the registry.
  */
 #include "ktest.h"
 
@@ -16,7 +16,7 @@
 
 #include "lib/guarded.h"
 #include "lib/permits.h"
-#include "lib/table.h"
+#include "lib/registry.h"
 
 #define USER 65529
 #define KIB 1024ul
@@ -83,28 +83,28 @@ static bool is_guarded(char *map, size_t bytes)
 	return room;
 }
 
-static int look_at_table(void *arg)
+static int look_at_registry(void *arg)
 {
-	struct table *table = table_open();
+	struct registry *registry = registry_open();
 
-	if (!table)
+	if (!registry)
 		return 77;
-	return !is_guarded((char *)table, sizeof(*table));
+	return !is_guarded((char *)registry, sizeof(*registry));
 }
 
-static int look_at_locked_table(void *arg)
+static int look_at_locked_registry(void *arg)
 {
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		return 77;
-	return look_at_table(arg);
+	return look_at_registry(arg);
 }
 
 static void nothing_is_next_to_it(void **state)
 {
-	int status = ktest_in_child(look_at_table, NULL);
+	int status = ktest_in_child(look_at_registry, NULL);
 
 	if (status == 77 << 8)
-		ktest_skip("no shared table here");
+		ktest_skip("no shared registry here");
 	assert_int_equal(status, 0);
 }
 
@@ -114,9 +114,10 @@ static void what_is_locked_takes_no_memory(void **state)
 
 	if (KTEST_ASAN || KTEST_TSAN)
 		ktest_skip("sanitizers map more than can be locked");
-	status = ktest_in_child(look_at_locked_table, NULL);
+	status = ktest_in_child(look_at_locked_registry, NULL);
 	if (status == 77 << 8)
-		ktest_skip("no shared table here, or memory may not be locked");
+		ktest_skip(
+			"no shared registry here, or memory may not be locked");
 	assert_int_equal(status, 0);
 }
 
@@ -191,7 +192,7 @@ static int count(void *start, void *end, void *arg)
 	return 0;
 }
 
-static int work_without_table(void)
+static int work_without_registry(void)
 {
 	size_t units = 0;
 	DEFINE_KTASK_CTL(ctl, count, &units, 1);
@@ -209,7 +210,7 @@ static void limit_to(int resource, rlim_t bytes)
 	ktest_check(!setrlimit(resource, &limit));
 }
 
-/* The table would fit, what is around it not. */
+/* The registry would fit, what is around it not. */
 static int work_in_little_space(void *arg)
 {
 	unsigned long pages;
@@ -218,7 +219,7 @@ static int work_in_little_space(void *arg)
 	ktest_check(file && fscanf(file, "%lu", &pages) == 1);
 	fclose(file);
 	limit_to(RLIMIT_AS, pages * page_bytes() + 200 * KIB);
-	return work_without_table();
+	return work_without_registry();
 }
 
 static int work_with_little_to_lock(void *arg)
@@ -230,7 +231,7 @@ static int work_with_little_to_lock(void *arg)
 	limit_to(RLIMIT_MEMLOCK, 200 * KIB);
 	if (mlockall(MCL_FUTURE))
 		return 77;
-	return work_without_table();
+	return work_without_registry();
 }
 
 static void jobs_do_without_it(void **state)
