@@ -130,9 +130,9 @@ static void find_levels(struct cgroup *cg, bool moved)
 }
 
 /* What a limit leaves, as the kernel counts it, and what it could give back. */
-typedef uint64_t spare_fn(struct cgroup *cg, unsigned len);
+typedef uint64_t reclaimable_fn(struct cgroup *cg, unsigned len);
 
-static uint64_t nothing_spare(struct cgroup *cg, unsigned len)
+static uint64_t nothing_reclaimable(struct cgroup *cg, unsigned len)
 {
 	return 0;
 }
@@ -158,11 +158,12 @@ static uint64_t cached_bytes(struct cgroup *cg, unsigned len)
 
 /*
  * The least of limit less use, from the group up
- * @plenty: with so much left, what is spare does not matter
+ * @plenty: with so much left, what is reclaimable does not matter
  */
 static uint64_t least_left(struct cgroup *cg, enum cgroup_kind kind,
 			   const char *limit_name, const char *used_name,
-			   uint64_t none, uint64_t plenty, spare_fn *spare)
+			   uint64_t none, uint64_t plenty,
+			   reclaimable_fn *reclaimable)
 {
 	const struct cgroup_dir *dir = &cg->dirs[kind];
 	uint64_t least = UINT64_MAX;
@@ -178,7 +179,7 @@ static uint64_t least_left(struct cgroup *cg, enum cgroup_kind kind,
 			continue;
 		left = limit > used ? limit - used : 0;
 		if (left < plenty)
-			left += spare(cg, len);
+			left += reclaimable(cg, len);
 		left = KT_MIN(left, limit);
 		least = KT_MIN(least, left);
 	} while (cgroup_up(dir, &len));
@@ -188,7 +189,7 @@ static uint64_t least_left(struct cgroup *cg, enum cgroup_kind kind,
 static uint64_t pids_left(struct cgroup *cg)
 {
 	return least_left(cg, CGROUP_PIDS, "pids.max", "pids.current",
-			  UINT64_MAX, 0, nothing_spare);
+			  UINT64_MAX, 0, nothing_reclaimable);
 }
 
 uint64_t cgroup_memory_left(struct cgroup *cg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Depths: what this process knows of how many threads jobs that block should
- * have in their chunks (core/depth.h), by name, least chunk and how many spares
+ * have in their chunks (core/depth.h), by name, least chunk and how many workers
  * were allowed: an operation may do its work by several jobs of one name, and one
  * that was allowed few says nothing of what more would bring.
  *

@@ -13,7 +13,7 @@
 #include "lib/monitor.h"
 #include "lib/places.h"
 #include "lib/permits.h"
-#include "lib/spares.h"
+#include "lib/manager.h"
 #include "lib/users.h"
 
 /* How often a helper that may use idle CPUs only, and has no caller that looks,
@@ -72,9 +72,9 @@ static bool tick_helper(struct kt_worker *worker, uint64_t now_ns)
 	struct kt_item *item = kt_item_of(worker);
 	struct user_job *job = job_of(item->ctx);
 
-	if (kt_load(&job->spares))
+	if (kt_load(&job->manager))
 		monitor_join();
-	if (spares_wanted(job))
+	if (manager_wants_workers(job))
 		pool_seat_blocks(&item->host.seat);
 	await_idle_cpu(item, now_ns);
 	return must_leave(item, now_ns);
@@ -87,7 +87,7 @@ static bool tick_compensating(struct kt_worker *worker, uint64_t now_ns)
 
 	monitor_join();
 	return kt_item_tick(worker, now_ns) ||
-	       spares_alone(job_of(item->ctx)) || pool_closing();
+	       manager_has_one_cpu(job_of(item->ctx)) || pool_closing();
 }
 
 static void take_chunks(struct kt_item *item)
@@ -172,7 +172,7 @@ static bool submit(struct kt_item *item)
 		seat->work = work_compensating;
 		seat->anywhere = true;
 		item->worker.tick = tick_compensating;
-		spares_place(job, seat);
+		manager_place_worker(job, seat);
 		return pool_offer(seat, -1);
 	}
 	seat->work = work_on_item;
@@ -320,8 +320,9 @@ static void report_entry(struct user_job *job)
 {
 	struct kt_context *ctx = &job->ctx;
 
-	spares_look(job, ctx->now_ns);
-	permits_report(job->entry, ctx->job.threads - 1 + spares_working(job),
+	manager_refresh(job, ctx->now_ns);
+	permits_report(job->entry,
+		       ctx->job.threads - 1 + manager_nr_workers(job),
 		       kt_context_units(ctx));
 }
 
@@ -350,7 +351,7 @@ static void notify(struct kt_context *ctx, enum kt_stage stage)
 		break;
 	case KT_STAGE_DRAINING:
 		permits_entry_end(job->entry);
-		spares_stop(job);
+		manager_stop(job);
 		break;
 	case KT_STAGE_DRAINED:
 		pool_leave();

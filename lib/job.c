@@ -13,7 +13,7 @@
 #include "lib/monitor.h"
 #include "lib/places.h"
 #include "lib/remaining.h"
-#include "lib/spares.h"
+#include "lib/manager.h"
 
 /* A job shorter than a tick reads policy when nobody did for so long. */
 #define STALE_NS 1000000000
@@ -46,7 +46,8 @@ void job_progress(struct user_job *job, struct ktask_progress *progress)
 	progress->elapsed_ns = elapsed_ns;
 	progress->remaining_ns =
 		remaining_ns(elapsed_ns, done, ctx->units_total - done);
-	progress->threads = kt_load(&ctx->job.threads) + spares_working(job);
+	progress->threads =
+		kt_load(&ctx->job.threads) + manager_nr_workers(job);
 }
 
 static int report_progress(struct kt_context *ctx, bool last)
@@ -72,10 +73,10 @@ static bool tick_caller(struct kt_worker *worker, uint64_t now_ns)
 
 	if (now_ns < job->ctx.next_tick_ns)
 		return false;
-	if (job->spares)
+	if (job->manager)
 		monitor_join();
 	if (now_ns < job->ctx.start_ns + EARLY_NS)
-		spares_look(job, now_ns);
+		manager_refresh(job, now_ns);
 	return kt_context_tick(worker, now_ns);
 }
 
@@ -145,8 +146,8 @@ static void init_state(struct user_job *job, const struct ktask_ctl *ctl)
 	job->parent = job_current()->job;
 	job->outer = NULL;
 	job->nested = 0;
-	job->spares = NULL;
-	job->looked_ns = 0;
+	job->manager = NULL;
+	job->seen_ns = 0;
 	job->entry = -1;
 	job->nodes = NULL;
 	job->ctx.helpers.items = job->own_items;
@@ -172,7 +173,7 @@ int job_init(struct user_job *job, const struct ktask_node *nodes,
 
 void job_release(struct user_job *job)
 {
-	spares_release(job);
+	manager_release(job);
 	if (job->ranges != job->own_ranges)
 		free(job->ranges);
 	if (job->ctx.helpers.items != job->own_items)
@@ -236,7 +237,7 @@ void job_begin(struct user_job *job, bool detached)
 	if (max == 1)
 		return;
 	if (!detached)
-		spares_begin(job, ctx->start_ns);
+		manager_begin(job, ctx->start_ns);
 	/* Reading policy takes up to 150 us after a pause: helpers begin
 	 * meanwhile. */
 	if (ctx->start_ns > job_policy_read_ns() + STALE_NS)

@@ -22,7 +22,7 @@
 #define JOB_ITEMS 16
 
 struct job_nodes;
-struct spares;
+struct manager;
 struct topo;
 
 struct user_job {
@@ -33,9 +33,9 @@ struct user_job {
 	struct user_job *parent; /* whose budget this one shares, or NULL */
 	struct user_job *outer; /* whose chunk the caller is in, or NULL */
 	uint32_t nested; /* threads of it that do other jobs just now */
-	struct spares *spares; /* lib/spares.h; NULL: it does not block */
-	uint64_t looked_ns, looked_cpu_ns; /* when that was looked at last */
-	long looked_waits;
+	struct manager *manager; /* lib/manager.h; NULL: it does not block */
+	uint64_t seen_ns, seen_cpu_ns; /* at the last check for blocking */
+	long seen_waits;
 	uint32_t generation; /* of the pool */
 
 	int entry; /* in the shared registry; lib/permits.h */

@@ -170,18 +170,18 @@ void pool_check_fork(void)
 
 void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 {
-	uint32_t others, spare;
+	uint32_t others, extra;
 
 	pthread_once(&once, init);
 	pool_check_fork();
 	others = __atomic_fetch_add(&pool.jobs, 1, __ATOMIC_RELAXED);
 	if (!wanted || others || !may_make_helpers())
 		return;
-	spare = KT_MIN(FIRST_HELPERS, kt_load(&pool.machine.limit));
+	extra = KT_MIN(FIRST_HELPERS, kt_load(&pool.machine.limit));
 	/* None that the control group would refuse, again at each job. */
-	if (spare > wanted)
-		spare = KT_MIN(spare, cgroup_start_threads(0) - 1);
-	make_helpers(KT_MAX(wanted, spare), cpus);
+	if (extra > wanted)
+		extra = KT_MIN(extra, cgroup_start_threads(0) - 1);
+	make_helpers(KT_MAX(wanted, extra), cpus);
 }
 
 void pool_leave(void)

@@ -35,12 +35,12 @@ struct fiber {
 	void *tsan;
 };
 
-static struct fiber main_fiber, *spare;
+static struct fiber main_fiber, *free_fibers;
 
 /* The fiber that is switched to: enter_fiber() takes no argument. */
-static struct fiber *entered;
+static struct fiber *fiber_entered;
 #if defined(__SANITIZE_ADDRESS__)
-static struct fiber *left;
+static struct fiber *fiber_left;
 #endif
 
 struct fiber *fiber_main(void)
@@ -58,7 +58,7 @@ static void finish_switch(struct fiber *self)
 	size_t size;
 
 	__sanitizer_finish_switch_fiber(self->fake, &bottom, &size);
-	if (left == &main_fiber) {
+	if (fiber_left == &main_fiber) {
 		main_fiber.stack = (char *)bottom;
 		main_fiber.size = size;
 	}
@@ -69,7 +69,7 @@ static void finish_switch(struct fiber *self)
 
 __attribute__((noreturn, used)) static void enter_fiber(void)
 {
-	struct fiber *self = entered;
+	struct fiber *self = fiber_entered;
 
 	finish_switch(self);
 	self->func(self->arg);
@@ -155,10 +155,10 @@ static struct fiber *new_fiber(void)
 
 struct fiber *fiber_make(void (*func)(void *arg), void *arg)
 {
-	struct fiber *fiber = spare;
+	struct fiber *fiber = free_fibers;
 
 	if (fiber)
-		spare = fiber->next;
+		free_fibers = fiber->next;
 	else
 		fiber = new_fiber();
 	fiber->func = func;
@@ -174,15 +174,15 @@ struct fiber *fiber_make(void (*func)(void *arg), void *arg)
 
 void fiber_put(struct fiber *fiber)
 {
-	fiber->next = spare;
-	spare = fiber;
+	fiber->next = free_fibers;
+	free_fibers = fiber;
 }
 
 void fiber_switch(struct fiber *from, struct fiber *to)
 {
-	entered = to;
+	fiber_entered = to;
 #if defined(__SANITIZE_ADDRESS__)
-	left = from;
+	fiber_left = from;
 	__sanitizer_start_switch_fiber(&from->fake, to->stack, to->size);
 #endif
 #if defined(__SANITIZE_THREAD__)

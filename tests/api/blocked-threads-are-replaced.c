@@ -2,7 +2,7 @@
 /*
  * While threads of a job are blocked in the kernel inside their chunks, others
  * work in their place: a job is not stopped by as many chunks that wait as it
- * has threads, errors of spares are undone as others', and afterwards no more
+ * has threads, errors of compensating workers are undone as others', and afterwards no more
  * threads work than before.
  */
 #include "jobs.h"
@@ -39,7 +39,7 @@ static unsigned add(unsigned *count)
 
 /*
  * Blocked until all other units are done: the last of them opens the gate.
- * Not for ever, so that a library without spares fails and ends.
+ * Not for ever, so that a library without workers fails and ends.
  */
 static void wait_at_gate(void)
 {
@@ -108,7 +108,7 @@ static unsigned long idle_ticks(void)
 	return ticks;
 }
 
-/* At the beginning, at the end or in between: spares are of the lowest
+/* At the beginning, at the end or in between: workers are of the lowest
  * priority. */
 static bool was_crowded;
 static unsigned long idle_before;
@@ -174,7 +174,7 @@ static void all_threads_may_block(void **state)
 	assert_true(result.threads > BLOCKERS);
 }
 
-/* What the client allows holds for spares too. */
+/* What the client allows holds for workers too. */
 static void as_many_as_the_client_allows(void **state)
 {
 	DEFINE_KTASK_CTL(ctl, wait_or_work, NULL, 1);
@@ -231,7 +231,7 @@ static int wait_or_fail(void *start, void *end, void *arg)
 	return 0;
 }
 
-/* That of a spare is told as any other. */
+/* That of a worker is told as any other. */
 static void failures_are_told(void **state)
 {
 	DEFINE_KTASK_CTL(ctl, wait_or_fail, NULL, 1);
@@ -278,7 +278,7 @@ static void first_chunks_may_block_where_that_was_said(void **state)
 	assert_int_equal(given_up, 0);
 }
 
-/* What is seen only if a spare happens to work just then is looked for in so
+/* What is seen only if a worker happens to work just then is looked for in so
  * many jobs. */
 #define TRIES 20
 

@@ -45,7 +45,7 @@ static void the_next_job_goes_on(void **state)
 	assert_int_equal(first("one", 1, LEAST, MOST), 3);
 }
 
-/* Nothing is known: a spare for each place. */
+/* Nothing is known: a worker for each thread of the target. */
 static void others_begin_anew(void **state)
 {
 	found("two", 1, 12);
@@ -55,7 +55,7 @@ static void others_begin_anew(void **state)
 	assert_int_equal(first("three", 1, 60, 100), 100);
 }
 
-/* Fewer spares are not the same; fewer places are. */
+/* Fewer workers are another kind of job; a lower target is not. */
 static void few_say_nothing_of_many(void **state)
 {
 	found("four", 1, 33);

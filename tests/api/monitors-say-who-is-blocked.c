@@ -98,7 +98,7 @@ static void run(uintptr_t units)
 }
 
 /* They are of the lowest priority: not where others use all CPUs. */
-static bool has_spares(void)
+static bool has_workers(void)
 {
 	for (int i = 0; i < 10 && most_at_once <= 2; i++)
 		run(300);
@@ -110,8 +110,8 @@ static void it_decides(void **state)
 	struct ktask_monitor it;
 
 	monitor();
-	if (!has_spares())
-		ktest_skip("no spares are to be had here");
+	if (!has_workers())
+		ktest_skip("no workers are to be had here");
 	it = monitor();
 	assert_int_equal(ktask_set_monitor(&it), 0);
 	/* It says that all run, though they sleep: nobody is replaced, once
@@ -126,8 +126,8 @@ static void it_decides(void **state)
 	it = monitor();
 	assert_int_equal(ktask_set_monitor(&it), 0);
 	seen.all_blocked = 1;
-	if (!has_spares())
-		ktest_skip("no spares are to be had any more");
+	if (!has_workers())
+		ktest_skip("no workers are to be had any more");
 	assert_int_equal(seen.added, seen.removed);
 
 	/* Whom it refuses is looked at. */

@@ -7,11 +7,11 @@
 #include "ktest.h"
 
 #include "lib/sight.h"
-#include "lib/spares_seen.h"
+#include "lib/manager_sample.h"
 
 #define MS 1000000ull
 #define SEATS 3
-#define SPARES 2
+#define WORKERS 2
 
 static void other_threads_and_chunks_begin_anew(void **state)
 {
@@ -32,17 +32,17 @@ static void other_threads_and_chunks_begin_anew(void **state)
 }
 
 static struct user_job job;
-static struct kt_item spare_items[SPARES];
-static struct sight_last last[1 + SEATS + SPARES];
-static struct spares spares;
+static struct kt_item worker_items[WORKERS];
+static struct sight_last last[1 + SEATS + WORKERS];
+static struct manager manager;
 static uint64_t done;
 static unsigned running;
 
-/* The caller, two helpers and a spare. */
+/* The caller, two helpers and a worker. */
 static void set_up(void)
 {
 	memset(&job, 0, sizeof(job));
-	memset(spare_items, 0, sizeof(spare_items));
+	memset(worker_items, 0, sizeof(worker_items));
 	memset(last, 0, sizeof(last));
 	job.ctx.helpers.items = job.own_items;
 	job.ctx.helpers.nr = SEATS;
@@ -51,19 +51,19 @@ static void set_up(void)
 	job.own_items[1].host.tid = 3;
 	job.ctx.job.split.min_chunk = 1;
 	job.ctx.job.split.target_ns = MS;
-	spare_items[0].host.tid = 4;
-	spares = (struct spares){ .job = &job,
-				  .helpers.items = spare_items,
-				  .helpers.nr_used = 1,
-				  .last = last,
-				  .caller = 1 };
+	worker_items[0].host.tid = 4;
+	manager = (struct manager){ .job = &job,
+				    .helpers.items = worker_items,
+				    .helpers.nr_used = 1,
+				    .last = last,
+				    .caller = 1 };
 	done = 1;
 	running = 0;
 }
 
 static unsigned seen(uint64_t ms)
 {
-	return seen_standing(&spares, done, running, ms * MS);
+	return sample_standing(&manager, done, running, ms * MS);
 }
 
 static void all_stand_once_nothing_is_done(void **state)
@@ -73,8 +73,8 @@ static void all_stand_once_nothing_is_done(void **state)
 	assert_int_equal(seen(20), 0);
 	assert_int_equal(seen(21), 4);
 	/* Who joins stands after as long. */
-	spare_items[1].host.tid = 5;
-	spares.helpers.nr_used = 2;
+	worker_items[1].host.tid = 5;
+	manager.helpers.nr_used = 2;
 	assert_int_equal(seen(30), 4);
 	assert_int_equal(seen(49), 4);
 	assert_int_equal(seen(50), 5);
@@ -88,7 +88,7 @@ static void who_gets_on_counts_no_more(void **state)
 	job.own_items[0].worker.units = 1;
 	done++;
 	assert_int_equal(seen(51), 3);
-	spare_items[0].worker.units = 1;
+	worker_items[0].worker.units = 1;
 	done++;
 	assert_int_equal(seen(52), 2);
 	job.ctx.caller.units = 1;

@@ -52,7 +52,7 @@ static void they_are_replaced(unsigned backend)
 	assert_int_equal(ktask_set_monitor(NULL), 0);
 	if (!replaced && !are_replaced()) {
 		umt_close(subscriber);
-		ktest_skip("no spares are to be had here");
+		ktest_skip("no workers are to be had here");
 	}
 	/* Others may have been busy before. */
 	if (!replaced) {

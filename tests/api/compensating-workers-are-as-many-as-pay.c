@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * However many CPUs a machine has and however many requests its device rewards,
- * a job gets about as many spares as pay; none where others use the CPUs, unless
+ * a job gets about as many compensating workers as pay; none where others use the CPUs, unless
  * it uses less than one; and never more than allowed.
  *
- * Simulated: a device whose rate depends on the threads in chunks, a look each
+ * Simulated: a device whose rate depends on the threads in chunks, a sample each
  * millisecond.
  */
 #include "ktest.h"
 
-#include "lib/spares_count.h"
+#include "lib/manager_count.h"
 
 #define MS 1000000
 #define CHUNK 1000
 #define MAX 64
 
 struct machine {
-	struct spares_count count;
-	struct spares_look look;
+	struct manager_count count;
+	struct manager_sample sample;
 	unsigned best; /* threads that the device rewards */
 	double units, all; /* of this job, and of all */
-	unsigned spares;
-	unsigned running; /* threads of the job that a look sees, */
+	unsigned workers;
+	unsigned running; /* threads of the job that a sample sees, */
 	bool exactly; /* and not just any number up to that */
 	unsigned others; /* that run and are not of the job */
 };
@@ -29,19 +29,19 @@ struct machine {
 static void set_up(struct machine *machine, unsigned cpus, unsigned best)
 {
 	*machine = (struct machine){ .best = best };
-	machine->look.cpus = cpus;
-	machine->look.threads = cpus;
-	machine->look.max = MAX;
-	machine->look.chunk = CHUNK;
-	machine->look.now_ns = MS;
+	machine->sample.cpus = cpus;
+	machine->sample.threads = cpus;
+	machine->sample.max = MAX;
+	machine->sample.chunk = CHUNK;
+	machine->sample.now_ns = MS;
 	kt_depth_begin(&machine->count.depth, cpus, cpus + MAX,
 		       KT_MAX(KT_DEPTH_START, 2 * cpus));
-	spares_count_begin(&machine->count);
+	manager_count_begin(&machine->count);
 }
 
 static unsigned in_chunks(const struct machine *machine)
 {
-	return machine->look.threads + machine->spares;
+	return machine->sample.threads + machine->workers;
 }
 
 /* Chunks a millisecond: up to as many as it rewards each brings one more. */
@@ -50,45 +50,45 @@ static double rate(const struct machine *machine, unsigned threads)
 	return KT_MIN(threads, machine->best);
 }
 
-/* Of threads that wait for a device only a few run at a look. */
-static void look(struct machine *machine)
+/* Of threads that wait for a device only a few run at a sample. */
+static void take_sample(struct machine *machine)
 {
-	struct spares_look *look = &machine->look;
+	struct manager_sample *sample = &machine->sample;
 	unsigned n = machine->running;
 
 	if (!machine->exactly)
-		n = (unsigned)(look->now_ns / MS) % (n + 1);
+		n = (unsigned)(sample->now_ns / MS) % (n + 1);
 
 	machine->units += CHUNK * rate(machine, in_chunks(machine));
 	machine->all += rate(machine, in_chunks(machine));
-	look->now_ns += MS;
-	look->units = (uint64_t)machine->units;
-	look->sight.working = in_chunks(machine);
-	look->sight.running = KT_MIN(n, look->sight.working);
-	look->runnable = look->sight.running + 1 + machine->others;
-	machine->spares = spares_count(&machine->count, look);
-	assert_in_range(machine->spares, 0, look->max);
+	sample->now_ns += MS;
+	sample->units = (uint64_t)machine->units;
+	sample->sight.working = in_chunks(machine);
+	sample->sight.running = KT_MIN(n, sample->sight.working);
+	sample->runnable = sample->sight.running + 1 + machine->others;
+	machine->workers = manager_count_workers(&machine->count, sample);
+	assert_in_range(machine->workers, 0, sample->max);
 }
 
 static void go(struct machine *machine, unsigned ms)
 {
 	for (unsigned i = 0; i < ms; i++)
-		look(machine);
+		take_sample(machine);
 }
 
 static const unsigned cpus[] = { 2, 4, 8, 16, 64, 256 };
 static const unsigned rewarded[] = { 1, 2, 3, 4, 8, 16, 32, 64 };
 
-/* From the first look after which all were blocked there is one for each. */
-static void jobs_begin_with_spares(void **state)
+/* From the first sample after which all were blocked there is one for each. */
+static void jobs_begin_with_compensating_workers(void **state)
 {
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(cpus); i++) {
 		struct machine machine;
 
 		set_up(&machine, cpus[i], 16);
-		look(&machine);
-		look(&machine);
-		assert_int_equal(machine.spares, KT_MIN(cpus[i], MAX));
+		take_sample(&machine);
+		take_sample(&machine);
+		assert_int_equal(machine.workers, KT_MIN(cpus[i], MAX));
 	}
 }
 
@@ -111,7 +111,7 @@ static void any_device_on_any_machine(void **state)
 	}
 }
 
-/* The number sought may be that of the places: without a spare it goes on. */
+/* The number sought may be the target: without a worker the search goes on. */
 static void none_is_a_number_too(void **state)
 {
 	struct machine machine;
@@ -124,24 +124,24 @@ static void none_is_a_number_too(void **state)
 	assert_int_equal(machine.count.depth.base, 16);
 }
 
-/* Other jobs have places too: this one has fewer than it began with. */
-static void shared_places_are_sought_among(void **state)
+/* Other jobs came: the target is less than it was at the beginning. */
+static void a_lower_target_is_searched_too(void **state)
 {
 	struct machine machine;
 
 	set_up(&machine, 64, 4);
-	machine.look.threads = 13;
+	machine.sample.threads = 13;
 	go(&machine, 8000);
 	assert_int_equal(machine.count.depth.base, 13);
 	/* A trial may be under way. */
-	assert_in_range(machine.spares, 0, 13);
+	assert_in_range(machine.workers, 0, 13);
 	machine.best = 32;
 	go(&machine, 20000);
 	assert_in_range(machine.count.depth.base, 32, 63);
-	machine.look.threads = 64;
+	machine.sample.threads = 64;
 	go(&machine, 100);
 	assert_in_range(machine.count.depth.base, 64, 128);
-	machine.look.threads = 1;
+	machine.sample.threads = 1;
 	machine.best = 2;
 	machine.running = 0;
 	go(&machine, 20000);
@@ -153,21 +153,21 @@ static void client_and_caller_set_bounds(void **state)
 	struct machine machine;
 
 	set_up(&machine, 4, 64);
-	machine.look.max = 3;
+	machine.sample.max = 3;
 	go(&machine, 1000);
-	assert_int_equal(machine.spares, 3);
-	machine.look.alone = true;
-	machine.look.extra = 4;
+	assert_int_equal(machine.workers, 3);
+	machine.sample.has_one_cpu = true;
+	machine.sample.extra = 4;
 	go(&machine, 1);
-	assert_int_equal(machine.spares, 0);
-	machine.look.alone = false;
-	machine.look.extra = 0;
+	assert_int_equal(machine.workers, 0);
+	machine.sample.has_one_cpu = false;
+	machine.sample.extra = 0;
 	go(&machine, 1);
-	assert_int_equal(machine.spares, 3);
+	assert_int_equal(machine.workers, 3);
 }
 
 /* Other work on all CPUs: a job that would use more than one leaves them. */
-static void crowded_machines_are_left_alone(void **state)
+static void overloaded_machines_are_left_alone(void **state)
 {
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(cpus); i++) {
 		unsigned windows;
@@ -176,39 +176,39 @@ static void crowded_machines_are_left_alone(void **state)
 		set_up(&machine, cpus[i], 1000);
 		machine.running = cpus[i] + 1;
 		go(&machine, 1000);
-		assert_true(machine.spares > 0);
+		assert_true(machine.workers > 0);
 		machine.others = cpus[i];
 		go(&machine, 100);
-		assert_int_equal(machine.spares, 0);
+		assert_int_equal(machine.workers, 0);
 		/* Nothing is learnt of a number that is not to be had. */
 		windows = machine.count.depth.windows;
 		go(&machine, 1000);
-		assert_int_equal(machine.spares, 0);
+		assert_int_equal(machine.workers, 0);
 		assert_int_equal(machine.count.depth.windows, windows);
 		machine.others = 0;
 		go(&machine, 100);
-		assert_true(machine.spares > 0);
+		assert_true(machine.workers > 0);
 	}
 }
 
-/* One that uses less than a CPU with all its spares is in nobody's way. */
-static void little_ones_have_spares_in_a_crowd(void **state)
+/* One that uses less than a CPU with all its workers disturbs nobody. */
+static void little_ones_have_workers_in_an_overload(void **state)
 {
 	struct machine machine;
 
 	set_up(&machine, 4, 16);
 	machine.others = 8;
 	go(&machine, 1000);
-	assert_true(machine.spares >= 4);
+	assert_true(machine.workers >= 4);
 	/* Not where they could not be lowered. */
-	machine.look.idle_only = true;
+	machine.sample.idle_only = true;
 	go(&machine, 100);
-	assert_int_equal(machine.spares, 0);
+	assert_int_equal(machine.workers, 0);
 }
 
-/* In a crowd, a job that uses so many tenths of a CPU without and with spares:
+/* In an overload, a job that uses so many tenths of a CPU without and with workers:
  * once it was seen for a while it has some, or none. */
-static void has_spares(unsigned without, unsigned with, bool expected)
+static void has_workers(unsigned without, unsigned with, bool expected)
 {
 	struct machine machine;
 
@@ -216,36 +216,36 @@ static void has_spares(unsigned without, unsigned with, bool expected)
 	machine.others = 8;
 	machine.exactly = true;
 	for (unsigned i = 0; i < 2000; i++) {
-		unsigned tenths = machine.spares ? with : without;
+		unsigned tenths = machine.workers ? with : without;
 
 		machine.running = (i + 1) * tenths / 10 - i * tenths / 10;
-		look(&machine);
+		take_sample(&machine);
 		if (i >= 100)
-			assert_int_equal(machine.spares != 0, expected);
+			assert_int_equal(machine.workers != 0, expected);
 	}
 }
 
 static void jobs_of_about_a_cpu_make_up_their_mind(void **state)
 {
-	has_spares(3, 8, true);
-	has_spares(7, 11, false);
+	has_workers(3, 8, true);
+	has_workers(7, 11, false);
 }
 
-/* Threads that run are not replaced, and their rate says nothing of spares. */
+/* Threads that run are not replaced, and their rate says nothing of workers. */
 static void threads_that_compute_have_none(void **state)
 {
 	struct machine machine;
 
 	set_up(&machine, 4, 16);
-	machine.look.chunk = 1;
+	machine.sample.chunk = 1;
 	machine.running = 4;
 	machine.exactly = true;
-	/* Looks may be rare. */
+	/* Samples may be rare. */
 	for (unsigned i = 0; i < 1000; i++) {
-		machine.look.now_ns += 20 * MS;
-		look(&machine);
+		machine.sample.now_ns += 20 * MS;
+		take_sample(&machine);
 	}
-	assert_int_equal(machine.spares, 0);
+	assert_int_equal(machine.workers, 0);
 	assert_int_equal(machine.count.depth.windows, 0);
 }
 
@@ -256,16 +256,16 @@ static void who_stands_does_not_count(void **state)
 
 	set_up(&machine, 4, 0);
 	go(&machine, 10);
-	assert_int_equal(machine.spares, 4);
-	machine.look.extra = 8;
-	look(&machine);
-	assert_int_equal(machine.spares, 12);
-	machine.look.extra = 1000;
+	assert_int_equal(machine.workers, 4);
+	machine.sample.extra = 8;
+	take_sample(&machine);
+	assert_int_equal(machine.workers, 12);
+	machine.sample.extra = 1000;
 	go(&machine, 10);
-	assert_int_equal(machine.spares, MAX);
-	machine.look.extra = 0;
-	look(&machine);
-	assert_int_equal(machine.spares, 4);
+	assert_int_equal(machine.workers, MAX);
+	machine.sample.extra = 0;
+	take_sample(&machine);
+	assert_int_equal(machine.workers, 4);
 }
 
 /* A rate is that of one number of threads. */
@@ -275,19 +275,20 @@ static void windows_end_when_others_stand(void **state)
 
 	set_up(&machine, 4, 16);
 	for (unsigned i = 0; i < 1000; i++) {
-		machine.look.extra = 1 + i % 2;
-		look(&machine);
+		machine.sample.extra = 1 + i % 2;
+		take_sample(&machine);
 	}
 	assert_int_equal(machine.count.depth.windows, 0);
 	go(&machine, 1000);
 	assert_true(machine.count.depth.windows > 0);
 }
 
-KTEST_MAIN(KTEST(jobs_begin_with_spares), KTEST(any_device_on_any_machine),
-	   KTEST(none_is_a_number_too), KTEST(shared_places_are_sought_among),
+KTEST_MAIN(KTEST(jobs_begin_with_compensating_workers),
+	   KTEST(any_device_on_any_machine), KTEST(none_is_a_number_too),
+	   KTEST(a_lower_target_is_searched_too),
 	   KTEST(client_and_caller_set_bounds),
-	   KTEST(crowded_machines_are_left_alone),
-	   KTEST(little_ones_have_spares_in_a_crowd),
+	   KTEST(overloaded_machines_are_left_alone),
+	   KTEST(little_ones_have_workers_in_an_overload),
 	   KTEST(jobs_of_about_a_cpu_make_up_their_mind),
 	   KTEST(threads_that_compute_have_none),
 	   KTEST(who_stands_does_not_count),

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Between manager.c and manager_sample.c: the manager of a job, and what it
+ * samples of the job's threads.
+ *
+ * Locking: there is no lock.  Each field of struct manager says who writes it:
+ *
+ *	I: set before the manager is published in job->manager, constant from then
+ *	M: the manager, until it has left; then the caller
+ *	C: the caller
+ *	A: written by one, read by any thread: kt_load() and kt_store()
+ */
+#ifndef KTASK_LIB_MANAGER_SAMPLE_H
+#define KTASK_LIB_MANAGER_SAMPLE_H
+
+#include "lib/job.h"
+#include "lib/sight.h"
+#include "lib/manager_count.h"
+
+struct manager {
+	struct seat
+		seat; /* C; first: the pool's helper finds its manager by it */
+	struct user_job *job; /* I */
+	/* The workers: as many as client and administrator allow.  M, A */
+	struct kt_helpers helpers;
+	uint32_t stop; /* futex: the manager shall leave; C, A */
+	/* The same as a descriptor, where there is a monitor; or -1.  I */
+	int doorbell;
+	struct manager_count count; /* M */
+	uint32_t has_one_cpu; /* the caller may use one CPU only; C, A */
+	/* Of the caller, the helpers and the workers; M. */
+	struct sight_last *last;
+	uint64_t done, done_ns; /* units, and when they last grew; M */
+	unsigned extra; /* of these threads stand; M */
+	/* Where workers may run.  The caller writes the one that is not in use. */
+	struct kt_cpus cpus[2];
+	uint32_t cpus_next; /* index that the manager shall use; C, A */
+	uint32_t cpus_used; /* index that it uses; M, A */
+	uint32_t generation; /* ctx->placement of cpus[cpus_next]; C, A */
+	uint32_t used_generation; /* the same of cpus[cpus_used]; M */
+	uint32_t caller; /* its thread id; I */
+};
+
+/* sample_working - threads that are in the job, and how many run; by the manager */
+struct sight sample_working(const struct manager *manager);
+
+/*
+ * sample_standing - threads whose chunks may wait for others; by the manager
+ * @units: that the job has done
+ * @running: threads of it that run
+ *
+ * As many as had been blocked in one chunk for long when nothing was done any
+ * more and nobody ran, and still are.
+ */
+unsigned sample_standing(struct manager *manager, uint64_t units,
+			 unsigned running, uint64_t now_ns);
+
+#endif /* KTASK_LIB_MANAGER_SAMPLE_H */
