@@ -2,7 +2,7 @@
 /*
  * Quota: room for threads from a quota, the use of it, and throttling.
  *
- * A thread too many costs the whole group, which then stands still until its
+ * A thread too many costs the whole group, which then does nothing until its
  * period ends; one too few costs a part of the speed.  So room is rounded down,
  * except that an eighth of a CPU is not worth a thread.
  */

@@ -89,7 +89,7 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, uint64_t units,
  * kt_tune_chunk - a thread does @units at once, at least; else any number
  *
  * Behind kt_tune_begin().  Before a chunk has ended nothing can be seen of one
- * thread, while the others stand still.
+ * thread, while the others are stopped.
  */
 void kt_tune_chunk(struct kt_tune *tune, uint64_t units);
 

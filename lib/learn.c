@@ -34,7 +34,7 @@ struct known {
 	char name[LEARN_NAME];
 	uint64_t word;
 	uint64_t single_rate;
-	uint32_t ready; /* the name stands */
+	uint32_t ready; /* the name is written */
 };
 
 static struct known known[LEARN_MAX];

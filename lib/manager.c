@@ -92,10 +92,10 @@ static unsigned count_workers(struct manager *manager, uint64_t now_ns)
 	};
 
 	/* Both at about the same time. */
-	sample.sight = sample_working(manager);
+	sample.seen = sample_working(manager);
 	sample.runnable = limits_running();
-	sample.extra = sample_standing(manager, sample.units,
-				       sample.sight.running, now_ns);
+	sample.extra = sample_stalled(manager, sample.units,
+				      sample.seen.running, now_ns);
 	return manager_count_workers(&manager->count, &sample);
 }
 

@@ -36,7 +36,7 @@ static unsigned target_concurrency(struct manager_count *count,
 				   const struct manager_sample *sample)
 {
 	int cpus = (int)sample->cpus;
-	int running = (int)sample->sight.running;
+	int running = (int)sample->seen.running;
 	int others = (int)sample->runnable - running - 1;
 	int idle;
 
@@ -74,30 +74,30 @@ static unsigned paying_workers(struct manager_count *count,
 	return KT_MIN(depth - KT_MIN(depth, sample->threads), sample->max);
 }
 
-/* Beside those that pay, one for each thread that stands and is blocked. */
-static unsigned standing_threads(const struct manager_sample *sample)
+/* Beside those that pay, one for each thread that is stalled and blocked. */
+static unsigned stalled_threads(const struct manager_sample *sample)
 {
-	const struct sight *sight = &sample->sight;
+	const struct thread_sample *seen = &sample->seen;
 
 	if (sample->has_one_cpu)
 		return 0;
 	return KT_MIN(sample->extra,
-		      sight->working - KT_MIN(sight->running, sight->working));
+		      seen->working - KT_MIN(seen->running, seen->working));
 }
 
 /* Replace the threads that this sample found blocked, up to @most. */
 static void replace_blocked(struct manager_count *count,
-			    const struct sight *sight, unsigned target,
+			    const struct thread_sample *seen, unsigned target,
 			    unsigned most)
 {
 	unsigned need = count->need;
 
-	if (!sight->running)
+	if (!seen->running)
 		need = most;
-	else if (sight->running < target)
-		need += target - sight->running;
+	else if (seen->running < target)
+		need += target - seen->running;
 	else
-		need -= KT_MIN(need, sight->running - target);
+		need -= KT_MIN(need, seen->running - target);
 	count->need = KT_MIN(need, most);
 }
 
@@ -108,8 +108,8 @@ unsigned manager_count_workers(struct manager_count *count,
 	unsigned pay = paying_workers(count, sample);
 	unsigned most = has_capacity(count, sample, target) ? pay : 0;
 
-	most = KT_MIN(most + standing_threads(sample), sample->max);
-	replace_blocked(count, &sample->sight, target, most);
+	most = KT_MIN(most + stalled_threads(sample), sample->max);
+	replace_blocked(count, &sample->seen, target, most);
 	update_average(&count->held_back, count->need < pay);
 	/* A rate is that of one number of threads: measure it anew. */
 	if (count->held_back > ONE / 2 || sample->extra != count->extra)

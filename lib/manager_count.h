@@ -10,7 +10,7 @@
 #define KTASK_LIB_MANAGER_COUNT_H
 
 #include "core/depth.h"
-#include "lib/sight.h"
+#include "lib/thread_sample.h"
 
 struct manager_count {
 	struct kt_depth depth; /* threads that pay, workers among them */
@@ -28,9 +28,8 @@ struct manager_sample {
 	uint64_t now_ns;
 	uint64_t units; /* that the job has done */
 	uint64_t chunk; /* units of a chunk, about */
-	struct sight sight; /* threads that are in the job */
-	unsigned
-		extra; /* that stand: as many more join, whether it pays or not */
+	struct thread_sample seen; /* threads that are in the job */
+	unsigned extra; /* stalled ones: as many join, whether it pays or not */
 	unsigned threads; /* the target concurrency of the job */
 	unsigned max; /* workers that client and administrator allow */
 	unsigned cpus; /* of the machine */

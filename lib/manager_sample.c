@@ -3,96 +3,98 @@
 #include "lib/monitor.h"
 #include "lib/manager_sample.h"
 
-/* Where nothing was done for so long and so many times what chunks take, and at
- * most so much longer, who stands does not count: as many more join, however
- * busy the machine and whether it pays or not. */
-#define STILL_NS 20000000
-#define STILL_CHUNKS 4
-#define STILL_MAX_NS 200000000
+/* Threads are stalled if nothing was done for STALLED_NS and so many times what
+ * chunks take, up to STALLED_MAX_NS more.  One worker joins for each of them, however
+ * busy the machine is and whether it pays or not. */
+#define STALLED_NS 20000000
+#define STALLED_CHUNKS 4
+#define STALLED_MAX_NS 200000000
 
-static struct sight see_all(const struct manager *manager, bool closely)
+static struct thread_sample sample_all(const struct manager *manager,
+				       bool closely)
 {
 	const struct user_job *job = manager->job;
-	struct sight sight = { 0 };
+	struct thread_sample seen = { 0 };
 
-	sight_add(&sight, manager->caller, closely);
+	thread_sample_add(&seen, manager->caller, closely);
 	for (unsigned i = 0; i < kt_load_acquire(&job->ctx.helpers.nr_used);
 	     i++)
-		sight_add(&sight, kt_load(&job->ctx.helpers.items[i].host.tid),
-			  closely);
+		thread_sample_add(&seen,
+				  kt_load(&job->ctx.helpers.items[i].host.tid),
+				  closely);
 	for (unsigned i = 0; i < manager->helpers.nr_used; i++)
-		sight_add(&sight, kt_load(&manager->helpers.items[i].host.tid),
-			  closely);
-	return sight;
+		thread_sample_add(&seen,
+				  kt_load(&manager->helpers.items[i].host.tid),
+				  closely);
+	return seen;
 }
 
-/*
- * A thread that waits for the helpers of a nested job is not blocked: they use
- * its place.
- */
-struct sight sample_working(const struct manager *manager)
+/* A thread that waits for the helpers of a nested job is not blocked: they run in
+ * its place. */
+struct thread_sample sample_working(const struct manager *manager)
 {
-	struct sight sight = see_all(manager, false);
-	int ready = monitor_ready(sight.working);
+	struct thread_sample seen = sample_all(manager, false);
+	int ready = monitor_ready(seen.working);
 
 	if (ready < 0)
-		sight = see_all(manager, true);
+		seen = sample_all(manager, true);
 	else
-		sight.running = (unsigned)ready;
-	sight.running += kt_load(&manager->job->nested);
-	return sight;
+		seen.running = (unsigned)ready;
+	seen.running += kt_load(&manager->job->nested);
+	return seen;
 }
 
-static uint64_t long_for(const struct kt_job *job)
+static uint64_t stall_ns(const struct kt_job *job)
 {
 	uint64_t chunk_ns = kt_split_usual_ns(&job->split, &job->cost);
-	uint64_t most = STILL_MAX_NS / STILL_CHUNKS;
+	uint64_t most = STALLED_MAX_NS / STALLED_CHUNKS;
 
-	return STILL_NS + STILL_CHUNKS * KT_MIN(chunk_ns, most);
+	return STALLED_NS + STALLED_CHUNKS * KT_MIN(chunk_ns, most);
 }
 
-static unsigned nr_standing(const struct manager *manager, uint64_t now_ns,
-			    uint64_t long_ns)
+static unsigned nr_stalled(const struct manager *manager, uint64_t now_ns,
+			   uint64_t long_ns)
 {
 	const struct user_job *job = manager->job;
-	struct sight_last *last = manager->last;
+	struct thread_progress *last = manager->last;
 	unsigned nr = 0;
 
-	nr += sight_stands(last++, manager->caller,
-			   kt_load(&job->ctx.caller.units), now_ns, long_ns);
+	nr += thread_is_stalled(last++, manager->caller,
+				kt_load(&job->ctx.caller.units), now_ns,
+				long_ns);
 	for (unsigned i = 0; i < kt_load_acquire(&job->ctx.helpers.nr_used);
 	     i++) {
 		const struct kt_item *item = &job->ctx.helpers.items[i];
 
-		nr += sight_stands(&last[i], kt_load(&item->host.tid),
-				   kt_load(&item->worker.units), now_ns,
-				   long_ns);
+		nr += thread_is_stalled(&last[i], kt_load(&item->host.tid),
+					kt_load(&item->worker.units), now_ns,
+					long_ns);
 	}
 	last += job->ctx.helpers.nr;
 	for (unsigned i = 0; i < manager->helpers.nr_used; i++) {
 		const struct kt_item *item = &manager->helpers.items[i];
 
-		nr += sight_stands(&last[i], kt_load(&item->host.tid),
-				   kt_load(&item->worker.units), now_ns,
-				   long_ns);
+		nr += thread_is_stalled(&last[i], kt_load(&item->host.tid),
+					kt_load(&item->worker.units), now_ns,
+					long_ns);
 	}
 	return nr;
 }
 
-/* As long as something is done a rate tells how many pay (core/depth.h), and who
- * waits for a thread that runs will get on without others. */
-unsigned sample_standing(struct manager *manager, uint64_t units,
-			 unsigned running, uint64_t now_ns)
+/* While units are done, the rate says how many workers pay (core/depth.h).  A thread
+ * that waits for a running thread needs no worker to get on. */
+unsigned sample_stalled(struct manager *manager, uint64_t units,
+			unsigned running, uint64_t now_ns)
 {
-	uint64_t long_ns = long_for(&manager->job->ctx.job);
-	unsigned standing = nr_standing(manager, now_ns, long_ns);
+	uint64_t long_ns = stall_ns(&manager->job->ctx.job);
+	unsigned stalled = nr_stalled(manager, now_ns, long_ns);
 
 	if (units != manager->done) {
 		manager->done = units;
 		manager->done_ns = now_ns;
 	}
 	if (!running && now_ns - manager->done_ns >= long_ns)
-		manager->extra = KT_MAX(manager->extra, standing);
-	manager->extra = KT_MIN(manager->extra, standing);
+		manager->extra = KT_MAX(manager->extra, stalled);
+	manager->extra = KT_MIN(manager->extra, stalled);
 	return manager->extra;
 }

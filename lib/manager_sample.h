@@ -14,7 +14,7 @@
 #define KTASK_LIB_MANAGER_SAMPLE_H
 
 #include "lib/job.h"
-#include "lib/sight.h"
+#include "lib/thread_sample.h"
 #include "lib/manager_count.h"
 
 struct manager {
@@ -29,9 +29,9 @@ struct manager {
 	struct manager_count count; /* M */
 	uint32_t has_one_cpu; /* the caller may use one CPU only; C, A */
 	/* Of the caller, the helpers and the workers; M. */
-	struct sight_last *last;
+	struct thread_progress *last;
 	uint64_t done, done_ns; /* units, and when they last grew; M */
-	unsigned extra; /* of these threads stand; M */
+	unsigned extra; /* of these threads are stalled; M */
 	/* Where workers may run.  The caller writes the one that is not in use. */
 	struct kt_cpus cpus[2];
 	uint32_t cpus_next; /* index that the manager shall use; C, A */
@@ -42,17 +42,17 @@ struct manager {
 };
 
 /* sample_working - threads that are in the job, and how many run; by the manager */
-struct sight sample_working(const struct manager *manager);
+struct thread_sample sample_working(const struct manager *manager);
 
 /*
- * sample_standing - threads whose chunks may wait for others; by the manager
+ * sample_stalled - threads whose chunks may wait for others; by the manager
  * @units: that the job has done
  * @running: threads of it that run
  *
- * As many as had been blocked in one chunk for long when nothing was done any
- * more and nobody ran, and still are.
+ * Return: threads that were stalled when no unit was done any more and no thread
+ * ran, and that are stalled still.
  */
-unsigned sample_standing(struct manager *manager, uint64_t units,
-			 unsigned running, uint64_t now_ns);
+unsigned sample_stalled(struct manager *manager, uint64_t units,
+			unsigned running, uint64_t now_ns);
 
 #endif /* KTASK_LIB_MANAGER_SAMPLE_H */

@@ -63,9 +63,9 @@ static void take_sample(struct machine *machine)
 	machine->all += rate(machine, in_chunks(machine));
 	sample->now_ns += MS;
 	sample->units = (uint64_t)machine->units;
-	sample->sight.working = in_chunks(machine);
-	sample->sight.running = KT_MIN(n, sample->sight.working);
-	sample->runnable = sample->sight.running + 1 + machine->others;
+	sample->seen.working = in_chunks(machine);
+	sample->seen.running = KT_MIN(n, sample->seen.working);
+	sample->runnable = sample->seen.running + 1 + machine->others;
 	machine->workers = manager_count_workers(&machine->count, sample);
 	assert_in_range(machine->workers, 0, sample->max);
 }
@@ -249,8 +249,8 @@ static void threads_that_compute_have_none(void **state)
 	assert_int_equal(machine.count.depth.windows, 0);
 }
 
-/* More than pay, as long as they stand and are blocked. */
-static void who_stands_does_not_count(void **state)
+/* More than pay, as long as they are stalled and blocked. */
+static void stalled_threads_do_not_count(void **state)
 {
 	struct machine machine;
 
@@ -269,7 +269,7 @@ static void who_stands_does_not_count(void **state)
 }
 
 /* A rate is that of one number of threads. */
-static void windows_end_when_others_stand(void **state)
+static void windows_end_when_others_stall(void **state)
 {
 	struct machine machine;
 
@@ -291,5 +291,5 @@ KTEST_MAIN(KTEST(jobs_begin_with_compensating_workers),
 	   KTEST(little_ones_have_workers_in_an_overload),
 	   KTEST(jobs_of_about_a_cpu_make_up_their_mind),
 	   KTEST(threads_that_compute_have_none),
-	   KTEST(who_stands_does_not_count),
-	   KTEST(windows_end_when_others_stand))
+	   KTEST(stalled_threads_do_not_count),
+	   KTEST(windows_end_when_others_stall))

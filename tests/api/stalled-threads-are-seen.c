@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A thread stands when it has been in one chunk for long; threads that stand
+ * A thread is stalled when it has been in one chunk for long; stalled threads
  * count once nobody ran and nothing was done in the job for 20 ms and four times
  * what chunks take, and until they get on.
  */
 #include "ktest.h"
 
-#include "lib/sight.h"
+#include "lib/thread_sample.h"
 #include "lib/manager_sample.h"
 
 #define MS 1000000ull
@@ -15,25 +15,25 @@
 
 static void other_threads_and_chunks_begin_anew(void **state)
 {
-	struct sight_last last = { 0 };
+	struct thread_progress last = { 0 };
 
-	assert_false(sight_stands(&last, 7, 0, 10, 5));
-	assert_false(sight_stands(&last, 7, 0, 14, 5));
-	assert_true(sight_stands(&last, 7, 0, 15, 5));
-	assert_false(sight_stands(&last, 7, 1, 16, 5));
-	assert_true(sight_stands(&last, 7, 1, 21, 5));
-	assert_false(sight_stands(&last, 8, 1, 22, 5));
-	assert_false(sight_stands(&last, 0, 1, 100, 5));
-	assert_false(sight_stands(&last, 0, 1, 200, 5));
-	assert_false(sight_stands(&last, 8, 1, 201, 5));
+	assert_false(thread_is_stalled(&last, 7, 0, 10, 5));
+	assert_false(thread_is_stalled(&last, 7, 0, 14, 5));
+	assert_true(thread_is_stalled(&last, 7, 0, 15, 5));
+	assert_false(thread_is_stalled(&last, 7, 1, 16, 5));
+	assert_true(thread_is_stalled(&last, 7, 1, 21, 5));
+	assert_false(thread_is_stalled(&last, 8, 1, 22, 5));
+	assert_false(thread_is_stalled(&last, 0, 1, 100, 5));
+	assert_false(thread_is_stalled(&last, 0, 1, 200, 5));
+	assert_false(thread_is_stalled(&last, 8, 1, 201, 5));
 	/* A clock that goes back. */
-	assert_false(sight_stands(&last, 8, 1, 3, 5));
-	assert_true(sight_stands(&last, 8, 1, 8, 5));
+	assert_false(thread_is_stalled(&last, 8, 1, 3, 5));
+	assert_true(thread_is_stalled(&last, 8, 1, 8, 5));
 }
 
 static struct user_job job;
 static struct kt_item worker_items[WORKERS];
-static struct sight_last last[1 + SEATS + WORKERS];
+static struct thread_progress last[1 + SEATS + WORKERS];
 static struct manager manager;
 static uint64_t done;
 static unsigned running;
@@ -63,16 +63,16 @@ static void set_up(void)
 
 static unsigned seen(uint64_t ms)
 {
-	return sample_standing(&manager, done, running, ms * MS);
+	return sample_stalled(&manager, done, running, ms * MS);
 }
 
-static void all_stand_once_nothing_is_done(void **state)
+static void all_stall_once_nothing_is_done(void **state)
 {
 	set_up();
 	assert_int_equal(seen(1), 0);
 	assert_int_equal(seen(20), 0);
 	assert_int_equal(seen(21), 4);
-	/* Who joins stands after as long. */
+	/* A thread that joins is stalled after as long. */
 	worker_items[1].host.tid = 5;
 	manager.helpers.nr_used = 2;
 	assert_int_equal(seen(30), 4);
@@ -116,7 +116,7 @@ static void none_count_while_one_runs(void **state)
 }
 
 /* A chunk of a slow device takes its time. */
-static void long_chunks_stand_later(void **state)
+static void long_chunks_stall_later(void **state)
 {
 	set_up();
 	job.ctx.job.cost.mean = 10 * MS << KT_COST_SHIFT;
@@ -131,8 +131,8 @@ static void long_chunks_stand_later(void **state)
 	assert_int_equal(seen(221), 4);
 }
 
-/* 64 threads wait for a device that does one chunk in 10 ms: once it has stood
- * still they stand each, but what chunks take by then says that they need not. */
+/* 64 threads wait for a device that does one chunk in 10 ms: once it has
+ * stalled, all threads are stalled, but what chunks take by then says that they need not. */
 static void slow_devices_recover(void **state)
 {
 	set_up();
@@ -145,6 +145,6 @@ static void slow_devices_recover(void **state)
 }
 
 KTEST_MAIN(KTEST(other_threads_and_chunks_begin_anew),
-	   KTEST(all_stand_once_nothing_is_done),
+	   KTEST(all_stall_once_nothing_is_done),
 	   KTEST(who_gets_on_counts_no_more), KTEST(none_count_while_one_runs),
-	   KTEST(long_chunks_stand_later), KTEST(slow_devices_recover))
+	   KTEST(long_chunks_stall_later), KTEST(slow_devices_recover))

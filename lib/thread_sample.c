@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* See sight.h. */
+/* See thread_sample.h. */
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/file.h"
-#include "lib/sight.h"
+#include "lib/thread_sample.h"
 
 /* The state behind the name, which may have parentheses in it. */
 static bool is_running(uint32_t tid)
@@ -20,19 +20,19 @@ static bool is_running(uint32_t tid)
 	       (state[2] != 'S' && state[2] != 'D');
 }
 
-void sight_add(struct sight *sight, uint32_t tid, bool closely)
+void thread_sample_add(struct thread_sample *seen, uint32_t tid, bool closely)
 {
 	if (!tid)
 		return;
-	sight->working++;
-	sight->running += closely && is_running(tid);
+	seen->working++;
+	seen->running += closely && is_running(tid);
 }
 
-bool sight_stands(struct sight_last *last, uint32_t tid, uint64_t units,
-		  uint64_t now_ns, uint64_t long_ns)
+bool thread_is_stalled(struct thread_progress *last, uint32_t tid,
+		       uint64_t units, uint64_t now_ns, uint64_t long_ns)
 {
 	if (!tid || tid != last->tid || units != last->units ||
 	    now_ns < last->since_ns)
-		*last = (struct sight_last){ tid, units, now_ns };
+		*last = (struct thread_progress){ tid, units, now_ns };
 	return tid && now_ns - last->since_ns >= long_ns;
 }
