@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "lib/config.h"
-#include "lib/depths.h"
+#include "lib/io_history.h"
 #include "lib/futex.h"
 #include "lib/monitor.h"
 #include "lib/manager.h"
@@ -71,7 +71,7 @@ static void keep_workers(struct manager *manager, unsigned wanted,
 		return;
 	pool_more(lacking, &manager->cpus[manager->cpus_used]);
 	if (kt_context_compensate(ctx, wanted, placement, now_ns))
-		kt_depth_pause(&manager->count.depth);
+		kt_io_pause(&manager->count.io);
 }
 
 /* ---- the manager ---- */
@@ -184,9 +184,9 @@ static struct manager *make_manager(struct user_job *job, unsigned max,
 	manager->generation = job->ctx.placement;
 	manager->done_ns = now_ns;
 	manager->caller = (uint32_t)gettid();
-	depths_begin(&manager->count.depth, job->ctl->name,
-		     job->ctx.job.split.min_chunk, job->ctx.tune.max,
-		     job->ctx.tune.max + max);
+	io_history_begin(&manager->count.io, job->ctl->name,
+			 job->ctx.job.split.min_chunk, job->ctx.tune.max,
+			 job->ctx.tune.max + max);
 	manager_count_begin(&manager->count);
 	manager->seat.work = manage_workers;
 	manager->seat.cpus = &manager->cpus[0];
@@ -325,8 +325,8 @@ void manager_stop(struct user_job *job)
 		ring_doorbell(manager->doorbell);
 	if (manager->seat.seated)
 		end_manager(&manager->seat);
-	depths_end(&manager->count.depth, job->ctl->name,
-		   job->ctx.job.split.min_chunk);
+	io_history_end(&manager->count.io, job->ctl->name,
+		       job->ctx.job.split.min_chunk);
 }
 
 void manager_release(struct user_job *job)

@@ -11,7 +11,7 @@
  *
  * Workers need no permits: but for the time of a chunk there are never more of them
  * than threads that have no use for a CPU.  The job's rate decides how many workers
- * pay at all (core/depth.h).  manager_count.h has all bounds together.
+ * pay at all (core/io_concurrency.h).  manager_count.h has all bounds together.
  */
 #ifndef KTASK_LIB_MANAGER_H
 #define KTASK_LIB_MANAGER_H

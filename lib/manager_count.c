@@ -64,14 +64,14 @@ static bool has_capacity(struct manager_count *count,
 static unsigned paying_workers(struct manager_count *count,
 			       const struct manager_sample *sample)
 {
-	unsigned depth;
+	unsigned io;
 
 	/* The target may be less than at the beginning: other jobs came. */
-	kt_depth_bound(&count->depth, KT_MAX(sample->threads, 1),
-		       KT_MAX(sample->threads, 1) + sample->max);
-	depth = kt_depth_step(&count->depth, sample->now_ns, sample->units,
-			      sample->chunk);
-	return KT_MIN(depth - KT_MIN(depth, sample->threads), sample->max);
+	kt_io_bound(&count->io, KT_MAX(sample->threads, 1),
+		    KT_MAX(sample->threads, 1) + sample->max);
+	io = kt_io_step(&count->io, sample->now_ns, sample->units,
+			sample->chunk);
+	return KT_MIN(io - KT_MIN(io, sample->threads), sample->max);
 }
 
 /* Beside those that pay, one for each thread that is stalled and blocked. */
@@ -113,7 +113,7 @@ unsigned manager_count_workers(struct manager_count *count,
 	update_average(&count->held_back, count->need < pay);
 	/* A rate is that of one number of threads: measure it anew. */
 	if (count->held_back > ONE / 2 || sample->extra != count->extra)
-		kt_depth_pause(&count->depth);
+		kt_io_pause(&count->io);
 	count->extra = sample->extra;
 	return count->need;
 }

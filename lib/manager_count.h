@@ -3,17 +3,17 @@
  * How many compensating workers a job shall have: arithmetic on the manager's
  * samples, without a thread or a system call.
  *
- * The least of three counts: workers that pay, by the job's rate (core/depth.h);
+ * The least of three counts: workers that pay, by the job's rate (core/io_concurrency.h);
  * none where others use the CPUs; and as many as threads of the job are blocked.
  */
 #ifndef KTASK_LIB_MANAGER_COUNT_H
 #define KTASK_LIB_MANAGER_COUNT_H
 
-#include "core/depth.h"
+#include "core/io_concurrency.h"
 #include "lib/thread_sample.h"
 
 struct manager_count {
-	struct kt_depth depth; /* threads that pay, workers among them */
+	struct kt_io io; /* threads that pay, workers among them */
 	unsigned need; /* as many as are blocked, by the last samples */
 	unsigned extra; /* of the last sample */
 	/* Averages over some samples, fixed point: */
@@ -38,7 +38,7 @@ struct manager_sample {
 	bool has_one_cpu; /* the job may use one CPU only */
 };
 
-/* manager_count_begin - no sample yet; count->depth is begun already */
+/* manager_count_begin - no sample yet; count->io is begun already */
 void manager_count_begin(struct manager_count *count);
 
 /* manager_count_workers - how many there shall be after @sample; by the manager */

@@ -81,7 +81,7 @@ static unsigned nr_stalled(const struct manager *manager, uint64_t now_ns,
 	return nr;
 }
 
-/* While units are done, the rate says how many workers pay (core/depth.h).  A thread
+/* While units are done, the rate says how many workers pay (core/io_concurrency.h).  A thread
  * that waits for a running thread needs no worker to get on. */
 unsigned sample_stalled(struct manager *manager, uint64_t units,
 			unsigned running, uint64_t now_ns)

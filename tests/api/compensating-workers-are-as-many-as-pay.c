@@ -34,8 +34,8 @@ static void set_up(struct machine *machine, unsigned cpus, unsigned best)
 	machine->sample.max = MAX;
 	machine->sample.chunk = CHUNK;
 	machine->sample.now_ns = MS;
-	kt_depth_begin(&machine->count.depth, cpus, cpus + MAX,
-		       KT_MAX(KT_DEPTH_START, 2 * cpus));
+	kt_io_begin(&machine->count.io, cpus, cpus + MAX,
+		    KT_MAX(KT_IO_START, 2 * cpus));
 	manager_count_begin(&machine->count);
 }
 
@@ -102,7 +102,7 @@ static void any_device_on_any_machine(void **state)
 			set_up(&machine, cpus[i], rewarded[j]);
 			machine.running = cpus[i] / 2;
 			go(&machine, 4000);
-			assert_in_range(machine.count.depth.base, least,
+			assert_in_range(machine.count.io.base, least,
 					2 * least - 1);
 			machine.all = 0;
 			go(&machine, 2000);
@@ -118,10 +118,10 @@ static void none_is_a_number_too(void **state)
 
 	set_up(&machine, 4, 4);
 	go(&machine, 4000);
-	assert_int_equal(machine.count.depth.base, 4);
+	assert_int_equal(machine.count.io.base, 4);
 	machine.best = 16;
 	go(&machine, 20000);
-	assert_int_equal(machine.count.depth.base, 16);
+	assert_int_equal(machine.count.io.base, 16);
 }
 
 /* Other jobs came: the target is less than it was at the beginning. */
@@ -132,20 +132,20 @@ static void a_lower_target_is_searched_too(void **state)
 	set_up(&machine, 64, 4);
 	machine.sample.threads = 13;
 	go(&machine, 8000);
-	assert_int_equal(machine.count.depth.base, 13);
+	assert_int_equal(machine.count.io.base, 13);
 	/* A trial may be under way. */
 	assert_in_range(machine.workers, 0, 13);
 	machine.best = 32;
 	go(&machine, 20000);
-	assert_in_range(machine.count.depth.base, 32, 63);
+	assert_in_range(machine.count.io.base, 32, 63);
 	machine.sample.threads = 64;
 	go(&machine, 100);
-	assert_in_range(machine.count.depth.base, 64, 128);
+	assert_in_range(machine.count.io.base, 64, 128);
 	machine.sample.threads = 1;
 	machine.best = 2;
 	machine.running = 0;
 	go(&machine, 20000);
-	assert_in_range(machine.count.depth.base, 2, 3);
+	assert_in_range(machine.count.io.base, 2, 3);
 }
 
 static void client_and_caller_set_bounds(void **state)
@@ -181,10 +181,10 @@ static void overloaded_machines_are_left_alone(void **state)
 		go(&machine, 100);
 		assert_int_equal(machine.workers, 0);
 		/* Nothing is learnt of a number that is not to be had. */
-		windows = machine.count.depth.windows;
+		windows = machine.count.io.windows;
 		go(&machine, 1000);
 		assert_int_equal(machine.workers, 0);
-		assert_int_equal(machine.count.depth.windows, windows);
+		assert_int_equal(machine.count.io.windows, windows);
 		machine.others = 0;
 		go(&machine, 100);
 		assert_true(machine.workers > 0);
@@ -246,7 +246,7 @@ static void threads_that_compute_have_none(void **state)
 		take_sample(&machine);
 	}
 	assert_int_equal(machine.workers, 0);
-	assert_int_equal(machine.count.depth.windows, 0);
+	assert_int_equal(machine.count.io.windows, 0);
 }
 
 /* More than pay, as long as they are stalled and blocked. */
@@ -278,9 +278,9 @@ static void windows_end_when_others_stall(void **state)
 		machine.sample.extra = 1 + i % 2;
 		take_sample(&machine);
 	}
-	assert_int_equal(machine.count.depth.windows, 0);
+	assert_int_equal(machine.count.io.windows, 0);
 	go(&machine, 1000);
-	assert_true(machine.count.depth.windows > 0);
+	assert_true(machine.count.io.windows > 0);
 }
 
 KTEST_MAIN(KTEST(jobs_begin_with_compensating_workers),

@@ -5,12 +5,12 @@
  * where windows differ by a fifth, follows when the device changes, and hands
  * what it found to the next job.
  *
- * Simulated: chunks end at the device's rate, looks are taken each millisecond.
+ * Simulated: chunks end at the device's rate, samples are taken each millisecond.
  */
 #include "ktest.h"
 #include "support/curve.h"
 
-#include "core/depth.h"
+#include "core/io_concurrency.h"
 
 #define MS 1000000
 #define CHUNK 1000
@@ -31,7 +31,7 @@ static const struct curve devices[] = {
 #define NR_DEVICES KTEST_ARRAY_SIZE(devices)
 
 struct device {
-	struct kt_depth depth;
+	struct kt_io io;
 	const struct curve *curve;
 	double speed;
 	double noise; /* of the rate in each 16 ms, evenly both ways */
@@ -46,7 +46,7 @@ static void plug(struct device *device, const struct curve *curve)
 {
 	*device = (struct device){ .curve = curve, .speed = 1, .luck = 1 };
 	device->now_ns = MS;
-	kt_depth_begin(&device->depth, LEAST, MOST, KT_DEPTH_START);
+	kt_io_begin(&device->io, LEAST, MOST, KT_IO_START);
 }
 
 static void draw_luck(struct device *device)
@@ -59,7 +59,7 @@ static void draw_luck(struct device *device)
 
 static void look(struct device *device)
 {
-	unsigned before = device->depth.threads, threads;
+	unsigned before = device->io.threads, threads;
 	double done = curve_rate(device->curve, before) * CHUNKS_MS * CHUNK *
 		      device->speed;
 
@@ -68,10 +68,10 @@ static void look(struct device *device)
 	device->now_ns += MS;
 	device->units += done * device->luck;
 	device->all += done;
-	threads = kt_depth_step(&device->depth, device->now_ns,
-				(uint64_t)device->units, CHUNK);
+	threads = kt_io_step(&device->io, device->now_ns,
+			     (uint64_t)device->units, CHUNK);
 	assert_in_range(threads, LEAST, MOST);
-	assert_int_equal(threads, device->depth.threads);
+	assert_int_equal(threads, device->io.threads);
 	device->changes += threads != before;
 }
 
@@ -91,8 +91,8 @@ static void check(const struct device *device, double got, double least)
 {
 	if (got < least)
 		print_message("# %s: base %u, %u threads, %u changes: %.3f\n",
-			      device->curve->name, device->depth.base,
-			      device->depth.threads, device->changes, got);
+			      device->curve->name, device->io.base,
+			      device->io.threads, device->changes, got);
 	assert_true(got >= least);
 }
 
@@ -103,9 +103,9 @@ static void found_soon_and_held(void **state)
 
 		plug(&device, &devices[i]);
 		check(&device, go(&device, 1000), 0.80);
-		assert_int_equal(device.depth.base, devices[i].best);
+		assert_int_equal(device.io.base, devices[i].best);
 		check(&device, go(&device, 2000), 0.95);
-		assert_int_equal(device.depth.base, devices[i].best);
+		assert_int_equal(device.io.base, devices[i].best);
 	}
 }
 
@@ -117,7 +117,7 @@ static void slow_devices_take_some_chunks(void **state)
 	plug(&device, &devices[2]);
 	device.speed = 0.02;
 	go(&device, 2000);
-	assert_int_equal(device.depth.base, 32);
+	assert_int_equal(device.io.base, 32);
 }
 
 /* Trials become rare. */
@@ -163,15 +163,15 @@ static void noise_does_little_harm(void **state)
 /* Return: the best count after @nr windows of rates @one and @other in turn. */
 static unsigned base_after(unsigned nr, unsigned one, unsigned other)
 {
-	struct kt_depth depth;
+	struct kt_io io;
 	uint64_t units = 0;
 
-	kt_depth_begin(&depth, LEAST, KT_DEPTH_START, KT_DEPTH_START);
+	kt_io_begin(&io, LEAST, KT_IO_START, KT_IO_START);
 	for (unsigned i = 1; i <= nr; i++) {
 		units += 1000 * (i % 2 ? one : other);
-		kt_depth_step(&depth, i * 2ull * KT_DEPTH_WINDOW_NS, units, 1);
+		kt_io_step(&io, i * 2ull * KT_IO_WINDOW_NS, units, 1);
 	}
-	return depth.base;
+	return io.base;
 }
 
 /* One thread too few costs more than one too many: all leave where it is sure
@@ -179,7 +179,7 @@ static unsigned base_after(unsigned nr, unsigned one, unsigned other)
 static void who_may_be_of_use_stays(void **state)
 {
 	assert_int_equal(base_after(100, 100, 100), LEAST);
-	assert_int_equal(base_after(100, 60, 140), KT_DEPTH_START);
+	assert_int_equal(base_after(100, 60, 140), KT_IO_START);
 }
 
 /* Any device may become any other, and twice as slow. */
@@ -209,13 +209,12 @@ static void jobs_hand_on_what_they_found(void **state)
 		plug(&device, &devices[i]);
 		for (unsigned job = 0; job < 30; job++) {
 			got = go(&device, 150);
-			kt_depth_resume(&device.depth, LEAST, MOST);
+			kt_io_resume(&device.io, LEAST, MOST);
 			device.units = 0;
-			assert_int_equal(device.depth.threads,
-					 device.depth.base);
+			assert_int_equal(device.io.threads, device.io.base);
 		}
 		check(&device, got, 0.85);
-		assert_in_range(device.depth.base, (devices[i].best + 1) / 2,
+		assert_in_range(device.io.base, (devices[i].best + 1) / 2,
 				devices[i].best * 2);
 	}
 }
@@ -227,12 +226,12 @@ static void the_next_job_soon_tries_again(void **state)
 
 	plug(&device, &devices[1]);
 	go(&device, 12000);
-	assert_true(device.depth.hold > 500);
-	kt_depth_resume(&device.depth, LEAST, MOST);
+	assert_true(device.io.hold > 500);
+	kt_io_resume(&device.io, LEAST, MOST);
 	device.units = 0;
 	device.curve = &devices[2];
 	go(&device, 2000);
-	assert_int_equal(device.depth.base, 32);
+	assert_int_equal(device.io.base, 32);
 }
 
 /* What was found on a larger machine is cut to what this one allows. */
@@ -242,17 +241,17 @@ static void bounds_hold(void **state)
 
 	plug(&device, &devices[2]);
 	go(&device, 2000);
-	assert_int_equal(device.depth.base, 32);
-	kt_depth_resume(&device.depth, 2, 8);
-	assert_int_equal(device.depth.threads, 8);
+	assert_int_equal(device.io.base, 32);
+	kt_io_resume(&device.io, 2, 8);
+	assert_int_equal(device.io.threads, 8);
 	for (unsigned i = 0; i < 2000; i++) {
 		look(&device);
-		assert_in_range(device.depth.threads, 2, 8);
+		assert_in_range(device.io.threads, 2, 8);
 	}
-	kt_depth_resume(&device.depth, 16, 64);
-	assert_int_equal(device.depth.threads, 16);
-	kt_depth_begin(&device.depth, 0, 0, 0);
-	assert_int_equal(device.depth.threads, 1);
+	kt_io_resume(&device.io, 16, 64);
+	assert_int_equal(device.io.threads, 16);
+	kt_io_begin(&device.io, 0, 0, 0);
+	assert_int_equal(device.io.threads, 1);
 }
 
 /* What is done while other counts work is not counted. */
@@ -262,30 +261,29 @@ static void pauses_are_not_counted(void **state)
 
 	plug(&device, &devices[2]);
 	for (unsigned i = 0; i < 1000; i++) {
-		kt_depth_pause(&device.depth);
+		kt_io_pause(&device.io);
 		look(&device);
 	}
-	assert_int_equal(device.depth.windows, 0);
-	assert_int_equal(device.depth.threads, KT_DEPTH_START);
+	assert_int_equal(device.io.windows, 0);
+	assert_int_equal(device.io.threads, KT_IO_START);
 }
 
 /* Neither time nor work that goes back, nor none or all at once. */
 static void bad_clocks_do_no_harm(void **state)
 {
 	uint64_t random = ktest_seed();
-	struct kt_depth depth;
+	struct kt_io io;
 
-	kt_depth_begin(&depth, LEAST, MOST, KT_DEPTH_START);
+	kt_io_begin(&io, LEAST, MOST, KT_IO_START);
 	for (unsigned i = 0; i < 100000; i++) {
 		uint64_t now_ns = ktest_random(&random) >>
 				  ktest_random_below(&random, 64);
 		uint64_t units = ktest_random(&random) >>
 				 ktest_random_below(&random, 64);
 
-		assert_in_range(
-			kt_depth_step(&depth, now_ns, units,
-				      ktest_random(&random) >> (i % 64)),
-			LEAST, MOST);
+		assert_in_range(kt_io_step(&io, now_ns, units,
+					   ktest_random(&random) >> (i % 64)),
+				LEAST, MOST);
 	}
 }
 

@@ -6,28 +6,28 @@
  */
 #include "ktest.h"
 
-#include "lib/depths.h"
+#include "lib/io_history.h"
 
 #define LEAST 2
 #define MOST 66
 
-static struct kt_depth begin(const char *name, uint64_t min_chunk,
-			     unsigned least, unsigned most)
+static struct kt_io begin(const char *name, uint64_t min_chunk, unsigned least,
+			  unsigned most)
 {
-	struct kt_depth depth;
+	struct kt_io io;
 
-	depths_begin(&depth, name, min_chunk, least, most);
-	assert_in_range(depth.threads, least, most);
-	return depth;
+	io_history_begin(&io, name, min_chunk, least, most);
+	assert_in_range(io.threads, least, most);
+	return io;
 }
 
 static void found(const char *name, uint64_t min_chunk, unsigned threads)
 {
-	struct kt_depth depth = begin(name, min_chunk, LEAST, MOST);
+	struct kt_io io = begin(name, min_chunk, LEAST, MOST);
 
-	depth.base = threads;
-	depth.windows = 1;
-	depths_end(&depth, name, min_chunk);
+	io.base = threads;
+	io.windows = 1;
+	io_history_end(&io, name, min_chunk);
 }
 
 static unsigned first(const char *name, uint64_t min_chunk, unsigned least,
@@ -69,15 +69,15 @@ static void without_a_name_or_windows_nothing_is_kept(void **state)
 {
 	static const char *const bad[] = { NULL, "", "a b",
 					   "0123456789abcdef" };
-	struct kt_depth depth;
+	struct kt_io io;
 
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(bad); i++) {
 		found(bad[i], 1, 12);
 		assert_int_equal(first(bad[i], 1, LEAST, MOST), 4);
 	}
-	depth = begin("five", 1, LEAST, MOST);
-	depth.base = 12;
-	depths_end(&depth, "five", 1);
+	io = begin("five", 1, LEAST, MOST);
+	io.base = 12;
+	io_history_end(&io, "five", 1);
 	assert_int_equal(first("five", 1, LEAST, MOST), 4);
 }
 
