@@ -14,17 +14,17 @@
 /* Epochs between trials: 1/8 s at first, 8 s at last. */
 #define HOLD_FIRST 16
 #define HOLD_LAST 1024
-/* A rate is odd when it is farther from the usual than a part of that, as
- * 1 / n, and than so many times the usual distance; twice in a row is an alarm,
- * so that what follows begins 16 to 32 ms after the load changed. */
-#define ODD_PART 8
-#define ODD_SPREADS 4
-#define ODD_EPOCHS 2
-/* Epochs until the first alarm, since the usual distance must be known, and
- * between alarms of which nothing came. */
-#define CALM_START 16
-#define CALM_FIRST 4
-#define CALM_LAST 1024
+/* A rate is an outlier if it is farther from the mean than a part of it, as 1 / n,
+ * and than so many times the spread.  Two in a row mean that the load changed: the
+ * next trial begins 16 to 32 ms after the change. */
+#define OUTLIER_PART 8
+#define OUTLIER_SPREADS 4
+#define OUTLIER_EPOCHS 2
+/* Epochs before outliers count: at first, because the spread must be known, and
+ * after a change of load whose trial did not pay. */
+#define COOLDOWN_START 16
+#define COOLDOWN_FIRST 4
+#define COOLDOWN_LAST 1024
 /* Steps are a quarter of the threads, then an eighth, then a sixteenth. */
 #define FINEST 2
 
@@ -38,11 +38,11 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, uint64_t units,
 	tune->base = 0;
 	tune->base_rate = 0;
 	tune->spread = 0;
-	tune->odd = 0;
-	tune->calm = CALM_START;
-	tune->calm_next = CALM_FIRST;
+	tune->outliers = 0;
+	tune->cooldown = COOLDOWN_START;
+	tune->cooldown_next = COOLDOWN_FIRST;
 	tune->epochs = 0;
-	tune->glimpse_at = KT_TUNE_GLIMPSE_AFTER;
+	tune->probe_at = KT_TUNE_PROBE_AFTER;
 	tune->phase = KT_TUNE_HOLD;
 	tune->hold = HOLD_FIRST;
 	tune->hold_next = HOLD_FIRST;
@@ -68,7 +68,7 @@ static void set_threads(struct kt_tune *tune, unsigned threads)
 	tune->threads = threads;
 }
 
-static void rest(struct kt_tune *tune, unsigned epochs)
+static void hold_count(struct kt_tune *tune, unsigned epochs)
 {
 	tune->phase = KT_TUNE_HOLD;
 	tune->hold = epochs;
@@ -76,8 +76,8 @@ static void rest(struct kt_tune *tune, unsigned epochs)
 }
 
 /* Did going from @few threads at @rate_few to @many at @rate_many pay? */
-static bool pays(unsigned few, uint64_t rate_few, unsigned many,
-		 uint64_t rate_many)
+static bool is_worth(unsigned few, uint64_t rate_few, unsigned many,
+		     uint64_t rate_many)
 {
 	uint64_t doubling = rate_few / GAIN_NEEDED, needed = 0;
 
@@ -92,8 +92,8 @@ static unsigned step_from(const struct kt_tune *tune, unsigned threads)
 	return KT_MAX(threads >> (2 + tune->fine), 1);
 }
 
-/* Are there finer steps than those that were tried?  Then they are next. */
-static bool finer(struct kt_tune *tune)
+/* Return: false if there are no finer steps. */
+static bool use_finer_steps(struct kt_tune *tune)
 {
 	if (tune->fine == FINEST || !(tune->threads >> (3 + tune->fine)))
 		return false;
@@ -110,48 +110,47 @@ static void begin_phase(struct kt_tune *tune, enum kt_tune_phase phase,
 	tune->threads = threads;
 }
 
-/* Glimpse at half of the threads, then at half of these, as long as fewer do
- * as well. */
-static void begin_glimpses(struct kt_tune *tune)
+/* Probe half of the threads, then half of these, as long as fewer do as well. */
+static void begin_probes(struct kt_tune *tune)
 {
-	tune->glimpse_at =
-		KT_MAX(tune->epochs, tune->glimpse_at) * KT_TUNE_GLIMPSE_AGAIN;
+	tune->probe_at =
+		KT_MAX(tune->epochs, tune->probe_at) * KT_TUNE_PROBE_AGAIN;
 	tune->least = tune->base;
 	tune->least_rate = tune->base_rate;
-	begin_phase(tune, KT_TUNE_GLIMPSE, tune->base / 2);
+	begin_phase(tune, KT_TUNE_PROBE, tune->base / 2);
 }
 
-/* By what is left: a glimpse near the end finds what is of no use any more.
- * Compared by rates: no division of times, and no overflow. */
-static bool worth_glimpse(const struct kt_tune *tune)
+/* Is enough left of the job?  A count found near the end is of no use.
+ * Compares rates: no division of times, and no overflow. */
+static bool worth_probing(const struct kt_tune *tune)
 {
 	uint64_t done = KT_MIN(tune->epoch_units, tune->units);
 	uint64_t left = tune->units - done;
 	uint64_t least =
-		tune->base_rate >> (KT_RATE_SHIFT - KT_TUNE_GLIMPSE_LEFT);
+		tune->base_rate >> (KT_RATE_SHIFT - KT_TUNE_PROBE_LEFT);
 
 	return tune->base > 1 && left >= least &&
-	       left / KT_TUNE_GLIMPSE_CHUNKS / tune->base >= tune->chunk;
+	       left / KT_TUNE_PROBE_CHUNKS / tune->base >= tune->chunk;
 }
 
-static void grow(struct kt_tune *tune, uint64_t rate)
+static void grow_count(struct kt_tune *tune, uint64_t rate)
 {
 	if (tune->base &&
-	    !pays(tune->base, tune->base_rate, tune->threads, rate)) {
+	    !is_worth(tune->base, tune->base_rate, tune->threads, rate)) {
 		set_threads(tune, tune->base);
-		rest(tune, HOLD_FIRST);
+		hold_count(tune, HOLD_FIRST);
 		return;
 	}
 	tune->base = tune->threads;
 	tune->base_rate = rate;
 	if (tune->threads == tune->max)
-		rest(tune, HOLD_FIRST);
+		hold_count(tune, HOLD_FIRST);
 	else
 		set_threads(tune, KT_MIN(tune->threads * 2, tune->max));
 }
 
-/* Averages of about 4 epochs and 8: trials shall not fail from noise. */
-static void learn_rate(struct kt_tune *tune, uint64_t rate)
+/* Averages over about 4 and 8 epochs, so that trials do not fail from noise. */
+static void update_rate(struct kt_tune *tune, uint64_t rate)
 {
 	uint64_t off = kt_distance(rate, tune->base_rate);
 
@@ -163,21 +162,21 @@ static void learn_rate(struct kt_tune *tune, uint64_t rate)
 	tune->base_rate = rate;
 }
 
-/* Has something else changed the rate?  An odd one is not learnt from before
- * that is clear. */
-static bool is_odd(struct kt_tune *tune, uint64_t rate)
+/* Has something else changed the rate?  Until that is clear an outlier does not
+ * enter the averages. */
+static bool is_outlier(struct kt_tune *tune, uint64_t rate)
 {
 	uint64_t off = kt_distance(rate, tune->base_rate);
 
-	if (tune->calm)
-		tune->calm--;
-	if (tune->calm || tune->base != tune->threads ||
-	    off <= tune->base_rate / ODD_PART ||
-	    off / ODD_SPREADS <= tune->spread) {
-		tune->odd = 0;
+	if (tune->cooldown)
+		tune->cooldown--;
+	if (tune->cooldown || tune->base != tune->threads ||
+	    off <= tune->base_rate / OUTLIER_PART ||
+	    off / OUTLIER_SPREADS <= tune->spread) {
+		tune->outliers = 0;
 		return false;
 	}
-	tune->odd++;
+	tune->outliers++;
 	return true;
 }
 
@@ -197,14 +196,15 @@ static void try_down(struct kt_tune *tune)
 	set_threads(tune, KT_MAX(fewer, 1));
 }
 
-/* Slower: others take what more threads would need.  Faster: they left. */
+/* Slower: other threads use the CPUs that more threads would need.  Faster: they
+ * have left. */
 static void answer_change(struct kt_tune *tune, uint64_t rate)
 {
 	bool slower = rate < tune->base_rate;
 
-	tune->odd = 0;
-	tune->calm = tune->calm_next;
-	tune->calm_next = KT_MIN(tune->calm_next * 2, CALM_LAST);
+	tune->outliers = 0;
+	tune->cooldown = tune->cooldown_next;
+	tune->cooldown_next = KT_MIN(tune->cooldown_next * 2, COOLDOWN_LAST);
 	tune->base_rate = rate;
 	tune->hold_next = HOLD_FIRST;
 	tune->fine = 0;
@@ -212,31 +212,29 @@ static void answer_change(struct kt_tune *tune, uint64_t rate)
 		try_up(tune);
 	else if (slower && tune->threads > 2)
 		try_down(tune);
-	else if (slower && tune->threads == 2 && worth_glimpse(tune))
-		begin_glimpses(tune);
+	else if (slower && tune->threads == 2 && worth_probing(tune))
+		begin_probes(tune);
 }
 
-static bool time_for_glimpse(struct kt_tune *tune)
+static bool time_for_probe(struct kt_tune *tune)
 {
 	tune->epochs++;
-	return tune->epochs >= tune->glimpse_at && worth_glimpse(tune) &&
-	       tune->spread <= tune->base_rate / ODD_PART;
+	return tune->epochs >= tune->probe_at && worth_probing(tune) &&
+	       tune->spread <= tune->base_rate / OUTLIER_PART;
 }
 
-/*
- * With two threads a trial of one costs half of the speed for two epochs;
- * it begins only where the hold has already grown.
- */
-static void hold(struct kt_tune *tune, uint64_t rate)
+/* With two threads a trial of one costs half of the speed for two epochs.  It
+ * begins only if the hold has already grown. */
+static void count_held_epoch(struct kt_tune *tune, uint64_t rate)
 {
-	if (is_odd(tune, rate)) {
-		if (tune->odd == ODD_EPOCHS)
+	if (is_outlier(tune, rate)) {
+		if (tune->outliers == OUTLIER_EPOCHS)
 			answer_change(tune, rate);
 		return;
 	}
-	learn_rate(tune, rate);
-	if (time_for_glimpse(tune)) {
-		begin_glimpses(tune);
+	update_rate(tune, rate);
+	if (time_for_probe(tune)) {
+		begin_probes(tune);
 		return;
 	}
 	if (tune->hold && --tune->hold)
@@ -246,17 +244,17 @@ static void hold(struct kt_tune *tune, uint64_t rate)
 	else if (tune->threads > 2 || tune->hold_next >= 16 * HOLD_FIRST)
 		try_down(tune);
 	else
-		rest(tune, tune->hold_next);
+		hold_count(tune, tune->hold_next);
 }
 
-/* A whole trial decides about the least count that did as well as all. */
-static void glimpsed(struct kt_tune *tune, uint64_t rate)
+/* A whole trial then decides about the least count that did as well. */
+static void end_probe(struct kt_tune *tune, uint64_t rate)
 {
-	if (!pays(tune->threads, rate, tune->least, tune->least_rate)) {
+	if (!is_worth(tune->threads, rate, tune->least, tune->least_rate)) {
 		tune->least = tune->threads;
 		tune->least_rate = rate;
 		if (tune->threads > 1) {
-			begin_phase(tune, KT_TUNE_GLIMPSE, tune->threads / 2);
+			begin_phase(tune, KT_TUNE_PROBE, tune->threads / 2);
 			return;
 		}
 	}
@@ -265,15 +263,15 @@ static void glimpsed(struct kt_tune *tune, uint64_t rate)
 		    tune->least);
 }
 
-/* What pays once may pay again: on at once, coarse steps by doubling. */
+/* A step that pays may pay again: go on at once, with coarse steps by doubling. */
 static void paid_up(struct kt_tune *tune, uint64_t rate)
 {
-	tune->calm_next = CALM_FIRST;
+	tune->cooldown_next = COOLDOWN_FIRST;
 	tune->base = tune->threads;
 	tune->base_rate = rate;
 	tune->hold_next = HOLD_FIRST;
 	if (tune->threads == tune->max) {
-		rest(tune, HOLD_FIRST);
+		hold_count(tune, HOLD_FIRST);
 	} else if (tune->fine) {
 		try_up(tune);
 	} else {
@@ -284,40 +282,41 @@ static void paid_up(struct kt_tune *tune, uint64_t rate)
 
 static void tried_up(struct kt_tune *tune, uint64_t rate)
 {
-	if (pays(tune->base, tune->base_rate, tune->threads, rate)) {
+	if (is_worth(tune->base, tune->base_rate, tune->threads, rate)) {
 		paid_up(tune, rate);
 		return;
 	}
-	/* No use: try fewer next, unless that would be none. */
+	/* It does not pay: try fewer next, but at least one. */
 	set_threads(tune, tune->base);
 	if (tune->base == 1)
-		rest(tune, tune->hold_next);
+		hold_count(tune, tune->hold_next);
 	else
 		try_down(tune);
 }
 
-/* The same downwards, a step at a time: there is more to lose. */
+/* The same downwards, one step at a time: there is more to lose. */
 static void tried_down(struct kt_tune *tune, uint64_t rate)
 {
-	if (pays(tune->threads, rate, tune->base, tune->base_rate)) {
+	if (is_worth(tune->threads, rate, tune->base, tune->base_rate)) {
 		set_threads(tune, tune->base);
-		rest(tune, finer(tune) ? HOLD_FIRST : tune->hold_next);
+		hold_count(tune, use_finer_steps(tune) ? HOLD_FIRST
+						       : tune->hold_next);
 		return;
 	}
 	tune->base = tune->threads;
 	tune->base_rate = rate;
 	tune->hold_next = HOLD_FIRST;
-	tune->calm_next = CALM_FIRST;
+	tune->cooldown_next = COOLDOWN_FIRST;
 	if (tune->threads == 1)
-		rest(tune, HOLD_FIRST);
+		hold_count(tune, HOLD_FIRST);
 	else
 		try_down(tune);
 }
 
 static uint64_t epoch_ns(const struct kt_tune *tune)
 {
-	return tune->phase == KT_TUNE_GLIMPSE ? KT_TUNE_GLIMPSE_NS
-					      : KT_TUNE_EPOCH_NS;
+	return tune->phase == KT_TUNE_PROBE ? KT_TUNE_PROBE_NS
+					    : KT_TUNE_EPOCH_NS;
 }
 
 unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
@@ -326,7 +325,7 @@ unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
 	bool settling = tune->settling;
 	uint64_t rate;
 
-	/* An epoch in which nothing ended says nothing: it goes on. */
+	/* An epoch in which no chunk ended goes on. */
 	if (forward && (now_ns - tune->epoch_ns < epoch_ns(tune) ||
 			units == tune->epoch_units))
 		return tune->threads;
@@ -342,10 +341,10 @@ unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
 
 	switch (tune->phase) {
 	case KT_TUNE_GROW:
-		grow(tune, rate);
+		grow_count(tune, rate);
 		break;
 	case KT_TUNE_HOLD:
-		hold(tune, rate);
+		count_held_epoch(tune, rate);
 		break;
 	case KT_TUNE_UP:
 		tried_up(tune, rate);
@@ -353,8 +352,8 @@ unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
 	case KT_TUNE_DOWN:
 		tried_down(tune, rate);
 		break;
-	case KT_TUNE_GLIMPSE:
-		glimpsed(tune, rate);
+	case KT_TUNE_PROBE:
+		end_probe(tune, rate);
 		break;
 	}
 	return tune->threads;

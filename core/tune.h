@@ -2,20 +2,20 @@
 /*
  * Tune: how many threads a job should have, found while it runs.
  *
- * The measured rate (units per time of the whole job) decides.  A job begins
- * with all threads that policy allows, or with the count that `ktask tune`
- * measured, and gives threads up when fewer do as well: when a twentieth less of
- * the rate is all that half of them cost.  The count is tried a step up or down
- * at growing intervals, by finer steps where coarse ones do not pay; what pays is
- * tried further at once.  A rate that changes by itself means that the load
+ * The measured rate (units per time of the whole job) decides.  A job begins with
+ * all threads that policy allows, or with the count that `ktask tune` measured.  It
+ * gives threads up when fewer do as well: when half as many cost less than a
+ * twentieth of the rate.  At growing intervals the count is tried a step up or
+ * down, by finer steps where coarse ones do not pay.  A step that pays is followed
+ * by the next one at once.  A rate that changes by itself means that the load
  * changed: then the next trial begins at once.
  *
- * Glimpses find a much lower count soon.  A glimpse lasts a millisecond.  As soon
- * as there is a rate to compare with, the job glimpses at half of its threads; if
- * they do as well, at half of these, and so on.  A whole trial of the last count
- * that did as well decides.  Where all threads pay there is one glimpse, which
- * costs a 67th of what is left at most.  The machine may have been busy in that
- * moment, so the glimpses are repeated when eight times as much time has passed.
+ * Probes find a much lower count soon.  A probe lasts a millisecond.  As soon as
+ * there is a rate to compare with, the job probes half of its threads; if they do
+ * as well, half of these, and so on.  A whole trial of the last count that did as
+ * well decides.  Where all threads pay there is one probe, which costs a 67th of
+ * what is left at most.  The machine may have been busy in that moment, so probes
+ * are repeated when eight times as much time has passed.
  *
  * Why not begin low and double: a job for which all threads pay is then far below
  * its rate for as many epochs as there are doublings, and most jobs are over by
@@ -23,11 +23,11 @@
  * threads, jobs of 48 ms reach 0.86 of their best rate, and 0.68 from 4 threads;
  * jobs of 400 ms 0.97 and 0.94.
  *
- * Behaves badly where the cost of units changes in steps as long as an epoch:
- * a cheap stretch then looks like a gain.  The next trial corrects it.  Where
- * rates vary much from epoch to epoch nothing is concluded from a glimpse or
- * from a change.  A job that is over before the first glimpse keeps all threads,
- * also where fewer would be faster: `ktask tune` is for these.
+ * Behaves badly where the cost of units changes in steps as long as an epoch: a
+ * cheap stretch then looks like a gain.  The next trial corrects it.  Where rates
+ * vary much from epoch to epoch nothing is concluded from a probe or from a change.
+ * A job that is over before its first probe keeps all threads, even if fewer would
+ * be faster: `ktask tune` is for these.
  */
 #ifndef KTASK_CORE_TUNE_H
 #define KTASK_CORE_TUNE_H
@@ -37,23 +37,25 @@
 /* Long enough for several chunks of a thread, short enough to react. */
 #define KT_TUNE_EPOCH_NS 8000000
 
-/* How long a glimpse is; after how many epochs there is one, and then each time
- * after so many times as many; only in jobs that will go on for
- * 2^KT_TUNE_GLIMPSE_LEFT ns, 134 ms: of these the glimpse and the epoch before it,
- * in which threads leave, are 1/67.  Neither ends before a chunk does: so many
- * chunks of each thread are left at least. */
-#define KT_TUNE_GLIMPSE_NS 1000000
-#define KT_TUNE_GLIMPSE_AFTER 2
-#define KT_TUNE_GLIMPSE_AGAIN 8
-#define KT_TUNE_GLIMPSE_LEFT 27
-#define KT_TUNE_GLIMPSE_CHUNKS 128
+/*
+ * A probe lasts KT_TUNE_PROBE_NS.  The first begins after KT_TUNE_PROBE_AFTER
+ * epochs, each next one after KT_TUNE_PROBE_AGAIN times as many.  Only jobs that will
+ * go on for 2^KT_TUNE_PROBE_LEFT ns (134 ms) have probes: of these the probe and the
+ * epoch before it, in which threads leave, are 1/67.  A probe does not end before a
+ * chunk does, so KT_TUNE_PROBE_CHUNKS chunks of each thread must be left.
+ */
+#define KT_TUNE_PROBE_NS 1000000
+#define KT_TUNE_PROBE_AFTER 2
+#define KT_TUNE_PROBE_AGAIN 8
+#define KT_TUNE_PROBE_LEFT 27
+#define KT_TUNE_PROBE_CHUNKS 128
 
 enum kt_tune_phase {
 	KT_TUNE_GROW,
 	KT_TUNE_HOLD,
 	KT_TUNE_UP,
 	KT_TUNE_DOWN,
-	KT_TUNE_GLIMPSE,
+	KT_TUNE_PROBE,
 };
 
 struct kt_tune {
@@ -64,17 +66,17 @@ struct kt_tune {
 	unsigned base; /* what a trial is compared with */
 	uint64_t base_rate; /* units per unit of time at base */
 	uint64_t spread; /* of the rates at base: mean distance from it */
-	unsigned least; /* glimpsed at that did as well as base; or base */
+	unsigned least; /* the least count that probes found as good as base */
 	uint64_t least_rate;
 	enum kt_tune_phase phase;
 	unsigned hold; /* epochs until the next trial */
 	unsigned hold_next; /* the hold after that */
 	unsigned fine; /* steps are so many times halved */
-	unsigned odd; /* epochs in a row whose rate is another than usual */
-	unsigned calm; /* epochs to come in which that is no alarm */
-	unsigned calm_next; /* the same after the next alarm */
+	unsigned outliers; /* in a row: epochs with an unusual rate */
+	unsigned cooldown; /* epochs in which outliers are not looked for */
+	unsigned cooldown_next; /* the same after the next change */
 	unsigned epochs; /* held ones so far */
-	unsigned glimpse_at; /* of these, the next glimpse */
+	unsigned probe_at; /* of these, when the next probe begins */
 	uint64_t epoch_ns; /* when the present epoch began */
 	uint64_t epoch_units; /* units done by then */
 	bool settling; /* the thread count changed: this epoch is not counted */
@@ -86,22 +88,22 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, uint64_t units,
 		   uint64_t now_ns);
 
 /*
- * kt_tune_chunk - a thread does @units at once, at least; else any number
+ * kt_tune_chunk - say that a chunk has at least @units
  *
- * Behind kt_tune_begin().  Before a chunk has ended nothing can be seen of one
- * thread, while the others are stopped.
+ * After kt_tune_begin(); optional.  A probe of one thread sees nothing before that
+ * thread has ended a chunk.
  */
 void kt_tune_chunk(struct kt_tune *tune, uint64_t units);
 
 /*
- * kt_tune_known - @threads were measured to be the best: begin with them
+ * kt_tune_known - begin with @threads, which were measured to be the best
  *
- * Behind kt_tune_begin().  They are held for a while before others are tried.
+ * After kt_tune_begin().  They are held for a while before others are tried.
  */
 void kt_tune_known(struct kt_tune *tune, unsigned threads);
 
 /*
- * kt_tune_step - look at the rate, and decide
+ * kt_tune_step - measure the rate, and decide
  * @units: that the job has done so far
  *
  * One thread at a time; cheap when the epoch has not ended.

@@ -137,7 +137,7 @@ static void moving_optimum_is_followed(void **state)
 }
 
 /*
- * Of two threads one is half of the speed: there are few glimpses of it, and a
+ * Of two threads one is half of the speed: there are few probes of it, and a
  * whole trial only when the job has run for long.
  */
 static void second_thread_is_doubted_late(void **state)
