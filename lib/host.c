@@ -259,7 +259,7 @@ static void refresh_policy(struct user_job *job, uint64_t now_ns)
 	kt_store(&policy_read_ns, now_ns);
 	places_renew(job, now_ns);
 	if (kt_context_stuck(&job->ctx, now_ns))
-		limits_crowd_seen(now_ns);
+		limits_overload_seen(now_ns);
 }
 
 /* Policy may want fewer threads than pay. */
@@ -288,7 +288,7 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 		return threads;
 	if (limits_idle_only())
 		return KT_MIN(threads, limits_idle_threads(working));
-	threads = limits_crowd_threads(working, threads, now_ns);
+	threads = limits_overload_threads(working, threads, now_ns);
 	if (threads > 1 && job->unmade) {
 		job->unmade = false;
 		pool_more(ctx->helpers.nr, &job->cpus);

@@ -209,11 +209,11 @@ static unsigned max_threads(struct user_job *job)
 	return KT_MIN(max, job->nr_cpus);
 }
 
-/* Its helpers would get no CPU: they are made when there is room. */
-static bool begins_in_crowd(const struct kt_context *ctx, unsigned max)
+/* Its helpers would get no CPU: they are made when CPUs idle. */
+static bool begins_overloaded(const struct kt_context *ctx, unsigned max)
 {
 	return max > 1 && !ctx->detached && !limits_idle_only() &&
-	       limits_crowd_count(ctx->start_ns);
+	       limits_check_overload(ctx->start_ns);
 }
 
 void job_begin(struct user_job *job, bool detached)
@@ -224,7 +224,7 @@ void job_begin(struct user_job *job, bool detached)
 	ctx->detached = detached;
 	max = kt_context_size(ctx, max, job->parent ? &job->parent->ctx : NULL,
 			      job->ctl->deadline_ns);
-	job->unmade = begins_in_crowd(ctx, max);
+	job->unmade = begins_overloaded(ctx, max);
 	pool_enter(job->unmade ? 0 : max - 1, &job->cpus);
 	job->generation = pool_generation();
 	if (max > 1) {

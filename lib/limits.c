@@ -137,29 +137,29 @@ unsigned limits_idle_threads(unsigned own)
 }
 
 /*
- * A crowd is over when so many looks in a row found room, and in any case so
- * long after a helper was last seen to starve: the others may be as low as
- * helpers are, or leave them a share.
+ * An overload ends when so many refreshes in a row found idle CPUs, and at the
+ * latest OVERLOAD_NS after a helper was last seen without a CPU: the other threads
+ * may have as low a priority as helpers, or leave them a share.
  */
-#define CROWD_LOOKS 3
-#define CROWD_NS 1000000000
+#define OVERLOAD_REFRESHES 3
+#define OVERLOAD_NS 1000000000
 
-/* Who begins a job counts the threads that run at most so often: it costs 3 us.
- */
+/* The threads that run are counted at most so often when jobs begin: that costs
+ * 3 us. */
 #define COUNT_NS 5000000
-/* Where they are more than the CPUs jobs have no helper for so long, and then
- * try: control groups and autogroups leave helpers their share. */
+/* If they are more than the CPUs, jobs have no helper for so long and then try:
+ * control groups and autogroups may leave helpers a share. */
 #define COUNTED_NS 200000000
 
 bool limits_count_others = true;
-static uint32_t crowd_looks;
-static uint64_t crowd_seen_ns;
-static uint64_t crowd_counted_ns, crowd_tried_ns;
+static uint32_t overload_refreshes;
+static uint64_t overload_seen_ns;
+static uint64_t overload_counted_ns, overload_tried_ns;
 
-void limits_crowd_seen(uint64_t now_ns)
+void limits_overload_seen(uint64_t now_ns)
 {
-	kt_store(&crowd_seen_ns, now_ns);
-	kt_store(&crowd_looks, CROWD_LOOKS);
+	kt_store(&overload_seen_ns, now_ns);
+	kt_store(&overload_refreshes, OVERLOAD_REFRESHES);
 }
 
 static bool is_overloaded(void)
@@ -172,38 +172,38 @@ static bool is_overloaded(void)
 	return running >= cpus + own && running >= cpus + own + permits_used();
 }
 
-bool limits_crowd_count(uint64_t now_ns)
+bool limits_check_overload(uint64_t now_ns)
 {
-	if (kt_load(&crowd_looks))
+	if (kt_load(&overload_refreshes))
 		return true;
 	if (!limits_count_others ||
-	    now_ns - kt_load(&crowd_counted_ns) < COUNT_NS ||
-	    now_ns - kt_load(&crowd_tried_ns) < CROWD_NS)
+	    now_ns - kt_load(&overload_counted_ns) < COUNT_NS ||
+	    now_ns - kt_load(&overload_tried_ns) < OVERLOAD_NS)
 		return false;
-	kt_store(&crowd_counted_ns, now_ns);
+	kt_store(&overload_counted_ns, now_ns);
 	if (!is_overloaded())
 		return false;
-	kt_store(&crowd_seen_ns, now_ns - (CROWD_NS - COUNTED_NS));
-	kt_store(&crowd_looks, CROWD_LOOKS);
+	kt_store(&overload_seen_ns, now_ns - (OVERLOAD_NS - COUNTED_NS));
+	kt_store(&overload_refreshes, OVERLOAD_REFRESHES);
 	return true;
 }
 
-unsigned limits_crowd_threads(unsigned own, unsigned wanted, uint64_t now_ns)
+unsigned limits_overload_threads(unsigned own, unsigned wanted, uint64_t now_ns)
 {
-	uint32_t looks = kt_load(&crowd_looks);
+	uint32_t looks = kt_load(&overload_refreshes);
 	unsigned room;
 
-	/* Who wants no helper learns nothing about room for one. */
+	/* A job that wants no helper does not find out whether one could run. */
 	if (!looks || wanted < 2)
 		return wanted;
 	room = limits_idle_threads(own);
-	if (now_ns - kt_load(&crowd_seen_ns) >= CROWD_NS) {
+	if (now_ns - kt_load(&overload_seen_ns) >= OVERLOAD_NS) {
 		looks = 0;
-		kt_store(&crowd_tried_ns, now_ns);
+		kt_store(&overload_tried_ns, now_ns);
 	} else {
-		looks = room < wanted ? CROWD_LOOKS : looks - 1;
+		looks = room < wanted ? OVERLOAD_REFRESHES : looks - 1;
 	}
-	kt_store(&crowd_looks, looks);
+	kt_store(&overload_refreshes, looks);
 	return looks ? KT_MIN(room, wanted) : wanted;
 }
 

@@ -110,7 +110,7 @@ static unsigned long idle_ticks(void)
 
 /* At the beginning, at the end or in between: workers are of the lowest
  * priority. */
-static bool was_crowded;
+static bool was_overloaded;
 static unsigned long idle_before;
 static uint64_t begin_ns;
 
@@ -124,9 +124,9 @@ static bool idled_little(void)
 	return idle_before && idle_s < passed_s / 10;
 }
 
-static bool is_crowded(void)
+static bool is_overloaded(void)
 {
-	return was_crowded || others_run() || idled_little();
+	return was_overloaded || others_run() || idled_little();
 }
 
 static void begin(void)
@@ -135,7 +135,7 @@ static void begin(void)
 	assert_true(gate >= 0);
 	nr_blocked = nr_done = nr_undone = given_up = 0;
 	fail_behind = 0;
-	was_crowded = others_run();
+	was_overloaded = others_run();
 	idle_before = idle_ticks();
 	begin_ns = ktest_now_ns();
 	deadline_ns = ktest_now_ns() + 20000000000u;
@@ -151,7 +151,7 @@ static struct ktask_result run(struct ktask_ctl *ctl, int expected)
 	ktask_ctl_set_chunk_us(ctl, 1);
 	error = ktask_run(NULL, UNITS, ctl);
 	close(gate);
-	if (error != expected && given_up && is_crowded())
+	if (error != expected && given_up && is_overloaded())
 		ktest_skip("others use all CPUs");
 	assert_int_equal(error, expected);
 	return result;
@@ -167,7 +167,7 @@ static void all_threads_may_block(void **state)
 	begin();
 	result = run(&ctl, 0);
 	assert_int_equal(nr_blocked, BLOCKERS);
-	if (given_up && is_crowded())
+	if (given_up && is_overloaded())
 		ktest_skip("others use all CPUs");
 	assert_int_equal(given_up, 0);
 	assert_int_equal(result.units, UNITS);
@@ -273,7 +273,7 @@ static void first_chunks_may_block_where_that_was_said(void **state)
 	begin();
 	run(&ctl, 0);
 	assert_int_equal(nr_blocked, BLOCKERS);
-	if (given_up && is_crowded())
+	if (given_up && is_overloaded())
 		ktest_skip("others use all CPUs");
 	assert_int_equal(given_up, 0);
 }
@@ -314,7 +314,7 @@ static bool were_told_of(void)
 static void spares_are_told_of(void **state)
 {
 	DEFINE_KTASK_CTL(ctl, naps, NULL, 1);
-	bool crowded = false;
+	bool overloaded = false;
 	int tries;
 
 	need_sure_helper();
@@ -324,9 +324,9 @@ static void spares_are_told_of(void **state)
 	for (tries = 0; tries < TRIES && !were_told_of(); tries++) {
 		begin();
 		run(&ctl, 0);
-		crowded |= is_crowded();
+		overloaded |= is_overloaded();
 	}
-	if (!were_told_of() && crowded)
+	if (!were_told_of() && overloaded)
 		ktest_skip("others use all CPUs");
 	assert_true(were_told_of());
 }
@@ -380,7 +380,7 @@ static bool all_are_low(void)
 static void spares_are_woken_where_it_is_idle(void **state)
 {
 	DEFINE_KTASK_CTL(ctl, naps_and_tells, NULL, 1);
-	bool crowded = false;
+	bool overloaded = false;
 	int tries;
 
 	need_sure_helper();
@@ -390,11 +390,11 @@ static void spares_are_woken_where_it_is_idle(void **state)
 	for (tries = 0; tries < TRIES && !nr_batch && !nr_normal; tries++) {
 		begin();
 		run(&ctl, 0);
-		crowded |= is_crowded();
+		overloaded |= is_overloaded();
 	}
 	if (nr_normal)
 		ktest_skip("helpers keep their priority here");
-	if (!nr_batch && crowded)
+	if (!nr_batch && overloaded)
 		ktest_skip("others use all CPUs");
 	assert_true(nr_batch > 0);
 	for (tries = 0; tries < 1000 && !all_are_low(); tries++)

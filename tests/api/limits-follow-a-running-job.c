@@ -156,7 +156,7 @@ static void when_on_battery(void **state)
 	loses_its_helper(unplug);
 }
 
-/* ---- a crowd ---- */
+/* ---- an overload ---- */
 
 static int starving; /* helpers shall seem so */
 static int starved; /* one did */
@@ -185,7 +185,7 @@ static void others_come(unsigned step)
 }
 
 /* In a job that begins beside them: no helper, until they leave. */
-static int crowd_progress(const struct ktask_progress *now, void *arg)
+static int overload_progress(const struct ktask_progress *now, void *arg)
 {
 	const struct user_job *job = job_current()->job;
 	struct watch *watch = arg;
@@ -208,7 +208,7 @@ static int crowd_progress(const struct ktask_progress *now, void *arg)
 	return watch->many >= STEADY || watch->gave_up;
 }
 
-static int crowded_runs(void *arg)
+static int overloaded_runs(void *arg)
 {
 	struct watch first = { .change = others_come,
 			       .begin_ns = ktest_now_ns() };
@@ -223,7 +223,7 @@ static int crowded_runs(void *arg)
 		return NO_HELPERS;
 	second.begin_ns = ktest_now_ns();
 	second.had_ns = first.had_ns;
-	ktask_ctl_set_progress(&ctl, crowd_progress, &second, 10);
+	ktask_ctl_set_progress(&ctl, overload_progress, &second, 10);
 	ktest_check(ktask_run(NULL, 1ull << 40, &ctl) == -ECANCELED);
 	ktest_check(!second.gave_up);
 	return 0;
@@ -239,7 +239,7 @@ static void when_others_run(void **state)
 		ktest_skip("one CPU: no job has helpers");
 	if (geteuid())
 		ktest_skip("needs the right to raise priorities");
-	status = ktest_in_child_for(crowded_runs, NULL, 100);
+	status = ktest_in_child_for(overloaded_runs, NULL, 100);
 	if (status == NO_HELPERS << 8)
 		ktest_skip("the machine is too busy for a helper");
 	assert_int_equal(status, 0);

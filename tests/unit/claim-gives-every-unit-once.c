@@ -124,12 +124,12 @@ static void threads_share_random_ranges(void **state)
 
 /* Range by range at most one thread is in the iterator. */
 static uint32_t in_iterator;
-static uint32_t crowded;
+static uint32_t nr_twice;
 
 static void *one_at_a_time(void *position, size_t size)
 {
 	if (__atomic_fetch_add(&in_iterator, 1, __ATOMIC_RELAXED))
-		kt_add(&crowded, 1);
+		kt_add(&nr_twice, 1);
 	sched_yield();
 	__atomic_fetch_sub(&in_iterator, 1, __ATOMIC_RELAXED);
 	return (uint8_t *)position + size;
@@ -148,7 +148,7 @@ static void threads_share_an_iterator(void **state)
 		work_begin(&work, 8);
 		run_threads(&work);
 		check_counts(&work);
-		assert_int_equal(crowded, 0);
+		assert_int_equal(nr_twice, 0);
 		work_free(&work);
 	}
 }

@@ -60,7 +60,7 @@ static int populate_at_once(unsigned self)
 	return pages_present(at, BYTES) != BYTES / page_bytes();
 }
 
-static int crowd(void *arg)
+static int run_processes(void *arg)
 {
 	int (*func)(unsigned) = (int (*)(unsigned))arg;
 	pid_t pids[NR_PROCESSES];
@@ -82,15 +82,17 @@ static int crowd(void *arg)
 
 static void many_small_jobs_each(void **state)
 {
-	assert_int_equal(ktest_in_child_for(crowd, (void *)populate, 100), 0);
+	assert_int_equal(
+		ktest_in_child_for(run_processes, (void *)populate, 100), 0);
 	for (unsigned i = 0; i < NR_PROCESSES; i++)
 		assert_int_equal(shared->begun[i], CHUNKS);
 }
 
 static void one_job_each(void **state)
 {
-	assert_int_equal(
-		ktest_in_child_for(crowd, (void *)populate_at_once, 100), 0);
+	assert_int_equal(ktest_in_child_for(run_processes,
+					    (void *)populate_at_once, 100),
+			 0);
 }
 
 /* ---- nobody waits for the others to end ---- */
@@ -125,8 +127,9 @@ static int work_until_all_work(unsigned self)
 static void each_gets_on_beside_the_others(void **state)
 {
 	memset(shared, 0, sizeof(*shared));
-	assert_int_equal(
-		ktest_in_child_for(crowd, (void *)work_until_all_work, 100), 0);
+	assert_int_equal(ktest_in_child_for(run_processes,
+					    (void *)work_until_all_work, 100),
+			 0);
 }
 
 /* ---- nor for a permit ---- */
@@ -154,7 +157,8 @@ static void all_end_while_somebody_keeps_every_permit(void **state)
 	shared->go = 0;
 	while (!__atomic_load_n(&shared->held, __ATOMIC_ACQUIRE))
 		usleep(1000);
-	status = ktest_in_child_for(crowd, (void *)work_until_all_work, 100);
+	status = ktest_in_child_for(run_processes, (void *)work_until_all_work,
+				    100);
 	kill(holder, SIGKILL);
 	waitpid(holder, NULL, 0);
 	assert_int_equal(status, 0);
