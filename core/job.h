@@ -18,7 +18,7 @@ struct kt_range {
 	void *start;
 	uint64_t units;
 	int node; /* KT_NO_NODE: any */
-	uint32_t dealt; /* threads that were sent here; core/place.h */
+	uint32_t dealt; /* threads that were sent here; core/placement.h */
 
 	/* Written by claims: the cursor alone on its cache line. */
 	KT_CACHE_ALIGNED uint64_t next; /* first unit not claimed */

@@ -44,7 +44,7 @@ struct kt_pace {
 
 struct kt_helpers;
 
-/* A place for one helper. */
+/* What a host runs a helper for. */
 struct kt_item {
 	struct kt_host_item host;
 	struct kt_worker worker; /* H */

@@ -8,7 +8,7 @@
  *
  * Does not own threads, priorities or CPUs: the host does (engine/host.h).
  */
-#include "core/place.h"
+#include "core/placement.h"
 #include "engine/helpers.h"
 
 /* An item that nobody took for so long shall be submitted for any CPU. */
@@ -110,7 +110,7 @@ static bool submit_helper(struct kt_context *ctx, struct kt_item *item)
 
 	init_submission(ctx, item, ctx->now_ns);
 	item->permitted = true;
-	item->range = kt_place_deal(job, NULL);
+	item->range = kt_placement_deal(job, NULL);
 	node = kt_host.serving_node(ctx, item->range, item->index);
 	if (!kt_cap_get(ctx->budget))
 		goto undeal;
@@ -125,7 +125,7 @@ static bool submit_helper(struct kt_context *ctx, struct kt_item *item)
 put_budget:
 	kt_cap_put(ctx->budget);
 undeal:
-	kt_place_undeal(job, item->range);
+	kt_placement_undeal(job, item->range);
 	return false;
 }
 
@@ -137,7 +137,7 @@ static void collect_item(struct kt_context *ctx, struct kt_helpers *helpers,
 
 	kt_store(&item->submitted, false);
 	if (item->permitted)
-		kt_place_undeal(&ctx->job, item->range);
+		kt_placement_undeal(&ctx->job, item->range);
 	helpers->chunks += worker->chunks;
 	kt_store(&helpers->units, helpers->units + worker->units);
 	helpers->cpu_ns += item->cpu_ns;
@@ -158,7 +158,7 @@ static bool cancel_item(struct kt_context *ctx, struct kt_item *item,
 		return false;
 	kt_item_release(item);
 	if (item->permitted)
-		kt_place_undeal(&ctx->job, item->range);
+		kt_placement_undeal(&ctx->job, item->range);
 	kt_store(&item->submitted, false);
 	return true;
 }

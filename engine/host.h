@@ -15,7 +15,7 @@
  * The clock is kt_now_ns() of core/deps.h.
  *
  * Glossary
- *	work item	a place for one helper in one job; struct kt_item
+ *	work item	what one helper is submitted for, in one job; struct kt_item
  *	submit		hand a work item to a helper that idles
  *	cancel		take back an item that no helper has begun
  *	permit		the right to run one helper, of which a machine, a node

@@ -17,7 +17,7 @@
 #include <linux/topology.h>
 
 #include "core/claim.h"
-#include "core/place.h"
+#include "core/placement.h"
 #include "kmod/idle.h"
 #include "kmod/run.h"
 #include "kmod/stats.h"
@@ -315,7 +315,7 @@ static void begin_worker(struct run_seat *rs, int nid)
 		rs->worker.range = rs->range;
 		return;
 	}
-	kt_place_undeal(job, rs->range);
+	kt_placement_undeal(job, rs->range);
 	rs->range = rs->worker.range;
 	job->ranges[rs->range].dealt++;
 }
@@ -330,7 +330,7 @@ static bool offer_seat(struct run *run, unsigned int index)
 		return false;
 	rs->run = run;
 	rs->index = index;
-	rs->range = kt_place_deal(&run->job, has_room);
+	rs->range = kt_placement_deal(&run->job, has_room);
 	rs->seat.work = helper_work;
 	nid = run->job.ranges[rs->range].node;
 	if (!find_cpu(rs, &nid))
@@ -346,7 +346,7 @@ static bool offer_seat(struct run *run, unsigned int index)
 put_cpu:
 	idle_put(rs->cpu);
 undeal:
-	kt_place_undeal(&run->job, rs->range);
+	kt_placement_undeal(&run->job, rs->range);
 	return false;
 }
 
@@ -355,7 +355,7 @@ static void collect(struct run *run, struct run_seat *rs)
 {
 	run->lent += pool_wait(&rs->seat, run->ctl->flags & KTASK_KILLABLE);
 	rs->seat.seated = false;
-	kt_place_undeal(&run->job, rs->range);
+	kt_placement_undeal(&run->job, rs->range);
 	run->chunks += rs->worker.chunks;
 	run->units += rs->worker.units;
 	if (rs->worker.chunks && !rs->counted) {
@@ -418,7 +418,7 @@ void run_withdraw_offers(struct run *run)
 		if (rs->seat.seated && pool_withdraw(&rs->seat)) {
 			idle_put(rs->cpu);
 			put_slots(rs);
-			kt_place_undeal(&run->job, rs->range);
+			kt_placement_undeal(&run->job, rs->range);
 			rs->seat.seated = false;
 		}
 	}

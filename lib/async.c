@@ -5,9 +5,12 @@
  * A struct ktask_job is a job that outlives the call.  Whoever waits becomes
  * its caller: works on it, lends its priority, undoes, fills the result.
  *
- * The first ones of a process lie in static memory, more on the heap: ending a
- * job then takes no lock of an allocator, which the preload shim may be called
- * under, or in a handler that has interrupted one.
+ * The first ones of a process lie in static buffers, more on the heap.  Ending a
+ * job in a buffer takes no lock of an allocator.  The preload shim may be called
+ * with that lock held, or in a signal handler that interrupted the allocator.
+ *
+ * Locking: taken is a lock of one word, taken by compare-and-swap; the job belongs
+ * to who started it, and then to who waits for it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,21 +24,21 @@ struct ktask_job {
 };
 
 /* As many as prefault.c of the shim has at once. */
-#define NR_PLACES 32
+#define NR_BUFFERS 32
 
-static struct place {
+static struct started_buffer {
 	struct ktask_job job;
 	uint32_t taken;
-} places[NR_PLACES];
+} started_buffers[NR_BUFFERS];
 
 static struct ktask_job *get_job(void)
 {
-	for (struct place *place = places; place < places + NR_PLACES;
-	     place++) {
-		uint32_t taken = kt_load(&place->taken);
+	for (struct started_buffer *buffer = started_buffers;
+	     buffer < started_buffers + NR_BUFFERS; buffer++) {
+		uint32_t taken = kt_load(&buffer->taken);
 
-		if (!taken && kt_cas(&place->taken, &taken, 1))
-			return &place->job;
+		if (!taken && kt_cas(&buffer->taken, &taken, 1))
+			return &buffer->job;
 	}
 	return aligned_alloc(_Alignof(struct ktask_job),
 			     sizeof(struct ktask_job));
@@ -43,16 +46,16 @@ static struct ktask_job *get_job(void)
 
 static void put_job(struct ktask_job *job)
 {
-	uintptr_t offset = (uintptr_t)job - (uintptr_t)places;
+	uintptr_t offset = (uintptr_t)job - (uintptr_t)started_buffers;
 
-	if (offset < sizeof(places))
-		kt_store_release(&((struct place *)job)->taken, 0);
+	if (offset < sizeof(started_buffers))
+		kt_store_release(&((struct started_buffer *)job)->taken, 0);
 	else
 		free(job);
 }
 
-static int start(struct ktask_job **out, const struct ktask_node *nodes,
-		 size_t nr_nodes, const struct ktask_ctl *ctl)
+static int start_job(struct ktask_job **out, const struct ktask_node *nodes,
+		     size_t nr_nodes, const struct ktask_ctl *ctl)
 {
 	struct ktask_job *job = get_job();
 	int error;
@@ -89,7 +92,7 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 	if (error)
 		return error;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	error = start(job, nodes, nr_nodes, &own);
+	error = start_job(job, nodes, nr_nodes, &own);
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved;
 	return error;

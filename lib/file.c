@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Reading small text files.  O_NONBLOCK: a FIFO in a file's place must not hold
+ * Reading small text files.  O_NONBLOCK: a FIFO under a file's name must not hold
  * a job.
  */
 #include <errno.h>

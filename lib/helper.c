@@ -323,12 +323,12 @@ static void *helper_main(void *arg)
  * host, and a woken SCHED_IDLE thread then queues behind the caller (measured
  * under KVM: 1.9 ms until it ran, with this 0.03 ms).
  */
-static bool bind(pid_t tid, const struct placement *place)
+static bool bind_thread(pid_t tid, const struct placement *placement)
 {
 	struct kt_cpus mask;
 
-	kt_place_cpus(place->cores, place->cpus.words, place->avoid,
-		      place->level, mask.words);
+	kt_placement_cpus(placement->cores, placement->cpus.words,
+			  placement->avoid, placement->level, mask.words);
 	return cpus_set_affinity(tid, &mask);
 }
 
@@ -342,18 +342,19 @@ static bool fresh(const struct helper *h, uint64_t now_ns)
 bool helper_place(struct helper *h, const struct seat *seat)
 {
 	const struct kt_cores *cores = &topo_get()->cores;
-	bool same = cpus_equal(&h->place.cpus, seat->cpus);
+	bool same = cpus_equal(&h->placement.cpus, seat->cpus);
 	pid_t tid = helper_tid(h);
 	int here = seat->anywhere ? -1 : sched_getcpu();
-	struct placement place;
+	struct placement placement;
 
-	if (same && h->place.avoid == here && h->place.level == seat->level &&
-	    h->place.cores == cores && fresh(h, seat->now_ns))
+	if (same && h->placement.avoid == here &&
+	    h->placement.level == seat->level && h->placement.cores == cores &&
+	    fresh(h, seat->now_ns))
 		return same;
-	place = (struct placement){ *seat->cpus, seat->level, here, cores };
-	if (!bind(tid, &place))
+	placement = (struct placement){ *seat->cpus, seat->level, here, cores };
+	if (!bind_thread(tid, &placement))
 		return same;
-	h->place = place;
+	h->placement = placement;
 	h->placed_ns = seat->now_ns;
 	return true;
 }
@@ -361,14 +362,14 @@ bool helper_place(struct helper *h, const struct seat *seat)
 /* The caller is about to sleep, and nobody else may want its CPU. */
 void helper_widen(struct helper *h)
 {
-	struct placement *place = &h->place;
+	struct placement *placement = &h->placement;
 
-	if (place->avoid < 0 && place->level == KT_PLACE_ANY)
+	if (placement->avoid < 0 && placement->level == KT_PLACEMENT_ANY)
 		return;
-	if (!cpus_set_affinity(helper_tid(h), &place->cpus))
+	if (!cpus_set_affinity(helper_tid(h), &placement->cpus))
 		return;
-	place->avoid = -1;
-	place->level = KT_PLACE_ANY;
+	placement->avoid = -1;
+	placement->level = KT_PLACEMENT_ANY;
 }
 
 /*
@@ -386,21 +387,22 @@ static void helper_signals(sigset_t *set)
 		sigdelset(set, faults[i]);
 }
 
-static void set_attributes(pthread_attr_t *attr, const struct placement *place)
+static void set_attributes(pthread_attr_t *attr,
+			   const struct placement *placement)
 {
 	struct sched_param normal = { .sched_priority = 0 };
 	struct kt_cpus mask;
 
 	pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(attr, STACK_BYTES);
-	if (!place)
+	if (!placement)
 		return;
 	/* Not the caller's real-time policy. */
 	pthread_attr_setinheritsched(attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(attr, SCHED_OTHER);
 	pthread_attr_setschedparam(attr, &normal);
-	kt_place_cpus(place->cores, place->cpus.words, place->avoid,
-		      place->level, mask.words);
+	kt_placement_cpus(placement->cores, placement->cpus.words,
+			  placement->avoid, placement->level, mask.words);
 	pthread_attr_setaffinity_np(attr, sizeof(mask),
 				    (const cpu_set_t *)&mask);
 }
@@ -415,8 +417,8 @@ static pid_t tid_of(pthread_t thread)
 						     : (pid_t) ~(clock >> 3);
 }
 
-/* @place: NULL to inherit CPUs and policy.  Return: 0 or a positive errno. */
-static int start_thread(struct helper *h, const struct placement *place)
+/* @placement: NULL to inherit CPUs and policy.  Return: 0 or a positive errno. */
+static int start_thread(struct helper *h, const struct placement *placement)
 {
 	sigset_t blocked, saved;
 	pthread_attr_t attr;
@@ -425,7 +427,7 @@ static int start_thread(struct helper *h, const struct placement *place)
 
 	if (error)
 		return error;
-	set_attributes(&attr, place);
+	set_attributes(&attr, placement);
 	helper_signals(&blocked);
 	pthread_sigmask(SIG_SETMASK, &blocked, &saved);
 	error = pthread_create(&thread, &attr, helper_main, h);
@@ -440,9 +442,9 @@ static int start_thread(struct helper *h, const struct placement *place)
 /* In sandboxes that forbid to choose CPUs or policy (QEMU's under libvirt). */
 static int start_where_we_are(struct helper *h)
 {
-	h->place.avoid = -1;
-	if (!cpus_get_affinity(&h->place.cpus))
-		memset(&h->place.cpus, 0xff, sizeof(h->place.cpus));
+	h->placement.avoid = -1;
+	if (!cpus_get_affinity(&h->placement.cpus))
+		memset(&h->placement.cpus, 0xff, sizeof(h->placement.cpus));
 	return start_thread(h, NULL);
 }
 
@@ -464,10 +466,10 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 	h->spin_ns = SPIN_MAX_NS;
 	h->nap_ns = NAP_MIN_NS;
 	kt_store(&h->dismissed, 0);
-	h->place = (struct placement){ *cpus, KT_PLACE_ANY, sched_getcpu(),
-				       &topo_get()->cores };
+	h->placement = (struct placement){ *cpus, KT_PLACEMENT_ANY,
+					   sched_getcpu(), &topo_get()->cores };
 	h->placed_ns = kt_now_ns();
-	error = start_thread(h, &h->place);
+	error = start_thread(h, &h->placement);
 	if (error == EPERM || error == EINVAL)
 		error = start_where_we_are(h);
 	if (!error && !prio_find_out(helper_tid(h)))

@@ -51,7 +51,7 @@ enum phase {
 /* What the affinity of a helper is made of. */
 struct placement {
 	struct kt_cpus cpus;
-	enum kt_place_level level;
+	enum kt_placement_level level;
 	int avoid; /* the CPU that the caller was on; -1 none */
 	const struct kt_cores *cores;
 };
@@ -74,7 +74,7 @@ struct helper {
 	int node; /* dense index it was last asked for, or -1 */
 	uint64_t spin_ns, nap_ns;
 	uint64_t spin_until_ns; /* till then it looks, awake */
-	struct placement place; /* owned by who holds CLAIMED */
+	struct placement placement; /* owned by who holds CLAIMED */
 	uint64_t placed_ns;
 };
 

@@ -11,7 +11,7 @@
 
 #include "lib/job.h"
 #include "lib/monitor.h"
-#include "lib/places.h"
+#include "lib/job_cpus.h"
 #include "lib/permits.h"
 #include "lib/manager.h"
 #include "lib/users.h"
@@ -178,7 +178,7 @@ static bool submit(struct kt_item *item)
 	seat->work = work_on_item;
 	seat->anywhere = job->ctx.detached;
 	item->worker.tick = tick_helper;
-	places_item(job, item);
+	job_cpus_place_item(job, item);
 	return offer_item(item);
 }
 
@@ -257,7 +257,7 @@ uint64_t job_policy_read_ns(void)
 static void refresh_policy(struct user_job *job, uint64_t now_ns)
 {
 	kt_store(&policy_read_ns, now_ns);
-	places_renew(job, now_ns);
+	job_cpus_refresh(job, now_ns);
 	if (kt_context_stuck(&job->ctx, now_ns))
 		limits_overload_seen(now_ns);
 }
@@ -298,7 +298,7 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 
 static int serving_node(struct kt_context *ctx, unsigned range, unsigned turn)
 {
-	return places_node(job_of(ctx), range, turn);
+	return job_cpus_node(job_of(ctx), range, turn);
 }
 
 /* ---- stages ---- */

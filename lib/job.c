@@ -11,7 +11,7 @@
 
 #include "lib/account.h"
 #include "lib/monitor.h"
-#include "lib/places.h"
+#include "lib/job_cpus.h"
 #include "lib/remaining.h"
 #include "lib/manager.h"
 
@@ -205,7 +205,7 @@ static unsigned max_threads(struct user_job *job)
 	if (job->ctl->max_threads)
 		max = KT_MIN(max, job->ctl->max_threads);
 	job->topo = topo_get();
-	job->nr_cpus = places_begin(job);
+	job->nr_cpus = job_cpus_begin(job);
 	return KT_MIN(max, job->nr_cpus);
 }
 
@@ -231,7 +231,7 @@ void job_begin(struct user_job *job, bool detached)
 		if (!detached && !ctx->fixed)
 			job_begin_known(job, max);
 		make_items(job, max - 1);
-		places_make(job);
+		job_cpus_split(job);
 	}
 	kt_context_begin(ctx);
 	if (max == 1)

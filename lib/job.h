@@ -44,8 +44,8 @@ struct user_job {
 	bool unmade; /* its helpers, as it began beside busy CPUs */
 	unsigned nr_cpus; /* threads that these are enough for */
 	struct kt_cpus cpus; /* where helpers of any node may run */
-	struct kt_place_room room; /* on these */
-	struct job_nodes *nodes; /* lib/places.h; NULL: one node */
+	struct kt_placement_room room; /* on these */
+	struct job_nodes *nodes; /* lib/job_cpus.h; NULL: one node */
 	struct kt_range own_ranges[JOB_RANGES];
 	struct kt_item own_items[JOB_ITEMS];
 };

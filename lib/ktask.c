@@ -84,30 +84,34 @@ static int do_job(struct user_job *job, const struct ktask_node *nodes,
 }
 
 /*
- * A job is 7 KiB, and its caller may have little stack: it lies in static memory
- * while there are places, in that which its thread had last if it can.  Not on
- * the heap, see lib/async.c.  What other threads had at a fork the child lacks.
+ * A job is 7 KiB, and its caller may have little stack.  So it lies in one of these
+ * buffers, if one is free; first tried is the one that the thread used last.  Not on
+ * the heap, see lib/async.c.  After a fork the child lacks the buffers that other
+ * threads used at that moment.
+ *
+ * Locking: taken is a lock of one word, taken by compare-and-swap.  The job belongs
+ * to the thread that took it.
  */
-#define NR_PLACES 32
+#define NR_BUFFERS 32
 
-static struct place {
+static struct job_buffer {
 	struct user_job job;
 	uint32_t taken;
-} places[NR_PLACES];
+} job_buffers[NR_BUFFERS];
 
-static __thread unsigned last_place;
+static __thread unsigned last_buffer;
 
-static struct place *get_place(void)
+static struct job_buffer *get_buffer(void)
 {
-	for (unsigned i = 0; i < NR_PLACES; i++) {
-		unsigned index = (last_place + i) % NR_PLACES;
-		struct place *place = &places[index];
-		uint32_t taken = kt_load(&place->taken);
+	for (unsigned i = 0; i < NR_BUFFERS; i++) {
+		unsigned index = (last_buffer + i) % NR_BUFFERS;
+		struct job_buffer *buffer = &job_buffers[index];
+		uint32_t taken = kt_load(&buffer->taken);
 
-		if (taken || !kt_cas(&place->taken, &taken, 1))
+		if (taken || !kt_cas(&buffer->taken, &taken, 1))
 			continue;
-		last_place = index;
-		return place;
+		last_buffer = index;
+		return buffer;
 	}
 	return NULL;
 }
@@ -125,13 +129,13 @@ run_on_stack(const struct ktask_node *nodes, size_t nr_nodes,
 static int run_nodes(const struct ktask_node *nodes, size_t nr_nodes,
 		     const struct ktask_ctl *ctl)
 {
-	struct place *place = get_place();
+	struct job_buffer *buffer = get_buffer();
 	int error;
 
-	if (!place)
+	if (!buffer)
 		return run_on_stack(nodes, nr_nodes, ctl);
-	error = do_job(&place->job, nodes, nr_nodes, ctl);
-	kt_store_release(&place->taken, 0);
+	error = do_job(&buffer->job, nodes, nr_nodes, ctl);
+	kt_store_release(&buffer->taken, 0);
 	return error;
 }
 

@@ -185,7 +185,7 @@ static ssize_t read_all(int fd, char *text, size_t size)
 	return got < 0 ? -errno : (ssize_t)len;
 }
 
-/* O_NONBLOCK: a FIFO in the file's place must not hold a job. */
+/* O_NONBLOCK: a FIFO under the file's name must not hold a job. */
 static bool read_from(int folder, const char *name, uid_t owner,
 		      const char *machine, struct learn_table *table)
 {
@@ -360,7 +360,7 @@ static int may_make_folder(const char *base)
 	return may_make_files(AT_FDCWD, above);
 }
 
-/* Copies the file's name; false: there is no place for it. */
+/* Copies the file's name; false: there is no directory for it. */
 static bool find_file(const char *machine, char base[FILE_PATH],
 		      char name[FILE_NAME], char *path, size_t size)
 {

@@ -54,7 +54,7 @@ bool manager_has_one_cpu(const struct user_job *job)
 void manager_place_worker(struct user_job *job, struct seat *seat)
 {
 	seat->cpus = &job->manager->cpus[job->manager->cpus_used];
-	seat->level = KT_PLACE_ANY;
+	seat->level = KT_PLACEMENT_ANY;
 }
 
 /* Makes helpers for workers that lack one: other jobs may have taken the helpers
@@ -190,7 +190,7 @@ static struct manager *make_manager(struct user_job *job, unsigned max,
 	manager_count_begin(&manager->count);
 	manager->seat.work = manage_workers;
 	manager->seat.cpus = &manager->cpus[0];
-	manager->seat.level = KT_PLACE_ANY;
+	manager->seat.level = KT_PLACEMENT_ANY;
 	manager->seat.anywhere = true;
 	return manager;
 }

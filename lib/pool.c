@@ -490,8 +490,8 @@ static bool wait_until_gone(struct helper *h, pid_t tid, uint64_t until_ns)
 	return true;
 }
 
-/* The thread that ended last in this place, by itself or dismissed by another
- * thread, may not be gone yet. */
+/* The last thread of this helper may not be gone yet, whether it ended by itself or
+ * another thread dismissed it. */
 static void await_ended(struct helper *h, uint64_t until_ns)
 {
 	uint32_t tid = kt_load_acquire(&h->ended_tid);

@@ -2,8 +2,8 @@
 /*
  * The pool: helper threads that wait for seats in jobs.
  *
- * A seat is a place in a job, owned by the job's caller; a helper takes one at
- * a time.  How they hand over: lib/helper.h.
+ * A seat is the pool's part of a work item.  The job's caller owns it and offers it to
+ * one helper; a helper takes one seat at a time.  lib/helper.h has the protocol.
  */
 #ifndef KTASK_LIB_POOL_H
 #define KTASK_LIB_POOL_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "core/caps.h"
-#include "core/place.h"
+#include "core/placement.h"
 #include "lib/cpus.h"
 #include "lib/prio.h"
 
@@ -20,13 +20,13 @@
 
 struct helper;
 
-/* A place in a job for one helper. */
+/* What one helper is offered. */
 struct seat {
 	/* What the helper does; runs on the helper.  False: it could not begin,
 	 * and the seat stays offered to it, to be tried again soon. */
 	bool (*work)(struct seat *seat);
 	const struct kt_cpus *cpus; /* run on these, */
-	enum kt_place_level level; /* on the choicest or on all of them */
+	enum kt_placement_level level; /* on the choicest or on all of them */
 	bool anywhere; /* on the CPU of who offers it too */
 	uint64_t now_ns; /* about when it is offered */
 

@@ -10,7 +10,7 @@
 #ifndef KTASK_LIB_TOPO_H
 #define KTASK_LIB_TOPO_H
 
-#include "core/place.h"
+#include "core/placement.h"
 #include "lib/cpus.h"
 
 #define TOPO_NODES_MAX 64

@@ -63,8 +63,8 @@ static bool users_unchanged(uint64_t now_ns)
 	return false;
 }
 
-/* All users must have the same order, in which what does not divide goes
- * round.  Another thread may see two of them change places. */
+/* Every process must have users in the same order, since what does not divide goes
+ * round in that order.  Another thread may see two users swapped for a moment. */
 static void insert(uint32_t nr, uid_t uid, uint32_t wanted)
 {
 	for (; nr && users.uids[nr - 1] > uid; nr--) {

@@ -16,7 +16,7 @@ void users_look(uint64_t now_ns);
  * users_want - helpers that each user wants, the others' as last found
  * @wants: room for USERS_MAX + 1, in the order of user ids
  * @own: what the jobs of this user want
- * @self: set to this user's place
+ * @self: set to this user's index
  *
  * Return: how many users there are, this one included.
  */

@@ -162,8 +162,8 @@ struct ktask_result {
  * allows, instead of finding out how many pay. */
 #define KTASK_FIXED 0x1u
 /* ktask_ctl.flags: chunks wait in the kernel, for devices or other threads.
- * Threads in the place of those that do are had from the first chunk on, and
- * not only when some have waited. */
+ * Compensating workers join from the first chunk on, and not only when threads
+ * have waited. */
 #define KTASK_BLOCKS 0x2u
 
 /**
@@ -528,7 +528,7 @@ KTASK_API int ktask_learnt_get(const char *name, struct ktask_learnt *learnt);
  * Jobs that run already are not changed.
  *
  * Return: 0; -EINVAL; -E2BIG; what writing the file failed with: -EBUSY when another
- * process held it for two seconds, -ENOENT without a place for it, or others.
+ * process held it for two seconds, -ENOENT without a directory for it, or others.
  */
 KTASK_API int ktask_learnt_put(const struct ktask_learnt *learnt, char *path,
 			       size_t size);

@@ -220,7 +220,7 @@ static int lend_to_one_that_blocks(void *arg)
 		return 77;
 	ktest_check(cpus_get_affinity(&cpus));
 	blocking.seat.cpus = &cpus;
-	blocking.seat.level = KT_PLACE_ANY;
+	blocking.seat.level = KT_PLACEMENT_ANY;
 	pool_enter(1, &cpus);
 	for (int i = 0; i < 10 && !helped; i++)
 		helped = be_helped(&blocking);

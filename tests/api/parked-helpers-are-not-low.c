@@ -292,7 +292,7 @@ static bool work_never(struct seat *seat)
 
 static int withdraw_from_the_starved(void *arg)
 {
-	struct seat seat = { .work = work_never, .level = KT_PLACE_ANY };
+	struct seat seat = { .work = work_never, .level = KT_PLACEMENT_ANY };
 	struct kt_cpus cpus;
 
 	park_helpers();

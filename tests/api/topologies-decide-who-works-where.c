@@ -137,9 +137,9 @@ static void tell_served(char *text)
 		if (topo->nr_node_cpus[i])
 			continue;
 		for (unsigned turn = 0; turn < 4; turn++) {
-			int by = kt_place_node(topo->ids[i], topo->ids,
-					       topo->nr_node_cpus,
-					       topo->nr_nodes, turn);
+			int by = kt_placement_node(topo->ids[i], topo->ids,
+						   topo->nr_node_cpus,
+						   topo->nr_nodes, turn);
 
 			if (by < 0)
 				strcpy(who, "nobody");
@@ -185,12 +185,13 @@ static void tell_helpers(char *text, const char *allowed)
 	const struct kt_cores *cores = &topo_get()->cores;
 	struct kt_cpus all = parse(allowed), cpus;
 	int caller = atoi(allowed);
-	struct kt_place_room room;
+	struct kt_placement_room room;
 
-	kt_place_room(cores, all.words, caller, &room);
+	kt_placement_room(cores, all.words, caller, &room);
 	for (unsigned others = 0; others + 1 < cpus_count(&all); others++) {
-		kt_place_cpus(cores, all.words, caller,
-			      kt_place_level(&room, others), cpus.words);
+		kt_placement_cpus(cores, all.words, caller,
+				  kt_placement_level(&room, others),
+				  cpus.words);
 		topology_list(text, &cpus);
 		strcat(text, " ");
 	}

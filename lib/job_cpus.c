@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where the helpers of a job may go: the caller's CPUs within the job's, each
- * node's part of them, and how much room these have for whole cores.
+ * The CPUs that helpers of a job may use: those of the caller within the job's
+ * mask, each node's part of them, and how many whole cores these have.
  *
- * Only the thread that drives the job looks here; helpers just compare a
- * number.  The choices themselves are core/place.h's.
+ * Locking: none.  Only the thread that drives the job reads and writes this.
+ * Helpers just compare ctx->placement.  The choices are core/placement.h's.
  */
 #include <sched.h>
 #include <stdlib.h>
 
-#include "lib/places.h"
+#include "lib/job_cpus.h"
 
 /* The CPU mask of the control block may be longer than ours.  Return: false if
  * it leaves no CPU for a helper. */
@@ -22,7 +22,7 @@ static bool narrow_to_job(struct user_job *job)
 	return cpus_narrow(&job->cpus, &mask);
 }
 
-unsigned places_begin(struct user_job *job)
+unsigned job_cpus_begin(struct user_job *job)
 {
 	job->cpus = job->affinity;
 	if (!job->ctl->cpus)
@@ -40,19 +40,20 @@ static void fill_node(struct user_job *job, unsigned i, int here)
 	nodes->nr_cpus[i] = cpus_narrow(cpus, &job->topo->node_cpus[i])
 				    ? cpus_count(cpus)
 				    : 0;
-	kt_place_room(&job->topo->cores, cpus->words, here, &nodes->rooms[i]);
+	kt_placement_room(&job->topo->cores, cpus->words, here,
+			  &nodes->rooms[i]);
 }
 
-static void fill(struct user_job *job)
+static void fill_nodes_and_cores(struct user_job *job)
 {
 	int here = sched_getcpu();
 
-	kt_place_room(&job->topo->cores, job->cpus.words, here, &job->room);
+	kt_placement_room(&job->topo->cores, job->cpus.words, here, &job->room);
 	for (unsigned i = 0; job->nodes && i < job->topo->nr_nodes; i++)
 		fill_node(job, i, here);
 }
 
-void places_make(struct user_job *job)
+void job_cpus_split(struct user_job *job)
 {
 	unsigned nr = job->topo->nr_nodes;
 
@@ -62,11 +63,11 @@ void places_make(struct user_job *job)
 				    nr * sizeof(job->nodes->cpus[0]));
 	if (job->nodes)
 		job->nodes->here = topo_here();
-	if (nr > 1 || kt_place_matters(&job->topo->cores))
-		fill(job);
+	if (nr > 1 || kt_placement_matters(&job->topo->cores))
+		fill_nodes_and_cores(job);
 }
 
-/* Return: true if this is no longer the machine that the run began on. */
+/* Return: true if this is no longer the machine that the job began on. */
 static bool machine_changed(struct user_job *job, uint64_t now_ns)
 {
 	limits_renew(now_ns);
@@ -75,11 +76,11 @@ static bool machine_changed(struct user_job *job, uint64_t now_ns)
 	job->topo = topo_get();
 	free(job->nodes);
 	job->nodes = NULL;
-	places_make(job);
+	job_cpus_split(job);
 	return true;
 }
 
-bool places_renew(struct user_job *job, uint64_t now_ns)
+bool job_cpus_refresh(struct user_job *job, uint64_t now_ns)
 {
 	bool changed = machine_changed(job, now_ns);
 	struct kt_cpus now;
@@ -91,13 +92,13 @@ bool places_renew(struct user_job *job, uint64_t now_ns)
 		return false;
 	job->affinity = now;
 	nr_cpus = cpus_count(&now);
-	job->nr_cpus = KT_MIN(places_begin(job), nr_cpus);
-	fill(job);
+	job->nr_cpus = KT_MIN(job_cpus_begin(job), nr_cpus);
+	fill_nodes_and_cores(job);
 	kt_store(&job->ctx.placement, job->ctx.placement + 1);
 	return true;
 }
 
-int places_node(const struct user_job *job, unsigned range, unsigned turn)
+int job_cpus_node(const struct user_job *job, unsigned range, unsigned turn)
 {
 	const struct job_nodes *nodes = job->nodes;
 	int node = job->ctx.job.ranges[range].node;
@@ -105,23 +106,23 @@ int places_node(const struct user_job *job, unsigned range, unsigned turn)
 
 	if (!nodes)
 		return -1;
-	index = kt_place_node(node, job->topo->ids, nodes->nr_cpus,
-			      job->topo->nr_nodes, turn);
+	index = kt_placement_node(node, job->topo->ids, nodes->nr_cpus,
+				  job->topo->nr_nodes, turn);
 	/* What belongs to no node is the caller's own business: its memory is
 	 * most likely to be here, or to come from here when first touched. */
 	if (index < 0)
-		index = kt_place_node(nodes->here, job->topo->ids,
-				      nodes->nr_cpus, job->topo->nr_nodes,
-				      turn);
+		index = kt_placement_node(nodes->here, job->topo->ids,
+					  nodes->nr_cpus, job->topo->nr_nodes,
+					  turn);
 	return index;
 }
 
-void places_item(const struct user_job *job, struct kt_item *item)
+void job_cpus_place_item(const struct user_job *job, struct kt_item *item)
 {
 	const struct kt_host_item *host = &item->host;
 	const struct kt_cap *cap =
 		host->node_cap ? host->node_cap : pool_machine();
-	const struct kt_place_room *room = &job->room;
+	const struct kt_placement_room *room = &job->room;
 	struct seat *seat = &item->host.seat;
 
 	seat->cpus = &job->cpus;
@@ -129,9 +130,9 @@ void places_item(const struct user_job *job, struct kt_item *item)
 		seat->cpus = &job->nodes->cpus[host->node_index];
 		room = &job->nodes->rooms[host->node_index];
 	}
-	seat->level = KT_PLACE_ANY;
+	seat->level = KT_PLACEMENT_ANY;
 	/* Its own permit is among those that are used. */
-	if (!item->starved && kt_place_matters(&job->topo->cores))
-		seat->level = kt_place_level(room, kt_load(&cap->used) - 1);
-	item->preferred = seat->level != KT_PLACE_ANY;
+	if (!item->starved && kt_placement_matters(&job->topo->cores))
+		seat->level = kt_placement_level(room, kt_load(&cap->used) - 1);
+	item->preferred = seat->level != KT_PLACEMENT_ANY;
 }

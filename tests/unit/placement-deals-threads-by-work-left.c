@@ -6,7 +6,7 @@
 #include "ktest.h"
 #include "support/work.h"
 
-#include "core/place.h"
+#include "core/placement.h"
 
 /* The ranges that @nr threads are dealt, as digits in order. */
 static uint64_t deal(struct work *work, unsigned nr)
@@ -14,7 +14,7 @@ static uint64_t deal(struct work *work, unsigned nr)
 	uint64_t order = 0;
 
 	while (nr--)
-		order = order * 10 + kt_place_deal(&work->job, NULL);
+		order = order * 10 + kt_placement_deal(&work->job, NULL);
 	return order;
 }
 
@@ -70,7 +70,7 @@ static void who_left_makes_room(void **state)
 	begin(2, units);
 	assert_int_equal(deal(&work, 3), 10);
 	/* Ranges 0, 1, 0. */
-	kt_place_undeal(&work.job, 1);
+	kt_placement_undeal(&work.job, 1);
 	assert_int_equal(deal(&work, 2), 11);
 	work_free(&work);
 }
@@ -90,20 +90,20 @@ static void a_node_without_room_gets_none_while_others_have_work(void **state)
 	for (int i = 0; i < 3; i++)
 		work.ranges[i].node = i;
 	full_node = 0;
-	assert_int_equal(kt_place_deal(&work.job, has_room), 1);
-	assert_int_equal(kt_place_deal(&work.job, has_room), 2);
+	assert_int_equal(kt_placement_deal(&work.job, has_room), 1);
+	assert_int_equal(kt_placement_deal(&work.job, has_room), 2);
 	full_node = 1;
-	assert_int_equal(kt_place_deal(&work.job, has_room), 0);
+	assert_int_equal(kt_placement_deal(&work.job, has_room), 0);
 	/* Nothing is left but there: rather to a node that is done. */
 	work.ranges[0].next = 1000;
 	work.ranges[2].next = 100;
 	work.ranges[0].dealt = 2;
-	assert_int_equal(kt_place_deal(&work.job, has_room), 2);
-	assert_int_equal(kt_place_deal(&work.job, has_room), 0);
+	assert_int_equal(kt_placement_deal(&work.job, has_room), 2);
+	assert_int_equal(kt_placement_deal(&work.job, has_room), 0);
 	/* No node has room. */
 	work.ranges[0].node = 1;
 	work.ranges[2].node = 1;
-	assert_int_equal(kt_place_deal(&work.job, has_room), 1);
+	assert_int_equal(kt_placement_deal(&work.job, has_room), 1);
 	assert_int_equal(work.ranges[1].dealt, 2);
 	work_free(&work);
 }
@@ -115,8 +115,8 @@ static void nothing_left_and_no_range(void **state)
 
 	begin(2, units);
 	work.ranges[0].next = work.ranges[1].next = 10;
-	assert_int_equal(kt_place_deal(&work.job, NULL), 0);
-	assert_int_equal(kt_place_deal(&none, NULL), 0);
+	assert_int_equal(kt_placement_deal(&work.job, NULL), 0);
+	assert_int_equal(kt_placement_deal(&none, NULL), 0);
 	work_free(&work);
 }
 

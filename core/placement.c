@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Place: counting and choosing CPUs.  One pass over the allowed CPUs, none at
- * all on machines where all cores are alike and have no siblings.
+ * Placement: counting and choosing CPUs.  One pass over the allowed CPUs; none on
+ * machines whose cores are all alike and have no siblings.
  */
-#include "core/place.h"
+#include "core/placement.h"
 
 #define WORD_BITS 64
 
@@ -17,7 +17,7 @@ static void put_in_set(uint64_t *set, unsigned cpu)
 	set[cpu / WORD_BITS] |= 1ull << (cpu % WORD_BITS);
 }
 
-static bool exists(const struct kt_cores *cores, int cpu)
+static bool is_cpu(const struct kt_cores *cores, int cpu)
 {
 	return cpu >= 0 && (unsigned)cpu < cores->nr_words * WORD_BITS;
 }
@@ -27,8 +27,8 @@ static unsigned core_of(const struct kt_cores *cores, unsigned cpu)
 	return cores->core ? cores->core[cpu] : cpu;
 }
 
-/* Is no lower CPU of its core allowed?  Siblings are few, but numbered anyhow:
- * from the core's lowest CPU on, and only up to this one. */
+/* Is no lower CPU of its core allowed?  Siblings are few, but their numbers may be
+ * any: search from the core's lowest CPU up to this one. */
 static bool first_of_core(const struct kt_cores *cores, const uint64_t *allowed,
 			  unsigned cpu)
 {
@@ -45,26 +45,26 @@ static bool first_of_core(const struct kt_cores *cores, const uint64_t *allowed,
 }
 
 /* The choicest level that has @cpu. */
-static enum kt_place_level level_of(const struct kt_cores *cores,
-				    const uint64_t *allowed, int caller,
-				    unsigned cpu)
+static enum kt_placement_level level_of(const struct kt_cores *cores,
+					const uint64_t *allowed, int caller,
+					unsigned cpu)
 {
-	if (exists(cores, caller) &&
+	if (is_cpu(cores, caller) &&
 	    core_of(cores, cpu) == core_of(cores, (unsigned)caller))
-		return KT_PLACE_ANY;
+		return KT_PLACEMENT_ANY;
 	if (!first_of_core(cores, allowed, cpu))
-		return KT_PLACE_BESIDE;
+		return KT_PLACEMENT_BESIDE;
 	if (cores->slow && in_set(cores->slow, cpu))
-		return KT_PLACE_CORES;
-	return KT_PLACE_FAST;
+		return KT_PLACEMENT_CORES;
+	return KT_PLACEMENT_FAST;
 }
 
-void kt_place_room(const struct kt_cores *cores, const uint64_t *allowed,
-		   int caller, struct kt_place_room *room)
+void kt_placement_room(const struct kt_cores *cores, const uint64_t *allowed,
+		       int caller, struct kt_placement_room *room)
 {
-	for (unsigned i = 0; i < KT_PLACE_ANY; i++)
+	for (unsigned i = 0; i < KT_PLACEMENT_ANY; i++)
 		room->nr[i] = 0;
-	if (!kt_place_matters(cores))
+	if (!kt_placement_matters(cores))
 		return;
 	for (unsigned w = 0; w < cores->nr_words; w++) {
 		for (uint64_t left = allowed[w]; left; left &= left - 1) {
@@ -73,20 +73,20 @@ void kt_place_room(const struct kt_cores *cores, const uint64_t *allowed,
 
 			for (unsigned level =
 				     level_of(cores, allowed, caller, cpu);
-			     level < KT_PLACE_ANY; level++)
+			     level < KT_PLACEMENT_ANY; level++)
 				room->nr[level]++;
 		}
 	}
 }
 
-enum kt_place_level kt_place_level(const struct kt_place_room *room,
-				   unsigned others)
+enum kt_placement_level kt_placement_level(const struct kt_placement_room *room,
+					   unsigned others)
 {
-	unsigned level = KT_PLACE_FAST;
+	unsigned level = KT_PLACEMENT_FAST;
 
-	while (level < KT_PLACE_ANY && others >= room->nr[level])
+	while (level < KT_PLACEMENT_ANY && others >= room->nr[level])
 		level++;
-	return (enum kt_place_level)level;
+	return (enum kt_placement_level)level;
 }
 
 static bool all_but(const struct kt_cores *cores, const uint64_t *allowed,
@@ -103,8 +103,9 @@ static bool all_but(const struct kt_cores *cores, const uint64_t *allowed,
 	return any;
 }
 
-static bool choice(const struct kt_cores *cores, const uint64_t *allowed,
-		   int caller, enum kt_place_level level, uint64_t *cpus)
+static bool fill_level(const struct kt_cores *cores, const uint64_t *allowed,
+		       int caller, enum kt_placement_level level,
+		       uint64_t *cpus)
 {
 	bool any = false;
 
@@ -123,11 +124,12 @@ static bool choice(const struct kt_cores *cores, const uint64_t *allowed,
 	return any;
 }
 
-void kt_place_cpus(const struct kt_cores *cores, const uint64_t *allowed,
-		   int caller, enum kt_place_level level, uint64_t *cpus)
+void kt_placement_cpus(const struct kt_cores *cores, const uint64_t *allowed,
+		       int caller, enum kt_placement_level level,
+		       uint64_t *cpus)
 {
-	if (level < KT_PLACE_ANY && kt_place_matters(cores) &&
-	    choice(cores, allowed, caller, level, cpus))
+	if (level < KT_PLACEMENT_ANY && kt_placement_matters(cores) &&
+	    fill_level(cores, allowed, caller, level, cpus))
 		return;
 	if (all_but(cores, allowed, caller, cpus))
 		return;
@@ -148,8 +150,8 @@ static int nth_at(unsigned distance, int wanted, const int *ids,
 	return -1;
 }
 
-int kt_place_node(int wanted, const int *ids, const unsigned *nr_cpus,
-		  unsigned nr, unsigned turn)
+int kt_placement_node(int wanted, const int *ids, const unsigned *nr_cpus,
+		      unsigned nr, unsigned turn)
 {
 	unsigned best = 0, ties = 0;
 	bool known = false;
@@ -214,7 +216,7 @@ static bool find_room(const struct kt_job *job, bool (*has_room)(int node),
 	return least < UINT32_MAX;
 }
 
-unsigned kt_place_deal(struct kt_job *job, bool (*has_room)(int node))
+unsigned kt_placement_deal(struct kt_job *job, bool (*has_room)(int node))
 {
 	unsigned found = 0;
 
@@ -226,7 +228,7 @@ unsigned kt_place_deal(struct kt_job *job, bool (*has_room)(int node))
 	return found;
 }
 
-void kt_place_undeal(struct kt_job *job, unsigned range)
+void kt_placement_undeal(struct kt_job *job, unsigned range)
 {
 	job->ranges[range].dealt--;
 }

@@ -5,7 +5,7 @@
  */
 #include "ktest.h"
 
-#include "core/place.h"
+#include "core/placement.h"
 
 #define WORDS 2
 #define CPUS (WORDS * 64)
@@ -24,12 +24,13 @@ static int begin(void **state)
 	return 0;
 }
 
-static uint64_t cpus_of(uint64_t allowed, int caller, enum kt_place_level level)
+static uint64_t cpus_of(uint64_t allowed, int caller,
+			enum kt_placement_level level)
 {
 	uint64_t all[WORDS] = { allowed, 0 };
 	uint64_t cpus[WORDS] = { ~0ull, ~0ull };
 
-	kt_place_cpus(&cores, all, caller, level, cpus);
+	kt_placement_cpus(&cores, all, caller, level, cpus);
 	assert_int_equal(cpus[1], 0);
 	return cpus[0];
 }
@@ -38,12 +39,12 @@ static void room_is(uint64_t allowed, int caller, unsigned fast, unsigned whole,
 		    unsigned beside)
 {
 	uint64_t all[WORDS] = { allowed, 0 };
-	struct kt_place_room room = { { 99, 99, 99 } };
+	struct kt_placement_room room = { { 99, 99, 99 } };
 
-	kt_place_room(&cores, all, caller, &room);
-	assert_int_equal(room.nr[KT_PLACE_FAST], fast);
-	assert_int_equal(room.nr[KT_PLACE_CORES], whole);
-	assert_int_equal(room.nr[KT_PLACE_BESIDE], beside);
+	kt_placement_room(&cores, all, caller, &room);
+	assert_int_equal(room.nr[KT_PLACEMENT_FAST], fast);
+	assert_int_equal(room.nr[KT_PLACEMENT_CORES], whole);
+	assert_int_equal(room.nr[KT_PLACEMENT_BESIDE], beside);
 }
 
 /* 4 cores, siblings 4 apart; the caller on 0. */
@@ -56,45 +57,46 @@ static void four_cores(void)
 static void one_sibling_of_each_other_core(void **state)
 {
 	four_cores();
-	assert_int_equal(cpus_of(0xff, 0, KT_PLACE_FAST), 0x0e);
-	assert_int_equal(cpus_of(0xff, 0, KT_PLACE_CORES), 0x0e);
-	assert_int_equal(cpus_of(0xff, 0, KT_PLACE_BESIDE), 0xee);
-	assert_int_equal(cpus_of(0xff, 0, KT_PLACE_ANY), 0xfe);
+	assert_int_equal(cpus_of(0xff, 0, KT_PLACEMENT_FAST), 0x0e);
+	assert_int_equal(cpus_of(0xff, 0, KT_PLACEMENT_CORES), 0x0e);
+	assert_int_equal(cpus_of(0xff, 0, KT_PLACEMENT_BESIDE), 0xee);
+	assert_int_equal(cpus_of(0xff, 0, KT_PLACEMENT_ANY), 0xfe);
 	/* The same from the caller's other sibling. */
-	assert_int_equal(cpus_of(0xff, 4, KT_PLACE_CORES), 0x0e);
-	assert_int_equal(cpus_of(0xff, 4, KT_PLACE_ANY), 0xef);
+	assert_int_equal(cpus_of(0xff, 4, KT_PLACEMENT_CORES), 0x0e);
+	assert_int_equal(cpus_of(0xff, 4, KT_PLACEMENT_ANY), 0xef);
 	/* Nobody knows where the caller is. */
-	assert_int_equal(cpus_of(0xff, -1, KT_PLACE_CORES), 0x0f);
-	assert_int_equal(cpus_of(0xff, -1, KT_PLACE_ANY), 0xff);
+	assert_int_equal(cpus_of(0xff, -1, KT_PLACEMENT_CORES), 0x0f);
+	assert_int_equal(cpus_of(0xff, -1, KT_PLACEMENT_ANY), 0xff);
 	room_is(0xff, 0, 3, 3, 6);
 	room_is(0xff, -1, 4, 4, 8);
 }
 
 static void levels_are_filled_in_turn(void **state)
 {
-	struct kt_place_room room = { { 2, 3, 6 } };
-	static const enum kt_place_level expected[] = {
-		KT_PLACE_FAST,	 KT_PLACE_FAST,	  KT_PLACE_CORES,
-		KT_PLACE_BESIDE, KT_PLACE_BESIDE, KT_PLACE_BESIDE,
-		KT_PLACE_ANY,	 KT_PLACE_ANY,
+	struct kt_placement_room room = { { 2, 3, 6 } };
+	static const enum kt_placement_level expected[] = {
+		KT_PLACEMENT_FAST,   KT_PLACEMENT_FAST,	  KT_PLACEMENT_CORES,
+		KT_PLACEMENT_BESIDE, KT_PLACEMENT_BESIDE, KT_PLACEMENT_BESIDE,
+		KT_PLACEMENT_ANY,    KT_PLACEMENT_ANY,
 	};
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(expected); i++)
-		assert_int_equal(kt_place_level(&room, i), expected[i]);
-	assert_int_equal(kt_place_level(&room, UINT32_MAX), KT_PLACE_ANY);
+		assert_int_equal(kt_placement_level(&room, i), expected[i]);
+	assert_int_equal(kt_placement_level(&room, UINT32_MAX),
+			 KT_PLACEMENT_ANY);
 }
 
 /* The lowest sibling of a core may be forbidden, or offline. */
 static void any_allowed_sibling_stands_for_its_core(void **state)
 {
 	four_cores();
-	assert_int_equal(cpus_of(0xf0, 4, KT_PLACE_CORES), 0xe0);
-	assert_int_equal(cpus_of(0xd3, 0, KT_PLACE_CORES), 0xc2);
+	assert_int_equal(cpus_of(0xf0, 4, KT_PLACEMENT_CORES), 0xe0);
+	assert_int_equal(cpus_of(0xd3, 0, KT_PLACEMENT_CORES), 0xc2);
 	room_is(0xd3, 0, 3, 3, 3);
 	/* Three threads a core; of 0, 5 and 9 the first is not there. */
 	core[5] = core[9] = 0;
 	core[4] = 4;
-	assert_int_equal(cpus_of(0x220, 1, KT_PLACE_CORES), 0x20);
+	assert_int_equal(cpus_of(0x220, 1, KT_PLACEMENT_CORES), 0x20);
 	room_is(0x220, 1, 1, 1, 2);
 }
 
@@ -104,11 +106,11 @@ static void fast_cores_before_slow_ones(void **state)
 	/* Cores 2 and 3 are slow, one of them without a sibling. */
 	slow[0] = 0x4c;
 	cores.slow = slow;
-	assert_int_equal(cpus_of(0x7f, 0, KT_PLACE_FAST), 0x02);
-	assert_int_equal(cpus_of(0x7f, 0, KT_PLACE_CORES), 0x0e);
+	assert_int_equal(cpus_of(0x7f, 0, KT_PLACEMENT_FAST), 0x02);
+	assert_int_equal(cpus_of(0x7f, 0, KT_PLACEMENT_CORES), 0x0e);
 	room_is(0x7f, 0, 1, 3, 5);
 	cores.slow = NULL;
-	assert_int_equal(cpus_of(0x7f, 0, KT_PLACE_FAST), 0x0e);
+	assert_int_equal(cpus_of(0x7f, 0, KT_PLACEMENT_FAST), 0x0e);
 }
 
 static void a_slow_sibling_is_a_sibling(void **state)
@@ -117,7 +119,7 @@ static void a_slow_sibling_is_a_sibling(void **state)
 	cores.slow = slow;
 	slow[0] = 0xcc;
 	/* A whole slow core is better than half of a fast one. */
-	assert_int_equal(cpus_of(0xff, 0, KT_PLACE_CORES), 0x0e);
+	assert_int_equal(cpus_of(0xff, 0, KT_PLACEMENT_CORES), 0x0e);
 	room_is(0xff, 0, 1, 3, 6);
 }
 
@@ -126,16 +128,16 @@ static void a_slow_sibling_is_a_sibling(void **state)
 static void machines_without_siblings(void **state)
 {
 	cores.core = NULL;
-	assert_false(kt_place_matters(&cores));
+	assert_false(kt_placement_matters(&cores));
 	room_is(0xff, 0, 0, 0, 0);
-	for (unsigned level = 0; level <= KT_PLACE_ANY; level++)
+	for (unsigned level = 0; level <= KT_PLACEMENT_ANY; level++)
 		assert_int_equal(cpus_of(0xff, 3, level), 0xf7);
 }
 
 static void never_an_empty_set(void **state)
 {
 	four_cores();
-	for (unsigned level = 0; level <= KT_PLACE_ANY; level++) {
+	for (unsigned level = 0; level <= KT_PLACEMENT_ANY; level++) {
 		assert_int_equal(cpus_of(0x01, 0, level), 0x01);
 		/* Only the caller's sibling is left. */
 		assert_int_equal(cpus_of(0x11, 0, level), 0x10);
@@ -143,15 +145,15 @@ static void never_an_empty_set(void **state)
 	}
 	cores.slow = slow;
 	slow[0] = 0xff;
-	assert_int_equal(cpus_of(0xff, 0, KT_PLACE_FAST), 0xfe);
+	assert_int_equal(cpus_of(0xff, 0, KT_PLACEMENT_FAST), 0xfe);
 }
 
 static void callers_beyond_the_set_do_no_harm(void **state)
 {
 	four_cores();
-	assert_int_equal(cpus_of(0xff, CPUS, KT_PLACE_CORES), 0x0f);
-	assert_int_equal(cpus_of(0xff, 1 << 20, KT_PLACE_ANY), 0xff);
-	assert_int_equal(cpus_of(0xff, INT32_MIN, KT_PLACE_ANY), 0xff);
+	assert_int_equal(cpus_of(0xff, CPUS, KT_PLACEMENT_CORES), 0x0f);
+	assert_int_equal(cpus_of(0xff, 1 << 20, KT_PLACEMENT_ANY), 0xff);
+	assert_int_equal(cpus_of(0xff, INT32_MIN, KT_PLACEMENT_ANY), 0xff);
 }
 
 /* Any machine: levels only grow, and hold as many CPUs as were counted. */
@@ -161,7 +163,7 @@ static void random_machines(void **state)
 
 	for (int round = 0; round < 2000; round++) {
 		uint64_t all[WORDS], cpus[WORDS], wider[WORDS];
-		struct kt_place_room room;
+		struct kt_placement_room room;
 		int caller = (int)ktest_random_below(&random, CPUS + 8) - 4;
 		unsigned nr = 1 + (unsigned)ktest_random_below(&random, CPUS);
 
@@ -176,12 +178,13 @@ static void random_machines(void **state)
 			all[w] = ktest_random(&random) & ktest_random(&random);
 			slow[w] = ktest_random(&random);
 		}
-		kt_place_room(&cores, all, caller, &room);
-		for (unsigned level = 0; level < KT_PLACE_ANY; level++) {
+		kt_placement_room(&cores, all, caller, &room);
+		for (unsigned level = 0; level < KT_PLACEMENT_ANY; level++) {
 			unsigned count = 0;
 
-			kt_place_cpus(&cores, all, caller, level, cpus);
-			kt_place_cpus(&cores, all, caller, level + 1, wider);
+			kt_placement_cpus(&cores, all, caller, level, cpus);
+			kt_placement_cpus(&cores, all, caller, level + 1,
+					  wider);
 			for (unsigned w = 0; w < WORDS; w++) {
 				count +=
 					(unsigned)__builtin_popcountll(cpus[w]);

@@ -6,7 +6,7 @@
 #include "ktest.h"
 #include "support/port.h"
 
-#include "core/place.h"
+#include "core/placement.h"
 
 static const int ids[] = { 0, 8, 252, 255 };
 /* [from][to], by the ids above; another way back than there. */
@@ -36,7 +36,7 @@ static int use_table(void **state)
 
 static int served_by(int wanted, const unsigned nr_cpus[4], unsigned turn)
 {
-	int index = kt_place_node(wanted, ids, nr_cpus, 4, turn);
+	int index = kt_placement_node(wanted, ids, nr_cpus, 4, turn);
 
 	return index < 0 ? index : ids[index];
 }
@@ -82,9 +82,9 @@ static void nowhere(void **state)
 	assert_int_equal(served_by(0, none, 3), -1);
 	assert_int_equal(served_by(255, none, 3), -1);
 	/* Not in the table: it must not even be asked for. */
-	assert_int_equal(kt_place_node(7, ids, all, 4, 0), -1);
-	assert_int_equal(kt_place_node(KT_NO_NODE, ids, all, 4, 0), -1);
-	assert_int_equal(kt_place_node(0, ids, all, 0, 0), -1);
+	assert_int_equal(kt_placement_node(7, ids, all, 4, 0), -1);
+	assert_int_equal(kt_placement_node(KT_NO_NODE, ids, all, 4, 0), -1);
+	assert_int_equal(kt_placement_node(0, ids, all, 0, 0), -1);
 }
 
 int main(void)
