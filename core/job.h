@@ -104,7 +104,7 @@ void kt_job_stop(struct kt_job *job, int error);
 
 static inline bool kt_job_stopped(const struct kt_job *job)
 {
-	/* A late look costs one more chunk, so no order is asked for. */
+	/* Seen late, it costs one more chunk: no ordering is needed. */
 	return kt_load(&job->error) != 0;
 }
 

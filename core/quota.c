@@ -57,13 +57,13 @@ static uint64_t growth(uint64_t from, uint64_t to)
 	return to - from;
 }
 
-static void see_others(struct kt_quota *quota, const struct kt_quota_look *look,
-		       uint64_t ns)
+static void see_others(struct kt_quota *quota,
+		       const struct kt_quota_sample *sample, uint64_t ns)
 {
-	const struct kt_quota_look *last = &quota->last;
-	uint64_t threads = KT_MAX(last->own_threads, look->own_threads);
-	uint64_t own = growth(last->own_ns, look->own_ns);
-	uint64_t group = growth(last->group_ns, look->group_ns);
+	const struct kt_quota_sample *last = &quota->last;
+	uint64_t threads = KT_MAX(last->own_threads, sample->own_threads);
+	uint64_t own = growth(last->own_ns, sample->own_ns);
+	uint64_t group = growth(last->group_ns, sample->group_ns);
 	uint64_t others;
 
 	if (own / ns >= threads)
@@ -77,45 +77,45 @@ static void see_others(struct kt_quota *quota, const struct kt_quota_look *look,
 }
 
 static bool ran_out(const struct kt_quota *quota,
-		    const struct kt_quota_look *look, uint64_t ns)
+		    const struct kt_quota_sample *sample, uint64_t ns)
 {
-	const struct kt_quota_look *last = &quota->last;
+	const struct kt_quota_sample *last = &quota->last;
 
 	if (ns >= STEP_MAX_NS ||
-	    !growth(last->nr_throttled, look->nr_throttled))
+	    !growth(last->nr_throttled, sample->nr_throttled))
 		return false;
 	/* Any job that uses its quota well runs out of it now and then. */
-	return look->throttled_ns == KT_QUOTA_UNKNOWN ||
-	       growth(last->throttled_ns, look->throttled_ns) >= ns / 8;
+	return sample->throttled_ns == KT_QUOTA_UNKNOWN ||
+	       growth(last->throttled_ns, sample->throttled_ns) >= ns / 8;
 }
 
 static void see_throttling(struct kt_quota *quota,
-			   const struct kt_quota_look *look, uint64_t ns)
+			   const struct kt_quota_sample *sample, uint64_t ns)
 {
-	uint64_t quiet_ns = growth(quota->held_ns, look->now_ns);
+	uint64_t quiet_ns = growth(quota->held_ns, sample->now_ns);
 
-	if (ran_out(quota, look, ns)) {
+	if (ran_out(quota, sample, ns)) {
 		quota->held = KT_MIN(quota->held + 1, kt_quota_most(quota) - 1);
-		quota->held_ns = look->now_ns;
+		quota->held_ns = sample->now_ns;
 	} else if (quiet_ns >= GIVE_BACK_NS) {
 		quota->held -=
 			(uint32_t)KT_MIN(quiet_ns / GIVE_BACK_NS, quota->held);
-		quota->held_ns = look->now_ns;
+		quota->held_ns = sample->now_ns;
 	}
 }
 
-void kt_quota_step(struct kt_quota *quota, const struct kt_quota_look *look)
+void kt_quota_step(struct kt_quota *quota, const struct kt_quota_sample *sample)
 {
-	uint64_t ns = growth(quota->last.now_ns, look->now_ns);
+	uint64_t ns = growth(quota->last.now_ns, sample->now_ns);
 
 	if (quota->seen && ns < STEP_MIN_NS)
 		return;
 	if (quota->seen) {
-		see_others(quota, look, ns);
-		see_throttling(quota, look, ns);
+		see_others(quota, sample, ns);
+		see_throttling(quota, sample, ns);
 	} else {
-		quota->held_ns = look->now_ns;
+		quota->held_ns = sample->now_ns;
 	}
-	quota->last = *look;
+	quota->last = *sample;
 	quota->seen = true;
 }

@@ -2,9 +2,9 @@
 /*
  * Quota: how many threads a group with a CPU quota has room for.
  *
- * Owns the arithmetic only; where the numbers come from is the host's business
- * (control groups).  Behaves badly where several processes of a group begin
- * jobs in the same instant: each sees the others one look later.
+ * Owns the arithmetic only: the host reads the numbers (control groups).  Behaves
+ * badly where several processes of a group begin jobs in the same instant: each sees
+ * the others one sample later.
  */
 #ifndef KTASK_CORE_QUOTA_H
 #define KTASK_CORE_QUOTA_H
@@ -14,7 +14,7 @@
 #define KT_QUOTA_UNKNOWN UINT64_MAX
 
 /* Counters of a group at one time; all of them only grow. */
-struct kt_quota_look {
+struct kt_quota_sample {
 	uint64_t now_ns;
 	uint64_t group_ns; /* CPU time of the group; may be unknown */
 	uint64_t own_ns; /* CPU time of this process */
@@ -30,7 +30,7 @@ struct kt_quota {
 	bool seen; /* last is valid */
 	uint64_t
 		held_ns; /* when held was changed, or the quota ran out, last */
-	struct kt_quota_look last;
+	struct kt_quota_sample last;
 };
 
 /* kt_quota_milli - @quota in each @period as thousandths of a CPU */
@@ -43,7 +43,7 @@ unsigned kt_quota_most(const struct kt_quota *quota);
 unsigned kt_quota_threads(const struct kt_quota *quota);
 
 /*
- * kt_quota_step - learn from the group's counters
+ * kt_quota_step - update the estimate from a sample of the group's counters
  *
  * What others use is what the group used since the last step less the share of
  * our own jobs.  That share is what the process used, and at most what its
@@ -51,6 +51,7 @@ unsigned kt_quota_threads(const struct kt_quota *quota);
  * another.  If the quota ran out noticeably, one more thread is held back; each
  * second in which it did not gives one back.
  */
-void kt_quota_step(struct kt_quota *quota, const struct kt_quota_look *look);
+void kt_quota_step(struct kt_quota *quota,
+		   const struct kt_quota_sample *sample);
 
 #endif /* KTASK_CORE_QUOTA_H */

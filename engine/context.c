@@ -89,7 +89,7 @@ static void place_caller(struct kt_context *ctx)
 	ctx->caller.range = kt_claim_home(&ctx->job, ctx->caller.node, 0);
 }
 
-/* Nobody looks and nobody helps: one chunk a range. */
+/* No helper, and nobody to report to: one chunk for each range. */
 static void begin_alone(struct kt_context *ctx)
 {
 	if (!ctx->detached && !ctx->progress && !ctx->job.deadline_ns)

@@ -31,14 +31,16 @@
 #include "core/tune.h"
 #include "engine/host.h"
 
-/* How often the caller looks up from its work, as times between two looks. */
+/*
+ * How often the caller ticks and refreshes, between its chunks.  Both intervals begin
+ * short and grow as the job lasts.
+ */
 struct kt_pace {
-	uint64_t tick_first_ns; /* ticks begin with this, */
-	uint64_t tick_ns; /* and become as long as the job has lasted */
-	uint64_t refresh_ns; /* threads allowed are asked for */
-	uint64_t
-		refresh_soon_first_ns; /* the same where helpers are lacking, */
-	uint64_t refresh_soon_ns; /* growing as ticks do */
+	uint64_t tick_first_ns; /* the first interval between two ticks, */
+	uint64_t tick_ns; /* and the longest */
+	uint64_t refresh_ns; /* the interval between two refreshes */
+	uint64_t refresh_soon_first_ns; /* the same while helpers are */
+	uint64_t refresh_soon_ns; /* lacking: the first and the longest */
 	uint64_t refresh_first_ns; /* from the beginning to the first refresh */
 };
 

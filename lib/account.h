@@ -4,9 +4,9 @@
  *
  * KTASK_STAT names a file that somebody made for it: a regular file of the
  * calling user that nobody else may use and that begins with ACCOUNT_HEADER.
- * Nothing else is ever written to, so that a wrong or stale name harms nobody;
- * set-user-ID programs do not look at it.  Without the variable a job pays one
- * load.  Jobs too small to split are function calls and not accounted for.
+ * Nothing else is ever written to, so a wrong or stale name harms nobody.
+ * Set-user-ID programs ignore the variable.  Without it a job pays one load.  Jobs
+ * too small to split are function calls and have no line.
  */
 #ifndef KTASK_LIB_ACCOUNT_H
 #define KTASK_LIB_ACCOUNT_H

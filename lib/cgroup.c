@@ -2,11 +2,16 @@
 /*
  * Reading control groups, and the process's own view of them.
  *
- * Measured on 2 CPUs (version 1, Linux 6.18): the first look takes 52 us, the
- * check each second 16 us where no quota exists and 9 us more for each that
- * does, a look 7 us a quota.  Between looks a job pays two loads and reading
- * the clock.  Version 2 sums up CPU time of all CPUs when cpu.stat is read,
- * which on a large machine may take long: hence LOOK_PART.
+ * Measured on 2 CPUs (version 1, Linux 6.18): the first refresh takes 52 us, the
+ * check each second 16 us without a quota and 9 us more for each quota, a refresh
+ * 7 us for each quota.  Between refreshes a job pays two loads and reads the clock.
+ * Version 2 sums up the CPU time of all CPUs when cpu.stat is read, which may take
+ * long on a large machine: hence REFRESH_PART.
+ *
+ * Locking, for this_process:
+ *	B: busy, a lock of one word: the id of the process whose thread refreshes.
+ *	   No thread waits for it.
+ *	A: written under B, read by any thread: kt_load() and kt_store()
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,10 +26,10 @@
 #define MEMORY_NONE (1ull << 62)
 /* With more left than helpers could ever need nobody counts pages of files. */
 #define MEMORY_PLENTY (1ull << 30)
-/* Looking may take this part of the time; but where it lasted, as the thread
- * was throttled or stopped meanwhile, the next look is no later than this. */
-#define LOOK_PART 64
-#define LOOK_MOST_NS CGROUP_FIND_NS
+/* Refreshing may take this part of the time.  One that lasted long, because the
+ * thread was throttled or stopped, puts off the next by no more than this. */
+#define REFRESH_PART 64
+#define REFRESH_MOST_NS CGROUP_FIND_NS
 
 /* ---- files of a group ---- */
 
@@ -52,7 +57,7 @@ static int read_text(const struct cgroup_dir *dir, unsigned len,
 	return file_text(path, text, size);
 }
 
-static unsigned whole(const struct cgroup_dir *dir)
+static unsigned whole_len(const struct cgroup_dir *dir)
 {
 	return (unsigned)strlen(dir->path);
 }
@@ -111,8 +116,8 @@ static void find_levels(struct cgroup *cg, bool moved)
 	cg->nr_levels = 0;
 	if (!dir->version)
 		return;
-	len = whole(dir);
-	usage_len = usage_seen ? whole(usage) : 0;
+	len = whole_len(dir);
+	usage_len = usage_seen ? whole_len(usage) : 0;
 	do {
 		uint32_t milli = read_quota(dir, len);
 		struct cgroup_level *level = &cg->levels[cg->nr_levels];
@@ -172,7 +177,7 @@ static uint64_t least_left(struct cgroup *cg, enum cgroup_kind kind,
 
 	if (!dir->version)
 		return least;
-	len = whole(dir);
+	len = whole_len(dir);
 	do {
 		if (!read_number(dir, len, limit_name, &limit) ||
 		    limit >= none || !read_number(dir, len, used_name, &used))
@@ -202,13 +207,13 @@ uint64_t cgroup_memory_left(struct cgroup *cg)
 			  MEMORY_NONE, MEMORY_PLENTY, cached_bytes);
 }
 
-/* ---- looking ---- */
+/* ---- refreshing ---- */
 
-static void look_at_level(const struct cgroup *cg, struct cgroup_level *level,
+static void refresh_level(const struct cgroup *cg, struct cgroup_level *level,
 			  uint64_t now_ns, const struct cgroup_own *own)
 {
 	const struct cgroup_dir *dir = &cg->dirs[CGROUP_CPU];
-	struct kt_quota_look look = {
+	struct kt_quota_sample sample = {
 		.now_ns = now_ns,
 		.group_ns = KT_QUOTA_UNKNOWN,
 		.own_ns = own->cpu_ns,
@@ -219,18 +224,18 @@ static void look_at_level(const struct cgroup *cg, struct cgroup_level *level,
 	uint64_t value;
 
 	read_text(dir, level->len, "cpu.stat", text, sizeof(text));
-	text_field(text, "nr_throttled", &look.nr_throttled);
+	text_field(text, "nr_throttled", &sample.nr_throttled);
 	if (text_field(text, "throttled_usec", &value))
-		look.throttled_ns = value * 1000;
+		sample.throttled_ns = value * 1000;
 	else if (text_field(text, "throttled_time", &value))
-		look.throttled_ns = value;
+		sample.throttled_ns = value;
 	if (text_field(text, "usage_usec", &value))
-		look.group_ns = value * 1000;
+		sample.group_ns = value * 1000;
 	else if (level->usage_len &&
 		 read_number(&cg->dirs[CGROUP_USAGE], level->usage_len,
 			     "cpuacct.usage", &value))
-		look.group_ns = value;
-	kt_quota_step(&level->quota, &look);
+		sample.group_ns = value;
+	kt_quota_step(&level->quota, &sample);
 }
 
 void cgroup_init(struct cgroup *cg, const char *root)
@@ -241,8 +246,8 @@ void cgroup_init(struct cgroup *cg, const char *root)
 	cg->memory_left = UINT64_MAX;
 }
 
-void cgroup_look(struct cgroup *cg, uint64_t now_ns,
-		 const struct cgroup_own *own)
+void cgroup_refresh(struct cgroup *cg, uint64_t now_ns,
+		    const struct cgroup_own *own)
 {
 	if (now_ns >= cg->find_due_ns) {
 		bool moved =
@@ -254,9 +259,9 @@ void cgroup_look(struct cgroup *cg, uint64_t now_ns,
 		cg->find_due_ns = now_ns + CGROUP_FIND_NS;
 	}
 	for (unsigned i = 0; i < cg->nr_levels; i++)
-		look_at_level(cg, &cg->levels[i], now_ns, own);
-	cg->look_due_ns =
-		cg->nr_levels ? now_ns + CGROUP_LOOK_NS : cg->find_due_ns;
+		refresh_level(cg, &cg->levels[i], now_ns, own);
+	cg->refresh_due_ns =
+		cg->nr_levels ? now_ns + CGROUP_REFRESH_NS : cg->find_due_ns;
 }
 
 uint64_t cgroup_memory_threads(const struct cgroup *cg)
@@ -304,12 +309,12 @@ const struct cgroup_level *cgroup_least(const struct cgroup *cg, char *name,
 /* ---- of this process ---- */
 
 static struct {
-	struct cgroup cg; /* by who holds busy */
-	uint32_t pid; /* whose view it is; by who holds busy */
-	uint32_t busy; /* 0, or the id of the process whose thread looks */
-	uint64_t due_ns;
-	uint32_t now, start; /* threads; 0: never looked */
-} mine;
+	struct cgroup cg; /* B */
+	uint32_t pid; /* whose view it is; B */
+	uint32_t busy; /* 0, or the id of the process whose thread refreshes */
+	uint64_t due_ns; /* A */
+	uint32_t now, start; /* threads; 0: never refreshed; A */
+} this_process;
 
 static uint64_t process_cpu_ns(void)
 {
@@ -319,19 +324,21 @@ static uint64_t process_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* One thread looks, the others use what it found before.  In the child of a
- * fork the parent's looker is gone, perhaps with half of its work done, and the
- * process's CPU time counts anew. */
-static bool become_looker(void)
+/*
+ * One thread refreshes, the others use what was found before.  In the child of a
+ * fork the parent's thread is gone, perhaps with half of its work done, so the child
+ * takes the lock over.  Its CPU time counts from 0.
+ */
+static bool lock_view(void)
 {
 	uint32_t self = (uint32_t)getpid();
-	uint32_t busy = kt_load(&mine.busy);
+	uint32_t busy = kt_load(&this_process.busy);
 
-	if (busy == self || !kt_cas(&mine.busy, &busy, self))
+	if (busy == self || !kt_cas(&this_process.busy, &busy, self))
 		return false;
-	if (mine.pid != self)
-		cgroup_init(&mine.cg, file_root);
-	mine.pid = self;
+	if (this_process.pid != self)
+		cgroup_init(&this_process.cg, file_root);
+	this_process.pid = self;
 	return true;
 }
 
@@ -344,40 +351,44 @@ static unsigned start_threads(const struct cgroup *cg)
 	return (unsigned)KT_MIN(cgroup_most(cg), 1 + pool_helpers() + more);
 }
 
-static void look(uint64_t now_ns)
+static void refresh_view(uint64_t now_ns)
 {
 	struct cgroup_own own;
 	int saved = errno;
 	uint64_t begin_ns, pause_ns;
 
-	if (!become_looker())
+	if (!lock_view())
 		return;
 	begin_ns = kt_now_ns();
 	own.cpu_ns = process_cpu_ns();
 	own.threads = 1 + kt_load(&pool_machine()->used);
-	cgroup_look(&mine.cg, now_ns, &own);
-	kt_store(&mine.now, cgroup_now(&mine.cg));
-	kt_store(&mine.start, start_threads(&mine.cg));
-	pause_ns = KT_MIN((kt_now_ns() - begin_ns) * LOOK_PART, LOOK_MOST_NS);
-	kt_store(&mine.due_ns, KT_MAX(mine.cg.look_due_ns, now_ns + pause_ns));
-	kt_store_release(&mine.busy, 0);
+	cgroup_refresh(&this_process.cg, now_ns, &own);
+	kt_store(&this_process.now, cgroup_now(&this_process.cg));
+	kt_store(&this_process.start, start_threads(&this_process.cg));
+	pause_ns = KT_MIN((kt_now_ns() - begin_ns) * REFRESH_PART,
+			  REFRESH_MOST_NS);
+	kt_store(&this_process.due_ns,
+		 KT_MAX(this_process.cg.refresh_due_ns, now_ns + pause_ns));
+	kt_store_release(&this_process.busy, 0);
 	errno = saved;
 }
 
-static void look_if_due(uint64_t now_ns)
+static void refresh_if_due(uint64_t now_ns)
 {
-	if (now_ns >= kt_load(&mine.due_ns))
-		look(now_ns ? now_ns : kt_now_ns());
+	if (now_ns >= kt_load(&this_process.due_ns))
+		refresh_view(now_ns ? now_ns : kt_now_ns());
 }
 
 unsigned cgroup_threads(uint64_t now_ns)
 {
-	look_if_due(now_ns);
-	return kt_load(&mine.now) ? kt_load(&mine.now) : CGROUP_NO_LIMIT;
+	refresh_if_due(now_ns);
+	return kt_load(&this_process.now) ? kt_load(&this_process.now)
+					  : CGROUP_NO_LIMIT;
 }
 
 unsigned cgroup_start_threads(uint64_t now_ns)
 {
-	look_if_due(now_ns);
-	return kt_load(&mine.start) ? kt_load(&mine.start) : CGROUP_NO_LIMIT;
+	refresh_if_due(now_ns);
+	return kt_load(&this_process.start) ? kt_load(&this_process.start)
+					    : CGROUP_NO_LIMIT;
 }

@@ -20,7 +20,7 @@
 #include "lib/cgroup_find.h"
 
 #define CGROUP_NO_LIMIT 65536u
-/* Groups with a quota, one above the other; more are not looked at. */
+/* Groups with a quota, one above the other; more are not read. */
 #define CGROUP_LEVELS 8
 
 /* A helper's stacks, and page tables that its chunks make: with less left for
@@ -28,7 +28,7 @@
 #define CGROUP_HELPER_BYTES (1 << 20)
 
 #define CGROUP_FIND_NS 1000000000
-#define CGROUP_LOOK_NS 50000000
+#define CGROUP_REFRESH_NS 50000000
 
 struct cgroup_level {
 	unsigned len; /* of the CPU folder's path */
@@ -38,7 +38,7 @@ struct cgroup_level {
 
 struct cgroup {
 	const char *root; /* before every path; not copied */
-	uint64_t find_due_ns, look_due_ns;
+	uint64_t find_due_ns, refresh_due_ns;
 	uint64_t mark;
 	struct cgroup_dir dirs[CGROUP_KINDS];
 	struct cgroup_level levels[CGROUP_LEVELS];
@@ -56,9 +56,9 @@ struct cgroup_own {
 	unsigned threads; /* in jobs now */
 };
 
-/* cgroup_look - read what is due by @now_ns */
-void cgroup_look(struct cgroup *cg, uint64_t now_ns,
-		 const struct cgroup_own *own);
+/* cgroup_refresh - read what is due by @now_ns */
+void cgroup_refresh(struct cgroup *cg, uint64_t now_ns,
+		    const struct cgroup_own *own);
 
 /* cgroup_most - threads that the least quota allows, whoever uses it */
 unsigned cgroup_most(const struct cgroup *cg);
@@ -86,11 +86,11 @@ const struct cgroup_level *cgroup_least(const struct cgroup *cg, char *name,
 					size_t size);
 
 /*
- * Of this process, for all of its threads.  @now_ns 0: what was found when last
- * looked, however long ago.
+ * Of this process, for all of its threads.  @now_ns 0: from the last refresh,
+ * however long ago.
  */
 
-/* cgroup_threads - cgroup_now(), from at most CGROUP_LOOK_NS ago */
+/* cgroup_threads - cgroup_now(), from at most CGROUP_REFRESH_NS ago */
 unsigned cgroup_threads(uint64_t now_ns);
 
 /* cgroup_start_threads - what a job that starts now may ever have: quota and

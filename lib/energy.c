@@ -4,7 +4,11 @@
  *
  * Measured: 11 us where there is none of them, 140 us with 256 frequency
  * policies.  Asking a battery may take the firmware milliseconds: a mains
- * supply that is found first saves that, and LOOK_PART bounds it.
+ * supply that is found first saves that, and REFRESH_PART bounds it.
+ *
+ * Locking, for this_machine: the thread that moves due_ns on by compare-and-swap
+ * refreshes; the others use what was found before.
+ *	A: written by that thread, read by any: kt_load() and kt_store()
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,12 +24,12 @@
 #define WORD 64
 #define PATH_BYTES 512
 #define POLICIES_MAX 1024
-/* Looked at, of all policies. */
-#define POLICIES_LOOKED 8
-/* Looking may take this part of the time; but where it lasted, as the thread
- * was stopped meanwhile, the next look is no later than this. */
-#define LOOK_PART 64
-#define LOOK_MOST_NS 60000000000ull
+/* Read, of all policies. */
+#define POLICIES_SAMPLED 8
+/* Refreshing may take this part of the time.  One that lasted long, because the
+ * thread was stopped, puts off the next by no more than this. */
+#define REFRESH_PART 64
+#define REFRESH_MOST_NS 60000000000ull
 
 /* The one line of a file; "" if there is none. */
 static void read_word(char word[WORD], const char *dir, const char *name)
@@ -97,13 +101,13 @@ static unsigned list_policies(const char *root, uint16_t ids[POLICIES_MAX])
 	return nr;
 }
 
-/* All that are looked at must agree: a core that is slow for a reason of its
- * own does not make the machine frugal. */
+/* All policies that are read must agree: one slow core does not mean that the
+ * machine saves energy. */
 static bool cpus_save(const char *root, char *why, size_t size)
 {
 	uint16_t ids[POLICIES_MAX];
 	unsigned nr = list_policies(root, ids);
-	unsigned step = (nr + POLICIES_LOOKED - 1) / POLICIES_LOOKED;
+	unsigned step = (nr + POLICIES_SAMPLED - 1) / POLICIES_SAMPLED;
 	char dir[PATH_BYTES];
 
 	for (unsigned i = 0; i < nr; i += step) {
@@ -120,7 +124,7 @@ static bool cpus_save(const char *root, char *why, size_t size)
 
 enum supply { SUPPLY_OTHER, SUPPLY_MAINS, SUPPLY_DISCHARGES };
 
-static enum supply look_at_supply(const char *dir)
+static enum supply read_supply(const char *dir)
 {
 	char type[WORD];
 
@@ -151,7 +155,7 @@ static bool on_battery(const char *root)
 		    snprintf(supply, sizeof(supply), "%s/%s", path,
 			     entry->d_name) >= PATH_BYTES)
 			continue;
-		kind = look_at_supply(supply);
+		kind = read_supply(supply);
 		mains = kind == SUPPLY_MAINS;
 		battery = battery || kind == SUPPLY_DISCHARGES;
 	}
@@ -179,26 +183,27 @@ bool energy_saving(const char *root, char *why, size_t size)
 }
 
 static struct {
-	uint64_t due_ns;
-	uint32_t saving;
-} mine;
+	uint64_t due_ns; /* A */
+	uint32_t saving; /* A */
+} this_machine;
 
-/* One thread looks, the others use what was found before. */
-static void look(uint64_t now_ns)
+static void refresh_saving(uint64_t now_ns)
 {
-	uint64_t due_ns = kt_load(&mine.due_ns);
+	uint64_t due_ns = kt_load(&this_machine.due_ns);
 	char why[WORD * 2];
 	int saved = errno;
 	uint64_t cost_ns;
 
 	if (now_ns < due_ns ||
-	    !kt_cas(&mine.due_ns, &due_ns, now_ns + ENERGY_LOOK_NS))
+	    !kt_cas(&this_machine.due_ns, &due_ns, now_ns + ENERGY_REFRESH_NS))
 		return;
-	kt_store(&mine.saving, energy_saving(file_root, why, sizeof(why)));
+	kt_store(&this_machine.saving,
+		 energy_saving(file_root, why, sizeof(why)));
 	cost_ns = kt_now_ns() - now_ns;
-	if (cost_ns > ENERGY_LOOK_NS / LOOK_PART)
-		kt_store(&mine.due_ns,
-			 now_ns + KT_MIN(cost_ns * LOOK_PART, LOOK_MOST_NS));
+	if (cost_ns > ENERGY_REFRESH_NS / REFRESH_PART)
+		kt_store(&this_machine.due_ns,
+			 now_ns + KT_MIN(cost_ns * REFRESH_PART,
+					 REFRESH_MOST_NS));
 	errno = saved;
 }
 
@@ -206,10 +211,11 @@ unsigned energy_threads(uint64_t now_ns)
 {
 	enum config_energy policy = config_get()->energy;
 
-	if (policy == CONFIG_ENERGY_AUTO && now_ns >= kt_load(&mine.due_ns))
-		look(now_ns ? now_ns : kt_now_ns());
+	if (policy == CONFIG_ENERGY_AUTO &&
+	    now_ns >= kt_load(&this_machine.due_ns))
+		refresh_saving(now_ns ? now_ns : kt_now_ns());
 	if (policy == CONFIG_ENERGY_NEVER ||
-	    (policy == CONFIG_ENERGY_AUTO && kt_load(&mine.saving)))
+	    (policy == CONFIG_ENERGY_AUTO && kt_load(&this_machine.saving)))
 		return 1;
 	return ENERGY_NO_LIMIT;
 }

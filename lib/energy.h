@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define ENERGY_NO_LIMIT 65536u
-#define ENERGY_LOOK_NS 1000000000
+#define ENERGY_REFRESH_NS 1000000000
 
 /*
  * energy_saving - does the system under @root save energy?
@@ -26,10 +26,10 @@
 bool energy_saving(const char *root, char *why, size_t size);
 
 /* energy_threads - 1 where no helper shall run, else ENERGY_NO_LIMIT; @now_ns 0:
- * as found when last looked */
+ * from the last refresh */
 unsigned energy_threads(uint64_t now_ns);
 
-/* energy_explain - the same, looked at now, and the reason */
+/* energy_explain - the same, read now, and the reason */
 unsigned energy_explain(char *why, size_t size);
 
 #endif /* KTASK_LIB_ENERGY_H */

@@ -17,12 +17,12 @@
 #include "lib/topo.h"
 
 #define STACK_BYTES (256 * 1024)
-/* How long a helper may look for the next job before it sleeps: about what
+/* How long a helper may spin for the next job before it sleeps: about what
  * sleeping and waking cost (5 to 50 us); less where jobs are rare. */
 #define SPIN_MAX_NS 50000
 #define SPIN_MIN_NS 1000
-/* After the offer that woke it was withdrawn: to meet the next of jobs that
- * follow each other, and not longer, as it is not low. */
+/* The same after the offer that woke it was withdrawn: long enough for the next job
+ * of a series, and no longer, because the helper is not low. */
 #define SPIN_WOKEN_NS 10000
 /* How long a helper that takes an offer and has a CPU needs to lower itself. */
 #define TAKE_NS 20000
@@ -32,12 +32,11 @@
 /* A helper's CPUs are set anew after this time, should somebody have changed
  * them. */
 #define PLACED_NS 1000000000
-/* How often a helper that idled long enough looks whether jobs still run: none
- * is made while they do, so those that are there stay. */
-#define BUSY_LOOK_NS 100000000
+/* How often a helper that idled long enough to end checks whether jobs run.  It
+ * stays while they do, since no helper is made then. */
+#define BUSY_POLL_NS 100000000
 
-/* Look for an offer for a while.  Return: the word when one is there or the
- * time is up. */
+/* Spin for @spin_ns.  Return: the word when there is an offer or the time is up. */
 static uint32_t spin_for_offer(struct helper *h, uint64_t spin_ns)
 {
 	uint64_t until = kt_now_ns() + spin_ns;
@@ -72,8 +71,8 @@ void helper_raise(struct helper *h)
 	kt_store(&h->low, 0);
 }
 
-/* It has a CPU, or it is preempted in that moment: then it raises itself when it
- * finds no offer. */
+/* The helper has a CPU, or was preempted just now.  It raises itself when it finds no
+ * offer. */
 void helper_raise_taker(struct helper *h)
 {
 	uint64_t until = kt_now_ns() + TAKE_NS;
@@ -99,10 +98,10 @@ static bool take_offer(struct helper *h, uint32_t word)
 }
 
 /*
- * From IDLE; a thread that sleeps has been raised.  It may be offered work while
- * it raises itself: that call may last, and a caller that finds nobody idle makes
- * no second try before its next tick.  Nobody else lowers it, and whoever
- * withdraws the offer meanwhile does no more than raise it, too.
+ * From IDLE; a thread that sleeps has been raised.  The helper stays IDLE while it
+ * raises itself, so that it may be offered work: the call may last, and a caller that
+ * finds no idle helper tries again only at its next tick.  No other thread lowers the
+ * helper, and a caller that withdraws its offer only raises it, too.
  *
  * Return: false if an offer came first.
  */
@@ -125,7 +124,7 @@ static bool sleep_for_offer(struct helper *h, uint32_t word)
 
 		if (!end && futex_wait(&h->word, word, idle_ns) == -ETIMEDOUT) {
 			end = !pool_busy();
-			idle_ns = KT_MAX(idle_ns, BUSY_LOOK_NS);
+			idle_ns = KT_MAX(idle_ns, BUSY_POLL_NS);
 		}
 		if (!end)
 			continue;
@@ -162,8 +161,8 @@ static bool next_offer(struct helper *h)
 	}
 }
 
-/* For good (IDLE) or as it was before (OFFERED).  From then on the seat, and
- * the job around it, may be gone. */
+/* @phase: IDLE for good, OFFERED to try again.  From then on the seat and its job may
+ * not exist any more. */
 static void leave_seat(struct helper *h, enum phase phase)
 {
 	uint32_t word = kt_load_acquire(&h->word);
@@ -180,9 +179,9 @@ static void leave_seat(struct helper *h, enum phase phase)
 	kt_store(&h->loans, 0);
 }
 
-/* Could not begin: try again soon, unless the offer is taken back meanwhile.
- * With a loan it is no longer low, and lowers itself when it tries again. */
-static void decline(struct helper *h)
+/* The helper could not begin: try again soon, unless the offer is withdrawn.  A
+ * helper that got a loan is no longer low, and lowers itself when it tries again. */
+static void decline_offer(struct helper *h)
 {
 	uint32_t word = with_phase(kt_load(&h->word), OFFERED);
 
@@ -198,14 +197,14 @@ void helper_note_loan(struct helper *h, const struct prio *prio)
 	kt_store_release(&h->loan.policy, prio->policy);
 	kt_store_release(&h->loan.nice, prio->nice);
 	kt_store_release(&h->loan.rt_priority, prio->rt_priority);
-	/* Whoever read half of it before takes it again. */
+	/* A helper that has read half of it reads it again. */
 	kt_store_release(&h->loans, kt_load(&h->loans) + 1);
 }
 
 /*
- * The caller may have lent its priority just before this helper changed its
- * own: take it again.  A loan that comes later is made over what is set here;
- * one that comes meanwhile is counted, and taken next.
+ * The caller may have lent its priority just before this helper changed its own: take
+ * the loan again.  A later loan overwrites what is set here; one that comes meanwhile
+ * is counted, and taken in the next round.
  */
 static void keep_loan(struct helper *h)
 {
@@ -223,8 +222,8 @@ static void keep_loan(struct helper *h)
 	}
 }
 
-/* About to leave a seat for good: raised before, lest it get no CPU for that. */
-static void go_up(struct helper *h)
+/* Before the helper leaves a seat for good: while low it might get no CPU to leave. */
+static void raise_self(struct helper *h)
 {
 	if (!kt_load(&h->low) || (h->close && !h->blocks))
 		return;
@@ -234,11 +233,12 @@ static void go_up(struct helper *h)
 	kt_store(&h->low, 0);
 }
 
-/* The seat's work is done.  A lent priority is given back only behind it: the
- * caller may be waiting.  Work may be offered from then on, see fall_asleep(). */
+/* The seat's work is done.  A lent priority is given back only after the seat is
+ * left, because the caller may be waiting.  Work may be offered from then on, see
+ * fall_asleep(). */
 static void finish_seat(struct helper *h)
 {
-	go_up(h);
+	raise_self(h);
 	h->blocks = false;
 	leave_seat(h, IDLE);
 	if (h->lent) {
@@ -255,23 +255,22 @@ void pool_seat_blocks(struct seat *seat)
 	if (h->blocks || prio_mode() != PRIO_LEND)
 		return;
 	h->blocks = true;
-	/* Noted before it is made, so none is between these two. */
+	/* A loan is noted before it is made, so none is missed here. */
 	if (!kt_load_acquire(&h->loans))
 		prio_blocks();
 	keep_loan(h);
 }
 
 /*
- * Where it began no caller looks after it: who else comes to run on these CPUs,
- * and where CPUs idle later, is the scheduler's to see to.  A thread that was
- * just made is not on all CPUs of such a seat either.
+ * For seats without a caller that adapts: the scheduler has to move the helper when
+ * other CPUs idle.  A thread that was just made may not use all CPUs of the seat yet.
  */
-static void go_anywhere(struct helper *h)
+static void widen_self(struct helper *h)
 {
 	uint32_t word = kt_load(&h->word);
 
 	do {
-		/* Its caller is doing just that. */
+		/* The caller is widening it now. */
 		if (phase_of(word) == LENDING)
 			return;
 	} while (!helper_move(h, &word, LENDING));
@@ -297,14 +296,14 @@ static void *helper_main(void *arg)
 		if (mode == PRIO_UNKNOWN)
 			mode = prio_mode();
 		if (h->seat->anywhere)
-			go_anywhere(h);
+			widen_self(h);
 		if (!h->seat->work(h->seat)) {
-			decline(h);
+			decline_offer(h);
 			continue;
 		}
 		h->nap_ns = NAP_MIN_NS;
 		/* A chunk forked, and this is the child's only thread: there is
-		 * nothing to return to. */
+		 * no job to return to. */
 		if (generation != pool_generation())
 			pthread_exit(NULL);
 		finish_seat(h);
@@ -332,9 +331,9 @@ static bool bind_thread(pid_t tid, const struct placement *placement)
 	return cpus_set_affinity(tid, &mask);
 }
 
-/* The kernel widens the mask of a thread whose last CPU goes, and sets it anew
- * when the control group's CPUs change; it does not say so. */
-static bool fresh(const struct helper *h, uint64_t now_ns)
+/* The kernel widens the mask of a thread whose last CPU goes, and resets it when the
+ * control group's CPUs change.  It does not tell the process. */
+static bool is_fresh(const struct helper *h, uint64_t now_ns)
 {
 	return now_ns >= h->placed_ns && now_ns - h->placed_ns < PLACED_NS;
 }
@@ -349,7 +348,7 @@ bool helper_place(struct helper *h, const struct seat *seat)
 
 	if (same && h->placement.avoid == here &&
 	    h->placement.level == seat->level && h->placement.cores == cores &&
-	    fresh(h, seat->now_ns))
+	    is_fresh(h, seat->now_ns))
 		return same;
 	placement = (struct placement){ *seat->cpus, seat->level, here, cores };
 	if (!bind_thread(tid, &placement))
@@ -359,7 +358,7 @@ bool helper_place(struct helper *h, const struct seat *seat)
 	return true;
 }
 
-/* The caller is about to sleep, and nobody else may want its CPU. */
+/* The caller is about to sleep: its CPU may be the only idle one. */
 void helper_widen(struct helper *h)
 {
 	struct placement *placement = &h->placement;
@@ -407,8 +406,8 @@ static void set_attributes(pthread_attr_t *attr,
 				    (const cpu_set_t *)&mask);
 }
 
-/* The id, which POSIX threads do not tell, as it stands in the thread's clock.
- * The thread must not have ended. */
+/* POSIX threads do not tell the kernel's id, but the id of the thread's clock
+ * contains it.  The thread must not have ended. */
 static pid_t tid_of(pthread_t thread)
 {
 	clockid_t clock;
@@ -439,7 +438,7 @@ static int start_thread(struct helper *h, const struct placement *placement)
 	return error;
 }
 
-/* In sandboxes that forbid to choose CPUs or policy (QEMU's under libvirt). */
+/* For sandboxes that forbid to choose CPUs or policy (QEMU's under libvirt). */
 static int start_where_we_are(struct helper *h)
 {
 	h->placement.avoid = -1;

@@ -3,7 +3,7 @@
  * A helper thread, and the word through which all hand-over goes:
  *
  *   EMPTY   no thread
- *   IDLE    awake, looks at its word          --offer-->  OFFERED
+ *   IDLE    awake, polls its word             --offer-->  OFFERED
  *   ASLEEP  sleeps on its word                --offer-->  OFFERED (woken)
  *   CLAIMED a caller writes the offer, or raises the thread; or the thread is
  *           being made
@@ -73,7 +73,7 @@ struct helper {
 	uint32_t ended_tid; /* of the thread that was here last, 0 if gone */
 	int node; /* dense index it was last asked for, or -1 */
 	uint64_t spin_ns, nap_ns;
-	uint64_t spin_until_ns; /* till then it looks, awake */
+	uint64_t spin_until_ns; /* it spins until then */
 	struct placement placement; /* owned by who holds CLAIMED */
 	uint64_t placed_ns;
 };

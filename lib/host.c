@@ -16,9 +16,9 @@
 #include "lib/manager.h"
 #include "lib/users.h"
 
-/* How often a helper that may use idle CPUs only, and has no caller that looks,
- * looks whether there is one for it. */
-#define IDLE_LOOK_NS 4000000
+/* How often a helper of a detached job polls for an idle CPU, if helpers must be
+ * kept to idle CPUs. */
+#define IDLE_POLL_NS 4000000
 
 static __thread struct job_current this_thread;
 
@@ -51,20 +51,20 @@ static bool is_over(const struct kt_job *core)
 	       (core->deadline_ns && kt_now_ns() >= core->deadline_ns);
 }
 
-/* By a helper that has to look for itself, if it is time to: until a CPU is
- * idle, or somebody waits for the job. */
+/* A helper of a detached job polls for itself: it sleeps until a CPU is idle, or
+ * until somebody waits for the job. */
 static void await_idle_cpu(struct kt_item *item, uint64_t now_ns)
 {
-	const struct timespec nap = { .tv_nsec = IDLE_LOOK_NS };
+	const struct timespec nap = { .tv_nsec = IDLE_POLL_NS };
 	const struct kt_context *ctx = item->ctx;
 
-	if (!kt_load(&ctx->detached) || now_ns < item->host.next_look_ns ||
+	if (!kt_load(&ctx->detached) || now_ns < item->host.next_poll_ns ||
 	    !limits_idle_only())
 		return;
 	while (kt_load(&ctx->detached) && !is_over(&ctx->job) &&
 	       !must_leave(item, now_ns) && !limits_idle_room())
 		nanosleep(&nap, NULL);
-	item->host.next_look_ns = kt_now_ns() + IDLE_LOOK_NS;
+	item->host.next_poll_ns = kt_now_ns() + IDLE_POLL_NS;
 }
 
 static bool tick_helper(struct kt_worker *worker, uint64_t now_ns)
@@ -99,7 +99,7 @@ static void take_chunks(struct kt_item *item)
 	current->worker = &item->worker;
 	kt_store(&item->host.tid, pool_seat_tid(&item->host.seat));
 	if (item->permitted) {
-		item->host.next_look_ns = 0;
+		item->host.next_poll_ns = 0;
 		await_idle_cpu(item, item->submitted_ns);
 	} else {
 		pool_seat_blocks(&item->host.seat);
@@ -141,9 +141,9 @@ static bool work_compensating(struct seat *seat)
 /* ---- items ---- */
 
 /*
- * Nobody submits again for a job whose caller does not look.  An idle helper may
- * be busy for a moment, lowering or raising itself, and get no CPU in it: that
- * is no reason to leave the job without any helper.
+ * An idle helper may be busy for a moment, lowering or raising itself, and get no CPU
+ * in it.  Nobody submits again for a detached job, which must not be left without any
+ * helper for that reason: make one.
  */
 static bool offer_item(struct kt_item *item)
 {
@@ -228,9 +228,9 @@ static void permit_put(struct kt_item *item)
 	kt_cap_put(pool_machine());
 }
 
-/* A helper that was given no CPU since the last refresh may not be for long: its
- * permit is of use to others meanwhile, and the chunk that it is in would be
- * waited for at the end. */
+/* A helper that got no CPU since the last refresh may get none for long.  Another can
+ * use its permit meanwhile.  Its chunk would be waited for at the end, so it is lent
+ * the caller's priority now. */
 static void permit_yield(struct kt_item *item)
 {
 	struct kt_host_item *host = &item->host;
@@ -267,23 +267,23 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 				bool refresh, uint64_t *until_ns)
 {
 	struct user_job *job = job_of(ctx);
-	uint64_t look_ns = refresh ? now_ns : 0;
+	uint64_t poll_ns = refresh ? now_ns : 0;
 	unsigned working = kt_load(&ctx->job.threads);
 	unsigned threads, most, wanted;
 
 	if (refresh)
 		refresh_policy(job, now_ns);
-	most = KT_MIN(job->nr_cpus, limits_now(look_ns));
+	most = KT_MIN(job->nr_cpus, limits_now(poll_ns));
 	wanted = KT_MIN(ctx->wanted, most);
 	if (permits_shared())
-		users_look(look_ns);
+		users_refresh(poll_ns);
 	threads = 1 + permits_share(job->entry, wanted - 1, now_ns, until_ns);
-	/* A helper that waits for a permit, should the caller not look again for
-	 * long: when it is this job's turn it might not be there. */
+	/* One helper more, which waits for a permit: the caller may be in a long
+	 * chunk when it is this job's turn. */
 	if (now_ns == ctx->start_ns)
 		threads = KT_MIN(threads + 1, wanted);
-	/* Its helpers look for themselves: whom none is submitted now has none
-	 * later either. */
+	/* Helpers of a detached job poll for themselves: none is submitted
+	 * later. */
 	if (ctx->detached)
 		return threads;
 	if (limits_idle_only())

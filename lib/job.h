@@ -40,8 +40,8 @@ struct user_job {
 
 	int entry; /* in the shared registry; lib/permits.h */
 	const struct topo *topo;
-	struct kt_cpus affinity; /* of the caller, when it looked last */
-	bool unmade; /* its helpers, as it began beside busy CPUs */
+	struct kt_cpus affinity; /* of the caller, at the last refresh */
+	bool unmade; /* it began in an overload: no helper was made for it */
 	unsigned nr_cpus; /* threads that these are enough for */
 	struct kt_cpus cpus; /* where helpers of any node may run */
 	struct kt_placement_room room; /* on these */

@@ -70,7 +70,7 @@ void job_cpus_split(struct user_job *job)
 /* Return: true if this is no longer the machine that the job began on. */
 static bool machine_changed(struct user_job *job, uint64_t now_ns)
 {
-	limits_renew(now_ns);
+	limits_refresh(now_ns);
 	if (job->topo == topo_get())
 		return false;
 	job->topo = topo_get();

@@ -47,17 +47,17 @@ static unsigned policy_threads(uint64_t now_ns)
 	return KT_MIN(cgroup_start_threads(now_ns), energy_threads(now_ns));
 }
 
-void limits_renew(uint64_t now_ns)
+void limits_refresh(uint64_t now_ns)
 {
-	if (topo_renew(now_ns))
-		pool_renew();
+	if (topo_refresh(now_ns))
+		pool_refresh();
 }
 
-/* Where the machine had one CPU no job looks at it again while it runs. */
+/* On a machine of one CPU jobs do not refresh: do it here. */
 static unsigned cap_threads(void)
 {
 	if (!kt_load(&pool_machine()->limit))
-		limits_renew(kt_now_ns());
+		limits_refresh(kt_now_ns());
 	return kt_load(&pool_machine()->limit) + 1;
 }
 
@@ -190,21 +190,21 @@ bool limits_check_overload(uint64_t now_ns)
 
 unsigned limits_overload_threads(unsigned own, unsigned wanted, uint64_t now_ns)
 {
-	uint32_t looks = kt_load(&overload_refreshes);
+	uint32_t refreshes = kt_load(&overload_refreshes);
 	unsigned room;
 
 	/* A job that wants no helper does not find out whether one could run. */
-	if (!looks || wanted < 2)
+	if (!refreshes || wanted < 2)
 		return wanted;
 	room = limits_idle_threads(own);
 	if (now_ns - kt_load(&overload_seen_ns) >= OVERLOAD_NS) {
-		looks = 0;
+		refreshes = 0;
 		kt_store(&overload_tried_ns, now_ns);
 	} else {
-		looks = room < wanted ? OVERLOAD_REFRESHES : looks - 1;
+		refreshes = room < wanted ? OVERLOAD_REFRESHES : refreshes - 1;
 	}
-	kt_store(&overload_refreshes, looks);
-	return looks ? KT_MIN(room, wanted) : wanted;
+	kt_store(&overload_refreshes, refreshes);
+	return refreshes ? KT_MIN(room, wanted) : wanted;
 }
 
 struct listing {
@@ -333,7 +333,7 @@ static void list_pids(struct listing *listing, const struct cgroup *cg)
 		     (unsigned)cg->pids_left, helpers);
 }
 
-/* A look of its own: the process's belongs to whoever looks. */
+/* Reads anew: the process's own view belongs to the thread that refreshes it. */
 static void list_cgroups(struct listing *listing)
 {
 	const struct cgroup_own none = { 0, 1 };
@@ -342,7 +342,7 @@ static void list_cgroups(struct listing *listing)
 	if (!cg)
 		return;
 	cgroup_init(cg, file_root);
-	cgroup_look(cg, kt_now_ns(), &none);
+	cgroup_refresh(cg, kt_now_ns(), &none);
 	list_quota(listing, cg);
 	list_pids(listing, cg);
 	list_memory(listing, cg);
@@ -408,7 +408,7 @@ unsigned ktask_limits(struct ktask_limit *limits, unsigned nr)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pool_machine();
-	limits_renew(kt_now_ns());
+	limits_refresh(kt_now_ns());
 	list_all(&listing);
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved;

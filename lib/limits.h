@@ -14,12 +14,12 @@
  * limits_threads - what a job that starts now may ever have, at least 1
  * @cpus: set to the calling thread's affinity
  *
- * By what was last found; looks anew only if that was less than there is.
+ * By what was last found; reads anew only if that limits the threads.
  */
 unsigned limits_threads(struct kt_cpus *cpus);
 
-/* limits_renew - set the caps anew if CPUs or nodes went or came */
-void limits_renew(uint64_t now_ns);
+/* limits_refresh - set the caps anew if CPUs or nodes went or came */
+void limits_refresh(uint64_t now_ns);
 
 /*
  * limits_now - the least of what changes while a job runs, at least 1

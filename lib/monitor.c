@@ -3,7 +3,7 @@
  * See monitor.h and ktask/monitor.h.
  *
  * Behaves badly: with two jobs that block in one process nobody can tell whose
- * threads are ready, and both look at their threads themselves.
+ * threads are ready, and both managers read the states of their threads from /proc.
  */
 #include <errno.h>
 #include <string.h>

@@ -21,7 +21,7 @@
 /* An entry that was silent for so long is free. */
 #define ENTRY_DEAD_NS 10000000000ull
 /* While all permits are taken, their holders are checked this often. */
-#define DEAD_LOOK_NS 1000000000
+#define DEAD_POLL_NS 1000000000
 /* The most passes over all permits that try to see one moment. */
 #define USED_PASSES 64
 /* A second job shall have its turn within 10 ms. */
@@ -118,13 +118,13 @@ static bool put_for_dead(int index)
  */
 static bool pass_over_dead(struct registry *registry)
 {
-	static uint64_t looked_ns;
-	uint64_t now_ns = kt_now_ns(), last_ns = kt_load(&looked_ns);
+	static uint64_t polled_ns;
+	uint64_t now_ns = kt_now_ns(), last_ns = kt_load(&polled_ns);
 	unsigned end = kt_load(&shared_permits.limit);
 	bool any = false;
 
-	if (now_ns - last_ns < DEAD_LOOK_NS ||
-	    !kt_cas(&looked_ns, &last_ns, now_ns))
+	if (now_ns - last_ns < DEAD_POLL_NS ||
+	    !kt_cas(&polled_ns, &last_ns, now_ns))
 		return false;
 	for (unsigned i = 0; i < KT_MIN(end, REGISTRY_PERMITS); i++) {
 		struct permit *permit = &registry->permits[i];

@@ -23,10 +23,10 @@
 /* Helpers made at once by the first job, so that jobs which start while it
  * runs find some. */
 #define FIRST_HELPERS 16
-/* A caller looks this long for a chunk to end before it lends and sleeps, */
+/* A caller spins this long for a chunk to end before it lends and sleeps, */
 #define WAIT_SPIN_NS 20000
-/* and then looks this often whether its own priority has changed. */
-#define WAIT_LOOK_NS 5000000
+/* and then polls this often whether its own priority has changed. */
+#define WAIT_POLL_NS 5000000
 /* A thread needs a CPU in order to die: on a busy machine that takes a while. */
 #define TRIM_POLL_NS 200000
 #define TRIM_WAIT_NS 10000000000
@@ -123,7 +123,7 @@ static void set_caps(void)
 					   config->node_cap_percent));
 }
 
-void pool_renew(void)
+void pool_refresh(void)
 {
 	set_caps();
 	permits_set_limit(kt_load(&pool.machine.limit));
@@ -235,8 +235,8 @@ struct kt_cap *pool_node(int index)
 
 /* ---- the caller's side ---- */
 
-/* A claimed helper that is of no use after all: as if its offer had been
- * withdrawn, so a sleeper must look for itself. */
+/* A claimed helper cannot be used after all: as if its offer had been withdrawn.  A
+ * sleeper must be woken to fall asleep again. */
 static void give_back(struct helper *h, uint32_t claimed, enum phase phase)
 {
 	kt_store_release(&h->word, with_phase(claimed, IDLE));
@@ -333,8 +333,8 @@ uint64_t pool_seat_cpu_ns(const struct seat *seat)
 		     : UINT64_MAX;
 }
 
-/* A helper that is low raises itself before it sleeps, if it has a CPU: it has
- * while it looks for offers.  Else it may get none for long. */
+/* A low helper raises itself before it sleeps, if it has a CPU.  It has one while it
+ * spins for offers; otherwise it may get none for long, and is raised here. */
 bool pool_withdraw(struct seat *seat, uint64_t now_ns)
 {
 	uint32_t offered = with_phase(seat->ticket, OFFERED);
@@ -438,7 +438,7 @@ bool pool_wait(struct seat *seat)
 		lent |= lend_own(h, seat->ticket, &loan);
 		helper_move(h, &word, WAITED);
 		futex_wait(&h->word, with_phase(seat->ticket, WAITED),
-			   WAIT_LOOK_NS);
+			   WAIT_POLL_NS);
 	}
 	return lent;
 }

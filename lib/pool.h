@@ -102,8 +102,8 @@ uint32_t pool_generation(void);
 /* pool_closing - the process exits: leave at the next chunk */
 bool pool_closing(void);
 
-/* pool_renew - the machine has changed: set its caps anew */
-void pool_renew(void);
+/* pool_refresh - the machine has changed: set its caps anew */
+void pool_refresh(void);
 
 /* pool_machine - the cap of all helpers; pool_node - of a node, or NULL */
 struct kt_cap *pool_machine(void);
@@ -112,7 +112,7 @@ struct kt_cap *pool_node(int index);
 /* pool_on_fork_child - called in the child, after the pool is empty again */
 extern void (*pool_on_fork_child)(void);
 
-/* pool_spinning - helpers that are awake and look for the next job */
+/* pool_spinning - helpers that are awake and spin for the next job */
 unsigned pool_spinning(void);
 
 /*

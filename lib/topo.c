@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The machine as this process knows it now, and when to look again.
+ * The machine as this process knows it now, and when to refresh that.
  *
- * Readers take no lock and no reference: what was published stays.  CPUs that
- * go and come again lead back to a struct that is there already, so that there
- * are few; after STATES_MAX different machines the last is kept.
+ * CPUs that go and come again lead back to a struct that is there already, so there
+ * are few of them.  After STATES_MAX different machines the last is kept.
+ *
+ * Locking: readers take no lock and no reference, because what was published stays
+ * for ever.  For known_machines:
+ *	A: one word, written by compare-and-swap or with release order, read with
+ *	   acquire order.  A fork finds the old value or the new one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,20 +20,19 @@
 
 #define STATES_MAX 32
 
-static struct topo first;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct topo first_machine;
+static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 
 static struct {
-	/* In the order in which they were met, then NULL.  One word each: what a
-	 * fork finds is there, or is not. */
+	/* In the order in which they were met, then NULL; A. */
 	struct topo *states[STATES_MAX];
-	struct topo *now;
-	uint64_t due_ns;
-} mine;
+	struct topo *now; /* A */
+	uint64_t due_ns; /* A */
+} known_machines;
 
 /*
- * Return: is it the machine with @mark?  Not if a CPU or a node came or went while
- * it was read: it would be taken for that machine for ever.
+ * Return: false if a CPU or a node came or went while the machine was read.  What
+ * was read is then not the machine with @mark.
  */
 static bool read_whole(struct topo *topo, const struct topo *before,
 		       uint64_t mark)
@@ -39,32 +42,34 @@ static bool read_whole(struct topo *topo, const struct topo *before,
 	return topo_mark() == mark;
 }
 
-static void load(void)
+static void load_machine(void)
 {
-	/* No machine has this mark: the next look reads anew. */
-	if (!read_whole(&first, NULL, topo_mark()))
-		first.mark = TOPO_MARK_NONE;
-	kt_store_release(&mine.states[0], &first);
-	kt_store_release(&mine.now, &first);
+	/* No machine has this mark: the next refresh reads anew. */
+	if (!read_whole(&first_machine, NULL, topo_mark()))
+		first_machine.mark = TOPO_MARK_NONE;
+	kt_store_release(&known_machines.states[0], &first_machine);
+	kt_store_release(&known_machines.now, &first_machine);
 }
 
 const struct topo *topo_get(void)
 {
 	int saved = errno;
 
-	pthread_once(&once, load);
+	pthread_once(&load_once, load_machine);
 	errno = saved;
-	return kt_load_acquire(&mine.now);
+	return kt_load_acquire(&known_machines.now);
 }
 
-/* The state with @mark, read if it is new; NULL if it cannot be had, or if a
- * thread that fell asleep while it looked is quicker after all. */
+/* Return: the state with @mark, read if it is new; NULL without memory, or if
+ * another thread has added a state meanwhile. */
 static struct topo *state_of(uint64_t mark)
 {
 	struct topo *topo, *none = NULL;
 	unsigned i = 0;
 
-	for (; i < STATES_MAX && (topo = kt_load_acquire(&mine.states[i])); i++)
+	for (; i < STATES_MAX &&
+	       (topo = kt_load_acquire(&known_machines.states[i]));
+	     i++)
 		if (topo->mark == mark)
 			return topo;
 	if (i == STATES_MAX)
@@ -72,36 +77,38 @@ static struct topo *state_of(uint64_t mark)
 	topo = malloc(sizeof(*topo));
 	if (!topo)
 		return NULL;
-	if (read_whole(topo, kt_load_acquire(&mine.now), mark) &&
-	    kt_cas(&mine.states[i], &none, topo))
+	if (read_whole(topo, kt_load_acquire(&known_machines.now), mark) &&
+	    kt_cas(&known_machines.states[i], &none, topo))
 		return topo;
 	free(topo);
 	return NULL;
 }
 
-static bool renew(void)
+static bool refresh_machine(void)
 {
-	struct topo *was = kt_load_acquire(&mine.now);
+	struct topo *was = kt_load_acquire(&known_machines.now);
 	struct topo *topo = state_of(topo_mark());
 
 	if (!topo || topo == was)
 		return false;
-	kt_store_release(&mine.now, topo);
+	kt_store_release(&known_machines.now, topo);
 	return true;
 }
 
-bool topo_renew(uint64_t now_ns)
+bool topo_refresh(uint64_t now_ns)
 {
-	uint64_t due_ns = kt_load(&mine.due_ns);
+	uint64_t due_ns = kt_load(&known_machines.due_ns);
 	int saved = errno;
 	bool changed;
 
 	topo_get();
-	/* The first look is for the second job at the earliest. */
+	/* The first refresh is for the second job at the earliest. */
 	if (now_ns < due_ns ||
-	    !kt_cas(&mine.due_ns, &due_ns, now_ns + TOPO_LOOK_NS) || !due_ns)
+	    !kt_cas(&known_machines.due_ns, &due_ns,
+		    now_ns + TOPO_REFRESH_NS) ||
+	    !due_ns)
 		return false;
-	changed = renew();
+	changed = refresh_machine();
 	errno = saved;
 	return changed;
 }

@@ -14,8 +14,8 @@
 #include "lib/cpus.h"
 
 #define TOPO_NODES_MAX 64
-/* How often jobs look whether CPUs or nodes went or came. */
-#define TOPO_LOOK_NS 1000000000
+/* How often jobs check whether CPUs or nodes went or came. */
+#define TOPO_REFRESH_NS 1000000000
 
 struct topo {
 	uint64_t mark; /* topo_mark() when it was read */
@@ -39,11 +39,11 @@ struct topo {
 const struct topo *topo_get(void);
 
 /*
- * topo_renew - look whether the machine has changed, once a second
+ * topo_refresh - check whether the machine has changed, once a second
  *
  * Return: true if topo_get() is another one now.
  */
-bool topo_renew(uint64_t now_ns);
+bool topo_refresh(uint64_t now_ns);
 
 /* topo_node_index - dense index of node @id, or -1 */
 int topo_node_index(const struct topo *topo, int id);

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Users: reading the directory of registries, seldom and cheaply.
+ *
+ * Locking, for other_users:
+ *	D: due_ns.  The thread that moves it one second on by compare-and-swap owns
+ *	   these fields until it sets the time that is due.  A second, not for ever:
+ *	   the thread may vanish in a fork.
+ *	A: written under D, read by any thread: kt_load() and kt_store()
  */
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -10,26 +16,23 @@
 #include "lib/registry.h"
 #include "lib/users.h"
 
-/* They are looked at this often, and at most for a 64th of the time; but at
- * least each second: the thread may have been stopped while it looked. */
-#define USERS_LOOK_NS 5000000
+/* Their registries are read this often, and for at most a 64th of the time; but at
+ * least each second, since a refresh may have lasted because the thread was stopped. */
+#define USERS_REFRESH_NS 5000000
 #define USERS_PART 64
 #define USERS_LIST_NS 1000000000ull
 static struct {
-	/* While one thread looks, and alone touches what comes after, this is
-	 * not due for a second: for ever would be too long, as the thread may
-	 * vanish in a fork. */
-	uint64_t due_ns;
-	uint32_t wants[USERS_MAX]; /* in the order of user ids, */
-	uid_t uids[USERS_MAX]; /* these */
-	uint32_t nr;
+	uint64_t due_ns; /* the lock D */
+	uint32_t wants[USERS_MAX]; /* in the order of user ids; A */
+	uid_t uids[USERS_MAX]; /* these; D */
+	uint32_t nr; /* A */
 	uint32_t
 		before; /* whose id is less than that of our registry's owner */
 	uint32_t nr_registries; /* of other users, by their names */
 	uint64_t listed_ns;
 	off_t dir_size;
 	struct timespec dir_time;
-} users;
+} other_users;
 
 static uint32_t user_wanted(const char *name, uid_t uid, uint64_t now_ns)
 {
@@ -43,8 +46,8 @@ static uint32_t user_wanted(const char *name, uid_t uid, uint64_t now_ns)
 }
 
 /*
- * Has nothing come or gone since the last look?  A file that came in the tick
- * of that look shows in the directory's size, or at the next look into it.
+ * Has no file come or gone since the last refresh?  One that came in the same tick
+ * shows in the directory's size, or when the directory is next read.
  */
 static bool users_unchanged(uint64_t now_ns)
 {
@@ -52,27 +55,29 @@ static bool users_unchanged(uint64_t now_ns)
 
 	if (stat(REGISTRY_DIR, &st))
 		return false;
-	if (!users.nr_registries && now_ns < users.listed_ns + USERS_LIST_NS &&
-	    st.st_size == users.dir_size &&
-	    st.st_mtim.tv_sec == users.dir_time.tv_sec &&
-	    st.st_mtim.tv_nsec == users.dir_time.tv_nsec)
+	if (!other_users.nr_registries &&
+	    now_ns < other_users.listed_ns + USERS_LIST_NS &&
+	    st.st_size == other_users.dir_size &&
+	    st.st_mtim.tv_sec == other_users.dir_time.tv_sec &&
+	    st.st_mtim.tv_nsec == other_users.dir_time.tv_nsec)
 		return true;
-	users.dir_size = st.st_size;
-	users.dir_time = st.st_mtim;
-	users.listed_ns = now_ns;
+	other_users.dir_size = st.st_size;
+	other_users.dir_time = st.st_mtim;
+	other_users.listed_ns = now_ns;
 	return false;
 }
 
 /* Every process must have users in the same order, since what does not divide goes
  * round in that order.  Another thread may see two users swapped for a moment. */
-static void insert(uint32_t nr, uid_t uid, uint32_t wanted)
+static void insert_user(uint32_t nr, uid_t uid, uint32_t wanted)
 {
-	for (; nr && users.uids[nr - 1] > uid; nr--) {
-		users.uids[nr] = users.uids[nr - 1];
-		kt_store(&users.wants[nr], kt_load(&users.wants[nr - 1]));
+	for (; nr && other_users.uids[nr - 1] > uid; nr--) {
+		other_users.uids[nr] = other_users.uids[nr - 1];
+		kt_store(&other_users.wants[nr],
+			 kt_load(&other_users.wants[nr - 1]));
 	}
-	users.uids[nr] = uid;
-	kt_store(&users.wants[nr], wanted);
+	other_users.uids[nr] = uid;
+	kt_store(&other_users.wants[nr], wanted);
 }
 
 /* A second registry is that of other programs of the same user (of 32 bits).
@@ -80,25 +85,25 @@ static void insert(uint32_t nr, uid_t uid, uint32_t wanted)
 static bool add_to(uint32_t nr, uid_t uid, uint32_t wanted)
 {
 	for (uint32_t i = 0; i < nr; i++) {
-		uint32_t before = users.wants[i];
+		uint32_t before = other_users.wants[i];
 
-		if (users.uids[i] != uid)
+		if (other_users.uids[i] != uid)
 			continue;
-		kt_store(&users.wants[i],
+		kt_store(&other_users.wants[i],
 			 before + KT_MIN(wanted, UINT32_MAX - before));
 		return true;
 	}
 	return false;
 }
 
-/* What is found in a look. */
+/* What one refresh finds. */
 struct found {
 	uint64_t now_ns;
 	uid_t own;
-	uint32_t nr, before, nr_registries; /* as in users */
+	uint32_t nr, before, nr_registries; /* as in other_users */
 };
 
-static void look_at(const char *name, uid_t uid, void *arg)
+static void count_user(const char *name, uid_t uid, void *arg)
 {
 	struct found *found = arg;
 	uint32_t wanted;
@@ -110,46 +115,46 @@ static void look_at(const char *name, uid_t uid, void *arg)
 	if (!wanted || add_to(found->nr, uid, wanted))
 		return;
 	found->before += uid < found->own;
-	insert(found->nr++, uid, wanted);
+	insert_user(found->nr++, uid, wanted);
 }
 
 static void read_users(uint64_t now_ns)
 {
 	struct found found = { .now_ns = now_ns, .own = registry_owner() };
 
-	registry_for_each(look_at, &found);
-	kt_store(&users.nr, found.nr);
-	kt_store(&users.before, found.before);
-	users.nr_registries = found.nr_registries;
+	registry_for_each(count_user, &found);
+	kt_store(&other_users.nr, found.nr);
+	kt_store(&other_users.before, found.before);
+	other_users.nr_registries = found.nr_registries;
 }
 
 /*
- * One thread at a time looks; the others use what was found before.  While no
- * other user has a registry, a look is one system call (2 us): going through the
+ * One thread at a time refreshes; the others use what was found before.  While no
+ * other user has a registry, a refresh is one system call (2 us): going through the
  * directory took 35 us, at the start of a job too.
  */
-void users_look(uint64_t now_ns)
+void users_refresh(uint64_t now_ns)
 {
-	uint64_t due_ns = kt_load(&users.due_ns);
+	uint64_t due_ns = kt_load(&other_users.due_ns);
 	uint64_t pause_ns;
 
 	if (!now_ns || now_ns < due_ns ||
-	    !kt_cas(&users.due_ns, &due_ns, now_ns + USERS_LIST_NS))
+	    !kt_cas(&other_users.due_ns, &due_ns, now_ns + USERS_LIST_NS))
 		return;
 	if (!users_unchanged(now_ns))
 		read_users(now_ns);
 	pause_ns = KT_MIN((kt_now_ns() - now_ns) * USERS_PART, USERS_LIST_NS);
-	kt_store_release(&users.due_ns,
-			 now_ns + KT_MAX(USERS_LOOK_NS, pause_ns));
+	kt_store_release(&other_users.due_ns,
+			 now_ns + KT_MAX(USERS_REFRESH_NS, pause_ns));
 }
 
 uint32_t users_want(uint32_t *wants, uint32_t own, uint32_t *self)
 {
-	uint32_t nr = KT_MIN(kt_load(&users.nr), USERS_MAX);
+	uint32_t nr = KT_MIN(kt_load(&other_users.nr), USERS_MAX);
 
-	*self = KT_MIN(kt_load(&users.before), nr);
+	*self = KT_MIN(kt_load(&other_users.before), nr);
 	wants[*self] = own;
 	for (uint32_t i = 0; i < nr; i++)
-		wants[i + (i >= *self)] = kt_load(&users.wants[i]);
+		wants[i + (i >= *self)] = kt_load(&other_users.wants[i]);
 	return nr + 1;
 }

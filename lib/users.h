@@ -9,8 +9,8 @@
 
 #define USERS_MAX 63 /* that count */
 
-/* users_look - look again if that is due; @now_ns 0: not */
-void users_look(uint64_t now_ns);
+/* users_refresh - read the registries again if that is due; @now_ns 0: never */
+void users_refresh(uint64_t now_ns);
 
 /*
  * users_want - helpers that each user wants, the others' as last found

@@ -35,7 +35,7 @@ static bool is_program(const char *path)
 	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* As execvp(3) looks for it. */
+/* As execvp(3) searches for it. */
 static bool find_program(const char *name, char *path, size_t size)
 {
 	const char *folders = getenv("PATH");
@@ -119,7 +119,7 @@ static const char *judge_elf(int fd, const ElfW(Ehdr) * elf)
 	return gained_rights(fd);
 }
 
-/* @path: of a script it becomes the interpreter's; *again: look there. */
+/* @path: for a script, set to the interpreter's; *again: judge that file next. */
 static const char *judge_file(char *path, size_t size, bool *again)
 {
 	union {

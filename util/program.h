@@ -12,7 +12,7 @@
  * program_why_not - why no library will be preloaded into a program
  * @name: as for execvp(3)
  *
- * Looks at the file that execvp(3) would start, and at the interpreter of a
+ * Reads the file that execvp(3) would start, and the interpreter of a
  * script.  Allocates nothing and needs 3 KiB of stack: may be called in a signal
  * handler and in a child of vfork(2).
  *

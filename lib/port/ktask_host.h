@@ -12,7 +12,7 @@ struct kt_host_item {
 	uint32_t tid; /* of its helper, while that works; 0 */
 	int permit; /* that its helper has; -1 none yet */
 	uint64_t seen_cpu_ns; /* of its helper, when it should have left */
-	uint64_t next_look_ns; /* for an idle CPU, by its helper */
+	uint64_t next_poll_ns; /* for an idle CPU, by its helper */
 };
 
 #endif /* KTASK_HOST_H */

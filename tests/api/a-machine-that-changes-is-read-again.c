@@ -51,8 +51,8 @@ static unsigned renewed(void)
 {
 	static uint64_t now_ns = 1;
 
-	now_ns += 2 * TOPO_LOOK_NS;
-	topo_renew(now_ns);
+	now_ns += 2 * TOPO_REFRESH_NS;
+	topo_refresh(now_ns);
 	return topo_get()->nr_cpus;
 }
 

@@ -41,8 +41,8 @@ static int end(void **state)
 static unsigned now(uint64_t after_ms)
 {
 	now_ns += after_ms * MS;
-	if (now_ns >= cg.look_due_ns)
-		cgroup_look(&cg, now_ns, &own);
+	if (now_ns >= cg.refresh_due_ns)
+		cgroup_refresh(&cg, now_ns, &own);
 	return cgroup_now(&cg);
 }
 
@@ -187,11 +187,11 @@ static void a_removed_group_has_no_limit(void **state)
 static void without_a_limit_a_second_is_quiet(void **state)
 {
 	assert_int_equal(now(0), CGROUP_NO_LIMIT);
-	assert_true(cg.look_due_ns == now_ns + CGROUP_FIND_NS);
+	assert_true(cg.refresh_due_ns == now_ns + CGROUP_FIND_NS);
 	tree_put(&tree, A "/cpu.max", "200000 100000\n");
 	assert_int_equal(now(999), CGROUP_NO_LIMIT);
 	assert_int_equal(now(1), 2);
-	assert_true(cg.look_due_ns == now_ns + CGROUP_LOOK_NS);
+	assert_true(cg.refresh_due_ns == now_ns + CGROUP_REFRESH_NS);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)

@@ -47,7 +47,7 @@ static void version_1(void)
 static unsigned most(void)
 {
 	cgroup_init(&cg, tree.root);
-	cgroup_look(&cg, 1, &alone);
+	cgroup_refresh(&cg, 1, &alone);
 	return cgroup_most(&cg);
 }
 
@@ -136,7 +136,7 @@ static void garbage_is_no_limit(void **state)
 		tree_put(&tree, GROUP_2 "/pids.max", garbage[i]);
 		tree_put(&tree, GROUP_2 "/cpu.stat", garbage[i]);
 		assert_int_equal(most(), CGROUP_NO_LIMIT);
-		cgroup_look(&cg, 1 + CGROUP_LOOK_NS, &alone);
+		cgroup_refresh(&cg, 1 + CGROUP_REFRESH_NS, &alone);
 	}
 	tree_put_bytes(&tree, GROUP_2 "/cpu.max", "5\0 100000\n", 11);
 	assert_int_equal(most(), CGROUP_NO_LIMIT);
@@ -238,7 +238,7 @@ static void nothing_stays_open(void **state)
 	tree_put(&tree, CPU_1 "/a/b/cpu.cfs_period_us", "100000\n");
 	tree_put(&tree, CPU_1 "/a/b/cpu.stat", "nr_throttled 1\n");
 	most();
-	cgroup_look(&cg, 1 + CGROUP_LOOK_NS, &alone);
+	cgroup_refresh(&cg, 1 + CGROUP_REFRESH_NS, &alone);
 	cgroup_memory_left(&cg);
 	assert_int_equal(tree_fds(), fds);
 }

@@ -50,7 +50,7 @@ static int make_group(void **state)
 	const struct cgroup_own alone = { 0, 1 };
 
 	cgroup_init(&cg, "");
-	cgroup_look(&cg, 1, &alone);
+	cgroup_refresh(&cg, 1, &alone);
 	outside = cgroup_most(&cg);
 	snprintf(group, sizeof(group), "%s/ktask-test-%d",
 		 cg.dirs[CGROUP_CPU].path, getpid());

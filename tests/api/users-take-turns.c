@@ -77,7 +77,7 @@ static int ask_as(unsigned user)
 	kt_add(&shared->ready, 1);
 	for (int i = 0; i < 20000 && kt_load(&shared->ready) < 2; i++)
 		usleep(1000);
-	users_look(shared->now_ns);
+	users_refresh(shared->now_ns);
 	for (unsigned job = 2 * user; job < 2 + user; job++)
 		ask(entries[job], shared->share[job]);
 	return 0;
@@ -141,7 +141,7 @@ static unsigned nr_who_want(uint32_t many, uint64_t *sum)
 	uint32_t wants[USERS_MAX + 1], self, nr;
 	unsigned found = 0;
 
-	users_look(shared->now_ns);
+	users_refresh(shared->now_ns);
 	nr = users_want(wants, 0, &self);
 	*sum = 0;
 	for (uint32_t i = 0; i < nr; i++) {

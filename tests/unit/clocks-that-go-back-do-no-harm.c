@@ -108,7 +108,7 @@ static void quotas_stay_within_bounds(void **state)
 	struct kt_quota quota = { .milli = 4000 };
 
 	for (int i = 0; i < 200000; i++) {
-		struct kt_quota_look look = {
+		struct kt_quota_sample sample = {
 			.now_ns = ktest_random(&random),
 			.group_ns = ktest_random(&random),
 			.own_ns = ktest_random(&random),
@@ -117,7 +117,7 @@ static void quotas_stay_within_bounds(void **state)
 			.own_threads = (uint32_t)ktest_random(&random),
 		};
 
-		kt_quota_step(&quota, &look);
+		kt_quota_step(&quota, &sample);
 		assert_in_range(kt_quota_threads(&quota), 1, 4);
 		assert_in_range(kt_quota_most(&quota), 4, 4);
 	}
@@ -127,16 +127,16 @@ static void quotas_stay_within_bounds(void **state)
 static void a_quota_recovers(void **state)
 {
 	struct kt_quota quota = { .milli = 4000 };
-	struct kt_quota_look look = { .now_ns = HOUR_NS, .own_threads = 4 };
+	struct kt_quota_sample sample = { .now_ns = HOUR_NS, .own_threads = 4 };
 
-	kt_quota_step(&quota, &look);
-	look.now_ns -= HOUR_NS / 2;
-	kt_quota_step(&quota, &look);
+	kt_quota_step(&quota, &sample);
+	sample.now_ns -= HOUR_NS / 2;
+	kt_quota_step(&quota, &sample);
 	for (int i = 0; i < 100; i++) {
-		look.now_ns += 50000000;
-		look.own_ns += 200000000;
-		look.group_ns += 200000000;
-		kt_quota_step(&quota, &look);
+		sample.now_ns += 50000000;
+		sample.own_ns += 200000000;
+		sample.group_ns += 200000000;
+		kt_quota_step(&quota, &sample);
 	}
 	assert_int_equal(kt_quota_threads(&quota), 4);
 }

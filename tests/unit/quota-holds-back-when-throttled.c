@@ -12,7 +12,7 @@
 static struct kt_quota begin(uint32_t milli, uint64_t throttled_ns)
 {
 	struct kt_quota quota = { .milli = milli };
-	struct kt_quota_look look = {
+	struct kt_quota_sample sample = {
 		.now_ns = 5 * MS,
 		.group_ns = KT_QUOTA_UNKNOWN,
 		.nr_throttled = 40,
@@ -20,20 +20,20 @@ static struct kt_quota begin(uint32_t milli, uint64_t throttled_ns)
 		.own_threads = 1,
 	};
 
-	kt_quota_step(&quota, &look);
+	kt_quota_step(&quota, &sample);
 	return quota;
 }
 
 static unsigned step(struct kt_quota *quota, uint64_t ms, unsigned periods,
 		     uint64_t lost_ms)
 {
-	struct kt_quota_look look = quota->last;
+	struct kt_quota_sample sample = quota->last;
 
-	look.now_ns += ms * MS;
-	look.nr_throttled += periods;
-	if (look.throttled_ns != KT_QUOTA_UNKNOWN)
-		look.throttled_ns += lost_ms * MS;
-	kt_quota_step(quota, &look);
+	sample.now_ns += ms * MS;
+	sample.nr_throttled += periods;
+	if (sample.throttled_ns != KT_QUOTA_UNKNOWN)
+		sample.throttled_ns += lost_ms * MS;
+	kt_quota_step(quota, &sample);
 	return kt_quota_threads(quota);
 }
 

@@ -47,14 +47,14 @@ static void no_quota_overflows(void **state)
 static void step(struct kt_quota *quota, uint64_t ms, uint64_t group_ms,
 		 uint64_t own_ms, uint32_t threads)
 {
-	struct kt_quota_look look = quota->last;
+	struct kt_quota_sample sample = quota->last;
 
-	look.now_ns += ms * MS;
-	look.group_ns += group_ms * MS;
-	look.own_ns += own_ms * MS;
-	look.own_threads = threads;
-	look.throttled_ns = KT_QUOTA_UNKNOWN;
-	kt_quota_step(quota, &look);
+	sample.now_ns += ms * MS;
+	sample.group_ns += group_ms * MS;
+	sample.own_ns += own_ms * MS;
+	sample.own_threads = threads;
+	sample.throttled_ns = KT_QUOTA_UNKNOWN;
+	kt_quota_step(quota, &sample);
 }
 
 static struct kt_quota begin(uint32_t milli)
@@ -139,31 +139,31 @@ static void room_comes_back_by_halves(void **state)
 static void counters_that_go_back_say_nothing(void **state)
 {
 	struct kt_quota quota = begin(4000);
-	struct kt_quota_look look = quota.last;
+	struct kt_quota_sample sample = quota.last;
 
-	look.now_ns += 50 * MS;
-	look.group_ns = 0;
-	look.own_ns = 0;
-	look.throttled_ns = 0;
-	kt_quota_step(&quota, &look);
+	sample.now_ns += 50 * MS;
+	sample.group_ns = 0;
+	sample.own_ns = 0;
+	sample.throttled_ns = 0;
+	kt_quota_step(&quota, &sample);
 	assert_int_equal(kt_quota_threads(&quota), 4);
-	look.now_ns = 1;
-	look.group_ns = UINT64_MAX - 1;
-	kt_quota_step(&quota, &look);
+	sample.now_ns = 1;
+	sample.group_ns = UINT64_MAX - 1;
+	kt_quota_step(&quota, &sample);
 	assert_int_equal(kt_quota_threads(&quota), 4);
 }
 
 static void unknown_use_is_nobody_else(void **state)
 {
 	struct kt_quota quota = begin(4000);
-	struct kt_quota_look look = quota.last;
+	struct kt_quota_sample sample = quota.last;
 
-	look.now_ns += 50 * MS;
-	look.group_ns = KT_QUOTA_UNKNOWN;
-	kt_quota_step(&quota, &look);
-	look.now_ns += 50 * MS;
-	look.group_ns = 900000 * MS;
-	kt_quota_step(&quota, &look);
+	sample.now_ns += 50 * MS;
+	sample.group_ns = KT_QUOTA_UNKNOWN;
+	kt_quota_step(&quota, &sample);
+	sample.now_ns += 50 * MS;
+	sample.group_ns = 900000 * MS;
+	kt_quota_step(&quota, &sample);
 	assert_int_equal(kt_quota_threads(&quota), 4);
 }
 
