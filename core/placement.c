@@ -59,11 +59,12 @@ static enum kt_placement_level level_of(const struct kt_cores *cores,
 	return KT_PLACEMENT_FAST;
 }
 
-void kt_placement_room(const struct kt_cores *cores, const uint64_t *allowed,
-		       int caller, struct kt_placement_room *room)
+void kt_placement_capacity(const struct kt_cores *cores,
+			   const uint64_t *allowed, int caller,
+			   struct kt_placement_capacity *capacity)
 {
 	for (unsigned i = 0; i < KT_PLACEMENT_ANY; i++)
-		room->nr[i] = 0;
+		capacity->nr[i] = 0;
 	if (!kt_placement_matters(cores))
 		return;
 	for (unsigned w = 0; w < cores->nr_words; w++) {
@@ -74,17 +75,18 @@ void kt_placement_room(const struct kt_cores *cores, const uint64_t *allowed,
 			for (unsigned level =
 				     level_of(cores, allowed, caller, cpu);
 			     level < KT_PLACEMENT_ANY; level++)
-				room->nr[level]++;
+				capacity->nr[level]++;
 		}
 	}
 }
 
-enum kt_placement_level kt_placement_level(const struct kt_placement_room *room,
-					   unsigned others)
+enum kt_placement_level
+kt_placement_level(const struct kt_placement_capacity *capacity,
+		   unsigned others)
 {
 	unsigned level = KT_PLACEMENT_FAST;
 
-	while (level < KT_PLACEMENT_ANY && others >= room->nr[level])
+	while (level < KT_PLACEMENT_ANY && others >= capacity->nr[level])
 		level++;
 	return (enum kt_placement_level)level;
 }
@@ -176,8 +178,8 @@ int kt_placement_node(int wanted, const int *ids, const unsigned *nr_cpus,
 }
 
 /* The range with the most left to do for each thread that it would have.
- * Return: false if nothing is left where there is room. */
-static bool find_work(const struct kt_job *job, bool (*has_room)(int node),
+ * Return: false if nothing is left in ranges of nodes with capacity. */
+static bool find_work(const struct kt_job *job, bool (*has_capacity)(int node),
 		      unsigned *found)
 {
 	uint64_t most = 0;
@@ -189,7 +191,8 @@ static bool find_work(const struct kt_job *job, bool (*has_room)(int node),
 		/* Rounded up: one unit is work. */
 		uint64_t each = left / threads + (left % threads > 0);
 
-		if (each <= most || (has_room && !has_room(range->node)))
+		if (each <= most ||
+		    (has_capacity && !has_capacity(range->node)))
 			continue;
 		most = each;
 		*found = i;
@@ -197,10 +200,10 @@ static bool find_work(const struct kt_job *job, bool (*has_room)(int node),
 	return most > 0;
 }
 
-/* A node with room, although its range is used up: of these the one that was
- * dealt least.  From there the nearest that has work is helped. */
-static bool find_room(const struct kt_job *job, bool (*has_room)(int node),
-		      unsigned *found)
+/* The node with capacity whose range is used up and was dealt the fewest threads.  From
+ * there a helper takes chunks of the nearest range with work. */
+static bool find_capacity(const struct kt_job *job,
+			  bool (*has_capacity)(int node), unsigned *found)
 {
 	uint32_t least = UINT32_MAX;
 
@@ -208,7 +211,7 @@ static bool find_room(const struct kt_job *job, bool (*has_room)(int node),
 		const struct kt_range *range = &job->ranges[i];
 
 		if (range->node == KT_NO_NODE || range->dealt >= least ||
-		    !has_room(range->node))
+		    !has_capacity(range->node))
 			continue;
 		least = range->dealt;
 		*found = i;
@@ -216,12 +219,12 @@ static bool find_room(const struct kt_job *job, bool (*has_room)(int node),
 	return least < UINT32_MAX;
 }
 
-unsigned kt_placement_deal(struct kt_job *job, bool (*has_room)(int node))
+unsigned kt_placement_deal(struct kt_job *job, bool (*has_capacity)(int node))
 {
 	unsigned found = 0;
 
-	if (!has_room || (!find_work(job, has_room, &found) &&
-			  !find_room(job, has_room, &found)))
+	if (!has_capacity || (!find_work(job, has_capacity, &found) &&
+			      !find_capacity(job, has_capacity, &found)))
 		find_work(job, NULL, &found);
 	if (job->nr_ranges)
 		job->ranges[found].dealt++;

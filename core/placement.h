@@ -38,7 +38,7 @@ enum kt_placement_level {
 };
 
 /* CPUs that the first three levels have. */
-struct kt_placement_room {
+struct kt_placement_capacity {
 	unsigned nr[KT_PLACEMENT_ANY];
 };
 
@@ -49,16 +49,18 @@ static inline bool kt_placement_matters(const struct kt_cores *cores)
 }
 
 /*
- * kt_placement_room - count what each level has
+ * kt_placement_capacity - count what each level has
  * @allowed: CPUs that helpers may use
  * @caller: CPU that the caller runs on; -1 unknown
  */
-void kt_placement_room(const struct kt_cores *cores, const uint64_t *allowed,
-		       int caller, struct kt_placement_room *room);
+void kt_placement_capacity(const struct kt_cores *cores,
+			   const uint64_t *allowed, int caller,
+			   struct kt_placement_capacity *capacity);
 
-/* kt_placement_level - the choicest level with room for a helper beside @others */
-enum kt_placement_level kt_placement_level(const struct kt_placement_room *room,
-					   unsigned others);
+/* kt_placement_level - the preferred level with a CPU for one beside @others */
+enum kt_placement_level
+kt_placement_level(const struct kt_placement_capacity *capacity,
+		   unsigned others);
 
 /*
  * kt_placement_cpus - the CPUs of a level
@@ -83,16 +85,16 @@ int kt_placement_node(int wanted, const int *ids, const unsigned *nr_cpus,
 
 /*
  * kt_placement_deal - choose the range that the next thread works on first
- * @has_room: whether a helper may be bound to that node now; NULL: to any
+ * @has_capacity: may a helper be bound to that node now?  NULL: to any
  *
- * The one with the most left to do per thread, of those whose node has room.
- * Where nothing is left for these, one that is used up and has room: a helper
- * is rather bound to another node than beside those of a full one.  Of all where
- * no node has room.  By one thread at a time.
+ * First choice is the range with the most left per thread whose node has capacity.
+ * If there is none, a range that is used up whose node has capacity: it is better to
+ * bind a helper to another node than to overload a full one.  If no node has capacity,
+ * the range with the most left per thread.  By one thread at a time.
  *
  * Return: its index; the first where nothing is left anywhere.
  */
-unsigned kt_placement_deal(struct kt_job *job, bool (*has_room)(int node));
+unsigned kt_placement_deal(struct kt_job *job, bool (*has_capacity)(int node));
 
 /* kt_placement_undeal - a thread that was dealt @range has left, or did not come */
 void kt_placement_undeal(struct kt_job *job, unsigned range);

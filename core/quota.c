@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Quota: room for threads from a quota, the use of it, and throttling.
+ * Quota: the capacity of a group for threads, from its quota, use and throttling.
  *
- * A thread too many costs the whole group, which then does nothing until its
- * period ends; one too few costs a part of the speed.  So room is rounded down,
- * except that an eighth of a CPU is not worth a thread.
+ * A thread too many costs the whole group, which is stopped until its period ends.
+ * A thread too few costs a part of the speed.  So the capacity is rounded down, but a
+ * CPU of which an eighth or less is lacking counts as a whole one.
  */
 #include "core/quota.h"
 

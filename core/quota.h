@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Quota: how many threads a group with a CPU quota has room for.
+ * Quota: the capacity of a group with a CPU quota, in threads.
  *
  * Owns the arithmetic only: the host reads the numbers (control groups).  Behaves
  * badly where several processes of a group begin jobs in the same instant: each sees
@@ -39,7 +39,7 @@ uint32_t kt_quota_milli(uint64_t quota, uint64_t period);
 /* kt_quota_most - threads if nobody else used the group; at least 1 */
 unsigned kt_quota_most(const struct kt_quota *quota);
 
-/* kt_quota_threads - threads that there is room for now; at least 1 */
+/* kt_quota_threads - threads that the quota has capacity for now; at least 1 */
 unsigned kt_quota_threads(const struct kt_quota *quota);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Control groups: how many threads the groups of this process have room for.
+ * Control groups: the capacity of this process's groups, in threads.
  *
  * Owns reading quota, use, throttling, pids and memory up the tree, and when to
  * read them; the arithmetic is core/quota.h's, finding the folders
@@ -11,7 +11,7 @@
  * again every second.
  *
  * Behaves badly where several jobs of one process run at once: each gets all
- * the room that there is, until throttling shows it.
+ * the capacity that there is, until throttling shows it.
  */
 #ifndef KTASK_LIB_CGROUP_H
 #define KTASK_LIB_CGROUP_H
@@ -63,7 +63,7 @@ void cgroup_refresh(struct cgroup *cg, uint64_t now_ns,
 /* cgroup_most - threads that the least quota allows, whoever uses it */
 unsigned cgroup_most(const struct cgroup *cg);
 
-/* cgroup_now - threads that there is room for now */
+/* cgroup_now - threads that the groups have capacity for now */
 unsigned cgroup_now(const struct cgroup *cg);
 
 /*

@@ -134,19 +134,19 @@ void file_lines_end(struct file_lines *lines)
 	close(lines->fd);
 }
 
-/* Make room and read on.  Return: false at the end. */
-static bool fill(struct file_lines *lines)
+/* Move what is not used yet to the front, and read on.  Return: false at the end. */
+static bool fill_buffer(struct file_lines *lines)
 {
 	size_t kept = lines->to - lines->from;
-	size_t room = KT_MIN(sizeof(lines->buf) - kept, lines->left);
+	size_t free_bytes = KT_MIN(sizeof(lines->buf) - kept, lines->left);
 	ssize_t got;
 
 	memmove(lines->buf, lines->buf + lines->from, kept);
 	lines->from = 0;
 	lines->to = kept;
-	if (!room)
+	if (!free_bytes)
 		return false;
-	got = read_some(lines->fd, lines->buf + kept, room);
+	got = read_some(lines->fd, lines->buf + kept, free_bytes);
 	if (got <= 0)
 		return false;
 	lines->to += (size_t)got;
@@ -176,7 +176,7 @@ char *file_lines_next(struct file_lines *lines)
 			too_long = true;
 			lines->from = lines->to;
 		}
-		if (!fill(lines))
+		if (!fill_buffer(lines))
 			return NULL;
 	}
 }

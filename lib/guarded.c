@@ -14,41 +14,42 @@ static size_t in_pages(size_t bytes)
 	return (bytes + page - 1) & ~(page - 1);
 }
 
-/* All of it: the memory in whole pages, and room before and behind. */
-static size_t whole_bytes(size_t bytes)
+/* All of it: the memory in whole pages, and the guards before and behind. */
+static size_t guarded_bytes(size_t bytes)
 {
 	return in_pages(bytes) + 2 * GUARDED_BYTES;
 }
 
 /*
- * The memory could not be had.  The kernel may have taken the room away that it
- * was to lie in, and another thread may have a mapping of its own there by now:
- * that stays, and if it is still our room, that costs no memory.
+ * The memory could not be mapped: free the guards.  The kernel may have unmapped what
+ * was reserved between them, and another thread may have a mapping of its own there by
+ * now.  So that part is left alone; if it is still reserved, it costs no memory.
  */
-static void give_up(char *room, size_t bytes)
+static void unmap_guards(char *reserved, size_t bytes)
 {
-	munmap(room, GUARDED_BYTES);
-	munmap(room + GUARDED_BYTES + in_pages(bytes), GUARDED_BYTES);
+	munmap(reserved, GUARDED_BYTES);
+	munmap(reserved + GUARDED_BYTES + in_pages(bytes), GUARDED_BYTES);
 }
 
-/* First the room, then the memory in its middle: nobody comes in between. */
+/* First all of it is reserved, then the memory mapped in its middle, so that no
+ * other mapping can come in between. */
 void *guarded_map(int fd, size_t bytes)
 {
-	char *room = mmap(NULL, whole_bytes(bytes), PROT_NONE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *reserved = mmap(NULL, guarded_bytes(bytes), PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void *map;
 
-	if (room == MAP_FAILED)
+	if (reserved == MAP_FAILED)
 		return NULL;
-	map = mmap(room + GUARDED_BYTES, bytes, PROT_READ | PROT_WRITE,
+	map = mmap(reserved + GUARDED_BYTES, bytes, PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_FIXED, fd, 0);
 	if (map != MAP_FAILED)
 		return map;
-	give_up(room, bytes);
+	unmap_guards(reserved, bytes);
 	return NULL;
 }
 
 void guarded_unmap(void *map, size_t bytes)
 {
-	munmap((char *)map - GUARDED_BYTES, whole_bytes(bytes));
+	munmap((char *)map - GUARDED_BYTES, guarded_bytes(bytes));
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Guarded: memory that processes share, with room on both sides of it that
+ * Guarded: memory that processes share, with guards on both sides of it that
  * nobody may touch.
  *
- * A thread whose stack overflows by a large frame steps over the page that
- * guards it and writes to what is mapped below.  That may be anything of its
- * own process; it must not be what others believe.  The same holds for who runs
- * over the end of what is mapped before.
+ * A thread whose stack overflows by a large frame steps over its guard page and
+ * writes to what is mapped below.  That may be anything of its own process; it must
+ * not be what other processes believe.  The same holds for a write beyond the end of
+ * the mapping before.
  */
 #ifndef KTASK_LIB_GUARDED_H
 #define KTASK_LIB_GUARDED_H
@@ -19,14 +19,14 @@
 /*
  * guarded_map - @bytes of @fd, shared, to be read and written
  *
- * The room costs address space, no memory; mlockall(2) counts it.
+ * The guards cost address space, no memory; mlockall(2) counts them.
  *
- * Return: NULL where it cannot be had; who has no room for this has none for the
- * stack of a helper.
+ * Return: NULL if there is no memory or address space.  Then there would be none for
+ * the stack of a helper either.
  */
 void *guarded_map(int fd, size_t bytes);
 
-/* guarded_unmap - with the room */
+/* guarded_unmap - with the guards */
 void guarded_unmap(void *map, size_t bytes);
 
 #endif /* KTASK_LIB_GUARDED_H */

@@ -62,7 +62,7 @@ static void await_idle_cpu(struct kt_item *item, uint64_t now_ns)
 	    !limits_idle_only())
 		return;
 	while (kt_load(&ctx->detached) && !is_over(&ctx->job) &&
-	       !must_leave(item, now_ns) && !limits_idle_room())
+	       !must_leave(item, now_ns) && !limits_has_idle_cpu())
 		nanosleep(&nap, NULL);
 	item->host.next_poll_ns = kt_now_ns() + IDLE_POLL_NS;
 }

@@ -39,27 +39,27 @@ static void unlock_history(void)
 }
 
 static struct entry *find_entry(const char *name, uint64_t min_chunk,
-				unsigned room)
+				unsigned extra)
 {
 	for (unsigned i = 0; i < KT_MIN(nr_entries, NR_ENTRIES); i++) {
 		struct entry *entry = &io_history[i];
 
 		if (!strcmp(entry->name, name) &&
 		    entry->min_chunk == min_chunk &&
-		    entry->io.most - entry->io.least == room)
+		    entry->io.most - entry->io.least == extra)
 			return entry;
 	}
 	return NULL;
 }
 
-static bool copy_entry(const char *name, uint64_t min_chunk, unsigned room,
+static bool copy_entry(const char *name, uint64_t min_chunk, unsigned extra,
 		       struct kt_io *io)
 {
 	const struct entry *entry;
 
 	if (!learn_name_ok(name) || !lock_history())
 		return false;
-	entry = find_entry(name, min_chunk, room);
+	entry = find_entry(name, min_chunk, extra);
 	if (entry)
 		*io = entry->io;
 	unlock_history();

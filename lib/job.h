@@ -44,7 +44,7 @@ struct user_job {
 	bool unmade; /* it began in an overload: no helper was made for it */
 	unsigned nr_cpus; /* threads that these are enough for */
 	struct kt_cpus cpus; /* where helpers of any node may run */
-	struct kt_placement_room room; /* on these */
+	struct kt_placement_capacity capacity; /* of these */
 	struct job_nodes *nodes; /* lib/job_cpus.h; NULL: one node */
 	struct kt_range own_ranges[JOB_RANGES];
 	struct kt_item own_items[JOB_ITEMS];

@@ -40,15 +40,16 @@ static void fill_node(struct user_job *job, unsigned i, int here)
 	nodes->nr_cpus[i] = cpus_narrow(cpus, &job->topo->node_cpus[i])
 				    ? cpus_count(cpus)
 				    : 0;
-	kt_placement_room(&job->topo->cores, cpus->words, here,
-			  &nodes->rooms[i]);
+	kt_placement_capacity(&job->topo->cores, cpus->words, here,
+			      &nodes->capacities[i]);
 }
 
 static void fill_nodes_and_cores(struct user_job *job)
 {
 	int here = sched_getcpu();
 
-	kt_placement_room(&job->topo->cores, job->cpus.words, here, &job->room);
+	kt_placement_capacity(&job->topo->cores, job->cpus.words, here,
+			      &job->capacity);
 	for (unsigned i = 0; job->nodes && i < job->topo->nr_nodes; i++)
 		fill_node(job, i, here);
 }
@@ -122,17 +123,18 @@ void job_cpus_place_item(const struct user_job *job, struct kt_item *item)
 	const struct kt_host_item *host = &item->host;
 	const struct kt_cap *cap =
 		host->node_cap ? host->node_cap : pool_machine();
-	const struct kt_placement_room *room = &job->room;
+	const struct kt_placement_capacity *capacity = &job->capacity;
 	struct seat *seat = &item->host.seat;
 
 	seat->cpus = &job->cpus;
 	if (host->node_cap) {
 		seat->cpus = &job->nodes->cpus[host->node_index];
-		room = &job->nodes->rooms[host->node_index];
+		capacity = &job->nodes->capacities[host->node_index];
 	}
 	seat->level = KT_PLACEMENT_ANY;
 	/* Its own permit is among those that are used. */
 	if (!item->starved && kt_placement_matters(&job->topo->cores))
-		seat->level = kt_placement_level(room, kt_load(&cap->used) - 1);
+		seat->level =
+			kt_placement_level(capacity, kt_load(&cap->used) - 1);
 	item->preferred = seat->level != KT_PLACEMENT_ANY;
 }

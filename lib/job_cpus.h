@@ -12,7 +12,7 @@
 struct job_nodes {
 	int here; /* id of the node that the caller was on */
 	unsigned nr_cpus[TOPO_NODES_MAX]; /* that helpers may use */
-	struct kt_placement_room rooms[TOPO_NODES_MAX];
+	struct kt_placement_capacity capacities[TOPO_NODES_MAX];
 	struct kt_cpus cpus[]; /* where nr_cpus is 0: not valid */
 };
 

@@ -122,7 +122,7 @@ unsigned limits_running(void)
 	return running;
 }
 
-bool limits_idle_room(void)
+bool limits_has_idle_cpu(void)
 {
 	return limits_running() <= topo_get()->nr_cpus;
 }
@@ -191,25 +191,25 @@ bool limits_check_overload(uint64_t now_ns)
 unsigned limits_overload_threads(unsigned own, unsigned wanted, uint64_t now_ns)
 {
 	uint32_t refreshes = kt_load(&overload_refreshes);
-	unsigned room;
+	unsigned idle;
 
 	/* A job that wants no helper does not find out whether one could run. */
 	if (!refreshes || wanted < 2)
 		return wanted;
-	room = limits_idle_threads(own);
+	idle = limits_idle_threads(own);
 	if (now_ns - kt_load(&overload_seen_ns) >= OVERLOAD_NS) {
 		refreshes = 0;
 		kt_store(&overload_tried_ns, now_ns);
 	} else {
-		refreshes = room < wanted ? OVERLOAD_REFRESHES : refreshes - 1;
+		refreshes = idle < wanted ? OVERLOAD_REFRESHES : refreshes - 1;
 	}
 	kt_store(&overload_refreshes, refreshes);
-	return refreshes ? KT_MIN(room, wanted) : wanted;
+	return refreshes ? KT_MIN(idle, wanted) : wanted;
 }
 
 struct listing {
 	struct ktask_limit *limits;
-	unsigned nr, room;
+	unsigned nr, capacity;
 };
 
 __attribute__((format(printf, 4, 5))) static void list(struct listing *listing,
@@ -220,7 +220,7 @@ __attribute__((format(printf, 4, 5))) static void list(struct listing *listing,
 	struct ktask_limit *limit;
 	va_list args;
 
-	if (listing->nr++ >= listing->room)
+	if (listing->nr++ >= listing->capacity)
 		return;
 	limit = &listing->limits[listing->nr - 1];
 	limit->name = name;
@@ -402,7 +402,7 @@ static void list_all(struct listing *listing)
 
 unsigned ktask_limits(struct ktask_limit *limits, unsigned nr)
 {
-	struct listing listing = { .limits = limits, .room = nr };
+	struct listing listing = { .limits = limits, .capacity = nr };
 	int saved = errno;
 	int cancel_state;
 

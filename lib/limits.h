@@ -24,7 +24,7 @@ void limits_refresh(uint64_t now_ns);
 /*
  * limits_now - the least of what changes while a job runs, at least 1
  *
- * What its control group has room for, and energy.  @now_ns 0: as last found.
+ * The capacity of its control groups, and energy.  @now_ns 0: as last found.
  */
 unsigned limits_now(uint64_t now_ns);
 
@@ -39,15 +39,15 @@ bool limits_idle_only(void);
 unsigned limits_running(void);
 
 /*
- * limits_idle_room - is there a CPU for each thread that runs, the caller's
+ * limits_has_idle_cpu - is there a CPU for each thread that runs, the calling one
  * included?
  *
  * Costs 3 us.  Unknown counts as yes.
  */
-bool limits_idle_room(void);
+bool limits_has_idle_cpu(void);
 
 /*
- * limits_idle_threads - threads that idle CPUs have room for
+ * limits_idle_threads - threads for which CPUs are idle, and those of this job
  * @own: of this job that run now
  */
 unsigned limits_idle_threads(unsigned own);

@@ -14,7 +14,7 @@ void users_refresh(uint64_t now_ns);
 
 /*
  * users_want - helpers that each user wants, the others' as last found
- * @wants: room for USERS_MAX + 1, in the order of user ids
+ * @wants: filled in the order of user ids, up to USERS_MAX + 1
  * @own: what the jobs of this user want
  * @self: set to this user's index
  *

@@ -6,7 +6,7 @@
 
 static struct {
 	struct event *events;
-	unsigned nr, room;
+	unsigned nr, capacity;
 	uint64_t order;
 } heap;
 
@@ -38,10 +38,10 @@ void events_push(const struct event *event)
 {
 	unsigned i = heap.nr++;
 
-	if (i == heap.room) {
-		heap.room = heap.room ? heap.room * 2 : 64;
-		heap.events =
-			realloc(heap.events, heap.room * sizeof(*heap.events));
+	if (i == heap.capacity) {
+		heap.capacity = heap.capacity ? heap.capacity * 2 : 64;
+		heap.events = realloc(heap.events,
+				      heap.capacity * sizeof(*heap.events));
 		if (!heap.events)
 			abort();
 	}

@@ -514,7 +514,7 @@ void sim_job_begin(struct sim_job *job, unsigned max_threads,
 	job->entry = -1;
 	max_threads = kt_context_size(ctx, max_threads,
 				      outer ? &outer->ctx : NULL, timeout_ns);
-	ctx->helpers.nr = KT_MIN(job->room_items, max_threads - 1);
+	ctx->helpers.nr = KT_MIN(job->max_items, max_threads - 1);
 	ctx->helpers.items = job->items;
 	ctx->placement = host.moves;
 	/* Items hold what another job left: the engine must reset them. */

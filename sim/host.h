@@ -46,7 +46,7 @@ struct sim_job {
 	struct sim_job *outer; /* whose chunk the caller was in */
 	struct kt_range ranges[SIM_RANGES_MAX];
 	struct kt_item *items;
-	unsigned room_items; /* 0: memory for none */
+	unsigned max_items; /* 0: memory for none */
 	int entry; /* in the shared registry; -1 */
 	/* By the caller, at these stages; or NULL. */
 	void (*begun)(struct sim_job *job);

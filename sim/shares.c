@@ -98,17 +98,17 @@ static unsigned idle_threads(unsigned own)
 
 unsigned shares_in_overload(unsigned own, unsigned wanted)
 {
-	unsigned room;
+	unsigned capacity;
 
 	if (!shares.refreshes || wanted < 2)
 		return wanted;
-	room = idle_threads(own);
+	capacity = idle_threads(own);
 	if (sim_now() - shares.seen_ns >= OVERLOAD_NS)
 		shares.refreshes = 0;
 	else
-		shares.refreshes = room < wanted ? OVERLOAD_REFRESHES
-						 : shares.refreshes - 1;
-	return shares.refreshes ? KT_MIN(room, wanted) : wanted;
+		shares.refreshes = capacity < wanted ? OVERLOAD_REFRESHES
+						     : shares.refreshes - 1;
+	return shares.refreshes ? KT_MIN(capacity, wanted) : wanted;
 }
 
 void shares_overload_seen(void)

@@ -99,16 +99,16 @@ static void run_caller(void *arg)
 	ex.nr_left--;
 }
 
-static void init_job(struct sim_job *job, uint64_t pages, unsigned room)
+static void init_job(struct sim_job *job, uint64_t pages, unsigned capacity)
 {
 	struct kt_job *core = &job->ctx.job;
 	unsigned nr = ex.nr_jobs == 1 ? ex.nr_nodes : 1;
 
 	memset(job, 0, sizeof(*job));
 	job->process = &ex.process;
-	job->room_items = room;
-	job->items =
-		aligned_alloc(64, (room * sizeof(*job->items) + 63) / 64 * 64);
+	job->max_items = capacity;
+	job->items = aligned_alloc(64, (capacity * sizeof(*job->items) + 63) /
+					       64 * 64);
 	if (!job->items)
 		abort();
 	for (unsigned i = 0; i < nr; i++) {

@@ -67,7 +67,7 @@ static void others_use_counts(void **state)
 	stat_2(A "/cpu.stat", 1000 + 50 + 100, 0, 0);
 	own.cpu_ns += 50 * MS;
 	assert_int_equal(now(50), 2);
-	/* Our own four threads leave room for four. */
+	/* Our own four threads leave capacity for four. */
 	own.threads = 4;
 	for (int i = 1; i < 6; i++) {
 		stat_2(A "/cpu.stat", 1150 + (uint64_t)i * 200, 0, 0);

@@ -3,7 +3,7 @@
  * In a group of this kernel with half a CPU a job has one thread; moved out of
  * it, the process is free again in a while (a second, where files are quick).  Moved into it, out of
  * it, and the group removed, all in the middle of a job, each unit is done once
- * and helpers are there only while there is room.
+ * and helpers are there only while there is capacity.
  */
 #include "ktest.h"
 
@@ -152,7 +152,7 @@ static struct {
 	uint32_t phase; /* 1 in the group, 2 out of it and it is gone */
 	uint32_t chunks; /* of the caller */
 	uint32_t
-		told; /* chunks since the library knows that there is no room */
+		told; /* chunks since the library knows that there is no capacity */
 	uint32_t helped_inside; /* chunks, when that was settled */
 	uint8_t done[UNITS];
 } now;

@@ -182,7 +182,7 @@ static void wrong_arguments_are_refused(void **state)
 	assert_child(bad_arguments);
 }
 
-static int more_names_than_there_is_room(void *arg)
+static int more_names_than_fit(void *arg)
 {
 	struct ktask_learnt learnt = KTASK_LEARNT_INIT;
 	char name[16];
@@ -198,7 +198,7 @@ static int more_names_than_there_is_room(void *arg)
 
 static void the_cache_has_an_end(void **state)
 {
-	assert_child(more_names_than_there_is_room);
+	assert_child(more_names_than_fit);
 }
 
 /* Two tables, root's and the user's own: each name as it should count. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * On both sides of what all processes share there is room that nobody can use:
+ * On both sides of what all processes share there is guard that nobody can use:
  * a stack that overflows next to it ends its own process.  Where there is no
  * address space for that, or it may not be locked, jobs do without the registry.
  */
@@ -63,24 +63,25 @@ static bool is_resident(char *pos)
 	return there & 1;
 }
 
-static bool is_room(char *pos)
+static bool is_guard(char *pos)
 {
 	return is_taken(pos) && !is_readable(pos) && !is_resident(pos);
 }
 
-/* Return: true if that much before and behind it is room. */
+/* Return: true if that much before and behind it is guard. */
 static bool is_guarded(char *map, size_t bytes)
 {
 	char *end =
 		map + (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
-	bool room = true;
+	bool guarded = true;
 
 	ktest_check(is_taken(map) && is_readable(map));
 	ktest_check(is_taken(end - page_bytes()) &&
 		    is_readable(end - page_bytes()));
 	for (size_t pos = 0; pos < ROOM_BYTES; pos += page_bytes())
-		room &= is_room(end + pos) && is_room(map - page_bytes() - pos);
-	return room;
+		guarded &= is_guard(end + pos) &&
+			   is_guard(map - page_bytes() - pos);
+	return guarded;
 }
 
 static int look_at_registry(void *arg)
@@ -137,7 +138,7 @@ static int come_and_go(void *arg)
 	return 0;
 }
 
-static void the_room_goes_with_it(void **state)
+static void the_guard_goes_with_it(void **state)
 {
 	assert_int_equal(ktest_in_child(come_and_go, NULL), 0);
 }
@@ -175,7 +176,7 @@ static int fail_to_come(void *arg)
 	return 0;
 }
 
-/* Another thread may have mapped memory of its own where the room was. */
+/* Another thread may have mapped memory of its own where the guard was. */
 static void one_that_fails_takes_nothing_of_others(void **state)
 {
 	if (KTEST_ASAN || KTEST_TSAN)
@@ -254,7 +255,7 @@ static void jobs_do_without_it_where_it_would_be_locked(void **state)
 }
 
 KTEST_MAIN(KTEST(nothing_is_next_to_it), KTEST(what_is_locked_takes_no_memory),
-	   KTEST(the_room_goes_with_it),
+	   KTEST(the_guard_goes_with_it),
 	   KTEST(one_that_fails_takes_nothing_of_others),
 	   KTEST(jobs_do_without_it),
 	   KTEST(jobs_do_without_it_where_it_would_be_locked))

@@ -185,12 +185,12 @@ static void tell_helpers(char *text, const char *allowed)
 	const struct kt_cores *cores = &topo_get()->cores;
 	struct kt_cpus all = parse(allowed), cpus;
 	int caller = atoi(allowed);
-	struct kt_placement_room room;
+	struct kt_placement_capacity capacity;
 
-	kt_placement_room(cores, all.words, caller, &room);
+	kt_placement_capacity(cores, all.words, caller, &capacity);
 	for (unsigned others = 0; others + 1 < cpus_count(&all); others++) {
 		kt_placement_cpus(cores, all.words, caller,
-				  kt_placement_level(&room, others),
+				  kt_placement_level(&capacity, others),
 				  cpus.words);
 		topology_list(text, &cpus);
 		strcat(text, " ");

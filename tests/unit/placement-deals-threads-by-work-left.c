@@ -63,7 +63,7 @@ static void what_is_used_up_gets_none(void **state)
 	work_free(&work);
 }
 
-static void who_left_makes_room(void **state)
+static void who_left_frees_capacity(void **state)
 {
 	static const uint64_t units[] = { 100, 100 };
 
@@ -77,12 +77,13 @@ static void who_left_makes_room(void **state)
 
 static int full_node;
 
-static bool has_room(int node)
+static bool has_capacity(int node)
 {
 	return node != full_node;
 }
 
-static void a_node_without_room_gets_none_while_others_have_work(void **state)
+static void
+a_node_without_capacity_gets_none_while_others_have_work(void **state)
 {
 	static const uint64_t units[] = { 1000, 100, 100 };
 
@@ -90,20 +91,20 @@ static void a_node_without_room_gets_none_while_others_have_work(void **state)
 	for (int i = 0; i < 3; i++)
 		work.ranges[i].node = i;
 	full_node = 0;
-	assert_int_equal(kt_placement_deal(&work.job, has_room), 1);
-	assert_int_equal(kt_placement_deal(&work.job, has_room), 2);
+	assert_int_equal(kt_placement_deal(&work.job, has_capacity), 1);
+	assert_int_equal(kt_placement_deal(&work.job, has_capacity), 2);
 	full_node = 1;
-	assert_int_equal(kt_placement_deal(&work.job, has_room), 0);
+	assert_int_equal(kt_placement_deal(&work.job, has_capacity), 0);
 	/* Nothing is left but there: rather to a node that is done. */
 	work.ranges[0].next = 1000;
 	work.ranges[2].next = 100;
 	work.ranges[0].dealt = 2;
-	assert_int_equal(kt_placement_deal(&work.job, has_room), 2);
-	assert_int_equal(kt_placement_deal(&work.job, has_room), 0);
-	/* No node has room. */
+	assert_int_equal(kt_placement_deal(&work.job, has_capacity), 2);
+	assert_int_equal(kt_placement_deal(&work.job, has_capacity), 0);
+	/* No node has capacity. */
 	work.ranges[0].node = 1;
 	work.ranges[2].node = 1;
-	assert_int_equal(kt_placement_deal(&work.job, has_room), 1);
+	assert_int_equal(kt_placement_deal(&work.job, has_capacity), 1);
 	assert_int_equal(work.ranges[1].dealt, 2);
 	work_free(&work);
 }
@@ -133,6 +134,6 @@ static void huge_ranges_do_not_overflow(void **state)
 }
 
 KTEST_MAIN(KTEST(equal_ranges_take_turns), KTEST(more_work_gets_more_threads),
-	   KTEST(what_is_used_up_gets_none), KTEST(who_left_makes_room),
-	   KTEST(a_node_without_room_gets_none_while_others_have_work),
+	   KTEST(what_is_used_up_gets_none), KTEST(who_left_frees_capacity),
+	   KTEST(a_node_without_capacity_gets_none_while_others_have_work),
 	   KTEST(nothing_left_and_no_range), KTEST(huge_ranges_do_not_overflow))

@@ -35,16 +35,16 @@ static uint64_t cpus_of(uint64_t allowed, int caller,
 	return cpus[0];
 }
 
-static void room_is(uint64_t allowed, int caller, unsigned fast, unsigned whole,
-		    unsigned beside)
+static void capacity_is(uint64_t allowed, int caller, unsigned fast,
+			unsigned whole, unsigned beside)
 {
 	uint64_t all[WORDS] = { allowed, 0 };
-	struct kt_placement_room room = { { 99, 99, 99 } };
+	struct kt_placement_capacity capacity = { { 99, 99, 99 } };
 
-	kt_placement_room(&cores, all, caller, &room);
-	assert_int_equal(room.nr[KT_PLACEMENT_FAST], fast);
-	assert_int_equal(room.nr[KT_PLACEMENT_CORES], whole);
-	assert_int_equal(room.nr[KT_PLACEMENT_BESIDE], beside);
+	kt_placement_capacity(&cores, all, caller, &capacity);
+	assert_int_equal(capacity.nr[KT_PLACEMENT_FAST], fast);
+	assert_int_equal(capacity.nr[KT_PLACEMENT_CORES], whole);
+	assert_int_equal(capacity.nr[KT_PLACEMENT_BESIDE], beside);
 }
 
 /* 4 cores, siblings 4 apart; the caller on 0. */
@@ -67,13 +67,13 @@ static void one_sibling_of_each_other_core(void **state)
 	/* Nobody knows where the caller is. */
 	assert_int_equal(cpus_of(0xff, -1, KT_PLACEMENT_CORES), 0x0f);
 	assert_int_equal(cpus_of(0xff, -1, KT_PLACEMENT_ANY), 0xff);
-	room_is(0xff, 0, 3, 3, 6);
-	room_is(0xff, -1, 4, 4, 8);
+	capacity_is(0xff, 0, 3, 3, 6);
+	capacity_is(0xff, -1, 4, 4, 8);
 }
 
 static void levels_are_filled_in_turn(void **state)
 {
-	struct kt_placement_room room = { { 2, 3, 6 } };
+	struct kt_placement_capacity capacity = { { 2, 3, 6 } };
 	static const enum kt_placement_level expected[] = {
 		KT_PLACEMENT_FAST,   KT_PLACEMENT_FAST,	  KT_PLACEMENT_CORES,
 		KT_PLACEMENT_BESIDE, KT_PLACEMENT_BESIDE, KT_PLACEMENT_BESIDE,
@@ -81,8 +81,8 @@ static void levels_are_filled_in_turn(void **state)
 	};
 
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(expected); i++)
-		assert_int_equal(kt_placement_level(&room, i), expected[i]);
-	assert_int_equal(kt_placement_level(&room, UINT32_MAX),
+		assert_int_equal(kt_placement_level(&capacity, i), expected[i]);
+	assert_int_equal(kt_placement_level(&capacity, UINT32_MAX),
 			 KT_PLACEMENT_ANY);
 }
 
@@ -92,12 +92,12 @@ static void any_allowed_sibling_stands_for_its_core(void **state)
 	four_cores();
 	assert_int_equal(cpus_of(0xf0, 4, KT_PLACEMENT_CORES), 0xe0);
 	assert_int_equal(cpus_of(0xd3, 0, KT_PLACEMENT_CORES), 0xc2);
-	room_is(0xd3, 0, 3, 3, 3);
+	capacity_is(0xd3, 0, 3, 3, 3);
 	/* Three threads a core; of 0, 5 and 9 the first is not there. */
 	core[5] = core[9] = 0;
 	core[4] = 4;
 	assert_int_equal(cpus_of(0x220, 1, KT_PLACEMENT_CORES), 0x20);
-	room_is(0x220, 1, 1, 1, 2);
+	capacity_is(0x220, 1, 1, 1, 2);
 }
 
 static void fast_cores_before_slow_ones(void **state)
@@ -108,7 +108,7 @@ static void fast_cores_before_slow_ones(void **state)
 	cores.slow = slow;
 	assert_int_equal(cpus_of(0x7f, 0, KT_PLACEMENT_FAST), 0x02);
 	assert_int_equal(cpus_of(0x7f, 0, KT_PLACEMENT_CORES), 0x0e);
-	room_is(0x7f, 0, 1, 3, 5);
+	capacity_is(0x7f, 0, 1, 3, 5);
 	cores.slow = NULL;
 	assert_int_equal(cpus_of(0x7f, 0, KT_PLACEMENT_FAST), 0x0e);
 }
@@ -120,7 +120,7 @@ static void a_slow_sibling_is_a_sibling(void **state)
 	slow[0] = 0xcc;
 	/* A whole slow core is better than half of a fast one. */
 	assert_int_equal(cpus_of(0xff, 0, KT_PLACEMENT_CORES), 0x0e);
-	room_is(0xff, 0, 1, 3, 6);
+	capacity_is(0xff, 0, 1, 3, 6);
 }
 
 /* Where nothing is to choose nothing is counted, and only the caller's CPU is
@@ -129,7 +129,7 @@ static void machines_without_siblings(void **state)
 {
 	cores.core = NULL;
 	assert_false(kt_placement_matters(&cores));
-	room_is(0xff, 0, 0, 0, 0);
+	capacity_is(0xff, 0, 0, 0, 0);
 	for (unsigned level = 0; level <= KT_PLACEMENT_ANY; level++)
 		assert_int_equal(cpus_of(0xff, 3, level), 0xf7);
 }
@@ -163,7 +163,7 @@ static void random_machines(void **state)
 
 	for (int round = 0; round < 2000; round++) {
 		uint64_t all[WORDS], cpus[WORDS], wider[WORDS];
-		struct kt_placement_room room;
+		struct kt_placement_capacity capacity;
 		int caller = (int)ktest_random_below(&random, CPUS + 8) - 4;
 		unsigned nr = 1 + (unsigned)ktest_random_below(&random, CPUS);
 
@@ -178,7 +178,7 @@ static void random_machines(void **state)
 			all[w] = ktest_random(&random) & ktest_random(&random);
 			slow[w] = ktest_random(&random);
 		}
-		kt_placement_room(&cores, all, caller, &room);
+		kt_placement_capacity(&cores, all, caller, &capacity);
 		for (unsigned level = 0; level < KT_PLACEMENT_ANY; level++) {
 			unsigned count = 0;
 
@@ -189,12 +189,12 @@ static void random_machines(void **state)
 				count +=
 					(unsigned)__builtin_popcountll(cpus[w]);
 				assert_int_equal(cpus[w] & ~all[w], 0);
-				if (room.nr[level])
+				if (capacity.nr[level])
 					assert_int_equal(cpus[w] & ~wider[w],
 							 0);
 			}
-			if (room.nr[level])
-				assert_int_equal(count, room.nr[level]);
+			if (capacity.nr[level])
+				assert_int_equal(count, capacity.nr[level]);
 		}
 	}
 }

@@ -228,7 +228,7 @@ bool status_field(pid_t tid, const char *name, char *value, size_t size)
 }
 
 /* Threads of this process that have @name, or all for NULL. */
-static unsigned find_threads(const char *name, pid_t *tids, unsigned room)
+static unsigned find_threads(const char *name, pid_t *tids, unsigned capacity)
 {
 	DIR *dir = opendir("/proc/self/task");
 	struct dirent *entry;
@@ -243,7 +243,7 @@ static unsigned find_threads(const char *name, pid_t *tids, unsigned room)
 		if (name && (!status_field(tid, "Name", found, sizeof(found)) ||
 			     strcmp(found, name)))
 			continue;
-		if (nr < room)
+		if (nr < capacity)
 			tids[nr] = tid;
 		nr++;
 	}
@@ -257,9 +257,9 @@ unsigned threads_now(void)
 	return find_threads(NULL, NULL, 0);
 }
 
-unsigned helpers_now(pid_t *tids, unsigned room)
+unsigned helpers_now(pid_t *tids, unsigned capacity)
 {
-	return find_threads("ktask", tids, room);
+	return find_threads("ktask", tids, capacity);
 }
 
 int child_status(pid_t pid)

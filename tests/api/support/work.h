@@ -114,7 +114,7 @@ void set_flag(uint32_t *flag);
 
 /* threads_now - of this process; of them named "ktask": helpers_now() */
 unsigned threads_now(void);
-unsigned helpers_now(pid_t *tids, unsigned room);
+unsigned helpers_now(pid_t *tids, unsigned capacity);
 
 /* status_field - a line of /proc/self/task/@tid/status, after "Name:\t" */
 bool status_field(pid_t tid, const char *name, char *value, size_t size);

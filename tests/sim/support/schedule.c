@@ -100,7 +100,7 @@ static void plan_job(struct tracked_plan *plan, const struct sim_machine *m)
 	plan->unit_ns = 20 + below(chance(70) ? 3000 : 100000);
 	plan->expensive_every = chance(20) ? 2 + (unsigned)below(40) : 0;
 	plan->max_threads = 1 + (unsigned)below(m->nr_cpus + 2);
-	plan->room = chance(85) ? HELPERS_MAX : (unsigned)below(3);
+	plan->capacity = chance(85) ? HELPERS_MAX : (unsigned)below(3);
 	plan->fixed = chance(15);
 	plan->detached = chance(20);
 	plan->pace = &paces[below(sizeof(paces) / sizeof(*paces))];
@@ -410,7 +410,7 @@ static void plan_timed(struct timed *timed)
 	plan->target_ns = 1000000;
 	plan->fork_unit = UINT64_MAX;
 	plan->max_threads = m->nr_cpus;
-	plan->room = HELPERS_MAX;
+	plan->capacity = HELPERS_MAX;
 	plan->pace = &paces[0];
 	timed->nr_helpers = m->nr_cpus - 1;
 	timed->permits = KT_MAX(m->nr_cpus * 4 / 5, 1);

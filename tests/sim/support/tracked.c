@@ -256,8 +256,8 @@ void tracked_init(struct tracked *t, const struct tracked_plan *plan,
 	t->root = outer && !plan->detached ? outer->root : t;
 	t->nesting = outer ? outer->nesting + 1 : 0;
 	t->job.process = process;
-	t->job.room_items = plan->room;
-	t->job.items = tracked_alloc(plan->room * sizeof(*t->job.items));
+	t->job.max_items = plan->capacity;
+	t->job.items = tracked_alloc(plan->capacity * sizeof(*t->job.items));
 	fill_ranges(t);
 	fill_job(t);
 	if (kt_context_init(&t->job.ctx, plan->pace))

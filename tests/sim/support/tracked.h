@@ -24,7 +24,7 @@ struct tracked_plan {
 	unsigned nest_one_in; /* chunks; 0 none */
 	uint64_t fork_unit; /* who does it forks; UINT64_MAX nobody */
 	uint64_t timeout_ns, cancel_ns; /* 0 none */
-	unsigned max_threads, room;
+	unsigned max_threads, capacity;
 	bool iterated, undoes, fixed, detached, reports, compensates;
 	const struct kt_pace *pace;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Threads are what the quota has room for beside what others in the group use;
+ * Threads are what the quota has capacity for beside what others in the group use;
  * the share of our own jobs is not held against them.
  */
 #include "ktest.h"
@@ -73,7 +73,7 @@ static void nothing_known_is_nobody_else(void **state)
 	assert_int_equal(kt_quota_threads(&quota), 4);
 }
 
-static void others_take_room(void **state)
+static void others_take_capacity(void **state)
 {
 	struct kt_quota quota = begin(4000);
 
@@ -119,7 +119,7 @@ static void too_many_others_leave_the_caller(void **state)
 	assert_int_equal(kt_quota_threads(&quota), 1);
 }
 
-static void room_comes_back_by_halves(void **state)
+static void capacity_comes_back_by_halves(void **state)
 {
 	struct kt_quota quota = begin(8000);
 
@@ -178,12 +178,12 @@ static void steps_too_short_to_measure_are_not_made(void **state)
 
 KTEST_MAIN(KTEST(quota_is_rounded_down),
 	   KTEST(an_eighth_of_a_cpu_costs_no_thread), KTEST(no_quota_overflows),
-	   KTEST(nothing_known_is_nobody_else), KTEST(others_take_room),
+	   KTEST(nothing_known_is_nobody_else), KTEST(others_take_capacity),
 	   KTEST(own_job_takes_none),
 	   KTEST(own_threads_outside_of_jobs_are_others),
 	   KTEST(more_threads_of_two_looks_count),
 	   KTEST(too_many_others_leave_the_caller),
-	   KTEST(room_comes_back_by_halves),
+	   KTEST(capacity_comes_back_by_halves),
 	   KTEST(counters_that_go_back_say_nothing),
 	   KTEST(unknown_use_is_nobody_else),
 	   KTEST(steps_too_short_to_measure_are_not_made))
