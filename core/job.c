@@ -101,10 +101,10 @@ uint64_t kt_job_units(const struct kt_job *job)
 }
 
 /*
- * Workers that join later, and workers in a cheap stretch, learn of dear
- * units from here.  Who is far below the job has never met such units and
- * learns; who is a little below has let them decay, and the job follows.
- * Races lose an update; a chunk then is sized a little off.
+ * Workers that join later, and workers in a cheap stretch, learn the cost of expensive
+ * units from here.  A worker that is far below the job has never met such units and
+ * takes the job's cost.  A worker that is a little below has let them decay, and the
+ * job follows it.  Races lose an update; a chunk is then sized a little off.
  */
 static void share_cost(struct kt_job *job, struct kt_worker *worker)
 {

@@ -44,7 +44,7 @@ static bool first_of_core(const struct kt_cores *cores, const uint64_t *allowed,
 	return true;
 }
 
-/* The choicest level that has @cpu. */
+/* The preferred level that has @cpu. */
 static enum kt_placement_level level_of(const struct kt_cores *cores,
 					const uint64_t *allowed, int caller,
 					unsigned cpu)

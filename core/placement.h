@@ -29,7 +29,7 @@ struct kt_cores {
 	const uint64_t *slow; /* CPUs of slow cores; NULL: all are alike */
 };
 
-/* From the choicest to the widest set. */
+/* From the preferred set to the widest. */
 enum kt_placement_level {
 	KT_PLACEMENT_FAST, /* one CPU of each fast core, none of the caller's core */
 	KT_PLACEMENT_CORES, /* the same of all cores */

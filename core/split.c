@@ -4,7 +4,7 @@
  * the cost estimate that bounds chunks in time.
  *
  * Behaves badly where cost rises a hundredfold from one unit to the next: the
- * first dear chunk is then sized for cheap units.  The guided bound (a quarter
+ * first expensive chunk is then sized for cheap units.  The guided bound (a quarter
  * of a thread's share) keeps that chunk from becoming the tail.
  */
 #include "core/split.h"

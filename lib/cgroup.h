@@ -3,7 +3,7 @@
  * Control groups: the capacity of this process's groups, in threads.
  *
  * Owns reading quota, use, throttling, pids and memory up the tree, and when to
- * read them; the arithmetic is core/quota.h's, finding the folders
+ * read them; the arithmetic is core/quota.h's, finding the directories
  * lib/cgroup_find.h's.  CPU sets are not here: the affinity mask has them.
  *
  * A group whose files are missing has no limit; so has a machine without
@@ -31,8 +31,9 @@
 #define CGROUP_REFRESH_NS 50000000
 
 struct cgroup_level {
-	unsigned len; /* of the CPU folder's path */
-	unsigned usage_len; /* the same group's in the usage folder; 0: none */
+	unsigned len; /* of the CPU directory's path */
+	unsigned
+		usage_len; /* the same group's in the usage directory; 0: none */
 	struct kt_quota quota;
 };
 

@@ -5,7 +5,7 @@
  * A line of /proc/self/cgroup names the group G within its hierarchy; a line of
  * mountinfo says which group R of the hierarchy a mount shows as its root.  Both
  * are told relative to the reader's cgroup namespace, where "/.." is its parent.
- * The folder is the mount point and what of G goes beyond R.
+ * The directory is the mount point and what of G goes beyond R.
  */
 #include <errno.h>
 #include <fcntl.h>

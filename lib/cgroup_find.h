@@ -24,7 +24,7 @@ enum cgroup_kind {
 #define CGROUP_PATH 1024
 #define CGROUP_TEXT 8192
 
-/* The folder of the group, for one kind of limit. */
+/* The directory of the group, for one kind of limit. */
 struct cgroup_dir {
 	unsigned version; /* 1, 2; 0: cannot be seen */
 	unsigned top_len; /* path[0, top_len) is the mount: no further up */
@@ -40,7 +40,7 @@ struct cgroup_finder {
 };
 
 /*
- * cgroup_find - find the folders
+ * cgroup_find - find the directories
  * @root: before every path
  * @mark: stands for the text of /proc/self/cgroup; 0 before the first call.
  *	While the text stays the same, only that file is read.

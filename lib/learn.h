@@ -8,7 +8,7 @@
  * file (learn_text.c), the file (learn_file.c), and what this process knows
  * (learn.c).  Without a file that can be had all of it is silently less.
  *
- * Threat model.  The file is the user's own: it and its folder must belong to
+ * Threat model.  The file is the user's own: it and its directory must belong to
  * the user and be writable by nobody else, no link is followed, and what does
  * not read as a whole counts as not there.  The worst that its contents can do
  * is a job that begins with the wrong number of threads, within all caps.

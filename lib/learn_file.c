@@ -8,7 +8,7 @@
  *	$HOME/.cache/ktask/threads.HASH		of everybody else
  *
  * HASH stands for the kind of machine: a home may serve many.  A new kernel or
- * library begins the file anew.  Everything is opened relative to the folder,
+ * library begins the file anew.  Everything is opened relative to the directory,
  * once that was found to be ours.
  *
  * Behaves badly on a file system that hangs: so does the job that reads.
@@ -32,7 +32,7 @@
 #include "lib/learn.h"
 #include "lib/topo.h"
 
-#define FOLDER "ktask"
+#define DIRECTORY "ktask"
 #define ROOTS_BASE "/var/cache"
 #define LOCK "lock"
 #define CPUINFO_BYTES 4096
@@ -107,7 +107,7 @@ static void file_name(const char *machine, char name[FILE_NAME])
 	snprintf(name, FILE_NAME, "threads.%08" PRIx32, hash);
 }
 
-/* ---- the folder ---- */
+/* ---- the directory ---- */
 
 /* Where the calling user's caches are, without a slash at the end; false:
  * nowhere. */
@@ -141,7 +141,7 @@ static bool is_safe(int fd, mode_t type, uid_t owner, mode_t bad)
 }
 
 /* The base may be a link, and sticky; what is below must be the owner's. */
-static int open_folder(const char *base, uid_t owner, bool make)
+static int open_directory(const char *base, uid_t owner, bool make)
 {
 	mode_t mode = owner ? 0700 : 0755;
 	int base_fd, fd = -1, error = 0;
@@ -151,13 +151,13 @@ static int open_folder(const char *base, uid_t owner, bool make)
 	base_fd = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (base_fd < 0)
 		return -errno;
-	/* Else root would leave a folder of its own in a user's home. */
+	/* Else root would leave a directory of its own in a user's home. */
 	if (!is_safe(base_fd, S_IFDIR, owner, 0))
 		error = -EPERM;
 	if (!error && make)
-		mkdirat(base_fd, FOLDER, mode);
+		mkdirat(base_fd, DIRECTORY, mode);
 	if (!error)
-		fd = openat(base_fd, FOLDER,
+		fd = openat(base_fd, DIRECTORY,
 			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (!error && fd < 0)
 		error = -errno;
@@ -186,10 +186,10 @@ static ssize_t read_all(int fd, char *text, size_t size)
 }
 
 /* O_NONBLOCK: a FIFO under the file's name must not hold a job. */
-static bool read_from(int folder, const char *name, uid_t owner,
+static bool read_from(int directory, const char *name, uid_t owner,
 		      const char *machine, struct learn_table *table)
 {
-	int fd = openat(folder, name,
+	int fd = openat(directory, name,
 			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
 				O_CLOEXEC);
 	/* Not on the stack: a job may be run from a small one. */
@@ -212,19 +212,19 @@ bool learn_read(bool roots, const char *machine, struct learn_table *table)
 	uid_t owner = roots ? 0 : geteuid();
 	char base[FILE_PATH], name[FILE_NAME];
 	bool found;
-	int folder;
+	int directory;
 
 	table->nr = 0;
 	if (roots)
 		snprintf(base, sizeof(base), "%s" ROOTS_BASE, file_root);
 	else if (!find_base(base, sizeof(base)))
 		return false;
-	folder = open_folder(base, owner, false);
-	if (folder < 0)
+	directory = open_directory(base, owner, false);
+	if (directory < 0)
 		return false;
 	file_name(machine, name);
-	found = read_from(folder, name, owner, machine, table);
-	close(folder);
+	found = read_from(directory, name, owner, machine, table);
+	close(directory);
 	return found;
 }
 
@@ -244,10 +244,10 @@ static int wait_for_lock(int fd, unsigned wait_ms)
 	return 0;
 }
 
-/* A lock file of its own: others may open the folder, and lock that. */
-static int take_lock(int folder, unsigned wait_ms)
+/* A lock file of its own: others may open the directory, and lock that. */
+static int take_lock(int directory, unsigned wait_ms)
 {
-	int fd = openat(folder, LOCK,
+	int fd = openat(directory, LOCK,
 			O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
 				O_CLOEXEC,
 			0600);
@@ -297,7 +297,8 @@ static int write_all(int fd, const char *text, size_t len)
 }
 
 /* Not flushed to disk: half a file after a crash is one without its sum. */
-static int replace(int folder, const char *name, const char *text, size_t len)
+static int replace(int directory, const char *name, const char *text,
+		   size_t len)
 {
 	char fresh[FILE_NAME + 8];
 	int fd, error;
@@ -306,22 +307,22 @@ static int replace(int folder, const char *name, const char *text, size_t len)
 		return -EFBIG;
 	snprintf(fresh, sizeof(fresh), "%s.new", name);
 	/* What somebody left who was killed; who holds the lock may. */
-	unlinkat(folder, fresh, 0);
-	fd = openat(folder, fresh,
+	unlinkat(directory, fresh, 0);
+	fd = openat(directory, fresh,
 		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
 	error = write_all(fd, text, len);
 	if (close(fd) && !error)
 		error = -errno;
-	if (!error && renameat(folder, fresh, folder, name))
+	if (!error && renameat(directory, fresh, directory, name))
 		error = -errno;
 	if (error)
-		unlinkat(folder, fresh, 0);
+		unlinkat(directory, fresh, 0);
 	return error;
 }
 
-static int rewrite(int folder, const char *name,
+static int rewrite(int directory, const char *name,
 		   const struct learn_entry *entry, const char *machine)
 {
 	struct learn_table *table = malloc(sizeof(*table) + LEARN_BYTES);
@@ -331,23 +332,23 @@ static int rewrite(int folder, const char *name,
 
 	if (!table)
 		return -ENOMEM;
-	read_from(folder, name, geteuid(), machine, table);
+	read_from(directory, name, geteuid(), machine, table);
 	learn_put(table, entry);
 	len = learn_format(table, machine, text, LEARN_BYTES);
 	if (len)
-		error = replace(folder, name, text, len);
+		error = replace(directory, name, text, len);
 	free(table);
 	return error;
 }
 
-static int may_make_files(int at, const char *folder)
+static int may_make_files(int at, const char *directory)
 {
-	return faccessat(at, folder, W_OK | X_OK, AT_EACCESS) ? -errno : 0;
+	return faccessat(at, directory, W_OK | X_OK, AT_EACCESS) ? -errno : 0;
 }
 
-/* Of a folder that is not there, the one in which it would be made: its base, or
+/* Of a directory that is not there, the one in which it would be made: its base, or
  * where that would be made. */
-static int may_make_folder(const char *base)
+static int may_make_directory(const char *base)
 {
 	char above[FILE_PATH];
 	char *slash;
@@ -368,24 +369,24 @@ static bool find_file(const char *machine, char base[FILE_PATH],
 		return false;
 	file_name(machine, name);
 	if (path)
-		snprintf(path, size, "%s/" FOLDER "/%s", base, name);
+		snprintf(path, size, "%s/" DIRECTORY "/%s", base, name);
 	return true;
 }
 
 int learn_verify(const char *machine, char *path, size_t size)
 {
 	char base[FILE_PATH], name[FILE_NAME];
-	int folder, error;
+	int directory, error;
 
 	if (!find_file(machine, base, name, path, size))
 		return -ENOENT;
-	folder = open_folder(base, geteuid(), false);
-	if (folder == -ENOENT)
-		return may_make_folder(base);
-	if (folder < 0)
-		return folder;
-	error = may_make_files(folder, ".");
-	close(folder);
+	directory = open_directory(base, geteuid(), false);
+	if (directory == -ENOENT)
+		return may_make_directory(base);
+	if (directory < 0)
+		return directory;
+	error = may_make_files(directory, ".");
+	close(directory);
 	return error;
 }
 
@@ -393,17 +394,17 @@ int learn_write(const struct learn_entry *entry, const char *machine,
 		unsigned wait_ms, char *path, size_t size)
 {
 	char base[FILE_PATH], name[FILE_NAME];
-	int folder, lock, error;
+	int directory, lock, error;
 
 	if (!find_file(machine, base, name, path, size))
 		return -ENOENT;
-	folder = open_folder(base, geteuid(), true);
-	if (folder < 0)
-		return folder;
-	lock = take_lock(folder, wait_ms);
-	error = lock < 0 ? lock : rewrite(folder, name, entry, machine);
+	directory = open_directory(base, geteuid(), true);
+	if (directory < 0)
+		return directory;
+	lock = take_lock(directory, wait_ms);
+	error = lock < 0 ? lock : rewrite(directory, name, entry, machine);
 	if (lock >= 0)
 		drop_lock(lock);
-	close(folder);
+	close(directory);
 	return error;
 }

@@ -26,7 +26,8 @@ struct seat {
 	 * and the seat stays offered to it, to be tried again soon. */
 	bool (*work)(struct seat *seat);
 	const struct kt_cpus *cpus; /* run on these, */
-	enum kt_placement_level level; /* on the choicest or on all of them */
+	enum kt_placement_level
+		level; /* on the preferred ones or on all of them */
 	bool anywhere; /* on the CPU of who offers it too */
 	uint64_t now_ns; /* about when it is offered */
 

@@ -38,21 +38,21 @@ static bool is_program(const char *path)
 /* As execvp(3) searches for it. */
 static bool find_program(const char *name, char *path, size_t size)
 {
-	const char *folders = getenv("PATH");
+	const char *directories = getenv("PATH");
 
 	if (strchr(name, '/'))
 		return snprintf(path, size, "%s", name) < (int)size &&
 		       is_program(path);
-	for (folders = folders ? folders : "/bin:/usr/bin";;) {
-		size_t len = strcspn(folders, ":");
+	for (directories = directories ? directories : "/bin:/usr/bin";;) {
+		size_t len = strcspn(directories, ":");
 
-		if (snprintf(path, size, "%.*s%s%s", (int)len, folders,
+		if (snprintf(path, size, "%.*s%s%s", (int)len, directories,
 			     len ? "/" : "", name) < (int)size &&
 		    is_program(path))
 			return true;
-		if (!folders[len])
+		if (!directories[len])
 			return false;
-		folders += len + 1;
+		directories += len + 1;
 	}
 }
 

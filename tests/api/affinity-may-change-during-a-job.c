@@ -150,13 +150,13 @@ static void taken_from_every_thread(void **state)
 
 static char group[128], procs_before[160];
 
-static bool put(const char *folder, const char *name, const char *text)
+static bool put(const char *directory, const char *name, const char *text)
 {
 	char path[256];
 	bool done;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;

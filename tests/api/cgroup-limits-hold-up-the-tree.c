@@ -141,7 +141,7 @@ static void garbage_is_no_limit(void **state)
 	tree_put_bytes(&tree, GROUP_2 "/cpu.max", "5\0 100000\n", 11);
 	assert_int_equal(most(), CGROUP_NO_LIMIT);
 	tree_remove(&tree, GROUP_2 "/cpu.max");
-	tree_put(&tree, GROUP_2 "/cpu.max/a", "a folder\n");
+	tree_put(&tree, GROUP_2 "/cpu.max/a", "a directory\n");
 	assert_int_equal(most(), CGROUP_NO_LIMIT);
 }
 
@@ -199,7 +199,7 @@ static void memory_that_is_left(void **state)
 	assert_int_equal(cgroup_memory_left(&cg), 130);
 }
 
-/* The folder that the name leads to is not there: what is above it counts. */
+/* The directory that the name leads to is not there: what is above it counts. */
 static void hidden_folders_are_passed(void **state)
 {
 	version_2();

@@ -22,13 +22,13 @@ static struct cgroup cg; /* ours, before */
 static char group[CGROUP_PATH + 64];
 static unsigned outside; /* threads that our own groups allow */
 
-static bool put(const char *folder, const char *name, const char *text)
+static bool put(const char *directory, const char *name, const char *text)
 {
 	char path[CGROUP_PATH + 128];
 	bool done;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;

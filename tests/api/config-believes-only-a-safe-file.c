@@ -110,7 +110,7 @@ static int read_as_another_user(void *arg)
 	ktest_check(!setresuid(65534, 65534, 65534));
 	config_read(path, 0, &file);
 	ktest_check(file.refused && file.cap_percent == -1);
-	/* A folder that may not even be searched. */
+	/* A directory that may not even be searched. */
 	config_read(arg, 0, &file);
 	ktest_check(file.refused && file.cap_percent == -1);
 	return 0;

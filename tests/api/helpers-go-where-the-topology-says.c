@@ -76,7 +76,7 @@ static struct {
 } now;
 
 /*
- * Where other work keeps the choicest CPUs busy a helper is offered all of the
+ * Where other work keeps the preferred CPUs busy a helper is offered all of the
  * same node; on a busy machine that happens here as well.
  */
 static bool widened(const struct kt_cpus *cpus)

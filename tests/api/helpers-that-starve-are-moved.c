@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A helper that gets no CPU among the choicest, since other work keeps these
+ * A helper that gets no CPU among the preferred, since other work keeps these
  * busy, is offered its seat again on all CPUs of the node; one that gets one
  * is left there.
  */

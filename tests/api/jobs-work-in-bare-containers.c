@@ -16,9 +16,9 @@
 
 #include "jobs.h"
 
-static bool hide(const char *folder)
+static bool hide(const char *directory)
 {
-	return !mount("none", folder, "tmpfs", MS_RDONLY, "size=4k");
+	return !mount("none", directory, "tmpfs", MS_RDONLY, "size=4k");
 }
 
 /* A mount namespace of its own, which nobody else sees. */
@@ -138,12 +138,12 @@ static int use_everything(void)
 
 static int without(void *arg)
 {
-	const char *const *folders = arg;
+	const char *const *directories = arg;
 
 	if (!own_mounts(0))
 		return CANNOT;
-	for (; *folders; folders++)
-		if (!hide(*folders))
+	for (; *directories; directories++)
+		if (!hide(*directories))
 			return CANNOT;
 	return use_everything();
 }
@@ -166,9 +166,9 @@ static void check(int (*func)(void *arg), const void *arg, const char *why)
 	assert_int_equal(status, 0);
 }
 
-static void check_without(const char *const *folders)
+static void check_without(const char *const *directories)
 {
-	check(without, folders, "no mount namespace can be made");
+	check(without, directories, "no mount namespace can be made");
 }
 
 static void without_proc(void **state)

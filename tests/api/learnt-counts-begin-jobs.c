@@ -301,7 +301,7 @@ static int idle_job(void *arg)
 	return 0;
 }
 
-/* The folder is looked at, not the file: no other name either. */
+/* The directory is looked at, not the file: no other name either. */
 static void assert_nothing_was_written(void)
 {
 	char path[sizeof(tree.root) + 8];

@@ -101,7 +101,7 @@ static void the_kind_of_machine_names_the_file(void **state)
 
 static void only_a_safe_file_is_believed(void **state)
 {
-	char other[300], folder[128];
+	char other[300], directory[128];
 
 	assert_int_equal(put("a"), 0);
 	chmod(path, 0664);
@@ -110,11 +110,11 @@ static void only_a_safe_file_is_believed(void **state)
 	assert_int_equal(nr_read(), 0);
 	chmod(path, 0600);
 	assert_int_equal(nr_read(), 1);
-	snprintf(folder, sizeof(folder), "%s/ktask", tree.root);
-	chmod(folder, 0777);
+	snprintf(directory, sizeof(directory), "%s/ktask", tree.root);
+	chmod(directory, 0777);
 	assert_int_equal(nr_read(), 0);
 	assert_int_equal(put("b"), -EPERM);
-	chmod(folder, 0755);
+	chmod(directory, 0755);
 	snprintf(other, sizeof(other), "%s.real", path);
 	assert_int_equal(rename(path, other), 0);
 	assert_int_equal(symlink(other, path), 0);
@@ -126,20 +126,20 @@ static void only_a_safe_file_is_believed(void **state)
 		ktest_skip("a file can be given away by root only");
 	assert_int_equal(chown(path, 12345, 0), 0);
 	assert_int_equal(nr_read(), 0);
-	assert_int_equal(chown(folder, 12345, 0), 0);
+	assert_int_equal(chown(directory, 12345, 0), 0);
 	assert_int_equal(put("c"), -EPERM);
 }
 
 static void a_base_of_others_gets_no_folder(void **state)
 {
-	char folder[128];
+	char directory[128];
 
 	if (geteuid())
-		ktest_skip("a folder can be given away by root only");
+		ktest_skip("a directory can be given away by root only");
 	assert_int_equal(chown(tree.root, 12345, 0), 0);
 	assert_int_equal(put("a"), -EPERM);
-	snprintf(folder, sizeof(folder), "%s/ktask", tree.root);
-	assert_int_equal(access(folder, F_OK), -1);
+	snprintf(directory, sizeof(directory), "%s/ktask", tree.root);
+	assert_int_equal(access(directory, F_OK), -1);
 }
 
 /* In place of the file, of the lock, of what is being written. */
@@ -214,7 +214,7 @@ static void nowhere_to_put_it(void **state)
 	setenv("XDG_CACHE_HOME", base, 1);
 	assert_int_equal(put("a"), -ENOENT);
 	assert_int_equal(nr_read(), 0);
-	/* One missing folder is made. */
+	/* One missing directory is made. */
 	snprintf(base, sizeof(base), "%s/no", tree.root);
 	setenv("XDG_CACHE_HOME", base, 1);
 	assert_int_equal(put("a"), 0);
@@ -430,13 +430,13 @@ static int verify(void)
 
 static void verifying_makes_nothing(void **state)
 {
-	char folder[128];
+	char directory[128];
 
-	snprintf(folder, sizeof(folder), "%s/new", tree.root);
-	setenv("XDG_CACHE_HOME", folder, 1);
+	snprintf(directory, sizeof(directory), "%s/new", tree.root);
+	setenv("XDG_CACHE_HOME", directory, 1);
 	assert_int_equal(verify(), 0);
-	assert_int_equal(strncmp(path, folder, strlen(folder)), 0);
-	assert_int_equal(access(folder, F_OK), -1);
+	assert_int_equal(strncmp(path, directory, strlen(directory)), 0);
+	assert_int_equal(access(directory, F_OK), -1);
 	assert_int_equal(put("a"), 0);
 	assert_int_equal(verify(), 0);
 	assert_int_equal(nr_read(), 1);
@@ -444,19 +444,19 @@ static void verifying_makes_nothing(void **state)
 
 static void verifying_finds_what_writing_would(void **state)
 {
-	char folder[128];
+	char directory[128];
 
-	snprintf(folder, sizeof(folder), "%s/new/deep", tree.root);
-	setenv("XDG_CACHE_HOME", folder, 1);
+	snprintf(directory, sizeof(directory), "%s/new/deep", tree.root);
+	setenv("XDG_CACHE_HOME", directory, 1);
 	assert_int_equal(verify(), -ENOENT);
 	assert_int_equal(put("a"), -ENOENT);
 	setenv("XDG_CACHE_HOME", "/dev/null/cache", 1);
 	assert_int_equal(verify(), -ENOTDIR);
 	assert_int_equal(put("a"), -ENOTDIR);
-	snprintf(folder, sizeof(folder), "%s/ktask", tree.root);
+	snprintf(directory, sizeof(directory), "%s/ktask", tree.root);
 	setenv("XDG_CACHE_HOME", tree.root, 1);
 	assert_int_equal(put("a"), 0);
-	chmod(folder, 0777);
+	chmod(directory, 0777);
 	assert_int_equal(verify(), -EPERM);
 	assert_int_equal(put("a"), -EPERM);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * In the last bytes of a path that its owner says (nofollow) no symbolic link is
- * followed, be it a file or a folder; before them all are.
+ * followed, be it a file or a directory; before them all are.
  */
 #include "ktest.h"
 
@@ -11,7 +11,7 @@
 #define NO_FILTER 70
 #define LEN (3 * MIB + 5)
 
-/* A folder with a file, a link to the file, a link to the folder, and one to
+/* A directory with a file, a link to the file, a link to the directory, and one to
  * nowhere. */
 static void lay_out(void)
 {

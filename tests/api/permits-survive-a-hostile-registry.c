@@ -85,7 +85,7 @@ static void put_file(const char *path, size_t bytes, mode_t mode, uid_t owner,
 	uint64_t seed = ktest_seed();
 	int fd;
 
-	/* A registry of that user's, where tests share the folder. */
+	/* A registry of that user's, where tests share the directory. */
 	unlink(path);
 	fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
 	assert_true(fd >= 0);
@@ -310,7 +310,7 @@ static void an_interrupted_call_is_repeated(void **state)
 	interruptions = 0;
 }
 
-/* ---- the folder ---- */
+/* ---- the directory ---- */
 
 #define NAMES_MOST 65536
 #define REGISTRIES_MOST 1024

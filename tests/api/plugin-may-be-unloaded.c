@@ -38,7 +38,7 @@ static void check_counts(void)
 						__ATOMIC_RELAXED) == 1);
 }
 
-/* The library that was built with this test, two folders up. */
+/* The library that was built with this test, two directories up. */
 static void *load(void)
 {
 	char path[4096];

@@ -60,7 +60,7 @@ static void a_step_back_does_not_cut_the_job_up(void **state)
 			usual * 2);
 }
 
-/* One chunk that seems to take an hour is taken for a dear one: minimum chunks
+/* One chunk that seems to take an hour is taken for an expensive one: minimum chunks
  * follow, until that is forgotten. */
 static void an_hour_ahead_is_forgotten(void **state)
 {

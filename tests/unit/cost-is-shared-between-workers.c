@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A worker in a cheap stretch learns that another has met dear units, and
+ * A worker in a cheap stretch learns that another has met expensive units, and
  * cuts its chunks accordingly; once all are cheap again it is forgotten.
  */
 #include "ktest.h"
@@ -13,7 +13,7 @@
 
 static struct work work;
 
-/* Units of the first range are dear, of the others cheap. */
+/* Units of the first range are expensive, of the others cheap. */
 static int by_range(struct work *w, uint64_t from, uint64_t to)
 {
 	port_now_ns += (to - from) * (from < UNITS ? DEAR_NS : CHEAP_NS);
@@ -42,7 +42,7 @@ static uint64_t one_chunk(unsigned index)
 	return worker->units - units;
 }
 
-static void cheap_worker_learns_of_dear_units(void **state)
+static void cheap_worker_learns_of_expensive_units(void **state)
 {
 	uint64_t before, after;
 
@@ -53,12 +53,12 @@ static void cheap_worker_learns_of_dear_units(void **state)
 		one_chunk(0);
 	one_chunk(1);
 	after = one_chunk(1);
-	/* 100 times dearer units: 1 ms of those, not 1 ms of cheap ones; but
+	/* 100 times more expensive units: 1 ms of those, not 1 ms of cheap ones; but
 	 * at least 20 us. */
 	assert_true(before * CHEAP_NS > 500000);
 	assert_in_range(after, KT_SHORTEST_NS / CHEAP_NS / 2,
 			2 * KT_SHORTEST_NS / CHEAP_NS);
-	/* And the one in the dear stretch has forgotten nothing by that. */
+	/* And the one in the expensive stretch has forgotten nothing by that. */
 	assert_in_range(one_chunk(0), 500, 1100);
 	work_free(&work);
 }
@@ -78,7 +78,7 @@ static void learning_is_mutual_and_lasts(void **state)
 	work_free(&work);
 }
 
-static void dear_past_is_forgotten(void **state)
+static void expensive_past_is_forgotten(void **state)
 {
 	uint64_t cheap = CHEAP_NS << KT_COST_SHIFT;
 
@@ -119,6 +119,7 @@ static void half_an_estimate_is_harmless(void **state)
 	work_free(&work);
 }
 
-KTEST_MAIN(KTEST(cheap_worker_learns_of_dear_units),
-	   KTEST(learning_is_mutual_and_lasts), KTEST(dear_past_is_forgotten),
+KTEST_MAIN(KTEST(cheap_worker_learns_of_expensive_units),
+	   KTEST(learning_is_mutual_and_lasts),
+	   KTEST(expensive_past_is_forgotten),
 	   KTEST(half_an_estimate_is_harmless))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Two nodes, a thread on each, a unit three times as dear from the other node.
+ * Two nodes, a thread on each, a unit three times as expensive from the other node.
  * Equal threads leave each other's work alone.  Of unequal ones the faster, and
  * of equal ones the earlier, does as much of the other's as makes both end
  * together, and hardly more.

@@ -59,14 +59,14 @@ static void sizes_do_not_overflow(void **state)
 {
 	struct kt_split split = { 1, 1, UINT64_MAX };
 	struct kt_cost cheap = { 1, 1 };
-	struct kt_cost dear = { UINT64_MAX, UINT64_MAX };
+	struct kt_cost expensive = { UINT64_MAX, UINT64_MAX };
 	struct kt_cost unknown = { 0, 0 };
 
 	assert_int_equal(kt_split_size(&split, UINT64_MAX, 1, &cheap),
 			 UINT64_MAX / 4);
 	assert_int_equal(kt_split_size(&split, UINT64_MAX, UINT32_MAX, &cheap),
 			 UINT64_MAX / 4 / UINT32_MAX);
-	assert_int_equal(kt_split_size(&split, UINT64_MAX, 1, &dear), 1);
+	assert_int_equal(kt_split_size(&split, UINT64_MAX, 1, &expensive), 1);
 	assert_int_equal(kt_split_size(&split, UINT64_MAX, 0, &unknown), 1);
 	assert_int_equal(kt_split_size(&split, 1, 0, &cheap), 1);
 }

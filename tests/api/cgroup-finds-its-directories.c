@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The folders of the own groups are found in every kind of mount: version 1, 2
+ * The directories of the own groups are found in every kind of mount: version 1, 2
  * and both, namespaces, containers that see a part of the tree.  What cannot be
  * seen is not guessed.
  */
