@@ -75,7 +75,7 @@ uint64_t kt_split_usual_ns(const struct kt_split *split,
 uint64_t kt_split_end(const struct kt_split *split, uint64_t base,
 		      uint64_t from, uint64_t size, uint64_t limit);
 
-/* kt_cost_add - learn from a chunk of @units that took @ns */
+/* kt_cost_add - update the cost by a chunk of @units that took @ns */
 void kt_cost_add(struct kt_cost *cost, uint64_t units, uint64_t ns);
 
 #endif /* KTASK_CORE_SPLIT_H */

@@ -155,7 +155,7 @@ static unsigned threads_that_pay(struct kt_context *ctx, uint64_t now_ns)
 {
 	if (ctx->fixed)
 		return ctx->wanted;
-	/* Then its manager learns from the rate. */
+	/* Then the concurrency manager measures the rate. */
 	if (ctx->compensating)
 		return ctx->tune.max;
 	return kt_tune_step(&ctx->tune, now_ns, kt_context_units(ctx));
@@ -195,7 +195,7 @@ bool kt_context_tick(struct kt_worker *worker, uint64_t now_ns)
 		return false;
 	ctx->wanted = wanted;
 	kt_context_refresh(ctx, now_ns);
-	/* Tune must not learn from it. */
+	/* The rate is not that of the count tuned for. */
 	if (ctx->job.threads < wanted)
 		ctx->tune.settling = true;
 	return false;

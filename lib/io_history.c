@@ -11,13 +11,13 @@
 #include <string.h>
 
 #include "lib/io_history.h"
-#include "lib/learn.h"
+#include "lib/autotune.h"
 
 /* Kinds of jobs; a new one replaces the oldest. */
 #define NR_ENTRIES 16
 
 struct entry {
-	char name[LEARN_NAME];
+	char name[AUTOTUNE_NAME];
 	uint64_t min_chunk;
 	struct kt_io io;
 };
@@ -57,7 +57,7 @@ static bool copy_entry(const char *name, uint64_t min_chunk, unsigned extra,
 {
 	const struct entry *entry;
 
-	if (!learn_name_ok(name) || !lock_history())
+	if (!autotune_name_ok(name) || !lock_history())
 		return false;
 	entry = find_entry(name, min_chunk, extra);
 	if (entry)
@@ -80,7 +80,7 @@ void io_history_end(const struct kt_io *io, const char *name,
 {
 	struct entry *entry;
 
-	if (!io->windows || !learn_name_ok(name) || !lock_history())
+	if (!io->windows || !autotune_name_ok(name) || !lock_history())
 		return;
 	entry = find_entry(name, min_chunk, io->most - io->least);
 	if (!entry) {

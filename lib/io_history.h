@@ -7,7 +7,7 @@
  * operation may do its work by several jobs of one name, and a job that was allowed
  * few workers says nothing about many.
  *
- * Not kept in the autotune cache (lib/learn.h): the best I/O concurrency is that of
+ * Not kept in the autotune cache (lib/autotune.h): the best I/O concurrency is that of
  * a device, and one operation meets many.
  */
 #ifndef KTASK_LIB_IO_HISTORY_H

@@ -229,7 +229,7 @@ void job_begin(struct user_job *job, bool detached)
 	job->generation = pool_generation();
 	if (max > 1) {
 		if (!detached && !ctx->fixed)
-			job_begin_known(job, max);
+			job_begin_tuned(job, max);
 		make_items(job, max - 1);
 		job_cpus_split(job);
 	}

@@ -106,10 +106,10 @@ uint64_t job_cpu_ns(void);
 /* job_policy_read_ns - when a job of this process last read policy */
 uint64_t job_policy_read_ns(void);
 
-/* job_begin_known - begin with what is known of jobs of this name, if it is */
-void job_begin_known(struct user_job *job, unsigned max);
+/* job_begin_tuned - begin with what `ktask tune` measured for this name, if it did */
+void job_begin_tuned(struct user_job *job, unsigned max);
 
-/* job_account - tell `ktask stat` of it, if that listens */
+/* job_account - write its line for `ktask stat`, if that listens */
 void job_account(const struct user_job *job, int error);
 
 /* job_result - fill a result from a job that has ended with @error */

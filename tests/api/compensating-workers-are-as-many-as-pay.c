@@ -180,7 +180,7 @@ static void overloaded_machines_are_left_alone(void **state)
 		machine.others = cpus[i];
 		go(&machine, 100);
 		assert_int_equal(machine.workers, 0);
-		/* Nothing is learnt of a number that is not to be had. */
+		/* A number that cannot be had is not measured. */
 		windows = machine.count.io.windows;
 		go(&machine, 1000);
 		assert_int_equal(machine.workers, 0);

@@ -239,7 +239,7 @@ static int a_node_comes(void *arg)
 	return 0;
 }
 
-/* More different machines than are remembered: the last one stays. */
+/* More different machines than are kept: the last one stays. */
 static int very_many_changes(void *arg)
 {
 	char text[32];

@@ -17,7 +17,7 @@
 #include "tree.h"
 
 #include "lib/file.h"
-#include "lib/learn.h"
+#include "lib/autotune.h"
 #include "lib/pool.h"
 #include "lib/job.h"
 
@@ -129,12 +129,12 @@ static void jobs_begin_with_what_is_known(void **state)
 
 static int small_then_large(void *arg)
 {
-	struct learn_entry entry;
+	struct autotune_entry entry;
 
 	begin_with("one", 20, 0);
-	ktest_check(!learn_find("one", false, &entry));
+	ktest_check(!autotune_find("one", false, &entry));
 	begin_with("one", 64, 0);
-	ktest_check(learn_find("one", false, &entry));
+	ktest_check(autotune_find("one", false, &entry));
 	return 0;
 }
 
@@ -169,7 +169,7 @@ static int bad_arguments(void *arg)
 	learnt.threads = MANY_CPUS + 1;
 	ktest_check(ktask_learnt_put(&learnt, NULL, 0) == -EINVAL);
 	learnt = good;
-	learnt.chunk_us = LEARN_CHUNK_US_MAX + 1;
+	learnt.chunk_us = AUTOTUNE_CHUNK_US_MAX + 1;
 	ktest_check(ktask_learnt_put(&learnt, NULL, 0) == -EINVAL);
 	learnt = good;
 	memset(learnt.name, 'x', sizeof(learnt.name));
@@ -187,7 +187,7 @@ static int more_names_than_fit(void *arg)
 	struct ktask_learnt learnt = KTASK_LEARNT_INIT;
 	char name[16];
 
-	for (unsigned i = 0; i < 3 * LEARN_MAX; i++) {
+	for (unsigned i = 0; i < 3 * AUTOTUNE_MAX; i++) {
 		snprintf(name, sizeof(name), "op-%u", i);
 		know(name, 1 + i % MANY, 0);
 	}
@@ -201,17 +201,17 @@ static void the_cache_has_an_end(void **state)
 	assert_child(more_names_than_fit);
 }
 
-/* Two tables, root's and the user's own: each name as it should count. */
+/* Two files, root's and the user's own: each name as it should count. */
 static void put_for(const char *cache, const char *name, unsigned threads)
 {
-	struct learn_entry entry = { .threads = threads,
-				     .max_threads = MANY_CPUS };
-	char machine[LEARN_MACHINE];
+	struct autotune_entry entry = { .threads = threads,
+					.max_threads = MANY_CPUS };
+	char machine[AUTOTUNE_MACHINE];
 
 	setenv("XDG_CACHE_HOME", cache, 1);
 	snprintf(entry.name, sizeof(entry.name), "%s", name);
-	learn_machine(machine);
-	ktest_check(!learn_write(&entry, machine, 0, NULL, 0));
+	autotune_machine(machine);
+	ktest_check(!autotune_write(&entry, machine, 0, NULL, 0));
 }
 
 static int own_and_root_s(void *arg)
@@ -321,14 +321,14 @@ static void a_busy_hour_leaves_nothing_behind(void **state)
 /* As versions before this one wrote it after such an hour. */
 static int put_old_file(void *arg)
 {
-	char machine[LEARN_MACHINE], path[256], text[1024];
-	struct learn_entry entry = { .threads = 1, .max_threads = 2 };
+	char machine[AUTOTUNE_MACHINE], path[256], text[1024];
+	struct autotune_entry entry = { .threads = 1, .max_threads = 2 };
 	uint64_t sum = 0xcbf29ce484222325ull;
 	FILE *file;
 
 	strcpy(entry.name, "fickle");
-	learn_machine(machine);
-	ktest_check(!learn_write(&entry, machine, 0, path, sizeof(path)));
+	autotune_machine(machine);
+	ktest_check(!autotune_write(&entry, machine, 0, path, sizeof(path)));
 	snprintf(text, sizeof(text),
 		 "ktask-learnt 1\nmachine %s\nfickle threads 1 of 2 chunk_us 0 "
 		 "seen 2 measured 0 rate 0\n",

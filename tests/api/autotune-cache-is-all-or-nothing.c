@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The file of what was learnt is read as a whole or not at all: any byte that
+ * The file of the autotune cache is read as a whole or not at all: any byte that
  * changes, goes or comes makes it worth nothing, and so does a line that says
  * what cannot be, even where the sum is right.
  */
@@ -9,19 +9,19 @@
 
 #include "ktest.h"
 
-#include "lib/learn.h"
+#include "lib/autotune.h"
 
 #define MACHINE "Some CPU @ 2 GHz; 8 CPUs; 2 nodes; Linux 6.1; ktask 9"
 
-static struct learn_table table, again;
-static char text[LEARN_BYTES + 64];
+static struct autotune_cache cache, again;
+static char text[AUTOTUNE_BYTES + 64];
 
-static struct learn_entry entry_named(const char *name)
+static struct autotune_entry entry_named(const char *name)
 {
-	struct learn_entry entry = { .threads = 3,
-				     .max_threads = 8,
-				     .chunk_us = 500,
-				     .single_rate = 1234567 };
+	struct autotune_entry entry = { .threads = 3,
+					.max_threads = 8,
+					.chunk_us = 500,
+					.single_rate = 1234567 };
 
 	snprintf(entry.name, sizeof(entry.name), "%s", name);
 	return entry;
@@ -29,22 +29,22 @@ static struct learn_entry entry_named(const char *name)
 
 static size_t make_text(unsigned nr)
 {
-	table.nr = 0;
+	cache.nr = 0;
 	for (unsigned i = 0; i < nr; i++) {
-		struct learn_entry entry;
-		char name[LEARN_NAME];
+		struct autotune_entry entry;
+		char name[AUTOTUNE_NAME];
 
 		snprintf(name, sizeof(name), "op-%u", i);
 		entry = entry_named(name);
-		learn_put(&table, &entry);
+		autotune_put(&cache, &entry);
 	}
-	return learn_format(&table, MACHINE, text, LEARN_BYTES);
+	return autotune_format(&cache, MACHINE, text, AUTOTUNE_BYTES);
 }
 
 static bool parses(size_t len)
 {
 	again.nr = 99;
-	if (learn_parse(text, len, MACHINE, &again))
+	if (autotune_parse(text, len, MACHINE, &again))
 		return true;
 	assert_int_equal(again.nr, 0);
 	return false;
@@ -52,35 +52,35 @@ static bool parses(size_t len)
 
 static void what_is_written_is_read(void **state)
 {
-	for (unsigned nr = 0; nr <= LEARN_MAX; nr++) {
+	for (unsigned nr = 0; nr <= AUTOTUNE_MAX; nr++) {
 		size_t len = make_text(nr);
 
 		assert_true(len > 0);
 		assert_true(parses(len));
 		assert_int_equal(again.nr, nr);
-		assert_memory_equal(again.entries, table.entries,
-				    nr * sizeof(table.entries[0]));
+		assert_memory_equal(again.entries, cache.entries,
+				    nr * sizeof(cache.entries[0]));
 	}
 }
 
 static void the_largest_table_fits(void **state)
 {
-	struct learn_entry entry = { .threads = LEARN_THREADS_MAX,
-				     .max_threads = LEARN_THREADS_MAX,
-				     .chunk_us = LEARN_CHUNK_US_MAX,
-				     .single_rate = UINT64_MAX };
-	char machine[LEARN_MACHINE];
+	struct autotune_entry entry = { .threads = AUTOTUNE_THREADS_MAX,
+					.max_threads = AUTOTUNE_THREADS_MAX,
+					.chunk_us = AUTOTUNE_CHUNK_US_MAX,
+					.single_rate = UINT64_MAX };
+	char machine[AUTOTUNE_MACHINE];
 
-	table.nr = 0;
-	for (unsigned i = 0; i < LEARN_MAX; i++) {
+	cache.nr = 0;
+	for (unsigned i = 0; i < AUTOTUNE_MAX; i++) {
 		snprintf(entry.name, sizeof(entry.name), "abcdefghijkl-%02u",
 			 i);
-		learn_put(&table, &entry);
+		autotune_put(&cache, &entry);
 	}
 	memset(machine, 'm', sizeof(machine) - 1);
 	machine[sizeof(machine) - 1] = '\0';
-	assert_true(learn_format(&table, machine, text, LEARN_BYTES) > 0);
-	assert_int_equal(learn_format(&table, machine, text, 4000), 0);
+	assert_true(autotune_format(&cache, machine, text, AUTOTUNE_BYTES) > 0);
+	assert_int_equal(autotune_format(&cache, machine, text, 4000), 0);
 }
 
 static void half_a_file_is_none(void **state)
@@ -113,9 +113,9 @@ static void another_machine_s_file_is_none(void **state)
 {
 	size_t len = make_text(1);
 
-	assert_false(learn_parse(text, len, "Some CPU", &again));
-	assert_false(learn_parse(text, len, MACHINE "0", &again));
-	assert_false(learn_parse(text, len, "", &again));
+	assert_false(autotune_parse(text, len, "Some CPU", &again));
+	assert_false(autotune_parse(text, len, MACHINE "0", &again));
+	assert_false(autotune_parse(text, len, "", &again));
 }
 
 /* Ends what is in text with a right sum; returns the length. */
@@ -196,36 +196,36 @@ static void random_text_is_survived(void **state)
 			len = ktest_random_below(&seed, len);
 		if (!parses(end_rightly(len)))
 			continue;
-		table = again;
-		for (unsigned i = 0; i < table.nr; i++)
-			assert_true(learn_entry_ok(&table.entries[i]));
-		assert_true(parses(
-			learn_format(&table, MACHINE, text, LEARN_BYTES)));
-		assert_int_equal(again.nr, table.nr);
+		cache = again;
+		for (unsigned i = 0; i < cache.nr; i++)
+			assert_true(autotune_entry_ok(&cache.entries[i]));
+		assert_true(parses(autotune_format(&cache, MACHINE, text,
+						   AUTOTUNE_BYTES)));
+		assert_int_equal(again.nr, cache.nr);
 	}
 }
 
 static bool has(const char *name)
 {
-	for (unsigned i = 0; i < table.nr; i++)
-		if (!strcmp(table.entries[i].name, name))
+	for (unsigned i = 0; i < cache.nr; i++)
+		if (!strcmp(cache.entries[i].name, name))
 			return true;
 	return false;
 }
 
 static void the_oldest_goes(void **state)
 {
-	struct learn_entry entry = entry_named("new");
+	struct autotune_entry entry = entry_named("new");
 
-	make_text(LEARN_MAX);
-	learn_put(&table, &entry);
-	assert_int_equal(table.nr, LEARN_MAX);
+	make_text(AUTOTUNE_MAX);
+	autotune_put(&cache, &entry);
+	assert_int_equal(cache.nr, AUTOTUNE_MAX);
 	assert_true(has("new") && has("op-1") && !has("op-0"));
 	entry = entry_named("op-1");
-	learn_put(&table, &entry);
-	assert_int_equal(table.nr, LEARN_MAX);
+	autotune_put(&cache, &entry);
+	assert_int_equal(cache.nr, AUTOTUNE_MAX);
 	entry = entry_named("newer");
-	learn_put(&table, &entry);
+	autotune_put(&cache, &entry);
 	assert_true(has("op-1") && !has("op-2"));
 }
 
@@ -242,15 +242,15 @@ static void what_jobs_found_is_left_out(void **state)
 
 static void names_are_plain(void **state)
 {
-	assert_true(learn_name_ok("a"));
-	assert_true(learn_name_ok("Pin_pages-2.0"));
-	assert_true(learn_name_ok("fifteen-letters"));
-	assert_false(learn_name_ok("sixteen-letters-"));
-	assert_false(learn_name_ok(""));
-	assert_false(learn_name_ok(NULL));
-	assert_false(learn_name_ok("a b"));
-	assert_false(learn_name_ok("a\n"));
-	assert_false(learn_name_ok("\xc3\xa4"));
+	assert_true(autotune_name_ok("a"));
+	assert_true(autotune_name_ok("Pin_pages-2.0"));
+	assert_true(autotune_name_ok("fifteen-letters"));
+	assert_false(autotune_name_ok("sixteen-letters-"));
+	assert_false(autotune_name_ok(""));
+	assert_false(autotune_name_ok(NULL));
+	assert_false(autotune_name_ok("a b"));
+	assert_false(autotune_name_ok("a\n"));
+	assert_false(autotune_name_ok("\xc3\xa4"));
 }
 
 KTEST_MAIN(KTEST(what_is_written_is_read), KTEST(the_largest_table_fits),

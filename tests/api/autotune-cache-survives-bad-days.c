@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The file of what was learnt: only the user's own is believed, whatever lies
+ * The file of the autotune cache: only the user's own is believed, whatever lies
  * in its place harms nobody, writers do not lose each other's entries and may
  * be killed, and where no file can be had that is all that happens.
  */
@@ -15,12 +15,12 @@
 #include "tree.h"
 
 #include "lib/file.h"
-#include "lib/learn.h"
+#include "lib/autotune.h"
 
 #define MACHINE "Some CPU; 8 CPUs; 2 nodes; Linux 6.1; ktask 9"
 
 static struct tree tree;
-static struct learn_table table;
+static struct autotune_cache cache;
 static char path[256];
 
 static int begin(void **state)
@@ -39,9 +39,9 @@ static int end(void **state)
 	return 0;
 }
 
-static struct learn_entry entry_named(const char *name)
+static struct autotune_entry entry_named(const char *name)
 {
-	struct learn_entry entry = { .threads = 3, .max_threads = 8 };
+	struct autotune_entry entry = { .threads = 3, .max_threads = 8 };
 
 	snprintf(entry.name, sizeof(entry.name), "%s", name);
 	return entry;
@@ -49,9 +49,9 @@ static struct learn_entry entry_named(const char *name)
 
 static int put_waiting(const char *name, unsigned wait_ms)
 {
-	struct learn_entry entry = entry_named(name);
+	struct autotune_entry entry = entry_named(name);
 
-	return learn_write(&entry, MACHINE, wait_ms, path, sizeof(path));
+	return autotune_write(&entry, MACHINE, wait_ms, path, sizeof(path));
 }
 
 static int put(const char *name)
@@ -61,8 +61,8 @@ static int put(const char *name)
 
 static unsigned nr_read(void)
 {
-	learn_read(false, MACHINE, &table);
-	return table.nr;
+	autotune_read(false, MACHINE, &cache);
+	return cache.nr;
 }
 
 static void a_file_is_kept(void **state)
@@ -74,28 +74,28 @@ static void a_file_is_kept(void **state)
 	assert_int_equal(put("b"), 0);
 	assert_int_equal(put("a"), 0);
 	assert_int_equal(nr_read(), 2);
-	assert_string_equal(table.entries[1].name, "a");
+	assert_string_equal(cache.entries[1].name, "a");
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 022, 0);
-	assert_false(learn_read(false, "another; Linux", &table));
+	assert_false(autotune_read(false, "another; Linux", &cache));
 }
 
 static void the_kind_of_machine_names_the_file(void **state)
 {
-	struct learn_entry entry = entry_named("a");
+	struct autotune_entry entry = entry_named("a");
 	char other[256];
 
 	assert_int_equal(put("a"), 0);
 	/* Another kernel, the same file; another CPU, another file. */
-	assert_int_equal(learn_write(&entry,
-				     "Some CPU; 8 CPUs; 2 nodes; Linux 7", 0,
-				     other, sizeof(other)),
+	assert_int_equal(autotune_write(&entry,
+					"Some CPU; 8 CPUs; 2 nodes; Linux 7", 0,
+					other, sizeof(other)),
 			 0);
 	assert_string_equal(other, path);
 	assert_int_equal(nr_read(), 0);
-	assert_int_equal(
-		learn_write(&entry, "Other; Linux 7", 0, other, sizeof(other)),
-		0);
+	assert_int_equal(autotune_write(&entry, "Other; Linux 7", 0, other,
+					sizeof(other)),
+			 0);
 	assert_string_not_equal(other, path);
 }
 
@@ -183,7 +183,7 @@ static void put_bytes(const void *bytes, size_t size)
 static void garbage_is_begun_anew(void **state)
 {
 	uint64_t seed = ktest_seed();
-	static char bytes[3 * LEARN_BYTES];
+	static char bytes[3 * AUTOTUNE_BYTES];
 
 	assert_int_equal(put("a"), 0);
 	for (int round = 0; round < 300; round++) {
@@ -268,8 +268,8 @@ static void root_has_it_for_everybody(void **state)
 	assert_non_null(strstr(path, "/var/cache/ktask/threads."));
 	setenv("XDG_CACHE_HOME", tree.root, 1);
 	assert_int_equal(nr_read(), 0);
-	assert_true(learn_read(true, MACHINE, &table));
-	assert_int_equal(table.nr, 1);
+	assert_true(autotune_read(true, MACHINE, &cache));
+	assert_int_equal(cache.nr, 1);
 }
 
 /* The limit's signal would end the program. */
@@ -368,7 +368,7 @@ static void a_held_lock_is_not_waited_for(void **state)
 static pid_t start_writer(unsigned writer)
 {
 	pid_t pid = fork();
-	char name[LEARN_NAME];
+	char name[AUTOTUNE_NAME];
 
 	if (pid)
 		return pid;
@@ -425,7 +425,7 @@ static void killed_writers_harm_nobody(void **state)
 
 static int verify(void)
 {
-	return learn_verify(MACHINE, path, sizeof(path));
+	return autotune_verify(MACHINE, path, sizeof(path));
 }
 
 static void verifying_makes_nothing(void **state)

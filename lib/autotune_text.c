@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The words of the file of what was learnt:
+ * The text of the autotune cache:
  *
  *	ktask-learnt 1
  *	machine AMD EPYC; 2 CPUs; 1 nodes; Linux 6.18.44; ktask 0.1.0
  *	populate threads 2 of 2 chunk_us 1000 seen 2 measured 1 rate 7600000000
  *	sum 52a1b0c9d8e7f604
  *
- * "seen" and "measured" are of earlier versions, in which jobs wrote as well:
- * lines with "measured 0" are what jobs had found, and are left out.
+ * "seen" and "measured" are of earlier versions, in which jobs wrote as well: lines
+ * with "measured 0" are what jobs had found, and are left out.
  *
- * All or nothing: a file that does not end in the right sum, or has a line
- * that is not exactly so, says nothing.  The sum finds accidents; somebody who
- * may write the file may write a right one.
+ * The file is believed as a whole or not at all: it must end in the right sum, and each
+ * line must have exactly this form.  The sum finds accidents; whoever may write the file
+ * may write a right sum.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,14 +20,14 @@
 
 #include "core/deps.h"
 #include "lib/file.h"
-#include "lib/learn.h"
+#include "lib/autotune.h"
 
 #define HEADER "ktask-learnt 1\nmachine "
 #define SEEN_MAX 3
 #define SUM "sum "
 #define SUM_LINE (sizeof(SUM) - 1 + 16 + 1)
 
-bool learn_name_ok(const char *name)
+bool autotune_name_ok(const char *name)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
 				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -36,16 +36,16 @@ bool learn_name_ok(const char *name)
 
 	if (!name)
 		return false;
-	len = strnlen(name, LEARN_NAME);
-	return len && len < LEARN_NAME && strspn(name, allowed) == len;
+	len = strnlen(name, AUTOTUNE_NAME);
+	return len && len < AUTOTUNE_NAME && strspn(name, allowed) == len;
 }
 
-bool learn_entry_ok(const struct learn_entry *entry)
+bool autotune_entry_ok(const struct autotune_entry *entry)
 {
-	return learn_name_ok(entry->name) && entry->threads &&
+	return autotune_name_ok(entry->name) && entry->threads &&
 	       entry->threads <= entry->max_threads &&
-	       entry->max_threads <= LEARN_THREADS_MAX &&
-	       entry->chunk_us <= LEARN_CHUNK_US_MAX;
+	       entry->max_threads <= AUTOTUNE_THREADS_MAX &&
+	       entry->chunk_us <= AUTOTUNE_CHUNK_US_MAX;
 }
 
 /* FNV-1a. */
@@ -83,49 +83,49 @@ static bool take_number(char **text, const char *key, uint64_t max,
 	       *value <= max;
 }
 
-static bool parse_line(char *line, struct learn_entry *entry, bool *measured)
+static bool parse_line(char *line, struct autotune_entry *entry, bool *measured)
 {
 	uint64_t threads, of, chunk_us, seen, asked, rate;
 	const char *name = next_word(&line);
 
-	if (!learn_name_ok(name) ||
-	    !take_number(&line, "threads", LEARN_THREADS_MAX, &threads) ||
-	    !take_number(&line, "of", LEARN_THREADS_MAX, &of) ||
-	    !take_number(&line, "chunk_us", LEARN_CHUNK_US_MAX, &chunk_us) ||
+	if (!autotune_name_ok(name) ||
+	    !take_number(&line, "threads", AUTOTUNE_THREADS_MAX, &threads) ||
+	    !take_number(&line, "of", AUTOTUNE_THREADS_MAX, &of) ||
+	    !take_number(&line, "chunk_us", AUTOTUNE_CHUNK_US_MAX, &chunk_us) ||
 	    !take_number(&line, "seen", SEEN_MAX, &seen) || !seen ||
 	    !take_number(&line, "measured", 1, &asked) ||
 	    !take_number(&line, "rate", UINT64_MAX, &rate) || line)
 		return false;
-	*entry = (struct learn_entry){ .threads = (unsigned)threads,
-				       .max_threads = (unsigned)of,
-				       .chunk_us = (unsigned)chunk_us,
-				       .single_rate = rate };
+	*entry = (struct autotune_entry){ .threads = (unsigned)threads,
+					  .max_threads = (unsigned)of,
+					  .chunk_us = (unsigned)chunk_us,
+					  .single_rate = rate };
 	strcpy(entry->name, name);
 	*measured = asked;
-	return learn_entry_ok(entry);
+	return autotune_entry_ok(entry);
 }
 
-static bool is_named(const struct learn_table *table, const char *name)
+static bool is_named(const struct autotune_cache *cache, const char *name)
 {
-	for (unsigned i = 0; i < table->nr; i++)
-		if (!strcmp(table->entries[i].name, name))
+	for (unsigned i = 0; i < cache->nr; i++)
+		if (!strcmp(cache->entries[i].name, name))
 			return true;
 	return false;
 }
 
 /* Lines between the header and the sum; each has its end. */
 static bool parse_lines(const char *text, const char *end,
-			struct learn_table *table)
+			struct autotune_cache *cache)
 {
-	char line[LEARN_NAME + 160];
+	char line[AUTOTUNE_NAME + 160];
 
 	while (text < end) {
 		const char *next = memchr(text, '\n', (size_t)(end - text));
-		struct learn_entry entry;
+		struct autotune_entry entry;
 		bool measured;
 		size_t len;
 
-		if (!next || table->nr == LEARN_MAX)
+		if (!next || cache->nr == AUTOTUNE_MAX)
 			return false;
 		len = (size_t)(next - text);
 		if (len >= sizeof(line) || memchr(text, '\0', len))
@@ -133,10 +133,10 @@ static bool parse_lines(const char *text, const char *end,
 		memcpy(line, text, len);
 		line[len] = '\0';
 		if (!parse_line(line, &entry, &measured) ||
-		    is_named(table, entry.name))
+		    is_named(cache, entry.name))
 			return false;
 		if (measured)
-			table->entries[table->nr++] = entry;
+			cache->entries[cache->nr++] = entry;
 		text = next + 1;
 	}
 	return true;
@@ -148,7 +148,7 @@ static size_t checked_len(const char *text, size_t len)
 {
 	char sum[SUM_LINE + 1];
 
-	if (len < SUM_LINE || len > LEARN_BYTES)
+	if (len < SUM_LINE || len > AUTOTUNE_BYTES)
 		return 0;
 	len -= SUM_LINE;
 	snprintf(sum, sizeof(sum), SUM "%016" PRIx64 "\n", sum_of(text, len));
@@ -167,21 +167,21 @@ static size_t header_len(const char *text, size_t len, const char *machine)
 	return header + name + 1;
 }
 
-bool learn_parse(const char *text, size_t len, const char *machine,
-		 struct learn_table *table)
+bool autotune_parse(const char *text, size_t len, const char *machine,
+		    struct autotune_cache *cache)
 {
 	size_t header;
 
-	table->nr = 0;
+	cache->nr = 0;
 	len = checked_len(text, len);
 	header = header_len(text, len, machine);
-	if (header && parse_lines(text + header, text + len, table))
+	if (header && parse_lines(text + header, text + len, cache))
 		return true;
-	table->nr = 0;
+	cache->nr = 0;
 	return false;
 }
 
-static size_t format_entry(const struct learn_entry *entry, char *text,
+static size_t format_entry(const struct autotune_entry *entry, char *text,
 			   size_t size)
 {
 	int len = snprintf(text, size,
@@ -193,14 +193,14 @@ static size_t format_entry(const struct learn_entry *entry, char *text,
 	return KT_MIN((size_t)len, size);
 }
 
-size_t learn_format(const struct learn_table *table, const char *machine,
-		    char *text, size_t size)
+size_t autotune_format(const struct autotune_cache *cache, const char *machine,
+		       char *text, size_t size)
 {
 	size_t len = KT_MIN(
 		(size_t)snprintf(text, size, HEADER "%s\n", machine), size);
 
-	for (unsigned i = 0; i < table->nr; i++)
-		len += format_entry(&table->entries[i], text + len, size - len);
+	for (unsigned i = 0; i < cache->nr; i++)
+		len += format_entry(&cache->entries[i], text + len, size - len);
 	if (size - len <= SUM_LINE)
 		return 0;
 	snprintf(text + len, size - len, SUM "%016" PRIx64 "\n",
@@ -208,21 +208,22 @@ size_t learn_format(const struct learn_table *table, const char *machine,
 	return len + SUM_LINE;
 }
 
-static void drop(struct learn_table *table, unsigned index)
+static void drop_entry(struct autotune_cache *cache, unsigned index)
 {
-	table->nr--;
-	memmove(&table->entries[index], &table->entries[index + 1],
-		(table->nr - index) * sizeof(table->entries[0]));
+	cache->nr--;
+	memmove(&cache->entries[index], &cache->entries[index + 1],
+		(cache->nr - index) * sizeof(cache->entries[0]));
 }
 
-void learn_put(struct learn_table *table, const struct learn_entry *entry)
+void autotune_put(struct autotune_cache *cache,
+		  const struct autotune_entry *entry)
 {
-	for (unsigned i = 0; i < table->nr; i++)
-		if (!strcmp(table->entries[i].name, entry->name)) {
-			drop(table, i);
+	for (unsigned i = 0; i < cache->nr; i++)
+		if (!strcmp(cache->entries[i].name, entry->name)) {
+			drop_entry(cache, i);
 			break;
 		}
-	if (table->nr == LEARN_MAX)
-		drop(table, 0);
-	table->entries[table->nr++] = *entry;
+	if (cache->nr == AUTOTUNE_MAX)
+		drop_entry(cache, 0);
+	cache->entries[cache->nr++] = *entry;
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The file of what `ktask tune` measured: where it lies, reading it without trust,
- * and replacing it while others may do the same.
+ * The file of the autotune cache: where it lies, how it is read without trust, and how
+ * it is replaced while others may do the same.
  *
  *	$XDG_CACHE_HOME/ktask/threads.HASH	where that is set
  *	/var/cache/ktask/threads.HASH		of root
  *	$HOME/.cache/ktask/threads.HASH		of everybody else
  *
- * HASH stands for the kind of machine: a home may serve many.  A new kernel or
- * library begins the file anew.  Everything is opened relative to the directory,
- * once that was found to be ours.
+ * HASH is that of the kind of machine: many machines may share a home.  A new kernel or
+ * library begins the file anew.  Everything is opened relative to the directory, once
+ * its owner and mode have been checked.
+ *
+ * Locking: writers hold flock(2) on the file "lock" in the directory.  Readers take no
+ * lock: a file is replaced as a whole, by rename(2).
  *
  * Behaves badly on a file system that hangs: so does the job that reads.
  */
@@ -29,7 +32,7 @@
 
 #include "core/deps.h"
 #include "lib/file.h"
-#include "lib/learn.h"
+#include "lib/autotune.h"
 #include "lib/topo.h"
 
 #define DIRECTORY "ktask"
@@ -81,7 +84,7 @@ static void read_model(char *model, size_t size)
 			*c = '?';
 }
 
-void learn_machine(char machine[LEARN_MACHINE])
+void autotune_machine(char machine[AUTOTUNE_MACHINE])
 {
 	const struct topo *topo = topo_get();
 	char model[96], release[65] = "", path[FILE_PATH];
@@ -91,12 +94,12 @@ void learn_machine(char machine[LEARN_MACHINE])
 	snprintf(path, sizeof(path), "%s/proc/sys/kernel/osrelease", file_root);
 	file_text(path, release, sizeof(release));
 	release[strcspn(release, "\n")] = '\0';
-	snprintf(machine, LEARN_MACHINE,
+	snprintf(machine, AUTOTUNE_MACHINE,
 		 "%s; %u CPUs; %u nodes; Linux %s; ktask %s", model,
 		 topo->nr_cpus, topo->nr_nodes, release, ktask_version());
 }
 
-/* Of the machine without the kernel and the library. */
+/* From the machine without its kernel and library. */
 static void file_name(const char *machine, char name[FILE_NAME])
 {
 	const char *end = strstr(machine, "; Linux ");
@@ -109,8 +112,8 @@ static void file_name(const char *machine, char name[FILE_NAME])
 
 /* ---- the directory ---- */
 
-/* Where the calling user's caches are, without a slash at the end; false:
- * nowhere. */
+/* The directory of the calling user's caches, without a slash at the end.  Return:
+ * false if there is none. */
 static bool find_base(char *base, size_t size)
 {
 	const char *cache = secure_getenv("XDG_CACHE_HOME");
@@ -140,7 +143,7 @@ static bool is_safe(int fd, mode_t type, uid_t owner, mode_t bad)
 	       st.st_uid == owner && !(st.st_mode & bad);
 }
 
-/* The base may be a link, and sticky; what is below must be the owner's. */
+/* The base may be a link, and sticky; what is below must belong to @owner. */
 static int open_directory(const char *base, uid_t owner, bool make)
 {
 	mode_t mode = owner ? 0700 : 0755;
@@ -151,7 +154,7 @@ static int open_directory(const char *base, uid_t owner, bool make)
 	base_fd = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (base_fd < 0)
 		return -errno;
-	/* Else root would leave a directory of its own in a user's home. */
+	/* Otherwise root would leave a directory of its own in a user's home. */
 	if (!is_safe(base_fd, S_IFDIR, owner, 0))
 		error = -EPERM;
 	if (!error && make)
@@ -187,34 +190,35 @@ static ssize_t read_all(int fd, char *text, size_t size)
 
 /* O_NONBLOCK: a FIFO under the file's name must not hold a job. */
 static bool read_from(int directory, const char *name, uid_t owner,
-		      const char *machine, struct learn_table *table)
+		      const char *machine, struct autotune_cache *cache)
 {
 	int fd = openat(directory, name,
 			O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY |
 				O_CLOEXEC);
 	/* Not on the stack: a job may be run from a small one. */
-	char *text = fd < 0 ? NULL : malloc(LEARN_BYTES + 1);
+	char *text = fd < 0 ? NULL : malloc(AUTOTUNE_BYTES + 1);
 	ssize_t len = 0;
 	bool right;
 
-	table->nr = 0;
+	cache->nr = 0;
 	if (text && is_safe(fd, S_IFREG, owner, S_IWGRP | S_IWOTH))
-		len = read_all(fd, text, LEARN_BYTES + 1);
-	right = len > 0 && learn_parse(text, (size_t)len, machine, table);
+		len = read_all(fd, text, AUTOTUNE_BYTES + 1);
+	right = len > 0 && autotune_parse(text, (size_t)len, machine, cache);
 	free(text);
 	if (fd >= 0)
 		close(fd);
 	return right;
 }
 
-bool learn_read(bool roots, const char *machine, struct learn_table *table)
+bool autotune_read(bool roots, const char *machine,
+		   struct autotune_cache *cache)
 {
 	uid_t owner = roots ? 0 : geteuid();
 	char base[FILE_PATH], name[FILE_NAME];
 	bool found;
 	int directory;
 
-	table->nr = 0;
+	cache->nr = 0;
 	if (roots)
 		snprintf(base, sizeof(base), "%s" ROOTS_BASE, file_root);
 	else if (!find_base(base, sizeof(base)))
@@ -223,7 +227,7 @@ bool learn_read(bool roots, const char *machine, struct learn_table *table)
 	if (directory < 0)
 		return false;
 	file_name(machine, name);
-	found = read_from(directory, name, owner, machine, table);
+	found = read_from(directory, name, owner, machine, cache);
 	close(directory);
 	return found;
 }
@@ -244,7 +248,7 @@ static int wait_for_lock(int fd, unsigned wait_ms)
 	return 0;
 }
 
-/* A lock file of its own: others may open the directory, and lock that. */
+/* A file of its own: other programs may open the directory and lock that. */
 static int take_lock(int directory, unsigned wait_ms)
 {
 	int fd = openat(directory, LOCK,
@@ -264,14 +268,14 @@ static int take_lock(int directory, unsigned wait_ms)
 	return error;
 }
 
-/* Said outright: a child that was forked meanwhile has the lock as well. */
+/* Unlocked explicitly: a child that was forked meanwhile has the lock as well. */
 static void drop_lock(int fd)
 {
 	flock(fd, LOCK_UN);
 	close(fd);
 }
 
-/* Beyond the limit a write does not fail but ends the program (SIGXFSZ). */
+/* A write beyond this limit does not fail but ends the program (SIGXFSZ). */
 static bool may_have_bytes(size_t len)
 {
 	struct rlimit limit;
@@ -296,9 +300,9 @@ static int write_all(int fd, const char *text, size_t len)
 	return 0;
 }
 
-/* Not flushed to disk: half a file after a crash is one without its sum. */
-static int replace(int directory, const char *name, const char *text,
-		   size_t len)
+/* Not flushed to disk: half a file after a crash lacks its sum. */
+static int replace_file(int directory, const char *name, const char *text,
+			size_t len)
 {
 	char fresh[FILE_NAME + 8];
 	int fd, error;
@@ -306,7 +310,7 @@ static int replace(int directory, const char *name, const char *text,
 	if (!may_have_bytes(len))
 		return -EFBIG;
 	snprintf(fresh, sizeof(fresh), "%s.new", name);
-	/* What somebody left who was killed; who holds the lock may. */
+	/* Left by a process that was killed.  The lock is held. */
 	unlinkat(directory, fresh, 0);
 	fd = openat(directory, fresh,
 		    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
@@ -322,22 +326,22 @@ static int replace(int directory, const char *name, const char *text,
 	return error;
 }
 
-static int rewrite(int directory, const char *name,
-		   const struct learn_entry *entry, const char *machine)
+static int rewrite_file(int directory, const char *name,
+			const struct autotune_entry *entry, const char *machine)
 {
-	struct learn_table *table = malloc(sizeof(*table) + LEARN_BYTES);
-	char *text = (char *)(table + 1);
+	struct autotune_cache *cache = malloc(sizeof(*cache) + AUTOTUNE_BYTES);
+	char *text = (char *)(cache + 1);
 	int error = -EFBIG;
 	size_t len;
 
-	if (!table)
+	if (!cache)
 		return -ENOMEM;
-	read_from(directory, name, geteuid(), machine, table);
-	learn_put(table, entry);
-	len = learn_format(table, machine, text, LEARN_BYTES);
+	read_from(directory, name, geteuid(), machine, cache);
+	autotune_put(cache, entry);
+	len = autotune_format(cache, machine, text, AUTOTUNE_BYTES);
 	if (len)
-		error = replace(directory, name, text, len);
-	free(table);
+		error = replace_file(directory, name, text, len);
+	free(cache);
 	return error;
 }
 
@@ -346,8 +350,7 @@ static int may_make_files(int at, const char *directory)
 	return faccessat(at, directory, W_OK | X_OK, AT_EACCESS) ? -errno : 0;
 }
 
-/* Of a directory that is not there, the one in which it would be made: its base, or
- * where that would be made. */
+/* May the missing directory be made in its base, or the base in what is above? */
 static int may_make_directory(const char *base)
 {
 	char above[FILE_PATH];
@@ -361,7 +364,7 @@ static int may_make_directory(const char *base)
 	return may_make_files(AT_FDCWD, above);
 }
 
-/* Copies the file's name; false: there is no directory for it. */
+/* Return: false if there is no directory for it. */
 static bool find_file(const char *machine, char base[FILE_PATH],
 		      char name[FILE_NAME], char *path, size_t size)
 {
@@ -373,7 +376,7 @@ static bool find_file(const char *machine, char base[FILE_PATH],
 	return true;
 }
 
-int learn_verify(const char *machine, char *path, size_t size)
+int autotune_verify(const char *machine, char *path, size_t size)
 {
 	char base[FILE_PATH], name[FILE_NAME];
 	int directory, error;
@@ -390,8 +393,8 @@ int learn_verify(const char *machine, char *path, size_t size)
 	return error;
 }
 
-int learn_write(const struct learn_entry *entry, const char *machine,
-		unsigned wait_ms, char *path, size_t size)
+int autotune_write(const struct autotune_entry *entry, const char *machine,
+		   unsigned wait_ms, char *path, size_t size)
 {
 	char base[FILE_PATH], name[FILE_NAME];
 	int directory, lock, error;
@@ -402,7 +405,7 @@ int learn_write(const struct learn_entry *entry, const char *machine,
 	if (directory < 0)
 		return directory;
 	lock = take_lock(directory, wait_ms);
-	error = lock < 0 ? lock : rewrite(directory, name, entry, machine);
+	error = lock < 0 ? lock : rewrite_file(directory, name, entry, machine);
 	if (lock >= 0)
 		drop_lock(lock);
 	close(directory);
