@@ -12,7 +12,7 @@
  * table that makes sense): ranges that belong to no node. */
 #define ANY_NODE_DISTANCE 11
 
-static unsigned distance(int worker_node, int range_node)
+static unsigned range_distance(int worker_node, int range_node)
 {
 	if (range_node == KT_NO_NODE)
 		return ANY_NODE_DISTANCE;
@@ -27,7 +27,7 @@ static uint64_t left_in(const struct kt_range *range)
 }
 
 /* The nearest range with work; of equally near ones the fullest. */
-static bool nearest(const struct kt_job *job, int node, unsigned *found)
+static bool find_nearest(const struct kt_job *job, int node, unsigned *found)
 {
 	unsigned best = 0;
 	uint64_t most = 0;
@@ -39,7 +39,7 @@ static bool nearest(const struct kt_job *job, int node, unsigned *found)
 
 		if (!left)
 			continue;
-		d = distance(node, range->node);
+		d = range_distance(node, range->node);
 		if (most && (d > best || (d == best && left <= most)))
 			continue;
 		best = d;
@@ -58,7 +58,7 @@ unsigned kt_claim_home(const struct kt_job *job, int node, unsigned index)
 	for (unsigned i = 0; i < job->nr_ranges; i++)
 		nr += job->ranges[i].node == node && left_in(&job->ranges[i]);
 	if (!nr) {
-		nearest(job, node, &found);
+		find_nearest(job, node, &found);
 		return found;
 	}
 	index %= nr;
@@ -155,7 +155,7 @@ bool kt_claim(struct kt_job *job, struct kt_worker *worker,
 		if (job->iter ? claim_iterated(job, range, worker, chunk)
 			      : claim_addresses(job, range, worker, chunk))
 			return true;
-		if (!nearest(job, worker->node, &next))
+		if (!find_nearest(job, worker->node, &next))
 			return false;
 		kt_claim_leave(job, worker);
 		worker->range = next;

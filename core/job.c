@@ -129,7 +129,7 @@ static void chunk_failed(struct kt_job *job, struct kt_worker *worker,
 }
 
 /* The clock of another CPU, to which the thread was moved, may be behind. */
-static uint64_t elapsed(uint64_t from_ns, uint64_t to_ns)
+static uint64_t elapsed_ns(uint64_t from_ns, uint64_t to_ns)
 {
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
@@ -169,7 +169,8 @@ void kt_job_work(struct kt_job *job, struct kt_worker *worker)
 			chunk_failed(job, worker, &chunk, error);
 			break;
 		}
-		chunk_done(job, worker, &chunk, elapsed(now, worker->end_ns));
+		chunk_done(job, worker, &chunk,
+			   elapsed_ns(now, worker->end_ns));
 		now = worker->end_ns;
 		if (!worker->tick)
 			continue;

@@ -50,7 +50,7 @@ unsigned kt_quota_threads(const struct kt_quota *quota)
 }
 
 /* A counter that went back was reset: nothing is known of the time between. */
-static uint64_t growth(uint64_t from, uint64_t to)
+static uint64_t counter_growth(uint64_t from, uint64_t to)
 {
 	if (from == KT_QUOTA_UNKNOWN || to == KT_QUOTA_UNKNOWN || to < from)
 		return 0;
@@ -62,8 +62,8 @@ static void see_others(struct kt_quota *quota,
 {
 	const struct kt_quota_sample *last = &quota->last;
 	uint64_t threads = KT_MAX(last->own_threads, sample->own_threads);
-	uint64_t own = growth(last->own_ns, sample->own_ns);
-	uint64_t group = growth(last->group_ns, sample->group_ns);
+	uint64_t own = counter_growth(last->own_ns, sample->own_ns);
+	uint64_t group = counter_growth(last->group_ns, sample->group_ns);
 	uint64_t others;
 
 	if (own / ns >= threads)
@@ -82,17 +82,18 @@ static bool ran_out(const struct kt_quota *quota,
 	const struct kt_quota_sample *last = &quota->last;
 
 	if (ns >= STEP_MAX_NS ||
-	    !growth(last->nr_throttled, sample->nr_throttled))
+	    !counter_growth(last->nr_throttled, sample->nr_throttled))
 		return false;
 	/* Any job that uses its quota well runs out of it now and then. */
 	return sample->throttled_ns == KT_QUOTA_UNKNOWN ||
-	       growth(last->throttled_ns, sample->throttled_ns) >= ns / 8;
+	       counter_growth(last->throttled_ns, sample->throttled_ns) >=
+		       ns / 8;
 }
 
 static void see_throttling(struct kt_quota *quota,
 			   const struct kt_quota_sample *sample, uint64_t ns)
 {
-	uint64_t quiet_ns = growth(quota->held_ns, sample->now_ns);
+	uint64_t quiet_ns = counter_growth(quota->held_ns, sample->now_ns);
 
 	if (ran_out(quota, sample, ns)) {
 		quota->held = KT_MIN(quota->held + 1, kt_quota_most(quota) - 1);
@@ -106,7 +107,7 @@ static void see_throttling(struct kt_quota *quota,
 
 void kt_quota_step(struct kt_quota *quota, const struct kt_quota_sample *sample)
 {
-	uint64_t ns = growth(quota->last.now_ns, sample->now_ns);
+	uint64_t ns = counter_growth(quota->last.now_ns, sample->now_ns);
 
 	if (quota->seen && ns < STEP_MIN_NS)
 		return;

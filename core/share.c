@@ -5,7 +5,7 @@
 #include "core/share.h"
 
 /* Helpers dealt when nobody gets more than @level. */
-static uint64_t dealt(const uint32_t *wanted, unsigned nr, uint32_t level)
+static uint64_t sum_dealt(const uint32_t *wanted, unsigned nr, uint32_t level)
 {
 	uint64_t sum = 0;
 
@@ -22,7 +22,7 @@ static uint32_t water_level(unsigned limit, const uint32_t *wanted, unsigned nr)
 	while (low < high) {
 		uint32_t level = low + (high - low + 1) / 2;
 
-		if (dealt(wanted, nr, level) <= limit)
+		if (sum_dealt(wanted, nr, level) <= limit)
 			low = level;
 		else
 			high = level - 1;
@@ -34,7 +34,7 @@ unsigned kt_share(unsigned limit, const uint32_t *wanted, unsigned nr,
 		  unsigned self, uint64_t turn)
 {
 	uint32_t level = water_level(limit, wanted, nr);
-	uint64_t rest = limit - dealt(wanted, nr, level);
+	uint64_t rest = limit - sum_dealt(wanted, nr, level);
 	unsigned nr_thirsty = 0, rank = 0;
 
 	if (wanted[self] <= level)

@@ -277,7 +277,7 @@ static void sum_up(struct kt_context *ctx)
 }
 
 /* All items are cancelled before one is waited for, so that no more begin. */
-static void drain(struct kt_context *ctx)
+static void drain_helpers(struct kt_context *ctx)
 {
 	ctx->now_ns = ctx->work_end_ns;
 	kt_helpers_cancel(ctx, &ctx->helpers);
@@ -294,7 +294,7 @@ int kt_context_end(struct kt_context *ctx)
 {
 	ctx->work_end_ns = kt_now_ns();
 	if (!ctx->orphan)
-		drain(ctx);
+		drain_helpers(ctx);
 	if (ctx->progress && !ctx->orphan)
 		ctx->progress(ctx, true);
 	ctx->error = kt_job_error(&ctx->job);

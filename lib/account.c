@@ -22,21 +22,21 @@
 
 #define LINE 256
 
-static char path[128];
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char stat_path[128];
+static pthread_once_t read_once = PTHREAD_ONCE_INIT;
 
 static void read_environment(void)
 {
 	const char *name = secure_getenv("KTASK_STAT");
 
-	if (name && name[0] == '/' && strlen(name) < sizeof(path))
-		strcpy(path, name);
+	if (name && name[0] == '/' && strlen(name) < sizeof(stat_path))
+		strcpy(stat_path, name);
 }
 
 bool account_on(void)
 {
-	pthread_once(&once, read_environment);
-	return path[0] != '\0';
+	pthread_once(&read_once, read_environment);
+	return stat_path[0] != '\0';
 }
 
 /* Ours alone, made for this, and not too long already. */
@@ -71,7 +71,7 @@ static void plain_name(char to[16], const char *name)
 		strcpy(to, "?");
 }
 
-static int format(const struct account *account, char line[LINE])
+static int format_line(const struct account *account, char line[LINE])
 {
 	char name[16];
 
@@ -88,11 +88,12 @@ static int format(const struct account *account, char line[LINE])
 void account_job(const struct account *account)
 {
 	char line[LINE];
-	int len = format(account, line);
+	int len = format_line(account, line);
 	ssize_t put;
 	int fd;
 
-	fd = open(path, O_RDWR | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = open(stat_path,
+		  O_RDWR | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	if (is_for_us(fd))

@@ -18,7 +18,7 @@
 /* A machine with many containers has some thousand mounts. */
 #define MOUNTINFO_MAX (8u << 20)
 
-static const char *const controller[CGROUP_KINDS] = {
+static const char *const controller_names[CGROUP_KINDS] = {
 	[CGROUP_CPU] = "cpu",
 	[CGROUP_USAGE] = "cpuacct",
 	[CGROUP_PIDS] = "pids",
@@ -66,7 +66,7 @@ static void read_group(struct cgroup_finder *finder, char *line)
 		/* What version 1 has, version 2 has not. */
 		if (unified && finder->version[kind])
 			continue;
-		if (!unified && !in_list(list, controller[kind]))
+		if (!unified && !in_list(list, controller_names[kind]))
 			continue;
 		finder->version[kind] = unified ? 2 : 1;
 		finder->groups[kind] = group;
@@ -102,7 +102,7 @@ struct mount {
 };
 
 /* Cut off the word at *@rest; a word may be empty. */
-static char *word(char **rest)
+static char *cut_word(char **rest)
 {
 	char *begin = *rest;
 	char *end = begin ? strchr(begin, ' ') : NULL;
@@ -113,19 +113,19 @@ static char *word(char **rest)
 	return begin;
 }
 
-static bool octal(const char *text)
+static bool is_octal(const char *text)
 {
 	return text[0] >= '0' && text[0] <= '3' && text[1] >= '0' &&
 	       text[1] <= '7' && text[2] >= '0' && text[2] <= '7';
 }
 
 /* "\040" is how the kernel writes a space. */
-static void unescape(char *text)
+static void unescape_path(char *text)
 {
 	char *to = text;
 
 	while (*text) {
-		if (*text == '\\' && octal(text + 1)) {
+		if (*text == '\\' && is_octal(text + 1)) {
 			*to++ = (char)((text[1] - '0') * 64 +
 				       (text[2] - '0') * 8 + (text[3] - '0'));
 			text += 4;
@@ -146,22 +146,22 @@ static bool read_mount(char *line, struct mount *mount)
 		return false;
 	*rest = '\0';
 	rest += strlen(" - ");
-	type = word(&rest);
-	word(&rest);
-	mount->options = word(&rest);
+	type = cut_word(&rest);
+	cut_word(&rest);
+	mount->options = cut_word(&rest);
 	mount->version = !strcmp(type, "cgroup2") ? 2 : 1;
 	if (!mount->options || (strcmp(type, "cgroup") && mount->version == 1))
 		return false;
 
 	rest = line;
 	for (int skip = 0; skip < 3; skip++)
-		word(&rest);
-	mount->root = word(&rest);
-	mount->point = word(&rest);
+		cut_word(&rest);
+	mount->root = cut_word(&rest);
+	mount->point = cut_word(&rest);
 	if (!mount->root || !mount->point)
 		return false;
-	unescape(mount->root);
-	unescape(mount->point);
+	unescape_path(mount->root);
+	unescape_path(mount->point);
 	return mount->root[0] == '/' && mount->point[0] == '/';
 }
 
@@ -183,7 +183,7 @@ static bool goes_up(const char *path)
  *
  * Return: NULL if the mount does not show the group.
  */
-static const char *beyond(const char *group, const char *root)
+static const char *path_beyond(const char *group, const char *root)
 {
 	size_t len = strcmp(root, "/") ? strlen(root) : 0;
 
@@ -202,7 +202,7 @@ static const char *beyond(const char *group, const char *root)
 static void use_mount(struct cgroup_dir *dir, const char *root,
 		      const struct mount *mount, const char *group)
 {
-	const char *rest = beyond(group, mount->root);
+	const char *rest = path_beyond(group, mount->root);
 	const char *point = strcmp(mount->point, "/") ? mount->point : "";
 	size_t top_len, len;
 
@@ -239,7 +239,7 @@ static void read_mounts(struct cgroup_finder *finder, const char *root,
 		for (int kind = 0; kind < CGROUP_KINDS; kind++)
 			if (finder->version[kind] == mount.version &&
 			    (mount.version == 2 ||
-			     in_list(mount.options, controller[kind])))
+			     in_list(mount.options, controller_names[kind])))
 				use_mount(&dirs[kind], root, &mount,
 					  finder->groups[kind]);
 	}

@@ -18,8 +18,8 @@
 #include "lib/config.h"
 #include "lib/file.h"
 
-static struct config config;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct config process_config;
+static pthread_once_t read_once = PTHREAD_ONCE_INIT;
 
 static const char *const energy_names[] = {
 	[CONFIG_ENERGY_ALWAYS] = "always",
@@ -43,7 +43,7 @@ static int energy_of(const char *word)
 
 /* ---- the file ---- */
 
-static char *trim(char *text)
+static char *trim_blanks(char *text)
 {
 	size_t len;
 
@@ -64,7 +64,8 @@ static void set_number(int *to, const char *value, uint64_t min, uint64_t max)
 		*to = (int)number;
 }
 
-static void set(struct config_file *file, const char *key, const char *value)
+static void set_value(struct config_file *file, const char *key,
+		      const char *value)
 {
 	int energy = energy_of(value);
 
@@ -87,11 +88,11 @@ static void read_line(struct config_file *file, char *line)
 	if (!equals)
 		return;
 	*equals = '\0';
-	set(file, trim(line), trim(equals + 1));
+	set_value(file, trim_blanks(line), trim_blanks(equals + 1));
 }
 
 /* Why the file must not be believed, or NULL. */
-static const char *distrust(int fd, uid_t owner)
+static const char *why_not_trusted(int fd, uid_t owner)
 {
 	struct stat st;
 
@@ -125,7 +126,7 @@ void config_read(const char *path, uid_t owner, struct config_file *file)
 		file->refused = why_not_opened(errno);
 		return;
 	}
-	file->refused = distrust(fd, owner);
+	file->refused = why_not_trusted(fd, owner);
 	if (file->refused) {
 		close(fd);
 		return;
@@ -152,14 +153,14 @@ static int env_number(const char *name, unsigned max)
 }
 
 /* A negative number is none. */
-static unsigned least(int a, int b, unsigned fallback)
+static unsigned least_of(int a, int b, unsigned fallback)
 {
 	unsigned from_a = a < 0 ? fallback : (unsigned)a;
 
 	return b < 0 ? from_a : KT_MIN(from_a, (unsigned)b);
 }
 
-static enum config_energy stricter(const struct config_file *file)
+static enum config_energy stricter_energy(const struct config_file *file)
 {
 	const char *text = secure_getenv("KTASK_ENERGY");
 	int from_env = text ? energy_of(text) : -1;
@@ -176,15 +177,15 @@ void config_make(struct config *made, const struct config_file *file)
 
 	made->file = *file;
 	made->cap_percent =
-		least(file->cap_percent, percent, CONFIG_CAP_PERCENT);
+		least_of(file->cap_percent, percent, CONFIG_CAP_PERCENT);
 	made->node_cap_percent =
-		least(file->node_cap_percent, percent, CONFIG_CAP_PERCENT);
+		least_of(file->node_cap_percent, percent, CONFIG_CAP_PERCENT);
 	made->env_max_threads = threads > 0 ? (unsigned)threads : 0;
-	made->max_threads =
-		least(file->max_threads, threads > 0 ? threads : -1, UINT_MAX);
+	made->max_threads = least_of(file->max_threads,
+				     threads > 0 ? threads : -1, UINT_MAX);
 	if (made->max_threads == UINT_MAX)
 		made->max_threads = 0;
-	made->energy = stricter(file);
+	made->energy = stricter_energy(file);
 	made->idle_ms = idle_ms < 0 ? CONFIG_IDLE_MS : (unsigned)idle_ms;
 }
 
@@ -195,14 +196,14 @@ static void read_all(void)
 
 	snprintf(path, sizeof(path), "%s" CONFIG_PATH, file_root);
 	config_read(path, 0, &file);
-	config_make(&config, &file);
+	config_make(&process_config, &file);
 }
 
 const struct config *config_get(void)
 {
 	int saved = errno;
 
-	pthread_once(&once, read_all);
+	pthread_once(&read_once, read_all);
 	errno = saved;
-	return &config;
+	return &process_config;
 }

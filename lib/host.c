@@ -158,7 +158,7 @@ static bool offer_item(struct kt_item *item)
 	return pool_offer(&host->seat, host->node_index);
 }
 
-static bool submit(struct kt_item *item)
+static bool submit_item(struct kt_item *item)
 {
 	struct user_job *job = job_of(item->ctx);
 	struct kt_host_item *host = &item->host;
@@ -182,12 +182,12 @@ static bool submit(struct kt_item *item)
 	return offer_item(item);
 }
 
-static bool cancel(struct kt_item *item, uint64_t now_ns)
+static bool cancel_item(struct kt_item *item, uint64_t now_ns)
 {
 	return pool_withdraw(&item->host.seat, now_ns);
 }
 
-static enum kt_item_state state(const struct kt_item *item)
+static enum kt_item_state item_state(const struct kt_item *item)
 {
 	switch (pool_seat_state(&item->host.seat)) {
 	case SEAT_OFFERED:
@@ -338,7 +338,7 @@ static void tell_result(struct user_job *job)
 		job_account(job, ctx->error);
 }
 
-static void notify(struct kt_context *ctx, enum kt_stage stage)
+static void notify_stage(struct kt_context *ctx, enum kt_stage stage)
 {
 	struct user_job *job = job_of(ctx);
 
@@ -363,9 +363,9 @@ static void notify(struct kt_context *ctx, enum kt_stage stage)
 }
 
 const struct kt_host_ops kt_host = {
-	.submit = submit,
-	.cancel = cancel,
-	.state = state,
+	.submit = submit_item,
+	.cancel = cancel_item,
+	.state = item_state,
 	.wait = wait_for_item,
 	.permit_get = permit_get,
 	.permit_put = permit_put,
@@ -374,5 +374,5 @@ const struct kt_host_ops kt_host = {
 	.serving_node = serving_node,
 	.current_node = topo_here,
 	.cpu_time_ns = job_cpu_ns,
-	.notify = notify,
+	.notify = notify_stage,
 };

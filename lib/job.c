@@ -22,7 +22,7 @@
 #define PROGRESS_MS 100
 #define CHUNK_US 1000
 
-static const struct kt_pace pace = {
+static const struct kt_pace job_pace = {
 	.tick_first_ns = 500000,
 	.tick_ns = 500000,
 	.refresh_first_ns = 0,
@@ -162,7 +162,7 @@ int job_init(struct user_job *job, const struct ktask_node *nodes,
 		return error;
 	init_state(job, ctl);
 	init_core(&job->ctx.job, ctl);
-	error = kt_context_init(&job->ctx, &pace);
+	error = kt_context_init(&job->ctx, &job_pace);
 	if (error) {
 		job_release(job);
 		return error;

@@ -15,8 +15,9 @@
 #include "lib/permits.h"
 #include "lib/registry.h"
 
-static void tell(struct ktask_job_info *info,
-		 const struct registry_entry *entry, uid_t uid, uint64_t now_ns)
+static void fill_info(struct ktask_job_info *info,
+		      const struct registry_entry *entry, uid_t uid,
+		      uint64_t now_ns)
 {
 	memset(info, 0, sizeof(*info));
 	info->pid = (int)entry->pid;
@@ -51,8 +52,8 @@ static void list_registry(const char *name, uid_t uid, void *arg)
 					  listing->now_ns, ENTRY_SILENT_NS))
 			continue;
 		if (listing->found++ < listing->nr)
-			tell(&listing->jobs[listing->found - 1],
-			     &head->entries[i], uid, listing->now_ns);
+			fill_info(&listing->jobs[listing->found - 1],
+				  &head->entries[i], uid, listing->now_ns);
 	}
 	free(head);
 }

@@ -212,10 +212,9 @@ struct listing {
 	unsigned nr, capacity;
 };
 
-__attribute__((format(printf, 4, 5))) static void list(struct listing *listing,
-						       const char *name,
-						       unsigned threads,
-						       const char *why, ...)
+__attribute__((format(printf, 4, 5))) static void
+list_limit(struct listing *listing, const char *name, unsigned threads,
+	   const char *why, ...)
 {
 	struct ktask_limit *limit;
 	va_list args;
@@ -233,17 +232,17 @@ __attribute__((format(printf, 4, 5))) static void list(struct listing *listing,
 static void list_priority(struct listing *listing)
 {
 	if (!limits_idle_only())
-		list(listing, "priority", NO_LIMIT,
-		     "helpers run as SCHED_IDLE and nice 19 and are lent the "
-		     "caller's priority at the end");
+		list_limit(listing, "priority", NO_LIMIT,
+			   "helpers run as SCHED_IDLE and nice 19 and are lent "
+			   "the caller's priority at the end");
 	else
-		list(listing, "priority", limits_idle_threads(1),
-		     "no right to raise a thread again (CAP_SYS_NICE, "
-		     "RLIMIT_NICE): helpers only on CPUs that idle now");
+		list_limit(listing, "priority", limits_idle_threads(1),
+			   "no right to raise a thread again (CAP_SYS_NICE, "
+			   "RLIMIT_NICE): helpers only on CPUs that idle now");
 }
 
-static int append(char *text, size_t size, int len, const char *format,
-		  int value)
+static int append_value(char *text, size_t size, int len, const char *format,
+			int value)
 {
 	if (value < 0 || len < 0 || (size_t)len >= size)
 		return len;
@@ -257,21 +256,23 @@ static void list_config(struct listing *listing)
 	int len = 0;
 
 	if (file->refused) {
-		list(listing, "config", NO_LIMIT,
-		     CONFIG_PATH " is not used: %s", file->refused);
+		list_limit(listing, "config", NO_LIMIT,
+			   CONFIG_PATH " is not used: %s", file->refused);
 		return;
 	}
-	len = append(text, sizeof(text), len, " cap_percent %d",
-		     file->cap_percent);
-	len = append(text, sizeof(text), len, " node_cap_percent %d",
-		     file->node_cap_percent);
-	append(text, sizeof(text), len, " max_threads %d", file->max_threads);
+	len = append_value(text, sizeof(text), len, " cap_percent %d",
+			   file->cap_percent);
+	len = append_value(text, sizeof(text), len, " node_cap_percent %d",
+			   file->node_cap_percent);
+	append_value(text, sizeof(text), len, " max_threads %d",
+		     file->max_threads);
 	if (file->energy < 0 && !text[0])
 		return;
-	list(listing, "config",
-	     file->max_threads > 0 ? (unsigned)file->max_threads : NO_LIMIT,
-	     CONFIG_PATH ":%s%s%s", text, file->energy < 0 ? "" : " energy ",
-	     file->energy < 0 ? "" : config_energy_name(file->energy));
+	list_limit(
+		listing, "config",
+		file->max_threads > 0 ? (unsigned)file->max_threads : NO_LIMIT,
+		CONFIG_PATH ":%s%s%s", text, file->energy < 0 ? "" : " energy ",
+		file->energy < 0 ? "" : config_energy_name(file->energy));
 }
 
 /* ---- control groups ---- */
@@ -280,7 +281,7 @@ static void list_config(struct listing *listing)
 #define NAME_SHOWN 40
 
 /* The end of a long name tells more than its beginning. */
-static const char *shown(const char *name)
+static const char *shown_name(const char *name)
 {
 	size_t len = strlen(name);
 
@@ -295,14 +296,14 @@ static void list_quota(struct listing *listing, struct cgroup *cg)
 
 	level = cgroup_least(cg, name, sizeof(name));
 	if (!level) {
-		list(listing, "cgroup-quota", NO_LIMIT, "no CPU quota");
+		list_limit(listing, "cgroup-quota", NO_LIMIT, "no CPU quota");
 		return;
 	}
 	threads = cgroup_most(cg);
 	now = cgroup_threads(kt_now_ns());
-	list(listing, "cgroup-quota", KT_MIN(threads, now),
-	     "%.2f CPUs in group %s%s", level->quota.milli / 1000.0,
-	     shown(name), now < threads ? ", partly in use" : "");
+	list_limit(listing, "cgroup-quota", KT_MIN(threads, now),
+		   "%.2f CPUs in group %s%s", level->quota.milli / 1000.0,
+		   shown_name(name), now < threads ? ", partly in use" : "");
 }
 
 static void list_memory(struct listing *listing, const struct cgroup *cg)
@@ -310,12 +311,13 @@ static void list_memory(struct listing *listing, const struct cgroup *cg)
 	uint64_t helpers = pool_helpers() + cgroup_memory_threads(cg);
 
 	if (cg->memory_left == UINT64_MAX)
-		list(listing, "cgroup-memory", NO_LIMIT, "no memory limit");
+		list_limit(listing, "cgroup-memory", NO_LIMIT,
+			   "no memory limit");
 	else
-		list(listing, "cgroup-memory",
-		     (unsigned)KT_MIN(1 + helpers, NO_LIMIT),
-		     "%.2f GiB of memory left to the group",
-		     (double)cg->memory_left / GIB);
+		list_limit(listing, "cgroup-memory",
+			   (unsigned)KT_MIN(1 + helpers, NO_LIMIT),
+			   "%.2f GiB of memory left to the group",
+			   (double)cg->memory_left / GIB);
 }
 
 static void list_pids(struct listing *listing, const struct cgroup *cg)
@@ -323,14 +325,14 @@ static void list_pids(struct listing *listing, const struct cgroup *cg)
 	unsigned helpers = pool_helpers();
 
 	if (cg->pids_left >= NO_LIMIT)
-		list(listing, "cgroup-pids", NO_LIMIT,
-		     "no limit on threads that matters");
+		list_limit(listing, "cgroup-pids", NO_LIMIT,
+			   "no limit on threads that matters");
 	else
-		list(listing, "cgroup-pids",
-		     1 + helpers + (unsigned)cg->pids_left,
-		     "threads that the group may still make: %u, helpers there "
-		     "are: %u",
-		     (unsigned)cg->pids_left, helpers);
+		list_limit(listing, "cgroup-pids",
+			   1 + helpers + (unsigned)cg->pids_left,
+			   "threads that the group may still make: %u, helpers "
+			   "there are: %u",
+			   (unsigned)cg->pids_left, helpers);
 }
 
 /* Reads anew: the process's own view belongs to the thread that refreshes it. */
@@ -354,7 +356,7 @@ static void list_energy(struct listing *listing)
 	char why[sizeof(listing->limits->why)];
 	unsigned threads = energy_explain(why, sizeof(why));
 
-	list(listing, "energy", threads, "%s", why);
+	list_limit(listing, "energy", threads, "%s", why);
 }
 
 /* In a chunk: nested jobs draw their helpers from the outermost one's budget. */
@@ -367,9 +369,10 @@ static void list_job(struct listing *listing)
 		return;
 	used = kt_load(&job->ctx.budget->used);
 	most = kt_load(&job->ctx.budget->limit);
-	list(listing, "job", 1 + (most > used ? most - used : 0),
-	     "the calling thread is in a chunk of a job, whose helpers it "
-	     "shares");
+	list_limit(
+		listing, "job", 1 + (most > used ? most - used : 0),
+		"the calling thread is in a chunk of a job, whose helpers it "
+		"shares");
 }
 
 static void list_all(struct listing *listing)
@@ -379,20 +382,21 @@ static void list_all(struct listing *listing)
 	unsigned left = others_leave();
 	struct kt_cpus cpus;
 
-	list(listing, "cpus", topo->nr_cpus, "%u CPU%s online, %u NUMA node%s",
-	     topo->nr_cpus, topo->nr_cpus == 1 ? "" : "s", topo->nr_nodes,
-	     topo->nr_nodes == 1 ? "" : "s");
-	list(listing, "affinity", affinity_threads(&cpus),
-	     "CPUs that the calling thread may run on");
-	list(listing, "cap", pool_machine()->limit + 1,
-	     "helpers may use %u %% of the CPUs; and the caller",
-	     config_get()->cap_percent);
+	list_limit(listing, "cpus", topo->nr_cpus,
+		   "%u CPU%s online, %u NUMA node%s", topo->nr_cpus,
+		   topo->nr_cpus == 1 ? "" : "s", topo->nr_nodes,
+		   topo->nr_nodes == 1 ? "" : "s");
+	list_limit(listing, "affinity", affinity_threads(&cpus),
+		   "CPUs that the calling thread may run on");
+	list_limit(listing, "cap", pool_machine()->limit + 1,
+		   "helpers may use %u %% of the CPUs; and the caller",
+		   config_get()->cap_percent);
 	if (env)
-		list(listing, "env", env, "KTASK_MAX_THREADS=%u", env);
+		list_limit(listing, "env", env, "KTASK_MAX_THREADS=%u", env);
 	if (kt_load(&others_work) > 0)
-		list(listing, "others", KT_MIN(left, topo->nr_cpus),
-		     "other threads of the program work on %d CPUs",
-		     kt_load(&others_work));
+		list_limit(listing, "others", KT_MIN(left, topo->nr_cpus),
+			   "other threads of the program work on %d CPUs",
+			   kt_load(&others_work));
 	list_job(listing);
 	list_config(listing);
 	list_cgroups(listing);

@@ -15,17 +15,17 @@
 #include "lib/pool.h"
 #include "util/struct_size.h"
 
-static struct ktask_monitor monitor;
-static uint32_t there; /* monitor is set */
-static uint32_t generation; /* of the process that set it */
+static struct ktask_monitor program_monitor;
+static uint32_t monitor_set; /* program_monitor is valid */
+static uint32_t monitor_generation; /* of the process that set it */
 static uint32_t nr_members;
 
-static __thread bool member;
+static __thread bool is_member;
 
 static bool is_there(void)
 {
-	return kt_load_acquire(&there) &&
-	       kt_load(&generation) == pool_generation();
+	return kt_load_acquire(&monitor_set) &&
+	       kt_load(&monitor_generation) == pool_generation();
 }
 
 static int take_monitor(struct ktask_monitor *own,
@@ -49,32 +49,33 @@ int ktask_set_monitor(const struct ktask_monitor *wanted)
 		return -EBUSY;
 	if (error)
 		return error;
-	kt_store_release(&there, 0);
+	kt_store_release(&monitor_set, 0);
 	if (!wanted)
 		return 0;
-	monitor = own;
-	kt_store(&generation, pool_generation());
+	program_monitor = own;
+	kt_store(&monitor_generation, pool_generation());
 	kt_store(&nr_members, 0);
-	kt_store_release(&there, 1);
+	kt_store_release(&monitor_set, 1);
 	return 0;
 }
 
 void monitor_join(void)
 {
-	if (member || !is_there() || monitor.add(monitor.arg))
+	if (is_member || !is_there() ||
+	    program_monitor.add(program_monitor.arg))
 		return;
-	member = true;
+	is_member = true;
 	kt_add(&nr_members, 1);
 }
 
 void monitor_leave(void)
 {
-	if (!member)
+	if (!is_member)
 		return;
-	member = false;
+	is_member = false;
 	if (!is_there())
 		return;
-	monitor.remove(monitor.arg);
+	program_monitor.remove(program_monitor.arg);
 	kt_add(&nr_members, (uint32_t)-1);
 }
 
@@ -82,16 +83,16 @@ int monitor_ready(unsigned working)
 {
 	if (!is_there() || kt_load(&nr_members) != working)
 		return -1;
-	return monitor.ready(monitor.arg);
+	return program_monitor.ready(program_monitor.arg);
 }
 
 int monitor_fd(void)
 {
-	return is_there() ? monitor.fd : -1;
+	return is_there() ? program_monitor.fd : -1;
 }
 
 void monitor_calm(void)
 {
 	if (is_there())
-		monitor.calm(monitor.arg);
+		program_monitor.calm(program_monitor.arg);
 }

@@ -39,34 +39,34 @@ static struct {
 	uint32_t generation;
 	uint32_t closing;
 	uint32_t pid;
-	uint32_t ready; /* init() succeeded */
+	uint32_t ready; /* init_pool() succeeded */
 	struct kt_cap machine;
 	struct kt_cap nodes[TOPO_NODES_MAX];
-} pool;
+} process_pool;
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 void (*pool_on_fork_child)(void);
 
 /* Grows only, whoever else makes helpers just now. */
-static void cover(unsigned nr)
+static void cover_helpers(unsigned nr)
 {
-	uint32_t now = kt_load(&pool.nr);
+	uint32_t now = kt_load(&process_pool.nr);
 
-	while (now < nr && !kt_cas(&pool.nr, &now, nr))
+	while (now < nr && !kt_cas(&process_pool.nr, &now, nr))
 		;
 }
 
 static bool may_make_helpers(void)
 {
-	return kt_load_acquire(&pool.ready) && !pool_closing();
+	return kt_load_acquire(&process_pool.ready) && !pool_closing();
 }
 
 static void make_helpers(unsigned wanted, const struct kt_cpus *cpus)
 {
 	for (unsigned i = 0; i < wanted && i < POOL_MAX; i++) {
 		/* First, so that a fork finds every helper being made. */
-		cover(i + 1);
-		if (!helper_make(&pool.helpers[i], cpus))
+		cover_helpers(i + 1);
+		if (!helper_make(&process_pool.helpers[i], cpus))
 			break;
 	}
 }
@@ -79,11 +79,12 @@ void pool_more(unsigned nr, const struct kt_cpus *cpus)
 		return;
 	may = cgroup_start_threads(0) - 1;
 	for (unsigned i = 0; i < POOL_MAX && nr; i++) {
-		enum phase phase = phase_of(kt_load(&pool.helpers[i].word));
+		enum phase phase =
+			phase_of(kt_load(&process_pool.helpers[i].word));
 
 		if (phase == EMPTY && i < may) {
-			cover(i + 1);
-			if (!helper_make(&pool.helpers[i], cpus))
+			cover_helpers(i + 1);
+			if (!helper_make(&process_pool.helpers[i], cpus))
 				return;
 		} else if (phase != IDLE && phase != ASLEEP) {
 			continue;
@@ -96,15 +97,15 @@ void pool_more(unsigned nr, const struct kt_cpus *cpus)
 
 static void fork_child(void)
 {
-	for (uint32_t i = 0; i < pool.nr; i++)
-		pool.helpers[i].word = EMPTY;
-	pool.nr = 0;
-	pool.jobs = 0;
-	pool.machine.used = 0;
+	for (uint32_t i = 0; i < process_pool.nr; i++)
+		process_pool.helpers[i].word = EMPTY;
+	process_pool.nr = 0;
+	process_pool.jobs = 0;
+	process_pool.machine.used = 0;
 	for (unsigned i = 0; i < TOPO_NODES_MAX; i++)
-		pool.nodes[i].used = 0;
-	pool.pid = (uint32_t)getpid();
-	pool.generation++;
+		process_pool.nodes[i].used = 0;
+	process_pool.pid = (uint32_t)getpid();
+	process_pool.generation++;
 	prio_fork_child();
 	if (pool_on_fork_child)
 		pool_on_fork_child();
@@ -115,10 +116,10 @@ static void set_caps(void)
 	const struct topo *topo = topo_get();
 	const struct config *config = config_get();
 
-	kt_store(&pool.machine.limit,
+	kt_store(&process_pool.machine.limit,
 		 kt_cap_limit(topo->nr_cpus, config->cap_percent));
 	for (unsigned i = 0; i < topo->nr_nodes; i++)
-		kt_store(&pool.nodes[i].limit,
+		kt_store(&process_pool.nodes[i].limit,
 			 kt_cap_node_limit(topo->nr_node_cpus[i],
 					   config->node_cap_percent));
 }
@@ -126,15 +127,16 @@ static void set_caps(void)
 void pool_refresh(void)
 {
 	set_caps();
-	permits_set_limit(kt_load(&pool.machine.limit));
+	permits_set_limit(kt_load(&process_pool.machine.limit));
 }
 
-static void init(void)
+static void init_pool(void)
 {
 	set_caps();
-	permits_open(pool.machine.limit);
-	pool.pid = (uint32_t)getpid();
-	kt_store_release(&pool.ready, !pthread_atfork(NULL, NULL, fork_child));
+	permits_open(process_pool.machine.limit);
+	process_pool.pid = (uint32_t)getpid();
+	kt_store_release(&process_pool.ready,
+			 !pthread_atfork(NULL, NULL, fork_child));
 }
 
 /*
@@ -143,10 +145,10 @@ static void init(void)
  */
 static void raise_all(void)
 {
-	if (prio_mode() != PRIO_LEND || pool.pid != (uint32_t)getpid())
+	if (prio_mode() != PRIO_LEND || process_pool.pid != (uint32_t)getpid())
 		return;
-	for (uint32_t i = 0; i < kt_load_acquire(&pool.nr); i++) {
-		struct helper *h = &pool.helpers[i];
+	for (uint32_t i = 0; i < kt_load_acquire(&process_pool.nr); i++) {
+		struct helper *h = &process_pool.helpers[i];
 
 		if (kt_load(&h->low))
 			prio_raise(helper_tid(h));
@@ -157,14 +159,14 @@ static void raise_all(void)
  * chunk: what a chunk uses may be torn down. */
 __attribute__((destructor)) static void at_exit(void)
 {
-	kt_store_release(&pool.closing, 1);
+	kt_store_release(&process_pool.closing, 1);
 	raise_all();
 }
 
 /* A child made behind the C library's back (clone, _Fork). */
 void pool_check_fork(void)
 {
-	if (kt_load(&pool.pid) != (uint32_t)getpid())
+	if (kt_load(&process_pool.pid) != (uint32_t)getpid())
 		fork_child();
 }
 
@@ -172,12 +174,12 @@ void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 {
 	uint32_t others, extra;
 
-	pthread_once(&once, init);
+	pthread_once(&init_once, init_pool);
 	pool_check_fork();
-	others = __atomic_fetch_add(&pool.jobs, 1, __ATOMIC_RELAXED);
+	others = __atomic_fetch_add(&process_pool.jobs, 1, __ATOMIC_RELAXED);
 	if (!wanted || others || !may_make_helpers())
 		return;
-	extra = KT_MIN(FIRST_HELPERS, kt_load(&pool.machine.limit));
+	extra = KT_MIN(FIRST_HELPERS, kt_load(&process_pool.machine.limit));
 	/* None that the control group would refuse, again at each job. */
 	if (extra > wanted)
 		extra = KT_MIN(extra, cgroup_start_threads(0) - 1);
@@ -186,20 +188,20 @@ void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 
 void pool_leave(void)
 {
-	kt_add(&pool.jobs, (uint32_t)-1);
+	kt_add(&process_pool.jobs, (uint32_t)-1);
 }
 
 bool pool_busy(void)
 {
-	return kt_load(&pool.jobs);
+	return kt_load(&process_pool.jobs);
 }
 
 unsigned pool_helpers(void)
 {
 	unsigned nr = 0;
 
-	for (uint32_t i = 0; i < kt_load_acquire(&pool.nr); i++)
-		nr += phase_of(kt_load(&pool.helpers[i].word)) != EMPTY;
+	for (uint32_t i = 0; i < kt_load_acquire(&process_pool.nr); i++)
+		nr += phase_of(kt_load(&process_pool.helpers[i].word)) != EMPTY;
 	return nr;
 }
 
@@ -207,30 +209,31 @@ unsigned pool_spinning(void)
 {
 	unsigned nr = 0;
 
-	for (uint32_t i = 0; i < kt_load_acquire(&pool.nr); i++)
-		nr += phase_of(kt_load(&pool.helpers[i].word)) == IDLE;
+	for (uint32_t i = 0; i < kt_load_acquire(&process_pool.nr); i++)
+		nr += phase_of(kt_load(&process_pool.helpers[i].word)) == IDLE;
 	return nr;
 }
 
 uint32_t pool_generation(void)
 {
-	return kt_load(&pool.generation);
+	return kt_load(&process_pool.generation);
 }
 
 bool pool_closing(void)
 {
-	return kt_load(&pool.closing);
+	return kt_load(&process_pool.closing);
 }
 
 struct kt_cap *pool_machine(void)
 {
-	pthread_once(&once, init);
-	return &pool.machine;
+	pthread_once(&init_once, init_pool);
+	return &process_pool.machine;
 }
 
 struct kt_cap *pool_node(int index)
 {
-	return index >= 0 && index < TOPO_NODES_MAX ? &pool.nodes[index] : NULL;
+	return index >= 0 && index < TOPO_NODES_MAX ? &process_pool.nodes[index]
+						    : NULL;
 }
 
 /* ---- the caller's side ---- */
@@ -246,7 +249,7 @@ static void give_back(struct helper *h, uint32_t claimed, enum phase phase)
 
 /* An idle helper may be falling asleep, or waking, while it is claimed.
  * Return: false, or its word as claimed and what it did before. */
-static bool claim(struct helper *h, uint32_t *claimed, enum phase *phase)
+static bool claim_helper(struct helper *h, uint32_t *claimed, enum phase *phase)
 {
 	uint32_t word = kt_load(&h->word);
 
@@ -265,7 +268,7 @@ static bool offer_to(struct helper *h, struct seat *seat)
 	uint32_t claimed;
 	enum phase phase;
 
-	if (!claim(h, &claimed, &phase))
+	if (!claim_helper(h, &claimed, &phase))
 		return false;
 	if (!helper_place(h, seat)) {
 		give_back(h, claimed, phase);
@@ -285,19 +288,20 @@ static bool offer_to(struct helper *h, struct seat *seat)
  * know the node, then over all. */
 bool pool_offer(struct seat *seat, int node)
 {
-	uint32_t nr = kt_load_acquire(&pool.nr);
-	uint32_t start = kt_load(&pool.hint);
+	uint32_t nr = kt_load_acquire(&process_pool.nr);
+	uint32_t start = kt_load(&process_pool.hint);
 
 	for (int pass = node < 0; pass < 2; pass++) {
 		for (uint32_t i = 0; i < nr; i++) {
-			struct helper *h = &pool.helpers[(start + i) % nr];
+			struct helper *h =
+				&process_pool.helpers[(start + i) % nr];
 
 			if (!pass && kt_load(&h->node) != node)
 				continue;
 			if (!offer_to(h, seat))
 				continue;
 			kt_store(&h->node, node);
-			kt_store(&pool.hint, (start + i + 1) % nr);
+			kt_store(&process_pool.hint, (start + i + 1) % nr);
 			return true;
 		}
 	}
@@ -364,8 +368,8 @@ struct loan {
 
 /* RUNNING or WAITED -> LENDING -> WAITED; false if the helper has left.
  * @prio: NULL to leave that as it is. */
-static bool lend(struct helper *h, uint32_t word, const struct prio *prio,
-		 bool widen)
+static bool lend_to(struct helper *h, uint32_t word, const struct prio *prio,
+		    bool widen)
 {
 	bool lent = false;
 
@@ -411,7 +415,7 @@ static bool lend_own(struct helper *h, uint32_t ticket, struct loan *loan)
 	if (may)
 		loan->prio = own;
 	loan->placed = true;
-	return lend(h, word, may ? &own : NULL, true);
+	return lend_to(h, word, may ? &own : NULL, true);
 }
 
 bool pool_hurry(struct seat *seat)
@@ -420,7 +424,8 @@ bool pool_hurry(struct seat *seat)
 	struct loan loan = { .prio.policy = UINT32_MAX };
 	struct prio own;
 
-	return may_lend(&loan, &own) && lend(seat->helper, word, &own, false);
+	return may_lend(&loan, &own) &&
+	       lend_to(seat->helper, word, &own, false);
 }
 
 bool pool_wait(struct seat *seat)
@@ -461,7 +466,7 @@ static enum phase await_phase(struct helper *h, uint64_t until_ns)
 }
 
 /* Let an idle helper end.  Return: its thread id, 0 if it is not idle. */
-static pid_t dismiss(struct helper *h, uint64_t until_ns)
+static pid_t dismiss_helper(struct helper *h, uint64_t until_ns)
 {
 	enum phase phase = await_phase(h, until_ns);
 
@@ -506,13 +511,13 @@ static void await_ended(struct helper *h, uint64_t until_ns)
 unsigned ktask_trim(void)
 {
 	uint64_t until_ns = kt_now_ns() + TRIM_WAIT_NS;
-	uint32_t nr = kt_load_acquire(&pool.nr);
+	uint32_t nr = kt_load_acquire(&process_pool.nr);
 	unsigned nr_ended = 0;
 	int saved = errno;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		struct helper *h = &pool.helpers[i];
-		pid_t tid = dismiss(h, until_ns);
+		struct helper *h = &process_pool.helpers[i];
+		pid_t tid = dismiss_helper(h, until_ns);
 
 		if (tid)
 			nr_ended += wait_until_gone(h, tid, until_ns);

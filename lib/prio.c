@@ -30,17 +30,17 @@ struct sched_attr_v0 {
 	uint64_t runtime, deadline, period;
 };
 
-static uint32_t mode; /* enum prio_mode */
-static struct prio home; /* of parked helpers */
+static uint32_t prio_mode_word; /* enum prio_mode */
+static struct prio home_prio; /* of parked helpers */
 
 enum prio_mode prio_mode(void)
 {
-	return (enum prio_mode)kt_load(&mode);
+	return (enum prio_mode)kt_load(&prio_mode_word);
 }
 
 void prio_fork_child(void)
 {
-	kt_store(&mode, PRIO_UNKNOWN);
+	kt_store(&prio_mode_word, PRIO_UNKNOWN);
 }
 
 static int set_prio(pid_t tid, const struct prio *prio)
@@ -124,10 +124,10 @@ bool prio_may_lend(void)
 }
 
 /* Return: false, and never again, if this process may not raise threads. */
-static bool raised(int error)
+static bool may_raise(int error)
 {
 	if (error == -EPERM)
-		kt_store(&mode, PRIO_KEEP);
+		kt_store(&prio_mode_word, PRIO_KEEP);
 	return !error;
 }
 
@@ -154,10 +154,10 @@ bool prio_is_lowest(pid_t tid)
 
 bool prio_raise(pid_t tid)
 {
-	struct prio prio = { .policy = kt_load(&home.policy),
-			     .nice = kt_load(&home.nice) };
+	struct prio prio = { .policy = kt_load(&home_prio.policy),
+			     .nice = kt_load(&home_prio.nice) };
 
-	return raised(set_prio(tid, &prio));
+	return may_raise(set_prio(tid, &prio));
 }
 
 static void find_home(void)
@@ -167,8 +167,8 @@ static void find_home(void)
 	if (prio_own(&own) && own.policy != SCHED_OTHER &&
 	    own.policy != SCHED_BATCH && own.policy != SCHED_IDLE)
 		own.policy = SCHED_OTHER;
-	kt_store(&home.policy, own.policy);
-	kt_store(&home.nice, own.nice);
+	kt_store(&home_prio.policy, own.policy);
+	kt_store(&home_prio.nice, own.nice);
 }
 
 /*
@@ -212,10 +212,11 @@ bool prio_find_out(pid_t tid)
 	find_home();
 	may = prio_may_lend();
 	if (!may || try_raise(tid)) {
-		kt_store(&mode, (uint32_t)(may ? PRIO_LEND : PRIO_KEEP));
+		kt_store(&prio_mode_word,
+			 (uint32_t)(may ? PRIO_LEND : PRIO_KEEP));
 		return true;
 	}
-	kt_store(&mode, PRIO_KEEP);
+	kt_store(&prio_mode_word, PRIO_KEEP);
 	return false;
 }
 
@@ -224,5 +225,5 @@ bool prio_lend(pid_t tid, const struct prio *prio)
 	int error = set_prio(tid, prio);
 
 	trace_lend(tid, prio->policy, prio->nice);
-	return raised(error);
+	return may_raise(error);
 }

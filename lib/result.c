@@ -71,7 +71,7 @@ static void fill_failure(struct ktask_result *result, struct user_job *job)
 }
 
 /* The clocks of two CPUs may differ by a little. */
-static uint64_t elapsed(uint64_t from_ns, uint64_t to_ns)
+static uint64_t elapsed_ns(uint64_t from_ns, uint64_t to_ns)
 {
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
@@ -85,9 +85,9 @@ void job_result(struct ktask_result *result, struct user_job *job, int error)
 	full.helpers_lent = job->ctx.lent;
 	full.chunks = job->ctx.chunks;
 	full.units = job->ctx.units;
-	full.wall_ns = elapsed(job->ctx.start_ns, job->ctx.end_ns);
+	full.wall_ns = elapsed_ns(job->ctx.start_ns, job->ctx.end_ns);
 	full.cpu_ns = job->ctx.caller_cpu_ns + job->ctx.helper_cpu_ns;
-	full.tail_ns = elapsed(job->ctx.work_end_ns, job->ctx.end_ns);
+	full.tail_ns = elapsed_ns(job->ctx.work_end_ns, job->ctx.end_ns);
 	/* In the child of a fork half of the workers are not there. */
 	if (!job->ctx.orphan) {
 		fill_nodes(&full, job);

@@ -81,7 +81,7 @@ static bool read_list(struct reader *reader, const char *name,
 	return false;
 }
 
-static bool has(const struct kt_cpus *set, unsigned i)
+static bool is_in(const struct kt_cpus *set, unsigned i)
 {
 	return set->words[i / 64] >> (i % 64) & 1;
 }
@@ -89,7 +89,7 @@ static bool has(const struct kt_cpus *set, unsigned i)
 /* The next in @set from @i on; KT_CPUS_MAX behind the last. */
 static unsigned next_in(const struct kt_cpus *set, unsigned i)
 {
-	while (i < KT_CPUS_MAX && !has(set, i))
+	while (i < KT_CPUS_MAX && !is_in(set, i))
 		i += set->words[i / 64] >> (i % 64) ? 1 : 64 - i % 64;
 	return i;
 }
@@ -181,7 +181,7 @@ static void read_nodes(struct reader *reader, struct topo *topo)
 	for (unsigned i = 0; i < topo->nr_nodes; i++) {
 		memset(&topo->node_cpus[i], 0, sizeof(topo->node_cpus[i]));
 		topo->nr_node_cpus[i] = 0;
-		if (has(&nodes, (unsigned)topo->ids[i]))
+		if (is_in(&nodes, (unsigned)topo->ids[i]))
 			read_node(reader, topo, (int)i, &nodes);
 	}
 }
@@ -232,7 +232,7 @@ static void read_cores(struct reader *reader, struct topo *topo,
 			continue;
 		for_each_in(sibling, &siblings)
 		{
-			if (sibling <= cpu || !has(&left, sibling))
+			if (sibling <= cpu || !is_in(&left, sibling))
 				continue;
 			topo->core[sibling] = (uint16_t)cpu;
 			cpus_clear(&left, sibling);

@@ -24,14 +24,14 @@ static struct {
 	uint32_t moves;
 	uint64_t skew_ns;
 	int64_t jump_ns;
-} host;
+} sim_host;
 
 /* The stack of jobs whose chunk each thread is in. */
 static struct context {
 	struct sim_thread *thread;
 	struct sim_job *job;
 	bool permitted; /* by an item that holds permits */
-} contexts[4096];
+} job_contexts[4096];
 static unsigned nr_contexts;
 
 bool sim_traced;
@@ -55,9 +55,10 @@ void sim_trace(const char *format, ...)
 
 uint64_t kt_now_ns(void)
 {
-	uint64_t skew = host.skew_ns ? sim_cpu() * 7919 % host.skew_ns : 0;
+	uint64_t skew =
+		sim_host.skew_ns ? sim_cpu() * 7919 % sim_host.skew_ns : 0;
 
-	return sim_now() + skew + (uint64_t)host.jump_ns;
+	return sim_now() + skew + (uint64_t)sim_host.jump_ns;
 }
 
 unsigned kt_node_distance(int a, int b)
@@ -81,8 +82,8 @@ void kt_iter_unlock(kt_iter_lock_t *lock)
 
 void sim_host_reset(unsigned permits)
 {
-	memset(&host, 0, sizeof(host));
-	host.permits = permits;
+	memset(&sim_host, 0, sizeof(sim_host));
+	sim_host.permits = permits;
 	shares_reset(permits);
 	nr_contexts = 0;
 }
@@ -90,29 +91,29 @@ void sim_host_reset(unsigned permits)
 void sim_host_permits(unsigned permits)
 {
 	sim_trace("permits: %u", permits);
-	host.permits = permits;
+	sim_host.permits = permits;
 	shares_set_permits(permits);
 }
 
 unsigned sim_host_permits_used(void)
 {
-	return host.used;
+	return sim_host.used;
 }
 
 void sim_host_clocks(uint64_t skew_ns)
 {
-	host.skew_ns = skew_ns;
+	sim_host.skew_ns = skew_ns;
 }
 
 void sim_host_jump(int64_t ns)
 {
 	sim_trace("clocks: %+lld ns", (long long)ns);
-	host.jump_ns += ns;
+	sim_host.jump_ns += ns;
 }
 
 void sim_host_moved(void)
 {
-	host.moves++;
+	sim_host.moves++;
 }
 
 /* ---- which job a thread is in ---- */
@@ -120,8 +121,8 @@ void sim_host_moved(void)
 static const struct context *current_context(void)
 {
 	for (unsigned i = nr_contexts; i--;)
-		if (contexts[i].thread == sim_self())
-			return &contexts[i];
+		if (job_contexts[i].thread == sim_self())
+			return &job_contexts[i];
 	return NULL;
 }
 
@@ -141,9 +142,9 @@ bool sim_has_permit(void)
 
 static void enter_job(struct sim_job *job, bool permitted)
 {
-	if (nr_contexts == sizeof(contexts) / sizeof(*contexts))
+	if (nr_contexts == sizeof(job_contexts) / sizeof(*job_contexts))
 		abort();
-	contexts[nr_contexts++] =
+	job_contexts[nr_contexts++] =
 		(struct context){ sim_self(), job, permitted };
 }
 
@@ -151,19 +152,19 @@ static void leave_job(void)
 {
 	unsigned i = nr_contexts;
 
-	while (contexts[--i].thread != sim_self())
+	while (job_contexts[--i].thread != sim_self())
 		;
-	memmove(&contexts[i], &contexts[i + 1],
-		(nr_contexts-- - i - 1) * sizeof(*contexts));
+	memmove(&job_contexts[i], &job_contexts[i + 1],
+		(nr_contexts-- - i - 1) * sizeof(*job_contexts));
 }
 
 /* ---- helpers ---- */
 
 static bool take_permit(void)
 {
-	if (host.used >= host.permits)
+	if (sim_host.used >= sim_host.permits)
 		return false;
-	host.used++;
+	sim_host.used++;
 	return true;
 }
 
@@ -188,7 +189,7 @@ static bool run_item(struct sim_helper *helper)
 	if (child != process->child)
 		return true;
 	if (permitted)
-		host.used--;
+		sim_host.used--;
 	kt_item_release(item);
 	return true;
 }
@@ -309,7 +310,7 @@ static void place_helper(struct sim_helper *helper, const struct kt_item *item)
 	sim_set_cpus(helper->thread, any ? &cpus : &process->cpus);
 }
 
-static bool submit(struct kt_item *item)
+static bool submit_item(struct kt_item *item)
 {
 	struct sim_job *job = (struct sim_job *)item->ctx;
 	struct sim_process *process = job->process;
@@ -350,7 +351,7 @@ static enum kt_item_state item_state(const struct kt_item *item)
 	return item->host.helper->state;
 }
 
-static bool cancel(struct kt_item *item, uint64_t now_ns)
+static bool cancel_item(struct kt_item *item, uint64_t now_ns)
 {
 	struct sim_helper *helper = item->host.helper;
 
@@ -441,8 +442,8 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 	if (refresh) {
 		if (kt_context_stuck(ctx, now_ns))
 			shares_overload_seen();
-		if (ctx->placement != host.moves)
-			kt_store(&ctx->placement, host.moves);
+		if (ctx->placement != sim_host.moves)
+			kt_store(&ctx->placement, sim_host.moves);
 	}
 	if (job->entry >= 0)
 		threads = shares_threads(job, threads, now_ns, until_ns);
@@ -471,7 +472,7 @@ static uint64_t cpu_time_ns(void)
 	return sim_cpu_time(sim_self());
 }
 
-static void notify(struct kt_context *ctx, enum kt_stage stage)
+static void notify_stage(struct kt_context *ctx, enum kt_stage stage)
 {
 	struct sim_job *job = (struct sim_job *)ctx;
 
@@ -489,8 +490,8 @@ static void notify(struct kt_context *ctx, enum kt_stage stage)
 }
 
 const struct kt_host_ops kt_host = {
-	.submit = submit,
-	.cancel = cancel,
+	.submit = submit_item,
+	.cancel = cancel_item,
 	.state = item_state,
 	.wait = wait_for_helper,
 	.permit_get = permit_get,
@@ -499,7 +500,7 @@ const struct kt_host_ops kt_host = {
 	.serving_node = serving_node,
 	.current_node = current_node,
 	.cpu_time_ns = cpu_time_ns,
-	.notify = notify,
+	.notify = notify_stage,
 };
 
 /* ---- jobs ---- */
@@ -516,7 +517,7 @@ void sim_job_begin(struct sim_job *job, unsigned max_threads,
 				      outer ? &outer->ctx : NULL, timeout_ns);
 	ctx->helpers.nr = KT_MIN(job->max_items, max_threads - 1);
 	ctx->helpers.items = job->items;
-	ctx->placement = host.moves;
+	ctx->placement = sim_host.moves;
 	/* Items hold what another job left: the engine must reset them. */
 	memset(job->items, 0xa5, ctx->helpers.nr * sizeof(*job->items));
 	for (unsigned i = 0; i < ctx->helpers.nr; i++) {

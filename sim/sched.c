@@ -67,11 +67,11 @@ static struct {
 	struct fiber *scheduler;
 	bool failed;
 	char why[512];
-} sim;
+} sim_state;
 
 uint64_t sim_random(uint64_t bound)
 {
-	return bound ? sim_next_random(&sim.random) % bound : 0;
+	return bound ? sim_next_random(&sim_state.random) % bound : 0;
 }
 
 /* ---- events ---- */
@@ -87,13 +87,14 @@ void sim_at(uint64_t ns, void (*func)(void *arg), void *arg)
 
 static void set_cpu_event(unsigned cpu, uint64_t ns)
 {
-	unsigned i = sim.tree_size + cpu;
+	unsigned i = sim_state.tree_size + cpu;
 
-	sim.tree[i] = ns;
+	sim_state.tree[i] = ns;
 	for (i /= 2; i; i /= 2) {
-		uint64_t left = sim.tree[2 * i], right = sim.tree[2 * i + 1];
+		uint64_t left = sim_state.tree[2 * i],
+			 right = sim_state.tree[2 * i + 1];
 
-		sim.tree[i] = left < right ? left : right;
+		sim_state.tree[i] = left < right ? left : right;
 	}
 }
 
@@ -107,12 +108,12 @@ static uint64_t cpu_event_ns(const struct cpu *cpu)
 	ns = current->since_ns + current->left_ns;
 	if (cpu->queue && cpu->slice_end_ns < ns)
 		ns = cpu->slice_end_ns;
-	return ns > sim.now_ns ? ns : sim.now_ns;
+	return ns > sim_state.now_ns ? ns : sim_state.now_ns;
 }
 
 static void renew_event(unsigned index)
 {
-	set_cpu_event(index, cpu_event_ns(&sim.cpus[index]));
+	set_cpu_event(index, cpu_event_ns(&sim_state.cpus[index]));
 }
 
 /* The CPU whose event is first. */
@@ -120,16 +121,17 @@ static unsigned first_cpu(void)
 {
 	unsigned i = 1;
 
-	while (i < sim.tree_size)
-		i = sim.tree[2 * i] == sim.tree[i] ? 2 * i : 2 * i + 1;
-	return i - sim.tree_size;
+	while (i < sim_state.tree_size)
+		i = sim_state.tree[2 * i] == sim_state.tree[i] ? 2 * i
+							       : 2 * i + 1;
+	return i - sim_state.tree_size;
 }
 
 static uint64_t next_event_ns(void)
 {
 	uint64_t event_ns = events_next_ns();
 
-	return event_ns < sim.tree[1] ? event_ns : sim.tree[1];
+	return event_ns < sim_state.tree[1] ? event_ns : sim_state.tree[1];
 }
 
 /* ---- who runs where ---- */
@@ -153,56 +155,57 @@ static void account_current(struct cpu *cpu)
 
 	if (!thread)
 		return;
-	ns = sim.now_ns - thread->since_ns;
-	thread->since_ns = sim.now_ns;
+	ns = sim_state.now_ns - thread->since_ns;
+	thread->since_ns = sim_state.now_ns;
 	thread->left_ns -= ns < thread->left_ns ? ns : thread->left_ns;
 	thread->cpu_ns += ns;
 	thread->vruntime += ns * SIM_WEIGHT_NORMAL / thread->weight;
 	raise_vruntime(cpu);
 }
 
-static void enqueue(unsigned index, struct sim_thread *thread)
+static void enqueue_thread(unsigned index, struct sim_thread *thread)
 {
-	struct cpu *cpu = &sim.cpus[index];
+	struct cpu *cpu = &sim_state.cpus[index];
 
 	thread->state = READY;
 	thread->cpu = index;
 	thread->next = cpu->queue;
 	cpu->queue = thread;
 	cpu->nr_queued++;
-	sim.nr_ready++;
+	sim_state.nr_ready++;
 }
 
-static void dequeue(struct sim_thread *thread)
+static void dequeue_thread(struct sim_thread *thread)
 {
-	struct cpu *cpu = &sim.cpus[thread->cpu];
+	struct cpu *cpu = &sim_state.cpus[thread->cpu];
 	struct sim_thread **link = &cpu->queue;
 
 	while (*link != thread)
 		link = &(*link)->next;
 	*link = thread->next;
 	cpu->nr_queued--;
-	sim.nr_ready--;
+	sim_state.nr_ready--;
 }
 
 static void set_current(unsigned index, struct sim_thread *thread)
 {
-	struct cpu *cpu = &sim.cpus[index];
+	struct cpu *cpu = &sim_state.cpus[index];
 
 	thread->state = RUNNING;
 	thread->cpu = index;
-	thread->since_ns = sim.now_ns;
+	thread->since_ns = sim_state.now_ns;
 	cpu->current = thread;
-	cpu->slice_end_ns = sim.now_ns + sim.machine.slice_ns;
+	cpu->slice_end_ns = sim_state.now_ns + sim_state.machine.slice_ns;
 	renew_event(index);
 }
 
 static bool may_run(const struct sim_thread *thread, unsigned cpu)
 {
-	return sim.cpus[cpu].online && sim_in(&thread->cpus, cpu);
+	return sim_state.cpus[cpu].online && sim_in(&thread->cpus, cpu);
 }
 
-static bool outranks(const struct sim_thread *a, const struct sim_thread *b)
+static bool outranks_thread(const struct sim_thread *a,
+			    const struct sim_thread *b)
 {
 	return a->weight / CLASS_PART > b->weight;
 }
@@ -220,7 +223,7 @@ static unsigned load_of(const struct cpu *cpu)
  * -1 if it may run on none. */
 static int choose_cpu(const struct sim_thread *thread)
 {
-	unsigned nr = sim.machine.nr_cpus, start = thread->cpu;
+	unsigned nr = sim_state.machine.nr_cpus, start = thread->cpu;
 	unsigned best = UINT32_MAX;
 	int found = -1;
 
@@ -230,7 +233,7 @@ static int choose_cpu(const struct sim_thread *thread)
 
 		if (!may_run(thread, cpu))
 			continue;
-		load = load_of(&sim.cpus[cpu]);
+		load = load_of(&sim_state.cpus[cpu]);
 		if (load >= best)
 			continue;
 		best = load;
@@ -245,9 +248,9 @@ static int choose_cpu(const struct sim_thread *thread)
  */
 static void move_vruntime(struct sim_thread *thread, const struct cpu *cpu)
 {
-	const struct cpu *old = &sim.cpus[thread->cpu];
-	uint64_t least = cpu->vruntime > sim.machine.slice_ns
-				 ? cpu->vruntime - sim.machine.slice_ns
+	const struct cpu *old = &sim_state.cpus[thread->cpu];
+	uint64_t least = cpu->vruntime > sim_state.machine.slice_ns
+				 ? cpu->vruntime - sim_state.machine.slice_ns
 				 : 0;
 
 	if (old != cpu)
@@ -267,21 +270,22 @@ static void place_thread(struct sim_thread *thread)
 		memset(&thread->cpus, 0xff, sizeof(thread->cpus));
 		index = choose_cpu(thread);
 	}
-	cpu = &sim.cpus[index];
+	cpu = &sim_state.cpus[index];
 	account_current(cpu);
 	move_vruntime(thread, cpu);
 	if (!cpu->current) {
 		set_current((unsigned)index, thread);
 		return;
 	}
-	if (!outranks(thread, cpu->current)) {
-		enqueue((unsigned)index, thread);
+	if (!outranks_thread(thread, cpu->current)) {
+		enqueue_thread((unsigned)index, thread);
 		if (cpu->nr_queued == 1)
-			cpu->slice_end_ns = sim.now_ns + sim.machine.slice_ns;
+			cpu->slice_end_ns =
+				sim_state.now_ns + sim_state.machine.slice_ns;
 		renew_event((unsigned)index);
 		return;
 	}
-	enqueue((unsigned)index, cpu->current);
+	enqueue_thread((unsigned)index, cpu->current);
 	set_current((unsigned)index, thread);
 }
 
@@ -290,9 +294,11 @@ static struct sim_thread *steal_thread(unsigned index)
 {
 	struct sim_thread *best = NULL;
 
-	for (unsigned i = 1; sim.nr_ready && i < sim.machine.nr_cpus; i++) {
+	for (unsigned i = 1;
+	     sim_state.nr_ready && i < sim_state.machine.nr_cpus; i++) {
 		const struct cpu *cpu =
-			&sim.cpus[(index + i) % sim.machine.nr_cpus];
+			&sim_state
+				 .cpus[(index + i) % sim_state.machine.nr_cpus];
 
 		for (struct sim_thread *t = cpu->queue; t; t = t->next)
 			if (may_run(t, index) &&
@@ -315,7 +321,7 @@ static struct sim_thread *least_served(const struct cpu *cpu)
 /* No thread runs on CPU @index: let the next one run. */
 static void fill_cpu(unsigned index)
 {
-	struct cpu *cpu = &sim.cpus[index];
+	struct cpu *cpu = &sim_state.cpus[index];
 	struct sim_thread *next = least_served(cpu);
 
 	cpu->current = NULL;
@@ -325,31 +331,31 @@ static void fill_cpu(unsigned index)
 		set_cpu_event(index, SIM_NEVER);
 		return;
 	}
-	dequeue(next);
+	dequeue_thread(next);
 	set_current(index, next);
 }
 
 /* The slice of the thread on CPU @index is over. */
 static void end_slice(unsigned index)
 {
-	struct cpu *cpu = &sim.cpus[index];
+	struct cpu *cpu = &sim_state.cpus[index];
 	struct sim_thread *thread = cpu->current;
 	struct sim_thread *next = least_served(cpu);
 	int better;
 
-	cpu->slice_end_ns = sim.now_ns + sim.machine.slice_ns;
+	cpu->slice_end_ns = sim_state.now_ns + sim_state.machine.slice_ns;
 	if (next->vruntime >= thread->vruntime) {
 		renew_event(index);
 		return;
 	}
-	dequeue(next);
+	dequeue_thread(next);
 	set_current(index, next);
 	thread->state = BLOCKED;
 	better = choose_cpu(thread);
 	if (better >= 0 && (unsigned)better != index) {
 		place_thread(thread);
 	} else {
-		enqueue(index, thread);
+		enqueue_thread(index, thread);
 		renew_event(index);
 	}
 }
@@ -361,24 +367,24 @@ static void leave_cpu(struct sim_thread *thread)
 	unsigned index = thread->cpu;
 
 	if (thread->state == READY) {
-		dequeue(thread);
+		dequeue_thread(thread);
 		renew_event(index);
 	} else if (thread->state == RUNNING) {
-		account_current(&sim.cpus[index]);
+		account_current(&sim_state.cpus[index]);
 		fill_cpu(index);
 	}
 }
 
 static void to_scheduler(struct sim_thread *thread)
 {
-	fiber_switch(thread->fiber, sim.scheduler);
+	fiber_switch(thread->fiber, sim_state.scheduler);
 }
 
 static void end_thread(struct sim_thread *thread)
 {
 	leave_cpu(thread);
 	thread->state = DEAD;
-	sim.nr_alive -= !thread->daemon;
+	sim_state.nr_alive -= !thread->daemon;
 }
 
 static void thread_main(void *arg)
@@ -397,12 +403,12 @@ struct sim_thread *sim_spawn(const char *name, void (*func)(void *arg),
 {
 	struct sim_thread *thread;
 
-	if (sim.nr_threads == THREADS_MAX)
+	if (sim_state.nr_threads == THREADS_MAX)
 		abort();
 	thread = calloc(1, sizeof(*thread));
 	if (!thread)
 		abort();
-	sim.threads[sim.nr_threads++] = thread;
+	sim_state.threads[sim_state.nr_threads++] = thread;
 	snprintf(thread->name, sizeof(thread->name), "%s", name);
 	thread->fiber = fiber_make(thread_main, thread);
 	thread->func = func;
@@ -411,8 +417,8 @@ struct sim_thread *sim_spawn(const char *name, void (*func)(void *arg),
 	thread->cpus = *cpus;
 	thread->daemon = daemon;
 	thread->state = BLOCKED;
-	sim.nr_alive += !daemon;
-	thread->cpu = (unsigned)sim_random(sim.machine.nr_cpus);
+	sim_state.nr_alive += !daemon;
+	thread->cpu = (unsigned)sim_random(sim_state.machine.nr_cpus);
 	place_thread(thread);
 	return thread;
 }
@@ -425,7 +431,7 @@ void sim_kill(struct sim_thread *thread)
 
 struct sim_thread *sim_self(void)
 {
-	return sim.self;
+	return sim_state.self;
 }
 
 const char *sim_name(const struct sim_thread *thread)
@@ -435,7 +441,7 @@ const char *sim_name(const struct sim_thread *thread)
 
 unsigned sim_cpu(void)
 {
-	return sim.self ? sim.self->cpu : 0;
+	return sim_state.self ? sim_state.self->cpu : 0;
 }
 
 uint64_t sim_cpu_time(const struct sim_thread *thread)
@@ -443,7 +449,7 @@ uint64_t sim_cpu_time(const struct sim_thread *thread)
 	uint64_t ns = thread->cpu_ns;
 
 	if (thread->state == RUNNING)
-		ns += sim.now_ns - thread->since_ns;
+		ns += sim_state.now_ns - thread->since_ns;
 	return ns;
 }
 
@@ -454,25 +460,25 @@ unsigned sim_weight(const struct sim_thread *thread)
 
 uint64_t sim_now(void)
 {
-	return sim.now_ns;
+	return sim_state.now_ns;
 }
 
 /* Without a switch to the scheduler if no event comes before the end. */
 void sim_spend(uint64_t ns)
 {
-	struct sim_thread *thread = sim.self;
+	struct sim_thread *thread = sim_state.self;
 
 	if (!thread || !ns)
 		return;
-	if (sim.now_ns + ns < next_event_ns()) {
-		const struct cpu *cpu = &sim.cpus[thread->cpu];
+	if (sim_state.now_ns + ns < next_event_ns()) {
+		const struct cpu *cpu = &sim_state.cpus[thread->cpu];
 
-		if (!cpu->queue || sim.now_ns + ns < cpu->slice_end_ns) {
-			sim.now_ns += ns;
+		if (!cpu->queue || sim_state.now_ns + ns < cpu->slice_end_ns) {
+			sim_state.now_ns += ns;
 			return;
 		}
 	}
-	account_current(&sim.cpus[thread->cpu]);
+	account_current(&sim_state.cpus[thread->cpu]);
 	thread->left_ns = ns;
 	renew_event(thread->cpu);
 	to_scheduler(thread);
@@ -480,13 +486,13 @@ void sim_spend(uint64_t ns)
 
 void sim_point(void)
 {
-	const struct sim_machine *m = &sim.machine;
+	const struct sim_machine *m = &sim_state.machine;
 	uint64_t random;
 
-	if (!sim.self)
+	if (!sim_state.self)
 		return;
-	sim.nr_points++;
-	random = sim_next_random(&sim.random);
+	sim_state.nr_points++;
+	random = sim_next_random(&sim_state.random);
 	if (m->stall_one_in && (random >> 32) % m->stall_one_in == 0)
 		sim_spend(1 + random % m->stall_ns);
 	else
@@ -503,14 +509,14 @@ static void time_out(struct sim_thread *thread)
 
 bool sim_block(uint64_t ns)
 {
-	struct sim_thread *thread = sim.self;
+	struct sim_thread *thread = sim_state.self;
 	struct event event = { 0 };
 
 	if (!thread->woken) {
 		thread->timed_out = false;
 		thread->timer++;
-		if (ns < SIM_NEVER - sim.now_ns) {
-			event.ns = sim.now_ns + ns;
+		if (ns < SIM_NEVER - sim_state.now_ns) {
+			event.ns = sim_state.now_ns + ns;
 			event.arg = thread;
 			event.timer = thread->timer;
 			events_push(&event);
@@ -540,15 +546,15 @@ void sim_wake(struct sim_thread *thread)
 void sim_set_weight(struct sim_thread *thread, unsigned weight)
 {
 	if (thread->state == RUNNING)
-		account_current(&sim.cpus[thread->cpu]);
+		account_current(&sim_state.cpus[thread->cpu]);
 	thread->weight = weight;
 	if (thread->state != READY)
 		return;
 	/* The vruntime of its old weight must not keep it from a CPU. */
 	leave_cpu(thread);
 	thread->state = BLOCKED;
-	if (thread->vruntime > sim.cpus[thread->cpu].vruntime)
-		thread->vruntime = sim.cpus[thread->cpu].vruntime;
+	if (thread->vruntime > sim_state.cpus[thread->cpu].vruntime)
+		thread->vruntime = sim_state.cpus[thread->cpu].vruntime;
 	place_thread(thread);
 }
 
@@ -564,13 +570,13 @@ void sim_set_cpus(struct sim_thread *thread, const struct sim_cpus *cpus)
 	thread->state = BLOCKED;
 	place_thread(thread);
 	/* A thread that moved itself goes on when it gets the other CPU. */
-	if (thread == sim.self)
+	if (thread == sim_state.self)
 		to_scheduler(thread);
 }
 
 void sim_set_online(unsigned index, bool online)
 {
-	struct cpu *cpu = &sim.cpus[index];
+	struct cpu *cpu = &sim_state.cpus[index];
 	struct sim_thread *thread;
 
 	if (cpu->online == online)
@@ -590,78 +596,79 @@ void sim_set_online(unsigned index, bool online)
 
 bool sim_is_online(unsigned cpu)
 {
-	return sim.cpus[cpu].online;
+	return sim_state.cpus[cpu].online;
 }
 
 unsigned sim_node_of(unsigned cpu)
 {
-	unsigned each = (sim.machine.nr_cpus + sim.machine.nr_nodes - 1) /
-			sim.machine.nr_nodes;
+	unsigned each =
+		(sim_state.machine.nr_cpus + sim_state.machine.nr_nodes - 1) /
+		sim_state.machine.nr_nodes;
 
 	return cpu / each;
 }
 
 const struct sim_machine *sim_machine(void)
 {
-	return &sim.machine;
+	return &sim_state.machine;
 }
 
 unsigned sim_runnable(void)
 {
-	unsigned nr = sim.nr_ready;
+	unsigned nr = sim_state.nr_ready;
 
-	for (unsigned i = 0; i < sim.machine.nr_cpus; i++)
-		nr += sim.cpus[i].current != NULL;
+	for (unsigned i = 0; i < sim_state.machine.nr_cpus; i++)
+		nr += sim_state.cpus[i].current != NULL;
 	return nr;
 }
 
 uint64_t sim_nr_points(void)
 {
-	return sim.nr_points;
+	return sim_state.nr_points;
 }
 
 /* ---- the run ---- */
 
 void sim_reset(const struct sim_machine *machine, uint64_t seed)
 {
-	for (unsigned i = 0; i < sim.nr_threads; i++) {
-		fiber_put(sim.threads[i]->fiber);
-		free(sim.threads[i]);
+	for (unsigned i = 0; i < sim_state.nr_threads; i++) {
+		fiber_put(sim_state.threads[i]->fiber);
+		free(sim_state.threads[i]);
 	}
-	sim.machine = *machine;
-	sim.now_ns = SIM_START_NS;
-	sim.random = seed;
-	sim.nr_threads = 0;
-	sim.nr_alive = 0;
-	sim.nr_ready = 0;
+	sim_state.machine = *machine;
+	sim_state.now_ns = SIM_START_NS;
+	sim_state.random = seed;
+	sim_state.nr_threads = 0;
+	sim_state.nr_alive = 0;
+	sim_state.nr_ready = 0;
 	events_reset();
-	sim.nr_points = 0;
-	sim.self = NULL;
-	sim.failed = false;
-	sim.scheduler = fiber_main();
-	sim.tree_size = 1;
-	while (sim.tree_size < machine->nr_cpus)
-		sim.tree_size *= 2;
-	for (unsigned i = 0; i < 2 * sim.tree_size; i++)
-		sim.tree[i] = SIM_NEVER;
-	memset(sim.cpus, 0, machine->nr_cpus * sizeof(sim.cpus[0]));
+	sim_state.nr_points = 0;
+	sim_state.self = NULL;
+	sim_state.failed = false;
+	sim_state.scheduler = fiber_main();
+	sim_state.tree_size = 1;
+	while (sim_state.tree_size < machine->nr_cpus)
+		sim_state.tree_size *= 2;
+	for (unsigned i = 0; i < 2 * sim_state.tree_size; i++)
+		sim_state.tree[i] = SIM_NEVER;
+	memset(sim_state.cpus, 0, machine->nr_cpus * sizeof(sim_state.cpus[0]));
 	for (unsigned i = 0; i < machine->nr_cpus; i++)
-		sim.cpus[i].online = true;
+		sim_state.cpus[i].online = true;
 }
 
 void sim_fail(const char *format, ...)
 {
 	va_list args;
 
-	if (!sim.failed) {
-		sim.failed = true;
+	if (!sim_state.failed) {
+		sim_state.failed = true;
 		va_start(args, format);
-		vsnprintf(sim.why, sizeof(sim.why), format, args);
+		vsnprintf(sim_state.why, sizeof(sim_state.why), format, args);
 		va_end(args);
 	}
 	/* A simulated thread does not return from here. */
-	if (sim.self)
-		fiber_switch(sim.self->fiber, sim.scheduler);
+	if (sim_state.self)
+		fiber_switch(sim_state.self->fiber, sim_state.scheduler);
 }
 
 static void run_event(void)
@@ -677,13 +684,13 @@ static void run_event(void)
 
 static void run_cpu(unsigned index)
 {
-	struct cpu *cpu = &sim.cpus[index];
+	struct cpu *cpu = &sim_state.cpus[index];
 	struct sim_thread *thread = cpu->current;
 
 	account_current(cpu);
 	if (thread->left_ns) {
 		/* Threads that waited may be on other CPUs by now. */
-		if (cpu->queue && sim.now_ns >= cpu->slice_end_ns)
+		if (cpu->queue && sim_state.now_ns >= cpu->slice_end_ns)
 			end_slice(index);
 		else
 			renew_event(index);
@@ -691,27 +698,28 @@ static void run_cpu(unsigned index)
 	}
 	/* Its next event is not known yet: those of other CPUs come first. */
 	set_cpu_event(index, SIM_NEVER);
-	sim.self = thread;
-	fiber_switch(sim.scheduler, thread->fiber);
-	sim.self = NULL;
+	sim_state.self = thread;
+	fiber_switch(sim_state.scheduler, thread->fiber);
+	sim_state.self = NULL;
 }
 
 const char *sim_run(void)
 {
-	while (sim.nr_alive && !sim.failed) {
+	while (sim_state.nr_alive && !sim_state.failed) {
 		uint64_t ns = next_event_ns();
 
 		if (ns == SIM_NEVER) {
 			sim_fail("nobody can run any more, and %u threads "
 				 "have not ended",
-				 sim.nr_alive);
+				 sim_state.nr_alive);
 			break;
 		}
-		sim.now_ns = ns > sim.now_ns ? ns : sim.now_ns;
-		if (events_next_ns() <= sim.now_ns)
+		sim_state.now_ns =
+			ns > sim_state.now_ns ? ns : sim_state.now_ns;
+		if (events_next_ns() <= sim_state.now_ns)
 			run_event();
 		else
 			run_cpu(first_cpu());
 	}
-	return sim.failed ? sim.why : NULL;
+	return sim_state.failed ? sim_state.why : NULL;
 }

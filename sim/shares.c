@@ -20,70 +20,71 @@ static struct {
 	uint32_t changes;
 	uint64_t seen_ns; /* when the overload was last seen */
 	unsigned refreshes; /* until it is over; 0: there is none */
-} shares;
+} sim_shares;
 
 void shares_reset(unsigned permits)
 {
-	memset(&shares, 0, sizeof(shares));
-	shares.permits = permits;
+	memset(&sim_shares, 0, sizeof(sim_shares));
+	sim_shares.permits = permits;
 }
 
 void shares_set_permits(unsigned permits)
 {
-	shares.permits = permits;
-	shares.changes++;
+	sim_shares.permits = permits;
+	sim_shares.changes++;
 }
 
 void shares_register(struct sim_job *job)
 {
 	job->entry = -1;
 	for (unsigned i = 0; i < SIM_JOBS_MAX; i++) {
-		if (shares.jobs[i])
+		if (sim_shares.jobs[i])
 			continue;
-		shares.jobs[i] = job;
-		shares.wanted[i] = job->ctx.wanted - 1;
-		shares.nr_jobs = KT_MAX(shares.nr_jobs, i + 1);
-		shares.changes++;
+		sim_shares.jobs[i] = job;
+		sim_shares.wanted[i] = job->ctx.wanted - 1;
+		sim_shares.nr_jobs = KT_MAX(sim_shares.nr_jobs, i + 1);
+		sim_shares.changes++;
 		job->entry = (int)i;
 		break;
 	}
-	job->ctx.changes = &shares.changes;
+	job->ctx.changes = &sim_shares.changes;
 }
 
 void shares_unregister(struct sim_job *job)
 {
 	if (job->entry < 0)
 		return;
-	shares.jobs[job->entry] = NULL;
-	shares.wanted[job->entry] = 0;
-	while (shares.nr_jobs && !shares.jobs[shares.nr_jobs - 1])
-		shares.nr_jobs--;
-	shares.changes++;
+	sim_shares.jobs[job->entry] = NULL;
+	sim_shares.wanted[job->entry] = 0;
+	while (sim_shares.nr_jobs && !sim_shares.jobs[sim_shares.nr_jobs - 1])
+		sim_shares.nr_jobs--;
+	sim_shares.changes++;
 	job->entry = -1;
 }
 
 unsigned shares_threads(struct sim_job *job, unsigned wanted, uint64_t now_ns,
 			uint64_t *until_ns)
 {
-	uint32_t *mine = &shares.wanted[job->entry];
+	uint32_t *mine = &sim_shares.wanted[job->entry];
 	uint32_t wants[SIM_JOBS_MAX];
 	uint32_t sum = 0;
 	unsigned nr = 0, self = 0;
 
 	if (*mine != wanted - 1)
-		shares.changes++;
+		sim_shares.changes++;
 	*mine = wanted - 1;
-	for (unsigned i = 0; i < shares.nr_jobs; i++) {
-		if (!shares.jobs[i])
+	for (unsigned i = 0; i < sim_shares.nr_jobs; i++) {
+		if (!sim_shares.jobs[i])
 			continue;
-		if (shares.jobs[i] == job)
+		if (sim_shares.jobs[i] == job)
 			self = nr;
-		sum += shares.wanted[i];
-		wants[nr++] = shares.wanted[i];
+		sum += sim_shares.wanted[i];
+		wants[nr++] = sim_shares.wanted[i];
 	}
-	if (sum > shares.permits)
+	if (sum > sim_shares.permits)
 		*until_ns = (now_ns / TURN_NS + 1) * TURN_NS;
-	return 1 + kt_share(shares.permits, wants, nr, self, now_ns / TURN_NS);
+	return 1 +
+	       kt_share(sim_shares.permits, wants, nr, self, now_ns / TURN_NS);
 }
 
 static unsigned idle_threads(unsigned own)
@@ -100,19 +101,20 @@ unsigned shares_in_overload(unsigned own, unsigned wanted)
 {
 	unsigned capacity;
 
-	if (!shares.refreshes || wanted < 2)
+	if (!sim_shares.refreshes || wanted < 2)
 		return wanted;
 	capacity = idle_threads(own);
-	if (sim_now() - shares.seen_ns >= OVERLOAD_NS)
-		shares.refreshes = 0;
+	if (sim_now() - sim_shares.seen_ns >= OVERLOAD_NS)
+		sim_shares.refreshes = 0;
 	else
-		shares.refreshes = capacity < wanted ? OVERLOAD_REFRESHES
-						     : shares.refreshes - 1;
-	return shares.refreshes ? KT_MIN(capacity, wanted) : wanted;
+		sim_shares.refreshes = capacity < wanted
+					       ? OVERLOAD_REFRESHES
+					       : sim_shares.refreshes - 1;
+	return sim_shares.refreshes ? KT_MIN(capacity, wanted) : wanted;
 }
 
 void shares_overload_seen(void)
 {
-	shares.seen_ns = sim_now();
-	shares.refreshes = OVERLOAD_REFRESHES;
+	sim_shares.seen_ns = sim_now();
+	sim_shares.refreshes = OVERLOAD_REFRESHES;
 }

@@ -165,6 +165,37 @@ passes('negation', 'one that has its effect',
 catches('negation', 'one that has none', 'tests/a.bats:1:',
 	'tests/a.bats' => "\t! grep x y\n\ttrue\n");
 
+# A static of each kind, by one word and by two.
+my %statics = (
+	'a function' => "static int NAME(void)\n{\n\treturn 0;\n}\n",
+	'a function that returns a pointer' =>
+		"static struct a *NAME(int b)\n{\n}\n",
+	'a function with an attribute' =>
+		"__attribute__((noinline)) static int\nNAME(int b)\n{\n}\n",
+	'a variable' => "static unsigned NAME;\n",
+	'a variable with a value' => "static const struct a NAME = { 1 };\n",
+	'an array' => "static const char *const NAME[4] = { 0 };\n",
+	'a pointer to a function' => "static void (*NAME)(int a);\n",
+	'a variable with its type' =>
+		"static struct {\n\tint a;\n\tint b[2];\n} NAME;\n",
+	'a variable of a thread' => "static __thread int NAME;\n",
+);
+for my $kind (sort keys %statics) {
+	my $text = "$dual\n$statics{$kind}";
+
+	catches('statics', "$kind of one word", 'core/a.c:2:',
+		'core/a.c' => $text =~ s/NAME/look/r);
+	passes('statics', "$kind of two words",
+	       'core/a.c' => $text =~ s/NAME/take_permit/r);
+}
+catches('statics', 'one behind a comment', 'util/a.h:4:',
+	'util/a.h' => "$dual\n/* \"\n */\nstatic inline int go(void)\n{\n}\n");
+passes('statics', 'what is no static of a file',
+       'lib/a.c' => "$dual\n/*\nstatic int a;\n*/\nint go(void)\n{\n"
+	. "\tstatic int i;\n\n\treturn i;\n}\n");
+passes('statics', 'one word in a folder that is not checked',
+       'ops/a.c' => "$dual\n$statics{'a function'}" =~ s/NAME/go/r);
+
 catches('whitespace', 'a space at the end', 'doc/a.md:2:',
 	'doc/a.md' => "a\nb \n");
 catches('whitespace', 'a carriage return', 'doc/a.md:1:',
