@@ -65,10 +65,11 @@ static inline uint64_t now_ns(void)
  * What sleeps and wakes is cold when it is needed, and each line of code and
  * of data then costs as much as a dozen instructions: so the call stands here.
  */
-static inline void call_futex(uint32_t *word, long op, long value)
+static inline void call_futex(uint32_t *word, long op, long value,
+			      const struct timespec *limit)
 {
 #if defined(__x86_64__) && defined(__LP64__)
-	register void *timeout __asm__("r10") = NULL;
+	register const struct timespec *timeout __asm__("r10") = limit;
 	long result = SYS_futex;
 
 	__asm__ volatile("syscall"
@@ -76,19 +77,19 @@ static inline void call_futex(uint32_t *word, long op, long value)
 			 : "D"(word), "S"(op), "d"(value), "r"(timeout)
 			 : "rcx", "r11", "memory");
 #else
-	syscall(SYS_futex, word, op, value, NULL, NULL, 0);
+	syscall(SYS_futex, word, op, value, limit, NULL, 0);
 #endif
 }
 
 /* Sleeps while *word is @value; may return early. */
 static inline void futex_sleep(uint32_t *word, uint32_t value)
 {
-	call_futex(word, FUTEX_WAIT_PRIVATE, value);
+	call_futex(word, FUTEX_WAIT_PRIVATE, value, NULL);
 }
 
 static inline void futex_wake(uint32_t *word, int nr)
 {
-	call_futex(word, FUTEX_WAKE_PRIVATE, nr);
+	call_futex(word, FUTEX_WAKE_PRIVATE, nr, NULL);
 }
 
 /*
@@ -117,6 +118,22 @@ static inline void signal_await(uint32_t *word)
 		return;
 	while (!signal_given(word))
 		futex_sleep(word, SIGNAL_SLEEPS);
+}
+
+/* The same until @end_ns at most: who gives the signal later wakes nobody. */
+static inline void signal_await_until(uint32_t *word, uint64_t end_ns)
+{
+	uint32_t none = SIGNAL_NONE;
+	uint64_t now = now_ns();
+
+	if (!at_cas(word, &none, (uint32_t)SIGNAL_SLEEPS))
+		return;
+	for (; !signal_given(word) && now < end_ns; now = now_ns()) {
+		struct timespec left = { (time_t)((end_ns - now) / 1000000000),
+					 (long)((end_ns - now) % 1000000000) };
+
+		call_futex(word, FUTEX_WAIT_PRIVATE, SIGNAL_SLEEPS, &left);
+	}
 }
 
 /*

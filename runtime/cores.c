@@ -160,8 +160,13 @@ static int make_cores(const struct cpu_location *locations, unsigned nr)
 		rt.core_of_cpu[cpu] = -1;
 	for (unsigned i = 0; i < nr; i++)
 		init_core(i, &locations[i], i ? &locations[i - 1] : NULL);
+	rt.families = calloc((size_t)rt.nr_nodes * FAMILY_BUCKETS,
+			     sizeof(*rt.families));
+	if (!rt.families)
+		return -ENOMEM;
 	for (unsigned i = 0; i < rt.nr_nodes; i++)
-		node_queue_init(&rt.node_queues[i]);
+		node_queue_init(&rt.node_queues[i],
+				rt.families + i * FAMILY_BUCKETS);
 	rt.nr_cores = nr;
 	return find_near();
 }
@@ -188,6 +193,22 @@ int cores_lay_out(const cpu_set_t *cpus, int nr_cpus, unsigned wanted)
 	return error;
 }
 
+/* Each core needs a worker, and a leader that becomes one is one more. */
+static unsigned cores_wanted(const struct ktrt_options *options,
+			     const cpu_set_t *cpus, int nr_cpus)
+{
+	unsigned most = options->max_threads, wanted = options->workers;
+
+	if (!most)
+		return wanted;
+	if (!wanted)
+		wanted = limit_of(
+			(unsigned)CPU_COUNT_S(CPU_ALLOC_SIZE(nr_cpus), cpus));
+	if (options->flags & KTRT_FOLLOW)
+		most--;
+	return wanted < most ? wanted : most;
+}
+
 int cores_read(const struct ktrt_options *options)
 {
 	int nr_cpus, error;
@@ -195,7 +216,8 @@ int cores_read(const struct ktrt_options *options)
 
 	if (!cpus)
 		return -ENOMEM;
-	error = cores_lay_out(cpus, nr_cpus, options->workers);
+	error = cores_lay_out(cpus, nr_cpus,
+			      cores_wanted(options, cpus, nr_cpus));
 	CPU_FREE(cpus);
 	return error;
 }
@@ -208,6 +230,7 @@ void cores_free(void)
 	free(rt.core_of_cpu);
 	free(rt.nodes);
 	free(rt.near);
+	free(rt.families);
 }
 
 int cores_node(int node)

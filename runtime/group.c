@@ -43,11 +43,11 @@ static bool spin_for(const struct ktrt_group *group)
 	return false;
 }
 
-static void sleep_for(struct worker *w, struct ktrt_group *group)
+static void group_sleep(struct worker *w, struct ktrt_group *group)
 {
 	at_poke(&group->wake, (uint32_t)SIGNAL_NONE);
 	if ((uint32_t)at_add(&group->live, LIVE_WAITED))
-		park_until(w, &group->wake);
+		park_until(w, &group->wake, 0);
 	at_sub(&group->live, LIVE_WAITED);
 }
 
@@ -58,16 +58,18 @@ int ktrt_group_wait(struct ktrt_group *group)
 	if (!w)
 		return -ESRCH;
 	while ((uint32_t)at_load(&group->live)) {
+		const struct aim aim = { w->current, group };
 		struct ktrt_task *task =
 			w->core ? sched_take_below(w, w->current) : NULL;
 
-		if (task) {
-			task = sched_run(w, task);
-			if (task)
-				task_ready(w, task);
-		} else if (wake_below(w) || !spin_for(group)) {
-			sleep_for(w, group);
-		}
+		if (!task && !wake_below(w) && spin_for(group))
+			break;
+		if (!task && w->core)
+			task = search_wanted(w, &aim);
+		if (task)
+			task_help(w, task);
+		else
+			group_sleep(w, group);
 	}
 	return error_take(&group->error);
 }
@@ -117,6 +119,7 @@ int ktrt_events_add(unsigned nr)
 		if (live / LIVE_EVENT + nr > EVENTS_IN_ALL)
 			return -EOVERFLOW;
 	} while (!at_cas(&task->live, &live, live + nr * LIVE_EVENT));
+	at_add(&rt.events, nr);
 	return 0;
 }
 
@@ -125,7 +128,10 @@ void ktrt_events_done(struct ktrt_task *task, unsigned nr)
 	struct worker *w = current_worker();
 	uint64_t events = nr * LIVE_EVENT;
 
-	if (!rt_runs() || at_sub(&task->live, events) != events)
+	if (!rt_runs())
+		return;
+	at_sub(&rt.events, nr);
+	if (at_sub(&task->live, events) != events)
 		return;
 	task = task_complete(w, task);
 	if (task)

@@ -35,6 +35,7 @@ struct watch {
 	uint64_t moved_ns; /* when a task was last begun */
 	uint64_t tasks;
 	bool work; /* tasks that nobody has taken */
+	unsigned in_vain; /* stalls that followed a search by all */
 };
 
 void leader_kick(void)
@@ -48,15 +49,18 @@ void leader_kick(void)
 
 /* ---- threads ---- */
 
-/* A new thread for a core that nobody can be had for. */
-static void add_thread(struct core *core)
+/* A new thread for a core that nobody can be had for, if there may be one. */
+static bool add_thread(struct core *core)
 {
+	if (threads_at_limit())
+		return false;
 	at_add(&rt.idlers, IDLERS_SEARCH);
 	park_arrive(core);
 	if (!worker_start(core))
-		return;
+		return true;
 	at_sub(&rt.idlers, IDLERS_SEARCH);
 	park_arrive_not(core);
+	return false;
 }
 
 static bool try_dispatch(struct core *core, bool blocked)
@@ -77,8 +81,7 @@ static void serve_wish(struct core *core)
 		return;
 	if (!sched_work_visible() && !at_peek(&core->nr_suspended))
 		return;
-	if (at_peek(&rt.nr_threads) < rt.options.max_threads)
-		add_thread(core);
+	add_thread(core);
 }
 
 static void serve_wishes(void)
@@ -155,28 +158,65 @@ static uint64_t tasks_begun(void)
 	return sum;
 }
 
+/* Does every worker sleep in the middle of a task, and has searched since the
+ * last stall?  One that has a signal and got no CPU yet does not count. */
+static bool all_wait(void)
+{
+	bool wait = false;
+
+	for (unsigned i = 0; i < rt.nr_slots; i++) {
+		struct worker *w = at_load(&rt.workers[i]);
+		uint32_t *signal;
+
+		if (!w || !at_peek(&w->core))
+			continue;
+		signal = at_load(&w->awaited);
+		wait = signal && !signal_given(signal) &&
+		       at_peek(&w->stalls) == rt.stalls;
+		if (!wait)
+			return false;
+	}
+	return wait;
+}
+
+/* Three such stalls: in between all have searched twice.  Whether a task or
+ * another thread brings an external event is not known: a second for it. */
+#define IN_VAIN 3
+#define IN_VAIN_EVENTS 50
+
+/* No thread can be had: those that sleep in the middle of tasks must help. */
+static void have_all_search(struct watch *watch)
+{
+	watch->in_vain = all_wait() ? watch->in_vain + 1 : 0;
+	if (watch->in_vain >= (at_load(&rt.events) ? IN_VAIN_EVENTS : IN_VAIN))
+		at_store(&rt.in_vain, rt.stalls + 1);
+	at_store(&rt.stalls, rt.stalls + 1);
+	search_by_all();
+}
+
 /*
  * Tasks wait, nothing begins, no worker is left, and a core idles: its workers
- * wait for what only another task can bring.  More threads, slowly, until the
- * table is full.
+ * wait for what only another task can bring.  More threads, slowly, up to the
+ * limit.
  */
 static void break_stall(struct watch *watch, uint64_t now)
 {
 	uint64_t tasks = tasks_begun();
+	unsigned i = 0;
 
 	if (tasks != watch->tasks || !watch->work) {
 		watch->tasks = tasks;
 		watch->moved_ns = now;
+		watch->in_vain = 0;
 		return;
 	}
 	if (now - watch->moved_ns < STALL_NS)
 		return;
 	watch->moved_ns = now;
-	for (unsigned i = 0; i < rt.nr_cores; i++)
-		if (worker_all_blocked(&rt.cores[i])) {
-			add_thread(&rt.cores[i]);
-			return;
-		}
+	while (i < rt.nr_cores && !worker_all_blocked(&rt.cores[i]))
+		i++;
+	if (i < rt.nr_cores && !add_thread(&rt.cores[i]))
+		have_all_search(watch);
 }
 
 static bool somebody_suspended(void)

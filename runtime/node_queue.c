@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A node queue: a list for priority 0, a binary heap for the others.
+ * A node queue: a list for priority 0, a binary heap for the others, and a
+ * table of families.  Behaves badly with very many families: looking for what
+ * is wanted looks at each.
  */
 #include <stdlib.h>
 
 #include "rt.h"
 #include "node_queue.h"
 
-void node_queue_init(struct node_queue *queue)
+void node_queue_init(struct node_queue *queue, struct ktrt_task **families)
 {
 	pthread_mutex_init(&queue->lock, NULL);
-	queue->first = NULL;
-	queue->end = &queue->first;
+	queue->first = queue->last = NULL;
 	queue->heap = NULL;
 	queue->nr = 0;
 	queue->nr_heap = queue->capacity = 0;
 	queue->order = 0;
+	queue->families = families;
 }
 
 void node_queue_free(struct node_queue *queue)
@@ -24,6 +26,57 @@ void node_queue_free(struct node_queue *queue)
 	pthread_mutex_destroy(&queue->lock);
 }
 
+/* ---- families: rings of tasks; one of each ring stands in a bucket ---- */
+
+/* Where the family of @parent stands, or would. */
+static struct ktrt_task **find_family(struct node_queue *queue,
+				      const struct ktrt_task *parent)
+{
+	uint64_t mixed = (uintptr_t)parent * 0x9e3779b97f4a7c15u;
+	struct ktrt_task **at =
+		&queue->families[mixed >> 32 & (FAMILY_BUCKETS - 1)];
+
+	while (*at && (*at)->parent != parent)
+		at = &(*at)->family;
+	return at;
+}
+
+static void join_family(struct node_queue *queue, struct ktrt_task *task)
+{
+	struct ktrt_task **at = find_family(queue, task->parent);
+	struct ktrt_task *first = *at;
+
+	if (first) {
+		task->younger = first;
+		task->elder = first->elder;
+		first->elder->younger = task;
+		first->elder = task;
+	} else {
+		task->younger = task->elder = task;
+		task->family = NULL;
+		*at = task;
+	}
+}
+
+static void leave_family(struct node_queue *queue, struct ktrt_task *task)
+{
+	struct ktrt_task **at = find_family(queue, task->parent);
+	struct ktrt_task *younger = task->younger;
+
+	task->elder->younger = younger;
+	younger->elder = task->elder;
+	if (*at != task)
+		return;
+	if (younger == task) {
+		*at = task->family;
+	} else {
+		younger->family = task->family;
+		*at = younger;
+	}
+}
+
+/* ---- the order ---- */
+
 static bool runs_before(const struct ktrt_task *a, const struct ktrt_task *b)
 {
 	if (a->priority != b->priority)
@@ -31,45 +84,90 @@ static bool runs_before(const struct ktrt_task *a, const struct ktrt_task *b)
 	return a->order < b->order;
 }
 
-static bool heap_put(struct node_queue *queue, struct ktrt_task *task)
+static void heap_set(struct node_queue *queue, size_t at,
+		     struct ktrt_task *task)
+{
+	queue->heap[at] = task;
+	task->place = at;
+}
+
+static void heap_rise(struct node_queue *queue, size_t at,
+		      struct ktrt_task *task)
 {
 	struct ktrt_task **heap = queue->heap;
-	size_t at = queue->nr_heap;
 
-	if (at == queue->capacity) {
-		size_t capacity = at ? at * 2 : 64;
+	for (; at && runs_before(task, heap[(at - 1) / 2]); at = (at - 1) / 2)
+		heap_set(queue, at, heap[(at - 1) / 2]);
+	heap_set(queue, at, task);
+}
 
-		heap = realloc(heap, capacity * sizeof(struct ktrt_task *));
+static void heap_sink(struct node_queue *queue, size_t at,
+		      struct ktrt_task *task)
+{
+	struct ktrt_task **heap = queue->heap;
+	size_t nr = queue->nr_heap, child;
+
+	while ((child = 2 * at + 1) < nr) {
+		if (child + 1 < nr && runs_before(heap[child + 1], heap[child]))
+			child++;
+		if (!runs_before(heap[child], task))
+			break;
+		heap_set(queue, at, heap[child]);
+		at = child;
+	}
+	heap_set(queue, at, task);
+}
+
+static bool heap_put(struct node_queue *queue, struct ktrt_task *task)
+{
+	if (queue->nr_heap == queue->capacity) {
+		size_t capacity = queue->capacity ? queue->capacity * 2 : 64;
+		struct ktrt_task **heap = realloc(
+			queue->heap, capacity * sizeof(struct ktrt_task *));
+
 		if (!heap)
 			return false;
 		queue->heap = heap;
 		queue->capacity = capacity;
 	}
 	task->order = queue->order++;
-	for (; at && runs_before(task, heap[(at - 1) / 2]); at = (at - 1) / 2)
-		heap[at] = heap[(at - 1) / 2];
-	heap[at] = task;
-	queue->nr_heap++;
+	heap_rise(queue, queue->nr_heap++, task);
 	return true;
 }
 
-static struct ktrt_task *heap_take(struct node_queue *queue)
+static void heap_remove(struct node_queue *queue, struct ktrt_task *task)
 {
-	struct ktrt_task **heap = queue->heap;
-	struct ktrt_task *task = heap[0];
-	struct ktrt_task *last = heap[--queue->nr_heap];
-	size_t nr = queue->nr_heap, at = 0, child;
+	struct ktrt_task *last = queue->heap[--queue->nr_heap];
+	size_t at = task->place;
 
-	while ((child = 2 * at + 1) < nr) {
-		if (child + 1 < nr && runs_before(heap[child + 1], heap[child]))
-			child++;
-		if (!runs_before(heap[child], last))
-			break;
-		heap[at] = heap[child];
-		at = child;
-	}
-	heap[at] = last;
-	return task;
+	if (last == task)
+		return;
+	if (at && runs_before(last, queue->heap[(at - 1) / 2]))
+		heap_rise(queue, at, last);
+	else
+		heap_sink(queue, at, last);
+}
+
+static void list_put(struct node_queue *queue, struct ktrt_task *task)
+{
+	task->next = NULL;
+	task->prev = queue->last;
+	*(queue->last ? &queue->last->next : &queue->first) = task;
+	queue->last = task;
+}
+
+static void list_remove(struct node_queue *queue, struct ktrt_task *task)
+{
+	*(task->prev ? &task->prev->next : &queue->first) = task->next;
+	*(task->next ? &task->next->prev : &queue->last) = task->prev;
+}
+
+/* Priority 0 stands in the list. */
+static struct ktrt_task *find_next(const struct node_queue *queue)
+{
+	if (!queue->nr_heap || (queue->first && queue->heap[0]->priority < 0))
+		return queue->first;
+	return queue->heap[0];
 }
 
 /* Under the lock: what others may see without it. */
@@ -88,55 +186,94 @@ bool node_queue_put(struct node_queue *queue, struct ktrt_task *task)
 	bool put = true;
 
 	pthread_mutex_lock(&queue->lock);
-	if (task->priority) {
+	if (task->priority)
 		put = heap_put(queue, task);
-	} else {
-		task->next = NULL;
-		*queue->end = task;
-		queue->end = &task->next;
-	}
-	if (put)
+	else
+		list_put(queue, task);
+	if (put) {
+		join_family(queue, task);
 		publish_top(queue, 1);
+	}
 	pthread_mutex_unlock(&queue->lock);
 	return put;
 }
 
-static struct ktrt_task *list_take(struct node_queue *queue)
+/* Under the lock. */
+static struct ktrt_task *remove_task(struct node_queue *queue,
+				     struct ktrt_task *task)
 {
-	struct ktrt_task *task = queue->first;
-
-	queue->first = task->next;
-	if (!queue->first)
-		queue->end = &queue->first;
+	if (!task)
+		return NULL;
+	if (task->priority)
+		heap_remove(queue, task);
+	else
+		list_remove(queue, task);
+	leave_family(queue, task);
+	publish_top(queue, -1);
 	return task;
 }
 
-/* Priority 0 stands in the list. */
-static bool list_is_next(const struct node_queue *queue)
-{
-	if (!queue->nr_heap)
-		return true;
-	return queue->first && queue->heap[0]->priority < 0;
-}
+/* ---- taking ---- */
 
-struct ktrt_task *
-node_queue_take(struct node_queue *queue,
-		bool (*wanted)(struct ktrt_task *task, void *arg), void *arg)
+struct ktrt_task *node_queue_take(struct node_queue *queue)
 {
 	struct ktrt_task *task;
-	bool list;
 
 	if (!node_queue_has(queue))
 		return NULL;
 	pthread_mutex_lock(&queue->lock);
-	list = list_is_next(queue);
-	task = list ? queue->first : queue->heap[0];
-	if (task && wanted && !wanted(task, arg))
-		task = NULL;
-	if (task) {
-		task = list ? list_take(queue) : heap_take(queue);
-		publish_top(queue, -1);
-	}
+	task = remove_task(queue, find_next(queue));
+	pthread_mutex_unlock(&queue->lock);
+	return task;
+}
+
+struct ktrt_task *node_queue_take_below(struct node_queue *queue,
+					struct ktrt_task *above)
+{
+	struct ktrt_task *task;
+
+	if (!node_queue_has(queue))
+		return NULL;
+	pthread_mutex_lock(&queue->lock);
+	task = find_next(queue);
+	if (task && !task_is_below(task, above))
+		task = *find_family(queue, above);
+	task = remove_task(queue, task);
+	pthread_mutex_unlock(&queue->lock);
+	return task;
+}
+
+/* One of the family: where it stands decides, but for a group. */
+static struct ktrt_task *find_wanted(struct ktrt_task *family,
+				     const struct aim *aim)
+{
+	struct ktrt_task *task = family;
+
+	if (aim_wants_children(aim, family->parent))
+		return family;
+	if (!aim->group)
+		return NULL;
+	do {
+		if (task->group == aim->group)
+			return task;
+		task = task->younger;
+	} while (task != family);
+	return NULL;
+}
+
+struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,
+					 const struct aim *aim)
+{
+	struct ktrt_task *task = NULL, *family;
+
+	if (!node_queue_has(queue))
+		return NULL;
+	pthread_mutex_lock(&queue->lock);
+	for (unsigned i = 0; !task && i < FAMILY_BUCKETS; i++)
+		for (family = queue->families[i]; !task && family;
+		     family = family->family)
+			task = find_wanted(family, aim);
+	task = remove_task(queue, task);
 	pthread_mutex_unlock(&queue->lock);
 	return task;
 }

@@ -4,6 +4,9 @@
  * they have a priority, belong to a node, or were made ready by a thread that is no
  * worker.  Highest priority first, then the oldest.
  *
+ * Tasks of one parent, a family, are found by their parent as well: who waits
+ * for its children finds them however many others stand before them.
+ *
  * One lock a node queue.  What is looked at without it is a hint: the number of
  * tasks and the highest priority.
  */
@@ -15,26 +18,35 @@
 #include "atomic.h"
 
 struct ktrt_task;
+struct aim;
+
+#define FAMILY_BUCKETS 512
 
 struct node_queue {
 	CACHE_ALIGNED uint32_t nr; /* in all */
 	int top; /* the highest priority; only with nr */
 	CACHE_ALIGNED pthread_mutex_t lock;
-	struct ktrt_task *first, **end; /* priority 0 */
+	struct ktrt_task *first, *last; /* priority 0 */
 	struct ktrt_task **heap; /* other priorities */
 	size_t nr_heap, capacity;
 	uint64_t order;
+	struct ktrt_task **families; /* FAMILY_BUCKETS: one of each */
 };
 
-void node_queue_init(struct node_queue *queue);
+/* @families: FAMILY_BUCKETS of NULL */
+void node_queue_init(struct node_queue *queue, struct ktrt_task **families);
 void node_queue_free(struct node_queue *queue);
 /* false without memory, for a task with a priority */
 bool node_queue_put(struct node_queue *queue, struct ktrt_task *task);
-/* node_queue_take - the next task; if @wanted is given and does not want that one
- * NULL, as without a task */
-struct ktrt_task *
-node_queue_take(struct node_queue *queue,
-		bool (*wanted)(struct ktrt_task *task, void *arg), void *arg);
+/* node_queue_take - the next task, or NULL */
+struct ktrt_task *node_queue_take(struct node_queue *queue);
+/* node_queue_take_below - the next task if it is below @above, else a child of
+ * that, or NULL */
+struct ktrt_task *node_queue_take_below(struct node_queue *queue,
+					struct ktrt_task *above);
+/* node_queue_take_wanted - one that is wanted, if there is any; looks at all */
+struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,
+					 const struct aim *aim);
 
 /* Is there a task that goes before those in the workers' queues? */
 static inline bool node_queue_urgent(const struct node_queue *queue)

@@ -334,12 +334,24 @@ bool park_yield(struct worker *w)
 	return true;
 }
 
-WAKE_PATH void park_until(struct worker *w, uint32_t *signal)
+/* Where others see it: search_by_all() gives the signal, too. */
+static WAKE_PATH void await_signal(struct worker *w, uint32_t *signal,
+				   uint64_t limit_ns)
+{
+	at_store(&w->awaited, signal);
+	if (unlikely(limit_ns))
+		signal_await_until(signal, now_ns() + limit_ns);
+	else
+		signal_await(signal);
+	at_store(&w->awaited, NULL);
+}
+
+WAKE_PATH void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns)
 {
 	struct core *core = w->core;
 
 	if (!core) {
-		signal_await(signal);
+		await_signal(w, signal, limit_ns);
 		return;
 	}
 	lock_take(&core->lock);
@@ -352,7 +364,7 @@ WAKE_PATH void park_until(struct worker *w, uint32_t *signal)
 		if (!park_dispatch(core, false))
 			sched_found(w);
 	}
-	signal_await(signal);
+	await_signal(w, signal, limit_ns);
 	lock_take(&core->lock);
 	add_active(core, 1);
 	unmark_idle(core);
@@ -432,6 +444,8 @@ void park_arrive_not(struct core *core)
 	lock_take(&core->lock);
 	add_active(core, -1);
 	at_store(&core->arriving, 0);
+	if (is_deserted(core, 0))
+		mark_idle(core);
 	lock_drop(&core->lock);
 }
 

@@ -4,7 +4,8 @@
  * cores, and the one runtime of the process.
  *
  * How a task goes: task.c makes it, deps.c says when it is ready, task_sched.c
- * queues, finds and runs it, task.c completes it, which makes others ready.
+ * queues, finds and runs it (search.c where no thread can be had any more),
+ * task.c completes it, which makes others ready.
  * Where there are no tasks park.c puts workers to sleep; wake.c chooses whom a
  * task wakes; leader.c puts workers on cores whose worker blocked.
  *
@@ -87,6 +88,20 @@ struct ktrt_task {
 
 	struct access access_inline[ACCESS_INLINE];
 	_Alignas(16) char arg_inline[ARG_INLINE];
+
+	/* On a node queue: */
+	union {
+		struct ktrt_task *prev; /* in the list; */
+		size_t place; /* in the heap; */
+	};
+	struct ktrt_task *family; /* the next family in the bucket; */
+	struct ktrt_task *elder, *younger; /* of its family, in a ring */
+};
+
+/* What a worker that waits may do meanwhile. */
+struct aim {
+	struct ktrt_task *above; /* what is below it, and */
+	struct ktrt_group *group; /* its tasks and what is below them; NULL */
 };
 
 /* A late signal may meet a group that is free, so @wake must not be where a
@@ -129,11 +144,14 @@ struct worker {
 	const uint32_t *on_cpu; /* the kernel says there where, or NULL; */
 	struct ktrt_task *outer; /* what it spawns are children of; */
 	uint64_t waited; /* its ->spawned at the last wait */
+	uint32_t stalls; /* rt.stalls that it knows of */
+	uint32_t grants; /* so often it need not wait for room */
 	struct ktrt_task *blank; /* for what is done at once, or NULL */
 
 	struct deque deque;
 
 	CACHE_ALIGNED uint32_t wake; /* signal: go on, on ->core */
+	uint32_t *awaited; /* the signal for which it sleeps, or NULL */
 	struct worker *maker; /* in its queue is a task for this one, or NULL */
 	int cpu; /* bound to it; -1 */
 	bool leads; /* shall be, or is, the leader */
@@ -177,6 +195,7 @@ struct runtime {
 	unsigned nr_cores, nr_caches, nr_nodes;
 	struct node *nodes;
 	unsigned short *near; /* memory of theirs */
+	struct ktrt_task **families; /* memory of the node queues */
 	int *core_of_cpu; /* index, or -1 */
 	int nr_cpus;
 	struct umt *umt;
@@ -203,6 +222,9 @@ struct runtime {
 	uint32_t attached;
 	uint32_t nr_threads;
 	uint32_t ending; /* threads that ended in a task and tidy up */
+	uint32_t stalls; /* nothing was begun for some time, though ready; */
+	uint32_t in_vain; /* of these, the last that nobody could end */
+	uint64_t events; /* external ones that are outstanding */
 	uint32_t idle_hint; /* where the last search for an idle core ended */
 
 	/* Workers that no core needs. */
@@ -240,7 +262,7 @@ struct worker *worker_new(unsigned cache);
 /* Its thread is gone; the record may be used again. */
 void worker_retire(struct worker *w);
 /* A thread for @core, or one that leads: NULL.  Its caller did park_arrive()
- * and counts it as looking. */
+ * and counts it as looking.  -EAGAIN also where there are max_threads. */
 int worker_start(struct core *core);
 /* Run on the worker's core only. */
 void worker_bind(struct worker *w);
@@ -266,6 +288,8 @@ struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 /* Nothing is left of it: its successors, its parent, its group learn it. */
 struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task);
 bool task_is_cancelled(const struct ktrt_task *task);
+/* Do it in the middle of another one. */
+void task_help(struct worker *w, struct ktrt_task *task);
 /* Children of it that are not complete; by its own thread. */
 int32_t task_outstanding(const struct ktrt_task *task);
 /* Wait for them, helping; the first code. */
@@ -294,8 +318,25 @@ struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
  * takes from it looks at, its ->plenty is set and tasks may be done at once.
  */
 void sched_plenty(struct worker *w);
-/* A task that @above waits for: the newest own one, else another's oldest. */
+
+/* One was taken from the worker's queue. */
+static inline void taken_from(struct worker *w)
+{
+	if (at_load_seq(&w->deque.plenty) &&
+	    deque_size(&w->deque) < QUEUE_PLENTY / 2)
+		at_store(&w->deque.plenty, 0);
+}
+
+/* A task that @above waits for: the newest own one, else another's oldest,
+ * else from a node queue. */
 struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above);
+/*
+ * Is @task a child of @above, or of a child, ...?  Looks no more than
+ * BELOW_STEPS up.  A thief may ask this of a record that is used for something
+ * else by now: then the answer is worthless, but each step looks at a record,
+ * and depths fall, so that it ends.
+ */
+bool task_is_below(struct ktrt_task *task, struct ktrt_task *above);
 /* Any task, or NULL. */
 struct ktrt_task *sched_take(struct worker *w);
 bool sched_work_visible(void);
@@ -326,8 +367,9 @@ void park_overloaded(struct worker *w);
 /* In the middle of a task: let another worker take the core for a task; false
  * if there is no such worker. */
 bool park_yield(struct worker *w);
-/* Sleep in the middle of a task until *@signal; another takes the core. */
-void park_until(struct worker *w, uint32_t *signal);
+/* Sleep in the middle of a task until *@signal, for @limit_ns at most unless
+ * that is 0; another takes the core.  May return early. */
+void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns);
 /*
  * For a task in @maker's queue: wake the worker that sleeps on @core, if nobody
  * else has anything to do with that.  It takes the task from there and does not
@@ -375,6 +417,26 @@ static inline int core_ready(const struct core *core)
 static inline bool core_overloaded(const struct core *core)
 {
 	return at_peek(&core->nr_suspended) || core_ready(core) > 1;
+}
+
+/* ---- search.c ---- */
+
+/* All that is wanted of the children of @parent, wherever they stand? */
+bool aim_wants_children(const struct aim *aim, const struct ktrt_task *parent);
+/*
+ * Where no thread can be had any more: a task that the worker may do while it
+ * waits, wherever it stands, or NULL.
+ */
+struct ktrt_task *search_wanted(struct worker *w, const struct aim *aim);
+/* Was there a stall since it was last asked? */
+bool search_is_due(struct worker *w);
+/* Workers that sleep in the middle of tasks shall search: nothing moves. */
+void search_by_all(void);
+
+/* As many threads as there may be? */
+static inline bool threads_at_limit(void)
+{
+	return at_peek(&rt.nr_threads) >= rt.options.max_threads;
 }
 
 /* ---- wake.c ---- */

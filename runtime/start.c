@@ -17,8 +17,8 @@
 #define THREADS_MAX 4096
 #define WORKERS_MAX 65535
 #define THREADS_PER_CORE 8
-#define THREADS_LEAST 32
-#define ATTACHED_MAX 64
+#define THREADS_LEAST 64
+#define ATTACHED_LEAST 64
 #define SPIN_US 50
 #define CHILDREN_MAX 8192
 
@@ -55,6 +55,9 @@ static bool options_are_valid(const struct ktrt_options *options)
 		return false;
 	if (options->max_threads > THREADS_MAX)
 		return false;
+	/* The leader would have nobody to lead. */
+	if (options->max_threads == 1 && options->flags & KTRT_FOLLOW)
+		return false;
 	for (size_t i = 0; i < sizeof(options->reserved) / sizeof(unsigned);
 	     i++)
 		if (options->reserved[i])
@@ -87,16 +90,16 @@ static void take_environment(struct ktrt_options *options)
 
 static void fill_in(struct ktrt_options *options)
 {
-	unsigned least = rt.nr_cores * THREADS_PER_CORE;
+	unsigned most = rt.nr_cores * THREADS_PER_CORE;
 
-	if (least < THREADS_LEAST)
-		least = THREADS_LEAST;
-	if (least > THREADS_MAX)
-		least = THREADS_MAX;
+	if (most < THREADS_LEAST)
+		most = THREADS_LEAST;
+	if (most > THREADS_MAX)
+		most = THREADS_MAX;
+	if (most <= rt.nr_cores)
+		most = rt.nr_cores + 1;
 	if (!options->max_threads)
-		options->max_threads = least;
-	if (options->max_threads < rt.nr_cores)
-		options->max_threads = rt.nr_cores;
+		options->max_threads = most;
 	if (!options->max_children)
 		options->max_children = CHILDREN_MAX;
 	if (options->max_children > INT32_MAX / 2)
@@ -114,10 +117,16 @@ static union mask_line *mask_new(unsigned nr)
 	return lines;
 }
 
-/* As many again as may block, should all of them block; and guests. */
+/* As many threads may be attached as there may be workers, or these. */
+static unsigned most_attached(void)
+{
+	return rt.options.max_threads > ATTACHED_LEAST ? rt.options.max_threads
+						       : ATTACHED_LEAST;
+}
+
 int rt_make_slots(void)
 {
-	unsigned nr = 2 * rt.options.max_threads + ATTACHED_MAX;
+	unsigned nr = rt.options.max_threads + most_attached();
 
 	rt.slots_per_cache = (nr + rt.nr_caches - 1) / rt.nr_caches;
 	rt.slots_per_cache = (rt.slots_per_cache + 7) & ~7u;
@@ -213,7 +222,8 @@ static const uint32_t *own_cpu(void)
 
 static int attach_thread(void)
 {
-	struct worker *w = worker_new(0);
+	struct worker *w =
+		at_load(&rt.attached) < most_attached() ? worker_new(0) : NULL;
 
 	if (!w)
 		return -EAGAIN;
@@ -387,6 +397,7 @@ static void fill_info(struct ktrt_info *info)
 	info->replaced += at_peek(&rt.replaced);
 	info->samples = at_peek(&rt.samples);
 	info->crowded = at_peek(&rt.overloaded);
+	info->stalls = at_peek(&rt.stalls);
 	info->memory_bytes = pool_bytes(&rt.tasks) + pool_bytes(&rt.smalls) +
 			     pool_bytes(&rt.groups);
 }

@@ -468,8 +468,25 @@ static WAKE_PATH void wait_for_signal(struct worker *w, struct ktrt_task *task)
 	at_poke(&task->wake, (uint32_t)SIGNAL_NONE);
 	task->credited = task->spawned;
 	if ((uint32_t)(at_add(&task->live, more) + more))
-		park_until(w, &task->wake);
+		park_until(w, &task->wake, 0);
 	at_sub(&task->live, LIVE_WAITED);
+}
+
+void task_help(struct worker *w, struct ktrt_task *task)
+{
+	task = sched_run(w, task);
+	if (task)
+		task_ready(w, task);
+}
+
+/* The quick way; the other where no thread will come for what that misses. */
+static struct ktrt_task *take_or_search(struct worker *w,
+					struct ktrt_task *above)
+{
+	const struct aim aim = { above, NULL };
+	struct ktrt_task *task = sched_take_below(w, above);
+
+	return task ? task : search_wanted(w, &aim);
 }
 
 WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
@@ -479,19 +496,18 @@ WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 		struct ktrt_task *below =
 			w->core ? sched_take_below(w, task) : NULL;
 
-		if (below) {
-			below = sched_run(w, below);
-			if (below)
-				task_ready(w, below);
-		} else if (wake_below(w)) {
+		if (!below && wake_below(w)) {
 			wait_for_signal(w, task);
-		} else if (!spin_for(w, task)) {
-			below = w->core ? sched_take_below(w, task) : NULL;
-			if (below)
-				task_ready(w, below);
-			else
-				wait_for_signal(w, task);
+			continue;
 		}
+		if (!below && spin_for(w, task))
+			break;
+		if (!below && w->core)
+			below = take_or_search(w, task);
+		if (below)
+			task_help(w, below);
+		else
+			wait_for_signal(w, task);
 	}
 	return error_take(&task->child_error);
 }

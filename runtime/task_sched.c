@@ -114,14 +114,6 @@ void sched_plenty(struct worker *w)
 		at_store(&w->deque.plenty, 0);
 }
 
-/* One was taken from the worker's queue. */
-static inline void taken_from(struct worker *w)
-{
-	if (at_load_seq(&w->deque.plenty) &&
-	    deque_size(&w->deque) < QUEUE_PLENTY / 2)
-		at_store(&w->deque.plenty, 0);
-}
-
 /* ---- finding ---- */
 
 static struct ktrt_task *pop_task(struct worker *w)
@@ -208,14 +200,8 @@ static struct ktrt_task *steal_task(struct worker *w, wanted_func wanted,
 	return task;
 }
 
-/*
- * Is @task a child of @arg, or of a child, ...?  A thief may ask this of a
- * record that is used for something else by now: then the answer is worthless,
- * but each step looks at a record, and depths fall, so that it ends.
- */
-static bool is_below(struct ktrt_task *task, void *arg)
+bool task_is_below(struct ktrt_task *task, struct ktrt_task *above)
 {
-	struct ktrt_task *above = arg;
 	uint32_t depth = at_peek(&task->depth);
 	uint32_t wanted = at_peek(&above->depth);
 
@@ -235,9 +221,28 @@ static bool is_below(struct ktrt_task *task, void *arg)
 	return false;
 }
 
+static bool is_below(struct ktrt_task *task, void *above)
+{
+	return task_is_below(task, above);
+}
+
 static inline struct node_queue *own_node_queue(const struct worker *w)
 {
 	return &rt.node_queues[w->core ? w->core->node : 0];
+}
+
+/* Tasks stand in the queue of the node that they name. */
+static struct ktrt_task *take_below_from_nodes(struct worker *w,
+					       struct ktrt_task *above)
+{
+	const struct node *node = own_node(w);
+	struct ktrt_task *task =
+		node_queue_take_below(own_node_queue(w), above);
+
+	for (unsigned i = 0; !task && i + 1 < rt.nr_nodes; i++)
+		task = node_queue_take_below(&rt.node_queues[node->near[i]],
+					     above);
+	return task;
 }
 
 struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above)
@@ -246,17 +251,18 @@ struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above)
 	struct ktrt_task *task = NULL;
 
 	if (unlikely(node_queue_urgent(queue)))
-		task = node_queue_take(queue, is_below, above);
+		task = node_queue_take_below(queue, above);
 	if (unlikely(task))
 		return task;
 	task = pop_task(w);
-	if (likely(task && (task->parent == above || is_below(task, above))))
+	if (likely(task &&
+		   (task->parent == above || task_is_below(task, above))))
 		return task;
 	/* There was room for it a moment ago. */
 	if (task)
 		deque_push(&w->deque, task);
 	task = steal_task(w, is_below, above);
-	return task ? task : node_queue_take(queue, is_below, above);
+	return task ? task : take_below_from_nodes(w, above);
 }
 
 /* Its own node's was looked at. */
@@ -266,8 +272,7 @@ static struct ktrt_task *take_from_node_queues(struct worker *w)
 	struct ktrt_task *task = NULL;
 
 	for (unsigned i = 0; !task && i + 1 < rt.nr_nodes; i++)
-		task = node_queue_take(&rt.node_queues[node->near[i]], NULL,
-				       NULL);
+		task = node_queue_take(&rt.node_queues[node->near[i]]);
 	return task;
 }
 
@@ -278,11 +283,11 @@ static inline struct ktrt_task *take_own(struct worker *w)
 
 	if (unlikely(node_queue_urgent(queue) ||
 		     !(++w->tick % NODE_QUEUE_TURN)))
-		task = node_queue_take(queue, NULL, NULL);
+		task = node_queue_take(queue);
 	if (!task)
 		task = pop_task(w);
 	if (!task)
-		task = node_queue_take(queue, NULL, NULL);
+		task = node_queue_take(queue);
 	return task;
 }
 

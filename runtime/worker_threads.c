@@ -89,6 +89,8 @@ struct worker *worker_new(unsigned cache)
 	w->leads = false;
 	w->nest = 0;
 	w->waited = 0;
+	at_poke(&w->stalls, at_load(&rt.stalls));
+	w->grants = 0;
 	w->lone = w->lent = false;
 	w->below = NULL;
 	w->on_cpu = NULL;
@@ -254,16 +256,28 @@ int worker_thread(pthread_t *thread, void *(*main)(void *), void *arg)
 	return error ? -EAGAIN : 0;
 }
 
+/* All threads begin here, so that max_threads holds whoever asks for one. */
+static bool count_thread(void)
+{
+	uint32_t nr = at_load(&rt.nr_threads);
+
+	do {
+		if (nr >= rt.options.max_threads)
+			return false;
+	} while (!at_cas(&rt.nr_threads, &nr, nr + 1));
+	return true;
+}
+
 int worker_start(struct core *core)
 {
-	struct worker *w = worker_new(core ? core->cache : 0);
+	struct worker *w =
+		count_thread() ? worker_new(core ? core->cache : 0) : NULL;
 
 	if (!w)
-		return -ENOMEM;
+		return -EAGAIN;
 	at_poke(&w->core, core);
 	w->leads = !core;
 	at_store(&w->joinable, true);
-	at_add(&rt.nr_threads, 1);
 	if (!worker_thread(&w->thread, worker_main, w))
 		return 0;
 	at_store(&w->joinable, false);

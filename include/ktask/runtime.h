@@ -41,9 +41,22 @@
  *
  * Locks
  *   ktrt_wait() runs other tasks meanwhile, on the same stack: only such as it
- *   waits for.  The calls that make tasks do so too where there are very many:
+ *   waits for (but see "Threads").  The calls that make tasks do so too where there are very many:
  *   the new one, or children of the caller.  So a lock may be held across them
  *   unless these tasks want it.
+ *
+ * Threads
+ *   There are never more workers than max_threads, blocked ones included; the
+ *   leader and attached threads are not counted.  With so many a task that is
+ *   ready waits until a worker is free.
+ *   A worker that waits by a call of this header is not lost meanwhile: it does
+ *   what it waits for, wherever that is queued, so children and groups need no
+ *   thread more.  Where all workers wait so and none finds anything, what they
+ *   wait for depends on tasks of others: after some 60 ms, or a second if there
+ *   are external events, they do any task.
+ *   A worker that blocks otherwise (a pipe, a lock) is lost for so long.  If
+ *   that is for a task that has no thread, both wait for ever: max_threads must
+ *   be more than can block at once.  ktrt_info.stalls tells of it.
  */
 #ifndef KTASK_RUNTIME_H
 #define KTASK_RUNTIME_H
@@ -220,7 +233,7 @@ struct ktrt_options {
 	size_t struct_size;
 	unsigned
 		workers; /*      cores to use; 0: all that ktask_limits() allows */
-	unsigned max_threads; /*  8 a core, at least 32: so many may block */
+	unsigned max_threads; /*  0: 8 a core, at least 64; see "Threads" */
 	unsigned flags; /*        0 */
 	unsigned
 		spin_us; /*      0: 50; how long a worker looks before it sleeps */
@@ -242,10 +255,11 @@ struct ktrt_options {
  * @options: NULL for the defaults
  *
  * One runtime a process.  The environment narrows what the program left open:
- * KTRT_WORKERS, and KTRT_UMT=0.
+ * KTRT_WORKERS, and KTRT_UMT=0.  Of cores no more are used than max_threads
+ * has workers for.
  *
- * Return: 0, -EBUSY when it runs, -EINVAL, -E2BIG, -ENOMEM, -EAGAIN: no
- * thread.
+ * Return: 0, -EBUSY when it runs, -EINVAL (also KTRT_FOLLOW with one thread),
+ * -E2BIG, -ENOMEM, -EAGAIN: no thread.
  */
 KTRT_API int ktrt_start(const struct ktrt_options *options);
 
@@ -258,7 +272,7 @@ KTRT_API int ktrt_start(const struct ktrt_options *options);
 KTRT_API int ktrt_stop(void);
 
 /* ktrt_attach - let the calling thread make tasks; 0, -ESRCH, -EEXIST, -EAGAIN
- * when max_threads are attached, -ENOMEM */
+ * when max_threads, or 64 if that is more, are attached; -ENOMEM */
 KTRT_API int ktrt_attach(void);
 
 /* ktrt_detach - wait as ktrt_wait() does, then the opposite */
@@ -284,12 +298,13 @@ struct ktrt_info {
 	uint64_t samples; /* cores that were looked at, */
 	uint64_t crowded; /* and had more than one worker ready */
 	size_t memory_bytes; /* of records of tasks */
+	uint64_t stalls; /* at max_threads: tasks were ready, and none begun */
 };
 
 /* clang-format off */
 #define KTRT_INFO_INIT \
 	{ sizeof(struct ktrt_info), 0, 0, 0, 0, 0, 0, \
-	  0, 0, 0, 0, 0, 0, 0, 0, 0 }
+	  0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
 /* ktrt_info_get - 0, -EINVAL without a size, -E2BIG, -ESRCH without a runtime */

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * How a worker that waits goes on where no thread can be had any more.
+ *
+ * What task_sched.c looks at is quick and not all: the ends of queues.  Others
+ * take what stands in between, as long as there are others.  With max_threads
+ * threads there may be none: then a worker that waits looks at its newest task
+ * and through the node queues before it sleeps.  Where still nothing moves (the leader tells: a
+ * stall) all of them empty the workers' queues into a node queue, each until it
+ * finds what it may do.  So of workers that wait for children the one that is
+ * deepest in the tree always finds one: they cannot all wait for ever.
+ *
+ * What a group waits for may depend on tasks that no waiter may do, and an
+ * external event may be such a task's to bring.  Where all workers have searched
+ * in vain, twice, or for a second if events are outstanding, each does any task
+ * at all: nothing would move otherwise.
+ *
+ * Does not own the notion of a stall (leader.c).
+ */
+#include "rt.h"
+
+bool aim_wants_children(const struct aim *aim, const struct ktrt_task *parent)
+{
+	const struct ktrt_group *group = aim->group;
+
+	for (; parent; parent = parent->parent) {
+		if (parent == aim->above || (group && parent->group == group))
+			return true;
+		if (!group && parent->depth <= aim->above->depth)
+			return false;
+	}
+	return false;
+}
+
+static bool is_wanted(const struct ktrt_task *task, const struct aim *aim)
+{
+	return (aim->group && task->group == aim->group) ||
+	       aim_wants_children(aim, task->parent);
+}
+
+/* Take its oldest over and over; what is not wanted goes to a node queue, for
+ * anybody.  It has no priority, so that needs no memory. */
+static struct ktrt_task *empty_queue(struct worker *w, struct worker *victim,
+				     const struct aim *aim)
+{
+	while (deque_size(&victim->deque) > 0) {
+		struct ktrt_task *task =
+			deque_steal(&victim->deque, NULL, NULL);
+
+		if (!task)
+			continue;
+		taken_from(victim);
+		count_up(&w->counts.steals);
+		if (is_wanted(task, aim))
+			return task;
+		node_queue_put(&rt.node_queues[w->core->node], task);
+	}
+	return NULL;
+}
+
+static struct ktrt_task *empty_queues(struct worker *w, const struct aim *aim)
+{
+	struct ktrt_task *task = NULL;
+
+	for (unsigned i = 0; !task && i < rt.nr_slots; i++) {
+		struct worker *victim = at_load(&rt.workers[i]);
+
+		if (victim)
+			task = empty_queue(w, victim, aim);
+	}
+	return task;
+}
+
+static struct ktrt_task *search_nodes(const struct aim *aim)
+{
+	struct ktrt_task *task = NULL;
+
+	for (unsigned i = 0; !task && i < rt.nr_nodes; i++)
+		task = node_queue_take_wanted(&rt.node_queues[i], aim);
+	return task;
+}
+
+/* The newest own one may be deeper than the quick look goes. */
+static struct ktrt_task *search_own(struct worker *w, const struct aim *aim)
+{
+	struct ktrt_task *task = deque_pop(&w->deque);
+
+	if (!task)
+		return NULL;
+	if (is_wanted(task, aim)) {
+		taken_from(w);
+		return task;
+	}
+	/* There was room for it a moment ago. */
+	deque_push(&w->deque, task);
+	return NULL;
+}
+
+bool search_is_due(struct worker *w)
+{
+	uint32_t stalls = at_load(&rt.stalls);
+
+	if (likely(w->stalls == stalls))
+		return false;
+	at_poke(&w->stalls, stalls);
+	return true;
+}
+
+struct ktrt_task *search_wanted(struct worker *w, const struct aim *aim)
+{
+	bool due = search_is_due(w);
+	struct ktrt_task *task;
+
+	if (!due && !threads_at_limit())
+		return NULL;
+	task = due ? empty_queues(w, aim) : search_own(w, aim);
+	if (!task)
+		task = search_nodes(aim);
+	if (!task && due && at_load(&rt.in_vain) == w->stalls)
+		task = sched_take(w);
+	return task;
+}
+
+/* A signal that comes late meets a record that waits for something else, or for
+ * nothing: waiters look again whenever they wake. */
+void search_by_all(void)
+{
+	for (unsigned i = 0; i < rt.nr_slots; i++) {
+		struct worker *w = at_load(&rt.workers[i]);
+		uint32_t *signal = w ? at_load(&w->awaited) : NULL;
+
+		if (signal)
+			signal_give(signal);
+	}
+}
