@@ -24,9 +24,11 @@
 #include "library.h"
 #include "command_options.h"
 #include "run_report.h"
+#include "run_watch.h"
 #include "message.h"
 #include "size.h"
 #include "util/program.h"
+#include "util/run_record.h"
 
 /* As env(1) has them. */
 #define EXIT_CANNOT_RUN 126
@@ -81,6 +83,7 @@ struct settings {
 	const char *ops; /* NULL: not given */
 	struct option_file report; /* without a path: standard error */
 	enum filter_verdict filter; /* that was set before */
+	bool told_outside; /* the shim in this process reports to the same place */
 };
 
 static bool op_ok(const char *name, size_t len)
@@ -216,7 +219,20 @@ static int set_ops(const struct settings *set)
 	return setenv("KTASK_RUN_OPS", words, 1);
 }
 
-static int set_environment(const struct settings *set)
+/* Under another `ktask run` the shim sees our call of exec as any other. */
+static int set_report(struct settings *set)
+{
+	const char *outer = run_report_target();
+	char *before = outer ? strdup(outer) : NULL;
+	int status = run_report_set(&set->report);
+
+	set->told_outside = !status && before && library_is_loaded() &&
+			    !strcmp(before, run_report_target());
+	free(before);
+	return status;
+}
+
+static int set_environment(struct settings *set)
 {
 	int status;
 
@@ -224,29 +240,41 @@ static int set_environment(const struct settings *set)
 	    set_number("KTASK_RUN_MIN", set->min_bytes) || set_ops(set))
 		return say_error(errno, "run: setting the environment");
 	status = set_preload();
-	return status ? status : run_report_set(&set->report);
+	return status ? status : set_report(set);
 }
 
-/* The shim reports on all programs but these. */
-static void report_obstacle(const struct settings *set, const char *command)
+/* The shim reports on all programs but these.  Return: it is written. */
+static bool report_obstacle(const struct settings *set, const char *command)
 {
 	const char *why = program_why_not(command);
+	bool told = why && set->told_outside;
 
 	if (!why && set->filter == FILTER_HARMFUL)
 		why = "it runs behind a system call filter (seccomp) that does "
 		      "not let the library work";
-	if (why)
+	if (why && !told)
 		run_report_nothing(command, why);
+	return why;
+}
+
+/* An outer run watches what reports to the same place. */
+static bool needs_watcher(const struct settings *set)
+{
+	return run_report_target() && set->filter != FILTER_HARMFUL &&
+	       !(set->told_outside && getenv(RUN_RECORDS_VARIABLE));
 }
 
 static int start_command(const struct settings *set, char **command)
 {
+	bool told = report_obstacle(set, command[0]);
 	int error;
 
+	if (needs_watcher(set))
+		run_watch_begin(command[0], told);
 	children_as_before();
-	report_obstacle(set, command[0]);
 	execvp(command[0], command);
 	error = errno;
+	run_watch_cancel();
 	say_error(error, "run: starting %s", command[0]);
 	return error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,4 +86,16 @@ char *library_find(void)
 			 "the library directory",
 			 SHIM);
 	return NULL;
+}
+
+static int is_shim(struct dl_phdr_info *object, size_t size, void *unused)
+{
+	const char *slash = strrchr(object->dlpi_name, '/');
+
+	return slash && !strcmp(slash + 1, SHIM);
+}
+
+bool library_is_loaded(void)
+{
+	return dl_iterate_phdr(is_shim, NULL);
 }

@@ -5,6 +5,8 @@
 #ifndef CLI_LIBRARY_H
 #define CLI_LIBRARY_H
 
+#include <stdbool.h>
+
 /**
  * library_find - find the preload library
  *
@@ -13,5 +15,8 @@
  * Return: its path, which the caller frees; NULL after a message.
  */
 char *library_find(void);
+
+/** library_is_loaded - it is preloaded into this very process */
+bool library_is_loaded(void);
 
 #endif /* CLI_LIBRARY_H */

@@ -86,18 +86,58 @@ int run_report_set(const struct option_file *report)
 	return status;
 }
 
-void run_report_nothing(const char *program, const char *why)
+const char *run_report_target(void)
 {
-	const char *target = getenv(VARIABLE), *slash = strrchr(program, '/');
-	int fd;
+	const char *target = getenv(VARIABLE);
 
-	if (!target || !*target || !strcmp(target, "0"))
-		return;
-	fd = strcmp(target, "1") ? open_report(target, O_CREAT)
-				 : dup(STDERR_FILENO);
+	return target && *target && strcmp(target, "0") ? target : NULL;
+}
+
+bool run_report_is_stderr(void)
+{
+	const char *target = run_report_target();
+
+	return target && !strcmp(target, "1");
+}
+
+void run_report_line(struct report_line *line, const char *name, int pid)
+{
+	const char *target = run_report_target();
+	int fd = -1;
+
+	if (target)
+		fd = run_report_is_stderr() ? dup(STDERR_FILENO)
+					    : open_report(target, O_CREAT);
 	if (fd < 0)
 		return;
-	dprintf(fd, "ktask: run: nothing can be taken over: %s (%s, %d)\n", why,
-		slash ? slash + 1 : program, (int)getpid());
+	report_write(fd, line, name, pid);
 	close(fd);
+}
+
+void run_report_nothing(const char *program, const char *why)
+{
+	const char *slash = strrchr(program, '/');
+	struct report_line line = { 0 };
+
+	report_append(&line, "ktask: run: nothing can be taken over: %s", why);
+	run_report_line(&line, slash ? slash + 1 : program, (int)getpid());
+}
+
+void run_report_failed(int error)
+{
+	struct report_line line = { 0 };
+
+	report_append_failure(&line, run_report_target(), error);
+	report_write(STDERR_FILENO, &line, "ktask", (int)getpid());
+}
+
+void run_report_missed(uint32_t nr)
+{
+	struct report_line line = { 0 };
+
+	report_append(&line,
+		      "ktask: run: %u processes more than can be watched at "
+		      "once: of those that a signal ended nothing is told",
+		      nr);
+	run_report_line(&line, "ktask", (int)getpid());
 }

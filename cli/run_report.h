@@ -7,7 +7,11 @@
 #ifndef CLI_RUN_REPORT_H
 #define CLI_RUN_REPORT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "command_options.h"
+#include "util/report_line.h"
 
 /**
  * run_report_set - tell the shim where the report goes
@@ -19,7 +23,20 @@
  */
 int run_report_set(const struct option_file *report);
 
+/** run_report_target - where it goes: "1" or a path; NULL: nowhere */
+const char *run_report_target(void);
+bool run_report_is_stderr(void);
+
+/** run_report_line - write @line of process @pid; tells nobody if that fails */
+void run_report_line(struct report_line *line, const char *name, int pid);
+
 /** run_report_nothing - say that nothing is taken over of @program, and @why */
 void run_report_nothing(const char *program, const char *why);
+
+/** run_report_failed - say on standard error that it cannot be written */
+void run_report_failed(int error);
+
+/** run_report_missed - say that @nr processes had no record */
+void run_report_missed(uint32_t nr);
 
 #endif /* CLI_RUN_REPORT_H */

@@ -45,6 +45,7 @@ void shim_count(enum shim_call call, const struct shim_work *work)
 		atomic_fetch_add(&taken->saved_ns,
 				 work->cpu_ns - work->wall_ns);
 	raise_threads(taken, work->threads);
+	shim_record_taken(work->done ? work->bytes : 0);
 }
 
 bool shim_counted(void)
@@ -67,12 +68,15 @@ void shim_leave(enum shim_left what, size_t bytes)
 	    !shim_is_ours())
 		return;
 	add_sum(&shim_counts.left[what], bytes);
+	shim_record_left(bytes);
 	shim_say_left(what, bytes);
 }
 
 void shim_decline(enum shim_why why, size_t bytes)
 {
 	/* Of a call that is not about a range nothing is known yet. */
-	if (bytes != SIZE_MAX)
-		add_sum(&shim_counts.declined[why], bytes);
+	if (bytes == SIZE_MAX)
+		return;
+	add_sum(&shim_counts.declined[why], bytes);
+	shim_record_left(bytes);
 }

@@ -9,8 +9,7 @@
  * nothing is allocated here, and such a child, which is not ours, reports
  * nothing of its own.
  *
- * Not seen: posix_spawn(), whose child has made no calls of its own, and
- * system calls without the C library.
+ * Not seen: system calls without the C library.  See also spawn.c.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -79,110 +78,126 @@ static bool has_shim(char *const envp[])
 	return false;
 }
 
-/* @program: a path, or a name to be looked for in PATH. */
-static void report_obstacle(const char *program, char *const envp[])
+const char *shim_exec_obstacle(const char *program, char *const envp[])
 {
-	int saved_errno = errno;
 	const char *why;
 
 	if (!shim_report_target() || !program || shim_filter_in_child() ||
 	    !shim_filter_allows())
-		return;
+		return NULL;
 	why = program_why_not(program);
 	if (!why && !has_shim(envp) && program_exists(program))
 		why = "it was started with an environment in which LD_PRELOAD "
 		      "does not name the shim";
-	if (why)
-		shim_report_obstacle(program, why);
-	errno = saved_errno;
+	return why;
 }
 
-/* execve() looks for nothing in PATH. */
-static void report_path_obstacle(const char *path, char *const envp[])
-{
-	if (path && strchr(path, '/'))
-		report_obstacle(path, envp);
-}
+/* What is to be taken back if the call fails. */
+struct attempt {
+	bool reported;
+	struct run_record *record;
+};
 
-static void report_file_obstacle(int fd, char *const envp[])
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	report_obstacle(path, envp);
-}
-
-/* Return: it was reported, and is to be taken back if the call fails. */
 static bool report_before(void)
 {
-	int saved_errno = errno;
-	bool ours;
+	bool ours = shim_report_target() && !shim_filter_in_child() &&
+		    shim_filter_allows() && shim_is_ours() && shim_counted();
 
-	ensure_next();
-	ours = shim_report_target() && !shim_filter_in_child() &&
-	       shim_filter_allows() && shim_is_ours() && shim_counted();
 	if (ours)
 		shim_report_now("it called exec to become another program");
-	errno = saved_errno;
 	return ours;
 }
 
-static int report_after(bool was_reported, int rc)
+/* @name: of the program, where that is not @program */
+static struct attempt begin_exec(const char *program, const char *name,
+				 char *const envp[])
 {
-	if (was_reported)
+	int saved_errno = errno;
+	struct attempt attempt;
+	const char *why;
+
+	ensure_next();
+	attempt.reported = report_before();
+	why = shim_exec_obstacle(program, envp);
+	name = name ? name : program;
+	if (why)
+		shim_report_obstacle(name, getpid(), why);
+	attempt.record = shim_record_exec(name ? name : "", envp, why);
+	errno = saved_errno;
+	return attempt;
+}
+
+/* execve() looks for nothing in PATH. */
+static const char *whole_path(const char *path)
+{
+	return path && strchr(path, '/') ? path : NULL;
+}
+
+static int end_exec(struct attempt attempt, int rc)
+{
+	int saved_errno = errno;
+
+	if (attempt.reported)
 		shim_report_again();
+	shim_record_exec_failed(attempt.record);
+	errno = saved_errno;
 	return rc;
 }
 
 KTASK_API int execve(const char *path, char *const argv[], char *const envp[])
 {
-	bool was_reported = report_before();
+	struct attempt attempt = begin_exec(whole_path(path), path, envp);
 
-	report_path_obstacle(path, envp);
-	return report_after(was_reported, next.execve(path, argv, envp));
+	return end_exec(attempt, next.execve(path, argv, envp));
 }
 
 KTASK_API int execv(const char *path, char *const argv[])
 {
-	bool was_reported = report_before();
+	struct attempt attempt = begin_exec(whole_path(path), path, environ);
 
-	report_path_obstacle(path, environ);
-	return report_after(was_reported, next.execv(path, argv));
+	return end_exec(attempt, next.execv(path, argv));
 }
 
 KTASK_API int execvp(const char *file, char *const argv[])
 {
-	bool was_reported = report_before();
+	struct attempt attempt = begin_exec(file, NULL, environ);
 
-	report_obstacle(file, environ);
-	return report_after(was_reported, next.execvp(file, argv));
+	return end_exec(attempt, next.execvp(file, argv));
 }
 
 KTASK_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	bool was_reported = report_before();
+	struct attempt attempt = begin_exec(file, NULL, envp);
 
-	report_obstacle(file, envp);
-	return report_after(was_reported, next.execvpe(file, argv, envp));
+	return end_exec(attempt, next.execvpe(file, argv, envp));
 }
 
+/* The descriptor's own name is a number: tell the file's. */
 KTASK_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	bool was_reported = report_before();
+	int saved_errno = errno;
+	struct attempt attempt;
+	char path[32], name[256];
+	ssize_t len = -1;
 
-	report_file_obstacle(fd, envp);
-	return report_after(was_reported, next.fexecve(fd, argv, envp));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (shim_report_target() && shim_filter_allows())
+		len = readlink(path, name, sizeof(name) - 1);
+	name[len > 0 ? len : 0] = '\0';
+	errno = saved_errno;
+	attempt = begin_exec(path, len > 0 ? name : NULL, envp);
+	return end_exec(attempt, next.fexecve(fd, argv, envp));
 }
 
 /* ---- arguments one by one ---- */
 
 /* With the NULL at their end; @list begins behind @first. */
-static size_t count_args(const char *first, va_list list)
+static size_t count_args(const char *first, va_list *list)
 {
 	size_t nr = 1;
 
 	for (; first; nr++)
-		first = va_arg(list, const char *);
+		first = va_arg(*list, const char *);
 	return nr;
 }
 
@@ -193,59 +208,57 @@ static void copy_args(char **args, const char *first, va_list list)
 	*args = NULL;
 }
 
-KTASK_API int execl(const char *path, const char *first, ...)
+/* @with_env: the environment stands behind the last argument */
+static int exec_list(int (*exec)(const char *, char *const *, char *const *),
+		     const char *name, const char *first, va_list *list,
+		     bool with_env)
 {
-	va_list list, again;
+	char *const *envp = environ;
+	va_list again;
 	size_t nr;
 
-	va_start(list, first);
-	va_copy(again, list);
+	va_copy(again, *list);
 	nr = count_args(first, list);
+	if (with_env)
+		envp = va_arg(*list, char *const *);
 	{
 		char *args[nr];
 
 		copy_args(args, first, again);
 		va_end(again);
-		va_end(list);
-		return execv(path, args);
+		return exec(name, args, envp);
 	}
+}
+
+KTASK_API int execl(const char *path, const char *first, ...)
+{
+	va_list list;
+	int rc;
+
+	va_start(list, first);
+	rc = exec_list(execve, path, first, &list, false);
+	va_end(list);
+	return rc;
 }
 
 KTASK_API int execlp(const char *file, const char *first, ...)
 {
-	va_list list, again;
-	size_t nr;
+	va_list list;
+	int rc;
 
 	va_start(list, first);
-	va_copy(again, list);
-	nr = count_args(first, list);
-	{
-		char *args[nr];
-
-		copy_args(args, first, again);
-		va_end(again);
-		va_end(list);
-		return execvp(file, args);
-	}
+	rc = exec_list(execvpe, file, first, &list, false);
+	va_end(list);
+	return rc;
 }
 
-/* The environment stands behind the last argument. */
 KTASK_API int execle(const char *path, const char *first, ...)
 {
-	char *const *envp;
-	va_list list, again;
-	size_t nr;
+	va_list list;
+	int rc;
 
 	va_start(list, first);
-	va_copy(again, list);
-	nr = count_args(first, list);
-	envp = va_arg(list, char *const *);
-	{
-		char *args[nr];
-
-		copy_args(args, first, again);
-		va_end(again);
-		va_end(list);
-		return execve(path, args, envp);
-	}
+	rc = exec_list(execve, path, first, &list, true);
+	va_end(list);
+	return rc;
 }

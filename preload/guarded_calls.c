@@ -45,12 +45,16 @@ static void end_helpers(void)
 KTASK_API int unshare(int flags)
 {
 	end_helpers();
+	if (flags & CLONE_NEWPID)
+		shim_record_leave_namespace();
 	return (int)syscall(SYS_unshare, flags);
 }
 
 KTASK_API int setns(int fd, int type)
 {
 	end_helpers();
+	if (!type || type & CLONE_NEWPID)
+		shim_record_leave_namespace();
 	return (int)syscall(SYS_setns, fd, type);
 }
 

@@ -10,8 +10,9 @@
  * what one thread would have taken at most: threads slow each other down.
  *
  * A process reports when it ends or becomes another program, and before it sets
- * a filter for system calls that might not let it report later.  One that is
- * ended by a signal does not.
+ * a filter for system calls that might not let it report later.  For one that is
+ * ended by a signal the watcher of `ktask run` writes a line, from what
+ * process_record.c leaves.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,8 +28,8 @@
 #include <unistd.h>
 
 #include "counts.h"
+#include "util/report_line.h"
 
-#define LINE_BYTES 320
 /* A process had much memory: so many times the least call that is taken. */
 #define PEAK_TIMES 4
 
@@ -95,14 +96,15 @@ void shim_report_init(bool dry)
 	int saved_errno = errno;
 
 	dry_run = dry;
-	if (dry || to_stderr()) {
-		/* High, so that programs find their usual numbers free. */
+	if (!shim_tells())
+		return;
+	/* High, so that programs find their usual numbers free. */
+	if (dry || to_stderr())
 		spare_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
-		if (spare_fd < 0)
-			spare_fd = STDERR_FILENO;
-		if (fstat(spare_fd, &spare_stat))
-			spare_fd = -1;
-	}
+	if (spare_fd < 0)
+		spare_fd = STDERR_FILENO;
+	if (fstat(spare_fd, &spare_stat))
+		spare_fd = -1;
 	errno = saved_errno;
 }
 
@@ -123,161 +125,109 @@ static int stderr_fd(void)
 	return spare_fd >= 0 && is_stderr(STDERR_FILENO) ? STDERR_FILENO : -1;
 }
 
-/* A file that may not grow, a pipe that nobody reads: a signal tells that, which
- * is not meant for the program. */
-static void write_text(int fd, const char *text, size_t len)
+/* Once in a process, and in a run that is watched; where the process has closed
+ * its stderr, by the watcher. */
+static void complain(int error)
 {
-	static const struct timespec now;
-	sigset_t ours, theirs, old;
-	ssize_t put;
+	static atomic_flag complained = ATOMIC_FLAG_INIT;
+	struct report_line line = { 0 };
+	int fd = stderr_fd();
 
-	sigemptyset(&ours);
-	sigaddset(&ours, SIGXFSZ);
-	sigaddset(&ours, SIGPIPE);
-	pthread_sigmask(SIG_BLOCK, &ours, &old);
-	/* One that the program holds back is its own. */
-	sigpending(&theirs);
-	if (sigismember(&theirs, SIGXFSZ))
-		sigdelset(&ours, SIGXFSZ);
-	if (sigismember(&theirs, SIGPIPE))
-		sigdelset(&ours, SIGPIPE);
-	do
-		put = write(fd, text, len);
-	while (put < 0 && errno == EINTR);
-	if (put < 0 && (errno == EFBIG || errno == EPIPE))
-		sigtimedwait(&ours, NULL, &now);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	/* A pipe that nobody reads, or not fast enough, gets nothing: see
+	 * ktask-run(1). */
+	if (error == -EPIPE || error == -ENXIO || error == -EAGAIN ||
+	    to_stderr() || atomic_flag_test_and_set(&complained) ||
+	    !shim_record_complains(fd < 0 ? -error : 0) || fd < 0)
+		return;
+	report_append_failure(&line, shim_report_target(), -error);
+	report_write(fd, &line, shim_program_name(), getpid());
 }
 
 /* ---- one line ---- */
 
-struct line {
-	size_t len;
-	char text[LINE_BYTES];
-};
-
-static void __attribute__((format(printf, 2, 3)))
-append_text(struct line *line, const char *format, ...)
-{
-	size_t capacity = sizeof(line->text) - line->len;
-	va_list list;
-	int len;
-
-	va_start(list, format);
-	len = vsnprintf(line->text + line->len, capacity, format, list);
-	va_end(list);
-	if (len > 0)
-		line->len +=
-			(size_t)len < capacity ? (size_t)len : capacity - 1;
-}
-
-/* Integers only: what printf() needs besides may be gone. */
-static void append_size(struct line *line, unsigned long long bytes)
-{
-	static const char units[] = "KMGTPE";
-	unsigned long long tenths;
-	int unit = 0;
-
-	if (bytes < 1024) {
-		append_text(line, "%llu bytes", bytes);
-		return;
-	}
-	tenths = bytes / 1024 * 10 + bytes % 1024 * 10 / 1024;
-	for (; tenths >= 10240 && units[unit + 1]; unit++)
-		tenths /= 1024;
-	append_text(line, "%llu.%llu %ciB", tenths / 10, tenths % 10,
-		    units[unit]);
-}
-
-static void append_seconds(struct line *line, const atomic_ullong *ns)
+static void append_seconds(struct report_line *line, const atomic_ullong *ns)
 {
 	unsigned long long value = atomic_load(ns);
 
-	append_text(line, "%llu.%06llu s", value / 1000000000,
-		    value / 1000 % 1000000);
+	report_append(line, "%llu.%06llu s", value / 1000000000,
+		      value / 1000 % 1000000);
 }
 
-/* "3 calls on 96.0 MiB" */
-static void append_sum(struct line *line, unsigned long long calls,
-		       unsigned long long bytes)
+static void end_line_of(int fd, struct report_line *line, const char *name,
+			pid_t pid)
 {
-	append_text(line, "%llu %s on ", calls, calls == 1 ? "call" : "calls");
-	append_size(line, bytes);
+	int error = fd < 0 ? 0 : report_write(fd, line, name, pid);
+
+	if (error)
+		complain(error);
 }
 
-static void end_line_of(int fd, struct line *line, const char *name)
+static void end_line(int fd, struct report_line *line)
 {
-	/* The end of it tells whose line it is: that must fit. */
-	if (line->len > LINE_BYTES - 96)
-		line->len = LINE_BYTES - 96;
-	append_text(line, " (%.64s, %d)\n", name, (int)getpid());
-	if (fd >= 0)
-		write_text(fd, line->text, line->len);
-}
-
-static void end_line(int fd, struct line *line)
-{
-	end_line_of(fd, line, shim_program_name());
+	end_line_of(fd, line, shim_program_name(), getpid());
 }
 
 /* ---- a kind of call ---- */
 
-static void append_threads(struct line *line, const struct shim_taken *taken)
+static void append_threads(struct report_line *line,
+			   const struct shim_taken *taken)
 {
 	unsigned threads = atomic_load(&taken->threads);
 
 	if (threads > 1 && atomic_load(&taken->saved_ns)) {
-		append_text(line, "at most ");
+		report_append(line, "at most ");
 		append_seconds(line, &taken->saved_ns);
-		append_text(line, " saved, %u threads", threads);
+		report_append(line, " saved, %u threads", threads);
 	} else if (threads > 1) {
-		append_text(line, "no time saved: %u threads took turns",
-			    threads);
+		report_append(line, "no time saved: %u threads took turns",
+			      threads);
 	} else if (atomic_load(&taken->plain) == atomic_load(&taken->calls)) {
-		append_text(line, "refused");
+		report_append(line, "refused");
 	} else if (limit == 1) {
-		append_text(line, "1 thread: no more are allowed (ktask topo)");
+		report_append(line,
+			      "1 thread: no more are allowed (ktask topo)");
 	} else if (atomic_load(&taken->undivided) ==
 		   atomic_load(&taken->calls)) {
-		append_text(line, "1 thread: too little to divide%s",
-			    limit ? "" : ", or no more allowed (ktask topo)");
+		report_append(line, "1 thread: too little to divide%s",
+			      limit ? "" : ", or no more allowed (ktask topo)");
 	} else {
-		append_text(line, "1 thread: no helper got a CPU in time");
+		report_append(line, "1 thread: no helper got a CPU in time");
 	}
 }
 
 /* Helpers work while the program goes on: no time passes for it. */
-static void append_ahead(struct line *line, const struct shim_taken *taken)
+static void append_ahead(struct report_line *line,
+			 const struct shim_taken *taken)
 {
 	if (!atomic_load(&taken->bytes)) {
-		append_text(line,
-			    "made present ahead: no helper got a CPU before "
-			    "the program used or unmapped the memory");
+		report_append(line,
+			      "made present ahead: no helper got a CPU before "
+			      "the program used or unmapped the memory");
 		return;
 	}
-	append_text(line, "made present ahead by helpers, in ");
+	report_append(line, "made present ahead by helpers, in ");
 	append_seconds(line, &taken->cpu_ns);
-	append_text(line, " of CPU time");
+	report_append(line, " of CPU time");
 }
 
 static void write_taken(int fd, enum shim_call call)
 {
 	const struct shim_taken *taken = &shim_counts.taken[call];
-	struct line line = { 0 };
+	struct report_line line = { 0 };
 
-	append_text(&line, "ktask: %s: %llu calls, %llu bytes",
-		    shim_call_names[call], atomic_load(&taken->calls),
-		    atomic_load(&taken->bytes));
+	report_append(&line, "ktask: %s: %llu calls, %llu bytes",
+		      shim_call_names[call], atomic_load(&taken->calls),
+		      atomic_load(&taken->bytes));
 	if (call == SHIM_PREFAULT && !shim_prefault_waits) {
-		append_text(&line, " ");
+		report_append(&line, " ");
 		append_ahead(&line, taken);
 	} else {
-		append_text(&line, ", ");
+		report_append(&line, ", ");
 		append_seconds(&line, &taken->ns);
-		append_text(&line, ", ");
+		report_append(&line, ", ");
 		append_threads(&line, taken);
-		append_text(&line, ", %llu left to the kernel",
-			    atomic_load(&taken->plain));
+		report_append(&line, ", %llu left to the kernel",
+			      atomic_load(&taken->plain));
 	}
 	end_line(fd, &line);
 }
@@ -285,13 +235,13 @@ static void write_taken(int fd, enum shim_call call)
 static void write_left(int fd, enum shim_left what)
 {
 	const struct shim_sum *sum = &shim_counts.left[what];
-	struct line line = { 0 };
+	struct report_line line = { 0 };
 
-	append_text(&line,
-		    "ktask: %s: %llu calls on %llu bytes left to the kernel, "
-		    "because %s",
-		    left[what].name, atomic_load(&sum->calls),
-		    atomic_load(&sum->bytes), left[what].why);
+	report_append(&line,
+		      "ktask: %s: %llu calls on %llu bytes left to the kernel, "
+		      "because %s",
+		      left[what].name, atomic_load(&sum->calls),
+		      atomic_load(&sum->bytes), left[what].why);
 	end_line(fd, &line);
 }
 
@@ -300,11 +250,12 @@ static void write_left(int fd, enum shim_left what)
 static void write_declined(int fd, enum shim_why why)
 {
 	const struct shim_sum *sum = &shim_counts.declined[why];
-	struct line line = { 0 };
+	struct report_line line = { 0 };
 
-	append_text(&line, "ktask: run: left ");
-	append_sum(&line, atomic_load(&sum->calls), atomic_load(&sum->bytes));
-	append_text(&line, " to the kernel: %s", whys[why]);
+	report_append(&line, "ktask: run: left ");
+	report_append_sum(&line, atomic_load(&sum->calls),
+			  atomic_load(&sum->bytes));
+	report_append(&line, " to the kernel: %s", whys[why]);
 	end_line(fd, &line);
 }
 
@@ -324,36 +275,36 @@ static unsigned long long peak_bytes(void)
 }
 
 /* No call was large enough. */
-static void append_smallness(struct line *line)
+static void append_smallness(struct report_line *line)
 {
 	unsigned long long largest = atomic_load(&shim_largest_small);
 	unsigned long long peak = peak_bytes();
 
-	append_text(line, ": no call was on ");
-	append_size(line, shim_min_bytes);
-	append_text(line, " or more");
+	report_append(line, ": no call was on ");
+	report_append_size(line, shim_min_bytes);
+	report_append(line, " or more");
 	if (largest) {
-		append_text(line, " (the largest: ");
-		append_size(line, largest);
-		append_text(line, ")");
+		report_append(line, " (the largest: ");
+		report_append_size(line, largest);
+		report_append(line, ")");
 	}
 	if (peak / PEAK_TIMES >= shim_min_bytes) {
-		append_text(line, "; the ");
-		append_size(line, peak);
-		append_text(line,
-			    " that it had came by malloc() or page by page");
+		report_append(line, "; the ");
+		report_append_size(line, peak);
+		report_append(line,
+			      " that it had came by malloc() or page by page");
 	}
 }
 
 struct totals {
-	unsigned long long calls, bytes, left_calls, left_bytes;
+	struct report_totals sum;
 	enum shim_why why; /* the only reason, if there is one */
 };
 
 static void add_left(struct totals *totals, const struct shim_sum *sum)
 {
-	totals->left_calls += atomic_load(&sum->calls);
-	totals->left_bytes += atomic_load(&sum->bytes);
+	totals->sum.left_calls += atomic_load(&sum->calls);
+	totals->sum.left_bytes += atomic_load(&sum->bytes);
 }
 
 static struct totals add_totals(void)
@@ -361,11 +312,11 @@ static struct totals add_totals(void)
 	struct totals totals = { .why = SHIM_NR_WHY };
 
 	for (int i = 0; i < SHIM_NR_CALLS; i++) {
-		totals.calls += atomic_load(&shim_counts.taken[i].calls);
-		totals.bytes += atomic_load(&shim_counts.taken[i].bytes);
+		totals.sum.calls += atomic_load(&shim_counts.taken[i].calls);
+		totals.sum.bytes += atomic_load(&shim_counts.taken[i].bytes);
 	}
 	for (enum shim_why i = 0; i < SHIM_NR_WHY; i++) {
-		bool first = !totals.left_calls;
+		bool first = !totals.sum.left_calls;
 
 		if (!atomic_load(&shim_counts.declined[i].calls))
 			continue;
@@ -381,20 +332,21 @@ static struct totals add_totals(void)
 	return totals;
 }
 
-static void append_taken(struct line *line, const struct totals *totals,
+static void append_taken(struct report_line *line, const struct totals *totals,
 			 bool more)
 {
-	append_text(line, "ktask: run: took over ");
-	if (totals->calls)
-		append_sum(line, totals->calls, totals->bytes);
+	report_append(line, "ktask: run: took over ");
+	if (totals->sum.calls)
+		report_append_sum(line, totals->sum.calls, totals->sum.bytes);
 	if (more)
-		append_text(line, "%sthe end", totals->calls ? ", and " : "");
-	if (totals->calls || more)
+		report_append(line, "%sthe end",
+			      totals->sum.calls ? ", and " : "");
+	if (totals->sum.calls || more)
 		return;
-	append_text(line, "nothing");
+	report_append(line, "nothing");
 	if (dry_run)
-		append_text(line, ": --dry-run");
-	else if (!totals->left_calls)
+		report_append(line, ": --dry-run");
+	else if (!totals->sum.left_calls)
 		append_smallness(line);
 }
 
@@ -402,18 +354,14 @@ static void append_taken(struct line *line, const struct totals *totals,
 static void write_summary(int fd, const struct totals *totals, bool more,
 			  const char *then)
 {
-	struct line line = { 0 };
+	struct report_line line = { 0 };
 
 	append_taken(&line, totals, more);
-	if (totals->left_calls) {
-		append_text(&line, "; left ");
-		append_sum(&line, totals->left_calls, totals->left_bytes);
-		append_text(&line, " to the kernel");
-	}
+	report_append_left(&line, &totals->sum);
 	if (totals->why != SHIM_NR_WHY)
-		append_text(&line, ": %s", whys[totals->why]);
+		report_append(&line, ": %s", whys[totals->why]);
 	if (then)
-		append_text(&line, "; then %s", then);
+		report_append(&line, "; then %s", then);
 	end_line(fd, &line);
 }
 
@@ -462,6 +410,9 @@ static void report_once(bool more, const char *then)
 	report_fd = open_report();
 	if (report_fd >= 0)
 		write_report(report_fd, more, then);
+	else
+		complain(-errno);
+	shim_record_told();
 }
 
 void shim_report(bool more)
@@ -489,16 +440,18 @@ void shim_report_now(const char *then)
 	errno = saved_errno;
 }
 
-void shim_report_obstacle(const char *name, const char *why)
+void shim_report_obstacle(const char *name, pid_t pid, const char *why)
 {
 	int fd, saved_errno = errno, cancel_state;
 	const char *slash = strrchr(name, '/');
-	struct line line = { 0 };
+	struct report_line line = { 0 };
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	fd = open_report();
-	append_text(&line, "ktask: run: nothing can be taken over: %s", why);
-	end_line_of(fd, &line, slash ? slash + 1 : name);
+	if (fd < 0)
+		complain(-errno);
+	report_append(&line, "ktask: run: nothing can be taken over: %s", why);
+	end_line_of(fd, &line, slash ? slash + 1 : name, pid);
 	if (fd >= 0 && !to_stderr())
 		close(fd);
 	pthread_setcancelstate(cancel_state, NULL);
@@ -522,15 +475,15 @@ static void print_report(const char *would, const char *name, size_t bytes,
 			 const char *end)
 {
 	int saved_errno = errno, cancel_state;
-	struct line line = { 0 };
+	struct report_line line = { 0 };
 
 	/* None of the calls that are told of is a point of cancellation. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	append_text(&line, "ktask: would %s %s of ", would, name);
+	report_append(&line, "ktask: would %s %s of ", would, name);
 	if (bytes == SIZE_MAX)
-		append_text(&line, "all memory%s", end);
+		report_append(&line, "all memory%s", end);
 	else
-		append_text(&line, "%zu bytes%s", bytes, end);
+		report_append(&line, "%zu bytes%s", bytes, end);
 	end_line(stderr_fd(), &line);
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;

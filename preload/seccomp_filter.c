@@ -77,6 +77,7 @@ static const struct {
 	{ SYS_fcntl, { 3, 1 } },
 	{ SYS_fstatfs, { 3 } },
 	{ SYS_futex, { 0, 128 } },
+	{ SYS_futex, { 0, 1 } },
 	{ SYS_get_mempolicy, { 0 } },
 	{ SYS_getdents64, { 3 } },
 	{ SYS_get_robust_list, { 0 } },
@@ -283,8 +284,10 @@ void shim_filter_refused(void)
 
 	in_child = false;
 	atomic_store(&state, CLEAR);
-	if (ours)
-		shim_report_again();
+	if (!ours)
+		return;
+	shim_report_again();
+	shim_record_again();
 }
 
 bool shim_filter_in_child(void)

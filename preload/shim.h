@@ -12,6 +12,7 @@
  *	guarded_calls.c    unshare, setns, prctl, syscall: calls that notice us
  *	exit.c             _exit, quick_exit; the end of the process
  *	exec.c             execve and its family: another kind of end
+ *	spawn.c            posix_spawn: a child that is another program at once
  *
  *	prefault.c         makes mappings present ahead of the program
  *	prefaulted_pages.c what was made present, and what of it was touched
@@ -24,6 +25,7 @@
  *	seccomp_bpf.c      what a filter says of one system call
  *	counts.c           what was done, and what was not
  *	report.c           the same in words, on request
+ *	process_record.c   the same for whoever watches, should a signal end us
  *	present.c          how much of a range is present
  *	available_memory.c how much memory may still be used
  *	proc.c             reads /proc and /sys
@@ -293,6 +295,38 @@ struct shim_last {
  */
 bool shim_last_discard(unsigned nr_threads, bool lend, struct shim_last *last);
 
+/*
+ * process_record.c: what is left of a process that a signal ends, for the watcher
+ * of `ktask run --report`.  Without a watcher these do nothing.
+ */
+struct run_record;
+/* @where: the memory of the records, NULL for none */
+void shim_record_init(const char *where);
+void shim_record_taken(size_t bytes);
+void shim_record_left(size_t bytes);
+/* The process has reported. */
+void shim_record_told(void);
+/* What it reported counts no more. */
+void shim_record_again(void);
+/*
+ * Return: nobody of this run has said yet that reports cannot be written.
+ * @unsaid: an errno that this process cannot tell; or 0
+ */
+bool shim_record_complains(int unsaid);
+/* posix_spawn(): before, and after it with the child's number, 0 for none. */
+struct run_record *shim_record_spawn(void);
+void shim_record_spawned(struct run_record *record, pid_t child);
+/* Around fork(): before, and after it in the parent and in the child. */
+void shim_record_fork(void);
+void shim_record_parent(void);
+void shim_record_child(void);
+/* unshare() or setns() was called: children are numbered otherwise. */
+void shim_record_leave_namespace(void);
+/* The process, or a child of vfork(), becomes @name; @told: it has its line. */
+struct run_record *shim_record_exec(const char *name, char *const envp[],
+				    bool told);
+void shim_record_exec_failed(struct run_record *record);
+
 /* counts.c: a call that was taken */
 struct shim_work {
 	size_t bytes; /* of memory that was present, or made present */
@@ -314,9 +348,13 @@ void shim_report_init(bool dry);
 void shim_report_again(void);
 /* The process lives on, but cannot report later, for the reason @then. */
 void shim_report_now(const char *then);
-/* The process becomes @name, which cannot report itself, for the reason @why.
- * Changes nothing that a child of vfork() shares with its parent. */
-void shim_report_obstacle(const char *name, const char *why);
+/* Process @pid is or becomes @name, which cannot report itself, for the reason
+ * @why.  Changes nothing that a child of vfork() shares with its parent. */
+void shim_report_obstacle(const char *name, pid_t pid, const char *why);
+
+/* exec.c: why nothing can be taken over in @program (a path, or a name to be
+ * looked for in PATH); NULL: something can, or nobody wants to know */
+const char *shim_exec_obstacle(const char *program, char *const envp[]);
 /* Find out for the report whether a job may have helpers at all: allocates. */
 void shim_report_limit(void);
 /* All that was counted; once.  @more: shim_report_last() may follow. */

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "shim.h"
+#include "util/run_record.h"
 
 /*
  * Below this the plain call is used.  The first job starts the helpers, which
@@ -138,6 +139,7 @@ bool shim_takes(enum shim_call call, size_t len)
 static void restart_in_child(void)
 {
 	owner_pid = current_pid();
+	shim_record_child();
 	shim_report_again();
 	shim_prefault_forked();
 }
@@ -277,7 +279,10 @@ static void __attribute__((constructor)) shim_init(void)
 	shim_report_init(dry);
 	shim_filter_init(has_word(mode, "filter-ok"));
 	dl_iterate_phdr(find_allocator, NULL);
-	if (pthread_atfork(NULL, NULL, restart_in_child))
+	if (pthread_atfork(shim_record_fork, shim_record_parent,
+			   restart_in_child))
 		return;
 	owner_pid = current_pid();
+	if (report_target)
+		shim_record_init(secure_getenv(RUN_RECORDS_VARIABLE));
 }

@@ -59,8 +59,9 @@ load helpers
 	names=$(grep -rhoE '"KTASK_[A-Z_]+"' "$tree"/{lib,ops,preload,cli} |
 		tr -d '"' | grep -v -e KTASK_VERSION -e KTASK_LIBDIR | sort -u)
 	[ -n "$names" ]
-	# Of these KTASK_STAT is not for people: `ktask stat` sets it.
-	[ "$(grep -vc '^KTASK_STAT$' <<<"$names")" -le 8 ]
+	# Of these two are not for people: `ktask stat` and `ktask run` set them.
+	[ "$(grep -vc -e '^KTASK_STAT$' -e '^KTASK_RUN_RECORDS$' \
+		<<<"$names")" -le 8 ]
 	for name in $names; do
 		echo "$name"
 		grep -q "^.It Ev $name" "$tree"/man/ktask.1 \

@@ -54,8 +54,9 @@ load helpers
 	[ "${lines[0]}" = KTASK_MAX_THREADS=3 ]
 	[ "${lines[1]}" = KTASK_RUN_MIN=67108864 ]
 	[ "${lines[2]}" = KTASK_RUN_OPS=madvise,mlock ]
-	[ "${lines[3]}" = "KTASK_RUN_REPORT=$BATS_TEST_TMPDIR/log" ]
-	[ "${#lines[@]}" -eq 4 ]
+	[[ ${lines[3]} =~ ^KTASK_RUN_RECORDS=/proc/[0-9]+/fd/[0-9]+$ ]]
+	[ "${lines[4]}" = "KTASK_RUN_REPORT=$BATS_TEST_TMPDIR/log" ]
+	[ "${#lines[@]}" -eq 5 ]
 	run -0 --separate-stderr "$ktask" run --report sh -c 'echo "$KTASK_RUN_REPORT"'
 	[ "$output" = 1 ]
 }

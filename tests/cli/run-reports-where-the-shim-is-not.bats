@@ -39,6 +39,12 @@ nothing() {
 	nothing "linked statically" ./static
 }
 
+@test "a report that nobody reads ends no program" {
+	cc -static -o static program.c || skip "no static C library"
+	run -7 env --default-signal=PIPE perl -e 'pipe R, W; close R;
+		open STDERR, ">&", W; exec @ARGV' "$ktask" run --report -- ./static
+}
+
 @test "a program that gains rights" {
 	[ "$(id -u)" = 0 ] || skip "not root"
 	cc -o setuid program.c

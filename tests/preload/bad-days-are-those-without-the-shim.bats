@@ -57,7 +57,7 @@ in_group() {
 		in_group $how timeout 60 "$PROGRAMS/refused-cases" \
 			allocate 256 >"$BATS_TEST_TMPDIR/$how"
 	done
-	rmdir "$group"
+	remove_group "$group"
 	cat "$BATS_TEST_TMPDIR/shimmed"
 	diff "$BATS_TEST_TMPDIR/plain" "$BATS_TEST_TMPDIR/shimmed"
 	grep -q 'status 137' "$BATS_TEST_TMPDIR/plain"
@@ -76,6 +76,6 @@ print("lives")' >"$BATS_TEST_TMPDIR/said"
 		cat "$BATS_TEST_TMPDIR/said"
 		grep -q lives "$BATS_TEST_TMPDIR/said"
 	done
-	rmdir "$group"
+	remove_group "$group"
 	[ "$(taken prefault bytes)" -lt $((64 << 20)) ]
 }

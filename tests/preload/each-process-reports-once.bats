@@ -3,6 +3,8 @@
 # `ktask run --report`: each process begins with one line that says what was
 # taken over, or why nothing was; what is counted is memory that was there.
 
+bats_require_minimum_version 1.5.0
+
 load shim.bash
 
 # The end of a process depends on what else runs.
@@ -157,4 +159,65 @@ obstacle() {
 @test "a child of posix_spawn" {
 	reported spawn populate
 	summaries 2
+}
+
+@test "a static child of posix_spawn has a line, with its own number" {
+	cd "$BATS_TEST_TMPDIR"
+	echo 'int main(void) { return 0; }' >static.c
+	cc -static -o static static.c || skip "no static C library"
+	for how in spawn-path spawn-name; do
+		: >"$REPORT"
+		PATH=$PWD:$PATH run shimmed "$PROGRAMS/report-cases" $how static
+		cat "$REPORT"
+		echo "$output"
+		[ "$status" -eq 0 ]
+		obstacle 1 'linked statically' static
+		grep -q "(static, ${output#child })\$" "$REPORT"
+	done
+	: >"$REPORT"
+	shimmed "$PROGRAMS/report-cases" spawn-path nothing
+	obstacle 0 '' nothing
+}
+
+@test "a program that is executed by descriptor has its file's name" {
+	cd "$BATS_TEST_TMPDIR"
+	echo 'int main(void) { return 0; }' >static.c
+	cc -static -o static static.c || skip "no static C library"
+	shimmed "$PROGRAMS/report-cases" fexecve ./static
+	cat "$REPORT"
+	obstacle 1 'linked statically' static
+}
+
+# complaint PATH WHY: that alone is what $output has
+complaint() {
+	echo "$output"
+	[[ $output =~ ^"ktask: run: writing the report $1: $2 ("[^\ ]+", "[0-9]+")"$ ]]
+}
+
+@test "a report that cannot be written is told once, and changes no status" {
+	[ -w /dev/full ] || skip "no /dev/full"
+	REPORT=/dev/full run -3 shimmed bash -c 'exit 3'
+	complaint /dev/full "No space left on device"
+	# Two kinds of calls would be two lines.
+	REPORT=/dev/full run -0 shimmed "$PROGRAMS/report-cases" populate
+	complaint /dev/full "No space left on device"
+	# Once in a run, however many processes there are.
+	run -0 "$KTASK_BUILD/ktask" run --report=/dev/full -- \
+		bash -c 'for i in 1 2 3; do /bin/true; done'
+	complaint /dev/full "No space left on device"
+	# Some close their standard error first.
+	run -0 "$KTASK_BUILD/ktask" run --report=/dev/full -- ls -d /
+	[ "${lines[0]}" = / ]
+	output=${lines[1]} complaint /dev/full "No space left on device"
+	mkdir "$BATS_TEST_TMPDIR/gone"
+	run -0 "$KTASK_BUILD/ktask" run --report="$BATS_TEST_TMPDIR/gone/log" \
+		-- rmdir "$BATS_TEST_TMPDIR/gone"
+	complaint "$BATS_TEST_TMPDIR/gone/log" "No such file or directory"
+}
+
+@test "what cannot be told is told in no file of the program" {
+	[ -w /dev/full ] || skip "no /dev/full"
+	REPORT=/dev/full run -0 shimmed bash -c 'exec 2>"$1"' bash \
+		"$BATS_TEST_TMPDIR/file"
+	[ ! -s "$BATS_TEST_TMPDIR/file" ]
 }

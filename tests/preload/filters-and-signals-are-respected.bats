@@ -13,6 +13,14 @@ guard() {
 	[ "$output" = ok ]
 }
 
+# As guard, where its report can no longer be written, which is told.
+guard_untold() {
+	run shimmed timeout 60 "$PROGRAMS/guard-cases" "$@"
+	echo "$* $status $output"
+	[ "$status" -eq 0 ]
+	[ "$(grep -v '^ktask: run: writing the report ' <<<"$output")" = ok ]
+}
+
 # Numbers of system calls on this machine, by name.
 number_of() {
 	echo "#include <sys/syscall.h>
@@ -160,14 +168,14 @@ behind() {
 
 @test "a program may leave its root, before its first large call and later" {
 	[ "$(id -u)" = 0 ] || skip "not root"
-	guard chroot 0
-	guard chroot 1
+	guard_untold chroot 0
+	guard_untold chroot 1
 }
 
 @test "a program may give up its rights, before its first large call and later" {
 	[ "$(id -u)" = 0 ] || skip "not root"
-	guard rights 0
-	guard rights 1
+	guard_untold rights 0
+	guard_untold rights 1
 }
 
 @test "a program that left its threads may change its namespace" {

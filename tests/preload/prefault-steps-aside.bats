@@ -70,7 +70,7 @@ in_group() {
 	make_group
 	kib=$(in_group prefaulted --prefault=wait -- "$PROGRAMS/watch-cases" \
 		endless 16 64) || kib=
-	rmdir "$group"
+	remove_group "$group"
 	cat "$REPORT"
 	echo "$kib KiB"
 	[ "$kib" -gt $((16 << 10)) ]
@@ -82,7 +82,7 @@ in_group() {
 	make_group
 	kib=$(in_group prefaulted --prefault=wait -- "$PROGRAMS/watch-cases" \
 		endless-touched 16 12) || kib=
-	rmdir "$group"
+	remove_group "$group"
 	cat "$REPORT"
 	[ "$(taken prefault calls)" -ge 10 ]
 	! grep 'is untouched' "$REPORT" || false

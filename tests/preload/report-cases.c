@@ -3,8 +3,14 @@
  * Processes that a report must say something of, each in its own way.  The first
  * argument names the case.
  */
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "probe.h"
@@ -117,22 +123,113 @@ static int case_spawn(char **argv)
 	return waitpid(child, NULL, 0) != child;
 }
 
+/* By a path, or by a name that PATH has. */
+static int spawn_child(char **argv, bool by_name)
+{
+	char path[4096], *child_argv[] = { argv[2], NULL };
+	pid_t child;
+	int error;
+
+	snprintf(path, sizeof(path), "./%s", argv[2]);
+	error = by_name ? posix_spawnp(&child, argv[2], NULL, NULL, child_argv,
+				       environ)
+			: posix_spawn(&child, path, NULL, NULL, child_argv,
+				      environ);
+	if (error)
+		return 0;
+	printf("child %d\n", (int)child);
+	return waitpid(child, NULL, 0) != child;
+}
+
+static int case_spawn_path(char **argv)
+{
+	return spawn_child(argv, false);
+}
+
+static int case_spawn_name(char **argv)
+{
+	return spawn_child(argv, true);
+}
+
+static int case_fexecve(char **argv)
+{
+	int fd = open(argv[2], O_RDONLY | O_CLOEXEC);
+
+	fexecve(fd, argv + 2, environ);
+	return 1;
+}
+
 static int case_killed(char **argv)
 {
 	map(LARGE_BYTES, MAP_POPULATE);
 	return raise(SIGKILL);
 }
 
+static int case_child_killed(char **argv)
+{
+	pid_t child = fork();
+
+	if (!child)
+		case_killed(argv);
+	return waitpid(child, NULL, 0) != child;
+}
+
+/* Nobody is left who waits for it. */
+static int case_orphan_killed(char **argv)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		while (getppid() != 1 && !access(argv[2], F_OK))
+			usleep(1000);
+		case_killed(argv);
+	}
+	_exit(child < 0);
+}
+
+/* The shim steps aside: the library needs this call. */
+static int case_filtered_child(char **argv)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_THREAD),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, code };
+	pid_t child;
+
+	must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+		     !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program),
+	     "filter");
+	child = fork();
+	if (!child)
+		_exit(0);
+	return waitpid(child, NULL, 0) != child;
+}
+
 static const struct {
 	const char *name;
 	int (*run)(char **argv);
 } cases[] = {
-	{ "small", case_small },       { "touch", case_touch },
-	{ "space", case_space },       { "advise-space", case_advise_space },
-	{ "populate", case_populate }, { "_exit", case_exit },
-	{ "brief", case_brief },       { "vfork", case_vfork },
-	{ "fork", case_fork },	       { "exec", case_exec },
-	{ "spawn", case_spawn },       { "killed", case_killed },
+	{ "small", case_small },
+	{ "touch", case_touch },
+	{ "space", case_space },
+	{ "advise-space", case_advise_space },
+	{ "populate", case_populate },
+	{ "_exit", case_exit },
+	{ "brief", case_brief },
+	{ "vfork", case_vfork },
+	{ "fork", case_fork },
+	{ "exec", case_exec },
+	{ "spawn", case_spawn },
+	{ "killed", case_killed },
+	{ "spawn-path", case_spawn_path },
+	{ "spawn-name", case_spawn_name },
+	{ "fexecve", case_fexecve },
+	{ "child-killed", case_child_killed },
+	{ "orphan-killed", case_orphan_killed },
+	{ "filtered-child", case_filtered_child },
 };
 
 int main(int argc, char **argv)

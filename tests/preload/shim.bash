@@ -43,3 +43,12 @@ same_output() {
 	[ -s "$BATS_TEST_TMPDIR/plain" ]
 	diff -u "$BATS_TEST_TMPDIR/plain" "$BATS_TEST_TMPDIR/shimmed"
 }
+
+# remove_group DIRECTORY: a control group, once the watcher of a report has left
+remove_group() {
+	for _ in {1..600}; do
+		! rmdir "$1" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	rmdir "$1"
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See run_record.h.  All may be called in a signal handler and in a child of
+ * vfork(2).
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <limits.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run_record.h"
+
+static uint64_t boot_ns(void)
+{
+	struct timespec now;
+
+	if (clock_gettime(CLOCK_BOOTTIME, &now))
+		return 0;
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void raise_number(struct run_records *records, uint32_t nr)
+{
+	uint32_t now = atomic_load(&records->nr);
+
+	while (now < nr &&
+	       !atomic_compare_exchange_weak(&records->nr, &now, nr))
+		;
+}
+
+void run_record_name(struct run_record *record, const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	strncpy(record->name, slash ? slash + 1 : name, RUN_RECORD_NAME - 1);
+}
+
+struct run_record *run_record_take(struct run_records *records,
+				   enum run_state state, int pid,
+				   const char *name)
+{
+	for (uint32_t i = 0; i < RUN_RECORDS_MAX; i++) {
+		struct run_record *record = &records->records[i];
+		uint32_t expected = RUN_FREE;
+
+		if (!atomic_compare_exchange_strong(&record->state, &expected,
+						    RUN_TAKEN))
+			continue;
+		run_record_move(record, pid);
+		atomic_store(&record->calls, 0);
+		atomic_store(&record->bytes, 0);
+		atomic_store(&record->left_calls, 0);
+		atomic_store(&record->left_bytes, 0);
+		run_record_name(record, name);
+		raise_number(records, i + 1);
+		atomic_store(&record->state, state);
+		return record;
+	}
+	atomic_fetch_add(&records->missed, 1);
+	return NULL;
+}
+
+/* In this order: who sees the number sees when it was there. */
+void run_record_move(struct run_record *record, int pid)
+{
+	atomic_store(&record->seen_ns, boot_ns());
+	atomic_store(&record->pid, pid);
+}
+
+struct run_record *run_record_find(struct run_records *records, int pid)
+{
+	uint32_t nr = atomic_load(&records->nr);
+
+	for (uint32_t i = 0; i < nr && i < RUN_RECORDS_MAX; i++) {
+		struct run_record *record = &records->records[i];
+
+		if (atomic_load(&record->state) >= RUN_BEGINNING &&
+		    atomic_load(&record->pid) == pid)
+			return record;
+	}
+	return NULL;
+}
+
+void run_records_wake(struct run_records *records)
+{
+	int saved_errno = errno;
+
+	atomic_fetch_add(&records->changes, 1);
+	/* Not a private one: the watcher is another process. */
+	syscall(SYS_futex, &records->changes, FUTEX_WAKE, INT_MAX, NULL, NULL,
+		0);
+	errno = saved_errno;
+}
+
+uint64_t run_namespace_id(void)
+{
+	int saved_errno = errno;
+	struct stat st;
+	uint64_t id = stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+
+	errno = saved_errno;
+	return id;
+}
