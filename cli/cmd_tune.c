@@ -25,7 +25,7 @@ static const char usage[] =
 	"usage: ktask tune [options] [OPERATION]\n\n"
 	"Measure with how many threads OPERATION is fastest on this machine,\n"
 	"and keep it: later jobs begin with that.  Without OPERATION all are\n"
-	"measured.  Run it while the machine is idle.\n\n"
+	"measured.  Run it while the machine is idle: else nothing is kept.\n\n"
 	"  --size SIZE       memory to work on, as 512M or 8G (default: 1G "
 	"where\n"
 	"                    that is a third of the available memory, else "
@@ -35,6 +35,9 @@ static const char usage[] =
 	"  --json[=FILE]     print one JSON object instead of the tables, or\n"
 	"                    write it to FILE beside them\n"
 	"  --plot FILE       draw the speedup into FILE (.svg or .png)\n"
+	"  --force           keep what is found also where other processes "
+	"were busy\n"
+	"                    meanwhile\n"
 	"  --dry-run         show what is found, and keep nothing\n"
 	"  --help            print this\n\n"
 	"Operations:\n";
@@ -42,6 +45,7 @@ static const char usage[] =
 struct settings {
 	bool help;
 	bool dry_run;
+	bool force;
 	struct option_file json;
 	const char *plot_path;
 	unsigned runs;
@@ -65,6 +69,7 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 {
 	const struct option_spec specs[] = {
 		{ "dry-run", no_argument, option_flag, &set->dry_run },
+		{ "force", no_argument, option_flag, &set->force },
 		{ "help", no_argument, option_flag, &set->help },
 		{ "json", optional_argument, option_file, &set->json },
 		{ "plot", required_argument, option_plot, &set->plot_path },
@@ -131,6 +136,29 @@ static int write_down(struct tune *tune)
 	return 0;
 }
 
+/* Beside other work fewer threads than usual are best: later jobs must not begin
+ * with that. */
+static int keep_result(struct tune *tune, const struct settings *set)
+{
+	const struct bench *counts = &tune->counts, *chunks = &tune->chunks;
+	double others = counts->others_cpus > chunks->others_cpus
+				? counts->others_cpus
+				: chunks->others_cpus;
+
+	if (set->dry_run)
+		return 0;
+	if (set->force || (tune_load_known(tune) && tune_quiet(tune)))
+		return write_down(tune);
+	if (!tune_load_known(tune))
+		return say_fail("tune: keeping the best of %s: how busy the "
+				"machine is cannot be read (--force keeps it)",
+				tune->best.name);
+	return say_fail("tune: keeping the best of %s: the machine was busy, "
+			"other processes used %.2f of %u CPUs (--force keeps "
+			"it)",
+			tune->best.name, others, counts->machine.cpus);
+}
+
 static int tune_one(struct tune *tune, const struct settings *set,
 		    const char *name)
 {
@@ -147,9 +175,7 @@ static int tune_one(struct tune *tune, const struct settings *set,
 		status = bench_machine(bench, "tune");
 	if (!status)
 		status = tune_measure(tune, choose_threads(set));
-	if (status || set->dry_run)
-		return status;
-	return write_down(tune);
+	return status ? status : keep_result(tune, set);
 }
 
 /* What was measured is shown also where it could not be written. */

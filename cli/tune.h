@@ -26,7 +26,10 @@ struct tune {
  */
 int tune_measure(struct tune *tune, unsigned max_threads);
 
-/** tune_quiet - was the machine otherwise idle? */
+/** tune_load_known - is it known what others did meanwhile? */
+bool tune_load_known(const struct tune *tune);
+
+/** tune_quiet - was the machine otherwise idle, as far as that is known? */
 bool tune_quiet(const struct tune *tune);
 
 void tune_free(struct tune *tune);

@@ -203,6 +203,11 @@ static bool was_quiet(const struct bench *bench)
 	return bench->others_cpus + bench->stolen_cpus <= QUIET_CPUS;
 }
 
+bool tune_load_known(const struct tune *tune)
+{
+	return !tune->counts.load_unknown && !tune->chunks.load_unknown;
+}
+
 bool tune_quiet(const struct tune *tune)
 {
 	return was_quiet(&tune->counts) && was_quiet(&tune->chunks);

@@ -50,7 +50,10 @@ void tune_print(const struct tune *tune)
 	       "%.2f GB/s\n",
 	       best->threads, best->threads == 1 ? "" : "s", best->max_threads,
 	       chunk_us(tune), best->single_rate / 1e9);
-	if (!tune_quiet(tune))
+	if (!tune_load_known(tune))
+		printf("what other processes did meanwhile is not known: "
+		       "/proc/stat cannot be read\n");
+	else if (!tune_quiet(tune))
 		printf("other processes kept CPUs busy meanwhile: measure "
 		       "again when the machine is idle\n");
 	if (tune->path[0])
@@ -83,13 +86,14 @@ json_t *tune_json(const struct tune *tune)
 	json_t *object = bench_json(&tune->counts);
 
 	json_object_set_new(object, "chunks", chunks_json(&tune->chunks));
-	json_object_set_new(object, "best",
-			    json_pack("{s:i s:i s:i s:I s:b}", "threads",
-				      best->threads, "max_threads",
-				      best->max_threads, "chunk_us",
-				      chunk_us(tune), "single_bytes_per_s",
-				      (json_int_t)best->single_rate,
-				      "undisturbed", tune_quiet(tune)));
+	json_object_set_new(
+		object, "best",
+		json_pack("{s:i s:i s:i s:I s:o}", "threads", best->threads,
+			  "max_threads", best->max_threads, "chunk_us",
+			  chunk_us(tune), "single_bytes_per_s",
+			  (json_int_t)best->single_rate, "undisturbed",
+			  tune_load_known(tune) ? json_boolean(tune_quiet(tune))
+						: json_null()));
 	json_object_set_new(object, "written",
 			    tune->path[0] ? text_json(tune->path)
 					  : json_null());

@@ -8,8 +8,9 @@ setup() {
 	export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
 }
 
+# Other processes may be busy beside this test.
 tune() {
-	"$ktask" tune --runs 1 --size 16M "$@"
+	"$ktask" tune --force --runs 1 --size 16M "$@"
 }
 
 @test "one operation: curve, chunks, best, and the file" {
@@ -34,7 +35,7 @@ tune() {
 
 @test "on a terminal: a bar tells how far it is, and goes away" {
 	run -0 python3 "$BATS_TEST_DIRNAME/fixtures/terminal.py" '' \
-		"$ktask" tune --runs 1 --size 16M populate
+		"$ktask" tune --force --runs 1 --size 16M populate
 	[ "${lines[1]}" = "status 0" ]
 	python3 - "${lines[0]}" <<-'END'
 	import ast, re, sys
@@ -123,7 +124,7 @@ tune() {
 	mkdir -p "$XDG_CACHE_HOME/ktask"
 	(umask 077 && : >"$XDG_CACHE_HOME/ktask/lock")
 	run -1 --separate-stderr flock "$XDG_CACHE_HOME/ktask/lock" \
-		"$ktask" tune --runs 1 --size 16M fill
+		"$ktask" tune --force --runs 1 --size 16M fill
 	[[ $output == *"not written"* ]]
 	[[ $stderr == "ktask: tune: writing $XDG_CACHE_HOME/ktask/threads."*": Device or resource busy" ]]
 }
@@ -135,6 +136,67 @@ tune() {
 	run -0 tune fill
 	[ "$(head -1 "$file")" = "ktask-learnt 1" ]
 	run -0 "$ktask" populate --anon 32M
+}
+
+# with_load STEP COMMAND...: where so many seconds of CPU time pass for all
+# processes between two looks at /proc/stat; STEP - : where that is missing
+with_load() {
+	unshare --mount true 2>/dev/null || skip "no mount namespaces"
+	unshare --mount bash -c '
+		dir=$1 step=$2
+		shift 2
+		if [ "$step" = - ]; then
+			mount --bind "$dir" /proc
+			exec "$@"
+		fi
+		mkfifo "$dir/stat.$$" && mount --bind "$dir/stat.$$" /proc/stat
+		"${PERL:-perl}" -e '\''
+			$SIG{PIPE} = "IGNORE";
+			for (my $n = 0;; $n += 100 * $ARGV[1]) {
+				open my $out, ">", $ARGV[0] or exit;
+				syswrite $out, "cpu $n 0 0 0 0 0 0 0\n";
+				close $out;
+				select undef, undef, undef, 0.01;
+			}'\'' "$dir/stat.$$" "$step" 3>&- &
+		feeder=$!
+		"$@"
+		status=$?
+		kill $feeder
+		exit $status' bash "$BATS_TEST_TMPDIR" "$@"
+}
+
+@test "beside busy processes nothing is kept, unless by force" {
+	run -1 --separate-stderr with_load 1000 \
+		"$ktask" tune --runs 1 --size 16M fill
+	[[ $output == *"other processes kept CPUs busy"*"not written"* ]]
+	[[ $stderr == "ktask: tune: keeping the best of fill: the machine was busy, other processes used "*" CPUs (--force keeps it)" ]]
+	[ ! -e "$XDG_CACHE_HOME" ]
+	run -0 --separate-stderr with_load 1000 \
+		"$ktask" tune --force --runs 1 --size 16M fill
+	[[ $output == *"written to $XDG_CACHE_HOME"* ]]
+	[ -z "$stderr" ]
+	run -0 --separate-stderr with_load 1000 \
+		"$ktask" tune --dry-run --runs 1 --size 16M fill
+	[ -z "$stderr" ]
+}
+
+@test "on an idle machine it is kept without a word" {
+	run -0 --separate-stderr with_load 0 \
+		"$ktask" tune --runs 1 --size 16M fill
+	[[ $output == *"written to $XDG_CACHE_HOME"* ]]
+	[ -z "$stderr" ]
+}
+
+@test "a load that cannot be read is none that is low" {
+	run -1 --separate-stderr with_load - \
+		"$ktask" tune --runs 1 --size 16M fill
+	[[ $output == *"is not known: /proc/stat cannot be read"* ]]
+	[[ $stderr == *"how busy the machine is cannot be read (--force keeps it)" ]]
+	[ ! -e "$XDG_CACHE_HOME" ]
+	run -0 with_load - \
+		"$ktask" tune --dry-run --json --runs 1 --size 16M fill
+	is_true '.operations[0] | .best.undisturbed == null
+		and .others_cpus == null and .stolen_cpus == null'
 }
 
 @test "an interrupt writes nothing that is unfinished" {
