@@ -71,6 +71,12 @@ static json_t *limits_json(const struct bench *bench)
 			 "max_seconds", bench->max_seconds);
 }
 
+/* CPUs that were used; null: nobody knows. */
+static json_t *load_json(const struct bench *bench, double cpus)
+{
+	return bench->load_unknown ? json_null() : json_real(cpus);
+}
+
 json_t *bench_json(const struct bench *bench)
 {
 	json_t *rows = json_array();
@@ -81,12 +87,13 @@ json_t *bench_json(const struct bench *bench)
 	for (i = 0; i < nr; i++)
 		json_array_append_new(rows, row_json(&figures[i], i == 0));
 	free(figures);
-	return json_pack("{s:s s:I s:o s:b s:f s:f s:f s:o s:o s:o}",
+	return json_pack("{s:s s:I s:o s:b s:f s:o s:o s:o s:o s:o}",
 			 "benchmark", bench->work.name, "size_bytes",
 			 (json_int_t)bench->size_bytes, "limits",
 			 limits_json(bench), "settled", bench->settled,
 			 "seconds", bench->seconds, "others_cpus",
-			 bench->others_cpus, "stolen_cpus", bench->stolen_cpus,
+			 load_json(bench, bench->others_cpus), "stolen_cpus",
+			 load_json(bench, bench->stolen_cpus),
 			 "memory_taken_back", memory_json(bench), "machine",
 			 machine_json(&bench->machine), "rows", rows);
 }

@@ -234,7 +234,12 @@ static void list_priority(struct listing *listing)
 	if (!limits_idle_only())
 		list_limit(listing, "priority", NO_LIMIT,
 			   "helpers run as SCHED_IDLE and nice 19 and are lent "
-			   "the caller's priority at the end");
+			   "the "
+			   "caller's priority at the end");
+	else if (!limits_running())
+		list_limit(listing, "priority", limits_idle_threads(1),
+			   "no right to raise a thread again (CAP_SYS_NICE, "
+			   "RLIMIT_NICE), and how many run could not be read");
 	else
 		list_limit(listing, "priority", limits_idle_threads(1),
 			   "no right to raise a thread again (CAP_SYS_NICE, "
@@ -288,6 +293,31 @@ static const char *shown_name(const char *name)
 	return len > NAME_SHOWN ? name + len - NAME_SHOWN : name;
 }
 
+/* Why a group's limit is not known; NULL: it is. */
+static const char *why_unseen(const struct cgroup *cg, int kind)
+{
+	char path[FILE_PATH], text[16];
+
+	if (cg->dirs[kind].version)
+		return NULL;
+	if (cg->finder.version[kind])
+		return "could not be read: the group's files are not to be "
+		       "seen here";
+	/* A kernel without control groups has mounts all the same. */
+	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", file_root);
+	return file_text(path, text, sizeof(text)) <= 0
+		       ? "could not be read: /proc is not to be seen here"
+		       : NULL;
+}
+
+static void list_unlimited(struct listing *listing, const struct cgroup *cg,
+			   int kind, const char *name, const char *why)
+{
+	const char *unseen = why_unseen(cg, kind);
+
+	list_limit(listing, name, NO_LIMIT, "%s", unseen ? unseen : why);
+}
+
 static void list_quota(struct listing *listing, struct cgroup *cg)
 {
 	const struct cgroup_level *level;
@@ -296,7 +326,8 @@ static void list_quota(struct listing *listing, struct cgroup *cg)
 
 	level = cgroup_least(cg, name, sizeof(name));
 	if (!level) {
-		list_limit(listing, "cgroup-quota", NO_LIMIT, "no CPU quota");
+		list_unlimited(listing, cg, CGROUP_CPU, "cgroup-quota",
+			       "no CPU quota");
 		return;
 	}
 	threads = cgroup_most(cg);
@@ -311,8 +342,8 @@ static void list_memory(struct listing *listing, const struct cgroup *cg)
 	uint64_t helpers = pool_helpers() + cgroup_memory_threads(cg);
 
 	if (cg->memory_left == UINT64_MAX)
-		list_limit(listing, "cgroup-memory", NO_LIMIT,
-			   "no memory limit");
+		list_unlimited(listing, cg, CGROUP_MEMORY, "cgroup-memory",
+			       "no memory limit");
 	else
 		list_limit(listing, "cgroup-memory",
 			   (unsigned)KT_MIN(1 + helpers, NO_LIMIT),
@@ -325,8 +356,8 @@ static void list_pids(struct listing *listing, const struct cgroup *cg)
 	unsigned helpers = pool_helpers();
 
 	if (cg->pids_left >= NO_LIMIT)
-		list_limit(listing, "cgroup-pids", NO_LIMIT,
-			   "no limit on threads that matters");
+		list_unlimited(listing, cg, CGROUP_PIDS, "cgroup-pids",
+			       "no limit on threads that matters");
 	else
 		list_limit(listing, "cgroup-pids",
 			   1 + helpers + (unsigned)cg->pids_left,

@@ -248,6 +248,9 @@ compare() {
 	echo "$output"
 	[[ $output == *"is not known: /proc/stat cannot be read."* ]]
 	[[ $output != *"Other processes used"* ]]
+	run -0 unshare --mount sh -c "mount -t tmpfs none /proc && exec \
+		$ktask bench populate --size 4M --runs 1 --threads 1 --json"
+	is_true '.others_cpus == null and .stolen_cpus == null'
 }
 
 @test "several runs have a deviation, and all are counted" {

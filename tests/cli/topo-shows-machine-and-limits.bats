@@ -198,3 +198,18 @@ battery='
 	grep -qF -- "k$$-?[2J??"$'\xc3\xa9?' <<<"$output"
 	! grep -q $'\033' <<<"$output" || false
 }
+
+@test "limits that cannot be read are not called none" {
+	unshare -m true 2>/dev/null || skip "no mount namespaces"
+	run -0 unshare -m sh -c 'mount -t tmpfs none /proc && exec "$@"' sh \
+		"$ktask" topo --json
+	for limit in quota pids memory; do
+		is_true '.limits[] | select(.name == "cgroup-'$limit'")
+			| .threads == 65536 and (.why | test("could not be read: /proc"))'
+	done
+	# Known is the group, not what it may.
+	run -0 unshare -m sh -c 'umount -R /sys/fs/cgroup && exec "$@"' sh \
+		"$ktask" topo --json
+	is_true '.limits[] | select(.name == "cgroup-quota")
+		| .why | test("could not be read: the group.s files")'
+}
