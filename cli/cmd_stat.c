@@ -252,11 +252,14 @@ static FILE *open_report(const char *path)
 	return strcmp(path, "-") ? fopen(path, "we") : stdout;
 }
 
-static bool close_report(FILE *out)
+/* Return: 0 or an errno; @error: of what was written before */
+static int close_report(FILE *out, int error)
 {
-	if (out == stderr || out == stdout)
-		return !fflush(out) && !ferror(out);
-	return !fclose(out);
+	bool is_ours = out != stderr && out != stdout;
+
+	if ((is_ours ? fclose(out) : fflush(out)) && !error)
+		error = errno;
+	return error;
 }
 
 static void write_report(const struct settings *set, FILE *out,
@@ -275,25 +278,41 @@ static void write_report(const struct settings *set, FILE *out,
 	json_decref(object);
 }
 
+static int put_report(const struct settings *set,
+		      const struct stat_command *command,
+		      const struct stat_jobs *jobs)
+{
+	FILE *out = open_report(set->output);
+	int error = out ? 0 : errno;
+
+	if (out) {
+		/* Of a buffer that did not fit nothing is known later. */
+		errno = 0;
+		write_report(set, out, command, jobs);
+		if (ferror(out))
+			error = errno ? errno : EIO;
+		error = close_report(out, error);
+	}
+	return error ? say_error(error, "stat: writing %s",
+				 set->output ? set->output : "the report")
+		     : 0;
+}
+
+/* Return: 0; 1 after a message. */
 static int report_jobs(const struct settings *set,
 		       const struct stat_command *command, int fd)
 {
-	const char *name = set->output ? set->output : "the report";
 	struct stat_jobs jobs;
-	int error = stat_read(fd, &jobs);
-	FILE *out;
+	int error = stat_read(fd, &jobs), status;
 
 	if (error)
 		return say_error(-error, "stat: reading the accounts of jobs");
-	out = open_report(set->output);
-	if (out)
-		write_report(set, out, command, &jobs);
-	if (!out || !close_report(out))
-		say_error(errno, "stat: writing %s", name);
+	status = put_report(set, command, &jobs);
 	if (set->json.path)
-		bench_write_json(stat_json(command, &jobs), set->json.path);
+		status |= bench_write_json(stat_json(command, &jobs),
+					   set->json.path);
 	stat_free(&jobs);
-	return 0;
+	return status;
 }
 
 /* Before the command runs, which may take a long time. */
@@ -339,6 +358,7 @@ int cmd_stat(int argc, char **argv)
 	status = run_command(&command);
 	if (status)
 		return status;
-	report_jobs(&set, &command, fd);
-	return exit_status(command.status);
+	status = report_jobs(&set, &command, fd);
+	/* A command that failed is more than a report that is missing. */
+	return command.status ? exit_status(command.status) : status;
 }

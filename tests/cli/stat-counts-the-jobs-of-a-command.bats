@@ -44,7 +44,8 @@ populate=(populate --anon 64M)
 	export XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
 	stat_json "$ktask" "${populate[@]}"
 	is_true '.jobs[0] | .speedup == null and .single_units_per_s == null'
-	run -0 "$ktask" tune --size 16M --runs 1 --threads 1 populate
+	run -0 "$ktask" tune --force --size 16M --runs 1 --threads 1 \
+		populate
 	stat_json "$ktask" "${populate[@]}"
 	is_true '.jobs[0] | (.units / .wall_seconds / .single_units_per_s)
 		/ .speedup | . > 0.999 and . < 1.001'
@@ -116,9 +117,15 @@ populate=(populate --anon 64M)
 		"$ktask" stat --json=/nosuch/r touch "$ran"
 	[ ! -e "$ran" ]
 	[ -w /dev/full ] || skip "no /dev/full"
-	run -0 --separate-stderr "$ktask" stat -o /dev/full touch "$ran"
+	run -1 --separate-stderr "$ktask" stat -o /dev/full touch "$ran"
 	[ "$stderr" = "ktask: stat: writing /dev/full: No space left on device" ]
 	[ -e "$ran" ]
+	run -7 --separate-stderr "$ktask" stat -o /dev/full sh -c 'exit 7'
+	[ "$stderr" = "ktask: stat: writing /dev/full: No space left on device" ]
+	# More than a buffer: what failed first is told.
+	run -1 --separate-stderr bash -c '"$@" >/dev/full' bash "$ktask" stat \
+		--json -o - sh -c ': "$1"' sh "$(printf '%9999s' x)"
+	[[ $stderr == "ktask: stat: writing -: No space left on device"* ]]
 }
 
 @test "the status is the command's" {
