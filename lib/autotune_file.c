@@ -143,6 +143,45 @@ static bool is_safe(int fd, mode_t type, uid_t owner, mode_t bad)
 	       st.st_uid == owner && !(st.st_mode & bad);
 }
 
+/* The directory in which @base is. */
+static int open_above(const char *base)
+{
+	char above[FILE_PATH];
+	char *slash;
+
+	strcpy(above, base);
+	slash = strrchr(above, '/');
+	slash[slash == above] = '\0';
+	return open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Below another user's directory nothing is made: root would leave one of its own
+ * in a user's home. */
+static bool may_make_below(int fd, uid_t owner)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && (st.st_uid == owner || !st.st_uid);
+}
+
+/* Return: 0 or -errno; it may be there already. */
+static int make_base(const char *base, uid_t owner, mode_t mode)
+{
+	int fd, error = 0;
+
+	if (!access(base, F_OK))
+		return 0;
+	fd = open_above(base);
+	if (fd < 0)
+		return -errno;
+	if (!may_make_below(fd, owner))
+		error = -EPERM;
+	else if (mkdirat(fd, strrchr(base, '/') + 1, mode) && errno != EEXIST)
+		error = -errno;
+	close(fd);
+	return error;
+}
+
 /* The base may be a link, and sticky; what is below must belong to @owner. */
 static int open_directory(const char *base, uid_t owner, bool make)
 {
@@ -150,11 +189,12 @@ static int open_directory(const char *base, uid_t owner, bool make)
 	int base_fd, fd = -1, error = 0;
 
 	if (make)
-		mkdir(base, mode);
+		error = make_base(base, owner, mode);
+	if (error)
+		return error;
 	base_fd = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (base_fd < 0)
 		return -errno;
-	/* Otherwise root would leave a directory of its own in a user's home. */
 	if (!is_safe(base_fd, S_IFDIR, owner, 0))
 		error = -EPERM;
 	if (!error && make)
@@ -353,15 +393,17 @@ static int may_make_files(int at, const char *directory)
 /* May the missing directory be made in its base, or the base in what is above? */
 static int may_make_directory(const char *base)
 {
-	char above[FILE_PATH];
-	char *slash;
+	int fd, error;
 
 	if (!access(base, F_OK))
 		return may_make_files(AT_FDCWD, base);
-	strcpy(above, base);
-	slash = strrchr(above, '/');
-	slash[slash == above] = '\0';
-	return may_make_files(AT_FDCWD, above);
+	fd = open_above(base);
+	if (fd < 0)
+		return -errno;
+	error = may_make_below(fd, geteuid()) ? may_make_files(fd, ".")
+					      : -EPERM;
+	close(fd);
+	return error;
 }
 
 /* Return: false if there is no directory for it. */

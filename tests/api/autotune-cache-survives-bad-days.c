@@ -140,6 +140,12 @@ static void a_base_of_others_gets_no_folder(void **state)
 	assert_int_equal(put("a"), -EPERM);
 	snprintf(directory, sizeof(directory), "%s/ktask", tree.root);
 	assert_int_equal(access(directory, F_OK), -1);
+	/* Nor is a base made there, which would be root's in a user's home. */
+	snprintf(directory, sizeof(directory), "%s/cache", tree.root);
+	setenv("XDG_CACHE_HOME", directory, 1);
+	assert_int_equal(autotune_verify(MACHINE, path, sizeof(path)), -EPERM);
+	assert_int_equal(put("a"), -EPERM);
+	assert_int_equal(access(directory, F_OK), -1);
 }
 
 /* In place of the file, of the lock, of what is being written. */
