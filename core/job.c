@@ -63,6 +63,7 @@ void kt_worker_begin(struct kt_worker *worker, const struct kt_job *job,
 	worker->chunks = 0;
 	kt_store(&worker->units, 0);
 	worker->end_ns = 0;
+	worker->largest_chunk = 0;
 	worker->range_chunks = 0;
 	worker->failed = false;
 	worker->error = 0;
@@ -143,6 +144,7 @@ static void chunk_done(struct kt_job *job, struct kt_worker *worker,
 	worker->chunks++;
 	worker->range_chunks++;
 	kt_store(&worker->units, worker->units + units);
+	worker->largest_chunk = KT_MAX(worker->largest_chunk, units);
 	kt_cost_add(&worker->cost, units, ns);
 	share_cost(job, worker);
 }

@@ -59,6 +59,7 @@ struct kt_worker {
 	struct kt_cost cost;
 	uint64_t chunks, units; /* succeeded; units read by others too */
 	uint64_t end_ns; /* when its last chunk ended */
+	uint64_t largest_chunk; /* units, of those that succeeded */
 
 	/* In the present range, not yet added to it. */
 	uint64_t range_chunks;

@@ -40,6 +40,7 @@ int kt_context_init(struct kt_context *ctx, const struct kt_pace *pace)
 	ctx->chunks = 0;
 	ctx->units = 0;
 	ctx->helper_cpu_ns = 0;
+	ctx->largest_chunk = 0;
 	ctx->threads = 0;
 	ctx->lent = 0;
 	return 0;
@@ -260,6 +261,8 @@ static void add_group(struct kt_context *ctx, const struct kt_helpers *helpers)
 	ctx->chunks += helpers->chunks;
 	ctx->units += helpers->units;
 	ctx->helper_cpu_ns += helpers->cpu_ns;
+	ctx->largest_chunk =
+		KT_MAX(ctx->largest_chunk, helpers->largest_chunk);
 	ctx->threads += helpers->threads;
 	ctx->lent += helpers->lent;
 }
@@ -268,6 +271,7 @@ static void sum_up(struct kt_context *ctx)
 {
 	ctx->chunks = ctx->caller.chunks;
 	ctx->units = ctx->caller.units;
+	ctx->largest_chunk = ctx->caller.largest_chunk;
 	ctx->threads = ctx->caller.chunks > 0;
 	add_group(ctx, &ctx->helpers);
 	if (ctx->compensating)

@@ -74,6 +74,7 @@ struct kt_helpers {
 
 	/* Of helpers that have left; M. */
 	uint64_t chunks, units, cpu_ns; /* units: A */
+	uint64_t largest_chunk; /* units */
 	unsigned threads, lent;
 };
 
@@ -115,6 +116,7 @@ struct kt_context {
 
 	/* Sums over the caller and all helpers, from KT_STAGE_ENDED on. */
 	uint64_t chunks, units, helper_cpu_ns;
+	uint64_t largest_chunk; /* units */
 	unsigned threads, lent;
 };
 

@@ -28,6 +28,7 @@ void kt_helpers_reset(struct kt_helpers *helpers)
 	helpers->chunks = 0;
 	helpers->units = 0;
 	helpers->cpu_ns = 0;
+	helpers->largest_chunk = 0;
 	helpers->threads = 0;
 	helpers->lent = 0;
 }
@@ -141,6 +142,8 @@ static void collect_item(struct kt_context *ctx, struct kt_helpers *helpers,
 	helpers->chunks += worker->chunks;
 	kt_store(&helpers->units, helpers->units + worker->units);
 	helpers->cpu_ns += item->cpu_ns;
+	helpers->largest_chunk =
+		KT_MAX(helpers->largest_chunk, worker->largest_chunk);
 	if (worker->chunks && !item->counted) {
 		item->counted = true;
 		helpers->threads++;

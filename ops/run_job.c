@@ -176,6 +176,8 @@ void op_add_result(struct op_job *job, const struct ktask_result *part)
 	sum->wall_ns += part->wall_ns;
 	sum->cpu_ns += part->cpu_ns;
 	sum->tail_ns += part->tail_ns;
+	if (part->largest_chunk > sum->largest_chunk)
+		sum->largest_chunk = part->largest_chunk;
 	for (unsigned i = 0; i < part->nr_nodes; i++)
 		add_node(sum, &part->nodes[i]);
 }

@@ -151,6 +151,7 @@ struct ktask_result {
 	uint64_t tail_ns; /* from the caller's last chunk to the job's end */
 	unsigned nr_nodes; /* entries of nodes[] in use */
 	struct ktask_node_result nodes[KTASK_RESULT_NODES];
+	uint64_t largest_chunk; /* units of the largest that succeeded */
 };
 
 #define KTASK_RESULT_INIT                                  \

@@ -13,11 +13,19 @@
 
 #define NR_UNITS 1200
 
+static size_t largest; /* chunk of the job */
+
 static int use_a_little(struct work *work, size_t from, size_t to)
 {
+	size_t before = __atomic_load_n(&largest, __ATOMIC_RELAXED);
+
 	burn_us(3);
 	if (work->arg && from <= NR_UNITS / 2 && NR_UNITS / 2 < to)
 		return -EIO;
+	while (before < to - from &&
+	       !__atomic_compare_exchange_n(&largest, &before, to - from, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
 	return 0;
 }
 
@@ -54,6 +62,8 @@ static void check(const struct ktask_result *result, const struct work *work,
 	assert_true(result->cpu_ns > 0);
 	assert_true(result->wall_ns > 0);
 	assert_true(result->tail_ns <= result->wall_ns);
+	assert_int_equal(result->largest_chunk,
+			 __atomic_load_n(&largest, __ATOMIC_RELAXED));
 	if (work->nr_helper_chunks &&
 	    work->nr_helper_chunks < work->nr_chunks && !result->error)
 		assert_true(result->threads > 1);
@@ -73,6 +83,7 @@ static void run_ranges(size_t nr, int nr_nids, bool fails)
 						(int)i % nr_nids - 1 };
 	work_begin(&work, NR_UNITS);
 	work.arg = fails ? &work : NULL;
+	largest = 0;
 	ktask_ctl_set_chunk_us(&ctl, 30);
 	ktask_ctl_set_result(&ctl, &result);
 	assert_int_equal(ktask_run_numa(nodes, nr, &ctl), fails ? -EIO : 0);
@@ -106,13 +117,14 @@ static void sums_of_failed_jobs_agree(void **state)
 static void more_nodes_than_fit(void **state)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	struct work work = { 0 };
+	struct work work = { .also = use_a_little };
 	struct ktask_ctl ctl = work_ctl(&work, 1);
 	struct ktask_node nodes[20];
 
 	for (int i = 0; i < 20; i++)
 		nodes[i] = (struct ktask_node){ WORK_BASE + i * 60, 60, i };
 	work_begin(&work, NR_UNITS);
+	largest = 0;
 	ktask_ctl_set_result(&ctl, &result);
 	assert_int_equal(ktask_run_numa(nodes, 20, &ctl), 0);
 	check(&result, &work, KTASK_RESULT_NODES);
@@ -163,9 +175,10 @@ static void larger_structures_are_kept(void **state)
 static void small_jobs_have_results_too(void **state)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	struct work work = { 0 };
+	struct work work = { .also = use_a_little };
 	struct ktask_ctl ctl = work_ctl(&work, NR_UNITS);
 
+	largest = 0;
 	work_begin(&work, NR_UNITS);
 	ktask_ctl_set_result(&ctl, &result);
 	assert_int_equal(ktask_run(WORK_BASE, NR_UNITS, &ctl), 0);
