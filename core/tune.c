@@ -14,6 +14,8 @@
 /* Epochs between trials: 1/8 s at first, 8 s at last. */
 #define HOLD_FIRST 16
 #define HOLD_LAST 1024
+/* And at most where others leave fewer threads than there are. */
+#define HOLD_LIMITED 32
 /* A rate is an outlier if it is farther from the mean than a part of it, as 1 / n,
  * and than so many times the spread.  Two in a row mean that the load changed: the
  * next trial begins 16 to 32 ms after the change. */
@@ -25,6 +27,8 @@
 #define COOLDOWN_START 16
 #define COOLDOWN_FIRST 4
 #define COOLDOWN_LAST 1024
+/* A limit that moves by at most this part of it, as 1 / n, changes no rate. */
+#define LIMIT_PART 16
 /* Steps are a quarter of the threads, then an eighth, then a sixteenth. */
 #define FINEST 2
 
@@ -32,6 +36,8 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, uint64_t units,
 		   uint64_t now_ns)
 {
 	tune->max = KT_MAX(max, 1);
+	tune->limit = tune->max;
+	tune->wish = tune->max;
 	tune->units = units;
 	tune->chunk = 0;
 	tune->threads = tune->max;
@@ -70,6 +76,9 @@ static void set_threads(struct kt_tune *tune, unsigned threads)
 
 static void hold_count(struct kt_tune *tune, unsigned epochs)
 {
+	/* A job that asks for fewer is not told when others leave more. */
+	if (tune->limit < tune->max && tune->threads < tune->limit)
+		epochs = KT_MIN(epochs, HOLD_LIMITED);
 	tune->phase = KT_TUNE_HOLD;
 	tune->hold = epochs;
 	tune->hold_next = KT_MIN(epochs * 2, HOLD_LAST);
@@ -143,10 +152,10 @@ static void grow_count(struct kt_tune *tune, uint64_t rate)
 	}
 	tune->base = tune->threads;
 	tune->base_rate = rate;
-	if (tune->threads == tune->max)
+	if (tune->threads == tune->limit)
 		hold_count(tune, HOLD_FIRST);
 	else
-		set_threads(tune, KT_MIN(tune->threads * 2, tune->max));
+		set_threads(tune, KT_MIN(tune->threads * 2, tune->limit));
 }
 
 /* Averages over about 4 and 8 epochs, so that trials do not fail from noise. */
@@ -185,7 +194,7 @@ static void try_up(struct kt_tune *tune)
 	unsigned more = tune->threads + step_from(tune, tune->threads);
 
 	tune->phase = KT_TUNE_UP;
-	set_threads(tune, KT_MIN(more, tune->max));
+	set_threads(tune, KT_MIN(more, tune->limit));
 }
 
 static void try_down(struct kt_tune *tune)
@@ -208,7 +217,7 @@ static void answer_change(struct kt_tune *tune, uint64_t rate)
 	tune->base_rate = rate;
 	tune->hold_next = HOLD_FIRST;
 	tune->fine = 0;
-	if (!slower && tune->threads < tune->max)
+	if (!slower && tune->threads < tune->limit)
 		try_up(tune);
 	else if (slower && tune->threads > 2)
 		try_down(tune);
@@ -239,9 +248,10 @@ static void count_held_epoch(struct kt_tune *tune, uint64_t rate)
 	}
 	if (tune->hold && --tune->hold)
 		return;
-	if (tune->threads < tune->max)
+	if (tune->threads < tune->limit)
 		try_up(tune);
-	else if (tune->threads > 2 || tune->hold_next >= 16 * HOLD_FIRST)
+	else if (tune->threads > 2 ||
+		 (tune->threads > 1 && tune->hold_next >= 16 * HOLD_FIRST))
 		try_down(tune);
 	else
 		hold_count(tune, tune->hold_next);
@@ -270,13 +280,13 @@ static void paid_up(struct kt_tune *tune, uint64_t rate)
 	tune->base = tune->threads;
 	tune->base_rate = rate;
 	tune->hold_next = HOLD_FIRST;
-	if (tune->threads == tune->max) {
+	if (tune->threads == tune->limit) {
 		hold_count(tune, HOLD_FIRST);
 	} else if (tune->fine) {
 		try_up(tune);
 	} else {
 		tune->phase = KT_TUNE_GROW;
-		set_threads(tune, KT_MIN(tune->threads * 2, tune->max));
+		set_threads(tune, KT_MIN(tune->threads * 2, tune->limit));
 	}
 }
 
@@ -313,6 +323,60 @@ static void tried_down(struct kt_tune *tune, uint64_t rate)
 		try_down(tune);
 }
 
+/* ---- what can be had ---- */
+
+/* At the limit, also what others hold now. */
+static unsigned asked_for(const struct kt_tune *tune)
+{
+	return tune->threads == tune->limit ? tune->wish : tune->threads;
+}
+
+/* A count that was at the limit stays there. */
+static void follow_limit(const struct kt_tune *tune, unsigned *count,
+			 unsigned limit)
+{
+	if (*count == tune->limit || *count > limit)
+		*count = limit;
+}
+
+static void move_limit(struct kt_tune *tune, unsigned limit)
+{
+	follow_limit(tune, &tune->base, limit);
+	follow_limit(tune, &tune->least, limit);
+	follow_limit(tune, &tune->threads, limit);
+	tune->limit = limit;
+}
+
+/* The rate of the former count is no measure for the new one.  Try all that can be
+ * had, as at the beginning.  A trial of whether the new ones pay did worse: the last
+ * of 20 jobs that share 819 permits then ended a seventh later. */
+static void begin_again(struct kt_tune *tune, unsigned limit)
+{
+	tune->settling = true;
+	tune->outliers = 0;
+	tune->fine = 0;
+	tune->threads = KT_MIN(tune->wish, limit);
+	tune->limit = limit;
+	tune->base = 0;
+	hold_count(tune, HOLD_FIRST);
+}
+
+void kt_tune_limit(struct kt_tune *tune, unsigned had, bool all)
+{
+	unsigned limit = all ? tune->max : KT_MAX(had, 1);
+
+	/* To get all of a lower count says nothing about a higher one. */
+	if (limit == tune->limit || (all && tune->threads < tune->limit))
+		return;
+	tune->wish = asked_for(tune);
+	if (kt_distance(limit, tune->limit) <= tune->limit / LIMIT_PART)
+		move_limit(tune, limit);
+	else
+		begin_again(tune, limit);
+	if (all)
+		tune->wish = tune->max;
+}
+
 static uint64_t epoch_ns(const struct kt_tune *tune)
 {
 	return tune->phase == KT_TUNE_PROBE ? KT_TUNE_PROBE_NS
@@ -328,7 +392,7 @@ unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
 	/* An epoch in which no chunk ended goes on. */
 	if (forward && (now_ns - tune->epoch_ns < epoch_ns(tune) ||
 			units == tune->epoch_units))
-		return tune->threads;
+		return asked_for(tune);
 	rate = forward ? kt_rate(units - tune->epoch_units,
 				 now_ns - tune->epoch_ns)
 		       : 0;
@@ -337,7 +401,7 @@ unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
 	if (forward)
 		tune->settling = false;
 	if (settling || !forward)
-		return tune->threads;
+		return asked_for(tune);
 
 	switch (tune->phase) {
 	case KT_TUNE_GROW:
@@ -356,5 +420,5 @@ unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
 		end_probe(tune, rate);
 		break;
 	}
-	return tune->threads;
+	return asked_for(tune);
 }

@@ -60,6 +60,8 @@ enum kt_tune_phase {
 
 struct kt_tune {
 	unsigned max; /* never more */
+	unsigned limit; /* what could be had lately; at most max */
+	unsigned wish; /* asked for while all of these pay */
 	uint64_t units; /* of the whole job */
 	uint64_t chunk; /* units that a thread does at once, at least */
 	unsigned threads; /* wanted now */
@@ -103,12 +105,23 @@ void kt_tune_chunk(struct kt_tune *tune, uint64_t units);
 void kt_tune_known(struct kt_tune *tune, unsigned threads);
 
 /*
+ * kt_tune_limit - the job asked for what kt_tune_step() returned, and has @had
+ * @all: that is as many as it asked for
+ *
+ * Others may hold the rest.  Then fewer threads are tried, and never more than
+ * @had until more can be had.  A limit that moves by more than a sixteenth ends
+ * a trial, and the epoch is not counted.
+ */
+void kt_tune_limit(struct kt_tune *tune, unsigned had, bool all);
+
+/*
  * kt_tune_step - measure the rate, and decide
  * @units: that the job has done so far
  *
  * One thread at a time; cheap when the epoch has not ended.
  *
- * Return: threads that the job should have, 1 to max.
+ * Return: threads that the job should ask for, 1 to max.  A job that gets fewer
+ * asks for all as long as those that it gets pay.
  */
 unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units);
 

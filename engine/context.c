@@ -81,6 +81,7 @@ unsigned kt_context_size(struct kt_context *ctx, unsigned max,
 	share_budget(ctx, parent, max);
 	max = kt_split_threads(ctx->units_total, ctx->job.split.min_chunk, max);
 	kt_tune_begin(&ctx->tune, max, ctx->units_total, ctx->start_ns);
+	kt_tune_chunk(&ctx->tune, ctx->job.split.min_chunk);
 	return max;
 }
 
@@ -196,9 +197,7 @@ bool kt_context_tick(struct kt_worker *worker, uint64_t now_ns)
 		return false;
 	ctx->wanted = wanted;
 	kt_context_refresh(ctx, now_ns);
-	/* The rate is not that of the count tuned for. */
-	if (ctx->job.threads < wanted)
-		ctx->tune.settling = true;
+	kt_tune_limit(&ctx->tune, ctx->job.threads, ctx->job.threads >= wanted);
 	return false;
 }
 
@@ -261,8 +260,7 @@ static void add_group(struct kt_context *ctx, const struct kt_helpers *helpers)
 	ctx->chunks += helpers->chunks;
 	ctx->units += helpers->units;
 	ctx->helper_cpu_ns += helpers->cpu_ns;
-	ctx->largest_chunk =
-		KT_MAX(ctx->largest_chunk, helpers->largest_chunk);
+	ctx->largest_chunk = KT_MAX(ctx->largest_chunk, helpers->largest_chunk);
 	ctx->threads += helpers->threads;
 	ctx->lent += helpers->lent;
 }

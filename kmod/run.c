@@ -70,13 +70,12 @@ static void adapt(struct run *run, uint64_t now_ns)
 	run->wanted = wanted;
 	if (!kt_job_idle(&run->job) && !kt_job_stopped(&run->job))
 		run_seat_threads(run, allowed_threads(run));
-	/* Fewer than wanted: look again soon, and let tune not learn from it. */
+	kt_tune_limit(&run->tune, run->job.threads, run->job.threads >= wanted);
+	/* Fewer than wanted: look again soon. */
 	run->next_look_ns = now_ns + LOOK_NS;
-	if (run->job.threads < wanted) {
+	if (run->job.threads < wanted)
 		run->next_look_ns =
 			now_ns + wait_ns(run, now_ns, LOOK_SHORT_NS);
-		run->tune.settling = true;
-	}
 }
 
 /* Helpers leave meanwhile, and CPUs that were promised to some are free. */

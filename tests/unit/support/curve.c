@@ -82,6 +82,7 @@ void simulation_begin(struct simulation *sim, const struct curve *curve,
 	kt_tune_begin(&sim->tune, max, UINT64_MAX, 0);
 	if (known)
 		kt_tune_known(&sim->tune, known);
+	sim->asked = sim->tune.threads;
 }
 
 void simulation_job(struct simulation *sim, unsigned nr)
@@ -100,18 +101,25 @@ static double deviation(uint64_t *random)
 	return sum;
 }
 
+unsigned simulation_threads(const struct simulation *sim)
+{
+	return sim->limit ? KT_MIN(sim->asked, sim->limit) : sim->asked;
+}
+
 /* Half a millisecond, as often as a caller looks up. */
 static double tick_with(struct simulation *sim, double luck)
 {
-	unsigned threads = sim->tune.threads, wanted;
+	unsigned threads = simulation_threads(sim), wanted;
 	double rate = curve_rate(sim->curve, threads);
 
 	sim->now_ns += KT_TUNE_EPOCH_NS / TICKS_PER_EPOCH;
 	sim->units += rate * sim->speed * luck / TICKS_PER_EPOCH;
 	wanted = kt_tune_step(&sim->tune, sim->now_ns, (uint64_t)sim->units);
 	assert_in_range(wanted, 1, sim->tune.max);
-	assert_int_equal(wanted, sim->tune.threads);
-	sim->changes += wanted != threads;
+	sim->asked = wanted;
+	kt_tune_limit(&sim->tune, simulation_threads(sim),
+		      simulation_threads(sim) == wanted);
+	sim->changes += simulation_threads(sim) != threads;
 	return rate;
 }
 
@@ -133,9 +141,12 @@ void simulation_tick(struct simulation *sim)
 
 double simulation_run(struct simulation *sim, unsigned nr)
 {
+	unsigned most = sim->tune.max;
 	double sum = 0;
 
 	for (unsigned i = 0; i < nr; i++)
 		sum += simulation_epoch(sim);
-	return sum / nr / curve_best(sim->curve, sim->tune.max);
+	if (sim->limit)
+		most = KT_MIN(most, sim->limit);
+	return sum / nr / curve_best(sim->curve, most);
 }

@@ -36,6 +36,8 @@ struct simulation {
 	uint64_t now_ns;
 	double units;
 	unsigned changes; /* of the number of threads */
+	unsigned asked; /* threads, by kt_tune_step() */
+	unsigned limit; /* others have the rest; 0: nobody has */
 };
 
 /* @known: begin with this count; 0: with all */
@@ -51,7 +53,11 @@ double simulation_epoch(struct simulation *sim);
 /* A sixteenth of an epoch, without noise. */
 void simulation_tick(struct simulation *sim);
 
-/* @nr epochs; returns the mean rate as a part of the best one. */
+/* Threads that the job has. */
+unsigned simulation_threads(const struct simulation *sim);
+
+/* @nr epochs; returns the mean rate as a part of the best one, within the limit
+ * that there is at the end. */
 double simulation_run(struct simulation *sim, unsigned nr);
 
 #endif /* UNIT_CURVE_H */
