@@ -524,6 +524,8 @@ void sim_job_begin(struct sim_job *job, unsigned max_threads,
 		job->items[i].host.permits = false;
 		job->items[i].host.helper = NULL;
 	}
+	if (!ctx->detached && max_threads > 1)
+		shares_overload_count();
 	kt_context_begin(ctx);
 }
 

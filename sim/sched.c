@@ -548,13 +548,15 @@ void sim_set_weight(struct sim_thread *thread, unsigned weight)
 	if (thread->state == RUNNING)
 		account_current(&sim_state.cpus[thread->cpu]);
 	thread->weight = weight;
-	if (thread->state != READY)
+	if (thread->state != READY && thread->state != RUNNING)
 		return;
 	/* The vruntime of its old weight must not keep it from a CPU. */
-	leave_cpu(thread);
-	thread->state = BLOCKED;
 	if (thread->vruntime > sim_state.cpus[thread->cpu].vruntime)
 		thread->vruntime = sim_state.cpus[thread->cpu].vruntime;
+	if (thread->state == RUNNING)
+		return;
+	leave_cpu(thread);
+	thread->state = BLOCKED;
 	place_thread(thread);
 }
 

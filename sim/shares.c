@@ -11,6 +11,9 @@
  * CPUs, and at the latest OVERLOAD_NS after it was last seen. */
 #define OVERLOAD_NS 1000000000
 #define OVERLOAD_REFRESHES 3
+/* One that was only counted, when a job began, ends sooner: then helpers are
+ * tried, and for OVERLOAD_NS no job counts again. */
+#define COUNTED_NS 200000000
 
 static struct {
 	unsigned permits;
@@ -20,6 +23,7 @@ static struct {
 	uint32_t changes;
 	uint64_t seen_ns; /* when the overload was last seen */
 	unsigned refreshes; /* until it is over; 0: there is none */
+	uint64_t tried_ns; /* when one last ended without idle CPUs */
 } sim_shares;
 
 void shares_reset(unsigned permits)
@@ -87,13 +91,20 @@ unsigned shares_threads(struct sim_job *job, unsigned wanted, uint64_t now_ns,
 	       kt_share(sim_shares.permits, wants, nr, self, now_ns / TURN_NS);
 }
 
-static unsigned idle_threads(unsigned own)
+static unsigned online_cpus(void)
 {
-	unsigned cpus = 0, running = sim_runnable();
-	unsigned others = running > own ? running - own : 0;
+	unsigned cpus = 0;
 
 	for (unsigned i = 0; i < sim_machine()->nr_cpus; i++)
 		cpus += sim_is_online(i);
+	return cpus;
+}
+
+static unsigned idle_threads(unsigned own)
+{
+	unsigned cpus = online_cpus(), running = sim_runnable();
+	unsigned others = running > own ? running - own : 0;
+
 	return others < cpus ? cpus - others : 1;
 }
 
@@ -104,13 +115,27 @@ unsigned shares_in_overload(unsigned own, unsigned wanted)
 	if (!sim_shares.refreshes || wanted < 2)
 		return wanted;
 	capacity = idle_threads(own);
-	if (sim_now() - sim_shares.seen_ns >= OVERLOAD_NS)
+	if (sim_now() - sim_shares.seen_ns >= OVERLOAD_NS) {
 		sim_shares.refreshes = 0;
-	else
+		sim_shares.tried_ns = sim_now();
+	} else {
 		sim_shares.refreshes = capacity < wanted
 					       ? OVERLOAD_REFRESHES
 					       : sim_shares.refreshes - 1;
+	}
 	return sim_shares.refreshes ? KT_MIN(capacity, wanted) : wanted;
+}
+
+void shares_overload_count(void)
+{
+	if (sim_shares.refreshes ||
+	    sim_now() - sim_shares.tried_ns < OVERLOAD_NS)
+		return;
+	/* The caller is one of them, and helpers of other jobs give way. */
+	if (sim_runnable() < online_cpus() + 1 + sim_host_permits_used())
+		return;
+	sim_shares.seen_ns = sim_now() - (OVERLOAD_NS - COUNTED_NS);
+	sim_shares.refreshes = OVERLOAD_REFRESHES;
 }
 
 void shares_overload_seen(void)

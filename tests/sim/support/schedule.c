@@ -11,6 +11,7 @@
 #define NESTING_MAX 2
 /* Nothing takes so long, but what never ends. */
 #define NO_END_NS 3600000000000ull
+#define HELPERS_SLEEP_NS 100000
 
 /* The library's, the module's, and one that does much in little time. */
 static const struct kt_pace paces[] = {
@@ -390,6 +391,16 @@ struct timed {
 	unsigned nr_hogs, nr_helpers, permits;
 };
 
+/* Two on each CPU, which never end. */
+static void overload(struct timed *timed)
+{
+	timed->nr_hogs = plan_hogs(timed->hogs, 2 * world.machine.nr_cpus, 100);
+	for (unsigned i = 0; i < timed->nr_hogs; i++) {
+		timed->hogs[i].from_ns = 0;
+		timed->hogs[i].to_ns = SIM_NEVER;
+	}
+}
+
 static void plan_timed(struct timed *timed)
 {
 	struct sim_machine *m = &world.machine;
@@ -417,10 +428,32 @@ static void plan_timed(struct timed *timed)
 	world.processes[0].never_percent = chance(20) ? 50 : 0;
 	timed->nr_hogs =
 		plan_hogs(timed->hogs, 2 * m->nr_cpus, (unsigned)below(100));
+	if (chance(12))
+		overload(timed);
 }
 
+static uint64_t timed_begin_ns;
+
+static void note_begin(struct sim_job *job)
+{
+	timed_begin_ns = sim_now();
+}
+
+/* Are there more threads than CPUs from beginning to end? */
+static bool always_overloaded(const struct timed *timed)
+{
+	unsigned nr = 1;
+
+	for (unsigned i = 0; i < timed->nr_hogs; i++)
+		nr += !timed->hogs[i].from_ns &&
+		      timed->hogs[i].to_ns == SIM_NEVER;
+	return nr > world.machine.nr_cpus;
+}
+
+/* Once helpers have fallen asleep. */
 static void timed_main(void *arg)
 {
+	sim_block(HELPERS_SLEEP_NS);
 	tracked_run(arg);
 }
 
@@ -431,7 +464,6 @@ static const char *run_timed(const struct timed *timed, uint64_t seed,
 	struct sim_process *process = &world.processes[0];
 	/* On one CPU: else luck decides beside whom it runs. */
 	struct sim_cpus cpus = { { 1 } };
-	uint64_t begin_ns;
 	const char *why;
 
 	sim_reset(&world.machine, seed);
@@ -442,10 +474,10 @@ static const char *run_timed(const struct timed *timed, uint64_t seed,
 	sim_process_init(process, timed->nr_helpers);
 	*job = tracked_alloc(sizeof(**job));
 	tracked_init(*job, &timed->plan, process, NULL, world.stats);
+	(*job)->job.begun = note_begin;
 	sim_spawn("caller", timed_main, *job, SIM_WEIGHT_NORMAL, &cpus, false);
-	begin_ns = sim_now();
 	why = sim_run();
-	*ns = sim_now() - begin_ns;
+	*ns = sim_now() - timed_begin_ns;
 	return why;
 }
 
@@ -481,6 +513,7 @@ const char *schedule_time(uint64_t seed, struct schedule_time *time)
 	time->lent = job->job.ctx.lent;
 	time->cpus = world.machine.nr_cpus;
 	time->hogs = timed.nr_hogs;
+	time->overloaded = always_overloaded(&timed);
 	sim_trace("---- and by one thread ----");
 	timed.plan.max_threads = 1;
 	timed.nr_helpers = 0;

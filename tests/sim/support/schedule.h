@@ -6,6 +6,7 @@
 #ifndef TESTS_SIM_SCHEDULE_H
 #define TESTS_SIM_SCHEDULE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What the schedules of a run had, so that a test cannot check nothing. */
@@ -30,6 +31,7 @@ struct schedule_time {
 	/* Until a thread of the caller's weight has its turn on its CPU. */
 	uint64_t turn_ns;
 	unsigned threads, lent, cpus, hogs;
+	bool overloaded; /* more threads than CPUs from beginning to end */
 };
 
 /* schedule_time - one job beside other load, and the same by one thread */
