@@ -24,8 +24,6 @@
 /* The same after the offer that woke it was withdrawn: long enough for the next job
  * of a series, and no longer, because the helper is not low. */
 #define SPIN_WOKEN_NS 10000
-/* How long a helper that takes an offer and has a CPU needs to lower itself. */
-#define TAKE_NS 20000
 /* Between two tries to begin. */
 #define NAP_MIN_NS 250000
 #define NAP_MAX_NS 2000000
@@ -71,20 +69,16 @@ void helper_raise(struct helper *h)
 	kt_store(&h->low, 0);
 }
 
-/* The helper has a CPU, or was preempted just now.  It raises itself when it finds no
- * offer. */
+/* A helper that is not low yet has a CPU.  It finds no offer and raises itself. */
 void helper_raise_taker(struct helper *h)
 {
-	uint64_t until = kt_now_ns() + TAKE_NS;
-
-	while (!prio_is_lowest(helper_tid(h)))
-		if (kt_now_ns() >= until)
-			return;
-	helper_raise(h);
+	if (prio_is_lowest(helper_tid(h)))
+		helper_raise(h);
 }
 
 /* OFFERED -> TAKING -> RUNNING, as low as it can be; false if the offer was
- * withdrawn. */
+ * withdrawn.  Then it is raised whoever else may have done so: that may have come
+ * in the middle of being lowered. */
 static bool take_offer(struct helper *h, uint32_t word)
 {
 	if (kt_load(&h->low) || prio_mode() != PRIO_LEND || pool_closing())
@@ -94,7 +88,11 @@ static bool take_offer(struct helper *h, uint32_t word)
 	kt_store(&h->low, 1);
 	prio_lower();
 	word = with_phase(word, TAKING);
-	return helper_move(h, &word, RUNNING);
+	if (helper_move(h, &word, RUNNING))
+		return true;
+	prio_raise(0);
+	kt_store(&h->low, 0);
+	return false;
 }
 
 /*

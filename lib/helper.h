@@ -117,8 +117,13 @@ bool helper_place(struct helper *h, const struct seat *seat);
 /* helper_raise - by who holds CLAIMED: to the priority of the process */
 void helper_raise(struct helper *h);
 
-/* helper_raise_taker - the same, of one that was TAKING and may be about to
- * lower itself */
+/*
+ * helper_raise_taker - the same, of one that was TAKING
+ *
+ * Waits for nothing.  One that is preempted in the microsecond in which it lowers
+ * itself, behind this look, stays low until it gets a CPU, the next job withdraws
+ * its offer, or the process exits.
+ */
 void helper_raise_taker(struct helper *h);
 
 /* helper_note_loan - while LENDING, before @prio is lent: a helper that changes
