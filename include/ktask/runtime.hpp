@@ -156,7 +156,8 @@ template <typename F> int run_and_delete(void *arg)
 		}
 	} owned = { static_cast<F *>(arg) };
 
-	return guarded(*owned.f);
+	/* It was begun all the same, to be deleted. */
+	return ktrt_cancelled() ? -ECANCELED : guarded(*owned.f);
 }
 
 template <typename F>
@@ -177,7 +178,7 @@ int spawn(F &&f, ktrt_attr &attr, std::false_type)
 	body *copy = new body(std::forward<F>(f));
 	int failed;
 
-	/* A cancelled task would never delete it. */
+	/* A task that is not begun would never delete it. */
 	attr.flags |= KTRT_ALWAYS;
 	failed = ktrt_spawn_attr(run_and_delete<body>, copy, &attr);
 	if (failed)
