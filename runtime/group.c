@@ -84,7 +84,7 @@ void ktrt_group_free(struct ktrt_group *group)
 {
 	if (!group || !current_worker())
 		return;
-	ktrt_group_wait(group);
+	ktrt_code_drop(ktrt_group_wait(group));
 	pool_put(&rt.groups, NULL, group);
 }
 
@@ -167,6 +167,6 @@ int ktrt_run(ktrt_func func, void *arg)
 		return error;
 	error = run_by_worker(func, arg);
 	if (!attached)
-		ktrt_detach();
+		ktrt_code_drop(ktrt_detach());
 	return error;
 }

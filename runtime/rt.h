@@ -296,6 +296,7 @@ int32_t task_outstanding(const struct ktrt_task *task);
 int task_wait(struct worker *w, struct ktrt_task *task);
 /* Its first code, which is forgotten. */
 int error_take(int *error);
+/* As the first one; a later one is dropped. */
 void error_keep(int *error, int code);
 
 /* ---- task_sched.c ---- */
@@ -418,6 +419,11 @@ static inline bool core_overloaded(const struct core *core)
 {
 	return at_peek(&core->nr_suspended) || core_ready(core) > 1;
 }
+
+/* ---- codes.c ---- */
+
+/* In the child of a fork, where the table may be locked. */
+void codes_after_fork(void);
 
 /* ---- search.c ---- */
 

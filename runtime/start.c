@@ -38,6 +38,7 @@ static void in_child(void)
 	at_store(&rt.runs, 0);
 	at_store(&rt.generation, rt.generation + 1);
 	pthread_mutex_init(&lock, NULL);
+	codes_after_fork();
 }
 
 static void prepare_forks(void)
@@ -357,6 +358,8 @@ int ktrt_stop(void)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_mutex_lock(&lock);
 	if (at_load(&rt.attached) > 1) {
+		/* For the next who waits. */
+		error_keep(&w->outer->child_error, error);
 		error = -EBUSY;
 	} else {
 		detach_worker(w);

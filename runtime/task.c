@@ -21,8 +21,8 @@ void error_keep(int *error, int code)
 {
 	int none = 0;
 
-	if (code && !at_peek(error))
-		at_cas(error, &none, code);
+	if (code && (at_peek(error) || !at_cas(error, &none, code)))
+		ktrt_code_drop(code);
 }
 
 int error_take(int *error)
@@ -411,7 +411,7 @@ struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task)
 		if (task->group) {
 			error_keep(&task->group->error, task->error);
 			group_less(task->group);
-		} else if (unlikely(task->error) && parent) {
+		} else if (unlikely(task->error)) {
 			error_keep(&parent->child_error, task->error);
 		}
 		task_free(w, task);

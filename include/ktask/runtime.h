@@ -196,12 +196,38 @@ KTRT_API int ktrt_group_wait(struct ktrt_group *group);
  * instead; from any thread */
 KTRT_API void ktrt_group_cancel(struct ktrt_group *group);
 
-/* ktrt_group_free - waits first; NULL is fine */
+/* ktrt_group_free - waits first, and drops the code; NULL is fine */
 KTRT_API void ktrt_group_free(struct ktrt_group *group);
 
 /* ktrt_cancelled - was the calling task's group, or that of a task above it,
  * cancelled? */
 KTRT_API int ktrt_cancelled(void);
+
+/* ---- codes that stand for an object, as an exception ---- */
+
+/* Codes from here on are those of ktrt_code_new(). */
+#define KTRT_CODE_FIRST 0x70000000u
+
+/**
+ * ktrt_code_new - a code that takes an object to whoever waits
+ * @kind: what it is, for ktrt_code_take(); must stay
+ * @drop: lets go of it: called once, by any thread, if the code was not the
+ *	first, or nobody got it
+ *
+ * A task returns the code.  Whoever gets it from a call takes the object, drops
+ * the code or, in a task, returns it.  Needs no runtime.
+ *
+ * Return: the code, -EINVAL, -ENOMEM: the object is still the caller's.
+ */
+KTRT_API int ktrt_code_new(const char *kind, void *object,
+			   void (*drop)(void *object));
+
+/* ktrt_code_take - the object, which is the caller's then; NULL: the code has
+ * none, or of another kind */
+KTRT_API void *ktrt_code_take(int code, const char *kind);
+
+/* ktrt_code_drop - let go of its object, if it has one */
+KTRT_API void ktrt_code_drop(int code);
 
 /* ---- external events: a task that completes later ---- */
 
@@ -267,7 +293,7 @@ KTRT_API int ktrt_start(const struct ktrt_options *options);
  * ktrt_stop - wait for the calling thread's tasks and end the runtime
  *
  * Return: as ktrt_wait(); -EBUSY inside a task or while another thread is
- * attached; -ESRCH.
+ * attached, and then the runtime goes on; -ESRCH.
  */
 KTRT_API int ktrt_stop(void);
 

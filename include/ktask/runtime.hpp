@@ -11,15 +11,20 @@
  *
  * A callable is moved into the task.  It returns nothing, or int: 0 or a code
  * as for ktrt_func.
+ *
+ * Of several exceptions the first goes to whoever waits, the others are
+ * dropped.  The destructors of scope, group and runtime wait too, and throw what
+ * a task threw unless an exception is leaving their block already.
  */
 #ifndef KTASK_RUNTIME_HPP
 #define KTASK_RUNTIME_HPP
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cxxabi.h>
 #include <exception>
-#include <mutex>
+#include <new>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -51,68 +56,72 @@ class error : public std::system_error {
 namespace detail
 {
 
-/*
- * Exceptions on their way to whoever waits.  A task's code names one; of
- * several the first code counts, so the others are overwritten in time.
- */
-class exceptions {
-    public:
-	static int keep(std::exception_ptr exception)
-	{
-		exceptions &all = self();
-		std::lock_guard<std::mutex> guard(all.lock_);
-		unsigned number = all.next_++ & mask;
+/* Exceptions go to whoever waits as objects of codes. */
+inline const char *exception_kind() noexcept
+{
+	return "std::exception_ptr";
+}
 
-		all.slots_[number % room].number = number;
-		all.slots_[number % room].exception = exception;
-		return first + static_cast<int>(number);
-	}
-	/* Null if the code is none, or too old. */
-	static std::exception_ptr take(int code)
-	{
-		exceptions &all = self();
-		std::lock_guard<std::mutex> guard(all.lock_);
-		unsigned number = static_cast<unsigned>(code - first);
-		slot &place = all.slots_[number % room];
-		std::exception_ptr found;
+inline void drop_exception(void *object)
+{
+	delete static_cast<std::exception_ptr *>(object);
+}
 
-		if (place.number == number)
-			std::swap(found, place.exception);
-		return found;
-	}
-	static bool is(int code)
-	{
-		return code >= first;
-	}
+/* Without memory the code says so in place of the exception. */
+inline int keep_exception(std::exception_ptr exception) noexcept
+{
+	std::exception_ptr *kept =
+		new (std::nothrow) std::exception_ptr(std::move(exception));
+	int code = -ENOMEM;
 
-    private:
-	static const int first = 0x70000000;
-	static const unsigned mask = 0xffffff, room = 256;
-	struct slot {
-		unsigned number;
-		std::exception_ptr exception;
-	};
-	static exceptions &self()
-	{
-		static exceptions all;
-		return all;
-	}
-	std::mutex lock_;
-	unsigned next_ = 0;
-	slot slots_[room];
-};
+	if (kept)
+		code = ktrt_code_new(exception_kind(), kept, drop_exception);
+	if (code < 0)
+		delete kept;
+	return code;
+}
 
 inline void check(int code, const char *what)
 {
-	std::exception_ptr exception;
+	void *object;
 
 	if (!code)
 		return;
-	if (exceptions::is(code))
-		exception = exceptions::take(code);
-	if (exception)
-		std::rethrow_exception(exception);
+	object = ktrt_code_take(code, exception_kind());
+	if (object) {
+		std::exception_ptr exception =
+			*static_cast<std::exception_ptr *>(object);
+
+		drop_exception(object);
+		std::rethrow_exception(std::move(exception));
+	}
+	ktrt_code_drop(code);
 	throw error(code, what);
+}
+
+/* How many exceptions are on their way out of blocks; before C++17: any. */
+inline int unwinding() noexcept
+{
+#if defined(__cpp_lib_uncaught_exceptions)
+	return std::uncaught_exceptions();
+#else
+	return std::uncaught_exception();
+#endif
+}
+
+/* Else everything was waited for when it ended. */
+inline bool runs() noexcept
+{
+	return ktrt_cpus(nullptr, 0) >= 0;
+}
+
+/* At the end of a block: what leaves it already goes first. */
+inline void check_at_end(int code, int unwinding_before, const char *what)
+{
+	if (unwinding() > unwinding_before)
+		ktrt_code_drop(code);
+	else
+		check(code, what);
 }
 
 template <typename F> int call(F &f, std::true_type)
@@ -137,7 +146,7 @@ template <typename F> int guarded(F &f)
 		throw; /* pthread_exit() */
 #endif
 	} catch (...) {
-		return exceptions::keep(std::current_exception());
+		return keep_exception(std::current_exception());
 	}
 }
 
@@ -217,15 +226,21 @@ template <typename T> dep range(unsigned mode, const T *first, std::size_t nr)
 
 class group {
     public:
-	group()
+	group() : unwinding_(detail::unwinding())
 	{
 		detail::check(ktrt_group_new(&group_), "making a group");
 	}
 	group(const group &) = delete;
 	group &operator=(const group &) = delete;
-	~group()
+	/* Who cancelled it does not want to hear so. */
+	~group() noexcept(false)
 	{
+		int code = detail::runs() ? ktrt_group_wait(group_) : 0;
+
 		ktrt_group_free(group_);
+		if (!cancelled_ || code != -ECANCELED)
+			detail::check_at_end(code, unwinding_,
+					     "a task of a group");
 	}
 	void wait()
 	{
@@ -233,6 +248,7 @@ class group {
 	}
 	void cancel()
 	{
+		cancelled_ = true;
 		ktrt_group_cancel(group_);
 	}
 	ktrt_group *raw() const
@@ -242,6 +258,8 @@ class group {
 
     private:
 	ktrt_group *group_;
+	const int unwinding_;
+	std::atomic<bool> cancelled_{ false };
 };
 
 /* ---- tasks ---- */
@@ -287,6 +305,34 @@ inline void wait()
 	detail::check(ktrt_wait(), "a task");
 }
 
+/*
+ * Waits at the end of its block for all tasks that the calling task or thread
+ * has made, also if an exception leaves the block.  Declared after what these
+ * tasks use it keeps that alive for them:
+ *
+ *	std::vector<int> parts(n);
+ *	ktrt::scope waits;
+ *	for (int &part : parts)
+ *		ktrt::spawn([&] { part = f(); });
+ *	may_throw();
+ */
+class scope {
+    public:
+	scope() : unwinding_(detail::unwinding())
+	{
+	}
+	scope(const scope &) = delete;
+	scope &operator=(const scope &) = delete;
+	~scope() noexcept(false)
+	{
+		if (detail::runs())
+			detail::check_at_end(ktrt_wait(), unwinding_, "a task");
+	}
+
+    private:
+	const int unwinding_;
+};
+
 inline void yield()
 {
 	ktrt_yield();
@@ -301,10 +347,15 @@ template <typename F> void run(F &&f)
 	detail::check(ktrt_run(detail::run_inside<body>, &local), "a task");
 }
 
-/* Starts the runtime; stops it when it goes out of scope. */
+/*
+ * Starts the runtime; stops it when it goes out of scope.  That waits for the
+ * thread's tasks and throws what they threw.  It throws -EBUSY while another
+ * thread is attached: the runtime goes on then.
+ */
 class runtime {
     public:
 	explicit runtime(unsigned workers = 0, unsigned flags = 0)
+		: unwinding_(detail::unwinding())
 	{
 		ktrt_options options = KTRT_OPTIONS_INIT;
 
@@ -314,10 +365,24 @@ class runtime {
 	}
 	runtime(const runtime &) = delete;
 	runtime &operator=(const runtime &) = delete;
-	~runtime()
+	~runtime() noexcept(false)
 	{
-		ktrt_stop();
+		if (runs_)
+			detail::check_at_end(ktrt_stop(), unwinding_,
+					     "stopping the runtime");
 	}
+	/* The same earlier; after -EBUSY it may be tried again. */
+	void stop()
+	{
+		int code = ktrt_stop();
+
+		runs_ = detail::runs();
+		detail::check(code, "stopping the runtime");
+	}
+
+    private:
+	const int unwinding_;
+	bool runs_ = true;
 };
 
 } /* namespace ktrt */
