@@ -23,7 +23,8 @@ pg_folder() {
 	AS_USER=(--reuid=nobody "--regid=$(id -g nobody)" --clear-groups)
 
 as_user() {
-	setpriv "${AS_USER[@]}" -- "$@"
+	libraries_of "$@"
+	setpriv "${AS_USER[@]}" -- env "${LIBRARIES[@]}" "$@"
 }
 
 # The folders of the test may be closed to other users: everything that this
@@ -38,7 +39,7 @@ setup_file() {
 	if [[ $PG == "$SERVERS"/* ]]; then
 		cp -r "$SERVERS/usr" "$WORK"
 		PG=$WORK${PG#"$SERVERS"}
-		LD_LIBRARY_PATH=$WORK${LD_LIBRARY_PATH#"$SERVERS"}
+		export SERVER_ROOT=$WORK
 	fi
 	as_user "$PG/initdb" -D "$WORK/new" -U ktask -A trust -k -N \
 		--locale=C -E UTF8 >/dev/null
@@ -76,7 +77,7 @@ bench() {
 # begin OPTION...: the server of this turn
 begin() {
 	serve "$PG/postgres" -D "$WORK/$HOW" "$@" >>"$WORK/$HOW.log" 2>&1
-	await "$PG/pg_isready" -q || {
+	await as_user "$PG/pg_isready" -q || {
 		tail "$WORK/$HOW.log"
 		false
 	}

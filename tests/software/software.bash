@@ -16,10 +16,21 @@ RUN_OPTIONS=()
 
 # Servers that are not installed, only unpacked (tests/software/fetch).
 SERVERS=$KTASK_BUILD/servers/root
-if [ -d "$SERVERS/usr" ]; then
-	PATH=$PATH:$SERVERS/usr/sbin:$SERVERS/usr/bin
-	export LD_LIBRARY_PATH=$SERVERS/usr/lib/$(uname -m)-linux-gnu
-fi
+# Where they are: a test may have copied them.
+SERVER_ROOT=${SERVER_ROOT:-$SERVERS}
+[ ! -d "$SERVERS/usr" ] || PATH=$PATH:$SERVERS/usr/sbin:$SERVERS/usr/bin
+
+# libraries_of COMMAND...: LIBRARIES is what env(1) shall set for it, which is
+# nothing unless a word of it is such a server.
+libraries_of() {
+	local word
+
+	LIBRARIES=()
+	for word in "$@"; do
+		[[ $(command -v -- "$word") != "$SERVER_ROOT"/* ]] || LIBRARIES=(
+			"LD_LIBRARY_PATH=$SERVER_ROOT/usr/lib/$(uname -m)-linux-gnu")
+	done
+}
 
 need() {
 	command -v "$1" >/dev/null || skip "no $1: make deps NEED=software"
@@ -28,9 +39,10 @@ need() {
 # Becomes the program, as the turn has it; calls of 1 MiB are taken already, so
 # that little memory is enough.
 become() {
+	libraries_of "$@"
 	[ "$HOW" = plain ] || set -- "$KTASK_BUILD/ktask" run --min 1M \
 		--report="$REPORT" "${RUN_OPTIONS[@]}" -- "$@"
-	exec env -u LD_PRELOAD "$@"
+	exec env -u LD_PRELOAD "${LIBRARIES[@]}" "$@"
 }
 
 software() {

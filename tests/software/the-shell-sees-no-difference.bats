@@ -84,3 +84,20 @@ script() {
 			for (i in a) n += a[i]; print n }"
 		perl -e "\$| = 1; fork or exit 5; wait; print \$? >> 8, qq(\n); kill 11, \$\$"; echo $?'
 }
+
+@test "the libraries of an unpacked server are for the server alone" {
+	local root=$BATS_TEST_TMPDIR/servers/root
+	mkdir -p "$root/usr/bin"
+	printf '#!/bin/sh\necho "server [$LD_LIBRARY_PATH]"\n' >"$root/usr/bin/server"
+	chmod +x "$root/usr/bin/server"
+	run env -u LD_LIBRARY_PATH -u SERVER_ROOT KTASK_BUILD="$BATS_TEST_TMPDIR" \
+		bash -c '. "$1"
+			echo "[$LD_LIBRARY_PATH]"
+			software sh -c "echo \"[\$LD_LIBRARY_PATH]\""
+			software server' bash "$BATS_TEST_DIRNAME/software.bash"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "[]" ]
+	[ "${lines[1]}" = "[]" ]
+	[[ ${lines[2]} == "server [$root/usr/lib/"*"]" ]]
+}
