@@ -38,6 +38,12 @@ bool shim_working(void)
 	return atomic_load(&nr_working);
 }
 
+/* Only the thread that forked is in the child. */
+void shim_forget_working(void)
+{
+	atomic_store(&nr_working, busy);
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;

@@ -196,6 +196,8 @@ bool shim_busy(void);
 void shim_set_busy(bool value);
 /* Is any thread inside one of these? */
 bool shim_working(void);
+/* In a child of fork(): of the threads inside one only this one is there. */
+void shim_forget_working(void);
 /* Ends the helpers, unless inside one of these. */
 void shim_trim(void);
 /* Most threads that the library allows a job now; allocates. */
@@ -308,11 +310,8 @@ void shim_record_left(size_t bytes);
 void shim_record_told(void);
 /* What it reported counts no more. */
 void shim_record_again(void);
-/*
- * Return: nobody of this run has said yet that reports cannot be written.
- * @unsaid: an errno that this process cannot tell; or 0
- */
-bool shim_record_complains(int unsaid);
+/* It cannot be written.  Return: the watcher does it, or tells @error. */
+bool shim_record_untold(int error);
 /* posix_spawn(): before, and after it with the child's number, 0 for none. */
 struct run_record *shim_record_spawn(void);
 void shim_record_spawned(struct run_record *record, pid_t child);

@@ -140,6 +140,7 @@ static void restart_in_child(void)
 {
 	owner_pid = current_pid();
 	shim_record_child();
+	shim_forget_working();
 	shim_report_again();
 	shim_prefault_forked();
 }

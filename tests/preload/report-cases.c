@@ -6,9 +6,11 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -208,6 +210,52 @@ static int case_filtered_child(char **argv)
 	return waitpid(child, NULL, 0) != child;
 }
 
+static void *populate_on_and_on(void *arg)
+{
+	for (;;)
+		munmap(map(LARGE_BYTES, MAP_POPULATE), LARGE_BYTES);
+	return arg;
+}
+
+/* A child that ends; returns how often its list of threads was opened. */
+static int count_looks(void)
+{
+	char path[64], events[4096];
+	int ends[2], watcher = inotify_init1(IN_NONBLOCK);
+	pid_t child;
+	int nr = 0;
+
+	must(watcher >= 0 && !pipe(ends), "pipe");
+	child = fork();
+	if (!child)
+		_exit(read(ends[0], path, 1) != 1);
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)child);
+	must(inotify_add_watch(watcher, path, IN_OPEN) >= 0, "inotify");
+	must(write(ends[1], "", 1) == 1 && waitpid(child, NULL, 0) == child,
+	     "child");
+	while (read(watcher, events, sizeof(events)) > 0)
+		nr++;
+	close(ends[0]);
+	close(ends[1]);
+	close(watcher);
+	return nr;
+}
+
+/* The child has none of the threads that work here. */
+static int case_fork_beside_work(char **argv)
+{
+	pthread_t thread;
+	int nr = 0;
+
+	must(!pthread_create(&thread, NULL, populate_on_and_on, NULL),
+	     "thread");
+	for (int i = 0; i < 20; i++)
+		nr += count_looks();
+	printf("%d looks\n", nr);
+	fflush(stdout);
+	_exit(0);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(char **argv);
@@ -226,6 +274,7 @@ static const struct {
 	{ "killed", case_killed },
 	{ "spawn-path", case_spawn_path },
 	{ "spawn-name", case_spawn_name },
+	{ "fork-beside-work", case_fork_beside_work },
 	{ "fexecve", case_fexecve },
 	{ "child-killed", case_child_killed },
 	{ "orphan-killed", case_orphan_killed },

@@ -3,6 +3,8 @@
 # Threads, children of three kinds, constructors, signal handlers, an exit in
 # the middle: each program checks its own pages and must end.
 
+bats_require_minimum_version 1.5.0
+
 load shim.bash
 
 # unusual CASE CALLS: the case succeeds and its main process had so many taken.
@@ -137,4 +139,9 @@ unusual() {
 	[ "$status" -eq 0 ]
 	[ "${lines[0]}" = "early ok" ]
 	[ "${lines[1]}" = ok ]
+}
+
+@test "a child of fork has no work of other threads to look for at its end" {
+	run -0 shimmed "$PROGRAMS/report-cases" fork-beside-work
+	[ "$output" = "0 looks" ]
 }
