@@ -100,34 +100,43 @@ bool run_report_is_stderr(void)
 	return target && !strcmp(target, "1");
 }
 
-void run_report_line(struct report_line *line, const char *name, int pid)
+int run_report_line(struct report_line *line, const char *name, int pid)
 {
 	const char *target = run_report_target();
-	int fd = -1;
+	int fd, error;
 
-	if (target)
-		fd = run_report_is_stderr() ? dup(STDERR_FILENO)
-					    : open_report(target, O_CREAT);
+	if (!target)
+		return 0;
+	fd = run_report_is_stderr() ? dup(STDERR_FILENO)
+				    : open_report(target, O_CREAT);
 	if (fd < 0)
-		return;
-	report_write(fd, line, name, pid);
+		return -errno;
+	error = report_write(fd, line, name, pid);
 	close(fd);
+	return error;
 }
 
 void run_report_nothing(const char *program, const char *why)
 {
 	const char *slash = strrchr(program, '/');
 	struct report_line line = { 0 };
+	int error;
 
 	report_append(&line, "ktask: run: nothing can be taken over: %s", why);
-	run_report_line(&line, slash ? slash + 1 : program, (int)getpid());
+	error = run_report_line(&line, slash ? slash + 1 : program,
+				(int)getpid());
+	if (error && !run_report_is_stderr())
+		run_report_failed(error);
 }
 
 void run_report_failed(int error)
 {
 	struct report_line line = { 0 };
 
-	report_append_failure(&line, run_report_target(), error);
+	/* A pipe that nobody reads gets nothing. */
+	if (error == -EPIPE || error == -ENXIO || error == -EAGAIN)
+		return;
+	report_append_failure(&line, run_report_target(), -error);
 	report_write(STDERR_FILENO, &line, "ktask", (int)getpid());
 }
 

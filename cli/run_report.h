@@ -27,14 +27,14 @@ int run_report_set(const struct option_file *report);
 const char *run_report_target(void);
 bool run_report_is_stderr(void);
 
-/** run_report_line - write @line of process @pid; tells nobody if that fails */
-void run_report_line(struct report_line *line, const char *name, int pid);
+/** run_report_line - write @line of process @pid.  Return: 0 or -errno. */
+int run_report_line(struct report_line *line, const char *name, int pid);
 
 /** run_report_nothing - say that nothing is taken over of @program, and @why */
 void run_report_nothing(const char *program, const char *why);
 
 /** run_report_failed - say on standard error that it cannot be written */
-void run_report_failed(int error);
+void run_report_failed(int error); /* -errno, of run_report_line() */
 
 /** run_report_missed - say that @nr processes had no record */
 void run_report_missed(uint32_t nr);

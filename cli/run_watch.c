@@ -53,6 +53,8 @@ static struct run_records *records;
 static struct run_record *own;
 static int own_fd = -1;
 static bool own_gone;
+/* The program's, until it has ended; said there is one complaint. */
+static bool has_stderr = true;
 
 /* What the watcher knows of the record of the same index. */
 static struct watched {
@@ -161,6 +163,12 @@ static void append_ending(struct report_line *line, int32_t pid, int fd)
 			      WEXITSTATUS(status));
 }
 
+static void append_failure(struct report_line *line, int error)
+{
+	report_append(line, "; it could not write its report: ");
+	report_append_error(line, error);
+}
+
 static void append_taken(struct report_line *line,
 			 const struct report_totals *totals)
 {
@@ -182,20 +190,29 @@ static void write_line(const struct run_record *record, int fd)
 	};
 	int32_t pid = atomic_load(&record->pid);
 	struct report_line line = { 0 };
+	uint32_t state = atomic_load(&record->state);
 	char name[RUN_RECORD_NAME + 1] = "";
+	int error;
 
 	memcpy(name, record->name, RUN_RECORD_NAME);
 	text_show(name);
 	report_append(&line, "ktask: run: ");
-	if (atomic_load(&record->state) == RUN_FILTERED) {
+	if (state == RUN_FILTERED) {
 		report_append(&line, "nothing can be taken over: it was made "
 				     "behind a system call filter (seccomp) "
 				     "that does not let the library work");
 	} else {
 		append_taken(&line, &totals);
-		append_ending(&line, pid, fd);
+		if (state == RUN_UNTOLD)
+			append_failure(&line, atomic_load(&record->error));
+		else
+			append_ending(&line, pid, fd);
 	}
-	run_report_line(&line, name, pid);
+	error = run_report_line(&line, name, pid);
+	if (error && has_stderr && !run_report_is_stderr()) {
+		run_report_failed(error);
+		has_stderr = false;
+	}
 }
 
 /* ---- the processes ---- */
@@ -281,7 +298,7 @@ static bool awaits_child(const struct run_record *record, uint32_t i)
 static bool has_line(uint32_t state)
 {
 	return state == RUN_BEGINNING || state == RUN_ALIVE ||
-	       state == RUN_FILTERED;
+	       state == RUN_FILTERED || state == RUN_UNTOLD;
 }
 
 /* Return: there is, or may be, a process. */
@@ -347,10 +364,7 @@ static bool sleep_ms(int ms)
  * report goes there. */
 static void end_complaints(bool to_stderr)
 {
-	uint32_t error = atomic_exchange(&records->unsaid, 0);
-
-	if (error)
-		run_report_failed((int)error);
+	has_stderr = false;
 	if (!to_stderr)
 		dup2(STDOUT_FILENO, STDERR_FILENO);
 }

@@ -116,8 +116,17 @@ void shim_record_left(size_t bytes)
 
 void shim_record_told(void)
 {
-	if (own)
+	if (own && atomic_load(&own->state) != RUN_UNTOLD)
 		atomic_store(&own->state, RUN_TOLD);
+}
+
+bool shim_record_untold(int error)
+{
+	if (!own)
+		return false;
+	atomic_store(&own->error, error);
+	atomic_store(&own->state, RUN_UNTOLD);
+	return true;
 }
 
 void shim_record_again(void)
@@ -127,16 +136,6 @@ void shim_record_again(void)
 	clear_totals(own);
 	run_record_name(own, shim_program_name());
 	atomic_store(&own->state, RUN_ALIVE);
-}
-
-bool shim_record_complains(int unsaid)
-{
-	if (!records)
-		return true;
-	if (atomic_exchange(&records->complained, 1))
-		return false;
-	atomic_store(&records->unsaid, (uint32_t)unsaid);
-	return true;
 }
 
 /* ---- forks ---- */

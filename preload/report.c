@@ -125,22 +125,31 @@ static int stderr_fd(void)
 	return spare_fd >= 0 && is_stderr(STDERR_FILENO) ? STDERR_FILENO : -1;
 }
 
-/* Once in a process, and in a run that is watched; where the process has closed
- * its stderr, by the watcher. */
+/* A pipe that nobody reads, or not fast enough, gets nothing: see ktask-run(1). */
+static bool is_failure(int error)
+{
+	return error && error != -EPIPE && error != -ENXIO && error != -EAGAIN;
+}
+
+/* Once in a process. */
 static void complain(int error)
 {
 	static atomic_flag complained = ATOMIC_FLAG_INIT;
 	struct report_line line = { 0 };
 	int fd = stderr_fd();
 
-	/* A pipe that nobody reads, or not fast enough, gets nothing: see
-	 * ktask-run(1). */
-	if (error == -EPIPE || error == -ENXIO || error == -EAGAIN ||
-	    to_stderr() || atomic_flag_test_and_set(&complained) ||
-	    !shim_record_complains(fd < 0 ? -error : 0) || fd < 0)
+	if (!is_failure(error) || to_stderr() || fd < 0 ||
+	    atomic_flag_test_and_set(&complained))
 		return;
 	report_append_failure(&line, shim_report_target(), -error);
 	report_write(fd, &line, shim_program_name(), getpid());
+}
+
+/* The watcher may do what this process may not. */
+static void give_up(int error)
+{
+	if (is_failure(error) && !shim_record_untold(-error))
+		complain(error);
 }
 
 /* ---- one line ---- */
@@ -153,18 +162,9 @@ static void append_seconds(struct report_line *line, const atomic_ullong *ns)
 		      value / 1000 % 1000000);
 }
 
-static void end_line_of(int fd, struct report_line *line, const char *name,
-			pid_t pid)
-{
-	int error = fd < 0 ? 0 : report_write(fd, line, name, pid);
-
-	if (error)
-		complain(error);
-}
-
 static void end_line(int fd, struct report_line *line)
 {
-	end_line_of(fd, line, shim_program_name(), getpid());
+	give_up(report_write(fd, line, shim_program_name(), getpid()));
 }
 
 /* ---- a kind of call ---- */
@@ -411,7 +411,7 @@ static void report_once(bool more, const char *then)
 	if (report_fd >= 0)
 		write_report(report_fd, more, then);
 	else
-		complain(-errno);
+		give_up(-errno);
 	shim_record_told();
 }
 
@@ -442,16 +442,17 @@ void shim_report_now(const char *then)
 
 void shim_report_obstacle(const char *name, pid_t pid, const char *why)
 {
-	int fd, saved_errno = errno, cancel_state;
+	int fd, error, saved_errno = errno, cancel_state;
 	const char *slash = strrchr(name, '/');
 	struct report_line line = { 0 };
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	fd = open_report();
-	if (fd < 0)
-		complain(-errno);
+	error = fd < 0 ? -errno : 0;
 	report_append(&line, "ktask: run: nothing can be taken over: %s", why);
-	end_line_of(fd, &line, slash ? slash + 1 : name, pid);
+	if (fd >= 0)
+		error = report_write(fd, &line, slash ? slash + 1 : name, pid);
+	complain(error);
 	if (fd >= 0 && !to_stderr())
 		close(fd);
 	pthread_setcancelstate(cancel_state, NULL);
@@ -484,7 +485,8 @@ static void print_report(const char *would, const char *name, size_t bytes,
 		report_append(&line, "all memory%s", end);
 	else
 		report_append(&line, "%zu bytes%s", bytes, end);
-	end_line(stderr_fd(), &line);
+	if (stderr_fd() >= 0)
+		report_write(stderr_fd(), &line, shim_program_name(), getpid());
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 }

@@ -60,7 +60,7 @@ void report_append_left(struct report_line *line,
 }
 
 /* What strerror() says may be translated, which allocates. */
-static void append_error(struct report_line *line, int error)
+void report_append_error(struct report_line *line, int error)
 {
 #if __GLIBC_PREREQ(2, 32)
 	const char *text = strerrordesc_np(error);
@@ -77,7 +77,7 @@ void report_append_failure(struct report_line *line, const char *target,
 			   int error)
 {
 	report_append(line, "ktask: run: writing the report %.120s: ", target);
-	append_error(line, error);
+	report_append_error(line, error);
 }
 
 /* A signal that the program holds back already is its own. */

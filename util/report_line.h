@@ -36,6 +36,8 @@ void report_append_sum(struct report_line *line, uint64_t calls,
 void report_append_left(struct report_line *line,
 			const struct report_totals *totals);
 
+/* What an errno means. */
+void report_append_error(struct report_line *line, int error);
 /* What is said where the report cannot be written. */
 void report_append_failure(struct report_line *line, const char *target,
 			   int error);

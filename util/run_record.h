@@ -32,6 +32,7 @@ enum run_state {
 	RUN_BEGINNING, /* the shim is not there yet */
 	RUN_ALIVE,
 	RUN_FILTERED, /* alive, behind a filter that the library cannot work in */
+	RUN_UNTOLD, /* its report could not be written */
 	RUN_TOLD, /* its report is written */
 };
 
@@ -43,6 +44,7 @@ struct run_record {
 	_Atomic uint64_t seen_ns;
 	_Atomic uint64_t calls, bytes; /* as struct report_totals */
 	_Atomic uint64_t left_calls, left_bytes;
+	_Atomic int32_t error; /* why it could not: an errno */
 	char name[RUN_RECORD_NAME];
 };
 
@@ -53,8 +55,6 @@ struct run_records {
 	_Atomic uint32_t changes; /* a futex: counts records that were taken */
 	_Atomic uint32_t nr; /* no record from there on was ever taken */
 	_Atomic uint32_t missed; /* processes for which none was free */
-	_Atomic uint32_t complained; /* that a report cannot be written */
-	_Atomic uint32_t unsaid; /* why, where a process could not say it */
 	struct run_record records[RUN_RECORDS_MAX];
 };
 

@@ -76,6 +76,15 @@ ENDED='(signal 9 ended it|it ended without a report: by a signal, or a system ca
 	grep -q 'LD_PRELOAD does not name the shim' "$REPORT"
 }
 
+@test "one that may not write its report" {
+	echo begun >"$REPORT"
+	run -0 run_reported bash -c 'ulimit -f 0; exec /bin/true'
+	[ -z "$output" ]
+	settles grep 'took over nothing; it could not write its report: File too large (true, ' \
+		"$REPORT"
+	[ "$(wc -l <"$REPORT")" = 2 ]
+}
+
 @test "a child that is made behind a system call filter" {
 	run -0 run_reported "$PROGRAMS/report-cases" filtered-child
 	settles grep 'nothing can be taken over: it was made behind a system call filter' \
