@@ -97,4 +97,37 @@ spew("$dir/mpicc", "#!/bin/sh\nexit 1\n", 0755);
 capture("$again features");
 isnt((stat "$dir/again/features/key")[9], $key, 'a tool has: asked again');
 
+# A compiler that ends only when the asking is interrupted.
+my $endless = spew("$dir/endless", "#!/bin/sh\n: >$dir/begun\n"
+	. "while [ -e $dir/begun ]; do sleep 0.1; done\n", 0755);
+
+# interrupted SIGNAL: how many folders that leaves, and the status
+sub interrupted
+{
+	my ($signal) = @_;
+	my $pid = fork // die "fork: $!";
+
+	if (!$pid) {
+		$SIG{$_} = 'DEFAULT' for qw(HUP INT TERM);
+		# As make gives them.
+		$ENV{$_} //= '' for qw(CXX MPICC BPF_CLANG BPFTOOL OMP_CLANG
+			TASKFLOW FLAGS CXX_FLAGS LDFLAGS);
+		@ENV{qw(CC WITHOUT)} = ($endless, "@features[1 .. $#features]");
+		exec "$top/scripts/features", "$dir/interrupted";
+	}
+	for (1 .. 600) {
+		last if -e "$dir/begun";
+		select undef, undef, undef, 0.1;
+	}
+	kill $signal, $pid;
+	waitpid $pid, 0;
+	my $status = $?;
+	my @left = glob "$dir/interrupted/work.*";
+	unlink "$dir/begun";
+	return (scalar @left, $status >> 8);
+}
+
+is_deeply([interrupted('INT')], [0, 130], 'an interrupt leaves no folder');
+is_deeply([interrupted('TERM')], [0, 143], 'nor does an end');
+
 done_testing();
