@@ -165,6 +165,13 @@ passes('negation', 'one that has its effect',
 catches('negation', 'one that has none', 'tests/a.bats:1:',
 	'tests/a.bats' => "\t! grep x y\n\ttrue\n");
 
+catches('names', 'one name in two folders', 'ops/split.c: there is core/split.c',
+	'core/split.c' => "$dual\n", 'ops/split.c' => "$dual\n");
+catches('names', 'one name in a folder below', 'umt/lib/split.h:',
+	'core/split.h' => "$dual\n", 'umt/lib/split.h' => "$dual\n");
+passes('names', 'one name in hosts and in programs of their own',
+       map { ("$_/job.c" => "$dual\n") } qw(core lib kmod sim tests/unit apps/a));
+
 # A static of each kind, by one word and by two.
 my %statics = (
 	'a function' => "static int NAME(void)\n{\n\treturn 0;\n}\n",
