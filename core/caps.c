@@ -35,6 +35,7 @@ bool kt_cap_get(struct kt_cap *cap)
 
 void kt_cap_put(struct kt_cap *cap)
 {
+	kt_assert(kt_load(&cap->used) > 0);
 	kt_add(&cap->used, (uint32_t)-1);
 }
 

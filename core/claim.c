@@ -84,6 +84,18 @@ static uint64_t chunk_end(const struct kt_job *job,
 	return kt_split_end(&job->split, base, from, size, range->units);
 }
 
+/* In the range, not below the minimum but for the last, and with aligned edges. */
+static void assert_chunk(const struct kt_job *job, const struct kt_range *range,
+			 uint64_t from, uint64_t to)
+{
+	uint64_t base = job->iter ? 0 : (uintptr_t)range->start;
+
+	kt_assert(from < to && to <= range->units);
+	kt_assert(to - from >= job->split.min_chunk || to == range->units);
+	kt_assert(!((base + to) & (job->split.align - 1)) ||
+		  to == range->units);
+}
+
 static bool claim_addresses(const struct kt_job *job, struct kt_range *range,
 			    const struct kt_worker *worker,
 			    struct kt_chunk *chunk)
@@ -96,6 +108,7 @@ static bool claim_addresses(const struct kt_job *job, struct kt_range *range,
 			return false;
 		to = chunk_end(job, range, worker, from);
 	} while (!kt_cas(&range->next, &from, to));
+	assert_chunk(job, range, from, to);
 
 	chunk->from = from;
 	chunk->to = to;
@@ -121,6 +134,7 @@ static bool claim_iterated(const struct kt_job *job, struct kt_range *range,
 	if (from < range->units) {
 		chunk->from = from;
 		chunk->to = chunk_end(job, range, worker, from);
+		assert_chunk(job, range, from, chunk->to);
 		chunk->start = range->iter_pos;
 		chunk->end =
 			job->iter(range->iter_pos, (size_t)(chunk->to - from));
@@ -148,6 +162,7 @@ void kt_claim_leave(struct kt_job *job, struct kt_worker *worker)
 bool kt_claim(struct kt_job *job, struct kt_worker *worker,
 	      struct kt_chunk *chunk)
 {
+	kt_assert(!worker->failed);
 	while (job->nr_ranges) {
 		struct kt_range *range = &job->ranges[worker->range];
 		unsigned next;

@@ -23,6 +23,9 @@
  *             kt_iter_unlock(l): held while a client's iterator runs, by one
  *             thread of one range; never by jobs without an iterator
  * Tracing     kt_trace_chunk(start, units, ns), optional: a chunk succeeded
+ * Assertions  kt_assert(condition), optional: ends the program if a rule of this
+ *             code is broken.  Conditions have no side effect.  By default they are
+ *             compiled and not evaluated.
  */
 #ifndef KTASK_CORE_DEPS_H
 #define KTASK_CORE_DEPS_H
@@ -31,6 +34,10 @@
 
 #ifndef kt_trace_chunk
 #define kt_trace_chunk(start, units, ns) ((void)0)
+#endif
+
+#ifndef kt_assert
+#define kt_assert(condition) ((void)sizeof(!(condition)))
 #endif
 
 #define KT_NO_NODE (-1)

@@ -74,6 +74,7 @@ void kt_job_stop(struct kt_job *job, int error)
 {
 	uint32_t none = 0;
 
+	kt_assert(error);
 	/* 0 means that there is no error yet.  One access, and the last one to
 	 * the job: a thread that sees the error may free the job. */
 	kt_cas(&job->error, &none, (uint32_t)error);
@@ -123,6 +124,8 @@ static void share_cost(struct kt_job *job, struct kt_worker *worker)
 static void chunk_failed(struct kt_job *job, struct kt_worker *worker,
 			 const struct kt_chunk *chunk, int error)
 {
+	/* Undo relies on it: one failed chunk for each worker. */
+	kt_assert(!worker->failed);
 	worker->failed = true;
 	worker->error = error;
 	worker->fail = *chunk;

@@ -233,5 +233,6 @@ unsigned kt_placement_deal(struct kt_job *job, bool (*has_capacity)(int node))
 
 void kt_placement_undeal(struct kt_job *job, unsigned range)
 {
+	kt_assert(job->ranges[range].dealt > 0);
 	job->ranges[range].dealt--;
 }

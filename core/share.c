@@ -37,6 +37,7 @@ unsigned kt_share(unsigned limit, const uint32_t *wanted, unsigned nr,
 	uint64_t rest = limit - sum_dealt(wanted, nr, level);
 	unsigned nr_thirsty = 0, rank = 0;
 
+	kt_assert(self < nr && sum_dealt(wanted, nr, level) <= limit);
 	if (wanted[self] <= level)
 		return wanted[self];
 	for (unsigned i = 0; i < nr; i++) {

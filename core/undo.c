@@ -51,6 +51,7 @@ static void undo_range(struct kt_job *job, unsigned index,
 		void *end =
 			failed ? failed->fail.start : claimed_end(job, range);
 
+		kt_assert(from <= to && to <= range->next);
 		if (to > from)
 			job->undo(start, end, job->arg);
 		if (!failed)

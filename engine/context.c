@@ -289,6 +289,9 @@ static void drain_helpers(struct kt_context *ctx)
 		kt_helpers_drain(ctx, ctx->compensating);
 	}
 	kt_helpers_drain(ctx, &ctx->helpers);
+	/* No helper may touch the job from here on. */
+	kt_assert(!kt_helpers_running(&ctx->helpers));
+	kt_assert(!ctx->compensating || !kt_helpers_running(ctx->compensating));
 	kt_host.notify(ctx, KT_STAGE_DRAINED);
 }
 

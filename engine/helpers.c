@@ -95,6 +95,7 @@ static void init_submission(struct kt_context *ctx, struct kt_item *item,
 
 static bool submit_item(struct kt_item *item)
 {
+	kt_assert(!item->submitted);
 	/* Before: from then on the helper may be in a chunk. */
 	kt_store(&item->submitted, true);
 	if (kt_host.submit(item))
@@ -136,6 +137,7 @@ static void collect_item(struct kt_context *ctx, struct kt_helpers *helpers,
 {
 	struct kt_worker *worker = &item->worker;
 
+	kt_assert(item->submitted);
 	kt_store(&item->submitted, false);
 	if (item->permitted)
 		kt_placement_undeal(&ctx->job, item->range);
@@ -235,6 +237,7 @@ void kt_context_adjust(struct kt_context *ctx, unsigned threads)
 	struct kt_helpers *helpers = &ctx->helpers;
 	unsigned nr = 1;
 
+	kt_assert(threads && !ctx->orphan);
 	threads = KT_MIN(threads, helpers->nr + 1);
 	for (; nr < threads; nr++) {
 		struct kt_item *item = &helpers->items[nr - 1];
@@ -278,6 +281,7 @@ unsigned kt_context_compensate(struct kt_context *ctx, unsigned wanted,
 	struct kt_helpers *helpers = ctx->compensating;
 	unsigned i, lacking;
 
+	kt_assert(!ctx->orphan);
 	wanted = KT_MIN(wanted, helpers->nr);
 	kt_store(&helpers->wanted, wanted);
 	for (i = 0; i < wanted; i++) {

@@ -369,6 +369,7 @@ static void refresh_view(uint64_t now_ns)
 			  REFRESH_MOST_NS);
 	kt_store(&this_process.due_ns,
 		 KT_MAX(this_process.cg.refresh_due_ns, now_ns + pause_ns));
+	kt_assert(kt_load(&this_process.busy) == (uint32_t)getpid());
 	kt_store_release(&this_process.busy, 0);
 	errno = saved;
 }

@@ -61,8 +61,16 @@ static void adapt_spin(struct helper *h, uint64_t idle_ns)
 		h->spin_ns = KT_MAX(h->spin_ns / 2, SPIN_MIN_NS);
 }
 
+/* Only the helper itself may change its priority without owning the word. */
+static void assert_may_raise(struct helper *h)
+{
+	kt_assert(phase_of(kt_load(&h->word)) == CLAIMED ||
+		  helper_tid(h) == gettid());
+}
+
 void helper_raise(struct helper *h)
 {
+	assert_may_raise(h);
 	if (!kt_load(&h->low))
 		return;
 	prio_raise(helper_tid(h));
@@ -165,6 +173,7 @@ static void leave_seat(struct helper *h, enum phase phase)
 {
 	uint32_t word = kt_load_acquire(&h->word);
 
+	kt_assert(helper_tid(h) == gettid());
 	do {
 		/* The caller is inside one system call. */
 		while (phase_of(word) == LENDING) {
@@ -191,6 +200,7 @@ static void decline_offer(struct helper *h)
 
 void helper_note_loan(struct helper *h, const struct prio *prio)
 {
+	helper_assert_phase(h, LENDING);
 	kt_store_release(&h->loans, kt_load(&h->loans) + 1);
 	kt_store_release(&h->loan.policy, prio->policy);
 	kt_store_release(&h->loan.nice, prio->nice);
@@ -344,6 +354,7 @@ bool helper_place(struct helper *h, const struct seat *seat)
 	int here = seat->anywhere ? -1 : sched_getcpu();
 	struct placement placement;
 
+	helper_assert_phase(h, CLAIMED);
 	if (same && h->placement.avoid == here &&
 	    h->placement.level == seat->level && h->placement.cores == cores &&
 	    is_fresh(h, seat->now_ns))
@@ -361,6 +372,7 @@ void helper_widen(struct helper *h)
 {
 	struct placement *placement = &h->placement;
 
+	helper_assert_phase(h, LENDING);
 	if (placement->avoid < 0 && placement->level == KT_PLACEMENT_ANY)
 		return;
 	if (!cpus_set_affinity(helper_tid(h), &placement->cpus))
@@ -422,6 +434,7 @@ static int start_thread(struct helper *h, const struct placement *placement)
 	pthread_t thread;
 	int error = pthread_attr_init(&attr);
 
+	helper_assert_phase(h, CLAIMED);
 	if (error)
 		return error;
 	set_attributes(&attr, placement);

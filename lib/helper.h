@@ -15,16 +15,23 @@
  *   LENDING the caller changes the helper's priority; then WAITED.  Or the
  *           helper its own CPUs; then what it was before
  *
- * A parked helper has the priority of the process, so that a process that ends
- * need not wait until SCHED_IDLE threads get a CPU to die on.  A helper lowers
- * itself when it takes a seat, and raises itself before it leaves the seat: the
- * caller pays for neither (to change a thread that runs on another CPU takes
- * 10 us in a guest).  Between jobs that follow each other within its spin time it stays
- * low.
+ * A parked helper has the priority of the process, so that a process that ends need
+ * not wait until SCHED_IDLE threads get a CPU to die on.  A helper lowers itself when it
+ * takes a seat, and raises itself before it leaves the seat.  The caller does neither:
+ * to change a thread that runs on another CPU takes 10 us in a guest.  Between jobs that
+ * follow each other within its spin time a helper stays low.
  *
- * The word also counts offers (the ticket), so that a caller never mistakes a
- * later offer for its own.  No lock is held by a helper, ever: a helper that
- * gets no CPU can delay only a chunk that it has begun.
+ * The word also counts offers (the ticket), so that a caller never mistakes a later
+ * offer for its own.  A helper never holds a lock: a helper that gets no CPU can delay
+ * only a chunk that it has begun.
+ *
+ * Locking: the phase in the word says which thread owns the fields.  helper_move()
+ * changes it by compare-and-swap.
+ *
+ *	C: the thread that moved the word to CLAIMED
+ *	L: the thread that moved the word to LENDING
+ *	H: the helper's own thread, from TAKING to the end of its seat
+ *	A: read by any thread: kt_load() and kt_store()
  */
 #ifndef KTASK_LIB_HELPER_H
 #define KTASK_LIB_HELPER_H
@@ -57,25 +64,25 @@ struct placement {
 };
 
 struct helper {
-	KT_CACHE_ALIGNED uint32_t word; /* ticket and phase; futex */
-	bool lent; /* by the caller, while LENDING */
-	/* What was lent last, by the caller, while LENDING. */
-	uint32_t loans; /* counted before and after each is noted here */
-	struct prio loan;
-	bool blocks; /* its own: it went up for this seat */
-	bool close; /* its own: this seat came within its spin time */
-	/* Lowered and not raised since: set by the helper while TAKING, RUNNING
-	 * or IDLE; cleared by it and by who holds CLAIMED or LENDING. */
+	KT_CACHE_ALIGNED uint32_t word; /* ticket and phase; futex; A */
+	bool lent; /* L; read by the helper when it leaves its seat */
+	/* What was lent last. */
+	uint32_t loans; /* counted before and after each is noted here; L, A */
+	struct prio loan; /* L, A */
+	bool blocks; /* it was raised since this seat blocks; H */
+	bool close; /* this seat came within its spin time; H */
+	/* Lowered and not raised since.  Set by H and by the helper while IDLE;
+	 * cleared by these, by C and by L; A. */
 	uint32_t low;
-	uint32_t dismissed; /* end when idle */
-	struct seat *seat; /* valid from OFFERED to the end of RUNNING */
-	pid_t tid; /* 0 until the thread is made */
-	uint32_t ended_tid; /* of the thread that was here last, 0 if gone */
-	int node; /* dense index it was last asked for, or -1 */
-	uint64_t spin_ns, nap_ns;
-	uint64_t spin_until_ns; /* it spins until then */
-	struct placement placement; /* owned by who holds CLAIMED */
-	uint64_t placed_ns;
+	uint32_t dismissed; /* end when idle; A */
+	struct seat *seat; /* C; valid from OFFERED to the end of RUNNING */
+	pid_t tid; /* 0 until the thread is made; C, A */
+	uint32_t ended_tid; /* of the thread that was here last, 0 if gone; A */
+	int node; /* dense index it was last asked for, or -1; A */
+	uint64_t spin_ns, nap_ns; /* H */
+	uint64_t spin_until_ns; /* it spins until then; the helper's, A */
+	struct placement placement; /* C, L */
+	uint64_t placed_ns; /* C */
 };
 
 static inline enum phase phase_of(uint32_t word)
@@ -93,6 +100,12 @@ static inline bool helper_move(struct helper *h, uint32_t *word,
 			       enum phase phase)
 {
 	return kt_cas(&h->word, word, with_phase(*word, phase));
+}
+
+/* Is the word at @phase, which only the thread that moved it there may leave? */
+static inline void helper_assert_phase(const struct helper *h, enum phase phase)
+{
+	kt_assert(phase_of(kt_load(&h->word)) == phase);
 }
 
 static inline pid_t helper_tid(struct helper *h)

@@ -212,6 +212,7 @@ static bool permit_get(struct kt_item *item, int node)
 {
 	int bound = kt_caps_get(pool_machine(), pool_node(node));
 
+	job_assert_owner(job_of(item->ctx));
 	if (bound < 0)
 		return false;
 	item->host.node_index = node;
@@ -247,7 +248,7 @@ static void permit_yield(struct kt_item *item)
 /* ---- policy ---- */
 
 /* When a job of this process last read policy. */
-static uint64_t policy_read_ns;
+static uint64_t policy_read_ns; /* any thread: kt_load(), kt_store() */
 
 uint64_t job_policy_read_ns(void)
 {
@@ -256,6 +257,7 @@ uint64_t job_policy_read_ns(void)
 
 static void refresh_policy(struct user_job *job, uint64_t now_ns)
 {
+	job_assert_owner(job);
 	kt_store(&policy_read_ns, now_ns);
 	job_cpus_refresh(job, now_ns);
 	if (kt_context_stuck(&job->ctx, now_ns))

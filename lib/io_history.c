@@ -24,7 +24,7 @@ struct entry {
 
 static struct entry io_history[NR_ENTRIES]; /* L */
 static unsigned nr_entries; /* that were ever added; L */
-static uint32_t history_locked;
+static uint32_t history_locked; /* the lock */
 
 static bool lock_history(void)
 {
@@ -41,6 +41,7 @@ static void unlock_history(void)
 static struct entry *find_entry(const char *name, uint64_t min_chunk,
 				unsigned extra)
 {
+	kt_assert(kt_load(&history_locked));
 	for (unsigned i = 0; i < KT_MIN(nr_entries, NR_ENTRIES); i++) {
 		struct entry *entry = &io_history[i];
 

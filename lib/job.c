@@ -85,6 +85,7 @@ void job_work(struct user_job *job)
 	struct job_current *current = job_current();
 	struct job_current outer = *current;
 
+	job_set_owner(job);
 	job->outer = outer.job;
 	if (job->outer)
 		kt_add(&job->outer->nested, 1);
@@ -219,8 +220,10 @@ static bool begins_overloaded(const struct kt_context *ctx, unsigned max)
 void job_begin(struct user_job *job, bool detached)
 {
 	struct kt_context *ctx = &job->ctx;
-	unsigned max = max_threads(job);
+	unsigned max;
 
+	job_set_owner(job);
+	max = max_threads(job);
 	ctx->detached = detached;
 	max = kt_context_size(ctx, max, job->parent ? &job->parent->ctx : NULL,
 			      job->ctl->deadline_ns);
@@ -249,7 +252,10 @@ void job_begin(struct user_job *job, bool detached)
 void job_check_fork(struct user_job *job)
 {
 	pool_check_fork();
-	if (job->generation != pool_generation() && !job->ctx.orphan)
+	if (job->generation == pool_generation())
+		return;
+	job_set_owner(job);
+	if (!job->ctx.orphan)
 		kt_context_orphan(&job->ctx);
 }
 
@@ -268,8 +274,10 @@ int job_end(struct user_job *job)
 /* The forking thread may be inside chunks of nested jobs. */
 static void orphan_jobs(void)
 {
-	for (struct user_job *job = job_current()->job; job; job = job->outer)
+	for (struct user_job *job = job_current()->job; job; job = job->outer) {
+		job_set_owner(job);
 		kt_context_orphan(&job->ctx);
+	}
 }
 
 __attribute__((constructor)) static void watch_forks(void)

@@ -3,10 +3,17 @@
  * A job of this process: the engine's context, and what the user-space host
  * keeps beside it.
  *
- * ktask_run() and ktask_start() have static memory for the first of them; then
- * it is the caller's stack, and the heap.  Owned by the thread that began it
- * until helpers are submitted; from then on a helper may touch its own item,
- * the core's job, and the budget.
+ * ktask_run() and ktask_start() have static buffers for the first of them; then
+ * it is the caller's stack, and the heap.
+ *
+ * Locking: there is no lock.  engine/context.h says who writes the context.  Of the
+ * rest of struct user_job:
+ *
+ *	C: the caller; for a detached job who started it, until somebody waits for it
+ *	I: set before helpers are submitted, constant from then on
+ *	A: written by one thread, read by any: kt_load() and kt_store()
+ *
+ * job_assert_owner() asserts the C in builds with assertions.
  */
 #ifndef KTASK_LIB_JOB_H
 #define KTASK_LIB_JOB_H
@@ -27,25 +34,28 @@ struct topo;
 
 struct user_job {
 	struct kt_context ctx; /* first */
-	const struct ktask_ctl *ctl;
-	struct kt_range *ranges; /* own[] or allocated */
+	const struct ktask_ctl *ctl; /* I */
+	struct kt_range *ranges; /* own[] or allocated; I */
 
-	struct user_job *parent; /* whose budget this one shares, or NULL */
-	struct user_job *outer; /* whose chunk the caller is in, or NULL */
-	uint32_t nested; /* threads of it that do other jobs just now */
-	struct manager *manager; /* lib/manager.h; NULL: it does not block */
-	uint64_t seen_ns, seen_cpu_ns; /* at the last check for blocking */
-	long seen_waits;
-	uint32_t generation; /* of the pool */
+	struct user_job *parent; /* whose budget it shares, or NULL; I */
+	struct user_job *outer; /* whose chunk the caller is in, or NULL; C */
+	uint32_t nested; /* threads of it that do other jobs just now; A */
+	struct manager *manager; /* NULL: it does not block; C, A */
+	uint64_t seen_ns, seen_cpu_ns; /* at the last check for blocking; C */
+	long seen_waits; /* C */
+	uint32_t generation; /* of the pool; I */
 
-	int entry; /* in the shared registry; lib/permits.h */
-	const struct topo *topo;
-	struct kt_cpus affinity; /* of the caller, at the last refresh */
-	bool unmade; /* it began in an overload: no helper was made for it */
-	unsigned nr_cpus; /* threads that these are enough for */
-	struct kt_cpus cpus; /* where helpers of any node may run */
-	struct kt_placement_capacity capacity; /* of these */
-	struct job_nodes *nodes; /* lib/job_cpus.h; NULL: one node */
+	int entry; /* in the shared registry; -1 none; I */
+	const struct topo *topo; /* C */
+	struct kt_cpus affinity; /* of the caller, at the last refresh; C */
+	bool unmade; /* it began in an overload: no helper was made; C */
+	unsigned nr_cpus; /* threads that these are enough for; C */
+	struct kt_cpus cpus; /* where helpers of any node may run; C */
+	struct kt_placement_capacity capacity; /* of these; C */
+	struct job_nodes *nodes; /* lib/job_cpus.h; NULL: one node; C */
+#ifdef KT_ASSERTS
+	pid_t owner; /* thread id of C */
+#endif
 	struct kt_range own_ranges[JOB_RANGES];
 	struct kt_item own_items[JOB_ITEMS];
 };
@@ -53,6 +63,25 @@ struct user_job {
 static inline struct user_job *job_of(struct kt_context *ctx)
 {
 	return (struct user_job *)ctx;
+}
+
+/* job_set_owner - the calling thread drives the job from now on */
+static inline void job_set_owner(struct user_job *job)
+{
+#ifdef KT_ASSERTS
+	job->owner = gettid();
+#else
+	(void)job;
+#endif
+}
+
+static inline void job_assert_owner(const struct user_job *job)
+{
+#ifdef KT_ASSERTS
+	kt_assert(job->owner == gettid());
+#else
+	(void)job;
+#endif
 }
 
 /* The job that the calling thread is in, if any; a stack through outer. */

@@ -3,6 +3,10 @@
  * Limits: CPUs, affinity, the cap, the administrator's file, the environment,
  * control groups, energy, and idle CPUs where priority could not be lent.  The
  * least of them holds; ktask_limits() tells people why.
+ *
+ * Locking: there is no lock.
+ *	A: written by any thread, read by any: kt_load() and kt_store().  Of two threads
+ *	   that write at the same time one is lost, which costs a refresh.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -75,7 +79,7 @@ unsigned limits_threads(struct kt_cpus *cpus)
 }
 
 /* CPUs that other threads of the program keep busy, by what it says. */
-static int32_t others_work;
+static int32_t others_work; /* A */
 
 void ktask_others_work(int change)
 {
@@ -152,9 +156,9 @@ unsigned limits_idle_threads(unsigned own)
 #define COUNTED_NS 200000000
 
 bool limits_count_others = true;
-static uint32_t overload_refreshes;
-static uint64_t overload_seen_ns;
-static uint64_t overload_counted_ns, overload_tried_ns;
+static uint32_t overload_refreshes; /* A */
+static uint64_t overload_seen_ns; /* A */
+static uint64_t overload_counted_ns, overload_tried_ns; /* A */
 
 void limits_overload_seen(uint64_t now_ns)
 {

@@ -57,6 +57,12 @@ void manager_place_worker(struct user_job *job, struct seat *seat)
 	seat->level = KT_PLACEMENT_ANY;
 }
 
+/* Only the manager may submit workers while it is there. */
+static void assert_manager(const struct manager *manager)
+{
+	kt_assert(pool_seat_tid(&manager->seat) == (uint32_t)gettid());
+}
+
 /* Makes helpers for workers that lack one: other jobs may have taken the helpers
  * that there were.  The rate while workers are lacking is not measured. */
 static void keep_workers(struct manager *manager, unsigned wanted,
@@ -67,6 +73,7 @@ static void keep_workers(struct manager *manager, unsigned wanted,
 	unsigned lacking =
 		kt_context_compensate(ctx, wanted, placement, now_ns);
 
+	assert_manager(manager);
 	if (!lacking)
 		return;
 	pool_more(lacking, &manager->cpus[manager->cpus_used]);
@@ -227,6 +234,7 @@ static void update_cpus(struct user_job *job)
 	struct manager *manager = job->manager;
 	uint32_t other = !manager->cpus_next;
 
+	job_assert_owner(job);
 	kt_store(&manager->has_one_cpu, job->nr_cpus < 2);
 	if (manager->generation == job->ctx.placement ||
 	    kt_load_acquire(&manager->cpus_used) == other)
@@ -317,6 +325,7 @@ void manager_stop(struct user_job *job)
 {
 	struct manager *manager = job->manager;
 
+	job_assert_owner(job);
 	if (!manager)
 		return;
 	kt_store_release(&manager->stop, 1);

@@ -4,6 +4,10 @@
  *
  * Behaves badly: with two jobs that block in one process nobody can tell whose
  * threads are ready, and both managers read the states of their threads from /proc.
+ *
+ * Locking: there is no lock.
+ *	S: set by ktask_set_monitor(), while no job runs
+ *	A: written by any thread, read by any: kt_load() and kt_store()
  */
 #include <errno.h>
 #include <string.h>
@@ -15,10 +19,10 @@
 #include "lib/pool.h"
 #include "util/struct_size.h"
 
-static struct ktask_monitor program_monitor;
-static uint32_t monitor_set; /* program_monitor is valid */
-static uint32_t monitor_generation; /* of the process that set it */
-static uint32_t nr_members;
+static struct ktask_monitor program_monitor; /* S */
+static uint32_t monitor_set; /* program_monitor is valid; S, A */
+static uint32_t monitor_generation; /* of the process that set it; S, A */
+static uint32_t nr_members; /* A */
 
 static __thread bool is_member;
 
@@ -75,6 +79,7 @@ void monitor_leave(void)
 	is_member = false;
 	if (!is_there())
 		return;
+	kt_assert(kt_load(&nr_members));
 	program_monitor.remove(program_monitor.arg);
 	kt_add(&nr_members, (uint32_t)-1);
 }

@@ -6,6 +6,11 @@
  * calls), and they need no descriptor, which programs that close all of theirs
  * would close or, worse, reuse.  Owned by the helper threads, so that nothing
  * is put on the robust list of a thread of the program.
+ *
+ * Locking: struct permit and struct registry_entry (lib/registry.h) say for each field
+ * who writes it.  For shared_permits:
+ *	I: set by permits_open(), before the first job
+ *	A: written by any thread, read by any: kt_load() and kt_store()
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,8 +33,8 @@
 #define TURN_NS 8000000
 
 static struct {
-	struct registry *registry; /* NULL: caps are the process's own */
-	unsigned limit;
+	struct registry *registry; /* NULL: caps are the process's own; I */
+	unsigned limit; /* A */
 } shared_permits;
 
 void permits_set_limit(unsigned limit)
@@ -89,12 +94,16 @@ static int take_lowest(struct registry *registry, uint32_t self)
 void permits_put(int index)
 {
 	struct permit *permit;
+	int error;
 
 	if (!shared_permits.registry)
 		return;
 	permit = &shared_permits.registry->permits[index];
 	kt_store(&permit->holder, 0);
-	pthread_mutex_unlock(&permit->mutex);
+	/* A robust mutex knows its owner: this thread, once for each time that
+	 * it was taken. */
+	error = pthread_mutex_unlock(&permit->mutex);
+	kt_assert(!error);
 }
 
 /* The permit of a thread that is gone.  Return: false if that cannot be had. */
@@ -260,6 +269,7 @@ int permits_entry_begin(unsigned wanted, const char *name, uint64_t units_total,
 
 void permits_entry_end(int entry)
 {
+	kt_assert(entry < REGISTRY_ENTRIES);
 	if (entry < 0 || !shared_permits.registry)
 		return;
 	kt_store_release(&shared_permits.registry->head.entries[entry].seen_ns,
@@ -354,6 +364,7 @@ unsigned permits_share(int entry, unsigned wanted, uint64_t now_ns,
 	uint32_t sum;
 
 	*until_ns = UINT64_MAX;
+	kt_assert(entry < REGISTRY_ENTRIES);
 	if (entry < 0 || !registry)
 		return wanted;
 	say_wanted(&registry->head.entries[entry], wanted, now_ns);

@@ -5,6 +5,11 @@
  * Does not know what a job is, nor what a helper does in between (helper.c).
  * Behaves badly when a caller starts a job in the instant between another's
  * pool_enter() and its first chunk: both may then create threads.
+ *
+ * Locking, for process_pool: there is no lock.  A helper is owned as lib/helper.h
+ * says.
+ *	I: set by init_pool(), and in the child of a fork, which has one thread
+ *	A: written by any thread, read by any: kt_load(), kt_store(), kt_cas()
  */
 #include <errno.h>
 #include <pthread.h>
@@ -33,15 +38,15 @@
 
 static struct {
 	struct helper helpers[POOL_MAX];
-	uint32_t nr; /* helpers that were ever made */
-	uint32_t hint; /* where the last search ended */
-	uint32_t jobs; /* in this process now */
-	uint32_t generation;
-	uint32_t closing;
-	uint32_t pid;
-	uint32_t ready; /* init_pool() succeeded */
-	struct kt_cap machine;
-	struct kt_cap nodes[TOPO_NODES_MAX];
+	uint32_t nr; /* helpers that were ever made; only grows; A */
+	uint32_t hint; /* where the last search ended; A */
+	uint32_t jobs; /* in this process now; A */
+	uint32_t generation; /* counts forks; I, A */
+	uint32_t closing; /* the process exits; A */
+	uint32_t pid; /* I, A */
+	uint32_t ready; /* init_pool() succeeded; I, A */
+	struct kt_cap machine; /* A */
+	struct kt_cap nodes[TOPO_NODES_MAX]; /* A */
 } process_pool;
 
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
@@ -188,6 +193,7 @@ void pool_enter(unsigned wanted, const struct kt_cpus *cpus)
 
 void pool_leave(void)
 {
+	kt_assert(kt_load(&process_pool.jobs));
 	kt_add(&process_pool.jobs, (uint32_t)-1);
 }
 
@@ -242,6 +248,7 @@ struct kt_cap *pool_node(int index)
  * sleeper must be woken to fall asleep again. */
 static void give_back(struct helper *h, uint32_t claimed, enum phase phase)
 {
+	helper_assert_phase(h, CLAIMED);
 	kt_store_release(&h->word, with_phase(claimed, IDLE));
 	if (phase == ASLEEP)
 		futex_wake(&h->word, 1);
@@ -278,6 +285,7 @@ static bool offer_to(struct helper *h, struct seat *seat)
 	kt_store(&seat->helper, h);
 	kt_store(&seat->ticket, with_phase(claimed, EMPTY));
 	kt_store(&seat->seated, true);
+	helper_assert_phase(h, CLAIMED);
 	kt_store_release(&h->word, with_phase(claimed, OFFERED));
 	if (phase == ASLEEP)
 		futex_wake(&h->word, 1);
@@ -385,7 +393,8 @@ static bool lend_to(struct helper *h, uint32_t word, const struct prio *prio,
 		h->lent = true;
 		kt_store(&h->low, 0);
 	}
-	/* From here on the helper is its own again. */
+	helper_assert_phase(h, LENDING);
+	/* From here on the helper owns itself again. */
 	kt_store_release(&h->word, with_phase(word, WAITED));
 	return lent;
 }

@@ -5,6 +5,11 @@
  * With autogroups (CONFIG_SCHED_AUTOGROUP) nice and SCHED_IDLE count only
  * against threads of the same session: a helper then still takes its session's
  * share from other sessions.
+ *
+ * Locking: there is no lock.
+ *	A: written by any thread, read by any: kt_load() and kt_store().  The mode only
+ *	   goes from unknown to one of the others, and from PRIO_LEND to PRIO_KEEP,
+ *	   but for forks.
  */
 #include <errno.h>
 #include <linux/capability.h>
@@ -30,8 +35,8 @@ struct sched_attr_v0 {
 	uint64_t runtime, deadline, period;
 };
 
-static uint32_t prio_mode_word; /* enum prio_mode */
-static struct prio home_prio; /* of parked helpers */
+static uint32_t prio_mode_word; /* enum prio_mode; A */
+static struct prio home_prio; /* of parked helpers; A */
 
 enum prio_mode prio_mode(void)
 {

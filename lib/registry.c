@@ -95,7 +95,7 @@ static bool is_registry(const struct stat *st, uid_t uid)
 }
 
 /* The caller may become another user, and keeps its registry. */
-static uid_t registry_user;
+static uid_t registry_user; /* constant once the registry is open */
 
 uid_t registry_owner(void)
 {

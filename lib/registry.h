@@ -4,6 +4,15 @@
  *
  * Does not know what permits and entries are for: that is lib/permits.h, which also
  * has the threat model.  Every process of the user may write anything into it.
+ *
+ * Locking: processes that follow the rules write as follows, but nothing that is read
+ * here may be relied on.
+ *
+ *	M: the thread that holds the permit's mutex
+ *	E: the process that set seen_ns from a time that is long ago by compare-and-swap,
+ *	   until it sets it to 0; its caller, but for seen_ns
+ *	I: before the file has its name
+ *	A: written by any thread, read by any process: kt_load() and kt_store()
  */
 #ifndef KTASK_LIB_REGISTRY_H
 #define KTASK_LIB_REGISTRY_H
@@ -23,10 +32,10 @@
 #define REGISTRIES_MOST 1024
 
 struct registry_entry {
-	uint64_t seen_ns; /* CLOCK_MONOTONIC; 0 free */
-	uint32_t wanted;
-	uint32_t pid;
-	/* For people. */
+	uint64_t seen_ns; /* CLOCK_MONOTONIC; 0 free; E, A */
+	uint32_t wanted; /* E, A */
+	uint32_t pid; /* E */
+	/* For people; E: readers may see half of it. */
 	uint32_t helpers;
 	char name[16]; /* may lack its end */
 	uint64_t start_ns;
@@ -35,16 +44,16 @@ struct registry_entry {
 
 struct permit {
 	pthread_mutex_t mutex;
-	uint32_t holder; /* hint: by this thread; the mutex decides */
-	uint32_t yielded_by; /* the holder for which another may work */
+	uint32_t holder; /* hint: this thread; the mutex decides; M, A */
+	uint32_t yielded_by; /* the holder for which another may work; A */
 };
 
 /* What other users read. */
 struct registry_head {
-	uint64_t magic;
-	uint32_t mutex_bytes; /* of this C library */
-	uint32_t nr_entries; /* entries that were ever used */
-	uint32_t changes; /* of entries, counted */
+	uint64_t magic; /* I */
+	uint32_t mutex_bytes; /* of this C library; I */
+	uint32_t nr_entries; /* entries that were ever used; A */
+	uint32_t changes; /* of entries, counted; A */
 	struct registry_entry entries[REGISTRY_ENTRIES];
 };
 

@@ -122,6 +122,7 @@ static void read_users(uint64_t now_ns)
 {
 	struct found found = { .now_ns = now_ns, .own = registry_owner() };
 
+	kt_assert(kt_load(&other_users.due_ns) > now_ns);
 	registry_for_each(count_user, &found);
 	kt_store(&other_users.nr, found.nr);
 	kt_store(&other_users.before, found.before);

@@ -53,6 +53,11 @@ void sim_trace(const char *format, ...)
 
 /* ---- what core/ needs ---- */
 
+void sim_broken(const char *rule, const char *file, int line)
+{
+	sim_fail("%s:%d: broken: %s", file, line, rule);
+}
+
 uint64_t kt_now_ns(void)
 {
 	uint64_t skew =

@@ -27,6 +27,12 @@ void sim_point(void);
 	(sim_point(), *(p) == *(old) ? (*(p) = (new), true) /* taken */ \
 				     : (*(old) = *(p), false))
 
+/* Ends the run, which then tells its seed. */
+void sim_broken(const char *rule, const char *file, int line);
+
+#define kt_assert(condition) \
+	((condition) ? (void)0 : sim_broken(#condition, __FILE__, __LINE__))
+
 uint64_t kt_now_ns(void);
 unsigned kt_node_distance(int a, int b);
 
