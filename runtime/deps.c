@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Chains of epochs, and the table of the addresses that a parent's children
- * use.  Owns both; ranges.c has the other way to find a chain.  When a task is
- * ready is told to task.c by lists.
+ * use.  Owns both; ranges.c has the other way to find a chain.  From a parent's
+ * first range on that is the only one: an address is its first byte then, so
+ * that the two meet.  When a task is ready is told to task.c by lists.
  *
  * Behaves badly with very many data of which each is used once and long: the
  * table grows with the tasks that are not complete.
@@ -22,7 +23,7 @@ struct domain {
 	size_t capacity; /* a power of two, or 0 */
 	size_t used;
 	uint64_t serial;
-	struct ranges *ranges;
+	struct ranges *ranges; /* NULL: the table has all; else it is empty */
 };
 
 #define CAPACITY_MIN 64
@@ -239,6 +240,84 @@ static int reserve_entries(struct worker *w, struct domain *domain, size_t more)
 	return table_renew(w, domain, more);
 }
 
+/* ---- addresses become ranges ---- */
+
+/* An address is its first byte; nothing begins behind the last one. */
+static void dep_bounds(const struct ktrt_dep *dep, uintptr_t *start,
+		       uintptr_t *end)
+{
+	*start = (uintptr_t)dep->addr;
+	if (!dep->len && *start == UINTPTR_MAX)
+		--*start;
+	*end = *start + (dep->len ? dep->len : 1);
+}
+
+/* Segments for all addresses in use, which have no chains yet. */
+static int cut_entries(struct worker *w, const struct domain *domain,
+		       struct ranges *ranges)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < domain->capacity && !error; i++) {
+		const struct entry *entry = &domain->entries[i];
+		struct ktrt_dep dep = { entry->addr, 0, KTRT_IN };
+		uintptr_t start, end;
+
+		dep_bounds(&dep, &start, &end);
+		if (entry->tail.epoch && !epoch_is_over(entry->tail.epoch))
+			error = ranges_cut(w, ranges, start, end);
+	}
+	return error;
+}
+
+static void move_entry(struct worker *w, struct entry *entry,
+		       struct ranges *ranges)
+{
+	struct ktrt_dep dep = { entry->addr, 0, KTRT_IN };
+	struct tail *tail;
+	uintptr_t start, end;
+	struct ready none;
+
+	dep_bounds(&dep, &start, &end);
+	tail = ranges_at(ranges, start);
+	if (tail && !tail->epoch) {
+		*tail = entry->tail;
+		return;
+	}
+	/* It was over. */
+	ready_init(&none);
+	epoch_put(w, entry->tail.epoch, &none);
+}
+
+/* Nothing has changed where there is no memory. */
+static int begin_ranges(struct worker *w, struct domain *domain)
+{
+	struct ranges *ranges = ranges_new();
+
+	if (!ranges)
+		return -ENOMEM;
+	if (cut_entries(w, domain, ranges)) {
+		ranges_free(w, ranges);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < domain->capacity; i++)
+		if (domain->entries[i].tail.epoch)
+			move_entry(w, &domain->entries[i], ranges);
+	free(domain->entries);
+	domain->entries = NULL;
+	domain->capacity = domain->used = 0;
+	domain->ranges = ranges;
+	return 0;
+}
+
+static bool names_range(const struct ktrt_dep *deps, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (deps[i].len)
+			return true;
+	return false;
+}
+
 /* ---- entering a task ---- */
 
 static struct domain *domain_of(struct ktrt_task *parent)
@@ -314,18 +393,18 @@ static uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
 {
 	uint32_t waits = 0;
 	bool writes = dep->mode & KTRT_OUT;
-	uintptr_t at = (uintptr_t)dep->addr, end = at + dep->len;
+	uintptr_t at, end;
 	struct ready none;
 
 	/* The task has one of @pending left: nothing becomes ready by this. */
 	ready_init(&none);
-	while (at < end)
+	if (!domain->ranges)
+		return enter_access(w, task, &entry_of(domain, dep->addr)->tail,
+				    fresh, writes, domain->serial, &none);
+	for (dep_bounds(dep, &at, &end); at < end;)
 		waits += enter_access(w, task, ranges_next(domain->ranges, &at),
 				      fresh, writes, domain->serial, &none);
-	if (dep->len)
-		return waits;
-	return enter_access(w, task, &entry_of(domain, dep->addr)->tail, fresh,
-			    writes, domain->serial, &none);
+	return waits;
 }
 
 /* Members that the task may need, and -ENOMEM; cuts ranges. */
@@ -333,24 +412,19 @@ static long count_members(struct worker *w, struct domain *domain,
 			  const struct ktrt_dep *deps, size_t nr)
 {
 	long members = 0;
+	uintptr_t at, end;
 
-	if (ranges_reserve(w, &domain->ranges, deps, nr))
-		return -ENOMEM;
+	if (!domain->ranges)
+		return (long)nr;
+	ranges_tidy(w, domain->ranges);
 	for (size_t i = 0; i < nr; i++) {
-		uintptr_t start = (uintptr_t)deps[i].addr;
-
-		if (deps[i].len &&
-		    ranges_cut(w, domain->ranges, start, start + deps[i].len))
+		dep_bounds(&deps[i], &at, &end);
+		if (ranges_cut(w, domain->ranges, at, end))
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < nr; i++) {
-		uintptr_t at = (uintptr_t)deps[i].addr;
-		uintptr_t end = at + deps[i].len;
-
-		members += !deps[i].len;
-		for (; at < end; members++)
+	for (size_t i = 0; i < nr; i++)
+		for (dep_bounds(&deps[i], &at, &end); at < end; members++)
 			ranges_next(domain->ranges, &at);
-	}
 	return members;
 }
 
@@ -387,9 +461,13 @@ int deps_add(struct worker *w, struct ktrt_task *task,
 	struct epoch *fresh = NULL;
 	long members;
 
-	if (!domain || reserve_entries(w, domain, nr))
+	if (!domain)
 		return -ENOMEM;
-	if (nr == 1 && !deps->len)
+	if (!domain->ranges && names_range(deps, nr) && begin_ranges(w, domain))
+		return -ENOMEM;
+	if (!domain->ranges && reserve_entries(w, domain, nr))
+		return -ENOMEM;
+	if (nr == 1 && !domain->ranges)
 		return add_one(w, task, domain, deps, ready);
 	members = count_members(w, domain, deps, nr);
 	if (members < 0)

@@ -75,10 +75,12 @@ struct tail {
 
 struct ranges;
 
-/* ranges_reserve - for cutting these; forgets segments that are out of use */
-int ranges_reserve(struct worker *w, struct ranges **ranges,
-		   const struct ktrt_dep *deps, size_t nr);
-/* ranges_cut - so that the range begins and ends where segments do */
+/* ranges_new - none yet; NULL without memory */
+struct ranges *ranges_new(void);
+/* ranges_tidy - forget segments that are out of use, if there are many */
+void ranges_tidy(struct worker *w, struct ranges *ranges);
+/* ranges_cut - so that the range begins and ends where segments do; 0 or
+ * -ENOMEM */
 int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
 	       uintptr_t end);
 /*
@@ -87,6 +89,10 @@ int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
  * In a range that was cut.  *@at becomes the segment's end.
  */
 struct tail *ranges_next(struct ranges *ranges, uintptr_t *at);
+/* ranges_at - the tail of the segment that has @at, or NULL */
+struct tail *ranges_at(struct ranges *ranges, uintptr_t at);
+/* ranges_steps - what it has cost so far: segments that were looked at */
+uint64_t ranges_steps(const struct ranges *ranges);
 void ranges_free(struct worker *w, struct ranges *ranges);
 
 #endif /* RUNTIME_DEPS_H */

@@ -1,122 +1,160 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Ranges of memory as data: segments that do not overlap, in order, each with
- * a chain of its own.  A range that cuts a segment in two splits its chain:
- * both parts go on with an epoch that has no members and is over when the one
- * before it is.
+ * Ranges of memory as data: segments that do not overlap, each with a chain of
+ * its own, in a tree.  A range that cuts a segment in two splits its chain: both
+ * parts go on with an epoch that has no members and is over when the one before
+ * it is.
  *
- * Only the parent's thread looks at segments.  Behaves badly with very many
- * segments in use: inserting one moves those behind it.
+ * The tree is a treap (Seidel and Aragon, "Randomized search trees", 1996):
+ * weights that are as good as random keep it flat whatever the order in which
+ * ranges are made.
+ *
+ * Only the parent's thread looks at segments.
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "deps.h"
 
 struct segment {
 	uintptr_t start, end;
 	struct tail tail;
+	struct segment *left, *right;
+	uint32_t weight; /* not above the parent's */
 };
 
 struct ranges {
-	size_t nr, capacity;
-	struct segment segments[];
+	struct segment *root;
+	size_t nr;
+	size_t sweep_at; /* when it has so many */
+	uint32_t random;
+	uint64_t steps; /* segments that were looked at, for a test */
 };
 
-/* The first segment that ends behind @at. */
-static size_t find_segment(const struct ranges *ranges, uintptr_t at)
+/* The pool of epochs has records of this size. */
+_Static_assert(sizeof(struct segment) <= 64, "a segment is a small record");
+
+#define SWEEP_LEAST 64
+
+/* ---- the tree ---- */
+
+/* The first segment that ends behind @at, or NULL. */
+static struct segment *find_segment(struct ranges *ranges, uintptr_t at)
 {
-	size_t low = 0, high = ranges->nr;
+	struct segment *segment = ranges->root, *found = NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges->segments[middle].end > at)
-			high = middle;
-		else
-			low = middle + 1;
+	for (; segment; ranges->steps++) {
+		if (segment->end > at) {
+			found = segment;
+			segment = segment->left;
+		} else {
+			segment = segment->right;
+		}
 	}
-	return low;
+	return found;
+}
+
+/* What begins before @at, and the rest. */
+static void split_tree(struct ranges *ranges, struct segment *tree,
+		       uintptr_t at, struct segment **before,
+		       struct segment **rest)
+{
+	for (; tree; ranges->steps++) {
+		if (tree->start < at) {
+			*before = tree;
+			before = &tree->right;
+			tree = tree->right;
+		} else {
+			*rest = tree;
+			rest = &tree->left;
+			tree = tree->left;
+		}
+	}
+	*before = *rest = NULL;
+}
+
+static void insert_segment(struct ranges *ranges, struct segment *segment)
+{
+	struct segment **at = &ranges->root;
+
+	for (; *at && (*at)->weight >= segment->weight; ranges->steps++)
+		at = segment->start < (*at)->start ? &(*at)->left
+						   : &(*at)->right;
+	split_tree(ranges, *at, segment->start, &segment->left,
+		   &segment->right);
+	*at = segment;
+	ranges->nr++;
+}
+
+static struct segment *new_segment(struct worker *w, struct ranges *ranges,
+				   uintptr_t start, uintptr_t end)
+{
+	struct segment *segment = pool_get(&rt.smalls, &w->smalls);
+
+	if (!segment)
+		return NULL;
+	segment->start = start;
+	segment->end = end;
+	segment->tail.epoch = NULL;
+	segment->tail.serial = 0;
+	/* Marsaglia's xorshift */
+	ranges->random ^= ranges->random << 13;
+	ranges->random ^= ranges->random >> 17;
+	ranges->random ^= ranges->random << 5;
+	segment->weight = ranges->random;
+	return segment;
+}
+
+/* Take all segments out, in order, linked by ->right. */
+static struct segment *take_all(struct ranges *ranges)
+{
+	struct segment **at = &ranges->root, *all;
+
+	while (*at) {
+		struct segment *left = (*at)->left;
+
+		if (!left) {
+			at = &(*at)->right;
+			continue;
+		}
+		(*at)->left = left->right;
+		left->right = *at;
+		*at = left;
+	}
+	all = ranges->root;
+	ranges->root = NULL;
+	ranges->nr = 0;
+	return all;
+}
+
+static void free_segment(struct worker *w, struct segment *segment)
+{
+	struct ready none;
+
+	ready_init(&none);
+	if (segment->tail.epoch)
+		epoch_put(w, segment->tail.epoch, &none);
+	pool_put(&rt.smalls, w ? &w->smalls : NULL, segment);
 }
 
 /* Forget segments that nobody uses any more. */
 static void sweep_segments(struct worker *w, struct ranges *ranges)
 {
-	struct ready none;
-	size_t kept = 0;
+	struct segment *segment = take_all(ranges), *next;
 
-	ready_init(&none);
-	for (size_t i = 0; i < ranges->nr; i++) {
-		struct epoch *epoch = ranges->segments[i].tail.epoch;
+	for (; segment; segment = next) {
+		const struct epoch *epoch = segment->tail.epoch;
 
+		next = segment->right;
 		if (epoch && !epoch_is_over(epoch))
-			ranges->segments[kept++] = ranges->segments[i];
-		else if (epoch)
-			epoch_put(w, epoch, &none);
+			insert_segment(ranges, segment);
+		else
+			free_segment(w, segment);
 	}
-	ranges->nr = kept;
+	ranges->sweep_at = ranges->nr * 2 + SWEEP_LEAST;
 }
 
-static int reserve_capacity(struct worker *w, struct ranges **at, size_t more)
-{
-	struct ranges *ranges = *at;
-	size_t nr = 0, capacity;
-
-	if (ranges) {
-		if (ranges->nr + more <= ranges->capacity)
-			return 0;
-		sweep_segments(w, ranges);
-		nr = ranges->nr;
-		if ((nr + more) * 2 <= ranges->capacity)
-			return 0;
-	}
-	capacity = (nr + more) * 4;
-	ranges = realloc(ranges,
-			 sizeof(*ranges) + capacity * sizeof(struct segment));
-	if (!ranges)
-		return -ENOMEM;
-	ranges->nr = nr;
-	ranges->capacity = capacity;
-	*at = ranges;
-	return 0;
-}
-
-/*
- * Each range is cut at two places, and has at most one gap more than there are
- * segments in it.
- */
-int ranges_reserve(struct worker *w, struct ranges **ranges,
-		   const struct ktrt_dep *deps, size_t nr)
-{
-	size_t more = 0;
-
-	for (size_t i = 0; i < nr; i++) {
-		uintptr_t start = (uintptr_t)deps[i].addr;
-
-		if (!deps[i].len)
-			continue;
-		more += 4;
-		if (*ranges)
-			more += find_segment(*ranges, start + deps[i].len) -
-				find_segment(*ranges, start);
-	}
-	return more ? reserve_capacity(w, ranges, more) : 0;
-}
-
-static void insert_segment(struct ranges *ranges, size_t index, uintptr_t start,
-			   uintptr_t end, struct epoch *epoch)
-{
-	struct segment *segment = &ranges->segments[index];
-
-	memmove(segment + 1, segment,
-		(ranges->nr - index) * sizeof(struct segment));
-	segment->start = start;
-	segment->end = end;
-	segment->tail.epoch = epoch;
-	segment->tail.serial = 0;
-	ranges->nr++;
-}
+/* ---- cutting ---- */
 
 /* An epoch without members that is over once it is started. */
 static struct epoch *stand_in(struct worker *w)
@@ -157,36 +195,59 @@ static int split_chain(struct worker *w, struct tail *left,
 
 static int cut_at(struct worker *w, struct ranges *ranges, uintptr_t at)
 {
-	size_t index = find_segment(ranges, at);
-	struct segment *segment = &ranges->segments[index];
-	uintptr_t end;
-	struct epoch *right;
+	struct segment *segment = find_segment(ranges, at), *right;
 
-	if (index == ranges->nr || segment->start >= at)
+	if (!segment || segment->start >= at)
 		return 0;
-	end = segment->end;
-	if (split_chain(w, &segment->tail, &right))
+	right = new_segment(w, ranges, at, segment->end);
+	if (!right)
 		return -ENOMEM;
+	if (split_chain(w, &segment->tail, &right->tail.epoch)) {
+		pool_put(&rt.smalls, &w->smalls, right);
+		return -ENOMEM;
+	}
 	segment->end = at;
-	insert_segment(ranges, index + 1, at, end, right);
+	insert_segment(ranges, right);
 	return 0;
 }
 
 /* Segments of their own for what lies between others. */
-static void fill_gaps(struct ranges *ranges, uintptr_t start, uintptr_t end)
+static int fill_gaps(struct worker *w, struct ranges *ranges, uintptr_t start,
+		     uintptr_t end)
 {
-	size_t index = find_segment(ranges, start);
-
 	while (start < end) {
-		uintptr_t gap_end = end;
+		struct segment *next = find_segment(ranges, start), *gap;
+		uintptr_t gap_end =
+			next && next->start < end ? next->start : end;
 
-		if (index < ranges->nr && ranges->segments[index].start < end)
-			gap_end = ranges->segments[index].start;
-		if (gap_end > start)
-			insert_segment(ranges, index, start, gap_end, NULL);
-		start = ranges->segments[index].end;
-		index++;
+		if (gap_end > start) {
+			gap = new_segment(w, ranges, start, gap_end);
+			if (!gap)
+				return -ENOMEM;
+			insert_segment(ranges, gap);
+		}
+		start = next && next->start < end ? next->end : end;
 	}
+	return 0;
+}
+
+/* ---- for deps.c ---- */
+
+struct ranges *ranges_new(void)
+{
+	struct ranges *ranges = calloc(1, sizeof(*ranges));
+
+	if (!ranges)
+		return NULL;
+	ranges->random = 1;
+	ranges->sweep_at = SWEEP_LEAST;
+	return ranges;
+}
+
+void ranges_tidy(struct worker *w, struct ranges *ranges)
+{
+	if (ranges->nr >= ranges->sweep_at)
+		sweep_segments(w, ranges);
 }
 
 int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
@@ -196,26 +257,36 @@ int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
 
 	if (!error)
 		error = cut_at(w, ranges, end);
-	if (!error)
-		fill_gaps(ranges, start, end);
-	return error;
+	return error ? error : fill_gaps(w, ranges, start, end);
 }
 
 struct tail *ranges_next(struct ranges *ranges, uintptr_t *at)
 {
-	struct segment *segment = &ranges->segments[find_segment(ranges, *at)];
+	struct segment *segment = find_segment(ranges, *at);
 
 	*at = segment->end;
 	return &segment->tail;
 }
 
+struct tail *ranges_at(struct ranges *ranges, uintptr_t at)
+{
+	struct segment *segment = find_segment(ranges, at);
+
+	return segment && segment->start <= at ? &segment->tail : NULL;
+}
+
+uint64_t ranges_steps(const struct ranges *ranges)
+{
+	return ranges->steps;
+}
+
 void ranges_free(struct worker *w, struct ranges *ranges)
 {
-	struct ready none;
+	struct segment *segment = ranges ? take_all(ranges) : NULL, *next;
 
-	ready_init(&none);
-	for (size_t i = 0; ranges && i < ranges->nr; i++)
-		if (ranges->segments[i].tail.epoch)
-			epoch_put(w, ranges->segments[i].tail.epoch, &none);
+	for (; segment; segment = next) {
+		next = segment->right;
+		free_segment(w, segment);
+	}
 	free(ranges);
 }

@@ -98,8 +98,8 @@ enum ktrt_mode {
  * struct ktrt_dep - data that a task uses
  * @addr: where it is; only compared, never read
  * @len: 0: the address stands for all of the data.  Else bytes: what overlaps
- *	is the same data.  Data is named one way or the other: an address and a
- *	range never meet.
+ *	is the same data.  Where an address and ranges meet it is a range of one
+ *	byte: one of them that has its first byte is the same data.
  * @mode: enum ktrt_mode
  *
  * Dependences are between children of one parent, in the order in which it

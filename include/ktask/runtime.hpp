@@ -218,7 +218,8 @@ template <typename T> dep inout(T &datum)
 	return { { &datum, 0, KTRT_INOUT } };
 }
 
-/* All of an array's bytes: what overlaps depends. */
+/* All of an array's bytes: what overlaps depends, also in(), out() and inout()
+ * of what begins there. */
 template <typename T> dep range(unsigned mode, const T *first, std::size_t nr)
 {
 	return { { first, nr * sizeof(T), mode } };
