@@ -25,6 +25,12 @@
  * the time gives up after so many tries. */
 #define MAX_TRIES 100
 
+/* Libraries of other versions read it; those of 32 bits use the next name. */
+_Static_assert(sizeof(void *) != 8 ||
+		       (sizeof(struct registry_entry) == 64 &&
+			offsetof(struct registry_head, entries) == 24),
+	       "the layout of the shared registry must not change");
+
 static bool init_permits(struct registry *registry)
 {
 	pthread_mutexattr_t attr;
