@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* length: one header has all that a program needs, and the glossary */
 /*
  * ktask: multithread one big job.
  *
@@ -7,14 +8,64 @@
  * calling thread and with helper threads of the lowest priority, and undoes
  * exactly what was done when a chunk fails.
  *
- * Glossary
- *   job      all of the work: [start, start + size)
- *   unit     what the size counts: bytes, pages, items; the client decides
- *   chunk    the part of a job that one call of the thread function does
- *   caller   the thread that asked for the job; it always works itself
- *   helper   a thread of the pool that is added to the job
- *   node     a NUMA node
- *   cap      the most helpers that a node or the machine may run
+ * Glossary, for this header and for the code behind it
+ *  A job
+ *   job         all of the work: [start, start + size)
+ *   unit        what the size counts: bytes, pages, items; the client decides
+ *   range       a part of a job that belongs to one node
+ *   chunk       the part of a job that one call of the thread function does
+ *   caller      the thread that asked for the job; it always works itself
+ *   helper      a thread of the pool that is added to the job
+ *   worker      a thread that takes chunks: the caller or a helper
+ *   nested      of a job: asked for inside a chunk of another, its outer job
+ *   detached    of a job: started, and nobody waits for it yet
+ *   orphan      a job in the child of a fork, where its helpers do not exist
+ *   undo        give back what successful chunks of a failed job did
+ *  Adding helpers
+ *   host        what runs the engine: user space, the kernel, the simulation
+ *   pool        the helpers of a process, and those that idle
+ *   work item   what one helper is submitted for, in one job; the pool's part of
+ *               it is a seat
+ *   submit      hand a work item to an idle helper, by an offer of its seat
+ *   cancel      take back a work item that no helper has begun, by withdrawing
+ *               the offer
+ *   lend        give a helper that is waited for the caller's priority
+ *   low         of a helper: at the lowest priority, SCHED_IDLE and nice 19
+ *   generation  counts changes after which something known is out of date
+ *  How many
+ *   cap         the most helpers that a node or the machine may run
+ *   budget      the most helpers of a job and all jobs nested in it
+ *   permit      the right to run one helper, under a cap
+ *   yield       let another helper run while one that has a permit gets no CPU
+ *   registry    a file in shared memory with the permits of one user and an entry
+ *               for each job: what it wants, and what it has done
+ *   share       the helpers that a job may have beside other jobs and users
+ *   capacity    threads for which a node, a control group or idle CPUs suffice
+ *   overload    more threads run than there are CPUs, and helpers get none
+ *   tick        a moment between two chunks at which the caller may adapt the job
+ *   refresh     read anew what may have changed; poll: check until it has
+ *  How many pay
+ *   rate        units that a job does in a time
+ *   epoch       a fixed time over which the rate is measured; window: the same of
+ *               a job that blocks, as long as some chunks take
+ *   trial       an epoch or window with another number of threads
+ *   probe       a short trial of far fewer threads
+ *   outlier     a rate that is far from the mean
+ *   cooldown    a time after a change in which outliers are ignored
+ *   tune        find how many threads pay while a job runs; `ktask tune` measures
+ *               it before, and keeps it in the autotune cache
+ *   history     what a process keeps from one job for the next of the same kind
+ *  Threads that block
+ *   I/O concurrency        threads that shall be in chunks, running or blocked
+ *   target concurrency     threads that shall run
+ *   compensating worker    a helper that runs in place of a blocked thread
+ *   concurrency manager    the helper that submits compensating workers
+ *   stalled                of a thread: in one chunk for long
+ *   thread sample          which threads of a job run, at one moment
+ *  Where
+ *   node        a NUMA node
+ *   topology    nodes, their CPUs and distances, cores and siblings
+ *   placement   the choice of a range and of CPUs for a helper
  *
  * Conventions
  *   Every range is [start, end).  Every call returns 0 or a negative errno;

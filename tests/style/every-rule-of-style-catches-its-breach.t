@@ -210,6 +210,15 @@ catches('whitespace', 'a carriage return', 'doc/a.md:1:',
 catches('whitespace', 'an unfinished line', 'doc/a.md: no newline',
 	'doc/a.md' => "a\nb");
 
+catches('words', 'a word that was given up', 'lib/a.c:2:',
+	'lib/a.c' => "$dual\nint free_slots;\n");
+catches('words', 'one in a comment', 'core/a.h:2:',
+	'core/a.h' => "$dual\n/* Spare helpers. */\n");
+passes('words', 'a name that programs rely on', 'lib/a.c' =>
+       "$dual\nstruct ktask_slots_info a;\nconst char b[] = \"ktask-slots-1\";\n");
+passes('words', 'words that contain one', 'lib/a.c' => "$dual\nint oversight;\n");
+passes('words', 'them elsewhere', 'runtime/a.c' => "$dual\nint slot;\n");
+
 my ($status) = capture("$top/scripts/style nonsense");
 isnt($status, 0, 'a rule that is not there is refused');
 
