@@ -30,23 +30,29 @@ static unsigned threads_before(void)
 	return threads_now();
 }
 
-/* One that has not run yet has no name yet. */
-static bool wait_for_threads(unsigned nr)
+static unsigned all_helpers_now(void)
+{
+	return helpers_now(NULL, 0);
+}
+
+static bool wait_for_number(unsigned (*now)(void), unsigned nr)
 {
 	uint64_t end_ns = ktest_now_ns() + HANG_NS;
 
-	while (threads_now() != nr && ktest_now_ns() < end_ns)
+	while (now() != nr && ktest_now_ns() < end_ns)
 		nap_us(500);
-	return threads_now() == nr;
+	return now() == nr;
+}
+
+/* One that has not run yet has no name yet. */
+static bool wait_for_threads(unsigned nr)
+{
+	return wait_for_number(threads_now, nr);
 }
 
 static bool wait_for_helpers(unsigned nr)
 {
-	uint64_t end_ns = ktest_now_ns() + HANG_NS;
-
-	while (helpers_now(NULL, 0) != nr && ktest_now_ns() < end_ns)
-		nap_us(500);
-	return helpers_now(NULL, 0) == nr;
+	return wait_for_number(all_helpers_now, nr);
 }
 
 static int shrinks(void *idle_ms)

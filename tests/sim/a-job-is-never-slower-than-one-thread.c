@@ -12,7 +12,6 @@
  * KTASK_TEST_SEED=N runs one of them, with a trace.
  */
 #include "ktest.h"
-#include "sim/host.h"
 #include "tests/sim/support/schedule.h"
 
 #define SCHEDULES (KTEST_ASAN || KTEST_TSAN ? 200 : 5000)
@@ -56,15 +55,8 @@ static void check(uint64_t seed)
 
 static void beside_any_load(void **state)
 {
-	const char *seed = getenv("KTASK_TEST_SEED");
-
-	if (seed) {
-		sim_traced = true;
-		check(strtoull(seed, NULL, 0));
+	if (!schedule_each(SCHEDULES, check))
 		return;
-	}
-	for (uint64_t i = 1; i <= SCHEDULES; i++)
-		check(i);
 	/* Helpers did help. */
 	assert_true(sum_of_speedups > 1.5 * SCHEDULES);
 	assert_true(nr_overloaded > SCHEDULES / 10);

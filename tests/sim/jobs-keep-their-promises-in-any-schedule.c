@@ -10,7 +10,6 @@
  * KTASK_TEST_SEED=N runs one schedule, with a trace.
  */
 #include "ktest.h"
-#include "sim/host.h"
 #include "tests/sim/support/schedule.h"
 
 #define SCHEDULES (KTEST_ASAN || KTEST_TSAN ? 3000 : 100000)
@@ -27,15 +26,7 @@ static void check(uint64_t seed)
 
 static void in_any_schedule(void **state)
 {
-	const char *seed = getenv("KTASK_TEST_SEED");
-
-	if (seed) {
-		sim_traced = true;
-		check(strtoull(seed, NULL, 0));
-		return;
-	}
-	for (uint64_t i = 1; i <= SCHEDULES; i++)
-		check(i);
+	schedule_each(SCHEDULES, check);
 }
 
 /* The schedules had what they are for. */

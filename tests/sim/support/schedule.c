@@ -519,3 +519,17 @@ const char *schedule_time(uint64_t seed, struct schedule_time *time)
 	timed.nr_helpers = 0;
 	return run_timed(&timed, seed, &job, &time->plain_ns);
 }
+
+bool schedule_each(uint64_t nr, void (*check)(uint64_t seed))
+{
+	const char *seed = getenv("KTASK_TEST_SEED");
+
+	if (seed) {
+		sim_traced = true;
+		check(strtoull(seed, NULL, 0));
+		return false;
+	}
+	for (uint64_t i = 1; i <= nr; i++)
+		check(i);
+	return true;
+}

@@ -7,6 +7,7 @@
 #define TESTS_SIM_SCHEDULE_H
 
 #include <stdbool.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What the schedules of a run had, so that a test cannot check nothing. */
@@ -22,6 +23,13 @@ struct schedule_stats {
  * Return: NULL, or what was wrong, valid until the next call.
  */
 const char *schedule_check(uint64_t seed, struct schedule_stats *stats);
+
+/*
+ * schedule_each - @check seeds 1 to @nr
+ *
+ * Return: false: only the one that KTASK_TEST_SEED names was, with a trace.
+ */
+bool schedule_each(uint64_t nr, void (*check)(uint64_t seed));
 
 struct schedule_time {
 	uint64_t plain_ns; /* one thread does it */
