@@ -27,6 +27,10 @@ static int count_decimals(const struct bench_figures *figures, unsigned nr)
 	return digits < 1 ? 1 : digits;
 }
 
+/* Of the 80 of a terminal.  The widest interval wants more than its column:
+ * "(0.01 to 1234.56)". */
+#define NAME_CELLS 28
+
 /* "1.88 to 1.97"; in brackets where that is all pairs and no interval. */
 static const char *interval_text(const struct bench_figures *figures,
 				 char buf[INTERVAL_TEXT])
@@ -51,7 +55,7 @@ static void print_row(const struct bench_figures *figures, bool first,
 		snprintf(speedup, sizeof(speedup), "%.2fx",
 			 figures->speedup.median);
 	if (row->command)
-		printf("  %-31.31s", row->name);
+		printf("  %-*.*s", NAME_CELLS, NAME_CELLS, row->name);
 	else
 		printf("%5u%c", row->threads,
 		       row->threads_used < row->threads ? '*' : ' ');
@@ -74,8 +78,8 @@ static void print_rows(const struct bench *bench,
 		printf("  thr  speedup    95%% interval  least sec  median sec"
 		       "     GB/s  cpu sec\n");
 	else
-		printf("  %-31s %7s  %14s %10s %11s\n", "", "speedup",
-		       "95% interval", "least sec", "median sec");
+		printf("  %-*s %7s  %14s %10s %11s\n", NAME_CELLS, "",
+		       "speedup", "95% interval", "least sec", "median sec");
 	for (i = 0; i < nr; i++)
 		print_row(&figures[i], i == 0, digits);
 }

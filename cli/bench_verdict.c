@@ -128,9 +128,8 @@ static int print_memory(const struct bench *bench)
 	if (!renewal->slow_runs && !bench->repeated_runs)
 		return 0;
 	printf("The host had taken free memory back; touching it cost up to "
-	       "%.1f times as much\n"
-	       "as at best.  It was touched before each run, untimed; this was "
-	       "slow in %u of %u.\n",
+	       "%.1f times\nas much as at best.  It was touched before each "
+	       "run, untimed; this was slow\nin %u of %u.\n",
 	       renewal_factor(renewal), renewal->slow_runs, renewal->runs);
 	if (bench->repeated_runs)
 		printf("%u timed run%s met such memory all the same, and %s "

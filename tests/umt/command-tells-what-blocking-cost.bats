@@ -5,9 +5,18 @@
 
 load helpers
 
+# Watching a program needs rights to all of the machine, which umtd does not
+# lend; to be told that needs none.
 setup() {
-	need_bpf
+	case $BATS_TEST_DESCRIPTION in
+	*"before anything runs") ;;
+	*) need_bpf ;;
+	esac
 	cd "$BATS_TEST_TMPDIR"
+}
+
+teardown() {
+	rm -f /tmp/umt-$$
 }
 
 # One holds a lock and sleeps until the other has waited for it for a second, or
@@ -127,6 +136,25 @@ locked() {
 		"$umt" record -o no/such -- touch ran
 	says 1 "stat: opening no/such: No such file" \
 		"$umt" stat -o no/such -- touch ran
+	[ ! -e ran ]
+}
+
+@test "who may not load eBPF is told so, before anything runs" {
+	local as_nobody=()
+	if [ "$(id -u)" = 0 ]; then
+		command -v setpriv >/dev/null || skip "no setpriv"
+		as_nobody=(setpriv --bounding-set=-all --inh-caps=-all
+			--reuid=65534 --clear-groups --no-new-privs)
+		chmod 777 .
+	elif [ -z "$("$umt" info --json | jq -r .bpf.why)" ]; then
+		skip "this user may"
+	fi
+	# Where the tests are may be closed to others.
+	install -m 755 "$umt" /tmp/umt-$$
+	for what in stat record top; do
+		says 1 "watching threads: " "${as_nobody[@]}" \
+			/tmp/umt-$$ $what -- touch ran
+	done
 	[ ! -e ran ]
 }
 
