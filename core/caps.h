@@ -19,17 +19,17 @@ struct kt_cap {
 /*
  * kt_cap_limit - helpers that @percent of @cpus allows
  *
- * Rounded down, but one CPU always stays for the caller, and where there are
- * two at least one helper is allowed: 1 -> 0, 2 -> 1, 4 -> 3, 96 -> 76 at 80 %.
+ * Rounded down, but at least one helper where there are two CPUs, and at most all
+ * CPUs but one, which stays for the caller: 1 -> 0, 2 -> 1, 4 -> 3, 96 -> 76 at 80 %.
  * 0 percent allows none.
  */
 unsigned kt_cap_limit(unsigned cpus, unsigned percent);
 
 /*
- * kt_cap_node_limit - the same for the helpers of a node of @cpus
+ * kt_cap_node_limit - helpers that @percent of the @cpus of one node allows
  *
- * The caller is on one node only, and one is always left to it by the machine's
- * limit: 1 -> 1, 2 -> 1, 4 -> 3, and all of them at 100 %.
+ * The caller is on one node only, and the machine's limit leaves a CPU for it.  So a
+ * node may be full: 1 -> 1, 2 -> 1, 4 -> 3 at 80 %, and all of them at 100 %.
  */
 unsigned kt_cap_node_limit(unsigned cpus, unsigned percent);
 

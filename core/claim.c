@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Claim: chunks are taken by compare-and-swap on the cursor of a range; a
- * worker whose range is used up moves to the nearest range with work.
+ * Claim: chunks are taken by compare-and-swap on the cursor of a range.  A worker whose
+ * range is used up moves to the nearest range with work.
  *
- * A cursor only grows and everything below it has been claimed, which is what
- * makes undo exact without a record per chunk.
+ * A cursor only grows, and everything below it has been claimed.  That makes undo exact
+ * without a record of each chunk.
  */
 #include "core/claim.h"
 
@@ -118,8 +118,8 @@ static bool claim_addresses(const struct kt_job *job, struct kt_range *range,
 }
 
 /*
- * Position and cursor must move together and the client's iterator may take
- * long, hence a lock, per range.  It is released before the chunk is done.
+ * Position and cursor must move together, and the client's iterator may take long.
+ * Hence a lock for each range.  It is released before the chunk is done.
  */
 static bool claim_iterated(const struct kt_job *job, struct kt_range *range,
 			   const struct kt_worker *worker,

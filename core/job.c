@@ -2,8 +2,8 @@
 /*
  * Job: the loop that every thread of a job runs, and how a job stops.
  *
- * The first error in time is the job's.  Chunks that run when it happens end
- * normally and count as done; undo (core/undo.c) covers them.
+ * The first error in time is the job's.  Chunks that run at that moment end normally,
+ * count as done, and are undone (core/undo.c).
  */
 #include "core/claim.h"
 #include "core/job.h"

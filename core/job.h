@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The job: ranges of work, the workers that do it, the first error, undo.
+ * The job: ranges of work, the workers that do it, and the first error.
  *
- * The host owns all memory: it fills a struct kt_job and its ranges, gives
- * each thread that works a struct kt_worker, calls kt_job_work() in each, and
- * when all of them have returned kt_job_finish() in one.  Nothing here blocks,
- * except on the iterator lock of a range.
+ * The host owns all memory.  It fills in a struct kt_job and its ranges, gives each
+ * thread that works a struct kt_worker, and calls kt_job_work() in each.  When all have
+ * returned, one thread may call kt_undo().  Nothing here blocks, except on the iterator
+ * lock of a range.
  */
 #ifndef KTASK_CORE_JOB_H
 #define KTASK_CORE_JOB_H
@@ -71,8 +71,8 @@ struct kt_worker {
 	struct kt_chunk fail;
 
 	/*
-	 * Host: called after each chunk that succeeded with the time.  Returns
-	 * true when this worker shall leave the job.  NULL: never leaves.
+	 * Set by the host: called after each chunk that succeeded, with the
+	 * time.  Returns true if this worker shall leave the job.  NULL: never.
 	 */
 	bool (*tick)(struct kt_worker *worker, uint64_t now_ns);
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Rate: work in time, as whole numbers; the kernel has no others.
+ * Rate: work in a time, as a whole number, because the kernel has no others.
  *
- * Rates are units in 2^KT_RATE_SHIFT ns, 2.4 h: exact enough for units of
+ * The time is 2^KT_RATE_SHIFT ns, 2.4 h: that is exact enough for units that take
  * minutes, and 2^50 units a second still fit.
  */
 #ifndef KTASK_CORE_RATE_H

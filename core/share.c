@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Share: max-min fairness by searching the water level.
+ * Share: max-min fairness, by a search for the water level (see share.h).
  */
 #include "core/share.h"
 

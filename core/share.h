@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Share: how many helpers each of several jobs may have when they want more
- * than there are.
+ * Share: how many helpers each of several jobs gets when they want more than there are.
  */
 #ifndef KTASK_CORE_SHARE_H
 #define KTASK_CORE_SHARE_H
@@ -15,9 +14,9 @@
  * @self: index of the one that asks
  * @turn: any number that all of them agree on and that changes with time
  *
- * Whoever wants little gets it, and the rest is dealt equally among the
- * others (water filling).  What does not divide goes round with @turn, so that
- * 200 jobs and 3 helpers give every job a helper some of the time.
+ * Whoever wants less than an equal part gets all of it.  The rest is shared equally
+ * between the others (water filling).  Helpers that do not divide evenly go round with
+ * @turn: with 200 jobs and 3 helpers every job has a helper some of the time.
  *
  * Return: helpers for @self; over all of them at most @limit.
  */

@@ -17,8 +17,8 @@ struct kt_split {
 };
 
 /*
- * Cost of a unit in nanoseconds, fixed point with KT_COST_SHIFT fraction bits:
- * 50 ps a byte and an hour an item both fit.  0 means not known yet.
+ * The cost of a unit in nanoseconds, fixed point with KT_COST_SHIFT fraction bits: both
+ * 50 ps for a byte and an hour for an item fit.  0: not known yet.
  */
 #define KT_COST_SHIFT 20
 
@@ -28,8 +28,8 @@ struct kt_cost {
 };
 
 /*
- * A claim costs about 50 ns: chunks of the mean cost are not made shorter
- * than this, or than the target, for the sake of a high cost that may come.
+ * A claim costs about 50 ns.  So a chunk is not made shorter than this, or than the
+ * target, by the mean cost, even if a high cost may come.
  */
 #define KT_SHORTEST_NS 20000
 

@@ -2,9 +2,9 @@
 /*
  * Tune: hill climbing on the number of threads, one epoch a step.
  *
- * A trial takes two epochs: the first, in which threads come or go, is not
- * counted.  A trial costs what the other count is slower, so trials become
- * rare: each one that changes nothing doubles the time to the next.
+ * A trial takes two epochs.  The first, in which threads come or go, is not counted.
+ * A trial of a slower count costs speed, so trials become rare: each one that changes
+ * nothing doubles the time to the next.
  */
 #include "core/rate.h"
 #include "core/tune.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Undo: everything below a range's cursor was claimed, and what was claimed
- * either succeeded or is some worker's failed chunk, of which each worker has
- * at most one.  So what succeeded is what lies between the failed chunks.
+ * Undo: everything below a range's cursor was claimed.  What was claimed succeeded, or is
+ * the failed chunk of a worker; each worker has one at most.  So what succeeded is what
+ * lies between the failed chunks.
  *
- * Quadratic in the number of failed chunks, which is at most the number of
- * threads, on a path that is taken once per failed job.
+ * Quadratic in the number of failed chunks, which is at most the number of threads.  This
+ * runs once for a failed job.
  */
 #include "core/undo.h"
 

@@ -9,10 +9,10 @@
 
 /*
  * kt_undo - call the job's undo function over what succeeded
- * @worker_at: host: the @index-th worker, 0 to @nr_workers - 1
+ * @worker_at: the host's: the @index-th worker, 0 to @nr_workers - 1
  *
- * All workers must have returned from kt_job_work().  Ascending within each
- * range, ranges in their order.  Does nothing without an undo function.
+ * All workers must have returned from kt_job_work().  In ascending order within a range,
+ * and range by range.  Does nothing if the job has no undo function.
  */
 void kt_undo(struct kt_job *job,
 	     const struct kt_worker *(*worker_at)(void *host, unsigned index),
@@ -21,10 +21,10 @@ void kt_undo(struct kt_job *job,
 /*
  * kt_undo_lowest - the failed worker with the lowest range and position
  *
- * Chunks are claimed in ascending order and every claimed chunk is run, so for
- * work that fails from some position on this is where a serial loop fails.
+ * Chunks are claimed in ascending order, and every claimed chunk is run.  So for work that
+ * fails from some position on, this is where a serial loop would fail.
  *
- * Return: NULL when no chunk failed.
+ * Return: NULL if no chunk failed.
  */
 const struct kt_worker *
 kt_undo_lowest(const struct kt_worker *(*worker_at)(void *host, unsigned index),

@@ -130,12 +130,12 @@ int kt_context_init(struct kt_context *ctx, const struct kt_pace *pace);
 /*
  * kt_context_size - start the clocks, and find how many threads are worth it
  * @max: threads that policy and client allow, at least 1
- * @parent: the job whose chunk the calling thread is in and whose budget
- *	helpers shall come from, or NULL
+ * @parent: the job whose chunk the calling thread is in and from whose budget the
+ *	helpers shall come, or NULL
  * @timeout_ns: 0 for none
  *
- * The host then provides ctx->helpers.items, one less than this, or fewer
- * where it has no memory; and may tell ctx->tune what it knows.
+ * The host then provides ctx->helpers.items: one less than this, or fewer if it has no
+ * memory.  It may tell ctx->tune a count that was measured before.
  *
  * Return: threads, 1 to @max.
  */
@@ -165,10 +165,10 @@ void kt_context_work(struct kt_context *ctx);
 int kt_context_end(struct kt_context *ctx);
 
 /*
- * kt_context_orphan - this is the child of a fork
+ * kt_context_orphan - stop a job in the child of a fork
  *
- * The helpers, and their chunks, are the parent's: the job cannot be completed
- * here, and undoing shared memory would undo what the parent did.
+ * Its helpers, and their chunks, are the parent's.  The job cannot be completed here, and
+ * undoing shared memory would undo what the parent did.
  */
 void kt_context_orphan(struct kt_context *ctx);
 

@@ -2,9 +2,9 @@
 /*
  * Helpers: a work item from its submission to what its helper leaves behind.
  *
- * Owns the pairing of permits and budget with items.  Only helpers that have
- * begun are waited for, and an item that nobody took is cancelled, so a job is
- * never slower for a helper that gets no CPU.
+ * Owns the pairing of permits and budget with items.  Only helpers that have begun are
+ * waited for, and an item that no helper has begun is cancelled.  So a helper that gets
+ * no CPU makes no job slower.
  *
  * Does not own threads, priorities or CPUs: the host does (engine/host.h).
  */
@@ -15,9 +15,9 @@
 #define STARVED_NS 3000000
 
 /*
- * A helper of the lowest priority that has to share its CPU runs for a tick of
- * the scheduler and then waits for a second.  Chunks last about a millisecond:
- * one of which no end is seen for so long belongs to a helper without a CPU.
+ * A helper of the lowest priority that shares its CPU runs for a tick of the scheduler
+ * and then waits for a second.  Chunks take about a millisecond.  A chunk that has not
+ * ended after this time belongs to a helper without a CPU.
  */
 #define STUCK_NS 20000000
 

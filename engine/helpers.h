@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Between the files of engine/: what the life of a job asks of its helpers.
+ * Internal to engine/: what context.c asks of helpers.c.
  */
 #ifndef KTASK_ENGINE_HELPERS_H
 #define KTASK_ENGINE_HELPERS_H

@@ -83,8 +83,7 @@ struct kt_host_ops {
 	/**
 	 * @state: where @item is; by any thread while the job exists
 	 *
-	 * %KT_ITEM_DONE orders all that the helper wrote before what the
-	 * calling thread reads next.
+	 * After %KT_ITEM_DONE the calling thread sees all that the helper wrote.
 	 */
 	enum kt_item_state (*state)(const struct kt_item *item);
 
@@ -116,8 +115,8 @@ struct kt_host_ops {
 	/**
 	 * @permit_put: give back what @permit_get took
 	 *
-	 * Exactly once for each: by the helper that leaves, in
-	 * kt_item_release(), or by who cancelled the item.
+	 * Exactly once for each @permit_get: by the helper that leaves, in
+	 * kt_item_release(), or by the thread that cancelled the item.
 	 */
 	void (*permit_put)(struct kt_item *item);
 
@@ -175,10 +174,11 @@ struct kt_host_ops {
 	/**
 	 * @notify: the job has reached @stage
 	 *
-	 * By the caller; %KT_STAGE_BEGUN of a detached job by who starts it.  For traces, the shared registry, and
-	 * what the host does for a job besides: at %KT_STAGE_DRAINING it ends
-	 * its concurrency manager.  In the child of a fork, where the helpers
-	 * are gone, %KT_STAGE_ENDED alone follows ctx->orphan.
+	 * By the caller; %KT_STAGE_BEGUN of a detached job by the starting
+	 * thread.  For traces, the shared registry, and what else the host does
+	 * for a job: at %KT_STAGE_DRAINING it ends its concurrency manager.
+	 * In the child of a fork, where the helpers are gone, only
+	 * %KT_STAGE_ENDED follows ctx->orphan.
 	 */
 	void (*notify)(struct kt_context *ctx, enum kt_stage stage);
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A line is one write(2) to a descriptor opened to append: lines of several
- * processes do not mix.  Opened for each job: a program may close all
- * descriptors it does not know, and reuse their numbers.
+ * The line that a job leaves for `ktask stat`.  It is one write(2) to a descriptor opened
+ * to append, so that lines of several processes do not mix.  The file is opened for each
+ * job: a program may close all descriptors that it does not know, and reuse their numbers.
  *
  *	populate pid error threads lent units chunks wall_ns caller_ns helper_ns
  */

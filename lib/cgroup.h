@@ -68,9 +68,9 @@ unsigned cgroup_most(const struct cgroup *cg);
 unsigned cgroup_now(const struct cgroup *cg);
 
 /*
- * cgroup_memory_left - bytes that the memory limits up the tree leave
+ * cgroup_memory_left - bytes that the memory limits of the groups leave
  *
- * Where that is little, what files keep in memory counts as left.
+ * If that is little, pages of files count as left, because they can be dropped.
  *
  * Return: UINT64_MAX without a limit.
  */

@@ -179,9 +179,7 @@ static bool goes_up(const char *path)
 }
 
 /*
- * What of @group goes beyond @root.
- *
- * Return: NULL if the mount does not show the group.
+ * Return: what of @group goes beyond @root; NULL if the mount does not show the group.
  */
 static const char *path_beyond(const char *group, const char *root)
 {

@@ -2,11 +2,10 @@
 /*
  * Where the files of this process's control groups are.
  *
- * Owns /proc/self/cgroup and /proc/self/mountinfo: versions 1 and 2, both at
- * once, namespaces, and containers that see only a part of the tree.  Does not
- * read limits.  Behaves badly where only a parent of the group is mounted and
- * the name in between is hidden by a namespace: then the parent's limits are
- * all that can be seen.
+ * Owns /proc/self/cgroup and /proc/self/mountinfo: versions 1 and 2, both at once,
+ * namespaces, and containers that see only a part of the tree.  Does not read limits.
+ * Behaves badly if only a parent of the group is mounted and a namespace hides the name
+ * in between: then only the parent's limits can be seen.
  */
 #ifndef KTASK_LIB_CGROUP_FIND_H
 #define KTASK_LIB_CGROUP_FIND_H

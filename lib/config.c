@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The administrator's file and the environment: whole numbers and known words
- * only, anything else counts as not written.  Nothing is taken from the
- * environment of set-user-ID programs (secure_getenv).
+ * The administrator's file and the environment.  Only whole numbers and known words are
+ * taken; anything else counts as not set.  Set-user-ID programs take nothing from the
+ * environment (secure_getenv).
+ *
+ * Locking: process_config is written once, under pthread_once(), and constant from then.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,9 +2,9 @@
 /*
  * What the administrator's file and the environment say, read once.
  *
- * The file is the upper bound, and may go beyond the defaults.  The environment
- * can only narrow: a program's user may ask for less than that, never for more.
- * Owns no policy; a file that others could have written says nothing.
+ * The file is the upper bound and may allow more than the defaults.  The environment can
+ * only ask for less.  Owns no policy.  A file that other users could have written is
+ * ignored.
  */
 #ifndef KTASK_LIB_CONFIG_H
 #define KTASK_LIB_CONFIG_H

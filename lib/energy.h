@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Energy: does this machine rather save energy than time?
+ * Energy: would this machine rather save energy than time?
  *
- * Then no helpers are added: they finish sooner, but wake CPUs that would sleep.
- * Owns what the system says of itself; the administrator's knob is config.h's
- * and goes first.
+ * Then no helpers are added: they finish a job sooner, but wake CPUs that would sleep.
+ * Owns what the system says of itself.  The administrator's setting is lib/config.h's,
+ * and comes first.
  *
- * Behaves badly where CPUs are governed one by one: a few of them, spread over
- * the machine, stand for all.
+ * Behaves badly where CPUs are governed one by one: only a few of them are read.
  */
 #ifndef KTASK_LIB_ENERGY_H
 #define KTASK_LIB_ENERGY_H
@@ -21,7 +20,7 @@
 
 /*
  * energy_saving - does the system under @root save energy?
- * @why: what told so, for people; @size bytes
+ * @why: the reason, for people; @size bytes
  */
 bool energy_saving(const char *root, char *why, size_t size);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Small text files that somebody else wrote: the kernel's, the administrator's.
+ * Small text files that somebody else wrote: the kernel, or the administrator.
  *
- * Owns reading them without trust: bounded, never blocking, no descriptor left
- * open, and nothing half: a number with anything behind it, a line without its
- * end, a line that is too long count as not there.
+ * Reads them without trust: bounded, never blocking, and no descriptor is left open.
+ * A number followed by anything else, a line without its end and a line that is too long
+ * count as missing.
  */
 #ifndef KTASK_LIB_FILE_H
 #define KTASK_LIB_FILE_H
@@ -20,17 +20,17 @@
 extern const char *file_root;
 
 /*
- * file_text - the beginning of a file, as a string
+ * file_text - read the beginning of a file, as a string
  *
- * Return: its length, at most @size - 1; -errno when it cannot be read.
+ * Return: its length, at most @size - 1; -errno if it cannot be read.
  */
 int file_text(const char *path, char *text, size_t size);
 
 #define FILE_MARK 0xcbf29ce484222325u
 
 /*
- * file_mark - what stands for all of a file (FNV-1a); for none too
- * @mark: FILE_MARK, or that of another file, to stand for both
+ * file_mark - a hash of the whole file (FNV-1a); a missing file leaves @mark as it is
+ * @mark: FILE_MARK, or the mark of another file, to hash both
  */
 uint64_t file_mark(const char *path, uint64_t mark);
 
@@ -44,7 +44,7 @@ bool file_number(const char *path, uint64_t *value);
 bool text_number(const char *text, uint64_t *value);
 
 /*
- * text_field - the number behind @key and a space, in lines of such
+ * text_field - find the line "@key number" in a text, and read the number
  *
  * Return: false if there is no such line.
  */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/*
- * See guarded.h.
- */
+/* See guarded.h. */
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A helper's own side: taking offers, parking, leaving a seat; and how its
+ * What a helper thread does by itself: take offers, park, leave a seat; and how its
  * thread is made and placed.
  *
- * Does not know who offers (lib/pool.c) nor what a job is.
+ * Does not know who offers (lib/pool.c), nor what a job is.  lib/helper.h has the
+ * protocol and says who owns which field.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -325,10 +326,10 @@ static void *helper_main(void *arg)
 /* ---- making and placing helpers ---- */
 
 /*
- * Helpers are kept off the CPU that the caller runs on.  The scheduler alone
- * does worse: in virtual machines an idle CPU often counts as preempted by the
- * host, and a woken SCHED_IDLE thread then queues behind the caller (measured
- * under KVM: 1.9 ms until it ran, with this 0.03 ms).
+ * Helpers are kept off the CPU that the caller runs on.  The scheduler alone does worse:
+ * in virtual machines an idle CPU often counts as preempted by the host, and a woken
+ * SCHED_IDLE thread then queues behind the caller (measured under KVM: 1.9 ms until it
+ * ran, 0.03 ms with this).
  */
 static bool bind_thread(pid_t tid, const struct placement *placement)
 {
@@ -382,9 +383,8 @@ void helper_widen(struct helper *h)
 }
 
 /*
- * Helpers take no signal that is meant for the program.  Faults stay open:
- * blocking them does not stop a fault, it only takes the program's handler
- * (or an operation's recovery) away.
+ * Helpers take no signal that is meant for the program.  Faults are not blocked: that
+ * would not stop a fault, but keep it from the handler of the program or the operation.
  */
 static void helper_signals(sigset_t *set)
 {

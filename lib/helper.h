@@ -116,14 +116,14 @@ static inline pid_t helper_tid(struct helper *h)
 /*
  * helper_make - start a thread in an EMPTY helper, on @cpus
  *
- * Return: false if the thread could not be made; true also when there is one.
+ * Return: false if no thread could be made; true also if the helper has one already.
  */
 bool helper_make(struct helper *h, const struct kt_cpus *cpus);
 
 /*
- * helper_place - by the owner of a CLAIMED helper: run it where @seat says
+ * helper_place - run a CLAIMED helper where @seat says; by the thread that claimed it
  *
- * Return: false if it cannot be had there.
+ * Return: false if it cannot run there.
  */
 bool helper_place(struct helper *h, const struct seat *seat);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A job of this process from its control block to its result: what the host
- * prepares before the engine begins, and cleans up behind it.
+ * A job of this process from its control block to its result: what the host prepares
+ * before the engine begins, and cleans up after it.
  *
- * Its life in between is engine/context.c; what that asks for is lib/host.c.
+ * The life of the job in between is engine/context.c, and the operations that this asks
+ * for are lib/host.c.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -103,15 +103,15 @@ int job_check(const struct ktask_ctl *ctl, const struct ktask_node *nodes,
 /*
  * job_init - fill in a job from its ranges
  *
- * Return: 0; -EINVAL; -ENOMEM when @nr_nodes ranges need memory that there is
- * not.  Release with job_release().
+ * Return: 0; -EINVAL; -ENOMEM if @nr_nodes ranges need memory and there is none.
+ * Release with job_release().
  */
 int job_init(struct user_job *job, const struct ktask_node *nodes,
 	     size_t nr_nodes, const struct ktask_ctl *ctl);
 
 /*
  * job_begin - enter the pool and submit the first helpers
- * @detached: the caller goes away; somebody may wait later
+ * @detached: the calling thread does not work on it; somebody may wait for it later
  */
 void job_begin(struct user_job *job, bool detached);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The public calls for jobs that are waited for at once, and small ones.
+ * The public calls for jobs that are waited for at once, and for small jobs.
  *
- * A job too small to split takes none of the engine: no memory, no system
- * call, no helper.
+ * A job that is too small to split does not enter the engine: it takes no memory, no
+ * system call and no helper.
  */
 #include <errno.h>
 #include <pthread.h>

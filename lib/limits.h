@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Limits: how many threads policy allows a job, now and at all.
+ * Limits: how many threads policy allows a job, in all and at this moment.
  */
 #ifndef KTASK_LIB_LIMITS_H
 #define KTASK_LIB_LIMITS_H
@@ -31,7 +31,7 @@ unsigned limits_now(uint64_t now_ns);
 /*
  * limits_idle_only - must helpers be kept to idle CPUs?
  *
- * Where helpers could not be raised again they run at the normal priority.
+ * They must if they cannot be raised again, and so run at the normal priority.
  */
 bool limits_idle_only(void);
 

@@ -16,8 +16,8 @@ void monitor_leave(void);
 /*
  * monitor_ready - how many of @working threads are not blocked
  *
- * Return: -1 where nobody can tell: no monitor, or others than these are
- * monitored, or not all of these yet.
+ * Return: -1 if that is not known: there is no monitor, other threads are monitored as
+ * well, or not all of these yet.
  */
 int monitor_ready(unsigned working);
 

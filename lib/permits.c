@@ -306,9 +306,9 @@ const uint32_t *permits_changes(void)
 }
 
 /*
- * Helpers that this user may have, when its jobs want @wanted in all.
- * @turn: set to that of its jobs: the next of them is due when all users had
- *	their turn, or one job would always find that of another user
+ * The share of this user, if its jobs want @wanted helpers in all.
+ * @turn: set to the turn of its jobs.  The next job is due only when all users had their
+ *	turn, or one job would always meet the turn of another user.
  */
 static unsigned user_share(uint32_t wanted, uint64_t *turn)
 {

@@ -145,8 +145,8 @@ static void init_pool(void)
 }
 
 /*
- * Those in chunks, and those that were low between two jobs: the process waits
- * for them.
+ * Raise helpers that are in chunks, and those that stayed low between two jobs: a process
+ * that ends waits for them.
  */
 static void raise_all(void)
 {
@@ -407,8 +407,8 @@ static bool may_lend(const struct loan *loan, struct prio *own)
 }
 
 /*
- * What the waiting thread runs at may change: it may itself be a helper, whose
- * nested job this is, and be lent a priority meanwhile.  That is passed on.
+ * The waiting thread's priority may change.  It may itself be a helper, if this is a nested
+ * job, and be lent a priority meanwhile.  It passes that on.
  */
 static bool lend_own(struct helper *h, uint32_t ticket, struct loan *loan)
 {

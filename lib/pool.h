@@ -42,17 +42,17 @@ enum seat_state { SEAT_DONE, SEAT_OFFERED, SEAT_RUNNING };
 /*
  * pool_enter, pool_leave - bracket the jobs of this process
  *
- * pool_enter() sees to it that there are helpers for @wanted seats, on @cpus,
- * which it does only while no other job runs: creating a thread takes the address
- * space's lock for writing and would stall the chunks that populate memory.
+ * pool_enter() makes missing helpers for @wanted seats, on @cpus, if no other job runs.
+ * Creating a thread takes the lock of the address space for writing, which would stall
+ * chunks that populate memory.
  */
 void pool_enter(unsigned wanted, const struct kt_cpus *cpus);
 void pool_leave(void);
 
 /*
- * pool_more - have @nr helpers that idle, if the process may have them
+ * pool_more - make helpers until @nr of them idle, if the process may have them
  *
- * While jobs run, and so not for what a job begins with: see above.
+ * Also while jobs run, so not for the helpers that a job begins with: see above.
  */
 void pool_more(unsigned nr, const struct kt_cpus *cpus);
 
@@ -117,10 +117,9 @@ extern void (*pool_on_fork_child)(void);
 unsigned pool_spinning(void);
 
 /*
- * pool_hurry - lend the caller's priority to a helper that shall leave its seat
- * and gets no CPU, while the caller goes on
+ * pool_hurry - lend the caller's priority to a helper that shall leave and gets no CPU
  *
- * Return: whether it was lent.
+ * Does not wait: the caller goes on.  Return: whether it was lent.
  */
 bool pool_hurry(struct seat *seat);
 

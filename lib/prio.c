@@ -177,10 +177,10 @@ static void find_home(void)
 }
 
 /*
- * The kernel takes a CPU that runs a SCHED_IDLE thread for an idle one and wakes
- * the next such thread there while other CPUs really idle: two or four of them
- * read with direct I/O half as fast as others.  SCHED_BATCH preempts nobody when
- * it wakes either; at nice 19 it has a 68th of a normal thread's weight.
+ * The kernel takes a CPU that runs a SCHED_IDLE thread for an idle one.  It wakes the next
+ * such thread there although other CPUs idle: two or four such threads read with direct
+ * I/O half as fast as others.  SCHED_BATCH does not preempt others when it wakes either,
+ * and at nice 19 it has a 68th of a normal thread's weight.
  */
 void prio_blocks(void)
 {

@@ -2,12 +2,12 @@
 /*
  * Priorities: the lowest one for helpers, and lending the caller's.
  *
- * Two modes.  PRIO_LEND: the process may raise a thread again, so helpers work
- * as SCHED_IDLE and nice 19, and have the priority of the process while they
- * are parked: a thread needs a CPU in order to die, and who ends or executes a
- * process waits for that.  PRIO_KEEP: it may not; a lowered helper that
- * holds the last chunk could never be helped, so helpers keep their priority
- * and only as many run as CPUs are idle (lib/limits.c).
+ * There are two modes.  PRIO_LEND: the process may raise a thread again.  Helpers work as
+ * SCHED_IDLE and nice 19.  While parked they have the priority of the process: a thread
+ * needs a CPU in order to die, and whoever ends or executes a process waits for that.
+ * PRIO_KEEP: the process may not raise a thread.  A lowered helper in the last chunk could
+ * never be helped.  So helpers keep their priority, and only as many run as CPUs are idle
+ * (lib/limits.c).
  */
 #ifndef KTASK_LIB_PRIO_H
 #define KTASK_LIB_PRIO_H
@@ -32,11 +32,11 @@ enum prio_mode prio_mode(void);
 bool prio_may_lend(void);
 
 /*
- * prio_find_out - set the mode, by a helper @tid that was just made
+ * prio_find_out - set the mode, with helper @tid, which was just made
  *
- * Rights do not tell everything (a capability may be limited to a user
- * namespace), so it is tried with one step of nice.  Nobody waits until @tid has
- * run: on a busy machine that takes longer than many a job.
+ * Rights do not tell everything: a capability may be limited to a user namespace.  So one
+ * step of nice is tried.  Nobody waits until @tid has run, which on a busy machine takes
+ * longer than many a job.
  *
  * Return: false if @tid could not be raised again and must end.
  */
@@ -46,11 +46,11 @@ bool prio_find_out(pid_t tid);
 void prio_lower(void);
 
 /*
- * prio_raise - @tid, 0 the calling thread, gets the priority of the process
+ * prio_raise - give @tid, 0 the calling thread, the priority of the process
  *
- * That is the policy and nice value that the thread had which made the first
- * helper; SCHED_OTHER where it had a real-time policy.  Return: false when it
- * is no longer allowed; the mode is then PRIO_KEEP.
+ * That is the policy and nice value of the thread that made the first helper, or
+ * SCHED_OTHER if that had a real-time policy.  Return: false if it is not allowed any
+ * more; the mode is then PRIO_KEEP.
  */
 bool prio_raise(pid_t tid);
 
@@ -76,8 +76,8 @@ bool prio_own(struct prio *prio);
 /*
  * prio_lend - raise helper @tid to @prio
  *
- * Return: false when that is no longer allowed; the mode is then PRIO_KEEP and
- * helpers that were lowered must end.
+ * Return: false if it is not allowed any more.  The mode is then PRIO_KEEP, and helpers
+ * that were lowered must end.
  */
 bool prio_lend(pid_t tid, const struct prio *prio);
 

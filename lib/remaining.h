@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The time that a job still takes, as progress and `ktask top` tell it.
+ * The time that a job will still take, for progress and `ktask top`.
  */
 #ifndef KTASK_LIB_REMAINING_H
 #define KTASK_LIB_REMAINING_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Result: what a job did and cost, in the caller's structure, of whatever
- * version that is.
+ * Result: what a job did and cost, written to the caller's structure, which may be of an
+ * older or newer version.
  */
 #include "core/undo.h"
 #include "lib/job.h"

@@ -2,10 +2,9 @@
 /*
  * The machine: NUMA nodes with their CPUs and distances, cores, siblings.
  *
- * A node id is the kernel's and may be anything; arrays here and elsewhere are
- * indexed by the dense index, never by the id.  An index, once given, stays the
- * node's for the life of the process, also while the node is offline: it then
- * has no CPUs.
+ * The kernel's id of a node may be any number.  Arrays here and elsewhere are indexed by
+ * the dense index, never by the id.  A node keeps its index for the life of the process,
+ * also while it is offline and has no CPUs.
  */
 #ifndef KTASK_LIB_TOPO_H
 #define KTASK_LIB_TOPO_H
@@ -33,8 +32,8 @@ struct topo {
 /*
  * topo_get - the machine; loaded by the first call, never NULL
  *
- * What it points to never changes and stays for ever; a machine that has
- * changed is another struct.
+ * The struct never changes and is never freed.  A machine that has changed is another
+ * struct.
  */
 const struct topo *topo_get(void);
 
@@ -61,7 +60,7 @@ uint64_t topo_mark(void);
  * topo_read - read the machine
  * @before: what it was, so that nodes keep their indices; or NULL
  *
- * What cannot be read is as on a machine of one node whose CPUs are all alike.
+ * What cannot be read is taken to be one node whose CPUs are all alike.
  */
 void topo_read(struct topo *topo, const struct topo *before);
 

@@ -2,11 +2,10 @@
 /*
  * Reading the machine from sysfs: a handful of lists.
  *
- * Why not hwloc, which the command uses to show a machine: in the library it
- * would be opened at run time, by the first job, and takes 9 to 15 ms with 288
- * CPUs and 8 nodes where these lists take 1.2 ms; a machine without it would
- * count as flat in silence; and it would have to be loaded again, within a job,
- * when CPUs come or go.
+ * Why not hwloc, which the command uses to show a machine?  The library would open it at
+ * run time, in the first job.  It takes 9 to 15 ms with 288 CPUs and 8 nodes; these lists
+ * take 1.2 ms.  A machine without it would silently count as flat.  And it would have to
+ * be loaded again, within a job, when CPUs come or go.
  */
 #include <stdio.h>
 #include <stdlib.h>

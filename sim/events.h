@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Events of the simulated machine that are not a thread's turn, by time.
+ * Events of the simulated machine, in the order of time: calls and timeouts.
  */
 #ifndef KTASK_SIM_EVENTS_H
 #define KTASK_SIM_EVENTS_H

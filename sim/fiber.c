@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Fibers by hand on x86-64, by ucontext elsewhere: swapcontext(3) makes a
- * system call, and a simulated job switches some thousand times.
+ * Fibers: in assembly on x86-64, by ucontext elsewhere.  swapcontext(3) makes a system
+ * call, and a simulated job switches some thousand times.
  *
  * The sanitizers are told of each switch.
  */

@@ -15,7 +15,7 @@ struct fiber *fiber_main(void);
 /*
  * fiber_make - a fiber that will call func(arg), which must not return
  *
- * From those that were given back, or new.  Exits the program without memory.
+ * Takes one that was given back, or a new one.  Exits the program if there is no memory.
  */
 struct fiber *fiber_make(void (*func)(void *arg), void *arg);
 

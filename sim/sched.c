@@ -243,7 +243,7 @@ static int choose_cpu(const struct sim_thread *thread)
 }
 
 /*
- * A thread keeps its lead or lag when it moves to another CPU.  One that wakes
+ * A thread keeps its lead or lag when it moves to another CPU.  A thread that was blocked
  * has used no CPU meanwhile; its lag is limited to a slice.
  */
 static void move_vruntime(struct sim_thread *thread, const struct cpu *cpu)

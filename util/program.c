@@ -2,8 +2,7 @@
 /*
  * What the dynamic loader will do with a program: see program.h.
  *
- * Not seen: rights that come from a security module, and programs that start
- * others.
+ * Does not see rights that a security module gives, nor programs that start others.
  */
 #include <elf.h>
 #include <fcntl.h>
