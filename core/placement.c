@@ -179,7 +179,8 @@ int kt_placement_node(int wanted, const int *ids, const unsigned *nr_cpus,
 
 /* The range with the most left to do for each thread that it would have.
  * Return: false if nothing is left in ranges of nodes with capacity. */
-static bool find_work(const struct kt_job *job, bool (*has_capacity)(int node),
+static bool find_work(const struct kt_job *job,
+		      bool (*has_capacity)(const struct kt_job *job, int node),
 		      unsigned *found)
 {
 	uint64_t most = 0;
@@ -192,7 +193,7 @@ static bool find_work(const struct kt_job *job, bool (*has_capacity)(int node),
 		uint64_t each = left / threads + (left % threads > 0);
 
 		if (each <= most ||
-		    (has_capacity && !has_capacity(range->node)))
+		    (has_capacity && !has_capacity(job, range->node)))
 			continue;
 		most = each;
 		*found = i;
@@ -203,7 +204,9 @@ static bool find_work(const struct kt_job *job, bool (*has_capacity)(int node),
 /* The node with capacity whose range is used up and was dealt the fewest threads.  From
  * there a helper takes chunks of the nearest range with work. */
 static bool find_capacity(const struct kt_job *job,
-			  bool (*has_capacity)(int node), unsigned *found)
+			  bool (*has_capacity)(const struct kt_job *job,
+					       int node),
+			  unsigned *found)
 {
 	uint32_t least = UINT32_MAX;
 
@@ -211,7 +214,7 @@ static bool find_capacity(const struct kt_job *job,
 		const struct kt_range *range = &job->ranges[i];
 
 		if (range->node == KT_NO_NODE || range->dealt >= least ||
-		    !has_capacity(range->node))
+		    !has_capacity(job, range->node))
 			continue;
 		least = range->dealt;
 		*found = i;
@@ -219,10 +222,17 @@ static bool find_capacity(const struct kt_job *job,
 	return least < UINT32_MAX;
 }
 
-unsigned kt_placement_deal(struct kt_job *job, bool (*has_capacity)(int node))
+unsigned kt_placement_deal(struct kt_job *job,
+			   bool (*has_capacity)(const struct kt_job *job,
+						int node))
 {
 	unsigned found = 0;
 
+	/* Nothing to choose from. */
+	if (job->nr_ranges == 1) {
+		job->ranges[0].dealt++;
+		return 0;
+	}
 	if (!has_capacity || (!find_work(job, has_capacity, &found) &&
 			      !find_capacity(job, has_capacity, &found)))
 		find_work(job, NULL, &found);

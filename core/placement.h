@@ -85,7 +85,7 @@ int kt_placement_node(int wanted, const int *ids, const unsigned *nr_cpus,
 
 /*
  * kt_placement_deal - choose the range that the next thread works on first
- * @has_capacity: may a helper be bound to that node now?  NULL: to any
+ * @has_capacity: may a helper of @job be bound to that node now?  NULL: to any
  *
  * First choice is the range with the most left per thread whose node has capacity.
  * If there is none, a range that is used up whose node has capacity: it is better to
@@ -94,7 +94,9 @@ int kt_placement_node(int wanted, const int *ids, const unsigned *nr_cpus,
  *
  * Return: its index; the first where nothing is left anywhere.
  */
-unsigned kt_placement_deal(struct kt_job *job, bool (*has_capacity)(int node));
+unsigned kt_placement_deal(struct kt_job *job,
+			   bool (*has_capacity)(const struct kt_job *job,
+						int node));
 
 /* kt_placement_undeal - a thread that was dealt @range has left, or did not come */
 void kt_placement_undeal(struct kt_job *job, unsigned range);

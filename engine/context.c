@@ -28,6 +28,7 @@ int kt_context_init(struct kt_context *ctx, const struct kt_pace *pace)
 	ctx->compensating = NULL;
 	ctx->fixed = false;
 	ctx->measure_cpu = false;
+	ctx->interruptible = false;
 	ctx->detached = false;
 	ctx->progress = NULL;
 	ctx->changes = NULL;
@@ -35,6 +36,7 @@ int kt_context_init(struct kt_context *ctx, const struct kt_pace *pace)
 	ctx->orphan = false;
 	ctx->placement = 0;
 	ctx->leaving = false;
+	ctx->placed = false;
 	ctx->caller_cpu_ns = 0;
 	ctx->units_total = kt_job_units(&ctx->job);
 	ctx->chunks = 0;
@@ -89,12 +91,14 @@ static void place_caller(struct kt_context *ctx)
 {
 	ctx->caller.node = kt_host.current_node();
 	ctx->caller.range = kt_claim_home(&ctx->job, ctx->caller.node, 0);
+	ctx->placed = true;
 }
 
 /* No helper, and nobody to report to: one chunk for each range. */
 static void begin_alone(struct kt_context *ctx)
 {
-	if (!ctx->detached && !ctx->progress && !ctx->job.deadline_ns)
+	if (!ctx->detached && !ctx->progress && !ctx->job.deadline_ns &&
+	    !ctx->interruptible)
 		ctx->job.split.min_chunk = UINT64_MAX;
 }
 
@@ -120,6 +124,24 @@ void kt_context_begin(struct kt_context *ctx)
 		ctx->job.ranges[ctx->caller.range].dealt++;
 	}
 	kt_context_adjust(ctx, allowed_threads(ctx, ctx->start_ns, false));
+	/* Helpers may be on their way from the job before. */
+	if (ctx->job.threads < ctx->wanted)
+		ctx->next_refresh_ns = KT_MIN(
+			ctx->next_refresh_ns,
+			ctx->start_ns + ctx->pace->refresh_soon_first_ns);
+}
+
+bool kt_context_resubmit(struct kt_context *ctx, uint64_t now_ns)
+{
+	unsigned threads = ctx->job.threads;
+
+	if (threads >= ctx->wanted || kt_job_idle(&ctx->job) ||
+	    kt_job_stopped(&ctx->job))
+		return true;
+	ctx->now_ns = now_ns;
+	kt_context_adjust(ctx,
+			  KT_MAX(threads, allowed_threads(ctx, now_ns, true)));
+	return ctx->job.threads >= ctx->wanted;
 }
 
 /* ---- the caller, between two chunks ---- */
@@ -206,7 +228,7 @@ void kt_context_work(struct kt_context *ctx)
 	/* Until sum_up() the time when it began. */
 	if (ctx->measure_cpu)
 		ctx->caller_cpu_ns = kt_host.cpu_time_ns();
-	if (ctx->job.nr_ranges > 1)
+	if (ctx->job.nr_ranges > 1 && !ctx->placed)
 		place_caller(ctx);
 	kt_job_work(&ctx->job, &ctx->caller);
 }
@@ -233,12 +255,6 @@ bool kt_context_settled(const struct kt_context *ctx)
 		return false;
 	return !kt_helpers_running(&ctx->helpers) &&
 	       (!others || !kt_helpers_running(others));
-}
-
-unsigned kt_context_nr_workers(const struct kt_context *ctx)
-{
-	return 1 + ctx->helpers.nr_used +
-	       (ctx->compensating ? ctx->compensating->nr_used : 0);
 }
 
 const struct kt_worker *kt_context_worker_at(void *context, unsigned index)
@@ -281,23 +297,35 @@ static void sum_up(struct kt_context *ctx)
 /* All items are cancelled before one is waited for, so that no more begin. */
 static void drain_helpers(struct kt_context *ctx)
 {
+	bool left;
+
 	ctx->now_ns = ctx->work_end_ns;
-	kt_helpers_cancel(ctx, &ctx->helpers);
+	left = kt_helpers_cancel(ctx, &ctx->helpers);
 	kt_host.notify(ctx, KT_STAGE_DRAINING);
 	if (ctx->compensating) {
 		kt_store(&ctx->compensating->wanted, 0);
 		kt_helpers_drain(ctx, ctx->compensating);
 	}
-	kt_helpers_drain(ctx, &ctx->helpers);
+	if (left)
+		kt_helpers_drain(ctx, &ctx->helpers);
 	/* No helper may touch the job from here on. */
 	kt_assert(!kt_helpers_running(&ctx->helpers));
 	kt_assert(!ctx->compensating || !kt_helpers_running(ctx->compensating));
 	kt_host.notify(ctx, KT_STAGE_DRAINED);
 }
 
+/* Nobody could be waited for and nothing was undone. */
+static bool ends_at_once(const struct kt_context *ctx)
+{
+	return !ctx->helpers.nr && !ctx->compensating && !ctx->error &&
+	       !ctx->progress;
+}
+
 int kt_context_end(struct kt_context *ctx)
 {
-	ctx->work_end_ns = kt_now_ns();
+	/* The caller's last chunk ended then; a clock is not read for nothing. */
+	ctx->work_end_ns =
+		ctx->caller.end_ns ? ctx->caller.end_ns : kt_now_ns();
 	if (!ctx->orphan)
 		drain_helpers(ctx);
 	if (ctx->progress && !ctx->orphan)
@@ -307,7 +335,7 @@ int kt_context_end(struct kt_context *ctx)
 	if (ctx->error && !ctx->orphan)
 		kt_undo(&ctx->job, kt_context_worker_at, ctx,
 			kt_context_nr_workers(ctx));
-	ctx->end_ns = kt_now_ns();
+	ctx->end_ns = ends_at_once(ctx) ? ctx->work_end_ns : kt_now_ns();
 	kt_host.notify(ctx, KT_STAGE_ENDED);
 	return ctx->error;
 }

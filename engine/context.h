@@ -12,7 +12,8 @@
  *	kt_context_end()	collect the helpers, undo, count
  *
  * The first three by one thread; the last two by the caller, which is the same
- * thread unless the job was detached.
+ * thread unless the job was detached.  Until a detached job has a caller,
+ * another thread may call kt_context_resubmit().
  *
  * Locking: there is no lock.  Each field says who writes it:
  *
@@ -87,6 +88,7 @@ struct kt_context {
 	/* What the host may set behind kt_context_init(). */
 	bool fixed; /* as many threads as are allowed, not as many as pay; I */
 	bool measure_cpu; /* I */
+	bool interruptible; /* caller.tick may stop the job, helped or not; I */
 	uint32_t detached; /* A */
 	uint64_t progress_ns; /* between two calls of progress; I */
 	/* Tell the client; not 0 cancels the job.  Or NULL. */
@@ -103,6 +105,7 @@ struct kt_context {
 	struct kt_tune tune; /* C */
 	unsigned wanted; /* threads that pay; C */
 	bool leaving; /* a helper shall leave and has not; C */
+	bool placed; /* the caller has its first range; C */
 	uint32_t changes_seen;
 	uint64_t now_ns; /* of the last refresh, about; C */
 	uint64_t next_tick_ns, next_refresh_ns, soon_refresh_ns; /* C */
@@ -148,6 +151,16 @@ void kt_context_begin(struct kt_context *ctx);
 /* kt_context_refresh - ask anew what is allowed, and act on it; by the caller */
 void kt_context_refresh(struct kt_context *ctx, uint64_t now_ns);
 
+/*
+ * kt_context_resubmit - of a detached job that lacks helpers: submit once more
+ *
+ * By one thread at a time, which stands in for the caller and is done before
+ * there is one.  The job keeps the helpers that it has.
+ *
+ * Return: false if it still lacks some.
+ */
+bool kt_context_resubmit(struct kt_context *ctx, uint64_t now_ns);
+
 /* kt_context_tick - the caller's, between two chunks; its worker.tick, unless
  * the host has one of its own, which then calls this */
 bool kt_context_tick(struct kt_worker *worker, uint64_t now_ns);
@@ -184,7 +197,12 @@ bool kt_context_settled(const struct kt_context *ctx);
 bool kt_context_stuck(struct kt_context *ctx, uint64_t now_ns);
 
 /* kt_context_worker_at - the workers: 0 the caller, then all items */
-unsigned kt_context_nr_workers(const struct kt_context *ctx);
+static inline unsigned kt_context_nr_workers(const struct kt_context *ctx)
+{
+	return 1 + ctx->helpers.nr_used +
+	       (ctx->compensating ? ctx->compensating->nr_used : 0);
+}
+
 const struct kt_worker *kt_context_worker_at(void *ctx, unsigned index);
 
 /* kt_context_adjust - make @threads work on the job, as far as can be had; by
@@ -203,6 +221,12 @@ void kt_context_adjust(struct kt_context *ctx, unsigned threads);
 unsigned kt_context_compensate(struct kt_context *ctx, unsigned wanted,
 			       uint32_t placement, uint64_t now_ns);
 
+/*
+ * kt_item_redeal - let the helper begin with a range of node @id, or the
+ * nearest, instead of the one that it was dealt; by the host, in permit_get
+ */
+void kt_item_redeal(struct kt_item *item, int id);
+
 /* ---- for helpers ---- */
 
 /* kt_item_tick - between two chunks: shall this helper leave? */
@@ -220,5 +244,10 @@ static inline struct kt_item *kt_item_of(struct kt_worker *worker)
 	return (struct kt_item *)((char *)worker -
 				  offsetof(struct kt_item, worker));
 }
+
+/* The host's functions may look into all of the above. */
+#ifdef KT_HOST_BOUND
+#include "ktask_ops.h"
+#endif
 
 #endif /* KTASK_ENGINE_CONTEXT_H */

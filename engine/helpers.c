@@ -8,6 +8,7 @@
  *
  * Does not own threads, priorities or CPUs: the host does (engine/host.h).
  */
+#include "core/claim.h"
 #include "core/placement.h"
 #include "engine/helpers.h"
 
@@ -20,18 +21,6 @@
  * ended after this time belongs to a helper without a CPU.
  */
 #define STUCK_NS 20000000
-
-void kt_helpers_reset(struct kt_helpers *helpers)
-{
-	helpers->nr_used = 0;
-	helpers->wanted = 0;
-	helpers->chunks = 0;
-	helpers->units = 0;
-	helpers->cpu_ns = 0;
-	helpers->largest_chunk = 0;
-	helpers->threads = 0;
-	helpers->lent = 0;
-}
 
 /* ---- the helper's side ---- */
 
@@ -104,6 +93,26 @@ static bool submit_item(struct kt_item *item)
 	return false;
 }
 
+static bool has_permit(const struct kt_job *job, int node)
+{
+	return kt_host.node_has_permit((struct kt_context *)job, node);
+}
+
+static unsigned deal_range(struct kt_job *job)
+{
+	return kt_placement_deal(job,
+				 kt_host.node_has_permit ? has_permit : NULL);
+}
+
+void kt_item_redeal(struct kt_item *item, int id)
+{
+	struct kt_job *job = &item->ctx->job;
+
+	kt_placement_undeal(job, item->range);
+	item->range = kt_claim_home(job, id, item->index + 1);
+	job->ranges[item->range].dealt++;
+}
+
 /* A helper with permits, for the range that has the most left to do. */
 static bool submit_helper(struct kt_context *ctx, struct kt_item *item)
 {
@@ -112,7 +121,7 @@ static bool submit_helper(struct kt_context *ctx, struct kt_item *item)
 
 	init_submission(ctx, item, ctx->now_ns);
 	item->permitted = true;
-	item->range = kt_placement_deal(job, NULL);
+	item->range = deal_range(job);
 	node = kt_host.serving_node(ctx, item->range, item->index);
 	if (!kt_cap_get(ctx->budget))
 		goto undeal;
@@ -301,11 +310,14 @@ unsigned kt_context_compensate(struct kt_context *ctx, unsigned wanted,
 
 /* ---- the end, and what others see ---- */
 
-void kt_helpers_cancel(struct kt_context *ctx, struct kt_helpers *helpers)
+bool kt_helpers_cancel(struct kt_context *ctx, struct kt_helpers *helpers)
 {
+	bool left = false;
+
 	for (unsigned i = 0; i < helpers->nr_used; i++)
-		if (helpers->items[i].submitted)
-			cancel_item(ctx, &helpers->items[i], ctx->now_ns);
+		left |= helpers->items[i].submitted &&
+			!cancel_item(ctx, &helpers->items[i], ctx->now_ns);
+	return left;
 }
 
 static void wait_for_item(struct kt_context *ctx, struct kt_helpers *helpers,

@@ -5,12 +5,15 @@
  * The engine drives a job from its first submitted helper to its result.  How
  * a helper gets a thread, how a thread sleeps, and who else uses the machine
  * is the host's business: it fills in one struct kt_host_ops, named kt_host,
- * and links with the engine.  Hosts are the library (lib/) and the simulation
- * (sim/).
+ * and links with the engine.  Hosts are the library (lib/), the kernel module
+ * (kmod/) and the simulation (sim/).
  *
  * A host also puts one ktask_host.h on the include path.  It defines
  *
  *	struct kt_host_item	what the host keeps for each work item
+ *	KT_HOST_BOUND		where calls through pointers are expensive: the host
+ *				then defines kt_host in ktask_ops.h, as a static
+ *				constant, and the compiler makes direct calls
  *
  * The clock is kt_now_ns() of core/deps.h.
  *
@@ -51,7 +54,9 @@ enum kt_stage {
  *
  * The caller of a job is the thread that runs kt_context_work() and
  * kt_context_end().  A detached job has none until somebody waits for it.  No
- * entry is called with a lock of the engine held: the engine has none.
+ * entry is called with a lock of the engine held: the engine has none.  Where
+ * an entry is called "by the caller", it is called for a detached job by the
+ * thread that stands in for it, one at a time.
  */
 struct kt_host_ops {
 	/**
@@ -102,13 +107,28 @@ struct kt_host_ops {
 	bool (*wait)(struct kt_item *item);
 
 	/**
+	 * @node_has_permit: may one more helper be bound to node @id now?
+	 *
+	 * By the caller, before it chooses a range for a helper of a job with
+	 * several: a range whose node has no permit left is passed over.  A
+	 * hint, nothing is taken.  May be NULL: all nodes are alike.
+	 *
+	 * Return: true also for %KT_NO_NODE and for nodes without a limit.
+	 */
+	bool (*node_has_permit)(struct kt_context *ctx, int id);
+
+	/**
 	 * @permit_get: take the permits for a helper on @node
 	 *
 	 * By the caller, before @submit; the job's own budget is taken by then.
 	 * @node is what @serving_node returned.  Sets item->node to the id of
-	 * the node that the helper is bound to, or to %KT_NO_NODE.
+	 * the node that the helper is bound to, or leaves it %KT_NO_NODE.  A
+	 * host that binds the helper to another node than @node may call
+	 * kt_item_redeal(), so that the helper begins with a range of that
+	 * node.
 	 *
-	 * Return: false if the machine has none left; nothing is held then.
+	 * Return: false if the machine has none left, or if no helper shall
+	 * run now for another reason; nothing is held then.
 	 */
 	bool (*permit_get)(struct kt_item *item, int node);
 
@@ -135,8 +155,9 @@ struct kt_host_ops {
 	 *	read limits, shares and the machine anew
 	 * @until_ns: is UINT64_MAX; set to when the answer changes by itself
 	 *
-	 * By the caller, at the beginning and at each refresh; by the starting
-	 * thread for a detached job.  If helpers may no longer run where they
+	 * By the caller, at the beginning and at each refresh; for a detached
+	 * job by the starting thread, and by who calls kt_context_resubmit()
+	 * then.  If helpers may no longer run where they
 	 * do, the host counts ctx->placement up and they leave at their next
 	 * chunk.
 	 *
@@ -167,7 +188,8 @@ struct kt_host_ops {
 	/**
 	 * @cpu_time_ns: CPU time that the calling thread has used
 	 *
-	 * By the caller and its helpers, if ctx->measure_cpu is set.
+	 * By the caller and its helpers, if ctx->measure_cpu is set.  May be
+	 * NULL if the host never sets it.
 	 */
 	uint64_t (*cpu_time_ns)(void);
 
@@ -183,6 +205,8 @@ struct kt_host_ops {
 	void (*notify)(struct kt_context *ctx, enum kt_stage stage);
 };
 
+#ifndef KT_HOST_BOUND
 extern const struct kt_host_ops kt_host;
+#endif
 
 #endif /* KTASK_ENGINE_HOST_H */

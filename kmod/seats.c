@@ -234,7 +234,7 @@ static bool is_full(const struct kt_cap *cap)
 }
 
 /* May a helper be bound to it now?  What belongs to no node binds none. */
-static bool has_room(int nid)
+static bool has_room(const struct kt_job *job, int nid)
 {
 	const struct kt_cap *cap = pool_node(nid);
 
@@ -263,7 +263,7 @@ static int take_elsewhere(const struct run *run, int nid,
 	for (i = 1; i < nr_node_ids && cpu < 0; i++) {
 		int other = (nid + i) % nr_node_ids;
 
-		if (node_state(other, N_CPU) && has_room(other) &&
+		if (node_state(other, N_CPU) && has_room(&run->job, other) &&
 		    (any || has_work(run, other)))
 			cpu = idle_take(other, own, run->ctl->cpus);
 	}

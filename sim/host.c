@@ -18,6 +18,8 @@
 /* About what it costs to submit an item, and to wake a thread. */
 #define SUBMIT_NS 1500
 #define WAKE_NS 3000
+/* So often a helper is bound to another node than the one that is wanted. */
+#define ELSEWHERE_ONE_IN 16
 
 static struct {
 	unsigned permits, used;
@@ -403,9 +405,28 @@ static bool wait_for_helper(struct kt_item *item)
 	return lent;
 }
 
-static bool permit_get(struct kt_item *item, int node)
+static bool node_has_permit(struct kt_context *ctx, int id)
+{
+	const struct sim_process *process = ((struct sim_job *)ctx)->process;
+
+	sim_point();
+	return id < 0 || process->nodes[id].used < process->nodes[id].limit;
+}
+
+/* As a host does that finds the CPUs of @node busy. */
+static int choose_node(int node)
+{
+	unsigned nr = sim_machine()->nr_nodes;
+
+	if (node < 0 || nr == 1 || sim_random(ELSEWHERE_ONE_IN))
+		return node;
+	return (node + 1) % (int)nr;
+}
+
+static bool permit_get(struct kt_item *item, int wanted)
 {
 	struct sim_process *process = ((struct sim_job *)item->ctx)->process;
+	int node = choose_node(wanted);
 	int bound = kt_caps_get(&process->machine,
 				node < 0 ? NULL : &process->nodes[node]);
 
@@ -419,6 +440,8 @@ static bool permit_get(struct kt_item *item, int node)
 	item->host.permits = true;
 	item->host.node = bound ? node : -1;
 	item->node = bound ? node : KT_NO_NODE;
+	if (bound && node != wanted)
+		kt_item_redeal(item, node);
 	return true;
 }
 
@@ -499,6 +522,7 @@ const struct kt_host_ops kt_host = {
 	.cancel = cancel_item,
 	.state = item_state,
 	.wait = wait_for_helper,
+	.node_has_permit = node_has_permit,
 	.permit_get = permit_get,
 	.permit_put = permit_put,
 	.allowed_threads = allowed_threads,

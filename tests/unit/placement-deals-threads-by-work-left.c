@@ -77,7 +77,7 @@ static void who_left_frees_capacity(void **state)
 
 static int full_node;
 
-static bool has_capacity(int node)
+static bool has_capacity(const struct kt_job *job, int node)
 {
 	return node != full_node;
 }

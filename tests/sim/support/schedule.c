@@ -273,6 +273,7 @@ static int run_detached(struct tracked *t)
 	for (uint64_t i = sim_random(4); i; i--) {
 		sim_block(1 + sim_random(50000));
 		poll_job(t);
+		kt_context_resubmit(&t->job.ctx, kt_now_ns());
 	}
 	if (plan->cancel_ns && !kt_job_idle(&t->job.ctx.job)) {
 		t->cancelled = true;
