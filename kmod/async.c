@@ -2,7 +2,7 @@
 /*
  * Jobs that go on while their caller does something else.
  *
- * A struct ktask_job is a run in allocated memory.  Whoever waits becomes its
+ * A struct ktask_job is a job in allocated memory.  Whoever waits becomes its
  * caller: works on it, lends its priority, undoes, fills the result.
  *
  * Until then a work item stands in for the caller where helpers were not to be had
@@ -15,23 +15,27 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "kmod/inherit.h"
+#include "kmod/job.h"
 #include "kmod/quota.h"
-#include "kmod/run.h"
 
 struct ktask_job {
-	struct run run;
+	struct kernel_job job;
 	struct ktask_ctl ctl;
 	struct cpumask cpus; /* of the thread that started it */
 	struct delayed_work again; /* until it has helpers, or a caller */
 	struct kt_range ranges[];
 };
 
-static void begin_again(struct work_struct *work)
+static void submit_again(struct work_struct *work)
 {
 	struct ktask_job *job =
 		container_of(to_delayed_work(work), struct ktask_job, again);
 
-	if (!run_begin_again(&job->run))
+	/* Too many jobs share: this one has no part. */
+	if (job->job.demand < 0)
+		return;
+	if (!kt_context_resubmit(&job->job.ctx, kt_now_ns()))
 		pool_later(&job->again);
 }
 
@@ -47,9 +51,9 @@ static void begin_again(struct work_struct *work)
 int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 		     size_t nr_nodes, const struct ktask_ctl *ctl)
 {
-	int error = run_check(ctl, nodes, nr_nodes);
+	int error = job_check(ctl, nodes, nr_nodes);
 	struct ktask_job *new;
-	bool lacks;
+	const struct kt_context *ctx;
 
 	*job = NULL;
 	if (!error && (ctl->flags & (KTASK_CALLER_MM | KTASK_CALLER_PROCESS)))
@@ -60,22 +64,22 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 	if (!new)
 		return -ENOMEM;
 	new->ctl = *ctl;
-	error = run_init(&new->run, new->ranges, nodes, nr_nodes, &new->ctl);
+	error = job_init(&new->job, new->ranges, nodes, nr_nodes, &new->ctl);
 	if (error) {
 		kvfree(new);
 		return error;
 	}
 	/* The thread that starts it may be gone before it is waited for. */
-	new->run.task = NULL;
+	new->job.task = NULL;
 	cpumask_copy(&new->cpus, current->cpus_ptr);
-	new->run.cpus = &new->cpus;
-	new->run.group = quota_group_get();
-	INIT_DELAYED_WORK(&new->again, begin_again);
+	new->job.cpus = &new->cpus;
+	new->job.group = quota_group_get();
+	INIT_DELAYED_WORK(&new->again, submit_again);
 	/* Reserves are the starter's, and for as long as it may use them. */
-	new->run.scope &= ~PF_MEMALLOC;
-	run_begin(&new->run, true);
-	lacks = new->run.job.threads < new->run.wanted;
-	if (new->run.nr_seats && lacks)
+	new->job.scope &= ~PF_MEMALLOC;
+	job_begin(&new->job, true);
+	ctx = &new->job.ctx;
+	if (ctx->helpers.nr && ctx->job.threads < ctx->wanted)
 		pool_later(&new->again);
 	*job = new;
 	return 0;
@@ -114,22 +118,23 @@ EXPORT_SYMBOL_GPL(ktask_start);
  */
 int ktask_wait(struct ktask_job *job)
 {
-	struct run *outer = run_current();
+	struct kernel_job *outer = job_current();
 	int error;
 
 	if (!job)
 		return -EINVAL;
 	cancel_delayed_work_sync(&job->again);
-	job->run.cpus = NULL;
-	quota_group_put(job->run.group);
+	job->job.cpus = NULL;
+	quota_group_put(job->job.group);
 	/* With the locks that it holds; helpers in a chunk have begun it before. */
-	WRITE_ONCE(job->run.scope, job->run.scope | run_scope());
-	WRITE_ONCE(job->run.task, current);
+	WRITE_ONCE(job->job.scope, job->job.scope | inherit_scope());
+	WRITE_ONCE(job->job.task, current);
+	kt_store(&job->job.ctx.detached, false);
 	if (outer)
-		WRITE_ONCE(job->run.depth,
-			   max(job->run.depth, READ_ONCE(outer->depth) + 1));
-	run_work(&job->run);
-	error = run_end(&job->run);
+		WRITE_ONCE(job->job.depth,
+			   max(job->job.depth, READ_ONCE(outer->depth) + 1));
+	job_work(&job->job);
+	error = job_end(&job->job);
 	kvfree(job);
 	return error;
 }
@@ -144,7 +149,7 @@ EXPORT_SYMBOL_GPL(ktask_wait);
  */
 void ktask_cancel(struct ktask_job *job)
 {
-	if (job && !kt_job_idle(&job->run.job))
-		kt_job_stop(&job->run.job, -ECANCELED);
+	if (job && !kt_job_idle(&job->job.ctx.job))
+		kt_job_stop(&job->job.ctx.job, -ECANCELED);
 }
 EXPORT_SYMBOL_GPL(ktask_cancel);

@@ -13,7 +13,7 @@
 
 #include "core/share.h"
 #include "kmod/demand.h"
-#include "kmod/run.h"
+#include "kmod/job.h"
 
 #define ENTRIES 256
 /* What does not divide goes round this often. */
@@ -22,10 +22,10 @@
 static DEFINE_SPINLOCK(lock);
 static DECLARE_BITMAP(used, ENTRIES);
 static uint32_t wanted[ENTRIES];
-static struct run *runs[ENTRIES];
+static struct kernel_job *jobs[ENTRIES];
 static unsigned int nr_entries; /* none is used from here on */
 
-int demand_begin(struct run *run, unsigned int helpers)
+int demand_begin(struct kernel_job *job, unsigned int helpers)
 {
 	int entry;
 
@@ -34,7 +34,7 @@ int demand_begin(struct run *run, unsigned int helpers)
 	if (entry < ENTRIES) {
 		__set_bit(entry, used);
 		wanted[entry] = helpers;
-		runs[entry] = run;
+		jobs[entry] = job;
 		nr_entries = max(nr_entries, (unsigned int)entry + 1);
 	} else {
 		entry = -1;
@@ -77,14 +77,17 @@ static void show_name(struct seq_file *m, const char *name)
 		seq_putc(m, iscntrl(*name) ? '?' : *name);
 }
 
-static void show_run(struct seq_file *m, struct run *run, uint32_t helpers)
+static void show_job(struct seq_file *m, struct kernel_job *job,
+		     uint32_t helpers)
 {
-	seq_printf(m, "%d ", run->pid);
-	show_name(m, run->comm);
+	const struct kt_context *ctx = &job->ctx;
+
+	seq_printf(m, "%d ", job->pid);
+	show_name(m, job->comm);
 	seq_printf(m, " %ps %llu/%llu helpers %u wanted %u ns %llu\n",
-		   run->ctl->thread_func, run_units_done(run), run->units_total,
-		   kt_load(&run->job.threads) - 1, helpers,
-		   kt_now_ns() - run->start_ns);
+		   job->ctl->thread_func, kt_context_units(ctx),
+		   ctx->units_total, kt_load(&ctx->job.threads) - 1, helpers,
+		   kt_now_ns() - ctx->start_ns);
 }
 
 void demand_show(struct seq_file *m)
@@ -93,6 +96,6 @@ void demand_show(struct seq_file *m)
 
 	spin_lock(&lock);
 	for_each_set_bit(entry, used, ENTRIES)
-		show_run(m, runs[entry], wanted[entry]);
+		show_job(m, jobs[entry], wanted[entry]);
 	spin_unlock(&lock);
 }

@@ -7,13 +7,13 @@
 
 #include <linux/types.h>
 
-struct run;
+struct kernel_job;
 struct seq_file;
 
-/* demand_begin - @run wants @helpers; an entry, or -1: too many jobs */
-int demand_begin(struct run *run, unsigned int helpers);
+/* demand_begin - @job wants @helpers; an entry, or -1: too many jobs */
+int demand_begin(struct kernel_job *job, unsigned int helpers);
 
-/* demand_end - from here on nobody else looks at the run */
+/* demand_end - from here on nobody else looks at the job */
 void demand_end(int entry);
 
 /* demand_share - helpers for the job now, of @limit for all of them */

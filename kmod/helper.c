@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A helper's own side: waiting for a seat, leaving it, and how its thread is
- * made, placed and raised.
+ * A helper's own side: waiting for a work item, leaving it, and how its thread
+ * is made, placed and raised.
  *
- * Does not know who offers (kmod/pool.c) nor what a job is.  Helpers are not
+ * Does not know who submits (kmod/pool.c) nor what a job is.  Helpers are not
  * freezable: a caller that waits for one could not reach its own freezing
  * point, and a job would hold up suspend.
  */
@@ -18,36 +18,36 @@
 #include "kmod/helper.h"
 #include "kmod/trace.h"
 
-struct seat *helper_take_seat(struct helper *h)
+struct pool_item *helper_begin_item(struct helper *h)
 {
-	struct seat *seat;
+	struct pool_item *item;
 
 	spin_lock(&pool_lock);
-	seat = h->seat;
-	if (seat)
-		seat->state = SEAT_RUNNING;
+	item = h->item;
+	if (item)
+		item->state = POOL_ITEM_RUNNING;
 	spin_unlock(&pool_lock);
-	return seat;
+	return item;
 }
 
-/* Return: the seat, or NULL when it is time to end. */
-static struct seat *next_seat(struct helper *h)
+/* Return: the item, or NULL when it is time to end. */
+static struct pool_item *await_item(struct helper *h)
 {
-	struct seat *seat;
+	struct pool_item *item;
 
 	for (;;) {
 		set_current_state(TASK_IDLE);
-		seat = helper_take_seat(h);
-		if (seat || kthread_should_stop())
+		item = helper_begin_item(h);
+		if (item || kthread_should_stop())
 			break;
 		schedule();
 	}
 	__set_current_state(TASK_RUNNING);
-	return seat;
+	return item;
 }
 
 /*
- * Only after the seat is left is a lent priority given back: lowered before,
+ * Only after the item is left is a lent priority given back: lowered before,
  * the helper might not get a CPU to say that it is done.
  */
 static void give_back(struct helper *h)
@@ -59,13 +59,14 @@ static void give_back(struct helper *h)
 	mutex_unlock(&h->prio_lock);
 }
 
-/* The seat may be gone once the lock is dropped. */
-void helper_leave_seat(struct helper *h, struct seat *seat)
+/* The item may be gone once the lock is dropped. */
+void helper_leave_item(struct helper *h, struct pool_item *item)
 {
 	spin_lock(&pool_lock);
-	WRITE_ONCE(h->seat, NULL);
-	WRITE_ONCE(seat->state, SEAT_DONE);
-	complete(&seat->done);
+	WRITE_ONCE(h->item, NULL);
+	/* Behind all that the helper wrote: pool_item_state(). */
+	smp_store_release(&item->state, POOL_ITEM_DONE);
+	complete(&item->done);
 	spin_unlock(&pool_lock);
 	give_back(h);
 }
@@ -73,30 +74,30 @@ void helper_leave_seat(struct helper *h, struct seat *seat)
 static int helper_main(void *arg)
 {
 	struct helper *h = arg;
-	struct seat *seat;
+	struct pool_item *item;
 
 	prio_lower();
 	/* Of helper_kill(); a thread of the kernel has no other signals. */
 	allow_kernel_signal(SIGKILL);
-	while ((seat = next_seat(h))) {
-		seat->work(seat);
-		helper_leave_seat(h, seat);
+	while ((item = await_item(h))) {
+		item->work(item);
+		helper_leave_item(h, item);
 		flush_signals(current);
 		helper_idle(h);
 	}
 	return 0;
 }
 
-void helper_kill(struct helper *h, struct seat *seat)
+void helper_kill(struct helper *h, struct pool_item *item)
 {
 	spin_lock(&pool_lock);
 	/* A worker is killed with its process. */
-	if (h->seat == seat && !h->worker)
+	if (h->item == item && !h->worker)
 		send_sig(SIGKILL, h->task, 1);
 	spin_unlock(&pool_lock);
 }
 
-bool helper_lend(struct helper *h, struct seat *seat, struct prio *given)
+bool helper_lend(struct helper *h, struct pool_item *item, struct prio *given)
 {
 	struct prio own;
 	bool lent = false;
@@ -108,7 +109,7 @@ bool helper_lend(struct helper *h, struct seat *seat, struct prio *given)
 	if (!mutex_trylock(&h->prio_lock))
 		return false;
 	/* If it leaves now, it takes the lock afterwards and lowers itself. */
-	if (READ_ONCE(h->seat) == seat) {
+	if (READ_ONCE(h->item) == item) {
 		prio_lend(h->task, &own);
 		trace_ktask_lend(task_pid_nr(h->task), own.rt, own.nice);
 		h->lent = true;
@@ -156,7 +157,7 @@ int helper_init(struct helper *h, int nid)
 /*
  * The kernel moves its threads where CPUs come (since 6.14) or a cpuset takes some,
  * and places new ones when they first run: not those that are bound.  Whoever
- * offers a seat places them all the same.
+ * submits an item places them all the same.
  */
 static void bind(struct task_struct *task, int nid)
 {

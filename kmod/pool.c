@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The pool of helpers, as callers see it: offers, waiting, growing, shrinking.
+ * The pool of helpers, as callers see it: submitting, waiting, growing, shrinking.
  *
  * Does not know what a job is, nor what a helper does in between (helper.c).
  * Threads are made and ended by one work item, never in a caller's path: the
@@ -312,20 +312,19 @@ static const struct cpumask *cpus_of(int nid)
 	return nid >= 0 && nid < nr_node_ids ? cpumask_of_node(nid) : NULL;
 }
 
-static void put_offer(struct helper *h, struct seat *seat)
+static void queue_item(struct helper *h, struct pool_item *item)
 {
 	helper_get(h);
-	seat->helper = h;
-	seat->seated = true;
-	init_completion(&seat->done);
+	item->helper = h;
+	init_completion(&item->done);
 	spin_lock(&pool_lock);
-	seat->state = SEAT_OFFERED;
-	WRITE_ONCE(h->seat, seat);
+	item->state = POOL_ITEM_QUEUED;
+	WRITE_ONCE(h->item, item);
 	spin_unlock(&pool_lock);
 }
 
-bool pool_offer(struct seat *seat, int nid, const struct cpumask *own,
-		const struct cpumask *only)
+bool pool_submit(struct pool_item *item, int nid, const struct cpumask *own,
+		 const struct cpumask *only)
 {
 	struct helper *h = take_idle(nid);
 
@@ -336,59 +335,57 @@ bool pool_offer(struct seat *seat, int nid, const struct cpumask *own,
 		helper_idle(h);
 		return false;
 	}
-	put_offer(h, seat);
+	queue_item(h, item);
 	wake_up_process(h->task);
 	return true;
 }
 
-bool pool_offer_to(struct helper *h, struct seat *seat, int nid,
-		   const struct cpumask *own, const struct cpumask *only)
+bool pool_submit_to(struct helper *h, struct pool_item *item, int nid,
+		    const struct cpumask *own, const struct cpumask *only)
 {
 	if (!want_cpus(h, cpus_of(nid), own, only))
 		return false;
-	put_offer(h, seat);
+	queue_item(h, item);
 	worker_wake(h);
 	return true;
 }
 
-enum seat_state pool_seat_state(const struct seat *seat)
+bool pool_cancel(struct pool_item *item)
 {
-	return READ_ONCE(seat->state);
-}
+	struct helper *h = item->helper;
+	bool queued;
 
-bool pool_withdraw(struct seat *seat)
-{
-	struct helper *h = seat->helper;
-	bool offered;
-
+	/* Once begun it is never queued again. */
+	if (READ_ONCE(item->state) != POOL_ITEM_QUEUED)
+		return false;
 	spin_lock(&pool_lock);
-	offered = seat->state == SEAT_OFFERED;
-	if (offered) {
-		WRITE_ONCE(h->seat, NULL);
-		seat->state = SEAT_DONE;
+	queued = item->state == POOL_ITEM_QUEUED;
+	if (queued) {
+		WRITE_ONCE(h->item, NULL);
+		item->state = POOL_ITEM_DONE;
 		if (!h->worker)
 			list_add(&h->idle, &pool.idle);
 		h->idle_since = jiffies;
 	}
 	spin_unlock(&pool_lock);
-	if (offered)
+	if (queued)
 		helper_put(h);
-	return offered;
+	return queued;
 }
 
-static bool spin_for(struct seat *seat)
+static bool spin_for(struct pool_item *item)
 {
 	u64 until = ktime_get_ns() + WAIT_SPIN_NS;
 
 	do {
-		if (try_wait_for_completion(&seat->done))
+		if (try_wait_for_completion(&item->done))
 			return true;
 		cpu_relax();
 	} while (!need_resched() && ktime_get_ns() < until);
 	return false;
 }
 
-static bool lend_and_wait(struct seat *seat, bool killable)
+static bool lend_and_wait(struct pool_item *item, bool killable)
 {
 	unsigned long look = msecs_to_jiffies(WAIT_LOOK_MS);
 	struct prio given = { .rt = -1 };
@@ -397,19 +394,19 @@ static bool lend_and_wait(struct seat *seat, bool killable)
 	/* What the waiting thread runs at may change: it may itself be a
 	 * helper, whose nested job this is, and be lent a priority. */
 	do {
-		lent |= helper_lend(seat->helper, seat, &given);
+		lent |= helper_lend(item->helper, item, &given);
 		/* It may wait for a page that this process would have brought. */
 		if (killable && fatal_signal_pending(current))
-			helper_kill(seat->helper, seat);
-	} while (!wait_for_completion_timeout(&seat->done, look));
+			helper_kill(item->helper, item);
+	} while (!wait_for_completion_timeout(&item->done, look));
 	return lent;
 }
 
-bool pool_wait(struct seat *seat, bool killable)
+bool pool_wait(struct pool_item *item, bool killable)
 {
-	bool lent = !spin_for(seat) && lend_and_wait(seat, killable);
+	bool lent = !spin_for(item) && lend_and_wait(item, killable);
 
-	helper_put(seat->helper);
+	helper_put(item->helper);
 	return lent;
 }
 
@@ -456,7 +453,7 @@ void pool_exit(void)
 	kernel_param_unlock(THIS_MODULE);
 	cpuhp_remove_state_nocalls(pool.hotplug);
 	cancel_delayed_work_sync(&pool.work);
-	/* A helper that has left its last seat is on its way to the list; not, if
+	/* A helper that has left its last item is on its way to the list; not, if
 	 * who unloads spins on its CPU at a real-time priority. */
 	for (shrink(jiffies, 0); pool.nr; shrink(jiffies, 0))
 		schedule_timeout_uninterruptible(1);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The pool: kernel threads that wait for seats in jobs.
+ * The pool: kernel threads that wait for work items.
  *
- * A seat is a place in a job, owned by the job's caller; a helper takes one at
- * a time:
+ * A work item is a place for one helper in a job, owned by the job's caller; a
+ * helper runs one at a time:
  *
- *   caller offers --> OFFERED --helper begins--> RUNNING --helper--> DONE
- *                        `-------caller withdraws--------------------^
+ *   caller submits --> QUEUED --helper begins--> RUNNING --helper--> DONE
+ *                         `------caller cancels----------------------^
  *
  * States change under the pool's lock, which no client code runs under.
  */
@@ -23,18 +23,17 @@ struct delayed_work;
 struct helper;
 struct task_struct;
 
-enum seat_state { SEAT_DONE, SEAT_OFFERED, SEAT_RUNNING };
+enum pool_item_state { POOL_ITEM_DONE, POOL_ITEM_QUEUED, POOL_ITEM_RUNNING };
 
-/* A place in a job for one helper. */
-struct seat {
+/* What the pool keeps of a work item. */
+struct pool_item {
 	/* What the helper does; runs on the helper. */
-	void (*work)(struct seat *seat);
+	void (*work)(struct pool_item *item);
 
-	/* The pool's, valid while seated. */
+	/* The pool's, valid from the submission on. */
 	struct helper *helper;
-	enum seat_state state;
+	enum pool_item_state state;
 	struct completion done;
-	bool seated; /* the caller's note: offered and not yet collected */
 };
 
 int pool_init(void);
@@ -46,8 +45,13 @@ void pool_exit(void);
 struct kt_cap *pool_machine(void);
 struct kt_cap *pool_node(int nid);
 
+static inline bool pool_is_full(const struct kt_cap *cap)
+{
+	return kt_load(&cap->used) >= kt_load(&cap->limit);
+}
+
 /*
- * pool_offer - offer @seat to an idle helper
+ * pool_submit - hand @item to an idle helper
  * @nid: node that the helper should be of, or NUMA_NO_NODE
  * @own: CPUs of the caller, which it must run on
  * @only: NULL, or more that it must run on, besides being the node's (as far as
@@ -58,29 +62,33 @@ struct kt_cap *pool_node(int nid);
  *
  * Return: false when none is idle, or none may run there.
  */
-bool pool_offer(struct seat *seat, int nid, const struct cpumask *own,
-		const struct cpumask *only);
+bool pool_submit(struct pool_item *item, int nid, const struct cpumask *own,
+		 const struct cpumask *only);
 
-/* pool_offer_to - the same to a worker of the caller's process; @h is idle */
-bool pool_offer_to(struct helper *h, struct seat *seat, int nid,
-		   const struct cpumask *own, const struct cpumask *only);
+/* pool_submit_to - the same to a worker of the caller's process; @h is idle */
+bool pool_submit_to(struct helper *h, struct pool_item *item, int nid,
+		    const struct cpumask *own, const struct cpumask *only);
 
-enum seat_state pool_seat_state(const struct seat *seat);
+/* pool_item_state - DONE orders what the helper wrote before what is read next */
+static inline enum pool_item_state pool_item_state(const struct pool_item *item)
+{
+	return smp_load_acquire(&item->state);
+}
 
-/* pool_withdraw - take back an offer; false if a helper has begun */
-bool pool_withdraw(struct seat *seat);
+/* pool_cancel - take @item back; false if a helper has begun */
+bool pool_cancel(struct pool_item *item);
 
 /*
- * pool_wait - wait until the helper has left the seat
+ * pool_wait - wait until the helper has left the item
  * @killable: if the calling thread is killed, so is what the helper does
  *
- * Must be called for every seat that was not withdrawn, also when its state
- * is DONE: the helper may still be about to let go of it.  Lends the calling
- * thread's priority if it takes long.
+ * Must be called for every item that was submitted and not cancelled, also when
+ * its state is DONE: the helper may still be about to let go of it.  Lends the
+ * calling thread's priority if it takes long.
  *
  * Return: true if the priority was lent.
  */
-bool pool_wait(struct seat *seat, bool killable);
+bool pool_wait(struct pool_item *item, bool killable);
 
 /* pool_later - do it before long, in a thread of the kernel's */
 void pool_later(struct delayed_work *work);

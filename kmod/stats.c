@@ -16,7 +16,7 @@
 #include "kmod/pool.h"
 #include "kmod/stats.h"
 
-static DEFINE_PER_CPU(u64[NR_KTASK_STATS], counters);
+DEFINE_PER_CPU(u64[NR_KTASK_STATS], stats_counters);
 static struct dentry *dir;
 
 static const char *const names[NR_KTASK_STATS] = {
@@ -32,11 +32,6 @@ static const char *const names[NR_KTASK_STATS] = {
 	[STAT_WALL_NS] = "wall_ns",
 };
 
-void stats_add(enum ktask_stat stat, u64 value)
-{
-	this_cpu_add(counters[stat], value);
-}
-
 static u64 sum_of(enum ktask_stat stat, int nid)
 {
 	u64 sum = 0;
@@ -45,7 +40,7 @@ static u64 sum_of(enum ktask_stat stat, int nid)
 	for_each_possible_cpu(cpu)
 	{
 		if (nid == NUMA_NO_NODE || nid == cpu_to_node(cpu))
-			sum += READ_ONCE(per_cpu(counters[stat], cpu));
+			sum += READ_ONCE(per_cpu(stats_counters[stat], cpu));
 	}
 	return sum;
 }

@@ -8,6 +8,7 @@
 #ifndef KTASK_KMOD_STATS_H
 #define KTASK_KMOD_STATS_H
 
+#include <linux/percpu.h>
 #include <linux/types.h>
 
 enum ktask_stat {
@@ -24,7 +25,12 @@ enum ktask_stat {
 	NR_KTASK_STATS
 };
 
-void stats_add(enum ktask_stat stat, u64 value);
+DECLARE_PER_CPU(u64[NR_KTASK_STATS], stats_counters);
+
+static inline void stats_add(enum ktask_stat stat, u64 value)
+{
+	this_cpu_add(stats_counters[stat], value);
+}
 
 void stats_init(void);
 void stats_exit(void);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Workers: what vhost calls a task, one for each seat of a job that may have
- * them, made when the seat is first offered and ended with the job.
+ * Workers: what vhost calls a task, one for each work item of a job that may have
+ * them, made when the item is first submitted and ended with the job.
  *
  * They are not kept from job to job, and the caller waits until they are gone: a
  * program would find threads in itself that it did not make, when it calls
  * unshare() or counts them.
  *
- * A worker that is killed takes no more seats; an offer to it is withdrawn by the
- * caller, who is killed as well.
+ * A worker that is killed takes no more items; one that was submitted to it is
+ * cancelled by the caller, who is killed as well.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -41,7 +41,7 @@ static struct workqueue_struct *wq;
 
 struct worker {
 	struct helper helper;
-	bool lowered; /* its own: it has had a seat */
+	bool lowered; /* its own: it has had an item */
 	bool leave; /* it shall do nothing more */
 	struct completion begun; /* it has said which thread it is, */
 	struct completion left; /* and that it does nothing more */
@@ -56,12 +56,12 @@ static struct worker *worker_of(struct helper *h)
 	return container_of(h, struct worker, helper);
 }
 
-/* Before anything else, also before it ends without having had a seat. */
+/* Before anything else, also before it ends without having had an item. */
 static void begin(struct worker *w)
 {
 	if (w->helper.task)
 		return;
-	/* Seen by whoever lends: a seat is taken after this, under a lock. */
+	/* Seen by whoever lends: an item is taken after this, under a lock. */
 	w->helper.task = get_task_struct(current);
 	complete(&w->begun);
 }
@@ -100,22 +100,22 @@ static void await_stop(struct worker *w)
 static bool worker_main(void *arg)
 {
 	struct helper *h = arg;
-	struct seat *seat;
+	struct pool_item *item;
 
 	begin(worker_of(h));
 	if (READ_ONCE(worker_of(h)->leave)) {
 		await_stop(worker_of(h));
 		return true;
 	}
-	if (!READ_ONCE(h->seat))
+	if (!READ_ONCE(h->item))
 		return false;
 	__set_current_state(TASK_RUNNING);
 	lower(worker_of(h));
-	seat = helper_take_seat(h);
-	if (seat) {
+	item = helper_begin_item(h);
+	if (item) {
 		place(h);
-		seat->work(seat);
-		helper_leave_seat(h, seat);
+		item->work(item);
+		helper_leave_item(h, item);
 	}
 	return true;
 }

@@ -11,7 +11,7 @@ int workers_init(void);
 void workers_exit(void);
 
 /*
- * worker_make - a new thread of the calling process, for one seat
+ * worker_make - a new thread of the calling process, for one item
  * @nid: node of what the module keeps of it
  *
  * Return: NULL if the kernel cannot make such threads, or not now: no memory, a
@@ -19,11 +19,11 @@ void workers_exit(void);
  */
 struct helper *worker_make(int nid);
 
-/* worker_wake - there is a seat for it */
+/* worker_wake - there is an item for it */
 void worker_wake(struct helper *h);
 
 /*
- * worker_end - let it end; it has no seat
+ * worker_end - let it end; it has no item
  * worker_wait - wait until it has ended, unless a signal comes; the last call
  *
  * A process that is being stopped stops its workers too, and they end when it

@@ -8,7 +8,7 @@ DKMS := $(B)/dkms/ktask-$(VERSION)
 dkms: packaging/dkms/dkms.conf.in
 	$(Q)rm -rf $(DKMS)
 	$(Q)mkdir -p $(DKMS)
-	$(Q)cp -r Kbuild core kmod $(DKMS)
+	$(Q)cp -r Kbuild core engine kmod $(DKMS)
 	$(Q)mkdir -p $(DKMS)/include
 	$(Q)cp -r include/uapi $(DKMS)/include
 	$(Q)sed 's|@VERSION@|$(VERSION)|' $< >$(DKMS)/dkms.conf

@@ -13,6 +13,7 @@
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/mutex.h>
+#include <linux/stddef.h>
 #include <linux/types.h>
 
 #ifndef CONFIG_64BIT

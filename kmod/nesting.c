@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which job a thread is in, for jobs inside jobs.
+ * Nesting: which job a thread is in, for jobs inside jobs.
  *
  * A module has no place of its own in a task, so whoever works on a job that
  * may have helpers is in a small hash table meanwhile.
@@ -10,7 +10,7 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
-#include "kmod/run.h"
+#include "kmod/job.h"
 
 #define BITS 6
 
@@ -28,41 +28,41 @@ static struct bucket *bucket_of(struct task_struct *task)
 	return &buckets[hash_ptr(task, BITS)];
 }
 
-void run_enter(struct run_context *context, struct run *run)
+void job_enter(struct job_entry *entry, struct kernel_job *job)
 {
 	struct bucket *b = bucket_of(current);
 
-	context->task = current;
-	context->run = run;
+	entry->task = current;
+	entry->job = job;
 	spin_lock(&b->lock);
-	hlist_add_head(&context->node, &b->head);
+	hlist_add_head(&entry->node, &b->head);
 	spin_unlock(&b->lock);
 }
 
-void run_leave(struct run_context *context)
+void job_leave(struct job_entry *entry)
 {
 	struct bucket *b = bucket_of(current);
 
 	spin_lock(&b->lock);
-	hlist_del(&context->node);
+	hlist_del(&entry->node);
 	spin_unlock(&b->lock);
 }
 
 /* The first found is the innermost; only its own thread removes it. */
-struct run *run_current(void)
+struct kernel_job *job_current(void)
 {
 	struct bucket *b = bucket_of(current);
-	struct run_context *context;
-	struct run *run = NULL;
+	struct job_entry *entry;
+	struct kernel_job *job = NULL;
 
 	spin_lock(&b->lock);
-	hlist_for_each_entry(context, &b->head, node)
+	hlist_for_each_entry(entry, &b->head, node)
 	{
-		if (context->task == current) {
-			run = context->run;
+		if (entry->task == current) {
+			job = entry->job;
 			break;
 		}
 	}
 	spin_unlock(&b->lock);
-	return run;
+	return job;
 }
