@@ -3,6 +3,7 @@
  * See host.h.  Between two points (sim_point()) nobody else runs, so what is
  * atomic on a real host needs nothing here.
  */
+/* length: all operations of one host, and the rules that it checks */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,6 +327,9 @@ static bool submit_item(struct kt_item *item)
 
 	if (!item->permitted)
 		item->host.node = -1;
+	else if (job->ctx.job.threads < job->adjusted)
+		sim_fail("helpers are told to leave by %u threads after %u",
+			 job->ctx.job.threads, job->adjusted);
 	sim_point();
 	for (unsigned i = 0; i < nr && !process->child; i++) {
 		struct sim_helper *helper = &process->helpers[(start + i) % nr];
@@ -417,10 +421,9 @@ static bool node_has_permit(struct kt_context *ctx, int id)
 static int choose_node(int node)
 {
 	unsigned nr = sim_machine()->nr_nodes;
+	bool elsewhere = node >= 0 && nr > 1 && !sim_random(ELSEWHERE_ONE_IN);
 
-	if (node < 0 || nr == 1 || sim_random(ELSEWHERE_ONE_IN))
-		return node;
-	return (node + 1) % (int)nr;
+	return elsewhere ? (node + 1) % (int)nr : node;
 }
 
 static bool permit_get(struct kt_item *item, int wanted)
@@ -512,9 +515,10 @@ static void notify_stage(struct kt_context *ctx, enum kt_stage stage)
 		job->begun(job);
 	else if (stage == KT_STAGE_DRAINING && job->draining)
 		job->draining(job);
-	else if (stage == KT_STAGE_ADJUSTED)
-		sim_trace("has %u threads of %u wanted", ctx->job.threads,
-			  ctx->wanted);
+	if (stage != KT_STAGE_ADJUSTED)
+		return;
+	job->adjusted = ctx->job.threads;
+	sim_trace("has %u threads of %u wanted", ctx->job.threads, ctx->wanted);
 }
 
 const struct kt_host_ops kt_host = {
@@ -542,6 +546,7 @@ void sim_job_begin(struct sim_job *job, unsigned max_threads,
 
 	job->outer = outer;
 	job->entry = -1;
+	job->adjusted = 0;
 	max_threads = kt_context_size(ctx, max_threads,
 				      outer ? &outer->ctx : NULL, timeout_ns);
 	ctx->helpers.nr = KT_MIN(job->max_items, max_threads - 1);

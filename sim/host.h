@@ -48,6 +48,7 @@ struct sim_job {
 	struct kt_item *items;
 	unsigned max_items; /* 0: memory for none */
 	int entry; /* in the shared registry; -1 */
+	uint32_t adjusted; /* threads at the end of the last refresh */
 	/* By the caller, at these stages; or NULL. */
 	void (*begun)(struct sim_job *job);
 	void (*draining)(struct sim_job *job);
