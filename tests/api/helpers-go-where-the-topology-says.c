@@ -75,22 +75,47 @@ static struct {
 	uint8_t done[RANGES * UNITS];
 } now;
 
+static bool equals_but_caller(struct kt_cpus wide, const struct kt_cpus *cpus)
+{
+	if (cpus_equal(&wide, cpus))
+		return true;
+	cpus_clear(&wide, machine.caller_cpu);
+	return cpus_equal(&wide, cpus);
+}
+
 /*
- * Where other work keeps the preferred CPUs busy a helper is offered all of the
- * same node; on a busy machine that happens here as well.
+ * A busy machine changes two things.  Where the preferred CPUs are kept busy a
+ * helper is offered all of its node, or all of the job's; and the caller's, once
+ * the caller waits for it.
  */
-static bool widened(const struct kt_cpus *cpus)
+static bool is_widened(const struct kt_cpus *cpus)
 {
 	const struct topo *topo = topo_get();
 
 	for (unsigned i = 0; i < topo->nr_nodes; i++) {
 		struct kt_cpus wide = machine.allowed;
 
-		if (!cpus_narrow(&wide, &topo->node_cpus[i]))
-			continue;
-		cpus_clear(&wide, machine.caller_cpu);
-		if (cpus_equal(&wide, cpus))
+		if (cpus_narrow(&wide, &topo->node_cpus[i]) &&
+		    equals_but_caller(wide, cpus))
 			return true;
+	}
+	return equals_but_caller(machine.allowed, cpus);
+}
+
+/* And a caller that gets no CPU leaves the most work in its own range. */
+static bool is_in_a_range(const struct kt_cpus *cpus)
+{
+	const struct topo *topo = topo_get();
+
+	for (unsigned i = 0; i < topo->nr_nodes; i++) {
+		struct kt_cpus in_node = *cpus;
+
+		if (!cpus_narrow(&in_node, &topo->node_cpus[i]) ||
+		    !cpus_equal(&in_node, cpus))
+			continue;
+		for (unsigned j = 0; j < now.job->nr_ranges; j++)
+			if (now.job->nodes[j] == topo->ids[i])
+				return now.job->nr_ranges > 1;
 	}
 	return false;
 }
@@ -112,7 +137,7 @@ static int chunk(void *start, void *end, void *arg)
 		i++;
 	if (i < PLACES && now.job->places[i])
 		__atomic_or_fetch(&now.seen, 1u << i, __ATOMIC_RELAXED);
-	else if (!widened(&cpus) &&
+	else if (!is_widened(&cpus) && !is_in_a_range(&cpus) &&
 		 !__atomic_fetch_add(&now.strange, 1, __ATOMIC_RELAXED))
 		fprintf(stderr, "# a helper is on %s\n", is);
 	return 0;
