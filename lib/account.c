@@ -5,6 +5,8 @@
  * job: a program may close all descriptors that it does not know, and reuse their numbers.
  *
  *	populate pid error threads lent units chunks wall_ns caller_ns helper_ns
+ *
+ * Locking: stat_path is written once, under pthread_once(), and constant from then.
  */
 #include <errno.h>
 #include <fcntl.h>

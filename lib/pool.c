@@ -376,8 +376,8 @@ struct loan {
 
 /* RUNNING or WAITED -> LENDING -> WAITED; false if the helper has left.
  * @prio: NULL to leave that as it is. */
-static bool lend_to(struct helper *h, uint32_t word, const struct prio *prio,
-		    bool widen)
+static bool lend_to_helper(struct helper *h, uint32_t word,
+			   const struct prio *prio, bool widen)
 {
 	bool lent = false;
 
@@ -424,7 +424,7 @@ static bool lend_own(struct helper *h, uint32_t ticket, struct loan *loan)
 	if (may)
 		loan->prio = own;
 	loan->placed = true;
-	return lend_to(h, word, may ? &own : NULL, true);
+	return lend_to_helper(h, word, may ? &own : NULL, true);
 }
 
 bool pool_hurry(struct seat *seat)
@@ -434,7 +434,7 @@ bool pool_hurry(struct seat *seat)
 	struct prio own;
 
 	return may_lend(&loan, &own) &&
-	       lend_to(seat->helper, word, &own, false);
+	       lend_to_helper(seat->helper, word, &own, false);
 }
 
 bool pool_wait(struct seat *seat)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The functions that core/deps.h asks of the user-space host: the clock and
- * the iterator lock.  Node distances are lib/topo.c's.
+ * The functions that core/deps.h asks of the user-space host: the clock and the
+ * iterator lock, a futex.  Node distances are lib/topo.c's.
  */
 #include "core/deps.h"
 #include "lib/futex.h"

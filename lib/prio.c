@@ -129,7 +129,7 @@ bool prio_may_lend(void)
 }
 
 /* Return: false, and never again, if this process may not raise threads. */
-static bool may_raise(int error)
+static bool check_raised(int error)
 {
 	if (error == -EPERM)
 		kt_store(&prio_mode_word, PRIO_KEEP);
@@ -162,7 +162,7 @@ bool prio_raise(pid_t tid)
 	struct prio prio = { .policy = kt_load(&home_prio.policy),
 			     .nice = kt_load(&home_prio.nice) };
 
-	return may_raise(set_prio(tid, &prio));
+	return check_raised(set_prio(tid, &prio));
 }
 
 static void find_home(void)
@@ -230,5 +230,5 @@ bool prio_lend(pid_t tid, const struct prio *prio)
 	int error = set_prio(tid, prio);
 
 	trace_lend(tid, prio->policy, prio->nice);
-	return may_raise(error);
+	return check_raised(error);
 }
