@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What a helper thread does by itself: take offers, park, leave a seat; and how its
+ * What a helper thread does by itself: take items, park, leave items; and how its
  * thread is made and placed.
  *
- * Does not know who offers (lib/pool.c), nor what a job is.  lib/helper.h has the
+ * Does not know who submits items (lib/pool.c), nor what a job is.  lib/helper.h has the
  * protocol and says who owns which field.
  */
 #include <errno.h>
@@ -22,7 +22,7 @@
  * sleeping and waking cost (5 to 50 us); less where jobs are rare. */
 #define SPIN_MAX_NS 50000
 #define SPIN_MIN_NS 1000
-/* The same after the offer that woke it was withdrawn: long enough for the next job
+/* The same after the item that woke it was cancelled: long enough for the next job
  * of a series, and no longer, because the helper is not low. */
 #define SPIN_WOKEN_NS 10000
 /* Between two tries to begin. */
@@ -35,8 +35,8 @@
  * stays while they do, since no helper is made then. */
 #define BUSY_POLL_NS 100000000
 
-/* Spin for @spin_ns.  Return: the word when there is an offer or the time is up. */
-static uint32_t spin_for_offer(struct helper *h, uint64_t spin_ns)
+/* Spin for @spin_ns.  Return: the word when there is an item or the time is up. */
+static uint32_t spin_for_item(struct helper *h, uint64_t spin_ns)
 {
 	uint64_t until = kt_now_ns() + spin_ns;
 	uint32_t word;
@@ -45,7 +45,7 @@ static uint32_t spin_for_offer(struct helper *h, uint64_t spin_ns)
 	do {
 		for (int i = 0; i < 32; i++) {
 			word = kt_load_acquire(&h->word);
-			if (phase_of(word) == OFFERED)
+			if (phase_of(word) == QUEUED)
 				return word;
 			cpu_relax();
 		}
@@ -78,17 +78,17 @@ void helper_raise(struct helper *h)
 	kt_store(&h->low, 0);
 }
 
-/* A helper that is not low yet has a CPU.  It finds no offer and raises itself. */
+/* A helper that is not low yet has a CPU.  It finds no item and raises itself. */
 void helper_raise_taker(struct helper *h)
 {
 	if (prio_is_lowest(helper_tid(h)))
 		helper_raise(h);
 }
 
-/* OFFERED -> TAKING -> RUNNING, as low as it can be; false if the offer was
- * withdrawn.  Then it is raised whoever else may have done so: that may have come
+/* QUEUED -> TAKING -> RUNNING, as low as it can be; false if the item was
+ * cancelled.  Then it is raised whoever else may have done so: that may have come
  * in the middle of being lowered. */
-static bool take_offer(struct helper *h, uint32_t word)
+static bool take_item(struct helper *h, uint32_t word)
 {
 	if (kt_load(&h->low) || prio_mode() != PRIO_LEND || pool_closing())
 		return helper_move(h, &word, RUNNING);
@@ -106,11 +106,11 @@ static bool take_offer(struct helper *h, uint32_t word)
 
 /*
  * From IDLE; a thread that sleeps has been raised.  The helper stays IDLE while it
- * raises itself, so that it may be offered work: the call may last, and a caller that
+ * raises itself, so that it may be given work: the call may last, and a caller that
  * finds no idle helper tries again only at its next tick.  No other thread lowers the
- * helper, and a caller that withdraws its offer only raises it, too.
+ * helper, and a caller that cancels its item only raises it, too.
  *
- * Return: false if an offer came first.
+ * Return: false if an item came first.
  */
 static bool fall_asleep(struct helper *h, uint32_t word)
 {
@@ -119,7 +119,7 @@ static bool fall_asleep(struct helper *h, uint32_t word)
 }
 
 /* Sleep until the word changes.  Return: false when it is time to end. */
-static bool sleep_for_offer(struct helper *h, uint32_t word)
+static bool sleep_for_item(struct helper *h, uint32_t word)
 {
 	uint64_t idle_ns = (uint64_t)config_get()->idle_ms * 1000000 + 1;
 
@@ -145,32 +145,32 @@ static bool sleep_for_offer(struct helper *h, uint32_t word)
 	return true;
 }
 
-/* Return: true with an offer taken, false when the thread shall end. */
-static bool next_offer(struct helper *h)
+/* Return: true with an item taken, false when the thread shall end. */
+static bool next_item(struct helper *h)
 {
 	uint64_t since = kt_now_ns();
 	uint64_t spin_ns = h->spin_ns;
 
 	for (;;) {
-		uint32_t word = spin_for_offer(h, spin_ns);
+		uint32_t word = spin_for_item(h, spin_ns);
 
-		if (phase_of(word) == OFFERED) {
-			if (!take_offer(h, word))
+		if (phase_of(word) == QUEUED) {
+			if (!take_item(h, word))
 				continue;
 			adapt_spin(h, kt_now_ns() - since);
 			return true;
 		}
 		if (phase_of(word) == CLAIMED)
 			continue;
-		if (!sleep_for_offer(h, word))
+		if (!sleep_for_item(h, word))
 			return false;
 		spin_ns = KT_MIN(h->spin_ns, SPIN_WOKEN_NS);
 	}
 }
 
-/* @phase: IDLE for good, OFFERED to try again.  From then on the seat and its job may
+/* @phase: IDLE for good, QUEUED to try again.  From then on the item and its job may
  * not exist any more. */
-static void leave_seat(struct helper *h, enum phase phase)
+static void leave_item(struct helper *h, enum phase phase)
 {
 	uint32_t word = kt_load_acquire(&h->word);
 
@@ -187,14 +187,14 @@ static void leave_seat(struct helper *h, enum phase phase)
 	kt_store(&h->loans, 0);
 }
 
-/* The helper could not begin: try again soon, unless the offer is withdrawn.  A
+/* The helper could not begin: try again soon, unless the item is cancelled.  A
  * helper that got a loan is no longer low, and lowers itself when it tries again. */
-static void decline_offer(struct helper *h)
+static void decline_item(struct helper *h)
 {
-	uint32_t word = with_phase(kt_load(&h->word), OFFERED);
+	uint32_t word = with_phase(kt_load(&h->word), QUEUED);
 
 	kt_store(&h->spin_until_ns, 0);
-	leave_seat(h, OFFERED);
+	leave_item(h, QUEUED);
 	futex_wait(&h->word, word, h->nap_ns);
 	h->nap_ns = KT_MIN(h->nap_ns * 2, NAP_MAX_NS);
 }
@@ -231,7 +231,7 @@ static void keep_loan(struct helper *h)
 	}
 }
 
-/* Before the helper leaves a seat for good: while low it might get no CPU to leave. */
+/* Before the helper leaves an item for good: while low it might get no CPU to leave. */
 static void raise_self(struct helper *h)
 {
 	if (!kt_load(&h->low) || (h->close && !h->blocks))
@@ -242,14 +242,14 @@ static void raise_self(struct helper *h)
 	kt_store(&h->low, 0);
 }
 
-/* The seat's work is done.  A lent priority is given back only after the seat is
- * left, because the caller may be waiting.  Work may be offered from then on, see
+/* The item's work is done.  A lent priority is given back only after the item is
+ * left, because the caller may be waiting.  Work may be submitted from then on, see
  * fall_asleep(). */
-static void finish_seat(struct helper *h)
+static void finish_item(struct helper *h)
 {
 	raise_self(h);
 	h->blocks = false;
-	leave_seat(h, IDLE);
+	leave_item(h, IDLE);
 	if (h->lent) {
 		h->lent = false;
 		kt_store(&h->low, 1);
@@ -257,9 +257,9 @@ static void finish_seat(struct helper *h)
 	}
 }
 
-void pool_seat_blocks(struct seat *seat)
+void pool_item_blocks(struct pool_item *item)
 {
-	struct helper *h = seat->helper;
+	struct helper *h = item->helper;
 
 	if (h->blocks || prio_mode() != PRIO_LEND)
 		return;
@@ -271,8 +271,8 @@ void pool_seat_blocks(struct seat *seat)
 }
 
 /*
- * For seats without a caller that adapts: the scheduler has to move the helper when
- * other CPUs idle.  A thread that was just made may not use all CPUs of the seat yet.
+ * For items without a caller that adapts: the scheduler has to move the helper when
+ * other CPUs idle.  A thread that was just made may not use all CPUs of the item yet.
  */
 static void widen_self(struct helper *h)
 {
@@ -299,15 +299,15 @@ static void *helper_main(void *arg)
 
 	prctl(PR_SET_NAME, "ktask", 0, 0, 0);
 
-	while (next_offer(h)) {
+	while (next_item(h)) {
 		uint32_t generation = pool_generation();
 
 		if (mode == PRIO_UNKNOWN)
 			mode = prio_mode();
-		if (h->seat->anywhere)
+		if (h->item->anywhere)
 			widen_self(h);
-		if (!h->seat->work(h->seat)) {
-			decline_offer(h);
+		if (!h->item->work(h->item)) {
+			decline_item(h);
 			continue;
 		}
 		h->nap_ns = NAP_MIN_NS;
@@ -315,7 +315,7 @@ static void *helper_main(void *arg)
 		 * no job to return to. */
 		if (generation != pool_generation())
 			pthread_exit(NULL);
-		finish_seat(h);
+		finish_item(h);
 		/* Rights were given up: this thread can never be raised. */
 		if (mode_changed(mode))
 			kt_store(&h->dismissed, 1);
@@ -347,24 +347,24 @@ static bool is_fresh(const struct helper *h, uint64_t now_ns)
 	return now_ns >= h->placed_ns && now_ns - h->placed_ns < PLACED_NS;
 }
 
-bool helper_place(struct helper *h, const struct seat *seat)
+bool helper_place(struct helper *h, const struct pool_item *item)
 {
 	const struct kt_cores *cores = &topo_get()->cores;
-	bool same = cpus_equal(&h->placement.cpus, seat->cpus);
+	bool same = cpus_equal(&h->placement.cpus, item->cpus);
 	pid_t tid = helper_tid(h);
-	int here = seat->anywhere ? -1 : sched_getcpu();
+	int here = item->anywhere ? -1 : sched_getcpu();
 	struct placement placement;
 
 	helper_assert_phase(h, CLAIMED);
 	if (same && h->placement.avoid == here &&
-	    h->placement.level == seat->level && h->placement.cores == cores &&
-	    is_fresh(h, seat->now_ns))
+	    h->placement.level == item->level && h->placement.cores == cores &&
+	    is_fresh(h, item->now_ns))
 		return same;
-	placement = (struct placement){ *seat->cpus, seat->level, here, cores };
+	placement = (struct placement){ *item->cpus, item->level, here, cores };
 	if (!bind_thread(tid, &placement))
 		return same;
 	h->placement = placement;
-	h->placed_ns = seat->now_ns;
+	h->placed_ns = item->now_ns;
 	return true;
 }
 
@@ -484,7 +484,7 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 		error = start_where_we_are(h);
 	if (!error && !prio_find_out(helper_tid(h)))
 		kt_store(&h->dismissed, 1);
-	/* Only a thread that exists may be offered a seat. */
+	/* Only a thread that exists may be given an item. */
 	kt_store_release(&h->word, with_phase(word, error ? EMPTY : IDLE));
 	return !error;
 }

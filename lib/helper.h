@@ -3,26 +3,26 @@
  * A helper thread, and the word through which all hand-over goes:
  *
  *   EMPTY   no thread
- *   IDLE    awake, polls its word             --offer-->  OFFERED
- *   ASLEEP  sleeps on its word                --offer-->  OFFERED (woken)
- *   CLAIMED a caller writes the offer, or raises the thread; or the thread is
+ *   IDLE    awake, polls its word             --submit--> QUEUED
+ *   ASLEEP  sleeps on its word                --submit--> QUEUED (woken)
+ *   CLAIMED a caller submits an item, or raises the thread; or the thread is
  *           being made
- *   OFFERED --helper takes it--> TAKING,  --caller withdraws--> IDLE
- *   TAKING  the helper lowers itself; then RUNNING.  The caller may withdraw
- *           the offer still, and raises it
+ *   QUEUED  --helper takes it--> TAKING,  --caller cancels--> IDLE
+ *   TAKING  the helper lowers itself; then RUNNING.  The caller may still
+ *           cancel the item, and raises it
  *   RUNNING --caller sleeps on the word--> WAITED,  --done--> IDLE,
- *           --cannot begin--> OFFERED
+ *           --cannot begin--> QUEUED
  *   LENDING the caller changes the helper's priority; then WAITED.  Or the
  *           helper its own CPUs; then what it was before
  *
  * A parked helper has the priority of the process, so that a process that ends need
  * not wait until SCHED_IDLE threads get a CPU to die on.  A helper lowers itself when it
- * takes a seat, and raises itself before it leaves the seat.  The caller does neither:
+ * takes an item, and raises itself before it leaves the item.  The caller does neither:
  * to change a thread that runs on another CPU takes 10 us in a guest.  Between jobs that
  * follow each other within its spin time a helper stays low.
  *
- * The word also counts offers (the ticket), so that a caller never mistakes a later
- * offer for its own.  A helper never holds a lock: a helper that gets no CPU can delay
+ * The word also counts items (the ticket), so that a caller never mistakes a later
+ * item for its own.  A helper never holds a lock: a helper that gets no CPU can delay
  * only a chunk that it has begun.
  *
  * Locking: the phase in the word says which thread owns the fields.  helper_move()
@@ -30,7 +30,7 @@
  *
  *	C: the thread that moved the word to CLAIMED
  *	L: the thread that moved the word to LENDING
- *	H: the helper's own thread, from TAKING to the end of its seat
+ *	H: the helper's own thread, from TAKING to the end of its item
  *	A: read by any thread: kt_load() and kt_store()
  */
 #ifndef KTASK_LIB_HELPER_H
@@ -45,7 +45,7 @@ enum phase {
 	IDLE,
 	ASLEEP,
 	CLAIMED,
-	OFFERED,
+	QUEUED,
 	TAKING,
 	RUNNING,
 	LENDING,
@@ -65,17 +65,17 @@ struct placement {
 
 struct helper {
 	KT_CACHE_ALIGNED uint32_t word; /* ticket and phase; futex; A */
-	bool lent; /* L; read by the helper when it leaves its seat */
+	bool lent; /* L; read by the helper when it leaves its item */
 	/* What was lent last. */
 	uint32_t loans; /* counted before and after each is noted here; L, A */
 	struct prio loan; /* L, A */
-	bool blocks; /* it was raised since this seat blocks; H */
-	bool close; /* this seat came within its spin time; H */
+	bool blocks; /* it was raised since this item blocks; H */
+	bool close; /* this item came within its spin time; H */
 	/* Lowered and not raised since.  Set by H and by the helper while IDLE;
 	 * cleared by these, by C and by L; A. */
 	uint32_t low;
 	uint32_t dismissed; /* end when idle; A */
-	struct seat *seat; /* C; valid from OFFERED to the end of RUNNING */
+	struct pool_item *item; /* C; valid from QUEUED to the end of RUNNING */
 	pid_t tid; /* 0 until the thread is made; C, A */
 	uint32_t ended_tid; /* of the thread that was here last, 0 if gone; A */
 	int node; /* dense index it was last asked for, or -1; A */
@@ -121,11 +121,11 @@ static inline pid_t helper_tid(struct helper *h)
 bool helper_make(struct helper *h, const struct kt_cpus *cpus);
 
 /*
- * helper_place - run a CLAIMED helper where @seat says; by the thread that claimed it
+ * helper_place - run a CLAIMED helper where @item says; by the thread that claimed it
  *
  * Return: false if it cannot run there.
  */
-bool helper_place(struct helper *h, const struct seat *seat);
+bool helper_place(struct helper *h, const struct pool_item *item);
 
 /* helper_raise - by who holds CLAIMED: to the priority of the process */
 void helper_raise(struct helper *h);
@@ -134,8 +134,8 @@ void helper_raise(struct helper *h);
  * helper_raise_taker - the same, of one that was TAKING
  *
  * Waits for nothing.  One that is preempted in the microsecond in which it lowers
- * itself, behind this look, stays low until it gets a CPU, the next job withdraws
- * its offer, or the process exits.
+ * itself, after this check, stays low until it gets a CPU, the next job cancels its
+ * item, or the process exits.
  */
 void helper_raise_taker(struct helper *h);
 

@@ -42,7 +42,8 @@ static bool must_leave(struct kt_item *item, uint64_t now_ns)
 	struct kt_host_item *host = &item->host;
 
 	return kt_item_tick(&item->worker, now_ns) || pool_closing() ||
-	       permits_must_leave(host->permit, pool_seat_tid(&host->seat));
+	       permits_must_leave(host->permit,
+				  pool_item_tid(&host->pool_item));
 }
 
 static bool is_over(const struct kt_job *core)
@@ -75,7 +76,7 @@ static bool tick_helper(struct kt_worker *worker, uint64_t now_ns)
 	if (kt_load(&job->manager))
 		monitor_join();
 	if (manager_wants_workers(job))
-		pool_seat_blocks(&item->host.seat);
+		pool_item_blocks(&item->host.pool_item);
 	await_idle_cpu(item, now_ns);
 	return must_leave(item, now_ns);
 }
@@ -97,12 +98,12 @@ static void take_chunks(struct kt_item *item)
 
 	current->job = job_of(item->ctx);
 	current->worker = &item->worker;
-	kt_store(&item->host.tid, pool_seat_tid(&item->host.seat));
+	kt_store(&item->host.tid, pool_item_tid(&item->host.pool_item));
 	if (item->permitted) {
 		item->host.next_poll_ns = 0;
 		await_idle_cpu(item, item->submitted_ns);
 	} else {
-		pool_seat_blocks(&item->host.seat);
+		pool_item_blocks(&item->host.pool_item);
 		monitor_join();
 	}
 	kt_item_work(item);
@@ -112,11 +113,11 @@ static void take_chunks(struct kt_item *item)
 }
 
 /* Return: false if it cannot begin: all permits are taken. */
-static bool work_on_item(struct seat *seat)
+static bool work_on_item(struct pool_item *pool_item)
 {
-	struct kt_item *item = (struct kt_item *)seat;
+	struct kt_item *item = (struct kt_item *)pool_item;
 	struct user_job *job = job_of(item->ctx);
-	int permit = permits_take(pool_seat_tid(seat));
+	int permit = permits_take(pool_item_tid(pool_item));
 
 	if (permit < 0) {
 		permits_entry_touch(job->entry, kt_now_ns());
@@ -132,9 +133,9 @@ static bool work_on_item(struct seat *seat)
 	return true;
 }
 
-static bool work_compensating(struct seat *seat)
+static bool work_compensating(struct pool_item *pool_item)
 {
-	take_chunks((struct kt_item *)seat);
+	take_chunks((struct kt_item *)pool_item);
 	return true;
 }
 
@@ -145,54 +146,54 @@ static bool work_compensating(struct seat *seat)
  * in it.  Nobody submits again for a detached job, which must not be left without any
  * helper for that reason: make one.
  */
-static bool offer_item(struct kt_item *item)
+static bool submit_to_pool(struct kt_item *item)
 {
 	const struct user_job *job = job_of(item->ctx);
 	struct kt_host_item *host = &item->host;
 
-	if (pool_offer(&host->seat, host->node_index))
+	if (pool_submit(&host->pool_item, host->node_index))
 		return true;
 	if (!job->ctx.detached || item->index)
 		return false;
 	pool_more(1, &job->cpus);
-	return pool_offer(&host->seat, host->node_index);
+	return pool_submit(&host->pool_item, host->node_index);
 }
 
 static bool submit_item(struct kt_item *item)
 {
 	struct user_job *job = job_of(item->ctx);
 	struct kt_host_item *host = &item->host;
-	struct seat *seat = &host->seat;
+	struct pool_item *pool_item = &host->pool_item;
 
 	host->permit = -1;
 	kt_store(&host->tid, 0);
 	host->seen_cpu_ns = UINT64_MAX;
-	seat->now_ns = item->submitted_ns;
+	pool_item->now_ns = item->submitted_ns;
 	if (!item->permitted) {
-		seat->work = work_compensating;
-		seat->anywhere = true;
+		pool_item->work = work_compensating;
+		pool_item->anywhere = true;
 		item->worker.tick = tick_compensating;
-		manager_place_worker(job, seat);
-		return pool_offer(seat, -1);
+		manager_place_worker(job, pool_item);
+		return pool_submit(pool_item, -1);
 	}
-	seat->work = work_on_item;
-	seat->anywhere = job->ctx.detached;
+	pool_item->work = work_on_item;
+	pool_item->anywhere = job->ctx.detached;
 	item->worker.tick = tick_helper;
 	job_cpus_place_item(job, item);
-	return offer_item(item);
+	return submit_to_pool(item);
 }
 
 static bool cancel_item(struct kt_item *item, uint64_t now_ns)
 {
-	return pool_withdraw(&item->host.seat, now_ns);
+	return pool_cancel(&item->host.pool_item, now_ns);
 }
 
 static enum kt_item_state item_state(const struct kt_item *item)
 {
-	switch (pool_seat_state(&item->host.seat)) {
-	case SEAT_OFFERED:
+	switch (pool_item_state(&item->host.pool_item)) {
+	case POOL_ITEM_QUEUED:
 		return KT_ITEM_QUEUED;
-	case SEAT_RUNNING:
+	case POOL_ITEM_RUNNING:
 		return KT_ITEM_RUNNING;
 	default:
 		return KT_ITEM_DONE;
@@ -201,9 +202,10 @@ static enum kt_item_state item_state(const struct kt_item *item)
 
 static bool wait_for_item(struct kt_item *item)
 {
-	struct seat *seat = &item->host.seat;
+	struct pool_item *pool_item = &item->host.pool_item;
 
-	return pool_seat_state(seat) == SEAT_RUNNING && pool_wait(seat);
+	return pool_item_state(pool_item) == POOL_ITEM_RUNNING &&
+	       pool_wait(pool_item);
 }
 
 /* ---- permits ---- */
@@ -235,12 +237,12 @@ static void permit_put(struct kt_item *item)
 static void permit_yield(struct kt_item *item)
 {
 	struct kt_host_item *host = &item->host;
-	uint64_t cpu_ns = pool_seat_cpu_ns(&host->seat);
+	uint64_t cpu_ns = pool_item_cpu_ns(&host->pool_item);
 
 	if (cpu_ns == host->seen_cpu_ns && cpu_ns != UINT64_MAX) {
 		permits_yield(kt_load(&host->permit),
-			      pool_seat_tid(&host->seat));
-		pool_hurry(&host->seat);
+			      pool_item_tid(&host->pool_item));
+		pool_hurry(&host->pool_item);
 	}
 	host->seen_cpu_ns = cpu_ns;
 }

@@ -124,17 +124,17 @@ void job_cpus_place_item(const struct user_job *job, struct kt_item *item)
 	const struct kt_cap *cap =
 		host->node_cap ? host->node_cap : pool_machine();
 	const struct kt_placement_capacity *capacity = &job->capacity;
-	struct seat *seat = &item->host.seat;
+	struct pool_item *pool_item = &item->host.pool_item;
 
-	seat->cpus = &job->cpus;
+	pool_item->cpus = &job->cpus;
 	if (host->node_cap) {
-		seat->cpus = &job->nodes->cpus[host->node_index];
+		pool_item->cpus = &job->nodes->cpus[host->node_index];
 		capacity = &job->nodes->capacities[host->node_index];
 	}
-	seat->level = KT_PLACEMENT_ANY;
+	pool_item->level = KT_PLACEMENT_ANY;
 	/* Its own permit is among those that are used. */
 	if (!item->starved && kt_placement_matters(&job->topo->cores))
-		seat->level =
+		pool_item->level =
 			kt_placement_level(capacity, kt_load(&cap->used) - 1);
-	item->preferred = seat->level != KT_PLACEMENT_ANY;
+	item->preferred = pool_item->level != KT_PLACEMENT_ANY;
 }

@@ -51,16 +51,16 @@ bool manager_has_one_cpu(const struct user_job *job)
 	return kt_load(&job->manager->has_one_cpu);
 }
 
-void manager_place_worker(struct user_job *job, struct seat *seat)
+void manager_place_worker(struct user_job *job, struct pool_item *pool_item)
 {
-	seat->cpus = &job->manager->cpus[job->manager->cpus_used];
-	seat->level = KT_PLACEMENT_ANY;
+	pool_item->cpus = &job->manager->cpus[job->manager->cpus_used];
+	pool_item->level = KT_PLACEMENT_ANY;
 }
 
 /* Only the manager may submit workers while it is there. */
 static void assert_manager(const struct manager *manager)
 {
-	kt_assert(pool_seat_tid(&manager->seat) == (uint32_t)gettid());
+	kt_assert(pool_item_tid(&manager->pool_item) == (uint32_t)gettid());
 }
 
 /* Makes helpers for workers that lack one: other jobs may have taken the helpers
@@ -122,9 +122,9 @@ static void pause_manager(struct manager *manager, uint64_t ns)
 		monitor_calm();
 }
 
-static bool manage_workers(struct seat *seat)
+static bool manage_workers(struct pool_item *pool_item)
 {
-	struct manager *manager = (struct manager *)seat;
+	struct manager *manager = (struct manager *)pool_item;
 	const struct kt_job *core = &manager->job->ctx.job;
 
 	while (!kt_load_acquire(&manager->stop) && !kt_job_idle(core) &&
@@ -195,20 +195,20 @@ static struct manager *make_manager(struct user_job *job, unsigned max,
 			 job->ctx.job.split.min_chunk, job->ctx.tune.max,
 			 job->ctx.tune.max + max);
 	manager_count_begin(&manager->count);
-	manager->seat.work = manage_workers;
-	manager->seat.cpus = &manager->cpus[0];
-	manager->seat.level = KT_PLACEMENT_ANY;
-	manager->seat.anywhere = true;
+	manager->pool_item.work = manage_workers;
+	manager->pool_item.cpus = &manager->cpus[0];
+	manager->pool_item.level = KT_PLACEMENT_ANY;
+	manager->pool_item.anywhere = true;
 	return manager;
 }
 
 /* If no helper idles now, one may at the next refresh. */
-static void offer_manager(struct manager *manager, uint64_t now_ns)
+static void submit_manager(struct manager *manager, uint64_t now_ns)
 {
-	if (manager->seat.seated)
+	if (manager->pool_item.submitted)
 		return;
-	manager->seat.now_ns = now_ns;
-	pool_offer(&manager->seat, -1);
+	manager->pool_item.now_ns = now_ns;
+	pool_submit(&manager->pool_item, -1);
 }
 
 static void start_manager(struct user_job *job, uint64_t now_ns)
@@ -224,7 +224,7 @@ static void start_manager(struct user_job *job, uint64_t now_ns)
 		return;
 	kt_store_release(&job->manager, manager);
 	kt_store_release(&job->ctx.compensating, &manager->helpers);
-	offer_manager(manager, now_ns);
+	submit_manager(manager, now_ns);
 }
 
 /* The job's CPUs may have changed; workers on other CPUs leave at their next
@@ -269,7 +269,7 @@ void manager_refresh(struct user_job *job, uint64_t now_ns)
 		return;
 	if (job->manager) {
 		update_cpus(job);
-		offer_manager(job->manager, now_ns);
+		submit_manager(job->manager, now_ns);
 		return;
 	}
 	waits = voluntary_switches();
@@ -305,11 +305,11 @@ unsigned manager_nr_workers(const struct user_job *job)
 	return nr;
 }
 
-static void end_manager(struct seat *seat)
+static void end_manager(struct pool_item *pool_item)
 {
-	while (pool_seat_state(seat) != SEAT_DONE &&
-	       !pool_withdraw(seat, kt_now_ns()))
-		pool_wait(seat);
+	while (pool_item_state(pool_item) != POOL_ITEM_DONE &&
+	       !pool_cancel(pool_item, kt_now_ns()))
+		pool_wait(pool_item);
 }
 
 static void ring_doorbell(int doorbell)
@@ -332,8 +332,8 @@ void manager_stop(struct user_job *job)
 	futex_wake(&manager->stop, 1);
 	if (manager->doorbell >= 0)
 		ring_doorbell(manager->doorbell);
-	if (manager->seat.seated)
-		end_manager(&manager->seat);
+	if (manager->pool_item.submitted)
+		end_manager(&manager->pool_item);
 	io_history_end(&manager->count.io, job->ctl->name,
 		       job->ctx.job.split.min_chunk);
 }

@@ -41,7 +41,7 @@ unsigned manager_nr_workers(const struct user_job *job);
 bool manager_has_one_cpu(const struct user_job *job);
 
 /* manager_place_worker - where a worker that is submitted now shall run */
-void manager_place_worker(struct user_job *job, struct seat *seat);
+void manager_place_worker(struct user_job *job, struct pool_item *pool_item);
 
 /* manager_stop - by the caller, when nothing is left to claim: the manager
  * leaves; the engine collects the workers */

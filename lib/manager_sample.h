@@ -18,8 +18,8 @@
 #include "lib/manager_count.h"
 
 struct manager {
-	struct seat
-		seat; /* C; first: the pool's helper finds its manager by it */
+	struct pool_item
+		pool_item; /* C; first: the pool's helper finds its manager by it */
 	struct user_job *job; /* I */
 	/* The workers: as many as client and administrator allow.  M, A */
 	struct kt_helpers helpers;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The pool of helpers, as callers see it: offers, waiting, forks, the end.
+ * The pool of helpers, as callers see it: submitting, waiting, forks, the end.
  *
  * Does not know what a job is, nor what a helper does in between (helper.c).
  * Behaves badly when a caller starts a job in the instant between another's
@@ -244,7 +244,7 @@ struct kt_cap *pool_node(int index)
 
 /* ---- the caller's side ---- */
 
-/* A claimed helper cannot be used after all: as if its offer had been withdrawn.  A
+/* A claimed helper cannot be used after all: as if its item had been cancelled.  A
  * sleeper must be woken to fall asleep again. */
 static void give_back(struct helper *h, uint32_t claimed, enum phase phase)
 {
@@ -270,23 +270,23 @@ static bool claim_helper(struct helper *h, uint32_t *claimed, enum phase *phase)
 	return true;
 }
 
-static bool offer_to(struct helper *h, struct seat *seat)
+static bool submit_to(struct helper *h, struct pool_item *item)
 {
 	uint32_t claimed;
 	enum phase phase;
 
 	if (!claim_helper(h, &claimed, &phase))
 		return false;
-	if (!helper_place(h, seat)) {
+	if (!helper_place(h, item)) {
 		give_back(h, claimed, phase);
 		return false;
 	}
-	h->seat = seat;
-	kt_store(&seat->helper, h);
-	kt_store(&seat->ticket, with_phase(claimed, EMPTY));
-	kt_store(&seat->seated, true);
+	h->item = item;
+	kt_store(&item->helper, h);
+	kt_store(&item->ticket, with_phase(claimed, EMPTY));
+	kt_store(&item->submitted, true);
 	helper_assert_phase(h, CLAIMED);
-	kt_store_release(&h->word, with_phase(claimed, OFFERED));
+	kt_store_release(&h->word, with_phase(claimed, QUEUED));
 	if (phase == ASLEEP)
 		futex_wake(&h->word, 1);
 	return true;
@@ -294,7 +294,7 @@ static bool offer_to(struct helper *h, struct seat *seat)
 
 /* One round from where the last search ended; first over the helpers that
  * know the node, then over all. */
-bool pool_offer(struct seat *seat, int node)
+bool pool_submit(struct pool_item *item, int node)
 {
 	uint32_t nr = kt_load_acquire(&process_pool.nr);
 	uint32_t start = kt_load(&process_pool.hint);
@@ -306,7 +306,7 @@ bool pool_offer(struct seat *seat, int node)
 
 			if (!pass && kt_load(&h->node) != node)
 				continue;
-			if (!offer_to(h, seat))
+			if (!submit_to(h, item))
 				continue;
 			kt_store(&h->node, node);
 			kt_store(&process_pool.hint, (start + i + 1) % nr);
@@ -316,26 +316,26 @@ bool pool_offer(struct seat *seat, int node)
 	return false;
 }
 
-enum seat_state pool_seat_state(const struct seat *seat)
+enum pool_item_state pool_item_state(const struct pool_item *item)
 {
-	uint32_t word = kt_load_acquire(&kt_load(&seat->helper)->word);
+	uint32_t word = kt_load_acquire(&kt_load(&item->helper)->word);
 
-	if (with_phase(word, EMPTY) != kt_load(&seat->ticket))
-		return SEAT_DONE;
-	if (phase_of(word) == OFFERED || phase_of(word) == TAKING)
-		return SEAT_OFFERED;
-	return phase_of(word) >= RUNNING ? SEAT_RUNNING : SEAT_DONE;
+	if (with_phase(word, EMPTY) != kt_load(&item->ticket))
+		return POOL_ITEM_DONE;
+	if (phase_of(word) == QUEUED || phase_of(word) == TAKING)
+		return POOL_ITEM_QUEUED;
+	return phase_of(word) >= RUNNING ? POOL_ITEM_RUNNING : POOL_ITEM_DONE;
 }
 
-uint32_t pool_seat_tid(const struct seat *seat)
+uint32_t pool_item_tid(const struct pool_item *item)
 {
-	return (uint32_t)helper_tid(seat->helper);
+	return (uint32_t)helper_tid(item->helper);
 }
 
 /* The clock of a thread by its id, as pthread_getcpuclockid() makes it. */
-uint64_t pool_seat_cpu_ns(const struct seat *seat)
+uint64_t pool_item_cpu_ns(const struct pool_item *item)
 {
-	clockid_t clock = (clockid_t)(~pool_seat_tid(seat) << 3 | 6);
+	clockid_t clock = (clockid_t)(~pool_item_tid(item) << 3 | 6);
 	struct timespec ts;
 	int saved = errno;
 	bool known = !clock_gettime(clock, &ts);
@@ -346,19 +346,19 @@ uint64_t pool_seat_cpu_ns(const struct seat *seat)
 }
 
 /* A low helper raises itself before it sleeps, if it has a CPU.  It has one while it
- * spins for offers; otherwise it may get none for long, and is raised here. */
-bool pool_withdraw(struct seat *seat, uint64_t now_ns)
+ * spins for items; otherwise it may get none for long, and is raised here. */
+bool pool_cancel(struct pool_item *item, uint64_t now_ns)
 {
-	uint32_t offered = with_phase(seat->ticket, OFFERED);
-	uint32_t taking = with_phase(seat->ticket, TAKING);
-	struct helper *h = seat->helper;
+	uint32_t queued = with_phase(item->ticket, QUEUED);
+	uint32_t taking = with_phase(item->ticket, TAKING);
+	struct helper *h = item->helper;
 
 	if (!kt_load(&h->low) || now_ns < kt_load(&h->spin_until_ns)) {
-		if (helper_move(h, &offered, IDLE))
+		if (helper_move(h, &queued, IDLE))
 			return true;
-	} else if (helper_move(h, &offered, CLAIMED)) {
+	} else if (helper_move(h, &queued, CLAIMED)) {
 		helper_raise(h);
-		kt_store_release(&h->word, with_phase(offered, IDLE));
+		kt_store_release(&h->word, with_phase(queued, IDLE));
 		return true;
 	}
 	if (!helper_move(h, &taking, CLAIMED))
@@ -427,31 +427,32 @@ static bool lend_own(struct helper *h, uint32_t ticket, struct loan *loan)
 	return lend_to_helper(h, word, may ? &own : NULL, true);
 }
 
-bool pool_hurry(struct seat *seat)
+bool pool_hurry(struct pool_item *item)
 {
-	uint32_t word = with_phase(seat->ticket, RUNNING);
+	uint32_t word = with_phase(item->ticket, RUNNING);
 	struct loan loan = { .prio.policy = UINT32_MAX };
 	struct prio own;
 
 	return may_lend(&loan, &own) &&
-	       lend_to_helper(seat->helper, word, &own, false);
+	       lend_to_helper(item->helper, word, &own, false);
 }
 
-bool pool_wait(struct seat *seat)
+bool pool_wait(struct pool_item *item)
 {
-	struct helper *h = seat->helper;
+	struct helper *h = item->helper;
 	uint64_t until = kt_now_ns() + WAIT_SPIN_NS;
 	struct loan loan = { .prio.policy = UINT32_MAX };
 	bool lent = false;
 
-	while (pool_seat_state(seat) == SEAT_RUNNING && kt_now_ns() < until)
+	while (pool_item_state(item) == POOL_ITEM_RUNNING &&
+	       kt_now_ns() < until)
 		cpu_relax();
-	while (pool_seat_state(seat) == SEAT_RUNNING) {
-		uint32_t word = with_phase(seat->ticket, RUNNING);
+	while (pool_item_state(item) == POOL_ITEM_RUNNING) {
+		uint32_t word = with_phase(item->ticket, RUNNING);
 
-		lent |= lend_own(h, seat->ticket, &loan);
+		lent |= lend_own(h, item->ticket, &loan);
 		helper_move(h, &word, WAITED);
-		futex_wait(&h->word, with_phase(seat->ticket, WAITED),
+		futex_wait(&h->word, with_phase(item->ticket, WAITED),
 			   WAIT_POLL_NS);
 	}
 	return lent;
@@ -462,7 +463,7 @@ static void pause_trim(void)
 	nanosleep(&(struct timespec){ .tv_nsec = TRIM_POLL_NS }, NULL);
 }
 
-/* Wait for a helper that is about to become idle, having left a seat. */
+/* Wait for a helper that is about to become idle, having left an item. */
 static enum phase await_phase(struct helper *h, uint64_t until_ns)
 {
 	enum phase phase = phase_of(kt_load_acquire(&h->word));
@@ -495,7 +496,7 @@ static bool is_thread(pid_t tid)
 static bool wait_until_gone(struct helper *h, pid_t tid, uint64_t until_ns)
 {
 	while (is_thread(tid)) {
-		if (phase_of(kt_load(&h->word)) >= OFFERED ||
+		if (phase_of(kt_load(&h->word)) >= QUEUED ||
 		    kt_now_ns() >= until_ns)
 			return false;
 		futex_wake(&h->word, 1);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The pool: helper threads that wait for seats in jobs.
+ * The pool: helper threads that wait for work items of jobs.
  *
- * A seat is the pool's part of a work item.  The job's caller owns it and offers it to
- * one helper; a helper takes one seat at a time.  lib/helper.h has the protocol.
+ * A struct pool_item is the pool's part of a work item.  The job's caller owns it and
+ * submits it to one helper; a helper takes one item at a time.  lib/helper.h has the
+ * protocol.
  */
 #ifndef KTASK_LIB_POOL_H
 #define KTASK_LIB_POOL_H
@@ -20,29 +21,29 @@
 
 struct helper;
 
-/* What one helper is offered. */
-struct seat {
+/* What one helper is submitted for. */
+struct pool_item {
 	/* What the helper does; runs on the helper.  False: it could not begin,
-	 * and the seat stays offered to it, to be tried again soon. */
-	bool (*work)(struct seat *seat);
+	 * and the item stays queued for it, to be tried again soon. */
+	bool (*work)(struct pool_item *item);
 	const struct kt_cpus *cpus; /* run on these, */
 	enum kt_placement_level
 		level; /* on the preferred ones or on all of them */
-	bool anywhere; /* on the CPU of who offers it too */
-	uint64_t now_ns; /* about when it is offered */
+	bool anywhere; /* on the CPU of the submitting thread too */
+	uint64_t now_ns; /* about when it is submitted */
 
-	/* The pool's, valid while seated. */
+	/* The pool's, valid while submitted. */
 	struct helper *helper;
 	uint32_t ticket;
-	bool seated; /* the caller's note: offered and not yet collected */
+	bool submitted; /* the caller's note: and not yet collected */
 };
 
-enum seat_state { SEAT_DONE, SEAT_OFFERED, SEAT_RUNNING };
+enum pool_item_state { POOL_ITEM_DONE, POOL_ITEM_QUEUED, POOL_ITEM_RUNNING };
 
 /*
  * pool_enter, pool_leave - bracket the jobs of this process
  *
- * pool_enter() makes missing helpers for @wanted seats, on @cpus, if no other job runs.
+ * pool_enter() makes missing helpers for @wanted items, on @cpus, if no other job runs.
  * Creating a thread takes the lock of the address space for writing, which would stall
  * chunks that populate memory.
  */
@@ -60,36 +61,36 @@ void pool_more(unsigned nr, const struct kt_cpus *cpus);
 void pool_check_fork(void);
 
 /*
- * pool_offer - offer @seat to an idle helper
+ * pool_submit - give @item to an idle helper
  * @node: prefer a helper that last ran on this dense node index; -1 any
  *
  * Return: false when no helper is idle.
  */
-bool pool_offer(struct seat *seat, int node);
+bool pool_submit(struct pool_item *item, int node);
 
-enum seat_state pool_seat_state(const struct seat *seat);
+enum pool_item_state pool_item_state(const struct pool_item *item);
 
-/* pool_seat_blocks - by the helper in @seat: it waits more than it computes, and
+/* pool_item_blocks - by the helper in @item: it waits more than it computes, and
  * until it leaves runs at the priority for that */
-void pool_seat_blocks(struct seat *seat);
+void pool_item_blocks(struct pool_item *item);
 
-/* pool_seat_tid - the helper's thread, while the seat is running */
-uint32_t pool_seat_tid(const struct seat *seat);
+/* pool_item_tid - the helper's thread, while the item is running */
+uint32_t pool_item_tid(const struct pool_item *item);
 
-/* pool_seat_cpu_ns - CPU time of that thread so far; UINT64_MAX if unknown */
-uint64_t pool_seat_cpu_ns(const struct seat *seat);
+/* pool_item_cpu_ns - CPU time of that thread so far; UINT64_MAX if unknown */
+uint64_t pool_item_cpu_ns(const struct pool_item *item);
 
-/* pool_withdraw - take back an offer, about now; false if a helper has begun */
-bool pool_withdraw(struct seat *seat, uint64_t now_ns);
+/* pool_cancel - take back @item, about now; false if a helper has begun */
+bool pool_cancel(struct pool_item *item, uint64_t now_ns);
 
 /*
- * pool_wait - wait until the helper has left the seat, or could not begin
+ * pool_wait - wait until the helper has left the item, or could not begin
  *
  * Lends it the calling thread's priority if it takes long.
  *
  * Return: true if the priority was lent.
  */
-bool pool_wait(struct seat *seat);
+bool pool_wait(struct pool_item *item);
 
 /* pool_busy - is there a job in this process? */
 bool pool_busy(void);
@@ -121,6 +122,6 @@ unsigned pool_spinning(void);
  *
  * Does not wait: the caller goes on.  Return: whether it was lent.
  */
-bool pool_hurry(struct seat *seat);
+bool pool_hurry(struct pool_item *item);
 
 #endif /* KTASK_LIB_POOL_H */

@@ -24,11 +24,9 @@
  *  Adding helpers
  *   host        what runs the engine: user space, the kernel, the simulation
  *   pool        the helpers of a process, and those that idle
- *   work item   what one helper is submitted for, in one job; the pool's part of
- *               it is a seat
- *   submit      hand a work item to an idle helper, by an offer of its seat
- *   cancel      take back a work item that no helper has begun, by withdrawing
- *               the offer
+ *   work item   what one helper is submitted for, in one job
+ *   submit      hand a work item to an idle helper
+ *   cancel      take back a work item that no helper has begun
  *   lend        give a helper that is waited for the caller's priority
  *   low         of a helper: at the lowest priority, SCHED_IDLE and nice 19
  *   generation  counts changes after which something known is out of date

@@ -13,7 +13,8 @@
 #include "lib/pool.h"
 
 struct kt_host_item {
-	struct seat seat; /* first: the pool's helper finds its item by it; M */
+	struct pool_item
+		pool_item; /* first: the pool's helper finds its item by it; M */
 	struct kt_cap *node_cap; /* held, or NULL; M */
 	int node_index; /* of the node that was wanted; -1 any; M */
 	uint32_t tid; /* of its helper, while that works; 0; H, A */

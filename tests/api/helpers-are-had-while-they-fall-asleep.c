@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A helper that falls asleep in the very moment of an offer takes it.
+ * A helper that falls asleep in the very moment of an item takes it.
  *
  * Works by standing before two functions of the C library.  The helper asks
- * for the time while it looks for an offer: the caller is let go then, and the
- * time is said to be up.  The caller asks who it is twice before it offers: at
+ * for the time while it looks for an item: the caller is let go then, and the
+ * time is said to be up.  The caller asks who it is twice before it submits: at
  * one of them it waits for the helper, so that both change its word at once.
  */
 #include "support/work.h"
@@ -14,7 +14,7 @@
 
 #define NR_ROUNDS (KTEST_TSAN ? 300 : 2000)
 #define UP_NS 1000000000l
-/* From the rendezvous to the offer, and to sleep. */
+/* From the rendezvous to the item, and to sleep. */
 #define DELAY_MAX 600
 #define RENDEZVOUS_LOOPS 200000
 

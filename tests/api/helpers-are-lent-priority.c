@@ -175,20 +175,20 @@ static void a_real_time_priority_is_lent(void **state)
 }
 
 struct blocking {
-	struct seat seat;
+	struct pool_item pool_item;
 	int policy; /* when it had said that it waits; -1: was never lent */
 };
 
-static bool say_that_it_blocks(struct seat *seat)
+static bool say_that_it_blocks(struct pool_item *pool_item)
 {
-	struct blocking *blocking = (struct blocking *)seat;
+	struct blocking *blocking = (struct blocking *)pool_item;
 	uint64_t until = ktest_now_ns() + LIMIT_NS;
 
 	blocking->policy = -1;
 	while (sched_getscheduler(0) != SCHED_OTHER && ktest_now_ns() < until)
 		usleep(100);
 	if (sched_getscheduler(0) == SCHED_OTHER) {
-		pool_seat_blocks(seat);
+		pool_item_blocks(pool_item);
 		blocking->policy = sched_getscheduler(0);
 	}
 	return true;
@@ -199,28 +199,28 @@ static bool be_helped(struct blocking *blocking)
 {
 	uint64_t until = ktest_now_ns() + HELPER_NS;
 
-	if (!pool_offer(&blocking->seat, -1))
+	if (!pool_submit(&blocking->pool_item, -1))
 		return false;
-	while (pool_seat_state(&blocking->seat) == SEAT_OFFERED &&
+	while (pool_item_state(&blocking->pool_item) == POOL_ITEM_QUEUED &&
 	       ktest_now_ns() < until)
 		usleep(100);
-	if (pool_withdraw(&blocking->seat, ktest_now_ns()))
+	if (pool_cancel(&blocking->pool_item, ktest_now_ns()))
 		return false;
-	pool_wait(&blocking->seat);
+	pool_wait(&blocking->pool_item);
 	return true;
 }
 
 static int lend_to_one_that_blocks(void *arg)
 {
-	struct blocking blocking = { .seat.work = say_that_it_blocks };
+	struct blocking blocking = { .pool_item.work = say_that_it_blocks };
 	struct kt_cpus cpus;
 	bool helped = false;
 
 	if (sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 }))
 		return 77;
 	ktest_check(cpus_get_affinity(&cpus));
-	blocking.seat.cpus = &cpus;
-	blocking.seat.level = KT_PLACEMENT_ANY;
+	blocking.pool_item.cpus = &cpus;
+	blocking.pool_item.level = KT_PLACEMENT_ANY;
 	pool_enter(1, &cpus);
 	for (int i = 0; i < 10 && !helped; i++)
 		helped = be_helped(&blocking);

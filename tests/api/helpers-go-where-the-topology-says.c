@@ -85,7 +85,7 @@ static bool equals_but_caller(struct kt_cpus wide, const struct kt_cpus *cpus)
 
 /*
  * A busy machine changes two things.  Where the preferred CPUs are kept busy a
- * helper is offered all of its node, or all of the job's; and the caller's, once
+ * helper is given all of its node, or all of the job's; and the caller's, once
  * the caller waits for it.
  */
 static bool is_widened(const struct kt_cpus *cpus)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A helper that gets no CPU among the preferred, since other work keeps these
- * busy, is offered its seat again on all CPUs of the node; one that gets one
+ * busy, has its item submitted again for all CPUs of the node; one that gets one
  * is left there.
  */
 #include "ktest.h"
@@ -53,7 +53,7 @@ static void wait_for_helpers(void)
 	usleep(50000);
 }
 
-/* One that did not sleep yet takes the offer, and sleeps before the next. */
+/* One that did not sleep yet takes the item, and sleeps before the next. */
 static int starve(void *arg)
 {
 	machine_begin("two-nodes", "0-15", 0);
@@ -73,7 +73,7 @@ static void who_gets_no_cpu_is_moved(void **state)
 	assert_int_equal(ktest_in_child_for(starve, NULL, 100), 0);
 }
 
-/* Without siblings there is nothing else to offer. */
+/* Without siblings there is nothing else to give. */
 static int starve_without_siblings(void *arg)
 {
 	machine_begin("four-nodes", "0-15", 0);

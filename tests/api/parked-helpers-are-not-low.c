@@ -285,26 +285,27 @@ int setpriority(__priority_which_t which, id_t who, int nice)
 	return (int)syscall(SYS_setpriority, which, who, nice);
 }
 
-static bool work_never(struct seat *seat)
+static bool work_never(struct pool_item *pool_item)
 {
 	return true;
 }
 
-static int withdraw_from_the_starved(void *arg)
+static int cancel_for_the_starved(void *arg)
 {
-	struct seat seat = { .work = work_never, .level = KT_PLACEMENT_ANY };
+	struct pool_item pool_item = { .work = work_never,
+				       .level = KT_PLACEMENT_ANY };
 	struct kt_cpus cpus;
 
 	park_helpers();
 	ktest_check(cpus_get_affinity(&cpus));
-	seat.cpus = &cpus;
+	pool_item.cpus = &cpus;
 	set_flag(&hold_helper);
-	ktest_check(pool_offer(&seat, -1));
+	ktest_check(pool_submit(&pool_item, -1));
 	ktest_check(wait_for_flag(&is_held));
-	ktest_check(sched_getscheduler((pid_t)pool_seat_tid(&seat)) ==
+	ktest_check(sched_getscheduler((pid_t)pool_item_tid(&pool_item)) ==
 		    SCHED_IDLE);
-	ktest_check(pool_withdraw(&seat, ktest_now_ns()));
-	ktest_check(sched_getscheduler((pid_t)pool_seat_tid(&seat)) ==
+	ktest_check(pool_cancel(&pool_item, ktest_now_ns()));
+	ktest_check(sched_getscheduler((pid_t)pool_item_tid(&pool_item)) ==
 		    SCHED_OTHER);
 	return 0;
 }
@@ -314,7 +315,7 @@ static void a_starved_helper_is_raised_when_it_is_not_needed(void **state)
 	int status;
 
 	need_sure_helper();
-	status = ktest_in_child(withdraw_from_the_starved, NULL);
+	status = ktest_in_child(cancel_for_the_starved, NULL);
 	if (status == 77 << 8)
 		ktest_skip("no helper came");
 	assert_int_equal(status, 0);

@@ -10,7 +10,7 @@
 #include "lib/manager_sample.h"
 
 #define MS 1000000ull
-#define SEATS 3
+#define ITEMS 3
 #define WORKERS 2
 
 static void other_threads_and_chunks_begin_anew(void **state)
@@ -33,7 +33,7 @@ static void other_threads_and_chunks_begin_anew(void **state)
 
 static struct user_job job;
 static struct kt_item worker_items[WORKERS];
-static struct thread_progress last[1 + SEATS + WORKERS];
+static struct thread_progress last[1 + ITEMS + WORKERS];
 static struct manager manager;
 static uint64_t done;
 static unsigned running;
@@ -45,7 +45,7 @@ static void set_up(void)
 	memset(worker_items, 0, sizeof(worker_items));
 	memset(last, 0, sizeof(last));
 	job.ctx.helpers.items = job.own_items;
-	job.ctx.helpers.nr = SEATS;
+	job.ctx.helpers.nr = ITEMS;
 	job.ctx.helpers.nr_used = 2;
 	job.own_items[0].host.tid = 2;
 	job.own_items[1].host.tid = 3;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A started job has a helper, even if the only one is still leaving the job
- * before: it is offered the work while it sets its own priority.  Nobody submits
+ * before: it is given the work while it sets its own priority.  Nobody submits
  * again for a started job until somebody waits.
  *
  * Stands before syscall(2): the helper sets its own priority as it leaves, and

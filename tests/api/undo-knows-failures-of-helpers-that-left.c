@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A helper fails, and has left, while the caller is about to deal out seats:
- * its failure is not forgotten when its seat is looked at.
+ * A helper fails, and has left, while the caller is about to submit items:
+ * its failure is not forgotten when its item is looked at.
  *
  * The instant is reached by standing before stat(), which the caller calls
  * between deciding and dealing when it looks for what other users demand.

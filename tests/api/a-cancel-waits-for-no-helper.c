@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Who takes back an offer from a helper that is lowering itself looks at it once
+ * Who cancels an item of a helper that is lowering itself checks that helper once
  * and goes on.  The helper raises itself, also where it was raised in the middle
  * of being lowered.
  */
@@ -59,7 +59,7 @@ int sched_getscheduler(pid_t tid)
 
 /* ---- the test ---- */
 
-static bool work_never(struct seat *seat)
+static bool work_never(struct pool_item *pool_item)
 {
 	return true;
 }
@@ -94,25 +94,26 @@ static void park_helpers(void)
 		ktest_check(is_parked(tids[i]));
 }
 
-/* Of a helper that takes the offer and is held @where. */
-static pid_t withdraw_while_held(enum hold where)
+/* Of a helper that takes the item and is held @where. */
+static pid_t cancel_while_held(enum hold where)
 {
-	struct seat seat = { .work = work_never, .level = KT_PLACEMENT_ANY };
+	struct pool_item pool_item = { .work = work_never,
+				       .level = KT_PLACEMENT_ANY };
 	struct kt_cpus cpus;
 	pid_t tid;
 
 	park_helpers();
 	syscalls_answer = answer;
 	ktest_check(cpus_get_affinity(&cpus));
-	seat.cpus = &cpus;
+	pool_item.cpus = &cpus;
 	__atomic_store_n(&hold, where, __ATOMIC_RELEASE);
-	ktest_check(pool_offer(&seat, -1));
-	tid = (pid_t)pool_seat_tid(&seat);
+	ktest_check(pool_submit(&pool_item, -1));
+	tid = (pid_t)pool_item_tid(&pool_item);
 	ktest_check(wait_for_flag(&is_held));
 	nr_looks = 0;
-	ktest_check(pool_withdraw(&seat, ktest_now_ns()));
+	ktest_check(pool_cancel(&pool_item, ktest_now_ns()));
 	ktest_check(nr_looks == 1);
-	ktest_check(pool_seat_state(&seat) == SEAT_DONE);
+	ktest_check(pool_item_state(&pool_item) == POOL_ITEM_DONE);
 	return tid;
 }
 
@@ -126,15 +127,15 @@ static void check_raised(pid_t tid)
 		    getpriority(PRIO_PROCESS, 0));
 }
 
-static int withdraw_before(void *arg)
+static int cancel_before(void *arg)
 {
-	check_raised(withdraw_while_held(HOLD_BEFORE));
+	check_raised(cancel_while_held(HOLD_BEFORE));
 	return 0;
 }
 
-static int withdraw_between(void *arg)
+static int cancel_between(void *arg)
 {
-	pid_t tid = withdraw_while_held(HOLD_BETWEEN);
+	pid_t tid = cancel_while_held(HOLD_BETWEEN);
 
 	/* It might get no CPU to do that by itself. */
 	ktest_check(sched_getscheduler(tid) == SCHED_OTHER);
@@ -155,12 +156,12 @@ static void check_child(int (*func)(void *arg))
 
 static void one_that_is_not_low_yet_raises_itself(void **state)
 {
-	check_child(withdraw_before);
+	check_child(cancel_before);
 }
 
 static void one_that_is_half_low_is_raised_to_the_end(void **state)
 {
-	check_child(withdraw_between);
+	check_child(cancel_between);
 }
 
 KTEST_MAIN(KTEST(one_that_is_not_low_yet_raises_itself),
