@@ -190,6 +190,8 @@ struct node {
 	unsigned short *near; /* the other nodes, nearest first */
 };
 
+#define FUNCS_KNOWN 64
+
 struct runtime {
 	struct ktrt_options options;
 	unsigned nr_cores, nr_caches, nr_nodes;
@@ -219,7 +221,9 @@ struct runtime {
 	union mask_line *idle; /* cores that nobody works on, by index */
 	const struct umt_core *counts; /* NULL without UMT */
 
-	uint32_t attached;
+	CACHE_ALIGNED uint64_t funcs[FUNCS_KNOWN]; /* see func_kind() */
+
+	CACHE_ALIGNED uint32_t attached;
 	uint32_t nr_threads;
 	uint32_t ending; /* threads that ended in a task and tidy up */
 	uint32_t stalls; /* nothing was begun for some time, though ready; */
@@ -273,6 +277,44 @@ bool worker_all_blocked(const struct core *core);
 void worker_join_all(void);
 void worker_free_all(void);
 
+/*
+ * A maker that does its tasks itself stands still if one waits for what it is
+ * still to make.  So it does only such whose functions are known to be brief:
+ * others, on stacks of their own, came back from them soon.  A thread that lost
+ * its CPU meanwhile is no reason to forget that: it takes two that were long.
+ */
+enum { FUNC_UNKNOWN, FUNC_LONG, FUNC_BRIEF_ONCE_LONG, FUNC_BRIEF };
+
+static inline uint64_t *func_known(ktrt_func func)
+{
+	return &rt.funcs[(uintptr_t)func / 16 % FUNCS_KNOWN];
+}
+
+static inline unsigned func_kind(ktrt_func func)
+{
+	uint64_t known = at_peek(func_known(func));
+
+	return known >> 2 == (uintptr_t)func ? known & 3 : FUNC_UNKNOWN;
+}
+
+static inline bool func_is_brief(ktrt_func func)
+{
+	uint64_t least = (uint64_t)(uintptr_t)func << 2 | FUNC_BRIEF_ONCE_LONG;
+
+	return at_peek(func_known(func)) - least <= 1;
+}
+
+static inline void func_learn(ktrt_func func, bool brief)
+{
+	unsigned kind = func_kind(func);
+	unsigned now = brief			     ? FUNC_BRIEF
+		       : kind > FUNC_BRIEF_ONCE_LONG ? FUNC_BRIEF_ONCE_LONG
+						     : FUNC_LONG;
+
+	if (now != kind)
+		at_poke(func_known(func), (uint64_t)(uintptr_t)func << 2 | now);
+}
+
 /* ---- task.c ---- */
 
 struct ktrt_task *task_new(struct worker *w, ktrt_func func, void *arg);
@@ -299,6 +341,13 @@ int error_take(int *error);
 /* As the first one; a later one is dropped. */
 void error_keep(int *error, int code);
 
+/* ---- room.c ---- */
+
+/* A task looks after so many children, */
+#define ROOM_LOOKS 64
+/* whether there are too many of them, and if so does some or waits. */
+void room_make(struct worker *w, struct ktrt_task *parent);
+
 /* ---- task_sched.c ---- */
 
 /* So many in a queue that all cores have plenty, and no more than caches hold;
@@ -307,6 +356,8 @@ void error_keep(int *error, int code);
 
 /* Does a task; what that made ready and is best done next, or NULL. */
 struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task);
+/* The same, and learns whether its function is brief. */
+struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task);
 /*
  * The same for a record that is new, in the middle of its parent: it counts as
  * a child only if something of it is left when @func has returned, else it is

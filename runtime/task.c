@@ -128,41 +128,10 @@ WAKE_PATH void task_ready(struct worker *w, struct ktrt_task *task)
 		sched_notify(w);
 }
 
-/* As many children as caches hold; those who idle, or look, want more. */
-#define CHILDREN_CACHED 2048
-
-static inline bool too_many(const struct worker *w, int64_t nr, int64_t most)
-{
-	if (nr <= CHILDREN_CACHED)
-		return nr > most;
-	return nr > most || (w->core && !at_load_seq(&rt.idlers));
-}
-
-/* A task that makes children faster than they are done does some itself. */
-static void __attribute__((noinline))
-help_first(struct worker *w, struct ktrt_task *parent)
-{
-	int64_t most = rt.options.max_children;
-	struct ktrt_task *task = NULL;
-
-	count_up(&w->made);
-	if (!too_many(w, task_outstanding(parent), most))
-		return;
-	do {
-		if (!task)
-			task = sched_take_below(w, parent);
-		if (!task)
-			return;
-		task = sched_run(w, task);
-	} while (too_many(w, task_outstanding(parent) * 2ll, most));
-	if (task)
-		task_ready(w, task);
-}
-
 static inline void child_made(struct worker *w, struct ktrt_task *parent)
 {
-	if (unlikely(!(++parent->spawned % 64)))
-		help_first(w, parent);
+	if (unlikely(!(++parent->spawned % ROOM_LOOKS)))
+		room_make(w, parent);
 }
 
 /* NULL when the calling thread cannot make tasks. */
@@ -177,12 +146,13 @@ static inline struct worker *current_worker(void)
 #define NEST_MAX 64
 
 /*
- * Its own queue holds plenty: a task without dependences is done at once, as
- * others take from the queue meanwhile.
+ * Its own queue holds plenty: a brief task without dependences is done at once,
+ * as others take from the queue meanwhile.
  */
-static inline bool does_at_once(const struct worker *w)
+static inline bool does_at_once(const struct worker *w, ktrt_func func)
 {
-	return at_peek(&w->deque.plenty) && w->nest < NEST_MAX;
+	return at_peek(&w->deque.plenty) && w->nest < NEST_MAX &&
+	       func_is_brief(func);
 }
 
 static inline struct ktrt_task *take_blank(struct worker *w)
@@ -209,7 +179,8 @@ static inline void do_at_once(struct worker *w, struct ktrt_task *task,
 
 static WAKE_PATH void queue_child(struct worker *w, struct ktrt_task *task)
 {
-	if (unlikely(deque_holds(&w->deque, QUEUE_PLENTY)) && w->core)
+	if (unlikely(deque_holds(&w->deque, QUEUE_PLENTY)) && w->core &&
+	    !at_peek(&w->deque.plenty))
 		sched_plenty(w);
 	child_made(w, task->parent);
 	task_ready(w, task);
@@ -223,7 +194,7 @@ WAKE_PATH int ktrt_spawn(ktrt_func func, void *arg)
 
 	if (unlikely(!w))
 		return -ESRCH;
-	now = does_at_once(w);
+	now = does_at_once(w, func);
 	task = now ? take_blank(w) : task_new(w, func, arg);
 	if (unlikely(!task))
 		return -ENOMEM;
@@ -261,7 +232,7 @@ int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
 		task_free(w, task);
 		return -ENOMEM;
 	}
-	if (does_at_once(w))
+	if (does_at_once(w, func))
 		do_at_once(w, task, func, task->arg);
 	else
 		queue_child(w, task);

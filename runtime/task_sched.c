@@ -442,6 +442,7 @@ static WAKE_PATH struct ktrt_task *find_task(struct worker *w)
 #define FOREIGN_TIMED 4
 #define FOREIGN_VERDICT 16
 #define TRIFLE_NS 200
+#define BRIEF_NS 20000
 #define REST_MIN_NS 4000
 #define REST_MAX_NS 64000
 #define REST_STUCK_NS 10000
@@ -472,12 +473,13 @@ static int time_it(void *arg)
 	return error;
 }
 
-static struct ktrt_task *run_timed(struct worker *w, struct ktrt_task *task)
+struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task)
 {
 	struct timed timed = { task->func, task->arg, 0 };
 	int error = call_task(w, task, time_it, &timed, false);
 
 	w->foreign_ns += timed.took_ns;
+	func_learn(timed.func, timed.took_ns < BRIEF_NS);
 	return task_ended(w, task, error);
 }
 
@@ -530,7 +532,7 @@ static struct ktrt_task *run_foreign(struct worker *w, struct ktrt_task *task)
 
 	if (nr % FOREIGN_TIMED)
 		return sched_run(w, task);
-	task = run_timed(w, task);
+	task = sched_run_timed(w, task);
 	if (nr % FOREIGN_VERDICT || !judge_trifles(w) || !maker)
 		return task;
 	if (task)

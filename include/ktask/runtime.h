@@ -41,9 +41,11 @@
  *
  * Locks
  *   ktrt_wait() runs other tasks meanwhile, on the same stack: only such as it
- *   waits for (but see "Threads").  The calls that make tasks do so too where there are very many:
- *   the new one, or children of the caller.  So a lock may be held across them
- *   unless these tasks want it.
+ *   waits for (but see "Threads").  The calls that make tasks do so too where
+ *   there are very many: the new one, or children of the caller.  So a lock may
+ *   be held across them unless these tasks want it.  They do so only with
+ *   functions whose tasks were brief so far, or where no other thread is left:
+ *   tasks of others may wait for what their maker does later.
  *
  * Threads
  *   There are never more workers than max_threads, blocked ones included; the
@@ -263,8 +265,7 @@ struct ktrt_options {
 	unsigned flags; /*        0 */
 	unsigned
 		spin_us; /*      0: 50; how long a worker looks before it sleeps */
-	unsigned
-		max_children; /* 0: 8192; a task that made so many helps first */
+	unsigned max_children; /* 0: 8192; a task that made so many waits */
 	const void *cpus; /*      the caller's affinity; a cpu_set_t */
 	size_t cpus_size; /*      bytes of *cpus */
 	size_t stack_bytes; /*    the program's default */
