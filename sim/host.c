@@ -19,8 +19,6 @@
 /* About what it costs to submit an item, and to wake a thread. */
 #define SUBMIT_NS 1500
 #define WAKE_NS 3000
-/* So often a helper is bound to another node than the one that is wanted. */
-#define ELSEWHERE_ONE_IN 16
 
 static struct {
 	unsigned permits, used;
@@ -418,18 +416,20 @@ static bool node_has_permit(struct kt_context *ctx, int id)
 }
 
 /* As a host does that finds the CPUs of @node busy. */
-static int choose_node(int node)
+static int choose_node(const struct sim_process *process, int node)
 {
 	unsigned nr = sim_machine()->nr_nodes;
-	bool elsewhere = node >= 0 && nr > 1 && !sim_random(ELSEWHERE_ONE_IN);
 
-	return elsewhere ? (node + 1) % (int)nr : node;
+	if (node < 0 || nr == 1 || !process->elsewhere_one_in ||
+	    sim_random(process->elsewhere_one_in))
+		return node;
+	return (node + 1) % (int)nr;
 }
 
 static bool permit_get(struct kt_item *item, int wanted)
 {
 	struct sim_process *process = ((struct sim_job *)item->ctx)->process;
-	int node = choose_node(wanted);
+	int node = choose_node(process, wanted);
 	int bound = kt_caps_get(&process->machine,
 				node < 0 ? NULL : &process->nodes[node]);
 

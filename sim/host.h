@@ -36,6 +36,7 @@ struct sim_process {
 	struct kt_cap machine;
 	struct kt_cap nodes[SIM_NODES_MAX];
 	unsigned never_percent; /* of helpers */
+	unsigned elsewhere_one_in; /* helpers bound to another node; 0 none */
 	bool child; /* of a fork: its parent owns what was held */
 	struct sim_cpus cpus; /* that helpers may use */
 };

@@ -325,6 +325,7 @@ static void start_processes(void)
 
 		process->helpers = world.helpers[i];
 		process->never_percent = chance(25) ? (unsigned)below(100) : 0;
+		process->elsewhere_one_in = 16;
 		sim_process_init(process, (unsigned)below(HELPERS_MAX));
 		if (chance(20))
 			process->machine.limit = (uint32_t)below(4);
