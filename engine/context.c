@@ -34,7 +34,7 @@ int kt_context_init(struct kt_context *ctx, const struct kt_pace *pace)
 	ctx->changes = NULL;
 	ctx->changes_seen = 0;
 	ctx->orphan = false;
-	ctx->placement = 0;
+	ctx->cpus_generation = 0;
 	ctx->leaving = false;
 	ctx->placed = false;
 	ctx->caller_cpu_ns = 0;

@@ -55,7 +55,7 @@ struct kt_item {
 	unsigned index; /* in its group; M */
 	unsigned range; /* that it was dealt; M */
 	int node; /* id of the node it is bound to, or KT_NO_NODE; M */
-	uint32_t placement; /* ctx->placement when it was submitted; M */
+	uint32_t cpus_generation; /* of ctx, when submitted; M */
 	uint32_t submitted; /* and not collected; M, A */
 	bool permitted; /* holds permits and a part of the budget; M */
 	bool preferred; /* host: submitted for preferred CPUs only; M */
@@ -100,7 +100,7 @@ struct kt_context {
 	struct kt_cap *budget; /* of this job, or of the outermost around it */
 	struct kt_cap own_budget;
 	uint32_t orphan; /* the child of a fork: its helpers do not exist */
-	uint32_t placement; /* counts moves of helpers to other CPUs; C, A */
+	uint32_t cpus_generation; /* counts changes of helpers' CPUs; C, A */
 
 	struct kt_tune tune; /* C */
 	unsigned wanted; /* threads that pay; C */
@@ -213,13 +213,13 @@ void kt_context_adjust(struct kt_context *ctx, unsigned threads);
  * kt_context_compensate - keep @wanted compensating helpers
  *
  * By the host's manager.  They hold no permit: each runs in place of a thread
- * that is blocked.  @placement: ctx->placement of the CPUs that the host has
- * chosen for them.
+ * that is blocked.  @cpus_generation: what ctx->cpus_generation was when the host chose
+ * the CPUs for them.
  *
  * Return: how many could not be submitted.
  */
 unsigned kt_context_compensate(struct kt_context *ctx, unsigned wanted,
-			       uint32_t placement, uint64_t now_ns);
+			       uint32_t cpus_generation, uint64_t now_ns);
 
 /*
  * kt_item_redeal - let the helper begin with a range of node @id, or the

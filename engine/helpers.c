@@ -31,7 +31,7 @@ bool kt_item_tick(struct kt_worker *worker, uint64_t now_ns)
 	const struct kt_context *ctx = item->ctx;
 
 	(void)now_ns;
-	if (item->placement != kt_load(&ctx->placement))
+	if (item->cpus_generation != kt_load(&ctx->cpus_generation))
 		return true;
 	if (item->permitted)
 		return item->index + 2 > kt_load(&ctx->job.threads);
@@ -74,7 +74,7 @@ static void reset_item(struct kt_context *ctx, struct kt_item *item,
 static void init_submission(struct kt_context *ctx, struct kt_item *item,
 			    uint64_t now_ns)
 {
-	item->placement = ctx->placement;
+	item->cpus_generation = ctx->cpus_generation;
 	item->submitted_ns = now_ns;
 	item->preferred = false;
 	item->seen_ns = 0;
@@ -274,10 +274,10 @@ void kt_context_adjust(struct kt_context *ctx, unsigned threads)
 /* ---- compensating helpers ---- */
 
 static bool submit_compensating(struct kt_context *ctx, struct kt_item *item,
-				uint32_t placement, uint64_t now_ns)
+				uint32_t cpus_generation, uint64_t now_ns)
 {
 	init_submission(ctx, item, now_ns);
-	item->placement = placement;
+	item->cpus_generation = cpus_generation;
 	item->permitted = false;
 	kt_worker_begin(&item->worker, &ctx->job, KT_NO_NODE, item->index);
 	item->worker.tick = kt_item_tick;
@@ -285,7 +285,7 @@ static bool submit_compensating(struct kt_context *ctx, struct kt_item *item,
 }
 
 unsigned kt_context_compensate(struct kt_context *ctx, unsigned wanted,
-			       uint32_t placement, uint64_t now_ns)
+			       uint32_t cpus_generation, uint64_t now_ns)
 {
 	struct kt_helpers *helpers = ctx->compensating;
 	unsigned i, lacking;
@@ -296,8 +296,8 @@ unsigned kt_context_compensate(struct kt_context *ctx, unsigned wanted,
 	for (i = 0; i < wanted; i++) {
 		if (!is_free(helpers, ctx, i))
 			continue;
-		if (!submit_compensating(ctx, &helpers->items[i], placement,
-					 now_ns))
+		if (!submit_compensating(ctx, &helpers->items[i],
+					 cpus_generation, now_ns))
 			break;
 		publish_item(helpers, i);
 	}

@@ -158,7 +158,7 @@ struct kt_host_ops {
 	 * By the caller, at the beginning and at each refresh; for a detached
 	 * job by the starting thread, and by who calls kt_context_resubmit()
 	 * then.  If helpers may no longer run where they
-	 * do, the host counts ctx->placement up and they leave at their next
+	 * do, the host counts ctx->cpus_generation up and they leave at their next
 	 * chunk.
 	 *
 	 * Return: threads, the caller included; at least 1, at most

@@ -4,7 +4,7 @@
  * mask, each node's part of them, and how many whole cores these have.
  *
  * Locking: none.  Only the thread that drives the job reads and writes this.
- * Helpers just compare ctx->placement.  The choices are core/placement.h's.
+ * Helpers just compare ctx->cpus_generation.  The choices are core/placement.h's.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -95,7 +95,7 @@ bool job_cpus_refresh(struct user_job *job, uint64_t now_ns)
 	nr_cpus = cpus_count(&now);
 	job->nr_cpus = KT_MIN(job_cpus_begin(job), nr_cpus);
 	fill_nodes_and_cores(job);
-	kt_store(&job->ctx.placement, job->ctx.placement + 1);
+	kt_store(&job->ctx.cpus_generation, job->ctx.cpus_generation + 1);
 	return true;
 }
 

@@ -69,15 +69,15 @@ static void keep_workers(struct manager *manager, unsigned wanted,
 			 uint64_t now_ns)
 {
 	struct kt_context *ctx = &manager->job->ctx;
-	uint32_t placement = manager->used_generation;
+	uint32_t cpus_generation = manager->used_generation;
 	unsigned lacking =
-		kt_context_compensate(ctx, wanted, placement, now_ns);
+		kt_context_compensate(ctx, wanted, cpus_generation, now_ns);
 
 	assert_manager(manager);
 	if (!lacking)
 		return;
 	pool_more(lacking, &manager->cpus[manager->cpus_used]);
-	if (kt_context_compensate(ctx, wanted, placement, now_ns))
+	if (kt_context_compensate(ctx, wanted, cpus_generation, now_ns))
 		kt_io_pause(&manager->count.io);
 }
 
@@ -188,7 +188,7 @@ static struct manager *make_manager(struct user_job *job, unsigned max,
 	manager->job = job;
 	manager->doorbell = monitor_fd() < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
 	manager->cpus[0] = job->cpus;
-	manager->generation = job->ctx.placement;
+	manager->generation = job->ctx.cpus_generation;
 	manager->done_ns = now_ns;
 	manager->caller = (uint32_t)gettid();
 	io_history_begin(&manager->count.io, job->ctl->name,
@@ -236,12 +236,12 @@ static void update_cpus(struct user_job *job)
 
 	job_assert_owner(job);
 	kt_store(&manager->has_one_cpu, job->nr_cpus < 2);
-	if (manager->generation == job->ctx.placement ||
+	if (manager->generation == job->ctx.cpus_generation ||
 	    kt_load_acquire(&manager->cpus_used) == other)
 		return;
 	manager->cpus[other] = job->cpus;
 	kt_store_release(&manager->cpus_next, other);
-	kt_store_release(&manager->generation, job->ctx.placement);
+	kt_store_release(&manager->generation, job->ctx.cpus_generation);
 }
 
 /* Times that the thread gave up its CPU by itself, as by waiting. */

@@ -36,7 +36,7 @@ struct manager {
 	struct kt_cpus cpus[2];
 	uint32_t cpus_next; /* index that the manager shall use; C, A */
 	uint32_t cpus_used; /* index that it uses; M, A */
-	uint32_t generation; /* ctx->placement of cpus[cpus_next]; C, A */
+	uint32_t generation; /* ctx->cpus_generation of cpus[cpus_next]; C, A */
 	uint32_t used_generation; /* the same of cpus[cpus_used]; M */
 	uint32_t caller; /* its thread id; I */
 };

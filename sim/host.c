@@ -473,8 +473,8 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 	if (refresh) {
 		if (kt_context_stuck(ctx, now_ns))
 			shares_overload_seen();
-		if (ctx->placement != sim_host.moves)
-			kt_store(&ctx->placement, sim_host.moves);
+		if (ctx->cpus_generation != sim_host.moves)
+			kt_store(&ctx->cpus_generation, sim_host.moves);
 	}
 	if (job->entry >= 0)
 		threads = shares_threads(job, threads, now_ns, until_ns);
@@ -551,7 +551,7 @@ void sim_job_begin(struct sim_job *job, unsigned max_threads,
 				      outer ? &outer->ctx : NULL, timeout_ns);
 	ctx->helpers.nr = KT_MIN(job->max_items, max_threads - 1);
 	ctx->helpers.items = job->items;
-	ctx->placement = sim_host.moves;
+	ctx->cpus_generation = sim_host.moves;
 	/* Items hold what another job left: the engine must reset them. */
 	memset(job->items, 0xa5, ctx->helpers.nr * sizeof(*job->items));
 	for (unsigned i = 0; i < ctx->helpers.nr; i++) {

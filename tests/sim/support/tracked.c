@@ -177,9 +177,9 @@ static void manage_others(void *arg)
 	struct kt_context *ctx = &t->job.ctx;
 
 	while (!kt_load(&t->manager_stops)) {
-		kt_context_compensate(ctx,
-				      (unsigned)sim_random(TRACKED_OTHERS + 1),
-				      kt_load(&ctx->placement), kt_now_ns());
+		kt_context_compensate(
+			ctx, (unsigned)sim_random(TRACKED_OTHERS + 1),
+			kt_load(&ctx->cpus_generation), kt_now_ns());
 		sim_block(1 + sim_random(50000));
 	}
 	t->manager_left = true;
