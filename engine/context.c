@@ -30,6 +30,7 @@ int kt_context_init(struct kt_context *ctx, const struct kt_pace *pace)
 	ctx->measure_cpu = false;
 	ctx->interruptible = false;
 	ctx->detached = false;
+	ctx->may_grow = false;
 	ctx->progress = NULL;
 	ctx->changes = NULL;
 	ctx->changes_seen = 0;
@@ -76,14 +77,19 @@ static void share_budget(struct kt_context *ctx,
 	ctx->budget = parent ? parent->budget : &ctx->own_budget;
 }
 
+static void begin_tune(struct kt_context *ctx, unsigned max, uint64_t now_ns)
+{
+	kt_tune_begin(&ctx->tune, max, ctx->units_total, now_ns);
+	kt_tune_chunk(&ctx->tune, ctx->job.split.min_chunk);
+}
+
 unsigned kt_context_size(struct kt_context *ctx, unsigned max,
 			 const struct kt_context *parent, uint64_t timeout_ns)
 {
 	start_clocks(ctx, timeout_ns);
 	share_budget(ctx, parent, max);
 	max = kt_split_threads(ctx->units_total, ctx->job.split.min_chunk, max);
-	kt_tune_begin(&ctx->tune, max, ctx->units_total, ctx->start_ns);
-	kt_tune_chunk(&ctx->tune, ctx->job.split.min_chunk);
+	begin_tune(ctx, max, ctx->start_ns);
 	return max;
 }
 
@@ -116,7 +122,8 @@ void kt_context_begin(struct kt_context *ctx)
 	ctx->wanted = ctx->tune.threads;
 	kt_host.notify(ctx, KT_STAGE_BEGUN);
 	if (!ctx->helpers.nr) {
-		begin_alone(ctx);
+		if (!ctx->may_grow)
+			begin_alone(ctx);
 		return;
 	}
 	if (ctx->job.nr_ranges > 1 && !ctx->detached) {
@@ -142,6 +149,21 @@ bool kt_context_resubmit(struct kt_context *ctx, uint64_t now_ns)
 	kt_context_adjust(ctx,
 			  KT_MAX(threads, allowed_threads(ctx, now_ns, true)));
 	return ctx->job.threads >= ctx->wanted;
+}
+
+unsigned kt_context_grow(struct kt_context *ctx, unsigned max)
+{
+	uint64_t left = ctx->units_total - kt_context_units(ctx);
+
+	ctx->may_grow = false;
+	ctx->own_budget.limit = max - 1;
+	max = kt_split_threads(left, ctx->job.split.min_chunk, max);
+	begin_tune(ctx, max, kt_now_ns());
+	if (max == 1)
+		begin_alone(ctx);
+	else if (ctx->job.nr_ranges > 1)
+		ctx->job.ranges[ctx->caller.range].dealt++;
+	return max;
 }
 
 /* ---- the caller, between two chunks ---- */
@@ -219,7 +241,8 @@ bool kt_context_tick(struct kt_worker *worker, uint64_t now_ns)
 		return false;
 	ctx->wanted = wanted;
 	kt_context_refresh(ctx, now_ns);
-	kt_tune_limit(&ctx->tune, ctx->job.threads, ctx->job.threads >= wanted);
+	kt_tune_limit(&ctx->tune, ctx->job.threads,
+		      ctx->job.threads >= ctx->wanted);
 	return false;
 }
 

@@ -90,6 +90,7 @@ struct kt_context {
 	bool measure_cpu; /* I */
 	bool interruptible; /* caller.tick may stop the job, helped or not; I */
 	uint32_t detached; /* A */
+	bool may_grow; /* begins alone: kt_context_grow() may follow; C */
 	uint64_t progress_ns; /* between two calls of progress; I */
 	/* Tell the client; not 0 cancels the job.  Or NULL. */
 	int (*progress)(struct kt_context *ctx, bool last);
@@ -147,6 +148,17 @@ unsigned kt_context_size(struct kt_context *ctx, unsigned max,
 
 /* kt_context_begin - submit the first helpers */
 void kt_context_begin(struct kt_context *ctx);
+
+/*
+ * kt_context_grow - let a job have helpers that began as one of a single thread
+ * @max: threads that policy and client allow now, at least 1
+ *
+ * By the caller, in allowed_threads() of a job with may_grow.  The host provides
+ * items as behind kt_context_size(), and sets ctx->wanted to ctx->tune.threads.
+ *
+ * Return: threads, 1 to @max.
+ */
+unsigned kt_context_grow(struct kt_context *ctx, unsigned max);
 
 /* kt_context_refresh - ask anew what is allowed, and act on it; by the caller */
 void kt_context_refresh(struct kt_context *ctx, uint64_t now_ns);

@@ -11,6 +11,7 @@
 
 #include "lib/job.h"
 #include "lib/monitor.h"
+#include "lib/overload.h"
 #include "lib/job_cpus.h"
 #include "lib/permits.h"
 #include "lib/manager.h"
@@ -263,7 +264,14 @@ static void refresh_policy(struct user_job *job, uint64_t now_ns)
 	kt_store(&policy_read_ns, now_ns);
 	job_cpus_refresh(job, now_ns);
 	if (kt_context_stuck(&job->ctx, now_ns))
-		limits_overload_seen(now_ns);
+		overload_starved(now_ns);
+}
+
+/* Of a job that began in an overload. */
+static bool stays_alone(uint64_t now_ns, uint64_t *until_ns)
+{
+	*until_ns = now_ns + JOB_ALONE_NS;
+	return overload_threads(1, 2, now_ns) < 2;
 }
 
 /* Policy may want fewer threads than pay. */
@@ -275,6 +283,10 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 	unsigned working = kt_load(&ctx->job.threads);
 	unsigned threads, most, wanted;
 
+	if (job->alone && stays_alone(now_ns, until_ns))
+		return 1;
+	if (job->alone)
+		job_grow(job);
 	if (refresh)
 		refresh_policy(job, now_ns);
 	most = KT_MIN(job->nr_cpus, limits_now(poll_ns));
@@ -292,7 +304,7 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 		return threads;
 	if (limits_idle_only())
 		return KT_MIN(threads, limits_idle_threads(working));
-	threads = limits_overload_threads(working, threads, now_ns);
+	threads = overload_threads(working, threads, now_ns);
 	if (threads > 1 && job->unmade) {
 		job->unmade = false;
 		pool_more(ctx->helpers.nr, &job->cpus);
@@ -307,17 +319,22 @@ static int serving_node(struct kt_context *ctx, unsigned range, unsigned turn)
 
 /* ---- stages ---- */
 
-static void begin_entry(struct user_job *job)
+void job_enter_registry(struct user_job *job)
 {
 	struct kt_context *ctx = &job->ctx;
 
-	trace_job_start(job->ctl->name, ctx->units_total, ctx->wanted);
 	if (!ctx->helpers.nr)
 		return;
 	job->entry = permits_entry_begin(ctx->wanted - 1, job->ctl->name,
 					 ctx->units_total, ctx->start_ns);
 	if (job->entry >= 0)
 		ctx->changes = permits_changes();
+}
+
+static void tell_beginning(struct user_job *job)
+{
+	trace_job_start(job->ctl->name, job->ctx.units_total, job->ctx.wanted);
+	job_enter_registry(job);
 }
 
 static void report_entry(struct user_job *job)
@@ -348,7 +365,7 @@ static void notify_stage(struct kt_context *ctx, enum kt_stage stage)
 
 	switch (stage) {
 	case KT_STAGE_BEGUN:
-		begin_entry(job);
+		tell_beginning(job);
 		break;
 	case KT_STAGE_ADJUSTED:
 		report_entry(job);
@@ -358,7 +375,8 @@ static void notify_stage(struct kt_context *ctx, enum kt_stage stage)
 		manager_stop(job);
 		break;
 	case KT_STAGE_DRAINED:
-		pool_leave();
+		if (job->entered)
+			pool_leave();
 		break;
 	case KT_STAGE_ENDED:
 		tell_result(job);

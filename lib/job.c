@@ -12,6 +12,7 @@
 
 #include "lib/account.h"
 #include "lib/monitor.h"
+#include "lib/overload.h"
 #include "lib/job_cpus.h"
 #include "lib/remaining.h"
 #include "lib/manager.h"
@@ -152,6 +153,9 @@ static void init_state(struct user_job *job, const struct ktask_ctl *ctl)
 	job->seen_ns = 0;
 	job->entry = -1;
 	job->nodes = NULL;
+	job->alone = false;
+	job->entered = false;
+	job->unmade = false;
 	job->ctx.helpers.items = job->own_items;
 }
 
@@ -211,32 +215,87 @@ static unsigned max_threads(struct user_job *job)
 	return KT_MIN(max, job->nr_cpus);
 }
 
-/* Its helpers would get no CPU: they are made when CPUs idle. */
-static bool begins_overloaded(const struct kt_context *ctx, unsigned max)
+static unsigned size_context(struct user_job *job, unsigned max)
 {
-	return max > 1 && !ctx->detached && !limits_idle_only() &&
-	       limits_check_overload(ctx->start_ns);
+	return kt_context_size(&job->ctx, max,
+			       job->parent ? &job->parent->ctx : NULL,
+			       job->ctl->deadline_ns);
+}
+
+static void enter_pool(struct user_job *job, unsigned nr_helpers)
+{
+	pool_enter(nr_helpers, &job->cpus);
+	job->entered = true;
+}
+
+static void prepare_helpers(struct user_job *job, unsigned max)
+{
+	if (max == 1)
+		return;
+	if (!job->ctx.detached && !job->ctx.fixed)
+		job_begin_tuned(job, max);
+	make_items(job, max - 1);
+	job_cpus_split(job);
+}
+
+/* Helpers would get no CPU. */
+static bool begins_overloaded(const struct user_job *job)
+{
+	unsigned max = job->ctl->max_threads ? job->ctl->max_threads : 2;
+
+	return !job->ctx.detached &&
+	       kt_split_threads(job->ctx.units_total, job->ctl->min_chunk_size,
+				max) > 1 &&
+	       overload_begins(kt_now_ns());
+}
+
+/*
+ * As one thread does it, but in chunks: between these the caller finds out when
+ * CPUs idle.  What helpers need is read and made then; in the first job of a process
+ * that takes 0.4 ms of CPU time, and beside others several times as long.
+ */
+static void begin_without_helpers(struct user_job *job)
+{
+	pool_watch_forks();
+	job->generation = pool_generation();
+	job->alone = true;
+	job->ctx.may_grow = true;
+	size_context(job, 1);
+	kt_context_begin(&job->ctx);
+	job->ctx.next_refresh_ns = job->ctx.start_ns + JOB_ALONE_NS;
+}
+
+void job_grow(struct user_job *job)
+{
+	struct kt_context *ctx = &job->ctx;
+	unsigned max = kt_context_grow(ctx, max_threads(job));
+
+	job->alone = false;
+	enter_pool(job, max - 1);
+	prepare_helpers(job, max);
+	ctx->wanted = ctx->tune.threads;
+	job_enter_registry(job);
 }
 
 void job_begin(struct user_job *job, bool detached)
 {
 	struct kt_context *ctx = &job->ctx;
+	bool overloaded;
 	unsigned max;
 
 	job_set_owner(job);
-	max = max_threads(job);
 	ctx->detached = detached;
-	max = kt_context_size(ctx, max, job->parent ? &job->parent->ctx : NULL,
-			      job->ctl->deadline_ns);
-	job->unmade = begins_overloaded(ctx, max);
-	pool_enter(job->unmade ? 0 : max - 1, &job->cpus);
-	job->generation = pool_generation();
-	if (max > 1) {
-		if (!detached && !ctx->fixed)
-			job_begin_tuned(job, max);
-		make_items(job, max - 1);
-		job_cpus_split(job);
+	overloaded = begins_overloaded(job);
+	/* Where the caller blocks, a thread in its place may find a CPU. */
+	if (overloaded && !(job->ctl->flags & KTASK_BLOCKS)) {
+		begin_without_helpers(job);
+		return;
 	}
+	max = size_context(job, max_threads(job));
+	job->unmade = overloaded;
+	enter_pool(job, overloaded ? 0 : max - 1);
+	job->generation = pool_generation();
+	prepare_helpers(job, max);
 	kt_context_begin(ctx);
 	if (max == 1)
 		return;

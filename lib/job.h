@@ -27,6 +27,8 @@
 /* Without an allocation a job has this many ranges and helpers. */
 #define JOB_RANGES 8
 #define JOB_ITEMS 16
+/* How often a job that began in an overload finds out whether that is over. */
+#define JOB_ALONE_NS 5000000
 
 struct job_nodes;
 struct manager;
@@ -45,9 +47,11 @@ struct user_job {
 	long seen_waits; /* C */
 	uint32_t generation; /* of the pool; I */
 
-	int entry; /* in the shared registry; -1 none; I */
+	int entry; /* in the shared registry; -1 none; C */
 	const struct topo *topo; /* C */
 	struct kt_cpus affinity; /* of the caller, at the last refresh; C */
+	bool alone; /* it began in an overload: nothing is ready for helpers; C */
+	bool entered; /* the pool; C */
 	bool unmade; /* it began in an overload: no helper was made; C */
 	unsigned nr_cpus; /* threads that these are enough for; C */
 	struct kt_cpus cpus; /* where helpers of any node may run; C */
@@ -115,6 +119,10 @@ int job_init(struct user_job *job, const struct ktask_node *nodes,
  */
 void job_begin(struct user_job *job, bool detached);
 
+/* job_grow - prepare helpers for a job that began alone; by its caller, between two
+ * chunks */
+void job_grow(struct user_job *job);
+
 /* job_work - the calling thread works on it until nothing is left */
 void job_work(struct user_job *job);
 
@@ -137,6 +145,9 @@ uint64_t job_policy_read_ns(void);
 
 /* job_begin_tuned - begin with what `ktask tune` measured for this name, if it did */
 void job_begin_tuned(struct user_job *job, unsigned max);
+
+/* job_enter_registry - show other processes a job that may have helpers */
+void job_enter_registry(struct user_job *job);
 
 /* job_account - write its line for `ktask stat`, if that listens */
 void job_account(const struct user_job *job, int error);

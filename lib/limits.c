@@ -128,87 +128,16 @@ unsigned limits_running(void)
 
 bool limits_has_idle_cpu(void)
 {
-	return limits_running() <= topo_get()->nr_cpus;
+	return limits_running() <= topo_nr_cpus();
 }
 
 unsigned limits_idle_threads(unsigned own)
 {
-	unsigned cpus = topo_get()->nr_cpus;
+	unsigned cpus = topo_nr_cpus();
 	unsigned running = limits_running();
 	unsigned others = running > own ? running - own : 0;
 
 	return others < cpus ? cpus - others : 1;
-}
-
-/*
- * An overload ends when so many refreshes in a row found idle CPUs, and at the
- * latest OVERLOAD_NS after a helper was last seen without a CPU: the other threads
- * may have as low a priority as helpers, or leave them a share.
- */
-#define OVERLOAD_REFRESHES 3
-#define OVERLOAD_NS 1000000000
-
-/* The threads that run are counted at most so often when jobs begin: that costs
- * 3 us. */
-#define COUNT_NS 5000000
-/* If they are more than the CPUs, jobs have no helper for so long and then try:
- * control groups and autogroups may leave helpers a share. */
-#define COUNTED_NS 200000000
-
-bool limits_count_others = true;
-static uint32_t overload_refreshes; /* A */
-static uint64_t overload_seen_ns; /* A */
-static uint64_t overload_counted_ns, overload_tried_ns; /* A */
-
-void limits_overload_seen(uint64_t now_ns)
-{
-	kt_store(&overload_seen_ns, now_ns);
-	kt_store(&overload_refreshes, OVERLOAD_REFRESHES);
-}
-
-static bool is_overloaded(void)
-{
-	unsigned cpus = topo_get()->nr_cpus;
-	unsigned own = 1 + pool_spinning();
-	unsigned running = limits_running();
-
-	/* Helpers of other jobs give way. */
-	return running >= cpus + own && running >= cpus + own + permits_used();
-}
-
-bool limits_check_overload(uint64_t now_ns)
-{
-	if (kt_load(&overload_refreshes))
-		return true;
-	if (!limits_count_others ||
-	    now_ns - kt_load(&overload_counted_ns) < COUNT_NS ||
-	    now_ns - kt_load(&overload_tried_ns) < OVERLOAD_NS)
-		return false;
-	kt_store(&overload_counted_ns, now_ns);
-	if (!is_overloaded())
-		return false;
-	kt_store(&overload_seen_ns, now_ns - (OVERLOAD_NS - COUNTED_NS));
-	kt_store(&overload_refreshes, OVERLOAD_REFRESHES);
-	return true;
-}
-
-unsigned limits_overload_threads(unsigned own, unsigned wanted, uint64_t now_ns)
-{
-	uint32_t refreshes = kt_load(&overload_refreshes);
-	unsigned idle;
-
-	/* A job that wants no helper does not find out whether one could run. */
-	if (!refreshes || wanted < 2)
-		return wanted;
-	idle = limits_idle_threads(own);
-	if (now_ns - kt_load(&overload_seen_ns) >= OVERLOAD_NS) {
-		refreshes = 0;
-		kt_store(&overload_tried_ns, now_ns);
-	} else {
-		refreshes = idle < wanted ? OVERLOAD_REFRESHES : refreshes - 1;
-	}
-	kt_store(&overload_refreshes, refreshes);
-	return refreshes ? KT_MIN(idle, wanted) : wanted;
 }
 
 struct listing {

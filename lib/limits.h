@@ -52,35 +52,4 @@ bool limits_has_idle_cpu(void);
  */
 unsigned limits_idle_threads(unsigned own);
 
-/*
- * limits_overload_seen - say that a helper of the lowest priority gets no CPU
- *
- * It may take a second or longer to end the chunk that it has begun, and its caller
- * would wait for that at the end of the job.
- */
-void limits_overload_seen(uint64_t now_ns);
-
-/*
- * limits_check_overload - is the machine overloaded?  Before a job begins.
- *
- * Counts the threads that run, unless that was done just now.  More of them than
- * CPUs count as an overload for 200 ms; then helpers are tried.
- */
-bool limits_check_overload(uint64_t now_ns);
-
-/* Off in tests, most of which need helpers on machines with other load. */
-extern bool limits_count_others;
-
-/*
- * limits_overload_threads - threads that idle CPUs allow while overloaded
- * @own: threads of this job that run now
- *
- * An overload lasts until CPUs idle, but at most a second after a helper was last
- * seen without a CPU.
- *
- * Return: at least 1, at most @wanted; @wanted if there is no overload.
- */
-unsigned limits_overload_threads(unsigned own, unsigned wanted,
-				 uint64_t now_ns);
-
 #endif /* KTASK_LIB_LIMITS_H */

@@ -264,8 +264,10 @@ void manager_refresh(struct user_job *job, uint64_t now_ns)
 	uint64_t cpu_ns, used_ns, passed_ns;
 	long waits;
 
-	/* Stopped is also the job of a child that was forked in a chunk. */
-	if (job->ctl->flags & KTASK_FIXED || kt_job_stopped(&job->ctx.job))
+	/* Stopped is also the job of a child that was forked in a chunk.  Workers in
+	 * place of blocked threads need a CPU, too. */
+	if (job->ctl->flags & KTASK_FIXED || job->alone ||
+	    kt_job_stopped(&job->ctx.job))
 		return;
 	if (job->manager) {
 		update_cpus(job);

@@ -42,10 +42,17 @@ void permits_set_limit(unsigned limit)
 	kt_store(&shared_permits.limit, KT_MIN(limit, REGISTRY_PERMITS));
 }
 
+static void open_registry(void)
+{
+	kt_store_release(&shared_permits.registry, registry_open());
+}
+
+static pthread_once_t open_once = PTHREAD_ONCE_INIT;
+
 void permits_open(unsigned limit)
 {
 	permits_set_limit(limit);
-	shared_permits.registry = registry_open();
+	pthread_once(&open_once, open_registry);
 }
 
 bool permits_shared(void)
@@ -210,7 +217,7 @@ static bool read_holders(const struct registry *registry, uint32_t *holders)
  * A helper beyond the limit only ends its chunk, and another helper has its permit
  * already.  Like a helper that yielded its permit, it is not counted.
  */
-unsigned permits_used(void)
+static unsigned count_holders(void)
 {
 	uint32_t holders[REGISTRY_PERMITS] = { 0 };
 	struct registry *registry = shared_permits.registry;
@@ -226,7 +233,18 @@ unsigned permits_used(void)
 		if (!prio_thread_gone(holders[i]) || !put_for_dead((int)i))
 			nr++;
 	}
-	return KT_MIN(nr, kt_load(&shared_permits.limit));
+	return nr;
+}
+
+unsigned permits_used(void)
+{
+	return KT_MIN(count_holders(), kt_load(&shared_permits.limit));
+}
+
+unsigned permits_running(void)
+{
+	pthread_once(&open_once, open_registry);
+	return count_holders();
 }
 
 /* ---- entries of jobs ---- */

@@ -36,6 +36,13 @@
 #include <stdint.h>
 
 /*
+ * permits_running - helpers of this user that work now, whatever the limit
+ *
+ * Opens the registry if nobody has yet.
+ */
+unsigned permits_running(void);
+
+/*
  * permits_open - use the shared registry, if there can be one
  * @limit: helpers on the machine
  *

@@ -8,7 +8,8 @@
  *
  * Locking, for process_pool: there is no lock.  A helper is owned as lib/helper.h
  * says.
- *	I: set by init_pool(), and in the child of a fork, which has one thread
+ *	I: set once, by watch_process() or init_pool(), and in the child of a fork, which
+ *	   has one thread
  *	A: written by any thread, read by any: kt_load(), kt_store(), kt_cas()
  */
 #include <errno.h>
@@ -43,13 +44,15 @@ static struct {
 	uint32_t jobs; /* in this process now; A */
 	uint32_t generation; /* counts forks; I, A */
 	uint32_t closing; /* the process exits; A */
-	uint32_t pid; /* I, A */
+	uint32_t pid; /* 0: forks are not watched yet; I, A */
+	uint32_t watched; /* there is a handler of forks; I */
 	uint32_t ready; /* init_pool() succeeded; I, A */
 	struct kt_cap machine; /* A */
 	struct kt_cap nodes[TOPO_NODES_MAX]; /* A */
 } process_pool;
 
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
+static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 void (*pool_on_fork_child)(void);
 
 /* Grows only, whoever else makes helpers just now. */
@@ -135,13 +138,18 @@ void pool_refresh(void)
 	permits_set_limit(kt_load(&process_pool.machine.limit));
 }
 
+static void watch_process(void)
+{
+	kt_store(&process_pool.pid, (uint32_t)getpid());
+	process_pool.watched = !pthread_atfork(NULL, NULL, fork_child);
+}
+
 static void init_pool(void)
 {
+	pthread_once(&watch_once, watch_process);
 	set_caps();
 	permits_open(process_pool.machine.limit);
-	process_pool.pid = (uint32_t)getpid();
-	kt_store_release(&process_pool.ready,
-			 !pthread_atfork(NULL, NULL, fork_child));
+	kt_store_release(&process_pool.ready, process_pool.watched);
 }
 
 /*
@@ -173,6 +181,12 @@ void pool_check_fork(void)
 {
 	if (kt_load(&process_pool.pid) != (uint32_t)getpid())
 		fork_child();
+}
+
+void pool_watch_forks(void)
+{
+	pthread_once(&watch_once, watch_process);
+	pool_check_fork();
 }
 
 void pool_enter(unsigned wanted, const struct kt_cpus *cpus)

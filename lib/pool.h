@@ -57,7 +57,10 @@ void pool_leave(void);
  */
 void pool_more(unsigned nr, const struct kt_cpus *cpus);
 
-/* pool_check_fork - notice a fork of which no handler told; needs pool_enter */
+/* pool_watch_forks - what pool_enter() does besides: for jobs without helpers */
+void pool_watch_forks(void);
+
+/* pool_check_fork - notice a fork of which no handler told; needs one of these */
 void pool_check_fork(void);
 
 /*

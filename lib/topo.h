@@ -38,6 +38,13 @@ struct topo {
 const struct topo *topo_get(void);
 
 /*
+ * topo_nr_cpus - CPUs online, at least 1
+ *
+ * Without reading the rest of the machine, if nobody has asked for that yet.
+ */
+unsigned topo_nr_cpus(void);
+
+/*
  * topo_refresh - check whether the machine has changed, once a second
  *
  * Return: true if topo_get() is another one now.
@@ -55,6 +62,9 @@ int topo_here(void);
 /* topo_mark - changes when CPUs or nodes come or go; above TOPO_MARK_NONE */
 #define TOPO_MARK_NONE 1
 uint64_t topo_mark(void);
+
+/* topo_count_cpus - as the C library counts them, also where there is no sysfs */
+unsigned topo_count_cpus(void);
 
 /*
  * topo_read - read the machine

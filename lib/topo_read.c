@@ -7,6 +7,7 @@
  * take 1.2 ms.  A machine without it would silently count as flat.  And it would have to
  * be loaded again, within a job, when CPUs come or go.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -304,13 +305,18 @@ static void read_kinds(struct reader *reader, struct topo *topo,
 
 /* ---- all of it ---- */
 
-/* The C library counts also where there is no sysfs. */
+unsigned topo_count_cpus(void)
+{
+	int saved = errno;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	errno = saved;
+	return cpus > 0 ? (unsigned)cpus : 1;
+}
+
 static unsigned count_cpus(const struct kt_cpus *online)
 {
-	long cpus = *file_root ? (long)cpus_count(online)
-			       : sysconf(_SC_NPROCESSORS_ONLN);
-
-	return cpus > 0 ? (unsigned)cpus : 1;
+	return *file_root ? KT_MAX(cpus_count(online), 1) : topo_count_cpus();
 }
 
 void topo_read(struct topo *topo, const struct topo *before)

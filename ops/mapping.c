@@ -246,16 +246,18 @@ bool mapping_any_locked(void)
 	return kib != 0;
 }
 
-static bool read_line(const char *path, char *line, int size)
+/* Of sysfs.  Without stdio, which allocates: 50 us in the first job of a process. */
+static bool read_line(const char *path, char *line, size_t size)
 {
-	FILE *file = fopen(path, "re");
-	bool got;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
 
-	if (!file)
+	if (fd < 0)
 		return false;
-	got = fgets(line, size, file) != NULL;
-	fclose(file);
-	return got;
+	got = read(fd, line, size - 1);
+	close(fd);
+	line[got > 0 ? got : 0] = '\0';
+	return got > 0;
 }
 
 /* Bytes of a transparent huge page, asked for once: it never changes. */
@@ -294,8 +296,8 @@ static bool huge_possible(void)
 	if (read_line(SYS_THP "enabled", line, sizeof(line)) &&
 	    !strstr(line, "[never]"))
 		answer = 1;
-	if (read_line(SYS_THP "shmem_enabled", line, sizeof(line)) &&
-	    !strstr(line, "[never]") && !strstr(line, "[deny]"))
+	else if (read_line(SYS_THP "shmem_enabled", line, sizeof(line)) &&
+		 !strstr(line, "[never]") && !strstr(line, "[deny]"))
 		answer = 1;
 	atomic_store_explicit(&known, answer, memory_order_relaxed);
 	return answer > 0;
@@ -346,7 +348,8 @@ static size_t usual_align(const struct op_job *job)
 {
 	size_t huge = huge_bytes();
 
-	return huge_possible() || job->len >= 4 * huge ? huge : op_page_bytes();
+	/* In this order: each file of sysfs takes 40 us to read. */
+	return job->len >= 4 * huge || huge_possible() ? huge : op_page_bytes();
 }
 
 void mapping_align_store(struct op_job *job)
