@@ -41,6 +41,12 @@ $(OUT)/bench/bench-busy: $(call obj,bench/busy/main.c) $(BENCH_COMMON) \
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
 
+$(OUT)/bench/bench-late: $(call obj,bench/late/main.c) $(BENCH_COMMON) \
+		$(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
+
 # What a run may be given: make bench-peers BENCH='--only skewed --rounds 5'
 BENCH ?=
 
@@ -78,6 +84,13 @@ bench-busy:
 	+@$(MAKE) --no-print-directory deps NEED=build
 	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-busy
 	$(OUT)/bench/bench-busy $(BENCH)
+
+## bench-late: how late processes end in mid-chunk beside busy ones (BENCH='6 15')
+.PHONY: bench-late
+bench-late:
+	+@$(MAKE) --no-print-directory deps NEED=build
+	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-late
+	$(OUT)/bench/bench-late $(BENCH)
 
 ## bench-shim: what the shim costs: small calls, and the start of `true`
 .PHONY: bench-shim
@@ -151,5 +164,5 @@ bench-programs: $(OUT)/bench/bench-crowd \
 	$(if $(HAVE_openmp),$(if $(HAVE_tbb),$(OUT)/bench/bench-peers)) \
 	$(OUT)/bench/idle-pool $(OUT)/bench/bench-neighbour \
 	$(OUT)/bench/small-calls $(OUT)/bench/bench-end \
-	$(OUT)/bench/bench-claim \
+	$(OUT)/bench/bench-claim $(OUT)/bench/bench-late \
 	$(OUT)/libktask-preload.so
