@@ -132,6 +132,8 @@ struct worker {
 	uint32_t generation;
 	uint32_t tick;
 	uint32_t nest; /* tasks done at once on its stack, one in another */
+	ktrt_func
+		at_once; /* found brief since a task was last queued, or NULL */
 	uint32_t nr_foreign; /* tasks of other workers that it did; */
 	uint64_t foreign_ns; /* what some of these took, and */
 	uint64_t rest_ns; /* how long it last left them to their makers */

@@ -149,10 +149,13 @@ static inline struct worker *current_worker(void)
  * Its own queue holds plenty: a brief task without dependences is done at once,
  * as others take from the queue meanwhile.
  */
-static inline bool does_at_once(const struct worker *w, ktrt_func func)
+static inline bool does_at_once(struct worker *w, ktrt_func func)
 {
-	return at_peek(&w->deque.plenty) && w->nest < NEST_MAX &&
-	       func_is_brief(func);
+	if (likely(!at_peek(&w->deque.plenty)) || w->nest >= NEST_MAX)
+		return false;
+	if (unlikely(w->at_once != func))
+		w->at_once = func_is_brief(func) ? func : NULL;
+	return w->at_once;
 }
 
 static inline struct ktrt_task *take_blank(struct worker *w)
@@ -179,6 +182,7 @@ static inline void do_at_once(struct worker *w, struct ktrt_task *task,
 
 static WAKE_PATH void queue_child(struct worker *w, struct ktrt_task *task)
 {
+	w->at_once = NULL;
 	if (unlikely(deque_holds(&w->deque, QUEUE_PLENTY)) && w->core &&
 	    !at_peek(&w->deque.plenty))
 		sched_plenty(w);

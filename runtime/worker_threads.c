@@ -88,6 +88,7 @@ struct worker *worker_new(unsigned cache)
 	at_poke(&w->core, NULL);
 	w->leads = false;
 	w->nest = 0;
+	w->at_once = NULL;
 	w->waited = 0;
 	at_poke(&w->stalls, at_load(&rt.stalls));
 	w->grants = 0;
