@@ -159,9 +159,7 @@ unsigned kt_context_grow(struct kt_context *ctx, unsigned max)
 	ctx->own_budget.limit = max - 1;
 	max = kt_split_threads(left, ctx->job.split.min_chunk, max);
 	begin_tune(ctx, max, kt_now_ns());
-	if (max == 1)
-		begin_alone(ctx);
-	else if (ctx->job.nr_ranges > 1)
+	if (max > 1 && ctx->job.nr_ranges > 1)
 		ctx->job.ranges[ctx->caller.range].dealt++;
 	return max;
 }

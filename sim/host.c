@@ -16,6 +16,8 @@
  * priority, and a helper that cannot begin sleeps so long. */
 #define WAIT_SPIN_NS 20000
 #define NAP_NS 250000
+/* A job that began alone finds out so often whether it may have helpers. */
+#define ALONE_NS 5000000
 /* About what it costs to submit an item, and to wake a thread. */
 #define SUBMIT_NS 1500
 #define WAKE_NS 3000
@@ -463,13 +465,49 @@ static void permit_put(struct kt_item *item)
 
 /* ---- limits, nodes, clocks ---- */
 
+/* Items hold what another job left: the engine must reset them. */
+static void make_items(struct sim_job *job, unsigned nr)
+{
+	job->ctx.helpers.nr = KT_MIN(job->max_items, nr);
+	memset(job->items, 0xa5, job->ctx.helpers.nr * sizeof(*job->items));
+	for (unsigned i = 0; i < job->ctx.helpers.nr; i++) {
+		job->items[i].host.permits = false;
+		job->items[i].host.helper = NULL;
+	}
+}
+
+static void grow_job(struct sim_job *job)
+{
+	struct kt_context *ctx = &job->ctx;
+
+	job->alone = false;
+	make_items(job, kt_context_grow(ctx, job->max_threads) - 1);
+	ctx->wanted = ctx->tune.threads;
+	job->grown = ctx->helpers.nr;
+	if (job->grown)
+		shares_register(job);
+	sim_trace("may have %u threads", ctx->wanted);
+}
+
+/* Of a job that began in an overload. */
+static bool stays_alone(uint64_t now_ns, uint64_t *until_ns)
+{
+	*until_ns = now_ns + ALONE_NS;
+	return shares_in_overload(1, 2) < 2;
+}
+
 static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 				bool refresh, uint64_t *until_ns)
 {
 	struct sim_job *job = (struct sim_job *)ctx;
-	unsigned threads = ctx->wanted;
+	unsigned threads;
 
 	sim_point();
+	if (job->alone && stays_alone(now_ns, until_ns))
+		return 1;
+	if (job->alone)
+		grow_job(job);
+	threads = ctx->wanted;
 	if (refresh) {
 		if (kt_context_stuck(ctx, now_ns))
 			shares_overload_seen();
@@ -542,24 +580,21 @@ void sim_job_begin(struct sim_job *job, unsigned max_threads,
 		   uint64_t timeout_ns)
 {
 	struct kt_context *ctx = &job->ctx;
-	struct sim_job *outer = ctx->detached ? NULL : current_job();
 
-	job->outer = outer;
+	job->outer = ctx->detached ? NULL : current_job();
 	job->entry = -1;
 	job->adjusted = 0;
-	max_threads = kt_context_size(ctx, max_threads,
-				      outer ? &outer->ctx : NULL, timeout_ns);
-	ctx->helpers.nr = KT_MIN(job->max_items, max_threads - 1);
+	job->max_threads = max_threads;
+	job->grown = false;
+	job->alone =
+		!ctx->detached && max_threads > 1 && shares_overload_begins();
+	ctx->may_grow = job->alone;
+	max_threads = kt_context_size(ctx, job->alone ? 1 : max_threads,
+				      job->outer ? &job->outer->ctx : NULL,
+				      timeout_ns);
 	ctx->helpers.items = job->items;
 	ctx->cpus_generation = sim_host.moves;
-	/* Items hold what another job left: the engine must reset them. */
-	memset(job->items, 0xa5, ctx->helpers.nr * sizeof(*job->items));
-	for (unsigned i = 0; i < ctx->helpers.nr; i++) {
-		job->items[i].host.permits = false;
-		job->items[i].host.helper = NULL;
-	}
-	if (!ctx->detached && max_threads > 1)
-		shares_overload_count();
+	make_items(job, max_threads - 1);
 	kt_context_begin(ctx);
 }
 

@@ -49,6 +49,9 @@ struct sim_job {
 	struct kt_item *items;
 	unsigned max_items; /* 0: memory for none */
 	int entry; /* in the shared registry; -1 */
+	bool alone; /* it began in an overload, */
+	bool grown; /* and had helpers later */
+	unsigned max_threads; /* once that is over */
 	uint32_t adjusted; /* threads at the end of the last refresh */
 	/* By the caller, at these stages; or NULL. */
 	void (*begun)(struct sim_job *job);

@@ -126,16 +126,18 @@ unsigned shares_in_overload(unsigned own, unsigned wanted)
 	return sim_shares.refreshes ? KT_MIN(capacity, wanted) : wanted;
 }
 
-void shares_overload_count(void)
+bool shares_overload_begins(void)
 {
-	if (sim_shares.refreshes ||
-	    sim_now() - sim_shares.tried_ns < OVERLOAD_NS)
-		return;
+	if (sim_shares.refreshes)
+		return shares_in_overload(1, 2) < 2;
+	if (sim_now() - sim_shares.tried_ns < OVERLOAD_NS)
+		return false;
 	/* The caller is one of them, and helpers of other jobs give way. */
 	if (sim_runnable() < online_cpus() + 1 + sim_host_permits_used())
-		return;
+		return false;
 	sim_shares.seen_ns = sim_now() - (OVERLOAD_NS - COUNTED_NS);
 	sim_shares.refreshes = OVERLOAD_REFRESHES;
+	return true;
 }
 
 void shares_overload_seen(void)

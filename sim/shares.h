@@ -25,9 +25,9 @@ unsigned shares_threads(struct sim_job *job, unsigned wanted, uint64_t now_ns,
 /* shares_overload_seen - note that a helper gets no CPU */
 void shares_overload_seen(void);
 
-/* shares_overload_count - before a job begins: note it if more threads run than
- * there are CPUs */
-void shares_overload_count(void);
+/* shares_overload_begins - must a job begin alone, as more threads run than there
+ * are CPUs? */
+bool shares_overload_begins(void);
 
 /* shares_in_overload - limit @wanted to the idle CPUs while an overload lasts
  * @own: threads of the job that run now */

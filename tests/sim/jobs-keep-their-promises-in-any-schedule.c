@@ -49,6 +49,7 @@ static void and_there_was_something_to_see(void **state)
 	assert_true(stats.forks && stats.orphans && stats.undone);
 	assert_true(stats.lent && stats.cancelled && stats.compensating);
 	assert_true(stats.unplugged && stats.permit_changes && stats.jumps);
+	assert_true(stats.grown);
 }
 
 KTEST_MAIN(KTEST(in_any_schedule), KTEST(and_there_was_something_to_see))

@@ -14,7 +14,7 @@
 struct schedule_stats {
 	uint64_t jobs, failed, detached, nested, forks, orphans;
 	uint64_t chunks, helper_chunks, undone, lent, points, compensating;
-	uint64_t unplugged, permit_changes, jumps, cancelled;
+	uint64_t unplugged, permit_changes, jumps, cancelled, grown;
 };
 
 /*

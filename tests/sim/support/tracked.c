@@ -336,6 +336,7 @@ void tracked_check(struct tracked *t, int error)
 	t->stats->failed += error != 0;
 	t->stats->undone += t->nr_undone;
 	t->stats->lent += ctx->lent;
+	t->stats->grown += t->job.grown;
 	t->stats->compensating += t->others.threads;
 	t->stats->cancelled += error == -ECANCELED;
 }
