@@ -52,7 +52,7 @@ struct kt_job {
 	struct kt_cost cost; /* of the job so far, for workers that join */
 };
 
-/* What one thread does in one job; the host's until kt_job_finish(). */
+/* What one thread does in one job; the host keeps it until kt_undo() has returned. */
 struct kt_worker {
 	int node; /* where it runs; KT_NO_NODE unknown */
 	unsigned range; /* index of the range it takes chunks from */

@@ -181,7 +181,7 @@ bool kt_context_tick(struct kt_worker *worker, uint64_t now_ns);
 void kt_context_work(struct kt_context *ctx);
 
 /*
- * kt_context_end - wait for helpers, undo what failed, sum up
+ * kt_context_end - wait for helpers, undo what was done if the job failed, sum up
  *
  * Only helpers that have begun are waited for.
  *

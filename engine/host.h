@@ -155,14 +155,13 @@ struct kt_host_ops {
 	 *	read limits, shares and the machine anew
 	 * @until_ns: is UINT64_MAX; set to when the answer changes by itself
 	 *
-	 * By the caller, at the beginning and at each refresh; for a detached
-	 * job by the starting thread, and by who calls kt_context_resubmit()
-	 * then.  If helpers may no longer run where they
-	 * do, the host counts ctx->cpus_generation up and they leave at their next
-	 * chunk.
+	 * By the caller, at the beginning and at each refresh.  For a detached
+	 * job by the starting thread, and then by who calls
+	 * kt_context_resubmit().  If helpers may no longer run where they do,
+	 * the host counts ctx->cpus_generation up, and they leave after their chunk.
 	 *
 	 * Return: threads, the caller included; at least 1, at most
-	 * ctx->wanted, but for one more at the beginning.
+	 * ctx->wanted.
 	 */
 	unsigned (*allowed_threads)(struct kt_context *ctx, uint64_t now_ns,
 				    bool refresh, uint64_t *until_ns);

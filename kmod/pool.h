@@ -2,7 +2,7 @@
 /*
  * The pool: kernel threads that wait for work items.
  *
- * A work item is a place for one helper in a job, owned by the job's caller; a
+ * A work item is what one helper is submitted for, owned by the job's caller; a
  * helper runs one at a time:
  *
  *   caller submits --> QUEUED --helper begins--> RUNNING --helper--> DONE

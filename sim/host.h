@@ -5,9 +5,11 @@
  *
  * The policy is a small version of the library's.  Shares are max-min fair, by
  * core/share.h.  Helpers have the lowest weight until the caller lends its own.
- * A helper that gets no CPU is an overload, and so are more threads than CPUs where
- * a job begins: for a while all jobs get only as many threads as CPUs are idle.  The host checks the rules of engine/host.h as far as
- * it can, and ends the run by sim_fail() where one is broken.
+ * A helper that gets no CPU is an overload, and so are more threads than CPUs when
+ * a job begins: for a while all jobs get only as many threads as CPUs are idle.
+ *
+ * The host checks the rules of engine/host.h as far as it can, and ends the run by
+ * sim_fail() where one is broken.
  */
 #ifndef KTASK_SIM_HOST_H
 #define KTASK_SIM_HOST_H

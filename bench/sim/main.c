@@ -5,10 +5,10 @@
  *
  * Prints one table: the time, by how much it is longer than the best that could
  * be (all helpers busy to the end; the best of fixed counts of threads; helpers
- * divided exactly among jobs), permits taken at once, and between how many
- * helpers jobs differ that want more, averaged over 50 ms.  A chunk costs what its pages cost one thread, times more
- * where more threads are in chunks than the memory serves: costs rise linearly
- * from there on, so that the rate saturates.
+ * divided exactly among jobs), permits taken at once, and by how many helpers the
+ * jobs that want more differ, averaged over 50 ms.  A chunk costs what its pages
+ * cost one thread, and more where more threads are in chunks than the memory serves:
+ * costs rise linearly from there on, so that the rate saturates.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #define TESTS_SIM_SCHEDULE_H
 
 #include <stdbool.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 /* What the schedules of a run had, so that a test cannot check nothing. */

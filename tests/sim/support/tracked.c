@@ -170,7 +170,7 @@ static int report(struct kt_context *ctx, bool last)
 	return 1;
 }
 
-/* As the library's watcher, but for how many: as many as chance wants. */
+/* As the library's concurrency manager, but with a random number of helpers. */
 static void manage_others(void *arg)
 {
 	struct tracked *t = arg;
