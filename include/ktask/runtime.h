@@ -169,7 +169,9 @@ KTRT_API int ktrt_wait(void);
 /**
  * ktrt_yield - let tasks that are ready go first
  *
- * In a task: another worker takes the core for a task, if there is one.
+ * In a task: another worker takes the core for a task, if there is one.  With
+ * max_threads there may be no worker: then the caller does a task itself, which
+ * must not wait for what the caller does later.
  * Return: 0 or -ESRCH.
  */
 KTRT_API int ktrt_yield(void);
