@@ -117,6 +117,7 @@ static struct attempt begin_exec(const char *program, const char *name,
 	const char *why;
 
 	ensure_next();
+	shim_raise_working();
 	attempt.reported = report_before();
 	why = shim_exec_obstacle(program, envp);
 	name = name ? name : program;

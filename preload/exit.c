@@ -23,6 +23,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -198,35 +199,64 @@ static bool is_helper(const char *tid)
 	       !strcmp(name, "ktask\n");
 }
 
-/*
- * Those that work are SCHED_IDLE, and on a busy machine need long for their end,
- * for which the process waits.
- */
-static void raise_helpers(void)
+/* As getdents64(2) fills it in. */
+struct entry {
+	uint64_t ino;
+	int64_t off;
+	unsigned short len;
+	unsigned char type;
+	char name[];
+};
+
+static void raise_thread(const char *name)
 {
 	struct {
 		uint32_t size, policy;
 		uint64_t rest[5];
 	} attr = { .size = sizeof(attr), .policy = SCHED_OTHER };
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *entry;
+	long tid = strtol(name, NULL, 10);
 
-	if (!tasks)
+	if (tid > 0 && is_helper(name))
+		syscall(SYS_sched_setattr, tid, &attr, 0);
+}
+
+/*
+ * Those that work are SCHED_IDLE, and on a busy machine need long for their end,
+ * for which the process waits.  Allocates nothing: a handler may be what calls.
+ */
+static void raise_helpers(void)
+{
+	char text[1024] __attribute__((aligned(8)));
+	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long len;
+
+	if (fd < 0)
 		return;
-	while ((entry = readdir(tasks))) {
-		long tid = strtol(entry->d_name, NULL, 10);
+	while ((len = syscall(SYS_getdents64, fd, text, sizeof(text))) > 0) {
+		for (long at = 0; at < len;) {
+			const struct entry *entry = (void *)(text + at);
 
-		if (tid > 0 && is_helper(entry->d_name))
-			syscall(SYS_sched_setattr, tid, &attr, 0);
+			raise_thread(entry->name);
+			at += entry->len;
+		}
 	}
-	closedir(tasks);
+	close(fd);
 }
 
 /* Another thread may be inside a call that is taken. */
-static void raise_working(void)
+void shim_raise_working(void)
 {
-	if (shim_working() && may_lend())
+	int saved_errno = errno, cancel_state;
+
+	if (!shim_working())
+		return;
+	/* execve() is no point of cancellation. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (!shim_filter_in_child() && shim_filter_allows() && shim_is_ours() &&
+	    may_lend())
 		raise_helpers();
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved_errno;
 }
 
 static bool may_be_taken(bool in_order, size_t *bytes)
@@ -334,7 +364,7 @@ static void take_exit(int status, bool in_order)
 {
 }
 
-static void raise_working(void)
+void shim_raise_working(void)
 {
 }
 
@@ -349,12 +379,10 @@ void shim_at_end(int status, bool in_order)
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	if (shim_filter_allows() && shim_is_ours() && !shim_busy()) {
+		shim_raise_working();
 		/* A handler may have found the allocator half way. */
-		if (in_order || !has_handlers()) {
-			if (shim_prefaults)
-				shim_prefault_end();
-			raise_working();
-		}
+		if (shim_prefaults && (in_order || !has_handlers()))
+			shim_prefault_end();
 		if (in_order)
 			shim_report_limit();
 		take_exit(status, in_order);

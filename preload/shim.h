@@ -279,6 +279,8 @@ uint32_t shim_bpf_run(const void *program, const struct seccomp_data *data);
  * @in_order: by exit(), which has stdio to close, and not by _exit()
  */
 void shim_at_end(int status, bool in_order);
+/* The process is about to wait for the end of helpers that are in chunks. */
+void shim_raise_working(void);
 /* The process made another one that shares its memory. */
 void shim_memory_shared(void);
 

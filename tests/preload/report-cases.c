@@ -3,10 +3,12 @@
  * Processes that a report must say something of, each in its own way.  The first
  * argument names the case.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -241,6 +243,67 @@ static int count_looks(void)
 	return nr;
 }
 
+/* ---- an exec beside work ---- */
+
+static _Atomic int work_is_done;
+
+static void *populate_once(void *arg)
+{
+	munmap(map(8 * LARGE_BYTES, MAP_POPULATE), 8 * LARGE_BYTES);
+	work_is_done = 1;
+	return arg;
+}
+
+/* The scheduler's name for a thread of the library that works; 0: none does. */
+static int find_idle_helper(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	int found = 0;
+
+	while (tasks && !found && (entry = readdir(tasks))) {
+		int tid = atoi(entry->d_name);
+
+		if (tid && sched_getscheduler(tid) == SCHED_IDLE)
+			found = tid;
+	}
+	if (tasks)
+		closedir(tasks);
+	return found;
+}
+
+/* Return: the helper's policy after an exec that failed; -1: none was seen. */
+static int try_exec_beside_work(void)
+{
+	int tid = 0, policy = -1;
+	pthread_t thread;
+
+	work_is_done = 0;
+	must(!pthread_create(&thread, NULL, populate_once, NULL), "thread");
+	while (!tid && !work_is_done)
+		tid = find_idle_helper();
+	execl("/nonexistent", "none", (char *)NULL);
+	if (tid)
+		policy = sched_getscheduler(tid);
+	/* After the job it may have been made low, or high, for another. */
+	if (work_is_done)
+		policy = -1;
+	pthread_join(thread, NULL);
+	return policy;
+}
+
+static int case_exec_beside_work(char **argv)
+{
+	int policy = -1;
+
+	for (int i = 0; i < 50 && policy < 0; i++)
+		policy = try_exec_beside_work();
+	puts(policy < 0		    ? "no helper"
+	     : policy == SCHED_IDLE ? "left low"
+				    : "raised");
+	return 0;
+}
+
 /* The child has none of the threads that work here. */
 static int case_fork_beside_work(char **argv)
 {
@@ -275,6 +338,7 @@ static const struct {
 	{ "spawn-path", case_spawn_path },
 	{ "spawn-name", case_spawn_name },
 	{ "fork-beside-work", case_fork_beside_work },
+	{ "exec-beside-work", case_exec_beside_work },
 	{ "fexecve", case_fexecve },
 	{ "child-killed", case_child_killed },
 	{ "orphan-killed", case_orphan_killed },

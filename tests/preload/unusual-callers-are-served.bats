@@ -145,3 +145,12 @@ unusual() {
 	run -0 shimmed "$PROGRAMS/report-cases" fork-beside-work
 	[ "$output" = "0 looks" ]
 }
+
+# Or the program would wait for them where it is to become another one.
+@test "helpers of another thread's call are raised before an exec" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	KTASK_RUN_OPS=mmap run -0 shimmed "$PROGRAMS/report-cases" \
+		exec-beside-work
+	[ "$output" != "no helper" ] || skip "no helper got a CPU"
+	[ "$output" = raised ]
+}
