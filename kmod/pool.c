@@ -246,9 +246,10 @@ static void tend(struct work_struct *work)
 		queue_delayed_work(pool.wq, &pool.work, stale / 2 + 1);
 }
 
-/* Under pool_lock.  A node without memory or CPUs makes no threads. */
+/* A node without memory or CPUs makes no threads. */
 static void ask_for_helper(int nid)
 {
+	lockdep_assert_held(&pool_lock);
 	if (nid < 0 || nid >= nr_node_ids || !node_online(nid))
 		nid = numa_node_id();
 	if (pool.nodes[nid].missing < READ_ONCE(pool.machine.limit))
@@ -277,6 +278,7 @@ static struct helper *find_idle(int nid)
 {
 	struct helper *h;
 
+	lockdep_assert_held(&pool_lock);
 	list_for_each_entry(h, &pool.idle, idle) if (h->nid == nid) return h;
 	return list_first_entry_or_null(&pool.idle, struct helper, idle);
 }

@@ -9,6 +9,7 @@
 #define KTASK_PORT_H
 
 #include <linux/atomic.h>
+#include <linux/bug.h>
 #include <linux/cache.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
@@ -51,6 +52,11 @@ static inline void kt_add_u64(uint64_t *p, uint64_t v)
 
 #define kt_add(p, v) \
 	_Generic((p), uint32_t * : kt_add_u32, uint64_t * : kt_add_u64)(p, v)
+
+/* Kernels that look for errors look for those of this code as well. */
+#ifdef CONFIG_PROVE_LOCKING
+#define kt_assert(condition) WARN_ON_ONCE(!(condition))
+#endif
 
 #include "kmod/trace.h"
 
