@@ -5,7 +5,7 @@
  * A struct ktask_job is a job in allocated memory.  Whoever waits becomes its
  * caller: works on it, lends its priority, undoes, fills the result.
  *
- * Until then a work item stands in for the caller where helpers were not to be had
+ * Until then a delayed_work stands in for the caller where no helper could be had
  * at the start: all at work, or one of them not yet back among the idle, or no CPU
  * idle.  It heeds the CPUs and the quota of the process that started the job.
  */

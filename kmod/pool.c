@@ -3,7 +3,7 @@
  * The pool of helpers, as callers see it: submitting, waiting, growing, shrinking.
  *
  * Does not know what a job is, nor what a helper does in between (helper.c).
- * Threads are made and ended by one work item, never in a caller's path: the
+ * Threads are made and ended by one work_struct, never in a caller's path: the
  * thread that makes kernel threads allocates memory and may enter reclaim,
  * which may wait for a lock that the caller holds.
  */
@@ -52,7 +52,7 @@ struct pool_node {
 
 static struct {
 	struct list_head idle; /* used last first */
-	unsigned int nr; /* changed by the work item only */
+	unsigned int nr; /* changed by tend() only */
 	unsigned int generation; /* CPUs came or went */
 	struct kt_cap machine;
 	struct pool_node *nodes; /* nr_node_ids */

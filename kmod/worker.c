@@ -48,7 +48,7 @@ struct worker {
 	struct prio own; /* of the caller, which waits for its end */
 	struct work_struct end;
 	struct completion ended;
-	refcount_t users; /* the job, and the work item */
+	refcount_t users; /* the job, and the work_struct */
 };
 
 static struct worker *worker_of(struct helper *h)
@@ -217,7 +217,7 @@ void worker_wait(struct helper *h)
 {
 	struct worker *w = worker_of(h);
 
-	/* A signal leaves the rest to the work item. */
+	/* A signal leaves the rest to the work_struct. */
 	wait_for_completion_interruptible(&w->ended);
 	put(w);
 }
