@@ -133,7 +133,7 @@ check:
 ## servers: unpack those of the tests, as far as they are not installed
 .PHONY: servers
 servers:
-	@tests/software/fetch '$(B)/servers' $(DEPS_database)
+	@tests/software/fetch '$(B)/servers' $(sort $(DEPS_database))
 
 KINDS := $(addprefix check-,unit sim api umt runtime apps cli build)
 

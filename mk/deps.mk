@@ -35,7 +35,10 @@ NEED ?= build demo check peers tasks umt vm apps bare
 deps:
 	@scripts/deps $(sort $(foreach group,$(NEED),$(DEPS_$(group))))
 
+# The groups that are named by `packages`.
+ALL ?= $(filter DEPS_%,$(.VARIABLES))
+
 ## packages: the names of all packages that some goal installs
 .PHONY: packages
 packages:
-	@printf '%s\n' $(sort $(foreach v,$(filter DEPS_%,$(.VARIABLES)),$($v)))
+	@printf '%s\n' $(sort $(foreach v,$(ALL),$($v)))

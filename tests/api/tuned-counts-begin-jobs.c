@@ -123,6 +123,7 @@ static void jobs_begin_with_what_is_known(void **state)
 {
 	if (job_threads() < MANY)
 		ktest_skip("a job gets %u threads here", job_threads());
+	need_sure_helper();
 	assert_child(jobs_in_this_process);
 	assert_child(jobs_of_the_next_process);
 }
@@ -312,7 +313,7 @@ static void assert_nothing_was_written(void)
 
 static void a_busy_hour_leaves_nothing_behind(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	assert_child(busy_then_idle_jobs);
 	assert_nothing_was_written();
 	assert_child(idle_job);
@@ -344,7 +345,7 @@ static int put_old_file(void *arg)
 
 static void what_jobs_once_wrote_is_ignored(void **state)
 {
-	need_helper();
+	need_sure_helper();
 	assert_child(put_old_file);
 	assert_child(idle_job);
 }

@@ -17,6 +17,12 @@ unset KTASK_BUILD KTASK_MAX_THREADS KTASK_CAP_PERCENT KTASK_IDLE_MS KTASK_ENGINE
 # What is learnt of operations neither: it begins with nothing.
 export XDG_CACHE_HOME=$BATS_RUN_TMPDIR/cache
 
+# need_mounts: skips where none can be made.  By the test itself: `run` makes a
+# subshell, in which nothing can be skipped.
+need_mounts() {
+	unshare --mount true 2>/dev/null || skip "no mount namespaces"
+}
+
 # says STATUS TEXT COMMAND...: it ends so, with TEXT in the one line that it
 # writes, on standard error, and nothing on standard output
 says() {

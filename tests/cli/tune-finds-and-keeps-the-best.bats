@@ -141,7 +141,6 @@ tune() {
 # with_load STEP COMMAND...: where so many seconds of CPU time pass for all
 # processes between two looks at /proc/stat; STEP - : where that is missing
 with_load() {
-	unshare --mount true 2>/dev/null || skip "no mount namespaces"
 	unshare --mount bash -c '
 		dir=$1 step=$2
 		shift 2
@@ -166,6 +165,7 @@ with_load() {
 }
 
 @test "beside busy processes nothing is kept, unless by force" {
+	need_mounts
 	run -1 --separate-stderr with_load 1000 \
 		"$ktask" tune --runs 1 --size 16M fill
 	[[ $output == *"other processes kept CPUs busy"*"not written"* ]]
@@ -181,6 +181,7 @@ with_load() {
 }
 
 @test "on an idle machine it is kept without a word" {
+	need_mounts
 	run -0 --separate-stderr with_load 0 \
 		"$ktask" tune --runs 1 --size 16M fill
 	[[ $output == *"written to $XDG_CACHE_HOME"* ]]
@@ -188,6 +189,7 @@ with_load() {
 }
 
 @test "a load that cannot be read is none that is low" {
+	need_mounts
 	run -1 --separate-stderr with_load - \
 		"$ktask" tune --runs 1 --size 16M fill
 	[[ $output == *"is not known: /proc/stat cannot be read"* ]]

@@ -54,7 +54,7 @@ setup_file() {
 }
 
 teardown_file() {
-	[ -z "$WORK" ] || rm -rf "$WORK"
+	[ -z "${WORK:-}" ] || rm -rf "$WORK"
 }
 
 setup() {
