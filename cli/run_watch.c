@@ -310,7 +310,8 @@ static bool look_at(uint32_t i)
 
 	if (state == RUN_FREE || state == RUN_TAKEN)
 		return false;
-	if (pid <= 0) {
+	/* Not even the first process of a namespace: see is_reaper(). */
+	if (pid <= 1) {
 		free_record(i);
 		return false;
 	}

@@ -167,8 +167,11 @@ void shim_record_child(void)
 {
 	own = forking;
 	forking = NULL;
-	if (!own)
+	if (!own) {
+		/* Nor have its children, or what it becomes. */
+		records = NULL;
 		return;
+	}
 	run_record_move(own, shim_owner());
 	atomic_store(&own->state,
 		     shim_filter_allows() ? RUN_ALIVE : RUN_FILTERED);
@@ -227,8 +230,12 @@ struct run_record *shim_record_exec(const char *name, char *const envp[],
 		return NULL;
 	state = told || !leads_here(envp) ? RUN_TOLD : RUN_BEGINNING;
 	pid = (pid_t)syscall(SYS_getpid);
-	if (pid != shim_owner())
+	if (pid != shim_owner()) {
+		/* By clone(), which may have made a namespace. */
+		if (run_namespace_id() != records->namespace_id)
+			return NULL;
 		record = run_record_find(records, pid);
+	}
 	if (!record && state == RUN_BEGINNING) {
 		record = run_record_take(records, state, pid, name);
 		run_records_wake(records);

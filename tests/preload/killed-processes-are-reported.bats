@@ -170,8 +170,12 @@ ENDED='(signal 9 ended it|it ended without a report: by a signal, or a system ca
 
 @test "another PID namespace: no line tells of another's process" {
 	unshare --pid --fork true 2>/dev/null || skip "no PID namespaces"
-	run run_reported unshare --pid --fork "$PROGRAMS/report-cases" killed
-	run -0 run_reported bash -c 'echo $KTASK_RUN_RECORDS'
+	run run_reported bash -c 'echo $KTASK_RUN_RECORDS; exec "$@"' bash \
+		unshare --pid --fork "$PROGRAMS/report-cases" killed
+	# Nor is another's waited for.
+	settles ended "$(watcher_of "$output")"
+	run run_reported unshare --pid --fork bash -c 'echo $KTASK_RUN_RECORDS
+		"$1" child-killed; exec "$1" killed' bash "$PROGRAMS/report-cases"
 	settles ended "$(watcher_of "$output")"
 	cat "$REPORT"
 	! grep 'then it ended' "$REPORT" || false
