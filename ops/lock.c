@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "advise.h"
-#include "engine.h"
+#include "device_job.h"
 #include "mapping.h"
 
 #define NSEC_PER_SEC 1000000000ull
@@ -233,21 +233,21 @@ static int lock_at_last(struct op_job *job)
 static int run_by_pieces(struct op_job *job, const struct pieces *pieces)
 {
 	uintptr_t first = (uintptr_t)job->addr, last = first + job->len;
-	struct engine engine;
+	struct device_job device;
 	int error = 0;
 
 	if (op_may_be_cancelled(job))
 		return op_run_part(job, first, last, lock_chunk);
-	engine_begin(&engine, job);
+	device_job_begin(&device, job);
 	for (size_t i = 0; i < pieces->nr && !error && !op_suspect(job); i++) {
 		const struct piece *piece = &pieces->at[i];
 
-		error = engine_run_part(
+		error = device_job_run_part(
 			job, piece->start > first ? piece->start : first,
 			piece->end < last ? piece->end : last, lock_chunk,
 			piece->advice == MADV_POPULATE_WRITE);
 	}
-	engine_end(&engine, job);
+	device_job_end(&device, job);
 	return error;
 }
 

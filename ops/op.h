@@ -24,7 +24,7 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-struct engine;
+struct device_job;
 
 /** What the jobs of one call share; read and written by its caller alone. */
 struct op_watch {
@@ -53,7 +53,7 @@ struct op_job {
 	size_t align; /* chunk edges fall on multiples of it */
 	size_t step_bytes; /* smallest page that the range may have */
 	void *state; /* the operation's own, set by its around() */
-	struct engine *engine; /* engine.h; NULL: the user engine alone */
+	struct device_job *device; /* device_job.h; NULL: not asked for */
 	bool running; /* between the beginning and the end of op_run_job() */
 	ktask_thread_func work; /* what op_run_job() was given */
 	pthread_t caller; /* whose policy helpers follow */
@@ -81,7 +81,7 @@ struct op_job {
  * @fallback: the same for kernels without the call; NULL: none is needed
  * @makes_pages: helpers follow the caller's memory policy
  * @on_files: files instead of a range of memory
- * @in_kernel: /dev/ktask can do it as well: see engine.h
+ * @in_kernel: /dev/ktask can do it as well: see device_job.h
  * @around: steps before and after the parallel part, which it starts by
  *	op_run_job(); NULL: there are none
  */

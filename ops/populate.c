@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 
 #include "advise.h"
-#include "engine.h"
+#include "device_job.h"
 #include "fault.h"
 #include "mapping.h"
 
@@ -140,8 +140,8 @@ struct parts {
 static int populate_part(struct op_job *job, uintptr_t start, uintptr_t end,
 			 ktask_thread_func chunk)
 {
-	return engine_run_part(job, start, end, chunk,
-			       !(job->flags & KTASK_POPULATE_READ));
+	return device_job_run_part(job, start, end, chunk,
+				   !(job->flags & KTASK_POPULATE_READ));
 }
 
 static int run_one_part(struct parts *parts)
@@ -195,14 +195,14 @@ static int run_by_parts(struct op_job *job, ktask_thread_func chunk)
 
 static int populate_around(struct op_job *job)
 {
-	struct engine engine;
+	struct device_job device;
 	unsigned token;
 	int error;
 
 	if (!must_touch(job)) {
-		engine_begin(&engine, job);
+		device_job_begin(&device, job);
 		error = run_by_parts(job, populate_chunk);
-		engine_end(&engine, job);
+		device_job_end(&device, job);
 		return error;
 	}
 	error = fault_get(&token);

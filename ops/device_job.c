@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The kernel's part of a job.  See engine.h.
+ * The kernel's part of a job.  See device_job.h.
  *
  * To the library a part that the kernel does is a job of one thread whose chunks
  * are requests: so deadlines, progress and the result are the library's.
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_job.h"
 #include "kernel_device.h"
-#include "engine.h"
 #include "mapping.h"
 
 /* Below this opening the device does not pay (our guess). */
@@ -76,62 +76,62 @@ static bool is_large(const struct op_job *job)
 	       job->opts->max_threads != 1 && !job->opts->flags;
 }
 
-/* From here on the user engine does what is left. */
-static void give_up(struct engine *engine)
+/* From here on this process does what is left. */
+static void abandon_device(struct device_job *device)
 {
-	device_close(engine->fd);
-	engine->fd = -1;
+	device_close(device->fd);
+	device->fd = -1;
 }
 
-void engine_begin(struct engine *engine, struct op_job *job)
+void device_job_begin(struct device_job *device, struct op_job *job)
 {
-	*engine = (struct engine){ .fd = -1 };
-	job->engine = engine;
+	*device = (struct device_job){ .fd = -1 };
+	job->device = device;
 	if (!is_large(job) || !wants_kernel())
 		return;
-	engine->fd = device_open();
-	if (engine->fd < 0)
+	device->fd = device_open();
+	if (device->fd < 0)
 		return;
-	engine->max_threads = allowed_threads(job->opts->max_threads);
-	if (engine->max_threads < 2)
-		give_up(engine);
+	device->max_threads = allowed_threads(job->opts->max_threads);
+	if (device->max_threads < 2)
+		abandon_device(device);
 }
 
-void engine_end(struct engine *engine, struct op_job *job)
+void device_job_end(struct device_job *device, struct op_job *job)
 {
-	if (engine->fd >= 0)
-		device_close(engine->fd);
-	if (job->result && job->result->threads < engine->threads)
-		job->result->threads = engine->threads;
-	job->engine = NULL;
+	if (device->fd >= 0)
+		device_close(device->fd);
+	if (job->result && job->result->threads < device->threads)
+		job->result->threads = device->threads;
+	job->device = NULL;
 }
 
-static bool is_in_use(const struct engine *engine)
+static bool is_in_use(const struct device_job *device)
 {
-	return engine && engine->fd >= 0;
+	return device && device->fd >= 0;
 }
 
 static int request_chunk(void *start, void *end, void *arg)
 {
 	const struct op_job *job = arg;
-	struct engine *engine = job->engine;
+	struct device_job *device = job->device;
 	unsigned threads;
 	int error;
 
 	/* The one page that is made before the others, and what is left when
 	 * the device has refused. */
-	if (!job->running || !is_in_use(engine))
-		return engine->plain(start, end, arg);
-	error = device_populate(engine->fd, (uintptr_t)start, (uintptr_t)end,
-				engine->write, engine->max_threads, &threads);
+	if (!job->running || !is_in_use(device))
+		return device->plain(start, end, arg);
+	error = device_populate(device->fd, (uintptr_t)start, (uintptr_t)end,
+				device->write, device->max_threads, &threads);
 	if (!error) {
-		if (engine->threads < threads)
-			engine->threads = threads;
+		if (device->threads < threads)
+			device->threads = threads;
 		return 0;
 	}
-	give_up(engine);
+	abandon_device(device);
 	/* Such a job tells its caller of what is done: it goes on with the rest. */
-	return op_may_be_cancelled(job) ? engine->plain(start, end, arg)
+	return op_may_be_cancelled(job) ? device->plain(start, end, arg)
 					: error;
 }
 
@@ -158,16 +158,16 @@ static bool run_in_kernel(struct op_job *job, uintptr_t start, uintptr_t end,
 	return true;
 }
 
-int engine_run_part(struct op_job *job, uintptr_t start, uintptr_t end,
-		    ktask_thread_func chunk, bool write)
+int device_job_run_part(struct op_job *job, uintptr_t start, uintptr_t end,
+			ktask_thread_func chunk, bool write)
 {
-	struct engine *engine = job->engine;
+	struct device_job *device = job->device;
 	int error;
 
-	if (!is_in_use(engine) || end - start < LARGE_BYTES)
+	if (!is_in_use(device) || end - start < LARGE_BYTES)
 		return op_run_part(job, start, end, chunk);
-	engine->plain = chunk;
-	engine->write = write;
+	device->plain = chunk;
+	device->write = write;
 	if (run_in_kernel(job, start, end, &error))
 		return error;
 	return op_run_part(job, start, end, chunk);
