@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Jobs of the machine, for people: from the registries of all users.
+ * Lists the jobs of the machine from the registries of all users, for people.  One
+ * job of this process is lib/job.c's.
  */
 #include <errno.h>
 #include <pthread.h>
