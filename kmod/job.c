@@ -229,7 +229,7 @@ static void count_job(const struct kt_context *ctx)
 	stats_add(STAT_CHUNKS, ctx->caller.chunks);
 	stats_add(STAT_UNITS, ctx->caller.units);
 	stats_add(STAT_REMOTE, remote_chunks(&ctx->job));
-	stats_add(STAT_SEATED, ctx->helpers.threads);
+	stats_add(STAT_HELPED, ctx->helpers.threads);
 	stats_add(STAT_LENT, ctx->lent);
 	if (helped)
 		stats_add(STAT_WALL_NS, ctx->end_ns - ctx->start_ns);

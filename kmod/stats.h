@@ -18,7 +18,7 @@ enum ktask_stat {
 	STAT_CHUNKS,
 	STAT_REMOTE, /* chunks of a node done by a thread of another */
 	STAT_UNITS,
-	STAT_SEATED, /* helpers that did a chunk, added up over jobs */
+	STAT_HELPED, /* helpers that did a chunk, added up over jobs */
 	STAT_LENT,
 	STAT_NONE_IDLE, /* a helper was wanted and none of its CPUs idled */
 	STAT_WALL_NS, /* of jobs that are counted in jobs */
