@@ -19,27 +19,27 @@
 /* What does not divide goes round this often. */
 #define TURN_MS 20
 
-static DEFINE_SPINLOCK(lock);
-static DECLARE_BITMAP(used, ENTRIES);
-static uint32_t wanted[ENTRIES];
-static struct kernel_job *jobs[ENTRIES];
+static DEFINE_SPINLOCK(entries_lock);
+static DECLARE_BITMAP(used_entries, ENTRIES);
+static uint32_t wanted_helpers[ENTRIES];
+static struct kernel_job *entry_jobs[ENTRIES];
 static unsigned int nr_entries; /* none is used from here on */
 
 int demand_begin(struct kernel_job *job, unsigned int helpers)
 {
 	int entry;
 
-	spin_lock(&lock);
-	entry = (int)find_first_zero_bit(used, ENTRIES);
+	spin_lock(&entries_lock);
+	entry = (int)find_first_zero_bit(used_entries, ENTRIES);
 	if (entry < ENTRIES) {
-		__set_bit(entry, used);
-		wanted[entry] = helpers;
-		jobs[entry] = job;
+		__set_bit(entry, used_entries);
+		wanted_helpers[entry] = helpers;
+		entry_jobs[entry] = job;
 		nr_entries = max(nr_entries, (unsigned int)entry + 1);
 	} else {
 		entry = -1;
 	}
-	spin_unlock(&lock);
+	spin_unlock(&entries_lock);
 	return entry;
 }
 
@@ -47,12 +47,12 @@ void demand_end(int entry)
 {
 	if (entry < 0)
 		return;
-	spin_lock(&lock);
-	__clear_bit(entry, used);
-	wanted[entry] = 0;
-	while (nr_entries && !test_bit(nr_entries - 1, used))
+	spin_lock(&entries_lock);
+	__clear_bit(entry, used_entries);
+	wanted_helpers[entry] = 0;
+	while (nr_entries && !test_bit(nr_entries - 1, used_entries))
 		nr_entries--;
-	spin_unlock(&lock);
+	spin_unlock(&entries_lock);
 }
 
 unsigned int demand_share(int entry, unsigned int helpers, unsigned int limit)
@@ -61,11 +61,11 @@ unsigned int demand_share(int entry, unsigned int helpers, unsigned int limit)
 
 	if (entry < 0)
 		return 0;
-	spin_lock(&lock);
-	wanted[entry] = helpers;
-	share = kt_share(limit, wanted, nr_entries, entry,
+	spin_lock(&entries_lock);
+	wanted_helpers[entry] = helpers;
+	share = kt_share(limit, wanted_helpers, nr_entries, entry,
 			 jiffies_to_msecs(jiffies) / TURN_MS);
-	spin_unlock(&lock);
+	spin_unlock(&entries_lock);
 	return share;
 }
 
@@ -94,8 +94,8 @@ void demand_show(struct seq_file *m)
 {
 	unsigned int entry;
 
-	spin_lock(&lock);
-	for_each_set_bit(entry, used, ENTRIES)
-		show_job(m, jobs[entry], wanted[entry]);
-	spin_unlock(&lock);
+	spin_lock(&entries_lock);
+	for_each_set_bit(entry, used_entries, ENTRIES)
+		show_job(m, entry_jobs[entry], wanted_helpers[entry]);
+	spin_unlock(&entries_lock);
 }

@@ -30,7 +30,7 @@ static bool is_address(unsigned int command, u32 flags)
 	return command != KTASK_IOC_CLEAR || !(flags & KTASK_MEM_FD);
 }
 
-static int check(unsigned int command, const struct ktask_mem *request)
+static int check_request(unsigned int command, const struct ktask_mem *request)
 {
 	if (request->flags & ~flags_of(command))
 		return -EINVAL;
@@ -65,7 +65,7 @@ static int get_request(struct ktask_mem *request, void __user *from)
 }
 
 /* What a shorter structure has no place for is not told. */
-static int tell(void __user *to, const struct ktask_mem *request)
+static int tell_result(void __user *to, const struct ktask_mem *request)
 {
 	struct ktask_mem __user *user = to;
 
@@ -78,8 +78,8 @@ static int tell(void __user *to, const struct ktask_mem *request)
 	return 0;
 }
 
-static int serve(struct pins *pins, unsigned int command,
-		 struct ktask_mem *request)
+static int serve_request(struct pins *pins, unsigned int command,
+			 struct ktask_mem *request)
 {
 	switch (command) {
 	case KTASK_IOC_POPULATE:
@@ -105,13 +105,13 @@ static long device_ioctl(struct file *file, unsigned int command,
 		return -ENOTTY;
 	error = get_request(&request, user);
 	if (!error)
-		error = check(command, &request);
+		error = check_request(command, &request);
 	if (error || !request.len)
 		return error;
 	request.failed = 0;
 	request.threads = 0;
-	error = serve(file->private_data, command, &request);
-	if (!tell(user, &request))
+	error = serve_request(file->private_data, command, &request);
+	if (!tell_result(user, &request))
 		return error;
 	/* Whoever does not learn of a pin will not undo it. */
 	if (command == KTASK_IOC_PIN && !error)
@@ -147,7 +147,7 @@ static const struct file_operations device_ops = {
 };
 
 /* The group that may use it is a matter for udev (packaging/). */
-static struct miscdevice device = {
+static struct miscdevice ktask_device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "ktask",
 	.fops = &device_ops,
@@ -156,10 +156,10 @@ static struct miscdevice device = {
 
 int device_init(void)
 {
-	return misc_register(&device);
+	return misc_register(&ktask_device);
 }
 
 void device_exit(void)
 {
-	misc_deregister(&device);
+	misc_deregister(&ktask_device);
 }

@@ -159,7 +159,7 @@ int helper_init(struct helper *h, int nid)
  * and places new ones when they first run: not those that are bound.  Whoever
  * submits an item places them all the same.
  */
-static void bind(struct task_struct *task, int nid)
+static void bind_task(struct task_struct *task, int nid)
 {
 	unsigned int cpu =
 		cpumask_any_and(cpumask_of_node(nid), cpu_online_mask);
@@ -181,7 +181,7 @@ struct helper *helper_make(int nid)
 		goto exit;
 	h->task = get_task_struct(task);
 	refcount_set(&h->users, 1);
-	bind(task, nid);
+	bind_task(task, nid);
 	wake_up_process(task);
 	return h;
 exit:

@@ -37,7 +37,7 @@ MODULE_PARM_DESC(only_idle_ms, "how long a job has helpers woken on idle CPUs "
 			       "only, milliseconds; 0: never");
 
 /* A helper is on its way there. */
-static struct cpumask promised;
+static struct cpumask promised_cpus;
 /* Where the last search ended: only a hint. */
 static unsigned int next_cpu;
 
@@ -86,7 +86,7 @@ int idle_take(int nid, const struct cpumask *own, const struct cpumask *only)
 		if (!is_wanted(cpu, node, only))
 			continue;
 		if (compat_cpu_idles(cpu) &&
-		    !cpumask_test_and_set_cpu(cpu, &promised))
+		    !cpumask_test_and_set_cpu(cpu, &promised_cpus))
 			found = cpu;
 		if (found >= 0 || ++looks == LOOKS_MAX)
 			break;
@@ -99,5 +99,5 @@ int idle_take(int nid, const struct cpumask *own, const struct cpumask *only)
 void idle_put(int cpu)
 {
 	if (cpu >= 0)
-		cpumask_clear_cpu(cpu, &promised);
+		cpumask_clear_cpu(cpu, &promised_cpus);
 }

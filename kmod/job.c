@@ -22,7 +22,7 @@
 
 /* The caller looks up more often in the beginning, when helpers or their CPUs may
  * come free from another job. */
-static const struct kt_pace pace = {
+static const struct kt_pace caller_pace = {
 	.tick_first_ns = 50000,
 	.tick_ns = 500000,
 	.refresh_first_ns = 5000000,
@@ -118,7 +118,7 @@ int job_init(struct kernel_job *job, struct kt_range *ranges,
 	init_core(core, ctl);
 	core->ranges = ranges;
 	core->nr_ranges = (unsigned int)nr_nodes;
-	error = kt_context_init(&job->ctx, &pace);
+	error = kt_context_init(&job->ctx, &caller_pace);
 	if (error)
 		return error;
 	init_state(job, ctl);

@@ -17,15 +17,15 @@
 static struct bucket {
 	spinlock_t lock;
 	struct hlist_head head;
-} buckets[1 << BITS] = {
+} job_buckets[1 << BITS] = {
 	[0 ... (1 << BITS) - 1] = {
-		.lock = __SPIN_LOCK_UNLOCKED(buckets.lock),
+		.lock = __SPIN_LOCK_UNLOCKED(job_buckets.lock),
 	},
 };
 
 static struct bucket *bucket_of(struct task_struct *task)
 {
-	return &buckets[hash_ptr(task, BITS)];
+	return &job_buckets[hash_ptr(task, BITS)];
 }
 
 void job_enter(struct job_entry *entry, struct kernel_job *job)

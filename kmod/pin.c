@@ -38,8 +38,8 @@ struct pin {
 	bool busy; /* being pinned: nobody else's */
 };
 
-static LIST_HEAD(all);
-static DEFINE_MUTEX(all_lock);
+static LIST_HEAD(all_pins);
+static DEFINE_MUTEX(all_pins_lock);
 
 static unsigned long index_of(const struct memory_job *job, void *position)
 {
@@ -80,16 +80,16 @@ static int pin_chunk(void *start, void *end, void *arg)
 
 static void list_for_all(struct pin *pin)
 {
-	mutex_lock(&all_lock);
-	list_add(&pin->everybody, &all);
-	mutex_unlock(&all_lock);
+	mutex_lock(&all_pins_lock);
+	list_add(&pin->everybody, &all_pins);
+	mutex_unlock(&all_pins_lock);
 }
 
 static void unlist_for_all(struct pin *pin)
 {
-	mutex_lock(&all_lock);
+	mutex_lock(&all_pins_lock);
 	list_del(&pin->everybody);
-	mutex_unlock(&all_lock);
+	mutex_unlock(&all_pins_lock);
 }
 
 /* Pages that the user has pinned in address spaces that are gone. */
@@ -98,17 +98,17 @@ static unsigned long left_behind(kuid_t user)
 	unsigned long nr_pages = 0;
 	struct pin *pin;
 
-	mutex_lock(&all_lock);
-	list_for_each_entry(pin, &all, everybody)
+	mutex_lock(&all_pins_lock);
+	list_for_each_entry(pin, &all_pins, everybody)
 	{
 		if (uid_eq(pin->user, user) && !atomic_read(&pin->mm->mm_users))
 			nr_pages += pin->nr_pages;
 	}
-	mutex_unlock(&all_lock);
+	mutex_unlock(&all_pins_lock);
 	return nr_pages;
 }
 
-static int charge(const struct pin *pin)
+static int charge_pin(const struct pin *pin)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
 	unsigned long left = left_behind(pin->user);
@@ -130,7 +130,7 @@ static void free_pin(struct pin *pin)
 }
 
 /* In steps: on kernels without preemption nobody else runs meanwhile. */
-static void unpin(struct pin *pin)
+static void unpin_range(struct pin *pin)
 {
 	unsigned long done = 0;
 
@@ -157,7 +157,7 @@ static struct pin *new_pin(const struct ktask_mem *request)
 	pin->mm = current->mm;
 	pin->busy = true;
 	pin->user = current_uid();
-	if (charge(pin)) {
+	if (charge_pin(pin)) {
 		kfree(pin);
 		return NULL;
 	}
@@ -173,7 +173,7 @@ static struct pin *new_pin(const struct ktask_mem *request)
 }
 
 /* Under the lock. */
-static bool overlaps(const struct pins *pins, const struct pin *new)
+static bool overlaps_any(const struct pins *pins, const struct pin *new)
 {
 	const struct pin *pin;
 
@@ -187,12 +187,12 @@ static bool overlaps(const struct pins *pins, const struct pin *new)
 	return false;
 }
 
-static bool insert(struct pins *pins, struct pin *pin)
+static bool insert_pin(struct pins *pins, struct pin *pin)
 {
 	bool fits;
 
 	mutex_lock(&pins->lock);
-	fits = !overlaps(pins, pin);
+	fits = !overlaps_any(pins, pin);
 	if (fits)
 		list_add(&pin->list, &pins->list);
 	mutex_unlock(&pins->lock);
@@ -207,7 +207,7 @@ int memory_pin(struct pins *pins, struct ktask_mem *request)
 
 	if (!pin)
 		return -ENOMEM;
-	if (!insert(pins, pin)) {
+	if (!insert_pin(pins, pin)) {
 		free_pin(pin);
 		return -EEXIST;
 	}
@@ -241,7 +241,7 @@ int memory_unpin(struct pins *pins, struct ktask_mem *request)
 	mutex_unlock(&pins->lock);
 	if (!found)
 		return -ENOENT;
-	unpin(found);
+	unpin_range(found);
 	return 0;
 }
 
@@ -249,5 +249,5 @@ void memory_unpin_all(struct pins *pins)
 {
 	struct pin *pin, *next;
 
-	list_for_each_entry_safe(pin, next, &pins->list, list) unpin(pin);
+	list_for_each_entry_safe(pin, next, &pins->list, list) unpin_range(pin);
 }

@@ -32,7 +32,7 @@
 static unsigned int cap_percent = 80;
 static unsigned int node_cap_percent = 80;
 static unsigned int idle_ms = 5000;
-static unsigned int keep;
+static unsigned int keep_helpers;
 
 static const struct kernel_param_ops cap_ops, tend_ops;
 module_param_cb(cap_percent, &cap_ops, &cap_percent, 0644);
@@ -42,7 +42,7 @@ MODULE_PARM_DESC(node_cap_percent, "helpers of a node, as a part of its CPUs");
 module_param_cb(idle_ms, &tend_ops, &idle_ms, 0644);
 MODULE_PARM_DESC(idle_ms, "how long an idle helper is kept, milliseconds");
 
-module_param_cb(keep, &tend_ops, &keep, 0644);
+module_param_cb(keep, &tend_ops, &keep_helpers, 0644);
 MODULE_PARM_DESC(keep, "helpers kept although idle; 0: 3, or one per node");
 
 struct pool_node {
@@ -52,7 +52,7 @@ struct pool_node {
 
 static struct {
 	struct list_head idle; /* used last first */
-	unsigned int nr; /* changed by tend() only */
+	unsigned int nr; /* changed by tend_pool() only */
 	unsigned int generation; /* CPUs came or went */
 	struct kt_cap machine;
 	struct pool_node *nodes; /* nr_node_ids */
@@ -60,8 +60,8 @@ static struct {
 	struct delayed_work work;
 	int hotplug;
 	bool ready;
-} pool = {
-	.idle = LIST_HEAD_INIT(pool.idle),
+} helper_pool = {
+	.idle = LIST_HEAD_INIT(helper_pool.idle),
 };
 
 DEFINE_SPINLOCK(pool_lock);
@@ -70,19 +70,19 @@ DEFINE_SPINLOCK(pool_lock);
 
 struct kt_cap *pool_machine(void)
 {
-	return &pool.machine;
+	return &helper_pool.machine;
 }
 
 struct kt_cap *pool_node(int nid)
 {
 	if (nid < 0 || nid >= nr_node_ids)
 		return NULL;
-	return &pool.nodes[nid].cap;
+	return &helper_pool.nodes[nid].cap;
 }
 
 unsigned int pool_helpers(void)
 {
-	return READ_ONCE(pool.nr);
+	return READ_ONCE(helper_pool.nr);
 }
 
 static void count_cpus(int leaving)
@@ -96,15 +96,15 @@ static void count_cpus(int leaving)
 		for_each_cpu_and(cpu, cpumask_of_node(nid), cpu_online_mask)
 			nr += cpu != leaving;
 		nr_all += nr;
-		WRITE_ONCE(pool.nodes[nid].cap.limit,
+		WRITE_ONCE(helper_pool.nodes[nid].cap.limit,
 			   kt_cap_node_limit(nr, READ_ONCE(node_cap_percent)));
 	}
-	WRITE_ONCE(pool.machine.limit,
+	WRITE_ONCE(helper_pool.machine.limit,
 		   kt_cap_limit(nr_all, READ_ONCE(cap_percent)));
 	/* The scheduler takes a thread whose CPUs are all gone elsewhere. */
-	WRITE_ONCE(pool.generation, pool.generation + 1);
-	if (READ_ONCE(pool.ready))
-		mod_delayed_work(pool.wq, &pool.work, 0);
+	WRITE_ONCE(helper_pool.generation, helper_pool.generation + 1);
+	if (READ_ONCE(helper_pool.ready))
+		mod_delayed_work(helper_pool.wq, &helper_pool.work, 0);
 }
 
 static int cpu_came(unsigned int cpu)
@@ -130,7 +130,7 @@ static int set_cap(const char *text, const struct kernel_param *kp)
 		return -EINVAL;
 	WRITE_ONCE(*(unsigned int *)kp->arg, percent);
 	cpus_read_lock();
-	if (pool.ready)
+	if (helper_pool.ready)
 		count_cpus(-1);
 	cpus_read_unlock();
 	return 0;
@@ -147,18 +147,18 @@ void helper_idle(struct helper *h)
 {
 	spin_lock(&pool_lock);
 	h->idle_since = jiffies;
-	list_add(&h->idle, &pool.idle);
+	list_add(&h->idle, &helper_pool.idle);
 	spin_unlock(&pool_lock);
 }
 
 static unsigned int floor_helpers(void)
 {
-	unsigned int floor = READ_ONCE(keep);
+	unsigned int floor = READ_ONCE(keep_helpers);
 
 	if (!floor)
 		floor = max_t(unsigned int, FIRST_HELPERS, num_online_nodes());
 
-	return min(floor, READ_ONCE(pool.machine.limit));
+	return min(floor, READ_ONCE(helper_pool.machine.limit));
 }
 
 /* Return: false without memory, or when there are enough. */
@@ -166,17 +166,17 @@ static bool add_helper(int nid)
 {
 	struct helper *h;
 
-	if (pool.nr >= READ_ONCE(pool.machine.limit))
+	if (helper_pool.nr >= READ_ONCE(helper_pool.machine.limit))
 		return false;
 	h = helper_make(nid);
 	if (!h)
 		return false;
-	WRITE_ONCE(pool.nr, pool.nr + 1);
+	WRITE_ONCE(helper_pool.nr, helper_pool.nr + 1);
 	helper_idle(h);
 	return true;
 }
 
-static void grow(void)
+static void grow_by_missing(void)
 {
 	int nid;
 
@@ -185,8 +185,8 @@ static void grow(void)
 		unsigned int missing;
 
 		spin_lock(&pool_lock);
-		missing = pool.nodes[nid].missing;
-		pool.nodes[nid].missing = 0;
+		missing = helper_pool.nodes[nid].missing;
+		helper_pool.nodes[nid].missing = 0;
 		spin_unlock(&pool_lock);
 		while (missing-- && add_helper(nid))
 			;
@@ -196,12 +196,13 @@ static void grow(void)
 /* Those that are there before anybody asks, on the nodes in turn. */
 static void grow_to_floor(void)
 {
-	while (pool.nr < floor_helpers()) {
-		int nid, before = pool.nr;
+	while (helper_pool.nr < floor_helpers()) {
+		int nid, before = helper_pool.nr;
 
-		for_each_node_state(nid, N_CPU) if (pool.nr < floor_helpers())
+		for_each_node_state(nid,
+				    N_CPU) if (helper_pool.nr < floor_helpers())
 			add_helper(nid);
-		if (pool.nr == before)
+		if (helper_pool.nr == before)
 			break;
 	}
 }
@@ -212,8 +213,8 @@ static struct helper *take_stale(unsigned long before)
 	struct helper *h = NULL;
 
 	spin_lock(&pool_lock);
-	if (!list_empty(&pool.idle)) {
-		h = list_last_entry(&pool.idle, struct helper, idle);
+	if (!list_empty(&helper_pool.idle)) {
+		h = list_last_entry(&helper_pool.idle, struct helper, idle);
 		if (time_before_eq(h->idle_since, before))
 			list_del_init(&h->idle);
 		else
@@ -223,27 +224,28 @@ static struct helper *take_stale(unsigned long before)
 	return h;
 }
 
-static void shrink(unsigned long before, unsigned int floor)
+static void shrink_to_floor(unsigned long before, unsigned int floor)
 {
-	while (pool.nr > floor) {
+	while (helper_pool.nr > floor) {
 		struct helper *h = take_stale(before);
 
 		if (!h)
 			break;
 		helper_end(h);
-		WRITE_ONCE(pool.nr, pool.nr - 1);
+		WRITE_ONCE(helper_pool.nr, helper_pool.nr - 1);
 	}
 }
 
-static void tend(struct work_struct *work)
+static void tend_pool(struct work_struct *work)
 {
 	unsigned long stale = msecs_to_jiffies(READ_ONCE(idle_ms));
 
-	grow();
+	grow_by_missing();
 	grow_to_floor();
-	shrink(jiffies - stale, floor_helpers());
-	if (pool.nr > floor_helpers())
-		queue_delayed_work(pool.wq, &pool.work, stale / 2 + 1);
+	shrink_to_floor(jiffies - stale, floor_helpers());
+	if (helper_pool.nr > floor_helpers())
+		queue_delayed_work(helper_pool.wq, &helper_pool.work,
+				   stale / 2 + 1);
 }
 
 /* A node without memory or CPUs makes no threads. */
@@ -252,17 +254,18 @@ static void ask_for_helper(int nid)
 	lockdep_assert_held(&pool_lock);
 	if (nid < 0 || nid >= nr_node_ids || !node_online(nid))
 		nid = numa_node_id();
-	if (pool.nodes[nid].missing < READ_ONCE(pool.machine.limit))
-		pool.nodes[nid].missing++;
-	mod_delayed_work(pool.wq, &pool.work, 0);
+	if (helper_pool.nodes[nid].missing <
+	    READ_ONCE(helper_pool.machine.limit))
+		helper_pool.nodes[nid].missing++;
+	mod_delayed_work(helper_pool.wq, &helper_pool.work, 0);
 }
 
 static int set_and_tend(const char *text, const struct kernel_param *kp)
 {
 	int error = param_set_uint(text, kp);
 
-	if (!error && pool.ready)
-		mod_delayed_work(pool.wq, &pool.work, 0);
+	if (!error && helper_pool.ready)
+		mod_delayed_work(helper_pool.wq, &helper_pool.work, 0);
 	return error;
 }
 
@@ -279,8 +282,9 @@ static struct helper *find_idle(int nid)
 	struct helper *h;
 
 	lockdep_assert_held(&pool_lock);
-	list_for_each_entry(h, &pool.idle, idle) if (h->nid == nid) return h;
-	return list_first_entry_or_null(&pool.idle, struct helper, idle);
+	list_for_each_entry(h, &helper_pool.idle,
+			    idle) if (h->nid == nid) return h;
+	return list_first_entry_or_null(&helper_pool.idle, struct helper, idle);
 }
 
 static struct helper *take_idle(int nid)
@@ -292,7 +296,7 @@ static struct helper *take_idle(int nid)
 	if (h)
 		list_del_init(&h->idle);
 	if ((!h || (nid >= 0 && h->nid != nid)) &&
-	    READ_ONCE(pool.nr) < READ_ONCE(pool.machine.limit))
+	    READ_ONCE(helper_pool.nr) < READ_ONCE(helper_pool.machine.limit))
 		ask_for_helper(nid);
 	spin_unlock(&pool_lock);
 	return h;
@@ -333,7 +337,7 @@ bool pool_submit(struct pool_item *item, int nid, const struct cpumask *own,
 	if (!h)
 		return false;
 	if (!want_cpus(h, cpus_of(nid), own, only) ||
-	    !helper_place(h, READ_ONCE(pool.generation))) {
+	    !helper_place(h, READ_ONCE(helper_pool.generation))) {
 		helper_idle(h);
 		return false;
 	}
@@ -366,7 +370,7 @@ bool pool_cancel(struct pool_item *item)
 		WRITE_ONCE(h->item, NULL);
 		item->state = POOL_ITEM_DONE;
 		if (!h->worker)
-			list_add(&h->idle, &pool.idle);
+			list_add(&h->idle, &helper_pool.idle);
 		h->idle_since = jiffies;
 	}
 	spin_unlock(&pool_lock);
@@ -414,7 +418,7 @@ bool pool_wait(struct pool_item *item, bool killable)
 
 void pool_later(struct delayed_work *work)
 {
-	queue_delayed_work(pool.wq, work, msecs_to_jiffies(LATER_MS));
+	queue_delayed_work(helper_pool.wq, work, msecs_to_jiffies(LATER_MS));
 }
 
 /* ---- the module ---- */
@@ -423,42 +427,44 @@ int pool_init(void)
 {
 	int error;
 
-	pool.nodes = kcalloc(nr_node_ids, sizeof(*pool.nodes), GFP_KERNEL);
-	if (!pool.nodes)
+	helper_pool.nodes =
+		kcalloc(nr_node_ids, sizeof(*helper_pool.nodes), GFP_KERNEL);
+	if (!helper_pool.nodes)
 		return -ENOMEM;
-	pool.wq = alloc_workqueue("ktask", WQ_UNBOUND, 1);
-	if (!pool.wq) {
+	helper_pool.wq = alloc_workqueue("ktask", WQ_UNBOUND, 1);
+	if (!helper_pool.wq) {
 		error = -ENOMEM;
 		goto free_nodes;
 	}
-	INIT_DELAYED_WORK(&pool.work, tend);
+	INIT_DELAYED_WORK(&helper_pool.work, tend_pool);
 	error = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "ktask:online", cpu_came,
 				  cpu_goes);
 	if (error < 0)
 		goto destroy_wq;
-	pool.hotplug = error;
-	WRITE_ONCE(pool.ready, true);
-	queue_delayed_work(pool.wq, &pool.work, 0);
-	flush_delayed_work(&pool.work);
+	helper_pool.hotplug = error;
+	WRITE_ONCE(helper_pool.ready, true);
+	queue_delayed_work(helper_pool.wq, &helper_pool.work, 0);
+	flush_delayed_work(&helper_pool.work);
 	return 0;
 destroy_wq:
-	destroy_workqueue(pool.wq);
+	destroy_workqueue(helper_pool.wq);
 free_nodes:
-	kfree(pool.nodes);
+	kfree(helper_pool.nodes);
 	return error;
 }
 
 void pool_exit(void)
 {
 	kernel_param_lock(THIS_MODULE);
-	WRITE_ONCE(pool.ready, false);
+	WRITE_ONCE(helper_pool.ready, false);
 	kernel_param_unlock(THIS_MODULE);
-	cpuhp_remove_state_nocalls(pool.hotplug);
-	cancel_delayed_work_sync(&pool.work);
+	cpuhp_remove_state_nocalls(helper_pool.hotplug);
+	cancel_delayed_work_sync(&helper_pool.work);
 	/* A helper that has left its last item is on its way to the list; not, if
 	 * who unloads spins on its CPU at a real-time priority. */
-	for (shrink(jiffies, 0); pool.nr; shrink(jiffies, 0))
+	for (shrink_to_floor(jiffies, 0); helper_pool.nr;
+	     shrink_to_floor(jiffies, 0))
 		schedule_timeout_uninterruptible(1);
-	destroy_workqueue(pool.wq);
-	kfree(pool.nodes);
+	destroy_workqueue(helper_pool.wq);
+	kfree(helper_pool.nodes);
 }

@@ -57,8 +57,9 @@ static bool first_is_present(const struct memory_job *job)
  * To make threads in the process costs tens of microseconds, of which 16 MiB that
  * are there already may need no more: parked kernel threads help those.
  */
-static int sample(const struct ktask_mem *request, struct memory_job *job,
-		  int (*func)(void *start, void *end, void *arg), bool *is_long)
+static int take_sample(const struct ktask_mem *request, struct memory_job *job,
+		       int (*func)(void *start, void *end, void *arg),
+		       bool *is_long)
 {
 	u64 long_ns = (u64)READ_ONCE(process_us) * NSEC_PER_USEC;
 	u64 start_ns = ktime_get_ns();
@@ -103,7 +104,7 @@ int memory_run(struct ktask_mem *request, struct memory_job *job,
 	ktask_ctl_set_caller_mm(&ctl);
 	if (is_long && request->len < LONG_BYTES && request->max_threads != 1 &&
 	    (job->mm || first_is_present(job))) {
-		error = sample(request, job, func, &is_long);
+		error = take_sample(request, job, func, &is_long);
 		done = SAMPLE_BYTES;
 		/* The first chunk ends where the first huge page does. */
 		ctl.min_chunk_size = UNIT_BYTES - SAMPLE_BYTES;

@@ -17,9 +17,9 @@
 #include "kmod/stats.h"
 
 DEFINE_PER_CPU(u64[NR_KTASK_STATS], stats_counters);
-static struct dentry *dir;
+static struct dentry *stats_dir;
 
-static const char *const names[NR_KTASK_STATS] = {
+static const char *const stat_names[NR_KTASK_STATS] = {
 	[STAT_JOBS] = "jobs",
 	[STAT_ALONE] = "jobs_alone",
 	[STAT_FAILED] = "jobs_failed",
@@ -45,13 +45,13 @@ static u64 sum_of(enum ktask_stat stat, int nid)
 	return sum;
 }
 
-static void show(struct seq_file *m, const char *prefix, int nid,
-		 const struct kt_cap *cap)
+static void show_counters(struct seq_file *m, const char *prefix, int nid,
+			  const struct kt_cap *cap)
 {
 	unsigned int stat;
 
 	for (stat = 0; stat < NR_KTASK_STATS; stat++)
-		seq_printf(m, "%s%s %llu\n", prefix, names[stat],
+		seq_printf(m, "%s%s %llu\n", prefix, stat_names[stat],
 			   sum_of(stat, nid));
 	seq_printf(m, "%shelpers_at_work %u\n", prefix, kt_load(&cap->used));
 	seq_printf(m, "%shelpers_limit %u\n", prefix, kt_load(&cap->limit));
@@ -62,12 +62,12 @@ static int stats_show(struct seq_file *m, void *unused)
 	char prefix[20];
 	int nid;
 
-	show(m, "", NUMA_NO_NODE, pool_machine());
+	show_counters(m, "", NUMA_NO_NODE, pool_machine());
 	seq_printf(m, "helpers %u\n", pool_helpers());
 	for_each_online_node(nid)
 	{
 		snprintf(prefix, sizeof(prefix), "node%d_", nid);
-		show(m, prefix, nid, pool_node(nid));
+		show_counters(m, prefix, nid, pool_node(nid));
 	}
 	return 0;
 }
@@ -82,12 +82,12 @@ DEFINE_SHOW_ATTRIBUTE(jobs);
 
 void stats_init(void)
 {
-	dir = debugfs_create_dir("ktask", NULL);
-	debugfs_create_file("stats", 0444, dir, NULL, &stats_fops);
-	debugfs_create_file("jobs", 0444, dir, NULL, &jobs_fops);
+	stats_dir = debugfs_create_dir("ktask", NULL);
+	debugfs_create_file("stats", 0444, stats_dir, NULL, &stats_fops);
+	debugfs_create_file("jobs", 0444, stats_dir, NULL, &jobs_fops);
 }
 
 void stats_exit(void)
 {
-	debugfs_remove(dir);
+	debugfs_remove(stats_dir);
 }

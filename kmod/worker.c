@@ -37,7 +37,7 @@
 #define AWAIT_STOP (HZ / 10)
 
 /* Ends them: see worker_end(). */
-static struct workqueue_struct *wq;
+static struct workqueue_struct *end_wq;
 
 struct worker {
 	struct helper helper;
@@ -57,7 +57,7 @@ static struct worker *worker_of(struct helper *h)
 }
 
 /* Before anything else, also before it ends without having had an item. */
-static void begin(struct worker *w)
+static void begin_worker(struct worker *w)
 {
 	if (w->helper.task)
 		return;
@@ -66,14 +66,14 @@ static void begin(struct worker *w)
 	complete(&w->begun);
 }
 
-static void lower(struct worker *w)
+static void lower_worker(struct worker *w)
 {
 	if (!w->lowered)
 		prio_lower();
 	w->lowered = true;
 }
 
-static void place(struct helper *h)
+static void place_worker(struct helper *h)
 {
 	if (cpumask_equal(h->cpus, h->wanted))
 		return;
@@ -102,7 +102,7 @@ static bool worker_main(void *arg)
 	struct helper *h = arg;
 	struct pool_item *item;
 
-	begin(worker_of(h));
+	begin_worker(worker_of(h));
 	if (READ_ONCE(worker_of(h)->leave)) {
 		await_stop(worker_of(h));
 		return true;
@@ -110,10 +110,10 @@ static bool worker_main(void *arg)
 	if (!READ_ONCE(h->item))
 		return false;
 	__set_current_state(TASK_RUNNING);
-	lower(worker_of(h));
+	lower_worker(worker_of(h));
 	item = helper_begin_item(h);
 	if (item) {
-		place(h);
+		place_worker(h);
 		item->work(item);
 		helper_leave_item(h, item);
 	}
@@ -123,7 +123,7 @@ static bool worker_main(void *arg)
 /* Called when it ends by itself, instead of worker_main() from then on. */
 static void worker_killed(void *arg)
 {
-	begin(worker_of(arg));
+	begin_worker(worker_of(arg));
 	complete(&worker_of(arg)->left);
 }
 
@@ -132,7 +132,7 @@ void worker_wake(struct helper *h)
 	vhost_task_wake(h->worker);
 }
 
-static void put(struct worker *w)
+static void put_worker(struct worker *w)
 {
 	if (!refcount_dec_and_test(&w->users))
 		return;
@@ -157,7 +157,7 @@ static void wait_until_gone(const struct task_struct *task)
 	}
 }
 
-static void end(struct work_struct *work)
+static void stop_worker(struct work_struct *work)
 {
 	struct worker *w = container_of(work, struct worker, end);
 
@@ -168,7 +168,7 @@ static void end(struct work_struct *work)
 	vhost_task_stop(w->helper.worker);
 	wait_until_gone(w->helper.task);
 	complete(&w->ended);
-	put(w);
+	put_worker(w);
 }
 
 struct helper *worker_make(int nid)
@@ -183,7 +183,7 @@ struct helper *worker_make(int nid)
 		return NULL;
 	if (helper_init(&w->helper, nid))
 		goto free;
-	INIT_WORK(&w->end, end);
+	INIT_WORK(&w->end, stop_worker);
 	init_completion(&w->begun);
 	init_completion(&w->left);
 	init_completion(&w->ended);
@@ -210,7 +210,7 @@ void worker_end(struct helper *h)
 	prio_own(&w->own);
 	WRITE_ONCE(w->leave, true);
 	worker_wake(h);
-	queue_work(wq, &w->end);
+	queue_work(end_wq, &w->end);
 }
 
 void worker_wait(struct helper *h)
@@ -219,18 +219,18 @@ void worker_wait(struct helper *h)
 
 	/* A signal leaves the rest to the work_struct. */
 	wait_for_completion_interruptible(&w->ended);
-	put(w);
+	put_worker(w);
 }
 
 int workers_init(void)
 {
-	wq = alloc_workqueue("ktask_end", WQ_UNBOUND, 0);
-	return wq ? 0 : -ENOMEM;
+	end_wq = alloc_workqueue("ktask_end", WQ_UNBOUND, 0);
+	return end_wq ? 0 : -ENOMEM;
 }
 
 void workers_exit(void)
 {
-	destroy_workqueue(wq);
+	destroy_workqueue(end_wq);
 }
 #else
 int workers_init(void)

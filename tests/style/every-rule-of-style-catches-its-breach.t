@@ -177,6 +177,8 @@ my %statics = (
 	'a function' => "static int NAME(void)\n{\n\treturn 0;\n}\n",
 	'a function that returns a pointer' =>
 		"static struct a *NAME(int b)\n{\n}\n",
+	'a function that is given one' =>
+		"static int NAME(int a, int (*func)(int b), bool *c)\n{\n}\n",
 	'a function with an attribute' =>
 		"__attribute__((noinline)) static int\nNAME(int b)\n{\n}\n",
 	'a variable' => "static unsigned NAME;\n",
@@ -186,6 +188,9 @@ my %statics = (
 	'a variable with its type' =>
 		"static struct {\n\tint a;\n\tint b[2];\n} NAME;\n",
 	'a variable of a thread' => "static __thread int NAME;\n",
+	'a lock of the kernel' => "static DEFINE_SPINLOCK(NAME);\n",
+	'a bitmap of the kernel' => "static DECLARE_BITMAP(NAME, 256);\n",
+	'a list of the kernel' => "static LIST_HEAD(NAME);\n",
 );
 for my $kind (sort keys %statics) {
 	my $text = "$dual\n$statics{$kind}";
@@ -197,6 +202,9 @@ for my $kind (sort keys %statics) {
 }
 catches('statics', 'one behind a comment', 'util/a.h:4:',
 	'util/a.h' => "$dual\n/* \"\n */\nstatic inline int go(void)\n{\n}\n");
+catches('statics', 'one of the kernel host', 'kmod/a.c:2:',
+	'kmod/a.c' => "// SPDX-License-Identifier: GPL-2.0-only\n"
+	. "static void tend(struct work_struct *work)\n{\n}\n");
 passes('statics', 'what is no static of a file',
        'lib/a.c' => "$dual\n/*\nstatic int a;\n*/\nint go(void)\n{\n"
 	. "\tstatic int i;\n\n\treturn i;\n}\n");
