@@ -33,7 +33,7 @@ static void submit_again(struct work_struct *work)
 		container_of(to_delayed_work(work), struct ktask_job, again);
 
 	/* Too many jobs share: this one has no part. */
-	if (job->job.demand < 0)
+	if (job->job.share_entry < 0)
 		return;
 	if (!kt_context_resubmit(&job->job.ctx, kt_now_ns()))
 		pool_later(&job->again);

@@ -15,11 +15,11 @@
 #include <linux/topology.h>
 
 #include "core/claim.h"
-#include "kmod/demand.h"
 #include "kmod/idle.h"
 #include "kmod/inherit.h"
 #include "kmod/job.h"
 #include "kmod/quota.h"
+#include "kmod/shares.h"
 #include "kmod/stats.h"
 #include "kmod/trace.h"
 #include "kmod/worker.h"
@@ -221,7 +221,8 @@ unsigned int kt_host_allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 {
 	const struct kernel_job *job = job_of(ctx);
 	unsigned int limit = kt_load(&pool_machine()->limit);
-	unsigned int share = demand_share(job->demand, ctx->wanted - 1, limit);
+	unsigned int share =
+		shares_helpers(job->share_entry, ctx->wanted - 1, limit);
 
 	return min(1 + share,
 		   job->cpus ? quota_threads_of(job->group) : quota_threads());
@@ -248,7 +249,7 @@ void kt_host_begun(struct kt_context *ctx)
 	init_lockdep(job);
 	job->pid = task_pid_nr(current);
 	get_task_comm(job->comm, current);
-	job->demand = demand_begin(job, ctx->wanted - 1);
+	job->share_entry = shares_register(job, ctx->wanted - 1);
 }
 
 /* Tell lockdep: whatever helpers take in chunks, the caller waits for. */
@@ -256,7 +257,7 @@ void kt_host_draining(struct kt_context *ctx)
 {
 	struct kernel_job *job = job_of(ctx);
 
-	demand_end(job->demand);
+	shares_unregister(job->share_entry);
 	if (!ctx->helpers.nr_used)
 		return;
 	job_lock_map(job);

@@ -94,7 +94,7 @@ static void init_state(struct kernel_job *job, const struct ktask_ctl *ctl)
 	job->group = NULL;
 	job->scope = inherit_scope();
 	job->depth = 0;
-	job->demand = -1;
+	job->share_entry = -1;
 }
 
 static void init_context(struct kt_context *ctx, const struct ktask_ctl *ctl)

@@ -31,7 +31,7 @@ struct kernel_job {
 	struct cgroup_subsys_state *group; /* the same, if @cpus are set */
 	unsigned int scope; /* allocations that the caller may not make: PF_* */
 	unsigned int depth; /* jobs around its caller, or who began it */
-	int demand; /* its entry among the jobs, or -1 */
+	int share_entry; /* of shares_register(), or -1 */
 	pid_t pid; /* of the one that began it, if it may have helpers, */
 	char comm[TASK_COMM_LEN]; /* for people */
 

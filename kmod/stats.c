@@ -12,8 +12,8 @@
 #include <linux/seq_file.h>
 #include <linux/topology.h>
 
-#include "kmod/demand.h"
 #include "kmod/pool.h"
+#include "kmod/shares.h"
 #include "kmod/stats.h"
 
 DEFINE_PER_CPU(u64[NR_KTASK_STATS], stats_counters);
@@ -75,7 +75,7 @@ DEFINE_SHOW_ATTRIBUTE(stats);
 
 static int jobs_show(struct seq_file *m, void *unused)
 {
-	demand_show(m);
+	shares_show(m);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(jobs);

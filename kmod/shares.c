@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Demand: one entry for each job that wants helpers; core/share.c deals.
+ * Shares: one entry for each job that wants helpers; core/share.c deals.
  *
  * Behaves badly with more jobs at once than there are entries: those that come
  * later do their work alone.
@@ -12,8 +12,8 @@
 #include <linux/spinlock.h>
 
 #include "core/share.h"
-#include "kmod/demand.h"
 #include "kmod/job.h"
+#include "kmod/shares.h"
 
 #define ENTRIES 256
 /* What does not divide goes round this often. */
@@ -25,7 +25,7 @@ static uint32_t wanted_helpers[ENTRIES];
 static struct kernel_job *entry_jobs[ENTRIES];
 static unsigned int nr_entries; /* none is used from here on */
 
-int demand_begin(struct kernel_job *job, unsigned int helpers)
+int shares_register(struct kernel_job *job, unsigned int helpers)
 {
 	int entry;
 
@@ -43,7 +43,7 @@ int demand_begin(struct kernel_job *job, unsigned int helpers)
 	return entry;
 }
 
-void demand_end(int entry)
+void shares_unregister(int entry)
 {
 	if (entry < 0)
 		return;
@@ -55,7 +55,7 @@ void demand_end(int entry)
 	spin_unlock(&entries_lock);
 }
 
-unsigned int demand_share(int entry, unsigned int helpers, unsigned int limit)
+unsigned int shares_helpers(int entry, unsigned int helpers, unsigned int limit)
 {
 	unsigned int share;
 
@@ -90,7 +90,7 @@ static void show_job(struct seq_file *m, struct kernel_job *job,
 		   kt_now_ns() - ctx->start_ns);
 }
 
-void demand_show(struct seq_file *m)
+void shares_show(struct seq_file *m)
 {
 	unsigned int entry;
 
