@@ -145,9 +145,21 @@ rmdir "$dir/alone";
 spew("$dir/special", "*/nap seconds=1 # so that this test is short\n");
 (undef, undef, my $report) = run_tests('--limit 60', script('nap', 'sleep 9'));
 like($report, qr/no end within 1 s/, 'a test may have its own limit');
-spew("$dir/special", "*/nap serial\n");
-($status) = run_tests('', "$dir/zero");
-isnt($status, 0, 'a special rule without a reason is refused');
+spew("$dir/special", "*/pair* shares=folder,seconds=60 # two things\n");
+($status, $last) = run_tests('--jobs 2 --limit 1', @pair, script('slow', 'sleep 9'));
+is($last, '2 passed, 1 failed, 0 skipped', 'a rule may say that tests take turns,');
+spew("$dir/special", "*/nap shares=folder,seconds=1 # two things\n");
+(undef, undef, $report) = run_tests('--limit 60', script('nap', 'sleep 9'));
+like($report, qr/no end within 1 s/, 'and give them a limit');
+spew("$dir/special", "*/pair* seconds=60,serial # two things\n");
+($status, $last) = run_tests('--jobs 2', @pair);
+is($last, '2 passed, 0 failed, 0 skipped', 'or run them alone');
+for my $wrong ('serial', 'serial,nonsense # why', 'serial, # why',
+	       'seconds= # why', ',serial # why', '# why') {
+	spew("$dir/special", "*/nap $wrong\n");
+	($status) = run_tests('', "$dir/zero");
+	isnt($status, 0, "a special rule is refused: $wrong");
+}
 unlink "$dir/special";
 
 # What may be noise is run again.
