@@ -35,8 +35,9 @@ static void print_text(const struct ktrt_info *info, const int *cpus)
 	printf("workers   %u\ncpus      ", info->workers);
 	print_cpus(cpus, (int)info->workers);
 	printf("\nthreads   up to %u\nnodes     %u\ncaches    %u\n"
-	       "monitored %s\n",
-	       info->max_threads, info->nodes, info->caches, info->backend);
+	       "monitored %s\nstalls    %llu\n",
+	       info->max_threads, info->nodes, info->caches, info->backend,
+	       (unsigned long long)info->stalls);
 }
 
 static void print_json(const struct ktrt_info *info, const int *cpus)
@@ -45,8 +46,9 @@ static void print_json(const struct ktrt_info *info, const int *cpus)
 	for (unsigned i = 0; i < info->workers; i++)
 		printf("%s%d", i ? "," : "", cpus[i]);
 	printf("],\"max_threads\":%u,\"nodes\":%u,\"caches\":%u,"
-	       "\"backend\":\"%s\"}\n",
-	       info->max_threads, info->nodes, info->caches, info->backend);
+	       "\"backend\":\"%s\",\"stalls\":%llu}\n",
+	       info->max_threads, info->nodes, info->caches, info->backend,
+	       (unsigned long long)info->stalls);
 }
 
 /* The runtime would take it for not written. */

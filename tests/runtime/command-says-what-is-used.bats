@@ -29,6 +29,15 @@ setup() {
 	[ "$(jq '.workers == (.cpus | length)' <<<"$output")" = true ]
 }
 
+@test "stalls are told, and there are none without a task" {
+	run "$build/ktrt-info"
+	[ "$status" -eq 0 ]
+	[[ $output == *"stalls    0"* ]]
+	command -v jq >/dev/null || skip "no jq"
+	run "$build/ktrt-info" --json
+	[ "$(jq '.stalls' <<<"$output")" = 0 ]
+}
+
 @test "the environment narrows it" {
 	KTRT_WORKERS=1 KTRT_UMT=0 run "$build/ktrt-info"
 	[[ $output == *"workers   1"* ]]
