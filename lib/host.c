@@ -76,7 +76,7 @@ static bool tick_helper(struct kt_worker *worker, uint64_t now_ns)
 
 	if (kt_load(&job->manager))
 		monitor_join();
-	if (manager_wants_workers(job))
+	if (manager_wants_helpers(job))
 		pool_item_blocks(&item->host.pool_item);
 	await_idle_cpu(item, now_ns);
 	return must_leave(item, now_ns);
@@ -174,7 +174,7 @@ static bool submit_item(struct kt_item *item)
 		pool_item->work = work_compensating;
 		pool_item->anywhere = true;
 		item->worker.tick = tick_compensating;
-		manager_place_worker(job, pool_item);
+		manager_place_helper(job, pool_item);
 		return pool_submit(pool_item, -1);
 	}
 	pool_item->work = work_on_item;
@@ -343,7 +343,7 @@ static void report_entry(struct user_job *job)
 
 	manager_refresh(job, ctx->now_ns);
 	permits_report(job->entry,
-		       ctx->job.threads - 1 + manager_nr_workers(job),
+		       ctx->job.threads - 1 + manager_nr_helpers(job),
 		       kt_context_units(ctx));
 }
 

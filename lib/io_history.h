@@ -3,9 +3,9 @@
  * The history of I/O concurrency in this process: the number of threads that paid
  * in jobs that block (core/io_concurrency.h), for the next job of the same kind.
  *
- * A kind is a name, a minimum chunk, and how many workers were allowed.  One
- * operation may do its work by several jobs of one name, and a job that was allowed
- * few workers says nothing about many.
+ * A kind is a name, a minimum chunk, and how many compensating helpers were allowed.
+ * One operation may do its work by several jobs of one name, and a job that was
+ * allowed few helpers says nothing about many.
  *
  * Not kept in the autotune cache (lib/autotune.h): the best I/O concurrency is that of
  * a device, and one operation meets many.

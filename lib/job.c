@@ -49,7 +49,7 @@ void job_progress(struct user_job *job, struct ktask_progress *progress)
 	progress->remaining_ns =
 		remaining_ns(elapsed_ns, done, ctx->units_total - done);
 	progress->threads =
-		kt_load(&ctx->job.threads) + manager_nr_workers(job);
+		kt_load(&ctx->job.threads) + manager_nr_helpers(job);
 }
 
 static int report_progress(struct kt_context *ctx, bool last)

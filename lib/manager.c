@@ -2,9 +2,9 @@
 /*
  * See manager.h.
  *
- * Only the manager submits and collects workers, until it has left; then the
- * caller does.  The manager is a helper of the lowest priority.  Where no CPU is
- * idle it gets none, and no worker is needed.
+ * Only the manager submits and collects compensating helpers, until it has left;
+ * then the caller does.  The manager is a helper of the lowest priority.  Where no
+ * CPU is idle it gets none, and nothing needs to be compensated.
  *
  * The program's monitor (ktask/monitor.h) says which threads are blocked.  Without
  * a monitor that is read from /proc/self/task, which needs no rights.  libumt's
@@ -14,7 +14,7 @@
  * Behaves badly: a thread that is blocked for less than a millisecond or two
  * is replaced only while others like it are blocked too.  A caller that blocks in
  * its very first chunk is replaced only if the client said so (KTASK_BLOCKS).
- * Without /proc there are no workers.
+ * Without /proc there are no compensating helpers.
  *
  * Locking: there is no lock.  struct manager (manager_sample.h) says for each
  * field who writes it.
@@ -33,7 +33,7 @@
 #include "lib/manager_sample.h"
 #include "lib/topo.h"
 
-#define WORKERS_MAX 64
+#define HELPERS_MAX 64
 /* Between two samples of the threads: at least this, and so many times what a
  * sample takes, so that sampling never takes more than 2 % of a CPU. */
 #define PERIOD_NS 1000000
@@ -44,28 +44,28 @@
  * 1 / n. */
 #define IDLE_PART 4
 
-/* ---- compensating workers ---- */
+/* ---- compensating helpers ---- */
 
 bool manager_has_one_cpu(const struct user_job *job)
 {
 	return kt_load(&job->manager->has_one_cpu);
 }
 
-void manager_place_worker(struct user_job *job, struct pool_item *pool_item)
+void manager_place_helper(struct user_job *job, struct pool_item *pool_item)
 {
 	pool_item->cpus = &job->manager->cpus[job->manager->cpus_used];
 	pool_item->level = KT_PLACEMENT_ANY;
 }
 
-/* Only the manager may submit workers while it is there. */
+/* Only the manager may submit compensating helpers while it is there. */
 static void assert_manager(const struct manager *manager)
 {
 	kt_assert(pool_item_tid(&manager->pool_item) == (uint32_t)gettid());
 }
 
-/* Makes helpers for workers that lack one: other jobs may have taken the helpers
- * that there were.  The rate while workers are lacking is not measured. */
-static void keep_workers(struct manager *manager, unsigned wanted,
+/* Makes threads for items that lack one: other jobs may have taken the helpers that
+ * there were.  The rate while helpers are lacking is not measured. */
+static void keep_helpers(struct manager *manager, unsigned wanted,
 			 uint64_t now_ns)
 {
 	struct kt_context *ctx = &manager->job->ctx;
@@ -83,7 +83,7 @@ static void keep_workers(struct manager *manager, unsigned wanted,
 
 /* ---- the manager ---- */
 
-static unsigned count_workers(struct manager *manager, uint64_t now_ns)
+static unsigned count_helpers(struct manager *manager, uint64_t now_ns)
 {
 	struct user_job *job = manager->job;
 	struct kt_context *ctx = &job->ctx;
@@ -103,7 +103,7 @@ static unsigned count_workers(struct manager *manager, uint64_t now_ns)
 	sample.runnable = limits_running();
 	sample.extra = sample_stalled(manager, sample.units,
 				      sample.seen.running, now_ns);
-	return manager_count_workers(&manager->count, &sample);
+	return manager_count_helpers(&manager->count, &sample);
 }
 
 /* Sleep for @ns, or until something may have happened. */
@@ -122,7 +122,7 @@ static void pause_manager(struct manager *manager, uint64_t ns)
 		monitor_calm();
 }
 
-static bool manage_workers(struct pool_item *pool_item)
+static bool manage_helpers(struct pool_item *pool_item)
 {
 	struct manager *manager = (struct manager *)pool_item;
 	const struct kt_job *core = &manager->job->ctx.job;
@@ -130,7 +130,7 @@ static bool manage_workers(struct pool_item *pool_item)
 	while (!kt_load_acquire(&manager->stop) && !kt_job_idle(core) &&
 	       !kt_job_stopped(core) && !pool_closing()) {
 		uint64_t now_ns = kt_now_ns();
-		unsigned wanted = count_workers(manager, now_ns);
+		unsigned wanted = count_helpers(manager, now_ns);
 		uint64_t pause_ns;
 
 		/* In this order: never old CPUs for a new generation. */
@@ -138,7 +138,7 @@ static bool manage_workers(struct pool_item *pool_item)
 			kt_load_acquire(&manager->generation);
 		kt_store_release(&manager->cpus_used,
 				 kt_load_acquire(&manager->cpus_next));
-		keep_workers(manager, wanted, now_ns);
+		keep_helpers(manager, wanted, now_ns);
 		pause_ns = (kt_now_ns() - now_ns) * PERIOD_PART;
 		pause_ns = KT_MIN(pause_ns, PERIOD_MAX_NS);
 		pause_manager(manager, KT_MAX(pause_ns, PERIOD_NS));
@@ -149,9 +149,9 @@ static bool manage_workers(struct pool_item *pool_item)
 /* ---- the caller's side ---- */
 
 /* What client and administrator allow beside the job's own threads. */
-static unsigned max_workers(const struct user_job *job)
+static unsigned max_helpers(const struct user_job *job)
 {
-	unsigned max = WORKERS_MAX;
+	unsigned max = HELPERS_MAX;
 	unsigned file = config_get()->max_threads;
 
 	if (!kt_load(&pool_machine()->limit))
@@ -195,7 +195,7 @@ static struct manager *make_manager(struct user_job *job, unsigned max,
 			 job->ctx.job.split.min_chunk, job->ctx.tune.max,
 			 job->ctx.tune.max + max);
 	manager_count_begin(&manager->count);
-	manager->pool_item.work = manage_workers;
+	manager->pool_item.work = manage_helpers;
 	manager->pool_item.cpus = &manager->cpus[0];
 	manager->pool_item.level = KT_PLACEMENT_ANY;
 	manager->pool_item.anywhere = true;
@@ -213,7 +213,7 @@ static void submit_manager(struct manager *manager, uint64_t now_ns)
 
 static void start_manager(struct user_job *job, uint64_t now_ns)
 {
-	unsigned max = max_workers(job);
+	unsigned max = max_helpers(job);
 	struct manager *manager;
 
 	if (!max)
@@ -227,8 +227,8 @@ static void start_manager(struct user_job *job, uint64_t now_ns)
 	submit_manager(manager, now_ns);
 }
 
-/* The job's CPUs may have changed; workers on other CPUs leave at their next
- * chunk. */
+/* The job's CPUs may have changed; compensating helpers on other CPUs leave at their
+ * next chunk. */
 static void update_cpus(struct user_job *job)
 {
 	struct manager *manager = job->manager;
@@ -264,8 +264,8 @@ void manager_refresh(struct user_job *job, uint64_t now_ns)
 	uint64_t cpu_ns, used_ns, passed_ns;
 	long waits;
 
-	/* Stopped is also the job of a child that was forked in a chunk.  Workers in
-	 * place of blocked threads need a CPU, too. */
+	/* Stopped is also the job of a child that was forked in a chunk.  Compensating
+	 * helpers need a CPU, too. */
 	if (job->ctl->flags & KTASK_FIXED || job->alone ||
 	    kt_job_stopped(&job->ctx.job))
 		return;
@@ -286,14 +286,14 @@ void manager_refresh(struct user_job *job, uint64_t now_ns)
 	job->seen_ns = now_ns;
 }
 
-bool manager_wants_workers(const struct user_job *job)
+bool manager_wants_helpers(const struct user_job *job)
 {
 	const struct manager *manager = kt_load_acquire(&job->manager);
 
 	return manager && kt_load(&manager->helpers.wanted);
 }
 
-unsigned manager_nr_workers(const struct user_job *job)
+unsigned manager_nr_helpers(const struct user_job *job)
 {
 	const struct manager *manager = kt_load_acquire(&job->manager);
 	const struct kt_helpers *helpers;

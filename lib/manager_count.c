@@ -7,7 +7,7 @@
 #define SAMPLES 8
 #define ONE 64
 /* A job that uses less than one CPU disturbs nobody: its caller alone might use as
- * much.  With workers it uses more, so it has to begin below half a CPU. */
+ * much.  With compensating helpers it uses more, so it has to begin below half a CPU. */
 #define LITTLE (ONE / 2)
 
 void manager_count_begin(struct manager_count *count)
@@ -60,8 +60,8 @@ static bool has_capacity(struct manager_count *count,
 	return target >= 2 || (count->little && !sample->idle_only);
 }
 
-/* Workers that pay, whether there are CPUs for them or not. */
-static unsigned paying_workers(struct manager_count *count,
+/* Compensating helpers that pay, whether there are CPUs for them or not. */
+static unsigned paying_helpers(struct manager_count *count,
 			       const struct manager_sample *sample)
 {
 	unsigned io;
@@ -101,11 +101,11 @@ static void replace_blocked(struct manager_count *count,
 	count->need = KT_MIN(need, most);
 }
 
-unsigned manager_count_workers(struct manager_count *count,
+unsigned manager_count_helpers(struct manager_count *count,
 			       const struct manager_sample *sample)
 {
 	unsigned target = target_concurrency(count, sample);
-	unsigned pay = paying_workers(count, sample);
+	unsigned pay = paying_helpers(count, sample);
 	unsigned most = has_capacity(count, sample, target) ? pay : 0;
 
 	most = KT_MIN(most + stalled_threads(sample), sample->max);

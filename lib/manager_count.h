@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How many compensating workers a job shall have: arithmetic on the manager's
+ * How many compensating helpers a job shall have: arithmetic on the manager's
  * samples, without a thread or a system call.
  *
- * The least of three counts: workers that pay, by the job's rate (core/io_concurrency.h);
+ * The least of three counts: those that pay, by the job's rate (core/io_concurrency.h);
  * none where others use the CPUs; and as many as threads of the job are blocked.
  */
 #ifndef KTASK_LIB_MANAGER_COUNT_H
@@ -13,7 +13,7 @@
 #include "lib/thread_sample.h"
 
 struct manager_count {
-	struct kt_io io; /* threads that pay, workers among them */
+	struct kt_io io; /* threads that pay, compensating helpers among them */
 	unsigned need; /* as many as are blocked, by the last samples */
 	unsigned extra; /* of the last sample */
 	/* Averages over some samples, fixed point: */
@@ -31,7 +31,7 @@ struct manager_sample {
 	struct thread_sample seen; /* threads that are in the job */
 	unsigned extra; /* stalled ones: as many join, whether it pays or not */
 	unsigned threads; /* the target concurrency of the job */
-	unsigned max; /* workers that client and administrator allow */
+	unsigned max; /* that client and administrator allow */
 	unsigned cpus; /* of the machine */
 	unsigned runnable; /* its threads that run or could */
 	bool idle_only; /* helpers must be kept to idle CPUs */
@@ -41,8 +41,8 @@ struct manager_sample {
 /* manager_count_begin - no sample yet; count->io is begun already */
 void manager_count_begin(struct manager_count *count);
 
-/* manager_count_workers - how many there shall be after @sample; by the manager */
-unsigned manager_count_workers(struct manager_count *count,
+/* manager_count_helpers - how many there shall be after @sample; by the manager */
+unsigned manager_count_helpers(struct manager_count *count,
 			       const struct manager_sample *sample);
 
 #endif /* KTASK_LIB_MANAGER_COUNT_H */

@@ -4,7 +4,7 @@
 #include "lib/manager_sample.h"
 
 /* Threads are stalled if nothing was done for STALLED_NS and so many times what
- * chunks take, up to STALLED_MAX_NS more.  One worker joins for each of them, however
+ * chunks take, up to STALLED_MAX_NS more.  For each of them one helper joins, however
  * busy the machine is and whether it pays or not. */
 #define STALLED_NS 20000000
 #define STALLED_CHUNKS 4
@@ -81,8 +81,8 @@ static unsigned nr_stalled(const struct manager *manager, uint64_t now_ns,
 	return nr;
 }
 
-/* While units are done, the rate says how many workers pay (core/io_concurrency.h).  A thread
- * that waits for a running thread needs no worker to get on. */
+/* While units are done, the rate says how many helpers pay (core/io_concurrency.h).  A thread
+ * that waits for a running thread needs none to get on. */
 unsigned sample_stalled(struct manager *manager, uint64_t units,
 			unsigned running, uint64_t now_ns)
 {

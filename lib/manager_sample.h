@@ -21,18 +21,18 @@ struct manager {
 	struct pool_item
 		pool_item; /* C; first: the pool's helper finds its manager by it */
 	struct user_job *job; /* I */
-	/* The workers: as many as client and administrator allow.  M, A */
+	/* The compensating ones: as many as client and administrator allow.  M, A */
 	struct kt_helpers helpers;
 	uint32_t stop; /* futex: the manager shall leave; C, A */
 	/* The same as a descriptor, where there is a monitor; or -1.  I */
 	int doorbell;
 	struct manager_count count; /* M */
 	uint32_t has_one_cpu; /* the caller may use one CPU only; C, A */
-	/* Of the caller, the helpers and the workers; M. */
+	/* Of the caller, the helpers and the compensating helpers; M. */
 	struct thread_progress *last;
 	uint64_t done, done_ns; /* units, and when they last grew; M */
 	unsigned extra; /* of these threads are stalled; M */
-	/* Where workers may run.  The caller writes the one that is not in use. */
+	/* Where compensating helpers may run.  The caller writes the one that is not in use. */
 	struct kt_cpus cpus[2];
 	uint32_t cpus_next; /* index that the manager shall use; C, A */
 	uint32_t cpus_used; /* index that it uses; M, A */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Monitor: threads that are told of, for those who manage compensating workers.
+ * Monitor: threads that are told of, for those who manage compensating helpers.
  */
 #ifndef KTASK_LIB_MONITOR_H
 #define KTASK_LIB_MONITOR_H

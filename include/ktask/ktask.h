@@ -56,8 +56,8 @@
  *  Threads that block
  *   I/O concurrency        threads that shall be in chunks, running or blocked
  *   target concurrency     threads that shall run
- *   compensating worker    a helper that runs in place of a blocked thread
- *   concurrency manager    the helper that submits compensating workers
+ *   compensating helper    a helper that runs in place of a blocked thread
+ *   concurrency manager    the helper that submits compensating helpers
  *   stalled                of a thread: in one chunk for long
  *   thread sample          which threads of a job run, at one moment
  *  Where
@@ -212,7 +212,7 @@ struct ktask_result {
  * allows, instead of finding out how many pay. */
 #define KTASK_FIXED 0x1u
 /* ktask_ctl.flags: chunks wait in the kernel, for devices or other threads.
- * Compensating workers join from the first chunk on, and not only when threads
+ * Compensating helpers join from the first chunk on, and not only when threads
  * have waited. */
 #define KTASK_BLOCKS 0x2u
 

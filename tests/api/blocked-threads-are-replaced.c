@@ -2,7 +2,7 @@
 /*
  * While threads of a job are blocked in the kernel inside their chunks, others
  * work in their place: a job is not stopped by as many chunks that wait as it
- * has threads, errors of compensating workers are undone as others', and afterwards no more
+ * has threads, errors of compensating helpers are undone as others', and afterwards no more
  * threads work than before.
  */
 #include "jobs.h"

@@ -129,7 +129,7 @@ static inline unsigned sys_bind(const struct sys_node *node)
 	return cpu;
 }
 
-/* sys_work - a chunk's work; threads that sleep would be replaced by compensating workers */
+/* sys_work - a chunk's work; threads that sleep would be replaced by compensating helpers */
 static inline void sys_work(unsigned us)
 {
 	uint64_t end_ns = ktest_now_ns() + us * 1000ull;

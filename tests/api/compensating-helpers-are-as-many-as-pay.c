@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * However many CPUs a machine has and however many requests its device rewards,
- * a job gets about as many compensating workers as pay; none where others use the CPUs, unless
+ * a job gets about as many compensating helpers as pay; none where others use the CPUs, unless
  * it uses less than one; and never more than allowed.
  *
  * Simulated: a device whose rate depends on the threads in chunks, a sample each
@@ -20,7 +20,7 @@ struct machine {
 	struct manager_sample sample;
 	unsigned best; /* threads that the device rewards */
 	double units, all; /* of this job, and of all */
-	unsigned workers;
+	unsigned helpers;
 	unsigned running; /* threads of the job that a sample sees, */
 	bool exactly; /* and not just any number up to that */
 	unsigned others; /* that run and are not of the job */
@@ -41,7 +41,7 @@ static void set_up(struct machine *machine, unsigned cpus, unsigned best)
 
 static unsigned in_chunks(const struct machine *machine)
 {
-	return machine->sample.threads + machine->workers;
+	return machine->sample.threads + machine->helpers;
 }
 
 /* Chunks a millisecond: up to as many as it rewards each brings one more. */
@@ -66,8 +66,8 @@ static void take_sample(struct machine *machine)
 	sample->seen.working = in_chunks(machine);
 	sample->seen.running = KT_MIN(n, sample->seen.working);
 	sample->runnable = sample->seen.running + 1 + machine->others;
-	machine->workers = manager_count_workers(&machine->count, sample);
-	assert_in_range(machine->workers, 0, sample->max);
+	machine->helpers = manager_count_helpers(&machine->count, sample);
+	assert_in_range(machine->helpers, 0, sample->max);
 }
 
 static void go(struct machine *machine, unsigned ms)
@@ -80,7 +80,7 @@ static const unsigned cpus[] = { 2, 4, 8, 16, 64, 256 };
 static const unsigned rewarded[] = { 1, 2, 3, 4, 8, 16, 32, 64 };
 
 /* From the first sample after which all were blocked there is one for each. */
-static void jobs_begin_with_compensating_workers(void **state)
+static void jobs_begin_with_compensating_helpers(void **state)
 {
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(cpus); i++) {
 		struct machine machine;
@@ -88,7 +88,7 @@ static void jobs_begin_with_compensating_workers(void **state)
 		set_up(&machine, cpus[i], 16);
 		take_sample(&machine);
 		take_sample(&machine);
-		assert_int_equal(machine.workers, KT_MIN(cpus[i], MAX));
+		assert_int_equal(machine.helpers, KT_MIN(cpus[i], MAX));
 	}
 }
 
@@ -111,7 +111,7 @@ static void any_device_on_any_machine(void **state)
 	}
 }
 
-/* The number sought may be the target: without a worker the search goes on. */
+/* The number sought may be the target: without a helper the search goes on. */
 static void none_is_a_number_too(void **state)
 {
 	struct machine machine;
@@ -134,7 +134,7 @@ static void a_lower_target_is_searched_too(void **state)
 	go(&machine, 8000);
 	assert_int_equal(machine.count.io.base, 13);
 	/* A trial may be under way. */
-	assert_in_range(machine.workers, 0, 13);
+	assert_in_range(machine.helpers, 0, 13);
 	machine.best = 32;
 	go(&machine, 20000);
 	assert_in_range(machine.count.io.base, 32, 63);
@@ -155,15 +155,15 @@ static void client_and_caller_set_bounds(void **state)
 	set_up(&machine, 4, 64);
 	machine.sample.max = 3;
 	go(&machine, 1000);
-	assert_int_equal(machine.workers, 3);
+	assert_int_equal(machine.helpers, 3);
 	machine.sample.has_one_cpu = true;
 	machine.sample.extra = 4;
 	go(&machine, 1);
-	assert_int_equal(machine.workers, 0);
+	assert_int_equal(machine.helpers, 0);
 	machine.sample.has_one_cpu = false;
 	machine.sample.extra = 0;
 	go(&machine, 1);
-	assert_int_equal(machine.workers, 3);
+	assert_int_equal(machine.helpers, 3);
 }
 
 /* Other work on all CPUs: a job that would use more than one leaves them. */
@@ -176,22 +176,22 @@ static void overloaded_machines_are_left_alone(void **state)
 		set_up(&machine, cpus[i], 1000);
 		machine.running = cpus[i] + 1;
 		go(&machine, 1000);
-		assert_true(machine.workers > 0);
+		assert_true(machine.helpers > 0);
 		machine.others = cpus[i];
 		go(&machine, 100);
-		assert_int_equal(machine.workers, 0);
+		assert_int_equal(machine.helpers, 0);
 		/* A number that cannot be had is not measured. */
 		windows = machine.count.io.windows;
 		go(&machine, 1000);
-		assert_int_equal(machine.workers, 0);
+		assert_int_equal(machine.helpers, 0);
 		assert_int_equal(machine.count.io.windows, windows);
 		machine.others = 0;
 		go(&machine, 100);
-		assert_true(machine.workers > 0);
+		assert_true(machine.helpers > 0);
 	}
 }
 
-/* One that uses less than a CPU with all its workers disturbs nobody. */
+/* One that uses less than a CPU with all its helpers disturbs nobody. */
 static void little_ones_have_workers_in_an_overload(void **state)
 {
 	struct machine machine;
@@ -199,16 +199,16 @@ static void little_ones_have_workers_in_an_overload(void **state)
 	set_up(&machine, 4, 16);
 	machine.others = 8;
 	go(&machine, 1000);
-	assert_true(machine.workers >= 4);
+	assert_true(machine.helpers >= 4);
 	/* Not where they could not be lowered. */
 	machine.sample.idle_only = true;
 	go(&machine, 100);
-	assert_int_equal(machine.workers, 0);
+	assert_int_equal(machine.helpers, 0);
 }
 
-/* In an overload, a job that uses so many tenths of a CPU without and with workers:
+/* In an overload, a job that uses so many tenths of a CPU without and with helpers:
  * once it was seen for a while it has some, or none. */
-static void has_workers(unsigned without, unsigned with, bool expected)
+static void has_helpers(unsigned without, unsigned with, bool expected)
 {
 	struct machine machine;
 
@@ -216,22 +216,22 @@ static void has_workers(unsigned without, unsigned with, bool expected)
 	machine.others = 8;
 	machine.exactly = true;
 	for (unsigned i = 0; i < 2000; i++) {
-		unsigned tenths = machine.workers ? with : without;
+		unsigned tenths = machine.helpers ? with : without;
 
 		machine.running = (i + 1) * tenths / 10 - i * tenths / 10;
 		take_sample(&machine);
 		if (i >= 100)
-			assert_int_equal(machine.workers != 0, expected);
+			assert_int_equal(machine.helpers != 0, expected);
 	}
 }
 
 static void jobs_of_about_a_cpu_make_up_their_mind(void **state)
 {
-	has_workers(3, 8, true);
-	has_workers(7, 11, false);
+	has_helpers(3, 8, true);
+	has_helpers(7, 11, false);
 }
 
-/* Threads that run are not replaced, and their rate says nothing of workers. */
+/* Threads that run are not replaced, and their rate says nothing of helpers. */
 static void threads_that_compute_have_none(void **state)
 {
 	struct machine machine;
@@ -245,7 +245,7 @@ static void threads_that_compute_have_none(void **state)
 		machine.sample.now_ns += 20 * MS;
 		take_sample(&machine);
 	}
-	assert_int_equal(machine.workers, 0);
+	assert_int_equal(machine.helpers, 0);
 	assert_int_equal(machine.count.io.windows, 0);
 }
 
@@ -256,16 +256,16 @@ static void stalled_threads_do_not_count(void **state)
 
 	set_up(&machine, 4, 0);
 	go(&machine, 10);
-	assert_int_equal(machine.workers, 4);
+	assert_int_equal(machine.helpers, 4);
 	machine.sample.extra = 8;
 	take_sample(&machine);
-	assert_int_equal(machine.workers, 12);
+	assert_int_equal(machine.helpers, 12);
 	machine.sample.extra = 1000;
 	go(&machine, 10);
-	assert_int_equal(machine.workers, MAX);
+	assert_int_equal(machine.helpers, MAX);
 	machine.sample.extra = 0;
 	take_sample(&machine);
-	assert_int_equal(machine.workers, 4);
+	assert_int_equal(machine.helpers, 4);
 }
 
 /* A rate is that of one number of threads. */
@@ -283,7 +283,7 @@ static void windows_end_when_others_stall(void **state)
 	assert_true(machine.count.io.windows > 0);
 }
 
-KTEST_MAIN(KTEST(jobs_begin_with_compensating_workers),
+KTEST_MAIN(KTEST(jobs_begin_with_compensating_helpers),
 	   KTEST(any_device_on_any_machine), KTEST(none_is_a_number_too),
 	   KTEST(a_lower_target_is_searched_too),
 	   KTEST(client_and_caller_set_bounds),
