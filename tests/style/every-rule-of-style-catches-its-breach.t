@@ -129,6 +129,20 @@ catches_include('umt/a.c', '#include "kmod/compat.h"', 'kmod in umt');
 catches_include('runtime/a.c', '#include "core/split.h"', 'core in runtime');
 catches_include('include/ktask/a.h', '#include "core/a.h"', 'core in include');
 
+my @module = map { ("$_.c" => "$dual\n") } qw(core/a engine/b kmod/c);
+my $kbuild = "# kmod/d.o\nktask-y += core/a.o\nktask-y += engine/b.o\n";
+
+passes('kbuild', 'a list of all sources', @module,
+       'sim/d.c' => "$dual\n", 'Kbuild' => "${kbuild}ktask-y += kmod/c.o\n");
+catches('kbuild', 'a source that is not listed', 'Kbuild: kmod/c.c is not',
+	@module, 'Kbuild' => $kbuild);
+catches('kbuild', 'an object without a source', 'Kbuild:5: there is no kmod/d.c',
+	@module, 'Kbuild' => "${kbuild}ktask-y += kmod/c.o\nktask-y += kmod/d.o\n");
+catches('kbuild', 'an object that is listed twice', 'Kbuild:4: core/a.o',
+	@module, 'Kbuild' => "${kbuild}ktask-y += core/a.o\nktask-y += kmod/c.o\n");
+catches('kbuild', 'a pattern', 'Kbuild:4: lists by',
+	@module, 'Kbuild' => "${kbuild}ktask-y += \$(wildcard kmod/*.c)\n");
+
 for my $path ('lib/a.c', 'include/ktask/a.h', 'mk/a.mk', 'Makefile',
 	      'man/a.1', 'tests/cli/a.bats') {
 	catches('licence', "$path without one", "$path:1:",
