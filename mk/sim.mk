@@ -30,6 +30,11 @@ $(SIM_TESTS:%.c=$(OUT)/%): $(OUT)/%: $(OBJ)/on-sim/%.o $(SIM_SUPPORT) $(SIMOBJ)
 check-mutations:
 	@CC='$(CC)' tests/sim/mutations
 
+## update-mutations: the same, and write the table of doc/simulation.md
+.PHONY: update-mutations
+update-mutations:
+	@CC='$(CC)' tests/sim/mutations --update
+
 $(OUT)/bench/bench-sim: $(call sim_obj,bench/sim/main.c) $(SIMOBJ)
 	@mkdir -p $(@D)
 	$(call say,LD)
