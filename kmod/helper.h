@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A helper thread, and what it shares with those who submit work items to it.
+ *
+ * Locking, for struct helper:
+ *	P: under pool_lock; item is also read without it: READ_ONCE()
+ *	L: under prio_lock, which a helper takes when it has left its item
+ *	C: the caller that took it from the list; of a worker cpus is its own
+ *	I: set when it is made; task of a worker before its first item
+ *	R: a reference counter
  */
 #ifndef KTASK_KMOD_HELPER_H
 #define KTASK_KMOD_HELPER_H
@@ -15,23 +22,22 @@
 #include "kmod/prio.h"
 
 struct helper {
-	struct list_head idle; /* in the pool's list, while it is idle */
-	struct task_struct *task; /* of a worker: NULL until it runs */
-	struct vhost_task *worker; /* thread of the caller's process, or NULL */
-	struct pool_item *item; /* queued or running; under pool_lock */
-	int nid; /* node of its memory */
-	unsigned long idle_since; /* jiffies */
-	refcount_t
-		users; /* the pool, and a caller that has submitted an item */
+	struct list_head idle; /* P: in the pool's list, while it is idle */
+	struct task_struct *task; /* I: of a worker NULL until it runs */
+	struct vhost_task *worker; /* I: of the caller's process, or NULL */
+	struct pool_item *item; /* P: queued or running */
+	int nid; /* I: node of its memory */
+	unsigned long idle_since; /* P: jiffies */
+	refcount_t users; /* R: the pool, and a caller that has submitted */
 
 	/* Who holds this lends or takes back; lent is true between. */
 	struct mutex prio_lock;
-	bool lent;
+	bool lent; /* L */
 
 	/* Of the caller that took it from the list. */
-	unsigned int placed; /* generation of the CPUs that it was placed in */
-	cpumask_var_t cpus; /* where it was placed */
-	cpumask_var_t wanted;
+	unsigned int placed; /* C: generation of the CPUs it was placed in */
+	cpumask_var_t cpus; /* C: where it was placed */
+	cpumask_var_t wanted; /* C */
 };
 
 /* Protects the list of idle helpers and the states of all items. */

@@ -17,6 +17,9 @@
  * Behaves badly where the scheduler wakes a helper on a busy CPU although another
  * one of its CPUs idles, as it may if these share no cache, until it moves one of
  * the two.
+ *
+ * Locking: there is no lock.  A bit of promised_cpus belongs to whoever set it, by
+ * test-and-set.  Any thread writes next_cpu: WRITE_ONCE() and READ_ONCE().
  */
 #include <linux/minmax.h>
 #include <linux/module.h>

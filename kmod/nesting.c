@@ -4,6 +4,9 @@
  *
  * A module has no place of its own in a task, so whoever works on a job that
  * may have helpers is in a small hash table meanwhile.
+ *
+ * Locking: a bucket's lock protects its list.  An entry is on the stack of its thread,
+ * which alone adds and removes it.
  */
 #include <linux/hash.h>
 #include <linux/list.h>

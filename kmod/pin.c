@@ -13,6 +13,12 @@
  *
  * Behaves badly on ranges of hundreds of gigabytes of small pages: it keeps a
  * pointer for each page.
+ *
+ * Locking: pins->lock protects the list of a file, and busy of the pins in it.
+ * all_pins_lock protects all_pins and everybody.  Neither is taken under the other.
+ * The rest of a pin is constant while it is in the list of its file; who takes it off
+ * that list owns it.  Readers of all_pins look at nothing but user, mm and nr_pages,
+ * which are set before.  memory_unpin_all() is alone: nobody has the file open.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>

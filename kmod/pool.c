@@ -6,6 +6,16 @@
  * Threads are made and ended by one work_struct, never in a caller's path: the
  * thread that makes kernel threads allocates memory and may enter reclaim,
  * which may wait for a lock that the caller holds.
+ *
+ * Locking, for helper_pool and its nodes; nothing of the module is locked under
+ * pool_lock:
+ *	P: under pool_lock
+ *	W: written by the work_struct, and by pool_exit() when that is cancelled;
+ *	   read by any: READ_ONCE()
+ *	H: written during CPU hot-plug, or under cpus_read_lock() by who sets a
+ *	   parameter, one at a time; read by any: READ_ONCE()
+ *	I: set by pool_init(), constant from when it is ready
+ *	A: any thread: core/caps.h
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
@@ -46,20 +56,20 @@ module_param_cb(keep, &tend_ops, &keep_helpers, 0644);
 MODULE_PARM_DESC(keep, "helpers kept although idle; 0: 3, or one per node");
 
 struct pool_node {
-	struct kt_cap cap;
-	unsigned int missing; /* asked for in vain; under pool_lock */
+	struct kt_cap cap; /* H: its limit, A: what is used */
+	unsigned int missing; /* P: asked for in vain */
 };
 
 static struct {
-	struct list_head idle; /* used last first */
-	unsigned int nr; /* changed by tend_pool() only */
-	unsigned int generation; /* CPUs came or went */
-	struct kt_cap machine;
-	struct pool_node *nodes; /* nr_node_ids */
-	struct workqueue_struct *wq;
+	struct list_head idle; /* P: used last first */
+	unsigned int nr; /* W */
+	unsigned int generation; /* H: CPUs came or went */
+	struct kt_cap machine; /* H: its limit, A: what is used */
+	struct pool_node *nodes; /* I: nr_node_ids */
+	struct workqueue_struct *wq; /* I */
 	struct delayed_work work;
-	int hotplug;
-	bool ready;
+	int hotplug; /* I */
+	bool ready; /* until pool_exit(), which has kernel_param_lock() */
 } helper_pool = {
 	.idle = LIST_HEAD_INIT(helper_pool.idle),
 };

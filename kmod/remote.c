@@ -9,6 +9,9 @@
  *
  * How such a file is known: its operations are those of one that was opened
  * through a mount of proc which nobody else can see or cover.
+ *
+ * Locking: mem_ops is set by remote_init(), before the device is there, and constant
+ * from then.
  */
 #include <linux/err.h>
 #include <linux/file.h>

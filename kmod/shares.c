@@ -4,6 +4,9 @@
  *
  * Behaves badly with more jobs at once than there are entries: those that come
  * later do their work alone.
+ *
+ * Locking: entries_lock protects all data of this file.  A job is there while it is
+ * registered, so that shares_show() may read it under the lock.
  */
 #include <linux/bitmap.h>
 #include <linux/ctype.h>

@@ -4,6 +4,9 @@
  * machine and for each node.
  *
  * Where there is no debugfs nothing is shown; that is no error.
+ *
+ * Locking: there is no lock.  A counter is written on its CPU by this_cpu_add() and
+ * read by any: a sum is of no one instant.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>

@@ -9,6 +9,13 @@
  *
  * A worker that is killed takes no more items; one that was submitted to it is
  * cancelled by the caller, who is killed as well.
+ *
+ * Locking: there is no lock.  kmod/helper.h says who writes what a worker has as a
+ * helper; of the rest:
+ *	O: the worker's own thread
+ *	C: the caller, before the worker's end is queued; leave is read by the worker:
+ *	   READ_ONCE()
+ *	R: a reference counter; the completions are their own
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -41,14 +48,14 @@ static struct workqueue_struct *end_wq;
 
 struct worker {
 	struct helper helper;
-	bool lowered; /* its own: it has had an item */
-	bool leave; /* it shall do nothing more */
+	bool lowered; /* O: it has had an item */
+	bool leave; /* C: it shall do nothing more */
 	struct completion begun; /* it has said which thread it is, */
 	struct completion left; /* and that it does nothing more */
-	struct prio own; /* of the caller, which waits for its end */
+	struct prio own; /* C: of the caller, which waits for its end */
 	struct work_struct end;
 	struct completion ended;
-	refcount_t users; /* the job, and the work_struct */
+	refcount_t users; /* R: the job, and the work_struct */
 };
 
 static struct worker *worker_of(struct helper *h)
