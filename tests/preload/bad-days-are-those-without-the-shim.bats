@@ -77,5 +77,7 @@ print("lives")' >"$BATS_TEST_TMPDIR/said"
 		grep -q lives "$BATS_TEST_TMPDIR/said"
 	done
 	remove_group "$group"
-	[ "$(taken prefault bytes)" -lt $((64 << 20)) ]
+	# Nothing is told of it where helpers got no CPU in that time.
+	made=$(taken prefault bytes)
+	[ "${made:-0}" -lt $((64 << 20)) ]
 }

@@ -315,6 +315,22 @@ static void ask_until_killed(bool pins)
 	}
 }
 
+/* Free pages that CPUs keep for themselves.  Of several nodes these are tens of MiB,
+ * since 6.7, and an idle CPU gives none back. */
+static long kept_by_cpus_kib(void)
+{
+	FILE *file = fopen("/proc/zoneinfo", "r");
+	char line[256];
+	long pages = 0, count;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, " count: %ld", &count) == 1)
+			pages += count;
+	if (file)
+		fclose(file);
+	return pages * (long)(PAGE / 1024);
+}
+
 /* What is neither free nor the kernel's own as far as that is counted: pages of
  * processes, and of nobody. */
 static long pages_kib(void)
@@ -325,11 +341,11 @@ static long pages_kib(void)
 	total = strstr(text, "MemTotal:");
 	free = strstr(text, "MemFree:");
 	return total && free ? strtol(total + 9, NULL, 10) -
-				       strtol(free + 8, NULL, 10) - kernel_kib()
+				       strtol(free + 8, NULL, 10) -
+				       kernel_kib() - kept_by_cpus_kib()
 			     : -1;
 }
 
-/* What CPUs keep of free pages goes back now and then only. */
 static bool pages_come_back(long before)
 {
 	for (int ms = 0; ms < PATIENCE_MS; ms += 50) {
@@ -354,8 +370,12 @@ static void killed_processes_leave_no_page(void)
 		CHECK(status_of(pid) == 1000);
 	}
 	CHECK(pins_become(before));
-	CHECK(kib > 0 && pages_come_back(kib));
-	say(true, __func__, NULL);
+	CHECK(kib > 0);
+	if (pages_come_back(kib)) {
+		say(true, __func__, NULL);
+		return;
+	}
+	say(false, __func__, "%ld KiB are not free again", pages_kib() - kib);
 }
 
 static uint64_t any(uint64_t addr)
