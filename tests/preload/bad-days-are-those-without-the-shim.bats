@@ -26,19 +26,6 @@ refused() {
 	grep -q EFBIG "$BATS_TEST_TMPDIR/plain"
 }
 
-# A group with 64 MiB, in $group; either version of control groups.
-make_group() {
-	local root=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
-
-	[ "$(id -u)" = 0 ] || skip "not root"
-	[ -d "$root" ] || root=/sys/fs/cgroup limit=memory.max
-	group=$root/ktask-test-$$
-	mkdir "$group" 2>/dev/null || skip "no control group can be made"
-	echo $((64 << 20)) >"$group/$limit" ||
-		{ rmdir "$group" && skip "control groups do not limit memory"; }
-	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
-}
-
 # in_group COMMAND...: its output and status
 in_group() {
 	local status=0
@@ -52,7 +39,7 @@ in_group() {
 }
 
 @test "a process that is killed for its memory is killed with it" {
-	make_group
+	make_group 64
 	for how in plain shimmed; do
 		in_group $how timeout 60 "$PROGRAMS/refused-cases" \
 			allocate 256 >"$BATS_TEST_TMPDIR/$how"
@@ -64,7 +51,7 @@ in_group() {
 }
 
 @test "--prefault takes no more than the control group has" {
-	make_group
+	make_group 64
 	for how in --prefault --prefault=wait; do
 		in_group "$KTASK_BUILD/ktask" run --report="$REPORT" $how -- \
 			python3 -c '

@@ -46,19 +46,6 @@ after 90 90" ]
 	[[ $output == *mincore* ]]
 }
 
-# A group with 256 MiB, in $group; either version of control groups.
-make_group() {
-	local root=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
-
-	[ "$(id -u)" = 0 ] || skip "not root"
-	[ -d "$root" ] || root=/sys/fs/cgroup limit=memory.max
-	group=$root/ktask-aside-$$
-	mkdir "$group" 2>/dev/null || skip "no control group can be made"
-	echo $((256 << 20)) >"$group/$limit" ||
-		{ rmdir "$group" && skip "control groups do not limit memory"; }
-	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
-}
-
 in_group() {
 	(
 		echo "$BASHPID" >"$group/cgroup.procs"
@@ -67,7 +54,7 @@ in_group() {
 }
 
 @test "mapping without end fills half of the memory at most" {
-	make_group
+	make_group 256
 	kib=$(in_group prefaulted --prefault=wait -- "$PROGRAMS/watch-cases" \
 		endless 16 64) || kib=
 	remove_group "$group"
@@ -79,7 +66,7 @@ in_group() {
 }
 
 @test "mappings that are touched are made, one after another" {
-	make_group
+	make_group 256
 	kib=$(in_group prefaulted --prefault=wait -- "$PROGRAMS/watch-cases" \
 		endless-touched 16 12) || kib=
 	remove_group "$group"

@@ -52,3 +52,16 @@ remove_group() {
 	done
 	rmdir "$1"
 }
+
+# make_group MIB: a control group with so much memory, in $group; either version
+make_group() {
+	local root=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
+
+	[ "$(id -u)" = 0 ] || skip "not root"
+	[ -d "$root" ] || root=/sys/fs/cgroup limit=memory.max
+	group=$root/ktask-test-$$
+	mkdir "$group" 2>/dev/null || skip "no control group can be made"
+	echo $(($1 << 20)) >"$group/$limit" ||
+		{ rmdir "$group" && skip "control groups do not limit memory"; }
+	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
+}
