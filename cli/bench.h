@@ -91,7 +91,7 @@ struct bench_figures {
 	const struct bench_row *row;
 	struct stats seconds;
 	struct ratio speedup; /* over the first row */
-	bool shown; /* the rounds agree enough for a speedup */
+	bool shown; /* enough rounds, and they agree enough, for a speedup */
 	double gb_per_s;
 	double cpu_seconds;
 	double job_cpu_seconds;
@@ -166,6 +166,9 @@ struct ratio bench_speedup(const struct bench *bench,
 
 /** bench_is_settled - are all speedups known well enough? */
 bool bench_is_settled(const struct bench *bench);
+
+/** bench_have_interval - do all rows but the first have one? */
+bool bench_have_interval(const struct bench_figures *figures, unsigned nr);
 
 /**
  * bench_figures_of - one entry for each row with samples, the first row's first

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The chart that `ktask bench` draws in a terminal: a bar for each row, solid
- * up to the low end of the interval and light from there to the high end.
+ * up to the low end of the interval and light from there to the high end.  A
+ * row without an interval has no bar.
  * Nothing but characters, so that it may go into a file or a mail; those of
  * ASCII where the locale has no UTF-8.
  *
@@ -33,6 +34,12 @@ static void print_repeated(const char *cell, int times)
 		fputs(cell, stdout);
 }
 
+/* What is shown without an interval is the first row, and of unpaired ones. */
+static bool has_bar(const struct bench_figures *figures)
+{
+	return figures->shown || figures->speedup.confidence > 0;
+}
+
 static void draw_row(const struct bench_figures *figures, double scale,
 		     const struct palette *palette)
 {
@@ -45,6 +52,10 @@ static void draw_row(const struct bench_figures *figures, double scale,
 		printf("  %-12.12s |", row->name);
 	else
 		printf("%5u  |", row->threads);
+	if (!has_bar(figures)) {
+		printf(" no interval\n");
+		return;
+	}
 	print_repeated(palette->solid, solid);
 	print_repeated(palette->light, cells - solid);
 	if (figures->shown)
@@ -62,7 +73,7 @@ void bench_print_chart(const struct bench *bench)
 
 	figures = bench_figures_of(bench, &nr);
 	for (i = 0; i < nr; i++)
-		if (figures[i].speedup.high > most)
+		if (has_bar(&figures[i]) && figures[i].speedup.high > most)
 			most = figures[i].speedup.high;
 	if (nr)
 		printf("\n  %-*s  speedup; %s = its interval\n",

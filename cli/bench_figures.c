@@ -3,7 +3,8 @@
  * From samples to figures.  A speedup comes from pairs: the first row's run of
  * a round and this row's run of the same round.  Where the rounds do not agree
  * on which of the two is faster, and the ratio is not known well either, there
- * is a median all the same, but it is not shown.
+ * is a median all the same, but it is not shown; nor is it shown where there
+ * are too few rounds for an interval, as it may be chance.
  *
  * Rows that were measured in rounds of their own (bench->unpaired) have no
  * pairs; only there a speedup is a ratio of medians.
@@ -82,9 +83,19 @@ static void compute_row(const struct bench *bench, const struct bench_row *row,
 		stats_of_row(row, row->job_cpu_seconds).median;
 	figures->speedup = bench_speedup(bench, row);
 	figures->shown = bench->unpaired || row == &bench->rows[0] ||
-			 figures->speedup.pairs == 1 ||
-			 !ratio_disputed(&figures->speedup) ||
-			 ratio_settled(&figures->speedup, bench->precision);
+			 (figures->speedup.confidence > 0 &&
+			  (!ratio_disputed(&figures->speedup) ||
+			   ratio_settled(&figures->speedup, bench->precision)));
+}
+
+bool bench_have_interval(const struct bench_figures *figures, unsigned nr)
+{
+	unsigned i;
+
+	for (i = 1; i < nr; i++)
+		if (!figures[i].speedup.confidence)
+			return false;
+	return true;
 }
 
 struct bench_figures *bench_figures_of(const struct bench *bench, unsigned *nr)

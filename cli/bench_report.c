@@ -27,9 +27,15 @@ static int count_decimals(const struct bench_figures *figures, unsigned nr)
 	return digits < 1 ? 1 : digits;
 }
 
-/* Of the 80 of a terminal.  The widest interval wants more than its column:
- * "(0.01 to 1234.56)". */
-#define NAME_CELLS 28
+/* The 80 cells of a terminal are enough for the widest interval,
+ * "(0.01 to 1234.56)", beside a name as long as the demo has,
+ * "ktask run -- qemu-system-x86_64". */
+#define NAME_CELLS 31
+
+/* Cells of the interval, the least and the median seconds. */
+static const struct columns {
+	int interval, least, median;
+} operation_columns = { 15, 10, 11 }, command_columns = { 16, 9, 10 };
 
 /* "1.88 to 1.97"; in brackets where that is all pairs and no interval. */
 static const char *interval_text(const struct bench_figures *figures,
@@ -49,6 +55,8 @@ static void print_row(const struct bench_figures *figures, bool first,
 		      int digits)
 {
 	const struct bench_row *row = figures->row;
+	const struct columns *columns =
+		row->command ? &command_columns : &operation_columns;
 	char interval[INTERVAL_TEXT], speedup[16] = "-  ";
 
 	if (figures->shown)
@@ -59,9 +67,10 @@ static void print_row(const struct bench_figures *figures, bool first,
 	else
 		printf("%5u%c", row->threads,
 		       row->threads_used < row->threads ? '*' : ' ');
-	printf(" %7s  %14s %10.*f %11.*f", speedup,
-	       first ? "" : interval_text(figures, interval), digits,
-	       figures->seconds.least, digits, figures->seconds.median);
+	printf(" %7s %*s %*.*f %*.*f", speedup, columns->interval,
+	       first ? "" : interval_text(figures, interval), columns->least,
+	       digits, figures->seconds.least, columns->median, digits,
+	       figures->seconds.median);
 	if (!row->command)
 		printf(" %8.2f %8.*f", figures->gb_per_s, digits,
 		       figures->cpu_seconds);
@@ -78,8 +87,10 @@ static void print_rows(const struct bench *bench,
 		printf("  thr  speedup    95%% interval  least sec  median sec"
 		       "     GB/s  cpu sec\n");
 	else
-		printf("  %-*s %7s  %14s %10s %11s\n", NAME_CELLS, "",
-		       "speedup", "95% interval", "least sec", "median sec");
+		printf("  %-*s %7s %*s %*s %*s\n", NAME_CELLS, "", "speedup",
+		       command_columns.interval, "95% interval",
+		       command_columns.least, "least sec",
+		       command_columns.median, "median sec");
 	for (i = 0; i < nr; i++)
 		print_row(&figures[i], i == 0, digits);
 }
@@ -185,6 +196,8 @@ int bench_plot(const struct bench *bench, const char *path)
 	figures = bench_figures_of(bench, &plot.nr_points);
 	if (points && figures) {
 		describe_bench(bench, title, subtitle);
+		if (!bench_have_interval(figures, plot.nr_points))
+			plot.warning = "too few rounds for an interval";
 		points_of(figures, plot.nr_points, points);
 		plot.points = points;
 		status = plot_write(path, &plot);

@@ -10,7 +10,9 @@
  *
  * There are as many rounds as were asked for, or as many as settle all ratios
  * within the time that there is.  A round that would probably exceed the time,
- * as the longest one so far would, is not begun.
+ * as the longest one so far would, is not begun.  Where rounds take so long
+ * that too few would be left to settle anything, and a smaller size will do,
+ * they begin again with that.
  *
  * A run that took much more CPU time than the best one of its row has met memory
  * that the host had to give back, although free memory was renewed just before:
@@ -336,6 +338,47 @@ static int warm_up(struct bench *bench, struct course *course)
 	}
 }
 
+static void forget_samples(struct bench *bench)
+{
+	unsigned i;
+
+	for (i = 0; i < bench->nr_rows; i++) {
+		bench->rows[i].nr = 0;
+		bench->rows[i].threads_used = 0;
+	}
+	bench->repeated_runs = 0;
+}
+
+/*
+ * After @counted rounds: halves the size until enough rounds for a settled
+ * ratio fit into the time that is left, and forgets the rounds.  Necessary
+ * where a host gives memory back slowly: the warm-up may have found the size in
+ * memory that was there.  Returns whether the rounds begin again.
+ */
+static bool begin_smaller(struct bench *bench, struct course *course,
+			  unsigned counted)
+{
+	double left_ns = bench->max_seconds * 1e9 -
+			 (double)(now_ns() - course->begin_ns);
+	double round_ns = course->longest_ns;
+	uint64_t bytes = bench->size_bytes;
+
+	if (bench->runs || !bench->less_fits ||
+	    counted + left_ns / round_ns >= RATIO_SETTLED_PAIRS)
+		return false;
+	while (bytes > LEAST_BYTES &&
+	       left_ns / round_ns < RATIO_SETTLED_PAIRS) {
+		bytes /= 2;
+		round_ns /= 2;
+	}
+	if (bytes == bench->size_bytes || left_ns < round_ns)
+		return false;
+	set_size(bench, bytes);
+	forget_samples(bench);
+	course->longest_ns = 0;
+	return true;
+}
+
 static int run_rounds(struct bench *bench, struct course *course)
 {
 	unsigned round;
@@ -345,7 +388,9 @@ static int run_rounds(struct bench *bench, struct course *course)
 	for (round = 1;; round++) {
 		if (run_round(bench, round, course))
 			return 1;
-		if (is_finished(bench, round, course))
+		if (begin_smaller(bench, course, round))
+			round = 0;
+		else if (is_finished(bench, round, course))
 			return 0;
 	}
 }

@@ -52,14 +52,12 @@ static unsigned nr_hidden(const struct bench_figures *figures, unsigned nr)
 
 static void print_too_few(unsigned rounds)
 {
-	if (rounds == 1)
-		printf("One round has no interval; %u have one.  ",
-		       RATIO_LEAST_PAIRS);
-	else
-		printf("%u rounds have no interval, %u have one; in brackets: "
-		       "least and greatest.\n",
-		       rounds, RATIO_LEAST_PAIRS);
-	printf("The speedup may be chance.\n");
+	printf("No speedup is shown (-): %u round%s ha%s no interval, %u have "
+	       "one.\n",
+	       rounds, plural_suffix(rounds), rounds == 1 ? "s" : "ve",
+	       RATIO_LEAST_PAIRS);
+	if (rounds > 1)
+		printf("In brackets: the least and the greatest ratio.\n");
 }
 
 static void print_precision(const struct bench *bench, double width)
@@ -94,7 +92,7 @@ static void print_outcome(const struct bench *bench,
 		print_too_few(rounds);
 	else if (nr > 1)
 		print_precision(bench, widest_interval(figures, nr));
-	if (nr_hidden(figures, nr))
+	if (rounds >= RATIO_LEAST_PAIRS && nr_hidden(figures, nr))
 		printf("No speedup is shown (-) where the rounds disagree "
 		       "which side is faster.\n");
 }

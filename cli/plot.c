@@ -89,6 +89,10 @@ static void write_script(FILE *script, const char *path,
 	write_quoted(script, plot->title);
 	fputs(".\"\\n\".", script);
 	write_quoted(script, plot->subtitle);
+	if (plot->warning) {
+		fputs(".\"\\n\".", script);
+		write_quoted(script, plot->warning);
+	}
 	fputs(" noenhanced\n", script);
 	fprintf(script, "set ylabel 'speedup over %u thread%s'\n", first,
 		first == 1 ? "" : "s");

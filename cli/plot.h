@@ -17,6 +17,7 @@ struct plot_point {
 struct plot {
 	const char *title;
 	const char *subtitle;
+	const char *warning; /* under the subtitle, or NULL */
 	const struct plot_point *points;
 	unsigned nr_points;
 };

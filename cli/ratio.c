@@ -15,7 +15,7 @@
  * Who looks after each pair, and stops when the interval is narrow, stops too
  * early now and then (Y. S. Chow and H. Robbins, On the asymptotic theory of
  * fixed-width sequential confidence intervals for the mean, 1965).  Hence
- * SETTLED_PAIRS: with fewer the interval is never taken for settled.
+ * RATIO_SETTLED_PAIRS: with fewer the interval is never taken for settled.
  *
  * Behaves badly where the pairs depend on each other, as on a machine that
  * becomes slower throughout: the interval is too narrow then.
@@ -26,7 +26,6 @@
 #include "ratio.h"
 
 #define CONFIDENCE 0.95
-#define SETTLED_PAIRS 8
 
 static int compare_ratios(const void *a, const void *b)
 {
@@ -77,7 +76,7 @@ double ratio_width(const struct ratio *ratio)
 
 bool ratio_settled(const struct ratio *ratio, double width)
 {
-	return ratio->confidence > 0 && ratio->pairs >= SETTLED_PAIRS &&
+	return ratio->confidence > 0 && ratio->pairs >= RATIO_SETTLED_PAIRS &&
 	       ratio_width(ratio) <= width;
 }
 

@@ -12,6 +12,8 @@
 
 /* With fewer pairs than that, no two of them enclose the median at 95 %. */
 #define RATIO_LEAST_PAIRS 6
+/* With fewer the interval is never taken for settled: see ratio.c. */
+#define RATIO_SETTLED_PAIRS 8
 
 struct ratio {
 	double median; /* of the ratios of all pairs */

@@ -84,7 +84,7 @@ sub step_passes
 step_passes('start', 'demo', 'a root is made');
 ok(!-e $left, 'what a killed run has left is removed');
 step_passes('demo', 'deps', 'make demo works');
-like($said{demo} // '', qr/^  ktask run -- qemu-system-x86 +\d/m,
+like($said{demo} // '', qr/^  ktask run -- qemu-system-x86_64 +-  +/m,
      'and prints what it measured');
 step_passes('deps', 'build', 'make deps works');
 step_passes('build', 'features', 'what make check builds is built');

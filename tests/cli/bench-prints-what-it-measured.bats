@@ -74,9 +74,9 @@ check_object() {
 		"  thr  speedup    95% interval  least sec  median sec     GB/s  cpu sec" ]]
 	local number='[0-9]+\.[0-9]+'
 	[[ ${lines[4]} =~ ^\ +1\ +1\.00x\ +$number\ +$number\ +$number\ +$number$ ]]
-	[[ ${lines[5]} =~ ^\ +2[\ *]\ +${number}x\ +-\ +$number\ +$number\ +$number\ +$number$ ]]
+	[[ ${lines[5]} =~ ^\ +2[\ *]\ +-\ +-\ +$number\ +$number\ +$number\ +$number$ ]]
 	[[ $output == *"speedup: time of the first row / time of this row"* ]]
-	[[ $output == *"One round has no interval"*"may be chance."* ]]
+	[[ $output == *"No speedup is shown (-): 1 round has no interval, 6 have one."* ]]
 	[[ $output =~ Other\ processes\ used\ [0-9.]+\ of\ [0-9]+\ CPUs\ meanwhile ]]
 }
 
@@ -123,6 +123,33 @@ check_intervals() {
 	[[ $output == *"5 rounds have no interval, 6 have one"* ]]
 }
 
+@test "no speedup is printed or drawn without an interval" {
+	local a b rounds
+	for rounds in 1 5; do
+		a=$(speed 1 7 7 7 7 7 7) b=$(speed 1 1 1 1 1 1 1)
+		run -0 env LC_ALL=C "$ktask" bench --runs $rounds --own-time \
+			--chart --names plain,faster compare "$a" "$b"
+		echo "$output"
+		grep -qE '^  faster +- +[(-]' <<<"$output"
+		! grep -q '7\.00x' <<<"$output" || false
+		[[ $output == *"  faster       | no interval"* ]]
+	done
+	a=$(speed 1 7 7 7 7 7 7) b=$(speed 1 1 1 1 1 1 1)
+	run -0 env LC_ALL=C "$ktask" bench --runs 6 --own-time --chart \
+		--names plain,faster compare "$a" "$b"
+	[ "$(grep -c '7\.00x' <<<"$output")" -eq 2 ]
+	[[ $output != *"no interval"* ]]
+}
+
+@test "a plot without intervals says so" {
+	command -v gnuplot >/dev/null || skip "no gnuplot"
+	run -0 bench --plot "$BATS_TEST_TMPDIR/one.svg" populate
+	grep -q 'too few rounds' "$BATS_TEST_TMPDIR/one.svg"
+	run -0 "$ktask" bench --runs 6 --size 1M --threads 1,2 \
+		--plot "$BATS_TEST_TMPDIR/six.svg" populate
+	! grep -q 'too few rounds' "$BATS_TEST_TMPDIR/six.svg" || false
+}
+
 @test "without --runs it ends when settled, or when time is up" {
 	run -0 "$ktask" bench --max-time 2 --precision 20 --size 1M \
 		--threads 1,2 --json fill
@@ -135,6 +162,17 @@ check_intervals() {
 	[[ ${lines[2]} == "Measuring for at most 2 s, until each speedup is known within 20 %." ]]
 	[[ $output == *"Settled: "* || $output == *"TOO NOISY: "*"Done about the noise: "* ||
 		$output == *"rounds have no interval"* ]]
+}
+
+@test "where memory becomes slow, a smaller size leaves time for rounds" {
+	${CC:-cc} -shared -fPIC -o "$BATS_TEST_TMPDIR/slow.so" \
+		"$BATS_TEST_DIRNAME/fixtures/slow-memory.c" -ldl
+	run -0 --separate-stderr env LD_PRELOAD="$BATS_TEST_TMPDIR/slow.so" \
+		"$ktask" bench populate --pages huge --threads 1,2 \
+		--max-time 6 --json
+	is_true '.size_bytes == 256 * 1048576'
+	is_true '.rows[1].runs == (.rows[1].samples | length)'
+	is_true '.rows[0].runs >= .rows[1].runs'
 }
 
 # speed SECONDS...: a command that prints one after another
@@ -230,7 +268,7 @@ compare() {
 @test "commands see no input, and their output is not shown" {
 	run -0 "$ktask" bench --runs 1 compare 'read x || echo secret' 'cat'
 	[[ $output != *secret$'\n'* ]]
-	run -0 "$ktask" bench --runs 1 --own-time compare \
+	run -0 "$ktask" bench --runs 6 --own-time compare \
 		'yes long | head -5000; echo 2' 'echo 1'
 	[[ $output == *2.00x* ]]
 }

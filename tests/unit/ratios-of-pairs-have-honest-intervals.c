@@ -204,7 +204,7 @@ static void stopping_when_narrow_costs_little(void **state)
 			memcpy(sorted, ratios, nr * sizeof(*sorted));
 			ratio = ratio_of(sorted, nr);
 		}
-		assert_true(ratio.pairs >= SETTLED_PAIRS);
+		assert_true(ratio.pairs >= RATIO_SETTLED_PAIRS);
 		missed += ratio.low > 2 || ratio.high < 2;
 	}
 	/* One in sixteen instead of one in twenty; six deviations above that. */
