@@ -13,6 +13,8 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +31,7 @@ static struct {
 	int (*execvp)(const char *, char *const *);
 	int (*execvpe)(const char *, char *const *, char *const *);
 	int (*fexecve)(int, char *const *, char *const *);
+	int (*execveat)(int, const char *, char *const *, char *const *, int);
 } next;
 
 /* The file name of the shim, as LD_PRELOAD has it. */
@@ -52,6 +55,7 @@ static void find_next(void)
 	*(void **)&next.execvp = dlsym(RTLD_NEXT, "execvp");
 	*(void **)&next.execvpe = dlsym(RTLD_NEXT, "execvpe");
 	*(void **)&next.fexecve = dlsym(RTLD_NEXT, "fexecve");
+	*(void **)&next.execveat = dlsym(RTLD_NEXT, "execveat");
 }
 
 /* Not later: that allocates, and takes the loader's lock. */
@@ -174,10 +178,9 @@ KTASK_API int execvpe(const char *file, char *const argv[], char *const envp[])
 }
 
 /* The descriptor's own name is a number: tell the file's. */
-KTASK_API int fexecve(int fd, char *const argv[], char *const envp[])
+static struct attempt begin_exec_of(int fd, char *const envp[])
 {
 	int saved_errno = errno;
-	struct attempt attempt;
 	char path[32], name[256];
 	ssize_t len = -1;
 
@@ -186,8 +189,45 @@ KTASK_API int fexecve(int fd, char *const argv[], char *const envp[])
 		len = readlink(path, name, sizeof(name) - 1);
 	name[len > 0 ? len : 0] = '\0';
 	errno = saved_errno;
-	attempt = begin_exec(path, len > 0 ? name : NULL, envp);
+	return begin_exec(path, len > 0 ? name : NULL, envp);
+}
+
+KTASK_API int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	struct attempt attempt = begin_exec_of(fd, envp);
+
 	return end_exec(attempt, next.fexecve(fd, argv, envp));
+}
+
+/* @path is looked for below the directory @fd, unless it is an absolute one. */
+static struct attempt begin_exec_below(int fd, const char *path,
+				       char *const envp[])
+{
+	char whole[PATH_MAX];
+
+	if (path[0] == '/' || fd == AT_FDCWD)
+		snprintf(whole, sizeof(whole), "%s%s",
+			 path[0] == '/' ? "" : "./", path);
+	else
+		snprintf(whole, sizeof(whole), "/proc/self/fd/%d/%s", fd, path);
+	return begin_exec(whole, path, envp);
+}
+
+/* C libraries before glibc 2.34 have none, nor has then who calls it. */
+KTASK_API int execveat(int fd, const char *path, char *const argv[],
+		       char *const envp[], int flags)
+{
+	/* The header promises the compiler that it is not NULL. */
+	const char *volatile given = path;
+	struct attempt attempt;
+
+	if (given && given[0])
+		attempt = begin_exec_below(fd, path, envp);
+	else if (given && (flags & AT_EMPTY_PATH))
+		attempt = begin_exec_of(fd, envp);
+	else
+		attempt = begin_exec(NULL, NULL, envp);
+	return end_exec(attempt, next.execveat(fd, path, argv, envp, flags));
 }
 
 /* ---- arguments one by one ---- */

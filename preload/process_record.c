@@ -23,8 +23,8 @@ static const char *path;
 static struct run_records *records;
 /* Of the process that owns this memory: not that of a child of vfork(). */
 static struct run_record *own;
-/* What the thread's fork() in progress has for its child. */
-static __thread struct run_record *forking;
+/* What the thread's fork() in progress has for its child; then what it had. */
+static __thread struct run_record *forking, *forked;
 /* Children are in another namespace. */
 static bool children_elsewhere;
 
@@ -157,16 +157,25 @@ void shim_record_fork(void)
 		run_records_wake(records);
 }
 
-/* Which does not tell whether there is a child: if so, it has it. */
+/* Which does not tell whether there is a child: if so, it has the record. */
 void shim_record_parent(void)
 {
+	forked = forking;
 	forking = NULL;
+}
+
+void shim_record_fork_failed(void)
+{
+	if (forked)
+		atomic_store(&forked->state, RUN_FREE);
+	forked = NULL;
 }
 
 void shim_record_child(void)
 {
 	own = forking;
 	forking = NULL;
+	forked = NULL;
 	if (!own) {
 		/* Nor have its children, or what it becomes. */
 		records = NULL;

@@ -321,6 +321,8 @@ void shim_record_spawned(struct run_record *record, pid_t child);
 void shim_record_fork(void);
 void shim_record_parent(void);
 void shim_record_child(void);
+/* The thread's last fork() made no child. */
+void shim_record_fork_failed(void);
 /* unshare() or setns() was called: children are numbered otherwise. */
 void shim_record_leave_namespace(void);
 /* The process, or a child of vfork(), becomes @name; @told: it has its line. */

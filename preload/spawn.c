@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Children by posix_spawn(): where the shim will not be loaded into one, its line
- * is written here, once it exists.
+ * is written here, once it exists.  And a fork() that makes none, which the
+ * handlers of pthread_atfork() cannot tell from others.
  *
  * Not seen: those that the C library makes itself, for system() and popen().
  */
@@ -10,6 +11,7 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <ktask/ktask.h>
 
@@ -21,11 +23,13 @@ typedef int (*spawn_func)(pid_t *, const char *,
 			  char *const *);
 
 static spawn_func next_spawn, next_spawnp;
+static pid_t (*next_fork)(void);
 
 static void find_next(void)
 {
 	next_spawnp = (spawn_func)dlsym(RTLD_NEXT, "posix_spawnp");
 	next_spawn = (spawn_func)dlsym(RTLD_NEXT, "posix_spawn");
+	next_fork = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
 }
 
 /* Not later: that allocates, and takes the loader's lock. */
@@ -86,4 +90,17 @@ KTASK_API int posix_spawnp(pid_t *pid, const char *file,
 			   char *const envp[])
 {
 	return spawn_child(&next_spawnp, pid, file, actions, attr, argv, envp);
+}
+
+KTASK_API pid_t fork(void)
+{
+	pid_t child;
+
+	/* A constructor before ours calls. */
+	if (!next_fork)
+		find_next();
+	child = next_fork();
+	if (child < 0)
+		shim_record_fork_failed();
+	return child;
 }

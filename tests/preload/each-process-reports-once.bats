@@ -183,9 +183,17 @@ obstacle() {
 	cd "$BATS_TEST_TMPDIR"
 	echo 'int main(void) { return 0; }' >static.c
 	cc -static -o static static.c || skip "no static C library"
-	shimmed "$PROGRAMS/report-cases" fexecve ./static
-	cat "$REPORT"
-	obstacle 1 'linked statically' static
+	for how in fexecve execveat execveat-of-fd; do
+		: >"$REPORT"
+		shimmed "$PROGRAMS/report-cases" $how ./static
+		cat "$REPORT"
+		obstacle 1 'linked statically' static
+	done
+}
+
+@test "an execveat() that fails changes nothing" {
+	reported execveat-fails
+	summaries 1
 }
 
 # complaint PATH WHY: that alone is what $output has

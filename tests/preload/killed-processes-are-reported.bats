@@ -59,6 +59,12 @@ ENDED='(signal 9 ended it|it ended without a report: by a signal, or a system ca
 	[ "$(wc -l <"$REPORT")" = 4 ]
 }
 
+@test "a child after more forks that failed than there are records" {
+	run -0 run_reported "$PROGRAMS/report-cases" forks-fail
+	settles grep -E "^$TOOK; then $ENDED" "$REPORT"
+	! grep -q 'not told of' "$REPORT" || false
+}
+
 @test "one that outlived all others" {
 	: >"$BATS_TEST_TMPDIR/waits"
 	run -0 run_reported "$PROGRAMS/report-cases" orphan-killed \

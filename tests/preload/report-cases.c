@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <sys/inotify.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -163,6 +164,39 @@ static int case_fexecve(char **argv)
 	return 1;
 }
 
+static int case_execveat(char **argv)
+{
+	int fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	execveat(fd, argv[2], argv + 2, environ, 0);
+	return 1;
+}
+
+static int case_execveat_of_fd(char **argv)
+{
+	int fd = open(argv[2], O_RDONLY | O_CLOEXEC);
+
+	execveat(fd, "", argv + 2, environ, AT_EMPTY_PATH);
+	return 1;
+}
+
+static int case_execveat_fails(char **argv)
+{
+	const char *volatile given = NULL;
+
+	must(execveat(AT_FDCWD, "nothing", argv, environ, 0) == -1 &&
+		     errno == ENOENT,
+	     "no file");
+	must(execveat(AT_FDCWD, "", argv, environ, 0) == -1 && errno == ENOENT,
+	     "no path");
+	must(execveat(AT_FDCWD, given, argv, environ, 0) == -1 &&
+		     errno == EFAULT,
+	     "no pointer");
+	must(execveat(-1, "nothing", argv, environ, 0) == -1 && errno == EBADF,
+	     "no directory");
+	return 0;
+}
+
 static int case_killed(char **argv)
 {
 	map(LARGE_BYTES, MAP_POPULATE);
@@ -173,6 +207,25 @@ static int case_child_killed(char **argv)
 {
 	pid_t child = fork();
 
+	if (!child)
+		case_killed(argv);
+	return waitpid(child, NULL, 0) != child;
+}
+
+/* More forks fail than there are records.  Root's never would. */
+static int case_forks_fail(char **argv)
+{
+	struct rlimit none = { 0, RLIM_INFINITY }, many = { 1000, 1000 };
+	pid_t child;
+
+	must(geteuid() || !setuid(65534), "setuid");
+	getrlimit(RLIMIT_NPROC, &many);
+	none.rlim_max = many.rlim_max;
+	setrlimit(RLIMIT_NPROC, &none);
+	for (int i = 0; i < 5000; i++)
+		must(fork() == -1 && errno == EAGAIN, "a fork that fails");
+	setrlimit(RLIMIT_NPROC, &many);
+	child = fork();
 	if (!child)
 		case_killed(argv);
 	return waitpid(child, NULL, 0) != child;
@@ -340,6 +393,10 @@ static const struct {
 	{ "fork-beside-work", case_fork_beside_work },
 	{ "exec-beside-work", case_exec_beside_work },
 	{ "fexecve", case_fexecve },
+	{ "execveat", case_execveat },
+	{ "execveat-of-fd", case_execveat_of_fd },
+	{ "execveat-fails", case_execveat_fails },
+	{ "forks-fail", case_forks_fail },
 	{ "child-killed", case_child_killed },
 	{ "orphan-killed", case_orphan_killed },
 	{ "filtered-child", case_filtered_child },
