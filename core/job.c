@@ -52,11 +52,11 @@ void kt_job_begin(struct kt_job *job)
 	}
 }
 
-void kt_worker_begin(struct kt_worker *worker, const struct kt_job *job,
-		     int node, unsigned index)
+void kt_worker_begin_at(struct kt_worker *worker, const struct kt_job *job,
+			int node, unsigned range)
 {
 	worker->node = node;
-	worker->range = kt_claim_home(job, node, index);
+	worker->range = range;
 	worker->cost.mean = kt_load(&job->cost.mean);
 	/* The two are stored one by one: half an estimate may be seen. */
 	worker->cost.high = KT_MAX(kt_load(&job->cost.high), worker->cost.mean);
@@ -68,6 +68,12 @@ void kt_worker_begin(struct kt_worker *worker, const struct kt_job *job,
 	worker->failed = false;
 	worker->error = 0;
 	worker->fail_pos = NULL;
+}
+
+void kt_worker_begin(struct kt_worker *worker, const struct kt_job *job,
+		     int node, unsigned index)
+{
+	kt_worker_begin_at(worker, job, node, kt_claim_home(job, node, index));
 }
 
 void kt_job_stop(struct kt_job *job, int error)

@@ -89,6 +89,10 @@ int kt_job_check(const struct kt_job *job);
 /* kt_job_begin - reset everything that a run changes; func etc. are set */
 void kt_job_begin(struct kt_job *job);
 
+/* kt_worker_begin_at - a worker on @node that begins with @range */
+void kt_worker_begin_at(struct kt_worker *worker, const struct kt_job *job,
+			int node, unsigned range);
+
 /* kt_worker_begin - a worker on @node; @index spreads workers over ranges */
 void kt_worker_begin(struct kt_worker *worker, const struct kt_job *job,
 		     int node, unsigned index);

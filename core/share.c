@@ -33,11 +33,17 @@ static uint32_t water_level(unsigned limit, const uint32_t *wanted, unsigned nr)
 unsigned kt_share(unsigned limit, const uint32_t *wanted, unsigned nr,
 		  unsigned self, uint64_t turn)
 {
-	uint32_t level = water_level(limit, wanted, nr);
-	uint64_t rest = limit - sum_dealt(wanted, nr, level);
 	unsigned nr_thirsty = 0, rank = 0;
+	uint32_t level;
+	uint64_t rest;
 
-	kt_assert(self < nr && sum_dealt(wanted, nr, level) <= limit);
+	kt_assert(self < nr);
+	/* Alone on the machine, as most jobs are. */
+	if (nr == 1)
+		return KT_MIN(wanted[0], limit);
+	level = water_level(limit, wanted, nr);
+	rest = limit - sum_dealt(wanted, nr, level);
+	kt_assert(sum_dealt(wanted, nr, level) <= limit);
 	if (wanted[self] <= level)
 		return wanted[self];
 	for (unsigned i = 0; i < nr; i++) {

@@ -127,8 +127,7 @@ static bool submit_helper(struct kt_context *ctx, struct kt_item *item)
 		goto undeal;
 	if (!kt_host.permit_get(item, node))
 		goto put_budget;
-	kt_worker_begin(&item->worker, job, item->node, 0);
-	item->worker.range = item->range;
+	kt_worker_begin_at(&item->worker, job, item->node, item->range);
 	item->worker.tick = kt_item_tick;
 	if (submit_item(item))
 		return true;

@@ -221,10 +221,13 @@ unsigned int kt_host_allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 {
 	const struct kernel_job *job = job_of(ctx);
 	unsigned int limit = kt_load(&pool_machine()->limit);
-	unsigned int share =
-		shares_helpers(job->share_entry, ctx->wanted - 1, limit);
+	unsigned int threads =
+		1 + shares_helpers(job->share_entry, ctx->wanted - 1, limit);
 
-	return min(1 + share,
+	/* At the beginning the job has no more items than the quota allows. */
+	if (!refresh)
+		return threads;
+	return min(threads,
 		   job->cpus ? quota_threads_of(job->group) : quota_threads());
 }
 

@@ -173,7 +173,6 @@ void job_begin(struct kernel_job *job, bool detached)
 	max = kt_context_size(ctx, max_threads(job->ctl),
 			      outer && !detached ? &outer->ctx : NULL,
 			      job->ctl->deadline_ns);
-	kt_tune_chunk(&ctx->tune, ctx->job.split.min_chunk);
 	alloc_items(&ctx->helpers, max - 1);
 	kt_context_begin(ctx);
 }
