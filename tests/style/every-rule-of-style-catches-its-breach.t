@@ -142,6 +142,14 @@ catches('kbuild', 'an object that is listed twice', 'Kbuild:4: core/a.o',
 	@module, 'Kbuild' => "${kbuild}ktask-y += core/a.o\nktask-y += kmod/c.o\n");
 catches('kbuild', 'a pattern', 'Kbuild:4: lists by',
 	@module, 'Kbuild' => "${kbuild}ktask-y += \$(wildcard kmod/*.c)\n");
+my $other = "obj-m := a.o\na-y := b.o\n";
+passes('kbuild', 'another module\'s list', 'tests/vm/b.c' => "$dual\n",
+       'tests/vm/Kbuild' => $other);
+catches('kbuild', 'a source of another module that is not listed',
+	'tests/vm/Kbuild: tests/vm/c.c is not', 'tests/vm/c.c' => "$dual\n",
+	'tests/vm/Kbuild' => $other);
+catches('kbuild', 'a pattern of another module', 'tests/vm/Kbuild:3: lists by',
+	'tests/vm/Kbuild' => "$other\$(wildcard *.c)\n");
 
 for my $path ('lib/a.c', 'include/ktask/a.h', 'mk/a.mk', 'Makefile',
 	      'man/a.1', 'tests/cli/a.bats') {
