@@ -8,6 +8,12 @@
  * Until then a delayed_work stands in for the caller where no helper could be had
  * at the start: all at work, or one of them not yet back among the idle, or no CPU
  * idle.  It heeds the CPUs and the quota of the process that started the job.
+ *
+ * Locking: there is no lock; kmod/job.h says who writes what.  ktask_wait() ends the
+ * delayed_work, and waits for it, before it becomes the caller: one thread at a time
+ * is.  Helpers may be in chunks meanwhile, so what they read is written by
+ * WRITE_ONCE().  ktask_cancel() may come at any time before ktask_wait(), and writes
+ * only the error of the job, by one compare-and-swap.
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
@@ -124,6 +130,7 @@ int ktask_wait(struct ktask_job *job)
 	if (!job)
 		return -EINVAL;
 	cancel_delayed_work_sync(&job->again);
+	kt_assert(!job->job.task);
 	job->job.cpus = NULL;
 	quota_group_put(job->job.group);
 	/* With the locks that it holds; helpers in a chunk have begun it before. */

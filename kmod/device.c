@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * /dev/ktask: checks what comes from user space and hands it on.
+ *
+ * Locking: there is no lock here.  A request is the calling thread's, copied once;
+ * several threads may have one in work on the same file.  What these share is a struct
+ * pins, made by device_open() and freed by device_release(), which the kernel calls
+ * when no request is in work (kmod/memory.h).
  */
 #include <linux/capability.h>
 #include <linux/fs.h>

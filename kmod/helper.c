@@ -22,10 +22,13 @@ struct pool_item *helper_begin_item(struct helper *h)
 {
 	struct pool_item *item;
 
+	kt_assert(h->task == current);
 	spin_lock(&pool_lock);
 	item = h->item;
-	if (item)
-		item->state = POOL_ITEM_RUNNING;
+	if (item) {
+		kt_assert(item->state == POOL_ITEM_QUEUED);
+		WRITE_ONCE(item->state, POOL_ITEM_RUNNING);
+	}
 	spin_unlock(&pool_lock);
 	return item;
 }
@@ -63,6 +66,8 @@ static void give_back(struct helper *h)
 void helper_leave_item(struct helper *h, struct pool_item *item)
 {
 	spin_lock(&pool_lock);
+	kt_assert(h->task == current && h->item == item);
+	kt_assert(item->state == POOL_ITEM_RUNNING);
 	WRITE_ONCE(h->item, NULL);
 	/* Behind all that the helper wrote: pool_item_state(). */
 	smp_store_release(&item->state, POOL_ITEM_DONE);
@@ -122,6 +127,8 @@ bool helper_lend(struct helper *h, struct pool_item *item, struct prio *given)
 
 bool helper_place(struct helper *h, unsigned int generation)
 {
+	/* Nobody else may take it, or end it. */
+	kt_assert(list_empty(&h->idle));
 	if (h->placed == generation && cpumask_equal(h->cpus, h->wanted))
 		return true;
 	/* -EINVAL: none of them is online. */

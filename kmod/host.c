@@ -9,6 +9,10 @@
  *
  * Behaves badly where the caller's process is at its limit of threads: each
  * submission then tries once more to make one.
+ *
+ * Locking: there is no lock here; the pool's is below (kmod/pool.h), and that of
+ * kmod/shares.c.  kmod/job.h says who writes a job, kmod/port/ktask_host.h what
+ * belongs to an item.  Operations that are the caller's assert that it calls them.
  */
 #include <linux/freezer.h>
 #include <linux/sched/signal.h>
@@ -100,6 +104,7 @@ bool kt_host_submit(struct kt_item *item)
 	const struct cpumask *own = own_cpus(job);
 	struct kt_host_item *host = &item->host;
 
+	job_assert_caller(job);
 	item->worker.tick = tick_helper;
 	host->pooled.work = work_on_item;
 	if ((ctl->flags & KTASK_CALLER_PROCESS) && !host->worker)
@@ -114,6 +119,7 @@ bool kt_host_wait(struct kt_item *item)
 {
 	const struct ktask_ctl *ctl = job_of(item->ctx)->ctl;
 
+	job_assert_caller(job_of(item->ctx));
 	return pool_wait(&item->host.pooled, ctl->flags & KTASK_KILLABLE);
 }
 
@@ -224,6 +230,7 @@ unsigned int kt_host_allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 	unsigned int threads =
 		1 + shares_helpers(job->share_entry, ctx->wanted - 1, limit);
 
+	job_assert_caller(job);
 	/* At the beginning the job has no more items than the quota allows. */
 	if (!refresh)
 		return threads;

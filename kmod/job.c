@@ -4,6 +4,8 @@
  * prepares before the engine begins, and cleans up behind it.
  *
  * Its life in between is engine/context.c; what that asks for is kmod/host.c.
+ *
+ * Locking: there is no lock; kmod/job.h says who writes what.
  */
 #include <linux/cred.h>
 #include <linux/freezer.h>
@@ -55,6 +57,7 @@ static bool tick_caller(struct kt_worker *worker, uint64_t now_ns)
 	struct kernel_job *job =
 		container_of(worker, struct kernel_job, ctx.caller);
 
+	job_assert_caller(job);
 	cond_resched();
 	/* Such a caller holds no lock. */
 	if ((job->ctl->flags & KTASK_CALLER_PROCESS) && freezing(current))
@@ -247,8 +250,10 @@ void job_tell_end(struct kernel_job *job)
 
 int job_end(struct kernel_job *job)
 {
-	int error = kt_context_end(&job->ctx);
+	int error;
 
+	job_assert_caller(job);
+	error = kt_context_end(&job->ctx);
 	kfree(job->ctx.helpers.items);
 	return error;
 }

@@ -10,6 +10,17 @@
  * A job is done by job_init(), job_begin(), job_work() and job_end(), all of them
  * in its caller, except that of a started job the first two may be another
  * thread's.
+ *
+ * Locking: there is no lock.  engine/context.h says who writes the context.  Of the
+ * rest of struct kernel_job:
+ *
+ *	I: set by job_init(), constant from job_begin() on
+ *	B: set at KT_STAGE_BEGUN, before others can find the job in kmod/shares.c,
+ *	   constant from then on
+ *	C: the caller; of a started job who started it, and the work_struct that
+ *	   stands in for the caller (kmod/async.c), until somebody waits for it.
+ *	   job_assert_caller() asserts that
+ *	A: C, and any thread of the job reads it: READ_ONCE() and WRITE_ONCE()
  */
 #ifndef KTASK_KMOD_JOB_H
 #define KTASK_KMOD_JOB_H
@@ -23,25 +34,31 @@
 
 struct kernel_job {
 	struct kt_context ctx;
-	const struct ktask_ctl *ctl;
-	struct task_struct *task; /* the caller; NULL: nobody waits yet */
-	struct mm_struct *mm; /* that helpers use, or NULL; the caller's */
-	const struct cred *cred; /* the caller's, while it waits */
-	const struct cpumask *cpus; /* of who started it; NULL: the caller's */
-	struct cgroup_subsys_state *group; /* the same, if @cpus are set */
-	unsigned int scope; /* allocations that the caller may not make: PF_* */
-	unsigned int depth; /* jobs around its caller, or who began it */
-	int share_entry; /* of shares_register(), or -1 */
-	pid_t pid; /* of the one that began it, if it may have helpers, */
-	char comm[TASK_COMM_LEN]; /* for people */
+	const struct ktask_ctl *ctl; /* I */
+	struct task_struct *task; /* the caller; NULL: nobody waits yet; A */
+	struct mm_struct *mm; /* that helpers use, or NULL; the caller's; I */
+	const struct cred *cred; /* the caller's, while it waits; I */
+	const struct cpumask *cpus; /* its starter's; NULL: the caller's; C */
+	struct cgroup_subsys_state *group; /* the same, if @cpus are set; C */
+	unsigned int scope; /* PF_*: what the caller may not allocate; A */
+	unsigned int depth; /* jobs around its caller, or who began it; A */
+	int share_entry; /* of shares_register(), or -1; B */
+	pid_t pid; /* of the one that began it, if it may have helpers; B */
+	char comm[TASK_COMM_LEN]; /* for people; B */
 
-	/* Held by helpers in chunks, taken by the caller before it waits. */
+	/* Held by helpers in chunks, taken by the caller before it waits; B. */
 	struct lockdep_map lockdep;
 };
 
 static inline struct kernel_job *job_of(struct kt_context *ctx)
 {
 	return container_of(ctx, struct kernel_job, ctx);
+}
+
+/* job_assert_caller - the calling thread is the one of the legend's C */
+static inline void job_assert_caller(const struct kernel_job *job)
+{
+	kt_assert(!job->task || job->task == current);
 }
 
 /* job_check - 0, or -EINVAL for what can be seen without a table of ranges */
@@ -72,7 +89,8 @@ void job_tell_end(struct kernel_job *job);
 /* job_stop_if_killed - by any thread of the job, between chunks */
 void job_stop_if_killed(struct kernel_job *job);
 
-/* Which job a thread is in: an entry on the stack of whoever works. */
+/* Which job a thread is in: an entry on the stack of whoever works.  Its list is
+ * under the lock of kmod/nesting.c; the rest is constant while it is in there. */
 struct job_entry {
 	struct hlist_node node;
 	struct task_struct *task;

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Memory: what /dev/ktask does to a range of memory.
+ *
+ * Locking:
+ *	L: under the lock of struct pins
+ *	I: set before memory_run(), or by it before the first chunk; constant from then
+ *	K: each chunk writes its own part, read when the job has ended
+ *	A: any chunk: compare-and-swap; read by the caller when the job has ended
  */
 #ifndef KTASK_KMOD_MEMORY_H
 #define KTASK_KMOD_MEMORY_H
@@ -13,16 +19,16 @@
 /* What is pinned through one open file. */
 struct pins {
 	struct mutex lock;
-	struct list_head list;
+	struct list_head list; /* L */
 };
 
 /* One request while it runs. */
 struct memory_job {
-	unsigned long addr;
-	struct mm_struct *mm; /* another process's; NULL: the caller's */
-	unsigned int gup_flags;
-	struct page **pages; /* pinning; else NULL */
-	unsigned long failed; /* lowest address that failed; ULONG_MAX */
+	unsigned long addr; /* I */
+	struct mm_struct *mm; /* another process's; NULL: the caller's; I */
+	unsigned int gup_flags; /* I */
+	struct page **pages; /* pinning; else NULL; I, what it points to K */
+	unsigned long failed; /* lowest address that failed; ULONG_MAX; A */
 };
 
 /* memory_run - @func and @undo over the range of @request; sets its failed */

@@ -46,6 +46,7 @@ void job_leave(struct job_entry *entry)
 {
 	struct bucket *b = bucket_of(current);
 
+	kt_assert(entry->task == current);
 	spin_lock(&b->lock);
 	hlist_del(&entry->node);
 	spin_unlock(&b->lock);

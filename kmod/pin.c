@@ -178,11 +178,11 @@ static struct pin *new_pin(const struct ktask_mem *request)
 	return pin;
 }
 
-/* Under the lock. */
 static bool overlaps_any(const struct pins *pins, const struct pin *new)
 {
 	const struct pin *pin;
 
+	lockdep_assert_held(&pins->lock);
 	list_for_each_entry(
 		pin, &pins->list,
 		list) if (pin->mm == new->mm &&new->addr <

@@ -153,11 +153,25 @@ static const struct kernel_param_ops cap_ops = {
 
 /* ---- growing and shrinking ---- */
 
+/* The W of the legend. */
+static void assert_tending(void)
+{
+	kt_assert(!READ_ONCE(helper_pool.ready) ||
+		  current_work() == &helper_pool.work.work);
+}
+
+static void list_idle(struct helper *h)
+{
+	lockdep_assert_held(&pool_lock);
+	kt_assert(!h->item && list_empty(&h->idle));
+	h->idle_since = jiffies;
+	list_add(&h->idle, &helper_pool.idle);
+}
+
 void helper_idle(struct helper *h)
 {
 	spin_lock(&pool_lock);
-	h->idle_since = jiffies;
-	list_add(&h->idle, &helper_pool.idle);
+	list_idle(h);
 	spin_unlock(&pool_lock);
 }
 
@@ -176,6 +190,7 @@ static bool add_helper(int nid)
 {
 	struct helper *h;
 
+	assert_tending();
 	if (helper_pool.nr >= READ_ONCE(helper_pool.machine.limit))
 		return false;
 	h = helper_make(nid);
@@ -236,6 +251,7 @@ static struct helper *take_stale(unsigned long before)
 
 static void shrink_to_floor(unsigned long before, unsigned int floor)
 {
+	assert_tending();
 	while (helper_pool.nr > floor) {
 		struct helper *h = take_stale(before);
 
@@ -334,7 +350,8 @@ static void queue_item(struct helper *h, struct pool_item *item)
 	item->helper = h;
 	init_completion(&item->done);
 	spin_lock(&pool_lock);
-	item->state = POOL_ITEM_QUEUED;
+	kt_assert(!h->item);
+	WRITE_ONCE(item->state, POOL_ITEM_QUEUED);
 	WRITE_ONCE(h->item, item);
 	spin_unlock(&pool_lock);
 }
@@ -377,11 +394,11 @@ bool pool_cancel(struct pool_item *item)
 	spin_lock(&pool_lock);
 	queued = item->state == POOL_ITEM_QUEUED;
 	if (queued) {
+		kt_assert(h->item == item);
 		WRITE_ONCE(h->item, NULL);
-		item->state = POOL_ITEM_DONE;
+		WRITE_ONCE(item->state, POOL_ITEM_DONE);
 		if (!h->worker)
-			list_add(&h->idle, &helper_pool.idle);
-		h->idle_since = jiffies;
+			list_idle(h);
 	}
 	spin_unlock(&pool_lock);
 	if (queued)

@@ -9,6 +9,12 @@
  *                         `------caller cancels----------------------^
  *
  * States change under the pool's lock, which no client code runs under.
+ *
+ * Locking, for struct pool_item:
+ *	C: the caller of its job, while no helper has begun it
+ *	P: written under pool_lock (kmod/helper.h); read by any thread: READ_ONCE(), and
+ *	   DONE by smp_load_acquire(): pool_item_state()
+ *	done is completed by the helper, once for each submission that it has begun
  */
 #ifndef KTASK_KMOD_POOL_H
 #define KTASK_KMOD_POOL_H
@@ -27,12 +33,12 @@ enum pool_item_state { POOL_ITEM_DONE, POOL_ITEM_QUEUED, POOL_ITEM_RUNNING };
 
 /* What the pool keeps of a work item. */
 struct pool_item {
-	/* What the helper does; runs on the helper. */
+	/* What the helper does; runs on the helper.  C */
 	void (*work)(struct pool_item *item);
 
 	/* The pool's, valid from the submission on. */
-	struct helper *helper;
-	enum pool_item_state state;
+	struct helper *helper; /* C */
+	enum pool_item_state state; /* P */
 	struct completion done;
 };
 

@@ -2,6 +2,10 @@
 /*
  * Populating a range of memory; and what it has in common with the other
  * requests.
+ *
+ * Locking: there is no lock; kmod/memory.h says who writes a struct memory_job, which
+ * is on the stack of the thread that asks.  process_us is written by its parameter, at
+ * any time: READ_ONCE().
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>

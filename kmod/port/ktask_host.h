@@ -8,11 +8,18 @@
 /* With retpolines an empty job took 1.2 times as long through pointers. */
 #define KT_HOST_BOUND
 
+/*
+ * Locking:
+ *	P: kmod/pool.h
+ *	C: the caller of its job (kmod/job.h)
+ *	S: written by who submits it while no helper has it, then by the helper that
+ *	   begins it, or by who cancels it: the state of the item hands it over
+ */
 struct kt_host_item {
-	struct pool_item pooled;
-	struct helper *worker; /* of the caller's process, for it; or NULL */
-	struct kt_cap *node_cap; /* held, or NULL */
-	int cpu; /* promised to its helper until that begins; -1 none */
+	struct pool_item pooled; /* P */
+	struct helper *worker; /* of the caller's process, for it; or NULL; C */
+	struct kt_cap *node_cap; /* held, or NULL; S */
+	int cpu; /* promised to its helper until that begins; -1 none; S */
 };
 
 #endif /* KTASK_HOST_H */
