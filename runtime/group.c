@@ -11,11 +11,6 @@
 #define EVENTS_IN_ALL (UINT64_MAX / LIVE_EVENT)
 #define SPINS 2000
 
-static struct worker *current_worker(void)
-{
-	return rt_runs() ? self_worker : NULL;
-}
-
 /* ---- groups ---- */
 
 int ktrt_group_new(struct ktrt_group **group)
@@ -67,7 +62,7 @@ int ktrt_group_wait(struct ktrt_group *group)
 		if (!task && w->core)
 			task = search_wanted(w, &aim);
 		if (task)
-			task_help(w, task);
+			task_help(w, task, NULL);
 		else
 			group_sleep(w, group);
 	}

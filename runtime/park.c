@@ -11,6 +11,8 @@
  *
  * Locks: the core's, inside it the pool's.
  */
+#include <errno.h>
+
 #include <ktask/ktask.h>
 
 #include "rt.h"
@@ -500,4 +502,28 @@ void park_gone(struct worker *w)
 	at_store(&core->wants_thread, 1);
 	lock_drop(&core->lock);
 	leader_kick();
+}
+
+int ktrt_yield(void)
+{
+	struct worker *w = self_worker;
+	struct ktrt_task *task;
+
+	if (!w || !rt_runs())
+		return -ESRCH;
+	if (!w->core) {
+		sched_yield();
+		return 0;
+	}
+	if (!core_overloaded(w->core) && !sched_work_visible())
+		return 0;
+	if (park_yield(w))
+		return 0;
+	/* No worker is left for that: do one here. */
+	task = sched_take(w);
+	if (task)
+		task = sched_run(w, task);
+	if (task)
+		task_ready(w, task);
+	return 0;
 }

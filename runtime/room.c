@@ -8,6 +8,7 @@
  * still to make, or to write into a pipe.  So it does others itself only where
  * nobody else can, and where all of its children seem to wait it goes on.
  */
+#include "brief.h"
 #include "rt.h"
 
 /* As many children as caches hold; those who idle, or look, want more. */

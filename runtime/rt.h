@@ -59,19 +59,35 @@ enum {
 	TASK_OUTER = 8, /* stands for an attached thread */
 	TASK_NODE_QUEUE = 16, /* has a priority or a node */
 	TASK_LOANED = 32, /* when free it goes back to its parent */
+	TASK_NODE = 64, /* of a graph: what is to be done, not who does it */
+	TASK_FOR_NODE = 128, /* does what a node says */
+	TASK_RUN = 256, /* a run of a graph: parent of those */
 };
 
 struct ktrt_task {
 	CACHE_ALIGNED ktrt_func func;
 	void *arg;
 	struct ktrt_task *parent; /* read by thieves of other tasks, too */
-	struct ktrt_group *group;
+	union {
+		struct ktrt_group *group;
+		struct ktrt_task **after; /* TASK_NODE: they wait for it */
+	};
 	struct ktrt_task *next; /* in lists of ready tasks, on node queues */
 	uint32_t depth; /* the parent's and 1; as parent */
 	uint16_t flags;
 	int16_t priority;
-	uint64_t spawned; /* children, by the body; */
-	uint64_t credited; /* of these, in @live */
+	union {
+		struct {
+			uint64_t spawned; /* children, by the body; */
+			uint64_t credited; /* of these, in @live */
+		};
+		struct { /* TASK_NODE, which needs no more than this line */
+			uint32_t unmet; /* of those before it, in this run */
+			uint32_t nr_before;
+			uint32_t nr_after;
+			uint32_t arrow; /* the last of these, by number */
+		};
+	};
 
 	CACHE_ALIGNED uint64_t live;
 	uint32_t pending; /* dependences not met, and 1 while they are made */
@@ -84,7 +100,11 @@ struct ktrt_task {
 	int16_t node;
 	uint16_t maker; /* its worker's slot and 1; 0: not one with a core */
 	uint64_t order; /* on a node queue */
-	struct ktrt_task *back; /* TASK_OUTER: a record of TASK_LOANED */
+	union {
+		struct ktrt_task *back; /* TASK_OUTER: one of TASK_LOANED */
+		struct ktrt_task *of; /* TASK_FOR_NODE */
+		struct ktrt_graph *graph; /* TASK_RUN */
+	};
 
 	struct access access_inline[ACCESS_INLINE];
 	_Alignas(16) char arg_inline[ARG_INLINE];
@@ -215,6 +235,7 @@ struct runtime {
 	CACHE_ALIGNED uint32_t stop;
 	uint32_t runs;
 	uint32_t generation; /* changes in the child of a fork */
+	uint32_t starts; /* of a runtime in this process */
 	uint32_t cancels; /* groups that were cancelled, ever */
 	struct core *cores;
 	struct node_queue *node_queues; /* one a node */
@@ -279,47 +300,42 @@ bool worker_all_blocked(const struct core *core);
 void worker_join_all(void);
 void worker_free_all(void);
 
-/*
- * A maker that does its tasks itself stands still if one waits for what it is
- * still to make.  So it does only such whose functions are known to be brief:
- * others, on stacks of their own, came back from them soon.  A thread that lost
- * its CPU meanwhile is no reason to forget that: it takes two that were long.
- */
-enum { FUNC_UNKNOWN, FUNC_LONG, FUNC_BRIEF_ONCE_LONG, FUNC_BRIEF };
-
-static inline uint64_t *func_known(ktrt_func func)
-{
-	return &rt.funcs[(uintptr_t)func / 16 % FUNCS_KNOWN];
-}
-
-static inline unsigned func_kind(ktrt_func func)
-{
-	uint64_t known = at_peek(func_known(func));
-
-	return known >> 2 == (uintptr_t)func ? known & 3 : FUNC_UNKNOWN;
-}
-
-static inline bool func_is_brief(ktrt_func func)
-{
-	uint64_t least = (uint64_t)(uintptr_t)func << 2 | FUNC_BRIEF_ONCE_LONG;
-
-	return at_peek(func_known(func)) - least <= 1;
-}
-
-static inline void func_learn(ktrt_func func, bool brief)
-{
-	unsigned kind = func_kind(func);
-	unsigned now = brief			     ? FUNC_BRIEF
-		       : kind > FUNC_BRIEF_ONCE_LONG ? FUNC_BRIEF_ONCE_LONG
-						     : FUNC_LONG;
-
-	if (now != kind)
-		at_poke(func_known(func), (uint64_t)(uintptr_t)func << 2 | now);
-}
-
 /* ---- task.c ---- */
 
+/* The calling thread, if it may make tasks; else NULL. */
+static inline struct worker *current_worker(void)
+{
+	struct worker *w = self_worker;
+
+	return w && likely(rt_runs()) ? w : NULL;
+}
+
+/* Attributes of whatever version, checked: 0, -EINVAL, -E2BIG */
+int task_read_attr(struct ktrt_attr *own, const struct ktrt_attr *attr);
+/* All of them but dependences and the copy of the argument. */
+void task_take_attr(struct ktrt_task *task, const struct ktrt_attr *attr);
 struct ktrt_task *task_new(struct worker *w, ktrt_func func, void *arg);
+
+/* A record as that of a task of @parent which is not ready yet. */
+static inline void task_renew(struct ktrt_task *task, struct ktrt_task *parent,
+			      ktrt_func func, void *arg)
+{
+	task->func = func;
+	task->arg = arg;
+	/* Thieves may look at a record that is none any more. */
+	at_poke(&task->parent, parent);
+	at_poke(&task->depth, parent ? parent->depth + 1 : 0);
+	task->group = NULL;
+	task->flags = 0;
+	task->priority = 0;
+	task->spawned = task->credited = 0;
+	task->live = LIVE_BODY;
+	task->error = task->child_error = 0;
+	task->domain = NULL;
+	task->nr_access = 0;
+	task->node = -1;
+}
+
 void task_free(struct worker *w, struct ktrt_task *task);
 /* Dependences are met: put it where it is found. */
 void task_ready(struct worker *w, struct ktrt_task *task);
@@ -329,11 +345,15 @@ void task_ready(struct worker *w, struct ktrt_task *task);
  */
 struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 			     int error);
+/* The run of a node has one child less, as nothing waits for that. */
+struct ktrt_task *task_sink_complete(struct worker *w, struct ktrt_task *node);
 /* Nothing is left of it: its successors, its parent, its group learn it. */
 struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task);
 bool task_is_cancelled(const struct ktrt_task *task);
-/* Do it in the middle of another one. */
-void task_help(struct worker *w, struct ktrt_task *task);
+/* Do it in the middle of another one, and what that makes ready if @above waits
+ * for it, too. */
+void task_help(struct worker *w, struct ktrt_task *task,
+	       const struct ktrt_task *above);
 /* Children of it that are not complete; by its own thread. */
 int32_t task_outstanding(const struct ktrt_task *task);
 /* Wait for them, helping; the first code. */
@@ -342,6 +362,15 @@ int task_wait(struct worker *w, struct ktrt_task *task);
 int error_take(int *error);
 /* As the first one; a later one is dropped. */
 void error_keep(int *error, int code);
+
+/* ---- task_graph.c ---- */
+
+/* A node is complete: it makes others ready, one of which is put into *@next if
+ * that is NULL.  true: nothing waits for it, so its run has one child less. */
+bool graph_node_complete(struct worker *w, struct ktrt_task *node,
+			 struct ktrt_task **next);
+/* A run that its caller left is complete. */
+void graph_run_complete(struct ktrt_task *run);
 
 /* ---- room.c ---- */
 
@@ -497,6 +526,17 @@ static inline bool threads_at_limit(void)
 {
 	return at_peek(&rt.nr_threads) >= rt.options.max_threads;
 }
+
+/* Is there a task that goes before those in the worker's queue? */
+static inline bool sched_urgent(const struct worker *w)
+{
+	return node_queue_urgent(&rt.node_queues[w->core ? w->core->node : 0]);
+}
+
+/* ---- trifles.c ---- */
+
+/* Does a task that another worker made, and rests if such are not worth it. */
+struct ktrt_task *trifles_run(struct worker *w, struct ktrt_task *task);
 
 /* ---- wake.c ---- */
 

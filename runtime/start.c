@@ -257,11 +257,12 @@ static void detach_worker(struct worker *w)
 
 static int begin_runtime(const struct ktrt_options *options)
 {
-	uint32_t generation = rt.generation;
+	uint32_t generation = rt.generation, starts = rt.starts;
 	int error;
 
 	memset(&rt, 0, sizeof(rt));
 	rt.generation = generation;
+	rt.starts = starts + 1;
 	rt.options = *options;
 	take_environment(&rt.options);
 	error = cores_read(&rt.options);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brief.h"
 #include "deps.h"
 #include "rt.h"
 #include "util/struct_size.h"
@@ -53,20 +54,8 @@ WAKE_PATH struct ktrt_task *task_new(struct worker *w, ktrt_func func,
 		task = pool_get(&rt.tasks, &w->tasks);
 	if (unlikely(!task))
 		return NULL;
-	task->func = func;
-	task->arg = arg;
-	/* Thieves may look at a record that is none any more. */
-	at_poke(&task->parent, parent);
-	at_poke(&task->depth, parent ? parent->depth + 1 : 0);
-	task->group = NULL;
+	task_renew(task, parent, func, arg);
 	task->flags = loaned ? TASK_LOANED : 0;
-	task->priority = 0;
-	task->spawned = task->credited = 0;
-	task->live = LIVE_BODY;
-	task->error = task->child_error = 0;
-	task->domain = NULL;
-	task->nr_access = 0;
-	task->node = -1;
 	task->maker = w->core ? (uint16_t)(w->slot + 1) : 0;
 	return task;
 }
@@ -77,6 +66,10 @@ void task_free(struct worker *w, struct ktrt_task *task)
 		free(task->arg);
 	if (unlikely(task->flags & TASK_ACCESS_ALLOCATED))
 		free(task->access);
+	if (unlikely(task->flags & TASK_RUN)) {
+		graph_run_complete(task);
+		return;
+	}
 	/* The parent is not complete yet. */
 	if (unlikely(task->flags & TASK_LOANED))
 		task = at_swap(&task->parent->back, task);
@@ -132,14 +125,6 @@ static inline void child_made(struct worker *w, struct ktrt_task *parent)
 {
 	if (unlikely(!(++parent->spawned % ROOM_LOOKS)))
 		room_make(w, parent);
-}
-
-/* NULL when the calling thread cannot make tasks. */
-static inline struct worker *current_worker(void)
-{
-	struct worker *w = self_worker;
-
-	return w && likely(rt_runs()) ? w : NULL;
 }
 
 /* Tasks in the middle of each other, so that stacks suffice. */
@@ -266,8 +251,17 @@ static bool attr_is_valid(const struct ktrt_attr *attr)
 	return true;
 }
 
+int task_read_attr(struct ktrt_attr *own, const struct ktrt_attr *attr)
+{
+	/* The node is the last field whose default is not zero. */
+	int error = struct_size_read(own, sizeof(*own), attr,
+				     STRUCT_SIZE_TO(struct ktrt_attr, node));
+
+	return error || attr_is_valid(own) ? error : -EINVAL;
+}
+
 /* Nodes are known by the kernel's numbers outside, by index inside. */
-static void take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
+void task_take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
 {
 	if (attr->flags & KTRT_ALWAYS)
 		task->flags |= TASK_ALWAYS;
@@ -284,14 +278,12 @@ static void group_less(struct ktrt_group *group)
 		signal_give(&group->wake);
 }
 
-/* Of another version: by a copy.  The node is the last field whose default is
- * not zero. */
+/* Of another version: by a copy. */
 __attribute__((noinline)) static int spawn_by_copy(ktrt_func func, void *arg,
 						   const struct ktrt_attr *attr)
 {
 	struct ktrt_attr own;
-	int error = struct_size_read(&own, sizeof(own), attr,
-				     STRUCT_SIZE_TO(struct ktrt_attr, node));
+	int error = task_read_attr(&own, attr);
 
 	return error ? error : ktrt_spawn_attr(func, arg, &own);
 }
@@ -314,7 +306,7 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 	task = task_new(w, func, arg);
 	if (!task)
 		return -ENOMEM;
-	take_attr(task, attr);
+	task_take_attr(task, attr);
 	/* Before it can run: it may be ready, and done, by deps_add(). */
 	if (task->group)
 		at_add(&task->group->live, 1);
@@ -371,11 +363,12 @@ static bool parent_less(struct worker *w, struct ktrt_task *parent)
 
 struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task)
 {
-	struct ktrt_task *next = NULL, *parent;
+	struct ktrt_task *next = NULL, *parent, *node;
 	struct ready ready;
 
 	do {
 		parent = task->parent;
+		node = unlikely(task->flags & TASK_FOR_NODE) ? task->of : NULL;
 		if (task->nr_access) {
 			ready_init(&ready);
 			deps_done(w, task, &ready);
@@ -390,9 +383,18 @@ struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task)
 			error_keep(&parent->child_error, task->error);
 		}
 		task_free(w, task);
+		if (unlikely(node) && !graph_node_complete(w, node, &next))
+			break;
 		task = parent;
 	} while (parent && parent_less(w, parent));
 	return next;
+}
+
+struct ktrt_task *task_sink_complete(struct worker *w, struct ktrt_task *node)
+{
+	struct ktrt_task *run = node->parent;
+
+	return parent_less(w, run) ? task_complete(w, run) : NULL;
 }
 
 struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
@@ -447,9 +449,12 @@ static WAKE_PATH void wait_for_signal(struct worker *w, struct ktrt_task *task)
 	at_sub(&task->live, LIVE_WAITED);
 }
 
-void task_help(struct worker *w, struct ktrt_task *task)
+void task_help(struct worker *w, struct ktrt_task *task,
+	       const struct ktrt_task *above)
 {
-	task = sched_run(w, task);
+	do
+		task = sched_run(w, task);
+	while (task && task->parent == above && likely(!sched_urgent(w)));
 	if (task)
 		task_ready(w, task);
 }
@@ -480,7 +485,7 @@ WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 		if (!below && w->core)
 			below = take_or_search(w, task);
 		if (below)
-			task_help(w, below);
+			task_help(w, below, task);
 		else
 			wait_for_signal(w, task);
 	}

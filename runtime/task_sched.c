@@ -15,6 +15,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "brief.h"
 #include "rt.h"
 
 /* Ancestors that are looked through before a task is left to others. */
@@ -28,6 +29,7 @@ struct guard {
 	struct worker *w;
 	struct ktrt_task *task, *before;
 	bool inside; /* not yet a child of @before */
+	int error;
 };
 
 /* The body did not return: pthread_exit(), or the thread was cancelled. */
@@ -55,39 +57,124 @@ static bool is_skipped(const struct ktrt_task *task)
 }
 
 /* Calls the function; its code. */
+static inline int call_guarded(struct guard *guard, ktrt_func func, void *arg)
+{
+	struct worker *w = guard->w;
+	int error = -ECANCELED;
+
+	w->current = guard->task;
+	if (!is_skipped(guard->task))
+		error = func(arg);
+	guard->task = NULL;
+	/* In the child of a fork that the body made nothing of this is left. */
+	if (unlikely(at_peek(&rt.generation) != w->generation))
+		exit(0);
+	w->current = guard->before;
+	count_up(&w->counts.tasks);
+	guard->error = error;
+	return error;
+}
+
 static inline int call_task(struct worker *w, struct ktrt_task *task,
 			    ktrt_func func, void *arg, bool inside)
 {
 	struct guard guard
 		__attribute__((cleanup(body_left))) = { w, task, w->current,
-							inside };
-	int error = -ECANCELED;
+							inside, 0 };
 
-	w->current = task;
-	if (!is_skipped(task))
-		error = func(arg);
-	guard.task = NULL;
-	/* In the child of a fork that the body made nothing of this is left. */
-	if (unlikely(at_peek(&rt.generation) != w->generation))
-		exit(0);
-	w->current = guard.before;
-	count_up(&w->counts.tasks);
-	return error;
+	return call_guarded(&guard, func, arg);
+}
+
+/* No children, events or codes. */
+static inline bool is_spent(const struct ktrt_task *task)
+{
+	return at_load(&task->live) == LIVE_BODY && !task->spawned &&
+	       !task->domain && !(task->error | task->child_error);
+}
+
+/* And no memory: all as task_new() left it. */
+static inline bool is_new(const struct ktrt_task *task)
+{
+	return is_spent(task) && !task->flags;
+}
+
+static inline void keep_blank(struct worker *w, struct ktrt_task *task)
+{
+	if (unlikely(w->blank))
+		task_free(w, task);
+	else
+		w->blank = task;
+}
+
+/* So many nodes follow each other before their worker looks for others. */
+#define NODES_IN_TURN 64
+
+/* May the worker go on with what the last node made ready? */
+static inline bool may_go_on(const struct worker *w, unsigned nr)
+{
+	return nr < NODES_IN_TURN && likely(w->core) &&
+	       likely(!core_overloaded(w->core)) && likely(!sched_urgent(w));
+}
+
+/*
+ * What a node says is done by a record that is at hand, and mostly new again
+ * afterwards: of a node itself there is only one cache line to fetch.
+ */
+static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
+				   struct ktrt_task *task)
+{
+	struct guard guard
+		__attribute__((cleanup(body_left))) = { w, NULL, w->current,
+							false, 0 };
+	struct ktrt_task *next = node;
+	unsigned flags = task->flags;
+
+	at_poke(&task->parent, node->parent);
+	at_poke(&task->depth, node->depth);
+	for (unsigned nr = 1; next; nr++) {
+		node = next;
+		next = NULL;
+		task->of = node;
+		task->flags = (uint16_t)(flags | TASK_FOR_NODE |
+					 (node->flags & TASK_ALWAYS));
+		guard.task = task;
+		if (unlikely(call_guarded(&guard, node->func, node->arg) ||
+			     !is_spent(task) || flags))
+			return task_ended(w, task, guard.error);
+		if (graph_node_complete(w, node, &next)) {
+			next = task_sink_complete(w, node);
+			break;
+		}
+		if (!may_go_on(w, nr))
+			break;
+	}
+	task->flags = 0;
+	keep_blank(w, task);
+	return next;
+}
+
+static struct ktrt_task *run_node(struct worker *w, struct ktrt_task *node)
+{
+	struct ktrt_task *task = w->blank, *next = NULL;
+
+	w->blank = NULL;
+	if (unlikely(!task))
+		task = task_new(w, NULL, NULL);
+	if (likely(task))
+		return run_nodes(w, node, task);
+	error_keep(&node->parent->child_error, -ENOMEM);
+	return graph_node_complete(w, node, &next) ? task_sink_complete(w, node)
+						   : next;
 }
 
 WAKE_PATH struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task)
 {
-	int error = call_task(w, task, task->func, task->arg, false);
+	int error;
 
+	if (task->flags & TASK_NODE)
+		return run_node(w, task);
+	error = call_task(w, task, task->func, task->arg, false);
 	return task_ended(w, task, error);
-}
-
-/* No children, events, codes or memory: all as task_new() left it. */
-static inline bool is_new(const struct ktrt_task *task)
-{
-	return at_load(&task->live) == LIVE_BODY && !task->spawned &&
-	       !task->domain && !(task->error | task->child_error) &&
-	       !task->flags;
 }
 
 struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
@@ -99,10 +186,7 @@ struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
 		w->current->spawned++;
 		return task_ended(w, task, error);
 	}
-	if (unlikely(w->blank))
-		task_free(w, task);
-	else
-		w->blank = task;
+	keep_blank(w, task);
 	return NULL;
 }
 
@@ -436,26 +520,9 @@ static WAKE_PATH struct ktrt_task *find_task(struct worker *w)
 	}
 }
 
-/* ---- what is not worth taking ---- */
+/* ---- timing ---- */
 
-/* Of the tasks of others every so many is timed; a verdict after so many. */
-#define FOREIGN_TIMED 4
-#define FOREIGN_VERDICT 16
-#define TRIFLE_NS 200
 #define BRIEF_NS 20000
-#define REST_MIN_NS 4000
-#define REST_MAX_NS 64000
-#define REST_STUCK_NS 10000
-
-/*
- * Tasks that another worker makes cost cache misses, on its side as well: both
- * write to records, to what counts dependences, to the queue.  So where their
- * functions do next to nothing one worker does them faster than two (16 readers
- * of a datum that is written, over and over: 70 ns each by one, 230 to 380 by
- * two).  Whoever did a number of such in a row rests for a while, which grows;
- * their maker takes back what is ready here as it helps, waits, or has nothing
- * else to do.  If the maker does something else meanwhile, that ends the rest.
- */
 
 struct timed {
 	ktrt_func func;
@@ -476,75 +543,21 @@ static int time_it(void *arg)
 struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task)
 {
 	struct timed timed = { task->func, task->arg, 0 };
-	int error = call_task(w, task, time_it, &timed, false);
+	int error;
 
+	if (task->flags & TASK_NODE)
+		return run_node(w, task);
+	error = call_task(w, task, time_it, &timed, false);
 	w->foreign_ns += timed.took_ns;
 	func_learn(timed.func, timed.took_ns < BRIEF_NS);
 	return task_ended(w, task, error);
 }
 
-/* How long to rest now; 0: they are worth taking. */
-static uint64_t judge_trifles(struct worker *w)
-{
-	const uint64_t limit_ns = FOREIGN_VERDICT / FOREIGN_TIMED * TRIFLE_NS;
-	bool trifles = w->foreign_ns < limit_ns;
-
-	w->foreign_ns = 0;
-	if (!trifles)
-		w->rest_ns = 0;
-	else if (!w->rest_ns)
-		w->rest_ns = REST_MIN_NS;
-	else if (w->rest_ns < REST_MAX_NS)
-		w->rest_ns *= 2;
-	return w->rest_ns;
-}
-
-/* Changes as the worker makes tasks and does them. */
-static uint64_t count_moves(const struct worker *maker)
-{
-	return at_peek(&maker->made) + at_peek(&maker->counts.tasks);
-}
-
-static void rest_from_maker(struct worker *w, const struct worker *maker)
-{
-	uint64_t now = now_ns(), end_ns = now + w->rest_ns, moved_ns = now;
-	uint64_t seen = count_moves(maker);
-
-	while (now < end_ns && !at_peek(&rt.stop) &&
-	       !core_overloaded(w->core)) {
-		for (int i = 0; i < 32; i++)
-			cpu_relax();
-		now = now_ns();
-		if (count_moves(maker) != seen) {
-			seen = count_moves(maker);
-			moved_ns = now;
-		} else if (now - moved_ns > REST_STUCK_NS) {
-			w->rest_ns = 0;
-			return;
-		}
-	}
-}
-
-static struct ktrt_task *run_foreign(struct worker *w, struct ktrt_task *task)
-{
-	struct worker *maker = at_load(&rt.workers[task->maker - 1]);
-	uint32_t nr = ++w->nr_foreign;
-
-	if (nr % FOREIGN_TIMED)
-		return sched_run(w, task);
-	task = sched_run_timed(w, task);
-	if (nr % FOREIGN_VERDICT || !judge_trifles(w) || !maker)
-		return task;
-	if (task)
-		task_ready(w, task);
-	rest_from_maker(w, maker);
-	return NULL;
-}
-
 static inline bool is_foreign(const struct worker *w,
 			      const struct ktrt_task *task)
 {
-	return task->maker && task->maker != (uint16_t)(w->slot + 1);
+	return !(task->flags & TASK_NODE) && task->maker &&
+	       task->maker != (uint16_t)(w->slot + 1);
 }
 
 WAKE_PATH void sched_work(struct worker *w)
@@ -552,7 +565,7 @@ WAKE_PATH void sched_work(struct worker *w)
 	struct ktrt_task *task = find_task(w);
 
 	while (task) {
-		task = unlikely(is_foreign(w, task)) ? run_foreign(w, task)
+		task = unlikely(is_foreign(w, task)) ? trifles_run(w, task)
 						     : sched_run(w, task);
 		if (unlikely(core_overloaded(w->core) ||
 			     (task && node_queue_urgent(own_node_queue(w))))) {
@@ -568,28 +581,4 @@ WAKE_PATH void sched_work(struct worker *w)
 			task = find_task(w);
 		}
 	}
-}
-
-int ktrt_yield(void)
-{
-	struct worker *w = self_worker;
-	struct ktrt_task *task;
-
-	if (!w || !rt_runs())
-		return -ESRCH;
-	if (!w->core) {
-		sched_yield();
-		return 0;
-	}
-	if (!core_overloaded(w->core) && !sched_work_visible())
-		return 0;
-	if (park_yield(w))
-		return 0;
-	/* No worker is left for that: do one here. */
-	task = sched_take(w);
-	if (task)
-		task = sched_run(w, task);
-	if (task)
-		task_ready(w, task);
-	return 0;
 }

@@ -78,6 +78,7 @@ extern "C" {
 
 struct ktrt_task;
 struct ktrt_group;
+struct ktrt_graph;
 
 /* ---- tasks ---- */
 
@@ -206,6 +207,50 @@ KTRT_API void ktrt_group_free(struct ktrt_group *group);
 /* ktrt_cancelled - was the calling task's group, or that of a task above it,
  * cancelled? */
 KTRT_API int ktrt_cancelled(void);
+
+/* ---- graphs: made once, run often ---- */
+
+/*
+ * ktrt_graph_new - Return: 0, -ENOMEM, -ESRCH
+ *
+ * One thread at a time may add to it, run or free it.  It ends with the
+ * runtime: calls return -ESRCH then, but it still must be freed.
+ */
+KTRT_API int ktrt_graph_new(struct ktrt_graph **graph);
+
+/**
+ * ktrt_graph_add - a node: one task of each run of the graph
+ * @attr: NULL, or as for ktrt_spawn_attr(), without a group and with addresses
+ *	alone (len 0).  Dependences are between nodes, in the order in which
+ *	they were added.  A copy (arg_bytes) is made here, once.
+ *
+ * Return: the node's number, from 0 on; -EINVAL, -E2BIG, -ESRCH; -EBUSY: it
+ * runs; -ENOMEM: if that was for an edge the graph can only be freed.
+ */
+KTRT_API int ktrt_graph_add(struct ktrt_graph *graph, ktrt_func func, void *arg,
+			    const struct ktrt_attr *attr);
+
+/**
+ * ktrt_graph_edge - node @after starts when node @before is complete
+ *
+ * @before must be the lower number, so there are no cycles.
+ * Return: 0, -EINVAL, -EBUSY, -ENOMEM (as above), -ESRCH.
+ */
+KTRT_API int ktrt_graph_edge(struct ktrt_graph *graph, int before, int after);
+
+/**
+ * ktrt_graph_run - do each node once, and wait until all are complete
+ *
+ * A node's predecessors are counted and nothing is looked up: a node costs
+ * less than a task with dependences.  The nodes belong to the groups of the
+ * calling task and those above it as its children do.
+ *
+ * Return: 0, or the first code of a node; -EBUSY: it runs; -ENOMEM, -ESRCH.
+ */
+KTRT_API int ktrt_graph_run(struct ktrt_graph *graph);
+
+/* ktrt_graph_free - it must not run; NULL is fine */
+KTRT_API void ktrt_graph_free(struct ktrt_graph *graph);
 
 /* ---- codes that stand for an object, as an exception ---- */
 

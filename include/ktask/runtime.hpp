@@ -307,6 +307,85 @@ inline void wait()
 }
 
 /*
+ * Tasks that are made once and run often.
+ *
+ *	ktrt::graph graph;
+ *	graph.add([&] { a = f(); }, ktrt::out(a));
+ *	graph.add([&] { b = g(a); }, ktrt::in(a), ktrt::out(b));
+ *	for (int i = 0; i < 1000; i++)
+ *		graph.run();
+ *
+ * A callable stays with the graph and is called in each run.
+ */
+class graph {
+    public:
+	graph()
+	{
+		detail::check(ktrt_graph_new(&graph_), "making a graph");
+	}
+	graph(const graph &) = delete;
+	graph &operator=(const graph &) = delete;
+	~graph()
+	{
+		ktrt_graph_free(graph_);
+		while (kept_) {
+			kept *next = kept_->next;
+
+			delete kept_;
+			kept_ = next;
+		}
+	}
+	/* A node, with dependences of type dep; its number, from 0 on. */
+	template <typename F, typename... Deps>
+	int add(F &&f, const Deps &...deps)
+	{
+		using body = typename std::decay<F>::type;
+		ktrt_dep raw[sizeof...(deps) + 1] = { deps.raw... };
+		holder<body> *held = new holder<body>(std::forward<F>(f));
+		ktrt_attr attr = KTRT_ATTR_INIT;
+		int node;
+
+		held->next = kept_;
+		kept_ = held;
+		attr.deps = raw;
+		attr.nr_deps = sizeof...(deps);
+		node = ktrt_graph_add(graph_, detail::run_inside<body>,
+				      &held->f, &attr);
+		detail::check(node < 0 ? node : 0, "adding to a graph");
+		return node;
+	}
+	/* Node @after, the higher number, starts when @before is complete. */
+	void edge(int before, int after)
+	{
+		detail::check(ktrt_graph_edge(graph_, before, after),
+			      "adding to a graph");
+	}
+	void run()
+	{
+		detail::check(ktrt_graph_run(graph_), "a task of a graph");
+	}
+	ktrt_graph *raw() const
+	{
+		return graph_;
+	}
+
+    private:
+	struct kept {
+		kept *next = nullptr;
+		virtual ~kept() = default;
+	};
+	template <typename F> struct holder : kept {
+		F f;
+		template <typename G>
+		explicit holder(G &&g) : f(std::forward<G>(g))
+		{
+		}
+	};
+	ktrt_graph *graph_;
+	kept *kept_ = nullptr;
+};
+
+/*
  * Waits at the end of its block for all tasks that the calling task or thread
  * has made, also if an exception leaves the block.  Declared after what these
  * tasks use it keeps that alive for them:

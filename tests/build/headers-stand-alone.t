@@ -113,6 +113,9 @@ int use_it(int *data)
 	ktrt::spawn([=] { *data = 1; }, ktrt::out(*data));
 	ktrt::spawn(settings, [=] { return *data; }, ktrt::in(*data),
 		    ktrt::range(KTRT_IN, data, 4));
+	ktrt::graph graph;
+	graph.add([=] { *data = 2; }, ktrt::out(*data));
+	graph.run();
 	ktrt::wait();
 	group.wait();
 	return *data;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Which functions are known to be brief.
+ *
+ * A maker that does its tasks itself stands still if one waits for what it is
+ * still to make.  So it does only such whose functions are known to be brief:
+ * others, on stacks of their own, came back from them soon.  A thread that lost
+ * its CPU meanwhile is no reason to forget that: it takes two that were long.
+ */
+#ifndef RUNTIME_BRIEF_H
+#define RUNTIME_BRIEF_H
+
+#include "rt.h"
+
+enum { FUNC_UNKNOWN, FUNC_LONG, FUNC_BRIEF_ONCE_LONG, FUNC_BRIEF };
+
+static inline uint64_t *func_known(ktrt_func func)
+{
+	return &rt.funcs[(uintptr_t)func / 16 % FUNCS_KNOWN];
+}
+
+static inline unsigned func_kind(ktrt_func func)
+{
+	uint64_t known = at_peek(func_known(func));
+
+	return known >> 2 == (uintptr_t)func ? known & 3 : FUNC_UNKNOWN;
+}
+
+static inline bool func_is_brief(ktrt_func func)
+{
+	uint64_t least = (uint64_t)(uintptr_t)func << 2 | FUNC_BRIEF_ONCE_LONG;
+
+	return at_peek(func_known(func)) - least <= 1;
+}
+
+static inline void func_learn(ktrt_func func, bool brief)
+{
+	unsigned kind = func_kind(func);
+	unsigned now = brief			     ? FUNC_BRIEF
+		       : kind > FUNC_BRIEF_ONCE_LONG ? FUNC_BRIEF_ONCE_LONG
+						     : FUNC_LONG;
+
+	if (now != kind)
+		at_poke(func_known(func), (uint64_t)(uintptr_t)func << 2 | now);
+}
+
+#endif /* RUNTIME_BRIEF_H */

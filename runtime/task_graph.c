@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Graphs that are made once and run often.
+ *
+ * A node is a record that stays.  It knows the nodes that wait for it, and for
+ * how many it waits: the last of these to complete sets that number back for
+ * the next run and makes it ready.  So a run looks nothing up, allocates nothing
+ * and touches no node before its turn, and then one cache line of it: what the
+ * node says is done by a record at hand (task_sched.c).
+ *
+ * A run is a task in the middle of the one that asked for it, and the parent of
+ * the nodes.  Only nodes that nothing waits for (sinks) count as its children:
+ * all others are complete before one of these is.
+ *
+ * Owns nodes, edges, and finding edges by data.  Records are of the runtime's
+ * pool, as thieves may look at one that is gone, so they end with the runtime;
+ * everything else is freed with the graph.
+ *
+ * Behaves badly with data that many nodes read between two writers, where both
+ * sides are wide: each reader has an edge to the writer.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt.h"
+
+/* A datum that nodes use: the last writer, and who has read it since. */
+struct datum {
+	const void *addr;
+	bool used;
+	uint32_t writer; /* its number and 1; 0: none */
+	uint32_t nr_readers, room;
+	uint32_t *readers;
+};
+
+/* Memory of nodes that is freed with the graph. */
+struct block {
+	struct block *next;
+	_Alignas(16) char bytes[];
+};
+
+struct edge {
+	uint32_t before, after;
+};
+
+struct ktrt_graph {
+	uint32_t busy; /* it runs */
+	uint32_t starts; /* rt.starts when it was made */
+	int error; /* memory was too short for an edge */
+	bool settled; /* the nodes know of the edges */
+	struct ktrt_task *run;
+	struct ktrt_task **nodes, **roots;
+	size_t nr, room, nr_roots, nr_sinks;
+	struct edge *edges;
+	size_t nr_edges, room_edges;
+	struct ktrt_task **after; /* of all nodes */
+	struct datum *data;
+	size_t nr_data, capacity; /* a power of two, or 0 */
+	struct block *blocks;
+};
+
+#define NO_NODE UINT32_MAX
+#define NODES_MIN 64
+#define EDGES_MIN 128
+#define DATA_MIN 64
+
+/* ---- memory ---- */
+
+static void *block_new(struct ktrt_graph *graph, size_t bytes)
+{
+	struct block *block = malloc(sizeof(*block) + bytes);
+
+	if (!block)
+		return NULL;
+	block->next = graph->blocks;
+	graph->blocks = block;
+	return block->bytes;
+}
+
+/* Its records are there: the runtime is that in which it was made. */
+static bool graph_lives(const struct ktrt_graph *graph)
+{
+	return rt_runs() && graph->starts == rt.starts;
+}
+
+int ktrt_graph_new(struct ktrt_graph **graph)
+{
+	struct worker *w = current_worker();
+	struct ktrt_graph *made;
+
+	*graph = NULL;
+	if (!w)
+		return -ESRCH;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return -ENOMEM;
+	made->starts = rt.starts;
+	made->run = task_new(w, NULL, NULL);
+	if (!made->run) {
+		free(made);
+		return -ENOMEM;
+	}
+	made->run->flags = TASK_RUN;
+	made->run->graph = made;
+	*graph = made;
+	return 0;
+}
+
+/* Records go back as those of any task. */
+static void free_records(struct ktrt_graph *graph)
+{
+	struct worker *w = current_worker();
+
+	for (size_t i = 0; i < graph->nr; i++)
+		pool_put(&rt.tasks, w ? &w->tasks : NULL, graph->nodes[i]);
+	pool_put(&rt.tasks, w ? &w->tasks : NULL, graph->run);
+}
+
+void ktrt_graph_free(struct ktrt_graph *graph)
+{
+	struct block *block, *next;
+
+	if (!graph)
+		return;
+	if (graph_lives(graph))
+		free_records(graph);
+	for (block = graph->blocks; block; block = next) {
+		next = block->next;
+		free(block);
+	}
+	for (size_t i = 0; i < graph->capacity; i++)
+		free(graph->data[i].readers);
+	free(graph->data);
+	free(graph->nodes);
+	free(graph->roots);
+	free(graph->edges);
+	free(graph->after);
+	free(graph);
+}
+
+/* ---- edges ---- */
+
+static bool make_room_for_edge(struct ktrt_graph *graph)
+{
+	size_t room = graph->room_edges ? graph->room_edges * 2 : EDGES_MIN;
+	struct edge *edges;
+
+	if (graph->nr_edges < graph->room_edges)
+		return true;
+	edges = realloc(graph->edges, room * sizeof(*edges));
+	if (!edges)
+		return false;
+	graph->edges = edges;
+	graph->room_edges = room;
+	return true;
+}
+
+static void add_edge(struct ktrt_graph *graph, uint32_t before, uint32_t after)
+{
+	struct ktrt_task *first = graph->nodes[before];
+
+	/* By another datum already: until it is settled a node knows the last
+	 * one that waits for it. */
+	if (first->arrow == after)
+		return;
+	if (!make_room_for_edge(graph)) {
+		graph->error = -ENOMEM;
+		return;
+	}
+	graph->edges[graph->nr_edges++] = (struct edge){ before, after };
+	first->arrow = after;
+	graph->settled = false;
+}
+
+int ktrt_graph_edge(struct ktrt_graph *graph, int before, int after)
+{
+	if (before < 0 || after <= before || (size_t)after >= graph->nr)
+		return -EINVAL;
+	if (!graph_lives(graph))
+		return -ESRCH;
+	if (at_load(&graph->busy))
+		return -EBUSY;
+	add_edge(graph, (uint32_t)before, (uint32_t)after);
+	return graph->error;
+}
+
+/* ---- data ---- */
+
+static struct datum *find_datum(struct ktrt_graph *graph, const void *addr)
+{
+	uint64_t mixed = (uintptr_t)addr * 0x9e3779b97f4a7c15u;
+	size_t at = (size_t)(mixed >> 32) & (graph->capacity - 1);
+
+	while (graph->data[at].used && graph->data[at].addr != addr)
+		at = (at + 1) & (graph->capacity - 1);
+	return &graph->data[at];
+}
+
+static bool double_data(struct ktrt_graph *graph)
+{
+	struct datum *old = graph->data;
+	size_t nr = graph->capacity;
+	struct datum *data = calloc(nr ? nr * 2 : DATA_MIN, sizeof(*data));
+
+	if (!data)
+		return false;
+	graph->data = data;
+	graph->capacity = nr ? nr * 2 : DATA_MIN;
+	for (size_t i = 0; i < nr; i++)
+		if (old[i].used)
+			*find_datum(graph, old[i].addr) = old[i];
+	free(old);
+	return true;
+}
+
+static struct datum *datum_of(struct ktrt_graph *graph, const void *addr)
+{
+	struct datum *datum;
+
+	if (graph->nr_data * 2 >= graph->capacity && !double_data(graph))
+		return NULL;
+	datum = find_datum(graph, addr);
+	if (!datum->used) {
+		datum->used = true;
+		datum->addr = addr;
+		graph->nr_data++;
+	}
+	return datum;
+}
+
+static bool add_reader(struct datum *datum, uint32_t node)
+{
+	uint32_t room = datum->room ? datum->room * 2 : 4;
+	uint32_t *readers;
+
+	if (datum->nr_readers == datum->room) {
+		readers = realloc(datum->readers, room * sizeof(*readers));
+		if (!readers)
+			return false;
+		datum->readers = readers;
+		datum->room = room;
+	}
+	datum->readers[datum->nr_readers++] = node;
+	return true;
+}
+
+/* After whoever has read since the last writer, else after that. */
+static void write_datum(struct ktrt_graph *graph, struct datum *datum,
+			uint32_t node)
+{
+	if (datum->writer == node + 1)
+		return;
+	for (uint32_t i = 0; i < datum->nr_readers; i++)
+		add_edge(graph, datum->readers[i], node);
+	if (!datum->nr_readers && datum->writer)
+		add_edge(graph, datum->writer - 1, node);
+	datum->nr_readers = 0;
+	datum->writer = node + 1;
+}
+
+static void read_datum(struct ktrt_graph *graph, struct datum *datum,
+		       uint32_t node)
+{
+	uint32_t nr = datum->nr_readers;
+
+	/* Named twice. */
+	if (datum->writer == node + 1 || (nr && datum->readers[nr - 1] == node))
+		return;
+	if (datum->writer)
+		add_edge(graph, datum->writer - 1, node);
+	if (!add_reader(datum, node))
+		graph->error = -ENOMEM;
+}
+
+/* Writers first, so that nothing is lost where a datum is named twice. */
+static void add_edges(struct ktrt_graph *graph, uint32_t node,
+		      const struct ktrt_attr *attr)
+{
+	for (unsigned writes = 2; writes--;)
+		for (size_t i = 0; i < attr->nr_deps; i++) {
+			const struct ktrt_dep *dep = &attr->deps[i];
+			struct datum *datum;
+
+			if (writes == !(dep->mode & KTRT_OUT))
+				continue;
+			datum = datum_of(graph, dep->addr);
+			if (!datum)
+				graph->error = -ENOMEM;
+			else if (writes)
+				write_datum(graph, datum, node);
+			else
+				read_datum(graph, datum, node);
+		}
+}
+
+/* ---- nodes ---- */
+
+static bool attr_suits_node(const struct ktrt_attr *attr)
+{
+	if (attr->group)
+		return false;
+	for (size_t i = 0; i < attr->nr_deps; i++)
+		if (attr->deps[i].len)
+			return false;
+	return true;
+}
+
+static bool make_room_for_node(struct ktrt_graph *graph)
+{
+	size_t room = graph->room ? graph->room * 2 : NODES_MIN;
+	struct ktrt_task **nodes;
+
+	if (graph->nr < graph->room)
+		return true;
+	nodes = realloc(graph->nodes, room * sizeof(struct ktrt_task *));
+	if (!nodes)
+		return false;
+	graph->nodes = nodes;
+	graph->room = room;
+	return true;
+}
+
+static int copy_for_node(struct ktrt_graph *graph, struct ktrt_task *node,
+			 const void *arg, size_t bytes)
+{
+	node->arg = bytes <= ARG_INLINE ? node->arg_inline
+					: block_new(graph, bytes);
+	if (!node->arg)
+		return -ENOMEM;
+	memcpy(node->arg, arg, bytes);
+	return 0;
+}
+
+static int add_node(struct ktrt_graph *graph, ktrt_func func, void *arg,
+		    const struct ktrt_attr *attr)
+{
+	struct worker *w = current_worker();
+	struct ktrt_task *node = NULL;
+
+	if (make_room_for_node(graph))
+		node = pool_get(&rt.tasks, &w->tasks);
+	if (!node)
+		return -ENOMEM;
+	task_renew(node, graph->run, func, arg);
+	node->flags = TASK_NODE;
+	node->arrow = NO_NODE;
+	task_take_attr(node, attr);
+	if (attr->arg_bytes &&
+	    copy_for_node(graph, node, arg, attr->arg_bytes)) {
+		pool_put(&rt.tasks, &w->tasks, node);
+		return -ENOMEM;
+	}
+	graph->nodes[graph->nr++] = node;
+	graph->settled = false;
+	return 0;
+}
+
+int ktrt_graph_add(struct ktrt_graph *graph, ktrt_func func, void *arg,
+		   const struct ktrt_attr *attr)
+{
+	struct ktrt_attr own = KTRT_ATTR_INIT;
+	int error = attr ? task_read_attr(&own, attr) : 0;
+
+	if (error)
+		return error;
+	if (!attr_suits_node(&own))
+		return -EINVAL;
+	if (!current_worker() || !graph_lives(graph))
+		return -ESRCH;
+	if (at_load(&graph->busy))
+		return -EBUSY;
+	if (graph->nr == INT_MAX)
+		return -ENOMEM;
+	error = add_node(graph, func, arg, &own);
+	if (error)
+		return error;
+	add_edges(graph, (uint32_t)graph->nr - 1, &own);
+	return graph->error ? graph->error : (int)graph->nr - 1;
+}
+
+/* ---- running ---- */
+
+/* All nodes know how many they wait for and have waiting. */
+static void count_edges(struct ktrt_graph *graph)
+{
+	for (size_t i = 0; i < graph->nr; i++)
+		graph->nodes[i]->nr_before = graph->nodes[i]->nr_after = 0;
+	for (size_t i = 0; i < graph->nr_edges; i++) {
+		graph->nodes[graph->edges[i].before]->nr_after++;
+		graph->nodes[graph->edges[i].after]->nr_before++;
+	}
+}
+
+/* Who waits for a node stands together, in the order of the nodes. */
+static void place_edges(struct ktrt_graph *graph)
+{
+	struct ktrt_task **place = graph->after;
+
+	for (size_t i = 0; i < graph->nr; i++) {
+		struct ktrt_task *node = graph->nodes[i];
+
+		node->after = place;
+		place += node->nr_after;
+		node->nr_after = 0;
+	}
+	for (size_t i = 0; i < graph->nr_edges; i++) {
+		struct ktrt_task *node = graph->nodes[graph->edges[i].before];
+
+		node->after[node->nr_after++] =
+			graph->nodes[graph->edges[i].after];
+	}
+}
+
+/* Where a run begins, and how many nodes end it. */
+static void find_ends(struct ktrt_graph *graph)
+{
+	graph->nr_roots = graph->nr_sinks = 0;
+	for (size_t i = 0; i < graph->nr; i++) {
+		struct ktrt_task *node = graph->nodes[i];
+
+		node->unmet = node->nr_before;
+		if (!node->nr_before)
+			graph->roots[graph->nr_roots++] = node;
+		graph->nr_sinks += !node->nr_after;
+	}
+}
+
+static bool array_renew(struct ktrt_task ***array, size_t nr)
+{
+	struct ktrt_task **renewed =
+		realloc(*array, (nr + 1) * sizeof(struct ktrt_task *));
+
+	if (renewed)
+		*array = renewed;
+	return renewed;
+}
+
+static int settle_graph(struct ktrt_graph *graph)
+{
+	if (graph->settled)
+		return 0;
+	if (!array_renew(&graph->after, graph->nr_edges) ||
+	    !array_renew(&graph->roots, graph->nr))
+		return -ENOMEM;
+	count_edges(graph);
+	place_edges(graph);
+	find_ends(graph);
+	graph->settled = true;
+	return 0;
+}
+
+/* Thieves and waiters go by depths; all nodes have the same. */
+static void set_depths(struct ktrt_graph *graph, uint32_t depth)
+{
+	if (graph->nodes[0]->depth == depth + 1)
+		return;
+	for (size_t i = 0; i < graph->nr; i++)
+		at_poke(&graph->nodes[i]->depth, depth + 1);
+}
+
+/* Who takes the number to 0 has the node for itself until the next run. */
+static inline bool node_met(struct ktrt_task *node)
+{
+	if (at_load(&node->unmet) != 1 && at_sub(&node->unmet, 1) != 1)
+		return false;
+	at_poke(&node->unmet, node->nr_before);
+	return true;
+}
+
+bool graph_node_complete(struct worker *w, struct ktrt_task *node,
+			 struct ktrt_task **next)
+{
+	struct ktrt_task **after = node->after;
+	uint32_t nr = node->nr_after;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!node_met(after[i]))
+			continue;
+		if (w && !*next && !(after[i]->flags & TASK_NODE_QUEUE))
+			*next = after[i];
+		else
+			task_ready(w, after[i]);
+	}
+	return !nr;
+}
+
+void graph_run_complete(struct ktrt_task *run)
+{
+	at_store(&run->graph->busy, 0);
+}
+
+struct running {
+	struct worker *w;
+	struct ktrt_task *run, *before;
+};
+
+/* A task that was done meanwhile ended the thread: what runs is a child of the
+ * caller's from now on. */
+static void running_left(struct running *running)
+{
+	struct worker *w = running->w;
+	struct ktrt_task *next;
+
+	if (likely(!running->run))
+		return;
+	w->current = running->before;
+	w->current->spawned++;
+	next = task_ended(w, running->run, 0);
+	if (next)
+		task_ready(w, next);
+}
+
+static int run_nodes(struct worker *w, struct ktrt_graph *graph)
+{
+	struct ktrt_task *run = graph->run;
+	struct running running
+		__attribute__((cleanup(running_left))) = { w, run, w->current };
+	int code;
+
+	task_renew(run, w->current, NULL, NULL);
+	run->flags = TASK_RUN;
+	run->graph = graph;
+	set_depths(graph, run->depth);
+	run->spawned = graph->nr_sinks;
+	w->current = run;
+	if (!w->core)
+		w->lone = graph->nr_roots == 1;
+	for (size_t i = 0; i < graph->nr_roots; i++)
+		task_ready(w, graph->roots[i]);
+	code = task_wait(w, run);
+	w->current = running.before;
+	running.run = NULL;
+	return code;
+}
+
+int ktrt_graph_run(struct ktrt_graph *graph)
+{
+	struct worker *w = current_worker();
+	uint32_t idle = 0;
+	int error;
+
+	if (!w || !graph_lives(graph))
+		return -ESRCH;
+	if (!at_cas(&graph->busy, &idle, 1))
+		return -EBUSY;
+	error = graph->error ? graph->error : settle_graph(graph);
+	if (!error && graph->nr)
+		error = run_nodes(w, graph);
+	at_store(&graph->busy, 0);
+	return error;
+}

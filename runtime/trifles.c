@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What is not worth taking.
+ *
+ * Tasks that another worker makes cost cache misses, on its side as well: both
+ * write to records, to what counts dependences, to the queue.  So where their
+ * functions do next to nothing one worker does them faster than two (16 readers
+ * of a datum that is written, over and over: 70 ns each by one, 230 to 380 by
+ * two).  Whoever did a number of such in a row rests for a while, which grows;
+ * their maker takes back what is ready here as it helps, waits, or has nothing
+ * else to do.  If the maker does something else meanwhile, that ends the rest.
+ */
+#include "rt.h"
+
+/* Of the tasks of others every so many is timed; a verdict after so many. */
+#define FOREIGN_TIMED 4
+#define FOREIGN_VERDICT 16
+#define TRIFLE_NS 200
+#define REST_MIN_NS 4000
+#define REST_MAX_NS 64000
+#define REST_STUCK_NS 10000
+
+/* How long to rest now; 0: they are worth taking. */
+static uint64_t judge_trifles(struct worker *w)
+{
+	const uint64_t limit_ns = FOREIGN_VERDICT / FOREIGN_TIMED * TRIFLE_NS;
+	bool trifles = w->foreign_ns < limit_ns;
+
+	w->foreign_ns = 0;
+	if (!trifles)
+		w->rest_ns = 0;
+	else if (!w->rest_ns)
+		w->rest_ns = REST_MIN_NS;
+	else if (w->rest_ns < REST_MAX_NS)
+		w->rest_ns *= 2;
+	return w->rest_ns;
+}
+
+/* Changes as the worker makes tasks and does them. */
+static uint64_t count_moves(const struct worker *maker)
+{
+	return at_peek(&maker->made) + at_peek(&maker->counts.tasks);
+}
+
+static void rest_from_maker(struct worker *w, const struct worker *maker)
+{
+	uint64_t now = now_ns(), end_ns = now + w->rest_ns, moved_ns = now;
+	uint64_t seen = count_moves(maker);
+
+	while (now < end_ns && !at_peek(&rt.stop) &&
+	       !core_overloaded(w->core)) {
+		for (int i = 0; i < 32; i++)
+			cpu_relax();
+		now = now_ns();
+		if (count_moves(maker) != seen) {
+			seen = count_moves(maker);
+			moved_ns = now;
+		} else if (now - moved_ns > REST_STUCK_NS) {
+			w->rest_ns = 0;
+			return;
+		}
+	}
+}
+
+struct ktrt_task *trifles_run(struct worker *w, struct ktrt_task *task)
+{
+	struct worker *maker = at_load(&rt.workers[task->maker - 1]);
+	uint32_t nr = ++w->nr_foreign;
+
+	if (nr % FOREIGN_TIMED)
+		return sched_run(w, task);
+	task = sched_run_timed(w, task);
+	if (nr % FOREIGN_VERDICT || !judge_trifles(w) || !maker)
+		return task;
+	if (task)
+		task_ready(w, task);
+	rest_from_maker(w, maker);
+	return NULL;
+}
