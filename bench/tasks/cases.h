@@ -12,6 +12,16 @@
 extern "C" {
 #endif
 
+/* Of each step @width tasks, each after some of the step before. */
+struct task_graph {
+	int width, steps;
+	int ns; /* each calls task_work(); 0: task_nothing() */
+	/* the points of the step before that @point of @step comes after */
+	int (*before)(int width, int step, int point, int *points);
+};
+
+#define BEFORE_MAX 5
+
 struct runtime_cases {
 	void (*start)(int threads);
 	void (*stop)(void);
@@ -38,6 +48,12 @@ struct runtime_cases {
 	 */
 	void (*wake_task)(void);
 	void (*within)(void (*loop)(void));
+	/*
+	 * what can be made of a graph once, and doing all of its tasks; without
+	 * the first the tasks are made each time
+	 */
+	void (*make_graph)(const struct task_graph *graph);
+	void (*run_graph)(const struct task_graph *graph);
 };
 
 extern const struct runtime_cases cases;
@@ -46,6 +62,8 @@ extern const struct runtime_cases cases;
 void task_work(int ns);
 /* Sleeps in the kernel for a millisecond, then computes for a tenth. */
 void task_block(void);
+/* What a task of a graph does. */
+void task_point(const struct task_graph *graph);
 void task_stamp(void);
 /* Does nothing that the compiler could see. */
 void task_nothing(void);

@@ -2,6 +2,7 @@
 /*
  * The cases by the task runtime.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -170,5 +171,76 @@ static void wake(void)
 	ktrt_wait();
 }
 
-const struct runtime_cases cases = { start, stop, empty, makers, chain, fans,
-				     fib,   work, block, wake,	 wake,	NULL };
+/* ---- graphs: made once, or of dependences each time ---- */
+
+static struct ktrt_graph *made;
+
+static int one_point(void *arg)
+{
+	task_point(arg);
+	return 0;
+}
+
+static void make_graph(const struct task_graph *graph)
+{
+	int points[BEFORE_MAX];
+
+	if (ktrt_graph_new(&made))
+		abort();
+	for (int i = 0; i < graph->steps * graph->width; i++) {
+		int step = i / graph->width;
+		int nr = step ? graph->before(graph->width, step,
+					      i % graph->width, points)
+			      : 0;
+
+		if (ktrt_graph_add(made, one_point, (void *)graph, NULL) != i)
+			abort();
+		while (nr--)
+			ktrt_graph_edge(made,
+					(step - 1) * graph->width + points[nr],
+					i);
+	}
+}
+
+/* Of each point the data of two steps. */
+static void spawn_point(const struct task_graph *graph, int step, int point)
+{
+	static char data[2][1024];
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_dep deps[BEFORE_MAX + 1];
+	int points[BEFORE_MAX];
+	int nr = step ? graph->before(graph->width, step, point, points) : 0;
+
+	for (int i = 0; i < nr; i++)
+		deps[i] = (struct ktrt_dep){ &data[!(step & 1)][points[i]], 0,
+					     KTRT_IN };
+	deps[nr] = (struct ktrt_dep){ &data[step & 1][point], 0, KTRT_OUT };
+	attr.deps = deps;
+	attr.nr_deps = (size_t)nr + 1;
+	ktrt_spawn_attr(one_point, (void *)graph, &attr);
+}
+
+static int spawn_graph(void *arg)
+{
+	const struct task_graph *graph = arg;
+
+	for (int i = 0; i < graph->steps * graph->width; i++)
+		spawn_point(graph, i / graph->width, i % graph->width);
+	return ktrt_wait();
+}
+
+static int run_made(void *arg)
+{
+	return ktrt_graph_run(made);
+}
+
+static void run_graph(const struct task_graph *graph)
+{
+	bool depend = getenv("BENCH_TASKS_DEPEND");
+
+	ktrt_run(depend ? spawn_graph : run_made, (void *)graph);
+}
+
+const struct runtime_cases cases = { start, stop, empty,      makers,	chain,
+				     fans,  fib,  work,	      block,	wake,
+				     wake,  NULL, make_graph, run_graph };

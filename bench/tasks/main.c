@@ -58,6 +58,14 @@ void task_stamp(void)
 	__atomic_store_n(&stamp_ns, now_ns(), __ATOMIC_RELEASE);
 }
 
+void task_point(const struct task_graph *graph)
+{
+	if (graph->ns)
+		task_work(graph->ns);
+	else
+		task_nothing();
+}
+
 static void calibrate(void)
 {
 	uint64_t start = read_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -102,6 +110,95 @@ static long nr_fib(int n)
 	return n < 2 ? 1 : 1 + nr_fib(n - 1) + nr_fib(n - 2);
 }
 
+/* ---- graphs ---- */
+
+static int neighbours(int width, int point, int reach, int *points)
+{
+	int nr = 0;
+
+	for (int other = point - reach; other <= point + reach; other++)
+		if (other >= 0 && other < width)
+			points[nr++] = other;
+	return nr;
+}
+
+static int before_stencil(int width, int step, int point, int *points)
+{
+	return neighbours(width, point, 1, points);
+}
+
+static int before_nearest(int width, int step, int point, int *points)
+{
+	return neighbours(width, point, 2, points);
+}
+
+/* Itself, and a partner that is twice as far away at each step. */
+static int before_fft(int width, int step, int point, int *points)
+{
+	int far = 1;
+
+	for (int i = 1; i < step; i++)
+		far = far * 2 < width ? far * 2 : 1;
+	points[0] = point;
+	points[1] = point ^ far;
+	return points[1] < width ? 2 : 1;
+}
+
+static const struct {
+	const char *name;
+	int (*before)(int width, int step, int point, int *points);
+} patterns[] = {
+	{ "stencil", before_stencil },
+	{ "nearest", before_nearest },
+	{ "fft", before_fft },
+};
+
+#define WIDTH 8
+#define STEPS 500
+
+static struct task_graph graph = { WIDTH, STEPS, 0, NULL };
+
+/* Also for "metg-NAME". */
+static bool choose_pattern(const char *name)
+{
+	const char *pattern = strncmp(name, "metg-", 5) ? name : name + 5;
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		if (!strcmp(pattern, patterns[i].name))
+			graph.before = patterns[i].before;
+	return graph.before;
+}
+
+static int run_graphs(int times)
+{
+	for (int i = 0; i < times; i++)
+		cases.run_graph(&graph);
+	return times * WIDTH * STEPS;
+}
+
+/* Efficiency of all threads at tasks of @ns, for some 40 ms. */
+static double efficiency(int ns, int threads)
+{
+	int times = 1 + 40000000 / (ns * WIDTH * STEPS);
+	uint64_t start = now_ns();
+	double nr;
+
+	graph.ns = ns;
+	nr = run_graphs(times);
+	return nr * ns / (double)(now_ns() - start) / threads;
+}
+
+/* The briefest tasks, within a tenth, at which half of the time is theirs (E.
+ * Slaughter et al., "Task Bench", SC 2020). */
+static double find_metg(int threads)
+{
+	double ns = 20;
+
+	while (ns < 1e6 && efficiency((int)ns, threads) < 0.5)
+		ns *= 1.1;
+	return ns;
+}
+
 /* Does the case with @share of its tasks; nanoseconds a task. */
 static double do_case(const char *name, double share, int threads)
 {
@@ -123,6 +220,8 @@ static double do_case(const char *name, double share, int threads)
 		cases.work((int)(nr = 100000 * share), 2000);
 	else if (!strcmp(name, "block"))
 		cases.block((int)(nr = 400 * share));
+	else if (graph.before)
+		nr = run_graphs((int)(25 * share));
 	if (!nr)
 		exit(2);
 	return (double)(now_ns() - start) / nr;
@@ -135,7 +234,11 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	calibrate();
+	if (choose_pattern(argv[1]) && !cases.run_graph)
+		return 2;
 	cases.start(atoi(argv[2]));
+	if (graph.before && cases.make_graph)
+		cases.make_graph(&graph);
 	if (!strncmp(argv[1], "wake", 4)) {
 		bool task = !strcmp(argv[1], "wake-task");
 
@@ -145,6 +248,9 @@ int main(int argc, char **argv)
 		else
 			time_wakes();
 		printf("%.1f\n", median_ns);
+	} else if (!strncmp(argv[1], "metg-", 5)) {
+		run_graphs(2);
+		printf("%.1f\n", find_metg(atoi(argv[2])));
 	} else {
 		do_case(argv[1], 0.1, atoi(argv[2]));
 		printf("%.1f\n", do_case(argv[1], 1, atoi(argv[2])));

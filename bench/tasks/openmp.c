@@ -4,6 +4,7 @@
  */
 #include <omp.h>
 #include <semaphore.h>
+#include <stddef.h>
 
 #include "bench/tasks/cases.h"
 
@@ -140,6 +141,38 @@ static void within(void (*loop)(void))
 	loop();
 }
 
-const struct runtime_cases cases = { start, stop, empty,     makers,
-				     chain, fans, fib,	     work,
-				     block, wake, wake_task, within };
+/* Of each point the data of two steps.  Where fewer points come before, one is
+ * named more than once. */
+static void spawn_point(const struct task_graph *graph, int step, int point)
+{
+	static char data[2][1024];
+	char *after __attribute__((unused)) = &data[step & 1][point];
+	char *before[BEFORE_MAX];
+	int points[BEFORE_MAX];
+	int nr = step ? graph->before(graph->width, step, point, points) : 0;
+
+	for (int i = 0; i < BEFORE_MAX; i++)
+		before[i] = &data[!(step & 1)][nr ? points[i < nr ? i : 0] : 0];
+	if (!nr) {
+#pragma omp task depend(out : after[0])
+		task_point(graph);
+		return;
+	}
+	/* clang-format off */
+#pragma omp task depend(out : after[0]) depend(in : before[0][0], \
+	before[1][0], before[2][0], before[3][0], before[4][0])
+	/* clang-format on */
+	task_point(graph);
+}
+
+static void run_graph(const struct task_graph *graph)
+{
+#pragma omp parallel
+#pragma omp single
+	for (int i = 0; i < graph->steps * graph->width; i++)
+		spawn_point(graph, i / graph->width, i % graph->width);
+}
+
+const struct runtime_cases cases = { start,	stop,	empty, makers,	 chain,
+				     fans,	fib,	work,  block,	 wake,
+				     wake_task, within, NULL,  run_graph };

@@ -15,6 +15,11 @@
 # no runtime but the floor of "wake".  libomp's threads do not sleep in a
 # region's barrier whatever they are told (65 % of a CPU through the pauses of
 # "wake-task"), so there it is shown but not counted as a peer.
+#
+# Graphs ("stencil", "nearest", "fft"; 8 points, 500 steps) are made once and run 25
+# times where a runtime can do that; OpenMP and "ktrt-dep" make their tasks each time
+# from dependences.  "tbb" counts by hand, "tbb-flow" is its flow graph.  "metg-" is
+# the task time at which half of the cores' time is the tasks'.
 
 use strict;
 use warnings;
@@ -24,7 +29,7 @@ my ($rounds, $only) = (7, '');
 GetOptions('rounds=i' => \$rounds, 'only=s' => \$only) && @ARGV == 1
 	or die "usage: run.pl [--rounds N] [--only CASE,...] FOLDER\n";
 my $folder = shift;
-my @names = qw(ktrt ktrt-off libgomp libomp tbb taskflow futex);
+my @names = qw(ktrt ktrt-off ktrt-dep libgomp libomp tbb tbb-flow taskflow futex);
 my @peers = grep { -x program($_) } @names;
 chomp(my $cpus = `getconf _NPROCESSORS_ONLN`);
 # Case, threads, what is counted.
@@ -39,15 +44,20 @@ my @cases = (
 	['work', $cpus, 'tasks of 2 us by one maker, ns each'],
 	['wake', $cpus, 'from an idle runtime to the task, ns'],
 	['wake-task', $cpus, 'the same by a task whose maker sleeps, everywhere, ns'],
+	['stencil', 1, 'a graph, each point after its neighbours, ns each'],
+	['stencil', $cpus, 'the same on all cores'],
+	['nearest', $cpus, 'the same with five neighbours, ns each'],
+	['fft', $cpus, 'a graph, each point after itself and a partner, ns each'],
+	['metg-stencil', $cpus, 'the time of tasks with half of all time theirs, ns'],
 	['block', $cpus, 'tasks that sleep 1 ms and compute 0.1 ms, ns each'],
 );
 
-# Without UMT it is the same program.
+# What comes after the dash is told by the environment.
 sub program
 {
 	my ($name) = @_;
 
-	return "$folder/bench-tasks-" . ($name =~ s/-off$//r);
+	return "$folder/bench-tasks-" . ($name =~ s/-(?:off|dep|flow)$//r);
 }
 
 sub median
@@ -61,9 +71,14 @@ sub measure
 {
 	my ($name, $case, $threads) = @_;
 	local $ENV{KTRT_UMT} = $name eq 'ktrt-off' ? '0' : '1';
+	local @ENV{'BENCH_TASKS_DEPEND', 'BENCH_TASKS_FLOW'} =
+		map { $name =~ /-$_$/ ? 1 : undef } qw(dep flow);
+	delete $ENV{$_} for grep { !defined $ENV{$_} }
+		qw(BENCH_TASKS_DEPEND BENCH_TASKS_FLOW);
 	local @ENV{$case =~ /^wake/ ? 'OMP_WAIT_POLICY' : ()} = ('passive');
 	my $program = program($name);
 	return () if $name eq 'futex' && $case !~ /^wake/;
+	return () if $name =~ /-(?:dep|flow)$/ && $case !~ /^(?:metg-|stencil|nearest|fft)/;
 	my $said = `$program $case $threads 2>/dev/null`;
 
 	return $? ? () : 0 + $said;

@@ -118,6 +118,31 @@ void block(int nr)
 	many(nr, [] { task_block(); });
 }
 
+tf::Taskflow made;
+
+void make_graph(const struct task_graph *graph)
+{
+	std::vector<tf::Task> tasks;
+	int points[BEFORE_MAX];
+
+	for (int i = 0; i < graph->steps * graph->width; i++) {
+		int step = i / graph->width;
+		int nr = step ? graph->before(graph->width, step,
+					      i % graph->width, points)
+			      : 0;
+
+		tasks.push_back(made.emplace([=] { task_point(graph); }));
+		while (nr--)
+			tasks[(step - 1) * graph->width + points[nr]].precede(
+				tasks[i]);
+	}
+}
+
+void run_graph(const struct task_graph *)
+{
+	executor->run(made).wait();
+}
+
 void wake()
 {
 	executor->async([] { task_stamp(); }).wait();
@@ -129,6 +154,7 @@ extern "C" {
 extern const struct runtime_cases cases;
 const struct runtime_cases cases = {
 	start, stop, empty, makers, chain, fans,
-	fib,   work, block, wake,   wake,  nullptr
+	fib,   work, block, wake,   wake,  nullptr,
+	make_graph, run_graph
 };
 }

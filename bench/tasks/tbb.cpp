@@ -2,8 +2,11 @@
 /*
  * The cases by oneTBB: task groups; dependences by flow graphs.
  */
+#include <atomic>
+#include <cstdlib>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include <semaphore.h>
 
@@ -140,6 +143,104 @@ void block(int nr)
 	many(nr, [] { task_block(); });
 }
 
+/*
+ * A graph by hand: each task counts those before it down, goes on with the first
+ * that is ready and hands the others to its group.  With BENCH_TASKS_FLOW a flow
+ * graph, made once as well.
+ */
+struct counted {
+	std::atomic<int> left{ 0 };
+	int before = 0;
+	std::vector<counted *> after;
+};
+
+const bool by_flow = getenv("BENCH_TASKS_FLOW");
+const struct task_graph *made_of;
+std::deque<counted> by_hand;
+std::unique_ptr<tbb::flow::graph> flow;
+std::deque<node> flow_nodes;
+
+/* calls back with each edge */
+template <typename F> void each_edge(const struct task_graph *graph, F edge)
+{
+	int points[BEFORE_MAX];
+
+	for (int i = graph->width; i < graph->steps * graph->width; i++) {
+		int step = i / graph->width;
+		int nr = graph->before(graph->width, step, i % graph->width,
+				       points);
+
+		while (nr--)
+			edge((step - 1) * graph->width + points[nr], i);
+	}
+}
+
+void make_graph(const struct task_graph *graph)
+{
+	int nr = graph->steps * graph->width;
+
+	made_of = graph;
+	if (!by_flow) {
+		by_hand.resize(nr);
+		each_edge(graph, [](int before, int after) {
+			by_hand[before].after.push_back(&by_hand[after]);
+			by_hand[after].left = ++by_hand[after].before;
+		});
+		return;
+	}
+	arena->execute([=] {
+		flow = std::make_unique<tbb::flow::graph>();
+		for (int i = 0; i < nr; i++)
+			flow_nodes.emplace_back(
+				*flow, [](const tbb::flow::continue_msg &) {
+					task_point(made_of);
+				});
+		each_edge(graph, [](int before, int after) {
+			tbb::flow::make_edge(flow_nodes[before],
+					     flow_nodes[after]);
+		});
+	});
+}
+
+void run_counted(counted *one, tbb::task_group &group)
+{
+	while (one) {
+		counted *next = nullptr;
+
+		task_point(made_of);
+		for (counted *after : one->after) {
+			if (--after->left)
+				continue;
+			after->left = after->before;
+			if (!next)
+				next = after;
+			else
+				group.run([=, &group] {
+					run_counted(after, group);
+				});
+		}
+		one = next;
+	}
+}
+
+void run_graph(const struct task_graph *graph)
+{
+	arena->execute([=] {
+		tbb::task_group group;
+
+		for (int i = 0; i < graph->width; i++)
+			if (by_flow)
+				flow_nodes[i].try_put({});
+			else
+				group.run([=, &group] {
+					run_counted(&by_hand[i], group);
+				});
+		if (by_flow)
+			flow->wait_for_all();
+		group.wait();
+	});
+}
+
 /* The caller waits without working, as it would have to do something else. */
 void wake()
 {
@@ -171,7 +272,8 @@ void wake_task()
 
 extern "C" {
 extern const struct runtime_cases cases;
-const struct runtime_cases cases = { start, stop, empty,     makers,
-				     chain, fans, fib,	     work,
-				     block, wake, wake_task, nullptr };
+const struct runtime_cases cases = {
+	start, stop,  empty, makers,	chain,	 fans,	     fib,
+	work,  block, wake,  wake_task, nullptr, make_graph, run_graph
+};
 }
