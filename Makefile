@@ -52,7 +52,8 @@ LIBOBJ := $(call obj,$(CORE) $(ENGINE) $(LIB) $(OPS))
 INC_core := -Iinclude -I. -Ilib/port $(if $(HAVE_sdt),-DKTASK_SDT)
 INC_engine := $(INC_core)
 INC_lib := $(INC_core)
-INC_ops := -Iinclude -I.
+# An exception of a program's callback takes back what was done: ops/register.c.
+INC_ops := -Iinclude -I. -fexceptions
 INC_cli := -Iinclude -I.
 INC_preload := -Iinclude -I.
 INC_tests := -Iinclude -I. -Ilib/port -Itests/support

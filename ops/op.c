@@ -55,8 +55,7 @@ size_t op_page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Of the size that is known here. */
-static int check_opts(const struct ktask_opts *opts)
+int op_check_opts(const struct ktask_opts *opts)
 {
 	for (unsigned i = 0; i < 3; i++)
 		if (opts->reserved[i])
@@ -189,7 +188,7 @@ int ktask_op_run(const struct ktask_op *op, const struct ktask_op_args *args,
 		return -EINVAL;
 	if (opts->struct_size != sizeof(*opts))
 		return run_with_copy(op, args, opts);
-	error = check_opts(opts);
+	error = op_check_opts(opts);
 	if (error)
 		return error;
 	if (opts->result && opts->result->struct_size != sizeof(*opts->result))

@@ -120,6 +120,22 @@ void op_begin(struct op_job *job);
  */
 int op_run_job(struct op_job *job, ktask_thread_func chunk);
 
+/**
+ * op_start_job - begin the parallel part of @job, and return
+ * @job: must live, and stay where it is, until op_wait_job() has returned
+ * @started: set to what op_wait_job() wants; NULL on failure
+ *
+ * Return: as ktask_start().
+ */
+int op_start_job(struct op_job *job, ktask_thread_func chunk,
+		 struct ktask_job **started);
+
+/** op_wait_job - ktask_wait() for what op_start_job() began */
+int op_wait_job(struct op_job *job, struct ktask_job *started);
+
+/** op_check_opts - of the size that is known here; 0, -EINVAL, -E2BIG */
+int op_check_opts(const struct ktask_opts *opts);
+
 /** op_is_late - is the deadline of the call over?  For work without chunks. */
 bool op_is_late(const struct op_job *job);
 

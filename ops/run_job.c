@@ -106,18 +106,52 @@ static int follow_and_work(void *start, void *end, void *arg)
 	return error;
 }
 
+/* Return: what the job calls: @chunk, or what has helpers follow the caller. */
+static ktask_thread_func follow_policy(struct op_job *job,
+				       ktask_thread_func chunk)
+{
+	if (!job->op->makes_pages || op_is_small(job))
+		return chunk;
+	job->work = chunk;
+	job->caller = pthread_self();
+	policy_read(&job->policy);
+	return follow_and_work;
+}
+
 int op_run_job(struct op_job *job, ktask_thread_func chunk)
 {
 	struct ktask_ctl ctl;
 
-	if (job->op->makes_pages && !op_is_small(job)) {
-		job->work = chunk;
-		job->caller = pthread_self();
-		policy_read(&job->policy);
-		chunk = follow_and_work;
-	}
+	chunk = follow_policy(job, chunk);
 	init_ctl(&ctl, job, chunk);
 	return run_part(job, &ctl);
+}
+
+int op_start_job(struct op_job *job, ktask_thread_func chunk,
+		 struct ktask_job **started)
+{
+	struct ktask_ctl ctl;
+	int error;
+
+	*started = NULL;
+	if (job->watch->stop)
+		return op_fail(job, -ECANCELED, NULL);
+	chunk = follow_policy(job, chunk);
+	init_ctl(&ctl, job, chunk);
+	job->running = true;
+	error = ktask_start(started, job->addr, job->len, &ctl);
+	/* Otherwise helpers read it. */
+	if (error)
+		job->running = false;
+	return error;
+}
+
+int op_wait_job(struct op_job *job, struct ktask_job *started)
+{
+	int error = ktask_wait(started);
+
+	job->running = false;
+	return error;
 }
 
 int op_run_whole(struct op_job *job, ktask_thread_func chunk)

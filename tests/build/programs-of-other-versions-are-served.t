@@ -17,6 +17,7 @@ my %structs = (
 	'ktask/ktask.h' => [qw(ktask_ctl ktask_result ktask_learnt)],
 	'ktask/ops.h' => [qw(ktask_opts)],
 	'ktask/monitor.h' => [qw(ktask_monitor)],
+	'ktask/register.h' => [qw(ktask_register_ctl ktask_registration_info)],
 	'ktask/runtime.h' => [qw(ktrt_attr ktrt_options ktrt_info)],
 	'umt.h' => [qw(umt_options umt_backends)],
 );
@@ -24,7 +25,8 @@ my %only_grows = (ktask_monitor => 1);
 # Fields that an older version lacks: so many that it does not end in padding,
 # which no version may.
 my %nr_lacking = (ktrt_attr => 2);
-my %is_filled = map { $_ => 1 } qw(ktask_result ktrt_info umt_backends);
+my %is_filled = map { $_ => 1 } qw(ktask_result ktask_registration_info
+	ktrt_info umt_backends);
 my $dir = scratch();
 
 # Whoever adds a structure with a size adds it here.
@@ -94,6 +96,7 @@ my %programs = (ktask => $common . <<'C', umt => $common . <<'C', ktrt => $commo
 #include <ktask/ktask.h>
 #include <ktask/monitor.h>
 #include <ktask/ops.h>
+#include <ktask/register.h>
 static char page[4096];
 static int chunk(void *start, void *end, void *arg)
 {
@@ -148,8 +151,34 @@ static int watch(void)
 	SET(monitor);
 	return ktask_set_monitor(&monitor);
 }
+static int accept(void *start, void *end, void *arg)
+{
+	return 0;
+}
+static struct ktask_registration *registration;
+static int keep(void)
+{
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
+	ctl.register_func = accept;
+	ctl.unregister_func = accept;
+	SET(ctl);
+	return ktask_register(&registration, page, sizeof(page), &ctl, NULL);
+}
+static int tell(void)
+{
+	struct ktask_registration_info info = KTASK_REGISTRATION_INFO_INIT;
+	SET(info);
+	if (!registration)
+		return 0;
+	if (ktask_registration_info_get(registration, &info) ||
+	    info.bytes != sizeof(page))
+		return 1;
+	return IS_ZERO(info) ? 0 : 2;
+}
 int main(void)
 {
+	SAY(ktask_register_ctl, keep());
+	SAY(ktask_registration_info, tell());
 	SAY(ktask_ctl, run());
 	SAY(ktask_result, run_with_result());
 	SAY(ktask_learnt, learn());

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Windows of pages that are made ahead: see presence.h.  The jobs are those of
+ * populate, so that policy, alignment and what was measured are the same.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "advise.h"
+#include "mapping.h"
+#include "presence.h"
+
+/* A sixteenth of the range, so that little is waited for before the first call:
+ * but not so little that threads come and go. */
+#define WINDOW_PARTS 16
+#define WINDOW_MIN (32 * MIB)
+#define WINDOW_MAX (1024 * MIB)
+
+#define NR_SAMPLES 16
+
+static uintptr_t page_floor(uintptr_t pos)
+{
+	return pos & ~(uintptr_t)(op_page_bytes() - 1);
+}
+
+static uintptr_t page_ceiling(uintptr_t pos)
+{
+	return page_floor(pos + op_page_bytes() - 1);
+}
+
+/* Errors that say that this memory cannot be populated, not that it has a hole or
+ * there is none: the device may take it all the same. */
+static bool is_for_device(int error)
+{
+	return error == -EFAULT || error == -EINVAL;
+}
+
+void presence_begin(struct presence *presence, const struct op_job *range,
+		    uintptr_t base, size_t unit_bytes)
+{
+	size_t window = range->len / WINDOW_PARTS;
+
+	memset(presence, 0, sizeof(*presence));
+	if (window < WINDOW_MIN)
+		window = WINDOW_MIN;
+	if (window > WINDOW_MAX)
+		window = WINDOW_MAX;
+	presence->ready = (uintptr_t)range->addr;
+	presence->next = presence->ready;
+	presence->end = presence->ready + range->len;
+	presence->base = base;
+	presence->unit_bytes = unit_bytes;
+	presence->window_bytes = window < unit_bytes ? unit_bytes : window;
+	presence->flags = range->flags;
+	presence->opts = range->opts;
+	presence->watch = range->watch;
+	presence->sum.struct_size = sizeof(presence->sum);
+}
+
+static uintptr_t window_end(const struct presence *presence)
+{
+	uintptr_t start = presence->ready, end;
+
+	if (presence->end - start <= presence->window_bytes)
+		return presence->end;
+	end = start + presence->window_bytes - presence->base;
+	return presence->base +
+	       end / presence->unit_bytes * presence->unit_bytes;
+}
+
+/* What is not mapped is not present: populating says where. */
+static bool is_present(uintptr_t pos)
+{
+	unsigned char there = 0;
+
+	return !mincore((void *)page_floor(pos), op_page_bytes(), &there) &&
+	       there & 1;
+}
+
+static bool looks_present(uintptr_t start, uintptr_t end)
+{
+	size_t step = (end - start) / NR_SAMPLES;
+
+	for (size_t i = 0; i < NR_SAMPLES; i++)
+		if (!is_present(start + i * step + step / 2))
+			return false;
+	return is_present(end - 1);
+}
+
+static void init_job(struct presence *presence)
+{
+	struct op_job *job = &presence->job;
+
+	memset(job, 0, sizeof(*job));
+	memset(&presence->result, 0, sizeof(presence->result));
+	presence->result.struct_size = sizeof(presence->result);
+	job->op = &op_populate;
+	job->addr = (char *)page_floor(presence->ready);
+	job->len = page_ceiling(presence->next) - (uintptr_t)job->addr;
+	job->flags = presence->flags;
+	job->min_chunk = op_populate.min_chunk;
+	job->opts = presence->opts;
+	job->watch = presence->watch;
+	job->result = &presence->result;
+	op_populate.align(job);
+}
+
+static bool can_be_ahead(void)
+{
+	return advise_known(MADV_POPULATE_WRITE);
+}
+
+/* What cannot be begun is left to who follows, and so is a window that one thread
+ * makes as fast. */
+static void begin_window(struct presence *presence)
+{
+	struct op_job *job = &presence->job;
+
+	presence->next = window_end(presence);
+	if (presence->judged || looks_present(presence->ready, presence->next))
+		return;
+	init_job(presence);
+	if (op_is_small(job) || !can_be_ahead())
+		return;
+	mapping_first_page(job, op_populate.chunk);
+	op_start_job(job, op_populate.chunk, &presence->started);
+}
+
+static void add_window(struct presence *presence)
+{
+	struct op_job sum = { .addr = presence->job.addr,
+			      .result = &presence->sum };
+
+	op_add_result(&sum, &presence->result);
+}
+
+static int wait_window(struct presence *presence)
+{
+	int error = 0;
+
+	if (presence->started) {
+		error = op_wait_job(&presence->job, presence->started);
+		presence->started = NULL;
+		add_window(presence);
+	} else if (!presence->judged && presence->job.addr && !can_be_ahead()) {
+		/* Too old a kernel: all threads touch pages now. */
+		error = op_populate.around(&presence->job);
+		add_window(presence);
+	}
+	memset(&presence->job, 0, sizeof(presence->job));
+	if (is_for_device(error)) {
+		presence->judged = true;
+		error = 0;
+	}
+	if (!error)
+		presence->ready = presence->next;
+	return error;
+}
+
+int presence_reach(struct presence *presence, uintptr_t pos,
+		   uintptr_t *fail_pos)
+{
+	int error = 0;
+
+	*fail_pos = 0;
+	while (presence->ready <= pos && !error) {
+		if (presence->next == presence->ready)
+			begin_window(presence);
+		error = wait_window(presence);
+	}
+	if (error)
+		*fail_pos = (uintptr_t)presence->result.fail_pos;
+	else if (presence->next == presence->ready &&
+		 presence->ready < presence->end)
+		begin_window(presence);
+	return error;
+}
+
+void presence_end(struct presence *presence)
+{
+	if (!presence->started)
+		return;
+	ktask_cancel(presence->started);
+	op_wait_job(&presence->job, presence->started);
+	presence->started = NULL;
+	add_window(presence);
+}
+
+int presence_make(uintptr_t start, uintptr_t end, unsigned flags,
+		  uintptr_t *fail_pos)
+{
+	int advice = flags & KTASK_POPULATE_READ ? MADV_POPULATE_READ
+						 : MADV_POPULATE_WRITE;
+	int error;
+
+	if (!can_be_ahead())
+		return 0;
+	error = advise(page_floor(start), page_ceiling(end), advice, fail_pos);
+	return is_for_device(error) ? 0 : error;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Makes the pages of a range present ahead of a thread that goes through it in
+ * ascending order: a window is populated by helpers while the thread works on the
+ * one before.
+ *
+ * A window that is there already, as far as samples tell, is left out.  Where pages
+ * cannot be made because the memory has none (of a device), what follows is judge.
+ *
+ * Behaves badly on kernels without MADV_POPULATE_WRITE (before 5.14): windows are
+ * then made when they are reached, by all threads, not ahead.
+ */
+#ifndef OPS_PRESENCE_H
+#define OPS_PRESENCE_H
+
+#include "op.h"
+
+/* On the stack of the thread; must stay where it is. */
+struct presence {
+	uintptr_t end;
+	uintptr_t ready; /* what lies below is present, or cannot be made so */
+	uintptr_t next; /* end of the window that is made now; ready: none is */
+	uintptr_t base; /* windows end at multiples of unit_bytes from here */
+	size_t unit_bytes;
+	size_t window_bytes;
+	unsigned flags; /* KTASK_POPULATE_READ or 0 */
+	const struct ktask_opts *opts; /* of the caller */
+	struct op_watch *watch;
+	struct ktask_job *started; /* populates [ready, next); NULL: nothing */
+	struct op_job job; /* what is started */
+	struct ktask_result result; /* of that */
+	struct ktask_result sum; /* of all windows */
+	bool judged; /* no more is populated */
+};
+
+/**
+ * presence_begin - nothing is done before presence_reach()
+ * @range: addr, len, opts, watch; the flags of ops.h
+ */
+void presence_begin(struct presence *presence, const struct op_job *range,
+		    uintptr_t base, size_t unit_bytes);
+
+/**
+ * presence_reach - wait until ready lies behind @pos, begin the next window
+ * @fail_pos: on failure the first byte that could not be made; 0: none failed
+ *
+ * Return: 0; -ENOMEM, -EHWPOISON; -ETIMEDOUT, -ECANCELED as the options say.
+ */
+int presence_reach(struct presence *presence, uintptr_t pos,
+		   uintptr_t *fail_pos);
+
+/** presence_end - wait for what was begun; it makes no more pages */
+void presence_end(struct presence *presence);
+
+/** presence_make - populate [start, end) by this thread, inside its chunk
+ *
+ * Return: 0; -ENOMEM, -EHWPOISON, with @fail_pos set.
+ */
+int presence_make(uintptr_t start, uintptr_t end, unsigned flags,
+		  uintptr_t *fail_pos);
+
+#endif /* OPS_PRESENCE_H */

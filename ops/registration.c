@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The list of pieces, and the calls of the device's functions: registration.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "registration.h"
+
+#define NSEC_PER_SEC 1000000000ull
+#define DEFAULT_STALL_US 50000
+
+struct ktask_registration *
+registration_new(uintptr_t start, size_t len,
+		 const struct ktask_register_ctl *ctl, size_t unit_bytes,
+		 uintptr_t base)
+{
+	struct ktask_registration *registration =
+		calloc(1, sizeof(*registration));
+	unsigned stall_us = ctl->stall_us ? ctl->stall_us : DEFAULT_STALL_US;
+
+	if (!registration)
+		return NULL;
+	pthread_mutex_init(&registration->lock, NULL);
+	registration->ctl = *ctl;
+	registration->limits.unit_bytes = unit_bytes;
+	registration->limits.max_bytes = ctl->max_piece_bytes;
+	registration->limits.stall_sec = stall_us / 1e6;
+	registration->base = base;
+	registration->start = start;
+	registration->end = start + len;
+	registration->pid = getpid();
+	return registration;
+}
+
+void registration_free(struct ktask_registration *registration)
+{
+	pthread_mutex_destroy(&registration->lock);
+	free(registration->pieces);
+	free(registration);
+}
+
+bool registration_is_foreign(const struct ktask_registration *registration)
+{
+	return getpid() != registration->pid;
+}
+
+uintptr_t registration_next(struct ktask_registration *registration,
+			    uintptr_t pos, uintptr_t end)
+{
+	/* The first piece may begin within a unit. */
+	size_t before =
+		(pos - registration->base) % registration->limits.unit_bytes;
+	size_t bytes;
+
+	pthread_mutex_lock(&registration->lock);
+	bytes = piece_size(&registration->limits, registration->sec_per_byte,
+			   registration->last_bytes, end - pos + before);
+	pthread_mutex_unlock(&registration->lock);
+	return pos - before + bytes;
+}
+
+/* Room for a piece before it is registered: it must not be lost behind it. */
+static int reserve_piece(struct ktask_registration *registration)
+{
+	size_t needed, capacity;
+	struct piece *pieces;
+	int error = 0;
+
+	pthread_mutex_lock(&registration->lock);
+	needed = registration->nr_pieces + registration->nr_pending + 1;
+	if (needed > registration->capacity) {
+		capacity = 2 * needed + 14;
+		pieces = realloc(registration->pieces,
+				 capacity * sizeof(*pieces));
+		if (pieces) {
+			registration->pieces = pieces;
+			registration->capacity = capacity;
+		} else {
+			error = -ENOMEM;
+		}
+	}
+	registration->nr_pending += !error;
+	pthread_mutex_unlock(&registration->lock);
+	return error;
+}
+
+struct call_times {
+	uint64_t wall_ns;
+	uint64_t cpu_ns;
+};
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* Where an exception, or the end of its thread, must not pass. */
+static void end_program(const bool *forbidden)
+{
+	if (*forbidden)
+		abort();
+}
+
+static int call_device(struct ktask_registration *registration,
+		       ktask_register_func func, uintptr_t start, uintptr_t end,
+		       struct call_times *took)
+{
+	/* Seen by whoever unwinds the stack. */
+	__attribute__((cleanup(end_program))) bool forbidden =
+		func == registration->ctl.unregister_func ||
+		registration->ctl.flags & KTASK_REGISTER_PARALLEL;
+	uint64_t cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t wall_ns = op_now_ns();
+	int error =
+		func((void *)start, (void *)end, registration->ctl.func_arg);
+
+	forbidden = false;
+	took->wall_ns = op_now_ns() - wall_ns;
+	took->cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	return error;
+}
+
+/* With the lock held. */
+static void note_success(struct ktask_registration *registration,
+			 uintptr_t start, uintptr_t end,
+			 const struct call_times *took)
+{
+	size_t bytes = end - start;
+
+	registration->pieces[registration->nr_pieces++] =
+		(struct piece){ start, end };
+	registration->bytes += bytes;
+	registration->last_bytes = bytes;
+	registration->sec_per_byte = piece_learn(
+		registration->sec_per_byte, bytes, (double)took->wall_ns / 1e9);
+	if (bytes > registration->largest_bytes)
+		registration->largest_bytes = bytes;
+	if (took->wall_ns > registration->longest_ns)
+		registration->longest_ns = took->wall_ns;
+	registration->calls_ns += took->wall_ns;
+}
+
+int registration_add(struct ktask_registration *registration, uintptr_t start,
+		     uintptr_t end)
+{
+	struct call_times took;
+	int error = reserve_piece(registration);
+
+	if (error)
+		return error;
+	error = call_device(registration, registration->ctl.register_func,
+			    start, end, &took);
+	if (registration_is_foreign(registration))
+		return -ECANCELED;
+	pthread_mutex_lock(&registration->lock);
+	registration->nr_pending--;
+	registration->cpu_ns += took.cpu_ns;
+	if (!error)
+		note_success(registration, start, end, &took);
+	pthread_mutex_unlock(&registration->lock);
+	return error;
+}
+
+void registration_note_failure(struct ktask_registration *registration,
+			       uintptr_t pos, int error)
+{
+	pthread_mutex_lock(&registration->lock);
+	if (!registration->fail_pos || pos < registration->fail_pos) {
+		registration->fail_pos = pos;
+		registration->fail_error = error;
+	}
+	pthread_mutex_unlock(&registration->lock);
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+	const struct piece *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+void registration_sort(struct ktask_registration *registration)
+{
+	if (registration->nr_pieces)
+		qsort(registration->pieces, registration->nr_pieces,
+		      sizeof(*registration->pieces), compare_pieces);
+}
+
+int registration_take_back(struct ktask_registration *registration,
+			   size_t index)
+{
+	struct piece piece = registration->pieces[index];
+	struct call_times took;
+	int error = call_device(registration, registration->ctl.unregister_func,
+				piece.start, piece.end, &took);
+
+	if (registration_is_foreign(registration))
+		return -ECANCELED;
+	pthread_mutex_lock(&registration->lock);
+	registration->bytes -= piece.end - piece.start;
+	registration->cpu_ns += took.cpu_ns;
+	pthread_mutex_unlock(&registration->lock);
+	return error;
+}
+
+int registration_take_last(struct ktask_registration *registration)
+{
+	int error = registration_take_back(registration,
+					   registration->nr_pieces - 1);
+
+	registration->nr_pieces--;
+	return error;
+}
+
+void registration_undo(struct ktask_registration *registration)
+{
+	while (registration->nr_pieces &&
+	       !registration_is_foreign(registration))
+		registration_take_last(registration);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * register: where a call of the device fails, whichever it is, every piece is
+ * taken back, the last first, and the first byte that is not registered is told.
+ */
+#include "ktest.h"
+
+#include "device.h"
+
+#define LEN (12 * MIB)
+#define UNIT MIB
+
+struct attempt {
+	struct device *device;
+	struct ktask_result result;
+	struct ktask_registration *registration;
+	int error;
+};
+
+static void attempt_to_register(struct attempt *attempt, unsigned flags,
+				char *at)
+{
+	struct ktask_register_ctl ctl = device_ctl(attempt->device, flags);
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+
+	memset(&attempt->result, 0, sizeof(attempt->result));
+	attempt->result.struct_size = sizeof(attempt->result);
+	opts.result = &attempt->result;
+	ctl.unit_bytes = UNIT;
+	ctl.max_piece_bytes = UNIT;
+	attempt->error =
+		ktask_register(&attempt->registration, at, LEN, &ctl, &opts);
+}
+
+static void every_call_may_fail(void **state)
+{
+	static struct device device;
+	struct attempt attempt = { .device = &device };
+	char *at = map_private(LEN);
+
+	for (unsigned call = 1; call <= LEN / UNIT; call++) {
+		device_init(&device);
+		device.fail_call = call;
+		attempt_to_register(&attempt, 0, at);
+		assert_int_equal(attempt.error, -ENODEV);
+		assert_null(attempt.registration);
+		assert_int_equal(attempt.result.error, -ENODEV);
+		assert_int_equal(attempt.result.fail_error, -ENODEV);
+		assert_int_equal(attempt.result.fail_offset, (call - 1) * UNIT);
+		assert_int_equal(attempt.result.units, (call - 1) * UNIT);
+		assert_int_equal(device.calls, call);
+		assert_int_equal(device.takes, call - 1);
+		assert_int_equal(device.nr, 0);
+		assert_int_equal(device.wrong, 0);
+	}
+	munmap(at, LEN);
+}
+
+/* In any order; what failed is told by the address. */
+static int fail_there(struct device *device, char *start, char *end)
+{
+	return start == device->arg ? -EBUSY : 0;
+}
+
+static void every_piece_may_fail_among_several(void **state)
+{
+	static struct device device;
+	struct attempt attempt = { .device = &device };
+	char *at = map_private(LEN);
+
+	for (size_t offset = 0; offset < LEN; offset += UNIT) {
+		device_init(&device);
+		device.any_order = true;
+		device.before = fail_there;
+		device.arg = at + offset;
+		attempt_to_register(&attempt, KTASK_REGISTER_PARALLEL, at);
+		assert_int_equal(attempt.error, -EBUSY);
+		assert_int_equal(attempt.result.fail_offset, offset);
+		assert_int_equal(device.takes, attempt.result.units / UNIT);
+		assert_int_equal(device.nr, 0);
+		assert_int_equal(device.wrong, 0);
+	}
+	munmap(at, LEN);
+}
+
+/* Once it has gone nothing can be taken back: all is tried, and told is why. */
+static void a_device_may_disappear(void **state)
+{
+	static struct device device;
+	struct attempt attempt = { .device = &device };
+	char *at = map_private(LEN);
+
+	device_init(&device);
+	device.fail_call = 5;
+	device.take_error = -EIO;
+	attempt_to_register(&attempt, 0, at);
+	assert_int_equal(attempt.error, -ENODEV);
+	assert_int_equal(device.takes, 4);
+	assert_int_equal(device.wrong, 0);
+
+	device_init(&device);
+	attempt_to_register(&attempt, 0, at);
+	assert_int_equal(attempt.error, 0);
+	device.take_error = -EIO;
+	assert_int_equal(ktask_unregister(&attempt.registration, NULL), -EIO);
+	assert_null(attempt.registration);
+	assert_int_equal(device.takes, LEN / UNIT);
+	munmap(at, LEN);
+}
+
+/* Codes of the program's own come through as they are. */
+static void codes_pass_unchanged(void **state)
+{
+	const int codes[] = { 1, 77, -1, -100000 };
+	static struct device device;
+	struct attempt attempt = { .device = &device };
+	char *at = map_private(LEN);
+
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(codes); i++) {
+		device_init(&device);
+		device.any_order = true;
+		device.fail_call = 3;
+		device.fail_error = codes[i];
+		attempt_to_register(&attempt, i % 2 * KTASK_REGISTER_PARALLEL,
+				    at);
+		assert_int_equal(attempt.error, codes[i]);
+	}
+	munmap(at, LEN);
+}
+
+KTEST_MAIN(KTEST(every_call_may_fail),
+	   KTEST(every_piece_may_fail_among_several),
+	   KTEST(a_device_may_disappear), KTEST(codes_pass_unchanged))

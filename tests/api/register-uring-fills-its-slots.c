@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * register with an io_uring: each byte is in the slot that the header says, whether
+ * the kernel clones buffers or not; limits in the middle leave every slot empty; a
+ * child of a fork takes nothing back; a killed process leaves nothing charged.
+ */
+#include "ktest.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "device.h"
+#include "uring.h"
+
+#define LEN (4 * MIB)
+#define SLOT (MIB / 4)
+#define FIRST 3u
+#define NR_SLOTS (LEN / SLOT)
+#define CAP_IPC_LOCK_BIT (1u << 14)
+/* Enough for one registration, not for two; less than the usual 8 MiB. */
+#define LIMIT (LEN + LEN / 2)
+
+static struct uring ring;
+
+#define need_ring()                                                \
+	do {                                                       \
+		if (!uring_open(&ring, NR_SLOTS + FIRST + 1))      \
+			ktest_skip("no io_uring is to be had: %s", \
+				   strerror(errno));               \
+	} while (0)
+
+static struct ktask_uring_buffers buffers_at(char *at)
+{
+	struct ktask_uring_buffers buffers = { 0 };
+
+	buffers.ring_fd = ring.fd;
+	buffers.first_slot = FIRST;
+	buffers.addr = at;
+	buffers.slot_bytes = SLOT;
+	return buffers;
+}
+
+static int byte_of_file(void)
+{
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	return fd;
+}
+
+/* What reading into the first byte of the slot says. */
+static int read_into(char *at, size_t offset, unsigned slot)
+{
+	int fd = byte_of_file();
+	int result = uring_read(&ring, fd, at + offset, 1, slot);
+
+	close(fd);
+	return result;
+}
+
+static unsigned slots_in_use(char *at, size_t len)
+{
+	unsigned nr = 0;
+
+	for (size_t offset = 0; offset < len; offset += SLOT)
+		nr += read_into(at, offset,
+				FIRST + (unsigned)(offset / SLOT)) == 1;
+	return nr;
+}
+
+static void register_and_read(bool clones, size_t len)
+{
+	char *at = map_private(LEN);
+	struct ktask_uring_buffers buffers = buffers_at(at);
+	struct ktask_registration *registration;
+	struct ktask_register_ctl ctl;
+
+	assert_int_equal(ktask_register_uring(&ctl, &buffers), 0);
+	if (!clones) {
+		buffers.private_clones = 0;
+		ctl.flags = 0;
+	}
+	assert_int_equal(ktask_register(&registration, at, len, &ctl, NULL), 0);
+	assert_int_equal(slots_in_use(at, len), (len + SLOT - 1) / SLOT);
+	/* Its last byte, but none behind. */
+	assert_int_equal(
+		read_into(at, len - 1, FIRST + (unsigned)((len - 1) / SLOT)),
+		1);
+	assert_int_equal(
+		read_into(at, len, FIRST + (unsigned)((len - 1) / SLOT)),
+		-EFAULT);
+	assert_int_equal(read_into(at, 0, FIRST + 1), -EFAULT);
+	assert_int_equal(read_into(at, 0, FIRST - 1), -EFAULT);
+	memset(at, 1, len);
+	assert_int_equal(read_into(at, SLOT, FIRST + 1), 1);
+	assert_int_equal(at[SLOT], 0);
+	assert_int_equal(at[SLOT + 1], 1);
+	assert_int_equal(ktask_unregister(&registration, NULL), 0);
+	assert_int_equal(slots_in_use(at, len), 0);
+	munmap(at, LEN);
+}
+
+static void each_byte_is_in_its_slot(void **state)
+{
+	need_ring();
+	register_and_read(true, LEN);
+	register_and_read(false, LEN);
+	register_and_read(true, 5 * SLOT + 12345);
+	register_and_read(false, 5 * SLOT + 12345);
+	uring_close(&ring);
+}
+
+static void bad_arguments_are_refused(void **state)
+{
+	struct ktask_uring_buffers buffers;
+	struct ktask_register_ctl ctl;
+	static char at[4096];
+
+	need_ring();
+	assert_int_equal(ktask_register_uring(&ctl, NULL), -EINVAL);
+	buffers = buffers_at(at);
+	assert_int_equal(ktask_register_uring(NULL, &buffers), -EINVAL);
+	buffers.slot_bytes = 100;
+	assert_int_equal(ktask_register_uring(&ctl, &buffers), -EINVAL);
+	buffers.slot_bytes = 2048 * MIB;
+	assert_int_equal(ktask_register_uring(&ctl, &buffers), -EINVAL);
+	buffers = buffers_at(at);
+	buffers.reserved[1] = 1;
+	assert_int_equal(ktask_register_uring(&ctl, &buffers), -EINVAL);
+	buffers = buffers_at(at);
+	buffers.slot_bytes = 0;
+	assert_int_equal(ktask_register_uring(&ctl, &buffers), 0);
+	assert_int_equal(ctl.unit_bytes, 1024 * MIB);
+	uring_close(&ring);
+}
+
+static void a_table_that_is_too_small_is_told(void **state)
+{
+	char *at = map_private(LEN);
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	struct ktask_uring_buffers buffers;
+	struct ktask_registration *registration;
+	struct ktask_register_ctl ctl;
+
+	need_ring();
+	buffers = buffers_at(at);
+	buffers.first_slot = FIRST + 5;
+	opts.result = &result;
+	assert_int_equal(ktask_register_uring(&ctl, &buffers), 0);
+	buffers.private_clones = 0;
+	ctl.flags = 0;
+	assert_true(ktask_register(&registration, at, LEN, &ctl, &opts) < 0);
+	assert_null(registration);
+	assert_true(result.fail_offset < LEN);
+	buffers.first_slot = FIRST;
+	assert_int_equal(slots_in_use(at, LEN), 0);
+	uring_close(&ring);
+	munmap(at, LEN);
+}
+
+struct kernel_cap {
+	unsigned version;
+	int pid;
+};
+
+struct kernel_cap_set {
+	unsigned effective;
+	unsigned permitted;
+	unsigned inheritable;
+};
+
+/* A user of its own has nothing charged before. */
+static bool become_limited(void)
+{
+	struct rlimit limit = { LIMIT, LIMIT };
+	struct kernel_cap head = { 0x20080522, 0 };
+	struct kernel_cap_set sets[2];
+	unsigned uid = 1000000000u + (unsigned)getppid();
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		return false;
+	if (!geteuid() && !syscall(SYS_setresuid, uid, uid, uid))
+		return true;
+	if (syscall(SYS_capget, &head, sets))
+		return false;
+	sets[0].effective &= ~CAP_IPC_LOCK_BIT;
+	return !syscall(SYS_capset, &head, sets);
+}
+
+/* Charged by others of the same user in another test, it may never fit. */
+static int register_when_possible(struct ktask_registration **registration,
+				  char *at, size_t len,
+				  const struct ktask_register_ctl *ctl)
+{
+	uint64_t end_ns = ktest_now_ns() + 60000000000ull;
+	int error;
+
+	/* Of a ring that was closed pages are given back later. */
+	do {
+		error = ktask_register(registration, at, len, ctl, NULL);
+		if (error)
+			usleep(10000);
+	} while (error == -ENOMEM && ktest_now_ns() < end_ns);
+	return error;
+}
+
+static int meet_the_limit(void *arg)
+{
+	const bool *clones = arg;
+	char *at = map_private(2 * LEN);
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	struct ktask_uring_buffers buffers;
+	struct ktask_registration *registration;
+	struct ktask_register_ctl ctl;
+
+	ktest_check(become_limited());
+	ktest_check(uring_open(&ring, 2 * NR_SLOTS + FIRST));
+	buffers = buffers_at(at);
+	ktest_check(!ktask_register_uring(&ctl, &buffers));
+	if (!*clones) {
+		buffers.private_clones = 0;
+		ctl.flags = 0;
+	}
+	opts.result = &result;
+	ktest_check(ktask_register(&registration, at, 2 * LEN, &ctl, &opts) ==
+		    -ENOMEM);
+	ktest_check(!registration);
+	ktest_check(result.fail_error == -ENOMEM);
+	ktest_check(result.fail_offset % SLOT == 0);
+	ktest_check(result.fail_offset < 2 * LEN);
+	ktest_check(*clones || result.fail_offset > 0);
+	ktest_check(!slots_in_use(at, 2 * LEN));
+	/* Nothing is charged any more. */
+	ktest_check(!register_when_possible(&registration, at, LEN, &ctl));
+	ktest_check(slots_in_use(at, LEN) == NR_SLOTS);
+	ktest_check(!ktask_unregister(&registration, NULL));
+	return 0;
+}
+
+static void a_limit_in_the_middle_leaves_nothing(void **state)
+{
+	bool clones[] = { false, true };
+
+	need_ring();
+	uring_close(&ring);
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(clones); i++)
+		assert_int_equal(ktest_in_child(meet_the_limit, &clones[i]), 0);
+}
+
+static int register_and_be_killed(void *arg)
+{
+	char *at = map_private(LEN);
+	struct ktask_uring_buffers buffers;
+	struct ktask_registration *registration;
+	struct ktask_register_ctl ctl;
+
+	ktest_check(uring_open(&ring, NR_SLOTS + FIRST));
+	buffers = buffers_at(at);
+	ktest_check(!ktask_register_uring(&ctl, &buffers));
+	ktest_check(!register_when_possible(&registration, at, LEN, &ctl));
+	kill(getpid(), SIGKILL);
+	return 1;
+}
+
+/* The limit has room for one of them: what a killed one had comes back. */
+static int kill_and_register(void *arg)
+{
+	ktest_check(become_limited());
+	for (unsigned i = 0; i < 4; i++) {
+		int status = ktest_in_child(register_and_be_killed, NULL);
+
+		ktest_check(WIFSIGNALED(status));
+		ktest_check(WTERMSIG(status) == SIGKILL);
+	}
+	return 0;
+}
+
+static void a_killed_process_leaves_nothing(void **state)
+{
+	need_ring();
+	uring_close(&ring);
+	assert_int_equal(ktest_in_child_for(kill_and_register, NULL, 280), 0);
+}
+
+static int forget_there(void *arg)
+{
+	ktest_check(!ktask_unregister(arg, NULL));
+	return 0;
+}
+
+static void a_child_leaves_the_parents_slots(void **state)
+{
+	char *at = map_private(LEN);
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	struct ktask_uring_buffers buffers;
+	struct ktask_registration *registration;
+	struct ktask_register_ctl ctl;
+
+	need_ring();
+	buffers = buffers_at(at);
+	assert_int_equal(ktask_register_uring(&ctl, &buffers), 0);
+	/* Helpers beside a fork are not this test's. */
+	opts.max_threads = 1;
+	assert_int_equal(ktask_register(&registration, at, LEN, &ctl, &opts),
+			 0);
+	assert_int_equal(ktest_in_child(forget_there, &registration), 0);
+	memset(at, 1, LEN);
+	assert_int_equal(slots_in_use(at, LEN), NR_SLOTS);
+	/* The device writes where the parent reads, fork or not. */
+	for (size_t offset = 0; offset < LEN; offset += SLOT)
+		assert_int_equal(at[offset], 0);
+	assert_int_equal(ktask_unregister(&registration, NULL), 0);
+	uring_close(&ring);
+	munmap(at, LEN);
+}
+
+/* First those in children: TSAN allows no threads after a fork of many. */
+KTEST_MAIN(KTEST(a_limit_in_the_middle_leaves_nothing),
+	   KTEST(a_killed_process_leaves_nothing),
+	   KTEST(a_child_leaves_the_parents_slots),
+	   KTEST(each_byte_is_in_its_slot), KTEST(bad_arguments_are_refused),
+	   KTEST(a_table_that_is_too_small_is_told))
