@@ -13,6 +13,7 @@
 #   tests/cli/*.bats   the command
 #   tests/preload/*.bats  the shim; *.c there are programs that know no ktask
 #   tests/software/*.bats  real programs, each with and without the shim
+#   tests/bindings/*.t the wheel and the crates, by tests of their own
 #   tests/vm/*.t       the module and the library in guests; see mk/vm.mk
 #   tests/bare/*.t     the tree where nothing is installed; see mk/bare.mk
 #   tests/build/*.t    what the build makes: symbols, headers, installation
@@ -88,7 +89,7 @@ JOBS = $(if $(findstring -j,$(MAKEFLAGS)),,-j2)
 SUBMAKE = $(MAKE) --no-print-directory $(JOBS)
 
 ## tests: build everything that `make check` runs
-tests: all c-tests vm-programs examples $(INNOCENT)
+tests: all c-tests vm-programs examples $(INNOCENT) $(if $(HAVE_python),$(WHEEL))
 	+@for variant in $(filter-out plain,$(TEST_VARIANTS)); do \
 		$(SUBMAKE) VARIANT=$$variant c-tests || exit 1; done
 	$(call tell-left-out,$(OPTIONAL_tests))
@@ -106,11 +107,12 @@ RUN_runtime = $(call variants_of,runtime) $(wildcard tests/runtime/*.bats) \
 RUN_apps = $(wildcard tests/apps/*.bats)
 RUN_cli = $(wildcard tests/cli/*.bats tests/preload/*.bats)
 RUN_software = $(wildcard tests/software/*.bats)
+RUN_bindings = $(wildcard tests/bindings/*.t)
 RUN_build = $(wildcard tests/build/*.t) \
 	$(patsubst %.c,$(B)/%,$(wildcard examples/*.c))
 RUN_style = $(wildcard tests/style/*.t tests/runner/*.t)
 # Guests take longest: they go first, beside whatever else there is.
-RUN_ALL = $(RUN_vm) $(RUN_bare) $(RUN_style) $(RUN_build) $(RUN_unit) \
+RUN_ALL = $(RUN_vm) $(RUN_bare) $(RUN_bindings) $(RUN_style) $(RUN_build) $(RUN_unit) \
 	$(RUN_sim) $(RUN_cli) $(RUN_umt) \
 	$(RUN_runtime) $(RUN_apps) $(RUN_software) $(RUN_api)
 
@@ -135,9 +137,9 @@ check:
 servers:
 	@tests/software/fetch '$(B)/servers' $(sort $(DEPS_database))
 
-KINDS := $(addprefix check-,unit sim api umt runtime apps cli build)
+KINDS := $(addprefix check-,unit sim api umt runtime apps cli build bindings)
 
-## check-unit check-sim check-api check-umt check-runtime check-apps check-cli check-build: one kind of test
+## check-unit check-sim check-api check-umt check-runtime check-apps check-cli check-build check-bindings: one kind of test
 .PHONY: $(KINDS)
 $(KINDS): check-%:
 	+@$(MAKE) --no-print-directory deps

@@ -24,11 +24,14 @@ DEPS_database := postgresql nginx-light
 DEPS_apps := libopenmpi-dev openmpi-bin iproute2 gnuplot-nox
 # For eBPF; without them libumt has its other backends.
 DEPS_umt := clang bpftool libbpf-dev
+# For the wheel and its tests.  Crates are fetched by Cargo, which is taken from
+# where it is: that of Debian 12 is too old to fetch them.
+DEPS_bindings := python3-dev python3-venv python3-pytest python3-numpy
 # A Debian to try the tree in, where nothing is installed.
 DEPS_bare := mmdebstrap debian-archive-keyring git
 
 # The groups that a goal wants: `make deps NEED=build`.
-NEED ?= build demo check peers tasks umt vm apps bare
+NEED ?= build demo check peers tasks umt vm apps bindings bare
 
 ## deps: install what is missing from Debian packages
 .PHONY: deps

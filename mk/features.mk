@@ -6,6 +6,8 @@ MPICC ?= mpicc
 BPF_CLANG ?= clang
 # The compiler whose OpenMP is one of the peers.
 TASKS_CLANG ?= clang
+# The Python that the wheel is made with; it runs with later ones too.
+PYTHON ?= python3
 # Where taskflow/taskflow.hpp is, if the compiler does not know.
 TASKFLOW ?=
 # Features to take as missing: make WITHOUT='ebpf mpi'
@@ -17,7 +19,7 @@ ASK_FEATURES = CC=$(call quoted,$(CC)) CXX=$(call quoted,$(CXX)) \
 	MPICC=$(call quoted,$(MPICC)) BPFTOOL=$(call quoted,$(BPFTOOL)) \
 	BPF_CLANG=$(call quoted,$(BPF_CLANG)) \
 	OMP_CLANG=$(call quoted,$(TASKS_CLANG)) \
-	TASKFLOW=$(call quoted,$(TASKFLOW)) \
+	PYTHON=$(call quoted,$(PYTHON)) TASKFLOW=$(call quoted,$(TASKFLOW)) \
 	FLAGS=$(call quoted,$(OPT) $(SAN_$(VARIANT)) $(CFLAGS)) \
 	CXX_FLAGS=$(call quoted,$(OPT) $(SAN_$(VARIANT)) $(CXXFLAGS)) \
 	LDFLAGS=$(call quoted,$(LDFLAGS)) WITHOUT=$(call quoted,$(WITHOUT)) \
@@ -32,7 +34,8 @@ $(addprefix $(FEATURES)/,sdt ebpf mpi):
 
 # What cannot be built without a feature says so: TARGET: | $(call need,FEATURE...)
 need = $(foreach f,$(1),$(if $(HAVE_$f),,missing-$f))
-NEEDED := cc hwloc jansson xxhash cmocka
+NEEDED := cc hwloc jansson xxhash cmocka python
+NAME_python = Python.h of Python 3.11 or later ($(PYTHON))
 NAME_cc = C compiler with headers ($(CC))
 
 .PHONY: $(NEEDED:%=missing-%)
@@ -44,7 +47,7 @@ $(NEEDED:%=missing-%): missing-%:
 # Without one of these features a part is left out.  LEFT_feature names the part,
 # ADD_feature the group of packages in mk/deps.mk that brings it.
 OPTIONAL_all := ebpf mpi sdt
-OPTIONAL_tests := $(OPTIONAL_all) cxx openmp libomp tbb
+OPTIONAL_tests := $(OPTIONAL_all) cxx openmp libomp tbb python
 LEFT_ebpf := umtd, and eBPF in libumt: umt stat, umt top, umt record
 ADD_ebpf := umt
 LEFT_mpi := MPI in heat and fwi: more than one rank
@@ -57,6 +60,8 @@ LEFT_openmp := the peers that use OpenMP
 ADD_openmp := build
 LEFT_libomp := the peers that use OpenMP of LLVM
 ADD_libomp := tasks
+LEFT_python := the wheel ktask
+ADD_python := bindings
 LEFT_tbb := the peers that use oneTBB, and bench-peers
 ADD_tbb := peers
 
@@ -74,6 +79,6 @@ tell-left-out = $(if $(call left-out,$(1)),@printf '%s\n' '' \
 ## features: what was found here, and what is left out (WITHOUT='ebpf mpi': leave out)
 .PHONY: features
 features:
-	@for feature in $(NEEDED) $(OPTIONAL_tests) taskflow; do \
+	@for feature in $(sort $(NEEDED) $(OPTIONAL_tests) taskflow); do \
 		printf '%-8s %s\n' $$feature "$$(cat $(FEATURES)/$$feature)"; \
 		done

@@ -16,7 +16,7 @@ use Test::More;
 my $make = 'env -u MAKEFLAGS -u MFLAGS -u B ' . ($ENV{MAKE} || 'make')
 	. " --no-print-directory -C $top";
 my @features = qw(cc hwloc jansson xxhash cmocka ebpf mpi sdt cxx openmp libomp
-		  tbb taskflow);
+		  tbb python taskflow);
 my $dir = scratch();
 my $number = 0;
 
@@ -63,6 +63,7 @@ my %missing = (
 	libomp => ['TASKS_CLANG=no-such-compiler', 'omp.h', 'lib/libomp.so'],
 	tbb => ['CXX=no-such-compiler', 'oneapi/tbb/task_arena.h',
 		'lib/libtbb.so'],
+	python => ['PYTHON=no-such-command', "PYTHON=$false", 'Python.h'],
 	taskflow => ['taskflow/taskflow.hpp'],
 );
 my $complete = compilers_without("$dir/complete");
@@ -111,7 +112,7 @@ sub interrupted
 		$SIG{$_} = 'DEFAULT' for qw(HUP INT TERM);
 		# As make gives them.
 		$ENV{$_} //= '' for qw(CXX MPICC BPF_CLANG BPFTOOL OMP_CLANG
-			TASKFLOW FLAGS CXX_FLAGS LDFLAGS);
+			PYTHON TASKFLOW FLAGS CXX_FLAGS LDFLAGS);
 		@ENV{qw(CC WITHOUT)} = ($endless, "@features[1 .. $#features]");
 		exec "$top/scripts/features", "$dir/interrupted";
 	}

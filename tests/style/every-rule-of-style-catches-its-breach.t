@@ -174,6 +174,8 @@ passes('length', '600 lines', 'lib/a.c' => $long);
 catches('paths', 'a home', 'README.md:1:', 'README.md' => '/ho' . "me/me/x\n");
 catches('paths', 'the super-user\'s home', 'README.md:2:',
 	'README.md' => "\ncd /ro" . "ot/x\n");
+passes('paths', 'what Cargo calls its index',
+       'Cargo.lock' => "source = \"registry+crates" . ".io-index\"\n");
 catches('paths', 'a registry', 'mk/a.mk:1:',
 	'mk/a.mk' => 'http://deb.deb' . "ian.org/debian\n");
 catches('paths', 'an address', 'mk/a.mk:1:', 'mk/a.mk' => "10.0" . ".0.1:80\n");

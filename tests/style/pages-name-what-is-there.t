@@ -18,6 +18,8 @@ my $folders = qr/apps|bench|cli|core|doc|engine|examples|include|kmod|lib|man
 my @sources = map { glob "$top/$_" } map { ("$_/*.[ch]", "$_/*/*.[ch]",
 	"$_/*/*/*.[ch]") } qw(apps core engine include kmod lib ops preload
 	runtime sim umt util tests cli);
+push @sources, glob("$top/ktask/bindings/python/ktask/*.py"),
+	glob("$top/ktask/bindings/rust/*/src/*.rs");
 my %word = map { $_ => 1 } map { slurp($_) =~ /(\w+)/g } @sources;
 
 # Figures of speech, not files: `cli/cmd_NAME.c`.  Tests may be named without

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+//! Declarations of libktask, which this crate compiles and links.
+//!
+//! They follow `ktask/ktask.h` and `ktask/ops.h`, where each is explained.  Owns
+//! nothing but these; the crate `ktask` has safe calls.
+
+#![allow(non_camel_case_types)]
+#![no_std]
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+
+pub const KTASK_FIXED: c_uint = 0x1;
+pub const KTASK_BLOCKS: c_uint = 0x2;
+pub const KTASK_POPULATE_READ: c_uint = 0x1;
+pub const KTASK_POPULATE_TOUCH: c_uint = 0x2;
+pub const KTASK_DISCARD_FREE: c_uint = 0x1;
+pub const KTASK_DISCARD_LOCKED: c_uint = 0x2;
+pub const KTASK_STORE_STREAM: c_uint = 0x1;
+pub const KTASK_STORE_CACHED: c_uint = 0x2;
+pub const KTASK_FILE_DIRECT: c_uint = 0x1;
+pub const KTASK_TO_END: u64 = u64::MAX;
+pub const KTASK_RESULT_NODES: usize = 8;
+pub const NUMA_NO_NODE: c_int = -1;
+
+pub type ktask_thread_func =
+    unsafe extern "C" fn(start: *mut c_void, end: *mut c_void, arg: *mut c_void) -> c_int;
+pub type ktask_undo_func =
+    unsafe extern "C" fn(start: *mut c_void, end: *mut c_void, arg: *mut c_void);
+pub type ktask_iter_func =
+    unsafe extern "C" fn(position: *mut c_void, size: usize) -> *mut c_void;
+pub type ktask_progress_func =
+    unsafe extern "C" fn(progress: *const ktask_progress, arg: *mut c_void) -> c_int;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ktask_progress {
+    pub units_done: u64,
+    pub units_total: u64,
+    pub elapsed_ns: u64,
+    pub remaining_ns: u64,
+    pub threads: c_uint,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ktask_node_result {
+    pub nid: c_int,
+    pub chunks: u64,
+    pub units: u64,
+    pub remote_chunks: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ktask_result {
+    pub struct_size: usize,
+    pub error: c_int,
+    pub fail_error: c_int,
+    pub fail_pos: *mut c_void,
+    pub fail_offset: usize,
+    pub fail_range: usize,
+    pub threads: c_uint,
+    pub helpers_lent: c_uint,
+    pub chunks: u64,
+    pub units: u64,
+    pub wall_ns: u64,
+    pub cpu_ns: u64,
+    pub tail_ns: u64,
+    pub nr_nodes: c_uint,
+    pub nodes: [ktask_node_result; KTASK_RESULT_NODES],
+    pub largest_chunk: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ktask_ctl {
+    pub struct_size: usize,
+    pub thread_func: Option<ktask_thread_func>,
+    pub func_arg: *mut c_void,
+    pub min_chunk_size: usize,
+    pub undo_func: Option<ktask_undo_func>,
+    pub iter_func: Option<ktask_iter_func>,
+    pub align: usize,
+    pub max_threads: c_uint,
+    pub flags: c_uint,
+    pub deadline_ns: u64,
+    pub progress_func: Option<ktask_progress_func>,
+    pub progress_arg: *mut c_void,
+    pub progress_ms: c_uint,
+    pub chunk_us: c_uint,
+    pub cpus: *const c_void,
+    pub cpus_size: usize,
+    pub result: *mut ktask_result,
+    pub name: *const c_char,
+    pub reserved: [u64; 4],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ktask_opts {
+    pub struct_size: usize,
+    pub max_threads: c_uint,
+    pub progress_ms: c_uint,
+    pub deadline_ns: u64,
+    pub progress_func: Option<ktask_progress_func>,
+    pub progress_arg: *mut c_void,
+    pub result: *mut ktask_result,
+    pub flags: c_uint,
+    pub chunk_us: c_uint,
+    pub reserved: [u64; 3],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ktask_file {
+    pub path: *const c_char,
+    pub fd: c_int,
+    pub nofollow: c_uint,
+    pub offset: u64,
+    pub len: u64,
+    pub error: c_int,
+    pub fail_offset: u64,
+    pub size: u64,
+    pub private_pos: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ktask_op_args {
+    pub addr: *mut c_void,
+    pub len: usize,
+    pub flags: c_uint,
+    pub src: *const c_void,
+    pub src_len: usize,
+    pub files: *mut ktask_file,
+    pub nr_files: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ktask_limit {
+    pub name: *const c_char,
+    pub threads: c_uint,
+    pub why: [c_char; 120],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ktask_job_info {
+    pub pid: c_int,
+    pub uid: c_uint,
+    pub name: [c_char; 16],
+    pub helpers: c_uint,
+    pub wanted: c_uint,
+    pub units_done: u64,
+    pub units_total: u64,
+    pub elapsed_ns: u64,
+    pub remaining_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ktask_slots_info {
+    pub used: c_uint,
+    pub limit: c_uint,
+    pub shared: c_int,
+    pub cut: c_int,
+}
+
+/// An operation; opaque.
+#[repr(C)]
+pub struct ktask_op {
+    _private: [u8; 0],
+}
+
+extern "C" {
+    pub fn ktask_run(start: *mut c_void, task_size: usize, ctl: *const ktask_ctl) -> c_int;
+    pub fn ktask_trim() -> c_uint;
+    pub fn ktask_limits(limits: *mut ktask_limit, nr: c_uint) -> c_uint;
+    pub fn ktask_jobs(
+        jobs: *mut ktask_job_info,
+        nr: c_uint,
+        slots: *mut ktask_slots_info,
+    ) -> c_uint;
+    pub fn ktask_others_work(change: c_int);
+    pub fn ktask_version() -> *const c_char;
+    pub fn ktask_populate(addr: *mut c_void, len: usize, flags: c_uint) -> c_int;
+    pub fn ktask_lock(addr: *mut c_void, len: usize, flags: c_uint) -> c_int;
+    pub fn ktask_unlock(addr: *mut c_void, len: usize) -> c_int;
+    pub fn ktask_discard(addr: *mut c_void, len: usize, flags: c_uint) -> c_int;
+    pub fn ktask_unmap(addr: *mut c_void, len: usize) -> c_int;
+    pub fn ktask_fill(
+        addr: *mut c_void,
+        len: usize,
+        pattern: *const c_void,
+        pattern_len: usize,
+        flags: c_uint,
+    ) -> c_int;
+    pub fn ktask_warm(fd: c_int, offset: u64, len: u64, flags: c_uint) -> c_int;
+    pub fn ktask_op_find(name: *const c_char) -> *const ktask_op;
+    pub fn ktask_op_run(
+        op: *const ktask_op,
+        args: *const ktask_op_args,
+        opts: *const ktask_opts,
+    ) -> c_int;
+}

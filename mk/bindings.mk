@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Python and Rust.  The wheel holds the library, linked into its extension; the
+# crates hold its sources, which Cargo compiles.
+
+PY := ktask/bindings/python
+RUST := ktask/bindings/rust
+NATIVE := $(OUT)/python/_native.abi3.so
+WHEEL := $(OUT)/python/wheel
+
+# Only its initialization is seen from outside: a program that is linked with
+# libktask has a library of its own.
+$(NATIVE): $(PY)/native.c $(OUT)/libktask.a Makefile | $(call need,python)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_CFLAGS) $(INC_examples) $(PYTHON_CFLAGS) $(CFLAGS) \
+		-MMD -MP -MF $(@D)/native.d -MT $@ -shared -Wl,-z,nodelete \
+		-Wl,--exclude-libs,ALL -Wl,-S -o $@ $< $(OUT)/libktask.a -ldl $(LDFLAGS)
+
+-include $(wildcard $(OUT)/python/native.d)
+
+# The name of a wheel has its platform, which is known only when it was made.
+$(WHEEL): $(NATIVE) $(wildcard $(PY)/*.py $(PY)/*.toml $(PY)/*.md \
+		$(PY)/ktask/*) | $(call need,python)
+	$(call say,PY)
+	$(Q)rm -f $(@D)/*.whl
+	$(Q)$(PYTHON) -B $(PY)/wheel_backend.py $(NATIVE) $(VERSION) $(@D) >$@.new
+	$(Q)mv $@.new $@
+
+## wheel: the Python package ktask, as build/python/ktask-*.whl
+.PHONY: wheel
+wheel: $(WHEEL)
+	@echo $(OUT)/python/$$(cat $(WHEEL))
+
+# ---- what others compile ----
+
+# Flags that the sources rely on, and those that they are found with.
+LIST_FLAGS := $(filter -std=% -f% -pthread -D_GNU_SOURCE,$(KT_CFLAGS))
+LIST_INCLUDES := $(patsubst -I%,%,$(filter -I%,$(INC_lib)))
+
+## library-list: what libktask is compiled of, for other build systems
+.PHONY: library-list
+library-list:
+	@printf 'version %s\n' '$(VERSION)'
+	@printf 'flag %s\n' $(LIST_FLAGS)
+	@printf 'include %s\n' $(LIST_INCLUDES)
+	@printf 'source %s\n' $(CORE) $(ENGINE) $(LIB) $(OPS)
+
+# With the headers that the sources include, so that the crate needs no tree.
+CRATES := $(OUT)/crates
+
+## crates: the Rust crates ktask-sys and ktask, with the C sources inside
+.PHONY: crates
+crates: | $(call need,cc)
+	$(Q)rm -rf $(CRATES)
+	$(Q)mkdir -p $(CRATES)/ktask-sys/csrc
+	$(Q)cp -r $(RUST)/Cargo.toml $(RUST)/Cargo.lock $(RUST)/ktask-sys \
+		$(RUST)/ktask $(CRATES)
+	$(Q)$(MAKE) --no-print-directory -s library-list \
+		>$(CRATES)/ktask-sys/csrc/library.list
+	$(Q)for file in $$($(CC) -MM $(KT_CFLAGS) $(INC_lib) \
+		$(CORE) $(ENGINE) $(LIB) $(OPS) | tr -d '\\' | \
+		sed 's/^[^:]*://'); do \
+		echo "$$file"; done | sort -u | \
+		tar cf - -T - | tar xf - -C $(CRATES)/ktask-sys/csrc
+	@echo $(CRATES)
