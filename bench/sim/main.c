@@ -19,6 +19,7 @@
 
 #define PAGE_NS 100000 /* 2 MiB */
 #define HELPERS (SIM_CPUS_MAX - 1)
+#define CAP_PERCENT 80 /* of the machine's CPUs, and of each node's */
 #define JOBS_MAX 200
 #define SAMPLE_NS 10000000
 #define WINDOW 5 /* samples over which fairness is averaged: 50 ms */
@@ -140,11 +141,14 @@ static void begin(unsigned nr_cpus, unsigned nr_nodes, unsigned nr_jobs)
 	ex.nr_nodes = nr_nodes;
 	ex.nr_jobs = nr_jobs;
 	ex.nr_left = nr_jobs;
-	ex.permits = nr_cpus * 4 / 5;
+	ex.permits = nr_cpus * CAP_PERCENT / 100;
 	sim_reset(&machine, 1);
 	sim_host_reset(ex.permits);
 	ex.process.helpers = helpers;
 	sim_process_init(&ex.process, nr_cpus - 1);
+	for (unsigned i = 0; i < nr_nodes; i++)
+		ex.process.nodes[i].limit =
+			kt_cap_node_limit(nr_cpus / nr_nodes, CAP_PERCENT);
 }
 
 /* Return: virtual time until all jobs have ended. */
@@ -231,7 +235,8 @@ static void saturating_job(unsigned nr_cpus, unsigned saturates, bool falls)
 	double from_s = now_s();
 	char what[64];
 
-	for (unsigned fixed = 2; fixed <= nr_cpus * 4 / 5; fixed *= 2) {
+	for (unsigned fixed = 2; fixed <= nr_cpus * CAP_PERCENT / 100;
+	     fixed *= 2) {
 		ns = run_one(nr_cpus, 1, pages, saturates, falls, fixed);
 		best = KT_MIN(best, ns);
 	}
