@@ -50,6 +50,7 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, uint64_t units,
 	tune->epochs = 0;
 	tune->probe_at = KT_TUNE_PROBE_AFTER;
 	tune->phase = KT_TUNE_HOLD;
+	tune->descending = false;
 	tune->hold = HOLD_FIRST;
 	tune->hold_next = HOLD_FIRST;
 	tune->fine = 0;
@@ -80,6 +81,7 @@ static void hold_count(struct kt_tune *tune, unsigned epochs)
 	if (tune->limit < tune->max && tune->threads < tune->limit)
 		epochs = KT_MIN(epochs, HOLD_LIMITED);
 	tune->phase = KT_TUNE_HOLD;
+	tune->descending = false;
 	tune->hold = epochs;
 	tune->hold_next = KT_MIN(epochs * 2, HOLD_LAST);
 }
@@ -290,9 +292,11 @@ static void paid_up(struct kt_tune *tune, uint64_t rate)
 	}
 }
 
+/* A fine step that brings less than the rate varies by chance is none. */
 static void tried_up(struct kt_tune *tune, uint64_t rate)
 {
-	if (is_worth(tune->base, tune->base_rate, tune->threads, rate)) {
+	if (is_worth(tune->base, tune->base_rate, tune->threads, rate) &&
+	    rate - tune->base_rate >= tune->spread / 2) {
 		paid_up(tune, rate);
 		return;
 	}
@@ -304,19 +308,26 @@ static void tried_up(struct kt_tune *tune, uint64_t rate)
 		try_down(tune);
 }
 
-/* The same downwards, one step at a time: there is more to lose. */
+/* The same downwards, one step at a time: there is more to lose.  A step too far
+ * behind one that did as well is followed by a finer one at once. */
 static void tried_down(struct kt_tune *tune, uint64_t rate)
 {
 	if (is_worth(tune->threads, rate, tune->base, tune->base_rate)) {
+		bool finer;
+
 		set_threads(tune, tune->base);
-		hold_count(tune, use_finer_steps(tune) ? HOLD_FIRST
-						       : tune->hold_next);
+		finer = use_finer_steps(tune);
+		if (finer && tune->descending)
+			try_down(tune);
+		else
+			hold_count(tune, finer ? HOLD_FIRST : tune->hold_next);
 		return;
 	}
 	tune->base = tune->threads;
 	tune->base_rate = rate;
 	tune->hold_next = HOLD_FIRST;
 	tune->cooldown_next = COOLDOWN_FIRST;
+	tune->descending = true;
 	if (tune->threads == 1)
 		hold_count(tune, HOLD_FIRST);
 	else

@@ -81,6 +81,7 @@ struct kt_tune {
 	unsigned probe_at; /* of these, when the next probe begins */
 	uint64_t epoch_ns; /* when the present epoch began */
 	uint64_t epoch_units; /* units done by then */
+	bool descending; /* the trial before found that fewer do as well */
 	bool settling; /* the thread count changed: this epoch is not counted */
 };
 
