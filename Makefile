@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# One entry for everything; `make help` lists the goals.  Sources are found by
-# folder: a new file needs no edit here.  Everything is made under build/.
+# One entry for everything; `make help` lists the goals.  The three products ktask,
+# umt and ktrt have a folder each.  Sources are found by folder: a new file needs no
+# edit here.  Everything is made under build/.
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -32,14 +33,14 @@ KT_CFLAGS := -std=gnu11 $(OPT) $(WARN) $(SAN_$(VARIANT)) -fno-strict-aliasing \
 	-fno-omit-frame-pointer -D_GNU_SOURCE -DKTASK_VERSION='"$(VERSION)"'
 KT_LDFLAGS := $(SAN_$(VARIANT)) -pthread
 
-CORE := $(wildcard core/*.c)
-ENGINE := $(wildcard engine/*.c)
-LIB := $(wildcard lib/*.c)
-OPS := $(wildcard ops/*.c)
-CLI := $(wildcard cli/*.c)
-PRELOAD := $(wildcard preload/*.c)
+CORE := $(wildcard ktask/core/*.c)
+ENGINE := $(wildcard ktask/engine/*.c)
+LIB := $(wildcard ktask/user/*.c ktask/user/*/*.c)
+OPS := $(wildcard ktask/ops/*.c)
+CLI := $(wildcard ktask/cli/*.c ktask/cli/*/*.c)
+PRELOAD := $(wildcard ktask/preload/*.c ktask/preload/*/*.c)
 # Linked into the command and the shim.
-UTIL := $(wildcard util/*.c)
+UTIL := $(wildcard ktask/util/*.c)
 
 # One short line per step; `make V=1` prints whole commands.
 Q := $(if $(V),,@)
@@ -48,18 +49,27 @@ say = $(if $(V),,@printf '  %-4s %s\n' $(1) '$@')
 obj = $(patsubst %.c,$(OBJ)/%.o,$(1))
 LIBOBJ := $(call obj,$(CORE) $(ENGINE) $(LIB) $(OPS))
 
-# Who may include what (checked by `make style`).
-INC_core := -Iinclude -I. -Ilib/port $(if $(HAVE_sdt),-DKTASK_SDT)
-INC_engine := $(INC_core)
-INC_lib := $(INC_core)
-# An exception of a program's callback takes back what was done: ops/register.c.
-INC_ops := -Iinclude -I. -fexceptions
-INC_cli := -Iinclude -I.
-INC_preload := -Iinclude -I.
-INC_tests := -Iinclude -I. -Ilib/port -Itests/support
-INC_bench := -Iinclude -I.
-INC_examples := -Iinclude -Iinclude/uapi
-INC_of = $(INC_$(firstword $(subst /, ,$(1))))
+PRODUCTS := ktask umt ktrt
+
+# Sources name headers from the folder of their product: "core/job.h".  Of the other
+# products they see what is installed, and all see common/.  Who may include what is
+# checked by `make style`.
+INSTALLED := -Iktask/include -Iumt/include -Iktrt/include
+INC_ktask := -Iktask/include -Iktask -I.
+INC_umt := -Iktask/include -Iumt/include -Iumt -I.
+INC_ktrt := $(INSTALLED) -Iktrt -I.
+INC_host := -Iktask/user/port $(if $(HAVE_sdt),-DKTASK_SDT)
+INC_ktask/core := $(INC_host)
+INC_ktask/engine := $(INC_host)
+INC_ktask/user := $(INC_host)
+# An exception of a program's callback takes back what was done: ktask/ops/register.c.
+INC_ktask/ops := -fexceptions
+INC_ktask/examples := -Iktask/include/uapi
+# A test may see the inside of what it tests.
+INC_tests := $(INSTALLED) -Iktask -Iumt -Iktrt -I. -Iktask/user/port -Itests/support
+part = $(word $(1),$(subst /, ,$(2)))
+INC_of = $(if $(filter tests,$(call part,1,$(1)) $(call part,2,$(1))),$(INC_tests),\
+	$(INC_$(call part,1,$(1))) $(INC_$(call part,1,$(1))/$(call part,2,$(1))))
 
 .PHONY: all
 all: $(OUT)/libktask.so $(OUT)/libktask.a $(OUT)/ktask.pc \
@@ -76,10 +86,10 @@ $(OBJ)/%.o: %.c Makefile
 	$(call say,CC)
 	$(Q)$(CC) $(KT_CFLAGS) $(call INC_of,$<) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(OUT)/libktask.so.$(VERSION): $(LIBOBJ) lib/libktask.map
+$(OUT)/libktask.so.$(VERSION): $(LIBOBJ) ktask/user/libktask.map
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-soname,libktask.so.$(SOVERSION) \
-		-Wl,--version-script=lib/libktask.map -Wl,-z,nodelete \
+		-Wl,--version-script=ktask/user/libktask.map -Wl,-z,nodelete \
 		-Wl,-z,defs -o $@ $(LIBOBJ) -ldl $(LDFLAGS)
 
 $(OUT)/libktask.so: $(OUT)/libktask.so.$(VERSION)
@@ -91,7 +101,7 @@ $(OUT)/libktask.a: $(LIBOBJ)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
-$(OUT)/ktask.pc: packaging/ktask.pc.in Makefile
+$(OUT)/ktask.pc: ktask/packaging/ktask.pc.in Makefile
 	@mkdir -p $(@D)
 	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
 		-e 's|@LIBDIR@|$(LIBDIR)|' $< >$@

@@ -3,14 +3,14 @@
 # MPI; where it is missing they are built for one.
 
 APPS := heat fwi
-APP_COMM := apps/common/comm_$(if $(HAVE_mpi),mpi,none).c
-APP_COMMON := $(filter-out apps/common/comm_%,$(wildcard apps/common/*.c)) \
+APP_COMM := ktrt/apps/common/comm_$(if $(HAVE_mpi),mpi,none).c
+APP_COMMON := $(filter-out ktrt/apps/common/comm_%,$(wildcard ktrt/apps/common/*.c)) \
 	$(APP_COMM)
 
 # A sum that is contracted has other bits than the same sum elsewhere.
-INC_apps := -Iinclude -I. -ffp-contract=off $(MPI_CFLAGS)
+INC_ktrt/apps := -ffp-contract=off $(MPI_CFLAGS)
 
-app_obj = $(call obj,$(wildcard apps/$(1)/*.c) $(APP_COMMON))
+app_obj = $(call obj,$(wildcard ktrt/apps/$(1)/*.c) $(APP_COMMON))
 $(foreach a,$(APPS),$(call app_obj,$a)): | $(call need,cc jansson xxhash)
 
 ## apps: heat diffusion and full-waveform inversion, by tasks
@@ -27,7 +27,7 @@ $(APPS:%=$(OUT)/%): $(FEATURES)/mpi $(OUT)/libktrt.a $(OUT)/libumt.a $(OUT)/libk
 		$(RT_LIBS) $(MPI_LIBS) -ljansson -lxxhash $(LDFLAGS)
 
 # Stencils want vectors.
-$(call obj,apps/fwi/stencil.c): KT_CFLAGS += -O3
+$(call obj,ktrt/apps/fwi/stencil.c): KT_CFLAGS += -O3
 
 # The sanitizers look at them too.
 c-tests: apps

@@ -2,46 +2,46 @@
 # The benchmarks; doc/results.md has figures.  The one against the peers needs
 # a C++ compiler and oneTBB, which nothing else does.
 
-BENCH_COMMON := $(call obj,$(wildcard bench/common/*.c))
-BENCH_C := $(wildcard bench/peers/*.c)
-BENCH_CXX := $(wildcard bench/peers/*.cpp)
+BENCH_COMMON := $(call obj,$(wildcard ktask/bench/common/*.c))
+BENCH_C := $(wildcard ktask/bench/peers/*.c)
+BENCH_CXX := $(wildcard ktask/bench/peers/*.cpp)
 BENCH_OBJ := $(call obj,$(BENCH_C)) $(BENCH_CXX:%.cpp=$(OBJ)/%.o)
 BENCH_CXXFLAGS := -std=c++17 $(OPT) $(SAN_$(VARIANT)) -Wall -Wextra -pthread \
 	-fvisibility=hidden -fno-omit-frame-pointer
 
-$(OBJ)/bench/peers/openmp.o: KT_CFLAGS += -fopenmp
+$(OBJ)/ktask/bench/peers/openmp.o: KT_CFLAGS += -fopenmp
 
-$(OBJ)/bench/%.o: bench/%.cpp Makefile
+$(OBJ)/%.o: %.cpp Makefile
 	@mkdir -p $(@D)
-	$(CXX) $(BENCH_CXXFLAGS) $(INC_bench) $(CXXFLAGS) -MMD -MP -c -o $@ $<
+	$(CXX) $(BENCH_CXXFLAGS) $(call INC_of,$<) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
 $(OUT)/bench/bench-peers: $(BENCH_OBJ) $(BENCH_COMMON) $(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(CXX) $(KT_LDFLAGS) -fopenmp -o $@ $^ -ltbb -ljansson -ldl -lm \
 		$(LDFLAGS)
 
-$(OUT)/bench/idle-pool: $(call obj,bench/idle/pool.c) $(OUT)/libktask.a
+$(OUT)/bench/idle-pool: $(call obj,ktask/bench/idle/pool.c) $(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
 
-$(OUT)/bench/bench-crowd: $(call obj,$(wildcard bench/crowd/*.c)) \
+$(OUT)/bench/bench-crowd: $(call obj,$(wildcard ktask/bench/crowd/*.c)) \
 		$(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
 
-$(OUT)/bench/bench-neighbour: $(call obj,$(wildcard bench/neighbour/*.c)) \
+$(OUT)/bench/bench-neighbour: $(call obj,$(wildcard ktask/bench/neighbour/*.c)) \
 		$(BENCH_COMMON) $(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
 
-$(OUT)/bench/bench-busy: $(call obj,bench/busy/main.c) $(BENCH_COMMON) \
+$(OUT)/bench/bench-busy: $(call obj,ktask/bench/busy/main.c) $(BENCH_COMMON) \
 		$(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
 
-$(OUT)/bench/bench-late: $(call obj,bench/late/main.c) $(BENCH_COMMON) \
+$(OUT)/bench/bench-late: $(call obj,ktask/bench/late/main.c) $(BENCH_COMMON) \
 		$(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -66,11 +66,11 @@ bench-crowd:
 	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-crowd
 	$(OUT)/bench/bench-crowd $(BENCH)
 
-$(OUT)/bench/small-calls: $(call obj,bench/shim/small-calls.c)
+$(OUT)/bench/small-calls: $(call obj,ktask/bench/shim/small-calls.c)
 	@mkdir -p $(@D)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
-$(OUT)/bench/bench-end: $(call obj,bench/shim/end.c)
+$(OUT)/bench/bench-end: $(call obj,ktask/bench/shim/end.c)
 	@mkdir -p $(@D)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
@@ -118,7 +118,7 @@ bench-end: $(OUT)/bench/bench-end $(OUT)/libktask-preload.so
 .PHONY: bench-qemu
 bench-qemu: all
 	+@$(MAKE) --no-print-directory deps NEED='build demo'
-	bench/shim/qemu.sh $(OUT) $(ROUNDS) $(MIB)
+	ktask/bench/shim/qemu.sh $(OUT) $(ROUNDS) $(MIB)
 
 ## bench-neighbour: jobs beside busy neighbours, and their threads (BENCH=options)
 .PHONY: bench-neighbour
@@ -127,7 +127,7 @@ bench-neighbour:
 	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-neighbour
 	$(OUT)/bench/bench-neighbour --output $(OUT)/bench-neighbour.json $(BENCH)
 
-$(OUT)/bench/pin: $(call obj,bench/software/pin.c)
+$(OUT)/bench/pin: $(call obj,ktask/bench/software/pin.c)
 	@mkdir -p $(@D)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
@@ -136,19 +136,19 @@ $(OUT)/bench/pin: $(call obj,bench/software/pin.c)
 bench-software:
 	+@$(MAKE) --no-print-directory deps NEED='build software database'
 	+@$(MAKE) --no-print-directory all $(OUT)/bench/pin
-	@bench/software/run.sh $(OUT) '$(PART)' '$(RUNS)' '$(SIZE)'
+	@ktask/bench/software/run.sh $(OUT) '$(PART)' '$(RUNS)' '$(SIZE)'
 
 ## bench-umt: heat and fwi with UMT off and on, heat's peers (BENCH='--only heat')
 .PHONY: bench-umt
 bench-umt:
 	+@$(MAKE) --no-print-directory deps NEED='build umt apps peers tasks'
 	+@$(MAKE) --no-print-directory apps heat-peers
-	bench/apps/run.py --build $(OUT) --output $(OUT)/bench-umt.json $(BENCH)
+	ktrt/bench/apps/run.py --build $(OUT) --output $(OUT)/bench-umt.json $(BENCH)
 
-# core/ on a host that counts; static, so that a guest can run it.
-$(OUT)/bench/bench-claim: $(wildcard bench/claim/*.[ch] core/*.[ch])
+# ktask/core/ on a host that counts; static, so that a guest can run it.
+$(OUT)/bench/bench-claim: $(wildcard ktask/bench/claim/*.[ch] ktask/core/*.[ch])
 	@mkdir -p $(@D)
-	$(CC) $(KT_CFLAGS) -Ibench/claim -I. -static -o $@ $(filter %.c,$^) \
+	$(CC) $(KT_CFLAGS) -Iktask/bench/claim -Iktask -static -o $@ $(filter %.c,$^) \
 		$(LDFLAGS)
 
 ## bench-claim: instructions and contention of claiming a chunk, 1 to 16 threads

@@ -12,7 +12,7 @@ WHEEL := $(OUT)/python/wheel
 $(NATIVE): $(PY)/native.c $(OUT)/libktask.a Makefile | $(call need,python)
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_CFLAGS) $(INC_examples) $(PYTHON_CFLAGS) $(CFLAGS) \
+	$(Q)$(CC) $(KT_CFLAGS) -Iktask/include $(PYTHON_CFLAGS) $(CFLAGS) \
 		-MMD -MP -MF $(@D)/native.d -MT $@ -shared -Wl,-z,nodelete \
 		-Wl,--exclude-libs,ALL -Wl,-S -o $@ $< $(OUT)/libktask.a -ldl $(LDFLAGS)
 
@@ -35,7 +35,7 @@ wheel: $(WHEEL)
 
 # Flags that the sources rely on, and those that they are found with.
 LIST_FLAGS := $(filter -std=% -f% -pthread -D_GNU_SOURCE,$(KT_CFLAGS))
-LIST_INCLUDES := $(patsubst -I%,%,$(filter -I%,$(INC_lib)))
+LIST_INCLUDES := $(patsubst -I%,%,$(filter -I%,$(INC_ktask) $(INC_ktask/user)))
 
 ## library-list: what libktask is compiled of, for other build systems
 .PHONY: library-list
@@ -57,7 +57,7 @@ crates: | $(call need,cc)
 		$(RUST)/ktask $(CRATES)
 	$(Q)$(MAKE) --no-print-directory -s library-list \
 		>$(CRATES)/ktask-sys/csrc/library.list
-	$(Q)for file in $$($(CC) -MM $(KT_CFLAGS) $(INC_lib) \
+	$(Q)for file in $$($(CC) -MM $(KT_CFLAGS) $(INC_ktask) $(INC_ktask/user) \
 		$(CORE) $(ENGINE) $(LIB) $(OPS) | tr -d '\\' | \
 		sed 's/^[^:]*://'); do \
 		echo "$$file"; done | sort -u | \

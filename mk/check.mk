@@ -1,39 +1,52 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Which tests there are and how they are built; tests/run runs and counts them.
 #
-#   tests/unit/*.c     core, linked with nothing else of ours, on a host that
-#                      the test makes up (tests/unit/support)
-#   tests/sim/*.c      the engine on a simulated machine; see mk/sim.mk
-#   tests/api/*.c      the library as a program sees it
-#                      (both as plain, asan and tsan builds; KIND/support/*.c
-#                      is linked into each test of the kind)
-#   tests/umt/*.c      libumt, likewise; *.bats its command
-#   tests/runtime/*.c  the task runtime, likewise
-#   tests/apps/*.bats  heat and fwi, by workers and by ranks
-#   tests/cli/*.bats   the command
-#   tests/preload/*.bats  the shim; *.c there are programs that know no ktask
-#   tests/software/*.bats  real programs, each with and without the shim
-#   tests/bindings/*.t the wheel and the crates, by tests of their own
-#   tests/vm/*.t       the module and the library in guests; see mk/vm.mk
-#   tests/bare/*.t     the tree where nothing is installed; see mk/bare.mk
-#   tests/build/*.t    what the build makes: symbols, headers, installation
-#   tests/style/*.t    how the tree reads
-#   tests/runner/*.t   the runner itself
-#   examples/*.c       each must run and exit 0
+# Of ktask, in ktask/tests:
+#   unit/*.c         core, linked with nothing else of ours, on a host that the test
+#                    makes up (unit/support)
+#   sim/*.c          the engine on a simulated machine; see mk/sim.mk
+#   api/*.c          the library as a program sees it
+#                    (both as plain, asan and tsan builds; KIND/support/*.c is linked
+#                    into each test of the kind)
+#   cli/*.bats       the command
+#   preload/*.bats   the shim; *.c there are programs that know no ktask
+#   software/*.bats  real programs, each with and without the shim
+#   build/*.t        what the build makes of ktask alone
+#   bindings/*.t     the wheel and the crates, by tests of their own
+# Of the others:
+#   umt/tests/*.c           libumt, as api; *.bats its command
+#   ktrt/tests/runtime/*.c  the task runtime, likewise
+#   ktrt/tests/apps/*.bats  heat and fwi, by workers and by ranks
+# Of all three, in tests:
+#   vm/*.t           the module and the libraries in guests; see mk/vm.mk
+#   bare/*.t         the tree where nothing is installed; see mk/bare.mk
+#   build/*.t        what the build makes: symbols, headers, installation
+#   style/*.t        how the tree reads
+#   runner/*.t       the runner itself
+# Besides, each example (PRODUCT/examples) must run and exit 0.
 
 TEST_VARIANTS := plain asan tsan
-CTESTS := $(wildcard tests/unit/*.c tests/sim/*.c tests/api/*.c \
-	tests/umt/*.c tests/runtime/*.c)
-CTESTBIN := $(CTESTS:%.c=$(OUT)/%)
-support = $(call obj,$(wildcard tests/support/*.c tests/$(1)/support/*.c))
+# Kinds of tests in C, and the folder of each; they are built as tests/KIND/NAME.
+C_KINDS := unit sim api umt runtime
+FOLDER_unit := ktask/tests/unit
+FOLDER_sim := ktask/tests/sim
+FOLDER_api := ktask/tests/api
+FOLDER_umt := umt/tests
+FOLDER_runtime := ktrt/tests/runtime
+sources_of = $(wildcard $(FOLDER_$(1))/*.c)
+programs_of = $(patsubst $(FOLDER_$(1))/%.c,tests/$(1)/%,$(call sources_of,$(1)))
+CTESTBIN := $(foreach kind,$(C_KINDS),$(addprefix $(OUT)/,\
+	$(call programs_of,$(kind))))
+support = $(call obj,$(wildcard tests/support/*.c $(FOLDER_$(1))/support/*.c))
 
-$(call obj,$(CTESTS) $(foreach kind,unit sim api umt runtime,\
-	$(wildcard tests/$(kind)/support/*.c)) $(wildcard tests/support/*.c)): \
-	| $(call need,cc cmocka)
+$(call obj,$(foreach kind,$(C_KINDS),$(call sources_of,$(kind))) \
+	$(foreach kind,$(C_KINDS),$(wildcard $(FOLDER_$(kind))/support/*.c)) \
+	$(wildcard tests/support/*.c)): | $(call need,cc cmocka)
 
 # A test's own code need not be fast, and there is three times as much of it as of
 # the product: this halves the time that all tests take to compile.
-$(OBJ)/tests/%.o: KT_CFLAGS += -O1 -g1
+$(foreach folder,tests ktask/tests umt/tests ktrt/tests,$(OBJ)/$(folder)/%.o): \
+	KT_CFLAGS += -O1 -g1
 
 # tests/support/failalloc.h: every allocation of the library can be refused.
 TESTWRAP := malloc calloc realloc aligned_alloc posix_memalign mmap \
@@ -47,13 +60,13 @@ $(OUT)/tests/unit.a: $(call obj,$(CORE))
 	$(Q)$(AR) rcs $@ $^
 
 # Support is linked whole: ktest.c acts before main() without being called.
-$(OUT)/tests/unit/%: $(OBJ)/tests/unit/%.o $(call support,unit) \
+$(OUT)/tests/unit/%: $(OBJ)/$(FOLDER_unit)/%.o $(call support,unit) \
 		$(OUT)/tests/unit.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
-$(OUT)/tests/api/%: $(OBJ)/tests/api/%.o $(call support,api) $(OUT)/libktask.a
+$(OUT)/tests/api/%: $(OBJ)/$(FOLDER_api)/%.o $(call support,api) $(OUT)/libktask.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
@@ -65,16 +78,16 @@ $(OUT)/tests/api/plugin-may-be-unloaded: | $(OUT)/libktask.so
 .SECONDARY:
 
 # Unmodified programs for the shim.
-INNOCENT := $(patsubst %.c,$(OUT)/%,$(wildcard tests/preload/*.c))
+INNOCENT := $(patsubst ktask/%.c,$(OUT)/%,$(wildcard ktask/tests/preload/*.c))
 
-$(INNOCENT): $(OUT)/%: $(OBJ)/%.o
+$(INNOCENT): $(OUT)/%: $(OBJ)/ktask/%.o
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $< -ldl $(LDFLAGS)
 
-EXAMPLES := $(patsubst %.c,$(OUT)/%,$(wildcard examples/*.c))
+EXAMPLES := $(patsubst ktask/%.c,$(OUT)/%,$(wildcard ktask/examples/*.c))
 
-$(EXAMPLES): $(OUT)/%: $(OBJ)/%.o $(OUT)/libktask.so
+$(EXAMPLES): $(OUT)/%: $(OBJ)/ktask/%.o $(OUT)/libktask.so
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) '-Wl,-rpath,$$ORIGIN/..' -o $@ $< -L$(OUT) \
@@ -94,22 +107,22 @@ tests: all c-tests vm-programs examples $(INNOCENT) $(if $(HAVE_python),$(WHEEL)
 		$(SUBMAKE) VARIANT=$$variant c-tests || exit 1; done
 	$(call tell-left-out,$(OPTIONAL_tests))
 
-variants_of = $(foreach v,$(TEST_VARIANTS),$(patsubst %.c,\
-	$(B)/$(if $(filter-out plain,$v),$v/)%,$(wildcard tests/$(1)/*.c)))
+variants_of = $(foreach v,$(TEST_VARIANTS),$(addprefix \
+	$(B)/$(if $(filter-out plain,$v),$v/),$(call programs_of,$(1))))
 
 RUN_unit = $(call variants_of,unit)
 RUN_sim = $(call variants_of,sim)
 RUN_api = $(call variants_of,api)
-RUN_umt = $(call variants_of,umt) $(wildcard tests/umt/*.bats)
-RUN_runtime = $(call variants_of,runtime) $(wildcard tests/runtime/*.bats) \
-	$(addprefix $(B)/,$(basename $(wildcard examples/runtime/*.c \
-	$(if $(HAVE_cxx),examples/runtime/*.cpp))))
-RUN_apps = $(wildcard tests/apps/*.bats)
-RUN_cli = $(wildcard tests/cli/*.bats tests/preload/*.bats)
-RUN_software = $(wildcard tests/software/*.bats)
-RUN_bindings = $(wildcard tests/bindings/*.t)
-RUN_build = $(wildcard tests/build/*.t) \
-	$(patsubst %.c,$(B)/%,$(wildcard examples/*.c))
+RUN_umt = $(call variants_of,umt) $(wildcard umt/tests/*.bats)
+RUN_runtime = $(call variants_of,runtime) $(wildcard ktrt/tests/runtime/*.bats) \
+	$(patsubst ktrt/examples/%,$(B)/examples/runtime/%,$(basename \
+	$(wildcard ktrt/examples/*.c $(if $(HAVE_cxx),ktrt/examples/*.cpp))))
+RUN_apps = $(wildcard ktrt/tests/apps/*.bats)
+RUN_cli = $(wildcard ktask/tests/cli/*.bats ktask/tests/preload/*.bats)
+RUN_software = $(wildcard ktask/tests/software/*.bats)
+RUN_bindings = $(wildcard ktask/tests/bindings/*.t)
+RUN_build = $(wildcard tests/build/*.t ktask/tests/build/*.t) \
+	$(patsubst ktask/%.c,$(B)/%,$(wildcard ktask/examples/*.c))
 RUN_style = $(wildcard tests/style/*.t tests/runner/*.t)
 # Guests take longest: they go first, beside whatever else there is.
 RUN_ALL = $(RUN_vm) $(RUN_bare) $(RUN_bindings) $(RUN_style) $(RUN_build) $(RUN_unit) \
@@ -135,7 +148,7 @@ check:
 ## servers: unpack those of the tests, as far as they are not installed
 .PHONY: servers
 servers:
-	@tests/software/fetch '$(B)/servers' $(sort $(DEPS_database))
+	@ktask/tests/software/fetch '$(B)/servers' $(sort $(DEPS_database))
 
 KINDS := $(addprefix check-,unit sim api umt runtime apps cli build bindings)
 
@@ -163,7 +176,7 @@ soak-shim:
 	+@$(MAKE) --no-print-directory deps
 	+@$(SUBMAKE) all $(INNOCENT)
 	KTASK_BUILD=$(abspath $(B)) KTASK_TEST_SECONDS=$(FOR) \
-		bats tests/preload/random-calls-behave-as-plain-calls.bats
+		bats ktask/tests/preload/random-calls-behave-as-plain-calls.bats
 
 ## check-style: the tests of the tree and of the runner; builds nothing
 .PHONY: check-style

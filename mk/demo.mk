@@ -8,4 +8,4 @@
 demo:
 	@$(MAKE) --no-print-directory deps NEED='build demo'
 	@$(SUBMAKE) -s all OPTIONAL_all=
-	@bench/demo.sh '$(OUT)' '$(RUNS)' '$(SIZE)'
+	@ktask/bench/demo.sh '$(OUT)' '$(RUNS)' '$(SIZE)'

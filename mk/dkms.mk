@@ -5,10 +5,10 @@ DKMS := $(B)/dkms/ktask-$(VERSION)
 
 ## dkms: the module's sources for DKMS, in build/dkms
 .PHONY: dkms
-dkms: packaging/dkms/dkms.conf.in
+dkms: ktask/packaging/dkms/dkms.conf.in
 	$(Q)rm -rf $(DKMS)
 	$(Q)mkdir -p $(DKMS)
-	$(Q)cp -r Kbuild core engine kmod $(DKMS)
+	$(Q)cp -r $(addprefix ktask/,Kbuild core engine kernel) $(DKMS)
 	$(Q)mkdir -p $(DKMS)/include
-	$(Q)cp -r include/uapi $(DKMS)/include
+	$(Q)cp -r ktask/include/uapi $(DKMS)/include
 	$(Q)sed 's|@VERSION@|$(VERSION)|' $< >$(DKMS)/dkms.conf

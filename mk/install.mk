@@ -13,13 +13,14 @@ COMPDIR ?= $(PREFIX)/share/bash-completion/completions
 INSTALL ?= install
 OBJCOPY ?= objcopy
 
-HEADERS := $(wildcard include/ktask/*.h include/ktask/*.hpp)
-MANPAGES := $(wildcard man/*.[1-8])
-COMPLETION := $(wildcard packaging/*.bash-completion)
+HEADERS := $(wildcard $(PRODUCTS:%=%/include/ktask/*.h) \
+	$(PRODUCTS:%=%/include/ktask/*.hpp))
+MANPAGES := $(wildcard $(PRODUCTS:%=%/man/*.[1-8]))
+COMPLETION := $(wildcard $(PRODUCTS:%=%/packaging/*.bash-completion))
 
 # Where the installed command finds its shim when that is not ../lib/ktask:
 # LIBDIR must then be given to `make` as well.
-$(OBJ)/cli/library.o: KT_CFLAGS += -DKTASK_LIBDIR='"$(LIBDIR)/ktask"'
+$(OBJ)/ktask/cli/cmd/library.o: KT_CFLAGS += -DKTASK_LIBDIR='"$(LIBDIR)/ktask"'
 
 # The archive that others link: one object that shows only what is public, so
 # that the names inside (pool, run, topo) stay free for the program.
@@ -31,7 +32,7 @@ $(OUT)/install/libktask.a: $(LIBOBJ)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $(@D)/libktask.o
 
-$(OUT)/install/umtd.service: packaging/umtd.service.in
+$(OUT)/install/umtd.service: umt/packaging/umtd.service.in
 	@mkdir -p $(@D)
 	$(Q)sed -e 's|@SBINDIR@|$(SBINDIR)|' $< >$@
 
@@ -39,14 +40,14 @@ $(OUT)/install/umtd.service: packaging/umtd.service.in
 installed_man = $(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 INSTALL_DATA = \
 	$(foreach h,$(HEADERS),$h:$(INCLUDEDIR)/ktask/$(notdir $h)) \
-	include/uapi/linux/ktask.h:$(INCLUDEDIR)/linux/ktask.h \
+	ktask/include/uapi/linux/ktask.h:$(INCLUDEDIR)/linux/ktask.h \
 	$(foreach m,$(MANPAGES),$m:$(call installed_man,$m)) \
 	$(foreach c,$(COMPLETION),$c:$(COMPDIR)/$(basename $(notdir $c))) \
-	packaging/60-ktask.rules:$(RULESDIR)/60-ktask.rules \
-	packaging/ktask.sysusers:$(SYSUSERSDIR)/ktask.conf \
-	$(if $(UMTD),packaging/umtd.socket:$(UNITDIR)/umtd.socket \
+	ktask/packaging/60-ktask.rules:$(RULESDIR)/60-ktask.rules \
+	ktask/packaging/ktask.sysusers:$(SYSUSERSDIR)/ktask.conf \
+	$(if $(UMTD),umt/packaging/umtd.socket:$(UNITDIR)/umtd.socket \
 		$(OUT)/install/umtd.service:$(UNITDIR)/umtd.service) \
-	include/umt.h:$(INCLUDEDIR)/umt.h \
+	umt/include/umt.h:$(INCLUDEDIR)/umt.h \
 	$(OUT)/install/libktask.a:$(LIBDIR)/libktask.a \
 	$(OUT)/install/libumt.a:$(LIBDIR)/libumt.a \
 	$(OUT)/install/libktrt.a:$(LIBDIR)/libktrt.a
@@ -62,7 +63,7 @@ INSTALL_PROGRAM = \
 # Links, each to the library of its name.
 INSTALL_LINKS = $(foreach l,libktask libumt libktrt,\
 	$(LIBDIR)/$l.so $(LIBDIR)/$l.so.$(SOVERSION))
-PCFILES := $(patsubst packaging/%.in,%,$(wildcard packaging/*.pc.in))
+PCFILES := $(notdir $(basename $(wildcard $(PRODUCTS:%=%/packaging/*.pc.in))))
 
 # $(call install-files,MODE,PAIRS)
 install-files = @set -e; for pair in $(2); do \
@@ -81,7 +82,7 @@ install: all $(OUT)/install/libktask.a $(OUT)/install/libumt.a \
 	@$(INSTALL) -d '$(DESTDIR)$(LIBDIR)/pkgconfig'
 	@for pc in $(PCFILES); do sed -e 's|@VERSION@|$(VERSION)|' \
 		-e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
-		-e 's|@UMT_LIBS@|$(UMT_STATIC)|' "packaging/$$pc.in" \
+		-e 's|@UMT_LIBS@|$(UMT_STATIC)|' */packaging/"$$pc.in" \
 		>"$(DESTDIR)$(LIBDIR)/pkgconfig/$$pc"; done
 	@$(if $(DESTDIR),:,ldconfig || :)
 

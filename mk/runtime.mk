@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# libktrt: what the folder runtime/ makes, on top of libktask and libumt.
+# ktrt: libktrt, made in ktrt/runtime, on top of libktask and libumt.
 
-RT_OBJ := $(call obj,$(wildcard runtime/*.c))
-INC_runtime := -Iinclude -I.
+RT_OBJ := $(call obj,$(wildcard ktrt/runtime/*.c))
 # A task may leave by pthread_exit(), which unwinds through these.
 $(RT_OBJ): KT_CFLAGS += -fexceptions
 $(RT_OBJ): | $(call need,cc)
 
-$(OUT)/libktrt.so.$(VERSION): $(RT_OBJ) runtime/libktrt.map \
+$(OUT)/libktrt.so.$(VERSION): $(RT_OBJ) ktrt/runtime/libktrt.map \
 		$(OUT)/libktask.so $(OUT)/libumt.so
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-soname,libktrt.so.$(SOVERSION) \
-		-Wl,--version-script=runtime/libktrt.map -Wl,-z,nodelete \
+		-Wl,--version-script=ktrt/runtime/libktrt.map -Wl,-z,nodelete \
 		-Wl,-z,defs '-Wl,-rpath,$$ORIGIN' -o $@ $(RT_OBJ) -L$(OUT) -lumt -lktask $(LDFLAGS)
 
 $(OUT)/libktrt.so: $(OUT)/libktrt.so.$(VERSION)
@@ -27,7 +26,7 @@ $(OUT)/libktrt.a: $(RT_OBJ)
 RT_STATIC = $(OUT)/libktrt.a $(OUT)/libumt.a $(OUT)/libktask.a
 RT_LIBS = $(UMT_LIBS) -ldl -lm
 
-RT_CMD := $(call obj,$(wildcard runtime/cmd/*.c))
+RT_CMD := $(call obj,$(wildcard ktrt/cmd/*.c))
 $(RT_CMD): | $(call need,cc)
 
 $(OUT)/ktrt-info: $(RT_CMD) $(RT_STATIC)
@@ -46,27 +45,30 @@ $(OUT)/install/libktrt.a: $(RT_OBJ)
 all: $(OUT)/libktrt.so $(OUT)/libktrt.a $(OUT)/ktrt-info
 
 # Examples: each must run and exit 0.
-RT_EXAMPLES_C := $(patsubst %.c,$(OUT)/%,$(wildcard examples/runtime/*.c))
-RT_EXAMPLES_CXX := $(patsubst %.cpp,$(OUT)/%,$(wildcard examples/runtime/*.cpp))
+RT_EXAMPLES := $(OUT)/examples/runtime
+RT_EXAMPLES_C := $(patsubst ktrt/examples/%.c,$(RT_EXAMPLES)/%,\
+	$(wildcard ktrt/examples/*.c))
+RT_EXAMPLES_CXX := $(patsubst ktrt/examples/%.cpp,$(RT_EXAMPLES)/%,\
+	$(wildcard ktrt/examples/*.cpp))
 RT_EXAMPLE_LINK = '-Wl,-rpath,$$ORIGIN/../..' -L$(OUT) -lktrt \
 	-Wl,-rpath-link,$(OUT) $(LDFLAGS)
 
-$(RT_EXAMPLES_C): $(OUT)/%: $(OBJ)/%.o $(OUT)/libktrt.so
+$(RT_EXAMPLES_C): $(RT_EXAMPLES)/%: $(OBJ)/ktrt/examples/%.o $(OUT)/libktrt.so
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $< $(RT_EXAMPLE_LINK)
 
-$(RT_EXAMPLES_CXX): $(OUT)/%: %.cpp $(wildcard include/ktask/runtime.*) \
+$(RT_EXAMPLES_CXX): $(RT_EXAMPLES)/%: ktrt/examples/%.cpp $(wildcard ktrt/include/ktask/runtime.*) \
 		$(OUT)/libktrt.so
 	@mkdir -p $(@D)
 	$(call say,CXX)
-	$(Q)$(CXX) -std=c++11 -O2 -g -Wall -Wextra -pthread $(INC_examples) \
+	$(Q)$(CXX) -std=c++11 -O2 -g -Wall -Wextra -pthread $(INSTALLED) \
 		$(CXXFLAGS) -o $@ $< $(RT_EXAMPLE_LINK)
 
 examples: $(RT_EXAMPLES_C) $(if $(HAVE_cxx),$(RT_EXAMPLES_CXX))
 
-# Tests of the runtime: as tests/api, but with this library.
-$(OUT)/tests/runtime/%: $(OBJ)/tests/runtime/%.o $(call support,runtime) \
+# Tests of the runtime: as ktask/tests/api, but with this library.
+$(OUT)/tests/runtime/%: $(OBJ)/$(FOLDER_runtime)/%.o $(call support,runtime) \
 		$(RT_STATIC)
 	@mkdir -p $(@D)
 	$(call say,LD)
@@ -75,42 +77,42 @@ $(OUT)/tests/runtime/%: $(OBJ)/tests/runtime/%.o $(call support,runtime) \
 
 # ---- benchmarks ----
 
-TASKS_MAIN := $(call obj,bench/tasks/main.c)
+TASKS_MAIN := $(call obj,ktrt/bench/tasks/main.c)
 TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-futex
 TASKS_PEERS := $(if $(HAVE_openmp),$(OUT)/bench/bench-tasks-libgomp) \
 	$(if $(HAVE_libomp),$(OUT)/bench/bench-tasks-libomp) \
 	$(if $(HAVE_tbb),$(OUT)/bench/bench-tasks-tbb) \
 	$(if $(HAVE_taskflow),$(OUT)/bench/bench-tasks-taskflow)
 
-$(OUT)/bench/bench-tasks-ktrt: $(call obj,bench/tasks/ktrt.c) $(TASKS_MAIN) \
+$(OUT)/bench/bench-tasks-ktrt: $(call obj,ktrt/bench/tasks/ktrt.c) $(TASKS_MAIN) \
 		$(RT_STATIC)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
 
-$(OUT)/bench/bench-tasks-futex: $(call obj,bench/tasks/futex.c) $(TASKS_MAIN)
+$(OUT)/bench/bench-tasks-futex: $(call obj,ktrt/bench/tasks/futex.c) $(TASKS_MAIN)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
-$(OUT)/bench/bench-tasks-libgomp: bench/tasks/openmp.c $(TASKS_MAIN)
+$(OUT)/bench/bench-tasks-libgomp: ktrt/bench/tasks/openmp.c $(TASKS_MAIN)
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_CFLAGS) $(INC_bench) -fopenmp -o $@ $^ $(LDFLAGS)
+	$(Q)$(CC) $(KT_CFLAGS) $(INC_ktrt) -fopenmp -o $@ $^ $(LDFLAGS)
 
-$(OUT)/bench/bench-tasks-libomp: bench/tasks/openmp.c $(TASKS_MAIN)
+$(OUT)/bench/bench-tasks-libomp: ktrt/bench/tasks/openmp.c $(TASKS_MAIN)
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(TASKS_CLANG) -std=gnu11 -O2 -g $(INC_bench) -fopenmp -o $@ $^ $(LDFLAGS)
+	$(Q)$(TASKS_CLANG) -std=gnu11 -O2 -g $(INC_ktrt) -fopenmp -o $@ $^ $(LDFLAGS)
 
-$(OUT)/bench/bench-tasks-tbb: $(OBJ)/bench/tasks/tbb.o $(TASKS_MAIN)
+$(OUT)/bench/bench-tasks-tbb: $(OBJ)/ktrt/bench/tasks/tbb.o $(TASKS_MAIN)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ -ltbb $(LDFLAGS)
 
-$(OBJ)/bench/tasks/taskflow.o: BENCH_CXXFLAGS += -std=c++20 $(TASKFLOW:%=-I%)
+$(OBJ)/ktrt/bench/tasks/taskflow.o: BENCH_CXXFLAGS += -std=c++20 $(TASKFLOW:%=-I%)
 
-$(OUT)/bench/bench-tasks-taskflow: $(OBJ)/bench/tasks/taskflow.o $(TASKS_MAIN)
+$(OUT)/bench/bench-tasks-taskflow: $(OBJ)/ktrt/bench/tasks/taskflow.o $(TASKS_MAIN)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
@@ -123,4 +125,4 @@ bench-tasks-programs: $(TASKS_PROGRAMS) $(TASKS_PEERS)
 bench-tasks:
 	+@$(MAKE) --no-print-directory deps NEED='build umt peers tasks'
 	+@$(MAKE) --no-print-directory bench-tasks-programs
-	bench/tasks/run.pl $(BENCH) $(OUT)/bench
+	ktrt/bench/tasks/run.pl $(BENCH) $(OUT)/bench

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The simulated host: core/ and engine/ once more, on sim/port.
+# The simulated host: core and engine of ktask once more, on ktask/sim/port.
 #
-#   tests/sim/*.c      the engine on the simulated host, in virtual time
+#   ktask/tests/sim/*.c      the engine on the simulated host, in virtual time
 
-SIM := $(wildcard sim/*.c)
-INC_sim := -I. -Isim/port
+SIM := $(wildcard ktask/sim/*.c)
+INC_sim := -Iktask -I. -Iktask/sim/port
 
 sim_obj = $(patsubst %.c,$(OBJ)/on-sim/%.o,$(1))
 SIMOBJ := $(call sim_obj,$(CORE) $(ENGINE) $(SIM))
-SIM_TESTS := $(wildcard tests/sim/*.c)
-SIM_SUPPORT := $(call sim_obj,$(wildcard tests/sim/support/*.c)) \
+SIM_TESTS := $(wildcard ktask/tests/sim/*.c)
+SIM_SUPPORT := $(call sim_obj,$(wildcard ktask/tests/sim/support/*.c)) \
 	$(call obj,tests/support/ktest.c)
 
 $(OBJ)/on-sim/%.o: %.c Makefile mk/sim.mk
@@ -20,22 +20,22 @@ $(OBJ)/on-sim/%.o: %.c Makefile mk/sim.mk
 
 $(call sim_obj,$(SIM_TESTS)): | $(call need,cc cmocka)
 
-$(SIM_TESTS:%.c=$(OUT)/%): $(OUT)/%: $(OBJ)/on-sim/%.o $(SIM_SUPPORT) $(SIMOBJ)
+$(SIM_TESTS:ktask/%.c=$(OUT)/%): $(OUT)/%: $(OBJ)/on-sim/ktask/%.o $(SIM_SUPPORT) $(SIMOBJ)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -lcmocka -ldl $(LDFLAGS)
 
-## check-mutations: which seed finds each of the mistakes in tests/sim/mutations
+## check-mutations: which seed finds each of the mistakes in ktask/tests/sim/mutations
 .PHONY: check-mutations
 check-mutations:
-	@CC='$(CC)' tests/sim/mutations
+	@CC='$(CC)' ktask/tests/sim/mutations
 
-## update-mutations: the same, and write the table of doc/simulation.md
+## update-mutations: the same, and write the table of ktask/doc/simulation.md
 .PHONY: update-mutations
 update-mutations:
-	@CC='$(CC)' tests/sim/mutations --update
+	@CC='$(CC)' ktask/tests/sim/mutations --update
 
-$(OUT)/bench/bench-sim: $(call sim_obj,bench/sim/main.c) $(SIMOBJ)
+$(OUT)/bench/bench-sim: $(call sim_obj,ktask/bench/sim/main.c) $(SIMOBJ)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# heat's graph of tasks in other runtimes; bench/apps/peers.py compares them.
+# heat's graph of tasks in other runtimes; ktrt/bench/apps/peers.py compares them.
 # What cannot be built is left out there, with the reason.
 
-PEER_OBJ := $(call obj,bench/apps/peers/main.c $(patsubst %,apps/heat/%.c,\
-	checkpoint grid options) $(patsubst %,apps/common/%.c,\
+PEER_OBJ := $(call obj,ktrt/bench/apps/peers/main.c $(patsubst %,ktrt/apps/heat/%.c,\
+	checkpoint grid options) $(patsubst %,ktrt/apps/common/%.c,\
 	app comm_none cost disk started))
 PEER_LIBS = $(RT_STATIC) $(RT_LIBS) -ljansson -lxxhash
 HEAT_PEERS_C := $(if $(HAVE_openmp),$(OUT)/bench/heat-libgomp) \
@@ -13,29 +13,29 @@ HEAT_PEERS := $(HEAT_PEERS_C) $(OUT)/bench/heat-go $(OUT)/bench/heat-rust
 
 $(PEER_OBJ): | $(call need,cc jansson xxhash)
 
-$(OUT)/bench/heat-libgomp: bench/apps/peers/openmp.c $(PEER_OBJ) $(RT_STATIC)
+$(OUT)/bench/heat-libgomp: ktrt/bench/apps/peers/openmp.c $(PEER_OBJ) $(RT_STATIC)
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_CFLAGS) $(INC_bench) -fopenmp -o $@ $< $(PEER_OBJ) \
+	$(Q)$(CC) $(KT_CFLAGS) $(INC_ktrt) -fopenmp -o $@ $< $(PEER_OBJ) \
 		$(PEER_LIBS) $(LDFLAGS)
 
-$(OUT)/bench/heat-libomp: bench/apps/peers/openmp.c $(PEER_OBJ) $(RT_STATIC)
+$(OUT)/bench/heat-libomp: ktrt/bench/apps/peers/openmp.c $(PEER_OBJ) $(RT_STATIC)
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(TASKS_CLANG) -std=gnu11 -O2 -g $(INC_bench) -fopenmp -o $@ $< \
+	$(Q)$(TASKS_CLANG) -std=gnu11 -O2 -g $(INC_ktrt) -fopenmp -o $@ $< \
 		$(PEER_OBJ) $(PEER_LIBS) $(LDFLAGS)
 
-$(OUT)/bench/heat-tbb: $(OBJ)/bench/apps/peers/tbb.o $(PEER_OBJ) $(RT_STATIC)
+$(OUT)/bench/heat-tbb: $(OBJ)/ktrt/bench/apps/peers/tbb.o $(PEER_OBJ) $(RT_STATIC)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $< $(PEER_OBJ) $(PEER_LIBS) -ltbb $(LDFLAGS)
 
 # The sources are few: all of them, each time one changes.
 $(OUT)/bench/heat-go $(OUT)/bench/heat-rust: $(OUT)/bench/heat-%: \
-		$(wildcard bench/apps/peers/go/* bench/apps/peers/rust/*)
+		$(wildcard ktrt/bench/apps/peers/go/* ktrt/bench/apps/peers/rust/*)
 	@mkdir -p $(@D)
 	$(call say,$*)
-	$(Q)bench/apps/peers/build $* $(abspath $@)
+	$(Q)ktrt/bench/apps/peers/build $* $(abspath $@)
 
 .PHONY: heat-peers
 heat-peers: $(HEAT_PEERS)

@@ -13,21 +13,20 @@ else
 UMT_LIBS := -lbpf
 # What a static link needs besides.
 UMT_STATIC := -lbpf -lelf -lz
-INC_umt_bpf := -I$(UMT_GEN) -DUMT_HAVE_BPF
+INC_umt += -I$(UMT_GEN) -DUMT_HAVE_BPF
 endif
-INC_umt := -Iinclude -I. $(INC_umt_bpf)
 UMT_OBJ := $(call obj,$(UMT_LIB))
 
 # The program is for the kernel, whatever architecture the compiler is on.
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(MACHINE)))
 BPF_CFLAGS := -target bpf -g -O2 -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) \
 	-D__$(MACHINE)__ -Wall -Wextra -Wno-unused-parameter \
-	-Iinclude -I. -I/usr/include/$(MACHINE)-linux-gnu
+	-Iumt/include -I/usr/include/$(MACHINE)-linux-gnu
 
-$(UMT_GEN)/umt.bpf.o: $(wildcard umt/*.c umt/*.h) include/umt.h mk/umt.mk
+$(UMT_GEN)/umt.bpf.o: $(wildcard umt/ebpf/*.[ch]) umt/include/umt.h mk/umt.mk
 	@mkdir -p $(@D)
 	$(call say,BPF)
-	$(Q)$(BPF_CLANG) $(BPF_CFLAGS) -c -o $@ umt/umt.bpf.c
+	$(Q)$(BPF_CLANG) $(BPF_CFLAGS) -c -o $@ umt/ebpf/umt.bpf.c
 
 $(UMT_GEN)/umt.skel.h: $(UMT_GEN)/umt.bpf.o
 	$(call say,GEN)
@@ -83,8 +82,8 @@ $(OUT)/umtd: $(UMTD_OBJ) $(OUT)/libumt.a
 
 all: $(OUT)/libumt.so $(OUT)/libumt.a $(OUT)/umt $(UMTD)
 
-# Tests of libumt: as tests/api, but with this library.
-$(OUT)/tests/umt/%: $(OBJ)/tests/umt/%.o $(call support,umt) $(OUT)/libumt.a
+# Tests of libumt: as ktask/tests/api, but with this library.
+$(OUT)/tests/umt/%: $(OBJ)/$(FOLDER_umt)/%.o $(call support,umt) $(OUT)/libumt.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(UMT_LIBS) \
@@ -93,8 +92,7 @@ $(OUT)/tests/umt/%: $(OBJ)/tests/umt/%.o $(call support,umt) $(OUT)/libumt.a
 # Both libraries in one program.
 $(OUT)/tests/umt/blocked-threads-of-jobs-are-told-of: $(OUT)/libktask.a
 
-UMT_COST := $(call obj,bench/umt/cost.c bench/umt/latency.c)
-$(UMT_COST): KT_CFLAGS += $(if $(HAVE_ebpf),-DUMT_HAVE_BPF)
+UMT_COST := $(call obj,umt/bench/cost.c umt/bench/latency.c)
 $(UMT_COST): $(FEATURES)/ebpf
 
 $(OUT)/bench/umt-cost: $(UMT_COST) \
@@ -103,7 +101,7 @@ $(OUT)/bench/umt-cost: $(UMT_COST) \
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) -lm $(LDFLAGS)
 
-$(OUT)/bench/blocked: $(call obj,bench/umt/blocked.c) $(OUT)/libktask.a \
+$(OUT)/bench/blocked: $(call obj,umt/bench/blocked.c) $(OUT)/libktask.a \
 		$(OUT)/libumt.a
 	@mkdir -p $(@D)
 	$(call say,LD)

@@ -19,7 +19,7 @@ $(OUT)/tests/vm/user/%: $(OBJ)/tests/vm/user/%.o $(call support,api) \
 
 # They share the requests with PID 1, which is built without this Makefile.
 $(call obj,$(addprefix tests/vm/,vfio/main.c request.c files.c)): \
-	KT_CFLAGS += -Iinclude/uapi -U_GNU_SOURCE
+	KT_CFLAGS += -Iktask/include/uapi -U_GNU_SOURCE
 
 # The library beside the module; static, as those guests have no libraries.
 VM_STATIC := $(addprefix $(OUT)/tests/vm/,engines vfio)
@@ -50,7 +50,7 @@ bench-vm:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm'
 	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-claim
 	@KTASK_BUILD='$(abspath $(B))' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
-		CC='$(CC)' bench/vm/run
+		CC='$(CC)' ktask/bench/vm/run
 
 ## check-vm-debug: the same in kernels that find errors (built once, 15 minutes)
 .PHONY: check-vm-debug

@@ -8,7 +8,7 @@
 # Sanitizer variants are compiled for these tests only: both whole ones take as
 # long as all the rest together, and compile the same sources with the same
 # headers.  Objects are never taken from the tree outside: these would hide a
-# missing header.  Kernels of guests (500 MB) and the packages of tests/software
+# missing header.  Kernels of guests (500 MB) and the packages of ktask/tests/software
 # are left to check-bare.
 
 use strict;
@@ -29,11 +29,11 @@ my @compiled = qw(tests/unit/job-keeps-the-first-error
 my @sanitized = map { my $variant = $_; map { "build/$variant/$_" } @compiled }
 	qw(asan tsan);
 my @tests = ((map { "build/$_" } @compiled), @sanitized,
-	     qw(tests/cli/usage-errors-exit-2.bats
-		tests/preload/programs-run-unchanged.bats
-		tests/software/the-shell-sees-no-difference.bats
-		tests/umt/command-says-which-backend.bats
-		tests/apps/wrong-usage-is-told.bats
+	     qw(ktask/tests/cli/usage-errors-exit-2.bats
+		ktask/tests/preload/programs-run-unchanged.bats
+		ktask/tests/software/the-shell-sees-no-difference.bats
+		umt/tests/command-says-which-backend.bats
+		ktrt/tests/apps/wrong-usage-is-told.bats
 		tests/build/headers-stand-alone.t
 		tests/style/manual-pages-are-clean.t
 		tests/runner/a-guests-complaints-are-told-apart.t

@@ -51,7 +51,7 @@ for my $file (qw(bin/ktask include/ktask/ktask.h include/ktask/ops.h
 }
 is_deeply([grep { !m{^opt/kt/} } keys %is], [],
 	  'nothing is put outside the prefix');
-for my $page (map { s{.*/}{}r } glob "$top/man/*.[1-8]") {
+for my $page (map { s{.*/}{}r } glob "$top/*/man/*.[1-8]") {
 	my ($section) = $page =~ /(\d)$/;
 	ok($is{"opt/kt/share/man/man$section/$page"}, "page $page is there");
 }
@@ -124,7 +124,7 @@ C
 	     . '-Wl,-Bdynamic');
 	runs('and runs alone', "$root/program");
 
-	for my $example (glob "$top/examples/runtime/*.c*") {
+	for my $example (glob "$top/ktrt/examples/*.c*") {
 		my $name = $example =~ s{.*/}{}r;
 		my $compiler = $example =~ /pp$/ ? $cxx : $cc;
 		runs("example $name compiles", "$compiler -o $root/program "
@@ -133,11 +133,11 @@ C
 		runs('and runs', "LD_LIBRARY_PATH=$lib $root/program");
 	}
 	runs('a program links with the static runtime', "$cc -o $root/program "
-	     . "$top/examples/runtime/events.c -Wl,-Bstatic "
+	     . "$top/ktrt/examples/events.c -Wl,-Bstatic "
 	     . '$(pkg-config --static --cflags --libs ktrt) -Wl,-Bdynamic');
 	runs('and runs alone', "$root/program");
 
-	for my $example (glob "$top/examples/*.c") {
+	for my $example (glob "$top/ktask/examples/*.c") {
 		my $name = $example =~ s{.*/}{}r;
 		runs("example $name compiles", "$cc -Wall -Wextra -Werror "
 		     . "-Wno-unused-parameter -o $root/example $example "

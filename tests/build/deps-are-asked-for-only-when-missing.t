@@ -75,7 +75,7 @@ is($status, 0, 'elsewhere it goes on');
 like($said, qr/not Debian.*gcc make libx-dev/, 'and says what is wanted');
 
 my $empty = scratch();
-my $make = "make -s -C $top B=$empty $empty/obj/lib/port.o";
+my $make = "make -s -C $top B=$empty $empty/obj/ktask/user/user_port.o";
 ($status, $said) = capture("$make CC=no-such-compiler");
 isnt($status, 0, 'no compiler: make fails');
 like($said, qr/run "make deps"/, 'and says what to do');

@@ -80,12 +80,12 @@ sub check_library
 	     'threads of ours cannot lose their code to dlclose');
 }
 
-check_library('libktask', 'lib/libktask.map', 'KTASK_API',
-	      glob "$top/include/ktask/*.h");
-check_library('libktrt', 'runtime/libktrt.map', 'KTRT_API',
-	      "$top/include/ktask/runtime.h");
+check_library('libktask', 'ktask/user/libktask.map', 'KTASK_API',
+	      glob "$top/{ktask,umt}/include/ktask/*.h");
+check_library('libktrt', 'ktrt/runtime/libktrt.map', 'KTRT_API',
+	      "$top/ktrt/include/ktask/runtime.h");
 check_library('libumt', 'umt/lib/libumt.map', 'UMT_API',
-	      "$top/include/umt.h");
+	      "$top/umt/include/umt.h");
 
 SKIP: {
 	skip 'the shim is not built', 1 unless -e "$build/libktask-preload.so";

@@ -12,8 +12,9 @@ use House;
 use Test::More;
 
 my $dir = scratch();
+my @includes = glob "$top/{ktask,umt,ktrt}/include";
 my $strict = "-Wall -Wextra -Wshadow -Wundef -Werror -fsyntax-only "
-	. "-I$top/include";
+	. join(' ', map { "-I$_" } @includes);
 my %languages = (
 	"$cc -x c -std=c99 -pedantic" => 'C99',
 	"$cc -x c -std=gnu11 -Wstrict-prototypes" => 'GNU C11',
@@ -84,9 +85,9 @@ sub compiles
 	is($status, 0, $what) or diag($said);
 }
 
-for my $path (glob "$top/include/ktask/*.h $top/include/*.h") {
+for my $path (map { glob "$_/ktask/*.h $_/*.h" } @includes) {
 	my $name = $path =~ s{.*/}{}r;
-	my $inside = $path =~ s{^\Q$top\E/include/}{}r;
+	my $inside = $path =~ s{^.*/include/}{}r;
 	my $include = "#include <$inside>\n";
 
 	for my $compiler (sort keys %languages) {

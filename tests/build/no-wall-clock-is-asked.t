@@ -11,7 +11,8 @@ use lib "$FindBin::Bin/../support";
 use House;
 use Test::More;
 
-my @files = map { glob "$top/$_/*.[ch]" } qw(core lib ops preload);
+my @files = map { glob "$top/ktask/$_/*.[ch] $top/ktask/$_/*/*.[ch]" }
+	qw(core user ops preload);
 ok(@files > 20, 'there are sources');
 
 my @named;

@@ -31,7 +31,7 @@ my $dir = scratch();
 
 # Whoever adds a structure with a size adds it here.
 my @with_size;
-for my $header (glob("$top/include/*.h $top/include/ktask/*.h")) {
+for my $header (glob("$top/*/include/*.h $top/*/include/ktask/*.h")) {
 	push @with_size, slurp($header)
 		=~ /^struct (\w+) \{\n\tsize_t (?:struct_)?size;/mg;
 }
@@ -56,7 +56,8 @@ sub headers_of
 {
 	my ($kind) = @_;
 
-	system("mkdir $dir/$kind && cp -r $top/include/. $dir/$kind") and die;
+	system("mkdir $dir/$kind && cp -r $top/*/include/. $dir/$kind")
+		and die;
 	for my $header (keys %structs) {
 		my $text = slurp("$dir/$kind/$header");
 

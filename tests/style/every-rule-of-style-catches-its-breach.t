@@ -46,18 +46,28 @@ sub catches
 }
 
 my %clean = (
-	'core/split.h' => "$dual\n",
-	'core/split.c' => "$dual\n#include <ktask/ktask.h>\n"
+	'common/size.h' => "$dual\n",
+	'ktask/include/ktask/ktask.h' => "$dual\n#include <stddef.h>\n",
+	'ktask/core/split.h' => "$dual\n",
+	'ktask/core/split.c' => "$dual\n#include <ktask/ktask.h>\n"
 		. "#include \"core/split.h\"\n#include \"ktask_port.h\"\n",
-	'lib/run.c' => "$dual\n#include <unistd.h>\n#include \"core/split.h\"\n",
-	'lib/pool.c' => "$dual\n#include \"lib/pool.h\"\n",
-	'ops/op.h' => "$dual\n",
-	'ops/op.c' => "$dual\n#include <errno.h>\n#include <ktask/ops.h>\n"
-		. "#include \"op.h\"\n",
-	'tests/unit/a.c' => "$dual\n#include \"core/split.h\"\n",
+	'ktask/util/cpus.h' => "$dual\n",
+	'ktask/user/run.c' => "$dual\n#include <unistd.h>\n"
+		. "#include \"core/split.h\"\n#include \"common/size.h\"\n",
+	'ktask/user/pool/pool.h' => "$dual\n#include \"util/cpus.h\"\n",
+	'ktask/user/pool/pool.c' => "$dual\n#include \"pool.h\"\n",
+	'ktask/ops/op.h' => "$dual\n",
+	'ktask/ops/op.c' => "$dual\n#include <errno.h>\n#include <ktask/ktask.h>\n"
+		. "#include \"op.h\"\n#include \"user/pool/pool.h\"\n",
+	'ktask/cli/ui/bar.h' => "$dual\n#include \"util/cpus.h\"\n",
+	'ktask/cli/cmd/cmd.c' => "$dual\n#include \"cli/ui/bar.h\"\n",
+	'ktask/tests/unit/a.c' => "$dual\n#include \"core/split.h\"\n",
+	'umt/include/umt.h' => "$dual\n",
+	'umt/lib/soft.c' => "$dual\n#include <ktask/ktask.h>\n#include <umt.h>\n"
+		. "#include \"common/size.h\"\n",
 	'Makefile' => "# SPDX-License-Identifier: GPL-2.0-only OR MIT\n",
-	'man/a.1' => ".\\\" SPDX-License-Identifier: GPL-2.0-only OR MIT\n",
-	'man/b.1' => ".so man1/a.1\n",
+	'ktask/man/a.1' => ".\\\" SPDX-License-Identifier: GPL-2.0-only OR MIT\n",
+	'ktask/man/b.1' => ".so man1/a.1\n",
 	'doc/a.md' => "See /usr/share and \$HOME/work/, build/work/x.\n",
 	'build/junk.c' => "no licence here \n",
 );
@@ -65,10 +75,10 @@ passes('', 'a clean tree', %clean);
 
 SKIP: {
 	skip 'no clang-format', 3 unless have('clang-format');
-	catches('format', 'spaces for tabs', 'lib/a.c:3:',
-		'lib/a.c' => "$dual\nint a(void)\n{\n    return 0;\n}\n");
+	catches('format', 'spaces for tabs', 'ktask/user/a.c:3:',
+		'ktask/user/a.c' => "$dual\nint a(void)\n{\n    return 0;\n}\n");
 	passes('format', 'tabs',
-	       'lib/a.c' => "$dual\nint a(void)\n{\n\treturn 0;\n}\n");
+	       'ktask/user/a.c' => "$dual\nint a(void)\n{\n\treturn 0;\n}\n");
 }
 
 # A tree with one commit, dated far after the rule began.
@@ -105,43 +115,115 @@ SKIP: {
 	like($said, qr/^# an old page/m, 'results says what is wrong');
 }
 
+# What may be included, and a breach of each wall between those.
+my %headers = map { $_ => "$dual\n" } qw(common/size.h
+	ktask/include/ktask/ktask.h ktask/util/cpus.h ktask/core/split.h
+	ktask/engine/context.h ktask/user/pool/pool.h ktask/kernel/compat.h
+	ktask/sim/fiber.h ktask/ops/op.h ktask/preload/shim.h ktask/cli/cmd/cmd.h
+	umt/include/umt.h umt/util/option.h umt/ebpf/shared.h umt/lib/broker.h
+	umt/cmd/names.h umt/umtd/held.h ktrt/include/ktask/runtime.h
+	ktrt/runtime/rt.h ktrt/apps/heat/heat.h);
+
 sub catches_include
 {
 	my ($path, $line, $what) = @_;
 
-	catches('includes', $what, "$path:2:", $path => "$dual\n$line\n",
-		'ops/op.h' => "$dual\n");
+	catches('includes', $what, "$path:2:", %headers,
+		$path => "$dual\n$line\n");
 }
 
-catches_include('core/a.c', '#include <stdio.h>', 'the system in core');
-catches_include('core/a.c', '#include "lib/pool.h"', 'lib in core');
-catches_include('core/a.c', '# include "errno.h"', 'any other file in core');
-catches_include('lib/a.c', '#include "ops/op.h"', 'ops in lib');
-catches_include('ops/a.c', '#include "core/split.h"', 'core in ops');
-catches_include('ops/a.c', '#include <core/split.h>', 'core in ops, by <>');
-catches_include('ops/a.c', '#include "ktask_port.h"', 'the port in ops');
-catches_include('preload/a.c', '#include "lib/pool.h"', 'lib in preload');
-catches_include('cli/a.c', '#include "../lib/pool.h"', 'a way around');
-catches_include('cli/a.c', '#include "ops/op.h"', 'ops in cli');
-catches_include('examples/a.c', '#include "core/split.h"', 'core in examples');
-catches_include('bench/a.c', '#include "lib/pool.h"', 'lib in bench');
-catches_include('umt/a.c', '#include "kmod/compat.h"', 'kmod in umt');
-catches_include('runtime/a.c', '#include "core/split.h"', 'core in runtime');
-catches_include('include/ktask/a.h', '#include "core/a.h"', 'core in include');
+sub passes_include
+{
+	my ($path, $line, $what) = @_;
 
-my @module = map { ("$_.c" => "$dual\n") } qw(core/a engine/b kmod/c);
-my $kbuild = "# kmod/d.o\nktask-y += core/a.o\nktask-y += engine/b.o\n";
+	passes('includes', $what, %headers, $path => "$dual\n$line\n");
+}
+
+# Each layer of ktask, by a header of it, from the lowest to the highest.
+my @walls = (
+	['util' => 'util/cpus.h'], ['core' => 'core/split.h'],
+	['engine' => 'engine/context.h'], ['user' => 'user/pool/pool.h'],
+	['ops' => 'ops/op.h'], ['cli' => 'cli/cmd/cmd.h'],
+);
+for my $low (0 .. $#walls) {
+	my $folder = $walls[$low][0];
+
+	catches_include("ktask/$folder/a.c", "#include \"$walls[$_][1]\"",
+			"$walls[$_][0] in $folder, which is below it")
+		for $low + 1 .. $#walls;
+}
+passes_include('ktask/user/a.c', "#include \"$_\"", "$_ in user")
+	for qw(util/cpus.h core/split.h engine/context.h common/size.h);
+passes_include('ktask/cli/a.c', "#include \"$_\"", "$_ in cli")
+	for qw(util/cpus.h user/pool/pool.h ops/op.h);
+catches_include("ktask/$_->[0]/a.c", "#include \"$_->[1]\"",
+		"$_->[1] in $_->[0], which is beside it")
+	for ['user', 'kernel/compat.h'], ['user', 'sim/fiber.h'],
+	    ['kernel', 'user/pool/pool.h'], ['sim', 'kernel/compat.h'],
+	    ['cli', 'preload/shim.h'], ['preload', 'cli/cmd/cmd.h'];
+catches_include("ktask/$_/a.c", '#include "util/cpus.h"',
+		"what needs a C library, in $_") for qw(core engine kernel);
+for my $folder (qw(ops preload cli)) {
+	catches_include("ktask/$folder/a.c", '#include "core/split.h"',
+			"what the host hides, in $folder");
+	catches_include("ktask/$folder/a.c", '#include <engine/context.h>',
+			"the same by <>, in $folder");
+	catches_include("ktask/$folder/a.c", '#include "ktask_port.h"',
+			"the port in $folder");
+}
+catches_include('ktask/core/a.c', '#include <stdio.h>', 'the system in core');
+catches_include('ktask/engine/a.h', '#include <errno.h>', 'the system in engine');
+catches_include('ktask/core/a.c', '# include "errno.h"', 'any other file in core');
+catches_include('ktask/cli/cmd/a.c', '#include "../../user/pool/pool.h"',
+		'a way around');
+catches_include('ktask/include/ktask/a.h', '#include "core/split.h"',
+		'core in include');
+catches_include("$_/a.c", '#include "core/split.h"', "core of ktask in $_")
+	for qw(umt/lib ktrt/runtime ktask/examples ktrt/apps/heat);
+catches_include('umt/lib/a.c', '#include "ktask/core/split.h"',
+		'the same by its whole path');
+catches_include('umt/lib/a.c', '#include <ktask/runtime.h>', 'ktrt in umt');
+catches_include('ktask/user/a.c', '#include <umt.h>', 'umt in ktask');
+catches_include('ktrt/runtime/a.c', '#include "lib/broker.h"',
+		'the inside of umt in ktrt');
+catches_include('umt/ebpf/a.h', '#include "lib/broker.h"', 'libumt in eBPF');
+catches_include('umt/lib/a.c', '#include "umtd/held.h"', 'umtd in libumt');
+catches_include('umt/umtd/a.c', '#include "cmd/names.h"', 'the command in umtd');
+catches_include('ktask/bench/a.c', '#include "user/pool/pool.h"', 'user in bench');
+catches_include('ktrt/apps/heat/a.c', '#include "runtime/rt.h"',
+		'the inside of ktrt in its applications');
+passes_include('ktrt/runtime/a.c', "#include $_", "$_ in ktrt")
+	for qw(<ktask/ktask.h> <umt.h> <ktask/runtime.h> "common/size.h");
+passes_include('ktask/tests/api/a.c', '#include "core/split.h"', 'core in a test');
+
+catches('cycles', 'two headers that include one another', 'ktask/core/a.h -> ',
+	'ktask/core/a.h' => "$dual\n#include \"core/b.h\"\n",
+	'ktask/core/b.h' => "$dual\n#include \"a.h\"\n");
+catches('cycles', 'a way of three, by <> too', 'umt/include/a.h -> ',
+	'umt/include/a.h' => "$dual\n#include <b.h>\n",
+	'umt/include/b.h' => "$dual\n#include <c.h>\n",
+	'umt/include/c.h' => "$dual\n#include <a.h>\n");
+passes('cycles', 'two ways to one header',
+       'ktask/core/a.h' => "$dual\n#include \"core/b.h\"\n#include \"core/c.h\"\n",
+       'ktask/core/b.h' => "$dual\n#include \"core/c.h\"\n",
+       'ktask/core/c.h' => "$dual\n");
+
+my @module = map { ("ktask/$_.c" => "$dual\n") } qw(core/a engine/b kernel/client/c);
+my $kbuild = "# kernel/d.o\nktask-y += core/a.o\nktask-y += engine/b.o\n";
+my $last = "ktask-y += kernel/client/c.o\n";
 
 passes('kbuild', 'a list of all sources', @module,
-       'sim/d.c' => "$dual\n", 'Kbuild' => "${kbuild}ktask-y += kmod/c.o\n");
-catches('kbuild', 'a source that is not listed', 'Kbuild: kmod/c.c is not',
-	@module, 'Kbuild' => $kbuild);
-catches('kbuild', 'an object without a source', 'Kbuild:5: there is no kmod/d.c',
-	@module, 'Kbuild' => "${kbuild}ktask-y += kmod/c.o\nktask-y += kmod/d.o\n");
-catches('kbuild', 'an object that is listed twice', 'Kbuild:4: core/a.o',
-	@module, 'Kbuild' => "${kbuild}ktask-y += core/a.o\nktask-y += kmod/c.o\n");
-catches('kbuild', 'a pattern', 'Kbuild:4: lists by',
-	@module, 'Kbuild' => "${kbuild}ktask-y += \$(wildcard kmod/*.c)\n");
+       'ktask/sim/d.c' => "$dual\n", 'ktask/Kbuild' => "$kbuild$last");
+catches('kbuild', 'a source that is not listed',
+	'ktask/Kbuild: ktask/kernel/client/c.c is not',
+	@module, 'ktask/Kbuild' => $kbuild);
+catches('kbuild', 'an object without a source',
+	'ktask/Kbuild:5: there is no kernel/d.c',
+	@module, 'ktask/Kbuild' => "$kbuild${last}ktask-y += kernel/d.o\n");
+catches('kbuild', 'an object that is listed twice', 'ktask/Kbuild:4: core/a.o',
+	@module, 'ktask/Kbuild' => "${kbuild}ktask-y += core/a.o\n$last");
+catches('kbuild', 'a pattern', 'ktask/Kbuild:4: lists by', @module,
+	'ktask/Kbuild' => "${kbuild}ktask-y += \$(wildcard kernel/*.c)\n");
 my $other = "obj-m := a.o\na-y := b.o\n";
 passes('kbuild', 'another module\'s list', 'tests/vm/b.c' => "$dual\n",
        'tests/vm/Kbuild' => $other);
@@ -151,24 +233,24 @@ catches('kbuild', 'a source of another module that is not listed',
 catches('kbuild', 'a pattern of another module', 'tests/vm/Kbuild:3: lists by',
 	'tests/vm/Kbuild' => "$other\$(wildcard *.c)\n");
 
-for my $path ('lib/a.c', 'include/ktask/a.h', 'mk/a.mk', 'Makefile',
-	      'man/a.1', 'tests/cli/a.bats') {
+for my $path ('ktask/user/a.c', 'ktask/include/ktask/a.h', 'mk/a.mk', 'Makefile',
+	      'umt/man/a.1', 'ktask/tests/cli/a.bats') {
 	catches('licence', "$path without one", "$path:1:",
 		$path => "int a;\n\n\n$dual\n");
 }
 catches('licence', 'a script without one', 'scripts/a:1:',
 	'scripts/a' => "#!/bin/sh\necho\n");
-catches('licence', 'another one than its folder has', 'ops/a.c:1: must be',
-	'ops/a.c' => "/* SPDX-License-Identifier: GPL-2.0-only */\n");
-passes('licence', 'plain GPL in kmod',
-       'kmod/a.c' => "/* SPDX-License-Identifier: GPL-2.0-only */\n");
+catches('licence', 'another one than its folder has', 'ktask/ops/a.c:1: must be',
+	'ktask/ops/a.c' => "/* SPDX-License-Identifier: GPL-2.0-only */\n");
+passes('licence', 'plain GPL in the kernel host',
+       'ktask/kernel/a.c' => "/* SPDX-License-Identifier: GPL-2.0-only */\n");
 
 my $long = "int x;\n" x 600;
-catches('length', 'a long file', 'lib/a.c: 601 lines',
-	'lib/a.c' => "$dual\n$long");
+catches('length', 'a long file', 'ktask/user/a.c: 601 lines',
+	'ktask/user/a.c' => "$dual\n$long");
 passes('length', 'a long file with a reason',
-       'lib/a.c' => "$dual\n/* length: one table */\n$long");
-passes('length', '600 lines', 'lib/a.c' => $long);
+       'ktask/user/a.c' => "$dual\n/* length: one table */\n$long");
+passes('length', '600 lines', 'ktask/user/a.c' => $long);
 
 # In two halves, for this file too is read by the rule.
 catches('paths', 'a home', 'README.md:1:', 'README.md' => '/ho' . "me/me/x\n");
@@ -189,12 +271,14 @@ passes('negation', 'one that has its effect',
 catches('negation', 'one that has none', 'tests/a.bats:1:',
 	'tests/a.bats' => "\t! grep x y\n\ttrue\n");
 
-catches('names', 'one name in two folders', 'ops/split.c: there is core/split.c',
-	'core/split.c' => "$dual\n", 'ops/split.c' => "$dual\n");
-catches('names', 'one name in a folder below', 'umt/lib/split.h:',
-	'core/split.h' => "$dual\n", 'umt/lib/split.h' => "$dual\n");
+catches('names', 'one name in two folders',
+	'ktask/ops/split.c: there is ktask/core/split.c',
+	'ktask/core/split.c' => "$dual\n", 'ktask/ops/split.c' => "$dual\n");
+catches('names', 'one name in two products', 'umt/lib/split.h:',
+	'ktask/core/split.h' => "$dual\n", 'umt/lib/split.h' => "$dual\n");
 passes('names', 'one name in hosts and in programs of their own',
-       map { ("$_/job.c" => "$dual\n") } qw(core lib kmod sim tests/unit apps/a));
+       map { ("$_/job.c" => "$dual\n") } qw(ktask/core ktask/user ktask/kernel
+	ktask/sim ktask/tests/unit umt/bench ktrt/apps/a tests/vm));
 
 # A static of each kind, by one word and by two.
 my %statics = (
@@ -219,21 +303,21 @@ my %statics = (
 for my $kind (sort keys %statics) {
 	my $text = "$dual\n$statics{$kind}";
 
-	catches('statics', "$kind of one word", 'core/a.c:2:',
-		'core/a.c' => $text =~ s/NAME/look/r);
+	catches('statics', "$kind of one word", 'ktask/core/a.c:2:',
+		'ktask/core/a.c' => $text =~ s/NAME/look/r);
 	passes('statics', "$kind of two words",
-	       'core/a.c' => $text =~ s/NAME/take_permit/r);
+	       'ktask/core/a.c' => $text =~ s/NAME/take_permit/r);
 }
-catches('statics', 'one behind a comment', 'util/a.h:4:',
-	'util/a.h' => "$dual\n/* \"\n */\nstatic inline int go(void)\n{\n}\n");
-catches('statics', 'one of the kernel host', 'kmod/a.c:2:',
-	'kmod/a.c' => "// SPDX-License-Identifier: GPL-2.0-only\n"
+catches('statics', 'one behind a comment', 'ktask/util/a.h:4:',
+	'ktask/util/a.h' => "$dual\n/* \"\n */\nstatic inline int go(void)\n{\n}\n");
+catches('statics', 'one of the kernel host', 'ktask/kernel/a.c:2:',
+	'ktask/kernel/a.c' => "// SPDX-License-Identifier: GPL-2.0-only\n"
 	. "static void tend(struct work_struct *work)\n{\n}\n");
 passes('statics', 'what is no static of a file',
-       'lib/a.c' => "$dual\n/*\nstatic int a;\n*/\nint go(void)\n{\n"
+       'ktask/user/a.c' => "$dual\n/*\nstatic int a;\n*/\nint go(void)\n{\n"
 	. "\tstatic int i;\n\n\treturn i;\n}\n");
 passes('statics', 'one word in a folder that is not checked',
-       'ops/a.c' => "$dual\n$statics{'a function'}" =~ s/NAME/go/r);
+       'ktask/ops/a.c' => "$dual\n$statics{'a function'}" =~ s/NAME/go/r);
 
 catches('whitespace', 'a space at the end', 'doc/a.md:2:',
 	'doc/a.md' => "a\nb \n");
@@ -242,14 +326,14 @@ catches('whitespace', 'a carriage return', 'doc/a.md:1:',
 catches('whitespace', 'an unfinished line', 'doc/a.md: no newline',
 	'doc/a.md' => "a\nb");
 
-catches('words', 'a word that was given up', 'lib/a.c:2:',
-	'lib/a.c' => "$dual\nint free_slots;\n");
-catches('words', 'one in a comment', 'core/a.h:2:',
-	'core/a.h' => "$dual\n/* Spare helpers. */\n");
-passes('words', 'a name that programs rely on', 'lib/a.c' =>
+catches('words', 'a word that was given up', 'ktask/user/a.c:2:',
+	'ktask/user/a.c' => "$dual\nint free_slots;\n");
+catches('words', 'one in a comment', 'ktask/core/a.h:2:',
+	'ktask/core/a.h' => "$dual\n/* Spare helpers. */\n");
+passes('words', 'a name that programs rely on', 'ktask/user/a.c' =>
        "$dual\nstruct ktask_slots_info a;\nconst char b[] = \"ktask-slots-1\";\n");
-passes('words', 'words that contain one', 'lib/a.c' => "$dual\nint oversight;\n");
-passes('words', 'them elsewhere', 'runtime/a.c' => "$dual\nint slot;\n");
+passes('words', 'words that contain one', 'ktask/user/a.c' => "$dual\nint oversight;\n");
+passes('words', 'them elsewhere', 'ktrt/runtime/a.c' => "$dual\nint slot;\n");
 
 my ($status) = capture("$top/scripts/style nonsense");
 isnt($status, 0, 'a rule that is not there is refused');

@@ -11,7 +11,7 @@ use lib "$FindBin::Bin/../support";
 use House;
 use Test::More;
 
-my @pages = glob "$top/man/*.[1-8]";
+my @pages = glob "$top/*/man/*.[1-8]";
 plan skip_all => 'mandoc is not here' unless have('mandoc');
 ok(scalar @pages, 'there are manual pages');
 
@@ -20,11 +20,12 @@ my $lint = 'mandoc -T lint -W style';
 for my $page (@pages) {
 	my $name = $page =~ s{.*/}{}r;
 	# Another name of a page, in the form that distributions use.
+	my $folder = $page =~ s{/[^/]*$}{}r;
 	if (slurp($page) =~ m{^\.so man\d/(\S+)\n\z}) {
-		ok(-e "$top/man/$1", "$name leads to a page");
+		ok(-e "$folder/$1", "$name leads to a page");
 		next;
 	}
-	my (undef, $said) = capture("cd $top && $lint man/$name");
+	my (undef, $said) = capture("cd $folder/.. && $lint man/$name");
 	my @objections = grep { !/referenced manual not found|outdated mandoc\.db/ }
 		split /\n/, $said;
 
@@ -32,10 +33,10 @@ for my $page (@pages) {
 }
 
 my %is = map { s{.*/}{}r => 1 } @pages;
-my $headers = join '', map { slurp($_) } glob "$top/include/ktask/*.h";
+my $headers = join '', map { slurp($_) } glob "$top/*/include/ktask/*.h";
 my @public = $headers =~ /^KTASK_API [^;(]*?\*?(\w+)\(/mg;
 push @public, $headers =~ /^KTRT_API [^;(]*?\*?(\w+)\(/mg;
-$headers .= slurp("$top/include/umt.h");
+$headers .= slurp("$top/umt/include/umt.h");
 push @public, $headers =~ /^UMT_API [^;(]*?\*?(\w+)\(/mg;
 push @public, $headers =~ /^static inline \w+ (?!kt_)(\w+)\(/mg;
 for my $function (sort @public) {
@@ -44,9 +45,9 @@ for my $function (sort @public) {
 ok($is{'ktask.1'}, 'the command has a page');
 
 # A page for each subcommand, and in the overview each has its line.
-my %table = (ktask => "$top/cli/main.c", umt => "$top/umt/cmd/main.c");
+my %table = (ktask => "$top/ktask/cli/main.c", umt => "$top/umt/cmd/umt.c");
 for my $command (sort keys %table) {
-	my $overview = slurp("$top/man/$command.1");
+	my $overview = slurp("$top/$command/man/$command.1");
 	my @names = slurp($table{$command}) =~ /^\t\{ "(\w+)",/mg;
 	cmp_ok(scalar @names, '>=', 4, "$command has subcommands");
 	for my $name (@names) {

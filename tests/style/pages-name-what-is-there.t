@@ -1,8 +1,8 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# What README.md and the pages in doc/ name is there: files of the tree,
-# functions, and what links lead to.
+# What README.md and the pages in doc/ and PRODUCT/doc/ name is there: files of the
+# tree, by their path from its root, functions, and what links lead to.
 
 use strict;
 use warnings;
@@ -12,17 +12,16 @@ use House;
 use Test::More;
 
 my @pages = ('README.md', 'CONTRIBUTING.md',
-	map { s{^\Q$top\E/}{}r } glob "$top/doc/*.md");
-my $folders = qr/apps|bench|cli|core|doc|engine|examples|include|kmod|lib|man
-	|mk|ops|packaging|preload|runtime|scripts|sim|tests|umt|util/x;
-my @sources = map { glob "$top/$_" } map { ("$_/*.[ch]", "$_/*/*.[ch]",
-	"$_/*/*/*.[ch]") } qw(apps core engine include kmod lib ops preload
-	runtime sim umt util tests cli);
-push @sources, glob("$top/ktask/bindings/python/ktask/*.py"),
-	glob("$top/ktask/bindings/rust/*/src/*.rs");
-my %word = map { $_ => 1 } map { slurp($_) =~ /(\w+)/g } @sources;
+	map { s{^\Q$top\E/}{}r } glob "$top/doc/*.md $top/{ktask,umt,ktrt}/doc/*.md");
+# Those of the products too: a path that begins there is not one from the root.
+my $folders = qr/bench|common|doc|ktask|ktrt|mk|scripts|tests|umt
+	|apps|bindings|cli|core|engine|examples|include|kernel|kmod|lib|man|ops
+	|packaging|preload|runtime|sim|user|util/x;
+my @sources = grep { m{\.[ch]$|^ktask/bindings/.*\.(?:py|rs)$} } split /\n/, (capture("cd $top && "
+	. 'find common ktask ktrt umt tests -type f'))[1];
+my %word = map { $_ => 1 } map { slurp("$top/$_") =~ /(\w+)/g } @sources;
 
-# Figures of speech, not files: `cli/cmd_NAME.c`.  Tests may be named without
+# Figures of speech, not files: `ktask/cli/cmd/cmd_NAME.c`.  Tests may be named without
 # their ending.
 sub files_missing
 {
@@ -55,11 +54,11 @@ for my $page (@pages) {
 }
 
 # The test itself finds what is missing.
-is_deeply([files_missing('`core/no.c` `core/job.c`')], ['core/no.c'],
+is_deeply([files_missing('`core/job.c` `ktask/core/job.c`')], ['core/job.c'],
 	'a file that is missing is found');
 is_deeply([functions_missing('`kt_no_such()` `kt_job_work()`')],
 	['kt_no_such'], 'a function that is missing is found');
-is_deeply([links_missing('doc/x.md', '[a](no.md) [b](engine.md#how)')],
+is_deeply([links_missing('ktask/doc/x.md', '[a](no.md) [b](engine.md#how)')],
 	['no.md'], 'a link that leads nowhere is found');
 
 done_testing();

@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# doc/simulation.md lists the mistakes that tests/sim/mutations plants, and each has
+# ktask/doc/simulation.md lists the mistakes that ktask/tests/sim/mutations plants, and each has
 # its place in the code.  Which seeds find them is not compared: that takes minutes.
 
 use strict;
@@ -11,18 +11,18 @@ use lib "$FindBin::Bin/../support";
 use House;
 use Test::More;
 
-my $page = slurp("$top/doc/simulation.md");
+my $page = slurp("$top/ktask/doc/simulation.md");
 my $scratch = scratch();
 
 sub status_for
 {
-	my ($status) = capture("perl '$top/tests/sim/mutations' --compare "
+	my ($status) = capture("perl '$top/ktask/tests/sim/mutations' --compare "
 		. "--page '" . spew("$scratch/page.md", $_[0]) . "'");
 
 	return $status;
 }
 
-my ($status, $said) = capture("perl '$top/tests/sim/mutations' --compare");
+my ($status, $said) = capture("perl '$top/ktask/tests/sim/mutations' --compare");
 is($status, 0, 'the page lists the mistakes') or diag($said);
 is(status_for($page =~ s/^(\| an? .*\| )\d+( \|)/${1}99999$2/mr), 0,
 	'seeds may be others');
@@ -36,7 +36,7 @@ isnt(status_for('no table'), 0, 'and so is a page without the table');
 # Of mistakes that are not planted now, only the order of the rows changes.
 my $mixed = $page =~ s/^(\| an? .*\n)(\| .*\n)/$2$1/mr;
 isnt(status_for($mixed), 0, 'another order is found');
-($status) = capture("perl '$top/tests/sim/mutations' --update --page "
+($status) = capture("perl '$top/ktask/tests/sim/mutations' --update --page "
 	. "'$scratch/page.md' 'no such mistake'");
 is($status, 0, 'a page can be brought up to date');
 is(slurp("$scratch/page.md"), $page, 'and all else on it stays');

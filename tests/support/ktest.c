@@ -23,7 +23,7 @@ static void __attribute__((constructor)) write_line_by_line(void)
 }
 
 /*
- * A job that begins beside busy CPUs has no helper (lib/overload.h).  Tests that
+ * A job that begins beside busy CPUs has no helper (ktask/user/limits/overload.h).  Tests that
  * need helpers shall pass there too.
  */
 static void __attribute__((constructor)) have_helpers_beside_others(void)

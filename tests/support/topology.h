@@ -12,8 +12,8 @@
 
 #include "tree.h"
 
-#include "lib/cpus.h"
-#include "lib/file.h"
+#include "util/cpus.h"
+#include "user/machine/file.h"
 
 /* topology_begin - from now on, and for what is loaded once: that machine */
 static inline void topology_begin(struct tree *tree, const char *name)

@@ -408,7 +408,7 @@ sub prepare
 	my $dir = $modules . ($dkms ? '-dkms' : '-module');
 	my $kernel = fetch_kernel($name);
 	my $built = build_modules($name, "$build/guests", 'tests/vm/module',
-				  'examples/kernel');
+				  'ktask/examples/kernel');
 	my $module = "$modules/ktask.ko";
 
 	$debug = $name =~ /^debug/;
@@ -427,7 +427,7 @@ sub prepare
 cp $modules/ktask_*.ko $module $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
 [ ! -x $build/tests/vm/engines ] || cp $build/tests/vm/engines $dir/initrd
-$cc -O2 -Wall -Wextra -Werror -static -Iinclude/uapi \\
+$cc -O2 -Wall -Wextra -Werror -static -Iktask/include/uapi \\
 	-o $dir/initrd/init tests/vm/*.c
 END
 }
@@ -479,7 +479,7 @@ sub test_vfio
 	skip_all('no xz') unless have('xz');
 	skip_all('tests/vm/vfio is not built') unless -x "$build/tests/vm/vfio";
 	build_modules($name, "$build/guests", 'tests/vm/module',
-		      'examples/kernel') or die "no modules\n";
+		      'ktask/examples/kernel') or die "no modules\n";
 	my $initrd = make_archive($dir, <<END);
 cp $build/guests/$name/ktask.ko $build/tests/vm/vfio $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
@@ -490,7 +490,7 @@ for module in irqbypass vfio vfio_iommu_type1 vfio-pci-core vfio-pci; do
 	*) cp "\$found" $dir/initrd/\$module.ko ;;
 	esac
 done
-$cc -O2 -Wall -Wextra -Werror -static -Iinclude/uapi \\
+$cc -O2 -Wall -Wextra -Werror -static -Iktask/include/uapi \\
 	-o $dir/initrd/init tests/vm/*.c
 END
 	run_guest($dir, $kernel, $initrd, 'VFIO',

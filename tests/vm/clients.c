@@ -279,7 +279,7 @@ static void a_request_ends_with_the_populated_process(void)
 
 /* ---- a page that never comes ---- */
 
-/* Below what threads are made for in the process: kmod/populate.c. */
+/* Below what threads are made for in the process: ktask/kernel/client/device_populate.c. */
 #define SMALL (8 * MIB)
 
 /* All of its pages wait for an answer, which nobody gives. */

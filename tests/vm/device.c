@@ -77,7 +77,7 @@ static int status_as_member(gid_t gid)
 	return status_of(pid);
 }
 
-/* As packaging/60-ktask.rules has it. */
+/* As ktask/packaging/60-ktask.rules has it. */
 static void members_of_its_group_may_use_it(void)
 {
 	int member, other;

@@ -24,7 +24,7 @@
 #define FAIL_NTH "/proc/thread-self/fail-nth"
 /* Four chunks, of which helpers do some. */
 #define FAIL_RANGE (8 * MIB)
-/* For which helpers are made: kmod/populate.c. */
+/* For which helpers are made: ktask/kernel/client/device_populate.c. */
 #define WORKERS_RANGE (16 * MIB)
 /* Allocations of a request that are made to fail one by one; then, of pages, only
  * some. */

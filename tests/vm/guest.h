@@ -174,7 +174,7 @@ void note_longest(void);
 double time_halves(int fd, unsigned long what, char *addr, size_t len,
 		   bool processes);
 
-/* measure - what bench/vm/run asks for: 1 jobs in the module, 2 only claims of
+/* measure - what ktask/bench/vm/run asks for: 1 jobs in the module, 2 only claims of
  * chunks, 3 only what the kernel says of its boot, 4 requests */
 void measure(unsigned what);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Measurements instead of tests: those of ktask_bench.ko (bench/vm), and what a
+ * Measurements instead of tests: those of ktask_bench.ko (ktask/bench/vm), and what a
  * program sees of /dev/ktask.
  */
 #define _GNU_SOURCE

@@ -17,7 +17,7 @@
 
 #define LONG_MS "600000"
 /* Each of which a helper that gets a turn from a busy thread takes part in; as long
- * as need be for threads of the process to be made (kmod/populate.c). */
+ * as need be for threads of the process to be made (ktask/kernel/client/device_populate.c). */
 #define REQUESTS 5
 #define LEN (16 * MIB)
 

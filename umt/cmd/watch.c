@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "umt/lib/subscriber.h"
+#include "lib/subscriber.h"
 #include "names.h"
 #include "report_error.h"
 #include "watch.h"

@@ -16,7 +16,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "umt/shared.h"
+#include "ebpf/shared.h"
 #include "broker_client.h"
 #include "bpf_program.h"
 #include "rights.h"

@@ -21,7 +21,7 @@
 
 #include <umt.skel.h>
 
-#include "umt/shared.h"
+#include "ebpf/shared.h"
 #include "bpf_program.h"
 #include "load_error.h"
 

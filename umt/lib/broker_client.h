@@ -6,7 +6,7 @@
 #ifndef UMT_LIB_BROKER_CLIENT_H
 #define UMT_LIB_BROKER_CLIENT_H
 
-#include "umt/broker.h"
+#include "lib/broker.h"
 
 /* broker_path - where umtd is looked for; NULL: nowhere */
 const char *broker_path(void);

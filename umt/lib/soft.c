@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "umt/shared.h"
+#include "ebpf/shared.h"
 #include "soft.h"
 
 /* ---- telling ---- */

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "umt/shared.h"
+#include "ebpf/shared.h"
 #include "subscriber.h"
-#include "util/struct_size.h"
+#include "common/struct_size.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct umt *subscribers;

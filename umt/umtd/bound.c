@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "umt/lib/bpf_program.h"
+#include "lib/bpf_program.h"
 #include "bound.h"
 
 /* The newest; as many as can be handed out in half a day. */

@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "umt/lib/bpf_program.h"
-#include "umt/shared.h"
+#include "lib/bpf_program.h"
+#include "ebpf/shared.h"
 #include "bound.h"
 #include "clients.h"
 #include "held.h"

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "umt/broker.h"
+#include "lib/broker.h"
 
 #define CLIENTS_MAX 512
 

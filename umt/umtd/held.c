@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "umt/lib/bpf_program.h"
-#include "umt/shared.h"
+#include "lib/bpf_program.h"
+#include "ebpf/shared.h"
 #include "held.h"
 
 #define CAPACITY_MIN 256

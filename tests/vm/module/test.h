@@ -12,7 +12,7 @@
 #include <linux/errno.h>
 #include <linux/types.h>
 
-#include "kmod/ktask_kernel.h"
+#include "kernel/ktask_kernel.h"
 
 struct test {
 	const char *name;

@@ -16,9 +16,9 @@
 #include <ktask/ktask.h>
 #include <ktask/ops.h>
 
-#include "lib/cgroup.h"
-#include "lib/permits.h"
-#include "lib/registry.h"
+#include "user/limits/cgroup.h"
+#include "user/limits/permits.h"
+#include "user/limits/registry.h"
 
 #define TOP "/sys/fs/cgroup"
 #define GROUP TOP "/ktask-test"

@@ -17,7 +17,7 @@
 
 #include <ktask/ktask.h>
 
-#include "lib/permits.h"
+#include "user/limits/permits.h"
 
 #define GROUP "/sys/fs/cgroup/ktask-oom"
 #define MIB (1ul << 20)

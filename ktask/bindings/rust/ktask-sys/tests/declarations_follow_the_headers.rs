@@ -10,7 +10,7 @@ use std::process::Command;
 /// `include/` of the sources that the crate is built from.
 fn headers() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let names = ["csrc/include", "include", "ktask/include"];
+    let names = ["csrc/ktask/include", "ktask/include"];
 
     here.ancestors()
         .flat_map(|dir| names.map(|name| dir.join(name)))

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * ktask topo: the machine as ktask sees it, and how many threads a job that
+ * is started from here would get and why.
+ *
+ * The machine comes from hwloc and can be another one (HWLOC_XMLFILE); the
+ * limits come from the library and are always of this process, here, now.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ktask/ktask.h>
+
+#include "cli/bench/bench.h"
+#include "cmd.h"
+#include "cli/bench/machine.h"
+#include "cli/ui/command_options.h"
+#include "cli/ui/message.h"
+#include "cli/topo/topo_command.h"
+
+static const char usage[] =
+	"usage: ktask topo [--json]\n\n"
+	"Show CPUs, nodes and caches of this machine, what limits the\n"
+	"threads of a job that is started here, and which operations\n"
+	"the kernel's module would do instead of this process.\n\n"
+	"  --json            print one JSON object\n"
+	"  --help            print this\n";
+
+/* Asks once for the number and once for the limits; neither grows between. */
+static int read_limits(struct topo *topo)
+{
+	unsigned nr = ktask_limits(NULL, 0);
+	unsigned i;
+
+	topo->limits = calloc(nr ? nr : 1, sizeof(*topo->limits));
+	if (!topo->limits)
+		return -ENOMEM;
+	topo->nr_limits = ktask_limits(topo->limits, nr);
+	if (topo->nr_limits > nr)
+		topo->nr_limits = nr;
+	topo->threads = nr ? topo->limits[0].threads : 1;
+	for (i = 1; i < topo->nr_limits; i++)
+		if (topo->limits[i].threads < topo->threads)
+			topo->threads = topo->limits[i].threads;
+	return 0;
+}
+
+static void read_engines(struct topo *topo)
+{
+	const struct ktask_op *op;
+	unsigned i;
+
+	topo->nr_engines = 0;
+	for (i = 0; (op = ktask_op_at(i)); i++) {
+		struct topo_engine *found = &topo->engines[topo->nr_engines];
+
+		if (topo->nr_engines == TOPO_ENGINES)
+			break;
+		if (ktask_op_engine(op, &found->engine))
+			continue;
+		found->operation = ktask_op_name(op);
+		topo->nr_engines++;
+	}
+}
+
+static int show_topology(bool json)
+{
+	struct topo topo;
+	int error = machine_topology(&topo.hwloc);
+	int status = 0;
+
+	if (error)
+		return say_error(-error, "topo: reading the topology");
+	machine_read(&topo.machine, topo.hwloc);
+	read_engines(&topo);
+	error = read_limits(&topo);
+	if (error)
+		status = say_error(-error, "topo: reading the limits");
+	else if (json)
+		status = bench_write_json(topo_json(&topo), NULL);
+	else
+		topo_print(&topo);
+	free(topo.limits);
+	hwloc_topology_destroy(topo.hwloc);
+	return status;
+}
+
+int cmd_topo(int argc, char **argv)
+{
+	bool help = false, json = false;
+	const struct option_spec specs[] = {
+		{ "help", no_argument, option_flag, &help },
+		{ "json", no_argument, option_flag, &json },
+		{ 0 },
+	};
+	int status = options_parse("topo", specs, true, argc, argv);
+
+	if (status)
+		return status;
+	if (help) {
+		fputs(usage, stdout);
+		return 0;
+	}
+	if (optind < argc)
+		return say_usage("topo", "unexpected argument '%s'",
+				 argv[optind]);
+	return show_topology(json);
+}

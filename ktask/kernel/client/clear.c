@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Clearing a range of the caller's memory, or of a file by way of a mapping.
+ *
+ * A mapping, because mmap() knows what a file may refuse: seals, its mode, the
+ * size of huge pages.  Writing to the file instead would take its lock for each
+ * chunk, so that one thread worked at a time.
+ *
+ * Behaves badly if another thread of the program unmaps or replaces the mapping
+ * meanwhile: what it put there is cleared.
+ */
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "kernel/client/device_memory.h"
+
+/* Between looks at signals and at who else wants the CPU. */
+#define STEP_BYTES (256ul << 10)
+
+static int clear_chunk(void *start, void *end, void *arg)
+{
+	unsigned long addr = (unsigned long)start;
+
+	while (addr < (unsigned long)end) {
+		unsigned long len = min((unsigned long)end - addr, STEP_BYTES);
+		unsigned long left = clear_user((void __user *)addr, len);
+
+		if (left) {
+			addr = (addr + len - left) & PAGE_MASK;
+			memory_failed(arg, addr);
+			return fatal_signal_pending(current) ? -EINTR : -EFAULT;
+		}
+		addr += len;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int clear_file(struct file *file, struct ktask_mem *request)
+{
+	struct ktask_mem mapped = *request;
+	struct memory_job job = {};
+	unsigned long addr =
+		vm_mmap(file, 0, request->len, PROT_READ | PROT_WRITE,
+			MAP_SHARED, request->addr);
+	int error;
+
+	if (IS_ERR_VALUE(addr))
+		return (int)addr;
+	mapped.addr = addr;
+	error = memory_run(&mapped, &job, clear_chunk, NULL);
+	request->threads = mapped.threads;
+	if (mapped.failed)
+		request->failed = mapped.failed - addr + request->addr;
+	/* Fails only for a process that is being killed: all of it goes. */
+	vm_munmap(addr, request->len);
+	return error;
+}
+
+int memory_clear(struct ktask_mem *request)
+{
+	struct memory_job job = {};
+	struct file *file;
+	int error;
+
+	if (!(request->flags & KTASK_MEM_FD))
+		return memory_run(request, &job, clear_chunk, NULL);
+	file = fget(request->fd);
+	if (!file)
+		return -EBADF;
+	error = clear_file(file, request);
+	fput(file);
+	return error;
+}

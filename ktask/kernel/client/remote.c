@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The memory of another process, for those who may ptrace it.
+ *
+ * The kernel's own check (mm_access) is not there for modules, and a copy of it
+ * would miss what security modules say.  Whoever has opened /proc/PID/mem has
+ * passed it, and the file keeps the address space, so that no process that
+ * later has the same number is meant.
+ *
+ * How such a file is known: its operations are those of one that was opened
+ * through a mount of proc which nobody else can see or cover.
+ *
+ * Locking: mem_ops is set by remote_init(), before the device is there, and constant
+ * from then.
+ */
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mount.h>
+#include <linux/sched/mm.h>
+
+#include "kernel/compat.h"
+#include "kernel/client/device_memory.h"
+
+/* NULL: there is no proc, and nobody has such a file. */
+static const struct file_operations *mem_ops;
+
+struct mm_struct *remote_mm(int fd, bool write)
+{
+	struct mm_struct *mm = ERR_PTR(-EINVAL);
+	struct file *file = fget(fd);
+
+	if (!file)
+		return ERR_PTR(-EBADF);
+	if (!(file->f_mode & (write ? FMODE_WRITE : FMODE_READ))) {
+		mm = ERR_PTR(-EBADF);
+	} else if (mem_ops && file->f_op == mem_ops) {
+		mm = file->private_data;
+		if (!mm || !mmget_not_zero(mm))
+			mm = ERR_PTR(-ESRCH);
+	}
+	fput(file);
+	return mm;
+}
+
+bool remote_in_use(const struct mm_struct *mm)
+{
+	return atomic_read(&mm->mm_users) > 1;
+}
+
+long remote_fault_in(struct mm_struct *mm, unsigned long addr, unsigned long nr,
+		     unsigned int gup_flags)
+{
+	int locked = 1;
+	long done;
+
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
+	done = compat_get_user_pages_remote(mm, addr, nr, gup_flags, NULL,
+					    &locked);
+	if (locked)
+		mmap_read_unlock(mm);
+	return done;
+}
+
+int remote_init(void)
+{
+	struct file_system_type *type = get_fs_type("proc");
+	struct vfsmount *proc;
+	struct file *file;
+
+	if (!type)
+		return 0;
+	proc = kern_mount(type);
+	module_put(type->owner);
+	if (IS_ERR(proc))
+		return PTR_ERR(proc);
+	/* Of the process that loads the module, which may do that. */
+	file = file_open_root_mnt(proc, "self/mem", O_RDONLY, 0);
+	if (!IS_ERR(file)) {
+		mem_ops = file->f_op;
+		fput(file);
+	}
+	kern_unmount(proc);
+	return PTR_ERR_OR_ZERO(file);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The only place that knows kernel versions.  Each entry names the version
+ * that changed the thing; ktask is built for 6.1 and later.
+ */
+#ifndef KTASK_KERNEL_COMPAT_H
+#define KTASK_KERNEL_COMPAT_H
+
+#include <linux/context_tracking_state.h>
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "ktask needs Linux 6.1 or later"
+#endif
+
+/* 6.5 (ca5e863233e8) took away the array of mappings that nobody asked for. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define compat_get_user_pages_remote(mm, addr, nr, flags, pages, locked) \
+	get_user_pages_remote(mm, addr, nr, flags, pages, NULL, locked)
+#else
+#define compat_get_user_pages_remote get_user_pages_remote
+#endif
+
+/*
+ * 6.4 (e297cd54b3f8) has threads that the kernel adds to a process.  With 6.9
+ * (db5247d9bf5c) it says when they are killed, and since 6.15 (cb380909ae3b) an
+ * error is a pointer; the versions between are not served.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0) && \
+	IS_ENABLED(CONFIG_VHOST_TASK)
+#define COMPAT_WORKERS 1
+#else
+#define COMPAT_WORKERS 0
+#endif
+
+/*
+ * What a CPU tells RCU, which modules may read: whether it idles.  6.12
+ * (d65d411c9259) renamed its values.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
+#define COMPAT_STATE_IDLE CONTEXT_IDLE
+#else
+#define COMPAT_STATE_IDLE CT_STATE_IDLE
+#endif
+#if IS_ENABLED(CONFIG_CONTEXT_TRACKING_IDLE)
+#define COMPAT_TELLS_IDLE 1
+#define compat_cpu_idles(cpu)                                        \
+	((atomic_read(&per_cpu_ptr(&context_tracking, cpu)->state) & \
+	  CT_STATE_MASK) == COMPAT_STATE_IDLE)
+#else
+#define COMPAT_TELLS_IDLE 0
+#define compat_cpu_idles(cpu) true
+#endif
+
+#endif /* KTASK_KERNEL_COMPAT_H */

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Idle: CPUs that have nothing to do, for helpers to be woken on.
+ *
+ * A helper that is woken beside a busy thread gets one turn of the scheduler, a
+ * tick of 4 ms or more, is interrupted in a chunk, and at the end of the job is
+ * lent a priority, which forgives that turn.  So nice 19 bounds what a long job
+ * takes from its neighbours, and not what many short ones do; nor do such helpers
+ * make these any shorter (bench/notebook/2026-11.md).  Jobs are helped on idle CPUs only,
+ * and elsewhere once they last: then one turn is little of it, and CPUs that are
+ * busy with nothing but work of the lowest priority are shared with that.
+ *
+ * What the kernel tells RCU is asked, one load of each CPU: the scheduler's own
+ * functions are not there for modules, and the idle time of a CPU whose tick goes
+ * on is not counted before that, in later kernels.
+ *
+ * Behaves badly where the scheduler wakes a helper on a busy CPU although another
+ * one of its CPUs idles, as it may if these share no cache, until it moves one of
+ * the two.
+ *
+ * Locking: there is no lock.  A bit of promised_cpus belongs to whoever set it, by
+ * test-and-set.  Any thread writes next_cpu: WRITE_ONCE() and READ_ONCE().
+ */
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/time64.h>
+#include <linux/topology.h>
+
+#include "kernel/compat.h"
+#include "kernel/engine/idle.h"
+
+/* Looked at for one helper, at most: each costs a cache miss. */
+#define LOOKS_MAX 64
+/* Some helper may be on its way from the job before for as long. */
+#define UNHELPED_NS (10 * NSEC_PER_MSEC)
+
+static unsigned int only_idle_ms = 500;
+module_param(only_idle_ms, uint, 0644);
+MODULE_PARM_DESC(only_idle_ms, "how long a job has helpers woken on idle CPUs "
+			       "only, milliseconds; 0: never");
+
+/* A helper is on its way there. */
+static struct cpumask promised_cpus;
+/* Where the last search ended: only a hint. */
+static unsigned int next_cpu;
+
+bool idle_matters(u64 age_ns, bool waits)
+{
+	u64 limit_ns = (u64)READ_ONCE(only_idle_ms) * NSEC_PER_MSEC;
+
+	if (!COMPAT_TELLS_IDLE)
+		return false;
+	return age_ns < (waits ? limit_ns : min_t(u64, limit_ns, UNHELPED_NS));
+}
+
+static bool is_wanted(int cpu, const struct cpumask *node,
+		      const struct cpumask *only)
+{
+	return cpu_online(cpu) && (!node || cpumask_test_cpu(cpu, node)) &&
+	       (!only || cpumask_test_cpu(cpu, only));
+}
+
+static const struct cpumask *cpus_of(int nid)
+{
+	return nid >= 0 && nid < nr_node_ids ? cpumask_of_node(nid) : NULL;
+}
+
+bool idle_may(int nid, const struct cpumask *own, const struct cpumask *only)
+{
+	const struct cpumask *node = cpus_of(nid);
+	int cpu;
+
+	for_each_cpu(cpu, own)
+	{
+		if (is_wanted(cpu, node, only))
+			return true;
+	}
+	return false;
+}
+
+int idle_take(int nid, const struct cpumask *own, const struct cpumask *only)
+{
+	const struct cpumask *node = cpus_of(nid);
+	unsigned int start = READ_ONCE(next_cpu), looks = 0;
+	int cpu, found = -1;
+
+	for_each_cpu_wrap(cpu, own, start)
+	{
+		if (!is_wanted(cpu, node, only))
+			continue;
+		if (compat_cpu_idles(cpu) &&
+		    !cpumask_test_and_set_cpu(cpu, &promised_cpus))
+			found = cpu;
+		if (found >= 0 || ++looks == LOOKS_MAX)
+			break;
+	}
+	if (cpu < nr_cpu_ids)
+		WRITE_ONCE(next_cpu, (cpu + 1) % nr_cpu_ids);
+	return found;
+}
+
+void idle_put(int cpu)
+{
+	if (cpu >= 0)
+		cpumask_clear_cpu(cpu, &promised_cpus);
+}

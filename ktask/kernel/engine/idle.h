@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Idle: CPUs that have nothing to do, for helpers to be woken on.
+ */
+#ifndef KTASK_KERNEL_IDLE_H
+#define KTASK_KERNEL_IDLE_H
+
+#include <linux/cpumask.h>
+#include <linux/types.h>
+
+/*
+ * idle_matters - are helpers of a job of that age woken on idle CPUs only?
+ * @waits: somebody works on the job, helped or not
+ */
+bool idle_matters(u64 age_ns, bool waits);
+
+/*
+ * idle_may - are there CPUs at all that idle_take() looks at?
+ *
+ * Memory alone has none, and a node may be out of reach.
+ */
+bool idle_may(int nid, const struct cpumask *own, const struct cpumask *only);
+
+/*
+ * idle_take - find a CPU that idles and was promised to no other helper
+ * @nid: of that node; NUMA_NO_NODE: of any
+ * @own: one of these
+ * @only: NULL, or also one of these
+ *
+ * Any context.  Looks at a number of CPUs at most, and at others the next time.
+ *
+ * Return: it, promised until idle_put(); -1: none was found.
+ */
+int idle_take(int nid, const struct cpumask *own, const struct cpumask *only);
+
+/* idle_put - its helper has begun, or will not; -1: nothing */
+void idle_put(int cpu);
+
+#endif /* KTASK_KERNEL_IDLE_H */

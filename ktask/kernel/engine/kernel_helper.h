@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A helper thread, and what it shares with those who submit work items to it.
+ *
+ * Locking, for struct helper:
+ *	P: under pool_lock; item is also read without it: READ_ONCE()
+ *	L: under prio_lock, which a helper takes when it has left its item
+ *	C: the caller that took it from the list; of a worker cpus is its own
+ *	I: set when it is made; task of a worker before its first item
+ *	R: a reference counter
+ */
+#ifndef KTASK_KERNEL_HELPER_H
+#define KTASK_KERNEL_HELPER_H
+
+#include <linux/cpumask.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+
+#include "kernel/engine/kernel_pool.h"
+#include "kernel/engine/kernel_prio.h"
+
+struct helper {
+	struct list_head idle; /* P: in the pool's list, while it is idle */
+	struct task_struct *task; /* I: of a worker NULL until it runs */
+	struct vhost_task *worker; /* I: of the caller's process, or NULL */
+	struct pool_item *item; /* P: queued or running */
+	int nid; /* I: node of its memory */
+	unsigned long idle_since; /* P: jiffies */
+	refcount_t users; /* R: the pool, and a caller that has submitted */
+
+	/* Who holds this lends or takes back; lent is true between. */
+	struct mutex prio_lock;
+	bool lent; /* L */
+
+	/* Of the caller that took it from the list. */
+	unsigned int placed; /* C: generation of the CPUs it was placed in */
+	cpumask_var_t cpus; /* C: where it was placed */
+	cpumask_var_t wanted; /* C */
+};
+
+/* Protects the list of idle helpers and the states of all items. */
+extern spinlock_t pool_lock;
+
+/* helper_make - an idle helper on @nid, not in any list; NULL: no memory */
+struct helper *helper_make(int nid);
+
+/* helper_end - stop an idle helper that is in no list */
+void helper_end(struct helper *h);
+
+/*
+ * A caller looks at its helper when that may have left the item already:
+ * helper_get - by whoever submits an item
+ * helper_put - when it is cancelled, or has been waited for
+ *
+ * Workers of a process (kernel/engine/worker.c) live as long as their job.
+ */
+void helper_get(struct helper *h);
+void helper_put(struct helper *h);
+
+/* helper_idle - by kernel_helper.c: an item may be submitted to it again */
+void helper_idle(struct helper *h);
+
+/*
+ * What kernel threads and workers of a process (kernel/engine/worker.c) have in common.
+ * helper_init - zeroed memory becomes a helper on @nid; 0 or -ENOMEM
+ * helper_begin_item - by the helper: the item that was submitted to it, or NULL
+ * helper_leave_item - by the helper; the item may be gone afterwards
+ */
+int helper_init(struct helper *h, int nid);
+void helper_exit(struct helper *h);
+struct pool_item *helper_begin_item(struct helper *h);
+void helper_leave_item(struct helper *h, struct pool_item *item);
+
+/* helper_place - run on @h->wanted; false if that is not possible */
+bool helper_place(struct helper *h, unsigned int generation);
+
+/* helper_lend - raise it to the caller's priority while it is in @item */
+bool helper_lend(struct helper *h, struct pool_item *item, struct prio *given);
+
+/* helper_kill - while it is in @item, so that it waits for nothing that a killed
+ * process would not wait for; its chunk fails */
+void helper_kill(struct helper *h, struct pool_item *item);
+
+#endif /* KTASK_KERNEL_HELPER_H */

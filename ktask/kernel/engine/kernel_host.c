@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The kernel host of engine/: threads of the pool or of the caller's process,
+ * permits of the machine and its nodes, idle CPUs, shares, quotas.  Operations of
+ * a line, and the table, are in kernel/port/ktask_ops.h.
+ *
+ * A permit includes the idle CPU that a helper is promised until it begins
+ * (kernel/engine/idle.c).
+ *
+ * Behaves badly where the caller's process is at its limit of threads: each
+ * submission then tries once more to make one.
+ *
+ * Locking: there is no lock here; the pool's is below (kernel/engine/kernel_pool.h), and that of
+ * kernel/engine/kernel_shares.c.  kernel/engine/kernel_job.h says who writes a job, kernel/port/ktask_host.h what
+ * belongs to an item.  Operations that are the caller's assert that it calls them.
+ */
+#include <linux/freezer.h>
+#include <linux/sched/signal.h>
+#include <linux/topology.h>
+
+#include "core/claim.h"
+#include "kernel/engine/idle.h"
+#include "kernel/engine/inherit.h"
+#include "kernel/engine/kernel_job.h"
+#include "kernel/engine/kernel_quota.h"
+#include "kernel/engine/kernel_shares.h"
+#include "kernel/stats.h"
+#include "kernel/kernel_trace.h"
+#include "kernel/engine/worker.h"
+
+/* How long a helper that was meant for a busy node is not bound to another. */
+#define ELSEWHERE_NS 5000000
+
+/* ---- a helper ---- */
+
+/* Such a caller comes to a point where it can between two of its chunks. */
+static bool caller_freezes(const struct kernel_job *job)
+{
+	return (job->ctl->flags & KTASK_CALLER_PROCESS) && freezing(job->task);
+}
+
+static bool tick_helper(struct kt_worker *worker, uint64_t now_ns)
+{
+	struct kernel_job *job = job_of(kt_item_of(worker)->ctx);
+
+	cond_resched();
+	/* The caller may be in a long chunk. */
+	job_stop_if_killed(job);
+	return kt_item_tick(worker, now_ns) || caller_freezes(job);
+}
+
+static void keep_promise(struct kt_item *item)
+{
+	idle_put(item->host.cpu);
+	item->host.cpu = -1;
+}
+
+/* Bound to no node it serves the one that it happens to be on. */
+static void serve_own_node(struct kt_item *item)
+{
+	struct kt_worker *worker = &item->worker;
+	const struct kt_job *job = &item->ctx->job;
+
+	if (worker->node != KT_NO_NODE || job->nr_ranges < 2)
+		return;
+	worker->node = numa_node_id();
+	worker->range = kt_claim_home(job, worker->node, item->index + 1);
+}
+
+static void work_on_item(struct pool_item *pooled)
+{
+	struct kt_item *item =
+		container_of(pooled, struct kt_item, host.pooled);
+	struct kernel_job *job = job_of(item->ctx);
+	struct job_entry entry;
+	unsigned int scope;
+
+	keep_promise(item);
+	serve_own_node(item);
+	job_enter(&entry, job);
+	scope = inherit_from_caller(job);
+	job_lock_map(job);
+	kt_item_work(item);
+	job_unlock_map(job);
+	stats_add(STAT_CHUNKS, item->worker.chunks);
+	stats_add(STAT_UNITS, item->worker.units);
+	inherit_no_more(job, scope);
+	job_leave(&entry);
+	kt_item_release(item);
+}
+
+/* ---- items ---- */
+
+static const struct cpumask *own_cpus(const struct kernel_job *job)
+{
+	return job->cpus ?: current->cpus_ptr;
+}
+
+/* To a thread of the caller's process if that is wanted and can be had. */
+bool kt_host_submit(struct kt_item *item)
+{
+	struct kernel_job *job = job_of(item->ctx);
+	const struct ktask_ctl *ctl = job->ctl;
+	const struct cpumask *own = own_cpus(job);
+	struct kt_host_item *host = &item->host;
+
+	job_assert_caller(job);
+	item->worker.tick = tick_helper;
+	host->pooled.work = work_on_item;
+	if ((ctl->flags & KTASK_CALLER_PROCESS) && !host->worker)
+		host->worker = worker_make(item->node);
+	if (host->worker && pool_submit_to(host->worker, &host->pooled,
+					   item->node, own, ctl->cpus))
+		return true;
+	return pool_submit(&host->pooled, item->node, own, ctl->cpus);
+}
+
+bool kt_host_wait(struct kt_item *item)
+{
+	const struct ktask_ctl *ctl = job_of(item->ctx)->ctl;
+
+	job_assert_caller(job_of(item->ctx));
+	return pool_wait(&item->host.pooled, ctl->flags & KTASK_KILLABLE);
+}
+
+/* ---- permits ---- */
+
+static u64 age_ns(const struct kt_context *ctx)
+{
+	return ctx->now_ns > ctx->start_ns ? ctx->now_ns - ctx->start_ns : 0;
+}
+
+/*
+ * A job that nobody waits for is done by its first helper or not at all, so that
+ * one comes before long.
+ */
+static bool needs_idle_cpu(const struct kt_item *item)
+{
+	return idle_matters(age_ns(item->ctx),
+			    !kt_load(&item->ctx->detached) || item->index);
+}
+
+static bool node_has_work(const struct kt_job *job, int nid)
+{
+	return job->ranges[kt_claim_home(job, nid, 0)].node == nid;
+}
+
+/*
+ * On another node than @nid: at once where that has work of its own, which is not
+ * given to the range's, or @nid no CPUs; else only when it was seen for some time
+ * that these are busy.
+ */
+static int find_cpu_elsewhere(struct kernel_job *job, int nid,
+			      const struct cpumask *own)
+{
+	const struct cpumask *only = job->ctl->cpus;
+	bool any =
+		!idle_may(nid, own, only) || age_ns(&job->ctx) > ELSEWHERE_NS;
+	int i, cpu = -1;
+
+	for (i = 1; i < nr_node_ids && cpu < 0; i++) {
+		int other = (nid + i) % nr_node_ids;
+
+		if (node_state(other, N_CPU) &&
+		    kt_host_node_has_permit(&job->ctx, other) &&
+		    (any || node_has_work(&job->ctx.job, other)))
+			cpu = idle_take(other, own, only);
+	}
+	return cpu;
+}
+
+/* Return: false if no CPU idles: of the range's node, or of another, which @nid is
+ * then set to. */
+static bool find_idle_cpu(struct kt_item *item, int *nid)
+{
+	struct kernel_job *job = job_of(item->ctx);
+	const struct cpumask *own = own_cpus(job);
+	int cpu;
+
+	item->host.cpu = -1;
+	if (!needs_idle_cpu(item))
+		return true;
+	cpu = idle_take(*nid, own, job->ctl->cpus);
+	if (cpu < 0 && *nid >= 0 && *nid < nr_node_ids) {
+		cpu = find_cpu_elsewhere(job, *nid, own);
+		*nid = cpu < 0 ? *nid : cpu_to_node(cpu);
+	}
+	item->host.cpu = cpu;
+	stats_add(STAT_NONE_IDLE, cpu < 0);
+	return cpu >= 0;
+}
+
+/* Bound to @wanted, to another node whose CPUs idle, or to none. */
+bool kt_host_permit_get(struct kt_item *item, int wanted)
+{
+	int nid = wanted, bound;
+
+	/* No CPU is promised for nothing. */
+	if (pool_is_full(pool_machine()) || !find_idle_cpu(item, &nid))
+		return false;
+	bound = kt_caps_get(pool_machine(), pool_node(nid));
+	if (bound < 0) {
+		keep_promise(item);
+		return false;
+	}
+	item->host.node_cap = bound ? pool_node(nid) : NULL;
+	if (!bound)
+		return true;
+	item->node = nid;
+	if (nid != wanted)
+		kt_item_redeal(item, nid);
+	return true;
+}
+
+void kt_host_permit_put(struct kt_item *item)
+{
+	keep_promise(item);
+	if (item->host.node_cap)
+		kt_cap_put(item->host.node_cap);
+	kt_cap_put(pool_machine());
+}
+
+/* ---- policy ---- */
+
+unsigned int kt_host_allowed_threads(struct kt_context *ctx, uint64_t now_ns,
+				     bool refresh, uint64_t *until_ns)
+{
+	const struct kernel_job *job = job_of(ctx);
+	unsigned int limit = kt_load(&pool_machine()->limit);
+	unsigned int threads =
+		1 + shares_helpers(job->share_entry, ctx->wanted - 1, limit);
+
+	job_assert_caller(job);
+	/* At the beginning the job has no more items than the quota allows. */
+	if (!refresh)
+		return threads;
+	return min(threads,
+		   job->cpus ? quota_threads_of(job->group) : quota_threads());
+}
+
+/* ---- stages ---- */
+
+/* Any static address names a class of locks: one for each thread function, and
+ * depth, since a chunk may run a job of its own kind. */
+static void init_lockdep(struct kernel_job *job)
+{
+	lockdep_init_map(&job->lockdep, "ktask",
+			 (struct lock_class_key *)job->ctl->thread_func, 0);
+}
+
+void kt_host_begun(struct kt_context *ctx)
+{
+	struct kernel_job *job = job_of(ctx);
+
+	trace_ktask_job_start(job->ctl->thread_func, ctx->units_total,
+			      ctx->wanted);
+	if (!ctx->helpers.nr)
+		return;
+	init_lockdep(job);
+	job->pid = task_pid_nr(current);
+	get_task_comm(job->comm, current);
+	job->share_entry = shares_register(job, ctx->wanted - 1);
+}
+
+/* Tell lockdep: whatever helpers take in chunks, the caller waits for. */
+void kt_host_draining(struct kt_context *ctx)
+{
+	struct kernel_job *job = job_of(ctx);
+
+	shares_unregister(job->share_entry);
+	if (!ctx->helpers.nr_used)
+		return;
+	job_lock_map(job);
+	job_unlock_map(job);
+}
+
+/* Threads of the caller's process; no helper is in the job any more. */
+void kt_host_drained(struct kt_context *ctx)
+{
+	const struct kt_helpers *helpers = &ctx->helpers;
+	unsigned int i;
+
+	if (!(job_of(ctx)->ctl->flags & KTASK_CALLER_PROCESS))
+		return;
+	for (i = 0; i < helpers->nr; i++)
+		if (helpers->items[i].host.worker)
+			worker_end(helpers->items[i].host.worker);
+	for (i = 0; i < helpers->nr; i++)
+		if (helpers->items[i].host.worker)
+			worker_wait(helpers->items[i].host.worker);
+}
+
+void kt_host_ended(struct kt_context *ctx)
+{
+	job_tell_end(job_of(ctx));
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Nesting: which job a thread is in, for jobs inside jobs.
+ *
+ * A module has no place of its own in a task, so whoever works on a job that
+ * may have helpers is in a small hash table meanwhile.
+ *
+ * Locking: a bucket's lock protects its list.  An entry is on the stack of its thread,
+ * which alone adds and removes it.
+ */
+#include <linux/hash.h>
+#include <linux/list.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+#include "kernel/engine/kernel_job.h"
+
+#define BITS 6
+
+static struct bucket {
+	spinlock_t lock;
+	struct hlist_head head;
+} job_buckets[1 << BITS] = {
+	[0 ... (1 << BITS) - 1] = {
+		.lock = __SPIN_LOCK_UNLOCKED(job_buckets.lock),
+	},
+};
+
+static struct bucket *bucket_of(struct task_struct *task)
+{
+	return &job_buckets[hash_ptr(task, BITS)];
+}
+
+void job_enter(struct job_entry *entry, struct kernel_job *job)
+{
+	struct bucket *b = bucket_of(current);
+
+	entry->task = current;
+	entry->job = job;
+	spin_lock(&b->lock);
+	hlist_add_head(&entry->node, &b->head);
+	spin_unlock(&b->lock);
+}
+
+void job_leave(struct job_entry *entry)
+{
+	struct bucket *b = bucket_of(current);
+
+	kt_assert(entry->task == current);
+	spin_lock(&b->lock);
+	hlist_del(&entry->node);
+	spin_unlock(&b->lock);
+}
+
+/* The first found is the innermost; only its own thread removes it. */
+struct kernel_job *job_current(void)
+{
+	struct bucket *b = bucket_of(current);
+	struct job_entry *entry;
+	struct kernel_job *job = NULL;
+
+	spin_lock(&b->lock);
+	hlist_for_each_entry(entry, &b->head, node)
+	{
+		if (entry->task == current) {
+			job = entry->job;
+			break;
+		}
+	}
+	spin_unlock(&b->lock);
+	return job;
+}

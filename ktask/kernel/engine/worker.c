@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Workers: what vhost calls a task, one for each work item of a job that may have
+ * them, made when the item is first submitted and ended with the job.
+ *
+ * They are not kept from job to job, and the caller waits until they are gone: a
+ * program would find threads in itself that it did not make, when it calls
+ * unshare() or counts them.
+ *
+ * A worker that is killed takes no more items; one that was submitted to it is
+ * cancelled by the caller, who is killed as well.
+ *
+ * Locking: there is no lock.  kernel/engine/kernel_helper.h says who writes what a worker has as a
+ * helper; of the rest:
+ *	O: the worker's own thread
+ *	C: the caller, before the worker's end is queued; leave is read by the worker:
+ *	   READ_ONCE()
+ *	R: a reference counter; the completions are their own
+ */
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/minmax.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "kernel/compat.h"
+#include "kernel/engine/kernel_helper.h"
+#include "kernel/engine/worker.h"
+
+#if COMPAT_WORKERS
+#include <linux/sched/vhost_task.h>
+
+/* How often one is looked at that has ended and is not gone. */
+#define GONE_FIRST_US 10
+#define GONE_LAST_US 10000
+/* How often one that is to be stopped looks whether it was, at least. */
+#define AWAIT_STOP (HZ / 10)
+
+/* Ends them: see worker_end(). */
+static struct workqueue_struct *end_wq;
+
+struct worker {
+	struct helper helper;
+	bool lowered; /* O: it has had an item */
+	bool leave; /* C: it shall do nothing more */
+	struct completion begun; /* it has said which thread it is, */
+	struct completion left; /* and that it does nothing more */
+	struct prio own; /* C: of the caller, which waits for its end */
+	struct work_struct end;
+	struct completion ended;
+	refcount_t users; /* R: the job, and the work_struct */
+};
+
+static struct worker *worker_of(struct helper *h)
+{
+	return container_of(h, struct worker, helper);
+}
+
+/* Before anything else, also before it ends without having had an item. */
+static void begin_worker(struct worker *w)
+{
+	if (w->helper.task)
+		return;
+	/* Seen by whoever lends: an item is taken after this, under a lock. */
+	w->helper.task = get_task_struct(current);
+	complete(&w->begun);
+}
+
+static void lower_worker(struct worker *w)
+{
+	if (!w->lowered)
+		prio_lower();
+	w->lowered = true;
+}
+
+static void place_worker(struct helper *h)
+{
+	if (cpumask_equal(h->cpus, h->wanted))
+		return;
+	/* Where none of them is online any more it stays in the caller's. */
+	set_cpus_allowed_ptr(current, h->wanted);
+	cpumask_copy(h->cpus, h->wanted);
+}
+
+/*
+ * vhost_task_stop() waits for the worker's end, and the kernel calls who waits so
+ * for minutes hung; a worker whose process is stopped ends when that goes on.  So
+ * it is called when the worker is here, where nothing stops it, and woken by
+ * that it ends before it looks at signals again: one that ends takes part in a stop.
+ */
+static void await_stop(struct worker *w)
+{
+	set_current_state(TASK_IDLE);
+	complete(&w->left);
+	schedule_timeout(AWAIT_STOP);
+	clear_thread_flag(TIF_SIGPENDING);
+}
+
+/* Called in a loop, in state TASK_INTERRUPTIBLE; false: nothing to do. */
+static bool worker_main(void *arg)
+{
+	struct helper *h = arg;
+	struct pool_item *item;
+
+	begin_worker(worker_of(h));
+	if (READ_ONCE(worker_of(h)->leave)) {
+		await_stop(worker_of(h));
+		return true;
+	}
+	if (!READ_ONCE(h->item))
+		return false;
+	__set_current_state(TASK_RUNNING);
+	lower_worker(worker_of(h));
+	item = helper_begin_item(h);
+	if (item) {
+		place_worker(h);
+		item->work(item);
+		helper_leave_item(h, item);
+	}
+	return true;
+}
+
+/* Called when it ends by itself, instead of worker_main() from then on. */
+static void worker_killed(void *arg)
+{
+	begin_worker(worker_of(arg));
+	complete(&worker_of(arg)->left);
+}
+
+void worker_wake(struct helper *h)
+{
+	vhost_task_wake(h->worker);
+}
+
+static void put_worker(struct worker *w)
+{
+	if (!refcount_dec_and_test(&w->users))
+		return;
+	if (w->helper.task)
+		put_task_struct(w->helper.task);
+	helper_exit(&w->helper);
+	kfree(w);
+}
+
+/*
+ * vhost_task_stop() returns before the thread has exited.  The kernel takes the
+ * signal handlers from a thread when it belongs to no process any more; one that
+ * is traced may be kept by its tracer for as long as that likes.
+ */
+static void wait_until_gone(const struct task_struct *task)
+{
+	unsigned int us = GONE_FIRST_US;
+
+	while (rcu_access_pointer(task->sighand) && !READ_ONCE(task->ptrace)) {
+		usleep_range(us, 2 * us);
+		us = min(2 * us, (unsigned int)GONE_LAST_US);
+	}
+}
+
+static void stop_worker(struct work_struct *work)
+{
+	struct worker *w = container_of(work, struct worker, end);
+
+	wait_for_completion_state(&w->begun, TASK_IDLE);
+	if (!prio_lowest(&w->own))
+		prio_lend(w->helper.task, &w->own);
+	wait_for_completion_state(&w->left, TASK_IDLE);
+	vhost_task_stop(w->helper.worker);
+	wait_until_gone(w->helper.task);
+	complete(&w->ended);
+	put_worker(w);
+}
+
+struct helper *worker_make(int nid)
+{
+	struct vhost_task *task;
+	struct worker *w;
+
+	if (current->flags & (PF_KTHREAD | PF_USER_WORKER | PF_EXITING))
+		return NULL;
+	w = kzalloc_node(sizeof(*w), GFP_KERNEL, nid);
+	if (!w)
+		return NULL;
+	if (helper_init(&w->helper, nid))
+		goto free;
+	INIT_WORK(&w->end, stop_worker);
+	init_completion(&w->begun);
+	init_completion(&w->left);
+	init_completion(&w->ended);
+	refcount_set(&w->users, 2);
+	task = vhost_task_create(worker_main, worker_killed, &w->helper,
+				 "ktask");
+	if (IS_ERR_OR_NULL(task))
+		goto exit;
+	w->helper.worker = task;
+	vhost_task_start(task);
+	return &w->helper;
+exit:
+	helper_exit(&w->helper);
+free:
+	kfree(w);
+	return NULL;
+}
+
+/* At the caller's priority, since that waits. */
+void worker_end(struct helper *h)
+{
+	struct worker *w = worker_of(h);
+
+	prio_own(&w->own);
+	WRITE_ONCE(w->leave, true);
+	worker_wake(h);
+	queue_work(end_wq, &w->end);
+}
+
+void worker_wait(struct helper *h)
+{
+	struct worker *w = worker_of(h);
+
+	/* A signal leaves the rest to the work_struct. */
+	wait_for_completion_interruptible(&w->ended);
+	put_worker(w);
+}
+
+int workers_init(void)
+{
+	end_wq = alloc_workqueue("ktask_end", WQ_UNBOUND, 0);
+	return end_wq ? 0 : -ENOMEM;
+}
+
+void workers_exit(void)
+{
+	destroy_workqueue(end_wq);
+}
+#else
+int workers_init(void)
+{
+	return 0;
+}
+
+void workers_exit(void)
+{
+}
+
+struct helper *worker_make(int nid)
+{
+	return NULL;
+}
+
+void worker_wake(struct helper *h)
+{
+}
+
+void worker_end(struct helper *h)
+{
+}
+
+void worker_wait(struct helper *h)
+{
+}
+#endif

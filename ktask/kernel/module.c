@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module: what comes first and what goes last.
+ *
+ * Clients are other modules that use its symbols, so that it cannot be
+ * unloaded while they are there, or programs that have its device open; with
+ * them all jobs are gone.
+ */
+#include <linux/module.h>
+
+#include "kernel/compat.h"
+#include "kernel/client/device_memory.h"
+#include "kernel/engine/kernel_pool.h"
+#include "kernel/stats.h"
+#include "kernel/engine/worker.h"
+
+#define CREATE_TRACE_POINTS
+#include "kernel/kernel_trace.h"
+
+static int __init ktask_init(void)
+{
+	int error = pool_init();
+
+	if (error)
+		return error;
+	error = workers_init();
+	if (error)
+		goto exit_pool;
+	error = remote_init();
+	if (!error)
+		error = device_init();
+	if (error)
+		goto exit_workers;
+	stats_init();
+	return 0;
+exit_workers:
+	workers_exit();
+exit_pool:
+	pool_exit();
+	return error;
+}
+
+static void __exit ktask_exit(void)
+{
+	stats_exit();
+	device_exit();
+	workers_exit();
+	pool_exit();
+}
+
+module_init(ktask_init);
+module_exit(ktask_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION(
+	"one big job done by several threads of the lowest priority");

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Calls that the kernel does alone, which are counted for the report; and
+ * process_madvise, which may be about this process.
+ *
+ * Why they are left (2 CPUs, Linux 6.18, 1 GiB of 4 KiB pages, one thread and
+ * two): munlock 33 to 50 ms and 35 to 46, it walks the pages under the lock of
+ * the address space.  shmat makes no page.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ktask/ops.h>
+
+#include "preload/shim.h"
+
+/* The kernel reads no more of an array of ranges. */
+#define MAX_RW_BYTES 0x7ffff000u
+
+KTASK_API int munlock(const void *addr, size_t len)
+{
+	SHIM_LEFT(LEFT_MUNLOCK, len);
+	return real_munlock(addr, len);
+}
+
+KTASK_API void *shmat(int id, const void *addr, int flags)
+{
+	void *base = real_shmat(id, addr, flags);
+	const void *from = __builtin_return_address(0);
+	int saved_errno = errno;
+	struct shmid_ds segment;
+
+	if (base == (void *)-1 || !(shim_tells() || shim_prefaults) ||
+	    !shim_filter_allows() || shmctl(id, IPC_STAT, &segment))
+		segment.shm_segsz = 0;
+	if (!shim_prefaults)
+		SHIM_LEFT(LEFT_SHMAT, segment.shm_segsz);
+	else if (!(flags & SHM_RDONLY))
+		shim_prefault(base, segment.shm_segsz, false, true, from);
+	errno = saved_errno;
+	return base;
+}
+
+/* How much that takes away is not said. */
+KTASK_API int shmdt(const void *addr)
+{
+	if (shim_prefaults)
+		shim_prefault_stop(addr, 1, false);
+	return real_shmdt(addr);
+}
+
+/* The special values are those of Linux 6.14. */
+static bool is_own(int pidfd)
+{
+	char path[48], text[256];
+	const char *at;
+	ssize_t len;
+	int fd;
+
+	if (pidfd == -10000 || pidfd == -10001)
+		return true;
+	/* By hand: no stdio, which may be in use around us. */
+	strcpy(path, "/proc/self/fdinfo/");
+	if (pidfd < 0 || pidfd > 9999999)
+		return false;
+	for (int digit = 1000000, end = (int)strlen(path); digit; digit /= 10) {
+		if (pidfd < digit && digit > 1)
+			continue;
+		path[end++] = (char)('0' + pidfd / digit % 10);
+		path[end] = '\0';
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = '\0';
+	at = strstr(text, "\nPid:");
+	return at && strtol(at + 5, NULL, 10) == getpid();
+}
+
+/* Return: true when it was done as the kernel would have done it. */
+static bool take_range(const struct iovec *range, int advice)
+{
+	switch (advice) {
+	case MADV_DONTNEED:
+		return shim_discard(range->iov_base, range->iov_len, 0);
+	case MADV_DONTNEED_LOCKED:
+		return shim_discard(range->iov_base, range->iov_len,
+				    KTASK_DISCARD_LOCKED);
+	case MADV_FREE:
+		return shim_discard(range->iov_base, range->iov_len,
+				    KTASK_DISCARD_FREE);
+	default:
+		return false;
+	}
+}
+
+static bool is_discard(int advice)
+{
+	return advice == MADV_DONTNEED || advice == MADV_FREE ||
+	       advice == MADV_DONTNEED_LOCKED;
+}
+
+/* Since Linux 6.13 a process may say all this of itself. */
+static bool can_take(int pidfd, const struct iovec *range, int advice)
+{
+	struct iovec empty = { range->iov_base, 0 };
+
+	return is_discard(advice) && range->iov_len <= MAX_RW_BYTES &&
+	       is_own(pidfd) &&
+	       !real_process_madvise(pidfd, &empty, 1, advice, 0);
+}
+
+/* The kernel reads the array, and refuses a wrong address: so do we. */
+static bool copy_range(const struct iovec *ranges, struct iovec *range)
+{
+	struct iovec local = { range, sizeof(*range) };
+	struct iovec remote = { (void *)ranges, sizeof(*range) };
+
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) ==
+	       (ssize_t)sizeof(*range);
+}
+
+/* Return: bytes that were taken; 0 leaves it to the kernel. */
+static size_t maybe_take(int pidfd, const struct iovec *ranges, int advice)
+{
+	struct iovec range;
+	int cancel_state;
+	bool taken;
+
+	if (!copy_range(ranges, &range) || range.iov_len < shim_min_bytes)
+		return 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	taken = can_take(pidfd, &range, advice);
+	pthread_setcancelstate(cancel_state, NULL);
+	if (!taken)
+		shim_leave(LEFT_PROCESS_MADVISE, range.iov_len);
+	taken = taken && shim_takes(SHIM_MADVISE, range.iov_len) &&
+		take_range(&range, advice);
+	return taken ? range.iov_len : 0;
+}
+
+/* One range only: what several partly bad ones end with is the kernel's. */
+KTASK_API ssize_t process_madvise(int pidfd, const struct iovec *ranges,
+				  size_t nr, int advice, unsigned flags)
+{
+	int saved_errno = errno;
+	size_t taken = 0;
+
+	if (nr == 1 && !flags && (is_discard(advice) || shim_tells()) &&
+	    SHIM_WANTS(SHIM_MADVISE, SIZE_MAX))
+		taken = maybe_take(pidfd, ranges, advice);
+	errno = saved_errno;
+	if (taken)
+		return (ssize_t)taken;
+	return real_process_madvise(pidfd, ranges, nr, advice, flags);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * fallocate and posix_fallocate on hugetlbfs.
+ *
+ * The call clears page after page under the lock of the file.  Its pages are
+ * made by way of a mapping instead, in parallel, and then the plain call is
+ * made: it finds them there, sets the size and the time, and decides.  1 GiB,
+ * two CPUs, Linux 6.18: 88 ms and 48.
+ *
+ * Others may change the file meanwhile.  So it is made longer by a call that
+ * cannot make it shorter, that of its last page, and it is never cut: not even
+ * to take that back.
+ *
+ * Left to the kernel: tmpfs, which does not clear what it allocates (2 GiB:
+ * 0.47 s, by way of a mapping and two threads 0.73), and disks.
+ *
+ * Where it behaves badly: a file that grows shows its new size from the
+ * beginning, and keeps it where the pool has pages enough but not for this
+ * process (a control group's limit), so that the call then fails.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <ktask/ops.h>
+
+#include "preload/shim.h"
+
+struct extent {
+	int fd;
+	int64_t start; /* multiples of the file's page */
+	int64_t end;
+	int64_t page_bytes;
+	bool grows;
+};
+
+/* As the plain call rounds: outwards. */
+static void round_out(struct extent *extent)
+{
+	extent->start -= extent->start % extent->page_bytes;
+	extent->end += extent->page_bytes - 1;
+	extent->end -= extent->end % extent->page_bytes;
+}
+
+static bool within_file_limit(int64_t end)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) &&
+	       (limit.rlim_cur == RLIM_INFINITY ||
+		(uint64_t)end <= limit.rlim_cur);
+}
+
+static bool is_hugetlbfs(int fd, int64_t *page_bytes)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) || (unsigned long)fs.f_type != HUGETLBFS_MAGIC)
+		return false;
+	*page_bytes = (int64_t)fs.f_bsize;
+	return *page_bytes > 0 && !(*page_bytes & (*page_bytes - 1));
+}
+
+static bool can_take(struct extent *extent, int mode, int64_t offset,
+		     int64_t len)
+{
+	struct stat file;
+
+	if (mode || offset < 0 || len <= 0 || offset > INT64_MAX / 2 - len ||
+	    !is_hugetlbfs(extent->fd, &extent->page_bytes) ||
+	    (fcntl(extent->fd, F_GETFL) & O_ACCMODE) != O_RDWR ||
+	    fstat(extent->fd, &file))
+		return false;
+	extent->start = offset;
+	extent->end = offset + len;
+	extent->grows = extent->end > file.st_size;
+	/* Only the call itself can give a file a size between two pages. */
+	if (extent->grows && extent->end % extent->page_bytes)
+		return false;
+	round_out(extent);
+	return within_file_limit(extent->end);
+}
+
+static bool grow_file(const struct extent *extent)
+{
+	return !extent->grows ||
+	       !real_posix_fallocate(extent->fd,
+				     extent->end - extent->page_bytes,
+				     extent->page_bytes);
+}
+
+/*
+ * Mapping reserves the pages: where there are too few it fails, and nothing has
+ * happened.  For reading only, as mapping for writing makes a file longer even
+ * if that is sealed; a page that is read of a shared mapping is made as well.
+ */
+static void prepare_pages(const struct extent *extent)
+{
+	size_t len = (size_t)(extent->end - extent->start);
+	void *base = real_mmap(NULL, len, PROT_READ, MAP_SHARED, extent->fd,
+			       extent->start);
+
+	if (base == MAP_FAILED)
+		return;
+	if (grow_file(extent))
+		shim_populate(SHIM_FALLOCATE, base, len, KTASK_POPULATE_READ);
+	real_munmap(base, len);
+}
+
+static inline __attribute__((always_inline)) void
+maybe_prepare(int fd, int mode, int64_t offset, int64_t len)
+{
+	struct extent extent = { .fd = fd };
+	int saved_errno = errno;
+
+	if (len >= 0 && SHIM_WANTS(SHIM_FALLOCATE, (size_t)len)) {
+		if (!can_take(&extent, mode, offset, len))
+			shim_leave(LEFT_FALLOCATE, (size_t)len);
+		else if (shim_takes(SHIM_FALLOCATE, (size_t)len))
+			prepare_pages(&extent);
+	}
+	errno = saved_errno;
+}
+
+KTASK_API int fallocate(int fd, int mode, off_t offset, off_t len)
+{
+	maybe_prepare(fd, mode, offset, len);
+	return real_fallocate(fd, mode, offset, len);
+}
+
+KTASK_API int fallocate64(int fd, int mode, off64_t offset, off64_t len)
+{
+	maybe_prepare(fd, mode, offset, len);
+	return real_fallocate(fd, mode, offset, len);
+}
+
+KTASK_API int posix_fallocate(int fd, off_t offset, off_t len)
+{
+	maybe_prepare(fd, 0, offset, len);
+	return real_posix_fallocate(fd, offset, len);
+}
+
+KTASK_API int posix_fallocate64(int fd, off64_t offset, off64_t len)
+{
+	maybe_prepare(fd, 0, offset, len);
+	return real_posix_fallocate(fd, offset, len);
+}

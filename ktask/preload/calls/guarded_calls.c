@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Calls of the program that would notice the library's threads, or that decide
+ * what these may do: helpers are ended before namespaces are changed, which
+ * the kernel refuses to programs with threads, filters are looked at before
+ * they are set, and who handles faults of the process (userfaultfd) is told
+ * of each step in which memory comes and goes, so nothing is taken from then on.
+ *
+ * syscall() and prctl() are here for the filters alone.  They make the system
+ * call without the C library, whose own functions of these names this library
+ * has hidden from itself.
+ *
+ * ioctl() is here for userfaultfd as well: a descriptor may come from its device
+ * or from another process, and pages that --prefault made of a range that is
+ * registered are given back first, for the program waits for faults on them.
+ */
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ktask/ktask.h>
+
+#include "raw.h"
+#include "preload/shim.h"
+
+#ifndef USERFAULTFD_IOC_NEW
+#define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
+#endif
+#define MODE_MISSING ((uint64_t)1 << 0)
+#define MODE_MINOR ((uint64_t)1 << 2)
+
+/* Behind a filter there are none, and nothing must be asked. */
+static void end_helpers(void)
+{
+	if (shim_filter_allows() && shim_is_ours())
+		shim_trim();
+}
+
+KTASK_API int unshare(int flags)
+{
+	end_helpers();
+	if (flags & CLONE_NEWPID)
+		shim_record_leave_namespace();
+	return (int)syscall(SYS_unshare, flags);
+}
+
+KTASK_API int setns(int fd, int type)
+{
+	end_helpers();
+	if (!type || type & CLONE_NEWPID)
+		shim_record_leave_namespace();
+	return (int)syscall(SYS_setns, fd, type);
+}
+
+#ifdef SHIM_RAW
+static bool check_filter(long number, const long *args)
+{
+	if (number == SYS_prctl) {
+		bool filter = args[1] == SECCOMP_MODE_FILTER;
+
+		return args[0] == PR_SET_SECCOMP &&
+		       shim_filter_seen(!filter, (const void *)args[2]);
+	}
+	if (args[0] == SECCOMP_SET_MODE_STRICT)
+		return shim_filter_seen(true, NULL);
+	return args[0] == SECCOMP_SET_MODE_FILTER &&
+	       shim_filter_seen(false, (const void *)args[2]);
+}
+
+static void check_registration(const void *from)
+{
+	int saved_errno = errno;
+	struct uffdio_register range;
+
+	if (shim_filter_allows() && shim_is_ours() &&
+	    !shim_copy_in(&range, from, sizeof(range)) &&
+	    range.mode & (MODE_MISSING | MODE_MINOR))
+		shim_made_undo(range.range.start,
+			       range.range.start + range.range.len,
+			       !(range.mode & MODE_MISSING));
+	errno = saved_errno;
+}
+
+static bool is_for_faults(unsigned long request)
+{
+	return request == UFFDIO_REGISTER || request == USERFAULTFD_IOC_NEW;
+}
+
+static void check_request(const long *args)
+{
+	if (!is_for_faults((unsigned long)args[1]))
+		return;
+	shim_memory_watched();
+	if (shim_prefaults && (unsigned long)args[1] == UFFDIO_REGISTER)
+		check_registration((const void *)args[2]);
+}
+
+static inline bool is_watched(long number)
+{
+	switch (number) {
+	case SYS_ioctl:
+	case SYS_seccomp:
+	case SYS_prctl:
+	case SYS_exit_group:
+	case SYS_clone:
+	case SYS_clone3:
+	case SYS_mbind:
+	case SYS_move_pages:
+	case SYS_migrate_pages:
+	case SYS_userfaultfd:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* struct clone_args begins with its flags.  Where they cannot be looked at the
+ * kernel refuses them, or the memory counts as shared. */
+static uint64_t clone_flags(long number, const long *args)
+{
+	int saved_errno = errno;
+	uint64_t flags = 0;
+
+	if (number == SYS_clone)
+		return (uint64_t)args[0];
+	if (args[1] < (long)sizeof(flags))
+		return 0;
+	if (!shim_filter_allows() || !shim_is_ours())
+		return CLONE_VM;
+	if (shim_copy_in(&flags, (const void *)args[0], sizeof(flags)))
+		flags = 0;
+	errno = saved_errno;
+	return flags;
+}
+
+/* Return: the shim steps aside if the call succeeds. */
+static bool prepare_for_call(long number, const long *args)
+{
+	uint64_t flags;
+
+	switch (number) {
+	case SYS_seccomp:
+	case SYS_prctl:
+		return check_filter(number, args);
+	case SYS_exit_group:
+		shim_at_end((int)args[0], false);
+		return false;
+	case SYS_clone:
+	case SYS_clone3:
+		flags = clone_flags(number, args);
+		if (flags & CLONE_VM && !(flags & (CLONE_THREAD | CLONE_VFORK)))
+			shim_memory_shared();
+		return false;
+	case SYS_userfaultfd:
+		return false;
+	case SYS_ioctl:
+		check_request(args);
+		return false;
+	default:
+		shim_policy_call(number, args);
+		return false;
+	}
+}
+
+static long checked_syscall(long number, const long *args)
+{
+	bool aside = is_watched(number) && prepare_for_call(number, args);
+	long result = raw_syscall(number, args);
+
+	if ((unsigned long)result <= -4096ul) {
+		if (number == SYS_userfaultfd)
+			shim_memory_watched();
+		return result;
+	}
+	if (aside)
+		shim_filter_refused();
+	errno = (int)-result;
+	return -1;
+}
+
+/* Six are read, however many there are, as libc does it. */
+KTASK_API long syscall(long number, ...)
+{
+	long args[6];
+	va_list list;
+
+	va_start(list, number);
+	for (int i = 0; i < 6; i++)
+		args[i] = va_arg(list, long);
+	va_end(list);
+	return checked_syscall(number, args);
+}
+
+KTASK_API int ioctl(int fd, unsigned long request, ...)
+{
+	long args[6] = { fd, (long)request };
+	va_list list;
+
+	va_start(list, request);
+	args[2] = va_arg(list, long);
+	va_end(list);
+	return (int)checked_syscall(SYS_ioctl, args);
+}
+
+KTASK_API int prctl(int option, ...)
+{
+	long args[6] = { option };
+	va_list list;
+
+	va_start(list, option);
+	for (int i = 1; i < 5; i++)
+		args[i] = va_arg(list, long);
+	va_end(list);
+	return (int)checked_syscall(SYS_prctl, args);
+}
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Signals while a call is done by several threads.
+ *
+ * The plain calls are not interrupted: a handler runs when they have returned,
+ * and may then leave by siglongjmp().  So signals with a handler wait here as
+ * well.  Those that end the process still do so at once, as they end the plain
+ * call; those of libc and faults are left alone.
+ *
+ * Costs a system call per signal, 4 us, which large calls do not notice.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "preload/shim.h"
+
+_Static_assert(sizeof(sigset_t) <= sizeof(struct shim_quiet),
+	       "struct shim_quiet holds a signal mask");
+
+static bool is_fault(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL ||
+	       sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS;
+}
+
+/* sigaction() refuses KILL, STOP and those that libc uses itself. */
+static bool has_handler(int sig)
+{
+	struct sigaction action;
+
+	if (is_fault(sig) || sigaction(sig, NULL, &action))
+		return false;
+	return action.sa_flags & SA_SIGINFO ||
+	       (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+void shim_quiet_begin(struct shim_quiet *quiet)
+{
+	sigset_t handled;
+
+	sigemptyset(&handled);
+	for (int sig = 1; sig < NSIG; sig++)
+		if (has_handler(sig))
+			sigaddset(&handled, sig);
+	pthread_sigmask(SIG_BLOCK, &handled, (sigset_t *)quiet);
+}
+
+void shim_quiet_end(const struct shim_quiet *quiet)
+{
+	pthread_sigmask(SIG_SETMASK, (const sigset_t *)quiet, NULL);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * mmap and munmap: which of their calls are taken.  Large ranges, and only the
+ * forms whose plain meaning is known here to the last detail; everything else
+ * is the plain call.  What is taken ends with the return value and errno that
+ * the plain call would have given.
+ *
+ * Not seen: programs that are linked statically or make system calls
+ * themselves (the Go runtime does), and calls inside libc (malloc and free).
+ *
+ * Behaves badly, if only in time: MAP_POPULATE after mlockall(MCL_FUTURE) is
+ * populated by the kernel, and then looked at once more.
+ *
+ * What can be told from the plain call: private memory with MAP_LOCKED beside
+ * other such memory remains a mapping of its own, where the kernel would have
+ * joined the two.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <ktask/ops.h>
+
+#include "preload/shim.h"
+
+#ifndef MLOCK_ONFAULT
+#define MLOCK_ONFAULT 1
+#endif
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+/*
+ * MAP_GROWSDOWN stays with the kernel, and so does MAP_NONBLOCK, which makes
+ * MAP_POPULATE do nothing.
+ */
+#define HUGE_SIZE_BITS (0x3f << 26)
+#define POPULATE_FLAGS                                                \
+	(MAP_SHARED_VALIDATE | MAP_FIXED | MAP_FIXED_NOREPLACE |      \
+	 MAP_ANONYMOUS | MAP_NORESERVE | MAP_POPULATE | MAP_HUGETLB | \
+	 HUGE_SIZE_BITS | MAP_STACK | MAP_DENYWRITE | MAP_EXECUTABLE)
+/*
+ * If locking is refused the mapping has to go again.  So what replaces another,
+ * or has hugetlb pages (which may round its length), is taken only where it
+ * cannot be refused.
+ */
+#define LOCKED_FLAGS (POPULATE_FLAGS | MAP_LOCKED)
+#define SURE_FLAGS (MAP_FIXED | MAP_HUGETLB)
+
+/* The kernel forces its way into unreadable memory; we cannot. */
+static bool takes_populate(int prot, int flags)
+{
+	if (!(flags & MAP_POPULATE) || (flags & ~POPULATE_FLAGS) ||
+	    !(prot & PROT_READ))
+		return false;
+	/* Before 5.14 memory is touched, which device memory may notice. */
+	return (flags & MAP_ANONYMOUS) ||
+	       real_knows_advice(MADV_POPULATE_WRITE);
+}
+
+/* No device shall notice that a mapping is tried; @len: what it may be. */
+static bool is_file(int fd, size_t len)
+{
+	struct stat file;
+
+	return !fstat(fd, &file) && S_ISREG(file.st_mode) &&
+	       !(len % (size_t)file.st_blksize);
+}
+
+/* Neither a limit forbids it nor a filter. */
+static bool may_surely_lock(void)
+{
+	return shim_may_lock_all() && !real_mlock2(NULL, 0, MLOCK_ONFAULT);
+}
+
+static bool takes_locked(size_t len, int prot, int flags, int fd)
+{
+	int saved_errno = errno;
+	bool answer = (flags & MAP_LOCKED) && !(flags & ~LOCKED_FLAGS) &&
+		      (prot & PROT_READ) &&
+		      real_knows_advice(MADV_POPULATE_WRITE) &&
+		      ((flags & MAP_ANONYMOUS) || is_file(fd, len)) &&
+		      (!(flags & SURE_FLAGS) || may_surely_lock());
+
+	errno = saved_errno;
+	return answer;
+}
+
+/* MAP_POPULATE writes to private writable memory and reads all other. */
+static void populate_mapping(void *addr, size_t len, int prot, int flags)
+{
+	bool write = (prot & PROT_WRITE) && (flags & MAP_TYPE) == MAP_PRIVATE;
+	int saved_errno = errno;
+
+	if (shim_populate(SHIM_MMAP, addr, len,
+			  write ? 0 : KTASK_POPULATE_READ))
+		return;
+	/*
+	 * Other threads may have met the obstacle before the pages in front of
+	 * it were made.  The plain call would have made those; its own failure
+	 * goes unreported as well.
+	 */
+	(void)real_madvise(addr, len,
+			   write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	errno = saved_errno;
+}
+
+/*
+ * Before it is locked the kernel would join it with private memory beside it
+ * that is not, and the pages of both would remain of one kind; so it is not
+ * quite alike until then.
+ */
+static int prot_apart(int prot, int flags)
+{
+	bool may_join = (flags & MAP_TYPE) == MAP_PRIVATE &&
+			(prot & (PROT_WRITE | PROT_EXEC)) == PROT_WRITE &&
+			!(flags & MAP_HUGETLB);
+
+	return may_join ? prot & ~PROT_READ : prot;
+}
+
+/* Locking on fault tells whether the limit allows it, and makes no page. */
+static bool lock_on_fault(void *base, size_t len, int prot, int flags)
+{
+	if (real_mlock2(base, len, MLOCK_ONFAULT))
+		return false;
+	return prot_apart(prot, flags) == prot || !mprotect(base, len, prot);
+}
+
+/* What goes wrong after that goes unreported in the plain call as well. */
+static void *map_locked(void *addr, size_t len, int prot, int flags, int fd,
+			int64_t offset)
+{
+	int saved_errno = errno;
+	void *base =
+		real_mmap(addr, len, prot_apart(prot, flags),
+			  flags & ~(MAP_LOCKED | MAP_POPULATE), fd, offset);
+
+	if (base == MAP_FAILED)
+		return real_mmap(addr, len, prot, flags, fd, offset);
+	if (!lock_on_fault(base, len, prot, flags)) {
+		if (!(flags & SURE_FLAGS))
+			real_munmap(base, len);
+		errno = saved_errno;
+		return real_mmap(addr, len, prot, flags, fd, offset);
+	}
+	if (!shim_lock(SHIM_MMAP, base, len))
+		(void)real_mlock(base, len);
+	errno = saved_errno;
+	return base;
+}
+
+static void *map_populated(void *addr, size_t len, int prot, int flags, int fd,
+			   int64_t offset)
+{
+	void *base =
+		real_mmap(addr, len, prot, flags & ~MAP_POPULATE, fd, offset);
+
+	if (base != MAP_FAILED)
+		populate_mapping(base, len, prot, flags);
+	return base;
+}
+
+static void *map_large(void *addr, size_t len, int prot, int flags, int fd,
+		       int64_t offset)
+{
+	if (takes_locked(len, prot, flags, fd) && shim_takes(SHIM_MMAP, len))
+		return map_locked(addr, len, prot, flags, fd, offset);
+	if (takes_populate(prot, flags) && shim_takes(SHIM_MMAP, len))
+		return map_populated(addr, len, prot, flags, fd, offset);
+	return real_mmap(addr, len, prot, flags, fd, offset);
+}
+
+static void *map_prefaulted(void *addr, size_t len, int prot, int flags, int fd,
+			    int64_t offset, const void *from)
+{
+	void *base;
+
+	if (flags & MAP_FIXED)
+		shim_prefault_stop(addr, len, false);
+	if (flags & (MAP_POPULATE | MAP_LOCKED) && len >= shim_min_bytes &&
+	    shim_wants(SHIM_MMAP, len, from))
+		return map_large(addr, len, prot, flags, fd, offset);
+	base = real_mmap(addr, len, prot, flags, fd, offset);
+	if (base != MAP_FAILED && len >= shim_min_bytes)
+		shim_prefault_mapping(base, len, prot, flags, fd, offset, from);
+	return base;
+}
+
+/* What --prefault would have made: see prefault.c. */
+static void note_unasked(size_t len, int prot, int flags)
+{
+	int kind = flags &
+		   (MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK | MAP_GROWSDOWN);
+
+	if (kind == MAP_ANONYMOUS && prot & PROT_WRITE && !shim_busy())
+		shim_decline(WHY_UNASKED, len);
+}
+
+/* Inlined, so that the return address is the program's. */
+static inline __attribute__((always_inline)) void *
+do_mmap(void *addr, size_t len, int prot, int flags, int fd, int64_t offset)
+{
+	if (shim_prefaults)
+		return map_prefaulted(addr, len, prot, flags, fd, offset,
+				      __builtin_return_address(0));
+	if (!(flags & (MAP_POPULATE | MAP_LOCKED))) {
+		if (len >= shim_min_bytes)
+			note_unasked(len, prot, flags);
+		return real_mmap(addr, len, prot, flags, fd, offset);
+	}
+	if (!SHIM_WANTS(SHIM_MMAP, len))
+		return real_mmap(addr, len, prot, flags, fd, offset);
+	return map_large(addr, len, prot, flags, fd, offset);
+}
+KTASK_API void *mmap(void *addr, size_t len, int prot, int flags, int fd,
+		     off_t offset)
+{
+	return do_mmap(addr, len, prot, flags, fd, offset);
+}
+
+KTASK_API void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
+		       off64_t offset)
+{
+	return do_mmap(addr, len, prot, flags, fd, offset);
+}
+
+KTASK_API int munmap(void *addr, size_t len)
+{
+	if (shim_prefaults)
+		shim_prefault_stop(addr, len, false);
+	if (SHIM_WANTS(SHIM_MUNMAP, len) && shim_takes(SHIM_MUNMAP, len) &&
+	    shim_unmap(addr, len))
+		return 0;
+	return real_munmap(addr, len);
+}
+
+/* Only to know of it. */
+KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
+		       ...)
+{
+	void *addr = NULL;
+	va_list list;
+
+	/* With the other flag it is a hint. */
+	if (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) {
+		va_start(list, flags);
+		addr = va_arg(list, void *);
+		va_end(list);
+	}
+	if (shim_prefaults) {
+		shim_prefault_stop(old, old_len ? old_len : 1, false);
+		if (flags & MREMAP_FIXED)
+			shim_prefault_stop(addr, new_len, false);
+	}
+	return real_mremap(old, old_len, new_len, flags, addr);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A call that was taken, done as an operation of libktask, timed and counted.
+ * Knows nothing of which calls are taken, nor of the plain ones.
+ *
+ * Neither signals nor cancellation get in between: none of the plain calls is
+ * a cancellation point, and a handler must not find the library half way.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include <ktask/ops.h>
+
+#include "preload/shim.h"
+
+/*
+ * Guards against calls of the program's own code inside the library's: a
+ * fault handler, an allocator.
+ */
+static __thread bool busy;
+
+bool shim_busy(void)
+{
+	return busy;
+}
+
+void shim_set_busy(bool value)
+{
+	busy = value;
+}
+
+static atomic_uint nr_working;
+
+bool shim_working(void)
+{
+	return atomic_load(&nr_working);
+}
+
+/* Only the thread that forked is in the child. */
+void shim_forget_working(void)
+{
+	atomic_store(&nr_working, busy);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int run_quietly(const char *name, const struct ktask_op_args *args,
+		       struct ktask_result *result)
+{
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	struct shim_quiet quiet;
+	int cancel_state, error;
+
+	opts.result = result;
+	/* First: a handler may leave at any moment before. */
+	shim_quiet_begin(&quiet);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	busy = true;
+	atomic_fetch_add(&nr_working, 1);
+	error = ktask_op_run(ktask_op_find(name), args, &opts);
+	atomic_fetch_sub(&nr_working, 1);
+	busy = false;
+	pthread_setcancelstate(cancel_state, NULL);
+	shim_quiet_end(&quiet);
+	return error;
+}
+
+/* @bytes: what is counted */
+static bool run_operation(enum shim_call call, const char *name,
+			  const struct ktask_op_args *args, size_t bytes)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct shim_work work = { .bytes = bytes };
+	uint64_t start_ns = now_ns();
+	int saved_errno = errno;
+	int error = run_quietly(name, args, &result);
+
+	work.wall_ns = now_ns() - start_ns;
+	work.cpu_ns = result.cpu_ns;
+	work.threads = result.threads;
+	work.undivided = result.threads <= 1 && result.chunks <= 1;
+	work.done = !error;
+	shim_count(call, &work);
+	errno = saved_errno;
+	return !error;
+}
+
+bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags)
+{
+	struct ktask_op_args args = { .addr = addr,
+				      .len = len,
+				      .flags = flags };
+
+	return run_operation(call, "populate", &args, len);
+}
+
+bool shim_discard(void *addr, size_t len, unsigned flags)
+{
+	struct ktask_op_args args = { .addr = addr,
+				      .len = len,
+				      .flags = flags };
+
+	return run_operation(SHIM_MADVISE, "discard", &args,
+			     shim_present_bytes(addr, len));
+}
+
+bool shim_lock(enum shim_call call, void *addr, size_t len)
+{
+	struct ktask_op_args args = { .addr = addr, .len = len };
+
+	return run_operation(call, "lock", &args, len);
+}
+
+bool shim_unmap(void *addr, size_t len)
+{
+	struct ktask_op_args args = { .addr = addr, .len = len };
+
+	return run_operation(SHIM_MUNMAP, "unmap", &args,
+			     shim_present_bytes(addr, len));
+}
+
+void shim_trim(void)
+{
+	if (busy)
+		return;
+	busy = true;
+	ktask_trim();
+	busy = false;
+}
+
+unsigned shim_limit(void)
+{
+	struct ktask_limit limits[16];
+	unsigned nr, least = UINT32_MAX;
+
+	busy = true;
+	nr = ktask_limits(limits, 16);
+	busy = false;
+	for (unsigned i = 0; i < nr && i < 16; i++)
+		least = limits[i].threads < least ? limits[i].threads : least;
+	return least;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the shim has counted in this process, for its report.  Everything may be
+ * written by several threads at once, and by a child of vfork(), which shares
+ * this memory with its parent.
+ */
+#ifndef PRELOAD_COUNTS_H
+#define PRELOAD_COUNTS_H
+
+#include <stdatomic.h>
+
+#include "preload/shim.h"
+
+/* Calls of one kind that were taken over. */
+struct shim_taken {
+	atomic_ullong calls;
+	atomic_ullong plain; /* of these, left to the plain call after all */
+	atomic_ullong bytes; /* of memory that was present, or made present */
+	atomic_ullong ns;
+	atomic_ullong cpu_ns; /* of all threads */
+	atomic_ullong saved_ns;
+	atomic_ullong undivided; /* calls that were done as one chunk */
+	atomic_uint threads; /* most that worked on one call */
+};
+
+/* Calls that were not. */
+struct shim_sum {
+	atomic_ullong calls;
+	atomic_ullong bytes;
+};
+
+struct shim_counts {
+	struct shim_taken taken[SHIM_NR_CALLS];
+	struct shim_sum left[SHIM_NR_LEFT]; /* kinds that the kernel does */
+	struct shim_sum declined[SHIM_NR_WHY]; /* else taken, but not here */
+};
+
+extern struct shim_counts shim_counts;
+
+void shim_counts_reset(void);
+
+#endif /* PRELOAD_COUNTS_H */

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Becoming another program: what was counted until then is reported first, for
+ * the new program begins with nothing.  Where nothing was counted, the new
+ * program's own line is enough.  Where the shim will not be loaded into the new
+ * program, its line is written here, before the call, which may still fail.
+ *
+ * These functions may be called in a signal handler and in a child of vfork():
+ * nothing is allocated here, and such a child, which is not ours, reports
+ * nothing of its own.
+ *
+ * Not seen: system calls without the C library.  See also spawn.c.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <ktask/ktask.h>
+
+#include "preload/shim.h"
+#include "util/program.h"
+
+static struct {
+	int (*execve)(const char *, char *const *, char *const *);
+	int (*execv)(const char *, char *const *);
+	int (*execvp)(const char *, char *const *);
+	int (*execvpe)(const char *, char *const *, char *const *);
+	int (*fexecve)(int, char *const *, char *const *);
+	int (*execveat)(int, const char *, char *const *, char *const *, int);
+} next;
+
+/* The file name of the shim, as LD_PRELOAD has it. */
+static const char *own_name = "";
+
+static void find_own_name(void)
+{
+	Dl_info own;
+	const char *slash;
+
+	if (!dladdr(&own_name, &own) || !own.dli_fname)
+		return;
+	slash = strrchr(own.dli_fname, '/');
+	own_name = slash ? slash + 1 : own.dli_fname;
+}
+
+static void find_next(void)
+{
+	*(void **)&next.execve = dlsym(RTLD_NEXT, "execve");
+	*(void **)&next.execv = dlsym(RTLD_NEXT, "execv");
+	*(void **)&next.execvp = dlsym(RTLD_NEXT, "execvp");
+	*(void **)&next.execvpe = dlsym(RTLD_NEXT, "execvpe");
+	*(void **)&next.fexecve = dlsym(RTLD_NEXT, "fexecve");
+	*(void **)&next.execveat = dlsym(RTLD_NEXT, "execveat");
+}
+
+/* Not later: that allocates, and takes the loader's lock. */
+static void __attribute__((constructor)) exec_init(void)
+{
+	find_next();
+	find_own_name();
+}
+
+/* A constructor before ours calls. */
+static void ensure_next(void)
+{
+	if (!next.execve)
+		find_next();
+}
+
+static bool has_shim(char *const envp[])
+{
+	static const char name[] = "LD_PRELOAD=";
+
+	for (; envp && *envp; envp++)
+		if (!strncmp(*envp, name, sizeof(name) - 1))
+			return strstr(*envp, own_name);
+	return false;
+}
+
+const char *shim_exec_obstacle(const char *program, char *const envp[])
+{
+	const char *why;
+
+	if (!shim_report_target() || !program || shim_filter_in_child() ||
+	    !shim_filter_allows())
+		return NULL;
+	why = program_why_not(program);
+	if (!why && !has_shim(envp) && program_exists(program))
+		why = "it was started with an environment in which LD_PRELOAD "
+		      "does not name the shim";
+	return why;
+}
+
+/* What is to be taken back if the call fails. */
+struct attempt {
+	bool reported;
+	struct run_record *record;
+};
+
+static bool report_before(void)
+{
+	bool ours = shim_report_target() && !shim_filter_in_child() &&
+		    shim_filter_allows() && shim_is_ours() && shim_counted();
+
+	if (ours)
+		shim_report_now("it called exec to become another program");
+	return ours;
+}
+
+/* @name: of the program, where that is not @program */
+static struct attempt begin_exec(const char *program, const char *name,
+				 char *const envp[])
+{
+	int saved_errno = errno;
+	struct attempt attempt;
+	const char *why;
+
+	ensure_next();
+	shim_raise_working();
+	attempt.reported = report_before();
+	why = shim_exec_obstacle(program, envp);
+	name = name ? name : program;
+	if (why)
+		shim_report_obstacle(name, getpid(), why);
+	attempt.record = shim_record_exec(name ? name : "", envp, why);
+	errno = saved_errno;
+	return attempt;
+}
+
+/* execve() looks for nothing in PATH. */
+static const char *whole_path(const char *path)
+{
+	return path && strchr(path, '/') ? path : NULL;
+}
+
+static int end_exec(struct attempt attempt, int rc)
+{
+	int saved_errno = errno;
+
+	if (attempt.reported)
+		shim_report_again();
+	shim_record_exec_failed(attempt.record);
+	errno = saved_errno;
+	return rc;
+}
+
+KTASK_API int execve(const char *path, char *const argv[], char *const envp[])
+{
+	struct attempt attempt = begin_exec(whole_path(path), path, envp);
+
+	return end_exec(attempt, next.execve(path, argv, envp));
+}
+
+KTASK_API int execv(const char *path, char *const argv[])
+{
+	struct attempt attempt = begin_exec(whole_path(path), path, environ);
+
+	return end_exec(attempt, next.execv(path, argv));
+}
+
+KTASK_API int execvp(const char *file, char *const argv[])
+{
+	struct attempt attempt = begin_exec(file, NULL, environ);
+
+	return end_exec(attempt, next.execvp(file, argv));
+}
+
+KTASK_API int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	struct attempt attempt = begin_exec(file, NULL, envp);
+
+	return end_exec(attempt, next.execvpe(file, argv, envp));
+}
+
+/* The descriptor's own name is a number: tell the file's. */
+static struct attempt begin_exec_of(int fd, char *const envp[])
+{
+	int saved_errno = errno;
+	char path[32], name[256];
+	ssize_t len = -1;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (shim_report_target() && shim_filter_allows())
+		len = readlink(path, name, sizeof(name) - 1);
+	name[len > 0 ? len : 0] = '\0';
+	errno = saved_errno;
+	return begin_exec(path, len > 0 ? name : NULL, envp);
+}
+
+KTASK_API int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	struct attempt attempt = begin_exec_of(fd, envp);
+
+	return end_exec(attempt, next.fexecve(fd, argv, envp));
+}
+
+/* @path is looked for below the directory @fd, unless it is an absolute one. */
+static struct attempt begin_exec_below(int fd, const char *path,
+				       char *const envp[])
+{
+	char whole[PATH_MAX];
+
+	if (path[0] == '/' || fd == AT_FDCWD)
+		snprintf(whole, sizeof(whole), "%s%s",
+			 path[0] == '/' ? "" : "./", path);
+	else
+		snprintf(whole, sizeof(whole), "/proc/self/fd/%d/%s", fd, path);
+	return begin_exec(whole, path, envp);
+}
+
+/* C libraries before glibc 2.34 have none, nor has then who calls it. */
+KTASK_API int execveat(int fd, const char *path, char *const argv[],
+		       char *const envp[], int flags)
+{
+	/* The header promises the compiler that it is not NULL. */
+	const char *volatile given = path;
+	struct attempt attempt;
+
+	if (given && given[0])
+		attempt = begin_exec_below(fd, path, envp);
+	else if (given && (flags & AT_EMPTY_PATH))
+		attempt = begin_exec_of(fd, envp);
+	else
+		attempt = begin_exec(NULL, NULL, envp);
+	return end_exec(attempt, next.execveat(fd, path, argv, envp, flags));
+}
+
+/* ---- arguments one by one ---- */
+
+/* With the NULL at their end; @list begins behind @first. */
+static size_t count_args(const char *first, va_list *list)
+{
+	size_t nr = 1;
+
+	for (; first; nr++)
+		first = va_arg(*list, const char *);
+	return nr;
+}
+
+static void copy_args(char **args, const char *first, va_list list)
+{
+	for (; first; first = va_arg(list, const char *))
+		*args++ = (char *)first;
+	*args = NULL;
+}
+
+/* @with_env: the environment stands behind the last argument */
+static int exec_list(int (*exec)(const char *, char *const *, char *const *),
+		     const char *name, const char *first, va_list *list,
+		     bool with_env)
+{
+	char *const *envp = environ;
+	va_list again;
+	size_t nr;
+
+	va_copy(again, *list);
+	nr = count_args(first, list);
+	if (with_env)
+		envp = va_arg(*list, char *const *);
+	{
+		char *args[nr];
+
+		copy_args(args, first, again);
+		va_end(again);
+		return exec(name, args, envp);
+	}
+}
+
+KTASK_API int execl(const char *path, const char *first, ...)
+{
+	va_list list;
+	int rc;
+
+	va_start(list, first);
+	rc = exec_list(execve, path, first, &list, false);
+	va_end(list);
+	return rc;
+}
+
+KTASK_API int execlp(const char *file, const char *first, ...)
+{
+	va_list list;
+	int rc;
+
+	va_start(list, first);
+	rc = exec_list(execvpe, file, first, &list, false);
+	va_end(list);
+	return rc;
+}
+
+KTASK_API int execle(const char *path, const char *first, ...)
+{
+	va_list list;
+	int rc;
+
+	va_start(list, first);
+	rc = exec_list(execve, path, first, &list, true);
+	va_end(list);
+	return rc;
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The end of the process: what it has of memory is given back in parallel
+ * first, where nobody can tell.  That is when
+ *
+ *  - nothing of the program will run any more: behind the last handler and
+ *    destructor of exit(), which is where the handler stands that was
+ *    registered before the program began; the streams of stdio are flushed
+ *    here, as exit() would do it next;
+ *  - no other thread runs, and no process shares the memory;
+ *  - nobody traces the process, who might look at its memory, and nobody
+ *    handles its faults, who would be told, and waited for, of what is given
+ *    back (userfaultfd);
+ *  - no robust mutex is held, of which the kernel reads a list in that memory.
+ *
+ * _exit() may be called by a handler, which the library must not run in: only
+ * a program without handlers has that taken.
+ *
+ * Where it behaves badly: a process that reads the memory of this one from
+ * outside (process_vm_readv) finds zeroes for the last milliseconds.  A library
+ * whose constructor called on_exit() before ours is not called back.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ktask/ktask.h>
+
+#include "preload/calls/raw.h"
+#include "preload/shim.h"
+
+/* Memory that is present, in units of the least call that is taken: below
+ * that, making a thread costs what it saves. */
+#define LEAST_PRESENT 4
+
+static atomic_bool memory_shared;
+
+void shim_memory_shared(void)
+{
+	atomic_store(&memory_shared, true);
+}
+
+static bool has_handlers(void)
+{
+	for (int sig = 1; sig < NSIG; sig++) {
+		struct sigaction action;
+
+		if (!sigaction(sig, NULL, &action) &&
+		    (action.sa_flags & SA_SIGINFO ||
+		     (action.sa_handler != SIG_DFL &&
+		      action.sa_handler != SIG_IGN)))
+			return true;
+	}
+	return false;
+}
+
+#ifdef SHIM_RAW
+
+struct state {
+	long tracer, threads, present_kib;
+};
+
+static long field_of(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtol(at + strlen(name), NULL, 10) : -1;
+}
+
+static bool read_state(struct state *state)
+{
+	char text[4096];
+
+	if (!shim_read_text("/proc/self/status", text, sizeof(text)))
+		return false;
+	state->tracer = field_of(text, "\nTracerPid:");
+	state->threads = field_of(text, "\nThreads:");
+	state->present_kib = field_of(text, "\nVmRSS:");
+	return true;
+}
+
+/* One system call, for all the programs that have little. */
+static bool was_large(void)
+{
+	struct rusage usage;
+
+	return !getrusage(RUSAGE_SELF, &usage) &&
+	       (size_t)usage.ru_maxrss / LEAST_PRESENT >= shim_min_bytes / 1024;
+}
+
+static bool holds_robust_mutex(void)
+{
+	struct robust_list_head *head = NULL;
+	size_t len;
+
+	if (syscall(SYS_get_robust_list, 0, &head, &len))
+		return true;
+	return head &&
+	       (head->list.next != &head->list || head->list_op_pending);
+}
+
+/* Looked for each time: it may come from a device, or from another process. */
+static bool has_userfaultfd(void)
+{
+	static const char name[] = "anon_inode:[userfaultfd]";
+	DIR *fds = opendir("/proc/self/fd");
+	struct dirent *entry;
+	bool found = !fds;
+
+	while (!found && (entry = readdir(fds))) {
+		char path[32], target[sizeof(name)];
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%.10s",
+			 entry->d_name);
+		len = readlink(path, target, sizeof(target));
+		found = len == sizeof(name) - 1 &&
+			!memcmp(target, name, sizeof(name) - 1);
+	}
+	if (fds)
+		closedir(fds);
+	return found;
+}
+
+/* May raise threads that are SCHED_IDLE. */
+static bool may_lend(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	/* struct sched_attr: size, policy, flags, nice, ... */
+	uint32_t attr[12];
+
+	return !syscall(SYS_sched_getattr, 0, attr, sizeof(attr), 0) &&
+	       attr[1] == SCHED_OTHER && !attr[4] &&
+	       !syscall(SYS_capget, &head, data) &&
+	       (data[CAP_TO_INDEX(CAP_SYS_NICE)].effective &
+		CAP_TO_MASK(CAP_SYS_NICE));
+}
+
+/* Threads that run on this machine now, ours included, and CPUs for us. */
+static bool read_load(unsigned *running, unsigned *nr_cpus)
+{
+	char text[128];
+	cpu_set_t cpus;
+
+	if (!shim_read_text("/proc/loadavg", text, sizeof(text)) ||
+	    sscanf(text, "%*s %*s %*s %u/", running) != 1 ||
+	    sched_getaffinity(0, sizeof(cpus), &cpus))
+		return false;
+	*nr_cpus = (unsigned)CPU_COUNT(&cpus);
+	return true;
+}
+
+/*
+ * As the library: threads that can only run as any other must not compete.
+ * Others stand back, but on an overloaded machine the process would be gone
+ * only when they had a CPU for their end: taken there only by name (`--ops
+ * exit`), for tests.
+ */
+static unsigned nr_threads(bool lend)
+{
+	unsigned running, nr_cpus, most, allowed;
+
+	bool named = shim_named(SHIM_EXIT);
+
+	if (!read_load(&running, &nr_cpus) || (running > nr_cpus && !named))
+		return 1;
+	allowed = shim_limit();
+	most = lend || named ? nr_cpus : nr_cpus - running + 1;
+	most = most < 8 ? most : 8;
+	return allowed < most ? allowed : most;
+}
+
+/* By their name; a program that has such threads as well loses nothing. */
+static bool is_helper(const char *tid)
+{
+	char path[48], name[16];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.10s/comm", tid);
+	return shim_read_text(path, name, sizeof(name)) &&
+	       !strcmp(name, "ktask\n");
+}
+
+/* As getdents64(2) fills it in. */
+struct entry {
+	uint64_t ino;
+	int64_t off;
+	unsigned short len;
+	unsigned char type;
+	char name[];
+};
+
+static void raise_thread(const char *name)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t rest[5];
+	} attr = { .size = sizeof(attr), .policy = SCHED_OTHER };
+	long tid = strtol(name, NULL, 10);
+
+	if (tid > 0 && is_helper(name))
+		syscall(SYS_sched_setattr, tid, &attr, 0);
+}
+
+/*
+ * Those that work are SCHED_IDLE, and on a busy machine need long for their end,
+ * for which the process waits.  Allocates nothing: a handler may be what calls.
+ */
+static void raise_helpers(void)
+{
+	char text[1024] __attribute__((aligned(8)));
+	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	long len;
+
+	if (fd < 0)
+		return;
+	while ((len = syscall(SYS_getdents64, fd, text, sizeof(text))) > 0) {
+		for (long at = 0; at < len;) {
+			const struct entry *entry = (void *)(text + at);
+
+			raise_thread(entry->name);
+			at += entry->len;
+		}
+	}
+	close(fd);
+}
+
+/* Another thread may be inside a call that is taken. */
+void shim_raise_working(void)
+{
+	int saved_errno = errno, cancel_state;
+
+	if (!shim_working())
+		return;
+	/* execve() is no point of cancellation. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (!shim_filter_in_child() && shim_filter_allows() && shim_is_ours() &&
+	    may_lend())
+		raise_helpers();
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved_errno;
+}
+
+static bool may_be_taken(bool in_order, size_t *bytes)
+{
+	struct state state;
+
+	if (!was_large() || !shim_wants(SHIM_EXIT, SIZE_MAX, NULL) ||
+	    !read_state(&state) || state.present_kib <= 0)
+		return false;
+	*bytes = (size_t)state.present_kib * 1024;
+	if (*bytes / LEAST_PRESENT < shim_min_bytes)
+		return false;
+	if (state.tracer || atomic_load(&memory_shared) ||
+	    holds_robust_mutex()) {
+		shim_leave(LEFT_EXIT_WATCHED, *bytes);
+		return false;
+	}
+	if (!in_order && has_handlers()) {
+		shim_leave(LEFT_EXIT_HANDLERS, *bytes);
+		return false;
+	}
+	/* From here on memory may be allocated. */
+	if (has_userfaultfd()) {
+		shim_leave(LEFT_EXIT_WATCHED, *bytes);
+		return false;
+	}
+	if (nr_threads(may_lend()) < 2) {
+		shim_leave(LEFT_EXIT_BUSY, *bytes);
+		return false;
+	}
+	if (state.threads == 1)
+		return true;
+	shim_trim();
+	if (read_state(&state) && state.threads == 1)
+		return true;
+	shim_leave(LEFT_EXIT_THREADS, *bytes);
+	return false;
+}
+
+static void block_signals(void)
+{
+	static const unsigned long all = ~0ul;
+	const long args[6] = { SIG_SETMASK, (long)&all, 0, sizeof(all) };
+
+	raw_syscall(SYS_rt_sigprocmask, args);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* From here on only what exit_discard.c allows, and counters of this library. */
+static void discard_at_end(int status, unsigned threads, bool lend,
+			   size_t present)
+{
+	struct shim_last last = { 0 };
+	uint64_t start_ns = now_ns(), wall_ns;
+
+	block_signals();
+	if (!shim_last_discard(threads, lend, &last))
+		return;
+	wall_ns = now_ns() - start_ns;
+	shim_count(
+		SHIM_EXIT,
+		&(struct shim_work){
+			.bytes = last.bytes < present ? last.bytes : present,
+			.wall_ns = wall_ns,
+			.cpu_ns = wall_ns + wall_ns / 100 * last.others_percent,
+			.threads = last.threads,
+			.done = true,
+		});
+	shim_report_last();
+	for (;;)
+		real_exit_group(status);
+}
+
+static void take_exit(int status, bool in_order)
+{
+	size_t bytes = 0;
+	unsigned threads;
+	bool lend;
+
+	if (!may_be_taken(in_order, &bytes) || !shim_takes(SHIM_EXIT, bytes))
+		return;
+	lend = may_lend();
+	threads = nr_threads(lend);
+	if (threads < 2) {
+		shim_leave(LEFT_EXIT_BUSY, bytes);
+		return;
+	}
+	/* What exit() would do next; doing it twice does no harm. */
+	if (in_order)
+		fcloseall();
+	shim_report(true);
+	discard_at_end(status, threads, lend, bytes);
+}
+
+#else
+
+static void take_exit(int status, bool in_order)
+{
+}
+
+void shim_raise_working(void)
+{
+}
+
+#endif
+
+void shim_at_end(int status, bool in_order)
+{
+	int cancel_state;
+
+	/* What ends so and in order is no child of vfork(). */
+	if (!in_order && shim_filter_in_child())
+		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (shim_filter_allows() && shim_is_ours() && !shim_busy()) {
+		shim_raise_working();
+		/* A handler may have found the allocator half way. */
+		if (shim_prefaults && (in_order || !has_handlers()))
+			shim_prefault_end();
+		if (in_order)
+			shim_report_limit();
+		take_exit(status, in_order);
+		shim_report(false);
+	}
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+static void on_last_handler(int status, void *unused)
+{
+	shim_at_end(status, true);
+}
+
+/* quick_exit() tells its handlers no status. */
+static int quick_status;
+
+static void on_last_quick_handler(void)
+{
+	shim_at_end(quick_status, false);
+}
+
+static void (*next_quick_exit)(int status);
+static int (*next_clone)(int (*func)(void *), void *stack, int flags, void *arg,
+			 ...);
+
+/* Other libraries' constructors may come first, and call. */
+static void find_next(void)
+{
+	next_quick_exit = (void (*)(int))dlsym(RTLD_NEXT, "quick_exit");
+	next_clone = (int (*)(int (*)(void *), void *, int, void *, ...))dlsym(
+		RTLD_NEXT, "clone");
+}
+
+/* Before any of the program's, so that these run behind all of them. */
+static void __attribute__((constructor)) exit_init(void)
+{
+	find_next();
+	on_exit(on_last_handler, NULL);
+	at_quick_exit(on_last_quick_handler);
+}
+
+KTASK_API void quick_exit(int status)
+{
+	quick_status = status;
+	if (!next_quick_exit)
+		find_next();
+	if (next_quick_exit)
+		next_quick_exit(status);
+	_exit(status);
+}
+
+static void __attribute__((noreturn)) exit_group(int status)
+{
+	shim_at_end(status, false);
+	for (;;)
+		real_exit_group(status);
+}
+
+KTASK_API void _exit(int status)
+{
+	exit_group(status);
+}
+
+KTASK_API void _Exit(int status)
+{
+	exit_group(status);
+}
+
+/* Processes that share memory and are no threads: libc knows none. */
+KTASK_API int clone(int (*func)(void *), void *stack, int flags, void *arg, ...)
+{
+	void *rest[3];
+	va_list list;
+
+	va_start(list, arg);
+	for (int i = 0; i < 3; i++)
+		rest[i] = va_arg(list, void *);
+	va_end(list);
+	if (flags & CLONE_VM && !(flags & (CLONE_THREAD | CLONE_VFORK)))
+		shim_memory_shared();
+	if (!next_clone)
+		find_next();
+	if (next_clone)
+		return next_clone(func, stack, flags, arg, rest[0], rest[1],
+				  rest[2]);
+	errno = ENOSYS;
+	return -1;
+}

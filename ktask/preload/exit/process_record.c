@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The record of this process for the watcher of `ktask run --report`, which
+ * writes the line of those that a signal ends: see util/run_record.h.
+ *
+ * The memory stays mapped, so that it is had in a fork as well, and whatever
+ * the process may not open any more.  Of a process that is in another PID
+ * namespace than the watcher there is none: its number would be another's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "preload/shim.h"
+#include "util/run_record.h"
+
+static const char *path;
+static struct run_records *records;
+/* Of the process that owns this memory: not that of a child of vfork(). */
+static struct run_record *own;
+/* What the thread's fork() in progress has for its child; then what it had. */
+static __thread struct run_record *forking, *forked;
+/* Children are in another namespace. */
+static bool children_elsewhere;
+
+/* Another process may have the watcher's number by now: nothing is opened
+ * that is not such memory. */
+static int open_records(void)
+{
+	char target[sizeof(RUN_RECORDS_LINK)];
+	ssize_t len = readlink(path, target, sizeof(target));
+
+	if (len != sizeof(target) - 1 ||
+	    memcmp(target, RUN_RECORDS_LINK, sizeof(target) - 1))
+		return -1;
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+static struct run_records *map_records(void)
+{
+	struct run_records *found;
+	int fd = open_records();
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	found = fstat(fd, &st) || st.st_size != sizeof(*found)
+			? MAP_FAILED
+			: real_mmap(NULL, sizeof(*found),
+				    PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (found == MAP_FAILED)
+		return NULL;
+	if (found->magic == RUN_RECORDS_MAGIC &&
+	    found->namespace_id == run_namespace_id())
+		return found;
+	real_munmap(found, sizeof(*found));
+	return NULL;
+}
+
+static void clear_totals(struct run_record *record)
+{
+	atomic_store(&record->calls, 0);
+	atomic_store(&record->bytes, 0);
+	atomic_store(&record->left_calls, 0);
+	atomic_store(&record->left_bytes, 0);
+}
+
+static void begin_own(void)
+{
+	pid_t pid = (pid_t)syscall(SYS_getpid);
+
+	own = run_record_find(records, pid);
+	if (own) {
+		clear_totals(own);
+		run_record_name(own, shim_program_name());
+		atomic_store(&own->state, RUN_ALIVE);
+		return;
+	}
+	own = run_record_take(records, RUN_ALIVE, pid, shim_program_name());
+	run_records_wake(records);
+}
+
+void shim_record_init(const char *where)
+{
+	int saved_errno = errno;
+
+	path = where;
+	if (path && shim_filter_allows())
+		records = map_records();
+	if (records)
+		begin_own();
+	errno = saved_errno;
+}
+
+void shim_record_taken(size_t bytes)
+{
+	if (!own)
+		return;
+	atomic_fetch_add(&own->calls, 1);
+	atomic_fetch_add(&own->bytes, bytes);
+}
+
+void shim_record_left(size_t bytes)
+{
+	if (!own)
+		return;
+	atomic_fetch_add(&own->left_calls, 1);
+	atomic_fetch_add(&own->left_bytes, bytes);
+}
+
+void shim_record_told(void)
+{
+	if (own && atomic_load(&own->state) != RUN_UNTOLD)
+		atomic_store(&own->state, RUN_TOLD);
+}
+
+bool shim_record_untold(int error)
+{
+	if (!own)
+		return false;
+	atomic_store(&own->error, error);
+	atomic_store(&own->state, RUN_UNTOLD);
+	return true;
+}
+
+void shim_record_again(void)
+{
+	if (!own)
+		return;
+	clear_totals(own);
+	run_record_name(own, shim_program_name());
+	atomic_store(&own->state, RUN_ALIVE);
+}
+
+/* ---- forks ---- */
+
+void shim_record_leave_namespace(void)
+{
+	children_elsewhere = true;
+}
+
+void shim_record_fork(void)
+{
+	forking = NULL;
+	if (!records || children_elsewhere)
+		return;
+	forking = run_record_take(records, RUN_FORKING, shim_owner(),
+				  shim_program_name());
+	/* The watcher looks by itself as well, only later. */
+	if (forking && shim_filter_allows())
+		run_records_wake(records);
+}
+
+/* Which does not tell whether there is a child: if so, it has the record. */
+void shim_record_parent(void)
+{
+	forked = forking;
+	forking = NULL;
+}
+
+void shim_record_fork_failed(void)
+{
+	if (forked)
+		atomic_store(&forked->state, RUN_FREE);
+	forked = NULL;
+}
+
+void shim_record_child(void)
+{
+	own = forking;
+	forking = NULL;
+	forked = NULL;
+	if (!own) {
+		/* Nor have its children, or what it becomes. */
+		records = NULL;
+		return;
+	}
+	run_record_move(own, shim_owner());
+	atomic_store(&own->state,
+		     shim_filter_allows() ? RUN_ALIVE : RUN_FILTERED);
+	if (shim_filter_allows())
+		run_records_wake(records);
+}
+
+/*
+ * The child makes its own record as soon as its shim is there, and reports all
+ * that there is to tell: this one only keeps the watcher from leaving before.
+ */
+struct run_record *shim_record_spawn(void)
+{
+	if (!records || children_elsewhere || !shim_filter_allows() ||
+	    !shim_is_ours())
+		return NULL;
+	return run_record_take(records, RUN_FORKING, shim_owner(), "");
+}
+
+void shim_record_spawned(struct run_record *record, pid_t child)
+{
+	uint32_t expected = RUN_FORKING;
+
+	if (!record)
+		return;
+	if (child)
+		run_record_move(record, child);
+	atomic_compare_exchange_strong(&record->state, &expected,
+				       child ? RUN_TOLD : RUN_FREE);
+	if (child)
+		run_records_wake(records);
+}
+
+/* ---- becoming another program ---- */
+
+/* The new program finds the same memory, or another's, or none. */
+static bool leads_here(char *const envp[])
+{
+	static const char name[] = RUN_RECORDS_VARIABLE "=";
+
+	for (; envp && *envp; envp++)
+		if (!strncmp(*envp, name, sizeof(name) - 1))
+			return !strcmp(*envp + sizeof(name) - 1, path);
+	return false;
+}
+
+struct run_record *shim_record_exec(const char *name, char *const envp[],
+				    bool told)
+{
+	struct run_record *record = own;
+	enum run_state state;
+	pid_t pid;
+
+	/* First: behind a filter nothing must be asked. */
+	if (!records || shim_filter_in_child() || !shim_filter_allows())
+		return NULL;
+	state = told || !leads_here(envp) ? RUN_TOLD : RUN_BEGINNING;
+	pid = (pid_t)syscall(SYS_getpid);
+	if (pid != shim_owner()) {
+		/* By clone(), which may have made a namespace. */
+		if (run_namespace_id() != records->namespace_id)
+			return NULL;
+		record = run_record_find(records, pid);
+	}
+	if (!record && state == RUN_BEGINNING) {
+		record = run_record_take(records, state, pid, name);
+		run_records_wake(records);
+	} else if (record) {
+		clear_totals(record);
+		run_record_name(record, name);
+		atomic_store(&record->state, state);
+	}
+	return record;
+}
+
+void shim_record_exec_failed(struct run_record *record)
+{
+	if (record && record == own && !shim_filter_in_child() &&
+	    (pid_t)syscall(SYS_getpid) == shim_owner())
+		shim_record_again();
+	else if (record)
+		atomic_store(&record->state, RUN_TOLD);
+}

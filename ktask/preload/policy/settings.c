@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The settings of this process: copies of its environment variables and of its
+ * name, made when the shim is loaded.
+ *
+ * The program may change or overwrite its environment at any time.  Servers
+ * write their process title over it: a pointer into it then names a file that
+ * nobody asked for.  The library inside the shim reads its variables at its
+ * first job, so it gets the copies as well: secure_getenv() below hides libc's
+ * from it.
+ *
+ * A value that is longer than a path can be counts as not set.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "preload/shim.h"
+
+#define NAME_BYTES 64
+#define POOL_BYTES (4 * PATH_MAX)
+
+static const char *const names[] = {
+	"KTASK_RUN_REPORT",
+	"KTASK_RUN_OPS",
+	"KTASK_RUN_MIN",
+	"KTASK_MAX_THREADS",
+	"KTASK_ENERGY",
+	"KTASK_CAP_PERCENT",
+	"KTASK_IDLE_MS",
+	"KTASK_ENGINE",
+	"KTASK_STAT",
+	"KTASK_RUN_RECORDS",
+	"KTASK_OVERLOAD",
+	"XDG_CACHE_HOME",
+	"HOME",
+};
+
+#define NR_NAMES (sizeof(names) / sizeof(names[0]))
+
+static char *values[NR_NAMES];
+static char pool[POOL_BYTES];
+static size_t pool_used;
+static char program_name[NAME_BYTES];
+static bool copied;
+
+static char *copy_value(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = pool + pool_used;
+
+	if (size > PATH_MAX || size > sizeof(pool) - pool_used)
+		return NULL;
+	memcpy(copy, text, size);
+	pool_used += size;
+	return copy;
+}
+
+void shim_settings_copy(void)
+{
+	bool privileged = getauxval(AT_SECURE);
+
+	for (size_t i = 0; i < NR_NAMES; i++) {
+		const char *text = privileged ? NULL : getenv(names[i]);
+
+		values[i] = text ? copy_value(text) : NULL;
+	}
+	strncpy(program_name, program_invocation_short_name, NAME_BYTES - 1);
+	copied = true;
+}
+
+const char *shim_program_name(void)
+{
+	return program_name;
+}
+
+/*
+ * As libc's, of the environment that the process began with.  The linker binds
+ * the calls of the library inside the shim to this one.
+ */
+__attribute__((visibility("hidden"))) char *secure_getenv(const char *name)
+{
+	for (size_t i = 0; copied && i < NR_NAMES; i++)
+		if (!strcmp(names[i], name))
+			return values[i];
+	return getauxval(AT_SECURE) ? NULL : getenv(name);
+}

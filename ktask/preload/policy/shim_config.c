@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The environment, and whether this process may use the library now.
+ *
+ * The environment is read once, when the shim is loaded: reading it at the
+ * first large call could race with setenv() in another thread of the program.
+ * What is kept of it are copies (settings.c).  Calls from constructors that run
+ * before this one find nothing ready and are plain.  secure_getenv() ignores the
+ * environment in a privileged program into which an administrator loads the
+ * shim; LD_PRELOAD alone never gets that far.
+ *
+ * A wrong value counts as not set: the shim has nobody to complain to (the
+ * command, which sets these variables, checks its own options).
+ */
+#include <errno.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "preload/shim.h"
+#include "util/run_record.h"
+
+/*
+ * Below this the plain call is used.  The first job starts the helpers, which
+ * takes 0.3 ms.  One thread populates 32 MiB of huge pages in 1.4 ms (23 GB/s)
+ * and of 4 KiB pages in 10 ms: a second one saves 0.7 ms at the least, and at
+ * half the size what it saves is lost to the start.  Programs that only ever
+ * map less never get a thread.
+ */
+#define DEFAULT_MIN_BYTES ((size_t)32 << 20)
+
+const char *const shim_call_names[SHIM_NR_CALLS] = {
+	"mmap", "madvise", "mlock", "munmap", "fallocate", "exit", "prefault"
+};
+
+size_t shim_min_bytes = DEFAULT_MIN_BYTES;
+bool shim_prefaults, shim_prefault_waits;
+static unsigned calls_mask = (1u << SHIM_DEFAULT_CALLS) - 1;
+static unsigned named_mask;
+static const char *report_target;
+static bool dry;
+/* Where an allocator other than libc's lies. */
+static uintptr_t allocator_start, allocator_end;
+/* Whose helpers the library has; 0 until the constructor ran. */
+static pid_t owner_pid;
+
+static atomic_bool memory_watched;
+
+void shim_memory_watched(void)
+{
+	int saved_errno = errno;
+
+	atomic_store(&memory_watched, true);
+	if (shim_prefaults)
+		shim_prefault_end();
+	errno = saved_errno;
+}
+
+static pid_t current_pid(void)
+{
+	return (pid_t)syscall(SYS_getpid);
+}
+
+bool shim_named(enum shim_call call)
+{
+	return named_mask & (1u << call);
+}
+
+const char *shim_report_target(void)
+{
+	return report_target;
+}
+
+/*
+ * A child of vfork() or of a bare clone() shares memory with a process whose
+ * helpers it does not have: the process id tells.  A child of fork() went
+ * through the library's own fork handlers and becomes an owner.
+ */
+bool shim_is_ours(void)
+{
+	return owner_pid && owner_pid == current_pid();
+}
+
+pid_t shim_owner(void)
+{
+	return owner_pid;
+}
+
+/*
+ * An allocator may hold its lock while it calls, and the library allocates.
+ * Libc's own does not come this way.
+ */
+static bool from_allocator(const void *from)
+{
+	return (uintptr_t)from >= allocator_start &&
+	       (uintptr_t)from < allocator_end;
+}
+
+/* What speaks against a call, if anything: nothing is asked too early. */
+static enum shim_why find_objection(enum shim_call call, const void *from)
+{
+	if (!(calls_mask & (1u << call)))
+		return WHY_OPS;
+	if (from_allocator(from))
+		return WHY_ALLOCATOR;
+	if (!owner_pid)
+		return WHY_EARLY;
+	if (atomic_load(&memory_watched))
+		return WHY_WATCHED;
+	if (!shim_filter_allows())
+		return WHY_FILTER;
+	return shim_is_ours() ? SHIM_NR_WHY : WHY_CHILD;
+}
+
+bool shim_wants(enum shim_call call, size_t len, const void *from)
+{
+	enum shim_why why;
+
+	if (len < shim_min_bytes || shim_busy())
+		return false;
+	why = find_objection(call, from);
+	if (why != SHIM_NR_WHY)
+		shim_decline(why, len);
+	return why == SHIM_NR_WHY;
+}
+
+bool shim_takes(enum shim_call call, size_t len)
+{
+	if (dry)
+		shim_say_would(call, len);
+	return !dry;
+}
+
+static void restart_in_child(void)
+{
+	owner_pid = current_pid();
+	shim_record_child();
+	shim_forget_working();
+	shim_report_again();
+	shim_prefault_forked();
+}
+
+static void read_min_bytes(const char *text)
+{
+	unsigned long long value;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return;
+	value = strtoull(text, &end, 10);
+	if (!*end && value && value <= SIZE_MAX)
+		shim_min_bytes = (size_t)value;
+}
+
+static int call_named(const char *name, size_t len)
+{
+	for (int call = 0; call < SHIM_DEFAULT_CALLS; call++)
+		if (strlen(shim_call_names[call]) == len &&
+		    !memcmp(shim_call_names[call], name, len))
+			return call;
+	return -1;
+}
+
+/* What `ktask run` says besides, in the same list. */
+static bool is_mode(const char *name, size_t len)
+{
+	static const char *const words[] = { "dry", "filter-ok", "prefault",
+					     "prefault-wait" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i]) == len && !memcmp(words[i], name, len))
+			return true;
+	return false;
+}
+
+/* Words of a mode alone leave all calls to be taken. */
+static void read_calls(const char *text)
+{
+	unsigned mask = 0;
+	bool mode = false;
+
+	if (!text)
+		return;
+	for (;;) {
+		size_t len = strcspn(text, ",");
+		int call = call_named(text, len);
+
+		if (is_mode(text, len))
+			mode = true;
+		else if (call < 0 && len)
+			return;
+		if (call >= 0)
+			mask |= 1u << call;
+		if (!text[len])
+			break;
+		text += len + 1;
+	}
+	if (mask || !mode)
+		calls_mask = mask;
+	named_mask = mask;
+}
+
+static bool contains_address(const struct dl_phdr_info *object, uintptr_t addr,
+			     uintptr_t *start, uintptr_t *end)
+{
+	bool found = false;
+
+	*start = UINTPTR_MAX;
+	*end = 0;
+	for (int i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+		uintptr_t first = object->dlpi_addr + part->p_vaddr;
+		uintptr_t last = first + part->p_memsz;
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		found = found || (addr >= first && addr < last);
+		*start = first < *start ? first : *start;
+		*end = last > *end ? last : *end;
+	}
+	return found;
+}
+
+static int find_allocator(struct dl_phdr_info *object, size_t size,
+			  void *unused)
+{
+	uintptr_t start, end;
+
+	if (!contains_address(object, (uintptr_t)malloc, &start, &end))
+		return 0;
+	if ((uintptr_t)gnu_get_libc_version >= start &&
+	    (uintptr_t)gnu_get_libc_version < end)
+		return 1;
+	allocator_start = start;
+	allocator_end = end;
+	return 1;
+}
+
+static bool is_set(const char *text)
+{
+	return text && *text && strcmp(text, "0");
+}
+
+/* In a list separated by commas. */
+static bool has_word(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	while (list && *list) {
+		size_t this_len = strcspn(list, ",");
+
+		if (this_len == len && !memcmp(list, word, len))
+			return true;
+		list += this_len + (list[this_len] == ',');
+	}
+	return false;
+}
+
+static void __attribute__((constructor)) shim_init(void)
+{
+	const char *report, *mode;
+
+	shim_settings_copy();
+	report = secure_getenv("KTASK_RUN_REPORT");
+	mode = secure_getenv("KTASK_RUN_OPS");
+	read_min_bytes(secure_getenv("KTASK_RUN_MIN"));
+	read_calls(mode);
+	if (is_set(report))
+		report_target = report;
+	dry = has_word(mode, "dry");
+	shim_prefault_waits = has_word(mode, "prefault-wait");
+	shim_prefaults = shim_prefault_waits || has_word(mode, "prefault");
+	if (shim_prefaults)
+		calls_mask |= 1u << SHIM_PREFAULT;
+	shim_report_init(dry);
+	shim_filter_init(has_word(mode, "filter-ok"));
+	dl_iterate_phdr(find_allocator, NULL);
+	if (pthread_atfork(shim_record_fork, shim_record_parent,
+			   restart_in_child))
+		return;
+	owner_pid = current_pid();
+	if (report_target)
+		shim_record_init(secure_getenv(RUN_RECORDS_VARIABLE));
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * --prefault: memory that a program maps and will touch page by page is made
+ * present by helpers ahead of it, while the program goes on; or before mmap()
+ * returns (--prefault=wait).
+ *
+ * Taken are large mappings that may be read and written: private and shared
+ * anonymous memory, files on tmpfs and hugetlbfs as far as they reach, segments
+ * of System V.  Not where the program says that it may leave memory unused
+ * (MAP_NORESERVE), where the calling thread has a memory policy (helpers would
+ * not follow it), nor beyond half of what is available, nor while half of that
+ * was made before and is untouched (prefaulted_pages.c).
+ *
+ * The order: the second half first, then the second half of the first half, and
+ * so on.  A program that touches its memory from the start and does nothing
+ * else then does half of the work; one that does more finds everything there.
+ *
+ * What a program says of its memory mostly comes right behind mmap(): so the
+ * helpers wait a millisecond.  Whoever changes a mapping ends the job first
+ * (shim_prefault_stop()), and begins it again where it was an advice only.
+ *
+ * Stopping may happen anywhere: under the lock of an allocator that unmaps, in
+ * a handler that has interrupted one.  So no lock is held here while memory may
+ * be allocated, and nothing is allocated or freed in order to stop: a table of
+ * jobs, each with a state of its own.
+ *
+ *	FREE --begin--> CLAIMED --range set--> STARTING --started--> RUNNING
+ *	RUNNING --stop, poll--> HELD --> FREE, RUNNING or STARTING (again)
+ *	STARTING --stop--> DOOMED, which the starter then ends
+ *
+ * HELD is short, with all signals blocked: others wait for its end.  They never
+ * wait for one that is starting, which allocates; only for the blocks that its
+ * helpers are making already, each of them one system call.
+ *
+ * Where it behaves badly: memory that the program would never have touched is
+ * used; pages of a mapping that gets a policy later than that are where the
+ * helper was; mappings that are changed by system calls without libc are
+ * populated further on.  That is why it has to be asked for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <ktask/ktask.h>
+
+#include "preload/shim.h"
+
+#define NR_JOBS 32
+/* 2 to 3 ms of 4 KiB pages: so long somebody may have to wait. */
+#define BLOCK_BYTES ((size_t)8 << 20)
+#define DELAY_NS 1000000
+/* How often somebody looks who waits for another that ends a job. */
+#define HELD_POLL_NS 50000
+
+enum state { FREE, CLAIMED, STARTING, DOOMED, RUNNING, HELD };
+
+struct prefault {
+	_Atomic int state; /* owned in CLAIMED, STARTING, DOOMED and HELD */
+	_Atomic uintptr_t base;
+	_Atomic size_t len;
+	struct ktask_job *job;
+	size_t nr_blocks;
+	atomic_uint nr_making; /* threads in a block, or about to look */
+	atomic_bool delayed;
+	struct ktask_result result;
+};
+
+static struct prefault jobs[NR_JOBS];
+static atomic_uint nr_jobs; /* that are not FREE */
+
+static bool change_state(struct prefault *job, int from, int to)
+{
+	return atomic_compare_exchange_strong(&job->state, &from, to);
+}
+
+/* What owns a job is not interrupted. */
+struct guard {
+	sigset_t signals;
+	int cancel_state;
+};
+
+static void enter_guard(struct guard *guard)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &guard->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &guard->cancel_state);
+	shim_set_busy(true);
+}
+
+static void leave_guard(const struct guard *guard)
+{
+	shim_set_busy(false);
+	pthread_setcancelstate(guard->cancel_state, NULL);
+	pthread_sigmask(SIG_SETMASK, &guard->signals, NULL);
+}
+
+/* The block that comes at place @turn of the order above. */
+static size_t block_of(size_t nr_blocks, size_t turn)
+{
+	size_t end = nr_blocks;
+
+	for (;;) {
+		size_t half = end / 2;
+
+		if (turn < end - half)
+			return half + turn;
+		turn -= end - half;
+		end = half;
+	}
+}
+
+static void populate_block(const struct prefault *job, size_t block)
+{
+	size_t start = block * BLOCK_BYTES, len = job->len - start;
+
+	if (len > BLOCK_BYTES)
+		len = BLOCK_BYTES;
+	/* A page that cannot be had now the program will ask for itself. */
+	real_madvise((char *)job->base + start, len, MADV_POPULATE_WRITE);
+}
+
+/* Positions are turns, from 1 on. */
+static int prefault_chunk(void *start, void *end, void *arg)
+{
+	struct prefault *job = arg;
+	struct timespec delay = { .tv_nsec = DELAY_NS };
+
+	if (!atomic_exchange(&job->delayed, true))
+		nanosleep(&delay, NULL);
+	for (size_t turn = (size_t)start; turn < (size_t)end; turn++) {
+		/* Counted first: whoever dooms it then either sees this one or
+		 * is seen here. */
+		atomic_fetch_add(&job->nr_making, 1);
+		if (atomic_load(&job->state) != DOOMED)
+			populate_block(job, block_of(job->nr_blocks, turn - 1));
+		atomic_fetch_sub(&job->nr_making, 1);
+	}
+	return 0;
+}
+
+static size_t made_bytes(const struct prefault *job)
+{
+	size_t bytes = job->result.units * BLOCK_BYTES;
+
+	return bytes < job->len ? bytes : job->len;
+}
+
+/* By the owner, who still is it afterwards. */
+static void finish_job(struct prefault *job)
+{
+	ktask_cancel(job->job);
+	ktask_wait(job->job);
+	shim_count(SHIM_PREFAULT, &(struct shim_work){
+					  .bytes = made_bytes(job),
+					  .cpu_ns = job->result.cpu_ns,
+					  .done = true,
+				  });
+}
+
+static void set_free(struct prefault *job)
+{
+	atomic_store(&job->state, FREE);
+	atomic_fetch_sub(&nr_jobs, 1);
+}
+
+/* By the owner of a job that has its range and does not run. */
+static void start_claimed(struct prefault *job)
+{
+	struct ktask_ctl ctl;
+
+	job->nr_blocks = (job->len - 1) / BLOCK_BYTES + 1;
+	job->result = (struct ktask_result)KTASK_RESULT_INIT;
+	atomic_store(&job->delayed, false);
+	atomic_store(&job->state, STARTING);
+	ktask_ctl_init(&ctl, prefault_chunk, job, 1);
+	ktask_ctl_set_name(&ctl, "prefault");
+	ktask_ctl_set_result(&ctl, &job->result);
+	if (ktask_start(&job->job, (void *)1, job->nr_blocks, &ctl)) {
+		set_free(job);
+	} else if (!change_state(job, STARTING, RUNNING)) {
+		finish_job(job);
+		set_free(job);
+	}
+}
+
+static void start_job(uintptr_t base, size_t len)
+{
+	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
+		if (!change_state(job, FREE, CLAIMED))
+			continue;
+		atomic_fetch_add(&nr_jobs, 1);
+		job->base = base;
+		job->len = len;
+		start_claimed(job);
+		return;
+	}
+}
+
+/* Bytes that are still being made; jobs that are done are ended. */
+static size_t pending_bytes(void)
+{
+	size_t bytes = 0;
+
+	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
+		if (!change_state(job, RUNNING, HELD))
+			continue;
+		if (ktask_poll(job->job, NULL)) {
+			bytes += job->len;
+			atomic_store(&job->state, RUNNING);
+		} else {
+			finish_job(job);
+			set_free(job);
+		}
+	}
+	return bytes;
+}
+
+static void start_prefault(char *base, size_t len, bool pool)
+{
+	size_t pending = pending_bytes();
+
+	if (pool || shim_available_bytes() / 2 >= pending + len)
+		start_job((uintptr_t)base, len);
+	else
+		shim_decline(WHY_MEMORY, len);
+}
+
+/* Helpers would make pages where the thread itself would not. */
+static bool has_policy(void)
+{
+	int mode = 0;
+
+	return syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) || mode;
+}
+
+/*
+ * One mapping may take most of the memory: a guest's.  What the program has not
+ * touched yet never takes more than half, however many mappings that is.
+ */
+static bool fits_in_memory(size_t len)
+{
+	size_t available = shim_available_bytes(), untouched;
+
+	if (len >= available - available / 8) {
+		shim_decline(WHY_MEMORY, len);
+		return false;
+	}
+	untouched = shim_made_untouched();
+	if (untouched && untouched + len > (available + untouched) / 2) {
+		shim_decline(WHY_UNTOUCHED, len);
+		return false;
+	}
+	return true;
+}
+
+static bool can_take(size_t len, bool pool, const void *from)
+{
+	if (!shim_is_large(len) || !shim_wants(SHIM_PREFAULT, len, from) ||
+	    !real_knows_advice(MADV_POPULATE_WRITE))
+		return false;
+	if (!pool && !fits_in_memory(len))
+		return false;
+	if (!shim_prefault_waits && has_policy()) {
+		shim_decline(WHY_POLICY, len);
+		return false;
+	}
+	return shim_takes(SHIM_PREFAULT, len);
+}
+
+void shim_prefault(void *base, size_t len, bool pool, bool shared,
+		   const void *from)
+{
+	int saved_errno = errno, cancel_state;
+	struct guard guard;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (can_take(len, pool, from)) {
+		if (!pool)
+			shim_made_add(base, len, shared);
+		if (shim_prefault_waits) {
+			shim_populate(SHIM_PREFAULT, base, len, 0);
+		} else {
+			enter_guard(&guard);
+			start_prefault(base, len, pool);
+			leave_guard(&guard);
+		}
+	}
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved_errno;
+}
+
+/* Bytes of a mapping that are backed; 0: not a kind that is taken. */
+static size_t backed_bytes(size_t len, int fd, int64_t offset)
+{
+	struct statfs fs;
+	struct stat file;
+
+	if (fstatfs(fd, &fs) || fstat(fd, &file) ||
+	    ((unsigned long)fs.f_type != TMPFS_MAGIC &&
+	     (unsigned long)fs.f_type != HUGETLBFS_MAGIC) ||
+	    offset < 0 || offset >= file.st_size)
+		return 0;
+	return (uint64_t)(file.st_size - offset) < len
+		       ? (size_t)(file.st_size - offset)
+		       : len;
+}
+
+#define READ_WRITE (PROT_READ | PROT_WRITE)
+#define NO_FLAGS \
+	(MAP_NORESERVE | MAP_GROWSDOWN | MAP_STACK | MAP_POPULATE | MAP_LOCKED)
+
+void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
+			   int64_t offset, const void *from)
+{
+	int saved_errno = errno;
+
+	/* Before anything is asked about the file. */
+	if ((prot & READ_WRITE) != READ_WRITE || flags & NO_FLAGS ||
+	    !shim_wants(SHIM_PREFAULT, len, from))
+		return;
+	if (!(flags & MAP_ANONYMOUS))
+		len = (flags & MAP_TYPE) == MAP_PRIVATE
+			      ? 0
+			      : backed_bytes(len, fd, offset);
+	errno = saved_errno;
+	shim_prefault(base, len, flags & MAP_HUGETLB,
+		      (flags & MAP_TYPE) != MAP_PRIVATE, from);
+}
+
+static bool overlaps_range(const struct prefault *job, const void *addr,
+			   size_t len)
+{
+	uintptr_t start = (uintptr_t)addr;
+
+	return job->base < start + len && start < job->base + job->len;
+}
+
+/* By the owner: no page is made when this returns, of what overlaps. */
+static void stop_held(struct prefault *job, const void *addr, size_t len,
+		      bool again)
+{
+	if (!overlaps_range(job, addr, len)) {
+		/* Another job than the one that was seen. */
+		atomic_store(&job->state, RUNNING);
+		return;
+	}
+	finish_job(job);
+	if (again)
+		start_claimed(job);
+	else
+		set_free(job);
+}
+
+static void stop_overlapping(struct prefault *job, const void *addr, size_t len,
+			     bool again)
+{
+	struct timespec moment = { .tv_nsec = HELD_POLL_NS };
+
+	for (;;) {
+		int state = atomic_load(&job->state);
+
+		if (state == FREE || state == CLAIMED ||
+		    !overlaps_range(job, addr, len))
+			return;
+		if (state == STARTING && again)
+			return;
+		/* Then wait for what is being made of it. */
+		if (state == STARTING)
+			change_state(job, STARTING, DOOMED);
+		if (state == DOOMED && !atomic_load(&job->nr_making))
+			return;
+		if (state == RUNNING && change_state(job, RUNNING, HELD)) {
+			stop_held(job, addr, len, again);
+			return;
+		}
+		if (state == HELD || state == DOOMED)
+			nanosleep(&moment, NULL);
+	}
+}
+
+static bool any_overlaps(const void *addr, size_t len)
+{
+	for (size_t i = 0; i < NR_JOBS; i++)
+		if (atomic_load(&jobs[i].state) != FREE &&
+		    overlaps_range(&jobs[i], addr, len))
+			return true;
+	return false;
+}
+
+static void stop_all(const void *addr, size_t len, bool again)
+{
+	int saved_errno = errno;
+	struct guard guard;
+
+	if (!atomic_load(&nr_jobs) || !any_overlaps(addr, len) || shim_busy() ||
+	    !shim_is_ours())
+		return;
+	enter_guard(&guard);
+	for (size_t i = 0; i < NR_JOBS; i++)
+		stop_overlapping(&jobs[i], addr, len, again);
+	leave_guard(&guard);
+	errno = saved_errno;
+}
+
+void shim_prefault_stop(const void *addr, size_t len, bool again)
+{
+	if (!again)
+		shim_made_drop(addr, len);
+	stop_all(addr, len, again);
+}
+
+void shim_prefault_end(void)
+{
+	stop_all(NULL, UINTPTR_MAX, false);
+}
+
+/* What runs is the parent's.  One that another thread owned is lost with it. */
+void shim_prefault_forked(void)
+{
+	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
+		if (atomic_load(&job->state) == RUNNING)
+			ktask_wait(job->job);
+		atomic_store(&job->nr_making, 0);
+		atomic_store(&job->state, FREE);
+	}
+	atomic_store(&nr_jobs, 0);
+}

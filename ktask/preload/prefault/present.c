@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * How much of a range is present, for the report: programs give back address
+ * space of which they have touched little.
+ *
+ * Asked only where somebody wants to know.  Linux 6.7 walks the page tables;
+ * before that mincore() tells, which also counts pages of a file that others
+ * have read.  It needs a byte for each page, so a range is looked at up to
+ * SAMPLED_BYTES, and the rest counts as far as the process has that much.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "preload/shim.h"
+
+/* A caller may have little stack. */
+#define NR_PAGES 1024
+#define NR_REGIONS 32
+#define SAMPLED_BYTES ((size_t)8 << 30)
+
+/* As <linux/fs.h> of Linux 6.7 has them. */
+struct scan_region {
+	uint64_t start, end, categories;
+};
+
+struct scan {
+	uint64_t size, flags, start, end, walk_end, regions, nr_regions,
+		max_pages, inverted, all_of, any_of, returned;
+};
+
+#define SCAN_PRESENT (1u << 3)
+#define SCAN_IOCTL _IOWR('f', 16, struct scan)
+
+/* Return: false where the kernel cannot say. */
+static bool scan_present(uintptr_t start, uintptr_t end, size_t *bytes)
+{
+	struct scan_region regions[NR_REGIONS];
+	struct scan scan = {
+		.size = sizeof(scan),
+		.start = start,
+		.end = end,
+		.regions = (uintptr_t)regions,
+		.nr_regions = NR_REGIONS,
+		.all_of = SCAN_PRESENT,
+		.returned = SCAN_PRESENT,
+	};
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), nr = -1;
+
+	*bytes = 0;
+	while (fd >= 0 && scan.start < end &&
+	       (nr = ioctl(fd, SCAN_IOCTL, &scan)) >= 0) {
+		for (int i = 0; i < nr; i++)
+			*bytes += regions[i].end - regions[i].start;
+		scan.start = scan.walk_end;
+	}
+	if (fd >= 0)
+		close(fd);
+	return nr >= 0;
+}
+
+static size_t process_bytes(void)
+{
+	char text[4096];
+	const char *at;
+
+	if (!shim_read_text("/proc/self/status", text, sizeof(text)))
+		return SIZE_MAX;
+	at = strstr(text, "\nVmRSS:");
+	return at ? strtoull(at + 7, NULL, 10) * 1024 : SIZE_MAX;
+}
+
+static size_t count_present(uintptr_t start, uintptr_t end)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), nr_present = 0;
+	unsigned char present[NR_PAGES];
+
+	while (start < end) {
+		size_t len = end - start;
+
+		if (len > sizeof(present) * page)
+			len = sizeof(present) * page;
+		if (!mincore((void *)start, len, present))
+			for (size_t i = 0; i < (len + page - 1) / page; i++)
+				nr_present += present[i] & 1;
+		start += len;
+	}
+	return nr_present * page;
+}
+
+size_t shim_present_bytes(const void *addr, size_t len)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)addr, end = start + len;
+	int saved_errno = errno, cancel_state;
+	size_t bytes, rest = 0;
+
+	end = (end + page - 1) & ~(page - 1);
+	if (!shim_tells() || start & (page - 1) || end < start)
+		return len;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (!scan_present(start, end, &bytes)) {
+		if (end - start > SAMPLED_BYTES) {
+			rest = end - start - SAMPLED_BYTES;
+			end = start + SAMPLED_BYTES;
+		}
+		bytes = count_present(start, end);
+		rest = rest ? process_bytes() : 0;
+	}
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved_errno;
+	return bytes + rest < len ? bytes + rest : len;
+}

@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See sim_host.h.  Between two points (sim_point()) nobody else runs, so what is
+ * atomic on a real host needs nothing here.
+ */
+/* length: all operations of one host, and the rules that it checks */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/sim_host.h"
+#include "sim/sim_shares.h"
+
+/* As in user/: a caller spins so long for the end of a chunk before it lends its
+ * priority, and a helper that cannot begin sleeps so long. */
+#define WAIT_SPIN_NS 20000
+#define NAP_NS 250000
+/* A job that began alone finds out so often whether it may have helpers. */
+#define ALONE_NS 5000000
+/* About what it costs to submit an item, and to wake a thread. */
+#define SUBMIT_NS 1500
+#define WAKE_NS 3000
+
+static struct {
+	unsigned permits, used;
+	uint32_t moves;
+	uint64_t skew_ns;
+	int64_t jump_ns;
+} sim_host;
+
+/* The stack of jobs whose chunk each thread is in. */
+static struct context {
+	struct sim_thread *thread;
+	struct sim_job *job;
+	bool permitted; /* by an item that holds permits */
+} job_contexts[4096];
+static unsigned nr_contexts;
+
+bool sim_traced;
+
+void sim_trace(const char *format, ...)
+{
+	va_list args;
+
+	if (!sim_traced)
+		return;
+	fprintf(stderr, "# %12.6f ms cpu %2u %-12s ",
+		(double)(sim_now() - SIM_START_NS) / 1e6, sim_cpu(),
+		sim_name(sim_self()));
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+/* ---- what core/ needs ---- */
+
+void sim_broken(const char *rule, const char *file, int line)
+{
+	sim_fail("%s:%d: broken: %s", file, line, rule);
+}
+
+uint64_t kt_now_ns(void)
+{
+	uint64_t skew =
+		sim_host.skew_ns ? sim_cpu() * 7919 % sim_host.skew_ns : 0;
+
+	return sim_now() + skew + (uint64_t)sim_host.jump_ns;
+}
+
+unsigned kt_node_distance(int a, int b)
+{
+	return a == b ? 10 : 20 + (unsigned)(a ^ b) % 4;
+}
+
+void kt_iter_lock(kt_iter_lock_t *lock)
+{
+	while (lock->held)
+		sim_block(1000);
+	lock->held = true;
+}
+
+void kt_iter_unlock(kt_iter_lock_t *lock)
+{
+	lock->held = false;
+}
+
+/* ---- the machine ---- */
+
+void sim_host_reset(unsigned permits)
+{
+	memset(&sim_host, 0, sizeof(sim_host));
+	sim_host.permits = permits;
+	shares_reset(permits);
+	nr_contexts = 0;
+}
+
+void sim_host_permits(unsigned permits)
+{
+	sim_trace("permits: %u", permits);
+	sim_host.permits = permits;
+	shares_set_permits(permits);
+}
+
+unsigned sim_host_permits_used(void)
+{
+	return sim_host.used;
+}
+
+void sim_host_clocks(uint64_t skew_ns)
+{
+	sim_host.skew_ns = skew_ns;
+}
+
+void sim_host_jump(int64_t ns)
+{
+	sim_trace("clocks: %+lld ns", (long long)ns);
+	sim_host.jump_ns += ns;
+}
+
+void sim_host_moved(void)
+{
+	sim_host.moves++;
+}
+
+/* ---- which job a thread is in ---- */
+
+static const struct context *current_context(void)
+{
+	for (unsigned i = nr_contexts; i--;)
+		if (job_contexts[i].thread == sim_self())
+			return &job_contexts[i];
+	return NULL;
+}
+
+static struct sim_job *current_job(void)
+{
+	const struct context *context = current_context();
+
+	return context ? context->job : NULL;
+}
+
+bool sim_has_permit(void)
+{
+	const struct context *context = current_context();
+
+	return context && context->permitted;
+}
+
+static void enter_job(struct sim_job *job, bool permitted)
+{
+	if (nr_contexts == sizeof(job_contexts) / sizeof(*job_contexts))
+		abort();
+	job_contexts[nr_contexts++] =
+		(struct context){ sim_self(), job, permitted };
+}
+
+static void leave_job(void)
+{
+	unsigned i = nr_contexts;
+
+	while (job_contexts[--i].thread != sim_self())
+		;
+	memmove(&job_contexts[i], &job_contexts[i + 1],
+		(nr_contexts-- - i - 1) * sizeof(*job_contexts));
+}
+
+/* ---- helpers ---- */
+
+static bool take_permit(void)
+{
+	if (sim_host.used >= sim_host.permits)
+		return false;
+	sim_host.used++;
+	return true;
+}
+
+/* Return: false if it could not begin. */
+static bool run_item(struct sim_helper *helper)
+{
+	struct kt_item *item = helper->item;
+	struct sim_job *job = (struct sim_job *)item->ctx;
+	struct sim_process *process = helper->process;
+	bool permitted = item->permitted;
+	bool child;
+
+	if (permitted && !take_permit())
+		return false;
+	sim_trace("begins item %u", item->index);
+	child = process->child;
+	enter_job(job, permitted);
+	kt_item_work(item);
+	leave_job();
+	sim_trace("leaves item %u", item->index);
+	/* A chunk forked: the permits are the parent's. */
+	if (child != process->child)
+		return true;
+	if (permitted)
+		sim_host.used--;
+	kt_item_release(item);
+	return true;
+}
+
+static void leave_item(struct sim_helper *helper, enum kt_item_state state)
+{
+	sim_point();
+	helper->state = state;
+	if (state == KT_ITEM_DONE)
+		helper->item = NULL;
+	if (helper->waiter)
+		sim_wake(helper->waiter);
+	sim_set_weight(sim_self(), SIM_WEIGHT_IDLE);
+}
+
+static void helper_main(void *arg)
+{
+	struct sim_helper *helper = arg;
+	bool child = helper->process->child;
+
+	for (;;) {
+		sim_point();
+		if (helper->state != KT_ITEM_QUEUED) {
+			sim_block(SIM_NEVER);
+			continue;
+		}
+		helper->state = KT_ITEM_RUNNING;
+		sim_spend(sim_random(2 * WAKE_NS));
+		helper->declined = !run_item(helper);
+		if (child != helper->process->child)
+			return;
+		if (!helper->declined) {
+			leave_item(helper, KT_ITEM_DONE);
+			continue;
+		}
+		leave_item(helper, KT_ITEM_QUEUED);
+		sim_block(NAP_NS);
+	}
+}
+
+static void make_helper(struct sim_process *process)
+{
+	struct sim_helper *helper = &process->helpers[process->nr_helpers++];
+	char name[24];
+
+	memset(helper, 0, sizeof(*helper));
+	helper->process = process;
+	helper->state = KT_ITEM_DONE;
+	helper->never = sim_random(100) < process->never_percent;
+	snprintf(name, sizeof(name), "helper %u", process->nr_helpers);
+	helper->thread = sim_spawn(name, helper_main, helper, SIM_WEIGHT_IDLE,
+				   &process->cpus, true);
+}
+
+void sim_process_init(struct sim_process *process, unsigned nr_helpers)
+{
+	const struct sim_machine *m = sim_machine();
+
+	process->nr_helpers = 0;
+	process->child = false;
+	process->machine = (struct kt_cap){ .limit = nr_helpers };
+	memset(&process->cpus, 0, sizeof(process->cpus));
+	for (unsigned i = 0; i < m->nr_cpus; i++)
+		sim_put_in(&process->cpus, i);
+	for (unsigned i = 0; i < m->nr_nodes; i++)
+		process->nodes[i] = (struct kt_cap){
+			.limit = (m->nr_cpus + m->nr_nodes - 1) / m->nr_nodes,
+		};
+	while (process->nr_helpers < nr_helpers)
+		make_helper(process);
+}
+
+void sim_process_fork(struct sim_process *process)
+{
+	sim_trace("forks: this is the child");
+	process->child = true;
+	for (unsigned i = 0; i < process->nr_helpers; i++) {
+		struct sim_helper *helper = &process->helpers[i];
+
+		if (helper->thread != sim_self())
+			sim_kill(helper->thread);
+		/* As the child finds them: no thread, nothing queued. */
+		helper->state = KT_ITEM_DONE;
+		helper->item = NULL;
+	}
+	process->machine.used = 0;
+	for (unsigned i = 0; i < SIM_NODES_MAX; i++)
+		process->nodes[i].used = 0;
+	for (struct sim_job *job = current_job(); job; job = job->outer)
+		kt_context_orphan(&job->ctx);
+}
+
+/* ---- the host operations ---- */
+
+static bool is_current(const struct kt_item *item)
+{
+	const struct sim_helper *helper = item->host.helper;
+
+	return helper->ticket == item->host.ticket;
+}
+
+static void place_helper(struct sim_helper *helper, const struct kt_item *item)
+{
+	const struct sim_process *process = helper->process;
+	struct sim_cpus cpus = process->cpus;
+	bool any = false;
+
+	for (unsigned i = 0; i < sim_machine()->nr_cpus; i++) {
+		if (item->host.node >= 0 &&
+		    sim_node_of(i) != (unsigned)item->host.node)
+			sim_take_out(&cpus, i);
+	}
+	/* The caller's CPU is busy. */
+	if (sim_self())
+		sim_take_out(&cpus, sim_cpu());
+	for (unsigned i = 0; i < sim_machine()->nr_cpus; i++)
+		any |= sim_in(&cpus, i) && sim_is_online(i);
+	sim_set_cpus(helper->thread, any ? &cpus : &process->cpus);
+}
+
+static bool submit_item(struct kt_item *item)
+{
+	struct sim_job *job = (struct sim_job *)item->ctx;
+	struct sim_process *process = job->process;
+	unsigned nr = process->nr_helpers;
+	unsigned start = nr ? (unsigned)sim_random(nr) : 0;
+
+	if (!item->permitted)
+		item->host.node = -1;
+	else if (job->ctx.job.threads < job->adjusted)
+		sim_fail("helpers are told to leave by %u threads after %u",
+			 job->ctx.job.threads, job->adjusted);
+	sim_point();
+	for (unsigned i = 0; i < nr && !process->child; i++) {
+		struct sim_helper *helper = &process->helpers[(start + i) % nr];
+
+		if (helper->state != KT_ITEM_DONE || helper->item)
+			continue;
+		helper->item = item;
+		helper->ticket++;
+		item->host.helper = helper;
+		item->host.ticket = helper->ticket;
+		sim_trace("submits item %u to %s", item->index,
+			  sim_name(helper->thread));
+		place_helper(helper, item);
+		helper->declined = false;
+		helper->waiter = NULL;
+		helper->state = KT_ITEM_QUEUED;
+		if (!helper->never)
+			sim_wake(helper->thread);
+		sim_spend(sim_random(2 * SUBMIT_NS));
+		return true;
+	}
+	return false;
+}
+
+static enum kt_item_state item_state(const struct kt_item *item)
+{
+	sim_point();
+	if (!item->host.helper || !is_current(item))
+		return KT_ITEM_DONE;
+	return item->host.helper->state;
+}
+
+static bool cancel_item(struct kt_item *item, uint64_t now_ns)
+{
+	struct sim_helper *helper = item->host.helper;
+
+	sim_point();
+	if (!is_current(item) || helper->state != KT_ITEM_QUEUED)
+		return false;
+	sim_trace("cancels item %u", item->index);
+	helper->state = KT_ITEM_DONE;
+	helper->item = NULL;
+	helper->ticket++;
+	return true;
+}
+
+static bool wait_for_helper(struct kt_item *item)
+{
+	struct sim_helper *helper = item->host.helper;
+	uint64_t until_ns = sim_now() + WAIT_SPIN_NS;
+	bool lent = false;
+
+	sim_point();
+	if (!is_current(item) || helper->state == KT_ITEM_DONE)
+		return false;
+	if (helper->state == KT_ITEM_QUEUED && !helper->declined)
+		sim_fail("%s waits for item %u, which no helper has begun",
+			 sim_name(sim_self()), item->index);
+	/* It could not begin, and the engine may only now learn it. */
+	if (helper->state == KT_ITEM_QUEUED)
+		sim_spend(1000);
+	while (item_state(item) == KT_ITEM_RUNNING && sim_now() < until_ns)
+		sim_spend(100);
+	while (item_state(item) == KT_ITEM_RUNNING) {
+		unsigned weight = sim_weight(sim_self());
+
+		if (sim_weight(helper->thread) < weight) {
+			sim_trace("lends to %s", sim_name(helper->thread));
+			lent = true;
+			sim_set_weight(helper->thread, weight);
+		}
+		sim_set_cpus(helper->thread, &helper->process->cpus);
+		helper->waiter = sim_self();
+		sim_block(5000000);
+		helper->waiter = NULL;
+	}
+	return lent;
+}
+
+static bool node_has_permit(struct kt_context *ctx, int id)
+{
+	const struct sim_process *process = ((struct sim_job *)ctx)->process;
+
+	sim_point();
+	return id < 0 || process->nodes[id].used < process->nodes[id].limit;
+}
+
+/* As a host does that finds the CPUs of @node busy. */
+static int choose_node(const struct sim_process *process, int node)
+{
+	unsigned nr = sim_machine()->nr_nodes;
+
+	if (node < 0 || nr == 1 || !process->elsewhere_one_in ||
+	    sim_random(process->elsewhere_one_in))
+		return node;
+	return (node + 1) % (int)nr;
+}
+
+static bool permit_get(struct kt_item *item, int wanted)
+{
+	struct sim_process *process = ((struct sim_job *)item->ctx)->process;
+	int node = choose_node(process, wanted);
+	int bound = kt_caps_get(&process->machine,
+				node < 0 ? NULL : &process->nodes[node]);
+
+	if (bound < 0)
+		return false;
+	if (item->host.permits)
+		sim_fail("item %u has its permits already", item->index);
+	if (process->machine.used > process->machine.limit)
+		sim_fail("%u helpers of a process, %u are allowed",
+			 process->machine.used, process->machine.limit);
+	item->host.permits = true;
+	item->host.node = bound ? node : -1;
+	item->node = bound ? node : KT_NO_NODE;
+	if (bound && node != wanted)
+		kt_item_redeal(item, node);
+	return true;
+}
+
+static void permit_put(struct kt_item *item)
+{
+	struct sim_process *process = ((struct sim_job *)item->ctx)->process;
+
+	if (!item->host.permits)
+		sim_fail("item %u gives back permits that it has not",
+			 item->index);
+	item->host.permits = false;
+	if (item->host.node >= 0)
+		kt_cap_put(&process->nodes[item->host.node]);
+	kt_cap_put(&process->machine);
+}
+
+/* ---- limits, nodes, clocks ---- */
+
+/* Items hold what another job left: the engine must reset them. */
+static void make_items(struct sim_job *job, unsigned nr)
+{
+	job->ctx.helpers.nr = KT_MIN(job->max_items, nr);
+	memset(job->items, 0xa5, job->ctx.helpers.nr * sizeof(*job->items));
+	for (unsigned i = 0; i < job->ctx.helpers.nr; i++) {
+		job->items[i].host.permits = false;
+		job->items[i].host.helper = NULL;
+	}
+}
+
+static void grow_job(struct sim_job *job)
+{
+	struct kt_context *ctx = &job->ctx;
+
+	job->alone = false;
+	make_items(job, kt_context_grow(ctx, job->max_threads) - 1);
+	ctx->wanted = ctx->tune.threads;
+	job->grown = ctx->helpers.nr;
+	if (job->grown)
+		shares_register(job);
+	sim_trace("may have %u threads", ctx->wanted);
+}
+
+/* Of a job that began in an overload. */
+static bool stays_alone(uint64_t now_ns, uint64_t *until_ns)
+{
+	*until_ns = now_ns + ALONE_NS;
+	return shares_in_overload(1, 2) < 2;
+}
+
+static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
+				bool refresh, uint64_t *until_ns)
+{
+	struct sim_job *job = (struct sim_job *)ctx;
+	unsigned threads;
+
+	sim_point();
+	if (job->alone && stays_alone(now_ns, until_ns))
+		return 1;
+	if (job->alone)
+		grow_job(job);
+	threads = ctx->wanted;
+	if (refresh) {
+		if (kt_context_stuck(ctx, now_ns))
+			shares_overload_seen();
+		if (ctx->cpus_generation != sim_host.moves)
+			kt_store(&ctx->cpus_generation, sim_host.moves);
+	}
+	if (job->entry >= 0)
+		threads = shares_threads(job, threads, now_ns, until_ns);
+	if (!ctx->detached)
+		threads =
+			shares_in_overload(kt_load(&ctx->job.threads), threads);
+	return threads;
+}
+
+static int serving_node(struct kt_context *ctx, unsigned range, unsigned turn)
+{
+	int node = ctx->job.ranges[range].node;
+
+	if (sim_machine()->nr_nodes == 1)
+		return -1;
+	return node >= 0 ? node : (int)sim_node_of(sim_cpu());
+}
+
+static int current_node(void)
+{
+	return (int)sim_node_of(sim_cpu());
+}
+
+static uint64_t cpu_time_ns(void)
+{
+	return sim_cpu_time(sim_self());
+}
+
+static void notify_stage(struct kt_context *ctx, enum kt_stage stage)
+{
+	struct sim_job *job = (struct sim_job *)ctx;
+
+	if (stage == KT_STAGE_BEGUN && ctx->helpers.nr)
+		shares_register(job);
+	else if (stage == KT_STAGE_DRAINING)
+		shares_unregister(job);
+	if (stage == KT_STAGE_BEGUN && job->begun)
+		job->begun(job);
+	else if (stage == KT_STAGE_DRAINING && job->draining)
+		job->draining(job);
+	if (stage != KT_STAGE_ADJUSTED)
+		return;
+	job->adjusted = ctx->job.threads;
+	sim_trace("has %u threads of %u wanted", ctx->job.threads, ctx->wanted);
+}
+
+const struct kt_host_ops kt_host = {
+	.submit = submit_item,
+	.cancel = cancel_item,
+	.state = item_state,
+	.wait = wait_for_helper,
+	.node_has_permit = node_has_permit,
+	.permit_get = permit_get,
+	.permit_put = permit_put,
+	.allowed_threads = allowed_threads,
+	.serving_node = serving_node,
+	.current_node = current_node,
+	.cpu_time_ns = cpu_time_ns,
+	.notify = notify_stage,
+};
+
+/* ---- jobs ---- */
+
+void sim_job_begin(struct sim_job *job, unsigned max_threads,
+		   uint64_t timeout_ns)
+{
+	struct kt_context *ctx = &job->ctx;
+
+	job->outer = ctx->detached ? NULL : current_job();
+	job->entry = -1;
+	job->adjusted = 0;
+	job->max_threads = max_threads;
+	job->grown = false;
+	job->alone =
+		!ctx->detached && max_threads > 1 && shares_overload_begins();
+	ctx->may_grow = job->alone;
+	max_threads = kt_context_size(ctx, job->alone ? 1 : max_threads,
+				      job->outer ? &job->outer->ctx : NULL,
+				      timeout_ns);
+	ctx->helpers.items = job->items;
+	ctx->cpus_generation = sim_host.moves;
+	make_items(job, max_threads - 1);
+	kt_context_begin(ctx);
+}
+
+int sim_job_finish(struct sim_job *job)
+{
+	int error;
+
+	enter_job(job, false);
+	kt_context_work(&job->ctx);
+	leave_job();
+	error = kt_context_end(&job->ctx);
+	sim_trace("job ends with %d, %u threads", error, job->ctx.threads);
+	return error;
+}
+
+int sim_job_run(struct sim_job *job, unsigned max_threads, uint64_t timeout_ns)
+{
+	sim_job_begin(job, max_threads, timeout_ns);
+	return sim_job_finish(job);
+}
+
+void sim_job_check_over(const struct sim_job *job)
+{
+	const struct sim_process *process = job->process;
+	const struct kt_helpers *others = job->ctx.compensating;
+
+	if (job->ctx.orphan)
+		return;
+	for (unsigned i = 0; i < process->nr_helpers; i++)
+		if (process->helpers[i].item &&
+		    process->helpers[i].item->ctx == &job->ctx)
+			sim_fail("%s still has an item of a job that is over",
+				 sim_name(process->helpers[i].thread));
+	for (unsigned i = 0; others && i < others->nr_used; i++)
+		if (others->items[i].submitted)
+			sim_fail("compensating item %u is lost", i);
+	for (unsigned i = 0; i < job->ctx.helpers.nr_used; i++)
+		if (job->items[i].submitted || job->items[i].host.permits)
+			sim_fail("item %u is lost: submitted %u, permits %u", i,
+				 job->items[i].submitted,
+				 job->items[i].host.permits);
+	if (!job->outer && job->ctx.own_budget.used)
+		sim_fail("a budget of which %u are still taken",
+			 job->ctx.own_budget.used);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Over all processes no more helpers work at once than the cap allows, every
+ * job ends, and a process that is killed leaves no permit behind.
+ *
+ * Counts helpers in memory that all the processes share; and of their registry of
+ * permits, which helpers are passed over since they got no CPU: each of them has a
+ * successor before it leaves its chunk.
+ */
+#include "ktest.h"
+
+#include <stdbool.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <ktask/ktask.h>
+
+#include "user/limits/permits.h"
+#include "user/limits/registry.h"
+
+#define NR_PROCESSES 6
+#define NR_KILLED 1000
+#define TRIES 10
+/* A user whom no other test is, for a registry of permits that only this one uses;
+ * without root it is the machine's, and must be idle. */
+#define USER 65531
+
+/* Between two looks of a helper that took longer others may have come, stood
+ * aside and gone: what it counted says nothing. */
+#define LOOK_NS 1000000
+
+static struct {
+	int working; /* helpers that are in a chunk */
+	int counted, too_many; /* times they were counted, and were more */
+	int units;
+} * shared;
+
+static unsigned cap(void)
+{
+	struct ktask_limit limits[16];
+	unsigned nr = ktask_limits(limits, 16);
+
+	for (unsigned i = 0; i < nr && i < 16; i++)
+		if (!strcmp(limits[i].name, "cap"))
+			return limits[i].threads - 1;
+	return 0;
+}
+
+static void registry_path(char *path, size_t size, uid_t uid)
+{
+	snprintf(path, size, REGISTRY_DIR "/ktask-slots-%u.0", (unsigned)uid);
+}
+
+/* To be looked at without becoming one of those who share it. */
+static const struct registry *find_registry(void)
+{
+	const struct registry *registry;
+	char path[64];
+	int fd;
+
+	registry_path(path, sizeof(path), geteuid());
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return NULL;
+	registry = mmap(NULL, sizeof(*registry), PROT_READ, MAP_SHARED, fd, 0);
+	ktest_check(registry != MAP_FAILED);
+	close(fd);
+	return registry;
+}
+
+static void burn(unsigned turns)
+{
+	for (volatile unsigned i = 0; i < turns; i++)
+		;
+}
+
+/* What @count has to know. */
+struct counting {
+	pid_t caller;
+	bool naps; /* the caller, in its chunks */
+	unsigned cap;
+	const struct registry *registry; /* NULL: there is none */
+};
+
+/* Marks the permits that are yielded. */
+static void mark_yielded(const struct registry *registry, bool *yielded)
+{
+	for (unsigned i = 0; registry && i < REGISTRY_PERMITS; i++) {
+		const struct permit *permit = &registry->permits[i];
+		uint32_t held =
+			__atomic_load_n(&permit->holder, __ATOMIC_SEQ_CST);
+
+		if (held && held == __atomic_load_n(&permit->yielded_by,
+						    __ATOMIC_SEQ_CST))
+			yielded[i] = true;
+	}
+}
+
+/* A helper that yielded before or after this one came may have been counted. */
+static void helper_comes(const struct counting *counting)
+{
+	bool yielded[REGISTRY_PERMITS] = { false };
+	uint64_t since = ktest_now_ns();
+	unsigned may = counting->cap, working;
+
+	mark_yielded(counting->registry, yielded);
+	working = (unsigned)__atomic_add_fetch(&shared->working, 1,
+					       __ATOMIC_SEQ_CST);
+	mark_yielded(counting->registry, yielded);
+	if (ktest_now_ns() - since > LOOK_NS)
+		return;
+	for (unsigned i = 0; i < REGISTRY_PERMITS; i++)
+		may += yielded[i];
+	__atomic_add_fetch(&shared->counted, 1, __ATOMIC_RELAXED);
+	if (working > may)
+		__atomic_add_fetch(&shared->too_many, 1, __ATOMIC_RELAXED);
+}
+
+static int count(void *start, void *end, void *arg)
+{
+	const struct counting *counting = arg;
+	bool helper = counting->caller != gettid();
+
+	if (helper)
+		helper_comes(counting);
+	/* Who naps leaves the CPU to others. */
+	for (char *at = start; at < (char *)end; at++)
+		if (counting->naps)
+			usleep(50);
+		else
+			burn(20000);
+	__atomic_add_fetch(&shared->units, (int)((char *)end - (char *)start),
+			   __ATOMIC_RELAXED);
+	if (helper)
+		__atomic_add_fetch(&shared->working, -1, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+/* Who waits is replaced, by threads that need no permit: none where the number of
+ * threads is fixed. */
+static int run_counted(size_t units, bool naps)
+{
+	struct counting counting = { gettid(), naps, cap(), find_registry() };
+	DEFINE_KTASK_CTL(ctl, count, &counting, 1);
+
+	if (naps)
+		ktask_ctl_set_fixed_threads(&ctl, 1 + counting.cap);
+	return ktask_run(NULL, units, &ctl);
+}
+
+static pid_t start_child(size_t units, bool naps)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(run_counted(units, naps) != 0);
+	return pid;
+}
+
+static int map_shared(void **state)
+{
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return shared == MAP_FAILED;
+}
+
+/* Before the library is used for the first time: it keeps its registry.  A user who
+ * may raise priorities has helpers also while others compute. */
+static void become_user(void)
+{
+	const struct rlimit any = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (geteuid())
+		return;
+	setrlimit(RLIMIT_NICE, &any);
+	ktest_check(!setresuid(USER, USER, USER));
+}
+
+static void run_many(void)
+{
+	pid_t pids[NR_PROCESSES];
+	int status;
+
+	shared->units = 0;
+	for (int i = 0; i < NR_PROCESSES; i++)
+		pids[i] = start_child(4000, i > 0);
+	for (int i = 0; i < NR_PROCESSES; i++) {
+		ktest_check(waitpid(pids[i], &status, 0) == pids[i]);
+		ktest_check(!status);
+	}
+	ktest_check(shared->units == NR_PROCESSES * 4000);
+	ktest_check(!shared->too_many);
+	ktest_check(!shared->working);
+}
+
+static int many_processes(void *arg)
+{
+	become_user();
+	/* Helpers may find no CPU. */
+	for (int i = 0; i < TRIES && !shared->counted; i++)
+		run_many();
+	fprintf(stderr, "# helpers counted %d times\n", shared->counted);
+	return 0;
+}
+
+static void the_cap_holds_and_all_work_is_done(void **state)
+{
+	assert_int_equal(ktest_in_child_for(many_processes, NULL, 120), 0);
+}
+
+/* All permits of a user whom nobody else uses, taken at once by one thread. */
+static int take_all_permits(void *arg)
+{
+	ktest_check(!run_counted(100, false));
+	for (unsigned i = 0; i < cap(); i++)
+		ktest_check(permits_take((uint32_t)gettid()) == (int)i);
+	ktest_check(permits_take((uint32_t)gettid()) == -1);
+	ktest_check(permits_used() == cap());
+	for (unsigned i = 0; i < cap(); i++)
+		permits_put((int)i);
+	ktest_check(permits_used() == 0);
+	return 0;
+}
+
+/* As helpers do all the time; these only where a CPU idles. */
+static _Noreturn void take_and_put(void)
+{
+	/* Opens the registry. */
+	cap();
+	for (unsigned i = 0;; i++) {
+		int permit = permits_take((uint32_t)gettid());
+
+		burn(i % 64);
+		if (permit >= 0)
+			permits_put(permit);
+	}
+}
+
+static pid_t start_holder(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		take_and_put();
+	return pid;
+}
+
+/* Permits that say they are held. */
+static unsigned count_held(void)
+{
+	static const struct registry *registry;
+	unsigned nr = 0;
+
+	if (!registry)
+		registry = find_registry();
+	for (unsigned i = 0; registry && i < REGISTRY_PERMITS; i++)
+		nr += __atomic_load_n(&registry->permits[i].holder,
+				      __ATOMIC_RELAXED) != 0;
+	return nr;
+}
+
+static int kill_at_random_moments(void *arg)
+{
+	uint64_t random = ktest_seed();
+	unsigned nr_holding = 0;
+
+	become_user();
+	for (int i = 0; i < NR_KILLED; i++) {
+		pid_t pid =
+			i % 2 ? start_child(100000000, false) : start_holder();
+
+		usleep((useconds_t)ktest_random_below(&random, 4000));
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		nr_holding += count_held() > 0;
+	}
+	fprintf(stderr, "# of %d killed %u held a permit\n", NR_KILLED,
+		nr_holding);
+	ktest_check(nr_holding);
+	return ktest_in_child(take_all_permits, NULL);
+}
+
+static void killed_processes_leave_no_permit_behind(void **state)
+{
+	assert_int_equal(ktest_in_child_for(kill_at_random_moments, NULL, 120),
+			 0);
+}
+
+static int die_with_all_permits(void *arg)
+{
+	ktest_check(!run_counted(100, false));
+	for (unsigned i = 0; i < cap(); i++)
+		permits_take((uint32_t)gettid());
+	raise(SIGKILL);
+	return 0;
+}
+
+static int die_and_look(void *arg)
+{
+	become_user();
+	for (int i = 0; i < 20; i++) {
+		ktest_in_child(die_with_all_permits, NULL);
+		ktest_check(!ktest_in_child(take_all_permits, NULL));
+	}
+	return 0;
+}
+
+static void who_dies_with_all_permits_leaves_them_free(void **state)
+{
+	assert_int_equal(ktest_in_child_for(die_and_look, NULL, 120), 0);
+}
+
+static int clean_up(void **state)
+{
+	char path[64];
+
+	registry_path(path, sizeof(path), USER);
+	return geteuid() ? 0 : unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KTEST(the_cap_holds_and_all_work_is_done),
+		KTEST(killed_processes_leave_no_permit_behind),
+		KTEST(who_dies_with_all_permits_leaves_them_free),
+	};
+
+	return cmocka_run_group_tests(tests, map_shared, clean_up);
+}

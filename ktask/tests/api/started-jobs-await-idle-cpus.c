@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Without the right to raise a thread again a started job uses CPUs that idle:
+ * it begins when one does, however long after its start; rests while there is
+ * none; and is done in any case once somebody waits for it.
+ */
+#include "ktest.h"
+#include "tree.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <ktask/ktask.h>
+
+#include "user/machine/file.h"
+
+#define USER 65530
+#define UNIT_NS 100000
+/* Helpers run at normal priority here: they have their share of any machine. */
+#define WAIT_NS 30000000000ull
+
+static struct tree tree;
+
+static int spin(void *start, void *end_pos, void *arg)
+{
+	uint64_t units = (uint64_t)end_pos - (uint64_t)start;
+	uint64_t end_ns = ktest_now_ns() + units * UNIT_NS;
+
+	while (ktest_now_ns() < end_ns)
+		;
+	return 0;
+}
+
+/* Threads that run on the machine, by its account. */
+static void running(unsigned nr)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "0.00 0.00 0.00 %u/100 1234\n", nr);
+	tree_put(&tree, "/proc/loadavg", text);
+}
+
+static void become_user(void)
+{
+	struct rlimit none = { 0, 0 };
+
+	ktest_check(!setrlimit(RLIMIT_NICE, &none));
+	if (!geteuid()) {
+		ktest_check(!setresgid(USER, USER, USER));
+		ktest_check(!setresuid(USER, USER, USER));
+	}
+	/* Of that user's own. */
+	tree_begin(&tree);
+	tree_put_cpus(&tree);
+	file_root = tree.root;
+}
+
+/* As that user, on a machine where others run. */
+static struct ktask_job *start_beside_others(struct ktask_ctl *ctl, size_t size)
+{
+	struct ktask_job *job;
+
+	become_user();
+	running(1000);
+	ktest_check(!ktask_start(&job, NULL, size, ctl));
+	return job;
+}
+
+static uint64_t units_done(struct ktask_job *job)
+{
+	struct ktask_progress progress;
+
+	ktask_poll(job, &progress);
+	return progress.units_done;
+}
+
+/* Return: false if it does not move for long. */
+static bool moves(struct ktask_job *job)
+{
+	uint64_t from = units_done(job), begin_ns = ktest_now_ns();
+
+	while (units_done(job) == from) {
+		if (ktest_now_ns() - begin_ns > WAIT_NS)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
+/* A chunk that was begun may end meanwhile. */
+static bool comes_to_rest(struct ktask_job *job)
+{
+	uint64_t begin_ns = ktest_now_ns();
+	uint64_t before;
+
+	do {
+		before = units_done(job);
+		usleep(100000);
+		if (units_done(job) == before)
+			return true;
+	} while (ktest_now_ns() - begin_ns < WAIT_NS);
+	return false;
+}
+
+static int begin_and_rest(void *arg)
+{
+	struct ktask_job *job;
+	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+
+	/* Two minutes of work, were it all done. */
+	job = start_beside_others(&ctl, 120000000000 / UNIT_NS);
+	usleep(50000);
+	ktest_check(units_done(job) == 0);
+	running(0);
+	ktest_check(moves(job));
+	running(1000);
+	ktest_check(comes_to_rest(job));
+	running(0);
+	ktest_check(moves(job));
+	running(1000);
+	ktask_cancel(job);
+	ktest_check(ktask_wait(job) == -ECANCELED);
+	tree_end(&tree);
+	return 0;
+}
+
+static int wait_beside_others(void *arg)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct ktask_job *job;
+	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+
+	ktask_ctl_set_result(&ctl, &result);
+	job = start_beside_others(&ctl, 1000);
+	usleep(20000);
+	ktest_check(!ktask_wait(job));
+	ktest_check(result.units == 1000);
+	tree_end(&tree);
+	return 0;
+}
+
+static int deadline_beside_others(void *arg)
+{
+	struct ktask_progress progress;
+	struct ktask_job *job;
+	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
+	uint64_t begin_ns = ktest_now_ns();
+
+	ktask_ctl_set_deadline(&ctl, 20000000);
+	job = start_beside_others(&ctl, 1000000);
+	while (ktask_poll(job, &progress) == -EINPROGRESS) {
+		ktest_check(ktest_now_ns() - begin_ns < WAIT_NS);
+		usleep(1000);
+	}
+	ktest_check(ktask_wait(job) == -ETIMEDOUT);
+	tree_end(&tree);
+	return 0;
+}
+
+static void in_child(int (*func)(void *arg))
+{
+	if (KTEST_TSAN)
+		ktest_skip("TSAN has no threads after fork");
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		ktest_skip("one CPU: no job has helpers");
+	assert_int_equal(ktest_in_child_for(func, NULL, 100), 0);
+}
+
+static void begins_and_rests(void **state)
+{
+	in_child(begin_and_rest);
+}
+
+static void is_done_when_waited_for(void **state)
+{
+	in_child(wait_beside_others);
+}
+
+static void ends_at_its_deadline(void **state)
+{
+	in_child(deadline_beside_others);
+}
+
+KTEST_MAIN(KTEST(begins_and_rests), KTEST(is_done_when_waited_for),
+	   KTEST(ends_at_its_deadline))

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Shared by the tests of the shim: where things are, and one program run twice,
+# without and with the shim.  bats sources this; it has no tests of its own.
+
+KTASK_BUILD=${KTASK_BUILD:-$BATS_TEST_DIRNAME/../../../build}
+SHIM=$KTASK_BUILD/libktask-preload.so
+PROGRAMS=$KTASK_BUILD/tests/preload
+
+# Small enough that the cases need little memory, above their smallest ranges.
+export KTASK_RUN_MIN=1048576
+
+plain() {
+	env -u LD_PRELOAD "$@"
+}
+
+shimmed() {
+	env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT="$REPORT" "$@"
+}
+
+setup() {
+	REPORT=$BATS_TEST_TMPDIR/report
+	: >"$REPORT"
+}
+
+# The number in front of some words in the report's last line on a kind of
+# call, or nothing: taken mlock calls
+taken() {
+	grep "^ktask: $1: " "$REPORT" | tail -1 | grep -o "[0-9]* $2" |
+		cut -d ' ' -f 1
+}
+
+# nothing_taken [WHY]: the report says so of each process, and why
+nothing_taken() {
+	cat "$REPORT"
+	grep -q '^ktask: run: took over nothing.*'"$1" "$REPORT"
+	! grep -v '^ktask: run: \(took over nothing\|left \)' "$REPORT" || false
+}
+
+# Both runs must print the same text, which must not be empty.
+same_output() {
+	plain "$@" >"$BATS_TEST_TMPDIR/plain"
+	shimmed "$@" >"$BATS_TEST_TMPDIR/shimmed"
+	[ -s "$BATS_TEST_TMPDIR/plain" ]
+	diff -u "$BATS_TEST_TMPDIR/plain" "$BATS_TEST_TMPDIR/shimmed"
+}
+
+# remove_group DIRECTORY: a control group, once the watcher of a report has left
+remove_group() {
+	for _ in {1..600}; do
+		! rmdir "$1" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	rmdir "$1"
+}
+
+# make_group MIB: a control group with so much memory, in $group; either version
+make_group() {
+	local root=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
+
+	[ "$(id -u)" = 0 ] || skip "not root"
+	[ -d "$root" ] || root=/sys/fs/cgroup limit=memory.max
+	group=$root/ktask-test-$$
+	mkdir "$group" 2>/dev/null || skip "no control group can be made"
+	echo $(($1 << 20)) >"$group/$limit" ||
+		{ rmdir "$group" && skip "control groups do not limit memory"; }
+	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
+}

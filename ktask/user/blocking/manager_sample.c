@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* See manager_sample.h. */
+#include "user/blocking/user_monitor.h"
+#include "user/blocking/manager_sample.h"
+
+/* Threads are stalled if nothing was done for STALLED_NS and so many times what
+ * chunks take, up to STALLED_MAX_NS more.  For each of them one helper joins, however
+ * busy the machine is and whether it pays or not. */
+#define STALLED_NS 20000000
+#define STALLED_CHUNKS 4
+#define STALLED_MAX_NS 200000000
+
+static struct thread_sample sample_all(const struct manager *manager,
+				       bool closely)
+{
+	const struct user_job *job = manager->job;
+	struct thread_sample seen = { 0 };
+
+	thread_sample_add(&seen, manager->caller, closely);
+	for (unsigned i = 0; i < kt_load_acquire(&job->ctx.helpers.nr_used);
+	     i++)
+		thread_sample_add(&seen,
+				  kt_load(&job->ctx.helpers.items[i].host.tid),
+				  closely);
+	for (unsigned i = 0; i < manager->helpers.nr_used; i++)
+		thread_sample_add(&seen,
+				  kt_load(&manager->helpers.items[i].host.tid),
+				  closely);
+	return seen;
+}
+
+/* A thread that waits for the helpers of a nested job is not blocked: they run in
+ * its place. */
+struct thread_sample sample_working(const struct manager *manager)
+{
+	struct thread_sample seen = sample_all(manager, false);
+	int ready = monitor_ready(seen.working);
+
+	if (ready < 0)
+		seen = sample_all(manager, true);
+	else
+		seen.running = (unsigned)ready;
+	seen.running += kt_load(&manager->job->nested);
+	return seen;
+}
+
+static uint64_t stall_ns(const struct kt_job *job)
+{
+	uint64_t chunk_ns = kt_split_usual_ns(&job->split, &job->cost);
+	uint64_t most = STALLED_MAX_NS / STALLED_CHUNKS;
+
+	return STALLED_NS + STALLED_CHUNKS * KT_MIN(chunk_ns, most);
+}
+
+static unsigned nr_stalled(const struct manager *manager, uint64_t now_ns,
+			   uint64_t long_ns)
+{
+	const struct user_job *job = manager->job;
+	struct thread_progress *last = manager->last;
+	unsigned nr = 0;
+
+	nr += thread_is_stalled(last++, manager->caller,
+				kt_load(&job->ctx.caller.units), now_ns,
+				long_ns);
+	for (unsigned i = 0; i < kt_load_acquire(&job->ctx.helpers.nr_used);
+	     i++) {
+		const struct kt_item *item = &job->ctx.helpers.items[i];
+
+		nr += thread_is_stalled(&last[i], kt_load(&item->host.tid),
+					kt_load(&item->worker.units), now_ns,
+					long_ns);
+	}
+	last += job->ctx.helpers.nr;
+	for (unsigned i = 0; i < manager->helpers.nr_used; i++) {
+		const struct kt_item *item = &manager->helpers.items[i];
+
+		nr += thread_is_stalled(&last[i], kt_load(&item->host.tid),
+					kt_load(&item->worker.units), now_ns,
+					long_ns);
+	}
+	return nr;
+}
+
+/* While units are done, the rate says how many helpers pay (core/io_concurrency.h).  A thread
+ * that waits for a running thread needs none to get on. */
+unsigned sample_stalled(struct manager *manager, uint64_t units,
+			unsigned running, uint64_t now_ns)
+{
+	uint64_t long_ns = stall_ns(&manager->job->ctx.job);
+	unsigned stalled = nr_stalled(manager, now_ns, long_ns);
+
+	if (units != manager->done) {
+		manager->done = units;
+		manager->done_ns = now_ns;
+	}
+	if (!running && now_ns - manager->done_ns >= long_ns)
+		manager->extra = KT_MAX(manager->extra, stalled);
+	manager->extra = KT_MIN(manager->extra, stalled);
+	return manager->extra;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Energy: would this machine rather save energy than time?
+ *
+ * Then no helpers are added: they finish a job sooner, but wake CPUs that would sleep.
+ * Owns what the system says of itself.  The administrator's setting is user/limits/config.h's,
+ * and comes first.
+ *
+ * Behaves badly where CPUs are governed one by one: only a few of them are read.
+ */
+#ifndef KTASK_USER_ENERGY_H
+#define KTASK_USER_ENERGY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ENERGY_NO_LIMIT 65536u
+#define ENERGY_REFRESH_NS 1000000000
+
+/*
+ * energy_saving - does the system under @root save energy?
+ * @why: the reason, for people; @size bytes
+ */
+bool energy_saving(const char *root, char *why, size_t size);
+
+/* energy_threads - 1 where no helper shall run, else ENERGY_NO_LIMIT; @now_ns 0:
+ * from the last refresh */
+unsigned energy_threads(uint64_t now_ns);
+
+/* energy_explain - the same, read now, and the reason */
+unsigned energy_explain(char *why, size_t size);
+
+#endif /* KTASK_USER_ENERGY_H */

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See overload.h.
+ *
+ * Why /proc/loadavg: getrusage() tells in 0.2 us instead of 1.8 whether the
+ * calling thread was preempted, but not before it has run for some milliseconds;
+ * most jobs, and the first of a process, are over or have made threads by then.
+ *
+ * Locking: there is none; A: any thread writes and reads by kt_store() and
+ * kt_load().  Two that count at once cost 2 us more.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/deps.h"
+#include "user/limits/limits.h"
+#include "user/limits/overload.h"
+#include "user/limits/permits.h"
+#include "user/pool/user_pool.h"
+#include "user/machine/topo.h"
+
+/* An overload ends when so many counts in a row found idle CPUs, and at the latest
+ * so long after a helper was last seen without a CPU. */
+#define IDLE_COUNTS 3
+#define STARVED_NS 1000000000
+/* Or so long after it was counted.  Then no job counts for STARVED_NS. */
+#define COUNTED_NS 200000000
+/* Between two counts: a count costs 3 us.  While there is no overload, and while
+ * there is one, whose end is to be found soon. */
+#define COUNT_NS 5000000
+#define COUNT_AGAIN_NS 1000000
+
+static struct {
+	uint32_t counts; /* idle ones until it is over; 0: no overload; A */
+	uint32_t busy; /* CPUs that others had at the last count; A */
+	uint64_t starved_ns; /* when a helper was last seen to starve; A */
+	uint64_t counted_ns; /* A */
+	uint64_t tried_ns; /* when an overload ended without idle CPUs; A */
+} overload_state;
+
+static pthread_once_t read_once = PTHREAD_ONCE_INIT;
+static bool is_ignored; /* constant from then on */
+
+static void read_environment(void)
+{
+	const char *how = secure_getenv("KTASK_OVERLOAD");
+
+	is_ignored = how && !strcmp(how, "ignore");
+}
+
+static void begin_overload(uint64_t starved_ns)
+{
+	kt_store(&overload_state.starved_ns, starved_ns);
+	kt_store(&overload_state.counts, IDLE_COUNTS);
+}
+
+void overload_starved(uint64_t now_ns)
+{
+	begin_overload(now_ns);
+}
+
+/* Helpers of other jobs give way, and so do those that wait for the next job.  They
+ * are no more than CPUs, and not looked for where that cannot matter. */
+static unsigned count_others(unsigned own)
+{
+	unsigned cpus = topo_nr_cpus();
+	unsigned mine = own + pool_spinning();
+	unsigned running = limits_running();
+	unsigned helpers;
+
+	running = running > mine ? running - mine : 0;
+	if (running < cpus || running >= 2 * cpus)
+		return running;
+	helpers = permits_running();
+	helpers = helpers > own - 1 ? helpers - (own - 1) : 0;
+	return running > helpers ? running - helpers : 0;
+}
+
+/* Count anew if that is due.  Return: whether it was. */
+static bool count_if_due(unsigned own, uint64_t now_ns, uint64_t pause_ns)
+{
+	if (now_ns - kt_load(&overload_state.counted_ns) < pause_ns)
+		return false;
+	kt_store(&overload_state.counted_ns, now_ns);
+	kt_store(&overload_state.busy, count_others(own));
+	return true;
+}
+
+unsigned overload_threads(unsigned own, unsigned wanted, uint64_t now_ns)
+{
+	uint32_t counts = kt_load(&overload_state.counts);
+	unsigned cpus, busy, idle;
+
+	/* A job that wants no helper does not find out whether one could run. */
+	if (!counts || wanted < 2)
+		return wanted;
+	if (now_ns - kt_load(&overload_state.starved_ns) >= STARVED_NS) {
+		kt_store(&overload_state.counts, 0);
+		kt_store(&overload_state.tried_ns, now_ns);
+		return wanted;
+	}
+	cpus = topo_nr_cpus();
+	if (count_if_due(own, now_ns, COUNT_AGAIN_NS)) {
+		counts = cpus - KT_MIN(kt_load(&overload_state.busy), cpus) <
+					 wanted
+				 ? IDLE_COUNTS
+				 : counts - 1;
+		kt_store(&overload_state.counts, counts);
+	}
+	if (!counts)
+		return wanted;
+	busy = kt_load(&overload_state.busy);
+	idle = busy < cpus ? cpus - busy : 1;
+	return KT_MIN(idle, wanted);
+}
+
+bool overload_begins(uint64_t now_ns)
+{
+	if (kt_load(&overload_state.counts))
+		return overload_threads(1, 2, now_ns) < 2;
+	pthread_once(&read_once, read_environment);
+	if (is_ignored ||
+	    now_ns - kt_load(&overload_state.tried_ns) < STARVED_NS ||
+	    !count_if_due(1, now_ns, COUNT_NS) ||
+	    kt_load(&overload_state.busy) < topo_nr_cpus())
+		return false;
+	begin_overload(now_ns - (STARVED_NS - COUNTED_NS));
+	return true;
+}

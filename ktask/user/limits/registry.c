@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The shared registries of users in /dev/shm: made, found, checked, read.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/deps.h"
+#include "user/limits/guarded.h"
+#include "user/limits/permits.h"
+#include "user/limits/registry.h"
+
+#define REGISTRY_MAGIC 0x6b7461736b2d3103ull
+#define REGISTRY_NAMES 8 /* tried, should somebody squat the first */
+#define PREFIX "ktask-slots-"
+/* A signal interrupts the allocation of a file.  A process that gets signals all
+ * the time gives up after so many tries. */
+#define MAX_TRIES 100
+
+/* Libraries of other versions read it; those of 32 bits use the next name. */
+_Static_assert(sizeof(void *) != 8 ||
+		       (sizeof(struct registry_entry) == 64 &&
+			offsetof(struct registry_head, entries) == 24),
+	       "the layout of the shared registry must not change");
+
+static bool init_permits(struct registry *registry)
+{
+	pthread_mutexattr_t attr;
+	bool done = true;
+
+	if (pthread_mutexattr_init(&attr))
+		return false;
+	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	for (unsigned i = 0; i < REGISTRY_PERMITS && done; i++)
+		done = !pthread_mutex_init(&registry->permits[i].mutex, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return done;
+}
+
+/* A file beyond this limit would end the program (SIGXFSZ). */
+static bool may_make_file(void)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) &&
+	       limit.rlim_cur >= sizeof(struct registry);
+}
+
+static bool allocate_file(int fd)
+{
+	int tries = 0, error;
+
+	do
+		error = posix_fallocate(fd, 0, sizeof(struct registry));
+	while (error == EINTR && ++tries < MAX_TRIES);
+	return !error;
+}
+
+/* A complete registry appears under its name at once, or not at all. */
+static struct registry *make_registry(const char *path)
+{
+	struct registry *registry = NULL;
+	char self[32];
+	int fd;
+
+	if (!may_make_file())
+		return NULL;
+	fd = open(REGISTRY_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return NULL;
+	if (fchmod(fd, 0644) || !allocate_file(fd) ||
+	    !(registry = guarded_map(fd, sizeof(*registry))))
+		goto close;
+	registry->head.magic = REGISTRY_MAGIC;
+	registry->head.mutex_bytes = sizeof(pthread_mutex_t);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	if (!init_permits(registry) ||
+	    linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW)) {
+		guarded_unmap(registry, sizeof(*registry));
+		registry = NULL;
+	}
+close:
+	close(fd);
+	return registry;
+}
+
+static bool is_registry(const struct stat *st, uid_t uid)
+{
+	return S_ISREG(st->st_mode) && st->st_uid == uid &&
+	       !(st->st_mode & (S_IWGRP | S_IWOTH)) &&
+	       st->st_size == sizeof(struct registry);
+}
+
+/* The caller may become another user, and keeps its registry. */
+static uid_t registry_user; /* constant once the registry is open */
+
+uid_t registry_owner(void)
+{
+	return registry_user;
+}
+
+static int open_checked(const char *path, uid_t uid, int mode)
+{
+	int fd = open(path, mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (!fstat(fd, &st) && is_registry(&st, uid))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static struct registry *find_registry(const char *path)
+{
+	int fd = open_checked(path, registry_user, O_RDWR);
+	struct registry *registry;
+
+	if (fd < 0)
+		return NULL;
+	registry = guarded_map(fd, sizeof(*registry));
+	close(fd);
+	if (!registry)
+		return NULL;
+	if (registry->head.magic == REGISTRY_MAGIC &&
+	    registry->head.mutex_bytes == sizeof(pthread_mutex_t))
+		return registry;
+	guarded_unmap(registry, sizeof(*registry));
+	return NULL;
+}
+
+static bool is_free(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) && errno == ENOENT;
+}
+
+struct registry *registry_open(void)
+{
+	struct registry *registry = NULL;
+	char path[64];
+
+	registry_user = geteuid();
+	for (int n = 0; n < REGISTRY_NAMES && !registry; n++) {
+		snprintf(path, sizeof(path), REGISTRY_DIR "/" PREFIX "%u.%d",
+			 (unsigned)registry_user, n);
+		registry = find_registry(path);
+		if (!registry)
+			registry = make_registry(path);
+		/* Another process was quicker. */
+		if (!registry)
+			registry = find_registry(path);
+		/* The next name is for those who cannot have this one. */
+		if (!registry && is_free(path))
+			break;
+	}
+	return registry;
+}
+
+/* The user that a registry of this file @name should be of, or -1. */
+static int64_t user_of(const char *name)
+{
+	unsigned long uid;
+	char *end;
+
+	if (strncmp(name, PREFIX, strlen(PREFIX)))
+		return -1;
+	uid = strtoul(name + strlen(PREFIX), &end, 10);
+	if (end[0] != '.' || end[1] < '0' || end[1] >= '0' + REGISTRY_NAMES ||
+	    end[2] || uid > UINT32_MAX)
+		return -1;
+	return (int64_t)uid;
+}
+
+bool registry_for_each(void (*use)(const char *name, uid_t uid, void *arg),
+		       void *arg)
+{
+	unsigned names = 0, registries = 0;
+	DIR *dir = opendir(REGISTRY_DIR);
+	struct dirent *entry;
+	bool all = true;
+
+	while (dir && all && (entry = readdir(dir))) {
+		int64_t uid = user_of(entry->d_name);
+
+		registries += uid >= 0;
+		all = names++ < REGISTRY_NAMES_MOST &&
+		      registries <= REGISTRIES_MOST;
+		if (all && uid >= 0)
+			use(entry->d_name, (uid_t)uid, arg);
+	}
+	if (dir)
+		closedir(dir);
+	return all;
+}
+
+static bool read_all(int fd, void *to, size_t size, off_t from)
+{
+	return pread(fd, to, size, from) == (ssize_t)size;
+}
+
+/* Only the entries that were ever used. */
+static struct registry_head *read_used(int fd)
+{
+	const size_t fixed = offsetof(struct registry_head, entries);
+	struct registry_head *head = malloc(sizeof(*head));
+
+	if (!head)
+		return NULL;
+	if (read_all(fd, head, fixed, 0) && head->magic == REGISTRY_MAGIC) {
+		head->nr_entries = KT_MIN(head->nr_entries, REGISTRY_ENTRIES);
+		if (read_all(fd, head->entries,
+			     head->nr_entries * sizeof(head->entries[0]),
+			     (off_t)fixed))
+			return head;
+	}
+	free(head);
+	return NULL;
+}
+
+struct registry_head *registry_read(const char *name, uid_t uid)
+{
+	struct registry_head *head;
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), REGISTRY_DIR "/%s", name);
+	fd = open_checked(path, uid, O_RDONLY);
+	if (fd < 0)
+		return NULL;
+	head = read_used(fd);
+	close(fd);
+	return head;
+}
+
+bool registry_entry_silent(uint64_t seen_ns, uint64_t now_ns, uint64_t bound_ns)
+{
+	/* A time ahead of ours is another CPU's, or garbage. */
+	return !seen_ns || (now_ns > seen_ns && now_ns - seen_ns > bound_ns) ||
+	       (seen_ns > now_ns && seen_ns - now_ns > bound_ns);
+}
+
+uint32_t registry_nr_entries(const struct registry_head *head)
+{
+	uint32_t nr = kt_load(&head->nr_entries);
+
+	return KT_MIN(nr, REGISTRY_ENTRIES);
+}
+
+uint32_t registry_wanted(const struct registry_head *head, uint64_t now_ns)
+{
+	uint32_t nr = registry_nr_entries(head);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct registry_entry *entry = &head->entries[i];
+
+		if (!registry_entry_silent(kt_load(&entry->seen_ns), now_ns,
+					   ENTRY_SILENT_NS))
+			sum += kt_load(&entry->wanted);
+	}
+	return (uint32_t)KT_MIN(sum, UINT32_MAX);
+}

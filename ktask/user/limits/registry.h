@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The shared registry of a user: what lies in /dev/shm, and how it is found.
+ *
+ * Does not know what permits and entries are for: that is user/limits/permits.h, which also
+ * has the threat model.  Every process of the user may write anything into it.
+ *
+ * Locking: processes that follow the rules write as follows, but nothing that is read
+ * here may be relied on.
+ *
+ *	M: the thread that holds the permit's mutex
+ *	E: the process that set seen_ns from a time that is long ago by compare-and-swap,
+ *	   until it sets it to 0; its caller, but for seen_ns
+ *	I: before the file has its name
+ *	A: written by any thread, read by any process: kt_load() and kt_store()
+ */
+#ifndef KTASK_USER_REGISTRY_H
+#define KTASK_USER_REGISTRY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define REGISTRY_DIR "/dev/shm"
+#define REGISTRY_PERMITS 1024
+#define REGISTRY_ENTRIES 512
+/* Anybody may fill the directory.  At most so many names are read, and of these at
+ * most so many names of registries.  Names are counted, not valid files: whoever
+ * fills the directory can make any number of either. */
+#define REGISTRY_NAMES_MOST 65536
+#define REGISTRIES_MOST 1024
+
+struct registry_entry {
+	uint64_t seen_ns; /* CLOCK_MONOTONIC; 0 free; E, A */
+	uint32_t wanted; /* E, A */
+	uint32_t pid; /* E */
+	/* For people; E: readers may see half of it. */
+	uint32_t helpers;
+	char name[16]; /* may lack its end */
+	uint64_t start_ns;
+	uint64_t units_done, units_total;
+};
+
+struct permit {
+	pthread_mutex_t mutex;
+	uint32_t holder; /* hint: this thread; the mutex decides; M, A */
+	uint32_t yielded_by; /* the holder for which another may work; A */
+};
+
+/* What other users read. */
+struct registry_head {
+	uint64_t magic; /* I */
+	uint32_t mutex_bytes; /* of this C library; I */
+	uint32_t nr_entries; /* entries that were ever used; A */
+	uint32_t changes; /* of entries, counted; A */
+	struct registry_entry entries[REGISTRY_ENTRIES];
+};
+
+struct registry {
+	struct registry_head head;
+	struct permit permits[REGISTRY_PERMITS];
+};
+
+/* registry_open - the registry of this user, made if need be; NULL without one */
+struct registry *registry_open(void);
+
+/* registry_owner - the user that this process was when it opened its registry */
+uid_t registry_owner(void);
+
+/*
+ * registry_for_each - go through the names of registries
+ * @use: gets a name, the user whose registry that should be, and @arg
+ *
+ * Return: false where there are more than are read.
+ */
+bool registry_for_each(void (*use)(const char *name, uid_t uid, void *arg),
+		       void *arg);
+
+/*
+ * registry_read - a copy of the head of registry @name of @uid
+ *
+ * Return: to be freed; NULL if it is not in order.
+ */
+struct registry_head *registry_read(const char *name, uid_t uid);
+
+/* registry_entry_silent - was an entry last written more than @bound_ns ago? */
+bool registry_entry_silent(uint64_t seen_ns, uint64_t now_ns,
+			   uint64_t bound_ns);
+
+/* registry_nr_entries - entries to read, whatever other processes write */
+uint32_t registry_nr_entries(const struct registry_head *head);
+
+/* registry_wanted - sum of the helpers that jobs want, silent ones left out */
+uint32_t registry_wanted(const struct registry_head *head, uint64_t now_ns);
+
+#endif /* KTASK_USER_REGISTRY_H */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Small text files that somebody else wrote: the kernel, or the administrator.
+ *
+ * Reads them without trust: bounded, never blocking, and no descriptor is left open.
+ * A number followed by anything else, a line without its end and a line that is too long
+ * count as missing.
+ */
+#ifndef KTASK_USER_FILE_H
+#define KTASK_USER_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FILE_LINE 4096
+#define FILE_PATH 1200
+
+/* file_root - put before every path of the system; "" except in tests */
+extern const char *file_root;
+
+/*
+ * file_text - read the beginning of a file, as a string
+ *
+ * Return: its length, at most @size - 1; -errno if it cannot be read.
+ */
+int file_text(const char *path, char *text, size_t size);
+
+#define FILE_MARK 0xcbf29ce484222325u
+
+/*
+ * file_mark - a hash of the whole file (FNV-1a); a missing file leaves @mark as it is
+ * @mark: FILE_MARK, or the mark of another file, to hash both
+ */
+uint64_t file_mark(const char *path, uint64_t mark);
+
+/* text_mark - the same of a string */
+uint64_t text_mark(const char *text, uint64_t mark);
+
+/* file_number - of a file that holds one number and the end of its line */
+bool file_number(const char *path, uint64_t *value);
+
+/* text_number - decimal digits and nothing else; false also if too large */
+bool text_number(const char *text, uint64_t *value);
+
+/*
+ * text_field - find the line "@key number" in a text, and read the number
+ *
+ * Return: false if there is no such line.
+ */
+bool text_field(const char *text, const char *key, uint64_t *value);
+
+/* A file read by lines, of at most FILE_LINE bytes each. */
+struct file_lines {
+	int fd;
+	size_t left; /* bytes that may still be read */
+	size_t from, to; /* what of buf is not yet used */
+	char buf[FILE_LINE];
+};
+
+/* file_lines_begin - read from @fd, at most @max bytes; takes the descriptor */
+void file_lines_begin(struct file_lines *lines, int fd, size_t max);
+
+/* file_lines_next - the next line, without its end; NULL behind the last */
+char *file_lines_next(struct file_lines *lines);
+
+void file_lines_end(struct file_lines *lines);
+
+#endif /* KTASK_USER_FILE_H */

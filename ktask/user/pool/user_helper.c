@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What a helper thread does by itself: take items, park, leave items; and how its
+ * thread is made and placed.
+ *
+ * Does not know who submits items (user/pool/user_pool.c), nor what a job is.  user/pool/user_helper.h has the
+ * protocol and says who owns which field.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include "user/limits/config.h"
+#include "util/futex.h"
+#include "user/pool/user_helper.h"
+#include "user/machine/topo.h"
+
+#define STACK_BYTES (256 * 1024)
+/* How long a helper may spin for the next job before it sleeps: about what
+ * sleeping and waking cost (5 to 50 us); less where jobs are rare. */
+#define SPIN_MAX_NS 50000
+#define SPIN_MIN_NS 1000
+/* The same after the item that woke it was cancelled: long enough for the next job
+ * of a series, and no longer, because the helper is not low. */
+#define SPIN_WOKEN_NS 10000
+/* Between two tries to begin. */
+#define NAP_MIN_NS 250000
+#define NAP_MAX_NS 2000000
+/* A helper's CPUs are set anew after this time, should somebody have changed
+ * them. */
+#define PLACED_NS 1000000000
+/* How often a helper that idled long enough to end checks whether jobs run.  It
+ * stays while they do, since no helper is made then. */
+#define BUSY_POLL_NS 100000000
+
+/* Spin for @spin_ns.  Return: the word when there is an item or the time is up. */
+static uint32_t spin_for_item(struct helper *h, uint64_t spin_ns)
+{
+	uint64_t until = kt_now_ns() + spin_ns;
+	uint32_t word;
+
+	kt_store(&h->spin_until_ns, until);
+	do {
+		for (int i = 0; i < 32; i++) {
+			word = kt_load_acquire(&h->word);
+			if (phase_of(word) == QUEUED)
+				return word;
+			cpu_relax();
+		}
+	} while (kt_now_ns() < until);
+	return word;
+}
+
+static void adapt_spin(struct helper *h, uint64_t idle_ns)
+{
+	h->close = idle_ns <= SPIN_MAX_NS;
+	if (h->close)
+		h->spin_ns = SPIN_MAX_NS;
+	else
+		h->spin_ns = KT_MAX(h->spin_ns / 2, SPIN_MIN_NS);
+}
+
+/* Only the helper itself may change its priority without owning the word. */
+static void assert_may_raise(struct helper *h)
+{
+	kt_assert(phase_of(kt_load(&h->word)) == CLAIMED ||
+		  helper_tid(h) == gettid());
+}
+
+void helper_raise(struct helper *h)
+{
+	assert_may_raise(h);
+	if (!kt_load(&h->low))
+		return;
+	prio_raise(helper_tid(h));
+	kt_store(&h->low, 0);
+}
+
+/* A helper that is not low yet has a CPU.  It finds no item and raises itself. */
+void helper_raise_taker(struct helper *h)
+{
+	if (prio_is_lowest(helper_tid(h)))
+		helper_raise(h);
+}
+
+/* QUEUED -> TAKING -> RUNNING, as low as it can be; false if the item was
+ * cancelled.  Then it is raised whoever else may have done so: that may have come
+ * in the middle of being lowered. */
+static bool take_item(struct helper *h, uint32_t word)
+{
+	if (kt_load(&h->low) || prio_mode() != PRIO_LEND || pool_closing())
+		return helper_move(h, &word, RUNNING);
+	if (!helper_move(h, &word, TAKING))
+		return false;
+	kt_store(&h->low, 1);
+	prio_lower();
+	word = with_phase(word, TAKING);
+	if (helper_move(h, &word, RUNNING))
+		return true;
+	prio_raise(0);
+	kt_store(&h->low, 0);
+	return false;
+}
+
+/*
+ * From IDLE; a thread that sleeps has been raised.  The helper stays IDLE while it
+ * raises itself, so that it may be given work: the call may last, and a caller that
+ * finds no idle helper tries again only at its next tick.  No other thread lowers the
+ * helper, and a caller that cancels its item only raises it, too.
+ *
+ * Return: false if an item came first.
+ */
+static bool fall_asleep(struct helper *h, uint32_t word)
+{
+	helper_raise(h);
+	return helper_move(h, &word, ASLEEP);
+}
+
+/* Sleep until the word changes.  Return: false when it is time to end. */
+static bool sleep_for_item(struct helper *h, uint32_t word)
+{
+	uint64_t idle_ns = (uint64_t)config_get()->idle_ms * 1000000 + 1;
+
+	if (phase_of(word) == IDLE && !fall_asleep(h, word))
+		return true;
+	word = with_phase(word, ASLEEP);
+	while (kt_load_acquire(&h->word) == word) {
+		bool end = kt_load(&h->dismissed);
+
+		if (!end && futex_wait(&h->word, word, idle_ns) == -ETIMEDOUT) {
+			end = !pool_busy();
+			idle_ns = KT_MAX(idle_ns, BUSY_POLL_NS);
+		}
+		if (!end)
+			continue;
+		/* Before: from then on another thread may be made here. */
+		kt_store_release(&h->ended_tid, (uint32_t)helper_tid(h));
+		if (helper_move(h, &word, EMPTY))
+			return false;
+		kt_store(&h->ended_tid, 0);
+		return true;
+	}
+	return true;
+}
+
+/* Return: true with an item taken, false when the thread shall end. */
+static bool next_item(struct helper *h)
+{
+	uint64_t since = kt_now_ns();
+	uint64_t spin_ns = h->spin_ns;
+
+	for (;;) {
+		uint32_t word = spin_for_item(h, spin_ns);
+
+		if (phase_of(word) == QUEUED) {
+			if (!take_item(h, word))
+				continue;
+			adapt_spin(h, kt_now_ns() - since);
+			return true;
+		}
+		if (phase_of(word) == CLAIMED)
+			continue;
+		if (!sleep_for_item(h, word))
+			return false;
+		spin_ns = KT_MIN(h->spin_ns, SPIN_WOKEN_NS);
+	}
+}
+
+/* @phase: IDLE for good, QUEUED to try again.  From then on the item and its job may
+ * not exist any more. */
+static void leave_item(struct helper *h, enum phase phase)
+{
+	uint32_t word = kt_load_acquire(&h->word);
+
+	kt_assert(helper_tid(h) == gettid());
+	do {
+		/* The caller is inside one system call. */
+		while (phase_of(word) == LENDING) {
+			sched_yield();
+			word = kt_load_acquire(&h->word);
+		}
+	} while (!helper_move(h, &word, phase));
+	if (phase_of(word) == WAITED)
+		futex_wake(&h->word, 1);
+	kt_store(&h->loans, 0);
+}
+
+/* The helper could not begin: try again soon, unless the item is cancelled.  A
+ * helper that got a loan is no longer low, and lowers itself when it tries again. */
+static void decline_item(struct helper *h)
+{
+	uint32_t word = with_phase(kt_load(&h->word), QUEUED);
+
+	kt_store(&h->spin_until_ns, 0);
+	leave_item(h, QUEUED);
+	futex_wait(&h->word, word, h->nap_ns);
+	h->nap_ns = KT_MIN(h->nap_ns * 2, NAP_MAX_NS);
+}
+
+void helper_note_loan(struct helper *h, const struct prio *prio)
+{
+	helper_assert_phase(h, LENDING);
+	kt_store_release(&h->loans, kt_load(&h->loans) + 1);
+	kt_store_release(&h->loan.policy, prio->policy);
+	kt_store_release(&h->loan.nice, prio->nice);
+	kt_store_release(&h->loan.rt_priority, prio->rt_priority);
+	/* A helper that has read half of it reads it again. */
+	kt_store_release(&h->loans, kt_load(&h->loans) + 1);
+}
+
+/*
+ * The caller may have lent its priority just before this helper changed its own: take
+ * the loan again.  A later loan overwrites what is set here; one that comes meanwhile
+ * is counted, and taken in the next round.
+ */
+static void keep_loan(struct helper *h)
+{
+	uint32_t loans = kt_load_acquire(&h->loans);
+	uint32_t taken = 0;
+
+	while (taken != loans) {
+		struct prio prio = { kt_load_acquire(&h->loan.policy),
+				     kt_load_acquire(&h->loan.nice),
+				     kt_load_acquire(&h->loan.rt_priority) };
+
+		taken = loans;
+		prio_take(&prio);
+		loans = kt_load_acquire(&h->loans);
+	}
+}
+
+/* Before the helper leaves an item for good: while low it might get no CPU to leave. */
+static void raise_self(struct helper *h)
+{
+	if (!kt_load(&h->low) || (h->close && !h->blocks))
+		return;
+	if (!kt_load_acquire(&h->loans))
+		prio_raise(0);
+	keep_loan(h);
+	kt_store(&h->low, 0);
+}
+
+/* The item's work is done.  A lent priority is given back only after the item is
+ * left, because the caller may be waiting.  Work may be submitted from then on, see
+ * fall_asleep(). */
+static void finish_item(struct helper *h)
+{
+	raise_self(h);
+	h->blocks = false;
+	leave_item(h, IDLE);
+	if (h->lent) {
+		h->lent = false;
+		kt_store(&h->low, 1);
+		helper_raise(h);
+	}
+}
+
+void pool_item_blocks(struct pool_item *item)
+{
+	struct helper *h = item->helper;
+
+	if (h->blocks || prio_mode() != PRIO_LEND)
+		return;
+	h->blocks = true;
+	/* A loan is noted before it is made, so none is missed here. */
+	if (!kt_load_acquire(&h->loans))
+		prio_blocks();
+	keep_loan(h);
+}
+
+/*
+ * For items without a caller that adapts: the scheduler has to move the helper when
+ * other CPUs idle.  A thread that was just made may not use all CPUs of the item yet.
+ */
+static void widen_self(struct helper *h)
+{
+	uint32_t word = kt_load(&h->word);
+
+	do {
+		/* The caller is widening it now. */
+		if (phase_of(word) == LENDING)
+			return;
+	} while (!helper_move(h, &word, LENDING));
+	helper_widen(h);
+	kt_store_release(&h->word, word);
+}
+
+static bool mode_changed(enum prio_mode mode)
+{
+	return mode == PRIO_LEND && prio_mode() != PRIO_LEND;
+}
+
+static void *helper_main(void *arg)
+{
+	struct helper *h = arg;
+	enum prio_mode mode = PRIO_UNKNOWN;
+
+	prctl(PR_SET_NAME, "ktask", 0, 0, 0);
+
+	while (next_item(h)) {
+		uint32_t generation = pool_generation();
+
+		if (mode == PRIO_UNKNOWN)
+			mode = prio_mode();
+		if (h->item->anywhere)
+			widen_self(h);
+		if (!h->item->work(h->item)) {
+			decline_item(h);
+			continue;
+		}
+		h->nap_ns = NAP_MIN_NS;
+		/* A chunk forked, and this is the child's only thread: there is
+		 * no job to return to. */
+		if (generation != pool_generation())
+			pthread_exit(NULL);
+		finish_item(h);
+		/* Rights were given up: this thread can never be raised. */
+		if (mode_changed(mode))
+			kt_store(&h->dismissed, 1);
+	}
+	return NULL;
+}
+
+/* ---- making and placing helpers ---- */
+
+/*
+ * Helpers are kept off the CPU that the caller runs on.  The scheduler alone does worse:
+ * in virtual machines an idle CPU often counts as preempted by the host, and a woken
+ * SCHED_IDLE thread then queues behind the caller (measured under KVM: 1.9 ms until it
+ * ran, 0.03 ms with this).
+ */
+static bool bind_thread(pid_t tid, const struct placement *placement)
+{
+	struct kt_cpus mask;
+
+	kt_placement_cpus(placement->cores, placement->cpus.words,
+			  placement->avoid, placement->level, mask.words);
+	return cpus_set_affinity(tid, &mask);
+}
+
+/* The kernel widens the mask of a thread whose last CPU goes, and resets it when the
+ * control group's CPUs change.  It does not tell the process. */
+static bool is_fresh(const struct helper *h, uint64_t now_ns)
+{
+	return now_ns >= h->placed_ns && now_ns - h->placed_ns < PLACED_NS;
+}
+
+bool helper_place(struct helper *h, const struct pool_item *item)
+{
+	const struct kt_cores *cores = &topo_get()->cores;
+	bool same = cpus_equal(&h->placement.cpus, item->cpus);
+	pid_t tid = helper_tid(h);
+	int here = item->anywhere ? -1 : sched_getcpu();
+	struct placement placement;
+
+	helper_assert_phase(h, CLAIMED);
+	if (same && h->placement.avoid == here &&
+	    h->placement.level == item->level && h->placement.cores == cores &&
+	    is_fresh(h, item->now_ns))
+		return same;
+	placement = (struct placement){ *item->cpus, item->level, here, cores };
+	if (!bind_thread(tid, &placement))
+		return same;
+	h->placement = placement;
+	h->placed_ns = item->now_ns;
+	return true;
+}
+
+/* The caller is about to sleep: its CPU may be the only idle one. */
+void helper_widen(struct helper *h)
+{
+	struct placement *placement = &h->placement;
+
+	helper_assert_phase(h, LENDING);
+	if (placement->avoid < 0 && placement->level == KT_PLACEMENT_ANY)
+		return;
+	if (!cpus_set_affinity(helper_tid(h), &placement->cpus))
+		return;
+	placement->avoid = -1;
+	placement->level = KT_PLACEMENT_ANY;
+}
+
+/*
+ * Helpers take no signal that is meant for the program.  Faults are not blocked: that
+ * would not stop a fault, but keep it from the handler of the program or the operation.
+ */
+static void helper_signals(sigset_t *set)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS,	SIGILL,
+				      SIGFPE,  SIGTRAP, SIGSYS };
+
+	sigfillset(set);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		sigdelset(set, faults[i]);
+}
+
+static void set_attributes(pthread_attr_t *attr,
+			   const struct placement *placement)
+{
+	struct sched_param normal = { .sched_priority = 0 };
+	struct kt_cpus mask;
+
+	pthread_attr_setdetachstate(attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(attr, STACK_BYTES);
+	if (!placement)
+		return;
+	/* Not the caller's real-time policy. */
+	pthread_attr_setinheritsched(attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(attr, SCHED_OTHER);
+	pthread_attr_setschedparam(attr, &normal);
+	kt_placement_cpus(placement->cores, placement->cpus.words,
+			  placement->avoid, placement->level, mask.words);
+	pthread_attr_setaffinity_np(attr, sizeof(mask),
+				    (const cpu_set_t *)&mask);
+}
+
+/* POSIX threads do not tell the kernel's id, but the id of the thread's clock
+ * contains it.  The thread must not have ended. */
+static pid_t tid_of(pthread_t thread)
+{
+	clockid_t clock;
+
+	return pthread_getcpuclockid(thread, &clock) ? 0
+						     : (pid_t) ~(clock >> 3);
+}
+
+/* @placement: NULL to inherit CPUs and policy.  Return: 0 or a positive errno. */
+static int start_thread(struct helper *h, const struct placement *placement)
+{
+	sigset_t blocked, saved;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int error = pthread_attr_init(&attr);
+
+	helper_assert_phase(h, CLAIMED);
+	if (error)
+		return error;
+	set_attributes(&attr, placement);
+	helper_signals(&blocked);
+	pthread_sigmask(SIG_SETMASK, &blocked, &saved);
+	error = pthread_create(&thread, &attr, helper_main, h);
+	/* While CLAIMED it does not end. */
+	if (!error)
+		kt_store_release(&h->tid, tid_of(thread));
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	pthread_attr_destroy(&attr);
+	return error;
+}
+
+/* For sandboxes that forbid to choose CPUs or policy (QEMU's under libvirt). */
+static int start_where_we_are(struct helper *h)
+{
+	h->placement.avoid = -1;
+	if (!cpus_get_affinity(&h->placement.cpus))
+		memset(&h->placement.cpus, 0xff, sizeof(h->placement.cpus));
+	return start_thread(h, NULL);
+}
+
+bool helper_make(struct helper *h, const struct kt_cpus *cpus)
+{
+	uint32_t word = kt_load(&h->word);
+	int error;
+
+	if (phase_of(word) != EMPTY || !helper_move(h, &word, CLAIMED))
+		return true;
+	kt_store(&h->tid, 0);
+	h->lent = false;
+	h->blocks = false;
+	h->close = false;
+	kt_store(&h->low, 0);
+	kt_store(&h->spin_until_ns, 0);
+	kt_store(&h->loans, 0);
+	kt_store(&h->node, -1);
+	h->spin_ns = SPIN_MAX_NS;
+	h->nap_ns = NAP_MIN_NS;
+	kt_store(&h->dismissed, 0);
+	h->placement = (struct placement){ *cpus, KT_PLACEMENT_ANY,
+					   sched_getcpu(), &topo_get()->cores };
+	h->placed_ns = kt_now_ns();
+	error = start_thread(h, &h->placement);
+	if (error == EPERM || error == EINVAL)
+		error = start_where_we_are(h);
+	if (!error && !prio_find_out(helper_tid(h)))
+		kt_store(&h->dismissed, 1);
+	/* Only a thread that exists may be given an item. */
+	kt_store_release(&h->word, with_phase(word, error ? EMPTY : IDLE));
+	return !error;
+}

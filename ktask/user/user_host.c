@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The user-space host of engine/: threads of the pool, permits in the shared
+ * registry, policy.
+ *
+ * The caller takes the permits of this process for a helper.  The helper itself
+ * takes one that counts in all processes (user/limits/permits.h), and stays queued while
+ * there is none.
+ */
+#include <time.h>
+
+#include "user/user_job.h"
+#include "user/blocking/user_monitor.h"
+#include "user/limits/overload.h"
+#include "user/job_cpus.h"
+#include "user/limits/permits.h"
+#include "user/blocking/manager.h"
+#include "user/limits/users.h"
+
+/* How often a helper of a detached job polls for an idle CPU, if helpers must be
+ * kept to idle CPUs. */
+#define IDLE_POLL_NS 4000000
+
+static __thread struct job_current this_thread;
+
+struct job_current *job_current(void)
+{
+	return &this_thread;
+}
+
+uint64_t job_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- a helper ---- */
+
+static bool must_leave(struct kt_item *item, uint64_t now_ns)
+{
+	struct kt_host_item *host = &item->host;
+
+	return kt_item_tick(&item->worker, now_ns) || pool_closing() ||
+	       permits_must_leave(host->permit,
+				  pool_item_tid(&host->pool_item));
+}
+
+static bool is_over(const struct kt_job *core)
+{
+	return kt_job_stopped(core) || kt_job_idle(core) ||
+	       (core->deadline_ns && kt_now_ns() >= core->deadline_ns);
+}
+
+/* A helper of a detached job polls for itself: it sleeps until a CPU is idle, or
+ * until somebody waits for the job. */
+static void await_idle_cpu(struct kt_item *item, uint64_t now_ns)
+{
+	const struct timespec nap = { .tv_nsec = IDLE_POLL_NS };
+	const struct kt_context *ctx = item->ctx;
+
+	if (!kt_load(&ctx->detached) || now_ns < item->host.next_poll_ns ||
+	    !limits_idle_only())
+		return;
+	while (kt_load(&ctx->detached) && !is_over(&ctx->job) &&
+	       !must_leave(item, now_ns) && !limits_has_idle_cpu())
+		nanosleep(&nap, NULL);
+	item->host.next_poll_ns = kt_now_ns() + IDLE_POLL_NS;
+}
+
+static bool tick_helper(struct kt_worker *worker, uint64_t now_ns)
+{
+	struct kt_item *item = kt_item_of(worker);
+	struct user_job *job = job_of(item->ctx);
+
+	if (kt_load(&job->manager))
+		monitor_join();
+	if (manager_wants_helpers(job))
+		pool_item_blocks(&item->host.pool_item);
+	await_idle_cpu(item, now_ns);
+	return must_leave(item, now_ns);
+}
+
+/* In place of a thread that is blocked: without a permit. */
+static bool tick_compensating(struct kt_worker *worker, uint64_t now_ns)
+{
+	struct kt_item *item = kt_item_of(worker);
+
+	monitor_join();
+	return kt_item_tick(worker, now_ns) ||
+	       manager_has_one_cpu(job_of(item->ctx)) || pool_closing();
+}
+
+static void take_chunks(struct kt_item *item)
+{
+	struct job_current *current = job_current();
+	struct job_current outer = *current;
+
+	current->job = job_of(item->ctx);
+	current->worker = &item->worker;
+	kt_store(&item->host.tid, pool_item_tid(&item->host.pool_item));
+	if (item->permitted) {
+		item->host.next_poll_ns = 0;
+		await_idle_cpu(item, item->submitted_ns);
+	} else {
+		pool_item_blocks(&item->host.pool_item);
+		monitor_join();
+	}
+	kt_item_work(item);
+	monitor_leave();
+	kt_store(&item->host.tid, 0);
+	*current = outer;
+}
+
+/* Return: false if it cannot begin: all permits are taken. */
+static bool work_on_item(struct pool_item *pool_item)
+{
+	struct kt_item *item = (struct kt_item *)pool_item;
+	struct user_job *job = job_of(item->ctx);
+	int permit = permits_take(pool_item_tid(pool_item));
+
+	if (permit < 0) {
+		permits_entry_touch(job->entry, kt_now_ns());
+		return false;
+	}
+	kt_store(&item->host.permit, permit);
+	take_chunks(item);
+	/* In the child of a fork all permits are the parent's. */
+	if (kt_load(&job->generation) != pool_generation())
+		return true;
+	permits_put(permit);
+	kt_item_release(item);
+	return true;
+}
+
+static bool work_compensating(struct pool_item *pool_item)
+{
+	take_chunks((struct kt_item *)pool_item);
+	return true;
+}
+
+/* ---- items ---- */
+
+/*
+ * An idle helper may be busy for a moment, lowering or raising itself, and get no CPU
+ * in it.  Nobody submits again for a detached job, which must not be left without any
+ * helper for that reason: make one.
+ */
+static bool submit_to_pool(struct kt_item *item)
+{
+	const struct user_job *job = job_of(item->ctx);
+	struct kt_host_item *host = &item->host;
+
+	if (pool_submit(&host->pool_item, host->node_index))
+		return true;
+	if (!job->ctx.detached || item->index)
+		return false;
+	pool_more(1, &job->cpus);
+	return pool_submit(&host->pool_item, host->node_index);
+}
+
+static bool submit_item(struct kt_item *item)
+{
+	struct user_job *job = job_of(item->ctx);
+	struct kt_host_item *host = &item->host;
+	struct pool_item *pool_item = &host->pool_item;
+
+	host->permit = -1;
+	kt_store(&host->tid, 0);
+	host->seen_cpu_ns = UINT64_MAX;
+	pool_item->now_ns = item->submitted_ns;
+	if (!item->permitted) {
+		pool_item->work = work_compensating;
+		pool_item->anywhere = true;
+		item->worker.tick = tick_compensating;
+		manager_place_helper(job, pool_item);
+		return pool_submit(pool_item, -1);
+	}
+	pool_item->work = work_on_item;
+	pool_item->anywhere = job->ctx.detached;
+	item->worker.tick = tick_helper;
+	job_cpus_place_item(job, item);
+	return submit_to_pool(item);
+}
+
+static bool cancel_item(struct kt_item *item, uint64_t now_ns)
+{
+	return pool_cancel(&item->host.pool_item, now_ns);
+}
+
+static enum kt_item_state item_state(const struct kt_item *item)
+{
+	switch (pool_item_state(&item->host.pool_item)) {
+	case POOL_ITEM_QUEUED:
+		return KT_ITEM_QUEUED;
+	case POOL_ITEM_RUNNING:
+		return KT_ITEM_RUNNING;
+	default:
+		return KT_ITEM_DONE;
+	}
+}
+
+static bool wait_for_item(struct kt_item *item)
+{
+	struct pool_item *pool_item = &item->host.pool_item;
+
+	return pool_item_state(pool_item) == POOL_ITEM_RUNNING &&
+	       pool_wait(pool_item);
+}
+
+/* ---- permits ---- */
+
+static bool permit_get(struct kt_item *item, int node)
+{
+	int bound = kt_caps_get(pool_machine(), pool_node(node));
+
+	job_assert_owner(job_of(item->ctx));
+	if (bound < 0)
+		return false;
+	item->host.node_index = node;
+	item->host.node_cap = bound ? pool_node(node) : NULL;
+	if (item->host.node_cap)
+		item->node = job_of(item->ctx)->topo->ids[node];
+	return true;
+}
+
+static void permit_put(struct kt_item *item)
+{
+	if (item->host.node_cap)
+		kt_cap_put(item->host.node_cap);
+	kt_cap_put(pool_machine());
+}
+
+/* A helper that got no CPU since the last refresh may get none for long.  Another can
+ * use its permit meanwhile.  Its chunk would be waited for at the end, so it is lent
+ * the caller's priority now. */
+static void permit_yield(struct kt_item *item)
+{
+	struct kt_host_item *host = &item->host;
+	uint64_t cpu_ns = pool_item_cpu_ns(&host->pool_item);
+
+	if (cpu_ns == host->seen_cpu_ns && cpu_ns != UINT64_MAX) {
+		permits_yield(kt_load(&host->permit),
+			      pool_item_tid(&host->pool_item));
+		pool_hurry(&host->pool_item);
+	}
+	host->seen_cpu_ns = cpu_ns;
+}
+
+/* ---- policy ---- */
+
+/* When a job of this process last read policy. */
+static uint64_t policy_read_ns; /* any thread: kt_load(), kt_store() */
+
+uint64_t job_policy_read_ns(void)
+{
+	return kt_load(&policy_read_ns);
+}
+
+static void refresh_policy(struct user_job *job, uint64_t now_ns)
+{
+	job_assert_owner(job);
+	kt_store(&policy_read_ns, now_ns);
+	job_cpus_refresh(job, now_ns);
+	if (kt_context_stuck(&job->ctx, now_ns))
+		overload_starved(now_ns);
+}
+
+/* Of a job that began in an overload. */
+static bool stays_alone(uint64_t now_ns, uint64_t *until_ns)
+{
+	*until_ns = now_ns + JOB_ALONE_NS;
+	return overload_threads(1, 2, now_ns) < 2;
+}
+
+/* Policy may want fewer threads than pay. */
+static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
+				bool refresh, uint64_t *until_ns)
+{
+	struct user_job *job = job_of(ctx);
+	uint64_t poll_ns = refresh ? now_ns : 0;
+	unsigned working = kt_load(&ctx->job.threads);
+	unsigned threads, most, wanted;
+
+	if (job->alone && stays_alone(now_ns, until_ns))
+		return 1;
+	if (job->alone)
+		job_grow(job);
+	if (refresh)
+		refresh_policy(job, now_ns);
+	most = KT_MIN(job->nr_cpus, limits_now(poll_ns));
+	wanted = KT_MIN(ctx->wanted, most);
+	if (permits_shared())
+		users_refresh(poll_ns);
+	threads = 1 + permits_share(job->entry, wanted - 1, now_ns, until_ns);
+	/* One helper more, which waits for a permit: the caller may be in a long
+	 * chunk when it is this job's turn. */
+	if (now_ns == ctx->start_ns)
+		threads = KT_MIN(threads + 1, wanted);
+	/* Helpers of a detached job poll for themselves: none is submitted
+	 * later. */
+	if (ctx->detached)
+		return threads;
+	if (limits_idle_only())
+		return KT_MIN(threads, limits_idle_threads(working));
+	threads = overload_threads(working, threads, now_ns);
+	if (threads > 1 && job->unmade) {
+		job->unmade = false;
+		pool_more(ctx->helpers.nr, &job->cpus);
+	}
+	return threads;
+}
+
+static int serving_node(struct kt_context *ctx, unsigned range, unsigned turn)
+{
+	return job_cpus_node(job_of(ctx), range, turn);
+}
+
+/* ---- stages ---- */
+
+void job_enter_registry(struct user_job *job)
+{
+	struct kt_context *ctx = &job->ctx;
+
+	if (!ctx->helpers.nr)
+		return;
+	job->entry = permits_entry_begin(ctx->wanted - 1, job->ctl->name,
+					 ctx->units_total, ctx->start_ns);
+	if (job->entry >= 0)
+		ctx->changes = permits_changes();
+}
+
+static void tell_beginning(struct user_job *job)
+{
+	trace_job_start(job->ctl->name, job->ctx.units_total, job->ctx.wanted);
+	job_enter_registry(job);
+}
+
+static void report_entry(struct user_job *job)
+{
+	struct kt_context *ctx = &job->ctx;
+
+	manager_refresh(job, ctx->now_ns);
+	permits_report(job->entry,
+		       ctx->job.threads - 1 + manager_nr_helpers(job),
+		       kt_context_units(ctx));
+}
+
+static void tell_result(struct user_job *job)
+{
+	const struct kt_context *ctx = &job->ctx;
+
+	trace_job_end(job->ctl->name, ctx->error, ctx->units,
+		      ctx->end_ns - ctx->start_ns, ctx->threads);
+	if (job->ctl->result)
+		job_result(job->ctl->result, job, ctx->error);
+	if (!ctx->orphan)
+		job_account(job, ctx->error);
+}
+
+static void notify_stage(struct kt_context *ctx, enum kt_stage stage)
+{
+	struct user_job *job = job_of(ctx);
+
+	switch (stage) {
+	case KT_STAGE_BEGUN:
+		tell_beginning(job);
+		break;
+	case KT_STAGE_ADJUSTED:
+		report_entry(job);
+		break;
+	case KT_STAGE_DRAINING:
+		permits_entry_end(job->entry);
+		manager_stop(job);
+		break;
+	case KT_STAGE_DRAINED:
+		if (job->entered)
+			pool_leave();
+		break;
+	case KT_STAGE_ENDED:
+		tell_result(job);
+		break;
+	}
+}
+
+const struct kt_host_ops kt_host = {
+	.submit = submit_item,
+	.cancel = cancel_item,
+	.state = item_state,
+	.wait = wait_for_item,
+	.permit_get = permit_get,
+	.permit_put = permit_put,
+	.permit_yield = permit_yield,
+	.allowed_threads = allowed_threads,
+	.serving_node = serving_node,
+	.current_node = topo_here,
+	.cpu_time_ns = job_cpu_ns,
+	.notify = notify_stage,
+};

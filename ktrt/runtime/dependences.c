@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Chains of epochs, and the table of the addresses that a parent's children
+ * use.  Owns both; ranges.c has the other way to find a chain.  From a parent's
+ * first range on that is the only one: an address is its first byte then, so
+ * that the two meet.  When a task is ready is told to task.c by lists.
+ *
+ * Behaves badly with very many data of which each is used once and long: the
+ * table grows with the tasks that are not complete.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dependences.h"
+
+struct entry {
+	const void *addr;
+	struct tail tail; /* no epoch: the entry is empty */
+};
+
+struct domain {
+	struct entry *entries;
+	size_t capacity; /* a power of two, or 0 */
+	size_t used;
+	uint64_t serial;
+	struct ranges *ranges; /* NULL: the table has all; else it is empty */
+};
+
+#define CAPACITY_MIN 64
+
+/* ---- epochs ---- */
+
+struct epoch *epoch_new(struct worker *w, bool writes)
+{
+	struct epoch *epoch = pool_get(&rt.smalls, &w->smalls);
+
+	if (!epoch)
+		return NULL;
+	epoch->waiting = NULL;
+	epoch->next = epoch->sibling = NULL;
+	epoch->count = 2;
+	epoch->writes = writes;
+	epoch->held = false;
+	return epoch;
+}
+
+static void epoch_free(struct worker *w, struct epoch *epoch)
+{
+	pool_put(&rt.smalls, w ? &w->smalls : NULL, epoch);
+}
+
+/* Of counts that fall to 0: who has the last one needs nothing atomic. */
+static inline bool was_last(uint32_t *count)
+{
+	return at_load(count) == 1 || at_sub(count, 1) == 1;
+}
+
+static void dependence_met(struct ktrt_task *task, struct ready *ready)
+{
+	if (!was_last(&task->pending))
+		return;
+	task->next = NULL;
+	*ready->end = task;
+	ready->end = &task->next;
+}
+
+static void epoch_start(struct epoch *epoch, struct ready *ready)
+{
+	struct access *access, *next;
+
+	/* A writer's task was there from the start, and nobody joins it. */
+	if (epoch->writes) {
+		if (epoch->waiting)
+			dependence_met(epoch->waiting->task, ready);
+		return;
+	}
+	access = at_swap(&epoch->waiting, EPOCH_STARTED);
+	for (; access; access = next) {
+		next = access->next;
+		dependence_met(access->task, ready);
+	}
+}
+
+/*
+ * Start what comes after an epoch that is over; those that only stood for it
+ * may be over by that, and are put on the list @more.
+ */
+static void start_next(struct epoch *over, struct epoch **more,
+		       struct ready *ready)
+{
+	struct epoch *next = over->next, *sibling;
+
+	for (; next; next = sibling) {
+		bool held = next->held;
+
+		sibling = next->sibling;
+		epoch_start(next, ready);
+		if (held) {
+			next->sibling = *more;
+			*more = next;
+		}
+	}
+}
+
+void epoch_put(struct worker *w, struct epoch *epoch, struct ready *ready)
+{
+	struct epoch *more = NULL;
+
+	for (;;) {
+		if (was_last(&epoch->count)) {
+			start_next(epoch, &more, ready);
+			epoch_free(w, epoch);
+		}
+		epoch = more;
+		if (!epoch)
+			return;
+		more = epoch->sibling;
+	}
+}
+
+/* The task waits for the epoch; false if that has started. */
+static bool epoch_wait(struct epoch *epoch, struct access *access)
+{
+	struct access *head = at_load(&epoch->waiting);
+
+	do {
+		if (head == EPOCH_STARTED)
+			return false;
+		access->next = head;
+	} while (!at_cas(&epoch->waiting, &head, access));
+	return true;
+}
+
+/* All its members are complete: nobody else looks at it, so use it again. */
+static void epoch_renew(struct epoch *epoch, bool writes)
+{
+	epoch->waiting = EPOCH_STARTED;
+	epoch->writes = writes;
+	epoch->held = false;
+	epoch->sibling = NULL;
+	at_poke(&epoch->count, 2);
+}
+
+/*
+ * Become a member; true if the task must wait for that.  Takes an epoch from
+ * @fresh where it needs one.  If that was the last thing it waited for, and
+ * what it waited for is over by now, it is put on the list @ready.
+ */
+static bool chain_enter(struct worker *w, struct tail *tail,
+			struct epoch **fresh, struct access *access,
+			bool writes, struct ready *ready)
+{
+	struct epoch *last = tail->epoch;
+	struct epoch *epoch = last;
+
+	if (last && epoch_is_over(last)) {
+		epoch_renew(last, writes);
+		access->epoch = last;
+		return false;
+	}
+	if (last && !writes && !last->writes) {
+		at_add(&last->count, 1);
+		access->epoch = last;
+		return epoch_wait(last, access);
+	}
+	epoch = *fresh;
+	*fresh = epoch->next;
+	epoch->next = NULL;
+	epoch->writes = writes;
+	epoch->waiting = last ? access : EPOCH_STARTED;
+	access->next = NULL;
+	access->epoch = epoch;
+	tail->epoch = epoch;
+	if (!last)
+		return false;
+	last->next = epoch;
+	epoch_put(w, last, ready);
+	return true;
+}
+
+/* ---- the table of addresses ---- */
+
+static size_t hash_slot(const struct domain *domain, const void *addr)
+{
+	uint64_t mixed = (uintptr_t)addr * 0x9e3779b97f4a7c15u;
+
+	return (size_t)(mixed >> 32) & (domain->capacity - 1);
+}
+
+static struct entry *find_entry(struct domain *domain, const void *addr)
+{
+	size_t at = hash_slot(domain, addr);
+
+	while (domain->entries[at].tail.epoch &&
+	       domain->entries[at].addr != addr)
+		at = (at + 1) & (domain->capacity - 1);
+	return &domain->entries[at];
+}
+
+/* Into a new table, without what is over. */
+static int table_renew(struct worker *w, struct domain *domain, size_t more)
+{
+	struct domain old = *domain;
+	size_t live = 0, capacity = CAPACITY_MIN, i;
+
+	for (i = 0; i < old.capacity; i++) {
+		struct epoch *epoch = old.entries[i].tail.epoch;
+
+		live += epoch && !epoch_is_over(epoch);
+	}
+	while (capacity < (live + more) * 4)
+		capacity *= 2;
+	domain->entries = calloc(capacity, sizeof(*domain->entries));
+	if (!domain->entries) {
+		*domain = old;
+		return -ENOMEM;
+	}
+	domain->capacity = capacity;
+	domain->used = 0;
+	for (i = 0; i < old.capacity; i++) {
+		struct entry *entry = &old.entries[i];
+
+		if (!entry->tail.epoch)
+			continue;
+		if (epoch_is_over(entry->tail.epoch)) {
+			epoch_free(w, entry->tail.epoch);
+			continue;
+		}
+		*find_entry(domain, entry->addr) = *entry;
+		domain->used++;
+	}
+	free(old.entries);
+	return 0;
+}
+
+static int reserve_entries(struct worker *w, struct domain *domain, size_t more)
+{
+	if ((domain->used + more) * 2 <= domain->capacity)
+		return 0;
+	return table_renew(w, domain, more);
+}
+
+/* ---- addresses become ranges ---- */
+
+/* An address is its first byte; nothing begins behind the last one. */
+static void dep_bounds(const struct ktrt_dep *dep, uintptr_t *start,
+		       uintptr_t *end)
+{
+	*start = (uintptr_t)dep->addr;
+	if (!dep->len && *start == UINTPTR_MAX)
+		--*start;
+	*end = *start + (dep->len ? dep->len : 1);
+}
+
+/* Segments for all addresses in use, which have no chains yet. */
+static int cut_entries(struct worker *w, const struct domain *domain,
+		       struct ranges *ranges)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < domain->capacity && !error; i++) {
+		const struct entry *entry = &domain->entries[i];
+		struct ktrt_dep dep = { entry->addr, 0, KTRT_IN };
+		uintptr_t start, end;
+
+		dep_bounds(&dep, &start, &end);
+		if (entry->tail.epoch && !epoch_is_over(entry->tail.epoch))
+			error = ranges_cut(w, ranges, start, end);
+	}
+	return error;
+}
+
+static void move_entry(struct worker *w, struct entry *entry,
+		       struct ranges *ranges)
+{
+	struct ktrt_dep dep = { entry->addr, 0, KTRT_IN };
+	struct tail *tail;
+	uintptr_t start, end;
+	struct ready none;
+
+	dep_bounds(&dep, &start, &end);
+	tail = ranges_at(ranges, start);
+	if (tail && !tail->epoch) {
+		*tail = entry->tail;
+		return;
+	}
+	/* It was over. */
+	ready_init(&none);
+	epoch_put(w, entry->tail.epoch, &none);
+}
+
+/* Nothing has changed where there is no memory. */
+static int begin_ranges(struct worker *w, struct domain *domain)
+{
+	struct ranges *ranges = ranges_new();
+
+	if (!ranges)
+		return -ENOMEM;
+	if (cut_entries(w, domain, ranges)) {
+		ranges_free(w, ranges);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < domain->capacity; i++)
+		if (domain->entries[i].tail.epoch)
+			move_entry(w, &domain->entries[i], ranges);
+	free(domain->entries);
+	domain->entries = NULL;
+	domain->capacity = domain->used = 0;
+	domain->ranges = ranges;
+	return 0;
+}
+
+static bool names_range(const struct ktrt_dep *deps, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (deps[i].len)
+			return true;
+	return false;
+}
+
+/* ---- entering a task ---- */
+
+static struct domain *domain_of(struct ktrt_task *parent)
+{
+	if (!parent->domain)
+		parent->domain = calloc(1, sizeof(*parent->domain));
+	return parent->domain;
+}
+
+/* Memory for @nr members, before anything is entered. */
+static int members_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
+			 struct epoch **fresh)
+{
+	task->access = task->access_inline;
+	if (nr > ACCESS_INLINE) {
+		task->access = malloc(nr * sizeof(*task->access));
+		if (!task->access)
+			return -ENOMEM;
+		task->flags |= TASK_ACCESS_ALLOCATED;
+	}
+	*fresh = NULL;
+	while (nr--) {
+		struct epoch *epoch = epoch_new(w, false);
+
+		if (!epoch)
+			return -ENOMEM;
+		epoch->next = *fresh;
+		*fresh = epoch;
+	}
+	return 0;
+}
+
+static void fresh_free(struct worker *w, struct epoch *fresh)
+{
+	struct epoch *next;
+
+	for (; fresh; fresh = next) {
+		next = fresh->next;
+		epoch_free(w, fresh);
+	}
+}
+
+/* How many it must wait for by that: 0 or 1. */
+static uint32_t enter_access(struct worker *w, struct ktrt_task *task,
+			     struct tail *tail, struct epoch **fresh,
+			     bool writes, uint64_t serial, struct ready *ready)
+{
+	struct access *access;
+
+	/* Named twice; writers come first, so nothing is lost. */
+	if (tail->epoch && tail->serial == serial)
+		return 0;
+	access = &task->access[task->nr_access++];
+	access->task = task;
+	tail->serial = serial;
+	return chain_enter(w, tail, fresh, access, writes, ready);
+}
+
+static struct entry *entry_of(struct domain *domain, const void *addr)
+{
+	struct entry *entry = find_entry(domain, addr);
+
+	if (!entry->tail.epoch) {
+		entry->addr = addr;
+		domain->used++;
+	}
+	return entry;
+}
+
+static uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
+			  struct domain *domain, const struct ktrt_dep *dep,
+			  struct epoch **fresh)
+{
+	uint32_t waits = 0;
+	bool writes = dep->mode & KTRT_OUT;
+	uintptr_t at, end;
+	struct ready none;
+
+	/* The task has one of @pending left: nothing becomes ready by this. */
+	ready_init(&none);
+	if (!domain->ranges)
+		return enter_access(w, task, &entry_of(domain, dep->addr)->tail,
+				    fresh, writes, domain->serial, &none);
+	for (dep_bounds(dep, &at, &end); at < end;)
+		waits += enter_access(w, task, ranges_next(domain->ranges, &at),
+				      fresh, writes, domain->serial, &none);
+	return waits;
+}
+
+/* Members that the task may need, and -ENOMEM; cuts ranges. */
+static long count_members(struct worker *w, struct domain *domain,
+			  const struct ktrt_dep *deps, size_t nr)
+{
+	long members = 0;
+	uintptr_t at, end;
+
+	if (!domain->ranges)
+		return (long)nr;
+	ranges_tidy(w, domain->ranges);
+	for (size_t i = 0; i < nr; i++) {
+		dep_bounds(&deps[i], &at, &end);
+		if (ranges_cut(w, domain->ranges, at, end))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < nr; i++)
+		for (dep_bounds(&deps[i], &at, &end); at < end; members++)
+			ranges_next(domain->ranges, &at);
+	return members;
+}
+
+/*
+ * One address: the usual case.  As soon as the task has entered it may run and
+ * be gone, so nothing looks at it from then on.
+ */
+static int add_one(struct worker *w, struct ktrt_task *task,
+		   struct domain *domain, const struct ktrt_dep *dep,
+		   bool *ready)
+{
+	bool writes = dep->mode & KTRT_OUT;
+	struct epoch *fresh = epoch_new(w, writes);
+	struct ready met;
+
+	if (!fresh)
+		return -ENOMEM;
+	ready_init(&met);
+	task->access = task->access_inline;
+	at_poke(&task->pending, 1);
+	*ready = !enter_access(w, task, &entry_of(domain, dep->addr)->tail,
+			       &fresh, writes, ++domain->serial, &met) ||
+		 met.first;
+	if (fresh)
+		epoch_free(w, fresh);
+	return 0;
+}
+
+int deps_add(struct worker *w, struct ktrt_task *task,
+	     const struct ktrt_dep *deps, size_t nr, bool *ready)
+{
+	uint32_t waits = 0, most;
+	struct domain *domain = domain_of(task->parent);
+	struct epoch *fresh = NULL;
+	long members;
+
+	if (!domain)
+		return -ENOMEM;
+	if (!domain->ranges && names_range(deps, nr) && begin_ranges(w, domain))
+		return -ENOMEM;
+	if (!domain->ranges && reserve_entries(w, domain, nr))
+		return -ENOMEM;
+	if (nr == 1 && !domain->ranges)
+		return add_one(w, task, domain, deps, ready);
+	members = count_members(w, domain, deps, nr);
+	if (members < 0)
+		return -ENOMEM;
+	if (members_alloc(w, task, (size_t)members, &fresh)) {
+		fresh_free(w, fresh);
+		return -ENOMEM;
+	}
+	domain->serial++;
+	/* As if it waited for all, and one more until all are entered. */
+	most = (uint32_t)members + 1;
+	at_poke(&task->pending, most);
+	for (size_t i = 0; i < nr; i++)
+		if (deps[i].mode & KTRT_OUT)
+			waits += enter_dep(w, task, domain, &deps[i], &fresh);
+	for (size_t i = 0; i < nr; i++)
+		if (!(deps[i].mode & KTRT_OUT))
+			waits += enter_dep(w, task, domain, &deps[i], &fresh);
+	fresh_free(w, fresh);
+	*ready = !waits;
+	if (waits)
+		*ready = at_sub(&task->pending, most - waits) == most - waits;
+	return 0;
+}
+
+void deps_done(struct worker *w, struct ktrt_task *task, struct ready *ready)
+{
+	for (uint32_t i = 0; i < task->nr_access; i++)
+		epoch_put(w, task->access[i].epoch, ready);
+}
+
+void deps_close(struct worker *w, struct ktrt_task *parent)
+{
+	struct domain *domain = parent->domain;
+	struct ready none;
+
+	ready_init(&none);
+	for (size_t i = 0; i < domain->capacity; i++)
+		if (domain->entries[i].tail.epoch)
+			epoch_put(w, domain->entries[i].tail.epoch, &none);
+	ranges_free(w, domain->ranges);
+	free(domain->entries);
+	free(domain);
+	parent->domain = NULL;
+}

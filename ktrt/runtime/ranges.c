@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Ranges of memory as data: segments that do not overlap, each with a chain of
+ * its own, in a tree.  A range that cuts a segment in two splits its chain: both
+ * parts go on with an epoch that has no members and is over when the one before
+ * it is.
+ *
+ * The tree is a treap (Seidel and Aragon, "Randomized search trees", 1996):
+ * weights that are as good as random keep it flat whatever the order in which
+ * ranges are made.
+ *
+ * Only the parent's thread looks at segments.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "dependences.h"
+
+struct segment {
+	uintptr_t start, end;
+	struct tail tail;
+	struct segment *left, *right;
+	uint32_t weight; /* not above the parent's */
+};
+
+struct ranges {
+	struct segment *root;
+	size_t nr;
+	size_t sweep_at; /* when it has so many */
+	uint32_t random;
+	uint64_t steps; /* segments that were looked at, for a test */
+};
+
+/* The pool of epochs has records of this size. */
+_Static_assert(sizeof(struct segment) <= 64, "a segment is a small record");
+
+#define SWEEP_LEAST 64
+
+/* ---- the tree ---- */
+
+/* The first segment that ends behind @at, or NULL. */
+static struct segment *find_segment(struct ranges *ranges, uintptr_t at)
+{
+	struct segment *segment = ranges->root, *found = NULL;
+
+	for (; segment; ranges->steps++) {
+		if (segment->end > at) {
+			found = segment;
+			segment = segment->left;
+		} else {
+			segment = segment->right;
+		}
+	}
+	return found;
+}
+
+/* What begins before @at, and the rest. */
+static void split_tree(struct ranges *ranges, struct segment *tree,
+		       uintptr_t at, struct segment **before,
+		       struct segment **rest)
+{
+	for (; tree; ranges->steps++) {
+		if (tree->start < at) {
+			*before = tree;
+			before = &tree->right;
+			tree = tree->right;
+		} else {
+			*rest = tree;
+			rest = &tree->left;
+			tree = tree->left;
+		}
+	}
+	*before = *rest = NULL;
+}
+
+static void insert_segment(struct ranges *ranges, struct segment *segment)
+{
+	struct segment **at = &ranges->root;
+
+	for (; *at && (*at)->weight >= segment->weight; ranges->steps++)
+		at = segment->start < (*at)->start ? &(*at)->left
+						   : &(*at)->right;
+	split_tree(ranges, *at, segment->start, &segment->left,
+		   &segment->right);
+	*at = segment;
+	ranges->nr++;
+}
+
+static struct segment *new_segment(struct worker *w, struct ranges *ranges,
+				   uintptr_t start, uintptr_t end)
+{
+	struct segment *segment = pool_get(&rt.smalls, &w->smalls);
+
+	if (!segment)
+		return NULL;
+	segment->start = start;
+	segment->end = end;
+	segment->tail.epoch = NULL;
+	segment->tail.serial = 0;
+	/* Marsaglia's xorshift */
+	ranges->random ^= ranges->random << 13;
+	ranges->random ^= ranges->random >> 17;
+	ranges->random ^= ranges->random << 5;
+	segment->weight = ranges->random;
+	return segment;
+}
+
+/* Take all segments out, in order, linked by ->right. */
+static struct segment *take_all(struct ranges *ranges)
+{
+	struct segment **at = &ranges->root, *all;
+
+	while (*at) {
+		struct segment *left = (*at)->left;
+
+		if (!left) {
+			at = &(*at)->right;
+			continue;
+		}
+		(*at)->left = left->right;
+		left->right = *at;
+		*at = left;
+	}
+	all = ranges->root;
+	ranges->root = NULL;
+	ranges->nr = 0;
+	return all;
+}
+
+static void free_segment(struct worker *w, struct segment *segment)
+{
+	struct ready none;
+
+	ready_init(&none);
+	if (segment->tail.epoch)
+		epoch_put(w, segment->tail.epoch, &none);
+	pool_put(&rt.smalls, w ? &w->smalls : NULL, segment);
+}
+
+/* Forget segments that nobody uses any more. */
+static void sweep_segments(struct worker *w, struct ranges *ranges)
+{
+	struct segment *segment = take_all(ranges), *next;
+
+	for (; segment; segment = next) {
+		const struct epoch *epoch = segment->tail.epoch;
+
+		next = segment->right;
+		if (epoch && !epoch_is_over(epoch))
+			insert_segment(ranges, segment);
+		else
+			free_segment(w, segment);
+	}
+	ranges->sweep_at = ranges->nr * 2 + SWEEP_LEAST;
+}
+
+/* ---- cutting ---- */
+
+/* An epoch without members that is over once it is started. */
+static struct epoch *stand_in(struct worker *w)
+{
+	struct epoch *epoch = epoch_new(w, true);
+
+	if (epoch)
+		epoch->held = true;
+	return epoch;
+}
+
+/* Two chains out of one; *@right is the second one's end. */
+static int split_chain(struct worker *w, struct tail *left,
+		       struct epoch **right)
+{
+	struct epoch *last = left->epoch;
+	struct epoch *one, *two;
+	struct ready none;
+
+	*right = NULL;
+	if (!last || epoch_is_over(last))
+		return 0;
+	one = stand_in(w);
+	two = stand_in(w);
+	if (!one || !two) {
+		if (one)
+			pool_put(&rt.smalls, &w->smalls, one);
+		return -ENOMEM;
+	}
+	one->sibling = two;
+	last->next = one;
+	left->epoch = one;
+	*right = two;
+	ready_init(&none);
+	epoch_put(w, last, &none);
+	return 0;
+}
+
+static int cut_at(struct worker *w, struct ranges *ranges, uintptr_t at)
+{
+	struct segment *segment = find_segment(ranges, at), *right;
+
+	if (!segment || segment->start >= at)
+		return 0;
+	right = new_segment(w, ranges, at, segment->end);
+	if (!right)
+		return -ENOMEM;
+	if (split_chain(w, &segment->tail, &right->tail.epoch)) {
+		pool_put(&rt.smalls, &w->smalls, right);
+		return -ENOMEM;
+	}
+	segment->end = at;
+	insert_segment(ranges, right);
+	return 0;
+}
+
+/* Segments of their own for what lies between others. */
+static int fill_gaps(struct worker *w, struct ranges *ranges, uintptr_t start,
+		     uintptr_t end)
+{
+	while (start < end) {
+		struct segment *next = find_segment(ranges, start), *gap;
+		uintptr_t gap_end =
+			next && next->start < end ? next->start : end;
+
+		if (gap_end > start) {
+			gap = new_segment(w, ranges, start, gap_end);
+			if (!gap)
+				return -ENOMEM;
+			insert_segment(ranges, gap);
+		}
+		start = next && next->start < end ? next->end : end;
+	}
+	return 0;
+}
+
+/* ---- for dependences.c ---- */
+
+struct ranges *ranges_new(void)
+{
+	struct ranges *ranges = calloc(1, sizeof(*ranges));
+
+	if (!ranges)
+		return NULL;
+	ranges->random = 1;
+	ranges->sweep_at = SWEEP_LEAST;
+	return ranges;
+}
+
+void ranges_tidy(struct worker *w, struct ranges *ranges)
+{
+	if (ranges->nr >= ranges->sweep_at)
+		sweep_segments(w, ranges);
+}
+
+int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
+	       uintptr_t end)
+{
+	int error = cut_at(w, ranges, start);
+
+	if (!error)
+		error = cut_at(w, ranges, end);
+	return error ? error : fill_gaps(w, ranges, start, end);
+}
+
+struct tail *ranges_next(struct ranges *ranges, uintptr_t *at)
+{
+	struct segment *segment = find_segment(ranges, *at);
+
+	*at = segment->end;
+	return &segment->tail;
+}
+
+struct tail *ranges_at(struct ranges *ranges, uintptr_t at)
+{
+	struct segment *segment = find_segment(ranges, at);
+
+	return segment && segment->start <= at ? &segment->tail : NULL;
+}
+
+uint64_t ranges_steps(const struct ranges *ranges)
+{
+	return ranges->steps;
+}
+
+void ranges_free(struct worker *w, struct ranges *ranges)
+{
+	struct segment *segment = ranges ? take_all(ranges) : NULL, *next;
+
+	for (; segment; segment = next) {
+		next = segment->right;
+		free_segment(w, segment);
+	}
+	free(ranges);
+}

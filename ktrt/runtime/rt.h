@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the parts of the runtime share: the records of tasks, workers and
+ * cores, and the one runtime of the process.
+ *
+ * How a task goes: task.c makes it, dependences.c says when it is ready, task_sched.c
+ * queues, finds and runs it (search.c where no thread can be had any more),
+ * task.c completes it, which makes others ready.
+ * Where there are no tasks park.c puts workers to sleep; wake.c chooses whom a
+ * task wakes; leader.c puts workers on cores whose worker blocked.
+ *
+ * Locks: a core's lock, inside it the pool's.  Neither is held while anything
+ * of the user runs, nor across a system call but waking.
+ */
+#ifndef RUNTIME_RT_H
+#define RUNTIME_RT_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/types.h>
+
+#include <ktask/runtime.h>
+#include <umt.h>
+
+#include "atomic.h"
+#include "deque.h"
+#include "mask.h"
+#include "record_pool.h"
+#include "node_queue.h"
+
+/*
+ * What is left of a task before it is complete, in one number: children in the
+ * low half, and above: does its body run, does somebody wait for the children,
+ * external events.  Children that the body made are added only when the body
+ * ends or waits ("credited"), so that making one takes no atomic operation; in
+ * between the low half is negative.  0 means complete.
+ */
+#define LIVE_BODY (1ull << 32)
+#define LIVE_WAITED (1ull << 33)
+#define LIVE_EVENT (1ull << 40)
+
+#define ARG_INLINE 64
+#define ACCESS_INLINE 4
+
+struct epoch;
+struct domain;
+
+/* A task's place in the queue for one datum; see dependences.h. */
+struct access {
+	struct epoch *epoch;
+	struct access *next; /* of those that wait for the epoch */
+	struct ktrt_task *task;
+};
+
+enum {
+	TASK_ALWAYS = 1, /* although cancelled */
+	TASK_ARG_ALLOCATED = 2,
+	TASK_ACCESS_ALLOCATED = 4,
+	TASK_OUTER = 8, /* stands for an attached thread */
+	TASK_NODE_QUEUE = 16, /* has a priority or a node */
+	TASK_LOANED = 32, /* when free it goes back to its parent */
+	TASK_NODE = 64, /* of a graph: what is to be done, not who does it */
+	TASK_FOR_NODE = 128, /* does what a node says */
+	TASK_RUN = 256, /* a run of a graph: parent of those */
+};
+
+struct ktrt_task {
+	CACHE_ALIGNED ktrt_func func;
+	void *arg;
+	struct ktrt_task *parent; /* read by thieves of other tasks, too */
+	union {
+		struct ktrt_group *group;
+		struct ktrt_task **after; /* TASK_NODE: they wait for it */
+	};
+	struct ktrt_task *next; /* in lists of ready tasks, on node queues */
+	uint32_t depth; /* the parent's and 1; as parent */
+	uint16_t flags;
+	int16_t priority;
+	union {
+		struct {
+			uint64_t spawned; /* children, by the body; */
+			uint64_t credited; /* of these, in @live */
+		};
+		struct { /* TASK_NODE, which needs no more than this line */
+			uint32_t unmet; /* of those before it, in this run */
+			uint32_t nr_before;
+			uint32_t nr_after;
+			uint32_t arrow; /* the last of these, by number */
+		};
+	};
+
+	CACHE_ALIGNED uint64_t live;
+	uint32_t pending; /* dependences not met, and 1 while they are made */
+	int error; /* first code of the body or a child */
+	int child_error; /* first code of a child that was not yet waited for */
+	uint32_t wake; /* signal: children are complete */
+	struct domain *domain; /* data of the children */
+	struct access *access;
+	uint32_t nr_access;
+	int16_t node;
+	uint16_t maker; /* its worker's slot and 1; 0: not one with a core */
+	uint64_t order; /* on a node queue */
+	union {
+		struct ktrt_task *back; /* TASK_OUTER: one of TASK_LOANED */
+		struct ktrt_task *of; /* TASK_FOR_NODE */
+		struct ktrt_graph *graph; /* TASK_RUN */
+	};
+
+	struct access access_inline[ACCESS_INLINE];
+	_Alignas(16) char arg_inline[ARG_INLINE];
+
+	/* On a node queue: */
+	union {
+		struct ktrt_task *prev; /* in the list; */
+		size_t place; /* in the heap; */
+	};
+	struct ktrt_task *family; /* the next family in the bucket; */
+	struct ktrt_task *elder, *younger; /* of its family, in a ring */
+};
+
+/* What a worker that waits may do meanwhile. */
+struct aim {
+	struct ktrt_task *above; /* what is below it, and */
+	struct ktrt_group *group; /* its tasks and what is below them; NULL */
+};
+
+/* A late signal may meet a group that is free, so @wake must not be where a
+ * free record has its links. */
+struct ktrt_group {
+	CACHE_ALIGNED struct record unused;
+	uint64_t live; /* tasks, LIVE_WAITED */
+	uint32_t wake;
+	int error;
+	uint32_t cancelled;
+};
+
+struct core;
+
+#define RECORD_TASKS 2
+
+struct counts {
+	uint64_t tasks, steals, parks, wakeups, replaced, surrenders;
+};
+
+/* A thread of the runtime, or an attached thread (core is NULL). */
+struct worker {
+	CACHE_ALIGNED struct ktrt_task *current;
+	struct core *core;
+	struct cache tasks; /* records */
+	struct cache smalls; /* epochs */
+	unsigned slot; /* in rt.workers and rt.loaded */
+	uint32_t generation;
+	uint32_t tick;
+	uint32_t nest; /* tasks done at once on its stack, one in another */
+	ktrt_func
+		at_once; /* found brief since a task was last queued, or NULL */
+	uint32_t nr_foreign; /* tasks of other workers that it did; */
+	uint64_t foreign_ns; /* what some of these took, and */
+	uint64_t rest_ns; /* how long it last left them to their makers */
+	uint64_t made; /* tasks, in 64s; read by others */
+	bool advertised; /* its flag in the mask is set */
+	bool lone; /* attached: it makes one task and waits, as it seems; */
+	bool lent; /* a worker was woken on the CPU that it occupies; */
+	struct counts counts;
+	struct core *below; /* the core that it was on when last asked; */
+	const uint32_t *on_cpu; /* the kernel says there where, or NULL; */
+	struct ktrt_task *outer; /* what it spawns are children of; */
+	uint64_t waited; /* its ->spawned at the last wait */
+	uint32_t stalls; /* rt.stalls that it knows of */
+	uint32_t grants; /* so often it need not wait for room */
+	struct ktrt_task *blank; /* for what is done at once, or NULL */
+
+	struct deque deque;
+
+	CACHE_ALIGNED uint32_t wake; /* signal: go on, on ->core */
+	uint32_t *awaited; /* the signal for which it sleeps, or NULL */
+	struct worker *maker; /* in its queue is a task for this one, or NULL */
+	int cpu; /* bound to it; -1 */
+	bool leads; /* shall be, or is, the leader */
+	bool borrows; /* its last task's maker waits for the CPU, as it seems */
+	bool listed; /* on core->parked, under the core's lock; or */
+	bool pooled; /* on rt.pool, under the pool's */
+	bool joinable;
+	struct worker *link;
+	pid_t tid;
+	pthread_t thread;
+
+	struct ktrt_task records[RECORD_TASKS]; /* of the pool like others */
+};
+
+struct core {
+	CACHE_ALIGNED uint32_t lock;
+	int cpu;
+	unsigned index;
+	int node; /* index of the node queue */
+	unsigned cache; /* last-level cache; the workers' slots go by it */
+	int active; /* workers here that do not sleep by our doing */
+	struct worker *parked; /* an idle worker that last worked here */
+	uint32_t nr_suspended;
+	uint32_t arriving; /* a worker was woken and does not run yet */
+	struct worker
+		*suspended; /* went in the middle of a task; oldest first */
+	struct worker **suspended_end;
+	struct worker *leaver; /* who last left as it was overloaded, or NULL */
+	uint32_t wants_thread; /* ask of the leader */
+};
+
+/* A NUMA node with cores. */
+struct node {
+	int id; /* as the kernel numbers it */
+	unsigned first_cache, end_cache;
+	unsigned short *near; /* the other nodes, nearest first */
+};
+
+#define FUNCS_KNOWN 64
+
+struct runtime {
+	struct ktrt_options options;
+	unsigned nr_cores, nr_caches, nr_nodes;
+	struct node *nodes;
+	unsigned short *near; /* memory of theirs */
+	struct ktrt_task **families; /* memory of the node queues */
+	int *core_of_cpu; /* index, or -1 */
+	int nr_cpus;
+	struct umt *umt;
+	uint64_t spin_ns;
+	unsigned nr_slots; /* room in workers and loaded, */
+	unsigned slots_per_cache; /* of these */
+
+	/* Cores that are idle, and workers that look for tasks (high half). */
+	CACHE_ALIGNED uint64_t idlers;
+	uint32_t leader_sleeps;
+
+	/* What is read at each step and hardly ever written. */
+	CACHE_ALIGNED uint32_t stop;
+	uint32_t runs;
+	uint32_t generation; /* changes in the child of a fork */
+	uint32_t starts; /* of a runtime in this process */
+	uint32_t cancels; /* groups that were cancelled, ever */
+	struct core *cores;
+	struct node_queue *node_queues; /* one a node */
+	struct worker **workers; /* by slot; NULL; published with release */
+	union mask_line *loaded; /* queues that may have tasks, by slot */
+	union mask_line *idle; /* cores that nobody works on, by index */
+	const struct umt_core *counts; /* NULL without UMT */
+
+	CACHE_ALIGNED uint64_t funcs[FUNCS_KNOWN]; /* see func_kind() */
+
+	CACHE_ALIGNED uint32_t attached;
+	uint32_t nr_threads;
+	uint32_t ending; /* threads that ended in a task and tidy up */
+	uint32_t stalls; /* nothing was begun for some time, though ready; */
+	uint32_t in_vain; /* of these, the last that nobody could end */
+	uint64_t events; /* external ones that are outstanding */
+	uint32_t idle_hint; /* where the last search for an idle core ended */
+
+	/* Workers that no core needs. */
+	CACHE_ALIGNED pthread_mutex_t pool_lock;
+	struct worker *pool;
+	struct worker *retired; /* records without a thread */
+
+	struct pool tasks, smalls, groups;
+
+	pthread_t leader;
+	int leader_fd; /* an eventfd to wake it */
+	uint32_t leading; /* threads that lead: 1, or none for a moment */
+	uint64_t samples, overloaded, replaced;
+};
+
+extern struct runtime rt;
+extern __thread struct worker *self_worker
+	__attribute__((tls_model("initial-exec")));
+
+/* ---- start.c ---- */
+
+/* false until started, and in the child of a fork */
+static inline bool rt_runs(void)
+{
+	return at_peek(&rt.runs);
+}
+
+/* Room for workers and what is known of them, once there are cores; 0 or
+ * -ENOMEM. */
+int rt_make_slots(void);
+
+/* ---- worker_threads.c ---- */
+
+struct worker *worker_new(unsigned cache);
+/* Its thread is gone; the record may be used again. */
+void worker_retire(struct worker *w);
+/* A thread for @core, or one that leads: NULL.  Its caller did park_arrive()
+ * and counts it as looking.  -EAGAIN also where there are max_threads. */
+int worker_start(struct core *core);
+/* Run on the worker's core only. */
+void worker_bind(struct worker *w);
+int worker_thread(pthread_t *thread, void *(*main)(void *), void *arg);
+/* Let UMT watch a worker, or no longer. */
+void worker_monitor(struct worker *w, bool on);
+bool worker_all_blocked(const struct core *core);
+void worker_join_all(void);
+void worker_free_all(void);
+
+/* ---- task.c ---- */
+
+/* The calling thread, if it may make tasks; else NULL. */
+static inline struct worker *current_worker(void)
+{
+	struct worker *w = self_worker;
+
+	return w && likely(rt_runs()) ? w : NULL;
+}
+
+/* Attributes of whatever version, checked: 0, -EINVAL, -E2BIG */
+int task_read_attr(struct ktrt_attr *own, const struct ktrt_attr *attr);
+/* All of them but dependences and the copy of the argument. */
+void task_take_attr(struct ktrt_task *task, const struct ktrt_attr *attr);
+struct ktrt_task *task_new(struct worker *w, ktrt_func func, void *arg);
+
+/* A record as that of a task of @parent which is not ready yet. */
+static inline void task_renew(struct ktrt_task *task, struct ktrt_task *parent,
+			      ktrt_func func, void *arg)
+{
+	task->func = func;
+	task->arg = arg;
+	/* Thieves may look at a record that is none any more. */
+	at_poke(&task->parent, parent);
+	at_poke(&task->depth, parent ? parent->depth + 1 : 0);
+	task->group = NULL;
+	task->flags = 0;
+	task->priority = 0;
+	task->spawned = task->credited = 0;
+	task->live = LIVE_BODY;
+	task->error = task->child_error = 0;
+	task->domain = NULL;
+	task->nr_access = 0;
+	task->node = -1;
+}
+
+void task_free(struct worker *w, struct ktrt_task *task);
+/* Dependences are met: put it where it is found. */
+void task_ready(struct worker *w, struct ktrt_task *task);
+/*
+ * The function has returned.  Return: a task that became ready and is best run
+ * now, or NULL.
+ */
+struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
+			     int error);
+/* The run of a node has one child less, as nothing waits for that. */
+struct ktrt_task *task_sink_complete(struct worker *w, struct ktrt_task *node);
+/* Nothing is left of it: its successors, its parent, its group learn it. */
+struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task);
+bool task_is_cancelled(const struct ktrt_task *task);
+/* Do it in the middle of another one, and what that makes ready if @above waits
+ * for it, too. */
+void task_help(struct worker *w, struct ktrt_task *task,
+	       const struct ktrt_task *above);
+/* Children of it that are not complete; by its own thread. */
+int32_t task_outstanding(const struct ktrt_task *task);
+/* Wait for them, helping; the first code. */
+int task_wait(struct worker *w, struct ktrt_task *task);
+/* Its first code, which is forgotten. */
+int error_take(int *error);
+/* As the first one; a later one is dropped. */
+void error_keep(int *error, int code);
+
+/* ---- task_graph.c ---- */
+
+/* A node is complete: it makes others ready, one of which is put into *@next if
+ * that is NULL.  true: nothing waits for it, so its run has one child less. */
+bool graph_node_complete(struct worker *w, struct ktrt_task *node,
+			 struct ktrt_task **next);
+/* A run that its caller left is complete. */
+void graph_run_complete(struct ktrt_task *run);
+
+/* ---- room.c ---- */
+
+/* A task looks after so many children, */
+#define ROOM_LOOKS 64
+/* whether there are too many of them, and if so does some or waits. */
+void room_make(struct worker *w, struct ktrt_task *parent);
+
+/* ---- task_sched.c ---- */
+
+/* So many in a queue that all cores have plenty, and no more than caches hold;
+ * half of it is for those who steal while its owner does a task. */
+#define QUEUE_PLENTY 256
+
+/* Does a task; what that made ready and is best done next, or NULL. */
+struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task);
+/* The same, and learns whether its function is brief. */
+struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task);
+/*
+ * The same for a record that is new, in the middle of its parent: it counts as
+ * a child only if something of it is left when @func has returned, else it is
+ * new again and becomes w->blank.
+ */
+struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
+				   ktrt_func func, void *arg);
+/*
+ * The worker's queue holds plenty: until it holds half of that, which whoever
+ * takes from it looks at, its ->plenty is set and tasks may be done at once.
+ */
+void sched_plenty(struct worker *w);
+
+/* One was taken from the worker's queue. */
+static inline void taken_from(struct worker *w)
+{
+	if (at_load_seq(&w->deque.plenty) &&
+	    deque_size(&w->deque) < QUEUE_PLENTY / 2)
+		at_store(&w->deque.plenty, 0);
+}
+
+/* A task that @above waits for: the newest own one, else another's oldest,
+ * else from a node queue. */
+struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above);
+/*
+ * Is @task a child of @above, or of a child, ...?  Looks no more than
+ * BELOW_STEPS up.  A thief may ask this of a record that is used for something
+ * else by now: then the answer is worthless, but each step looks at a record,
+ * and depths fall, so that it ends.
+ */
+bool task_is_below(struct ktrt_task *task, struct ktrt_task *above);
+/* Any task, or NULL. */
+struct ktrt_task *sched_take(struct worker *w);
+bool sched_work_visible(void);
+/* A task was queued: somebody may have to be woken. */
+void sched_notify(struct worker *w);
+/* A worker no longer looks for tasks. */
+void sched_found(struct worker *w);
+/* The life of a worker; it counts as looking for tasks. */
+void sched_work(struct worker *w);
+
+/* ---- park.c ---- */
+
+/* rt.idlers: idle cores, and workers that look for tasks. */
+#define IDLERS_CORE 1ull
+#define IDLERS_SEARCH (1ull << 32)
+
+/*
+ * Whoever wakes a worker counts it as looking for tasks beforehand, so that
+ * nobody wakes another one for the same task.
+ */
+
+/* Sleep until there may be tasks, or, where w->maker says so, one: then the
+ * worker does not count as looking. */
+void park_idle(struct worker *w);
+/* Between two tasks: leave the core if two are ready there, or to a worker
+ * that is in the middle of a task.  Returns at once or when woken. */
+void park_overloaded(struct worker *w);
+/* In the middle of a task: let another worker take the core for a task; false
+ * if there is no such worker. */
+bool park_yield(struct worker *w);
+/* Sleep in the middle of a task until *@signal, for @limit_ns at most unless
+ * that is 0; another takes the core.  May return early. */
+void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns);
+/*
+ * For a task in @maker's queue: wake the worker that sleeps on @core, if nobody
+ * else has anything to do with that.  It takes the task from there and does not
+ * count as looking: whoever queues another task wakes another.
+ */
+bool park_hand(struct core *core, struct worker *maker);
+/*
+ * Put a worker on a core that is idle: by our books, or because its workers
+ * are @blocked.  true: one comes, and has taken over one count of looking.
+ */
+bool park_dispatch(struct core *core, bool blocked);
+/* The workers of a core are blocked but there are no tasks: remember it. */
+void park_mark_idle(struct core *core);
+/* The core is a new thread's; under no lock. */
+void park_arrive(struct core *core);
+/* Nothing came of it. */
+void park_arrive_not(struct core *core);
+/* Take a worker that sleeps for want of tasks, or NULL. */
+struct worker *park_take_spare(void);
+/* Everybody shall look at rt.stop. */
+void park_wake_all(void);
+/* All threads are gone: give back what is counted of them. */
+void park_forget(void);
+/* The thread ends in the middle of whatever. */
+void park_gone(struct worker *w);
+
+static inline void count_search(void)
+{
+	at_add(&rt.idlers, IDLERS_SEARCH);
+}
+
+static inline unsigned idle_cores(void)
+{
+	return (uint32_t)at_load_seq(&rt.idlers);
+}
+
+/* Workers that are ready on a core, as far as it is known. */
+static inline int core_ready(const struct core *core)
+{
+	return rt.counts ? umt_ready(rt.counts, core->cpu)
+			 : at_peek(&core->active);
+}
+
+/* Must a worker between two tasks see park_overloaded()? */
+static inline bool core_overloaded(const struct core *core)
+{
+	return at_peek(&core->nr_suspended) || core_ready(core) > 1;
+}
+
+/* ---- codes.c ---- */
+
+/* In the child of a fork, where the table may be locked. */
+void codes_after_fork(void);
+
+/* ---- search.c ---- */
+
+/* All that is wanted of the children of @parent, wherever they stand? */
+bool aim_wants_children(const struct aim *aim, const struct ktrt_task *parent);
+/*
+ * Where no thread can be had any more: a task that the worker may do while it
+ * waits, wherever it stands, or NULL.
+ */
+struct ktrt_task *search_wanted(struct worker *w, const struct aim *aim);
+/* Was there a stall since it was last asked? */
+bool search_is_due(struct worker *w);
+/* Workers that sleep in the middle of tasks shall search: nothing moves. */
+void search_by_all(void);
+
+/* As many threads as there may be? */
+static inline bool threads_at_limit(void)
+{
+	return at_peek(&rt.nr_threads) >= rt.options.max_threads;
+}
+
+/* Is there a task that goes before those in the worker's queue? */
+static inline bool sched_urgent(const struct worker *w)
+{
+	return node_queue_urgent(&rt.node_queues[w->core ? w->core->node : 0]);
+}
+
+/* ---- trifles.c ---- */
+
+/* Does a task that another worker made, and rests if such are not worth it. */
+struct ktrt_task *trifles_run(struct worker *w, struct ktrt_task *task);
+
+/* ---- wake.c ---- */
+
+/* Wake a worker for an idle core, if there is one; the core that an attached
+ * thread occupies comes last.  Its caller counted one as looking. */
+void wake_worker(struct worker *w);
+/* The attached thread is about to wait: true if the worker of the core that it
+ * occupies is there to take over, so that it had better sleep.  No other CPU
+ * has to wake up for that. */
+bool wake_below(struct worker *w);
+/* For a task in its queue that the attached thread will wait for: the same, by
+ * park_hand(). */
+bool wake_to_hand(struct worker *w);
+
+/* ---- leader.c ---- */
+
+int leader_start(void);
+void leader_stop(void);
+/* It shall look at what is asked of it. */
+void leader_kick(void);
+/* After a core was marked as not idle: the leader either sees that before it
+ * sleeps for long, or is seen here. */
+static inline void rouse_leader(void)
+{
+	if (unlikely(at_load_seq(&rt.leader_sleeps)))
+		leader_kick();
+}
+/* Lead until a core wants the leader as a worker (@w), or rt.stop. */
+void leader_lead(struct worker *w);
+
+/* ---- cores.c ---- */
+
+/* Fills in cores, nodes and caches; -EINVAL without a CPU, -ENOMEM */
+int cores_read(const struct ktrt_options *options);
+/* The same of @cpus, @wanted of them (0: as ktask's limits are), as many as
+ * that reaches from one node: what cores_read() finds out, and tests make up. */
+int cores_lay_out(const cpu_set_t *cpus, int nr_cpus, unsigned wanted);
+void cores_free(void);
+/* Index of a NUMA node of the kernel's number, or -1 */
+int cores_node(int node);
+
+#endif /* RUNTIME_RT_H */

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The one runtime of the process: starting and ending it, attaching threads,
+ * what a fork leaves of it, and what it tells about itself.
+ */
+#include <errno.h>
+#include <linux/rseq.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dependences.h"
+#include "env.h"
+#include "rt.h"
+#include "common/struct_size.h"
+
+#define THREADS_MAX 4096
+#define WORKERS_MAX 65535
+#define THREADS_PER_CORE 8
+#define THREADS_LEAST 64
+#define ATTACHED_LEAST 64
+#define SPIN_US 50
+#define CHILDREN_MAX 8192
+
+struct runtime rt;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* ---- forks ---- */
+
+/* Threads are gone, locks may be taken: nothing of it is used again. */
+static void in_child(void)
+{
+	self_worker = NULL;
+	if (rt_runs())
+		park_forget();
+	at_store(&rt.runs, 0);
+	at_store(&rt.generation, rt.generation + 1);
+	pthread_mutex_init(&lock, NULL);
+	codes_after_fork();
+}
+
+static void prepare_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+/* ---- starting ---- */
+
+static bool options_are_valid(const struct ktrt_options *options)
+{
+	if (options->flags & ~(KTRT_NO_UMT | KTRT_FOLLOW | KTRT_UNBOUND))
+		return false;
+	if (options->cpus && !options->cpus_size)
+		return false;
+	if (options->max_threads > THREADS_MAX)
+		return false;
+	/* The leader would have nobody to lead. */
+	if (options->max_threads == 1 && options->flags & KTRT_FOLLOW)
+		return false;
+	for (size_t i = 0; i < sizeof(options->reserved) / sizeof(unsigned);
+	     i++)
+		if (options->reserved[i])
+			return false;
+	return true;
+}
+
+/* As ktask's variables: what is no whole number counts as not written. */
+static unsigned env_number(const char *name)
+{
+	const char *text = secure_getenv(name);
+	unsigned long number;
+
+	if (!text || !env_is_number(text))
+		return 0;
+	number = strtoul(text, NULL, 10);
+	return number < WORKERS_MAX ? (unsigned)number : WORKERS_MAX;
+}
+
+/* The environment narrows what the program left open. */
+static void take_environment(struct ktrt_options *options)
+{
+	const char *umt = secure_getenv("KTRT_UMT");
+
+	if (!options->workers)
+		options->workers = env_number("KTRT_WORKERS");
+	if (umt && !strcmp(umt, "0"))
+		options->flags |= KTRT_NO_UMT;
+}
+
+static void fill_in(struct ktrt_options *options)
+{
+	unsigned most = rt.nr_cores * THREADS_PER_CORE;
+
+	if (most < THREADS_LEAST)
+		most = THREADS_LEAST;
+	if (most > THREADS_MAX)
+		most = THREADS_MAX;
+	if (most <= rt.nr_cores)
+		most = rt.nr_cores + 1;
+	if (!options->max_threads)
+		options->max_threads = most;
+	if (!options->max_children)
+		options->max_children = CHILDREN_MAX;
+	if (options->max_children > INT32_MAX / 2)
+		options->max_children = INT32_MAX / 2;
+	rt.spin_ns = (options->spin_us ? options->spin_us : SPIN_US) * 1000ull;
+}
+
+static union mask_line *mask_new(unsigned nr)
+{
+	size_t bytes = mask_bytes(nr);
+	union mask_line *lines = aligned_alloc(CACHE_LINE, bytes);
+
+	if (lines)
+		memset(lines, 0, bytes);
+	return lines;
+}
+
+/* As many threads may be attached as there may be workers, or these. */
+static unsigned most_attached(void)
+{
+	return rt.options.max_threads > ATTACHED_LEAST ? rt.options.max_threads
+						       : ATTACHED_LEAST;
+}
+
+int rt_make_slots(void)
+{
+	unsigned nr = rt.options.max_threads + most_attached();
+
+	rt.slots_per_cache = (nr + rt.nr_caches - 1) / rt.nr_caches;
+	rt.slots_per_cache = (rt.slots_per_cache + 7) & ~7u;
+	rt.nr_slots = rt.slots_per_cache * rt.nr_caches;
+	rt.workers = calloc(rt.nr_slots, sizeof(struct worker *));
+	rt.loaded = mask_new(rt.nr_slots);
+	return rt.workers && rt.loaded ? 0 : -ENOMEM;
+}
+
+/* Without UMT the runtime is the same, but that blocked cores stay idle. */
+static void start_umt(void)
+{
+	if (rt.options.flags & (KTRT_NO_UMT | KTRT_UNBOUND) ||
+	    umt_open(&rt.umt, NULL))
+		return;
+	if (umt_backend(rt.umt) == UMT_EXPLICIT)
+		return;
+	rt.counts = umt_cores(rt.umt);
+	for (unsigned i = 0; i < rt.nr_cores; i++)
+		if (rt.cores[i].cpu >= umt_nr_cores(rt.umt))
+			rt.counts = NULL;
+}
+
+static int start_workers(void)
+{
+	int error = leader_start();
+
+	if (error)
+		return error;
+	for (unsigned i = 0; i < rt.nr_cores && !error; i++) {
+		at_add(&rt.idlers, IDLERS_SEARCH);
+		park_arrive(&rt.cores[i]);
+		error = worker_start(&rt.cores[i]);
+		if (error) {
+			at_sub(&rt.idlers, IDLERS_SEARCH);
+			park_arrive_not(&rt.cores[i]);
+		}
+	}
+	if (!error && rt.options.flags & KTRT_FOLLOW)
+		error = worker_start(NULL);
+	return error;
+}
+
+static void stop_threads(void)
+{
+	at_store_seq(&rt.stop, 1);
+	park_wake_all();
+	leader_stop();
+	park_wake_all();
+	worker_join_all();
+	while (at_load(&rt.ending))
+		sched_yield();
+	park_forget();
+	close(rt.leader_fd);
+}
+
+static void free_all(void)
+{
+	umt_close(rt.umt);
+	worker_free_all();
+	pool_destroy(&rt.tasks);
+	pool_destroy(&rt.smalls);
+	pool_destroy(&rt.groups);
+	pthread_mutex_destroy(&rt.pool_lock);
+	free(rt.workers);
+	free(rt.loaded);
+	cores_free();
+}
+
+#if defined(__GLIBC__) && defined(__x86_64__) && defined(__LP64__)
+/* Of glibc since 2.35. */
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned __rseq_size __attribute__((weak));
+
+/* Where the kernel writes on which CPU the thread is; NULL: nowhere. */
+static const uint32_t *own_cpu(void)
+{
+	const struct rseq *area;
+	char *thread;
+
+	if (!&__rseq_size || !__rseq_size)
+		return NULL;
+	__asm__("mov %%fs:0, %0" : "=r"(thread));
+	area = (const struct rseq *)(thread + __rseq_offset);
+	return &area->cpu_id;
+}
+#else
+static const uint32_t *own_cpu(void)
+{
+	return NULL;
+}
+#endif
+
+static int attach_thread(void)
+{
+	struct worker *w =
+		at_load(&rt.attached) < most_attached() ? worker_new(0) : NULL;
+
+	if (!w)
+		return -EAGAIN;
+	w->outer = task_new(w, NULL, NULL);
+	if (!w->outer) {
+		worker_retire(w);
+		return -ENOMEM;
+	}
+	w->outer->flags = TASK_OUTER;
+	w->outer->back = NULL;
+	w->on_cpu = own_cpu();
+	w->current = w->outer;
+	self_worker = w;
+	at_add(&rt.attached, 1);
+	return 0;
+}
+
+static void detach_worker(struct worker *w)
+{
+	self_worker = NULL;
+	if (w->outer->domain)
+		deps_close(w, w->outer);
+	if (w->outer->back)
+		pool_put(&rt.tasks, &w->tasks, w->outer->back);
+	task_free(w, w->outer);
+	w->current = w->outer = NULL;
+	worker_retire(w);
+	at_sub(&rt.attached, 1);
+}
+
+static int begin_runtime(const struct ktrt_options *options)
+{
+	uint32_t generation = rt.generation, starts = rt.starts;
+	int error;
+
+	memset(&rt, 0, sizeof(rt));
+	rt.generation = generation;
+	rt.starts = starts + 1;
+	rt.options = *options;
+	take_environment(&rt.options);
+	error = cores_read(&rt.options);
+	if (error)
+		return error;
+	fill_in(&rt.options);
+	pthread_mutex_init(&rt.pool_lock, NULL);
+	pool_init(&rt.tasks, sizeof(struct ktrt_task));
+	pool_init(&rt.smalls, sizeof(struct epoch));
+	pool_init(&rt.groups, sizeof(struct ktrt_group));
+	rt.leader_fd = -1;
+	error = rt_make_slots();
+	if (!error)
+		start_umt();
+	if (!error)
+		error = start_workers();
+	if (error && rt.leader_fd >= 0)
+		stop_threads();
+	if (error)
+		free_all();
+	return error;
+}
+
+static void end_runtime(void)
+{
+	stop_threads();
+	at_store(&rt.runs, 0);
+	free_all();
+}
+
+int ktrt_start(const struct ktrt_options *options)
+{
+	struct ktrt_options own = KTRT_OPTIONS_INIT;
+	int error = 0, cancel_state;
+
+	if (options)
+		error = struct_size_read(&own, sizeof(own), options,
+					 STRUCT_SIZE_ONLY);
+	if (error)
+		return error;
+	if (!options_are_valid(&own))
+		return -EINVAL;
+	pthread_once(&once, prepare_forks);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	pthread_mutex_lock(&lock);
+	error = -EBUSY;
+	if (!rt_runs()) {
+		error = begin_runtime(&own);
+		if (!error)
+			at_store(&rt.runs, 1);
+		if (!error && (error = attach_thread()))
+			end_runtime();
+	}
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(cancel_state, NULL);
+	return error;
+}
+
+int ktrt_attach(void)
+{
+	int error = -ESRCH;
+
+	pthread_mutex_lock(&lock);
+	if (rt_runs())
+		error = self_worker ? -EEXIST : attach_thread();
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+int ktrt_detach(void)
+{
+	struct worker *w = self_worker;
+	int error;
+
+	if (!rt_runs() || !w || w->current != w->outer)
+		return -ESRCH;
+	error = task_wait(w, w->outer);
+	pthread_mutex_lock(&lock);
+	detach_worker(w);
+	pthread_mutex_unlock(&lock);
+	return error;
+}
+
+int ktrt_stop(void)
+{
+	struct worker *w = self_worker;
+	int error, cancel_state;
+
+	if (!rt_runs() || !w)
+		return -ESRCH;
+	if (w->current != w->outer)
+		return -EBUSY;
+	error = task_wait(w, w->outer);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	pthread_mutex_lock(&lock);
+	if (at_load(&rt.attached) > 1) {
+		/* For the next who waits. */
+		error_keep(&w->outer->child_error, error);
+		error = -EBUSY;
+	} else {
+		detach_worker(w);
+		end_runtime();
+	}
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(cancel_state, NULL);
+	return error;
+}
+
+/* ---- what it tells ---- */
+
+static void add_counts(struct ktrt_info *info, const struct counts *counts)
+{
+	info->tasks += at_peek(&counts->tasks);
+	info->steals += at_peek(&counts->steals);
+	info->parks += at_peek(&counts->parks);
+	info->wakeups += at_peek(&counts->wakeups);
+	info->replaced += at_peek(&counts->replaced);
+	info->surrenders += at_peek(&counts->surrenders);
+}
+
+static void fill_info(struct ktrt_info *info)
+{
+	info->workers = rt.nr_cores;
+	info->threads = at_peek(&rt.nr_threads);
+	info->max_threads = rt.options.max_threads;
+	info->nodes = rt.nr_nodes;
+	info->caches = rt.nr_caches;
+	info->backend =
+		rt.counts ? umt_backend_name(umt_backend(rt.umt)) : "none";
+	for (unsigned i = 0; i < rt.nr_slots; i++) {
+		struct worker *w = at_load(&rt.workers[i]);
+
+		if (w)
+			add_counts(info, &w->counts);
+	}
+	info->replaced += at_peek(&rt.replaced);
+	info->samples = at_peek(&rt.samples);
+	info->crowded = at_peek(&rt.overloaded);
+	info->stalls = at_peek(&rt.stalls);
+	info->memory_bytes = pool_bytes(&rt.tasks) + pool_bytes(&rt.smalls) +
+			     pool_bytes(&rt.groups);
+}
+
+int ktrt_info_get(struct ktrt_info *info)
+{
+	int error = struct_size_check(info->struct_size, STRUCT_SIZE_ONLY);
+	struct ktrt_info all = { 0 };
+
+	if (error)
+		return error;
+	if (!rt_runs())
+		return -ESRCH;
+	fill_info(&all);
+	struct_size_write(info, &all, sizeof(all));
+	return 0;
+}
+
+int ktrt_worker(void)
+{
+	struct worker *w = self_worker;
+
+	return w && w->core && rt_runs() ? (int)w->core->index : -1;
+}
+
+int ktrt_cpus(int *cpus, int nr)
+{
+	if (!rt_runs())
+		return -ESRCH;
+	for (int i = 0; i < nr && i < (int)rt.nr_cores; i++)
+		cpus[i] = rt.cores[i].cpu;
+	return (int)rt.nr_cores;
+}
+
+const char *ktrt_version(void)
+{
+	return KTASK_VERSION;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* umt info: which backend would be taken here, and why no better one. */
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <umt.h>
+
+#include "util/option.h"
+#include "umt_cmd.h"
+#include "report_error.h"
+
+static const char usage[] =
+	"usage: umt info [--json]\n\n"
+	"Try every way to monitor threads, say which one is taken, and why\n"
+	"the others cannot be.\n\n"
+	"  --json            print one JSON object\n"
+	"  --help            print this\n";
+
+static const struct option options[] = {
+	{ "help", no_argument, NULL, OPTION_LONG('h') },
+	{ "json", no_argument, NULL, OPTION_LONG('j') },
+	{ 0 },
+};
+
+static const char *const meaning[] = {
+	[UMT_BPF] = "eBPF: exact, also queued and preempted threads",
+	[UMT_PERF] = "perf records: a thread is ready when it runs",
+	[UMT_EXPLICIT] = "explicit calls: what threads say themselves",
+};
+
+static void print_json(const struct umt_backends *backends)
+{
+	int id;
+
+	printf("{\"backend\": ");
+	json_string(stdout, umt_backend_name(backends->backend));
+	printf(", \"note\": ");
+	json_string(stdout, backends->why[UMT_ANY]);
+	for (id = UMT_BPF; id <= UMT_EXPLICIT; id++) {
+		printf(", \"%s\": {\"works\": %s, \"why\": ",
+		       umt_backend_name(id),
+		       backends->why[id][0] ? "false" : "true");
+		json_string(stdout, backends->why[id]);
+		printf("}");
+	}
+	printf("}\n");
+}
+
+static void print_text(const struct umt_backends *backends)
+{
+	int id;
+
+	printf("threads are monitored by %s%s%s\n",
+	       umt_backend_name(backends->backend),
+	       backends->why[UMT_ANY][0] ? ": " : "", backends->why[UMT_ANY]);
+	for (id = UMT_BPF; id <= UMT_EXPLICIT; id++)
+		printf("  %-10s%s%s\n", umt_backend_name(id),
+		       backends->why[id][0] ? "no: " : "yes: ",
+		       backends->why[id][0] ? backends->why[id] : meaning[id]);
+}
+
+int cmd_info(int argc, char **argv)
+{
+	struct umt_backends backends = { .size = sizeof(backends) };
+	bool json = false;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		if (option == '?' || option == ':')
+			return say_option(argv, option);
+		option = option_letter(option);
+		if (option == 'h') {
+			fputs(usage, stdout);
+			return 0;
+		}
+		json = true;
+	}
+	if (optind < argc)
+		return say_usage("info: unexpected argument '%s'",
+				 argv[optind]);
+	umt_info(&backends);
+	if (json)
+		print_json(&backends);
+	else
+		print_text(&backends);
+	return 0;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A thread whose last event the kernel did not tell, here one that was attached
+ * when it had ended already, keeps no number of a subscriber in use for good.
+ */
+#include "support/subscribers.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "lib/bpf_program.h"
+#include "lib/subscriber.h"
+
+#define TRIES 6
+#define TRY_NS 10000000000ull
+
+/*
+ * A process of one thread that is over, but not yet waited for.  Its last
+ * switch comes a moment later; should it come later still it is told, which is
+ * no harm.
+ */
+static pid_t a_zombie(void)
+{
+	siginfo_t info;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	assert_true(pid > 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	usleep(20000);
+	return pid;
+}
+
+/*
+ * The end of what is left of it may be missed as well, once in some hundred
+ * times where it comes while a certain task of the machine's has the CPU
+ * (umt.bpf.c).  Nobody makes up for that, so another has its turn.
+ */
+static bool lets_go(const struct umt *subscriber)
+{
+	uint64_t until = ktest_now_ns() + TRY_NS;
+
+	while (program_subscriber_lingers(subscriber->index) &&
+	       ktest_now_ns() < until)
+		nap_us(1000);
+	return !program_subscriber_lingers(subscriber->index);
+}
+
+static bool comes_back(struct umt *subscriber)
+{
+	pid_t pid = a_zombie();
+
+	assert_int_equal(bpf_attach(subscriber, pid), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return lets_go(subscriber);
+}
+
+static void the_last_event_was_missed(void **state)
+{
+	struct umt *stays, *subscriber;
+	unsigned int index;
+	int tries = 1;
+
+	/* A program of our own, that only we use. */
+	setenv("UMT_SOCKET", "", 1);
+	stays = subscriber_of(UMT_BPF, 0);
+	subscriber = subscriber_of(UMT_BPF, 0);
+	while (!comes_back(subscriber)) {
+		umt_close(subscriber);
+		assert_true(tries++ < TRIES);
+		subscriber = subscriber_of(UMT_BPF, 0);
+	}
+	index = subscriber->index;
+	assert_int_equal(ready_of(subscriber), 0);
+	umt_close(subscriber);
+	/* Or one of those before has come back since. */
+	subscriber = subscriber_of(UMT_BPF, 0);
+	assert_true(subscriber->index <= index);
+	umt_close(subscriber);
+	umt_close(stays);
+}
+
+KTEST_MAIN(KTEST(the_last_event_was_missed))
