@@ -18,6 +18,7 @@ my %structs = (
 	'ktask/ops.h' => [qw(ktask_opts)],
 	'ktask/monitor.h' => [qw(ktask_monitor)],
 	'ktask/register.h' => [qw(ktask_register_ctl ktask_registration_info)],
+	'ktask/uffd.h' => [qw(ktask_uffd_ctl)],
 	'ktask/runtime.h' => [qw(ktrt_attr ktrt_options ktrt_info)],
 	'umt.h' => [qw(umt_options umt_backends)],
 );
@@ -77,6 +78,7 @@ sub headers_of
 }
 
 my $common = <<'C';
+#define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,6 +100,9 @@ my %programs = (ktask => $common . <<'C', umt => $common . <<'C', ktrt => $commo
 #include <ktask/monitor.h>
 #include <ktask/ops.h>
 #include <ktask/register.h>
+#include <ktask/uffd.h>
+#include <fcntl.h>
+#include <unistd.h>
 static char page[4096];
 static int chunk(void *start, void *end, void *arg)
 {
@@ -176,8 +181,25 @@ static int tell(void)
 		return 1;
 	return IS_ZERO(info) ? 0 : 2;
 }
+static int give(void *buf, size_t len, uint64_t offset, void *arg)
+{
+	return 0;
+}
+static int fill_nothing(void)
+{
+	struct ktask_uffd_ctl fill = KTASK_UFFD_CTL_INIT;
+	int ends[2];
+	if (pipe2(ends, O_NONBLOCK))
+		return 1;
+	fill.uffd = ends[0];
+	fill.addr = (void *)0x10000;
+	fill.source_func = give;
+	SET(fill);
+	return ktask_uffd_fill(&fill, NULL);
+}
 int main(void)
 {
+	SAY(ktask_uffd_ctl, fill_nothing());
 	SAY(ktask_register_ctl, keep());
 	SAY(ktask_registration_info, tell());
 	SAY(ktask_ctl, run());

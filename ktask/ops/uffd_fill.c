@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * uffd-fill: make the pages of a range that is registered with a userfaultfd.
+ *
+ * A job over the bytes of the range.  Each thread copies block by block.  Before each
+ * block the caller makes what threads wait for, so that a fault waits for one block at
+ * most.  Where the CPU budget is used up threads sleep, ready for faults.
+ *
+ * Owns the loop, the budget and the arguments; uffd_source.c has the contents,
+ * uffd_pages.c the userfaultfd.
+ *
+ * Behaves badly where the source blocks (a cold disk): faults wait until a helper sees
+ * that the caller does not come round, or if all threads wait, as long.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "uffd_job.h"
+#include "common/struct_size.h"
+
+/* Copied at once: some 30 us, which is what a fault may wait for. */
+#define BLOCK_BYTES (64 * KIB)
+
+/* What the threads may be ahead of the budget by, and sleep at most at once. */
+#define AHEAD_NS 1000000ull
+#define SLEEP_MAX_NS 20000000ull
+
+/* The caller comes round at least so often, if nothing keeps it. */
+#define ATTENDS_NS 500000ull
+
+#define NSEC_PER_SEC 1000000000ull
+#define NSEC_PER_MSEC 1000000ull
+#define DEFAULT_PROGRESS_MS 100
+
+int uffd_fail(struct uffd_job *uffd, int error)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&uffd->error, &none, error);
+	return error;
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+/* Return: how long until what was spent is within the budget; 0: it is. */
+static uint64_t sleep_needed_ns(const struct uffd_job *uffd)
+{
+	unsigned percent = uffd->fill->cpu_percent;
+	uint64_t passed_ns = op_now_ns() - uffd->begin_ns + AHEAD_NS, due_ns;
+
+	due_ns = uffd->spent_ns / percent * 100;
+	if (due_ns <= passed_ns)
+		return 0;
+	due_ns -= passed_ns;
+	return due_ns < SLEEP_MAX_NS ? due_ns : SLEEP_MAX_NS;
+}
+
+static bool must_end(const struct uffd_job *uffd)
+{
+	return uffd->error || op_is_late(uffd->job);
+}
+
+/*
+ * The caller serves, whose priority is that of the program: a helper that has taken
+ * a message may get no CPU.  Helpers do while the caller does not come round, because
+ * it waits for the source, or for them.
+ *
+ * Return: may this thread serve now?  If so it does for the next @ns.
+ */
+static bool may_serve(struct uffd_job *uffd, uint64_t ns)
+{
+	uint64_t now_ns = op_now_ns();
+
+	if (!pthread_equal(pthread_self(), uffd->caller))
+		return now_ns >= uffd->attended_ns;
+	uffd->attended_ns = now_ns + ns + ATTENDS_NS;
+	return true;
+}
+
+static int look_for_faults(struct uffd_job *uffd,
+			   const struct files_buffer *buffer, uint64_t *failed)
+{
+	return may_serve(uffd, 0) ? uffd_serve(uffd, buffer, failed) : 0;
+}
+
+static int sleep_and_serve(struct uffd_job *uffd,
+			   const struct files_buffer *buffer, uint64_t ns,
+			   uint64_t *failed)
+{
+	bool serves = may_serve(uffd, ns);
+	struct pollfd waits = { .fd = serves ? uffd->fill->uffd : -1,
+				.events = POLLIN };
+	struct timespec pause = { .tv_nsec = (long)ns };
+
+	if (!serves && ns > ATTENDS_NS)
+		pause.tv_nsec = ATTENDS_NS;
+	return ppoll(&waits, 1, &pause, NULL) > 0
+		       ? uffd_serve(uffd, buffer, failed)
+		       : 0;
+}
+
+/* Faults are served meanwhile, whatever the budget. */
+static int keep_budget(struct uffd_job *uffd, const struct files_buffer *buffer,
+		       uint64_t *cpu_ns, uint64_t *failed)
+{
+	int error = 0;
+
+	while (!error && !must_end(uffd)) {
+		uint64_t now_ns = thread_cpu_ns(), sleep_ns;
+
+		uffd->spent_ns += now_ns - *cpu_ns;
+		*cpu_ns = now_ns;
+		sleep_ns = sleep_needed_ns(uffd);
+		if (!sleep_ns)
+			break;
+		error = sleep_and_serve(uffd, buffer, sleep_ns, failed);
+	}
+	return error;
+}
+
+static int fill_block(struct uffd_job *uffd, const struct files_buffer *buffer,
+		      uint64_t offset, size_t len, uint64_t *failed)
+{
+	size_t came;
+	int error, wrong;
+
+	if (uffd->fill->flags & KTASK_UFFD_STREAM)
+		error = uffd_source_next(uffd, buffer->at, len, &offset, &came);
+	else
+		error = uffd_source_read(uffd, buffer->at, len, offset, &came);
+	/* The last page of a file that ends in it is not whole. */
+	came &= ~(uffd->page_bytes - 1);
+	*failed = offset + came;
+	wrong = uffd_copy(uffd, buffer->at, offset, came, failed);
+	return wrong ? wrong : error;
+}
+
+int uffd_tell_progress(struct uffd_job *uffd, unsigned threads)
+{
+	const struct ktask_opts *opts = uffd->program;
+	struct ktask_progress progress = {
+		.units_done = uffd->stream_pos,
+		.units_total = uffd->job->len,
+		.elapsed_ns = op_now_ns() - uffd->begin_ns,
+		.threads = threads,
+	};
+
+	return opts->progress_func(&progress, opts->progress_arg);
+}
+
+/* The engine counts chunks, which may have waited for more than came. */
+static int tell_of_stream(const struct ktask_progress *progress, void *arg)
+{
+	return uffd_tell_progress(arg, progress->threads);
+}
+
+/* What one chunk copies; of a stream as many bytes as come. */
+struct fill_chunk {
+	struct uffd_job *uffd;
+	uint64_t start;
+	uint64_t end;
+	uint64_t failed;
+};
+
+static int fill_by_blocks(const struct files_buffer *buffer, void *arg)
+{
+	struct fill_chunk *chunk = arg;
+	struct uffd_job *uffd = chunk->uffd;
+	size_t block = buffer->len < BLOCK_BYTES ? buffer->len : BLOCK_BYTES;
+	uint64_t cpu_ns = uffd->fill->cpu_percent ? thread_cpu_ns() : 0;
+	uint64_t pos = chunk->start;
+	int error = 0;
+
+	while (pos < chunk->end && !error) {
+		size_t len =
+			chunk->end - pos < block ? chunk->end - pos : block;
+
+		chunk->failed = pos;
+		error = look_for_faults(uffd, buffer, &chunk->failed);
+		if (!error && uffd->fill->cpu_percent)
+			error = keep_budget(uffd, buffer, &cpu_ns,
+					    &chunk->failed);
+		/* The engine looks at the deadline between chunks only. */
+		if (!error && op_is_late(uffd->job))
+			error = -ETIMEDOUT;
+		if (!error)
+			error = fill_block(uffd, buffer, pos, len,
+					   &chunk->failed);
+		pos += len;
+	}
+	/* A helper leaves a stream that stalls to the caller: finish_stream(). */
+	return error == -EAGAIN && uffd->fill->flags & KTASK_UFFD_STREAM
+		       ? 0
+		       : error;
+}
+
+static int fill_chunk(void *start, void *end, void *arg)
+{
+	const struct op_job *job = arg;
+	struct uffd_job *uffd = job->state;
+	struct fill_chunk chunk = {
+		.uffd = uffd,
+		.start = (uintptr_t)start,
+		.end = (uintptr_t)end,
+	};
+	int error = files_with_buffer(&uffd->buffers, fill_by_blocks, &chunk);
+
+	if (!error)
+		return 0;
+	op_fail_at(job, (uintptr_t)chunk.failed);
+	return uffd_fail(uffd, error);
+}
+
+/* min_chunk: a tenth of a millisecond of copying. */
+static const struct ktask_op op_uffd_fill = {
+	.name = "uffd-fill",
+	.min_chunk = 256 * KIB,
+	.makes_pages = true,
+};
+
+/* What helpers have left. */
+static int finish_stream(struct uffd_job *uffd, struct op_job *job)
+{
+	struct fill_chunk chunk = { .uffd = uffd, .end = job->len };
+	int error;
+
+	chunk.start = uffd->stream_pos;
+	if (chunk.start == chunk.end)
+		return 0;
+	error = files_with_buffer(&uffd->buffers, fill_by_blocks, &chunk);
+	return error ? op_fail(job, error, (void *)(uintptr_t)chunk.failed) : 0;
+}
+
+static int run_job(struct uffd_job *uffd, struct op_job *job)
+{
+	bool streams = uffd->fill->flags & KTASK_UFFD_STREAM;
+	int error;
+
+	files_buffers_begin(&uffd->buffers);
+	uffd->buffers.kept = !op_is_small(job);
+	pthread_mutex_init(&uffd->stream_lock, NULL);
+	error = op_run_job(job, fill_chunk);
+	if (!error && streams)
+		error = finish_stream(uffd, job);
+	if (streams && job->result)
+		job->result->units = uffd->stream_pos;
+	pthread_mutex_destroy(&uffd->stream_lock);
+	files_buffers_end(&uffd->buffers);
+	return error;
+}
+
+static int run_fill(struct uffd_job *uffd, struct ktask_opts *opts)
+{
+	unsigned every_ms = opts->progress_ms;
+	struct op_watch watch = { 0 };
+	struct op_job job = {
+		.op = &op_uffd_fill,
+		/* Positions are offsets. */
+		.len = (uffd->fill->len + uffd->page_bytes - 1) &
+		       ~(uffd->page_bytes - 1),
+		.min_chunk = op_uffd_fill.min_chunk,
+		.align = uffd->page_bytes,
+		.opts = opts,
+		.watch = &watch,
+		.result = opts->result,
+		.state = uffd,
+	};
+	int error;
+
+	op_begin(&job);
+	uffd->job = &job;
+	uffd->caller = pthread_self();
+	uffd->begin_ns = op_now_ns();
+	uffd->report_every_ns =
+		(every_ms ? every_ms : DEFAULT_PROGRESS_MS) * NSEC_PER_MSEC;
+	if (!(uffd->fill->flags & KTASK_UFFD_STREAM))
+		return run_job(uffd, &job);
+	if (opts->progress_func) {
+		opts->progress_func = tell_of_stream;
+		opts->progress_arg = uffd;
+	}
+	uffd->page = malloc(uffd->page_bytes);
+	error = uffd->page ? run_job(uffd, &job) : -ENOMEM;
+	free(uffd->page);
+	return error;
+}
+
+static int check_uffd(int uffd)
+{
+	int flags = fcntl(uffd, F_GETFL);
+
+	if (flags < 0)
+		return -errno;
+	/* Otherwise looking for messages would wait for one. */
+	return flags & O_NONBLOCK ? 0 : -EINVAL;
+}
+
+static int check_fill(const struct ktask_uffd_ctl *fill)
+{
+	size_t page = op_page_bytes();
+	bool streams = fill->flags & KTASK_UFFD_STREAM;
+
+	for (unsigned i = 0; i < 4; i++)
+		if (fill->reserved[i])
+			return -EINVAL;
+	if (fill->flags & ~KTASK_UFFD_STREAM || fill->padding)
+		return -EINVAL;
+	if (!fill->addr || (uintptr_t)fill->addr & (page - 1))
+		return -EINVAL;
+	if (fill->len > SIZE_MAX - page - (uintptr_t)fill->addr)
+		return -EINVAL;
+	/* One source; only a file has a place to begin at. */
+	if ((fill->fd >= 0) == !!fill->source_func ||
+	    (streams && fill->fd < 0) ||
+	    (fill->offset && (streams || fill->fd < 0)))
+		return -EINVAL;
+	return check_uffd(fill->uffd);
+}
+
+static int fill_checked(const struct ktask_uffd_ctl *fill,
+			const struct ktask_opts *given)
+{
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct uffd_job uffd = {
+		.fill = fill,
+		.page_bytes = op_page_bytes(),
+		.program = given,
+	};
+	struct ktask_opts opts = *given;
+	int cancel_state, error = 0;
+
+	opts.result = &result;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (fill->len)
+		error = run_fill(&uffd, &opts);
+	pthread_setcancelstate(cancel_state, NULL);
+	if (given->result)
+		struct_size_write(given->result, &result, sizeof(result));
+	return error;
+}
+
+int ktask_uffd_fill(const struct ktask_uffd_ctl *fill,
+		    const struct ktask_opts *opts)
+{
+	static const struct ktask_opts defaults = KTASK_OPTS_INIT;
+	struct ktask_uffd_ctl own;
+	struct ktask_opts own_opts;
+	int saved_errno = errno;
+	int error;
+
+	if (!fill)
+		return -EINVAL;
+	error = struct_size_read(
+		&own, sizeof(own), fill,
+		STRUCT_SIZE_TO(struct ktask_uffd_ctl, source_arg));
+	if (!error)
+		error = struct_size_read(&own_opts, sizeof(own_opts),
+					 opts ? opts : &defaults,
+					 STRUCT_SIZE_ONLY);
+	if (!error)
+		error = op_check_opts(&own_opts);
+	if (!error)
+		error = check_fill(&own);
+	if (!error)
+		error = fill_checked(&own, &own_opts);
+	errno = saved_errno;
+	return error;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Where the contents of missing pages come from: a file, a function of the program,
+ * or a stream, which one thread at a time reads while others copy.
+ *
+ * A stream may stall.  The caller waits in slices, between which it looks at the
+ * deadline and asks the progress function.  A helper waits for one slice: the job could
+ * not end before it does.  What of a page has come by then waits for the next reader.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "uffd_job.h"
+
+#define SLICE_MS 20
+#define NSEC_PER_MSEC 1000000ull
+
+static int read_file(const struct uffd_job *uffd, char *buf, size_t len,
+		     uint64_t offset, size_t *came)
+{
+	uint64_t pos = uffd->fill->offset + offset;
+
+	while (*came < len) {
+		ssize_t got = pread(uffd->fill->fd, buf + *came, len - *came,
+				    (off_t)(pos + *came));
+
+		if (!got)
+			return -ENODATA;
+		if (got < 0 && errno != EINTR)
+			return -errno;
+		if (got > 0)
+			*came += (size_t)got;
+	}
+	return 0;
+}
+
+int uffd_source_read(const struct uffd_job *uffd, char *buf, size_t len,
+		     uint64_t offset, size_t *came)
+{
+	const struct ktask_uffd_ctl *fill = uffd->fill;
+	int error;
+
+	*came = 0;
+	if (fill->fd >= 0)
+		return read_file(uffd, buf, len, offset, came);
+	error = fill->source_func(buf, len, offset, fill->source_arg);
+	*came = error ? 0 : len;
+	return error;
+}
+
+static bool is_caller(const struct uffd_job *uffd)
+{
+	return pthread_equal(pthread_self(), uffd->caller);
+}
+
+/* In the caller, with the lock held. */
+static int ask_program(struct uffd_job *uffd)
+{
+	const struct ktask_opts *opts = uffd->job->opts;
+	uint64_t now_ns = op_now_ns();
+
+	if (!opts->progress_func || now_ns < uffd->report_ns)
+		return 0;
+	uffd->report_ns = now_ns + uffd->report_every_ns;
+	return uffd_tell_progress(uffd, 1) ? -ECANCELED : 0;
+}
+
+/* In the caller, with the lock held. */
+static int check_stall(struct uffd_job *uffd, uint64_t since_ns)
+{
+	unsigned stall_ms = uffd->fill->stall_ms;
+	int error = uffd->error;
+
+	if (error)
+		return error;
+	if (op_is_late(uffd->job) ||
+	    (stall_ms && op_now_ns() - since_ns >= stall_ms * NSEC_PER_MSEC))
+		return -ETIMEDOUT;
+	return ask_program(uffd);
+}
+
+/* With the lock held.  Return: 0 once there is something to read, or an end. */
+static int wait_for_stream(struct uffd_job *uffd)
+{
+	struct pollfd stream = { .fd = uffd->fill->fd, .events = POLLIN };
+	uint64_t since_ns = op_now_ns();
+
+	for (;;) {
+		int ready = poll(&stream, 1, SLICE_MS);
+		int error;
+
+		if (ready > 0)
+			return 0;
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+		if (!is_caller(uffd))
+			return -EAGAIN;
+		error = check_stall(uffd, since_ns);
+		if (error)
+			return error;
+	}
+}
+
+/* With the lock held. */
+static int read_stream(struct uffd_job *uffd, char *buf, size_t len,
+		       size_t *came)
+{
+	while (*came < len) {
+		int error = wait_for_stream(uffd);
+		ssize_t got;
+
+		if (error)
+			return error;
+		got = read(uffd->fill->fd, buf + *came, len - *came);
+		if (!got)
+			return -ENODATA;
+		if (got < 0 && errno != EINTR && errno != EAGAIN)
+			return -errno;
+		if (got > 0)
+			*came += (size_t)got;
+	}
+	return 0;
+}
+
+/* With the lock held. */
+static int read_next(struct uffd_job *uffd, char *buf, size_t len, size_t *came)
+{
+	int error;
+
+	memcpy(buf, uffd->page, uffd->in_page);
+	*came = uffd->in_page;
+	error = read_stream(uffd, buf, len, came);
+	uffd->in_page = *came & (uffd->page_bytes - 1);
+	*came -= uffd->in_page;
+	memcpy(uffd->page, buf + *came, uffd->in_page);
+	uffd->stream_pos += *came;
+	return error;
+}
+
+int uffd_source_next(struct uffd_job *uffd, char *buf, size_t len,
+		     uint64_t *offset, size_t *came)
+{
+	size_t left;
+	int error;
+
+	*came = 0;
+	pthread_mutex_lock(&uffd->stream_lock);
+	*offset = uffd->stream_pos;
+	left = uffd->job->len - uffd->stream_pos;
+	error = uffd->error;
+	if (!error && is_caller(uffd))
+		error = ask_program(uffd);
+	if (!error)
+		error = read_next(uffd, buf, len < left ? len : left, came);
+	if (error && error != -EAGAIN)
+		uffd_fail(uffd, error);
+	pthread_mutex_unlock(&uffd->stream_lock);
+	return error;
+}
