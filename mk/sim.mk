@@ -43,4 +43,6 @@ $(OUT)/bench/bench-sim: $(call sim_obj,ktask/bench/sim/main.c) $(SIMOBJ)
 ## bench-sim: jobs on 1,024 CPUs and 200 machines that start at once, simulated
 .PHONY: bench-sim
 bench-sim: $(OUT)/bench/bench-sim
-	@$<
+	@$< | tee $(OUT)/bench-sim.txt
+	@! command -v gnuplot >/dev/null || \
+		ktask/bench/sim/plot $(OUT)/bench-sim.txt $(OUT)/bench-sim.svg

@@ -24,6 +24,7 @@ static struct {
 	uint64_t seen_ns; /* when the overload was last seen */
 	unsigned refreshes; /* until it is over; 0: there is none */
 	uint64_t tried_ns; /* when one last ended without idle CPUs */
+	uint64_t entries_read; /* of other jobs, for statistics */
 } sim_shares;
 
 void shares_reset(unsigned permits)
@@ -80,6 +81,7 @@ unsigned shares_threads(struct sim_job *job, unsigned wanted, uint64_t now_ns,
 	for (unsigned i = 0; i < sim_shares.nr_jobs; i++) {
 		if (!sim_shares.jobs[i])
 			continue;
+		sim_shares.entries_read++;
 		if (sim_shares.jobs[i] == job)
 			self = nr;
 		sum += sim_shares.wanted[i];
@@ -89,6 +91,11 @@ unsigned shares_threads(struct sim_job *job, unsigned wanted, uint64_t now_ns,
 		*until_ns = (now_ns / TURN_NS + 1) * TURN_NS;
 	return 1 +
 	       kt_share(sim_shares.permits, wants, nr, self, now_ns / TURN_NS);
+}
+
+uint64_t shares_entries_read(void)
+{
+	return sim_shares.entries_read;
 }
 
 static unsigned online_cpus(void)

@@ -22,6 +22,9 @@ void shares_unregister(struct sim_job *job);
 unsigned shares_threads(struct sim_job *job, unsigned wanted, uint64_t now_ns,
 			uint64_t *until_ns);
 
+/* shares_entries_read - how often the wish of a job was read, for statistics */
+uint64_t shares_entries_read(void);
+
 /* shares_overload_seen - note that a helper gets no CPU */
 void shares_overload_seen(void);
 

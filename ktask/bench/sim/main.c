@@ -6,7 +6,10 @@
  * Prints one table: the time, by how much it is longer than the best that could
  * be (all helpers busy to the end; the best of fixed counts of threads; helpers
  * divided exactly among jobs), permits taken at once, and by how many helpers the
- * jobs that want more differ, averaged over 50 ms.  A chunk costs what its pages
+ * jobs that want more differ, averaged over 50 ms.  What coordination costs: reads
+ * and writes of shared memory for each chunk, by the job's threads and all that the
+ * engine does beside; and how many wishes of jobs each job reads in a millisecond
+ * to find its share.  `make bench-sim` plots the table.  A chunk costs what its pages
  * cost one thread, and more where more threads are in chunks than the memory serves:
  * costs rise linearly from there on, so that the rate saturates.
  */
@@ -16,6 +19,7 @@
 #include <time.h>
 
 #include "sim/sim_host.h"
+#include "sim/sim_shares.h"
 
 #define PAGE_NS 100000 /* 2 MiB */
 #define HELPERS (SIM_CPUS_MAX - 1)
@@ -188,7 +192,10 @@ static void print_row(const char *what, uint64_t ns, double ideal_ns,
 		printf(" %6u", ex.worst_spread);
 	else
 		printf(" %6s", "-");
-	printf(" %9llu %6.1f\n", (unsigned long long)claims, real_s);
+	printf(" %9llu %8.1f %8.2f %6.1f\n", (unsigned long long)claims,
+	       (double)sim_nr_points() / (double)claims,
+	       (double)shares_entries_read() / ex.nr_jobs / ((double)ns / 1e6),
+	       real_s);
 	fflush(stdout);
 }
 
@@ -290,16 +297,21 @@ static void machines_that_start(unsigned nr_cpus, unsigned nr)
 
 int main(void)
 {
-	printf("%-42s %10s %7s %16s %6s %9s %6s\n", "", "ms", "/ best",
-	       "permits at once", "spread", "chunks", "run s");
+	printf("%-42s %10s %7s %16s %6s %9s %8s %8s %6s\n", "", "ms", "/ best",
+	       "permits at once", "spread", "chunks", "accesses", "wishes",
+	       "run s");
+	one_job(2, 1);
 	one_job(16, 1);
+	one_job(64, 1);
 	one_job(128, 2);
+	one_job(512, 8);
 	one_job(1024, 16);
 	saturating_job(64, 8, false);
 	saturating_job(64, 8, true);
 	saturating_job(1024, 64, false);
 	saturating_job(1024, 64, true);
 	machines_that_start(1024, 20);
+	machines_that_start(1024, 60);
 	machines_that_start(1024, 200);
 	return 0;
 }
