@@ -79,7 +79,8 @@ $(OUT)/tests/runtime/%: $(OBJ)/$(FOLDER_runtime)/%.o $(call support,runtime) \
 
 TASKS_MAIN := $(call obj,ktrt/bench/tasks/main.c)
 TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-futex
-TASKS_PEERS := $(if $(HAVE_openmp),$(OUT)/bench/bench-tasks-libgomp) \
+TASKS_PEERS := $(if $(HAVE_cxx),$(OUT)/bench/bench-tasks-ktrtxx) \
+	$(if $(HAVE_openmp),$(OUT)/bench/bench-tasks-libgomp) \
 	$(if $(HAVE_libomp),$(OUT)/bench/bench-tasks-libomp) \
 	$(if $(HAVE_tbb),$(OUT)/bench/bench-tasks-tbb) \
 	$(if $(HAVE_taskflow),$(OUT)/bench/bench-tasks-taskflow)
@@ -89,6 +90,12 @@ $(OUT)/bench/bench-tasks-ktrt: $(call obj,ktrt/bench/tasks/ktrt.c) $(TASKS_MAIN)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
+
+$(OUT)/bench/bench-tasks-ktrtxx: $(OBJ)/ktrt/bench/tasks/ktrtxx.o $(TASKS_MAIN) \
+		$(RT_STATIC)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
 
 $(OUT)/bench/bench-tasks-futex: $(call obj,ktrt/bench/tasks/futex.c) $(TASKS_MAIN)
 	@mkdir -p $(@D)

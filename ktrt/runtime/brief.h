@@ -44,4 +44,27 @@ static inline void func_learn(ktrt_func func, bool brief)
 		at_poke(func_known(func), (uint64_t)(uintptr_t)func << 2 | now);
 }
 
+/* Four arguments, and what takes them; see ktrt_spawn_args(). */
+struct task_args {
+	ktrt_func_args func;
+	void *args[4];
+};
+
+int task_run_args(void *arg);
+
+/* By what they are known; it is never called as such. */
+static inline ktrt_func args_func(ktrt_func_args func)
+{
+	return (ktrt_func)(void (*)(void))func;
+}
+
+/* By what a task is known. */
+static inline ktrt_func task_func(const struct ktrt_task *task)
+{
+	const struct task_args *args = task->arg;
+
+	return unlikely(task->func == task_run_args) ? args_func(args->func)
+						     : task->func;
+}
+
 #endif /* RUNTIME_BRIEF_H */

@@ -53,13 +53,13 @@ static bool must_do(struct worker *w)
 /* May the maker do it itself? */
 static bool may_do(struct worker *w, const struct ktrt_task *task)
 {
-	return w->core && (func_is_brief(task->func) || must_do(w));
+	return w->core && (func_is_brief(task_func(task)) || must_do(w));
 }
 
 static struct ktrt_task *do_itself(struct worker *w, struct ktrt_task *task)
 {
-	return func_is_brief(task->func) ? sched_run(w, task)
-					 : sched_run_timed(w, task);
+	return func_is_brief(task_func(task)) ? sched_run(w, task)
+					      : sched_run_timed(w, task);
 }
 
 /* There are more than caches hold: do brief ones. */
@@ -79,7 +79,7 @@ static void do_briefs(struct worker *w, struct ktrt_task *parent)
 			  rt.options.max_children));
 	if (!task)
 		return;
-	kind = func_kind(task->func);
+	kind = func_kind(task_func(task));
 	task_ready(w, task);
 	if (kind != FUNC_UNKNOWN)
 		return;

@@ -106,8 +106,8 @@ struct ktrt_task {
 		struct ktrt_graph *graph; /* TASK_RUN */
 	};
 
+	CACHE_ALIGNED char arg_inline[ARG_INLINE];
 	struct access access_inline[ACCESS_INLINE];
-	_Alignas(16) char arg_inline[ARG_INLINE];
 
 	/* On a node queue: */
 	union {
@@ -169,6 +169,7 @@ struct worker {
 	uint32_t stalls; /* rt.stalls that it knows of */
 	uint32_t grants; /* so often it need not wait for room */
 	struct ktrt_task *blank; /* for what is done at once, or NULL */
+	bool begun_now; /* what ktrt_spawn_begin() began is such */
 
 	struct deque deque;
 

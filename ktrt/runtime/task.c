@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The life of a task from the call that makes it to its completion, and
- * waiting for children.  Does not own when it may start (dependences.c) nor where it
- * runs (task_sched.c).
+ * The life of a task from the call that makes it to its completion.  Does not own
+ * when it may start (dependences.c), where it runs (task_sched.c) nor waiting for it
+ * (task_wait.c).
  *
  * A record is used again once its task is complete; a parent's outlives its
  * children.  Codes go up: what nobody waited for is the parent's code.
@@ -194,38 +194,132 @@ WAKE_PATH int ktrt_spawn(ktrt_func func, void *arg)
 	return 0;
 }
 
-static int copy_arg(struct ktrt_task *task, const void *arg, size_t bytes)
+/*
+ * What fits into a record: by a few moves of fixed size, which overlap, as a
+ * call of memcpy() costs a fifth of making a task.
+ */
+static inline void copy_inline(char *to, const char *from, size_t bytes)
+{
+	if (likely(bytes >= 8 && bytes <= 16)) {
+		memcpy(to, from, 8);
+		memcpy(to + bytes - 8, from + bytes - 8, 8);
+	} else if (likely(bytes > 16 && bytes <= 32)) {
+		memcpy(to, from, 16);
+		memcpy(to + bytes - 16, from + bytes - 16, 16);
+	} else if (likely(bytes > 32)) {
+		memcpy(to, from, 32);
+		memcpy(to + bytes - 32, from + bytes - 32, 32);
+	} else {
+		memcpy(to, from, bytes);
+	}
+}
+
+static int make_arg(struct ktrt_task *task, size_t bytes)
 {
 	task->arg = task->arg_inline;
-	if (bytes > ARG_INLINE) {
-		task->arg = malloc(bytes);
-		if (!task->arg)
-			return -ENOMEM;
-		task->flags |= TASK_ARG_ALLOCATED;
-	}
-	memcpy(task->arg, arg, bytes);
+	if (likely(bytes <= ARG_INLINE))
+		return 0;
+	task->arg = malloc(bytes);
+	if (!task->arg)
+		return -ENOMEM;
+	task->flags |= TASK_ARG_ALLOCATED;
 	return 0;
 }
 
-int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
+static int copy_arg(struct ktrt_task *task, const void *arg, size_t bytes)
+{
+	int error = make_arg(task, bytes);
+
+	if (likely(bytes <= ARG_INLINE))
+		copy_inline(task->arg, arg, bytes);
+	else if (!error)
+		memcpy(task->arg, arg, bytes);
+	return error;
+}
+
+/* @known: by what it is known whether it is brief. */
+static inline int spawn_copy(ktrt_func known, ktrt_func func, const void *arg,
+			     size_t bytes)
 {
 	struct worker *w = current_worker();
 	struct ktrt_task *task;
+	bool now;
 
 	if (unlikely(!w))
 		return -ESRCH;
-	task = task_new(w, func, NULL);
+	now = does_at_once(w, known);
+	task = now && bytes <= ARG_INLINE ? take_blank(w)
+					  : task_new(w, func, NULL);
 	if (unlikely(!task))
 		return -ENOMEM;
 	if (unlikely(copy_arg(task, arg, bytes))) {
 		task_free(w, task);
 		return -ENOMEM;
 	}
-	if (does_at_once(w, func))
+	if (now)
 		do_at_once(w, task, func, task->arg);
 	else
 		queue_child(w, task);
 	return 0;
+}
+
+int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
+{
+	return spawn_copy(func, func, arg, bytes);
+}
+
+void *ktrt_spawn_begin(ktrt_func func, size_t bytes, unsigned flags)
+{
+	struct worker *w = current_worker();
+	struct ktrt_task *task;
+
+	if (unlikely(!w || bytes > ARG_INLINE))
+		return NULL;
+	/* A blank has no flags. */
+	w->begun_now = !flags && does_at_once(w, func);
+	task = w->begun_now ? take_blank(w) : task_new(w, func, NULL);
+	if (unlikely(!task))
+		return NULL;
+	if (flags & KTRT_ALWAYS)
+		task->flags |= TASK_ALWAYS;
+	task->arg = task->arg_inline;
+	return task->arg_inline;
+}
+
+void ktrt_spawn_end(ktrt_func func, void *room)
+{
+	struct worker *w = self_worker;
+	struct ktrt_task *task =
+		(struct ktrt_task *)((char *)room -
+				     offsetof(struct ktrt_task, arg_inline));
+
+	if (w->begun_now)
+		do_at_once(w, task, func, room);
+	else
+		queue_child(w, task);
+}
+
+int task_run_args(void *arg)
+{
+	const struct task_args *args = arg;
+
+	return args->func(args->args[0], args->args[1], args->args[2],
+			  args->args[3]);
+}
+
+int ktrt_spawn_args(ktrt_func_args func, void *a, void *b, void *c, void *d,
+		    const struct ktrt_dep *deps, size_t nr_deps)
+{
+	struct task_args args = { func, { a, b, c, d } };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	if (!nr_deps)
+		return spawn_copy(args_func(func), task_run_args, &args,
+				  sizeof(args));
+	attr.deps = deps;
+	attr.nr_deps = nr_deps;
+	attr.arg_bytes = sizeof(args);
+	return ktrt_spawn_attr(task_run_args, &args, &attr);
 }
 
 static bool dep_is_valid(const struct ktrt_dep *dep)
@@ -241,6 +335,8 @@ static bool attr_is_valid(const struct ktrt_attr *attr)
 	if (attr->priority > PRIORITY_MAX || attr->priority < -PRIORITY_MAX - 1)
 		return false;
 	if (attr->node < -1 || (attr->nr_deps && !attr->deps))
+		return false;
+	if (attr->move && !attr->arg_bytes)
 		return false;
 	for (size_t i = 0; i < sizeof(attr->reserved) / sizeof(unsigned); i++)
 		if (attr->reserved[i])
@@ -263,7 +359,7 @@ int task_read_attr(struct ktrt_attr *own, const struct ktrt_attr *attr)
 /* Nodes are known by the kernel's numbers outside, by index inside. */
 void task_take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
 {
-	if (attr->flags & KTRT_ALWAYS)
+	if (attr->flags & KTRT_ALWAYS || attr->move)
 		task->flags |= TASK_ALWAYS;
 	task->priority = (int16_t)attr->priority;
 	task->node = (int16_t)cores_node(attr->node);
@@ -286,6 +382,28 @@ __attribute__((noinline)) static int spawn_by_copy(ktrt_func func, void *arg,
 	int error = task_read_attr(&own, attr);
 
 	return error ? error : ktrt_spawn_attr(func, arg, &own);
+}
+
+static int take_arg(struct ktrt_task *task, void *arg,
+		    const struct ktrt_attr *attr)
+{
+	int error;
+
+	if (!attr->move)
+		return copy_arg(task, arg, attr->arg_bytes);
+	error = make_arg(task, attr->arg_bytes);
+	if (!error)
+		attr->move(task->arg, arg);
+	return error;
+}
+
+/* An error of deps_add(), before which the argument was taken. */
+static int give_back_arg(struct ktrt_task *task, void *arg,
+			 const struct ktrt_attr *attr, int error)
+{
+	if (error && attr->move)
+		attr->move(arg, task->arg);
+	return error;
 }
 
 int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
@@ -311,9 +429,11 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 	if (task->group)
 		at_add(&task->group->live, 1);
 	if (attr->arg_bytes)
-		error = copy_arg(task, arg, attr->arg_bytes);
-	if (!error && attr->nr_deps)
+		error = take_arg(task, arg, attr);
+	if (!error && attr->nr_deps) {
 		error = deps_add(w, task, attr->deps, attr->nr_deps, &ready);
+		error = give_back_arg(task, arg, attr, error);
+	}
 	if (error) {
 		if (task->group)
 			group_less(task->group);
@@ -412,97 +532,6 @@ struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 	if (at_add(&task->live, more) + more == 0)
 		return task_complete(w, task);
 	return NULL;
-}
-
-/* ---- waiting ---- */
-
-int32_t task_outstanding(const struct ktrt_task *task)
-{
-	return (int32_t)(uint32_t)(at_load(&task->live) + task->spawned -
-				   task->credited);
-}
-
-#define WAIT_SPINS 2000
-
-/* Some time for the last children to end elsewhere; true: they did. */
-static bool spin_for(struct worker *w, struct ktrt_task *task)
-{
-	for (unsigned i = 0; i < WAIT_SPINS; i++) {
-		if (!task_outstanding(task))
-			return true;
-		if (w->core && i % 64 == 63 && sched_work_visible())
-			return false;
-		cpu_relax();
-	}
-	return false;
-}
-
-/* Nothing is left to help with: sleep until the last child says so. */
-static WAKE_PATH void wait_for_signal(struct worker *w, struct ktrt_task *task)
-{
-	uint64_t more = task->spawned - task->credited + LIVE_WAITED;
-
-	at_poke(&task->wake, (uint32_t)SIGNAL_NONE);
-	task->credited = task->spawned;
-	if ((uint32_t)(at_add(&task->live, more) + more))
-		park_until(w, &task->wake, 0);
-	at_sub(&task->live, LIVE_WAITED);
-}
-
-void task_help(struct worker *w, struct ktrt_task *task,
-	       const struct ktrt_task *above)
-{
-	do
-		task = sched_run(w, task);
-	while (task && task->parent == above && likely(!sched_urgent(w)));
-	if (task)
-		task_ready(w, task);
-}
-
-/* The quick way; the other where no thread will come for what that misses. */
-static struct ktrt_task *take_or_search(struct worker *w,
-					struct ktrt_task *above)
-{
-	const struct aim aim = { above, NULL };
-	struct ktrt_task *task = sched_take_below(w, above);
-
-	return task ? task : search_wanted(w, &aim);
-}
-
-WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
-{
-	while (task_outstanding(task)) {
-		/* An attached thread has no core to work on. */
-		struct ktrt_task *below =
-			w->core ? sched_take_below(w, task) : NULL;
-
-		if (!below && wake_below(w)) {
-			wait_for_signal(w, task);
-			continue;
-		}
-		if (!below && spin_for(w, task))
-			break;
-		if (!below && w->core)
-			below = take_or_search(w, task);
-		if (below)
-			task_help(w, below, task);
-		else
-			wait_for_signal(w, task);
-	}
-	return error_take(&task->child_error);
-}
-
-WAKE_PATH int ktrt_wait(void)
-{
-	struct worker *w = current_worker();
-
-	if (!w)
-		return -ESRCH;
-	if (!w->core) {
-		w->lone = w->current->spawned - w->waited == 1;
-		w->waited = w->current->spawned;
-	}
-	return task_wait(w, w->current);
 }
 
 bool task_is_cancelled(const struct ktrt_task *task)

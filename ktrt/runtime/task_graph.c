@@ -299,7 +299,7 @@ static void add_edges(struct ktrt_graph *graph, uint32_t node,
 
 static bool attr_suits_node(const struct ktrt_attr *attr)
 {
-	if (attr->group)
+	if (attr->group || attr->move)
 		return false;
 	for (size_t i = 0; i < attr->nr_deps; i++)
 		if (attr->deps[i].len)

@@ -543,13 +543,14 @@ static int time_it(void *arg)
 struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task)
 {
 	struct timed timed = { task->func, task->arg, 0 };
+	ktrt_func known = task_func(task);
 	int error;
 
 	if (task->flags & TASK_NODE)
 		return run_node(w, task);
 	error = call_task(w, task, time_it, &timed, false);
 	w->foreign_ns += timed.took_ns;
-	func_learn(timed.func, timed.took_ns < BRIEF_NS);
+	func_learn(known, timed.took_ns < BRIEF_NS);
 	return task_ended(w, task, error);
 }
 

@@ -114,6 +114,8 @@ int use_it(int *data)
 	ktrt::spawn([=] { *data = 1; }, ktrt::out(*data));
 	ktrt::spawn(settings, [=] { return *data; }, ktrt::in(*data),
 		    ktrt::range(KTRT_IN, data, 4));
+	group.run([=] { *data = 3; }, ktrt::deps(nullptr, 0));
+	*data = ktrt::async([] { return 4; }).get();
 	ktrt::graph graph;
 	graph.add([=] { *data = 2; }, ktrt::out(*data));
 	graph.run();

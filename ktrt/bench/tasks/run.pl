@@ -14,7 +14,8 @@
 # for "wake", which is about an idle runtime, they are told not to.  "futex" is
 # no runtime but the floor of "wake".  libomp's threads do not sleep in a
 # region's barrier whatever they are told (65 % of a CPU through the pauses of
-# "wake-task"), so there it is shown but not counted as a peer.
+# "wake-task"), so there it is shown but not counted as a peer.  "ktrtxx" is the
+# runtime by its C++ face.
 #
 # Graphs ("stencil", "nearest", "fft"; 8 points, 500 steps) are made once and run 25
 # times where a runtime can do that; OpenMP and "ktrt-dep" make their tasks each time
@@ -29,7 +30,7 @@ my ($rounds, $only) = (7, '');
 GetOptions('rounds=i' => \$rounds, 'only=s' => \$only) && @ARGV == 1
 	or die "usage: run.pl [--rounds N] [--only CASE,...] FOLDER\n";
 my $folder = shift;
-my @names = qw(ktrt ktrt-off ktrt-dep libgomp libomp tbb tbb-flow taskflow futex);
+my @names = qw(ktrt ktrtxx ktrt-off ktrt-dep libgomp libomp tbb tbb-flow taskflow futex);
 my @peers = grep { -x program($_) } @names;
 chomp(my $cpus = `getconf _NPROCESSORS_ONLN`);
 # Case, threads, what is counted.

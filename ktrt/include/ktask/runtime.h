@@ -132,11 +132,18 @@ struct ktrt_attr {
 	int node; /*                     -1: any; NUMA node to prefer */
 	unsigned flags; /*               0 */
 	unsigned reserved[3]; /*         must be 0 */
+	/*
+	 * NULL: copies arg_bytes.  Else it moves an object of so many to @to,
+	 * so that none is left at @from; if the task cannot be made then, back.
+	 * The task's function destroys it, so that is called even if its group
+	 * was cancelled; see ktrt_cancelled().
+	 */
+	void (*move)(void *to, void *from);
 };
 
 /* clang-format off */
 #define KTRT_ATTR_INIT \
-	{ sizeof(struct ktrt_attr), 0, 0, 0, 0, 0, -1, 0, { 0, 0, 0 } }
+	{ sizeof(struct ktrt_attr), 0, 0, 0, 0, 0, -1, 0, { 0, 0, 0 }, 0 }
 /* clang-format on */
 
 /**
@@ -151,6 +158,18 @@ KTRT_API int ktrt_spawn(ktrt_func func, void *arg);
 /* ktrt_spawn_copy - the same; the task gets a copy of @bytes bytes at @arg */
 KTRT_API int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes);
 
+/*
+ * ktrt_spawn_begin - the same in two steps, without a copy
+ * @flags: 0, KTRT_ALWAYS
+ *
+ * Return: room for what the task gets, which the caller fills in and passes to
+ * ktrt_spawn_end() with the same function, and without another call of this
+ * header in between; NULL: not so, but another call may make the task or say why
+ * not.  There is room for 64 bytes, aligned to 16.
+ */
+KTRT_API void *ktrt_spawn_begin(ktrt_func func, size_t bytes, unsigned flags);
+KTRT_API void ktrt_spawn_end(ktrt_func func, void *room);
+
 /**
  * ktrt_spawn_attr - make a task with dependences, a priority, a group
  *
@@ -159,6 +178,19 @@ KTRT_API int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes);
  */
 KTRT_API int ktrt_spawn_attr(ktrt_func func, void *arg,
 			     const struct ktrt_attr *attr);
+
+/* ktrt_func_args - what a task does with four arguments; as ktrt_func */
+typedef int (*ktrt_func_args)(void *a, void *b, void *c, void *d);
+
+/**
+ * ktrt_spawn_args - make a task with four arguments, and with dependences
+ * @deps: @nr_deps of them; NULL: none.  Read during the call only.
+ *
+ * Return: as ktrt_spawn_attr().
+ */
+KTRT_API int ktrt_spawn_args(ktrt_func_args func, void *a, void *b, void *c,
+			     void *d, const struct ktrt_dep *deps,
+			     size_t nr_deps);
 
 /**
  * ktrt_wait - until all children of the calling task (or thread) are complete
@@ -220,8 +252,8 @@ KTRT_API int ktrt_graph_new(struct ktrt_graph **graph);
 
 /**
  * ktrt_graph_add - a node: one task of each run of the graph
- * @attr: NULL, or as for ktrt_spawn_attr(), without a group and with addresses
- *	alone (len 0).  Dependences are between nodes, in the order in which
+ * @attr: NULL, or as for ktrt_spawn_attr(), without a group or move, and with
+ *	addresses alone (len 0).  Dependences are between nodes, in the order in which
  *	they were added.  A copy (arg_bytes) is made here, once.
  *
  * Return: the node's number, from 0 on; -EINVAL, -E2BIG, -ESRCH; -EBUSY: it

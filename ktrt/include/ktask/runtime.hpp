@@ -9,8 +9,9 @@
  *	ktrt::spawn([&] { b = g(a); }, ktrt::in(a), ktrt::out(b));
  *	ktrt::wait();
  *
- * A callable is moved into the task.  It returns nothing, or int: 0 or a code
- * as for ktrt_func.
+ * A callable is moved into the task, without an allocation up to 64 bytes if
+ * moving it throws nothing.  It returns nothing, or int: 0 or a code as for
+ * ktrt_func.
  *
  * Of several exceptions the first goes to whoever waits, the others are
  * dropped.  The destructors of scope, group and runtime wait too, and throw what
@@ -22,6 +23,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <cxxabi.h>
 #include <exception>
 #include <new>
@@ -81,13 +84,11 @@ inline int keep_exception(std::exception_ptr exception) noexcept
 	return code;
 }
 
-inline void check(int code, const char *what)
+/* What a code stands for: its exception, or an error. */
+[[noreturn]] inline void raise(int code, const char *what)
 {
-	void *object;
+	void *object = ktrt_code_take(code, exception_kind());
 
-	if (!code)
-		return;
-	object = ktrt_code_take(code, exception_kind());
 	if (object) {
 		std::exception_ptr exception =
 			*static_cast<std::exception_ptr *>(object);
@@ -97,6 +98,12 @@ inline void check(int code, const char *what)
 	}
 	ktrt_code_drop(code);
 	throw error(code, what);
+}
+
+inline void check(int code, const char *what)
+{
+	if (code)
+		raise(code, what);
 }
 
 /* How many exceptions are on their way out of blocks; before C++17: any. */
@@ -155,22 +162,69 @@ template <typename F> int run_inside(void *arg)
 	return guarded(*static_cast<F *>(arg));
 }
 
+/* A callable of which the task has the only object. */
+template <typename F> struct owned {
+	F f;
+
+	static int run(void *arg)
+	{
+		struct guard {
+			F *f;
+			~guard()
+			{
+				f->~F();
+			}
+		} guard = { static_cast<F *>(arg) };
+
+		/* It was begun all the same, to be destroyed. */
+		return ktrt_cancelled() ? -ECANCELED : guarded(*guard.f);
+	}
+	static void move(void *to, void *from)
+	{
+		::new (to) F(std::move(*static_cast<F *>(from)));
+		static_cast<F *>(from)->~F();
+	}
+};
+
 template <typename F> int run_and_delete(void *arg)
 {
-	struct owner {
+	struct guard {
 		F *f;
-		~owner()
+		~guard()
 		{
 			delete f;
 		}
-	} owned = { static_cast<F *>(arg) };
+	} guard = { *static_cast<F **>(arg) };
 
-	/* It was begun all the same, to be deleted. */
-	return ktrt_cancelled() ? -ECANCELED : guarded(*owned.f);
+	return ktrt_cancelled() ? -ECANCELED : guarded(*guard.f);
 }
 
+/* One that is no larger than a pointer is passed in place of that. */
+template <typename F> int run_word(void *arg)
+{
+	typename std::aligned_storage<sizeof(F), alignof(F)>::type word;
+
+	std::memcpy(&word, &arg, sizeof(F));
+	return guarded(*reinterpret_cast<F *>(&word));
+}
+
+/* How a callable goes into a task: as bytes; moved; or, where it cannot be
+ * without an exception or is aligned to more than memory, by a pointer. */
+struct as_bytes {};
+struct by_move {};
+struct by_pointer {};
+
 template <typename F>
-int spawn(F &&f, ktrt_attr &attr, std::true_type /* may be copied as bytes */)
+using passing = typename std::conditional<
+	(alignof(F) > 16), by_pointer,
+	typename std::conditional<
+		std::is_trivially_copyable<F>::value, as_bytes,
+		typename std::conditional<
+			std::is_nothrow_move_constructible<F>::value, by_move,
+			by_pointer>::type>::type>::type;
+
+template <typename F>
+int spawn_attr(F &&f, ktrt_attr &attr, as_bytes)
 {
 	using body = typename std::decay<F>::type;
 	/* @f may be constant, or a function. */
@@ -180,8 +234,22 @@ int spawn(F &&f, ktrt_attr &attr, std::true_type /* may be copied as bytes */)
 	return ktrt_spawn_attr(run_inside<body>, &local, &attr);
 }
 
-template <typename F>
-int spawn(F &&f, ktrt_attr &attr, std::false_type)
+template <typename F> int spawn_attr(F &&f, ktrt_attr &attr, by_move)
+{
+	using body = typename std::decay<F>::type;
+	typename std::aligned_storage<sizeof(body), alignof(body)>::type room;
+	body *local = ::new (&room) body(std::forward<F>(f));
+	int failed;
+
+	attr.arg_bytes = sizeof(body);
+	attr.move = owned<body>::move;
+	failed = ktrt_spawn_attr(owned<body>::run, local, &attr);
+	if (failed)
+		local->~body();
+	return failed;
+}
+
+template <typename F> int spawn_attr(F &&f, ktrt_attr &attr, by_pointer)
 {
 	using body = typename std::decay<F>::type;
 	body *copy = new body(std::forward<F>(f));
@@ -189,10 +257,71 @@ int spawn(F &&f, ktrt_attr &attr, std::false_type)
 
 	/* A task that is not begun would never delete it. */
 	attr.flags |= KTRT_ALWAYS;
-	failed = ktrt_spawn_attr(run_and_delete<body>, copy, &attr);
+	attr.arg_bytes = sizeof(copy);
+	failed = ktrt_spawn_attr(run_and_delete<body>, &copy, &attr);
 	if (failed)
 		delete copy;
 	return failed;
+}
+
+/* Without anything besides. */
+template <typename F> int spawn_bytes(F &f, std::true_type /* a word */)
+{
+	void *word = nullptr;
+
+	std::memcpy(&word, &f, sizeof(f));
+	return ktrt_spawn(run_word<F>, word);
+}
+
+/* Made where the task will find it; a copy would have to wait until the stores
+ * of its parts are done. */
+template <typename F>
+bool spawn_in_place(F &&f, ktrt_func func, unsigned flags)
+{
+	using body = typename std::decay<F>::type;
+	void *room = ktrt_spawn_begin(func, sizeof(body), flags);
+
+	if (!room)
+		return false;
+	::new (room) body(std::forward<F>(f));
+	ktrt_spawn_end(func, room);
+	return true;
+}
+
+template <typename F> int spawn_bytes(F &f, std::false_type)
+{
+	if (spawn_in_place(f, run_inside<F>, 0))
+		return 0;
+	return ktrt_spawn_copy(run_inside<F>, &f, sizeof(f));
+}
+
+template <typename F> int spawn_plain(F &&f, as_bytes)
+{
+	using body = typename std::decay<F>::type;
+	body local(std::forward<F>(f));
+
+	return spawn_bytes(local, std::integral_constant<
+					  bool, sizeof(body) <=
+							sizeof(void *)>());
+}
+
+template <typename F> int spawn_plain(F &&f, by_pointer how)
+{
+	ktrt_attr attr = KTRT_ATTR_INIT;
+
+	return spawn_attr(std::forward<F>(f), attr, how);
+}
+
+/* Copying may throw, moving does not. */
+template <typename F> int spawn_plain(F &&f, by_move how)
+{
+	using body = typename std::decay<F>::type;
+	ktrt_attr attr = KTRT_ATTR_INIT;
+	body local(std::forward<F>(f));
+
+	if (spawn_in_place(std::move(local), owned<body>::run, KTRT_ALWAYS))
+		return 0;
+	return spawn_attr(std::move(local), attr, how);
 }
 
 } /* namespace detail */
@@ -225,6 +354,73 @@ template <typename T> dep range(unsigned mode, const T *first, std::size_t nr)
 	return { { first, nr * sizeof(T), mode } };
 }
 
+/*
+ * Dependences that are known at run time: of whatever has data() and size(), as
+ * std::vector<ktrt::dep>.  It must stay during the call only.
+ */
+class deps {
+    public:
+	deps(const dep *first, std::size_t nr) : first_(first), nr_(nr)
+	{
+	}
+	template <typename C,
+		  typename = typename std::enable_if<std::is_convertible<
+			  decltype(std::declval<const C &>().data()),
+			  const dep *>::value>::type>
+	deps(const C &container)
+		: first_(container.data()), nr_(container.size())
+	{
+	}
+	void give_to(ktrt_attr &attr) const
+	{
+		static_assert(sizeof(dep) == sizeof(ktrt_dep), "one in one");
+		attr.deps = nr_ ? &first_->raw : nullptr;
+		attr.nr_deps = nr_;
+	}
+
+    private:
+	const dep *first_;
+	std::size_t nr_;
+};
+
+namespace detail
+{
+
+/* Of a call: all are of type dep, or there is one that stands for many. */
+template <typename... Deps> struct few_deps {
+	ktrt_dep raw[sizeof...(Deps) + 1];
+
+	explicit few_deps(const Deps &...deps) : raw{ deps.raw... }
+	{
+	}
+	void give_to(ktrt_attr &attr) const
+	{
+		attr.deps = raw;
+		attr.nr_deps = sizeof...(Deps);
+	}
+};
+
+template <typename... Deps> struct deps_of {
+	using type = few_deps<Deps...>;
+};
+
+template <typename One> struct deps_of<One> {
+	using type = typename std::conditional<std::is_same<One, dep>::value,
+					       few_deps<One>, deps>::type;
+};
+
+template <typename F, typename... Deps>
+int spawn(F &&f, ktrt_attr &attr, const Deps &...deps)
+{
+	using body = typename std::decay<F>::type;
+	typename deps_of<Deps...>::type all(deps...);
+
+	all.give_to(attr);
+	return spawn_attr(std::forward<F>(f), attr, passing<body>());
+}
+
+} /* namespace detail */
+
 class group {
     public:
 	group() : unwinding_(detail::unwinding())
@@ -246,6 +442,16 @@ class group {
 	void wait()
 	{
 		detail::check(ktrt_group_wait(group_), "a task of a group");
+	}
+	/* Make a task of it, with dependences as for spawn(). */
+	template <typename F, typename... Deps>
+	void run(F &&f, const Deps &...deps)
+	{
+		ktrt_attr attr = KTRT_ATTR_INIT;
+
+		attr.group = group_;
+		detail::check(detail::spawn(std::forward<F>(f), attr, deps...),
+			      "making a task");
 	}
 	void cancel()
 	{
@@ -271,39 +477,212 @@ struct settings {
 	ktrt_group *group = nullptr;
 };
 
-/* spawn - with dependences of type dep */
+/* spawn - with dependences of type dep, or one of type deps */
 template <typename F, typename... Deps>
 void spawn(const settings &with, F &&f, const Deps &...deps)
 {
-	using body = typename std::decay<F>::type;
-	ktrt_dep raw[sizeof...(deps) + 1] = { deps.raw... };
 	ktrt_attr attr = KTRT_ATTR_INIT;
 
-	attr.deps = raw;
-	attr.nr_deps = sizeof...(deps);
 	attr.priority = with.priority;
 	attr.node = with.node;
 	attr.group = with.group;
-	detail::check(
-		detail::spawn(std::forward<F>(f), attr,
-			      std::integral_constant<
-				      bool,
-				      std::is_trivially_copyable<body>::value &&
-					      alignof(body) <= 16>()),
-		"making a task");
+	detail::check(detail::spawn(std::forward<F>(f), attr, deps...),
+		      "making a task");
 }
 
-template <typename F, typename... Deps,
+template <typename F, typename Dep, typename... Deps,
 	  typename = typename std::enable_if<!std::is_same<
 		  typename std::decay<F>::type, settings>::value>::type>
-void spawn(F &&f, const Deps &...deps)
+void spawn(F &&f, const Dep &dep, const Deps &...deps)
 {
-	spawn(settings(), std::forward<F>(f), deps...);
+	ktrt_attr attr = KTRT_ATTR_INIT;
+
+	detail::check(detail::spawn(std::forward<F>(f), attr, dep, deps...),
+		      "making a task");
+}
+
+/* Costs as much as ktrt_spawn_copy(), or, where the callable is no larger than
+ * a pointer, as ktrt_spawn(). */
+template <typename F> void spawn(F &&f)
+{
+	using body = typename std::decay<F>::type;
+
+	detail::check(detail::spawn_plain(std::forward<F>(f),
+					  detail::passing<body>()),
+		      "making a task");
 }
 
 inline void wait()
 {
 	detail::check(ktrt_wait(), "a task");
+}
+
+namespace detail
+{
+
+inline int return_code(void *code)
+{
+	return static_cast<int>(reinterpret_cast<std::intptr_t>(code));
+}
+
+/* What comes out of a task; of a void one nothing. */
+template <typename T> struct outcome {
+	typename std::aligned_storage<sizeof(T), alignof(T)>::type room;
+	bool is_there = false;
+
+	template <typename F> void keep(F &f)
+	{
+		::new (&room) T(f());
+		is_there = true;
+	}
+	T take()
+	{
+		return std::move(*reinterpret_cast<T *>(&room));
+	}
+	~outcome()
+	{
+		if (is_there)
+			reinterpret_cast<T *>(&room)->~T();
+	}
+};
+
+template <> struct outcome<void> {
+	template <typename F> void keep(F &f)
+	{
+		f();
+	}
+	void take()
+	{
+	}
+};
+
+template <typename F, typename T> struct keeps_outcome {
+	F f;
+	outcome<T> *kept;
+
+	void operator()()
+	{
+		kept->keep(f);
+	}
+};
+
+} /* namespace detail */
+
+/*
+ * What a task will have returned.
+ *
+ *	ktrt::future<double> mean = ktrt::async([&] { return f(); });
+ *	use(mean.get());
+ *
+ * get() waits, doing children of the caller meanwhile, and throws what the task
+ * threw.  Who lets go of one that was not asked for waits as well; an exception
+ * then goes to whoever waits for the tasks of the caller.
+ */
+template <typename T> class future {
+    public:
+	future() = default;
+	future(future &&other) noexcept
+	{
+		std::swap(task_, other.task_);
+	}
+	future &operator=(future &&other) noexcept
+	{
+		std::swap(task_, other.task_);
+		return *this;
+	}
+	~future()
+	{
+		if (task_)
+			let_go();
+	}
+	bool valid() const noexcept
+	{
+		return task_;
+	}
+	void wait()
+	{
+		int code = ktrt_group_wait(asked()->group);
+
+		if (code)
+			task_->code = code;
+	}
+	/* Once. */
+	T get()
+	{
+		struct guard {
+			shared *task;
+			~guard()
+			{
+				ktrt_group_free(task->group);
+				delete task;
+			}
+		};
+
+		wait();
+		guard guard = { task_ };
+		int code = task_->code;
+
+		task_ = nullptr;
+		detail::check(code, "a task");
+		return guard.task->kept.take();
+	}
+
+    private:
+	static_assert(!std::is_reference<T>::value, "a value, or nothing");
+
+	struct shared {
+		detail::outcome<T> kept;
+		ktrt_group *group = nullptr;
+		int code = 0;
+	};
+	shared *task_ = nullptr;
+
+	shared *asked()
+	{
+		if (!task_)
+			throw error(-EINVAL, "a future without a task");
+		return task_;
+	}
+	void let_go() noexcept
+	{
+		int code = 0;
+
+		if (task_->group && detail::runs())
+			code = ktrt_group_wait(task_->group);
+		if (task_->code)
+			std::swap(code, task_->code);
+		ktrt_code_drop(task_->code);
+		ktrt_group_free(task_->group);
+		delete task_;
+		if (code && ktrt_spawn(detail::return_code,
+				       reinterpret_cast<void *>(
+					       std::intptr_t(code))))
+			ktrt_code_drop(code);
+	}
+
+	template <typename F, typename... Deps>
+	friend auto async(F &&f, const Deps &...deps)
+		-> future<decltype(f())>;
+};
+
+/* async - a task, with dependences as for spawn(), that returns something */
+template <typename F, typename... Deps>
+auto async(F &&f, const Deps &...deps) -> future<decltype(f())>
+{
+	using result = decltype(f());
+	using body = typename std::decay<F>::type;
+	future<result> made;
+	ktrt_attr attr = KTRT_ATTR_INIT;
+
+	made.task_ = new typename future<result>::shared();
+	detail::check(ktrt_group_new(&made.task_->group), "making a task");
+	attr.group = made.task_->group;
+	detail::check(detail::spawn(
+			      detail::keeps_outcome<body, result>{
+				      std::forward<F>(f), &made.task_->kept },
+			      attr, deps...),
+		      "making a task");
+	return made;
 }
 
 /*
@@ -335,20 +714,19 @@ class graph {
 			kept_ = next;
 		}
 	}
-	/* A node, with dependences of type dep; its number, from 0 on. */
+	/* A node, with dependences as for spawn(); its number, from 0 on. */
 	template <typename F, typename... Deps>
 	int add(F &&f, const Deps &...deps)
 	{
 		using body = typename std::decay<F>::type;
-		ktrt_dep raw[sizeof...(deps) + 1] = { deps.raw... };
+		typename detail::deps_of<Deps...>::type all(deps...);
 		holder<body> *held = new holder<body>(std::forward<F>(f));
 		ktrt_attr attr = KTRT_ATTR_INIT;
 		int node;
 
 		held->next = kept_;
 		kept_ = held;
-		attr.deps = raw;
-		attr.nr_deps = sizeof...(deps);
+		all.give_to(attr);
 		node = ktrt_graph_add(graph_, detail::run_inside<body>,
 				      &held->f, &attr);
 		detail::check(node < 0 ? node : 0, "adding to a graph");

@@ -10,7 +10,7 @@
 #include "version.h"
 
 VERSION_NO_PADDING(ktrt_options, reserved);
-VERSION_NO_PADDING(ktrt_attr, reserved);
+VERSION_NO_PADDING(ktrt_attr, move);
 
 static int start_and_stop(void *options)
 {

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Waiting for the children of a task: doing them meanwhile, and sleeping when there
+ * is nothing left to help with.
+ */
+#include <errno.h>
+
+#include "rt.h"
+
+int32_t task_outstanding(const struct ktrt_task *task)
+{
+	return (int32_t)(uint32_t)(at_load(&task->live) + task->spawned -
+				   task->credited);
+}
+
+#define WAIT_SPINS 2000
+
+/* Some time for the last children to end elsewhere; true: they did. */
+static bool spin_for(struct worker *w, struct ktrt_task *task)
+{
+	for (unsigned i = 0; i < WAIT_SPINS; i++) {
+		if (!task_outstanding(task))
+			return true;
+		if (w->core && i % 64 == 63 && sched_work_visible())
+			return false;
+		cpu_relax();
+	}
+	return false;
+}
+
+/* Nothing is left to help with: sleep until the last child says so. */
+static WAKE_PATH void wait_for_signal(struct worker *w, struct ktrt_task *task)
+{
+	uint64_t more = task->spawned - task->credited + LIVE_WAITED;
+
+	at_poke(&task->wake, (uint32_t)SIGNAL_NONE);
+	task->credited = task->spawned;
+	if ((uint32_t)(at_add(&task->live, more) + more))
+		park_until(w, &task->wake, 0);
+	at_sub(&task->live, LIVE_WAITED);
+}
+
+void task_help(struct worker *w, struct ktrt_task *task,
+	       const struct ktrt_task *above)
+{
+	do
+		task = sched_run(w, task);
+	while (task && task->parent == above && likely(!sched_urgent(w)));
+	if (task)
+		task_ready(w, task);
+}
+
+/* The quick way; the other where no thread will come for what that misses. */
+static struct ktrt_task *take_or_search(struct worker *w,
+					struct ktrt_task *above)
+{
+	const struct aim aim = { above, NULL };
+	struct ktrt_task *task = sched_take_below(w, above);
+
+	return task ? task : search_wanted(w, &aim);
+}
+
+WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
+{
+	while (task_outstanding(task)) {
+		/* An attached thread has no core to work on. */
+		struct ktrt_task *below =
+			w->core ? sched_take_below(w, task) : NULL;
+
+		if (!below && wake_below(w)) {
+			wait_for_signal(w, task);
+			continue;
+		}
+		if (!below && spin_for(w, task))
+			break;
+		if (!below && w->core)
+			below = take_or_search(w, task);
+		if (below)
+			task_help(w, below, task);
+		else
+			wait_for_signal(w, task);
+	}
+	return error_take(&task->child_error);
+}
+
+WAKE_PATH int ktrt_wait(void)
+{
+	struct worker *w = current_worker();
+
+	if (!w)
+		return -ESRCH;
+	if (!w->core) {
+		w->lone = w->current->spawned - w->waited == 1;
+		w->waited = w->current->spawned;
+	}
+	return task_wait(w, w->current);
+}
