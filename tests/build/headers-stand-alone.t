@@ -116,6 +116,9 @@ int use_it(int *data)
 		    ktrt::range(KTRT_IN, data, 4));
 	group.run([=] { *data = 3; }, ktrt::deps(nullptr, 0));
 	*data = ktrt::async([] { return 4; }).get();
+	ktrt::parallel_for(0, 4, [=](int i) { data[i] = i; });
+	*data = ktrt::reduce(0, 4, 0, [](int i) { return i; },
+			     [](int a, int b) { return a + b; });
 	ktrt::graph graph;
 	graph.add([=] { *data = 2; }, ktrt::out(*data));
 	graph.run();

@@ -8,6 +8,8 @@
 #ifndef BENCH_TASKS_CASES_H
 #define BENCH_TASKS_CASES_H
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -54,12 +56,16 @@ struct runtime_cases {
 	 */
 	void (*make_graph)(const struct task_graph *graph);
 	void (*run_graph)(const struct task_graph *graph);
+	/* task_index() for each index below @nr */
+	void (*loop)(size_t nr);
 };
 
 extern const struct runtime_cases cases;
 
 /* Computes for about @ns of CPU time. */
 void task_work(int ns);
+/* Computes for some nanoseconds, sixteen times as long in the last quarter. */
+void task_index(size_t index, size_t nr);
 /* Sleeps in the kernel for a millisecond, then computes for a tenth. */
 void task_block(void);
 /* What a task of a graph does. */

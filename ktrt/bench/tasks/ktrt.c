@@ -241,6 +241,18 @@ static void run_graph(const struct task_graph *graph)
 	ktrt_run(depend ? spawn_graph : run_made, (void *)graph);
 }
 
-const struct runtime_cases cases = { start, stop, empty,      makers,	chain,
-				     fans,  fib,  work,	      block,	wake,
-				     wake,  NULL, make_graph, run_graph };
+static int do_indices(size_t first, size_t end, void *nr)
+{
+	for (; first < end; first++)
+		task_index(first, *(size_t *)nr);
+	return 0;
+}
+
+static void loop(size_t nr)
+{
+	ktrt_for(0, nr, 0, do_indices, &nr);
+}
+
+const struct runtime_cases cases = { start, stop, empty,      makers,	 chain,
+				     fans,  fib,  work,	      block,	 wake,
+				     wake,  NULL, make_graph, run_graph, loop };

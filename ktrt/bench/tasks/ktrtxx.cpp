@@ -136,12 +136,18 @@ void run_graph(const struct task_graph *)
 	ktrt::run([] { made->run(); });
 }
 
+void loop(size_t nr)
+{
+	ktrt::parallel_for(size_t(0), nr, [=](size_t i) { task_index(i, nr); });
+}
+
 } /* namespace */
 
 extern "C" {
 extern const struct runtime_cases cases;
 const struct runtime_cases cases = {
 	start, stop,  empty, makers, chain,   fans,	  fib,
-	work,  block, wake,  wake,   nullptr, make_graph, run_graph
+	work,  block, wake,  wake,   nullptr, make_graph, run_graph,
+	loop
 };
 }

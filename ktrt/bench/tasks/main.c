@@ -45,6 +45,11 @@ void task_work(int ns)
 	loop((uint64_t)(ns * loops_per_ns));
 }
 
+void task_index(size_t index, size_t nr)
+{
+	loop(index < nr / 4 * 3 ? 8 : 128);
+}
+
 void task_block(void)
 {
 	struct timespec pause = { 0, 1000000 };
@@ -220,6 +225,8 @@ static double do_case(const char *name, double share, int threads)
 		cases.work((int)(nr = 100000 * share), 2000);
 	else if (!strcmp(name, "block"))
 		cases.block((int)(nr = 400 * share));
+	else if (!strcmp(name, "loop") && cases.loop)
+		cases.loop((size_t)(nr = 2e6 * share));
 	else if (graph.before)
 		nr = run_graphs((int)(25 * share));
 	if (!nr)

@@ -173,6 +173,16 @@ static void run_graph(const struct task_graph *graph)
 		spawn_point(graph, i / graph->width, i % graph->width);
 }
 
-const struct runtime_cases cases = { start,	stop,	empty, makers,	 chain,
-				     fans,	fib,	work,  block,	 wake,
-				     wake_task, within, NULL,  run_graph };
+static void loop(size_t nr)
+{
+#pragma omp parallel
+#pragma omp single
+#pragma omp taskloop
+	for (size_t i = 0; i < nr; i++)
+		task_index(i, nr);
+}
+
+const struct runtime_cases cases = {
+	start, stop, empty,	makers, chain, fans,	  fib, work,
+	block, wake, wake_task, within, NULL,  run_graph, loop
+};

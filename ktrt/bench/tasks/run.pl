@@ -45,6 +45,7 @@ my @cases = (
 	['work', $cpus, 'tasks of 2 us by one maker, ns each'],
 	['wake', $cpus, 'from an idle runtime to the task, ns'],
 	['wake-task', $cpus, 'the same by a task whose maker sleeps, everywhere, ns'],
+	['loop', $cpus, 'a loop of 3 to 50 ns an index, the last quarter the longest, ns each'],
 	['stencil', 1, 'a graph, each point after its neighbours, ns each'],
 	['stencil', $cpus, 'the same on all cores'],
 	['nearest', $cpus, 'the same with five neighbours, ns each'],

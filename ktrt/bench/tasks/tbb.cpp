@@ -12,6 +12,7 @@
 
 #include <tbb/flow_graph.h>
 #include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 
@@ -268,12 +269,21 @@ void wake_task()
 	sem_destroy(&done);
 }
 
+void loop(size_t nr)
+{
+	arena->execute([=] {
+		tbb::parallel_for(size_t(0), nr,
+				  [=](size_t i) { task_index(i, nr); });
+	});
+}
+
 } /* namespace */
 
 extern "C" {
 extern const struct runtime_cases cases;
 const struct runtime_cases cases = {
 	start, stop,  empty, makers,	chain,	 fans,	     fib,
-	work,  block, wake,  wake_task, nullptr, make_graph, run_graph
+	work,  block, wake,  wake_task, nullptr, make_graph, run_graph,
+	loop
 };
 }

@@ -284,6 +284,44 @@ KTRT_API int ktrt_graph_run(struct ktrt_graph *graph);
 /* ktrt_graph_free - it must not run; NULL is fine */
 KTRT_API void ktrt_graph_free(struct ktrt_graph *graph);
 
+/* ---- loops ---- */
+
+/* ktrt_range_func - does what is to be done for [first, end); as ktrt_func */
+typedef int (*ktrt_range_func)(size_t first, size_t end, void *arg);
+
+/**
+ * ktrt_for - call @func for all of [first, end) by parts, and wait
+ * @grain: indices a call, but for the last of a part; 0: as many as take some
+ *	20 us, which is measured
+ *
+ * Parts are made as long as workers want some.  After a code that is not 0, or
+ * when the caller's group is cancelled, no other call is begun.
+ * May be called by any thread, as ktrt_run().
+ *
+ * Return: 0, the first code, -ECANCELED, -ESRCH, -ENOMEM.
+ */
+KTRT_API int ktrt_for(size_t first, size_t end, size_t grain,
+		      ktrt_range_func func, void *arg);
+
+/* ktrt_reduce_func - adds what [first, end) comes to, to the right of @value */
+typedef int (*ktrt_reduce_func)(size_t first, size_t end, void *value,
+				void *arg);
+/* ktrt_combine_func - adds @from to the right of @into; called for each copy of
+ * the neutral value, also after a failure */
+typedef int (*ktrt_combine_func)(void *into, void *from, void *arg);
+
+/**
+ * ktrt_reduce - the same with a value
+ * @value: @bytes of it: before, the neutral one, of which each part has a copy;
+ *	then what all of the range comes to
+ *
+ * The order of the range is kept, so @combine need be associative only.  Where
+ * parts meet differs from call to call, which sums of floating point show.
+ */
+KTRT_API int ktrt_reduce(size_t first, size_t end, size_t grain,
+			 ktrt_reduce_func func, ktrt_combine_func combine,
+			 void *value, size_t bytes, void *arg);
+
 /* ---- codes that stand for an object, as an exception ---- */
 
 /* Codes from here on are those of ktrt_code_new(). */

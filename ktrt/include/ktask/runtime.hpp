@@ -27,6 +27,7 @@
 #include <cstring>
 #include <cxxabi.h>
 #include <exception>
+#include <memory>
 #include <new>
 #include <system_error>
 #include <type_traits>
@@ -683,6 +684,107 @@ auto async(F &&f, const Deps &...deps) -> future<decltype(f())>
 			      attr, deps...),
 		      "making a task");
 	return made;
+}
+
+namespace detail
+{
+
+template <typename I, typename F> struct loop {
+	I first;
+	F &f;
+
+	static int run(std::size_t from, std::size_t to, void *arg)
+	{
+		const loop &self = *static_cast<loop *>(arg);
+		auto chunk = [&] {
+			for (std::size_t i = from; i < to; i++)
+				self.f(static_cast<I>(self.first + i));
+		};
+
+		return guarded(chunk);
+	}
+};
+
+/* Values are by pointer, null for the neutral one. */
+template <typename I, typename T, typename F, typename Op> struct reduction {
+	I first;
+	const T &neutral;
+	F &f;
+	Op &op;
+
+	static int add(std::size_t from, std::size_t to, void *value, void *arg)
+	{
+		const reduction &self = *static_cast<reduction *>(arg);
+		T *&sum = *static_cast<T **>(value);
+		auto chunk = [&] {
+			if (!sum)
+				sum = new T(self.neutral);
+			for (std::size_t i = from; i < to; i++)
+				*sum = self.op(
+					std::move(*sum),
+					self.f(static_cast<I>(self.first + i)));
+		};
+
+		return guarded(chunk);
+	}
+	static int combine(void *into, void *from, void *arg)
+	{
+		const reduction &self = *static_cast<reduction *>(arg);
+		T *&left = *static_cast<T **>(into);
+		std::unique_ptr<T> right(*static_cast<T **>(from));
+		auto both = [&] {
+			if (left && right)
+				*left = self.op(std::move(*left),
+						std::move(*right));
+			else if (right)
+				left = right.release();
+		};
+
+		return guarded(both);
+	}
+};
+
+template <typename I> std::size_t distance(I first, I last)
+{
+	return first < last ? static_cast<std::size_t>(last - first) : 0;
+}
+
+} /* namespace detail */
+
+/*
+ * f(i) for each i in [first, last), by whatever number of workers; waits.  At
+ * least @grain in a row, 0: as is measured; see ktrt_for().
+ */
+template <typename I, typename F>
+void parallel_for(I first, I last, F &&f, std::size_t grain = 0)
+{
+	using loop = detail::loop<I, typename std::remove_reference<F>::type>;
+	loop self = { first, f };
+
+	detail::check(ktrt_for(0, detail::distance(first, last), grain,
+			       loop::run, &self),
+		      "a loop");
+}
+
+/*
+ * op(... op(op(neutral, f(first)), f(first + 1)) ...), in that order; op() must
+ * be associative; see ktrt_reduce().
+ */
+template <typename I, typename T, typename F, typename Op>
+T reduce(I first, I last, T neutral, F &&f, Op &&op, std::size_t grain = 0)
+{
+	using reduction =
+		detail::reduction<I, T, typename std::remove_reference<F>::type,
+				  typename std::remove_reference<Op>::type>;
+	reduction self = { first, neutral, f, op };
+	T *value = nullptr;
+	int code = ktrt_reduce(0, detail::distance(first, last), grain,
+			       reduction::add, reduction::combine, &value,
+			       sizeof(value), &self);
+	std::unique_ptr<T> sum(value);
+
+	detail::check(code, "a reduction");
+	return sum ? std::move(*sum) : std::move(neutral);
 }
 
 /*

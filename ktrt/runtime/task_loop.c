@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Loops and reductions over a range of indices.
+ *
+ * A task does its part of the range from the front, chunk after chunk.  Before
+ * each it looks whether its worker's queue is empty: then nobody finds anything
+ * here, so it leaves the rear half of what is left to others, as another task.
+ * So parts are made when they are wanted, one more than are taken (after
+ * Tzannes et al., "Lazy binary-splitting", PPoPP 2010).
+ *
+ * How many indices a chunk has is found by the time that chunks take: 20 us are
+ * long beside the look, and short beside what others wait for.
+ *
+ * Owns what a loop's parts share; each part holds it.  Behaves badly with
+ * indices of which few take nearly all the time and stand together: they are
+ * halved only between chunks.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt.h"
+
+#define CHUNK_NS 20000
+
+struct part {
+	struct loop *loop;
+	size_t first, end;
+	void *value; /* of a reduction */
+};
+
+struct loop {
+	struct part whole;
+	bool begun;
+	ktrt_range_func func;
+	ktrt_reduce_func reduce; /* in place of @func */
+	ktrt_combine_func combine;
+	void *arg;
+	size_t grain; /* indices a chunk, as found so far */
+	bool measures; /* else @grain is the caller's */
+	uint32_t stopped; /* a part failed */
+	uint32_t parts;
+	size_t bytes; /* of a value */
+	_Alignas(16) char neutral[];
+};
+
+/* What a part left to others, the nearest first. */
+struct later {
+	struct later *next;
+	_Alignas(16) char value[];
+};
+
+static void part_ended(struct part *part)
+{
+	if (at_sub(&part->loop->parts, 1) == 1)
+		free(part->loop);
+}
+
+static int do_part(void *arg);
+
+/* ---- splitting ---- */
+
+static inline bool is_wanted(const struct worker *w, const struct part *part,
+			     size_t grain)
+{
+	return (part->end - part->first) / 2 >= grain &&
+	       deque_size(&w->deque) <= 0;
+}
+
+/* The rear half becomes a task; false: it does not, and is still the part's. */
+static bool leave_half(struct part *part, struct later **later)
+{
+	struct loop *loop = part->loop;
+	struct part rear = *part, *room;
+	struct later *kept = NULL;
+
+	rear.first += (part->end - part->first) / 2;
+	if (loop->reduce) {
+		kept = malloc(sizeof(*kept) + loop->bytes);
+		if (!kept)
+			return false;
+		memcpy(kept->value, loop->neutral, loop->bytes);
+		rear.value = kept->value;
+	}
+	/* Also if it is cancelled it says that it has ended. */
+	room = ktrt_spawn_begin(do_part, sizeof(rear), KTRT_ALWAYS);
+	if (!room) {
+		free(kept);
+		return false;
+	}
+	at_add(&loop->parts, 1);
+	*room = rear;
+	ktrt_spawn_end(do_part, room);
+	part->end = rear.first;
+	if (kept) {
+		kept->next = *later;
+		*later = kept;
+	}
+	return true;
+}
+
+/* ---- chunks ---- */
+
+/* Others may have changed it meanwhile: the next measurement is as good. */
+static void learn_grain(struct loop *loop, size_t grain, size_t nr,
+			uint64_t took_ns)
+{
+	if (took_ns < CHUNK_NS / 2 && nr == grain && grain <= SIZE_MAX / 4)
+		at_poke(&loop->grain, grain * 2);
+	else if (took_ns > CHUNK_NS * 2 && grain > 1)
+		at_poke(&loop->grain, grain / 2);
+}
+
+static inline int call_chunk(const struct part *part, size_t end)
+{
+	const struct loop *loop = part->loop;
+
+	return loop->reduce
+		       ? loop->reduce(part->first, end, part->value, loop->arg)
+		       : loop->func(part->first, end, loop->arg);
+}
+
+static inline bool may_go_on(const struct worker *w, const struct loop *loop)
+{
+	return !at_peek(&loop->stopped) && (likely(!at_peek(&rt.cancels)) ||
+					    !task_is_cancelled(w->current));
+}
+
+static int do_chunks(struct part *part, struct later **later)
+{
+	struct loop *loop = part->loop;
+	uint64_t begin_ns = loop->measures ? now_ns() : 0;
+	struct worker *w = self_worker;
+	int code = 0;
+
+	while (part->first < part->end && !code) {
+		size_t grain = at_peek(&loop->grain), nr;
+
+		if (!may_go_on(w, loop))
+			return at_peek(&loop->stopped) ? 0 : -ECANCELED;
+		if (is_wanted(w, part, grain) && leave_half(part, later))
+			continue;
+		nr = part->end - part->first;
+		if (nr > grain)
+			nr = grain;
+		code = call_chunk(part, part->first + nr);
+		part->first += nr;
+		if (loop->measures) {
+			uint64_t now = now_ns();
+
+			learn_grain(loop, grain, nr, now - begin_ns);
+			begin_ns = now;
+		}
+	}
+	if (code)
+		at_store(&loop->stopped, 1);
+	return code;
+}
+
+/* In the order of the range, so it need not be commutative.  All of them, also
+ * after a failure: values may be what must be freed. */
+static int combine_later(const struct part *part, struct later *later)
+{
+	const struct loop *loop = part->loop;
+	int code = 0, error;
+
+	while (later) {
+		struct later *next = later->next;
+
+		error = loop->combine(part->value, later->value, loop->arg);
+		if (error)
+			error_keep(&code, error);
+		free(later);
+		later = next;
+	}
+	return code;
+}
+
+static int do_part(void *arg)
+{
+	struct part part __attribute__((cleanup(part_ended))) =
+		*(struct part *)arg;
+	struct later *later = NULL;
+	int code = do_chunks(&part, &later);
+
+	if (later) {
+		error_keep(&code, ktrt_wait());
+		error_keep(&code, combine_later(&part, later));
+	}
+	return code;
+}
+
+/* ---- calls ---- */
+
+static int do_whole(void *arg)
+{
+	struct loop *loop = arg;
+
+	loop->begun = true;
+	return do_part(&loop->whole);
+}
+
+static int run_loop(struct loop *loop, size_t first, size_t end, void *value)
+{
+	/* The caller's hold on it, whichever way that goes. */
+	struct part part __attribute__((cleanup(part_ended))) = { loop, first,
+								  end, value };
+	int code;
+
+	loop->whole = part;
+	code = ktrt_run(do_whole, loop);
+	/* There was no memory for it, or it was cancelled. */
+	if (!loop->begun)
+		part_ended(&loop->whole);
+	return code;
+}
+
+static struct loop *new_loop(size_t grain, const void *neutral, size_t bytes,
+			     void *arg)
+{
+	struct loop *loop = malloc(sizeof(*loop) + bytes);
+
+	if (!loop)
+		return NULL;
+	memset(loop, 0, sizeof(*loop));
+	loop->grain = grain ? grain : 1;
+	loop->measures = !grain;
+	loop->parts = 2;
+	loop->arg = arg;
+	loop->bytes = bytes;
+	if (bytes)
+		memcpy(loop->neutral, neutral, bytes);
+	return loop;
+}
+
+int ktrt_for(size_t first, size_t end, size_t grain, ktrt_range_func func,
+	     void *arg)
+{
+	struct loop *loop;
+
+	if (!rt_runs())
+		return -ESRCH;
+	if (first >= end)
+		return 0;
+	loop = new_loop(grain, NULL, 0, arg);
+	if (!loop)
+		return -ENOMEM;
+	loop->func = func;
+	return run_loop(loop, first, end, NULL);
+}
+
+int ktrt_reduce(size_t first, size_t end, size_t grain, ktrt_reduce_func func,
+		ktrt_combine_func combine, void *value, size_t bytes, void *arg)
+{
+	struct loop *loop;
+
+	if (!rt_runs())
+		return -ESRCH;
+	if (first >= end)
+		return 0;
+	loop = new_loop(grain, value, bytes, arg);
+	if (!loop)
+		return -ENOMEM;
+	loop->reduce = func;
+	loop->combine = combine;
+	return run_loop(loop, first, end, value);
+}
