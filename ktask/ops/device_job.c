@@ -55,16 +55,16 @@ static unsigned policy_threads(void)
 /* The same, less the helpers that work already. */
 static unsigned allowed_threads(unsigned wanted)
 {
-	struct ktask_slots_info slots;
+	struct ktask_permits_info permits;
 	unsigned threads = policy_threads();
 
 	if (wanted && wanted < threads)
 		threads = wanted;
-	ktask_jobs(NULL, 0, &slots);
-	if (slots.used >= slots.limit)
+	ktask_jobs(NULL, 0, &permits);
+	if (permits.used >= permits.limit)
 		return 1;
-	if (threads > 1 + slots.limit - slots.used)
-		threads = 1 + slots.limit - slots.used;
+	if (threads > 1 + permits.limit - permits.used)
+		threads = 1 + permits.limit - permits.used;
 	return threads;
 }
 

@@ -25,7 +25,7 @@ static const char usage[] =
 	"  --window MS    throughput is counted in so long (default 1000)\n"
 	"  --work MS      of one thread, in a computing job (default 1000)\n"
 	"  --rounds N     rounds that count (default 7)\n"
-	"  --only PART    full, half, count, react, slots\n"
+	"  --only PART    full, half, count, react, permits\n"
 	"  --job WORD     in count: only jobs with that word in their name\n"
 	"  --output FILE  write JSON there as well\n"
 	"  --json         print JSON and no table\n";
@@ -68,9 +68,9 @@ static const struct {
 	const char *name;
 	int (*run)(const struct settings *set);
 } parts[] = {
-	{ "full", full_run },	      { "half", half_run },
-	{ "count", count_run },	      { "react", react_run },
-	{ "slots", permit_cost_run },
+	{ "full", full_run },		{ "half", half_run },
+	{ "count", count_run },		{ "react", react_run },
+	{ "permits", permit_cost_run },
 };
 
 #define NR_PARTS (sizeof(parts) / sizeof(*parts))

@@ -23,7 +23,7 @@
 /* Opens the registry, as the first job of a process does. */
 static bool open_table(void)
 {
-	struct ktask_slots_info info;
+	struct ktask_permits_info info;
 
 	ktask_jobs(NULL, 0, &info);
 	return permits_shared();
@@ -59,7 +59,7 @@ int permit_cost_run(const struct settings *set)
 		else
 			clock_pause_ns(PAUSE_NS);
 	}
-	table_begin("slots", "a permit taken and returned, uncontended");
+	table_begin("permits", "a permit taken and returned, uncontended");
 	table_add(json_pack("{s:s s:f s:f}", "table",
 			    shared ? "shared" : "none", "median_us",
 			    stats_of(ns, BATCHES).median / 1e3, "worst_us",

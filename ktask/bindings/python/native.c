@@ -413,7 +413,7 @@ static PyObject *make_job(const struct ktask_job_info *job)
 static PyObject *list_jobs(PyObject *module, PyObject *none)
 {
 	struct ktask_job_info *jobs = PyMem_Calloc(NR_JOBS, sizeof(*jobs));
-	struct ktask_slots_info slots;
+	struct ktask_permits_info permits;
 	PyObject *list = PyList_New(0);
 	PyThreadState *thread;
 	unsigned nr;
@@ -424,15 +424,16 @@ static PyObject *list_jobs(PyObject *module, PyObject *none)
 		return PyErr_NoMemory();
 	}
 	thread = PyEval_SaveThread();
-	nr = ktask_jobs(jobs, NR_JOBS, &slots);
+	nr = ktask_jobs(jobs, NR_JOBS, &permits);
 	PyEval_RestoreThread(thread);
 	for (unsigned i = 0; list && i < nr && i < NR_JOBS; i++)
 		if (append_item(list, make_job(&jobs[i])))
 			Py_CLEAR(list);
 	PyMem_Free(jobs);
-	return list ? Py_BuildValue("(N(IIOO))", list, slots.used, slots.limit,
-				    slots.shared ? Py_True : Py_False,
-				    slots.cut ? Py_True : Py_False)
+	return list ? Py_BuildValue("(N(IIOO))", list, permits.used,
+				    permits.limit,
+				    permits.shared ? Py_True : Py_False,
+				    permits.cut ? Py_True : Py_False)
 		    : NULL;
 }
 

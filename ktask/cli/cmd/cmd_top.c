@@ -26,7 +26,7 @@ static const char usage[] =
 	"usage: ktask top [options]\n\n"
 	"Show the jobs that run on this machine: process, user, operation,\n"
 	"progress, rate, time left, helpers.  On a terminal it is drawn anew\n"
-	"until q or an interrupt ends it.  The first line has the slots: how "
+	"until q or an interrupt ends it.  The first line has the permits: how "
 	"many\n"
 	"helpers work for this user, of how many the machine allows.\n\n"
 	"  --interval S      seconds between two looks, as 0.5 (default: 1)\n"

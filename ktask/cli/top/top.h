@@ -29,7 +29,7 @@ struct top_job {
 struct top {
 	struct top_job *jobs;
 	unsigned nr_jobs;
-	struct ktask_slots_info slots;
+	struct ktask_permits_info permits;
 	unsigned nr_nodes; /* at most TOP_NODES */
 	unsigned node_ids[TOP_NODES];
 	uint64_t now_ns;

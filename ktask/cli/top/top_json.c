@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * `ktask top --json`: the object {"jobs": [...], "slots": {...}}.
+ * `ktask top --json`: the object {"jobs": [...], "permits": {...}}.
  */
 #include "cli/ui/text.h"
 #include "top.h"
@@ -63,8 +63,9 @@ json_t *top_json(const struct top *top)
 
 	for (i = 0; i < top->nr_jobs; i++)
 		json_array_append_new(jobs, job_json(top, &top->jobs[i]));
-	return json_pack("{s:o s:{s:i s:i s:b s:o s:o}}", "jobs", jobs, "slots",
-			 "used", top->slots.used, "limit", top->slots.limit,
-			 "shared", top->slots.shared, "nodes",
-			 nodes_json(top, NULL), "not_seen", not_seen_json(top));
+	return json_pack("{s:o s:{s:i s:i s:b s:o s:o}}", "jobs", jobs,
+			 "permits", "used", top->permits.used, "limit",
+			 top->permits.limit, "shared", top->permits.shared,
+			 "nodes", nodes_json(top, NULL), "not_seen",
+			 not_seen_json(top));
 }

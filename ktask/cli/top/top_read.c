@@ -222,7 +222,7 @@ static int read_jobs(struct top *top)
 		free(infos);
 		return -ENOMEM;
 	}
-	nr = ktask_jobs(infos, capacity, &top->slots);
+	nr = ktask_jobs(infos, capacity, &top->permits);
 	nr = nr < capacity ? nr : capacity;
 	nr += top_kernel_jobs(infos + nr, capacity - nr);
 	top->nr_jobs = nr;
@@ -282,14 +282,14 @@ const char *top_not_seen(const struct top *top, unsigned index, char buf[128])
 	if (unseen && !index--)
 		return buf;
 	snprintf(buf, 128,
-		 "slots of others: the shared table cannot be "
+		 "permits of others: the shared table cannot be "
 		 "joined, caps hold for each process alone");
-	if (!top->slots.shared && !index--)
+	if (!top->permits.shared && !index--)
 		return buf;
 	snprintf(buf, 128,
 		 "jobs whose tables somebody has hidden behind "
 		 "others: /dev/shm has too many names");
-	if (top->slots.cut && !index--)
+	if (top->permits.cut && !index--)
 		return buf;
 	return NULL;
 }

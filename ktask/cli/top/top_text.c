@@ -59,11 +59,12 @@ static void print_sums(struct page *page, const struct top *top)
 			break;
 		len += (size_t)put;
 	}
-	print_line(page,
-		   "%u job%s, %u helper%s; slots: %u of %u used by this user%s",
-		   top->nr_jobs, top->nr_jobs == 1 ? "" : "s", all_helpers(top),
-		   all_helpers(top) == 1 ? "" : "s", top->slots.used,
-		   top->slots.limit, nodes);
+	print_line(
+		page,
+		"%u job%s, %u helper%s; permits: %u of %u used by this user%s",
+		top->nr_jobs, top->nr_jobs == 1 ? "" : "s", all_helpers(top),
+		all_helpers(top) == 1 ? "" : "s", top->permits.used,
+		top->permits.limit, nodes);
 }
 
 /* Bytes as bytes; what others count, as a number with three figures. */

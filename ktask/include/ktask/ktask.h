@@ -518,7 +518,7 @@ struct ktask_job_info {
 };
 
 /** Helpers of this user, and how many the machine allows. */
-struct ktask_slots_info {
+struct ktask_permits_info {
 	/* At one moment, and at most limit.  Helpers that have yielded their
 	 * permit, and only finish their chunk, do not count. */
 	unsigned used;
@@ -530,18 +530,18 @@ struct ktask_slots_info {
 /**
  * ktask_jobs - jobs of all processes and users that use more than one thread
  * @jobs: filled, @nr entries at most
- * @slots: NULL, or filled
+ * @permits: NULL, or filled
  *
  * Jobs say what they do every few milliseconds; a job whose caller is in a
  * longer chunk is left out meanwhile.  What other users' jobs say is what
  * those users say.  Of /dev/shm, which anybody may fill, 65536 names are read,
- * and of these 1024 that are names of registries; @slots tells whether there were
+ * and of these 1024 that are names of registries; @permits tells whether there were
  * more.
  *
  * Return: the number of jobs there are, which may exceed @nr.
  */
 KTASK_API unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
-			      struct ktask_slots_info *slots);
+			      struct ktask_permits_info *permits);
 
 /**
  * struct ktask_learnt - what was measured for jobs of one name on this machine

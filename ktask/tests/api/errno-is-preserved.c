@@ -76,7 +76,7 @@ static void looks(void)
 {
 	struct ktask_limit limits[32];
 	struct ktask_job_info jobs[8];
-	struct ktask_slots_info permits;
+	struct ktask_permits_info permits;
 
 	KEEPS(ktask_limits(limits, 32));
 	KEEPS(ktask_limits(NULL, 0));

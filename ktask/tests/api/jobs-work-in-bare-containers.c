@@ -121,7 +121,7 @@ static void check_helper(void)
 static int use_everything(void)
 {
 	struct ktask_job_info jobs[4];
-	struct ktask_slots_info permits;
+	struct ktask_permits_info permits;
 	int fd = next_fd();
 
 	for (int i = 0; i < 20; i++)

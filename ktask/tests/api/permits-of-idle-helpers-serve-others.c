@@ -7,7 +7,7 @@
  *
  * All of it with one permit, in a registry of permits that only this test uses.
  */
-#define ONE_SLOT_USER 65529u
+#define ONE_PERMIT_USER 65529u
 #include "support/onepermit.h"
 #include "support/work.h"
 

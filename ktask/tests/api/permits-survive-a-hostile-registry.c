@@ -328,7 +328,7 @@ static void fill(const char *name, int from, int to)
 
 static int is_cut(void)
 {
-	struct ktask_slots_info permits;
+	struct ktask_permits_info permits;
 
 	ktask_jobs(NULL, 0, &permits);
 	return permits.cut;

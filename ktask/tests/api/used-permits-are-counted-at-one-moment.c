@@ -4,7 +4,7 @@
  * than the limit: a permit that goes from one helper to another is counted once,
  * and so is a helper that ends its chunk after its permit went to another.
  */
-#define ONE_SLOT_USER 65528u
+#define ONE_PERMIT_USER 65528u
 #include "support/onepermit.h"
 #include "syscalls.h"
 
@@ -18,7 +18,7 @@
 
 static unsigned permits_in_use(void)
 {
-	struct ktask_slots_info info;
+	struct ktask_permits_info info;
 
 	ktask_jobs(NULL, 0, &info);
 	return info.used;

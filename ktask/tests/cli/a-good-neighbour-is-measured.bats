@@ -57,16 +57,16 @@ setup() {
 		all(.[]; has("neighbours") and .speed_ms >= 0)' <<<"$output"
 }
 
-@test "a slot is taken and returned" {
-	neighbour --only slots --json
+@test "a permit is taken and returned" {
+	neighbour --only permits --json
 	[ "$status" -eq 0 ]
 	jq -e '.tables[0].rows[0].median_us > 0' <<<"$output"
 }
 
 @test "the same goes into a file and a table" {
-	neighbour --only slots --output "$BATS_TEST_TMPDIR/neighbour.json"
+	neighbour --only permits --output "$BATS_TEST_TMPDIR/neighbour.json"
 	[ "$status" -eq 0 ]
-	[[ "$output" == *"slots: "*"median_us"* ]]
+	[[ "$output" == *"permits: "*"median_us"* ]]
 	[ "$(jq '.tables | length' "$BATS_TEST_TMPDIR/neighbour.json")" -eq 1 ]
 }
 
@@ -104,7 +104,7 @@ setup() {
 }
 
 @test "a file that cannot be written is told and exits 1" {
-	neighbour --only slots --output /nonexistent/neighbour.json
+	neighbour --only permits --output /nonexistent/neighbour.json
 	[ "$status" -eq 1 ]
 	[[ "$stderr" == "ktask: measuring a good neighbour: "* ]]
 }

@@ -40,10 +40,10 @@ until_true() {
 @test "the object has its shape without any job" {
 	run -0 --separate-stderr "$ktask" top --json
 	[ -z "$stderr" ]
-	is_true 'keys == ["jobs","slots"]'
-	is_true '.slots | keys
+	is_true 'keys == ["jobs","permits"]'
+	is_true '.permits | keys
 		== ["limit","nodes","not_seen","shared","used"]'
-	is_true '.slots | .limit >= 0 and .used >= 0 and .used <= .limit
+	is_true '.permits | .limit >= 0 and .used >= 0 and .used <= .limit
 		and (.nodes | length >= 1) and (.not_seen | length >= 1)'
 }
 
@@ -104,8 +104,8 @@ until_true() {
 	pid=$!
 	until_true '.jobs | any(.operation == "fill" and .unit == "bytes"
 		and .units_total == 67108864)' "$ktask" top --json
-	is_true '.slots.nodes | map(.node) == [0, 1]'
-	until_true '(.slots.nodes | map(.helpers) | add) >= 1
+	is_true '.permits.nodes | map(.node) == [0, 1]'
+	until_true '(.permits.nodes | map(.helpers) | add) >= 1
 		and (.jobs | any(.helpers >= 1
 			and (.nodes | map(.helpers) | add) >= 1))' \
 		"$ktask" top --json
@@ -117,7 +117,7 @@ until_true() {
 		"$ktask" top --json
 	run -0 --separate-stderr "$ktask" top
 	[ -z "$stderr" ]
-	grep -qE '^[1-9][0-9]* jobs?, [0-9]+ helpers?; slots: [0-9]+ of [0-9]+ used by this user' \
+	grep -qE '^[1-9][0-9]* jobs?, [0-9]+ helpers?; permits: [0-9]+ of [0-9]+ used by this user' \
 		<<<"$output"
 	grep -qE '^ +PID USER +JOB +DONE +OF +RATE +LEFT +HELPERS' <<<"$output"
 	grep -qE "^ *$pid $(id -un | head -c 8) +my-job +[0-9]+% +6e\+04 +[0-9.e+]+/s +[0-9:]+ +[0-9]+ of [0-9]+" \
@@ -150,16 +150,16 @@ until_true() {
 	# A /proc of a new namespace, where that process is not.
 	until_true '.jobs | any(.operation == "my-job" and .nodes == null)' \
 		unshare --pid --fork --mount-proc "$ktask" top --json
-	is_true '.slots.not_seen | any(test("processes of [0-9]+ job"))'
+	is_true '.permits.not_seen | any(test("processes of [0-9]+ job"))'
 }
 
-@test "without a table of slots that is told" {
+@test "without a table of permits that is told" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root"
 	unshare --mount true 2>/dev/null || skip "no mount namespace"
 	run -0 unshare --mount sh -c \
 		"mount -t tmpfs -o ro tmpfs /dev/shm && '$ktask' top --json"
-	is_true '(.slots.shared | not) and .jobs == []'
-	is_true '.slots.not_seen | any(test("cannot be joined"))'
+	is_true '(.permits.shared | not) and .jobs == []'
+	is_true '.permits.not_seen | any(test("cannot be joined"))'
 }
 
 @test "without privileges everybody's jobs are shown" {

@@ -60,7 +60,7 @@ static void list_registry(const char *name, uid_t uid, void *arg)
 }
 
 unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
-		    struct ktask_slots_info *info)
+		    struct ktask_permits_info *info)
 {
 	struct listing listing = { jobs, nr, 0, kt_now_ns() };
 	int saved = errno;

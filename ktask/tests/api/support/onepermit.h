@@ -2,10 +2,10 @@
 /*
  * A registry of permits that only one test uses, and of which one permit may be taken.
  *
- * The test names the user whom no other test is: ONE_SLOT_USER.
+ * The test names the user whom no other test is: ONE_PERMIT_USER.
  */
-#ifndef TEST_ONESLOT_H
-#define TEST_ONESLOT_H
+#ifndef TEST_ONEPERMIT_H
+#define TEST_ONEPERMIT_H
 
 #include "ktest.h"
 
@@ -28,7 +28,8 @@ static inline void become_user(void)
 	struct __user_cap_data_struct data[2];
 
 	ktest_check(!prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0));
-	ktest_check(!setresuid(ONE_SLOT_USER, ONE_SLOT_USER, ONE_SLOT_USER));
+	ktest_check(
+		!setresuid(ONE_PERMIT_USER, ONE_PERMIT_USER, ONE_PERMIT_USER));
 	ktest_check(!syscall(SYS_capget, &head, data));
 	data[0].effective |= data[0].permitted & 1u << CAP_SYS_NICE;
 	ktest_check(!syscall(SYS_capset, &head, data));
@@ -52,8 +53,8 @@ static inline int remove_registry(void)
 	char path[64];
 
 	snprintf(path, sizeof(path), REGISTRY_DIR "/ktask-slots-%u.0",
-		 ONE_SLOT_USER);
+		 ONE_PERMIT_USER);
 	return geteuid() ? 0 : unlink(path);
 }
 
-#endif /* TEST_ONESLOT_H */
+#endif /* TEST_ONEPERMIT_H */

@@ -160,7 +160,7 @@ pub struct ktask_job_info {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ktask_slots_info {
+pub struct ktask_permits_info {
     pub used: c_uint,
     pub limit: c_uint,
     pub shared: c_int,
@@ -180,7 +180,7 @@ extern "C" {
     pub fn ktask_jobs(
         jobs: *mut ktask_job_info,
         nr: c_uint,
-        slots: *mut ktask_slots_info,
+        permits: *mut ktask_permits_info,
     ) -> c_uint;
     pub fn ktask_others_work(change: c_int);
     pub fn ktask_version() -> *const c_char;

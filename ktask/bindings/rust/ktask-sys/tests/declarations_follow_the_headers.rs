@@ -56,7 +56,7 @@ fn table() -> Table {
     structure!(t, ktask_limit, name, threads, why);
     structure!(t, ktask_job_info, pid, uid, name, helpers, wanted, units_done, units_total,
                elapsed_ns, remaining_ns);
-    structure!(t, ktask_slots_info, used, limit, shared, cut);
+    structure!(t, ktask_permits_info, used, limit, shared, cut);
     constants!(t, KTASK_FIXED, KTASK_BLOCKS, KTASK_POPULATE_READ, KTASK_POPULATE_TOUCH,
                KTASK_DISCARD_FREE, KTASK_DISCARD_LOCKED, KTASK_STORE_STREAM,
                KTASK_STORE_CACHED, KTASK_FILE_DIRECT, KTASK_TO_END, KTASK_RESULT_NODES);

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_uint, CStr};
 use std::mem;
 use std::time::Duration;
 
-use ktask_sys::{ktask_job_info, ktask_limit, ktask_slots_info};
+use ktask_sys::{ktask_job_info, ktask_limit, ktask_permits_info};
 
 /// One thing that limits the threads of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,17 +75,17 @@ pub fn limits() -> Vec<Limit> {
 /// Jobs of all processes that use more than one thread now, and this user's helpers.
 pub fn jobs() -> (Vec<JobInfo>, Helpers) {
     let mut jobs = vec![ktask_job_info::default(); NR_JOBS];
-    let mut slots = ktask_slots_info::default();
+    let mut permits = ktask_permits_info::default();
     // SAFETY: the array has so many entries.
     let nr =
-        unsafe { ktask_sys::ktask_jobs(jobs.as_mut_ptr(), NR_JOBS as c_uint, &mut slots) };
+        unsafe { ktask_sys::ktask_jobs(jobs.as_mut_ptr(), NR_JOBS as c_uint, &mut permits) };
 
     jobs.truncate(nr as usize);
     let helpers = Helpers {
-        used: slots.used,
-        limit: slots.limit,
-        shared: slots.shared != 0,
-        cut: slots.cut != 0,
+        used: permits.used,
+        limit: permits.limit,
+        shared: permits.shared != 0,
+        cut: permits.cut != 0,
     };
     (jobs.iter().map(JobInfo::from).collect(), helpers)
 }
