@@ -14,7 +14,7 @@ use Test::More;
 
 # The last field of a monitor must be there: it has no older version.
 my %structs = (
-	'ktask/ktask.h' => [qw(ktask_ctl ktask_result ktask_learnt)],
+	'ktask/ktask.h' => [qw(ktask_ctl ktask_result ktask_autotune)],
 	'ktask/ops.h' => [qw(ktask_opts)],
 	'ktask/monitor.h' => [qw(ktask_monitor)],
 	'ktask/register.h' => [qw(ktask_register_ctl ktask_registration_info)],
@@ -133,14 +133,14 @@ static int run_with_result(void)
 }
 static int learn(void)
 {
-	struct ktask_learnt learnt = KTASK_LEARNT_INIT, known = learnt;
-	strcpy(learnt.name, "a");
-	learnt.threads = learnt.max_threads = 2;
-	SET(learnt);
-	int error = ktask_learnt_put(&learnt, NULL, 0);
+	struct ktask_autotune tuned = KTASK_AUTOTUNE_INIT, known = tuned;
+	strcpy(tuned.name, "a");
+	tuned.threads = tuned.max_threads = 2;
+	SET(tuned);
+	int error = ktask_autotune_put(&tuned, NULL, 0);
 	if (error)
 		return error;
-	return ktask_learnt_get("a", &known) || known.threads != 2;
+	return ktask_autotune_get("a", &known) || known.threads != 2;
 }
 static int operate(void)
 {
@@ -204,7 +204,7 @@ int main(void)
 	SAY(ktask_registration_info, tell());
 	SAY(ktask_ctl, run());
 	SAY(ktask_result, run_with_result());
-	SAY(ktask_learnt, learn());
+	SAY(ktask_autotune, learn());
 	SAY(ktask_opts, operate());
 	SAY(ktask_monitor, watch());
 	return 0;

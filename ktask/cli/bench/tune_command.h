@@ -12,7 +12,7 @@
 struct tune {
 	struct bench counts; /* rows by thread count */
 	struct bench chunks; /* rows by time of a chunk; none: not measured */
-	struct ktask_learnt best;
+	struct ktask_autotune best;
 	char path[512]; /* of the file that it was written to; "" not */
 };
 

@@ -217,7 +217,7 @@ int tune_measure(struct tune *tune, unsigned max_threads)
 {
 	int status;
 
-	tune->best = (struct ktask_learnt)KTASK_LEARNT_INIT;
+	tune->best = (struct ktask_autotune)KTASK_AUTOTUNE_INIT;
 	snprintf(tune->best.name, sizeof(tune->best.name), "%s",
 		 tune->counts.work.name);
 	status = find_count(tune, max_threads);

@@ -42,7 +42,7 @@ static void print_chunks(const struct bench *chunks)
 
 void tune_print(const struct tune *tune)
 {
-	const struct ktask_learnt *best = &tune->best;
+	const struct ktask_autotune *best = &tune->best;
 
 	bench_print(&tune->counts);
 	print_chunks(&tune->chunks);
@@ -82,7 +82,7 @@ static json_t *chunks_json(const struct bench *chunks)
 
 json_t *tune_json(const struct tune *tune)
 {
-	const struct ktask_learnt *best = &tune->best;
+	const struct ktask_autotune *best = &tune->best;
 	json_t *object = bench_json(&tune->counts);
 
 	json_object_set_new(object, "chunks", chunks_json(&tune->chunks));

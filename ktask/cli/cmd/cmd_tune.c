@@ -127,7 +127,7 @@ static int find_work(const char *name, struct bench_work *work)
 static int write_down(struct tune *tune)
 {
 	char path[sizeof(tune->path)];
-	int error = ktask_learnt_put(&tune->best, path, sizeof(path));
+	int error = ktask_autotune_put(&tune->best, path, sizeof(path));
 
 	if (error)
 		return say_error(-error, "tune: writing %s",
@@ -225,7 +225,8 @@ static int tune_all(const struct settings *set, json_t *array)
 static int verify_targets(const struct settings *set)
 {
 	char path[sizeof(((struct tune *)NULL)->path)];
-	int error = set->dry_run ? 0 : ktask_learnt_verify(path, sizeof(path));
+	int error =
+		set->dry_run ? 0 : ktask_autotune_verify(path, sizeof(path));
 
 	if (error)
 		return say_error(-error,

@@ -47,11 +47,11 @@ static bool parse_line(const char *text, struct line *line)
 
 static void know_operation(struct stat_op *op)
 {
-	struct ktask_learnt learnt = KTASK_LEARNT_INIT;
+	struct ktask_autotune tuned = KTASK_AUTOTUNE_INIT;
 
 	op->bytes = ktask_op_find(op->name) != NULL;
-	if (!ktask_learnt_get(op->name, &learnt))
-		op->single_rate = (double)learnt.single_rate;
+	if (!ktask_autotune_get(op->name, &tuned))
+		op->single_rate = (double)tuned.single_rate;
 }
 
 static struct stat_op *op_of(struct stat_jobs *jobs, const char *name)

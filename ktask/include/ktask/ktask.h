@@ -352,7 +352,7 @@ static inline void ktask_ctl_set_result(struct ktask_ctl *ctl,
 }
 
 /** ktask_ctl_set_name - what ktask_jobs() calls it; 15 characters are kept.
- * Jobs begin with what was measured for their name: see ktask_learnt_get() */
+ * Jobs begin with what was measured for their name: see ktask_autotune_get() */
 static inline void ktask_ctl_set_name(struct ktask_ctl *ctl, const char *name)
 {
 	ctl->name = name;
@@ -544,13 +544,13 @@ KTASK_API unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 			      struct ktask_permits_info *permits);
 
 /**
- * struct ktask_learnt - what was measured for jobs of one name on this machine
+ * struct ktask_autotune - what was measured for jobs of one name on this machine
  *
  * The library's operations are jobs of their own names.  A file of the user
- * keeps this across processes; only ktask_learnt_put() writes it, for `ktask
- * tune`.  See ktask_learnt_get(3).  Set @struct_size by KTASK_LEARNT_INIT.
+ * keeps this across processes; only ktask_autotune_put() writes it, for `ktask
+ * tune`.  See ktask_autotune_get(3).  Set @struct_size by KTASK_AUTOTUNE_INIT.
  */
-struct ktask_learnt {
+struct ktask_autotune {
 	size_t struct_size;
 	char name[16]; /* letters, digits, '.', '_', '-' */
 	unsigned threads; /* the best count, the caller included; to 4095 */
@@ -559,20 +559,21 @@ struct ktask_learnt {
 	uint64_t single_rate; /* units a second of one thread; 0 unknown */
 };
 
-#define KTASK_LEARNT_INIT                                  \
-	{                                                  \
-		.struct_size = sizeof(struct ktask_learnt) \
+#define KTASK_AUTOTUNE_INIT                                  \
+	{                                                    \
+		.struct_size = sizeof(struct ktask_autotune) \
 	}
 
 /**
- * ktask_learnt_get - what a job called @name would begin with
+ * ktask_autotune_get - what a job called @name would begin with
  *
  * Return: 0; -ENOENT: nothing is known; -EINVAL for a name that is none; -E2BIG.
  */
-KTASK_API int ktask_learnt_get(const char *name, struct ktask_learnt *learnt);
+KTASK_API int ktask_autotune_get(const char *name,
+				 struct ktask_autotune *tuned);
 
 /**
- * ktask_learnt_put - know it in this process from now on, and in others to come
+ * ktask_autotune_put - know it in this process from now on, and in others to come
  * @path: NULL, or filled with the name of the file, @size bytes at most
  *
  * Jobs that run already are not changed.
@@ -580,19 +581,19 @@ KTASK_API int ktask_learnt_get(const char *name, struct ktask_learnt *learnt);
  * Return: 0; -EINVAL; -E2BIG; what writing the file failed with: -EBUSY when another
  * process held it for two seconds, -ENOENT without a directory for it, or others.
  */
-KTASK_API int ktask_learnt_put(const struct ktask_learnt *learnt, char *path,
-			       size_t size);
+KTASK_API int ktask_autotune_put(const struct ktask_autotune *tuned, char *path,
+				 size_t size);
 
 /**
- * ktask_learnt_verify - could ktask_learnt_put() write the file?
- * @path: as of ktask_learnt_put()
+ * ktask_autotune_verify - could ktask_autotune_put() write the file?
+ * @path: as of ktask_autotune_put()
  *
  * To be called before a long measurement.  Creates and writes nothing.
  *
- * Return: 0; the error that ktask_learnt_put() would return, as far as that can be
+ * Return: 0; the error that ktask_autotune_put() would return, as far as that can be
  * known before.
  */
-KTASK_API int ktask_learnt_verify(char *path, size_t size);
+KTASK_API int ktask_autotune_verify(char *path, size_t size);
 
 /**
  * ktask_version - version of the library at run time, "MAJOR.MINOR.PATCH"

@@ -135,7 +135,7 @@ static size_t end_rightly(size_t len)
 static bool line_parses(const char *line)
 {
 	int len = snprintf(text, sizeof(text),
-			   "ktask-learnt 1\nmachine " MACHINE "\n%s\n", line);
+			   "ktask-autotune 1\nmachine " MACHINE "\n%s\n", line);
 
 	return parses(end_rightly((size_t)len));
 }

@@ -16,7 +16,7 @@
 
 VERSION_NO_PADDING(ktask_ctl, reserved);
 VERSION_NO_PADDING(ktask_opts, reserved);
-VERSION_NO_PADDING(ktask_learnt, single_rate);
+VERSION_NO_PADDING(ktask_autotune, single_rate);
 VERSION_NO_PADDING(ktask_monitor, calm);
 
 static size_t units;
@@ -163,34 +163,34 @@ static void results_of_what_is_refused(void **state)
 	assert_int_equal(opts.result->error, -EINVAL);
 }
 
-/* ---- what was learnt ---- */
+/* ---- what was tuned ---- */
 
-static struct ktask_learnt learnt = { .struct_size = sizeof(learnt),
-				      .name = "versions",
-				      .threads = 1,
-				      .max_threads = 2 };
+static struct ktask_autotune tuned = { .struct_size = sizeof(tuned),
+				       .name = "versions",
+				       .threads = 1,
+				       .max_threads = 2 };
 
-static int put_learnt(void *any)
+static int put_tuned(void *any)
 {
-	return ktask_learnt_put(any, NULL, 0);
+	return ktask_autotune_put(any, NULL, 0);
 }
 
-static int get_learnt(void *any)
+static int get_tuned(void *any)
 {
-	return ktask_learnt_get("versions", any);
+	return ktask_autotune_get("versions", any);
 }
 
-static void what_was_learnt(void **state)
+static void what_was_tuned(void **state)
 {
-	size_t least = LEAST(ktask_learnt, max_threads);
+	size_t least = LEAST(ktask_autotune, max_threads);
 
-	version_check_read(put_learnt, &learnt, sizeof(learnt), least, 1);
-	learnt.chunk_us = 500;
-	learnt.single_rate = 1ull << 40;
-	assert_int_equal(put_learnt(&learnt), 0);
-	assert_int_equal(get_learnt(&learnt), 0);
-	assert_int_equal(learnt.single_rate, 1ull << 40);
-	version_check_filled(get_learnt, &learnt, sizeof(learnt), 1);
+	version_check_read(put_tuned, &tuned, sizeof(tuned), least, 1);
+	tuned.chunk_us = 500;
+	tuned.single_rate = 1ull << 40;
+	assert_int_equal(put_tuned(&tuned), 0);
+	assert_int_equal(get_tuned(&tuned), 0);
+	assert_int_equal(tuned.single_rate, 1ull << 40);
+	version_check_filled(get_tuned, &tuned, sizeof(tuned), 1);
 }
 
 /* ---- monitors ---- */
@@ -247,7 +247,7 @@ int main(void)
 		KTEST(results_of_operations),
 		KTEST(options_of_operations),
 		KTEST(results_of_what_is_refused),
-		KTEST(what_was_learnt),
+		KTEST(what_was_tuned),
 		KTEST(monitors),
 	};
 

@@ -39,22 +39,22 @@ static int end(void **state)
 	return 0;
 }
 
-static struct ktask_learnt learnt_of(const char *name, unsigned threads)
+static struct ktask_autotune tuned_of(const char *name, unsigned threads)
 {
-	struct ktask_learnt learnt = KTASK_LEARNT_INIT;
+	struct ktask_autotune tuned = KTASK_AUTOTUNE_INIT;
 
-	snprintf(learnt.name, sizeof(learnt.name), "%s", name);
-	learnt.threads = threads;
-	learnt.max_threads = MANY_CPUS;
-	return learnt;
+	snprintf(tuned.name, sizeof(tuned.name), "%s", name);
+	tuned.threads = threads;
+	tuned.max_threads = MANY_CPUS;
+	return tuned;
 }
 
 static void know(const char *name, unsigned threads, unsigned chunk_us)
 {
-	struct ktask_learnt learnt = learnt_of(name, threads);
+	struct ktask_autotune tuned = tuned_of(name, threads);
 
-	learnt.chunk_us = chunk_us;
-	ktest_check(!ktask_learnt_put(&learnt, NULL, 0));
+	tuned.chunk_us = chunk_us;
+	ktest_check(!ktask_autotune_put(&tuned, NULL, 0));
 }
 
 /* What a job begins with, as its caller sees it in its first chunk. */
@@ -108,10 +108,10 @@ static int jobs_in_this_process(void *arg)
 
 static int jobs_of_the_next_process(void *arg)
 {
-	struct ktask_learnt learnt = KTASK_LEARNT_INIT;
+	struct ktask_autotune tuned = KTASK_AUTOTUNE_INIT;
 
-	ktest_check(!ktask_learnt_get("many", &learnt));
-	ktest_check(learnt.threads == 2);
+	ktest_check(!ktask_autotune_get("many", &tuned));
+	ktest_check(tuned.threads == 2);
 	ktest_check(begin_with("many", 100000, 0).threads == 2);
 	ktest_check(begin_with("one", 100000, 0).threads == 1);
 	return 0;
@@ -154,27 +154,27 @@ static void small_jobs_read_no_file(void **state)
 
 static int bad_arguments(void *arg)
 {
-	struct ktask_learnt good = learnt_of("a", 1), learnt = good;
+	struct ktask_autotune good = tuned_of("a", 1), tuned = good;
 
-	ktest_check(ktask_learnt_put(NULL, NULL, 0) == -EINVAL);
-	ktest_check(ktask_learnt_get("a", NULL) == -EINVAL);
-	ktest_check(ktask_learnt_get(NULL, &learnt) == -EINVAL);
-	ktest_check(ktask_learnt_get("a b", &learnt) == -EINVAL);
-	ktest_check(ktask_learnt_get("a", &learnt) == -ENOENT);
-	learnt.struct_size = sizeof(size_t) - 1;
-	ktest_check(ktask_learnt_put(&learnt, NULL, 0) == -EINVAL);
-	ktest_check(ktask_learnt_get("a", &learnt) == -EINVAL);
-	learnt = good;
-	learnt.threads = 0;
-	ktest_check(ktask_learnt_put(&learnt, NULL, 0) == -EINVAL);
-	learnt.threads = MANY_CPUS + 1;
-	ktest_check(ktask_learnt_put(&learnt, NULL, 0) == -EINVAL);
-	learnt = good;
-	learnt.chunk_us = AUTOTUNE_CHUNK_US_MAX + 1;
-	ktest_check(ktask_learnt_put(&learnt, NULL, 0) == -EINVAL);
-	learnt = good;
-	memset(learnt.name, 'x', sizeof(learnt.name));
-	ktest_check(ktask_learnt_put(&learnt, NULL, 0) == -EINVAL);
+	ktest_check(ktask_autotune_put(NULL, NULL, 0) == -EINVAL);
+	ktest_check(ktask_autotune_get("a", NULL) == -EINVAL);
+	ktest_check(ktask_autotune_get(NULL, &tuned) == -EINVAL);
+	ktest_check(ktask_autotune_get("a b", &tuned) == -EINVAL);
+	ktest_check(ktask_autotune_get("a", &tuned) == -ENOENT);
+	tuned.struct_size = sizeof(size_t) - 1;
+	ktest_check(ktask_autotune_put(&tuned, NULL, 0) == -EINVAL);
+	ktest_check(ktask_autotune_get("a", &tuned) == -EINVAL);
+	tuned = good;
+	tuned.threads = 0;
+	ktest_check(ktask_autotune_put(&tuned, NULL, 0) == -EINVAL);
+	tuned.threads = MANY_CPUS + 1;
+	ktest_check(ktask_autotune_put(&tuned, NULL, 0) == -EINVAL);
+	tuned = good;
+	tuned.chunk_us = AUTOTUNE_CHUNK_US_MAX + 1;
+	ktest_check(ktask_autotune_put(&tuned, NULL, 0) == -EINVAL);
+	tuned = good;
+	memset(tuned.name, 'x', sizeof(tuned.name));
+	ktest_check(ktask_autotune_put(&tuned, NULL, 0) == -EINVAL);
 	return 0;
 }
 
@@ -185,15 +185,15 @@ static void wrong_arguments_are_refused(void **state)
 
 static int more_names_than_fit(void *arg)
 {
-	struct ktask_learnt learnt = KTASK_LEARNT_INIT;
+	struct ktask_autotune tuned = KTASK_AUTOTUNE_INIT;
 	char name[16];
 
 	for (unsigned i = 0; i < 3 * AUTOTUNE_MAX; i++) {
 		snprintf(name, sizeof(name), "op-%u", i);
 		know(name, 1 + i % MANY, 0);
 	}
-	ktest_check(!ktask_learnt_get("op-0", &learnt));
-	ktest_check(ktask_learnt_get("op-191", &learnt) == -ENOENT);
+	ktest_check(!ktask_autotune_get("op-0", &tuned));
+	ktest_check(ktask_autotune_get("op-191", &tuned) == -ENOENT);
 	return 0;
 }
 
@@ -221,7 +221,7 @@ static int own_and_root_s(void *arg)
 		const char *name;
 		unsigned roots, own, counts;
 	} cases[] = { { "a", 5, 0, 5 }, { "b", 0, 6, 6 }, { "c", 5, 6, 6 } };
-	struct ktask_learnt learnt = KTASK_LEARNT_INIT;
+	struct ktask_autotune tuned = KTASK_AUTOTUNE_INIT;
 
 	file_root = tree.root;
 	tree_put(&tree, "/var/cache/x", "");
@@ -233,8 +233,8 @@ static int own_and_root_s(void *arg)
 	}
 	setenv("XDG_CACHE_HOME", tree.root, 1);
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(cases); i++) {
-		ktest_check(!ktask_learnt_get(cases[i].name, &learnt));
-		ktest_check(learnt.threads == cases[i].counts);
+		ktest_check(!ktask_autotune_get(cases[i].name, &tuned));
+		ktest_check(tuned.threads == cases[i].counts);
 	}
 	return 0;
 }
@@ -331,8 +331,8 @@ static int put_old_file(void *arg)
 	autotune_machine(machine);
 	ktest_check(!autotune_write(&entry, machine, 0, path, sizeof(path)));
 	snprintf(text, sizeof(text),
-		 "ktask-learnt 1\nmachine %s\nfickle threads 1 of 2 chunk_us 0 "
-		 "seen 2 measured 0 rate 0\n",
+		 "ktask-autotune 1\nmachine %s\n"
+		 "fickle threads 1 of 2 chunk_us 0 seen 2 measured 0 rate 0\n",
 		 machine);
 	for (const char *c = text; *c; c++)
 		sum = (sum ^ (unsigned char)*c) * 0x100000001b3ull;

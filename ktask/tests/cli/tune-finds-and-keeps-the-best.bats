@@ -134,7 +134,7 @@ tune() {
 	local file=$(echo "$XDG_CACHE_HOME"/ktask/threads.*)
 	head -c 3000 /dev/urandom >"$file"
 	run -0 tune fill
-	[ "$(head -1 "$file")" = "ktask-learnt 1" ]
+	[ "$(head -1 "$file")" = "ktask-autotune 1" ]
 	run -0 "$ktask" populate --anon 32M
 }
 

@@ -146,18 +146,18 @@ bool autotune_find(const char *name, bool may_read,
 
 /* ---- for people and `ktask tune` ---- */
 
-int ktask_learnt_get(const char *name, struct ktask_learnt *learnt)
+int ktask_autotune_get(const char *name, struct ktask_autotune *tuned)
 {
-	struct ktask_learnt all = { 0 };
+	struct ktask_autotune all = { 0 };
 	struct autotune_entry entry;
 	int saved = errno;
 	int cancel_state;
 	bool found;
 	int error;
 
-	if (!learnt || !autotune_name_ok(name))
+	if (!tuned || !autotune_name_ok(name))
 		return -EINVAL;
-	error = struct_size_check(learnt->struct_size, STRUCT_SIZE_ONLY);
+	error = struct_size_check(tuned->struct_size, STRUCT_SIZE_ONLY);
 	if (error)
 		return error;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
@@ -171,21 +171,21 @@ int ktask_learnt_get(const char *name, struct ktask_learnt *learnt)
 	all.max_threads = entry.max_threads;
 	all.chunk_us = entry.chunk_us;
 	all.single_rate = entry.single_rate;
-	struct_size_write(learnt, &all, sizeof(all));
+	struct_size_write(tuned, &all, sizeof(all));
 	return 0;
 }
 
-static int take_learnt(const struct ktask_learnt *learnt,
-		       struct autotune_entry *entry)
+static int take_tuned(const struct ktask_autotune *tuned,
+		      struct autotune_entry *entry)
 {
-	struct ktask_learnt own;
+	struct ktask_autotune own;
 	int error;
 
-	if (!learnt)
+	if (!tuned)
 		return -EINVAL;
 	error = struct_size_read(
-		&own, sizeof(own), learnt,
-		STRUCT_SIZE_TO(struct ktask_learnt, max_threads));
+		&own, sizeof(own), tuned,
+		STRUCT_SIZE_TO(struct ktask_autotune, max_threads));
 	if (error)
 		return error;
 	*entry = (struct autotune_entry){ .threads = own.threads,
@@ -196,7 +196,8 @@ static int take_learnt(const struct ktask_learnt *learnt,
 	return autotune_entry_ok(entry) ? 0 : -EINVAL;
 }
 
-int ktask_learnt_put(const struct ktask_learnt *learnt, char *path, size_t size)
+int ktask_autotune_put(const struct ktask_autotune *tuned, char *path,
+		       size_t size)
 {
 	struct autotune_entry entry;
 	int saved = errno;
@@ -205,7 +206,7 @@ int ktask_learnt_put(const struct ktask_learnt *learnt, char *path, size_t size)
 
 	if (path && size)
 		path[0] = '\0';
-	error = take_learnt(learnt, &entry);
+	error = take_tuned(tuned, &entry);
 	if (error)
 		return error;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
@@ -217,7 +218,7 @@ int ktask_learnt_put(const struct ktask_learnt *learnt, char *path, size_t size)
 	return error;
 }
 
-int ktask_learnt_verify(char *path, size_t size)
+int ktask_autotune_verify(char *path, size_t size)
 {
 	int saved = errno;
 	int cancel_state;

@@ -2,7 +2,7 @@
 /*
  * The text of the autotune cache:
  *
- *	ktask-learnt 1
+ *	ktask-autotune 1
  *	machine AMD EPYC; 2 CPUs; 1 nodes; Linux 6.18.44; ktask 0.1.0
  *	populate threads 2 of 2 chunk_us 1000 seen 2 measured 1 rate 7600000000
  *	sum 52a1b0c9d8e7f604
@@ -22,7 +22,7 @@
 #include "user/machine/file.h"
 #include "user/history/autotune.h"
 
-#define HEADER "ktask-learnt 1\nmachine "
+#define HEADER "ktask-autotune 1\nmachine "
 #define SEEN_MAX 3
 #define SUM "sum "
 #define SUM_LINE (sizeof(SUM) - 1 + 16 + 1)
