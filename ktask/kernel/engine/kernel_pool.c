@@ -12,8 +12,8 @@
  *	P: under pool_lock
  *	W: written by the work_struct, and by pool_exit() when that is cancelled;
  *	   read by any: READ_ONCE()
- *	H: written during CPU hot-plug, or under cpus_read_lock() by who sets a
- *	   parameter, one at a time; read by any: READ_ONCE()
+ *	H: written during CPU hot-plug, or under cpus_read_lock() and
+ *	   kernel_param_lock(), one at a time; read by any: READ_ONCE()
  *	I: set by pool_init(), constant from when it is ready
  *	A: any thread: core/caps.h
  */
@@ -69,7 +69,7 @@ static struct {
 	struct workqueue_struct *wq; /* I */
 	struct delayed_work work;
 	int hotplug; /* I */
-	bool ready; /* until pool_exit(), which has kernel_param_lock() */
+	bool ready; /* written under kernel_param_lock(); READ_ONCE() without */
 } helper_pool = {
 	.idle = LIST_HEAD_INIT(helper_pool.idle),
 };
@@ -450,6 +450,18 @@ void pool_later(struct delayed_work *work)
 
 /* ---- the module ---- */
 
+/* A cap may have been set since the CPUs were counted. */
+static void begin_tending(void)
+{
+	kernel_param_lock(THIS_MODULE);
+	cpus_read_lock();
+	WRITE_ONCE(helper_pool.ready, true);
+	count_cpus(-1);
+	cpus_read_unlock();
+	kernel_param_unlock(THIS_MODULE);
+	flush_delayed_work(&helper_pool.work);
+}
+
 int pool_init(void)
 {
 	int error;
@@ -469,9 +481,7 @@ int pool_init(void)
 	if (error < 0)
 		goto destroy_wq;
 	helper_pool.hotplug = error;
-	WRITE_ONCE(helper_pool.ready, true);
-	queue_delayed_work(helper_pool.wq, &helper_pool.work, 0);
-	flush_delayed_work(&helper_pool.work);
+	begin_tending();
 	return 0;
 destroy_wq:
 	destroy_workqueue(helper_pool.wq);
