@@ -47,6 +47,13 @@ $(OUT)/bench/bench-late: $(call obj,ktask/bench/late/main.c) $(BENCH_COMMON) \
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
 
+$(OUT)/bench/bench-register: \
+		$(call obj,$(wildcard ktask/bench/register/*.c)) $(BENCH_COMMON) \
+		$(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
+
 # What a run may be given: make bench-peers BENCH='--only skewed --rounds 5'
 BENCH ?=
 
@@ -91,6 +98,13 @@ bench-late:
 	+@$(MAKE) --no-print-directory deps NEED=build
 	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-late
 	$(OUT)/bench/bench-late $(BENCH)
+
+## bench-register: io_uring buffers and userfaultfd (BENCH='4096 9': MiB, rounds)
+.PHONY: bench-register
+bench-register:
+	+@$(MAKE) --no-print-directory deps NEED=build
+	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-register
+	$(OUT)/bench/bench-register $(BENCH)
 
 ## bench-shim: what the shim costs: small calls, and the start of `true`
 .PHONY: bench-shim
@@ -165,4 +179,4 @@ bench-programs: $(OUT)/bench/bench-crowd \
 	$(OUT)/bench/idle-pool $(OUT)/bench/bench-neighbour \
 	$(OUT)/bench/small-calls $(OUT)/bench/bench-end \
 	$(OUT)/bench/bench-claim $(OUT)/bench/bench-late \
-	$(OUT)/libktask-preload.so
+	$(OUT)/bench/bench-register $(OUT)/libktask-preload.so

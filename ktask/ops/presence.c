@@ -194,7 +194,7 @@ int presence_make(uintptr_t start, uintptr_t end, unsigned flags,
 						 : MADV_POPULATE_WRITE;
 	int error;
 
-	if (!can_be_ahead())
+	if (!can_be_ahead() || looks_present(start, end))
 		return 0;
 	error = advise(page_floor(start), page_ceiling(end), advice, fail_pos);
 	return is_for_device(error) ? 0 : error;

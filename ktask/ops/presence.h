@@ -52,7 +52,8 @@ int presence_reach(struct presence *presence, uintptr_t pos,
 /** presence_end - wait for what was begun; it makes no more pages */
 void presence_end(struct presence *presence);
 
-/** presence_make - populate [start, end) by this thread, inside its chunk
+/** presence_make - populate [start, end), unless it looks present, by this thread,
+ * inside its chunk
  *
  * Return: 0; -ENOMEM, -EHWPOISON, with @fail_pos set.
  */

@@ -23,6 +23,9 @@
 #define KNOWN_FLAGS \
 	(KTASK_REGISTER_PARALLEL | KTASK_REGISTER_PRESENT | KTASK_REGISTER_READ)
 
+/* Some 100 us of pinning what is present. */
+#define MIN_CHUNK_BYTES (8 * MIB)
+
 /* Not in the table of operations: it needs more than a range. */
 static const struct ktask_op op_register = {
 	.name = "register",
@@ -129,6 +132,7 @@ static int run_in_parallel(struct register_call *call,
 	size_t unit = registration->limits.unit_bytes;
 	struct op_job job = *range;
 
+	job.min_chunk = unit < MIN_CHUNK_BYTES ? MIN_CHUNK_BYTES / unit : 1;
 	return register_call_run(call, &job, bytes / unit + !!(bytes % unit),
 				 register_chunk);
 }

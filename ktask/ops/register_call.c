@@ -11,6 +11,9 @@
 #define DEFAULT_PROGRESS_MS 100
 #define NSEC_PER_MSEC 1000000ull
 
+/* What a chunk takes by default. */
+#define CHUNK_SEC 1e-3
+
 static uint64_t bytes_done(struct register_call *call)
 {
 	struct ktask_registration *registration = call->registration;
@@ -96,8 +99,13 @@ void register_call_begin(struct register_call *call,
 	call->watch.begin_ns = call->begin_ns;
 	call->job_opts = call->opts;
 	call->job_opts.result = NULL;
-	call->job_opts.chunk_us =
-		(unsigned)(registration->limits.stall_sec * 1e6 / 2);
+	call->job_opts.chunk_us = 0;
+	/* Otherwise the engine's chunks are short enough, and a helper that gets
+	 * no CPU in one of them keeps the caller for less. */
+	if (registration->limits.stall_sec < 2 * CHUNK_SEC)
+		call->job_opts.chunk_us =
+			(unsigned)(registration->limits.stall_sec * 1e6 / 2) +
+			1;
 	if (call->opts.progress_func) {
 		call->job_opts.progress_func = tell_of_job;
 		call->job_opts.progress_arg = call;
@@ -162,7 +170,6 @@ int register_call_run(struct register_call *call, struct op_job *job, size_t nr,
 
 	job->addr = NULL;
 	job->len = nr;
-	job->min_chunk = 1;
 	job->align = 1;
 	job->state = call;
 	job->result = &call->jobs;

@@ -51,7 +51,7 @@ void register_call_add(struct register_call *call,
 
 /**
  * register_call_run - a job over [0, @nr) whose chunks call the device
- * @job: op and flags; its state becomes @call
+ * @job: op, flags, and min_chunk of [0, @nr); its state becomes @call
  */
 int register_call_run(struct register_call *call, struct op_job *job, size_t nr,
 		      ktask_thread_func chunk);

@@ -50,6 +50,7 @@ static int unregister_in_parallel(struct register_call *call)
 {
 	struct op_job job = {
 		.op = &op_unregister,
+		.min_chunk = 1,
 		.opts = &call->job_opts,
 		.watch = &call->watch,
 	};
