@@ -2,8 +2,8 @@
 # Which tests there are and how they are built; tests/run runs and counts them.
 #
 # Of ktask, in ktask/tests:
-#   unit/*.c         core, linked with nothing else of ours, on a host that the test
-#                    makes up (unit/support)
+#   unit/*.c         core, and arithmetic of the shim, linked with nothing else of
+#                    ours, on a host that the test makes up (unit/support)
 #   sim/*.c          the engine on a simulated machine; see mk/sim.mk
 #   api/*.c          the library as a program sees it
 #                    (both as plain, asan and tsan builds; KIND/support/*.c is linked
@@ -53,7 +53,11 @@ TESTWRAP := malloc calloc realloc aligned_alloc posix_memalign mmap \
 	pthread_create
 TESTWRAP := $(TESTWRAP:%=-Wl,--wrap=%)
 
-$(OUT)/tests/unit.a: $(call obj,$(CORE))
+# What of the shim is arithmetic.
+AHEAD_PURE := ktask/preload/ahead/ahead_window.c \
+	ktask/preload/ahead/touch_frontier.c
+
+$(OUT)/tests/unit.a: $(call obj,$(CORE) $(AHEAD_PURE))
 	@mkdir -p $(@D)
 	$(call say,AR)
 	$(Q)rm -f $@

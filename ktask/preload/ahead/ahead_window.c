@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* See ahead_window.h. */
+#include "preload/ahead/ahead_window.h"
+
+/* A part of 16 of the mapping: 2 to 16 MiB of 4 KiB pages. */
+#define FIRST_PART 16
+#define FIRST_LEAST AHEAD_BLOCK_PAGES
+#define FIRST_MOST (8 * AHEAD_BLOCK_PAGES)
+/* 64 MiB: 20 to 80 ms of one thread, after which somebody looks again. */
+#define WINDOW_MOST (32 * AHEAD_BLOCK_PAGES)
+
+static size_t lesser_of(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t whole_blocks(size_t pages)
+{
+	return pages - pages % AHEAD_BLOCK_PAGES;
+}
+
+size_t ahead_first_pages(size_t nr_pages)
+{
+	size_t pages = whole_blocks(nr_pages / FIRST_PART);
+
+	pages = pages < FIRST_LEAST ? FIRST_LEAST : pages;
+	return lesser_of(pages, FIRST_MOST);
+}
+
+static size_t allowed_pages(const struct ahead_budget *budget)
+{
+	return budget->first + budget->touched / 100 * AHEAD_WASTE_PERCENT;
+}
+
+size_t ahead_left_pages(const struct ahead_budget *budget)
+{
+	size_t allowed = allowed_pages(budget);
+
+	return allowed > budget->pending ? allowed - budget->pending : 0;
+}
+
+size_t ahead_window_pages(const struct ahead_budget *budget, size_t last,
+			  size_t own)
+{
+	size_t left = ahead_left_pages(budget);
+	size_t share = allowed_pages(budget);
+	size_t pages = last ? 2 * last : AHEAD_BLOCK_PAGES;
+
+	/* Frontiers that came first leave something to the others. */
+	if (budget->frontiers)
+		share /= budget->frontiers;
+	share = share > own ? share - own : 0;
+	pages = lesser_of(lesser_of(pages, WINDOW_MOST),
+			  lesser_of(left, share));
+	return whole_blocks(pages);
+}

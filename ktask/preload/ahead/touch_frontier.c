@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See touch_frontier.h.
+ *
+ * Where it behaves badly: a program that touches every page of a strip but not what
+ * lies between strips has windows made for it, within the bound.  More than 32
+ * frontiers in a mapping are not seen.
+ */
+#include <string.h>
+
+#include "preload/ahead/touch_frontier.h"
+
+/* Pages that are looked at with one call. */
+#define LOOK_PAGES ((size_t)4096)
+/* A run of fewer pages has no edges: 1 MiB, three where a touch makes 2 MiB. */
+#define RUN_PAGES ((size_t)256)
+#define RUN_UNITS 3
+/* An edge that was found anywhere moves when it has come so far. */
+#define MOVED_PAGES ((size_t)64)
+
+void touch_tracker_init(struct touch_tracker *tracker, size_t nr_pages,
+			size_t phase, ahead_look_func look, void *arg)
+{
+	memset(tracker, 0, sizeof(*tracker));
+	tracker->look = look;
+	tracker->arg = arg;
+	tracker->nr_pages = nr_pages;
+	tracker->phase = phase;
+	tracker->unit = 1;
+	tracker->first = ahead_first_pages(nr_pages);
+}
+
+/* ---- looking ---- */
+
+/* Return: how many of @nr pages from @at on, in that direction, are present without
+ * a hole; or an error. */
+static long count_run(struct touch_tracker *tracker, bool down, size_t at,
+		      size_t nr)
+{
+	unsigned char present[LOOK_PAGES];
+	size_t first = down ? tracker->nr_pages - at - nr : at;
+	int error = tracker->look(tracker->arg, first, nr, present);
+	size_t run = 0;
+
+	if (error)
+		return error;
+	while (run < nr && present[down ? nr - 1 - run : run] & 1)
+		run++;
+	return (long)run;
+}
+
+/* Return: the first absent position from @at on, at most @limit; or an error. */
+static long find_absent(struct touch_tracker *tracker, bool down, size_t at,
+			size_t limit)
+{
+	/* Mostly it is near. */
+	size_t most = AHEAD_STRIP_PAGES;
+
+	while (at < limit) {
+		size_t nr = limit - at < most ? limit - at : most;
+		long run = count_run(tracker, down, at, nr);
+
+		if (run < 0)
+			return run;
+		at += (size_t)run;
+		if ((size_t)run < nr)
+			break;
+		most = 2 * most > LOOK_PAGES ? LOOK_PAGES : 2 * most;
+	}
+	return (long)at;
+}
+
+/* ---- territories: what frontiers know already ---- */
+
+static size_t end_of(const struct touch_frontier *frontier)
+{
+	return frontier->made > frontier->at ? frontier->made : frontier->at;
+}
+
+/* As pages of the mapping, [*start, *end). */
+static void get_territory(const struct touch_tracker *tracker,
+			  const struct touch_frontier *frontier, size_t *start,
+			  size_t *end)
+{
+	*start = frontier->origin;
+	*end = end_of(frontier);
+	if (!frontier->down)
+		return;
+	*start = tracker->nr_pages - end_of(frontier);
+	*end = tracker->nr_pages - frontier->origin;
+}
+
+/* Where the territory of another begins, in the direction of @frontier. */
+static size_t find_limit(const struct touch_tracker *tracker,
+			 const struct touch_frontier *frontier)
+{
+	size_t limit = tracker->nr_pages;
+
+	for (unsigned i = 0; i < tracker->nr; i++) {
+		size_t start, end;
+
+		if (&tracker->frontiers[i] == frontier)
+			continue;
+		get_territory(tracker, &tracker->frontiers[i], &start, &end);
+		if (frontier->down) {
+			size_t below = tracker->nr_pages - end;
+
+			end = tracker->nr_pages - start;
+			start = below;
+		}
+		if (start < end_of(frontier))
+			start = end_of(frontier);
+		if (end > start && start < limit)
+			limit = start;
+	}
+	return limit;
+}
+
+/* The end of a territory that @page lies in, or the page. */
+static size_t skip_territory(const struct touch_tracker *tracker, size_t page)
+{
+	for (unsigned i = 0; i < tracker->nr; i++) {
+		size_t start, end;
+
+		get_territory(tracker, &tracker->frontiers[i], &start, &end);
+		if (page >= start && page < end)
+			return end;
+	}
+	return page;
+}
+
+/* Where the next territory behind @page begins. */
+static size_t next_territory(const struct touch_tracker *tracker, size_t page)
+{
+	size_t next = tracker->nr_pages;
+
+	for (unsigned i = 0; i < tracker->nr; i++) {
+		size_t start, end;
+
+		get_territory(tracker, &tracker->frontiers[i], &start, &end);
+		if (start > page && start < next)
+			next = start;
+	}
+	return next;
+}
+
+/* ---- following ---- */
+
+static size_t least_move(const struct touch_tracker *tracker)
+{
+	return tracker->unit > MOVED_PAGES ? tracker->unit : MOVED_PAGES;
+}
+
+static void advance_to(struct touch_tracker *tracker,
+		       struct touch_frontier *frontier, size_t at)
+{
+	tracker->touched += at - frontier->at;
+	frontier->at = at;
+}
+
+/* Return: 1 if the program has touched what was left to it before @upto, 0, or an
+ * error. */
+static int has_come(struct touch_tracker *tracker,
+		    const struct touch_frontier *frontier, size_t upto)
+{
+	long at = find_absent(tracker, frontier->down, frontier->lead,
+			      frontier->start);
+
+	if (at < (long)frontier->start)
+		return at < 0 ? (int)at : 0;
+	for (size_t block = frontier->start; !frontier->huge && block < upto;
+	     block += AHEAD_BLOCK_PAGES) {
+		long run = count_run(tracker, frontier->down, block, 1);
+
+		if (run <= 0)
+			return (int)run;
+	}
+	return 1;
+}
+
+/* Return: 1 if the program has come to the mark, 0, or an error. */
+static int reach_mark(struct touch_tracker *tracker,
+		      struct touch_frontier *frontier)
+{
+	long run = count_run(tracker, frontier->down, frontier->mark,
+			     AHEAD_STRIP_PAGES);
+	int come;
+
+	if (run < (long)AHEAD_STRIP_PAGES)
+		return run < 0 ? (int)run : 0;
+	come = has_come(tracker, frontier, frontier->mark);
+	if (come <= 0)
+		return come;
+	advance_to(tracker, frontier, frontier->mark + AHEAD_STRIP_PAGES);
+	frontier->mark = AHEAD_NOWHERE;
+	return 1;
+}
+
+/* Return: 1 if the program has come through all windows, 0, or an error. */
+static int pass_window(struct touch_tracker *tracker,
+		       struct touch_frontier *frontier)
+{
+	long run;
+
+	if (frontier->made >= tracker->nr_pages)
+		return 0;
+	/* The page behind the window is the program's own. */
+	run = count_run(tracker, frontier->down, frontier->made, 1);
+	return run <= 0 ? (int)run
+			: has_come(tracker, frontier, frontier->made);
+}
+
+/* Return: 1 if it has moved, 0, or an error. */
+static int follow_one(struct touch_tracker *tracker,
+		      struct touch_frontier *frontier)
+{
+	size_t before = frontier->at, from = frontier->at;
+	long at;
+
+	if (frontier->mark != AHEAD_NOWHERE) {
+		int reached = reach_mark(tracker, frontier);
+
+		if (reached <= 0)
+			return reached;
+	}
+	if (frontier->made > frontier->at) {
+		int passed = pass_window(tracker, frontier);
+
+		if (passed <= 0)
+			return passed < 0 ? passed : frontier->at > before;
+		from = frontier->made;
+	}
+	at = find_absent(tracker, frontier->down, from,
+			 find_limit(tracker, frontier));
+	if (at < 0)
+		return (int)at;
+	if ((size_t)at > frontier->at)
+		advance_to(tracker, frontier, (size_t)at);
+	if (frontier->at - before >= least_move(tracker))
+		frontier->moves = true;
+	return frontier->at > before;
+}
+
+static void drop_frontier(struct touch_tracker *tracker, unsigned index)
+{
+	tracker->nr--;
+	memmove(&tracker->frontiers[index], &tracker->frontiers[index + 1],
+		(tracker->nr - index) * sizeof(*tracker->frontiers));
+}
+
+/* The next one in the same direction, which this one has reached; or NULL. */
+static struct touch_frontier *find_reached(struct touch_tracker *tracker,
+					   const struct touch_frontier *from)
+{
+	for (unsigned i = 0; i < tracker->nr; i++) {
+		struct touch_frontier *to = &tracker->frontiers[i];
+
+		if (to != from && to->down == from->down &&
+		    to->origin == from->at && from->made <= from->at)
+			return to;
+	}
+	return NULL;
+}
+
+/* Two territories become one, which remains known. */
+static void merge_reached(struct touch_tracker *tracker)
+{
+	for (unsigned i = tracker->nr; i-- > 0;) {
+		struct touch_frontier *from = &tracker->frontiers[i];
+		struct touch_frontier *to = find_reached(tracker, from);
+
+		if (!to)
+			continue;
+		to->origin = from->origin;
+		to->moves |= from->moves;
+		drop_frontier(tracker, i);
+	}
+}
+
+/* It can go no further, and another knows all that it knows. */
+static bool is_needless(const struct touch_tracker *tracker,
+			const struct touch_frontier *frontier)
+{
+	size_t start, end, others_start, others_end;
+
+	if (frontier->made > frontier->at ||
+	    find_limit(tracker, frontier) > frontier->at)
+		return false;
+	get_territory(tracker, frontier, &start, &end);
+	for (unsigned i = 0; i < tracker->nr; i++) {
+		if (&tracker->frontiers[i] == frontier)
+			continue;
+		get_territory(tracker, &tracker->frontiers[i], &others_start,
+			      &others_end);
+		if (others_start <= start && end <= others_end)
+			return true;
+	}
+	return false;
+}
+
+static void drop_needless(struct touch_tracker *tracker)
+{
+	for (unsigned i = tracker->nr; i-- > 0;)
+		if (is_needless(tracker, &tracker->frontiers[i]))
+			drop_frontier(tracker, i);
+}
+
+int touch_tracker_follow(struct touch_tracker *tracker)
+{
+	int moved = 0;
+
+	for (unsigned i = 0; i < tracker->nr; i++) {
+		int error = follow_one(tracker, &tracker->frontiers[i]);
+
+		if (error < 0)
+			return error;
+		moved |= error;
+	}
+	if (moved) {
+		merge_reached(tracker);
+		drop_needless(tracker);
+	}
+	return moved;
+}
+
+/* ---- finding ---- */
+
+static void add_frontier(struct touch_tracker *tracker, size_t start,
+			 size_t end, bool down, bool moves)
+{
+	struct touch_frontier *frontier;
+
+	if (tracker->nr == AHEAD_FRONTIERS)
+		return;
+	frontier = &tracker->frontiers[tracker->nr++];
+	*frontier = (struct touch_frontier){
+		.origin = down ? tracker->nr_pages - end : start,
+		.at = down ? tracker->nr_pages - start : end,
+		.mark = AHEAD_NOWHERE,
+		.down = down,
+		.moves = moves,
+	};
+	frontier->made = frontier->at;
+}
+
+static bool is_run(const struct touch_tracker *tracker, size_t nr)
+{
+	return nr >= RUN_PAGES && nr >= RUN_UNITS * tracker->unit;
+}
+
+/* Return: whether it is a new run. */
+static int take_run(struct touch_tracker *tracker, size_t start, size_t end)
+{
+	bool at_end = end == tracker->nr_pages;
+
+	if (!is_run(tracker, end - start)) {
+		tracker->present += end - start;
+		return 0;
+	}
+	tracker->touched += end - start;
+	/* What begins at an end of the mapping can only go on from there. */
+	if (!at_end)
+		add_frontier(tracker, start, end, false, !start);
+	if (start)
+		add_frontier(tracker, start, end, true, at_end);
+	return 1;
+}
+
+/* A run goes on from one piece into the next; begins at AHEAD_NOWHERE. */
+static int scan_piece(struct touch_tracker *tracker, size_t first, size_t nr,
+		      size_t *run)
+{
+	unsigned char present[LOOK_PAGES];
+	int error = tracker->look(tracker->arg, first, nr, present);
+	int found = 0;
+
+	for (size_t i = 0; !error && i < nr; i++) {
+		if (present[i] & 1) {
+			*run = *run == AHEAD_NOWHERE ? first + i : *run;
+		} else if (*run != AHEAD_NOWHERE) {
+			found |= take_run(tracker, *run, first + i);
+			*run = AHEAD_NOWHERE;
+		}
+	}
+	return error ? error : found;
+}
+
+/* Between two territories, which it does not touch. */
+static int scan_gap(struct touch_tracker *tracker, size_t start, size_t end)
+{
+	size_t run = AHEAD_NOWHERE;
+	int found = 0;
+
+	for (size_t at = start; at < end; at += LOOK_PAGES) {
+		size_t nr = end - at < LOOK_PAGES ? end - at : LOOK_PAGES;
+		int now = scan_piece(tracker, at, nr, &run);
+
+		if (now < 0)
+			return now;
+		found |= now;
+	}
+	if (run != AHEAD_NOWHERE)
+		found |= take_run(tracker, run, end);
+	return found;
+}
+
+int touch_tracker_scan(struct touch_tracker *tracker)
+{
+	size_t at = 0;
+	int found = 0;
+
+	tracker->present = 0;
+	while (at < tracker->nr_pages) {
+		size_t start = skip_territory(tracker, at), end;
+		int now;
+
+		if (start > at) {
+			at = start;
+			continue;
+		}
+		end = next_territory(tracker, at);
+		now = scan_gap(tracker, at, end);
+		if (now < 0)
+			return now;
+		found |= now;
+		at = end;
+	}
+	return found;
+}
+
+/* ---- windows ---- */
+
+unsigned touch_tracker_moving(const struct touch_tracker *tracker)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < tracker->nr; i++)
+		nr += tracker->frontiers[i].moves;
+	return nr;
+}
+
+size_t touch_tracker_pending(const struct touch_tracker *tracker)
+{
+	size_t pending = 0;
+
+	for (unsigned i = 0; i < tracker->nr; i++)
+		pending += end_of(&tracker->frontiers[i]) -
+			   tracker->frontiers[i].at;
+	return pending;
+}
+
+bool touch_tracker_done(const struct touch_tracker *tracker)
+{
+	return tracker->touched >= tracker->nr_pages;
+}
+
+/* The next edge of a block from @at on. */
+static size_t block_edge(size_t at, size_t phase)
+{
+	size_t rest = (at + phase) % AHEAD_BLOCK_PAGES;
+
+	return rest ? at + AHEAD_BLOCK_PAGES - rest : at;
+}
+
+/* The middle block's first pages; of a window of one block what lies behind it. */
+static size_t place_mark(const struct touch_window *window, size_t limit)
+{
+	size_t blocks = (window->end - window->start) / AHEAD_BLOCK_PAGES;
+	size_t mark = blocks < 2
+			      ? window->end
+			      : window->start + blocks / 2 * AHEAD_BLOCK_PAGES;
+
+	return mark + AHEAD_STRIP_PAGES <= limit ? mark : AHEAD_NOWHERE;
+}
+
+/* A window that would reach the limit leaves a strip of its own before that: the
+ * program's end is to be seen. */
+static size_t last_edge(const struct touch_tracker *tracker, size_t limit,
+			size_t phase)
+{
+	size_t end = limit > AHEAD_STRIP_PAGES ? limit - AHEAD_STRIP_PAGES : 0;
+	size_t rest = (end + phase) % tracker->unit;
+
+	return end > rest ? end - rest : 0;
+}
+
+static bool make_window(struct touch_tracker *tracker,
+			struct touch_frontier *frontier,
+			struct touch_window *window)
+{
+	const struct ahead_budget budget = {
+		.first = tracker->first,
+		.touched = tracker->touched,
+		.pending = touch_tracker_pending(tracker),
+		.frontiers = touch_tracker_moving(tracker),
+	};
+	size_t phase =
+		touch_phase(tracker->nr_pages, tracker->phase, frontier->down);
+	size_t lead = end_of(frontier), own = lead - frontier->at;
+	size_t pages = ahead_window_pages(&budget, frontier->window, own);
+	size_t limit = find_limit(tracker, frontier);
+	size_t start = block_edge(lead, phase);
+
+	/* A huge page that only the program can have made. */
+	if (tracker->unit > 1 && start == lead)
+		start += AHEAD_BLOCK_PAGES;
+	/* What is before the edge counts as made, for it may be never touched. */
+	if (!pages || start >= limit)
+		return false;
+	window->start = start;
+	window->end = limit - start < pages + AHEAD_STRIP_PAGES
+			      ? last_edge(tracker, limit, phase)
+			      : start + pages;
+	if (window->end <= start)
+		return false;
+	window->down = frontier->down;
+	window->mark = place_mark(window, limit);
+	frontier->lead = lead;
+	frontier->start = window->start;
+	frontier->huge = tracker->unit > 1;
+	frontier->made = window->end;
+	frontier->mark = window->mark;
+	frontier->window = pages;
+	return true;
+}
+
+bool touch_tracker_window(struct touch_tracker *tracker,
+			  struct touch_window *window)
+{
+	for (unsigned i = 0; i < tracker->nr; i++) {
+		unsigned turn = (tracker->turn + i) % tracker->nr;
+		struct touch_frontier *frontier = &tracker->frontiers[turn];
+
+		if (!frontier->moves || frontier->mark != AHEAD_NOWHERE)
+			continue;
+		if (!make_window(tracker, frontier, window))
+			continue;
+		tracker->turn = turn + 1;
+		return true;
+	}
+	return false;
+}

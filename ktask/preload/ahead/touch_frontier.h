@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Where a program touches a mapping in order: its frontiers, one for each thread
+ * that does, upwards or downwards.
+ *
+ * Sees the mapping through one function, which tells of pages whether they are
+ * present, and knows no operating system: tests play a program's touches to it.
+ *
+ * A run of pages that are present has two edges.  An edge that moves on, and
+ * leaves no hole, is a frontier.  Ahead of it a window is made, in which a strip of
+ * pages is left absent as the mark.  The program has arrived when it has touched all
+ * of the strip (one that touches every second page never does) and what was left to
+ * it on the way: the first page of each block, or a whole huge page before the
+ * window.  So nobody arrives who jumps into a window.  Then the next window is twice
+ * as large.  Random touches make no runs.
+ *
+ * Positions of a frontier count in its direction: downwards from the end of the
+ * mapping.  So there is one direction in the code.
+ *
+ * By one thread only.
+ */
+#ifndef PRELOAD_TOUCH_FRONTIER_H
+#define PRELOAD_TOUCH_FRONTIER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "preload/ahead/ahead_window.h"
+
+/* Pages left absent as the mark; all must be touched. */
+#define AHEAD_STRIP_PAGES ((size_t)8)
+#define AHEAD_FRONTIERS 32
+#define AHEAD_NOWHERE SIZE_MAX
+
+/*
+ * Fill in for each of @nr pages from @first on whether it is present (bit 0).
+ * Return: 0, or an error: the mapping is not what it was.
+ */
+typedef int (*ahead_look_func)(void *arg, size_t first, size_t nr,
+			       unsigned char *present);
+
+struct touch_frontier {
+	size_t origin; /* where its run began */
+	size_t at; /* the program touched what is before */
+	size_t made; /* end of its windows, or at */
+	size_t lead; /* before the last window: pages left to the program */
+	size_t start; /* of the last window */
+	size_t mark; /* the strip that is watched; AHEAD_NOWHERE: none */
+	size_t window; /* pages of the last window */
+	bool down;
+	bool moves; /* it was seen to move on */
+	bool huge; /* the last window is of huge pages, without a page left in each */
+};
+
+struct touch_tracker {
+	ahead_look_func look;
+	void *arg;
+	size_t nr_pages;
+	size_t phase; /* of the first page in its block */
+	size_t unit; /* pages that one touch makes */
+	size_t first; /* see struct ahead_budget */
+	size_t touched;
+	size_t present; /* pages in runs too short for a frontier, last scan */
+	unsigned turn; /* who is asked first for the next window */
+	unsigned nr;
+	struct touch_frontier frontiers[AHEAD_FRONTIERS];
+};
+
+/* A window, in its frontier's direction. */
+struct touch_window {
+	size_t start, end;
+	size_t mark; /* AHEAD_NOWHERE: none is within */
+	bool down;
+};
+
+/**
+ * touch_tracker_init
+ * @phase: number of the mapping's first page in its block of 512
+ */
+void touch_tracker_init(struct touch_tracker *tracker, size_t nr_pages,
+			size_t phase, ahead_look_func look, void *arg);
+
+/**
+ * touch_tracker_follow - see how far the frontiers have moved
+ *
+ * Return: whether any has, or a negative error of the look function.
+ */
+int touch_tracker_follow(struct touch_tracker *tracker);
+
+/**
+ * touch_tracker_scan - look for new frontiers in all of the mapping
+ *
+ * Return: whether there are, or a negative error.
+ */
+int touch_tracker_scan(struct touch_tracker *tracker);
+
+/**
+ * touch_tracker_window - the next window, if one may be made
+ *
+ * It counts as made, all of it, from then on.
+ */
+bool touch_tracker_window(struct touch_tracker *tracker,
+			  struct touch_window *window);
+
+/* Pages in windows that the program is not known to have passed: wasted, if it
+ * never comes. */
+size_t touch_tracker_pending(const struct touch_tracker *tracker);
+
+/* Frontiers that were seen to move. */
+unsigned touch_tracker_moving(const struct touch_tracker *tracker);
+/* Everything that can be is touched: there is nothing left to watch. */
+bool touch_tracker_done(const struct touch_tracker *tracker);
+
+/* The number of the page at @at, and where blocks begin: (at + phase) is a multiple. */
+static inline size_t touch_page(size_t nr_pages, bool down, size_t at)
+{
+	return down ? nr_pages - 1 - at : at;
+}
+
+static inline size_t touch_phase(size_t nr_pages, size_t phase, bool down)
+{
+	if (!down)
+		return phase;
+	return (AHEAD_BLOCK_PAGES - (phase + nr_pages) % AHEAD_BLOCK_PAGES) %
+	       AHEAD_BLOCK_PAGES;
+}
+
+#endif /* PRELOAD_TOUCH_FRONTIER_H */

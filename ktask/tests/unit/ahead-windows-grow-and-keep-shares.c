@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The size of windows: one block at first, twice the last one where somebody arrives,
+ * never beyond the bound, and no frontier takes what others need.
+ */
+#include "ktest.h"
+
+#include "preload/ahead/ahead_window.h"
+
+#define BLOCK AHEAD_BLOCK_PAGES
+
+static void the_first_window_is_a_part_of_the_mapping(void **unused)
+{
+	assert_int_equal(ahead_first_pages(0), BLOCK);
+	assert_int_equal(ahead_first_pages(8192), BLOCK);
+	assert_int_equal(ahead_first_pages(16 * 2 * BLOCK), 2 * BLOCK);
+	assert_int_equal(ahead_first_pages((size_t)1 << 40), 8 * BLOCK);
+}
+
+static void windows_double_up_to_the_bound(void **unused)
+{
+	struct ahead_budget budget = { 8 * BLOCK, 0, 0, 1 };
+	size_t last = 0;
+
+	for (size_t want = BLOCK; want <= 8 * BLOCK; want *= 2) {
+		last = ahead_window_pages(&budget, last, 0);
+		assert_int_equal(last, want);
+	}
+	assert_int_equal(ahead_window_pages(&budget, last, 0), 8 * BLOCK);
+	budget.touched = 100 * 100 * BLOCK;
+	assert_int_equal(ahead_window_pages(&budget, last, 0), 16 * BLOCK);
+	assert_int_equal(ahead_window_pages(&budget, 1000 * BLOCK, 0),
+			 32 * BLOCK);
+}
+
+static void what_is_pending_counts(void **unused)
+{
+	struct ahead_budget budget = { 4 * BLOCK, 0, 3 * BLOCK, 1 };
+
+	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 0), BLOCK);
+	budget.pending = 3 * BLOCK + 1;
+	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 0), 0);
+	budget.pending = SIZE_MAX;
+	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 0), 0);
+}
+
+static void frontiers_share(void **unused)
+{
+	struct ahead_budget budget = { 8 * BLOCK, 0, 0, 4 };
+
+	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 0), 2 * BLOCK);
+	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, BLOCK), BLOCK);
+	budget.frontiers = 32;
+	assert_int_equal(ahead_window_pages(&budget, 0, 0), 0);
+}
+
+KTEST_MAIN(KTEST(the_first_window_is_a_part_of_the_mapping),
+	   KTEST(windows_double_up_to_the_bound), KTEST(what_is_pending_counts),
+	   KTEST(frontiers_share))
