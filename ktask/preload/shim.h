@@ -14,7 +14,8 @@
  *	exec.c             execve and its family: another kind of end
  *	spawn.c            posix_spawn: a child that is another program at once
  *
- *	prefault.c         makes mappings present ahead of the program
+ *	ahead/             makes memory present ahead of the program's touches
+ *	prefault.c         makes whole mappings present, when they are made
  *	prefaulted_pages.c what was made present, and what of it was touched
  *	run_operation.c    does a call that was taken as a ktask operation
  *	exit_discard.c     gives memory back as the last step of a process
@@ -62,6 +63,7 @@ enum shim_call {
 	SHIM_DEFAULT_CALLS,
 	/* what has to be asked for */
 	SHIM_PREFAULT = SHIM_DEFAULT_CALLS,
+	SHIM_AHEAD,
 	SHIM_NR_CALLS
 };
 
@@ -97,6 +99,7 @@ enum shim_why {
 	WHY_MEMORY,
 	WHY_UNTOUCHED,
 	WHY_POLICY,
+	WHY_AHEAD,
 	SHIM_NR_WHY
 };
 
@@ -164,6 +167,7 @@ bool shim_is_ours(void);
 pid_t shim_owner(void);
 /* Somebody handles faults of this process: nothing is taken any more. */
 void shim_memory_watched(void);
+bool shim_memory_is_watched(void);
 
 #define SHIM_WANTS(call, len)  \
 	(shim_is_large(len) && \
@@ -218,6 +222,42 @@ void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
 void shim_prefault_stop(const void *addr, size_t len, bool again);
 void shim_prefault_end(void);
 void shim_prefault_forked(void);
+/*
+ * ahead/, which does nothing unless it is wanted.
+ *
+ * shim_ahead_block: an allocator has returned this block
+ * shim_ahead_mapping: there is a new private mapping of memory
+ * shim_ahead_stop: [addr, addr + len) is about to be changed
+ * @join: into a mapping that mremap() takes, without advice of ours
+ * shim_ahead_stop_block: a block is about to be freed
+ * shim_ahead_advised: the program has advised huge pages, or none
+ * shim_ahead_end: end the thread, and what it began
+ */
+void shim_ahead_block(void *block, size_t len);
+void shim_ahead_mapping(void *base, size_t len, const void *from);
+void shim_ahead_stop(const void *addr, size_t len, bool join);
+void shim_ahead_stop_block(const void *block, bool join);
+void shim_ahead_advised(const void *addr, size_t len, bool huge);
+void shim_ahead_end(void);
+void shim_ahead_forked(void);
+bool shim_ahead_running(void);
+/* The least that is watched; SIZE_MAX: nothing is. */
+extern size_t shim_ahead_min_bytes;
+/* No huge pages are advised. */
+extern bool shim_ahead_small;
+/* How many mappings are watched, and between which addresses blocks of allocators
+ * among them lie. */
+extern atomic_uint shim_ahead_watched;
+extern _Atomic uintptr_t shim_ahead_lowest, shim_ahead_highest;
+
+static inline bool shim_ahead_watches(void)
+{
+	return atomic_load_explicit(&shim_ahead_watched, memory_order_relaxed);
+}
+
+/* ahead/allocation_calls.c: where malloc() is that ours calls */
+void *shim_allocator(void);
+
 /*
  * prefaulted_pages.c
  *
@@ -340,6 +380,21 @@ struct shim_work {
 };
 
 void shim_count(enum shim_call call, const struct shim_work *work);
+
+/* A mapping that was watched for its frontiers, in bytes. */
+struct shim_watched {
+	size_t bytes;
+	size_t touched; /* in order */
+	size_t scattered; /* present otherwise, when last looked at */
+	size_t made, wasted;
+	unsigned moving; /* frontiers */
+	bool short_of_memory;
+	bool unhelped; /* no helper got a CPU */
+};
+
+void shim_count_watched(const struct shim_watched *watched);
+/* Memory was made ahead, which took so much CPU time. */
+void shim_count_ahead(size_t bytes, uint64_t cpu_ns);
 
 bool shim_counted(void);
 

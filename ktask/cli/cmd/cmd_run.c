@@ -59,6 +59,11 @@ static const char usage[] =
 	"                    the machine. Wrong for programs that ask what is "
 	"present\n"
 	"                    (mincore)\n"
+	"  --ahead=WHAT      have memory that COMMAND touches in order made "
+	"present\n"
+	"                    before it gets there: on (the default), small "
+	"(never with\n"
+	"                    huge pages that it did not ask for), off\n"
 	"  --dry-run         take nothing over; say on standard error what "
 	"would\n"
 	"                    be, call by call\n"
@@ -78,6 +83,7 @@ static const char usage[] =
 struct settings {
 	bool help, dry;
 	const char *prefault; /* NULL: not given; a word for the shim */
+	const char *ahead; /* the same */
 	unsigned threads; /* 0: not given */
 	uint64_t min_bytes; /* 0: not given */
 	const char *ops; /* NULL: not given */
@@ -120,9 +126,27 @@ static const char *take_prefault(const char *text, void *to)
 	return NULL;
 }
 
+static const char *take_ahead(const char *text, void *to)
+{
+	static const char *const words[][2] = {
+		{ "on", "ahead," },
+		{ "small", "ahead-small," },
+		{ "off", "ahead-off," },
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(text, words[i][0]))
+			continue;
+		*(const char **)to = words[i][1];
+		return NULL;
+	}
+	return "not one of on, small and off";
+}
+
 static int parse_settings(struct settings *set, int argc, char **argv)
 {
 	const struct option_spec specs[] = {
+		{ "ahead", required_argument, take_ahead, &set->ahead },
 		{ "dry-run", no_argument, option_flag, &set->dry },
 		{ "help", no_argument, option_flag, &set->help },
 		{ "min", required_argument, option_size, &set->min_bytes },
@@ -194,6 +218,39 @@ static void add_calls(char *words, size_t size, const char *list)
 	}
 }
 
+static bool has_word(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+
+	while (list && *list) {
+		size_t this_len = strcspn(list, ",");
+
+		if (this_len == len && !memcmp(list, word, len))
+			return true;
+		list += this_len + (list[this_len] == ',');
+	}
+	return false;
+}
+
+/*
+ * Nothing is made ahead where only some calls are to be taken, or all of a mapping is
+ * made.  What an outer run says holds for an inner one that does not.
+ */
+static const char *ahead_word(const struct settings *set, const char *outer)
+{
+	static const char *const words[] = { "ahead-off", "ahead-small",
+					     "ahead" };
+	static const char *const kept[] = { "ahead-off,", "ahead-small,",
+					    "ahead," };
+
+	if (set->ahead)
+		return set->ahead;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (has_word(outer, words[i]))
+			return kept[i];
+	return set->ops || set->prefault || outer ? "" : "ahead,";
+}
+
 /*
  * Which calls, and how.  The shim cannot read a filter that was set before: see
  * filter_trial.h.  What an outer `ktask run` said of that need not hold here.
@@ -204,12 +261,13 @@ static int set_ops(const struct settings *set)
 	char words[256] = "";
 
 	/* None at all is a choice as well. */
-	if (!set->ops && !set->prefault && outer && !*outer)
+	if (!set->ops && !set->prefault && !set->ahead && outer && !*outer)
 		return 0;
 	if (set->dry)
 		strcat(words, "dry,");
 	if (set->prefault)
 		strcat(words, set->prefault);
+	strcat(words, ahead_word(set, outer));
 	if (set->filter == FILTER_HARMLESS)
 		strcat(words, "filter-ok,");
 	add_calls(words, sizeof(words), set->ops ? set->ops : outer);

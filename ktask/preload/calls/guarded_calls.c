@@ -38,8 +38,10 @@
 /* Behind a filter there are none, and nothing must be asked. */
 static void end_helpers(void)
 {
-	if (shim_filter_allows() && shim_is_ours())
-		shim_trim();
+	if (!shim_filter_allows() || !shim_is_ours())
+		return;
+	shim_ahead_end();
+	shim_trim();
 }
 
 KTASK_API int unshare(int flags)
@@ -97,7 +99,8 @@ static void check_request(const long *args)
 	if (!is_for_faults((unsigned long)args[1]))
 		return;
 	shim_memory_watched();
-	if (shim_prefaults && (unsigned long)args[1] == UFFDIO_REGISTER)
+	if ((shim_prefaults || shim_ahead_min_bytes != SIZE_MAX) &&
+	    (unsigned long)args[1] == UFFDIO_REGISTER)
 		check_registration((const void *)args[2]);
 }
 

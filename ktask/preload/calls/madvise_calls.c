@@ -82,12 +82,23 @@ static bool is_discard(int advice)
 	       advice == MADV_REMOVE || advice == MADV_DONTNEED_LOCKED;
 }
 
+/* Before the call: what the program says comes last, and counts. */
+static void tell_ahead(const void *addr, size_t len, int advice)
+{
+	if (is_discard(advice))
+		shim_ahead_stop(addr, len, true);
+	else if (goes_on(advice))
+		shim_ahead_advised(addr, len, advice == MADV_HUGEPAGE);
+}
+
 KTASK_API int madvise(void *addr, size_t len, int advice)
 {
 	int rc;
 
 	if (shim_prefaults && is_discard(advice))
 		shim_prefault_stop(addr, len, false);
+	if (shim_ahead_watches())
+		tell_ahead(addr, len, advice);
 	if (shim_prefaults && goes_on(advice)) {
 		rc = real_madvise(addr, len, advice);
 		shim_prefault_stop(addr, len, true);

@@ -199,6 +199,31 @@ static void note_unasked(size_t len, int prot, int flags)
 		shim_decline(WHY_UNASKED, len);
 }
 
+/* What is watched, and made ahead of its touches. */
+static bool is_private_memory(int prot, int flags)
+{
+	const int read_write = PROT_READ | PROT_WRITE;
+
+	return (prot & read_write) == read_write &&
+	       (flags & MAP_TYPE) == MAP_PRIVATE &&
+	       (flags & (MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK |
+			 MAP_GROWSDOWN | MAP_HUGETLB)) == MAP_ANONYMOUS;
+}
+
+static void *map_watched(void *addr, size_t len, int prot, int flags, int fd,
+			 int64_t offset, const void *from)
+{
+	void *base = real_mmap(addr, len, prot, flags, fd, offset);
+
+	if (base == MAP_FAILED || len < shim_min_bytes)
+		return base;
+	if (is_private_memory(prot, flags) && len >= shim_ahead_min_bytes)
+		shim_ahead_mapping(base, len, from);
+	else
+		note_unasked(len, prot, flags);
+	return base;
+}
+
 /* Inlined, so that the return address is the program's. */
 static inline __attribute__((always_inline)) void *
 do_mmap(void *addr, size_t len, int prot, int flags, int fd, int64_t offset)
@@ -206,11 +231,11 @@ do_mmap(void *addr, size_t len, int prot, int flags, int fd, int64_t offset)
 	if (shim_prefaults)
 		return map_prefaulted(addr, len, prot, flags, fd, offset,
 				      __builtin_return_address(0));
-	if (!(flags & (MAP_POPULATE | MAP_LOCKED))) {
-		if (len >= shim_min_bytes)
-			note_unasked(len, prot, flags);
-		return real_mmap(addr, len, prot, flags, fd, offset);
-	}
+	if (flags & MAP_FIXED && shim_ahead_watches())
+		shim_ahead_stop(addr, len, false);
+	if (!(flags & (MAP_POPULATE | MAP_LOCKED)))
+		return map_watched(addr, len, prot, flags, fd, offset,
+				   __builtin_return_address(0));
 	if (!SHIM_WANTS(SHIM_MMAP, len))
 		return real_mmap(addr, len, prot, flags, fd, offset);
 	return map_large(addr, len, prot, flags, fd, offset);
@@ -231,17 +256,34 @@ KTASK_API int munmap(void *addr, size_t len)
 {
 	if (shim_prefaults)
 		shim_prefault_stop(addr, len, false);
+	if (shim_ahead_watches())
+		shim_ahead_stop(addr, len, false);
 	if (SHIM_WANTS(SHIM_MUNMAP, len) && shim_takes(SHIM_MUNMAP, len) &&
 	    shim_unmap(addr, len))
 		return 0;
 	return real_munmap(addr, len);
 }
 
+/* Whether it was watched, and is so no more. */
+static bool unwatch_range(void *old, size_t old_len, size_t new_len, int flags,
+			  const void *addr)
+{
+	unsigned before = atomic_load(&shim_ahead_watched);
+
+	if (!before)
+		return false;
+	shim_ahead_stop(old, old_len ? old_len : 1, true);
+	if (flags & MREMAP_FIXED)
+		shim_ahead_stop(addr, new_len, false);
+	return atomic_load(&shim_ahead_watched) < before;
+}
+
 /* Only to know of it. */
 KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 		       ...)
 {
-	void *addr = NULL;
+	void *addr = NULL, *moved;
+	bool watched;
 	va_list list;
 
 	/* With the other flag it is a hint. */
@@ -255,5 +297,9 @@ KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 		if (flags & MREMAP_FIXED)
 			shim_prefault_stop(addr, new_len, false);
 	}
-	return real_mremap(old, old_len, new_len, flags, addr);
+	watched = unwatch_range(old, old_len, new_len, flags, addr);
+	moved = real_mremap(old, old_len, new_len, flags, addr);
+	if (watched && moved != MAP_FAILED && !(flags & MREMAP_DONTUNMAP))
+		shim_ahead_mapping(moved, new_len, __builtin_return_address(0));
+	return moved;
 }

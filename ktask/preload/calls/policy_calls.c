@@ -28,6 +28,8 @@ void shim_policy_call(long number, const long *args)
 
 	if (number == SYS_mbind && shim_prefaults)
 		shim_prefault_stop((const void *)args[0], len, false);
+	if (number == SYS_mbind && shim_ahead_watches())
+		shim_ahead_stop((const void *)args[0], len, true);
 	if (number == SYS_mbind)
 		SHIM_LEFT(LEFT_MBIND, len);
 	if (number == SYS_move_pages && len < SIZE_MAX / 4096)

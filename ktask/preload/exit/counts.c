@@ -48,8 +48,45 @@ void shim_count(enum shim_call call, const struct shim_work *work)
 	shim_record_taken(work->done ? work->bytes : 0);
 }
 
+/* More than a few pages are there, and none of them in order. */
+static bool is_random(const struct shim_watched *watched)
+{
+	return !watched->moving && watched->scattered > watched->touched &&
+	       watched->scattered > watched->bytes / 100;
+}
+
+void shim_count_watched(const struct shim_watched *watched)
+{
+	struct shim_ahead *ahead = &shim_counts.ahead;
+
+	atomic_fetch_add(&ahead->mappings, 1);
+	atomic_fetch_add(&ahead->bytes, watched->bytes);
+	atomic_fetch_add(&ahead->touched, watched->touched);
+	atomic_fetch_add(&ahead->wasted, watched->wasted);
+	if (watched->made)
+		return;
+	if (watched->short_of_memory)
+		atomic_fetch_add(&ahead->memory, 1);
+	else if (watched->unhelped)
+		atomic_fetch_add(&ahead->unhelped, 1);
+	else if (is_random(watched))
+		atomic_fetch_add(&ahead->random, 1);
+}
+
+void shim_count_ahead(size_t bytes, uint64_t cpu_ns)
+{
+	atomic_fetch_add(&shim_counts.ahead.made, bytes);
+	atomic_fetch_add(&shim_counts.ahead.cpu_ns, cpu_ns);
+	if (!bytes)
+		return;
+	atomic_fetch_add(&shim_counts.ahead.windows, 1);
+	shim_record_taken(bytes);
+}
+
 bool shim_counted(void)
 {
+	if (atomic_load(&shim_counts.ahead.mappings))
+		return true;
 	for (int i = 0; i < SHIM_NR_CALLS; i++)
 		if (atomic_load(&shim_counts.taken[i].calls))
 			return true;

@@ -29,7 +29,21 @@ struct shim_sum {
 	atomic_ullong bytes;
 };
 
+/* Mappings that were watched, in bytes of memory. */
+struct shim_ahead {
+	atomic_ullong mappings;
+	atomic_ullong bytes;
+	atomic_ullong touched; /* in order */
+	atomic_ullong windows; /* in which something was made */
+	atomic_ullong made;
+	atomic_ullong wasted;
+	atomic_ullong cpu_ns; /* that making took */
+	/* Mappings in which nothing was made, by the reason. */
+	atomic_ullong unhelped, memory, random;
+};
+
 struct shim_counts {
+	struct shim_ahead ahead;
 	struct shim_taken taken[SHIM_NR_CALLS];
 	struct shim_sum left[SHIM_NR_LEFT]; /* kinds that the kernel does */
 	struct shim_sum declined[SHIM_NR_WHY]; /* else taken, but not here */

@@ -248,7 +248,7 @@ void shim_raise_working(void)
 {
 	int saved_errno = errno, cancel_state;
 
-	if (!shim_working())
+	if (!shim_working() && !shim_ahead_running())
 		return;
 	/* execve() is no point of cancellation. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
@@ -383,6 +383,8 @@ void shim_at_end(int status, bool in_order)
 		/* A handler may have found the allocator half way. */
 		if (shim_prefaults && (in_order || !has_handlers()))
 			shim_prefault_end();
+		if (in_order || !has_handlers())
+			shim_ahead_end();
 		if (in_order)
 			shim_report_limit();
 		take_exit(status, in_order);

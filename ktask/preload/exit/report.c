@@ -71,6 +71,9 @@ static const char *const whys[SHIM_NR_WHY] = {
 			"(--prefault makes them)",
 	[WHY_MEMORY] = "more than --prefault may take of the available memory",
 	[WHY_UNTOUCHED] = "what --prefault made before is untouched",
+	[WHY_AHEAD] = "nothing is made ahead with one CPU, a limit on memory "
+		      "(ulimit -v, -d), a memory policy, a real-time priority "
+		      "or before Linux 5.14",
 	[WHY_POLICY] = "the thread has a memory policy, which helpers do not "
 		       "follow",
 };
@@ -245,6 +248,47 @@ static void write_left(int fd, enum shim_left what)
 	end_line(fd, &line);
 }
 
+/* ---- what was made ahead ---- */
+
+static void append_unmade(struct report_line *line, const atomic_ullong *nr,
+			  const char *why)
+{
+	if (atomic_load(nr))
+		report_append(line, "; nothing in %llu: %s", atomic_load(nr),
+			      why);
+}
+
+static void append_made(struct report_line *line)
+{
+	const struct shim_ahead *ahead = &shim_counts.ahead;
+
+	report_append(line, ", ");
+	report_append_size(line, atomic_load(&ahead->made));
+	report_append(line, " made ahead (at most ");
+	append_seconds(line, &ahead->cpu_ns);
+	report_append(line, " saved, ");
+	report_append_size(line, atomic_load(&ahead->wasted));
+	report_append(line, " untouched)");
+}
+
+static void write_ahead(int fd)
+{
+	const struct shim_ahead *ahead = &shim_counts.ahead;
+	struct report_line line = { 0 };
+
+	report_append(&line, "ktask: ahead: %llu mappings of ",
+		      atomic_load(&ahead->mappings));
+	report_append_size(&line, atomic_load(&ahead->bytes));
+	report_append(&line, ", ");
+	report_append_size(&line, atomic_load(&ahead->touched));
+	report_append(&line, " touched in order");
+	append_made(&line);
+	append_unmade(&line, &ahead->random, "touched at random or in steps");
+	append_unmade(&line, &ahead->unhelped, "no helper got a CPU");
+	append_unmade(&line, &ahead->memory, "too little memory is left");
+	end_line(fd, &line);
+}
+
 /* ---- the process ---- */
 
 static void write_declined(int fd, enum shim_why why)
@@ -315,6 +359,8 @@ static struct totals add_totals(void)
 		totals.sum.calls += atomic_load(&shim_counts.taken[i].calls);
 		totals.sum.bytes += atomic_load(&shim_counts.taken[i].bytes);
 	}
+	totals.sum.calls += atomic_load(&shim_counts.ahead.windows);
+	totals.sum.bytes += atomic_load(&shim_counts.ahead.made);
 	for (enum shim_why i = 0; i < SHIM_NR_WHY; i++) {
 		bool first = !totals.sum.left_calls;
 
@@ -346,7 +392,8 @@ static void append_taken(struct report_line *line, const struct totals *totals,
 	report_append(line, "nothing");
 	if (dry_run)
 		report_append(line, ": --dry-run");
-	else if (!totals->sum.left_calls)
+	else if (!totals->sum.left_calls &&
+		 !atomic_load(&shim_counts.ahead.mappings))
 		append_smallness(line);
 }
 
@@ -373,6 +420,8 @@ static void write_report(int fd, bool more, const char *then)
 	for (int call = 0; call < SHIM_NR_CALLS; call++)
 		if (atomic_load(&shim_counts.taken[call].calls))
 			write_taken(fd, call);
+	if (atomic_load(&shim_counts.ahead.mappings))
+		write_ahead(fd);
 	for (int what = 0; what < SHIM_NR_LEFT; what++)
 		if (atomic_load(&shim_counts.left[what].calls))
 			write_left(fd, what);

@@ -67,6 +67,9 @@ static const struct {
 	{ SYS_clock_gettime, { (uint64_t)-10 } }, /* of another thread */
 	{ SYS_clock_nanosleep, { 0 } },
 	{ SYS_clone, { RAW_THREAD_FLAGS } },
+#ifdef SYS_close_range
+	{ SYS_close_range, { 0, UINT32_MAX, 2 } },
+#endif
 #ifdef SYS_clone3
 	{ SYS_clone3, { 0 } },
 #endif
@@ -78,6 +81,8 @@ static const struct {
 	{ SYS_fstatfs, { 3 } },
 	{ SYS_futex, { 0, 128 } },
 	{ SYS_futex, { 0, 1 } },
+	{ SYS_futex, { 0, 129 } },
+	{ SYS_futex, { 0, 265 } }, /* pthread_join() */
 	{ SYS_get_mempolicy, { 0 } },
 	{ SYS_getdents64, { 3 } },
 	{ SYS_get_robust_list, { 0 } },
@@ -94,6 +99,8 @@ static const struct {
 	{ SYS_lseek, { 3 } },
 	{ SYS_madvise, { 0, 0, MADV_POPULATE_WRITE } },
 	{ SYS_madvise, { 0, 0, MADV_DONTNEED } },
+	{ SYS_madvise, { 0, 0, MADV_HUGEPAGE } },
+	{ SYS_madvise, { 0, 0, MADV_NOHUGEPAGE } },
 	{ SYS_mincore, { 0 } },
 	{ SYS_mlock, { 0 } },
 	{ SYS_mlock2, { 0, 0, 1 } },
@@ -126,6 +133,7 @@ static const struct {
 	{ SYS_sched_get_priority_min, { 0 } },
 	{ SYS_sched_getaffinity, { 0 } },
 	{ SYS_sched_getattr, { 0 } },
+	{ SYS_sched_getscheduler, { 0 } },
 	{ SYS_sched_setaffinity, { 1 } },
 	{ SYS_sched_setattr, { 0 } },
 	{ SYS_sched_setscheduler, { 1, SCHED_OTHER } },
@@ -266,6 +274,7 @@ bool shim_filter_seen(bool strict, const void *program)
 	if (ours) {
 		if (shim_prefaults)
 			shim_prefault_end();
+		shim_ahead_end();
 		shim_trim();
 		shim_report_now("it set a system call filter (seccomp), behind "
 				"which nothing is taken over");

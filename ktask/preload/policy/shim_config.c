@@ -34,9 +34,10 @@
  */
 #define DEFAULT_MIN_BYTES ((size_t)32 << 20)
 
-const char *const shim_call_names[SHIM_NR_CALLS] = {
-	"mmap", "madvise", "mlock", "munmap", "fallocate", "exit", "prefault"
-};
+const char *const shim_call_names[SHIM_NR_CALLS] = { "mmap",	  "madvise",
+						     "mlock",	  "munmap",
+						     "fallocate", "exit",
+						     "prefault",  "ahead" };
 
 size_t shim_min_bytes = DEFAULT_MIN_BYTES;
 bool shim_prefaults, shim_prefault_waits;
@@ -58,7 +59,14 @@ void shim_memory_watched(void)
 	atomic_store(&memory_watched, true);
 	if (shim_prefaults)
 		shim_prefault_end();
+	if (shim_ahead_running() && shim_is_ours())
+		shim_ahead_end();
 	errno = saved_errno;
+}
+
+bool shim_memory_is_watched(void)
+{
+	return atomic_load(&memory_watched);
 }
 
 static pid_t current_pid(void)
@@ -143,6 +151,7 @@ static void restart_in_child(void)
 	shim_forget_working();
 	shim_report_again();
 	shim_prefault_forked();
+	shim_ahead_forked();
 }
 
 static void read_min_bytes(const char *text)
@@ -169,8 +178,10 @@ static int call_named(const char *name, size_t len)
 /* What `ktask run` says besides, in the same list. */
 static bool is_mode(const char *name, size_t len)
 {
-	static const char *const words[] = { "dry", "filter-ok", "prefault",
-					     "prefault-wait" };
+	static const char *const words[] = { "dry",	 "filter-ok",
+					     "prefault", "prefault-wait",
+					     "ahead",	 "ahead-small",
+					     "ahead-off" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strlen(words[i]) == len && !memcmp(words[i], name, len))
@@ -231,7 +242,8 @@ static int find_allocator(struct dl_phdr_info *object, size_t size,
 {
 	uintptr_t start, end;
 
-	if (!contains_address(object, (uintptr_t)malloc, &start, &end))
+	if (!contains_address(object, (uintptr_t)shim_allocator(), &start,
+			      &end))
 		return 0;
 	if ((uintptr_t)gnu_get_libc_version >= start &&
 	    (uintptr_t)gnu_get_libc_version < end)
@@ -261,6 +273,22 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
+/* What makes all of a mapping leaves nothing to make ahead. */
+static void read_ahead(const char *mode)
+{
+	const char *engine = secure_getenv("KTASK_ENGINE");
+
+	shim_ahead_small = has_word(mode, "ahead-small");
+	/* Helpers of the watcher cannot use the device, which is a file. */
+	if (engine && !strcmp(engine, "kernel"))
+		return;
+	if (shim_prefaults || has_word(mode, "ahead-off") ||
+	    !(shim_ahead_small || has_word(mode, "ahead")))
+		return;
+	calls_mask |= 1u << SHIM_AHEAD;
+	shim_ahead_min_bytes = shim_min_bytes;
+}
+
 static void __attribute__((constructor)) shim_init(void)
 {
 	const char *report, *mode;
@@ -277,6 +305,7 @@ static void __attribute__((constructor)) shim_init(void)
 	shim_prefaults = shim_prefault_waits || has_word(mode, "prefault");
 	if (shim_prefaults)
 		calls_mask |= 1u << SHIM_PREFAULT;
+	read_ahead(mode);
 	shim_report_init(dry);
 	shim_filter_init(has_word(mode, "filter-ok"));
 	dl_iterate_phdr(find_allocator, NULL);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Readahead for anonymous memory: what a program touches in order is made present
+ * by helpers before it gets there.
+ *
+ *	ahead_window.c      how far ahead: the bound on waste
+ *	touch_frontier.c    where a mapping is touched in order
+ *	large_mappings.c    which large private mappings there are
+ *	allocation_calls.c  malloc and its kin, which make most of them
+ *	ahead_page_size.c   whether huge pages are advised for what lies ahead
+ *	make_ahead.c        a job of the library makes a window
+ *	ahead_watcher.c     the thread that looks, decides and begins the jobs
+ *
+ * What the rest of the shim sees is in preload/shim.h: shim_ahead_*().
+ *
+ * The watcher asks mincore(2) which pages are present.  It needs no descriptor,
+ * other than /proc/self/pagemap: a thread that opens one takes the lowest free
+ * number, for which the program may just have made room.  For the same reason the
+ * watcher and the helpers that it makes have a table of descriptors of their own.
+ */
+#ifndef PRELOAD_AHEAD_H
+#define PRELOAD_AHEAD_H
+
+#include "preload/ahead/large_mappings.h"
+
+/* ahead_page_size.c: pages that a touch of the mapping makes now */
+size_t ahead_unit_pages(const struct large_mapping *mapping);
+/* Whether huge pages are to be advised for windows of this mapping. */
+bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns);
+/* Advise them for a window.  Return: false if the kernel refuses. */
+bool ahead_advise_huge(struct large_mapping *mapping,
+		       const struct touch_window *window);
+void ahead_page_size_init(void);
+
+/* make_ahead.c: begin to make mapping->window; false: it cannot be now */
+bool ahead_make(struct large_mapping *mapping);
+/* Is the job done?  @cancel: end it. */
+bool ahead_made(struct large_mapping *mapping, bool cancel);
+
+#endif /* PRELOAD_AHEAD_H */

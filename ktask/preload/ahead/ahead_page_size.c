@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Page sizes: what a touch makes, and when huge pages are advised.
+ *
+ * Where the machine has huge pages on advice only, the watcher gives that advice for
+ * a window before it is made, never for what is there, and not for the rest of the
+ * mapping: a program that goes on at random would get 2 MiB for each touch.
+ * Whatever the program says itself wins, before or later.
+ *
+ * What is advised is a mapping of its own to the kernel until large_mappings.c joins
+ * it with the rest, before mremap() and where the program discards a part.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "preload/ahead/ahead.h"
+#include "preload/shim.h"
+
+#define MODE_FILE "/sys/kernel/mm/transparent_hugepage/enabled"
+#define SIZE_FILE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
+
+/* So much has to be touched in order, and the program had so long to say more. */
+#define DENSE_PAGES (2 * AHEAD_BLOCK_PAGES)
+#define ADVICE_NS 1000000
+
+static enum { HUGE_NEVER, HUGE_ON_ADVICE, HUGE_ALWAYS } huge_mode;
+
+/* Elsewhere blocks would not be huge pages. */
+static bool is_size_known(void)
+{
+	char text[32];
+
+	return shim_read_text(SIZE_FILE, text, sizeof(text)) &&
+	       !strcmp(text, "2097152\n");
+}
+
+void ahead_page_size_init(void)
+{
+	char text[128];
+
+	huge_mode = HUGE_NEVER;
+	if (!is_size_known() || !shim_read_text(MODE_FILE, text, sizeof(text)))
+		return;
+	if (strstr(text, "[always]"))
+		huge_mode = HUGE_ALWAYS;
+	else if (strstr(text, "[madvise]"))
+		huge_mode = HUGE_ON_ADVICE;
+}
+
+size_t ahead_unit_pages(const struct large_mapping *mapping)
+{
+	int advice = atomic_load(&mapping->advice);
+	bool huge = huge_mode == HUGE_ALWAYS && advice != ADVICE_SMALL;
+
+	if (huge_mode == HUGE_ON_ADVICE)
+		huge = advice == ADVICE_HUGE ||
+		       (advice == ADVICE_NONE &&
+			atomic_load(&mapping->advised));
+	return huge ? AHEAD_BLOCK_PAGES : 1;
+}
+
+bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns)
+{
+	return huge_mode == HUGE_ON_ADVICE && !shim_ahead_small &&
+	       atomic_load(&mapping->advice) == ADVICE_NONE &&
+	       mapping->tracker.touched >= DENSE_PAGES &&
+	       now_ns - mapping->since_ns >= ADVICE_NS;
+}
+
+bool ahead_advise_huge(struct large_mapping *mapping,
+		       const struct touch_window *window)
+{
+	size_t nr_pages = mapping->tracker.nr_pages;
+	size_t first = window->down ? nr_pages - window->end : window->start;
+	bool done = false;
+
+	if (!large_mapping_enter(mapping))
+		return false;
+	if (atomic_load(&mapping->advice) == ADVICE_NONE) {
+		atomic_store(&mapping->advised, true);
+		done = !real_madvise(
+			(void *)(mapping->start + first * AHEAD_PAGE_BYTES),
+			(window->end - window->start) * AHEAD_PAGE_BYTES,
+			MADV_HUGEPAGE);
+	}
+	large_mapping_leave(mapping);
+	return done;
+}

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The watcher: a thread that looks where large mappings are touched, decides how far
+ * ahead they are made, and has helpers do it.  It makes no page itself.
+ *
+ * A process gets one with its first large mapping, and none where it could do no
+ * good or could be noticed in a limit: one CPU, a limit on the address space or on
+ * data, a memory policy, Linux before 5.14.  It sleeps on one word while there is
+ * nothing to watch.  Where nothing moves it looks ever more rarely, at last every 50 ms.
+ *
+ * It has the priority of the process, as helpers have that wait: a thread of the
+ * lowest priority would delay the end of the process on a busy machine.  It works
+ * some microseconds in every 200 at most.
+ *
+ * It takes no signal of the program, and its table of descriptors is its own.  So is
+ * that of helpers which it makes: they must not work on files (shim_ahead_end()).
+ *
+ *	NONE --start--> STARTING --> RUNNING --end--> ENDING --> NONE
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "preload/ahead/ahead.h"
+#include "preload/exit/counts.h"
+#include "preload/shim.h"
+
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE (1u << 1)
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+#define STACK_BYTES ((size_t)256 << 10)
+
+/* Between two looks at a mapping: at first, at last, and how it grows. */
+#define DELAY_MIN_NS 200000
+#define DELAY_MAX_NS 50000000
+#define DELAY_GROWTH 4
+/* Between two looks at all of its pages, and for each time that one takes. */
+#define SCAN_MIN_NS 500000
+#define SCAN_MAX_NS 200000000
+#define SCAN_TIMES 50
+/* Windows in a row for which no helper came: nobody is asked for so long. */
+#define UNHELPED 4
+#define UNHELPED_NS 100000000
+
+enum watcher_state { NONE, STARTING, RUNNING, ENDING };
+
+size_t shim_ahead_min_bytes = SIZE_MAX;
+bool shim_ahead_small;
+
+static _Atomic int state;
+static pthread_t thread;
+/* Changes when there is something new. */
+static _Atomic uint32_t news;
+static atomic_bool quitting;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ---- one mapping ---- */
+
+static int look_at_pages(void *arg, size_t first, size_t nr,
+			 unsigned char *present)
+{
+	const struct large_mapping *mapping = arg;
+	void *at = (void *)(mapping->start + first * AHEAD_PAGE_BYTES);
+
+	return syscall(SYS_mincore, at, nr * AHEAD_PAGE_BYTES, present) ? -errno
+									: 0;
+}
+
+static void begin_watching(struct large_mapping *mapping, uint64_t now)
+{
+	size_t nr_pages = (mapping->end - mapping->start) / AHEAD_PAGE_BYTES;
+
+	touch_tracker_init(&mapping->tracker, nr_pages,
+			   mapping->start / AHEAD_PAGE_BYTES %
+				   AHEAD_BLOCK_PAGES,
+			   look_at_pages, mapping);
+	mapping->since_ns = now;
+	mapping->due_ns = now;
+	mapping->scan_due_ns = now;
+	mapping->delay_ns = DELAY_MIN_NS;
+	mapping->scan_delay_ns = SCAN_MIN_NS;
+	mapping->nr_unhelped = 0;
+	mapping->nr_windows = 0;
+	mapping->short_of_memory = false;
+	mapping->seen = true;
+}
+
+/* Return: whether there are new frontiers, or an error. */
+static int scan_if_due(struct large_mapping *mapping, uint64_t now)
+{
+	uint64_t took;
+	int found;
+
+	if (now < mapping->scan_due_ns)
+		return 0;
+	found = touch_tracker_scan(&mapping->tracker);
+	took = now_ns() - now;
+	if (found)
+		mapping->scan_delay_ns = SCAN_MIN_NS;
+	else if (mapping->scan_delay_ns < SCAN_MAX_NS)
+		mapping->scan_delay_ns += mapping->scan_delay_ns / 2;
+	if (mapping->scan_delay_ns < SCAN_TIMES * took)
+		mapping->scan_delay_ns = SCAN_TIMES * took;
+	mapping->scan_due_ns = now + mapping->scan_delay_ns;
+	return found;
+}
+
+/* What a job made is known when it has ended. */
+static void note_result(struct large_mapping *mapping)
+{
+	unsigned long made = mapping->made_pages - mapping->made_before;
+
+	shim_count_ahead(made * AHEAD_PAGE_BYTES, mapping->result.cpu_ns);
+	mapping->nr_unhelped =
+		mapping->result.chunks ? 0 : mapping->nr_unhelped + 1;
+}
+
+static void begin_window(struct large_mapping *mapping, uint64_t now)
+{
+	struct touch_tracker *tracker = &mapping->tracker;
+
+	tracker->unit = ahead_unit_pages(mapping);
+	if (!touch_tracker_window(tracker, &mapping->window))
+		return;
+	if (ahead_wants_huge(mapping, now) || mapping->advised)
+		ahead_advise_huge(mapping, &mapping->window);
+	tracker->unit = ahead_unit_pages(mapping);
+	mapping->huge = tracker->unit > 1;
+	mapping->nr_windows += ahead_make(mapping);
+}
+
+/* It is not what it was: the program has changed it in a way that nobody saw. */
+static void give_up(struct large_mapping *mapping)
+{
+	int watched = MAPPING_WATCHED;
+
+	if (atomic_compare_exchange_strong(&mapping->state, &watched,
+					   MAPPING_STOPPED))
+		atomic_fetch_sub(&shim_ahead_watched, 1);
+}
+
+static void plan_look(struct large_mapping *mapping, bool moved, uint64_t now)
+{
+	if (moved)
+		mapping->delay_ns = DELAY_MIN_NS;
+	else if (mapping->delay_ns < DELAY_MAX_NS)
+		mapping->delay_ns += mapping->delay_ns / DELAY_GROWTH;
+	mapping->due_ns = now + mapping->delay_ns;
+	if (mapping->nr_unhelped >= UNHELPED) {
+		mapping->nr_unhelped = 0;
+		mapping->due_ns = now + UNHELPED_NS;
+	}
+}
+
+static void look_at_mapping(struct large_mapping *mapping, uint64_t now)
+{
+	bool working = atomic_load(&mapping->job);
+	int moved = touch_tracker_follow(&mapping->tracker);
+	int found = moved < 0 ? moved : scan_if_due(mapping, now);
+
+	if (found < 0) {
+		give_up(mapping);
+		return;
+	}
+	if (working && ahead_made(mapping, false)) {
+		note_result(mapping);
+		working = false;
+		moved = 1;
+	}
+	if (!working)
+		begin_window(mapping, now);
+	plan_look(mapping, moved || found, now);
+}
+
+/* What the report tells of it. */
+static void account_mapping(struct large_mapping *mapping)
+{
+	const struct touch_tracker *tracker = &mapping->tracker;
+	size_t touched = tracker->touched < tracker->nr_pages
+				 ? tracker->touched
+				 : tracker->nr_pages;
+	size_t pending = touch_tracker_pending(tracker);
+
+	if (pending > mapping->made_pages)
+		pending = mapping->made_pages;
+	shim_count_watched(&(struct shim_watched){
+		.bytes = tracker->nr_pages * AHEAD_PAGE_BYTES,
+		.touched = touched * AHEAD_PAGE_BYTES,
+		.scattered = tracker->present * AHEAD_PAGE_BYTES,
+		.made = mapping->made_pages * AHEAD_PAGE_BYTES,
+		.wasted = pending * AHEAD_PAGE_BYTES,
+		.moving = touch_tracker_moving(tracker),
+		.short_of_memory = mapping->short_of_memory,
+		.unhelped = mapping->nr_windows && !mapping->made_pages,
+	});
+}
+
+/* The program handles faults itself, of which it shall have those that it had. */
+static void keep_for_undo(const struct large_mapping *mapping)
+{
+	const struct touch_tracker *tracker = &mapping->tracker;
+	bool kept = false;
+
+	for (unsigned i = 0; i < tracker->nr; i++) {
+		const struct touch_frontier *frontier = &tracker->frontiers[i];
+		size_t from = frontier->at, to = frontier->made;
+
+		if (to <= from)
+			continue;
+		if (frontier->down)
+			from = tracker->nr_pages - frontier->made;
+		shim_made_add(
+			(void *)(mapping->start + from * AHEAD_PAGE_BYTES),
+			(frontier->made - frontier->at) * AHEAD_PAGE_BYTES,
+			false);
+		kept = true;
+	}
+	/* Changes of mappings are to be told from then on. */
+	atomic_fetch_add(&shim_ahead_watched, kept);
+}
+
+static void end_watching(struct large_mapping *mapping)
+{
+	if (mapping->seen && shim_memory_is_watched())
+		keep_for_undo(mapping);
+	if (mapping->seen) {
+		if (atomic_load(&mapping->job)) {
+			ahead_made(mapping, true);
+			note_result(mapping);
+		}
+		account_mapping(mapping);
+	}
+	mapping->seen = false;
+	atomic_store(&mapping->state, MAPPING_FREE);
+}
+
+/* Return: when it is to be looked at next; UINT64_MAX: never. */
+static uint64_t serve_mapping(struct large_mapping *mapping, uint64_t now)
+{
+	switch (atomic_load(&mapping->state)) {
+	case MAPPING_STOPPED:
+		end_watching(mapping);
+		return UINT64_MAX;
+	case MAPPING_WATCHED:
+		break;
+	default:
+		return UINT64_MAX;
+	}
+	if (!mapping->seen)
+		begin_watching(mapping, now);
+	if (touch_tracker_done(&mapping->tracker) &&
+	    !atomic_load(&mapping->job))
+		return UINT64_MAX;
+	if (now >= mapping->due_ns)
+		look_at_mapping(mapping, now);
+	return mapping->due_ns;
+}
+
+/* ---- the thread ---- */
+
+static void sleep_until(uint32_t seen, uint64_t due_ns, uint64_t now)
+{
+	uint64_t wait_ns = due_ns > now ? due_ns - now : 0;
+	struct timespec wait = {
+		.tv_sec = (time_t)(wait_ns / 1000000000u),
+		.tv_nsec = (long)(wait_ns % 1000000000u),
+	};
+
+	syscall(SYS_futex, &news, FUTEX_WAIT_PRIVATE, seen,
+		due_ns == UINT64_MAX ? NULL : &wait, NULL, 0);
+}
+
+static void serve_all(void)
+{
+	while (!atomic_load(&quitting)) {
+		uint32_t seen = atomic_load(&news);
+		uint64_t now = now_ns(), due_ns = UINT64_MAX;
+
+		for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+			uint64_t due = serve_mapping(&large_mappings[i], now);
+
+			due_ns = due < due_ns ? due : due_ns;
+		}
+		now = now_ns();
+		if (due_ns < now + DELAY_MIN_NS / 4)
+			due_ns = now + DELAY_MIN_NS / 4;
+		sleep_until(seen, due_ns, now);
+	}
+}
+
+static void end_all(void)
+{
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+		give_up(&large_mappings[i]);
+		if (atomic_load(&large_mappings[i].state) == MAPPING_STOPPED)
+			end_watching(&large_mappings[i]);
+	}
+}
+
+static void *run_watcher(void *unused)
+{
+	shim_set_busy(true);
+	syscall(SYS_prctl, PR_SET_NAME, "ktask-ahead", 0, 0, 0);
+	if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE))
+		atomic_store(&quitting, true);
+	ahead_page_size_init();
+	serve_all();
+	end_all();
+	return NULL;
+}
+
+static void block_signals(sigset_t *saved)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS,	SIGILL,
+				      SIGFPE,  SIGTRAP, SIGSYS };
+	sigset_t blocked;
+
+	sigfillset(&blocked);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		sigdelset(&blocked, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &blocked, saved);
+}
+
+static int create_thread(void)
+{
+	pthread_attr_t attr;
+	sigset_t saved;
+	int error = pthread_attr_init(&attr);
+
+	if (error)
+		return error;
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	block_signals(&saved);
+	error = pthread_create(&thread, &attr, run_watcher, NULL);
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	pthread_attr_destroy(&attr);
+	return error;
+}
+
+/* As ordinary threads are: it would be noticed if its stack counted. */
+static bool is_unlimited(int resource)
+{
+	struct rlimit limit;
+
+	return !getrlimit((__rlimit_resource_t)resource, &limit) &&
+	       limit.rlim_cur == RLIM_INFINITY;
+}
+
+static bool has_cpus(void)
+{
+	cpu_set_t cpus;
+
+	return !sched_getaffinity(0, sizeof(cpus), &cpus) &&
+	       CPU_COUNT(&cpus) > 1;
+}
+
+/* Real-time threads would make the watcher one. */
+static bool is_ordinary(void)
+{
+	int policy = sched_getscheduler(0), mode = 0;
+
+	return (policy == SCHED_OTHER || policy == SCHED_BATCH) &&
+	       !syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) && !mode;
+}
+
+static bool may_start(void)
+{
+	return is_unlimited(RLIMIT_AS) && is_unlimited(RLIMIT_DATA) &&
+	       has_cpus() && real_knows_advice(MADV_POPULATE_WRITE);
+}
+
+static void wake_watcher(void)
+{
+	atomic_fetch_add(&news, 1);
+	syscall(SYS_futex, &news, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* Return: whether there is a watcher. */
+static bool start_watcher(void)
+{
+	int none = NONE;
+
+	if (atomic_load(&state) == RUNNING)
+		return true;
+	if (!atomic_compare_exchange_strong(&state, &none, STARTING))
+		return false;
+	atomic_store(&quitting, false);
+	if (create_thread()) {
+		atomic_store(&state, NONE);
+		return false;
+	}
+	atomic_store(&state, RUNNING);
+	return true;
+}
+
+static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block)
+{
+	uintptr_t first =
+		(start + AHEAD_PAGE_BYTES - 1) & ~(AHEAD_PAGE_BYTES - 1);
+	uintptr_t last = end & ~(AHEAD_PAGE_BYTES - 1);
+
+	if (last <= first)
+		return;
+	if (!is_ordinary() || (!shim_ahead_running() && !may_start())) {
+		shim_decline(WHY_AHEAD, end - start);
+		return;
+	}
+	if (!shim_takes(SHIM_AHEAD, end - start) || !start_watcher())
+		return;
+	if (large_mapping_add(first, last, block))
+		wake_watcher();
+}
+
+static void watch_quietly(uintptr_t start, uintptr_t end, uintptr_t block,
+			  const void *from)
+{
+	int saved_errno = errno, cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (shim_wants(SHIM_AHEAD, end - start, from)) {
+		shim_set_busy(true);
+		watch_range(start, end, block);
+		shim_set_busy(false);
+	}
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved_errno;
+}
+
+void shim_ahead_block(void *block, size_t len)
+{
+	if (!shim_busy())
+		watch_quietly((uintptr_t)block, (uintptr_t)block + len,
+			      (uintptr_t)block, NULL);
+}
+
+void shim_ahead_mapping(void *base, size_t len, const void *from)
+{
+	if (len >= shim_ahead_min_bytes && !shim_busy())
+		watch_quietly((uintptr_t)base, (uintptr_t)base + len, 0, from);
+}
+
+void shim_ahead_end(void)
+{
+	int running = RUNNING;
+
+	if (!atomic_compare_exchange_strong(&state, &running, ENDING))
+		return;
+	atomic_store(&quitting, true);
+	wake_watcher();
+	pthread_join(thread, NULL);
+	atomic_store(&state, NONE);
+}
+
+bool shim_ahead_running(void)
+{
+	return atomic_load(&state) == RUNNING;
+}
+
+void shim_ahead_forked(void)
+{
+	if (atomic_load(&state) == NONE)
+		return;
+	large_mappings_forget();
+	atomic_store(&state, NONE);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * malloc and its kin: large blocks are told to the watcher, and taken from it again
+ * before they are freed.  All of them are made by whoever comes next, which is the C
+ * library or the program's own allocator.
+ *
+ * A small call costs a comparison and a jump; so does free(), where no block is
+ * watched that could be it.
+ *
+ * The next function is looked up at the first call, which may come from the loader
+ * before any constructor ran.  Should the lookup itself allocate, the C library's own
+ * functions serve it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ktask/ktask.h>
+
+#include "preload/shim.h"
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t nr, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+extern void *__libc_memalign(size_t align, size_t size);
+extern void __libc_free(void *block);
+
+static int align_by_libc(void **block, size_t align, size_t size)
+{
+	void *made = __libc_memalign(align, size);
+
+	if (!made)
+		return ENOMEM;
+	*block = made;
+	return 0;
+}
+
+struct allocator {
+	void *(*malloc)(size_t size);
+	void *(*calloc)(size_t nr, size_t size);
+	void *(*realloc)(void *block, size_t size);
+	void *(*aligned_alloc)(size_t align, size_t size);
+	void *(*memalign)(size_t align, size_t size);
+	int (*posix_memalign)(void **block, size_t align, size_t size);
+	void (*free)(void *block);
+};
+
+static const struct allocator libc_allocator = {
+	.malloc = __libc_malloc,
+	.calloc = __libc_calloc,
+	.realloc = __libc_realloc,
+	.aligned_alloc = __libc_memalign,
+	.memalign = __libc_memalign,
+	.posix_memalign = align_by_libc,
+	.free = __libc_free,
+};
+
+static struct allocator next_allocator;
+static const struct allocator *_Atomic next;
+
+static void find_one(void *to, const char *name)
+{
+	void *found = dlsym(RTLD_NEXT, name);
+
+	if (found)
+		memcpy(to, &found, sizeof(found));
+}
+
+/* Threads that come at once find the same. */
+static const struct allocator *find_next(void)
+{
+	static __thread bool finding;
+	struct allocator found = libc_allocator;
+	int saved_errno = errno;
+
+	if (finding)
+		return &libc_allocator;
+	finding = true;
+	find_one(&found.malloc, "malloc");
+	find_one(&found.calloc, "calloc");
+	find_one(&found.realloc, "realloc");
+	find_one(&found.aligned_alloc, "aligned_alloc");
+	find_one(&found.memalign, "memalign");
+	find_one(&found.posix_memalign, "posix_memalign");
+	find_one(&found.free, "free");
+	finding = false;
+	next_allocator = found;
+	atomic_store(&next, &next_allocator);
+	errno = saved_errno;
+	return &next_allocator;
+}
+
+static inline const struct allocator *get_next(void)
+{
+	const struct allocator *found =
+		atomic_load_explicit(&next, memory_order_acquire);
+
+	return __builtin_expect(found != NULL, 1) ? found : find_next();
+}
+
+void *shim_allocator(void)
+{
+	void *address;
+
+	memcpy(&address, &get_next()->malloc, sizeof(address));
+	return address;
+}
+
+static inline bool is_large(size_t size)
+{
+	return __builtin_expect(size >= shim_ahead_min_bytes, 0);
+}
+
+/* Only what is watched lies between the two. */
+static inline bool may_be_watched(const void *block)
+{
+	uintptr_t at = (uintptr_t)block;
+
+	return __builtin_expect(
+		at >= atomic_load_explicit(&shim_ahead_lowest,
+					   memory_order_relaxed) &&
+			at <= atomic_load_explicit(&shim_ahead_highest,
+						   memory_order_relaxed),
+		0);
+}
+
+KTASK_API void *malloc(size_t size)
+{
+	void *block = get_next()->malloc(size);
+
+	if (is_large(size) && block)
+		shim_ahead_block(block, size);
+	return block;
+}
+
+KTASK_API void *calloc(size_t nr, size_t size)
+{
+	void *block = get_next()->calloc(nr, size);
+	size_t bytes;
+
+	if (__builtin_mul_overflow(nr, size, &bytes))
+		return block;
+	if (is_large(bytes) && block)
+		shim_ahead_block(block, bytes);
+	return block;
+}
+
+/* It moves the block, or not: the kernel may do it, by mremap(). */
+KTASK_API void *realloc(void *block, size_t size)
+{
+	void *moved;
+
+	if (may_be_watched(block))
+		shim_ahead_stop_block(block, true);
+	moved = get_next()->realloc(block, size);
+	if (is_large(size) && moved)
+		shim_ahead_block(moved, size);
+	return moved;
+}
+
+KTASK_API void *aligned_alloc(size_t align, size_t size)
+{
+	void *block = get_next()->aligned_alloc(align, size);
+
+	if (is_large(size) && block)
+		shim_ahead_block(block, size);
+	return block;
+}
+
+KTASK_API void *memalign(size_t align, size_t size)
+{
+	void *block = get_next()->memalign(align, size);
+
+	if (is_large(size) && block)
+		shim_ahead_block(block, size);
+	return block;
+}
+
+KTASK_API int posix_memalign(void **block, size_t align, size_t size)
+{
+	int error = get_next()->posix_memalign(block, align, size);
+
+	if (is_large(size) && !error)
+		shim_ahead_block(*block, size);
+	return error;
+}
+
+KTASK_API void free(void *block)
+{
+	if (may_be_watched(block))
+		shim_ahead_stop_block(block, false);
+	get_next()->free(block);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* See large_mappings.h. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "preload/ahead/large_mappings.h"
+#include "preload/ahead/ahead.h"
+#include "preload/shim.h"
+
+/* Who stops a mapping looks so often without sleeping, then every so often: pages
+ * are made in pieces of some 100 us. */
+#define SPINS 2000
+#define POLL_NS 50000
+
+struct large_mapping large_mappings[AHEAD_MAPPINGS];
+atomic_uint shim_ahead_watched;
+_Atomic uintptr_t shim_ahead_lowest = UINTPTR_MAX, shim_ahead_highest;
+
+/* Blocks that are watched lie between these two, which only move apart. */
+static void cover_block(uintptr_t block)
+{
+	uintptr_t lowest = atomic_load(&shim_ahead_lowest);
+	uintptr_t highest = atomic_load(&shim_ahead_highest);
+
+	while (block < lowest && !atomic_compare_exchange_weak(
+					 &shim_ahead_lowest, &lowest, block))
+		;
+	while (block > highest && !atomic_compare_exchange_weak(
+					  &shim_ahead_highest, &highest, block))
+		;
+}
+
+struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
+					uintptr_t block)
+{
+	for (struct large_mapping *mapping = large_mappings;
+	     mapping < large_mappings + AHEAD_MAPPINGS; mapping++) {
+		int state = MAPPING_FREE;
+
+		if (!atomic_compare_exchange_strong(&mapping->state, &state,
+						    MAPPING_CLAIMED))
+			continue;
+		mapping->seen = false;
+		mapping->start = start;
+		mapping->end = end;
+		mapping->block = block;
+		mapping->advice = ADVICE_NONE;
+		mapping->advised = false;
+		mapping->made_pages = 0;
+		mapping->left_pages = 0;
+		if (block)
+			cover_block(block);
+		atomic_fetch_add(&shim_ahead_watched, 1);
+		atomic_store(&mapping->state, MAPPING_WATCHED);
+		return mapping;
+	}
+	return NULL;
+}
+
+bool large_mapping_enter(struct large_mapping *mapping)
+{
+	atomic_fetch_add(&mapping->nr_making, 1);
+	if (atomic_load(&mapping->state) == MAPPING_WATCHED)
+		return true;
+	atomic_fetch_sub(&mapping->nr_making, 1);
+	return false;
+}
+
+void large_mapping_leave(struct large_mapping *mapping)
+{
+	atomic_fetch_sub(&mapping->nr_making, 1);
+}
+
+struct large_mapping *large_mapping_of_block(uintptr_t block)
+{
+	for (struct large_mapping *mapping = large_mappings;
+	     mapping < large_mappings + AHEAD_MAPPINGS; mapping++)
+		if (atomic_load(&mapping->state) == MAPPING_WATCHED &&
+		    mapping->block == block)
+			return mapping;
+	return NULL;
+}
+
+static bool overlaps(const struct large_mapping *mapping, uintptr_t start,
+		     uintptr_t end)
+{
+	return mapping->start < end && start < mapping->end;
+}
+
+static void wait_for_makers(struct large_mapping *mapping)
+{
+	const struct timespec moment = { .tv_nsec = POLL_NS };
+
+	for (int i = 0; i < SPINS && atomic_load(&mapping->nr_making); i++)
+		;
+	while (atomic_load(&mapping->nr_making))
+		nanosleep(&moment, NULL);
+}
+
+/*
+ * Parts of a mapping with different advice are several mappings to the kernel, and
+ * mremap() takes one.  Advice against huge pages joins them again: where huge pages
+ * come on advice only that is what there was without us.
+ */
+static void join_parts(struct large_mapping *mapping)
+{
+	if (!atomic_exchange(&mapping->advised, false))
+		return;
+	real_madvise((void *)mapping->start, mapping->end - mapping->start,
+		     mapping->advice == ADVICE_HUGE ? MADV_HUGEPAGE
+						    : MADV_NOHUGEPAGE);
+}
+
+static void stop_one(struct large_mapping *mapping, bool join)
+{
+	int state = MAPPING_WATCHED;
+
+	/* Whoever comes second waits as well. */
+	if (atomic_compare_exchange_strong(&mapping->state, &state,
+					   MAPPING_STOPPED))
+		atomic_fetch_sub(&shim_ahead_watched, 1);
+	wait_for_makers(mapping);
+	if (join)
+		join_parts(mapping);
+}
+
+void shim_ahead_stop(const void *addr, size_t len, bool join)
+{
+	uintptr_t start = (uintptr_t)addr, end = start + len;
+	int saved_errno = errno;
+
+	if (end < start)
+		end = UINTPTR_MAX;
+	if (shim_memory_is_watched())
+		shim_made_drop(addr, len);
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+		int state = atomic_load(&large_mappings[i].state);
+
+		if ((state == MAPPING_WATCHED || state == MAPPING_STOPPED) &&
+		    overlaps(&large_mappings[i], start, end) && shim_is_ours())
+			stop_one(&large_mappings[i], join);
+	}
+	errno = saved_errno;
+}
+
+void shim_ahead_stop_block(const void *block, bool join)
+{
+	struct large_mapping *mapping = NULL;
+	int saved_errno = errno;
+
+	if (shim_ahead_watches())
+		mapping = large_mapping_of_block((uintptr_t)block);
+	/* Entries belong to the process that made them. */
+	if (mapping && shim_is_ours())
+		stop_one(mapping, join);
+	errno = saved_errno;
+}
+
+void shim_ahead_advised(const void *addr, size_t len, bool huge)
+{
+	uintptr_t start = (uintptr_t)addr;
+
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+		struct large_mapping *mapping = &large_mappings[i];
+
+		if (atomic_load(&mapping->state) == MAPPING_WATCHED &&
+		    overlaps(mapping, start, start + len))
+			atomic_store(&mapping->advice,
+				     huge ? ADVICE_HUGE : ADVICE_SMALL);
+	}
+}
+
+size_t large_mappings_untouched(void)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+		const struct large_mapping *mapping = &large_mappings[i];
+		size_t pages;
+
+		if (atomic_load(&mapping->state) != MAPPING_WATCHED)
+			continue;
+		pages = (mapping->end - mapping->start) / AHEAD_PAGE_BYTES;
+		if (mapping->seen && mapping->tracker.touched < pages)
+			pages -= mapping->tracker.touched;
+		else if (mapping->seen)
+			pages = 0;
+		bytes += pages * AHEAD_PAGE_BYTES;
+	}
+	return bytes;
+}
+
+void large_mappings_forget(void)
+{
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+		struct ktask_job *job =
+			atomic_exchange(&large_mappings[i].job, NULL);
+
+		if (job)
+			ktask_wait(job);
+		atomic_store(&large_mappings[i].nr_making, 0);
+		atomic_store(&large_mappings[i].state, MAPPING_FREE);
+	}
+	atomic_store(&shim_ahead_watched, 0);
+}

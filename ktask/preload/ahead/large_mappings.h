@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The large private mappings of the process that are watched: a table that any
+ * thread writes, and whose entries the watcher owns.
+ *
+ *	FREE --claim--> CLAIMED --range set--> WATCHED --stop--> STOPPED --> FREE
+ *
+ * Anybody claims, and stops.  Only the watcher frees, when no job works on the
+ * mapping any more.  A thread that makes pages counts itself first and looks at the
+ * state then; who stops changes the state first and then waits for the count: so
+ * nothing is made of a range once it is stopped.  No lock is held and nothing is
+ * allocated, because a signal handler may unmap.
+ */
+#ifndef PRELOAD_LARGE_MAPPINGS_H
+#define PRELOAD_LARGE_MAPPINGS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ktask/ktask.h>
+
+#include "preload/ahead/touch_frontier.h"
+
+#define AHEAD_MAPPINGS 64
+#define AHEAD_PAGE_BYTES ((size_t)4096)
+
+enum mapping_state {
+	MAPPING_FREE,
+	MAPPING_CLAIMED,
+	MAPPING_WATCHED,
+	MAPPING_STOPPED
+};
+
+/* What the program has said of the size of pages. */
+enum mapping_advice { ADVICE_NONE, ADVICE_HUGE, ADVICE_SMALL };
+
+struct large_mapping {
+	_Atomic int state;
+	_Atomic uintptr_t start; /* whole pages */
+	_Atomic uintptr_t end;
+	_Atomic uintptr_t block; /* that an allocator returned; 0: a mapping */
+	_Atomic int advice; /* enum mapping_advice */
+	_Atomic bool advised; /* by us: huge pages for a part of it */
+	atomic_uint
+		nr_making; /* threads that make pages, or are about to look */
+	atomic_ulong made_pages;
+	atomic_ulong left_pages; /* left to the program, which was there */
+
+	/* The watcher's. */
+	bool seen;
+	struct touch_tracker tracker;
+	uint64_t since_ns, due_ns, scan_due_ns;
+	uint64_t delay_ns, scan_delay_ns;
+	struct ktask_job *_Atomic job;
+	struct ktask_result result;
+	/* Of the job, and constant while it runs. */
+	struct touch_window window;
+	bool huge;
+	int node; /* -1: any */
+	_Atomic uint64_t made_blocks; /* bit 0: none */
+	unsigned long made_before; /* the job */
+	unsigned nr_windows, nr_unhelped;
+	bool short_of_memory;
+};
+
+extern struct large_mapping large_mappings[AHEAD_MAPPINGS];
+
+/* Return: the entry, for the watcher to find; NULL: the table is full. */
+struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
+					uintptr_t block);
+
+/* Whether pages may be made, until large_mapping_leave(). */
+bool large_mapping_enter(struct large_mapping *mapping);
+void large_mapping_leave(struct large_mapping *mapping);
+
+/* The entry whose block begins at @block, or NULL. */
+struct large_mapping *large_mapping_of_block(uintptr_t block);
+
+/* Bytes that watched mappings still may touch. */
+size_t large_mappings_untouched(void);
+
+/* In the child of a fork, which has no watcher. */
+void large_mappings_forget(void);
+
+#endif /* PRELOAD_LARGE_MAPPINGS_H */

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Programs that touch large memory in order, or not, and look at what is present
+ * besides.  Each checks its own contents and ends with "ok", or tells what it found.
+ * What waits for helpers waits long: they may get no CPU for a while.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "probe.h"
+
+#define MIB ((size_t)1 << 20)
+#define LEN (256 * MIB)
+#define BLOCK (2 * MIB)
+#define WAIT_MS 20000
+/* Of the mapping what may be made before anything is known, and 3 %. */
+#define FIRST_PAGES(len) ((len) / PAGE_BYTES / 16 + 512)
+
+static void sleep_ms(long ms)
+{
+	struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&pause, NULL);
+}
+
+static size_t count_present(char *base, size_t len)
+{
+	return resident_pages(base, len / PAGE_BYTES * PAGE_BYTES);
+}
+
+static char *page_start(char *block)
+{
+	return (char *)(((uintptr_t)block + PAGE_BYTES - 1) &
+			~(PAGE_BYTES - 1));
+}
+
+static void fill_pages(char *base, size_t from, size_t to)
+{
+	for (size_t at = from; at < to; at += PAGE_BYTES)
+		*(uint64_t *)(base + at) = at * 2654435761u + 1;
+}
+
+static void check_pages(const char *base, size_t from, size_t to)
+{
+	for (size_t at = from; at < to; at += PAGE_BYTES)
+		must(*(const uint64_t *)(base + at) == at * 2654435761u + 1,
+		     "contents");
+}
+
+static bool is_ahead(char *base, size_t at, size_t len)
+{
+	size_t reach = len - at < 64 * MIB ? len - at : 64 * MIB;
+
+	return count_present(base + at, reach) > 0;
+}
+
+/*
+ * In order, block by block, waiting for what is made ahead of it.  Return: where it
+ * was seen; 0: nowhere.
+ */
+static size_t touch_until_helped(char *base, size_t len)
+{
+	long waited = 0;
+
+	for (size_t at = 0; at < len; at += BLOCK) {
+		size_t end = len - at < BLOCK ? len : at + BLOCK;
+
+		fill_pages(base, at, end);
+		for (int i = 0; end < len && i < 200 && waited < WAIT_MS; i++) {
+			if (is_ahead(base, end, len))
+				return end;
+			sleep_ms(5);
+			waited += 5;
+		}
+	}
+	return 0;
+}
+
+static char *allocate(const char *how, size_t len)
+{
+	void *block = NULL;
+
+	if (!strcmp(how, "malloc"))
+		block = malloc(len);
+	else if (!strcmp(how, "calloc"))
+		block = calloc(len / 8, 8);
+	else if (!strcmp(how, "realloc"))
+		block = realloc(malloc(100), len);
+	else if (!strcmp(how, "aligned_alloc"))
+		block = aligned_alloc(4096, len);
+	else if (!strcmp(how, "posix_memalign"))
+		must(!posix_memalign(&block, 4096, len), how);
+	else
+		block = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	must(block && block != MAP_FAILED, how);
+	return block;
+}
+
+/* Whole pages of a block of LEN. */
+static char *allocate_pages(const char *how)
+{
+	return page_start(allocate(how, LEN + PAGE_BYTES));
+}
+
+static void helped(const char *how)
+{
+	char *base = allocate_pages(how);
+	size_t at = touch_until_helped(base, LEN);
+
+	must(at, "nothing was made ahead");
+	fill_pages(base, at, LEN);
+	check_pages(base, 0, LEN);
+}
+
+/* From the end on. */
+static void downwards(const char *how)
+{
+	char *base = allocate_pages(how);
+	bool seen = false;
+	long waited = 0;
+
+	for (size_t end = LEN; end && !seen; end -= BLOCK) {
+		for (size_t at = end; at > end - BLOCK; at -= PAGE_BYTES)
+			base[at - PAGE_BYTES] = 1;
+		for (int i = 0; i < 200 && !seen && waited < WAIT_MS; i++) {
+			seen = end > BLOCK &&
+			       count_present(base, end - BLOCK) > 0;
+			sleep_ms(seen ? 0 : 5);
+			waited += 5;
+		}
+	}
+	must(seen, "nothing was made ahead");
+}
+
+/* How much more is present than was touched, once it stops. */
+static void wastes(const char *how)
+{
+	char *base = allocate_pages(how);
+	size_t at = touch_until_helped(base, LEN), half = LEN / 2, extra;
+
+	must(at, "nothing was made ahead");
+	for (; at < half; at += BLOCK) {
+		fill_pages(base, at, at + BLOCK);
+		sleep_ms(1);
+	}
+	sleep_ms(500);
+	extra = count_present(base + at, LEN - at);
+	if (extra > FIRST_PAGES(LEN) + at / PAGE_BYTES * 3 / 100)
+		printf("%zu pages too many\n", extra);
+	check_pages(base, 0, at);
+}
+
+/* A page here and there, and every fourth: nothing else is present. */
+static void scattered(const char *how)
+{
+	char *base = allocate_pages("malloc");
+	size_t nr = LEN / PAGE_BYTES, touched = 0;
+	uint64_t random = 88172645463325252u;
+
+	for (size_t i = 0; i < nr / 4; i++) {
+		size_t page = i * 4;
+
+		if (!strcmp(how, "random")) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			page = random % nr;
+		}
+		touched += !base[page * PAGE_BYTES];
+		base[page * PAGE_BYTES] = 1;
+		if (i % 512 == 511)
+			sleep_ms(1);
+	}
+	sleep_ms(200);
+	if (count_present(base, LEN) != touched)
+		printf("%zu pages touched, %zu present\n", touched,
+		       count_present(base, LEN));
+}
+
+static void forks(const char *how)
+{
+	char *base = allocate_pages("malloc");
+	size_t at = touch_until_helped(base, LEN);
+	int status = 0;
+	pid_t child;
+
+	must(at, "nothing was made ahead");
+	child = fork();
+	if (!child) {
+		char *own = allocate_pages("malloc");
+
+		check_pages(base, 0, at);
+		fill_pages(base, at, LEN);
+		check_pages(base, 0, LEN);
+		fill_pages(own, 0, LEN);
+		check_pages(own, 0, LEN);
+		_exit(7);
+	}
+	fill_pages(base, at, LEN);
+	check_pages(base, 0, LEN);
+	must(waitpid(child, &status, 0) == child, "waitpid");
+	must(WIFEXITED(status) && WEXITSTATUS(status) == 7, "child");
+}
+
+/* What the process has blocked stays pending: no other thread takes it. */
+static void keeps_signals(const char *how)
+{
+	char *base = allocate_pages("malloc");
+	sigset_t set, pending;
+
+	must(touch_until_helped(base, LEN), "nothing was made ahead");
+	sigfillset(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (int sig = 1; sig < 32; sig++) {
+		if (sig == SIGKILL || sig == SIGSTOP || sig == SIGCONT ||
+		    sig == SIGSEGV || sig == SIGBUS || sig == SIGILL ||
+		    sig == SIGFPE || sig == SIGTRAP || sig == SIGSYS ||
+		    sig == SIGTSTP || sig == SIGTTIN || sig == SIGTTOU)
+			continue;
+		must(!kill(getpid(), sig), "kill");
+		sigpending(&pending);
+		must(sigismember(&pending, sig), "a signal was taken");
+	}
+}
+
+/* The lowest number is free whenever the program expects it to be. */
+static void keeps_descriptors(const char *how)
+{
+	char *base = allocate_pages("malloc");
+	int expected = dup(1);
+
+	must(expected >= 0 && !close(expected), "dup");
+	for (size_t at = 0; at < LEN; at += PAGE_BYTES) {
+		int fd = dup(1);
+
+		base[at] = 1;
+		must(fd == expected, "another thread took the number");
+		must(!close(fd), "close");
+	}
+}
+
+/* Nothing is made any more of what was given up. */
+static void discards(const char *how)
+{
+	char *base = allocate_pages("malloc");
+
+	must(touch_until_helped(base, LEN), "nothing was made ahead");
+	must(!madvise(base, LEN, MADV_DONTNEED), "madvise");
+	for (int i = 0; i < 100; i++) {
+		must(!count_present(base, LEN), "made after it was discarded");
+		sleep_ms(1);
+	}
+	for (size_t at = 0; at < LEN; at += PAGE_BYTES)
+		must(!base[at], "contents");
+}
+
+/* A file with holes in place of memory keeps its holes. */
+static void replaces(const char *how)
+{
+	for (int i = 0; i < 10; i++) {
+		char *base = allocate_pages("mmap");
+		int fd = memfd_create("holes", MFD_CLOEXEC);
+		struct stat file;
+
+		must(fd >= 0 && !ftruncate(fd, (off_t)LEN), "memfd");
+		fill_pages(base, 0, LEN / 8 + (size_t)i * 3 * MIB);
+		must(mmap(base, LEN, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_FIXED, fd, 0) == base,
+		     "mmap");
+		sleep_ms(20);
+		must(!fstat(fd, &file) && !file.st_blocks,
+		     "pages of the file were made");
+		munmap(base, LEN);
+		close(fd);
+	}
+}
+
+static void moves(const char *how)
+{
+	char *base = allocate("mmap", LEN), *moved;
+	size_t at = touch_until_helped(base, LEN);
+
+	must(at, "nothing was made ahead");
+	moved = mremap(base, LEN, 2 * LEN, MREMAP_MAYMOVE);
+	must(moved != MAP_FAILED, "mremap");
+	check_pages(moved, 0, at);
+	fill_pages(moved, at, 2 * LEN);
+	check_pages(moved, 0, 2 * LEN);
+	must(!munmap(moved, 2 * LEN), "munmap");
+}
+
+static void reallocates(const char *how)
+{
+	size_t len = 40 * MIB;
+	char *block = malloc(len);
+
+	must(block != NULL, "malloc");
+	memset(block, 1, len);
+	for (; len < 2 * LEN; len += len / 2) {
+		block = realloc(block, len + len / 2);
+		must(block != NULL, "realloc");
+		for (size_t at = 0; at < len; at += PAGE_BYTES)
+			must(block[at] == 1, "contents");
+		memset(block + len, 1, len / 2);
+	}
+	free(block);
+}
+
+/* Maps, touches, changes and unmaps without end. */
+static void *map_and_unmap(void *arg)
+{
+	size_t seed = (size_t)arg;
+
+	for (int i = 0; i < 20; i++) {
+		size_t len = 32 * MIB + (seed * 7 + (size_t)i) % 9 * MIB;
+		char *block = i % 2 ? malloc(len)
+				    : mmap(NULL, len, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		must(block && block != MAP_FAILED, "map");
+		if (i % 2) {
+			memset(block, (int)seed, len / 2);
+			must(block[len / 2 - 1] == (char)seed, "contents");
+			free(block);
+			continue;
+		}
+		fill_pages(block, 0, len / 2);
+		must(!mprotect(block + len / 4, PAGE_BYTES, PROT_NONE) &&
+			     !madvise(block + len / 2, len / 2, MADV_FREE),
+		     "change");
+		check_pages(block, 0, len / 4);
+		must(!munmap(block, len), "munmap");
+	}
+	return NULL;
+}
+
+static void ten_threads(const char *how)
+{
+	pthread_t threads[10];
+
+	for (size_t i = 0; i < 10; i++)
+		must(!pthread_create(&threads[i], NULL, map_and_unmap,
+				     (void *)(i + 1)),
+		     "pthread_create");
+	for (size_t i = 0; i < 10; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static unsigned nr_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned nr = 0;
+
+	must(tasks != NULL, "/proc/self/task");
+	while (readdir(tasks))
+		nr++;
+	closedir(tasks);
+	return nr - 2;
+}
+
+/* With a limit that a stack would count against. */
+static void threads(const char *how)
+{
+	char *base = allocate_pages("malloc");
+
+	fill_pages(base, 0, LEN);
+	printf("%u threads\n", nr_threads());
+}
+
+/* As many MiB as are told. */
+static void fills(const char *how)
+{
+	size_t len = strtoul(how, NULL, 10) * MIB;
+	char *block = malloc(len);
+
+	must(block != NULL, "malloc");
+	for (size_t at = 0; at < len; at += PAGE_BYTES)
+		block[at] = 1;
+}
+
+static size_t huge_kib(const char *base)
+{
+	FILE *maps = fopen("/proc/self/smaps", "r");
+	uintptr_t start = 0, end = 0, from, to;
+	char line[512];
+	size_t kib = 0;
+
+	must(maps != NULL, "smaps");
+	while (fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2) {
+			start = from;
+			end = to;
+		} else if (start < (uintptr_t)base + LEN &&
+			   end > (uintptr_t)base &&
+			   !strncmp(line, "AnonHugePages:", 14)) {
+			kib += account_value(line);
+		}
+	}
+	fclose(maps);
+	return kib;
+}
+
+/* What the program says of the size of its pages. */
+static void small_pages(const char *how)
+{
+	char *base = allocate("mmap", LEN);
+
+	must(!madvise(base, LEN, MADV_NOHUGEPAGE), "madvise");
+	fill_pages(base, touch_until_helped(base, LEN), LEN);
+	check_pages(base, 0, LEN);
+	must(!huge_kib(base), "huge pages against advice");
+}
+
+static const struct {
+	const char *name;
+	void (*run)(const char *how);
+} cases[] = {
+	{ "helped", helped },
+	{ "downwards", downwards },
+	{ "wastes", wastes },
+	{ "scattered", scattered },
+	{ "forks", forks },
+	{ "signals", keeps_signals },
+	{ "descriptors", keeps_descriptors },
+	{ "discards", discards },
+	{ "replaces", replaces },
+	{ "moves", moves },
+	{ "reallocates", reallocates },
+	{ "ten-threads", ten_threads },
+	{ "fills", fills },
+	{ "threads", threads },
+	{ "small-pages", small_pages },
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (argc < 2 || strcmp(argv[1], cases[i].name))
+			continue;
+		cases[i].run(argc > 2 ? argv[2] : "malloc");
+		puts("ok");
+		return 0;
+	}
+	return 2;
+}

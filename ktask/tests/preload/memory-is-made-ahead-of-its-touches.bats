@@ -1,0 +1,146 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# What a program touches in order is made before it gets there, and nothing else is;
+# the program finds all else as it would be without that.
+
+load shim.bash
+
+unset KTASK_RUN_MIN
+
+# ahead CASE [HOW]: both with huge pages and without, of which the former may be had.
+# Helpers on a busy machine may get no CPU for longer than a test can wait.
+ahead() {
+	[ ! -e "$BATS_FILE_TMPDIR/busy" ] || skip "no helper got a CPU before"
+	for mode in ahead-small ahead; do
+		: >"$REPORT"
+		KTASK_RUN_OPS=$mode run shimmed timeout 300 \
+			"$PROGRAMS/ahead-cases" "$@"
+		echo "$mode $*: $status $output"
+		cat "$REPORT"
+		[[ $output != "nothing was made ahead"* ]] || {
+			: >"$BATS_FILE_TMPDIR/busy"
+			skip "no helper got a CPU"
+		}
+		[ "$status" -eq 0 ]
+		[ "$output" = "${expected:-ok}" ]
+	done
+}
+
+made() {
+	grep -q '^ktask: ahead: .* [1-9][0-9.]* [KMG]iB made ahead' "$REPORT"
+}
+
+@test "blocks of malloc and its kin are made ahead of their touches" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	for how in malloc calloc realloc aligned_alloc posix_memalign mmap; do
+		ahead helped $how
+		made
+	done
+}
+
+@test "also downwards" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	ahead downwards
+	made
+}
+
+@test "what is made and not touched is within the bound" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	ahead wastes
+}
+
+@test "random touches and touches in steps are left alone" {
+	ahead scattered random
+	[ "$(nproc)" = 1 ] || grep -q 'touched at random' "$REPORT"
+	ahead scattered steps
+}
+
+@test "a child of fork has its memory, and its own library" {
+	ahead forks
+}
+
+@test "no signal of the program is taken by another thread" {
+	ahead signals
+}
+
+@test "no descriptor number is taken from under the program" {
+	ahead descriptors
+}
+
+@test "what is discarded stays absent" {
+	ahead discards
+}
+
+@test "what comes in place of the memory is not touched" {
+	ahead replaces
+}
+
+@test "memory can be moved and grown, whatever pages were advised" {
+	ahead moves
+	ahead reallocates
+}
+
+@test "ten threads map, change and unmap" {
+	ahead ten-threads
+}
+
+@test "small pages that the program asked for stay small" {
+	ahead small-pages
+}
+
+@test "there is no thread where its stack would count against a limit" {
+	expected="1 threads
+ok"
+	ulimit -v $((4 << 20))
+	ahead threads
+	grep -q 'nothing is made ahead with .* a limit on memory' "$REPORT"
+}
+
+@test "a program that handles its page faults gets those that it had" {
+	expected=$(plain timeout -s KILL 60 "$PROGRAMS/watch-cases" fault syscall)
+	[ "$expected" != none ] || skip "no userfaultfd"
+	KTASK_RUN_MIN=1048576 KTASK_RUN_OPS=ahead run shimmed \
+		timeout -s KILL 60 "$PROGRAMS/watch-cases" fault syscall
+	echo "$output"
+	[ "$output" = "$expected" ]
+}
+
+# In a group that has little more than the program needs nothing is made ahead, so
+# that it ends as it would have ended.
+@test "a program that fits into its control group still does" {
+	make_group 64
+	ends=
+	for mode in ahead ahead-small; do
+		(
+			echo "$BASHPID" >"$group/cgroup.procs"
+			KTASK_RUN_OPS=$mode shimmed timeout 60 \
+				"$PROGRAMS/ahead-cases" fills 58
+		) >"$BATS_TEST_TMPDIR/said" 2>&1 || ends="$ends $mode:$?"
+		cat "$BATS_TEST_TMPDIR/said" "$REPORT"
+	done
+	remove_group "$group"
+	[ -z "$ends" ]
+}
+
+@test "random calls return the same, and leave the same contents" {
+	load random.bash
+	export KTASK_RUN_MIN=1048576 KTASK_RUN_OPS=ahead
+	sequences 6 contents
+}
+
+@test "it is on by default, and off by name" {
+	for one in "" --ahead=small --ahead=on; do
+		run plain "$KTASK_BUILD/ktask" run $one -- sh -c 'echo "$KTASK_RUN_OPS"'
+		[[ $output == *ahead* ]]
+		[[ $output != *ahead-off* ]]
+	done
+	for one in --prefault "--ops mmap"; do
+		run plain "$KTASK_BUILD/ktask" run $one -- sh -c 'echo "$KTASK_RUN_OPS"'
+		[[ $output != *ahead* ]]
+	done
+	run plain "$KTASK_BUILD/ktask" run --ahead=off -- \
+		"$KTASK_BUILD/ktask" run -- sh -c 'echo "$KTASK_RUN_OPS"'
+	[[ $output == *ahead-off* ]]
+	run plain "$KTASK_BUILD/ktask" run --ahead=some -- true
+	[ "$status" -eq 2 ]
+}
