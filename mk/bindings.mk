@@ -9,14 +9,13 @@ WHEEL := $(OUT)/python/wheel
 
 # Only its initialization is seen from outside: a program that is linked with
 # libktask has a library of its own.
-$(NATIVE): $(PY)/native.c $(OUT)/libktask.a Makefile | $(call need,python)
+$(NATIVE): $(wildcard $(PY)/*.c $(PY)/*.h) $(OUT)/libktask.a mk/bindings.mk \
+		| $(call need,python)
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_CFLAGS) -Iktask/include $(PYTHON_CFLAGS) $(CFLAGS) \
-		-MMD -MP -MF $(@D)/native.d -MT $@ -shared -Wl,-z,nodelete \
-		-Wl,--exclude-libs,ALL -Wl,-S -o $@ $< $(OUT)/libktask.a -ldl $(LDFLAGS)
-
--include $(wildcard $(OUT)/python/native.d)
+		-shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL -Wl,-S -o $@ \
+		$(wildcard $(PY)/*.c) $(OUT)/libktask.a -ldl $(LDFLAGS)
 
 # The name of a wheel has its platform, which is known only when it was made.
 $(WHEEL): $(NATIVE) $(wildcard $(PY)/*.py $(PY)/*.toml $(PY)/*.md \
@@ -31,11 +30,21 @@ $(WHEEL): $(NATIVE) $(wildcard $(PY)/*.py $(PY)/*.toml $(PY)/*.md \
 wheel: $(WHEEL)
 	@echo $(OUT)/python/$$(cat $(WHEEL))
 
+## bench-python: what a call from Python costs, and the import
+.PHONY: bench-python
+bench-python: $(WHEEL)
+	$(Q)rm -rf $(OUT)/python/bench
+	$(Q)$(PYTHON) -m zipfile -e $(OUT)/python/$$(cat $(WHEEL)) $(OUT)/python/bench
+	$(Q)PYTHONPATH=$(OUT)/python/bench $(PYTHON) $(PY)/bench/overhead.py
+
 # ---- what others compile ----
 
 # Flags that the sources rely on, and those that they are found with.
-LIST_FLAGS := $(filter -std=% -f% -pthread -D_GNU_SOURCE,$(KT_CFLAGS))
+LIST_FLAGS := $(filter -std=% -f% -pthread -D_GNU_SOURCE,$(KT_CFLAGS) \
+	$(INC_ktask/ops))
 LIST_INCLUDES := $(patsubst -I%,%,$(filter -I%,$(INC_ktask) $(INC_ktask/user)))
+LIST_HEADERS := $(wildcard $(addsuffix *.h,common/ $(addsuffix /ktask/,$(LIST_INCLUDES)) \
+	$(addsuffix /,$(LIST_INCLUDES)) $(sort $(dir $(CORE) $(ENGINE) $(LIB) $(OPS)))))
 
 ## library-list: what libktask is compiled of, for other build systems
 .PHONY: library-list
@@ -43,6 +52,7 @@ library-list:
 	@printf 'version %s\n' '$(VERSION)'
 	@printf 'flag %s\n' $(LIST_FLAGS)
 	@printf 'include %s\n' $(LIST_INCLUDES)
+	@printf 'header %s\n' $(LIST_HEADERS)
 	@printf 'source %s\n' $(CORE) $(ENGINE) $(LIB) $(OPS)
 
 # With the headers that the sources include, so that the crate needs no tree.

@@ -3,112 +3,21 @@
  * What the Python package ktask has in C: operations on memory and on files, with
  * the GIL released, and what the library tells of limits and jobs.
  *
- * Owns a buffer's export while an operation works on it, and the way of an
- * exception from a progress function or a signal handler through the library.
- * Does not own defaults, documentation and exceptions of its own: that is Python,
- * in ktask/__init__.py.  Compiled against the stable ABI of Python 3.11, the first
+ * Owns the operations and the module; registering is in pyregister.c, what both share
+ * in pycall.c.  Does not own defaults, documentation and exceptions of its own: that
+ * is Python, in ktask/__init__.py.  An extension, since a call by ctypes takes four
+ * times as long (7.5 us, 1.9) and cannot tell where Ctrl-C came.  Compiled against the stable ABI of Python 3.11, the first
  * that has buffers.
  *
  * Behaves badly in a daemon thread that is inside an operation when the
  * interpreter ends: Python up to 3.13 ends that thread where it next takes the GIL.
  */
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030b0000
-#include <Python.h>
+#include "pycall.h"
 
-#include <errno.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <ktask/ops.h>
-
-/* An operation on less ends soon enough to let a signal wait. */
-#define SIGNALS_BYTES ((uint64_t)16 << 20)
-
-/*
- * A call of an operation.  Its progress function runs in the thread that called,
- * so that the exception that it left stays with that thread.
- */
-struct call {
-	struct ktask_opts opts;
-	struct ktask_result result;
-	PyObject *progress; /* told how many bytes more are done; NULL: none */
-	PyThreadState *thread; /* while the GIL is released */
-	uint64_t
-		total; /* bytes; more than these are never told; 0: not known */
-	uint64_t told; /* bytes */
-	bool scaled; /* the library does not count bytes */
-	bool raised; /* an exception is set: the call must end with it */
-};
-
-static int tell_progress(struct call *call, uint64_t done)
-{
-	PyObject *answer;
-	uint64_t more;
-
-	if (call->total && done > call->total)
-		done = call->total;
-	if (!call->progress || done <= call->told)
-		return 0;
-	more = done - call->told;
-	call->told = done;
-	answer = PyObject_CallFunction(call->progress, "K",
-				       (unsigned long long)more);
-	Py_XDECREF(answer);
-	return answer ? 0 : -1;
-}
-
-/* Of files units are more than bytes: each begins at a round position. */
-static uint64_t bytes_done(const struct call *call,
-			   const struct ktask_progress *progress)
-{
-	if (call->scaled && progress->units_total)
-		return (uint64_t)((double)progress->units_done /
-				  (double)progress->units_total *
-				  (double)call->total);
-	return progress->units_done;
-}
-
-static int report_progress(const struct ktask_progress *progress, void *arg)
-{
-	struct call *call = arg;
-
-	PyEval_RestoreThread(call->thread);
-	if (!call->raised)
-		call->raised =
-			tell_progress(call, bytes_done(call, progress)) ||
-			PyErr_CheckSignals();
-	call->thread = PyEval_SaveThread();
-	return call->raised;
-}
-
-/* Python handles signals in the thread that began the process, or that forked it. */
-static bool is_main_thread(void)
-{
-	return syscall(SYS_gettid) == getpid();
-}
-
-static int init_call(struct call *call, uint64_t total, PyObject *progress)
-{
-	if (progress != Py_None && !PyCallable_Check(progress)) {
-		PyErr_SetString(PyExc_TypeError, "progress must be callable");
-		return -1;
-	}
-	call->result = (struct ktask_result)KTASK_RESULT_INIT;
-	call->opts.result = &call->result;
-	call->progress = progress == Py_None ? NULL : progress;
-	call->total = total;
-	if (!call->progress && !call->scaled && total < SIGNALS_BYTES)
-		return 0;
-	if (!call->progress && !is_main_thread())
-		return 0;
-	call->opts.progress_func = report_progress;
-	call->opts.progress_arg = call;
-	return 0;
-}
+#include <ktask/register.h>
 
 static int run_call(struct call *call, const struct ktask_op *op,
 		    const struct ktask_op_args *args)
@@ -132,44 +41,6 @@ static const struct ktask_op *find_op(const char *name)
 
 /* ---- memory ---- */
 
-/* What an operation works on: [addr, addr + len), page edges aside. */
-struct memory {
-	Py_buffer
-		view; /* its obj is NULL where the caller keeps the memory alive */
-	uintptr_t addr;
-	uint64_t len;
-	bool is_readonly;
-};
-
-/* A buffer, or a tuple of an address, a length and whether it is read-only. */
-static int get_memory(struct memory *memory, PyObject *object)
-{
-	unsigned long long addr, len;
-	int is_readonly;
-
-	memory->view.obj = NULL;
-	if (PyTuple_Check(object)) {
-		if (!PyArg_ParseTuple(object, "KKp", &addr, &len, &is_readonly))
-			return -1;
-		memory->addr = (uintptr_t)addr;
-		memory->len = len;
-		memory->is_readonly = is_readonly;
-		return 0;
-	}
-	if (PyObject_GetBuffer(object, &memory->view, PyBUF_ANY_CONTIGUOUS))
-		return -1;
-	memory->addr = (uintptr_t)memory->view.buf;
-	memory->len = (uint64_t)memory->view.len;
-	memory->is_readonly = memory->view.readonly;
-	return 0;
-}
-
-static void put_memory(struct memory *memory)
-{
-	if (memory->view.obj)
-		PyBuffer_Release(&memory->view);
-}
-
 /* All pages that have a byte of it. */
 static void set_range(struct ktask_op_args *args, const struct memory *memory)
 {
@@ -182,32 +53,6 @@ static void set_range(struct ktask_op_args *args, const struct memory *memory)
 	args->len = memory->len + (memory->addr - start);
 }
 
-/* In the memory that was asked for; -1: no byte is known to have failed. */
-static long long fail_offset(const struct ktask_result *result, uintptr_t addr)
-{
-	uintptr_t pos = (uintptr_t)result->fail_pos;
-
-	if (!pos)
-		return -1;
-	return pos > addr ? (long long)(pos - addr) : 0;
-}
-
-static PyObject *make_result(const struct call *call, int error,
-			     long long offset)
-{
-	const struct ktask_result *result = &call->result;
-	uint64_t units = result->units;
-
-	/* Of memory they are whole pages. */
-	if (!call->scaled && units > call->total)
-		units = call->total;
-	return Py_BuildValue(
-		"(iLKKIKK)", -error, offset, (unsigned long long)units,
-		(unsigned long long)result->chunks, result->threads,
-		(unsigned long long)result->wall_ns,
-		(unsigned long long)result->cpu_ns);
-}
-
 static PyObject *run_on_memory(struct call *call, const struct ktask_op *op,
 			       struct ktask_op_args *args,
 			       const struct memory *memory)
@@ -216,10 +61,10 @@ static PyObject *run_on_memory(struct call *call, const struct ktask_op *op,
 
 	set_range(args, memory);
 	error = run_call(call, op, args);
-	if (call->raised || (!error && tell_progress(call, memory->len)))
+	if (call_raise(call) || (!error && call_tell(call, memory->len)))
 		return NULL;
-	return make_result(call, error,
-			   error ? fail_offset(&call->result, memory->addr)
+	return call_result(call, error,
+			   error ? memory_offset(&call->result, memory->addr)
 				 : -1);
 }
 
@@ -244,17 +89,17 @@ static PyObject *run_memory(PyObject *module, PyObject *tuple)
 		return NULL;
 	call.opts.deadline_ns = deadline_ns;
 	op = find_op(name);
-	if (!op || get_memory(&memory, object))
+	if (!op || memory_get(&memory, object))
 		return NULL;
 	if (memory.is_readonly && readonly_flags < 0) {
 		PyErr_SetString(PyExc_BufferError, "the memory is read-only");
 	} else {
 		if (memory.is_readonly)
 			args.flags |= (unsigned)readonly_flags;
-		if (!init_call(&call, memory.len, progress))
+		if (!call_init(&call, memory.len, progress))
 			answer = run_on_memory(&call, op, &args, &memory);
 	}
-	put_memory(&memory);
+	memory_put(&memory);
 	return answer;
 }
 
@@ -309,9 +154,9 @@ static PyObject *run_on_files(struct call *call, const struct ktask_op *op,
 	int error = run_call(call, op, args);
 	PyObject *result, *failures;
 
-	if (call->raised || (!error && tell_progress(call, call->result.units)))
+	if (call_raise(call) || (!error && call_tell(call, call->result.units)))
 		return NULL;
-	result = make_result(call, error, -1);
+	result = call_result(call, error, -1);
 	failures = list_failures(args->files, (Py_ssize_t)args->nr_files);
 	if (!result || !failures) {
 		Py_XDECREF(result);
@@ -356,7 +201,7 @@ static PyObject *run_files(PyObject *module, PyObject *tuple)
 		if (get_file(&args.files[i], PyList_GetItem(list, i)))
 			goto free_files;
 	call.scaled = true;
-	if (!init_call(&call, total, progress))
+	if (!call_init(&call, total, progress))
 		answer = run_on_files(&call, op, &args);
 free_files:
 	PyMem_Free(args.files);
@@ -364,15 +209,6 @@ free_files:
 }
 
 /* ---- what the library tells ---- */
-
-/* Steals a reference to the item, which may be NULL. */
-static int append_item(PyObject *list, PyObject *item)
-{
-	int failed = !item || PyList_Append(list, item);
-
-	Py_XDECREF(item);
-	return failed ? -1 : 0;
-}
 
 #define NR_LIMITS 64
 
@@ -384,7 +220,7 @@ static PyObject *list_limits(PyObject *module, PyObject *none)
 	PyObject *list = PyList_New(0);
 
 	for (unsigned i = 0; list && i < nr && i < NR_LIMITS; i++)
-		if (append_item(list, Py_BuildValue("(sIs)", limits[i].name,
+		if (list_append(list, Py_BuildValue("(sIs)", limits[i].name,
 						    limits[i].threads,
 						    limits[i].why)))
 			Py_CLEAR(list);
@@ -427,7 +263,7 @@ static PyObject *list_jobs(PyObject *module, PyObject *none)
 	nr = ktask_jobs(jobs, NR_JOBS, &permits);
 	PyEval_RestoreThread(thread);
 	for (unsigned i = 0; list && i < nr && i < NR_JOBS; i++)
-		if (append_item(list, make_job(&jobs[i])))
+		if (list_append(list, make_job(&jobs[i])))
 			Py_CLEAR(list);
 	PyMem_Free(jobs);
 	return list ? Py_BuildValue("(N(IIOO))", list, permits.used,
@@ -454,6 +290,9 @@ static PyObject *trim_helpers(PyObject *module, PyObject *none)
 static PyMethodDef native_methods[] = {
 	{ "run_memory", run_memory, METH_VARARGS, NULL },
 	{ "run_files", run_files, METH_VARARGS, NULL },
+	{ "register_memory", register_memory, METH_VARARGS, NULL },
+	{ "unregister_memory", unregister_memory, METH_VARARGS, NULL },
+	{ "list_pieces", list_pieces, METH_O, NULL },
 	{ "list_limits", list_limits, METH_NOARGS, NULL },
 	{ "list_jobs", list_jobs, METH_NOARGS, NULL },
 	{ "trim_helpers", trim_helpers, METH_NOARGS, NULL },
@@ -471,6 +310,8 @@ static int add_constants(PyObject *module)
 		{ "POPULATE_TOUCH", KTASK_POPULATE_TOUCH },
 		{ "FILE_DIRECT", KTASK_FILE_DIRECT },
 		{ "FIXED", KTASK_FIXED },
+		{ "REGISTER_PRESENT", KTASK_REGISTER_PRESENT },
+		{ "REGISTER_READ", KTASK_REGISTER_READ },
 	};
 
 	for (size_t i = 0;

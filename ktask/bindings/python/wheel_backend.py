@@ -23,8 +23,10 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-# What every Linux with glibc has; the library wants no other.
-ALLOWED = re.compile(r"^(lib(c|m|dl|rt|pthread)\.so\.\d+|ld-linux[\w-]*\.so\.\d+)$")
+# What every Linux with glibc has, as all manylinux tags say; the library wants no other.
+ALLOWED = re.compile(
+    r"^(lib(c|m|dl|rt|pthread)\.so\.\d+|libgcc_s\.so\.1|ld-linux[\w-]*\.so\.\d+)$"
+)
 
 
 def platform_tag(library: Path) -> str:

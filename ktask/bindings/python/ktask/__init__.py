@@ -53,6 +53,7 @@ __all__ = [
     "Helpers",
     "Job",
     "Limit",
+    "Registration",
     "Result",
     "helpers",
     "jobs",
@@ -61,6 +62,8 @@ __all__ = [
     "locked",
     "pinned_empty",
     "populate",
+    "register",
+    "register_cuda",
     "trim",
     "unlock",
     "warm",
@@ -340,6 +343,154 @@ def warm(
         error.failures = errors
         raise error
     return Result._make(outcome[2:])
+
+
+class Registration:
+    """Memory that is registered with a device; it cannot be resized or closed.
+
+    Until unregister(), the end of its ``with`` block, or until nobody has it.
+    """
+
+    def __init__(self, what: str, held: object, result: Result) -> None:
+        self._what = what
+        self._held = held
+        self.result = result  #: what registering did; chunks are pieces
+
+    @property
+    def pieces(self) -> list[tuple[int, int]]:
+        """The pieces that are registered now, as offsets and lengths."""
+        return _native.list_pieces(self._held)[1]
+
+    @property
+    def longest_ns(self) -> int:
+        """The longest call of the device."""
+        return _native.list_pieces(self._held)[0]
+
+    def unregister(
+        self, *, deadline: float | None = None, progress: Progress | None = None
+    ) -> Result:
+        """Take all pieces back, the last one first; again does nothing.
+
+        A piece whose function fails is given up.  After a deadline or an exception of
+        ``progress`` the rest is registered as before, and the call can be repeated.
+        """
+        outcome, cuda = _native.unregister_memory(
+            self._held, 0, _deadline_ns(deadline), progress
+        )
+        if outcome[0]:
+            raise _failed_piece("un" + self._what, outcome, cuda)
+        return Result._make(outcome[2:])
+
+    def __enter__(self) -> Registration:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.unregister()
+
+
+def _failed_piece(what: str, outcome: tuple[int, ...], cuda: int) -> Error:
+    error = _failed(what, outcome[0], outcome[1] if outcome[1] >= 0 else None)
+    if cuda:
+        error.strerror = f"{error.strerror} (cudaError {cuda})"
+    return error
+
+
+def _register(
+    what: str,
+    memory: Any,
+    device: Any,
+    cuda_flags: int,
+    present: bool,
+    read: bool,
+    stall: float,
+    unit: int,
+    max_piece: int,
+    threads: int,
+    deadline: float | None,
+    progress: Progress | None,
+) -> Registration:
+    if not 0 < stall < 4000:
+        raise ValueError("stall must be seconds")
+    if not (0 <= unit < 1 << 63 and 0 <= max_piece < 1 << 63):
+        raise ValueError("unit and max_piece must be bytes")
+    flags = _native.REGISTER_PRESENT if present else 0
+    if read:
+        flags |= _native.REGISTER_READ
+    outcome, cuda, held = _native.register_memory(
+        _memory(memory),
+        device,
+        cuda_flags,
+        flags,
+        int(stall * 1e6) or 1,
+        unit,
+        max_piece,
+        _threads(threads),
+        _deadline_ns(deadline),
+        progress,
+    )
+    if outcome[0]:
+        raise _failed_piece(what, outcome, cuda)
+    return Registration(what, held, Result._make(outcome[2:]))
+
+
+def register(
+    memory: Buffer | Any,
+    add: Callable[[int, int], object],
+    take: Callable[[int, int], object],
+    *,
+    present: bool = False,
+    read: bool = False,
+    stall: float = 0.05,
+    unit: int = 0,
+    max_piece: int = 0,
+    threads: int = 0,
+    deadline: float | None = None,
+    progress: Progress | None = None,
+) -> Registration:
+    """Register memory with a device, piece by piece.
+
+    ``add(address, length)`` registers a piece, ``take(address, length)`` takes it back;
+    what they return does not count, an exception ends the call.  They run in the thread
+    that called, in order.  Pages are made ahead of them by several threads.  Pieces grow
+    and shrink so that no call of ``add`` takes longer than ``stall`` seconds; edges
+    between them lie at multiples of ``unit`` bytes from the beginning.
+
+    If it fails, every piece is taken back, the last one first.  ``present``: pages are
+    there; ``read``: the device only reads.
+    """
+    if not (callable(add) and callable(take)):
+        raise TypeError("add and take must be callable")
+    return _register(
+        "register", memory, (add, take), 0, present, read, stall, unit, max_piece,
+        threads, deadline, progress,
+    )
+
+
+def register_cuda(
+    memory: Buffer | Any,
+    *,
+    flags: int = 0,
+    library: str | None = None,
+    present: bool = False,
+    read: bool = False,
+    stall: float = 0.05,
+    unit: int = 0,
+    max_piece: int = 0,
+    threads: int = 0,
+    deadline: float | None = None,
+    progress: Progress | None = None,
+) -> Registration:
+    """Register memory for the GPUs of this process, by cudaHostRegister; see register().
+
+    A copy that a GPU makes must not cross from one piece into another: ``unit`` is what
+    is copied at once, ``unit=len(memory)`` one piece.  ``flags`` are those of
+    cudaHostRegister.  ``library``: a path of libcudart; else the one that the process
+    uses, as that of torch, or that the system finds.  Without one: ELIBACC.
+    """
+    return _register(
+        "register_cuda", memory, None if library is None else os.fsencode(library),
+        flags, present, read, stall, unit, max_piece, threads, deadline, progress,
+    )
 
 
 def limits() -> list[Limit]:

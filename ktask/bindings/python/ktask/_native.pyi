@@ -12,6 +12,8 @@ POPULATE_READ: int
 POPULATE_TOUCH: int
 FILE_DIRECT: int
 FIXED: int
+REGISTER_PRESENT: int
+REGISTER_READ: int
 
 def run_memory(
     operation: str,
@@ -35,6 +37,29 @@ def run_files(
     progress: Callable[[int], object] | None,
     /,
 ) -> tuple[_Outcome, list[tuple[int, int, int]]]: ...
+def register_memory(
+    memory: object,
+    device: tuple[Callable[[int, int], object], Callable[[int, int], object]]
+    | bytes
+    | None,
+    cuda_flags: int,
+    flags: int,
+    stall_us: int,
+    unit: int,
+    max_piece: int,
+    threads: int,
+    deadline_ns: int,
+    progress: Callable[[int], object] | None,
+    /,
+) -> tuple[_Outcome, int, object]: ...
+def unregister_memory(
+    registration: object,
+    threads: int,
+    deadline_ns: int,
+    progress: Callable[[int], object] | None,
+    /,
+) -> tuple[_Outcome, int]: ...
+def list_pieces(registration: object, /) -> tuple[int, list[tuple[int, int]]]: ...
 def list_limits() -> list[tuple[str, int, str]]: ...
 def list_jobs() -> tuple[
     list[tuple[int, int, str, int, int, int, int, int, int]],

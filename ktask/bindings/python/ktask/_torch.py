@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import mmap
-import os
 from typing import Any
 
 import ktask
@@ -30,35 +29,27 @@ def _load_torch() -> Any:
 class _Pinned(mmap.mmap):
     """Memory that is registered with CUDA until nobody has a view of it."""
 
-    # With the process: a child of a fork has registered nothing.
-    _registered: tuple[Any, int, int] | None = None
-
-    def register(self, cudart: Any, address: int) -> None:
-        error = cudart.cudaHostRegister(address, len(self), 0)
-        if error != cudart.cudaError.success:
-            raise RuntimeError(f"ktask: pinned_empty: cudaHostRegister: {error}")
-        self._registered = cudart, address, os.getpid()
+    registration: ktask.Registration | None = None
 
     def __del__(self) -> None:
-        if self._registered:
-            cudart, address, process = self._registered
-            self._registered = None
-            if process == os.getpid():
-                cudart.cudaHostUnregister(address)
+        if self.registration is not None:
+            self.registration.unregister()
 
 
 def pinned_empty(
     *size: Any,
     dtype: Any = None,
+    unit: int = 0,
     threads: int = 0,
     progress: ktask.Progress | None = None,
 ) -> Any:
     """A torch tensor in pinned memory, as torch.empty(*size, pin_memory=True).
 
     Its pages are made by several threads, as huge ones where the system permits that,
-    and then registered with CUDA in one call: copies that cross the edge of two
-    registrations fail.  The memory is unregistered and given back with the last tensor
-    that uses it.  RuntimeError where torch or CUDA are missing, or CUDA refuses.
+    and then registered with CUDA: in one call, or, if no copy to a GPU crosses a multiple
+    of ``unit`` bytes, in pieces that stall nobody for long.  The memory is unregistered
+    and given back with the last tensor that uses it.  RuntimeError where torch or CUDA
+    are missing, ktask.Error where memory is, or CUDA refuses.
     """
     torch = _load_torch()
     dtype = dtype or torch.get_default_dtype()
@@ -67,13 +58,20 @@ def pinned_empty(
     count = shape.numel()
     if not count:
         return torch.empty(shape, dtype=dtype, pin_memory=True)
-    length = -(-count * dtype.itemsize // _HUGE) * _HUGE
+    item = torch.empty((), dtype=dtype).element_size()
+    length = -(-count * item // _HUGE) * _HUGE
     memory = _Pinned(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     try:
         memory.madvise(mmap.MADV_HUGEPAGE)
     except OSError:
         pass  # a kernel without them
-    ktask.populate(memory, threads=threads, progress=progress)
     flat = torch.frombuffer(memory, dtype=dtype, count=count)
-    memory.register(torch.cuda.cudart(), flat.data_ptr())
+    # By address: a registration that held the buffer would hold itself.
+    memory.registration = ktask.register_cuda(
+        (flat.data_ptr(), length, False),
+        unit=unit or length,
+        max_piece=0 if unit else length,
+        threads=threads,
+        progress=progress,
+    )
     return flat.view(shape)

@@ -5,8 +5,12 @@ torch is large: with it these run against the real one, else against one that an
 torch does.
 """
 
-import mmap
+import ctypes
+import errno
+import functools
 import os
+import shutil
+import subprocess
 import sys
 import types
 
@@ -63,25 +67,93 @@ def test_the_real_torch():
         ktask.populate(torch.ones(4, 4)[:, 1])
 
 
+def test_pinned_tensors_of_the_real_torch(libcudart, monkeypatch):
+    torch = pytest.importorskip("torch", reason="no torch")
+    register = functools.partial(ktask.register_cuda, library=libcudart.path)
+    monkeypatch.setattr(ktask, "register_cuda", register)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    tensor = ktask.pinned_empty(3, 1000, dtype=torch.float16)
+    assert (tensor.shape, tensor.dtype) == ((3, 1000), torch.float16)
+    assert (libcudart.pieces, libcudart.bytes) == (1, 2 << 20)
+    tensor[2, 999] = 7
+    row = tensor[2]
+    del tensor
+    assert row[999] == 7 and libcudart.pieces == 1
+    del row
+    assert libcudart.pieces == 0
+
+
 class Cuda:
-    """A torch whose CUDA notes what is registered."""
+    """A libcudart that notes what is registered."""
 
-    class cudaError:
-        success = 0
+    SOURCE = """
+        #include <stddef.h>
+        int answer, pieces;
+        size_t bytes;
+        int cudaHostRegister(void *start, size_t length, unsigned flags)
+        {
+                if (answer)
+                        return answer;
+                pieces++;
+                bytes += length;
+                return (unsigned long)start % 4096 || flags;
+        }
+        int cudaHostUnregister(void *start)
+        {
+                pieces--;
+                return 0;
+        }
+    """
 
-    def __init__(self, answer=0):
-        self.answer = answer
-        self.registered = {}
+    def __init__(self, folder):
+        compiler = shutil.which("cc")
+        if not compiler:
+            pytest.skip("no cc")
+        self.path = folder / "libcudart.so"
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-x", "c", "-o", self.path, "-"],
+            input=self.SOURCE, text=True, check=True,
+        )
+        self.library = ctypes.CDLL(self.path)
 
-    def cudaHostRegister(self, address, length, flags):
-        assert address % mmap.PAGESIZE == 0 and flags == 0
-        if not self.answer:
-            self.registered[address] = length
-        return self.answer
+    def answer(self, error):
+        ctypes.c_int.in_dll(self.library, "answer").value = error
 
-    def cudaHostUnregister(self, address):
-        del self.registered[address]
-        return 0
+    @property
+    def pieces(self):
+        return ctypes.c_int.in_dll(self.library, "pieces").value
+
+    @property
+    def bytes(self):
+        return ctypes.c_size_t.in_dll(self.library, "bytes").value
+
+
+@pytest.fixture
+def libcudart(tmp_path):
+    return Cuda(tmp_path)
+
+
+def test_registering_with_cuda(libcudart):
+    memory = Memory(16 << 20)
+    with ktask.register_cuda(memory, library=libcudart.path, max_piece=4 << 20) as held:
+        assert libcudart.pieces == held.result.chunks == len(held.pieces) >= 4
+        assert libcudart.bytes == held.result.bytes == 16 << 20
+    assert libcudart.pieces == 0
+
+
+def test_an_error_of_cuda(libcudart):
+    libcudart.answer(2)
+    with pytest.raises(ktask.Error, match="cudaError 2") as raised:
+        ktask.register_cuda(bytearray(1 << 20), library=libcudart.path)
+    assert raised.value.errno == errno.ENOMEM
+    assert raised.value.offset == 0
+    assert libcudart.pieces == 0
+
+
+def test_without_a_libcudart(tmp_path):
+    with pytest.raises(ktask.Error) as raised:
+        ktask.register_cuda(bytearray(10), library=tmp_path / "missing.so")
+    assert raised.value.errno == errno.ELIBACC
 
 
 class Size(tuple):
@@ -106,29 +178,33 @@ class Flat:
 
 
 @pytest.fixture
-def cuda(monkeypatch):
-    cuda = Cuda()
+def cuda(monkeypatch, libcudart):
     float32 = types.SimpleNamespace(itemsize=4)
     torch = types.SimpleNamespace(
-        cuda=types.SimpleNamespace(is_available=lambda: True, cudart=lambda: cuda),
+        cuda=types.SimpleNamespace(is_available=lambda: True),
         Size=lambda sizes: Size(sizes),
         get_default_dtype=lambda: float32,
         frombuffer=lambda memory, dtype, count: Flat(memory, count),
-        empty=lambda shape, dtype, pin_memory: ("torch's own", shape, pin_memory),
+        empty=lambda shape, dtype, pin_memory=False: (
+            types.SimpleNamespace(element_size=lambda: dtype.itemsize)
+            if shape == () else ("torch's own", shape, pin_memory)
+        ),
     )
     monkeypatch.setitem(sys.modules, "torch", torch)
-    return cuda
+    register = functools.partial(ktask.register_cuda, library=libcudart.path)
+    monkeypatch.setattr(ktask, "register_cuda", register)
+    return libcudart
 
 
 def test_a_pinned_tensor_is_registered_as_long_as_it_lives(cuda):
     tensor = ktask.pinned_empty(1024, 1000)
     assert tensor.shape == (1024, 1000)
-    assert list(cuda.registered.values()) == [4 << 20]
+    assert (cuda.pieces, cuda.bytes) == (1, 4 << 20)
     view = tensor.view((1000, 1024))
     del tensor
-    assert cuda.registered
+    assert cuda.pieces
     del view
-    assert not cuda.registered
+    assert not cuda.pieces
 
 
 def test_sizes_as_torch_takes_them(cuda):
@@ -139,10 +215,18 @@ def test_sizes_as_torch_takes_them(cuda):
 
 
 def test_what_cuda_refuses_is_given_back(cuda):
-    cuda.answer = 2
-    with pytest.raises(RuntimeError, match="cudaHostRegister: 2"):
+    cuda.answer(2)
+    with pytest.raises(ktask.Error, match="cudaError 2"):
         ktask.pinned_empty(100)
-    assert not cuda.registered
+    assert not cuda.pieces
+
+
+def test_a_pinned_tensor_of_pieces(cuda):
+    tensor = ktask.pinned_empty(4 << 20, unit=2 << 20)
+    assert 1 <= cuda.pieces <= 8
+    assert cuda.bytes == 16 << 20
+    del tensor
+    assert not cuda.pieces
 
 
 def test_a_child_of_a_fork_unregisters_nothing(cuda):
@@ -150,10 +234,10 @@ def test_a_child_of_a_fork_unregisters_nothing(cuda):
     child = os.fork()
     if not child:
         del tensor
-        os._exit(len(cuda.registered))
+        os._exit(cuda.pieces)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
     del tensor
-    assert not cuda.registered
+    assert not cuda.pieces
 
 
 def test_progress_of_pinning(cuda):

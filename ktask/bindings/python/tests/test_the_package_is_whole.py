@@ -36,16 +36,16 @@ def test_every_public_name_is_there_and_explained():
         ktask.no_such_name
 
 
-def test_the_library_needs_nothing_but_libc():
+def test_the_library_needs_little():
     readelf = shutil.which("readelf")
     if not readelf:
         pytest.skip("no readelf")
     (library,) = PACKAGE.glob("*.so")
     said = subprocess.run([readelf, "-dW", library], capture_output=True, text=True)
     needed = re.findall(r"\(NEEDED\).*\[(.+)\]", said.stdout)
-    assert set(needed) <= {"libc.so.6", "ld-linux-x86-64.so.2"} or needed == [
-        "libc.so.6", "ld-linux-aarch64.so.1"
-    ]
+    assert "libc.so.6" in needed
+    # Of the compiler, and there wherever C++ is.
+    assert all(re.match(r"libc\.so|libgcc_s\.so\.1|ld-linux", name) for name in needed)
 
 
 def wheel():

@@ -32,7 +32,10 @@ fn find_sources() -> (PathBuf, String) {
 
 fn ask_make(top: &Path) -> String {
     println!("cargo:rerun-if-changed={}", top.join("Makefile").display());
-    println!("cargo:rerun-if-changed={}", top.join("mk").display());
+    println!(
+        "cargo:rerun-if-changed={}",
+        top.join("mk/bindings.mk").display()
+    );
     let said = Command::new("make")
         .args(["--no-print-directory", "-s", "library-list"])
         .current_dir(top)
@@ -65,20 +68,24 @@ fn main() {
             }
             Some(("include", dir)) => {
                 build.include(root.join(dir));
-                if dir != "." {
-                    watched.insert(root.join(dir));
-                }
             }
+            // A packaged crate has only those that are included.
+            Some(("header", path)) if root.join(path).exists() => {
+                watched.insert(root.join(path));
+            }
+            Some(("header", _)) => {}
             Some(("source", path)) => {
                 let path = root.join(path);
+                // The folder too: a source may be added.
                 watched.extend(path.parent().map(Path::to_path_buf));
+                watched.insert(path.clone());
                 build.file(path);
             }
             _ => quit(&format!("not understood: {line}")),
         }
     }
-    for dir in watched {
-        println!("cargo:rerun-if-changed={}", dir.display());
+    for path in watched {
+        println!("cargo:rerun-if-changed={}", path.display());
     }
     build.compile("ktask");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 //! Declarations of libktask, which this crate compiles and links.
 //!
-//! They follow `ktask/ktask.h` and `ktask/ops.h`, where each is explained.  Owns
+//! They follow `ktask/ktask.h`, `ktask/ops.h` and `ktask/register.h`, where each is explained.  Owns
 //! nothing but these; the crate `ktask` has safe calls.
 
 #![allow(non_camel_case_types)]
@@ -18,6 +18,9 @@ pub const KTASK_DISCARD_LOCKED: c_uint = 0x2;
 pub const KTASK_STORE_STREAM: c_uint = 0x1;
 pub const KTASK_STORE_CACHED: c_uint = 0x2;
 pub const KTASK_FILE_DIRECT: c_uint = 0x1;
+pub const KTASK_REGISTER_PARALLEL: c_uint = 0x1;
+pub const KTASK_REGISTER_PRESENT: c_uint = 0x2;
+pub const KTASK_REGISTER_READ: c_uint = 0x4;
 pub const KTASK_TO_END: u64 = u64::MAX;
 pub const KTASK_RESULT_NODES: usize = 8;
 pub const NUMA_NO_NODE: c_int = -1;
@@ -26,10 +29,12 @@ pub type ktask_thread_func =
     unsafe extern "C" fn(start: *mut c_void, end: *mut c_void, arg: *mut c_void) -> c_int;
 pub type ktask_undo_func =
     unsafe extern "C" fn(start: *mut c_void, end: *mut c_void, arg: *mut c_void);
-pub type ktask_iter_func =
-    unsafe extern "C" fn(position: *mut c_void, size: usize) -> *mut c_void;
+pub type ktask_iter_func = unsafe extern "C" fn(position: *mut c_void, size: usize) -> *mut c_void;
 pub type ktask_progress_func =
     unsafe extern "C" fn(progress: *const ktask_progress, arg: *mut c_void) -> c_int;
+
+pub type ktask_register_func =
+    unsafe extern "C" fn(start: *mut c_void, end: *mut c_void, arg: *mut c_void) -> c_int;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,6 +172,95 @@ pub struct ktask_permits_info {
     pub cut: c_int,
 }
 
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ktask_register_ctl {
+    pub struct_size: usize,
+    pub register_func: Option<ktask_register_func>,
+    pub unregister_func: Option<ktask_register_func>,
+    pub func_arg: *mut c_void,
+    pub flags: c_uint,
+    pub stall_us: c_uint,
+    pub unit_bytes: usize,
+    pub max_piece_bytes: usize,
+    pub reserved: [u64; 4],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ktask_registration_info {
+    pub struct_size: usize,
+    pub bytes: u64,
+    pub pieces: u64,
+    pub calls_ns: u64,
+    pub longest_ns: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ktask_uring_buffers {
+    pub ring_fd: c_int,
+    pub first_slot: c_uint,
+    pub addr: *mut c_void,
+    pub slot_bytes: usize,
+    pub reserved: [u64; 4],
+    pub private_clones: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ktask_iommu {
+    pub fd: c_int,
+    pub ioas_id: c_uint,
+    pub addr: *mut c_void,
+    pub iova: u64,
+    pub prot: c_uint,
+    pub padding: c_uint,
+    pub reserved: [u64; 4],
+}
+
+/// Of libibverbs; opaque.
+#[repr(C)]
+pub struct ibv_pd {
+    _private: [u8; 0],
+}
+
+/// Of libibverbs; opaque.
+#[repr(C)]
+pub struct ibv_mr {
+    _private: [u8; 0],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ktask_verbs {
+    pub pd: *mut ibv_pd,
+    pub access: c_int,
+    pub padding: c_uint,
+    pub addr: *mut c_void,
+    pub mr_bytes: usize,
+    pub mrs: *mut *mut ibv_mr,
+    pub nr_mrs: usize,
+    pub reserved: [u64; 4],
+    pub private_funcs: [*mut c_void; 2],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ktask_cuda {
+    pub flags: c_uint,
+    pub cuda_error: c_int,
+    pub library: *const c_char,
+    pub reserved: [u64; 4],
+    pub private_funcs: [*mut c_void; 2],
+}
+
+/// What is registered; opaque.
+#[repr(C)]
+pub struct ktask_registration {
+    _private: [u8; 0],
+}
+
 /// An operation; opaque.
 #[repr(C)]
 pub struct ktask_op {
@@ -203,4 +297,33 @@ extern "C" {
         args: *const ktask_op_args,
         opts: *const ktask_opts,
     ) -> c_int;
+    pub fn ktask_register(
+        registration: *mut *mut ktask_registration,
+        addr: *mut c_void,
+        len: usize,
+        ctl: *const ktask_register_ctl,
+        opts: *const ktask_opts,
+    ) -> c_int;
+    pub fn ktask_unregister(
+        registration: *mut *mut ktask_registration,
+        opts: *const ktask_opts,
+    ) -> c_int;
+    pub fn ktask_registration_info_get(
+        registration: *const ktask_registration,
+        info: *mut ktask_registration_info,
+    ) -> c_int;
+    pub fn ktask_registration_piece(
+        registration: *const ktask_registration,
+        index: usize,
+        start: *mut *mut c_void,
+        end: *mut *mut c_void,
+    ) -> c_int;
+    pub fn ktask_register_uring(
+        ctl: *mut ktask_register_ctl,
+        buffers: *mut ktask_uring_buffers,
+    ) -> c_int;
+    pub fn ktask_register_vfio(ctl: *mut ktask_register_ctl, iommu: *mut ktask_iommu) -> c_int;
+    pub fn ktask_register_iommufd(ctl: *mut ktask_register_ctl, iommu: *mut ktask_iommu) -> c_int;
+    pub fn ktask_register_verbs(ctl: *mut ktask_register_ctl, verbs: *mut ktask_verbs) -> c_int;
+    pub fn ktask_register_cuda(ctl: *mut ktask_register_ctl, cuda: *mut ktask_cuda) -> c_int;
 }

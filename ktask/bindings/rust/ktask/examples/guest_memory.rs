@@ -47,7 +47,11 @@ fn prepare(memory: &GuestMemoryMmap, lock: bool) -> Result<u64, ktask::Error> {
                 options.populate_raw(region.as_ptr(), region.len() as usize)?
             }
         };
-        eprintln!(", {} threads, {:.3} s", report.threads, report.wall.as_secs_f64());
+        eprintln!(
+            ", {} threads, {:.3} s",
+            report.threads,
+            report.wall.as_secs_f64()
+        );
         made += report.units;
     }
     Ok(made)

@@ -34,7 +34,11 @@ impl Error {
         match -code {
             ETIMEDOUT => Error::DeadlinePassed,
             ECANCELED => Error::Cancelled,
-            errno => Error::System { operation, errno, offset },
+            errno => Error::System {
+                operation,
+                errno,
+                offset,
+            },
         }
     }
 
@@ -61,7 +65,11 @@ impl fmt::Display for Error {
         match self {
             Error::DeadlinePassed => write!(f, "the deadline has passed"),
             Error::Cancelled => write!(f, "cancelled"),
-            Error::System { operation, errno, offset } => {
+            Error::System {
+                operation,
+                errno,
+                offset,
+            } => {
                 write!(f, "{operation}")?;
                 if let Some(offset) = offset {
                     write!(f, " at byte {offset}")?;
@@ -81,12 +89,12 @@ impl From<Error> for io::Error {
     }
 }
 
-/// A job failed, and was undone.
+/// A job, or registering memory, failed and was undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobError<E> {
-    /// A chunk failed; of several, the one that begins lowest.
+    /// A chunk or a piece failed; of several chunks, the one that begins lowest.
     Chunk {
-        /// where that chunk begins
+        /// where it begins: a position, of a piece a byte
         start: usize,
         error: E,
     },

@@ -48,7 +48,11 @@ const NR_JOBS: usize = 1024;
 
 /// Of an array that need not end with a 0.
 fn text_of(chars: &[c_char]) -> String {
-    let bytes: Vec<u8> = chars.iter().take_while(|&&c| c != 0).map(|&c| c as u8).collect();
+    let bytes: Vec<u8> = chars
+        .iter()
+        .take_while(|&&c| c != 0)
+        .map(|&c| c as u8)
+        .collect();
 
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -65,7 +69,9 @@ pub fn limits() -> Vec<Limit> {
         .take(nr as usize)
         .map(|limit| Limit {
             // SAFETY: of an entry that was filled it is a static string.
-            name: unsafe { CStr::from_ptr(limit.name) }.to_string_lossy().into_owned(),
+            name: unsafe { CStr::from_ptr(limit.name) }
+                .to_string_lossy()
+                .into_owned(),
             threads: limit.threads,
             why: text_of(&limit.why),
         })
@@ -77,8 +83,7 @@ pub fn jobs() -> (Vec<JobInfo>, Helpers) {
     let mut jobs = vec![ktask_job_info::default(); NR_JOBS];
     let mut permits = ktask_permits_info::default();
     // SAFETY: the array has so many entries.
-    let nr =
-        unsafe { ktask_sys::ktask_jobs(jobs.as_mut_ptr(), NR_JOBS as c_uint, &mut permits) };
+    let nr = unsafe { ktask_sys::ktask_jobs(jobs.as_mut_ptr(), NR_JOBS as c_uint, &mut permits) };
 
     jobs.truncate(nr as usize);
     let helpers = Helpers {
@@ -115,5 +120,7 @@ pub fn trim() -> u32 {
 /// Of the library, "MAJOR.MINOR.PATCH".
 pub fn version() -> &'static str {
     // SAFETY: a static string.
-    unsafe { CStr::from_ptr(ktask_sys::ktask_version()) }.to_str().unwrap_or("unknown")
+    unsafe { CStr::from_ptr(ktask_sys::ktask_version()) }
+        .to_str()
+        .unwrap_or("unknown")
 }

@@ -100,7 +100,9 @@ impl<'a> Job<'a> {
         let parts = Parts::new(items);
 
         // SAFETY: no two ranges of a job meet, and the slice is borrowed meanwhile.
-        self.run(items.len(), |range| work(range.start, unsafe { parts.part(range) }))
+        self.run(items.len(), |range| {
+            work(range.start, unsafe { parts.part(range) })
+        })
     }
 
     /// As [`run_mut`](Job::run_mut) and [`run_with_undo`](Job::run_with_undo).
@@ -232,11 +234,15 @@ impl<'a, E, F, U> Shared<'a, E, F, U> {
     }
 
     fn panic(&self) -> std::sync::MutexGuard<'_, Option<Panic>> {
-        self.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.panic
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn failed(&self) -> std::sync::MutexGuard<'_, Option<(usize, E)>> {
-        self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.failed
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn keep_panic(&self, panic: Panic) {
@@ -246,7 +252,7 @@ impl<'a, E, F, U> Shared<'a, E, F, U> {
     fn keep_failure(&self, start: usize, error: E) {
         let mut failed = self.failed();
 
-        if failed.as_ref().map_or(true, |(other, _)| start < *other) {
+        if failed.as_ref().is_none_or(|(other, _)| start < *other) {
             *failed = Some((start, error));
         }
     }
@@ -277,20 +283,17 @@ where
     CHUNK_FAILED
 }
 
-unsafe extern "C" fn undo_chunks<E, F, U>(
-    start: *mut c_void,
-    end: *mut c_void,
-    arg: *mut c_void,
-) where
+unsafe extern "C" fn undo_chunks<E, F, U>(start: *mut c_void, end: *mut c_void, arg: *mut c_void)
+where
     U: Fn(Range<usize>),
 {
     // SAFETY: as above; in the thread that asked.
     let shared = unsafe { &*arg.cast::<Shared<'_, E, F, U>>() };
 
     // The other chunks are undone all the same.
-    if let Err(panic) =
-        catch_unwind(AssertUnwindSafe(|| (shared.undo)(start as usize..end as usize)))
-    {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
+        (shared.undo)(start as usize..end as usize)
+    })) {
         shared.keep_panic(panic);
     }
 }

@@ -31,6 +31,7 @@ mod info;
 mod job;
 mod memory;
 mod options;
+mod register;
 
 pub use error::{Error, JobError};
 pub use info::{jobs, limits, trim, version, Helpers, JobInfo, Limit};
@@ -39,3 +40,4 @@ pub use memory::{
     lock, lock_raw, populate, populate_raw, populate_read, unlock_raw, warm, LockGuard,
 };
 pub use options::{Options, Progress, Report};
+pub use register::{Device, Register, Registration};

@@ -8,12 +8,11 @@ use std::ffi::{c_uint, c_void, CStr};
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, AsRawFd};
-use std::panic::resume_unwind;
 use std::ptr;
 
-use ktask_sys::{ktask_file, ktask_op_args, ktask_opts};
+use ktask_sys::{ktask_file, ktask_op_args};
 
-use crate::options::{empty_result, report_progress};
+use crate::options::with_opts;
 use crate::{Error, Options, Report};
 
 const POPULATE: &CStr = c"populate";
@@ -37,35 +36,18 @@ fn no_args() -> ktask_op_args {
 unsafe fn run_op(
     operation: &'static CStr,
     args: &ktask_op_args,
-    mut options: Options<'_>,
+    options: Options<'_>,
     begin: usize,
 ) -> Result<Report, Error> {
-    let mut result = empty_result();
-    let mut watch = options.take_watch();
-    let opts = ktask_opts {
-        struct_size: mem::size_of::<ktask_opts>(),
-        max_threads: options.threads,
-        progress_ms: options.progress_ms(),
-        deadline_ns: options.deadline_ns(),
-        progress_func: watch.is_some().then_some(report_progress as _),
-        progress_arg: watch.as_mut().map_or(ptr::null_mut(), |w| ptr::from_mut(w).cast()),
-        result: &mut result,
-        flags: options.flags(),
-        chunk_us: 0,
-        reserved: [0; 3],
-    };
-    // SAFETY: all that these point to lives until the call returns.
-    let code = unsafe { ktask_sys::ktask_op_run(find_op(operation), args, &opts) };
+    let op = find_op(operation);
 
-    if let Some(panic) = watch.and_then(|w| w.panic) {
-        resume_unwind(panic);
-    }
-    if code == 0 {
-        return Ok(Report::from(&result));
-    }
-    let failed = result.fail_pos as usize;
-    let offset = (failed != 0).then(|| failed.saturating_sub(begin));
-    Err(Error::new(operation.to_str().unwrap_or_default(), code, offset))
+    // SAFETY: the caller's; what the options point to lives until the call returns.
+    with_opts(
+        operation.to_str().unwrap_or_default(),
+        options,
+        begin,
+        |opts| unsafe { ktask_sys::ktask_op_run(op, args, opts) },
+    )
 }
 
 fn find_op(name: &CStr) -> *const ktask_sys::ktask_op {
@@ -115,7 +97,13 @@ impl Options<'_> {
         let flags = ktask_sys::KTASK_POPULATE_READ;
         // SAFETY: a page of memory that is borrowed may be made.
         unsafe {
-            run_on_range(POPULATE, memory.as_ptr().cast(), mem::size_of_val(memory), flags, self)
+            run_on_range(
+                POPULATE,
+                memory.as_ptr().cast(),
+                mem::size_of_val(memory),
+                flags,
+                self,
+            )
         }
     }
 
@@ -147,12 +135,7 @@ impl Options<'_> {
     }
 
     /// [`warm`] with options.
-    pub fn warm(
-        self,
-        file: impl AsFd,
-        offset: u64,
-        len: Option<u64>,
-    ) -> Result<Report, Error> {
+    pub fn warm(self, file: impl AsFd, offset: u64, len: Option<u64>) -> Result<Report, Error> {
         let mut file = ktask_file {
             path: ptr::null(),
             fd: file.as_fd().as_raw_fd(),
@@ -170,7 +153,9 @@ impl Options<'_> {
         args.nr_files = 1;
         // SAFETY: reading a file changes no memory that is ours.
         unsafe { run_op(WARM, &args, self, 0) }.map_err(|error| match error {
-            Error::System { operation, errno, .. } => Error::System {
+            Error::System {
+                operation, errno, ..
+            } => Error::System {
                 operation,
                 errno,
                 offset: (file.error != 0).then_some(file.fail_offset as usize),

@@ -5,11 +5,13 @@ use std::any::Any;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem;
 use std::ops::ControlFlow;
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::ptr;
 use std::time::Duration;
 
-use ktask_sys::{ktask_progress, ktask_result, KTASK_FIXED};
+use ktask_sys::{ktask_opts, ktask_progress, ktask_result, KTASK_FIXED};
+
+use crate::Error;
 
 /// How far a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,4 +166,41 @@ impl From<&ktask_result> for Report {
             cpu: Duration::from_nanos(result.cpu_ns),
         }
     }
+}
+
+/// Let `call` do an operation with options.  `begin` is where offsets of errors count
+/// from.
+pub(crate) fn with_opts(
+    operation: &'static str,
+    mut options: Options<'_>,
+    begin: usize,
+    call: impl FnOnce(*const ktask_opts) -> c_int,
+) -> Result<Report, Error> {
+    let mut result = empty_result();
+    let mut watch = options.take_watch();
+    let opts = ktask_opts {
+        struct_size: mem::size_of::<ktask_opts>(),
+        max_threads: options.threads,
+        progress_ms: options.progress_ms(),
+        deadline_ns: options.deadline_ns(),
+        progress_func: watch.is_some().then_some(report_progress as _),
+        progress_arg: watch
+            .as_mut()
+            .map_or(ptr::null_mut(), |w| ptr::from_mut(w).cast()),
+        result: &mut result,
+        flags: options.flags(),
+        chunk_us: 0,
+        reserved: [0; 3],
+    };
+    let code = call(&opts);
+
+    if let Some(panic) = watch.and_then(|w| w.panic) {
+        resume_unwind(panic);
+    }
+    if code == 0 {
+        return Ok(Report::from(&result));
+    }
+    let failed = result.fail_pos as usize;
+    let offset = (failed != 0).then(|| failed.saturating_sub(begin));
+    Err(Error::new(operation, code, offset))
 }

@@ -34,13 +34,17 @@ fn progress_cancels_a_job_which_is_undone() {
     let done = AtomicUsize::new(0);
     let error = Job::new(1)
         .options(Options::new().progress(AT_ONCE, &mut |_| ControlFlow::Break(())))
-        .run_with_undo(1 << 20, |range| {
-            done.fetch_add(range.len(), Ordering::Relaxed);
-            std::thread::sleep(Duration::from_micros(100));
-            Ok::<(), ()>(())
-        }, |range| {
-            done.fetch_sub(range.len(), Ordering::Relaxed);
-        })
+        .run_with_undo(
+            1 << 20,
+            |range| {
+                done.fetch_add(range.len(), Ordering::Relaxed);
+                std::thread::sleep(Duration::from_micros(100));
+                Ok::<(), ()>(())
+            },
+            |range| {
+                done.fetch_sub(range.len(), Ordering::Relaxed);
+            },
+        )
         .unwrap_err();
 
     assert_eq!(error, JobError::Ended(Error::Cancelled));
@@ -60,7 +64,10 @@ fn progress_that_panics_cancels_and_goes_on() {
             .populate(&mut memory);
     }));
 
-    assert_eq!(panicked.unwrap_err().downcast_ref::<&str>(), Some(&"progress"));
+    assert_eq!(
+        panicked.unwrap_err().downcast_ref::<&str>(),
+        Some(&"progress")
+    );
     assert_eq!(calls, 1);
 }
 
@@ -81,5 +88,8 @@ fn a_deadline_passes() {
 fn a_deadline_of_centuries_does_not() {
     let mut memory = Mapping::new(1 << 20);
 
-    Options::new().deadline(Duration::MAX).populate(&mut memory).unwrap();
+    Options::new()
+        .deadline(Duration::MAX)
+        .populate(&mut memory)
+        .unwrap();
 }

@@ -17,7 +17,10 @@ fn count(job: Job<'_>, items: &mut [u32]) {
 }
 
 fn is_counted(items: &[u32]) -> bool {
-    items.iter().enumerate().all(|(i, &item)| item == i as u32 + 1)
+    items
+        .iter()
+        .enumerate()
+        .all(|(i, &item)| item == i as u32 + 1)
 }
 
 #[test]
@@ -35,8 +38,14 @@ fn with_every_option() {
     let mut items = vec![0; 1 << 20];
     let options = Options::new().fixed_threads(2);
 
-    count(Job::new(0).options(options).align(256).blocks().name("a name\0that ends"),
-          &mut items);
+    count(
+        Job::new(0)
+            .options(options)
+            .align(256)
+            .blocks()
+            .name("a name\0that ends"),
+        &mut items,
+    );
     assert!(is_counted(&items));
 }
 
@@ -56,7 +65,7 @@ fn chunks_keep_to_their_sizes() {
 fn of_items_without_a_size() {
     let seen = AtomicUsize::new(0);
     let report = Job::new(1024)
-        .run_mut(&mut vec![(); 1 << 20], |_, chunk| {
+        .run_mut(&mut [(); 1 << 20], |_, chunk| {
             seen.fetch_add(chunk.len(), Ordering::Relaxed);
             Ok::<(), Infallible>(())
         })
@@ -83,7 +92,9 @@ fn of_more_items_without_a_size_than_there_are_addresses() {
 #[test]
 fn of_an_empty_slice_nothing_is_called() {
     let report = Job::new(1)
-        .run_mut(&mut [] as &mut [u8], |_, _| -> Result<(), ()> { panic!("called") })
+        .run_mut(&mut [] as &mut [u8], |_, _| -> Result<(), ()> {
+            panic!("called")
+        })
         .unwrap();
 
     assert_eq!(report.units, 0);

@@ -17,17 +17,24 @@ fn undo(_: usize, chunk: &mut [u8]) {
 }
 
 /// The chunk that has `bad` fails, as `fail` does it.
-fn run(items: &mut [u8], bad: usize, fail: impl Fn() -> Result<(), String> + Sync)
-    -> Result<ktask::Report, JobError<String>> {
-    Job::new(64).run_mut_with_undo(items, |start, chunk| {
-        if (start..start + chunk.len()).contains(&bad) {
-            return fail();
-        }
-        for item in chunk {
-            *item += 1;
-        }
-        Ok(())
-    }, undo)
+fn run(
+    items: &mut [u8],
+    bad: usize,
+    fail: impl Fn() -> Result<(), String> + Sync,
+) -> Result<ktask::Report, JobError<String>> {
+    Job::new(64).run_mut_with_undo(
+        items,
+        |start, chunk| {
+            if (start..start + chunk.len()).contains(&bad) {
+                return fail();
+            }
+            for item in chunk {
+                *item += 1;
+            }
+            Ok(())
+        },
+        undo,
+    )
 }
 
 #[test]
@@ -72,7 +79,13 @@ fn and_the_error_is_that_of_the_lowest_chunk() {
         .unwrap_err();
     let least = failed.into_inner().unwrap().into_iter().min().unwrap();
 
-    assert_eq!(error, JobError::Chunk { start: least, error: least });
+    assert_eq!(
+        error,
+        JobError::Chunk {
+            start: least,
+            error: least
+        }
+    );
 }
 
 #[test]
@@ -80,16 +93,20 @@ fn also_where_undoing_panics() {
     let undone = AtomicUsize::new(0);
     let done = AtomicUsize::new(0);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let _ = Job::new(64).run_with_undo(UNITS, |range| {
-            if range.end == UNITS {
-                return Err(());
-            }
-            done.fetch_add(range.len(), Ordering::Relaxed);
-            Ok(())
-        }, |range| {
-            undone.fetch_add(range.len(), Ordering::Relaxed);
-            panic!("undo");
-        });
+        let _ = Job::new(64).run_with_undo(
+            UNITS,
+            |range| {
+                if range.end == UNITS {
+                    return Err(());
+                }
+                done.fetch_add(range.len(), Ordering::Relaxed);
+                Ok(())
+            },
+            |range| {
+                undone.fetch_add(range.len(), Ordering::Relaxed);
+                panic!("undo");
+            },
+        );
     }));
 
     let done = done.into_inner();
@@ -109,7 +126,9 @@ fn errors_read_well() {
 
 #[test]
 fn a_wrong_align_is_refused_before_anything_runs() {
-    let error = Job::new(1).align(3).run(4, |_| -> Result<(), ()> { panic!("called") });
+    let error = Job::new(1)
+        .align(3)
+        .run(4, |_| -> Result<(), ()> { panic!("called") });
 
     match error {
         Err(JobError::Ended(error)) => assert_eq!(error.errno(), 22),

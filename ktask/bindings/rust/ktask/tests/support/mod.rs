@@ -8,8 +8,14 @@ use std::ops::{Deref, DerefMut};
 use std::slice;
 
 extern "C" {
-    fn mmap(at: *mut c_void, len: usize, prot: c_int, flags: c_int, fd: c_int, offset: c_long)
-        -> *mut c_void;
+    fn mmap(
+        at: *mut c_void,
+        len: usize,
+        prot: c_int,
+        flags: c_int,
+        fd: c_int,
+        offset: c_long,
+    ) -> *mut c_void;
     fn munmap(at: *mut c_void, len: usize) -> c_int;
     fn mprotect(at: *mut c_void, len: usize, prot: c_int) -> c_int;
     fn mincore(at: *mut c_void, len: usize, vec: *mut u8) -> c_int;
@@ -46,7 +52,10 @@ impl Mapping {
     pub fn pages_present(&self) -> usize {
         let mut vec = vec![0u8; self.len.div_ceil(PAGE)];
 
-        assert_eq!(unsafe { mincore(self.at.cast(), self.len, vec.as_mut_ptr()) }, 0);
+        assert_eq!(
+            unsafe { mincore(self.at.cast(), self.len, vec.as_mut_ptr()) },
+            0
+        );
         vec.iter().filter(|&&byte| byte & 1 != 0).count()
     }
 }
