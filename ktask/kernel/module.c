@@ -8,11 +8,11 @@
  */
 #include <linux/module.h>
 
-#include "kernel/compat.h"
 #include "kernel/client/device_memory.h"
+#include "kernel/compat.h"
 #include "kernel/engine/kernel_pool.h"
+#include "kernel/engine/process_helper.h"
 #include "kernel/stats.h"
-#include "kernel/engine/worker.h"
 
 #define CREATE_TRACE_POINTS
 #include "kernel/kernel_trace.h"
@@ -23,18 +23,18 @@ static int __init ktask_init(void)
 
 	if (error)
 		return error;
-	error = workers_init();
+	error = process_helpers_init();
 	if (error)
 		goto exit_pool;
 	error = remote_init();
 	if (!error)
 		error = device_init();
 	if (error)
-		goto exit_workers;
+		goto exit_process_helpers;
 	stats_init();
 	return 0;
-exit_workers:
-	workers_exit();
+exit_process_helpers:
+	process_helpers_exit();
 exit_pool:
 	pool_exit();
 	return error;
@@ -44,7 +44,7 @@ static void __exit ktask_exit(void)
 {
 	stats_exit();
 	device_exit();
-	workers_exit();
+	process_helpers_exit();
 	pool_exit();
 }
 

@@ -25,7 +25,7 @@
 /* Four chunks, of which helpers do some. */
 #define FAIL_RANGE (8 * MIB)
 /* For which helpers are made: ktask/kernel/client/device_populate.c. */
-#define WORKERS_RANGE (16 * MIB)
+#define PROCESS_RANGE (16 * MIB)
 /* Allocations of a request that are made to fail one by one; then, of pages, only
  * some. */
 #define FAIL_EACH 80
@@ -98,7 +98,7 @@ static const char *fail_once(int fd, const struct failing *f, char *addr)
 				   f->flags & ~KTASK_MEM_FD, NULL);
 	else
 		error = request(fd, f->what, addr,
-				f->there ? WORKERS_RANGE : FAIL_RANGE, f->flags,
+				f->there ? PROCESS_RANGE : FAIL_RANGE, f->flags,
 				NULL);
 	if (!may_say(error) || (error && f->there))
 		return strerror(error);
@@ -140,7 +140,7 @@ static void a_failing_allocation_fails_one_request(void)
 	int fd = can ? device() : -1;
 	int file = memfd_create("fail", MFD_CLOEXEC);
 	int own = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
-	char *addr = map(WORKERS_RANGE);
+	char *addr = map(PROCESS_RANGE);
 	const struct failing requests[] = {
 		{ .name = "clear what is there",
 		  .what = KTASK_IOC_CLEAR,
@@ -170,11 +170,11 @@ static void a_failing_allocation_fails_one_request(void)
 		return;
 	}
 	CHECK(fd >= 0 && own >= 0 && addr && !ftruncate(file, FAIL_RANGE));
-	memset(addr, 1, WORKERS_RANGE);
+	memset(addr, 1, PROCESS_RANGE);
 	for (unsigned i = 0; i < sizeof(requests) / sizeof(*requests) && tries;
 	     i++)
 		tries = fail_each(fd, &requests[i], addr);
-	munmap(addr, WORKERS_RANGE);
+	munmap(addr, PROCESS_RANGE);
 	close(file);
 	close(own);
 	close(fd);
@@ -247,15 +247,15 @@ static void request_each(int fd, char *addr, struct outcomes *outcomes)
 {
 	int error;
 
-	madvise(addr, WORKERS_RANGE, MADV_DONTNEED);
+	madvise(addr, PROCESS_RANGE, MADV_DONTNEED);
 	note_outcome(outcomes, request(fd, KTASK_IOC_POPULATE, addr,
-				       WORKERS_RANGE, KTASK_MEM_WRITE, NULL));
-	note_outcome(outcomes, request(fd, KTASK_IOC_CLEAR, addr, WORKERS_RANGE,
+				       PROCESS_RANGE, KTASK_MEM_WRITE, NULL));
+	note_outcome(outcomes, request(fd, KTASK_IOC_CLEAR, addr, PROCESS_RANGE,
 				       0, NULL));
-	madvise(addr, WORKERS_RANGE, MADV_DONTNEED);
-	error = request(fd, KTASK_IOC_PIN, addr, WORKERS_RANGE, 0, NULL);
+	madvise(addr, PROCESS_RANGE, MADV_DONTNEED);
+	error = request(fd, KTASK_IOC_PIN, addr, PROCESS_RANGE, 0, NULL);
 	note_outcome(outcomes, error);
-	if (request(fd, KTASK_IOC_UNPIN, addr, WORKERS_RANGE, 0, NULL) !=
+	if (request(fd, KTASK_IOC_UNPIN, addr, PROCESS_RANGE, 0, NULL) !=
 	    (error ? ENOENT : 0)) {
 		outcomes->wrong++;
 		outcomes->error = EBUSY;
@@ -283,7 +283,7 @@ static void failing_allocations_of_helpers_harm_nobody(void)
 		pid = fork();
 		if (pid == 0) {
 			int fd = device();
-			char *addr = map(WORKERS_RANGE);
+			char *addr = map(PROCESS_RANGE);
 
 			let_fail("self", i % 2);
 			request_each(fd, addr, outcomes);

@@ -155,7 +155,7 @@ static void helpers_stay_in_the_callers_cpuset(void)
 	CHECK(make_group());
 	CHECK(!set("cpuset.cpus", "0,2"));
 	status = status_in_group(run_on_my_cpus);
-	if (has_workers()) {
+	if (has_process_helpers()) {
 		pid = start_in_group();
 		stray = strays_at_last(pid, &first);
 		set("cpuset.cpus", "1,3");
@@ -204,7 +204,7 @@ static void the_group_pays_for_cpu_time_of_helpers(void)
 {
 	int status;
 
-	if (!has_workers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+	if (!has_process_helpers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		say(true, __func__, "needs Linux 6.9 and two CPUs");
 		return;
 	}

@@ -66,8 +66,8 @@ unsigned await_helpers(unsigned least, unsigned most);
 /* parameter - sets one of the module's; 0 or a positive errno */
 int parameter(const char *name, const char *value);
 
-/* has_workers - helpers for a process are threads of it (Linux 6.9) */
-bool has_workers(void);
+/* has_process_helpers - helpers for a process are threads of it (Linux 6.9) */
+bool has_process_helpers(void);
 
 /* other_thread - a thread of the process that is not its first; 0: none now */
 pid_t other_thread(pid_t pid);
@@ -149,7 +149,7 @@ void test_device(void);
 void test_clients(void);
 void test_cpus(void);
 void test_pool(void);
-void test_workers(void);
+void test_process_helpers(void);
 void test_engines(void);
 void test_groups(void);
 void test_failures(void);

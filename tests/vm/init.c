@@ -447,7 +447,7 @@ static const struct {
 	{ "module", test_module },
 	{ "device", test_device },
 	{ "clients", test_clients },
-	{ "workers", test_workers },
+	{ "process_helpers", test_process_helpers },
 	{ "engines", test_engines },
 	{ "groups", test_groups },
 	{ "failures", test_failures },

@@ -3,8 +3,8 @@
  * Inherit: a helper's address space, rights, memory nodes, memory policy, memory
  * group and allocation scope, for as long as it is in a job.
  *
- * Owns what is set in the helper's task and taken back.  A worker of the caller's
- * process (kernel/engine/worker.c) has all of it but the scope by itself.
+ * Owns what is set in the helper's task and taken back.  A process helper
+ * (kernel/engine/process_helper.c) has all of it but the scope by itself.
  */
 #include <linux/cpuset.h>
 #include <linux/cred.h>

@@ -96,8 +96,8 @@ static int helper_main(void *arg)
 void helper_kill(struct helper *h, struct pool_item *item)
 {
 	spin_lock(&pool_lock);
-	/* A worker is killed with its process. */
-	if (h->item == item && !h->worker)
+	/* Others are killed with their process. */
+	if (h->item == item && !h->thread)
 		send_sig(SIGKILL, h->task, 1);
 	spin_unlock(&pool_lock);
 }
@@ -200,13 +200,13 @@ free:
 
 void helper_get(struct helper *h)
 {
-	if (!h->worker)
+	if (!h->thread)
 		refcount_inc(&h->users);
 }
 
 void helper_put(struct helper *h)
 {
-	if (h->worker || !refcount_dec_and_test(&h->users))
+	if (h->thread || !refcount_dec_and_test(&h->users))
 		return;
 	put_task_struct(h->task);
 	helper_exit(h);

@@ -5,8 +5,8 @@
  * Locking, for struct helper:
  *	P: under pool_lock; item is also read without it: READ_ONCE()
  *	L: under prio_lock, which a helper takes when it has left its item
- *	C: the caller that took it from the list; of a worker cpus is its own
- *	I: set when it is made; task of a worker before its first item
+ *	C: the caller that took it from the list; of a process helper cpus is its own
+ *	I: set when it is made; task of a process helper before its first item
  *	R: a reference counter
  */
 #ifndef KTASK_KERNEL_HELPER_H
@@ -23,8 +23,8 @@
 
 struct helper {
 	struct list_head idle; /* P: in the pool's list, while it is idle */
-	struct task_struct *task; /* I: of a worker NULL until it runs */
-	struct vhost_task *worker; /* I: of the caller's process, or NULL */
+	struct task_struct *task; /* I: of a process's NULL until it runs */
+	struct vhost_task *thread; /* I: of a process helper, else NULL */
 	struct pool_item *item; /* P: queued or running */
 	int nid; /* I: node of its memory */
 	unsigned long idle_since; /* P: jiffies */
@@ -54,7 +54,7 @@ void helper_end(struct helper *h);
  * helper_get - by whoever submits an item
  * helper_put - when it is cancelled, or has been waited for
  *
- * Workers of a process (kernel/engine/worker.c) live as long as their job.
+ * Process helpers (kernel/engine/process_helper.c) live as long as their job.
  */
 void helper_get(struct helper *h);
 void helper_put(struct helper *h);
@@ -63,7 +63,7 @@ void helper_put(struct helper *h);
 void helper_idle(struct helper *h);
 
 /*
- * What kernel threads and workers of a process (kernel/engine/worker.c) have in common.
+ * What kernel threads and process helpers have in common.
  * helper_init - zeroed memory becomes a helper on @nid; 0 or -ENOMEM
  * helper_begin_item - by the helper: the item that was submitted to it, or NULL
  * helper_leave_item - by the helper; the item may be gone afterwards

@@ -24,9 +24,9 @@
 #include "kernel/engine/kernel_job.h"
 #include "kernel/engine/kernel_quota.h"
 #include "kernel/engine/kernel_shares.h"
-#include "kernel/stats.h"
+#include "kernel/engine/process_helper.h"
 #include "kernel/kernel_trace.h"
-#include "kernel/engine/worker.h"
+#include "kernel/stats.h"
 
 /* How long a helper that was meant for a busy node is not bound to another. */
 #define ELSEWHERE_NS 5000000
@@ -107,10 +107,11 @@ bool kt_host_submit(struct kt_item *item)
 	job_assert_caller(job);
 	item->worker.tick = tick_helper;
 	host->pooled.work = work_on_item;
-	if ((ctl->flags & KTASK_CALLER_PROCESS) && !host->worker)
-		host->worker = worker_make(item->node);
-	if (host->worker && pool_submit_to(host->worker, &host->pooled,
-					   item->node, own, ctl->cpus))
+	if ((ctl->flags & KTASK_CALLER_PROCESS) && !host->process_helper)
+		host->process_helper = process_helper_make(item->node);
+	if (host->process_helper &&
+	    pool_submit_to(host->process_helper, &host->pooled, item->node, own,
+			   ctl->cpus))
 		return true;
 	return pool_submit(&host->pooled, item->node, own, ctl->cpus);
 }
@@ -278,16 +279,21 @@ void kt_host_draining(struct kt_context *ctx)
 void kt_host_drained(struct kt_context *ctx)
 {
 	const struct kt_helpers *helpers = &ctx->helpers;
+	struct helper *h;
 	unsigned int i;
 
 	if (!(job_of(ctx)->ctl->flags & KTASK_CALLER_PROCESS))
 		return;
-	for (i = 0; i < helpers->nr; i++)
-		if (helpers->items[i].host.worker)
-			worker_end(helpers->items[i].host.worker);
-	for (i = 0; i < helpers->nr; i++)
-		if (helpers->items[i].host.worker)
-			worker_wait(helpers->items[i].host.worker);
+	for (i = 0; i < helpers->nr; i++) {
+		h = helpers->items[i].host.process_helper;
+		if (h)
+			process_helper_end(h);
+	}
+	for (i = 0; i < helpers->nr; i++) {
+		h = helpers->items[i].host.process_helper;
+		if (h)
+			process_helper_wait(h);
+	}
 }
 
 void kt_host_ended(struct kt_context *ctx)

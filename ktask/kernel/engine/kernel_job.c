@@ -160,7 +160,7 @@ static void alloc_items(struct kt_helpers *helpers, unsigned int nr)
 		helpers->nr = helpers->items ? nr : 0;
 	}
 	for (i = 0; i < helpers->nr; i++)
-		helpers->items[i].host.worker = NULL;
+		helpers->items[i].host.process_helper = NULL;
 }
 
 void job_begin(struct kernel_job *job, bool detached)

@@ -28,7 +28,7 @@
 #include <linux/workqueue.h>
 
 #include "kernel/engine/kernel_helper.h"
-#include "kernel/engine/worker.h"
+#include "kernel/engine/process_helper.h"
 
 /* A caller looks this long for a chunk to end before it lends and sleeps, */
 #define WAIT_SPIN_NS 20000
@@ -379,7 +379,7 @@ bool pool_submit_to(struct helper *h, struct pool_item *item, int nid,
 	if (!want_cpus(h, cpus_of(nid), own, only))
 		return false;
 	queue_item(h, item);
-	worker_wake(h);
+	process_helper_wake(h);
 	return true;
 }
 
@@ -397,7 +397,7 @@ bool pool_cancel(struct pool_item *item)
 		kt_assert(h->item == item);
 		WRITE_ONCE(h->item, NULL);
 		WRITE_ONCE(item->state, POOL_ITEM_DONE);
-		if (!h->worker)
+		if (!h->thread)
 			list_idle(h);
 	}
 	spin_unlock(&pool_lock);

@@ -71,7 +71,7 @@ static inline bool pool_is_full(const struct kt_cap *cap)
 bool pool_submit(struct pool_item *item, int nid, const struct cpumask *own,
 		 const struct cpumask *only);
 
-/* pool_submit_to - the same to a worker of the caller's process; @h is idle */
+/* pool_submit_to - the same to a process helper; @h is idle */
 bool pool_submit_to(struct helper *h, struct pool_item *item, int nid,
 		    const struct cpumask *own, const struct cpumask *only);
 

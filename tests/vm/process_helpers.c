@@ -29,7 +29,7 @@
 #include "guest.h"
 
 /* Linux 6.9 and later; before, helpers are the kernel's own threads. */
-bool has_workers(void)
+bool has_process_helpers(void)
 {
 	struct utsname name;
 	int major = 0, minor = 0;
@@ -103,7 +103,7 @@ static void helpers_are_threads_of_the_caller(void)
 	char path[60], name[40] = "";
 	pid_t pid, thread = 0;
 
-	if (!has_workers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+	if (!has_process_helpers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		say(true, __func__, "needs Linux 6.9 and two CPUs");
 		return;
 	}
@@ -159,7 +159,7 @@ static void short_requests_make_no_thread(void)
 	bool none, some;
 	pid_t pid;
 
-	if (!has_workers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+	if (!has_process_helpers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		say(true, __func__, "needs Linux 6.9 and two CPUs");
 		return;
 	}
@@ -223,7 +223,7 @@ static void cpu_time_of_helpers_is_the_callers(void)
 	pid_t pid;
 	int status;
 
-	if (!has_workers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+	if (!has_process_helpers() || sysconf(_SC_NPROCESSORS_ONLN) < 2) {
 		say(true, __func__, "needs Linux 6.9 and two CPUs");
 		return;
 	}
@@ -244,7 +244,7 @@ static void helpers_stay_on_the_callers_cpus(void)
 	pid_t pid, thread;
 	int nr = 0, stray = 0;
 
-	if (!has_workers() || sysconf(_SC_NPROCESSORS_ONLN) < 3) {
+	if (!has_process_helpers() || sysconf(_SC_NPROCESSORS_ONLN) < 3) {
 		say(true, __func__, "needs Linux 6.9 and three CPUs");
 		return;
 	}
@@ -524,7 +524,7 @@ static void helpers_are_no_more_than_the_quota_is_worth(void)
 		say(false, __func__, "step %d", status);
 }
 
-void test_workers(void)
+void test_process_helpers(void)
 {
 	helpers_are_threads_of_the_caller();
 	short_requests_make_no_thread();

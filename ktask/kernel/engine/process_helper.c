@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Workers: what vhost calls a task, one for each work item of a job that may have
- * them, made when the item is first submitted and ended with the job.
+ * Process helpers: what vhost calls a task, one for each work item of a job that may
+ * have them, made when the item is first submitted and ended with the job.
  *
  * They are not kept from job to job, and the caller waits until they are gone: a
  * program would find threads in itself that it did not make, when it calls
  * unshare() or counts them.
  *
- * A worker that is killed takes no more items; one that was submitted to it is
+ * One that is killed takes no more items; an item that was submitted to it is
  * cancelled by the caller, who is killed as well.
  *
- * Locking: there is no lock.  kernel/engine/kernel_helper.h says who writes what a worker has as a
- * helper; of the rest:
- *	O: the worker's own thread
- *	C: the caller, before the worker's end is queued; leave is read by the worker:
- *	   READ_ONCE()
+ * Locking: there is no lock.  kernel/engine/kernel_helper.h says who writes what one
+ * has as a helper; of the rest:
+ *	O: its own thread
+ *	C: the caller, before the end is queued; the thread reads leave: READ_ONCE()
  *	R: a reference counter; the completions are their own
  */
 #include <linux/completion.h>
@@ -32,9 +31,9 @@
 
 #include "kernel/compat.h"
 #include "kernel/engine/kernel_helper.h"
-#include "kernel/engine/worker.h"
+#include "kernel/engine/process_helper.h"
 
-#if COMPAT_WORKERS
+#if COMPAT_PROCESS_HELPERS
 #include <linux/sched/vhost_task.h>
 
 /* How often one is looked at that has ended and is not gone. */
@@ -43,10 +42,10 @@
 /* How often one that is to be stopped looks whether it was, at least. */
 #define AWAIT_STOP (HZ / 10)
 
-/* Ends them: see worker_end(). */
+/* Ends them: see process_helper_end(). */
 static struct workqueue_struct *end_wq;
 
-struct worker {
+struct process_helper {
 	struct helper helper;
 	bool lowered; /* O: it has had an item */
 	bool leave; /* C: it shall do nothing more */
@@ -58,13 +57,13 @@ struct worker {
 	refcount_t users; /* R: the job, and the work_struct */
 };
 
-static struct worker *worker_of(struct helper *h)
+static struct process_helper *process_helper_of(struct helper *h)
 {
-	return container_of(h, struct worker, helper);
+	return container_of(h, struct process_helper, helper);
 }
 
 /* Before anything else, also before it ends without having had an item. */
-static void begin_worker(struct worker *w)
+static void begin_thread(struct process_helper *w)
 {
 	if (w->helper.task)
 		return;
@@ -73,14 +72,14 @@ static void begin_worker(struct worker *w)
 	complete(&w->begun);
 }
 
-static void lower_worker(struct worker *w)
+static void lower_thread(struct process_helper *w)
 {
 	if (!w->lowered)
 		prio_lower();
 	w->lowered = true;
 }
 
-static void place_worker(struct helper *h)
+static void place_thread(struct helper *h)
 {
 	if (cpumask_equal(h->cpus, h->wanted))
 		return;
@@ -90,12 +89,12 @@ static void place_worker(struct helper *h)
 }
 
 /*
- * vhost_task_stop() waits for the worker's end, and the kernel calls who waits so
- * for minutes hung; a worker whose process is stopped ends when that goes on.  So
- * it is called when the worker is here, where nothing stops it, and woken by
+ * vhost_task_stop() waits for the helper's end, and the kernel calls who waits so
+ * for minutes hung; a helper whose process is stopped ends when that goes on.  So
+ * it is called when the helper is here, where nothing stops it, and woken by
  * that it ends before it looks at signals again: one that ends takes part in a stop.
  */
-static void await_stop(struct worker *w)
+static void await_stop(struct process_helper *w)
 {
 	set_current_state(TASK_IDLE);
 	complete(&w->left);
@@ -104,42 +103,42 @@ static void await_stop(struct worker *w)
 }
 
 /* Called in a loop, in state TASK_INTERRUPTIBLE; false: nothing to do. */
-static bool worker_main(void *arg)
+static bool run_thread(void *arg)
 {
 	struct helper *h = arg;
 	struct pool_item *item;
 
-	begin_worker(worker_of(h));
-	if (READ_ONCE(worker_of(h)->leave)) {
-		await_stop(worker_of(h));
+	begin_thread(process_helper_of(h));
+	if (READ_ONCE(process_helper_of(h)->leave)) {
+		await_stop(process_helper_of(h));
 		return true;
 	}
 	if (!READ_ONCE(h->item))
 		return false;
 	__set_current_state(TASK_RUNNING);
-	lower_worker(worker_of(h));
+	lower_thread(process_helper_of(h));
 	item = helper_begin_item(h);
 	if (item) {
-		place_worker(h);
+		place_thread(h);
 		item->work(item);
 		helper_leave_item(h, item);
 	}
 	return true;
 }
 
-/* Called when it ends by itself, instead of worker_main() from then on. */
-static void worker_killed(void *arg)
+/* Called when it ends by itself, instead of run_thread() from then on. */
+static void thread_killed(void *arg)
 {
-	begin_worker(worker_of(arg));
-	complete(&worker_of(arg)->left);
+	begin_thread(process_helper_of(arg));
+	complete(&process_helper_of(arg)->left);
 }
 
-void worker_wake(struct helper *h)
+void process_helper_wake(struct helper *h)
 {
-	vhost_task_wake(h->worker);
+	vhost_task_wake(h->thread);
 }
 
-static void put_worker(struct worker *w)
+static void put_process_helper(struct process_helper *w)
 {
 	if (!refcount_dec_and_test(&w->users))
 		return;
@@ -164,24 +163,25 @@ static void wait_until_gone(const struct task_struct *task)
 	}
 }
 
-static void stop_worker(struct work_struct *work)
+static void stop_thread(struct work_struct *work)
 {
-	struct worker *w = container_of(work, struct worker, end);
+	struct process_helper *w =
+		container_of(work, struct process_helper, end);
 
 	wait_for_completion_state(&w->begun, TASK_IDLE);
 	if (!prio_lowest(&w->own))
 		prio_lend(w->helper.task, &w->own);
 	wait_for_completion_state(&w->left, TASK_IDLE);
-	vhost_task_stop(w->helper.worker);
+	vhost_task_stop(w->helper.thread);
 	wait_until_gone(w->helper.task);
 	complete(&w->ended);
-	put_worker(w);
+	put_process_helper(w);
 }
 
-struct helper *worker_make(int nid)
+struct helper *process_helper_make(int nid)
 {
 	struct vhost_task *task;
-	struct worker *w;
+	struct process_helper *w;
 
 	if (current->flags & (PF_KTHREAD | PF_USER_WORKER | PF_EXITING))
 		return NULL;
@@ -190,16 +190,16 @@ struct helper *worker_make(int nid)
 		return NULL;
 	if (helper_init(&w->helper, nid))
 		goto free;
-	INIT_WORK(&w->end, stop_worker);
+	INIT_WORK(&w->end, stop_thread);
 	init_completion(&w->begun);
 	init_completion(&w->left);
 	init_completion(&w->ended);
 	refcount_set(&w->users, 2);
-	task = vhost_task_create(worker_main, worker_killed, &w->helper,
+	task = vhost_task_create(run_thread, thread_killed, &w->helper,
 				 "ktask");
 	if (IS_ERR_OR_NULL(task))
 		goto exit;
-	w->helper.worker = task;
+	w->helper.thread = task;
 	vhost_task_start(task);
 	return &w->helper;
 exit:
@@ -210,59 +210,59 @@ free:
 }
 
 /* At the caller's priority, since that waits. */
-void worker_end(struct helper *h)
+void process_helper_end(struct helper *h)
 {
-	struct worker *w = worker_of(h);
+	struct process_helper *w = process_helper_of(h);
 
 	prio_own(&w->own);
 	WRITE_ONCE(w->leave, true);
-	worker_wake(h);
+	process_helper_wake(h);
 	queue_work(end_wq, &w->end);
 }
 
-void worker_wait(struct helper *h)
+void process_helper_wait(struct helper *h)
 {
-	struct worker *w = worker_of(h);
+	struct process_helper *w = process_helper_of(h);
 
 	/* A signal leaves the rest to the work_struct. */
 	wait_for_completion_interruptible(&w->ended);
-	put_worker(w);
+	put_process_helper(w);
 }
 
-int workers_init(void)
+int process_helpers_init(void)
 {
 	end_wq = alloc_workqueue("ktask_end", WQ_UNBOUND, 0);
 	return end_wq ? 0 : -ENOMEM;
 }
 
-void workers_exit(void)
+void process_helpers_exit(void)
 {
 	destroy_workqueue(end_wq);
 }
 #else
-int workers_init(void)
+int process_helpers_init(void)
 {
 	return 0;
 }
 
-void workers_exit(void)
+void process_helpers_exit(void)
 {
 }
 
-struct helper *worker_make(int nid)
+struct helper *process_helper_make(int nid)
 {
 	return NULL;
 }
 
-void worker_wake(struct helper *h)
+void process_helper_wake(struct helper *h)
 {
 }
 
-void worker_end(struct helper *h)
+void process_helper_end(struct helper *h)
 {
 }
 
-void worker_wait(struct helper *h)
+void process_helper_wait(struct helper *h)
 {
 }
 #endif
