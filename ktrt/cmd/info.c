@@ -66,9 +66,11 @@ static int variable_is_wrong(void)
 static int show_info(int json)
 {
 	struct ktrt_info info = KTRT_INFO_INIT;
-	int error = ktrt_start(NULL);
-	int *cpus;
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+	int error, *cpus;
 
+	options.flags = KTRT_UMT_FIRST;
+	error = ktrt_start(&options);
 	if (error) {
 		fprintf(stderr, "ktrt-info: starting a runtime: %s\n",
 			strerror(-error));

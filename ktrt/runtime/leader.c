@@ -133,7 +133,7 @@ static bool serve_events(struct worker *w)
 {
 	struct umt_event event;
 
-	while (rt.umt && umt_next(rt.umt, &event) == 1) {
+	while (rt_counts() && umt_next(rt.umt, &event) == 1) {
 		int index = event.kind == UMT_IDLE && event.cpu < rt.nr_cpus
 				    ? rt.core_of_cpu[event.cpu]
 				    : -1;
@@ -248,7 +248,7 @@ static bool poll_cores(struct worker *w, struct watch *watch)
 		if (core_ready(core) > 0 ||
 		    !(watch->work || at_peek(&core->nr_suspended)))
 			continue;
-		if (rt.counts) {
+		if (rt_counts()) {
 			if (serve_core(w, core))
 				return true;
 		} else {
@@ -271,7 +271,7 @@ static void wait_for_events(int timeout_ms)
 {
 	struct pollfd fds[2] = {
 		{ .fd = rt.leader_fd, .events = POLLIN },
-		{ .fd = rt.umt ? umt_fd(rt.umt) : -1, .events = POLLIN },
+		{ .fd = rt_counts() ? umt_fd(rt.umt) : -1, .events = POLLIN },
 	};
 	uint64_t count;
 
@@ -331,7 +331,7 @@ void leader_lead(struct worker *w)
 		now = now_ns();
 		if (!is_time(&watch, now))
 			continue;
-		if (rt.counts)
+		if (rt_counts())
 			umt_want(rt.umt, !idle_cores());
 		if (poll_cores(w, &watch))
 			break;

@@ -41,7 +41,7 @@ void park_forget(void)
 /* The leader wants to hear of blocked cores when no other core is idle. */
 static void want_events(bool on)
 {
-	if (rt.counts)
+	if (rt_counts())
 		umt_want(rt.umt, on);
 }
 
@@ -71,7 +71,7 @@ static WAKE_PATH void unmark_idle(struct core *core)
  * ready ones, those that are about to sleep. */
 static bool is_deserted(const struct core *core, int own)
 {
-	return !core->active || (rt.counts && core_ready(core) <= own);
+	return !core->active || (rt_counts() && core_ready(core) <= own);
 }
 
 /* ---- lists, under the core's lock ---- */
@@ -196,6 +196,8 @@ static WAKE_PATH void await_core(struct worker *w)
 	signal_await(&w->wake);
 	if (unlikely(w->leads))
 		leader_lead(w);
+	if (unlikely(at_peek(&rt.umt) != at_peek(&w->umt)))
+		worker_monitor(w, true);
 	if (w->core)
 		at_store(&w->core->arriving, 0);
 }
@@ -263,7 +265,7 @@ static bool somebody_leaves(const struct core *core)
 {
 	const struct worker *leaver = core->leaver;
 
-	return rt.counts && leaver &&
+	return rt_counts() && leaver &&
 	       at_load(&leaver->wake) == (uint32_t)SIGNAL_NONE;
 }
 
@@ -317,7 +319,7 @@ bool park_yield(struct worker *w)
 	next = take_idle(core);
 	if (!next)
 		next = take_suspended(core);
-	alone = !next && (!rt.counts || core_ready(core) <= 1);
+	alone = !next && (!rt_counts() || core_ready(core) <= 1);
 	if (!alone) {
 		add_active(core, -1);
 		list_suspended(core, w);
@@ -367,6 +369,8 @@ WAKE_PATH void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns)
 			sched_found(w);
 	}
 	await_signal(w, signal, limit_ns);
+	if (unlikely(at_peek(&rt.umt) != at_peek(&w->umt)))
+		worker_monitor(w, true);
 	lock_take(&core->lock);
 	add_active(core, 1);
 	unmark_idle(core);
@@ -383,7 +387,7 @@ static bool may_dispatch(struct core *core, bool blocked)
 	if (!at_peek(mask_flag(rt.idle, core->index)))
 		return false;
 	/* One that was blocked goes on by now. */
-	if (core->active && core_ready(core) > 0 && rt.counts) {
+	if (core->active && core_ready(core) > 0 && rt_counts()) {
 		unmark_idle(core);
 		return false;
 	}

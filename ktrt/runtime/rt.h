@@ -184,6 +184,7 @@ struct worker {
 	bool joinable;
 	struct worker *link;
 	pid_t tid;
+	struct umt *umt; /* watches it, or NULL */
 	pthread_t thread;
 
 	struct ktrt_task records[RECORD_TASKS]; /* of the pool like others */
@@ -223,7 +224,6 @@ struct runtime {
 	struct ktrt_task **families; /* memory of the node queues */
 	int *core_of_cpu; /* index, or -1 */
 	int nr_cpus;
-	struct umt *umt;
 	uint64_t spin_ns;
 	unsigned nr_slots; /* room in workers and loaded, */
 	unsigned slots_per_cache; /* of these */
@@ -243,7 +243,8 @@ struct runtime {
 	struct worker **workers; /* by slot; NULL; published with release */
 	union mask_line *loaded; /* queues that may have tasks, by slot */
 	union mask_line *idle; /* cores that nobody works on, by index */
-	const struct umt_core *counts; /* NULL without UMT */
+	struct umt *umt; /* workers belong to it as soon as it is there; NULL */
+	const struct umt_core *counts; /* of UMT, or NULL; by rt_counts() */
 
 	CACHE_ALIGNED uint64_t funcs[FUNCS_KNOWN]; /* see func_kind() */
 
@@ -262,6 +263,8 @@ struct runtime {
 
 	struct pool tasks, smalls, groups;
 
+	struct umt_load *load; /* a thread that opens UMT, or NULL; */
+	uint32_t loading; /* it is not done yet */
 	pthread_t leader;
 	int leader_fd; /* an eventfd to wake it */
 	uint32_t leading; /* threads that lead: 1, or none for a moment */
@@ -280,6 +283,11 @@ static inline bool rt_runs(void)
 	return at_peek(&rt.runs);
 }
 
+static inline const struct umt_core *rt_counts(void)
+{
+	return at_load(&rt.counts);
+}
+
 /* Room for workers and what is known of them, once there are cores; 0 or
  * -ENOMEM. */
 int rt_make_slots(void);
@@ -295,8 +303,10 @@ int worker_start(struct core *core);
 /* Run on the worker's core only. */
 void worker_bind(struct worker *w);
 int worker_thread(pthread_t *thread, void *(*main)(void *), void *arg);
-/* Let UMT watch a worker, or no longer. */
+/* Let UMT, if it is there, watch the calling worker, or no longer. */
 void worker_monitor(struct worker *w, bool on);
+/* Does it watch all that do not sleep? */
+bool worker_all_monitored(void);
 bool worker_all_blocked(const struct core *core);
 void worker_join_all(void);
 void worker_free_all(void);
@@ -493,8 +503,9 @@ static inline unsigned idle_cores(void)
 /* Workers that are ready on a core, as far as it is known. */
 static inline int core_ready(const struct core *core)
 {
-	return rt.counts ? umt_ready(rt.counts, core->cpu)
-			 : at_peek(&core->active);
+	const struct umt_core *counts = rt_counts();
+
+	return counts ? umt_ready(counts, core->cpu) : at_peek(&core->active);
 }
 
 /* Must a worker between two tasks see park_overloaded()? */
@@ -567,6 +578,13 @@ static inline void rouse_leader(void)
 }
 /* Lead until a core wants the leader as a worker (@w), or rt.stop. */
 void leader_lead(struct worker *w);
+
+/* ---- umt_load.c ---- */
+
+/* UMT is opened: at once, or by a thread, as the options say. */
+void umt_load_start(void);
+/* Waits for that thread; rt.stop is set. */
+void umt_load_stop(void);
 
 /* ---- cores.c ---- */
 

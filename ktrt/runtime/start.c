@@ -50,7 +50,8 @@ static void prepare_forks(void)
 
 static bool options_are_valid(const struct ktrt_options *options)
 {
-	if (options->flags & ~(KTRT_NO_UMT | KTRT_FOLLOW | KTRT_UNBOUND))
+	if (options->flags &
+	    ~(KTRT_NO_UMT | KTRT_FOLLOW | KTRT_UNBOUND | KTRT_UMT_FIRST))
 		return false;
 	if (options->cpus && !options->cpus_size)
 		return false;
@@ -137,20 +138,6 @@ int rt_make_slots(void)
 	return rt.workers && rt.loaded ? 0 : -ENOMEM;
 }
 
-/* Without UMT the runtime is the same, but that blocked cores stay idle. */
-static void start_umt(void)
-{
-	if (rt.options.flags & (KTRT_NO_UMT | KTRT_UNBOUND) ||
-	    umt_open(&rt.umt, NULL))
-		return;
-	if (umt_backend(rt.umt) == UMT_EXPLICIT)
-		return;
-	rt.counts = umt_cores(rt.umt);
-	for (unsigned i = 0; i < rt.nr_cores; i++)
-		if (rt.cores[i].cpu >= umt_nr_cores(rt.umt))
-			rt.counts = NULL;
-}
-
 static int start_workers(void)
 {
 	int error = leader_start();
@@ -174,6 +161,9 @@ static int start_workers(void)
 static void stop_threads(void)
 {
 	at_store_seq(&rt.stop, 1);
+	umt_load_stop();
+	if (rt.leader_fd < 0)
+		return;
 	park_wake_all();
 	leader_stop();
 	park_wake_all();
@@ -276,10 +266,10 @@ static int begin_runtime(const struct ktrt_options *options)
 	rt.leader_fd = -1;
 	error = rt_make_slots();
 	if (!error)
-		start_umt();
+		umt_load_start();
 	if (!error)
 		error = start_workers();
-	if (error && rt.leader_fd >= 0)
+	if (error)
 		stop_threads();
 	if (error)
 		free_all();
@@ -390,8 +380,9 @@ static void fill_info(struct ktrt_info *info)
 	info->max_threads = rt.options.max_threads;
 	info->nodes = rt.nr_nodes;
 	info->caches = rt.nr_caches;
-	info->backend =
-		rt.counts ? umt_backend_name(umt_backend(rt.umt)) : "none";
+	info->backend = rt_counts() ? umt_backend_name(umt_backend(rt.umt))
+			: at_load(&rt.loading) ? "loading"
+					       : "none";
 	for (unsigned i = 0; i < rt.nr_slots; i++) {
 		struct worker *w = at_load(&rt.workers[i]);
 

@@ -73,7 +73,7 @@ WAKE_PATH bool wake_to_hand(struct worker *w)
 	w->lent = true;
 	count_up(&w->counts.wakeups);
 	rouse_leader();
-	if (rt.counts && !idle_cores())
+	if (rt_counts() && !idle_cores())
 		poll_for_blocked(w, core->index + 1);
 	return true;
 }
@@ -118,6 +118,6 @@ void wake_worker(struct worker *w)
 	if (w)
 		count_up(&w->counts.wakeups);
 	rouse_leader();
-	if (w && rt.counts && !idle_cores())
+	if (w && rt_counts() && !idle_cores())
 		poll_for_blocked(w, index + 1);
 }

@@ -100,6 +100,7 @@ struct worker *worker_new(unsigned cache)
 	w->generation = rt.generation;
 	w->cpu = -1;
 	at_store(&w->tid, 0);
+	at_poke(&w->umt, NULL);
 	w->wake = SIGNAL_NONE;
 	return w;
 }
@@ -157,12 +158,15 @@ WAKE_PATH void worker_bind(struct worker *w)
 
 void worker_monitor(struct worker *w, bool on)
 {
-	if (!rt.umt)
-		return;
-	if (on)
-		umt_thread_add(rt.umt);
-	else
-		umt_thread_remove(rt.umt);
+	struct umt *umt = at_load(&rt.umt), *before = at_peek(&w->umt);
+
+	if (on && umt && !before) {
+		umt_thread_add(umt);
+		at_store(&w->umt, umt);
+	} else if (!on && before) {
+		umt_thread_remove(before);
+		at_store(&w->umt, NULL);
+	}
 }
 
 /*
@@ -338,13 +342,30 @@ static bool thread_blocked(pid_t tid)
  * has not begun waits for a CPU. */
 bool worker_all_blocked(const struct core *core)
 {
-	if (rt.counts)
+	if (rt_counts())
 		return core_ready(core) <= 0;
 	for (unsigned i = 0; i < rt.nr_slots; i++) {
 		struct worker *w = at_load(&rt.workers[i]);
 		pid_t tid;
 
 		if (!w || at_peek(&w->core) != core)
+			continue;
+		tid = at_load(&w->tid);
+		if (!tid || !thread_blocked(tid))
+			return false;
+	}
+	return true;
+}
+
+/* One that sleeps is no more ready than UMT knows, and says that it is there as
+ * it goes on.  One that has not begun does so, too. */
+bool worker_all_monitored(void)
+{
+	for (unsigned i = 0; i < rt.nr_slots; i++) {
+		struct worker *w = at_load(&rt.workers[i]);
+		pid_t tid;
+
+		if (!w || !at_peek(&w->core) || at_load(&w->umt))
 			continue;
 		tid = at_load(&w->tid);
 		if (!tid || !thread_blocked(tid))

@@ -126,6 +126,8 @@ int app_start(const struct app_options *options)
 
 	start.workers = options->workers;
 	start.max_children = TASKS_AHEAD;
+	/* What they measure is UMT. */
+	start.flags = KTRT_UMT_FIRST;
 	if (options->no_umt)
 		start.flags |= KTRT_NO_UMT;
 	error = ktrt_start(&start);

@@ -16,6 +16,7 @@ void start(int threads)
 	ktrt_options options = KTRT_OPTIONS_INIT;
 
 	options.workers = threads;
+	options.flags = KTRT_UMT_FIRST;
 	if (ktrt_start(&options))
 		abort();
 }

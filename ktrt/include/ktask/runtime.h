@@ -368,6 +368,7 @@ KTRT_API void ktrt_events_done(struct ktrt_task *task, unsigned nr);
 #define KTRT_NO_UMT 0x1u /* a core whose worker blocks stays idle */
 #define KTRT_FOLLOW 0x2u /* leader-follower: the leader becomes the worker */
 #define KTRT_UNBOUND 0x4u /* workers run on any of its cores; no UMT then */
+#define KTRT_UMT_FIRST 0x8u /* ktrt_start() waits until UMT is loaded */
 
 /**
  * struct ktrt_options - how to start
@@ -432,7 +433,7 @@ struct ktrt_info {
 	unsigned max_threads;
 	unsigned nodes; /* NUMA nodes of these cores */
 	unsigned caches; /* last-level caches of these cores */
-	const char *backend; /* of UMT: "bpf", ...; "none" */
+	const char *backend; /* of UMT: "bpf", ...; "loading", "none" */
 	uint64_t tasks; /* that ran */
 	uint64_t steals; /* of these, taken from another worker's queue */
 	uint64_t parks; /* a worker found nothing and slept */

@@ -85,6 +85,7 @@ static void sleepers_overlap(void **state)
 	struct ktrt_info info = KTRT_INFO_INIT;
 
 	options.workers = 1;
+	options.flags = KTRT_UMT_FIRST;
 	assert_int_equal(ktrt_start(&options), 0);
 	/* Who replaces may itself get no CPU for so long. */
 	for (int n = 0; n < 20 && !info.replaced; n++) {
@@ -133,6 +134,7 @@ static void of_many_that_are_ready_one_stays(void **state)
 	uint64_t before;
 
 	options.workers = 1;
+	options.flags = KTRT_UMT_FIRST;
 	assert_int_equal(ktrt_start(&options), 0);
 	if (strcmp(info_now().backend, "bpf")) {
 		assert_int_equal(ktrt_stop(), 0);

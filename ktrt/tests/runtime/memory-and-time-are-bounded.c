@@ -115,12 +115,14 @@ int close(int fd)
 /* Refuse the allocation of index @i, or all from it on. */
 static void lose_nothing(unsigned int i, bool all)
 {
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
 	unsigned long nr = 0;
 	int error;
 
 	set(ran, 0);
 	all ? failalloc_arm_from(i, FAILALLOC_ALL) : failalloc_arm(i);
-	error = ktrt_start(NULL);
+	options.flags = i % 2 ? KTRT_UMT_FIRST : 0;
+	error = ktrt_start(&options);
 	if (!error) {
 		use_all(&nr);
 		error = ktrt_stop();

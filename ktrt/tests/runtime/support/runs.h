@@ -29,6 +29,8 @@ static const struct way {
 	{ "without UMT", 0, KTRT_NO_UMT },
 	{ "one worker without UMT", 1, KTRT_NO_UMT },
 	{ "leader-follower", 0, KTRT_FOLLOW },
+	{ "after UMT", 0, KTRT_UMT_FIRST },
+	{ "leader-follower after UMT", 0, KTRT_FOLLOW | KTRT_UMT_FIRST },
 	{ "unbound", 0, KTRT_UNBOUND },
 };
 

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * UMT is there when it is there: to load its program takes the kernel some tenths
+ * of a second, and tasks need not wait for that.  So a thread opens it while
+ * workers begin without.  As soon as it is open each worker, between two tasks or
+ * as it goes on, lets it watch itself; when it watches all that do not sleep, what
+ * it counts takes the place of the runtime's own books.
+ *
+ * Without UMT the runtime is the same, but blocked workers are replaced late.
+ *
+ * A runtime that ends before does not wait for the thread, which closes UMT then.
+ *
+ * Behaves badly with a task that computes for long while UMT is loaded: the others
+ * go without UMT for so long.  A fork() waits until it is open.
+ */
+#include <signal.h>
+#include <stdlib.h>
+
+#include "rt.h"
+
+#define NAP_NS 1000000
+
+/* Not where it counts nothing, or not all cores; the workers belong to it even
+ * so, as a program may ask of them. */
+static const struct umt_core *usable_counts(struct umt *umt)
+{
+	if (umt_backend(umt) == UMT_EXPLICIT)
+		return NULL;
+	for (unsigned i = 0; i < rt.nr_cores; i++)
+		if (rt.cores[i].cpu >= umt_nr_cores(umt))
+			return NULL;
+	return umt_cores(umt);
+}
+
+/* The leader hears of blocked cores from here on. */
+static void take_over(struct umt *umt, const struct umt_core *counts)
+{
+	at_store_seq(&rt.counts, counts);
+	umt_want(umt, !idle_cores());
+	leader_kick();
+}
+
+/* Workers belong to it from here on. */
+static void use_umt(struct umt *umt)
+{
+	const struct timespec nap = { 0, NAP_NS };
+	const struct umt_core *counts = usable_counts(umt);
+
+	at_store_seq(&rt.umt, umt);
+	if (!counts)
+		return;
+	while (!worker_all_monitored() && !at_load(&rt.stop))
+		nanosleep(&nap, NULL);
+	if (!at_load(&rt.stop))
+		take_over(umt, counts);
+}
+
+/* Whoever changes this first decides whether the runtime is still there. */
+enum { LOAD_BEGUN, LOAD_DONE, LOAD_ABANDONED };
+
+struct umt_load {
+	uint32_t state;
+	pthread_t thread;
+};
+
+static void *loader_main(void *arg)
+{
+	uint32_t begun = LOAD_BEGUN;
+	struct umt_load *load = arg;
+	struct umt *umt = NULL;
+	int error;
+
+	pthread_setname_np(pthread_self(), "ktrt/umt");
+	error = umt_open(&umt, NULL);
+	if (!at_cas(&load->state, &begun, (uint32_t)LOAD_DONE)) {
+		if (!error)
+			umt_close(umt);
+		free(load);
+		return NULL;
+	}
+	if (!error)
+		use_umt(umt);
+	at_store(&rt.loading, 0);
+	return NULL;
+}
+
+/* The stack that the program chose for its tasks may be too small for this. */
+static bool start_loader(void)
+{
+	struct umt_load *load = calloc(1, sizeof(*load));
+	sigset_t all, before;
+	bool started;
+
+	if (!load)
+		return false;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	at_store(&rt.loading, 1);
+	started = !pthread_create(&load->thread, NULL, loader_main, load);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (started) {
+		rt.load = load;
+		return true;
+	}
+	at_store(&rt.loading, 0);
+	free(load);
+	return false;
+}
+
+void umt_load_start(void)
+{
+	struct umt *umt;
+
+	if (rt.options.flags & (KTRT_NO_UMT | KTRT_UNBOUND))
+		return;
+	if (!(rt.options.flags & KTRT_UMT_FIRST) && start_loader())
+		return;
+	if (!umt_open(&umt, NULL))
+		use_umt(umt);
+}
+
+void umt_load_stop(void)
+{
+	struct umt_load *load = rt.load;
+	uint32_t begun = LOAD_BEGUN;
+	pthread_t thread;
+
+	if (!load)
+		return;
+	rt.load = NULL;
+	thread = load->thread;
+	/* Who abandons it may not look at it any more. */
+	if (at_cas(&load->state, &begun, (uint32_t)LOAD_ABANDONED)) {
+		pthread_detach(thread);
+		return;
+	}
+	pthread_join(thread, NULL);
+	free(load);
+}
