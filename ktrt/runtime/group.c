@@ -46,16 +46,15 @@ static void group_sleep(struct worker *w, struct ktrt_group *group)
 	at_sub(&group->live, LIVE_WAITED);
 }
 
-int ktrt_group_wait(struct ktrt_group *group)
+/* @helps: by any child of the caller. */
+static int wait_for_group(struct worker *w, struct ktrt_group *group,
+			  bool helps)
 {
-	struct worker *w = current_worker();
-
-	if (!w)
-		return -ESRCH;
 	while ((uint32_t)at_load(&group->live)) {
 		const struct aim aim = { w->current, group };
 		struct ktrt_task *task =
-			w->core ? sched_take_below(w, w->current) : NULL;
+			helps && w->core ? sched_take_below(w, w->current)
+					 : NULL;
 
 		if (!task && !wake_below(w) && spin_for(group))
 			break;
@@ -67,6 +66,13 @@ int ktrt_group_wait(struct ktrt_group *group)
 			group_sleep(w, group);
 	}
 	return error_take(&group->error);
+}
+
+int ktrt_group_wait(struct ktrt_group *group)
+{
+	struct worker *w = current_worker();
+
+	return w ? wait_for_group(w, group, true) : -ESRCH;
 }
 
 void ktrt_group_cancel(struct ktrt_group *group)
@@ -131,6 +137,34 @@ void ktrt_events_done(struct ktrt_task *task, unsigned nr)
 	task = task_complete(w, task);
 	if (task)
 		task_ready(w, task);
+}
+
+/* ---- waiting for data ---- */
+
+static int do_nothing(void *arg)
+{
+	return 0;
+}
+
+/*
+ * By a task that uses them and does nothing.  Other children may block for what
+ * the caller does later, so it does none of them meanwhile.
+ */
+int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	int error = ktrt_group_new(&attr.group);
+
+	if (error)
+		return error;
+	attr.deps = deps;
+	attr.nr_deps = nr_deps;
+	attr.flags = KTRT_ALWAYS;
+	error = ktrt_spawn_attr(do_nothing, NULL, &attr);
+	if (!error)
+		error = wait_for_group(current_worker(), attr.group, false);
+	ktrt_group_free(attr.group);
+	return error;
 }
 
 /* ---- one task ---- */

@@ -72,6 +72,17 @@ static bool try_dispatch(struct core *core, bool blocked)
 	return false;
 }
 
+/* Rather one that left the core for want of UMT than a new one: it may take a
+ * stall for each task. */
+static bool add_worker(struct core *core)
+{
+	at_add(&rt.idlers, IDLERS_SEARCH);
+	if (park_reinforce(core))
+		return true;
+	at_sub(&rt.idlers, IDLERS_SEARCH);
+	return add_thread(core);
+}
+
 /* Somebody wanted a worker for the core; in between there may be one. */
 static void serve_wish(struct core *core)
 {
@@ -215,7 +226,7 @@ static void break_stall(struct watch *watch, uint64_t now)
 	watch->moved_ns = now;
 	while (i < rt.nr_cores && !worker_all_blocked(&rt.cores[i]))
 		i++;
-	if (i < rt.nr_cores && !add_thread(&rt.cores[i]))
+	if (i < rt.nr_cores && !add_worker(&rt.cores[i]))
 		have_all_search(watch);
 }
 

@@ -418,6 +418,20 @@ bool park_dispatch(struct core *core, bool blocked)
 	return w != NULL;
 }
 
+bool park_reinforce(struct core *core)
+{
+	struct worker *w;
+
+	lock_take(&core->lock);
+	w = take_idle(core);
+	if (w)
+		give_core(core, w);
+	lock_drop(&core->lock);
+	if (w)
+		bind_and_wake(w);
+	return w != NULL;
+}
+
 WAKE_PATH bool park_hand(struct core *core, struct worker *maker)
 {
 	struct worker *to;

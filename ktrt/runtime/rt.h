@@ -263,8 +263,8 @@ struct runtime {
 
 	struct pool tasks, smalls, groups;
 
-	struct umt_load *load; /* a thread that opens UMT, or NULL; */
-	uint32_t loading; /* it is not done yet */
+	struct umt_load *load; /* a thread that opens UMT, or NULL */
+	uint32_t loading;
 	pthread_t leader;
 	int leader_fd; /* an eventfd to wake it */
 	uint32_t leading; /* threads that lead: 1, or none for a moment */
@@ -475,6 +475,8 @@ bool park_hand(struct core *core, struct worker *maker);
  * are @blocked.  true: one comes, and has taken over one count of looking.
  */
 bool park_dispatch(struct core *core, bool blocked);
+/* The same of a core whose workers are blocked although our books say no. */
+bool park_reinforce(struct core *core);
 /* The workers of a core are blocked but there are no tasks: remember it. */
 void park_mark_idle(struct core *core);
 /* The core is a new thread's; under no lock. */
@@ -516,8 +518,7 @@ static inline bool core_overloaded(const struct core *core)
 
 /* ---- codes.c ---- */
 
-/* In the child of a fork, where the table may be locked. */
-void codes_after_fork(void);
+void codes_after_fork(void); /* in the child; the table may be locked */
 
 /* ---- search.c ---- */
 
@@ -539,7 +540,7 @@ static inline bool threads_at_limit(void)
 	return at_peek(&rt.nr_threads) >= rt.options.max_threads;
 }
 
-/* Is there a task that goes before those in the worker's queue? */
+/* One that goes before those in the worker's queue? */
 static inline bool sched_urgent(const struct worker *w)
 {
 	return node_queue_urgent(&rt.node_queues[w->core ? w->core->node : 0]);
@@ -583,7 +584,6 @@ void leader_lead(struct worker *w);
 
 /* UMT is opened: at once, or by a thread, as the options say. */
 void umt_load_start(void);
-/* Waits for that thread; rt.stop is set. */
 void umt_load_stop(void);
 
 /* ---- cores.c ---- */

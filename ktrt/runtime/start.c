@@ -418,6 +418,18 @@ int ktrt_worker(void)
 	return w && w->core && rt_runs() ? (int)w->core->index : -1;
 }
 
+int ktrt_thread_index(void)
+{
+	struct worker *w = self_worker;
+
+	return w && rt_runs() ? (int)w->slot : -1;
+}
+
+int ktrt_thread_indices(void)
+{
+	return rt_runs() ? (int)rt.nr_slots : -ESRCH;
+}
+
 int ktrt_cpus(int *cpus, int nr)
 {
 	if (!rt_runs())

@@ -200,6 +200,18 @@ KTRT_API int ktrt_spawn_args(ktrt_func_args func, void *a, void *b, void *c,
 KTRT_API int ktrt_wait(void);
 
 /**
+ * ktrt_wait_for - until what children of the caller do to some data is done
+ * @deps: as a task would name them: KTRT_IN waits for those that write, others
+ *	also for those that read
+ *
+ * Other children go on; none is done by the caller meanwhile.  Codes go to
+ * ktrt_wait().
+ *
+ * Return: 0, -ESRCH, -EINVAL, -ENOMEM.
+ */
+KTRT_API int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps);
+
+/**
  * ktrt_yield - let tasks that are ready go first
  *
  * In a task: another worker takes the core for a task, if there is one.  With
@@ -457,6 +469,17 @@ KTRT_API int ktrt_info_get(struct ktrt_info *info);
 
 /* ktrt_worker - the number of the calling worker's core, from 0; -1 elsewhere */
 KTRT_API int ktrt_worker(void);
+
+/*
+ * ktrt_thread_index - the number of the calling worker or attached thread; -1
+ * elsewhere
+ *
+ * No two threads have the same at a time, also where several share a core; and a
+ * task keeps it, as it stays with its thread.  Where a task waits others run on its
+ * thread meanwhile.  Below ktrt_thread_indices(), which is fixed (-ESRCH).
+ */
+KTRT_API int ktrt_thread_index(void);
+KTRT_API int ktrt_thread_indices(void);
 
 /* ktrt_cpus - the CPUs that are used, in order; returns how many there are,
  * of which the first @nr were stored; -ESRCH */

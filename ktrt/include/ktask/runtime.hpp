@@ -32,6 +32,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <ktask/runtime.h>
 
@@ -863,6 +864,61 @@ class graph {
 	};
 	ktrt_graph *graph_;
 	kept *kept_ = nullptr;
+};
+
+/* wait_for - until what tasks do to these data is done; dependences as for
+ * spawn() */
+template <typename... Deps> void wait_for(const Deps &...deps)
+{
+	typename detail::deps_of<Deps...>::type all(deps...);
+	ktrt_attr attr = KTRT_ATTR_INIT;
+
+	all.give_to(attr);
+	detail::check(ktrt_wait_for(attr.deps, attr.nr_deps),
+		      "waiting for data");
+}
+
+/*
+ * One object for each thread that does tasks, for sums and buffers that need no
+ * lock: a task has it for itself as long as it waits for nothing.
+ */
+template <typename T> class per_thread {
+    public:
+	explicit per_thread(const T &first = T())
+	{
+		int nr = ktrt_thread_indices();
+
+		detail::check(nr < 0 ? nr : 0, "an object for each thread");
+		objects_.reserve(nr);
+		while (nr--)
+			objects_.emplace_back(new apart(first));
+	}
+	T &local()
+	{
+		int index = ktrt_thread_index();
+
+		if (index < 0)
+			throw error(-ESRCH, "an object for each thread");
+		return objects_[index]->object;
+	}
+	/* f(object) for all of them; when no task uses them. */
+	template <typename F> void each(F &&f)
+	{
+		for (auto &one : objects_)
+			f(one->object);
+	}
+
+    private:
+	/* Two of them are not in one cache line. */
+	struct apart {
+		char before[64];
+		T object;
+		char after[64];
+		explicit apart(const T &first) : object(first)
+		{
+		}
+	};
+	std::vector<std::unique_ptr<apart>> objects_;
 };
 
 /*

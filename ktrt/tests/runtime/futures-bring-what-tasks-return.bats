@@ -124,8 +124,29 @@ setup_file() {
 			check(sum == 7);
 		}
 
+		static void check_threads()
+		{
+			ktrt::per_thread<std::vector<int>> numbers;
+			std::size_t nr = 0;
+			int datum = 0;
+
+			for (int i = 0; i < 500; i++)
+				ktrt::spawn([&, i] {
+					numbers.local().push_back(i);
+				});
+			ktrt::spawn([&] { datum = 5; }, ktrt::out(datum));
+			ktrt::wait_for(ktrt::in(datum));
+			check(datum == 5);
+			ktrt::wait();
+			numbers.each([&](const std::vector<int> &some) {
+				nr += some.size();
+			});
+			check(nr == 500);
+		}
+
 		static void check_all()
 		{
+			check_threads();
 			for (int i = 0; i < 20; i++) {
 				check_results();
 				check_exceptions();
