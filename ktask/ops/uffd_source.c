@@ -36,18 +36,36 @@ static int read_file(const struct uffd_job *uffd, char *buf, size_t len,
 	return 0;
 }
 
+/* Return: how many of @len bytes from @offset on the source must have: the last page
+ * may end behind it. */
+static size_t wanted_bytes(const struct uffd_job *uffd, uint64_t offset,
+			   size_t len)
+{
+	size_t left = uffd->fill->len - offset;
+
+	return len < left ? len : left;
+}
+
 int uffd_source_read(const struct uffd_job *uffd, char *buf, size_t len,
 		     uint64_t offset, size_t *came)
 {
 	const struct ktask_uffd_ctl *fill = uffd->fill;
+	size_t wanted = wanted_bytes(uffd, offset, len);
 	int error;
 
 	*came = 0;
-	if (fill->fd >= 0)
-		return read_file(uffd, buf, len, offset, came);
-	error = fill->source_func(buf, len, offset, fill->source_arg);
-	*came = error ? 0 : len;
-	return error;
+	if (fill->fd >= 0) {
+		error = read_file(uffd, buf, wanted, offset, came);
+	} else {
+		error = fill->source_func(buf, wanted, offset,
+					  fill->source_arg);
+		*came = error ? 0 : wanted;
+	}
+	if (error)
+		return error;
+	memset(buf + wanted, 0, len - wanted);
+	*came = len;
+	return 0;
 }
 
 static bool is_caller(const struct uffd_job *uffd)
@@ -124,14 +142,19 @@ static int read_stream(struct uffd_job *uffd, char *buf, size_t len,
 	return 0;
 }
 
-/* With the lock held. */
+/* With the lock held.  @len: whole pages. */
 static int read_next(struct uffd_job *uffd, char *buf, size_t len, size_t *came)
 {
+	size_t wanted = wanted_bytes(uffd, uffd->stream_pos, len);
 	int error;
 
 	memcpy(buf, uffd->page, uffd->in_page);
 	*came = uffd->in_page;
-	error = read_stream(uffd, buf, len, came);
+	error = read_stream(uffd, buf, wanted, came);
+	if (!error) {
+		memset(buf + wanted, 0, len - wanted);
+		*came = len;
+	}
 	uffd->in_page = *came & (uffd->page_bytes - 1);
 	*came -= uffd->in_page;
 	memcpy(uffd->page, buf + *came, uffd->in_page);

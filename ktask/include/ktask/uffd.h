@@ -44,7 +44,7 @@ typedef int (*ktask_uffd_source_func)(void *buf, size_t len, uint64_t offset,
 struct ktask_uffd_ctl {
 	size_t struct_size;
 	void *addr; /* in the process whose memory it is; whole pages */
-	size_t len; /* bytes; rounded up to whole pages */
+	size_t len; /* bytes; zeroes follow in the last page */
 	/* Opened with O_NONBLOCK; nothing else than this range is registered with
 	 * it, for missing pages, and nobody else reads it meanwhile. */
 	int uffd;

@@ -64,7 +64,7 @@ static void from_a_file(size_t len, uint64_t offset)
 	assert_int_equal(ktask_uffd_fill(&fill, &opts), 0);
 	assert_int_equal(result.units, whole);
 	assert_int_equal(pages_present(target.at, LEN), whole / page_bytes());
-	assert_int_equal(uffd_wrong(target.at, whole, offset), SIZE_MAX);
+	assert_int_equal(uffd_wrong(target.at, len, offset), SIZE_MAX);
 	close(fd);
 	close_target(&target, LEN);
 }
@@ -77,6 +77,35 @@ static void files_are_copied(void **state)
 	from_a_file(1, 0);
 	from_a_file(3 * MIB + 5, 4096);
 	from_a_file(0, 0);
+}
+
+#define ODD (3 * MIB + 40)
+
+/* A source of just so many bytes: what follows in the last page is zero. */
+static void sources_may_end_within_a_page(void **state)
+{
+	static const char zeroes[65536];
+
+	need_uffd();
+	for (unsigned i = 0; i < 2; i++) {
+		struct target target = open_target(LEN);
+		struct ktask_uffd_ctl fill = fill_of(&target, ODD);
+
+		fill.fd = uffd_image(ODD);
+		if (i) {
+			/* Of a file of this length, but in order. */
+			fill.flags = KTASK_UFFD_STREAM;
+			assert_int_equal(lseek(fill.fd, 0, SEEK_SET), 0);
+		}
+		assert_int_equal(ktask_uffd_fill(&fill, NULL), 0);
+		assert_int_equal(uffd_wrong(target.at, ODD, 0), SIZE_MAX);
+		assert_memory_equal(target.at + ODD, zeroes,
+				    page_bytes() - ODD % page_bytes());
+		assert_int_equal(pages_present(target.at, LEN),
+				 ODD / page_bytes() + 1);
+		close(fill.fd);
+		close_target(&target, LEN);
+	}
 }
 
 static void functions_are_asked(void **state)
@@ -348,7 +377,8 @@ static void faults_are_served_beyond_the_budget(void **state)
 	close_target(&target, LEN);
 }
 
-KTEST_MAIN(KTEST(files_are_copied), KTEST(functions_are_asked),
-	   KTEST(streams_are_read_in_order), KTEST(pages_that_are_there_stay),
-	   KTEST(who_waits_comes_first), KTEST(many_readers_see_the_source),
-	   KTEST(the_budget_holds), KTEST(faults_are_served_beyond_the_budget))
+KTEST_MAIN(KTEST(files_are_copied), KTEST(sources_may_end_within_a_page),
+	   KTEST(functions_are_asked), KTEST(streams_are_read_in_order),
+	   KTEST(pages_that_are_there_stay), KTEST(who_waits_comes_first),
+	   KTEST(many_readers_see_the_source), KTEST(the_budget_holds),
+	   KTEST(faults_are_served_beyond_the_budget))
