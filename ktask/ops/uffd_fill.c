@@ -97,13 +97,11 @@ static int sleep_and_serve(struct uffd_job *uffd,
 			   const struct files_buffer *buffer, uint64_t ns,
 			   uint64_t *failed)
 {
-	bool serves = may_serve(uffd, ns);
-	struct pollfd waits = { .fd = serves ? uffd->fill->uffd : -1,
+	struct pollfd waits = { .fd = may_serve(uffd, ns) ? uffd->fill->uffd
+							  : -1,
 				.events = POLLIN };
 	struct timespec pause = { .tv_nsec = (long)ns };
 
-	if (!serves && ns > ATTENDS_NS)
-		pause.tv_nsec = ATTENDS_NS;
 	return ppoll(&waits, 1, &pause, NULL) > 0
 		       ? uffd_serve(uffd, buffer, failed)
 		       : 0;
@@ -259,6 +257,16 @@ static int run_job(struct uffd_job *uffd, struct op_job *job)
 	return error;
 }
 
+/* More would only wake to find the budget used up, and use it by that. */
+static void limit_threads(const struct uffd_job *uffd, struct ktask_opts *opts)
+{
+	unsigned percent = uffd->fill->cpu_percent;
+	unsigned enough = percent / 100 + !!(percent % 100);
+
+	if (percent && (!opts->max_threads || opts->max_threads > enough))
+		opts->max_threads = enough;
+}
+
 static int run_fill(struct uffd_job *uffd, struct ktask_opts *opts)
 {
 	unsigned every_ms = opts->progress_ms;
@@ -277,6 +285,7 @@ static int run_fill(struct uffd_job *uffd, struct ktask_opts *opts)
 	};
 	int error;
 
+	limit_threads(uffd, opts);
 	op_begin(&job);
 	uffd->job = &job;
 	uffd->caller = pthread_self();
