@@ -71,7 +71,7 @@ bool ahead_advise_huge(struct large_mapping *mapping,
 		       const struct touch_window *window)
 {
 	size_t nr_pages = mapping->tracker.nr_pages;
-	size_t first = window->down ? nr_pages - window->end : window->start;
+	size_t first = window->down ? nr_pages - window->end : window->lead;
 	bool done = false;
 
 	if (!large_mapping_enter(mapping))
@@ -80,7 +80,7 @@ bool ahead_advise_huge(struct large_mapping *mapping,
 		atomic_store(&mapping->advised, true);
 		done = !real_madvise(
 			(void *)(mapping->start + first * AHEAD_PAGE_BYTES),
-			(window->end - window->start) * AHEAD_PAGE_BYTES,
+			(window->end - window->lead) * AHEAD_PAGE_BYTES,
 			MADV_HUGEPAGE);
 	}
 	large_mapping_leave(mapping);

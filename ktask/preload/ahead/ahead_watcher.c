@@ -10,7 +10,7 @@
  *
  * It has the priority of the process, as helpers have that wait: a thread of the
  * lowest priority would delay the end of the process on a busy machine.  It works
- * some microseconds in every 200 at most.
+ * some microseconds in every 100 at most.
  *
  * It takes no signal of the program, and its table of descriptors is its own.  So is
  * that of helpers which it makes: they must not work on files (shim_ahead_end()).
@@ -44,7 +44,7 @@
 #define STACK_BYTES ((size_t)256 << 10)
 
 /* Between two looks at a mapping: at first, at last, and how it grows. */
-#define DELAY_MIN_NS 200000
+#define DELAY_MIN_NS 100000
 #define DELAY_MAX_NS 50000000
 #define DELAY_GROWTH 4
 /* Between two looks at all of its pages, and for each time that one takes. */
@@ -166,7 +166,8 @@ static void plan_look(struct large_mapping *mapping, bool moved, uint64_t now)
 	else if (mapping->delay_ns < DELAY_MAX_NS)
 		mapping->delay_ns += mapping->delay_ns / DELAY_GROWTH;
 	mapping->due_ns = now + mapping->delay_ns;
-	if (mapping->nr_unhelped >= UNHELPED) {
+	/* Advice alone is worth a look. */
+	if (mapping->nr_unhelped >= UNHELPED && !mapping->huge) {
 		mapping->nr_unhelped = 0;
 		mapping->due_ns = now + UNHELPED_NS;
 	}
@@ -182,7 +183,10 @@ static void look_at_mapping(struct large_mapping *mapping, uint64_t now)
 		give_up(mapping);
 		return;
 	}
-	if (working && ahead_made(mapping, false)) {
+	/* No helper got a CPU in time: there may be one for the next. */
+	if (working &&
+	    ahead_made(mapping, touch_tracker_passed(&mapping->tracker,
+						     &mapping->window))) {
 		note_result(mapping);
 		working = false;
 		moved = 1;

@@ -449,6 +449,17 @@ size_t touch_tracker_pending(const struct touch_tracker *tracker)
 	return pending;
 }
 
+bool touch_tracker_passed(const struct touch_tracker *tracker,
+			  const struct touch_window *window)
+{
+	for (unsigned i = 0; i < tracker->nr; i++)
+		if (tracker->frontiers[i].down == window->down &&
+		    tracker->frontiers[i].origin <= window->start &&
+		    tracker->frontiers[i].at >= window->end)
+			return true;
+	return false;
+}
+
 bool touch_tracker_done(const struct touch_tracker *tracker)
 {
 	return tracker->touched >= tracker->nr_pages;
@@ -513,6 +524,9 @@ static bool make_window(struct touch_tracker *tracker,
 			      : start + pages;
 	if (window->end <= start)
 		return false;
+	window->lead = start > lead && start - lead >= AHEAD_BLOCK_PAGES
+			       ? start - AHEAD_BLOCK_PAGES
+			       : start;
 	window->down = frontier->down;
 	window->mark = place_mark(window, limit);
 	frontier->lead = lead;

@@ -70,6 +70,7 @@ struct touch_tracker {
 /* A window, in its frontier's direction. */
 struct touch_window {
 	size_t start, end;
+	size_t lead; /* the block before it that is left to the program, or start */
 	size_t mark; /* AHEAD_NOWHERE: none is within */
 	bool down;
 };
@@ -102,6 +103,10 @@ int touch_tracker_scan(struct touch_tracker *tracker);
  */
 bool touch_tracker_window(struct touch_tracker *tracker,
 			  struct touch_window *window);
+
+/* The program has come through all of a window. */
+bool touch_tracker_passed(const struct touch_tracker *tracker,
+			  const struct touch_window *window);
 
 /* Pages in windows that the program is not known to have passed: wasted, if it
  * never comes. */
