@@ -128,6 +128,16 @@ bench-end: $(OUT)/bench/bench-end $(OUT)/libktask-preload.so
 		$(OUT)/bench/bench-end $(abspath $(OUT)/libktask-preload.so) \
 		$(MIB) $(ROUNDS) $$how; done
 
+$(OUT)/bench/touch-memory: $(call obj,ktask/bench/shim/touch-memory.c)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
+## bench-ahead: programs that touch memory, and what is made ahead of them (ROUNDS= MIB=)
+.PHONY: bench-ahead
+bench-ahead: all $(OUT)/bench/touch-memory
+	ktask/bench/shim/ahead.sh $(OUT) $(ROUNDS) $(MIB)
+
 ## bench-qemu: a guest's start, with ktask run and threads of QEMU's own
 .PHONY: bench-qemu
 bench-qemu: all
