@@ -29,8 +29,21 @@
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0) && \
 	IS_ENABLED(CONFIG_VHOST_TASK)
 #define COMPAT_PROCESS_HELPERS 1
+#define COMPAT_PF_HELPER (PF_KTHREAD | PF_USER_WORKER)
 #else
 #define COMPAT_PROCESS_HELPERS 0
+#define COMPAT_PF_HELPER PF_KTHREAD
+#endif
+
+/*
+ * The policy of a thread that has none of its own and runs on that node: only a
+ * kernel that has ktask built in tells (kernel/series).
+ */
+#if IS_ENABLED(CONFIG_KTASK) && IS_ENABLED(CONFIG_NUMA)
+#include <linux/mempolicy.h>
+#define compat_policy_of_node(nid) mpol_of_node(nid)
+#else
+#define compat_policy_of_node(nid) NULL
 #endif
 
 /*

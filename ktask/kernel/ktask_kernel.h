@@ -35,6 +35,8 @@
 #include <linux/numa.h>
 #include <linux/types.h>
 
+struct task_struct;
+
 /**
  * typedef ktask_thread_func - do one chunk
  * @start: first position of the chunk
@@ -311,9 +313,12 @@ struct ktask_node {
 	int nid;
 };
 
+/* A kernel that is configured without ktask has calls of its own: <linux/ktask.h> */
+#ifndef KTASK_CONFIGURED_OUT
 int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl);
 int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
 		   const struct ktask_ctl *ctl);
+struct task_struct *ktask_task(void);
 
 /* A job that goes on while its caller does something else; opaque. */
 struct ktask_job;
@@ -326,5 +331,6 @@ int ktask_wait(struct ktask_job *job);
 void ktask_cancel(struct ktask_job *job);
 
 void *ktask_iter_range(void *position, size_t size);
+#endif
 
 #endif /* KTASK_KERNEL_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module: what comes first and what goes last.
+ * The module: what comes first and what goes last.  Where ktask is built in,
+ * kernel/builtin.c stands in for this.
  *
  * Clients are other modules that use its symbols, so that it cannot be
  * unloaded while they are there, or programs that have its device open; with
@@ -14,12 +15,9 @@
 #include "kernel/engine/process_helper.h"
 #include "kernel/stats.h"
 
-#define CREATE_TRACE_POINTS
-#include "kernel/kernel_trace.h"
-
 static int __init ktask_init(void)
 {
-	int error = pool_init();
+	int error = pool_init(false);
 
 	if (error)
 		return error;

@@ -10,8 +10,11 @@
  * How such a file is known: its operations are those of one that was opened
  * through a mount of proc which nobody else can see or cover.
  *
- * Locking: mem_ops is set by remote_init(), before the device is there, and constant
- * from then.
+ * Only a process can open its file.  Where ktask is built in there is none yet when
+ * the device is made, so that the first request finds the operations.
+ *
+ * Locking: mem_ops is set by remote_init(), which the module calls before the device
+ * is there, under find_ops_lock, and constant from then: READ_ONCE().
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -19,6 +22,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mount.h>
+#include <linux/mutex.h>
 #include <linux/sched/mm.h>
 
 #include "kernel/compat.h"
@@ -26,6 +30,7 @@
 
 /* NULL: there is no proc, and nobody has such a file. */
 static const struct file_operations *mem_ops;
+static DEFINE_MUTEX(find_ops_lock);
 
 struct mm_struct *remote_mm(int fd, bool write)
 {
@@ -34,9 +39,11 @@ struct mm_struct *remote_mm(int fd, bool write)
 
 	if (!file)
 		return ERR_PTR(-EBADF);
+	if (!READ_ONCE(mem_ops))
+		remote_init();
 	if (!(file->f_mode & (write ? FMODE_WRITE : FMODE_READ))) {
 		mm = ERR_PTR(-EBADF);
-	} else if (mem_ops && file->f_op == mem_ops) {
+	} else if (READ_ONCE(mem_ops) && file->f_op == mem_ops) {
 		mm = file->private_data;
 		if (!mm || !mmget_not_zero(mm))
 			mm = ERR_PTR(-ESRCH);
@@ -65,7 +72,7 @@ long remote_fault_in(struct mm_struct *mm, unsigned long addr, unsigned long nr,
 	return done;
 }
 
-int remote_init(void)
+static int find_mem_ops(void)
 {
 	struct file_system_type *type = get_fs_type("proc");
 	struct vfsmount *proc;
@@ -77,12 +84,23 @@ int remote_init(void)
 	module_put(type->owner);
 	if (IS_ERR(proc))
 		return PTR_ERR(proc);
-	/* Of the process that loads the module, which may do that. */
+	/* Of the process that loads the module, or asks, which may do that. */
 	file = file_open_root_mnt(proc, "self/mem", O_RDONLY, 0);
 	if (!IS_ERR(file)) {
-		mem_ops = file->f_op;
+		WRITE_ONCE(mem_ops, file->f_op);
 		fput(file);
 	}
 	kern_unmount(proc);
 	return PTR_ERR_OR_ZERO(file);
+}
+
+int remote_init(void)
+{
+	int error = 0;
+
+	mutex_lock(&find_ops_lock);
+	if (!mem_ops)
+		error = find_mem_ops();
+	mutex_unlock(&find_ops_lock);
+	return error;
 }

@@ -13,6 +13,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 
+#include "kernel/compat.h"
 #include "kernel/engine/inherit.h"
 #include "kernel/engine/kernel_job.h"
 
@@ -47,9 +48,11 @@ static void set_policy(struct mempolicy *policy)
 	task_unlock(current);
 }
 
+/* Without one of its own the caller's memory comes from the node that it runs on. */
 static void borrow_policy(const struct kernel_job *job)
 {
-	set_policy(job->task->mempolicy);
+	set_policy(job->task->mempolicy
+			   ?: compat_policy_of_node(job->ctx.caller.node));
 }
 
 static void return_policy(void)

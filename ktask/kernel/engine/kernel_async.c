@@ -77,6 +77,7 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 	}
 	/* The thread that starts it may be gone before it is waited for. */
 	new->job.task = NULL;
+	new->job.client = NULL;
 	cpumask_copy(&new->cpus, current->cpus_ptr);
 	new->job.cpus = &new->cpus;
 	new->job.group = quota_group_get();
@@ -136,6 +137,7 @@ int ktask_wait(struct ktask_job *job)
 	/* With the locks that it holds; helpers in a chunk have begun it before. */
 	WRITE_ONCE(job->job.scope, job->job.scope | inherit_scope());
 	WRITE_ONCE(job->job.task, current);
+	WRITE_ONCE(job->job.client, ktask_task());
 	kt_store(&job->job.ctx.detached, false);
 	if (outer)
 		WRITE_ONCE(job->job.depth,

@@ -137,7 +137,8 @@ static u64 age_ns(const struct kt_context *ctx)
  */
 static bool needs_idle_cpu(const struct kt_item *item)
 {
-	return idle_matters(age_ns(item->ctx),
+	return !pool_boots() &&
+	       idle_matters(age_ns(item->ctx),
 			    !kt_load(&item->ctx->detached) || item->index);
 }
 

@@ -91,6 +91,7 @@ static void init_state(struct kernel_job *job, const struct ktask_ctl *ctl)
 {
 	job->ctl = ctl;
 	job->task = current;
+	job->client = ktask_task();
 	job->mm = ctl->flags & KTASK_CALLER_MM ? current->mm : NULL;
 	job->cred = current_cred();
 	job->cpus = NULL;
@@ -105,6 +106,7 @@ static void init_context(struct kt_context *ctx, const struct ktask_ctl *ctl)
 	ctx->caller.tick = tick_caller;
 	ctx->caller.node = numa_node_id();
 	ctx->interruptible = ctl->flags & KTASK_KILLABLE;
+	ctx->fixed = pool_boots();
 	ctx->helpers.items = NULL;
 }
 

@@ -36,6 +36,7 @@ struct kernel_job {
 	struct kt_context ctx;
 	const struct ktask_ctl *ctl; /* I */
 	struct task_struct *task; /* the caller; NULL: nobody waits yet; A */
+	struct task_struct *client; /* the outermost job's caller, or NULL; A */
 	struct mm_struct *mm; /* that helpers use, or NULL; the caller's; I */
 	const struct cred *cred; /* the caller's, while it waits; I */
 	const struct cpumask *cpus; /* its starter's; NULL: the caller's; C */

@@ -70,6 +70,7 @@ static struct {
 	struct delayed_work work;
 	int hotplug; /* I */
 	bool ready; /* written under kernel_param_lock(); READ_ONCE() without */
+	bool boots; /* written under kernel_param_lock(); READ_ONCE() without */
 } helper_pool = {
 	.idle = LIST_HEAD_INIT(helper_pool.idle),
 };
@@ -95,6 +96,17 @@ unsigned int pool_helpers(void)
 	return READ_ONCE(helper_pool.nr);
 }
 
+bool pool_boots(void)
+{
+	return READ_ONCE(helper_pool.boots);
+}
+
+/* Who allows no helper at all means boot as well. */
+static unsigned int part_of_cpus(unsigned int percent)
+{
+	return percent && pool_boots() ? 100 : percent;
+}
+
 static void count_cpus(int leaving)
 {
 	unsigned int nr_all = 0;
@@ -107,10 +119,11 @@ static void count_cpus(int leaving)
 			nr += cpu != leaving;
 		nr_all += nr;
 		WRITE_ONCE(helper_pool.nodes[nid].cap.limit,
-			   kt_cap_node_limit(nr, READ_ONCE(node_cap_percent)));
+			   kt_cap_node_limit(nr, part_of_cpus(READ_ONCE(
+							 node_cap_percent))));
 	}
 	WRITE_ONCE(helper_pool.machine.limit,
-		   kt_cap_limit(nr_all, READ_ONCE(cap_percent)));
+		   kt_cap_limit(nr_all, part_of_cpus(READ_ONCE(cap_percent))));
 	/* The scheduler takes a thread whose CPUs are all gone elsewhere. */
 	WRITE_ONCE(helper_pool.generation, helper_pool.generation + 1);
 	if (READ_ONCE(helper_pool.ready))
@@ -179,6 +192,9 @@ static unsigned int floor_helpers(void)
 {
 	unsigned int floor = READ_ONCE(keep_helpers);
 
+	/* What boots has few jobs, and long ones. */
+	if (pool_boots())
+		return READ_ONCE(helper_pool.machine.limit);
 	if (!floor)
 		floor = max_t(unsigned int, FIRST_HELPERS, num_online_nodes());
 
@@ -462,10 +478,11 @@ static void begin_tending(void)
 	flush_delayed_work(&helper_pool.work);
 }
 
-int pool_init(void)
+int pool_init(bool boots)
 {
 	int error;
 
+	WRITE_ONCE(helper_pool.boots, boots);
 	helper_pool.nodes =
 		kcalloc(nr_node_ids, sizeof(*helper_pool.nodes), GFP_KERNEL);
 	if (!helper_pool.nodes)
@@ -488,6 +505,17 @@ destroy_wq:
 free_nodes:
 	kfree(helper_pool.nodes);
 	return error;
+}
+
+void pool_end_boot(void)
+{
+	kernel_param_lock(THIS_MODULE);
+	cpus_read_lock();
+	WRITE_ONCE(helper_pool.boots, false);
+	if (helper_pool.ready)
+		count_cpus(-1);
+	cpus_read_unlock();
+	kernel_param_unlock(THIS_MODULE);
 }
 
 void pool_exit(void)

@@ -42,7 +42,16 @@ struct pool_item {
 	struct completion done;
 };
 
-int pool_init(void);
+/*
+ * pool_init - @boots: until pool_end_boot() nobody else wants the CPUs, so that
+ * helpers are made for all but one of them, unless none are allowed at all
+ */
+int pool_init(bool boots);
+void pool_end_boot(void);
+
+/* pool_boots - between these two; a job then is not measured nor kept from CPUs that
+ * do not idle: the clock has steps of a tick */
+bool pool_boots(void);
 
 /* pool_exit - end all helpers; there are no jobs any more */
 void pool_exit(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nesting: which job a thread is in, for jobs inside jobs.
+ * Nesting: which job a thread is in, for jobs inside jobs, and for whom it works.
  *
  * A module has no place of its own in a task, so whoever works on a job that
  * may have helpers is in a small hash table meanwhile.
@@ -8,11 +8,13 @@
  * Locking: a bucket's lock protects its list.  An entry is on the stack of its thread,
  * which alone adds and removes it.
  */
+#include <linux/export.h>
 #include <linux/hash.h>
 #include <linux/list.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
+#include "kernel/compat.h"
 #include "kernel/engine/kernel_job.h"
 
 #define BITS 6
@@ -70,3 +72,29 @@ struct kernel_job *job_current(void)
 	spin_unlock(&b->lock);
 	return job;
 }
+
+/**
+ * ktask_task - for whom the calling thread works
+ *
+ * For code that asks what a limit, a signal or a group says of the thread that runs
+ * it, and that chunks run as well.
+ *
+ * Context: any that may take a spinlock, but no interrupt.
+ *
+ * Return: in a helper the thread that called ktask_run(), of the outermost of jobs
+ * inside jobs, which is there as long as the chunk; else, and while nobody waits for
+ * a started job, the calling thread.
+ */
+struct task_struct *ktask_task(void)
+{
+	struct task_struct *client = NULL;
+	struct kernel_job *job;
+
+	/* No other threads are helpers. */
+	if (current->flags & COMPAT_PF_HELPER) {
+		job = job_current();
+		client = job ? READ_ONCE(job->client) : NULL;
+	}
+	return client ?: current;
+}
+EXPORT_SYMBOL_GPL(ktask_task);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What helpers take over from their caller: what it may wait for when it
- * allocates, and its rights.
+ * allocates, and its rights; and that they know who it is.
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
@@ -115,10 +115,55 @@ static int helpers_have_the_rights_of_their_caller(void)
 	return with_board(400, without_rights);
 }
 
+/* ---- for whom they work ---- */
+
+/* The chunk of a nested job may be done by a helper of either job. */
+static int client_chunk(void *start, void *end, void *arg)
+{
+	struct board *board = arg;
+
+	if (ktask_task() != board->caller)
+		return -EPERM;
+	return board_chunk(start, end, arg);
+}
+
+static int nested_client_chunk(void *start, void *end, void *arg)
+{
+	DEFINE_KTASK_CTL(ctl, client_chunk, arg, 1);
+
+	if (ktask_task() != ((struct board *)arg)->caller)
+		return -EPERM;
+	return ktask_run(start, (char *)end - (char *)start, &ctl);
+}
+
+static int for_caller(struct board *board)
+{
+	DEFINE_KTASK_CTL(ctl, client_chunk, board, 1);
+	DEFINE_KTASK_CTL(nested, nested_client_chunk, board, 20);
+
+	if (num_online_cpus() < 2)
+		return test_skip("one CPU");
+	board->sleep_us = 300;
+	expect(!board_run_helped(board, &ctl));
+	expect(atomic_read(&board->helper_chunks) > 0);
+	atomic_set(&board->helper_chunks, 0);
+	expect(!board_run_helped(board, &nested));
+	expect(atomic_read(&board->helper_chunks) > 0);
+	expect(ktask_task() == current);
+	return 0;
+}
+
+/* Limits, signals and groups are asked of the task that called first. */
+static int helpers_know_for_whom_they_work(void)
+{
+	return with_board(400, for_caller);
+}
+
 const struct test inherit_tests[] = {
 	{ "helpers-allocate-as-the-caller-may",
 	  helpers_allocate_as_the_caller_may },
 	{ "helpers-have-the-rights-of-their-caller",
 	  helpers_have_the_rights_of_their_caller },
+	{ "helpers-know-for-whom-they-work", helpers_know_for_whom_they_work },
 	{}
 };
