@@ -137,6 +137,7 @@ RUN_ALL = $(RUN_vm) $(RUN_bare) $(RUN_bindings) $(RUN_style) $(RUN_build) $(RUN_
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$t),$t)),$(1))
 run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' \
 	KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
+	KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 	KTASK_TEST_BARE_CACHE='$(abspath $(BARE_CACHE))' tests/run --build $(B) \
 	$(call only,$(1))
 

@@ -9,6 +9,7 @@ dkms: ktask/packaging/dkms/dkms.conf.in
 	$(Q)rm -rf $(DKMS)
 	$(Q)mkdir -p $(DKMS)
 	$(Q)cp -r $(addprefix ktask/,Kbuild core engine kernel) $(DKMS)
+	$(Q)rm -rf $(DKMS)/kernel/series
 	$(Q)mkdir -p $(DKMS)/include
 	$(Q)cp -r ktask/include/uapi $(DKMS)/include
 	$(Q)sed 's|@VERSION@|$(VERSION)|' $< >$(DKMS)/dkms.conf
