@@ -29,6 +29,8 @@ my $wrong = qr/WARNING:|BUG:|Oops|Kernel\ panic|general\ protection
 my $refused = qr{Could not initialize trace point events/ktask};
 my $tracing = qr{WARNING:.*\Q at kernel/trace/trace_events.c:\E\d+
 	[ ]event_(?:define_fields|file_put)\+}x;
+# Said at every boot where all is logged.
+my $harmless = qr/^(?:Kernel\ c|C)ommand\ line:|stall\ warnings\ timeout\ set/x;
 my $ours = qr/\[ktask\w*\]/;
 my $servant = qr/^_*(?:list|hlist|bitmap|cpumask|find|mem|str)/;
 
@@ -91,7 +93,7 @@ sub complaints
 	my ($kept) = sift($log);
 	my $expected = $log =~ $refused ? $tracing : qr/(?!)/;
 
-	return grep { $_ =~ $wrong && $_ !~ $expected } @$kept;
+	return grep { $_ =~ $wrong && $_ !~ $expected && $_ !~ $harmless } @$kept;
 }
 
 sub others_races

@@ -43,8 +43,8 @@ use Complaints;
 use House;
 
 our @EXPORT = qw(skip_unbuilt test_kernel test_planted test_vfio);
-our @EXPORT_OK = qw(fetch_kernel build_modules make_archive nodes result run_guest
-	finish);
+our @EXPORT_OK = qw(fetch_kernel choose_machine build_modules make_archive nodes
+	result run_guest skip_all why finish);
 
 use constant BOOTS => 4;		# tries until PID 1 runs
 use constant BOOT_LIMIT => 150;		# seconds for that
@@ -317,16 +317,22 @@ sub have_done
 	return $status == 0;
 }
 
+# choose_machine(RACES): what will run the guest; RACES: a thread for each CPU
+sub choose_machine
+{
+	($racing) = @_;
+	$| = 1;
+	skip_all('no cpio') unless have('cpio');
+	($qemu, $cpu) = split /\n/, qx("$top/tests/vm/fetch-qemu" "$cache");
+	skip_all('no qemu-system-x86_64') unless $qemu;
+}
+
 # fetch_kernel(NAME): where it lies; and what will run it is chosen.
 sub fetch_kernel
 {
 	my ($name) = @_;
 
-	$| = 1;
-	$racing = $name =~ /^debug-|^6\.12$/;
-	skip_all('no cpio') unless have('cpio');
-	($qemu, $cpu) = split /\n/, qx("$top/tests/vm/fetch-qemu" "$cache");
-	skip_all('no qemu-system-x86_64') unless $qemu;
+	choose_machine($name =~ /^debug-|^6\.12$/);
 	my $how = $name =~ /^debug-(.*)/ ? "debug-kernel $cache $1"
 					 : "fetch $cache $name";
 	have_done($how) or die "no Linux $name\n";

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# Tests of a patch series for the kernel, in guests, as TAP.
+#
+#   test_series(NAME, SHAPE...)	boots the unpatched and the patched kernel of that
+#				series on machines of these shapes
+#   series_boots(NAME, READ, WORDS, SHAPE, KERNEL...)	for measurements: boots each
+#				of these, plain or ktask, on a machine of that shape
+#
+# Both kernels run the same PID 1 (tests/vm/series), which says what it finds as
+# facts, "= name: value".  A fact must be the same on both.  What each kernel says
+# is right or wrong by itself is passed on.
+#
+# The kernels are those that `make kernel-NAME` has built of these very sources;
+# without them all is skipped.  Which one has run is read in its log.
+
+package Series;
+
+use strict;
+use warnings;
+use Exporter qw(import);
+use File::Basename qw(dirname);
+use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
+use Guest qw(choose_machine finish make_archive nodes result run_guest skip_all
+	why);
+use House;
+
+our @EXPORT = qw(test_series);
+our @EXPORT_OK = qw(series_boots series_kernels);
+
+my $kernels = $ENV{KTASK_TEST_KERNELS} || "$build/kernels";
+my $builder = (glob "$top/{ktask/,}kernel/series/build")[0];
+
+# The log is to say which kernel runs, and what struct pages took.
+my $log_words = 'loglevel=7';
+# Who runs the guest decides how fast, so that nothing is said of time.
+my %shapes = (
+	one => ['one node', '', '-smp', 2, '-m', 3072],
+	two => ['two nodes', '', '-smp', '2,sockets=2', '-m', 3072,
+		nodes(['0', '1'], [1536, 1536], [10, 20], [20, 10])],
+	# Two nodes have a CPU each, one two, one none.
+	four => ['four nodes', '', '-smp', '4,sockets=4', '-m', 3072,
+		 nodes(['0', '1', '2-3', ''], [512, 512, 768, 1280],
+		       [10, 20, 20, 30], [20, 10, 20, 30], [20, 20, 10, 30],
+		       [30, 30, 30, 10])],
+	# With interrupts remapped the kernel panics if its timer does not tick at
+	# once, which a busy machine makes so.
+	vfio => ['VFIO', 'intel_iommu=on no_timer_check series.vfio=1', '-machine',
+		 'q35,kernel-irqchip=split', '-smp', 2, '-m', 1024,
+		 '-device', 'intel-iommu', '-device', 'edu'],
+	# For struct pages: memory that next to nothing touches.  On one node; on two of
+	# which one has four times as much; and on a node that has no CPU.
+	init => ['one node of 8 GiB', '', '-smp', 2, '-m', 8192],
+	uneven => ['nodes of 2 and 8 GiB', '', '-smp', '2,sockets=2', '-m', 10240,
+		   nodes(['0', '1'], [2048, 8192], [10, 20], [20, 10])],
+	memory => ['a node without CPUs', '', '-smp', '2,sockets=2', '-m', 9216,
+		   nodes(['0-1', ''], [1024, 8192], [10, 20], [20, 10])],
+);
+
+sub series_kernels
+{
+	my ($name) = @_;
+	my ($status, $said) = capture("$builder $kernels $name have");
+
+	skip_all((split /\n/, $said)[-1]) if $status;
+	return "$kernels/$name";
+}
+
+sub is_release
+{
+	my ($log, $kernel) = @_;
+	my ($release) = $log =~ /Linux version (\S+)/;
+
+	return ($release // '') =~ /-\Q$kernel\E\b/ ? '' : $release // 'none';
+}
+
+# Verdicts are passed on; facts go into the hash.
+sub read_guest
+{
+	my ($facts, $shape, $verdict) = @_;
+	my $nr = 0;
+
+	for (split /\r?\n/, $verdict) {
+		if (/^(not )?ok \d+ - (.*)/) {
+			$nr++;
+			result(!$1, "$shape: $2");
+		} elsif (/^= (.*): (.*)/) {
+			push @{ $facts->{order} }, $1
+				unless exists $facts->{value}{$1};
+			$facts->{value}{$1} .= ($facts->{value}{$1} ? ' ' : '') . $2;
+		} elsif (/^# /) {
+			print "$_\n";
+		} elsif (/^1\.\.(\d+)$/) {
+			return $1 == $nr;
+		}
+	}
+	return 0;
+}
+
+# Boots one kernel with these words and returns its facts.
+sub facts_of
+{
+	my ($at, $dir, $kernel, $words, $shape) = @_;
+	my ($title, $more, @machine) = @{ $shapes{$shape} };
+	my %facts = (order => [], value => {});
+	my $label = "$title, $kernel" . ($words ? ", $words" : '');
+
+	run_guest($dir, "$at/$kernel", "$dir/initrd.cpio", $label,
+		  "$log_words $more $words", sub { read_guest(\%facts, @_) }, @machine);
+	my $other = is_release(-e "$dir/log" ? slurp("$dir/log") : '', $kernel);
+	result(!$other, "$label: the log says that this kernel ran"
+		. why($other || undef));
+	return \%facts;
+}
+
+sub compare_facts
+{
+	my ($title, $plain, $patched) = @_;
+	my @order = @{ $plain->{order} };
+	my %seen = map { $_ => 1 } @order;
+	my @differ;
+
+	push @order, grep { !$seen{$_} } @{ $patched->{order} };
+	for my $name (@order) {
+		my ($a, $b) = map { $_->{value}{$name} // 'not said' }
+			$plain, $patched;
+
+		push @differ, "$name: $a, patched $b" if $a ne $b;
+	}
+	print map { "# $title: $_\n" } @differ;
+	result(@order > 0 && !@differ,
+	       "$title: " . @order . ' facts are as on the unpatched kernel'
+		. why(@order ? $differ[0] : 'none'));
+}
+
+sub build_guest
+{
+	my ($dir) = @_;
+
+	return make_archive($dir, <<END);
+$cc -O2 -Wall -Wextra -Werror -static -o $dir/initrd/init tests/vm/series/*.c
+END
+}
+
+sub test_series
+{
+	my ($name, @wanted) = @_;
+	my $dir = "$build/guests/series-$name";
+	my $at = series_kernels($name);
+
+	choose_machine(1);
+	build_guest($dir);
+	for my $shape (@wanted) {
+		my $title = $shapes{$shape}[0];
+		my $plain = facts_of($at, $dir, 'plain', '', $shape);
+		my $patched = facts_of($at, $dir, 'ktask', '', $shape);
+
+		compare_facts($title, $plain, $patched);
+		next unless $shape eq 'one';
+		my $alone = facts_of($at, $dir, 'ktask',
+				     'ktask.cap_percent=0 series.alone=1', $shape);
+		compare_facts("$title, no helpers", $plain, $alone);
+	}
+	finish();
+}
+
+# READ is given the kernel, what PID 1 said, and the log.
+sub series_boots
+{
+	my ($name, $read, $words, $shape, @order) = @_;
+	my $dir = "$build/guests/bench-series-$name";
+	my $at = series_kernels($name);
+	my ($title, $more, @machine) = @{ $shapes{$shape} };
+
+	choose_machine(1);
+	build_guest($dir);
+	for my $kernel (@order) {
+		my $said = '';
+
+		run_guest($dir, "$at/$kernel", "$dir/initrd.cpio",
+			  "$title, $kernel",
+			  "$log_words $more $words series.bench=1",
+			  sub { $said = $_[1]; $said =~ /^1\.\.0\r?$/m },
+			  @machine);
+		$read->($kernel, $said, slurp("$dir/log"));
+	}
+}
+
+1;

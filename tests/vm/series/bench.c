@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * How long the clients take: "# time NAME: seconds..." on the second serial port,
+ * one number for each round.  What struct pages took is in the kernel's log.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "facts.h"
+
+void tell_times(const struct times *times)
+{
+	char line[400];
+	int at = 0;
+
+	for (int i = 0; i < times->nr; i++)
+		at += snprintf(line + at, sizeof(line) - (size_t)at, " %.6f",
+			       times->seconds[i]);
+	note("time %s:%s", times->name, at ? line : "");
+}
+
+static double time_of(double start)
+{
+	return seconds_now() - start;
+}
+
+static void measure_pool(long pages, int rounds)
+{
+	struct times times = { .name = "nr_hugepages" };
+	double start;
+
+	for (; times.nr < rounds; times.nr++) {
+		pool_set(&pool_2m, 0);
+		start = seconds_now();
+		pool_set(&pool_2m, pages);
+		times.seconds[times.nr] = time_of(start);
+	}
+	tell_times(&times);
+}
+
+static void measure_file(const char *name, const struct pool *pool, long pages,
+			 int rounds)
+{
+	struct times times = { .name = name };
+	double start;
+	int fd;
+
+	for (; times.nr < rounds; times.nr++) {
+		fd = memfd_create("bench", MFD_HUGETLB | pool->flag);
+		start = seconds_now();
+		if (fallocate(fd, 0, 0, pages * (off_t)pool->size))
+			break;
+		times.seconds[times.nr] = time_of(start);
+		close(fd);
+	}
+	tell_times(&times);
+}
+
+/* One page of 2 MiB: what a job costs that is not worth a helper. */
+static void measure_small_file(int rounds)
+{
+	struct times times = { .name = "fallocate one page" };
+	double start;
+
+	for (; times.nr < rounds; times.nr++) {
+		int fd = memfd_create("bench", MFD_HUGETLB | pool_2m.flag);
+
+		start = seconds_now();
+		if (fallocate(fd, 0, 0, (off_t)HUGE))
+			break;
+		times.seconds[times.nr] = time_of(start);
+		close(fd);
+	}
+	tell_times(&times);
+}
+
+void measure_clients(void)
+{
+	long pages = option("pages", 200);
+	int rounds = (int)option("rounds", 5);
+
+	if (rounds > ROUNDS_MAX)
+		rounds = ROUNDS_MAX;
+	if (option("vfio", 0)) {
+		measure_vfio(rounds);
+		return;
+	}
+	pool_set(&pool_1g, 1);
+	measure_pool(pages, rounds);
+	pool_set(&pool_2m, pages);
+	measure_file("fallocate 2 MiB", &pool_2m, pages, rounds);
+	measure_small_file(rounds);
+	if (pool_number(&pool_1g, -1, "free_hugepages") > 0)
+		measure_file("fallocate 1 GiB", &pool_1g, 1, rounds);
+	note("helpers that worked in jobs: %ld", helpers_worked());
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the parts of PID 1 share in the guests of a patch series.
+ *
+ * The same program runs on the unpatched and on the patched kernel.  A fact is a
+ * name and a value that must be the same on both; the host compares them.  A check
+ * is right or wrong on each kernel by itself.
+ */
+#ifndef KTASK_SERIES_FACTS_H
+#define KTASK_SERIES_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define MIB (1ul << 20)
+#define GIB (1ul << 30)
+#define PAGE 4096ul
+#define HUGE (2 * MIB)
+
+#define POOL_DIR "/sys/kernel/mm/hugepages/hugepages-"
+#define NODE_DIR "/sys/devices/system/node/node"
+#define GROUP_DIR "/sys/fs/cgroup"
+
+/* A pool of pages of one size, as its folders are named. */
+struct pool {
+	const char *name; /* "2048kB" */
+	size_t size;
+	unsigned flag; /* of memfd_create() */
+};
+
+extern const struct pool pool_2m, pool_1g;
+
+/* fact - @name may be made of words and numbers */
+void fact(const char *value, const char *name, ...)
+	__attribute__((format(printf, 2, 3)));
+void fact_number(long value, const char *name, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* check - a verdict of this kernel's */
+void check(bool right, const char *name, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* note - a line for people */
+void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* write_text - 0 or a positive errno; read_text - "" if there is none */
+int write_text(const char *path, const char *text);
+void read_text(const char *path, char *text, size_t size);
+int write_number(const char *path, long value);
+
+/* number_in - behind @name in a file, or its first number for NULL; -1: none */
+long number_in(const char *path, const char *name);
+
+/* option - of the kernel's command line: "series.NAME=NUMBER" */
+long option(const char *name, long otherwise);
+
+unsigned nr_nodes(void);
+
+/* pool_number - of "free_hugepages" and its like; @nid may be -1 for all nodes */
+long pool_number(const struct pool *pool, int nid, const char *what);
+
+/* pool_set - how many there are then */
+long pool_set(const struct pool *pool, long nr);
+
+/* run_child - @body in a process of its own; its exit status, 1000 + a signal */
+int run_child(void (*body)(void *arg), void *arg);
+
+double seconds_now(void);
+
+/* helpers_worked - of all jobs so far; -1 on a kernel that has no ktask */
+long helpers_worked(void);
+
+void tell_boot_facts(void);
+void tell_pool_facts(void);
+void tell_file_facts(void);
+void tell_gigantic_facts(void);
+void tell_vfio_facts(void);
+
+#define ROUNDS_MAX 15
+
+struct times {
+	const char *name;
+	double seconds[ROUNDS_MAX];
+	int nr;
+};
+
+/* tell_times - "# time NAME: seconds..." for ktask/bench/vm/series */
+void tell_times(const struct times *times);
+
+void measure_clients(void);
+void measure_vfio(int rounds);
+
+#endif /* KTASK_SERIES_FACTS_H */

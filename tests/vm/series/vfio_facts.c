@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Pinning memory for a device behind an IOMMU: what is pinned and charged when a
+ * mapping was made, taken back, or failed.
+ *
+ * The device is QEMU's edu, bound to vfio-pci.  That the IOMMU maps the right pages
+ * shows when they are unmapped: type1 asks it which pages to unpin, and the kernel
+ * warns of an address that is not mapped.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/vfio.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "facts.h"
+
+#define DEVICES "/sys/bus/pci/devices"
+#define EDU "0x11e8"
+#define LEN (160 * MIB)
+
+static int container = -1;
+
+/* ---- the device ---- */
+
+static bool find_device(char *name, size_t size)
+{
+	DIR *dir = opendir(DEVICES);
+	struct dirent *entry;
+	char path[400], id[16];
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), DEVICES "/%s/device",
+			 entry->d_name);
+		read_text(path, id, sizeof(id));
+		found = !strncmp(id, EDU, strlen(EDU));
+		if (found)
+			snprintf(name, size, "%s", entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static int open_group(const char *device)
+{
+	char path[400], group[200];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), DEVICES "/%s/driver_override", device);
+	write_text(path, "vfio-pci");
+	write_text("/sys/bus/pci/drivers_probe", device);
+	snprintf(path, sizeof(path), DEVICES "/%s/iommu_group", device);
+	len = readlink(path, group, sizeof(group) - 1);
+	if (len < 0)
+		return -1;
+	group[len] = 0;
+	snprintf(path, sizeof(path), "/dev/vfio%s", strrchr(group, '/'));
+	return open(path, O_RDWR);
+}
+
+static bool open_container(void)
+{
+	char device[256];
+	int group;
+
+	if (!find_device(device, sizeof(device)))
+		return false;
+	group = open_group(device);
+	container = open("/dev/vfio/vfio", O_RDWR);
+	return group >= 0 && container >= 0 &&
+	       !ioctl(group, VFIO_GROUP_SET_CONTAINER, &container) &&
+	       !ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU);
+}
+
+static int map_for_device(void *addr, size_t len, uint64_t iova)
+{
+	struct vfio_iommu_type1_dma_map map = {
+		.argsz = sizeof(map),
+		.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
+		.vaddr = (uintptr_t)addr,
+		.iova = iova,
+		.size = len,
+	};
+
+	return ioctl(container, VFIO_IOMMU_MAP_DMA, &map) ? errno : 0;
+}
+
+/* Return: bytes that were unmapped, or a negative errno. */
+static long unmap_for_device(size_t len, uint64_t iova)
+{
+	struct vfio_iommu_type1_dma_unmap unmap = {
+		.argsz = sizeof(unmap),
+		.iova = iova,
+		.size = len,
+	};
+
+	if (ioctl(container, VFIO_IOMMU_UNMAP_DMA, &unmap))
+		return -errno;
+	return (long)unmap.size;
+}
+
+static void unmap_all(void)
+{
+	struct vfio_iommu_type1_dma_unmap unmap = {
+		.argsz = sizeof(unmap),
+		.flags = VFIO_DMA_UNMAP_FLAG_ALL,
+	};
+
+	ioctl(container, VFIO_IOMMU_UNMAP_DMA, &unmap);
+}
+
+/* ---- memory ---- */
+
+/* Aligned to 2 MiB. */
+static char *map_memory(size_t len, int advice)
+{
+	char *addr = mmap(NULL, len + HUGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *aligned = (char *)(((uintptr_t)addr + HUGE - 1) & ~(HUGE - 1));
+
+	if (addr == MAP_FAILED)
+		return NULL;
+	munmap(addr, (size_t)(aligned - addr));
+	munmap(aligned + len, HUGE - (size_t)(aligned - addr));
+	madvise(aligned, len, advice);
+	return aligned;
+}
+
+static void populate(char *addr, size_t len)
+{
+	for (size_t i = 0; i < len; i += PAGE)
+		addr[i] = (char)(i / PAGE);
+}
+
+static bool keeps_contents(const char *addr, size_t len)
+{
+	for (size_t i = 0; i < len; i += PAGE)
+		if (addr[i] != (char)(i / PAGE))
+			return false;
+	return true;
+}
+
+/* Pages that are pinned on this machine now. */
+static long pinned_pages(void)
+{
+	write_text("/proc/sys/vm/stat_refresh", "1");
+	return number_in("/proc/vmstat", "nr_foll_pin_acquired ") -
+	       number_in("/proc/vmstat", "nr_foll_pin_released ");
+}
+
+static void tell_charges(const char *when)
+{
+	fact_number(pinned_pages(), "vfio %s: pages pinned", when);
+	fact_number(number_in("/proc/self/status", "VmLck:"),
+		    "vfio %s: KiB locked", when);
+	fact_number(number_in("/proc/self/status", "VmPin:"),
+		    "vfio %s: KiB pinned", when);
+}
+
+/* ---- mappings ---- */
+
+static void map_and_unmap(const char *name, char *addr, size_t len,
+			  uint64_t iova)
+{
+	char when[80];
+
+	fact_number(map_for_device(addr, len, iova), "vfio %s: errno", name);
+	tell_charges(name);
+	fact_number(map_for_device(addr, len, iova), "vfio %s: errno, again",
+		    name);
+	fact_number(unmap_for_device(len, iova), "vfio %s: unmapped", name);
+	snprintf(when, sizeof(when), "%s, unmapped", name);
+	tell_charges(when);
+}
+
+static void map_anonymous(void)
+{
+	char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
+
+	map_and_unmap("absent small pages", addr, LEN, 0);
+	populate(addr, LEN);
+	map_and_unmap("present small pages", addr, LEN, 0);
+	check(keeps_contents(addr, LEN), "memory keeps its contents");
+	/* Neither address is that of a large page, and they differ. */
+	map_and_unmap("odd addresses", addr + 3 * PAGE, LEN - 8 * PAGE,
+		      GIB + 5 * PAGE);
+	map_and_unmap("one page", addr, PAGE, 0);
+	munmap(addr, LEN);
+	addr = map_memory(LEN, MADV_HUGEPAGE);
+	map_and_unmap("absent large pages", addr, LEN, 0);
+	munmap(addr, LEN);
+}
+
+static void map_hugetlb(void)
+{
+	size_t len = 40 * HUGE;
+	char *addr;
+
+	pool_set(&pool_2m, 40);
+	addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	check(addr != MAP_FAILED, "huge pages are there");
+	map_and_unmap("huge pages", addr, len, 0);
+	munmap(addr, len);
+	pool_set(&pool_2m, 0);
+}
+
+/* Wherever the hole is. */
+static void map_with_hole(void)
+{
+	char name[60];
+
+	for (unsigned i = 0; i < 9; i++) {
+		char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
+		size_t hole = i < 8 ? LEN / 8 * i : LEN - PAGE;
+
+		munmap(addr + hole, PAGE);
+		snprintf(name, sizeof(name), "a hole at %zu MiB", hole >> 20);
+		fact_number(map_for_device(addr, LEN, 0), "vfio %s: errno",
+			    name);
+		tell_charges(name);
+		fact_number(unmap_for_device(LEN, 0), "vfio %s: unmapped",
+			    name);
+		munmap(addr, LEN);
+	}
+}
+
+static int drop_capability(unsigned number)
+{
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3,
+						 0 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data))
+		return -1;
+	data[number / 32].effective &= ~(1u << number % 32);
+	return (int)syscall(SYS_capset, &head, data);
+}
+
+static void map_beyond_limit(void *arg)
+{
+	struct rlimit limit = { LEN / 2, LEN / 2 };
+	char *addr = arg;
+
+	setrlimit(RLIMIT_MEMLOCK, &limit);
+	/* Root may still ask for exact counts. */
+	if (drop_capability(CAP_IPC_LOCK))
+		_exit(1);
+	fact_number(map_for_device(addr, LEN, 0), "vfio beyond a limit: errno");
+	tell_charges("beyond a limit");
+	map_and_unmap("up to a limit", addr, LEN / 2, 0);
+	map_and_unmap("below a limit", addr, LEN / 2 - PAGE, 0);
+	fact_number(map_for_device(addr, LEN / 4, 0),
+		    "vfio a part of a limit: errno");
+	fact_number(map_for_device(addr + LEN / 4, LEN / 2, LEN / 4),
+		    "vfio more than the rest of a limit: errno");
+	tell_charges("a part of a limit");
+	fact_number(unmap_for_device(LEN / 4, 0),
+		    "vfio a part of a limit: unmapped");
+	tell_charges("a part of a limit, unmapped");
+}
+
+static void map_until_killed(char *addr)
+{
+	for (;;) {
+		map_for_device(addr, LEN, 0);
+		unmap_for_device(LEN, 0);
+		madvise(addr, LEN, MADV_DONTNEED);
+	}
+}
+
+static void kill_in_the_middle(void)
+{
+	for (int i = 0; i < 5; i++) {
+		char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
+		pid_t pid = fork();
+
+		if (pid == 0)
+			map_until_killed(addr);
+		usleep(100000 + 37000 * (useconds_t)i);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		/* The container is this process's as well. */
+		unmap_all();
+		munmap(addr, LEN);
+	}
+	tell_charges("killed in the middle");
+}
+
+static void get_helped(void)
+{
+	double until = seconds_now() + 60;
+	long before = helpers_worked();
+
+	if (before < 0)
+		return;
+	do {
+		char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
+
+		map_for_device(addr, LEN, 0);
+		unmap_for_device(LEN, 0);
+		munmap(addr, LEN);
+	} while (helpers_worked() == before && seconds_now() < until);
+	check(helpers_worked() > before, "helpers pin memory for a device");
+}
+
+void tell_vfio_facts(void)
+{
+	bool opened = open_container();
+
+	check(opened, "there is a device");
+	if (!opened)
+		return;
+	get_helped();
+	tell_charges("nothing mapped");
+	map_anonymous();
+	map_hugetlb();
+	map_with_hole();
+	run_child(map_beyond_limit, map_memory(LEN, MADV_NOHUGEPAGE));
+	tell_charges("after a limit");
+	kill_in_the_middle();
+}
+
+static double seconds_to_map(size_t len, int advice, bool present)
+{
+	char *addr = map_memory(len, advice);
+	double seconds;
+
+	if (present)
+		populate(addr, len);
+	seconds = seconds_now();
+	if (map_for_device(addr, len, 0))
+		return 0;
+	seconds = seconds_now() - seconds;
+	unmap_for_device(len, 0);
+	munmap(addr, len);
+	return seconds;
+}
+
+void measure_vfio(int rounds)
+{
+	static const struct {
+		const char *name;
+		int advice;
+		bool present;
+	} cases[] = {
+		{ "vfio absent 4 KiB", MADV_NOHUGEPAGE, false },
+		{ "vfio present 4 KiB", MADV_NOHUGEPAGE, true },
+		{ "vfio absent 2 MiB", MADV_HUGEPAGE, false },
+	};
+
+	if (!open_container())
+		return;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct times times = { .name = cases[i].name };
+
+		for (; times.nr < rounds; times.nr++)
+			times.seconds[times.nr] = seconds_to_map(
+				LEN, cases[i].advice, cases[i].present);
+		tell_times(&times);
+	}
+}
