@@ -31,6 +31,11 @@ bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns);
 bool ahead_advise_huge(struct large_mapping *mapping,
 		       const struct touch_window *window);
 void ahead_page_size_init(void);
+/* So long it took to make so many pages. */
+void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages);
+
+/* ahead_watcher.c: KTASK_OVERLOAD=ignore */
+bool ahead_ignores_load(void);
 
 /* make_ahead.c: begin to make mapping->window; false: it cannot be now */
 bool ahead_make(struct large_mapping *mapping);

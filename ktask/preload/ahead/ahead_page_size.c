@@ -7,6 +7,11 @@
  * mapping: a program that goes on at random would get 2 MiB for each touch.
  * Whatever the program says itself wins, before or later.
  *
+ * Nor does it pay where a huge page takes longer to make than small ones: a host may
+ * have taken back free memory, of which it takes whole blocks.  So the first windows
+ * are of small pages, and no more advice is given in this process once huge ones took
+ * as long.
+ *
  * What is advised is a mapping of its own to the kernel until large_mappings.c joins
  * it with the rest, before mremap() and where the program discards a part.
  */
@@ -24,6 +29,20 @@
 #define ADVICE_NS 1000000
 
 static enum { HUGE_NEVER, HUGE_ON_ADVICE, HUGE_ALWAYS } huge_mode;
+
+/* What a page took to make; 0: not known yet.  The watcher's. */
+static uint64_t small_page_ns;
+static bool huge_is_slow;
+
+void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages)
+{
+	if (nr_pages < AHEAD_BLOCK_PAGES / 2)
+		return;
+	if (!huge)
+		small_page_ns = cpu_ns / nr_pages;
+	else if (small_page_ns && cpu_ns / nr_pages >= small_page_ns)
+		huge_is_slow = true;
+}
 
 /* Elsewhere blocks would not be huge pages. */
 static bool is_size_known(void)
@@ -54,7 +73,7 @@ size_t ahead_unit_pages(const struct large_mapping *mapping)
 
 	if (huge_mode == HUGE_ON_ADVICE)
 		huge = advice == ADVICE_HUGE ||
-		       (advice == ADVICE_NONE &&
+		       (advice == ADVICE_NONE && !huge_is_slow &&
 			atomic_load(&mapping->advised));
 	return huge ? AHEAD_BLOCK_PAGES : 1;
 }
@@ -62,6 +81,7 @@ size_t ahead_unit_pages(const struct large_mapping *mapping)
 bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns)
 {
 	return huge_mode == HUGE_ON_ADVICE && !shim_ahead_small &&
+	       small_page_ns && !huge_is_slow &&
 	       atomic_load(&mapping->advice) == ADVICE_NONE &&
 	       mapping->tracker.touched >= DENSE_PAGES &&
 	       now_ns - mapping->since_ns >= ADVICE_NS;

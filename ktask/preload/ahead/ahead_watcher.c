@@ -22,6 +22,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -130,19 +132,50 @@ static void note_result(struct large_mapping *mapping)
 {
 	unsigned long made = mapping->made_pages - mapping->made_before;
 
+	ahead_note_cost(mapping->huge, mapping->result.cpu_ns, made);
 	shim_count_ahead(made * AHEAD_PAGE_BYTES, mapping->result.cpu_ns);
 	mapping->nr_unhelped =
 		mapping->result.chunks ? 0 : mapping->nr_unhelped + 1;
+}
+
+bool ahead_ignores_load(void)
+{
+	const char *how = secure_getenv("KTASK_OVERLOAD");
+
+	return how && !strcmp(how, "ignore");
+}
+
+/*
+ * More threads run than there are CPUs.  A helper would lose its CPU while it holds the
+ * lock of the address space, for which the program may then wait (0.5 s were seen
+ * beside 20 busy threads).
+ */
+static bool is_busy(void)
+{
+	char text[128];
+	unsigned running;
+	cpu_set_t cpus;
+
+	return !ahead_ignores_load() &&
+	       shim_read_text("/proc/loadavg", text, sizeof(text)) &&
+	       sscanf(text, "%*s %*s %*s %u/", &running) == 1 &&
+	       !sched_getaffinity(0, sizeof(cpus), &cpus) &&
+	       running > (unsigned)CPU_COUNT(&cpus);
 }
 
 static void begin_window(struct large_mapping *mapping, uint64_t now)
 {
 	struct touch_tracker *tracker = &mapping->tracker;
 
+	if (touch_tracker_moving(tracker) && is_busy()) {
+		mapping->nr_windows++;
+		mapping->nr_unhelped++;
+		return;
+	}
 	tracker->unit = ahead_unit_pages(mapping);
 	if (!touch_tracker_window(tracker, &mapping->window))
 		return;
-	if (ahead_wants_huge(mapping, now) || mapping->advised)
+	if (ahead_wants_huge(mapping, now))
 		ahead_advise_huge(mapping, &mapping->window);
 	tracker->unit = ahead_unit_pages(mapping);
 	mapping->huge = tracker->unit > 1;
@@ -166,8 +199,7 @@ static void plan_look(struct large_mapping *mapping, bool moved, uint64_t now)
 	else if (mapping->delay_ns < DELAY_MAX_NS)
 		mapping->delay_ns += mapping->delay_ns / DELAY_GROWTH;
 	mapping->due_ns = now + mapping->delay_ns;
-	/* Advice alone is worth a look. */
-	if (mapping->nr_unhelped >= UNHELPED && !mapping->huge) {
+	if (mapping->nr_unhelped >= UNHELPED) {
 		mapping->nr_unhelped = 0;
 		mapping->due_ns = now + UNHELPED_NS;
 	}

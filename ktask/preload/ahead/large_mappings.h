@@ -58,6 +58,8 @@ struct large_mapping {
 	struct touch_window window;
 	bool huge;
 	int node; /* -1: any */
+	bool unyielding; /* whatever else runs */
+	_Atomic bool preempted; /* a helper has lost its CPU */
 	_Atomic uint64_t made_blocks; /* bit 0: none */
 	unsigned long made_before; /* the job */
 	unsigned nr_windows, nr_unhelped;

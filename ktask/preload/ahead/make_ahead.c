@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -116,6 +117,20 @@ static int leave_pages(struct large_mapping *mapping, size_t nr)
 	return 0;
 }
 
+/* The CPU is wanted by others: the rest of the window is left to the program. */
+static bool was_preempted(struct large_mapping *mapping)
+{
+	static __thread long seen = -1;
+	struct rusage usage;
+
+	if (mapping->unyielding || getrusage(RUSAGE_THREAD, &usage))
+		return false;
+	if (seen >= 0 && usage.ru_nivcsw > seen)
+		atomic_store(&mapping->preempted, true);
+	seen = usage.ru_nivcsw;
+	return atomic_load(&mapping->preempted);
+}
+
 static int make_small_block(struct large_mapping *mapping,
 			    const struct block *block)
 {
@@ -125,7 +140,7 @@ static int make_small_block(struct large_mapping *mapping,
 	if (block->start >= AHEAD_BLOCK_PAGES &&
 	    is_present(mapping, block->start - AHEAD_BLOCK_PAGES))
 		return leave_pages(mapping, block->end - block->start);
-	while (at < block->end && !error) {
+	while (at < block->end && !error && !was_preempted(mapping)) {
 		size_t end = block->end - at < PIECE_PAGES ? block->end
 							   : at + PIECE_PAGES;
 
@@ -153,6 +168,8 @@ static int make_huge_block(struct large_mapping *mapping,
 	int error;
 
 	if (block->marked || program || is_present(mapping, block->start))
+		return leave_pages(mapping, block->end - block->start);
+	if (was_preempted(mapping))
 		return leave_pages(mapping, block->end - block->start);
 	error = make_piece(mapping, block->start, block->end);
 	if (!error)
@@ -259,6 +276,8 @@ bool ahead_make(struct large_mapping *mapping)
 	if (mapping->short_of_memory)
 		return false;
 	mapping->made_blocks = 0;
+	mapping->preempted = false;
+	mapping->unyielding = ahead_ignores_load();
 	mapping->node = find_node(mapping);
 	blocks.nid = mapping->node;
 	mapping->made_before = mapping->made_pages;
