@@ -39,15 +39,17 @@ LIB := $(wildcard ktask/user/*.c ktask/user/*/*.c)
 OPS := $(wildcard ktask/ops/*.c)
 CLI := $(wildcard ktask/cli/*.c ktask/cli/*/*.c)
 PRELOAD := $(wildcard ktask/preload/*.c ktask/preload/*/*.c)
-# Linked into the command and the shim.
-UTIL := $(wildcard ktask/util/*.c)
+# What all of user space shares.  The library has what it needs of that, hidden;
+# the command and the shim have the rest as well.
+LIB_UTIL := ktask/util/file.c
+UTIL := $(filter-out $(LIB_UTIL),$(wildcard ktask/util/*.c))
 
 # One short line per step; `make V=1` prints whole commands.
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) '$@')
 
 obj = $(patsubst %.c,$(OBJ)/%.o,$(1))
-LIBOBJ := $(call obj,$(CORE) $(ENGINE) $(LIB) $(OPS))
+LIBOBJ := $(call obj,$(LIB_UTIL) $(CORE) $(ENGINE) $(LIB) $(OPS))
 
 PRODUCTS := ktask umt ktrt
 

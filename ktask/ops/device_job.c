@@ -6,7 +6,6 @@
  * are requests: so deadlines, progress and the result are the library's.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "device_job.h"
 #include "kernel_device.h"
 #include "mapping.h"
+#include "util/least_limit.h"
 
 /* Below this opening the device does not pay (our guess). */
 #define LARGE_BYTES (64 * MIB)
@@ -22,7 +22,6 @@
 #define REQUEST_US 20000
 /* Chunks never cut a page of this size in the kernel. */
 #define PAGE_MOST (2 * MIB)
-#define LIMITS_MOST 32
 
 /* ---- the setting ---- */
 
@@ -39,24 +38,11 @@ static bool wants_kernel(void)
 	return !strcmp(read_setting(), "kernel");
 }
 
-/* What policy allows a job here. */
-static unsigned policy_threads(void)
-{
-	struct ktask_limit limits[LIMITS_MOST];
-	unsigned nr = ktask_limits(limits, LIMITS_MOST);
-	unsigned threads = UINT_MAX;
-
-	for (unsigned i = 0; i < nr && i < LIMITS_MOST; i++)
-		if (limits[i].threads < threads)
-			threads = limits[i].threads;
-	return threads;
-}
-
-/* The same, less the helpers that work already. */
+/* What policy allows a job here, less the helpers that work already. */
 static unsigned allowed_threads(unsigned wanted)
 {
 	struct ktask_permits_info permits;
-	unsigned threads = policy_threads();
+	unsigned threads = least_limit();
 
 	if (wanted && wanted < threads)
 		threads = wanted;
@@ -193,7 +179,7 @@ static bool explain_choice(struct ktask_engine *told)
 		return false;
 	}
 	device_close(fd);
-	if (policy_threads() < 2) {
+	if (least_limit() < 2) {
 		snprintf(told->why, sizeof(told->why),
 			 "a job gets one thread here");
 		return false;

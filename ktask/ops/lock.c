@@ -20,14 +20,11 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "advise.h"
 #include "device_job.h"
 #include "mapping.h"
-
-#define NSEC_PER_SEC 1000000000ull
 
 #ifndef MLOCK_ONFAULT
 #define MLOCK_ONFAULT 1
@@ -183,14 +180,6 @@ static void unlock_pieces(const struct pieces *pieces)
 		if (!piece->locked)
 			syscall(SYS_munlock, from, to - from);
 	}
-}
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
 /* Where it failed, as far as anybody has seen. */

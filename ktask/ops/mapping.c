@@ -10,13 +10,14 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "mapping.h"
+#include "util/file.h"
+#include "util/maps_line.h"
 
 #define DEFAULT_HUGE_BYTES (2 * MIB)
 /* A line takes 1 us, a second thread gains 30 us on 1 MiB of small pages that
@@ -103,78 +104,38 @@ static int walk_query(struct walk *walk, int fd)
 /* The first line of an entry, in maps and smaps alike. */
 static bool parse_head(const char *line, struct mapping *mapping)
 {
-	unsigned long long start, end, inode;
-	char perms[5];
+	struct maps_line head;
 
-	if (sscanf(line, "%llx-%llx %4s %*s %*s %llu", &start, &end, perms,
-		   &inode) != 4)
+	if (!maps_line_parse(line, &head))
 		return false;
 	*mapping = (struct mapping){
-		.start = (uintptr_t)start,
-		.end = (uintptr_t)end,
-		.readable = perms[0] == 'r',
-		.writable = perms[1] == 'w',
-		.shared = perms[3] == 's',
-		.file = inode != 0,
+		.start = head.start,
+		.end = head.end,
+		.readable = head.readable,
+		.writable = head.writable,
+		.shared = head.shared,
+		.file = head.file,
 	};
 	return true;
 }
 
 static void parse_detail(const char *line, struct mapping *mapping)
 {
-	unsigned long long kib;
+	uint64_t kib;
 
-	if (sscanf(line, "KernelPageSize: %llu", &kib) == 1)
+	if (line_value(line, "KernelPageSize", &kib))
 		mapping->page_bytes = (size_t)kib * KIB;
 	else if (!strncmp(line, "VmFlags:", 8))
 		mapping->locked = strstr(line, " lo") != NULL;
 }
 
-/* Without stdio, which allocates: a handler may have interrupted that. */
-struct text {
-	int fd;
-	size_t pos, len;
-	char buf[4096];
-};
-
-static bool next_char(struct text *text, char *c)
-{
-	if (text->pos == text->len) {
-		ssize_t got = read(text->fd, text->buf, sizeof(text->buf));
-
-		text->pos = 0;
-		text->len = got > 0 ? (size_t)got : 0;
-	}
-	if (!text->len)
-		return false;
-	*c = text->buf[text->pos++];
-	return true;
-}
-
-/* Of a line longer than the buffer only the head counts. */
-static bool next_line(struct text *text, char *line, size_t size)
-{
-	size_t len = 0;
-	char c;
-
-	while (next_char(text, &c)) {
-		if (c == '\n') {
-			line[len] = '\0';
-			return true;
-		}
-		if (len < size - 1)
-			line[len++] = c;
-	}
-	return false;
-}
-
-static int walk_text(struct walk *walk, struct text *text)
+static int walk_lines(struct walk *walk, struct file_lines *lines)
 {
 	struct mapping mapping = { 0 }, next;
-	char line[512];
 	bool past_end = false;
+	const char *line;
 
-	while (!past_end && next_line(text, line, sizeof(line))) {
+	while (!past_end && (line = file_lines_next(lines))) {
 		if (!walk->lines_left--)
 			return -E2BIG;
 		if (!parse_head(line, &next)) {
@@ -197,13 +158,14 @@ static int walk_text(struct walk *walk, struct text *text)
 
 static int walk_file(struct walk *walk, const char *path)
 {
-	struct text text = { .fd = open(path, O_RDONLY | O_CLOEXEC) };
+	struct file_lines lines;
 	int error;
 
-	if (text.fd < 0)
+	if (!file_lines_open(&lines, path))
 		return -errno;
-	error = walk_text(walk, &text);
-	close(text.fd);
+	lines.cuts = true;
+	error = walk_lines(walk, &lines);
+	file_lines_end(&lines);
 	return error;
 }
 
@@ -233,31 +195,9 @@ int mapping_each(uintptr_t start, uintptr_t end, unsigned want,
 
 bool mapping_any_locked(void)
 {
-	FILE *file = fopen("/proc/self/status", "re");
-	unsigned long long kib = 1;
-	char line[256];
+	uint64_t kib;
 
-	if (!file)
-		return true;
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "VmLck: %llu", &kib) == 1)
-			break;
-	fclose(file);
-	return kib != 0;
-}
-
-/* Of sysfs.  Without stdio, which allocates: 50 us in the first job of a process. */
-static bool read_line(const char *path, char *line, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got;
-
-	if (fd < 0)
-		return false;
-	got = read(fd, line, size - 1);
-	close(fd);
-	line[got > 0 ? got : 0] = '\0';
-	return got > 0;
+	return !file_value("/proc/self/status", "VmLck", &kib) || kib;
 }
 
 /* Bytes of a transparent huge page, asked for once: it never changes. */
@@ -265,17 +205,14 @@ static size_t huge_bytes(void)
 {
 	static _Atomic size_t known;
 	size_t bytes = atomic_load_explicit(&known, memory_order_relaxed);
-	char line[64];
+	uint64_t said;
 
 	if (bytes)
 		return bytes;
 	bytes = DEFAULT_HUGE_BYTES;
-	if (read_line(SYS_THP "hpage_pmd_size", line, sizeof(line))) {
-		unsigned long long said = strtoull(line, NULL, 10);
-
-		if (said >= op_page_bytes() && !(said & (said - 1)))
-			bytes = (size_t)said;
-	}
+	if (file_number(SYS_THP "hpage_pmd_size", &said) &&
+	    said >= op_page_bytes() && !(said & (said - 1)))
+		bytes = (size_t)said;
 	atomic_store_explicit(&known, bytes, memory_order_relaxed);
 	return bytes;
 }
@@ -293,10 +230,10 @@ static bool huge_possible(void)
 	if (answer)
 		return answer > 0;
 	answer = -1;
-	if (read_line(SYS_THP "enabled", line, sizeof(line)) &&
+	if (file_text(SYS_THP "enabled", line, sizeof(line)) > 0 &&
 	    !strstr(line, "[never]"))
 		answer = 1;
-	else if (read_line(SYS_THP "shmem_enabled", line, sizeof(line)) &&
+	else if (file_text(SYS_THP "shmem_enabled", line, sizeof(line)) > 0 &&
 		 !strstr(line, "[never]") && !strstr(line, "[deny]"))
 		answer = 1;
 	atomic_store_explicit(&known, answer, memory_order_relaxed);
@@ -314,15 +251,14 @@ static bool hugetlb_above(size_t bytes)
 		return false;
 	while (!found && (entry = readdir(dir))) {
 		unsigned long long kib;
-		char path[320], line[32];
+		uint64_t pages;
+		char path[320];
 
 		if (sscanf(entry->d_name, "hugepages-%llukB", &kib) != 1)
 			continue;
 		snprintf(path, sizeof(path), SYS_HUGETLB "/%s/nr_hugepages",
 			 entry->d_name);
-		found = kib * KIB > bytes &&
-			read_line(path, line, sizeof(line)) &&
-			strtoull(line, NULL, 10) > 0;
+		found = kib * KIB > bytes && file_number(path, &pages) && pages;
 	}
 	closedir(dir);
 	return found;

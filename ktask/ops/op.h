@@ -20,6 +20,7 @@
 #include <ktask/ops.h>
 
 #include "policy.h"
+#include "util/clock.h"
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
@@ -189,7 +190,9 @@ bool op_may_be_cancelled(const struct op_job *job);
 
 size_t op_page_bytes(void);
 
-/** op_now_ns - CLOCK_MONOTONIC */
-uint64_t op_now_ns(void);
+static inline uint64_t op_now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
 
 #endif /* OPS_OP_H */

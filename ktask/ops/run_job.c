@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <time.h>
 
 #include "mapping.h"
 #include "op.h"
@@ -15,14 +14,6 @@ bool op_is_small(const struct op_job *job)
 	size_t least = job->min_chunk;
 
 	return job->len / 2 < (least > job->align ? least : job->align);
-}
-
-uint64_t op_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 void op_begin(struct op_job *job)

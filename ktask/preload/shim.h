@@ -28,8 +28,6 @@
  *	report.c           the same in words, on request
  *	process_record.c   the same for whoever watches, should a signal end us
  *	present.c          how much of a range is present
- *	available_memory.c how much memory may still be used
- *	proc.c             reads /proc and /sys
  *	real.c             the plain calls
  *	raw.h              system calls without libc
  *
@@ -222,6 +220,8 @@ void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
 void shim_prefault_stop(const void *addr, size_t len, bool again);
 void shim_prefault_end(void);
 void shim_prefault_forked(void);
+/* Bytes of memory that may still be used; 0 where that is not known. */
+size_t shim_available_bytes(void);
 /*
  * ahead/, which does nothing unless it is wanted.
  *
@@ -276,9 +276,6 @@ extern bool shim_prefaults, shim_prefault_waits;
 /* present.c: bytes of a range that are present, if anybody wants to know;
  * otherwise @len */
 size_t shim_present_bytes(const void *addr, size_t len);
-
-/* available_memory.c: bytes that may still be used */
-size_t shim_available_bytes(void);
 
 /* mlock_calls.c: no limit on locked memory counts for this process.  Where one does it
  * would count the stacks of the helpers as well. */
@@ -419,11 +416,5 @@ void shim_report_limit(void);
 void shim_report(bool more);
 /* The line on the end of the process, which may use no allocated memory. */
 void shim_report_last(void);
-
-/* proc.c */
-/* The beginning of a file, as a string; false: nothing. */
-bool shim_read_text(const char *path, char *text, size_t size);
-/* @func for each line of /proc/self/maps, cut at 127 characters. */
-void shim_each_mapping(void (*func)(const char *line, void *arg), void *arg);
 
 #endif /* PRELOAD_SHIM_H */

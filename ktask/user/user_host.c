@@ -16,6 +16,7 @@
 #include "user/limits/permits.h"
 #include "user/blocking/manager.h"
 #include "user/limits/users.h"
+#include "util/clock.h"
 
 /* How often a helper of a detached job polls for an idle CPU, if helpers must be
  * kept to idle CPUs. */
@@ -30,10 +31,7 @@ struct job_current *job_current(void)
 
 uint64_t job_cpu_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* ---- a helper ---- */

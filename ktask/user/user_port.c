@@ -4,14 +4,12 @@
  * iterator lock, a futex.  Node distances are user/machine/topo.c's.
  */
 #include "core/deps.h"
+#include "util/clock.h"
 #include "util/futex.h"
 
 uint64_t kt_now_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Drepper's second mutex ("Futexes are tricky", 2011). */

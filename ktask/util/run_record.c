@@ -10,19 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "run_record.h"
-
-static uint64_t boot_ns(void)
-{
-	struct timespec now;
-
-	if (clock_gettime(CLOCK_BOOTTIME, &now))
-		return 0;
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void raise_number(struct run_records *records, uint32_t nr)
 {
@@ -68,7 +59,7 @@ struct run_record *run_record_take(struct run_records *records,
 /* In this order: who sees the number sees when it was there. */
 void run_record_move(struct run_record *record, int pid)
 {
-	atomic_store(&record->seen_ns, boot_ns());
+	atomic_store(&record->seen_ns, clock_ns(CLOCK_BOOTTIME));
 	atomic_store(&record->pid, pid);
 }
 

@@ -13,7 +13,7 @@
 #include "tree.h"
 
 #include "util/cpus.h"
-#include "user/machine/file.h"
+#include "util/file.h"
 
 /* topology_begin - from now on, and for what is loaded once: that machine */
 static inline void topology_begin(struct tree *tree, const char *name)

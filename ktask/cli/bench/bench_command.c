@@ -17,12 +17,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
 #include "cli/ui/interrupt.h"
 #include "cli/ui/message.h"
+#include "util/clock.h"
 
 extern char **environ;
 
@@ -31,14 +31,6 @@ struct tail {
 	char text[4096];
 	size_t len;
 };
-
-static double now_seconds(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec + time.tv_nsec / 1e9;
-}
 
 /* @output: what becomes its standard output; -1: /dev/null */
 static pid_t start_command(const char *command, int output)
@@ -141,7 +133,7 @@ static int explain_status(const char *name, int status)
 static int run_with(const int ends[2], const struct bench_row *row,
 		    struct bench_sample *sample)
 {
-	double begin = now_seconds();
+	double begin = clock_seconds(CLOCK_MONOTONIC);
 	pid_t child = start_command(row->command, ends[1]);
 	struct rusage used = { 0 };
 	struct tail tail = { .len = 0 };
@@ -154,8 +146,10 @@ static int run_with(const int ends[2], const struct bench_row *row,
 	if (ends[0] >= 0)
 		read_tail(ends[0], child, &tail);
 	status = await_end(child, &used);
-	*sample = (struct bench_sample){ .seconds = now_seconds() - begin,
-					 .cpu_seconds = cpu_seconds(&used) };
+	*sample = (struct bench_sample){
+		.seconds = clock_seconds(CLOCK_MONOTONIC) - begin,
+		.cpu_seconds = cpu_seconds(&used)
+	};
 	if (interrupt_seen())
 		return 1;
 	if (status)

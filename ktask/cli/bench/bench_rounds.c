@@ -27,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/ui/bar.h"
 #include "bench.h"
@@ -35,6 +34,7 @@
 #include "cli/ui/interrupt.h"
 #include "cli/ui/message.h"
 #include "cli/ui/size.h"
+#include "util/clock.h"
 
 #define MAX_REPEATS 2
 /* Sizes that may be reduced begin here. */
@@ -55,10 +55,7 @@ struct course {
 
 static uint64_t now_ns(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000000000ull + time.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static void what_text(const struct bench_row *row, char buf[40])

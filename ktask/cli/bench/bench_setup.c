@@ -10,11 +10,11 @@
 
 #include "bench.h"
 #include "cli/ui/interrupt.h"
-#include "memory.h"
 #include "plot.h"
 #include "cli/ui/message.h"
 #include "cli/ui/size.h"
 #include "cli/ui/target.h"
+#include "util/memory.h"
 
 #define LEAST_DEFAULT_BYTES (64ull << 20)
 

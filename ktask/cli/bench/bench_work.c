@@ -11,9 +11,9 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "bench.h"
+#include "util/clock.h"
 
 #define HUGE_BYTES (2ul << 20)
 
@@ -165,14 +165,6 @@ static int prepare_range(const struct bench_work *work, size_t len, void **addr)
 	return error;
 }
 
-static double read_clock(clockid_t clock)
-{
-	struct timespec time;
-
-	clock_gettime(clock, &time);
-	return time.tv_sec + time.tv_nsec / 1e9;
-}
-
 static int measure_job(const struct bench_work *work,
 		       const struct ktask_op_args *args,
 		       struct ktask_opts *opts, struct bench_sample *sample)
@@ -182,11 +174,11 @@ static int measure_job(const struct bench_work *work,
 	int error;
 
 	opts->result = &result;
-	cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID);
-	start = read_clock(CLOCK_MONOTONIC);
+	cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
+	start = clock_seconds(CLOCK_MONOTONIC);
 	error = ktask_op_run(work->op, args, opts);
-	sample->seconds = read_clock(CLOCK_MONOTONIC) - start;
-	sample->cpu_seconds = read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	sample->seconds = clock_seconds(CLOCK_MONOTONIC) - start;
+	sample->cpu_seconds = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
 	sample->job_cpu_seconds = result.cpu_ns / 1e9;
 	sample->threads = result.threads;
 	opts->result = NULL;

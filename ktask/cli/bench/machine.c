@@ -16,6 +16,7 @@
 #include "machine.h"
 #include "cli/ui/size.h"
 #include "cli/ui/text.h"
+#include "util/file.h"
 
 int machine_topology(hwloc_topology_t *topology)
 {
@@ -38,17 +39,10 @@ int machine_topology(hwloc_topology_t *topology)
 	return 0;
 }
 
-static void first_line(const char *path, char *line, int size)
+static void first_line(const char *path, char *line, size_t size)
 {
-	FILE *file = fopen(path, "re");
-
-	line[0] = '\0';
-	if (!file)
-		return;
-	if (!fgets(line, size, file))
-		line[0] = '\0';
+	file_text(path, line, size);
 	line[strcspn(line, "\n")] = '\0';
-	fclose(file);
 }
 
 /* "always [madvise] never" -> "madvise" */

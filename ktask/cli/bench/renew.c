@@ -8,25 +8,17 @@
  * lasts: the run meets missing memory all the same.
  */
 #include <sys/mman.h>
-#include <time.h>
 
 #include <ktask/ops.h>
 
 #include "renew.h"
+#include "util/clock.h"
 
 #define MAX_TOUCHES 3
 /* So many times the least cost: memory was missing. */
 #define SLOW_FACTOR 2
 /* Less than that is a matter of clock ticks. */
 #define SLOW_SECONDS 0.01
-
-static double cpu_seconds(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-	return time.tv_sec + time.tv_nsec / 1e9;
-}
 
 static int touch_and_free(size_t bytes)
 {
@@ -45,11 +37,11 @@ static int touch_and_free(size_t bytes)
 /* What it cost; less than 0: it could not be done. */
 static double measure_touch(struct renewal *renewal, size_t bytes)
 {
-	double seconds, cost, begin = cpu_seconds();
+	double seconds, cost, begin = clock_seconds(CLOCK_PROCESS_CPUTIME_ID);
 
 	if (touch_and_free(bytes))
 		return -1;
-	seconds = cpu_seconds() - begin;
+	seconds = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - begin;
 	cost = seconds / bytes;
 	if (!renewal->most_s_per_byte || cost < renewal->least_s_per_byte)
 		renewal->least_s_per_byte = cost;

@@ -6,10 +6,10 @@
  */
 #include <stdio.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "system_load.h"
+#include "util/clock.h"
 
 /* Fields of the first line of /proc/stat: proc_stat(5). */
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, NR_FIELDS };
@@ -33,14 +33,6 @@ static void read_machine(struct busy *busy)
 		if (i != IDLE && i != IOWAIT && i != STEAL)
 			busy->machine_seconds += ticks[i] / hertz;
 	busy->stolen_seconds = ticks[STEAL] / hertz;
-}
-
-static double clock_seconds(clockid_t clock)
-{
-	struct timespec time;
-
-	clock_gettime(clock, &time);
-	return time.tv_sec + time.tv_nsec / 1e9;
 }
 
 static double children_seconds(void)

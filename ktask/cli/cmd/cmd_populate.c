@@ -16,12 +16,12 @@
 #include "cli/ui/bar.h"
 #include "cmd.h"
 #include "cli/ui/interrupt.h"
-#include "cli/bench/memory.h"
 #include "cli/ui/command_options.h"
 #include "cli/ui/progress.h"
 #include "cli/ui/message.h"
 #include "cli/ui/size.h"
 #include "warm_target.h"
+#include "util/memory.h"
 
 static const char usage[] =
 	"usage: ktask populate [options] PATH\n"

@@ -18,7 +18,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/bench/bench.h"
@@ -28,6 +27,7 @@
 #include "cli/ui/message.h"
 #include "cli/stat/stat.h"
 #include "cli/ui/target.h"
+#include "util/clock.h"
 
 /* As env(1) has them. */
 #define EXIT_CANNOT_RUN 126
@@ -212,18 +212,10 @@ static double seconds_of(struct timeval time)
 	return time.tv_sec + time.tv_usec / 1e6;
 }
 
-static double now_seconds(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec + time.tv_nsec / 1e9;
-}
-
 /* Return: 0, or an exit status after a message. */
 static int run_command(struct stat_command *command)
 {
-	double begin = now_seconds();
+	double begin = clock_seconds(CLOCK_MONOTONIC);
 	int error = start_command(command->argv);
 	struct rusage used;
 
@@ -237,7 +229,7 @@ static int run_command(struct stat_command *command)
 	if (error)
 		return say_error(error, "stat: waiting for %s",
 				 command->argv[0]);
-	command->wall_seconds = now_seconds() - begin;
+	command->wall_seconds = clock_seconds(CLOCK_MONOTONIC) - begin;
 	command->user_seconds = seconds_of(used.ru_utime);
 	command->system_seconds = seconds_of(used.ru_stime);
 	return 0;

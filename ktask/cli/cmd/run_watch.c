@@ -33,12 +33,14 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "run_report.h"
 #include "run_watch.h"
 #include "cli/ui/text.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/proc_stat.h"
 #include "util/run_record.h"
 
 /* A look at all records, should a change have been told by nobody. */
@@ -46,6 +48,7 @@
 /* A child may not have run yet when its parent is gone. */
 #define CHILD_NS 2000000000u
 #define FDS_MAX 65536
+#define STAT_BYTES 1024
 
 static struct run_records *records;
 /* Of this process, before it becomes the program: a descriptor that is had
@@ -63,14 +66,6 @@ static struct watched {
 } watched[RUN_RECORDS_MAX];
 /* The last one is told of changes. */
 static struct pollfd fds[RUN_RECORDS_MAX + 1];
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* ---- how a process ended ---- */
 
@@ -94,34 +89,17 @@ static bool ask_pidfd(int fd, int *status)
 	return true;
 }
 
-/* The fields behind the name, of which the first is the third: proc_stat(5). */
-static bool find_field(char *text, int number, char **field)
+/* Return: "" where there is none. */
+static const char *read_stat(int32_t pid, enum proc_stat_number number,
+			     char text[STAT_BYTES])
 {
-	char *at = strrchr(text, ')'), *rest = NULL;
-
-	*field = at ? strtok_r(at + 1, " \n", &rest) : NULL;
-	for (int i = 3; *field && i < number; i++)
-		*field = strtok_r(NULL, " \n", &rest);
-	return *field;
-}
-
-static bool read_field(int32_t pid, int number, char *value, size_t size)
-{
-	char path[32], text[1024], *field;
-	ssize_t len;
-	int fd;
+	const char *field;
+	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	if (!find_field(text, number, &field))
-		return false;
-	snprintf(value, size, "%s", field);
-	return true;
+	file_text(path, text, STAT_BYTES);
+	field = proc_stat_field(text, number);
+	return field ? field : "";
 }
 
 static bool still_there(int fd)
@@ -136,13 +114,12 @@ static bool still_there(int fd)
 /* Zero also stands for what may not be known. */
 static bool ask_zombie(int32_t pid, int fd, int *status)
 {
-	char state[4], code[16];
+	char text[STAT_BYTES];
 
-	if (!read_field(pid, 3, state, sizeof(state)) || *state != 'Z' ||
-	    !read_field(pid, 52, code, sizeof(code)) || !still_there(fd))
+	if (*read_stat(pid, PROC_STAT_STATE, text) != 'Z')
 		return false;
-	*status = atoi(code);
-	return *status;
+	*status = atoi(read_stat(pid, PROC_STAT_EXIT_CODE, text));
+	return still_there(fd) && *status;
 }
 
 static void append_ending(struct report_line *line, int32_t pid, int fd)
@@ -221,11 +198,11 @@ static void write_line(const struct run_record *record, int fd)
 static bool is_another(const struct run_record *record, int32_t pid)
 {
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-	char ticks[24];
+	char text[STAT_BYTES];
 
-	return read_field(pid, 22, ticks, sizeof(ticks)) &&
-	       strtoull(ticks, NULL, 10) * tick_ns >
-		       atomic_load(&record->seen_ns) + tick_ns;
+	return strtoull(read_stat(pid, PROC_STAT_START_TICKS, text), NULL, 10) *
+		       tick_ns >
+	       atomic_load(&record->seen_ns) + tick_ns;
 }
 
 static int open_process(int32_t pid)

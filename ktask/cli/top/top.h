@@ -32,7 +32,6 @@ struct top {
 	struct ktask_permits_info permits;
 	unsigned nr_nodes; /* at most TOP_NODES */
 	unsigned node_ids[TOP_NODES];
-	uint64_t now_ns;
 };
 
 /**

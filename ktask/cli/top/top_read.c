@@ -13,19 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include <ktask/ops.h>
 
 #include "top.h"
-
-static uint64_t now_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000000000ull + time.tv_nsec;
-}
+#include "util/file.h"
+#include "util/proc_stat.h"
 
 /* ---- nodes ---- */
 
@@ -54,34 +47,18 @@ static int node_of(hwloc_topology_t topology, unsigned cpu)
 	return -1;
 }
 
-/* In /proc/PID/task/TID/stat, of the fields behind the name. */
-#define FIELD_STATE 0
-#define FIELD_CPU 36
-
 /* The CPU of a helper that runs now; -1: it does not, or is no helper. */
 static int helper_cpu(const char *path)
 {
-	char text[1024], *field;
-	FILE *file = fopen(path, "re");
-	size_t len;
-	int i;
+	const char *state, *cpu;
+	char text[1024];
 
-	if (!file)
+	if (file_text(path, text, sizeof(text)) <= 0 ||
+	    !strstr(text, "(ktask) "))
 		return -1;
-	len = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[len] = '\0';
-	field = strstr(text, "(ktask) ");
-	if (!field)
-		return -1;
-	field += strlen("(ktask) ");
-	if (*field != 'R' && *field != 'D')
-		return -1;
-	for (i = FIELD_STATE; i < FIELD_CPU && field; i++) {
-		field = strchr(field, ' ');
-		field += field != NULL;
-	}
-	return field ? atoi(field) : -1;
+	state = proc_stat_field(text, PROC_STAT_STATE);
+	cpu = proc_stat_field(text, PROC_STAT_CPU);
+	return cpu && (*state == 'R' || *state == 'D') ? atoi(cpu) : -1;
 }
 
 static void read_helpers(struct top_job *job, hwloc_topology_t topology)
@@ -238,7 +215,6 @@ int top_read(struct top *top, hwloc_topology_t topology,
 	unsigned i;
 
 	memset(top, 0, sizeof(*top));
-	top->now_ns = now_ns();
 	read_nodes(top, topology);
 	if (read_jobs(top))
 		return -ENOMEM;

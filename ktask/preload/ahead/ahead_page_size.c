@@ -20,6 +20,7 @@
 
 #include "preload/ahead/ahead.h"
 #include "preload/shim.h"
+#include "util/file.h"
 
 #define MODE_FILE "/sys/kernel/mm/transparent_hugepage/enabled"
 #define SIZE_FILE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
@@ -49,7 +50,7 @@ static bool is_size_known(void)
 {
 	char text[32];
 
-	return shim_read_text(SIZE_FILE, text, sizeof(text)) &&
+	return file_text(SIZE_FILE, text, sizeof(text)) > 0 &&
 	       !strcmp(text, "2097152\n");
 }
 
@@ -58,7 +59,7 @@ void ahead_page_size_init(void)
 	char text[128];
 
 	huge_mode = HUGE_NEVER;
-	if (!is_size_known() || !shim_read_text(MODE_FILE, text, sizeof(text)))
+	if (!is_size_known() || file_text(MODE_FILE, text, sizeof(text)) <= 0)
 		return;
 	if (strstr(text, "[always]"))
 		huge_mode = HUGE_ALWAYS;

@@ -8,10 +8,8 @@
  * the address space.  shmat makes no page.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
@@ -20,6 +18,7 @@
 #include <ktask/ops.h>
 
 #include "preload/shim.h"
+#include "util/file.h"
 
 /* The kernel reads no more of an array of ranges. */
 #define MAX_RW_BYTES 0x7ffff000u
@@ -59,31 +58,13 @@ KTASK_API int shmdt(const void *addr)
 /* The special values are those of Linux 6.14. */
 static bool is_own(int pidfd)
 {
-	char path[48], text[256];
-	const char *at;
-	ssize_t len;
-	int fd;
+	char path[48];
+	uint64_t pid;
 
 	if (pidfd == -10000 || pidfd == -10001)
 		return true;
-	/* By hand: no stdio, which may be in use around us. */
-	strcpy(path, "/proc/self/fdinfo/");
-	if (pidfd < 0 || pidfd > 9999999)
-		return false;
-	for (int digit = 1000000, end = (int)strlen(path); digit; digit /= 10) {
-		if (pidfd < digit && digit > 1)
-			continue;
-		path[end++] = (char)('0' + pidfd / digit % 10);
-		path[end] = '\0';
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[len > 0 ? len : 0] = '\0';
-	at = strstr(text, "\nPid:");
-	return at && strtol(at + 5, NULL, 10) == getpid();
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	return file_value(path, "Pid", &pid) && pid == (uint64_t)getpid();
 }
 
 /* Return: true when it was done as the kernel would have done it. */

@@ -14,16 +14,17 @@
  * would stay several, since everything is locked on fault in between.
  */
 #include <errno.h>
-#include <linux/capability.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ktask/ops.h>
 
 #include "preload/shim.h"
+#include "util/capability.h"
+#include "util/file.h"
+#include "util/maps_line.h"
 
 #ifndef MCL_ONFAULT
 #define MCL_ONFAULT 4
@@ -68,52 +69,20 @@ KTASK_API int mlock2(const void *addr, size_t len, unsigned flags)
 	return real_mlock2(addr, len, flags);
 }
 
-/* A line of /proc/self/maps; false at the end of what is large. */
-struct range {
-	uintptr_t start, end;
-	bool readable, writable, shared;
-};
-
-static const char *parse_hex(const char *text, uintptr_t *value)
-{
-	for (*value = 0;; text++) {
-		if (*text >= '0' && *text <= '9')
-			*value = *value * 16 + (uintptr_t)(*text - '0');
-		else if (*text >= 'a' && *text <= 'f')
-			*value = *value * 16 + (uintptr_t)(*text - 'a' + 10);
-		else
-			return text;
-	}
-}
-
-static bool parse_range(const char *line, struct range *range)
-{
-	line = parse_hex(line, &range->start);
-	if (*line != '-')
-		return false;
-	line = parse_hex(line + 1, &range->end);
-	if (*line != ' ')
-		return false;
-	range->readable = line[1] == 'r';
-	range->writable = line[2] == 'w';
-	range->shared = line[4] == 's';
-	return true;
-}
-
 /* As the kernel: what would be copied is copied now, other memory is read. */
-static void populate_line(const char *line, void *arg)
+static void populate_mapping_of(const char *line)
 {
-	struct range range;
+	struct maps_line mapping;
 	size_t len;
-	bool write;
 
-	if (!parse_range(line, &range))
+	if (!maps_line_parse(line, &mapping))
 		return;
-	len = range.end - range.start;
-	write = range.writable && !range.shared;
-	if (range.readable && len >= shim_min_bytes)
-		shim_populate(SHIM_MLOCK, (void *)range.start, len,
-			      write ? 0 : KTASK_POPULATE_READ);
+	len = mapping.end - mapping.start;
+	if (mapping.readable && len >= shim_min_bytes)
+		shim_populate(SHIM_MLOCK, (void *)mapping.start, len,
+			      mapping.writable && !mapping.shared
+				      ? 0
+				      : KTASK_POPULATE_READ);
 }
 
 /*
@@ -122,23 +91,24 @@ static void populate_line(const char *line, void *arg)
  */
 static void populate_all(void)
 {
-	shim_each_mapping(populate_line, NULL);
+	struct file_lines lines;
+	const char *line;
+
+	if (!file_lines_open(&lines, "/proc/self/maps"))
+		return;
+	lines.cuts = true;
+	while ((line = file_lines_next(&lines)))
+		populate_mapping_of(line);
+	file_lines_end(&lines);
 }
 
 bool shim_may_lock_all(void)
 {
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
 	struct rlimit limit;
 
-	if (!getrlimit(RLIMIT_MEMLOCK, &limit) &&
-	    limit.rlim_cur == RLIM_INFINITY)
-		return true;
-	return !syscall(SYS_capget, &head, data) &&
-	       (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective &
-		CAP_TO_MASK(CAP_IPC_LOCK));
+	return (!getrlimit(RLIMIT_MEMLOCK, &limit) &&
+		limit.rlim_cur == RLIM_INFINITY) ||
+	       has_capability(CAP_IPC_LOCK);
 }
 
 static bool takes_all(int flags)

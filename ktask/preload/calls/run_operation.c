@@ -9,11 +9,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include <ktask/ops.h>
 
 #include "preload/shim.h"
+#include "util/clock.h"
+#include "util/least_limit.h"
 
 /*
  * Guards against calls of the program's own code inside the library's: a
@@ -44,14 +45,6 @@ void shim_forget_working(void)
 	atomic_store(&nr_working, busy);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static int run_quietly(const char *name, const struct ktask_op_args *args,
 		       struct ktask_result *result)
 {
@@ -79,11 +72,11 @@ static bool run_operation(enum shim_call call, const char *name,
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct shim_work work = { .bytes = bytes };
-	uint64_t start_ns = now_ns();
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
 	int saved_errno = errno;
 	int error = run_quietly(name, args, &result);
 
-	work.wall_ns = now_ns() - start_ns;
+	work.wall_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
 	work.cpu_ns = result.cpu_ns;
 	work.threads = result.threads;
 	work.undivided = result.threads <= 1 && result.chunks <= 1;
@@ -138,13 +131,10 @@ void shim_trim(void)
 
 unsigned shim_limit(void)
 {
-	struct ktask_limit limits[16];
-	unsigned nr, least = UINT32_MAX;
+	unsigned threads;
 
 	busy = true;
-	nr = ktask_limits(limits, 16);
+	threads = least_limit();
 	busy = false;
-	for (unsigned i = 0; i < nr && i < 16; i++)
-		least = limits[i].threads < least ? limits[i].threads : least;
-	return least;
+	return threads;
 }

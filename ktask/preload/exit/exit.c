@@ -24,7 +24,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -36,13 +35,15 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <ktask/ktask.h>
 
 #include "preload/calls/raw.h"
 #include "preload/shim.h"
+#include "util/capability.h"
+#include "util/clock.h"
+#include "util/file.h"
 
 /* Memory that is present, in units of the least call that is taken: below
  * that, making a thread costs what it saves. */
@@ -72,25 +73,24 @@ static bool has_handlers(void)
 #ifdef SHIM_RAW
 
 struct state {
-	long tracer, threads, present_kib;
+	uint64_t tracer, threads, present_kib;
 };
 
-static long field_of(const char *text, const char *name)
-{
-	const char *at = strstr(text, name);
-
-	return at ? strtol(at + strlen(name), NULL, 10) : -1;
-}
-
+/* What is not told counts as an obstacle. */
 static bool read_state(struct state *state)
 {
-	char text[4096];
+	struct file_lines lines;
+	const char *line;
 
-	if (!shim_read_text("/proc/self/status", text, sizeof(text)))
+	*state = (struct state){ .tracer = 1 };
+	if (!file_lines_open(&lines, "/proc/self/status"))
 		return false;
-	state->tracer = field_of(text, "\nTracerPid:");
-	state->threads = field_of(text, "\nThreads:");
-	state->present_kib = field_of(text, "\nVmRSS:");
+	while ((line = file_lines_next(&lines))) {
+		line_value(line, "TracerPid", &state->tracer);
+		line_value(line, "Threads", &state->threads);
+		line_value(line, "VmRSS", &state->present_kib);
+	}
+	file_lines_end(&lines);
 	return true;
 }
 
@@ -140,19 +140,12 @@ static bool has_userfaultfd(void)
 /* May raise threads that are SCHED_IDLE. */
 static bool may_lend(void)
 {
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
 	/* struct sched_attr: size, policy, flags, nice, ... */
 	uint32_t attr[12];
 
 	return !syscall(SYS_sched_getattr, 0, attr, sizeof(attr), 0) &&
 	       attr[1] == SCHED_OTHER && !attr[4] &&
-	       !syscall(SYS_capget, &head, data) &&
-	       (data[CAP_TO_INDEX(CAP_SYS_NICE)].effective &
-		CAP_TO_MASK(CAP_SYS_NICE));
+	       has_capability(CAP_SYS_NICE);
 }
 
 /* Threads that run on this machine now, ours included, and CPUs for us. */
@@ -161,7 +154,7 @@ static bool read_load(unsigned *running, unsigned *nr_cpus)
 	char text[128];
 	cpu_set_t cpus;
 
-	if (!shim_read_text("/proc/loadavg", text, sizeof(text)) ||
+	if (file_text("/proc/loadavg", text, sizeof(text)) <= 0 ||
 	    sscanf(text, "%*s %*s %*s %u/", running) != 1 ||
 	    sched_getaffinity(0, sizeof(cpus), &cpus))
 		return false;
@@ -195,7 +188,7 @@ static bool is_helper(const char *tid)
 	char path[48], name[16];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%.10s/comm", tid);
-	return shim_read_text(path, name, sizeof(name)) &&
+	return file_text(path, name, sizeof(name)) > 0 &&
 	       !strcmp(name, "ktask\n");
 }
 
@@ -264,7 +257,7 @@ static bool may_be_taken(bool in_order, size_t *bytes)
 	struct state state;
 
 	if (!was_large() || !shim_wants(SHIM_EXIT, SIZE_MAX, NULL) ||
-	    !read_state(&state) || state.present_kib <= 0)
+	    !read_state(&state) || !state.present_kib)
 		return false;
 	*bytes = (size_t)state.present_kib * 1024;
 	if (*bytes / LEAST_PRESENT < shim_min_bytes)
@@ -304,25 +297,17 @@ static void block_signals(void)
 	raw_syscall(SYS_rt_sigprocmask, args);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* From here on only what exit_discard.c allows, and counters of this library. */
 static void discard_at_end(int status, unsigned threads, bool lend,
 			   size_t present)
 {
 	struct shim_last last = { 0 };
-	uint64_t start_ns = now_ns(), wall_ns;
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), wall_ns;
 
 	block_signals();
 	if (!shim_last_discard(threads, lend, &last))
 		return;
-	wall_ns = now_ns() - start_ns;
+	wall_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
 	shim_count(
 		SHIM_EXIT,
 		&(struct shim_work){

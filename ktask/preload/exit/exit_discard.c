@@ -14,7 +14,6 @@
  */
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -22,6 +21,8 @@
 
 #include "preload/calls/raw.h"
 #include "preload/shim.h"
+#include "util/file.h"
+#include "util/maps_line.h"
 
 #ifdef SHIM_RAW
 
@@ -143,18 +144,21 @@ static void add_range(struct last *last, uintptr_t start, uintptr_t end)
 }
 
 /* Writable memory: of the rest nothing is the process's own. */
-static void add_line(const char *line, void *arg)
+static void add_mappings(struct last *last)
 {
-	struct last *last = arg;
-	unsigned long start, end;
-	char perms[5], name[8] = "";
+	struct file_lines lines;
+	struct maps_line mapping;
+	const char *line;
 
-	if (sscanf(line, "%lx-%lx %4s %*s %*s %*s %7s", &start, &end, perms,
-		   name) < 3)
+	if (!file_lines_open(&lines, "/proc/self/maps"))
 		return;
-	if (perms[1] == 'w' && strcmp(name, "[stack]") &&
-	    end - start >= RANGE_MIN_BYTES)
-		add_range(last, start, end);
+	lines.cuts = true;
+	while ((line = file_lines_next(&lines)))
+		if (maps_line_parse(line, &mapping) && mapping.writable &&
+		    strcmp(mapping.name, "[stack]") &&
+		    mapping.end - mapping.start >= RANGE_MIN_BYTES)
+			add_range(last, mapping.start, mapping.end);
+	file_lines_end(&lines);
 }
 
 static void keep_range(struct range *kept, const void *at, uintptr_t before,
@@ -199,7 +203,7 @@ static struct last *plan_chunks(struct shim_last *told)
 	keep_range(&last->kept[3], __bss_start, KEEP_BYTES,
 		   (uintptr_t)(_end - __bss_start) + KEEP_BYTES);
 	sort_kept(last->kept);
-	shim_each_mapping(add_line, last);
+	add_mappings(last);
 	told->bytes = 0;
 	for (size_t i = 0; i < last->nr; i++)
 		told->bytes += last->ranges[i].end - last->ranges[i].start;

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "counts.h"
+#include "util/file.h"
 #include "util/report_line.h"
 
 /* A process had much memory: so many times the least call that is taken. */
@@ -307,15 +308,13 @@ static void write_declined(int fd, enum shim_why why)
 static unsigned long long peak_bytes(void)
 {
 	struct rusage usage;
-	char text[4096];
-	const char *at;
+	uint64_t kib;
 
 	if (getrusage(RUSAGE_SELF, &usage) ||
 	    (size_t)usage.ru_maxrss / PEAK_TIMES < shim_min_bytes / 1024 ||
-	    !shim_read_text("/proc/self/status", text, sizeof(text)))
+	    !file_value("/proc/self/status", "VmHWM", &kib))
 		return 0;
-	at = strstr(text, "\nVmHWM:");
-	return at ? strtoull(at + 7, NULL, 10) * 1024 : 0;
+	return kib * 1024;
 }
 
 /* No call was large enough. */

@@ -54,6 +54,7 @@
 #include <ktask/ktask.h>
 
 #include "preload/shim.h"
+#include "util/memory.h"
 
 #define NR_JOBS 32
 /* 2 to 3 ms of 4 KiB pages: so long somebody may have to wait. */
@@ -225,6 +226,14 @@ static size_t pending_bytes(void)
 		}
 	}
 	return bytes;
+}
+
+/* Where nothing is known, nothing is left. */
+size_t shim_available_bytes(void)
+{
+	uint64_t bytes = memory_available();
+
+	return bytes == UINT64_MAX ? 0 : bytes;
 }
 
 static void start_prefault(char *base, size_t len, bool pool)

@@ -11,13 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "preload/shim.h"
+#include "util/file.h"
 
 /* A caller may have little stack. */
 #define NR_PAGES 1024
@@ -66,13 +65,10 @@ static bool scan_present(uintptr_t start, uintptr_t end, size_t *bytes)
 
 static size_t process_bytes(void)
 {
-	char text[4096];
-	const char *at;
+	uint64_t kib;
 
-	if (!shim_read_text("/proc/self/status", text, sizeof(text)))
-		return SIZE_MAX;
-	at = strstr(text, "\nVmRSS:");
-	return at ? strtoull(at + 7, NULL, 10) * 1024 : SIZE_MAX;
+	return file_value("/proc/self/status", "VmRSS", &kib) ? kib * 1024
+							      : SIZE_MAX;
 }
 
 static size_t count_present(uintptr_t start, uintptr_t end)

@@ -14,7 +14,7 @@
 #include "ktest.h"
 #include "tree.h"
 
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/history/autotune.h"
 
 #define MACHINE "Some CPU; 8 CPUs; 2 nodes; Linux 6.1; ktask 9"

@@ -11,7 +11,7 @@
 #include "jobs.h"
 #include "tree.h"
 
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/user_job.h"
 
 static struct tree tree;

@@ -17,7 +17,7 @@
 
 #include <ktask/ktask.h>
 
-#include "user/machine/file.h"
+#include "util/file.h"
 
 #define LIMIT_NS 20000000000ull
 #define HELPER_NS 1000000000ull

@@ -9,7 +9,7 @@
 #include "support/work.h"
 #include "tree.h"
 
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/user_job.h"
 
 #define NR_UNITS 400

@@ -13,7 +13,7 @@
 
 #include <ktask/ktask.h>
 
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/user_job.h"
 
 #define GROUP "/cg/box"

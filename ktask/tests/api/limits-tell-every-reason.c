@@ -10,7 +10,7 @@
 
 #include <ktask/ktask.h>
 
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/pool/user_prio.h"
 
 #define GROUP "/cg/box"

@@ -12,7 +12,7 @@
 
 #include <ktask/ktask.h>
 
-#include "user/machine/file.h"
+#include "util/file.h"
 
 #define USER 65530
 #define UNIT_NS 100000

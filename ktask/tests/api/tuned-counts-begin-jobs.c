@@ -16,7 +16,7 @@
 #include "jobs.h"
 #include "tree.h"
 
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/history/autotune.h"
 #include "user/pool/user_pool.h"
 #include "user/user_job.h"

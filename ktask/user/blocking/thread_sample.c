@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* See thread_sample.h. */
 #include <stdio.h>
-#include <string.h>
 
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/blocking/thread_sample.h"
+#include "util/proc_stat.h"
 
-/* The state behind the name, which may have parentheses in it. */
 static bool is_running(uint32_t tid)
 {
 	char path[48], text[256];
@@ -15,9 +14,8 @@ static bool is_running(uint32_t tid)
 	snprintf(path, sizeof(path), "/proc/self/task/%u/stat", tid);
 	if (file_text(path, text, sizeof(text)) <= 0)
 		return true;
-	state = strrchr(text, ')');
-	return !state || state[1] != ' ' ||
-	       (state[2] != 'S' && state[2] != 'D');
+	state = proc_stat_field(text, PROC_STAT_STATE);
+	return !state || (*state != 'S' && *state != 'D');
 }
 
 void thread_sample_add(struct thread_sample *seen, uint32_t tid, bool closely)

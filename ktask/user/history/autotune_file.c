@@ -31,7 +31,7 @@
 #include <ktask/ktask.h>
 
 #include "core/deps.h"
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/history/autotune.h"
 #include "user/machine/topo.h"
 

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "core/deps.h"
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/history/autotune.h"
 
 #define HEADER "ktask-autotune 1\nmachine "

@@ -16,11 +16,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "user/limits/cgroup.h"
 #include "user/pool/user_pool.h"
+#include "util/clock.h"
 
 /* Version 1 has numbers near 2^63 for "no limit". */
 #define MEMORY_NONE (1ull << 62)
@@ -316,14 +316,6 @@ static struct {
 	uint32_t now, start; /* threads; 0: never refreshed; A */
 } this_process;
 
-static uint64_t process_cpu_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 /*
  * One thread refreshes, the others use what was found before.  In the child of a
  * fork the parent's thread is gone, perhaps with half of its work done, so the child
@@ -360,7 +352,7 @@ static void refresh_view(uint64_t now_ns)
 	if (!lock_view())
 		return;
 	begin_ns = kt_now_ns();
-	own.cpu_ns = process_cpu_ns();
+	own.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	own.threads = 1 + kt_load(&pool_machine()->used);
 	cgroup_refresh(&this_process.cg, now_ns, &own);
 	kt_store(&this_process.now, cgroup_now(&this_process.cg));

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/deps.h"
 #include "user/limits/cgroup_find.h"
 
 /* A machine with many containers has some thousand mounts. */

@@ -10,7 +10,7 @@
 #ifndef KTASK_USER_CGROUP_FIND_H
 #define KTASK_USER_CGROUP_FIND_H
 
-#include "user/machine/file.h"
+#include "util/file.h"
 
 enum cgroup_kind {
 	CGROUP_CPU, /* quota and throttling */

@@ -18,7 +18,7 @@
 
 #include "core/deps.h"
 #include "user/limits/config.h"
-#include "user/machine/file.h"
+#include "util/file.h"
 
 static struct config process_config;
 static pthread_once_t read_once = PTHREAD_ONCE_INIT;

@@ -19,7 +19,7 @@
 #include "core/deps.h"
 #include "user/limits/config.h"
 #include "user/limits/energy.h"
-#include "user/machine/file.h"
+#include "util/file.h"
 
 #define WORD 64
 #define PATH_BYTES 512

@@ -20,7 +20,7 @@
 #include "user/limits/cgroup.h"
 #include "user/limits/config.h"
 #include "user/limits/energy.h"
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/limits/limits.h"
 #include "user/pool/user_pool.h"
 #include "user/pool/user_prio.h"

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "core/deps.h"
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/machine/topo.h"
 
 #define STATES_MAX 32

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/deps.h"
-#include "user/machine/file.h"
+#include "util/file.h"
 #include "user/machine/topo.h"
 
 #define LOCAL_DISTANCE 10

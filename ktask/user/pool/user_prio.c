@@ -12,15 +12,14 @@
  *	   but for forks.
  */
 #include <errno.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/deps.h"
-#include "util/futex.h"
 #include "user/pool/user_prio.h"
+#include "util/capability.h"
 
 #define LOWEST_NICE 19
 #define POLICY_DEADLINE 6
@@ -100,25 +99,12 @@ bool prio_lowest(const struct prio *prio)
 	return prio->policy == SCHED_IDLE;
 }
 
-static bool has_capability(void)
-{
-	struct __user_cap_header_struct head = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	if (syscall(SYS_capget, &head, data))
-		return false;
-	return data[CAP_TO_INDEX(CAP_SYS_NICE)].effective &
-	       CAP_TO_MASK(CAP_SYS_NICE);
-}
-
 bool prio_may_lend(void)
 {
 	struct rlimit limit;
 	struct prio own;
 	int saved = errno;
-	bool may = has_capability();
+	bool may = has_capability(CAP_SYS_NICE);
 
 	/* RLIMIT_NICE counts from 1 (nice 19) to 40 (nice -20). */
 	if (!may && prio_own(&own) && !getrlimit(RLIMIT_NICE, &limit))

@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/deps.h"
-#include "user/machine/file.h"
+#include "file.h"
+
+#define READ_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
 const char *file_root = "";
 
@@ -25,7 +27,7 @@ static ssize_t read_some(int fd, char *to, size_t size)
 
 int file_text(const char *path, char *text, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open(path, READ_FLAGS);
 	ssize_t got = 1;
 	size_t len = 0;
 
@@ -57,7 +59,7 @@ uint64_t text_mark(const char *text, uint64_t mark)
 
 uint64_t file_mark(const char *path, uint64_t mark)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = open(path, READ_FLAGS);
 	char piece[256];
 	ssize_t got;
 
@@ -121,12 +123,52 @@ bool text_field(const char *text, const char *key, uint64_t *value)
 	return false;
 }
 
+bool line_value(const char *line, const char *key, uint64_t *value)
+{
+	size_t len = strlen(key);
+	unsigned long long number;
+	char *end;
+
+	if (strncmp(line, key, len) || line[len] != ':')
+		return false;
+	number = strtoull(line + len + 1, &end, 10);
+	if (end == line + len + 1)
+		return false;
+	*value = number;
+	return true;
+}
+
+bool file_value(const char *path, const char *key, uint64_t *value)
+{
+	struct file_lines lines;
+	bool found = false;
+	char *line;
+
+	if (!file_lines_open(&lines, path))
+		return false;
+	while (!found && (line = file_lines_next(&lines)))
+		found = line_value(line, key, value);
+	file_lines_end(&lines);
+	return found;
+}
+
 void file_lines_begin(struct file_lines *lines, int fd, size_t max)
 {
 	lines->fd = fd;
 	lines->left = max;
 	lines->from = 0;
 	lines->to = 0;
+	lines->cuts = false;
+	lines->in_rest = false;
+}
+
+bool file_lines_open(struct file_lines *lines, const char *path)
+{
+	int fd = open(path, READ_FLAGS);
+
+	if (fd >= 0)
+		file_lines_begin(lines, fd, SIZE_MAX);
+	return fd >= 0;
 }
 
 void file_lines_end(struct file_lines *lines)
@@ -138,9 +180,11 @@ void file_lines_end(struct file_lines *lines)
 static bool fill_buffer(struct file_lines *lines)
 {
 	size_t kept = lines->to - lines->from;
-	size_t free_bytes = KT_MIN(sizeof(lines->buf) - kept, lines->left);
+	size_t free_bytes = sizeof(lines->buf) - kept;
 	ssize_t got;
 
+	if (free_bytes > lines->left)
+		free_bytes = lines->left;
 	memmove(lines->buf, lines->buf + lines->from, kept);
 	lines->from = 0;
 	lines->to = kept;
@@ -156,25 +200,28 @@ static bool fill_buffer(struct file_lines *lines)
 
 char *file_lines_next(struct file_lines *lines)
 {
-	bool too_long = false;
-
 	for (;;) {
 		char *line = lines->buf + lines->from;
 		size_t len = lines->to - lines->from;
 		char *end = memchr(line, '\n', len);
+		bool in_rest = lines->in_rest;
 
 		if (end) {
 			*end = '\0';
 			len = (size_t)(end - line);
 			lines->from += len + 1;
-			if (!too_long && strlen(line) == len)
+			lines->in_rest = false;
+			if (!in_rest && strlen(line) == len)
 				return line;
-			too_long = false;
 			continue;
 		}
 		if (len == sizeof(lines->buf)) {
-			too_long = true;
 			lines->from = lines->to;
+			lines->in_rest = true;
+			if (lines->cuts && !in_rest) {
+				line[len - 1] = '\0';
+				return line;
+			}
 		}
 		if (!fill_buffer(lines))
 			return NULL;

@@ -3,11 +3,12 @@
  * Small text files that somebody else wrote: the kernel, or the administrator.
  *
  * Reads them without trust: bounded, never blocking, and no descriptor is left open.
+ * Allocates nothing: a handler may have interrupted the allocator.
  * A number followed by anything else, a line without its end and a line that is too long
  * count as missing.
  */
-#ifndef KTASK_USER_FILE_H
-#define KTASK_USER_FILE_H
+#ifndef KTASK_UTIL_FILE_H
+#define KTASK_UTIL_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,13 +51,24 @@ bool text_number(const char *text, uint64_t *value);
  */
 bool text_field(const char *text, const char *key, uint64_t *value);
 
+/* line_value - of a line "@key: number", with any blanks and anything behind it */
+bool line_value(const char *line, const char *key, uint64_t *value);
+
+/* file_value - of the first such line of a file; false if there is none */
+bool file_value(const char *path, const char *key, uint64_t *value);
+
 /* A file read by lines, of at most FILE_LINE bytes each. */
 struct file_lines {
+	bool cuts; /* set by who wants the beginning of longer ones; else they are left out */
 	int fd;
 	size_t left; /* bytes that may still be read */
 	size_t from, to; /* what of buf is not yet used */
+	bool in_rest; /* of a line that is too long */
 	char buf[FILE_LINE];
 };
+
+/* file_lines_open - the lines of a file; false if it cannot be read */
+bool file_lines_open(struct file_lines *lines, const char *path);
 
 /* file_lines_begin - read from @fd, at most @max bytes; takes the descriptor */
 void file_lines_begin(struct file_lines *lines, int fd, size_t max);
@@ -66,4 +78,4 @@ char *file_lines_next(struct file_lines *lines);
 
 void file_lines_end(struct file_lines *lines);
 
-#endif /* KTASK_USER_FILE_H */
+#endif /* KTASK_UTIL_FILE_H */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What ktask_limits() comes to.
+ */
+#ifndef KTASK_UTIL_LEAST_LIMIT_H
+#define KTASK_UTIL_LEAST_LIMIT_H
+
+#include <limits.h>
+
+#include <ktask/ktask.h>
+
+/* More than there are. */
+#define LEAST_LIMIT_MOST 32
+
+/* least_limit - threads that policy allows a job of this process, its caller included */
+static inline unsigned least_limit(void)
+{
+	struct ktask_limit limits[LEAST_LIMIT_MOST];
+	unsigned nr = ktask_limits(limits, LEAST_LIMIT_MOST);
+	unsigned least = UINT_MAX;
+
+	for (unsigned i = 0; i < nr && i < LEAST_LIMIT_MOST; i++)
+		if (limits[i].threads < least)
+			least = limits[i].threads;
+	return least;
+}
+
+#endif /* KTASK_UTIL_LEAST_LIMIT_H */

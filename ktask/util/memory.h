@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * How much memory this process may use without harm.
+ */
+#ifndef KTASK_UTIL_MEMORY_H
+#define KTASK_UTIL_MEMORY_H
+
+#include <stdint.h>
+
+/*
+ * memory_available - bytes that can be had without swapping or an OOM kill
+ *
+ * The least of what the machine has available and what the control groups, of either
+ * version, around this process leave.  Page cache that a group could drop counts as
+ * used here, so the answer errs on the small side.  Allocates nothing.
+ *
+ * Return: UINT64_MAX where nothing is known.
+ */
+uint64_t memory_available(void);
+
+#endif /* KTASK_UTIL_MEMORY_H */
