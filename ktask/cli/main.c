@@ -17,6 +17,7 @@
 
 #include "cli/cmd/children.h"
 #include "cli/cmd/cmd.h"
+#include "cli/ui/command_options.h"
 #include "cli/ui/message.h"
 
 static const struct command {
@@ -139,6 +140,8 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return say_usage(NULL, "a command is missing");
 	status = dispatch_command(argc, argv);
+	if (status == OPTIONS_HELPED)
+		status = 0;
 	if (!status && (fflush(stdout) || ferror(stdout)))
 		return say_error(errno, "writing the output");
 	return status;

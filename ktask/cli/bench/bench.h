@@ -100,6 +100,9 @@ struct bench_figures {
 /** bench_work_at - number @index, "vm-start" first; -ENOENT behind the last */
 int bench_work_at(unsigned index, struct bench_work *work);
 
+/** bench_work_find - by its name; false if there is none */
+bool bench_work_find(const char *name, struct bench_work *work);
+
 /** bench_op_at - number @index of the operations that can be measured; NULL */
 const struct ktask_op *bench_op_at(unsigned index);
 
@@ -142,9 +145,6 @@ int bench_machine(struct bench *bench, const char *command);
  * Asked before measuring.  Return: 0, or 1 after a message.
  */
 int bench_verify_targets(const char *json_path, const char *plot_path);
-
-/** bench_write_json - to @path, or standard output; takes the reference */
-int bench_write_json(json_t *object, const char *path);
 
 /** bench_add_row - a thread count to measure, behind the others; 0, -ENOMEM */
 int bench_add_row(struct bench *bench, unsigned threads, unsigned chunk_us);

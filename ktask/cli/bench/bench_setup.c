@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What stands around measuring: how much memory to work on, which machine this
- * is, where the JSON goes.
+ * is, can the results be written.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "bench.h"
-#include "cli/ui/interrupt.h"
 #include "plot.h"
 #include "cli/ui/message.h"
 #include "cli/ui/size.h"
@@ -62,49 +58,4 @@ int bench_verify_targets(const char *json_path, const char *plot_path)
 	if (error)
 		return say_error(-error, "writing %s", json_path);
 	return plot_path ? plot_verify(plot_path) : 0;
-}
-
-/* Of a FIFO nobody waits for its other end who was told to end, before or
- * meanwhile. */
-static FILE *open_output(const char *path)
-{
-	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-	int fd;
-	FILE *file;
-
-	interrupt_release();
-	fd = open(path, interrupt_seen() ? flags | O_NONBLOCK : flags, 0666);
-	if (fd < 0)
-		return NULL;
-	fcntl(fd, F_SETFL, 0);
-	file = fdopen(fd, "w");
-	if (!file)
-		close(fd);
-	return file;
-}
-
-int bench_write_json(json_t *object, const char *path)
-{
-	size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
-	FILE *file = stdout;
-	int failed;
-
-	if (!object)
-		return say_error(ENOMEM, "allocating the JSON object");
-	if (path)
-		file = open_output(path);
-	if (!file) {
-		json_decref(object);
-		return say_error(errno, "writing %s", path);
-	}
-	failed = json_dumpf(object, file, flags);
-	json_decref(object);
-	if (!path) {
-		putchar('\n');
-		return 0;
-	}
-	fputc('\n', file);
-	if (fclose(file) || failed)
-		return say_error(errno, "writing %s", path);
-	return 0;
 }

@@ -118,6 +118,14 @@ int bench_work_at(unsigned index, struct bench_work *work)
 	return 0;
 }
 
+bool bench_work_find(const char *name, struct bench_work *work)
+{
+	for (unsigned i = 0; !bench_work_at(i, work); i++)
+		if (!strcmp(work->name, name))
+			return true;
+	return false;
+}
+
 static void advise_kernel(const struct bench_work *work, void *addr, size_t len)
 {
 	/* Advice: where the kernel has no KSM or THP there is none to take. */

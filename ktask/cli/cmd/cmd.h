@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The subcommands, one file each.  Every function gets its own name as
- * argv[0] and returns the exit status: 0, 1 for a failure, 2 for wrong usage.
- * Each prints its own help for --help; the table of them is in main.c.
+ * argv[0] and returns the exit status: 0, 1 for a failure, 2 for wrong usage;
+ * or OPTIONS_HELPED.  The table of them is in main.c.
  */
 #ifndef KTASK_CLI_CMD_H
 #define KTASK_CLI_CMD_H

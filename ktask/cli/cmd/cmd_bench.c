@@ -18,6 +18,7 @@
 #include "cli/ui/command_options.h"
 #include "cli/bench/plot.h"
 #include "cli/ui/message.h"
+#include "cli/ui/text.h"
 #include "cli/ui/size.h"
 
 #define DEFAULT_BYTES (8ull << 30)
@@ -64,7 +65,7 @@ static const char usage[] =
 	"Operations:\n";
 
 struct settings {
-	bool help, chart, own_time;
+	bool chart, own_time;
 	struct option_file json; /* without a path: standard output */
 	const char *plot_path;
 	const char *names;
@@ -80,15 +81,12 @@ struct settings {
 	char **commands; /* NULL: none are compared */
 };
 
-static int print_help(void)
+static void list_operations(void)
 {
 	struct bench_work work;
-	unsigned i;
 
-	fputs(usage, stdout);
-	for (i = 0; !bench_work_at(i, &work); i++)
+	for (unsigned i = 0; !bench_work_at(i, &work); i++)
 		printf("  %-17s %s\n", work.name, work.summary);
-	return 0;
 }
 
 static const char *take_pages(const char *text, void *to)
@@ -157,7 +155,6 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 {
 	const struct option_spec specs[] = {
 		{ "chart", no_argument, option_flag, &set->chart },
-		{ "help", no_argument, option_flag, &set->help },
 		{ "json", optional_argument, option_file, &set->json },
 		{ "max-time", required_argument, option_count,
 		  &set->max_seconds },
@@ -172,22 +169,14 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 		{ "threads", required_argument, take_threads, &set->threads },
 		{ 0 },
 	};
-	int status = options_parse("bench", specs, true, argc, argv);
+	int status = options_parse("bench", usage, specs, true, argc, argv);
 
-	if (status || set->help)
+	if (status == OPTIONS_HELPED)
+		list_operations();
+	if (status)
 		return status;
 	status = check_operands(set, argc - optind, argv + optind);
 	return status ? status : check_options(set);
-}
-
-static int find_work(const char *name, struct bench_work *work)
-{
-	unsigned i;
-
-	for (i = 0; !bench_work_at(i, work); i++)
-		if (!strcmp(work->name, name))
-			return 0;
-	return say_usage("bench", "there is no operation '%s'", name);
 }
 
 /*
@@ -225,7 +214,7 @@ static int report_bench(const struct bench *bench, const struct settings *set)
 	if (wants_text(set) && set->chart)
 		bench_print_chart(bench);
 	if (set->json.given)
-		status = bench_write_json(bench_json(bench), set->json.path);
+		status = json_write(bench_json(bench), set->json.path);
 	if (!set->plot_path)
 		return status;
 	if (bench_plot(bench, set->plot_path))
@@ -287,10 +276,11 @@ static void set_limits(struct bench *bench, const struct settings *set)
 
 static int prepare_work(struct bench *bench, struct settings *set)
 {
-	int status = find_work(set->operation, &bench->work);
+	int status;
 
-	if (status)
-		return status;
+	if (!bench_work_find(set->operation, &bench->work))
+		return say_usage("bench", "there is no operation '%s'",
+				 set->operation);
 	if (set->pages >= 0)
 		bench->work.pages = set->pages;
 	choose_threads(set);
@@ -339,8 +329,6 @@ int cmd_bench(int argc, char **argv)
 	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
-	if (set.help)
-		return print_help();
 	interrupt_catch();
 	status = prepare_bench(&bench, &set);
 	if (!status) {

@@ -13,7 +13,6 @@
 
 #include <ktask/ops.h>
 
-#include "cli/ui/bar.h"
 #include "cmd.h"
 #include "cli/ui/interrupt.h"
 #include "cli/ui/command_options.h"
@@ -35,7 +34,6 @@ static const char usage[] =
 	"  --help            print this\n";
 
 struct settings {
-	bool help;
 	uint64_t allocate_bytes; /* 0: leave the file's length alone */
 	uint64_t anon_bytes; /* 0: a file */
 	unsigned threads; /* 0: the engine decides */
@@ -44,8 +42,6 @@ struct settings {
 
 static int check_settings(struct settings *set, int nr_paths, char **paths)
 {
-	if (set->help)
-		return 0;
 	if (!nr_paths && !set->anon_bytes)
 		return say_usage("populate", "a path or --anon is missing");
 	if (nr_paths > (set->anon_bytes ? 0 : 1))
@@ -67,11 +63,10 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 		{ "allocate", required_argument, option_size,
 		  &set->allocate_bytes },
 		{ "anon", required_argument, option_size, &set->anon_bytes },
-		{ "help", no_argument, option_flag, &set->help },
 		{ "threads", required_argument, option_count, &set->threads },
 		{ 0 },
 	};
-	int status = options_parse("populate", specs, true, argc, argv);
+	int status = options_parse("populate", usage, specs, true, argc, argv);
 
 	if (status)
 		return status;
@@ -112,22 +107,12 @@ static int populate_target(struct warm *warm, const char *name,
 			   unsigned threads)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	struct ktask_opts opts = KTASK_OPTS_INIT;
 	struct ktask_op_args args = { .addr = warm->addr,
 				      .len = warm->size_bytes,
 				      .flags = warm->flags };
 	char text[PROGRESS_TEXT];
-	struct bar bar;
-	int error;
+	int error = progress_run(name, "populate", &args, threads, &result);
 
-	bar_init(&bar, name);
-	opts.max_threads = threads;
-	opts.progress_func = progress_bar;
-	opts.progress_arg = &bar;
-	opts.progress_ms = BAR_REDRAW_MS;
-	opts.result = &result;
-	error = ktask_op_run(ktask_op_find("populate"), &args, &opts);
-	bar_clear(&bar);
 	if (error) {
 		say_failure(warm, name, error, &result);
 		warm_undo(warm);
@@ -147,10 +132,6 @@ int cmd_populate(int argc, char **argv)
 	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
-	if (set.help) {
-		fputs(usage, stdout);
-		return 0;
-	}
 	status = open_warm(&warm, &set);
 	if (status)
 		return status;

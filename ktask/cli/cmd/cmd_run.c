@@ -81,7 +81,7 @@ static const char usage[] =
 	"--prefault.\n";
 
 struct settings {
-	bool help, dry;
+	bool dry;
 	const char *prefault; /* NULL: not given; a word for the shim */
 	const char *ahead; /* the same */
 	unsigned threads; /* 0: not given */
@@ -148,7 +148,6 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 	const struct option_spec specs[] = {
 		{ "ahead", required_argument, take_ahead, &set->ahead },
 		{ "dry-run", no_argument, option_flag, &set->dry },
-		{ "help", no_argument, option_flag, &set->help },
 		{ "min", required_argument, option_size, &set->min_bytes },
 		{ "ops", required_argument, take_ops, &set->ops },
 		{ "prefault", optional_argument, take_prefault,
@@ -158,13 +157,11 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 		{ 0 },
 	};
 	/* The first word that is no option is COMMAND; its options are its. */
-	int status = options_parse("run", specs, false, argc, argv);
+	int status = options_parse("run", usage, specs, false, argc, argv);
 
-	if (status)
-		return status;
-	if (!set->help && optind == argc)
+	if (!status && optind == argc)
 		return say_usage("run", "a command is missing");
-	return 0;
+	return status;
 }
 
 /* Before what is preloaded already, so that the shim sees the calls first. */
@@ -345,10 +342,6 @@ int cmd_run(int argc, char **argv)
 	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
-	if (set.help) {
-		fputs(usage, stdout);
-		return 0;
-	}
 	set.filter = filter_judge();
 	status = set_environment(&set);
 	return status ? status : start_command(&set, argv + optind);

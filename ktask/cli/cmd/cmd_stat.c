@@ -25,6 +25,7 @@
 #include "cmd.h"
 #include "cli/ui/command_options.h"
 #include "cli/ui/message.h"
+#include "cli/ui/text.h"
 #include "cli/stat/stat.h"
 #include "cli/ui/target.h"
 #include "util/clock.h"
@@ -52,7 +53,6 @@ static const char usage[] =
 	"  ktask stat --json -o /dev/fd/3 COMMAND 3>&1 >/dev/null | jq .jobs\n";
 
 struct settings {
-	bool help;
 	struct option_file json;
 	const char *output; /* NULL: standard error; "-": standard output */
 };
@@ -69,18 +69,15 @@ static void pass_on(int signal)
 static int parse_settings(struct settings *set, int argc, char **argv)
 {
 	const struct option_spec specs[] = {
-		{ "help", no_argument, option_flag, &set->help },
 		{ "json", optional_argument, option_file, &set->json },
 		{ "output", required_argument, option_path, &set->output },
 		{ 0 },
 	};
-	int status = options_parse("stat", specs, false, argc, argv);
+	int status = options_parse("stat", usage, specs, false, argc, argv);
 
-	if (status)
-		return status;
-	if (!set->help && optind == argc)
+	if (!status && optind == argc)
 		return say_usage("stat", "a command is missing");
-	return 0;
+	return status;
 }
 
 /* Returns a descriptor, its name in the environment; or -errno. */
@@ -301,8 +298,7 @@ static int report_jobs(const struct settings *set,
 		return say_error(-error, "stat: reading the accounts of jobs");
 	status = put_report(set, command, &jobs);
 	if (set->json.path)
-		status |= bench_write_json(stat_json(command, &jobs),
-					   set->json.path);
+		status |= json_write(stat_json(command, &jobs), set->json.path);
 	stat_free(&jobs);
 	return status;
 }
@@ -334,10 +330,6 @@ int cmd_stat(int argc, char **argv)
 	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
-	if (set.help) {
-		fputs(usage, stdout);
-		return 0;
-	}
 	status = verify_targets(&set);
 	if (status)
 		return status;

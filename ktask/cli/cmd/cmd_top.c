@@ -17,6 +17,7 @@
 #include "cli/ui/interrupt.h"
 #include "cli/ui/command_options.h"
 #include "cli/ui/message.h"
+#include "cli/ui/text.h"
 #include "cli/ui/screen.h"
 #include "cli/top/top.h"
 
@@ -36,7 +37,6 @@ static const char usage[] =
 	"  --help            print this\n";
 
 struct settings {
-	bool help;
 	bool json;
 	unsigned interval_ms;
 	unsigned count; /* 0: default */
@@ -59,20 +59,14 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 {
 	const struct option_spec specs[] = {
 		{ "count", required_argument, option_count, &set->count },
-		{ "help", no_argument, option_flag, &set->help },
 		{ "interval", required_argument, take_interval,
 		  &set->interval_ms },
 		{ "json", no_argument, option_flag, &set->json },
 		{ 0 },
 	};
-	int status = options_parse("top", specs, true, argc, argv);
+	int status = options_parse("top", usage, specs, true, argc, argv);
 
-	if (status || set->help)
-		return status;
-	if (optind < argc)
-		return say_usage("top", "unexpected argument '%s'",
-				 argv[optind]);
-	return 0;
+	return status ? status : options_end("top", argc, argv);
 }
 
 static int print_json(hwloc_topology_t topology)
@@ -83,7 +77,7 @@ static int print_json(hwloc_topology_t topology)
 	if (top_read(&top, topology, NULL))
 		say_error(ENOMEM, "top: reading the jobs");
 	else
-		status = bench_write_json(top_json(&top), NULL);
+		status = json_write(top_json(&top), NULL);
 	top_free(&top);
 	return status;
 }
@@ -173,10 +167,6 @@ int cmd_top(int argc, char **argv)
 	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
-	if (set.help) {
-		fputs(usage, stdout);
-		return 0;
-	}
 	error = machine_topology(&topology);
 	if (error)
 		return say_error(-error, "top: reading the topology");

@@ -19,6 +19,7 @@
 #include "cli/bench/machine.h"
 #include "cli/ui/command_options.h"
 #include "cli/ui/message.h"
+#include "cli/ui/text.h"
 #include "cli/topo/topo_command.h"
 
 static const char usage[] =
@@ -33,7 +34,6 @@ static const char usage[] =
 static int read_limits(struct topo *topo)
 {
 	unsigned nr = ktask_limits(NULL, 0);
-	unsigned i;
 
 	topo->limits = calloc(nr ? nr : 1, sizeof(*topo->limits));
 	if (!topo->limits)
@@ -42,7 +42,7 @@ static int read_limits(struct topo *topo)
 	if (topo->nr_limits > nr)
 		topo->nr_limits = nr;
 	topo->threads = nr ? topo->limits[0].threads : 1;
-	for (i = 1; i < topo->nr_limits; i++)
+	for (unsigned i = 1; i < topo->nr_limits; i++)
 		if (topo->limits[i].threads < topo->threads)
 			topo->threads = topo->limits[i].threads;
 	return 0;
@@ -80,7 +80,7 @@ static int show_topology(bool json)
 	if (error)
 		status = say_error(-error, "topo: reading the limits");
 	else if (json)
-		status = bench_write_json(topo_json(&topo), NULL);
+		status = json_write(topo_json(&topo), NULL);
 	else
 		topo_print(&topo);
 	free(topo.limits);
@@ -90,22 +90,14 @@ static int show_topology(bool json)
 
 int cmd_topo(int argc, char **argv)
 {
-	bool help = false, json = false;
+	bool json = false;
 	const struct option_spec specs[] = {
-		{ "help", no_argument, option_flag, &help },
 		{ "json", no_argument, option_flag, &json },
 		{ 0 },
 	};
-	int status = options_parse("topo", specs, true, argc, argv);
+	int status = options_parse("topo", usage, specs, true, argc, argv);
 
-	if (status)
-		return status;
-	if (help) {
-		fputs(usage, stdout);
-		return 0;
-	}
-	if (optind < argc)
-		return say_usage("topo", "unexpected argument '%s'",
-				 argv[optind]);
-	return show_topology(json);
+	if (!status)
+		status = options_end("topo", argc, argv);
+	return status ? status : show_topology(json);
 }

@@ -16,8 +16,10 @@
 #include "cli/ui/interrupt.h"
 #include "cli/ui/command_options.h"
 #include "cli/ui/message.h"
+#include "cli/ui/text.h"
 #include "cli/ui/size.h"
 #include "cli/bench/tune_command.h"
+#include "util/least_limit.h"
 
 #define DEFAULT_BYTES (1ull << 30)
 
@@ -43,7 +45,6 @@ static const char usage[] =
 	"Operations:\n";
 
 struct settings {
-	bool help;
 	bool dry_run;
 	bool force;
 	struct option_file json;
@@ -54,15 +55,12 @@ struct settings {
 	const char *operation; /* NULL: all */
 };
 
-static int print_help(void)
+static void list_operations(void)
 {
-	unsigned i;
+	const struct ktask_op *op;
 
-	fputs(usage, stdout);
-	for (i = 0; bench_op_at(i); i++)
-		printf("  %-17s %s\n", ktask_op_name(bench_op_at(i)),
-		       ktask_op_summary(bench_op_at(i)));
-	return 0;
+	for (unsigned i = 0; (op = bench_op_at(i)); i++)
+		printf("  %-17s %s\n", ktask_op_name(op), ktask_op_summary(op));
 }
 
 static int parse_settings(struct settings *set, int argc, char **argv)
@@ -70,7 +68,6 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 	const struct option_spec specs[] = {
 		{ "dry-run", no_argument, option_flag, &set->dry_run },
 		{ "force", no_argument, option_flag, &set->force },
-		{ "help", no_argument, option_flag, &set->help },
 		{ "json", optional_argument, option_file, &set->json },
 		{ "plot", required_argument, option_plot, &set->plot_path },
 		{ "runs", required_argument, option_count, &set->runs },
@@ -78,9 +75,11 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 		{ "threads", required_argument, option_count, &set->threads },
 		{ 0 },
 	};
-	int status = options_parse("tune", specs, true, argc, argv);
+	int status = options_parse("tune", usage, specs, true, argc, argv);
 
-	if (status || set->help)
+	if (status == OPTIONS_HELPED)
+		list_operations();
+	if (status)
 		return status;
 	if (optind + 1 < argc)
 		return say_usage(
@@ -100,27 +99,13 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 /* What policy allows, if nobody asked for less. */
 static unsigned choose_threads(const struct settings *set)
 {
-	unsigned nr = ktask_limits(NULL, 0), i, threads = MAX_THREADS - 1;
-	struct ktask_limit *limits = calloc(nr ? nr : 1, sizeof(*limits));
-	unsigned got = limits ? ktask_limits(limits, nr) : 0;
+	unsigned threads = least_limit();
 
-	for (i = 0; i < got && i < nr; i++)
-		if (limits[i].threads < threads)
-			threads = limits[i].threads;
-	free(limits);
+	if (threads > MAX_THREADS - 1)
+		threads = MAX_THREADS - 1;
 	if (set->threads && set->threads < threads)
 		threads = set->threads;
 	return threads ? threads : 1;
-}
-
-static int find_work(const char *name, struct bench_work *work)
-{
-	unsigned i;
-
-	for (i = 0; !bench_work_at(i, work); i++)
-		if (!strcmp(work->name, name))
-			return 0;
-	return say_fail("tune: %s cannot be measured", name);
 }
 
 /* What the process may not write is known to it all the same, and printed. */
@@ -163,10 +148,10 @@ static int tune_one(struct tune *tune, const struct settings *set,
 		    const char *name)
 {
 	struct bench *bench = &tune->counts;
-	int status = find_work(name, &bench->work);
+	int status;
 
-	if (status)
-		return status;
+	if (!bench_work_find(name, &bench->work))
+		return say_fail("tune: %s cannot be measured", name);
 	bench->runs = set->runs;
 	bench->label = name;
 	bench->unpaired = true; /* each phase has rounds of its own */
@@ -245,8 +230,6 @@ int cmd_tune(int argc, char **argv)
 	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
-	if (set.help)
-		return print_help();
 	status = verify_targets(&set);
 	if (status)
 		return status;
@@ -254,8 +237,8 @@ int cmd_tune(int argc, char **argv)
 	array = json_array();
 	status = tune_all(&set, array);
 	if (set.json.given && json_array_size(array))
-		status |= bench_write_json(
-			json_pack("{s:O}", "operations", array), set.json.path);
+		status |= json_write(json_pack("{s:O}", "operations", array),
+				     set.json.path);
 	json_decref(array);
 	if (interrupt_seen())
 		return interrupt_die();

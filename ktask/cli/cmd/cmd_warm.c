@@ -5,33 +5,134 @@
  * `ktask populate` maps one file and makes its pages, also of tmpfs and
  * hugetlbfs; this reads, which takes no memory but the cache's.
  */
-#include "cmd.h"
-#include "file_operation.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
-static const char usage[] = "usage: ktask warm [options] PATH...\n\n"
-			    "Read files into the page cache.\n\n"
-			    "  --direct          read past the page cache "
-			    "(O_DIRECT), to warm only\n"
-			    "                    what is below it: the cache "
-			    "of a host, or storage\n"
-			    "                    on a network\n" FILES_USAGE;
+#include "cmd.h"
+#include "cli/ui/command_options.h"
+#include "cli/ui/interrupt.h"
+#include "cli/ui/message.h"
+#include "cli/ui/progress.h"
+#include "cli/ui/text.h"
+#include "walk.h"
+
+/* clang-format off */
+static const char usage[] =
+"usage: ktask warm [options] PATH...\n\n"
+"Read files into the page cache.\n\n"
+"  --direct          read past the page cache (O_DIRECT), to warm only\n"
+"                    what is below it: the cache of a host, or storage\n"
+"                    on a network\n"
+"  --json            print one JSON object\n"
+"  --recursive       read the files in directories, too\n"
+"  --threads N       use N threads at most (default: see ktask topo)\n"
+"  --help            print this\n";
+/* clang-format on */
+
+struct settings {
+	bool direct, json, recursive;
+	unsigned threads; /* 0: the engine decides */
+};
+
+static int parse_settings(struct settings *set, int argc, char **argv)
+{
+	const struct option_spec specs[] = {
+		{ "direct", no_argument, option_flag, &set->direct },
+		{ "json", no_argument, option_flag, &set->json },
+		{ "recursive", no_argument, option_flag, &set->recursive },
+		{ "threads", required_argument, option_count, &set->threads },
+		{ 0 },
+	};
+	int status = options_parse("warm", usage, specs, true, argc, argv);
+
+	if (!status && optind == argc)
+		return say_usage("warm", "a path is missing");
+	return status;
+}
+
+static void report_file(struct walk *walk, const struct ktask_file *file)
+{
+	if (file->fail_offset > file->offset)
+		say_error(-file->error, "warming %s at offset %" PRIu64,
+			  file->path, file->fail_offset);
+	else
+		say_error(-file->error, "warming %s", file->path);
+	walk_fail(walk, file->path, file->fail_offset, strerror(-file->error));
+}
+
+/* Return: 0; 1 after messages. */
+static int warm_files(struct walk *walk, const struct settings *set,
+		      struct ktask_result *result)
+{
+	struct ktask_op_args args = {
+		.files = walk->files,
+		.nr_files = walk->nr,
+		.flags = set->direct ? KTASK_FILE_DIRECT : 0,
+	};
+	int error;
+
+	interrupt_catch();
+	error = progress_run("warming", "warm", &args, set->threads, result);
+	if (interrupt_seen())
+		return say_fail("warming: interrupted");
+	for (size_t i = 0; i < walk->nr; i++)
+		if (walk->files[i].error)
+			report_file(walk, &walk->files[i]);
+	/* What no file says, the job as a whole does. */
+	if (error && !json_array_size(walk->failures)) {
+		say_error(-error, "warming");
+		walk_fail(walk, NULL, 0, strerror(-error));
+	}
+	return json_array_size(walk->failures) > 0;
+}
+
+static size_t nr_done(const struct walk *walk)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < walk->nr; i++)
+		nr += !walk->files[i].error;
+	return nr;
+}
+
+static int report_result(const struct walk *walk,
+			 const struct ktask_result *result, bool json)
+{
+	char text[PROGRESS_TEXT];
+	size_t nr = nr_done(walk);
+
+	if (json)
+		return json_write(json_pack("{s:I, s:I, s:f, s:f, s:i, s:O}",
+					    "files", (json_int_t)nr, "bytes",
+					    (json_int_t)result->units,
+					    "seconds", result->wall_ns / 1e9,
+					    "cpu_seconds", result->cpu_ns / 1e9,
+					    "threads", (int)result->threads,
+					    "errors", walk->failures),
+				  NULL);
+	printf("%zu file%s: %s\n", nr, nr == 1 ? "" : "s",
+	       progress_result(text, result, result->units));
+	return 0;
+}
 
 int cmd_warm(int argc, char **argv)
 {
-	struct files files = { .command = "warm",
-			       .op = "warm",
-			       .doing = "warming" };
-	bool direct = false;
-	const struct option_spec specs[] = {
-		FILES_OPTIONS(&files),
-		{ "direct", no_argument, option_flag, &direct },
-		{ 0 },
-	};
-	int status = options_parse("warm", specs, true, argc, argv);
+	struct ktask_result result = KTASK_RESULT_INIT;
+	struct walk walk = { 0 };
+	struct settings set = { 0 };
+	int status = parse_settings(&set, argc, argv);
 
 	if (status)
 		return status;
-	files.flags = direct ? KTASK_FILE_DIRECT : 0;
-	return files_command(&files, usage, false, argc - optind,
-			     argv + optind);
+	walk.recursive = set.recursive;
+	walk.failures = json_array();
+	for (; optind < argc; optind++)
+		if (walk_add(&walk, argv[optind]))
+			return 1;
+	status = warm_files(&walk, &set, &result);
+	if (interrupt_seen())
+		return interrupt_die();
+	return status | report_result(&walk, &result, set.json);
 }

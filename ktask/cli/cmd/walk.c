@@ -12,129 +12,132 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "failures.h"
 #include "cli/ui/message.h"
+#include "cli/ui/text.h"
 #include "walk.h"
 
-static int no_memory(const struct walk *walk)
+static int no_memory(void)
 {
-	return say_error(ENOMEM, "%s: listing files", walk->command);
+	return say_error(ENOMEM, "warm: listing files");
 }
 
-static enum walk_type type_of(mode_t mode)
+void walk_fail(struct walk *walk, const char *path, uint64_t offset,
+	       const char *why)
 {
-	if (S_ISREG(mode) || S_ISBLK(mode))
-		return WALK_FILE;
-	if (S_ISDIR(mode))
-		return WALK_DIRECTORY;
-	return S_ISLNK(mode) ? WALK_LINK : WALK_OTHER;
+	json_array_append_new(walk->failures,
+			      json_pack("{s:o, s:I, s:s}", "path",
+					path ? text_json(path) : json_null(),
+					"offset", (json_int_t)offset, "error",
+					why));
 }
 
-/* Takes over @path. */
-static int append_entry(struct walk *walk, char *path, size_t root_len,
-			enum walk_type type)
-{
-	if (walk->nr == walk->capacity) {
-		size_t capacity = walk->capacity ? 2 * walk->capacity : 64;
-		struct walk_entry *entries =
-			realloc(walk->entries, capacity * sizeof(*entries));
-
-		if (!entries) {
-			free(path);
-			return no_memory(walk);
-		}
-		walk->entries = entries;
-		walk->capacity = capacity;
-	}
-	walk->entries[walk->nr++] = (struct walk_entry){ path, root_len, type };
-	return 0;
-}
-
-static void note_failure(struct walk *walk, const char *path)
+static void note_access(struct walk *walk, const char *path)
 {
 	int error = errno;
 
-	say_error(error, "%s: accessing %s", walk->command, path);
-	failures_add(walk->failures, path, 0, strerror(error));
+	say_error(error, "warm: accessing %s", path);
+	walk_fail(walk, path, 0, strerror(error));
 }
 
-static int add_child(struct walk *walk, const char *directory, size_t root_len,
+static bool is_file(mode_t mode)
+{
+	return S_ISREG(mode) || S_ISBLK(mode);
+}
+
+/* @root_len: of the path that the user named, in which links are followed */
+static int append_file(struct walk *walk, const char *path, size_t root_len)
+{
+	const char *found = path + root_len;
+
+	/* Doubled at each power of two. */
+	if (!(walk->nr & (walk->nr - 1))) {
+		size_t capacity = walk->nr ? 2 * walk->nr : 1;
+		struct ktask_file *files =
+			realloc(walk->files, capacity * sizeof(*files));
+
+		if (!files)
+			return no_memory();
+		walk->files = files;
+	}
+	found += strspn(found, "/");
+	walk->files[walk->nr++] =
+		(struct ktask_file){ .path = path,
+				     .fd = -1,
+				     .len = KTASK_TO_END,
+				     .nofollow = (unsigned)strlen(found) };
+	return 0;
+}
+
+static int add_directory(struct walk *walk, const char *directory,
+			 size_t root_len);
+
+static int add_entry(struct walk *walk, const char *directory, size_t root_len,
 		     const struct dirent *entry)
 {
 	const char *slash = directory[strlen(directory) - 1] == '/' ? "" : "/";
-	enum walk_type type;
-	struct stat stat;
+	mode_t mode = DTTOIF(entry->d_type);
+	int status = 0;
 	char *path;
 
 	if (asprintf(&path, "%s%s%s", directory, slash, entry->d_name) < 0)
-		return no_memory(walk);
-	if (entry->d_type != DT_UNKNOWN) {
-		type = type_of(DTTOIF(entry->d_type));
-	} else if (lstat(path, &stat)) {
-		note_failure(walk, path);
-		free(path);
-		return 0;
-	} else {
-		type = type_of(stat.st_mode);
+		return no_memory();
+	if (entry->d_type == DT_UNKNOWN) {
+		struct stat st = { 0 };
+
+		if (lstat(path, &st))
+			note_access(walk, path);
+		mode = st.st_mode;
 	}
-	return append_entry(walk, path, root_len, type);
+	if (is_file(mode))
+		return append_file(walk, path, root_len);
+	if (S_ISDIR(mode))
+		status = add_directory(walk, path, root_len);
+	free(path);
+	return status;
 }
 
-static int add_children(struct walk *walk, const char *directory,
-			size_t root_len)
+static int is_not_dot(const struct dirent *entry)
 {
-	DIR *dir = opendir(directory);
-	struct dirent *entry;
-	int status = 0;
+	return strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
+}
 
-	if (!dir) {
-		note_failure(walk, directory);
+/* Closed again before those in it are opened. */
+static int add_directory(struct walk *walk, const char *directory,
+			 size_t root_len)
+{
+	struct dirent **entries;
+	int nr = scandir(directory, &entries, is_not_dot, NULL), status = 0;
+
+	if (nr < 0) {
+		note_access(walk, directory);
 		return 0;
 	}
-	while (!status && (errno = 0, entry = readdir(dir))) {
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			status = add_child(walk, directory, root_len, entry);
+	for (int i = 0; i < nr; i++) {
+		if (!status)
+			status = add_entry(walk, directory, root_len,
+					   entries[i]);
+		free(entries[i]);
 	}
-	if (!status && errno)
-		note_failure(walk, directory);
-	closedir(dir);
+	free(entries);
 	return status;
 }
 
 int walk_add(struct walk *walk, const char *path)
 {
-	size_t first = walk->nr;
-	struct stat stat_buf;
-	char *copy;
-	int status;
+	const char *why = "not a regular file";
+	struct stat st;
 
-	if (stat(path, &stat_buf)) {
-		note_failure(walk, path);
+	if (stat(path, &st)) {
+		note_access(walk, path);
 		return 0;
 	}
-	copy = strdup(path);
-	if (!copy)
-		return no_memory(walk);
-	status = append_entry(walk, copy, strlen(path),
-			      type_of(stat_buf.st_mode));
-	/* Directories that are found are appended, and gone through in turn. */
-	for (size_t i = first; walk->recursive && !status && i < walk->nr; i++)
-		if (walk->entries[i].type == WALK_DIRECTORY)
-			status = add_children(walk, walk->entries[i].path,
-					      strlen(path));
-	return status;
-}
-
-unsigned walk_found(const struct walk_entry *entry)
-{
-	const char *found = entry->path + entry->root_len;
-
-	return (unsigned)strlen(found + strspn(found, "/"));
-}
-
-void walk_free(struct walk *walk)
-{
-	for (size_t i = 0; i < walk->nr; i++)
-		free(walk->entries[i].path);
-	free(walk->entries);
+	if (is_file(st.st_mode))
+		return append_file(walk, path, strlen(path));
+	if (S_ISDIR(st.st_mode) && walk->recursive)
+		return add_directory(walk, path, strlen(path));
+	if (S_ISDIR(st.st_mode))
+		why = "is a directory (--recursive goes through it)";
+	say_fail("warming %s: %s", path, why);
+	walk_fail(walk, path, 0, why);
+	return 0;
 }

@@ -12,37 +12,28 @@
 
 #include <jansson.h>
 
-enum walk_type { WALK_FILE, WALK_DIRECTORY, WALK_LINK, WALK_OTHER };
-
-struct walk_entry {
-	char *path;
-	size_t root_len; /* of the path that the user named */
-	enum walk_type type;
-};
+#include <ktask/ops.h>
 
 struct walk {
 	bool recursive;
-	const char *command; /* for messages */
-	struct walk_entry *entries; /* a directory before what is in it */
+	struct ktask_file
+		*files; /* they, and their paths, are there to the end */
 	size_t nr;
-	size_t capacity;
-	json_t *failures; /* the caller's array: what a message was given of */
+	json_t *failures; /* an array: what a message was given of */
 };
 
 /**
- * walk_add - @path, and with recursive what is in it
+ * walk_add - the file @path, or with recursive the files in it
  *
- * What cannot be looked at gets a message, and the rest goes on; block devices
- * count as files.
+ * What is no file gets a message, and the rest goes on; block devices count as
+ * files.
  *
  * Return: 0, or 1 after a message where there is no memory.
  */
 int walk_add(struct walk *walk, const char *path);
 
-/** walk_found - bytes at the end of its path that walking directories found,
- * in which there was no symbolic link */
-unsigned walk_found(const struct walk_entry *entry);
-
-void walk_free(struct walk *walk);
+/** walk_fail - note a failure of @path (NULL: of all), from byte @offset on */
+void walk_fail(struct walk *walk, const char *path, uint64_t offset,
+	       const char *why);
 
 #endif /* KTASK_CLI_WALK_H */

@@ -13,6 +13,7 @@
 
 /* Behind the characters, so that optopt tells a long option from a short. */
 #define FIRST_LONG 256
+#define LONG_HELP (FIRST_LONG + OPTIONS_MAX)
 
 #define STRING(number) #number
 #define STRING_OF(number) STRING(number)
@@ -75,75 +76,66 @@ static int take_option(const char *command, const struct option_spec *spec)
 			 optarg ? optarg : "", wrong);
 }
 
-/* For getopt_long(3), whose table has no place for the rest. */
+/* For getopt_long(3), whose table has no place for the rest.  "help" comes first. */
 static void make_table(const struct option_spec *specs,
-		       struct option table[OPTIONS_MAX + 1])
+		       struct option table[OPTIONS_MAX + 2])
 {
-	unsigned i;
-
-	memset(table, 0, (OPTIONS_MAX + 1) * sizeof(*table));
-	for (i = 0; i < OPTIONS_MAX && specs[i].name; i++) {
-		table[i].name = specs[i].name;
-		table[i].has_arg = specs[i].value;
-		table[i].val = FIRST_LONG + (int)i;
-	}
+	memset(table, 0, (OPTIONS_MAX + 2) * sizeof(*table));
+	table[0] = (struct option){ .name = "help", .val = LONG_HELP };
+	for (unsigned i = 0; i < OPTIONS_MAX && specs[i].name; i++)
+		table[i + 1] = (struct option){ .name = specs[i].name,
+						.has_arg = specs[i].value,
+						.val = FIRST_LONG + (int)i };
 }
 
-/* The options that have a short name, which is their first letter. */
-static const char *const short_options[] = { "help", "output" };
-
-#define NR_SHORT (sizeof(short_options) / sizeof(short_options[0]))
-
-static bool has_letter(const struct option_spec *spec)
+static const struct option_spec *find_output(const struct option_spec *specs)
 {
-	for (size_t i = 0; i < NR_SHORT; i++)
-		if (!strcmp(spec->name, short_options[i]))
-			return true;
-	return false;
+	while (specs->name && strcmp(specs->name, "output"))
+		specs++;
+	return specs->name ? specs : NULL;
 }
 
 /* For getopt_long(3), as its table. */
-static void make_letters(const struct option_spec *specs, bool mixed,
-			 char letters[2 * NR_SHORT + 3])
+static const char *choose_letters(const struct option_spec *specs, bool mixed)
 {
-	char *at = stpcpy(letters, mixed ? ":" : "+:");
-
-	for (; specs->name; specs++) {
-		if (!has_letter(specs))
-			continue;
-		*at++ = specs->name[0];
-		if (specs->value == required_argument)
-			*at++ = ':';
-	}
-	*at = '\0';
+	if (find_output(specs))
+		return mixed ? ":ho:" : "+:ho:";
+	return mixed ? ":h" : "+:h";
 }
 
-static const struct option_spec *find_spec(const struct option_spec *specs,
-					   int option)
+int options_parse(const char *command, const char *usage,
+		  const struct option_spec *specs, bool mixed, int argc,
+		  char **argv)
 {
-	if (option >= FIRST_LONG)
-		return &specs[option - FIRST_LONG];
-	while (!has_letter(specs) || specs->name[0] != option)
-		specs++;
-	return specs;
-}
-
-int options_parse(const char *command, const struct option_spec *specs,
-		  bool mixed, int argc, char **argv)
-{
-	struct option table[OPTIONS_MAX + 1];
-	char letters[2 * NR_SHORT + 3];
+	const char *letters = choose_letters(specs, mixed);
+	struct option table[OPTIONS_MAX + 2];
+	bool help = false;
 	int option, status;
 
 	make_table(specs, table);
-	make_letters(specs, mixed, letters);
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, letters, table, NULL)) != -1) {
 		if (option == '?' || option == ':')
 			return say_option(command, argv, option);
-		status = take_option(command, find_spec(specs, option));
+		if (option == 'h' || option == LONG_HELP) {
+			help = true;
+			continue;
+		}
+		status = take_option(
+			command, option == 'o' ? find_output(specs)
+					       : &specs[option - FIRST_LONG]);
 		if (status)
 			return status;
 	}
-	return 0;
+	if (!help)
+		return 0;
+	fputs(usage, stdout);
+	return OPTIONS_HELPED;
+}
+
+int options_end(const char *command, int argc, char **argv)
+{
+	if (optind == argc)
+		return 0;
+	return say_usage(command, "unexpected argument '%s'", argv[optind]);
 }

@@ -31,12 +31,20 @@ struct option_spec {
 /**
  * options_parse - the options of @command; -h and -o are short for --help
  *	and --output
+ * @usage: what --help prints, which every command has
  * @mixed: options may also follow operands; false: the first operand ends them
  *
- * Return: 0, and optind is the first operand; or 2 after a message.
+ * Return: 0, and optind is the first operand; OPTIONS_HELPED; or 2 after a message.
  */
-int options_parse(const char *command, const struct option_spec *specs,
-		  bool mixed, int argc, char **argv);
+int options_parse(const char *command, const char *usage,
+		  const struct option_spec *specs, bool mixed, int argc,
+		  char **argv);
+
+/* Help was asked for, and printed: the command has nothing else to do. */
+#define OPTIONS_HELPED -1
+
+/** options_end - 0 where no operand is left; 2 after a message */
+int options_end(const char *command, int argc, char **argv);
 
 /** A value that may be missing: --report or --report=FILE. */
 struct option_file {

@@ -9,7 +9,7 @@
 #include "progress.h"
 #include "size.h"
 
-int progress_bar(const struct ktask_progress *now, void *bar)
+static int draw_progress(const struct ktask_progress *now, void *bar)
 {
 	char note[96], done[SIZE_TEXT], left[16];
 	double rate;
@@ -23,6 +23,25 @@ int progress_bar(const struct ktask_progress *now, void *bar)
 		 bar_time(left, now->remaining_ns));
 	bar_draw(bar, (double)now->units_done / now->units_total, note);
 	return interrupt_seen();
+}
+
+int progress_run(const char *label, const char *name,
+		 const struct ktask_op_args *args, unsigned max_threads,
+		 struct ktask_result *result)
+{
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	struct bar bar;
+	int error;
+
+	bar_init(&bar, label);
+	opts.max_threads = max_threads;
+	opts.progress_func = draw_progress;
+	opts.progress_arg = &bar;
+	opts.progress_ms = BAR_REDRAW_MS;
+	opts.result = result;
+	error = ktask_op_run(ktask_op_find(name), args, &opts);
+	bar_clear(&bar);
+	return error;
 }
 
 const char *progress_result(char buf[PROGRESS_TEXT],

@@ -6,11 +6,16 @@
 #ifndef KTASK_CLI_PROGRESS_H
 #define KTASK_CLI_PROGRESS_H
 
-#include <ktask/ktask.h>
+#include <ktask/ops.h>
 
-/** progress_bar - a ktask_progress_func; its argument is a struct bar.  Stops
- * the job when an interrupt was seen. */
-int progress_bar(const struct ktask_progress *now, void *bar);
+/**
+ * progress_run - do the operation @name with a bar called @label
+ *
+ * An interrupt that was seen stops it.  Return: as ktask_op_run().
+ */
+int progress_run(const char *label, const char *name,
+		 const struct ktask_op_args *args, unsigned max_threads,
+		 struct ktask_result *result);
 
 #define PROGRESS_TEXT 160
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Text that others have written (names of files, of groups, arguments), as a
- * string of JSON, or for a terminal.
+ * JSON, and text that others have written (names of files, of groups, arguments):
+ * as a string of JSON, or for a terminal.
  */
 #ifndef KTASK_CLI_TEXT_H
 #define KTASK_CLI_TEXT_H
@@ -16,6 +16,14 @@
  * Return: a new reference; NULL without memory only.
  */
 json_t *text_json(const char *text);
+
+/**
+ * json_write - @object to @path, NULL: to standard output
+ * @object: a reference that is taken over; NULL: there was no memory for it
+ *
+ * Return: 0, or 1 after a message.
+ */
+int json_write(json_t *object, const char *path);
 
 /**
  * text_show - @text with '?' for each byte that is no part of a character, or of
