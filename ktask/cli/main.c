@@ -63,8 +63,7 @@ static void print_help(void)
 	for (i = 0; i < NR_COMMANDS; i++)
 		printf("  %-10s %s\n", commands[i].name, commands[i].summary);
 	printf("  %-10s %s\n", "help", "explain a command");
-	printf("\n'ktask help COMMAND' lists its options, 'man ktask' says "
-	       "all, "
+	printf("\n'ktask help COMMAND' lists its options, 'man ktask' says all, "
 	       "'ktask --version'\nprints the version.\n");
 }
 

@@ -113,8 +113,7 @@ static const char *judge_elf(int fd, const ElfW(Ehdr) * elf)
 	if (elf->e_ident[EI_CLASS] != ours)
 		return "it is a program for another kind of machine than ktask";
 	if (!has_interpreter(fd, elf))
-		return "it is linked statically, so that nothing can be "
-		       "preloaded";
+		return "it is linked statically, so that nothing can be preloaded";
 	return gained_rights(fd);
 }
 

@@ -146,8 +146,7 @@ static void print_legend(const struct bench *bench,
 	else
 		printf(" in the same round, median\n");
 	if (bench->work.op)
-		printf("GB/s: by the median; cpu sec: all threads, user and "
-		       "kernel, median\n");
+		printf("GB/s: by the median; cpu sec: all threads, user and kernel, median\n");
 }
 
 void bench_print(const struct bench *bench)

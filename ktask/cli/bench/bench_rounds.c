@@ -128,9 +128,9 @@ static int explain_error(const struct bench *bench, const char *command,
 
 	size_text(size, bench->size_bytes);
 	if (error == -EPERM || (error == -ENOMEM && !strcmp(doing, "lock")))
-		return say_fail("%s: %s of %s: %s (locked memory may be "
-				"limited: see 'ulimit -l')",
-				command, doing, size, strerror(-error));
+		return say_fail(
+			"%s: %s of %s: %s (locked memory may be limited: see 'ulimit -l')",
+			command, doing, size, strerror(-error));
 	return say_error(-error, "%s: %s of %s", command, doing, size);
 }
 

@@ -52,8 +52,7 @@ static unsigned nr_hidden(const struct bench_figures *figures, unsigned nr)
 
 static void print_too_few(unsigned rounds)
 {
-	printf("No speedup is shown (-): %u round%s ha%s no interval, %u have "
-	       "one.\n",
+	printf("No speedup is shown (-): %u round%s ha%s no interval, %u have one.\n",
 	       rounds, plural_suffix(rounds), rounds == 1 ? "s" : "ve",
 	       RATIO_LEAST_PAIRS);
 	if (rounds > 1)
@@ -63,12 +62,10 @@ static void print_too_few(unsigned rounds)
 static void print_precision(const struct bench *bench, double width)
 {
 	if (bench->settled)
-		printf("Settled: the interval is %.0f %% of the speedup wide "
-		       "(asked: %.0f %%).\n",
+		printf("Settled: the interval is %.0f %% of the speedup wide (asked: %.0f %%).\n",
 		       100 * width, 100 * bench->precision);
 	else
-		printf("%s: the interval is %.0f %% of the speedup wide "
-		       "(%s %.0f %%).\n"
+		printf("%s: the interval is %.0f %% of the speedup wide (%s %.0f %%).\n"
 		       "Trust the interval, not the speedup.\n",
 		       bench->runs ? "Not settled" : "TOO NOISY", 100 * width,
 		       bench->runs ? "settled:" : "asked:",
@@ -93,8 +90,7 @@ static void print_outcome(const struct bench *bench,
 	else if (nr > 1)
 		print_precision(bench, widest_interval(figures, nr));
 	if (rounds >= RATIO_LEAST_PAIRS && nr_hidden(figures, nr))
-		printf("No speedup is shown (-) where the rounds disagree "
-		       "which side is faster.\n");
+		printf("No speedup is shown (-) where the rounds disagree which side is faster.\n");
 }
 
 /* Returns how many reasons for noise there were. */
@@ -130,8 +126,7 @@ static int print_memory(const struct bench *bench)
 	       "run, untimed; this was slow\nin %u of %u.\n",
 	       renewal_factor(renewal), renewal->slow_runs, renewal->runs);
 	if (bench->repeated_runs)
-		printf("%u timed run%s met such memory all the same, and %s "
-		       "repeated.\n",
+		printf("%u timed run%s met such memory all the same, and %s repeated.\n",
 		       bench->repeated_runs,
 		       plural_suffix(bench->repeated_runs),
 		       bench->repeated_runs == 1 ? "was" : "were");

@@ -105,8 +105,7 @@ static void write_script(FILE *script, const char *path,
 		"plot x/%u lc rgb '#b0b0b0' dt 2 title 'ideal', \\\n"
 		"  $data using 1:2:3:4 with yerrorlines lw 2 pt 7 ps 0.8 "
 		"lc rgb '#1b6ca8' title 'measured, with its interval', \\\n"
-		"  $data using 1:2:5 with labels offset 0,-1.3 noenhanced "
-		"notitle\n",
+		"  $data using 1:2:5 with labels offset 0,-1.3 noenhanced notitle\n",
 		first);
 }
 

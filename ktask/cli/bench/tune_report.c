@@ -46,8 +46,7 @@ void tune_print(const struct tune *tune)
 
 	bench_print(&tune->counts);
 	print_chunks(&tune->chunks);
-	printf("\nbest: %u thread%s of %u, chunks of %u us; one thread does "
-	       "%.2f GB/s\n",
+	printf("\nbest: %u thread%s of %u, chunks of %u us; one thread does %.2f GB/s\n",
 	       best->threads, best->threads == 1 ? "" : "s", best->max_threads,
 	       chunk_us(tune), best->single_rate / 1e9);
 	if (!tune_load_known(tune))

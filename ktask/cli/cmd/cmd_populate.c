@@ -28,8 +28,7 @@ static const char usage[] =
 	"Make every page of the file PATH present: read an ordinary file into\n"
 	"the page cache, allocate the pages of a tmpfs or hugetlbfs file.\n\n"
 	"  --allocate SIZE   create PATH, or make it longer, to have SIZE\n"
-	"  --anon SIZE       populate memory of this process instead of a "
-	"file\n"
+	"  --anon SIZE       populate memory of this process instead of a file\n"
 	"  --threads N       use N threads at most (default: see ktask topo)\n"
 	"  --help            print this\n";
 

@@ -36,48 +36,30 @@
 
 static const char usage[] =
 	"usage: ktask run [options] [--] COMMAND [ARGUMENT...]\n\n"
-	"Start COMMAND with its big memory calls done by several threads: "
-	"mmap\n"
+	"Start COMMAND with its big memory calls done by several threads: mmap\n"
 	"that populates or locks, madvise that populates or discards, mlock,\n"
-	"mlockall, munmap, fallocate of huge pages, and giving all memory back "
-	"at\nthe end.\n\n"
+	"mlockall, munmap, fallocate of huge pages, and giving all memory back at\nthe end.\n\n"
 	"  --threads N       use N threads at most (default: see ktask topo)\n"
-	"  --min SIZE        leave calls on less than SIZE alone (32M by "
-	"default)\n"
+	"  --min SIZE        leave calls on less than SIZE alone (32M by default)\n"
 	"  --ops LIST        take over only these:\n"
 	"                    mmap,madvise,mlock,munmap,fallocate,exit\n"
-	"  --prefault[=wait] have memory that COMMAND maps made present ahead "
-	"of "
-	"it,\n"
-	"                    whether it will use it or not; or before it goes "
-	"on\n"
-	"                    Left alone: memory whose faults it handles "
-	"(userfaultfd),\n"
-	"                    and new memory while what it has not touched "
-	"fills "
-	"half of\n"
-	"                    the machine. Wrong for programs that ask what is "
-	"present\n"
+	"  --prefault[=wait] have memory that COMMAND maps made present ahead of it,\n"
+	"                    whether it will use it or not; or before it goes on\n"
+	"                    Left alone: memory whose faults it handles (userfaultfd),\n"
+	"                    and new memory while what it has not touched fills half of\n"
+	"                    the machine. Wrong for programs that ask what is present\n"
 	"                    (mincore)\n"
-	"  --ahead=WHAT      have memory that COMMAND touches in order made "
-	"present\n"
-	"                    before it gets there: on (the default), small "
-	"(never with\n"
+	"  --ahead=WHAT      have memory that COMMAND touches in order made present\n"
+	"                    before it gets there: on (the default), small (never with\n"
 	"                    huge pages that it did not ask for), off\n"
-	"  --dry-run         take nothing over; say on standard error what "
-	"would\n"
+	"  --dry-run         take nothing over; say on standard error what would\n"
 	"                    be, call by call\n"
-	"  --report[=FILE]   when a process ends, tell what was taken over, "
-	"and "
-	"what\n"
+	"  --report[=FILE]   when a process ends, tell what was taken over, and what\n"
 	"                    was not and why: on standard error, or in FILE\n"
 	"  --help            print this\n\n"
-	"Nothing is gained by programs that are linked statically or make "
-	"system calls\n"
-	"without the C library (Go), by set-user-ID programs, by those whose "
-	"calls are\n"
-	"all smaller than --min, and by those that map memory and touch it "
-	"later: see\n"
+	"Nothing is gained by programs that are linked statically or make system calls\n"
+	"without the C library (Go), by set-user-ID programs, by those whose calls are\n"
+	"all smaller than --min, and by those that map memory and touch it later: see\n"
 	"--prefault.\n";
 
 struct settings {
@@ -110,8 +92,7 @@ static const char *take_ops(const char *list, void *to)
 		size_t len = strcspn(list, ",");
 
 		if (!op_ok(list, len))
-			return "not a list of mmap, madvise, mlock, munmap, "
-			       "fallocate and exit";
+			return "not a list of mmap, madvise, mlock, munmap, fallocate and exit";
 		list += len;
 		if (!*list)
 			return NULL;

@@ -39,17 +39,13 @@ static const char usage[] =
 	"Run COMMAND.  When it has ended, report on standard error what its\n"
 	"jobs, and those of its children, did and cost, by operation.  The\n"
 	"exit status is COMMAND's.\n\n"
-	"  -o, --output FILE write the report to FILE instead; '-' is "
-	"standard\n"
+	"  -o, --output FILE write the report to FILE instead; '-' is standard\n"
 	"                    output, after what COMMAND printed there\n"
-	"  --json[=FILE]     report one JSON object instead of the table; "
-	"with\n"
-	"                    =FILE write the object to FILE, and the table "
-	"too\n"
+	"  --json[=FILE]     report one JSON object instead of the table; with\n"
+	"                    =FILE write the object to FILE, and the table too\n"
 	"  --help            print this\n\n"
 	"To pipe the object into another program:\n"
-	"  ktask stat --json -o - COMMAND | jq .jobs    if COMMAND prints "
-	"nothing\n"
+	"  ktask stat --json -o - COMMAND | jq .jobs    if COMMAND prints nothing\n"
 	"  ktask stat --json -o /dev/fd/3 COMMAND 3>&1 >/dev/null | jq .jobs\n";
 
 struct settings {

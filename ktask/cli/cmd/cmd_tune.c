@@ -28,17 +28,14 @@ static const char usage[] =
 	"Measure with how many threads OPERATION is fastest on this machine,\n"
 	"and keep it: later jobs begin with that.  Without OPERATION all are\n"
 	"measured.  Run it while the machine is idle: else nothing is kept.\n\n"
-	"  --size SIZE       memory to work on, as 512M or 8G (default: 1G "
-	"where\n"
-	"                    that is a third of the available memory, else "
-	"less)\n"
+	"  --size SIZE       memory to work on, as 512M or 8G (default: 1G where\n"
+	"                    that is a third of the available memory, else less)\n"
 	"  --runs N          counted runs of each thread count (default: 5)\n"
 	"  --threads N       N threads at most (default: see ktask topo)\n"
 	"  --json[=FILE]     print one JSON object instead of the tables, or\n"
 	"                    write it to FILE beside them\n"
 	"  --plot FILE       draw the speedup into FILE (.svg or .png)\n"
-	"  --force           keep what is found also where other processes "
-	"were busy\n"
+	"  --force           keep what is found also where other processes were busy\n"
 	"                    meanwhile\n"
 	"  --dry-run         show what is found, and keep nothing\n"
 	"  --help            print this\n\n"
@@ -84,8 +81,7 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 	if (optind + 1 < argc)
 		return say_usage(
 			"tune",
-			"unexpected argument '%s' (one operation, or none "
-			"for all)",
+			"unexpected argument '%s' (one operation, or none for all)",
 			argv[optind + 1]);
 	set->operation = argv[optind];
 	if (set->operation && !ktask_op_find(set->operation))
@@ -138,10 +134,10 @@ static int keep_result(struct tune *tune, const struct settings *set)
 		return say_fail("tune: keeping the best of %s: how busy the "
 				"machine is cannot be read (--force keeps it)",
 				tune->best.name);
-	return say_fail("tune: keeping the best of %s: the machine was busy, "
-			"other processes used %.2f of %u CPUs (--force keeps "
-			"it)",
-			tune->best.name, others, counts->machine.cpus);
+	return say_fail(
+		"tune: keeping the best of %s: the machine was busy, "
+		"other processes used %.2f of %u CPUs (--force keeps it)",
+		tune->best.name, others, counts->machine.cpus);
 }
 
 static int tune_one(struct tune *tune, const struct settings *set,
@@ -214,10 +210,10 @@ static int verify_targets(const struct settings *set)
 		set->dry_run ? 0 : ktask_autotune_verify(path, sizeof(path));
 
 	if (error)
-		return say_error(-error,
-				 "tune: writing %s (--dry-run only shows what "
-				 "is found)",
-				 path[0] ? path : "what is found");
+		return say_error(
+			-error,
+			"tune: writing %s (--dry-run only shows what is found)",
+			path[0] ? path : "what is found");
 	return bench_verify_targets(set->json.path, set->plot_path);
 }
 

@@ -162,8 +162,7 @@ const char *warm_why(const struct warm *warm, int error, char buf[160])
 			 size_text(text, available_bytes(warm)));
 	else if (error == -EFAULT && warm->kind == WARM_FILE)
 		snprintf(buf, 160,
-			 "it cannot be read there, or has become "
-			 "shorter");
+			 "it cannot be read there, or has become shorter");
 	else
 		snprintf(buf, 160, "%s", strerror(-error));
 	return buf;

@@ -26,8 +26,7 @@ static void print_command(FILE *out, const struct stat_command *command)
 	char buf[64];
 
 	fprintf(out,
-		"\n%s %s after %.3f s, with %.3f s of CPU (%.3f user, %.3f "
-		"system)\n",
+		"\n%s %s after %.3f s, with %.3f s of CPU (%.3f user, %.3f system)\n",
 		command->argv[0], describe_ending(command, buf),
 		command->wall_seconds,
 		command->user_seconds + command->system_seconds,
@@ -72,8 +71,8 @@ static void print_notes(FILE *out, const struct stat_jobs *jobs)
 	for (i = 0; i < jobs->nr_ops; i++)
 		unknown |= stat_speedup(&jobs->ops[i]) <= 0;
 	if (unknown)
-		fprintf(out, "? what one thread does is not known: see 'ktask "
-			     "tune'\n");
+		fprintf(out,
+			"? what one thread does is not known: see 'ktask tune'\n");
 	if (jobs->nr_bad)
 		fprintf(out, "%u lines were not understood\n", jobs->nr_bad);
 	if (jobs->full)

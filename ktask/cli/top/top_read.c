@@ -251,10 +251,10 @@ const char *top_not_seen(const struct top *top, unsigned index, char buf[128])
 		 "or with a /dev/shm of their own");
 	if (!index--)
 		return buf;
-	snprintf(buf, 128,
-		 "processes of %u job%s here (another PID namespace, "
-		 "or hidden)",
-		 unseen, unseen == 1 ? "" : "s");
+	snprintf(
+		buf, 128,
+		"processes of %u job%s here (another PID namespace, or hidden)",
+		unseen, unseen == 1 ? "" : "s");
 	if (unseen && !index--)
 		return buf;
 	snprintf(buf, 128,

@@ -120,8 +120,7 @@ static void print_limits(const struct topo *topo)
 	int width = limits_width(topo);
 	unsigned i;
 
-	printf("\nA job started here gets at most %u thread%s, the caller "
-	       "included:\n\n",
+	printf("\nA job started here gets at most %u thread%s, the caller included:\n\n",
 	       topo->threads, topo->threads == 1 ? "" : "s");
 	printf("  %-*s  threads  why\n", width, "limit");
 	for (i = 0; i < topo->nr_limits; i++)

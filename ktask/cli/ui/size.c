@@ -54,8 +54,7 @@ const char *size_why(int error)
 {
 	if (error == -ERANGE)
 		return "too large";
-	return "not a size; write a whole number of bytes, or of K, M, G, T "
-	       "or P";
+	return "not a size; write a whole number of bytes, or of K, M, G, T or P";
 }
 
 const char *size_text(char buf[SIZE_TEXT], uint64_t bytes)

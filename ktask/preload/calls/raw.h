@@ -59,19 +59,13 @@ static inline long raw_thread(void *stack, void (*func)(void *), void *arg,
 
 	top[0] = (void *)func;
 	top[1] = arg;
-	__asm__ volatile("syscall\n\t"
-			 "test %%rax, %%rax\n\t"
-			 "jnz 1f\n\t"
-			 "xor %%ebp, %%ebp\n\t"
-			 "pop %%rax\n\t"
-			 "pop %%rdi\n\t"
-			 "call *%%rax\n\t"
-			 "ud2\n"
-			 "1:"
-			 : "+a"(result)
-			 : "D"(RAW_THREAD_FLAGS), "S"(top), "d"(tid), "r"(r10),
-			   "r"(r8)
-			 : "rcx", "r11", "memory");
+	__asm__ volatile(
+		"syscall\n\ttest %%rax, %%rax\n\tjnz 1f\n\txor %%ebp, %%ebp\n\t"
+		"pop %%rax\n\tpop %%rdi\n\tcall *%%rax\n\tud2\n"
+		"1:"
+		: "+a"(result)
+		: "D"(RAW_THREAD_FLAGS), "S"(top), "d"(tid), "r"(r10), "r"(r8)
+		: "rcx", "r11", "memory");
 	return result;
 }
 
@@ -115,16 +109,13 @@ static inline long raw_thread(void *stack, void (*func)(void *), void *arg,
 
 	x1[0] = (void *)func;
 	x1[1] = arg;
-	__asm__ volatile("svc 0\n\t"
-			 "cbnz x0, 1f\n\t"
-			 "mov x29, xzr\n\t"
-			 "ldp x9, x0, [sp], #16\n\t"
-			 "blr x9\n\t"
-			 "brk #0\n"
-			 "1:"
-			 : "+r"(x0)
-			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
-			 : "x9", "memory");
+	__asm__ volatile(
+		"svc 0\n\tcbnz x0, 1f\n\tmov x29, xzr\n\tldp x9, x0, [sp], #16\n\t"
+		"blr x9\n\tbrk #0\n"
+		"1:"
+		: "+r"(x0)
+		: "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4)
+		: "x9", "memory");
 	return x0;
 }
 

@@ -48,11 +48,9 @@ static const struct {
 	[LEFT_SHMAT] = { "shmat", "it makes no page" },
 	[LEFT_MBIND] = { "mbind", "two threads gain nothing where it moves" },
 	[LEFT_MOVE_PAGES] = { "move_pages",
-			      "two threads gain nothing, and it stops where "
-			      "a page stays" },
+			      "two threads gain nothing, and it stops where a page stays" },
 	[LEFT_PROCESS_MADVISE] = { "process_madvise",
-				   "it is about another process, or no "
-				   "discard" },
+				   "it is about another process, or no discard" },
 	[LEFT_EXIT_THREADS] = { "exit", "other threads run" },
 	[LEFT_EXIT_WATCHED] = { "exit", "others may look at the memory" },
 	[LEFT_EXIT_HANDLERS] = { "exit", "a signal handler may have called" },
@@ -65,18 +63,18 @@ static const char *const whys[SHIM_NR_WHY] = {
 	[WHY_EARLY] = "made before the shim was ready",
 	[WHY_ALLOCATOR] = "made by an allocator other than the C library's",
 	[WHY_CHILD] = "made by a child that shares the memory (vfork)",
-	[WHY_FILTER] = "behind a system call filter (seccomp) that does not "
-		       "let the library work",
+	[WHY_FILTER] =
+		"behind a system call filter (seccomp) that does not let the library work",
 	[WHY_WATCHED] = "the program handles page faults itself (userfaultfd)",
-	[WHY_UNASKED] = "memory was mapped, its pages not asked for "
-			"(--prefault makes them)",
+	[WHY_UNASKED] =
+		"memory was mapped, its pages not asked for (--prefault makes them)",
 	[WHY_MEMORY] = "more than --prefault may take of the available memory",
 	[WHY_UNTOUCHED] = "what --prefault made before is untouched",
 	[WHY_AHEAD] = "nothing is made ahead with one CPU, a limit on memory "
 		      "(ulimit -v, -d), a memory policy, a real-time priority "
 		      "or before Linux 5.14",
-	[WHY_POLICY] = "the thread has a memory policy, which helpers do not "
-		       "follow",
+	[WHY_POLICY] =
+		"the thread has a memory policy, which helpers do not follow",
 };
 
 /* Most threads of a job; 0: not known. */
@@ -241,11 +239,11 @@ static void write_left(int fd, enum shim_left what)
 	const struct shim_sum *sum = &shim_counts.left[what];
 	struct report_line line = { 0 };
 
-	report_append(&line,
-		      "ktask: %s: %llu calls on %llu bytes left to the kernel, "
-		      "because %s",
-		      left[what].name, atomic_load(&sum->calls),
-		      atomic_load(&sum->bytes), left[what].why);
+	report_append(
+		&line,
+		"ktask: %s: %llu calls on %llu bytes left to the kernel, because %s",
+		left[what].name, atomic_load(&sum->calls),
+		atomic_load(&sum->bytes), left[what].why);
 	end_line(fd, &line);
 }
 

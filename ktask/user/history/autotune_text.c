@@ -29,9 +29,8 @@
 
 bool autotune_name_ok(const char *name)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789._-";
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t len;
 
 	if (!name)
@@ -184,11 +183,12 @@ bool autotune_parse(const char *text, size_t len, const char *machine,
 static size_t format_entry(const struct autotune_entry *entry, char *text,
 			   size_t size)
 {
-	int len = snprintf(text, size,
-			   "%s threads %u of %u chunk_us %u seen 2 "
-			   "measured 1 rate %" PRIu64 "\n",
-			   entry->name, entry->threads, entry->max_threads,
-			   entry->chunk_us, entry->single_rate);
+	int len = snprintf(
+		text, size,
+		"%s threads %u of %u chunk_us %u seen 2 measured 1 rate %" PRIu64
+		"\n",
+		entry->name, entry->threads, entry->max_threads,
+		entry->chunk_us, entry->single_rate);
 
 	return KT_MIN((size_t)len, size);
 }

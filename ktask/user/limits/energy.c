@@ -69,8 +69,7 @@ static bool policy_saves(const char *dir, char *why, size_t size)
 
 	if (file_says(dir, "energy_performance_preference", "power")) {
 		snprintf(why, size,
-			 "the CPUs' energy performance preference "
-			 "is power");
+			 "the CPUs' energy performance preference is power");
 		return true;
 	}
 	if (!file_says(dir, "scaling_governor", "powersave"))

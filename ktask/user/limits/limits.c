@@ -165,10 +165,10 @@ list_limit(struct listing *listing, const char *name, unsigned threads,
 static void list_priority(struct listing *listing)
 {
 	if (!limits_idle_only())
-		list_limit(listing, "priority", NO_LIMIT,
-			   "helpers run as SCHED_IDLE and nice 19 and are lent "
-			   "the "
-			   "caller's priority at the end");
+		list_limit(
+			listing, "priority", NO_LIMIT,
+			"helpers run as SCHED_IDLE and nice 19 and are lent the "
+			"caller's priority at the end");
 	else if (!limits_running())
 		list_limit(listing, "priority", limits_idle_threads(1),
 			   "no right to raise a thread again (CAP_SYS_NICE, "
@@ -234,8 +234,7 @@ static const char *why_unseen(const struct cgroup *cg, int kind)
 	if (cg->dirs[kind].version)
 		return NULL;
 	if (cg->finder.version[kind])
-		return "could not be read: the group's files are not to be "
-		       "seen here";
+		return "could not be read: the group's files are not to be seen here";
 	/* A kernel without control groups has mounts all the same. */
 	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", file_root);
 	return file_text(path, text, sizeof(text)) <= 0
@@ -292,11 +291,11 @@ static void list_pids(struct listing *listing, const struct cgroup *cg)
 		list_unlimited(listing, cg, CGROUP_PIDS, "cgroup-pids",
 			       "no limit on threads that matters");
 	else
-		list_limit(listing, "cgroup-pids",
-			   1 + helpers + (unsigned)cg->pids_left,
-			   "threads that the group may still make: %u, helpers "
-			   "there are: %u",
-			   (unsigned)cg->pids_left, helpers);
+		list_limit(
+			listing, "cgroup-pids",
+			1 + helpers + (unsigned)cg->pids_left,
+			"threads that the group may still make: %u, helpers there are: %u",
+			(unsigned)cg->pids_left, helpers);
 }
 
 /* Reads anew: the process's own view belongs to the thread that refreshes it. */
@@ -335,8 +334,7 @@ static void list_job(struct listing *listing)
 	most = kt_load(&job->ctx.budget->limit);
 	list_limit(
 		listing, "job", 1 + (most > used ? most - used : 0),
-		"the calling thread is in a chunk of a job, whose helpers it "
-		"shares");
+		"the calling thread is in a chunk of a job, whose helpers it shares");
 }
 
 static void list_all(struct listing *listing)
