@@ -190,7 +190,7 @@ static bool explain_choice(struct ktask_engine *told)
 
 int ktask_op_engine(const struct ktask_op *op, struct ktask_engine *engine)
 {
-	int saved = errno;
+	int saved_errno = errno;
 
 	if (!op || !engine)
 		return -EINVAL;
@@ -198,6 +198,6 @@ int ktask_op_engine(const struct ktask_op *op, struct ktask_engine *engine)
 		return -EOPNOTSUPP;
 	memset(engine, 0, sizeof(*engine));
 	engine->name = explain_choice(engine) ? "kernel" : "user";
-	errno = saved;
+	errno = saved_errno;
 	return 0;
 }

@@ -6,9 +6,9 @@
  * system call and no helper.
  */
 #include <errno.h>
-#include <pthread.h>
 
 #include "user/user_job.h"
+#include "util/scoped.h"
 #include "common/struct_size.h"
 
 #ifndef KTASK_VERSION
@@ -162,8 +162,7 @@ run_numa_of_copy(const struct ktask_node *nodes, size_t nr_nodes,
 int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
 		   const struct ktask_ctl *ctl)
 {
-	int saved = errno;
-	int cancel_state;
+	keep_errno();
 	int error;
 
 	if (!ctl || ctl->struct_size != sizeof(*ctl))
@@ -172,11 +171,8 @@ int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
 	if (error)
 		return error;
 	/* A cancelled caller would leave helpers with a dead stack. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	error = run_nodes(nodes, nr_nodes, ctl);
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved;
-	return error;
+	block_cancellation();
+	return run_nodes(nodes, nr_nodes, ctl);
 }
 
 static bool too_small(size_t size, const struct ktask_ctl *ctl)
@@ -192,14 +188,12 @@ static int call_directly(void *start, size_t size, const struct ktask_ctl *ctl)
 		ctl->iter_func ? ctl->iter_func : ktask_iter_range;
 	struct job_current *current = job_current();
 	struct kt_worker *outer = current->worker;
-	int cancel_state;
 	int error;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	current->worker = NULL;
 	error = ctl->thread_func(start, iter(start, size), ctl->func_arg);
 	current->worker = outer;
-	pthread_setcancelstate(cancel_state, NULL);
 	return error;
 }
 
@@ -224,8 +218,7 @@ __attribute__((noinline)) static int run_of_copy(void *start, size_t task_size,
 int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl)
 {
 	struct ktask_node any = { start, task_size, NUMA_NO_NODE };
-	int saved = errno;
-	int error;
+	keep_errno();
 
 	/* Asked last whether it is of another version: the small job is short. */
 	if (!ctl_valid(ctl))
@@ -236,7 +229,5 @@ int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl)
 		return -EINVAL;
 	if (!task_size)
 		return 0;
-	error = call_directly(start, task_size, ctl);
-	errno = saved;
-	return error;
+	return call_directly(start, task_size, ctl);
 }

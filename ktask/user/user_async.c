@@ -13,10 +13,10 @@
  * to who started it, and then to who waits for it.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "user/user_job.h"
+#include "util/scoped.h"
 
 struct ktask_job {
 	struct user_job job;
@@ -79,8 +79,7 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 		     size_t nr_nodes, const struct ktask_ctl *ctl)
 {
 	struct ktask_ctl own;
-	int saved = errno;
-	int cancel_state;
+	keep_errno();
 	int error;
 
 	if (!job)
@@ -91,11 +90,8 @@ int ktask_start_numa(struct ktask_job **job, const struct ktask_node *nodes,
 		error = job_check(&own, nodes, nr_nodes);
 	if (error)
 		return error;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	error = start_job(job, nodes, nr_nodes, &own);
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved;
-	return error;
+	block_cancellation();
+	return start_job(job, nodes, nr_nodes, &own);
 }
 
 int ktask_start(struct ktask_job **job, void *start_pos, size_t task_size,
@@ -108,13 +104,12 @@ int ktask_start(struct ktask_job **job, void *start_pos, size_t task_size,
 
 int ktask_wait(struct ktask_job *job)
 {
-	int saved = errno;
-	int cancel_state;
+	keep_errno();
 	int error;
 
 	if (!job)
 		return -EINVAL;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	/* Started before a fork: helpers, and their chunks, are the parent's. */
 	job_check_fork(&job->job);
 	kt_store(&job->job.ctx.detached, false);
@@ -122,8 +117,6 @@ int ktask_wait(struct ktask_job *job)
 	error = job_end(&job->job);
 	job_release(&job->job);
 	put_job(job);
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved;
 	return error;
 }
 

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "scoped.h"
+
 /* Sleep while *@word is @value; @timeout_ns 0 waits for ever.
  * Return: 0 or -errno (-EAGAIN, -EINTR, -ETIMEDOUT). */
 static inline int futex_wait(uint32_t *word, uint32_t value,
@@ -23,22 +25,20 @@ static inline int futex_wait(uint32_t *word, uint32_t value,
 		.tv_sec = (time_t)(timeout_ns / 1000000000),
 		.tv_nsec = (long)(timeout_ns % 1000000000),
 	};
-	int saved = errno;
+	keep_errno();
 	int error = 0;
 
 	if (syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value,
 		    timeout_ns ? &ts : NULL, NULL, 0))
 		error = -errno;
-	errno = saved;
 	return error;
 }
 
 static inline void futex_wake(uint32_t *word, int nr)
 {
-	int saved = errno;
+	keep_errno();
 
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, nr, NULL, NULL, 0);
-	errno = saved;
 }
 
 static inline void cpu_relax(void)

@@ -3,7 +3,6 @@
  * See run_record.h.  All may be called in a signal handler and in a child of
  * vfork(2).
  */
-#include <errno.h>
 #include <linux/futex.h>
 #include <limits.h>
 #include <stddef.h>
@@ -14,6 +13,7 @@
 
 #include "clock.h"
 #include "run_record.h"
+#include "scoped.h"
 
 static void raise_number(struct run_records *records, uint32_t nr)
 {
@@ -79,21 +79,19 @@ struct run_record *run_record_find(struct run_records *records, int pid)
 
 void run_records_wake(struct run_records *records)
 {
-	int saved_errno = errno;
+	keep_errno();
 
 	atomic_fetch_add(&records->changes, 1);
 	/* Not a private one: the watcher is another process. */
 	syscall(SYS_futex, &records->changes, FUTEX_WAKE, INT_MAX, NULL, NULL,
 		0);
-	errno = saved_errno;
 }
 
 uint64_t run_namespace_id(void)
 {
-	int saved_errno = errno;
+	keep_errno();
 	struct stat st;
 	uint64_t id = stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 
-	errno = saved_errno;
 	return id;
 }

@@ -19,6 +19,7 @@
 
 #include "preload/shim.h"
 #include "util/file.h"
+#include "util/scoped.h"
 
 /* The kernel reads no more of an array of ranges. */
 #define MAX_RW_BYTES 0x7ffff000u
@@ -33,7 +34,7 @@ KTASK_API void *shmat(int id, const void *addr, int flags)
 {
 	void *base = real_shmat(id, addr, flags);
 	const void *from = __builtin_return_address(0);
-	int saved_errno = errno;
+	keep_errno();
 	struct shmid_ds segment;
 
 	if (base == (void *)-1 || !(shim_tells() || shim_prefaults) ||
@@ -43,7 +44,6 @@ KTASK_API void *shmat(int id, const void *addr, int flags)
 		SHIM_LEFT(LEFT_SHMAT, segment.shm_segsz);
 	else if (!(flags & SHM_RDONLY))
 		shim_prefault(base, segment.shm_segsz, false, true, from);
-	errno = saved_errno;
 	return base;
 }
 

@@ -18,7 +18,6 @@
  * beginning, and keeps it where the pool has pages enough but not for this
  * process (a control group's limit), so that the call then fails.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <linux/magic.h>
@@ -31,6 +30,7 @@
 #include <ktask/ops.h>
 
 #include "preload/shim.h"
+#include "util/scoped.h"
 
 struct extent {
 	int fd;
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) void
 maybe_prepare(int fd, int mode, int64_t offset, int64_t len)
 {
 	struct extent extent = { .fd = fd };
-	int saved_errno = errno;
+	keep_errno();
 
 	if (len >= 0 && SHIM_WANTS(SHIM_FALLOCATE, (size_t)len)) {
 		if (!can_take(&extent, mode, offset, len))
@@ -125,7 +125,6 @@ maybe_prepare(int fd, int mode, int64_t offset, int64_t len)
 		else if (shim_takes(SHIM_FALLOCATE, (size_t)len))
 			prepare_pages(&extent);
 	}
-	errno = saved_errno;
 }
 
 KTASK_API int fallocate(int fd, int mode, off_t offset, off_t len)

@@ -28,6 +28,7 @@
 
 #include "raw.h"
 #include "preload/shim.h"
+#include "util/scoped.h"
 
 #ifndef USERFAULTFD_IOC_NEW
 #define USERFAULTFD_IOC_NEW _IO(0xAA, 0x00)
@@ -77,7 +78,7 @@ static bool check_filter(long number, const long *args)
 
 static void check_registration(const void *from)
 {
-	int saved_errno = errno;
+	keep_errno();
 	struct uffdio_register range;
 
 	if (shim_filter_allows() && shim_is_ours() &&
@@ -86,7 +87,6 @@ static void check_registration(const void *from)
 		shim_made_undo(range.range.start,
 			       range.range.start + range.range.len,
 			       !(range.mode & MODE_MISSING));
-	errno = saved_errno;
 }
 
 static bool is_for_faults(unsigned long request)
@@ -127,7 +127,7 @@ static inline bool is_watched(long number)
  * kernel refuses them, or the memory counts as shared. */
 static uint64_t clone_flags(long number, const long *args)
 {
-	int saved_errno = errno;
+	keep_errno();
 	uint64_t flags = 0;
 
 	if (number == SYS_clone)
@@ -138,7 +138,6 @@ static uint64_t clone_flags(long number, const long *args)
 		return CLONE_VM;
 	if (shim_copy_in(&flags, (const void *)args[0], sizeof(flags)))
 		flags = 0;
-	errno = saved_errno;
 	return flags;
 }
 

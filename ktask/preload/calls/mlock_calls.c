@@ -25,6 +25,7 @@
 #include "util/capability.h"
 #include "util/file.h"
 #include "util/maps_line.h"
+#include "util/scoped.h"
 
 #ifndef MCL_ONFAULT
 #define MCL_ONFAULT 4
@@ -33,11 +34,10 @@
 /* A filter may forbid the last step of the work but not the others. */
 static bool may_lock(void)
 {
-	int saved_errno = errno;
+	keep_errno();
 	bool may =
 		real_knows_advice(MADV_POPULATE_WRITE) && !real_mlock(NULL, 0);
 
-	errno = saved_errno;
 	return may;
 }
 

@@ -24,6 +24,7 @@
 #include <ktask/ops.h>
 
 #include "preload/shim.h"
+#include "util/scoped.h"
 
 #ifndef MLOCK_ONFAULT
 #define MLOCK_ONFAULT 1
@@ -77,22 +78,19 @@ static bool may_surely_lock(void)
 
 static bool takes_locked(size_t len, int prot, int flags, int fd)
 {
-	int saved_errno = errno;
-	bool answer = (flags & MAP_LOCKED) && !(flags & ~LOCKED_FLAGS) &&
-		      (prot & PROT_READ) &&
-		      real_knows_advice(MADV_POPULATE_WRITE) &&
-		      ((flags & MAP_ANONYMOUS) || is_file(fd, len)) &&
-		      (!(flags & SURE_FLAGS) || may_surely_lock());
+	keep_errno();
 
-	errno = saved_errno;
-	return answer;
+	return (flags & MAP_LOCKED) && !(flags & ~LOCKED_FLAGS) &&
+	       (prot & PROT_READ) && real_knows_advice(MADV_POPULATE_WRITE) &&
+	       ((flags & MAP_ANONYMOUS) || is_file(fd, len)) &&
+	       (!(flags & SURE_FLAGS) || may_surely_lock());
 }
 
 /* MAP_POPULATE writes to private writable memory and reads all other. */
 static void populate_mapping(void *addr, size_t len, int prot, int flags)
 {
 	bool write = (prot & PROT_WRITE) && (flags & MAP_TYPE) == MAP_PRIVATE;
-	int saved_errno = errno;
+	keep_errno();
 
 	if (shim_populate(SHIM_MMAP, addr, len,
 			  write ? 0 : KTASK_POPULATE_READ))
@@ -104,7 +102,6 @@ static void populate_mapping(void *addr, size_t len, int prot, int flags)
 	 */
 	(void)real_madvise(addr, len,
 			   write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
-	errno = saved_errno;
 }
 
 /*

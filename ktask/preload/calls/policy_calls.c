@@ -12,19 +12,19 @@
  * nodes.  The result would not be the same either: the plain call stops where a
  * page stays, and writes no status of those behind it.
  */
-#include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "raw.h"
 #include "preload/shim.h"
+#include "util/scoped.h"
 
 #ifdef SHIM_RAW
 
 void shim_policy_call(long number, const long *args)
 {
 	size_t len = (size_t)args[1];
-	int saved_errno = errno;
+	keep_errno();
 
 	if (number == SYS_mbind && shim_prefaults)
 		shim_prefault_stop((const void *)args[0], len, false);
@@ -34,7 +34,6 @@ void shim_policy_call(long number, const long *args)
 		SHIM_LEFT(LEFT_MBIND, len);
 	if (number == SYS_move_pages && len < SIZE_MAX / 4096)
 		SHIM_LEFT(LEFT_MOVE_PAGES, len * (size_t)sysconf(_SC_PAGESIZE));
-	errno = saved_errno;
 }
 
 #endif

@@ -20,6 +20,7 @@
 
 #include "raw.h"
 #include "preload/shim.h"
+#include "util/scoped.h"
 
 void *real_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		int64_t offset)
@@ -55,10 +56,9 @@ int real_madvise(void *addr, size_t len, int advice)
 
 bool real_knows_advice(int advice)
 {
-	int saved_errno = errno;
+	keep_errno();
 	int rc = real_madvise(NULL, 0, advice);
 
-	errno = saved_errno;
 	return rc == 0;
 }
 

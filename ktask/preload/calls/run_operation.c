@@ -6,7 +6,6 @@
  * Neither signals nor cancellation get in between: none of the plain calls is
  * a cancellation point, and a handler must not find the library half way.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -15,6 +14,7 @@
 #include "preload/shim.h"
 #include "util/clock.h"
 #include "util/least_limit.h"
+#include "util/scoped.h"
 
 /*
  * Guards against calls of the program's own code inside the library's: a
@@ -73,7 +73,7 @@ static bool run_operation(enum shim_call call, const char *name,
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct shim_work work = { .bytes = bytes };
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
-	int saved_errno = errno;
+	keep_errno();
 	int error = run_quietly(name, args, &result);
 
 	work.wall_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
@@ -82,7 +82,6 @@ static bool run_operation(enum shim_call call, const char *name,
 	work.undivided = result.threads <= 1 && result.chunks <= 1;
 	work.done = !error;
 	shim_count(call, &work);
-	errno = saved_errno;
 	return !error;
 }
 

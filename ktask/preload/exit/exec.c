@@ -24,6 +24,7 @@
 
 #include "preload/shim.h"
 #include "util/program.h"
+#include "util/scoped.h"
 
 static struct {
 	int (*execve)(const char *, char *const *, char *const *);
@@ -116,7 +117,7 @@ static bool report_before(void)
 static struct attempt begin_exec(const char *program, const char *name,
 				 char *const envp[])
 {
-	int saved_errno = errno;
+	keep_errno();
 	struct attempt attempt;
 	const char *why;
 
@@ -128,7 +129,6 @@ static struct attempt begin_exec(const char *program, const char *name,
 	if (why)
 		shim_report_obstacle(name, getpid(), why);
 	attempt.record = shim_record_exec(name ? name : "", envp, why);
-	errno = saved_errno;
 	return attempt;
 }
 
@@ -140,12 +140,11 @@ static const char *whole_path(const char *path)
 
 static int end_exec(struct attempt attempt, int rc)
 {
-	int saved_errno = errno;
+	keep_errno();
 
 	if (attempt.reported)
 		shim_report_again();
 	shim_record_exec_failed(attempt.record);
-	errno = saved_errno;
 	return rc;
 }
 

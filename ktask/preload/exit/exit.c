@@ -25,7 +25,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -44,6 +43,7 @@
 #include "util/capability.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/scoped.h"
 
 /* Memory that is present, in units of the least call that is taken: below
  * that, making a thread costs what it saves. */
@@ -239,17 +239,15 @@ static void raise_helpers(void)
 /* Another thread may be inside a call that is taken. */
 void shim_raise_working(void)
 {
-	int saved_errno = errno, cancel_state;
+	keep_errno();
 
 	if (!shim_working() && !shim_ahead_running())
 		return;
 	/* execve() is no point of cancellation. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	if (!shim_filter_in_child() && shim_filter_allows() && shim_is_ours() &&
 	    may_lend())
 		raise_helpers();
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
 }
 
 static bool may_be_taken(bool in_order, size_t *bytes)
@@ -357,12 +355,10 @@ void shim_raise_working(void)
 
 void shim_at_end(int status, bool in_order)
 {
-	int cancel_state;
-
 	/* What ends so and in order is no child of vfork(). */
 	if (!in_order && shim_filter_in_child())
 		return;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	if (shim_filter_allows() && shim_is_ours() && !shim_busy()) {
 		shim_raise_working();
 		/* A handler may have found the allocator half way. */
@@ -375,7 +371,6 @@ void shim_at_end(int status, bool in_order)
 		take_exit(status, in_order);
 		shim_report(false);
 	}
-	pthread_setcancelstate(cancel_state, NULL);
 }
 
 static void on_last_handler(int status, void *unused)

@@ -7,7 +7,6 @@
  * the process may not open any more.  Of a process that is in another PID
  * namespace than the watcher there is none: its number would be another's.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 
 #include "preload/shim.h"
 #include "util/run_record.h"
+#include "util/scoped.h"
 
 static const char *path;
 static struct run_records *records;
@@ -88,14 +88,13 @@ static void begin_own(void)
 
 void shim_record_init(const char *where)
 {
-	int saved_errno = errno;
+	keep_errno();
 
 	path = where;
 	if (path && shim_filter_allows())
 		records = map_records();
 	if (records)
 		begin_own();
-	errno = saved_errno;
 }
 
 void shim_record_taken(size_t bytes)

@@ -16,7 +16,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,6 +29,7 @@
 #include "counts.h"
 #include "util/file.h"
 #include "util/report_line.h"
+#include "util/scoped.h"
 
 /* A process had much memory: so many times the least call that is taken. */
 #define PEAK_TIMES 4
@@ -95,7 +95,7 @@ static bool to_stderr(void)
 
 void shim_report_init(bool dry)
 {
-	int saved_errno = errno;
+	keep_errno();
 
 	dry_run = dry;
 	if (!shim_tells())
@@ -107,7 +107,6 @@ void shim_report_init(bool dry)
 		spare_fd = STDERR_FILENO;
 	if (fstat(spare_fd, &spare_stat))
 		spare_fd = -1;
-	errno = saved_errno;
 }
 
 /* The program may have opened a file of its own there. */
@@ -475,24 +474,23 @@ void shim_report_last(void)
 
 void shim_report_now(const char *then)
 {
-	int saved_errno = errno, cancel_state;
+	keep_errno();
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	report_once(false, then);
 	if (report_fd >= 0 && !to_stderr())
 		close(report_fd);
 	report_fd = -1;
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
 }
 
 void shim_report_obstacle(const char *name, pid_t pid, const char *why)
 {
-	int fd, error, saved_errno = errno, cancel_state;
+	keep_errno();
+	int fd, error;
 	const char *slash = strrchr(name, '/');
 	struct report_line line = { 0 };
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	fd = open_report();
 	error = fd < 0 ? -errno : 0;
 	report_append(&line, "ktask: run: nothing can be taken over: %s", why);
@@ -501,8 +499,6 @@ void shim_report_obstacle(const char *name, pid_t pid, const char *why)
 	complain(error);
 	if (fd >= 0 && !to_stderr())
 		close(fd);
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
 }
 
 void shim_report_again(void)
@@ -521,11 +517,11 @@ bool shim_tells(void)
 static void print_report(const char *would, const char *name, size_t bytes,
 			 const char *end)
 {
-	int saved_errno = errno, cancel_state;
+	keep_errno();
 	struct report_line line = { 0 };
 
 	/* None of the calls that are told of is a point of cancellation. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	report_append(&line, "ktask: would %s %s of ", would, name);
 	if (bytes == SIZE_MAX)
 		report_append(&line, "all memory%s", end);
@@ -533,8 +529,6 @@ static void print_report(const char *would, const char *name, size_t bytes,
 		report_append(&line, "%zu bytes%s", bytes, end);
 	if (stderr_fd() >= 0)
 		report_write(stderr_fd(), &line, shim_program_name(), getpid());
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
 }
 
 void shim_say_would(enum shim_call call, size_t bytes)

@@ -7,8 +7,6 @@
  * Not seen: those that the C library makes itself, for system() and popen().
  */
 #include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
 #include <spawn.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +14,7 @@
 #include <ktask/ktask.h>
 
 #include "preload/shim.h"
+#include "util/scoped.h"
 
 typedef int (*spawn_func)(pid_t *, const char *,
 			  const posix_spawn_file_actions_t *,
@@ -40,15 +39,13 @@ static void __attribute__((constructor)) spawn_init(void)
 
 static void report_child(pid_t pid, const char *program, char *const envp[])
 {
-	int saved_errno = errno, cancel_state;
+	keep_errno();
 	const char *why;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	why = shim_exec_obstacle(program, envp);
 	if (why)
 		shim_report_obstacle(program, pid, why);
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
 }
 
 static int spawn_child(const spawn_func *next, pid_t *pid, const char *program,

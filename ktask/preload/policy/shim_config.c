@@ -12,7 +12,6 @@
  * A wrong value counts as not set: the shim has nobody to complain to (the
  * command, which sets these variables, checks its own options).
  */
-#include <errno.h>
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <pthread.h>
@@ -24,6 +23,7 @@
 
 #include "preload/shim.h"
 #include "util/run_record.h"
+#include "util/scoped.h"
 
 /*
  * Below this the plain call is used.  The first job starts the helpers, which
@@ -54,14 +54,13 @@ static atomic_bool memory_watched;
 
 void shim_memory_watched(void)
 {
-	int saved_errno = errno;
+	keep_errno();
 
 	atomic_store(&memory_watched, true);
 	if (shim_prefaults)
 		shim_prefault_end();
 	if (shim_ahead_running() && shim_is_ours())
 		shim_ahead_end();
-	errno = saved_errno;
 }
 
 bool shim_memory_is_watched(void)

@@ -55,6 +55,7 @@
 
 #include "preload/shim.h"
 #include "util/memory.h"
+#include "util/scoped.h"
 
 #define NR_JOBS 32
 /* 2 to 3 ms of 4 KiB pages: so long somebody may have to wait. */
@@ -291,10 +292,10 @@ static bool can_take(size_t len, bool pool, const void *from)
 void shim_prefault(void *base, size_t len, bool pool, bool shared,
 		   const void *from)
 {
-	int saved_errno = errno, cancel_state;
+	keep_errno();
 	struct guard guard;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	if (can_take(len, pool, from)) {
 		if (!pool)
 			shim_made_add(base, len, shared);
@@ -306,8 +307,6 @@ void shim_prefault(void *base, size_t len, bool pool, bool shared,
 			leave_guard(&guard);
 		}
 	}
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
 }
 
 /* Bytes of a mapping that are backed; 0: not a kind that is taken. */
@@ -410,7 +409,7 @@ static bool any_overlaps(const void *addr, size_t len)
 
 static void stop_all(const void *addr, size_t len, bool again)
 {
-	int saved_errno = errno;
+	keep_errno();
 	struct guard guard;
 
 	if (!atomic_load(&nr_jobs) || !any_overlaps(addr, len) || shim_busy() ||
@@ -420,7 +419,6 @@ static void stop_all(const void *addr, size_t len, bool again)
 	for (size_t i = 0; i < NR_JOBS; i++)
 		stop_overlapping(&jobs[i], addr, len, again);
 	leave_guard(&guard);
-	errno = saved_errno;
 }
 
 void shim_prefault_stop(const void *addr, size_t len, bool again)

@@ -15,7 +15,6 @@
  * Entries are claimed with atomics, since a signal handler may map and unmap at
  * any moment.  A table that is full forgets: then less is known, and no more.
  */
-#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "preload/shim.h"
+#include "util/scoped.h"
 
 #define NR_ENTRIES 64
 #define NR_SAMPLES 32
@@ -107,7 +107,7 @@ static size_t untouched_bytes(const struct made *made, size_t len)
 
 size_t shim_made_untouched(void)
 {
-	int saved_errno = errno;
+	keep_errno();
 	size_t bytes = 0;
 
 	for (struct made *made = table; made < table + NR_ENTRIES; made++) {
@@ -116,7 +116,6 @@ size_t shim_made_untouched(void)
 		if (len && len != SIZE_MAX)
 			bytes += untouched_bytes(made, len);
 	}
-	errno = saved_errno;
 	return bytes;
 }
 
@@ -155,7 +154,7 @@ static void discard_zero_pages(const struct made *made, uintptr_t start,
 
 void shim_made_undo(uintptr_t start, uintptr_t end, bool minor)
 {
-	int saved_errno = errno;
+	keep_errno();
 
 	for (struct made *made = table; made < table + NR_ENTRIES; made++) {
 		uintptr_t from = start, to = end;
@@ -168,5 +167,4 @@ void shim_made_undo(uintptr_t start, uintptr_t end, bool minor)
 		else if (!minor)
 			discard_zero_pages(made, from, to);
 	}
-	errno = saved_errno;
 }

@@ -23,6 +23,7 @@
 #include "core/deps.h"
 #include "util/file.h"
 #include "user/history/autotune.h"
+#include "util/scoped.h"
 #include "common/struct_size.h"
 
 /* How long `ktask tune` waits for another process that writes. */
@@ -200,8 +201,7 @@ int ktask_autotune_put(const struct ktask_autotune *tuned, char *path,
 		       size_t size)
 {
 	struct autotune_entry entry;
-	int saved = errno;
-	int cancel_state;
+	keep_errno();
 	int error;
 
 	if (path && size)
@@ -209,27 +209,19 @@ int ktask_autotune_put(const struct ktask_autotune *tuned, char *path,
 	error = take_tuned(tuned, &entry);
 	if (error)
 		return error;
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	pthread_once(&load_once, load_files);
 	keep_entry(&entry);
-	error = autotune_write(&entry, this_machine, WAIT_MS, path, size);
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved;
-	return error;
+	return autotune_write(&entry, this_machine, WAIT_MS, path, size);
 }
 
 int ktask_autotune_verify(char *path, size_t size)
 {
-	int saved = errno;
-	int cancel_state;
-	int error;
+	keep_errno();
 
 	if (path && size)
 		path[0] = '\0';
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	pthread_once(&load_once, load_files);
-	error = autotune_verify(this_machine, path, size);
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved;
-	return error;
+	return autotune_verify(this_machine, path, size);
 }

@@ -13,7 +13,6 @@
  *	   No thread waits for it.
  *	A: written under B, read by any thread: kt_load() and kt_store()
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +20,7 @@
 #include "user/limits/cgroup.h"
 #include "user/pool/user_pool.h"
 #include "util/clock.h"
+#include "util/scoped.h"
 
 /* Version 1 has numbers near 2^63 for "no limit". */
 #define MEMORY_NONE (1ull << 62)
@@ -346,7 +346,7 @@ static unsigned start_threads(const struct cgroup *cg)
 static void refresh_view(uint64_t now_ns)
 {
 	struct cgroup_own own;
-	int saved = errno;
+	keep_errno();
 	uint64_t begin_ns, pause_ns;
 
 	if (!lock_view())
@@ -363,7 +363,6 @@ static void refresh_view(uint64_t now_ns)
 		 KT_MAX(this_process.cg.refresh_due_ns, now_ns + pause_ns));
 	kt_assert(kt_load(&this_process.busy) == (uint32_t)getpid());
 	kt_store_release(&this_process.busy, 0);
-	errno = saved;
 }
 
 static void refresh_if_due(uint64_t now_ns)

@@ -19,6 +19,7 @@
 #include "core/deps.h"
 #include "user/limits/config.h"
 #include "util/file.h"
+#include "util/scoped.h"
 
 static struct config process_config;
 static pthread_once_t read_once = PTHREAD_ONCE_INIT;
@@ -203,9 +204,8 @@ static void read_all(void)
 
 const struct config *config_get(void)
 {
-	int saved = errno;
+	keep_errno();
 
 	pthread_once(&read_once, read_all);
-	errno = saved;
 	return &process_config;
 }

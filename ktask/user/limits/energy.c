@@ -11,7 +11,6 @@
  *	A: written by that thread, read by any: kt_load() and kt_store()
  */
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "user/limits/config.h"
 #include "user/limits/energy.h"
 #include "util/file.h"
+#include "util/scoped.h"
 
 #define WORD 64
 #define PATH_BYTES 512
@@ -190,7 +190,7 @@ static void refresh_saving(uint64_t now_ns)
 {
 	uint64_t due_ns = kt_load(&this_machine.due_ns);
 	char why[WORD * 2];
-	int saved = errno;
+	keep_errno();
 	uint64_t cost_ns;
 
 	if (now_ns < due_ns ||
@@ -203,7 +203,6 @@ static void refresh_saving(uint64_t now_ns)
 		kt_store(&this_machine.due_ns,
 			 now_ns + KT_MIN(cost_ns * REFRESH_PART,
 					 REFRESH_MOST_NS));
-	errno = saved;
 }
 
 unsigned energy_threads(uint64_t now_ns)

@@ -8,8 +8,6 @@
  *	A: written by any thread, read by any: kt_load() and kt_store().  Of two threads
  *	   that write at the same time one is lost, which costs a refresh.
  */
-#include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +25,7 @@
 #include "user/user_job.h"
 #include "user/limits/permits.h"
 #include "user/machine/topo.h"
+#include "util/scoped.h"
 
 #define NO_LIMIT 65536u
 
@@ -369,14 +368,11 @@ static void list_all(struct listing *listing)
 unsigned ktask_limits(struct ktask_limit *limits, unsigned nr)
 {
 	struct listing listing = { .limits = limits, .capacity = nr };
-	int saved = errno;
-	int cancel_state;
+	keep_errno();
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	pool_machine();
 	limits_refresh(kt_now_ns());
 	list_all(&listing);
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved;
 	return listing.nr;
 }

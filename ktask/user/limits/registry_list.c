@@ -3,8 +3,6 @@
  * Lists the jobs of the machine from the registries of all users, for people.  One
  * job of this process is user/user_job.c's.
  */
-#include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +13,7 @@
 #include "user/remaining.h"
 #include "user/limits/permits.h"
 #include "user/limits/registry.h"
+#include "util/scoped.h"
 
 static void fill_info(struct ktask_job_info *info,
 		      const struct registry_entry *entry, uid_t uid,
@@ -63,12 +62,11 @@ unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 		    struct ktask_permits_info *info)
 {
 	struct listing listing = { jobs, nr, 0, kt_now_ns() };
-	int saved = errno;
-	int cancel_state;
+	keep_errno();
 	bool all;
 
 	/* Reading may be a cancellation point. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	block_cancellation();
 	all = registry_for_each(list_registry, &listing);
 	if (info) {
 		info->limit = pool_machine()->limit;
@@ -76,7 +74,5 @@ unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 		info->shared = permits_shared();
 		info->cut = !all;
 	}
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved;
 	return listing.found;
 }

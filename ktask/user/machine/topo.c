@@ -18,6 +18,7 @@
 #include "core/deps.h"
 #include "util/file.h"
 #include "user/machine/topo.h"
+#include "util/scoped.h"
 
 #define STATES_MAX 32
 
@@ -112,8 +113,7 @@ static bool refresh_machine(void)
 bool topo_refresh(uint64_t now_ns)
 {
 	uint64_t due_ns = kt_load(&known_machines.due_ns);
-	int saved = errno;
-	bool changed;
+	keep_errno();
 
 	topo_get();
 	/* The first refresh is for the second job at the earliest. */
@@ -122,9 +122,7 @@ bool topo_refresh(uint64_t now_ns)
 		    now_ns + TOPO_REFRESH_NS) ||
 	    !due_ns)
 		return false;
-	changed = refresh_machine();
-	errno = saved;
-	return changed;
+	return refresh_machine();
 }
 
 int topo_node_index(const struct topo *topo, int id)

@@ -25,6 +25,7 @@
 #include "user/pool/user_helper.h"
 #include "user/limits/permits.h"
 #include "user/machine/topo.h"
+#include "util/scoped.h"
 
 /* Helpers made at once by the first job, so that jobs which start while it
  * runs find some. */
@@ -537,7 +538,7 @@ unsigned ktask_trim(void)
 	uint64_t until_ns = kt_now_ns() + TRIM_WAIT_NS;
 	uint32_t nr = kt_load_acquire(&process_pool.nr);
 	unsigned nr_ended = 0;
-	int saved = errno;
+	keep_errno();
 
 	for (uint32_t i = 0; i < nr; i++) {
 		struct helper *h = &process_pool.helpers[i];
@@ -547,6 +548,5 @@ unsigned ktask_trim(void)
 			nr_ended += wait_until_gone(h, tid, until_ns);
 		await_ended(h, until_ns);
 	}
-	errno = saved;
 	return nr_ended;
 }

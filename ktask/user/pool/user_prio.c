@@ -20,6 +20,7 @@
 #include "core/deps.h"
 #include "user/pool/user_prio.h"
 #include "util/capability.h"
+#include "util/scoped.h"
 
 #define LOWEST_NICE 19
 #define POLICY_DEADLINE 6
@@ -55,11 +56,9 @@ static int set_prio(pid_t tid, const struct prio *prio)
 		.nice = prio->nice,
 		.priority = prio->rt_priority,
 	};
-	int saved = errno;
-	int error = syscall(SYS_sched_setattr, tid, &attr, 0) ? -errno : 0;
+	keep_errno();
 
-	errno = saved;
-	return error;
+	return syscall(SYS_sched_setattr, tid, &attr, 0) ? -errno : 0;
 }
 
 bool prio_thread_gone(uint32_t tid)
@@ -103,14 +102,13 @@ bool prio_may_lend(void)
 {
 	struct rlimit limit;
 	struct prio own;
-	int saved = errno;
+	keep_errno();
 	bool may = has_capability(CAP_SYS_NICE);
 
 	/* RLIMIT_NICE counts from 1 (nice 19) to 40 (nice -20). */
 	if (!may && prio_own(&own) && !getrlimit(RLIMIT_NICE, &limit))
 		may = (int64_t)limit.rlim_cur >= 20 - own.nice ||
 		      limit.rlim_cur == RLIM_INFINITY;
-	errno = saved;
 	return may;
 }
 
@@ -127,20 +125,17 @@ static bool check_raised(int error)
 void prio_lower(void)
 {
 	struct prio lowest = { .policy = SCHED_IDLE };
-	int saved = errno;
+	keep_errno();
 
 	set_prio(0, &lowest);
 	setpriority(PRIO_PROCESS, 0, LOWEST_NICE);
-	errno = saved;
 }
 
 bool prio_is_lowest(pid_t tid)
 {
-	int saved = errno;
-	bool lowest = sched_getscheduler(tid) == SCHED_IDLE;
+	keep_errno();
 
-	errno = saved;
-	return lowest;
+	return sched_getscheduler(tid) == SCHED_IDLE;
 }
 
 bool prio_raise(pid_t tid)
