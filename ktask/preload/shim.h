@@ -191,6 +191,8 @@ void shim_policy_call(long number, const long *args);
  */
 bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags);
 bool shim_discard(void *addr, size_t len, unsigned flags);
+/* madvise_calls.c: does the advice discard?  @flags: set to the operation's */
+bool shim_is_discard(int advice, unsigned *flags);
 bool shim_lock(enum shim_call call, void *addr, size_t len);
 bool shim_unmap(void *addr, size_t len);
 /* Is the calling thread inside one of these? */
@@ -288,6 +290,7 @@ bool shim_may_lock_all(void);
 struct shim_quiet {
 	uint64_t mask[16]; /* a sigset_t */
 };
+bool shim_has_handler(int sig);
 void shim_quiet_begin(struct shim_quiet *quiet);
 void shim_quiet_end(const struct shim_quiet *quiet);
 

@@ -67,36 +67,12 @@ static bool is_own(int pidfd)
 	return file_value(path, "Pid", &pid) && pid == (uint64_t)getpid();
 }
 
-/* Return: true when it was done as the kernel would have done it. */
-static bool take_range(const struct iovec *range, int advice)
-{
-	switch (advice) {
-	case MADV_DONTNEED:
-		return shim_discard(range->iov_base, range->iov_len, 0);
-	case MADV_DONTNEED_LOCKED:
-		return shim_discard(range->iov_base, range->iov_len,
-				    KTASK_DISCARD_LOCKED);
-	case MADV_FREE:
-		return shim_discard(range->iov_base, range->iov_len,
-				    KTASK_DISCARD_FREE);
-	default:
-		return false;
-	}
-}
-
-static bool is_discard(int advice)
-{
-	return advice == MADV_DONTNEED || advice == MADV_FREE ||
-	       advice == MADV_DONTNEED_LOCKED;
-}
-
 /* Since Linux 6.13 a process may say all this of itself. */
 static bool can_take(int pidfd, const struct iovec *range, int advice)
 {
 	struct iovec empty = { range->iov_base, 0 };
 
-	return is_discard(advice) && range->iov_len <= MAX_RW_BYTES &&
-	       is_own(pidfd) &&
+	return range->iov_len <= MAX_RW_BYTES && is_own(pidfd) &&
 	       !real_process_madvise(pidfd, &empty, 1, advice, 0);
 }
 
@@ -114,18 +90,20 @@ static bool copy_range(const struct iovec *ranges, struct iovec *range)
 static size_t maybe_take(int pidfd, const struct iovec *ranges, int advice)
 {
 	struct iovec range;
+	unsigned flags;
 	int cancel_state;
 	bool taken;
 
 	if (!copy_range(ranges, &range) || range.iov_len < shim_min_bytes)
 		return 0;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	taken = can_take(pidfd, &range, advice);
+	taken = shim_is_discard(advice, &flags) &&
+		can_take(pidfd, &range, advice);
 	pthread_setcancelstate(cancel_state, NULL);
 	if (!taken)
 		shim_leave(LEFT_PROCESS_MADVISE, range.iov_len);
 	taken = taken && shim_takes(SHIM_MADVISE, range.iov_len) &&
-		take_range(&range, advice);
+		shim_discard(range.iov_base, range.iov_len, flags);
 	return taken ? range.iov_len : 0;
 }
 
@@ -135,8 +113,10 @@ KTASK_API ssize_t process_madvise(int pidfd, const struct iovec *ranges,
 {
 	int saved_errno = errno;
 	size_t taken = 0;
+	unsigned how;
 
-	if (nr == 1 && !flags && (is_discard(advice) || shim_tells()) &&
+	if (nr == 1 && !flags &&
+	    (shim_is_discard(advice, &how) || shim_tells()) &&
 	    SHIM_WANTS(SHIM_MADVISE, SIZE_MAX))
 		taken = maybe_take(pidfd, ranges, advice);
 	errno = saved_errno;

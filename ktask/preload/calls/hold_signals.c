@@ -25,14 +25,13 @@ static bool is_fault(int sig)
 }
 
 /* sigaction() refuses KILL, STOP and those that libc uses itself. */
-static bool has_handler(int sig)
+bool shim_has_handler(int sig)
 {
 	struct sigaction action;
 
-	if (is_fault(sig) || sigaction(sig, NULL, &action))
-		return false;
-	return action.sa_flags & SA_SIGINFO ||
-	       (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+	return !sigaction(sig, NULL, &action) &&
+	       (action.sa_flags & SA_SIGINFO ||
+		(action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN));
 }
 
 void shim_quiet_begin(struct shim_quiet *quiet)
@@ -41,7 +40,7 @@ void shim_quiet_begin(struct shim_quiet *quiet)
 
 	sigemptyset(&handled);
 	for (int sig = 1; sig < NSIG; sig++)
-		if (has_handler(sig))
+		if (!is_fault(sig) && shim_has_handler(sig))
 			sigaddset(&handled, sig);
 	pthread_sigmask(SIG_BLOCK, &handled, (sigset_t *)quiet);
 }

@@ -19,55 +19,46 @@
 #define MADV_COLLAPSE 25
 #endif
 
-static bool populate_range(void *addr, size_t len, int advice)
+bool shim_is_discard(int advice, unsigned *flags)
 {
-	return real_knows_advice(advice) &&
-	       shim_populate(SHIM_MADVISE, addr, len,
-			     advice == MADV_POPULATE_READ ? KTASK_POPULATE_READ
-							  : 0);
+	*flags = advice == MADV_FREE		  ? KTASK_DISCARD_FREE
+		 : advice == MADV_DONTNEED_LOCKED ? KTASK_DISCARD_LOCKED
+						  : 0;
+	return *flags || advice == MADV_DONTNEED;
+}
+
+static bool is_populate(int advice)
+{
+	return advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE;
 }
 
 /* Discarding twice is discarding once: on failure the plain call decides. */
 static bool take_advice(void *addr, size_t len, int advice)
 {
-	switch (advice) {
-	case MADV_POPULATE_READ:
-	case MADV_POPULATE_WRITE:
-		return populate_range(addr, len, advice);
-	case MADV_DONTNEED:
-		return shim_discard(addr, len, 0);
-	case MADV_DONTNEED_LOCKED:
-		return shim_discard(addr, len, KTASK_DISCARD_LOCKED);
-	default:
-		return shim_discard(addr, len, KTASK_DISCARD_FREE);
-	}
-}
+	unsigned flags;
 
-static bool can_take(int advice)
-{
-	return advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE ||
-	       advice == MADV_DONTNEED || advice == MADV_DONTNEED_LOCKED ||
-	       advice == MADV_FREE;
+	if (shim_is_discard(advice, &flags))
+		return shim_discard(addr, len, flags);
+	flags = advice == MADV_POPULATE_READ ? KTASK_POPULATE_READ : 0;
+	return real_knows_advice(advice) &&
+	       shim_populate(SHIM_MADVISE, addr, len, flags);
 }
 
 static void count_left(int advice, size_t len)
 {
-	switch (advice) {
-	case MADV_COLLAPSE:
-		shim_leave(LEFT_COLLAPSE, len);
-		break;
-	case MADV_WILLNEED:
-		shim_leave(LEFT_WILLNEED, len);
-		break;
-	case MADV_REMOVE:
-		shim_leave(LEFT_REMOVE, len);
-		break;
-	case MADV_PAGEOUT:
-		shim_leave(LEFT_PAGEOUT, len);
-		break;
-	default:
-		break;
-	}
+	static const struct {
+		int advice;
+		enum shim_left left;
+	} counted[] = {
+		{ MADV_COLLAPSE, LEFT_COLLAPSE },
+		{ MADV_WILLNEED, LEFT_WILLNEED },
+		{ MADV_REMOVE, LEFT_REMOVE },
+		{ MADV_PAGEOUT, LEFT_PAGEOUT },
+	};
+
+	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
+		if (counted[i].advice == advice)
+			shim_leave(counted[i].left, len);
 }
 
 /* Advice that changes what memory is made of leaves it to be made. */
@@ -76,16 +67,11 @@ static bool goes_on(int advice)
 	return advice == MADV_HUGEPAGE || advice == MADV_NOHUGEPAGE;
 }
 
-static bool is_discard(int advice)
-{
-	return advice == MADV_DONTNEED || advice == MADV_FREE ||
-	       advice == MADV_REMOVE || advice == MADV_DONTNEED_LOCKED;
-}
-
 /* Before the call: what the program says comes last, and counts. */
-static void tell_ahead(const void *addr, size_t len, int advice)
+static void tell_ahead(const void *addr, size_t len, int advice,
+		       bool takes_away)
 {
-	if (is_discard(advice))
+	if (takes_away)
 		shim_ahead_stop(addr, len, true);
 	else if (goes_on(advice))
 		shim_ahead_advised(addr, len, advice == MADV_HUGEPAGE);
@@ -93,20 +79,24 @@ static void tell_ahead(const void *addr, size_t len, int advice)
 
 KTASK_API int madvise(void *addr, size_t len, int advice)
 {
+	unsigned flags;
+	bool discard = shim_is_discard(advice, &flags);
+	bool can_take = discard || is_populate(advice);
+	bool takes_away = discard || advice == MADV_REMOVE;
 	int rc;
 
-	if (shim_prefaults && is_discard(advice))
+	if (shim_prefaults && takes_away)
 		shim_prefault_stop(addr, len, false);
 	if (shim_ahead_watches())
-		tell_ahead(addr, len, advice);
+		tell_ahead(addr, len, advice, takes_away);
 	if (shim_prefaults && goes_on(advice)) {
 		rc = real_madvise(addr, len, advice);
 		shim_prefault_stop(addr, len, true);
 		return rc;
 	}
-	if (len >= shim_min_bytes && !can_take(advice))
+	if (len >= shim_min_bytes && !can_take)
 		count_left(advice, len);
-	if (can_take(advice) && SHIM_WANTS(SHIM_MADVISE, len) &&
+	if (can_take && SHIM_WANTS(SHIM_MADVISE, len) &&
 	    shim_takes(SHIM_MADVISE, len) && take_advice(addr, len, advice))
 		return 0;
 	return real_madvise(addr, len, advice);

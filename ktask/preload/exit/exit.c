@@ -43,6 +43,7 @@
 #include "util/capability.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/sched_attr.h"
 #include "util/scoped.h"
 
 /* Memory that is present, in units of the least call that is taken: below
@@ -58,15 +59,9 @@ void shim_memory_shared(void)
 
 static bool has_handlers(void)
 {
-	for (int sig = 1; sig < NSIG; sig++) {
-		struct sigaction action;
-
-		if (!sigaction(sig, NULL, &action) &&
-		    (action.sa_flags & SA_SIGINFO ||
-		     (action.sa_handler != SIG_DFL &&
-		      action.sa_handler != SIG_IGN)))
+	for (int sig = 1; sig < NSIG; sig++)
+		if (shim_has_handler(sig))
 			return true;
-	}
 	return false;
 }
 
@@ -140,11 +135,10 @@ static bool has_userfaultfd(void)
 /* May raise threads that are SCHED_IDLE. */
 static bool may_lend(void)
 {
-	/* struct sched_attr: size, policy, flags, nice, ... */
-	uint32_t attr[12];
+	struct sched_attr_v0 attr;
 
-	return !syscall(SYS_sched_getattr, 0, attr, sizeof(attr), 0) &&
-	       attr[1] == SCHED_OTHER && !attr[4] &&
+	return !syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) &&
+	       attr.policy == SCHED_OTHER && !attr.nice &&
 	       has_capability(CAP_SYS_NICE);
 }
 
@@ -203,10 +197,8 @@ struct entry {
 
 static void raise_thread(const char *name)
 {
-	struct {
-		uint32_t size, policy;
-		uint64_t rest[5];
-	} attr = { .size = sizeof(attr), .policy = SCHED_OTHER };
+	struct sched_attr_v0 attr = { .size = sizeof(attr),
+				      .policy = SCHED_OTHER };
 	long tid = strtol(name, NULL, 10);
 
 	if (tid > 0 && is_helper(name))

@@ -23,6 +23,7 @@
 #include "preload/shim.h"
 #include "util/file.h"
 #include "util/maps_line.h"
+#include "util/sched_attr.h"
 
 #ifdef SHIM_RAW
 
@@ -105,13 +106,7 @@ static size_t discard_chunks(struct last *last)
 /* By the call that the library uses, lest a filter know another. */
 static void set_policy(long tid, uint32_t policy)
 {
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t deadline[3];
-	} attr = { .size = sizeof(attr), .policy = policy };
+	struct sched_attr_v0 attr = { .size = sizeof(attr), .policy = policy };
 
 	raw_call3(SYS_sched_setattr, tid, (long)&attr, 0);
 }

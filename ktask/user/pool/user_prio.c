@@ -20,20 +20,11 @@
 #include "core/deps.h"
 #include "user/pool/user_prio.h"
 #include "util/capability.h"
+#include "util/sched_attr.h"
 #include "util/scoped.h"
 
 #define LOWEST_NICE 19
 #define POLICY_DEADLINE 6
-
-/* The first version of the kernel's structure; 48 bytes for ever. */
-struct sched_attr_v0 {
-	uint32_t size;
-	uint32_t policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
 
 static uint32_t prio_mode_word; /* enum prio_mode; A */
 static struct prio home_prio; /* of parked helpers; A */
