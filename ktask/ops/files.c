@@ -25,10 +25,16 @@
 /* So many small files are asked of a disk at once by one thread. */
 #define NR_PIECES 16
 
+struct files;
+
+/* Return: 0 or -errno.  Called by several threads at once. */
+typedef int (*each_func)(struct files *files, struct files_open *open);
+
 struct files {
 	struct op_job *job;
-	const struct files_work *work;
-	files_func each;
+	files_range_func range;
+	const void *arg;
+	each_func each;
 	bool again; /* only files that found no descriptor, by one thread, */
 	bool late; /* for which the deadline came in the middle of one */
 	pthread_mutex_t lock; /* for errors of files */
@@ -79,6 +85,16 @@ static int first_error(struct op_job *job)
 	return 0;
 }
 
+static int open_for(struct files *files, struct ktask_file *file,
+		    struct files_open *open)
+{
+	int error = files_open(files->job, file, open);
+
+	open->arg = files->arg;
+	open->buffers = &files->buffers;
+	return error;
+}
+
 /* ---- jobs by files ---- */
 
 /* Who found no descriptor may find one now: see run_again(). */
@@ -105,10 +121,9 @@ static int each_chunk(void *start, void *end, void *arg)
 
 		if (!is_wanted(files, file))
 			continue;
-		error = files_open(files->job, files->work, file, &open);
+		error = open_for(files, file, &open);
 		if (!error) {
-			open.buffers = &files->buffers;
-			error = files->each(files->job, &open);
+			error = files->each(files, &open);
 			files_close(&open);
 		}
 		if (error)
@@ -170,7 +185,7 @@ static int run_by_files(struct files *files, struct ktask_result *cost)
  * Several threads may need more descriptors than the process may have; one of
  * them then finds some in use by the others.  Alone it does not.
  */
-static int run_again(struct files *files, files_func each,
+static int run_again(struct files *files, each_func each,
 		     struct ktask_result *cost)
 {
 	size_t i = 0;
@@ -188,7 +203,7 @@ static int run_again(struct files *files, files_func each,
 	return error;
 }
 
-static int run_each(struct files *files, files_func each,
+static int run_each(struct files *files, each_func each,
 		    struct ktask_result *cost)
 {
 	int error;
@@ -200,7 +215,7 @@ static int run_each(struct files *files, files_func each,
 
 /* ---- the job by ranges ---- */
 
-static int inspect_file(const struct op_job *job, struct files_open *open)
+static int inspect_file(struct files *files, struct files_open *open)
 {
 	struct ktask_file *file = open->file;
 	uint64_t len;
@@ -277,7 +292,7 @@ static int do_range(struct files *files, struct files_open *open, uint64_t from,
 	int error;
 
 	open->missed = 0;
-	error = files->work->range(files->job, open, from, to, &fail_at);
+	error = files->range(open, from, to, &fail_at);
 	if (error)
 		note_error(files, open->file, error,
 			   open->file->offset + fail_at);
@@ -299,18 +314,13 @@ static void finish_pieces(struct pieces *pieces)
 
 static int open_piece(struct pieces *pieces, struct ktask_file *file)
 {
-	struct piece *piece = &pieces->at[pieces->nr];
-	int error = files_open(pieces->files->job, pieces->files->work, file,
-			       &piece->open);
+	int error = open_for(pieces->files, file, &pieces->at[pieces->nr].open);
 
 	/* Rather one after another than not at all. */
 	if (error == -EMFILE && pieces->nr) {
 		finish_pieces(pieces);
-		piece = &pieces->at[0];
-		error = files_open(pieces->files->job, pieces->files->work,
-				   file, &piece->open);
+		error = open_for(pieces->files, file, &pieces->at[0].open);
 	}
-	piece->open.buffers = &pieces->files->buffers;
 	return error;
 }
 
@@ -365,9 +375,8 @@ static int range_chunk(void *start, void *end, void *arg)
 }
 
 /* All of a file, of which a part may have been done. */
-static int do_whole(const struct op_job *job, struct files_open *open)
+static int do_whole(struct files *files, struct files_open *open)
 {
-	struct files *files = job->state;
 	struct ktask_file *file = open->file;
 	uint64_t from = 0, to;
 	int error = 0;
@@ -416,18 +425,11 @@ static void reset_files(struct op_job *job)
 	}
 }
 
-static int run_passes(struct files *files, struct ktask_result *cost)
-{
-	int error;
-
-	error = run_each(files, inspect_file, cost);
-	return error ? error : run_by_ranges(files, cost);
-}
-
-int files_run_job(struct op_job *job, const struct files_work *work)
+int files_run_job(struct op_job *job, files_range_func range, const void *arg)
 {
 	struct files files = { .job = job,
-			       .work = work,
+			       .range = range,
+			       .arg = arg,
 			       .lock = PTHREAD_MUTEX_INITIALIZER };
 	struct ktask_result cost = KTASK_RESULT_INIT;
 	struct ktask_result *result = job->result;
@@ -436,7 +438,9 @@ int files_run_job(struct op_job *job, const struct files_work *work)
 	reset_files(job);
 	files_buffers_begin(&files.buffers);
 	job->state = &files;
-	error = run_passes(&files, &cost);
+	error = run_each(&files, inspect_file, &cost);
+	if (!error)
+		error = run_by_ranges(&files, &cost);
 	files_buffers_end(&files.buffers);
 	if (result) {
 		result->error = error;

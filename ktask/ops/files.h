@@ -30,49 +30,43 @@ struct files_open {
 	struct ktask_file *file;
 	int fd;
 	bool direct; /* past the page cache */
-	const void *arg; /* of struct files_work */
+	const void *arg; /* of files_run_job() */
 	struct files_buffers *buffers; /* one for all files of the job */
 	/* Bytes of the range that were not there after all: the operation says. */
 	uint64_t missed;
 };
 
-/* Return: 0 or -errno.  Called by several threads at once. */
-typedef int (*files_func)(const struct op_job *job, struct files_open *open);
-
-/**
- * struct files_work - what an operation does with files
+/*
+ * What an operation does with [from, to) of a file, counted from file->offset.  On
+ * failure *fail_at is the first byte, if it is another than @from.  Called by several
+ * threads at once.
  *
- * @may_direct: knows KTASK_FILE_DIRECT
- * @range: [from, to), counted from file->offset; on failure *fail_at is the
- *	first byte, if it is another than @from
+ * Return: 0 or -errno.
  */
-struct files_work {
-	bool may_direct;
-	const void *arg;
-	int (*range)(const struct op_job *job, struct files_open *open,
-		     uint64_t from, uint64_t to, uint64_t *fail_at);
-};
+typedef int (*files_range_func)(struct files_open *open, uint64_t from,
+				uint64_t to, uint64_t *fail_at);
 
 /**
- * files_run_job - do @work with all files of @job
+ * files_run_job - call @range for parts of all files of @job
+ * @arg: for it, in struct files_open
  *
  * Return: 0; the error of the first file that has one, which the result tells
  * as well (fail_range is its index); -ECANCELED, -ETIMEDOUT.
  */
-int files_run_job(struct op_job *job, const struct files_work *work);
+int files_run_job(struct op_job *job, files_range_func range, const void *arg);
 
 /** files_align - the align step of operations on files */
 void files_align(struct op_job *job);
 
 /**
- * files_open - a file as @work wants it; to be closed with files_close()
+ * files_open - a file as KTASK_FILE_DIRECT says; to be closed with files_close()
  *
  * Of a descriptor one of our own is made where its flags matter.
  *
  * Return: 0 or -errno.
  */
-int files_open(const struct op_job *job, const struct files_work *work,
-	       struct ktask_file *file, struct files_open *open);
+int files_open(const struct op_job *job, struct ktask_file *file,
+	       struct files_open *open);
 void files_close(const struct files_open *open);
 
 /** files_length - of a regular file or block device
@@ -90,9 +84,6 @@ int files_length(int fd, uint64_t *len);
  */
 ssize_t files_read(const struct files_open *open, char *buf, size_t len,
 		   uint64_t offset);
-
-/** files_undirect - let a descriptor of our own use the page cache */
-void files_undirect(int fd);
 
 /** Memory for reading and writing, aligned to FILES_BLOCK. */
 struct files_buffer {

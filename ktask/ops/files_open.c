@@ -17,14 +17,6 @@
 
 #include "files.h"
 
-void files_undirect(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	if (flags >= 0)
-		fcntl(fd, F_SETFL, flags & ~O_DIRECT);
-}
-
 /* One name after another, none of which may be a symbolic link.  Of @dir, which
  * is closed.  Return: as openat(2). */
 static int open_names(int dir, char *names, int flags)
@@ -136,13 +128,12 @@ static int open_source(const struct ktask_file *file, bool *direct)
 	return file->fd < 0 ? -EBADF : file->fd;
 }
 
-int files_open(const struct op_job *job, const struct files_work *work,
-	       struct ktask_file *file, struct files_open *open)
+int files_open(const struct op_job *job, struct ktask_file *file,
+	       struct files_open *open)
 {
 	*open = (struct files_open){
 		.file = file,
-		.direct = work->may_direct && job->flags & KTASK_FILE_DIRECT,
-		.arg = work->arg,
+		.direct = job->flags & KTASK_FILE_DIRECT,
 	};
 	open->fd = open_source(file, &open->direct);
 	return open->fd < 0 ? open->fd : 0;
@@ -171,6 +162,15 @@ int files_length(int fd, uint64_t *len)
 	return 0;
 }
 
+/* Let a descriptor of our own use the page cache. */
+static void clear_direct(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0)
+		fcntl(fd, F_SETFL, flags & ~O_DIRECT);
+}
+
 ssize_t files_read(const struct files_open *open, char *buf, size_t len,
 		   uint64_t offset)
 {
@@ -186,6 +186,6 @@ ssize_t files_read(const struct files_open *open, char *buf, size_t len,
 		if (errno != EINVAL || !direct)
 			return -errno;
 		direct = false;
-		files_undirect(open->fd);
+		clear_direct(open->fd);
 	}
 }

@@ -123,6 +123,17 @@ static uintptr_t first_hole(const struct pieces *pieces)
 	return pos < end ? pos : end;
 }
 
+/* The part of a piece that is in [*start, *end); false if there is none. */
+static bool clip_piece(const struct piece *piece, uintptr_t *start,
+		       uintptr_t *end)
+{
+	if (*start < piece->start)
+		*start = piece->start;
+	if (*end > piece->end)
+		*end = piece->end;
+	return *start < *end;
+}
+
 static int lock_piece(struct op_job *job, uintptr_t start, uintptr_t end,
 		      int advice)
 {
@@ -148,10 +159,9 @@ static int lock_chunk(void *start, void *end, void *arg)
 
 	for (size_t i = 0; i < pieces->nr && !error; i++) {
 		const struct piece *piece = &pieces->at[i];
-		uintptr_t from = piece->start > first ? piece->start : first;
-		uintptr_t to = piece->end < last ? piece->end : last;
+		uintptr_t from = first, to = last;
 
-		if (from < to)
+		if (clip_piece(piece, &from, &to))
 			error = lock_piece(job, from, to, piece->advice);
 	}
 	return error;
@@ -174,10 +184,9 @@ static void unlock_pieces(const struct pieces *pieces)
 
 	for (size_t i = 0; i < pieces->nr; i++) {
 		const struct piece *piece = &pieces->at[i];
-		uintptr_t from = piece->start > first ? piece->start : first;
-		uintptr_t to = piece->end < last ? piece->end : last;
+		uintptr_t from = first, to = last;
 
-		if (!piece->locked)
+		if (!piece->locked && clip_piece(piece, &from, &to))
 			syscall(SYS_munlock, from, to - from);
 	}
 }
@@ -195,23 +204,18 @@ static const void *fail_pos(const struct op_job *job)
 
 static int lock_at_last(struct op_job *job)
 {
-	struct ktask_result *result = job->result;
 	uint64_t wall_ns = clock_ns(CLOCK_MONOTONIC);
 	uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int error = lock_whole(job);
 
 	if (error)
 		return op_fail(job, error, fail_pos(job));
-	if (!result)
-		return 0;
-	result->wall_ns += clock_ns(CLOCK_MONOTONIC) - wall_ns;
-	result->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 	/* mlock() may do what a chunk could not. */
-	result->error = 0;
-	result->fail_error = 0;
-	result->fail_pos = NULL;
-	result->fail_offset = 0;
-	result->units = job->len;
+	op_succeed(job);
+	if (!job->result)
+		return 0;
+	job->result->wall_ns += clock_ns(CLOCK_MONOTONIC) - wall_ns;
+	job->result->cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 	return 0;
 }
 
@@ -230,11 +234,12 @@ static int run_by_pieces(struct op_job *job, const struct pieces *pieces)
 	device_job_begin(&device, job);
 	for (size_t i = 0; i < pieces->nr && !error && !op_suspect(job); i++) {
 		const struct piece *piece = &pieces->at[i];
+		uintptr_t from = first, to = last;
 
-		error = device_job_run_part(
-			job, piece->start > first ? piece->start : first,
-			piece->end < last ? piece->end : last, lock_chunk,
-			piece->advice == MADV_POPULATE_WRITE);
+		if (clip_piece(piece, &from, &to))
+			error = device_job_run_part(
+				job, from, to, lock_chunk,
+				piece->advice == MADV_POPULATE_WRITE);
 	}
 	device_job_end(&device, job);
 	return error;

@@ -79,7 +79,6 @@ struct op_job {
  * @validate: what is wrong with these arguments beyond the common checks;
  *	NULL: nothing can be
  * @chunk: a ktask_thread_func whose argument is the struct op_job
- * @fallback: the same for kernels without the call; NULL: none is needed
  * @makes_pages: helpers follow the caller's memory policy
  * @on_files: files instead of a range of memory
  * @in_kernel: /dev/ktask can do it as well: see device_job.h
@@ -98,7 +97,6 @@ struct ktask_op {
 	void (*align)(struct op_job *job);
 	int (*validate)(const struct ktask_op_args *args);
 	ktask_thread_func chunk;
-	ktask_thread_func fallback;
 	int (*around)(struct op_job *job);
 };
 
@@ -165,6 +163,9 @@ bool op_is_small(const struct op_job *job);
  * Return: @error
  */
 int op_fail(struct op_job *job, int error, const void *pos);
+
+/** op_succeed - let the result say that all was done, whatever its chunks met */
+void op_succeed(struct op_job *job);
 
 /**
  * op_fail_at - ktask_fail_at(), in chunks of this job only

@@ -208,7 +208,7 @@ static int populate_around(struct op_job *job)
 	error = fault_get(&token);
 	if (error)
 		return op_fail(job, error, job->addr);
-	error = run_by_parts(job, job->op->fallback);
+	error = run_by_parts(job, touch_chunk);
 	fault_put(token);
 	return error;
 }
@@ -230,6 +230,5 @@ const struct ktask_op op_populate = {
 	.in_kernel = true,
 	.align = mapping_align_range,
 	.chunk = populate_chunk,
-	.fallback = touch_chunk,
 	.around = populate_around,
 };

@@ -251,6 +251,13 @@ int op_fail(struct op_job *job, int error, const void *pos)
 	return error;
 }
 
+void op_succeed(struct op_job *job)
+{
+	op_fail(job, 0, NULL);
+	if (job->result)
+		job->result->units = job->len;
+}
+
 void op_note_suspect(struct op_job *job, uintptr_t pos)
 {
 	uintptr_t seen = atomic_load(&job->suspect);

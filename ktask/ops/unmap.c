@@ -96,19 +96,6 @@ static bool is_worthwhile(const struct op_job *job)
 	       in_one_mapping(job);
 }
 
-static void note_success(const struct op_job *job)
-{
-	struct ktask_result *result = job->result;
-
-	if (!result)
-		return;
-	result->error = 0;
-	result->fail_error = 0;
-	result->fail_pos = NULL;
-	result->fail_offset = 0;
-	result->units = job->len;
-}
-
 /* Whoever wants no more, or is late, ends only what several threads do. */
 static int unmap_plainly(struct op_job *job)
 {
@@ -126,7 +113,7 @@ static int unmap_plainly(struct op_job *job)
 	}
 	if (!done)
 		return op_fail(job, error, job->addr);
-	note_success(job);
+	op_succeed(job);
 	return 0;
 }
 
@@ -144,7 +131,7 @@ static int unmap_rest(struct op_job *job, uintptr_t head_end)
 	error = call_munmap(head_end, head_end + rest.len);
 	if (error)
 		return op_fail(job, error, rest.addr);
-	note_success(job);
+	op_succeed(job);
 	return 0;
 }
 

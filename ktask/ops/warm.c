@@ -71,8 +71,8 @@ static int read_range(const struct files_open *open, uint64_t start,
 	return error;
 }
 
-static int warm_range(const struct op_job *job, struct files_open *open,
-		      uint64_t from, uint64_t to, uint64_t *fail_at)
+static int warm_range(struct files_open *open, uint64_t from, uint64_t to,
+		      uint64_t *fail_at)
 {
 	uint64_t start = open->file->offset + from;
 	uint64_t end = open->file->offset + to;
@@ -93,10 +93,7 @@ static int warm_range(const struct op_job *job, struct files_open *open,
 static int warm_around(struct op_job *job)
 {
 	int null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	struct files_work work = { .may_direct = true,
-				   .range = warm_range,
-				   .arg = &null_fd };
-	int error = files_run_job(job, &work);
+	int error = files_run_job(job, warm_range, &null_fd);
 
 	if (null_fd >= 0)
 		close(null_fd);
