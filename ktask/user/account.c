@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/deps.h"
 #include "user/account.h"
+#include "util/file.h"
 
 #define LINE 256
 
@@ -45,16 +45,13 @@ bool account_on(void)
 static bool is_for_us(int fd)
 {
 	char header[sizeof(ACCOUNT_HEADER) - 1];
-	struct rlimit limit;
 	struct stat st;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 	    (st.st_mode & (S_IRWXG | S_IRWXO)) ||
 	    st.st_size > ACCOUNT_BYTES_MAX)
 		return false;
-	/* A write beyond this limit would end the program (SIGXFSZ). */
-	if (getrlimit(RLIMIT_FSIZE, &limit) ||
-	    limit.rlim_cur < (rlim_t)st.st_size + LINE)
+	if (!file_may_have((uint64_t)st.st_size + LINE))
 		return false;
 	return pread(fd, header, sizeof(header), 0) ==
 		       (ssize_t)sizeof(header) &&

@@ -6,6 +6,7 @@
 #define KTASK_UTIL_CLOCK_H
 
 #include <stdint.h>
+#include <sys/time.h>
 #include <time.h>
 
 /* clock_ns - nanoseconds of a clock that clock_gettime(2) knows; 0 of another */
@@ -20,6 +21,11 @@ static inline uint64_t clock_ns(clockid_t clock)
 static inline double clock_seconds(clockid_t clock)
 {
 	return (double)clock_ns(clock) / 1e9;
+}
+
+static inline double timeval_seconds(struct timeval time)
+{
+	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
 #endif /* KTASK_UTIL_CLOCK_H */

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "file.h"
@@ -45,16 +46,11 @@ int file_text(const char *path, char *text, size_t size)
 	return got ? (int)got : (int)len;
 }
 
-static uint64_t mark_bytes(const char *bytes, size_t len, uint64_t mark)
+uint64_t text_mark(const char *text, size_t len, uint64_t mark)
 {
 	while (len--)
-		mark = (mark ^ (unsigned char)*bytes++) * 0x100000001b3u;
+		mark = (mark ^ (unsigned char)*text++) * 0x100000001b3u;
 	return mark;
-}
-
-uint64_t text_mark(const char *text, uint64_t mark)
-{
-	return mark_bytes(text, strlen(text), mark);
 }
 
 uint64_t file_mark(const char *path, uint64_t mark)
@@ -66,7 +62,7 @@ uint64_t file_mark(const char *path, uint64_t mark)
 	if (fd < 0)
 		return mark;
 	while ((got = read_some(fd, piece, sizeof(piece))) > 0)
-		mark = mark_bytes(piece, (size_t)got, mark);
+		mark = text_mark(piece, (size_t)got, mark);
 	close(fd);
 	return mark;
 }
@@ -121,6 +117,13 @@ bool text_field(const char *text, const char *key, uint64_t *value)
 		text = end + 1;
 	}
 	return false;
+}
+
+bool file_may_have(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= bytes;
 }
 
 bool line_value(const char *line, const char *key, uint64_t *value)

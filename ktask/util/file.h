@@ -35,8 +35,12 @@ int file_text(const char *path, char *text, size_t size);
  */
 uint64_t file_mark(const char *path, uint64_t mark);
 
-/* text_mark - the same of a string */
-uint64_t text_mark(const char *text, uint64_t mark);
+/* text_mark - the same of @len bytes in memory */
+uint64_t text_mark(const char *text, size_t len, uint64_t mark);
+
+/* file_may_have - may a file of ours have so many bytes?  A write beyond the limit
+ * does not fail but ends the program (SIGXFSZ). */
+bool file_may_have(uint64_t bytes);
 
 /* file_number - of a file that holds one number and the end of its line */
 bool file_number(const char *path, uint64_t *value);

@@ -117,8 +117,8 @@ static int await_end(pid_t child, struct rusage *used)
 
 static double cpu_seconds(const struct rusage *used)
 {
-	return used->ru_utime.tv_sec + used->ru_stime.tv_sec +
-	       (used->ru_utime.tv_usec + used->ru_stime.tv_usec) / 1e6;
+	return timeval_seconds(used->ru_utime) +
+	       timeval_seconds(used->ru_stime);
 }
 
 static int explain_status(const char *name, int status)

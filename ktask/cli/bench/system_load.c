@@ -40,8 +40,7 @@ static double children_seconds(void)
 	struct rusage used;
 
 	getrusage(RUSAGE_CHILDREN, &used);
-	return used.ru_utime.tv_sec + used.ru_stime.tv_sec +
-	       (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+	return timeval_seconds(used.ru_utime) + timeval_seconds(used.ru_stime);
 }
 
 struct busy busy_now(void)

@@ -7,6 +7,10 @@
 #ifndef KTASK_CLI_CMD_H
 #define KTASK_CLI_CMD_H
 
+/* Where a program cannot be started, as env(1) has them. */
+#define EXIT_CANNOT_RUN 126
+#define EXIT_NOT_FOUND 127
+
 int cmd_bench(int argc, char **argv);
 int cmd_populate(int argc, char **argv);
 int cmd_run(int argc, char **argv);

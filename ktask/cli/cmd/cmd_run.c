@@ -29,10 +29,7 @@
 #include "cli/ui/size.h"
 #include "util/program.h"
 #include "util/run_record.h"
-
-/* As env(1) has them. */
-#define EXIT_CANNOT_RUN 126
-#define EXIT_NOT_FOUND 127
+#include "util/word_list.h"
 
 static const char usage[] =
 	"usage: ktask run [options] [--] COMMAND [ARGUMENT...]\n\n"
@@ -79,10 +76,8 @@ static bool op_ok(const char *name, size_t len)
 	static const char *const names[] = { "mmap",   "madvise",   "mlock",
 					     "munmap", "fallocate", "exit" };
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strlen(names[i]) == len && !strncmp(names[i], name, len))
-			return true;
-	return false;
+	return word_index(name, len, names, sizeof(names) / sizeof(names[0])) >=
+	       0;
 }
 
 static const char *take_ops(const char *list, void *to)
@@ -192,7 +187,7 @@ static void add_calls(char *words, size_t size, const char *list)
 		if (op_ok(list, len))
 			snprintf(words + used, size - used, "%.*s,", (int)len,
 				 list);
-		list += len + (list[len] == ',');
+		list = word_list_next(list, len);
 	}
 }
 

@@ -30,10 +30,6 @@
 #include "cli/ui/target.h"
 #include "util/clock.h"
 
-/* As env(1) has them. */
-#define EXIT_CANNOT_RUN 126
-#define EXIT_NOT_FOUND 127
-
 static const char usage[] =
 	"usage: ktask stat [options] [--] COMMAND [ARGUMENT...]\n\n"
 	"Run COMMAND.  When it has ended, report on standard error what its\n"
@@ -200,11 +196,6 @@ static int start_command(char **argv)
 	return error;
 }
 
-static double seconds_of(struct timeval time)
-{
-	return time.tv_sec + time.tv_usec / 1e6;
-}
-
 /* Return: 0, or an exit status after a message. */
 static int run_command(struct stat_command *command)
 {
@@ -223,8 +214,8 @@ static int run_command(struct stat_command *command)
 		return say_error(error, "stat: waiting for %s",
 				 command->argv[0]);
 	command->wall_seconds = clock_seconds(CLOCK_MONOTONIC) - begin;
-	command->user_seconds = seconds_of(used.ru_utime);
-	command->system_seconds = seconds_of(used.ru_stime);
+	command->user_seconds = timeval_seconds(used.ru_utime);
+	command->system_seconds = timeval_seconds(used.ru_stime);
 	return 0;
 }
 

@@ -20,10 +20,19 @@
 
 #include <ktask/ops.h>
 
-#include "open.h"
 #include "cli/ui/message.h"
 #include "cli/ui/size.h"
 #include "warm_target.h"
+
+/* Of a FIFO without waiting for its other end; but for who has a lease. */
+static int open_now(const char *path, int flags)
+{
+	int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0 && errno == EWOULDBLOCK)
+		fd = open(path, flags | O_NOCTTY | O_CLOEXEC);
+	return fd;
+}
 
 static int map_target(struct warm *warm, int prot, int flags)
 {

@@ -22,7 +22,6 @@
 #include <linux/falloc.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -30,6 +29,7 @@
 #include <ktask/ops.h>
 
 #include "preload/shim.h"
+#include "util/file.h"
 #include "util/scoped.h"
 
 struct extent {
@@ -46,15 +46,6 @@ static void round_out(struct extent *extent)
 	extent->start -= extent->start % extent->page_bytes;
 	extent->end += extent->page_bytes - 1;
 	extent->end -= extent->end % extent->page_bytes;
-}
-
-static bool within_file_limit(int64_t end)
-{
-	struct rlimit limit;
-
-	return !getrlimit(RLIMIT_FSIZE, &limit) &&
-	       (limit.rlim_cur == RLIM_INFINITY ||
-		(uint64_t)end <= limit.rlim_cur);
 }
 
 static bool is_hugetlbfs(int fd, int64_t *page_bytes)
@@ -84,7 +75,7 @@ static bool can_take(struct extent *extent, int mode, int64_t offset,
 	if (extent->grows && extent->end % extent->page_bytes)
 		return false;
 	round_out(extent);
-	return within_file_limit(extent->end);
+	return file_may_have((uint64_t)extent->end);
 }
 
 static bool grow_file(const struct extent *extent)

@@ -24,6 +24,7 @@
 #include "preload/shim.h"
 #include "util/run_record.h"
 #include "util/scoped.h"
+#include "util/word_list.h"
 
 /*
  * Below this the plain call is used.  The first job starts the helpers, which
@@ -165,28 +166,13 @@ static void read_min_bytes(const char *text)
 		shim_min_bytes = (size_t)value;
 }
 
-static int call_named(const char *name, size_t len)
-{
-	for (int call = 0; call < SHIM_DEFAULT_CALLS; call++)
-		if (strlen(shim_call_names[call]) == len &&
-		    !memcmp(shim_call_names[call], name, len))
-			return call;
-	return -1;
-}
-
 /* What `ktask run` says besides, in the same list. */
-static bool is_mode(const char *name, size_t len)
-{
-	static const char *const words[] = { "dry",	 "filter-ok",
-					     "prefault", "prefault-wait",
-					     "ahead",	 "ahead-small",
-					     "ahead-off" };
+static const char *const modes[] = { "dry",	 "filter-ok",
+				     "prefault", "prefault-wait",
+				     "ahead",	 "ahead-small",
+				     "ahead-off" };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strlen(words[i]) == len && !memcmp(words[i], name, len))
-			return true;
-	return false;
-}
+#define NR_MODES (int)(sizeof(modes) / sizeof(modes[0]))
 
 /* Words of a mode alone leave all calls to be taken. */
 static void read_calls(const char *text)
@@ -198,9 +184,10 @@ static void read_calls(const char *text)
 		return;
 	for (;;) {
 		size_t len = strcspn(text, ",");
-		int call = call_named(text, len);
+		int call = word_index(text, len, shim_call_names,
+				      SHIM_DEFAULT_CALLS);
 
-		if (is_mode(text, len))
+		if (word_index(text, len, modes, NR_MODES) >= 0)
 			mode = true;
 		else if (call < 0 && len)
 			return;
@@ -257,32 +244,17 @@ static bool is_set(const char *text)
 	return text && *text && strcmp(text, "0");
 }
 
-/* In a list separated by commas. */
-static bool has_word(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	while (list && *list) {
-		size_t this_len = strcspn(list, ",");
-
-		if (this_len == len && !memcmp(list, word, len))
-			return true;
-		list += this_len + (list[this_len] == ',');
-	}
-	return false;
-}
-
 /* What makes all of a mapping leaves nothing to make ahead. */
 static void read_ahead(const char *mode)
 {
 	const char *engine = secure_getenv("KTASK_ENGINE");
 
-	shim_ahead_small = has_word(mode, "ahead-small");
+	shim_ahead_small = word_list_has(mode, "ahead-small");
 	/* Helpers of the watcher cannot use the device, which is a file. */
 	if (engine && !strcmp(engine, "kernel"))
 		return;
-	if (shim_prefaults || has_word(mode, "ahead-off") ||
-	    !(shim_ahead_small || has_word(mode, "ahead")))
+	if (shim_prefaults || word_list_has(mode, "ahead-off") ||
+	    !(shim_ahead_small || word_list_has(mode, "ahead")))
 		return;
 	calls_mask |= 1u << SHIM_AHEAD;
 	shim_ahead_min_bytes = shim_min_bytes;
@@ -299,14 +271,14 @@ static void __attribute__((constructor)) shim_init(void)
 	read_calls(mode);
 	if (is_set(report))
 		report_target = report;
-	dry = has_word(mode, "dry");
-	shim_prefault_waits = has_word(mode, "prefault-wait");
-	shim_prefaults = shim_prefault_waits || has_word(mode, "prefault");
+	dry = word_list_has(mode, "dry");
+	shim_prefault_waits = word_list_has(mode, "prefault-wait");
+	shim_prefaults = shim_prefault_waits || word_list_has(mode, "prefault");
 	if (shim_prefaults)
 		calls_mask |= 1u << SHIM_PREFAULT;
 	read_ahead(mode);
 	shim_report_init(dry);
-	shim_filter_init(has_word(mode, "filter-ok"));
+	shim_filter_init(word_list_has(mode, "filter-ok"));
 	dl_iterate_phdr(find_allocator, NULL);
 	if (pthread_atfork(shim_record_fork, shim_record_parent,
 			   restart_in_child))

@@ -23,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -315,14 +314,6 @@ static void drop_lock(int fd)
 	close(fd);
 }
 
-/* A write beyond this limit does not fail but ends the program (SIGXFSZ). */
-static bool may_have_bytes(size_t len)
-{
-	struct rlimit limit;
-
-	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= len;
-}
-
 static int write_all(int fd, const char *text, size_t len)
 {
 	while (len) {
@@ -347,7 +338,7 @@ static int replace_file(int directory, const char *name, const char *text,
 	char fresh[FILE_NAME + 8];
 	int fd, error;
 
-	if (!may_have_bytes(len))
+	if (!file_may_have(len))
 		return -EFBIG;
 	snprintf(fresh, sizeof(fresh), "%s.new", name);
 	/* Left by a process that was killed.  The lock is held. */

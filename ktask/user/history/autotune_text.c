@@ -47,16 +47,6 @@ bool autotune_entry_ok(const struct autotune_entry *entry)
 	       entry->chunk_us <= AUTOTUNE_CHUNK_US_MAX;
 }
 
-/* FNV-1a. */
-static uint64_t sum_of(const char *text, size_t len)
-{
-	uint64_t sum = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < len; i++)
-		sum = (sum ^ (unsigned char)text[i]) * 0x100000001b3ull;
-	return sum;
-}
-
 /* The word at *text, which a space or the line's end follows; NULL: none. */
 static char *next_word(char **text)
 {
@@ -150,7 +140,8 @@ static size_t checked_len(const char *text, size_t len)
 	if (len < SUM_LINE || len > AUTOTUNE_BYTES)
 		return 0;
 	len -= SUM_LINE;
-	snprintf(sum, sizeof(sum), SUM "%016" PRIx64 "\n", sum_of(text, len));
+	snprintf(sum, sizeof(sum), SUM "%016" PRIx64 "\n",
+		 text_mark(text, len, FILE_MARK));
 	return memcmp(text + len, sum, SUM_LINE) ? 0 : len;
 }
 
@@ -204,7 +195,7 @@ size_t autotune_format(const struct autotune_cache *cache, const char *machine,
 	if (size - len <= SUM_LINE)
 		return 0;
 	snprintf(text + len, size - len, SUM "%016" PRIx64 "\n",
-		 sum_of(text, len));
+		 text_mark(text, len, FILE_MARK));
 	return len + SUM_LINE;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "user/limits/cgroup_find.h"
+#include "util/word_list.h"
 
 /* A machine with many containers has some thousand mounts. */
 #define MOUNTINFO_MAX (8u << 20)
@@ -24,26 +25,10 @@ static const char *const controller_names[CGROUP_KINDS] = {
 	[CGROUP_MEMORY] = "memory",
 };
 
-/* Is @word one of those in @list, which has commas between them? */
-static bool in_list(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	while (list) {
-		if (!strncmp(list, word, len) &&
-		    (list[len] == ',' || !list[len]))
-			return true;
-		list = strchr(list, ',');
-		if (list)
-			list++;
-	}
-	return false;
-}
-
 /* A collision only delays what is seen to the next move. */
 static uint64_t mark_of(const char *text)
 {
-	uint64_t mark = text_mark(text, FILE_MARK);
+	uint64_t mark = text_mark(text, strlen(text), FILE_MARK);
 
 	return mark ? mark : 1;
 }
@@ -65,7 +50,7 @@ static void read_group(struct cgroup_finder *finder, char *line)
 		/* What version 1 has, version 2 has not. */
 		if (unified && finder->version[kind])
 			continue;
-		if (!unified && !in_list(list, controller_names[kind]))
+		if (!unified && !word_list_has(list, controller_names[kind]))
 			continue;
 		finder->version[kind] = unified ? 2 : 1;
 		finder->groups[kind] = group;
@@ -236,7 +221,8 @@ static void read_mounts(struct cgroup_finder *finder, const char *root,
 		for (int kind = 0; kind < CGROUP_KINDS; kind++)
 			if (finder->version[kind] == mount.version &&
 			    (mount.version == 2 ||
-			     in_list(mount.options, controller_names[kind])))
+			     word_list_has(mount.options,
+					   controller_names[kind])))
 				use_mount(&dirs[kind], root, &mount,
 					  finder->groups[kind]);
 	}

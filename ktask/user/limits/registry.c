@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "user/limits/guarded.h"
 #include "user/limits/permits.h"
 #include "user/limits/registry.h"
+#include "util/file.h"
 
 #define REGISTRY_MAGIC 0x6b7461736b2d3103ull
 #define REGISTRY_NAMES 8 /* tried, should somebody squat the first */
@@ -46,15 +46,6 @@ static bool init_permits(struct registry *registry)
 	return done;
 }
 
-/* A file beyond this limit would end the program (SIGXFSZ). */
-static bool may_make_file(void)
-{
-	struct rlimit limit;
-
-	return !getrlimit(RLIMIT_FSIZE, &limit) &&
-	       limit.rlim_cur >= sizeof(struct registry);
-}
-
 static bool allocate_file(int fd)
 {
 	int tries = 0, error;
@@ -72,7 +63,7 @@ static struct registry *make_registry(const char *path)
 	char self[32];
 	int fd;
 
-	if (!may_make_file())
+	if (!file_may_have(sizeof(*registry)))
 		return NULL;
 	fd = open(REGISTRY_DIR, O_TMPFILE | O_RDWR | O_CLOEXEC, 0644);
 	if (fd < 0)
