@@ -45,9 +45,7 @@ static const struct command {
 
 static const struct command *find_command(const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < NR_COMMANDS; i++)
+	for (size_t i = 0; i < NR_COMMANDS; i++)
 		if (!strcmp(commands[i].name, name))
 			return &commands[i];
 	return NULL;
@@ -55,12 +53,10 @@ static const struct command *find_command(const char *name)
 
 static void print_help(void)
 {
-	size_t i;
-
 	printf("usage: ktask COMMAND [options]\n\n"
 	       "Multithread one big job: populate, fill, lock or free memory\n"
 	       "with every CPU that has nothing better to do.\n\n");
-	for (i = 0; i < NR_COMMANDS; i++)
+	for (size_t i = 0; i < NR_COMMANDS; i++)
 		printf("  %-10s %s\n", commands[i].name, commands[i].summary);
 	printf("  %-10s %s\n", "help", "explain a command");
 	printf("\n'ktask help COMMAND' lists its options, 'man ktask' says all, "

@@ -67,19 +67,18 @@ static void draw_row(const struct bench_figures *figures, double scale,
 void bench_print_chart(const struct bench *bench)
 {
 	const struct palette *palette = palette_of_locale();
-	struct bench_figures *figures;
 	double most = 1;
-	unsigned i, nr;
+	unsigned nr;
+	struct bench_figures *figures = bench_figures_of(bench, &nr);
 
-	figures = bench_figures_of(bench, &nr);
-	for (i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++)
 		if (has_bar(&figures[i]) && figures[i].speedup.high > most)
 			most = figures[i].speedup.high;
 	if (nr)
 		printf("\n  %-*s  speedup; %s = its interval\n",
 		       bench->work.op ? 3 : 12, bench->work.op ? "thr" : "",
 		       palette->light);
-	for (i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++)
 		draw_row(&figures[i], BAR_CELLS / most, palette);
 	free(figures);
 }

@@ -36,11 +36,11 @@ struct ratio bench_speedup(const struct bench *bench,
 {
 	const struct bench_row *first = &bench->rows[0];
 	/* An interrupt may come between the two runs of a pair. */
-	unsigned i, nr = row->nr < first->nr ? row->nr : first->nr;
+	unsigned nr = row->nr < first->nr ? row->nr : first->nr;
 
 	if (bench->unpaired || !nr)
 		return ratio_of_medians(first, row);
-	for (i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++)
 		row->scratch[i] = first->seconds[i] / row->seconds[i];
 	return ratio_of(row->scratch, nr);
 }
@@ -58,9 +58,7 @@ static struct ratio ratio_that_counts(const struct bench *bench, unsigned i)
 
 bool bench_is_settled(const struct bench *bench)
 {
-	unsigned i;
-
-	for (i = bench->nr_rows > 1; i < bench->nr_rows; i++) {
+	for (unsigned i = bench->nr_rows > 1; i < bench->nr_rows; i++) {
 		struct ratio ratio;
 
 		if (!bench->rows[i].nr)
@@ -90,9 +88,7 @@ static void compute_row(const struct bench *bench, const struct bench_row *row,
 
 bool bench_have_interval(const struct bench_figures *figures, unsigned nr)
 {
-	unsigned i;
-
-	for (i = 1; i < nr; i++)
+	for (unsigned i = 1; i < nr; i++)
 		if (!figures[i].speedup.confidence)
 			return false;
 	return true;
@@ -101,7 +97,6 @@ bool bench_have_interval(const struct bench_figures *figures, unsigned nr)
 struct bench_figures *bench_figures_of(const struct bench *bench, unsigned *nr)
 {
 	struct bench_figures *figures;
-	unsigned i;
 
 	*nr = 0;
 	if (!bench->nr_rows || !bench->rows[0].nr)
@@ -109,7 +104,7 @@ struct bench_figures *bench_figures_of(const struct bench *bench, unsigned *nr)
 	figures = calloc(bench->nr_rows, sizeof(*figures));
 	if (!figures)
 		return NULL;
-	for (i = 0; i < bench->nr_rows; i++)
+	for (unsigned i = 0; i < bench->nr_rows; i++)
 		if (bench->rows[i].nr)
 			compute_row(bench, &bench->rows[i], &figures[(*nr)++]);
 	return figures;

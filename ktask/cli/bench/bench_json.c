@@ -19,9 +19,8 @@ static json_t *interval_json(const struct ratio *ratio)
 static json_t *samples_json(const struct bench_row *row)
 {
 	json_t *array = json_array();
-	unsigned i;
 
-	for (i = 0; i < row->nr; i++)
+	for (unsigned i = 0; i < row->nr; i++)
 		json_array_append_new(array, json_real(row->seconds[i]));
 	return array;
 }
@@ -80,11 +79,10 @@ static json_t *load_json(const struct bench *bench, double cpus)
 json_t *bench_json(const struct bench *bench)
 {
 	json_t *rows = json_array();
-	struct bench_figures *figures;
-	unsigned i, nr;
+	unsigned nr;
+	struct bench_figures *figures = bench_figures_of(bench, &nr);
 
-	figures = bench_figures_of(bench, &nr);
-	for (i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++)
 		json_array_append_new(rows, row_json(&figures[i], i == 0));
 	free(figures);
 	return json_pack("{s:s s:I s:o s:b s:f s:o s:o s:o s:o s:o}",

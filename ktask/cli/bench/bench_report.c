@@ -19,9 +19,8 @@ static int count_decimals(const struct bench_figures *figures, unsigned nr)
 {
 	double least = figures[0].seconds.least;
 	int digits;
-	unsigned i;
 
-	for (i = 1; i < nr; i++)
+	for (unsigned i = 1; i < nr; i++)
 		least = fmin(least, figures[i].seconds.least);
 	digits = 2 - (int)floor(log10(fmax(least, 1e-6)));
 	return digits < 1 ? 1 : digits;
@@ -81,7 +80,6 @@ static void print_rows(const struct bench *bench,
 		       const struct bench_figures *figures, unsigned nr)
 {
 	int digits = count_decimals(figures, nr);
-	unsigned i;
 
 	if (bench->work.op)
 		printf("  thr  speedup    95%% interval  least sec  median sec"
@@ -91,7 +89,7 @@ static void print_rows(const struct bench *bench,
 		       command_columns.interval, "95% interval",
 		       command_columns.least, "least sec",
 		       command_columns.median, "median sec");
-	for (i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++)
 		print_row(&figures[i], i == 0, digits);
 }
 
@@ -133,9 +131,9 @@ void bench_print_plan(const struct bench *bench)
 static void print_legend(const struct bench *bench,
 			 const struct bench_figures *figures, unsigned nr)
 {
-	unsigned i, fewer = 0;
+	unsigned fewer = 0;
 
-	for (i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++)
 		fewer += figures[i].row->threads_used < figures[i].row->threads;
 	if (fewer)
 		printf("* fewer threads than that worked: no CPU was idle, "
@@ -151,10 +149,9 @@ static void print_legend(const struct bench *bench,
 
 void bench_print(const struct bench *bench)
 {
-	struct bench_figures *figures;
 	unsigned nr;
+	struct bench_figures *figures = bench_figures_of(bench, &nr);
 
-	figures = bench_figures_of(bench, &nr);
 	if (!figures)
 		return;
 	/* Whoever prints a plan has had the title. */
@@ -171,9 +168,7 @@ void bench_print(const struct bench *bench)
 static void points_of(const struct bench_figures *figures, unsigned nr,
 		      struct plot_point *points)
 {
-	unsigned i;
-
-	for (i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++)
 		points[i] = (struct plot_point){
 			.threads = figures[i].row->threads,
 			.seconds = figures[i].seconds.median,
@@ -188,10 +183,9 @@ int bench_plot(const struct bench *bench, const char *path)
 	char title[256], subtitle[MACHINE_TEXT];
 	struct plot plot = { .title = title, .subtitle = subtitle };
 	struct bench_figures *figures;
-	struct plot_point *points;
 	int status = 0;
+	struct plot_point *points = calloc(bench->nr_rows, sizeof(*points));
 
-	points = calloc(bench->nr_rows, sizeof(*points));
 	figures = bench_figures_of(bench, &plot.nr_points);
 	if (points && figures) {
 		describe_bench(bench, title, subtitle);

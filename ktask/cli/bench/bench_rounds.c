@@ -169,9 +169,8 @@ static int run_command(struct bench *bench, struct bench_row *row,
 static double least_cpu_of_all(const struct bench *bench)
 {
 	double least = 0;
-	unsigned i;
 
-	for (i = 0; i < bench->nr_rows; i++) {
+	for (unsigned i = 0; i < bench->nr_rows; i++) {
 		double row = bench->rows[i].least_cpu_seconds;
 
 		if (row > 0 && (!least || row < least))
@@ -309,9 +308,7 @@ static bool may_double(const struct bench *bench, const struct course *course,
 
 static void set_size(struct bench *bench, uint64_t bytes)
 {
-	unsigned i;
-
-	for (i = 0; i < bench->nr_rows; i++)
+	for (unsigned i = 0; i < bench->nr_rows; i++)
 		bench->rows[i].least_cpu_seconds *=
 			(double)bytes / bench->size_bytes;
 	bench->size_bytes = bytes;
@@ -337,9 +334,7 @@ static int warm_up(struct bench *bench, struct course *course)
 
 static void forget_samples(struct bench *bench)
 {
-	unsigned i;
-
-	for (i = 0; i < bench->nr_rows; i++) {
+	for (unsigned i = 0; i < bench->nr_rows; i++) {
 		bench->rows[i].nr = 0;
 		bench->rows[i].threads_used = 0;
 	}
@@ -451,9 +446,7 @@ int bench_measure(struct bench *bench, const char *command)
 
 void bench_free(struct bench *bench)
 {
-	unsigned i;
-
-	for (i = 0; i < bench->nr_rows; i++)
+	for (unsigned i = 0; i < bench->nr_rows; i++)
 		free(bench->rows[i].seconds);
 	free(bench->rows);
 }

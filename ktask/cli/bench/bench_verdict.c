@@ -21,9 +21,9 @@ static const char *plural_suffix(unsigned nr)
 /* An interrupt may leave some rows a round behind. */
 static unsigned nr_rounds(const struct bench_figures *figures, unsigned nr)
 {
-	unsigned i, rounds = figures[0].speedup.pairs;
+	unsigned rounds = figures[0].speedup.pairs;
 
-	for (i = 1; i < nr; i++)
+	for (unsigned i = 1; i < nr; i++)
 		if (figures[i].speedup.pairs < rounds)
 			rounds = figures[i].speedup.pairs;
 	return rounds;
@@ -33,9 +33,8 @@ static unsigned nr_rounds(const struct bench_figures *figures, unsigned nr)
 static double widest_interval(const struct bench_figures *figures, unsigned nr)
 {
 	double width = 0;
-	unsigned i;
 
-	for (i = 1; i < nr; i++)
+	for (unsigned i = 1; i < nr; i++)
 		if (ratio_width(&figures[i].speedup) > width)
 			width = ratio_width(&figures[i].speedup);
 	return width;
@@ -43,9 +42,9 @@ static double widest_interval(const struct bench_figures *figures, unsigned nr)
 
 static unsigned nr_hidden(const struct bench_figures *figures, unsigned nr)
 {
-	unsigned i, hidden = 0;
+	unsigned hidden = 0;
 
-	for (i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++)
 		hidden += !figures[i].shown;
 	return hidden;
 }

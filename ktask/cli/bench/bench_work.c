@@ -44,9 +44,7 @@ static const struct kind {
 /* The scenes come first, then the operations in the library's order. */
 static int scene_at(unsigned index, struct bench_work *work)
 {
-	size_t i;
-
-	for (i = 0; i < NR_KINDS; i++) {
+	for (size_t i = 0; i < NR_KINDS; i++) {
 		if (!kinds[i].op || index--)
 			continue;
 		*work = (struct bench_work){
@@ -65,18 +63,15 @@ static int scene_at(unsigned index, struct bench_work *work)
 static unsigned nr_scenes(void)
 {
 	unsigned nr = 0;
-	size_t i;
 
-	for (i = 0; i < NR_KINDS; i++)
+	for (size_t i = 0; i < NR_KINDS; i++)
 		nr += kinds[i].op != NULL;
 	return nr;
 }
 
 static const struct kind *kind_of(const struct ktask_op *op)
 {
-	size_t i;
-
-	for (i = 0; i < NR_KINDS; i++)
+	for (size_t i = 0; i < NR_KINDS; i++)
 		if (!kinds[i].op && !strcmp(kinds[i].name, ktask_op_name(op)))
 			return &kinds[i];
 	return NULL;
@@ -85,9 +80,8 @@ static const struct kind *kind_of(const struct ktask_op *op)
 const struct ktask_op *bench_op_at(unsigned index)
 {
 	const struct ktask_op *op;
-	unsigned i;
 
-	for (i = 0; (op = ktask_op_at(i)); i++) {
+	for (unsigned i = 0; (op = ktask_op_at(i)); i++) {
 		const struct kind *kind = kind_of(op);
 
 		if (!(kind && kind->left_out) && !index--)
@@ -142,10 +136,10 @@ static void advise_kernel(const struct bench_work *work, void *addr, size_t len)
 /* Aligned to a huge page, as allocators of big memory do. */
 static void *map_range(const struct bench_work *work, size_t len)
 {
-	char *addr, *start;
+	char *start;
+	char *addr = mmap(NULL, len + HUGE_BYTES, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	addr = mmap(NULL, len + HUGE_BYTES, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (addr == MAP_FAILED)
 		return NULL;
 	start = addr + -(uintptr_t)addr % HUGE_BYTES;

@@ -48,10 +48,9 @@ static void write_quoted(FILE *script, const char *text)
 static void write_data(FILE *script, const struct plot *plot)
 {
 	const struct plot_point *point;
-	unsigned i;
 
 	fputs("$data << END\n", script);
-	for (i = 0; i < plot->nr_points; i++) {
+	for (unsigned i = 0; i < plot->nr_points; i++) {
 		point = &plot->points[i];
 		fprintf(script, "%u %.4f %.4f %.4f \"%.3g s\"\n",
 			point->threads, point->speedup, point->low, point->high,
@@ -179,9 +178,9 @@ int plot_verify(const char *path)
 int plot_write(const char *path, const struct plot *plot)
 {
 	struct sigaction ignored = { .sa_handler = SIG_IGN }, former;
-	int status, output;
+	int status;
+	int output = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
-	output = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (output < 0)
 		return say_error(errno, "plotting to %s", path);
 	/* A gnuplot that dies must not take this process with it. */

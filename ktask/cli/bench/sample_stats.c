@@ -18,14 +18,13 @@ struct stats stats_of(double *samples, unsigned nr)
 {
 	struct stats stats = { 0 };
 	double squares = 0;
-	unsigned i;
 
 	qsort(samples, nr, sizeof(*samples), compare_doubles);
 	stats.least = samples[0];
 	stats.median = (samples[(nr - 1) / 2] + samples[nr / 2]) / 2;
-	for (i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++)
 		stats.mean += samples[i] / nr;
-	for (i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++)
 		squares +=
 			(samples[i] - stats.mean) * (samples[i] - stats.mean);
 	if (nr > 1 && stats.mean > 0)

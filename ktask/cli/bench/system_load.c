@@ -19,7 +19,7 @@ static void read_machine(struct busy *busy)
 	unsigned long long ticks[NR_FIELDS] = { 0 };
 	double hertz = sysconf(_SC_CLK_TCK);
 	FILE *file = fopen("/proc/stat", "re");
-	int i, found = 0;
+	int found = 0;
 
 	busy->unknown = !file;
 	if (!file)
@@ -29,7 +29,7 @@ static void read_machine(struct busy *busy)
 		       fscanf(file, "%llu", &ticks[found]) == 1)
 			found++;
 	fclose(file);
-	for (i = 0; i < found; i++)
+	for (int i = 0; i < found; i++)
 		if (i != IDLE && i != IOWAIT && i != STEAL)
 			busy->machine_seconds += ticks[i] / hertz;
 	busy->stolen_seconds = ticks[STEAL] / hertz;

@@ -22,12 +22,12 @@ unsigned pick_first(unsigned max, unsigned counts[PICK_MAX])
 
 unsigned pick_best(const struct pick *points, unsigned nr)
 {
-	unsigned i, fastest = 0;
+	unsigned fastest = 0;
 
-	for (i = 1; i < nr; i++)
+	for (unsigned i = 1; i < nr; i++)
 		if (points[i].seconds < points[fastest].seconds)
 			fastest = i;
-	for (i = 0; i < fastest; i++)
+	for (unsigned i = 0; i < fastest; i++)
 		if (points[i].seconds <= AS_GOOD * points[fastest].seconds)
 			return i;
 	return fastest;

@@ -44,9 +44,7 @@ static void begin_phase(struct bench *phase, const struct tune *tune)
 /* Samples of a count that was measured before join the others. */
 static void merge_samples(struct bench_row *to, const struct bench_row *from)
 {
-	unsigned i;
-
-	for (i = 0; i < from->nr; i++) {
+	for (unsigned i = 0; i < from->nr; i++) {
 		to->seconds[i] = from->seconds[i];
 		to->cpu_seconds[i] = from->cpu_seconds[i];
 		to->job_cpu_seconds[i] = from->job_cpu_seconds[i];
@@ -56,9 +54,7 @@ static void merge_samples(struct bench_row *to, const struct bench_row *from)
 
 static struct bench_row *row_of(struct bench *bench, unsigned threads)
 {
-	unsigned i;
-
-	for (i = 0; i < bench->nr_rows; i++)
+	for (unsigned i = 0; i < bench->nr_rows; i++)
 		if (bench->rows[i].threads == threads)
 			return &bench->rows[i];
 	return NULL;
@@ -74,9 +70,7 @@ static int by_threads(const void *a, const void *b)
 /* The newest samples of a count are compared with those of its neighbours. */
 static int merge_phase(struct bench *counts, struct bench *phase)
 {
-	unsigned i;
-
-	for (i = 0; i < phase->nr_rows; i++) {
+	for (unsigned i = 0; i < phase->nr_rows; i++) {
 		struct bench_row *from = &phase->rows[i];
 		struct bench_row *to = row_of(counts, from->threads);
 
@@ -105,10 +99,9 @@ static int measure_counts(struct tune *tune, const unsigned *threads,
 {
 	struct bench phase;
 	int status = 0;
-	unsigned i;
 
 	begin_phase(&phase, tune);
-	for (i = 0; i < nr && !status; i++)
+	for (unsigned i = 0; i < nr && !status; i++)
 		if (bench_add_row(&phase, threads[i], 0))
 			status = no_memory();
 	if (!status)
@@ -162,9 +155,9 @@ static unsigned best_chunk_us(const struct bench *chunks)
 	const struct bench_row *usual = &chunks->rows[0];
 	struct stats least = stats_of(usual->seconds, usual->nr);
 	double bar = least.median * (1 - CHUNK_GAIN_PCT / 100.0);
-	unsigned i, best = 0;
+	unsigned best = 0;
 
-	for (i = 1; i < chunks->nr_rows; i++) {
+	for (unsigned i = 1; i < chunks->nr_rows; i++) {
 		const struct bench_row *row = &chunks->rows[i];
 		struct stats stats = stats_of(row->seconds, row->nr);
 		double noise = stats.stddev_pct + least.stddev_pct;
@@ -182,13 +175,12 @@ static unsigned best_chunk_us(const struct bench *chunks)
 static int find_chunk(struct tune *tune)
 {
 	struct bench *chunks = &tune->chunks;
-	unsigned i;
 	int status;
 
 	if (tune->best.threads == 1)
 		return 0;
 	begin_phase(chunks, tune);
-	for (i = 0; i < NR_CHUNK_TIMES; i++)
+	for (unsigned i = 0; i < NR_CHUNK_TIMES; i++)
 		if (bench_add_row(chunks, tune->best.threads,
 				  chunk_times_us[i]))
 			return no_memory();

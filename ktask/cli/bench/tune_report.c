@@ -21,13 +21,12 @@ static unsigned chunk_us(const struct tune *tune)
 static void print_chunks(const struct bench *chunks)
 {
 	double usual;
-	unsigned i;
 
 	if (!chunks->nr_rows)
 		return;
 	usual = stats_of(chunks->rows[0].seconds, chunks->rows[0].nr).median;
 	printf("\n  chunk us  speedup  average sec (± %%)\n");
-	for (i = 0; i < chunks->nr_rows; i++) {
+	for (unsigned i = 0; i < chunks->nr_rows; i++) {
 		const struct bench_row *row = &chunks->rows[i];
 		struct stats stats = stats_of(row->seconds, row->nr);
 		char percent[16] = "-"; /* one run has no deviation */
@@ -64,9 +63,8 @@ void tune_print(const struct tune *tune)
 static json_t *chunks_json(const struct bench *chunks)
 {
 	json_t *array = json_array();
-	unsigned i;
 
-	for (i = 0; i < chunks->nr_rows; i++) {
+	for (unsigned i = 0; i < chunks->nr_rows; i++) {
 		const struct bench_row *row = &chunks->rows[i];
 		struct stats stats = stats_of(row->seconds, row->nr);
 

@@ -86,9 +86,8 @@ static const char *take_pages(const char *text, void *to)
 	static const char *const kinds[] = { [PAGES_DEFAULT] = "default",
 					     [PAGES_SMALL] = "small",
 					     [PAGES_HUGE] = "huge" };
-	int i;
 
-	for (i = PAGES_DEFAULT; i <= PAGES_HUGE; i++)
+	for (int i = PAGES_DEFAULT; i <= PAGES_HUGE; i++)
 		if (!strcmp(text, kinds[i])) {
 			*(int *)to = i;
 			return NULL;
@@ -218,9 +217,7 @@ static int report_bench(const struct bench *bench, const struct settings *set)
 
 static int add_thread_rows(struct bench *bench, const struct thread_list *list)
 {
-	int i;
-
-	for (i = 0; i < list->nr; i++)
+	for (int i = 0; i < list->nr; i++)
 		if (bench_add_row(bench, list->counts[i], 0))
 			return say_error(ENOMEM,
 					 "bench: allocating the results");
@@ -232,7 +229,6 @@ static int add_command_rows(struct bench *bench, const struct settings *set)
 	/* Lasts as long as the rows do; there is one set of them. */
 	static char names[256];
 	char *comma = NULL;
-	int i;
 
 	if (set->names) {
 		snprintf(names, sizeof(names), "%s", set->names);
@@ -242,7 +238,7 @@ static int add_command_rows(struct bench *bench, const struct settings *set)
 					 set->names);
 		*comma = '\0';
 	}
-	for (i = 0; i < NR_SIDES; i++) {
+	for (int i = 0; i < NR_SIDES; i++) {
 		struct bench_row *row;
 
 		if (bench_add_row(bench, 0, 0))
@@ -316,9 +312,8 @@ int cmd_bench(int argc, char **argv)
 {
 	static struct settings set = { .pages = -1 };
 	struct bench bench = { 0 };
-	int status;
+	int status = parse_settings(&set, argc, argv);
 
-	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
 	interrupt_catch();

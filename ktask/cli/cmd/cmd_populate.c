@@ -126,9 +126,8 @@ int cmd_populate(int argc, char **argv)
 {
 	struct settings set = { 0 };
 	struct warm warm;
-	int status;
+	int status = parse_settings(&set, argc, argv);
 
-	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
 	status = open_warm(&warm, &set);

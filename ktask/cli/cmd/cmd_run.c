@@ -313,9 +313,8 @@ static int start_command(const struct settings *set, char **command)
 int cmd_run(int argc, char **argv)
 {
 	struct settings set = { 0 };
-	int status;
+	int status = parse_settings(&set, argc, argv);
 
-	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
 	set.filter = filter_judge();

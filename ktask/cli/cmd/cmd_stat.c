@@ -103,9 +103,8 @@ static struct sigaction former[NR_SIGNALS];
 static void take_signals(void)
 {
 	struct sigaction action = { .sa_flags = SA_RESTART };
-	unsigned i;
 
-	for (i = 0; i < NR_SIGNALS; i++) {
+	for (unsigned i = 0; i < NR_SIGNALS; i++) {
 		action.sa_handler = i < 2 ? SIG_IGN : pass_on;
 		sigaction(signals[i], NULL, &former[i]);
 		if (former[i].sa_handler != SIG_IGN)
@@ -115,9 +114,7 @@ static void take_signals(void)
 
 static void return_signals(void)
 {
-	unsigned i;
-
-	for (i = 0; i < NR_SIGNALS; i++)
+	for (unsigned i = 0; i < NR_SIGNALS; i++)
 		sigaction(signals[i], &former[i], NULL);
 }
 
@@ -312,9 +309,9 @@ int cmd_stat(int argc, char **argv)
 {
 	struct settings set = { 0 };
 	struct stat_command command;
-	int status, fd;
+	int fd;
+	int status = parse_settings(&set, argc, argv);
 
-	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
 	status = verify_targets(&set);

@@ -43,10 +43,9 @@ struct settings {
 
 static const char *take_interval(const char *text, void *to)
 {
-	double seconds;
 	char *end;
+	double seconds = strtod(text, &end);
 
-	seconds = strtod(text, &end);
 	/* Also refuses what is no number at all. */
 	if (end == text || *end || !(seconds >= 0.01) || seconds > MAX_SECONDS)
 		return "not a number of seconds from 0.01 to 3600";
@@ -161,9 +160,9 @@ int cmd_top(int argc, char **argv)
 {
 	struct settings set = { .interval_ms = 1000 };
 	hwloc_topology_t topology;
-	int error, status;
+	int error;
+	int status = parse_settings(&set, argc, argv);
 
-	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
 	error = machine_topology(&topology);

@@ -51,10 +51,9 @@ static int read_limits(struct topo *topo)
 static void read_engines(struct topo *topo)
 {
 	const struct ktask_op *op;
-	unsigned i;
 
 	topo->nr_engines = 0;
-	for (i = 0; (op = ktask_op_at(i)); i++) {
+	for (unsigned i = 0; (op = ktask_op_at(i)); i++) {
 		struct topo_engine *found = &topo->engines[topo->nr_engines];
 
 		if (topo->nr_engines == TOPO_ENGINES)

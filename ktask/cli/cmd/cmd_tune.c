@@ -184,9 +184,8 @@ static int tune_all(const struct settings *set, json_t *array)
 {
 	const char *name = set->operation;
 	int status = 0;
-	unsigned i;
 
-	for (i = 0; !interrupt_seen(); i++) {
+	for (unsigned i = 0; !interrupt_seen(); i++) {
 		struct tune tune = { 0 };
 
 		if (!set->operation)
@@ -221,9 +220,8 @@ int cmd_tune(int argc, char **argv)
 {
 	struct settings set = { .runs = 5 };
 	json_t *array;
-	int status;
+	int status = parse_settings(&set, argc, argv);
 
-	status = parse_settings(&set, argc, argv);
 	if (status)
 		return status;
 	status = verify_targets(&set);

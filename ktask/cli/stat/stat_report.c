@@ -66,9 +66,8 @@ static void print_op(FILE *out, const struct stat_op *op)
 static void print_notes(FILE *out, const struct stat_jobs *jobs)
 {
 	bool unknown = false;
-	unsigned i;
 
-	for (i = 0; i < jobs->nr_ops; i++)
+	for (unsigned i = 0; i < jobs->nr_ops; i++)
 		unknown |= stat_speedup(&jobs->ops[i]) <= 0;
 	if (unknown)
 		fprintf(out,
@@ -82,8 +81,6 @@ static void print_notes(FILE *out, const struct stat_jobs *jobs)
 void stat_print(FILE *out, const struct stat_command *command,
 		const struct stat_jobs *jobs)
 {
-	unsigned i;
-
 	print_command(out, command);
 	if (!jobs->nr_jobs) {
 		fprintf(out, "no job was large enough to be split\n");
@@ -93,7 +90,7 @@ void stat_print(FILE *out, const struct stat_command *command,
 	fprintf(out, "\n%-15s %6s %10s %14s %8s %8s %8s %5s %5s %7s\n", "job",
 		"count", "amount", "rate", "wall s", "caller s", "helper s",
 		"thr", "lent", "speedup");
-	for (i = 0; i < jobs->nr_ops; i++)
+	for (unsigned i = 0; i < jobs->nr_ops; i++)
 		print_op(out, &jobs->ops[i]);
 	print_notes(out, jobs);
 }

@@ -8,13 +8,12 @@
 static json_t *nodes_json(const struct top *top, const struct top_job *job)
 {
 	json_t *array = json_array();
-	unsigned i;
 
 	if (job && !job->seen) {
 		json_decref(array);
 		return json_null();
 	}
-	for (i = 0; i < top->nr_nodes; i++)
+	for (unsigned i = 0; i < top->nr_nodes; i++)
 		json_array_append_new(
 			array,
 			json_pack("{s:i s:i}", "node", top->node_ids[i],
@@ -49,9 +48,8 @@ static json_t *not_seen_json(const struct top *top)
 {
 	json_t *array = json_array();
 	char buf[128];
-	unsigned i;
 
-	for (i = 0; top_not_seen(top, i, buf); i++)
+	for (unsigned i = 0; top_not_seen(top, i, buf); i++)
 		json_array_append_new(array, json_string(buf));
 	return array;
 }

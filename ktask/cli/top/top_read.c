@@ -89,9 +89,9 @@ static void read_helpers(struct top_job *job, hwloc_topology_t topology)
 
 unsigned top_node(const struct top *top, unsigned index)
 {
-	unsigned sum = 0, i;
+	unsigned sum = 0;
 
-	for (i = 0; i < top->nr_jobs; i++)
+	for (unsigned i = 0; i < top->nr_jobs; i++)
 		sum += top->jobs[i].nodes[index];
 	return sum;
 }
@@ -121,10 +121,8 @@ static void name_user(struct top_job *job)
 /* Another user's process may have put anything there. */
 static void make_printable(char *name, size_t size)
 {
-	size_t i;
-
 	name[size - 1] = '\0';
-	for (i = 0; name[i]; i++)
+	for (size_t i = 0; name[i]; i++)
 		if (name[i] < ' ' || name[i] > '~')
 			name[i] = '?';
 	if (!name[0])
@@ -135,9 +133,7 @@ static void make_printable(char *name, size_t size)
 static const struct top_job *find_before(const struct top *before,
 					 const struct ktask_job_info *info)
 {
-	unsigned i;
-
-	for (i = 0; before && i < before->nr_jobs; i++) {
+	for (unsigned i = 0; before && i < before->nr_jobs; i++) {
 		const struct ktask_job_info *then = &before->jobs[i].info;
 
 		if (then->pid == info->pid && then->uid == info->uid &&
@@ -212,13 +208,11 @@ static int read_jobs(struct top *top)
 int top_read(struct top *top, hwloc_topology_t topology,
 	     const struct top *before)
 {
-	unsigned i;
-
 	memset(top, 0, sizeof(*top));
 	read_nodes(top, topology);
 	if (read_jobs(top))
 		return -ENOMEM;
-	for (i = 0; i < top->nr_jobs; i++)
+	for (unsigned i = 0; i < top->nr_jobs; i++)
 		complete_job(&top->jobs[i], topology, before);
 	qsort(top->jobs, top->nr_jobs, sizeof(*top->jobs), by_pid);
 	return 0;
@@ -235,9 +229,9 @@ void top_free(struct top *top)
 
 static unsigned nr_unseen(const struct top *top)
 {
-	unsigned nr = 0, i;
+	unsigned nr = 0;
 
-	for (i = 0; i < top->nr_jobs; i++)
+	for (unsigned i = 0; i < top->nr_jobs; i++)
 		nr += !top->jobs[i].seen;
 	return nr;
 }

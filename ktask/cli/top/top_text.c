@@ -37,9 +37,9 @@ print_line(struct page *page, const char *format, ...)
 
 static unsigned all_helpers(const struct top *top)
 {
-	unsigned sum = 0, i;
+	unsigned sum = 0;
 
-	for (i = 0; i < top->nr_jobs; i++)
+	for (unsigned i = 0; i < top->nr_jobs; i++)
 		sum += top->jobs[i].info.helpers;
 	return sum;
 }
@@ -48,9 +48,8 @@ static void print_sums(struct page *page, const struct top *top)
 {
 	char nodes[256] = "";
 	size_t len = 0;
-	unsigned i;
 
-	for (i = 0; top->nr_nodes > 1 && i < top->nr_nodes; i++) {
+	for (unsigned i = 0; top->nr_nodes > 1 && i < top->nr_nodes; i++) {
 		int put = snprintf(nodes + len, sizeof(nodes) - len, "%s%u: %u",
 				   i ? ", " : "; running on node ",
 				   top->node_ids[i], top_node(top, i));
@@ -89,10 +88,9 @@ static void nodes_text(char *text, size_t size, const struct top *top,
 		       const struct top_job *job)
 {
 	size_t len = 0;
-	unsigned i;
 
 	text[0] = '\0';
-	for (i = 0; top->nr_nodes > 1 && i < top->nr_nodes; i++) {
+	for (unsigned i = 0; top->nr_nodes > 1 && i < top->nr_nodes; i++) {
 		int put;
 
 		if (!job->seen)
@@ -143,7 +141,7 @@ void top_print(FILE *out, const struct top *top, unsigned rows,
 			     .end = end,
 			     .rows = rows ? rows : UINT32_MAX,
 			     .columns = columns };
-	unsigned i, nr_rows;
+	unsigned nr_rows;
 	char buf[128];
 
 	print_sums(&page, top);
@@ -154,7 +152,7 @@ void top_print(FILE *out, const struct top *top, unsigned rows,
 	nr_rows = page.rows;
 	if (rows && nr_rows > rows_of_rest(top))
 		nr_rows -= rows_of_rest(top);
-	for (i = 0; i < top->nr_jobs && i < nr_rows; i++) {
+	for (unsigned i = 0; i < top->nr_jobs && i < nr_rows; i++) {
 		if (i + 1 == nr_rows && i + 1 < top->nr_jobs) {
 			print_line(&page, "%7s %u more", "...",
 				   top->nr_jobs - i);
@@ -163,6 +161,6 @@ void top_print(FILE *out, const struct top *top, unsigned rows,
 		print_job(&page, top, &top->jobs[i]);
 	}
 	print_line(&page, "%s", "");
-	for (i = 0; top_not_seen(top, i, buf); i++)
+	for (unsigned i = 0; top_not_seen(top, i, buf); i++)
 		print_line(&page, "not seen: %s", buf);
 }

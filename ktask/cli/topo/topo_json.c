@@ -67,9 +67,8 @@ static json_t *caches_json(const struct topo *topo)
 static json_t *limits_json(const struct topo *topo)
 {
 	json_t *array = json_array();
-	unsigned i;
 
-	for (i = 0; i < topo->nr_limits; i++)
+	for (unsigned i = 0; i < topo->nr_limits; i++)
 		json_array_append_new(
 			array,
 			json_pack("{s:s s:i s:o}", "name", topo->limits[i].name,
@@ -81,9 +80,8 @@ static json_t *limits_json(const struct topo *topo)
 static json_t *engines_json(const struct topo *topo)
 {
 	json_t *array = json_array();
-	unsigned i;
 
-	for (i = 0; i < topo->nr_engines; i++) {
+	for (unsigned i = 0; i < topo->nr_engines; i++) {
 		const struct topo_engine *e = &topo->engines[i];
 
 		json_array_append_new(

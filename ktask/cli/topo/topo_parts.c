@@ -38,10 +38,10 @@ unsigned topo_caches(const struct topo *topo,
 		     struct topo_cache caches[TOPO_CACHES])
 {
 	struct topo_cache found;
-	unsigned i, nr = 0;
+	unsigned nr = 0;
 	hwloc_obj_t cache;
 
-	for (i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+	for (unsigned i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
 		cache = NULL;
 		while ((cache = hwloc_get_next_obj_by_type(
 				topo->hwloc, levels[i].type, cache))) {

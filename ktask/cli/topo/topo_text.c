@@ -105,9 +105,8 @@ static void print_limit(const struct ktask_limit *limit, bool least, int width)
 static int limits_width(const struct topo *topo)
 {
 	int len, width = 5;
-	unsigned i;
 
-	for (i = 0; i < topo->nr_limits; i++) {
+	for (unsigned i = 0; i < topo->nr_limits; i++) {
 		len = strlen(topo->limits[i].name);
 		if (len > width)
 			width = len;
@@ -118,26 +117,23 @@ static int limits_width(const struct topo *topo)
 static void print_limits(const struct topo *topo)
 {
 	int width = limits_width(topo);
-	unsigned i;
 
 	printf("\nA job started here gets at most %u thread%s, the caller included:\n\n",
 	       topo->threads, topo->threads == 1 ? "" : "s");
 	printf("  %-*s  threads  why\n", width, "limit");
-	for (i = 0; i < topo->nr_limits; i++)
+	for (unsigned i = 0; i < topo->nr_limits; i++)
 		print_limit(&topo->limits[i],
 			    topo->limits[i].threads == topo->threads, width);
 }
 
 static void print_engines(const struct topo *topo)
 {
-	unsigned i;
-
 	if (!topo->nr_engines)
 		return;
 	printf("\nLarge jobs are done by helpers of this process (user) or of "
 	       "the kernel's module:\n\n");
 	printf("  operation  engine   why\n");
-	for (i = 0; i < topo->nr_engines; i++)
+	for (unsigned i = 0; i < topo->nr_engines; i++)
 		printf("  %-9s  %-7s  %s\n", topo->engines[i].operation,
 		       topo->engines[i].engine.name,
 		       topo->engines[i].engine.why);

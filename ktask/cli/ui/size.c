@@ -29,9 +29,9 @@ int size_parse(const char *text, uint64_t *bytes)
 	const char *unit;
 	uint64_t value;
 	char *end;
-	int error, shift = 0;
+	int shift = 0;
+	int error = parse_number(text, &end, &value);
 
-	error = parse_number(text, &end, &value);
 	if (error)
 		return error;
 	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
@@ -108,7 +108,6 @@ static int range_parse(const char **text, unsigned char *wanted)
 int list_parse(const char *text, unsigned *counts)
 {
 	unsigned char wanted[MAX_THREADS + 1] = { 0 };
-	unsigned i;
 	int nr = 0;
 
 	for (;;) {
@@ -119,7 +118,7 @@ int list_parse(const char *text, unsigned *counts)
 		if (*text++ != ',')
 			return -EINVAL;
 	}
-	for (i = 1; i <= MAX_THREADS; i++)
+	for (unsigned i = 1; i <= MAX_THREADS; i++)
 		if (wanted[i])
 			counts[nr++] = i;
 	return nr;
