@@ -6,7 +6,6 @@
 #define OPS_ADVISE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* For C libraries whose headers are older than the calls (5.14). */

@@ -13,7 +13,6 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "fault.h"
 

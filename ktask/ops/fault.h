@@ -10,7 +10,6 @@
 #ifndef OPS_FAULT_H
 #define OPS_FAULT_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /**

@@ -16,7 +16,6 @@
  * takes 2 us.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

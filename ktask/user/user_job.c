@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "user/account.h"
 #include "user/blocking/user_monitor.h"

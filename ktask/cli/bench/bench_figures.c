@@ -9,7 +9,6 @@
  * Rows that were measured in rounds of their own (bench->unpaired) have no
  * pairs; only there a speedup is a ratio of medians.
  */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,10 +6,8 @@
  * (--anon) is given back at once, which warms a virtual machine's memory in
  * its host, and measures.  What can be warmed, and how, is in warm_target.c.
  */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <ktask/ops.h>
 

@@ -6,10 +6,8 @@
  * This file owns the options, the way through the operations, and writing down
  * what was found; tune_measure.c measures.
  */
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"

@@ -5,7 +5,6 @@
  * `ktask populate` maps one file and makes its pages, also of tmpfs and
  * hugetlbfs; this reads, which takes no memory but the cache's.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /*
  * What `ktask stat` says: the command as a whole, then its jobs by operation.
  */
-#include <string.h>
 #include <sys/wait.h>
 
 #include "cli/ui/size.h"

@@ -7,7 +7,6 @@
 #define KTASK_CLI_TOP_H
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include <hwloc.h>

@@ -4,7 +4,6 @@
  * seen.  Cut to the screen: the last jobs first, then what is not seen.
  */
 #include <stdarg.h>
-#include <string.h>
 
 #include "cli/ui/bar.h"
 #include "cli/ui/size.h"

@@ -3,7 +3,6 @@
  * `ktask topo --json`.  CPUs are lists as the kernel writes them ("0-3,8"),
  * distances stand in the order of the nodes, null where unknown.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cli/ui/text.h"

@@ -3,7 +3,6 @@
  * Parts of hwloc's tree that both forms of `ktask topo` show.
  * Machines with unequal cores have several kinds of one level.
  */
-#include <stdlib.h>
 
 #include "topo_command.h"
 

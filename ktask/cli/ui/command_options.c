@@ -2,7 +2,6 @@
 /*
  * Options: see command_options.h.
  */
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <ktask/ops.h>

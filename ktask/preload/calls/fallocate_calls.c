@@ -19,12 +19,10 @@
  * process (a control group's limit), so that the call then fails.
  */
 #include <fcntl.h>
-#include <linux/falloc.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
 #include <ktask/ops.h>
 

@@ -11,7 +11,6 @@
  */
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 
 #include "preload/shim.h"
 

@@ -8,7 +8,6 @@
  * namespace than the watcher there is none: its number would be another's.
  */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

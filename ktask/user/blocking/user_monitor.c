@@ -10,7 +10,6 @@
  *	A: written by any thread, read by any: kt_load() and kt_store()
  */
 #include <errno.h>
-#include <string.h>
 
 #include <ktask/monitor.h>
 

@@ -5,8 +5,6 @@
 #ifndef KTASK_USER_MONITOR_H
 #define KTASK_USER_MONITOR_H
 
-#include <stdbool.h>
-
 /* monitor_join - the calling thread, if there is a monitor; cheap when done */
 void monitor_join(void);
 

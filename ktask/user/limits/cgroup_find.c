@@ -7,7 +7,6 @@
  * are told relative to the reader's cgroup namespace, where "/.." is its parent.
  * The directory is the mount point and what of G goes beyond R.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -9,8 +9,6 @@
 #ifndef KTASK_USER_CONFIG_H
 #define KTASK_USER_CONFIG_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #define CONFIG_PATH "/etc/ktask.conf"
