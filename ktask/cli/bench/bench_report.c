@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "plot.h"
 #include "cli/ui/size.h"
+#include "cli/ui/text.h"
 
 #define INTERVAL_TEXT 40
 
@@ -118,7 +119,7 @@ void bench_print_plan(const struct bench *bench)
 	print_title(bench);
 	if (bench->runs)
 		printf("Measuring %u round%s.\n", bench->runs,
-		       bench->runs == 1 ? "" : "s");
+		       plural_suffix(bench->runs));
 	else
 		printf("Measuring for at most %.0f s, until each speedup is "
 		       "known within %.0f %%.\n",

@@ -34,6 +34,7 @@
 #include "cli/ui/interrupt.h"
 #include "cli/ui/message.h"
 #include "cli/ui/size.h"
+#include "cli/ui/text.h"
 #include "util/clock.h"
 
 #define MAX_REPEATS 2
@@ -64,7 +65,7 @@ static void what_text(const struct bench_row *row, char buf[40])
 		snprintf(buf, 40, "%s", row->name);
 	else
 		snprintf(buf, 40, "%u thread%s", row->threads,
-			 row->threads == 1 ? "" : "s");
+			 plural_suffix(row->threads));
 }
 
 /* The warm-up round is slower: no estimate from its first runs. */

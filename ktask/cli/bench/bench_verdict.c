@@ -7,16 +7,12 @@
 
 #include "bench.h"
 #include "cli/ui/size.h"
+#include "cli/ui/text.h"
 
 /* Less than that, of all CPUs, disturbs nobody. */
 #define BUSY_PART 0.05
 /* More than that leaves helpers little to do. */
 #define MUCH_BUSY_PART 0.3
-
-static const char *plural_suffix(unsigned nr)
-{
-	return nr == 1 ? "" : "s";
-}
 
 /* An interrupt may leave some rows a round behind. */
 static unsigned nr_rounds(const struct bench_figures *figures, unsigned nr)

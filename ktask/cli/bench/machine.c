@@ -129,11 +129,6 @@ json_t *machine_json(const struct machine *machine)
 		ktask_version(), "this_system", machine->this_system);
 }
 
-static const char *plural_suffix(unsigned nr)
-{
-	return nr == 1 ? "" : "s";
-}
-
 const char *machine_text(const struct machine *machine, char buf[MACHINE_TEXT])
 {
 	char memory[SIZE_TEXT];

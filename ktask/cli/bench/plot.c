@@ -17,6 +17,7 @@
 #include "plot.h"
 #include "cli/ui/message.h"
 #include "cli/ui/target.h"
+#include "cli/ui/text.h"
 
 extern char **environ;
 
@@ -94,7 +95,7 @@ static void write_script(FILE *script, const char *path,
 	}
 	fputs(" noenhanced\n", script);
 	fprintf(script, "set ylabel 'speedup over %u thread%s'\n", first,
-		first == 1 ? "" : "s");
+		plural_suffix(first));
 	fprintf(script, "set xrange [%g:%g]\nset yrange [0:%g]\n", first - 0.5,
 		last + 0.5, 1.15 * last / first);
 	/* A tic for each row while they fit, whole numbers otherwise. */

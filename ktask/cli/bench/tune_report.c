@@ -46,7 +46,7 @@ void tune_print(const struct tune *tune)
 	bench_print(&tune->counts);
 	print_chunks(&tune->chunks);
 	printf("\nbest: %u thread%s of %u, chunks of %u us; one thread does %.2f GB/s\n",
-	       best->threads, best->threads == 1 ? "" : "s", best->max_threads,
+	       best->threads, plural_suffix(best->threads), best->max_threads,
 	       chunk_us(tune), best->single_rate / 1e9);
 	if (!tune_load_known(tune))
 		printf("what other processes did meanwhile is not known: "

@@ -111,7 +111,7 @@ static int report_result(const struct walk *walk,
 					    "threads", (int)result->threads,
 					    "errors", walk->failures),
 				  NULL);
-	printf("%zu file%s: %s\n", nr, nr == 1 ? "" : "s",
+	printf("%zu file%s: %s\n", nr, plural_suffix(nr),
 	       progress_result(text, result, result->units));
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include <ktask/ops.h>
 
 #include "top.h"
+#include "cli/ui/text.h"
 #include "util/file.h"
 #include "util/proc_stat.h"
 
@@ -248,7 +249,7 @@ const char *top_not_seen(const struct top *top, unsigned index, char buf[128])
 	snprintf(
 		buf, 128,
 		"processes of %u job%s here (another PID namespace, or hidden)",
-		unseen, unseen == 1 ? "" : "s");
+		unseen, plural_suffix(unseen));
 	if (unseen && !index--)
 		return buf;
 	snprintf(buf, 128,

@@ -8,6 +8,7 @@
 #include "cli/ui/bar.h"
 #include "cli/ui/size.h"
 #include "top.h"
+#include "cli/ui/text.h"
 
 struct page {
 	FILE *out;
@@ -60,8 +61,8 @@ static void print_sums(struct page *page, const struct top *top)
 	print_line(
 		page,
 		"%u job%s, %u helper%s; permits: %u of %u used by this user%s",
-		top->nr_jobs, top->nr_jobs == 1 ? "" : "s", all_helpers(top),
-		all_helpers(top) == 1 ? "" : "s", top->permits.used,
+		top->nr_jobs, plural_suffix(top->nr_jobs), all_helpers(top),
+		plural_suffix(all_helpers(top)), top->permits.used,
 		top->permits.limit, nodes);
 }
 

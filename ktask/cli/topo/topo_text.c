@@ -21,9 +21,9 @@ static void print_counts(const struct machine *machine)
 	unsigned smt = machine->cores ? machine->cpus / machine->cores : 1;
 
 	printf("%u package%s, %u core%s, %u CPU%s (%u thread%s per core)\n",
-	       machine->packages, machine->packages == 1 ? "" : "s",
-	       machine->cores, machine->cores == 1 ? "" : "s", machine->cpus,
-	       machine->cpus == 1 ? "" : "s", smt, smt == 1 ? "" : "s");
+	       machine->packages, plural_suffix(machine->packages),
+	       machine->cores, plural_suffix(machine->cores), machine->cpus,
+	       plural_suffix(machine->cpus), smt, plural_suffix(smt));
 }
 
 /* Wide enough for the longest list of CPUs, so that the columns stand. */
@@ -119,7 +119,7 @@ static void print_limits(const struct topo *topo)
 	int width = limits_width(topo);
 
 	printf("\nA job started here gets at most %u thread%s, the caller included:\n\n",
-	       topo->threads, topo->threads == 1 ? "" : "s");
+	       topo->threads, plural_suffix(topo->threads));
 	printf("  %-*s  threads  why\n", width, "limit");
 	for (unsigned i = 0; i < topo->nr_limits; i++)
 		print_limit(&topo->limits[i],

@@ -8,6 +8,7 @@
 #include "interrupt.h"
 #include "progress.h"
 #include "size.h"
+#include "text.h"
 
 static int draw_progress(const struct ktask_progress *now, void *bar)
 {
@@ -19,7 +20,7 @@ static int draw_progress(const struct ktask_progress *now, void *bar)
 	rate = (double)now->units_done / now->elapsed_ns;
 	snprintf(note, sizeof(note), "%s, %.2f GB/s, %u thread%s, %s left",
 		 size_text(done, now->units_done), rate, now->threads,
-		 now->threads == 1 ? "" : "s",
+		 plural_suffix(now->threads),
 		 bar_time(left, now->remaining_ns));
 	bar_draw(bar, (double)now->units_done / now->units_total, note);
 	return interrupt_seen();
@@ -54,6 +55,6 @@ const char *progress_result(char buf[PROGRESS_TEXT],
 		 "%s in %.3f s, %.2f GB/s, %u thread%s, %.3f s of CPU",
 		 size_text(size, bytes), seconds,
 		 seconds > 0 ? bytes / seconds / 1e9 : 0.0, result->threads,
-		 result->threads == 1 ? "" : "s", result->cpu_ns / 1e9);
+		 plural_suffix(result->threads), result->cpu_ns / 1e9);
 	return buf;
 }

@@ -8,6 +8,12 @@
 
 #include <jansson.h>
 
+/** plural_suffix - "s" unless there is one */
+static inline const char *plural_suffix(unsigned long nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
 /**
  * text_json - @text as a string
  *

@@ -10,22 +10,22 @@
 #define STALLED_CHUNKS 4
 #define STALLED_MAX_NS 200000000
 
+static void sample_helpers(struct thread_sample *seen,
+			   const struct kt_helpers *helpers, bool closely)
+{
+	for (unsigned i = 0; i < kt_load_acquire(&helpers->nr_used); i++)
+		thread_sample_add(seen, kt_load(&helpers->items[i].host.tid),
+				  closely);
+}
+
 static struct thread_sample sample_all(const struct manager *manager,
 				       bool closely)
 {
-	const struct user_job *job = manager->job;
 	struct thread_sample seen = { 0 };
 
 	thread_sample_add(&seen, manager->caller, closely);
-	for (unsigned i = 0; i < kt_load_acquire(&job->ctx.helpers.nr_used);
-	     i++)
-		thread_sample_add(&seen,
-				  kt_load(&job->ctx.helpers.items[i].host.tid),
-				  closely);
-	for (unsigned i = 0; i < manager->helpers.nr_used; i++)
-		thread_sample_add(&seen,
-				  kt_load(&manager->helpers.items[i].host.tid),
-				  closely);
+	sample_helpers(&seen, &manager->job->ctx.helpers, closely);
+	sample_helpers(&seen, &manager->helpers, closely);
 	return seen;
 }
 
@@ -52,33 +52,34 @@ static uint64_t stall_ns(const struct kt_job *job)
 	return STALLED_NS + STALLED_CHUNKS * KT_MIN(chunk_ns, most);
 }
 
-static unsigned nr_stalled(const struct manager *manager, uint64_t now_ns,
-			   uint64_t long_ns)
+static unsigned stalled_helpers(const struct kt_helpers *helpers,
+				struct thread_progress *last, uint64_t now_ns,
+				uint64_t long_ns)
 {
-	const struct user_job *job = manager->job;
-	struct thread_progress *last = manager->last;
 	unsigned nr = 0;
 
-	nr += thread_is_stalled(last++, manager->caller,
-				kt_load(&job->ctx.caller.units), now_ns,
-				long_ns);
-	for (unsigned i = 0; i < kt_load_acquire(&job->ctx.helpers.nr_used);
-	     i++) {
-		const struct kt_item *item = &job->ctx.helpers.items[i];
-
-		nr += thread_is_stalled(&last[i], kt_load(&item->host.tid),
-					kt_load(&item->worker.units), now_ns,
-					long_ns);
-	}
-	last += job->ctx.helpers.nr;
-	for (unsigned i = 0; i < manager->helpers.nr_used; i++) {
-		const struct kt_item *item = &manager->helpers.items[i];
+	for (unsigned i = 0; i < kt_load_acquire(&helpers->nr_used); i++) {
+		const struct kt_item *item = &helpers->items[i];
 
 		nr += thread_is_stalled(&last[i], kt_load(&item->host.tid),
 					kt_load(&item->worker.units), now_ns,
 					long_ns);
 	}
 	return nr;
+}
+
+static unsigned nr_stalled(const struct manager *manager, uint64_t now_ns,
+			   uint64_t long_ns)
+{
+	const struct user_job *job = manager->job;
+	struct thread_progress *last = manager->last;
+	unsigned nr = thread_is_stalled(last++, manager->caller,
+					kt_load(&job->ctx.caller.units), now_ns,
+					long_ns);
+
+	nr += stalled_helpers(&job->ctx.helpers, last, now_ns, long_ns);
+	last += job->ctx.helpers.nr;
+	return nr + stalled_helpers(&manager->helpers, last, now_ns, long_ns);
 }
 
 /* While units are done, the rate says how many helpers pay (core/io_concurrency.h).  A thread
