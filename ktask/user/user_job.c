@@ -13,7 +13,7 @@
 #include "user/blocking/user_monitor.h"
 #include "user/limits/overload.h"
 #include "user/job_cpus.h"
-#include "user/remaining.h"
+#include "util/remaining.h"
 #include "user/blocking/manager.h"
 
 /* A job shorter than a tick reads policy when nobody did for so long. */

@@ -12,17 +12,23 @@
 /* More than there are. */
 #define LEAST_LIMIT_MOST 32
 
-/* least_limit - threads that policy allows a job of this process, its caller included */
-static inline unsigned least_limit(void)
+static inline unsigned least_limit_of(const struct ktask_limit *limits,
+				      unsigned nr)
 {
-	struct ktask_limit limits[LEAST_LIMIT_MOST];
-	unsigned nr = ktask_limits(limits, LEAST_LIMIT_MOST);
 	unsigned least = UINT_MAX;
 
 	for (unsigned i = 0; i < nr && i < LEAST_LIMIT_MOST; i++)
 		if (limits[i].threads < least)
 			least = limits[i].threads;
 	return least;
+}
+
+/* least_limit - threads that policy allows a job of this process, its caller included */
+static inline unsigned least_limit(void)
+{
+	struct ktask_limit limits[LEAST_LIMIT_MOST];
+
+	return least_limit_of(limits, ktask_limits(limits, LEAST_LIMIT_MOST));
 }
 
 #endif /* KTASK_UTIL_LEAST_LIMIT_H */

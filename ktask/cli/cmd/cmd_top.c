@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/bench/bench.h"
 #include "cmd.h"
@@ -89,7 +90,7 @@ static void draw_jobs(const struct top *top, bool screen)
 		fflush(stdout);
 		return;
 	}
-	screen_size(&rows, &columns);
+	screen_size(STDOUT_FILENO, &rows, &columns);
 	screen_home();
 	/* A line end on the last row would scroll. */
 	if (rows > 1)
@@ -139,7 +140,7 @@ static int poll_jobs(const struct settings *set, hwloc_topology_t topology,
 
 static int show_jobs(const struct settings *set, hwloc_topology_t topology)
 {
-	bool screen = screen_possible();
+	bool screen = screen_possible(STDOUT_FILENO);
 	int error;
 
 	interrupt_catch();

@@ -6,9 +6,7 @@
  * The machine comes from hwloc and can be another one (HWLOC_XMLFILE); the
  * limits come from the library and are always of this process, here, now.
  */
-#include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include <ktask/ktask.h>
 
@@ -28,22 +26,12 @@ static const char usage[] =
 	"  --json            print one JSON object\n"
 	"  --help            print this\n";
 
-/* Asks once for the number and once for the limits; neither grows between. */
-static int read_limits(struct topo *topo)
+static void read_limits(struct topo *topo)
 {
-	unsigned nr = ktask_limits(NULL, 0);
+	unsigned nr = ktask_limits(topo->limits, LEAST_LIMIT_MOST);
 
-	topo->limits = calloc(nr ? nr : 1, sizeof(*topo->limits));
-	if (!topo->limits)
-		return -ENOMEM;
-	topo->nr_limits = ktask_limits(topo->limits, nr);
-	if (topo->nr_limits > nr)
-		topo->nr_limits = nr;
-	topo->threads = nr ? topo->limits[0].threads : 1;
-	for (unsigned i = 1; i < topo->nr_limits; i++)
-		if (topo->limits[i].threads < topo->threads)
-			topo->threads = topo->limits[i].threads;
-	return 0;
+	topo->nr_limits = nr < LEAST_LIMIT_MOST ? nr : LEAST_LIMIT_MOST;
+	topo->threads = least_limit_of(topo->limits, topo->nr_limits);
 }
 
 static void read_engines(struct topo *topo)
@@ -73,14 +61,11 @@ static int show_topology(bool json)
 		return say_error(-error, "topo: reading the topology");
 	machine_read(&topo.machine, topo.hwloc);
 	read_engines(&topo);
-	error = read_limits(&topo);
-	if (error)
-		status = say_error(-error, "topo: reading the limits");
-	else if (json)
+	read_limits(&topo);
+	if (json)
 		status = json_write(topo_json(&topo), NULL);
 	else
 		topo_print(&topo);
-	free(topo.limits);
 	hwloc_topology_destroy(topo.hwloc);
 	return status;
 }

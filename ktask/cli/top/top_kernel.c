@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "top.h"
+#include "util/remaining.h"
 
 #define JOBS "/sys/kernel/debug/ktask/jobs"
 
@@ -43,12 +44,11 @@ static bool parse_job(const char *line, struct ktask_job_info *info)
 	if (func == line || sscanf(done, "%lu", &info->units_done) != 1 ||
 	    sscanf(func, "%15[^ ]", info->name) != 1)
 		return false;
-	if (info->units_done)
-		info->remaining_ns = (uint64_t)((double)info->elapsed_ns /
-						(double)info->units_done *
-						(double)(info->units_total -
-							 info->units_done));
-	return info->units_done <= info->units_total;
+	if (info->units_done > info->units_total)
+		return false;
+	info->remaining_ns = remaining_ns(info->elapsed_ns, info->units_done,
+					  info->units_total - info->units_done);
+	return true;
 }
 
 /* Of the process; a kernel thread is root's. */

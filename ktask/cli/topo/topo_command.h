@@ -9,6 +9,7 @@
 #include <ktask/ops.h>
 
 #include "cli/bench/machine.h"
+#include "util/least_limit.h"
 
 #define TOPO_ENGINES 16
 
@@ -21,7 +22,7 @@ struct topo_engine {
 struct topo {
 	hwloc_topology_t hwloc;
 	struct machine machine;
-	struct ktask_limit *limits;
+	struct ktask_limit limits[LEAST_LIMIT_MOST];
 	unsigned nr_limits;
 	unsigned threads; /* the least of the limits */
 	struct topo_engine engines[TOPO_ENGINES]; /* where there is a choice */

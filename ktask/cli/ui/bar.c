@@ -4,12 +4,11 @@
  * the terminal is narrow; under 40 columns only the note is left.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "bar.h"
+#include "screen.h"
 
 #define MAX_COLUMNS 200
 
@@ -17,20 +16,19 @@ static const char erase_line[] = "\r\033[K";
 
 static int terminal_columns(void)
 {
-	struct winsize size;
+	unsigned rows, columns;
 
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || size.ws_col < 20)
+	screen_size(STDERR_FILENO, &rows, &columns);
+	if (columns < 20)
 		return 80;
-	return size.ws_col < MAX_COLUMNS ? size.ws_col : MAX_COLUMNS;
+	return columns < MAX_COLUMNS ? (int)columns : MAX_COLUMNS;
 }
 
 void bar_init(struct bar *bar, const char *label)
 {
-	const char *term = getenv("TERM");
-
 	bar->label = label;
 	bar->drawn = false;
-	bar->on = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+	bar->on = screen_possible(STDERR_FILENO);
 }
 
 void bar_draw(struct bar *bar, double fraction, const char *note)

@@ -3,6 +3,7 @@
  * Interrupts: see interrupt.h.
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "interrupt.h"
@@ -14,7 +15,11 @@ static void note_signal(int signal)
 	seen = signal;
 }
 
-static void catch (int signal)
+static const int caught[] = { SIGINT, SIGTERM };
+
+#define NR_CAUGHT (sizeof(caught) / sizeof(caught[0]))
+
+void interrupt_catch(void)
 {
 	/* One handler run only: the second signal has its default action. */
 	struct sigaction action = { .sa_handler = note_signal,
@@ -22,46 +27,37 @@ static void catch (int signal)
 	struct sigaction former;
 
 	/* Who started this to ignore the signal means it. */
-	if (!sigaction(signal, NULL, &former) && former.sa_handler != SIG_IGN)
-		sigaction(signal, &action, NULL);
+	for (size_t i = 0; i < NR_CAUGHT; i++)
+		if (!sigaction(caught[i], NULL, &former) &&
+		    former.sa_handler != SIG_IGN)
+			sigaction(caught[i], &action, NULL);
 }
 
-void interrupt_catch(void)
+static bool is_caught(int signal, struct sigaction *action)
 {
-	catch (SIGINT);
-	catch (SIGTERM);
-}
-
-static void break_calls(int signal)
-{
-	struct sigaction action;
-
-	if (sigaction(signal, NULL, &action) ||
-	    action.sa_handler != note_signal)
-		return;
-	action.sa_flags &= ~SA_RESTART;
-	sigaction(signal, &action, NULL);
+	return !sigaction(signal, NULL, action) &&
+	       action->sa_handler == note_signal;
 }
 
 void interrupt_break_calls(void)
 {
-	break_calls(SIGINT);
-	break_calls(SIGTERM);
-}
+	struct sigaction action;
 
-static void restore_signal(int signal)
-{
-	const struct sigaction usual = { .sa_handler = SIG_DFL };
-	struct sigaction now;
-
-	if (!sigaction(signal, NULL, &now) && now.sa_handler == note_signal)
-		sigaction(signal, &usual, NULL);
+	for (size_t i = 0; i < NR_CAUGHT; i++)
+		if (is_caught(caught[i], &action)) {
+			action.sa_flags &= ~SA_RESTART;
+			sigaction(caught[i], &action, NULL);
+		}
 }
 
 void interrupt_release(void)
 {
-	restore_signal(SIGINT);
-	restore_signal(SIGTERM);
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
+	struct sigaction now;
+
+	for (size_t i = 0; i < NR_CAUGHT; i++)
+		if (is_caught(caught[i], &now))
+			sigaction(caught[i], &usual, NULL);
 }
 
 int interrupt_seen(void)

@@ -19,11 +19,11 @@
 static struct termios former;
 static bool keys; /* standard input is a terminal that was changed */
 
-bool screen_possible(void)
+bool screen_possible(int fd)
 {
 	const char *term = getenv("TERM");
 
-	return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb");
+	return isatty(fd) && term && *term && strcmp(term, "dumb");
 }
 
 void screen_begin(void)
@@ -61,15 +61,13 @@ void screen_done(void)
 	fflush(stdout);
 }
 
-void screen_size(unsigned *rows, unsigned *columns)
+void screen_size(int fd, unsigned *rows, unsigned *columns)
 {
-	struct winsize size;
+	struct winsize size = { 0 };
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row ||
-	    !size.ws_col)
-		size = (struct winsize){ .ws_row = 24, .ws_col = 80 };
-	*rows = size.ws_row;
-	*columns = size.ws_col;
+	ioctl(fd, TIOCGWINSZ, &size);
+	*rows = size.ws_row ? size.ws_row : 24;
+	*columns = size.ws_col ? size.ws_col : 80;
 }
 
 int screen_key(unsigned ms)

@@ -10,8 +10,8 @@
 /* Behind each line: the rest of the former one is removed. */
 #define SCREEN_EOL "\033[K\n"
 
-/** screen_possible - is standard output a terminal that can move its cursor? */
-bool screen_possible(void);
+/** screen_possible - is @fd a terminal that can move its cursor? */
+bool screen_possible(int fd);
 
 /** screen_begin - another page, which screen_end() takes away again */
 void screen_begin(void);
@@ -21,7 +21,7 @@ void screen_end(void);
 void screen_home(void);
 void screen_done(void);
 
-void screen_size(unsigned *rows, unsigned *columns);
+void screen_size(int fd, unsigned *rows, unsigned *columns);
 
 /**
  * screen_key - wait at most @ms for a key

@@ -10,7 +10,7 @@
 
 #include "core/deps.h"
 #include "user/pool/user_pool.h"
-#include "user/remaining.h"
+#include "util/remaining.h"
 #include "user/limits/permits.h"
 #include "user/limits/registry.h"
 #include "util/scoped.h"

@@ -2,8 +2,8 @@
 /*
  * The time that a job will still take, for progress and `ktask top`.
  */
-#ifndef KTASK_USER_REMAINING_H
-#define KTASK_USER_REMAINING_H
+#ifndef KTASK_UTIL_REMAINING_H
+#define KTASK_UTIL_REMAINING_H
 
 #include <stdint.h>
 
@@ -19,4 +19,4 @@ static inline uint64_t remaining_ns(uint64_t elapsed_ns, uint64_t done,
 	return ns < (double)INT64_MAX ? (uint64_t)ns : 0;
 }
 
-#endif /* KTASK_USER_REMAINING_H */
+#endif /* KTASK_UTIL_REMAINING_H */
