@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -44,6 +46,19 @@ int file_text(const char *path, char *text, size_t size)
 	close(fd);
 	text[len] = '\0';
 	return got ? (int)got : (int)len;
+}
+
+int system_text(char *text, size_t size, const char *format, ...)
+{
+	char path[FILE_PATH];
+	size_t len = strlen(file_root);
+	va_list args;
+
+	memcpy(path, file_root, len);
+	va_start(args, format);
+	vsnprintf(path + len, sizeof(path) - len, format, args);
+	va_end(args);
+	return file_text(path, text, size);
 }
 
 uint64_t text_mark(const char *text, size_t len, uint64_t mark)

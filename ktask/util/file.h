@@ -27,6 +27,13 @@ extern const char *file_root;
  */
 int file_text(const char *path, char *text, size_t size);
 
+/*
+ * system_text - the same of a file of the system, below file_root
+ * @format: its path, as for printf(3)
+ */
+int system_text(char *text, size_t size, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 #define FILE_MARK 0xcbf29ce484222325u
 
 /*

@@ -270,35 +270,18 @@ static int exec_list(int (*exec)(const char *, char *const *, char *const *),
 	}
 }
 
-KTASK_API int execl(const char *path, const char *first, ...)
-{
-	va_list list;
-	int rc;
+#define EXEC_WITH_LIST(name, exec, with_env)                            \
+	KTASK_API int name(const char *program, const char *first, ...) \
+	{                                                               \
+		va_list list;                                           \
+		int rc;                                                 \
+                                                                        \
+		va_start(list, first);                                  \
+		rc = exec_list(exec, program, first, &list, with_env);  \
+		va_end(list);                                           \
+		return rc;                                              \
+	}
 
-	va_start(list, first);
-	rc = exec_list(execve, path, first, &list, false);
-	va_end(list);
-	return rc;
-}
-
-KTASK_API int execlp(const char *file, const char *first, ...)
-{
-	va_list list;
-	int rc;
-
-	va_start(list, first);
-	rc = exec_list(execvpe, file, first, &list, false);
-	va_end(list);
-	return rc;
-}
-
-KTASK_API int execle(const char *path, const char *first, ...)
-{
-	va_list list;
-	int rc;
-
-	va_start(list, first);
-	rc = exec_list(execve, path, first, &list, true);
-	va_end(list);
-	return rc;
-}
+EXEC_WITH_LIST(execl, execve, false)
+EXEC_WITH_LIST(execlp, execvpe, false)
+EXEC_WITH_LIST(execle, execve, true)

@@ -68,11 +68,10 @@ static void read_model(char *model, size_t size)
 {
 	static const char *const keys[] = { "model name", "CPU part", "cpu\t",
 					    "uarch", "processor 0" };
-	char path[FILE_PATH], *text = malloc(CPUINFO_BYTES);
+	char *text = malloc(CPUINFO_BYTES);
 
-	snprintf(path, sizeof(path), "%s/proc/cpuinfo", file_root);
 	snprintf(model, size, "unknown CPU");
-	if (text && file_text(path, text, CPUINFO_BYTES) <= 0)
+	if (text && system_text(text, CPUINFO_BYTES, "/proc/cpuinfo") <= 0)
 		text[0] = '\0';
 	for (unsigned i = 0; text && i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (cpuinfo_value(text, keys[i], model, size))
@@ -86,12 +85,11 @@ static void read_model(char *model, size_t size)
 void autotune_machine(char machine[AUTOTUNE_MACHINE])
 {
 	const struct topo *topo = topo_get();
-	char model[96], release[65] = "", path[FILE_PATH];
+	char model[96], release[65];
 
 	read_model(model, sizeof(model));
 	/* Not uname(2): the fewer calls, the fewer filters object. */
-	snprintf(path, sizeof(path), "%s/proc/sys/kernel/osrelease", file_root);
-	file_text(path, release, sizeof(release));
+	system_text(release, sizeof(release), "/proc/sys/kernel/osrelease");
 	release[strcspn(release, "\n")] = '\0';
 	snprintf(machine, AUTOTUNE_MACHINE,
 		 "%s; %u CPUs; %u nodes; Linux %s; ktask %s", model,

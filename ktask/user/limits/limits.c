@@ -115,11 +115,10 @@ bool limits_idle_only(void)
  * of /proc/stat on a large machine. */
 unsigned limits_running(void)
 {
-	char path[FILE_PATH], text[128];
 	unsigned running = 0;
+	char text[128];
 
-	snprintf(path, sizeof(path), "%s/proc/loadavg", file_root);
-	if (file_text(path, text, sizeof(text)) <= 0 ||
+	if (system_text(text, sizeof(text), "/proc/loadavg") <= 0 ||
 	    sscanf(text, "%*s %*s %*s %u/", &running) != 1)
 		return 0;
 	return running;
@@ -228,15 +227,14 @@ static const char *shown_name(const char *name)
 /* Why a group's limit is not known; NULL: it is. */
 static const char *why_unseen(const struct cgroup *cg, int kind)
 {
-	char path[FILE_PATH], text[16];
+	char text[16];
 
 	if (cg->dirs[kind].version)
 		return NULL;
 	if (cg->finder.version[kind])
 		return "could not be read: the group's files are not to be seen here";
 	/* A kernel without control groups has mounts all the same. */
-	snprintf(path, sizeof(path), "%s/proc/self/mountinfo", file_root);
-	return file_text(path, text, sizeof(text)) <= 0
+	return system_text(text, sizeof(text), "/proc/self/mountinfo") <= 0
 		       ? "could not be read: /proc is not to be seen here"
 		       : NULL;
 }

@@ -28,11 +28,6 @@
 #define SLOW_NUMERATOR 3
 #define SLOW_DENOMINATOR 4
 
-struct reader {
-	char text[LIST_BYTES];
-	char path[FILE_PATH];
-};
-
 /* ---- lists: "0-3,8,10-11\n"; "\n" is an empty one ---- */
 
 static const char *list_number(const char *text, unsigned *number)
@@ -69,13 +64,12 @@ static bool parse_list(const char *text, struct kt_cpus *set)
 	}
 }
 
-/* Return: false, and an empty set, if there is no such list. */
-static bool read_list(struct reader *reader, const char *name,
-		      struct kt_cpus *set)
+/* @text: room for LIST_BYTES.  Return: false, and an empty set, if there is no such
+ * list. */
+static bool read_list(char *text, const char *name, struct kt_cpus *set)
 {
-	snprintf(reader->path, sizeof(reader->path), "%s%s", file_root, name);
-	if (file_text(reader->path, reader->text, sizeof(reader->text)) > 0 &&
-	    parse_list(reader->text, set))
+	if (system_text(text, LIST_BYTES, "%s", name) > 0 &&
+	    parse_list(text, set))
 		return true;
 	memset(set, 0, sizeof(*set));
 	return false;
@@ -113,14 +107,12 @@ static int index_of(struct topo *topo, int id)
 }
 
 /* One number for each node that is online, in their order. */
-static void read_distances(struct reader *reader, struct topo *topo, int from,
+static void read_distances(char *text, struct topo *topo, int from,
 			   const struct kt_cpus *nodes)
 {
-	char *text = reader->text, *end;
+	char *end;
 
-	snprintf(reader->path, sizeof(reader->path),
-		 "%s" NODE "/node%d/distance", file_root, topo->ids[from]);
-	file_text(reader->path, reader->text, sizeof(reader->text));
+	system_text(text, LIST_BYTES, NODE "/node%d/distance", topo->ids[from]);
 	for_each_in(id, nodes)
 	{
 		unsigned long distance = strtoul(text, &end, 10);
@@ -136,16 +128,16 @@ static void read_distances(struct reader *reader, struct topo *topo, int from,
 	}
 }
 
-static void read_node(struct reader *reader, struct topo *topo, int index,
+static void read_node(char *text, struct topo *topo, int index,
 		      const struct kt_cpus *nodes)
 {
 	struct kt_cpus *cpus = &topo->node_cpus[index];
 	char name[64];
 
 	snprintf(name, sizeof(name), NODE "/node%d/cpulist", topo->ids[index]);
-	read_list(reader, name, cpus);
+	read_list(text, name, cpus);
 	topo->nr_node_cpus[index] = cpus_count(cpus);
-	read_distances(reader, topo, index, nodes);
+	read_distances(text, topo, index, nodes);
 }
 
 /* One node, or none that can be seen: it has all CPUs, whichever they are. */
@@ -168,11 +160,11 @@ static void begin_nodes(struct topo *topo, const struct topo *before)
 		index_of(topo, before->ids[i]);
 }
 
-static void read_nodes(struct reader *reader, struct topo *topo)
+static void read_nodes(char *text, struct topo *topo)
 {
 	struct kt_cpus nodes;
 
-	read_list(reader, NODE "/online", &nodes);
+	read_list(text, NODE "/online", &nodes);
 	for_each_in(id, &nodes) index_of(topo, (int)id);
 	if (topo->nr_nodes < 2) {
 		make_flat(topo);
@@ -182,53 +174,50 @@ static void read_nodes(struct reader *reader, struct topo *topo)
 		memset(&topo->node_cpus[i], 0, sizeof(topo->node_cpus[i]));
 		topo->nr_node_cpus[i] = 0;
 		if (is_in(&nodes, (unsigned)topo->ids[i]))
-			read_node(reader, topo, (int)i, &nodes);
+			read_node(text, topo, (int)i, &nodes);
 	}
 }
 
 /* ---- cores ---- */
 
-static bool read_siblings(struct reader *reader, unsigned cpu,
-			  struct kt_cpus *siblings)
+static bool read_siblings(char *text, unsigned cpu, struct kt_cpus *siblings)
 {
 	char name[96];
 
 	snprintf(name, sizeof(name), CPU "/cpu%u/topology/core_cpus_list", cpu);
-	if (read_list(reader, name, siblings))
+	if (read_list(text, name, siblings))
 		return true;
 	/* Its name before Linux 5.3. */
 	snprintf(name, sizeof(name), CPU "/cpu%u/topology/thread_siblings_list",
 		 cpu);
-	return read_list(reader, name, siblings);
+	return read_list(text, name, siblings);
 }
 
 /* Where the kernel does not say, the first CPU stands for all. */
-static bool has_siblings(struct reader *reader, const struct kt_cpus *online)
+static bool has_siblings(char *text, const struct kt_cpus *online)
 {
 	struct kt_cpus siblings;
 
-	snprintf(reader->path, sizeof(reader->path), "%s" CPU "/smt/active",
-		 file_root);
-	if (file_text(reader->path, reader->text, sizeof(reader->text)) > 0)
-		return reader->text[0] == '1';
-	return read_siblings(reader, next_in(online, 0), &siblings) &&
+	if (system_text(text, LIST_BYTES, CPU "/smt/active") > 0)
+		return text[0] == '1';
+	return read_siblings(text, next_in(online, 0), &siblings) &&
 	       cpus_count(&siblings) > 1;
 }
 
 /* Read once for each core, not for each CPU. */
-static void read_cores(struct reader *reader, struct topo *topo,
+static void read_cores(char *text, struct topo *topo,
 		       const struct kt_cpus *online)
 {
 	struct kt_cpus siblings, left = *online;
 
 	topo->cores.core = NULL;
-	if (!has_siblings(reader, online))
+	if (!has_siblings(text, online))
 		return;
 	for (unsigned cpu = 0; cpu < KT_CPUS_MAX; cpu++)
 		topo->core[cpu] = (uint16_t)cpu;
 	for_each_in(cpu, &left)
 	{
-		if (!read_siblings(reader, cpu, &siblings))
+		if (!read_siblings(text, cpu, &siblings))
 			continue;
 		for_each_in(sibling, &siblings)
 		{
@@ -244,57 +233,57 @@ static void read_cores(struct reader *reader, struct topo *topo,
 /* ---- unequal cores ---- */
 
 /* Intel's: what is not one of the fast ones has an event source of its own. */
-static bool read_atoms(struct reader *reader, struct kt_cpus *slow)
+static bool read_atoms(char *text, struct kt_cpus *slow)
 {
 	struct kt_cpus lowest;
 
-	if (!read_list(reader, "/sys/devices/cpu_core/cpus", slow))
+	if (!read_list(text, "/sys/devices/cpu_core/cpus", slow))
 		return false;
-	read_list(reader, "/sys/devices/cpu_atom/cpus", slow);
-	read_list(reader, "/sys/devices/cpu_lowpower/cpus", &lowest);
+	read_list(text, "/sys/devices/cpu_atom/cpus", slow);
+	read_list(text, "/sys/devices/cpu_lowpower/cpus", &lowest);
 	for_each_in(cpu, &lowest) cpus_set(slow, cpu);
 	return true;
 }
 
-static uint64_t read_capacity(struct reader *reader, unsigned cpu)
+static uint64_t read_capacity(unsigned cpu)
 {
 	uint64_t capacity;
+	char path[FILE_PATH];
 
-	snprintf(reader->path, sizeof(reader->path),
-		 "%s" CPU "/cpu%u/cpu_capacity", file_root, cpu);
-	return file_number(reader->path, &capacity) ? capacity : 0;
+	snprintf(path, sizeof(path), "%s" CPU "/cpu%u/cpu_capacity", file_root,
+		 cpu);
+	return file_number(path, &capacity) ? capacity : 0;
 }
 
 /* Elsewhere the kernel tells what each CPU is worth. */
-static void read_capacities(struct reader *reader, const struct kt_cpus *online,
-			    struct kt_cpus *slow)
+static void read_capacities(const struct kt_cpus *online, struct kt_cpus *slow)
 {
-	uint64_t capacity, most = read_capacity(reader, next_in(online, 0));
+	uint64_t capacity, most = read_capacity(next_in(online, 0));
 
 	memset(slow, 0, sizeof(*slow));
 	if (!most)
 		return;
 	for_each_in(cpu, online)
 	{
-		capacity = read_capacity(reader, cpu);
+		capacity = read_capacity(cpu);
 		most = KT_MAX(most, capacity);
 	}
 	for_each_in(cpu, online)
 	{
-		capacity = read_capacity(reader, cpu);
+		capacity = read_capacity(cpu);
 		if (capacity && capacity < UINT32_MAX &&
 		    capacity * SLOW_DENOMINATOR < most * SLOW_NUMERATOR)
 			cpus_set(slow, cpu);
 	}
 }
 
-static void read_kinds(struct reader *reader, struct topo *topo,
+static void read_kinds(char *text, struct topo *topo,
 		       const struct kt_cpus *online)
 {
 	struct kt_cpus fast = *online;
 
-	if (!read_atoms(reader, &topo->slow))
-		read_capacities(reader, online, &topo->slow);
+	if (!read_atoms(text, &topo->slow))
+		read_capacities(online, &topo->slow);
 	cpus_narrow(&topo->slow, online);
 	for_each_in(cpu, &topo->slow) cpus_clear(&fast, cpu);
 	/* Slow means: slower than another one here. */
@@ -321,27 +310,27 @@ static unsigned count_cpus(const struct kt_cpus *online)
 
 void topo_read(struct topo *topo, const struct topo *before)
 {
-	struct reader *reader = malloc(sizeof(*reader));
+	char *text = malloc(LIST_BYTES);
 	struct kt_cpus online;
 
 	memset(&online, 0, sizeof(online));
-	if (reader)
-		read_list(reader, CPU "/online", &online);
+	if (text)
+		read_list(text, CPU "/online", &online);
 	topo->nr_cpus = count_cpus(&online);
 	topo->cores.nr_words = KT_CPUS_MAX / 64;
 	topo->cores.core = NULL;
 	topo->cores.slow = NULL;
 	begin_nodes(topo, before);
-	if (!reader) {
+	if (!text) {
 		make_flat(topo);
 		return;
 	}
-	read_nodes(reader, topo);
+	read_nodes(text, topo);
 	if (cpus_count(&online)) {
-		read_cores(reader, topo, &online);
-		read_kinds(reader, topo, &online);
+		read_cores(text, topo, &online);
+		read_kinds(text, topo, &online);
 	}
-	free(reader);
+	free(text);
 }
 
 static uint64_t add_mark(uint64_t mark, const char *name)
