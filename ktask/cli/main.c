@@ -15,7 +15,7 @@
 
 #include <ktask/ktask.h>
 
-#include "cli/cmd/children.h"
+#include "cli/ui/interrupt.h"
 #include "cli/cmd/cmd.h"
 #include "cli/ui/command_options.h"
 #include "cli/ui/message.h"

@@ -17,13 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "children.h"
+#include "cli/ui/interrupt.h"
 #include "cmd.h"
-#include "filter_trial.h"
-#include "library.h"
+#include "run.h"
 #include "cli/ui/command_options.h"
-#include "run_report.h"
-#include "run_watch.h"
 #include "cli/ui/message.h"
 #include "cli/ui/size.h"
 #include "util/program.h"
@@ -225,7 +222,7 @@ static const char *ahead_word(const struct settings *set, const char *outer)
 
 /*
  * Which calls, and how.  The shim cannot read a filter that was set before: see
- * filter_trial.h.  What an outer `ktask run` said of that need not hold here.
+ * run.h.  What an outer `ktask run` said of that need not hold here.
  */
 static int set_ops(const struct settings *set)
 {

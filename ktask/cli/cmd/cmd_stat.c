@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "cli/bench/bench.h"
-#include "children.h"
+#include "cli/ui/interrupt.h"
 #include "cmd.h"
 #include "cli/ui/command_options.h"
 #include "cli/ui/message.h"

@@ -15,7 +15,7 @@
 
 #include <ktask/ops.h>
 
-#include "filter_trial.h"
+#include "run.h"
 
 #define TRIAL_BYTES ((size_t)8 << 20)
 

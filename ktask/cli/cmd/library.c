@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Finding the preload library: see library.h.
+ * Finding the preload library: see run.h.
  *
  * The search path is relative to this program.  Where /proc is not mounted, the
  * kernel still passes the path by which the program was started.
@@ -15,7 +15,7 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "library.h"
+#include "run.h"
 #include "cli/ui/message.h"
 
 #define SHIM "libktask-preload.so"

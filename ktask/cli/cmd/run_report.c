@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The report of `ktask run`: see run_report.h.  The shim writes its lines in
+ * The report of `ktask run`: see run.h.  The shim writes its lines in
  * preload/exit/report.c; those here look the same.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "run_report.h"
+#include "run.h"
 #include "cli/ui/message.h"
 #include "cli/ui/target.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Watching the processes of a run: see run_watch.h, and util/run_record.h for
+ * Watching the processes of a run: see run.h, and util/run_record.h for
  * what they leave.
  *
  * `ktask run` becomes its program, so that signals, status, process group and
@@ -35,8 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run_report.h"
-#include "run_watch.h"
+#include "run.h"
 #include "cli/ui/text.h"
 #include "util/clock.h"
 #include "util/file.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Interrupts: see interrupt.h.
+ * Signals: see interrupt.h.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -71,4 +71,18 @@ int interrupt_die(void)
 	signal(seen, SIG_DFL);
 	raise(seen);
 	return 128 + seen;
+}
+
+static struct sigaction former_of_children;
+
+void children_heed(void)
+{
+	struct sigaction heeded = { .sa_handler = SIG_DFL };
+
+	sigaction(SIGCHLD, &heeded, &former_of_children);
+}
+
+void children_as_before(void)
+{
+	sigaction(SIGCHLD, &former_of_children, NULL);
 }

@@ -20,4 +20,14 @@ int interrupt_seen(void);
 /** interrupt_die - end by that signal, so that the parent learns of it */
 int interrupt_die(void);
 
+/*
+ * Children that end: somebody who ignores theirs may have started us, and then
+ * the kernel would keep nothing to wait for.
+ *
+ * children_heed - from now on they can be waited for; once, at the start
+ * children_as_before - what becomes another program finds it as we did
+ */
+void children_heed(void);
+void children_as_before(void);
+
 #endif /* KTASK_CLI_INTERRUPT_H */
