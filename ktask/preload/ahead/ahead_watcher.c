@@ -35,6 +35,7 @@
 #include "preload/ahead/ahead.h"
 #include "preload/exit/counts.h"
 #include "preload/shim.h"
+#include "util/file.h"
 
 #ifndef CLOSE_RANGE_UNSHARE
 #define CLOSE_RANGE_UNSHARE (1u << 1)
@@ -157,7 +158,7 @@ static bool is_busy(void)
 	cpu_set_t cpus;
 
 	return !ahead_ignores_load() &&
-	       shim_read_text("/proc/loadavg", text, sizeof(text)) &&
+	       file_text("/proc/loadavg", text, sizeof(text)) > 0 &&
 	       sscanf(text, "%*s %*s %*s %u/", &running) == 1 &&
 	       !sched_getaffinity(0, sizeof(cpus), &cpus) &&
 	       running > (unsigned)CPU_COUNT(&cpus);
