@@ -15,3 +15,13 @@ format:
 .PHONY: results
 results:
 	@scripts/results
+
+# Product code; ktask/sim is a test bench.
+COUNTED := include core engine user kernel ops preload cli util
+
+## lines: count the lines of ktask's C, and those without comments and blanks
+.PHONY: lines
+lines:
+	@git ls-files $(COUNTED:%='ktask/%/*.[ch]') | xargs cat | perl -0777 -ne \
+		'$$all = tr/\n//; s{/\*.*?\*/}{}gs; \
+		print "$$all lines, ", scalar(() = /^.*\S/mg), " of them code\n"'
