@@ -43,8 +43,8 @@ static const char usage[] =
 	"                    the machine. Wrong for programs that ask what is present\n"
 	"                    (mincore)\n"
 	"  --ahead=WHAT      have memory that COMMAND touches in order made present\n"
-	"                    before it gets there: on (the default), small (never with\n"
-	"                    huge pages that it did not ask for), off\n"
+	"                    before it gets there: on, small (never with huge pages\n"
+	"                    that it did not ask for), off (the default)\n"
 	"  --dry-run         take nothing over; say on standard error what would\n"
 	"                    be, call by call\n"
 	"  --report[=FILE]   when a process ends, tell what was taken over, and what\n"
@@ -201,10 +201,7 @@ static bool has_word(const char *list, const char *word)
 	return false;
 }
 
-/*
- * Nothing is made ahead where only some calls are to be taken, or all of a mapping is
- * made.  What an outer run says holds for an inner one that does not.
- */
+/* What an outer run says holds for an inner one that does not. */
 static const char *ahead_word(const struct settings *set, const char *outer)
 {
 	static const char *const words[] = { "ahead-off", "ahead-small",
@@ -217,7 +214,7 @@ static const char *ahead_word(const struct settings *set, const char *outer)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (has_word(outer, words[i]))
 			return kept[i];
-	return set->ops || set->prefault || outer ? "" : "ahead,";
+	return "";
 }
 
 /*

@@ -66,7 +66,7 @@ load helpers
 		--threads 2 sh -c 'echo $KTASK_MAX_THREADS $KTASK_RUN_MIN'
 	[ "$output" = "2 4096" ]
 	run -0 "$ktask" run sh -c 'env | grep -E ^KTASK_\(RUN\|MAX\) || echo none'
-	[ "$output" = KTASK_RUN_OPS=ahead ]
+	[ "$output" = none ]
 	run -0 "$ktask" run --ahead=off sh -c 'env | grep -E ^KTASK_\(RUN\|MAX\)'
 	[ "$output" = KTASK_RUN_OPS=ahead-off ]
 }

@@ -130,13 +130,13 @@ ok"
 	sequences 6 contents
 }
 
-@test "it is on by default, and off by name" {
-	for one in "" --ahead=small --ahead=on; do
+@test "it is on and off by name, and off by default" {
+	for one in --ahead=small --ahead=on; do
 		run plain "$KTASK_BUILD/ktask" run $one -- sh -c 'echo "$KTASK_RUN_OPS"'
 		[[ $output == *ahead* ]]
 		[[ $output != *ahead-off* ]]
 	done
-	for one in --prefault "--ops mmap"; do
+	for one in "" --prefault "--ops mmap"; do
 		run plain "$KTASK_BUILD/ktask" run $one -- sh -c 'echo "$KTASK_RUN_OPS"'
 		[[ $output != *ahead* ]]
 	done
