@@ -49,7 +49,8 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-4s %s\n' $(1) '$@')
 
 obj = $(patsubst %.c,$(OBJ)/%.o,$(1))
-LIBOBJ := $(call obj,$(LIB_UTIL) $(CORE) $(ENGINE) $(LIB) $(OPS))
+LIBSRC := $(LIB_UTIL) $(CORE) $(ENGINE) $(LIB) $(OPS)
+LIBOBJ := $(call obj,$(LIBSRC))
 
 PRODUCTS := ktask umt ktrt
 

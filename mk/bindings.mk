@@ -53,7 +53,7 @@ library-list:
 	@printf 'flag %s\n' $(LIST_FLAGS)
 	@printf 'include %s\n' $(LIST_INCLUDES)
 	@printf 'header %s\n' $(LIST_HEADERS)
-	@printf 'source %s\n' $(CORE) $(ENGINE) $(LIB) $(OPS)
+	@printf 'source %s\n' $(LIBSRC)
 
 # With the headers that the sources include, so that the crate needs no tree.
 CRATES := $(OUT)/crates
@@ -68,7 +68,7 @@ crates: | $(call need,cc)
 	$(Q)$(MAKE) --no-print-directory -s library-list \
 		>$(CRATES)/ktask-sys/csrc/library.list
 	$(Q)for file in $$($(CC) -MM $(KT_CFLAGS) $(INC_ktask) $(INC_ktask/user) \
-		$(CORE) $(ENGINE) $(LIB) $(OPS) | tr -d '\\' | \
+		$(LIBSRC) | tr -d '\\' | \
 		sed 's/^[^:]*://'); do \
 		echo "$$file"; done | sort -u | \
 		tar cf - -T - | tar xf - -C $(CRATES)/ktask-sys/csrc
