@@ -20,6 +20,8 @@
 #include "user/pool/user_prio.h"
 
 #define SECONDS 30
+/* A child that sleeps a thousand times waits for a CPU as often. */
+#define CHILD_SECONDS 200
 #define NR_FORKS 30
 #define BURN_UNITS 100
 /* The exit status of a child in which all is well; 0 may have other causes. */
@@ -94,7 +96,7 @@ static int judge_child(int error)
 
 static void assert_child_well(void)
 {
-	int status = ktest_wait_for(child, SECONDS);
+	int status = ktest_wait_for(child, CHILD_SECONDS);
 
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), ALL_WELL);
