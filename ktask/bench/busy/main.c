@@ -33,10 +33,10 @@
 
 #include <ktask/ops.h>
 
+#include "bench/common/burners.h"
 #include "bench/common/clock.h"
 #include "bench/common/stats.h"
 
-#define MAX_OTHERS 64
 #define MAX_ROUNDS 1001
 #define WARM_NS 200000000
 #define SETTLE_NS 20000000
@@ -45,9 +45,8 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-static pid_t others[MAX_OTHERS];
-static unsigned nr_others = 6, rounds = 31;
-static int others_nice;
+static struct burners others = { .nr = 6 };
+static unsigned rounds = 31;
 static size_t bytes = (size_t)64 << 20;
 
 /* Seconds; of the thread that calls. */
@@ -62,30 +61,6 @@ struct side {
 	double cpu[MAX_ROUNDS], queued[MAX_ROUNDS], asleep[MAX_ROUNDS];
 	double chunk[MAX_ROUNDS]; /* part of the job */
 };
-
-static void start_others(void)
-{
-	for (unsigned i = 0; i < nr_others; i++) {
-		others[i] = fork();
-		if (others[i])
-			continue;
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (setpriority(PRIO_PROCESS, 0, others_nice))
-			perror("bench-busy: setpriority");
-		for (;;)
-			;
-	}
-}
-
-static void stop_others(void)
-{
-	for (unsigned i = 0; i < nr_others; i++) {
-		if (others[i] <= 0)
-			continue;
-		kill(others[i], SIGKILL);
-		waitpid(others[i], NULL, 0);
-	}
-}
 
 static double seconds_since(uint64_t start_ns)
 {
@@ -263,7 +238,7 @@ static int report(struct side *sides)
 	bool good;
 
 	printf("%u rounds of %zu MiB beside %u busy processes of nice %d\n",
-	       rounds, bytes >> 20, nr_others, others_nice);
+	       rounds, bytes >> 20, others.nr, others.nice);
 	for (int how = 0; how < NR_HOW; how++) {
 		print_row("job", sides[how].name, sides[how].job);
 		print_parts(&sides[how]);
@@ -309,14 +284,14 @@ static bool run_rounds(struct side *sides)
 static bool read_arguments(int argc, char **argv)
 {
 	if (argc > 1)
-		nr_others = (unsigned)strtoul(argv[1], NULL, 10);
+		others.nr = (unsigned)strtoul(argv[1], NULL, 10);
 	if (argc > 2)
-		others_nice = (int)strtol(argv[2], NULL, 10);
+		others.nice = (int)strtol(argv[2], NULL, 10);
 	if (argc > 3)
 		rounds = (unsigned)strtoul(argv[3], NULL, 10);
 	if (argc > 4)
 		bytes = strtoul(argv[4], NULL, 10) << 20;
-	return argc < 6 && nr_others <= MAX_OTHERS && rounds &&
+	return argc < 6 && others.nr <= BURNERS_MAX && rounds &&
 	       rounds <= MAX_ROUNDS && bytes;
 }
 
@@ -332,10 +307,10 @@ int main(int argc, char **argv)
 		      stderr);
 		return 2;
 	}
-	start_others();
+	burners_start(&others);
 	clock_pause_ns(WARM_NS);
 	done = run_rounds(sides);
-	stop_others();
+	burners_stop(&others);
 	if (!done) {
 		fputs("bench-busy: a process did not get its memory\n", stderr);
 		return 2;

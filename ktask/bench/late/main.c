@@ -29,10 +29,10 @@
 
 #include <ktask/ktask.h>
 
+#include "bench/common/burners.h"
 #include "bench/common/clock.h"
 #include "bench/common/stats.h"
 
-#define MAX_OTHERS 64
 #define MAX_ROUNDS 1001
 /* Until the processes beside it have all CPUs, and the helper none. */
 #define SETTLE_NS 100000000
@@ -52,9 +52,8 @@ static struct shared {
 	uint64_t begin_ns;
 } * shared;
 
-static pid_t others[MAX_OTHERS];
-static unsigned nr_others = 6, rounds = 15;
-static int others_nice;
+static struct burners others = { .nr = 6 };
+static unsigned rounds = 15;
 static double samples[NR_ENDS][NR_SIDES][MAX_ROUNDS];
 
 static bool is_set(uint32_t *flag)
@@ -116,35 +115,6 @@ static void run_child(enum end end, enum side side)
 	compute(NULL);
 }
 
-/* ---- the processes beside it ---- */
-
-static void start_others(void)
-{
-	for (unsigned i = 0; i < nr_others; i++) {
-		others[i] = fork();
-		if (others[i])
-			continue;
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (setpriority(PRIO_PROCESS, 0, others_nice))
-			perror("bench-late: setpriority");
-		for (;;)
-			;
-	}
-}
-
-static void signal_others(int signal)
-{
-	for (unsigned i = 0; i < nr_others; i++)
-		kill(others[i], signal);
-}
-
-static void stop_others(void)
-{
-	signal_others(SIGKILL);
-	while (wait(NULL) > 0)
-		;
-}
-
 /* ---- rounds ---- */
 
 /* Seconds; less than 0: no helper came. */
@@ -164,7 +134,7 @@ static double time_end(enum end end, enum side side)
 		waitpid(child, NULL, 0);
 		return -1;
 	}
-	signal_others(SIGCONT);
+	burners_signal(&others, SIGCONT);
 	clock_pause_ns(SETTLE_NS);
 	set_flag(&shared->go);
 	if (end == KILLED) {
@@ -173,7 +143,7 @@ static double time_end(enum end end, enum side side)
 	}
 	waitpid(child, NULL, 0);
 	until_ns = clock_ns();
-	signal_others(SIGSTOP);
+	burners_signal(&others, SIGSTOP);
 	return (double)(until_ns - shared->begin_ns) / 1e9;
 }
 
@@ -196,7 +166,7 @@ static void report(void)
 {
 	printf("ms until it is gone, beside %u busy processes of nice %d, "
 	       "%u rounds: least, median, most\n",
-	       nr_others, others_nice, rounds);
+	       others.nr, others.nice, rounds);
 	for (unsigned end = 0; end < NR_ENDS; end++) {
 		for (unsigned side = 0; side < NR_SIDES; side++) {
 			double *of = samples[end][side];
@@ -214,12 +184,12 @@ int main(int argc, char **argv)
 	bool done = true;
 
 	if (argc > 1)
-		nr_others = (unsigned)atoi(argv[1]);
+		others.nr = (unsigned)atoi(argv[1]);
 	if (argc > 2)
 		rounds = (unsigned)atoi(argv[2]);
 	if (argc > 3)
-		others_nice = atoi(argv[3]);
-	if (argc > 4 || nr_others > MAX_OTHERS || !rounds ||
+		others.nice = atoi(argv[3]);
+	if (argc > 4 || others.nr > BURNERS_MAX || !rounds ||
 	    rounds > MAX_ROUNDS) {
 		fputs("usage: bench-late [OTHERS [ROUNDS [NICE]]]\n", stderr);
 		return 2;
@@ -228,11 +198,11 @@ int main(int argc, char **argv)
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		return 2;
-	start_others();
-	signal_others(SIGSTOP);
+	burners_start(&others);
+	burners_signal(&others, SIGSTOP);
 	for (unsigned round = 0; done && round < rounds; round++)
 		done = run_round(round);
-	stop_others();
+	burners_stop(&others);
 	if (!done) {
 		fputs("bench-late: no helper came\n", stderr);
 		return 2;
