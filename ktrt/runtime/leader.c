@@ -278,13 +278,23 @@ static int next_poll_ms(const struct watch *watch, uint64_t now)
 				   : 0;
 }
 
+/* Return: false if the descriptor is not the leader's any more: the program has
+ * closed it, and something else has its number. */
+static bool take_event(void)
+{
+	uint64_t count;
+	ssize_t got = read(rt.leader_fd, &count, sizeof(count));
+
+	return got == sizeof(count) || (got < 0 && errno == EAGAIN);
+}
+
 static void wait_for_events(int timeout_ms)
 {
 	struct pollfd fds[2] = {
 		{ .fd = rt.leader_fd, .events = POLLIN },
 		{ .fd = rt_counts() ? umt_fd(rt.umt) : -1, .events = POLLIN },
 	};
-	uint64_t count;
+	bool lost;
 
 	if (timeout_ms < 0)
 		at_store_seq(&rt.leader_sleeps, 1);
@@ -294,10 +304,11 @@ static void wait_for_events(int timeout_ms)
 	poll(fds, 2, timeout_ms);
 	at_store(&rt.leader_sleeps, 0);
 	/* Closed by the program, that waits for nothing: now it is looked. */
-	if ((fds[0].revents | fds[1].revents) & POLLNVAL)
+	lost = (fds[0].revents | fds[1].revents) & POLLNVAL;
+	if (fds[0].revents && !take_event())
+		lost = true;
+	if (lost)
 		poll(NULL, 0, CALM_TICK_MS);
-	if (fds[0].revents & POLLIN && read(rt.leader_fd, &count, 8) < 0)
-		return;
 }
 
 /* Is it time to look at all cores? */

@@ -11,7 +11,9 @@
  * A runtime that ends before does not wait for the thread, which closes UMT then.
  *
  * Behaves badly with a task that computes for long while UMT is loaded: the others
- * go without UMT for so long.  A fork() waits until it is open.
+ * go without UMT for so long.  A fork() waits until it is open.  A program that
+ * closes descriptors that are not its own meanwhile may close those that are being
+ * opened: it starts with KTRT_UMT_FIRST.
  */
 #include <signal.h>
 #include <stdlib.h>
