@@ -5,16 +5,11 @@
  */
 #include "ktest.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
+#include "memory_group.h"
 #include "pages.h"
 
 #define LEN (64 * MIB)
 #define LIMIT "25165824" /* 24 MiB */
-#define NO_GROUP 70
-
-static char group[128];
 
 /* Allocates nothing and was written before: there is no memory to be had. */
 static unsigned char there[LEN / 4096];
@@ -27,22 +22,6 @@ static size_t count_present(char *at, size_t len)
 	for (size_t i = 0; i < nr; i++)
 		present += there[i] & 1;
 	return present;
-}
-
-static bool put(const char *name, const char *value)
-{
-	char path[256];
-	ssize_t len = (ssize_t)strlen(value);
-	bool done;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", group, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	done = write(fd, value, (size_t)len) == len;
-	close(fd);
-	return done;
 }
 
 /*
@@ -76,10 +55,8 @@ static int within_the_limit(void *arg)
 	memset(there, 1, sizeof(there));
 	make_all_present(name);
 	at = map_private(LEN);
-	/* Version 1 only: in version 2 the killer cannot be switched off. */
-	if (!put("memory.limit_in_bytes", LIMIT) ||
-	    !put("memory.oom_control", "1") || !put("cgroup.procs", "0"))
-		return NO_GROUP;
+	if (!memory_group_enter(LIMIT))
+		return NO_MEMORY_GROUP;
 	error = run_op(name, at, LEN, 0, &result);
 	ktest_check(error == (strcmp(name, "lock") ? -ENOMEM : -EAGAIN));
 	ktest_check(result.error == error);
@@ -94,31 +71,14 @@ static int within_the_limit(void *arg)
 	return 0;
 }
 
-static void in_a_group(const char *name)
-{
-	int status;
-
-	if (KTEST_ASAN || KTEST_TSAN)
-		ktest_skip("a sanitizer needs memory of its own");
-	snprintf(group, sizeof(group), "/sys/fs/cgroup/memory/ktask-test-%d",
-		 (int)getpid());
-	if (mkdir(group, 0755))
-		ktest_skip("no memory cgroup of version 1 may be made");
-	status = ktest_in_child(within_the_limit, (void *)name);
-	rmdir(group);
-	if (status == NO_GROUP << 8)
-		ktest_skip("the memory cgroup cannot be limited");
-	assert_int_equal(status, 0);
-}
-
 static void populating_ends_with_it(void **state)
 {
-	in_a_group("populate");
+	memory_group_test(within_the_limit, "populate");
 }
 
 static void locking_ends_with_it(void **state)
 {
-	in_a_group("lock");
+	memory_group_test(within_the_limit, "lock");
 }
 
 KTEST_MAIN(KTEST(populating_ends_with_it), KTEST(locking_ends_with_it))

@@ -6,33 +6,13 @@
  */
 #include "ktest.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include "device.h"
+#include "memory_group.h"
 
 #define LEN (256 * MIB)
 #define LIMIT "83886080" /* 80 MiB */
-#define NO_GROUP 70
 
-static char group[128];
 static struct device device;
-
-static bool put(const char *name, const char *value)
-{
-	char path[256];
-	ssize_t len = (ssize_t)strlen(value);
-	bool done;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", group, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	done = write(fd, value, (size_t)len) == len;
-	close(fd);
-	return done;
-}
 
 static int attempt_to_register(char *at, struct ktask_result *result)
 {
@@ -77,10 +57,8 @@ static int within_the_limit(void *arg)
 
 	make_all_present();
 	at = map_private(LEN);
-	/* Version 1 only: in version 2 the killer cannot be switched off. */
-	if (!put("memory.limit_in_bytes", LIMIT) ||
-	    !put("memory.oom_control", "1") || !put("cgroup.procs", "0"))
-		return NO_GROUP;
+	if (!memory_group_enter(LIMIT))
+		return NO_MEMORY_GROUP;
 	ktest_check(attempt_to_register(at, &result) == -ENOMEM);
 	ktest_check(result.fail_error == -ENOMEM);
 	ktest_check(result.fail_offset % page_bytes() == 0);
@@ -95,19 +73,7 @@ static int within_the_limit(void *arg)
 
 static void it_ends_with_an_error(void **state)
 {
-	int status;
-
-	if (KTEST_ASAN || KTEST_TSAN)
-		ktest_skip("a sanitizer needs memory of its own");
-	snprintf(group, sizeof(group), "/sys/fs/cgroup/memory/ktask-reg-%d",
-		 (int)getpid());
-	if (mkdir(group, 0755))
-		ktest_skip("no memory cgroup of version 1 may be made");
-	status = ktest_in_child(within_the_limit, NULL);
-	rmdir(group);
-	if (status == NO_GROUP << 8)
-		ktest_skip("the memory cgroup cannot be limited");
-	assert_int_equal(status, 0);
+	memory_group_test(within_the_limit, NULL);
 }
 
 KTEST_MAIN(KTEST(it_ends_with_an_error))
