@@ -187,20 +187,6 @@ static void add_calls(char *words, size_t size, const char *list)
 	}
 }
 
-static bool has_word(const char *list, const char *word)
-{
-	size_t len = strlen(word);
-
-	while (list && *list) {
-		size_t this_len = strcspn(list, ",");
-
-		if (this_len == len && !memcmp(list, word, len))
-			return true;
-		list += this_len + (list[this_len] == ',');
-	}
-	return false;
-}
-
 /* What an outer run says holds for an inner one that does not. */
 static const char *ahead_word(const struct settings *set, const char *outer)
 {
@@ -212,7 +198,7 @@ static const char *ahead_word(const struct settings *set, const char *outer)
 	if (set->ahead)
 		return set->ahead;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (has_word(outer, words[i]))
+		if (word_list_has(outer, words[i]))
 			return kept[i];
 	return "";
 }
