@@ -36,14 +36,6 @@
 #define NSEC_PER_MSEC 1000000ull
 #define DEFAULT_PROGRESS_MS 100
 
-int uffd_fail(struct uffd_job *uffd, int error)
-{
-	int none = 0;
-
-	atomic_compare_exchange_strong(&uffd->error, &none, error);
-	return error;
-}
-
 static uint64_t thread_cpu_ns(void)
 {
 	struct timespec now;
@@ -141,19 +133,6 @@ static int fill_block(struct uffd_job *uffd, const struct files_buffer *buffer,
 	*failed = offset + came;
 	wrong = uffd_copy(uffd, buffer->at, offset, came, failed);
 	return wrong ? wrong : error;
-}
-
-int uffd_tell_progress(struct uffd_job *uffd, unsigned threads)
-{
-	const struct ktask_opts *opts = uffd->program;
-	struct ktask_progress progress = {
-		.units_done = uffd->stream_pos,
-		.units_total = uffd->job->len,
-		.elapsed_ns = op_now_ns() - uffd->begin_ns,
-		.threads = threads,
-	};
-
-	return opts->progress_func(&progress, opts->progress_arg);
 }
 
 /* The engine counts chunks, which may have waited for more than came. */
