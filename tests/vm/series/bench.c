@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "facts.h"
@@ -78,6 +79,59 @@ static void measure_small_file(int rounds)
 	tell_times(&times);
 }
 
+static double seconds_to_unmap(size_t len, int advice)
+{
+	char *addr = map_memory(len, advice);
+	double start;
+
+	populate(addr, len);
+	start = seconds_now();
+	munmap(addr, len);
+	return time_of(start);
+}
+
+/* Until its parent knows of its end, when its memory is free. */
+static double seconds_to_exit(size_t len, int advice)
+{
+	double *start = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	double seconds;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		populate(map_memory(len, advice), len);
+		*start = seconds_now();
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	seconds = time_of(*start);
+	munmap(start, PAGE);
+	return seconds;
+}
+
+static void measure_unmap(size_t len, int rounds)
+{
+	static const struct {
+		const char *name;
+		double (*measure)(size_t len, int advice);
+		int advice;
+	} cases[] = {
+		{ "exit 4 KiB", seconds_to_exit, MADV_NOHUGEPAGE },
+		{ "exit 2 MiB", seconds_to_exit, MADV_HUGEPAGE },
+		{ "munmap 4 KiB", seconds_to_unmap, MADV_NOHUGEPAGE },
+		{ "munmap 2 MiB", seconds_to_unmap, MADV_HUGEPAGE },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct times times = { .name = cases[i].name };
+
+		for (; times.nr < rounds; times.nr++)
+			times.seconds[times.nr] =
+				cases[i].measure(len, cases[i].advice);
+		tell_times(&times);
+	}
+}
+
 void measure_clients(void)
 {
 	long pages = option("pages", 200);
@@ -96,5 +150,7 @@ void measure_clients(void)
 	measure_small_file(rounds);
 	if (pool_number(&pool_1g, -1, "free_hugepages") > 0)
 		measure_file("fallocate 1 GiB", &pool_1g, 1, rounds);
+	pool_set(&pool_2m, 0);
+	measure_unmap((size_t)option("unmap_mib", 400) * MIB, rounds);
 	note("helpers that worked in jobs: %ld", helpers_worked());
 }

@@ -63,8 +63,40 @@ long pool_number(const struct pool *pool, int nid, const char *what);
 /* pool_set - how many there are then */
 long pool_set(const struct pool *pool, long nr);
 
+/* enter_group - this process, by the name of the group */
+void enter_group(const char *name);
+
 /* run_child - @body in a process of its own; its exit status, 1000 + a signal */
 int run_child(void (*body)(void *arg), void *arg);
+
+/* map_memory - private and aligned to 2 MiB, or NULL; advice is madvise()'s */
+char *map_memory(size_t len, int advice);
+
+/* populate - touch every page; keeps_... - are they as populate() left them? */
+void populate(char *addr, size_t len);
+bool keeps_pages(const char *addr, size_t first, size_t nr);
+bool keeps_contents(const char *addr, size_t len);
+
+/* Memory of which @map makes about @len bytes, and says how many; NULL: it cannot */
+struct memory_kind {
+	const char *name;
+	char *(*map)(size_t *len);
+};
+
+#define NR_MEMORY_KINDS 9
+extern const struct memory_kind memory_kinds[NR_MEMORY_KINDS];
+
+/* What all processes have, in pages, and at last free pages of the pool. */
+#define NR_USES 6
+struct use {
+	long pages[NR_USES + 1];
+};
+
+void read_use(struct use *use);
+
+/* tell_use_since - how much more there is now, as facts */
+void tell_use_since(const struct use *before, const char *what,
+		    const char *when);
 
 double seconds_now(void);
 
@@ -76,6 +108,8 @@ void tell_pool_facts(void);
 void tell_file_facts(void);
 void tell_gigantic_facts(void);
 void tell_vfio_facts(void);
+void tell_unmap_facts(void);
+void tell_exit_facts(void);
 
 #define ROUNDS_MAX 15
 

@@ -241,14 +241,6 @@ static void fill_beyond_size_limit(void *arg)
 	close(fd);
 }
 
-static void enter_group(const char *name)
-{
-	char path[200];
-
-	snprintf(path, sizeof(path), GROUP_DIR "/%s/cgroup.procs", name);
-	write_text(path, "0");
-}
-
 static void fill_in_small_group(void *arg)
 {
 	int fd, error;

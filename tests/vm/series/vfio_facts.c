@@ -123,36 +123,7 @@ static void unmap_all(void)
 	ioctl(container, VFIO_IOMMU_UNMAP_DMA, &unmap);
 }
 
-/* ---- memory ---- */
-
-/* Aligned to 2 MiB. */
-static char *map_memory(size_t len, int advice)
-{
-	char *addr = mmap(NULL, len + HUGE, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	char *aligned = (char *)(((uintptr_t)addr + HUGE - 1) & ~(HUGE - 1));
-
-	if (addr == MAP_FAILED)
-		return NULL;
-	munmap(addr, (size_t)(aligned - addr));
-	munmap(aligned + len, HUGE - (size_t)(aligned - addr));
-	madvise(aligned, len, advice);
-	return aligned;
-}
-
-static void populate(char *addr, size_t len)
-{
-	for (size_t i = 0; i < len; i += PAGE)
-		addr[i] = (char)(i / PAGE);
-}
-
-static bool keeps_contents(const char *addr, size_t len)
-{
-	for (size_t i = 0; i < len; i += PAGE)
-		if (addr[i] != (char)(i / PAGE))
-			return false;
-	return true;
-}
+/* ---- what is pinned ---- */
 
 /* Pages that are pinned on this machine now. */
 static long pinned_pages(void)

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The end of processes that have much memory: whichever way they end, nothing is
+ * left, neither where somebody else frees the same memory at once.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "facts.h"
+
+#define LEN (96 * MIB)
+#define GROUP_MAX (160 * MIB)
+#define ROUNDS 5
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_process_mrelease
+#define SYS_process_mrelease 448
+#endif
+
+/* ---- ways to end ---- */
+
+static void end_by_itself(void)
+{
+	_exit(7);
+}
+
+static void end_by_signal(void)
+{
+	kill(getpid(), SIGKILL);
+}
+
+/* Which ends at once: main(). */
+static void end_by_exec(void)
+{
+	execl("/init", "/init", "end", NULL);
+}
+
+static void *touch_memory(void *arg)
+{
+	for (volatile char *addr = arg;; addr += PAGE)
+		if (addr == (char *)arg + LEN)
+			addr = arg;
+		else
+			(*addr)++;
+	return NULL;
+}
+
+static void end_with_threads(void)
+{
+	char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
+	pthread_t thread;
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread, NULL, touch_memory, addr);
+	usleep(50000);
+	_exit(8);
+}
+
+static const struct ending {
+	const char *name;
+	void (*end)(void);
+} endings[] = {
+	{ "exit", end_by_itself },
+	{ "SIGKILL", end_by_signal },
+	{ "exec", end_by_exec },
+	{ "exit with threads", end_with_threads },
+};
+
+struct life {
+	const struct memory_kind *kind;
+	const struct ending *ending;
+};
+
+static void live_and_end(void *arg)
+{
+	const struct life *life = arg;
+	size_t len = LEN;
+
+	if (!life->kind->map(&len))
+		_exit(1);
+	life->ending->end();
+}
+
+static void tell_life(const struct life *life, bool tell)
+{
+	struct use before;
+	int status;
+
+	read_use(&before);
+	status = run_child(live_and_end, (void *)life);
+	if (!tell)
+		return;
+	fact_number(status, "%s, %s: status", life->ending->name,
+		    life->kind->name);
+	tell_use_since(&before, life->ending->name, life->kind->name);
+}
+
+/* Small pages in each way, and each kind in one. */
+static void tell_lives(void)
+{
+	struct life life = { &memory_kinds[0], &endings[0] };
+
+	tell_life(&life, false);
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+		life.ending = &endings[i];
+		tell_life(&life, true);
+	}
+	life.ending = &endings[1];
+	for (size_t i = 1; i < NR_MEMORY_KINDS; i++) {
+		life.kind = &memory_kinds[i];
+		tell_life(&life, true);
+	}
+}
+
+/* ---- others that free it at once ---- */
+
+static void fill_and_wait(int *ready)
+{
+	size_t len = LEN;
+
+	if (!memory_kinds[0].map(&len))
+		_exit(1);
+	__atomic_store_n(ready, 1, __ATOMIC_SEQ_CST);
+	for (;;)
+		pause();
+}
+
+/* As the OOM reaper does, and at a time that can be chosen. */
+static int release_when_killed(int *ready, useconds_t later_us)
+{
+	int fd, error, status;
+	pid_t pid;
+
+	*ready = 0;
+	pid = fork();
+	if (pid == 0)
+		fill_and_wait(ready);
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	while (!__atomic_load_n(ready, __ATOMIC_SEQ_CST))
+		usleep(1000);
+	kill(pid, SIGKILL);
+	usleep(later_us);
+	error = syscall(SYS_process_mrelease, fd, 0) ? errno : 0;
+	waitpid(pid, &status, 0);
+	close(fd);
+	return error;
+}
+
+static void release_with_others(void)
+{
+	int *ready = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct use before;
+	int error, strange = 0;
+
+	release_when_killed(ready, 0);
+	read_use(&before);
+	for (useconds_t i = 0; i < 2 * ROUNDS; i++) {
+		error = release_when_killed(ready, i % ROUNDS * 3000);
+		/* Its memory may be gone by then. */
+		strange += error && error != ESRCH;
+	}
+	check(!strange, "what a killed process had can be released");
+	tell_use_since(&before, "exit", "released by another process");
+	munmap(ready, PAGE);
+}
+
+/* ---- out of memory ---- */
+
+static void fill_group(void *arg)
+{
+	char *addr = map_memory(2 * GROUP_MAX, MADV_NOHUGEPAGE);
+
+	(void)arg;
+	enter_group("full");
+	populate(addr, 2 * GROUP_MAX);
+}
+
+static void run_out_of_memory(void)
+{
+	int killed = 0;
+	struct use before;
+	long current;
+
+	mkdir(GROUP_DIR "/full", 0755);
+	write_number(GROUP_DIR "/full/memory.max", (long)GROUP_MAX);
+	run_child(fill_group, NULL);
+	read_use(&before);
+	for (int i = 0; i < ROUNDS; i++)
+		killed += run_child(fill_group, NULL) == 1000 + SIGKILL;
+	current = number_in(GROUP_DIR "/full/memory.current", NULL);
+	fact_number(killed, "out of memory: killed");
+	fact_number(number_in(GROUP_DIR "/full/memory.events", "oom_kill "),
+		    "out of memory: counted by the group");
+	/* Tables of the kernel, and what CPUs have charged ahead. */
+	check(current < 8 * (long)MIB, "a killed group has nothing: %ld KiB",
+	      current >> 10);
+	tell_use_since(&before, "out of memory", "killed");
+	fact_number(rmdir(GROUP_DIR "/full"), "out of memory: group removed");
+}
+
+static void get_helped(void)
+{
+	const struct life life = { &memory_kinds[0], &endings[0] };
+	double until = seconds_now() + 60;
+	long before = helpers_worked();
+
+	if (before < 0 || option("alone", 0))
+		return;
+	do {
+		tell_life(&life, false);
+	} while (helpers_worked() == before && seconds_now() < until);
+	check(helpers_worked() > before, "helpers free what a process had");
+}
+
+void tell_exit_facts(void)
+{
+	pool_set(&pool_2m, 20);
+	tell_lives();
+	release_with_others();
+	run_out_of_memory();
+	get_helped();
+	pool_set(&pool_2m, 0);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Memory that tests map, of the kinds that the kernel unmaps differently, and what
+ * all processes together have of it.
+ */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "facts.h"
+
+#define HUGETLB_PAGES 10
+#define PIECE (8 * MIB)
+
+/* ---- contents ---- */
+
+void populate(char *addr, size_t len)
+{
+	for (size_t i = 0; i < len; i += PAGE)
+		addr[i] = (char)(i / PAGE);
+}
+
+bool keeps_pages(const char *addr, size_t first, size_t nr)
+{
+	for (size_t i = first; i < first + nr; i++)
+		if (addr[i * PAGE] != (char)i)
+			return false;
+	return true;
+}
+
+bool keeps_contents(const char *addr, size_t len)
+{
+	return keeps_pages(addr, 0, len / PAGE);
+}
+
+/* ---- mappings ---- */
+
+char *map_memory(size_t len, int advice)
+{
+	char *addr = mmap(NULL, len + HUGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *aligned = (char *)(((uintptr_t)addr + HUGE - 1) & ~(HUGE - 1));
+
+	if (addr == MAP_FAILED)
+		return NULL;
+	munmap(addr, (size_t)(aligned - addr));
+	munmap(aligned + len, HUGE - (size_t)(aligned - addr));
+	madvise(aligned, len, advice);
+	return aligned;
+}
+
+static bool map_again(char *addr, size_t len, int flags, int fd)
+{
+	return mmap(addr, len, PROT_READ | PROT_WRITE, MAP_FIXED | flags, fd,
+		    0) == addr;
+}
+
+static char *map_small(size_t *len)
+{
+	char *addr = map_memory(*len, MADV_NOHUGEPAGE);
+
+	if (addr)
+		populate(addr, *len);
+	return addr;
+}
+
+static char *map_huge(size_t *len)
+{
+	char *addr = map_memory(*len, MADV_HUGEPAGE);
+
+	if (addr)
+		populate(addr, *len);
+	return addr;
+}
+
+/* In one mapping. */
+static char *map_small_and_huge(size_t *len)
+{
+	size_t small = *len;
+	char *addr;
+
+	*len *= 2;
+	addr = map_memory(*len, MADV_HUGEPAGE);
+	if (!addr)
+		return NULL;
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+	populate(addr, small);
+	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+	populate(addr + small, *len - small);
+	return addr;
+}
+
+/* One page in four, and a gap of page tables that are not there. */
+static char *map_sparse(size_t *len)
+{
+	size_t part = *len * 2;
+	char *addr;
+
+	*len = 5 * part;
+	addr = map_memory(*len, MADV_NOHUGEPAGE);
+	for (size_t i = 0; addr && i < part; i += 4 * PAGE) {
+		addr[i] = 1;
+		addr[4 * part + i] = 1;
+	}
+	return addr;
+}
+
+static char *map_locked(size_t *len)
+{
+	char *addr = map_small(len);
+
+	return addr && !mlock(addr, *len) ? addr : NULL;
+}
+
+static char *map_shared(size_t *len)
+{
+	char *addr = map_memory(*len, MADV_NOHUGEPAGE);
+
+	if (!addr || !map_again(addr, *len, MAP_SHARED | MAP_ANONYMOUS, -1))
+		return NULL;
+	populate(addr, *len);
+	return addr;
+}
+
+/* A file's pages in the first half, and copies of such in the second. */
+static char *map_private_file(size_t *len)
+{
+	char *addr = map_memory(*len, MADV_NOHUGEPAGE);
+	int fd = memfd_create("facts", 0);
+	bool mapped = addr && !ftruncate(fd, (off_t)*len) &&
+		      map_again(addr, *len, MAP_PRIVATE, fd);
+	long sum = 0;
+
+	close(fd);
+	if (!mapped)
+		return NULL;
+	for (size_t i = 0; i < *len / 2; i += PAGE)
+		sum += *(volatile char *)(addr + i);
+	populate(addr + *len / 2, *len / 2);
+	return sum ? NULL : addr;
+}
+
+/* Many mappings, none of which is large, and a large one. */
+static char *map_pieces(size_t *len)
+{
+	size_t half = *len;
+	char *addr;
+
+	*len *= 2;
+	addr = map_small(len);
+	for (size_t i = 0; addr && i < half; i += 2 * PIECE)
+		if (mprotect(addr + i, PIECE, PROT_READ))
+			return NULL;
+	return addr;
+}
+
+/* Private, of the pool of huge pages, and shared: unmapped by one call. */
+static char *map_neighbours(size_t *len)
+{
+	size_t part = *len, huge = HUGETLB_PAGES * HUGE;
+	char *addr;
+
+	*len = 2 * part + huge;
+	addr = map_memory(*len, MADV_NOHUGEPAGE);
+	if (!addr ||
+	    !map_again(addr + part, huge,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1) ||
+	    !map_again(addr + part + huge, part, MAP_SHARED | MAP_ANONYMOUS,
+		       -1))
+		return NULL;
+	populate(addr, *len);
+	return addr;
+}
+
+const struct memory_kind memory_kinds[NR_MEMORY_KINDS] = {
+	{ "small pages", map_small },
+	{ "huge pages", map_huge },
+	{ "small pages beside huge ones", map_small_and_huge },
+	{ "few pages", map_sparse },
+	{ "locked pages", map_locked },
+	{ "shared pages", map_shared },
+	{ "a private file", map_private_file },
+	{ "many mappings", map_pieces },
+	{ "neighbours of a pool", map_neighbours },
+};
+
+/* ---- what there is of it ---- */
+
+static const char *const use_names[NR_USES] = {
+	"nr_anon_pages ",
+	"nr_mapped ",
+	"nr_shmem ",
+	"nr_mlock ",
+	"nr_page_table_pages ",
+	"nr_anon_transparent_hugepages ",
+};
+
+void read_use(struct use *use)
+{
+	/* CPUs give up the pages on lists of their own; 4 is silence. */
+	write_text("/proc/sys/vm/drop_caches", "4");
+	write_text("/proc/sys/vm/drop_caches", "1");
+	write_text("/proc/sys/vm/stat_refresh", "1");
+	for (size_t i = 0; i < NR_USES; i++)
+		use->pages[i] = number_in("/proc/vmstat", use_names[i]);
+	use->pages[NR_USES] = pool_number(&pool_2m, -1, "free_hugepages");
+}
+
+void tell_use_since(const struct use *before, const char *what,
+		    const char *when)
+{
+	struct use now;
+
+	read_use(&now);
+	for (size_t i = 0; i < NR_USES; i++)
+		fact_number(now.pages[i] - before->pages[i], "%s, %s: %smore",
+			    what, when, use_names[i]);
+	fact_number(now.pages[NR_USES] - before->pages[NR_USES],
+		    "%s, %s: free huge pages more", what, when);
+}
