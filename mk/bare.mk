@@ -9,10 +9,11 @@ RUN_bare = $(wildcard tests/bare/*.t)
 BARE_ROOT = MAKE='$(MAKE)' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 	timeout 3h tests/bare/root
 
-## check-bare: all of `make check` on a bare machine: as root, then with sudo
+## check-bare: all of `make check` on a bare machine, as root, then with sudo; check-deb
 .PHONY: check-bare
 check-bare:
 	+@$(MAKE) --no-print-directory deps NEED=bare
-	@status=0; for user in '' --user; do \
+	+@status=0; for user in '' --user; do \
 		$(BARE_ROOT) $$user '$(BARE_CACHE)' \
-		"make check ONLY='$(ONLY)'" || status=1; done; exit $$status
+		"make check ONLY='$(ONLY)'" || status=1; done; \
+		$(MAKE) --no-print-directory check-deb || status=1; exit $$status

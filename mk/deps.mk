@@ -27,6 +27,9 @@ DEPS_umt := clang bpftool libbpf-dev
 # For the wheel and its tests.  Crates are fetched by Cargo, which is taken from
 # where it is: that of Debian 12 is too old to fetch them.
 DEPS_bindings := python3-dev python3-venv python3-pytest python3-numpy
+# Debian packages, and what looks at them.
+DEPS_deb := build-essential debhelper dh-dkms
+DEPS_lint := lintian dkms
 # A Debian to try the tree in, where nothing is installed.
 DEPS_bare := mmdebstrap debian-archive-keyring git
 

@@ -32,10 +32,6 @@ $(OUT)/install/libktask.a: $(LIBOBJ)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $(@D)/libktask.o
 
-$(OUT)/install/umtd.service: umt/packaging/umtd.service.in
-	@mkdir -p $(@D)
-	$(Q)sed -e 's|@SBINDIR@|$(SBINDIR)|' $< >$@
-
 # Where each file goes, as SOURCE:TARGET; links are made apart.
 installed_man = $(MANDIR)/man$(patsubst .%,%,$(suffix $(1)))/$(notdir $(1))
 INSTALL_DATA = \
@@ -45,8 +41,7 @@ INSTALL_DATA = \
 	$(foreach c,$(COMPLETION),$c:$(COMPDIR)/$(basename $(notdir $c))) \
 	ktask/packaging/60-ktask.rules:$(RULESDIR)/60-ktask.rules \
 	ktask/packaging/ktask.sysusers:$(SYSUSERSDIR)/ktask.conf \
-	$(if $(UMTD),umt/packaging/umtd.socket:$(UNITDIR)/umtd.socket \
-		$(OUT)/install/umtd.service:$(UNITDIR)/umtd.service) \
+	$(if $(UMTD),umt/packaging/umtd.socket:$(UNITDIR)/umtd.socket) \
 	umt/include/umt.h:$(INCLUDEDIR)/umt.h \
 	$(OUT)/install/libktask.a:$(LIBDIR)/libktask.a \
 	$(OUT)/install/libumt.a:$(LIBDIR)/libumt.a \
@@ -60,6 +55,9 @@ INSTALL_PROGRAM = \
 	$(OUT)/ktask:$(BINDIR)/ktask \
 	$(OUT)/umt:$(BINDIR)/umt \
 	$(if $(UMTD),$(UMTD):$(SBINDIR)/umtd)
+# What names another installed file is written where it is installed: a later install
+# may have other places.
+INSTALL_UNITS = $(if $(UMTD),umtd.service)
 # Links, each to the library of its name.
 INSTALL_LINKS = $(foreach l,libktask libumt libktrt,\
 	$(LIBDIR)/$l.so $(LIBDIR)/$l.so.$(SOVERSION))
@@ -84,6 +82,8 @@ install: all $(OUT)/install/libktask.a $(OUT)/install/libumt.a \
 		-e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 		-e 's|@UMT_LIBS@|$(UMT_STATIC)|' */packaging/"$$pc.in" \
 		>"$(DESTDIR)$(LIBDIR)/pkgconfig/$$pc"; done
+	@for unit in $(INSTALL_UNITS); do sed -e 's|@SBINDIR@|$(SBINDIR)|' \
+		umt/packaging/"$$unit.in" >"$(DESTDIR)$(UNITDIR)/$$unit"; done
 	@$(if $(DESTDIR),:,ldconfig || :)
 
 ## uninstall: with the same PREFIX, DESTDIR and LIBDIR
@@ -91,8 +91,8 @@ install: all $(OUT)/install/libktask.a $(OUT)/install/libumt.a \
 uninstall:
 	@for pair in $(INSTALL_DATA) $(INSTALL_PROGRAM); do \
 		rm -f "$(DESTDIR)$${pair#*:}"; done
-	@for link in $(INSTALL_LINKS) \
-		$(PCFILES:%=$(LIBDIR)/pkgconfig/%); do \
+	@for link in $(INSTALL_LINKS) $(PCFILES:%=$(LIBDIR)/pkgconfig/%) \
+		$(INSTALL_UNITS:%=$(UNITDIR)/%); do \
 		rm -f "$(DESTDIR)$$link"; done
 	@for dir in $(INCLUDEDIR)/ktask $(INCLUDEDIR)/linux $(LIBDIR)/ktask; do \
 		rmdir "$(DESTDIR)$$dir" 2>/dev/null || :; done

@@ -5,13 +5,15 @@ RT_OBJ := $(call obj,$(wildcard ktrt/runtime/*.c))
 # A task may leave by pthread_exit(), which unwinds through these.
 $(RT_OBJ): KT_CFLAGS += -fexceptions
 $(RT_OBJ): | $(call need,cc)
+# The libraries below it lie beside it; empty where the loader finds them by itself.
+RUNPATH ?= '-Wl,-rpath,$$ORIGIN'
 
 $(OUT)/libktrt.so.$(VERSION): $(RT_OBJ) ktrt/runtime/libktrt.map \
 		$(OUT)/libktask.so $(OUT)/libumt.so
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-soname,libktrt.so.$(SOVERSION) \
 		-Wl,--version-script=ktrt/runtime/libktrt.map -Wl,-z,nodelete \
-		-Wl,-z,defs '-Wl,-rpath,$$ORIGIN' -o $@ $(RT_OBJ) -L$(OUT) -lumt -lktask $(LDFLAGS)
+		-Wl,-z,defs $(RUNPATH) -o $@ $(RT_OBJ) -L$(OUT) -lumt -lktask $(LDFLAGS)
 
 $(OUT)/libktrt.so: $(OUT)/libktrt.so.$(VERSION)
 	$(Q)ln -sf libktrt.so.$(VERSION) $(OUT)/libktrt.so.$(SOVERSION)

@@ -20,7 +20,7 @@ UMT_OBJ := $(call obj,$(UMT_LIB))
 # The program is for the kernel, whatever architecture the compiler is on.
 BPF_ARCH := $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(MACHINE)))
 BPF_CFLAGS := -target bpf -g -O2 -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) \
-	-D__$(MACHINE)__ -Wall -Wextra -Wno-unused-parameter \
+	-fdebug-compilation-dir=. -D__$(MACHINE)__ -Wall -Wextra -Wno-unused-parameter \
 	-Iumt/include -I/usr/include/$(MACHINE)-linux-gnu
 
 $(UMT_GEN)/umt.bpf.o: $(wildcard umt/ebpf/*.[ch]) umt/include/umt.h mk/umt.mk
@@ -71,7 +71,6 @@ $(OUT)/umt: $(UMT_CMD) $(OUT)/libumt.a
 # The broker is nothing without the program.
 ifneq ($(HAVE_ebpf),)
 UMTD := $(OUT)/umtd
-install: $(OUT)/install/umtd.service
 endif
 UMTD_OBJ := $(call obj,$(wildcard umt/umtd/*.c))
 $(UMTD_OBJ): | $(call need,cc)
