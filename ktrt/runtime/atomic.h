@@ -26,6 +26,7 @@
 /* All return the value from before. */
 #define at_add(p, v) __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
 #define at_sub(p, v) __atomic_fetch_sub(p, v, __ATOMIC_SEQ_CST)
+#define at_or(p, v) __atomic_fetch_or(p, v, __ATOMIC_SEQ_CST)
 #define at_swap(p, v) __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST)
 #define at_cas(p, old, v)                                               \
 	__atomic_compare_exchange_n(p, old, v, false, __ATOMIC_SEQ_CST, \

@@ -8,6 +8,7 @@
  * Behaves badly with very many data of which each is used once and long: the
  * table grows with the tasks that are not complete.
  */
+/* length: a call between chains and tables would cost a part of a task */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -23,6 +24,8 @@ struct domain {
 	size_t capacity; /* a power of two, or 0 */
 	size_t used;
 	uint64_t serial;
+	uint64_t forgiven; /* the parent was told of what failed until then */
+	bool sums; /* chains may have copies to be combined */
 	struct ranges *ranges; /* NULL: the table has all; else it is empty */
 };
 
@@ -30,7 +33,7 @@ struct domain {
 
 /* ---- epochs ---- */
 
-struct epoch *epoch_new(struct worker *w, bool writes)
+struct epoch *epoch_new(struct worker *w, unsigned kind)
 {
 	struct epoch *epoch = pool_get(&rt.smalls, &w->smalls);
 
@@ -39,8 +42,7 @@ struct epoch *epoch_new(struct worker *w, bool writes)
 	epoch->waiting = NULL;
 	epoch->next = epoch->sibling = NULL;
 	epoch->count = 2;
-	epoch->writes = writes;
-	epoch->held = false;
+	epoch->kind = kind;
 	return epoch;
 }
 
@@ -57,11 +59,14 @@ static inline bool was_last(uint32_t *count)
 
 static void dependence_met(struct ktrt_task *task, struct ready *ready)
 {
-	if (!was_last(&task->pending))
-		return;
-	task->next = NULL;
-	*ready->end = task;
-	ready->end = &task->next;
+	if (was_last(&task->pending))
+		ready_add(ready, task);
+}
+
+static void __attribute__((noinline)) spoil_members(struct access *access)
+{
+	for (; access; access = access->next)
+		task_spoil(access->task);
 }
 
 static void epoch_start(struct epoch *epoch, struct ready *ready)
@@ -69,16 +74,37 @@ static void epoch_start(struct epoch *epoch, struct ready *ready)
 	struct access *access, *next;
 
 	/* A writer's task was there from the start, and nobody joins it. */
-	if (epoch->writes) {
+	if (mode_excludes(epoch_mode(epoch))) {
 		if (epoch->waiting)
 			dependence_met(epoch->waiting->task, ready);
 		return;
 	}
 	access = at_swap(&epoch->waiting, EPOCH_STARTED);
+	if (unlikely(epoch->kind & EPOCH_FOUND))
+		spoil_members(access);
 	for (; access; access = next) {
 		next = access->next;
 		dependence_met(access->task, ready);
 	}
+}
+
+/* All that comes next finds spoilt data. */
+static void spoil_next(const struct epoch *over)
+{
+	for (struct epoch *next = over->next; next; next = next->sibling) {
+		at_or(&next->kind, EPOCH_FOUND | EPOCH_LEAVES);
+		if (epoch_mode(next) == KTRT_INOUT && next->waiting)
+			task_spoil(next->waiting->task);
+	}
+}
+
+/* What few epochs need when they are over. */
+static void __attribute__((noinline)) end_special(struct epoch *epoch)
+{
+	if (epoch->kind & EPOCH_ADDS)
+		sum_combine(&epoch->sum);
+	if (epoch->kind & EPOCH_LEAVES)
+		spoil_next(epoch);
 }
 
 /*
@@ -91,7 +117,7 @@ static void start_next(struct epoch *over, struct epoch **more,
 	struct epoch *next = over->next, *sibling;
 
 	for (; next; next = sibling) {
-		bool held = next->held;
+		bool held = next->kind & EPOCH_HELD;
 
 		sibling = next->sibling;
 		epoch_start(next, ready);
@@ -108,6 +134,8 @@ void epoch_put(struct worker *w, struct epoch *epoch, struct ready *ready)
 
 	for (;;) {
 		if (was_last(&epoch->count)) {
+			if (unlikely(epoch->kind & (EPOCH_ADDS | EPOCH_LEAVES)))
+				end_special(epoch);
 			start_next(epoch, &more, ready);
 			epoch_free(w, epoch);
 		}
@@ -132,41 +160,111 @@ static bool epoch_wait(struct epoch *epoch, struct access *access)
 }
 
 /* All its members are complete: nobody else looks at it, so use it again. */
-static void epoch_renew(struct epoch *epoch, bool writes)
+static void epoch_renew(struct epoch *epoch)
 {
 	epoch->waiting = EPOCH_STARTED;
-	epoch->writes = writes;
-	epoch->held = false;
 	epoch->sibling = NULL;
 	at_poke(&epoch->count, 2);
+}
+
+/* What those have besides that are of neither readers nor a writer. */
+static void __attribute__((noinline))
+set_special(struct epoch *epoch, const struct ktrt_dep *dep)
+{
+	if (dep->mode == KTRT_COMMUTATIVE) {
+		turns_init(&epoch->turns);
+		return;
+	}
+	epoch->sum.of = dep->addr;
+	epoch->sum.copies = NULL;
+}
+
+static inline void set_mode(struct epoch *epoch, const struct ktrt_dep *dep)
+{
+	epoch->kind = dep->mode;
+	if (unlikely(dep->mode > KTRT_INOUT))
+		set_special(epoch, dep);
+}
+
+/* May a task with this dependence be a member, too? */
+static inline bool may_join(const struct epoch *epoch,
+			    const struct ktrt_dep *dep)
+{
+	return epoch_mode(epoch) == dep->mode && !mode_excludes(dep->mode) &&
+	       (dep->mode != KTRT_REDUCTION || epoch->sum.of == dep->addr);
+}
+
+/* An epoch that is over and was of a reduction, or left the data spoilt. */
+static void __attribute__((noinline))
+renew_special(struct domain *domain, struct epoch *epoch, uint64_t entered,
+	      struct access *access, const struct ktrt_dep *dep)
+{
+	bool spoilt = epoch->kind & EPOCH_LEAVES && entered > domain->forgiven;
+
+	epoch_renew(epoch);
+	if (epoch->kind & EPOCH_ADDS && may_join(epoch, dep)) {
+		epoch->kind = dep->mode;
+	} else {
+		if (epoch->kind & EPOCH_ADDS)
+			sum_combine(&epoch->sum);
+		set_mode(epoch, dep);
+	}
+	if (!spoilt)
+		return;
+	epoch->kind |= EPOCH_FOUND | EPOCH_LEAVES;
+	if (dep->mode & KTRT_IN)
+		task_spoil(access->task);
+}
+
+/* All members are complete: the next one has the epoch for itself. */
+static inline void enter_over(struct domain *domain, struct epoch *epoch,
+			      uint64_t entered, struct access *access,
+			      const struct ktrt_dep *dep)
+{
+	access->epoch = epoch;
+	if (unlikely(epoch->kind & (EPOCH_ADDS | EPOCH_LEAVES))) {
+		renew_special(domain, epoch, entered, access, dep);
+		return;
+	}
+	epoch_renew(epoch);
+	set_mode(epoch, dep);
+}
+
+static bool join_epoch(struct epoch *epoch, struct access *access)
+{
+	at_add(&epoch->count, 1);
+	access->epoch = epoch;
+	if (epoch_wait(epoch, access))
+		return true;
+	if (unlikely(at_peek(&epoch->kind) & EPOCH_FOUND))
+		task_spoil(access->task);
+	return false;
 }
 
 /*
  * Become a member; true if the task must wait for that.  Takes an epoch from
  * @fresh where it needs one.  If that was the last thing it waited for, and
- * what it waited for is over by now, it is put on the list @ready.
+ * what it waited for is over by now, it is put on the list @ready.  @entered: when
+ * the last one did so.
  */
-static bool chain_enter(struct worker *w, struct tail *tail,
-			struct epoch **fresh, struct access *access,
-			bool writes, struct ready *ready)
+static inline __attribute__((always_inline)) bool
+chain_enter(struct worker *w, struct domain *domain, struct tail *tail,
+	    uint64_t entered, struct epoch **fresh, struct access *access,
+	    const struct ktrt_dep *dep, struct ready *ready)
 {
 	struct epoch *last = tail->epoch;
 	struct epoch *epoch = last;
 
 	if (last && epoch_is_over(last)) {
-		epoch_renew(last, writes);
-		access->epoch = last;
+		enter_over(domain, last, entered, access, dep);
 		return false;
 	}
-	if (last && !writes && !last->writes) {
-		at_add(&last->count, 1);
-		access->epoch = last;
-		return epoch_wait(last, access);
-	}
+	if (last && may_join(last, dep))
+		return join_epoch(last, access);
 	epoch = *fresh;
 	*fresh = epoch->next;
 	epoch->next = NULL;
-	epoch->writes = writes;
+	set_mode(epoch, dep);
 	epoch->waiting = last ? access : EPOCH_STARTED;
 	access->next = NULL;
 	access->epoch = epoch;
@@ -176,6 +274,28 @@ static bool chain_enter(struct worker *w, struct tail *tail,
 	last->next = epoch;
 	epoch_put(w, last, ready);
 	return true;
+}
+
+static bool __attribute__((noinline))
+chain_enter_special(struct worker *w, struct domain *domain, struct tail *tail,
+		    uint64_t entered, struct epoch **fresh,
+		    struct access *access, const struct ktrt_dep *dep,
+		    struct ready *ready)
+{
+	return chain_enter(w, domain, tail, entered, fresh, access, dep, ready);
+}
+
+bool tail_is_dead(const struct tail *tail, uint64_t forgiven)
+{
+	struct epoch *epoch = tail->epoch;
+
+	if (!epoch)
+		return true;
+	if (!epoch_is_over(epoch))
+		return false;
+	if (epoch->kind & EPOCH_ADDS)
+		sum_combine(&epoch->sum);
+	return !(epoch->kind & EPOCH_LEAVES) || tail->serial <= forgiven;
 }
 
 /* ---- the table of addresses ---- */
@@ -204,9 +324,9 @@ static int table_renew(struct worker *w, struct domain *domain, size_t more)
 	size_t live = 0, capacity = CAPACITY_MIN, i;
 
 	for (i = 0; i < old.capacity; i++) {
-		struct epoch *epoch = old.entries[i].tail.epoch;
+		const struct tail *tail = &old.entries[i].tail;
 
-		live += epoch && !epoch_is_over(epoch);
+		live += !tail_is_dead(tail, old.forgiven);
 	}
 	while (capacity < (live + more) * 4)
 		capacity *= 2;
@@ -222,7 +342,7 @@ static int table_renew(struct worker *w, struct domain *domain, size_t more)
 
 		if (!entry->tail.epoch)
 			continue;
-		if (epoch_is_over(entry->tail.epoch)) {
+		if (tail_is_dead(&entry->tail, old.forgiven)) {
 			epoch_free(w, entry->tail.epoch);
 			continue;
 		}
@@ -240,13 +360,22 @@ static int reserve_entries(struct worker *w, struct domain *domain, size_t more)
 	return table_renew(w, domain, more);
 }
 
+/* What a dependence is on. */
+static inline const void *dep_addr(const struct ktrt_dep *dep)
+{
+	const struct ktrt_reduction *reduction = dep->addr;
+
+	return unlikely(dep->mode == KTRT_REDUCTION) ? reduction->data
+						     : dep->addr;
+}
+
 /* ---- addresses become ranges ---- */
 
 /* An address is its first byte; nothing begins behind the last one. */
 static void dep_bounds(const struct ktrt_dep *dep, uintptr_t *start,
 		       uintptr_t *end)
 {
-	*start = (uintptr_t)dep->addr;
+	*start = (uintptr_t)dep_addr(dep);
 	if (!dep->len && *start == UINTPTR_MAX)
 		--*start;
 	*end = *start + (dep->len ? dep->len : 1);
@@ -264,7 +393,7 @@ static int cut_entries(struct worker *w, const struct domain *domain,
 		uintptr_t start, end;
 
 		dep_bounds(&dep, &start, &end);
-		if (entry->tail.epoch && !epoch_is_over(entry->tail.epoch))
+		if (!tail_is_dead(&entry->tail, domain->forgiven))
 			error = ranges_cut(w, ranges, start, end);
 	}
 	return error;
@@ -340,7 +469,7 @@ static int members_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
 	}
 	*fresh = NULL;
 	while (nr--) {
-		struct epoch *epoch = epoch_new(w, false);
+		struct epoch *epoch = epoch_new(w, KTRT_IN);
 
 		if (!epoch)
 			return -ENOMEM;
@@ -362,18 +491,24 @@ static void fresh_free(struct worker *w, struct epoch *fresh)
 
 /* How many it must wait for by that: 0 or 1. */
 static uint32_t enter_access(struct worker *w, struct ktrt_task *task,
-			     struct tail *tail, struct epoch **fresh,
-			     bool writes, uint64_t serial, struct ready *ready)
+			     struct domain *domain, struct tail *tail,
+			     struct epoch **fresh, const struct ktrt_dep *dep,
+			     struct ready *ready)
 {
+	uint64_t entered = tail->serial;
 	struct access *access;
 
-	/* Named twice; writers come first, so nothing is lost. */
-	if (tail->epoch && tail->serial == serial)
+	/* Named twice; the strictest come first, so nothing is lost. */
+	if (tail->epoch && entered == domain->serial)
 		return 0;
 	access = &task->access[task->nr_access++];
 	access->task = task;
-	tail->serial = serial;
-	return chain_enter(w, tail, fresh, access, writes, ready);
+	tail->serial = domain->serial;
+	/* So that it is known below that the mode is a plain one. */
+	if (unlikely(dep->mode > KTRT_INOUT))
+		return chain_enter_special(w, domain, tail, entered, fresh,
+					   access, dep, ready);
+	return chain_enter(w, domain, tail, entered, fresh, access, dep, ready);
 }
 
 static struct entry *entry_of(struct domain *domain, const void *addr)
@@ -392,18 +527,19 @@ static uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
 			  struct epoch **fresh)
 {
 	uint32_t waits = 0;
-	bool writes = dep->mode & KTRT_OUT;
 	uintptr_t at, end;
 	struct ready none;
 
 	/* The task has one of @pending left: nothing becomes ready by this. */
 	ready_init(&none);
 	if (!domain->ranges)
-		return enter_access(w, task, &entry_of(domain, dep->addr)->tail,
-				    fresh, writes, domain->serial, &none);
+		return enter_access(w, task, domain,
+				    &entry_of(domain, dep_addr(dep))->tail,
+				    fresh, dep, &none);
 	for (dep_bounds(dep, &at, &end); at < end;)
-		waits += enter_access(w, task, ranges_next(domain->ranges, &at),
-				      fresh, writes, domain->serial, &none);
+		waits += enter_access(w, task, domain,
+				      ranges_next(domain->ranges, &at), fresh,
+				      dep, &none);
 	return waits;
 }
 
@@ -416,7 +552,7 @@ static long count_members(struct worker *w, struct domain *domain,
 
 	if (!domain->ranges)
 		return (long)nr;
-	ranges_tidy(w, domain->ranges);
+	ranges_tidy(w, domain->ranges, domain->forgiven);
 	for (size_t i = 0; i < nr; i++) {
 		dep_bounds(&deps[i], &at, &end);
 		if (ranges_cut(w, domain->ranges, at, end))
@@ -436,8 +572,7 @@ static int add_one(struct worker *w, struct ktrt_task *task,
 		   struct domain *domain, const struct ktrt_dep *dep,
 		   bool *ready)
 {
-	bool writes = dep->mode & KTRT_OUT;
-	struct epoch *fresh = epoch_new(w, writes);
+	struct epoch *fresh = epoch_new(w, dep->mode);
 	struct ready met;
 
 	if (!fresh)
@@ -445,18 +580,55 @@ static int add_one(struct worker *w, struct ktrt_task *task,
 	ready_init(&met);
 	task->access = task->access_inline;
 	at_poke(&task->pending, 1);
-	*ready = !enter_access(w, task, &entry_of(domain, dep->addr)->tail,
-			       &fresh, writes, ++domain->serial, &met) ||
+	domain->serial++;
+	*ready = !enter_access(w, task, domain,
+			       &entry_of(domain, dep_addr(dep))->tail, &fresh,
+			       dep, &met) ||
 		 met.first;
 	if (fresh)
 		epoch_free(w, fresh);
 	return 0;
 }
 
+/* The strictest modes first. */
+enum { RANK_WRITES, RANK_COMMUTES, RANK_REDUCES, RANK_READS, NR_RANKS };
+
+static inline unsigned mode_rank(unsigned mode)
+{
+	return mode == KTRT_IN		  ? RANK_READS
+	       : mode <= KTRT_INOUT	  ? RANK_WRITES
+	       : mode == KTRT_COMMUTATIVE ? RANK_COMMUTES
+					  : RANK_REDUCES;
+}
+
+static uint32_t enter_deps(struct worker *w, struct ktrt_task *task,
+			   struct domain *domain, const struct ktrt_dep *deps,
+			   size_t nr, unsigned ranks, struct epoch **fresh)
+{
+	uint32_t waits = 0;
+
+	for (unsigned rank = 0; rank < NR_RANKS; rank++)
+		for (size_t i = 0; ranks & 1u << rank && i < nr; i++)
+			if (mode_rank(deps[i].mode) == rank)
+				waits += enter_dep(w, task, domain, &deps[i],
+						   fresh);
+	return waits;
+}
+
+static unsigned ranks_of(const struct ktrt_dep *deps, size_t nr)
+{
+	unsigned ranks = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		ranks |= 1u << mode_rank(deps[i].mode);
+	return ranks;
+}
+
 int deps_add(struct worker *w, struct ktrt_task *task,
 	     const struct ktrt_dep *deps, size_t nr, bool *ready)
 {
-	uint32_t waits = 0, most;
+	unsigned ranks;
+	uint32_t waits, most;
 	struct domain *domain = domain_of(task->parent);
 	struct epoch *fresh = NULL;
 	long members;
@@ -467,8 +639,11 @@ int deps_add(struct worker *w, struct ktrt_task *task,
 		return -ENOMEM;
 	if (!domain->ranges && reserve_entries(w, domain, nr))
 		return -ENOMEM;
-	if (nr == 1 && !domain->ranges)
+	if (nr == 1 && !domain->ranges && deps->mode <= KTRT_INOUT)
 		return add_one(w, task, domain, deps, ready);
+	ranks = ranks_of(deps, nr);
+	if (unlikely(ranks & 1u << RANK_REDUCES))
+		domain->sums = true;
 	members = count_members(w, domain, deps, nr);
 	if (members < 0)
 		return -ENOMEM;
@@ -476,27 +651,74 @@ int deps_add(struct worker *w, struct ktrt_task *task,
 		fresh_free(w, fresh);
 		return -ENOMEM;
 	}
+	if (unlikely(ranks & 1u << RANK_COMMUTES))
+		task->flags |= TASK_TURNS;
 	domain->serial++;
 	/* As if it waited for all, and one more until all are entered. */
 	most = (uint32_t)members + 1;
 	at_poke(&task->pending, most);
-	for (size_t i = 0; i < nr; i++)
-		if (deps[i].mode & KTRT_OUT)
-			waits += enter_dep(w, task, domain, &deps[i], &fresh);
-	for (size_t i = 0; i < nr; i++)
-		if (!(deps[i].mode & KTRT_OUT))
-			waits += enter_dep(w, task, domain, &deps[i], &fresh);
+	waits = enter_deps(w, task, domain, deps, nr, ranks, &fresh);
 	fresh_free(w, fresh);
 	*ready = !waits;
 	if (waits)
 		*ready = at_sub(&task->pending, most - waits) == most - waits;
+	if (unlikely(ranks & 1u << RANK_COMMUTES) && *ready)
+		*ready = turns_take(task);
 	return 0;
+}
+
+/* What it was to write is spoilt if it failed, and else good again if nobody
+ * else wrote it. */
+static void __attribute__((noinline)) mark_data(const struct ktrt_task *task)
+{
+	bool failed = at_peek(&task->error);
+
+	for (uint32_t i = 0; i < task->nr_access; i++) {
+		struct epoch *epoch = task->access[i].epoch;
+
+		unsigned mode = epoch_mode(epoch);
+
+		if (failed && mode != KTRT_IN)
+			at_or(&epoch->kind, EPOCH_LEAVES);
+		else if (mode_excludes(mode))
+			at_poke(&epoch->kind, mode);
+	}
 }
 
 void deps_done(struct worker *w, struct ktrt_task *task, struct ready *ready)
 {
+	if (unlikely(at_peek(&rt.failures)))
+		mark_data(task);
+	if (unlikely(task->flags & TASK_TURNS))
+		turns_give(task, ready);
 	for (uint32_t i = 0; i < task->nr_access; i++)
 		epoch_put(w, task->access[i].epoch, ready);
+}
+
+/* Copies of a reduction that nobody reads yet. */
+static void settle_tail(struct tail *tail)
+{
+	if (tail->epoch && tail->epoch->kind & EPOCH_ADDS)
+		sum_combine(&tail->epoch->sum);
+}
+
+void deps_forgive(struct ktrt_task *parent)
+{
+	parent->domain->forgiven = parent->domain->serial;
+}
+
+void deps_settle(struct ktrt_task *parent)
+{
+	struct domain *domain = parent->domain;
+
+	deps_forgive(parent);
+	if (likely(!domain->sums))
+		return;
+	domain->sums = false;
+	for (size_t i = 0; i < domain->capacity; i++)
+		settle_tail(&domain->entries[i].tail);
+	if (domain->ranges)
+		ranges_each(domain->ranges, settle_tail);
 }
 
 void deps_close(struct worker *w, struct ktrt_task *parent)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Dependences.  The tasks that use a datum form a chain of epochs: one writer,
- * or any number of readers that follow each other directly.  The members of an
- * epoch may start when all epochs before it are over.
+ * or any number of readers, or of tasks that commute, or of one reduction, that
+ * follow each other directly.  The members of an epoch may start when all epochs
+ * before it are over.
  *
  *	W1 -> {R2 R3 R4} -> W5 -> {R6 ...       the last epoch is open
  *
@@ -12,24 +13,66 @@
  * to more or has no successor yet.  Whoever takes it to 0 starts the next
  * epoch.  So nothing is locked, and an epoch is freed as soon as it is over:
  * memory is for what is not complete.
+ *
+ * A task that fails leaves what it writes spoilt.  Each epoch is told so by the
+ * one before and tells the next, and its members that read are skipped.  That
+ * ends with a task that only writes, or when a wait has told the parent.
  */
 #ifndef RUNTIME_DEPS_H
 #define RUNTIME_DEPS_H
 
 #include "rt.h"
 
+/* Members that commute use the data one after another; see turns.c. */
+struct turns {
+	struct access *first, **end; /* they wait for their turn */
+	uint32_t lock;
+	bool taken;
+};
+
+/* Members of a reduction add to copies, one a thread; see reduction.c. */
+struct sum {
+	const struct ktrt_reduction *of;
+	void **copies; /* by the worker's slot; NULL: none yet */
+};
+
 struct epoch {
 	struct access *waiting; /* members; EPOCH_STARTED when they may start */
 	struct epoch *next; /* set before the count can reach 0, or NULL */
 	struct epoch *sibling; /* ranges: another successor of the same */
 	uint32_t count;
-	bool writes;
-	bool held; /* counts for itself until it is started: no members */
+	uint32_t kind; /* enum ktrt_mode of its members, and these: */
+	union {
+		struct turns turns; /* KTRT_COMMUTATIVE */
+		struct sum sum; /* KTRT_REDUCTION */
+	};
 };
 
 #define EPOCH_STARTED ((struct access *)1)
 
-/* Tasks that are ready, linked by ->next, oldest first. */
+enum {
+	EPOCH_MODE = 15,
+	EPOCH_ADDS = KTRT_REDUCTION & ~KTRT_INOUT,
+	EPOCH_HELD = 16, /* counts for itself until it is started: no members */
+	EPOCH_FOUND = 32, /* data that was spoilt when it was started; */
+	EPOCH_LEAVES = 64, /* that is spoilt for the next one */
+};
+
+static inline unsigned epoch_mode(const struct epoch *epoch)
+{
+	return at_peek(&epoch->kind) & EPOCH_MODE;
+}
+
+/* A record of the pool that ranges.c uses, too. */
+_Static_assert(sizeof(struct epoch) <= 64, "an epoch is a small record");
+
+/* Does an epoch of this mode have one member? */
+static inline bool mode_excludes(unsigned mode)
+{
+	return (mode | KTRT_IN) == KTRT_INOUT;
+}
+
+/* Tasks whose dependences are met, linked by ->next, oldest first. */
 struct ready {
 	struct ktrt_task *first, **end;
 };
@@ -38,6 +81,13 @@ static inline void ready_init(struct ready *ready)
 {
 	ready->first = NULL;
 	ready->end = &ready->first;
+}
+
+static inline void ready_add(struct ready *ready, struct ktrt_task *task)
+{
+	task->next = NULL;
+	*ready->end = task;
+	ready->end = &task->next;
 }
 
 /*
@@ -52,12 +102,19 @@ int deps_add(struct worker *w, struct ktrt_task *task,
 /* deps_done - the task is complete: it leaves its epochs */
 void deps_done(struct worker *w, struct ktrt_task *task, struct ready *ready);
 
+/* deps_settle - all children of the parent are complete, and a wait says so */
+void deps_settle(struct ktrt_task *parent);
+
+/* deps_forgive - a wait tells the parent that something failed: tasks that it
+ * makes from here on are not skipped for what was over by now */
+void deps_forgive(struct ktrt_task *parent);
+
 /* deps_close - the parent makes no more children */
 void deps_close(struct worker *w, struct ktrt_task *parent);
 
 /* ---- between dependences.c and ranges.c ---- */
 
-struct epoch *epoch_new(struct worker *w, bool writes);
+struct epoch *epoch_new(struct worker *w, unsigned kind);
 /* Take one from the count; what that makes ready is added to the list. */
 void epoch_put(struct worker *w, struct epoch *epoch, struct ready *ready);
 
@@ -73,12 +130,39 @@ struct tail {
 	uint64_t serial; /* of deps_add(): a task enters a chain once */
 };
 
+/* Does nothing of a chain matter any more?  @forgiven: what entered until then
+ * and is over may have been spoilt. */
+bool tail_is_dead(const struct tail *tail, uint64_t forgiven);
+
+/* ---- turns.c ---- */
+
+void turns_init(struct turns *turns);
+/* All dependences are met: wait for the turn at each of its data.  false: it has
+ * to wait, and is found by who gives way. */
+bool turns_take(struct ktrt_task *task);
+/* The task is complete; what has its turns by that is added to the list. */
+void turns_give(struct ktrt_task *task, struct ready *ready);
+
+/* Is there a turn that it has to wait for? */
+static inline bool turns_missing(const struct ktrt_task *task)
+{
+	return (task->flags & (TASK_TURNS | TASK_HAS_TURNS)) == TASK_TURNS;
+}
+
+/* ---- reduction.c ---- */
+
+bool reduction_is_valid(const struct ktrt_reduction *reduction);
+/* All members are complete: the copies go into the datum. */
+void sum_combine(struct sum *sum);
+
+/* ---- ranges.c ---- */
+
 struct ranges;
 
 /* ranges_new - none yet; NULL without memory */
 struct ranges *ranges_new(void);
 /* ranges_tidy - forget segments that are out of use, if there are many */
-void ranges_tidy(struct worker *w, struct ranges *ranges);
+void ranges_tidy(struct worker *w, struct ranges *ranges, uint64_t forgiven);
 /* ranges_cut - so that the range begins and ends where segments do; 0 or
  * -ENOMEM */
 int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
@@ -91,6 +175,8 @@ int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
 struct tail *ranges_next(struct ranges *ranges, uintptr_t *at);
 /* ranges_at - the tail of the segment that has @at, or NULL */
 struct tail *ranges_at(struct ranges *ranges, uintptr_t at);
+/* ranges_each - calls @func for each chain's tail */
+void ranges_each(struct ranges *ranges, void (*func)(struct tail *tail));
 /* ranges_steps - what it has cost so far: segments that were looked at */
 uint64_t ranges_steps(const struct ranges *ranges);
 void ranges_free(struct worker *w, struct ranges *ranges);

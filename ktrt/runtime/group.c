@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "dependences.h"
 #include "rt.h"
 
 #define EVENTS_MAX 65536
@@ -50,6 +51,8 @@ static void group_sleep(struct worker *w, struct ktrt_group *group)
 static int wait_for_group(struct worker *w, struct ktrt_group *group,
 			  bool helps)
 {
+	int error;
+
 	while ((uint32_t)at_load(&group->live)) {
 		const struct aim aim = { w->current, group };
 		struct ktrt_task *task =
@@ -65,7 +68,10 @@ static int wait_for_group(struct worker *w, struct ktrt_group *group,
 		else
 			group_sleep(w, group);
 	}
-	return error_take(&group->error);
+	error = error_take(&group->error);
+	if (unlikely(error) && w->current->domain)
+		deps_forgive(w->current);
+	return error;
 }
 
 int ktrt_group_wait(struct ktrt_group *group)
@@ -93,7 +99,10 @@ int ktrt_cancelled(void)
 {
 	struct worker *w = current_worker();
 
-	return w && at_peek(&rt.cancels) && task_is_cancelled(w->current);
+	if (!w)
+		return 0;
+	return w->current->flags & TASK_SPOILT ||
+	       (at_peek(&rt.cancels) && task_is_cancelled(w->current));
 }
 
 /* ---- external events ---- */
@@ -141,26 +150,31 @@ void ktrt_events_done(struct ktrt_task *task, unsigned nr)
 
 /* ---- waiting for data ---- */
 
-static int do_nothing(void *arg)
+static int tell_whether_spoilt(void *arg)
 {
-	return 0;
+	return self_worker->current->flags & TASK_SPOILT ? -ECANCELED : 0;
 }
 
 /*
- * By a task that uses them and does nothing.  Other children may block for what
+ * By a task that uses them and only looks whether they are spoilt.  Other children may block for what
  * the caller does later, so it does none of them meanwhile.
  */
 int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps)
 {
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
-	int error = ktrt_group_new(&attr.group);
+	int error;
 
+	/* Who adds to a reduction waits for nobody. */
+	for (size_t i = 0; deps && i < nr_deps; i++)
+		if (deps[i].mode == KTRT_REDUCTION)
+			return -EINVAL;
+	error = ktrt_group_new(&attr.group);
 	if (error)
 		return error;
 	attr.deps = deps;
 	attr.nr_deps = nr_deps;
 	attr.flags = KTRT_ALWAYS;
-	error = ktrt_spawn_attr(do_nothing, NULL, &attr);
+	error = ktrt_spawn_attr(tell_whether_spoilt, NULL, &attr);
 	if (!error)
 		error = wait_for_group(current_worker(), attr.group, false);
 	ktrt_group_free(attr.group);

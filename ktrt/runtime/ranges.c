@@ -138,18 +138,17 @@ static void free_segment(struct worker *w, struct segment *segment)
 }
 
 /* Forget segments that nobody uses any more. */
-static void sweep_segments(struct worker *w, struct ranges *ranges)
+static void sweep_segments(struct worker *w, struct ranges *ranges,
+			   uint64_t forgiven)
 {
 	struct segment *segment = take_all(ranges), *next;
 
 	for (; segment; segment = next) {
-		const struct epoch *epoch = segment->tail.epoch;
-
 		next = segment->right;
-		if (epoch && !epoch_is_over(epoch))
-			insert_segment(ranges, segment);
-		else
+		if (tail_is_dead(&segment->tail, forgiven))
 			free_segment(w, segment);
+		else
+			insert_segment(ranges, segment);
 	}
 	ranges->sweep_at = ranges->nr * 2 + SWEEP_LEAST;
 }
@@ -159,11 +158,7 @@ static void sweep_segments(struct worker *w, struct ranges *ranges)
 /* An epoch without members that is over once it is started. */
 static struct epoch *stand_in(struct worker *w)
 {
-	struct epoch *epoch = epoch_new(w, true);
-
-	if (epoch)
-		epoch->held = true;
-	return epoch;
+	return epoch_new(w, KTRT_INOUT | EPOCH_HELD);
 }
 
 /* Two chains out of one; *@right is the second one's end. */
@@ -175,7 +170,7 @@ static int split_chain(struct worker *w, struct tail *left,
 	struct ready none;
 
 	*right = NULL;
-	if (!last || epoch_is_over(last))
+	if (!last || (epoch_is_over(last) && !(last->kind & EPOCH_LEAVES)))
 		return 0;
 	one = stand_in(w);
 	two = stand_in(w);
@@ -207,6 +202,7 @@ static int cut_at(struct worker *w, struct ranges *ranges, uintptr_t at)
 		return -ENOMEM;
 	}
 	segment->end = at;
+	right->tail.serial = segment->tail.serial;
 	insert_segment(ranges, right);
 	return 0;
 }
@@ -244,10 +240,23 @@ struct ranges *ranges_new(void)
 	return ranges;
 }
 
-void ranges_tidy(struct worker *w, struct ranges *ranges)
+void ranges_tidy(struct worker *w, struct ranges *ranges, uint64_t forgiven)
 {
 	if (ranges->nr >= ranges->sweep_at)
-		sweep_segments(w, ranges);
+		sweep_segments(w, ranges, forgiven);
+}
+
+static void each_below(struct segment *tree, void (*func)(struct tail *tail))
+{
+	for (; tree; tree = tree->right) {
+		each_below(tree->left, func);
+		func(&tree->tail);
+	}
+}
+
+void ranges_each(struct ranges *ranges, void (*func)(struct tail *tail))
+{
+	each_below(ranges->root, func);
 }
 
 int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,

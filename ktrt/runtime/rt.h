@@ -15,6 +15,7 @@
 #ifndef RUNTIME_RT_H
 #define RUNTIME_RT_H
 
+/* length: one header for what all parts of the runtime share */
 #include <pthread.h>
 #include <sched.h>
 #include <sys/types.h>
@@ -62,6 +63,9 @@ enum {
 	TASK_NODE = 64, /* of a graph: what is to be done, not who does it */
 	TASK_FOR_NODE = 128, /* does what a node says */
 	TASK_RUN = 256, /* a run of a graph: parent of those */
+	TASK_TURNS = 512, /* has data that tasks use by turns */
+	TASK_HAS_TURNS = 2048, /* at all of them */
+	TASK_SPOILT = 1024, /* data that it reads is of a task that failed */
 };
 
 struct ktrt_task {
@@ -94,7 +98,10 @@ struct ktrt_task {
 	int error; /* first code of the body or a child */
 	int child_error; /* first code of a child that was not yet waited for */
 	uint32_t wake; /* signal: children are complete */
-	struct domain *domain; /* data of the children */
+	union {
+		struct domain *domain; /* data of the children */
+		ktrt_func kept; /* TASK_NODE that is TASK_SPOILT */
+	};
 	struct access *access;
 	uint32_t nr_access;
 	int16_t node;
@@ -238,6 +245,7 @@ struct runtime {
 	uint32_t generation; /* changes in the child of a fork */
 	uint32_t starts; /* of a runtime in this process */
 	uint32_t cancels; /* groups that were cancelled, ever */
+	uint32_t failures; /* did a task fail, ever? */
 	struct core *cores;
 	struct node_queue *node_queues; /* one a node */
 	struct worker **workers; /* by slot; NULL; published with release */
@@ -369,6 +377,9 @@ void task_help(struct worker *w, struct ktrt_task *task,
 int32_t task_outstanding(const struct ktrt_task *task);
 /* Wait for them, helping; the first code. */
 int task_wait(struct worker *w, struct ktrt_task *task);
+/* What it reads is not as it should be: it fails with -ECANCELED when its turn
+ * comes, or, if it is to run always, may know. */
+void task_spoil(struct ktrt_task *task);
 /* Its first code, which is forgotten. */
 int error_take(int *error);
 /* As the first one; a later one is dropped. */
@@ -380,6 +391,8 @@ void error_keep(int *error, int code);
  * that is NULL.  true: nothing waits for it, so its run has one child less. */
 bool graph_node_complete(struct worker *w, struct ktrt_task *node,
 			 struct ktrt_task **next);
+/* Before that: it failed, so what needs it is skipped. */
+void graph_node_failed(struct ktrt_task *node);
 /* A run that its caller left is complete. */
 void graph_run_complete(struct ktrt_task *run);
 

@@ -324,7 +324,10 @@ int ktrt_spawn_args(ktrt_func_args func, void *a, void *b, void *c, void *d,
 
 static bool dep_is_valid(const struct ktrt_dep *dep)
 {
-	return dep->mode >= KTRT_IN && dep->mode <= KTRT_INOUT &&
+	if (unlikely(dep->mode == KTRT_REDUCTION))
+		return !dep->len && reduction_is_valid(dep->addr);
+	return ((dep->mode >= KTRT_IN && dep->mode <= KTRT_INOUT) ||
+		dep->mode == KTRT_COMMUTATIVE) &&
 	       dep->len <= UINTPTR_MAX - (uintptr_t)dep->addr;
 }
 
@@ -456,9 +459,10 @@ static void take_ready(struct worker *w, struct ready *ready,
 
 	for (; task; task = after) {
 		after = task->next;
-		if (w && !*next && !(task->flags & TASK_NODE_QUEUE))
+		if (likely(w && !*next &&
+			   !(task->flags & (TASK_NODE_QUEUE | TASK_TURNS))))
 			*next = task;
-		else
+		else if (likely(!turns_missing(task)) || turns_take(task))
 			task_ready(w, task);
 	}
 }
@@ -481,6 +485,37 @@ static bool parent_less(struct worker *w, struct ktrt_task *parent)
 	return !live;
 }
 
+/* In place of the function of a task that is skipped. */
+static int be_skipped(void *arg)
+{
+	return -ECANCELED;
+}
+
+/* Others may do so at the same time, by other data. */
+void task_spoil(struct ktrt_task *task)
+{
+	if (at_peek(&task->flags) & TASK_ALWAYS)
+		at_or(&task->flags, TASK_SPOILT);
+	else
+		at_poke(&task->func, be_skipped);
+}
+
+/*
+ * Its code goes to whoever waits, before that of tasks which are skipped for it:
+ * so it is the first.
+ */
+static void __attribute__((noinline))
+task_failed(struct ktrt_task *task, struct ktrt_task *node)
+{
+	error_keep(task->group ? &task->group->error
+			       : &task->parent->child_error,
+		   task->error);
+	if (!at_peek(&rt.failures))
+		at_store(&rt.failures, 1);
+	if (node)
+		graph_node_failed(node);
+}
+
 struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task)
 {
 	struct ktrt_task *next = NULL, *parent, *node;
@@ -489,19 +524,17 @@ struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task)
 	do {
 		parent = task->parent;
 		node = unlikely(task->flags & TASK_FOR_NODE) ? task->of : NULL;
+		if (unlikely(task->child_error))
+			error_keep(&task->error, task->child_error);
+		if (unlikely(task->error))
+			task_failed(task, node);
 		if (task->nr_access) {
 			ready_init(&ready);
 			deps_done(w, task, &ready);
 			take_ready(w, &ready, &next);
 		}
-		if (unlikely(task->child_error))
-			error_keep(&task->error, task->child_error);
-		if (task->group) {
-			error_keep(&task->group->error, task->error);
+		if (task->group)
 			group_less(task->group);
-		} else if (unlikely(task->error)) {
-			error_keep(&parent->child_error, task->error);
-		}
 		task_free(w, task);
 		if (unlikely(node) && !graph_node_complete(w, node, &next))
 			break;

@@ -12,28 +12,16 @@
  * the nodes.  Only nodes that nothing waits for (sinks) count as its children:
  * all others are complete before one of these is.
  *
- * Owns nodes, edges, and finding edges by data.  Records are of the runtime's
+ * Owns nodes and runs; edges are found by graph_edges.c.  Records are of the runtime's
  * pool, as thieves may look at one that is gone, so they end with the runtime;
  * everything else is freed with the graph.
- *
- * Behaves badly with data that many nodes read between two writers, where both
- * sides are wide: each reader has an edge to the writer.
  */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rt.h"
-
-/* A datum that nodes use: the last writer, and who has read it since. */
-struct datum {
-	const void *addr;
-	bool used;
-	uint32_t writer; /* its number and 1; 0: none */
-	uint32_t nr_readers, room;
-	uint32_t *readers;
-};
+#include "task_graph.h"
 
 /* Memory of nodes that is freed with the graph. */
 struct block {
@@ -41,30 +29,7 @@ struct block {
 	_Alignas(16) char bytes[];
 };
 
-struct edge {
-	uint32_t before, after;
-};
-
-struct ktrt_graph {
-	uint32_t busy; /* it runs */
-	uint32_t starts; /* rt.starts when it was made */
-	int error; /* memory was too short for an edge */
-	bool settled; /* the nodes know of the edges */
-	struct ktrt_task *run;
-	struct ktrt_task **nodes, **roots;
-	size_t nr, room, nr_roots, nr_sinks;
-	struct edge *edges;
-	size_t nr_edges, room_edges;
-	struct ktrt_task **after; /* of all nodes */
-	struct datum *data;
-	size_t nr_data, capacity; /* a power of two, or 0 */
-	struct block *blocks;
-};
-
-#define NO_NODE UINT32_MAX
 #define NODES_MIN 64
-#define EDGES_MIN 128
-#define DATA_MIN 64
 
 /* ---- memory ---- */
 
@@ -130,169 +95,13 @@ void ktrt_graph_free(struct ktrt_graph *graph)
 		next = block->next;
 		free(block);
 	}
-	for (size_t i = 0; i < graph->capacity; i++)
-		free(graph->data[i].readers);
-	free(graph->data);
+	graph_free_data(graph);
 	free(graph->nodes);
 	free(graph->roots);
 	free(graph->edges);
 	free(graph->after);
+	free(graph->kinds);
 	free(graph);
-}
-
-/* ---- edges ---- */
-
-static bool make_room_for_edge(struct ktrt_graph *graph)
-{
-	size_t room = graph->room_edges ? graph->room_edges * 2 : EDGES_MIN;
-	struct edge *edges;
-
-	if (graph->nr_edges < graph->room_edges)
-		return true;
-	edges = realloc(graph->edges, room * sizeof(*edges));
-	if (!edges)
-		return false;
-	graph->edges = edges;
-	graph->room_edges = room;
-	return true;
-}
-
-static void add_edge(struct ktrt_graph *graph, uint32_t before, uint32_t after)
-{
-	struct ktrt_task *first = graph->nodes[before];
-
-	/* By another datum already: until it is settled a node knows the last
-	 * one that waits for it. */
-	if (first->arrow == after)
-		return;
-	if (!make_room_for_edge(graph)) {
-		graph->error = -ENOMEM;
-		return;
-	}
-	graph->edges[graph->nr_edges++] = (struct edge){ before, after };
-	first->arrow = after;
-	graph->settled = false;
-}
-
-int ktrt_graph_edge(struct ktrt_graph *graph, int before, int after)
-{
-	if (before < 0 || after <= before || (size_t)after >= graph->nr)
-		return -EINVAL;
-	if (!graph_lives(graph))
-		return -ESRCH;
-	if (at_load(&graph->busy))
-		return -EBUSY;
-	add_edge(graph, (uint32_t)before, (uint32_t)after);
-	return graph->error;
-}
-
-/* ---- data ---- */
-
-static struct datum *find_datum(struct ktrt_graph *graph, const void *addr)
-{
-	uint64_t mixed = (uintptr_t)addr * 0x9e3779b97f4a7c15u;
-	size_t at = (size_t)(mixed >> 32) & (graph->capacity - 1);
-
-	while (graph->data[at].used && graph->data[at].addr != addr)
-		at = (at + 1) & (graph->capacity - 1);
-	return &graph->data[at];
-}
-
-static bool double_data(struct ktrt_graph *graph)
-{
-	struct datum *old = graph->data;
-	size_t nr = graph->capacity;
-	struct datum *data = calloc(nr ? nr * 2 : DATA_MIN, sizeof(*data));
-
-	if (!data)
-		return false;
-	graph->data = data;
-	graph->capacity = nr ? nr * 2 : DATA_MIN;
-	for (size_t i = 0; i < nr; i++)
-		if (old[i].used)
-			*find_datum(graph, old[i].addr) = old[i];
-	free(old);
-	return true;
-}
-
-static struct datum *datum_of(struct ktrt_graph *graph, const void *addr)
-{
-	struct datum *datum;
-
-	if (graph->nr_data * 2 >= graph->capacity && !double_data(graph))
-		return NULL;
-	datum = find_datum(graph, addr);
-	if (!datum->used) {
-		datum->used = true;
-		datum->addr = addr;
-		graph->nr_data++;
-	}
-	return datum;
-}
-
-static bool add_reader(struct datum *datum, uint32_t node)
-{
-	uint32_t room = datum->room ? datum->room * 2 : 4;
-	uint32_t *readers;
-
-	if (datum->nr_readers == datum->room) {
-		readers = realloc(datum->readers, room * sizeof(*readers));
-		if (!readers)
-			return false;
-		datum->readers = readers;
-		datum->room = room;
-	}
-	datum->readers[datum->nr_readers++] = node;
-	return true;
-}
-
-/* After whoever has read since the last writer, else after that. */
-static void write_datum(struct ktrt_graph *graph, struct datum *datum,
-			uint32_t node)
-{
-	if (datum->writer == node + 1)
-		return;
-	for (uint32_t i = 0; i < datum->nr_readers; i++)
-		add_edge(graph, datum->readers[i], node);
-	if (!datum->nr_readers && datum->writer)
-		add_edge(graph, datum->writer - 1, node);
-	datum->nr_readers = 0;
-	datum->writer = node + 1;
-}
-
-static void read_datum(struct ktrt_graph *graph, struct datum *datum,
-		       uint32_t node)
-{
-	uint32_t nr = datum->nr_readers;
-
-	/* Named twice. */
-	if (datum->writer == node + 1 || (nr && datum->readers[nr - 1] == node))
-		return;
-	if (datum->writer)
-		add_edge(graph, datum->writer - 1, node);
-	if (!add_reader(datum, node))
-		graph->error = -ENOMEM;
-}
-
-/* Writers first, so that nothing is lost where a datum is named twice. */
-static void add_edges(struct ktrt_graph *graph, uint32_t node,
-		      const struct ktrt_attr *attr)
-{
-	for (unsigned writes = 2; writes--;)
-		for (size_t i = 0; i < attr->nr_deps; i++) {
-			const struct ktrt_dep *dep = &attr->deps[i];
-			struct datum *datum;
-
-			if (writes == !(dep->mode & KTRT_OUT))
-				continue;
-			datum = datum_of(graph, dep->addr);
-			if (!datum)
-				graph->error = -ENOMEM;
-			else if (writes)
-				write_datum(graph, datum, node);
-			else
-				read_datum(graph, datum, node);
-		}
 }
 
 /* ---- nodes ---- */
@@ -302,7 +111,7 @@ static bool attr_suits_node(const struct ktrt_attr *attr)
 	if (attr->group || attr->move)
 		return false;
 	for (size_t i = 0; i < attr->nr_deps; i++)
-		if (attr->deps[i].len)
+		if (attr->deps[i].len || attr->deps[i].mode == KTRT_REDUCTION)
 			return false;
 	return true;
 }
@@ -376,8 +185,20 @@ int ktrt_graph_add(struct ktrt_graph *graph, ktrt_func func, void *arg,
 	error = add_node(graph, func, arg, &own);
 	if (error)
 		return error;
-	add_edges(graph, (uint32_t)graph->nr - 1, &own);
+	graph_add_edges(graph, (uint32_t)graph->nr - 1, &own);
 	return graph->error ? graph->error : (int)graph->nr - 1;
+}
+
+int ktrt_graph_edge(struct ktrt_graph *graph, int before, int after)
+{
+	if (before < 0 || after <= before || (size_t)after >= graph->nr)
+		return -EINVAL;
+	if (!graph_lives(graph))
+		return -ESRCH;
+	if (at_load(&graph->busy))
+		return -EBUSY;
+	graph_add_edge(graph, (uint32_t)before, (uint32_t)after, EDGE_NEEDS);
+	return graph->error;
 }
 
 /* ---- running ---- */
@@ -408,6 +229,8 @@ static void place_edges(struct ktrt_graph *graph)
 	for (size_t i = 0; i < graph->nr_edges; i++) {
 		struct ktrt_task *node = graph->nodes[graph->edges[i].before];
 
+		graph->kinds[node->after - graph->after + node->nr_after] =
+			(uint8_t)graph->edges[i].kind;
 		node->after[node->nr_after++] =
 			graph->nodes[graph->edges[i].after];
 	}
@@ -437,12 +260,21 @@ static bool array_renew(struct ktrt_task ***array, size_t nr)
 	return renewed;
 }
 
+static bool kinds_renew(struct ktrt_graph *graph)
+{
+	uint8_t *kinds = realloc(graph->kinds, graph->nr_edges + 1);
+
+	if (kinds)
+		graph->kinds = kinds;
+	return kinds;
+}
+
 static int settle_graph(struct ktrt_graph *graph)
 {
 	if (graph->settled)
 		return 0;
 	if (!array_renew(&graph->after, graph->nr_edges) ||
-	    !array_renew(&graph->roots, graph->nr))
+	    !array_renew(&graph->roots, graph->nr) || !kinds_renew(graph))
 		return -ENOMEM;
 	count_edges(graph);
 	place_edges(graph);
@@ -486,8 +318,66 @@ bool graph_node_complete(struct worker *w, struct ktrt_task *node,
 	return !nr;
 }
 
+/* ---- failures ---- */
+
+static void spoil_after(struct ktrt_task *node, unsigned least);
+
+/* In place of the function of a node that needs what failed. */
+static int do_spoilt(void *arg)
+{
+	struct ktrt_task *task = self_worker->current;
+
+	if (!(task->flags & TASK_ALWAYS))
+		return -ECANCELED;
+	spoil_after(task->of, EDGE_PASSES_ON);
+	return task->of->kept(arg);
+}
+
+static void spoil_node(struct ktrt_task *node)
+{
+	if (at_or(&node->flags, TASK_SPOILT) & TASK_SPOILT)
+		return;
+	node->kept = node->func;
+	node->func = do_spoilt;
+	at_store(&node->parent->graph->spoilt, 1);
+}
+
+/* Before it is complete, so that they have not begun. */
+static void spoil_after(struct ktrt_task *node, unsigned least)
+{
+	const struct ktrt_graph *graph = node->parent->graph;
+	const uint8_t *kinds = graph->kinds + (node->after - graph->after);
+
+	for (uint32_t i = 0; i < node->nr_after; i++)
+		if (kinds[i] >= least)
+			spoil_node(node->after[i]);
+}
+
+void graph_node_failed(struct ktrt_task *node)
+{
+	spoil_after(node,
+		    node->flags & TASK_SPOILT ? EDGE_PASSES_ON : EDGE_NEEDS);
+}
+
+/* For the next run. */
+static void mend_nodes(struct ktrt_graph *graph)
+{
+	if (likely(!at_load(&graph->spoilt)))
+		return;
+	graph->spoilt = 0;
+	for (size_t i = 0; i < graph->nr; i++) {
+		struct ktrt_task *node = graph->nodes[i];
+
+		if (!(node->flags & TASK_SPOILT))
+			continue;
+		node->flags &= (uint16_t)~TASK_SPOILT;
+		node->func = node->kept;
+	}
+}
+
 void graph_run_complete(struct ktrt_task *run)
 {
+	mend_nodes(run->graph);
 	at_store(&run->graph->busy, 0);
 }
 
@@ -548,6 +438,7 @@ int ktrt_graph_run(struct ktrt_graph *graph)
 	error = graph->error ? graph->error : settle_graph(graph);
 	if (!error && graph->nr)
 		error = run_nodes(w, graph);
+	mend_nodes(graph);
 	at_store(&graph->busy, 0);
 	return error;
 }

@@ -135,8 +135,9 @@ static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 		node = next;
 		next = NULL;
 		task->of = node;
-		task->flags = (uint16_t)(flags | TASK_FOR_NODE |
-					 (node->flags & TASK_ALWAYS));
+		task->flags =
+			(uint16_t)(flags | TASK_FOR_NODE |
+				   (node->flags & (TASK_ALWAYS | TASK_SPOILT)));
 		guard.task = task;
 		if (unlikely(call_guarded(&guard, node->func, node->arg) ||
 			     !is_spent(task) || flags))
@@ -163,6 +164,7 @@ static struct ktrt_task *run_node(struct worker *w, struct ktrt_task *node)
 	if (likely(task))
 		return run_nodes(w, node, task);
 	error_keep(&node->parent->child_error, -ENOMEM);
+	graph_node_failed(node);
 	return graph_node_complete(w, node, &next) ? task_sink_complete(w, node)
 						   : next;
 }

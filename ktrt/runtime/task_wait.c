@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "dependences.h"
 #include "rt.h"
 
 int32_t task_outstanding(const struct ktrt_task *task)
@@ -80,6 +81,8 @@ WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 		else
 			wait_for_signal(w, task);
 	}
+	if (task->domain)
+		deps_settle(task);
 	return error_take(&task->child_error);
 }
 

@@ -20,8 +20,14 @@
  * Conventions
  *   Calls return 0 or a negative errno.  A task's function returns 0 or a code
  *   of its own; the first code in time that is not 0 goes to whoever waits for
- *   the task, else up to its parent.  A failed task's successors run all the
- *   same.  The library never prints and never exits.
+ *   the task, else up to its parent.  The library never prints and never exits.
+ *   A task that returned a code, or of whose children one did for which it did
+ *   not wait, has failed; so has one whose group was cancelled.  What it was to
+ *   write is spoilt.  Tasks that read that (all modes but KTRT_OUT) are skipped:
+ *   they fail with -ECANCELED, so what they were to write is spoilt, too.  Those
+ *   that only write it run, and it is good again.  With KTRT_ALWAYS a task runs
+ *   all the same; ktrt_cancelled() tells it.  Once a wait of their maker is over,
+ *   or one for a group has told it a code, tasks that it makes from then on run.
  *   A structure that begins with its size may be that of an older or a newer
  *   header than the library's.  What a shorter one lacks is read as zero.  A
  *   longer one is accepted if all that the library does not know is zero;
@@ -95,11 +101,52 @@ enum ktrt_mode {
 	KTRT_IN = 1, /* reads */
 	KTRT_OUT = 2, /* writes */
 	KTRT_INOUT = 3,
+	KTRT_COMMUTATIVE =
+		7, /* reads and writes, in any order, one at a time */
+	KTRT_REDUCTION = 11, /* adds to it; see struct ktrt_reduction */
 };
 
 /**
+ * struct ktrt_reduction - data that tasks add to, each thread to a copy
+ *
+ * A dependence on it has its address as @addr, mode KTRT_REDUCTION and no @len.
+ * Such tasks run at the same time.  What they added is in the data when a task
+ * begins that names the data otherwise, after ktrt_wait_for() on it, and after
+ * ktrt_wait() or the end of their maker; until then nobody may use it.  It must
+ * stay as it is until then.  Other sums of the same data come after this one.
+ *
+ * Set @struct_size by KTRT_REDUCTION_INIT.
+ */
+struct ktrt_reduction {
+	size_t struct_size;
+	void *data; /*          what it is added to; such a task's address */
+	size_t bytes; /*        of a copy; it need not be as the data */
+	const void *neutral; /* what a copy begins with; NULL: zero */
+	/*
+	 * Adds a copy to the data and lets go of what the copy has, in any order
+	 * and thread, one at a time, also after failures; calls nothing of this
+	 * header.
+	 */
+	void (*combine)(void *data, void *copy, void *arg);
+	void *arg; /*           NULL */
+};
+
+/* clang-format off */
+#define KTRT_REDUCTION_INIT { sizeof(struct ktrt_reduction), 0, 0, 0, 0, 0 }
+/* clang-format on */
+
+/*
+ * ktrt_reduction_copy - the calling thread's copy, for a task of the reduction
+ * or one below it
+ *
+ * The task has it for itself as long as it waits for nothing.
+ * Return: NULL: it has no such dependence, or there is no memory.
+ */
+KTRT_API void *ktrt_reduction_copy(const struct ktrt_reduction *reduction);
+
+/**
  * struct ktrt_dep - data that a task uses
- * @addr: where it is; only compared, never read
+ * @addr: where it is; only compared, never read (but see KTRT_REDUCTION)
  * @len: 0: the address stands for all of the data.  Else bytes: what overlaps
  *	is the same data.  Where an address and ranges meet it is a range of one
  *	byte: one of them that has its first byte is the same data.
@@ -114,7 +161,8 @@ struct ktrt_dep {
 	unsigned mode;
 };
 
-/* ktrt_attr.flags: the task starts although its group was cancelled. */
+/* ktrt_attr.flags: the task starts although its group was cancelled, or what it
+ * reads is spoilt. */
 #define KTRT_ALWAYS 0x1u
 
 /**
@@ -207,7 +255,8 @@ KTRT_API int ktrt_wait(void);
  * Other children go on; none is done by the caller meanwhile.  Codes go to
  * ktrt_wait().
  *
- * Return: 0, -ESRCH, -EINVAL, -ENOMEM.
+ * Return: 0, -ECANCELED: the data is spoilt, as a task failed; -ESRCH, -EINVAL
+ * (also KTRT_REDUCTION), -ENOMEM.
  */
 KTRT_API int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps);
 
@@ -249,7 +298,7 @@ KTRT_API void ktrt_group_cancel(struct ktrt_group *group);
 KTRT_API void ktrt_group_free(struct ktrt_group *group);
 
 /* ktrt_cancelled - was the calling task's group, or that of a task above it,
- * cancelled? */
+ * cancelled, or is what the task reads spoilt? */
 KTRT_API int ktrt_cancelled(void);
 
 /* ---- graphs: made once, run often ---- */
@@ -264,9 +313,9 @@ KTRT_API int ktrt_graph_new(struct ktrt_graph **graph);
 
 /**
  * ktrt_graph_add - a node: one task of each run of the graph
- * @attr: NULL, or as for ktrt_spawn_attr(), without a group or move, and with
- *	addresses alone (len 0).  Dependences are between nodes, in the order in which
- *	they were added.  A copy (arg_bytes) is made here, once.
+ * @attr: NULL, or as for ktrt_spawn_attr(), without a group, move or reductions,
+ *	and with addresses alone (len 0).  Dependences are between nodes, in the order
+ *	in which they were added, also of those that commute.  A copy (arg_bytes) is made here, once.
  *
  * Return: the node's number, from 0 on; -EINVAL, -E2BIG, -ESRCH; -EBUSY: it
  * runs; -ENOMEM: if that was for an edge the graph can only be freed.
@@ -277,7 +326,8 @@ KTRT_API int ktrt_graph_add(struct ktrt_graph *graph, ktrt_func func, void *arg,
 /**
  * ktrt_graph_edge - node @after starts when node @before is complete
  *
- * @before must be the lower number, so there are no cycles.
+ * It is skipped in a run in which that fails.  @before must be the lower number, so
+ * there are no cycles.
  * Return: 0, -EINVAL, -EBUSY, -ENOMEM (as above), -ESRCH.
  */
 KTRT_API int ktrt_graph_edge(struct ktrt_graph *graph, int before, int after);

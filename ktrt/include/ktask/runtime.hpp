@@ -14,7 +14,9 @@
  * ktrt_func.
  *
  * Of several exceptions the first goes to whoever waits, the others are
- * dropped.  The destructors of scope, group and runtime wait too, and throw what
+ * dropped.  Tasks that read what a task that threw was to write are skipped: for
+ * them wait(), or get(), throws ktrt::error with ECANCELED if that came first or
+ * alone.  The destructors of scope, group and runtime wait too, and throw what
  * a task threw unless an exception is leaving their block already.
  */
 #ifndef KTASK_RUNTIME_HPP
@@ -168,7 +170,7 @@ template <typename F> int run_inside(void *arg)
 template <typename F> struct owned {
 	F f;
 
-	static int run(void *arg)
+	static int run_always(void *arg)
 	{
 		struct guard {
 			F *f;
@@ -178,8 +180,15 @@ template <typename F> struct owned {
 			}
 		} guard = { static_cast<F *>(arg) };
 
-		/* It was begun all the same, to be destroyed. */
-		return ktrt_cancelled() ? -ECANCELED : guarded(*guard.f);
+		return guarded(*guard.f);
+	}
+	/* It was begun all the same, to be destroyed. */
+	static int run(void *arg)
+	{
+		if (!ktrt_cancelled())
+			return run_always(arg);
+		static_cast<F *>(arg)->~F();
+		return -ECANCELED;
 	}
 	static void move(void *to, void *from)
 	{
@@ -188,17 +197,19 @@ template <typename F> struct owned {
 	}
 };
 
+template <typename F> int run_and_delete_always(void *arg)
+{
+	std::unique_ptr<F> f(*static_cast<F **>(arg));
+
+	return guarded(*f);
+}
+
 template <typename F> int run_and_delete(void *arg)
 {
-	struct guard {
-		F *f;
-		~guard()
-		{
-			delete f;
-		}
-	} guard = { *static_cast<F **>(arg) };
-
-	return ktrt_cancelled() ? -ECANCELED : guarded(*guard.f);
+	if (!ktrt_cancelled())
+		return run_and_delete_always<F>(arg);
+	delete *static_cast<F **>(arg);
+	return -ECANCELED;
 }
 
 /* One that is no larger than a pointer is passed in place of that. */
@@ -245,7 +256,10 @@ template <typename F> int spawn_attr(F &&f, ktrt_attr &attr, by_move)
 
 	attr.arg_bytes = sizeof(body);
 	attr.move = owned<body>::move;
-	failed = ktrt_spawn_attr(owned<body>::run, local, &attr);
+	failed = ktrt_spawn_attr(attr.flags & KTRT_ALWAYS
+					 ? owned<body>::run_always
+					 : owned<body>::run,
+				 local, &attr);
 	if (failed)
 		local->~body();
 	return failed;
@@ -255,12 +269,14 @@ template <typename F> int spawn_attr(F &&f, ktrt_attr &attr, by_pointer)
 {
 	using body = typename std::decay<F>::type;
 	body *copy = new body(std::forward<F>(f));
+	ktrt_func func = attr.flags & KTRT_ALWAYS ? run_and_delete_always<body>
+						  : run_and_delete<body>;
 	int failed;
 
 	/* A task that is not begun would never delete it. */
 	attr.flags |= KTRT_ALWAYS;
 	attr.arg_bytes = sizeof(copy);
-	failed = ktrt_spawn_attr(run_and_delete<body>, &copy, &attr);
+	failed = ktrt_spawn_attr(func, &copy, &attr);
 	if (failed)
 		delete copy;
 	return failed;
@@ -347,6 +363,12 @@ template <typename T> dep out(T &datum)
 template <typename T> dep inout(T &datum)
 {
 	return { { &datum, 0, KTRT_INOUT } };
+}
+
+/* As inout(), but tasks that say so run in any order, one at a time. */
+template <typename T> dep commutative(T &datum)
+{
+	return { { &datum, 0, KTRT_COMMUTATIVE } };
 }
 
 /* All of an array's bytes: what overlaps depends, also in(), out() and inout()
@@ -477,6 +499,8 @@ struct settings {
 	int priority = 0;
 	int node = -1;
 	ktrt_group *group = nullptr;
+	/* Runs although its group was cancelled or what it reads is spoilt. */
+	bool always = false;
 };
 
 /* spawn - with dependences of type dep, or one of type deps */
@@ -488,6 +512,7 @@ void spawn(const settings &with, F &&f, const Deps &...deps)
 	attr.priority = with.priority;
 	attr.node = with.node;
 	attr.group = with.group;
+	attr.flags = with.always ? KTRT_ALWAYS : 0;
 	detail::check(detail::spawn(std::forward<F>(f), attr, deps...),
 		      "making a task");
 }
@@ -947,6 +972,80 @@ class scope {
 
     private:
 	const int unwinding_;
+};
+
+/*
+ * What tasks add to at the same time, each thread to a copy of the neutral
+ * value; the copies are combined by op() when the next task uses the total, or
+ * ktrt::wait() is over.  It must stay until then.
+ *
+ *	ktrt::reducer<double> sum(total, 0.0, std::plus<double>());
+ *	for (auto &part : parts)
+ *		ktrt::spawn([&] { sum.local() += f(part); }, sum.dep());
+ *	ktrt::spawn([&] { use(total); }, ktrt::in(total));
+ *
+ * op(total, copy) is associative and commutative and throws nothing.
+ */
+template <typename T> class reducer {
+    public:
+	template <typename Op>
+	reducer(T &total, T neutral, Op op)
+		: total_(total), neutral_(std::move(neutral)),
+		  op_(new operation<Op>(std::move(op)))
+	{
+		raw_.data = &total;
+		raw_.bytes = sizeof(T *);
+		raw_.combine = combine;
+		raw_.arg = this;
+	}
+	reducer(const reducer &) = delete;
+	reducer &operator=(const reducer &) = delete;
+	ktrt::dep dep() const
+	{
+		return { { &raw_, 0, KTRT_REDUCTION } };
+	}
+	/* The thread's copy, in a task that names dep() or one below it; its own
+	 * as long as it waits for nothing. */
+	T &local()
+	{
+		void *copy = ktrt_reduction_copy(&raw_);
+
+		if (!copy)
+			throw error(-EINVAL, "a copy of a reduction");
+		T *&value = *static_cast<T **>(copy);
+		if (!value)
+			value = new T(neutral_);
+		return *value;
+	}
+
+    private:
+	struct any_operation {
+		virtual ~any_operation() = default;
+		virtual void add(T &total, T &copy) = 0;
+	};
+	template <typename Op> struct operation : any_operation {
+		Op op;
+		explicit operation(Op &&given) : op(std::move(given))
+		{
+		}
+		void add(T &total, T &copy) override
+		{
+			total = op(std::move(total), std::move(copy));
+		}
+	};
+	static void combine(void *, void *copy, void *arg) noexcept
+	{
+		reducer &self = *static_cast<reducer *>(arg);
+		std::unique_ptr<T> value(*static_cast<T **>(copy));
+
+		if (value)
+			self.op_->add(self.total_, *value);
+	}
+
+	T &total_;
+	const T neutral_;
+	std::unique_ptr<any_operation> op_;
+	ktrt_reduction raw_ = KTRT_REDUCTION_INIT;
 };
 
 inline void yield()

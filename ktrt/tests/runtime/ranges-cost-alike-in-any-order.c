@@ -51,11 +51,11 @@ static double steps_for(order place, uintptr_t nr)
 	for (uintptr_t i = 0; i < nr; i++) {
 		uintptr_t at = (1 + place(i, nr)) * BYTES;
 
-		ranges_tidy(&worker, ranges);
+		ranges_tidy(&worker, ranges, 0);
 		assert_int_equal(ranges_cut(&worker, ranges, at, at + BYTES),
 				 0);
 		/* In use: no sweep forgets it. */
-		ranges_at(ranges, at)->epoch = epoch_new(&worker, true);
+		ranges_at(ranges, at)->epoch = epoch_new(&worker, KTRT_INOUT);
 		assert_non_null(ranges_at(ranges, at)->epoch);
 	}
 	steps = (double)ranges_steps(ranges) / (double)nr;

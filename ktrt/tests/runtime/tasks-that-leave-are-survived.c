@@ -35,7 +35,7 @@ static int leave_below(void *arg)
 
 static void leavers_are_replaced(void)
 {
-	struct ktrt_dep dep = { &ran, 0, KTRT_INOUT };
+	struct ktrt_dep dep = { &ran, 0, KTRT_OUT };
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 
 	attr.deps = &dep;

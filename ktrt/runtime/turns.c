@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Turns: tasks that may use a datum in any order, but one at a time.
+ *
+ * They are members of one epoch, as readers are.  When all that it depends on is
+ * over a task takes its turn at each of its data, in the order of the epochs'
+ * addresses; where another has the turn it waits there, and goes on with the
+ * next datum when that one is complete.  So nobody has a turn and waits for one
+ * of a lower address: there is no cycle.  Who has all its turns is queued as any
+ * task that is ready.
+ *
+ * Owns the lists of who waits.  Does not own epochs (dependences.c).
+ *
+ * Behaves badly with tasks that need many data: those that they have already wait
+ * with them.
+ */
+#include "dependences.h"
+
+void turns_init(struct turns *turns)
+{
+	turns->first = NULL;
+	turns->end = &turns->first;
+	turns->lock = LOCK_FREE;
+	turns->taken = false;
+}
+
+/* Its next one, in the order of epochs' addresses; NULL: it has all. */
+static struct access *next_turn(const struct ktrt_task *task,
+				const struct epoch *behind)
+{
+	struct access *next = NULL;
+
+	for (uint32_t i = 0; i < task->nr_access; i++) {
+		struct access *access = &task->access[i];
+
+		if (epoch_mode(access->epoch) != KTRT_COMMUTATIVE ||
+		    (uintptr_t)access->epoch <= (uintptr_t)behind)
+			continue;
+		if (!next || (uintptr_t)access->epoch < (uintptr_t)next->epoch)
+			next = access;
+	}
+	return next;
+}
+
+/* true: it is the task's turn.  Else another thread may have the task as soon as
+ * the lock is dropped. */
+static bool take_turn(struct access *access)
+{
+	struct turns *turns = &access->epoch->turns;
+	bool free;
+
+	lock_take(&turns->lock);
+	free = !turns->taken;
+	turns->taken = true;
+	if (!free) {
+		access->next = NULL;
+		*turns->end = access;
+		turns->end = &access->next;
+	}
+	lock_drop(&turns->lock);
+	return free;
+}
+
+/* Whose turn it is now, or NULL. */
+static struct access *give_turn(struct turns *turns)
+{
+	struct access *next;
+
+	lock_take(&turns->lock);
+	next = turns->first;
+	if (next) {
+		turns->first = next->next;
+		if (!turns->first)
+			turns->end = &turns->first;
+	}
+	turns->taken = next;
+	lock_drop(&turns->lock);
+	return next;
+}
+
+/* It has its turn at this one. */
+static void see_datum(const struct access *access)
+{
+	if (unlikely(at_peek(&access->epoch->kind) & EPOCH_LEAVES))
+		task_spoil(access->task);
+}
+
+/* All turns behind @has. */
+static bool take_turns(struct ktrt_task *task, const struct epoch *has)
+{
+	struct access *access = next_turn(task, has);
+
+	for (; access; access = next_turn(task, access->epoch)) {
+		if (!take_turn(access))
+			return false;
+		see_datum(access);
+	}
+	at_or(&task->flags, TASK_HAS_TURNS);
+	return true;
+}
+
+bool turns_take(struct ktrt_task *task)
+{
+	return take_turns(task, NULL);
+}
+
+void turns_give(struct ktrt_task *task, struct ready *ready)
+{
+	for (uint32_t i = 0; i < task->nr_access; i++) {
+		struct epoch *epoch = task->access[i].epoch;
+		struct access *access = NULL;
+
+		if (epoch_mode(epoch) == KTRT_COMMUTATIVE)
+			access = give_turn(&epoch->turns);
+		if (!access)
+			continue;
+		see_datum(access);
+		if (take_turns(access->task, epoch))
+			ready_add(ready, access->task);
+	}
+}
