@@ -20,6 +20,8 @@
  * as need be for threads of the process to be made (ktask/kernel/client/device_populate.c). */
 #define REQUESTS 5
 #define LEN (16 * MIB)
+/* How often a CPU goes and comes. */
+#define GOINGS 16
 
 struct busy {
 	int nr;
@@ -169,8 +171,43 @@ static void helpers_are_woken_where_a_cpu_idles(void)
 		say(true, __func__, NULL);
 }
 
+/*
+ * Helpers that wait for a turn beside busy threads are moved by those who want them next,
+ * also while a CPU goes.  If one is then queued there the kernel warns of a CPU that is
+ * not vacated, which fails the guest.
+ */
+static void no_helper_is_left_on_a_cpu_that_goes(void)
+{
+	unsigned nr_cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN), i;
+	struct busy busy;
+	int error = 0;
+	bool begun;
+
+	if (nr_cpus < 3) {
+		say(true, __func__, "fewer than three CPUs");
+		return;
+	}
+	CHECK(!write_file(ONLY_IDLE_MS, "0"));
+	begun = start_busy(&busy, (int)nr_cpus - 1);
+	if (begun) {
+		pid_t pid = start_in_kernel("+helpers-from-cpu-to-cpu");
+
+		for (i = 0; i < GOINGS && !error; i++) {
+			error = set_cpu(nr_cpus - 1, false);
+			set_cpu(nr_cpus - 1, true);
+		}
+		end(pid);
+	}
+	end_busy(&busy);
+	write_file(ONLY_IDLE_MS, "500");
+	CHECK(begun);
+	CHECK(!error);
+	say(true, __func__, NULL);
+}
+
 void test_neighbours(void)
 {
 	no_helper_is_woken_beside_busy_threads();
 	helpers_are_woken_where_a_cpu_idles();
+	no_helper_is_left_on_a_cpu_that_goes();
 }

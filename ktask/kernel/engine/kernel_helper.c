@@ -7,6 +7,7 @@
  * freezable: a caller that waits for one could not reach its own freezing
  * point, and a job would hold up suspend.
  */
+#include <linux/cpu.h>
 #include <linux/kthread.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -125,14 +126,30 @@ bool helper_lend(struct helper *h, struct pool_item *item, struct prio *given)
 	return lent;
 }
 
+/*
+ * Not while a CPU goes.  An idle helper may still be in a CPU's queue, from where the
+ * scheduler moves it at once, and to a CPU that has been vacated already: a thread of the
+ * kernel may be put on all that are online.  There it would stay until that comes back.
+ */
+static bool move_task(struct helper *h)
+{
+	bool moved;
+
+	if (!cpus_read_trylock())
+		return false;
+	/* -EINVAL: none of them is online. */
+	moved = !set_cpus_allowed_ptr(h->task, h->wanted);
+	cpus_read_unlock();
+	return moved;
+}
+
 bool helper_place(struct helper *h, unsigned int generation)
 {
 	/* Nobody else may take it, or end it. */
 	kt_assert(list_empty(&h->idle));
 	if (h->placed == generation && cpumask_equal(h->cpus, h->wanted))
 		return true;
-	/* -EINVAL: none of them is online. */
-	if (set_cpus_allowed_ptr(h->task, h->wanted))
+	if (!move_task(h))
 		return false;
 	cpumask_copy(h->cpus, h->wanted);
 	h->placed = generation;

@@ -73,7 +73,8 @@ void helper_exit(struct helper *h);
 struct pool_item *helper_begin_item(struct helper *h);
 void helper_leave_item(struct helper *h, struct pool_item *item);
 
-/* helper_place - run on @h->wanted; false if that is not possible */
+/* helper_place - run on @h->wanted; false if that is not possible, or while a CPU
+ * comes or goes */
 bool helper_place(struct helper *h, unsigned int generation);
 
 /* helper_lend - raise it to the caller's priority while it is in @item */

@@ -82,6 +82,27 @@ static int masked_jobs(void)
 	return 0;
 }
 
+static int empty_chunk(void *start, void *end, void *arg)
+{
+	return 0;
+}
+
+/* Until it is killed: short jobs, each for helpers of one CPU.  A helper that was woken
+ * for one CPU is soon wanted on the next, and may not have run in between. */
+static int helpers_from_cpu_to_cpu(void)
+{
+	DEFINE_KTASK_CTL(ctl, empty_chunk, NULL, 1);
+	int error = 0, cpu;
+
+	while (!error && !fatal_signal_pending(current))
+		for_each_online_cpu(cpu)
+		{
+			ktask_ctl_set_cpus(&ctl, cpumask_of(cpu));
+			error = error ?: ktask_run(board_at(0), 4, &ctl);
+		}
+	return error;
+}
+
 /* A job in a task that is being killed is done nonetheless, if it does not
  * say that it may be ended. */
 static int dying_job(void)
@@ -145,13 +166,15 @@ static int unhelped_jobs(void)
 	return 0;
 }
 
-const struct test life_tests[] = { { "+killable-job", killable_job },
-				   { "+was-interrupted", was_interrupted },
-				   { "+short-job", short_job },
-				   { "+masked-jobs", masked_jobs },
-				   { "+dying-job", dying_job },
-				   { "+was-done", was_done },
-				   { "+unhelped-jobs", unhelped_jobs },
-				   { "+helpers-on-my-cpus",
-				     helpers_on_my_cpus },
-				   {} };
+const struct test life_tests[] = {
+	{ "+killable-job", killable_job },
+	{ "+was-interrupted", was_interrupted },
+	{ "+short-job", short_job },
+	{ "+masked-jobs", masked_jobs },
+	{ "+helpers-from-cpu-to-cpu", helpers_from_cpu_to_cpu },
+	{ "+dying-job", dying_job },
+	{ "+was-done", was_done },
+	{ "+unhelped-jobs", unhelped_jobs },
+	{ "+helpers-on-my-cpus", helpers_on_my_cpus },
+	{}
+};
