@@ -36,6 +36,8 @@ void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages);
 
 /* ahead_watcher.c: KTASK_OVERLOAD=ignore */
 bool ahead_ignores_load(void);
+/* By a helper that has come to the end of a window. */
+void ahead_wake_watcher(void);
 
 /* make_ahead.c: begin to make mapping->window; false: it cannot be now */
 bool ahead_make(struct large_mapping *mapping);

@@ -28,20 +28,33 @@
 /* So much has to be touched in order, and the program had so long to say more. */
 #define DENSE_PAGES (2 * AHEAD_BLOCK_PAGES)
 #define ADVICE_NS 1000000
+/* So many are made before they may be found slow: 16 MiB, of which some may be memory
+ * that the host has taken back. */
+#define HUGE_PAGES (8 * AHEAD_BLOCK_PAGES)
 
 static enum { HUGE_NEVER, HUGE_ON_ADVICE, HUGE_ALWAYS } huge_mode;
 
-/* What a page took to make; 0: not known yet.  The watcher's. */
-static uint64_t small_page_ns;
+/* What pages took to make, all windows together.  The watcher's. */
+struct page_cost {
+	uint64_t cpu_ns;
+	size_t nr_pages;
+};
+
+static struct page_cost small_cost, huge_cost;
 static bool huge_is_slow;
 
 void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages)
 {
-	if (nr_pages < AHEAD_BLOCK_PAGES / 2)
+	struct page_cost *cost = huge ? &huge_cost : &small_cost;
+
+	/* Of a window that was left to the program nearly all is overhead. */
+	if (nr_pages < AHEAD_BLOCK_PAGES / 4)
 		return;
-	if (!huge)
-		small_page_ns = cpu_ns / nr_pages;
-	else if (small_page_ns && cpu_ns / nr_pages >= small_page_ns)
+	cost->cpu_ns += cpu_ns;
+	cost->nr_pages += nr_pages;
+	if (huge_cost.nr_pages >= HUGE_PAGES && small_cost.nr_pages &&
+	    huge_cost.cpu_ns / huge_cost.nr_pages >=
+		    small_cost.cpu_ns / small_cost.nr_pages)
 		huge_is_slow = true;
 }
 
@@ -82,7 +95,7 @@ size_t ahead_unit_pages(const struct large_mapping *mapping)
 bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns)
 {
 	return huge_mode == HUGE_ON_ADVICE && !shim_ahead_small &&
-	       small_page_ns && !huge_is_slow &&
+	       small_cost.nr_pages && !huge_is_slow &&
 	       atomic_load(&mapping->advice) == ADVICE_NONE &&
 	       mapping->tracker.touched >= DENSE_PAGES &&
 	       now_ns - mapping->since_ns >= ADVICE_NS;

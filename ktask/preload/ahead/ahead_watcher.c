@@ -54,9 +54,16 @@
 #define SCAN_MIN_NS 500000
 #define SCAN_MAX_NS 200000000
 #define SCAN_TIMES 50
-/* Windows in a row for which no helper came: nobody is asked for so long. */
+/* While a window is made, whose end wakes the watcher: each look may take the CPU of
+ * the helper that makes it. */
+#define WORKING_NS 4000000
+/* Windows in a row for which there was no helper: nobody is asked for so long, at
+ * first and at last. */
 #define UNHELPED 4
-#define UNHELPED_NS 100000000
+#define PAUSE_MIN_NS 2000000
+#define PAUSE_MAX_NS 100000000
+/* A helper that had a CPU so short a time ago has it still. */
+#define HELPED_NS 1000000
 
 enum watcher_state { NONE, STARTING, RUNNING, ENDING };
 
@@ -102,6 +109,8 @@ static void begin_watching(struct large_mapping *mapping, uint64_t now)
 	mapping->scan_due_ns = now;
 	mapping->delay_ns = DELAY_MIN_NS;
 	mapping->scan_delay_ns = SCAN_MIN_NS;
+	mapping->helped_ns = 0;
+	mapping->pause_ns = 0;
 	mapping->nr_unhelped = 0;
 	mapping->nr_windows = 0;
 	mapping->short_of_memory = false;
@@ -131,12 +140,16 @@ static int scan_if_due(struct large_mapping *mapping, uint64_t now)
 /* What a job made is known when it has ended. */
 static void note_result(struct large_mapping *mapping)
 {
+	bool helped = mapping->result.chunks && !mapping->preempted;
 	unsigned long made = mapping->made_pages - mapping->made_before;
 
 	ahead_note_cost(mapping->huge, mapping->result.cpu_ns, made);
 	shim_count_ahead(made * AHEAD_PAGE_BYTES, mapping->result.cpu_ns);
-	mapping->nr_unhelped =
-		mapping->result.chunks ? 0 : mapping->nr_unhelped + 1;
+	mapping->nr_unhelped = helped ? 0 : mapping->nr_unhelped + 1;
+	if (!helped)
+		return;
+	mapping->helped_ns = now_ns();
+	mapping->pause_ns = 0;
 }
 
 bool ahead_ignores_load(void)
@@ -168,7 +181,9 @@ static void begin_window(struct large_mapping *mapping, uint64_t now)
 {
 	struct touch_tracker *tracker = &mapping->tracker;
 
-	if (touch_tracker_moving(tracker) && is_busy()) {
+	if (!touch_tracker_wants(tracker))
+		return;
+	if (now_ns() - mapping->helped_ns > HELPED_NS && is_busy()) {
 		mapping->nr_windows++;
 		mapping->nr_unhelped++;
 		return;
@@ -193,6 +208,16 @@ static void give_up(struct large_mapping *mapping)
 		atomic_fetch_sub(&shim_ahead_watched, 1);
 }
 
+static void plan_pause(struct large_mapping *mapping, uint64_t now)
+{
+	mapping->nr_unhelped = 0;
+	mapping->pause_ns =
+		mapping->pause_ns ? 2 * mapping->pause_ns : PAUSE_MIN_NS;
+	if (mapping->pause_ns > PAUSE_MAX_NS)
+		mapping->pause_ns = PAUSE_MAX_NS;
+	mapping->due_ns = now + mapping->pause_ns;
+}
+
 static void plan_look(struct large_mapping *mapping, bool moved, uint64_t now)
 {
 	if (moved)
@@ -200,26 +225,30 @@ static void plan_look(struct large_mapping *mapping, bool moved, uint64_t now)
 	else if (mapping->delay_ns < DELAY_MAX_NS)
 		mapping->delay_ns += mapping->delay_ns / DELAY_GROWTH;
 	mapping->due_ns = now + mapping->delay_ns;
-	if (mapping->nr_unhelped >= UNHELPED) {
-		mapping->nr_unhelped = 0;
-		mapping->due_ns = now + UNHELPED_NS;
-	}
+	if (mapping->nr_unhelped >= UNHELPED)
+		plan_pause(mapping, now);
+	else if (atomic_load(&mapping->job))
+		mapping->due_ns = now + WORKING_NS;
 }
 
 static void look_at_mapping(struct large_mapping *mapping, uint64_t now)
 {
 	bool working = atomic_load(&mapping->job);
 	int moved = touch_tracker_follow(&mapping->tracker);
-	int found = moved < 0 ? moved : scan_if_due(mapping, now);
+	int found = moved < 0 ? moved : touch_tracker_probe(&mapping->tracker);
 
+	moved |= found;
+	if (found >= 0)
+		found = scan_if_due(mapping, now);
 	if (found < 0) {
 		give_up(mapping);
 		return;
 	}
 	/* No helper got a CPU in time: there may be one for the next. */
-	if (working &&
-	    ahead_made(mapping, touch_tracker_passed(&mapping->tracker,
-						     &mapping->window))) {
+	if (working && ahead_made(mapping, !atomic_load(&mapping->nr_blocks) ||
+						   touch_tracker_passed(
+							   &mapping->tracker,
+							   &mapping->window))) {
 		note_result(mapping);
 		working = false;
 		moved = 1;
@@ -291,6 +320,11 @@ static void end_watching(struct large_mapping *mapping)
 	atomic_store(&mapping->state, MAPPING_FREE);
 }
 
+static bool is_window_done(const struct large_mapping *mapping)
+{
+	return atomic_load(&mapping->job) && !atomic_load(&mapping->nr_blocks);
+}
+
 /* Return: when it is to be looked at next; UINT64_MAX: never. */
 static uint64_t serve_mapping(struct large_mapping *mapping, uint64_t now)
 {
@@ -308,7 +342,7 @@ static uint64_t serve_mapping(struct large_mapping *mapping, uint64_t now)
 	if (touch_tracker_done(&mapping->tracker) &&
 	    !atomic_load(&mapping->job))
 		return UINT64_MAX;
-	if (now >= mapping->due_ns)
+	if (now >= mapping->due_ns || is_window_done(mapping))
 		look_at_mapping(mapping, now);
 	return mapping->due_ns;
 }
@@ -426,7 +460,7 @@ static bool may_start(void)
 	       has_cpus() && real_knows_advice(MADV_POPULATE_WRITE);
 }
 
-static void wake_watcher(void)
+void ahead_wake_watcher(void)
 {
 	atomic_fetch_add(&news, 1);
 	syscall(SYS_futex, &news, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
@@ -465,7 +499,7 @@ static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block)
 	if (!shim_takes(SHIM_AHEAD, end - start) || !start_watcher())
 		return;
 	if (large_mapping_add(first, last, block))
-		wake_watcher();
+		ahead_wake_watcher();
 }
 
 static void watch_quietly(uintptr_t start, uintptr_t end, uintptr_t block,
@@ -503,7 +537,7 @@ void shim_ahead_end(void)
 	if (!atomic_compare_exchange_strong(&state, &running, ENDING))
 		return;
 	atomic_store(&quitting, true);
-	wake_watcher();
+	ahead_wake_watcher();
 	pthread_join(thread, NULL);
 	atomic_store(&state, NONE);
 }

@@ -42,15 +42,21 @@ size_t ahead_left_pages(const struct ahead_budget *budget)
 size_t ahead_window_pages(const struct ahead_budget *budget, size_t last,
 			  size_t own)
 {
-	size_t left = ahead_left_pages(budget);
 	size_t share = allowed_pages(budget);
 	size_t pages = last ? 2 * last : AHEAD_BLOCK_PAGES;
+	size_t room;
 
 	/* Frontiers that came first leave something to the others. */
 	if (budget->frontiers)
 		share /= budget->frontiers;
-	share = share > own ? share - own : 0;
-	pages = lesser_of(lesser_of(pages, WINDOW_MOST),
-			  lesser_of(left, share));
+	room = lesser_of(ahead_left_pages(budget),
+			 share > own ? share - own : 0);
+	pages = lesser_of(lesser_of(pages, WINDOW_MOST), share / 2);
+	if (pages < AHEAD_BLOCK_PAGES)
+		pages = AHEAD_BLOCK_PAGES;
+	/* There will be room when the program has come further: a small window now
+	 * would cost as much as a large one then. */
+	if (room < pages)
+		pages = own ? 0 : room;
 	return whole_blocks(pages);
 }

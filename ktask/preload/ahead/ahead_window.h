@@ -38,6 +38,9 @@ size_t ahead_left_pages(const struct ahead_budget *budget);
  * @last: its last window, at the mark of which the program has arrived; 0: none
  * @own: of @budget->pending, ahead of this frontier
  *
+ * At most half of its share, so that there is room for the next window while the
+ * program passes this one.
+ *
  * Return: whole blocks; 0: none now.
  */
 size_t ahead_window_pages(const struct ahead_budget *budget, size_t last,

@@ -49,7 +49,6 @@ struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 		mapping->advice = ADVICE_NONE;
 		mapping->advised = false;
 		mapping->made_pages = 0;
-		mapping->left_pages = 0;
 		if (block)
 			cover_block(block);
 		atomic_fetch_add(&shim_ahead_watched, 1);

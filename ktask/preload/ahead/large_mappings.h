@@ -45,13 +45,14 @@ struct large_mapping {
 	atomic_uint
 		nr_making; /* threads that make pages, or are about to look */
 	atomic_ulong made_pages;
-	atomic_ulong left_pages; /* left to the program, which was there */
 
 	/* The watcher's. */
 	bool seen;
 	struct touch_tracker tracker;
 	uint64_t since_ns, due_ns, scan_due_ns;
 	uint64_t delay_ns, scan_delay_ns;
+	uint64_t helped_ns; /* when a helper had a CPU for a whole window */
+	uint64_t pause_ns; /* before the next look, where there were none */
 	struct ktask_job *_Atomic job;
 	struct ktask_result result;
 	/* Of the job, and constant while it runs. */
@@ -59,8 +60,8 @@ struct large_mapping {
 	bool huge;
 	int node; /* -1: any */
 	bool unyielding; /* whatever else runs */
+	atomic_uint nr_blocks; /* that no helper has come to the end of */
 	_Atomic bool preempted; /* a helper has lost its CPU */
-	_Atomic uint64_t made_blocks; /* bit 0: none */
 	unsigned long made_before; /* the job */
 	unsigned nr_windows, nr_unhelped;
 	bool short_of_memory;

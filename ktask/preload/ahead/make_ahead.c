@@ -4,10 +4,10 @@
  * which is some blocks.  The watcher begins it and polls.
  *
  * Program and helper shall not make the same pages: two threads that fault side by
- * side are slower than one.  So the first page of each block is left to the program,
- * and tells where it is.  A helper leaves the block in which the program is, and the
- * next one, to the program, and goes on behind that.  Blocks of huge pages have no
- * such page; there a block that is present and was not made here tells the same.
+ * side are slower than one.  So helpers begin at the far end of the window and work
+ * towards the program.  They meet once, wherever that is, and until then both make
+ * pages.  The first page of each block is left to the program, and tells where it is;
+ * blocks of huge pages have no such page.
  *
  * Pieces are short, because the lock of the address space is held for each.
  *
@@ -16,17 +16,21 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "preload/ahead/ahead.h"
 #include "preload/shim.h"
+#include "util/clock.h"
 
 #define PIECE_PAGES ((size_t)64)
 /* So much must be left besides all that the program may touch of what is watched. */
 #define SPARE_BYTES ((size_t)32 << 20)
+/* No machine touches more bytes in a nanosecond. */
+#define TOUCHED_PER_NS 64
 #define NODES_MAX 1024
+/* Others want the CPU of a helper that had to wait so long in one chunk. */
+#define PREEMPTED_NS 1000000
 
 /* The kernel's names for these, which <numaif.h> has. */
 #define POLICY_DEFAULT 0
@@ -49,44 +53,62 @@ static void *range_address(const struct large_mapping *mapping, size_t from,
 					     : from);
 }
 
-/* Return: how many of at most 512 pages are present; -1: not to be known. */
-static int count_present(const struct large_mapping *mapping, size_t from,
-			 size_t to)
-{
-	unsigned char present[AHEAD_BLOCK_PAGES];
-	int nr = 0;
+/*
+ * Two positions for each block, of which the second does nothing: a job that cannot be
+ * divided has no helper.
+ */
+#define BLOCK_UNITS 2
 
-	if (syscall(SYS_mincore, range_address(mapping, from, to),
-		    (to - from) * AHEAD_PAGE_BYTES, present))
-		return -1;
-	for (size_t i = 0; i < to - from; i++)
-		nr += present[i] & 1;
-	return nr;
+static size_t count_blocks(const struct touch_window *window)
+{
+	return (window->end - window->start + AHEAD_BLOCK_PAGES - 1) /
+	       AHEAD_BLOCK_PAGES;
+}
+
+/* Of at most 512 pages whether they are present, in the order of addresses. */
+static bool find_present(const struct large_mapping *mapping, size_t from,
+			 size_t to, unsigned char *present)
+{
+	return !syscall(SYS_mincore, range_address(mapping, from, to),
+			(to - from) * AHEAD_PAGE_BYTES, present);
 }
 
 static bool is_present(const struct large_mapping *mapping, size_t at)
 {
-	return count_present(mapping, at, at + 1) > 0;
+	unsigned char present = 0;
+
+	return find_present(mapping, at, at + 1, &present) && present & 1;
 }
 
-/* Return: 0 or -errno. */
+static size_t count_absent(const unsigned char *present, size_t nr)
+{
+	size_t absent = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		absent += !(present[i] & 1);
+	return absent;
+}
+
+/* Return: 1 if the program has come to its beginning before, 0 or -errno. */
 static int make_piece(struct large_mapping *mapping, size_t from, size_t to)
 {
-	int before, error = 0;
+	unsigned char present[AHEAD_BLOCK_PAGES];
+	size_t nr = to - from, absent = 0;
+	int error = 0;
 
 	if (!large_mapping_enter(mapping))
 		return -ECANCELED;
-	before = count_present(mapping, from, to);
-	if (before < 0)
+	if (!find_present(mapping, from, to, present))
 		error = -ENOMEM;
-	else if ((size_t)before < to - from &&
-		 real_madvise(range_address(mapping, from, to),
-			      (to - from) * AHEAD_PAGE_BYTES,
-			      MADV_POPULATE_WRITE))
+	else if (present[mapping->window.down ? nr - 1 : 0] & 1)
+		error = 1;
+	else
+		absent = count_absent(present, nr);
+	if (absent && real_madvise(range_address(mapping, from, to),
+				   nr * AHEAD_PAGE_BYTES, MADV_POPULATE_WRITE))
 		error = -errno;
 	if (!error)
-		atomic_fetch_add(&mapping->made_pages,
-				 to - from - (size_t)before);
+		atomic_fetch_add(&mapping->made_pages, absent);
 	large_mapping_leave(mapping);
 	return error;
 }
@@ -96,10 +118,11 @@ struct block {
 	bool marked;
 };
 
-static struct block get_block(const struct large_mapping *mapping,
-			      size_t number)
+/* Position @at of the job: the last block of the window comes first. */
+static struct block get_block(const struct large_mapping *mapping, size_t at)
 {
 	const struct touch_window *window = &mapping->window;
+	size_t number = count_blocks(window) - at / BLOCK_UNITS;
 	struct block block = {
 		.start = window->start + number * AHEAD_BLOCK_PAGES,
 	};
@@ -111,70 +134,53 @@ static struct block get_block(const struct large_mapping *mapping,
 	return block;
 }
 
-static int leave_pages(struct large_mapping *mapping, size_t nr)
+/* Time in which a thread had no CPU. */
+static uint64_t idle_clock_ns(void)
 {
-	atomic_fetch_add(&mapping->left_pages, nr);
-	return 0;
+	uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	return clock_ns(CLOCK_MONOTONIC) - cpu_ns;
 }
 
-/* The CPU is wanted by others: the rest of the window is left to the program. */
-static bool was_preempted(struct large_mapping *mapping)
+/*
+ * The CPU is wanted by others: the rest of the window is left to the program.  For a
+ * moment a helper loses it all the time, to the watcher for one, and to the kernel's
+ * own threads.
+ */
+static bool was_preempted(struct large_mapping *mapping, uint64_t idle_since_ns)
 {
-	static __thread long seen = -1;
-	struct rusage usage;
-
-	if (mapping->unyielding || getrusage(RUSAGE_THREAD, &usage))
-		return false;
-	if (seen >= 0 && usage.ru_nivcsw > seen)
+	if (!mapping->unyielding &&
+	    idle_clock_ns() - idle_since_ns >= PREEMPTED_NS)
 		atomic_store(&mapping->preempted, true);
-	seen = usage.ru_nivcsw;
 	return atomic_load(&mapping->preempted);
 }
 
 static int make_small_block(struct large_mapping *mapping,
-			    const struct block *block)
+			    const struct block *block, uint64_t idle_ns)
 {
-	size_t at = block->start + (block->marked ? AHEAD_STRIP_PAGES : 1);
+	size_t first = block->start + (block->marked ? AHEAD_STRIP_PAGES : 1);
+	size_t end = block->end;
 	int error = 0;
 
-	if (block->start >= AHEAD_BLOCK_PAGES &&
-	    is_present(mapping, block->start - AHEAD_BLOCK_PAGES))
-		return leave_pages(mapping, block->end - block->start);
-	while (at < block->end && !error && !was_preempted(mapping)) {
-		size_t end = block->end - at < PIECE_PAGES ? block->end
-							   : at + PIECE_PAGES;
+	while (end > first && !error && !was_preempted(mapping, idle_ns)) {
+		size_t at =
+			end - first < PIECE_PAGES ? first : end - PIECE_PAGES;
 
-		if (is_present(mapping, block->start))
-			return leave_pages(mapping, block->end - at);
 		error = make_piece(mapping, at, end);
-		at = end;
+		end = at;
 	}
-	return error;
-}
-
-/* Blocks that were made here are noted, by their number plus 1.  The one before the
- * window is the program's. */
-static bool was_made_here(const struct large_mapping *mapping, size_t number)
-{
-	return atomic_load(&mapping->made_blocks) & (1ull << number);
+	return error < 0 ? error : 0;
 }
 
 static int make_huge_block(struct large_mapping *mapping,
-			   const struct block *block, size_t number)
+			   const struct block *block, uint64_t idle_ns)
 {
-	bool program = block->start >= AHEAD_BLOCK_PAGES &&
-		       !was_made_here(mapping, number) &&
-		       is_present(mapping, block->start - 1);
 	int error;
 
-	if (block->marked || program || is_present(mapping, block->start))
-		return leave_pages(mapping, block->end - block->start);
-	if (was_preempted(mapping))
-		return leave_pages(mapping, block->end - block->start);
+	if (block->marked || was_preempted(mapping, idle_ns))
+		return 0;
 	error = make_piece(mapping, block->start, block->end);
-	if (!error)
-		atomic_fetch_or(&mapping->made_blocks, 1ull << (number + 1));
-	return error;
+	return error < 0 ? error : 0;
 }
 
 static void set_node(int node)
@@ -190,30 +196,29 @@ static void set_node(int node)
 		(unsigned long)NODES_MAX);
 }
 
-/*
- * Two positions for each block, of which the second does nothing: a job that cannot be
- * divided has no helper.
- */
-#define BLOCK_UNITS 2
-
 static int make_blocks(void *start, void *end, void *arg)
 {
 	struct large_mapping *mapping = arg;
+	uint64_t idle_ns = idle_clock_ns();
+	unsigned nr = 0;
 	int error = 0;
 
 	if (mapping->node >= 0)
 		set_node(mapping->node);
 	for (size_t at = (size_t)start; at < (size_t)end && !error; at++) {
-		size_t number = (at - BLOCK_UNITS) / BLOCK_UNITS;
-		struct block block = get_block(mapping, number);
+		struct block block = get_block(mapping, at);
 
 		if (at % BLOCK_UNITS)
 			continue;
-		error = mapping->huge ? make_huge_block(mapping, &block, number)
-				      : make_small_block(mapping, &block);
+		error = mapping->huge
+				? make_huge_block(mapping, &block, idle_ns)
+				: make_small_block(mapping, &block, idle_ns);
+		nr++;
 	}
 	if (mapping->node >= 0)
 		set_node(-1);
+	if (atomic_fetch_sub(&mapping->nr_blocks, nr) == nr)
+		ahead_wake_watcher();
 	return error;
 }
 
@@ -249,17 +254,23 @@ static int find_node(const struct large_mapping *mapping)
 	return node;
 }
 
-/* All that is watched may be touched yet; beyond that nothing is made. */
+/*
+ * All that is watched may be touched yet; beyond that nothing is made.  To read how
+ * much there is takes 0.1 ms.  It is read again as soon as all that was to spare may
+ * have been used up since.
+ */
 static bool has_memory(void)
 {
-	return shim_available_bytes() >=
-	       large_mappings_untouched() + SPARE_BYTES;
-}
+	static size_t available; /* the watcher's */
+	static uint64_t read_ns;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	size_t needed = large_mappings_untouched() + SPARE_BYTES;
 
-static size_t count_blocks(const struct touch_window *window)
-{
-	return (window->end - window->start + AHEAD_BLOCK_PAGES - 1) /
-	       AHEAD_BLOCK_PAGES;
+	if (available < needed + (now_ns - read_ns) * TOUCHED_PER_NS) {
+		available = shim_available_bytes();
+		read_ns = now_ns;
+	}
+	return available >= needed;
 }
 
 bool ahead_make(struct large_mapping *mapping)
@@ -275,7 +286,7 @@ bool ahead_make(struct large_mapping *mapping)
 	mapping->short_of_memory = !has_memory();
 	if (mapping->short_of_memory)
 		return false;
-	mapping->made_blocks = 0;
+	mapping->nr_blocks = (unsigned)count_blocks(&mapping->window);
 	mapping->preempted = false;
 	mapping->unyielding = ahead_ignores_load();
 	mapping->node = find_node(mapping);

@@ -15,6 +15,8 @@
 /* A run of fewer pages has no edges: 1 MiB, three where a touch makes 2 MiB. */
 #define RUN_PAGES ((size_t)256)
 #define RUN_UNITS 3
+/* A window's mark lies behind such a part of it. */
+#define MARK_PART 4
 /* An edge that was found anywhere moves when it has come so far. */
 #define MOVED_PAGES ((size_t)64)
 
@@ -428,6 +430,26 @@ int touch_tracker_scan(struct touch_tracker *tracker)
 	return found;
 }
 
+/* A run that begins at an end of the mapping. */
+static int probe_end(struct touch_tracker *tracker, bool down)
+{
+	struct touch_frontier none = { .down = down };
+	size_t nr = tracker->nr_pages;
+	long at = find_absent(tracker, down, 0, find_limit(tracker, &none));
+
+	if (at < 0 || !is_run(tracker, (size_t)at))
+		return at < 0 ? (int)at : 0;
+	return down ? take_run(tracker, nr - (size_t)at, nr)
+		    : take_run(tracker, 0, (size_t)at);
+}
+
+int touch_tracker_probe(struct touch_tracker *tracker)
+{
+	int found = probe_end(tracker, false);
+
+	return found ? found : probe_end(tracker, true);
+}
+
 /* ---- windows ---- */
 
 unsigned touch_tracker_moving(const struct touch_tracker *tracker)
@@ -473,14 +495,21 @@ static size_t block_edge(size_t at, size_t phase)
 	return rest ? at + AHEAD_BLOCK_PAGES - rest : at;
 }
 
-/* The middle block's first pages; of a window of one block what lies behind it. */
-static size_t place_mark(const struct touch_window *window, size_t limit)
+/*
+ * The first pages of a block in the first half, where the program arrives while the
+ * rest is made; of a window of one block what lies behind it.  With huge pages the one
+ * that is left to the program before the window.
+ */
+static size_t place_mark(const struct touch_window *window, size_t limit,
+			 bool huge)
 {
 	size_t blocks = (window->end - window->start) / AHEAD_BLOCK_PAGES;
-	size_t mark = blocks < 2
-			      ? window->end
-			      : window->start + blocks / 2 * AHEAD_BLOCK_PAGES;
+	size_t before = blocks / MARK_PART ? blocks / MARK_PART : 1;
+	size_t mark = blocks < 2 ? window->end
+				 : window->start + before * AHEAD_BLOCK_PAGES;
 
+	if (huge)
+		mark = window->lead;
 	return mark + AHEAD_STRIP_PAGES <= limit ? mark : AHEAD_NOWHERE;
 }
 
@@ -528,7 +557,7 @@ static bool make_window(struct touch_tracker *tracker,
 			       ? start - AHEAD_BLOCK_PAGES
 			       : start;
 	window->down = frontier->down;
-	window->mark = place_mark(window, limit);
+	window->mark = place_mark(window, limit, tracker->unit > 1);
 	frontier->lead = lead;
 	frontier->start = window->start;
 	frontier->huge = tracker->unit > 1;
@@ -538,6 +567,19 @@ static bool make_window(struct touch_tracker *tracker,
 	return true;
 }
 
+static bool wants_window(const struct touch_frontier *frontier)
+{
+	return frontier->moves && frontier->mark == AHEAD_NOWHERE;
+}
+
+bool touch_tracker_wants(const struct touch_tracker *tracker)
+{
+	for (unsigned i = 0; i < tracker->nr; i++)
+		if (wants_window(&tracker->frontiers[i]))
+			return true;
+	return false;
+}
+
 bool touch_tracker_window(struct touch_tracker *tracker,
 			  struct touch_window *window)
 {
@@ -545,7 +587,7 @@ bool touch_tracker_window(struct touch_tracker *tracker,
 		unsigned turn = (tracker->turn + i) % tracker->nr;
 		struct touch_frontier *frontier = &tracker->frontiers[turn];
 
-		if (!frontier->moves || frontier->mark != AHEAD_NOWHERE)
+		if (!wants_window(frontier))
 			continue;
 		if (!make_window(tracker, frontier, window))
 			continue;

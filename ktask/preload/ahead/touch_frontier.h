@@ -7,8 +7,8 @@
  * present, and knows no operating system: tests play a program's touches to it.
  *
  * A run of pages that are present has two edges.  An edge that moves on, and
- * leaves no hole, is a frontier.  Ahead of it a window is made, in which a strip of
- * pages is left absent as the mark.  The program has arrived when it has touched all
+ * leaves no hole, is a frontier.  Ahead of it a window is made, and a strip of pages
+ * in or before it is left absent as the mark.  The program has arrived when it has touched all
  * of the strip (one that touches every second page never does) and what was left to
  * it on the way: the first page of each block, or a whole huge page before the
  * window.  So nobody arrives who jumps into a window.  Then the next window is twice
@@ -90,11 +90,21 @@ void touch_tracker_init(struct touch_tracker *tracker, size_t nr_pages,
 int touch_tracker_follow(struct touch_tracker *tracker);
 
 /**
+ * touch_tracker_probe - look for new frontiers where most programs begin: at both ends
+ *
+ * Return: whether there are, or a negative error.
+ */
+int touch_tracker_probe(struct touch_tracker *tracker);
+
+/**
  * touch_tracker_scan - look for new frontiers in all of the mapping
  *
  * Return: whether there are, or a negative error.
  */
 int touch_tracker_scan(struct touch_tracker *tracker);
+
+/* A frontier that moves has come to the mark of its last window, or had none. */
+bool touch_tracker_wants(const struct touch_tracker *tracker);
 
 /**
  * touch_tracker_window - the next window, if one may be made

@@ -139,7 +139,7 @@ static void touch_some(struct play *play, size_t nr)
 	}
 }
 
-/* ---- the helper, as make_ahead.c works ---- */
+/* ---- the helper, as make_ahead.c works: towards the program ---- */
 
 static bool is_left(const struct play *play, size_t at)
 {
@@ -157,16 +157,16 @@ static void work_on_window(struct play *play)
 	unsigned nr = play->speed;
 
 	while (play->working && nr--) {
-		if (play->at == play->window.end) {
+		if (play->at == play->window.start) {
 			play->working = false;
 			return;
 		}
+		play->at--;
 		if (!is_left(play, play->at))
 			fault_page(play,
 				   touch_page(play->nr_pages, play->window.down,
 					      play->at),
 				   true);
-		play->at++;
 	}
 }
 
@@ -185,6 +185,7 @@ static void check_window(const struct play *play)
 static void watch(struct play *play)
 {
 	assert_true(touch_tracker_follow(&play->tracker) >= 0);
+	assert_true(touch_tracker_probe(&play->tracker) >= 0);
 	if (!ktest_random_below(&play->random, 4))
 		assert_true(touch_tracker_scan(&play->tracker) >= 0);
 	if (play->working ||
@@ -192,7 +193,7 @@ static void watch(struct play *play)
 		return;
 	check_window(play);
 	play->working = true;
-	play->at = play->window.start;
+	play->at = play->window.end;
 }
 
 /* Who jumps onto the mark of a window is taken for who has arrived there: then some
@@ -312,6 +313,28 @@ static void what_is_not_in_order_is_left_alone(void **unused)
 	assert_int_equal(helped_play(&state, STEPS, 1).nr_made, 0);
 }
 
+/* Nobody looks at all pages for that. */
+static void who_begins_at_an_end_is_found_at_once(void **unused)
+{
+	for (int down = 0; down < 2; down++) {
+		struct play play = { .nr_pages = PAGES_MAX, .unit = 1 };
+		struct touch_tracker *tracker = &play.tracker;
+
+		memset(present, 0, sizeof(present));
+		touch_tracker_init(tracker, PAGES_MAX, 0, look_at, &play);
+		assert_int_equal(touch_tracker_probe(tracker), 0);
+		for (size_t i = 0; i < 1000; i++)
+			present[touch_page(PAGES_MAX, down, i)] = 1;
+		assert_int_equal(touch_tracker_probe(tracker), 1);
+		assert_true(touch_tracker_wants(tracker));
+		assert_int_equal(tracker->frontiers[0].at, 1000);
+		assert_int_equal(tracker->frontiers[0].down, down);
+		/* It is known from then on. */
+		assert_int_equal(touch_tracker_probe(tracker), 0);
+		assert_int_equal(tracker->touched, 1000);
+	}
+}
+
 /* It is the last that anybody hears of the mapping, so nothing is left to watch. */
 static void a_mapping_that_is_touched_is_done(void **unused)
 {
@@ -326,4 +349,5 @@ static void a_mapping_that_is_touched_is_done(void **unused)
 
 KTEST_MAIN(KTEST(waste_is_bounded), KTEST(in_order_is_helped),
 	   KTEST(what_is_not_in_order_is_left_alone),
+	   KTEST(who_begins_at_an_end_is_found_at_once),
 	   KTEST(a_mapping_that_is_touched_is_done))

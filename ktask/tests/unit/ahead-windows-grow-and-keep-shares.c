@@ -17,18 +17,18 @@ static void the_first_window_is_a_part_of_the_mapping(void **unused)
 	assert_int_equal(ahead_first_pages((size_t)1 << 40), 8 * BLOCK);
 }
 
-static void windows_double_up_to_the_bound(void **unused)
+static void windows_double_up_to_half_of_the_bound(void **unused)
 {
 	struct ahead_budget budget = { 8 * BLOCK, 0, 0, 1 };
 	size_t last = 0;
 
-	for (size_t want = BLOCK; want <= 8 * BLOCK; want *= 2) {
+	for (size_t want = BLOCK; want <= 4 * BLOCK; want *= 2) {
 		last = ahead_window_pages(&budget, last, 0);
 		assert_int_equal(last, want);
 	}
-	assert_int_equal(ahead_window_pages(&budget, last, 0), 8 * BLOCK);
+	assert_int_equal(ahead_window_pages(&budget, last, 0), 4 * BLOCK);
 	budget.touched = 100 * 100 * BLOCK;
-	assert_int_equal(ahead_window_pages(&budget, last, 0), 16 * BLOCK);
+	assert_int_equal(ahead_window_pages(&budget, last, 0), 8 * BLOCK);
 	assert_int_equal(ahead_window_pages(&budget, 1000 * BLOCK, 0),
 			 32 * BLOCK);
 }
@@ -44,16 +44,31 @@ static void what_is_pending_counts(void **unused)
 	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 0), 0);
 }
 
+/* What is its own will be passed, and then there is room for a large window. */
+static void a_frontier_waits_for_room_of_its_own(void **unused)
+{
+	struct ahead_budget budget = { 8 * BLOCK, 0, 4 * BLOCK, 1 };
+
+	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 4 * BLOCK),
+			 4 * BLOCK);
+	budget.pending = 5 * BLOCK;
+	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 5 * BLOCK), 0);
+	assert_int_equal(ahead_window_pages(&budget, BLOCK, 5 * BLOCK),
+			 2 * BLOCK);
+}
+
 static void frontiers_share(void **unused)
 {
 	struct ahead_budget budget = { 8 * BLOCK, 0, 0, 4 };
 
-	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 0), 2 * BLOCK);
+	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 0), BLOCK);
 	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, BLOCK), BLOCK);
+	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 2 * BLOCK), 0);
 	budget.frontiers = 32;
 	assert_int_equal(ahead_window_pages(&budget, 0, 0), 0);
 }
 
 KTEST_MAIN(KTEST(the_first_window_is_a_part_of_the_mapping),
-	   KTEST(windows_double_up_to_the_bound), KTEST(what_is_pending_counts),
-	   KTEST(frontiers_share))
+	   KTEST(windows_double_up_to_half_of_the_bound),
+	   KTEST(what_is_pending_counts),
+	   KTEST(a_frontier_waits_for_room_of_its_own), KTEST(frontiers_share))
