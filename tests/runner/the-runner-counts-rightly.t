@@ -154,6 +154,22 @@ like($report, qr/no end within 1 s/, 'and give them a limit');
 spew("$dir/special", "*/pair* seconds=60,serial # two things\n");
 ($status, $last) = run_tests('--jobs 2', @pair);
 is($last, '2 passed, 0 failed, 0 skipped', 'or run them alone');
+# Each has its own where it may mount one; here nobody can.
+spew("$dir/bin/unshare", "#!/bin/sh\nexit 1\n", 0755);
+{
+	local $ENV{PATH} = "$dir/bin:$ENV{PATH}";
+
+	spew("$dir/special", "*/pair* shm # something in /dev/shm is taken\n");
+	($status, $last) = run_tests('--jobs 2', @pair);
+	is($last, '2 passed, 0 failed, 0 skipped', 'who shares /dev/shm runs alone');
+}
+SKIP: {
+	skip 'no mount namespaces', 1
+		if system('unshare --mount true 2>/dev/null') != 0;
+	(undef, $last) = run_tests('--jobs 2', @pair);
+	is($last, '1 passed, 1 failed, 0 skipped', 'who has its own does not');
+	rmdir "$dir/alone";
+}
 for my $wrong ('serial', 'serial,nonsense # why', 'serial, # why',
 	       'seconds= # why', ',serial # why', '# why') {
 	spew("$dir/special", "*/nap $wrong\n");
