@@ -35,6 +35,7 @@ package Guest;
 use strict;
 use warnings;
 use Exporter qw(import);
+use Fcntl qw(:flock);
 use File::Basename qw(dirname);
 use POSIX qw(:sys_wait_h);
 use Time::HiRes qw(time sleep);
@@ -306,6 +307,25 @@ END
 	return "$dir/initrd.cpio";
 }
 
+# PID 1, which is the same for all kernels: made by the first test that wants it.
+sub build_init
+{
+	my $init = "$build/guests/init";
+	my @sources = (glob("$top/tests/vm/*.[ch]"),
+		       glob("$top/ktask/include/uapi/*/*.h"));
+
+	system('mkdir', '-p', "$build/guests");
+	open(my $lock, '>', "$init.lock") or die "$init.lock: $!\n";
+	flock($lock, LOCK_EX);
+	return $init if -e $init && !grep { (stat)[9] >= (stat $init)[9] } @sources;
+	my ($status, $said) = capture("cd $top && $cc -O2 -Wall -Wextra -Werror "
+		. "-static -Iktask/include/uapi -o $init.new tests/vm/*.c && "
+		. "mv $init.new $init");
+
+	die "building PID 1: $said" if $status;
+	return $init;
+}
+
 # The output of one of the scripts beside this; 77 skips everything.
 sub have_done
 {
@@ -429,12 +449,13 @@ sub prepare
 			. why($differs || undef));
 	}
 	return unless $built;
+	my $init = build_init();
+
 	return ($dir, $kernel, make_archive($dir, <<END));
 cp $modules/ktask_*.ko $module $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
 [ ! -x $build/tests/vm/engines ] || cp $build/tests/vm/engines $dir/initrd
-$cc -O2 -Wall -Wextra -Werror -static -Iktask/include/uapi \\
-	-o $dir/initrd/init tests/vm/*.c
+cp $init $dir/initrd/init
 END
 }
 
@@ -486,6 +507,7 @@ sub test_vfio
 	skip_all('tests/vm/vfio is not built') unless -x "$build/tests/vm/vfio";
 	build_modules($name, "$build/guests", 'tests/vm/module',
 		      'ktask/examples/kernel') or die "no modules\n";
+	my $init = build_init();
 	my $initrd = make_archive($dir, <<END);
 cp $build/guests/$name/ktask.ko $build/tests/vm/vfio $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
@@ -496,8 +518,7 @@ for module in irqbypass vfio vfio_iommu_type1 vfio-pci-core vfio-pci; do
 	*) cp "\$found" $dir/initrd/\$module.ko ;;
 	esac
 done
-$cc -O2 -Wall -Wextra -Werror -static -Iktask/include/uapi \\
-	-o $dir/initrd/init tests/vm/*.c
+cp $init $dir/initrd/init
 END
 	run_guest($dir, $kernel, $initrd, 'VFIO',
 		  "intel_iommu=on no_timer_check ktask.vfio=1 $part", \&pass_on,

@@ -29,6 +29,8 @@ struct busy {
 	volatile char *begun; /* shared, by CPU */
 };
 
+/* The instruction for loops that wait ends an emulated CPU's turn where one thread of
+ * the host's runs all of them: the tests are not about who waits for a turn. */
 static void spin(struct busy *busy, int cpu)
 {
 	cpu_set_t cpus;
@@ -39,7 +41,7 @@ static void spin(struct busy *busy, int cpu)
 		_exit(1);
 	busy->begun[cpu] = 1;
 	for (;;)
-		;
+		__builtin_ia32_pause();
 }
 
 static bool await_begun(const struct busy *busy, int cpu)
