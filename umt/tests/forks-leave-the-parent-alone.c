@@ -225,7 +225,7 @@ static void killed_processes_leave_no_program(void **state)
 	char byte = 0;
 	pid_t pid;
 
-	umt_close(subscriber_of(UMT_BPF, 0));
+	need_own_program();
 	assert_int_equal(pipe(ends), 0);
 	fflush(stdout);
 	pid = fork();

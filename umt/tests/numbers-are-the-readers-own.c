@@ -136,8 +136,7 @@ static void need_namespaces(void)
 {
 	if (getuid())
 		ktest_skip("only root has namespaces to give");
-	setenv("UMT_SOCKET", "", 1);
-	umt_close(subscriber_of(UMT_BPF, UMT_TRACE));
+	need_own_program();
 	if (access("/proc/self/ns/pid", F_OK))
 		ktest_skip("no PID namespaces");
 }

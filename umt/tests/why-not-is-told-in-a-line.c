@@ -251,8 +251,7 @@ static void told(int (*child)(void *unused))
 {
 	if (getuid())
 		ktest_skip("only root can make it so");
-	setenv("UMT_SOCKET", "", 1);
-	umt_close(subscriber_of(UMT_BPF, 0));
+	need_own_program();
 	assert_int_equal(ktest_in_child(child, NULL), 0);
 }
 
@@ -285,8 +284,7 @@ static void with_rights_over_a_namespace_is_told(void **state)
 	/* Its thread is in the way. */
 	if (KTEST_TSAN)
 		ktest_skip("no user namespaces under the thread sanitizer");
-	setenv("UMT_SOCKET", "", 1);
-	umt_close(subscriber_of(UMT_BPF, 0));
+	need_own_program();
 	status = ktest_in_child(with_rights_over_a_namespace, NULL);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_NAMESPACE)
 		ktest_skip("no user namespace may be made here");

@@ -35,6 +35,18 @@ static inline struct umt *subscriber_of(unsigned backend, unsigned flags)
 	return subscriber;
 }
 
+/* Skips the test where this process may not load the program; loading it once tells,
+ * which takes a second in a guest. */
+static inline void need_own_program(void)
+{
+	static bool loaded;
+
+	setenv("UMT_SOCKET", "", 1);
+	if (!loaded)
+		umt_close(subscriber_of(UMT_BPF, 0));
+	loaded = true;
+}
+
 /* A test that takes the backend, as one test for each backend. */
 #define ON_EACH_BACKEND(func)                     \
 	static void func##_bpf(void **state)      \

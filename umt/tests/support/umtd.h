@@ -59,8 +59,7 @@ static inline void umtd_begin(struct umtd *umtd)
 {
 	if (getuid())
 		ktest_skip("only root may run umtd");
-	setenv("UMT_SOCKET", "", 1);
-	umt_close(subscriber_of(UMT_BPF, 0));
+	need_own_program();
 	strcpy(umtd->directory, "/tmp/umtd-XXXXXX");
 	assert_non_null(mkdtemp(umtd->directory));
 	assert_int_equal(chmod(umtd->directory, 0755), 0);
