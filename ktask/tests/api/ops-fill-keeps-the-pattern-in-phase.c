@@ -12,11 +12,23 @@
 
 static const unsigned kinds[] = { 0, KTASK_STORE_STREAM, KTASK_STORE_CACHED };
 
+/* What follows a period is what was before it. */
+static bool is_repeated(const unsigned char *at, size_t len,
+			const unsigned char *pattern, size_t pattern_len)
+{
+	if (len <= pattern_len)
+		return !memcmp(at, pattern, len);
+	return !memcmp(at, pattern, pattern_len) &&
+	       !memcmp(at + pattern_len, at, len - pattern_len);
+}
+
 static void check(const unsigned char *at, size_t len,
 		  const unsigned char *pattern, size_t pattern_len)
 {
 	size_t phase = 0;
 
+	if (is_repeated(at, len, pattern, pattern_len))
+		return;
 	for (size_t i = 0; i < len; i++) {
 		if (at[i] != pattern[phase])
 			fail_msg("byte %zu is %u, not %u", i, at[i],
@@ -24,6 +36,7 @@ static void check(const unsigned char *at, size_t len,
 		if (++phase == pattern_len)
 			phase = 0;
 	}
+	fail();
 }
 
 static void fill_and_check(unsigned char *at, size_t len,
