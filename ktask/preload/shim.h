@@ -9,6 +9,9 @@
  *	fallocate_calls.c  fallocate, posix_fallocate
  *	counted_calls.c    calls that are left to the kernel, and only counted
  *	policy_calls.c     calls on memory policy, which are left to the kernel
+ *	register_calls.c   ioctl and io_uring_register: registering memory with a
+ *	                   device
+ *	library_calls.c    the same by liburing and libibverbs
  *	guarded_calls.c    unshare, setns, prctl, syscall: calls that notice us
  *	exit.c             _exit, quick_exit; the end of the process
  *	exec.c             execve and its family: another kind of end
@@ -58,6 +61,7 @@ enum shim_call {
 	SHIM_MUNMAP,
 	SHIM_FALLOCATE,
 	SHIM_EXIT,
+	SHIM_REGISTER,
 	SHIM_DEFAULT_CALLS,
 	/* what has to be asked for */
 	SHIM_PREFAULT = SHIM_DEFAULT_CALLS,
@@ -78,6 +82,8 @@ enum shim_left {
 	LEFT_MBIND,
 	LEFT_MOVE_PAGES,
 	LEFT_PROCESS_MADVISE,
+	LEFT_REGISTER,
+	LEFT_REGISTER_PRESENT,
 	LEFT_EXIT_THREADS,
 	LEFT_EXIT_WATCHED,
 	LEFT_EXIT_HANDLERS,
@@ -182,6 +188,16 @@ void shim_leave(enum shim_left what, size_t len);
 void shim_decline(enum shim_why why, size_t len);
 /* Somebody wants to know what is left. */
 bool shim_tells(void);
+/*
+ * register_calls.c: memory is about to be registered by ioctl(), by io_uring_register(),
+ * or by a function that pins this range.
+ * @from: as for shim_wants(); NULL: a call that no allocator makes
+ */
+void shim_register_request(const long *args);
+void shim_register_uring(unsigned code, const void *arg, unsigned nr,
+			 const void *from);
+void shim_register_range(const void *addr, size_t len, bool writes,
+			 const void *from);
 /* policy_calls.c: a system call on memory policy is about to be made. */
 void shim_policy_call(long number, const long *args);
 

@@ -31,11 +31,12 @@ static const char usage[] =
 	"usage: ktask run [options] [--] COMMAND [ARGUMENT...]\n\n"
 	"Start COMMAND with its big memory calls done by several threads: mmap\n"
 	"that populates or locks, madvise that populates or discards, mlock,\n"
-	"mlockall, munmap, fallocate of huge pages, and giving all memory back at\nthe end.\n\n"
+	"mlockall, munmap, fallocate of huge pages, registering with a device, and\n"
+	"giving all memory back at the end.\n\n"
 	"  --threads N       use N threads at most (default: see ktask topo)\n"
 	"  --min SIZE        leave calls on less than SIZE alone (32M by default)\n"
 	"  --ops LIST        take over only these:\n"
-	"                    mmap,madvise,mlock,munmap,fallocate,exit\n"
+	"                    mmap,madvise,mlock,munmap,fallocate,register,exit\n"
 	"  --prefault[=wait] have memory that COMMAND maps made present ahead of it,\n"
 	"                    whether it will use it or not; or before it goes on\n"
 	"                    Left alone: memory whose faults it handles (userfaultfd),\n"
@@ -70,7 +71,8 @@ struct settings {
 static bool op_ok(const char *name, size_t len)
 {
 	static const char *const names[] = { "mmap",   "madvise",   "mlock",
-					     "munmap", "fallocate", "exit" };
+					     "munmap", "fallocate", "register",
+					     "exit" };
 
 	return word_index(name, len, names, sizeof(names) / sizeof(names[0])) >=
 	       0;
@@ -83,7 +85,7 @@ static const char *take_ops(const char *list, void *to)
 		size_t len = strcspn(list, ",");
 
 		if (!op_ok(list, len))
-			return "not a list of mmap, madvise, mlock, munmap, fallocate and exit";
+			return "not a list of mmap, madvise, mlock, munmap, fallocate, register and exit";
 		list += len;
 		if (!*list)
 			return NULL;

@@ -12,7 +12,8 @@
  *
  * ioctl() is here for userfaultfd as well: a descriptor may come from its device
  * or from another process, and pages that --prefault made of a range that is
- * registered are given back first, for the program waits for faults on them.
+ * registered are given back first, for the program waits for faults on them; and
+ * for memory that is registered with a device: register_calls.c.
  */
 #include <errno.h>
 #include <linux/seccomp.h>
@@ -96,8 +97,10 @@ static bool is_for_faults(unsigned long request)
 
 static void check_request(const long *args)
 {
-	if (!is_for_faults((unsigned long)args[1]))
+	if (!is_for_faults((unsigned long)args[1])) {
+		shim_register_request(args);
 		return;
+	}
 	shim_memory_watched();
 	if ((shim_prefaults || shim_ahead_min_bytes != SIZE_MAX) &&
 	    (unsigned long)args[1] == UFFDIO_REGISTER)
@@ -117,6 +120,7 @@ static inline bool is_watched(long number)
 	case SYS_move_pages:
 	case SYS_migrate_pages:
 	case SYS_userfaultfd:
+	case SYS_io_uring_register:
 		return true;
 	default:
 		return false;
@@ -163,6 +167,10 @@ static bool prepare_for_call(long number, const long *args)
 		return false;
 	case SYS_ioctl:
 		check_request(args);
+		return false;
+	case SYS_io_uring_register:
+		shim_register_uring((unsigned)args[1], (const void *)args[2],
+				    (unsigned)args[3], NULL);
 		return false;
 	default:
 		shim_policy_call(number, args);

@@ -35,10 +35,10 @@
  */
 #define DEFAULT_MIN_BYTES ((size_t)32 << 20)
 
-const char *const shim_call_names[SHIM_NR_CALLS] = { "mmap",	  "madvise",
-						     "mlock",	  "munmap",
-						     "fallocate", "exit",
-						     "prefault",  "ahead" };
+const char *const shim_call_names[SHIM_NR_CALLS] = {
+	"mmap", "madvise",  "mlock",	"munmap", "fallocate",
+	"exit", "register", "prefault", "ahead"
+};
 
 size_t shim_min_bytes = DEFAULT_MIN_BYTES;
 bool shim_prefaults, shim_prefault_waits;

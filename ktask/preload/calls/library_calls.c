@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Functions of libraries that register memory with a device: those of liburing, which
+ * makes its system calls without libc, and ibv_reg_mr() of libibverbs.  The memory is
+ * made present (register_calls.c) and the library's own function called.
+ *
+ * Not seen: a library that is linked statically, and functions that a program has looked
+ * up by dlsym().
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+#include <linux/io_uring.h>
+
+#include <ktask/ktask.h>
+
+#include "preload/shim.h"
+#include "util/scoped.h"
+
+/* As <infiniband/verbs.h> has them. */
+#define ACCESS_LOCAL_WRITE 0x1u
+#define ACCESS_REMOTE_WRITE 0x2u
+#define ACCESS_REMOTE_ATOMIC 0x8u
+#define ACCESS_BIND_WINDOW 0x10u
+#define ACCESS_ON_DEMAND 0x40u
+#define ACCESS_WRITES                                                      \
+	(ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC | \
+	 ACCESS_BIND_WINDOW)
+
+/* A library that was loaded with one plugin alone is not behind us, but among what
+ * that plugin needs. */
+static void *find_of_caller(const char *name, const void *from)
+{
+	Dl_info caller;
+	void *plugin, *found;
+
+	if (!dladdr(from, &caller) || !caller.dli_fname)
+		return NULL;
+	plugin = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (!plugin)
+		return NULL;
+	found = dlsym(plugin, name);
+	dlclose(plugin);
+	return found;
+}
+
+static void *find_next(_Atomic uintptr_t *kept, const char *name,
+		       const void *from)
+{
+	void *found = (void *)atomic_load(kept);
+	keep_errno();
+
+	if (!found)
+		found = dlsym(RTLD_NEXT, name);
+	if (!found)
+		found = find_of_caller(name, from);
+	atomic_store(kept, (uintptr_t)found);
+	return found;
+}
+
+/* The library's function of that name; NULL: there is none. */
+#define NEXT(function, from)                                                \
+	({                                                                  \
+		static _Atomic uintptr_t kept;                              \
+		(__typeof__(&(function)))find_next(&kept, #function, from); \
+	})
+
+struct io_uring;
+
+KTASK_API int io_uring_register_buffers(struct io_uring *ring,
+					const struct iovec *buffers,
+					unsigned nr);
+KTASK_API int io_uring_register_buffers_tags(struct io_uring *ring,
+					     const struct iovec *buffers,
+					     const uint64_t *tags, unsigned nr);
+KTASK_API int io_uring_register_buffers_update_tag(struct io_uring *ring,
+						   unsigned slot,
+						   const struct iovec *buffers,
+						   const uint64_t *tags,
+						   unsigned nr);
+KTASK_API int io_uring_register(unsigned fd, unsigned code, const void *arg,
+				unsigned nr);
+
+KTASK_API int io_uring_register_buffers(struct io_uring *ring,
+					const struct iovec *buffers,
+					unsigned nr)
+{
+	const void *from = __builtin_return_address(0);
+	__typeof__(&io_uring_register_buffers) next =
+		NEXT(io_uring_register_buffers, from);
+
+	if (!next)
+		return -ENOSYS;
+	shim_register_uring(IORING_REGISTER_BUFFERS, buffers, nr, from);
+	return next(ring, buffers, nr);
+}
+
+KTASK_API int io_uring_register_buffers_tags(struct io_uring *ring,
+					     const struct iovec *buffers,
+					     const uint64_t *tags, unsigned nr)
+{
+	const void *from = __builtin_return_address(0);
+	__typeof__(&io_uring_register_buffers_tags) next =
+		NEXT(io_uring_register_buffers_tags, from);
+
+	if (!next)
+		return -ENOSYS;
+	shim_register_uring(IORING_REGISTER_BUFFERS, buffers, nr, from);
+	return next(ring, buffers, tags, nr);
+}
+
+KTASK_API int io_uring_register_buffers_update_tag(struct io_uring *ring,
+						   unsigned slot,
+						   const struct iovec *buffers,
+						   const uint64_t *tags,
+						   unsigned nr)
+{
+	const void *from = __builtin_return_address(0);
+	__typeof__(&io_uring_register_buffers_update_tag) next =
+		NEXT(io_uring_register_buffers_update_tag, from);
+
+	if (!next)
+		return -ENOSYS;
+	shim_register_uring(IORING_REGISTER_BUFFERS, buffers, nr, from);
+	return next(ring, slot, buffers, tags, nr);
+}
+
+KTASK_API int io_uring_register(unsigned fd, unsigned code, const void *arg,
+				unsigned nr)
+{
+	const void *from = __builtin_return_address(0);
+	__typeof__(&io_uring_register) next = NEXT(io_uring_register, from);
+
+	if (!next)
+		return -ENOSYS;
+	shim_register_uring(code, arg, nr, from);
+	return next(fd, code, arg, nr);
+}
+
+struct ibv_pd;
+struct ibv_mr;
+
+KTASK_API struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len,
+				    int access);
+KTASK_API struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr,
+					 size_t len, uint64_t iova, int access);
+KTASK_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
+					  size_t len, uint64_t iova,
+					  unsigned access);
+
+/* What is registered on demand is not pinned. */
+static void prepare_verbs(void *addr, size_t len, unsigned access,
+			  const void *from)
+{
+	if (!(access & ACCESS_ON_DEMAND))
+		shim_register_range(addr, len, access & ACCESS_WRITES, from);
+}
+
+static struct ibv_mr *refuse_verbs(void)
+{
+	errno = ENOSYS;
+	return NULL;
+}
+
+KTASK_API struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len,
+				    int access)
+{
+	const void *from = __builtin_return_address(0);
+	__typeof__(&ibv_reg_mr) next = NEXT(ibv_reg_mr, from);
+
+	if (!next)
+		return refuse_verbs();
+	prepare_verbs(addr, len, (unsigned)access, from);
+	return next(pd, addr, len, access);
+}
+
+KTASK_API struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr,
+					 size_t len, uint64_t iova, int access)
+{
+	const void *from = __builtin_return_address(0);
+	__typeof__(&ibv_reg_mr_iova) next = NEXT(ibv_reg_mr_iova, from);
+
+	if (!next)
+		return refuse_verbs();
+	prepare_verbs(addr, len, (unsigned)access, from);
+	return next(pd, addr, len, iova, access);
+}
+
+KTASK_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
+					  size_t len, uint64_t iova,
+					  unsigned access)
+{
+	const void *from = __builtin_return_address(0);
+	__typeof__(&ibv_reg_mr_iova2) next = NEXT(ibv_reg_mr_iova2, from);
+
+	if (!next)
+		return refuse_verbs();
+	prepare_verbs(addr, len, access, from);
+	return next(pd, addr, len, iova, access);
+}
