@@ -29,15 +29,15 @@ static double time_of(double start)
 	return seconds_now() - start;
 }
 
-static void measure_pool(long pages, int rounds)
+static void measure_pool(const char *name, long from, long to, int rounds)
 {
-	struct times times = { .name = "nr_hugepages" };
+	struct times times = { .name = name };
 	double start;
 
 	for (; times.nr < rounds; times.nr++) {
-		pool_set(&pool_2m, 0);
+		pool_set(&pool_2m, from);
 		start = seconds_now();
-		pool_set(&pool_2m, pages);
+		pool_set(&pool_2m, to);
 		times.seconds[times.nr] = time_of(start);
 	}
 	tell_times(&times);
@@ -144,7 +144,8 @@ void measure_clients(void)
 		return;
 	}
 	pool_set(&pool_1g, 1);
-	measure_pool(pages, rounds);
+	measure_pool("nr_hugepages", 0, pages, rounds);
+	measure_pool("nr_hugepages, fewer", pages, 0, rounds);
 	pool_set(&pool_2m, pages);
 	measure_file("fallocate 2 MiB", &pool_2m, pages, rounds);
 	measure_small_file(rounds);

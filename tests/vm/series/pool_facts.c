@@ -8,6 +8,7 @@
 #include <linux/mempolicy.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -53,6 +54,25 @@ static void resize_one_node(void)
 	tell_nodes("of one node");
 	fact_number(write_number(path, 0), "shrinking one node: errno");
 	tell_nodes("of one node, shrunk");
+}
+
+/* What is in use stays until it is given back. */
+static void shrink_used(void)
+{
+	size_t len = POOL_PAGES * HUGE;
+	char *addr;
+
+	pool_set(&pool_2m, POOL_PAGES);
+	addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	check(addr != MAP_FAILED, "all pages of the pool can be mapped");
+	populate(addr, len);
+	pool_set(&pool_2m, POOL_PAGES / 2);
+	tell_nodes("shrunk while in use");
+	check(keeps_contents(addr, len), "pages in use keep their contents");
+	munmap(addr, len);
+	tell_nodes("shrunk, not in use");
+	pool_set(&pool_2m, 0);
 }
 
 static void resize_under_policy(void *arg)
@@ -142,14 +162,32 @@ static void get_helped(void)
 	pool_set(&pool_2m, 0);
 }
 
+static void get_helped_shrinking(void)
+{
+	double until = seconds_now() + 60;
+	long before;
+
+	if (helpers_worked() < 0 || option("alone", 0))
+		return;
+	do {
+		pool_set(&pool_2m, POOL_PAGES);
+		before = helpers_worked();
+		pool_set(&pool_2m, 0);
+	} while (helpers_worked() == before && seconds_now() < until);
+	check(helpers_worked() > before, "helpers shrink the pool");
+}
+
 void tell_pool_facts(void)
 {
 	resize_by_steps();
 	resize_one_node();
+	/* What comes next takes the nodes in another order each time. */
+	shrink_used();
 	run_child(resize_under_policy, NULL);
 	tell_nodes("bound to the last node");
 	pool_set(&pool_2m, 0);
 	resize_among_signals();
 	resize_beyond_memory();
 	get_helped();
+	get_helped_shrinking();
 }

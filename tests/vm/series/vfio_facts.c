@@ -170,6 +170,9 @@ static void map_anonymous(void)
 	map_and_unmap("odd addresses", addr + 3 * PAGE, LEN - 8 * PAGE,
 		      GIB + 5 * PAGE);
 	map_and_unmap("one page", addr, PAGE, 0);
+	/* No page of the IOMMU's lies on both sides. */
+	map_and_unmap("across a GiB", addr, LEN, GIB - LEN / 2);
+	check(keeps_contents(addr, LEN), "memory keeps its contents in parts");
 	munmap(addr, LEN);
 	addr = map_memory(LEN, MADV_HUGEPAGE);
 	map_and_unmap("absent large pages", addr, LEN, 0);
@@ -289,6 +292,24 @@ static void get_helped(void)
 	check(helpers_worked() > before, "helpers pin memory for a device");
 }
 
+static void get_helped_unmapping(void)
+{
+	char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
+	double until = seconds_now() + 60;
+	long before;
+
+	if (helpers_worked() < 0)
+		return;
+	populate(addr, LEN);
+	do {
+		map_for_device(addr, LEN, GIB - LEN / 2);
+		before = helpers_worked();
+		unmap_for_device(LEN, GIB - LEN / 2);
+	} while (helpers_worked() == before && seconds_now() < until);
+	check(helpers_worked() > before, "helpers unpin memory of a device");
+	munmap(addr, LEN);
+}
+
 void tell_vfio_facts(void)
 {
 	bool opened = open_container();
@@ -297,6 +318,7 @@ void tell_vfio_facts(void)
 	if (!opened)
 		return;
 	get_helped();
+	get_helped_unmapping();
 	tell_charges("nothing mapped");
 	map_anonymous();
 	map_hugetlb();
@@ -306,32 +328,38 @@ void tell_vfio_facts(void)
 	kill_in_the_middle();
 }
 
-static double seconds_to_map(size_t len, int advice, bool present)
-{
-	char *addr = map_memory(len, advice);
-	double seconds;
+struct mapping {
+	const char *name;
+	int advice;
+	bool present;
+	bool unmapped; /* how long that takes */
+};
 
-	if (present)
-		populate(addr, len);
-	seconds = seconds_now();
-	if (map_for_device(addr, len, 0))
+static double seconds_to_map(const struct mapping *mapping)
+{
+	char *addr = map_memory(LEN, mapping->advice);
+	uint64_t iova = GIB - LEN / 2;
+	double start, mapped, unmapped;
+
+	if (mapping->present)
+		populate(addr, LEN);
+	start = seconds_now();
+	if (map_for_device(addr, LEN, iova))
 		return 0;
-	seconds = seconds_now() - seconds;
-	unmap_for_device(len, 0);
-	munmap(addr, len);
-	return seconds;
+	mapped = seconds_now();
+	unmap_for_device(LEN, iova);
+	unmapped = seconds_now();
+	munmap(addr, LEN);
+	return mapping->unmapped ? unmapped - mapped : mapped - start;
 }
 
 void measure_vfio(int rounds)
 {
-	static const struct {
-		const char *name;
-		int advice;
-		bool present;
-	} cases[] = {
-		{ "vfio absent 4 KiB", MADV_NOHUGEPAGE, false },
-		{ "vfio present 4 KiB", MADV_NOHUGEPAGE, true },
-		{ "vfio absent 2 MiB", MADV_HUGEPAGE, false },
+	static const struct mapping cases[] = {
+		{ "vfio absent 4 KiB", MADV_NOHUGEPAGE, false, false },
+		{ "vfio present 4 KiB", MADV_NOHUGEPAGE, true, false },
+		{ "vfio absent 2 MiB", MADV_HUGEPAGE, false, false },
+		{ "vfio unmap 4 KiB", MADV_NOHUGEPAGE, true, true },
 	};
 
 	if (!open_container())
@@ -340,8 +368,7 @@ void measure_vfio(int rounds)
 		struct times times = { .name = cases[i].name };
 
 		for (; times.nr < rounds; times.nr++)
-			times.seconds[times.nr] = seconds_to_map(
-				LEN, cases[i].advice, cases[i].present);
+			times.seconds[times.nr] = seconds_to_map(&cases[i]);
 		tell_times(&times);
 	}
 }
