@@ -67,4 +67,35 @@ static inline ktrt_func task_func(const struct ktrt_task *task)
 						     : task->func;
 }
 
+/* A call that is timed. */
+#define BRIEF_NS 20000
+
+struct timed {
+	ktrt_func func;
+	void *arg;
+	uint64_t took_ns;
+};
+
+static inline int time_it(void *arg)
+{
+	struct timed *timed = arg;
+	uint64_t begin_ns = now_ns();
+	int error = timed->func(timed->arg);
+
+	timed->took_ns = now_ns() - begin_ns;
+	return error;
+}
+
+/* By what a call is known. */
+static inline ktrt_func known_func(ktrt_func func, void *arg)
+{
+	const struct timed *timed = arg;
+	const struct task_args *args;
+
+	if (func == time_it)
+		return known_func(timed->func, timed->arg);
+	args = arg;
+	return func == task_run_args ? args_func(args->func) : func;
+}
+
 #endif /* RUNTIME_BRIEF_H */

@@ -179,19 +179,20 @@ set_special(struct epoch *epoch, const struct ktrt_dep *dep)
 	epoch->sum.copies = NULL;
 }
 
-static inline void set_mode(struct epoch *epoch, const struct ktrt_dep *dep)
+static inline void set_mode(struct epoch *epoch, unsigned mode,
+			    const struct ktrt_dep *dep)
 {
-	epoch->kind = dep->mode;
-	if (unlikely(dep->mode > KTRT_INOUT))
+	epoch->kind = mode;
+	if (unlikely(mode > KTRT_INOUT))
 		set_special(epoch, dep);
 }
 
 /* May a task with this dependence be a member, too? */
-static inline bool may_join(const struct epoch *epoch,
+static inline bool may_join(const struct epoch *epoch, unsigned mode,
 			    const struct ktrt_dep *dep)
 {
-	return epoch_mode(epoch) == dep->mode && !mode_excludes(dep->mode) &&
-	       (dep->mode != KTRT_REDUCTION || epoch->sum.of == dep->addr);
+	return epoch_mode(epoch) == mode && !mode_excludes(mode) &&
+	       (mode != KTRT_REDUCTION || epoch->sum.of == dep->addr);
 }
 
 /* An epoch that is over and was of a reduction, or left the data spoilt. */
@@ -202,12 +203,12 @@ renew_special(struct domain *domain, struct epoch *epoch, uint64_t entered,
 	bool spoilt = epoch->kind & EPOCH_LEAVES && entered > domain->forgiven;
 
 	epoch_renew(epoch);
-	if (epoch->kind & EPOCH_ADDS && may_join(epoch, dep)) {
+	if (epoch->kind & EPOCH_ADDS && may_join(epoch, dep->mode, dep)) {
 		epoch->kind = dep->mode;
 	} else {
 		if (epoch->kind & EPOCH_ADDS)
 			sum_combine(&epoch->sum);
-		set_mode(epoch, dep);
+		set_mode(epoch, dep->mode, dep);
 	}
 	if (!spoilt)
 		return;
@@ -219,7 +220,7 @@ renew_special(struct domain *domain, struct epoch *epoch, uint64_t entered,
 /* All members are complete: the next one has the epoch for itself. */
 static inline void enter_over(struct domain *domain, struct epoch *epoch,
 			      uint64_t entered, struct access *access,
-			      const struct ktrt_dep *dep)
+			      unsigned mode, const struct ktrt_dep *dep)
 {
 	access->epoch = epoch;
 	if (unlikely(epoch->kind & (EPOCH_ADDS | EPOCH_LEAVES))) {
@@ -227,7 +228,7 @@ static inline void enter_over(struct domain *domain, struct epoch *epoch,
 		return;
 	}
 	epoch_renew(epoch);
-	set_mode(epoch, dep);
+	set_mode(epoch, mode, dep);
 }
 
 static bool join_epoch(struct epoch *epoch, struct access *access)
@@ -250,21 +251,21 @@ static bool join_epoch(struct epoch *epoch, struct access *access)
 static inline __attribute__((always_inline)) bool
 chain_enter(struct worker *w, struct domain *domain, struct tail *tail,
 	    uint64_t entered, struct epoch **fresh, struct access *access,
-	    const struct ktrt_dep *dep, struct ready *ready)
+	    unsigned mode, const struct ktrt_dep *dep, struct ready *ready)
 {
 	struct epoch *last = tail->epoch;
 	struct epoch *epoch = last;
 
 	if (last && epoch_is_over(last)) {
-		enter_over(domain, last, entered, access, dep);
+		enter_over(domain, last, entered, access, mode, dep);
 		return false;
 	}
-	if (last && may_join(last, dep))
+	if (last && may_join(last, mode, dep))
 		return join_epoch(last, access);
 	epoch = *fresh;
 	*fresh = epoch->next;
 	epoch->next = NULL;
-	set_mode(epoch, dep);
+	set_mode(epoch, mode, dep);
 	epoch->waiting = last ? access : EPOCH_STARTED;
 	access->next = NULL;
 	access->epoch = epoch;
@@ -282,7 +283,8 @@ chain_enter_special(struct worker *w, struct domain *domain, struct tail *tail,
 		    struct access *access, const struct ktrt_dep *dep,
 		    struct ready *ready)
 {
-	return chain_enter(w, domain, tail, entered, fresh, access, dep, ready);
+	return chain_enter(w, domain, tail, entered, fresh, access, dep->mode,
+			   dep, ready);
 }
 
 bool tail_is_dead(const struct tail *tail, uint64_t forgiven)
@@ -496,6 +498,7 @@ static uint32_t enter_access(struct worker *w, struct ktrt_task *task,
 			     struct ready *ready)
 {
 	uint64_t entered = tail->serial;
+	unsigned mode = dep->mode;
 	struct access *access;
 
 	/* Named twice; the strictest come first, so nothing is lost. */
@@ -505,10 +508,11 @@ static uint32_t enter_access(struct worker *w, struct ktrt_task *task,
 	access->task = task;
 	tail->serial = domain->serial;
 	/* So that it is known below that the mode is a plain one. */
-	if (unlikely(dep->mode > KTRT_INOUT))
+	if (unlikely(mode > KTRT_INOUT))
 		return chain_enter_special(w, domain, tail, entered, fresh,
 					   access, dep, ready);
-	return chain_enter(w, domain, tail, entered, fresh, access, dep, ready);
+	return chain_enter(w, domain, tail, entered, fresh, access, mode, dep,
+			   ready);
 }
 
 static struct entry *entry_of(struct domain *domain, const void *addr)
@@ -669,7 +673,7 @@ int deps_add(struct worker *w, struct ktrt_task *task,
 
 /* What it was to write is spoilt if it failed, and else good again if nobody
  * else wrote it. */
-static void __attribute__((noinline)) mark_data(const struct ktrt_task *task)
+static void mark_data(const struct ktrt_task *task)
 {
 	bool failed = at_peek(&task->error);
 
@@ -685,12 +689,20 @@ static void __attribute__((noinline)) mark_data(const struct ktrt_task *task)
 	}
 }
 
+/* Where a task has failed, or it is one that takes turns. */
+static void __attribute__((noinline))
+leave_data(struct ktrt_task *task, struct ready *ready)
+{
+	if (at_peek(&rt.failures))
+		mark_data(task);
+	if (task->flags & TASK_TURNS)
+		turns_give(task, ready);
+}
+
 void deps_done(struct worker *w, struct ktrt_task *task, struct ready *ready)
 {
-	if (unlikely(at_peek(&rt.failures)))
-		mark_data(task);
-	if (unlikely(task->flags & TASK_TURNS))
-		turns_give(task, ready);
+	if (unlikely(at_peek(&rt.failures) | (task->flags & TASK_TURNS)))
+		leave_data(task, ready);
 	for (uint32_t i = 0; i < task->nr_access; i++)
 		epoch_put(w, task->access[i].epoch, ready);
 }

@@ -20,7 +20,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "rt.h"
+#include "trace.h"
 
 #define TICK_MS 1
 #define CALM_TICK_MS 10
@@ -149,6 +149,8 @@ static bool serve_events(struct worker *w)
 				    ? rt.core_of_cpu[event.cpu]
 				    : -1;
 
+		if (unlikely(rt.trace))
+			trace_umt(&event);
 		if (index >= 0 && serve_core(w, &rt.cores[index]))
 			return true;
 	}

@@ -15,7 +15,7 @@
 
 #include <ktask/ktask.h>
 
-#include "rt.h"
+#include "trace.h"
 
 /* ---- marks, under the core's lock ---- */
 
@@ -342,12 +342,16 @@ bool park_yield(struct worker *w)
 static WAKE_PATH void await_signal(struct worker *w, uint32_t *signal,
 				   uint64_t limit_ns)
 {
+	if (unlikely(rt.trace))
+		trace_wait(w, true);
 	at_store(&w->awaited, signal);
 	if (unlikely(limit_ns))
 		signal_await_until(signal, now_ns() + limit_ns);
 	else
 		signal_await(signal);
 	at_store(&w->awaited, NULL);
+	if (unlikely(rt.trace))
+		trace_wait(w, false);
 }
 
 WAKE_PATH void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns)

@@ -244,8 +244,10 @@ struct runtime {
 	uint32_t runs;
 	uint32_t generation; /* changes in the child of a fork */
 	uint32_t starts; /* of a runtime in this process */
-	uint32_t cancels; /* groups that were cancelled, ever */
+	uint32_t
+		cancels; /* groups that were cancelled, ever; 1 more: ->trace */
 	uint32_t failures; /* did a task fail, ever? */
+	struct trace *trace; /* what is written down, or NULL: see trace.h */
 	struct core *cores;
 	struct node_queue *node_queues; /* one a node */
 	struct worker **workers; /* by slot; NULL; published with release */
@@ -380,6 +382,8 @@ int task_wait(struct worker *w, struct ktrt_task *task);
 /* What it reads is not as it should be: it fails with -ECANCELED when its turn
  * comes, or, if it is to run always, may know. */
 void task_spoil(struct ktrt_task *task);
+/* In place of the function of a task that is skipped. */
+int task_be_skipped(void *arg);
 /* Its first code, which is forgotten. */
 int error_take(int *error);
 /* As the first one; a later one is dropped. */

@@ -11,7 +11,7 @@
 
 #include "dependences.h"
 #include "env.h"
-#include "rt.h"
+#include "trace.h"
 #include "common/struct_size.h"
 
 #define THREADS_MAX 4096
@@ -228,6 +228,8 @@ static int attach_thread(void)
 	w->on_cpu = own_cpu();
 	w->current = w->outer;
 	self_worker = w;
+	if (rt.trace)
+		trace_thread(w);
 	at_add(&rt.attached, 1);
 	return 0;
 }
@@ -266,13 +268,16 @@ static int begin_runtime(const struct ktrt_options *options)
 	rt.leader_fd = -1;
 	error = rt_make_slots();
 	if (!error)
+		trace_start();
+	if (!error)
 		umt_load_start();
 	if (!error)
 		error = start_workers();
-	if (error)
+	if (error) {
 		stop_threads();
-	if (error)
+		trace_stop();
 		free_all();
+	}
 	return error;
 }
 
@@ -280,6 +285,7 @@ static void end_runtime(void)
 {
 	stop_threads();
 	at_store(&rt.runs, 0);
+	trace_stop();
 	free_all();
 }
 

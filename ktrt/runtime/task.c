@@ -14,6 +14,7 @@
 #include "brief.h"
 #include "dependences.h"
 #include "rt.h"
+#include "trace.h"
 #include "common/struct_size.h"
 
 #define PRIORITY_MAX 32767
@@ -365,8 +366,9 @@ void task_take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
 	if (attr->flags & KTRT_ALWAYS || attr->move)
 		task->flags |= TASK_ALWAYS;
 	task->priority = (int16_t)attr->priority;
-	task->node = (int16_t)cores_node(attr->node);
-	if (task->priority || task->node >= 0)
+	if (unlikely(attr->node >= 0))
+		task->node = (int16_t)cores_node(attr->node);
+	if (unlikely(task->priority || task->node >= 0))
 		task->flags |= TASK_NODE_QUEUE;
 	task->group = attr->group;
 }
@@ -434,6 +436,8 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 	if (attr->arg_bytes)
 		error = take_arg(task, arg, attr);
 	if (!error && attr->nr_deps) {
+		if (unlikely(rt.trace))
+			trace_made(w, task, attr);
 		error = deps_add(w, task, attr->deps, attr->nr_deps, &ready);
 		error = give_back_arg(task, arg, attr, error);
 	}
@@ -485,8 +489,7 @@ static bool parent_less(struct worker *w, struct ktrt_task *parent)
 	return !live;
 }
 
-/* In place of the function of a task that is skipped. */
-static int be_skipped(void *arg)
+int task_be_skipped(void *arg)
 {
 	return -ECANCELED;
 }
@@ -497,7 +500,7 @@ void task_spoil(struct ktrt_task *task)
 	if (at_peek(&task->flags) & TASK_ALWAYS)
 		at_or(&task->flags, TASK_SPOILT);
 	else
-		at_poke(&task->func, be_skipped);
+		at_poke(&task->func, task_be_skipped);
 }
 
 /*

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "task_graph.h"
+#include "trace.h"
 
 /* Memory of nodes that is freed with the graph. */
 struct block {
@@ -417,6 +418,8 @@ static int run_nodes(struct worker *w, struct ktrt_graph *graph)
 	w->current = run;
 	if (!w->core)
 		w->lone = graph->nr_roots == 1;
+	if (unlikely(rt.trace))
+		trace_nodes(w, graph->nodes, graph->nr);
 	for (size_t i = 0; i < graph->nr_roots; i++)
 		task_ready(w, graph->roots[i]);
 	code = task_wait(w, run);

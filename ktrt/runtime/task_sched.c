@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "brief.h"
-#include "rt.h"
+#include "trace.h"
 
 /* Ancestors that are looked through before a task is left to others. */
 #define BELOW_STEPS 64
@@ -50,10 +50,16 @@ static void body_left(struct guard *guard)
 		task_ready(w, next);
 }
 
-static bool is_skipped(const struct ktrt_task *task)
+/* Groups were cancelled, or tasks are traced. */
+static int __attribute__((noinline, cold))
+call_looked_at(struct worker *w, const struct ktrt_task *task, ktrt_func func,
+	       void *arg)
 {
-	return unlikely(at_peek(&rt.cancels)) && !(task->flags & TASK_ALWAYS) &&
-	       task_is_cancelled(task);
+	if (!(task->flags & TASK_ALWAYS) && task_is_cancelled(task))
+		return -ECANCELED;
+	if (rt.trace)
+		return trace_call(w, task, known_func(func, arg), func, arg);
+	return func(arg);
 }
 
 /* Calls the function; its code. */
@@ -63,8 +69,10 @@ static inline int call_guarded(struct guard *guard, ktrt_func func, void *arg)
 	int error = -ECANCELED;
 
 	w->current = guard->task;
-	if (!is_skipped(guard->task))
+	if (likely(!at_peek(&rt.cancels)))
 		error = func(arg);
+	else
+		error = call_looked_at(w, guard->task, func, arg);
 	guard->task = NULL;
 	/* In the child of a fork that the body made nothing of this is left. */
 	if (unlikely(at_peek(&rt.generation) != w->generation))
@@ -520,26 +528,6 @@ static WAKE_PATH struct ktrt_task *find_task(struct worker *w)
 		if (task)
 			return task;
 	}
-}
-
-/* ---- timing ---- */
-
-#define BRIEF_NS 20000
-
-struct timed {
-	ktrt_func func;
-	void *arg;
-	uint64_t took_ns;
-};
-
-static int time_it(void *arg)
-{
-	struct timed *timed = arg;
-	uint64_t begin_ns = now_ns();
-	int error = timed->func(timed->arg);
-
-	timed->took_ns = now_ns() - begin_ns;
-	return error;
 }
 
 struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task)

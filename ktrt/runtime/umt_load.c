@@ -18,7 +18,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "rt.h"
+#include "trace.h"
 
 #define NAP_NS 1000000
 
@@ -57,6 +57,17 @@ static void use_umt(struct umt *umt)
 		take_over(umt, counts);
 }
 
+/* With every step where tasks are traced, if that is to be had. */
+static int open_umt(struct umt **umt)
+{
+	const struct umt_options traced = { .size = sizeof(traced),
+					    .flags = UMT_TRACE };
+
+	if (rt.trace && !umt_open(umt, &traced))
+		return 0;
+	return umt_open(umt, NULL);
+}
+
 /* Whoever changes this first decides whether the runtime is still there. */
 enum { LOAD_BEGUN, LOAD_DONE, LOAD_ABANDONED };
 
@@ -73,7 +84,7 @@ static void *loader_main(void *arg)
 	int error;
 
 	pthread_setname_np(pthread_self(), "ktrt/umt");
-	error = umt_open(&umt, NULL);
+	error = open_umt(&umt);
 	if (!at_cas(&load->state, &begun, (uint32_t)LOAD_DONE)) {
 		if (!error)
 			umt_close(umt);
@@ -117,7 +128,7 @@ void umt_load_start(void)
 		return;
 	if (!(rt.options.flags & KTRT_UMT_FIRST) && start_loader())
 		return;
-	if (!umt_open(&umt, NULL))
+	if (!open_umt(&umt))
 		use_umt(umt);
 }
 

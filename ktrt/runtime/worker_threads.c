@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rt.h"
+#include "trace.h"
 
 __thread struct worker *self_worker __attribute__((tls_model("initial-exec")));
 
@@ -220,6 +220,8 @@ static void *worker_main(void *arg)
 	set_name(w);
 	at_store(&w->tid, (pid_t)syscall(SYS_gettid));
 	set_cpus(w, -1);
+	if (rt.trace)
+		trace_thread(w);
 	pthread_cleanup_push(thread_ended, w);
 	if (w->leads) {
 		worker_monitor(w, true);

@@ -462,7 +462,8 @@ struct ktrt_options {
  * @options: NULL for the defaults
  *
  * One runtime a process.  The environment narrows what the program left open:
- * KTRT_WORKERS, and KTRT_UMT=0.  Of cores no more are used than max_threads
+ * KTRT_WORKERS, and KTRT_UMT=0.  KTRT_TRACE and KTRT_DOT name files for what
+ * tasks did; see ktrt_start(3).  Of cores no more are used than max_threads
  * has workers for.
  *
  * Return: 0, -EBUSY when it runs, -EINVAL (also KTRT_FOLLOW with one thread),

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Tasks and their dependences, as they are found in the events of a trace: what
+ * dependences.c does while tasks are made, done once more afterwards, where
+ * every edge is wanted and not only what is left to wait for.
+ *
+ * Records of tasks are used again, so an address stands for the task that was
+ * last made or begun there.
+ *
+ * Behaves badly with very many data of one parent: they stand in a sorted array.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace.h"
+
+/* Tasks that use data in one way. */
+struct users {
+	uint32_t *ids;
+	size_t nr, room;
+};
+
+/* Part of what the children of a task use, as segments in ranges.c are. */
+struct part {
+	uint32_t parent;
+	uint64_t start, end;
+	unsigned mode; /* of the last ones, whom others may join */
+	struct users last, before;
+};
+
+/* Where a task was last seen. */
+struct place {
+	uint64_t addr; /* 0: free */
+	uint32_t id;
+};
+
+struct finder {
+	struct trace_graph *graph;
+	struct place *places;
+	size_t nr_places, capacity; /* a power of two */
+	struct part *parts;
+	size_t nr_parts, room_parts;
+	bool short_of_memory;
+};
+
+#define PLACES_MIN 1024
+
+/* ---- memory ---- */
+
+static void *grown(struct finder *finder, void *array, size_t nr, size_t *room,
+		   size_t bytes)
+{
+	size_t more = *room ? *room * 2 : 16;
+	void *renewed;
+
+	if (nr < *room)
+		return array;
+	renewed = realloc(array, more * bytes);
+	if (!renewed) {
+		finder->short_of_memory = true;
+		return NULL;
+	}
+	*room = more;
+	return renewed;
+}
+
+static void add_user(struct finder *finder, struct users *users, uint32_t id)
+{
+	uint32_t *ids = grown(finder, users->ids, users->nr, &users->room,
+			      sizeof(*ids));
+
+	if (!ids)
+		return;
+	users->ids = ids;
+	users->ids[users->nr++] = id;
+}
+
+static void copy_users(struct finder *finder, struct users *to,
+		       const struct users *from)
+{
+	memset(to, 0, sizeof(*to));
+	for (size_t i = 0; i < from->nr; i++)
+		add_user(finder, to, from->ids[i]);
+}
+
+static void add_edge(struct finder *finder, uint32_t before, uint32_t after)
+{
+	struct trace_graph *graph = finder->graph;
+	struct trace_edge *edges;
+
+	/* By the datum named before, mostly. */
+	for (size_t i = graph->nr_edges;
+	     i && graph->edges[i - 1].after == after; i--)
+		if (graph->edges[i - 1].before == before)
+			return;
+	edges = grown(finder, graph->edges, graph->nr_edges, &graph->room_edges,
+		      sizeof(*edges));
+	if (!edges)
+		return;
+	graph->edges = edges;
+	edges[graph->nr_edges++] = (struct trace_edge){ before, after };
+}
+
+/* ---- tasks by their records ---- */
+
+static struct place *find_place(const struct finder *finder, uint64_t addr)
+{
+	size_t at = (size_t)(addr * 0x9e3779b97f4a7c15u >> 32);
+
+	for (at &= finder->capacity - 1;
+	     finder->places[at].addr && finder->places[at].addr != addr;)
+		at = (at + 1) & (finder->capacity - 1);
+	return &finder->places[at];
+}
+
+static bool double_places(struct finder *finder)
+{
+	struct place *old = finder->places;
+	size_t nr = finder->capacity;
+	struct place *places =
+		calloc(nr ? nr * 2 : PLACES_MIN, sizeof(*places));
+
+	if (!places) {
+		finder->short_of_memory = true;
+		return false;
+	}
+	finder->places = places;
+	finder->capacity = nr ? nr * 2 : PLACES_MIN;
+	for (size_t i = 0; i < nr; i++)
+		if (old[i].addr)
+			*find_place(finder, old[i].addr) = old[i];
+	free(old);
+	return true;
+}
+
+static uint32_t id_at(const struct finder *finder, uint64_t addr)
+{
+	return finder->capacity ? find_place(finder, addr)->id : 0;
+}
+
+static struct trace_task *task_of(const struct finder *finder, uint32_t id)
+{
+	return id ? &finder->graph->tasks[id - 1] : NULL;
+}
+
+static struct trace_task *add_task(struct finder *finder, uint64_t addr)
+{
+	struct trace_graph *graph = finder->graph;
+	struct trace_task *tasks = grown(finder, graph->tasks, graph->nr_tasks,
+					 &graph->room_tasks, sizeof(*tasks));
+	struct trace_task *task;
+	struct place *place;
+
+	if (tasks)
+		graph->tasks = tasks;
+	if (!tasks || (finder->nr_places * 2 >= finder->capacity &&
+		       !double_places(finder)))
+		return NULL;
+	place = find_place(finder, addr);
+	finder->nr_places += !place->addr;
+	task = &tasks[graph->nr_tasks++];
+	memset(task, 0, sizeof(*task));
+	task->id = (uint32_t)graph->nr_tasks;
+	*place = (struct place){ addr, task->id };
+	return task;
+}
+
+/* ---- data ---- */
+
+/* The first part of the parent's that ends behind @at, or where it would be. */
+static size_t find_part(const struct finder *finder, uint32_t parent,
+			uint64_t at)
+{
+	size_t low = 0, high = finder->nr_parts;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		const struct part *part = &finder->parts[middle];
+
+		if (part->parent < parent ||
+		    (part->parent == parent && part->end <= at))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool insert_part(struct finder *finder, size_t at, uint32_t parent,
+			uint64_t start, uint64_t end)
+{
+	struct part *parts = grown(finder, finder->parts, finder->nr_parts,
+				   &finder->room_parts, sizeof(*parts));
+
+	if (!parts)
+		return false;
+	finder->parts = parts;
+	memmove(&parts[at + 1], &parts[at],
+		(finder->nr_parts - at) * sizeof(*parts));
+	finder->nr_parts++;
+	memset(&parts[at], 0, sizeof(*parts));
+	parts[at].parent = parent;
+	parts[at].start = start;
+	parts[at].end = end;
+	return true;
+}
+
+/* One part begins at @at, if any has it. */
+static void cut_part(struct finder *finder, uint32_t parent, uint64_t at)
+{
+	size_t left = find_part(finder, parent, at);
+	struct part *part = &finder->parts[left];
+
+	if (left == finder->nr_parts || part->parent != parent ||
+	    part->start >= at)
+		return;
+	if (!insert_part(finder, left + 1, parent, at, part->end))
+		return;
+	part = &finder->parts[left];
+	part->end = at;
+	part[1].mode = part->mode;
+	copy_users(finder, &part[1].last, &part->last);
+	copy_users(finder, &part[1].before, &part->before);
+}
+
+/* As chain_enter() in dependences.c. */
+static void use_part(struct finder *finder, struct part *part, uint32_t id,
+		     unsigned mode)
+{
+	bool joins = part->mode == mode && (mode | KTRT_IN) != KTRT_INOUT;
+	struct users free_ones;
+
+	if (part->last.nr && part->last.ids[part->last.nr - 1] == id)
+		return;
+	if (!joins) {
+		free_ones = part->before;
+		part->before = part->last;
+		part->last = free_ones;
+		part->last.nr = 0;
+		part->mode = mode;
+	}
+	for (size_t i = 0; i < part->before.nr; i++)
+		add_edge(finder, part->before.ids[i], id);
+	add_user(finder, &part->last, id);
+}
+
+static void use_datum(struct finder *finder, const struct trace_event *event)
+{
+	uint32_t id = id_at(finder, event->c);
+	const struct trace_task *task = task_of(finder, id);
+	uint64_t at = event->a, end = at + (event->b ? event->b : 1);
+	uint32_t parent = task ? task->parent : 0;
+
+	if (!task)
+		return;
+	cut_part(finder, parent, at);
+	cut_part(finder, parent, end);
+	while (at < end && !finder->short_of_memory) {
+		size_t found = find_part(finder, parent, at);
+		const struct part *part = &finder->parts[found];
+		bool here = found < finder->nr_parts && part->parent == parent;
+
+		/* What lies between two parts, or is none yet. */
+		if (!here || part->start > at)
+			if (!insert_part(finder, found, parent, at,
+					 here && part->start < end ? part->start
+								   : end))
+				return;
+		at = finder->parts[found].end;
+		use_part(finder, &finder->parts[found], id, event->small);
+	}
+}
+
+/* ---- events ---- */
+
+static void see_made(struct finder *finder, const struct trace_event *event)
+{
+	uint32_t parent = id_at(finder, event->b);
+	struct trace_task *task = add_task(finder, event->a);
+
+	if (!task)
+		return;
+	task->parent = parent;
+	task->func = event->c;
+}
+
+static void see_begin(struct finder *finder, const struct trace_event *event)
+{
+	struct trace_task *task = task_of(finder, id_at(finder, event->a));
+
+	if (!task || task->begun) {
+		see_made(finder, event);
+		task = task_of(finder, id_at(finder, event->a));
+	}
+	if (!task)
+		return;
+	task->begun = true;
+	task->func = event->c;
+	task->begin_ns = event->ns;
+	task->thread = event->thread;
+	task->core = event->small;
+}
+
+static void see_end(const struct finder *finder,
+		    const struct trace_event *event)
+{
+	struct trace_task *task = task_of(finder, id_at(finder, event->a));
+
+	if (!task)
+		return;
+	task->end_ns = event->ns;
+	task->cpu_ns = event->b;
+	task->code = event->c;
+}
+
+static void take_event(struct finder *finder, const struct trace_event *event)
+{
+	switch (event->kind) {
+	case TRACE_MADE:
+		see_made(finder, event);
+		break;
+	case TRACE_DEP:
+		use_datum(finder, event);
+		break;
+	case TRACE_BEGIN:
+		see_begin(finder, event);
+		break;
+	case TRACE_END:
+		see_end(finder, event);
+		break;
+	}
+}
+
+/* Of a run's edges, when all of its nodes are known. */
+static size_t take_edges(struct finder *finder,
+			 const struct trace_event *events, size_t from,
+			 size_t nr)
+{
+	size_t i = from;
+
+	for (; i < nr && events[i].kind == TRACE_EDGE; i++)
+		add_edge(finder, id_at(finder, events[i].a),
+			 id_at(finder, events[i].b));
+	return i;
+}
+
+int trace_graph_make(struct trace_graph *graph,
+		     const struct trace_event *events, size_t nr)
+{
+	struct finder finder = { .graph = graph };
+
+	for (size_t i = 0; i < nr && !finder.short_of_memory;) {
+		if (events[i].kind == TRACE_EDGE) {
+			i = take_edges(&finder, events, i, nr);
+			continue;
+		}
+		take_event(&finder, &events[i++]);
+	}
+	for (size_t i = 0; i < finder.nr_parts; i++) {
+		free(finder.parts[i].last.ids);
+		free(finder.parts[i].before.ids);
+	}
+	free(finder.parts);
+	free(finder.places);
+	return finder.short_of_memory ? -ENOMEM : 0;
+}
+
+void trace_graph_free(struct trace_graph *graph)
+{
+	free(graph->tasks);
+	free(graph->edges);
+}
