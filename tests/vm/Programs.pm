@@ -101,8 +101,8 @@ sub make_initrd
 	my @tools = (qw(/bin/sh /bin/cat /bin/ls /bin/grep /bin/sleep /usr/bin/wc
 			/usr/bin/diff), grep({ -x } "$build/umtd"),
 		     map { "$build/$_" } qw(libktask-preload.so
-			tests/preload/huge-cases tests/preload/policy-cases
-			tests/preload/random-cases));
+			tests/preload/ahead-cases tests/preload/huge-cases
+			tests/preload/policy-cases tests/preload/random-cases));
 	my $commands = "mkdir -p $dir/initrd/tests $dir/initrd/bin\n"
 		. "$cc -O2 -Wall -Wextra -Werror -static "
 		. "-o $dir/initrd/init tests/vm/programs/*.c\n"

@@ -5,7 +5,8 @@
  *
  * A process gets one with its first large mapping, and none where it could do no
  * good or could be noticed in a limit: one CPU, a limit on the address space or on
- * data, a memory policy, Linux before 5.14.  It sleeps on one word while there is
+ * data, a memory policy, Linux before 5.14.  It ends at once where the kernel promises
+ * no more memory than there is.  It sleeps on one word while there is
  * nothing to watch.  Where nothing moves it looks ever more rarely, at last every 50 ms.
  *
  * It has the priority of the process, as helpers have that wait: a thread of the
@@ -388,11 +389,22 @@ static void end_all(void)
 	}
 }
 
+/* Where stacks count against what all processes together may have. */
+static bool counts_stacks(void)
+{
+	char text[16];
+
+	return file_text("/proc/sys/vm/overcommit_memory", text, sizeof(text)) >
+		       0 &&
+	       *text == '2';
+}
+
 static void *run_watcher(void *unused)
 {
 	shim_set_busy(true);
 	syscall(SYS_prctl, PR_SET_NAME, "ktask-ahead", 0, 0, 0);
-	if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE))
+	if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) ||
+	    counts_stacks())
 		atomic_store(&quitting, true);
 	ahead_page_size_init();
 	serve_all();

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -209,6 +210,57 @@ static void forks(const char *how)
 	must(WIFEXITED(status) && WEXITSTATUS(status) == 7, "child");
 }
 
+/* Lets all threads that stop go on, until the process ends.  Return: threads that were
+ * seen to begin. */
+static unsigned follow_threads(pid_t process)
+{
+	unsigned nr = 0;
+	int status;
+	pid_t tid;
+
+	while ((tid = waitpid(-1, &status, __WALL)) > 0) {
+		int sig = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
+
+		if (!WIFSTOPPED(status) && tid != process)
+			continue;
+		if (!WIFSTOPPED(status)) {
+			must(WIFEXITED(status) && WEXITSTATUS(status) == 7,
+			     "traced");
+			return nr;
+		}
+		nr += status >> 8 == (SIGTRAP | PTRACE_EVENT_CLONE << 8);
+		ptrace(PTRACE_CONT, tid, NULL,
+		       sig == SIGTRAP || sig == SIGSTOP ? 0L : (long)sig);
+	}
+	return nr;
+}
+
+/* As under a debugger, which stops each thread that begins. */
+static void traced(const char *how)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		char *base;
+
+		must(!ptrace(PTRACE_TRACEME, 0, NULL, NULL), "traceme");
+		raise(SIGSTOP);
+		base = allocate_pages("malloc");
+		must(touch_until_helped(base, LEN), "nothing was made ahead");
+		fill_pages(base, 0, LEN);
+		check_pages(base, 0, LEN);
+		_exit(7);
+	}
+	must(waitpid(child, &status, 0) == child && WIFSTOPPED(status),
+	     "waitpid");
+	must(!ptrace(PTRACE_SETOPTIONS, child, NULL,
+		     PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL),
+	     "setoptions");
+	must(!ptrace(PTRACE_CONT, child, NULL, NULL), "cont");
+	must(follow_threads(child) > 0, "no thread was seen");
+}
+
 /* What the process has blocked stays pending: no other thread takes it. */
 static void keeps_signals(const char *how)
 {
@@ -371,6 +423,9 @@ static void threads(const char *how)
 	char *base = allocate_pages("malloc");
 
 	fill_pages(base, 0, LEN);
+	/* One that begins only to end needs a CPU for that. */
+	for (int i = 0; i < WAIT_MS / 5 && nr_threads() > 1; i++)
+		sleep_ms(5);
 	printf("%u threads\n", nr_threads());
 }
 
@@ -427,6 +482,7 @@ static const struct {
 	{ "wastes", wastes },
 	{ "scattered", scattered },
 	{ "forks", forks },
+	{ "traced", traced },
 	{ "signals", keeps_signals },
 	{ "descriptors", keeps_descriptors },
 	{ "discards", discards },

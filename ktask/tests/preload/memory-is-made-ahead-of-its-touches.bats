@@ -61,6 +61,11 @@ made() {
 	ahead forks
 }
 
+@test "a program whose threads a debugger stops is helped" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	ahead traced
+}
+
 @test "no signal of the program is taken by another thread" {
 	ahead signals
 }
