@@ -58,12 +58,12 @@ static void use_umt(struct umt *umt)
 }
 
 /* With every step where tasks are traced, if that is to be had. */
-static int open_umt(struct umt **umt)
+static int open_umt(struct umt **umt, bool traces)
 {
 	const struct umt_options traced = { .size = sizeof(traced),
 					    .flags = UMT_TRACE };
 
-	if (rt.trace && !umt_open(umt, &traced))
+	if (traces && !umt_open(umt, &traced))
 		return 0;
 	return umt_open(umt, NULL);
 }
@@ -73,6 +73,7 @@ enum { LOAD_BEGUN, LOAD_DONE, LOAD_ABANDONED };
 
 struct umt_load {
 	uint32_t state;
+	bool traces;
 	pthread_t thread;
 };
 
@@ -84,7 +85,7 @@ static void *loader_main(void *arg)
 	int error;
 
 	pthread_setname_np(pthread_self(), "ktrt/umt");
-	error = open_umt(&umt);
+	error = open_umt(&umt, load->traces);
 	if (!at_cas(&load->state, &begun, (uint32_t)LOAD_DONE)) {
 		if (!error)
 			umt_close(umt);
@@ -106,6 +107,7 @@ static bool start_loader(void)
 
 	if (!load)
 		return false;
+	load->traces = rt.trace;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	at_store(&rt.loading, 1);
@@ -128,7 +130,7 @@ void umt_load_start(void)
 		return;
 	if (!(rt.options.flags & KTRT_UMT_FIRST) && start_loader())
 		return;
-	if (!open_umt(&umt))
+	if (!open_umt(&umt, rt.trace))
 		use_umt(umt);
 }
 
