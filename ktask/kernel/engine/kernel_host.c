@@ -205,7 +205,6 @@ bool kt_host_permit_get(struct kt_item *item, int wanted)
 		keep_promise(item);
 		return false;
 	}
-	item->host.node_cap = bound ? pool_node(nid) : NULL;
 	if (!bound)
 		return true;
 	item->node = nid;
@@ -216,9 +215,11 @@ bool kt_host_permit_get(struct kt_item *item, int wanted)
 
 void kt_host_permit_put(struct kt_item *item)
 {
+	struct kt_cap *node = pool_node(item->node);
+
 	keep_promise(item);
-	if (item->host.node_cap)
-		kt_cap_put(item->host.node_cap);
+	if (node)
+		kt_cap_put(node);
 	kt_cap_put(pool_machine());
 }
 

@@ -150,6 +150,15 @@ static unsigned int max_threads(const struct ktask_ctl *ctl)
 	return max(nr, 1u);
 }
 
+/*
+ * The kernel clears what it allocates (init_on_alloc), up to the next power of two: 512
+ * bytes for the one item of two threads if that has 264.  Kernels that look for errors
+ * have larger locks.
+ */
+static_assert(IS_ENABLED(CONFIG_DEBUG_SPINLOCK) ||
+	      IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) ||
+	      sizeof(struct kt_item) <= 256);
+
 /* Fewer without memory.  Never into reclaim: the caller may hold locks that it
  * takes.  The engine resets what is its own. */
 static void alloc_items(struct kt_helpers *helpers, unsigned int nr)

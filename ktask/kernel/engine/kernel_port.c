@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The functions that core/deps.h asks of the kernel host: clock, distances and
- * the iterator lock.
+ * The functions that core/deps.h asks of the kernel host: distances and the
+ * iterator lock.
  */
-#include <linux/ktime.h>
 #include <linux/numa.h>
 #include <linux/topology.h>
 
@@ -11,11 +10,6 @@
 
 /* What the firmware says of a node that it does not know. */
 #define FAR 255
-
-uint64_t kt_now_ns(void)
-{
-	return ktime_get_ns();
-}
 
 unsigned int kt_node_distance(int a, int b)
 {

@@ -18,7 +18,6 @@
 struct kt_host_item {
 	struct pool_item pooled; /* P */
 	struct helper *process_helper; /* made for it, or NULL; C */
-	struct kt_cap *node_cap; /* held, or NULL; S */
 	int cpu; /* promised to its helper until that begins; -1 none; S */
 };
 

@@ -12,6 +12,7 @@
 #include <linux/bug.h>
 #include <linux/cache.h>
 #include <linux/errno.h>
+#include <linux/ktime.h>
 #include <linux/limits.h>
 #include <linux/mutex.h>
 #include <linux/stddef.h>
@@ -62,7 +63,11 @@ static inline void kt_add_u64(uint64_t *p, uint64_t v)
 
 #define kt_trace_chunk(start, units, ns) trace_ktask_chunk(start, units, ns)
 
-uint64_t kt_now_ns(void);
+static inline uint64_t kt_now_ns(void)
+{
+	return ktime_get_ns();
+}
+
 unsigned int kt_node_distance(int a, int b);
 
 /* An iterator may sleep. */
