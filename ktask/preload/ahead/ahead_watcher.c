@@ -55,8 +55,8 @@
 #define SCAN_MIN_NS 500000
 #define SCAN_MAX_NS 200000000
 #define SCAN_TIMES 50
-/* While a window is made, whose end wakes the watcher: each look may take the CPU of
- * the helper that makes it. */
+/* At least so long while a window is made, whose end wakes the watcher: each look may
+ * take the CPU of the helper that makes it. */
 #define WORKING_NS 4000000
 /* Windows in a row for which there was no helper: nobody is asked for so long, at
  * first and at last. */
@@ -228,7 +228,7 @@ static void plan_look(struct large_mapping *mapping, bool moved, uint64_t now)
 	mapping->due_ns = now + mapping->delay_ns;
 	if (mapping->nr_unhelped >= UNHELPED)
 		plan_pause(mapping, now);
-	else if (atomic_load(&mapping->job))
+	else if (atomic_load(&mapping->job) && mapping->delay_ns < WORKING_NS)
 		mapping->due_ns = now + WORKING_NS;
 }
 
