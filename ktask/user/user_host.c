@@ -111,6 +111,40 @@ static void take_chunks(struct kt_item *item)
 	*current = outer;
 }
 
+/*
+ * For people: helpers that have a permit and have not yielded it, and those that need
+ * none.  Written whenever one comes or leaves, so that what all jobs say together is
+ * what the machine allows.
+ */
+static void show_helpers(struct user_job *job)
+{
+	if (kt_load(&job->listed))
+		permits_show_helpers(job->entry,
+				     kt_load(&job->nr_permitted) +
+					     manager_nr_helpers(job));
+}
+
+static void count_helper(struct kt_item *item)
+{
+	struct user_job *job = job_of(item->ctx);
+
+	kt_store(&item->host.counted, 1);
+	kt_add(&job->nr_permitted, 1);
+	show_helpers(job);
+}
+
+/* By the helper that leaves, or by the caller for one that should have left. */
+static void uncount_helper(struct kt_item *item)
+{
+	struct user_job *job = job_of(item->ctx);
+	uint32_t counted = 1;
+
+	if (!kt_cas(&item->host.counted, &counted, 0))
+		return;
+	kt_add(&job->nr_permitted, -1);
+	show_helpers(job);
+}
+
 /* Return: false if it cannot begin: all permits are taken. */
 static bool work_on_item(struct pool_item *pool_item)
 {
@@ -123,10 +157,12 @@ static bool work_on_item(struct pool_item *pool_item)
 		return false;
 	}
 	kt_store(&item->host.permit, permit);
+	count_helper(item);
 	take_chunks(item);
 	/* In the child of a fork all permits are the parent's. */
 	if (kt_load(&job->generation) != pool_generation())
 		return true;
+	uncount_helper(item);
 	permits_put(permit);
 	kt_item_release(item);
 	return true;
@@ -165,6 +201,7 @@ static bool submit_item(struct kt_item *item)
 	struct pool_item *pool_item = &host->pool_item;
 
 	host->permit = -1;
+	host->counted = 0;
 	kt_store(&host->tid, 0);
 	host->seen_cpu_ns = UINT64_MAX;
 	pool_item->now_ns = item->submitted_ns;
@@ -241,6 +278,7 @@ static void permit_yield(struct kt_item *item)
 	if (cpu_ns == host->seen_cpu_ns && cpu_ns != UINT64_MAX) {
 		permits_yield(kt_load(&host->permit),
 			      pool_item_tid(&host->pool_item));
+		uncount_helper(item);
 		pool_hurry(&host->pool_item);
 	}
 	host->seen_cpu_ns = cpu_ns;
@@ -325,8 +363,10 @@ void job_enter_registry(struct user_job *job)
 		return;
 	job->entry = permits_entry_begin(ctx->wanted - 1, job->ctl->name,
 					 ctx->units_total, ctx->start_ns);
-	if (job->entry >= 0)
-		ctx->changes = permits_changes();
+	if (job->entry < 0)
+		return;
+	ctx->changes = permits_changes();
+	kt_store(&job->listed, 1);
 }
 
 static void tell_beginning(struct user_job *job)
@@ -340,9 +380,8 @@ static void report_entry(struct user_job *job)
 	struct kt_context *ctx = &job->ctx;
 
 	manager_refresh(job, ctx->now_ns);
-	permits_report(job->entry,
-		       ctx->job.threads - 1 + manager_nr_helpers(job),
-		       kt_context_units(ctx));
+	show_helpers(job);
+	permits_show_units(job->entry, kt_context_units(ctx));
 }
 
 static void tell_result(struct user_job *job)
@@ -369,6 +408,7 @@ static void notify_stage(struct kt_context *ctx, enum kt_stage stage)
 		report_entry(job);
 		break;
 	case KT_STAGE_DRAINING:
+		kt_store(&job->listed, 0);
 		permits_entry_end(job->entry);
 		manager_stop(job);
 		break;

@@ -151,6 +151,7 @@ static void init_state(struct user_job *job, const struct ktask_ctl *ctl)
 	job->manager = NULL;
 	job->seen_ns = 0;
 	job->entry = -1;
+	job->listed = job->nr_permitted = 0;
 	job->nodes = NULL;
 	job->alone = false;
 	job->entered = false;

@@ -48,6 +48,8 @@ struct user_job {
 	uint32_t generation; /* of the pool; I */
 
 	int entry; /* in the shared registry; -1 none; C */
+	uint32_t listed; /* the entry is this job's; A */
+	uint32_t nr_permitted; /* helpers that have a permit; A */
 	const struct topo *topo; /* C */
 	struct kt_cpus affinity; /* of the caller, at the last refresh; C */
 	bool alone; /* it began in an overload: nothing is ready for helpers; C */

@@ -509,7 +509,9 @@ struct ktask_job_info {
 	int pid; /* as its own PID namespace counts */
 	unsigned uid;
 	char name[16];
-	unsigned helpers; /* that work on it */
+	/* That work on it with a permit, and those in place of threads that
+	 * block, which need none. */
+	unsigned helpers;
 	unsigned wanted; /* helpers that it would take */
 	uint64_t units_done;
 	uint64_t units_total;

@@ -2,7 +2,8 @@
 /*
  * Whoever asks how many permits are used is told of one moment, and never of more
  * than the limit: a permit that goes from one helper to another is counted once,
- * and so is a helper that ends its chunk after its permit went to another.
+ * and so is a helper that ends its chunk after its permit went to another.  Of each
+ * job only helpers that have a permit are listed.
  */
 #define ONE_PERMIT_USER 65528u
 #include "support/onepermit.h"
@@ -120,6 +121,72 @@ static void no_look_sees_more_than_the_limit(void **state)
 	assert_int_equal(ktest_in_child(look_often, NULL), 0);
 }
 
+/* ---- what each job says ---- */
+
+#define UNITS 400
+
+static struct {
+	pthread_t caller;
+	bool taken; /* the permit, by nobody who works here */
+	unsigned units;
+	uint32_t helped; /* chunks of the helper */
+} listed_job;
+
+static unsigned listed_helpers(void)
+{
+	struct ktask_job_info jobs[8];
+	unsigned nr = ktask_jobs(jobs, 8, NULL), helpers = 0;
+
+	for (unsigned i = 0; i < nr && i < 8; i++)
+		if (jobs[i].pid == getpid())
+			helpers = jobs[i].helpers;
+	return helpers;
+}
+
+/* The first half of the caller's time the permit is another's. */
+static int look_in_chunk(void *start, void *end, void *arg)
+{
+	bool caller = pthread_equal(pthread_self(), listed_job.caller);
+
+	usleep(500);
+	if (!caller) {
+		/* 0: it shall leave, or the job is over otherwise. */
+		ktest_check(listed_helpers() <= 1);
+		kt_add(&listed_job.helped, 1);
+	} else if (listed_job.taken) {
+		ktest_check(listed_helpers() == 0);
+		if (++listed_job.units < UNITS / 2)
+			return 0;
+		listed_job.taken = false;
+		permits_put(0);
+	}
+	return 0;
+}
+
+static int look_at_own_job(void *arg)
+{
+	DEFINE_KTASK_CTL(ctl, look_in_chunk, NULL, 1);
+
+	one_permit();
+	ktask_ctl_set_fixed_threads(&ctl, 2);
+	ktask_ctl_set_chunk_us(&ctl, 1);
+	listed_job.caller = pthread_self();
+	listed_job.taken = true;
+	ktest_check(permits_take(FIRST) == 0);
+	ktest_check(!ktask_run(NULL, UNITS, &ctl));
+	ktest_check(permits_used() == 0);
+	/* Beside much other work no helper may have come. */
+	printf("# the helper did %u of %u chunks\n", listed_job.helped, UNITS);
+	return 0;
+}
+
+static void who_waits_for_a_permit_is_no_helper_yet(void **state)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		ktest_skip("a job gets one thread here: it has no entry");
+	assert_int_equal(ktest_in_child(look_at_own_job, NULL), 0);
+}
+
 static int end(void **state)
 {
 	return remove_registry();
@@ -131,6 +198,7 @@ int main(void)
 		KTEST(helpers_that_must_leave_count_no_more),
 		KTEST(a_permit_that_moves_is_counted_once),
 		KTEST(no_look_sees_more_than_the_limit),
+		KTEST(who_waits_for_a_permit_is_no_helper_yet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, end);

@@ -307,14 +307,19 @@ void permits_entry_touch(int entry, uint64_t now_ns)
 		kt_cas(seen_ns, &seen, now_ns);
 }
 
-void permits_report(int entry, unsigned helpers, uint64_t units_done)
+void permits_show_helpers(int entry, unsigned helpers)
 {
-	if (entry < 0 || !shared_permits.registry)
-		return;
-	kt_store(&shared_permits.registry->head.entries[entry].helpers,
-		 helpers);
-	kt_store(&shared_permits.registry->head.entries[entry].units_done,
-		 units_done);
+	if (entry >= 0 && shared_permits.registry)
+		kt_store(&shared_permits.registry->head.entries[entry].helpers,
+			 helpers);
+}
+
+void permits_show_units(int entry, uint64_t units_done)
+{
+	if (entry >= 0 && shared_permits.registry)
+		kt_store(&shared_permits.registry->head.entries[entry]
+				  .units_done,
+			 units_done);
 }
 
 const uint32_t *permits_changes(void)

@@ -111,8 +111,12 @@ const uint32_t *permits_changes(void);
  * its caller may be in a long chunk.  Nothing if it has ended. */
 void permits_entry_touch(int entry, uint64_t now_ns);
 
-/* permits_report - what a job has done by now, for people */
-void permits_report(int entry, unsigned helpers, uint64_t units_done);
+/* permits_show_helpers - how many work on a job, for people.  By any thread: behind
+ * its end the number is another job's, until that one writes its own. */
+void permits_show_helpers(int entry, unsigned helpers);
+
+/* permits_show_units - what a job has done by now, for people */
+void permits_show_units(int entry, uint64_t units_done);
 
 void permits_entry_end(int entry);
 

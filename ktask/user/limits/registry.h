@@ -36,7 +36,7 @@ struct registry_entry {
 	uint32_t wanted; /* E, A */
 	uint32_t pid; /* E */
 	/* For people; E: readers may see half of it. */
-	uint32_t helpers;
+	uint32_t helpers; /* A */
 	char name[16]; /* may lack its end */
 	uint64_t start_ns;
 	uint64_t units_done, units_total;

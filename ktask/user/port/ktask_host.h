@@ -19,6 +19,7 @@ struct kt_host_item {
 	int node_index; /* of the node that was wanted; -1 any; M */
 	uint32_t tid; /* of its helper, while that works; 0; H, A */
 	int permit; /* that its helper has; -1 none yet; H, A */
+	uint32_t counted; /* among the job's helpers that have a permit; A */
 	uint64_t seen_cpu_ns; /* of its helper, when it should have left; M */
 	uint64_t next_poll_ns; /* for an idle CPU; H */
 };
