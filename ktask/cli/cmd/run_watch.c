@@ -177,6 +177,10 @@ static void write_line(const struct run_record *record, int fd)
 		report_append(&line, "nothing can be taken over: it was made "
 				     "behind a system call filter (seccomp) "
 				     "that does not let the library work");
+	} else if (state == RUN_BEGINNING) {
+		report_append(&line, "not known: it ended before its shim "
+				     "could tell, or the shim may not (other "
+				     "rights, another root directory)");
 	} else {
 		append_taken(&line, &totals);
 		if (state == RUN_UNTOLD)

@@ -225,6 +225,27 @@ static bool leads_here(char *const envp[])
 	return false;
 }
 
+/*
+ * May the new program look into the watcher?  Not if the process became another user:
+ * its capabilities, by which it may do so now, end with this program.  Then the new one
+ * has no record, and reports by itself.
+ */
+static bool may_open_after_exec(void)
+{
+	char directory[32];
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+
+	if (!slash || (size_t)(slash - path) >= sizeof(directory))
+		return false;
+	memcpy(directory, path, (size_t)(slash - path));
+	directory[slash - path] = '\0';
+	return !stat(directory, &st) &&
+	       (!geteuid() ||
+		(st.st_uid == getuid() && st.st_uid == geteuid() &&
+		 st.st_gid == getgid() && st.st_gid == getegid()));
+}
+
 struct run_record *shim_record_exec(const char *name, char *const envp[],
 				    bool told)
 {
@@ -235,7 +256,9 @@ struct run_record *shim_record_exec(const char *name, char *const envp[],
 	/* First: behind a filter nothing must be asked. */
 	if (!records || shim_filter_in_child() || !shim_filter_allows())
 		return NULL;
-	state = told || !leads_here(envp) ? RUN_TOLD : RUN_BEGINNING;
+	state = told || !leads_here(envp) || !may_open_after_exec()
+			? RUN_TOLD
+			: RUN_BEGINNING;
 	pid = (pid_t)syscall(SYS_getpid);
 	if (pid != shim_owner()) {
 		/* By clone(), which may have made a namespace. */

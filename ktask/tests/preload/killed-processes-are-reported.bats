@@ -99,6 +99,21 @@ ENDED='(signal 9 ended it|it ended without a report: by a signal, or a system ca
 	[ "$(wc -l <"$REPORT")" = 2 ]
 }
 
+@test "a program that another user starts tells of itself" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	command -v setpriv >/dev/null || skip "no setpriv"
+	local somebody="setpriv --reuid 65531 --clear-groups"
+	$somebody test -r "$SHIM" -a -x "$PROGRAMS/report-cases" ||
+		skip "others may not use the shim here"
+	run -0 "$KTASK_BUILD/ktask" run --report --ops mmap -- bash -c \
+		"$somebody"' "$1" populate; echo $KTASK_RUN_RECORDS' bash \
+		"$PROGRAMS/report-cases"
+	echo "$output"
+	settles ended "$(watcher_of "$output")"
+	[ "$(grep -cE "^$TOOK \(report-cases, [0-9]+\)$" <<<"$output")" = 1 ]
+	[[ $output != *"does not see"* && $output != *" by a signal"* ]]
+}
+
 @test "processes that end in order have the line that they wrote" {
 	run -0 run_reported bash -c 'echo $KTASK_RUN_RECORDS
 		for i in {1..30}; do /bin/true & (:) & done; wait'
