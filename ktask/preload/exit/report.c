@@ -258,6 +258,10 @@ static void append_made(struct report_line *line)
 {
 	const struct shim_ahead *ahead = &shim_counts.ahead;
 
+	if (!atomic_load(&ahead->made)) {
+		report_append(line, ", nothing made ahead");
+		return;
+	}
 	report_append(line, ", ");
 	report_append_size(line, atomic_load(&ahead->made));
 	report_append(line, " made ahead (at most ");
