@@ -118,7 +118,7 @@ static int print_memory(const struct bench *bench)
 		return 0;
 	printf("The host had taken free memory back; touching it cost up to "
 	       "%.1f times\nas much as at best.  It was touched before each "
-	       "run, untimed; this was slow\nin %u of %u.\n",
+	       "run, untimed; this was slow\nin %u of %u runs, warm-ups included.\n",
 	       renewal_factor(renewal), renewal->slow_runs, renewal->runs);
 	if (bench->repeated_runs)
 		printf("%u timed run%s met such memory all the same, and %s repeated.\n",
