@@ -164,6 +164,24 @@ UMT_API int umt_thread_add(struct umt *subscriber);
 UMT_API int umt_thread_remove(struct umt *subscriber);
 
 /**
+ * umt_pause - see and count nothing until umt_resume()
+ *
+ * When all subscribers of a process have paused, its program is taken from the
+ * kernel's events, so that it costs other programs nothing.  For a subscriber
+ * whose threads all sleep.  Counts stand still.  A thread that went on meanwhile
+ * is not known to be ready until it removes and adds itself, which it may do at
+ * any time.
+ *
+ * Return: 0, -ENOTSUP: there is nothing to be taken away (umtd's program, which
+ * is everybody's, or another backend); -EBADF: descriptors were closed that are
+ * not the program's own.
+ */
+UMT_API int umt_pause(struct umt *subscriber);
+
+/* umt_resume - the opposite; 0, or a negative errno: it is still paused */
+UMT_API int umt_resume(struct umt *subscriber);
+
+/**
  * umt_cores - the table, indexed by CPU, umt_nr_cores() long
  *
  * It is valid until umt_close().  Read with an atomic load.

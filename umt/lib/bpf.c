@@ -35,6 +35,7 @@ struct source {
 	int links[UMT_BROKER_FDS_MAX];
 	int nr_links;
 	unsigned int nr_subscribers;
+	unsigned int nr_paused; /* of these; own */
 };
 
 static struct source own = { .own = true, .connection = -1, .control_fd = -1 };
@@ -253,6 +254,8 @@ static int open_own(struct umt *subscriber, struct program_subscriber *made,
 	char why[WHY_MAX];
 	int error = load_program(why);
 
+	if (!error)
+		error = program_watch(true);
 	if (error)
 		return error;
 	subscriber->source = &own;
@@ -261,10 +264,37 @@ static int open_own(struct umt *subscriber, struct program_subscriber *made,
 	return program_subscriber_open(made, subscriber->flags, ring_bytes);
 }
 
+/* Perhaps nobody needs to see what happens. */
+static int watch_if_wanted(void)
+{
+	return own.nr_paused == own.nr_subscribers ? program_watch(false) : 0;
+}
+
+static int bpf_pause(struct umt *subscriber, bool on)
+{
+	int error;
+
+	if (!subscriber->source->own)
+		return -ENOTSUP;
+	if (subscriber->paused == on)
+		return 0;
+	own.nr_paused += on ? 1 : -1;
+	error = on ? watch_if_wanted() : program_watch(true);
+	if (error)
+		own.nr_paused -= on ? 1 : -1;
+	else
+		subscriber->paused = on;
+	return error;
+}
+
+/* One that paused counts no more; the others may all have paused. */
 static void put_source(struct source *source)
 {
-	if (--source->nr_subscribers)
+	if (--source->nr_subscribers) {
+		if (source->own)
+			watch_if_wanted();
 		return;
+	}
 	if (!source->own) {
 		drop_source(source);
 		return;
@@ -420,6 +450,7 @@ static void bpf_close(struct umt *subscriber)
 		ask_to_close(subscriber);
 	close_rings(subscriber);
 	subscriber_unmap(subscriber);
+	own.nr_paused -= subscriber->paused;
 	put_source(subscriber->source);
 }
 
@@ -507,6 +538,7 @@ static void bpf_quiet(struct umt *subscriber, int cpu)
 static void bpf_child(struct umt *subscriber)
 {
 	close_rings(subscriber);
+	own.nr_paused -= subscriber->paused;
 	put_source(subscriber->source);
 }
 
@@ -517,6 +549,7 @@ const struct backend bpf_backend = {
 	.close = bpf_close,
 	.add = bpf_add,
 	.remove = bpf_remove,
+	.pause = bpf_pause,
 	.next = bpf_next,
 	.core_fd = bpf_core_fd,
 	.quiet = bpf_quiet,

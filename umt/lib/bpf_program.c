@@ -32,6 +32,7 @@ static struct umt_bpf *program;
 static bool lists;
 static int nr_cores;
 static bool taken[UMT_SUBSCRIBERS];
+static uint32_t link_ids[PROGRAM_LINKS_MAX];
 static int64_t *seats;
 
 /* Rings of single cores, kept: [subscriber * nr_cores + cpu], -1 none. */
@@ -167,6 +168,48 @@ static int try_record(void)
 	return error == -ENOMEM ? error : 0;
 }
 
+int program_links(int *fds)
+{
+	struct bpf_object_skeleton *skeleton = program->skeleton;
+	int i, nr = 0;
+
+	for (i = 0; i < skeleton->prog_cnt && nr < PROGRAM_LINKS_MAX; i++) {
+		struct bpf_link *link = *skeleton->progs[i].link;
+
+		if (link)
+			fds[nr++] = bpf_link__fd(link);
+	}
+	return nr;
+}
+
+static uint32_t link_id(int fd)
+{
+	struct bpf_link_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &size) ? 0 : info.id;
+}
+
+/* A program may have closed descriptors that are not its own, and have others
+ * by the same numbers. */
+static bool links_are_ours(void)
+{
+	int fds[PROGRAM_LINKS_MAX], nr = program_links(fds);
+
+	for (int i = 0; i < nr; i++)
+		if (!link_id(fds[i]) || link_id(fds[i]) != link_ids[i])
+			return false;
+	return true;
+}
+
+static void remember_links(void)
+{
+	int fds[PROGRAM_LINKS_MAX], nr = program_links(fds);
+
+	for (int i = 0; i < nr; i++)
+		link_ids[i] = link_id(fds[i]);
+}
+
 static int load_steps(char *why, size_t size)
 {
 	int error;
@@ -188,6 +231,7 @@ static int load_steps(char *why, size_t size)
 	error = try_record();
 	if (error)
 		return why_not(error, "keeping records of threads", why, size);
+	remember_links();
 	error = map_seats();
 	return error ? why_not(error, "mapping", why, size) : 0;
 }
@@ -208,6 +252,28 @@ int program_load(char *why, size_t size)
 	return error;
 }
 
+int program_watch(bool on)
+{
+	libbpf_print_fn_t before;
+	int error;
+
+	if (!on) {
+		if (!links_are_ours())
+			return -EBADF;
+		umt_bpf__detach(program);
+		return 0;
+	}
+	if (program->links.umt_switch)
+		return 0;
+	before = libbpf_set_print(drop_message);
+	error = umt_bpf__attach(program);
+	if (error)
+		umt_bpf__detach(program);
+	remember_links();
+	libbpf_set_print(before);
+	return error;
+}
+
 int program_nr_cores(void)
 {
 	return nr_cores;
@@ -216,20 +282,6 @@ int program_nr_cores(void)
 int program_control_fd(void)
 {
 	return bpf_program__fd(program->progs.umt_control);
-}
-
-int program_links(int *fds)
-{
-	struct bpf_object_skeleton *skeleton = program->skeleton;
-	int i, nr = 0;
-
-	for (i = 0; i < skeleton->prog_cnt && nr < PROGRAM_LINKS_MAX; i++) {
-		struct bpf_link *link = *skeleton->progs[i].link;
-
-		if (link)
-			fds[nr++] = bpf_link__fd(link);
-	}
-	return nr;
 }
 
 int program_maps(uint32_t *maps, unsigned int capacity)

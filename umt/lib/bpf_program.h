@@ -31,6 +31,10 @@ int program_load(char *why, size_t size);
 void program_unload(void);
 bool program_loaded(void);
 
+/* program_watch - attach it to the kernel's events, as when it was loaded, or take
+ * it from them; 0 or a negative errno */
+int program_watch(bool on);
+
 int program_nr_cores(void);
 
 /* program_control_fd - what a thread runs to add itself; stays ours */

@@ -317,6 +317,27 @@ int umt_thread_remove(struct umt *subscriber)
 	return subscriber->backend->remove(subscriber);
 }
 
+static int pause_or_not(struct umt *subscriber, bool on)
+{
+	int error = -ENOTSUP;
+
+	subscriber_lock();
+	if (subscriber->backend->pause)
+		error = subscriber->backend->pause(subscriber, on);
+	subscriber_unlock();
+	return error;
+}
+
+int umt_pause(struct umt *subscriber)
+{
+	return pause_or_not(subscriber, true);
+}
+
+int umt_resume(struct umt *subscriber)
+{
+	return pause_or_not(subscriber, false);
+}
+
 const struct umt_core *umt_cores(const struct umt *subscriber)
 {
 	return subscriber->cores;

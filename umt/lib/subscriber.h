@@ -30,6 +30,7 @@ struct umt {
 	unsigned int index; /* bpf: its number there, */
 	uint64_t token[2]; /* and what proves that it is ours */
 	unsigned int flags;
+	bool paused; /* bpf */
 	int nr_cores;
 };
 
@@ -43,6 +44,7 @@ struct umt {
  * @open: everything that @subscriber needs but @next and @seen; holds the lock
  * @close: the opposite; also of a half-opened subscriber; holds the lock
  * @add, @remove: the calling thread
+ * @pause: as umt_pause() and umt_resume(); holds the lock; NULL: -ENOTSUP
  * @next: as umt_next()
  * @core_fd: as umt_core_fd(); holds the lock; a negative errno
  * @quiet: the core's descriptor is no longer readable
@@ -56,6 +58,7 @@ struct backend {
 	void (*close)(struct umt *subscriber);
 	int (*add)(struct umt *subscriber);
 	int (*remove)(struct umt *subscriber);
+	int (*pause)(struct umt *subscriber, bool on);
 	int (*next)(struct umt *subscriber, struct umt_event *event);
 	int (*core_fd)(struct umt *subscriber, int cpu);
 	void (*quiet)(struct umt *subscriber, int cpu);

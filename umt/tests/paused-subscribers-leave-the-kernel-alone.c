@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * When all subscribers of a process have paused nothing of its program is attached;
+ * when one goes on it is, and threads that add themselves are counted as ever.
+ */
+#include "ktest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <umt.h>
+
+/* Links that this process holds. */
+static unsigned nr_links(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	unsigned nr = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		char target[64] = "";
+
+		if (readlinkat(dirfd(dir), entry->d_name, target,
+			       sizeof(target) - 1) > 0)
+			nr += !!strstr(target, "bpf_link") ||
+			      !!strstr(target, "bpf-link");
+	}
+	closedir(dir);
+	return nr;
+}
+
+static int ready(const struct umt *umt)
+{
+	int sum = 0;
+
+	for (int cpu = 0; cpu < umt_nr_cores(umt); cpu++)
+		sum += umt_ready(umt_cores(umt), cpu);
+	return sum;
+}
+
+static uint64_t blocked(struct umt *umt)
+{
+	uint64_t sum = 0;
+
+	for (int cpu = 0; cpu < umt_nr_cores(umt); cpu++) {
+		struct umt_counts counts;
+
+		assert_int_equal(umt_core_counts(umt, cpu, &counts), 0);
+		sum += counts.blocked;
+	}
+	return sum;
+}
+
+static void sleep_often(void)
+{
+	const struct timespec pause = { 0, 100000 };
+
+	for (int i = 0; i < 20; i++)
+		nanosleep(&pause, NULL);
+}
+
+static struct umt *open_bpf(void)
+{
+	const struct umt_options options = { .size = sizeof(options),
+					     .backend = UMT_BPF };
+	struct umt *umt;
+
+	if (umt_open(&umt, &options))
+		ktest_skip("no program may be loaded");
+	return umt;
+}
+
+static void nothing_is_attached(void **state)
+{
+	struct umt *one = open_bpf(), *other, *third;
+	unsigned links;
+
+	if (umt_pause(one) == -ENOTSUP) {
+		umt_close(one);
+		ktest_skip("umtd has the program");
+	}
+	assert_int_equal(nr_links(), 0);
+	assert_int_equal(umt_pause(one), 0);
+	assert_int_equal(umt_resume(one), 0);
+	links = nr_links();
+	assert_true(links > 0);
+	other = open_bpf();
+	assert_int_equal(umt_pause(one), 0);
+	assert_int_equal(nr_links(), links);
+	assert_int_equal(umt_pause(other), 0);
+	assert_int_equal(nr_links(), 0);
+	third = open_bpf();
+	assert_int_equal(nr_links(), links);
+	umt_close(third);
+	assert_int_equal(nr_links(), 0);
+	assert_int_equal(umt_resume(other), 0);
+	assert_int_equal(nr_links(), links);
+	umt_close(other);
+	assert_int_equal(nr_links(), 0);
+	umt_close(one);
+	one = open_bpf();
+	assert_int_equal(nr_links(), links);
+	umt_close(one);
+	assert_int_equal(nr_links(), 0);
+}
+
+static void counts_go_on(void **state)
+{
+	struct umt *umt = open_bpf();
+
+	if (umt_pause(umt) == -ENOTSUP) {
+		umt_close(umt);
+		ktest_skip("umtd has the program");
+	}
+	for (int round = 0; round < 10; round++) {
+		uint64_t before;
+
+		/* Whether it is added while it rests or not. */
+		if (round % 2)
+			assert_int_equal(umt_thread_add(umt), 0);
+		blocked(umt);
+		sleep_often();
+		assert_int_equal(blocked(umt), 0);
+		assert_int_equal(umt_resume(umt), 0);
+		if (round % 2)
+			assert_int_equal(umt_thread_remove(umt), 0);
+		assert_int_equal(umt_thread_add(umt), 0);
+		assert_int_equal(ready(umt), 1);
+		blocked(umt);
+		sleep_often();
+		before = blocked(umt);
+		assert_true(before >= 20);
+		assert_int_equal(ready(umt), 1);
+		assert_int_equal(umt_thread_remove(umt), 0);
+		assert_int_equal(ready(umt), 0);
+		assert_int_equal(umt_pause(umt), 0);
+	}
+	umt_close(umt);
+}
+
+/* What has the numbers of its descriptors now is somebody else's. */
+static int close_all_and_pause(void *arg)
+{
+	struct umt *umt = arg;
+	int fds[64], nr = 0;
+
+	if (umt_open(&umt, NULL) || umt_backend(umt) != UMT_BPF)
+		return 77;
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	while (nr < 64 && (fds[nr] = open("/dev/null", O_RDONLY)) >= 0)
+		nr++;
+	if (!umt_pause(umt))
+		return 1;
+	while (nr--)
+		if (fcntl(fds[nr], F_GETFD) < 0)
+			return 2;
+	_exit(0);
+}
+
+static void no_other_descriptor_is_closed(void **state)
+{
+	int status = ktest_in_child(close_all_and_pause, NULL);
+
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		ktest_skip("no program may be loaded");
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void others_cannot(void **state)
+{
+	const struct umt_options options = { .size = sizeof(options),
+					     .backend = UMT_EXPLICIT };
+	struct umt *umt;
+
+	assert_int_equal(umt_open(&umt, &options), 0);
+	assert_int_equal(umt_pause(umt), -ENOTSUP);
+	assert_int_equal(umt_resume(umt), -ENOTSUP);
+	umt_close(umt);
+}
+
+KTEST_MAIN(KTEST(nothing_is_attached), KTEST(counts_go_on),
+	   KTEST(no_other_descriptor_is_closed), KTEST(others_cannot))
