@@ -35,6 +35,8 @@ struct watch {
 	uint64_t moved_ns; /* when a task was last begun */
 	uint64_t tasks;
 	bool work; /* tasks that nobody has taken */
+	uint64_t rest_ns; /* when UMT may rest, unless somebody works */
+	unsigned busy_looks; /* since it rests */
 	unsigned in_vain; /* stalls that followed a search by all */
 };
 
@@ -274,8 +276,13 @@ static bool poll_cores(struct worker *w, struct watch *watch)
 /* How long the leader may sleep. */
 static int next_poll_ms(const struct watch *watch, uint64_t now)
 {
-	if (!watch->work && now - watch->busy_ns >= SLEEP_AFTER_NS)
-		return -1;
+	if (!watch->work && now - watch->busy_ns >= SLEEP_AFTER_NS) {
+		if (!rt_counts() || at_peek(&rt.never_rests))
+			return -1;
+		return now < watch->rest_ns
+			       ? (int)((watch->rest_ns - now) / 1000000) + 1
+			       : TICK_MS;
+	}
 	return now < watch->due_ns ? (int)((watch->due_ns - now) / 1000000) + 1
 				   : 0;
 }
@@ -296,12 +303,13 @@ static void wait_for_events(int timeout_ms)
 		{ .fd = rt.leader_fd, .events = POLLIN },
 		{ .fd = rt_counts() ? umt_fd(rt.umt) : -1, .events = POLLIN },
 	};
+	bool sleeps = timeout_ms < 0 || timeout_ms > CALM_TICK_MS;
 	bool lost;
 
-	if (timeout_ms < 0)
+	if (sleeps)
 		at_store_seq(&rt.leader_sleeps, 1);
 	/* Somebody may have begun before that was seen. */
-	if (timeout_ms < 0 && idle_cores() < rt.nr_cores)
+	if (sleeps && idle_cores() < rt.nr_cores)
 		timeout_ms = CALM_TICK_MS;
 	poll(fds, 2, timeout_ms);
 	at_store(&rt.leader_sleeps, 0);
@@ -324,17 +332,39 @@ static bool is_time(struct watch *watch, uint64_t now)
 		return false;
 	watch->polled_ns = now;
 	watch->work = sched_work_visible() || somebody_suspended();
-	if (watch->work || idle_cores() < rt.nr_cores)
+	if (watch->work || idle_cores() < rt.nr_cores) {
 		watch->busy_ns = now;
+		watch->rest_ns = now + at_peek(&rt.rest_after_ns);
+	}
 	next_ns = now + (watch->work ? TICK_MS : CALM_TICK_MS) * 1000000ull;
 	if (now >= watch->due_ns || next_ns < watch->due_ns)
 		watch->due_ns = next_ns;
 	return true;
 }
 
+/* Two looks are at least some milliseconds apart. */
+#define LOOKS_TO_WAKE 2
+
+static void rest_or_not(struct watch *watch, uint64_t now)
+{
+	bool busy = watch->busy_ns == now;
+
+	if (at_load(&rt.resting)) {
+		watch->busy_looks = busy ? watch->busy_looks + 1 : 0;
+		if (watch->busy_looks >= LOOKS_TO_WAKE)
+			umt_rest_ends();
+		return;
+	}
+	watch->busy_looks = 0;
+	if (!busy && now >= watch->rest_ns && !umt_rest())
+		watch->rest_ns = now + at_peek(&rt.rest_after_ns);
+}
+
 void leader_lead(struct worker *w)
 {
 	struct watch watch = { .busy_ns = now_ns() };
+
+	watch.rest_ns = watch.busy_ns + at_peek(&rt.rest_after_ns);
 
 	/*
 	 * Only leaders make threads: leader_stop() waits for the last one.
@@ -357,6 +387,7 @@ void leader_lead(struct worker *w)
 			continue;
 		if (rt_counts())
 			umt_want(rt.umt, !idle_cores());
+		rest_or_not(&watch, now);
 		if (poll_cores(w, &watch))
 			break;
 		break_stall(&watch, now);

@@ -196,7 +196,7 @@ static WAKE_PATH void await_core(struct worker *w)
 	signal_await(&w->wake);
 	if (unlikely(w->leads))
 		leader_lead(w);
-	if (unlikely(at_peek(&rt.umt) != at_peek(&w->umt)))
+	if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
 		worker_monitor(w, true);
 	if (w->core)
 		at_store(&w->core->arriving, 0);
@@ -373,7 +373,7 @@ WAKE_PATH void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns)
 			sched_found(w);
 	}
 	await_signal(w, signal, limit_ns);
-	if (unlikely(at_peek(&rt.umt) != at_peek(&w->umt)))
+	if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
 		worker_monitor(w, true);
 	lock_take(&core->lock);
 	add_active(core, 1);

@@ -253,7 +253,9 @@ struct runtime {
 	struct worker **workers; /* by slot; NULL; published with release */
 	union mask_line *loaded; /* queues that may have tasks, by slot */
 	union mask_line *idle; /* cores that nobody works on, by index */
-	struct umt *umt; /* workers belong to it as soon as it is there; NULL */
+	struct umt *umt; /* NULL: none, or none yet */
+	struct umt *
+		watching; /* the same: workers belong to it; or it rests: NULL */
 	const struct umt_core *counts; /* of UMT, or NULL; by rt_counts() */
 
 	CACHE_ALIGNED uint64_t funcs[FUNCS_KNOWN]; /* see func_kind() */
@@ -275,6 +277,10 @@ struct runtime {
 
 	struct umt_load *load; /* a thread that opens UMT, or NULL */
 	uint32_t loading;
+	uint32_t resting; /* UMT watches nobody, as all workers sleep */
+	bool never_rests;
+	uint64_t rest_after_ns;
+	pthread_mutex_t load_lock; /* of ->load */
 	pthread_t leader;
 	int leader_fd; /* an eventfd to wake it */
 	uint32_t leading; /* threads that lead: 1, or none for a moment */
@@ -602,6 +608,11 @@ void leader_lead(struct worker *w);
 /* UMT is opened: at once, or by a thread, as the options say. */
 void umt_load_start(void);
 void umt_load_stop(void);
+/* By the leader, when all workers have slept for some time: UMT watches nobody and
+ * costs other programs nothing.  false: not now. */
+bool umt_rest(void);
+/* By the leader: somebody works again. */
+void umt_rest_ends(void);
 
 /* ---- cores.c ---- */
 

@@ -21,6 +21,8 @@
 #define ATTACHED_LEAST 64
 #define SPIN_US 50
 #define CHILDREN_MAX 8192
+/* UMT watches for so long although all workers sleep. */
+#define REST_AFTER_NS 500000000
 
 struct runtime rt;
 
@@ -182,6 +184,7 @@ static void free_all(void)
 	pool_destroy(&rt.smalls);
 	pool_destroy(&rt.groups);
 	pthread_mutex_destroy(&rt.pool_lock);
+	pthread_mutex_destroy(&rt.load_lock);
 	free(rt.workers);
 	free(rt.loaded);
 	cores_free();
@@ -265,6 +268,8 @@ static int begin_runtime(const struct ktrt_options *options)
 	pool_init(&rt.tasks, sizeof(struct ktrt_task));
 	pool_init(&rt.smalls, sizeof(struct epoch));
 	pool_init(&rt.groups, sizeof(struct ktrt_group));
+	pthread_mutex_init(&rt.load_lock, NULL);
+	rt.rest_after_ns = REST_AFTER_NS;
 	rt.leader_fd = -1;
 	error = rt_make_slots();
 	if (!error)
@@ -386,7 +391,8 @@ static void fill_info(struct ktrt_info *info)
 	info->max_threads = rt.options.max_threads;
 	info->nodes = rt.nr_nodes;
 	info->caches = rt.nr_caches;
-	info->backend = rt_counts() ? umt_backend_name(umt_backend(rt.umt))
+	info->backend = rt_counts() || at_load(&rt.resting)
+				? umt_backend_name(umt_backend(rt.umt))
 			: at_load(&rt.loading) ? "loading"
 					       : "none";
 	for (unsigned i = 0; i < rt.nr_slots; i++) {

@@ -558,7 +558,7 @@ WAKE_PATH void sched_work(struct worker *w)
 	while (task) {
 		task = unlikely(is_foreign(w, task)) ? trifles_run(w, task)
 						     : sched_run(w, task);
-		if (unlikely(at_peek(&rt.umt) != at_peek(&w->umt)))
+		if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
 			worker_monitor(w, true);
 		if (unlikely(core_overloaded(w->core) ||
 			     (task && node_queue_urgent(own_node_queue(w))))) {

@@ -10,11 +10,18 @@
  *
  * A runtime that ends before does not wait for the thread, which closes UMT then.
  *
+ * An idle runtime costs others nothing: UMT's program would be run at each of
+ * their context switches.  So when all workers have slept for half a second UMT
+ * pauses, and where somebody works for 10 ms a thread has it go on, as if it had
+ * just been loaded.  Who goes on in between is no longer watched, and is again
+ * afterwards, so that no count grows old.
+ *
  * Behaves badly with a task that computes for long while UMT is loaded: the others
  * go without UMT for so long.  A fork() waits until it is open.  A program that
  * closes descriptors that are not its own meanwhile may close those that are being
  * opened: it starts with KTRT_UMT_FIRST.
  */
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
@@ -49,6 +56,7 @@ static void use_umt(struct umt *umt)
 	const struct umt_core *counts = usable_counts(umt);
 
 	at_store_seq(&rt.umt, umt);
+	at_store_seq(&rt.watching, umt);
 	if (!counts)
 		return;
 	while (!worker_all_monitored() && !at_load(&rt.stop))
@@ -77,6 +85,21 @@ struct umt_load {
 	pthread_t thread;
 };
 
+/* Who ends the runtime waits for this. */
+static void *waker_main(void *arg)
+{
+	int error;
+
+	pthread_setname_np(pthread_self(), "ktrt/umt");
+	error = umt_resume(rt.umt);
+	/* Or it cannot rest. */
+	if (!error || error == -ENOTSUP)
+		use_umt(rt.umt);
+	at_store(&rt.resting, 0);
+	at_store(&rt.loading, 0);
+	return NULL;
+}
+
 static void *loader_main(void *arg)
 {
 	uint32_t begun = LOAD_BEGUN;
@@ -99,7 +122,7 @@ static void *loader_main(void *arg)
 }
 
 /* The stack that the program chose for its tasks may be too small for this. */
-static bool start_loader(void)
+static bool start_loader(bool again)
 {
 	struct umt_load *load = calloc(1, sizeof(*load));
 	sigset_t all, before;
@@ -108,10 +131,12 @@ static bool start_loader(void)
 	if (!load)
 		return false;
 	load->traces = rt.trace;
+	load->state = again ? LOAD_DONE : LOAD_BEGUN;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	at_store(&rt.loading, 1);
-	started = !pthread_create(&load->thread, NULL, loader_main, load);
+	started = !pthread_create(&load->thread, NULL,
+				  again ? waker_main : loader_main, load);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (started) {
 		rt.load = load;
@@ -128,7 +153,7 @@ void umt_load_start(void)
 
 	if (rt.options.flags & (KTRT_NO_UMT | KTRT_UNBOUND))
 		return;
-	if (!(rt.options.flags & KTRT_UMT_FIRST) && start_loader())
+	if (!(rt.options.flags & KTRT_UMT_FIRST) && start_loader(false))
 		return;
 	if (!open_umt(&umt, rt.trace))
 		use_umt(umt);
@@ -136,13 +161,17 @@ void umt_load_start(void)
 
 void umt_load_stop(void)
 {
-	struct umt_load *load = rt.load;
+	struct umt_load *load;
 	uint32_t begun = LOAD_BEGUN;
 	pthread_t thread;
 
+	/* The leader starts no other, as rt.stop is set. */
+	pthread_mutex_lock(&rt.load_lock);
+	load = rt.load;
+	rt.load = NULL;
+	pthread_mutex_unlock(&rt.load_lock);
 	if (!load)
 		return;
-	rt.load = NULL;
 	thread = load->thread;
 	/* Who abandons it may not look at it any more. */
 	if (at_cas(&load->state, &begun, (uint32_t)LOAD_ABANDONED)) {
@@ -151,4 +180,65 @@ void umt_load_stop(void)
 	}
 	pthread_join(thread, NULL);
 	free(load);
+}
+
+/* ---- resting ---- */
+
+/* By our books and by UMT's, which is told of it a moment later. */
+static bool all_sleep(const struct umt_core *counts)
+{
+	bool sleep = true;
+
+	for (unsigned i = 0; i < rt.nr_cores && sleep; i++) {
+		struct core *core = &rt.cores[i];
+
+		lock_take(&core->lock);
+		sleep = !core->active && !core->suspended &&
+			umt_ready(counts, core->cpu) <= 0;
+		lock_drop(&core->lock);
+	}
+	return sleep;
+}
+
+static void wake_umt(void)
+{
+	pthread_mutex_lock(&rt.load_lock);
+	if (!at_load(&rt.stop)) {
+		/* It has ended, or is about to. */
+		if (rt.load) {
+			pthread_join(rt.load->thread, NULL);
+			free(rt.load);
+			rt.load = NULL;
+		}
+		start_loader(true);
+	}
+	pthread_mutex_unlock(&rt.load_lock);
+}
+
+/*
+ * Whoever goes on after the second look finds that nobody is watched.  Whoever
+ * went on before is found by that look.
+ */
+bool umt_rest(void)
+{
+	const struct umt_core *counts = rt_counts();
+	int error;
+
+	if (!counts || at_peek(&rt.never_rests) || rt.trace ||
+	    at_load(&rt.loading) || !all_sleep(counts))
+		return false;
+	at_store_seq(&rt.watching, NULL);
+	at_store_seq(&rt.counts, NULL);
+	error = all_sleep(counts) ? umt_pause(rt.umt) : -EAGAIN;
+	at_store(&rt.never_rests, error && error != -EAGAIN);
+	at_store(&rt.resting, 1);
+	if (error)
+		wake_umt();
+	return !error;
+}
+
+void umt_rest_ends(void)
+{
+	if (at_load(&rt.resting) && !at_load(&rt.loading))
+		wake_umt();
 }

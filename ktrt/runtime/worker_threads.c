@@ -158,14 +158,16 @@ WAKE_PATH void worker_bind(struct worker *w)
 
 void worker_monitor(struct worker *w, bool on)
 {
-	struct umt *umt = at_load(&rt.umt), *before = at_peek(&w->umt);
+	struct umt *umt = on ? at_load(&rt.watching) : NULL;
+	struct umt *before = at_peek(&w->umt);
 
-	if (on && umt && !before) {
-		umt_thread_add(umt);
-		at_store(&w->umt, umt);
-	} else if (!on && before) {
+	/* It rests: what it knows of the thread would grow old. */
+	if (before && !umt) {
 		umt_thread_remove(before);
 		at_store(&w->umt, NULL);
+	} else if (umt && !before) {
+		umt_thread_add(umt);
+		at_store(&w->umt, umt);
 	}
 }
 
