@@ -20,10 +20,12 @@ deb-tree:
 	$(Q)mv $(DEB_TREE)/packaging/debian $(DEB_TREE)/debian
 	$(Q)rmdir $(DEB_TREE)/packaging
 	$(Q)scripts/debian-changelog $(DEB_SECONDS) >$(DEB_TREE)/debian/changelog
+	$(Q)chmod -R u+rwX,go=rX $(DEB_TREE)
 
-# Words given to this make are not for the one that builds the packages.
+# Words given to this make are not for the one that builds the packages, and what may
+# be read does not depend on whose files these are.
 DEB_BUILD = cd $(DEB_TREE) && env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES \
-	dpkg-buildpackage -us -uc --jobs-try=auto
+	sh -c 'umask 022 && dpkg-buildpackage -us -uc --jobs-try=auto'
 
 ## deb: Debian packages of everything, as build/deb/*.deb
 .PHONY: deb

@@ -19,8 +19,10 @@ sums() {
 step build
 make deb
 
-step lint
+step tools
 make deps NEED=lint
+
+step lint
 lintian --info --display-info --tag-display-limit 0 --fail-on none \
 	build/deb/*.changes
 

@@ -55,13 +55,13 @@ sub step
 
 run_bare('--user', 'tests/deb/build.sh');
 step('start', 'build', 'a machine is made');
-step('build', 'lint', 'make deb builds packages');
+step('build', 'tools', 'make deb builds packages');
 for my $package (qw(libktask0 libktask-dev ktask ktask-dkms libumt0 libumt-dev umt
 		    libktrt0 libktrt-dev ktrt ktask-doc)) {
 	result(scalar(($said{build} // '') =~ m{/\Q$package\E_\Q$version\E_\w+\.deb$}m),
 	       "$package is built");
 }
-step('lint', 'again', 'lintian finds nothing', qr/\A(?!.*^[EWI]:)/ms);
+step('lint', 'again', 'lintian has nothing to say', qr/\A\s*\z/);
 step('again', 'newer', 'the same packages are built elsewhere', qr/^same$/m);
 step('newer', 'end', 'a newer version is built');
 
