@@ -33,10 +33,12 @@ list_system() {
 		-o -printf '%p %y %m %u %g %l\n' | sort
 }
 
-# A kernel with headers, without its modules.
+# A kernel with headers, without its modules; and without its types (BTF), which take
+# pahole.
 prepare_kernel() {
 	cp -a "build/vm/6.12/root/usr/src/." /usr/src
 	cp -a build/vm/6.12/root/usr/lib/linux-kbuild* /usr/lib
+	rm -f "/usr/src/linux-headers-$release/vmlinux"
 	mkdir -p "$modules"
 	ln -s "/usr/src/linux-headers-$release" "$modules/build"
 }
@@ -45,7 +47,7 @@ prepare_kernel() {
 list_wanted() {
 	for deb in /mnt/1/*.deb; do
 		dpkg-deb -f "$deb" Depends | tr ',' '\n'
-	done | sed 's/^ *//' | sort -u | grep -vE "^($(echo $ours | tr ' ' '|'))( |$)" |
+	done | sed 's/^ *//; /^$/d' | sort -u | grep -vE "^($(echo $ours | tr ' ' '|'))( |$)" |
 		paste -sd, -
 }
 
@@ -57,7 +59,10 @@ list_system >/tmp/before
 ldconfig -p >/tmp/loader
 
 step install
-install install /mnt/1/*.deb
+install install /mnt/1/*.deb || {
+	tail -n 40 /var/lib/dkms/ktask/*/build/make.log
+	exit 1
+}
 
 # ---- using them ----
 
@@ -68,11 +73,12 @@ use() {
 		#include <stdio.h>
 		#include <umt.h>
 
-		static char memory[64 << 20];
+		static _Alignas(4096) char memory[64 << 20];
 
-		static void add_one(void *sum)
+		static int add_one(void *sum)
 		{
 			++*(int *)sum;
+			return 0;
 		}
 
 		int main(void)
@@ -151,13 +157,14 @@ step same
 /tmp/program
 use
 # shellcheck disable=SC2086
-dpkg --verify $ours && echo verified
+[ -z "$(dpkg --verify $ours)" ] && echo verified
 
 # ---- taking them away ----
 
 step remove
 # shellcheck disable=SC2086
 install remove $ours
+hash -r
 for name in ktask umt umtd ktrt-info; do
 	! command -v $name || exit 1
 done
@@ -165,8 +172,7 @@ done
 
 step purge
 # shellcheck disable=SC2086
-install purge $ours
-rm -r "$modules/updates" 2>/dev/null && echo "$modules/updates is left"
+dpkg --purge $ours
 
 step left
 list_system >/tmp/after
