@@ -47,7 +47,8 @@ setup_file() {
 				} catch (const std::runtime_error &error) {
 					check(fails && text == "none");
 				}
-				check(runs == i);
+				/* Skipped where the one before failed. */
+				check(runs == i - i / 10);
 			}
 			check(alive == 2);
 			try {
