@@ -17,6 +17,7 @@ my $dir = scratch();
 plan skip_all => 'no cargo' if !have('cargo');
 # What panics on purpose need not tell where.
 $ENV{RUST_BACKTRACE} = 0;
+@ENV{qw(CARGO_PROFILE_DEV_DEBUG CARGO_PROFILE_TEST_DEBUG CARGO_INCREMENTAL)} = (0) x 3;
 $ENV{CARGO_TARGET_DIR} = "$build/rust";
 $ENV{CARGO_TERM_COLOR} = 'never';
 $ENV{CARGO_NET_RETRY} = 1;

@@ -2,14 +2,14 @@
 // Keeps a third of the heap filled with arrays, replaces them again and again,
 // from several threads, and prints what they add up to.
 import java.util.Arrays;
-import java.util.Random;
+import java.util.SplittableRandom;
 
 public class Heap {
 	static final int THREADS = 4;
 
 	static long fill(int thread, int kept, int rounds) {
 		byte[][] arrays = new byte[kept][];
-		Random random = new Random(thread);
+		SplittableRandom random = new SplittableRandom(thread);
 		long sum = 0;
 
 		for (int i = 0; i < rounds; i++) {

@@ -113,7 +113,6 @@ more_than() {
 die_under_load() {
 	bench -c 4 -j 2 -T 100 >/dev/null 2>&1 &
 	load=$!
-	sleep 2
 	await more_than "$1"
 	stop QUIT
 	! wait "$load" || false
@@ -126,9 +125,9 @@ database() {
 	bench -i -q -s 2 >/dev/null 2>&1
 	bench -c 1 -t 500 --random-seed=1 >/dev/null 2>&1
 	contents
-	die_under_load 500
+	die_under_load 2000
 	begin "$@"
-	consistent 500
+	consistent 2000
 	stop INT
 	as_user "$PG/pg_checksums" -D "$WORK/$HOW" | grep -i bad
 	# No file is named by the title of a process.
