@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Making a window: one job of the library, done by its helpers alone, a chunk of
- * which is some blocks.  The watcher begins it and polls.
+ * which is some blocks.  The watcher begins it, and is woken when it ends.
  *
  * Program and helper shall not make the same pages: two threads that fault side by
  * side are slower than one.  So helpers begin at the far end of the window and work
