@@ -47,6 +47,17 @@ is(complaints($tracing), 1, 'tracepoints of a module must be defined');
 is(complaints($tracing . $refused), 0, 'not where memory was refused to it');
 is(complaints($refused . "[    1.2] WARNING: CPU: 1 PID: 1 at kernel/x.c:1 f+0x1"),
 	1, 'which excuses nothing else');
+
+my $dying = join '', map { "[    1.0] $_\r\n" } '------------[ cut here ]------------',
+	'Dying CPU not properly vacated!',
+	'WARNING: CPU: 3 PID: 33 at kernel/sched/core.c:8365 sched_cpu_dying+0x1/0x2',
+	'CPU3 enqueued tasks (2 total):', "\tpid: 33, name: migration/3";
+
+is(complaints($dying), 0, 'the deadline server is on the dying CPU');
+is(complaints("[    0.1] WARNING: a\n$dying"), 1, 'what was said before counts');
+is(complaints("${dying}[    1.0] \tpid: 168, name: ktask/0\r\n"), 1,
+   'no helper may be');
+
 is(complaints("[    1.0] BUG: KASAN: use-after-free in x\n"), 1,
 	'so is freed memory');
 
