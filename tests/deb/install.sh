@@ -22,12 +22,14 @@ install() {
 }
 
 # Each thing of the system: what it is, and what is in it.  Of folders, times and
-# sizes tell nothing; what programs of the system note of every package is not ours.
+# sizes tell nothing; what programs of the system note of every package is not ours, nor
+# are the lists of depmod, and the key that DKMS makes for the first module that it signs.
 list_system() {
 	find / -xdev \( -path /srv -o -path /tmp -o -path /run -o -path /mnt \
 		-o -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/cache \
 		-o -path /var/log -o -path /etc/ld.so.cache -o -path '/etc/*-' \
-		-o -path "$modules/modules.*" \) -prune \
+		-o -path "/usr$modules/modules.*" -o -path '/var/lib/dkms/mok.*' \
+		\) -prune \
 		-o -type f -path '/etc/*' -exec sha256sum {} + \
 		-o -type f -printf '%p %m %u %g %s %T@\n' \
 		-o -printf '%p %y %m %u %g %l\n' | sort
