@@ -14,7 +14,7 @@ use Missing;
 use Test::More;
 
 my $make = 'env -u MAKEFLAGS -u MFLAGS -u B ' . ($ENV{MAKE} || 'make')
-	. " --no-print-directory -C $top";
+	. " --no-print-directory -C $top OPT=-O0";
 my @features = qw(cc hwloc jansson xxhash cmocka ebpf mpi sdt cxx openmp libomp
 		  tbb python taskflow);
 my $dir = scratch();
