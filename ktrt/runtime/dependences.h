@@ -151,7 +151,8 @@ static inline bool turns_missing(const struct ktrt_task *task)
 
 /* ---- reduction.c ---- */
 
-bool reduction_is_valid(const struct ktrt_reduction *reduction);
+/* 0, -EINVAL, -E2BIG. */
+int reduction_check(const struct ktrt_reduction *reduction);
 /* All members are complete: the copies go into the datum. */
 void sum_combine(struct sum *sum);
 

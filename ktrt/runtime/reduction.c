@@ -13,25 +13,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/struct_size.h"
 #include "dependences.h"
 
-bool reduction_is_valid(const struct ktrt_reduction *reduction)
+/* Of any version.  The program's own is what its tasks name, and stays as it is. */
+static int read_reduction(struct ktrt_reduction *own,
+			  const struct ktrt_reduction *reduction)
 {
-	return reduction && reduction->struct_size >= sizeof(*reduction) &&
-	       reduction->bytes && reduction->combine;
+	return struct_size_read(own, sizeof(*own), reduction,
+				STRUCT_SIZE_TO(struct ktrt_reduction, combine));
+}
+
+int reduction_check(const struct ktrt_reduction *reduction)
+{
+	struct ktrt_reduction own;
+	int error = reduction ? read_reduction(&own, reduction) : -EINVAL;
+
+	if (error)
+		return error;
+	return own.bytes && own.combine ? 0 : -EINVAL;
 }
 
 void sum_combine(struct sum *sum)
 {
+	struct ktrt_reduction own;
 	void **copies = sum->copies;
 
-	if (!copies)
+	if (!copies || read_reduction(&own, sum->of))
 		return;
 	sum->copies = NULL;
 	for (unsigned i = 0; i < rt.nr_slots; i++)
 		if (copies[i]) {
-			sum->of->combine(sum->of->data, copies[i],
-					 sum->of->arg);
+			own.combine(own.data, copies[i], own.arg);
 			free(copies[i]);
 		}
 	free(copies);

@@ -323,15 +323,19 @@ int ktrt_spawn_args(ktrt_func_args func, void *a, void *b, void *c, void *d,
 	return ktrt_spawn_attr(task_run_args, &args, &attr);
 }
 
-static bool dep_is_valid(const struct ktrt_dep *dep)
+static int check_dep(const struct ktrt_dep *dep)
 {
+	bool valid = (dep->mode >= KTRT_IN && dep->mode <= KTRT_INOUT) ||
+		     dep->mode == KTRT_COMMUTATIVE;
+
 	if (unlikely(dep->mode == KTRT_REDUCTION))
-		return !dep->len && reduction_is_valid(dep->addr);
-	return ((dep->mode >= KTRT_IN && dep->mode <= KTRT_INOUT) ||
-		dep->mode == KTRT_COMMUTATIVE) &&
-	       dep->len <= UINTPTR_MAX - (uintptr_t)dep->addr;
+		return dep->len ? -EINVAL : reduction_check(dep->addr);
+	return valid && dep->len <= UINTPTR_MAX - (uintptr_t)dep->addr
+		       ? 0
+		       : -EINVAL;
 }
 
+/* All but what it depends on. */
 static bool attr_is_valid(const struct ktrt_attr *attr)
 {
 	if (attr->flags & ~KTRT_ALWAYS)
@@ -345,10 +349,16 @@ static bool attr_is_valid(const struct ktrt_attr *attr)
 	for (size_t i = 0; i < sizeof(attr->reserved) / sizeof(unsigned); i++)
 		if (attr->reserved[i])
 			return false;
-	for (size_t i = 0; i < attr->nr_deps; i++)
-		if (!dep_is_valid(&attr->deps[i]))
-			return false;
 	return true;
+}
+
+static int check_attr(const struct ktrt_attr *attr)
+{
+	int error = attr_is_valid(attr) ? 0 : -EINVAL;
+
+	for (size_t i = 0; i < attr->nr_deps && !error; i++)
+		error = check_dep(&attr->deps[i]);
+	return error;
 }
 
 int task_read_attr(struct ktrt_attr *own, const struct ktrt_attr *attr)
@@ -357,7 +367,7 @@ int task_read_attr(struct ktrt_attr *own, const struct ktrt_attr *attr)
 	int error = struct_size_read(own, sizeof(*own), attr,
 				     STRUCT_SIZE_TO(struct ktrt_attr, node));
 
-	return error || attr_is_valid(own) ? error : -EINVAL;
+	return error ? error : check_attr(own);
 }
 
 /* Nodes are known by the kernel's numbers outside, by index inside. */
@@ -416,14 +426,15 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 	struct worker *w = current_worker();
 	struct ktrt_task *task;
 	bool ready = true;
-	int error = 0;
+	int error;
 
 	if (!attr)
 		return -EINVAL;
 	if (attr->struct_size != sizeof(*attr))
 		return spawn_by_copy(func, arg, attr);
-	if (!attr_is_valid(attr))
-		return -EINVAL;
+	error = check_attr(attr);
+	if (error)
+		return error;
 	if (!w)
 		return -ESRCH;
 	task = task_new(w, func, arg);

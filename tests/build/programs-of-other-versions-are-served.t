@@ -19,7 +19,8 @@ my %structs = (
 	'ktask/monitor.h' => [qw(ktask_monitor)],
 	'ktask/register.h' => [qw(ktask_register_ctl ktask_registration_info)],
 	'ktask/uffd.h' => [qw(ktask_uffd_ctl)],
-	'ktask/runtime.h' => [qw(ktrt_attr ktrt_options ktrt_info)],
+	'ktask/runtime.h' => [qw(ktrt_attr ktrt_options ktrt_info
+		ktrt_reduction)],
 	'umt.h' => [qw(umt_options umt_backends)],
 );
 my %only_grows = (ktask_monitor => 1);
@@ -267,6 +268,30 @@ static int ask(void)
 		return 1;
 	return IS_ZERO(info) ? 0 : 2;
 }
+static void add(void *data, void *copy, void *arg)
+{
+	*(int *)data += *(int *)copy;
+}
+static struct ktrt_reduction reduction = KTRT_REDUCTION_INIT;
+static int add_one(void *arg)
+{
+	++*(int *)ktrt_reduction_copy(&reduction);
+	return 0;
+}
+static int reduce(void)
+{
+	int sum = 0;
+	struct ktrt_dep dep = { &reduction, 0, KTRT_REDUCTION };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	reduction.data = &sum;
+	reduction.bytes = sizeof(sum);
+	reduction.combine = add;
+	SET(reduction);
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	int error = ktrt_spawn_attr(add_one, NULL, &attr);
+	return error ? error : ktrt_wait() || sum != 1;
+}
 int main(void)
 {
 	SAY(ktrt_options, start());
@@ -274,6 +299,7 @@ int main(void)
 		return 1;
 	SAY(ktrt_attr, spawn());
 	SAY(ktrt_info, ask());
+	SAY(ktrt_reduction, reduce());
 	return ktrt_stop();
 }
 C
