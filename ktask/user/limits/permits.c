@@ -256,7 +256,7 @@ static void describe_job(struct registry_entry *entry, const char *name,
 	entry->pid = (uint32_t)getpid();
 	strncpy(entry->name, name ? name : "job", sizeof(entry->name));
 	entry->start_ns = now_ns;
-	entry->helpers = 0;
+	kt_store(&entry->helpers, 0);
 	entry->units_done = 0;
 	entry->units_total = units_total;
 }
