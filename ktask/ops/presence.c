@@ -10,14 +10,13 @@
 #include "advise.h"
 #include "mapping.h"
 #include "presence.h"
+#include "util/present_samples.h"
 
 /* A sixteenth of the range, so that little is waited for before the first call:
  * but not so little that threads come and go. */
 #define WINDOW_PARTS 16
 #define WINDOW_MIN (32 * MIB)
 #define WINDOW_MAX (1024 * MIB)
-
-#define NR_SAMPLES 16
 
 static uintptr_t page_floor(uintptr_t pos)
 {
@@ -69,25 +68,6 @@ static uintptr_t window_end(const struct presence *presence)
 	       end / presence->unit_bytes * presence->unit_bytes;
 }
 
-/* What is not mapped is not present: populating says where. */
-static bool is_present(uintptr_t pos)
-{
-	unsigned char there = 0;
-
-	return !mincore((void *)page_floor(pos), op_page_bytes(), &there) &&
-	       there & 1;
-}
-
-static bool looks_present(uintptr_t start, uintptr_t end)
-{
-	size_t step = (end - start) / NR_SAMPLES;
-
-	for (size_t i = 0; i < NR_SAMPLES; i++)
-		if (!is_present(start + i * step + step / 2))
-			return false;
-	return is_present(end - 1);
-}
-
 static void init_job(struct presence *presence)
 {
 	struct op_job *job = &presence->job;
@@ -118,7 +98,8 @@ static void begin_window(struct presence *presence)
 	struct op_job *job = &presence->job;
 
 	presence->next = window_end(presence);
-	if (presence->judged || looks_present(presence->ready, presence->next))
+	if (presence->judged ||
+	    samples_are_present(presence->ready, presence->next))
 		return;
 	init_job(presence);
 	if (op_is_small(job) || !can_be_ahead())
@@ -194,7 +175,7 @@ int presence_make(uintptr_t start, uintptr_t end, unsigned flags,
 						 : MADV_POPULATE_WRITE;
 	int error;
 
-	if (!can_be_ahead() || looks_present(start, end))
+	if (!can_be_ahead() || samples_are_present(start, end))
 		return 0;
 	error = advise(page_floor(start), page_ceiling(end), advice, fail_pos);
 	return is_for_device(error) ? 0 : error;

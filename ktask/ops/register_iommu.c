@@ -19,30 +19,7 @@
 
 #include "op.h"
 #include "register_device.h"
-
-/* linux/iommufd.h is younger (6.2) than the headers of many. */
-#define IOAS_MAP _IO(VFIO_TYPE, 0x85)
-#define IOAS_UNMAP _IO(VFIO_TYPE, 0x86)
-#define IOAS_MAP_FIXED_IOVA 0x1u
-#define IOAS_MAP_WRITEABLE 0x2u
-#define IOAS_MAP_READABLE 0x4u
-
-struct ioas_map {
-	uint32_t size;
-	uint32_t flags;
-	uint32_t ioas_id;
-	uint32_t reserved;
-	uint64_t user_va;
-	uint64_t length;
-	uint64_t iova;
-};
-
-struct ioas_unmap {
-	uint32_t size;
-	uint32_t ioas_id;
-	uint64_t iova;
-	uint64_t length;
-};
+#include "util/iommufd.h"
 
 /* Past the C library, whose function the preload shim takes over. */
 static int call_ioctl(const struct ktask_iommu *iommu, unsigned long code,

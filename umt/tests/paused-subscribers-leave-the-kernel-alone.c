@@ -4,8 +4,8 @@
  * when one goes on it is, and threads that add themselves are counted as ever.
  */
 #include "ktest.h"
+#include "bpf_links.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,26 +16,6 @@
 #include <unistd.h>
 
 #include <umt.h>
-
-/* Links that this process holds. */
-static unsigned nr_links(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *entry;
-	unsigned nr = 0;
-
-	assert_non_null(dir);
-	while ((entry = readdir(dir))) {
-		char target[64] = "";
-
-		if (readlinkat(dirfd(dir), entry->d_name, target,
-			       sizeof(target) - 1) > 0)
-			nr += !!strstr(target, "bpf_link") ||
-			      !!strstr(target, "bpf-link");
-	}
-	closedir(dir);
-	return nr;
-}
 
 static int ready(const struct umt *umt)
 {
@@ -87,29 +67,29 @@ static void nothing_is_attached(void **state)
 		umt_close(one);
 		ktest_skip("umtd has the program");
 	}
-	assert_int_equal(nr_links(), 0);
+	assert_int_equal(nr_bpf_links(), 0);
 	assert_int_equal(umt_pause(one), 0);
 	assert_int_equal(umt_resume(one), 0);
-	links = nr_links();
+	links = nr_bpf_links();
 	assert_true(links > 0);
 	other = open_bpf();
 	assert_int_equal(umt_pause(one), 0);
-	assert_int_equal(nr_links(), links);
+	assert_int_equal(nr_bpf_links(), links);
 	assert_int_equal(umt_pause(other), 0);
-	assert_int_equal(nr_links(), 0);
+	assert_int_equal(nr_bpf_links(), 0);
 	third = open_bpf();
-	assert_int_equal(nr_links(), links);
+	assert_int_equal(nr_bpf_links(), links);
 	umt_close(third);
-	assert_int_equal(nr_links(), 0);
+	assert_int_equal(nr_bpf_links(), 0);
 	assert_int_equal(umt_resume(other), 0);
-	assert_int_equal(nr_links(), links);
+	assert_int_equal(nr_bpf_links(), links);
 	umt_close(other);
-	assert_int_equal(nr_links(), 0);
+	assert_int_equal(nr_bpf_links(), 0);
 	umt_close(one);
 	one = open_bpf();
-	assert_int_equal(nr_links(), links);
+	assert_int_equal(nr_bpf_links(), links);
 	umt_close(one);
-	assert_int_equal(nr_links(), 0);
+	assert_int_equal(nr_bpf_links(), 0);
 }
 
 static void counts_go_on(void **state)

@@ -25,28 +25,15 @@
 #include <unistd.h>
 
 #include <linux/io_uring.h>
-#include <linux/vfio.h>
 
 #include <ktask/ops.h>
 
 #include "preload/shim.h"
 #include "util/file.h"
+#include "util/iommufd.h"
 #include "util/maps_line.h"
+#include "util/present_samples.h"
 #include "util/scoped.h"
-
-/* linux/iommufd.h is younger (6.2) than the headers of many. */
-#define IOAS_MAP _IO(VFIO_TYPE, 0x85)
-#define IOAS_MAP_WRITEABLE 0x2u
-
-struct ioas_map {
-	uint32_t size;
-	uint32_t flags;
-	uint32_t ioas_id;
-	uint32_t reserved;
-	uint64_t user_va;
-	uint64_t length;
-	uint64_t iova;
-};
 
 /* The flag of a ring that is given by its number among those of the thread. */
 #define USE_REGISTERED_RING 0x80000000u
@@ -54,27 +41,7 @@ struct ioas_map {
 #define BUFFERS_MAX (1u << 14)
 #define BUFFERS_AT_ONCE 64
 
-#define NR_SAMPLES 16
-
 /* ---- may it be made present? ---- */
-
-static bool is_present(uintptr_t pos)
-{
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	unsigned char there = 0;
-
-	return !mincore((void *)(pos & ~(page - 1)), page, &there) && there & 1;
-}
-
-static bool looks_present(uintptr_t start, uintptr_t end)
-{
-	size_t step = (end - start) / NR_SAMPLES;
-
-	for (size_t i = 0; i < NR_SAMPLES; i++)
-		if (!is_present(start + i * step + step / 2))
-			return false;
-	return is_present(end - 1);
-}
 
 /* Making pages changes no file: there is none, or one that is memory. */
 static bool is_memory(const struct maps_line *mapping)
@@ -136,7 +103,7 @@ static void make_checked(uintptr_t start, size_t len, bool writes)
 	if (!real_knows_advice(MADV_POPULATE_WRITE) || !may_be_locked(len) ||
 	    !is_sound(start, end, writes))
 		shim_leave(LEFT_REGISTER, len);
-	else if (looks_present(start, end))
+	else if (samples_are_present(start, end))
 		shim_leave(LEFT_REGISTER_PRESENT, len);
 	else if (shim_takes(SHIM_REGISTER, len))
 		shim_populate(SHIM_REGISTER, (void *)start, end - start,

@@ -5,33 +5,14 @@
  * as before who is blocked.
  */
 #include "support/runs.h"
+#include "bpf_links.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "runtime/rt.h"
 
 static unsigned ran;
-
-static unsigned nr_links(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *entry;
-	unsigned nr = 0;
-
-	assert_non_null(dir);
-	while ((entry = readdir(dir))) {
-		char target[64] = "";
-
-		if (readlinkat(dirfd(dir), entry->d_name, target,
-			       sizeof(target) - 1) > 0)
-			nr += !!strstr(target, "bpf_link") ||
-			      !!strstr(target, "bpf-link");
-	}
-	closedir(dir);
-	return nr;
-}
 
 static const char *backend(void)
 {
@@ -48,7 +29,8 @@ static bool start_with_umt(const struct way *way)
 		return false;
 	start_way(way);
 	assert_true(holds_soon(strcmp(backend(), "loading")));
-	if (!strcmp(backend(), "bpf") && (at_load(&rt.resting) || nr_links()))
+	if (!strcmp(backend(), "bpf") &&
+	    (at_load(&rt.resting) || nr_bpf_links()))
 		return true;
 	assert_int_equal(ktrt_stop(), 0);
 	return false;
@@ -93,8 +75,8 @@ static void comes_and_goes(const struct way *way)
 		goto out;
 	for (int round = 0; round < 3; round++) {
 		assert_true(holds_soon(at_load(&rt.resting)));
-		assert_true(
-			holds_soon(!nr_links() || at_load(&rt.never_rests)));
+		assert_true(holds_soon(!nr_bpf_links() ||
+				       at_load(&rt.never_rests)));
 		if (at_load(&rt.never_rests))
 			break;
 		assert_string_equal(backend(), "bpf");
@@ -106,11 +88,11 @@ static void comes_and_goes(const struct way *way)
 						 0);
 			assert_int_equal(ktrt_wait(), 0);
 		}
-		assert_true(nr_links() > 0);
+		assert_true(nr_bpf_links() > 0);
 	}
 out:
 	assert_int_equal(ktrt_stop(), 0);
-	assert_int_equal(nr_links(), 0);
+	assert_int_equal(nr_bpf_links(), 0);
 }
 
 static void umt_comes_and_goes(void **state)
@@ -151,7 +133,7 @@ static void bursts_meet_every_moment(void **state)
 				       at_load(&rt.never_rests)));
 		assert_true(holds_soon(none_ready()));
 		assert_int_equal(ktrt_stop(), 0);
-		assert_int_equal(nr_links(), 0);
+		assert_int_equal(nr_bpf_links(), 0);
 	}
 }
 
