@@ -88,7 +88,8 @@ static void comes_and_goes(const struct way *way)
 						 0);
 			assert_int_equal(ktrt_wait(), 0);
 		}
-		assert_true(nr_bpf_links() > 0);
+		/* Or this thread stood so long that it rests again. */
+		assert_true(nr_bpf_links() > 0 || at_load(&rt.resting));
 	}
 out:
 	assert_int_equal(ktrt_stop(), 0);
