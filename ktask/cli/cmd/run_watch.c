@@ -49,10 +49,10 @@
 #define FDS_MAX 65536
 #define STAT_BYTES 1024
 
-static struct run_records *records;
+static struct run_records *all_records;
 /* Of this process, before it becomes the program: a descriptor that is had
  * before tells its end however late the watcher gets a CPU. */
-static struct run_record *own;
+static struct run_record *own_record;
 static int own_fd = -1;
 static bool own_gone;
 /* The program's, until it has ended; said there is one complaint. */
@@ -62,9 +62,9 @@ static bool has_stderr = true;
 static struct watched {
 	int32_t pid; /* 0: nothing */
 	uint64_t gone_ns; /* when it was seen to be gone; 0: not */
-} watched[RUN_RECORDS_MAX];
+} watched_processes[RUN_RECORDS_MAX];
 /* The last one is told of changes. */
-static struct pollfd fds[RUN_RECORDS_MAX + 1];
+static struct pollfd process_fds[RUN_RECORDS_MAX + 1];
 
 /* ---- how a process ended ---- */
 
@@ -220,44 +220,45 @@ static int open_process(int32_t pid)
 
 static void forget_process(uint32_t i)
 {
-	if (fds[i].fd >= 0)
-		close(fds[i].fd);
-	fds[i].fd = -1;
-	watched[i] = (struct watched){ 0 };
+	if (process_fds[i].fd >= 0)
+		close(process_fds[i].fd);
+	process_fds[i].fd = -1;
+	watched_processes[i] = (struct watched){ 0 };
 }
 
 static void watch_process(uint32_t i, int32_t pid)
 {
-	bool first = &records->records[i] == own && own_fd >= 0;
+	bool first = &all_records->records[i] == own_record && own_fd >= 0;
 
 	forget_process(i);
-	watched[i].pid = pid;
-	fds[i] = (struct pollfd){ first ? own_fd : open_process(pid), POLLIN,
-				  0 };
+	watched_processes[i].pid = pid;
+	process_fds[i] = (struct pollfd){ first ? own_fd : open_process(pid),
+					  POLLIN, 0 };
 	if (first)
 		own_fd = -1;
-	if (fds[i].fd >= 0 && is_another(&records->records[i], pid)) {
-		close(fds[i].fd);
-		fds[i].fd = -1;
-		watched[i].gone_ns = clock_ns(CLOCK_MONOTONIC);
+	if (process_fds[i].fd >= 0 &&
+	    is_another(&all_records->records[i], pid)) {
+		close(process_fds[i].fd);
+		process_fds[i].fd = -1;
+		watched_processes[i].gone_ns = clock_ns(CLOCK_MONOTONIC);
 	}
 }
 
 static bool is_gone(uint32_t i)
 {
-	if (watched[i].gone_ns)
+	if (watched_processes[i].gone_ns)
 		return true;
-	if (fds[i].fd >= 0)
-		return fds[i].revents;
+	if (process_fds[i].fd >= 0)
+		return process_fds[i].revents;
 	/* Not to be had: no descriptor is free, or the kernel has none. */
-	return kill(watched[i].pid, 0) && errno == ESRCH;
+	return kill(watched_processes[i].pid, 0) && errno == ESRCH;
 }
 
 static void free_record(uint32_t i)
 {
-	own_gone = own_gone || &records->records[i] == own;
+	own_gone = own_gone || &all_records->records[i] == own_record;
 	forget_process(i);
-	atomic_store(&records->records[i].state, RUN_FREE);
+	atomic_store(&all_records->records[i].state, RUN_FREE);
 }
 
 /* A child that @record was meant for may still be about to take it. */
@@ -267,12 +268,12 @@ static bool awaits_child(const struct run_record *record, uint32_t i)
 
 	if (atomic_load(&record->state) != RUN_FORKING)
 		return false;
-	if (!watched[i].gone_ns)
-		watched[i].gone_ns = now_ns;
-	if (fds[i].fd >= 0)
-		close(fds[i].fd);
-	fds[i].fd = -1;
-	return now_ns - watched[i].gone_ns < CHILD_NS;
+	if (!watched_processes[i].gone_ns)
+		watched_processes[i].gone_ns = now_ns;
+	if (process_fds[i].fd >= 0)
+		close(process_fds[i].fd);
+	process_fds[i].fd = -1;
+	return now_ns - watched_processes[i].gone_ns < CHILD_NS;
 }
 
 static bool has_line(uint32_t state)
@@ -284,7 +285,7 @@ static bool has_line(uint32_t state)
 /* Return: there is, or may be, a process. */
 static bool look_at(uint32_t i)
 {
-	struct run_record *record = &records->records[i];
+	struct run_record *record = &all_records->records[i];
 	uint32_t state = atomic_load(&record->state);
 	int32_t pid = atomic_load(&record->pid);
 
@@ -295,20 +296,20 @@ static bool look_at(uint32_t i)
 		free_record(i);
 		return false;
 	}
-	if (pid != watched[i].pid)
+	if (pid != watched_processes[i].pid)
 		watch_process(i, pid);
 	if (!is_gone(i) || awaits_child(record, i))
 		return true;
 	/* Only now is what it wrote its last word. */
 	if (has_line(atomic_load(&record->state)))
-		write_line(record, fds[i].fd);
+		write_line(record, process_fds[i].fd);
 	free_record(i);
 	return false;
 }
 
 static uint32_t nr_records(void)
 {
-	uint32_t nr = atomic_load(&records->nr);
+	uint32_t nr = atomic_load(&all_records->nr);
 
 	return nr < RUN_RECORDS_MAX ? nr : RUN_RECORDS_MAX;
 }
@@ -326,18 +327,18 @@ static bool look_at_all(void)
 /* Return: something was told, or has happened. */
 static bool sleep_ms(int ms)
 {
-	struct pollfd *changes = &fds[RUN_RECORDS_MAX];
+	struct pollfd *changes = &process_fds[RUN_RECORDS_MAX];
 	uint32_t nr = nr_records();
 	eventfd_t count;
 	bool any;
 
 	/* Where it stands at last is behind the records that are in use. */
-	fds[nr] = *changes;
-	any = poll(fds, nr + 1, ms) > 0;
-	if (fds[nr].revents)
+	process_fds[nr] = *changes;
+	any = poll(process_fds, nr + 1, ms) > 0;
+	if (process_fds[nr].revents)
 		eventfd_read(changes->fd, &count);
 	if (nr < RUN_RECORDS_MAX)
-		fds[nr] = (struct pollfd){ .fd = -1 };
+		process_fds[nr] = (struct pollfd){ .fd = -1 };
 	return any;
 }
 
@@ -363,8 +364,8 @@ static void watch_all(bool to_stderr)
 		if (any)
 			sleep_ms(LOOK_MS);
 	}
-	if (atomic_load(&records->missed))
-		run_report_missed(atomic_load(&records->missed));
+	if (atomic_load(&all_records->missed))
+		run_report_missed(atomic_load(&all_records->missed));
 }
 
 /* A futex cannot be waited for beside descriptors. */
@@ -373,13 +374,13 @@ static void *pass_changes(void *arg)
 	uint32_t seen = 0;
 
 	for (;;) {
-		uint32_t now = atomic_load(&records->changes);
+		uint32_t now = atomic_load(&all_records->changes);
 
 		if (now != seen)
-			eventfd_write(fds[RUN_RECORDS_MAX].fd, 1);
+			eventfd_write(process_fds[RUN_RECORDS_MAX].fd, 1);
 		seen = now;
-		syscall(SYS_futex, &records->changes, FUTEX_WAIT, seen, NULL,
-			NULL, 0);
+		syscall(SYS_futex, &all_records->changes, FUTEX_WAIT, seen,
+			NULL, NULL, 0);
 	}
 	return arg;
 }
@@ -445,9 +446,10 @@ static void __attribute__((noreturn)) become_watcher(int fd)
 	drop_files(fd);
 	raise_file_limit();
 	for (uint32_t i = 0; i <= RUN_RECORDS_MAX; i++)
-		fds[i].fd = -1;
-	fds[RUN_RECORDS_MAX].fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	fds[RUN_RECORDS_MAX].events = POLLIN;
+		process_fds[i].fd = -1;
+	process_fds[RUN_RECORDS_MAX].fd =
+		eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	process_fds[RUN_RECORDS_MAX].events = POLLIN;
 	if (!pthread_create(&thread, NULL, pass_changes, NULL))
 		pthread_detach(thread);
 	watch_all(to_stderr);
@@ -508,20 +510,20 @@ static int make_records(void)
 
 	if (fd < 0)
 		return -1;
-	if (fchmod(fd, 0600) || ftruncate(fd, sizeof(*records)) ||
+	if (fchmod(fd, 0600) || ftruncate(fd, sizeof(*all_records)) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		close(fd);
 		return -1;
 	}
-	at = mmap(NULL, sizeof(*records), PROT_READ | PROT_WRITE, MAP_SHARED,
-		  fd, 0);
+	at = mmap(NULL, sizeof(*all_records), PROT_READ | PROT_WRITE,
+		  MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED) {
 		close(fd);
 		return -1;
 	}
-	records = at;
-	records->magic = RUN_RECORDS_MAGIC;
-	records->namespace_id = run_namespace_id();
+	all_records = at;
+	all_records->magic = RUN_RECORDS_MAGIC;
+	all_records->namespace_id = run_namespace_id();
 	return fd;
 }
 
@@ -546,8 +548,9 @@ void run_watch_begin(const char *command, bool told)
 	fd = make_records();
 	if (fd < 0)
 		return;
-	own = run_record_take(records, told ? RUN_TOLD : RUN_BEGINNING,
-			      getpid(), command);
+	own_record =
+		run_record_take(all_records, told ? RUN_TOLD : RUN_BEGINNING,
+				getpid(), command);
 	own_fd = open_process(getpid());
 	watcher = start_watcher(fd);
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)watcher, fd);
@@ -560,6 +563,6 @@ void run_watch_begin(const char *command, bool told)
 
 void run_watch_cancel(void)
 {
-	if (own)
-		atomic_store(&own->state, RUN_TOLD);
+	if (own_record)
+		atomic_store(&own_record->state, RUN_TOLD);
 }

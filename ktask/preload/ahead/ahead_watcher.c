@@ -71,11 +71,11 @@ enum watcher_state { NONE, STARTING, RUNNING, ENDING };
 size_t shim_ahead_min_bytes = SIZE_MAX;
 bool shim_ahead_small;
 
-static _Atomic int state;
-static pthread_t thread;
+static _Atomic int watcher_state;
+static pthread_t watcher_thread;
 /* Changes when there is something new. */
-static _Atomic uint32_t news;
-static atomic_bool quitting;
+static _Atomic uint32_t nr_news;
+static atomic_bool is_quitting;
 
 static uint64_t now_ns(void)
 {
@@ -358,14 +358,14 @@ static void sleep_until(uint32_t seen, uint64_t due_ns, uint64_t now)
 		.tv_nsec = (long)(wait_ns % 1000000000u),
 	};
 
-	syscall(SYS_futex, &news, FUTEX_WAIT_PRIVATE, seen,
+	syscall(SYS_futex, &nr_news, FUTEX_WAIT_PRIVATE, seen,
 		due_ns == UINT64_MAX ? NULL : &wait, NULL, 0);
 }
 
 static void serve_all(void)
 {
-	while (!atomic_load(&quitting)) {
-		uint32_t seen = atomic_load(&news);
+	while (!atomic_load(&is_quitting)) {
+		uint32_t seen = atomic_load(&nr_news);
 		uint64_t now = now_ns(), due_ns = UINT64_MAX;
 
 		for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
@@ -405,7 +405,7 @@ static void *run_watcher(void *unused)
 	syscall(SYS_prctl, PR_SET_NAME, "ktask-ahead", 0, 0, 0);
 	if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) ||
 	    counts_stacks())
-		atomic_store(&quitting, true);
+		atomic_store(&is_quitting, true);
 	ahead_page_size_init();
 	serve_all();
 	end_all();
@@ -434,7 +434,7 @@ static int create_thread(void)
 		return error;
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	block_signals(&saved);
-	error = pthread_create(&thread, &attr, run_watcher, NULL);
+	error = pthread_create(&watcher_thread, &attr, run_watcher, NULL);
 	pthread_sigmask(SIG_SETMASK, &saved, NULL);
 	pthread_attr_destroy(&attr);
 	return error;
@@ -474,8 +474,8 @@ static bool may_start(void)
 
 void ahead_wake_watcher(void)
 {
-	atomic_fetch_add(&news, 1);
-	syscall(SYS_futex, &news, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	atomic_fetch_add(&nr_news, 1);
+	syscall(SYS_futex, &nr_news, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 /* Return: whether there is a watcher. */
@@ -483,16 +483,16 @@ static bool start_watcher(void)
 {
 	int none = NONE;
 
-	if (atomic_load(&state) == RUNNING)
+	if (atomic_load(&watcher_state) == RUNNING)
 		return true;
-	if (!atomic_compare_exchange_strong(&state, &none, STARTING))
+	if (!atomic_compare_exchange_strong(&watcher_state, &none, STARTING))
 		return false;
-	atomic_store(&quitting, false);
+	atomic_store(&is_quitting, false);
 	if (create_thread()) {
-		atomic_store(&state, NONE);
+		atomic_store(&watcher_state, NONE);
 		return false;
 	}
-	atomic_store(&state, RUNNING);
+	atomic_store(&watcher_state, RUNNING);
 	return true;
 }
 
@@ -546,23 +546,23 @@ void shim_ahead_end(void)
 {
 	int running = RUNNING;
 
-	if (!atomic_compare_exchange_strong(&state, &running, ENDING))
+	if (!atomic_compare_exchange_strong(&watcher_state, &running, ENDING))
 		return;
-	atomic_store(&quitting, true);
+	atomic_store(&is_quitting, true);
 	ahead_wake_watcher();
-	pthread_join(thread, NULL);
-	atomic_store(&state, NONE);
+	pthread_join(watcher_thread, NULL);
+	atomic_store(&watcher_state, NONE);
 }
 
 bool shim_ahead_running(void)
 {
-	return atomic_load(&state) == RUNNING;
+	return atomic_load(&watcher_state) == RUNNING;
 }
 
 void shim_ahead_forked(void)
 {
-	if (atomic_load(&state) == NONE)
+	if (atomic_load(&watcher_state) == NONE)
 		return;
 	large_mappings_forget();
-	atomic_store(&state, NONE);
+	atomic_store(&watcher_state, NONE);
 }

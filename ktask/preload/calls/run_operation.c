@@ -20,16 +20,16 @@
  * Guards against calls of the program's own code inside the library's: a
  * fault handler, an allocator.
  */
-static __thread bool busy;
+static __thread bool is_busy;
 
 bool shim_busy(void)
 {
-	return busy;
+	return is_busy;
 }
 
 void shim_set_busy(bool value)
 {
-	busy = value;
+	is_busy = value;
 }
 
 static atomic_uint nr_working;
@@ -42,7 +42,7 @@ bool shim_working(void)
 /* Only the thread that forked is in the child. */
 void shim_forget_working(void)
 {
-	atomic_store(&nr_working, busy);
+	atomic_store(&nr_working, is_busy);
 }
 
 static int run_quietly(const char *name, const struct ktask_op_args *args,
@@ -56,11 +56,11 @@ static int run_quietly(const char *name, const struct ktask_op_args *args,
 	/* First: a handler may leave at any moment before. */
 	shim_quiet_begin(&quiet);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	busy = true;
+	is_busy = true;
 	atomic_fetch_add(&nr_working, 1);
 	error = ktask_op_run(ktask_op_find(name), args, &opts);
 	atomic_fetch_sub(&nr_working, 1);
-	busy = false;
+	is_busy = false;
 	pthread_setcancelstate(cancel_state, NULL);
 	shim_quiet_end(&quiet);
 	return error;
@@ -121,19 +121,19 @@ bool shim_unmap(void *addr, size_t len)
 
 void shim_trim(void)
 {
-	if (busy)
+	if (is_busy)
 		return;
-	busy = true;
+	is_busy = true;
 	ktask_trim();
-	busy = false;
+	is_busy = false;
 }
 
 unsigned shim_limit(void)
 {
 	unsigned threads;
 
-	busy = true;
+	is_busy = true;
 	threads = least_limit();
-	busy = false;
+	is_busy = false;
 	return threads;
 }

@@ -33,7 +33,7 @@ static struct {
 	int (*execvpe)(const char *, char *const *, char *const *);
 	int (*fexecve)(int, char *const *, char *const *);
 	int (*execveat)(int, const char *, char *const *, char *const *, int);
-} next;
+} next_calls;
 
 /* The file name of the shim, as LD_PRELOAD has it. */
 static const char *own_name = "";
@@ -51,12 +51,12 @@ static void find_own_name(void)
 
 static void find_next(void)
 {
-	*(void **)&next.execve = dlsym(RTLD_NEXT, "execve");
-	*(void **)&next.execv = dlsym(RTLD_NEXT, "execv");
-	*(void **)&next.execvp = dlsym(RTLD_NEXT, "execvp");
-	*(void **)&next.execvpe = dlsym(RTLD_NEXT, "execvpe");
-	*(void **)&next.fexecve = dlsym(RTLD_NEXT, "fexecve");
-	*(void **)&next.execveat = dlsym(RTLD_NEXT, "execveat");
+	*(void **)&next_calls.execve = dlsym(RTLD_NEXT, "execve");
+	*(void **)&next_calls.execv = dlsym(RTLD_NEXT, "execv");
+	*(void **)&next_calls.execvp = dlsym(RTLD_NEXT, "execvp");
+	*(void **)&next_calls.execvpe = dlsym(RTLD_NEXT, "execvpe");
+	*(void **)&next_calls.fexecve = dlsym(RTLD_NEXT, "fexecve");
+	*(void **)&next_calls.execveat = dlsym(RTLD_NEXT, "execveat");
 }
 
 /* Not later: that allocates, and takes the loader's lock. */
@@ -69,7 +69,7 @@ static void __attribute__((constructor)) exec_init(void)
 /* A constructor before ours calls. */
 static void ensure_next(void)
 {
-	if (!next.execve)
+	if (!next_calls.execve)
 		find_next();
 }
 
@@ -152,28 +152,28 @@ KTASK_API int execve(const char *path, char *const argv[], char *const envp[])
 {
 	struct attempt attempt = begin_exec(whole_path(path), path, envp);
 
-	return end_exec(attempt, next.execve(path, argv, envp));
+	return end_exec(attempt, next_calls.execve(path, argv, envp));
 }
 
 KTASK_API int execv(const char *path, char *const argv[])
 {
 	struct attempt attempt = begin_exec(whole_path(path), path, environ);
 
-	return end_exec(attempt, next.execv(path, argv));
+	return end_exec(attempt, next_calls.execv(path, argv));
 }
 
 KTASK_API int execvp(const char *file, char *const argv[])
 {
 	struct attempt attempt = begin_exec(file, NULL, environ);
 
-	return end_exec(attempt, next.execvp(file, argv));
+	return end_exec(attempt, next_calls.execvp(file, argv));
 }
 
 KTASK_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	struct attempt attempt = begin_exec(file, NULL, envp);
 
-	return end_exec(attempt, next.execvpe(file, argv, envp));
+	return end_exec(attempt, next_calls.execvpe(file, argv, envp));
 }
 
 /* The descriptor's own name is a number: tell the file's. */
@@ -195,7 +195,7 @@ KTASK_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	struct attempt attempt = begin_exec_of(fd, envp);
 
-	return end_exec(attempt, next.fexecve(fd, argv, envp));
+	return end_exec(attempt, next_calls.fexecve(fd, argv, envp));
 }
 
 /* @path is looked for below the directory @fd, unless it is an absolute one. */
@@ -226,7 +226,8 @@ KTASK_API int execveat(int fd, const char *path, char *const argv[],
 		attempt = begin_exec_of(fd, envp);
 	else
 		attempt = begin_exec(NULL, NULL, envp);
-	return end_exec(attempt, next.execveat(fd, path, argv, envp, flags));
+	return end_exec(attempt,
+			next_calls.execveat(fd, path, argv, envp, flags));
 }
 
 /* ---- arguments one by one ---- */

@@ -18,12 +18,12 @@
 #include "util/run_record.h"
 #include "util/scoped.h"
 
-static const char *path;
-static struct run_records *records;
+static const char *records_path;
+static struct run_records *all_records;
 /* Of the process that owns this memory: not that of a child of vfork(). */
-static struct run_record *own;
+static struct run_record *own_record;
 /* What the thread's fork() in progress has for its child; then what it had. */
-static __thread struct run_record *forking, *forked;
+static __thread struct run_record *child_record, *forked_record;
 /* Children are in another namespace. */
 static bool children_elsewhere;
 
@@ -32,12 +32,12 @@ static bool children_elsewhere;
 static int open_records(void)
 {
 	char target[sizeof(RUN_RECORDS_LINK)];
-	ssize_t len = readlink(path, target, sizeof(target));
+	ssize_t len = readlink(records_path, target, sizeof(target));
 
 	if (len != sizeof(target) - 1 ||
 	    memcmp(target, RUN_RECORDS_LINK, sizeof(target) - 1))
 		return -1;
-	return open(path, O_RDWR | O_CLOEXEC);
+	return open(records_path, O_RDWR | O_CLOEXEC);
 }
 
 static struct run_records *map_records(void)
@@ -74,66 +74,67 @@ static void begin_own(void)
 {
 	pid_t pid = (pid_t)syscall(SYS_getpid);
 
-	own = run_record_find(records, pid);
-	if (own) {
-		clear_totals(own);
-		run_record_name(own, shim_program_name());
-		atomic_store(&own->state, RUN_ALIVE);
+	own_record = run_record_find(all_records, pid);
+	if (own_record) {
+		clear_totals(own_record);
+		run_record_name(own_record, shim_program_name());
+		atomic_store(&own_record->state, RUN_ALIVE);
 		return;
 	}
-	own = run_record_take(records, RUN_ALIVE, pid, shim_program_name());
-	run_records_wake(records);
+	own_record = run_record_take(all_records, RUN_ALIVE, pid,
+				     shim_program_name());
+	run_records_wake(all_records);
 }
 
 void shim_record_init(const char *where)
 {
 	keep_errno();
 
-	path = where;
-	if (path && shim_filter_allows())
-		records = map_records();
-	if (records)
+	records_path = where;
+	if (records_path && shim_filter_allows())
+		all_records = map_records();
+	if (all_records)
 		begin_own();
 }
 
 void shim_record_taken(size_t bytes)
 {
-	if (!own)
+	if (!own_record)
 		return;
-	atomic_fetch_add(&own->calls, 1);
-	atomic_fetch_add(&own->bytes, bytes);
+	atomic_fetch_add(&own_record->calls, 1);
+	atomic_fetch_add(&own_record->bytes, bytes);
 }
 
 void shim_record_left(size_t bytes)
 {
-	if (!own)
+	if (!own_record)
 		return;
-	atomic_fetch_add(&own->left_calls, 1);
-	atomic_fetch_add(&own->left_bytes, bytes);
+	atomic_fetch_add(&own_record->left_calls, 1);
+	atomic_fetch_add(&own_record->left_bytes, bytes);
 }
 
 void shim_record_told(void)
 {
-	if (own && atomic_load(&own->state) != RUN_UNTOLD)
-		atomic_store(&own->state, RUN_TOLD);
+	if (own_record && atomic_load(&own_record->state) != RUN_UNTOLD)
+		atomic_store(&own_record->state, RUN_TOLD);
 }
 
 bool shim_record_untold(int error)
 {
-	if (!own)
+	if (!own_record)
 		return false;
-	atomic_store(&own->error, error);
-	atomic_store(&own->state, RUN_UNTOLD);
+	atomic_store(&own_record->error, error);
+	atomic_store(&own_record->state, RUN_UNTOLD);
 	return true;
 }
 
 void shim_record_again(void)
 {
-	if (!own)
+	if (!own_record)
 		return;
-	clear_totals(own);
-	run_record_name(own, shim_program_name());
-	atomic_store(&own->state, RUN_ALIVE);
+	clear_totals(own_record);
+	run_record_name(own_record, shim_program_name());
+	atomic_store(&own_record->state, RUN_ALIVE);
 }
 
 /* ---- forks ---- */
@@ -145,45 +146,45 @@ void shim_record_leave_namespace(void)
 
 void shim_record_fork(void)
 {
-	forking = NULL;
-	if (!records || children_elsewhere)
+	child_record = NULL;
+	if (!all_records || children_elsewhere)
 		return;
-	forking = run_record_take(records, RUN_FORKING, shim_owner(),
-				  shim_program_name());
+	child_record = run_record_take(all_records, RUN_FORKING, shim_owner(),
+				       shim_program_name());
 	/* The watcher looks by itself as well, only later. */
-	if (forking && shim_filter_allows())
-		run_records_wake(records);
+	if (child_record && shim_filter_allows())
+		run_records_wake(all_records);
 }
 
 /* Which does not tell whether there is a child: if so, it has the record. */
 void shim_record_parent(void)
 {
-	forked = forking;
-	forking = NULL;
+	forked_record = child_record;
+	child_record = NULL;
 }
 
 void shim_record_fork_failed(void)
 {
-	if (forked)
-		atomic_store(&forked->state, RUN_FREE);
-	forked = NULL;
+	if (forked_record)
+		atomic_store(&forked_record->state, RUN_FREE);
+	forked_record = NULL;
 }
 
 void shim_record_child(void)
 {
-	own = forking;
-	forking = NULL;
-	forked = NULL;
-	if (!own) {
+	own_record = child_record;
+	child_record = NULL;
+	forked_record = NULL;
+	if (!own_record) {
 		/* Nor have its children, or what it becomes. */
-		records = NULL;
+		all_records = NULL;
 		return;
 	}
-	run_record_move(own, shim_owner());
-	atomic_store(&own->state,
+	run_record_move(own_record, shim_owner());
+	atomic_store(&own_record->state,
 		     shim_filter_allows() ? RUN_ALIVE : RUN_FILTERED);
 	if (shim_filter_allows())
-		run_records_wake(records);
+		run_records_wake(all_records);
 }
 
 /*
@@ -192,10 +193,10 @@ void shim_record_child(void)
  */
 struct run_record *shim_record_spawn(void)
 {
-	if (!records || children_elsewhere || !shim_filter_allows() ||
+	if (!all_records || children_elsewhere || !shim_filter_allows() ||
 	    !shim_is_ours())
 		return NULL;
-	return run_record_take(records, RUN_FORKING, shim_owner(), "");
+	return run_record_take(all_records, RUN_FORKING, shim_owner(), "");
 }
 
 void shim_record_spawned(struct run_record *record, pid_t child)
@@ -209,7 +210,7 @@ void shim_record_spawned(struct run_record *record, pid_t child)
 	atomic_compare_exchange_strong(&record->state, &expected,
 				       child ? RUN_TOLD : RUN_FREE);
 	if (child)
-		run_records_wake(records);
+		run_records_wake(all_records);
 }
 
 /* ---- becoming another program ---- */
@@ -221,7 +222,7 @@ static bool leads_here(char *const envp[])
 
 	for (; envp && *envp; envp++)
 		if (!strncmp(*envp, name, sizeof(name) - 1))
-			return !strcmp(*envp + sizeof(name) - 1, path);
+			return !strcmp(*envp + sizeof(name) - 1, records_path);
 	return false;
 }
 
@@ -233,13 +234,13 @@ static bool leads_here(char *const envp[])
 static bool may_open_after_exec(void)
 {
 	char directory[32];
-	const char *slash = strrchr(path, '/');
+	const char *slash = strrchr(records_path, '/');
 	struct stat st;
 
-	if (!slash || (size_t)(slash - path) >= sizeof(directory))
+	if (!slash || (size_t)(slash - records_path) >= sizeof(directory))
 		return false;
-	memcpy(directory, path, (size_t)(slash - path));
-	directory[slash - path] = '\0';
+	memcpy(directory, records_path, (size_t)(slash - records_path));
+	directory[slash - records_path] = '\0';
 	return !stat(directory, &st) &&
 	       (!geteuid() ||
 		(st.st_uid == getuid() && st.st_uid == geteuid() &&
@@ -249,12 +250,12 @@ static bool may_open_after_exec(void)
 struct run_record *shim_record_exec(const char *name, char *const envp[],
 				    bool told)
 {
-	struct run_record *record = own;
+	struct run_record *record = own_record;
 	enum run_state state;
 	pid_t pid;
 
 	/* First: behind a filter nothing must be asked. */
-	if (!records || shim_filter_in_child() || !shim_filter_allows())
+	if (!all_records || shim_filter_in_child() || !shim_filter_allows())
 		return NULL;
 	state = told || !leads_here(envp) || !may_open_after_exec()
 			? RUN_TOLD
@@ -262,13 +263,13 @@ struct run_record *shim_record_exec(const char *name, char *const envp[],
 	pid = (pid_t)syscall(SYS_getpid);
 	if (pid != shim_owner()) {
 		/* By clone(), which may have made a namespace. */
-		if (run_namespace_id() != records->namespace_id)
+		if (run_namespace_id() != all_records->namespace_id)
 			return NULL;
-		record = run_record_find(records, pid);
+		record = run_record_find(all_records, pid);
 	}
 	if (!record && state == RUN_BEGINNING) {
-		record = run_record_take(records, state, pid, name);
-		run_records_wake(records);
+		record = run_record_take(all_records, state, pid, name);
+		run_records_wake(all_records);
 	} else if (record) {
 		clear_totals(record);
 		run_record_name(record, name);
@@ -279,7 +280,7 @@ struct run_record *shim_record_exec(const char *name, char *const envp[],
 
 void shim_record_exec_failed(struct run_record *record)
 {
-	if (record && record == own && !shim_filter_in_child() &&
+	if (record && record == own_record && !shim_filter_in_child() &&
 	    (pid_t)syscall(SYS_getpid) == shim_owner())
 		shim_record_again();
 	else if (record)

@@ -56,7 +56,7 @@ static const struct {
 };
 
 /* Behind "left N calls to the kernel:". */
-static const char *const whys[SHIM_NR_WHY] = {
+static const char *const why_texts[SHIM_NR_WHY] = {
 	[WHY_OPS] = "not named by --ops",
 	[WHY_EARLY] = "made before the shim was ready",
 	[WHY_ALLOCATOR] = "made by an allocator other than the C library's",
@@ -76,9 +76,9 @@ static const char *const whys[SHIM_NR_WHY] = {
 };
 
 /* Most threads of a job; 0: not known. */
-static unsigned limit;
+static unsigned thread_limit;
 static bool dry_run;
-static atomic_flag reported = ATOMIC_FLAG_INIT;
+static atomic_flag was_reported = ATOMIC_FLAG_INIT;
 /* Open from the report on, for what comes after it. */
 static int report_fd = -1;
 
@@ -182,13 +182,15 @@ static void append_threads(struct report_line *line,
 			      threads);
 	} else if (atomic_load(&taken->plain) == atomic_load(&taken->calls)) {
 		report_append(line, "refused");
-	} else if (limit == 1) {
+	} else if (thread_limit == 1) {
 		report_append(line,
 			      "1 thread: no more are allowed (ktask topo)");
 	} else if (atomic_load(&taken->undivided) ==
 		   atomic_load(&taken->calls)) {
 		report_append(line, "1 thread: too little to divide%s",
-			      limit ? "" : ", or no more allowed (ktask topo)");
+			      thread_limit
+				      ? ""
+				      : ", or no more allowed (ktask topo)");
 	} else {
 		report_append(line, "1 thread: no helper got a CPU in time");
 	}
@@ -299,7 +301,7 @@ static void write_declined(int fd, enum shim_why why)
 	report_append(&line, "ktask: run: left ");
 	report_append_sum(&line, atomic_load(&sum->calls),
 			  atomic_load(&sum->bytes));
-	report_append(&line, " to the kernel: %s", whys[why]);
+	report_append(&line, " to the kernel: %s", why_texts[why]);
 	end_line(fd, &line);
 }
 
@@ -404,7 +406,7 @@ static void write_summary(int fd, const struct totals *totals, bool more,
 	append_taken(&line, totals, more);
 	report_append_left(&line, &totals->sum);
 	if (totals->why != SHIM_NR_WHY)
-		report_append(&line, ": %s", whys[totals->why]);
+		report_append(&line, ": %s", why_texts[totals->why]);
 	if (then)
 		report_append(&line, "; then %s", then);
 	end_line(fd, &line);
@@ -432,11 +434,11 @@ static void write_report(int fd, bool more, const char *then)
 
 void shim_report_limit(void)
 {
-	for (int i = 0; shim_report_target() && !limit && i < SHIM_NR_CALLS;
-	     i++)
+	for (int i = 0;
+	     shim_report_target() && !thread_limit && i < SHIM_NR_CALLS; i++)
 		if (atomic_load(&shim_counts.taken[i].calls) &&
 		    atomic_load(&shim_counts.taken[i].threads) <= 1)
-			limit = shim_limit();
+			thread_limit = shim_limit();
 }
 
 /* A pipe that nobody reads, or not fast enough, is not waited for. */
@@ -452,7 +454,7 @@ static int open_report(void)
 static void report_once(bool more, const char *then)
 {
 	if (!shim_report_target() || !shim_filter_allows() ||
-	    atomic_flag_test_and_set(&reported))
+	    atomic_flag_test_and_set(&was_reported))
 		return;
 	report_fd = open_report();
 	if (report_fd >= 0)
@@ -506,7 +508,7 @@ void shim_report_obstacle(const char *name, pid_t pid, const char *why)
 void shim_report_again(void)
 {
 	shim_counts_reset();
-	atomic_flag_clear(&reported);
+	atomic_flag_clear(&was_reported);
 }
 
 /* ---- as it happens ---- */

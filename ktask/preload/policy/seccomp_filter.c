@@ -36,7 +36,7 @@
 
 enum { UNKNOWN, CLEAR, FORBIDDEN };
 
-static _Atomic int state;
+static _Atomic int filter_state;
 static bool inherited_ok;
 /* A child of vfork(), which has this thread's memory, has set one. */
 static __thread bool in_child;
@@ -196,13 +196,13 @@ static void check_inherited(void)
 {
 	int expected = UNKNOWN, found;
 
-	if (atomic_load(&state) != UNKNOWN)
+	if (atomic_load(&filter_state) != UNKNOWN)
 		return;
 	found = syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) > 0 &&
 				!inherited_ok
 			? FORBIDDEN
 			: CLEAR;
-	atomic_compare_exchange_strong(&state, &expected, found);
+	atomic_compare_exchange_strong(&filter_state, &expected, found);
 }
 
 void shim_filter_init(bool harmless_one)
@@ -216,7 +216,7 @@ bool shim_filter_allows(void)
 
 	check_inherited();
 	errno = saved_errno;
-	return atomic_load(&state) == CLEAR;
+	return atomic_load(&filter_state) == CLEAR;
 }
 
 static bool program_lets_work(const void *program)
@@ -282,7 +282,7 @@ bool shim_filter_seen(bool strict, const void *program)
 	if (!ours && shares_owners_memory())
 		in_child = true;
 	else
-		atomic_store(&state, FORBIDDEN);
+		atomic_store(&filter_state, FORBIDDEN);
 	errno = saved_errno;
 	return true;
 }
@@ -292,7 +292,7 @@ void shim_filter_refused(void)
 	bool ours = !in_child;
 
 	in_child = false;
-	atomic_store(&state, CLEAR);
+	atomic_store(&filter_state, CLEAR);
 	if (!ours)
 		return;
 	shim_report_again();

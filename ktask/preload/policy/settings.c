@@ -22,7 +22,7 @@
 #define NAME_BYTES 64
 #define POOL_BYTES (4 * PATH_MAX)
 
-static const char *const names[] = {
+static const char *const setting_names[] = {
 	"KTASK_RUN_REPORT",
 	"KTASK_RUN_OPS",
 	"KTASK_RUN_MIN",
@@ -38,20 +38,20 @@ static const char *const names[] = {
 	"HOME",
 };
 
-#define NR_NAMES (sizeof(names) / sizeof(names[0]))
+#define NR_NAMES (sizeof(setting_names) / sizeof(setting_names[0]))
 
-static char *values[NR_NAMES];
-static char pool[POOL_BYTES];
+static char *setting_values[NR_NAMES];
+static char text_pool[POOL_BYTES];
 static size_t pool_used;
 static char program_name[NAME_BYTES];
-static bool copied;
+static bool are_copied;
 
 static char *copy_value(const char *text)
 {
 	size_t size = strlen(text) + 1;
-	char *copy = pool + pool_used;
+	char *copy = text_pool + pool_used;
 
-	if (size > PATH_MAX || size > sizeof(pool) - pool_used)
+	if (size > PATH_MAX || size > sizeof(text_pool) - pool_used)
 		return NULL;
 	memcpy(copy, text, size);
 	pool_used += size;
@@ -63,12 +63,12 @@ void shim_settings_copy(void)
 	bool privileged = getauxval(AT_SECURE);
 
 	for (size_t i = 0; i < NR_NAMES; i++) {
-		const char *text = privileged ? NULL : getenv(names[i]);
+		const char *text = privileged ? NULL : getenv(setting_names[i]);
 
-		values[i] = text ? copy_value(text) : NULL;
+		setting_values[i] = text ? copy_value(text) : NULL;
 	}
 	strncpy(program_name, program_invocation_short_name, NAME_BYTES - 1);
-	copied = true;
+	are_copied = true;
 }
 
 const char *shim_program_name(void)
@@ -82,8 +82,8 @@ const char *shim_program_name(void)
  */
 __attribute__((visibility("hidden"))) char *secure_getenv(const char *name)
 {
-	for (size_t i = 0; copied && i < NR_NAMES; i++)
-		if (!strcmp(names[i], name))
-			return values[i];
+	for (size_t i = 0; are_copied && i < NR_NAMES; i++)
+		if (!strcmp(setting_names[i], name))
+			return setting_values[i];
 	return getauxval(AT_SECURE) ? NULL : getenv(name);
 }

@@ -45,7 +45,7 @@ bool shim_prefaults, shim_prefault_waits;
 static unsigned calls_mask = (1u << SHIM_DEFAULT_CALLS) - 1;
 static unsigned named_mask;
 static const char *report_target;
-static bool dry;
+static bool is_dry;
 /* Where an allocator other than libc's lies. */
 static uintptr_t allocator_start, allocator_end;
 /* Whose helpers the library has; 0 until the constructor ran. */
@@ -139,9 +139,9 @@ bool shim_wants(enum shim_call call, size_t len, const void *from)
 
 bool shim_takes(enum shim_call call, size_t len)
 {
-	if (dry)
+	if (is_dry)
 		shim_say_would(call, len);
-	return !dry;
+	return !is_dry;
 }
 
 static void restart_in_child(void)
@@ -167,12 +167,12 @@ static void read_min_bytes(const char *text)
 }
 
 /* What `ktask run` says besides, in the same list. */
-static const char *const modes[] = { "dry",	 "filter-ok",
-				     "prefault", "prefault-wait",
-				     "ahead",	 "ahead-small",
-				     "ahead-off" };
+static const char *const mode_names[] = { "dry",      "filter-ok",
+					  "prefault", "prefault-wait",
+					  "ahead",    "ahead-small",
+					  "ahead-off" };
 
-#define NR_MODES (int)(sizeof(modes) / sizeof(modes[0]))
+#define NR_MODES (int)(sizeof(mode_names) / sizeof(mode_names[0]))
 
 /* Words of a mode alone leave all calls to be taken. */
 static void read_calls(const char *text)
@@ -187,7 +187,7 @@ static void read_calls(const char *text)
 		int call = word_index(text, len, shim_call_names,
 				      SHIM_DEFAULT_CALLS);
 
-		if (word_index(text, len, modes, NR_MODES) >= 0)
+		if (word_index(text, len, mode_names, NR_MODES) >= 0)
 			mode = true;
 		else if (call < 0 && len)
 			return;
@@ -271,13 +271,13 @@ static void __attribute__((constructor)) shim_init(void)
 	read_calls(mode);
 	if (is_set(report))
 		report_target = report;
-	dry = word_list_has(mode, "dry");
+	is_dry = word_list_has(mode, "dry");
 	shim_prefault_waits = word_list_has(mode, "prefault-wait");
 	shim_prefaults = shim_prefault_waits || word_list_has(mode, "prefault");
 	if (shim_prefaults)
 		calls_mask |= 1u << SHIM_PREFAULT;
 	read_ahead(mode);
-	shim_report_init(dry);
+	shim_report_init(is_dry);
 	shim_filter_init(word_list_has(mode, "filter-ok"));
 	dl_iterate_phdr(find_allocator, NULL);
 	if (pthread_atfork(shim_record_fork, shim_record_parent,

@@ -75,7 +75,7 @@ struct prefault {
 	struct ktask_result result;
 };
 
-static struct prefault jobs[NR_JOBS];
+static struct prefault prefault_jobs[NR_JOBS];
 static atomic_uint nr_jobs; /* that are not FREE */
 
 static bool change_state(struct prefault *job, int from, int to)
@@ -197,7 +197,8 @@ static void start_claimed(struct prefault *job)
 
 static void start_job(uintptr_t base, size_t len)
 {
-	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
+	for (struct prefault *job = prefault_jobs;
+	     job < prefault_jobs + NR_JOBS; job++) {
 		if (!change_state(job, FREE, CLAIMED))
 			continue;
 		atomic_fetch_add(&nr_jobs, 1);
@@ -213,7 +214,8 @@ static size_t pending_bytes(void)
 {
 	size_t bytes = 0;
 
-	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
+	for (struct prefault *job = prefault_jobs;
+	     job < prefault_jobs + NR_JOBS; job++) {
 		if (!change_state(job, RUNNING, HELD))
 			continue;
 		if (ktask_poll(job->job, NULL)) {
@@ -399,8 +401,8 @@ static void stop_overlapping(struct prefault *job, const void *addr, size_t len,
 static bool any_overlaps(const void *addr, size_t len)
 {
 	for (size_t i = 0; i < NR_JOBS; i++)
-		if (atomic_load(&jobs[i].state) != FREE &&
-		    overlaps_range(&jobs[i], addr, len))
+		if (atomic_load(&prefault_jobs[i].state) != FREE &&
+		    overlaps_range(&prefault_jobs[i], addr, len))
 			return true;
 	return false;
 }
@@ -415,7 +417,7 @@ static void stop_all(const void *addr, size_t len, bool again)
 		return;
 	enter_guard(&guard);
 	for (size_t i = 0; i < NR_JOBS; i++)
-		stop_overlapping(&jobs[i], addr, len, again);
+		stop_overlapping(&prefault_jobs[i], addr, len, again);
 	leave_guard(&guard);
 }
 
@@ -434,7 +436,8 @@ void shim_prefault_end(void)
 /* What runs is the parent's.  One that another thread owned is lost with it. */
 void shim_prefault_forked(void)
 {
-	for (struct prefault *job = jobs; job < jobs + NR_JOBS; job++) {
+	for (struct prefault *job = prefault_jobs;
+	     job < prefault_jobs + NR_JOBS; job++) {
 		if (atomic_load(&job->state) == RUNNING)
 			ktask_wait(job->job);
 		atomic_store(&job->nr_making, 0);

@@ -36,11 +36,12 @@ struct made {
 	bool shared;
 };
 
-static struct made table[NR_ENTRIES];
+static struct made made_table[NR_ENTRIES];
 
 void shim_made_add(void *base, size_t len, bool shared)
 {
-	for (struct made *made = table; made < table + NR_ENTRIES; made++) {
+	for (struct made *made = made_table; made < made_table + NR_ENTRIES;
+	     made++) {
 		size_t none = 0;
 
 		if (!atomic_compare_exchange_strong(&made->len, &none,
@@ -69,7 +70,8 @@ static bool clip_to_entry(struct made *made, uintptr_t *start, uintptr_t *end)
 
 void shim_made_drop(const void *addr, size_t len)
 {
-	for (struct made *made = table; made < table + NR_ENTRIES; made++) {
+	for (struct made *made = made_table; made < made_table + NR_ENTRIES;
+	     made++) {
 		uintptr_t start = (uintptr_t)addr, end = start + len;
 
 		if (end < start)
@@ -110,7 +112,8 @@ size_t shim_made_untouched(void)
 	keep_errno();
 	size_t bytes = 0;
 
-	for (struct made *made = table; made < table + NR_ENTRIES; made++) {
+	for (struct made *made = made_table; made < made_table + NR_ENTRIES;
+	     made++) {
 		size_t len = atomic_load(&made->len);
 
 		if (len && len != SIZE_MAX)
@@ -156,7 +159,8 @@ void shim_made_undo(uintptr_t start, uintptr_t end, bool minor)
 {
 	keep_errno();
 
-	for (struct made *made = table; made < table + NR_ENTRIES; made++) {
+	for (struct made *made = made_table; made < made_table + NR_ENTRIES;
+	     made++) {
 		uintptr_t from = start, to = end;
 
 		if (!clip_to_entry(made, &from, &to))
