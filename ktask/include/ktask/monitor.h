@@ -44,7 +44,8 @@ struct ktask_monitor {
  *
  * Not inherited by the child of a fork.
  *
- * Return: 0; -EBUSY while jobs run; -EINVAL for a missing call; -E2BIG.
+ * Return: 0; -EBUSY while jobs run (not for one that began without helpers, beside
+ * busy CPUs); -EINVAL for a missing call; -E2BIG.
  */
 KTASK_API int ktask_set_monitor(const struct ktask_monitor *monitor);
 

@@ -11,6 +11,8 @@
 #include <sys/eventfd.h>
 #include <time.h>
 
+#include "user/limits/overload.h"
+
 static struct {
 	unsigned added, removed, asked, calmed;
 	int error; /* of add */
@@ -163,6 +165,8 @@ static void nonsense_is_refused(void **state)
 	it = monitor();
 	it.calm = NULL;
 	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
+	/* A job that begins without helpers does not count. */
+	overload_threads(1, 2, ktest_now_ns() + 10000000000ull);
 	assert_int_equal(ktask_run(NULL, 100, &ctl), -EBUSY);
 	assert_int_equal(ktask_set_monitor(NULL), 0);
 }

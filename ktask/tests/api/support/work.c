@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "user/limits/overload.h"
+
 void work_begin(struct work *work, size_t nr_units)
 {
 	work->nr_units = nr_units;
@@ -174,6 +176,12 @@ int work_met(void)
 		error = met_once();
 	while (error == -ETIME && ktest_now_ns() < end_ns);
 	return error;
+}
+
+/* Whatever was seen is long ago. */
+void forget_overload(void)
+{
+	overload_threads(1, 2, ktest_now_ns() + HANG_NS);
 }
 
 /* Into @reason, which is shared with the parent. */

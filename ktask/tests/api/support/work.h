@@ -92,6 +92,10 @@ bool may_help(void);
 			skip();  \
 	} while (0)
 
+/* forget_overload - jobs begin with helpers although one of this process starved, as
+ * beside much other work: a caller in a chunk could not call them later */
+void forget_overload(void);
+
 /* Without the right to lend a helper comes only while a CPU idles, which is
  * not sure at any moment on any machine. */
 #define need_sure_helper()                                               \
@@ -99,6 +103,7 @@ bool may_help(void);
 		if (!prio_may_lend())                                    \
 			ktest_skip("helpers come only while CPUs idle"); \
 		need_helper();                                           \
+		forget_overload();                                       \
 	} while (0)
 
 /* burn_us - use CPU time of this thread */
