@@ -349,7 +349,8 @@ static int case_exec_beside_work(char **argv)
 {
 	int policy = -1;
 
-	for (int i = 0; i < 50 && policy < 0; i++)
+	/* One that begins to work just behind the look for those is left low. */
+	for (int i = 0; i < 50 && (policy < 0 || policy == SCHED_IDLE); i++)
 		policy = try_exec_beside_work();
 	puts(policy < 0		    ? "no helper"
 	     : policy == SCHED_IDLE ? "left low"
