@@ -46,7 +46,7 @@ void leader_kick(void)
 
 	/* No cancellation point: its callers are in the middle of something.
 	 * Where it fails the descriptor is readable already. */
-	syscall(SYS_write, rt.leader_fd, &one, sizeof(one));
+	syscall(SYS_write, at_load(&rt.leader_fd), &one, sizeof(one));
 }
 
 /* ---- threads ---- */
@@ -406,7 +406,7 @@ static void *leader_main(void *arg)
 
 int leader_start(void)
 {
-	rt.leader_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	at_store(&rt.leader_fd, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 	if (rt.leader_fd < 0)
 		return -errno;
 	if (rt.options.flags & KTRT_FOLLOW)
