@@ -277,6 +277,7 @@ struct runtime {
 
 	struct umt_load *load; /* a thread that opens UMT, or NULL */
 	uint32_t loading;
+	uint32_t has_umt; /* UMT counts, or rests */
 	uint32_t resting; /* UMT watches nobody, as all workers sleep */
 	bool never_rests;
 	uint64_t rest_after_ns;

@@ -391,7 +391,7 @@ static void fill_info(struct ktrt_info *info)
 	info->max_threads = rt.options.max_threads;
 	info->nodes = rt.nr_nodes;
 	info->caches = rt.nr_caches;
-	info->backend = rt_counts() || at_load(&rt.resting)
+	info->backend = at_load(&rt.has_umt)
 				? umt_backend_name(umt_backend(rt.umt))
 			: at_load(&rt.loading) ? "loading"
 					       : "none";

@@ -45,6 +45,7 @@ static const struct umt_core *usable_counts(struct umt *umt)
 static void take_over(struct umt *umt, const struct umt_core *counts)
 {
 	at_store_seq(&rt.counts, counts);
+	at_store(&rt.has_umt, 1);
 	umt_want(umt, !idle_cores());
 	leader_kick();
 }
@@ -95,6 +96,8 @@ static void *waker_main(void *arg)
 	/* Or it cannot rest. */
 	if (!error || error == -ENOTSUP)
 		use_umt(rt.umt);
+	else
+		at_store(&rt.has_umt, 0);
 	at_store(&rt.resting, 0);
 	at_store(&rt.loading, 0);
 	return NULL;
@@ -227,11 +230,11 @@ bool umt_rest(void)
 	if (!counts || at_peek(&rt.never_rests) || rt.trace ||
 	    at_load(&rt.loading) || !all_sleep(counts))
 		return false;
+	at_store(&rt.resting, 1);
 	at_store_seq(&rt.watching, NULL);
 	at_store_seq(&rt.counts, NULL);
 	error = all_sleep(counts) ? umt_pause(rt.umt) : -EAGAIN;
 	at_store(&rt.never_rests, error && error != -EAGAIN);
-	at_store(&rt.resting, 1);
 	if (error)
 		wake_umt();
 	return !error;

@@ -88,7 +88,8 @@ static void comes_and_goes(const struct way *way)
 						 0);
 			assert_int_equal(ktrt_wait(), 0);
 		}
-		/* Or this thread stood so long that it rests again. */
+		/* Or this thread stood so long that it rests again, which is
+		 * known before the first link goes. */
 		assert_true(nr_bpf_links() > 0 || at_load(&rt.resting));
 	}
 out:
@@ -138,4 +139,34 @@ static void bursts_meet_every_moment(void **state)
 	}
 }
 
-KTEST_MAIN(KTEST(umt_comes_and_goes), KTEST(bursts_meet_every_moment))
+#define ROUNDS 10
+#define ROUND_NS 5000000000
+
+/* Just when it begins to rest, or ends that, too. */
+static void is_named_throughout(const struct way *way)
+{
+	if (!start_with_umt(way))
+		return;
+	__atomic_store_n(&rt.rest_after_ns, 1000000, __ATOMIC_RELAXED);
+	for (int round = 0; round < ROUNDS; round++) {
+		uint64_t until = ktest_now_ns() + ROUND_NS;
+
+		for (int i = 0; i < 8; i++)
+			assert_int_equal(ktrt_spawn(spin, (void *)5000), 0);
+		assert_int_equal(ktrt_wait(), 0);
+		while (ktest_now_ns() < until && !at_load(&rt.never_rests) &&
+		       !(at_load(&rt.resting) && !nr_bpf_links()))
+			for (int i = 0; i < 100; i++)
+				assert_string_equal(backend(), "bpf");
+	}
+	assert_int_equal(ktrt_stop(), 0);
+}
+
+static void umt_is_named_throughout(void **state)
+{
+	for (size_t i = 0; i < NR_WAYS; i++)
+		is_named_throughout(&ways[i]);
+}
+
+KTEST_MAIN(KTEST(umt_comes_and_goes), KTEST(umt_is_named_throughout),
+	   KTEST(bursts_meet_every_moment))
