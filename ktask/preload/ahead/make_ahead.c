@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "preload/ahead/ahead.h"
+#include "preload/ahead/idle_clock.h"
 #include "preload/shim.h"
 #include "util/clock.h"
 
@@ -29,8 +30,6 @@
 /* No machine touches more bytes in a nanosecond. */
 #define TOUCHED_PER_NS 64
 #define NODES_MAX 1024
-/* Others want the CPU of a helper that had to wait so long in one chunk. */
-#define PREEMPTED_NS 1000000
 
 /* The kernel's names for these, which <numaif.h> has. */
 #define POLICY_DEFAULT 0
@@ -134,14 +133,6 @@ static struct block get_block(const struct large_mapping *mapping, size_t at)
 	return block;
 }
 
-/* Time in which a thread had no CPU. */
-static uint64_t idle_clock_ns(void)
-{
-	uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-
-	return clock_ns(CLOCK_MONOTONIC) - cpu_ns;
-}
-
 /*
  * The CPU is wanted by others: the rest of the window is left to the program.  For a
  * moment a helper loses it all the time, to the watcher for one, and to the kernel's
@@ -150,7 +141,7 @@ static uint64_t idle_clock_ns(void)
 static bool was_preempted(struct large_mapping *mapping, uint64_t idle_since_ns)
 {
 	if (!mapping->unyielding &&
-	    idle_clock_ns() - idle_since_ns >= PREEMPTED_NS)
+	    ahead_was_off_cpu(idle_since_ns, ahead_idle_clock_ns()))
 		atomic_store(&mapping->preempted, true);
 	return atomic_load(&mapping->preempted);
 }
@@ -199,7 +190,7 @@ static void set_node(int node)
 static int make_blocks(void *start, void *end, void *arg)
 {
 	struct large_mapping *mapping = arg;
-	uint64_t idle_ns = idle_clock_ns();
+	uint64_t idle_ns = ahead_idle_clock_ns();
 	unsigned nr = 0;
 	int error = 0;
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Time in which a thread had no CPU: others want the CPU of a helper that had to wait
+ * for long.
+ *
+ * It is the difference of two clocks that are not read at the same moment.  So it may
+ * go back, by what an interrupt between the two readings takes.
+ */
+#ifndef PRELOAD_AHEAD_IDLE_CLOCK_H
+#define PRELOAD_AHEAD_IDLE_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/clock.h"
+
+/* So long in one chunk. */
+#define AHEAD_OFF_CPU_NS 1000000
+
+static inline uint64_t ahead_idle_clock_ns(void)
+{
+	uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	return clock_ns(CLOCK_MONOTONIC) - cpu_ns;
+}
+
+/* Between two readings of that clock by the same thread. */
+static inline bool ahead_was_off_cpu(uint64_t then_ns, uint64_t now_ns)
+{
+	return now_ns > then_ns && now_ns - then_ns >= AHEAD_OFF_CPU_NS;
+}
+
+#endif /* PRELOAD_AHEAD_IDLE_CLOCK_H */
