@@ -56,7 +56,6 @@ static void use_umt(struct umt *umt)
 	const struct timespec nap = { 0, NAP_NS };
 	const struct umt_core *counts = usable_counts(umt);
 
-	at_store_seq(&rt.umt, umt);
 	at_store_seq(&rt.watching, umt);
 	if (!counts)
 		return;
@@ -64,6 +63,13 @@ static void use_umt(struct umt *umt)
 		nanosleep(&nap, NULL);
 	if (!at_load(&rt.stop))
 		take_over(umt, counts);
+}
+
+/* Written once: whoever has seen its counts may read it. */
+static void begin_with(struct umt *umt)
+{
+	at_store_seq(&rt.umt, umt);
+	use_umt(umt);
 }
 
 /* With every step where tasks are traced, if that is to be had. */
@@ -119,7 +125,7 @@ static void *loader_main(void *arg)
 		return NULL;
 	}
 	if (!error)
-		use_umt(umt);
+		begin_with(umt);
 	at_store(&rt.loading, 0);
 	return NULL;
 }
@@ -159,7 +165,7 @@ void umt_load_start(void)
 	if (!(rt.options.flags & KTRT_UMT_FIRST) && start_loader(false))
 		return;
 	if (!open_umt(&umt, rt.trace))
-		use_umt(umt);
+		begin_with(umt);
 }
 
 void umt_load_stop(void)

@@ -139,7 +139,7 @@ static void bursts_meet_every_moment(void **state)
 	}
 }
 
-#define ROUNDS 10
+#define ROUNDS 3
 #define ROUND_NS 5000000000
 
 /* Just when it begins to rest, or ends that, too. */
