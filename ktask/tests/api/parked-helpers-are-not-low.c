@@ -54,12 +54,13 @@ static bool all_sleep(void)
 static void park_helpers(void)
 {
 	uint64_t end_ns = ktest_now_ns() + HANG_NS;
+	bool parked;
 
 	if (work_met())
 		_exit(77);
-	while (!all_sleep() && ktest_now_ns() < end_ns)
+	while (!(parked = all_sleep()) && ktest_now_ns() < end_ns)
 		nap_us(1000);
-	ktest_check(all_sleep());
+	ktest_check(parked);
 }
 
 static uint32_t in_chunk;

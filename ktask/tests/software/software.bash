@@ -103,15 +103,16 @@ await() {
 	return 1
 }
 
-# stop SIGNAL: the server's status is not asked; it has two minutes to go.
+# stop SIGNAL: the server's status is not asked; it has two minutes to go.  It may
+# go by itself at any moment.
 stop() {
 	server_lives || return 0
-	kill "-$1" "$SERVER"
+	kill "-$1" "$SERVER" || :
 	for ((i = 0; i < 1200; i++)); do
 		server_lives || break
 		sleep 0.1
 	done
-	! server_lives || kill -KILL "$SERVER"
+	! server_lives || kill -KILL "$SERVER" || :
 	wait "$SERVER" || :
 	SERVER=
 }
