@@ -24,7 +24,7 @@ static const struct command {
 	const char *name;
 	const char *summary;
 	int (*run)(int argc, char **argv);
-} commands[] = {
+} command_table[] = {
 	{ "run", "start a program with its big memory calls multithreaded",
 	  cmd_run },
 	{ "populate", "make all pages of a file or of new memory present",
@@ -41,13 +41,13 @@ static const struct command {
 	  cmd_topo },
 };
 
-#define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+#define NR_COMMANDS (sizeof(command_table) / sizeof(command_table[0]))
 
 static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < NR_COMMANDS; i++)
-		if (!strcmp(commands[i].name, name))
-			return &commands[i];
+		if (!strcmp(command_table[i].name, name))
+			return &command_table[i];
 	return NULL;
 }
 
@@ -57,7 +57,8 @@ static void print_help(void)
 	       "Multithread one big job: populate, fill, lock or free memory\n"
 	       "with every CPU that has nothing better to do.\n\n");
 	for (size_t i = 0; i < NR_COMMANDS; i++)
-		printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+		printf("  %-10s %s\n", command_table[i].name,
+		       command_table[i].summary);
 	printf("  %-10s %s\n", "help", "explain a command");
 	printf("\n'ktask help COMMAND' lists its options, 'man ktask' says all, "
 	       "'ktask --version'\nprints the version.\n");

@@ -21,11 +21,12 @@
 
 static const struct palette {
 	const char *solid, *light;
-} ascii = { "#", "-" }, blocks = { "\u2588", "\u2591" };
+} ascii_bars = { "#", "-" }, block_bars = { "\u2588", "\u2591" };
 
 static const struct palette *palette_of_locale(void)
 {
-	return strcmp(nl_langinfo(CODESET), "UTF-8") ? &ascii : &blocks;
+	return strcmp(nl_langinfo(CODESET), "UTF-8") ? &ascii_bars
+						     : &block_bars;
 }
 
 static void print_repeated(const char *cell, int times)

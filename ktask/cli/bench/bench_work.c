@@ -26,7 +26,7 @@ static const struct kind {
 	unsigned guest : 1, filled : 1, unmaps : 1;
 	unsigned locked : 1;
 	unsigned left_out : 1; /* wants more than memory */
-} kinds[] = {
+} work_kinds[] = {
 	{ .name = "vm-start",
 	  .op = "lock",
 	  .summary = "populate, then lock the memory of a guest",
@@ -39,21 +39,21 @@ static const struct kind {
 	{ .name = "warm", .left_out = 1 },
 };
 
-#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define NR_KINDS (sizeof(work_kinds) / sizeof(work_kinds[0]))
 
 /* The scenes come first, then the operations in the library's order. */
 static int scene_at(unsigned index, struct bench_work *work)
 {
 	for (size_t i = 0; i < NR_KINDS; i++) {
-		if (!kinds[i].op || index--)
+		if (!work_kinds[i].op || index--)
 			continue;
 		*work = (struct bench_work){
-			.name = kinds[i].name,
-			.summary = kinds[i].summary,
-			.op = ktask_op_find(kinds[i].op),
-			.pages = kinds[i].pages,
-			.guest = kinds[i].guest,
-			.filled = kinds[i].filled,
+			.name = work_kinds[i].name,
+			.summary = work_kinds[i].summary,
+			.op = ktask_op_find(work_kinds[i].op),
+			.pages = work_kinds[i].pages,
+			.guest = work_kinds[i].guest,
+			.filled = work_kinds[i].filled,
 		};
 		return work->op ? 0 : -ENOENT;
 	}
@@ -65,15 +65,16 @@ static unsigned nr_scenes(void)
 	unsigned nr = 0;
 
 	for (size_t i = 0; i < NR_KINDS; i++)
-		nr += kinds[i].op != NULL;
+		nr += work_kinds[i].op != NULL;
 	return nr;
 }
 
 static const struct kind *kind_of(const struct ktask_op *op)
 {
 	for (size_t i = 0; i < NR_KINDS; i++)
-		if (!kinds[i].op && !strcmp(kinds[i].name, ktask_op_name(op)))
-			return &kinds[i];
+		if (!work_kinds[i].op &&
+		    !strcmp(work_kinds[i].name, ktask_op_name(op)))
+			return &work_kinds[i];
 	return NULL;
 }
 

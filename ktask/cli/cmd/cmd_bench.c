@@ -28,7 +28,7 @@
 #define COMPARE "compare"
 #define NR_SIDES 2
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: ktask bench [options] OPERATION\n"
 	"       ktask bench [options] compare COMMAND COMMAND\n\n"
 	"Measure how much faster OPERATION is with more threads, or how much\n"
@@ -160,7 +160,8 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 		{ "threads", required_argument, take_threads, &set->threads },
 		{ 0 },
 	};
-	int status = options_parse("bench", usage, specs, true, argc, argv);
+	int status =
+		options_parse("bench", usage_text, specs, true, argc, argv);
 
 	if (status == OPTIONS_HELPED)
 		list_operations();

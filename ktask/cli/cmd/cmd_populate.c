@@ -20,7 +20,7 @@
 #include "warm_target.h"
 #include "util/memory.h"
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: ktask populate [options] PATH\n"
 	"       ktask populate [options] --anon SIZE\n\n"
 	"Make every page of the file PATH present: read an ordinary file into\n"
@@ -63,7 +63,8 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 		{ "threads", required_argument, option_count, &set->threads },
 		{ 0 },
 	};
-	int status = options_parse("populate", usage, specs, true, argc, argv);
+	int status =
+		options_parse("populate", usage_text, specs, true, argc, argv);
 
 	if (status)
 		return status;

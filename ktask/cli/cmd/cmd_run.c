@@ -27,7 +27,7 @@
 #include "util/run_record.h"
 #include "util/word_list.h"
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: ktask run [options] [--] COMMAND [ARGUMENT...]\n\n"
 	"Start COMMAND with its big memory calls done by several threads: mmap\n"
 	"that populates or locks, madvise that populates or discards, mlock,\n"
@@ -131,7 +131,7 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 		{ 0 },
 	};
 	/* The first word that is no option is COMMAND; its options are its. */
-	int status = options_parse("run", usage, specs, false, argc, argv);
+	int status = options_parse("run", usage_text, specs, false, argc, argv);
 
 	if (!status && optind == argc)
 		return say_usage("run", "a command is missing");

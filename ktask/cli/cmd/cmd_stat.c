@@ -30,7 +30,7 @@
 #include "cli/ui/target.h"
 #include "util/clock.h"
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: ktask stat [options] [--] COMMAND [ARGUMENT...]\n\n"
 	"Run COMMAND.  When it has ended, report on standard error what its\n"
 	"jobs, and those of its children, did and cost, by operation.  The\n"
@@ -50,12 +50,12 @@ struct settings {
 };
 
 /* Only while it is ours: another process may get the number afterwards. */
-static volatile pid_t child;
+static volatile pid_t child_pid;
 
 static void pass_on(int signal)
 {
-	if (child > 0)
-		kill(child, signal);
+	if (child_pid > 0)
+		kill(child_pid, signal);
 }
 
 static int parse_settings(struct settings *set, int argc, char **argv)
@@ -65,7 +65,8 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 		{ "output", required_argument, option_path, &set->output },
 		{ 0 },
 	};
-	int status = options_parse("stat", usage, specs, false, argc, argv);
+	int status =
+		options_parse("stat", usage_text, specs, false, argc, argv);
 
 	if (!status && optind == argc)
 		return say_usage("stat", "a command is missing");
@@ -93,12 +94,12 @@ static int make_file(void)
  * An interrupt from the terminal is the command's, which may go on; what asks
  * this process alone to end is passed on.  What was ignored stays so.
  */
-static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+static const int passed_signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 
-#define NR_SIGNALS (sizeof(signals) / sizeof(signals[0]))
+#define NR_SIGNALS (sizeof(passed_signals) / sizeof(passed_signals[0]))
 
 /* As they were before. */
-static struct sigaction former[NR_SIGNALS];
+static struct sigaction former_actions[NR_SIGNALS];
 
 static void take_signals(void)
 {
@@ -106,16 +107,16 @@ static void take_signals(void)
 
 	for (unsigned i = 0; i < NR_SIGNALS; i++) {
 		action.sa_handler = i < 2 ? SIG_IGN : pass_on;
-		sigaction(signals[i], NULL, &former[i]);
-		if (former[i].sa_handler != SIG_IGN)
-			sigaction(signals[i], &action, NULL);
+		sigaction(passed_signals[i], NULL, &former_actions[i]);
+		if (former_actions[i].sa_handler != SIG_IGN)
+			sigaction(passed_signals[i], &action, NULL);
 	}
 }
 
 static void return_signals(void)
 {
 	for (unsigned i = 0; i < NR_SIGNALS; i++)
-		sigaction(signals[i], &former[i], NULL);
+		sigaction(passed_signals[i], &former_actions[i], NULL);
 }
 
 /* In the child: nothing of ours but the variable is left to the command. */
@@ -145,7 +146,7 @@ static pid_t make_child(char **argv, int report)
 	pid = fork();
 	if (!pid)
 		exec_command(argv, &mask, report);
-	child = pid;
+	child_pid = pid;
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	return pid;
 }
@@ -155,7 +156,7 @@ static int await_child(void)
 {
 	siginfo_t info;
 
-	while (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT))
+	while (waitid(P_PID, (id_t)child_pid, &info, WEXITED | WNOWAIT))
 		if (errno != EINTR)
 			return errno;
 	return 0;
@@ -164,10 +165,10 @@ static int await_child(void)
 /* What has ended and nobody asked about keeps its number. */
 static int collect_child(int *status, struct rusage *used)
 {
-	pid_t pid = child;
+	pid_t pid = child_pid;
 	int error = await_child();
 
-	child = 0;
+	child_pid = 0;
 	if (!error && wait4(pid, status, 0, used) < 0)
 		error = errno;
 	return error;

@@ -24,7 +24,7 @@
 
 #define MAX_SECONDS 3600
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: ktask top [options]\n\n"
 	"Show the jobs that run on this machine: process, user, operation,\n"
 	"progress, rate, time left, helpers.  On a terminal it is drawn anew\n"
@@ -63,7 +63,7 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 		{ "json", no_argument, option_flag, &set->json },
 		{ 0 },
 	};
-	int status = options_parse("top", usage, specs, true, argc, argv);
+	int status = options_parse("top", usage_text, specs, true, argc, argv);
 
 	return status ? status : options_end("top", argc, argv);
 }

@@ -18,7 +18,7 @@
 #include "cli/ui/text.h"
 #include "cli/topo/topo_command.h"
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: ktask topo [--json]\n\n"
 	"Show CPUs, nodes and caches of this machine, what limits the\n"
 	"threads of a job that is started here, and which operations\n"
@@ -77,7 +77,7 @@ int cmd_topo(int argc, char **argv)
 		{ "json", no_argument, option_flag, &json },
 		{ 0 },
 	};
-	int status = options_parse("topo", usage, specs, true, argc, argv);
+	int status = options_parse("topo", usage_text, specs, true, argc, argv);
 
 	if (!status)
 		status = options_end("topo", argc, argv);

@@ -21,7 +21,7 @@
 
 #define DEFAULT_BYTES (1ull << 30)
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: ktask tune [options] [OPERATION]\n\n"
 	"Measure with how many threads OPERATION is fastest on this machine,\n"
 	"and keep it: later jobs begin with that.  Without OPERATION all are\n"
@@ -70,7 +70,7 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 		{ "threads", required_argument, option_count, &set->threads },
 		{ 0 },
 	};
-	int status = options_parse("tune", usage, specs, true, argc, argv);
+	int status = options_parse("tune", usage_text, specs, true, argc, argv);
 
 	if (status == OPTIONS_HELPED)
 		list_operations();

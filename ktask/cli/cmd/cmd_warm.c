@@ -18,7 +18,7 @@
 #include "walk.h"
 
 /* clang-format off */
-static const char usage[] =
+static const char usage_text[] =
 "usage: ktask warm [options] PATH...\n\n"
 "Read files into the page cache.\n\n"
 "  --direct          read past the page cache (O_DIRECT), to warm only\n"
@@ -44,7 +44,7 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 		{ "threads", required_argument, option_count, &set->threads },
 		{ 0 },
 	};
-	int status = options_parse("warm", usage, specs, true, argc, argv);
+	int status = options_parse("warm", usage_text, specs, true, argc, argv);
 
 	if (!status && optind == argc)
 		return say_usage("warm", "a path is missing");

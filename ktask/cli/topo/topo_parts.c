@@ -9,7 +9,7 @@
 static const struct {
 	hwloc_obj_type_t type;
 	const char *name;
-} levels[] = {
+} cache_levels[] = {
 	{ HWLOC_OBJ_L5CACHE, "L5" },  { HWLOC_OBJ_L4CACHE, "L4" },
 	{ HWLOC_OBJ_L3CACHE, "L3" },  { HWLOC_OBJ_L2CACHE, "L2" },
 	{ HWLOC_OBJ_L1CACHE, "L1d" }, { HWLOC_OBJ_L1ICACHE, "L1i" },
@@ -40,12 +40,13 @@ unsigned topo_caches(const struct topo *topo,
 	unsigned nr = 0;
 	hwloc_obj_t cache;
 
-	for (unsigned i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+	for (unsigned i = 0; i < sizeof(cache_levels) / sizeof(cache_levels[0]);
+	     i++) {
 		cache = NULL;
 		while ((cache = hwloc_get_next_obj_by_type(
-				topo->hwloc, levels[i].type, cache))) {
+				topo->hwloc, cache_levels[i].type, cache))) {
 			found = (struct topo_cache){
-				.name = levels[i].name,
+				.name = cache_levels[i].name,
 				.size_bytes = cache->attr->cache.size,
 				.line_bytes = cache->attr->cache.linesize,
 				.cpus = hwloc_bitmap_weight(cache->cpuset),

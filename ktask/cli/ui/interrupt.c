@@ -8,16 +8,16 @@
 
 #include "interrupt.h"
 
-static volatile sig_atomic_t seen;
+static volatile sig_atomic_t seen_signal;
 
 static void note_signal(int signal)
 {
-	seen = signal;
+	seen_signal = signal;
 }
 
-static const int caught[] = { SIGINT, SIGTERM };
+static const int caught_signals[] = { SIGINT, SIGTERM };
 
-#define NR_CAUGHT (sizeof(caught) / sizeof(caught[0]))
+#define NR_CAUGHT (sizeof(caught_signals) / sizeof(caught_signals[0]))
 
 void interrupt_catch(void)
 {
@@ -28,9 +28,9 @@ void interrupt_catch(void)
 
 	/* Who started this to ignore the signal means it. */
 	for (size_t i = 0; i < NR_CAUGHT; i++)
-		if (!sigaction(caught[i], NULL, &former) &&
+		if (!sigaction(caught_signals[i], NULL, &former) &&
 		    former.sa_handler != SIG_IGN)
-			sigaction(caught[i], &action, NULL);
+			sigaction(caught_signals[i], &action, NULL);
 }
 
 static bool is_caught(int signal, struct sigaction *action)
@@ -44,9 +44,9 @@ void interrupt_break_calls(void)
 	struct sigaction action;
 
 	for (size_t i = 0; i < NR_CAUGHT; i++)
-		if (is_caught(caught[i], &action)) {
+		if (is_caught(caught_signals[i], &action)) {
 			action.sa_flags &= ~SA_RESTART;
-			sigaction(caught[i], &action, NULL);
+			sigaction(caught_signals[i], &action, NULL);
 		}
 }
 
@@ -56,21 +56,21 @@ void interrupt_release(void)
 	struct sigaction now;
 
 	for (size_t i = 0; i < NR_CAUGHT; i++)
-		if (is_caught(caught[i], &now))
-			sigaction(caught[i], &usual, NULL);
+		if (is_caught(caught_signals[i], &now))
+			sigaction(caught_signals[i], &usual, NULL);
 }
 
 int interrupt_seen(void)
 {
-	return seen;
+	return seen_signal;
 }
 
 int interrupt_die(void)
 {
 	fflush(stdout);
-	signal(seen, SIG_DFL);
-	raise(seen);
-	return 128 + seen;
+	signal(seen_signal, SIG_DFL);
+	raise(seen_signal);
+	return 128 + seen_signal;
 }
 
 static struct sigaction former_of_children;

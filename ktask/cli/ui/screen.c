@@ -16,8 +16,8 @@
 
 #include "screen.h"
 
-static struct termios former;
-static bool keys; /* standard input is a terminal that was changed */
+static struct termios former_settings;
+static bool keys_changed; /* standard input is a terminal that was changed */
 
 bool screen_possible(int fd)
 {
@@ -30,13 +30,13 @@ void screen_begin(void)
 {
 	struct termios raw;
 
-	if (!tcgetattr(STDIN_FILENO, &former)) {
-		raw = former;
+	if (!tcgetattr(STDIN_FILENO, &former_settings)) {
+		raw = former_settings;
 		raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
 		raw.c_cc[VSUSP] = _POSIX_VDISABLE;
 		raw.c_cc[VMIN] = 1;
 		raw.c_cc[VTIME] = 0;
-		keys = !tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+		keys_changed = !tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
 	}
 	fputs("\033[?1049h\033[?25l", stdout);
 }
@@ -45,9 +45,9 @@ void screen_end(void)
 {
 	fputs("\033[?25h\033[?1049l", stdout);
 	fflush(stdout);
-	if (keys)
-		tcsetattr(STDIN_FILENO, TCSADRAIN, &former);
-	keys = false;
+	if (keys_changed)
+		tcsetattr(STDIN_FILENO, TCSADRAIN, &former_settings);
+	keys_changed = false;
 }
 
 void screen_home(void)
@@ -72,7 +72,7 @@ void screen_size(int fd, unsigned *rows, unsigned *columns)
 
 int screen_key(unsigned ms)
 {
-	struct pollfd input = { .fd = keys ? STDIN_FILENO : -1,
+	struct pollfd input = { .fd = keys_changed ? STDIN_FILENO : -1,
 				.events = POLLIN };
 	unsigned char key;
 
@@ -81,6 +81,6 @@ int screen_key(unsigned ms)
 	if (read(STDIN_FILENO, &key, 1) == 1)
 		return key;
 	/* The terminal is gone, or at its end: no more keys, no busy loop. */
-	keys = false;
+	keys_changed = false;
 	return 0;
 }

@@ -12,7 +12,7 @@
 
 #include "size.h"
 
-static const char units[] = "KMGTP";
+static const char unit_letters[] = "KMGTP";
 
 /* strtoull() alone would take "-1", " 1" and "". */
 static int parse_number(const char *text, char **end, uint64_t *value)
@@ -34,9 +34,9 @@ int size_parse(const char *text, uint64_t *bytes)
 
 	if (error)
 		return error;
-	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	unit = *end ? strchr(unit_letters, toupper((unsigned char)*end)) : NULL;
 	if (unit) {
-		shift = 10 * (int)(unit - units + 1);
+		shift = 10 * (int)(unit - unit_letters + 1);
 		end++;
 		if (!strcasecmp(end, "iB"))
 			end += 2;
@@ -62,16 +62,18 @@ const char *size_text(char buf[SIZE_TEXT], uint64_t bytes)
 	int unit = -1;
 	double value = bytes;
 
-	while (value >= 1024 && units[unit + 1]) {
+	while (value >= 1024 && unit_letters[unit + 1]) {
 		value /= 1024;
 		unit++;
 	}
 	if (unit < 0)
 		snprintf(buf, SIZE_TEXT, "%u bytes", (unsigned)bytes);
 	else if (value == (uint64_t)value || value >= 100)
-		snprintf(buf, SIZE_TEXT, "%.0f %ciB", value, units[unit]);
+		snprintf(buf, SIZE_TEXT, "%.0f %ciB", value,
+			 unit_letters[unit]);
 	else
-		snprintf(buf, SIZE_TEXT, "%.1f %ciB", value, units[unit]);
+		snprintf(buf, SIZE_TEXT, "%.1f %ciB", value,
+			 unit_letters[unit]);
 	return buf;
 }
 
