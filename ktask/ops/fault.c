@@ -39,7 +39,7 @@ static struct {
 	unsigned generation; /* changes in a child, whose users are gone */
 	unsigned users;
 	struct sigaction program[NR_SIGNALS];
-} faults = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} fault_state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static int signal_index(int sig)
 {
@@ -93,7 +93,7 @@ static void call_program(const struct sigaction *action, int sig,
 
 static void chain_handler(int sig, siginfo_t *info, void *context)
 {
-	struct sigaction *program = &faults.program[signal_index(sig)];
+	struct sigaction *program = &fault_state.program[signal_index(sig)];
 	struct sigaction action = *program;
 
 	if (!(action.sa_flags & SA_SIGINFO)) {
@@ -148,7 +148,7 @@ static void install_handlers(void)
 	sigemptyset(&ours.sa_mask);
 	/* First read, then set: ours may run at once, and reads them. */
 	for (int i = 0; i < NR_SIGNALS; i++)
-		sigaction(fault_signals[i], NULL, &faults.program[i]);
+		sigaction(fault_signals[i], NULL, &fault_state.program[i]);
 	for (int i = 0; i < NR_SIGNALS; i++)
 		sigaction(fault_signals[i], &ours, NULL);
 }
@@ -161,54 +161,55 @@ static void uninstall_handlers(void)
 		sigaction(fault_signals[i], NULL, &now);
 		/* Else the program has installed another since. */
 		if (now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_fault)
-			sigaction(fault_signals[i], &faults.program[i], NULL);
+			sigaction(fault_signals[i], &fault_state.program[i],
+				  NULL);
 	}
 }
 
 static void before_fork(void)
 {
-	pthread_mutex_lock(&faults.lock);
+	pthread_mutex_lock(&fault_state.lock);
 }
 
 static void after_fork_parent(void)
 {
-	pthread_mutex_unlock(&faults.lock);
+	pthread_mutex_unlock(&fault_state.lock);
 }
 
 static void after_fork_child(void)
 {
-	if (faults.users)
+	if (fault_state.users)
 		uninstall_handlers();
-	faults.users = 0;
-	faults.generation++;
-	pthread_mutex_unlock(&faults.lock);
+	fault_state.users = 0;
+	fault_state.generation++;
+	pthread_mutex_unlock(&fault_state.lock);
 }
 
 int fault_get(unsigned *token)
 {
 	int error = 0;
 
-	pthread_mutex_lock(&faults.lock);
-	if (!faults.atfork_known) {
+	pthread_mutex_lock(&fault_state.lock);
+	if (!fault_state.atfork_known) {
 		error = -pthread_atfork(before_fork, after_fork_parent,
 					after_fork_child);
-		faults.atfork_known = !error;
+		fault_state.atfork_known = !error;
 	}
 	if (!error) {
-		if (!faults.users++)
+		if (!fault_state.users++)
 			install_handlers();
-		*token = faults.generation;
+		*token = fault_state.generation;
 	}
-	pthread_mutex_unlock(&faults.lock);
+	pthread_mutex_unlock(&fault_state.lock);
 	return error;
 }
 
 void fault_put(unsigned token)
 {
-	pthread_mutex_lock(&faults.lock);
-	if (token == faults.generation && !--faults.users)
+	pthread_mutex_lock(&fault_state.lock);
+	if (token == fault_state.generation && !--fault_state.users)
 		uninstall_handlers();
-	pthread_mutex_unlock(&faults.lock);
+	pthread_mutex_unlock(&fault_state.lock);
 }
 
 int fault_guard(uintptr_t start, uintptr_t end, void (*touch)(void *arg),

@@ -15,23 +15,23 @@
 #include "op.h"
 #include "common/struct_size.h"
 
-static const struct ktask_op *const ops[] = {
+static const struct ktask_op *const all_ops[] = {
 	&op_populate, &op_fill,	  &op_discard, &op_lock,
 	&op_unmap,    &op_unlock, &op_warm,
 };
 
-#define NR_OPS (sizeof(ops) / sizeof(ops[0]))
+#define NR_OPS (sizeof(all_ops) / sizeof(all_ops[0]))
 
 const struct ktask_op *ktask_op_at(unsigned index)
 {
-	return index < NR_OPS ? ops[index] : NULL;
+	return index < NR_OPS ? all_ops[index] : NULL;
 }
 
 const struct ktask_op *ktask_op_find(const char *name)
 {
 	for (unsigned i = 0; name && i < NR_OPS; i++)
-		if (!strcmp(ops[i]->name, name))
-			return ops[i];
+		if (!strcmp(all_ops[i]->name, name))
+			return all_ops[i];
 	return NULL;
 }
 

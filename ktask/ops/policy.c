@@ -11,8 +11,8 @@
 #include "policy.h"
 
 /* What this thread, a helper, has by itself, and whether it has another now. */
-static _Thread_local struct policy own;
-static _Thread_local bool follows;
+static _Thread_local struct policy own_policy;
+static _Thread_local bool follows_other;
 
 void policy_read(struct policy *policy)
 {
@@ -39,15 +39,15 @@ void policy_follow(const struct policy *policy)
 {
 	if (!policy->known)
 		return;
-	if (!own.known)
-		policy_read(&own);
-	if (own.known && memcmp(&own, policy, sizeof(own)))
-		follows = set_policy(policy);
+	if (!own_policy.known)
+		policy_read(&own_policy);
+	if (own_policy.known && memcmp(&own_policy, policy, sizeof(own_policy)))
+		follows_other = set_policy(policy);
 }
 
 void policy_return(void)
 {
-	if (follows)
-		set_policy(&own);
-	follows = false;
+	if (follows_other)
+		set_policy(&own_policy);
+	follows_other = false;
 }
