@@ -58,7 +58,7 @@ static const struct allocator libc_allocator = {
 };
 
 static struct allocator next_allocator;
-static const struct allocator *_Atomic next;
+static const struct allocator *_Atomic known_allocator;
 
 static void find_one(void *to, const char *name)
 {
@@ -87,7 +87,7 @@ static const struct allocator *find_next(void)
 	find_one(&found.free, "free");
 	finding = false;
 	next_allocator = found;
-	atomic_store(&next, &next_allocator);
+	atomic_store(&known_allocator, &next_allocator);
 	errno = saved_errno;
 	return &next_allocator;
 }
@@ -95,7 +95,7 @@ static const struct allocator *find_next(void)
 static inline const struct allocator *get_next(void)
 {
 	const struct allocator *found =
-		atomic_load_explicit(&next, memory_order_acquire);
+		atomic_load_explicit(&known_allocator, memory_order_acquire);
 
 	return __builtin_expect(found != NULL, 1) ? found : find_next();
 }

@@ -82,8 +82,8 @@ struct large_mapping *large_mapping_of_block(uintptr_t block)
 	return NULL;
 }
 
-static bool overlaps(const struct large_mapping *mapping, uintptr_t start,
-		     uintptr_t end)
+static bool mapping_overlaps(const struct large_mapping *mapping,
+			     uintptr_t start, uintptr_t end)
 {
 	return mapping->start < end && start < mapping->end;
 }
@@ -138,7 +138,8 @@ void shim_ahead_stop(const void *addr, size_t len, bool join)
 		int state = atomic_load(&large_mappings[i].state);
 
 		if ((state == MAPPING_WATCHED || state == MAPPING_STOPPED) &&
-		    overlaps(&large_mappings[i], start, end) && shim_is_ours())
+		    mapping_overlaps(&large_mappings[i], start, end) &&
+		    shim_is_ours())
 			stop_one(&large_mappings[i], join);
 	}
 	errno = saved_errno;
@@ -165,7 +166,7 @@ void shim_ahead_advised(const void *addr, size_t len, bool huge)
 		struct large_mapping *mapping = &large_mappings[i];
 
 		if (atomic_load(&mapping->state) == MAPPING_WATCHED &&
-		    overlaps(mapping, start, start + len))
+		    mapping_overlaps(mapping, start, start + len))
 			atomic_store(&mapping->advice,
 				     huge ? ADVICE_HUGE : ADVICE_SMALL);
 	}

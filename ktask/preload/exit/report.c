@@ -31,7 +31,7 @@
 
 static const struct {
 	const char *name, *why;
-} left[SHIM_NR_LEFT] = {
+} left_calls[SHIM_NR_LEFT] = {
 	[LEFT_MUNLOCK] = { "munlock",
 			   "it holds the lock of the address space" },
 	[LEFT_COLLAPSE] = { "collapse",
@@ -131,7 +131,7 @@ static bool is_failure(int error)
 }
 
 /* Once in a process. */
-static void complain(int error)
+static void complain_once(int error)
 {
 	static atomic_flag complained = ATOMIC_FLAG_INIT;
 	struct report_line line = { 0 };
@@ -148,7 +148,7 @@ static void complain(int error)
 static void give_up(int error)
 {
 	if (is_failure(error) && !shim_record_untold(-error))
-		complain(error);
+		complain_once(error);
 }
 
 /* ---- one line ---- */
@@ -241,8 +241,8 @@ static void write_left(int fd, enum shim_left what)
 	report_append(
 		&line,
 		"ktask: %s: %llu calls on %llu bytes left to the kernel, because %s",
-		left[what].name, atomic_load(&sum->calls),
-		atomic_load(&sum->bytes), left[what].why);
+		left_calls[what].name, atomic_load(&sum->calls),
+		atomic_load(&sum->bytes), left_calls[what].why);
 	end_line(fd, &line);
 }
 
@@ -500,7 +500,7 @@ void shim_report_obstacle(const char *name, pid_t pid, const char *why)
 	report_append(&line, "ktask: run: nothing can be taken over: %s", why);
 	if (fd >= 0)
 		error = report_write(fd, &line, slash ? slash + 1 : name, pid);
-	complain(error);
+	complain_once(error);
 	if (fd >= 0 && !to_stderr())
 		close(fd);
 }
@@ -543,5 +543,6 @@ void shim_say_would(enum shim_call call, size_t bytes)
 void shim_say_left(enum shim_left what, size_t bytes)
 {
 	if (dry_run)
-		print_report("leave", left[what].name, bytes, " to the kernel");
+		print_report("leave", left_calls[what].name, bytes,
+			     " to the kernel");
 }

@@ -57,7 +57,7 @@ static __thread bool in_child;
 static const struct {
 	int number;
 	uint64_t args[6];
-} needed[] = {
+} needed_calls[] = {
 #ifdef SYS_access
 	{ SYS_access, { 0 } },
 #endif
@@ -159,12 +159,13 @@ static bool is_harmless(uint32_t action)
 static bool lets_work(const struct sock_fprog *program)
 {
 #ifdef ARCH
-	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
-		struct seccomp_data data = { .nr = needed[i].number,
+	for (size_t i = 0; i < sizeof(needed_calls) / sizeof(*needed_calls);
+	     i++) {
+		struct seccomp_data data = { .nr = needed_calls[i].number,
 					     .arch = ARCH };
 
 		for (int arg = 0; arg < 6; arg++)
-			data.args[arg] = needed[i].args[arg];
+			data.args[arg] = needed_calls[i].args[arg];
 		if (!is_harmless(shim_bpf_run(program, &data)))
 			return false;
 	}
