@@ -36,16 +36,16 @@ static struct {
 	pthread_cond_t changed;
 	struct message *pending;
 	bool stop;
-} comm = { .ranks = 1,
-	   .lock = PTHREAD_MUTEX_INITIALIZER,
-	   .changed = PTHREAD_COND_INITIALIZER };
+} comm_state = { .ranks = 1,
+		 .lock = PTHREAD_MUTEX_INITIALIZER,
+		 .changed = PTHREAD_COND_INITIALIZER };
 
 /* ---- the mover ---- */
 
 /* Take what is done off the list; its callbacks run without the lock. */
 static struct message *take_done(void)
 {
-	struct message **at = &comm.pending, *done = NULL;
+	struct message **at = &comm_state.pending, *done = NULL;
 
 	while (*at) {
 		struct message *message = *at;
@@ -80,23 +80,24 @@ static void *move_messages(void *arg)
 	const struct timespec pause = { .tv_nsec = POLL_NS };
 
 	prctl(PR_SET_TIMERSLACK, 1ul, 0ul, 0ul, 0ul);
-	pthread_mutex_lock(&comm.lock);
+	pthread_mutex_lock(&comm_state.lock);
 	for (;;) {
 		struct message *done;
 
-		while (!comm.pending && !comm.stop)
-			pthread_cond_wait(&comm.changed, &comm.lock);
-		if (!comm.pending)
+		while (!comm_state.pending && !comm_state.stop)
+			pthread_cond_wait(&comm_state.changed,
+					  &comm_state.lock);
+		if (!comm_state.pending)
 			break;
 		done = take_done();
-		pthread_mutex_unlock(&comm.lock);
+		pthread_mutex_unlock(&comm_state.lock);
 		if (done)
 			end_all(done);
 		else
 			nanosleep(&pause, NULL);
-		pthread_mutex_lock(&comm.lock);
+		pthread_mutex_lock(&comm_state.lock);
 	}
-	pthread_mutex_unlock(&comm.lock);
+	pthread_mutex_unlock(&comm_state.lock);
 	return NULL;
 }
 
@@ -104,14 +105,14 @@ static void *move_messages(void *arg)
 static void add_and_unlock(struct message *message)
 {
 	/* Ordered as begun, so that waiting for the first is cheap. */
-	struct message **at = &comm.pending;
+	struct message **at = &comm_state.pending;
 
 	while (*at)
 		at = &(*at)->next;
 	message->next = NULL;
 	*at = message;
-	pthread_cond_signal(&comm.changed);
-	pthread_mutex_unlock(&comm.lock);
+	pthread_cond_signal(&comm_state.changed);
+	pthread_mutex_unlock(&comm_state.lock);
 }
 
 static struct message *new_message(size_t copy_bytes)
@@ -131,7 +132,7 @@ void comm_send(const void *buf, size_t bytes, int to, int tag)
 	struct message *message = new_message(bytes);
 
 	memcpy(message->copy, buf, bytes);
-	pthread_mutex_lock(&comm.lock);
+	pthread_mutex_lock(&comm_state.lock);
 	MPI_Isend(message->copy, (int)bytes, MPI_BYTE, to, tag, MPI_COMM_WORLD,
 		  &message->request);
 	add_and_unlock(message);
@@ -144,7 +145,7 @@ void comm_recv_then(void *buf, size_t bytes, int from, int tag,
 
 	message->done = done;
 	message->arg = arg;
-	pthread_mutex_lock(&comm.lock);
+	pthread_mutex_lock(&comm_state.lock);
 	MPI_Irecv(buf, (int)bytes, MPI_BYTE, from, tag, MPI_COMM_WORLD,
 		  &message->request);
 	add_and_unlock(message);
@@ -190,12 +191,12 @@ void comm_barrier(void)
 				 PTHREAD_COND_INITIALIZER, false };
 	struct message *message;
 
-	if (comm.ranks == 1)
+	if (comm_state.ranks == 1)
 		return;
 	message = new_message(0);
 	message->done = wake_waiter;
 	message->arg = &waiter;
-	pthread_mutex_lock(&comm.lock);
+	pthread_mutex_lock(&comm_state.lock);
 	MPI_Ibarrier(MPI_COMM_WORLD, &message->request);
 	add_and_unlock(message);
 	wait_for(&waiter);
@@ -213,43 +214,43 @@ int comm_open(void)
 	MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
 	if (provided < MPI_THREAD_SERIALIZED)
 		return -ENOTSUP;
-	MPI_Comm_rank(MPI_COMM_WORLD, &comm.rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &comm.ranks);
+	MPI_Comm_rank(MPI_COMM_WORLD, &comm_state.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &comm_state.ranks);
 	/* Else each would take itself for the only one. */
-	if (comm.ranks < started) {
+	if (comm_state.ranks < started) {
 		MPI_Finalize();
 		return -EPROTONOSUPPORT;
 	}
-	comm.open = true;
-	return -pthread_create(&comm.mover, NULL, move_messages, NULL);
+	comm_state.open = true;
+	return -pthread_create(&comm_state.mover, NULL, move_messages, NULL);
 }
 
 void comm_close(void)
 {
-	if (!comm.open)
+	if (!comm_state.open)
 		return;
-	pthread_mutex_lock(&comm.lock);
-	comm.stop = true;
-	pthread_cond_signal(&comm.changed);
-	pthread_mutex_unlock(&comm.lock);
-	pthread_join(comm.mover, NULL);
+	pthread_mutex_lock(&comm_state.lock);
+	comm_state.stop = true;
+	pthread_cond_signal(&comm_state.changed);
+	pthread_mutex_unlock(&comm_state.lock);
+	pthread_join(comm_state.mover, NULL);
 	MPI_Finalize();
-	comm.open = false;
+	comm_state.open = false;
 }
 
 int comm_rank(void)
 {
-	return comm.rank;
+	return comm_state.rank;
 }
 
 int comm_ranks(void)
 {
-	return comm.ranks;
+	return comm_state.ranks;
 }
 
 void comm_abort(void)
 {
-	if (comm.open)
+	if (comm_state.open)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	exit(1);
 }

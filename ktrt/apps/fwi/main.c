@@ -41,7 +41,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	}
 }
 
-static const struct argp argp = {
+static const struct argp option_parser = {
 	.options = argp_options,
 	.parser = parse_option,
 	.doc = "A mock-up of full-waveform inversion, by tasks.\v"
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 	int error;
 
 	argp_err_exit_status = 2;
-	argp_parse(&argp, argc, argv, 0, NULL, &options);
+	argp_parse(&option_parser, argc, argv, 0, NULL, &options);
 	error = comm_open();
 	if (error) {
 		app_fail(error, "joining the other ranks");

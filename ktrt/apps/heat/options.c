@@ -49,7 +49,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 	}
 }
 
-static const struct argp argp = {
+static const struct argp option_parser = {
 	.options = argp_options,
 	.parser = parse_option,
 	.doc = "Heat diffusion on a plate, by tasks, with checkpoints.\v"
@@ -67,5 +67,5 @@ void heat_options_parse(struct heat_options *options, int argc, char **argv)
 					  .sweeps = 100,
 					  .pending = 2 };
 	argp_err_exit_status = 2;
-	argp_parse(&argp, argc, argv, 0, NULL, options);
+	argp_parse(&option_parser, argc, argv, 0, NULL, options);
 }
