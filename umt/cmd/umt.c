@@ -15,7 +15,7 @@ static const struct command {
 	const char *name;
 	const char *summary;
 	int (*run)(int argc, char **argv);
-} commands[] = {
+} command_table[] = {
 	{ "info", "say how threads are monitored here, and why not better",
 	  cmd_info },
 	{ "stat", "run a program and tell what it lost by blocking", cmd_stat },
@@ -24,7 +24,7 @@ static const struct command {
 	  cmd_record },
 };
 
-#define NR_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+#define NR_COMMANDS (sizeof(command_table) / sizeof(command_table[0]))
 
 static void print_help(void)
 {
@@ -34,7 +34,8 @@ static void print_help(void)
 	       "Know which threads are blocked in the kernel, and what that "
 	       "costs.\n\n");
 	for (i = 0; i < NR_COMMANDS; i++)
-		printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+		printf("  %-8s %s\n", command_table[i].name,
+		       command_table[i].summary);
 	printf("\n'umt COMMAND --help' lists its options, 'man umt' says all, "
 	       "'umt --version'\nprints the version.\n");
 }
@@ -53,8 +54,8 @@ static int dispatch_command(int argc, char **argv)
 		return 0;
 	}
 	for (i = 0; i < NR_COMMANDS; i++)
-		if (!strcmp(argv[1], commands[i].name))
-			return commands[i].run(argc - 1, argv + 1);
+		if (!strcmp(argv[1], command_table[i].name))
+			return command_table[i].run(argc - 1, argv + 1);
 	if (argv[1][0] == '-')
 		return say_usage("unknown option '%s'", argv[1]);
 	return say_usage("there is no command '%s'", argv[1]);

@@ -9,20 +9,20 @@
 #include "umt_cmd.h"
 #include "report_error.h"
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: umt info [--json]\n\n"
 	"Try every way to monitor threads, say which one is taken, and why\n"
 	"the others cannot be.\n\n"
 	"  --json            print one JSON object\n"
 	"  --help            print this\n";
 
-static const struct option options[] = {
+static const struct option long_options[] = {
 	{ "help", no_argument, NULL, OPTION_LONG('h') },
 	{ "json", no_argument, NULL, OPTION_LONG('j') },
 	{ 0 },
 };
 
-static const char *const meaning[] = {
+static const char *const backend_meanings[] = {
 	[UMT_BPF] = "eBPF: exact, also queued and preempted threads",
 	[UMT_PERF] = "perf records: a thread is ready when it runs",
 	[UMT_EXPLICIT] = "explicit calls: what threads say themselves",
@@ -56,7 +56,8 @@ static void print_text(const struct umt_backends *backends)
 	for (id = UMT_BPF; id <= UMT_EXPLICIT; id++)
 		printf("  %-10s%s%s\n", umt_backend_name(id),
 		       backends->why[id][0] ? "no: " : "yes: ",
-		       backends->why[id][0] ? backends->why[id] : meaning[id]);
+		       backends->why[id][0] ? backends->why[id]
+					    : backend_meanings[id]);
 }
 
 int cmd_info(int argc, char **argv)
@@ -66,12 +67,13 @@ int cmd_info(int argc, char **argv)
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":h", long_options, NULL)) !=
+	       -1) {
 		if (option == '?' || option == ':')
 			return say_option(argv, option);
 		option = option_letter(option);
 		if (option == 'h') {
-			fputs(usage, stdout);
+			fputs(usage_text, stdout);
 			return 0;
 		}
 		json = true;

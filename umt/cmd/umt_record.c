@@ -16,7 +16,7 @@
 #include "report_error.h"
 #include "watch.h"
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: umt record [options] [--] COMMAND [ARGUMENT...]\n\n"
 	"Run COMMAND and write a trace of when each of its threads ran, "
 	"waited\n"
@@ -25,7 +25,7 @@ static const char usage[] =
 	"  -o, --output FILE write to FILE (default: umt.json)\n"
 	"  --help            print this\n";
 
-static const struct option options[] = {
+static const struct option long_options[] = {
 	{ "help", no_argument, NULL, OPTION_LONG('h') },
 	{ "output", required_argument, NULL, OPTION_LONG('o') },
 	{ 0 },
@@ -178,13 +178,13 @@ int cmd_record(int argc, char **argv)
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:ho:", options, NULL)) !=
-	       -1) {
+	while ((option = getopt_long(argc, argv, "+:ho:", long_options,
+				     NULL)) != -1) {
 		if (option == '?' || option == ':')
 			return say_option(argv, option);
 		option = option_letter(option);
 		if (option == 'h') {
-			fputs(usage, stdout);
+			fputs(usage_text, stdout);
 			return 0;
 		}
 		output = optarg;

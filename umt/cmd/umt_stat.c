@@ -13,7 +13,7 @@
 #include "report_error.h"
 #include "watch.h"
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: umt stat [options] [--] COMMAND [ARGUMENT...]\n\n"
 	"Run COMMAND and tell how long its threads ran, waited for a CPU and\n"
 	"were blocked, and which share of the cores' time was left unused "
@@ -24,7 +24,7 @@ static const char usage[] =
 	"                    error)\n"
 	"  --help            print this\n";
 
-static const struct option options[] = {
+static const struct option long_options[] = {
 	{ "help", no_argument, NULL, OPTION_LONG('h') },
 	{ "json", no_argument, NULL, OPTION_LONG('j') },
 	{ "output", required_argument, NULL, OPTION_LONG('o') },
@@ -152,13 +152,13 @@ int cmd_stat(int argc, char **argv)
 	int json = 0, option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:ho:", options, NULL)) !=
-	       -1) {
+	while ((option = getopt_long(argc, argv, "+:ho:", long_options,
+				     NULL)) != -1) {
 		if (option == '?' || option == ':')
 			return say_option(argv, option);
 		option = option_letter(option);
 		if (option == 'h') {
-			fputs(usage, stdout);
+			fputs(usage_text, stdout);
 			return 0;
 		}
 		if (option == 'o')

@@ -16,7 +16,7 @@
 
 #define SHOWN_MAX 20
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: umt top [options] [--] COMMAND [ARGUMENT...]\n"
 	"       umt top [options] --pid PID\n\n"
 	"Run COMMAND, or look at a process that runs, and show its busiest "
@@ -29,7 +29,7 @@ static const char usage[] =
 	"                    start from now on, until it ends\n"
 	"  --help            print this\n";
 
-static const struct option options[] = {
+static const struct option long_options[] = {
 	{ "help", no_argument, NULL, OPTION_LONG('h') },
 	{ "interval", required_argument, NULL, OPTION_LONG('i') },
 	{ "pid", required_argument, NULL, OPTION_LONG('p') },
@@ -271,13 +271,13 @@ int cmd_top(int argc, char **argv)
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, "+:hi:p:", options, NULL)) !=
-	       -1) {
+	while ((option = getopt_long(argc, argv, "+:hi:p:", long_options,
+				     NULL)) != -1) {
 		if (option == '?' || option == ':')
 			return say_option(argv, option);
 		option = option_letter(option);
 		if (option == 'h') {
-			fputs(usage, stdout);
+			fputs(usage_text, stdout);
 			return 0;
 		}
 		if (option == 'p') {

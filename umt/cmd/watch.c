@@ -56,24 +56,26 @@ static int open_subscriber(struct umt **subscriber)
 static const struct {
 	int number;
 	void (*handler)(int number);
-} signals[] = {
+} caught_signals[] = {
 	{ SIGINT, SIG_IGN },
 	{ SIGQUIT, SIG_IGN },
 	{ SIGCHLD, SIG_DFL },
 };
 
-#define NR_SIGNALS (sizeof(signals) / sizeof(signals[0]))
+#define NR_SIGNALS (sizeof(caught_signals) / sizeof(caught_signals[0]))
 
-static struct sigaction former[NR_SIGNALS];
+static struct sigaction former_actions[NR_SIGNALS];
 
 static void take_signals(void)
 {
 	size_t i;
 
 	for (i = 0; i < NR_SIGNALS; i++) {
-		struct sigaction action = { .sa_handler = signals[i].handler };
+		struct sigaction action = { .sa_handler =
+						    caught_signals[i].handler };
 
-		sigaction(signals[i].number, &action, &former[i]);
+		sigaction(caught_signals[i].number, &action,
+			  &former_actions[i]);
 	}
 }
 
@@ -82,7 +84,7 @@ static void give_signals_back(void)
 	size_t i;
 
 	for (i = 0; i < NR_SIGNALS; i++)
-		sigaction(signals[i].number, &former[i], NULL);
+		sigaction(caught_signals[i].number, &former_actions[i], NULL);
 }
 
 /* In the child: tells through the pipe why there is no such program. */
