@@ -38,10 +38,12 @@ struct source {
 	unsigned int nr_paused; /* of these; own */
 };
 
-static struct source own = { .own = true, .connection = -1, .control_fd = -1 };
+static struct source own_source = { .own = true,
+				    .connection = -1,
+				    .control_fd = -1 };
 
 /* The umtd that new subscribers are opened by; allocated. */
-static struct source *present;
+static struct source *current_source;
 
 /* ---- umtd's ---- */
 
@@ -62,8 +64,8 @@ static void drop_source(struct source *source)
 	if (source->control_fd >= 0)
 		close(source->control_fd);
 	close_all(source->links, source->nr_links);
-	if (source == present)
-		present = NULL;
+	if (source == current_source)
+		current_source = NULL;
 	free(source);
 }
 
@@ -137,19 +139,19 @@ static int open_by_umtd(struct umt *subscriber, struct program_subscriber *made,
 	    ring_bytes > UMT_BROKER_RING_MAX)
 		return -ENOTSUP;
 	for (tries = 0; tries < 2; tries++) {
-		if (!present && connect_source(&present))
+		if (!current_source && connect_source(&current_source))
 			return -ENOENT;
-		error = ask_to_open(present, made, nr, subscriber->flags,
+		error = ask_to_open(current_source, made, nr, subscriber->flags,
 				    ring_bytes);
 		if (!error) {
-			subscriber->source = present;
-			present->nr_subscribers++;
+			subscriber->source = current_source;
+			current_source->nr_subscribers++;
 			return 0;
 		}
-		if (!present->nr_subscribers)
-			drop_source(present);
-		else if (present->connection < 0)
-			present = NULL;
+		if (!current_source->nr_subscribers)
+			drop_source(current_source);
+		else if (current_source->connection < 0)
+			current_source = NULL;
 		else
 			return error;
 	}
@@ -243,8 +245,8 @@ static int load_program(char why[WHY_MAX])
 	int error = program_load(why, WHY_MAX);
 
 	/* Threads of its subscribers read it, without the lock. */
-	if (!error && own.control_fd < 0)
-		own.control_fd = program_control_fd();
+	if (!error && own_source.control_fd < 0)
+		own_source.control_fd = program_control_fd();
 	return error;
 }
 
@@ -258,8 +260,8 @@ static int open_own(struct umt *subscriber, struct program_subscriber *made,
 		error = program_watch(true);
 	if (error)
 		return error;
-	subscriber->source = &own;
-	own.nr_subscribers++;
+	subscriber->source = &own_source;
+	own_source.nr_subscribers++;
 	*nr = program_nr_cores();
 	return program_subscriber_open(made, subscriber->flags, ring_bytes);
 }
@@ -267,7 +269,9 @@ static int open_own(struct umt *subscriber, struct program_subscriber *made,
 /* Perhaps nobody needs to see what happens. */
 static int watch_if_wanted(void)
 {
-	return own.nr_paused == own.nr_subscribers ? program_watch(false) : 0;
+	return own_source.nr_paused == own_source.nr_subscribers
+		       ? program_watch(false)
+		       : 0;
 }
 
 static int bpf_pause(struct umt *subscriber, bool on)
@@ -278,10 +282,10 @@ static int bpf_pause(struct umt *subscriber, bool on)
 		return -ENOTSUP;
 	if (subscriber->paused == on)
 		return 0;
-	own.nr_paused += on ? 1 : -1;
+	own_source.nr_paused += on ? 1 : -1;
 	error = on ? watch_if_wanted() : program_watch(true);
 	if (error)
-		own.nr_paused -= on ? 1 : -1;
+		own_source.nr_paused -= on ? 1 : -1;
 	else
 		subscriber->paused = on;
 	return error;
@@ -299,7 +303,7 @@ static void put_source(struct source *source)
 		drop_source(source);
 		return;
 	}
-	own.control_fd = -1;
+	own_source.control_fd = -1;
 	program_unload();
 }
 
@@ -339,7 +343,7 @@ static int probe_bpf(char why[WHY_MAX], char note[WHY_MAX])
 	int error, refused;
 
 	subscriber_lock();
-	refused = present ? 0 : ask_umtd(&hint);
+	refused = current_source ? 0 : ask_umtd(&hint);
 	if (!refused) {
 		note_umtd(note);
 		subscriber_unlock();
@@ -348,8 +352,8 @@ static int probe_bpf(char why[WHY_MAX], char note[WHY_MAX])
 	error = load_program(why);
 	if (error == -EPERM || error == -EACCES)
 		add_umtd(refused, hint, why);
-	if (!error && !own.nr_subscribers) {
-		own.control_fd = -1;
+	if (!error && !own_source.nr_subscribers) {
+		own_source.control_fd = -1;
 		program_unload();
 	}
 	subscriber_unlock();
@@ -450,7 +454,7 @@ static void bpf_close(struct umt *subscriber)
 		ask_to_close(subscriber);
 	close_rings(subscriber);
 	subscriber_unmap(subscriber);
-	own.nr_paused -= subscriber->paused;
+	own_source.nr_paused -= subscriber->paused;
 	put_source(subscriber->source);
 }
 
@@ -538,7 +542,7 @@ static void bpf_quiet(struct umt *subscriber, int cpu)
 static void bpf_child(struct umt *subscriber)
 {
 	close_rings(subscriber);
-	own.nr_paused -= subscriber->paused;
+	own_source.nr_paused -= subscriber->paused;
 	put_source(subscriber->source);
 }
 

@@ -28,15 +28,15 @@
 #define RECORD_TRIES 20
 #define RECORD_NAP_US 20000
 
-static struct umt_bpf *program;
-static bool lists;
+static struct umt_bpf *umt_program;
+static bool lists_maps;
 static int nr_cores;
-static bool taken[UMT_SUBSCRIBERS];
+static bool taken_indexes[UMT_SUBSCRIBERS];
 static uint32_t link_ids[PROGRAM_LINKS_MAX];
-static int64_t *seats;
+static int64_t *record_counts;
 
 /* Rings of single cores, kept: [subscriber * nr_cores + cpu], -1 none. */
-static int *doorbells;
+static int *doorbell_fds;
 
 static int drop_message(enum libbpf_print_level level, const char *format,
 			va_list args)
@@ -75,38 +75,38 @@ static int load_with_pattern(void)
 
 	if (pattern < 0)
 		return pattern;
-	error = bpf_map__set_inner_map_fd(program->maps.tables, pattern);
+	error = bpf_map__set_inner_map_fd(umt_program->maps.tables, pattern);
 	if (!error)
-		error = umt_bpf__load(program);
+		error = umt_bpf__load(umt_program);
 	close(pattern);
 	return error;
 }
 
 static int configure_program(void)
 {
-	program->rodata->nr_cores = (uint32_t)nr_cores;
-	bpf_program__set_autoattach(program->progs.umt_control, false);
-	bpf_program__set_autoattach(program->progs.umt_maps, false);
-	bpf_program__set_autoload(program->progs.umt_maps, lists);
-	return bpf_map__set_max_entries(program->maps.doorbells,
+	umt_program->rodata->nr_cores = (uint32_t)nr_cores;
+	bpf_program__set_autoattach(umt_program->progs.umt_control, false);
+	bpf_program__set_autoattach(umt_program->progs.umt_maps, false);
+	bpf_program__set_autoload(umt_program->progs.umt_maps, lists_maps);
+	return bpf_map__set_max_entries(umt_program->maps.doorbells,
 					nr_doorbells());
 }
 
 static int map_seats(void)
 {
-	void *memory = mmap(NULL, UMT_SUBSCRIBERS * sizeof(*seats),
+	void *memory = mmap(NULL, UMT_SUBSCRIBERS * sizeof(*record_counts),
 			    PROT_READ | PROT_WRITE, MAP_SHARED,
-			    bpf_map__fd(program->maps.seats), 0);
+			    bpf_map__fd(umt_program->maps.seats), 0);
 	unsigned int i;
 
 	if (memory == MAP_FAILED)
 		return -errno;
-	seats = memory;
-	doorbells = malloc(nr_doorbells() * sizeof(*doorbells));
-	if (!doorbells)
+	record_counts = memory;
+	doorbell_fds = malloc(nr_doorbells() * sizeof(*doorbell_fds));
+	if (!doorbell_fds)
 		return -ENOMEM;
 	for (i = 0; i < nr_doorbells(); i++)
-		doorbells[i] = -1;
+		doorbell_fds[i] = -1;
 	return 0;
 }
 
@@ -114,22 +114,22 @@ void program_unload(void)
 {
 	unsigned int i;
 
-	for (i = 0; doorbells && i < nr_doorbells(); i++)
-		if (doorbells[i] >= 0)
-			close(doorbells[i]);
-	free(doorbells);
-	doorbells = NULL;
-	if (seats)
-		munmap(seats, UMT_SUBSCRIBERS * sizeof(*seats));
-	seats = NULL;
-	umt_bpf__destroy(program);
-	program = NULL;
-	memset(taken, 0, sizeof(taken));
+	for (i = 0; doorbell_fds && i < nr_doorbells(); i++)
+		if (doorbell_fds[i] >= 0)
+			close(doorbell_fds[i]);
+	free(doorbell_fds);
+	doorbell_fds = NULL;
+	if (record_counts)
+		munmap(record_counts, UMT_SUBSCRIBERS * sizeof(*record_counts));
+	record_counts = NULL;
+	umt_bpf__destroy(umt_program);
+	umt_program = NULL;
+	memset(taken_indexes, 0, sizeof(taken_indexes));
 }
 
 bool program_loaded(void)
 {
-	return program;
+	return umt_program;
 }
 
 static int thread_fd(int tid)
@@ -151,7 +151,7 @@ static int thread_fd(int tid)
 static int try_record(void)
 {
 	struct umt_record none = { 0 };
-	int records = bpf_map__fd(program->maps.records);
+	int records = bpf_map__fd(umt_program->maps.records);
 	int fd = thread_fd(getpid());
 	int error, tries = 0;
 
@@ -170,7 +170,7 @@ static int try_record(void)
 
 int program_links(int *fds)
 {
-	struct bpf_object_skeleton *skeleton = program->skeleton;
+	struct bpf_object_skeleton *skeleton = umt_program->skeleton;
 	int i, nr = 0;
 
 	for (i = 0; i < skeleton->prog_cnt && nr < PROGRAM_LINKS_MAX; i++) {
@@ -217,15 +217,15 @@ static int load_steps(char *why, size_t size)
 	nr_cores = libbpf_num_possible_cpus();
 	if (nr_cores < 0)
 		return why_not(nr_cores, "counting CPUs", why, size);
-	program = umt_bpf__open();
-	if (!program)
+	umt_program = umt_bpf__open();
+	if (!umt_program)
 		return why_not(-errno, "reading the program", why, size);
 	error = configure_program();
 	if (!error)
 		error = load_with_pattern();
 	if (error)
 		return why_refused(error, why, size);
-	error = umt_bpf__attach(program);
+	error = umt_bpf__attach(umt_program);
 	if (error)
 		return why_not(error, "attaching the program", why, size);
 	error = try_record();
@@ -242,7 +242,7 @@ int program_load(char *why, size_t size)
 	libbpf_print_fn_t before;
 	int error;
 
-	if (program)
+	if (umt_program)
 		return 0;
 	before = libbpf_set_print(drop_message);
 	error = load_steps(why, size);
@@ -260,15 +260,15 @@ int program_watch(bool on)
 	if (!on) {
 		if (!links_are_ours())
 			return -EBADF;
-		umt_bpf__detach(program);
+		umt_bpf__detach(umt_program);
 		return 0;
 	}
-	if (program->links.umt_switch)
+	if (umt_program->links.umt_switch)
 		return 0;
 	before = libbpf_set_print(drop_message);
-	error = umt_bpf__attach(program);
+	error = umt_bpf__attach(umt_program);
 	if (error)
-		umt_bpf__detach(program);
+		umt_bpf__detach(umt_program);
 	remember_links();
 	libbpf_set_print(before);
 	return error;
@@ -281,7 +281,7 @@ int program_nr_cores(void)
 
 int program_control_fd(void)
 {
-	return bpf_program__fd(program->progs.umt_control);
+	return bpf_program__fd(umt_program->progs.umt_control);
 }
 
 int program_maps(uint32_t *maps, unsigned int capacity)
@@ -296,7 +296,7 @@ int program_maps(uint32_t *maps, unsigned int capacity)
 
 void program_will_list(void)
 {
-	lists = true;
+	lists_maps = true;
 }
 
 /* All that comes from @fd, which is closed. */
@@ -318,7 +318,7 @@ static ssize_t read_list(int fd, struct umt_map *maps, size_t capacity)
 ssize_t program_list_maps(struct umt_map *maps, size_t capacity)
 {
 	struct bpf_link *link =
-		bpf_program__attach_iter(program->progs.umt_maps, NULL);
+		bpf_program__attach_iter(umt_program->progs.umt_maps, NULL);
 	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -errno;
 
 	if (link)
@@ -338,7 +338,7 @@ uint32_t program_map_number(int fd)
 
 bool program_subscriber_lingers(unsigned int index)
 {
-	return __atomic_load_n(&seats[index], __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&record_counts[index], __ATOMIC_ACQUIRE);
 }
 
 static int take_index(struct program_subscriber *subscriber)
@@ -346,9 +346,9 @@ static int take_index(struct program_subscriber *subscriber)
 	unsigned int i;
 
 	for (i = 0; i < UMT_SUBSCRIBERS; i++) {
-		if (taken[i] || program_subscriber_lingers(i))
+		if (taken_indexes[i] || program_subscriber_lingers(i))
 			continue;
-		taken[i] = true;
+		taken_indexes[i] = true;
 		subscriber->index = i;
 		return 0;
 	}
@@ -364,7 +364,7 @@ static int grant_access(struct program_subscriber *subscriber,
 	    sizeof(grant.token))
 		return -errno;
 	memcpy(subscriber->token, grant.token, sizeof(subscriber->token));
-	return bpf_map_update_elem(bpf_map__fd(program->maps.grants),
+	return bpf_map_update_elem(bpf_map__fd(umt_program->maps.grants),
 				   &subscriber->index, &grant, 0);
 }
 
@@ -386,7 +386,7 @@ static int make_ring(struct bpf_map *table, unsigned int key, size_t bytes)
 
 static int make_table(struct program_subscriber *subscriber)
 {
-	int tables = bpf_map__fd(program->maps.tables);
+	int tables = bpf_map__fd(umt_program->maps.tables);
 	int error;
 
 	subscriber->table_fd = create_table();
@@ -412,8 +412,8 @@ int program_subscriber_open(struct program_subscriber *subscriber,
 	error = grant_access(subscriber, flags);
 	if (error)
 		goto release;
-	subscriber->ring_fd =
-		make_ring(program->maps.rings, subscriber->index, ring_bytes);
+	subscriber->ring_fd = make_ring(umt_program->maps.rings,
+					subscriber->index, ring_bytes);
 	if (subscriber->ring_fd < 0) {
 		error = subscriber->ring_fd;
 		goto release;
@@ -423,14 +423,14 @@ int program_subscriber_open(struct program_subscriber *subscriber,
 		return 0;
 	close(subscriber->ring_fd);
 release:
-	taken[subscriber->index] = false;
+	taken_indexes[subscriber->index] = false;
 	return error;
 }
 
 void program_subscriber_close(unsigned int index)
 {
-	bpf_map_delete_elem(bpf_map__fd(program->maps.tables), &index);
-	taken[index] = false;
+	bpf_map_delete_elem(bpf_map__fd(umt_program->maps.tables), &index);
+	taken_indexes[index] = false;
 }
 
 int program_attach(const struct program_subscriber *subscriber, int tid,
@@ -446,11 +446,12 @@ int program_attach(const struct program_subscriber *subscriber, int tid,
 
 	if (fd < 0)
 		return fd;
-	__atomic_fetch_add(&seats[subscriber->index], 1, __ATOMIC_SEQ_CST);
-	error = bpf_map_update_elem(bpf_map__fd(program->maps.records), &fd,
+	__atomic_fetch_add(&record_counts[subscriber->index], 1,
+			   __ATOMIC_SEQ_CST);
+	error = bpf_map_update_elem(bpf_map__fd(umt_program->maps.records), &fd,
 				    &record, BPF_NOEXIST);
 	if (error)
-		__atomic_fetch_sub(&seats[subscriber->index], 1,
+		__atomic_fetch_sub(&record_counts[subscriber->index], 1,
 				   __ATOMIC_SEQ_CST);
 	close(fd);
 	return error;
@@ -459,13 +460,13 @@ int program_attach(const struct program_subscriber *subscriber, int tid,
 int program_doorbell(unsigned int index, int cpu, bool fresh)
 {
 	unsigned int key = index * (unsigned int)nr_cores + (unsigned int)cpu;
-	int fd = doorbells[key];
+	int fd = doorbell_fds[key];
 
 	if (fd >= 0 && !fresh)
 		return fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	fd = make_ring(program->maps.doorbells, key, page_bytes());
+	fd = make_ring(umt_program->maps.doorbells, key, page_bytes());
 	if (fd < 0 || fresh)
 		return fd;
-	doorbells[key] = fd;
+	doorbell_fds[key] = fd;
 	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }

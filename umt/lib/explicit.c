@@ -7,7 +7,7 @@
 
 #include "soft.h"
 
-static struct soft_set set;
+static struct soft_set explicit_threads;
 
 static int probe_explicit(char why[WHY_MAX], char note[WHY_MAX])
 {
@@ -21,22 +21,22 @@ static int explicit_open(struct umt *subscriber, size_t ring_bytes)
 
 static void explicit_close(struct umt *subscriber)
 {
-	soft_close(&set, subscriber);
+	soft_close(&explicit_threads, subscriber);
 }
 
 static int explicit_add(struct umt *subscriber)
 {
-	return soft_add(&set, subscriber);
+	return soft_add(&explicit_threads, subscriber);
 }
 
 static int explicit_remove(struct umt *subscriber)
 {
-	return soft_remove(&set, subscriber);
+	return soft_remove(&explicit_threads, subscriber);
 }
 
 void umt_block_begin(void)
 {
-	struct soft_thread *self = soft_self(&set);
+	struct soft_thread *self = soft_self(&explicit_threads);
 
 	if (!self || self->depth++)
 		return;
@@ -49,7 +49,7 @@ void umt_block_begin(void)
 
 void umt_block_end(void)
 {
-	struct soft_thread *self = soft_self(&set);
+	struct soft_thread *self = soft_self(&explicit_threads);
 
 	if (!self || !self->depth || --self->depth)
 		return;
@@ -60,7 +60,7 @@ void umt_block_end(void)
 
 static void explicit_child(struct umt *subscriber)
 {
-	soft_forget_all(&set);
+	soft_forget_all(&explicit_threads);
 	soft_child(subscriber);
 }
 

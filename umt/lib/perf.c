@@ -34,7 +34,8 @@
 static int watch_thread(struct soft_thread *thread);
 static void unwatch_thread(struct soft_thread *thread);
 
-static struct soft_set set = { .begin = watch_thread, .end = unwatch_thread };
+static struct soft_set watched_threads = { .begin = watch_thread,
+					   .end = unwatch_thread };
 static int epoll_fd = -1;
 static pid_t server_pid; /* the process that has the server */
 
@@ -114,7 +115,7 @@ static struct soft_thread *by_serial(uint64_t serial)
 {
 	struct soft_thread *thread;
 
-	for (thread = set.threads; thread; thread = thread->next)
+	for (thread = watched_threads.threads; thread; thread = thread->next)
 		if (thread->serial == serial)
 			return thread;
 	return NULL;
@@ -180,7 +181,7 @@ static int start_server(void)
 		return 0;
 	/* Of the parent, when nobody was a subscriber as it forked. */
 	if (epoll_fd >= 0) {
-		soft_forget_all(&set);
+		soft_forget_all(&watched_threads);
 		close(epoll_fd);
 	}
 	server_pid = getpid();
@@ -328,18 +329,18 @@ static int perf_open(struct umt *subscriber, size_t ring_bytes)
 
 static void perf_close(struct umt *subscriber)
 {
-	soft_close(&set, subscriber);
+	soft_close(&watched_threads, subscriber);
 }
 
 static int perf_add(struct umt *subscriber)
 {
-	return soft_add(&set, subscriber);
+	return soft_add(&watched_threads, subscriber);
 }
 
 /* It runs: what the buffer still holds is older than that. */
 static int perf_remove(struct umt *subscriber)
 {
-	struct soft_thread *self = soft_self(&set);
+	struct soft_thread *self = soft_self(&watched_threads);
 
 	thread_lock();
 	if (self) {
@@ -347,7 +348,7 @@ static int perf_remove(struct umt *subscriber)
 		soft_ready(self, sched_getcpu());
 	}
 	thread_unlock();
-	return soft_remove(&set, subscriber);
+	return soft_remove(&watched_threads, subscriber);
 }
 
 /*
@@ -355,7 +356,7 @@ static int perf_remove(struct umt *subscriber)
  */
 static void perf_child(struct umt *subscriber)
 {
-	soft_forget_all(&set);
+	soft_forget_all(&watched_threads);
 	soft_child(subscriber);
 	if (epoll_fd >= 0)
 		close(epoll_fd);

@@ -18,8 +18,8 @@
 /*
  * For reading by who uses the subscriber, so that it is not closed meanwhile.
  */
-static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_rwlock_t process_lock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 static struct umt *process_subscriber;
 
 static int open_fds(struct umt *subscriber, int *fds, int nr)
@@ -44,32 +44,32 @@ static int lock_process(bool alone)
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	if (alone)
-		pthread_rwlock_wrlock(&lock);
+		pthread_rwlock_wrlock(&process_lock);
 	else
-		pthread_rwlock_rdlock(&lock);
+		pthread_rwlock_rdlock(&process_lock);
 	return before;
 }
 
 static void unlock_process(int before)
 {
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&process_lock);
 	pthread_setcancelstate(before, NULL);
 }
 
 static void before_fork(void)
 {
-	pthread_rwlock_wrlock(&lock);
+	pthread_rwlock_wrlock(&process_lock);
 }
 
 static void in_parent(void)
 {
-	pthread_rwlock_unlock(&lock);
+	pthread_rwlock_unlock(&process_lock);
 }
 
 /* It is held by a thread that has another number here. */
 static void in_child(void)
 {
-	pthread_rwlock_init(&lock, NULL);
+	pthread_rwlock_init(&process_lock, NULL);
 }
 
 /*
@@ -115,7 +115,7 @@ int umt_enable(int *fds, int nr)
 
 	if (nr < 0 || (nr && !fds))
 		return -EINVAL;
-	pthread_once(&once, prepare_forks);
+	pthread_once(&forks_once, prepare_forks);
 	before = lock_process(true);
 	result = enable_process(fds, nr);
 	unlock_process(before);
@@ -126,7 +126,7 @@ void umt_disable(void)
 {
 	int before;
 
-	pthread_once(&once, prepare_forks);
+	pthread_once(&forks_once, prepare_forks);
 	before = lock_process(true);
 	umt_close(process_subscriber);
 	set_subscriber(NULL);

@@ -19,11 +19,11 @@
 #include "subscriber.h"
 #include "common/struct_size.h"
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct umt *subscribers;
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+static struct umt *open_subscribers;
 
 /* Best first. */
-static const struct backend *const backends[] = {
+static const struct backend *const all_backends[] = {
 #ifdef UMT_HAVE_BPF
 	&bpf_backend,
 #endif
@@ -31,7 +31,7 @@ static const struct backend *const backends[] = {
 	&explicit_backend,
 };
 
-#define NR_BACKENDS (sizeof(backends) / sizeof(backends[0]))
+#define NR_BACKENDS (sizeof(all_backends) / sizeof(all_backends[0]))
 
 struct guard {
 	pthread_mutex_t mutex;
@@ -145,7 +145,7 @@ static void in_child(void)
 	struct umt *subscriber;
 	int cpu;
 
-	for (subscriber = subscribers; subscriber;
+	for (subscriber = open_subscribers; subscriber;
 	     subscriber = subscriber->next) {
 		subscriber->backend->child(subscriber);
 		subscriber->backend = &gone_backend;
@@ -153,7 +153,7 @@ static void in_child(void)
 		for (cpu = 0; cpu < subscriber->nr_cores; cpu++)
 			subscriber->core_fds[cpu] = -1;
 	}
-	subscribers = NULL;
+	open_subscribers = NULL;
 	in_parent();
 }
 
@@ -164,7 +164,7 @@ static void prepare_forks(void)
 
 void subscriber_prepare_forks(void)
 {
-	pthread_once(&once, prepare_forks);
+	pthread_once(&forks_once, prepare_forks);
 }
 
 /* ---- opening and closing ---- */
@@ -208,8 +208,8 @@ static int open_by(struct umt **made, const struct backend *backend,
 		backend->close(subscriber);
 		subscriber_free(subscriber);
 	} else {
-		subscriber->next = subscribers;
-		subscribers = subscriber;
+		subscriber->next = open_subscribers;
+		open_subscribers = subscriber;
 		*made = subscriber;
 	}
 	subscriber_unlock();
@@ -237,7 +237,7 @@ static int open_best(struct umt **subscriber, const struct umt_options *options)
 	size_t i;
 
 	for (i = 0; i < NR_BACKENDS; i++) {
-		const struct backend *backend = backends[i];
+		const struct backend *backend = all_backends[i];
 
 		if (wanted != UMT_ANY && wanted != (unsigned int)backend->id)
 			continue;
@@ -290,7 +290,7 @@ void umt_close(struct umt *subscriber)
 	if (!subscriber)
 		return;
 	subscriber_lock();
-	for (at = &subscribers; *at; at = &(*at)->next)
+	for (at = &open_subscribers; *at; at = &(*at)->next)
 		if (*at == subscriber) {
 			*at = subscriber->next;
 			break;
@@ -455,10 +455,11 @@ static void try_backends(struct umt_backends *info)
 	strcpy(info->why[UMT_BPF], "built without clang, bpftool or libbpf");
 #endif
 	for (i = 0; i < NR_BACKENDS; i++) {
-		int id = backends[i]->id;
+		int id = all_backends[i]->id;
 		char note[WHY_MAX] = "";
 
-		if (backends[i]->probe(info->why[id], note) || info->backend)
+		if (all_backends[i]->probe(info->why[id], note) ||
+		    info->backend)
 			continue;
 		info->backend = id;
 		strcpy(info->why[UMT_ANY], note);
