@@ -18,11 +18,11 @@
 static struct handed {
 	uint32_t map;
 	uid_t uid;
-} handed[HANDED_MAX];
+} handed_maps[HANDED_MAX];
 
 static uint64_t nr_handed;
 
-static uid_t refused[REFUSED_MAX];
+static uid_t refused_uids[REFUSED_MAX];
 static unsigned int nr_refused;
 
 /* Maps of the program that were looked at. */
@@ -39,7 +39,7 @@ void bound_begin(void)
 
 void bound_note(int fd, uid_t uid)
 {
-	handed[nr_handed++ % HANDED_MAX] =
+	handed_maps[nr_handed++ % HANDED_MAX] =
 		(struct handed){ program_map_number(fd), uid };
 }
 
@@ -48,7 +48,7 @@ static bool is_refused(uid_t uid)
 	unsigned int i;
 
 	for (i = 0; i < nr_refused && i < REFUSED_MAX; i++)
-		if (refused[i] == uid)
+		if (refused_uids[i] == uid)
 			return true;
 	return false;
 }
@@ -57,7 +57,7 @@ static bool is_refused(uid_t uid)
 static void refuse_uid(uid_t uid)
 {
 	if (!is_refused(uid))
-		refused[nr_refused++ % REFUSED_MAX] = uid;
+		refused_uids[nr_refused++ % REFUSED_MAX] = uid;
 }
 
 static void check_map(uint32_t map)
@@ -66,8 +66,8 @@ static void check_map(uint32_t map)
 	uint64_t i;
 
 	for (i = 0; i < nr; i++)
-		if (handed[i].map == map)
-			refuse_uid(handed[i].uid);
+		if (handed_maps[i].map == map)
+			refuse_uid(handed_maps[i].uid);
 }
 
 /* The kernel keeps them in order: those that came later stand behind. */

@@ -29,8 +29,8 @@ struct owned {
 	size_t ring_bytes;
 };
 
-static struct client clients[CLIENTS_MAX];
-static struct owned subscribers[UMT_SUBSCRIBERS];
+static struct client client_table[CLIENTS_MAX];
+static struct owned owned_subscribers[UMT_SUBSCRIBERS];
 static unsigned int nr_clients; /* places that were ever used */
 
 /* ---- who may have what ---- */
@@ -40,14 +40,15 @@ static unsigned int clients_of(uid_t uid)
 	unsigned int i, nr = 0;
 
 	for (i = 0; i < nr_clients; i++)
-		nr += clients[i].fd >= 0 && clients[i].uid == uid;
+		nr += client_table[i].fd >= 0 && client_table[i].uid == uid;
 	return nr;
 }
 
 /* One whose threads have not all let go counts, and must be paid for too. */
 static bool is_held(unsigned int index)
 {
-	return subscribers[index].client || program_subscriber_lingers(index);
+	return owned_subscribers[index].client ||
+	       program_subscriber_lingers(index);
 }
 
 static bool may_open(uid_t uid, size_t ring_bytes)
@@ -56,10 +57,10 @@ static bool may_open(uid_t uid, size_t ring_bytes)
 	size_t bytes = ring_bytes;
 
 	for (i = 0; i < UMT_SUBSCRIBERS; i++) {
-		if (subscribers[i].uid != uid || !is_held(i))
+		if (owned_subscribers[i].uid != uid || !is_held(i))
 			continue;
 		nr++;
-		bytes += subscribers[i].ring_bytes;
+		bytes += owned_subscribers[i].ring_bytes;
 	}
 	return nr < UMT_BROKER_SUBSCRIBERS_EACH &&
 	       bytes <= UMT_BROKER_RINGS_EACH;
@@ -88,9 +89,9 @@ static struct client *free_place(void)
 	unsigned int i;
 
 	for (i = 0; i < nr_clients; i++)
-		if (clients[i].fd < 0)
-			return &clients[i];
-	return nr_clients < CLIENTS_MAX ? &clients[nr_clients++] : NULL;
+		if (client_table[i].fd < 0)
+			return &client_table[i];
+	return nr_clients < CLIENTS_MAX ? &client_table[nr_clients++] : NULL;
 }
 
 struct client *client_accept(int fd)
@@ -116,7 +117,7 @@ static void close_subscriber(unsigned int index)
 {
 	program_subscriber_close(index);
 	held_leave(HELD_TABLE, index);
-	subscribers[index].client = NULL;
+	owned_subscribers[index].client = NULL;
 }
 
 /* It may hold what the client sent and nobody read. */
@@ -132,7 +133,7 @@ void client_gone(struct client *client)
 	unsigned int i;
 
 	for (i = 0; i < UMT_SUBSCRIBERS; i++)
-		if (subscribers[i].client == client)
+		if (owned_subscribers[i].client == client)
 			close_subscriber(i);
 	client_close(client->fd);
 	client->fd = -1;
@@ -143,7 +144,7 @@ bool clients_use_program(void)
 	unsigned int i;
 
 	for (i = 0; i < UMT_SUBSCRIBERS; i++)
-		if (subscribers[i].client)
+		if (owned_subscribers[i].client)
 			return true;
 	return false;
 }
@@ -212,7 +213,7 @@ static int open_subscriber(struct client *client, const struct umt_ask *ask,
 	error = program_subscriber_open(&made, ask->flags, ask->ring_bytes);
 	if (error)
 		return error;
-	subscribers[made.index] =
+	owned_subscribers[made.index] =
 		(struct owned){ client, client->uid, ask->ring_bytes };
 	error = note_subscriber(client, &made, ask->ring_bytes);
 	if (error)
@@ -230,7 +231,7 @@ static int open_subscriber(struct client *client, const struct umt_ask *ask,
 static bool is_own(const struct client *client, const struct umt_ask *ask)
 {
 	return ask->subscriber < UMT_SUBSCRIBERS &&
-	       subscribers[ask->subscriber].client == client;
+	       owned_subscribers[ask->subscriber].client == client;
 }
 
 static int make_doorbell(const struct client *client, const struct umt_ask *ask,

@@ -31,7 +31,7 @@ struct held {
 	unsigned int key;
 };
 
-static struct held *all;
+static struct held *held_maps;
 static size_t nr_all, capacity_all;
 
 static size_t round_to_pages(size_t bytes)
@@ -56,7 +56,7 @@ void held_begin(void)
 	size_t i;
 
 	for (i = 0; i < nr_all; i++)
-		all[i].placed = false;
+		held_maps[i].placed = false;
 }
 
 void held_leave(enum held_kind kind, unsigned int key)
@@ -64,8 +64,9 @@ void held_leave(enum held_kind kind, unsigned int key)
 	size_t i;
 
 	for (i = 0; i < nr_all; i++)
-		if (all[i].placed && all[i].kind == kind && all[i].key == key)
-			all[i].placed = false;
+		if (held_maps[i].placed && held_maps[i].kind == kind &&
+		    held_maps[i].key == key)
+			held_maps[i].placed = false;
 }
 
 static bool reserve_capacity(void)
@@ -75,10 +76,10 @@ static bool reserve_capacity(void)
 
 	if (nr_all < capacity_all)
 		return true;
-	more = realloc(all, capacity * sizeof(*all));
+	more = realloc(held_maps, capacity * sizeof(*held_maps));
 	if (!more)
 		return false;
-	all = more;
+	held_maps = more;
 	capacity_all = capacity;
 	return true;
 }
@@ -91,7 +92,7 @@ bool held_note(int fd, uid_t uid, size_t bytes, enum held_kind kind,
 		return true;
 	if (!reserve_capacity())
 		return false;
-	all[nr_all++] = (struct held){
+	held_maps[nr_all++] = (struct held){
 		program_map_number(fd), uid, bytes, true, kind, key
 	};
 	return true;
@@ -150,12 +151,12 @@ static size_t count_held(uid_t uid, enum held_kind kind,
 	size_t bytes = 0, kept = 0, i;
 
 	for (i = 0; i < nr_all; i++) {
-		struct held held = all[i];
+		struct held held = held_maps[i];
 		int64_t holders = holders_of(held.map, maps, nr);
 
 		if (!holders)
 			continue;
-		all[kept++] = held;
+		held_maps[kept++] = held;
 		if (is_of(&held, uid, kind) && holders > held.placed)
 			bytes += held.bytes;
 	}
@@ -168,8 +169,8 @@ static size_t handed_to(uid_t uid, enum held_kind kind)
 	size_t bytes = 0, i;
 
 	for (i = 0; i < nr_all; i++)
-		if (is_of(&all[i], uid, kind))
-			bytes += all[i].bytes;
+		if (is_of(&held_maps[i], uid, kind))
+			bytes += held_maps[i].bytes;
 	return bytes;
 }
 

@@ -32,14 +32,14 @@
 /* Between two looks while there is no descriptor left for a client. */
 #define FULL_US 10000
 
-static const char usage[] =
+static const char usage_text[] =
 	"usage: umtd [--socket PATH]\n\n"
 	"Serve user-monitored threads to processes without CAP_BPF.\n\n"
 	"  --socket PATH     listen on PATH (default: " UMT_BROKER_PATH ")\n"
 	"  --help            print this\n"
 	"  --version         print the version\n";
 
-static const struct option options[] = {
+static const struct option long_options[] = {
 	{ "help", no_argument, NULL, OPTION_LONG('h') },
 	{ "socket", required_argument, NULL, OPTION_LONG('s') },
 	{ "version", no_argument, NULL, OPTION_LONG('V') },
@@ -204,14 +204,14 @@ int main(int argc, char **argv)
 	int option;
 
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":hs:V", options, NULL)) !=
-	       -1) {
+	while ((option = getopt_long(argc, argv, ":hs:V", long_options,
+				     NULL)) != -1) {
 		switch (option_letter(option)) {
 		case 's':
 			path = optarg;
 			break;
 		case 'h':
-			fputs(usage, stdout);
+			fputs(usage_text, stdout);
 			return 0;
 		case 'V':
 			printf("umtd %s\n", KTASK_VERSION);
