@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Codes that stand for objects: what a task of C++ throws is on its way to
- * whoever waits as a number.  A code is in one place at a time: a task's, a
- * group's, or whoever got it from a call; so is its object.  Where a code is not
- * kept, as another was first, ktrt_code_drop() lets go of the object.
+ * Error codes that stand for objects.  What a task of C++ throws travels to
+ * whoever waits as a number.  A code has one owner at a time: a task, a group,
+ * or the caller that a call returned it to.  Its object has the same owner.
+ * Where only the first of several codes is kept, ktrt_code_drop() destroys the
+ * objects of the others.
  *
- * Owns the table of objects.  It outlives the runtime, as ktrt_stop() returns
- * codes too.  One lock: codes are for what fails.
+ * Owns the table of objects.  The table outlives the runtime, because
+ * ktrt_stop() too returns codes.  One lock protects all of it: codes exist only
+ * where something failed.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,144 +17,145 @@
 
 #include "rt.h"
 
-/* A code is its place in the table and how often that was used before. */
+/* A code holds the index of its entry and how often that was used before. */
 #define INDEX_BITS 20
 #define INDEX_MAX ((1u << INDEX_BITS) - 1)
 #define USES_MASK 0xffu
 
 _Static_assert(KTRT_CODE_FIRST + ((USES_MASK << INDEX_BITS) | INDEX_MAX) <=
 		       INT_MAX,
-	       "every place has a code");
+	       "every entry has a code");
 
-struct place {
+struct code_entry {
 	void *object;
-	void (*drop)(void *object); /* NULL: the place is free */
+	void (*drop)(void *object); /* NULL: the entry is free */
 	const char *kind;
 	unsigned uses;
-	unsigned next_free; /* and 1; 0: none */
+	unsigned next_free; /* its index plus 1; 0: none */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct place *places;
-static unsigned nr_places, capacity, first_free; /* and 1 */
+static pthread_mutex_t codes_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct code_entry *code_entries;
+static unsigned nr_entries, entry_capacity;
+static unsigned first_free; /* its index plus 1; 0: none */
 
 void codes_after_fork(void)
 {
-	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&codes_lock, NULL);
 }
 
-/* Under the lock; false without memory. */
-static bool more_places(void)
+/* Under codes_lock.  Return: false without memory. */
+static bool grow_entries(void)
 {
-	unsigned wanted = capacity ? capacity * 2 : 16;
-	struct place *more;
+	unsigned wanted = entry_capacity ? entry_capacity * 2 : 16;
+	struct code_entry *more;
 
-	if (capacity > INDEX_MAX)
+	if (entry_capacity > INDEX_MAX)
 		return false;
-	more = realloc(places, wanted * sizeof(*places));
+	more = realloc(code_entries, wanted * sizeof(*code_entries));
 	if (!more)
 		return false;
-	places = more;
-	capacity = wanted;
+	code_entries = more;
+	entry_capacity = wanted;
 	return true;
 }
 
-/* Under the lock; NULL without memory. */
-static struct place *free_place(void)
+/* Under codes_lock.  Return: NULL without memory. */
+static struct code_entry *take_entry(void)
 {
-	struct place *place;
+	struct code_entry *entry;
 
 	if (first_free) {
-		place = &places[first_free - 1];
-		first_free = place->next_free;
-		return place;
+		entry = &code_entries[first_free - 1];
+		first_free = entry->next_free;
+		return entry;
 	}
-	if (nr_places == capacity && !more_places())
+	if (nr_entries == entry_capacity && !grow_entries())
 		return NULL;
-	place = &places[nr_places++];
-	memset(place, 0, sizeof(*place));
-	return place;
+	entry = &code_entries[nr_entries++];
+	memset(entry, 0, sizeof(*entry));
+	return entry;
 }
 
-static int code_of(const struct place *place)
+static int code_of(const struct code_entry *entry)
 {
-	unsigned index = (unsigned)(place - places);
+	unsigned index = (unsigned)(entry - code_entries);
 
 	return (int)(KTRT_CODE_FIRST +
-		     (((place->uses & USES_MASK) << INDEX_BITS) | index));
+		     (((entry->uses & USES_MASK) << INDEX_BITS) | index));
 }
 
-/* Under the lock: where the object of a code is; NULL: it has none. */
-static struct place *find_place(int code)
+/* Under codes_lock.  Return: the entry of a code, NULL if it has no object. */
+static struct code_entry *find_entry(int code)
 {
-	struct place *place;
+	struct code_entry *entry;
 	unsigned index;
 
 	if (code < (int)KTRT_CODE_FIRST)
 		return NULL;
 	index = ((unsigned)code - KTRT_CODE_FIRST) & INDEX_MAX;
-	place = index < nr_places ? &places[index] : NULL;
-	return place && place->drop && code_of(place) == code ? place : NULL;
+	entry = index < nr_entries ? &code_entries[index] : NULL;
+	return entry && entry->drop && code_of(entry) == code ? entry : NULL;
 }
 
-static void leave_place(struct place *place)
+static void release_entry(struct code_entry *entry)
 {
-	place->drop = NULL;
-	place->uses++;
-	place->next_free = first_free;
-	first_free = (unsigned)(place - places) + 1;
+	entry->drop = NULL;
+	entry->uses++;
+	entry->next_free = first_free;
+	first_free = (unsigned)(entry - code_entries) + 1;
 }
 
 int ktrt_code_new(const char *kind, void *object, void (*drop)(void *object))
 {
-	struct place *place;
+	struct code_entry *entry;
 	int code = -ENOMEM;
 
 	if (!kind || !drop)
 		return -EINVAL;
-	pthread_mutex_lock(&lock);
-	place = free_place();
-	if (place) {
-		place->object = object;
-		place->drop = drop;
-		place->kind = kind;
-		code = code_of(place);
+	pthread_mutex_lock(&codes_lock);
+	entry = take_entry();
+	if (entry) {
+		entry->object = object;
+		entry->drop = drop;
+		entry->kind = kind;
+		code = code_of(entry);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&codes_lock);
 	return code;
 }
 
 void *ktrt_code_take(int code, const char *kind)
 {
-	struct place *place;
+	struct code_entry *entry;
 	void *object = NULL;
 
-	pthread_mutex_lock(&lock);
-	place = find_place(code);
-	if (place && !strcmp(place->kind, kind)) {
-		object = place->object;
-		leave_place(place);
+	pthread_mutex_lock(&codes_lock);
+	entry = find_entry(code);
+	if (entry && !strcmp(entry->kind, kind)) {
+		object = entry->object;
+		release_entry(entry);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&codes_lock);
 	return object;
 }
 
 void ktrt_code_drop(int code)
 {
 	void (*drop)(void *object) = NULL;
-	struct place *place;
+	struct code_entry *entry;
 	void *object = NULL;
 
 	if (code < (int)KTRT_CODE_FIRST)
 		return;
-	pthread_mutex_lock(&lock);
-	place = find_place(code);
-	if (place) {
-		drop = place->drop;
-		object = place->object;
-		leave_place(place);
+	pthread_mutex_lock(&codes_lock);
+	entry = find_entry(code);
+	if (entry) {
+		drop = entry->drop;
+		object = entry->object;
+		release_entry(entry);
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&codes_lock);
 	if (drop)
 		drop(object);
 }

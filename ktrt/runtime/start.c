@@ -26,8 +26,8 @@
 
 struct runtime rt;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t runtime_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
 
 /* ---- forks ---- */
 
@@ -39,7 +39,7 @@ static void in_child(void)
 		park_forget();
 	at_store(&rt.runs, 0);
 	at_store(&rt.generation, rt.generation + 1);
-	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&runtime_lock, NULL);
 	codes_after_fork();
 }
 
@@ -306,9 +306,9 @@ int ktrt_start(const struct ktrt_options *options)
 		return error;
 	if (!options_are_valid(&own))
 		return -EINVAL;
-	pthread_once(&once, prepare_forks);
+	pthread_once(&forks_once, prepare_forks);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&runtime_lock);
 	error = -EBUSY;
 	if (!rt_runs()) {
 		error = begin_runtime(&own);
@@ -317,7 +317,7 @@ int ktrt_start(const struct ktrt_options *options)
 		if (!error && (error = attach_thread()))
 			end_runtime();
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&runtime_lock);
 	pthread_setcancelstate(cancel_state, NULL);
 	return error;
 }
@@ -326,10 +326,10 @@ int ktrt_attach(void)
 {
 	int error = -ESRCH;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&runtime_lock);
 	if (rt_runs())
 		error = self_worker ? -EEXIST : attach_thread();
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&runtime_lock);
 	return error;
 }
 
@@ -341,9 +341,9 @@ int ktrt_detach(void)
 	if (!rt_runs() || !w || w->current != w->outer)
 		return -ESRCH;
 	error = task_wait(w, w->outer);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&runtime_lock);
 	detach_worker(w);
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&runtime_lock);
 	return error;
 }
 
@@ -358,7 +358,7 @@ int ktrt_stop(void)
 		return -EBUSY;
 	error = task_wait(w, w->outer);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&runtime_lock);
 	if (at_load(&rt.attached) > 1) {
 		/* For the next who waits. */
 		error_keep(&w->outer->child_error, error);
@@ -367,7 +367,7 @@ int ktrt_stop(void)
 		detach_worker(w);
 		end_runtime();
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&runtime_lock);
 	pthread_setcancelstate(cancel_state, NULL);
 	return error;
 }

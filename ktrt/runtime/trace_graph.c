@@ -48,8 +48,8 @@ struct finder {
 
 /* ---- memory ---- */
 
-static void *grown(struct finder *finder, void *array, size_t nr, size_t *room,
-		   size_t bytes)
+static void *grow_array(struct finder *finder, void *array, size_t nr,
+			size_t *room, size_t bytes)
 {
 	size_t more = *room ? *room * 2 : 16;
 	void *renewed;
@@ -67,8 +67,8 @@ static void *grown(struct finder *finder, void *array, size_t nr, size_t *room,
 
 static void add_user(struct finder *finder, struct users *users, uint32_t id)
 {
-	uint32_t *ids = grown(finder, users->ids, users->nr, &users->room,
-			      sizeof(*ids));
+	uint32_t *ids = grow_array(finder, users->ids, users->nr, &users->room,
+				   sizeof(*ids));
 
 	if (!ids)
 		return;
@@ -94,8 +94,8 @@ static void add_edge(struct finder *finder, uint32_t before, uint32_t after)
 	     i && graph->edges[i - 1].after == after; i--)
 		if (graph->edges[i - 1].before == before)
 			return;
-	edges = grown(finder, graph->edges, graph->nr_edges, &graph->room_edges,
-		      sizeof(*edges));
+	edges = grow_array(finder, graph->edges, graph->nr_edges,
+			   &graph->room_edges, sizeof(*edges));
 	if (!edges)
 		return;
 	graph->edges = edges;
@@ -147,8 +147,9 @@ static struct trace_task *task_of(const struct finder *finder, uint32_t id)
 static struct trace_task *add_task(struct finder *finder, uint64_t addr)
 {
 	struct trace_graph *graph = finder->graph;
-	struct trace_task *tasks = grown(finder, graph->tasks, graph->nr_tasks,
-					 &graph->room_tasks, sizeof(*tasks));
+	struct trace_task *tasks =
+		grow_array(finder, graph->tasks, graph->nr_tasks,
+			   &graph->room_tasks, sizeof(*tasks));
 	struct trace_task *task;
 	struct place *place;
 
@@ -190,8 +191,8 @@ static size_t find_part(const struct finder *finder, uint32_t parent,
 static bool insert_part(struct finder *finder, size_t at, uint32_t parent,
 			uint64_t start, uint64_t end)
 {
-	struct part *parts = grown(finder, finder->parts, finder->nr_parts,
-				   &finder->room_parts, sizeof(*parts));
+	struct part *parts = grow_array(finder, finder->parts, finder->nr_parts,
+					&finder->room_parts, sizeof(*parts));
 
 	if (!parts)
 		return false;
