@@ -295,6 +295,11 @@ my %statics = (
 	'a pointer to a function' => "static void (*NAME)(int a);\n",
 	'a variable with its type' =>
 		"static struct {\n\tint a;\n\tint b[2];\n} NAME;\n",
+	'a variable with its type, in one line' =>
+		"static enum { FIRST, SECOND } NAME;\n",
+	'the first variable of two' => "static int NAME, b_c;\n",
+	'the second variable of two with values' =>
+		"static const struct a b_c = { 1, 2 }, NAME[] = { { 3 }, { 4 } };\n",
 	'a variable of a thread' => "static __thread int NAME;\n",
 	'a lock of the kernel' => "static DEFINE_SPINLOCK(NAME);\n",
 	'a bitmap of the kernel' => "static DECLARE_BITMAP(NAME, 256);\n",
@@ -316,8 +321,12 @@ catches('statics', 'one of the kernel host', 'ktask/kernel/a.c:2:',
 passes('statics', 'what is no static of a file',
        'ktask/user/a.c' => "$dual\n/*\nstatic int a;\n*/\nint go(void)\n{\n"
 	. "\tstatic int i;\n\n\treturn i;\n}\n");
+catches('statics', "one of $_", "$_/a.c:2:",
+	"$_/a.c" => "$dual\n$statics{'a variable'}" =~ s/NAME/seen/r)
+	for qw(ktask/ops ktask/preload ktask/cli umt/lib umt/ebpf umt/cmd umt/umtd
+	       ktrt/runtime ktrt/cmd ktrt/apps);
 passes('statics', 'one word in a folder that is not checked',
-       'ktask/ops/a.c' => "$dual\n$statics{'a function'}" =~ s/NAME/go/r);
+       'ktask/bench/a.c' => "$dual\n$statics{'a function'}" =~ s/NAME/go/r);
 
 catches('whitespace', 'a space at the end', 'doc/a.md:2:',
 	'doc/a.md' => "a\nb \n");
