@@ -23,7 +23,7 @@
 #include "trace.h"
 
 #define TICK_MS 1
-#define CALM_TICK_MS 10
+#define SLOW_TICK_MS 10
 #define SLEEP_AFTER_NS 100000000
 /* Nothing was begun for so long: more threads than were asked for. */
 #define STALL_NS 20000000
@@ -303,14 +303,14 @@ static void wait_for_events(int timeout_ms)
 		{ .fd = rt.leader_fd, .events = POLLIN },
 		{ .fd = rt_counts() ? umt_fd(rt.umt) : -1, .events = POLLIN },
 	};
-	bool sleeps = timeout_ms < 0 || timeout_ms > CALM_TICK_MS;
+	bool sleeps = timeout_ms < 0 || timeout_ms > SLOW_TICK_MS;
 	bool lost;
 
 	if (sleeps)
 		at_store_seq(&rt.leader_sleeps, 1);
 	/* Somebody may have begun before that was seen. */
 	if (sleeps && idle_cores() < rt.nr_cores)
-		timeout_ms = CALM_TICK_MS;
+		timeout_ms = SLOW_TICK_MS;
 	poll(fds, 2, timeout_ms);
 	at_store(&rt.leader_sleeps, 0);
 	/* Closed by the program, that waits for nothing: now it is looked. */
@@ -318,7 +318,7 @@ static void wait_for_events(int timeout_ms)
 	if (fds[0].revents && !take_event())
 		lost = true;
 	if (lost)
-		poll(NULL, 0, CALM_TICK_MS);
+		poll(NULL, 0, SLOW_TICK_MS);
 }
 
 /* Is it time to look at all cores? */
@@ -336,7 +336,7 @@ static bool is_time(struct watch *watch, uint64_t now)
 		watch->busy_ns = now;
 		watch->rest_ns = now + at_peek(&rt.rest_after_ns);
 	}
-	next_ns = now + (watch->work ? TICK_MS : CALM_TICK_MS) * 1000000ull;
+	next_ns = now + (watch->work ? TICK_MS : SLOW_TICK_MS) * 1000000ull;
 	if (now >= watch->due_ns || next_ns < watch->due_ns)
 		watch->due_ns = next_ns;
 	return true;

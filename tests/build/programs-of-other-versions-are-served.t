@@ -154,7 +154,7 @@ static int watch(void)
 {
 	struct ktask_monitor monitor = { .struct_size = sizeof(monitor),
 		.add = use, .remove = leave, .ready = use, .fd = -1,
-		.calm = leave };
+		.drain = leave };
 	SET(monitor);
 	return ktask_set_monitor(&monitor);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * ktask: who tells which threads of a job are blocked.
+ * ktask: a monitor tells the library how many threads of a job are blocked.
  *
- * A job whose threads block in the kernel is given others in their place.
- * Without a monitor the library looks at its threads every millisecond or two.
- * With one it is told, so that it looks when something has happened: of
- * user-monitored threads by ktask/umt.h.
+ * While threads of a job are blocked in the kernel, other threads replace them.
+ * Without a monitor the library samples its threads every millisecond or two.
+ * With one it samples them only after something has changed.  ktask/umt.h makes
+ * user-monitored threads the monitor.
  */
 #ifndef KTASK_MONITOR_H
 #define KTASK_MONITOR_H
@@ -17,16 +17,16 @@ extern "C" {
 #endif
 
 /**
- * struct ktask_monitor - what the library wants to know
- * @add: the calling thread, which works in a job that blocks, is monitored from
- *	now on; 0 or a negative errno
- * @remove: no longer
- * @ready: how many threads that were added are not blocked now; any thread
- * @fd: polls readable when it may be fewer than before
- * @calm: make it unreadable
+ * struct ktask_monitor - the calls of a monitor
+ * @add: monitor the calling thread, which works in a job that blocks; 0 or a
+ *	negative errno
+ * @remove: stop monitoring the calling thread
+ * @ready: how many added threads are not blocked now; called by any thread
+ * @fd: polls readable when @ready may return less than before
+ * @drain: make @fd unreadable
  *
- * No call may start a job.  What it needs must stay as long as the process, or
- * until ktask_set_monitor() has taken it away.
+ * None of the calls may start a job.  What they need must exist until
+ * ktask_set_monitor() has removed the monitor, or until the process ends.
  */
 struct ktask_monitor {
 	size_t struct_size; /* sizeof(struct ktask_monitor) */
@@ -35,17 +35,17 @@ struct ktask_monitor {
 	void (*remove)(void *arg);
 	int (*ready)(void *arg);
 	int fd;
-	void (*calm)(void *arg);
+	void (*drain)(void *arg);
 };
 
 /**
- * ktask_set_monitor - use it for the jobs that begin from now on
+ * ktask_set_monitor - set the monitor of all jobs that begin from now on
  * @monitor: copied; NULL: none
  *
- * Not inherited by the child of a fork.
+ * The child of a fork has no monitor.
  *
- * Return: 0; -EBUSY while jobs run (not for one that began without helpers, beside
- * busy CPUs); -EINVAL for a missing call; -E2BIG.
+ * Return: 0; -EBUSY while jobs run (a job that began without helpers, because the
+ * CPUs were busy, does not count); -EINVAL if a call is missing; -E2BIG.
  */
 KTASK_API int ktask_set_monitor(const struct ktask_monitor *monitor);
 

@@ -14,7 +14,7 @@
 #include "user/limits/overload.h"
 
 static struct {
-	unsigned added, removed, asked, calmed;
+	unsigned added, removed, asked, drained;
 	int error; /* of add */
 	int all_blocked; /* says so, whatever is true */
 } seen;
@@ -47,11 +47,11 @@ static int ready(void *arg)
 	return seen.all_blocked ? 0 : (int)nr;
 }
 
-static void calmed(void *arg)
+static void drained(void *arg)
 {
 	uint64_t word;
 
-	add(&seen.calmed, read(*(int *)arg, &word, sizeof(word)) > 0);
+	add(&seen.drained, read(*(int *)arg, &word, sizeof(word)) > 0);
 }
 
 static int bell = -1;
@@ -68,7 +68,7 @@ static struct ktask_monitor monitor(void)
 				       removed,
 				       ready,
 				       bell,
-				       calmed };
+				       drained };
 }
 
 /* Blocks, as /proc would have it. */
@@ -118,11 +118,11 @@ static void it_decides(void **state)
 	assert_int_equal(ktask_set_monitor(&it), 0);
 	/* It says that all run, though they sleep: nobody is replaced, once
 	 * all have been added. */
-	for (int i = 0; i < 50 && (seen.asked <= 10 || !seen.calmed); i++)
+	for (int i = 0; i < 50 && (seen.asked <= 10 || !seen.drained); i++)
 		run(300);
 	assert_true(seen.added >= 1);
 	assert_true(seen.asked > 10);
-	assert_true(seen.calmed > 0);
+	assert_true(seen.drained > 0);
 	assert_int_equal(seen.added, seen.removed);
 
 	it = monitor();
@@ -163,7 +163,7 @@ static void nonsense_is_refused(void **state)
 	it.ready = NULL;
 	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
 	it = monitor();
-	it.calm = NULL;
+	it.drain = NULL;
 	assert_int_equal(ktask_set_monitor(&it), -EINVAL);
 	/* A job that begins without helpers does not count. */
 	overload_threads(1, 2, ktest_now_ns() + 10000000000ull);

@@ -17,7 +17,7 @@
 VERSION_NO_PADDING(ktask_ctl, reserved);
 VERSION_NO_PADDING(ktask_opts, reserved);
 VERSION_NO_PADDING(ktask_autotune, single_rate);
-VERSION_NO_PADDING(ktask_monitor, calm);
+VERSION_NO_PADDING(ktask_monitor, drain);
 
 static size_t units;
 
@@ -218,7 +218,7 @@ static void monitors(void **state)
 				    add,	-1,   do_nothing };
 
 	version_check_read(set_monitor, &it, sizeof(it),
-			   LEAST(ktask_monitor, calm), 1);
+			   LEAST(ktask_monitor, drain), 1);
 }
 
 static struct tree tree;

@@ -119,7 +119,7 @@ static void pause_manager(struct manager *manager, uint64_t ns)
 		return;
 	}
 	if (ppoll(fds, 2, &time, NULL) > 0 && fds[0].revents)
-		monitor_calm();
+		monitor_drain();
 }
 
 static bool manage_helpers(struct pool_item *pool_item)

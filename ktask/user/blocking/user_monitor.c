@@ -36,11 +36,12 @@ static int take_monitor(struct ktask_monitor *own,
 {
 	int error =
 		struct_size_read(own, sizeof(*own), wanted,
-				 STRUCT_SIZE_TO(struct ktask_monitor, calm));
+				 STRUCT_SIZE_TO(struct ktask_monitor, drain));
 
 	if (error)
 		return error;
-	return own->add && own->remove && own->ready && own->calm ? 0 : -EINVAL;
+	return own->add && own->remove && own->ready && own->drain ? 0
+								   : -EINVAL;
 }
 
 int ktask_set_monitor(const struct ktask_monitor *wanted)
@@ -95,8 +96,8 @@ int monitor_fd(void)
 	return is_there() ? program_monitor.fd : -1;
 }
 
-void monitor_calm(void)
+void monitor_drain(void)
 {
 	if (is_there())
-		program_monitor.calm(program_monitor.arg);
+		program_monitor.drain(program_monitor.arg);
 }

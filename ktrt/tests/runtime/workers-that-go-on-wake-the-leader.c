@@ -10,7 +10,7 @@
 #include <time.h>
 
 /* The leader has long been asleep by then. */
-#define CALM_US 400000
+#define SLEEP_US 400000
 
 static struct ktrt_task *waiting;
 static sem_t brought;
@@ -49,7 +49,7 @@ static int sleep_then_block(void *arg)
 	return 0;
 }
 
-static void blocked_after_calm(void)
+static void blocked_after_sleep(void)
 {
 	struct ktrt_group *group;
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
@@ -59,7 +59,7 @@ static void blocked_after_calm(void)
 	attr.group = group;
 	assert_int_equal(ktrt_spawn_attr(sleep_then_block, NULL, &attr), 0);
 	assert_true(holds_soon(get(waiting)));
-	nap_us(CALM_US);
+	nap_us(SLEEP_US);
 	ktrt_events_done(get(waiting), 1);
 	assert_int_equal(ktrt_group_wait(group), 0);
 	ktrt_group_free(group);
@@ -68,7 +68,7 @@ static void blocked_after_calm(void)
 static void in_all_ways(void **state)
 {
 	assert_int_equal(sem_init(&brought, 0, 0), 0);
-	in_each_way(blocked_after_calm);
+	in_each_way(blocked_after_sleep);
 	sem_destroy(&brought);
 }
 
