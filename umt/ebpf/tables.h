@@ -64,7 +64,7 @@ struct {
 	__uint(max_entries, UMT_SUBSCRIBERS);
 	__type(key, __u32);
 	__type(value, __s64);
-} seats SEC(".maps");
+} thread_counts SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -87,12 +87,12 @@ static __always_inline __u32 level_of(__u32 subscriber)
 	return grant ? grant->level : 0;
 }
 
-static __always_inline void seat_add(__u32 subscriber, __s64 n)
+static __always_inline void count_threads(__u32 subscriber, __s64 n)
 {
-	__s64 *seat = bpf_map_lookup_elem(&seats, &subscriber);
+	__s64 *count = bpf_map_lookup_elem(&thread_counts, &subscriber);
 
-	if (seat)
-		__sync_fetch_and_add(seat, n);
+	if (count)
+		__sync_fetch_and_add(count, n);
 }
 
 static __always_inline struct umt_core *core_of(void *table, __u32 cpu)

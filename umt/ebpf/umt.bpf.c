@@ -193,7 +193,7 @@ static __always_inline void drop_membership(struct umt_record *record, __u32 i)
 
 	if (i >= UMT_MEMBERSHIPS)
 		return;
-	seat_add(record->subscriber[i], -1);
+	count_threads(record->subscriber[i], -1);
 	for (k = 0; k + 1 < UMT_MEMBERSHIPS; k++)
 		if (k >= i)
 			record->subscriber[k] = record->subscriber[k + 1];
@@ -217,13 +217,13 @@ static __noinline void drop_stale(struct umt_record *record)
 	record->stale = 0;
 }
 
-static __noinline void give_up_seats(struct umt_record *record)
+static __noinline void discount_thread(struct umt_record *record)
 {
 	__u32 i;
 
 	for (i = 0; i < UMT_MEMBERSHIPS; i++)
 		if (i < record->nr)
-			seat_add(record->subscriber[i], -1);
+			count_threads(record->subscriber[i], -1);
 	record->nr = 0;
 }
 
@@ -253,7 +253,7 @@ static __always_inline void switch_out(struct task_struct *prev, bool preempt)
 		trace_event(record, UMT_BLOCK, cpu, reason_of(prev, state),
 			    syscall_of(prev));
 	if (state == TASK_DEAD)
-		give_up_seats(record);
+		discount_thread(record);
 	else if (record->stale)
 		drop_stale(record);
 }
@@ -297,7 +297,7 @@ int BPF_PROG(umt_free, struct task_struct *task)
 	}
 	if (record->traced)
 		trace_event(record, UMT_GONE, record->cpu, 0, 0);
-	give_up_seats(record);
+	discount_thread(record);
 	return 0;
 }
 
@@ -342,7 +342,7 @@ int BPF_PROG(umt_migrate, struct task_struct *task, int to)
 static __always_inline void add_membership(struct umt_record *record,
 					   __u32 subscriber)
 {
-	seat_add(subscriber, 1);
+	count_threads(subscriber, 1);
 	record->subscriber[record->nr++ & (UMT_MEMBERSHIPS - 1)] = subscriber;
 }
 

@@ -33,7 +33,7 @@ static bool lists_maps;
 static int nr_cores;
 static bool taken_indexes[UMT_SUBSCRIBERS];
 static uint32_t link_ids[PROGRAM_LINKS_MAX];
-static int64_t *record_counts;
+static int64_t *thread_counts;
 
 /* Rings of single cores, kept: [subscriber * nr_cores + cpu], -1 none. */
 static int *doorbell_fds;
@@ -92,16 +92,16 @@ static int configure_program(void)
 					nr_doorbells());
 }
 
-static int map_seats(void)
+static int map_thread_counts(void)
 {
-	void *memory = mmap(NULL, UMT_SUBSCRIBERS * sizeof(*record_counts),
+	void *memory = mmap(NULL, UMT_SUBSCRIBERS * sizeof(*thread_counts),
 			    PROT_READ | PROT_WRITE, MAP_SHARED,
-			    bpf_map__fd(umt_program->maps.seats), 0);
+			    bpf_map__fd(umt_program->maps.thread_counts), 0);
 	unsigned int i;
 
 	if (memory == MAP_FAILED)
 		return -errno;
-	record_counts = memory;
+	thread_counts = memory;
 	doorbell_fds = malloc(nr_doorbells() * sizeof(*doorbell_fds));
 	if (!doorbell_fds)
 		return -ENOMEM;
@@ -119,9 +119,9 @@ void program_unload(void)
 			close(doorbell_fds[i]);
 	free(doorbell_fds);
 	doorbell_fds = NULL;
-	if (record_counts)
-		munmap(record_counts, UMT_SUBSCRIBERS * sizeof(*record_counts));
-	record_counts = NULL;
+	if (thread_counts)
+		munmap(thread_counts, UMT_SUBSCRIBERS * sizeof(*thread_counts));
+	thread_counts = NULL;
 	umt_bpf__destroy(umt_program);
 	umt_program = NULL;
 	memset(taken_indexes, 0, sizeof(taken_indexes));
@@ -232,7 +232,7 @@ static int load_steps(char *why, size_t size)
 	if (error)
 		return why_not(error, "keeping records of threads", why, size);
 	remember_links();
-	error = map_seats();
+	error = map_thread_counts();
 	return error ? why_not(error, "mapping", why, size) : 0;
 }
 
@@ -338,7 +338,7 @@ uint32_t program_map_number(int fd)
 
 bool program_subscriber_lingers(unsigned int index)
 {
-	return __atomic_load_n(&record_counts[index], __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&thread_counts[index], __ATOMIC_ACQUIRE);
 }
 
 static int take_index(struct program_subscriber *subscriber)
@@ -446,12 +446,12 @@ int program_attach(const struct program_subscriber *subscriber, int tid,
 
 	if (fd < 0)
 		return fd;
-	__atomic_fetch_add(&record_counts[subscriber->index], 1,
+	__atomic_fetch_add(&thread_counts[subscriber->index], 1,
 			   __ATOMIC_SEQ_CST);
 	error = bpf_map_update_elem(bpf_map__fd(umt_program->maps.records), &fd,
 				    &record, BPF_NOEXIST);
 	if (error)
-		__atomic_fetch_sub(&record_counts[subscriber->index], 1,
+		__atomic_fetch_sub(&thread_counts[subscriber->index], 1,
 				   __ATOMIC_SEQ_CST);
 	close(fd);
 	return error;
