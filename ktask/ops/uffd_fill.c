@@ -79,8 +79,8 @@ static bool may_serve(struct uffd_job *uffd, uint64_t ns)
 	return true;
 }
 
-static int look_for_faults(struct uffd_job *uffd,
-			   const struct files_buffer *buffer, uint64_t *failed)
+static int poll_faults(struct uffd_job *uffd, const struct files_buffer *buffer,
+		       uint64_t *failed)
 {
 	return may_serve(uffd, 0) ? uffd_serve(uffd, buffer, failed) : 0;
 }
@@ -163,7 +163,7 @@ static int fill_by_blocks(const struct files_buffer *buffer, void *arg)
 			chunk->end - pos < block ? chunk->end - pos : block;
 
 		chunk->failed = pos;
-		error = look_for_faults(uffd, buffer, &chunk->failed);
+		error = poll_faults(uffd, buffer, &chunk->failed);
 		if (!error && uffd->fill->cpu_percent)
 			error = keep_budget(uffd, buffer, &cpu_ns,
 					    &chunk->failed);

@@ -401,7 +401,7 @@ void shim_count(enum shim_call call, const struct shim_work *work);
 struct shim_watched {
 	size_t bytes;
 	size_t touched; /* in order */
-	size_t scattered; /* present otherwise, when last looked at */
+	size_t scattered; /* present otherwise, when last counted */
 	size_t made, wasted;
 	unsigned moving; /* frontiers */
 	bool short_of_memory;

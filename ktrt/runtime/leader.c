@@ -36,7 +36,7 @@ struct watch {
 	uint64_t tasks;
 	bool work; /* tasks that nobody has taken */
 	uint64_t rest_ns; /* when UMT may rest, unless somebody works */
-	unsigned busy_looks; /* since it rests */
+	unsigned busy_polls; /* since it rests */
 	unsigned in_vain; /* stalls that followed a search by all */
 };
 
@@ -343,19 +343,19 @@ static bool is_time(struct watch *watch, uint64_t now)
 }
 
 /* Two looks are at least some milliseconds apart. */
-#define LOOKS_TO_WAKE 2
+#define POLLS_TO_WAKE 2
 
 static void rest_or_not(struct watch *watch, uint64_t now)
 {
 	bool busy = watch->busy_ns == now;
 
 	if (at_load(&rt.resting)) {
-		watch->busy_looks = busy ? watch->busy_looks + 1 : 0;
-		if (watch->busy_looks >= LOOKS_TO_WAKE)
+		watch->busy_polls = busy ? watch->busy_polls + 1 : 0;
+		if (watch->busy_polls >= POLLS_TO_WAKE)
 			umt_rest_ends();
 		return;
 	}
-	watch->busy_looks = 0;
+	watch->busy_polls = 0;
 	if (!busy && now >= watch->rest_ns && !umt_rest())
 		watch->rest_ns = now + at_peek(&rt.rest_after_ns);
 }

@@ -52,8 +52,8 @@ static void body_left(struct guard *guard)
 
 /* Groups were cancelled, or tasks are traced. */
 static int __attribute__((noinline, cold))
-call_looked_at(struct worker *w, const struct ktrt_task *task, ktrt_func func,
-	       void *arg)
+call_checked(struct worker *w, const struct ktrt_task *task, ktrt_func func,
+	     void *arg)
 {
 	if (!(task->flags & TASK_ALWAYS) && task_is_cancelled(task))
 		return -ECANCELED;
@@ -72,7 +72,7 @@ static inline int call_guarded(struct guard *guard, ktrt_func func, void *arg)
 	if (likely(!at_peek(&rt.cancels)))
 		error = func(arg);
 	else
-		error = call_looked_at(w, guard->task, func, arg);
+		error = call_checked(w, guard->task, func, arg);
 	guard->task = NULL;
 	/* In the child of a fork that the body made nothing of this is left. */
 	if (unlikely(at_peek(&rt.generation) != w->generation))

@@ -19,7 +19,7 @@
 static const char usage_text[] =
 	"usage: umt top [options] [--] COMMAND [ARGUMENT...]\n"
 	"       umt top [options] --pid PID\n\n"
-	"Run COMMAND, or look at a process that runs, and show its busiest "
+	"Run COMMAND, or watch a process that runs, and show its busiest "
 	"and\n"
 	"most blocked threads.  Shares are of the time since the last "
 	"picture.\n\n"

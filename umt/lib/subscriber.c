@@ -412,7 +412,7 @@ int subscriber_core_fd(const struct umt *subscriber, int cpu)
 	return __atomic_load_n(&subscriber->core_fds[cpu], __ATOMIC_ACQUIRE);
 }
 
-/* Pairs with the writer, who counts before it looks whether to ring. */
+/* Pairs with the writer, who counts before it checks whether to ring. */
 int umt_core_counts(struct umt *subscriber, int cpu, struct umt_counts *counts)
 {
 	struct umt_core *core;

@@ -25,7 +25,7 @@ static uint64_t nr_handed;
 static uid_t refused_uids[REFUSED_MAX];
 static unsigned int nr_refused;
 
-/* Maps of the program that were looked at. */
+/* Maps of the program that were checked. */
 static unsigned int nr_seen;
 
 void bound_begin(void)

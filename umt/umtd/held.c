@@ -2,8 +2,8 @@
 /*
  * See held.h.  Who holds a map is not told by the kernel, only how many do: less
  * the program's own tables these are clients, for umtd closes what it sends.
- * That costs a look at all maps, and is asked only where somebody would have too
- * much if all that it was ever handed were there.
+ * Counting them reads all maps of the kernel.  So it is done only where a user would
+ * hold too much if all that it was ever handed were still there.
  *
  * Behaves badly: a umtd that is started anew knows nothing of what its
  * predecessor handed out.  Its maps could be found by their names, but not whose

@@ -29,7 +29,7 @@
 /* The program is taken away when nobody has used it for so long. */
 #define LINGER_MS 10000
 #define SYSTEMD_FD 3
-/* Between two looks while there is no descriptor left for a client. */
+/* Between two tries while there is no descriptor left for a client. */
 #define FULL_US 10000
 
 static const char usage_text[] =

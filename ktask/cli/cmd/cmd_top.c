@@ -30,10 +30,10 @@ static const char usage_text[] =
 	"progress, rate, time left, helpers.  On a terminal it is drawn anew\n"
 	"until q or an interrupt ends it.  The first line has the permits: how many\n"
 	"helpers work for this user, of how many the machine allows.\n\n"
-	"  --interval S      seconds between two looks, as 0.5 (default: 1)\n"
-	"  --count N         end after N looks (default: on a terminal never,\n"
+	"  --interval S      seconds between refreshes, as 0.5 (default: 1)\n"
+	"  --count N         end after N refreshes (default: on a terminal never,\n"
 	"                    elsewhere after one)\n"
-	"  --json            look once and print one JSON object\n"
+	"  --json            read once and print one JSON object\n"
 	"  --help            print this\n";
 
 struct settings {
@@ -100,7 +100,7 @@ static void draw_jobs(const struct top *top, bool screen)
 	screen_done();
 }
 
-/* Wait for the next look.  Return: false when there shall be none. */
+/* Wait for the next refresh.  Return: false when there shall be none. */
 static bool wait_for_next(const struct settings *set, bool screen)
 {
 	struct timespec time = { set->interval_ms / 1000,

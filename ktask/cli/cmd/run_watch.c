@@ -42,8 +42,8 @@
 #include "util/proc_stat.h"
 #include "util/run_record.h"
 
-/* A look at all records, should a change have been told by nobody. */
-#define LOOK_MS 1000
+/* All records are polled this often, in case nobody reported a change. */
+#define POLL_MS 1000
 /* A child may not have run yet when its parent is gone. */
 #define CHILD_NS 2000000000u
 #define FDS_MAX 65536
@@ -283,7 +283,7 @@ static bool has_line(uint32_t state)
 }
 
 /* Return: there is, or may be, a process. */
-static bool look_at(uint32_t i)
+static bool poll_process(uint32_t i)
 {
 	struct run_record *record = &all_records->records[i];
 	uint32_t state = atomic_load(&record->state);
@@ -314,13 +314,13 @@ static uint32_t nr_records(void)
 	return nr < RUN_RECORDS_MAX ? nr : RUN_RECORDS_MAX;
 }
 
-static bool look_at_all(void)
+static bool poll_processes(void)
 {
 	uint32_t nr = nr_records();
 	bool any = false;
 
 	for (uint32_t i = 0; i < nr; i++)
-		any |= look_at(i);
+		any |= poll_process(i);
 	return any;
 }
 
@@ -356,13 +356,13 @@ static void watch_all(bool to_stderr)
 	bool any = true;
 
 	while (any) {
-		any = look_at_all();
+		any = poll_processes();
 		if (own_gone) {
 			end_complaints(to_stderr);
 			own_gone = false;
 		}
 		if (any)
-			sleep_ms(LOOK_MS);
+			sleep_ms(POLL_MS);
 	}
 	if (atomic_load(&all_records->missed))
 		run_report_missed(atomic_load(&all_records->missed));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What the parts of `ktask top` share: options and the loop (cmd_top.c), one
- * look at the machine (top_read.c), how it is shown (top_text.c, top_json.c).
+ * snapshot of the machine (top_read.c), how it is shown (top_text.c, top_json.c).
  */
 #ifndef KTASK_CLI_TOP_H
 #define KTASK_CLI_TOP_H
@@ -20,11 +20,11 @@ struct top_job {
 	char user[33];
 	bool bytes; /* an operation of ours: its units are bytes */
 	bool seen; /* its process is, so that its helpers can be found */
-	double rate; /* units a second, since the look before if there was one */
+	double rate; /* units a second, since the snapshot before if there was one */
 	unsigned nodes[TOP_NODES]; /* helpers that run there, by index */
 };
 
-/** One look. */
+/** A snapshot. */
 struct top {
 	struct top_job *jobs;
 	unsigned nr_jobs;
@@ -34,8 +34,8 @@ struct top {
 };
 
 /**
- * top_read - look at all jobs of the machine
- * @before: the look before, for rates; or NULL
+ * top_read - take a snapshot of all jobs of the machine
+ * @before: the snapshot before, for rates; or NULL
  *
  * Return: 0 or -ENOMEM.  To be ended with top_free().
  */
@@ -47,7 +47,7 @@ void top_free(struct top *top);
  * top_kernel_jobs - what ktask.ko does now (top_kernel.c)
  *
  * Return: how many were filled in, at most @capacity; 0 without the module or the right
- * to look.
+ * to read it.
  */
 unsigned top_kernel_jobs(struct ktask_job_info *jobs, unsigned capacity);
 
@@ -55,7 +55,7 @@ unsigned top_kernel_jobs(struct ktask_job_info *jobs, unsigned capacity);
 unsigned top_node(const struct top *top, unsigned index);
 
 /**
- * top_not_seen - what this look may have missed, one line for each @index
+ * top_not_seen - what this snapshot may have missed, one line for each @index
  *
  * Return: @buf, or NULL behind the last.
  */

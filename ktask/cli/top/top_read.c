@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * One look at the jobs of the machine: see top.h.
+ * Takes a snapshot of the jobs of the machine: see top.h.
  *
  * The library knows the jobs; which node a helper is on is read from /proc,
  * where helper threads are called "ktask".  A process with several jobs has
@@ -130,7 +130,7 @@ static void make_printable(char *name, size_t size)
 		strcpy(name, "?");
 }
 
-/* The same job in the look before: what it has to do and who it is agree. */
+/* The same job in the snapshot before: the same process, with the same work. */
 static const struct top_job *find_before(const struct top *before,
 					 const struct ktask_job_info *info)
 {
@@ -185,7 +185,7 @@ static int by_pid(const void *a, const void *b)
 #define KERNEL_JOBS 256
 
 /* There may be more jobs when they are asked for than when they are counted;
- * those are left for the next look. */
+ * those are left for the next snapshot. */
 static int read_jobs(struct top *top)
 {
 	unsigned capacity = ktask_jobs(NULL, 0, NULL) + 16 + KERNEL_JOBS, nr, i;

@@ -17,7 +17,7 @@
 
 #include "kernel/client/device_memory.h"
 
-/* Between looks at signals and at who else wants the CPU. */
+/* Between two checks for signals and for others who want the CPU. */
 #define STEP_BYTES (256ul << 10)
 
 static int clear_chunk(void *start, void *end, void *arg)

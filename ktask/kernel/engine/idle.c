@@ -29,8 +29,8 @@
 #include "kernel/compat.h"
 #include "kernel/engine/idle.h"
 
-/* Looked at for one helper, at most: each costs a cache miss. */
-#define LOOKS_MAX 64
+/* CPUs that are tried for one helper, at most: each costs a cache miss. */
+#define TRIED_MAX 64
 /* Some helper may be on its way from the job before for as long. */
 #define UNHELPED_NS (10 * NSEC_PER_MSEC)
 
@@ -81,7 +81,7 @@ bool idle_may(int nid, const struct cpumask *own, const struct cpumask *only)
 int idle_take(int nid, const struct cpumask *own, const struct cpumask *only)
 {
 	const struct cpumask *node = cpus_of(nid);
-	unsigned int start = READ_ONCE(next_cpu), looks = 0;
+	unsigned int start = READ_ONCE(next_cpu), nr_tried = 0;
 	int cpu, found = -1;
 
 	for_each_cpu_wrap(cpu, own, start)
@@ -91,7 +91,7 @@ int idle_take(int nid, const struct cpumask *own, const struct cpumask *only)
 		if (compat_cpu_idles(cpu) &&
 		    !cpumask_test_and_set_cpu(cpu, &promised_cpus))
 			found = cpu;
-		if (found >= 0 || ++looks == LOOKS_MAX)
+		if (found >= 0 || ++nr_tried == TRIED_MAX)
 			break;
 	}
 	if (cpu < nr_cpu_ids)

@@ -15,7 +15,7 @@
 bool idle_matters(u64 age_ns, bool waits);
 
 /*
- * idle_may - are there CPUs at all that idle_take() looks at?
+ * idle_may - are there CPUs at all that idle_take() may try?
  *
  * Memory alone has none, and a node may be out of reach.
  */
@@ -27,7 +27,7 @@ bool idle_may(int nid, const struct cpumask *own, const struct cpumask *only);
  * @own: one of these
  * @only: NULL, or also one of these
  *
- * Any context.  Looks at a number of CPUs at most, and at others the next time.
+ * Any context.  Tries a limited number of CPUs, and the next ones at the next call.
  *
  * Return: it, promised until idle_put(); -1: none was found.
  */

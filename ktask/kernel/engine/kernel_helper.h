@@ -50,7 +50,7 @@ struct helper *helper_make(int nid);
 void helper_end(struct helper *h);
 
 /*
- * A caller looks at its helper when that may have left the item already:
+ * A caller uses its helper when that may have left the item already:
  * helper_get - by whoever submits an item
  * helper_put - when it is cancelled, or has been waited for
  *

@@ -30,10 +30,10 @@
 #include "kernel/engine/kernel_helper.h"
 #include "kernel/engine/process_helper.h"
 
-/* A caller looks this long for a chunk to end before it lends and sleeps, */
+/* A caller spins this long for a chunk to end before it lends and sleeps, */
 #define WAIT_SPIN_NS 20000
-/* and then looks this often whether its own priority has changed. */
-#define WAIT_LOOK_MS 5
+/* and then checks this often whether its own priority has changed. */
+#define WAIT_POLL_MS 5
 /* How long what found no helper waits before it asks again. */
 #define LATER_MS 20
 /* Helpers that are there before anybody asks: what a job starts with. */
@@ -436,7 +436,7 @@ static bool spin_for(struct pool_item *item)
 
 static bool lend_and_wait(struct pool_item *item, bool killable)
 {
-	unsigned long look = msecs_to_jiffies(WAIT_LOOK_MS);
+	unsigned long interval = msecs_to_jiffies(WAIT_POLL_MS);
 	struct prio given = { .rt = -1 };
 	bool lent = false;
 
@@ -447,7 +447,7 @@ static bool lend_and_wait(struct pool_item *item, bool killable)
 		/* It may wait for a page that this process would have brought. */
 		if (killable && fatal_signal_pending(current))
 			helper_kill(item->helper, item);
-	} while (!wait_for_completion_timeout(&item->done, look));
+	} while (!wait_for_completion_timeout(&item->done, interval));
 	return lent;
 }
 

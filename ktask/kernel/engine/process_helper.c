@@ -36,10 +36,10 @@
 #if COMPAT_PROCESS_HELPERS
 #include <linux/sched/vhost_task.h>
 
-/* How often one is looked at that has ended and is not gone. */
+/* Intervals of polling whether a thread that ended is gone. */
 #define GONE_FIRST_US 10
 #define GONE_LAST_US 10000
-/* How often one that is to be stopped looks whether it was, at least. */
+/* A thread that is to be stopped checks at least this often whether it was. */
 #define AWAIT_STOP (HZ / 10)
 
 /* Ends them: see process_helper_end(). */
@@ -92,7 +92,7 @@ static void place_thread(struct helper *h)
  * vhost_task_stop() waits for the helper's end, and the kernel calls who waits so
  * for minutes hung; a helper whose process is stopped ends when that goes on.  So
  * it is called when the helper is here, where nothing stops it, and woken by
- * that it ends before it looks at signals again: one that ends takes part in a stop.
+ * that it ends before it checks signals again: one that ends takes part in a stop.
  */
 static void await_stop(struct process_helper *w)
 {

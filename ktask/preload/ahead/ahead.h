@@ -9,7 +9,7 @@
  *	allocation_calls.c  malloc and its kin, which make most of them
  *	ahead_page_size.c   whether huge pages are advised for what lies ahead
  *	make_ahead.c        a job of the library makes a window
- *	ahead_watcher.c     the thread that looks, decides and begins the jobs
+ *	ahead_watcher.c     the thread that polls, decides and begins the jobs
  *
  * What the rest of the shim sees is in preload/shim.h: shim_ahead_*().
  *

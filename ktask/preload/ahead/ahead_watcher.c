@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The watcher: a thread that looks where large mappings are touched, decides how far
+ * The watcher: a thread that polls where large mappings are touched, decides how far
  * ahead they are made, and has helpers do it.  It makes no page itself.
  *
  * A process gets one with its first large mapping, and none where it could do no
  * good or could be noticed in a limit: one CPU, a limit on the address space or on
  * data, a memory policy, Linux before 5.14.  It ends at once where the kernel promises
  * no more memory than there is.  It sleeps on one word while there is
- * nothing to watch.  Where nothing moves it looks ever more rarely, at last every 50 ms.
+ * nothing to watch.  Where nothing moves it polls ever more rarely, at last every 50 ms.
  *
  * It has the priority of the process, as helpers have that wait: a thread of the
  * lowest priority would delay the end of the process on a busy machine.  It works
@@ -47,15 +47,15 @@
 
 #define STACK_BYTES ((size_t)256 << 10)
 
-/* Between two looks at a mapping: at first, at last, and how it grows. */
+/* Between two polls of a mapping: at first, at last, and how it grows. */
 #define DELAY_MIN_NS 100000
 #define DELAY_MAX_NS 50000000
 #define DELAY_GROWTH 4
-/* Between two looks at all of its pages, and for each time that one takes. */
+/* Between two scans of all of its pages, and a multiple of what one takes. */
 #define SCAN_MIN_NS 500000
 #define SCAN_MAX_NS 200000000
 #define SCAN_TIMES 50
-/* At least so long while a window is made, whose end wakes the watcher: each look may
+/* At least so long while a window is made, whose end wakes the watcher: each poll may
  * take the CPU of the helper that makes it. */
 #define WORKING_NS 4000000
 /* Windows in a row for which there was no helper: nobody is asked for so long, at
@@ -87,8 +87,8 @@ static uint64_t now_ns(void)
 
 /* ---- one mapping ---- */
 
-static int look_at_pages(void *arg, size_t first, size_t nr,
-			 unsigned char *present)
+static int read_present_pages(void *arg, size_t first, size_t nr,
+			      unsigned char *present)
 {
 	const struct large_mapping *mapping = arg;
 	void *at = (void *)(mapping->start + first * AHEAD_PAGE_BYTES);
@@ -104,7 +104,7 @@ static void begin_watching(struct large_mapping *mapping, uint64_t now)
 	touch_tracker_init(&mapping->tracker, nr_pages,
 			   mapping->start / AHEAD_PAGE_BYTES %
 				   AHEAD_BLOCK_PAGES,
-			   look_at_pages, mapping);
+			   read_present_pages, mapping);
 	mapping->since_ns = now;
 	mapping->due_ns = now;
 	mapping->scan_due_ns = now;
@@ -219,7 +219,7 @@ static void plan_pause(struct large_mapping *mapping, uint64_t now)
 	mapping->due_ns = now + mapping->pause_ns;
 }
 
-static void plan_look(struct large_mapping *mapping, bool moved, uint64_t now)
+static void plan_poll(struct large_mapping *mapping, bool moved, uint64_t now)
 {
 	if (moved)
 		mapping->delay_ns = DELAY_MIN_NS;
@@ -232,7 +232,7 @@ static void plan_look(struct large_mapping *mapping, bool moved, uint64_t now)
 		mapping->due_ns = now + WORKING_NS;
 }
 
-static void look_at_mapping(struct large_mapping *mapping, uint64_t now)
+static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 {
 	bool working = atomic_load(&mapping->job);
 	int moved = touch_tracker_follow(&mapping->tracker);
@@ -256,7 +256,7 @@ static void look_at_mapping(struct large_mapping *mapping, uint64_t now)
 	}
 	if (!working)
 		begin_window(mapping, now);
-	plan_look(mapping, moved || found, now);
+	plan_poll(mapping, moved || found, now);
 }
 
 /* What the report tells of it. */
@@ -326,7 +326,7 @@ static bool is_window_done(const struct large_mapping *mapping)
 	return atomic_load(&mapping->job) && !atomic_load(&mapping->nr_blocks);
 }
 
-/* Return: when it is to be looked at next; UINT64_MAX: never. */
+/* Return: when it is to be polled next; UINT64_MAX: never. */
 static uint64_t serve_mapping(struct large_mapping *mapping, uint64_t now)
 {
 	switch (atomic_load(&mapping->state)) {
@@ -344,7 +344,7 @@ static uint64_t serve_mapping(struct large_mapping *mapping, uint64_t now)
 	    !atomic_load(&mapping->job))
 		return UINT64_MAX;
 	if (now >= mapping->due_ns || is_window_done(mapping))
-		look_at_mapping(mapping, now);
+		poll_mapping(mapping, now);
 	return mapping->due_ns;
 }
 

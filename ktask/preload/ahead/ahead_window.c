@@ -6,7 +6,7 @@
 #define FIRST_PART 16
 #define FIRST_LEAST AHEAD_BLOCK_PAGES
 #define FIRST_MOST (8 * AHEAD_BLOCK_PAGES)
-/* 64 MiB: 20 to 80 ms of one thread, after which somebody looks again. */
+/* 64 MiB: 20 to 80 ms of one thread, after which the watcher polls again. */
 #define WINDOW_MOST (32 * AHEAD_BLOCK_PAGES)
 
 static size_t lesser_of(size_t a, size_t b)

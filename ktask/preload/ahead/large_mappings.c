@@ -9,8 +9,8 @@
 #include "preload/ahead/ahead.h"
 #include "preload/shim.h"
 
-/* Who stops a mapping looks so often without sleeping, then every so often: pages
- * are made in pieces of some 100 us. */
+/* Whoever stops a mapping polls SPINS times without sleeping, then every POLL_NS.
+ * Pages are made in pieces of some 100 us. */
 #define SPINS 2000
 #define POLL_NS 50000
 

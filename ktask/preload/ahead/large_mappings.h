@@ -43,7 +43,7 @@ struct large_mapping {
 	_Atomic int advice; /* enum mapping_advice */
 	_Atomic bool advised; /* by us: huge pages for a part of it */
 	atomic_uint
-		nr_making; /* threads that make pages, or are about to look */
+		nr_making; /* threads that make pages, or are about to check */
 	atomic_ulong made_pages;
 
 	/* The watcher's. */
@@ -52,7 +52,7 @@ struct large_mapping {
 	uint64_t since_ns, due_ns, scan_due_ns;
 	uint64_t delay_ns, scan_delay_ns;
 	uint64_t helped_ns; /* when a helper had a CPU for a whole window */
-	uint64_t pause_ns; /* before the next look, where there were none */
+	uint64_t pause_ns; /* before the next poll, where there were none */
 	struct ktask_job *_Atomic job;
 	struct ktask_result result;
 	/* Of the job, and constant while it runs. */

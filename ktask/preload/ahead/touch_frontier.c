@@ -10,8 +10,8 @@
 
 #include "preload/ahead/touch_frontier.h"
 
-/* Pages that are looked at with one call. */
-#define LOOK_PAGES ((size_t)4096)
+/* Pages whose presence one call reads, at most. */
+#define POLL_PAGES ((size_t)4096)
 /* A run of fewer pages has no edges: 1 MiB, three where a touch makes 2 MiB. */
 #define RUN_PAGES ((size_t)256)
 #define RUN_UNITS 3
@@ -21,10 +21,11 @@
 #define MOVED_PAGES ((size_t)64)
 
 void touch_tracker_init(struct touch_tracker *tracker, size_t nr_pages,
-			size_t phase, ahead_look_func look, void *arg)
+			size_t phase, ahead_present_func read_present,
+			void *arg)
 {
 	memset(tracker, 0, sizeof(*tracker));
-	tracker->look = look;
+	tracker->read_present = read_present;
 	tracker->arg = arg;
 	tracker->nr_pages = nr_pages;
 	tracker->phase = phase;
@@ -32,16 +33,16 @@ void touch_tracker_init(struct touch_tracker *tracker, size_t nr_pages,
 	tracker->first = ahead_first_pages(nr_pages);
 }
 
-/* ---- looking ---- */
+/* ---- reading what is present ---- */
 
 /* Return: how many of @nr pages from @at on, in that direction, are present without
  * a hole; or an error. */
 static long count_run(struct touch_tracker *tracker, bool down, size_t at,
 		      size_t nr)
 {
-	unsigned char present[LOOK_PAGES];
+	unsigned char present[POLL_PAGES];
 	size_t first = down ? tracker->nr_pages - at - nr : at;
-	int error = tracker->look(tracker->arg, first, nr, present);
+	int error = tracker->read_present(tracker->arg, first, nr, present);
 	size_t run = 0;
 
 	if (error)
@@ -67,7 +68,7 @@ static long find_absent(struct touch_tracker *tracker, bool down, size_t at,
 		at += (size_t)run;
 		if ((size_t)run < nr)
 			break;
-		most = 2 * most > LOOK_PAGES ? LOOK_PAGES : 2 * most;
+		most = 2 * most > POLL_PAGES ? POLL_PAGES : 2 * most;
 	}
 	return (long)at;
 }
@@ -372,8 +373,8 @@ static int take_run(struct touch_tracker *tracker, size_t start, size_t end)
 static int scan_piece(struct touch_tracker *tracker, size_t first, size_t nr,
 		      size_t *run)
 {
-	unsigned char present[LOOK_PAGES];
-	int error = tracker->look(tracker->arg, first, nr, present);
+	unsigned char present[POLL_PAGES];
+	int error = tracker->read_present(tracker->arg, first, nr, present);
 	int found = 0;
 
 	for (size_t i = 0; !error && i < nr; i++) {
@@ -393,8 +394,8 @@ static int scan_gap(struct touch_tracker *tracker, size_t start, size_t end)
 	size_t run = AHEAD_NOWHERE;
 	int found = 0;
 
-	for (size_t at = start; at < end; at += LOOK_PAGES) {
-		size_t nr = end - at < LOOK_PAGES ? end - at : LOOK_PAGES;
+	for (size_t at = start; at < end; at += POLL_PAGES) {
+		size_t nr = end - at < POLL_PAGES ? end - at : POLL_PAGES;
 		int now = scan_piece(tracker, at, nr, &run);
 
 		if (now < 0)

@@ -37,8 +37,8 @@
  * Fill in for each of @nr pages from @first on whether it is present (bit 0).
  * Return: 0, or an error: the mapping is not what it was.
  */
-typedef int (*ahead_look_func)(void *arg, size_t first, size_t nr,
-			       unsigned char *present);
+typedef int (*ahead_present_func)(void *arg, size_t first, size_t nr,
+				  unsigned char *present);
 
 struct touch_frontier {
 	size_t origin; /* where its run began */
@@ -54,7 +54,7 @@ struct touch_frontier {
 };
 
 struct touch_tracker {
-	ahead_look_func look;
+	ahead_present_func read_present;
 	void *arg;
 	size_t nr_pages;
 	size_t phase; /* of the first page in its block */
@@ -80,12 +80,13 @@ struct touch_window {
  * @phase: number of the mapping's first page in its block of 512
  */
 void touch_tracker_init(struct touch_tracker *tracker, size_t nr_pages,
-			size_t phase, ahead_look_func look, void *arg);
+			size_t phase, ahead_present_func read_present,
+			void *arg);
 
 /**
  * touch_tracker_follow - see how far the frontiers have moved
  *
- * Return: whether any has, or a negative error of the look function.
+ * Return: whether any has, or a negative error of read_present().
  */
 int touch_tracker_follow(struct touch_tracker *tracker);
 

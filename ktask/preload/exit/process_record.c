@@ -151,7 +151,7 @@ void shim_record_fork(void)
 		return;
 	child_record = run_record_take(all_records, RUN_FORKING, shim_owner(),
 				       shim_program_name());
-	/* The watcher looks by itself as well, only later. */
+	/* The watcher polls as well, only later. */
 	if (child_record && shim_filter_allows())
 		run_records_wake(all_records);
 }

@@ -59,7 +59,7 @@
 /* 2 to 3 ms of 4 KiB pages: so long somebody may have to wait. */
 #define BLOCK_BYTES ((size_t)8 << 20)
 #define DELAY_NS 1000000
-/* How often somebody looks who waits for another that ends a job. */
+/* Whoever waits for another thread that ends a job polls this often. */
 #define HELD_POLL_NS 50000
 
 enum state { FREE, CLAIMED, STARTING, DOOMED, RUNNING, HELD };
@@ -70,7 +70,7 @@ struct prefault {
 	_Atomic size_t len;
 	struct ktask_job *job;
 	size_t nr_blocks;
-	atomic_uint nr_making; /* threads in a block, or about to look */
+	atomic_uint nr_making; /* threads in a block, or about to check */
 	atomic_bool delayed;
 	struct ktask_result result;
 };

@@ -50,7 +50,7 @@ struct play {
 	unsigned speed; /* pages a turn */
 };
 
-static int look_at(void *arg, size_t first, size_t nr, unsigned char *to)
+static int read_present(void *arg, size_t first, size_t nr, unsigned char *to)
 {
 	const struct play *play = arg;
 
@@ -232,8 +232,8 @@ static void play_pattern(struct play *play)
 {
 	memset(present, 0, sizeof(present));
 	memset(touched, 0, sizeof(touched));
-	touch_tracker_init(&play->tracker, play->nr_pages, play->phase, look_at,
-			   play);
+	touch_tracker_init(&play->tracker, play->nr_pages, play->phase,
+			   read_present, play);
 	play->tracker.unit = play->unit;
 	choose_places(play);
 	for (unsigned turn = 0; turn < 20000 && !is_over(play); turn++) {
@@ -323,7 +323,7 @@ static void who_begins_at_an_end_is_found_at_once(void **unused)
 		struct touch_tracker *tracker = &play.tracker;
 
 		memset(present, 0, sizeof(present));
-		touch_tracker_init(tracker, PAGES_MAX, 0, look_at, &play);
+		touch_tracker_init(tracker, PAGES_MAX, 0, read_present, &play);
 		assert_int_equal(touch_tracker_probe(tracker), 0);
 		for (size_t i = 0; i < 1000; i++)
 			present[touch_page(PAGES_MAX, down, i)] = 1;

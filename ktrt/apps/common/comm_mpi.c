@@ -16,8 +16,8 @@
 
 #include "comm.h"
 
-/* How long the mover sleeps between looks: short against a message over a
- * network, long against a look (1 to 2 us). */
+/* How long the mover sleeps between polls: short against a message over a
+ * network, long against a poll (1 to 2 us). */
 #define POLL_NS 20000
 
 struct message {
