@@ -38,7 +38,7 @@ void umt_block_begin(void)
 {
 	struct soft_thread *self = soft_self(&explicit_threads);
 
-	if (!self || self->depth++)
+	if (!self || self->nesting++)
 		return;
 	thread_lock();
 	/* It may have moved since it was counted. */
@@ -51,7 +51,7 @@ void umt_block_end(void)
 {
 	struct soft_thread *self = soft_self(&explicit_threads);
 
-	if (!self || !self->depth || --self->depth)
+	if (!self || !self->nesting || --self->nesting)
 		return;
 	thread_lock();
 	soft_ready(self, sched_getcpu());

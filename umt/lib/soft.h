@@ -21,7 +21,7 @@ struct soft_thread {
 	int nr;
 	int cpu;
 	bool counted;
-	int depth; /* explicit: of umt_block_begin() */
+	int nesting; /* explicit: of umt_block_begin() */
 	int fd; /* perf */
 	uint64_t serial; /* perf: never given anew */
 	void *buffer; /* perf */

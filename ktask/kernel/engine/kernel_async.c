@@ -140,8 +140,9 @@ int ktask_wait(struct ktask_job *job)
 	WRITE_ONCE(job->job.client, ktask_task());
 	kt_store(&job->job.ctx.detached, false);
 	if (outer)
-		WRITE_ONCE(job->job.depth,
-			   max(job->job.depth, READ_ONCE(outer->depth) + 1));
+		WRITE_ONCE(
+			job->job.nesting,
+			max(job->job.nesting, READ_ONCE(outer->nesting) + 1));
 	job_work(&job->job);
 	error = job_end(&job->job);
 	kvfree(job);

@@ -243,8 +243,8 @@ unsigned int kt_host_allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 
 /* ---- stages ---- */
 
-/* Any static address names a class of locks: one for each thread function, and
- * depth, since a chunk may run a job of its own kind. */
+/* Any static address can be the key of a lock class.  Each thread function has a
+ * class, and each nesting level a subclass: a chunk may run a job of its own kind. */
 static void init_lockdep(struct kernel_job *job)
 {
 	lockdep_init_map(&job->lockdep, "ktask",

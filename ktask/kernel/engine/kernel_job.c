@@ -97,7 +97,7 @@ static void init_state(struct kernel_job *job, const struct ktask_ctl *ctl)
 	job->cpus = NULL;
 	job->group = NULL;
 	job->scope = inherit_scope();
-	job->depth = 0;
+	job->nesting = 0;
 	job->share_entry = -1;
 }
 
@@ -181,7 +181,7 @@ void job_begin(struct kernel_job *job, bool detached)
 	unsigned int max;
 
 	/* Another thread may wait for the outer one meanwhile: ktask_wait(). */
-	job->depth = outer ? READ_ONCE(outer->depth) + 1 : 0;
+	job->nesting = outer ? READ_ONCE(outer->nesting) + 1 : 0;
 	ctx->detached = detached;
 	/* One that is started may outlive the chunk it is begun in. */
 	max = kt_context_size(ctx, max_threads(job->ctl),

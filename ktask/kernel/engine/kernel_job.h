@@ -42,7 +42,7 @@ struct kernel_job {
 	const struct cpumask *cpus; /* its starter's; NULL: the caller's; C */
 	struct cgroup_subsys_state *group; /* the same, if @cpus are set; C */
 	unsigned int scope; /* PF_*: what the caller may not allocate; A */
-	unsigned int depth; /* jobs around its caller, or who began it; A */
+	unsigned int nesting; /* jobs around its caller, or who began it; A */
 	int share_entry; /* of shares_register(), or -1; B */
 	pid_t pid; /* of the one that began it, if it may have helpers; B */
 	char comm[TASK_COMM_LEN]; /* for people; B */
@@ -111,7 +111,7 @@ struct kernel_job *job_current(void);
 static inline void job_lock_map(struct kernel_job *job)
 {
 	lock_acquire_exclusive(&job->lockdep,
-			       min_t(unsigned int, READ_ONCE(job->depth),
+			       min_t(unsigned int, READ_ONCE(job->nesting),
 				     MAX_LOCKDEP_SUBCLASSES - 1),
 			       0, NULL, _THIS_IP_);
 }
