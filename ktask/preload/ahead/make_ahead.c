@@ -25,8 +25,8 @@
 #include "util/clock.h"
 
 #define PIECE_PAGES ((size_t)64)
-/* So much must be left besides all that the program may touch of what is watched. */
-#define SPARE_BYTES ((size_t)32 << 20)
+/* This much must be left after the program has touched all that is watched. */
+#define RESERVE_BYTES ((size_t)32 << 20)
 /* No machine touches more bytes in a nanosecond. */
 #define TOUCHED_PER_NS 64
 #define NODES_MAX 1024
@@ -246,16 +246,16 @@ static int find_node(const struct large_mapping *mapping)
 }
 
 /*
- * All that is watched may be touched yet; beyond that nothing is made.  To read how
- * much there is takes 0.1 ms.  It is read again as soon as all that was to spare may
- * have been used up since.
+ * Is there memory for all of what is watched, which the program may still touch, and
+ * a reserve?  Reading how much memory is available takes 0.1 ms.  So it is read again
+ * only when the program may have used up since then what exceeded the need.
  */
 static bool has_memory(void)
 {
 	static size_t available; /* the watcher's */
 	static uint64_t read_ns;
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	size_t needed = large_mappings_untouched() + SPARE_BYTES;
+	size_t needed = large_mappings_untouched() + RESERVE_BYTES;
 
 	if (available < needed + (now_ns - read_ns) * TOUCHED_PER_NS) {
 		available = shim_available_bytes();

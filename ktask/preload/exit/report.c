@@ -83,8 +83,8 @@ static atomic_flag was_reported = ATOMIC_FLAG_INIT;
 static int report_fd = -1;
 
 /* A second descriptor for stderr: many programs close theirs in atexit(). */
-static int spare_fd = -1;
-static struct stat spare_stat;
+static int stderr_copy = -1;
+static struct stat stderr_stat;
 
 static bool to_stderr(void)
 {
@@ -100,11 +100,11 @@ void shim_report_init(bool dry)
 		return;
 	/* High, so that programs find their usual numbers free. */
 	if (dry || to_stderr())
-		spare_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
-	if (spare_fd < 0)
-		spare_fd = STDERR_FILENO;
-	if (fstat(spare_fd, &spare_stat))
-		spare_fd = -1;
+		stderr_copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 200);
+	if (stderr_copy < 0)
+		stderr_copy = STDERR_FILENO;
+	if (fstat(stderr_copy, &stderr_stat))
+		stderr_copy = -1;
 }
 
 /* The program may have opened a file of its own there. */
@@ -112,16 +112,18 @@ static bool is_stderr(int fd)
 {
 	struct stat now;
 
-	return fd >= 0 && !fstat(fd, &now) && now.st_dev == spare_stat.st_dev &&
-	       now.st_ino == spare_stat.st_ino;
+	return fd >= 0 && !fstat(fd, &now) &&
+	       now.st_dev == stderr_stat.st_dev &&
+	       now.st_ino == stderr_stat.st_ino;
 }
 
-/* Many programs close all descriptors above stderr, the spare too. */
+/* Many programs close all descriptors above stderr, the copy too. */
 static int stderr_fd(void)
 {
-	if (is_stderr(spare_fd))
-		return spare_fd;
-	return spare_fd >= 0 && is_stderr(STDERR_FILENO) ? STDERR_FILENO : -1;
+	if (is_stderr(stderr_copy))
+		return stderr_copy;
+	return stderr_copy >= 0 && is_stderr(STDERR_FILENO) ? STDERR_FILENO
+							    : -1;
 }
 
 /* A pipe that nobody reads, or not fast enough, gets nothing: see ktask-run(1). */

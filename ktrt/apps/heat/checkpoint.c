@@ -39,8 +39,8 @@ struct header {
 #define HEADER_SUMMED offsetof(struct header, header_sum)
 
 /* A block's memory, while it is not in use. */
-struct spare {
-	struct spare *next;
+struct free_block {
+	struct free_block *next;
 };
 
 struct checkpoints {
@@ -52,7 +52,7 @@ struct checkpoints {
 	unsigned begun; /* how many */
 	_Atomic uint64_t bytes; /* written */
 	pthread_mutex_t lock;
-	struct spare *spares;
+	struct free_block *free_blocks;
 };
 
 struct checkpoint {
@@ -114,25 +114,25 @@ static void unpack_area(const struct grid *grid, const struct area *area,
 
 /* ---- memory for blocks: as many as were ever written at once ---- */
 
-static void *take_spare(struct checkpoints *all)
+static void *take_block(struct checkpoints *all)
 {
-	struct spare *spare;
+	struct free_block *block;
 
 	pthread_mutex_lock(&all->lock);
-	spare = all->spares;
-	if (spare)
-		all->spares = spare->next;
+	block = all->free_blocks;
+	if (block)
+		all->free_blocks = block->next;
 	pthread_mutex_unlock(&all->lock);
-	return spare ? spare : disk_alloc(block_bytes(all->grid));
+	return block ? block : disk_alloc(block_bytes(all->grid));
 }
 
-static void keep_spare(struct checkpoints *all, void *memory)
+static void keep_block(struct checkpoints *all, void *memory)
 {
-	struct spare *spare = memory;
+	struct free_block *block = memory;
 
 	pthread_mutex_lock(&all->lock);
-	spare->next = all->spares;
-	all->spares = spare;
+	block->next = all->free_blocks;
+	all->free_blocks = block;
 	pthread_mutex_unlock(&all->lock);
 }
 
@@ -166,7 +166,7 @@ static void part_path(const struct checkpoints *all, unsigned nr, char *path)
 void checkpoints_close(struct checkpoints *all)
 {
 	char path[PATH_MAX];
-	struct spare *spare;
+	struct free_block *block;
 
 	if (!all)
 		return;
@@ -174,9 +174,9 @@ void checkpoints_close(struct checkpoints *all)
 		part_path(all, i, path);
 		unlink(path);
 	}
-	while ((spare = all->spares)) {
-		all->spares = spare->next;
-		free(spare);
+	while ((block = all->free_blocks)) {
+		all->free_blocks = block->next;
+		free(block);
 	}
 	pthread_mutex_destroy(&all->lock);
 	free(all);
@@ -251,7 +251,7 @@ int checkpoint_copy(struct checkpoint *checkpoint, unsigned row, unsigned col)
 	/* Its end would be lost anyway. */
 	if (checkpoint->error)
 		return checkpoint->error;
-	copy = take_spare(checkpoint->all);
+	copy = take_block(checkpoint->all);
 	if (!copy)
 		return note_error(checkpoint, -ENOMEM);
 	pack_area(grid, &area, copy, bytes);
@@ -274,7 +274,7 @@ int checkpoint_write(struct checkpoint *checkpoint, unsigned row, unsigned col)
 	if (!error)
 		error = disk_write(checkpoint->fd, copy, bytes,
 				   block_offset(grid, index));
-	keep_spare(checkpoint->all, copy);
+	keep_block(checkpoint->all, copy);
 	checkpoint->copies[index] = NULL;
 	if (!error)
 		checkpoint->all->bytes += bytes;
