@@ -39,12 +39,12 @@ static unsigned int threads_of(struct cgroup_subsys_state *css,
 			       struct cftype *quota, struct cftype *period)
 {
 	s64 us = quota->read_s64(css, quota);
-	struct kt_quota room = {};
+	struct kt_quota capacity = {};
 
 	if (us < 0)
 		return UINT_MAX;
-	room.milli = kt_quota_milli(us, period->read_u64(css, period));
-	return kt_quota_most(&room);
+	capacity.milli = kt_quota_milli(us, period->read_u64(css, period));
+	return kt_quota_most(&capacity);
 }
 
 /* Under RCU, or while the group is held. */

@@ -44,19 +44,19 @@ size_t ahead_window_pages(const struct ahead_budget *budget, size_t last,
 {
 	size_t share = allowed_pages(budget);
 	size_t pages = last ? 2 * last : AHEAD_BLOCK_PAGES;
-	size_t room;
+	size_t capacity;
 
 	/* Frontiers that came first leave something to the others. */
 	if (budget->frontiers)
 		share /= budget->frontiers;
-	room = lesser_of(ahead_left_pages(budget),
-			 share > own ? share - own : 0);
+	capacity = lesser_of(ahead_left_pages(budget),
+			     share > own ? share - own : 0);
 	pages = lesser_of(lesser_of(pages, WINDOW_MOST), share / 2);
 	if (pages < AHEAD_BLOCK_PAGES)
 		pages = AHEAD_BLOCK_PAGES;
-	/* There will be room when the program has come further: a small window now
+	/* There will be memory when the program has come further: a small window now
 	 * would cost as much as a large one then. */
-	if (room < pages)
-		pages = own ? 0 : room;
+	if (capacity < pages)
+		pages = own ? 0 : capacity;
 	return whole_blocks(pages);
 }
