@@ -38,7 +38,7 @@ size_t piece_size(const struct piece_limits *limits, double sec_per_byte,
 	return min_bytes(bytes, left_bytes);
 }
 
-double piece_learn(double sec_per_byte, size_t bytes, double sec)
+double piece_cost(double sec_per_byte, size_t bytes, double sec)
 {
 	double now = sec / (double)bytes;
 

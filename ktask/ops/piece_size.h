@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How much a device is given in one call, so that the call takes no longer than
- * a stall budget.  Pure: knows neither clock nor device.
+ * How many bytes a device is given in one call, so that the call takes no longer
+ * than a stall budget.  Pure: knows neither clock nor device.
  *
- * Half of the budget is aimed at, since a call may take twice as long as the last
- * one did for the same bytes.  The dearest byte counts: a cost that rises is taken
- * at once, one that falls by a quarter with each call.
+ * The aim is half of the budget, since a call may take twice as long as the last
+ * one did for the same bytes.  A higher cost per byte is taken over at once; from a
+ * lower one a quarter of the difference is, with each call.
  *
- * Behaves badly where a call costs much whatever its size: the cost of a byte then
- * looks high in the first calls, and the pieces take a few calls to grow.
+ * Behaves badly where a call costs much whatever its size: the cost per byte then
+ * seems high in the first calls, and the pieces take a few calls to grow.
  */
 #ifndef OPS_PIECE_SIZE_H
 #define OPS_PIECE_SIZE_H
@@ -23,9 +23,9 @@ struct piece_limits {
 
 /**
  * piece_size - bytes of the next piece
- * @sec_per_byte: piece_learn(); 0 before the first call
- * @last_bytes: of the piece before, 0 if there was none: at most four times as
- *	much follows
+ * @sec_per_byte: from piece_cost(); 0 before the first call
+ * @last_bytes: of the piece before, 0 if there was none; the next one is at most
+ *	four times as large
  * @left_bytes: at least 1
  *
  * Return: a multiple of the unit, or @left_bytes.
@@ -33,7 +33,7 @@ struct piece_limits {
 size_t piece_size(const struct piece_limits *limits, double sec_per_byte,
 		  size_t last_bytes, size_t left_bytes);
 
-/** piece_learn - what a byte costs, after @bytes of them took @sec */
-double piece_learn(double sec_per_byte, size_t bytes, double sec);
+/** piece_cost - seconds per byte to go on with, after @bytes took @sec */
+double piece_cost(double sec_per_byte, size_t bytes, double sec);
 
 #endif /* OPS_PIECE_SIZE_H */

@@ -137,7 +137,7 @@ static void note_success(struct ktask_registration *registration,
 		(struct piece){ start, end };
 	registration->bytes += bytes;
 	registration->last_bytes = bytes;
-	registration->sec_per_byte = piece_learn(
+	registration->sec_per_byte = piece_cost(
 		registration->sec_per_byte, bytes, (double)took->wall_ns / 1e9);
 	if (bytes > registration->largest_bytes)
 		registration->largest_bytes = bytes;

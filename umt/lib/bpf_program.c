@@ -202,7 +202,7 @@ static bool links_are_ours(void)
 	return true;
 }
 
-static void remember_links(void)
+static void record_links(void)
 {
 	int fds[PROGRAM_LINKS_MAX], nr = program_links(fds);
 
@@ -231,7 +231,7 @@ static int load_steps(char *why, size_t size)
 	error = try_record();
 	if (error)
 		return why_not(error, "keeping records of threads", why, size);
-	remember_links();
+	record_links();
 	error = map_thread_counts();
 	return error ? why_not(error, "mapping", why, size) : 0;
 }
@@ -269,7 +269,7 @@ int program_watch(bool on)
 	error = umt_bpf__attach(umt_program);
 	if (error)
 		umt_bpf__detach(umt_program);
-	remember_links();
+	record_links();
 	libbpf_set_print(before);
 	return error;
 }

@@ -54,7 +54,7 @@ size_t ahead_window_pages(const struct ahead_budget *budget, size_t last,
 	pages = lesser_of(lesser_of(pages, WINDOW_MOST), share / 2);
 	if (pages < AHEAD_BLOCK_PAGES)
 		pages = AHEAD_BLOCK_PAGES;
-	/* There will be memory when the program has come further: a small window now
+	/* More will be allowed when the program has come further: a small window now
 	 * would cost as much as a large one then. */
 	if (capacity < pages)
 		pages = own ? 0 : capacity;

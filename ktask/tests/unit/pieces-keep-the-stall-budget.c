@@ -17,18 +17,18 @@ static const struct piece_limits any = { 1, 0, BUDGET_SEC };
 static size_t settle(const struct piece_limits *limits, double sec_per_byte,
 		     double *longest_sec)
 {
-	double learnt = 0;
+	double cost = 0;
 	size_t bytes = 0;
 
 	*longest_sec = 0;
 	for (int i = 0; i < 100; i++) {
 		double sec;
 
-		bytes = piece_size(limits, learnt, bytes, 1000 * GIB);
+		bytes = piece_size(limits, cost, bytes, 1000 * GIB);
 		sec = (double)bytes * sec_per_byte;
 		if (sec > *longest_sec)
 			*longest_sec = sec;
-		learnt = piece_learn(learnt, bytes, sec);
+		cost = piece_cost(cost, bytes, sec);
 	}
 	return bytes;
 }
@@ -58,22 +58,22 @@ static void first_pieces_are_small_and_grow_by_steps(void **state)
 
 static void slower_calls_shrink_pieces_at_once(void **state)
 {
-	double learnt = piece_learn(1e-12, GIB, 0.5);
+	double cost = piece_cost(1e-12, GIB, 0.5);
 
-	assert_true(learnt * (double)GIB > 0.49);
-	assert_in_range(piece_size(&any, learnt, GIB, GIB), GIB / 21,
+	assert_true(cost * (double)GIB > 0.49);
+	assert_in_range(piece_size(&any, cost, GIB, GIB), GIB / 21,
 			GIB / 20 + MIB);
 }
 
 static void faster_calls_are_believed_slowly(void **state)
 {
-	double learnt = 1e-9;
+	double cost = 1e-9;
 
-	learnt = piece_learn(learnt, MIB, 0);
-	assert_true(learnt > 0.7e-9 && learnt < 0.8e-9);
+	cost = piece_cost(cost, MIB, 0);
+	assert_true(cost > 0.7e-9 && cost < 0.8e-9);
 	for (int i = 0; i < 100; i++)
-		learnt = piece_learn(learnt, MIB, 1e-10 * (double)MIB);
-	assert_true(learnt > 0.9e-10 && learnt < 1.1e-10);
+		cost = piece_cost(cost, MIB, 1e-10 * (double)MIB);
+	assert_true(cost > 0.9e-10 && cost < 1.1e-10);
 }
 
 static void pieces_are_whole_units_within_bounds(void **state)
