@@ -16,11 +16,11 @@
 
 #include "lib/bpf_program.h"
 #include "ebpf/shared.h"
-#include "bound.h"
+#include "bound_maps.h"
 #include "clients.h"
-#include "held.h"
-#include "owner.h"
-#include "sent.h"
+#include "held_maps.h"
+#include "subuid_owner.h"
+#include "sent_fds.h"
 
 /* A subscriber of the service, by its number in the program. */
 struct owned {
@@ -71,20 +71,20 @@ static bool may_hold_subscriber(uid_t uid, size_t ring_bytes)
 {
 	size_t each = held_table_bytes(program_nr_cores()) + held_ring_bytes(0);
 
-	return held_may(uid, HELD_RING, held_ring_bytes(ring_bytes),
-			UMT_BROKER_RINGS_EACH +
-				UMT_BROKER_SUBSCRIBERS_EACH * each);
+	return held_maps_allow(uid, HELD_RING, held_ring_bytes(ring_bytes),
+			       UMT_BROKER_RINGS_EACH +
+				       UMT_BROKER_SUBSCRIBERS_EACH * each);
 }
 
 static bool may_hold_doorbell(uid_t uid)
 {
 	size_t nr = UMT_BROKER_SUBSCRIBERS_EACH * (size_t)program_nr_cores();
 
-	return held_may(uid, HELD_DOORBELL, held_ring_bytes(1),
-			nr * held_ring_bytes(1));
+	return held_maps_allow(uid, HELD_DOORBELL, held_ring_bytes(1),
+			       nr * held_ring_bytes(1));
 }
 
-static struct client *free_place(void)
+static struct client *take_client(void)
 {
 	unsigned int i;
 
@@ -105,7 +105,7 @@ struct client *client_accept(int fd)
 	who.uid = owner_of(who.uid);
 	if (who.uid && clients_of(who.uid) >= CLIENTS_EACH)
 		return NULL;
-	client = free_place();
+	client = take_client();
 	if (!client)
 		return NULL;
 	client->fd = fd;
@@ -116,16 +116,16 @@ struct client *client_accept(int fd)
 static void close_subscriber(unsigned int index)
 {
 	program_subscriber_close(index);
-	held_leave(HELD_TABLE, index);
+	held_maps_release(HELD_TABLE, index);
 	owned_subscribers[index].client = NULL;
 }
 
 /* It may hold what the client sent and nobody read. */
 void client_close(int fd)
 {
-	sent_begin();
+	sent_fds_begin();
 	close(fd);
-	sent_end();
+	sent_fds_end();
 }
 
 void client_gone(struct client *client)
@@ -167,8 +167,8 @@ static int load_program(void)
 	program_will_list();
 	error = program_load(why, sizeof(why));
 	if (!error && !there) {
-		bound_begin();
-		held_begin();
+		bound_maps_reset();
+		held_maps_reset();
 	}
 	if (error && error != said)
 		fprintf(stderr, "umtd: loading the program: %s\n", why);
@@ -181,13 +181,13 @@ static int note_subscriber(const struct client *client,
 			   const struct program_subscriber *made,
 			   size_t ring_bytes)
 {
-	bound_note(made->table_fd, client->uid);
-	bound_note(made->ring_fd, client->uid);
-	if (held_note(made->table_fd, client->uid,
-		      held_table_bytes(program_nr_cores()), HELD_TABLE,
-		      made->index) &&
-	    held_note(made->ring_fd, client->uid, held_ring_bytes(ring_bytes),
-		      HELD_RING, made->index))
+	bound_maps_add(made->table_fd, client->uid);
+	bound_maps_add(made->ring_fd, client->uid);
+	if (held_maps_add(made->table_fd, client->uid,
+			  held_table_bytes(program_nr_cores()), HELD_TABLE,
+			  made->index) &&
+	    held_maps_add(made->ring_fd, client->uid,
+			  held_ring_bytes(ring_bytes), HELD_RING, made->index))
 		return 0;
 	close(made->table_fd);
 	close(made->ring_fd);
@@ -247,10 +247,10 @@ static int make_doorbell(const struct client *client, const struct umt_ask *ask,
 	fd = program_doorbell(ask->subscriber, (int)ask->cpu, true);
 	if (fd < 0)
 		return fd;
-	bound_note(fd, client->uid);
+	bound_maps_add(fd, client->uid);
 	key = ask->subscriber * (uint32_t)program_nr_cores() + ask->cpu;
-	if (!held_note(fd, client->uid, held_ring_bytes(1), HELD_DOORBELL,
-		       key)) {
+	if (!held_maps_add(fd, client->uid, held_ring_bytes(1), HELD_DOORBELL,
+			   key)) {
 		close(fd);
 		return -ENOMEM;
 	}
@@ -330,10 +330,10 @@ static ssize_t read_ask(const struct client *client, struct umt_ask *ask)
 	ssize_t bytes;
 	int error;
 
-	sent_begin();
+	sent_fds_begin();
 	bytes = recv(client->fd, ask, sizeof(*ask), MSG_DONTWAIT | MSG_TRUNC);
 	error = errno;
-	sent_end();
+	sent_fds_end();
 	errno = error;
 	return bytes;
 }
@@ -350,7 +350,7 @@ bool client_serve(struct client *client)
 		return errno == EAGAIN || errno == EINTR;
 	if (bytes != sizeof(ask) || has_unread(client))
 		return false;
-	if (client->uid && bound_by(client->uid))
+	if (client->uid && bound_maps_by(client->uid))
 		return false;
 	answer.error = answer_request(client, &ask, &answer, fds, &nr);
 	sent = send_answer(client, &answer, fds, nr);

@@ -21,7 +21,7 @@
 
 struct client {
 	int fd; /* -1: free */
-	uid_t uid; /* who pays: owner.h */
+	uid_t uid; /* who pays: subuid_owner.h */
 };
 
 /* client_accept - a place for @fd, or NULL when there is or shall be none */

@@ -23,7 +23,7 @@
 #include "lib/bpf_program.h"
 #include "util/option.h"
 #include "clients.h"
-#include "sent.h"
+#include "sent_fds.h"
 
 #define EVENTS_MAX 32
 /* The program is taken away when nobody has used it for so long. */
@@ -180,7 +180,7 @@ static int run_daemon(const char *path)
 			strerror(errno));
 		return 1;
 	}
-	sent_refuse(listener);
+	sent_fds_refuse(listener);
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (epoll_fd < 0 || fcntl(listener, F_SETFL, O_NONBLOCK) ||
 	    watch_fd(listener, NULL))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See held.h.  Who holds a map is not told by the kernel, only how many do: less
+ * See held_maps.h.  Who holds a map is not told by the kernel, only how many do: less
  * the program's own tables these are clients, for umtd closes what it sends.
  * Counting them reads all maps of the kernel.  So it is done only where a user would
  * hold too much if all that it was ever handed were still there.
@@ -15,7 +15,7 @@
 
 #include "lib/bpf_program.h"
 #include "ebpf/shared.h"
-#include "held.h"
+#include "held_maps.h"
 
 #define CAPACITY_MIN 256
 #define CAPACITY_MAX (1u << 22)
@@ -26,7 +26,7 @@ struct held {
 	uint32_t map;
 	uid_t uid;
 	size_t bytes;
-	bool placed; /* the program holds it too: there */
+	bool in_program; /* the program holds it too: there */
 	enum held_kind kind;
 	unsigned int key;
 };
@@ -51,22 +51,22 @@ size_t held_ring_bytes(size_t bytes)
 	return round_to_pages(bytes) + RING_MORE_PAGES * round_to_pages(1);
 }
 
-void held_begin(void)
+void held_maps_reset(void)
 {
 	size_t i;
 
 	for (i = 0; i < nr_all; i++)
-		held_maps[i].placed = false;
+		held_maps[i].in_program = false;
 }
 
-void held_leave(enum held_kind kind, unsigned int key)
+void held_maps_release(enum held_kind kind, unsigned int key)
 {
 	size_t i;
 
 	for (i = 0; i < nr_all; i++)
-		if (held_maps[i].placed && held_maps[i].kind == kind &&
+		if (held_maps[i].in_program && held_maps[i].kind == kind &&
 		    held_maps[i].key == key)
-			held_maps[i].placed = false;
+			held_maps[i].in_program = false;
 }
 
 static bool reserve_capacity(void)
@@ -84,10 +84,10 @@ static bool reserve_capacity(void)
 	return true;
 }
 
-bool held_note(int fd, uid_t uid, size_t bytes, enum held_kind kind,
-	       unsigned int key)
+bool held_maps_add(int fd, uid_t uid, size_t bytes, enum held_kind kind,
+		   unsigned int key)
 {
-	held_leave(kind, key);
+	held_maps_release(kind, key);
 	if (!uid)
 		return true;
 	if (!reserve_capacity())
@@ -157,7 +157,7 @@ static size_t count_held(uid_t uid, enum held_kind kind,
 		if (!holders)
 			continue;
 		held_maps[kept++] = held;
-		if (is_of(&held, uid, kind) && holders > held.placed)
+		if (is_of(&held, uid, kind) && holders > held.in_program)
 			bytes += held.bytes;
 	}
 	nr_all = kept;
@@ -174,7 +174,7 @@ static size_t handed_to(uid_t uid, enum held_kind kind)
 	return bytes;
 }
 
-bool held_may(uid_t uid, enum held_kind kind, size_t bytes, size_t most)
+bool held_maps_allow(uid_t uid, enum held_kind kind, size_t bytes, size_t most)
 {
 	struct umt_map *maps;
 	size_t nr, held;

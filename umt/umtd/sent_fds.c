@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See sent.h.  A signal ends the wait, and stays pending until all that came
+ * See sent_fds.h.  A signal ends the wait, and stays pending until all that came
  * with the packet is closed: the kernel does that before it calls a handler.
  *
  * Behaves badly: before Linux 6.16 a file system or device whose last close
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include "sent.h"
+#include "sent_fds.h"
 
 /* The C library may not know it yet; the others number differently. */
 #if !defined(SO_PASSRIGHTS) && (defined(__x86_64__) || defined(__aarch64__))
@@ -24,7 +24,7 @@ static void on_alarm(int number)
 {
 }
 
-void sent_refuse(int fd)
+void sent_fds_refuse(int fd)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
 #ifdef SO_PASSRIGHTS
@@ -43,12 +43,12 @@ static void set_alarm(suseconds_t us)
 	setitimer(ITIMER_REAL, &alarm, NULL);
 }
 
-void sent_begin(void)
+void sent_fds_begin(void)
 {
 	set_alarm(MOMENT_US);
 }
 
-void sent_end(void)
+void sent_fds_end(void)
 {
 	set_alarm(0);
 }

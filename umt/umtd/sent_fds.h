@@ -6,20 +6,20 @@
  * the last: and the last close of a socket with SO_LINGER waits for as long as
  * whoever made the socket likes.
  */
-#ifndef UMT_UMTD_SENT_H
-#define UMT_UMTD_SENT_H
+#ifndef UMT_UMTD_SENT_FDS_H
+#define UMT_UMTD_SENT_FDS_H
 
-/* sent_refuse - none can be sent to @fd or what is accepted there, where the
+/* sent_fds_refuse - none can be sent to @fd or what is accepted there, where the
  * kernel has SO_PASSRIGHTS (Linux 6.16) */
-void sent_refuse(int fd);
+void sent_fds_refuse(int fd);
 
 /*
- * sent_begin, sent_end - around each call that may close what a client sent
+ * sent_fds_begin, sent_fds_end - around each call that may close what a client sent
  *
  * It then waits no longer than a moment, however many there are.  Not around
  * what a signal must not interrupt: loading a program is begun anew.
  */
-void sent_begin(void);
-void sent_end(void);
+void sent_fds_begin(void);
+void sent_fds_end(void);
 
-#endif /* UMT_UMTD_SENT_H */
+#endif /* UMT_UMTD_SENT_FDS_H */

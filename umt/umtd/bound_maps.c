@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See bound.h.
+ * See bound_maps.h.
  *
  * Behaves badly: what a user has bound before its next question stays; that is
  * no more than it had descriptors of.
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "lib/bpf_program.h"
-#include "bound.h"
+#include "bound_maps.h"
 
 /* The newest; as many as can be handed out in half a day. */
 #define HANDED_MAX (1u << 20)
@@ -28,7 +28,7 @@ static unsigned int nr_refused;
 /* Maps of the program that were checked. */
 static unsigned int nr_seen;
 
-void bound_begin(void)
+void bound_maps_reset(void)
 {
 	int nr = program_maps(NULL, 0);
 
@@ -37,7 +37,7 @@ void bound_begin(void)
 	nr_refused = 0;
 }
 
-void bound_note(int fd, uid_t uid)
+void bound_maps_add(int fd, uid_t uid)
 {
 	handed_maps[nr_handed++ % HANDED_MAX] =
 		(struct handed){ program_map_number(fd), uid };
@@ -85,7 +85,7 @@ static void refresh_maps(void)
 	free(maps);
 }
 
-bool bound_by(uid_t uid)
+bool bound_maps_by(uid_t uid)
 {
 	if (!program_loaded())
 		return false;

@@ -7,19 +7,19 @@
  * whoever has closed it.  The kernel cannot be told to refuse that; so it is
  * looked for at each question, and who did it is served no more.
  */
-#ifndef UMT_UMTD_BOUND_H
-#define UMT_UMTD_BOUND_H
+#ifndef UMT_UMTD_BOUND_MAPS_H
+#define UMT_UMTD_BOUND_MAPS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* bound_begin - the program was loaded: nobody has bound anything */
-void bound_begin(void);
+/* bound_maps_reset - the program was loaded: nobody has bound anything */
+void bound_maps_reset(void);
 
-/* bound_note - a client of @uid is to be handed map @fd */
-void bound_note(int fd, uid_t uid);
+/* bound_maps_add - a client of @uid is to be handed map @fd */
+void bound_maps_add(int fd, uid_t uid);
 
-/* bound_by - has a client of @uid bound a map since the program was loaded? */
-bool bound_by(uid_t uid);
+/* bound_maps_by - has a client of @uid bound a map since the program was loaded? */
+bool bound_maps_by(uid_t uid);
 
-#endif /* UMT_UMTD_BOUND_H */
+#endif /* UMT_UMTD_BOUND_MAPS_H */

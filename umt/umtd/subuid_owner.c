@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See owner.h.
+ * See subuid_owner.h.
  *
  * Behaves badly: ranges that only a directory service knows (subid in
  * nsswitch.conf) are not found, and each of their ids counts for itself.
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "owner.h"
+#include "subuid_owner.h"
 
 #define RANGES "/etc/subuid"
 #define PASSWD "/etc/passwd"
