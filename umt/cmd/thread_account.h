@@ -26,7 +26,7 @@ struct thread {
 	uint64_t ns[NR_STATES];
 	uint64_t reason_ns[UMT_NR_REASONS];
 	uint64_t nr_blocks, nr_preempts;
-	unsigned older; /* place of one before with such a number, and 1; 0 */
+	unsigned older; /* index plus 1 of an earlier one of its bucket, or 0 */
 };
 
 struct core {
@@ -63,7 +63,7 @@ int account_event(struct account *account, const struct umt_event *event);
 /* Closes all open stretches at the present time. */
 void account_close(struct account *account);
 
-/* Forgets threads that are gone; the others may get another place. */
+/* Forgets threads that are gone.  The indexes of the others may change. */
 void account_forget(struct account *account);
 
 /* The thread's name, or its process's, or "". */

@@ -36,7 +36,7 @@ static const struct option long_options[] = {
 	{ 0 },
 };
 
-/* What was there at the last picture, by place in the account. */
+/* The account at the last picture, by index. */
 struct before {
 	struct thread *threads;
 	struct core *cores;

@@ -43,7 +43,7 @@ int program_control_fd(void);
 /*
  * program_links - the descriptors that keep the program attached; stay ours
  *
- * Return: how many of @fds were set, which has PROGRAM_LINKS_MAX places.
+ * Return: how many of @fds were set, which has PROGRAM_LINKS_MAX entries.
  */
 int program_links(int *fds);
 

@@ -2,8 +2,8 @@
 /*
  * See bound_maps.h.
  *
- * Behaves badly: what a user has bound before its next question stays; that is
- * no more than it had descriptors of.
+ * Behaves badly: maps that a user has bound before its next request stay bound.
+ * They are no more than it had descriptors of.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "lib/bpf_program.h"
 #include "bound_maps.h"
 
-/* The newest; as many as can be handed out in half a day. */
+/* The newest maps; as many as can be handed out in half a day. */
 #define HANDED_MAX (1u << 20)
 #define REFUSED_MAX 64
 
@@ -53,7 +53,7 @@ static bool is_refused(uid_t uid)
 	return false;
 }
 
-/* Once, however many it has bound: others would be forgotten for it. */
+/* Only once, however many maps it has bound, so that it does not push out others. */
 static void refuse_uid(uid_t uid)
 {
 	if (!is_refused(uid))
@@ -70,7 +70,7 @@ static void check_map(uint32_t map)
 			refuse_uid(handed_maps[i].uid);
 }
 
-/* The kernel keeps them in order: those that came later stand behind. */
+/* The kernel keeps the program's maps in order: the newest are the last. */
 static void refresh_maps(void)
 {
 	int nr = program_maps(NULL, 0);

@@ -2,10 +2,10 @@
 /*
  * Maps that clients have bound to the program.
  *
- * Whoever has a descriptor of a program and one of a map may bind them
- * (BPF_PROG_BIND_MAP), and the map is then kept for as long as the program,
- * whoever has closed it.  The kernel cannot be told to refuse that; so it is
- * looked for at each question, and who did it is served no more.
+ * Whoever has descriptors of a program and a map may bind the map to the program
+ * (BPF_PROG_BIND_MAP).  The map then exists as long as the program, even if all
+ * have closed it.  The kernel cannot be told to refuse that.  So umtd checks at each
+ * request, and no longer serves a user who did it.
  */
 #ifndef UMT_UMTD_BOUND_MAPS_H
 #define UMT_UMTD_BOUND_MAPS_H

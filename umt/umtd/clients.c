@@ -25,13 +25,13 @@
 /* A subscriber of the service, by its number in the program. */
 struct owned {
 	struct client *client; /* NULL: closed */
-	uid_t uid; /* who had it, while it lingers */
+	uid_t uid; /* its last user, while it lingers */
 	size_t ring_bytes;
 };
 
 static struct client client_table[CLIENTS_MAX];
 static struct owned owned_subscribers[UMT_SUBSCRIBERS];
-static unsigned int nr_clients; /* places that were ever used */
+static unsigned int nr_clients; /* entries that were ever used */
 
 /* ---- who may have what ---- */
 
@@ -44,7 +44,7 @@ static unsigned int clients_of(uid_t uid)
 	return nr;
 }
 
-/* One whose threads have not all let go counts, and must be paid for too. */
+/* A closed one counts until none of its threads has a record that names it. */
 static bool is_held(unsigned int index)
 {
 	return owned_subscribers[index].client ||
@@ -66,7 +66,7 @@ static bool may_open(uid_t uid, size_t ring_bytes)
 	       bytes <= UMT_BROKER_RINGS_EACH;
 }
 
-/* Besides all that it was handed and has not let go of. */
+/* May @uid hold it besides all that it was handed and still holds? */
 static bool may_hold_subscriber(uid_t uid, size_t ring_bytes)
 {
 	size_t each = held_table_bytes(program_nr_cores()) + held_ring_bytes(0);
@@ -120,7 +120,7 @@ static void close_subscriber(unsigned int index)
 	owned_subscribers[index].client = NULL;
 }
 
-/* It may hold what the client sent and nobody read. */
+/* The connection may hold descriptors that the client sent and nobody read. */
 void client_close(int fd)
 {
 	sent_fds_begin();
@@ -156,7 +156,7 @@ static bool is_ring_size(uint32_t bytes)
 	return bytes && bytes <= UMT_BROKER_RING_MAX && !(bytes & (bytes - 1));
 }
 
-/* Why it cannot be loaded is said once, and not for each that asks. */
+/* Why it cannot be loaded is printed once, not for each request. */
 static int load_program(void)
 {
 	static int said;
@@ -176,7 +176,7 @@ static int load_program(void)
 	return error;
 }
 
-/* What is handed out and could not be noted would never be counted. */
+/* What could not be noted must not be handed out: it would never be counted. */
 static int note_subscriber(const struct client *client,
 			   const struct program_subscriber *made,
 			   size_t ring_bytes)
@@ -195,7 +195,7 @@ static int note_subscriber(const struct client *client,
 	return -ENOMEM;
 }
 
-/* On success @fds and their number; the first and the links stay ours. */
+/* On success fills @fds and @nr.  The control descriptor and the links stay ours. */
 static int open_subscriber(struct client *client, const struct umt_ask *ask,
 			   struct umt_answer *answer, int *fds, int *nr)
 {
@@ -314,8 +314,9 @@ static void close_sent(const struct umt_ask *ask, const int *fds, int nr)
 }
 
 /*
- * Ours reads each answer before it asks again.  Who does not would fill the
- * kernel's count of descriptors on their way, which is ours, not its own.
+ * libumt reads each answer before it asks again.  The kernel limits how many
+ * descriptors are in flight, and counts those of unread answers against umtd, not
+ * against the client.
  */
 static bool has_unread(const struct client *client)
 {
@@ -324,7 +325,7 @@ static bool has_unread(const struct client *client)
 	return ioctl(client->fd, SIOCOUTQ, &bytes) || bytes;
 }
 
-/* Without room for control data, descriptors that are sent to us never come. */
+/* Without a buffer for control data, no descriptor that is sent to us is opened. */
 static ssize_t read_ask(const struct client *client, struct umt_ask *ask)
 {
 	ssize_t bytes;

@@ -2,8 +2,8 @@
 /*
  * The clients of umtd: what each may have, and what it has.
  *
- * A client is a connection; its rights are those of the user id that the
- * kernel says has connected.  It can name only what it was given itself.
+ * A client is a connection.  It has the rights of the user id that connected, as
+ * the kernel reports it.  It can name only what it was given itself.
  */
 #ifndef UMT_UMTD_CLIENTS_H
 #define UMT_UMTD_CLIENTS_H
@@ -24,24 +24,24 @@ struct client {
 	uid_t uid; /* who pays: subuid_owner.h */
 };
 
-/* client_accept - a place for @fd, or NULL when there is or shall be none */
+/* client_accept - the client of connection @fd; NULL: there are too many */
 struct client *client_accept(int fd);
 
-/* client_close - closes the descriptor of one that has no place */
+/* client_close - closes a connection that was not accepted */
 void client_close(int fd);
 
-/* client_gone - takes back all that it had, and closes its descriptor */
+/* client_gone - closes its subscribers and its connection */
 void client_gone(struct client *client);
 
 /*
- * client_serve - reads a question and answers it
+ * client_serve - reads a request and answers it
  *
- * Never blocks.  Return: false when the client is gone or has said what none
- * of ours would say.
+ * Never blocks.  Return: false if the client is gone, or has sent what libumt would
+ * not send.
  */
 bool client_serve(struct client *client);
 
-/* clients_use_program - is the program needed? */
+/* clients_use_program - does any client have a subscriber? */
 bool clients_use_program(void);
 
 #endif /* UMT_UMTD_CLIENTS_H */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See held_maps.h.  Who holds a map is not told by the kernel, only how many do: less
- * the program's own tables these are clients, for umtd closes what it sends.
- * Counting them reads all maps of the kernel.  So it is done only where a user would
- * hold too much if all that it was ever handed were still there.
+ * See held_maps.h.  The kernel tells how many hold a map, not who.  Umtd closes
+ * what it sends, so all holders but the program's own tables are clients.
+ * Counting holders reads all maps of the kernel.  So it is done only if a user would
+ * hold too much were all that it was ever handed still there.
  *
  * Behaves badly: a umtd that is started anew knows nothing of what its
- * predecessor handed out.  Its maps could be found by their names, but not whose
- * they are, and a list in a file would have to be trusted after a crash.
+ * predecessor handed out.  It could find the maps by their names, but not their
+ * users, and it would have to trust a file after a crash.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct held {
 	uint32_t map;
 	uid_t uid;
 	size_t bytes;
-	bool in_program; /* the program holds it too: there */
+	bool in_program; /* the program holds it too, under @kind and @key */
 	enum held_kind kind;
 	unsigned int key;
 };
@@ -107,7 +107,7 @@ static int by_id(const void *a, const void *b)
 	return one->id < two->id ? -1 : one->id > two->id;
 }
 
-/* All maps; NULL when that is not to be known. */
+/* All maps of the kernel; NULL if they cannot be listed. */
 static struct umt_map *list_maps(size_t *nr)
 {
 	size_t capacity = CAPACITY_MIN;
@@ -137,14 +137,14 @@ static int64_t holders_of(uint32_t map, const struct umt_map *maps, size_t nr)
 	return found ? found->holders : 0;
 }
 
-/* Doorbells are counted apart: of a machine with many cores there may be many. */
+/* Doorbells are counted apart: a machine with many cores may have many. */
 static bool is_of(const struct held *held, uid_t uid, enum held_kind kind)
 {
 	return held->uid == uid &&
 	       (held->kind == HELD_DOORBELL) == (kind == HELD_DOORBELL);
 }
 
-/* Forgets what is gone; what @uid holds. */
+/* Forgets maps that are gone.  Return: the bytes that @uid holds. */
 static size_t count_held(uid_t uid, enum held_kind kind,
 			 const struct umt_map *maps, size_t nr)
 {

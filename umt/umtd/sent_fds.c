@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See sent_fds.h.  A signal ends the wait, and stays pending until all that came
- * with the packet is closed: the kernel does that before it calls a handler.
+ * See sent_fds.h.  A signal ends the wait in close.  It stays pending until the
+ * kernel has closed all descriptors of the packet, which precedes the handler.
  *
- * Behaves badly: before Linux 6.16 a file system or device whose last close
- * waits for something and heeds no signal holds umtd up.
+ * Behaves badly: before Linux 6.16, a file system or device whose last close
+ * waits and ignores signals holds umtd up.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "sent_fds.h"
 
-/* The C library may not know it yet; the others number differently. */
+/* The C library may not know it yet.  Other architectures number it differently. */
 #if !defined(SO_PASSRIGHTS) && (defined(__x86_64__) || defined(__aarch64__))
 #define SO_PASSRIGHTS 83
 #endif
@@ -37,7 +37,7 @@ void sent_fds_refuse(int fd)
 
 static void set_alarm(suseconds_t us)
 {
-	/* Again and again: the first may come before the wait begins. */
+	/* Periodic: the first signal may come before the wait begins. */
 	const struct itimerval alarm = { { 0, us }, { 0, us } };
 
 	setitimer(ITIMER_REAL, &alarm, NULL);

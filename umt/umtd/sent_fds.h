@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Descriptors that clients send, which nobody asked for.
+ * Descriptors that clients send although nobody asked for them.
  *
- * Whoever reads the packet, or closes the connection, closes them, perhaps as
- * the last: and the last close of a socket with SO_LINGER waits for as long as
- * whoever made the socket likes.
+ * Whoever reads the packet or closes the connection closes them too.  The last
+ * close of a socket with SO_LINGER waits for as long as the sender has chosen.
  */
 #ifndef UMT_UMTD_SENT_FDS_H
 #define UMT_UMTD_SENT_FDS_H
 
-/* sent_fds_refuse - none can be sent to @fd or what is accepted there, where the
- * kernel has SO_PASSRIGHTS (Linux 6.16) */
+/* sent_fds_refuse - let the kernel refuse descriptors that are sent to @fd or to a
+ * connection accepted there, if it has SO_PASSRIGHTS (Linux 6.16) */
 void sent_fds_refuse(int fd);
 
 /*
  * sent_fds_begin, sent_fds_end - around each call that may close what a client sent
  *
- * It then waits no longer than a moment, however many there are.  Not around
- * what a signal must not interrupt: loading a program is begun anew.
+ * Between them a signal comes every 20 ms and ends such waits, however many there
+ * are.  Do not use them around what a signal must not interrupt, as loading a program:
+ * that would begin anew.
  */
 void sent_fds_begin(void);
 void sent_fds_end(void);

@@ -17,7 +17,7 @@
 #define PASSWD "/etc/passwd"
 #define LINE_MAX_BYTES 256
 
-/* Not by getpwnam(), which may wait for a server, and with it all clients. */
+/* Not by getpwnam(): it may wait for a server, and all clients would wait too. */
 static bool find_name(const char *name, uid_t *uid)
 {
 	FILE *file = fopen(PASSWD, "re");
@@ -33,8 +33,8 @@ static bool find_name(const char *name, uid_t *uid)
 	return found;
 }
 
-/* A login name, or a number.  Of a user that only a server knows the first
- * subordinate stands for all. */
+/* @name is a login name or a number.  For a user that only a server knows, the first
+ * subordinate id stands for the user. */
 static uid_t find_user(const char *name, uid_t first)
 {
 	char *end;

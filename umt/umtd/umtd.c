@@ -3,9 +3,9 @@
  * umtd: loads the program once and hands descriptors to processes that may not
  * load it, for their own threads.  See umtd.8 for whom it trusts.
  *
- * Owns the socket and the loop; who may have what is in clients.c.  It never
- * waits for a client, and everything that it knows of one goes with the
- * connection.  Nothing outlives it but what its clients hold themselves.
+ * Owns the socket and the loop.  Does not own who may have what (clients.c).  It
+ * never waits for a client, and forgets a client when the connection ends.  Only
+ * what clients hold themselves outlives it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 #include "sent_fds.h"
 
 #define EVENTS_MAX 32
-/* The program is taken away when nobody has used it for so long. */
+/* The program is unloaded when nobody has used it for this long. */
 #define LINGER_MS 10000
 #define SYSTEMD_FD 3
 /* Between two tries while there is no descriptor left for a client. */
@@ -67,8 +67,8 @@ static int passed_socket(void)
 }
 
 /*
- * A socket that nobody answers was left by one of us that was killed.  What is
- * no socket answers in the same way.
+ * A socket that refuses connections was left by a umtd that was killed.  What is
+ * no socket refuses them as well, so that is checked first.
  */
 static void remove_dead(const struct sockaddr_un *name)
 {
@@ -120,13 +120,13 @@ static int watch_fd(int fd, void *what)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Who is one too many is hung up on, and may try again. */
+/* The connection of a client too many is closed.  The client may try again. */
 static void accept_client(int listener)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *client = fd < 0 ? NULL : client_accept(fd);
 
-	/* Whoever waits there would have us look at once again. */
+	/* No descriptor is left: the waiting client would wake us at once again. */
 	if (fd < 0 && errno != EAGAIN)
 		usleep(FULL_US);
 	if (client && watch_fd(fd, client))
@@ -135,7 +135,7 @@ static void accept_client(int listener)
 		client_close(fd);
 }
 
-/* One question of each client that has any, then the next of each. */
+/* One request of each client that has any, then the next of each. */
 static void serve_clients(int listener)
 {
 	struct epoll_event events[EVENTS_MAX];
