@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # One entry for everything; `make help` lists the goals.  The three products ktask,
-# umt and ktrt have a folder each.  Sources are found by folder: a new file needs no
+# umt and ktrt have a directory each.  Sources are found by directory: a new file needs no
 # edit here.  Everything is made under build/.
 
 VERSION := 0.1.0
@@ -54,7 +54,7 @@ LIBOBJ := $(call obj,$(LIBSRC))
 
 PRODUCTS := ktask umt ktrt
 
-# Sources name headers from the folder of their product: "core/job.h".  Of the other
+# Sources name headers from the directory of their product: "core/job.h".  Of the other
 # products they see what is installed, and all see common/.  Who may include what is
 # checked by `make style`.
 INSTALLED := -Iktask/include -Iumt/include -Iktrt/include

@@ -26,7 +26,7 @@
 # Besides, each example (PRODUCT/examples) must run and exit 0.
 
 TEST_VARIANTS := plain asan tsan
-# Kinds of tests in C, and the folder of each; they are built as tests/KIND/NAME.
+# Kinds of tests in C, and the directory of each; they are built as tests/KIND/NAME.
 C_KINDS := unit sim api umt runtime
 FOLDER_unit := ktask/tests/unit
 FOLDER_sim := ktask/tests/sim
@@ -45,7 +45,7 @@ $(call obj,$(foreach kind,$(C_KINDS),$(call sources_of,$(kind))) \
 
 # A test's own code need not be fast, and there is three times as much of it as of
 # the product: this halves the time that all tests take to compile.
-$(foreach folder,tests ktask/tests umt/tests ktrt/tests,$(OBJ)/$(folder)/%.o): \
+$(foreach directory,tests ktask/tests umt/tests ktrt/tests,$(OBJ)/$(directory)/%.o): \
 	KT_CFLAGS += -O1 -g1
 
 # tests/support/failalloc.h: every allocation of the library can be refused.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The kernel module's sources as DKMS wants them: a folder to put into /usr/src.
+# The kernel module's sources as DKMS wants them: a directory to put into /usr/src.
 
 DKMS := $(B)/dkms/ktask-$(VERSION)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Kernels that have ktask built in, and clients for it: the patch series, each a folder
+# Kernels that have ktask built in, and clients for it: the patch series, each a directory
 # of ktask/kernel/series.  Sources and kernels are kept in KERNEL_CACHE (3 GB).
 
 KERNEL_CACHE ?= $(B)/kernels

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# libumt: what the folder umt/ makes.  The program for the kernel needs clang,
+# libumt: what the directory umt/ makes.  The program for the kernel needs clang,
 # bpftool and libbpf; without them the library is built with its other
 # backends, and says so.
 

@@ -70,14 +70,14 @@ struct ktask_opts {
 /**
  * struct ktask_file - a range of a file, for operations on files
  *
- * An operation takes any number of them as one job.  A file that fails does
- * not keep the others from being done: what it failed with stands in it, and
- * the operation returns the error of the first that did.  A path is opened by
- * the thread that works on it, and closed again; so many may be given.
+ * An operation takes any number of files as one job.  A file that fails does not
+ * keep the others from being done: its error is in @error, and the operation
+ * returns the error of the first file that failed.  The thread that works on a path
+ * opens and closes it, so there may be more paths than descriptors.
  *
- * Of a path that was found by going through folders, others may have replaced
- * any part by a symbolic link since.  In the last @nofollow bytes, which begin
- * with a name, none is followed: -ELOOP, -ENOTDIR.
+ * After a path was found by walking directories, others may have replaced any part
+ * of it by a symbolic link.  In the last @nofollow bytes of the path, which must
+ * begin with a name, no link is followed: -ELOOP, -ENOTDIR.
  */
 struct ktask_file {
 	const char *path; /* NULL: fd */
