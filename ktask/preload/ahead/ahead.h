@@ -13,10 +13,10 @@
  *
  * What the rest of the shim sees is in preload/shim.h: shim_ahead_*().
  *
- * The watcher asks mincore(2) which pages are present.  It needs no descriptor,
- * other than /proc/self/pagemap: a thread that opens one takes the lowest free
- * number, for which the program may just have made room.  For the same reason the
- * watcher and the helpers that it makes have a table of descriptors of their own.
+ * The watcher asks mincore(2) which pages are present.  Unlike /proc/self/pagemap,
+ * mincore() needs no descriptor.  To open one would take the lowest free number, which
+ * the program may just have freed for a file of its own.  For the same reason the
+ * watcher and the helpers that it makes have their own descriptor table.
  */
 #ifndef PRELOAD_AHEAD_H
 #define PRELOAD_AHEAD_H

@@ -2,18 +2,17 @@
 /*
  * Page sizes: what a touch makes, and when huge pages are advised.
  *
- * Where the machine has huge pages on advice only, the watcher gives that advice for
- * a window before it is made, never for what is there, and not for the rest of the
- * mapping: a program that goes on at random would get 2 MiB for each touch.
- * Whatever the program says itself wins, before or later.
+ * If the machine makes huge pages on advice only, the watcher advises them for a
+ * window just before it is made.  It never advises them for present pages, nor for the
+ * rest of the mapping: a program that went on at random would get 2 MiB for each touch.
+ * The program's own advice wins, whether it comes before or later.
  *
- * Nor does it pay where a huge page takes longer to make than small ones: a host may
- * have taken back free memory, of which it takes whole blocks.  So the first windows
- * are of small pages, and no more advice is given in this process once huge ones took
- * as long.
+ * Huge pages do not pay where one takes longer to make than 512 small ones: a host may
+ * have taken back free memory, in whole blocks.  So the first windows have small pages.
+ * Once huge pages took as long, the process gets no more advice.
  *
- * What is advised is a mapping of its own to the kernel until large_mappings.c joins
- * it with the rest, before mremap() and where the program discards a part.
+ * To the kernel the advised range is a mapping of its own.  large_mappings.c joins it
+ * with the rest before mremap(), and where the program discards a part.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -25,16 +24,17 @@
 #define MODE_FILE "/sys/kernel/mm/transparent_hugepage/enabled"
 #define SIZE_FILE "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size"
 
-/* So much has to be touched in order, and the program had so long to say more. */
+/* Advise only after this much was touched in order, and the program had this long to
+ * give advice of its own. */
 #define DENSE_PAGES (2 * AHEAD_BLOCK_PAGES)
 #define ADVICE_NS 1000000
-/* So many are made before they may be found slow: 16 MiB, of which some may be memory
+/* Huge pages are judged after this many pages: 16 MiB, some of which may be memory
  * that the host has taken back. */
 #define HUGE_PAGES (8 * AHEAD_BLOCK_PAGES)
 
 static enum { HUGE_NEVER, HUGE_ON_ADVICE, HUGE_ALWAYS } huge_mode;
 
-/* What pages took to make, all windows together.  The watcher's. */
+/* What pages took to make, in all windows together.  Only the watcher uses it. */
 struct page_cost {
 	uint64_t cpu_ns;
 	size_t nr_pages;
@@ -47,7 +47,7 @@ void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages)
 {
 	struct page_cost *cost = huge ? &huge_cost : &small_cost;
 
-	/* Of a window that was left to the program nearly all is overhead. */
+	/* In a window that was left to the program, nearly all of the time is overhead. */
 	if (nr_pages < AHEAD_BLOCK_PAGES / 4)
 		return;
 	cost->cpu_ns += cpu_ns;

@@ -3,18 +3,18 @@
  * The watcher: a thread that polls where large mappings are touched, decides how far
  * ahead they are made, and has helpers do it.  It makes no page itself.
  *
- * A process gets one with its first large mapping, and none where it could do no
- * good or could be noticed in a limit: one CPU, a limit on the address space or on
- * data, a memory policy, Linux before 5.14.  It ends at once where the kernel promises
- * no more memory than there is.  It sleeps on one word while there is
- * nothing to watch.  Where nothing moves it polls ever more rarely, at last every 50 ms.
+ * A process gets a watcher with its first large mapping.  It gets none where a watcher
+ * could not help or would count against a limit: on one CPU, with a limit on the
+ * address space or on data, with a memory policy, before Linux 5.14.  The watcher ends
+ * at once if the kernel does not overcommit memory.  It sleeps on a futex while there is
+ * nothing to watch.  While nothing moves it polls ever more rarely, at last every 50 ms.
  *
- * It has the priority of the process, as helpers have that wait: a thread of the
- * lowest priority would delay the end of the process on a busy machine.  It works
- * some microseconds in every 100 at most.
+ * It has the priority of the process, like idle helpers.  At the lowest priority it
+ * would delay the end of the process on a busy machine.  It works at most for some
+ * microseconds in every 100.
  *
- * It takes no signal of the program, and its table of descriptors is its own.  So is
- * that of helpers which it makes: they must not work on files (shim_ahead_end()).
+ * It blocks the program's signals and has its own descriptor table.  The helpers that
+ * it makes share that table, so they must not work on files (shim_ahead_end()).
  *
  *	NONE --start--> STARTING --> RUNNING --end--> ENDING --> NONE
  */
@@ -161,9 +161,9 @@ bool ahead_ignores_load(void)
 }
 
 /*
- * More threads run than there are CPUs.  A helper would lose its CPU while it holds the
- * lock of the address space, for which the program may then wait (0.5 s were seen
- * beside 20 busy threads).
+ * Do more threads run than there are CPUs?  Then a helper would lose its CPU while it
+ * holds the lock of the address space, and the program might wait for that lock (0.5 s
+ * were seen beside 20 busy threads).
  */
 static bool is_busy(void)
 {

@@ -3,14 +3,14 @@
  * How far ahead of a program memory is made: the bound on waste, as arithmetic.
  * Knows no operating system, no clock and no page tables.
  *
- *	window   pages that are made ahead of one frontier by one job
+ *	window   pages that one job makes ahead of one frontier
  *	block    512 pages: one page of page tables, or one huge page
- *	passed   of a page that was made: the program is known to have come by
+ *	passed   a made page is passed when the program is known to have touched it
  *
- * The bound: at any moment the pages of a mapping that were made and are not known
- * to be passed are at most first + 3 % of those that the program touched in order.
- * What is behind a frontier at which nobody arrives counts for ever, so that a
- * program which moves about soon gets nothing.
+ * The bound: at any moment, the pages of a mapping that were made and are not known
+ * to be passed number at most first + 3 % of those that the program touched in order.
+ * The pages ahead of a frontier that the program has abandoned count for ever, so
+ * that a program which moves about soon gets nothing.
  */
 #ifndef PRELOAD_AHEAD_WINDOW_H
 #define PRELOAD_AHEAD_WINDOW_H
@@ -35,10 +35,10 @@ size_t ahead_left_pages(const struct ahead_budget *budget);
 
 /**
  * ahead_window_pages - how large a frontier's next window may be
- * @last: its last window, at the mark of which the program has arrived; 0: none
- * @own: of @budget->pending, ahead of this frontier
+ * @last: pages of its last window, whose mark the program has reached; 0: none
+ * @own: the part of @budget->pending that is ahead of this frontier
  *
- * At most half of its share, so that there is room for the next window while the
+ * At most half of the frontier's share, so that the next window fits while the
  * program passes this one.
  *
  * Return: whole blocks; 0: none now.

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * malloc and its kin: large blocks are told to the watcher, and taken from it again
- * before they are freed.  All of them are made by whoever comes next, which is the C
- * library or the program's own allocator.
+ * malloc and its kin: the watcher is told of large blocks, and told again before they
+ * are freed.  The next allocator in the loader's order does the work: the C library's
+ * or the program's own.
  *
- * A small call costs a comparison and a jump; so does free(), where no block is
- * watched that could be it.
+ * A small call costs a comparison and a jump.  So does free(), unless the block lies
+ * between the lowest and the highest block that is watched.
  *
- * The next function is looked up at the first call, which may come from the loader
- * before any constructor ran.  Should the lookup itself allocate, the C library's own
- * functions serve it.
+ * The next allocator is looked up at the first call, which the loader may make before
+ * any constructor ran.  If the lookup itself allocates, the C library's own functions
+ * serve it.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -68,7 +68,7 @@ static void find_one(void *to, const char *name)
 		memcpy(to, &found, sizeof(found));
 }
 
-/* Threads that come at once find the same. */
+/* Threads that call this at the same time find the same functions. */
 static const struct allocator *find_next(void)
 {
 	static __thread bool finding;

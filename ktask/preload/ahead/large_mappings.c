@@ -18,7 +18,7 @@ struct large_mapping large_mappings[AHEAD_MAPPINGS];
 atomic_uint shim_ahead_watched;
 _Atomic uintptr_t shim_ahead_lowest = UINTPTR_MAX, shim_ahead_highest;
 
-/* Blocks that are watched lie between these two, which only move apart. */
+/* All watched blocks lie between these two addresses, which only move apart. */
 static void cover_block(uintptr_t block)
 {
 	uintptr_t lowest = atomic_load(&shim_ahead_lowest);
@@ -99,9 +99,9 @@ static void wait_for_makers(struct large_mapping *mapping)
 }
 
 /*
- * Parts of a mapping with different advice are several mappings to the kernel, and
- * mremap() takes one.  Advice against huge pages joins them again: where huge pages
- * come on advice only that is what there was without us.
+ * To the kernel, parts of a mapping with different advice are several mappings, and
+ * mremap() accepts only one.  Advice against huge pages joins them again.  It changes
+ * nothing else: this is used only where huge pages come on advice.
  */
 static void join_parts(struct large_mapping *mapping)
 {

@@ -5,11 +5,11 @@
  *
  *	FREE --claim--> CLAIMED --range set--> WATCHED --stop--> STOPPED --> FREE
  *
- * Anybody claims, and stops.  Only the watcher frees, when no job works on the
- * mapping any more.  A thread that makes pages counts itself first and looks at the
- * state then; who stops changes the state first and then waits for the count: so
- * nothing is made of a range once it is stopped.  No lock is held and nothing is
- * allocated, because a signal handler may unmap.
+ * Any thread may claim an entry and stop it.  Only the watcher frees one, when no job
+ * works on the mapping any more.  A thread that makes pages first counts itself and
+ * then reads the state.  A thread that stops a mapping first changes the state and then
+ * waits for the count to become zero.  So no page of a stopped range is made.  No lock
+ * is held and nothing is allocated, because a signal handler may unmap.
  */
 #ifndef PRELOAD_LARGE_MAPPINGS_H
 #define PRELOAD_LARGE_MAPPINGS_H

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Making a window: one job of the library, done by its helpers alone, a chunk of
- * which is some blocks.  The watcher begins it, and is woken when it ends.
+ * Makes a window by one job of the library, whose chunks are some blocks each.  Only
+ * helpers work on it.  The watcher begins the job and is woken when it ends.
  *
- * Program and helper shall not make the same pages: two threads that fault side by
+ * Program and helper must not make neighbouring pages: two threads that fault side by
  * side are slower than one.  So helpers begin at the far end of the window and work
- * towards the program.  They meet once, wherever that is, and until then both make
- * pages.  The first page of each block is left to the program, and tells where it is;
- * blocks of huge pages have no such page.
+ * towards the program.  They meet once, and until then both make pages.  The first page
+ * of each block is left to the program, and shows how far it has come.  Blocks of
+ * huge pages have no such page.
  *
  * Pieces are short, because the lock of the address space is held for each.
  *
- * On a machine with several nodes pages are made where the program's last one is.
+ * On a machine with several nodes, pages are made on the node of the program's last
+ * page.
  */
 #include <errno.h>
 #include <string.h>
@@ -53,8 +54,8 @@ static void *range_address(const struct large_mapping *mapping, size_t from,
 }
 
 /*
- * Two positions for each block, of which the second does nothing: a job that cannot be
- * divided has no helper.
+ * Two units for each block, of which the second does nothing: a job of one unit could
+ * not be divided, and would get no helper.
  */
 #define BLOCK_UNITS 2
 
@@ -134,9 +135,9 @@ static struct block get_block(const struct large_mapping *mapping, size_t at)
 }
 
 /*
- * The CPU is wanted by others: the rest of the window is left to the program.  For a
- * moment a helper loses it all the time, to the watcher for one, and to the kernel's
- * own threads.
+ * Do others want the CPU?  Then the rest of the window is left to the program.  Short
+ * preemptions do not count: the watcher and the kernel's own threads cause them all
+ * the time.
  */
 static bool was_preempted(struct large_mapping *mapping, uint64_t idle_since_ns)
 {

@@ -2,9 +2,9 @@
 /*
  * See touch_frontier.h.
  *
- * Where it behaves badly: a program that touches every page of a strip but not what
- * lies between strips has windows made for it, within the bound.  More than 32
- * frontiers in a mapping are not seen.
+ * Behaves badly: a program that touches all pages of the strips, but not the pages
+ * between them, gets windows nevertheless, within the bound.  At most 32 frontiers of a
+ * mapping are seen.
  */
 #include <string.h>
 
@@ -497,9 +497,10 @@ static size_t block_edge(size_t at, size_t phase)
 }
 
 /*
- * The first pages of a block in the first half, where the program arrives while the
- * rest is made; of a window of one block what lies behind it.  With huge pages the one
- * that is left to the program before the window.
+ * Chooses the mark.  It is the first pages of a block in the first half of the window,
+ * which the program reaches while the rest is made.  In a window of one block it is what
+ * lies behind the block.  With huge pages it is the page before the window, which is
+ * left to the program.
  */
 static size_t place_mark(const struct touch_window *window, size_t limit,
 			 bool huge)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where a program touches a mapping in order: its frontiers, one for each thread
- * that does, upwards or downwards.
+ * Finds where a program touches a mapping in order: its frontiers, one for each
+ * thread that does, upwards or downwards.
  *
- * Sees the mapping through one function, which tells of pages whether they are
- * present, and knows no operating system: tests play a program's touches to it.
+ * Sees the mapping only through a function that tells which pages are present.  Knows
+ * no operating system: tests play a program's touches to it.
  *
- * A run of pages that are present has two edges.  An edge that moves on, and
- * leaves no hole, is a frontier.  Ahead of it a window is made, and a strip of pages
- * in or before it is left absent as the mark.  The program has arrived when it has touched all
- * of the strip (one that touches every second page never does) and what was left to
- * it on the way: the first page of each block, or a whole huge page before the
- * window.  So nobody arrives who jumps into a window.  Then the next window is twice
- * as large.  Random touches make no runs.
+ * A run of present pages has two edges.  An edge that moves on and leaves no hole is a
+ * frontier.  Ahead of it a window is made, and a strip of pages in or before the window
+ * is left absent as the mark.  The program has reached the mark when it has touched all
+ * of the strip, and all that was left to it on the way: the first page of each block,
+ * or a whole huge page before the window.  So a program that touches every second page,
+ * or jumps into a window, never reaches the mark.  Once it is reached, the next window
+ * is twice as large.  Random touches make no runs.
  *
  * Positions of a frontier count in its direction: downwards from the end of the
  * mapping.  So there is one direction in the code.
  *
- * By one thread only.
+ * Not thread-safe: only the watcher uses it.
  */
 #ifndef PRELOAD_TOUCH_FRONTIER_H
 #define PRELOAD_TOUCH_FRONTIER_H

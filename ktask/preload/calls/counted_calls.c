@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Calls that the kernel does alone, which are counted for the report; and
- * process_madvise, which may be about this process.
+ * Calls that the kernel does alone and that are only counted, for the report; and
+ * process_madvise(), which may be about this process.
  *
- * Why they are left (2 CPUs, Linux 6.18, 1 GiB of 4 KiB pages, one thread and
- * two): munlock 33 to 50 ms and 35 to 46, it walks the pages under the lock of
- * the address space.  shmat makes no page.
+ * Why they are left to the kernel (2 CPUs, Linux 6.18, 1 GiB of 4 KiB pages): munlock()
+ * takes 33 to 50 ms with one thread and 35 to 46 ms with two, because it walks the
+ * pages under the lock of the address space.  shmat() makes no page.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -2,21 +2,20 @@
 /*
  * fallocate and posix_fallocate on hugetlbfs.
  *
- * The call clears page after page under the lock of the file.  Its pages are
- * made by way of a mapping instead, in parallel, and then the plain call is
- * made: it finds them there, sets the size and the time, and decides.  1 GiB,
- * two CPUs, Linux 6.18: 88 ms and 48.
+ * The kernel clears page after page under the lock of the file.  The shim makes the
+ * pages in parallel through a mapping instead.  Then it makes the plain call, which
+ * finds the pages, sets the size and the time, and decides.  1 GiB, two CPUs, Linux
+ * 6.18: 88 ms become 48.
  *
- * Others may change the file meanwhile.  So it is made longer by a call that
- * cannot make it shorter, that of its last page, and it is never cut: not even
- * to take that back.
+ * Others may change the file meanwhile.  So the shim extends the file by allocating its
+ * last page, which cannot shorten it, and never truncates it: not even to undo that.
  *
- * Left to the kernel: tmpfs, which does not clear what it allocates (2 GiB:
- * 0.47 s, by way of a mapping and two threads 0.73), and disks.
+ * Left to the kernel: disks, and tmpfs, which does not clear what it allocates (2 GiB:
+ * 0.47 s; through a mapping, by two threads, 0.73).
  *
- * Where it behaves badly: a file that grows shows its new size from the
- * beginning, and keeps it where the pool has pages enough but not for this
- * process (a control group's limit), so that the call then fails.
+ * Behaves badly: a file that grows has its new size from the beginning.  If the pool
+ * has enough pages but this process may not have them (a control group's limit), the
+ * call fails and the file keeps that size.
  */
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -85,9 +84,10 @@ static bool grow_file(const struct extent *extent)
 }
 
 /*
- * Mapping reserves the pages: where there are too few it fails, and nothing has
- * happened.  For reading only, as mapping for writing makes a file longer even
- * if that is sealed; a page that is read of a shared mapping is made as well.
+ * Mapping the file reserves its pages.  If there are too few the mapping fails, and
+ * nothing has happened.  The file is mapped for reading only: mapping it for writing
+ * would extend even a file that is sealed against growing.  Reading a page of a shared
+ * mapping makes the page as well.
  */
 static void prepare_pages(const struct extent *extent)
 {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Calls of the program that would notice the library's threads, or that decide
- * what these may do: helpers are ended before namespaces are changed, which
- * the kernel refuses to programs with threads, filters are looked at before
- * they are set, and who handles faults of the process (userfaultfd) is told
- * of each step in which memory comes and goes, so nothing is taken from then on.
+ * Calls of the program that would notice the library's threads, or that decide what
+ * these may do.
+ *  - Changing namespaces: the kernel refuses that to a process with threads, so the
+ *    helpers are ended first.
+ *  - Setting a system call filter: the shim checks it first (seccomp_filter.c).
+ *  - userfaultfd: whoever handles the faults of the process would be told of each step
+ *    in which memory comes and goes.  So no call is taken from then on.
  *
- * syscall() and prctl() are here for the filters alone.  They make the system
- * call without the C library, whose own functions of these names this library
- * has hidden from itself.
+ * syscall() and prctl() are here only for the filters.  They make the system call
+ * without the C library, because the shim's own functions hide those of libc.
  *
- * ioctl() is here for userfaultfd as well: a descriptor may come from its device
- * or from another process, and pages that --prefault made of a range that is
- * registered are given back first, for the program waits for faults on them; and
- * for memory that is registered with a device: register_calls.c.
+ * ioctl() is here for userfaultfd too, since the descriptor may come from a device or
+ * from another process.  When a range is registered, pages that --prefault made of it
+ * are given back first: the program waits for faults on them.  ioctl() also registers
+ * memory with devices: register_calls.c.
  */
 #include <errno.h>
 #include <linux/seccomp.h>

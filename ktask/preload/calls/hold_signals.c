@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Signals while a call is done by several threads.
+ * Holds signals back while several threads do a call.
  *
- * The plain calls are not interrupted: a handler runs when they have returned,
- * and may then leave by siglongjmp().  So signals with a handler wait here as
- * well.  Those that end the process still do so at once, as they end the plain
- * call; those of libc and faults are left alone.
+ * The plain calls are not interrupted: a handler runs after they have returned, and
+ * may leave by siglongjmp().  So signals that have a handler are held back here as
+ * well.  Signals that end the process end it at once, as they end the plain call.
+ * Faults, and the signals that libc uses itself, are left alone.
  *
- * Costs a system call per signal, 4 us, which large calls do not notice.
+ * Costs a system call per signal, 4 us together, which large calls do not notice.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Functions of libraries that register memory with a device: those of liburing, which
- * makes its system calls without libc, and ibv_reg_mr() of libibverbs.  The memory is
- * made present (register_calls.c) and the library's own function called.
+ * Library functions that register memory with a device: those of liburing, which makes
+ * its system calls without libc, and ibv_reg_mr() of libibverbs.  The shim makes the
+ * memory present (register_calls.c), and then calls the library's own function.
  *
- * Not seen: a library that is linked statically, and functions that a program has looked
- * up by dlsym().
+ * Not seen: a library that is linked statically, and functions that a program finds by
+ * dlsym().
  */
 #include <dlfcn.h>
 #include <errno.h>

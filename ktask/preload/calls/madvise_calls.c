@@ -4,7 +4,7 @@
  *
  * Left to the kernel, because several threads were slower or had nothing to
  * do (2 CPUs, Linux 6.18): MADV_COLLAPSE (2 GiB: 0.53 s alone, 1.12 s by two,
- * which wait for one another's lock of the address space), MADV_WILLNEED
+ * which contend for the lock of the address space), MADV_WILLNEED
  * (1 GiB of a file: 1.3 ms; it only starts the reading), MADV_REMOVE (1 GiB of
  * a memory file: 142 ms alone, 154 by two, under the file's lock), MADV_PAGEOUT
  * (1 GiB: 84 ms alone, 190 by two).

@@ -2,16 +2,16 @@
 /*
  * mlock, mlock2 and mlockall.
  *
- * mlockall() of what is mapped already is prepared: everything is locked on
- * fault, which makes no page and tells whether the limit allows it, the large
- * mappings are populated in parallel, and then the plain call decides.
+ * mlockall(MCL_CURRENT) is prepared.  First everything is locked on fault, which makes
+ * no page and shows whether the limit allows it.  Then the large mappings are populated
+ * in parallel.  At last the plain call decides.
  *
  * Left to the kernel: munlock and munlockall, which walk pages under the lock
  * of the address space, and mappings that are made after mlockall(MCL_FUTURE).
  *
- * What can be told from the plain call: adjacent mappings of one segment, parts
- * of which were locked on fault before, may come out as one mapping where they
- * would stay several, since everything is locked on fault in between.
+ * Difference from the plain call: since everything is locked on fault in between,
+ * adjacent mappings of one segment, some of which were locked on fault before, may be
+ * merged where the plain call would keep them apart.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -87,7 +87,7 @@ static void populate_mapping_of(const char *line)
 
 /*
  * The list may change while it is read: other threads map and unmap, and so
- * does the first job.  What is missed the plain call finds.
+ * does the first job.  The plain call finds what is missed here.
  */
 static void populate_all(void)
 {

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * mmap and munmap: which of their calls are taken.  Large ranges, and only the
- * forms whose plain meaning is known here to the last detail; everything else
- * is the plain call.  What is taken ends with the return value and errno that
- * the plain call would have given.
+ * mmap and munmap: which of their calls are taken.  Taken are large ranges, and only
+ * flags whose meaning is known here to the last detail.  Everything else is the plain
+ * call.  A call that is taken returns the value and the errno that the plain call would
+ * have given.
  *
  * Not seen: programs that are linked statically or make system calls
  * themselves (the Go runtime does), and calls inside libc (malloc and free).
  *
- * Behaves badly, if only in time: MAP_POPULATE after mlockall(MCL_FUTURE) is
- * populated by the kernel, and then looked at once more.
+ * Behaves badly, if only in time: after mlockall(MCL_FUTURE) the kernel populates a
+ * mapping with MAP_POPULATE, and the shim then walks it once more.
  *
- * What can be told from the plain call: private memory with MAP_LOCKED beside
- * other such memory remains a mapping of its own, where the kernel would have
- * joined the two.
+ * Difference from the plain call: private memory with MAP_LOCKED beside other such
+ * memory stays a mapping of its own, where the kernel would have merged the two.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -43,9 +42,9 @@
 	 MAP_ANONYMOUS | MAP_NORESERVE | MAP_POPULATE | MAP_HUGETLB | \
 	 HUGE_SIZE_BITS | MAP_STACK | MAP_DENYWRITE | MAP_EXECUTABLE)
 /*
- * If locking is refused the mapping has to go again.  So what replaces another,
- * or has hugetlb pages (which may round its length), is taken only where it
- * cannot be refused.
+ * If locking is refused the mapping must be undone.  So a mapping that replaces another,
+ * or has hugetlb pages (which may round its length), is taken only if locking cannot be
+ * refused.
  */
 #define LOCKED_FLAGS (POPULATE_FLAGS | MAP_LOCKED)
 #define SURE_FLAGS (MAP_FIXED | MAP_HUGETLB)
@@ -96,18 +95,18 @@ static void populate_mapping(void *addr, size_t len, int prot, int flags)
 			  write ? 0 : KTASK_POPULATE_READ))
 		return;
 	/*
-	 * Other threads may have met the obstacle before the pages in front of
-	 * it were made.  The plain call would have made those; its own failure
-	 * goes unreported as well.
+	 * One thread may have failed before another has made the pages in front
+	 * of the failure.  The plain call would have made those.  It does not
+	 * report the failure either.
 	 */
 	(void)real_madvise(addr, len,
 			   write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
 /*
- * Before it is locked the kernel would join it with private memory beside it
- * that is not, and the pages of both would remain of one kind; so it is not
- * quite alike until then.
+ * Until the new memory is locked, the kernel would merge it with unlocked private
+ * memory beside it.  Once unlocked, the two would become one mapping again, where the
+ * plain call leaves two.  So the new memory has another protection until then.
  */
 static int prot_apart(int prot, int flags)
 {

@@ -4,13 +4,12 @@
  * to the kernel.  The shim counts large ones, and ends a prefault job before
  * the policy of its mapping changes.
  *
- * Two threads with a half of the arrays of move_pages each gained nothing that
- * could be shown: in a guest with two nodes (emulated, Linux 6.12, 96 MiB of 4
- * KiB pages, beside other work, twice 7 rounds) one call took 0.78 and 1.35 s,
- * halves 0.84 and 1.10, parts of 512 pages 1.14 and 1.60.  Each call first
- * empties the page lists of all CPUs, and the halves meet in the lists of the
- * nodes.  The result would not be the same either: the plain call stops where a
- * page stays, and writes no status of those behind it.
+ * Dividing move_pages() between two threads showed no gain.  In a guest with two nodes
+ * (emulated, Linux 6.12, 96 MiB of 4 KiB pages, beside other work, twice 7 rounds) one
+ * call took 0.78 and 1.35 s, two halves 0.84 and 1.10, parts of 512 pages 1.14 and 1.60.
+ * Each call first drains the page lists of all CPUs, and the threads contend for the
+ * lists of the nodes.  The result would differ, too: the plain call stops at a page that
+ * cannot be moved, and writes no status for the pages after it.
  */
 #include <sys/syscall.h>
 #include <unistd.h>

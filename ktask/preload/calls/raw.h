@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * System calls, and threads, without the C library: for what must not come
- * back through our own entry points, and for the last moments of a process, in
- * which nothing of libc may be used any more.
+ * System calls and threads without the C library: for calls that must not come back
+ * through the shim's own functions, and for the last moments of a process, in which
+ * nothing of libc may be used any more.
  *
  * SHIM_RAW is defined on the machines that this is written for.
  */
@@ -45,9 +45,12 @@ static inline char *raw_thread_pointer(void)
 }
 
 /*
- * A thread that does @func, which must not return nor use what libc keeps for
- * each thread: it has the caller's.  @stack: its upper end.  @tid: a place for
- * its number.
+ * raw_thread - start a thread that calls @func
+ * @stack: its upper end
+ * @tid: where its number is written
+ *
+ * @func must not return.  It must not use what libc keeps for each thread: it has the
+ * caller's.
  */
 static inline long raw_thread(void *stack, void (*func)(void *), void *arg,
 			      int *tid)

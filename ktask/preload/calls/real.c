@@ -2,14 +2,14 @@
 /*
  * The plain calls, by system call.
  *
- * dlsym(RTLD_NEXT) is not used: it may allocate, takes the loader's lock, and
- * has no answer for calls made before this file's constructors ran.  The price
- * is that another preloaded library behind us that replaces the same calls is
- * not asked.  (The one exception is posix_fallocate() on file systems that
- * cannot allocate, where libc writes to the file.)
+ * dlsym(RTLD_NEXT) is not used: it may allocate, takes the loader's lock, and does not
+ * work for calls that are made before the constructors of the shim have run.  The price
+ * is that another preloaded library that replaces the same calls is bypassed if it comes
+ * after the shim.  (The one exception is posix_fallocate() on file systems that cannot
+ * allocate, where libc writes to the file.)
  *
- * The library inside the shim makes these calls in the same way, so that they
- * never come back through our entry points, in whichever thread.
+ * The library inside the shim makes its system calls in the same way, so that they never
+ * come back through the shim's functions, in whichever thread.
  */
 #include <dlfcn.h>
 #include <errno.h>

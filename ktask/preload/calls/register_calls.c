@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What registers memory with a device: ioctl() of VFIO's type1 and of iommufd,
- * io_uring_register() by syscall(); functions of libraries are in library_calls.c.
+ * System calls that register memory with a device: ioctl() of VFIO's type1 and of
+ * iommufd, io_uring_register() by syscall().  Library functions are in library_calls.c.
  *
- * They pin pages, and most of that time they make them.  So large parts that are not
- * there yet are made present in parallel; the plain call follows, pins what is there,
- * and decides.
+ * These calls pin pages, and spend most of that time making them.  So large absent parts
+ * are made present in parallel.  Then the plain call pins them, and decides.
  *
- * Left alone is what the plain call might refuse, as far as that can be told: a range
- * with a hole, or more than may be locked; memory that is a file's, which would be
- * written to; and what is present already, as samples tell.
+ * Left alone is what the plain call might refuse, as far as that is known: a range with
+ * a hole, and more than may be locked.  So is memory of a file, which would be written
+ * to, and memory that is present according to samples.
  *
- * What can be told from the plain call: pages may be present after a call that failed
- * for another reason, as an address of the device that is taken.  iommufd pins nothing
- * before a device is attached: pages are there earlier.
+ * Differences from the plain call: pages may be present after a call that failed for
+ * another reason, such as a device address in use.  iommufd pins nothing before a device
+ * is attached, so pages are present earlier.
  */
 #include <errno.h>
 #include <pthread.h>

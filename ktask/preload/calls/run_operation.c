@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A call that was taken, done as an operation of libktask, timed and counted.
- * Knows nothing of which calls are taken, nor of the plain ones.
+ * Does a call that was taken as an operation of libktask, and times and counts it.
+ * Does not know which calls are taken, nor the plain ones.
  *
- * Neither signals nor cancellation get in between: none of the plain calls is
- * a cancellation point, and a handler must not find the library half way.
+ * Signals and cancellation are held off: none of the plain calls is a cancellation
+ * point, and a handler must not interrupt the library.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Counting for the report: see counts.h.  Makes no system call but those that
- * shim_leave() needs to know that it may.
+ * Counting for the report: see counts.h.  Makes no system calls but those by which
+ * shim_leave() finds out whether it may count.
  */
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Becoming another program: what was counted until then is reported first, for
- * the new program begins with nothing.  Where nothing was counted, the new
- * program's own line is enough.  Where the shim will not be loaded into the new
- * program, its line is written here, before the call, which may still fail.
+ * execve and its family: the report of what was counted is written first, because the
+ * new program counts from zero.  If nothing was counted, the line of the new program is
+ * enough.  If the shim will not be loaded into the new program, that program's line is
+ * written here, before the call, which may still fail.
  *
- * These functions may be called in a signal handler and in a child of vfork():
- * nothing is allocated here, and such a child, which is not ours, reports
- * nothing of its own.
+ * A signal handler and a child of vfork() may call these functions.  So nothing is
+ * allocated here, and such a child reports nothing of its own: the counts are its
+ * parent's.
  *
  * Not seen: system calls without the C library.  See also spawn.c.
  */

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The end of the process: what it has of memory is given back in parallel
- * first, where nobody can tell.  That is when
+ * The end of the process: first its memory is given back in parallel, if nobody can
+ * notice.  That is the case when
  *
- *  - nothing of the program will run any more: behind the last handler and
- *    destructor of exit(), which is where the handler stands that was
- *    registered before the program began; the streams of stdio are flushed
- *    here, as exit() would do it next;
+ *  - nothing of the program will run any more: all handlers and destructors of exit()
+ *    have run.  The shim's handler was registered before the program began, so it runs
+ *    last.  It flushes the streams of stdio, which exit() would do next;
  *  - no other thread runs, and no process shares the memory;
- *  - nobody traces the process, who might look at its memory, and nobody
- *    handles its faults, who would be told, and waited for, of what is given
- *    back (userfaultfd);
- *  - no robust mutex is held, of which the kernel reads a list in that memory.
+ *  - nobody traces the process, since a tracer might read its memory;
+ *  - nobody handles its faults (userfaultfd): the handler would be told of each range
+ *    that is given back, and would be waited for;
+ *  - no robust mutex is held: the kernel reads the list of them from that memory.
  *
- * _exit() may be called by a handler, which the library must not run in: only
- * a program without handlers has that taken.
+ * A signal handler may call _exit(), and the library must not run in a handler.  So
+ * _exit() is taken only in a program without handlers.
  *
- * Where it behaves badly: a process that reads the memory of this one from
- * outside (process_vm_readv) finds zeroes for the last milliseconds.  A library
- * whose constructor called on_exit() before ours is not called back.
+ * Behaves badly: a process that reads this one's memory from outside
+ * (process_vm_readv) finds zeroes for the last milliseconds.  A library whose
+ * constructor called on_exit() before ours is not called back.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -157,10 +156,10 @@ static bool read_load(unsigned *running, unsigned *nr_cpus)
 }
 
 /*
- * As the library: threads that can only run as any other must not compete.
- * Others stand back, but on an overloaded machine the process would be gone
- * only when they had a CPU for their end: taken there only by name (`--ops
- * exit`), for tests.
+ * Threads that cannot be made SCHED_IDLE must not compete with other programs, as in
+ * the library.  Threads at SCHED_IDLE do not compete.  But on an overloaded machine the
+ * process would end only after they got a CPU to end on.  So it is done there only if
+ * asked for by name (`--ops exit`), for tests.
  */
 static unsigned nr_threads(bool lend)
 {
@@ -206,8 +205,8 @@ static void raise_thread(const char *name)
 }
 
 /*
- * Those that work are SCHED_IDLE, and on a busy machine need long for their end,
- * for which the process waits.  Allocates nothing: a handler may be what calls.
+ * Helpers at work are SCHED_IDLE, and on a busy machine take long to end.  The process
+ * waits for that.  Allocates nothing: a signal handler may be the caller.
  */
 static void raise_helpers(void)
 {

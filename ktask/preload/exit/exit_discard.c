@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Giving the memory of a process back, in parallel, as the last thing that
- * happens in it.  4 GiB of 4 KiB pages: see bench/notebook/2026-11.md.
+ * Gives back the memory of a process in parallel, as its last act.  For the gain see
+ * bench/notebook/2026-11.md.
  *
- * Not a job of the library: what the library allocates lies in the memory that
- * goes.  While ranges are worked on nothing is used but this code, the stacks,
- * the thread's own block (for the compiler's sake) and one mapping made here.
- * The helpers are SCHED_IDLE where that can be taken back.  They are not waited
- * for: each holds a chunk of 2 ms at most when the process ends, and the kernel
- * ends them, at the caller's priority.
+ * This is no job of the library, because the library's own allocations are in the
+ * memory that is given back.  Meanwhile only this code, the stacks, the thread's TLS
+ * block (the compiler uses it) and one mapping made here are used.  Helpers are
+ * SCHED_IDLE if that can be undone.  They are not waited for: when the process ends,
+ * each is in a chunk of 2 ms at most, and the kernel ends them at the caller's priority.
  *
- * Does not know whether the process may be treated so: exit.c.
+ * Does not decide whether that may be done: exit.c.
  */
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The record of this process for the watcher of `ktask run --report`, which
- * writes the line of those that a signal ends: see util/run_record.h.
+ * The record of this process for the watcher of `ktask run --report`, which writes the
+ * line of a process that a signal ends: see util/run_record.h.
  *
- * The memory stays mapped, so that it is had in a fork as well, and whatever
- * the process may not open any more.  Of a process that is in another PID
- * namespace than the watcher there is none: its number would be another's.
+ * The memory stays mapped.  So the child of a fork has it too, and so has a process
+ * that may no longer open the file.  A process in another PID namespace than the
+ * watcher has no record: there its number would be that of another process.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -188,8 +188,8 @@ void shim_record_child(void)
 }
 
 /*
- * The child makes its own record as soon as its shim is there, and reports all
- * that there is to tell: this one only keeps the watcher from leaving before.
+ * The child makes its own record as soon as its shim is loaded, and reports by that.
+ * This one only keeps the watcher from ending before then.
  */
 struct run_record *shim_record_spawn(void)
 {
@@ -227,9 +227,9 @@ static bool leads_here(char *const envp[])
 }
 
 /*
- * May the new program look into the watcher?  Not if the process became another user:
- * its capabilities, by which it may do so now, end with this program.  Then the new one
- * has no record, and reports by itself.
+ * May the new program open the memory of the watcher?  Not if the process has become
+ * another user: it may do so now only by its capabilities, which execve() drops.  Then
+ * the new program has no record, and reports by itself.
  */
 static bool may_open_after_exec(void)
 {

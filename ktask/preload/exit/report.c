@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The report: KTASK_RUN_REPORT=1 writes it to stderr, any other value is a file
- * to append to.  Each process begins with one line on what was taken over; one
- * line follows for each kind of call that was, and for each reason for which
- * calls were not.  With KTASK_RUN_OPS=dry, what would be taken over, call by
- * call.
+ * The report.  KTASK_RUN_REPORT=1 writes it to stderr; any other value is a file to
+ * append to.  The first line of a process says what was taken over.  Then comes a line
+ * for each kind of call that was, and one for each reason for which calls were not.
+ * With KTASK_RUN_OPS=dry there is a line for each call that would be taken over.
  *
- * "Saved" is the CPU time of all threads less the time that passed, which is
- * what one thread would have taken at most: threads slow each other down.
+ * "Saved" is the CPU time of all threads less the time that passed.  That is an upper
+ * limit, because threads slow each other down.
  *
- * A process reports when it ends or becomes another program, and before it sets
- * a filter for system calls that might not let it report later.  For one that is
- * ended by a signal the watcher of `ktask run` writes a line, from what
- * process_record.c leaves.
+ * A process reports when it ends or becomes another program, and before it sets a
+ * system call filter that might keep it from reporting later.  For a process that a
+ * signal ends, the watcher of `ktask run` writes a line from its record
+ * (process_record.c).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Children by posix_spawn(): where the shim will not be loaded into one, its line
- * is written here, once it exists.  And a fork() that makes none, which the
- * handlers of pthread_atfork() cannot tell from others.
+ * Children by posix_spawn(): if the shim will not be loaded into the child, its line is
+ * written here, once it exists.  And fork(): the handlers of pthread_atfork() cannot
+ * tell whether it made a child.
  *
- * Not seen: those that the C library makes itself, for system() and popen().
+ * Not seen: children that the C library makes itself, for system() and popen().
  */
 #include <dlfcn.h>
 #include <spawn.h>

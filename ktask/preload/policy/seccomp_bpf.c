@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What a system call filter would say: its program, run here.
+ * Runs the program of a system call filter, to find out its verdict on a call.
  *
- * Classic BPF as the kernel allows it to filters: 32-bit loads from the
- * description of the call, 16 words of memory, jumps forward only.  A program
- * that the kernel would refuse gives any answer, but ends.
+ * It is classic BPF as far as the kernel allows it to filters: 32-bit loads from the
+ * description of the call, 16 words of memory, jumps forward only.  A program that the
+ * kernel would refuse gives an arbitrary verdict, but it terminates.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * System call filters (seccomp).  The library makes calls that the plain call
- * would not: a filter may end the process for one of them.  So whoever sets a
- * filter is watched (guarded_calls.c), its program is asked about each of these calls
- * before it is set, and unless it lets them pass or refuses them with an error,
- * the helpers are ended first and the shim steps aside for good.
+ * System call filters (seccomp).
  *
- * A filter that was there before the program began cannot be read.  `ktask
- * run` tries it out and says in KTASK_RUN_OPS that it is harmless; without that
- * the shim steps aside.
+ * The library makes system calls that the plain call does not make, and a filter may
+ * kill the process for one of them.  So guarded_calls.c intercepts the setting of a
+ * filter.  The shim first runs the filter's program on each of these calls.  If the
+ * filter would neither allow a call nor refuse it with an error, the shim ends its
+ * helpers and does nothing from then on.
  *
- * Not seen: filters that are set without the C library.  Filters hold for
- * threads; here they count for all.  A child of vfork() that sets one has it for
- * itself, but nothing must be asked at its end either, which is an _exit() on the
- * stack of the thread that made it: of that thread no _exit() is looked at any
- * more, its own neither.  What such a child does next, a second filter or
- * unshare(), is looked at as if it had set none, and its first may kill it for
- * the looking: nothing that asks nobody tells it from its parent.
+ * A filter from before the start of the program cannot be read.  `ktask run` tries it
+ * out, and reports in KTASK_RUN_OPS that it is harmless.  Without that report the shim
+ * does nothing.
+ *
+ * Not seen: filters that are set without the C library.  A filter holds for one thread;
+ * here it counts for all.
+ *
+ * Behaves badly where a child of vfork() sets a filter.  The child runs on the stack of
+ * the thread that made it, and the shim cannot tell the two apart without a system
+ * call, for which the filter may kill.  So:
+ *  - _exit() by the child must make no such call.  The shim no longer handles any
+ *    _exit() of that thread, not even the parent's own.
+ *  - A second filter or an unshare() by the child is handled as if the child had set no
+ *    filter.  Its first filter may kill it for that.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -50,9 +55,9 @@ static __thread bool in_child;
 #endif
 
 /*
- * Every call that a job, its helpers and the report may make, with the
- * arguments that filters look at.  One that is missing here is found by
- * tests/preload/filters-and-signals-are-respected.
+ * Every call that a job, its helpers and the report may make, with the arguments that
+ * filters test.  ktask/tests/preload/filters-and-signals-are-respected finds missing
+ * ones.
  */
 static const struct {
 	int number;
@@ -148,7 +153,7 @@ static const struct {
 	{ SYS_write, { 2 } },
 };
 
-/* ERRNO: the library takes every refusal.  LOG lets the call pass. */
+/* The library copes with every call that fails (ERRNO).  LOG allows the call. */
 static bool is_harmless(uint32_t action)
 {
 	action &= SECCOMP_RET_ACTION_FULL;
@@ -176,10 +181,10 @@ static bool lets_work(const struct sock_fprog *program)
 }
 
 /*
- * The address may be wrong: the kernel shall refuse that in its own way.
- * libseccomp asks with NULL what the kernel can do.
+ * The address may be invalid: libseccomp passes NULL to find out what the kernel
+ * supports.  The kernel itself shall refuse it.
  *
- * Return: 0 or -errno; -EFAULT, as the kernel will say.
+ * Return: 0; -EFAULT, as the kernel will return; another -errno.
  */
 int shim_copy_in(void *to, const void *from, size_t len)
 {
@@ -192,7 +197,7 @@ int shim_copy_in(void *to, const void *from, size_t len)
 	return copied < 0 ? -errno : -EFAULT;
 }
 
-/* Asked once; it must not come after a filter that kills for asking. */
+/* Called before any filter is set: a filter might kill for this prctl(). */
 static void check_inherited(void)
 {
 	int expected = UNKNOWN, found;
@@ -242,9 +247,10 @@ static bool program_lets_work(const void *program)
 }
 
 /*
- * A child of vfork() must not decide for its parent; one by a bare clone() has
- * memory of its own, and nobody else to decide for it.  Where that cannot be
- * found out the parent steps aside as well.
+ * Does this process share the memory of the one that loaded the shim?  A child of
+ * vfork() does, and must not decide for its parent.  A child of a bare clone() has
+ * memory of its own and decides for itself.  If that cannot be found out the answer is
+ * no, and the parent may step aside as well.
  */
 static bool shares_owners_memory(void)
 {
@@ -264,7 +270,7 @@ bool shim_filter_seen(bool strict, const void *program)
 	int saved_errno = errno;
 	bool ours;
 
-	/* First: behind a filter nothing must be asked. */
+	/* First: once a filter is set, no system call is safe. */
 	if (!shim_filter_allows())
 		return false;
 	if (!strict && program_lets_work(program)) {

@@ -3,13 +3,12 @@
  * The settings of this process: copies of its environment variables and of its
  * name, made when the shim is loaded.
  *
- * The program may change or overwrite its environment at any time.  Servers
- * write their process title over it: a pointer into it then names a file that
- * nobody asked for.  The library inside the shim reads its variables at its
- * first job, so it gets the copies as well: secure_getenv() below hides libc's
- * from it.
+ * The program may change or overwrite its environment at any time.  Servers write their
+ * process title over it: a pointer into it would then name a file that nobody asked for.
+ * The library inside the shim reads its variables at its first job.  So it gets the
+ * copies as well: secure_getenv() below hides libc's from it.
  *
- * A value that is longer than a path can be counts as not set.
+ * A value that is longer than any path counts as not set.
  */
 #include <errno.h>
 #include <limits.h>
@@ -77,7 +76,7 @@ const char *shim_program_name(void)
 }
 
 /*
- * As libc's, of the environment that the process began with.  The linker binds
+ * Like libc's, but reads the environment that the process began with.  The linker binds
  * the calls of the library inside the shim to this one.
  */
 __attribute__((visibility("hidden"))) char *secure_getenv(const char *name)

@@ -2,15 +2,14 @@
 /*
  * The environment, and whether this process may use the library now.
  *
- * The environment is read once, when the shim is loaded: reading it at the
- * first large call could race with setenv() in another thread of the program.
- * What is kept of it are copies (settings.c).  Calls from constructors that run
- * before this one find nothing ready and are plain.  secure_getenv() ignores the
- * environment in a privileged program into which an administrator loads the
- * shim; LD_PRELOAD alone never gets that far.
+ * The environment is read once, when the shim is loaded: reading it at the first large
+ * call could race with setenv() in another thread of the program.  Copies are kept
+ * (settings.c).  Constructors that run before this one make plain calls.
+ * secure_getenv() ignores the environment in a privileged program into which an
+ * administrator loads the shim.  (LD_PRELOAD by a user is ignored there anyway.)
  *
- * A wrong value counts as not set: the shim has nobody to complain to (the
- * command, which sets these variables, checks its own options).
+ * A wrong value counts as not set.  The shim has nobody to report it to, and `ktask run`,
+ * which sets these variables, checks its own options.
  */
 #include <gnu/libc-version.h>
 #include <link.h>
@@ -27,11 +26,10 @@
 #include "util/word_list.h"
 
 /*
- * Below this the plain call is used.  The first job starts the helpers, which
- * takes 0.3 ms.  One thread populates 32 MiB of huge pages in 1.4 ms (23 GB/s)
- * and of 4 KiB pages in 10 ms: a second one saves 0.7 ms at the least, and at
- * half the size what it saves is lost to the start.  Programs that only ever
- * map less never get a thread.
+ * Below this size the plain call is used.  The first job starts the helpers, which
+ * takes 0.3 ms.  One thread populates 32 MiB of huge pages in 1.4 ms (23 GB/s) and of
+ * 4 KiB pages in 10 ms.  So a second thread saves at least 0.7 ms; at half the size, the
+ * start would take up what it saves.  Programs that never map more get no thread.
  */
 #define DEFAULT_MIN_BYTES ((size_t)32 << 20)
 
@@ -85,9 +83,9 @@ const char *shim_report_target(void)
 }
 
 /*
- * A child of vfork() or of a bare clone() shares memory with a process whose
- * helpers it does not have: the process id tells.  A child of fork() went
- * through the library's own fork handlers and becomes an owner.
+ * A child of vfork() or of a bare clone() has the state of a process whose helpers it
+ * does not have.  It is recognised by its process id.  A child of fork() has run the
+ * library's fork handlers, and is an owner itself.
  */
 bool shim_is_ours(void)
 {
@@ -100,8 +98,8 @@ pid_t shim_owner(void)
 }
 
 /*
- * An allocator may hold its lock while it calls, and the library allocates.
- * Libc's own does not come this way.
+ * An allocator may hold its lock while it calls mmap(), and the library allocates.  The
+ * calls of libc's own allocator do not come through the shim.
  */
 static bool from_allocator(const void *from)
 {
