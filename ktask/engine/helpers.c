@@ -222,7 +222,7 @@ static void publish_item(struct kt_helpers *helpers, unsigned index)
 			 KT_MAX(helpers->nr_used, index + 1));
 }
 
-/* A helper that would begin only to leave would do a chunk before. */
+/* Cancel items beyond the wanted number: a helper would do a chunk before it left. */
 static void retire_helpers(struct kt_context *ctx, unsigned from)
 {
 	struct kt_helpers *helpers = &ctx->helpers;
@@ -255,7 +255,7 @@ void kt_context_adjust(struct kt_context *ctx, unsigned threads)
 				continue;
 			break;
 		}
-		/* Those that have begun may be done before the last is woken. */
+		/* Helpers that have begun may finish the job before the last one is woken. */
 		if (kt_job_idle(&ctx->job))
 			break;
 		/* Before: the helper compares itself with it.  Never lower in

@@ -2,8 +2,8 @@
 /*
  * madvise(2) on a chunk: repeating it, and finding where it failed.
  *
- * The call is made past the C library: the preload shim takes that name over,
- * and must not meet itself here.
+ * The call bypasses the C library: the preload shim replaces madvise(), and its own
+ * calls must not come back to it.
  */
 #include <errno.h>
 #include <sched.h>
@@ -36,9 +36,9 @@ static int advise_once(uintptr_t start, uintptr_t end, int advice)
 }
 
 /*
- * Always from @start: a hugetlb page may be discarded from its beginning
- * only.  Compare errors: a call that goes on past a hole says so at its end,
- * and what it met behind the hole comes first.
+ * Each call begins at @start, because a hugetlb page can only be discarded from its
+ * beginning.  Errors are compared, because a call that skips a hole reports the hole
+ * only if it has met no other error behind it.
  */
 static uintptr_t find_fail_pos(uintptr_t start, uintptr_t end, int advice,
 			       int error)

@@ -17,7 +17,7 @@
 /**
  * advise_known - the kernel has the advice @advice
  *
- * Asks with length 0, which looks at the advice and at nothing else.
+ * Calls madvise() with length 0, which checks the advice and nothing else.
  */
 bool advise_known(int advice);
 
@@ -25,9 +25,9 @@ bool advise_known(int advice);
  * advise - madvise() over [start, end), tried again where that makes sense
  * @fail_pos: on failure set to the first page for which it fails
  *
- * The position is found by repeating the call on [start, x) for ever better
- * x.  That is right for calls that work upwards, and does nothing that the
- * call itself did not do before it failed.
+ * The position is found by repeating the call on [start, x) and bisecting x.  That is
+ * right for calls that work upwards, and does nothing that the first call did not do
+ * before it failed.
  *
  * Return: 0 or -errno.
  */

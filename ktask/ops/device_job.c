@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The kernel's part of a job.  See device_job.h.
+ * The part of a job that the kernel module does.  See device_job.h.
  *
- * To the library a part that the kernel does is a job of one thread whose chunks
- * are requests: so deadlines, progress and the result are the library's.
+ * The library runs it as a job of one thread, whose chunks are requests to the device.
+ * So the library handles deadlines, progress and the result.
  */
 #include <errno.h>
 #include <stdio.h>

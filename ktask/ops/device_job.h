@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Large jobs of an operation by the kernel module (/dev/ktask), where the user asks
- * for it; by helpers of this process otherwise.
+ * Large jobs of an operation by the kernel module (/dev/ktask), if the user asks for
+ * it; else by helpers of this process.
  *
- * KTASK_ENGINE=kernel asks for the module; the default is this process.  Owns
- * that setting, and how many threads the kernel may use.  Whatever the device
- * refuses is done by this process, from its beginning, so that errors, the first
- * failing byte and what is left behind are those of that.
+ * KTASK_ENGINE=kernel asks for the module; the default is this process.  Owns that
+ * setting, and how many threads the kernel may use.  What the device refuses this
+ * process does from the beginning.  So errors, the first failing byte and what is left
+ * behind are the same as without the device.
  *
- * Where it behaves badly: the kernel's helpers have caps of their own.  A request
+ * Behaves badly: the kernel's helpers have caps of their own.  A request
  * gets no more threads than a job of this process would, less the helpers that
  * work for the user now, but jobs that begin while it runs do not see it.  The
  * CPU time of the kernel's helpers is not in the result.
@@ -31,9 +31,9 @@ struct device_job {
 };
 
 /**
- * device_job_begin - open the device for a job, if that is wanted
+ * device_job_begin - open the device for a job, if the user asks for it
  *
- * A job that is not large, or has a fixed count of threads, opens no file.
+ * A job that is not large, or has a fixed number of threads, does not open it.
  */
 void device_job_begin(struct device_job *device, struct op_job *job);
 
@@ -42,8 +42,8 @@ void device_job_end(struct device_job *device, struct op_job *job);
 
 /**
  * device_job_run_part - op_run_part() by the device, if the job has it
- * @chunk: for this process
- * @write: pages as if they were written to
+ * @chunk: does the part in this process
+ * @write: make pages as if they were written to
  */
 int device_job_run_part(struct op_job *job, uintptr_t start, uintptr_t end,
 			ktask_thread_func chunk, bool write);

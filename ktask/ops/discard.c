@@ -2,12 +2,11 @@
 /*
  * discard: give the pages of a range back to the kernel.
  *
- * As madvise(2) does, it goes on past unmapped memory and reports it in the
- * end, and stops at memory that cannot be discarded (locked, or of a kind
- * that the advice is not for), whatever lies above it being kept.  Whether a
- * mapping refuses is asked of its first page, in ascending order, which does
- * nothing that the plain call would not have done; where one refuses, or the
- * mappings cannot be listed, the plain call is made.
+ * Like madvise(2) it goes on past unmapped memory and reports it in the end.  It stops
+ * at memory that cannot be discarded (locked, or of a kind that the advice is not for),
+ * and keeps all that lies above.  So first the first page of each mapping is discarded,
+ * in ascending order, which the plain call would do as well.  If a mapping refuses, or
+ * the mappings cannot be listed, the plain call is made.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -95,9 +94,9 @@ static int discard_around(struct op_job *job)
  *   1 thread                15     25     47     96    185    363    716
  *   2 threads               24     44     56    113    193    294    501
  *
- * Which pages a range has is not known before, so the larger counts.  In a
- * job of 1 GiB of 2 MiB pages chunks of 8 MiB instead of 32 cost 2.2 ms
- * instead of 2.06.
+ * The page size of a range is not known before, so the larger min_chunk is used.  With
+ * chunks of 8 MiB instead of 32, a job of 1 GiB of 2 MiB pages takes 2.2 ms instead of
+ * 2.06.
  */
 const struct ktask_op op_discard = {
 	.name = "discard",

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Handlers of SIGBUS and SIGSEGV: installed for the time of a job, chained
- * to the program's own.
+ * Handlers of SIGBUS and SIGSEGV: installed for the time of a job, chained to the
+ * program's own.
  *
- * Where it behaves badly: the program's handler runs on the alternate stack
- * if its thread has one, even if it was installed without SA_ONSTACK; between
- * reading the program's handlers and installing ours, a change by another
- * thread is lost.
+ * Behaves badly: the program's handler runs on the alternate stack if its thread has
+ * one, even if it was installed without SA_ONSTACK.  If another thread changes a handler
+ * after the program's handlers were read and before ours are installed, that change is
+ * lost.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -58,8 +58,8 @@ static int guard_error(const siginfo_t *info)
 }
 
 /*
- * What the kernel would have done without us.  A fault recurs as soon as this
- * handler returns, so for the default it is enough to set it; the core then
+ * Does what the kernel would have done without our handler.  A fault recurs as soon as
+ * this handler returns.  So it is enough to set the default action, and the core dump
  * shows the faulting instruction.
  */
 static void default_action(int sig, const siginfo_t *info)

@@ -2,10 +2,10 @@
 /*
  * Recovery from faults while memory is touched.
  *
- * Between fault_get() and fault_put() this owns the process's handlers of
- * SIGBUS and SIGSEGV; a fault that is not inside fault_guard() goes to the
- * handlers that the program had.  A program that installs its own handler
- * during that time keeps it, and then gets the faults of running chunks.
+ * Between fault_get() and fault_put() this owns the process's handlers of SIGBUS and
+ * SIGSEGV.  A fault outside fault_guard() goes to the handlers that the program had.  If
+ * the program installs its own handler during that time, the handler stays, and it gets
+ * the faults of running chunks.
  */
 #ifndef OPS_FAULT_H
 #define OPS_FAULT_H
@@ -30,9 +30,9 @@ void fault_put(unsigned token);
  * @touch: gets @arg; must hold nothing that a jump out of it would lose
  * @fault_pos: set to the address of the fault
  *
- * SIGBUS and SIGSEGV are unblocked in the meantime: the kernel ends a process
- * that has a fault with its signal blocked.  One that somebody else sent to
- * this thread while it was blocked stays pending.
+ * SIGBUS and SIGSEGV are unblocked meanwhile: the kernel kills a process that faults
+ * while the signal is blocked.  A signal that was sent to this thread while it was
+ * blocked stays pending.
  *
  * Return: 0; -EFAULT; -ENOMEM where nothing is mapped; -EHWPOISON.
  */

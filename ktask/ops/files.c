@@ -2,8 +2,8 @@
 /*
  * Many ranges of files as one job: see files.h.
  *
- * Two jobs of one name, one after another: look at the files, then work on their
- * ranges.  The first is by files; of a single file it is a plain call.
+ * Two jobs of one name run one after another.  The first finds the length of each file;
+ * for a single file that is a plain call.  The second works on the ranges.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 /* Positions begin here: 0 is no position that could be told. */
 #define BASE FILES_STEP
-/* Looking at a file takes some 10 us, and much longer if it is not cached. */
+/* To find a file's length takes some 10 us, and much longer if it is not cached. */
 #define MIN_INSPECTED 16
 
 /* A file that one thread does alone is done in parts of so much: 5 to 60 ms. */
@@ -182,8 +182,8 @@ static int run_by_files(struct files *files, struct ktask_result *cost)
 }
 
 /*
- * Several threads may need more descriptors than the process may have; one of
- * them then finds some in use by the others.  Alone it does not.
+ * Several threads may together need more descriptors than the process may have.  So the
+ * caller alone tries again the files that failed with EMFILE.
  */
 static int run_again(struct files *files, each_func each,
 		     struct ktask_result *cost)

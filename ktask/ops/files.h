@@ -2,9 +2,9 @@
 /*
  * Operations on files: many ranges of files as one job.
  *
- * Owns finding out how long they are, opening and closing, the order in which
- * they make one range of work, and the errors of each.  What is done with a
- * range is the operation's.
+ * Owns the lengths of the files, opening and closing them, their order in the one range
+ * of work, and the error of each.  Does not own what is done with a range: that is the
+ * operation's.
  *
  * The files are laid out one behind another, each rounded up to FILES_STEP, so
  * that chunk edges are aligned in every file and that a small file counts for
@@ -38,8 +38,8 @@ struct files_open {
 
 /*
  * What an operation does with [from, to) of a file, counted from file->offset.  On
- * failure *fail_at is the first byte, if it is another than @from.  Called by several
- * threads at once.
+ * failure it sets *fail_at to the first byte that failed, if that is not @from.  Several
+ * threads call it at once.
  *
  * Return: 0 or -errno.
  */
@@ -48,10 +48,10 @@ typedef int (*files_range_func)(struct files_open *open, uint64_t from,
 
 /**
  * files_run_job - call @range for parts of all files of @job
- * @arg: for it, in struct files_open
+ * @arg: for @range, in struct files_open
  *
- * Return: 0; the error of the first file that has one, which the result tells
- * as well (fail_range is its index); -ECANCELED, -ETIMEDOUT.
+ * Return: 0; the error of the first file that failed, whose index is fail_range of the
+ * result; -ECANCELED, -ETIMEDOUT.
  */
 int files_run_job(struct op_job *job, files_range_func range, const void *arg);
 
@@ -61,7 +61,7 @@ void files_align(struct op_job *job);
 /**
  * files_open - a file as KTASK_FILE_DIRECT says; to be closed with files_close()
  *
- * Of a descriptor one of our own is made where its flags matter.
+ * If the flags of the file's descriptor do not fit, it is opened anew.
  *
  * Return: 0 or -errno.
  */
@@ -78,7 +78,7 @@ int files_length(int fd, uint64_t *len);
 /**
  * files_read - pread(2), again where it was interrupted
  *
- * What cannot be read directly is read through the page cache from then on.
+ * If direct I/O is refused, the page cache is used from then on.
  *
  * Return: bytes, 0 at the end, -errno.
  */
@@ -118,7 +118,7 @@ void files_buffers_end(struct files_buffers *buffers);
 /**
  * files_with_buffer - call @func with 1 MiB, or one block where there is none
  *
- * That block is the stack's; else little of that is used.  Any thread.
+ * The block lies on the stack; otherwise little of the stack is used.  Any thread.
  *
  * Return: what @func does.
  */

@@ -2,11 +2,10 @@
 /*
  * Memory that operations on files read into and write from: see files.h.
  *
- * Two buffers share a huge page where there is one.  A direct request is then
- * one piece of memory and not 256, which cost a device more: with huge pages a
- * virtual disk read and wrote 1.6 times as much (bench/notebook/2026-11.md).  A buffer is
- * used again until the job ends, since the faults of a fresh one take as long as
- * reading into it.
+ * Two buffers share a huge page if there is one.  Then a direct request has one piece
+ * of memory instead of 256, which cost the device more: with huge pages a virtual disk
+ * read and wrote 1.6 times as much (bench/notebook/2026-11.md).  A buffer is used again
+ * until the job ends, since the faults of a fresh buffer take as long as reading into it.
  *
  * Behaves badly where memory is fragmented: the kernel may take milliseconds to
  * find a huge page, once for two threads, or it gives small ones.

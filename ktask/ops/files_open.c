@@ -109,10 +109,10 @@ static int open_one(const struct ktask_file *file, int flags)
 }
 
 /*
- * @direct: wanted; set to whether it is so.
+ * @direct: whether direct I/O is wanted; set to whether the descriptor has it
  *
- * Return: a descriptor, the caller's where there is no path and no need for one
- * of our own; -errno.
+ * Return: a descriptor, which is the program's own if there is no path and its flags
+ * fit; -errno.
  */
 static int open_source(const struct ktask_file *file, bool *direct)
 {

@@ -2,9 +2,8 @@
 /*
  * /dev/ktask as one job sees it.
  *
- * Whether what stands at that path is the device, and of a version that knows
- * the request, is found out by one of length zero: it is checked, and does
- * nothing.
+ * A request of length zero does nothing.  It finds out whether the file at that path is
+ * the device, and of a version that knows the request.
  */
 #include <errno.h>
 #include <fcntl.h>

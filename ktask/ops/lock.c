@@ -2,19 +2,17 @@
 /*
  * lock: populate in parallel, then one mlock(2) over the whole range.
  *
- * mlock() is the judge of everything: whether the limit allows it, and in the
- * end whether it worked, so that the error is its own.  The parallel part
- * only saves it the work.
+ * mlock() decides everything: whether the limit allows it, and in the end whether it
+ * worked.  So errors are its own.  The parallel part only saves it work.
  *
- * The range is first locked on fault.  That is cheap on untouched memory,
- * tells about RLIMIT_MEMLOCK and holes before a page is made, and lets the
- * threads account their pages as locked while they make them.  1 GiB of 4 KiB
- * pages, one thread, Linux 6.18: plain mlock 318 ms; populate 322 and mlock
- * 95; lock on fault 0.01, populate 320 and mlock 41.  What is left for the
- * caller alone is that last walk.
+ * The range is first locked on fault.  That is cheap on untouched memory, and finds
+ * holes and a low RLIMIT_MEMLOCK before a page is made.  It also lets the threads
+ * account their pages as locked while they make them.  1 GiB of 4 KiB pages, one thread,
+ * Linux 6.18: plain mlock 318 ms; populate 322 and mlock 95; lock on fault 0.01,
+ * populate 320 and mlock 41.  Only that last walk is left to the caller alone.
  *
- * Where it behaves badly: 4 KiB pages and many threads (that walk); ranges of
- * very many mappings, for which a list of them is made.
+ * Behaves badly with 4 KiB pages and many threads, because of that walk, and with ranges
+ * of very many mappings, which are listed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -47,8 +45,8 @@ struct pieces {
 };
 
 /*
- * The calls are made past the C library: the preload shim takes these names
- * over, and sanitizers make them do nothing.
+ * The calls bypass the C library: the preload shim replaces these functions, and under
+ * sanitizers they do nothing.
  */
 static int lock_whole(const struct op_job *job)
 {
@@ -174,8 +172,8 @@ static int plain_chunk(void *start, void *end, void *arg)
 }
 
 /*
- * After cancelling.  What had been locked stays locked; if that was complete
- * it is so still, for its pages are all there.
+ * After cancelling.  Pieces that were locked before the call stay locked.  All their
+ * pages were present if they were not locked on fault, and still are.
  */
 static void unlock_pieces(const struct pieces *pieces)
 {
@@ -220,8 +218,9 @@ static int lock_at_last(struct op_job *job)
 }
 
 /*
- * One after another, up to the first that mlock() might stop at: what lies
- * behind it is then mlock()'s own.  Under a deadline all at once.
+ * Runs the pieces one after another, up to the first at which mlock() might stop.
+ * mlock() itself does what lies behind that piece.  With a deadline all pieces are one
+ * job.
  */
 static int run_by_pieces(struct op_job *job, const struct pieces *pieces)
 {

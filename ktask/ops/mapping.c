@@ -2,8 +2,8 @@
 /*
  * Mappings of this process: see mapping.h for what this owns and costs.
  *
- * Where it behaves badly: kernels before 6.11 with a pool of gigantic pages,
- * on which each large job reads smaps.
+ * Behaves badly on kernels before 6.11 with a pool of gigantic pages: each large job
+ * reads smaps.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -218,8 +218,8 @@ static size_t huge_bytes(void)
 }
 
 /*
- * Whether the machine may give out transparent huge pages at all.  Read once:
- * people change it at boot, and being wrong costs time only.
+ * May the machine give out transparent huge pages at all?  Read once: the setting is
+ * usually changed at boot, and a wrong answer only costs time.
  */
 static bool huge_possible(void)
 {

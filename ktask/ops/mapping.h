@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the kernel says about the mappings of a range, and the chunk edges
- * that follow from it.  Chooses nothing else.
+ * What the kernel tells about the mappings of a range, and the chunk edges that follow
+ * from it.  Chooses nothing else.
  *
- * Cost (CPU time, Linux 6.18): on kernels with the PROCMAP_QUERY ioctl (6.11)
- * 4 us and 0.4 us per mapping of the range.  Before that a text file is read:
- * /proc/self/maps, 1 us per mapping of the process; or, where the page size or
- * the lock is wanted, smaps, for which the kernel walks the page tables of
- * every mapping up to the range (14 ms per GiB present in 4 KiB pages).  That
- * is why the page size is asked for there only on machines that have huge
- * pages larger than the usual chunk edge.
+ * Cost (CPU time, Linux 6.18): 4 us and 0.4 us per mapping of the range on kernels with
+ * the PROCMAP_QUERY ioctl (6.11).  Before that a text file is read: /proc/self/maps,
+ * 1 us per mapping of the process; or smaps, if the page size or the lock is wanted.
+ * For smaps the kernel walks the page tables of every mapping up to the range (14 ms per
+ * GiB present in 4 KiB pages).  So those kernels are asked for the page size only on
+ * machines that have huge pages larger than the usual chunk edge.
  */
 #ifndef OPS_MAPPING_H
 #define OPS_MAPPING_H
@@ -39,7 +38,7 @@ struct mapping {
 #define MAPPING_CHEAP 0x4u
 
 /**
- * mapping_visit - look at one mapping
+ * mapping_visit - called for one mapping
  *
  * Return: 0 to go on; anything else ends the walk.
  */
@@ -50,8 +49,8 @@ typedef int (*mapping_visit)(const struct mapping *mapping, void *arg);
  * ascending
  * @want: MAPPING_*
  *
- * Context: opens a file; neither takes nor needs a lock.  What it says may be
- * outdated by the time it returns if other threads map or unmap.
+ * Context: opens a file; neither takes nor needs a lock.  The answer may be outdated by
+ * the time it returns, if other threads map or unmap.
  *
  * Return: 0; what @visit returned; -errno where the kernel does not tell.
  */
@@ -76,9 +75,8 @@ void mapping_align_range(struct op_job *job);
 /**
  * mapping_align_store - chunk edges for operations that only store
  *
- * As above, but does not look at the mappings.  In untouched hugetlb pages
- * larger than 2 MiB two threads may wait for each other; they do nothing
- * twice.
+ * As above, but does not read the mappings.  In untouched hugetlb pages larger than 2 MiB
+ * two threads may wait for each other; they do nothing twice.
  */
 void mapping_align_store(struct op_job *job);
 
@@ -86,10 +84,10 @@ void mapping_align_store(struct op_job *job);
  * mapping_first_page - make one page before the others
  * @chunk: what makes it; a failure is left for the chunk that meets it again
  *
- * A mapping without pages gets its anon_vma with the first one, and threads
- * that need it at once would queue for it.  Where the page does not come
- * alone (huge pages, or memory that is there already), a byte costs so little
- * that job->min_chunk is raised.
+ * A mapping without pages gets its anon_vma with the first one, and threads that need it
+ * at the same time would queue for it.  If more than the one page is then present (huge
+ * pages, or memory that was present before), a byte costs so little that job->min_chunk
+ * is raised.
  */
 void mapping_first_page(struct op_job *job, ktask_thread_func chunk);
 

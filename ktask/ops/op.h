@@ -144,8 +144,8 @@ int op_run_whole(struct op_job *job, ktask_thread_func chunk);
 /**
  * op_run_part - op_run_job() on [start, end) of @job
  *
- * What makes pages makes one before the others.  The results of all parts add
- * up in that of @job.
+ * An operation that makes pages makes one before the others (mapping_first_page()).  The
+ * results of all parts add up in that of @job.
  */
 int op_run_part(struct op_job *job, uintptr_t start, uintptr_t end,
 		ktask_thread_func chunk);
@@ -170,16 +170,16 @@ void op_succeed(struct op_job *job);
 /**
  * op_fail_at - ktask_fail_at(), in chunks of this job only
  *
- * A chunk function that is called before the job must not say where an outer
- * job, in whose chunk the operation may be, has failed.
+ * The operation may run in a chunk of an outer job.  A chunk function that is called
+ * before the job begins must not set where the outer job has failed.
  */
 void op_fail_at(const struct op_job *job, uintptr_t pos);
 
 /**
- * op_note_suspect - a chunk met an obstacle at @pos and went on
+ * op_note_suspect - a chunk could not do @pos, and went on
  *
- * For calls that go on past an obstacle and report it in the end, as
- * madvise(2) does with unmapped memory.  The lowest position is kept.
+ * For calls that go on past what they cannot do and report it in the end, as madvise(2)
+ * does with unmapped memory.  The lowest position is kept.
  */
 void op_note_suspect(struct op_job *job, uintptr_t pos);
 

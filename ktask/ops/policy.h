@@ -2,13 +2,12 @@
 /*
  * The caller's NUMA memory policy, followed by the helpers.
  *
- * set_mempolicy(2) holds for one thread.  A page that a helper makes must lie
- * where it would lie had the caller made it, so a helper takes over the policy
- * of the job that it works on.  Policies of mappings (mbind) need nothing of
- * this.
+ * set_mempolicy(2) holds for one thread.  A page that a helper makes must lie where it
+ * would lie if the caller had made it.  So a helper takes over the policy of the job
+ * that it works on.  Policies of mappings (mbind) hold for all threads anyway.
  *
- * Where it behaves badly: interleaving goes round per thread, so pages are
- * spread as evenly as before but not page for page the same.
+ * Behaves badly: each thread interleaves by itself.  So pages are spread as evenly as
+ * before, but not page for page on the same nodes.
  */
 #ifndef OPS_POLICY_H
 #define OPS_POLICY_H
@@ -30,16 +29,16 @@ void policy_read(struct policy *policy);
 /**
  * policy_follow - give the calling thread @policy, unless it has it
  *
- * For helpers only.  Failure leaves it as it is; what the caller could set, a
- * helper of its process can set.
+ * For helpers only.  If it fails, the thread keeps its policy.  A helper can set all that
+ * the caller could set.
  */
 void policy_follow(const struct policy *policy);
 
 /**
- * policy_return - behind policy_follow(): what the thread had before
+ * policy_return - after policy_follow(): give the thread its former policy
  *
- * A thread that does the next job, perhaps of another caller and of another
- * kind, must not make its pages where this caller wants them.
+ * The thread's next job may be another caller's, and its pages must not lie where this
+ * caller wants them.
  */
 void policy_return(void);
 

@@ -5,12 +5,12 @@
  * Owns the choice between asking the kernel and touching.  Pages that were
  * made before a failure stay, as with the plain call, so there is no undo.
  *
- * The plain call stops at the first obstacle.  Where one may come before the
- * end of a mapping (a file may end there, access may not be permitted), what
- * lies behind that mapping is a job of its own, done afterwards.
+ * The plain call stops at the first page that cannot be made.  If a mapping may have such
+ * a page (a file may end, access may not be permitted), the memory behind that mapping
+ * is a job of its own, done afterwards.
  *
- * Where it behaves badly: on a range that is present already each chunk still
- * walks its pages (50 ms per GiB of 4 KiB pages on one thread).
+ * Behaves badly on a range that is present already: each chunk still walks its pages
+ * (50 ms per GiB of 4 KiB pages on one thread).
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -27,8 +27,8 @@ static int advice_of(const struct op_job *job)
 }
 
 /*
- * The advice is known to exist and the range is aligned: the kernel's EINVAL
- * is left for mappings without the permission, and for device memory.
+ * The kernel knows the advice and the range is aligned.  So EINVAL only means a mapping
+ * without the permission, or device memory.
  */
 static int plain_error(int error)
 {
@@ -59,9 +59,8 @@ UNSEEN static void touch_read(volatile unsigned char *byte)
 }
 
 /*
- * Store what is there, atomically: other threads may be writing.  Compilers
- * turn "fetch_or(byte, 0)" into a fence and a load, which would make the
- * page for reading only.
+ * Stores the byte's own value, atomically: other threads may be writing.  Compilers turn
+ * "fetch_or(byte, 0)" into a fence and a load, which would make the page for reading only.
  */
 UNSEEN static void touch_write(volatile unsigned char *byte)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Makes the pages of a range present ahead of a thread that goes through it in
- * ascending order: a window is populated by helpers while the thread works on the
- * one before.
+ * Makes the pages of a range present ahead of a thread that goes through it in ascending
+ * order: helpers populate a window while the thread works on the window before.
  *
- * A window that is there already, as far as samples tell, is left out.  Where pages
- * cannot be made because the memory has none (of a device), what follows is judge.
+ * A window that is present according to samples is skipped.  Memory of a device has no
+ * pages to make.  That is no error here: whoever uses the memory next decides.
  *
- * Behaves badly on kernels without MADV_POPULATE_WRITE (before 5.14): windows are
- * then made when they are reached, by all threads, not ahead.
+ * Behaves badly on kernels without MADV_POPULATE_WRITE (before 5.14): there all threads
+ * make a window when it is reached, not ahead.
  */
 #ifndef OPS_PRESENCE_H
 #define OPS_PRESENCE_H
@@ -41,7 +40,7 @@ void presence_begin(struct presence *presence, const struct op_job *range,
 		    uintptr_t base, size_t unit_bytes);
 
 /**
- * presence_reach - wait until ready lies behind @pos, begin the next window
+ * presence_reach - wait until all before @pos is ready, and begin the next window
  * @fail_pos: on failure the first byte that could not be made; 0: none failed
  *
  * Return: 0; -ENOMEM, -EHWPOISON; -ETIMEDOUT, -ECANCELED as the options say.

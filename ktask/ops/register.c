@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * register: pages are made by several threads, the device is called for one piece
- * after another.
+ * register: several threads make pages, and the device is called for one piece after
+ * another.
  *
- * Where the device takes one call at a time, the caller makes the calls in order
- * while helpers make the pages ahead (presence.h).  Where it takes several, each
- * chunk of one job makes the pages of its pieces and registers them.
+ * If the device takes one call at a time, the caller makes the calls in order while
+ * helpers make the pages ahead (presence.h).  If it takes several, each chunk of one job
+ * makes the pages of its pieces and registers them.
  *
- * Owns the order of the steps, and what is told about them.  The pieces are those of
- * registration.h.
+ * Owns the order of the steps, and what is reported about them.  The pieces are
+ * registration.h's.
  *
- * The order of cleaning up is the reverse: end what is made ahead, take back, free.
- * An exception that a callback throws takes the same way (-fexceptions).
+ * Cleanup goes in reverse order: end the job that makes pages ahead, unregister, free.
+ * An exception that a callback throws unwinds in the same order (-fexceptions).
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What ktask_register() and ktask_unregister() share: options, when to stop, what is
- * told, and jobs of pieces.
+ * What ktask_register() and ktask_unregister() share: options, when to stop, the result,
+ * and jobs of pieces.
  */
 #ifndef OPS_REGISTER_CALL_H
 #define OPS_REGISTER_CALL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Host memory for GPUs, by the runtime library of CUDA, which is loaded when it is
- * used: the one that the program uses already, if there is one.
+ * Host memory for GPUs, by the runtime library of CUDA.  It is loaded at the first use,
+ * unless the program has loaded it before.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -19,8 +19,8 @@ int register_device_init(struct ktask_register_ctl *ctl,
 			 ktask_register_func take, void *arg);
 
 /**
- * register_device_load - two functions of one library
- * @named: of the library; NULL: that which the program has already, or one of
+ * register_device_load - find two functions of one library
+ * @named: the library's name; NULL: the one that the program has loaded, or one of
  * @libraries: names to try, the last one NULL
  *
  * The library stays loaded.

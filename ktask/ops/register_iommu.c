@@ -2,8 +2,8 @@
 /*
  * Mapping memory for devices behind an IOMMU: VFIO's type1, and iommufd.
  *
- * type1 holds one mutex while it pins, so calls follow one another.  iommufd pins
- * outside the locks of its address space, and distinct ranges go on at once.
+ * type1 holds a mutex while it pins, so calls are made one after another.  iommufd pins
+ * outside the locks of its address space, so several ranges can be pinned at once.
  *
  * Behaves badly with a type1 container whose limit of mappings (dma_entry_limit, 65535)
  * is small: each piece is one.

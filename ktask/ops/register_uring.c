@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Fixed buffers of an io_uring, by system calls: liburing would be a dependency for
- * three of them.
+ * Fixed buffers of an io_uring, by system calls: liburing would be a dependency for three
+ * calls.
  *
- * A call that pins pages holds the ring's lock, and every request of the ring waits.
- * So pages are pinned for a scratch ring, which nobody waits for, and its buffers
- * cloned into the program's ring: a few references under its lock.  A scratch ring
- * lives for one call; making it takes some 50 us.
+ * A call that pins pages holds the ring's lock, and every request of the ring waits.  So
+ * pages are pinned for a scratch ring, which nobody uses.  Its buffers are then cloned
+ * into the program's ring, which only takes a few references under the lock.  A scratch
+ * ring lives for one call; making it takes some 50 us.
  *
  * Behaves badly with slots of a few pages: there is a call for 64 of them, and
  * cloning copies the table of the ring.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The pieces of a range that are registered with a device, and the calls of the
- * device's functions: each is timed, kept if it succeeded, and taken back once.
+ * The pieces of a range that are registered with a device, and the calls of the device's
+ * functions.  Each call is timed.  A piece whose call succeeded is kept, and is
+ * unregistered exactly once.
  *
  * Locks: "L" fields are protected by the registration's lock, which is never held
  * while a function of the program runs.  The others are written by the caller
@@ -81,7 +82,7 @@ int registration_take_back(struct ktask_registration *registration,
 /** registration_take_last - the same for the last piece, which is then gone */
 int registration_take_last(struct ktask_registration *registration);
 
-/** registration_undo - the same for all pieces; errors have no place to go */
+/** registration_undo - the same for all pieces; nobody could be told of errors */
 void registration_undo(struct ktask_registration *registration);
 
 #endif /* OPS_REGISTRATION_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The jobs of an operation: options become a control block, and what several
- * jobs of one call do is told as one: one deadline, one progress, one result.
+ * The jobs of an operation: options become a control block.  Several jobs of one call
+ * have one deadline, one progress and one result.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Storing large amounts: which stores win where, and how to make them.
- * fill uses it; it knows nothing of jobs beyond their flags and size.
+ * Storing large amounts: which kind of stores is fastest, and how to make them.  fill
+ * uses it.  Knows nothing of jobs beyond their flags and size.
  */
 #ifndef OPS_STORE_H
 #define OPS_STORE_H

@@ -2,15 +2,17 @@
 /*
  * uffd-fill: make the pages of a range that is registered with a userfaultfd.
  *
- * A job over the bytes of the range.  Each thread copies block by block.  Before each
- * block the caller makes what threads wait for, so that a fault waits for one block at
- * most.  Where the CPU budget is used up threads sleep, ready for faults.
+ * The job is over the bytes of the range.  Each thread copies block by block.  Before
+ * each block the caller serves the faults that are pending, so that a fault waits for
+ * one block at most.  A thread that has used up the CPU budget sleeps, but wakes up for
+ * faults.
  *
- * Owns the loop, the budget and the arguments; uffd_source.c has the contents,
+ * Owns the loop, the budget and the arguments.  uffd_source.c owns the contents,
  * uffd_pages.c the userfaultfd.
  *
- * Behaves badly where the source blocks (a cold disk): faults wait until a helper sees
- * that the caller does not come round, or if all threads wait, as long.
+ * Behaves badly if the source blocks (a cold disk).  Faults then wait until a helper
+ * finds that the caller has not served faults for 0.5 ms.  If all threads block in the
+ * source, faults wait for the source.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,14 +24,14 @@
 #include "uffd_job.h"
 #include "common/struct_size.h"
 
-/* Copied at once: some 30 us, which is what a fault may wait for. */
+/* Copied between two polls for faults: some 30 us, for which a fault may wait. */
 #define BLOCK_BYTES (64 * KIB)
 
-/* What the threads may be ahead of the budget by, and sleep at most at once. */
+/* How far the threads may be ahead of the budget, and the longest sleep. */
 #define AHEAD_NS 1000000ull
 #define SLEEP_MAX_NS 20000000ull
 
-/* The caller comes round at least so often, if nothing keeps it. */
+/* The caller serves faults at least this often, unless something blocks it. */
 #define ATTENDS_NS 500000ull
 
 #define NSEC_PER_SEC 1000000000ull
@@ -44,7 +46,7 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
-/* Return: how long until what was spent is within the budget; 0: it is. */
+/* Return: how long to sleep until the CPU time is within the budget; 0: it is. */
 static uint64_t sleep_needed_ns(const struct uffd_job *uffd)
 {
 	unsigned percent = uffd->fill->cpu_percent;
@@ -63,11 +65,11 @@ static bool must_end(const struct uffd_job *uffd)
 }
 
 /*
- * The caller serves, whose priority is that of the program: a helper that has taken
- * a message may get no CPU.  Helpers do while the caller does not come round, because
- * it waits for the source, or for them.
+ * Faults are served by the caller, which has the program's priority: a helper might read
+ * a message and then get no CPU.  Helpers serve faults only while the caller does not,
+ * because it waits for the source or for the helpers.
  *
- * Return: may this thread serve now?  If so it does for the next @ns.
+ * Return: may this thread serve now?  If so it will serve for the next @ns.
  */
 static bool may_serve(struct uffd_job *uffd, uint64_t ns)
 {
@@ -135,13 +137,13 @@ static int fill_block(struct uffd_job *uffd, const struct files_buffer *buffer,
 	return wrong ? wrong : error;
 }
 
-/* The engine counts chunks, which may have waited for more than came. */
+/* The engine counts whole chunks, but a stream may have ended within one. */
 static int tell_of_stream(const struct ktask_progress *progress, void *arg)
 {
 	return uffd_tell_progress(arg, progress->threads);
 }
 
-/* What one chunk copies; of a stream as many bytes as come. */
+/* What one chunk copies; from a stream as many bytes as come. */
 struct fill_chunk {
 	struct uffd_job *uffd;
 	uint64_t start;
@@ -167,7 +169,7 @@ static int fill_by_blocks(const struct files_buffer *buffer, void *arg)
 		if (!error && uffd->fill->cpu_percent)
 			error = keep_budget(uffd, buffer, &cpu_ns,
 					    &chunk->failed);
-		/* The engine looks at the deadline between chunks only. */
+		/* The engine checks the deadline between chunks only. */
 		if (!error && op_is_late(uffd->job))
 			error = -ETIMEDOUT;
 		if (!error)
@@ -205,7 +207,7 @@ static const struct ktask_op op_uffd_fill = {
 	.makes_pages = true,
 };
 
-/* What helpers have left. */
+/* The caller reads what helpers have left of the stream. */
 static int finish_stream(struct uffd_job *uffd, struct op_job *job)
 {
 	struct fill_chunk chunk = { .uffd = uffd, .end = job->len };
@@ -236,7 +238,7 @@ static int run_job(struct uffd_job *uffd, struct op_job *job)
 	return error;
 }
 
-/* More would only wake to find the budget used up, and use it by that. */
+/* More threads would only wake up to find the budget used up, and use it by that. */
 static void limit_threads(const struct uffd_job *uffd, struct ktask_opts *opts)
 {
 	unsigned percent = uffd->fill->cpu_percent;
@@ -289,7 +291,7 @@ static int check_uffd(int uffd)
 
 	if (flags < 0)
 		return -errno;
-	/* Otherwise looking for messages would wait for one. */
+	/* Otherwise a read without a pending fault would block. */
 	return flags & O_NONBLOCK ? 0 : -EINVAL;
 }
 
@@ -307,7 +309,7 @@ static int check_fill(const struct ktask_uffd_ctl *fill)
 		return -EINVAL;
 	if (fill->len > SIZE_MAX - page - (uintptr_t)fill->addr)
 		return -EINVAL;
-	/* One source; only a file has a place to begin at. */
+	/* Exactly one source; only a file has an offset. */
 	if ((fill->fd >= 0) == !!fill->source_func ||
 	    (streams && fill->fd < 0) ||
 	    (fill->offset && (streams || fill->fd < 0)))

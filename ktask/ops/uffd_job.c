@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What all parts of ktask_uffd_fill() tell: that the job fails, and how far it is.
+ * What all parts of ktask_uffd_fill() report: that the job fails, and its progress.
  */
 #include "uffd_job.h"
 

@@ -55,21 +55,21 @@ int uffd_source_read(const struct uffd_job *uffd, char *buf, size_t len,
  * @offset: set to where they belong
  * @came: set to how many came, whole pages
  *
- * Return: 0: all came, or all that there were to come; -EAGAIN in a helper: no more
- * come now; -ENODATA; -ETIMEDOUT; -ECANCELED; as read(2).
+ * Return: 0: @len bytes, or the rest of the stream; -EAGAIN in a helper: the stream has
+ * stalled; -ENODATA; -ETIMEDOUT; -ECANCELED; as read(2).
  */
 int uffd_source_next(struct uffd_job *uffd, char *buf, size_t len,
 		     uint64_t *offset, size_t *came);
 
 /**
- * uffd_copy - make the pages of [offset, offset + len) that are not there
+ * uffd_copy - make the pages of [offset, offset + len) that are missing
  * @failed: set to the first that could not be made
  */
 int uffd_copy(struct uffd_job *uffd, const char *buf, uint64_t offset,
 	      size_t len, uint64_t *failed);
 
 /**
- * uffd_serve - make the pages that threads wait for, as far as they are known
+ * uffd_serve - make the pages that pending faults wait for
  * @buffer: for their contents
  * @failed: as of uffd_copy()
  *

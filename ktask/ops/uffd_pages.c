@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Pages that are made through a userfaultfd: in the background, and for those who
- * wait.
+ * Makes pages through a userfaultfd: in the background, and for threads that wait for
+ * one.
  *
- * A page that somebody waits for is copied alone, and then the pages behind it in its
- * block: whoever reads on finds them.  Everything may be met that is there already.
+ * A page that a thread waits for is copied alone.  Then the pages behind it in its block
+ * are copied, since the thread probably reads on.  Any page may be present already.
  */
 #include <errno.h>
 #include <linux/userfaultfd.h>

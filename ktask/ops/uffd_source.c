@@ -3,9 +3,10 @@
  * Where the contents of missing pages come from: a file, a function of the program,
  * or a stream, which one thread at a time reads while others copy.
  *
- * A stream may stall.  The caller waits in slices, between which it looks at the
- * deadline and asks the progress function.  A helper waits for one slice: the job could
- * not end before it does.  What of a page has come by then waits for the next reader.
+ * A stream may stall.  The caller waits in slices, between which it checks the deadline
+ * and calls the progress function.  A helper waits for one slice only, because the job
+ * cannot end before the helper does.  The part of a page that has come by then is kept
+ * for the next reader.
  */
 #include <errno.h>
 #include <poll.h>

@@ -2,9 +2,9 @@
 /*
  * unlock: munlock(2), by the caller alone.
  *
- * It is no job for several threads: the kernel walks the pages under the lock of
- * the address space, taken for writing, and each chunk would be a mapping of
- * its own meanwhile.  1 GiB of 4 KiB pages: 28 ms, by two threads 32.
+ * Several threads would not be faster: the kernel walks the pages while it holds the lock
+ * of the address space for writing, and each chunk would temporarily be a mapping of its
+ * own.  1 GiB of 4 KiB pages: 28 ms, by two threads 32.
  *
  * Owns finding out where it failed.
  */

@@ -2,18 +2,16 @@
 /*
  * unmap: munmap(2), with the pages given back in parallel beforehand.
  *
- * Pages may be given back only once it is certain that munmap() will succeed:
- * it can be refused (too many mappings, a sealed one), and must then have done
- * nothing.  So the head of a range that lies within one mapping is unmapped
- * first.  The rest then begins at the edge of a mapping, and unmapping it needs
- * no room in the table of mappings.  Where the head is refused the plain call
- * is made on the whole, and decides.
+ * Pages may be given back only once it is certain that munmap() will succeed: it can be
+ * refused (too many mappings, a sealed one), and must then have done nothing.  So the
+ * head of a range that lies within one mapping is unmapped first.  The rest then begins
+ * at the edge of a mapping, and unmapping it needs no additional mapping.  If the head is
+ * refused, the plain call is made on the whole, and decides.
  *
- * Nothing is unmapped twice: another thread may get the address meanwhile.
+ * Nothing is unmapped twice: another thread may map memory there meanwhile.
  *
- * 2 GiB, one thread and two, Linux 6.18: 4 KiB pages 128 and 68 ms; 2 MiB
- * pages 4.8 and 4.6.  What was never touched is left to the plain call, which
- * takes 2 us.
+ * 2 GiB, one thread and two, Linux 6.18: 4 KiB pages 128 and 68 ms; 2 MiB pages 4.8 and
+ * 4.6.  Untouched memory is left to the plain call, which takes 2 us.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -54,7 +52,7 @@ static int discard_chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
-/* Bytes that are present, from a few places. */
+/* Bytes that are present, from a few samples. */
 static size_t guess_present(const struct op_job *job)
 {
 	size_t step = job->len / NR_SAMPLES, nr = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * unregister: the pieces of a registration are taken back, the last one first, by the
- * caller; where the device takes several calls at once, by several threads.
+ * unregister: the caller unregisters the pieces of a registration, the last one first.
+ * If the device takes several calls at once, several threads do.
  */
 #include <errno.h>
 

@@ -2,13 +2,12 @@
 /*
  * warm: read files into the page cache.
  *
- * By sendfile(2) to /dev/null, which makes the pages present, waits for them
- * and copies nothing: 2 GiB that are there already take 0.05 s, by pread(2) into
- * a small buffer 0.33 s.  Where a file system cannot do that, or there is no
- * /dev/null, by pread().  Not by readahead(2) or MADV_WILLNEED: they do not wait
- * and tell no error.
+ * Uses sendfile(2) to /dev/null, which makes the pages present, waits for them and copies
+ * nothing: 2 GiB that are cached already take 0.05 s; pread(2) into a small buffer takes
+ * 0.33 s.  If a file system cannot do that, or there is no /dev/null, pread() is used.
+ * readahead(2) and MADV_WILLNEED would neither wait nor report errors.
  *
- * Past the page cache (KTASK_FILE_DIRECT) reading is all that is done.
+ * With KTASK_FILE_DIRECT the data are only read.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +17,7 @@
 #include "files.h"
 
 /*
- * Return: the first position that was not warmed; what reading it says is then
- * the verdict.
+ * Return: the first position that was not warmed.  Reading from there then tells why.
  */
 static uint64_t send_range(int fd, int null_fd, uint64_t start, uint64_t end)
 {
@@ -101,8 +99,8 @@ static int warm_around(struct op_job *job)
 }
 
 /*
- * min_chunk: 1 MiB that is there already takes 25 us, of a disk 600; 16 small
- * files 100 us and more.
+ * min_chunk: 1 MiB takes 25 us if it is cached already, from a disk 600; 16 small files
+ * take 100 us and more.
  */
 const struct ktask_op op_warm = {
 	.name = "warm",

@@ -132,8 +132,8 @@ static u64 age_ns(const struct kt_context *ctx)
 }
 
 /*
- * A job that nobody waits for is done by its first helper or not at all, so that
- * one comes before long.
+ * Nobody but helpers works on a job that is not waited for.  So its first helper does
+ * not wait long for an idle CPU.
  */
 static bool needs_idle_cpu(const struct kt_item *item)
 {
@@ -148,9 +148,9 @@ static bool node_has_work(const struct kt_job *job, int nid)
 }
 
 /*
- * On another node than @nid: at once where that has work of its own, which is not
- * given to the range's, or @nid no CPUs; else only when it was seen for some time
- * that these are busy.
+ * Find an idle CPU on another node than @nid.  A node that has a range of its own is
+ * used at once, and so is any node if @nid has no CPUs.  Else another node is used only
+ * after the CPUs of @nid have been busy for some time.
  */
 static int find_cpu_elsewhere(struct kernel_job *job, int nid,
 			      const struct cpumask *own)
@@ -171,8 +171,8 @@ static int find_cpu_elsewhere(struct kernel_job *job, int nid,
 	return cpu;
 }
 
-/* Return: false if no CPU idles: of the range's node, or of another, which @nid is
- * then set to. */
+/* Find an idle CPU for a helper.  @nid: the range's node; set to the CPU's node, if that
+ * is another.  Return: false if there is none. */
 static bool find_idle_cpu(struct kt_item *item, int *nid)
 {
 	struct kernel_job *job = job_of(item->ctx);

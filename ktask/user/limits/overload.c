@@ -2,12 +2,13 @@
 /*
  * See overload.h.
  *
- * Why /proc/loadavg: getrusage() tells in 0.2 us instead of 1.8 whether the
- * calling thread was preempted, but not before it has run for some milliseconds;
- * most jobs, and the first of a process, are over or have made threads by then.
+ * Why /proc/loadavg: getrusage() takes 0.2 us instead of 1.8, but only tells whether
+ * the calling thread was preempted, after it has run for some milliseconds.  By then
+ * most jobs are over, and the first job of a process has made its threads.
  *
- * Locking: there is none; A: any thread writes and reads by kt_store() and
- * kt_load().  Two that count at once cost 2 us more.
+ * Locking: there is no lock.
+ *	A: written by any thread, read by any: kt_load() and kt_store().  Two threads
+ *	   that count at once cost 2 us more.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,14 +21,15 @@
 #include "user/pool/user_pool.h"
 #include "user/machine/topo.h"
 
-/* An overload ends when so many counts in a row found idle CPUs, and at the latest
- * so long after a helper was last seen without a CPU. */
+/* An overload ends after IDLE_COUNTS counts in a row found idle CPUs, at the latest
+ * STARVED_NS after a helper was last seen without a CPU. */
 #define IDLE_COUNTS 3
 #define STARVED_NS 1000000000
-/* Or so long after it was counted.  Then no job counts for STARVED_NS. */
+/* An overload that was only counted ends after COUNTED_NS.  Then no job counts for
+ * STARVED_NS. */
 #define COUNTED_NS 200000000
-/* Between two counts: a count costs 3 us.  While there is no overload, and while
- * there is one, whose end is to be found soon. */
+/* A count costs 3 us.  Between two counts there is COUNT_NS without an overload, and
+ * COUNT_AGAIN_NS during one, whose end is to be found soon. */
 #define COUNT_NS 5000000
 #define COUNT_AGAIN_NS 1000000
 
@@ -60,8 +62,9 @@ void overload_starved(uint64_t now_ns)
 	begin_overload(now_ns);
 }
 
-/* Helpers of other jobs give way, and so do those that wait for the next job.  They
- * are no more than CPUs, and not looked for where that cannot matter. */
+/* Threads that run, but for helpers: those of other jobs give way, and so do those that
+ * wait for the next job.  There are no more helpers than CPUs, so they are counted only
+ * where they can make a difference. */
 static unsigned count_others(unsigned own)
 {
 	unsigned cpus = topo_nr_cpus();
@@ -92,7 +95,7 @@ unsigned overload_threads(unsigned own, unsigned wanted, uint64_t now_ns)
 	uint32_t counts = kt_load(&overload_state.counts);
 	unsigned cpus, busy, idle;
 
-	/* A job that wants no helper does not find out whether one could run. */
+	/* A job that wants no helper does not count. */
 	if (!counts || wanted < 2)
 		return wanted;
 	if (now_ns - kt_load(&overload_state.starved_ns) >= STARVED_NS) {

@@ -78,7 +78,8 @@ static bool is_yielded(const struct permit *permit)
 	return holder && kt_load(&permit->yielded_by) == holder;
 }
 
-/* The lowest that is free: who wants none above its share, counts on it. */
+/* Takes the lowest free permit.  So a process with a lower limit than others gets one
+ * only while fewer than that are taken. */
 static int take_lowest(struct registry *registry, uint32_t self)
 {
 	unsigned end = kt_load(&shared_permits.limit);
