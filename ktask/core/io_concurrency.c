@@ -2,8 +2,8 @@
 /*
  * I/O concurrency: hill climbing by doubling and halving, one trial after another.
  *
- * A trial costs what the other count is slower.  So each one that changes
- * nothing doubles the time to the next.
+ * A trial with a worse count slows the job down.  So each trial that changes nothing
+ * doubles the time to the next.
  */
 #include "core/io_concurrency.h"
 #include "core/rate.h"
@@ -22,9 +22,9 @@
 #define HOLD_NEXT_JOB 64
 /* Windows scatter by this part at least, as 1 / n: two say little of it. */
 #define SPREAD_LEAST 32
-/* A window is an outlier if it is farther from the mean than a part of it, as 1 / n,
- * and than so many times the spread.  After so many outliers in a row the rate has
- * changed. */
+/* A window is an outlier if its distance from the mean is more than 1 / OUTLIER_PART of
+ * the mean, and more than OUTLIER_SPREADS times the spread.  After OUTLIER_WINDOWS of
+ * them in a row the rate has changed. */
 #define OUTLIER_WINDOWS 3
 #define OUTLIER_PART 5
 #define OUTLIER_SPREADS 3

@@ -166,8 +166,8 @@ void kt_context_refresh(struct kt_context *ctx, uint64_t now_ns);
 /*
  * kt_context_resubmit - of a detached job that lacks helpers: submit once more
  *
- * By one thread at a time, which stands in for the caller and is done before
- * there is one.  The job keeps the helpers that it has.
+ * By one thread at a time, in place of the caller, and only until the job has a caller.
+ * The job keeps the helpers that it has.
  *
  * Return: false if it still lacks some.
  */

@@ -112,9 +112,9 @@ static void take_chunks(struct kt_item *item)
 }
 
 /*
- * For people: helpers that have a permit and have not yielded it, and those that need
- * none.  Written whenever one comes or leaves, so that what all jobs say together is
- * what the machine allows.
+ * Shows people how many helpers have a permit that they have not yielded, and how many
+ * need none.  Written whenever a helper comes or leaves, so that the sum over all jobs is
+ * within what the machine allows.
  */
 static void show_helpers(struct user_job *job)
 {
@@ -177,9 +177,9 @@ static bool work_compensating(struct pool_item *pool_item)
 /* ---- items ---- */
 
 /*
- * An idle helper may be busy for a moment, lowering or raising itself, and get no CPU
- * in it.  Nobody submits again for a detached job, which must not be left without any
- * helper for that reason: make one.
+ * While an idle helper lowers or raises itself it may lose its CPU, and no item can be
+ * submitted to it.  Nobody submits again for a detached job.  So that such a job is not
+ * left without a helper, one is made.
  */
 static bool submit_to_pool(struct kt_item *item)
 {
@@ -267,9 +267,9 @@ static void permit_put(struct kt_item *item)
 	kt_cap_put(pool_machine());
 }
 
-/* A helper that got no CPU since the last refresh may get none for long.  Another can
- * use its permit meanwhile.  Its chunk would be waited for at the end, so it is lent
- * the caller's priority now. */
+/* A helper that got no CPU since the last refresh may get none for long.  Another helper
+ * can use its permit meanwhile.  The caller would wait for its chunk at the end, so it
+ * lends its priority now. */
 static void permit_yield(struct kt_item *item)
 {
 	struct kt_host_item *host = &item->host;

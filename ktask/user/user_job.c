@@ -250,9 +250,9 @@ static bool begins_overloaded(const struct user_job *job)
 }
 
 /*
- * As one thread does it, but in chunks: between these the caller finds out when
- * CPUs idle.  What helpers need is read and made then; in the first job of a process
- * that takes 0.4 ms of CPU time, and beside others several times as long.
+ * The caller works alone, but in chunks: between them it finds out when CPUs idle.  Only
+ * then it reads and makes what helpers need.  In the first job of a process that takes
+ * 0.4 ms of CPU time, and several times as long beside other work.
  */
 static void begin_without_helpers(struct user_job *job)
 {

@@ -7,8 +7,8 @@
  * user/limits/cgroup_find.h's.  CPU sets are not here: the affinity mask has them.
  *
  * A group whose files are missing has no limit; so has a machine without
- * control groups.  The process may be moved at any time: where it is is read
- * again every second.
+ * control groups.  The process may be moved at any time: its location
+ * is read again every second.
  *
  * Behaves badly where several jobs of one process run at once: each gets all
  * the capacity that there is, until throttling shows it.

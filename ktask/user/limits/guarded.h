@@ -3,10 +3,10 @@
  * Guarded: memory that processes share, with guards on both sides of it that
  * nobody may touch.
  *
- * A thread whose stack overflows by a large frame steps over its guard page and
- * writes to what is mapped below.  That may be anything of its own process; it must
- * not be what other processes believe.  The same holds for a write beyond the end of
- * the mapping before.
+ * A thread whose stack overflows by a large frame jumps over its guard page and writes to
+ * the mapping below.  That mapping may belong to its own process only, never be memory
+ * that other processes trust.  The same holds for a write beyond the end of the mapping
+ * before.
  */
 #ifndef KTASK_USER_GUARDED_H
 #define KTASK_USER_GUARDED_H
