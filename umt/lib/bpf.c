@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The backend that is served by the program in the kernel (umt.bpf.c): by
- * umtd's where there is a umtd, else by one that this process loads for its
- * first subscriber and takes away with the last.
+ * The backend that uses the program in the kernel (umt.bpf.c).  If there is a umtd, the
+ * program is umtd's.  Else this process loads one for its first subscriber, and unloads
+ * it with the last.
  *
- * Behaves badly: subscribers that were opened before and after umtd was started
- * anew are served by two programs.
+ * Behaves badly: when umtd is restarted, subscribers from before and after are served
+ * by two programs.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -54,7 +54,7 @@ static void close_all(int *fds, int nr)
 }
 
 /*
- * With its last subscriber, and not before: the links keep the program
+ * Called with the source's last subscriber, and not before: the links keep the program
  * attached.
  */
 static void drop_source(struct source *source)
@@ -176,9 +176,9 @@ static int call_control(enum umt_op op, const struct umt *subscriber)
 }
 
 /*
- * The kernel may be at another record of this CPU just now, or another CPU at
- * the slab that the record is to come from: in a guest perhaps one that waits
- * for its turn.  And the page of the token may be on its way elsewhere.
+ * Tries again on -EAGAIN.  The kernel may be busy with another record of this CPU.
+ * Another CPU, perhaps a virtual one that is preempted, may be allocating from the same
+ * slab.  Or the page of the token is being migrated.
  */
 static int control_surely(enum umt_op op, const struct umt *subscriber)
 {
@@ -196,7 +196,7 @@ static int control_surely(enum umt_op op, const struct umt *subscriber)
 	return error;
 }
 
-/* From now on it is this process's; where we may not, we find out. */
+/* Ties the subscriber to this process, and finds out whether the process may use it. */
 static int first_use(const struct umt *subscriber)
 {
 	int error = control_surely(UMT_OP_REMOVE, subscriber);
@@ -205,11 +205,11 @@ static int first_use(const struct umt *subscriber)
 }
 
 /*
- * Asked for a subscriber, and tried: behind systemd's socket there need not be
- * anybody, and before Linux 5.19 what is handed out may be of no use.
+ * Opens a subscriber at umtd and tries it.  A connection alone proves nothing: systemd
+ * may hold the socket of a umtd that does not start, and before Linux 5.19 this process
+ * may not be allowed to use the descriptors.
  *
- * Return: 0, -ENOENT where there is none, or why it does not serve; @hint,
- * behind that
+ * Return: 0; -ENOENT if there is no umtd; why it does not serve, with @hint to follow
  */
 static int ask_umtd(const char **hint)
 {
@@ -536,8 +536,8 @@ static void bpf_quiet(struct umt *subscriber, int cpu)
 }
 
 /*
- * Closing descriptors takes nothing away from the parent.  The table stays
- * mapped: a pointer from umt_cores() may be in use.
+ * Closing the descriptors does not affect the parent.  The table stays mapped, because a
+ * pointer from umt_cores() may be in use.
  */
 static void bpf_child(struct umt *subscriber)
 {

@@ -2,10 +2,10 @@
 /*
  * See bpf_program.h.
  *
- * Behaves badly: each process that loads it adds its own program to every
- * context switch and wakeup of the machine, some 50 nanoseconds each.  Loading
- * takes 50 ms on an idle machine: the kernel's type information, 5 MB, is read
- * by libbpf, and the kernel verifies the program.
+ * Behaves badly: each process that loads it adds its own program to every context
+ * switch and wakeup of the machine, some 50 nanoseconds each.  Loading takes 50 ms on an
+ * idle machine: libbpf reads the kernel's type information, 5 MB, and the kernel
+ * verifies the program.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -64,9 +64,8 @@ static int create_table(void)
 }
 
 /*
- * The kernel wants to see what the tables of subscribers will be like.  A
- * pattern of our own, because libbpf 1.1 cannot resize the one that the program
- * has.
+ * The kernel needs a pattern of the subscribers' tables to load the program.  It is made
+ * here, because libbpf 1.1 cannot resize the pattern in the program.
  */
 static int load_with_pattern(void)
 {
@@ -142,11 +141,11 @@ static int thread_fd(int tid)
 }
 
 /*
- * A record of no subscriber, made and taken away.  Linux 7.3 has no memory for
- * records where the CPU has no atomic exchange of 16 bytes (x86: cmpxchg16b),
- * however often it is asked; better another backend than one that refuses each
- * thread. Elsewhere it has none just while another CPU is about the same slab,
- * which may be long where CPUs are virtual.
+ * Makes and removes a record of no subscriber.  Linux 7.3 never has memory for records
+ * on CPUs without a 16-byte compare-and-swap (x86: cmpxchg16b).  Then another backend is
+ * better than this one, which would refuse each thread.  On other CPUs an allocation
+ * fails only while another CPU uses the same slab, so it is tried again; virtual CPUs
+ * may take long.
  */
 static int try_record(void)
 {

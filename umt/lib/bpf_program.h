@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The program in the kernel, as this process has loaded it: for its own
- * subscribers (bpf.c) or for those of other processes (umtd).  It is taken away
- * by program_unload(), and by the kernel whenever the last process ends that
- * holds its descriptors.
+ * The program in the kernel that this process has loaded: for its own subscribers
+ * (bpf.c) or for those of other processes (umtd).  program_unload() unloads it.  So does
+ * the kernel when the last process that holds its descriptors ends.
  *
  * Owns the program's tables and which numbers of subscribers are taken.  Does
  * not own the counts: the kernel writes them.  One caller at a time.
@@ -41,14 +40,14 @@ int program_nr_cores(void);
 int program_control_fd(void);
 
 /*
- * program_links - the descriptors that keep the program attached; stay ours
+ * program_links - the descriptors that keep the program attached; do not close them
  *
  * Return: how many of @fds were set, which has PROGRAM_LINKS_MAX entries.
  */
 int program_links(int *fds);
 
 /*
- * program_maps - the kernel's numbers of the maps that what threads run holds
+ * program_maps - the kernel's ids of the maps that the control program holds
  *
  * Return: how many there are, of which @capacity at most were written to @maps; or
  * a negative errno.
@@ -56,14 +55,14 @@ int program_links(int *fds);
 int program_maps(uint32_t *maps, unsigned int capacity);
 
 /*
- * program_will_list - before it is loaded: program_list_maps() will be called
+ * program_will_list - call before loading if program_list_maps() will be called
  */
 void program_will_list(void);
 
 struct umt_map;
 
 /*
- * program_list_maps - all maps of the kernel, by rising number
+ * program_list_maps - all maps of the kernel, by ascending id
  *
  * Return: how many were written to @maps; @capacity: perhaps there are more; or a
  * negative errno.
@@ -74,7 +73,7 @@ ssize_t program_list_maps(struct umt_map *maps, size_t capacity);
 uint32_t program_map_number(int fd);
 
 /*
- * program_subscriber_open - a subscriber with @flags; @ring_bytes: for its events
+ * program_subscriber_open - open a subscriber with @flags and a ring of @ring_bytes
  *
  * Return: 0, -EUSERS, -ENOMEM or what the kernel said.
  */
@@ -90,24 +89,23 @@ void program_subscriber_close(unsigned int index);
 bool program_subscriber_lingers(unsigned int index);
 
 /*
- * program_attach - any thread becomes one of a subscriber's, whoever's it is
+ * program_attach - add thread @tid of any process to a subscriber
  *
- * It is counted from its next switch on.  Who loaded the program may see every
- * process anyway.
+ * The thread is counted from its next switch on.  This needs no check of rights: whoever
+ * may load the program may see every process.
  *
- * Return: 0; -EEXIST: it is some subscriber's already; -ESRCH; -EINVAL: not the
- * first thread of its process, and no descriptor stands for others before Linux
- * 6.9.
+ * Return: 0; -EEXIST: it has a subscriber already; -ESRCH; -EINVAL: it is not the first
+ * thread of its process, and before Linux 6.9 there are no descriptors for other threads.
  */
 int program_attach(const struct program_subscriber *subscriber, int tid,
 		   bool traced);
 
 /*
- * program_doorbell - a ring of its own for a core of a subscriber
- * @fresh: nobody else, earlier or later, may hold the same
+ * program_doorbell - the ring of one core of a subscriber
+ * @fresh: make a new ring, which nobody else has held or will hold
  *
- * Otherwise the ring of an earlier subscriber of the number serves again, for
- * taking one out of the kernel's table waits for all CPUs each time.
+ * Otherwise the ring of an earlier subscriber with the same index is used again: removing
+ * a ring from the kernel's table waits for all CPUs.
  *
  * Return: a descriptor that belongs to the caller, or a negative errno.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What libumt and umtd say to each other: packets on a SOCK_SEQPACKET socket,
- * one question and one answer at a time, so there are no half messages.
+ * The protocol between libumt and umtd: packets on a SOCK_SEQPACKET socket, one request
+ * and one answer at a time.  So no message is ever incomplete.
  *
- * A client names no process and no thread: what it is handed lets a thread add
- * itself, and only threads of the process that did so first.  It keeps the
- * program attached, so a umtd that ends takes nothing away from anybody.
+ * A client names no process and no thread.  The descriptors that it gets let a thread
+ * add itself, and then only threads of the same process.  They also keep the program
+ * attached, so that subscribers survive the end of umtd.
  */
 #ifndef UMT_BROKER_H
 #define UMT_BROKER_H

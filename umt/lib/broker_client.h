@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * libumt's side of umtd.  Each call takes a connection and, when it fails in a
- * way that leaves the connection useless, closes it and sets it to -1.
+ * libumt's side of the connection to umtd.  A call that fails and leaves the connection
+ * unusable closes it and sets it to -1.
  */
 #ifndef UMT_LIB_BROKER_CLIENT_H
 #define UMT_LIB_BROKER_CLIENT_H
@@ -15,8 +15,8 @@ const char *broker_path(void);
 int broker_connect(void);
 
 /*
- * broker_ask - one question
- * @fds: receives @nr_fds descriptors at most; the caller's; others are closed
+ * broker_ask - send a request and wait for the answer
+ * @fds: receives at most @nr_fds descriptors, which the caller owns; others are closed
  *
  * Return: how many descriptors came, or a negative errno.
  */

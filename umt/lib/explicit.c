@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The last resort: threads say themselves when they begin and end waiting.
- * Always to be had; knows only what it is told.
+ * The last resort: threads report themselves when they begin and end waiting.  It is
+ * always available, but knows only what threads report.
  */
 #include <sched.h>
 

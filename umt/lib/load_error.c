@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See load_error.h.  Looked for only after something failed: reading the kernel's
- * type information once more takes as long as loading does.
+ * See load_error.h.  Called only after something failed: reading the kernel's type
+ * information once more takes as long as loading.
  */
 #include <bpf/btf.h>
 #include <errno.h>
@@ -38,9 +38,9 @@ static bool is_task(const struct btf *btf, uint32_t id)
 }
 
 /*
- * The typedef is of a pointer to a function: (void *, bool, prev, next...).
- * Where it is not, the kernel refuses the program, which would take a number
- * for a thread.
+ * The typedef must be of a pointer to a function (void *, bool, prev, next...).  With
+ * other arguments the program would use a number as a pointer to a thread, and the
+ * kernel refuses it.
  */
 static bool switch_is_as_we_read_it(const struct btf *btf)
 {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The backend for processes without rights: each thread has the kernel write
- * its own context switches into a buffer, and a thread of the library reads
- * them and keeps the counts.
+ * The backend for processes without rights: for each thread the kernel writes the
+ * context switches into a buffer.  A thread of the library reads the buffers and keeps
+ * the counts.
  *
- * What it cannot know: that a woken thread waits for a CPU.  A thread counts
- * as ready when it runs again, as in the paper, and as ready on the core that
- * it last ran on while it is preempted.
+ * It cannot know that a woken thread waits for a CPU.  A thread counts as ready when it
+ * runs again, as in the paper.  While it is preempted it counts as ready on the core
+ * that it last ran on.
  *
- * Behaves badly: every block and unblock wakes the library's thread, on the
- * same cores.  The kernel lends each user 516 KiB of buffers per CPU
- * (kernel.perf_event_mlock_kb), 8 KiB for each thread: adding one more is
- * refused.  When a buffer is full its newest events are lost; the thread's next
- * switch puts the count right.
+ * Behaves badly: every block and unblock wakes the library's thread, on the same cores.
+ * The kernel allows each user 516 KiB of buffers per CPU (kernel.perf_event_mlock_kb).  A
+ * thread needs 8 KiB; when they are used up, adding a thread is refused.  When a buffer
+ * is full its newest events are lost; the thread's next switch corrects the count.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -122,9 +121,8 @@ static struct soft_thread *by_serial(uint64_t serial)
 }
 
 /*
- * A thread may be gone by now, and another have its descriptor: hence serial
- * numbers.  The kernel says "hung up" also of a buffer that is no longer
- * mapped.
+ * The thread may be gone by now, and another may have its descriptor.  Hence serial
+ * numbers.  The kernel reports EPOLLHUP also for a buffer that is no longer mapped.
  */
 static void serve_event(const struct epoll_event *event)
 {
@@ -139,8 +137,8 @@ static void serve_event(const struct epoll_event *event)
 }
 
 /*
- * The program has closed what it waits for: the next subscriber has another
- * begin.
+ * The program has closed the descriptor that the server waits for.  The next subscriber
+ * starts another server.
  */
 static void end_server(int fd)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The paper's form: one subscriber for the process, a descriptor per core, two
- * counts.  On top of the public functions, and of the library's order of locks.
+ * The interface of the founding paper: one subscriber for the process, a descriptor per
+ * core, two counts.  It uses only the public functions; its lock comes before the
+ * library's.
  *
- * Where it differs: the descriptor tells that there is something, and
- * umt_core_read() what.  The paper's eventfd holds both counts in one word of
- * 64 bits, of which one overflows into the other; eBPF cannot write eventfds.
+ * The difference from the paper: the descriptor only tells that counts have changed, and
+ * umt_core_read() reads them.  The paper's eventfd holds both counts in one word of 64
+ * bits, where one overflows into the other.  And eBPF cannot write eventfds.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +17,7 @@
 #include "subscriber.h"
 
 /*
- * For reading by who uses the subscriber, so that it is not closed meanwhile.
+ * Held for reading while process_subscriber is used, so that it is not closed.
  */
 static pthread_rwlock_t process_lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
@@ -73,9 +74,9 @@ static void in_child(void)
 }
 
 /*
- * Registered after the library's own handlers, and so called before them:
- * the order in which the two locks are taken elsewhere.  Before the lock is
- * first taken: opening a subscriber takes long, and another thread may fork.
+ * Registered after the library's own handlers, so that it is called before them: that is
+ * the order in which the two locks are taken everywhere.  Must be called before the lock
+ * is first taken: opening a subscriber takes long, and another thread may fork meanwhile.
  */
 static void prepare_forks(void)
 {

@@ -2,8 +2,8 @@
 /*
  * See rights.h.
  *
- * Behaves badly: a user namespace in which every id has its own number is taken
- * for the first one, and so is any where there is no /proc.
+ * Behaves badly: a user namespace that maps every id is taken for the initial one.  So
+ * is any namespace if there is no /proc.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ bool rights_are_whole(void)
 
 	if (!file)
 		return true;
-	/* It is empty until somebody has written it. */
+	/* The map is empty until somebody has written it. */
 	whole = fscanf(file, "%u %u %u", &first, &outside, &nr) == 3 &&
 		nr == UINT32_MAX;
 	fclose(file);

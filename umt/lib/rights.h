@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Whose rights count for the whole machine. */
+/* Do this process's rights hold for the whole machine? */
 #ifndef UMT_LIB_RIGHTS_H
 #define UMT_LIB_RIGHTS_H
 
 #include <stdbool.h>
 
-/* rights_are_whole - those that we have are not only over a user namespace */
+/* rights_are_whole - does the process have its rights in the initial user namespace? */
 bool rights_are_whole(void);
 
 /* rights_of_root - who is limited by nothing: root, and not of a namespace */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See ring.h.  The layout is the kernel's (kernel/bpf/ringbuf.c): a page with
- * the reader's position, one with the writer's, then the data, mapped twice
- * in a row so that no record is ever in two pieces.
+ * See ring.h.  The kernel defines the layout (kernel/bpf/ringbuf.c): a page with the
+ * reader's position, one with the writer's, then the data.  The data are mapped twice in
+ * a row, so that every record is contiguous.
  */
 #include <errno.h>
 #include <linux/bpf.h>

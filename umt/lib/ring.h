@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Reading end of a BPF ring buffer.  One reader at a time; the kernel writes.
- * Own code because libbpf's wants a callback and an epoll descriptor per
- * ring, and here is a ring per core.
+ * The reading end of a BPF ring buffer.  One reader at a time; the kernel writes.
+ * libbpf's own reader is not used: it needs a callback and an epoll descriptor per ring,
+ * and there is a ring per core.
  */
 #ifndef UMT_LIB_RING_H
 #define UMT_LIB_RING_H

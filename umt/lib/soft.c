@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See soft.h.  The counts keep the program's rules (umt.bpf.c): a thread
- * is counted on one core or on none, increments come first.
+ * See soft.h.  The counts follow the rules of the program (umt.bpf.c): a thread is
+ * counted on one core or on none, and increments come before decrements.
  *
- * Behaves badly: one lock for all threads of the process; these backends are
- * for where nothing better may be had.
+ * Behaves badly: all threads of the process share one lock.  These backends are for
+ * machines where nothing better is available.
  */
 #include <errno.h>
 #include <sched.h>
@@ -335,7 +335,8 @@ static bool take_told(struct umt *subscriber, struct umt_event *event)
 }
 
 /*
- * With the lock, as who tells has it: what was not told since is not readable.
+ * Takes the lock that writers of events hold.  So an event that comes after the last one
+ * was read makes the descriptor readable again.
  */
 int soft_next(struct umt *subscriber, struct umt_event *event)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the backends without a program in the kernel share: a table that the
- * library writes itself, eventfds as descriptors, and the list of threads.
+ * What the backends without a program in the kernel share: a table that the library
+ * writes itself, eventfds as descriptors, and the list of threads.
  *
- * Threads and counts are under a lock of their own (thread_lock()), for a
- * thread that blocks must not wait for one that opens a subscriber.
+ * Threads and counts have a lock of their own (thread_lock()): a thread that blocks must
+ * not wait for one that opens a subscriber.
  */
 #ifndef UMT_LIB_SOFT_H
 #define UMT_LIB_SOFT_H
@@ -48,8 +48,8 @@ int soft_remove(struct soft_set *set, struct umt *subscriber);
 int soft_core(const struct umt *subscriber, int cpu);
 
 /*
- * The thread is ready on @cpu, or blocked, for all its subscribers; with the
- * lock.
+ * Report the thread as ready on @cpu, or as blocked, to all its subscribers.  Caller
+ * holds thread_lock().
  */
 void soft_ready(struct soft_thread *thread, int cpu);
 void soft_blocked(struct soft_thread *thread);

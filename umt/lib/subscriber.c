@@ -3,8 +3,8 @@
  * Subscribers of the service: opening and closing, choosing the backend,
  * handing calls over to it, and what a fork does to them.
  *
- * Owns the list of open subscribers and the locks.  Does not own how anything
- * is learnt (bpf.c, perf.c, explicit.c) nor the paper's form (process_api.c).
+ * Owns the list of open subscribers and the locks.  Does not own how blocked threads are
+ * found (bpf.c, perf.c, explicit.c) nor the interface of the paper (process_api.c).
  *
  * Behaves badly: a child made by clone(2) or vfork(2) without the C library's
  * fork handlers still holds the descriptors until it executes a program.

@@ -37,11 +37,11 @@ struct umt {
 #define WHY_MAX sizeof(((struct umt_backends *)0)->why[0])
 
 /**
- * struct backend - one way to learn who blocks
+ * struct backend - one way to find out which threads are blocked
  * @id: enum umt_backend
- * @probe: can it be had here and now?  Else says why not in words; @note, when
- *	it can: by whom, or within which limits
- * @open: everything that @subscriber needs but @next and @seen; holds the lock
+ * @probe: is it available now?  Else writes why not; @note: if it is, by whom or
+ *	within which limits
+ * @open: make all that @subscriber needs but @next and @seen; holds the lock
  * @close: the opposite; also of a half-opened subscriber; holds the lock
  * @add, @remove: the calling thread
  * @pause: as umt_pause() and umt_resume(); holds the lock; NULL: -ENOTSUP
@@ -68,8 +68,8 @@ struct backend {
 extern const struct backend bpf_backend, perf_backend, explicit_backend;
 
 /*
- * bpf_attach - thread @tid of any process becomes the subscriber's; only with a
- * program of this process's own.  For the umt command; as program_attach().
+ * bpf_attach - program_attach(), for the umt command; only with a program that this
+ * process has loaded itself
  */
 int bpf_attach(struct umt *subscriber, int tid);
 
