@@ -529,7 +529,7 @@ static int bpf_core_fd(struct umt *subscriber, int cpu)
 	return doorbell->fd;
 }
 
-static void bpf_quiet(struct umt *subscriber, int cpu)
+static void bpf_drain(struct umt *subscriber, int cpu)
 {
 	if (subscriber->doorbells)
 		ring_drain(&subscriber->doorbells[cpu]);
@@ -556,6 +556,6 @@ const struct backend bpf_backend = {
 	.pause = bpf_pause,
 	.next = bpf_next,
 	.core_fd = bpf_core_fd,
-	.quiet = bpf_quiet,
+	.drain = bpf_drain,
 	.child = bpf_child,
 };

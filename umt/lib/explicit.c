@@ -73,6 +73,6 @@ const struct backend explicit_backend = {
 	.remove = explicit_remove,
 	.next = soft_next,
 	.core_fd = soft_core_fd,
-	.quiet = soft_quiet,
+	.drain = soft_drain,
 	.child = explicit_child,
 };

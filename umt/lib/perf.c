@@ -370,6 +370,6 @@ const struct backend perf_backend = {
 	.remove = perf_remove,
 	.next = soft_next,
 	.core_fd = soft_core_fd,
-	.quiet = soft_quiet,
+	.drain = soft_drain,
 	.child = perf_child,
 };

@@ -357,7 +357,7 @@ int soft_core_fd(struct umt *subscriber, int cpu)
 	return fd < 0 ? -errno : fd;
 }
 
-void soft_quiet(struct umt *subscriber, int cpu)
+void soft_drain(struct umt *subscriber, int cpu)
 {
 	drain_eventfd(subscriber_core_fd(subscriber, cpu));
 }

@@ -66,7 +66,7 @@ int soft_open(struct umt *subscriber);
 void soft_close(struct soft_set *set, struct umt *subscriber);
 int soft_next(struct umt *subscriber, struct umt_event *event);
 int soft_core_fd(struct umt *subscriber, int cpu);
-void soft_quiet(struct umt *subscriber, int cpu);
+void soft_drain(struct umt *subscriber, int cpu);
 void soft_child(struct umt *subscriber);
 
 #endif /* UMT_LIB_SOFT_H */

@@ -110,7 +110,7 @@ static int gone_core_fd(struct umt *subscriber, int cpu)
 	return -ESRCH;
 }
 
-static void gone_quiet(struct umt *subscriber, int cpu)
+static void gone_drain(struct umt *subscriber, int cpu)
 {
 }
 
@@ -125,7 +125,7 @@ static const struct backend gone_backend = {
 	.remove = gone_add,
 	.next = gone_next,
 	.core_fd = gone_core_fd,
-	.quiet = gone_quiet,
+	.drain = gone_drain,
 };
 
 static void before_fork(void)
@@ -423,7 +423,7 @@ int umt_core_counts(struct umt *subscriber, int cpu, struct umt_counts *counts)
 		return -EINVAL;
 	core = &subscriber->cores[cpu];
 	seen = &subscriber->seen[cpu];
-	subscriber->backend->quiet(subscriber, cpu);
+	subscriber->backend->drain(subscriber, cpu);
 	if (subscriber_core_fd(subscriber, cpu) >= 0)
 		__atomic_store_n(&core->armed, 1, __ATOMIC_SEQ_CST);
 	out = __atomic_load_n(&core->sleeps, __ATOMIC_SEQ_CST) +

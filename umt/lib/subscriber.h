@@ -47,7 +47,7 @@ struct umt {
  * @pause: as umt_pause() and umt_resume(); holds the lock; NULL: -ENOTSUP
  * @next: as umt_next()
  * @core_fd: as umt_core_fd(); holds the lock; a negative errno
- * @quiet: the core's descriptor is no longer readable
+ * @drain: make the core's descriptor unreadable
  * @child: after a fork, in the child: as @close, but what the two processes
  *	share stays as it is; the table stays readable
  */
@@ -61,7 +61,7 @@ struct backend {
 	int (*pause)(struct umt *subscriber, bool on);
 	int (*next)(struct umt *subscriber, struct umt_event *event);
 	int (*core_fd)(struct umt *subscriber, int cpu);
-	void (*quiet)(struct umt *subscriber, int cpu);
+	void (*drain)(struct umt *subscriber, int cpu);
 	void (*child)(struct umt *subscriber);
 };
 
