@@ -61,7 +61,7 @@ static void run_maker(ktrt_func maker, const struct ktrt_options *options,
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(ktrt_start(options), 0);
 	assert_int_equal(ktrt_spawn(maker, NULL), 0);
-	assert_true(holds_soon(get(done) == wanted));
+	assert_true(comes_to(done, wanted));
 	assert_int_equal(ktrt_stop(), 0);
 	close(ends[0]);
 	close(ends[1]);

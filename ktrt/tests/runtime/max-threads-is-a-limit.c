@@ -108,7 +108,7 @@ static void waiters_of_named_nodes_end(void **state)
 		for (int n = 0; n < NAMED; n++)
 			assert_int_equal(
 				ktrt_spawn_attr(make_four, NULL, &attr), 0);
-		assert_true(holds_soon(get(done) == 4 * NAMED));
+		assert_true(comes_to(done, 4 * NAMED));
 		assert_int_equal(ktrt_wait(), 0);
 		stop_within(info_now().max_threads);
 	}
@@ -136,7 +136,7 @@ static void deep_children_are_reached(void **state)
 {
 	start_with(1, 0);
 	assert_int_equal(ktrt_spawn(wait_above, NULL), 0);
-	assert_true(holds_soon(get(done) == 1001));
+	assert_true(comes_to(done, 1001));
 	assert_int_equal(ktrt_wait(), 0);
 	stop_within(1);
 }
@@ -166,7 +166,7 @@ static void groups_need_no_thread_more(void **state)
 	attr.group = group;
 	assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
 	set(gate, 1);
-	assert_true(holds_soon(get(done) == 2));
+	assert_true(comes_to(done, 2));
 	assert_int_equal(ktrt_wait(), 0);
 	ktrt_group_free(group);
 	stop_within(1);
@@ -203,7 +203,7 @@ static void events_need_no_thread_more(void **state)
 	assert_int_equal(ktrt_spawn(wait_for_held, NULL), 0);
 	assert_int_equal(ktrt_spawn(release, NULL), 0);
 	set(gate, 1);
-	assert_true(holds_soon(get(done) == 1));
+	assert_true(comes_to(done, 1));
 	assert_int_equal(ktrt_wait(), 0);
 	stop_within(1);
 }

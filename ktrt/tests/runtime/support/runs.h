@@ -74,4 +74,15 @@ static inline void nap_us(long us)
 		holds;                                                   \
 	})
 
+/* Waits until @counter is @wanted, as long as it changes once a minute; is it? */
+#define comes_to(counter, wanted)                                             \
+	({                                                                    \
+		unsigned long seen;                                           \
+                                                                              \
+		do                                                            \
+			seen = get(counter);                                  \
+		while (seen != (wanted) && holds_soon(get(counter) != seen)); \
+		seen == (wanted);                                             \
+	})
+
 #endif /* RUNTIME_TEST_RUNS_H */
