@@ -225,7 +225,8 @@ static int make_prioritized_that_wait(void *arg)
 	return error;
 }
 
-/* With one worker, which makes them all before it takes any. */
+/* With one worker, which makes them all before it takes any.  Were there more
+ * threads another would take some while this one waits for a page. */
 static void higher_priorities_go_first(void **state)
 {
 	static const ktrt_func makers[] = { make_prioritized,
@@ -233,6 +234,7 @@ static void higher_priorities_go_first(void **state)
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 
 	options.workers = 1;
+	options.max_threads = 1;
 	options.flags = KTRT_NO_UMT;
 	for (size_t maker = 0; maker < KTEST_ARRAY_SIZE(makers); maker++) {
 		nr_order = 0;
