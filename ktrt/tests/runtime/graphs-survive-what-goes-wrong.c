@@ -127,8 +127,9 @@ static void cancelling(void)
 		attr.group = group;
 		assert_int_equal(ktrt_spawn_attr(run_graph, graph, &attr), 0);
 		code = ktrt_group_wait(group);
+		/* The others may all have begun before who cancels comes to it. */
 		assert_true(code == -ECANCELED ||
-			    (!code && at >= NODES - WIDTH));
+			    (!code && get(calls) == NODES));
 		assert_true(get(calls) >= at);
 		for (int i = 0; i < NODES; i++)
 			assert_true(get(begun[i]) <= 1);
