@@ -6,6 +6,8 @@
  */
 #include "support/runs.h"
 
+#include "threads.h"
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -217,6 +219,8 @@ static void it_may_be_forked_meanwhile(void **state)
 
 		start_way(&ways[0]);
 		nap_us(i * 50000);
+		if (KTEST_ASAN)
+			threads_let_begin();
 		child = fork();
 		if (!child) {
 			alarm(60);
