@@ -23,7 +23,8 @@ static void lost_events_are_counted(void **state)
 	if (nap_often(1, 500, 100000) == 100000)
 		ktest_skip("naps are over before they begin here");
 	assert_true(sums_of(subscriber).lost > 0);
-	assert_int_equal(ready_of(subscriber), 1);
+	/* It may move to a core that was added up already. */
+	assert_true(holds_soon(ready_of(subscriber) == 1));
 	assert_true(sums_of(subscriber).sleeps >= 250);
 	assert_int_equal(umt_thread_remove(subscriber), 0);
 	assert_all_zero(subscriber);
