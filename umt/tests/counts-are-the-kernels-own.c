@@ -23,7 +23,8 @@
 
 #define SECONDS 3
 #define FILE_BYTES (1 << 20)
-/* One lives at a time; those that were joined may still be on their way out. */
+/* One lives at a time; those that were joined may still be on their way out, and
+ * wait for a CPU there. */
 #define BRIEF_MOST 50
 
 static struct umt *subscriber, *brief;
@@ -318,7 +319,8 @@ static void watch(void)
 		look(brief, BRIEF_MOST);
 		while (umt_next(subscriber, &event) == 1)
 			told++;
-		if (looks++ % 64)
+		/* Those that were joined need a CPU to be gone. */
+		if (looks++ % 64 || ready_of(brief) > BRIEF_MOST / 2)
 			continue;
 		pthread_kill(victims[looks / 64 % 2], SIGUSR1);
 		assert_int_equal(
