@@ -104,7 +104,7 @@ static void a_leader_can_follow(unsigned backend)
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_create(&threads[i], NULL, blocks, NULL);
 	while (nr_blocked < NR_THREADS * ROUNDS / 2)
-		assert_true(read_all(10000) > 0);
+		assert_true(read_all(60000) > 0);
 	__atomic_store_n(&leader_has_enough, true, __ATOMIC_RELAXED);
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_join(threads[i], NULL);

@@ -56,7 +56,7 @@ static void told_once_while_wanted(unsigned backend)
 
 	umt_want(subscriber, 3);
 	block_us(1000);
-	assert_true(readable(umt_fd(subscriber), 10000));
+	assert_true(readable(umt_fd(subscriber), 60000));
 	assert_int_equal(umt_next(subscriber, &event), 1);
 	assert_int_equal(event.kind, UMT_IDLE);
 	assert_true(event.cpu < umt_nr_cores(subscriber));
@@ -68,7 +68,7 @@ static void told_once_while_wanted(unsigned backend)
 	read_all(subscriber);
 	for (i = 0; i < 100; i++)
 		block_us(1);
-	assert_true(readable(umt_fd(subscriber), 10000));
+	assert_true(readable(umt_fd(subscriber), 60000));
 	left = nr_left(subscriber);
 	nr = read_all(subscriber);
 	left = nr_left(subscriber) - left;

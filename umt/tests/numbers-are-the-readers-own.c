@@ -61,7 +61,7 @@ static uint32_t child_that_lives(void)
 		nap_often(1000, 3, 300);
 		_exit(0);
 	}
-	ktest_check(ktest_wait_for(pid, 30) == 0);
+	ktest_check(ktest_wait_for(pid, 60) == 0);
 	return (uint32_t)pid;
 }
 
@@ -82,7 +82,7 @@ static uint32_t child_that_executes(void)
 		pause();
 		_exit(1);
 	}
-	ktest_check(ktest_wait_for(pid, 30) == 0);
+	ktest_check(ktest_wait_for(pid, 60) == 0);
 	return (uint32_t)pid;
 }
 

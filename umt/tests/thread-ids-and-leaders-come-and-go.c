@@ -90,7 +90,7 @@ static bool is_told(int timeout_ms)
 /* Sees that there is something, and ends before it has read it. */
 static void *leads_and_ends(void *unused)
 {
-	return is_told(10000) ? subscriber : NULL;
+	return is_told(60000) ? subscriber : NULL;
 }
 
 static void *blocks(void *unused)
@@ -117,7 +117,7 @@ static void leaders_may_end(unsigned backend)
 		assert_ptr_equal(told, subscriber);
 		pthread_join(worker, NULL);
 		/* Here is the next leader. */
-		assert_true(is_told(10000));
+		assert_true(is_told(60000));
 		assert_int_equal(umt_next(subscriber, &event), 1);
 		assert_int_equal(event.kind, UMT_IDLE);
 		while (umt_next(subscriber, &event) == 1)

@@ -224,7 +224,7 @@ static void many_connections_are_one_users_only(void **state)
 	assert_int_equal(read(waits[0], &byte, 1), 1);
 	assert_int_equal(as_somebody(is_served, NULL), 0);
 	kill(pid, SIGKILL);
-	ktest_wait_for(pid, 10);
+	ktest_wait_for(pid, 60);
 	umtd_end(&umtd);
 }
 
@@ -281,7 +281,7 @@ static void subordinates_share_what_their_user_has(void **state)
 	assert_int_equal(as_somebody(is_refused, &ids[2]), 0);
 	assert_int_equal(as_somebody(is_served, NULL), 0);
 	kill(pid, SIGKILL);
-	ktest_wait_for(pid, 10);
+	ktest_wait_for(pid, 60);
 	umtd_end(&umtd);
 }
 
@@ -370,7 +370,7 @@ static int cannot_name_anothers(void *unused)
 	if (!pid)
 		_exit(run_control(&theirs, UMT_OP_ADD, theirs.answer.subscriber,
 				  theirs.answer.token) != -EPERM);
-	ktest_check(ktest_wait_for(pid, 10) == 0);
+	ktest_check(ktest_wait_for(pid, 60) == 0);
 	return 0;
 }
 
@@ -465,7 +465,7 @@ static int cannot_add_who_runs_elsewhere(void *unused)
 	ktest_check(run_control(&handed, UMT_OP_ADD, handed.answer.subscriber,
 				handed.answer.token) == -EEXIST);
 	kill(victim, SIGKILL);
-	ktest_wait_for(victim, 10);
+	ktest_wait_for(victim, 60);
 	return 0;
 }
 

@@ -103,7 +103,7 @@ static int fork_here(void *arg)
 		_exit(use_again());
 	if (!pid)
 		return 7; /* which nobody is to see */
-	return ktest_wait_for(pid, 20);
+	return ktest_wait_for(pid, 60);
 }
 
 static void by_fork(void **state)
