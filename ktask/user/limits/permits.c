@@ -346,23 +346,28 @@ static unsigned user_share(uint32_t wanted, uint64_t *turn)
 	return share;
 }
 
-/* What the jobs of this user want.  Return: how many they are. */
-static uint32_t jobs_want(uint32_t *wants, unsigned entry, uint64_t now_ns,
-			  uint32_t *self)
+/*
+ * What the jobs of this user want.  Job @entry is one of them and wants @wanted, whatever
+ * another process writes there meanwhile.  Return: how many they are.
+ */
+static uint32_t jobs_want(uint32_t *wants, unsigned entry, unsigned wanted,
+			  uint64_t now_ns, uint32_t *self)
 {
 	const struct registry_head *head = &shared_permits.registry->head;
-	uint32_t all = registry_nr_entries(head);
+	uint32_t all = KT_MAX(registry_nr_entries(head), entry + 1);
 	uint32_t nr = 0;
 
 	for (uint32_t i = 0; i < all; i++) {
 		const struct registry_entry *other = &head->entries[i];
 
-		if (i == entry)
+		if (i == entry) {
 			*self = nr;
-		else if (registry_entry_silent(kt_load(&other->seen_ns), now_ns,
-					       ENTRY_SILENT_NS))
+			wants[nr++] = wanted;
 			continue;
-		wants[nr++] = kt_load(&other->wanted);
+		}
+		if (!registry_entry_silent(kt_load(&other->seen_ns), now_ns,
+					   ENTRY_SILENT_NS))
+			wants[nr++] = kt_load(&other->wanted);
 	}
 	return nr;
 }
@@ -396,6 +401,6 @@ unsigned permits_share(int entry, unsigned wanted, uint64_t now_ns,
 	limit = user_share(sum, &turn);
 	if (sum > limit)
 		*until_ns = (now_ns / TURN_NS + 1) * TURN_NS;
-	nr = jobs_want(wants, (unsigned)entry, now_ns, &self);
+	nr = jobs_want(wants, (unsigned)entry, wanted, now_ns, &self);
 	return kt_share(limit, wants, nr, self, turn);
 }
