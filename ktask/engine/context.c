@@ -112,10 +112,16 @@ static void begin_alone(struct kt_context *ctx)
 static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 				bool refresh)
 {
+	unsigned threads;
+
 	ctx->until_ns = UINT64_MAX;
+	/* Before: what changes while limits are read is seen next time. */
 	if (ctx->changes)
 		ctx->changes_seen = kt_load(ctx->changes);
-	return kt_host.allowed_threads(ctx, now_ns, refresh, &ctx->until_ns);
+	threads = kt_host.allowed_threads(ctx, now_ns, refresh, &ctx->until_ns);
+	/* Whatever a host reads, and whoever wrote that. */
+	kt_assert(threads >= 1 && threads <= ctx->wanted);
+	return threads;
 }
 
 void kt_context_begin(struct kt_context *ctx)
@@ -336,6 +342,13 @@ static void drain_helpers(struct kt_context *ctx)
 	kt_host.notify(ctx, KT_STAGE_DRAINED);
 }
 
+/* Jobs nested in this one have given back what they took of its budget. */
+static void assert_budget_returned(const struct kt_context *ctx)
+{
+	kt_assert(ctx->budget != &ctx->own_budget ||
+		  !kt_load(&ctx->own_budget.used));
+}
+
 /* Nobody could be waited for and nothing was undone. */
 static bool ends_at_once(const struct kt_context *ctx)
 {
@@ -350,6 +363,7 @@ int kt_context_end(struct kt_context *ctx)
 		ctx->caller.end_ns ? ctx->caller.end_ns : kt_now_ns();
 	if (!ctx->orphan)
 		drain_helpers(ctx);
+	assert_budget_returned(ctx);
 	if (ctx->progress && !ctx->orphan)
 		ctx->progress(ctx, true);
 	ctx->error = kt_job_error(&ctx->job);

@@ -287,21 +287,22 @@ unsigned kt_context_compensate(struct kt_context *ctx, unsigned wanted,
 			       uint32_t cpus_generation, uint64_t now_ns)
 {
 	struct kt_helpers *helpers = ctx->compensating;
-	unsigned i, lacking;
+	unsigned lacking = 0;
 
 	kt_assert(!ctx->orphan);
 	wanted = KT_MIN(wanted, helpers->nr);
 	kt_store(&helpers->wanted, wanted);
-	for (i = 0; i < wanted; i++) {
+	for (unsigned i = 0; i < wanted; i++) {
 		if (!is_free(helpers, ctx, i))
 			continue;
-		if (!submit_compensating(ctx, &helpers->items[i],
-					 cpus_generation, now_ns))
-			break;
-		publish_item(helpers, i);
+		/* Where one was refused, the others would be. */
+		if (lacking || !submit_compensating(ctx, &helpers->items[i],
+						    cpus_generation, now_ns))
+			lacking++;
+		else
+			publish_item(helpers, i);
 	}
-	lacking = wanted - i;
-	for (i = wanted; i < helpers->nr_used; i++)
+	for (unsigned i = wanted; i < helpers->nr_used; i++)
 		if (helpers->items[i].submitted)
 			cancel_item(ctx, &helpers->items[i], now_ns);
 	return lacking;

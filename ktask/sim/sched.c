@@ -429,6 +429,12 @@ void sim_kill(struct sim_thread *thread)
 		end_thread(thread);
 }
 
+void sim_stop_daemon(void)
+{
+	sim_state.nr_alive += sim_state.self->daemon;
+	sim_state.self->daemon = false;
+}
+
 struct sim_thread *sim_self(void)
 {
 	return sim_state.self;

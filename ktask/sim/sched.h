@@ -89,6 +89,9 @@ struct sim_thread *sim_spawn(const char *name, void (*func)(void *arg),
 /* sim_kill - stop a thread for good, wherever it is; not the calling one */
 void sim_kill(struct sim_thread *thread);
 
+/* sim_stop_daemon - let the run wait for the calling thread */
+void sim_stop_daemon(void);
+
 struct sim_thread *sim_self(void);
 const char *sim_name(const struct sim_thread *thread);
 unsigned sim_cpu(void);

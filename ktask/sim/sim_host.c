@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sim/sim_host.h"
+#include "sim/sim_rules.h"
 #include "sim/sim_shares.h"
 
 /* As in user/: a caller spins so long for the end of a chunk before it lends its
@@ -21,6 +22,8 @@
 /* About what it costs to submit an item, and to wake a thread. */
 #define SUBMIT_NS 1500
 #define WAKE_NS 3000
+/* The parent of a fork holds its permits so long at most. */
+#define PARENT_NS 1000000
 
 static struct {
 	unsigned permits, used;
@@ -34,6 +37,7 @@ static struct context {
 	struct sim_thread *thread;
 	struct sim_job *job;
 	bool permitted; /* by an item that holds permits */
+	uint64_t known_ns; /* the thread reads the clock later than this */
 } job_contexts[4096];
 static unsigned nr_contexts;
 
@@ -126,7 +130,7 @@ void sim_host_moved(void)
 
 /* ---- which job a thread is in ---- */
 
-static const struct context *current_context(void)
+static struct context *current_context(void)
 {
 	for (unsigned i = nr_contexts; i--;)
 		if (job_contexts[i].thread == sim_self())
@@ -148,12 +152,33 @@ bool sim_has_permit(void)
 	return context && context->permitted;
 }
 
+bool sim_clocks_differ(void)
+{
+	return sim_host.skew_ns || sim_host.jump_ns;
+}
+
+void sim_chunk_begins(void)
+{
+	const struct context *context = current_context();
+	uint64_t deadline_ns = context->job->deadline_ns;
+
+	if (deadline_ns && context->known_ns >= deadline_ns &&
+	    !sim_clocks_differ())
+		sim_fail("a chunk begins %llu ns after the deadline",
+			 (unsigned long long)(context->known_ns - deadline_ns));
+}
+
+void sim_chunk_ends(void)
+{
+	current_context()->known_ns = kt_now_ns();
+}
+
 static void enter_job(struct sim_job *job, bool permitted)
 {
 	if (nr_contexts == sizeof(job_contexts) / sizeof(*job_contexts))
 		abort();
 	job_contexts[nr_contexts++] =
-		(struct context){ sim_self(), job, permitted };
+		(struct context){ sim_self(), job, permitted, kt_now_ns() };
 }
 
 static void leave_job(void)
@@ -168,12 +193,24 @@ static void leave_job(void)
 
 /* ---- helpers ---- */
 
-static bool take_permit(void)
+static bool take_permit(struct sim_process *process)
 {
 	if (sim_host.used >= sim_host.permits)
 		return false;
 	sim_host.used++;
+	process->shared++;
 	return true;
+}
+
+static void put_permit(struct kt_item *item)
+{
+	struct sim_process *process = ((struct sim_job *)item->ctx)->process;
+
+	if (!item->host.shared)
+		return;
+	item->host.shared = false;
+	sim_host.used--;
+	process->shared--;
 }
 
 /* Return: false if it could not begin. */
@@ -185,8 +222,9 @@ static bool run_item(struct sim_helper *helper)
 	bool permitted = item->permitted;
 	bool child;
 
-	if (permitted && !take_permit())
+	if (permitted && !take_permit(process))
 		return false;
+	item->host.shared = permitted;
 	sim_trace("begins item %u", item->index);
 	child = process->child;
 	enter_job(job, permitted);
@@ -196,8 +234,7 @@ static bool run_item(struct sim_helper *helper)
 	/* A chunk forked: the permits are the parent's. */
 	if (child != process->child)
 		return true;
-	if (permitted)
-		sim_host.used--;
+	put_permit(item);
 	kt_item_release(item);
 	return true;
 }
@@ -219,6 +256,8 @@ static void helper_main(void *arg)
 	bool child = helper->process->child;
 
 	for (;;) {
+		bool begun;
+
 		sim_point();
 		if (helper->state != KT_ITEM_QUEUED) {
 			sim_block(SIM_NEVER);
@@ -226,10 +265,11 @@ static void helper_main(void *arg)
 		}
 		helper->state = KT_ITEM_RUNNING;
 		sim_spend(sim_random(2 * WAKE_NS));
-		helper->declined = !run_item(helper);
+		begun = run_item(helper);
 		if (child != helper->process->child)
 			return;
-		if (!helper->declined) {
+		helper->declined = !begun;
+		if (begun) {
 			leave_item(helper, KT_ITEM_DONE);
 			continue;
 		}
@@ -238,18 +278,28 @@ static void helper_main(void *arg)
 	}
 }
 
+static void start_helper(struct sim_helper *helper)
+{
+	struct sim_process *process = helper->process;
+	char name[24];
+
+	snprintf(name, sizeof(name), "helper %u",
+		 (unsigned)(helper - process->helpers) + 1);
+	helper->state = KT_ITEM_DONE;
+	helper->item = NULL;
+	helper->waiter = NULL;
+	helper->thread = sim_spawn(name, helper_main, helper, SIM_WEIGHT_IDLE,
+				   &process->cpus, true);
+}
+
 static void make_helper(struct sim_process *process)
 {
 	struct sim_helper *helper = &process->helpers[process->nr_helpers++];
-	char name[24];
 
 	memset(helper, 0, sizeof(*helper));
 	helper->process = process;
-	helper->state = KT_ITEM_DONE;
 	helper->never = sim_random(100) < process->never_percent;
-	snprintf(name, sizeof(name), "helper %u", process->nr_helpers);
-	helper->thread = sim_spawn(name, helper_main, helper, SIM_WEIGHT_IDLE,
-				   &process->cpus, true);
+	start_helper(helper);
 }
 
 void sim_process_init(struct sim_process *process, unsigned nr_helpers)
@@ -258,6 +308,8 @@ void sim_process_init(struct sim_process *process, unsigned nr_helpers)
 
 	process->nr_helpers = 0;
 	process->child = false;
+	process->shared = 0;
+	process->parents = 0;
 	process->machine = (struct kt_cap){ .limit = nr_helpers };
 	memset(&process->cpus, 0, sizeof(process->cpus));
 	for (unsigned i = 0; i < m->nr_cpus; i++)
@@ -270,18 +322,29 @@ void sim_process_init(struct sim_process *process, unsigned nr_helpers)
 		make_helper(process);
 }
 
+static void end_parent(void *arg)
+{
+	struct sim_process *process = arg;
+
+	sim_host.used -= process->parents;
+	process->parents = 0;
+}
+
+/* The child is that of a fork only once; what a former parent held is over. */
 void sim_process_fork(struct sim_process *process)
 {
 	sim_trace("forks: this is the child");
+	sim_stop_daemon();
 	process->child = true;
+	process->parents = process->shared;
+	process->shared = 0;
+	sim_at(sim_now() + sim_random(PARENT_NS), end_parent, process);
 	for (unsigned i = 0; i < process->nr_helpers; i++) {
 		struct sim_helper *helper = &process->helpers[i];
 
 		if (helper->thread != sim_self())
 			sim_kill(helper->thread);
-		/* As the child finds them: no thread, nothing queued. */
-		helper->state = KT_ITEM_DONE;
-		helper->item = NULL;
+		start_helper(helper);
 	}
 	process->machine.used = 0;
 	for (unsigned i = 0; i < SIM_NODES_MAX; i++)
@@ -299,6 +362,30 @@ static bool is_current(const struct kt_item *item)
 	return helper->ticket == item->host.ticket;
 }
 
+static void keep_one_cpu(struct sim_cpus *cpus)
+{
+	unsigned nr = sim_machine()->nr_cpus, start = (unsigned)sim_random(nr);
+	bool found = false;
+
+	for (unsigned i = 0; i < nr; i++) {
+		unsigned cpu = (start + i) % nr;
+
+		if (found || !sim_is_online(cpu))
+			sim_take_out(cpus, cpu);
+		found |= sim_in(cpus, cpu);
+	}
+}
+
+/* As a host does that knows of siblings or slow CPUs. */
+static bool prefers_cpus(const struct kt_item *item)
+{
+	unsigned one_in =
+		((struct sim_job *)item->ctx)->process->preferred_one_in;
+
+	return item->permitted && !item->starved && one_in &&
+	       !sim_random(one_in);
+}
+
 static void place_helper(struct sim_helper *helper, const struct kt_item *item)
 {
 	const struct sim_process *process = helper->process;
@@ -313,6 +400,8 @@ static void place_helper(struct sim_helper *helper, const struct kt_item *item)
 	/* The caller's CPU is busy. */
 	if (sim_self())
 		sim_take_out(&cpus, sim_cpu());
+	if (item->preferred)
+		keep_one_cpu(&cpus);
 	for (unsigned i = 0; i < sim_machine()->nr_cpus; i++)
 		any |= sim_in(&cpus, i) && sim_is_online(i);
 	sim_set_cpus(helper->thread, any ? &cpus : &process->cpus);
@@ -325,13 +414,16 @@ static bool submit_item(struct kt_item *item)
 	unsigned nr = process->nr_helpers;
 	unsigned start = nr ? (unsigned)sim_random(nr) : 0;
 
+	rules_submitted(item);
+	item->worker.tick = rules_tick_helper;
+	item->preferred = prefers_cpus(item);
 	if (!item->permitted)
 		item->host.node = -1;
 	else if (job->ctx.job.threads < job->adjusted)
 		sim_fail("helpers are told to leave by %u threads after %u",
 			 job->ctx.job.threads, job->adjusted);
 	sim_point();
-	for (unsigned i = 0; i < nr && !process->child; i++) {
+	for (unsigned i = 0; i < nr; i++) {
 		struct sim_helper *helper = &process->helpers[(start + i) % nr];
 
 		if (helper->state != KT_ITEM_DONE || helper->item)
@@ -370,6 +462,7 @@ static bool cancel_item(struct kt_item *item, uint64_t now_ns)
 	if (!is_current(item) || helper->state != KT_ITEM_QUEUED)
 		return false;
 	sim_trace("cancels item %u", item->index);
+	rules_cancelled(item);
 	helper->state = KT_ITEM_DONE;
 	helper->item = NULL;
 	helper->ticket++;
@@ -463,6 +556,22 @@ static void permit_put(struct kt_item *item)
 	kt_cap_put(&process->machine);
 }
 
+/* As in user/: another helper may run in place of one that gets no CPU. */
+static void permit_yield(struct kt_item *item)
+{
+	struct kt_host_item *host = &item->host;
+	uint64_t cpu_ns = sim_cpu_time(host->helper->thread);
+
+	rules_yields(item);
+	if (host->shared && cpu_ns == host->seen_cpu_ns) {
+		sim_trace("yields the permit of item %u", item->index);
+		put_permit(item);
+		host->yielded = true;
+		((struct sim_job *)item->ctx)->nr_yielded++;
+	}
+	host->seen_cpu_ns = cpu_ns;
+}
+
 /* ---- limits, nodes, clocks ---- */
 
 /* Items hold what another job left: the engine must reset them. */
@@ -471,8 +580,7 @@ static void make_items(struct sim_job *job, unsigned nr)
 	job->ctx.helpers.nr = KT_MIN(job->max_items, nr);
 	memset(job->items, 0xa5, job->ctx.helpers.nr * sizeof(*job->items));
 	for (unsigned i = 0; i < job->ctx.helpers.nr; i++) {
-		job->items[i].host.permits = false;
-		job->items[i].host.helper = NULL;
+		job->items[i].host = (struct kt_host_item){ .node = -1 };
 	}
 }
 
@@ -496,10 +604,10 @@ static bool stays_alone(uint64_t now_ns, uint64_t *until_ns)
 	return shares_in_overload(1, 2) < 2;
 }
 
-static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
-				bool refresh, uint64_t *until_ns)
+static unsigned threads_by_policy(struct sim_job *job, uint64_t now_ns,
+				  bool refresh, uint64_t *until_ns)
 {
-	struct sim_job *job = (struct sim_job *)ctx;
+	struct kt_context *ctx = &job->ctx;
 	unsigned threads;
 
 	sim_point();
@@ -519,6 +627,16 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 	if (!ctx->detached)
 		threads =
 			shares_in_overload(kt_load(&ctx->job.threads), threads);
+	return threads;
+}
+
+static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
+				bool refresh, uint64_t *until_ns)
+{
+	struct sim_job *job = (struct sim_job *)ctx;
+	unsigned threads = threads_by_policy(job, now_ns, refresh, until_ns);
+
+	rules_answered(job, threads, *until_ns);
 	return threads;
 }
 
@@ -556,6 +674,7 @@ static void notify_stage(struct kt_context *ctx, enum kt_stage stage)
 	if (stage != KT_STAGE_ADJUSTED)
 		return;
 	job->adjusted = ctx->job.threads;
+	rules_adjusted(job);
 	sim_trace("has %u threads of %u wanted", ctx->job.threads, ctx->wanted);
 }
 
@@ -567,6 +686,7 @@ const struct kt_host_ops kt_host = {
 	.node_has_permit = node_has_permit,
 	.permit_get = permit_get,
 	.permit_put = permit_put,
+	.permit_yield = permit_yield,
 	.allowed_threads = allowed_threads,
 	.serving_node = serving_node,
 	.current_node = current_node,
@@ -584,6 +704,8 @@ void sim_job_begin(struct sim_job *job, unsigned max_threads,
 	job->outer = ctx->detached ? NULL : current_job();
 	job->entry = -1;
 	job->adjusted = 0;
+	job->nr_yielded = 0;
+	job->nr_starved = 0;
 	job->max_threads = max_threads;
 	job->grown = false;
 	job->alone =
@@ -592,10 +714,20 @@ void sim_job_begin(struct sim_job *job, unsigned max_threads,
 	max_threads = kt_context_size(ctx, job->alone ? 1 : max_threads,
 				      job->outer ? &job->outer->ctx : NULL,
 				      timeout_ns);
+	job->deadline_ns = timeout_ns ? ctx->start_ns + timeout_ns : 0;
+	rules_begin(job);
+	ctx->caller.tick = rules_tick_caller;
 	ctx->helpers.items = job->items;
 	ctx->cpus_generation = sim_host.moves;
 	make_items(job, max_threads - 1);
 	kt_context_begin(ctx);
+	rules_settled(job);
+}
+
+void sim_job_resubmit(struct sim_job *job)
+{
+	kt_context_resubmit(&job->ctx, kt_now_ns());
+	rules_settled(job);
 }
 
 int sim_job_finish(struct sim_job *job)
@@ -621,6 +753,9 @@ void sim_job_check_over(const struct sim_job *job)
 	const struct sim_process *process = job->process;
 	const struct kt_helpers *others = job->ctx.compensating;
 
+	if (!job->outer && job->ctx.own_budget.used)
+		sim_fail("a budget of which %u are still taken",
+			 job->ctx.own_budget.used);
 	if (job->ctx.orphan)
 		return;
 	for (unsigned i = 0; i < process->nr_helpers; i++)
@@ -636,7 +771,4 @@ void sim_job_check_over(const struct sim_job *job)
 			sim_fail("item %u is lost: submitted %u, permits %u", i,
 				 job->items[i].submitted,
 				 job->items[i].host.permits);
-	if (!job->outer && job->ctx.own_budget.used)
-		sim_fail("a budget of which %u are still taken",
-			 job->ctx.own_budget.used);
 }

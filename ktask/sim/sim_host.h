@@ -36,11 +36,29 @@ struct sim_process {
 	struct sim_helper *helpers;
 	unsigned nr_helpers;
 	struct kt_cap machine;
+	unsigned shared; /* permits of all processes that it holds, */
+	unsigned parents; /* and that its parent held when it was forked */
 	struct kt_cap nodes[SIM_NODES_MAX];
 	unsigned never_percent; /* of helpers */
 	unsigned elsewhere_one_in; /* helpers bound to another node; 0 none */
+	unsigned preferred_one_in; /* helpers bound to one CPU; 0 none */
 	bool child; /* of a fork: its parent owns what was held */
 	struct sim_cpus cpus; /* that helpers may use */
+};
+
+/* What the engine was told, and what it did: sim/sim_rules.h. */
+struct sim_rules {
+	unsigned nr_answers; /* of allowed_threads() */
+	unsigned answer; /* threads that are allowed, */
+	uint32_t changes; /* unless the shared registry has changed since, */
+	uint64_t answer_until_ns; /* or it is later */
+	bool adjusting; /* the engine acts on the answer just now */
+	bool soon; /* helpers were lacking or leaving at the last refresh */
+	uint64_t refreshed_ns, until_ns; /* answer_until_ns of that refresh */
+	uint64_t tick_ns, reported_ns;
+	bool ended; /* the client was told */
+	uint32_t others_generation; /* of compensating helpers' CPUs */
+	unsigned nr_others; /* how often their number was set */
 };
 
 struct sim_job {
@@ -55,6 +73,9 @@ struct sim_job {
 	bool grown; /* and had helpers later */
 	unsigned max_threads; /* once that is over */
 	uint32_t adjusted; /* threads at the end of the last refresh */
+	uint64_t deadline_ns; /* 0 none */
+	unsigned nr_yielded, nr_starved; /* helpers, for statistics */
+	struct sim_rules rules;
 	/* By the caller, at these stages; or NULL. */
 	void (*begun)(struct sim_job *job);
 	void (*draining)(struct sim_job *job);
@@ -80,8 +101,8 @@ void sim_process_init(struct sim_process *process, unsigned nr_helpers);
 /*
  * sim_process_fork - go on as the child of a fork; by a thread in a chunk
  *
- * The run follows the child, which has only the calling thread.  What the other
- * threads held stays taken: the parent owns it.
+ * The run follows the child, which has only the calling thread, and new helpers.  What
+ * other processes may not have meanwhile the parent gives back after a while.
  */
 void sim_process_fork(struct sim_process *process);
 
@@ -94,8 +115,19 @@ void sim_job_begin(struct sim_job *job, unsigned max_threads,
 		   uint64_t timeout_ns);
 int sim_job_finish(struct sim_job *job);
 
+/* sim_job_resubmit - of a detached job: kt_context_resubmit() */
+void sim_job_resubmit(struct sim_job *job);
+
 /* sim_has_permit - is the calling thread a helper in a chunk, with permits? */
 bool sim_has_permit(void);
+
+/* sim_chunk_begins - by the calling thread, of the job that it is in;
+ * sim_chunk_ends(): before the chunk function returns */
+void sim_chunk_begins(void);
+void sim_chunk_ends(void);
+
+/* sim_clocks_differ - may a clock go back, or show less than another? */
+bool sim_clocks_differ(void);
 
 /* sim_job_check_over - nothing of the job is left anywhere */
 void sim_job_check_over(const struct sim_job *job);

@@ -12,6 +12,15 @@ struct kt_host_item {
 	uint32_t ticket; /* of that submission */
 	int node; /* index of the node whose permit is held; -1 */
 	bool permits; /* are held: put without get, or twice, is found */
+	bool shared; /* its helper has one of all processes' permits, */
+	bool yielded; /* or had to give it up */
+	uint64_t seen_cpu_ns; /* of its helper, when it should have left */
+
+	/* For sim/sim_rules.c. */
+	uint32_t generation; /* of the CPUs that it was submitted for */
+	uint64_t submitted_ns;
+	unsigned asked; /* to yield: the answer before; 0 not */
+	unsigned starved; /* and cancelled: the answer before; 0 never */
 };
 
 #endif /* KTASK_HOST_H */

@@ -5,7 +5,8 @@
  * unplugged, processes fork, permits and clocks change.  Each unit is done
  * once, what succeeded of a job that fails is undone once, permits are given
  * back once and never exceeded, no item is lost, and nobody waits for a helper
- * that has not begun.
+ * that has not begun.  A job has its first error, ends at its deadline, reads its
+ * limits again when they have changed, and tells its progress as often as it was asked.
  *
  * KTASK_TEST_SEED=N runs one schedule, with a trace.
  */
@@ -49,7 +50,8 @@ static void and_there_was_something_to_see(void **state)
 	assert_true(stats.forks && stats.orphans && stats.undone);
 	assert_true(stats.lent && stats.cancelled && stats.compensating);
 	assert_true(stats.unplugged && stats.permit_changes && stats.jumps);
-	assert_true(stats.grown);
+	assert_true(stats.grown && stats.yielded && stats.starved);
+	assert_true(stats.late && stats.reports && stats.of_children);
 }
 
 KTEST_MAIN(KTEST(in_any_schedule), KTEST(and_there_was_something_to_see))

@@ -240,6 +240,7 @@ static void fork_process(struct tracked *t)
 	for (struct tracked *job = t; job;
 	     job = (struct tracked *)job->job.outer) {
 		job->cancelled = true;
+		job->root->helpers_in = 0;
 		if (job->manager)
 			sim_kill(job->manager);
 	}
@@ -273,7 +274,7 @@ static int run_detached(struct tracked *t)
 	for (uint64_t i = sim_random(4); i; i--) {
 		sim_block(1 + sim_random(50000));
 		poll_job(t);
-		kt_context_resubmit(&t->job.ctx, kt_now_ns());
+		sim_job_resubmit(&t->job);
 	}
 	if (plan->cancel_ns && !kt_job_idle(&t->job.ctx.job)) {
 		t->cancelled = true;
@@ -326,20 +327,22 @@ static void start_processes(void)
 		process->helpers = world.helpers[i];
 		process->never_percent = chance(25) ? (unsigned)below(100) : 0;
 		process->elsewhere_one_in = 16;
+		process->preferred_one_in = chance(30) ? 3 : 0;
 		sim_process_init(process, (unsigned)below(HELPERS_MAX));
 		if (chance(20))
 			process->machine.limit = (uint32_t)below(4);
 	}
 }
 
-/* Permits of a child are the parent's, which nobody follows. */
+/* What the parent of a fork holds, nobody follows. */
 static void check_permits(void)
 {
+	unsigned parents = 0;
+
 	for (unsigned i = 0; i < world.nr_processes; i++) {
 		const struct sim_process *process = &world.processes[i];
 
-		if (process->child)
-			return;
+		parents += process->parents;
 		if (process->machine.used)
 			sim_fail("%u permits of a process are lost",
 				 process->machine.used);
@@ -348,8 +351,9 @@ static void check_permits(void)
 				sim_fail("%u permits of a node are lost",
 					 process->nodes[n].used);
 	}
-	if (sim_host_permits_used())
-		sim_fail("%u shared permits are lost", sim_host_permits_used());
+	if (sim_host_permits_used() != parents)
+		sim_fail("%u shared permits are lost",
+			 sim_host_permits_used() - parents);
 }
 
 const char *schedule_check(uint64_t seed, struct schedule_stats *stats)

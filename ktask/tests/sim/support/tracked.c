@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/sim_rules.h"
 #include "tests/sim/support/schedule.h"
 #include "tests/sim/support/tracked.h"
 
@@ -40,6 +41,9 @@ enum unit { UNIT_NEW, UNIT_TAKEN, UNIT_DONE, UNIT_UNDONE };
 
 #define RANGE_SHIFT 24
 
+/* Each failed chunk of a job has an error of its own, from here on. */
+#define FIRST_FAILURE 1000
+
 static void *position(unsigned range, uint64_t unit)
 {
 	return (void *)(((uintptr_t)range + 1) << RANGE_SHIFT | unit);
@@ -64,6 +68,20 @@ static void take_units(struct tracked *t, uint64_t from, uint64_t to)
 				 (unsigned long long)i);
 		t->units[i] = UNIT_TAKEN;
 	}
+	t->taken += to - from;
+	if (t->taken == t->job.ctx.units_total)
+		t->all_taken_ns = kt_now_ns();
+}
+
+/* Without kt_load(): another thread may not run in between. */
+static void watch_error(struct tracked *t)
+{
+	int error = (int)t->job.ctx.job.error;
+
+	if (t->first_error && error != t->first_error)
+		sim_fail("the error of a job changes from %d to %d",
+			 t->first_error, error);
+	t->first_error = error;
 }
 
 static uint64_t cost_ns(const struct tracked *t, uint64_t from, uint64_t to)
@@ -87,8 +105,11 @@ static void do_extras(struct tracked *t, uint64_t from, uint64_t to)
 {
 	if (t->nest && one_in(t->plan->nest_one_in))
 		t->nest(t);
-	if (t->fork && t->plan->fork_unit >= from && t->plan->fork_unit < to)
-		t->fork(t);
+	if (!t->fork || t->plan->fork_unit < from || t->plan->fork_unit >= to)
+		return;
+	t->fork(t);
+	if (t->nest && one_in(2))
+		t->nest(t);
 }
 
 static int do_chunk(void *start, void *end, void *arg)
@@ -101,6 +122,8 @@ static int do_chunk(void *start, void *end, void *arg)
 
 	if (t->over)
 		sim_fail("a chunk of a job that is over");
+	sim_chunk_begins();
+	watch_error(t);
 	take_units(t, from, to);
 	root->helpers_in += helper;
 	if (root->helpers_in >= root->plan->max_threads)
@@ -112,15 +135,17 @@ static int do_chunk(void *start, void *end, void *arg)
 	sim_spend(ns / 2);
 	do_extras(t, from, to);
 	sim_spend(ns - ns / 2);
-	root->helpers_in -= helper;
+	/* A child of a fork counts anew. */
+	if (!t->job.ctx.orphan)
+		root->helpers_in -= helper;
 	t->stats->chunks++;
 	t->stats->helper_chunks += helper;
 	if (t->over)
 		sim_fail("a job ended before its chunk");
-	if (one_in(t->plan->fail_one_in)) {
-		t->nr_failed++;
-		return -EIO;
-	}
+	watch_error(t);
+	sim_chunk_ends();
+	if (one_in(t->plan->fail_one_in))
+		return -(FIRST_FAILURE + (int)t->nr_failed++);
 	for (uint64_t i = from; i < to; i++)
 		t->units[i] = UNIT_DONE;
 	t->done += to - from;
@@ -155,15 +180,34 @@ static void *next_position(void *pos, size_t size)
 	return (char *)pos + size;
 }
 
+/* A compensating helper that leaves may be counted twice for a moment: not the
+ * caller collects it. */
+static void check_progress(const struct tracked *t, uint64_t units)
+{
+	uint64_t most = t->plan->compensates ? t->job.ctx.units_total : t->done;
+	uint64_t least = t->plan->compensates ? 0 : t->reported;
+
+	if (sim_self() != t->caller)
+		sim_fail("progress is reported by %s", sim_name(sim_self()));
+	if (units > most || units < least)
+		sim_fail("progress of %llu units, after %llu and of %llu",
+			 (unsigned long long)units, (unsigned long long)least,
+			 (unsigned long long)most);
+}
+
 static int report(struct kt_context *ctx, bool last)
 {
 	struct tracked *t = (struct tracked *)ctx;
 	uint64_t units = kt_context_units(ctx);
 
-	if (units > ctx->units_total)
-		sim_fail("progress of %llu of %llu units",
+	rules_reported(&t->job, last);
+	check_progress(t, units);
+	if (last && units != t->done)
+		sim_fail("progress of %llu units at the end, %llu were done",
 			 (unsigned long long)units,
-			 (unsigned long long)ctx->units_total);
+			 (unsigned long long)t->done);
+	t->reported = units;
+	t->stats->reports++;
 	if (last || sim_random(50))
 		return 0;
 	t->cancelled = true;
@@ -174,12 +218,10 @@ static int report(struct kt_context *ctx, bool last)
 static void manage_others(void *arg)
 {
 	struct tracked *t = arg;
-	struct kt_context *ctx = &t->job.ctx;
 
 	while (!kt_load(&t->manager_stops)) {
-		kt_context_compensate(
-			ctx, (unsigned)sim_random(TRACKED_OTHERS + 1),
-			kt_load(&ctx->cpus_generation), kt_now_ns());
+		rules_compensate(&t->job,
+				 (unsigned)sim_random(TRACKED_OTHERS + 1));
 		sim_block(1 + sim_random(50000));
 	}
 	t->manager_left = true;
@@ -286,15 +328,32 @@ static void check_error(const struct tracked *t, int error)
 	if (t->nr_failed && !error)
 		sim_fail("a job succeeds although %u chunks failed",
 			 t->nr_failed);
-	if (error == -EIO && !t->nr_failed)
+	if (error <= -FIRST_FAILURE &&
+	    (unsigned)(-error - FIRST_FAILURE) >= t->nr_failed)
 		sim_fail("a job fails although no chunk did");
+	if (t->first_error && error != t->first_error)
+		sim_fail("a job fails with %d, its first error was %d", error,
+			 t->first_error);
 	if (error == -ECANCELED && !t->cancelled)
 		sim_fail("a job is cancelled although nobody asked");
 	if (error == -ETIMEDOUT && !t->plan->timeout_ns)
 		sim_fail("a job without a deadline meets it");
-	if (error && error != -EIO && error != -ECANCELED &&
+	if (error > -FIRST_FAILURE && error && error != -ECANCELED &&
 	    error != -ETIMEDOUT)
 		sim_fail("a job fails with %d", error);
+}
+
+/* Nothing is left to claim when the last unit is taken. */
+static void check_deadline(const struct tracked *t, int error)
+{
+	uint64_t deadline_ns = t->job.deadline_ns;
+
+	if (error != -ETIMEDOUT || !deadline_ns || sim_clocks_differ())
+		return;
+	if (kt_now_ns() < deadline_ns)
+		sim_fail("a job misses its deadline before that");
+	if (t->taken == t->job.ctx.units_total && t->all_taken_ns < deadline_ns)
+		sim_fail("a job misses its deadline with nothing left to do");
 }
 
 static void check_units(const struct tracked *t, int error)
@@ -318,11 +377,15 @@ void tracked_check(struct tracked *t, int error)
 		if (!error)
 			sim_fail("a job succeeds in the child of a fork");
 		check_error(t, error);
+		sim_job_check_over(&t->job);
 		t->stats->orphans++;
 		return;
 	}
 	sim_job_check_over(&t->job);
 	check_error(t, error);
+	check_deadline(t, error);
+	if (t->plan->reports && !t->job.rules.ended)
+		sim_fail("the end is not reported");
 	check_units(t, error);
 	if (ctx->units != t->done)
 		sim_fail("%llu units are counted, %llu were done",
@@ -339,4 +402,8 @@ void tracked_check(struct tracked *t, int error)
 	t->stats->grown += t->job.grown;
 	t->stats->compensating += t->others.threads;
 	t->stats->cancelled += error == -ECANCELED;
+	t->stats->late += error == -ETIMEDOUT;
+	t->stats->yielded += t->job.nr_yielded;
+	t->stats->starved += t->job.nr_starved;
+	t->stats->of_children += t->job.process->child;
 }

@@ -39,6 +39,10 @@ struct tracked {
 	uint64_t first[3]; /* of each range, in units */
 	unsigned helpers_in; /* of root: in chunks now */
 	unsigned nr_failed, nr_undone;
+	int first_error; /* that the job was seen with; 0 none */
+	uint64_t taken,
+		all_taken_ns; /* units; when the last one was, by a clock */
+	uint64_t reported; /* units, when progress was reported last */
 	uint64_t undone_to; /* the last unit that was undone, and 1 */
 	uint64_t all_ns, longest_ns; /* CPU time of all chunks, and of one */
 	uint64_t done;
