@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/undo.h"
 #include "user/account.h"
 #include "user/blocking/user_monitor.h"
 #include "user/limits/overload.h"
@@ -319,6 +320,14 @@ void job_check_fork(struct user_job *job)
 		kt_context_orphan(&job->ctx);
 }
 
+/* A refused thread or allocation is none. */
+static void assert_error_has_reason(struct user_job *job, int error)
+{
+	kt_assert(!error || error == -ECANCELED || error == -ETIMEDOUT ||
+		  kt_undo_lowest(kt_context_worker_at, &job->ctx,
+				 kt_context_nr_workers(&job->ctx)));
+}
+
 int job_end(struct user_job *job)
 {
 	int error;
@@ -326,6 +335,7 @@ int job_end(struct user_job *job)
 	job_check_fork(job);
 	monitor_leave();
 	error = kt_context_end(&job->ctx);
+	assert_error_has_reason(job, error);
 	if (job->outer)
 		kt_add(&job->outer->nested, (uint32_t)-1);
 	return error;

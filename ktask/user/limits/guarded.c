@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/deps.h"
 #include "user/limits/guarded.h"
 
 static size_t in_pages(size_t bytes)
@@ -41,8 +42,10 @@ void *guarded_map(int fd, size_t bytes)
 		return NULL;
 	map = mmap(reserved + GUARDED_BYTES, bytes, PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_FIXED, fd, 0);
-	if (map != MAP_FAILED)
+	if (map != MAP_FAILED) {
+		kt_assert(map == reserved + GUARDED_BYTES);
 		return map;
+	}
 	unmap_guards(reserved, bytes);
 	return NULL;
 }
