@@ -105,14 +105,15 @@ void pool_more(unsigned nr, const struct kt_cpus *cpus)
 
 static void fork_child(void)
 {
+	/* By kt_store(): what threads of the parent wrote last, they wrote so. */
 	for (uint32_t i = 0; i < process_pool.nr; i++)
-		process_pool.helpers[i].word = EMPTY;
-	process_pool.nr = 0;
-	process_pool.jobs = 0;
-	process_pool.machine.used = 0;
+		kt_store(&process_pool.helpers[i].word, (uint32_t)EMPTY);
+	kt_store(&process_pool.nr, 0);
+	kt_store(&process_pool.jobs, 0);
+	kt_store(&process_pool.machine.used, 0);
 	for (unsigned i = 0; i < TOPO_NODES_MAX; i++)
-		process_pool.nodes[i].used = 0;
-	process_pool.pid = (uint32_t)getpid();
+		kt_store(&process_pool.nodes[i].used, 0);
+	kt_store(&process_pool.pid, (uint32_t)getpid());
 	process_pool.generation++;
 	prio_fork_child();
 	if (pool_on_fork_child)
