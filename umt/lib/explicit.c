@@ -58,10 +58,9 @@ void umt_block_end(void)
 	thread_unlock();
 }
 
-static void explicit_child(struct umt *subscriber)
+static void explicit_forked(void)
 {
 	soft_forget_all(&explicit_threads);
-	soft_child(subscriber);
 }
 
 const struct backend explicit_backend = {
@@ -74,5 +73,6 @@ const struct backend explicit_backend = {
 	.next = soft_next,
 	.core_fd = soft_core_fd,
 	.drain = soft_drain,
-	.child = explicit_child,
+	.child = soft_child,
+	.forked = explicit_forked,
 };

@@ -177,7 +177,7 @@ static int start_server(void)
 
 	if (epoll_fd >= 0 && server_pid == getpid())
 		return 0;
-	/* Of the parent, when nobody was a subscriber as it forked. */
+	/* Of the parent, where no handlers of forks were called. */
 	if (epoll_fd >= 0) {
 		soft_forget_all(&watched_threads);
 		close(epoll_fd);
@@ -352,10 +352,9 @@ static int perf_remove(struct umt *subscriber)
 /*
  * The server is the parent's; the first subscriber of the child starts another.
  */
-static void perf_child(struct umt *subscriber)
+static void perf_forked(void)
 {
 	soft_forget_all(&watched_threads);
-	soft_child(subscriber);
 	if (epoll_fd >= 0)
 		close(epoll_fd);
 	epoll_fd = -1;
@@ -371,5 +370,6 @@ const struct backend perf_backend = {
 	.next = soft_next,
 	.core_fd = soft_core_fd,
 	.drain = soft_drain,
-	.child = perf_child,
+	.child = soft_child,
+	.forked = perf_forked,
 };

@@ -143,6 +143,7 @@ static void in_parent(void)
 static void in_child(void)
 {
 	struct umt *subscriber;
+	size_t i;
 	int cpu;
 
 	for (subscriber = open_subscribers; subscriber;
@@ -154,6 +155,9 @@ static void in_child(void)
 			subscriber->core_fds[cpu] = -1;
 	}
 	open_subscribers = NULL;
+	for (i = 0; i < NR_BACKENDS; i++)
+		if (all_backends[i]->forked)
+			all_backends[i]->forked();
 	in_parent();
 }
 

@@ -50,6 +50,8 @@ struct umt {
  * @drain: make the core's descriptor unreadable
  * @child: after a fork, in the child: as @close, but what the two processes
  *	share stays as it is; the table stays readable
+ * @forked: then, once, whether there were subscribers or not: what is known of
+ *	threads is of the parent's; holds the locks; NULL: nothing to do
  */
 struct backend {
 	int id;
@@ -63,6 +65,7 @@ struct backend {
 	int (*core_fd)(struct umt *subscriber, int cpu);
 	void (*drain)(struct umt *subscriber, int cpu);
 	void (*child)(struct umt *subscriber);
+	void (*forked)(void);
 };
 
 extern const struct backend bpf_backend, perf_backend, explicit_backend;

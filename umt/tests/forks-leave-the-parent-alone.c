@@ -89,6 +89,32 @@ static int use_own(void *arg)
 	return 0;
 }
 
+static void *opens_own(void *backend)
+{
+	struct umt_options options = { .size = sizeof(options),
+				       .backend = *(unsigned *)backend };
+	struct umt *own;
+
+	return umt_open(&own, &options) ? NULL : own;
+}
+
+/* Another thread opens it, which knows nothing of what is kept of this one. */
+static int use_anothers(void *backend)
+{
+	pthread_t thread;
+	void *own;
+
+	ktest_check(!pthread_create(&thread, NULL, opens_own, backend));
+	ktest_check(!pthread_join(thread, &own) && own);
+	ktest_check(umt_thread_add(own) == 0);
+	block_us(1000);
+	ktest_check(holds_soon(sums_of(own).sleeps >= 1));
+	ktest_check(umt_thread_remove(own) == 0);
+	ktest_check(holds_soon(ready_of(own) == 0));
+	umt_close(own);
+	return 0;
+}
+
 /* What is kept of a thread without subscribers is of no use to the child. */
 static void a_child_of_a_former_subscriber_too(unsigned backend)
 {
@@ -99,6 +125,9 @@ static void a_child_of_a_former_subscriber_too(unsigned backend)
 		    holds_soon(sums_of(subscriber).sleeps >= 1));
 	umt_close(subscriber);
 	assert_int_equal(ktest_in_child(use_own, &backend), 0);
+	/* Thread sanitizer has no threads after a fork. */
+	if (!KTEST_TSAN)
+		assert_int_equal(ktest_in_child(use_anothers, &backend), 0);
 	assert_int_equal(use_own(&backend), 0);
 }
 
@@ -127,7 +156,7 @@ static int fork_while_enabling(void *unused)
 			umt_disable();
 			_exit(0);
 		}
-		ktest_check(ktest_wait_for(pid, 30) == 0);
+		ktest_check(ktest_wait_for(pid, 60) == 0);
 	} while (!__atomic_load_n(&enabled, __ATOMIC_ACQUIRE));
 	pthread_join(thread, NULL);
 	ktest_check(enabled > 0);
@@ -157,7 +186,7 @@ static void the_papers_form_too(void **state)
 		umt_disable();
 		_exit(0);
 	}
-	assert_int_equal(ktest_wait_for(pid, 30), 0);
+	assert_int_equal(ktest_wait_for(pid, 60), 0);
 	assert_int_equal(umt_thread_ctrl(1), 0);
 	umt_disable();
 }
@@ -241,7 +270,7 @@ static void killed_processes_leave_no_program(void **state)
 	assert_true(nr >= 6);
 	assert_true(is_loaded(ids[0]));
 	kill(pid, SIGKILL);
-	assert_true(WIFSIGNALED(ktest_wait_for(pid, 10)));
+	assert_true(WIFSIGNALED(ktest_wait_for(pid, 60)));
 	for (i = 0; i < nr; i++)
 		assert_true(holds_soon(!is_loaded(ids[i])));
 }
