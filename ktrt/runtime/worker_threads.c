@@ -101,7 +101,9 @@ struct worker *worker_new(unsigned cache)
 	w->cpu = -1;
 	at_store(&w->tid, 0);
 	at_poke(&w->umt, NULL);
-	w->wake = SIGNAL_NONE;
+	/* It is on no list.  A core may still know the record as its last leaver,
+	 * and looks whether that sleeps. */
+	at_poke(&w->wake, (uint32_t)SIGNAL_GIVEN);
 	return w;
 }
 
