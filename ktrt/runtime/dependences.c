@@ -80,7 +80,8 @@ static void epoch_start(struct epoch *epoch, struct ready *ready)
 		return;
 	}
 	access = at_swap(&epoch->waiting, EPOCH_STARTED);
-	if (unlikely(epoch->kind & EPOCH_FOUND))
+	/* Who joins from here on may have failed already, and say so there. */
+	if (unlikely(at_peek(&epoch->kind) & EPOCH_FOUND))
 		spoil_members(access);
 	for (; access; access = next) {
 		next = access->next;

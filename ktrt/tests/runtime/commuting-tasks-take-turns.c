@@ -196,6 +196,25 @@ static void failures_are_seen(void)
 	assert_int_equal(ktrt_wait(), 0);
 }
 
+/* When those before may begin, others come, and some have failed already. */
+static void failures_meet_who_comes(void)
+{
+	struct ktrt_dep dep = { data, 0, KTRT_COMMUTATIVE };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	for (int i = 0; i < 100; i++) {
+		dep.mode = KTRT_OUT;
+		assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+		dep.mode = KTRT_COMMUTATIVE;
+		for (int j = 0; j < 8; j++)
+			assert_int_equal(ktrt_spawn_attr(fail_now, NULL, &attr),
+					 0);
+		assert_int_equal(ktrt_wait(), 21);
+	}
+}
+
 /* Nodes have one order, which is as good. */
 static void graphs_have_them(void)
 {
@@ -222,6 +241,7 @@ static void all_of_it(void)
 	turns_are_taken();
 	order_is_any();
 	failures_are_seen();
+	failures_meet_who_comes();
 	graphs_have_them();
 }
 
