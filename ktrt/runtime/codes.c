@@ -39,9 +39,14 @@ static struct code_entry *code_entries;
 static unsigned nr_entries, entry_capacity;
 static unsigned first_free; /* its index plus 1; 0: none */
 
+void codes_before_fork(void)
+{
+	pthread_mutex_lock(&codes_lock);
+}
+
 void codes_after_fork(void)
 {
-	pthread_mutex_init(&codes_lock, NULL);
+	pthread_mutex_unlock(&codes_lock);
 }
 
 /* Under codes_lock.  Return: false without memory. */

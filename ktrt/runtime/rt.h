@@ -542,7 +542,9 @@ static inline bool core_overloaded(const struct core *core)
 
 /* ---- codes.c ---- */
 
-void codes_after_fork(void); /* in the child; the table may be locked */
+/* A fork copies the table when nobody changes it. */
+void codes_before_fork(void);
+void codes_after_fork(void);
 
 /* ---- search.c ---- */
 

@@ -45,7 +45,7 @@ static void in_child(void)
 
 static void prepare_forks(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(codes_before_fork, codes_after_fork, in_child);
 }
 
 /* ---- starting ---- */
