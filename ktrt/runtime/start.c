@@ -250,14 +250,22 @@ static void detach_worker(struct worker *w)
 	at_sub(&rt.attached, 1);
 }
 
+/* But for what others may look at meanwhile: is there a runtime, and which? */
+static void clear_runtime(void)
+{
+	const size_t kept = offsetof(struct runtime, runs);
+	const size_t behind = offsetof(struct runtime, cancels);
+
+	memset(&rt, 0, kept);
+	memset((char *)&rt + behind, 0, sizeof(rt) - behind);
+}
+
 static int begin_runtime(const struct ktrt_options *options)
 {
-	uint32_t generation = rt.generation, starts = rt.starts;
 	int error;
 
-	memset(&rt, 0, sizeof(rt));
-	rt.generation = generation;
-	rt.starts = starts + 1;
+	clear_runtime();
+	at_store(&rt.starts, rt.starts + 1);
 	rt.options = *options;
 	take_environment(&rt.options);
 	error = cores_read(&rt.options);
@@ -384,6 +392,23 @@ static void add_counts(struct ktrt_info *info, const struct counts *counts)
 	info->surrenders += at_peek(&counts->surrenders);
 }
 
+/*
+ * Does it run, and does it stay until let_go()?  For its own threads it does: there is
+ * one at least while they ask.
+ */
+static bool hold_runtime(void)
+{
+	if (!self_worker)
+		pthread_mutex_lock(&runtime_lock);
+	return rt_runs();
+}
+
+static void let_go(void)
+{
+	if (!self_worker)
+		pthread_mutex_unlock(&runtime_lock);
+}
+
 static void fill_info(struct ktrt_info *info)
 {
 	info->workers = rt.nr_cores;
@@ -416,9 +441,13 @@ int ktrt_info_get(struct ktrt_info *info)
 
 	if (error)
 		return error;
-	if (!rt_runs())
-		return -ESRCH;
-	fill_info(&all);
+	if (hold_runtime())
+		fill_info(&all);
+	else
+		error = -ESRCH;
+	let_go();
+	if (error)
+		return error;
 	struct_size_write(info, &all, sizeof(all));
 	return 0;
 }
@@ -439,16 +468,20 @@ int ktrt_thread_index(void)
 
 int ktrt_thread_indices(void)
 {
-	return rt_runs() ? (int)rt.nr_slots : -ESRCH;
+	int nr = hold_runtime() ? (int)rt.nr_slots : -ESRCH;
+
+	let_go();
+	return nr;
 }
 
 int ktrt_cpus(int *cpus, int nr)
 {
-	if (!rt_runs())
-		return -ESRCH;
-	for (int i = 0; i < nr && i < (int)rt.nr_cores; i++)
+	int cores = hold_runtime() ? (int)rt.nr_cores : -ESRCH;
+
+	for (int i = 0; i < nr && i < cores; i++)
 		cpus[i] = rt.cores[i].cpu;
-	return (int)rt.nr_cores;
+	let_go();
+	return cores;
 }
 
 const char *ktrt_version(void)

@@ -48,7 +48,7 @@ static void *block_new(struct ktrt_graph *graph, size_t bytes)
 /* Its records are there: the runtime is that in which it was made. */
 static bool graph_lives(const struct ktrt_graph *graph)
 {
-	return rt_runs() && graph->starts == rt.starts;
+	return rt_runs() && graph->starts == at_load(&rt.starts);
 }
 
 int ktrt_graph_new(struct ktrt_graph **graph)
