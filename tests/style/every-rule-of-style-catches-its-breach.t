@@ -121,7 +121,7 @@ my %headers = map { $_ => "$dual\n" } qw(common/size.h
 	ktask/engine/context.h ktask/user/pool/pool.h ktask/kernel/compat.h
 	ktask/sim/fiber.h ktask/ops/op.h ktask/preload/shim.h ktask/cli/cmd/cmd.h
 	umt/include/umt.h umt/util/option.h umt/ebpf/shared.h umt/lib/broker.h
-	umt/cmd/names.h umt/umtd/held_maps.h ktrt/include/ktask/runtime.h
+	umt/cmd/thread_names.h umt/umtd/held_maps.h ktrt/include/ktask/runtime.h
 	ktrt/runtime/rt.h ktrt/apps/heat/heat.h);
 
 sub catches_include
@@ -188,7 +188,7 @@ catches_include('ktrt/runtime/a.c', '#include "lib/broker.h"',
 		'the inside of umt in ktrt');
 catches_include('umt/ebpf/a.h', '#include "lib/broker.h"', 'libumt in eBPF');
 catches_include('umt/lib/a.c', '#include "umtd/held_maps.h"', 'umtd in libumt');
-catches_include('umt/umtd/a.c', '#include "cmd/names.h"', 'the command in umtd');
+catches_include('umt/umtd/a.c', '#include "cmd/thread_names.h"', 'the command in umtd');
 catches_include('ktask/bench/a.c', '#include "user/pool/pool.h"', 'user in bench');
 catches_include('ktrt/apps/heat/a.c', '#include "runtime/rt.h"',
 		'the inside of ktrt in its applications');

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "thread_account.h"
-#include "names.h"
+#include "thread_names.h"
 
 /* By so many threads at once, or one after another, it stays fast. */
 #define BUCKETS 65536

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "lib/subscriber.h"
-#include "names.h"
+#include "thread_names.h"
 #include "report_error.h"
 #include "watch.h"
 

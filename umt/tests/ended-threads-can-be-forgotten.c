@@ -4,7 +4,7 @@
  * others stay, are found, and keep their times.
  */
 #include "cmd/thread_account.c"
-#include "cmd/names.c"
+#include "cmd/thread_names.c"
 
 #include "ktest.h"
 

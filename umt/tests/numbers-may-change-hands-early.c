@@ -5,7 +5,7 @@
  * of is known all the same.
  */
 #include "cmd/thread_account.c"
-#include "cmd/names.c"
+#include "cmd/thread_names.c"
 
 #include "ktest.h"
 

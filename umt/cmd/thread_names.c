@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See names.h.  A descriptor of a thread is told of in /proc by the number that
+ * See thread_names.h.  A descriptor of a thread is told of in /proc by the number that
  * the thread has there.
  *
  * Behaves badly: before Linux 6.9 no descriptor stands for any thread but the
@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "names.h"
+#include "thread_names.h"
 
 /* There a process has as many numbers as it is namespaces deeper. */
 static bool check_own_namespace(void)

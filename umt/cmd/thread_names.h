@@ -3,8 +3,8 @@
  * What threads are called: /proc says it, which may be that of another PID
  * namespace, where they have other numbers.
  */
-#ifndef UMT_CMD_NAMES_H
-#define UMT_CMD_NAMES_H
+#ifndef UMT_CMD_THREAD_NAMES_H
+#define UMT_CMD_THREAD_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,4 +18,4 @@ bool names_own_proc(void);
  */
 void names_read(unsigned tid, char *name, size_t size);
 
-#endif /* UMT_CMD_NAMES_H */
+#endif /* UMT_CMD_THREAD_NAMES_H */
