@@ -16,7 +16,7 @@
 
 #include "machine.h"
 #include "ratio.h"
-#include "renew.h"
+#include "renew_memory.h"
 #include "sample_stats.h"
 
 /* Rounds that there is room for where their number is not fixed. */

@@ -16,7 +16,7 @@
  *
  * A run that took much more CPU time than the best one of its row has met memory
  * that the host had to give back, although free memory was renewed just before:
- * see renew.h.  It is run again, twice at most, whichever side it is; nothing
+ * see renew_memory.h.  It is run again, twice at most, whichever side it is; nothing
  * else is left out.
  *
  * Not an isolation tool: it neither pins threads nor stops other work, but

@@ -3,7 +3,7 @@
  * What can be measured: every operation of the library, and scenes made of
  * them.  Each run maps its memory, prepares it, is timed, and unmaps it, so
  * that runs do not depend on each other.  Before an operation that makes
- * pages, free memory is renewed: see renew.h.
+ * pages, free memory is renewed: see renew_memory.h.
  *
  * A new operation needs no line here unless it wants present pages.  Files are
  * not measured: their own command shows that.

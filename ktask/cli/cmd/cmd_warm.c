@@ -15,7 +15,7 @@
 #include "cli/ui/message.h"
 #include "cli/ui/progress.h"
 #include "cli/ui/text.h"
-#include "walk.h"
+#include "walk_files.h"
 
 /* clang-format off */
 static const char usage_text[] =

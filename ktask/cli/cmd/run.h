@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * What the parts of `ktask run` share: options and environment (cmd_run.c), the
- * library that it preloads (library.c), a system call filter that is there already
+ * library that it preloads (find_shim.c), a system call filter that is there already
  * (filter_trial.c), the report (run_report.c) and who watches for it (run_watch.c).
  */
 #ifndef KTASK_CLI_RUN_H
@@ -13,7 +13,7 @@
 #include "cli/ui/command_options.h"
 #include "util/report_line.h"
 
-/* ---- library.c ---- */
+/* ---- find_shim.c ---- */
 
 /**
  * library_find - find the preload library

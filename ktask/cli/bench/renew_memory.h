@@ -5,8 +5,8 @@
  * as much as clearing it, and whoever is measured first pays.  Memory is
  * therefore touched and freed right before each run, untimed.
  */
-#ifndef KTASK_CLI_RENEW_H
-#define KTASK_CLI_RENEW_H
+#ifndef KTASK_CLI_RENEW_MEMORY_H
+#define KTASK_CLI_RENEW_MEMORY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,4 +36,4 @@ bool renewal_is_slow(double least_seconds, double seconds);
  */
 void renew_free_memory(struct renewal *renewal, size_t bytes);
 
-#endif /* KTASK_CLI_RENEW_H */
+#endif /* KTASK_CLI_RENEW_MEMORY_H */

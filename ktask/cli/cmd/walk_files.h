@@ -4,8 +4,8 @@
  * done with them.  Directories are walked on request; symbolic links in them
  * are not followed, the paths themselves are.
  */
-#ifndef KTASK_CLI_WALK_H
-#define KTASK_CLI_WALK_H
+#ifndef KTASK_CLI_WALK_FILES_H
+#define KTASK_CLI_WALK_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,4 +36,4 @@ int walk_add(struct walk *walk, const char *path);
 void walk_fail(struct walk *walk, const char *path, uint64_t offset,
 	       const char *why);
 
-#endif /* KTASK_CLI_WALK_H */
+#endif /* KTASK_CLI_WALK_FILES_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Going through directories: see walk.h.
+ * Going through directories: see walk_files.h.
  *
  * Only names and types are asked for; how long a file is, is found out by
  * whoever works on it, several at a time.
@@ -14,7 +14,7 @@
 
 #include "cli/ui/message.h"
 #include "cli/ui/text.h"
-#include "walk.h"
+#include "walk_files.h"
 
 static int no_memory(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Renewing free memory: see renew.h.  Cost is CPU time, not time: beside other
+ * Renewing free memory: see renew_memory.h.  Cost is CPU time, not time: beside other
  * processes a touch takes longer without costing more, whereas the time that
  * the host needs passes while our CPU seems to run.
  *
@@ -11,7 +11,7 @@
 
 #include <ktask/ops.h>
 
-#include "renew.h"
+#include "renew_memory.h"
 #include "util/clock.h"
 
 #define MAX_TOUCHES 3
