@@ -30,9 +30,9 @@
  *	counts.c           what was done, and what was not
  *	report.c           the same in words, on request
  *	process_record.c   the same for whoever watches, should a signal end us
- *	present.c          how much of a range is present
- *	real.c             the plain calls
- *	raw.h              system calls without libc
+ *	count_present.c    how much of a range is present
+ *	plain_calls.c      the plain calls
+ *	raw_syscalls.h     system calls without libc
  *
  * Not here: how anything is split or populated; that is libktask, linked in.
  */
@@ -110,7 +110,7 @@ enum shim_why {
 /* The names in KTASK_RUN_OPS and in the report. */
 extern const char *const shim_call_names[SHIM_NR_CALLS];
 
-/* real.c: return and errno as the libc functions of that name */
+/* plain_calls.c: return and errno as the libc functions of that name */
 void *real_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		int64_t offset);
 int real_munmap(void *addr, size_t len);
@@ -291,7 +291,7 @@ void shim_made_undo(uintptr_t start, uintptr_t end, bool minor);
 /* shim_config.c: it is wanted; the program shall wait for it. */
 extern bool shim_prefaults, shim_prefault_waits;
 
-/* present.c: bytes of a range that are present, if anybody wants to know;
+/* count_present.c: bytes of a range that are present, if anybody wants to know;
  * otherwise @len */
 size_t shim_present_bytes(const void *addr, size_t len);
 

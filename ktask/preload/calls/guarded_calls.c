@@ -28,7 +28,7 @@
 
 #include <ktask/ktask.h>
 
-#include "raw.h"
+#include "raw_syscalls.h"
 #include "preload/shim.h"
 #include "util/scoped.h"
 

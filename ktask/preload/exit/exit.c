@@ -37,7 +37,7 @@
 
 #include <ktask/ktask.h>
 
-#include "preload/calls/raw.h"
+#include "preload/calls/raw_syscalls.h"
 #include "preload/shim.h"
 #include "util/capability.h"
 #include "util/clock.h"

@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "preload/calls/raw.h"
+#include "preload/calls/raw_syscalls.h"
 #include "preload/shim.h"
 #include "util/file.h"
 #include "util/maps_line.h"

@@ -36,7 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/calls/raw.h"
+#include "preload/calls/raw_syscalls.h"
 #include "preload/shim.h"
 
 enum { UNKNOWN, CLEAR, FORBIDDEN };

@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "raw.h"
+#include "raw_syscalls.h"
 #include "preload/shim.h"
 #include "util/scoped.h"
 
