@@ -12,6 +12,8 @@
  * A structure that is read must not end in padding: programs do not clear it, and
  * a longer version may have a field there.
  *
+ * Of an array of structures the size of the first one counts for all.
+ *
  * Does not know which fields are required: the caller says how far they reach.
  */
 #ifndef COMMON_STRUCT_SIZE_H
@@ -53,6 +55,21 @@ static inline int struct_size_check(size_t size, size_t least)
 }
 
 /*
+ * struct_size_check_rest - is what follows the @known bytes of a structure zero?
+ * @size: of the structure; has passed struct_size_check()
+ *
+ * Return: 0, -E2BIG.
+ */
+static inline int struct_size_check_rest(const void *from, size_t size,
+					 size_t known)
+{
+	for (size_t i = known; i < size; i++)
+		if (((const unsigned char *)from)[i])
+			return -E2BIG;
+	return 0;
+}
+
+/*
  * struct_size_read - copy the structure @from that a program passed
  * @to: gets @known bytes, with @known as its size
  * @least: as for struct_size_check()
@@ -67,11 +84,10 @@ static inline int struct_size_read(void *to, size_t known, const void *from,
 	size_t copied = size < known ? size : known;
 	int error = struct_size_check(size, least);
 
+	if (!error)
+		error = struct_size_check_rest(from, size, known);
 	if (error)
 		return error;
-	for (size_t i = known; i < size; i++)
-		if (((const unsigned char *)from)[i])
-			return -E2BIG;
 	memcpy(to, from, copied);
 	memset((char *)to + copied, 0, known - copied);
 	memcpy(to, &known, sizeof(known));

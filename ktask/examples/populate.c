@@ -26,7 +26,9 @@ static int populate(void *buffer, size_t size)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
-	struct ktask_op_args args = { .addr = buffer, .len = size };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = buffer,
+				      .len = size };
 	int error;
 
 	opts.progress_func = show_progress;

@@ -25,6 +25,10 @@
 /* So many small files are asked of a disk at once by one thread. */
 #define NR_PIECES 16
 
+/* Of so many files it is kept where they begin, which needs no memory; between them
+ * sizes are added up. */
+#define NR_MARKS 128
+
 struct files;
 
 /* Return: 0 or -errno.  Called by several threads at once. */
@@ -42,6 +46,9 @@ struct files {
 	_Atomic uint64_t bytes; /* that were done */
 	uint64_t told; /* to the caller's progress function */
 	uint64_t told_total;
+	/* The job by ranges: the position of each @stride th file. */
+	size_t stride;
+	uint64_t marks[NR_MARKS];
 };
 
 /* ---- errors ---- */
@@ -66,23 +73,6 @@ static void note_error(struct files *files, struct ktask_file *file, int error,
 		file->fail_offset = offset;
 	}
 	pthread_mutex_unlock(&files->lock);
-}
-
-static int first_error(struct op_job *job)
-{
-	for (size_t i = 0; i < job->nr_files; i++) {
-		const struct ktask_file *file = &job->files[i];
-		uint64_t at = file->fail_offset - file->offset;
-
-		if (!file->error)
-			continue;
-		op_fail(job, file->error,
-			job->addr + (file->private_pos - BASE) + at);
-		if (job->result)
-			job->result->fail_range = i;
-		return file->error;
-	}
-	return 0;
 }
 
 static int open_for(struct files *files, struct ktask_file *file,
@@ -115,7 +105,7 @@ static int each_chunk(void *start, void *end, void *arg)
 	size_t first = (uintptr_t)start - BASE, last = (uintptr_t)end - BASE;
 
 	for (size_t i = first; i < last; i++) {
-		struct ktask_file *file = &files->job->files[i];
+		struct ktask_file *file = op_file(files->job, i);
 		struct files_open open;
 		int error;
 
@@ -192,7 +182,7 @@ static int run_again(struct files *files, each_func each,
 	int error;
 
 	while (i < files->job->nr_files &&
-	       files->job->files[i].error != -EMFILE)
+	       op_file(files->job, i)->error != -EMFILE)
 		i++;
 	if (i == files->job->nr_files)
 		return 0;
@@ -235,14 +225,17 @@ static uint64_t round_size(const struct ktask_file *file)
 }
 
 /* Return: false where positions do not suffice for so much. */
-static bool lay_out(struct op_job *job)
+static bool lay_out(struct files *files)
 {
+	struct op_job *job = files->job;
 	uint64_t pos = BASE;
 
+	files->stride = job->nr_files / NR_MARKS + 1;
 	for (size_t i = 0; i < job->nr_files; i++) {
-		struct ktask_file *file = &job->files[i];
+		struct ktask_file *file = op_file(job, i);
 
-		file->private_pos = pos;
+		if (i % files->stride == 0)
+			files->marks[i / files->stride] = pos;
 		if (file->error)
 			file->size = 0;
 		if (round_size(file) > SIZE_MAX - FILES_STEP - pos)
@@ -254,20 +247,53 @@ static bool lay_out(struct op_job *job)
 	return true;
 }
 
-/* The last file that begins at @pos or before it. */
-static size_t file_at(const struct op_job *job, uint64_t pos)
+/* The last mark at @pos or before it. */
+static size_t mark_at(const struct files *files, uint64_t pos)
 {
-	size_t first = 0, last = job->nr_files;
+	size_t last = (files->job->nr_files - 1) / files->stride;
 
-	while (last - first > 1) {
-		size_t middle = first + (last - first) / 2;
+	while (last && files->marks[last] > pos)
+		last--;
+	return last;
+}
 
-		if (job->files[middle].private_pos <= pos)
-			first = middle;
-		else
-			last = middle;
+/* The last file that begins at @pos or before it; *@begin: where it does. */
+static size_t file_at(const struct files *files, uint64_t pos, uint64_t *begin)
+{
+	const struct op_job *job = files->job;
+	size_t mark = mark_at(files, pos);
+	size_t i = mark * files->stride;
+
+	*begin = files->marks[mark];
+	while (i + 1 < job->nr_files) {
+		uint64_t next = *begin + round_size(op_file(job, i));
+
+		if (next > pos)
+			break;
+		*begin = next;
+		i++;
 	}
-	return first;
+	return i;
+}
+
+static int first_error(struct op_job *job)
+{
+	char *begin = job->addr;
+
+	for (size_t i = 0; i < job->nr_files; i++) {
+		const struct ktask_file *file = op_file(job, i);
+
+		if (!file->error) {
+			begin += round_size(file);
+			continue;
+		}
+		op_fail(job, file->error,
+			begin + (file->fail_offset - file->offset));
+		if (job->result)
+			job->result->fail_range = i;
+		return file->error;
+	}
+	return 0;
 }
 
 /* A range of a file that is open. */
@@ -353,22 +379,21 @@ static int range_chunk(void *start, void *end, void *arg)
 {
 	struct op_job *job = arg;
 	struct pieces pieces = { .files = job->state };
-	uint64_t pos = (uintptr_t)start, last = (uintptr_t)end;
-	size_t i = file_at(job, pos);
+	uint64_t pos = (uintptr_t)start, last = (uintptr_t)end, begin;
+	size_t i = file_at(job->state, pos, &begin);
 
 	/* Of one file the kernel reads ahead by itself. */
-	pieces.prefetch = round_size(&job->files[i]) < last - pos;
+	pieces.prefetch = round_size(op_file(job, i)) < last - pos;
 	while (pos < last && i < job->nr_files) {
-		struct ktask_file *file = &job->files[i++];
-		uint64_t next = file->private_pos + round_size(file);
+		struct ktask_file *file = op_file(job, i++);
+		uint64_t next = begin + round_size(file);
+		uint64_t to = next < last ? next : last;
 
-		if (next > last)
-			next = last;
-		if (next <= pos)
-			continue;
-		begin_piece(&pieces, file, pos - file->private_pos,
-			    next - file->private_pos);
-		pos = next;
+		if (to > pos) {
+			begin_piece(&pieces, file, pos - begin, to - begin);
+			pos = to;
+		}
+		begin = next;
 	}
 	finish_pieces(&pieces);
 	return 0;
@@ -395,7 +420,7 @@ static uint64_t bytes_done(struct files *files)
 	uint64_t all = 0, done = atomic_load(&files->bytes);
 
 	for (size_t i = 0; i < files->job->nr_files; i++)
-		all += files->job->files[i].size;
+		all += op_file(files->job, i)->size;
 	return done < all ? done : all;
 }
 
@@ -405,7 +430,7 @@ static int run_by_ranges(struct files *files, struct ktask_result *cost)
 	struct ktask_result *result = job->result;
 	int error = 0;
 
-	if (!lay_out(job))
+	if (!lay_out(files))
 		return -EFBIG;
 	files->buffers.kept = job->len >= KEEP_LEAST;
 	error = op_run_job(job, range_chunk);
@@ -418,10 +443,11 @@ static int run_by_ranges(struct files *files, struct ktask_result *cost)
 static void reset_files(struct op_job *job)
 {
 	for (size_t i = 0; i < job->nr_files; i++) {
-		job->files[i].error = 0;
-		job->files[i].fail_offset = 0;
-		job->files[i].size = 0;
-		job->files[i].private_pos = BASE;
+		struct ktask_file *file = op_file(job, i);
+
+		file->error = 0;
+		file->fail_offset = 0;
+		file->size = 0;
 	}
 }
 

@@ -82,12 +82,29 @@ static int check_range(const struct ktask_op *op,
 	return len > UINTPTR_MAX - start ? -EINVAL : 0;
 }
 
+/* They are used where they are, so no field may be missing. */
+static int check_sizes_of_files(const struct ktask_op_args *args)
+{
+	size_t least = STRUCT_SIZE_TO(struct ktask_file, size);
+	size_t size = args->files->struct_size;
+	int error = struct_size_check(size, least);
+
+	if (!error && args->nr_files > 1 && size % _Alignof(struct ktask_file))
+		error = -EINVAL;
+	for (size_t i = 0; !error && size > least && i < args->nr_files; i++)
+		error = struct_size_check_rest((char *)args->files + i * size,
+					       size, sizeof(struct ktask_file));
+	return error;
+}
+
 /* What stands in each of them is the operation's to check. */
 static int check_files(const struct ktask_op_args *args)
 {
 	if (args->addr || args->len || args->src || args->src_len)
 		return -EINVAL;
-	return args->nr_files && !args->files ? -EINVAL : 0;
+	if (!args->nr_files)
+		return 0;
+	return args->files ? check_sizes_of_files(args) : -EINVAL;
 }
 
 static int check_args(const struct ktask_op *op,
@@ -124,6 +141,7 @@ static int run_checked(const struct ktask_op *op,
 		.src = args->src,
 		.src_len = args->src_len,
 		.files = args->files,
+		.file_bytes = args->nr_files ? args->files->struct_size : 0,
 		.nr_files = args->nr_files,
 		.min_chunk = op->min_chunk,
 		.opts = opts,
@@ -175,6 +193,20 @@ run_with_result(const struct ktask_op *op, const struct ktask_op_args *args,
 	return error;
 }
 
+/* Arguments of another version: by a copy. */
+__attribute__((noinline)) static int
+run_with_args(const struct ktask_op *op, const struct ktask_op_args *args,
+	      const struct ktask_opts *opts)
+{
+	struct ktask_op_args own = { 0 };
+	int error = struct_size_read(&own, sizeof(own), args,
+				     STRUCT_SIZE_TO(struct ktask_op_args, len));
+
+	if (error && opts->result)
+		init_result(opts->result, &own, error);
+	return error ? error : ktask_op_run(op, &own, opts);
+}
+
 int ktask_op_run(const struct ktask_op *op, const struct ktask_op_args *args,
 		 const struct ktask_opts *opts)
 {
@@ -193,6 +225,8 @@ int ktask_op_run(const struct ktask_op *op, const struct ktask_op_args *args,
 		return error;
 	if (opts->result && opts->result->struct_size != sizeof(*opts->result))
 		return run_with_result(op, args, opts);
+	if (args->struct_size != sizeof(*args))
+		return run_with_args(op, args, opts);
 	error = check_args(op, args);
 	if (opts->result)
 		init_result(opts->result, args, error);
@@ -210,6 +244,7 @@ static int run_simple(const struct ktask_op *op, const void *addr, size_t len,
 		      unsigned flags)
 {
 	struct ktask_op_args args = {
+		.struct_size = sizeof(args),
 		.addr = (void *)addr,
 		.len = len,
 		.flags = flags,
@@ -247,6 +282,7 @@ int ktask_fill(void *addr, size_t len, const void *pattern, size_t pattern_len,
 	       unsigned flags)
 {
 	struct ktask_op_args args = {
+		.struct_size = sizeof(args),
 		.addr = addr,
 		.len = len,
 		.flags = flags,
@@ -261,6 +297,7 @@ static int run_file(const struct ktask_op *op, struct ktask_file *file,
 		    unsigned flags)
 {
 	struct ktask_op_args args = {
+		.struct_size = sizeof(args),
 		.files = file,
 		.nr_files = 1,
 		.flags = flags,
@@ -271,7 +308,10 @@ static int run_file(const struct ktask_op *op, struct ktask_file *file,
 
 int ktask_warm(int fd, uint64_t offset, uint64_t len, unsigned flags)
 {
-	struct ktask_file file = { .fd = fd, .offset = offset, .len = len };
+	struct ktask_file file = { .struct_size = sizeof(file),
+				   .fd = fd,
+				   .offset = offset,
+				   .len = len };
 
 	return run_file(&op_warm, &file, flags);
 }

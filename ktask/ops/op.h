@@ -45,7 +45,8 @@ struct op_job {
 	unsigned flags;
 	const char *src;
 	size_t src_len;
-	struct ktask_file *files;
+	struct ktask_file *files; /* op_file() */
+	size_t file_bytes; /* of each, as the program has them */
 	size_t nr_files;
 	const struct ktask_opts *opts; /* never NULL */
 	struct op_watch *watch;
@@ -108,6 +109,11 @@ extern const struct ktask_op op_lock;
 extern const struct ktask_op op_unmap;
 extern const struct ktask_op op_unlock;
 extern const struct ktask_op op_warm;
+
+static inline struct ktask_file *op_file(const struct op_job *job, size_t index)
+{
+	return (void *)((char *)job->files + index * job->file_bytes);
+}
 
 /** op_begin - before the first of the jobs: from here on a deadline counts */
 void op_begin(struct op_job *job);

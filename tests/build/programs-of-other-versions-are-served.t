@@ -12,10 +12,10 @@ use lib "$FindBin::Bin/../support";
 use House;
 use Test::More;
 
-# The last field of a monitor must be there: it has no older version.
+# Of these all fields must be there: they have no older version.
 my %structs = (
 	'ktask/ktask.h' => [qw(ktask_ctl ktask_result ktask_autotune)],
-	'ktask/ops.h' => [qw(ktask_opts)],
+	'ktask/ops.h' => [qw(ktask_opts ktask_op_args ktask_file)],
 	'ktask/monitor.h' => [qw(ktask_monitor)],
 	'ktask/register.h' => [qw(ktask_register_ctl ktask_registration_info)],
 	'ktask/uffd.h' => [qw(ktask_uffd_ctl)],
@@ -23,7 +23,7 @@ my %structs = (
 		ktrt_reduction)],
 	'umt.h' => [qw(umt_options umt_backends)],
 );
-my %only_grows = (ktask_monitor => 1);
+my %only_grows = map { $_ => 1 } qw(ktask_monitor ktask_file);
 # Fields that an older version lacks, where one is too few: it would end in padding,
 # which no version may.
 my %nr_lacking;
@@ -145,10 +145,31 @@ static int learn(void)
 }
 static int operate(void)
 {
-	struct ktask_op_args args = { .addr = page, .len = sizeof(page) };
+	struct ktask_op_args args = KTASK_OP_ARGS_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
+	args.addr = page;
+	args.len = sizeof(page);
 	SET(opts);
 	return ktask_op_run(ktask_op_find("fill"), &args, &opts);
+}
+static int operate_by_args(void)
+{
+	struct ktask_op_args args = KTASK_OP_ARGS_INIT;
+	args.addr = page;
+	args.len = sizeof(page);
+	SET(args);
+	return ktask_op_run(ktask_op_find("fill"), &args, NULL);
+}
+static int warm(void)
+{
+	struct ktask_file files[2] = { KTASK_FILE_INIT, KTASK_FILE_INIT };
+	struct ktask_op_args args = KTASK_OP_ARGS_INIT;
+	files[0].path = files[1].path = "/proc/self/exe";
+	SET(files[1]);
+	args.files = files;
+	args.nr_files = 2;
+	int error = ktask_op_run(ktask_op_find("warm"), &args, NULL);
+	return error ? error : files[0].size != files[1].size;
 }
 static int watch(void)
 {
@@ -207,6 +228,8 @@ int main(void)
 	SAY(ktask_result, run_with_result());
 	SAY(ktask_autotune, learn());
 	SAY(ktask_opts, operate());
+	SAY(ktask_op_args, operate_by_args());
+	SAY(ktask_file, warm());
 	SAY(ktask_monitor, watch());
 	return 0;
 }

@@ -141,7 +141,9 @@ static inline void must_have_two_threads(void)
 
 static inline int run(char *at, size_t len, struct ktask_opts *opts)
 {
-	struct ktask_op_args args = { .addr = at, .len = len };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = at,
+				      .len = len };
 
 	return ktask_op_run(ktask_op_find("populate"), &args, opts);
 }

@@ -113,7 +113,8 @@ static inline int files_run(const char *name, struct ktask_file *files,
 			    size_t nr, unsigned flags,
 			    struct ktask_result *result)
 {
-	struct ktask_op_args args = { .files = files,
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .files = files,
 				      .nr_files = nr,
 				      .flags = flags };
 	struct ktask_opts opts = KTASK_OPTS_INIT;

@@ -93,6 +93,7 @@ static inline int run_op(const char *name, void *addr, size_t len,
 			 unsigned flags, struct ktask_result *result)
 {
 	struct ktask_op_args args = {
+		.struct_size = sizeof(args),
 		.addr = addr,
 		.len = len,
 		.flags = flags,

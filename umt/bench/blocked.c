@@ -277,7 +277,8 @@ static int by_run(void)
 static int by_op(const char *name, unsigned flags)
 {
 	struct ktask_file *files = calloc(nr_files, sizeof(*files));
-	struct ktask_op_args args = { .files = files,
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .files = files,
 				      .nr_files = nr_files,
 				      .flags = flags };
 	struct ktask_result result = KTASK_RESULT_INIT;
@@ -288,7 +289,9 @@ static int by_op(const char *name, unsigned flags)
 	if (!files)
 		return -ENOMEM;
 	for (i = 0; i < nr_files; i++)
-		files[i] = (struct ktask_file){ .fd = fds[i],
+		files[i] = (struct ktask_file){ .struct_size = sizeof(
+							struct ktask_file),
+						.fd = fds[i],
 						.len = KTASK_TO_END };
 	opts.result = &result;
 	opts.max_threads = most_threads;

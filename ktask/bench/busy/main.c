@@ -111,7 +111,9 @@ static int populate_by_ktask(char *base, struct job_time *time)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
-	struct ktask_op_args args = { .addr = base, .len = bytes };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = base,
+				      .len = bytes };
 	int error;
 
 	opts.result = &result;

@@ -158,7 +158,9 @@ static void *map(void)
 static void populate(unsigned self)
 {
 	struct ktask_opts opts = KTASK_OPTS_INIT;
-	struct ktask_op_args args = { .addr = map(), .len = mib_each * MIB };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = map(),
+				      .len = mib_each * MIB };
 
 	opts.progress_func = first_piece;
 	opts.progress_arg = &shared->first_ns[self];

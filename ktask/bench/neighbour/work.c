@@ -77,7 +77,9 @@ static void keep(struct outcome *outcome, const struct ktask_result *result,
 static int run_operation(const char *name, char *addr, struct count count,
 			 struct outcome *outcome)
 {
-	struct ktask_op_args args = { .addr = addr, .len = setup.bytes };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = addr,
+				      .len = setup.bytes };
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	uint64_t start_ns = clock_ns();

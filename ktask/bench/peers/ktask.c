@@ -26,7 +26,9 @@ static int chunk(void *start, void *end, void *arg)
 
 static int run_threads(const struct peer_job *job, unsigned threads)
 {
-	struct ktask_op_args args = { .addr = job->addr, .len = job->len };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = job->addr,
+				      .len = job->len };
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	DEFINE_KTASK_CTL(ctl, chunk, (void *)job, 1);
 

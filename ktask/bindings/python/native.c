@@ -75,7 +75,7 @@ static PyObject *run_on_memory(struct call *call, const struct ktask_op *op,
 static PyObject *run_memory(PyObject *module, PyObject *tuple)
 {
 	struct call call = { .opts = KTASK_OPTS_INIT };
-	struct ktask_op_args args = { 0 };
+	struct ktask_op_args args = KTASK_OP_ARGS_INIT;
 	unsigned long long deadline_ns;
 	PyObject *object, *progress, *answer = NULL;
 	const struct ktask_op *op;
@@ -116,13 +116,13 @@ static int get_file(struct ktask_file *file, PyObject *tuple)
 		PyErr_SetString(PyExc_TypeError, "want tuples");
 		return -1;
 	}
+	*file = (struct ktask_file)KTASK_FILE_INIT;
 	if (!PyArg_ParseTuple(tuple, "OiKO", &path, &file->fd, &offset, &len))
 		return -1;
 	if (path != Py_None && PyBytes_AsStringAndSize(path, &name, NULL))
 		return -1;
 	file->path = name;
 	file->offset = offset;
-	file->len = KTASK_TO_END;
 	if (len != Py_None)
 		file->len = PyLong_AsUnsignedLongLong(len);
 	return PyErr_Occurred() ? -1 : 0;
@@ -173,7 +173,7 @@ static PyObject *run_on_files(struct call *call, const struct ktask_op *op,
 static PyObject *run_files(PyObject *module, PyObject *tuple)
 {
 	struct call call = { .opts = KTASK_OPTS_INIT };
-	struct ktask_op_args args = { 0 };
+	struct ktask_op_args args = KTASK_OP_ARGS_INIT;
 	PyObject *list, *progress, *answer = NULL;
 	unsigned long long total, deadline_ns;
 	const struct ktask_op *op;

@@ -192,7 +192,8 @@ int bench_work_run(const struct bench_work *work, uint64_t size_bytes,
 		   struct renewal *renewal, struct ktask_opts *opts,
 		   struct bench_sample *sample, const char **doing)
 {
-	struct ktask_op_args args = { .len = size_bytes };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .len = size_bytes };
 	int error;
 
 	*doing = "preparing memory";

@@ -105,7 +105,8 @@ static int populate_target(struct warm *warm, const char *name,
 			   unsigned threads)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
-	struct ktask_op_args args = { .addr = warm->addr,
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = warm->addr,
 				      .len = warm->size_bytes,
 				      .flags = warm->flags };
 	char text[PROGRESS_TEXT];

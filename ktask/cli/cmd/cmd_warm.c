@@ -66,6 +66,7 @@ static int warm_files(struct walk *walk, const struct settings *set,
 		      struct ktask_result *result)
 {
 	struct ktask_op_args args = {
+		.struct_size = sizeof(args),
 		.files = walk->files,
 		.nr_files = walk->nr,
 		.flags = set->direct ? KTASK_FILE_DIRECT : 0,

@@ -24,7 +24,8 @@ static void try_calls(void)
 {
 	static const char *const names[] = { "populate", "lock", "discard",
 					     "unmap" };
-	struct ktask_op_args args = { .len = TRIAL_BYTES };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .len = TRIAL_BYTES };
 	struct ktask_engine engine;
 	struct timespec ts;
 	clockid_t clock;

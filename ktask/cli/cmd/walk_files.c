@@ -61,7 +61,8 @@ static int append_file(struct walk *walk, const char *path, size_t root_len)
 	}
 	found += strspn(found, "/");
 	walk->files[walk->nr++] =
-		(struct ktask_file){ .path = path,
+		(struct ktask_file){ .struct_size = sizeof(struct ktask_file),
+				     .path = path,
 				     .fd = -1,
 				     .len = KTASK_TO_END,
 				     .nofollow = (unsigned)strlen(found) };

@@ -76,7 +76,9 @@
  *   read as zero.  A longer one is accepted if its unknown fields are zero.
  *   Otherwise the call returns -E2BIG, also for a size above 4096 bytes, and
  *   -EINVAL if a required field is missing.  A structure that the library fills
- *   is filled up to its size; unknown fields become zero.
+ *   is filled up to its size; unknown fields become zero.  Of an array of such
+ *   structures the size of the first one counts for all.  Other structures never
+ *   change, and say so.
  *
  * Context
  *   Any thread may call any function, from several threads at once and from

@@ -78,8 +78,12 @@ struct ktask_opts {
  * After a path was found by walking directories, others may have replaced any part
  * of it by a symbolic link.  In the last @nofollow bytes of the path, which must
  * begin with a name, no link is followed: -ELOOP, -ENOTDIR.
+ *
+ * Set @struct_size by KTASK_FILE_INIT, which means all of a file.  All fields here
+ * must be there.
  */
 struct ktask_file {
+	size_t struct_size; /* of an array the first one counts for all */
 	const char *path; /* NULL: fd */
 	int fd;
 	unsigned nofollow; /* see above; 0 */
@@ -89,23 +93,35 @@ struct ktask_file {
 	int error; /* 0 or -errno */
 	uint64_t fail_offset; /* with an error: in the file */
 	uint64_t size; /* bytes that there were to be done */
-	uint64_t private_pos;
 };
+
+#define KTASK_FILE_INIT                                             \
+	{                                                           \
+		.struct_size = sizeof(struct ktask_file), .fd = -1, \
+		.len = KTASK_TO_END                                 \
+	}
 
 /**
  * struct ktask_op_args - the range and the rest, for any operation
  *
- * Fields that an operation does not use must be 0.
+ * Fields that an operation does not use must be 0.  Set @struct_size by
+ * KTASK_OP_ARGS_INIT.
  */
 struct ktask_op_args {
+	size_t struct_size;
 	void *addr;
 	size_t len; /* bytes */
 	unsigned flags; /* KTASK_<OPERATION>_* */
-	const void *src; /* fill: pattern, NULL zero */
-	size_t src_len; /* fill: bytes of the pattern */
 	struct ktask_file *files; /* warm: instead of addr */
 	size_t nr_files;
+	const void *src; /* fill: pattern, NULL zero */
+	size_t src_len; /* fill: bytes of the pattern */
 };
+
+#define KTASK_OP_ARGS_INIT                                  \
+	{                                                   \
+		.struct_size = sizeof(struct ktask_op_args) \
+	}
 
 /**
  * ktask_populate - make all pages of a range present

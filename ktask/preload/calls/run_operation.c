@@ -87,7 +87,8 @@ static bool run_operation(enum shim_call call, const char *name,
 
 bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags)
 {
-	struct ktask_op_args args = { .addr = addr,
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = addr,
 				      .len = len,
 				      .flags = flags };
 
@@ -96,7 +97,8 @@ bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags)
 
 bool shim_discard(void *addr, size_t len, unsigned flags)
 {
-	struct ktask_op_args args = { .addr = addr,
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = addr,
 				      .len = len,
 				      .flags = flags };
 
@@ -106,14 +108,18 @@ bool shim_discard(void *addr, size_t len, unsigned flags)
 
 bool shim_lock(enum shim_call call, void *addr, size_t len)
 {
-	struct ktask_op_args args = { .addr = addr, .len = len };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = addr,
+				      .len = len };
 
 	return run_operation(call, "lock", &args, len);
 }
 
 bool shim_unmap(void *addr, size_t len)
 {
-	struct ktask_op_args args = { .addr = addr, .len = len };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = addr,
+				      .len = len };
 
 	return run_operation(SHIM_MUNMAP, "unmap", &args,
 			     shim_present_bytes(addr, len));

@@ -26,7 +26,8 @@ static void lay_out(void)
 
 static int warm(const char *path, unsigned nofollow)
 {
-	struct ktask_file file = { .path = path,
+	struct ktask_file file = { .struct_size = sizeof(file),
+				   .path = path,
 				   .nofollow = nofollow,
 				   .len = KTASK_TO_END };
 	int error = files_run("warm", &file, 1, 0, NULL);

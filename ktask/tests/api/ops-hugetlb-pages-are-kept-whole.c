@@ -123,7 +123,8 @@ static void alone_it_gets_as_far_as_there_are_pages(void **state)
 	for (unsigned flags = 0; flags <= KTASK_POPULATE_TOUCH; flags += 2) {
 		struct ktask_result result = KTASK_RESULT_INIT;
 		char *at = map_huge(NR_MAPPED, MAP_PRIVATE | MAP_NORESERVE);
-		struct ktask_op_args args = { .addr = at,
+		struct ktask_op_args args = { .struct_size = sizeof(args),
+					      .addr = at,
 					      .len = NR_MAPPED * HUGE,
 					      .flags = flags };
 		struct ktask_opts opts = KTASK_OPTS_INIT;

@@ -257,7 +257,9 @@ static int stop_at_once(const struct ktask_progress *progress, void *arg)
 static void cancelled_it_leaves_the_locks_as_they_were(void **state)
 {
 	char *at = map_private(LEN);
-	struct ktask_op_args args = { .addr = at, .len = LEN };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = at,
+				      .len = LEN };
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 
 	need_lock();
@@ -291,7 +293,9 @@ static bool linger(long number, const long args[6], long *result)
 static void small_ranges_are_unlocked_too(void **state)
 {
 	char *at = map_private(LEN);
-	struct ktask_op_args args = { .addr = at, .len = 16 * page_bytes() };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = at,
+				      .len = 16 * page_bytes() };
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 
 	need_lock();

@@ -17,9 +17,12 @@
 
 static int warm(struct ktask_opts *opts, struct ktask_result *result)
 {
-	struct ktask_file file = { .path = files_make("file", MIB, 1),
+	struct ktask_file file = { .struct_size = sizeof(file),
+				   .path = files_make("file", MIB, 1),
 				   .len = KTASK_TO_END };
-	struct ktask_op_args args = { .files = &file, .nr_files = 1 };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .files = &file,
+				      .nr_files = 1 };
 
 	*result = (struct ktask_result)KTASK_RESULT_INIT;
 	opts->result = result;

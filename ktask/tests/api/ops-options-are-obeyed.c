@@ -15,7 +15,9 @@ static char *at;
 
 static int run_with(const char *name, const struct ktask_opts *opts)
 {
-	struct ktask_op_args args = { .addr = at, .len = LEN };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = at,
+				      .len = LEN };
 
 	return ktask_op_run(ktask_op_find(name), &args, opts);
 }

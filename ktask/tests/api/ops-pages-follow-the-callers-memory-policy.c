@@ -89,7 +89,9 @@ static bool helpers_follow(const char *name)
 	char *at = map_private(LEN);
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
-	struct ktask_op_args args = { .addr = at, .len = LEN };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = at,
+				      .len = LEN };
 	DEFINE_KTASK_CTL(ctl, look, NULL, 1);
 	unsigned before = atomic_load(&nr_helped);
 	unsigned followed = atomic_load(&nr_followed);

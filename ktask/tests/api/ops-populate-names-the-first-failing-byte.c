@@ -86,7 +86,8 @@ static void pages_below_stay(void **state)
 {
 	for (unsigned way = 0; way < KTEST_ARRAY_SIZE(ways); way++) {
 		char *at = map_private(LEN);
-		struct ktask_op_args args = { .addr = at,
+		struct ktask_op_args args = { .struct_size = sizeof(args),
+					      .addr = at,
 					      .len = LEN,
 					      .flags = ways[way] };
 		struct ktask_opts opts = KTASK_OPTS_INIT;

@@ -24,10 +24,12 @@ static bool on_files(const char *name)
 /* Arguments with which @name would work. */
 static struct ktask_op_args good(const char *name)
 {
-	struct ktask_op_args args = { .addr = target, .len = LEN };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = target,
+				      .len = LEN };
 
 	if (on_files(name))
-		args = (struct ktask_op_args){ 0 };
+		args = (struct ktask_op_args)KTASK_OP_ARGS_INIT;
 	return args;
 }
 
@@ -111,7 +113,7 @@ static void fields_of_other_operations(void **state)
 
 static void files_and_memory_are_not_mixed(void **state)
 {
-	struct ktask_file file = { .fd = -1 };
+	struct ktask_file file = { .struct_size = sizeof(file), .fd = -1 };
 
 	for (unsigned i = 0; ktask_op_at(i); i++) {
 		const char *name = ktask_op_name(ktask_op_at(i));

@@ -55,7 +55,8 @@ static void locking(void **state)
 /* With a block of the stack. */
 static void files_without_any_memory(void **state)
 {
-	struct ktask_file file = { .len = KTASK_TO_END };
+	struct ktask_file file = { .struct_size = sizeof(file),
+				   .len = KTASK_TO_END };
 	unsigned refused;
 	int error;
 
@@ -72,7 +73,8 @@ static void files_without_any_memory(void **state)
 
 static void warming_files(void **state)
 {
-	struct ktask_file file = { .len = KTASK_TO_END };
+	struct ktask_file file = { .struct_size = sizeof(file),
+				   .len = KTASK_TO_END };
 	unsigned nth = 0;
 	int failed;
 

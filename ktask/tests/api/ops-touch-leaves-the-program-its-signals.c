@@ -46,7 +46,10 @@ static int fault_in_progress(const struct ktask_progress *progress, void *arg)
 static int touch_with_progress(char *at, size_t len,
 			       ktask_progress_func progress, void *arg)
 {
-	struct ktask_op_args args = { .addr = at, .len = len, .flags = TOUCH };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = at,
+				      .len = len,
+				      .flags = TOUCH };
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 
 	opts.progress_func = progress;

@@ -138,7 +138,7 @@ static int stop(const struct ktask_progress *progress, void *arg)
 static void cancelling_does_not_leave_half(void **state)
 {
 	struct ktask_opts opts = KTASK_OPTS_INIT;
-	struct ktask_op_args args = { .len = LEN };
+	struct ktask_op_args args = { .struct_size = sizeof(args), .len = LEN };
 
 	args.addr = make(LEN);
 	opts.progress_func = stop;
@@ -152,7 +152,9 @@ static void cancelling_does_not_leave_half(void **state)
 static void late_or_not_wanted_it_is_done(const struct ktask_opts *opts)
 {
 	char *at = make(LEN);
-	struct ktask_op_args args = { .addr = at, .len = 16 * page_bytes() };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = at,
+				      .len = 16 * page_bytes() };
 
 	/* Too little for several threads. */
 	assert_int_equal(ktask_op_run(ktask_op_find("unmap"), &args, opts), 0);

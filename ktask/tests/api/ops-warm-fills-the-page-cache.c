@@ -135,7 +135,9 @@ static bool was_robbed(unsigned long long before)
 
 static struct ktask_file by_path(const char *path)
 {
-	return (struct ktask_file){ .path = path, .len = KTASK_TO_END };
+	return (struct ktask_file){ .struct_size = sizeof(struct ktask_file),
+				    .path = path,
+				    .len = KTASK_TO_END };
 }
 
 static void a_file_is_read(void **state)
@@ -371,7 +373,9 @@ static void descriptors_that_are_none(void **state)
 static int read_fifo(void *path)
 {
 	struct ktask_file file = by_path(path);
-	struct ktask_op_args args = { .files = &file, .nr_files = 1 };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .files = &file,
+				      .nr_files = 1 };
 
 	ktest_check(ktask_op_run(ktask_op_find("warm"), &args, NULL) ==
 		    -EINVAL);
@@ -400,7 +404,9 @@ static void it_can_be_stopped(void **state)
 {
 	char *path = cold("file", LEN);
 	struct ktask_file file = by_path(path);
-	struct ktask_op_args args = { .files = &file, .nr_files = 1 };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .files = &file,
+				      .nr_files = 1 };
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 
 	opts.deadline_ns = 1;

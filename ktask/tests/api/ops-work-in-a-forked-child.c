@@ -118,7 +118,8 @@ static int fork_here(const struct ktask_progress *progress, void *arg)
 static void from_the_middle_of_a_job(void **state)
 {
 	char *at = map_private(4 * LEN);
-	struct ktask_op_args args = { .addr = at,
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = at,
 				      .len = 4 * LEN,
 				      .flags = TOUCH };
 	struct ktask_opts opts = KTASK_OPTS_INIT;

@@ -56,10 +56,13 @@ static bool is_on_files(const char *name)
 /* Whether it succeeds is not the question. */
 static void run_call(const struct call *call)
 {
-	struct ktask_file file = { .path = path, .len = KTASK_TO_END };
+	struct ktask_file file = { .struct_size = sizeof(file),
+				   .path = path,
+				   .len = KTASK_TO_END };
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
-	struct ktask_op_args args = { .flags = call->flags };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .flags = call->flags };
 
 	opts.result = &result;
 	if (is_on_files(call->name)) {

@@ -41,7 +41,9 @@ static void use_descriptors(int spare)
 
 static int without_descriptors(void *arg)
 {
-	struct ktask_file file = { .path = arg, .len = KTASK_TO_END };
+	struct ktask_file file = { .struct_size = sizeof(file),
+				   .path = arg,
+				   .len = KTASK_TO_END };
 	int fd = open(arg, O_RDONLY | O_CLOEXEC);
 	char *at = map_private(LEN);
 
@@ -100,8 +102,11 @@ static void a_descriptor_that_others_have(void **state)
 		char *from = files_make("from", 5000, 1);
 
 		for (unsigned i = 0; i < NR_FILES; i++)
-			files[i] = (struct ktask_file){ .path = from,
-							.len = 5000 };
+			files[i] = (struct ktask_file){
+				.struct_size = sizeof(struct ktask_file),
+				.path = from,
+				.len = 5000
+			};
 		atomic_store(&nr_until_refused, until);
 		assert_int_equal(files_run("warm", files, NR_FILES, 0, &result),
 				 0);
@@ -146,7 +151,9 @@ int fcntl(int fd, int what, ...)
 
 static int that_stays_direct(void *arg)
 {
-	struct ktask_file file = { .path = arg, .len = KTASK_TO_END };
+	struct ktask_file file = { .struct_size = sizeof(file),
+				   .path = arg,
+				   .len = KTASK_TO_END };
 
 	atomic_store(&refuses_direct, true);
 	ktest_check(files_run("warm", &file, 1, KTASK_FILE_DIRECT, NULL) ==
@@ -169,7 +176,9 @@ static void what_can_only_be_read_directly_and_cannot(void **state)
 
 static int without_threads(void *arg)
 {
-	struct ktask_file file = { .path = arg, .len = KTASK_TO_END };
+	struct ktask_file file = { .struct_size = sizeof(file),
+				   .path = arg,
+				   .len = KTASK_TO_END };
 	struct ktask_result result = KTASK_RESULT_INIT;
 
 	limit(RLIMIT_NPROC, 1);
@@ -189,7 +198,9 @@ static void no_threads(void **state)
 
 static int without_address_space(void *arg)
 {
-	struct ktask_file file = { .path = arg, .len = KTASK_TO_END };
+	struct ktask_file file = { .struct_size = sizeof(file),
+				   .path = arg,
+				   .len = KTASK_TO_END };
 
 	/* Nothing can be mapped or allocated any more. */
 	limit(RLIMIT_AS, 1);

@@ -36,8 +36,11 @@ struct call {
 
 static void run(const struct call *call)
 {
-	struct ktask_file file = { .path = path, .len = KTASK_TO_END };
-	struct ktask_op_args args = { .flags = call->flags };
+	struct ktask_file file = { .struct_size = sizeof(file),
+				   .path = path,
+				   .len = KTASK_TO_END };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .flags = call->flags };
 
 	if (!strcmp(call->name, "warm")) {
 		args.files = &file;

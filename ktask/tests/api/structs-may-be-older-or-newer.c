@@ -16,6 +16,8 @@
 
 VERSION_NO_PADDING(ktask_ctl, reserved);
 VERSION_NO_PADDING(ktask_opts, reserved);
+VERSION_NO_PADDING(ktask_op_args, src_len);
+VERSION_NO_PADDING(ktask_file, size);
 VERSION_NO_PADDING(ktask_autotune, single_rate);
 VERSION_NO_PADDING(ktask_monitor, drain);
 
@@ -116,7 +118,9 @@ static struct ktask_opts op_opts = KTASK_OPTS_INIT;
 
 static int populate(void *opts)
 {
-	struct ktask_op_args args = { .addr = memory, .len = 1 };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = memory,
+				      .len = 1 };
 
 	return ktask_op_run(ktask_op_find("populate"), &args, opts);
 }
@@ -149,15 +153,88 @@ static void options_of_operations(void **state)
 	version_check_read(populate, &opts, sizeof(opts), sizeof(size_t), 1);
 }
 
+static int populate_by_args(void *args)
+{
+	return ktask_op_run(ktask_op_find("populate"), args, NULL);
+}
+
+static void arguments_of_operations(void **state)
+{
+	struct ktask_op_args args = KTASK_OP_ARGS_INIT;
+
+	args.addr = memory;
+	args.len = 1;
+	version_check_read(populate_by_args, &args, sizeof(args),
+			   LEAST(ktask_op_args, len), 1);
+}
+
+/* ---- files ---- */
+
+static int warm_files(struct ktask_file *files, size_t nr)
+{
+	struct ktask_op_args args = KTASK_OP_ARGS_INIT;
+
+	args.files = files;
+	args.nr_files = nr;
+	return ktask_op_run(ktask_op_find("warm"), &args, NULL);
+}
+
+static int warm_file(void *file)
+{
+	return warm_files(file, 1);
+}
+
+static void files_of_operations(void **state)
+{
+	struct ktask_file file = KTASK_FILE_INIT;
+
+	file.path = "/proc/self/exe";
+	version_check_read(warm_file, &file, sizeof(file),
+			   LEAST(ktask_file, size), 1);
+}
+
+/* The size of the first one says how long each is. */
+static void arrays_of_longer_files(void **state)
+{
+	struct {
+		struct ktask_file file;
+		uint64_t later;
+	} files[3] = { 0 };
+
+	for (unsigned i = 0; i < 3; i++) {
+		files[i].file = (struct ktask_file)KTASK_FILE_INIT;
+		files[i].file.path = i == 1 ? "/nowhere" : "/proc/self/exe";
+	}
+	files[0].file.struct_size = sizeof(files[0]);
+	assert_int_equal(warm_files(&files[0].file, 3), -ENOENT);
+	assert_int_equal(files[1].file.error, -ENOENT);
+	assert_int_equal(files[2].file.error, 0);
+	assert_true(files[0].file.size > 0);
+	assert_int_equal(files[2].file.size, files[0].file.size);
+	files[0].file.struct_size = sizeof(files[0]) - 1;
+	assert_int_equal(warm_files(&files[0].file, 3), -EINVAL);
+	files[0].file.struct_size = sizeof(files[0]);
+	files[2].later = 1;
+	assert_int_equal(warm_files(&files[0].file, 3), -E2BIG);
+}
+
 /* An error before the job is told in a short result as well. */
 static void results_of_what_is_refused(void **state)
 {
 	size_t size = LEAST(ktask_result, error);
-	struct ktask_op_args args = { .addr = memory + 1, .len = 1 };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = memory + 1,
+				      .len = 1 };
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	struct ktask_result none = { 0 };
 
 	opts.result = version_of(&none, sizeof(none), size);
+	assert_int_equal(ktask_op_run(ktask_op_find("populate"), &args, &opts),
+			 -EINVAL);
+	assert_int_equal(opts.result->error, -EINVAL);
+	/* Also if it is the size of the arguments. */
+	opts.result->error = 0;
+	args.struct_size = 0;
 	assert_int_equal(ktask_op_run(ktask_op_find("populate"), &args, &opts),
 			 -EINVAL);
 	assert_int_equal(opts.result->error, -EINVAL);
@@ -246,6 +323,9 @@ int main(void)
 		KTEST(results),
 		KTEST(results_of_operations),
 		KTEST(options_of_operations),
+		KTEST(arguments_of_operations),
+		KTEST(files_of_operations),
+		KTEST(arrays_of_longer_files),
 		KTEST(results_of_what_is_refused),
 		KTEST(what_was_tuned),
 		KTEST(monitors),

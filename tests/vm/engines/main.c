@@ -71,7 +71,8 @@ static bool all_there(char *at)
 
 static int populate(char *at, unsigned flags, struct ktask_result *result)
 {
-	struct ktask_op_args args = { .addr = at,
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = at,
 				      .len = LARGE,
 				      .flags = flags };
 	struct ktask_opts opts = KTASK_OPTS_INIT;

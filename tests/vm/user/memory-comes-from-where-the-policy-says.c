@@ -87,7 +87,8 @@ static char *populate(const char *op, int mode, unsigned long mask)
 
 	opts.result = &result;
 	for (int i = 0; i < TRIES; i++) {
-		struct ktask_op_args args = { .len = LEN };
+		struct ktask_op_args args = { .struct_size = sizeof(args),
+					      .len = LEN };
 
 		at = map();
 		args.addr = at;

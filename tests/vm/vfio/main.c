@@ -133,7 +133,9 @@ static int by_nobody(int fd, const struct way *way, char *addr)
 
 static int by_library(int fd, const struct way *way, char *addr)
 {
-	struct ktask_op_args args = { .addr = addr, .len = LEN };
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = addr,
+				      .len = LEN };
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 
 	(void)fd;

@@ -118,6 +118,7 @@ pub struct ktask_opts {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ktask_file {
+    pub struct_size: usize,
     pub path: *const c_char,
     pub fd: c_int,
     pub nofollow: c_uint,
@@ -126,19 +127,19 @@ pub struct ktask_file {
     pub error: c_int,
     pub fail_offset: u64,
     pub size: u64,
-    pub private_pos: u64,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ktask_op_args {
+    pub struct_size: usize,
     pub addr: *mut c_void,
     pub len: usize,
     pub flags: c_uint,
-    pub src: *const c_void,
-    pub src_len: usize,
     pub files: *mut ktask_file,
     pub nr_files: usize,
+    pub src: *const c_void,
+    pub src_len: usize,
 }
 
 #[repr(C)]

@@ -110,6 +110,7 @@ fn table() -> Table {
     structure!(
         t,
         ktask_file,
+        struct_size,
         path,
         fd,
         nofollow,
@@ -117,12 +118,12 @@ fn table() -> Table {
         len,
         error,
         fail_offset,
-        size,
-        private_pos
+        size
     );
     structure!(
         t,
         ktask_op_args,
+        struct_size,
         addr,
         len,
         flags,

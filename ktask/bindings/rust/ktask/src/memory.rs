@@ -22,6 +22,7 @@ const WARM: &CStr = c"warm";
 
 fn no_args() -> ktask_op_args {
     ktask_op_args {
+        struct_size: mem::size_of::<ktask_op_args>(),
         addr: ptr::null_mut(),
         len: 0,
         flags: 0,
@@ -137,6 +138,7 @@ impl Options<'_> {
     /// [`warm`] with options.
     pub fn warm(self, file: impl AsFd, offset: u64, len: Option<u64>) -> Result<Report, Error> {
         let mut file = ktask_file {
+            struct_size: mem::size_of::<ktask_file>(),
             path: ptr::null(),
             fd: file.as_fd().as_raw_fd(),
             nofollow: 0,
@@ -145,7 +147,6 @@ impl Options<'_> {
             error: 0,
             fail_offset: 0,
             size: 0,
-            private_pos: 0,
         };
         let mut args = no_args();
 
