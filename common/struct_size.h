@@ -110,4 +110,20 @@ static inline void struct_size_write(void *to, const void *from, size_t known)
 	memset((char *)to + copied, 0, size - copied);
 }
 
+/*
+ * struct_size_write_at - fill element @index of the array @first
+ *
+ * The size of the first one, which must have passed struct_size_check(), becomes
+ * that of this one.
+ */
+static inline void struct_size_write_at(void *first, size_t index,
+					const void *from, size_t known)
+{
+	size_t size = struct_size_of(first);
+	char *to = (char *)first + index * size;
+
+	memcpy(to, &size, sizeof(size));
+	struct_size_write(to, from, known);
+}
+
 #endif /* COMMON_STRUCT_SIZE_H */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "device_job.h"
+#include "common/struct_size.h"
 #include "kernel_device.h"
 #include "mapping.h"
 #include "util/least_limit.h"
@@ -41,7 +42,7 @@ static bool wants_kernel(void)
 /* What policy allows a job here, less the helpers that work already. */
 static unsigned allowed_threads(unsigned wanted)
 {
-	struct ktask_permits_info permits;
+	struct ktask_permits_info permits = KTASK_PERMITS_INFO_INIT;
 	unsigned threads = least_limit();
 
 	if (wanted && wanted < threads)
@@ -190,14 +191,18 @@ static bool explain_choice(struct ktask_engine *told)
 
 int ktask_op_engine(const struct ktask_op *op, struct ktask_engine *engine)
 {
-	int saved_errno = errno;
+	struct ktask_engine known = { 0 };
+	int saved_errno = errno, error;
 
 	if (!op || !engine)
 		return -EINVAL;
 	if (!op->in_kernel)
 		return -EOPNOTSUPP;
-	memset(engine, 0, sizeof(*engine));
-	engine->name = explain_choice(engine) ? "kernel" : "user";
+	error = struct_size_check(engine->struct_size, STRUCT_SIZE_ONLY);
+	if (error)
+		return error;
+	known.name = explain_choice(&known) ? "kernel" : "user";
+	struct_size_write(engine, &known, sizeof(known));
 	errno = saved_errno;
 	return 0;
 }

@@ -29,6 +29,7 @@ static uint64_t bytes_done(struct register_call *call)
 static int tell_progress(struct register_call *call, unsigned threads)
 {
 	struct ktask_progress progress = {
+		.struct_size = sizeof(progress),
 		.units_done = bytes_done(call),
 		.units_total = call->total_bytes,
 		.elapsed_ns = op_now_ns() - call->begin_ns,

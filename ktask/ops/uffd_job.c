@@ -16,6 +16,7 @@ int uffd_tell_progress(struct uffd_job *uffd, unsigned threads)
 {
 	const struct ktask_opts *opts = uffd->program;
 	struct ktask_progress progress = {
+		.struct_size = sizeof(progress),
 		.units_done = uffd->stream_pos,
 		.units_total = uffd->job->len,
 		.elapsed_ns = op_now_ns() - uffd->begin_ns,

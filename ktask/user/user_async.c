@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/struct_size.h"
 #include "user/user_job.h"
 #include "util/scoped.h"
 
@@ -128,9 +129,18 @@ void ktask_cancel(struct ktask_job *job)
 
 int ktask_poll(struct ktask_job *job, struct ktask_progress *progress)
 {
+	struct ktask_progress known = { 0 };
+	int error;
+
 	if (!job)
 		return -EINVAL;
-	if (progress)
-		job_progress(&job->job, progress);
+	if (progress) {
+		error = struct_size_check(progress->struct_size,
+					  STRUCT_SIZE_ONLY);
+		if (error)
+			return error;
+		job_progress(&job->job, &known);
+		struct_size_write(progress, &known, sizeof(known));
+	}
 	return kt_context_settled(&job->job.ctx) ? 0 : -EINPROGRESS;
 }

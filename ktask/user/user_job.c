@@ -43,6 +43,7 @@ void job_progress(struct user_job *job, struct ktask_progress *progress)
 	uint64_t elapsed_ns =
 		now_ns > ctx->start_ns ? now_ns - ctx->start_ns : 0;
 
+	progress->struct_size = sizeof(*progress);
 	progress->units_done = done;
 	progress->units_total = ctx->units_total;
 	progress->elapsed_ns = elapsed_ns;

@@ -26,9 +26,10 @@ static inline unsigned least_limit_of(const struct ktask_limit *limits,
 /* least_limit - threads that policy allows a job of this process, its caller included */
 static inline unsigned least_limit(void)
 {
-	struct ktask_limit limits[LEAST_LIMIT_MOST];
+	struct ktask_limit limits[LEAST_LIMIT_MOST] = { KTASK_LIMIT_INIT };
+	int nr = ktask_limits(limits, LEAST_LIMIT_MOST);
 
-	return least_limit_of(limits, ktask_limits(limits, LEAST_LIMIT_MOST));
+	return least_limit_of(limits, (unsigned)nr);
 }
 
 #endif /* KTASK_UTIL_LEAST_LIMIT_H */

@@ -17,7 +17,7 @@
 /* Passing conditions and what is only for helpers do not limit workers. */
 static unsigned limit_of(unsigned nr_cpus)
 {
-	struct ktask_limit limits[32];
+	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 32), least = nr_cpus;
 
 	for (unsigned i = 0; i < nr && i < 32; i++) {

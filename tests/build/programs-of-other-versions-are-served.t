@@ -14,8 +14,9 @@ use Test::More;
 
 # Of these all fields must be there: they have no older version.
 my %structs = (
-	'ktask/ktask.h' => [qw(ktask_ctl ktask_result ktask_autotune)],
-	'ktask/ops.h' => [qw(ktask_opts ktask_op_args ktask_file)],
+	'ktask/ktask.h' => [qw(ktask_ctl ktask_result ktask_autotune
+		ktask_progress ktask_limit ktask_job_info ktask_permits_info)],
+	'ktask/ops.h' => [qw(ktask_opts ktask_op_args ktask_file ktask_engine)],
 	'ktask/monitor.h' => [qw(ktask_monitor)],
 	'ktask/register.h' => [qw(ktask_register_ctl ktask_registration_info)],
 	'ktask/uffd.h' => [qw(ktask_uffd_ctl)],
@@ -24,11 +25,12 @@ my %structs = (
 	'umt.h' => [qw(umt_options umt_backends)],
 );
 my %only_grows = map { $_ => 1 } qw(ktask_monitor ktask_file);
-# Fields that an older version lacks, where one is too few: it would end in padding,
-# which no version may.
-my %nr_lacking;
+# Fields that an older version lacks, where one is too few: padding would follow,
+# and the size be the same.
+my %nr_lacking = (ktask_permits_info => 2);
 my %is_filled = map { $_ => 1 } qw(ktask_result ktask_registration_info
-	ktrt_info umt_backends);
+	ktrt_info umt_backends ktask_progress ktask_limit ktask_job_info
+	ktask_permits_info ktask_engine);
 my $dir = scratch();
 
 # Whoever adds a structure with a size adds it here.
@@ -132,6 +134,57 @@ static int run_with_result(void)
 		return 1;
 	return IS_ZERO(result) ? 0 : 2;
 }
+static int poll_job(void)
+{
+	struct ktask_progress progress = KTASK_PROGRESS_INIT;
+	struct ktask_job *job;
+	DEFINE_KTASK_CTL(ctl, chunk, NULL, 1);
+	SET(progress);
+	if (ktask_start(&job, NULL, 100, &ctl))
+		return 1;
+	int error = ktask_poll(job, &progress);
+	if (ktask_wait(job) || progress.units_total != 100)
+		return 3;
+	if (error && error != -EINPROGRESS)
+		return error;
+	return IS_ZERO(progress) ? 0 : 2;
+}
+static int list_limits(void)
+{
+	struct ktask_limit limits[4] = { KTASK_LIMIT_INIT };
+	SET(limits[0]);
+	SET(limits[1]);
+	int nr = ktask_limits(limits, 4);
+	if (nr < 2 || strcmp(limits[0].name, "cpus") ||
+	    strcmp(limits[1].name, "affinity") || !limits[1].threads)
+		return 1;
+	return IS_ZERO(limits[0]) && IS_ZERO(limits[1]) ? 0 : 2;
+}
+static int list_jobs(void)
+{
+	struct ktask_job_info jobs[2] = { KTASK_JOB_INFO_INIT };
+	SET(jobs[0]);
+	int nr = ktask_jobs(jobs, 2, NULL);
+	if (nr < 0)
+		return nr;
+	return nr && !IS_ZERO(jobs[0]) ? 2 : 0;
+}
+static int count_permits(void)
+{
+	struct ktask_permits_info permits = KTASK_PERMITS_INFO_INIT;
+	SET(permits);
+	if (ktask_jobs(NULL, 0, &permits) < 0 || permits.used > permits.limit)
+		return 1;
+	return IS_ZERO(permits) ? 0 : 2;
+}
+static int ask_engine(void)
+{
+	struct ktask_engine engine = KTASK_ENGINE_INIT;
+	SET(engine);
+	if (ktask_op_engine(ktask_op_find("populate"), &engine) || !engine.name)
+		return 1;
+	return IS_ZERO(engine) ? 0 : 2;
+}
 static int learn(void)
 {
 	struct ktask_autotune tuned = KTASK_AUTOTUNE_INIT, known = tuned;
@@ -227,6 +280,11 @@ int main(void)
 	SAY(ktask_ctl, run());
 	SAY(ktask_result, run_with_result());
 	SAY(ktask_autotune, learn());
+	SAY(ktask_progress, poll_job());
+	SAY(ktask_limit, list_limits());
+	SAY(ktask_job_info, list_jobs());
+	SAY(ktask_permits_info, count_permits());
+	SAY(ktask_engine, ask_engine());
 	SAY(ktask_opts, operate());
 	SAY(ktask_op_args, operate_by_args());
 	SAY(ktask_file, warm());

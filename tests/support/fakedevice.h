@@ -89,7 +89,7 @@ static inline bool answer(long number, const long args[6], long *result)
 
 static inline unsigned threads_here(void)
 {
-	struct ktask_limit limits[32];
+	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 32), least = 100;
 
 	for (unsigned i = 0; i < nr && i < 32; i++)
@@ -150,7 +150,7 @@ static inline int run(char *at, size_t len, struct ktask_opts *opts)
 
 static inline bool engine_is(const char *name)
 {
-	struct ktask_engine engine;
+	struct ktask_engine engine = KTASK_ENGINE_INIT;
 
 	ktest_check(!ktask_op_engine(ktask_op_find("populate"), &engine));
 	ktest_check(engine.why[0]);

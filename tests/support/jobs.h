@@ -63,7 +63,7 @@ static inline bool job_works(void)
 /* job_threads - threads that a job may have here at most */
 static inline unsigned job_threads(void)
 {
-	struct ktask_limit limits[16];
+	struct ktask_limit limits[16] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 16);
 	unsigned threads = UINT32_MAX;
 

@@ -23,7 +23,7 @@
 /* Opens the registry, as the first job of a process does. */
 static bool open_table(void)
 {
-	struct ktask_permits_info info;
+	struct ktask_permits_info info = KTASK_PERMITS_INFO_INIT;
 
 	ktask_jobs(NULL, 0, &info);
 	return permits_shared();

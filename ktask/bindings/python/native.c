@@ -215,8 +215,8 @@ free_files:
 /* [(name, threads, why)] */
 static PyObject *list_limits(PyObject *module, PyObject *none)
 {
-	struct ktask_limit limits[NR_LIMITS];
-	unsigned nr = ktask_limits(limits, NR_LIMITS);
+	struct ktask_limit limits[NR_LIMITS] = { KTASK_LIMIT_INIT };
+	unsigned nr = (unsigned)ktask_limits(limits, NR_LIMITS);
 	PyObject *list = PyList_New(0);
 
 	for (unsigned i = 0; list && i < nr && i < NR_LIMITS; i++)
@@ -249,7 +249,7 @@ static PyObject *make_job(const struct ktask_job_info *job)
 static PyObject *list_jobs(PyObject *module, PyObject *none)
 {
 	struct ktask_job_info *jobs = PyMem_Calloc(NR_JOBS, sizeof(*jobs));
-	struct ktask_permits_info permits;
+	struct ktask_permits_info permits = KTASK_PERMITS_INFO_INIT;
 	PyObject *list = PyList_New(0);
 	PyThreadState *thread;
 	unsigned nr;
@@ -259,8 +259,9 @@ static PyObject *list_jobs(PyObject *module, PyObject *none)
 		Py_XDECREF(list);
 		return PyErr_NoMemory();
 	}
+	jobs[0] = (struct ktask_job_info)KTASK_JOB_INFO_INIT;
 	thread = PyEval_SaveThread();
-	nr = ktask_jobs(jobs, NR_JOBS, &permits);
+	nr = (unsigned)ktask_jobs(jobs, NR_JOBS, &permits);
 	PyEval_RestoreThread(thread);
 	for (unsigned i = 0; list && i < nr && i < NR_JOBS; i++)
 		if (list_append(list, make_job(&jobs[i])))

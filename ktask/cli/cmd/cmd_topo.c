@@ -28,8 +28,10 @@ static const char usage_text[] =
 
 static void read_limits(struct topo *topo)
 {
-	unsigned nr = ktask_limits(topo->limits, LEAST_LIMIT_MOST);
+	unsigned nr;
 
+	topo->limits[0] = (struct ktask_limit)KTASK_LIMIT_INIT;
+	nr = (unsigned)ktask_limits(topo->limits, LEAST_LIMIT_MOST);
 	topo->nr_limits = nr < LEAST_LIMIT_MOST ? nr : LEAST_LIMIT_MOST;
 	topo->threads = least_limit_of(topo->limits, topo->nr_limits);
 }
@@ -44,6 +46,7 @@ static void read_engines(struct topo *topo)
 
 		if (topo->nr_engines == TOPO_ENGINES)
 			break;
+		found->engine = (struct ktask_engine)KTASK_ENGINE_INIT;
 		if (ktask_op_engine(op, &found->engine))
 			continue;
 		found->operation = ktask_op_name(op);

@@ -26,7 +26,7 @@ static void try_calls(void)
 					     "unmap" };
 	struct ktask_op_args args = { .struct_size = sizeof(args),
 				      .len = TRIAL_BYTES };
-	struct ktask_engine engine;
+	struct ktask_engine engine = KTASK_ENGINE_INIT;
 	struct timespec ts;
 	clockid_t clock;
 

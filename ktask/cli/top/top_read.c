@@ -188,7 +188,8 @@ static int by_pid(const void *a, const void *b)
  * those are left for the next snapshot. */
 static int read_jobs(struct top *top)
 {
-	unsigned capacity = ktask_jobs(NULL, 0, NULL) + 16 + KERNEL_JOBS, nr, i;
+	unsigned there = (unsigned)ktask_jobs(NULL, 0, NULL);
+	unsigned capacity = there + 16 + KERNEL_JOBS, nr, i;
 	struct ktask_job_info *infos = calloc(capacity, sizeof(*infos));
 
 	top->jobs = calloc(capacity, sizeof(*top->jobs));
@@ -196,7 +197,9 @@ static int read_jobs(struct top *top)
 		free(infos);
 		return -ENOMEM;
 	}
-	nr = ktask_jobs(infos, capacity, &top->permits);
+	infos[0] = (struct ktask_job_info)KTASK_JOB_INFO_INIT;
+	top->permits = (struct ktask_permits_info)KTASK_PERMITS_INFO_INIT;
+	nr = (unsigned)ktask_jobs(infos, capacity, &top->permits);
 	nr = nr < capacity ? nr : capacity;
 	nr += top_kernel_jobs(infos + nr, capacity - nr);
 	top->nr_jobs = nr;

@@ -148,14 +148,26 @@ typedef void (*ktask_undo_func)(void *start, void *end, void *arg);
  */
 typedef void *(*ktask_iter_func)(void *position, size_t size);
 
-/** Progress of a job, as a snapshot. */
+/**
+ * struct ktask_progress - progress of a job, as a snapshot
+ *
+ * In a progress function @struct_size is the library's: fields of a newer header
+ * that lie behind it are not there.  For ktask_poll() set it by
+ * KTASK_PROGRESS_INIT.
+ */
 struct ktask_progress {
+	size_t struct_size;
 	uint64_t units_done;
 	uint64_t units_total;
 	uint64_t elapsed_ns;
 	uint64_t remaining_ns; /* estimate at the present rate; 0 unknown */
 	unsigned threads; /* working now, the caller included */
 };
+
+#define KTASK_PROGRESS_INIT                                  \
+	{                                                    \
+		.struct_size = sizeof(struct ktask_progress) \
+	}
 
 /**
  * ktask_progress_func - see progress, and stop the job if need be
@@ -456,7 +468,8 @@ KTASK_API void ktask_cancel(struct ktask_job *job);
  * @progress: NULL, or filled
  *
  * Return: 0 when ktask_wait() would return without working or sleeping,
- * -EINPROGRESS before that, -EINVAL for a NULL job.
+ * -EINPROGRESS before that; -EINVAL for a NULL job; -EINVAL, -E2BIG for the size of
+ * @progress.
  */
 KTASK_API int ktask_poll(struct ktask_job *job,
 			 struct ktask_progress *progress);
@@ -481,19 +494,28 @@ KTASK_API unsigned ktask_trim(void);
 
 /** One thing that limits the threads of a job. */
 struct ktask_limit {
+	size_t struct_size; /* KTASK_LIMIT_INIT; in an array of the first one */
 	const char *name; /* "cpus", "affinity", "cap", "env", ...; static */
 	unsigned threads; /* most threads it allows, the caller included */
 	char why[120]; /* for people */
 };
 
+#define KTASK_LIMIT_INIT                                  \
+	{                                                 \
+		.struct_size = sizeof(struct ktask_limit) \
+	}
+
 /**
  * ktask_limits - what would limit a job that were started now, and why
  * @limits: filled, @nr entries at most
  *
- * Return: the number of limits there are, which may exceed @nr.  A job gets
- * the least of them.
+ *	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
+ *	int nr = ktask_limits(limits, 32);
+ *
+ * Return: the number of limits there are, which may exceed @nr; -EINVAL, -E2BIG for
+ * the size of @limits.  A job gets the least of them.
  */
-KTASK_API unsigned ktask_limits(struct ktask_limit *limits, unsigned nr);
+KTASK_API int ktask_limits(struct ktask_limit *limits, unsigned nr);
 
 /**
  * ktask_others_work - say that other threads of this process work
@@ -508,6 +530,7 @@ KTASK_API void ktask_others_work(int change);
 
 /** A job that runs on this machine now. */
 struct ktask_job_info {
+	size_t struct_size; /* KTASK_JOB_INFO_INIT; in an array of the first one */
 	int pid; /* as its own PID namespace counts */
 	unsigned uid;
 	char name[16];
@@ -521,8 +544,14 @@ struct ktask_job_info {
 	uint64_t remaining_ns; /* estimate; 0 unknown */
 };
 
+#define KTASK_JOB_INFO_INIT                                  \
+	{                                                    \
+		.struct_size = sizeof(struct ktask_job_info) \
+	}
+
 /** Helpers of this user, and how many the machine allows. */
 struct ktask_permits_info {
+	size_t struct_size; /* KTASK_PERMITS_INFO_INIT */
 	/* At one moment, and at most limit.  Helpers that have yielded their
 	 * permit, and only finish their chunk, do not count. */
 	unsigned used;
@@ -530,6 +559,11 @@ struct ktask_permits_info {
 	int shared; /* 0: this process could not join the shared registry */
 	int cut; /* 1: somebody has filled /dev/shm, and jobs may be missing */
 };
+
+#define KTASK_PERMITS_INFO_INIT                                  \
+	{                                                        \
+		.struct_size = sizeof(struct ktask_permits_info) \
+	}
 
 /**
  * ktask_jobs - jobs of all processes and users that use more than one thread
@@ -542,10 +576,11 @@ struct ktask_permits_info {
  * and of these 1024 that are names of registries; @permits tells whether there were
  * more.
  *
- * Return: the number of jobs there are, which may exceed @nr.
+ * Return: the number of jobs there are, which may exceed @nr; -EINVAL, -E2BIG for the
+ * size of @jobs or @permits.
  */
-KTASK_API unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
-			      struct ktask_permits_info *permits);
+KTASK_API int ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
+			 struct ktask_permits_info *permits);
 
 /**
  * struct ktask_autotune - what was measured for jobs of one name on this machine

@@ -221,10 +221,16 @@ KTASK_API size_t ktask_op_min_chunk(const struct ktask_op *op);
 
 /** What does the large jobs of an operation on this machine, and why. */
 struct ktask_engine {
+	size_t struct_size; /* KTASK_ENGINE_INIT */
 	/* "user": this process's helpers; "kernel": those of /dev/ktask */
 	const char *name; /* static */
 	char why[120]; /* for people */
 };
+
+#define KTASK_ENGINE_INIT                                  \
+	{                                                  \
+		.struct_size = sizeof(struct ktask_engine) \
+	}
 
 /**
  * ktask_op_engine - which engine does the large jobs of an operation
@@ -233,7 +239,8 @@ struct ktask_engine {
  * This process, unless KTASK_ENGINE=kernel is set and /dev/ktask can be had: it
  * is opened for the answer, and closed again.
  *
- * Return: 0; -EOPNOTSUPP where only this process can do it; -EINVAL for NULL.
+ * Return: 0; -EOPNOTSUPP where only this process can do it; -EINVAL for NULL;
+ * -EINVAL, -E2BIG for the size of @engine.
  */
 KTASK_API int ktask_op_engine(const struct ktask_op *op,
 			      struct ktask_engine *engine);

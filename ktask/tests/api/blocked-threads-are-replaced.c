@@ -287,7 +287,7 @@ static unsigned most_told, most_listed;
 /* As progress is told, and as `ktask top` reads it. */
 static int keep_most(const struct ktask_progress *progress, void *arg)
 {
-	struct ktask_job_info jobs[64];
+	struct ktask_job_info jobs[64] = { KTASK_JOB_INFO_INIT };
 	unsigned i, nr = ktask_jobs(jobs, 64, NULL);
 
 	if (progress->threads > most_told)

@@ -68,7 +68,7 @@ static int remove_group(void **state)
 
 static unsigned quota_threads(char *why, size_t size)
 {
-	struct ktask_limit limits[32];
+	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 32);
 
 	for (unsigned i = 0; i < nr && i < 32; i++)

@@ -122,7 +122,7 @@ static int begin(void **state)
 static void nobody_asks_the_wall_clock(void **state)
 {
 	uint32_t before = nr_wall;
-	struct ktask_limit limits[16];
+	struct ktask_limit limits[16] = { KTASK_LIMIT_INIT };
 	struct timespec ts;
 
 	run(0, 0);

@@ -59,7 +59,7 @@ static void runs(struct work *work)
 static void starts(struct work *work)
 {
 	struct ktask_ctl ctl = work_ctl(work, 1);
-	struct ktask_progress progress;
+	struct ktask_progress progress = KTASK_PROGRESS_INIT;
 	struct ktask_job *job;
 
 	KEEPS(ktask_start(&job, WORK_BASE, 120, &ctl));
@@ -74,9 +74,9 @@ static void starts(struct work *work)
 
 static void looks(void)
 {
-	struct ktask_limit limits[32];
-	struct ktask_job_info jobs[8];
-	struct ktask_permits_info permits;
+	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
+	struct ktask_job_info jobs[8] = { KTASK_JOB_INFO_INIT };
+	struct ktask_permits_info permits = KTASK_PERMITS_INFO_INIT;
 
 	KEEPS(ktask_limits(limits, 32));
 	KEEPS(ktask_limits(NULL, 0));

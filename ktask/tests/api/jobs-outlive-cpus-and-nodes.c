@@ -151,7 +151,7 @@ static void get_it_back(void)
 static void caps_are(unsigned cpus, unsigned nodes, unsigned limit,
 		     unsigned limit_0, unsigned limit_1)
 {
-	struct ktask_limit limits[16];
+	struct ktask_limit limits[16] = { KTASK_LIMIT_INIT };
 	char why[64];
 
 	ktask_limits(limits, 16);

@@ -52,7 +52,7 @@ static int populate_some(void)
 
 static unsigned limit_of(const char *name)
 {
-	struct ktask_limit limits[32];
+	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 32);
 
 	for (unsigned i = 0; i < nr && i < 32; i++)
@@ -120,8 +120,8 @@ static void check_helper(void)
 
 static int use_everything(void)
 {
-	struct ktask_job_info jobs[4];
-	struct ktask_permits_info permits;
+	struct ktask_job_info jobs[4] = { KTASK_JOB_INFO_INIT };
+	struct ktask_permits_info permits = KTASK_PERMITS_INFO_INIT;
 	int fd = next_fd();
 
 	for (int i = 0; i < 20; i++)

@@ -42,7 +42,7 @@ static int end(void **state)
 /* The library reads its files once a process: each look is in a child. */
 static struct ktask_limit *find(const char *name)
 {
-	static struct ktask_limit limits[32];
+	static struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 32);
 
 	ktest_check(nr <= 32);

@@ -136,7 +136,7 @@ static void each_gets_on_beside_the_others(void **state)
 
 static _Noreturn void hold_all_permits(void)
 {
-	struct ktask_limit limits[1];
+	struct ktask_limit limits[1] = { KTASK_LIMIT_INIT };
 
 	ktask_limits(limits, 1);
 	while (permits_take((uint32_t)gettid()) >= 0 && permits_shared())

@@ -160,7 +160,7 @@ static void without_the_setting_no_device_is_opened(void **state)
 
 static void others_have_one_engine(void **state)
 {
-	struct ktask_engine engine;
+	struct ktask_engine engine = KTASK_ENGINE_INIT;
 
 	assert_int_equal(ktask_op_engine(ktask_op_find("discard"), &engine),
 			 -EOPNOTSUPP);

@@ -41,7 +41,7 @@ static struct {
 
 static unsigned cap(void)
 {
-	struct ktask_limit limits[16];
+	struct ktask_limit limits[16] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 16);
 
 	for (unsigned i = 0; i < nr && i < 16; i++)

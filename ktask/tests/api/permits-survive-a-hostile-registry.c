@@ -174,7 +174,7 @@ static void links_are_not_followed(void **state)
 
 static int make_registry_of_liar(void *arg)
 {
-	struct ktask_limit limit;
+	struct ktask_limit limit = KTASK_LIMIT_INIT;
 
 	ktest_check(!setresuid(LIAR, LIAR, LIAR));
 	ktask_limits(&limit, 1);
@@ -200,7 +200,7 @@ static void fill_with_garbage(const char *path)
 /* What a job of another user would look at is there, and is in order. */
 static int look_at_jobs(void *arg)
 {
-	struct ktask_job_info jobs[1024];
+	struct ktask_job_info jobs[1024] = { KTASK_JOB_INFO_INIT };
 	unsigned nr = ktask_jobs(jobs, 1024, NULL);
 
 	for (unsigned i = 0; i < nr && i < 1024; i++)
@@ -240,7 +240,7 @@ static void change_for_ever(struct registry *registry, int entry)
 static int share_what_changes(void *arg)
 {
 	uint64_t now_ns = ktest_now_ns(), until_ns;
-	struct ktask_limit limit;
+	struct ktask_limit limit = KTASK_LIMIT_INIT;
 	struct registry *registry;
 	int entry;
 	pid_t pid;
@@ -332,7 +332,7 @@ static void fill(const char *name, int from, int to)
 
 static int is_cut(void)
 {
-	struct ktask_permits_info permits;
+	struct ktask_permits_info permits = KTASK_PERMITS_INFO_INIT;
 
 	ktask_jobs(NULL, 0, &permits);
 	return permits.cut;

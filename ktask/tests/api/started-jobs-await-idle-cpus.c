@@ -68,7 +68,7 @@ static struct ktask_job *start_beside_others(struct ktask_ctl *ctl, size_t size)
 
 static uint64_t units_done(struct ktask_job *job)
 {
-	struct ktask_progress progress;
+	struct ktask_progress progress = KTASK_PROGRESS_INIT;
 
 	ktask_poll(job, &progress);
 	return progress.units_done;
@@ -141,7 +141,7 @@ static int wait_beside_others(void *arg)
 
 static int deadline_beside_others(void *arg)
 {
-	struct ktask_progress progress;
+	struct ktask_progress progress = KTASK_PROGRESS_INIT;
 	struct ktask_job *job;
 	DEFINE_KTASK_CTL(ctl, spin, NULL, 1);
 	uint64_t begin_ns = ktest_now_ns();

@@ -58,7 +58,7 @@ static int wait_in_child(void *arg)
 /* Jobs of the child's own, before and while the copy is still there. */
 static int wait_late_in_child(void *arg)
 {
-	struct ktask_progress progress;
+	struct ktask_progress progress = KTASK_PROGRESS_INIT;
 	struct ktask_job *own;
 	struct tally tally = { 0 };
 	DEFINE_KTASK_CTL(ctl, tally_do, &tally, 10);

@@ -42,7 +42,7 @@ static void started_from_a_copy(struct ktask_job **job, struct work *work)
 static void helpers_finish_alone(void **state)
 {
 	uint64_t end_ns = ktest_now_ns() + HANG_NS;
-	struct ktask_progress progress;
+	struct ktask_progress progress = KTASK_PROGRESS_INIT;
 	struct work work = { 0 };
 	struct ktask_job *job;
 
@@ -201,7 +201,7 @@ static int look_at_own_job(struct work *work, size_t from, size_t to)
 {
 	struct self_seeing *self = work->arg;
 	struct ktask_job *job = __atomic_load_n(&self->job, __ATOMIC_ACQUIRE);
-	struct ktask_progress progress;
+	struct ktask_progress progress = KTASK_PROGRESS_INIT;
 
 	burn_us(5);
 	if (!job)

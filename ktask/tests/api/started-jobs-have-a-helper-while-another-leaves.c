@@ -80,7 +80,7 @@ static void finish_by_helpers(struct work *work)
 {
 	uint64_t end_ns = ktest_now_ns() + HANG_NS;
 	struct ktask_ctl ctl = work_ctl(work, 1);
-	struct ktask_progress progress;
+	struct ktask_progress progress = KTASK_PROGRESS_INIT;
 	struct ktask_job *job;
 
 	assert_int_equal(ktask_start(&job, WORK_BASE, NR_UNITS, &ctl), 0);

@@ -81,13 +81,16 @@ static void control_blocks(void **state)
 /* ---- results ---- */
 
 /* What is not the same each time. */
+static void hide_bytes(void *any, size_t from, size_t to)
+{
+	for (size_t i = from; i < to && i < *(size_t *)any; i++)
+		((char *)any)[i] = 0;
+}
+
 static void hide_times(struct ktask_result *result)
 {
-	size_t from = offsetof(struct ktask_result, wall_ns);
-	size_t to = offsetof(struct ktask_result, nr_nodes);
-
-	for (size_t i = from; i < to && i < result->struct_size; i++)
-		((char *)result)[i] = 0;
+	hide_bytes(result, offsetof(struct ktask_result, wall_ns),
+		   offsetof(struct ktask_result, nr_nodes));
 }
 
 static int run_with_result(void *result)
@@ -240,6 +243,146 @@ static void results_of_what_is_refused(void **state)
 	assert_int_equal(opts.result->error, -EINVAL);
 }
 
+/* ---- progress ---- */
+
+static struct ktask_job *started;
+
+static int poll_started(void *progress)
+{
+	int error = ktask_poll(started, progress);
+
+	if (error != -EINPROGRESS)
+		return error;
+	hide_bytes(progress, offsetof(struct ktask_progress, elapsed_ns),
+		   LEAST(ktask_progress, elapsed_ns));
+	return 0;
+}
+
+/* Of a job without helpers nothing is done before it is waited for. */
+static void progress_that_is_polled(void **state)
+{
+	struct ktask_progress filled = KTASK_PROGRESS_INIT;
+	DEFINE_KTASK_CTL(ctl, count_units, NULL, 1);
+
+	ktask_ctl_set_max_threads(&ctl, 1);
+	assert_int_equal(ktask_start(&started, NULL, UNITS, &ctl), 0);
+	assert_int_equal(poll_started(&filled), 0);
+	assert_int_equal(filled.units_total, UNITS);
+	version_check_filled(poll_started, &filled, sizeof(filled), 1);
+	assert_int_equal(check_units(ktask_wait(started)), 0);
+}
+
+static int note_size(const struct ktask_progress *progress, void *arg)
+{
+	*(size_t *)arg = progress->struct_size;
+	return 0;
+}
+
+static void progress_that_is_told(void **state)
+{
+	DEFINE_KTASK_CTL(ctl, count_units, NULL, 1);
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	size_t size = 0;
+
+	ktask_ctl_set_progress(&ctl, note_size, &size, 1);
+	assert_int_equal(run(&ctl), 0);
+	assert_int_equal(size, sizeof(struct ktask_progress));
+	size = 0;
+	opts.progress_func = note_size;
+	opts.progress_arg = &size;
+	assert_int_equal(populate(&opts), 0);
+	assert_int_equal(size, sizeof(struct ktask_progress));
+}
+
+/* ---- what the library tells ---- */
+
+static int list_limit(void *limit)
+{
+	int nr = ktask_limits(limit, 1);
+
+	return nr > 0 ? 0 : nr;
+}
+
+static void limits(void **state)
+{
+	struct ktask_limit filled = KTASK_LIMIT_INIT;
+
+	assert_int_equal(list_limit(&filled), 0);
+	assert_string_equal(filled.name, "cpus");
+	version_check_filled(list_limit, &filled, sizeof(filled), 1);
+	assert_int_equal(ktask_limits(NULL, 1), -EINVAL);
+}
+
+/* The size of the first one says how long each is. */
+static void arrays_of_longer_limits(void **state)
+{
+	struct ktask_limit known[3] = { KTASK_LIMIT_INIT };
+	struct {
+		struct ktask_limit limit;
+		uint64_t later;
+	} longer[3];
+
+	memset(longer, 0x5a, sizeof(longer));
+	longer[0].limit.struct_size = sizeof(longer[0]);
+	assert_true(ktask_limits(known, 3) >= 3);
+	assert_true(ktask_limits(&longer[0].limit, 3) >= 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(known[i].struct_size, sizeof(known[i]));
+		assert_int_equal(longer[i].limit.struct_size,
+				 sizeof(longer[i]));
+		assert_string_equal(longer[i].limit.name, known[i].name);
+		assert_string_equal(longer[i].limit.why, known[i].why);
+		assert_int_equal(longer[i].later, 0);
+	}
+}
+
+static int list_job(void *job)
+{
+	int nr = ktask_jobs(job, 1, NULL);
+
+	return nr < 0 ? nr : 0;
+}
+
+static int count_permits(void *permits)
+{
+	int nr = ktask_jobs(NULL, 0, permits);
+
+	if (nr < 0)
+		return nr;
+	hide_bytes(permits, offsetof(struct ktask_permits_info, used),
+		   LEAST(ktask_permits_info, used));
+	hide_bytes(permits, offsetof(struct ktask_permits_info, cut),
+		   LEAST(ktask_permits_info, cut));
+	return 0;
+}
+
+static void jobs_and_permits(void **state)
+{
+	struct ktask_job_info job = KTASK_JOB_INFO_INIT;
+	struct ktask_permits_info permits = KTASK_PERMITS_INFO_INIT;
+
+	/* Other tests have jobs, or have none. */
+	assert_int_equal(list_job(&job), 0);
+	version_refuses_garbage(list_job, &job, sizeof(job), sizeof(size_t));
+	assert_int_equal(ktask_jobs(NULL, 1, NULL), -EINVAL);
+	assert_int_equal(count_permits(&permits), 0);
+	version_check_filled(count_permits, &permits, sizeof(permits), 1);
+}
+
+static int ask_engine(void *engine)
+{
+	return ktask_op_engine(ktask_op_find("populate"), engine);
+}
+
+static void engines(void **state)
+{
+	struct ktask_engine filled = KTASK_ENGINE_INIT;
+
+	assert_int_equal(ask_engine(&filled), 0);
+	assert_string_equal(filled.name, "user");
+	version_check_filled(ask_engine, &filled, sizeof(filled), 1);
+}
+
 /* ---- what was tuned ---- */
 
 static struct ktask_autotune tuned = { .struct_size = sizeof(tuned),
@@ -327,6 +470,12 @@ int main(void)
 		KTEST(files_of_operations),
 		KTEST(arrays_of_longer_files),
 		KTEST(results_of_what_is_refused),
+		KTEST(progress_that_is_polled),
+		KTEST(progress_that_is_told),
+		KTEST(limits),
+		KTEST(arrays_of_longer_limits),
+		KTEST(jobs_and_permits),
+		KTEST(engines),
 		KTEST(what_was_tuned),
 		KTEST(monitors),
 	};

@@ -19,7 +19,7 @@
 
 static unsigned permits_in_use(void)
 {
-	struct ktask_permits_info info;
+	struct ktask_permits_info info = KTASK_PERMITS_INFO_INIT;
 
 	ktask_jobs(NULL, 0, &info);
 	return info.used;
@@ -134,7 +134,7 @@ static struct {
 
 static unsigned listed_helpers(void)
 {
-	struct ktask_job_info jobs[8];
+	struct ktask_job_info jobs[8] = { KTASK_JOB_INFO_INIT };
 	unsigned nr = ktask_jobs(jobs, 8, NULL), helpers = 0;
 
 	for (unsigned i = 0; i < nr && i < 8; i++)

@@ -63,7 +63,7 @@ static void ask(int entry, unsigned *share)
 static int ask_as(unsigned user)
 {
 	uid_t uid = user ? SECOND : FIRST;
-	struct ktask_limit limit;
+	struct ktask_limit limit = KTASK_LIMIT_INIT;
 	int entries[NR_JOBS];
 
 	ktest_check(!setresuid(uid, uid, uid));
@@ -126,7 +126,7 @@ static void one_at_a_time(void **state)
 /* A job that wants many, and is never ended; its registry stays. */
 static int want_many(void *arg)
 {
-	struct ktask_limit limit;
+	struct ktask_limit limit = KTASK_LIMIT_INIT;
 
 	ktest_check(!setresuid(SECOND, SECOND, SECOND));
 	ktask_limits(&limit, 1);
@@ -208,7 +208,7 @@ static void a_user_with_many_registries_is_one(void **state)
 
 static int become_another(void *arg)
 {
-	struct ktask_limit limit;
+	struct ktask_limit limit = KTASK_LIMIT_INIT;
 	uint64_t sum;
 
 	ktest_check(!seteuid(FORMER));

@@ -14,6 +14,7 @@
 
 #include <ktask/ktask.h>
 
+#include "common/struct_size.h"
 #include "core/caps.h"
 #include "user/limits/cgroup.h"
 #include "user/limits/config.h"
@@ -147,17 +148,16 @@ __attribute__((format(printf, 4, 5))) static void
 list_limit(struct listing *listing, const char *name, unsigned threads,
 	   const char *why, ...)
 {
-	struct ktask_limit *limit;
+	struct ktask_limit limit = { .name = name, .threads = threads };
 	va_list args;
 
 	if (listing->nr++ >= listing->capacity)
 		return;
-	limit = &listing->limits[listing->nr - 1];
-	limit->name = name;
-	limit->threads = threads;
 	va_start(args, why);
-	vsnprintf(limit->why, sizeof(limit->why), why, args);
+	vsnprintf(limit.why, sizeof(limit.why), why, args);
 	va_end(args);
+	struct_size_write_at(listing->limits, listing->nr - 1, &limit,
+			     sizeof(limit));
 }
 
 static void list_priority(struct listing *listing)
@@ -363,14 +363,26 @@ static void list_all(struct listing *listing)
 	list_priority(listing);
 }
 
-unsigned ktask_limits(struct ktask_limit *limits, unsigned nr)
+/* Nothing is known of an array without elements. */
+static int check_size_of_limits(const struct ktask_limit *limits, unsigned nr)
+{
+	if (!nr)
+		return 0;
+	return limits ? struct_size_check(limits->struct_size, STRUCT_SIZE_ONLY)
+		      : -EINVAL;
+}
+
+int ktask_limits(struct ktask_limit *limits, unsigned nr)
 {
 	struct listing listing = { .limits = limits, .capacity = nr };
+	int error = check_size_of_limits(limits, nr);
 	keep_errno();
 
+	if (error)
+		return error;
 	block_cancellation();
 	pool_machine();
 	limits_refresh(kt_now_ns());
 	list_all(&listing);
-	return listing.nr;
+	return (int)listing.nr;
 }

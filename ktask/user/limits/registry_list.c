@@ -10,6 +10,7 @@
 
 #include "core/deps.h"
 #include "user/pool/user_pool.h"
+#include "common/struct_size.h"
 #include "util/remaining.h"
 #include "user/limits/permits.h"
 #include "user/limits/registry.h"
@@ -46,33 +47,62 @@ static void list_registry(const char *name, uid_t uid, void *arg)
 {
 	struct listing *listing = arg;
 	struct registry_head *head = registry_read(name, uid);
+	struct ktask_job_info info;
 
 	for (uint32_t i = 0; head && i < head->nr_entries; i++) {
 		if (registry_entry_silent(head->entries[i].seen_ns,
 					  listing->now_ns, ENTRY_SILENT_NS))
 			continue;
-		if (listing->found++ < listing->nr)
-			fill_info(&listing->jobs[listing->found - 1],
-				  &head->entries[i], uid, listing->now_ns);
+		if (listing->found++ >= listing->nr)
+			continue;
+		fill_info(&info, &head->entries[i], uid, listing->now_ns);
+		struct_size_write_at(listing->jobs, listing->found - 1, &info,
+				     sizeof(info));
 	}
 	free(head);
 }
 
-unsigned ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
-		    struct ktask_permits_info *info)
+static int check_sizes(const struct ktask_job_info *jobs, unsigned nr,
+		       const struct ktask_permits_info *permits)
+{
+	int error = 0;
+
+	if (nr)
+		error = jobs ? struct_size_check(jobs->struct_size,
+						 STRUCT_SIZE_ONLY)
+			     : -EINVAL;
+	if (!error && permits)
+		error = struct_size_check(permits->struct_size,
+					  STRUCT_SIZE_ONLY);
+	return error;
+}
+
+static void fill_permits(struct ktask_permits_info *permits, bool all)
+{
+	struct ktask_permits_info known = {
+		.used = permits_used(),
+		.limit = pool_machine()->limit,
+		.shared = permits_shared(),
+		.cut = !all,
+	};
+
+	struct_size_write(permits, &known, sizeof(known));
+}
+
+int ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
+	       struct ktask_permits_info *permits)
 {
 	struct listing listing = { jobs, nr, 0, kt_now_ns() };
+	int error = check_sizes(jobs, nr, permits);
 	keep_errno();
 	bool all;
 
+	if (error)
+		return error;
 	/* Reading may be a cancellation point. */
 	block_cancellation();
 	all = registry_for_each(list_registry, &listing);
-	if (info) {
-		info->limit = pool_machine()->limit;
-		info->used = permits_used();
-		info->shared = permits_shared();
-		info->cut = !all;
-	}
-	return listing.found;
+	if (permits)
+		fill_permits(permits, all);
+	return (int)listing.found;
 }

@@ -13,7 +13,7 @@ static unsigned cpus, go;
 
 static unsigned limit_named(const char *name)
 {
-	struct ktask_limit limits[32];
+	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 32);
 
 	for (unsigned i = 0; i < nr && i < 32; i++)

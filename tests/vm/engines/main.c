@@ -169,7 +169,7 @@ static void fail_by_both(unsigned kind, size_t place)
 static void populate_by_default(void)
 {
 	unsigned long before = requests();
-	struct ktask_engine engine;
+	struct ktask_engine engine = KTASK_ENGINE_INIT;
 	struct ktask_result result;
 	char *at = map(-1);
 

@@ -76,7 +76,7 @@ static void join(void)
 
 static unsigned limit(const char *name, char *why)
 {
-	struct ktask_limit limits[32];
+	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 32);
 
 	for (unsigned i = 0; i < nr && i < 32; i++)

@@ -80,7 +80,7 @@ static void run(void)
 
 static unsigned cpus_counted(void)
 {
-	struct ktask_limit limits[32];
+	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 32);
 
 	for (unsigned i = 0; i < nr && i < 32; i++)

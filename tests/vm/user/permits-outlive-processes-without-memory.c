@@ -63,7 +63,7 @@ static void *hold(void *arg)
 
 static _Noreturn void run_out_of_memory(void)
 {
-	struct ktask_limit limits[1];
+	struct ktask_limit limits[1] = { KTASK_LIMIT_INIT };
 	size_t len = 128 * MIB;
 	pthread_t thread;
 	char *at;
@@ -96,7 +96,7 @@ static _Noreturn void hog(void)
 
 static int count_permits(void *arg)
 {
-	struct ktask_limit limits[1];
+	struct ktask_limit limits[1] = { KTASK_LIMIT_INIT };
 	uint64_t end_ns = ktest_now_ns() + 3000000000;
 	unsigned nr = 0;
 

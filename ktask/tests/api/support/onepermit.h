@@ -38,7 +38,7 @@ static inline void become_user(void)
 /* Before the library is used for the first time. */
 static inline void one_permit(void)
 {
-	struct ktask_limit limit;
+	struct ktask_limit limit = KTASK_LIMIT_INIT;
 
 	if (!geteuid())
 		become_user();

@@ -187,7 +187,7 @@ void forget_overload(void)
 /* Into @reason, which is shared with the parent. */
 static int find_reason(void *reason)
 {
-	struct ktask_limit limits[32];
+	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	unsigned nr = ktask_limits(limits, 32);
 
 	for (unsigned i = 0; i < nr && i < 32; i++)

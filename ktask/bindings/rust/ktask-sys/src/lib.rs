@@ -39,6 +39,7 @@ pub type ktask_register_func =
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ktask_progress {
+    pub struct_size: usize,
     pub units_done: u64,
     pub units_total: u64,
     pub elapsed_ns: u64,
@@ -145,6 +146,7 @@ pub struct ktask_op_args {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ktask_limit {
+    pub struct_size: usize,
     pub name: *const c_char,
     pub threads: c_uint,
     pub why: [c_char; 120],
@@ -153,6 +155,7 @@ pub struct ktask_limit {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ktask_job_info {
+    pub struct_size: usize,
     pub pid: c_int,
     pub uid: c_uint,
     pub name: [c_char; 16],
@@ -167,6 +170,7 @@ pub struct ktask_job_info {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ktask_permits_info {
+    pub struct_size: usize,
     pub used: c_uint,
     pub limit: c_uint,
     pub shared: c_int,
@@ -271,12 +275,12 @@ pub struct ktask_op {
 extern "C" {
     pub fn ktask_run(start: *mut c_void, task_size: usize, ctl: *const ktask_ctl) -> c_int;
     pub fn ktask_trim() -> c_uint;
-    pub fn ktask_limits(limits: *mut ktask_limit, nr: c_uint) -> c_uint;
+    pub fn ktask_limits(limits: *mut ktask_limit, nr: c_uint) -> c_int;
     pub fn ktask_jobs(
         jobs: *mut ktask_job_info,
         nr: c_uint,
         permits: *mut ktask_permits_info,
-    ) -> c_uint;
+    ) -> c_int;
     pub fn ktask_others_work(change: c_int);
     pub fn ktask_version() -> *const c_char;
     pub fn ktask_populate(addr: *mut c_void, len: usize, flags: c_uint) -> c_int;

@@ -43,6 +43,7 @@ fn table() -> Table {
     structure!(
         t,
         ktask_progress,
+        struct_size,
         units_done,
         units_total,
         elapsed_ns,
@@ -132,10 +133,11 @@ fn table() -> Table {
         files,
         nr_files
     );
-    structure!(t, ktask_limit, name, threads, why);
+    structure!(t, ktask_limit, struct_size, name, threads, why);
     structure!(
         t,
         ktask_job_info,
+        struct_size,
         pid,
         uid,
         name,
@@ -146,7 +148,15 @@ fn table() -> Table {
         elapsed_ns,
         remaining_ns
     );
-    structure!(t, ktask_permits_info, used, limit, shared, cut);
+    structure!(
+        t,
+        ktask_permits_info,
+        struct_size,
+        used,
+        limit,
+        shared,
+        cut
+    );
     structure!(
         t,
         ktask_register_ctl,

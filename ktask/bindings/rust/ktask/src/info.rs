@@ -61,6 +61,7 @@ fn text_of(chars: &[c_char]) -> String {
 pub fn limits() -> Vec<Limit> {
     // SAFETY: integers, and pointers that may be null.
     let mut limits: [ktask_limit; NR_LIMITS] = unsafe { mem::zeroed() };
+    limits[0].struct_size = mem::size_of::<ktask_limit>();
     // SAFETY: the array has so many entries.
     let nr = unsafe { ktask_sys::ktask_limits(limits.as_mut_ptr(), NR_LIMITS as c_uint) };
 
@@ -81,7 +82,11 @@ pub fn limits() -> Vec<Limit> {
 /// Jobs of all processes that use more than one thread now, and this user's helpers.
 pub fn jobs() -> (Vec<JobInfo>, Helpers) {
     let mut jobs = vec![ktask_job_info::default(); NR_JOBS];
-    let mut permits = ktask_permits_info::default();
+    let mut permits = ktask_permits_info {
+        struct_size: mem::size_of::<ktask_permits_info>(),
+        ..Default::default()
+    };
+    jobs[0].struct_size = mem::size_of::<ktask_job_info>();
     // SAFETY: the array has so many entries.
     let nr = unsafe { ktask_sys::ktask_jobs(jobs.as_mut_ptr(), NR_JOBS as c_uint, &mut permits) };
 
