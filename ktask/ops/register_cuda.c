@@ -6,7 +6,11 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "common/struct_size.h"
 #include "register_device.h"
+
+static const char *const cuda_names[2] = { "cudaHostRegister",
+					   "cudaHostUnregister" };
 
 typedef int (*host_register_func)(void *start, size_t len, unsigned flags);
 typedef int (*host_unregister_func)(void *start);
@@ -47,7 +51,8 @@ static int add_host(void *start, void *end, void *arg)
 {
 	struct ktask_cuda *cuda = arg;
 	host_register_func host_register =
-		(host_register_func)cuda->private_funcs[0];
+		(host_register_func)register_device_func(cuda_names,
+							 cuda->library, 0);
 
 	return note_error(cuda,
 			  host_register(start,
@@ -59,32 +64,29 @@ static int take_host(void *start, void *end, void *arg)
 {
 	struct ktask_cuda *cuda = arg;
 	host_unregister_func host_unregister =
-		(host_unregister_func)cuda->private_funcs[1];
+		(host_unregister_func)register_device_func(cuda_names,
+							   cuda->library, 1);
 
 	return note_error(cuda, host_unregister(start));
 }
 
-static int load_cuda(struct ktask_cuda *cuda)
+static int load_cuda(const struct ktask_cuda *cuda)
 {
-	static const char *const names[2] = { "cudaHostRegister",
-					      "cudaHostUnregister" };
 	static const char *const libraries[] = { "libcudart.so.13",
 						 "libcudart.so.12",
 						 "libcudart.so.11.0",
 						 "libcudart.so", NULL };
 
-	return register_device_load(cuda->private_funcs, names, cuda->library,
-				    libraries);
+	return register_device_load(cuda_names, cuda->library, libraries);
 }
 
 int ktask_register_cuda(struct ktask_register_ctl *ctl, struct ktask_cuda *cuda)
 {
 	int saved_errno = errno;
-	int error = -EINVAL;
+	int error = register_device_init(
+		ctl, cuda, STRUCT_SIZE_TO(struct ktask_cuda, library),
+		sizeof(*cuda), add_host, take_host);
 
-	if (cuda)
-		error = register_device_init(ctl, cuda->reserved, add_host,
-					     take_host, cuda);
 	if (error)
 		return error;
 	cuda->cuda_error = 0;

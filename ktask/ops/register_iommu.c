@@ -17,6 +17,7 @@
 
 #include <linux/vfio.h>
 
+#include "common/struct_size.h"
 #include "op.h"
 #include "register_device.h"
 #include "util/iommufd.h"
@@ -108,11 +109,10 @@ static int prepare_iommu(struct ktask_register_ctl *ctl,
 			 ktask_register_func take)
 {
 	size_t page = op_page_bytes();
-	int error;
+	int error = register_device_init(
+		ctl, iommu, STRUCT_SIZE_TO(struct ktask_iommu, padding),
+		sizeof(*iommu), add, take);
 
-	if (!iommu)
-		return -EINVAL;
-	error = register_device_init(ctl, iommu->reserved, add, take, iommu);
 	if (error)
 		return error;
 	if (iommu->fd < 0 || iommu->padding ||

@@ -19,6 +19,7 @@
 
 #include <linux/io_uring.h>
 
+#include "common/struct_size.h"
 #include "op.h"
 #include "register_device.h"
 
@@ -163,29 +164,39 @@ static int take_slots(void *start, void *end, void *arg)
 	return error;
 }
 
-static int add_slots(void *start, void *end, void *arg)
+/* Of a batch of slots. */
+typedef int (*add_batch_func)(int ring_fd, unsigned slot,
+			      const struct iovec *parts, unsigned nr);
+
+static int add_slots(char *start, char *end,
+		     struct ktask_uring_buffers *buffers,
+		     add_batch_func add_batch)
 {
-	const struct ktask_uring_buffers *buffers = arg;
 	struct iovec parts[BATCH_SLOTS];
-	char *pos = start, *from;
+	char *pos = start, *from = start;
 	int error = 0;
 
-	while (pos < (char *)end && !error) {
+	while (pos < end && !error) {
 		unsigned nr;
 
 		from = pos;
 		nr = cut_slots(buffers, parts, &pos, end);
-		error = buffers->private_clones
-				? add_by_scratch(buffers->ring_fd,
-						 slot_of(buffers, from), parts,
-						 nr)
-				: update_slots(buffers->ring_fd,
-					       slot_of(buffers, from), parts,
-					       nr);
+		error = add_batch(buffers->ring_fd, slot_of(buffers, from),
+				  parts, nr);
 	}
-	if (error && from > (char *)start)
-		take_slots(start, from, arg);
+	if (error && from > start)
+		take_slots(start, from, buffers);
 	return error;
+}
+
+static int add_by_cloning(void *start, void *end, void *arg)
+{
+	return add_slots(start, end, arg, add_by_scratch);
+}
+
+static int add_by_updating(void *start, void *end, void *arg)
+{
+	return add_slots(start, end, arg, update_slots);
 }
 
 /* A page of the caller's stack, from a ring to a slot that is not the first. */
@@ -205,22 +216,26 @@ static bool can_clone(int scratch_fd)
 	return can;
 }
 
-static int probe_kernel(struct ktask_uring_buffers *buffers)
+/* Return: whether the kernel clones buffers; -errno: there are no rings. */
+static int probe_kernel(void)
 {
 	int scratch_fd = make_ring();
+	bool can;
 
 	if (scratch_fd < 0)
 		return scratch_fd;
-	buffers->private_clones = can_clone(scratch_fd);
+	can = can_clone(scratch_fd);
 	close(scratch_fd);
-	return 0;
+	return can;
 }
 
 static int prepare_uring(struct ktask_register_ctl *ctl,
 			 struct ktask_uring_buffers *buffers)
 {
-	int error = register_device_init(ctl, buffers->reserved, add_slots,
-					 take_slots, buffers);
+	size_t least = STRUCT_SIZE_TO(struct ktask_uring_buffers, slot_bytes);
+	int error = register_device_init(ctl, buffers, least, sizeof(*buffers),
+					 add_by_updating, take_slots);
+	int can;
 
 	if (error)
 		return error;
@@ -229,11 +244,13 @@ static int prepare_uring(struct ktask_register_ctl *ctl,
 	if (buffers->ring_fd < 0 || buffers->slot_bytes > SLOT_BYTES_MAX ||
 	    buffers->slot_bytes % op_page_bytes())
 		return -EINVAL;
-	error = probe_kernel(buffers);
-	if (error)
-		return error;
-	if (buffers->private_clones)
+	can = probe_kernel();
+	if (can < 0)
+		return can;
+	if (can) {
+		ctl->register_func = add_by_cloning;
 		ctl->flags = KTASK_REGISTER_PARALLEL;
+	}
 	ctl->unit_bytes = buffers->slot_bytes;
 	return 0;
 }
@@ -242,7 +259,7 @@ int ktask_register_uring(struct ktask_register_ctl *ctl,
 			 struct ktask_uring_buffers *buffers)
 {
 	int saved_errno = errno;
-	int error = buffers ? prepare_uring(ctl, buffers) : -EINVAL;
+	int error = prepare_uring(ctl, buffers);
 
 	errno = saved_errno;
 	return error;

@@ -7,7 +7,10 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "common/struct_size.h"
 #include "register_device.h"
+
+static const char *const verbs_names[2] = { "ibv_reg_mr", "ibv_dereg_mr" };
 
 typedef struct ibv_mr *(*reg_mr_func)(struct ibv_pd *pd, void *addr, size_t len,
 				      int access);
@@ -25,7 +28,8 @@ static int add_region(void *start, void *end, void *arg)
 {
 	struct ktask_verbs *verbs = arg;
 	struct ibv_mr **mr = mr_of(verbs, start);
-	reg_mr_func reg_mr = (reg_mr_func)verbs->private_funcs[0];
+	reg_mr_func reg_mr =
+		(reg_mr_func)register_device_func(verbs_names, NULL, 0);
 
 	if (!mr)
 		return -ENOSPC;
@@ -41,7 +45,8 @@ static int take_region(void *start, void *end, void *arg)
 {
 	struct ktask_verbs *verbs = arg;
 	struct ibv_mr **mr = mr_of(verbs, start);
-	dereg_mr_func dereg_mr = (dereg_mr_func)verbs->private_funcs[1];
+	dereg_mr_func dereg_mr =
+		(dereg_mr_func)register_device_func(verbs_names, NULL, 1);
 	int error = dereg_mr(*mr);
 
 	*mr = NULL;
@@ -51,24 +56,21 @@ static int take_region(void *start, void *end, void *arg)
 	return -error;
 }
 
-static int load_verbs(struct ktask_verbs *verbs)
+static int load_verbs(void)
 {
-	static const char *const names[2] = { "ibv_reg_mr", "ibv_dereg_mr" };
 	static const char *const libraries[] = { "libibverbs.so.1", NULL };
 
-	return register_device_load(verbs->private_funcs, names, NULL,
-				    libraries);
+	return register_device_load(verbs_names, NULL, libraries);
 }
 
 int ktask_register_verbs(struct ktask_register_ctl *ctl,
 			 struct ktask_verbs *verbs)
 {
 	int saved_errno = errno;
-	int error = -EINVAL;
+	int error = register_device_init(
+		ctl, verbs, STRUCT_SIZE_TO(struct ktask_verbs, nr_mrs),
+		sizeof(*verbs), add_region, take_region);
 
-	if (verbs)
-		error = register_device_init(ctl, verbs->reserved, add_region,
-					     take_region, verbs);
 	if (error)
 		return error;
 	if (!verbs->pd || !verbs->mrs || !verbs->mr_bytes || verbs->padding)
@@ -76,7 +78,7 @@ int ktask_register_verbs(struct ktask_register_ctl *ctl,
 	ctl->flags = KTASK_REGISTER_PARALLEL;
 	ctl->unit_bytes = verbs->mr_bytes;
 	ctl->max_piece_bytes = verbs->mr_bytes;
-	error = load_verbs(verbs);
+	error = load_verbs();
 	errno = saved_errno;
 	return error;
 }

@@ -18,13 +18,15 @@ my %structs = (
 		ktask_progress ktask_limit ktask_job_info ktask_permits_info)],
 	'ktask/ops.h' => [qw(ktask_opts ktask_op_args ktask_file ktask_engine)],
 	'ktask/monitor.h' => [qw(ktask_monitor)],
-	'ktask/register.h' => [qw(ktask_register_ctl ktask_registration_info)],
+	'ktask/register.h' => [qw(ktask_register_ctl ktask_registration_info
+		ktask_uring_buffers ktask_iommu ktask_verbs ktask_cuda)],
 	'ktask/uffd.h' => [qw(ktask_uffd_ctl)],
 	'ktask/runtime.h' => [qw(ktrt_attr ktrt_options ktrt_info
 		ktrt_reduction)],
 	'umt.h' => [qw(umt_options umt_backends)],
 );
-my %only_grows = map { $_ => 1 } qw(ktask_monitor ktask_file);
+my %only_grows = map { $_ => 1 } qw(ktask_monitor ktask_file
+	ktask_uring_buffers ktask_iommu ktask_verbs ktask_cuda);
 # Fields that an older version lacks, where one is too few: padding would follow,
 # and the size be the same.
 my %nr_lacking = (ktask_permits_info => 2);
@@ -256,6 +258,45 @@ static int tell(void)
 		return 1;
 	return IS_ZERO(info) ? 0 : 2;
 }
+/* Whether there is such a device is not the question. */
+static int keep_refusal(int error)
+{
+	return error == -EINVAL || error == -E2BIG ? error : 0;
+}
+static int use_uring(void)
+{
+	struct ktask_uring_buffers buffers = KTASK_URING_BUFFERS_INIT;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
+	buffers.ring_fd = 0;
+	SET(buffers);
+	return keep_refusal(ktask_register_uring(&ctl, &buffers));
+}
+static int use_iommu(void)
+{
+	struct ktask_iommu iommu = KTASK_IOMMU_INIT;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
+	iommu.fd = 0;
+	SET(iommu);
+	return ktask_register_vfio(&ctl, &iommu);
+}
+static int use_verbs(void)
+{
+	struct ktask_verbs verbs = KTASK_VERBS_INIT;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
+	struct ibv_mr *mr = NULL;
+	verbs.pd = (void *)page;
+	verbs.mr_bytes = verbs.nr_mrs = 1;
+	verbs.mrs = &mr;
+	SET(verbs);
+	return keep_refusal(ktask_register_verbs(&ctl, &verbs));
+}
+static int use_cuda(void)
+{
+	struct ktask_cuda cuda = KTASK_CUDA_INIT;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
+	SET(cuda);
+	return keep_refusal(ktask_register_cuda(&ctl, &cuda));
+}
 static int give(void *buf, size_t len, uint64_t offset, void *arg)
 {
 	return 0;
@@ -277,6 +318,10 @@ int main(void)
 	SAY(ktask_uffd_ctl, fill_nothing());
 	SAY(ktask_register_ctl, keep());
 	SAY(ktask_registration_info, tell());
+	SAY(ktask_uring_buffers, use_uring());
+	SAY(ktask_iommu, use_iommu());
+	SAY(ktask_verbs, use_verbs());
+	SAY(ktask_cuda, use_cuda());
 	SAY(ktask_ctl, run());
 	SAY(ktask_result, run_with_result());
 	SAY(ktask_autotune, learn());

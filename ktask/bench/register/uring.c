@@ -95,9 +95,9 @@ static void run_ktask(struct uring_times *times, enum side side, unsigned round,
 		      int fd, char *at, size_t len)
 {
 	struct ktask_registration_info info = KTASK_REGISTRATION_INFO_INIT;
-	struct ktask_uring_buffers buffers = { 0 };
+	struct ktask_uring_buffers buffers = KTASK_URING_BUFFERS_INIT;
 	struct ktask_registration *registration;
-	struct ktask_register_ctl ctl;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 	uint64_t cpu_ns = clock_cpu_ns(), begin_ns = clock_ns();
 
 	buffers.ring_fd = fd;

@@ -120,6 +120,7 @@ static int init_device(struct held *held, struct ktask_register_ctl *ctl,
 		held->library = functions;
 		held->cuda.library = PyBytes_AsString(functions);
 	}
+	held->cuda.struct_size = sizeof(held->cuda);
 	held->cuda.flags = cuda_flags;
 	return ktask_register_cuda(ctl, &held->cuda);
 }

@@ -173,10 +173,12 @@ ktask_registration_piece(const struct ktask_registration *registration,
 			 size_t index, void **start, void **end);
 
 /*
- * Devices that are known.  Each function below sets @ctl, all of it, for the device
+ * Devices that are known.  Each function below sets @ctl, all of it but its size,
+ * which KTASK_REGISTER_CTL_INIT has set, for the device
  * that its structure describes; stall_us and others may be changed then.  The
- * structure must live, unchanged, until everything is unregistered.  Its private
- * fields and those it does not use must be 0.  Return: 0; -EINVAL; what else is told.
+ * structure must live, unchanged, until everything is unregistered.  All its fields
+ * must be there, as a macro sets them; those that are not used are 0.  Return: 0;
+ * -EINVAL; -E2BIG; what else is told.
  */
 
 /**
@@ -186,13 +188,18 @@ ktask_registration_piece(const struct ktask_registration *registration,
  * buffers, which has been made before, with empty slots.
  */
 struct ktask_uring_buffers {
+	size_t struct_size; /* KTASK_URING_BUFFERS_INIT */
 	int ring_fd;
 	unsigned first_slot;
 	void *addr; /* of the range */
-	size_t slot_bytes; /* whole pages, at most 1 GiB; 0: 1 GiB */
-	uint64_t reserved[4];
-	int private_clones;
+	size_t slot_bytes; /* whole pages, at most 1 GiB; 0: set to 1 GiB */
 };
+
+#define KTASK_URING_BUFFERS_INIT                                   \
+	{                                                          \
+		.struct_size = sizeof(struct ktask_uring_buffers), \
+		.ring_fd = -1                                      \
+	}
 
 /**
  * ktask_register_uring - register with an io_uring
@@ -214,14 +221,19 @@ KTASK_API int ktask_register_uring(struct ktask_register_ctl *ctl,
  * Byte i of the range is at iova + i for the device.
  */
 struct ktask_iommu {
+	size_t struct_size; /* KTASK_IOMMU_INIT */
 	int fd; /* of the VFIO container, or of /dev/iommu */
 	unsigned ioas_id; /* iommufd only */
 	void *addr; /* of the range; whole pages */
 	uint64_t iova; /* whole pages */
 	unsigned prot; /* the device's: PROT_READ | PROT_WRITE; 0: both */
 	unsigned padding;
-	uint64_t reserved[4];
 };
+
+#define KTASK_IOMMU_INIT                                            \
+	{                                                           \
+		.struct_size = sizeof(struct ktask_iommu), .fd = -1 \
+	}
 
 /** ktask_register_vfio - map by VFIO_IOMMU_MAP_DMA, in order: type1 has one lock */
 KTASK_API int ktask_register_vfio(struct ktask_register_ctl *ctl,
@@ -240,6 +252,7 @@ struct ibv_mr;
  * Byte i of the range is in mrs[i / mr_bytes], whose keys are the program's to send.
  */
 struct ktask_verbs {
+	size_t struct_size; /* KTASK_VERBS_INIT */
 	struct ibv_pd *pd;
 	int access; /* IBV_ACCESS_*, without the optional ones */
 	unsigned padding;
@@ -247,27 +260,34 @@ struct ktask_verbs {
 	size_t mr_bytes; /* of one region; any */
 	struct ibv_mr **mrs; /* filled; as many as the range needs */
 	size_t nr_mrs; /* that there is room for; more are -ENOSPC */
-	uint64_t reserved[4];
-	void *private_funcs[2];
 };
+
+#define KTASK_VERBS_INIT                                  \
+	{                                                 \
+		.struct_size = sizeof(struct ktask_verbs) \
+	}
 
 /**
  * ktask_register_verbs - register by ibv_reg_mr(3), several regions at once
  *
- * Return: as above; -ELIBACC: libibverbs.so.1 cannot be loaded.
+ * Return: as above; -ELIBACC: libibverbs.so.1 cannot be loaded; -ENOMEM.
  */
 KTASK_API int ktask_register_verbs(struct ktask_register_ctl *ctl,
 				   struct ktask_verbs *verbs);
 
 /** struct ktask_cuda - host memory for the GPUs of this process */
 struct ktask_cuda {
+	size_t struct_size; /* KTASK_CUDA_INIT */
 	unsigned flags; /* cudaHostRegister*; 0: cudaHostRegisterDefault */
 	int cuda_error; /* set: the last cudaError_t that was none of -errno */
 	const char
 		*library; /* NULL: libcudart, loaded already or to be found */
-	uint64_t reserved[4];
-	void *private_funcs[2];
 };
+
+#define KTASK_CUDA_INIT                                  \
+	{                                                \
+		.struct_size = sizeof(struct ktask_cuda) \
+	}
 
 /**
  * ktask_register_cuda - register by cudaHostRegister(), in order
@@ -275,7 +295,7 @@ struct ktask_cuda {
  * A copy that the GPU makes must not cross from one piece into another: set
  * unit_bytes of @ctl to what is copied at once.
  *
- * Return: as above; -ELIBACC: the library cannot be loaded.
+ * Return: as above; -ELIBACC: the library cannot be loaded; -ENOMEM.
  */
 KTASK_API int ktask_register_cuda(struct ktask_register_ctl *ctl,
 				  struct ktask_cuda *cuda);

@@ -105,7 +105,7 @@ static bool answer_ioctl(long number, const long args[6], long *result)
 
 static struct ktask_iommu iommu_of(bool iommufd)
 {
-	struct ktask_iommu iommu = { 0 };
+	struct ktask_iommu iommu = KTASK_IOMMU_INIT;
 
 	iommu.fd = DEVICE_FD;
 	iommu.ioas_id = iommufd ? IOAS : 0;
@@ -145,7 +145,7 @@ static void ranges_are_mapped_and_unmapped(void **state)
 	begin_test();
 	for (unsigned i = 0; i < 8; i++) {
 		struct ktask_registration *registration;
-		struct ktask_register_ctl ctl;
+		struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 		bool iommufd = i % 2;
 		struct ktask_iommu iommu = iommu_of(iommufd);
 
@@ -170,7 +170,7 @@ static void refusals_in_the_middle_leave_nothing(void **state)
 		struct ktask_result result = KTASK_RESULT_INIT;
 		struct ktask_opts opts = KTASK_OPTS_INIT;
 		struct ktask_registration *registration;
-		struct ktask_register_ctl ctl;
+		struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 		struct ktask_iommu iommu = iommu_of(i);
 
 		opts.result = &result;
@@ -191,7 +191,7 @@ static void refusals_in_the_middle_leave_nothing(void **state)
 
 static void bad_arguments_are_refused(void **state)
 {
-	struct ktask_register_ctl ctl;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 	struct ktask_iommu iommu;
 
 	begin_test();
@@ -202,10 +202,15 @@ static void bad_arguments_are_refused(void **state)
 		iommu.iova++;
 		assert_int_equal(make_ctl(&ctl, &iommu, i), -EINVAL);
 		iommu = iommu_of(i);
+		ctl.struct_size--;
+		assert_int_equal(make_ctl(&ctl, &iommu, i), 0);
+		ctl.struct_size = sizeof(size_t);
+		assert_int_equal(make_ctl(&ctl, &iommu, i), -EINVAL);
+		ctl.struct_size = sizeof(ctl);
 		iommu.prot = PROT_EXEC;
 		assert_int_equal(make_ctl(&ctl, &iommu, i), -EINVAL);
 		iommu = iommu_of(i);
-		iommu.reserved[3] = 1;
+		iommu.padding = 1;
 		assert_int_equal(make_ctl(&ctl, &iommu, i), -EINVAL);
 		iommu = iommu_of(i);
 		iommu.fd = -1;

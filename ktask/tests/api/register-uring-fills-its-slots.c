@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "device.h"
+#include "syscalls.h"
 #include "uring.h"
 
 #define LEN (4 * MIB)
@@ -22,7 +23,29 @@
 /* Enough for one registration, not for two; less than the usual 8 MiB. */
 #define LIMIT (LEN + LEN / 2)
 
+/* IORING_REGISTER_CLONE_BUFFERS of Linux 6.12. */
+#define CLONE_BUFFERS 30
+
 static struct uring ring;
+
+/* A kernel that does not clone buffers. */
+static bool refuse_cloning(long number, const long args[6], long *result)
+{
+	*result = -EINVAL;
+	return number == SYS_io_uring_register && args[1] == CLONE_BUFFERS;
+}
+
+static int prepare(struct ktask_register_ctl *ctl,
+		   struct ktask_uring_buffers *buffers, bool clones)
+{
+	int error;
+
+	syscalls_answer = clones ? NULL : refuse_cloning;
+	error = ktask_register_uring(ctl, buffers);
+	if (!clones && !error && ctl->flags)
+		error = -EPROTO;
+	return error;
+}
 
 #define need_ring()                                                \
 	do {                                                       \
@@ -33,7 +56,7 @@ static struct uring ring;
 
 static struct ktask_uring_buffers buffers_at(char *at)
 {
-	struct ktask_uring_buffers buffers = { 0 };
+	struct ktask_uring_buffers buffers = KTASK_URING_BUFFERS_INIT;
 
 	buffers.ring_fd = ring.fd;
 	buffers.first_slot = FIRST;
@@ -74,13 +97,9 @@ static void register_and_read(bool clones, size_t len)
 	char *at = map_private(LEN);
 	struct ktask_uring_buffers buffers = buffers_at(at);
 	struct ktask_registration *registration;
-	struct ktask_register_ctl ctl;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 
-	assert_int_equal(ktask_register_uring(&ctl, &buffers), 0);
-	if (!clones) {
-		buffers.private_clones = 0;
-		ctl.flags = 0;
-	}
+	assert_int_equal(prepare(&ctl, &buffers, clones), 0);
 	assert_int_equal(ktask_register(&registration, at, len, &ctl, NULL), 0);
 	assert_int_equal(slots_in_use(at, len), (len + SLOT - 1) / SLOT);
 	/* Its last byte, but none behind. */
@@ -98,6 +117,7 @@ static void register_and_read(bool clones, size_t len)
 	assert_int_equal(at[SLOT + 1], 1);
 	assert_int_equal(ktask_unregister(&registration, NULL), 0);
 	assert_int_equal(slots_in_use(at, len), 0);
+	syscalls_answer = NULL;
 	munmap(at, LEN);
 }
 
@@ -114,7 +134,7 @@ static void each_byte_is_in_its_slot(void **state)
 static void bad_arguments_are_refused(void **state)
 {
 	struct ktask_uring_buffers buffers;
-	struct ktask_register_ctl ctl;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 	static char at[4096];
 
 	need_ring();
@@ -126,7 +146,7 @@ static void bad_arguments_are_refused(void **state)
 	buffers.slot_bytes = 2048 * MIB;
 	assert_int_equal(ktask_register_uring(&ctl, &buffers), -EINVAL);
 	buffers = buffers_at(at);
-	buffers.reserved[1] = 1;
+	buffers.struct_size--;
 	assert_int_equal(ktask_register_uring(&ctl, &buffers), -EINVAL);
 	buffers = buffers_at(at);
 	buffers.slot_bytes = 0;
@@ -142,20 +162,19 @@ static void a_table_that_is_too_small_is_told(void **state)
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	struct ktask_uring_buffers buffers;
 	struct ktask_registration *registration;
-	struct ktask_register_ctl ctl;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 
 	need_ring();
 	buffers = buffers_at(at);
 	buffers.first_slot = FIRST + 5;
 	opts.result = &result;
-	assert_int_equal(ktask_register_uring(&ctl, &buffers), 0);
-	buffers.private_clones = 0;
-	ctl.flags = 0;
+	assert_int_equal(prepare(&ctl, &buffers, false), 0);
 	assert_true(ktask_register(&registration, at, LEN, &ctl, &opts) < 0);
 	assert_null(registration);
 	assert_true(result.fail_offset < LEN);
 	buffers.first_slot = FIRST;
 	assert_int_equal(slots_in_use(at, LEN), 0);
+	syscalls_answer = NULL;
 	uring_close(&ring);
 	munmap(at, LEN);
 }
@@ -214,16 +233,12 @@ static int meet_the_limit(void *arg)
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	struct ktask_uring_buffers buffers;
 	struct ktask_registration *registration;
-	struct ktask_register_ctl ctl;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 
 	ktest_check(become_limited());
 	ktest_check(uring_open(&ring, 2 * NR_SLOTS + FIRST));
 	buffers = buffers_at(at);
-	ktest_check(!ktask_register_uring(&ctl, &buffers));
-	if (!*clones) {
-		buffers.private_clones = 0;
-		ctl.flags = 0;
-	}
+	ktest_check(!prepare(&ctl, &buffers, *clones));
 	opts.result = &result;
 	ktest_check(ktask_register(&registration, at, 2 * LEN, &ctl, &opts) ==
 		    -ENOMEM);
@@ -255,7 +270,7 @@ static int register_and_be_killed(void *arg)
 	char *at = map_private(LEN);
 	struct ktask_uring_buffers buffers;
 	struct ktask_registration *registration;
-	struct ktask_register_ctl ctl;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 
 	ktest_check(uring_open(&ring, NR_SLOTS + FIRST));
 	buffers = buffers_at(at);
@@ -297,7 +312,7 @@ static void a_child_leaves_the_parents_slots(void **state)
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	struct ktask_uring_buffers buffers;
 	struct ktask_registration *registration;
-	struct ktask_register_ctl ctl;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 
 	need_ring();
 	buffers = buffers_at(at);

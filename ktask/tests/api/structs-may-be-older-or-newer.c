@@ -7,6 +7,7 @@
 #include <ktask/ktask.h>
 #include <ktask/monitor.h>
 #include <ktask/ops.h>
+#include <ktask/register.h>
 
 #include "tree.h"
 #include "version.h"
@@ -18,6 +19,10 @@ VERSION_NO_PADDING(ktask_ctl, reserved);
 VERSION_NO_PADDING(ktask_opts, reserved);
 VERSION_NO_PADDING(ktask_op_args, src_len);
 VERSION_NO_PADDING(ktask_file, size);
+VERSION_NO_PADDING(ktask_uring_buffers, slot_bytes);
+VERSION_NO_PADDING(ktask_iommu, padding);
+VERSION_NO_PADDING(ktask_verbs, nr_mrs);
+VERSION_NO_PADDING(ktask_cuda, library);
 VERSION_NO_PADDING(ktask_autotune, single_rate);
 VERSION_NO_PADDING(ktask_monitor, drain);
 
@@ -413,6 +418,100 @@ static void what_was_tuned(void **state)
 	version_check_filled(get_tuned, &tuned, sizeof(tuned), 1);
 }
 
+/* ---- devices ---- */
+
+/* Only what is wrong with the structure counts, not whether there is the device. */
+static int keep_refusal(int error)
+{
+	return error == -EINVAL || error == -E2BIG ? error : 0;
+}
+
+static struct ktask_iommu iommu = KTASK_IOMMU_INIT;
+
+/* A control block is set as far as its size goes, so it is a copy that is looked at. */
+static int set_ctl(void *any)
+{
+	struct ktask_register_ctl *ctl = any;
+	int error = ktask_register_vfio(ctl, &iommu);
+
+	if (!error)
+		hide_bytes(ctl,
+			   offsetof(struct ktask_register_ctl, register_func),
+			   LEAST(ktask_register_ctl, func_arg));
+	return error;
+}
+
+static int use_uring(void *buffers)
+{
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
+
+	return keep_refusal(ktask_register_uring(&ctl, buffers));
+}
+
+static int use_iommu(void *any)
+{
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
+
+	return ktask_register_vfio(&ctl, any);
+}
+
+static int use_verbs(void *verbs)
+{
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
+
+	return keep_refusal(ktask_register_verbs(&ctl, verbs));
+}
+
+static int use_cuda(void *cuda)
+{
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
+
+	return keep_refusal(ktask_register_cuda(&ctl, cuda));
+}
+
+/* Programs keep them in place: all fields must be there. */
+static void devices(void **state)
+{
+	struct ktask_uring_buffers buffers = KTASK_URING_BUFFERS_INIT;
+	struct ktask_verbs verbs = KTASK_VERBS_INIT;
+	struct ktask_cuda cuda = KTASK_CUDA_INIT;
+	struct ibv_mr *mr = NULL;
+
+	buffers.ring_fd = iommu.fd = 0;
+	buffers.slot_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	verbs.pd = (void *)memory;
+	verbs.mrs = &mr;
+	verbs.mr_bytes = verbs.nr_mrs = 1;
+	version_check_read(use_uring, &buffers, sizeof(buffers),
+			   LEAST(ktask_uring_buffers, slot_bytes), 1);
+	version_check_read(use_iommu, &iommu, sizeof(iommu),
+			   LEAST(ktask_iommu, padding), 1);
+	version_check_read(use_verbs, &verbs, sizeof(verbs),
+			   LEAST(ktask_verbs, nr_mrs), 1);
+	version_check_read(use_cuda, &cuda, sizeof(cuda),
+			   LEAST(ktask_cuda, library), 1);
+}
+
+static void control_blocks_of_devices(void **state)
+{
+	size_t least = LEAST(ktask_register_ctl, max_piece_bytes);
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
+
+	iommu.fd = 0;
+	version_refuses_garbage(set_ctl, &ctl, sizeof(ctl), least);
+	for (size_t size = least; size <= sizeof(ctl) + 100; size++) {
+		size_t shorter = size < sizeof(ctl) ? size : sizeof(ctl);
+		char *it = version_of(&ctl, sizeof(ctl), size);
+
+		memset(it + sizeof(size), 0x5a, size - sizeof(size));
+		assert_int_equal(set_ctl(it), 0);
+		assert_memory_equal(it + sizeof(size),
+				    (char *)&ctl + sizeof(size),
+				    shorter - sizeof(size));
+		version_was_kept_to(it, size);
+	}
+}
+
 /* ---- monitors ---- */
 
 static int add(void *arg)
@@ -477,6 +576,8 @@ int main(void)
 		KTEST(jobs_and_permits),
 		KTEST(engines),
 		KTEST(what_was_tuned),
+		KTEST(devices),
+		KTEST(control_blocks_of_devices),
 		KTEST(monitors),
 	};
 

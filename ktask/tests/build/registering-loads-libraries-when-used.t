@@ -52,11 +52,12 @@ int main(int argc, char **argv)
 {
 	char *at = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct ktask_register_ctl ctl;
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 	struct ibv_mr *mrs[4] = { 0 };
-	struct ktask_verbs verbs = { .pd = (void *)0x1000, .access = 5,
+	struct ktask_verbs verbs = { .struct_size = sizeof(verbs),
+		.pd = (void *)0x1000, .access = 5,
 		.addr = at, .mr_bytes = MR_BYTES, .mrs = mrs, .nr_mrs = 4 };
-	struct ktask_cuda cuda = { .flags = 2 };
+	struct ktask_cuda cuda = { .struct_size = sizeof(cuda), .flags = 2 };
 	int error;
 	if (!strcmp(argv[1], "verbs")) {
 		if (argc > 2)

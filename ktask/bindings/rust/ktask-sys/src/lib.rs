@@ -204,24 +204,23 @@ pub struct ktask_registration_info {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ktask_uring_buffers {
+    pub struct_size: usize,
     pub ring_fd: c_int,
     pub first_slot: c_uint,
     pub addr: *mut c_void,
     pub slot_bytes: usize,
-    pub reserved: [u64; 4],
-    pub private_clones: c_int,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ktask_iommu {
+    pub struct_size: usize,
     pub fd: c_int,
     pub ioas_id: c_uint,
     pub addr: *mut c_void,
     pub iova: u64,
     pub prot: c_uint,
     pub padding: c_uint,
-    pub reserved: [u64; 4],
 }
 
 /// Of libibverbs; opaque.
@@ -239,6 +238,7 @@ pub struct ibv_mr {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ktask_verbs {
+    pub struct_size: usize,
     pub pd: *mut ibv_pd,
     pub access: c_int,
     pub padding: c_uint,
@@ -246,18 +246,15 @@ pub struct ktask_verbs {
     pub mr_bytes: usize,
     pub mrs: *mut *mut ibv_mr,
     pub nr_mrs: usize,
-    pub reserved: [u64; 4],
-    pub private_funcs: [*mut c_void; 2],
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ktask_cuda {
+    pub struct_size: usize,
     pub flags: c_uint,
     pub cuda_error: c_int,
     pub library: *const c_char,
-    pub reserved: [u64; 4],
-    pub private_funcs: [*mut c_void; 2],
 }
 
 /// What is registered; opaque.

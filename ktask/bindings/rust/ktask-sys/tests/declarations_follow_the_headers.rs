@@ -182,46 +182,36 @@ fn table() -> Table {
     structure!(
         t,
         ktask_uring_buffers,
+        struct_size,
         ring_fd,
         first_slot,
         addr,
-        slot_bytes,
-        reserved,
-        private_clones
+        slot_bytes
     );
     structure!(
         t,
         ktask_iommu,
+        struct_size,
         fd,
         ioas_id,
         addr,
         iova,
         prot,
-        padding,
-        reserved
+        padding
     );
     structure!(
         t,
         ktask_verbs,
+        struct_size,
         pd,
         access,
         padding,
         addr,
         mr_bytes,
         mrs,
-        nr_mrs,
-        reserved,
-        private_funcs
+        nr_mrs
     );
-    structure!(
-        t,
-        ktask_cuda,
-        flags,
-        cuda_error,
-        library,
-        reserved,
-        private_funcs
-    );
+    structure!(t, ktask_cuda, struct_size, flags, cuda_error, library);
     constants!(
         t,
         KTASK_REGISTER_PARALLEL,
