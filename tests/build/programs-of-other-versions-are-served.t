@@ -44,6 +44,37 @@ for my $header (glob("$top/*/include/*.h $top/*/include/ktask/*.h")) {
 is_deeply([sort @with_size], [sort map { @$_ } values %structs],
 	  'every structure with a size is tested');
 
+# Those without one say that they never change, and have these sizes for good.
+my %constant = (ktask_node => 24, ktask_node_result => 32, ktrt_dep => 24,
+	umt_core => 64, umt_counts => 16, umt_event => 24);
+my @without_size;
+for my $header (glob("$top/*/include/*.h $top/*/include/ktask/*.h")) {
+	my $text = slurp($header);
+
+	push @without_size, $1 while $text
+		=~ /^struct (\w+) \{\n(?!\tsize_t (?:struct_)?size;)/mg;
+}
+is_deeply([sort @without_size], [sort keys %constant],
+	  'every other structure is known to be constant');
+for my $struct (sort keys %constant) {
+	my ($header) = grep { slurp($_) =~ /^struct \Q$struct\E \{/m }
+		glob("$top/*/include/*.h $top/*/include/ktask/*.h");
+
+	like(slurp($header), qr{Never\s(?:\s\*\s)?changes:(?:(?!\*/).)*\*/\n
+		struct\s\Q$struct\E\s\{}sx, "$struct says why");
+}
+spew("$dir/constant.c", join '', "#include <ktask/ktask.h>\n",
+	"#include <ktask/runtime.h>\n#include <umt.h>\n",
+	map { "_Static_assert(sizeof(struct $_) == $constant{$_}, \"$_\");\n" }
+	sort keys %constant);
+{
+	my ($status, $output) = capture("$cc -std=gnu11 -fsyntax-only "
+		. "$dir/constant.c " . join ' ', map { "-I$_" }
+		glob("$top/*/include"));
+
+	is($status, 0, 'they have the sizes that they had') or diag($output);
+}
+
 sub without_last
 {
 	my ($struct, $body) = @_;

@@ -20,18 +20,18 @@ static __noinline int ring_doorbell(struct umt_core *core, __u32 subscriber,
 	__u64 nothing = 0;
 	void *doorbell;
 
-	core->armed = 0;
+	core->reserved[UMT_CORE_ARMED] = 0;
 	doorbell = bpf_map_lookup_elem(&doorbells, &key);
 	if (!doorbell || bpf_ringbuf_output(doorbell, &nothing, sizeof(nothing),
 					    BPF_RB_FORCE_WAKEUP))
-		core->armed = 1;
+		core->reserved[UMT_CORE_ARMED] = 1;
 	return 0;
 }
 
 static __always_inline void ring_if_armed(struct umt_core *core,
 					  __u32 subscriber, __u32 cpu)
 {
-	if (core->armed)
+	if (core->reserved[UMT_CORE_ARMED])
 		ring_doorbell(core, subscriber, cpu);
 }
 
@@ -43,14 +43,14 @@ static __always_inline void tell_idle(struct umt_core *core, void *table,
 	struct umt_word *word = word_of(table);
 	void *ring;
 
-	if (!word || !word->wanted || core->told)
+	if (!word || !word->wanted || core->reserved[UMT_CORE_TOLD])
 		return;
-	core->told = 1;
+	core->reserved[UMT_CORE_TOLD] = 1;
 	ring = bpf_map_lookup_elem(&rings, &subscriber);
 	if (ring && !bpf_ringbuf_output(ring, &event, sizeof(event),
 					BPF_RB_FORCE_WAKEUP))
 		return;
-	core->told = 0;
+	core->reserved[UMT_CORE_TOLD] = 0;
 	__sync_fetch_and_add(&core->lost, 1);
 }
 

@@ -10,6 +10,12 @@
 
 #define UMT_SUBSCRIBERS 256
 
+/* What is in umt_core.reserved. */
+enum umt_core_flag {
+	UMT_CORE_TOLD, /* a core-idle event is under way */
+	UMT_CORE_ARMED, /* the core's descriptor is to be rung */
+};
+
 /*
  * Entry 0 of a subscriber's table; core N is entry N + 1.  Only user space
  * writes here, so the cache line stays shared between the cores.

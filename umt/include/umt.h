@@ -31,7 +31,8 @@
  * with their size may be those of an older or a newer header: what a shorter
  * one lacks is read as zero, a longer one is accepted if all that this library
  * does not know is zero (-E2BIG else, or above 4096 bytes), and what is filled
- * is filled as far as the size goes.  In the child of a fork the parent's
+ * is filled as far as the size goes.  Other structures never change.  In the
+ * child of a fork the parent's
  * subscribers are closed already; the child opens its own.
  */
 #ifndef UMT_H
@@ -55,11 +56,12 @@ extern "C" {
  *
  * @ready is what to look at.  The others only grow, and
  * ready == (wakes + moved_in) - (sleeps + moved_out) once nothing moves.
+ *
+ * Never changes: programs index the table, and the line is full.
  */
 struct umt_core {
 	__s32 ready;
-	__u16 told; /* private: a core-idle event is under way */
-	__u16 armed; /* private: the core's descriptor is to be rung */
+	__u16 reserved[2]; /* of the service, without a meaning here */
 	__u64 sleeps; /* threads that blocked here */
 	__u64 wakes; /* threads that became ready here */
 	__u64 moved_in; /* ready threads that came, or were added */
@@ -97,6 +99,12 @@ enum umt_reason {
 	UMT_NR_REASONS,
 };
 
+/**
+ * struct umt_event - something that happened to a thread or a core
+ *
+ * Never changes: it is a record as the kernel's side writes it.  A new kind has
+ * @detail and @reserved to be told more by.
+ */
 struct umt_event {
 	__u64 time_ns; /* CLOCK_MONOTONIC; 0 in UMT_IDLE */
 	__u32 tid; /* as the process that opened UMT sees it; 0 in UMT_IDLE */
@@ -104,7 +112,7 @@ struct umt_event {
 	__u16 cpu;
 	__u8 kind;
 	__u8 reason;
-	__u32 reserved;
+	__u32 reserved; /* 0 */
 };
 
 enum umt_backend {
@@ -226,7 +234,8 @@ UMT_API int umt_next(struct umt *subscriber, struct umt_event *event);
 UMT_API void umt_block_begin(void);
 UMT_API void umt_block_end(void);
 
-/* How often threads blocked and unblocked on a core since the last read. */
+/* How often threads blocked and unblocked on a core since the last read.  Never
+ * changes: these are the two counts of the paper. */
 struct umt_counts {
 	__u64 blocked;
 	__u64 unblocked;

@@ -41,7 +41,8 @@ static void ring_doorbell(struct umt *subscriber, int cpu)
 {
 	struct umt_core *core = &subscriber->cores[cpu];
 
-	if (__atomic_exchange_n(&core->armed, 0, __ATOMIC_SEQ_CST))
+	if (__atomic_exchange_n(&core->reserved[UMT_CORE_ARMED], 0,
+				__ATOMIC_SEQ_CST))
 		signal_eventfd(subscriber_core_fd(subscriber, cpu));
 }
 
@@ -51,7 +52,8 @@ static void tell_idle(struct umt *subscriber, int cpu)
 
 	if (!__atomic_load_n(&subscriber->word->wanted, __ATOMIC_SEQ_CST))
 		return;
-	if (!__atomic_exchange_n(&core->told, 1, __ATOMIC_SEQ_CST))
+	if (!__atomic_exchange_n(&core->reserved[UMT_CORE_TOLD], 1,
+				 __ATOMIC_SEQ_CST))
 		signal_eventfd(subscriber->fd);
 }
 
@@ -323,8 +325,9 @@ static bool take_told(struct umt *subscriber, struct umt_event *event)
 	int cpu;
 
 	for (cpu = 0; cpu < subscriber->nr_cores; cpu++) {
-		if (!__atomic_load_n(&subscriber->cores[cpu].told,
-				     __ATOMIC_SEQ_CST))
+		if (!__atomic_load_n(
+			    &subscriber->cores[cpu].reserved[UMT_CORE_TOLD],
+			    __ATOMIC_SEQ_CST))
 			continue;
 		memset(event, 0, sizeof(*event));
 		event->kind = UMT_IDLE;

@@ -385,8 +385,9 @@ int umt_next(struct umt *subscriber, struct umt_event *event)
 
 	/* From now on the core is told of again. */
 	if (found == 1 && event->kind == UMT_IDLE)
-		__atomic_store_n(&subscriber->cores[event->cpu].told, 0,
-				 __ATOMIC_SEQ_CST);
+		__atomic_store_n(
+			&subscriber->cores[event->cpu].reserved[UMT_CORE_TOLD],
+			0, __ATOMIC_SEQ_CST);
 	return found;
 }
 
@@ -403,8 +404,9 @@ int umt_core_fd(struct umt *subscriber, int cpu)
 		__atomic_store_n(&subscriber->core_fds[cpu], fd,
 				 __ATOMIC_RELEASE);
 		if (fd >= 0)
-			__atomic_store_n(&subscriber->cores[cpu].armed, 1,
-					 __ATOMIC_SEQ_CST);
+			__atomic_store_n(&subscriber->cores[cpu]
+						  .reserved[UMT_CORE_ARMED],
+					 1, __ATOMIC_SEQ_CST);
 	}
 	subscriber_unlock();
 	return fd;
@@ -429,7 +431,8 @@ int umt_core_counts(struct umt *subscriber, int cpu, struct umt_counts *counts)
 	seen = &subscriber->seen[cpu];
 	subscriber->backend->drain(subscriber, cpu);
 	if (subscriber_core_fd(subscriber, cpu) >= 0)
-		__atomic_store_n(&core->armed, 1, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&core->reserved[UMT_CORE_ARMED], 1,
+				 __ATOMIC_SEQ_CST);
 	out = __atomic_load_n(&core->sleeps, __ATOMIC_SEQ_CST) +
 	      __atomic_load_n(&core->moved_out, __ATOMIC_SEQ_CST);
 	in = __atomic_load_n(&core->wakes, __ATOMIC_SEQ_CST) +

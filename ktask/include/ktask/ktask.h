@@ -182,7 +182,8 @@ struct ktask_progress {
 typedef int (*ktask_progress_func)(const struct ktask_progress *progress,
 				   void *arg);
 
-/** What one node contributed to a job. */
+/** What one node contributed to a job.  Never changes: struct ktask_result has an
+ * array of them, and more would be an array behind that. */
 struct ktask_node_result {
 	int nid; /* NUMA_NO_NODE: ranges that belong to no node */
 	uint64_t chunks; /* chunks of this node's ranges */
@@ -372,7 +373,8 @@ static inline void ktask_ctl_set_name(struct ktask_ctl *ctl, const char *name)
 	ctl->name = name;
 }
 
-/** A range of work that belongs to a node. */
+/** A range of work that belongs to a node.  Never changes: it is a range and a
+ * number, of which programs pass arrays. */
 struct ktask_node {
 	void *start;
 	size_t task_size; /* 0: nothing to do here */

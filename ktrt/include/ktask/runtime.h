@@ -33,7 +33,7 @@
  *   longer one is accepted if all that the library does not know is zero;
  *   -E2BIG else, or above 4096 bytes, and -EINVAL without the fields that must
  *   be there.  What the library fills it fills as far as the size goes, with
- *   zero where it knows nothing.
+ *   zero where it knows nothing.  Other structures never change.
  *
  * Context
  *   Any call may be made inside a task, and by a thread that is attached
@@ -154,6 +154,8 @@ KTRT_API void *ktrt_reduction_copy(const struct ktrt_reduction *reduction);
  *
  * Dependences are between children of one parent, in the order in which it
  * made them; so there are no cycles.
+ *
+ * Never changes: tasks have arrays of them.  More can be said by @mode.
  */
 struct ktrt_dep {
 	const void *addr;
