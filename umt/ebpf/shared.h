@@ -2,6 +2,13 @@
 /*
  * What the program in the kernel and the library agree upon, besides the
  * public structures of umt.h.
+ *
+ * Locking: there is none.  Fields are written by:
+ *
+ *	U: the subscriber's process; the program reads them
+ *	L: who loaded the program, before the subscriber has a table
+ *	P: the program: the first thread to add itself, found by compare-and-swap
+ *	R: who may write a record: umt.bpf.c
  */
 #ifndef UMT_SHARED_H
 #define UMT_SHARED_H
@@ -21,8 +28,8 @@ enum umt_core_flag {
  * writes here, so the cache line stays shared between the cores.
  */
 struct umt_word {
-	__u32 wanted;
-	__u32 wake_bytes; /* trace: wake the reader with so much unread */
+	__u32 wanted; /* U */
+	__u32 wake_bytes; /* trace: wake the reader with so much unread; U */
 	__u32 reserved[14];
 } __attribute__((aligned(64)));
 
@@ -32,10 +39,10 @@ struct umt_word {
  * (umtd.8).
  */
 struct umt_grant {
-	__u64 token[2]; /* who knows it may add its threads, */
-	__u32 tgid; /* of the process that was the first to add one */
-	__u32 flags; /* UMT_TRACE, UMT_INHERIT */
-	__u32 level; /* how deep its PID namespace is; 0: the first */
+	__u64 token[2]; /* who knows it may add its threads, L */
+	__u32 tgid; /* of the process that was the first to add one; P */
+	__u32 flags; /* UMT_TRACE, UMT_INHERIT; L */
+	__u32 level; /* how deep its PID namespace is; 0: the first; P */
 	__u32 reserved;
 };
 
@@ -46,7 +53,7 @@ struct umt_map {
 	__s64 holders; /* descriptors, mappings, other maps, programs */
 };
 
-/* A thread. */
+/* A thread; R */
 struct umt_record {
 	__u16 cpu;
 	__u8 counted;

@@ -6,6 +6,12 @@
  *
  * Behaves badly: when umtd is restarted, subscribers from before and after are served
  * by two programs.
+ *
+ * Locking: subscriber.h.
+ *
+ *	S: under subscriber_lock()
+ *	F: the same, and set before the first subscriber of the source is told its
+ *	   own: constant while there are threads that use one
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -29,20 +35,20 @@
 
 /* A program in the kernel, as we hold it. */
 struct source {
-	bool own; /* loaded here */
-	int connection; /* to umtd; -1: it has ended, or own */
-	int control_fd;
-	int links[UMT_BROKER_FDS_MAX];
-	int nr_links;
-	unsigned int nr_subscribers;
-	unsigned int nr_paused; /* of these; own */
+	bool own; /* loaded here; constant */
+	int connection; /* to umtd; -1: it has ended, or own; S */
+	int control_fd; /* F */
+	int links[UMT_BROKER_FDS_MAX]; /* S */
+	int nr_links; /* S */
+	unsigned int nr_subscribers; /* S */
+	unsigned int nr_paused; /* of these; own; S */
 };
 
 static struct source own_source = { .own = true,
 				    .connection = -1,
 				    .control_fd = -1 };
 
-/* The umtd that new subscribers are opened by; allocated. */
+/* The umtd that new subscribers are opened by; allocated; S */
 static struct source *current_source;
 
 /* ---- umtd's ---- */
@@ -59,6 +65,7 @@ static void close_all(int *fds, int nr)
  */
 static void drop_source(struct source *source)
 {
+	subscriber_assert_locked();
 	if (source->connection >= 0)
 		close(source->connection);
 	if (source->control_fd >= 0)
@@ -135,6 +142,7 @@ static int open_by_umtd(struct umt *subscriber, struct program_subscriber *made,
 {
 	int error = -ENOENT, tries;
 
+	subscriber_assert_locked();
 	if (subscriber->flags & ~UMT_BROKER_FLAGS ||
 	    ring_bytes > UMT_BROKER_RING_MAX)
 		return -ENOTSUP;
@@ -242,8 +250,10 @@ static int ask_umtd(const char **hint)
 
 static int load_program(char why[WHY_MAX])
 {
-	int error = program_load(why, WHY_MAX);
+	int error;
 
+	subscriber_assert_locked();
+	error = program_load(why, WHY_MAX);
 	/* Threads of its subscribers read it, without the lock. */
 	if (!error && own_source.control_fd < 0)
 		own_source.control_fd = program_control_fd();
@@ -269,6 +279,7 @@ static int open_own(struct umt *subscriber, struct program_subscriber *made,
 /* Perhaps nobody needs to see what happens. */
 static int watch_if_wanted(void)
 {
+	subscriber_assert_locked();
 	return own_source.nr_paused == own_source.nr_subscribers
 		       ? program_watch(false)
 		       : 0;
@@ -294,6 +305,7 @@ static int bpf_pause(struct umt *subscriber, bool on)
 /* One that paused counts no more; the others may all have paused. */
 static void put_source(struct source *source)
 {
+	subscriber_assert_locked();
 	if (--source->nr_subscribers) {
 		if (source->own)
 			watch_if_wanted();
@@ -515,6 +527,7 @@ static int bpf_core_fd(struct umt *subscriber, int cpu)
 	struct ring *doorbell = &subscriber->doorbells[cpu];
 	int fd, error;
 
+	subscriber_assert_locked();
 	fd = subscriber->source->own
 		     ? program_doorbell(subscriber->index, cpu, false)
 		     : ask_for_doorbell(subscriber, cpu);

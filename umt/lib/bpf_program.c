@@ -6,6 +6,11 @@
  * switch and wakeup of the machine, some 50 nanoseconds each.  Loading takes 50 ms on an
  * idle machine: libbpf reads the kernel's type information, 5 MB, and the kernel
  * verifies the program.
+ *
+ * Locking: bpf_program.h.
+ *
+ *	C: the one caller at a time
+ *	K: the kernel too: by atomic operations
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -28,14 +33,14 @@
 #define RECORD_TRIES 20
 #define RECORD_NAP_US 20000
 
-static struct umt_bpf *umt_program;
-static bool lists_maps;
-static int nr_cores;
-static bool taken_indexes[UMT_SUBSCRIBERS];
-static uint32_t link_ids[PROGRAM_LINKS_MAX];
-static int64_t *thread_counts;
+static struct umt_bpf *umt_program; /* C */
+static bool lists_maps; /* C */
+static int nr_cores; /* C */
+static bool taken_indexes[UMT_SUBSCRIBERS]; /* C */
+static uint32_t link_ids[PROGRAM_LINKS_MAX]; /* C */
+static int64_t *thread_counts; /* C; what is there: K */
 
-/* Rings of single cores, kept: [subscriber * nr_cores + cpu], -1 none. */
+/* Rings of single cores, kept: [subscriber * nr_cores + cpu], -1 none; C */
 static int *doorbell_fds;
 
 static int drop_message(enum libbpf_print_level level, const char *format,

@@ -5,7 +5,11 @@
  * the kernel when the last process that holds its descriptors ends.
  *
  * Owns the program's tables and which numbers of subscribers are taken.  Does
- * not own the counts: the kernel writes them.  One caller at a time.
+ * not own the counts: the kernel writes them.
+ *
+ * Locking: there is no lock here.  One caller at a time: in libumt, whose bpf.c asserts
+ * that, the thread under subscriber_lock(); in umtd its only thread.  The kernel
+ * and threads that add or remove themselves write what is mapped.
  */
 #ifndef UMT_LIB_BPF_PROGRAM_H
 #define UMT_LIB_BPF_PROGRAM_H

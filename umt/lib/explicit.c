@@ -2,6 +2,8 @@
 /*
  * The last resort: threads report themselves when they begin and end waiting.  It is
  * always available, but knows only what threads report.
+ *
+ * Locking: soft.h.
  */
 #include <sched.h>
 

@@ -12,6 +12,11 @@
  * The kernel allows each user 516 KiB of buffers per CPU (kernel.perf_event_mlock_kb).  A
  * thread needs 8 KiB; when they are used up, adding a thread is refused.  When a buffer
  * is full its newest events are lost; the thread's next switch corrects the count.
+ *
+ * Locking: soft.h.  Buffers are written by the kernel and read under T; positions in
+ * them are read and written by atomic operations.
+ *
+ *	T: under thread_lock()
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -35,8 +40,8 @@ static void unwatch_thread(struct soft_thread *thread);
 
 static struct soft_set watched_threads = { .begin = watch_thread,
 					   .end = unwatch_thread };
-static int epoll_fd = -1;
-static pid_t server_pid; /* the process that has the server */
+static int epoll_fd = -1; /* T */
+static pid_t server_pid; /* the process that has the server; T */
 
 /* What the kernel writes for us: a switch, and the CPU behind it. */
 struct switched {
@@ -95,9 +100,10 @@ static void apply_record(struct soft_thread *thread, const struct switched *it)
 static void drain_buffer(struct soft_thread *thread)
 {
 	struct perf_event_mmap_page *page = thread->buffer;
-	uint64_t at = page->data_tail;
+	uint64_t at = page->data_tail; /* only we write it */
 	uint64_t end = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 
+	thread_assert_locked();
 	while (at < end) {
 		struct switched it = { 0 };
 
@@ -114,6 +120,7 @@ static struct soft_thread *by_serial(uint64_t serial)
 {
 	struct soft_thread *thread;
 
+	thread_assert_locked();
 	for (thread = watched_threads.threads; thread; thread = thread->next)
 		if (thread->serial == serial)
 			return thread;
@@ -175,6 +182,7 @@ static int start_server(void)
 	pthread_t thread;
 	int error;
 
+	thread_assert_locked();
 	if (epoll_fd >= 0 && server_pid == getpid())
 		return 0;
 	/* Of the parent, where no handlers of forks were called. */
@@ -238,6 +246,7 @@ static int map_event(struct soft_thread *thread)
 /* The child of a fork has the descriptors, but not the buffers. */
 static void unwatch_thread(struct soft_thread *thread)
 {
+	thread_assert_locked();
 	if (thread->buffer && server_pid == getpid())
 		munmap(thread->buffer, 2 * page_bytes());
 	if (thread->fd >= 0)
@@ -248,10 +257,11 @@ static void unwatch_thread(struct soft_thread *thread)
 
 static int watch_thread(struct soft_thread *thread)
 {
-	static uint64_t last_serial;
+	static uint64_t last_serial; /* T */
 	struct epoll_event event = { .events = EPOLLIN };
 	int error;
 
+	thread_assert_locked();
 	thread->fd = open_event();
 	if (thread->fd < 0)
 		return thread->fd;

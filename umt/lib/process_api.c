@@ -7,6 +7,12 @@
  * The difference from the paper: the descriptor only tells that counts have changed, and
  * umt_core_read() reads them.  The paper's eventfd holds both counts in one word of 64
  * bits, where one overflows into the other.  And eBPF cannot write eventfds.
+ *
+ * Locking: subscriber.h has the order.
+ *
+ *	P: process_lock, held for writing by who changes it; for reading by who uses
+ *	   the subscriber, so that it is not closed meanwhile
+ *	A: read by any thread: by atomic operations
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,12 +22,9 @@
 
 #include "subscriber.h"
 
-/*
- * Held for reading while process_subscriber is used, so that it is not closed.
- */
 static pthread_rwlock_t process_lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
-static struct umt *process_subscriber;
+static struct umt *process_subscriber; /* P, A */
 
 static int open_fds(struct umt *subscriber, int *fds, int nr)
 {
@@ -44,6 +47,7 @@ static int lock_process(bool alone)
 	int before;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	rank_take(umt_locks, RANK_PROCESS);
 	if (alone)
 		pthread_rwlock_wrlock(&process_lock);
 	else
@@ -53,23 +57,27 @@ static int lock_process(bool alone)
 
 static void unlock_process(int before)
 {
+	rank_drop(umt_locks, RANK_PROCESS);
 	pthread_rwlock_unlock(&process_lock);
 	pthread_setcancelstate(before, NULL);
 }
 
 static void before_fork(void)
 {
+	rank_take(umt_locks, RANK_PROCESS);
 	pthread_rwlock_wrlock(&process_lock);
 }
 
 static void in_parent(void)
 {
+	rank_drop(umt_locks, RANK_PROCESS);
 	pthread_rwlock_unlock(&process_lock);
 }
 
 /* It is held by a thread that has another number here. */
 static void in_child(void)
 {
+	rank_drop(umt_locks, RANK_PROCESS);
 	pthread_rwlock_init(&process_lock, NULL);
 }
 
@@ -86,6 +94,7 @@ static void prepare_forks(void)
 
 static void set_subscriber(struct umt *subscriber)
 {
+	rank_assert_held(umt_locks, RANK_PROCESS);
 	__atomic_store_n(&process_subscriber, subscriber, __ATOMIC_RELEASE);
 }
 
@@ -142,6 +151,7 @@ static bool is_enabled(void)
 
 static int control_thread(bool on)
 {
+	rank_assert_held(umt_locks, RANK_PROCESS);
 	if (!process_subscriber)
 		return -ENODEV;
 	return on ? umt_thread_add(process_subscriber)

@@ -3,6 +3,15 @@
  * The reading end of a BPF ring buffer.  One reader at a time; the kernel writes.
  * libbpf's own reader is not used: it needs a callback and an epoll descriptor per ring,
  * and there is a ring per core.
+ *
+ * Locking: there is no lock here.
+ *
+ *	O: who opens and closes it, under subscriber_lock(); written before
+ *	   ->consumer is set, which others see first: by release and acquire
+ *	A: the positions: the reader's is written here, the writer's by the kernel;
+ *	   by atomic operations
+ *
+ * ring_drain() may be called by several threads, ring_next() by one at a time.
  */
 #ifndef UMT_LIB_RING_H
 #define UMT_LIB_RING_H
@@ -10,11 +19,11 @@
 #include <stddef.h>
 
 struct ring {
-	int fd; /* the map; polls readable while there are records */
-	size_t bytes;
-	unsigned long *consumer;
-	unsigned long *producer;
-	char *data;
+	int fd; /* the map; polls readable while there are records; O */
+	size_t bytes; /* O */
+	unsigned long *consumer; /* NULL: not open; O, A */
+	unsigned long *producer; /* O, A */
+	char *data; /* O; records the kernel's until they are read */
 };
 
 /* Takes over @fd on success.  @bytes: a power of two, of whole pages. */

@@ -5,6 +5,10 @@
  *
  * Behaves badly: all threads of the process share one lock.  These backends are for
  * machines where nothing better is available.
+ *
+ * Locking: soft.h.  Counts are written under T and read by any thread.  A leader
+ * that has read of an idle core clears its "told" without T (umt_next()): who
+ * writes it at the same time tells of the same core.
  */
 #include <errno.h>
 #include <sched.h>
@@ -68,6 +72,7 @@ static void count_thread(struct umt *subscriber, int cpu, bool moved)
 {
 	struct umt_core *core = &subscriber->cores[cpu];
 
+	thread_assert_locked();
 	add_to(moved ? &core->moved_in : &core->wakes);
 	__atomic_fetch_add(&core->ready, 1, __ATOMIC_SEQ_CST);
 	ring_doorbell(subscriber, cpu);
@@ -77,6 +82,7 @@ static void uncount_thread(struct umt *subscriber, int cpu, bool moved)
 {
 	struct umt_core *core = &subscriber->cores[cpu];
 
+	thread_assert_locked();
 	add_to(moved ? &core->moved_out : &core->sleeps);
 	if (__atomic_fetch_sub(&core->ready, 1, __ATOMIC_SEQ_CST) == 1)
 		tell_idle(subscriber, cpu);
@@ -94,6 +100,7 @@ void soft_ready(struct soft_thread *thread, int cpu)
 	int from = thread->cpu;
 	int i;
 
+	thread_assert_locked();
 	if (moved && from == cpu)
 		return;
 	thread->counted = true;
@@ -112,6 +119,7 @@ void soft_blocked(struct soft_thread *thread)
 {
 	int i;
 
+	thread_assert_locked();
 	if (!thread->counted)
 		return;
 	thread->counted = false;
@@ -142,6 +150,7 @@ void soft_forget_all(struct soft_set *set)
 {
 	struct soft_thread *thread;
 
+	thread_assert_locked();
 	while ((thread = set->threads)) {
 		set->threads = thread->next;
 		if (set->end)
@@ -220,6 +229,7 @@ static int add_locked(struct soft_set *set, struct umt *subscriber)
 	struct soft_thread *thread = soft_self(set);
 	int error = 0;
 
+	thread_assert_locked();
 	if (!thread)
 		thread = new_self(set, &error);
 	if (!thread)
@@ -281,6 +291,7 @@ int soft_open(struct umt *subscriber)
 	int error = subscriber_cores_alloc(subscriber, nr);
 	void *memory;
 
+	subscriber_assert_locked();
 	if (error)
 		return error;
 	memory = mmap(NULL, subscriber_table_bytes(nr), PROT_READ | PROT_WRITE,
@@ -308,6 +319,7 @@ void soft_close(struct soft_set *set, struct umt *subscriber)
 {
 	struct soft_thread *thread;
 
+	subscriber_assert_locked();
 	thread_lock();
 	for (thread = set->threads; thread; thread = thread->next) {
 		int i = find_membership(thread, subscriber);
@@ -338,7 +350,7 @@ static bool take_told(struct umt *subscriber, struct umt_event *event)
 }
 
 /*
- * Takes the lock that writers of events hold.  So an event that comes after the last one
+ * Under T, which writers of events hold.  So an event that comes after the last one
  * was read makes the descriptor readable again.
  */
 int soft_next(struct umt *subscriber, struct umt_event *event)
@@ -357,6 +369,7 @@ int soft_core_fd(struct umt *subscriber, int cpu)
 {
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
+	subscriber_assert_locked();
 	return fd < 0 ? -errno : fd;
 }
 

@@ -5,6 +5,16 @@
  *
  * Threads and counts have a lock of their own (thread_lock()): a thread that blocks must
  * not wait for one that opens a subscriber.
+ *
+ * Locking: subscriber.h has the locks, S and T among them.  Of what is here:
+ *
+ *	T: under thread_lock()
+ *	I: set before others can find it, constant from then on
+ *	O: the thread itself
+ *	A: read by any thread: by atomic operations
+ *
+ * Only the thread itself makes and frees its record, but for that of a thread that
+ * has ended, and in the child of a fork.  So a thread finds its own without a lock.
  */
 #ifndef UMT_LIB_SOFT_H
 #define UMT_LIB_SOFT_H
@@ -15,26 +25,27 @@
 
 /* A thread that some subscribers of one backend monitor. */
 struct soft_thread {
-	struct soft_set *set;
-	struct soft_thread *next;
-	struct umt *subscriber[UMT_MEMBERSHIPS];
-	int nr;
-	int cpu;
-	bool counted;
-	int nesting; /* explicit: of umt_block_begin() */
-	int fd; /* perf */
-	uint64_t serial; /* perf: never given anew */
-	void *buffer; /* perf */
+	struct soft_set *set; /* I */
+	struct soft_thread *next; /* T */
+	struct umt *subscriber[UMT_MEMBERSHIPS]; /* T */
+	int nr; /* T */
+	int cpu; /* T */
+	bool counted; /* T */
+	int nesting; /* explicit: of umt_block_begin(); O */
+	int fd; /* perf; T */
+	uint64_t serial; /* perf: never given anew; I */
+	void *buffer; /* perf; T */
 };
 
 /* The threads of one backend. */
 struct soft_set {
-	struct soft_thread *threads;
-	/* A thread of the set is new, or ends; NULL: nothing to do. */
+	struct soft_thread *threads; /* T */
+	/* A thread of the set is new, or ends; under T.  NULL: nothing to do.
+	 * Constant. */
 	int (*begin)(struct soft_thread *thread);
 	void (*end)(struct soft_thread *thread);
-	pthread_key_t key;
-	bool keyed;
+	pthread_key_t key; /* set before keyed, constant from then on */
+	bool keyed; /* T, A */
 };
 
 /* The calling thread, or NULL.  Needs no lock. */
@@ -48,20 +59,19 @@ int soft_remove(struct soft_set *set, struct umt *subscriber);
 int soft_core(const struct umt *subscriber, int cpu);
 
 /*
- * Report the thread as ready on @cpu, or as blocked, to all its subscribers.  Caller
- * holds thread_lock().
+ * Report the thread as ready on @cpu, or as blocked, to all its subscribers; under T.
  */
 void soft_ready(struct soft_thread *thread, int cpu);
 void soft_blocked(struct soft_thread *thread);
 
-/* The thread is gone or is to be forgotten; with the lock. */
+/* The thread is gone or is to be forgotten; under T. */
 void soft_forget(struct soft_thread *thread);
 
-/* In the child of a fork: the others are gone, this one belongs to nobody; with
- * the lock. */
+/* In the child of a fork, before it has a second thread: the others are gone, this
+ * one belongs to nobody; under T. */
 void soft_forget_all(struct soft_set *set);
 
-/* For backends: as there, and these take the lock where it is needed. */
+/* For backends: as there, and these take T where it is needed. */
 int soft_open(struct umt *subscriber);
 void soft_close(struct soft_set *set, struct umt *subscriber);
 int soft_next(struct umt *subscriber, struct umt_event *event);

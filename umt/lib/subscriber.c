@@ -8,6 +8,11 @@
  *
  * Behaves badly: a child made by clone(2) or vfork(2) without the C library's
  * fork handlers still holds the descriptors until it executes a program.
+ *
+ * Locking: subscriber.h.
+ *
+ *	S: subscriber_lock()
+ *	H: who holds the lock
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,7 +25,7 @@
 #include "common/struct_size.h"
 
 static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
-static struct umt *open_subscribers;
+static struct umt *open_subscribers; /* S */
 
 /* Best first. */
 static const struct backend *const all_backends[] = {
@@ -35,11 +40,18 @@ static const struct backend *const all_backends[] = {
 
 struct guard {
 	pthread_mutex_t mutex;
-	int cancel_state; /* may who holds it be cancelled otherwise? */
+	unsigned int rank; /* constant */
+	int cancel_state; /* may who holds it be cancelled otherwise?  H */
 };
 
-static struct guard of_subscribers = { .mutex = PTHREAD_MUTEX_INITIALIZER };
-static struct guard of_threads = { .mutex = PTHREAD_MUTEX_INITIALIZER };
+static struct guard of_subscribers = { .mutex = PTHREAD_MUTEX_INITIALIZER,
+				       .rank = RANK_SUBSCRIBERS };
+static struct guard of_threads = { .mutex = PTHREAD_MUTEX_INITIALIZER,
+				   .rank = RANK_THREADS };
+
+#ifdef RANK_ASSERTS
+__thread unsigned int umt_locks;
+#endif
 
 /* Below it are calls at which a cancelled thread would end, with the lock. */
 static void hold_guard(struct guard *guard)
@@ -47,6 +59,7 @@ static void hold_guard(struct guard *guard)
 	int before;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	rank_take(umt_locks, guard->rank);
 	pthread_mutex_lock(&guard->mutex);
 	guard->cancel_state = before;
 }
@@ -55,6 +68,7 @@ static void release_guard(struct guard *guard)
 {
 	int before = guard->cancel_state;
 
+	rank_drop(umt_locks, guard->rank);
 	pthread_mutex_unlock(&guard->mutex);
 	pthread_setcancelstate(before, NULL);
 }
@@ -140,6 +154,7 @@ static void in_parent(void)
 	subscriber_unlock();
 }
 
+/* The only thread; it holds what before_fork() took. */
 static void in_child(void)
 {
 	struct umt *subscriber;

@@ -2,6 +2,24 @@
 /*
  * Inside libumt: a subscriber of the service, and what a backend must do for
  * it. A backend is chosen when a subscriber opens and never changes.
+ *
+ * Locking.  There are three locks, which a thread takes in this order:
+ *
+ *	P: process_lock (process_api.c)
+ *	S: subscriber_lock(): lists of subscribers, and whatever a process has once.
+ *	   Held for as long as opening one takes, which may be waiting for umtd.
+ *	T: thread_lock(): the threads that the library counts itself, and their
+ *	   counts.  Never held for long.
+ *
+ * A fork takes all three.  No thread can be cancelled while it holds one.  Builds
+ * with a sanitizer assert the order, and what is said to hold a lock.
+ *
+ * Of struct umt:
+ *
+ *	I: set under S before umt_open() returns, constant from then on; the child of a
+ *	   fork changes it before it has a second thread
+ *	R: the one thread at a time that reads, as umt.h has it
+ *	A: read by any thread: by atomic operations
  */
 #ifndef UMT_LIB_SUBSCRIBER_H
 #define UMT_LIB_SUBSCRIBER_H
@@ -11,28 +29,39 @@
 
 #include <umt.h>
 
+#include "common/lock_rank.h"
 #include "ring.h"
 
 struct backend;
 struct source;
 
 struct umt {
-	const struct backend *backend;
-	struct umt *next; /* all open subscribers */
+	const struct backend *backend; /* I */
+	struct umt *next; /* all open subscribers; S */
+	/* I; what is there is written by any thread, and by the kernel; A */
 	struct umt_word *word;
-	struct umt_core *cores; /* right behind the word */
-	struct umt_counts *seen; /* per core: told by umt_core_counts() */
-	int *core_fds; /* per core, -1 while nobody asked */
-	struct ring *doorbells; /* bpf: per core */
-	struct ring events; /* bpf */
-	int fd;
-	struct source *source; /* bpf: which program serves it */
+	struct umt_core *cores; /* right behind the word; the same */
+	/* Per core: told by umt_core_counts().  I; what is there: R */
+	struct umt_counts *seen;
+	/* Per core, -1 while nobody asked.  I; what is there: S, A */
+	int *core_fds;
+	struct ring *doorbells; /* bpf: per core; I; each opened under S */
+	struct ring events; /* bpf; I, R */
+	int fd; /* I */
+	struct source *source; /* bpf: which program serves it; I */
 	unsigned int index; /* bpf: its number there, */
-	uint64_t token[2]; /* and what proves that it is ours */
-	unsigned int flags;
-	bool paused; /* bpf */
-	int nr_cores;
+	uint64_t token[2]; /* and what proves that it is ours; I */
+	unsigned int flags; /* I */
+	bool paused; /* bpf; S */
+	int nr_cores; /* I */
 };
+
+/* The locks in their order. */
+enum { RANK_PROCESS = 1, RANK_SUBSCRIBERS = 2, RANK_THREADS = 4 };
+
+#ifdef RANK_ASSERTS
+extern __thread unsigned int umt_locks; /* ranks that this thread holds */
+#endif
 
 #define WHY_MAX sizeof(((struct umt_backends *)0)->why[0])
 
@@ -41,17 +70,17 @@ struct umt {
  * @id: enum umt_backend
  * @probe: is it available now?  Else writes why not; @note: if it is, by whom or
  *	within which limits
- * @open: make all that @subscriber needs but @next and @seen; holds the lock
- * @close: the opposite; also of a half-opened subscriber; holds the lock
- * @add, @remove: the calling thread
- * @pause: as umt_pause() and umt_resume(); holds the lock; NULL: -ENOTSUP
- * @next: as umt_next()
- * @core_fd: as umt_core_fd(); holds the lock; a negative errno
- * @drain: make the core's descriptor unreadable
+ * @open: make all that @subscriber needs but @next and @seen; under S
+ * @close: the opposite; also of a half-opened subscriber; under S
+ * @add, @remove: the calling thread; under no lock but P
+ * @pause: as umt_pause() and umt_resume(); under S; NULL: -ENOTSUP
+ * @next: as umt_next(); under no lock
+ * @core_fd: as umt_core_fd(); under S; a negative errno
+ * @drain: make the core's descriptor unreadable; under no lock but P
  * @child: after a fork, in the child: as @close, but what the two processes
- *	share stays as it is; the table stays readable
+ *	share stays as it is; the table stays readable; under S and T
  * @forked: then, once, whether there were subscribers or not: what is known of
- *	threads is of the parent's; holds the locks; NULL: nothing to do
+ *	threads is of the parent's; under S and T; NULL: nothing to do
  */
 struct backend {
 	int id;
@@ -80,15 +109,21 @@ int bpf_attach(struct umt *subscriber, int tid);
  * forks are registered whose lock is taken before it */
 void subscriber_prepare_forks(void);
 
-/* For lists of subscribers and whatever a process has once; held for as long as
- * opening a subscriber takes, which may be waiting for umtd. */
+/* S and T. */
 void subscriber_lock(void);
 void subscriber_unlock(void);
-
-/* For the threads that the library counts itself, and their counts; never held
- * for long, and taken behind the other. */
 void thread_lock(void);
 void thread_unlock(void);
+
+static inline void subscriber_assert_locked(void)
+{
+	rank_assert_held(umt_locks, RANK_SUBSCRIBERS);
+}
+
+static inline void thread_assert_locked(void)
+{
+	rank_assert_held(umt_locks, RANK_THREADS);
+}
 
 /* What a subscriber keeps per core besides the table. */
 int subscriber_cores_alloc(struct umt *subscriber, int nr);

@@ -6,6 +6,9 @@
  * Owns the socket and the loop.  Does not own who may have what (clients.c).  It
  * never waits for a client, and forgets a client when the connection ends.  Only
  * what clients hold themselves outlives it.
+ *
+ * Locking: none: there is one thread, and the handler of its one signal (sent_fds.c)
+ * touches nothing.  So it is for all files of this directory.
  */
 #include <errno.h>
 #include <fcntl.h>
