@@ -3,16 +3,21 @@
  * The few atomic operations that the runtime uses, by short names, and futexes.
  * No fences: thread sanitizer does not know them, and on x86 a sequentially
  * consistent store costs less.
+ *
+ * Locks have ranks: a thread takes them by rising rank (rt.h has what each is for).
  */
 #ifndef RUNTIME_ATOMIC_H
 #define RUNTIME_ATOMIC_H
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "common/lock_rank.h"
 
 #define CACHE_LINE 64
 #define CACHE_ALIGNED __attribute__((aligned(CACHE_LINE)))
@@ -137,24 +142,64 @@ static inline void signal_await_until(uint32_t *word, uint64_t end_ns)
 	}
 }
 
+/* The locks in their order. */
+enum {
+	RANK_START = 1,
+	RANK_LOAD = 2,
+	RANK_CORE = 4,
+	RANK_POOL = 8,
+	RANK_INNER = 16
+};
+
+#ifdef RANK_ASSERTS
+extern __thread unsigned rt_locks; /* ranks that this thread holds */
+#endif
+
+static inline void rt_assert_locked(unsigned rank)
+{
+	rank_assert_held(rt_locks, rank);
+}
+
+/* None of that rank or above. */
+static inline void rt_assert_below(unsigned rank)
+{
+#ifdef RANK_ASSERTS
+	rank_assert(rt_locks < rank);
+#endif
+}
+
+static inline void mutex_take(pthread_mutex_t *mutex, unsigned rank)
+{
+	rank_take(rt_locks, rank);
+	pthread_mutex_lock(mutex);
+}
+
+static inline void mutex_drop(pthread_mutex_t *mutex, unsigned rank)
+{
+	rank_drop(rt_locks, rank);
+	pthread_mutex_unlock(mutex);
+}
+
 /*
  * A lock: nobody has it, somebody has, somebody has and others may sleep for it
  * (the third of U. Drepper, "Futexes Are Tricky").
  */
 enum { LOCK_FREE, LOCK_TAKEN, LOCK_WANTED };
 
-static inline void lock_take(uint32_t *lock)
+static inline void lock_take(uint32_t *lock, unsigned rank)
 {
 	uint32_t free = LOCK_FREE;
 
+	rank_take(rt_locks, rank);
 	if (likely(at_cas(lock, &free, (uint32_t)LOCK_TAKEN)))
 		return;
 	while (at_swap(lock, (uint32_t)LOCK_WANTED) != LOCK_FREE)
 		futex_sleep(lock, LOCK_WANTED);
 }
 
-static inline void lock_drop(uint32_t *lock)
+static inline void lock_drop(uint32_t *lock, unsigned rank)
 {
+	rank_drop(rt_locks, rank);
 	if (unlikely(at_swap(lock, (uint32_t)LOCK_FREE) == LOCK_WANTED))
 		futex_wake(lock, 1);
 }

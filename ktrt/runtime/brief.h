@@ -6,6 +6,9 @@
  * still to make.  So it does only such whose functions are known to be brief:
  * others, on stacks of their own, came back from them soon.  A thread that lost
  * its CPU meanwhile is no reason to forget that: it takes two that were long.
+ *
+ * Locking: there is none.  What is known of a function is one word of rt.funcs, which
+ * any worker reads and writes atomically.  Of two that learn at once one counts.
  */
 #ifndef RUNTIME_BRIEF_H
 #define RUNTIME_BRIEF_H

@@ -9,6 +9,9 @@
  * Owns the table of objects.  The table outlives the runtime, because
  * ktrt_stop() too returns codes.  One lock protects all of it: codes exist only
  * where something failed.
+ *
+ * Locking: Q, codes_lock, an innermost one (rt.h).  It is held across a fork, so that
+ * the child finds a table that nobody was at.  An object is let go of without it.
  */
 #include <errno.h>
 #include <limits.h>
@@ -35,26 +38,27 @@ struct code_entry {
 };
 
 static pthread_mutex_t codes_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct code_entry *code_entries;
-static unsigned nr_entries, entry_capacity;
-static unsigned first_free; /* its index plus 1; 0: none */
+static struct code_entry *code_entries; /* Q */
+static unsigned nr_entries, entry_capacity; /* Q */
+static unsigned first_free; /* its index plus 1; 0: none; Q */
 
 void codes_before_fork(void)
 {
-	pthread_mutex_lock(&codes_lock);
+	mutex_take(&codes_lock, RANK_INNER);
 }
 
 void codes_after_fork(void)
 {
-	pthread_mutex_unlock(&codes_lock);
+	mutex_drop(&codes_lock, RANK_INNER);
 }
 
-/* Under codes_lock.  Return: false without memory. */
+/* Return: false without memory. */
 static bool grow_entries(void)
 {
 	unsigned wanted = entry_capacity ? entry_capacity * 2 : 16;
 	struct code_entry *more;
 
+	rt_assert_locked(RANK_INNER);
 	if (entry_capacity > INDEX_MAX)
 		return false;
 	more = realloc(code_entries, wanted * sizeof(*code_entries));
@@ -65,11 +69,12 @@ static bool grow_entries(void)
 	return true;
 }
 
-/* Under codes_lock.  Return: NULL without memory. */
+/* Return: NULL without memory. */
 static struct code_entry *take_entry(void)
 {
 	struct code_entry *entry;
 
+	rt_assert_locked(RANK_INNER);
 	if (first_free) {
 		entry = &code_entries[first_free - 1];
 		first_free = entry->next_free;
@@ -90,12 +95,13 @@ static int code_of(const struct code_entry *entry)
 		     (((entry->uses & USES_MASK) << INDEX_BITS) | index));
 }
 
-/* Under codes_lock.  Return: the entry of a code, NULL if it has no object. */
+/* Return: the entry of a code, NULL if it has no object. */
 static struct code_entry *find_entry(int code)
 {
 	struct code_entry *entry;
 	unsigned index;
 
+	rt_assert_locked(RANK_INNER);
 	if (code < (int)KTRT_CODE_FIRST)
 		return NULL;
 	index = ((unsigned)code - KTRT_CODE_FIRST) & INDEX_MAX;
@@ -105,6 +111,7 @@ static struct code_entry *find_entry(int code)
 
 static void release_entry(struct code_entry *entry)
 {
+	rt_assert_locked(RANK_INNER);
 	entry->drop = NULL;
 	entry->uses++;
 	entry->next_free = first_free;
@@ -118,7 +125,7 @@ int ktrt_code_new(const char *kind, void *object, void (*drop)(void *object))
 
 	if (!kind || !drop)
 		return -EINVAL;
-	pthread_mutex_lock(&codes_lock);
+	mutex_take(&codes_lock, RANK_INNER);
 	entry = take_entry();
 	if (entry) {
 		entry->object = object;
@@ -126,7 +133,7 @@ int ktrt_code_new(const char *kind, void *object, void (*drop)(void *object))
 		entry->kind = kind;
 		code = code_of(entry);
 	}
-	pthread_mutex_unlock(&codes_lock);
+	mutex_drop(&codes_lock, RANK_INNER);
 	return code;
 }
 
@@ -135,13 +142,13 @@ void *ktrt_code_take(int code, const char *kind)
 	struct code_entry *entry;
 	void *object = NULL;
 
-	pthread_mutex_lock(&codes_lock);
+	mutex_take(&codes_lock, RANK_INNER);
 	entry = find_entry(code);
 	if (entry && !strcmp(entry->kind, kind)) {
 		object = entry->object;
 		release_entry(entry);
 	}
-	pthread_mutex_unlock(&codes_lock);
+	mutex_drop(&codes_lock, RANK_INNER);
 	return object;
 }
 
@@ -153,14 +160,14 @@ void ktrt_code_drop(int code)
 
 	if (code < (int)KTRT_CODE_FIRST)
 		return;
-	pthread_mutex_lock(&codes_lock);
+	mutex_take(&codes_lock, RANK_INNER);
 	entry = find_entry(code);
 	if (entry) {
 		drop = entry->drop;
 		object = entry->object;
 		release_entry(entry);
 	}
-	pthread_mutex_unlock(&codes_lock);
+	mutex_drop(&codes_lock, RANK_INNER);
 	if (drop)
 		drop(object);
 }

@@ -7,6 +7,8 @@
  *
  * Behaves badly with very many data of which each is used once and long: the
  * table grows with the tasks that are not complete.
+ *
+ * Locking: dependences.h; entries and domains are B.
  */
 /* length: a call between chains and tables would cost a part of a task */
 #include <errno.h>
@@ -638,6 +640,7 @@ int deps_add(struct worker *w, struct ktrt_task *task,
 	struct epoch *fresh = NULL;
 	long members;
 
+	rank_assert(w == self_worker && task->parent == w->current);
 	if (!domain)
 		return -ENOMEM;
 	if (!domain->ranges && names_range(deps, nr) && begin_ranges(w, domain))
@@ -724,6 +727,7 @@ void deps_settle(struct ktrt_task *parent)
 {
 	struct domain *domain = parent->domain;
 
+	rank_assert(self_worker->current == parent);
 	deps_forgive(parent);
 	if (likely(!domain->sums))
 		return;

@@ -17,6 +17,15 @@
  * A task that fails leaves what it writes spoilt.  Each epoch is told so by the
  * one before and tells the next, and its members that read are skipped.  That
  * ends with a task that only writes, or when a wait has told the parent.
+ *
+ * Locking:
+ *
+ *	B: the thread that does the parent's body; so all of what leads to chains: tails,
+ *	   struct domain (dependences.c), struct ranges (ranges.c)
+ *	N: the same, before it takes its one from the count; then who takes that to 0
+ *	V: who starts the epoch: the thread that ended the one before
+ *	Q: the lock of turns, an innermost one (rt.h)
+ *	A: any thread: by atomic operations
  */
 #ifndef RUNTIME_DEPS_H
 #define RUNTIME_DEPS_H
@@ -25,23 +34,29 @@
 
 /* Members that commute use the data one after another; see turns.c. */
 struct turns {
-	struct access *first, **end; /* they wait for their turn */
-	uint32_t lock;
-	bool taken;
+	struct access *first, **end; /* they wait for their turn; Q */
+	uint32_t lock; /* Q */
+	bool taken; /* Q */
 };
 
 /* Members of a reduction add to copies, one a thread; see reduction.c. */
 struct sum {
-	const struct ktrt_reduction *of;
-	void **copies; /* by the worker's slot; NULL: none yet */
+	const struct ktrt_reduction *of; /* N */
+	/* By the worker's slot; NULL: none yet.  A; each the worker's own, then of
+	 * who ends the epoch, or B */
+	void **copies;
 };
 
 struct epoch {
-	struct access *waiting; /* members; EPOCH_STARTED when they may start */
-	struct epoch *next; /* set before the count can reach 0, or NULL */
-	struct epoch *sibling; /* ranges: another successor of the same */
-	uint32_t count;
-	uint32_t kind; /* enum ktrt_mode of its members, and these: */
+	/* Members; EPOCH_STARTED when they may start; A; of a writer N */
+	struct access *waiting;
+	struct epoch *next; /* set before the count can reach 0, or NULL; N */
+	/* Ranges: another successor of the same; N; then the list of V */
+	struct epoch *sibling;
+	uint32_t count; /* A */
+	/* enum ktrt_mode of its members, and these: N; what members, and who ends the
+	 * one before, add: A */
+	uint32_t kind;
 	union {
 		struct turns turns; /* KTRT_COMMUTATIVE */
 		struct sum sum; /* KTRT_REDUCTION */

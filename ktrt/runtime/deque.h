@@ -7,6 +7,13 @@
  *
  * Owns indexes and ring.  A ring that was outgrown is kept until the end, as a
  * thief may still look into it: all of them together are smaller than the last.
+ *
+ * Locking: there is no lock.
+ *
+ *	O: the owner; while there is none who makes or retires its record
+ *	T: thieves, and the owner for the last task: by compare-and-swap
+ *	I: set before others can find it, constant from then on
+ *	A: read by any thread: by atomic operations
  */
 #ifndef RUNTIME_DEQUE_H
 #define RUNTIME_DEQUE_H
@@ -18,17 +25,18 @@
 struct ktrt_task;
 
 struct ring {
-	struct ring *older;
-	int64_t mask;
-	struct ktrt_task *slots[];
+	struct ring *older; /* I */
+	int64_t mask; /* I */
+	struct ktrt_task *slots[]; /* O, A */
 };
 
 struct deque {
-	CACHE_ALIGNED int64_t top; /* thieves */
-	CACHE_ALIGNED int64_t bottom; /* the owner */
-	int64_t top_seen; /* the owner's: top was at least this */
-	struct ring *ring;
-	uint32_t plenty; /* it held plenty; see sched_plenty() */
+	CACHE_ALIGNED int64_t top; /* T, A */
+	CACHE_ALIGNED int64_t bottom; /* O, A */
+	int64_t top_seen; /* top was at least this; O */
+	struct ring *ring; /* O, A */
+	/* It held plenty; see sched_plenty().  Set by O, cleared by any; A */
+	uint32_t plenty;
 };
 
 static inline struct ring *ring_new(int64_t size, struct ring *older)

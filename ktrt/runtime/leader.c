@@ -12,6 +12,10 @@
  * proposed for UMT in the founding paper): the leader that finds an idle core
  * makes a sleeping worker the leader and becomes the core's worker itself,
  * which saves the core the time until that worker would run.
+ *
+ * Locking: rt.h; what it marks C is written here, and in umt_load.c.  A leader that
+ * has passed its leadership on writes none of that any more: the next one has what it
+ * wrote by way of the signal.  struct watch is each leader's own.
  */
 #include <errno.h>
 #include <poll.h>
@@ -39,6 +43,19 @@ struct watch {
 	unsigned busy_polls; /* since it rests */
 	unsigned in_vain; /* stalls that followed a search by all */
 };
+
+#ifdef RANK_ASSERTS
+__thread bool leads_now;
+#endif
+
+static void set_leads(bool leads)
+{
+#ifdef RANK_ASSERTS
+	leads_now = leads;
+#else
+	(void)leads;
+#endif
+}
 
 void leader_kick(void)
 {
@@ -108,8 +125,10 @@ static void serve_wishes(void)
 /* A new leader, while this one goes to work. */
 static bool pass_leadership(struct worker *w, struct core *core)
 {
-	struct worker *next = park_take_spare();
+	struct worker *next;
 
+	leader_assert();
+	next = park_take_spare();
 	if (!next)
 		return false;
 	at_add(&rt.idlers, IDLERS_SEARCH);
@@ -117,6 +136,7 @@ static bool pass_leadership(struct worker *w, struct core *core)
 	at_poke(&w->core, core);
 	w->leads = false;
 	worker_bind(w);
+	set_leads(false);
 	next->leads = true;
 	at_poke(&next->core, NULL);
 	signal_give(&next->wake);
@@ -202,6 +222,7 @@ static bool all_wait(void)
 /* No thread can be had: those that sleep in the middle of tasks must help. */
 static void have_all_search(struct watch *watch)
 {
+	leader_assert();
 	watch->in_vain = all_wait() ? watch->in_vain + 1 : 0;
 	if (watch->in_vain >= (at_load(&rt.events) ? IN_VAIN_EVENTS : IN_VAIN))
 		at_store(&rt.in_vain, rt.stalls + 1);
@@ -248,6 +269,7 @@ static bool somebody_suspended(void)
  */
 static void sample_cores(void)
 {
+	leader_assert();
 	for (unsigned i = 0; i < rt.nr_cores; i++) {
 		at_poke(&rt.samples, rt.samples + 1);
 		if (core_ready(&rt.cores[i]) > 1)
@@ -373,6 +395,7 @@ void leader_lead(struct worker *w)
 	 * anybody waits for that count, so it is waited for or makes none.
 	 */
 	at_add(&rt.leading, 1);
+	set_leads(true);
 	if (w)
 		worker_monitor(w, false);
 	while (!at_load_seq(&rt.stop)) {
@@ -392,6 +415,7 @@ void leader_lead(struct worker *w)
 			break;
 		break_stall(&watch, now);
 	}
+	set_leads(false);
 	if (w)
 		worker_monitor(w, true);
 	at_sub(&rt.leading, 1);

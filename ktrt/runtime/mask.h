@@ -7,6 +7,9 @@
  *
  * The idea is that of the kernel's proposed sparse mask of overloaded CPUs
  * (Sistare, "steal tasks to improve CPU utilization", 2018).
+ *
+ * Locking: there is no lock.  Who writes a flag is said where a mask is (rt.h); any
+ * thread reads it: by atomic operations.
  */
 #ifndef RUNTIME_MASK_H
 #define RUNTIME_MASK_H

@@ -3,6 +3,8 @@
  * A node queue: a list for priority 0, a binary heap for the others, and a
  * table of families.  Behaves badly with very many families: looking for what
  * is wanted looks at each.
+ *
+ * Locking: node_queue.h.  All statics are called under the queue's lock.
  */
 #include <stdlib.h>
 
@@ -36,6 +38,7 @@ static struct ktrt_task **find_family(struct node_queue *queue,
 	struct ktrt_task **at =
 		&queue->families[mixed >> 32 & (FAMILY_BUCKETS - 1)];
 
+	rt_assert_locked(RANK_INNER);
 	while (*at && (*at)->parent != parent)
 		at = &(*at)->family;
 	return at;
@@ -170,11 +173,12 @@ static struct ktrt_task *find_next(const struct node_queue *queue)
 	return queue->heap[0];
 }
 
-/* Under the lock: what others may see without it. */
+/* What others may see without the lock. */
 static void publish_top(struct node_queue *queue, int change)
 {
 	int top = queue->nr_heap ? queue->heap[0]->priority : 0;
 
+	rt_assert_locked(RANK_INNER);
 	if (queue->first && top < 0)
 		top = 0;
 	at_poke(&queue->top, top);
@@ -185,7 +189,7 @@ bool node_queue_put(struct node_queue *queue, struct ktrt_task *task)
 {
 	bool put = true;
 
-	pthread_mutex_lock(&queue->lock);
+	mutex_take(&queue->lock, RANK_INNER);
 	if (task->priority)
 		put = heap_put(queue, task);
 	else
@@ -194,14 +198,14 @@ bool node_queue_put(struct node_queue *queue, struct ktrt_task *task)
 		join_family(queue, task);
 		publish_top(queue, 1);
 	}
-	pthread_mutex_unlock(&queue->lock);
+	mutex_drop(&queue->lock, RANK_INNER);
 	return put;
 }
 
-/* Under the lock. */
 static struct ktrt_task *remove_task(struct node_queue *queue,
 				     struct ktrt_task *task)
 {
+	rt_assert_locked(RANK_INNER);
 	if (!task)
 		return NULL;
 	if (task->priority)
@@ -221,9 +225,9 @@ struct ktrt_task *node_queue_take(struct node_queue *queue)
 
 	if (!node_queue_has(queue))
 		return NULL;
-	pthread_mutex_lock(&queue->lock);
+	mutex_take(&queue->lock, RANK_INNER);
 	task = remove_task(queue, find_next(queue));
-	pthread_mutex_unlock(&queue->lock);
+	mutex_drop(&queue->lock, RANK_INNER);
 	return task;
 }
 
@@ -234,12 +238,12 @@ struct ktrt_task *node_queue_take_below(struct node_queue *queue,
 
 	if (!node_queue_has(queue))
 		return NULL;
-	pthread_mutex_lock(&queue->lock);
+	mutex_take(&queue->lock, RANK_INNER);
 	task = find_next(queue);
 	if (task && !task_is_below(task, above))
 		task = *find_family(queue, above);
 	task = remove_task(queue, task);
-	pthread_mutex_unlock(&queue->lock);
+	mutex_drop(&queue->lock, RANK_INNER);
 	return task;
 }
 
@@ -268,12 +272,12 @@ struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,
 
 	if (!node_queue_has(queue))
 		return NULL;
-	pthread_mutex_lock(&queue->lock);
+	mutex_take(&queue->lock, RANK_INNER);
 	for (unsigned i = 0; !task && i < FAMILY_BUCKETS; i++)
 		for (family = queue->families[i]; !task && family;
 		     family = family->family)
 			task = find_wanted(family, aim);
 	task = remove_task(queue, task);
-	pthread_mutex_unlock(&queue->lock);
+	mutex_drop(&queue->lock, RANK_INNER);
 	return task;
 }

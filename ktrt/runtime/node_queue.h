@@ -7,8 +7,14 @@
  * Tasks of one parent, a family, are found by their parent as well: who waits
  * for its children finds them however many others stand before them.
  *
- * One lock a node queue.  What is looked at without it is a hint: the number of
- * tasks and the highest priority.
+ * What is looked at without its lock is a hint: the number of tasks and the highest
+ * priority.
+ *
+ * Locking:
+ *
+ *	Q: the queue's lock, which is an innermost one (rt.h)
+ *	I: set before others can find it, constant from then on
+ *	A: written under Q, read by any thread: by atomic operations
  */
 #ifndef RUNTIME_NODE_QUEUE_H
 #define RUNTIME_NODE_QUEUE_H
@@ -23,14 +29,15 @@ struct aim;
 #define FAMILY_BUCKETS 512
 
 struct node_queue {
-	CACHE_ALIGNED uint32_t nr; /* in all */
-	int top; /* the highest priority; only with nr */
-	CACHE_ALIGNED pthread_mutex_t lock;
-	struct ktrt_task *first, *last; /* priority 0 */
-	struct ktrt_task **heap; /* other priorities */
-	size_t nr_heap, capacity;
-	uint64_t order;
-	struct ktrt_task **families; /* FAMILY_BUCKETS: one of each */
+	CACHE_ALIGNED uint32_t nr; /* in all; A */
+	int top; /* the highest priority; only with nr; A */
+	CACHE_ALIGNED pthread_mutex_t lock; /* Q */
+	struct ktrt_task *first, *last; /* priority 0; Q */
+	struct ktrt_task **heap; /* other priorities; Q */
+	size_t nr_heap, capacity; /* Q */
+	uint64_t order; /* Q */
+	/* FAMILY_BUCKETS: one of each.  I; what is there: Q */
+	struct ktrt_task **families;
 };
 
 /* @families: FAMILY_BUCKETS of NULL */

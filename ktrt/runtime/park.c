@@ -9,7 +9,9 @@
  * sleeps first marks its core idle and then looks for tasks; who queues a task
  * does that first and then looks for idle cores (both sequentially consistent).
  *
- * Locks: the core's, inside it the pool's.
+ * Locking: L, P, W and A are those of rt.h.  A worker is on one list at most: of its
+ * core (L), of the pool (P), or of those that were suspended on a core (L).  Whoever
+ * takes it off gives it a core and then the signal, under no lock.
  */
 #include <errno.h>
 
@@ -24,6 +26,7 @@ static void add_active(struct core *core, int change)
 {
 	bool was = core->active > 0;
 
+	core_assert_locked(core);
 	at_poke(&core->active, core->active + change);
 	if (was != (core->active > 0))
 		ktask_others_work(was ? -1 : 1);
@@ -31,6 +34,7 @@ static void add_active(struct core *core, int change)
 
 void park_forget(void)
 {
+	/* Without the lock: nobody else is left. */
 	for (unsigned i = 0; i < rt.nr_cores; i++) {
 		if (rt.cores[i].active > 0)
 			ktask_others_work(-1);
@@ -49,6 +53,7 @@ static void mark_idle(struct core *core)
 {
 	uint8_t *flag = mask_flag(rt.idle, core->index);
 
+	core_assert_locked(core);
 	if (at_peek(flag))
 		return;
 	at_store_seq(flag, 1);
@@ -60,6 +65,7 @@ static WAKE_PATH void unmark_idle(struct core *core)
 {
 	uint8_t *flag = mask_flag(rt.idle, core->index);
 
+	core_assert_locked(core);
 	if (!at_peek(flag))
 		return;
 	at_store_seq(flag, 0);
@@ -71,6 +77,7 @@ static WAKE_PATH void unmark_idle(struct core *core)
  * ready ones, those that are about to sleep. */
 static bool is_deserted(const struct core *core, int own)
 {
+	core_assert_locked(core);
 	return !core->active || (rt_counts() && core_ready(core) <= own);
 }
 
@@ -79,6 +86,7 @@ static bool is_deserted(const struct core *core, int own)
 /* One idle worker stays with its core, others are for any core. */
 static void list_idle(struct core *core, struct worker *w)
 {
+	core_assert_locked(core);
 	at_poke(&w->wake, (uint32_t)SIGNAL_NONE);
 	if (!core->parked) {
 		w->listed = true;
@@ -86,24 +94,24 @@ static void list_idle(struct core *core, struct worker *w)
 		core->parked = w;
 		return;
 	}
-	pthread_mutex_lock(&rt.pool_lock);
+	mutex_take(&rt.pool_lock, RANK_POOL);
 	w->pooled = true;
 	w->link = rt.pool;
 	rt.pool = w;
-	pthread_mutex_unlock(&rt.pool_lock);
+	mutex_drop(&rt.pool_lock, RANK_POOL);
 }
 
 static struct worker *take_pooled(void)
 {
 	struct worker *w;
 
-	pthread_mutex_lock(&rt.pool_lock);
+	mutex_take(&rt.pool_lock, RANK_POOL);
 	w = rt.pool;
 	if (w) {
 		rt.pool = w->link;
 		w->pooled = false;
 	}
-	pthread_mutex_unlock(&rt.pool_lock);
+	mutex_drop(&rt.pool_lock, RANK_POOL);
 	return w;
 }
 
@@ -111,6 +119,7 @@ static struct worker *take_idle(struct core *core)
 {
 	struct worker *w = core->parked;
 
+	core_assert_locked(core);
 	if (!w)
 		return take_pooled();
 	core->parked = NULL;
@@ -120,6 +129,7 @@ static struct worker *take_idle(struct core *core)
 
 static void list_suspended(struct core *core, struct worker *w)
 {
+	core_assert_locked(core);
 	at_poke(&w->wake, (uint32_t)SIGNAL_NONE);
 	w->link = NULL;
 	*core->suspended_end = w;
@@ -131,6 +141,7 @@ static struct worker *take_suspended(struct core *core)
 {
 	struct worker *w = core->suspended;
 
+	core_assert_locked(core);
 	if (!w)
 		return NULL;
 	core->suspended = w->link;
@@ -149,13 +160,13 @@ static bool unlist_worker(struct core *core, struct worker *w)
 	struct worker **at;
 	bool was = false;
 
-	lock_take(&core->lock);
+	core_lock(core);
 	if (w->listed) {
 		core->parked = NULL;
 		w->listed = false;
 		was = true;
 	}
-	pthread_mutex_lock(&rt.pool_lock);
+	mutex_take(&rt.pool_lock, RANK_POOL);
 	if (w->pooled) {
 		for (at = &rt.pool; *at != w; at = &(*at)->link)
 			;
@@ -163,18 +174,17 @@ static bool unlist_worker(struct core *core, struct worker *w)
 		w->pooled = false;
 		was = true;
 	}
-	pthread_mutex_unlock(&rt.pool_lock);
+	mutex_drop(&rt.pool_lock, RANK_POOL);
 	if (was) {
 		add_active(core, 1);
 		unmark_idle(core);
 	}
-	lock_drop(&core->lock);
+	core_unlock(core);
 	return was;
 }
 
 /* ---- handing a core over ---- */
 
-/* Under the core's lock. */
 static void give_core(struct core *core, struct worker *to)
 {
 	unmark_idle(core);
@@ -183,9 +193,10 @@ static void give_core(struct core *core, struct worker *to)
 	at_poke(&to->core, core);
 }
 
-/* Under no lock. */
+/* Under none of the locks: it makes system calls. */
 static void bind_and_wake(struct worker *to)
 {
+	rt_assert_below(RANK_CORE);
 	worker_bind(to);
 	signal_give(&to->wake);
 }
@@ -216,7 +227,7 @@ WAKE_PATH void park_idle(struct worker *w)
 	struct core *core = w->core;
 	struct worker *next;
 
-	lock_take(&core->lock);
+	core_lock(core);
 	add_active(core, -1);
 	next = take_suspended(core);
 	list_idle(core, w);
@@ -224,7 +235,7 @@ WAKE_PATH void park_idle(struct worker *w)
 		give_core(core, next);
 	else if (is_deserted(core, 1))
 		mark_idle(core);
-	lock_drop(&core->lock);
+	core_unlock(core);
 	if (next) {
 		count_search();
 		bind_and_wake(next);
@@ -242,14 +253,14 @@ static bool swap_for_suspended(struct worker *w)
 	struct core *core = w->core;
 	struct worker *next;
 
-	lock_take(&core->lock);
+	core_lock(core);
 	next = take_suspended(core);
 	if (next) {
 		add_active(core, -1);
 		list_idle(core, w);
 		give_core(core, next);
 	}
-	lock_drop(&core->lock);
+	core_unlock(core);
 	if (!next)
 		return false;
 	count_search();
@@ -278,7 +289,7 @@ static bool surrender_core(struct worker *w)
 
 	if (core_ready(core) <= 1)
 		return false;
-	lock_take(&core->lock);
+	core_lock(core);
 	goes = core->active > 1 && !core->suspended && core_ready(core) > 1 &&
 	       !somebody_leaves(core);
 	if (goes) {
@@ -286,7 +297,7 @@ static bool surrender_core(struct worker *w)
 		list_idle(core, w);
 		core->leaver = w;
 	}
-	lock_drop(&core->lock);
+	core_unlock(core);
 	return goes;
 }
 
@@ -315,7 +326,7 @@ bool park_yield(struct worker *w)
 	struct worker *next;
 	bool alone;
 
-	lock_take(&core->lock);
+	core_lock(core);
 	next = take_idle(core);
 	if (!next)
 		next = take_suspended(core);
@@ -326,7 +337,7 @@ bool park_yield(struct worker *w)
 		if (next)
 			give_core(core, next);
 	}
-	lock_drop(&core->lock);
+	core_unlock(core);
 	if (alone)
 		return false;
 	if (next) {
@@ -362,11 +373,11 @@ WAKE_PATH void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns)
 		await_signal(w, signal, limit_ns);
 		return;
 	}
-	lock_take(&core->lock);
+	core_lock(core);
 	add_active(core, -1);
 	if (is_deserted(core, 1))
 		mark_idle(core);
-	lock_drop(&core->lock);
+	core_unlock(core);
 	if (at_peek(&core->nr_suspended) || sched_work_visible()) {
 		count_search();
 		if (!park_dispatch(core, false))
@@ -375,10 +386,10 @@ WAKE_PATH void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns)
 	await_signal(w, signal, limit_ns);
 	if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
 		worker_monitor(w, true);
-	lock_take(&core->lock);
+	core_lock(core);
 	add_active(core, 1);
 	unmark_idle(core);
-	lock_drop(&core->lock);
+	core_unlock(core);
 	rouse_leader();
 }
 
@@ -386,6 +397,7 @@ WAKE_PATH void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns)
 
 static bool may_dispatch(struct core *core, bool blocked)
 {
+	core_assert_locked(core);
 	if (blocked)
 		return core_ready(core) <= 0 && !at_peek(&core->arriving);
 	if (!at_peek(mask_flag(rt.idle, core->index)))
@@ -403,7 +415,7 @@ bool park_dispatch(struct core *core, bool blocked)
 	struct worker *w = NULL;
 	bool may;
 
-	lock_take(&core->lock);
+	core_lock(core);
 	may = may_dispatch(core, blocked);
 	if (may) {
 		w = take_suspended(core);
@@ -414,7 +426,7 @@ bool park_dispatch(struct core *core, bool blocked)
 		else
 			at_store(&core->wants_thread, 1);
 	}
-	lock_drop(&core->lock);
+	core_unlock(core);
 	if (w)
 		bind_and_wake(w);
 	else if (may)
@@ -426,11 +438,11 @@ bool park_reinforce(struct core *core)
 {
 	struct worker *w;
 
-	lock_take(&core->lock);
+	core_lock(core);
 	w = take_idle(core);
 	if (w)
 		give_core(core, w);
-	lock_drop(&core->lock);
+	core_unlock(core);
 	if (w)
 		bind_and_wake(w);
 	return w != NULL;
@@ -440,7 +452,7 @@ WAKE_PATH bool park_hand(struct core *core, struct worker *maker)
 {
 	struct worker *to;
 
-	lock_take(&core->lock);
+	core_lock(core);
 	/* One that nobody else has anything to do with. */
 	to = core->active || core->suspended ? NULL : core->parked;
 	if (likely(to)) {
@@ -449,7 +461,7 @@ WAKE_PATH bool park_hand(struct core *core, struct worker *maker)
 		to->maker = maker;
 		give_core(core, to);
 	}
-	lock_drop(&core->lock);
+	core_unlock(core);
 	if (likely(to))
 		bind_and_wake(to);
 	return to != NULL;
@@ -457,29 +469,29 @@ WAKE_PATH bool park_hand(struct core *core, struct worker *maker)
 
 void park_mark_idle(struct core *core)
 {
-	lock_take(&core->lock);
+	core_lock(core);
 	if (core_ready(core) <= 0 && !at_peek(&core->arriving))
 		mark_idle(core);
-	lock_drop(&core->lock);
+	core_unlock(core);
 }
 
 void park_arrive_not(struct core *core)
 {
-	lock_take(&core->lock);
+	core_lock(core);
 	add_active(core, -1);
 	at_store(&core->arriving, 0);
 	if (is_deserted(core, 0))
 		mark_idle(core);
-	lock_drop(&core->lock);
+	core_unlock(core);
 }
 
 void park_arrive(struct core *core)
 {
-	lock_take(&core->lock);
+	core_lock(core);
 	unmark_idle(core);
 	add_active(core, 1);
 	at_store(&core->arriving, 1);
-	lock_drop(&core->lock);
+	core_unlock(core);
 }
 
 struct worker *park_take_spare(void)
@@ -489,13 +501,13 @@ struct worker *park_take_spare(void)
 	for (unsigned i = 0; !w && i < rt.nr_cores; i++) {
 		struct core *core = &rt.cores[i];
 
-		lock_take(&core->lock);
+		core_lock(core);
 		w = core->parked;
 		if (w) {
 			core->parked = NULL;
 			w->listed = false;
 		}
-		lock_drop(&core->lock);
+		core_unlock(core);
 	}
 	return w;
 }
@@ -517,12 +529,12 @@ void park_gone(struct worker *w)
 
 	if (!core)
 		return;
-	lock_take(&core->lock);
+	core_lock(core);
 	add_active(core, -1);
 	if (is_deserted(core, 1))
 		mark_idle(core);
 	at_store(&core->wants_thread, 1);
-	lock_drop(&core->lock);
+	core_unlock(core);
 	leader_kick();
 }
 

@@ -9,7 +9,8 @@
  * weights that are as good as random keep it flat whatever the order in which
  * ranges are made.
  *
- * Only the parent's thread looks at segments.
+ * Locking: only the thread that does the parent's body looks at segments: the B of
+ * dependences.h.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Records: slabs, and the list of batches that all workers share.
+ *
+ * Locking: record_pool.h.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -49,16 +51,17 @@ static void set_length(struct record *batch, unsigned nr)
 
 static void add_batch(struct pool *pool, struct record *batch, unsigned nr)
 {
+	rt_assert_locked(RANK_INNER);
 	set_length(batch, nr);
 	batch->next_batch = pool->batches;
 	pool->batches = batch;
 }
 
-/* Under the lock. */
 static struct record *take_batch(struct pool *pool)
 {
 	struct record *batch = pool->batches;
 
+	rt_assert_locked(RANK_INNER);
 	if (batch)
 		pool->batches = batch->next_batch;
 	return batch;
@@ -74,6 +77,7 @@ static void add_slab(struct pool *pool)
 	unsigned nr = 0;
 	size_t at;
 
+	rt_assert_locked(RANK_INNER);
 	if (memory == MAP_FAILED)
 		return;
 	slab->next = pool->slabs;
@@ -111,7 +115,7 @@ void *pool_get_slow(struct pool *pool, struct cache *cache)
 	if (batch) {
 		cache->spare = NULL;
 	} else {
-		pthread_mutex_lock(&pool->lock);
+		mutex_take(&pool->lock, RANK_INNER);
 		batch = take_batch(pool);
 		if (!batch) {
 			add_slab(pool);
@@ -119,7 +123,7 @@ void *pool_get_slow(struct pool *pool, struct cache *cache)
 		}
 		if (batch && !cache)
 			batch = split_batch(pool, batch);
-		pthread_mutex_unlock(&pool->lock);
+		mutex_drop(&pool->lock, RANK_INNER);
 	}
 	if (batch && cache) {
 		cache->free = batch->next;
@@ -145,19 +149,19 @@ void pool_put_slow(struct pool *pool, struct cache *cache, void *memory)
 	}
 	if (!full)
 		return;
-	pthread_mutex_lock(&pool->lock);
+	mutex_take(&pool->lock, RANK_INNER);
 	add_batch(pool, full, cache ? POOL_BATCH : 1);
-	pthread_mutex_unlock(&pool->lock);
+	mutex_drop(&pool->lock, RANK_INNER);
 }
 
 void cache_drain(struct pool *pool, struct cache *cache)
 {
-	pthread_mutex_lock(&pool->lock);
+	mutex_take(&pool->lock, RANK_INNER);
 	if (cache->free)
 		add_batch(pool, cache->free, cache->nr_free);
 	if (cache->spare)
 		add_batch(pool, cache->spare, POOL_BATCH);
-	pthread_mutex_unlock(&pool->lock);
+	mutex_drop(&pool->lock, RANK_INNER);
 	cache->free = cache->spare = NULL;
 	cache->nr_free = 0;
 }

@@ -4,6 +4,14 @@
  * and gives batches to, or takes them from, a list that all share.  Memory is
  * mapped in slabs and unmapped only when the runtime ends, so that a thief may
  * look at a record that is gone: it reads stale words, never unmapped ones.
+ *
+ * Locking:
+ *
+ *	Q: the pool's lock, which is an innermost one (rt.h)
+ *	I: set before others can find it, constant from then on
+ *	O: the worker's own thread; of a record that is free: whose cache it is in,
+ *	   or Q
+ *	A: written under Q, read by any thread: by atomic operations
  */
 #ifndef RUNTIME_RECORD_POOL_H
 #define RUNTIME_RECORD_POOL_H
@@ -11,25 +19,27 @@
 #include <pthread.h>
 #include <stddef.h>
 
+#include "atomic.h"
+
 #define POOL_BATCH 64
 
 struct record {
-	struct record *next; /* in a batch */
+	struct record *next; /* in a batch; O */
 	union {
-		struct record *next_batch; /* of the first of a batch */
-		size_t length; /* of the second: of the batch */
+		struct record *next_batch; /* of the first of a batch; Q */
+		size_t length; /* of the second: of the batch; O */
 	};
 };
 
 struct pool {
-	pthread_mutex_t lock;
-	struct record *batches;
-	struct slab *slabs;
-	size_t size; /* of a record */
-	size_t bytes; /* of all slabs */
+	pthread_mutex_t lock; /* Q */
+	struct record *batches; /* Q */
+	struct slab *slabs; /* Q */
+	size_t size; /* of a record; I */
+	size_t bytes; /* of all slabs; A */
 };
 
-/* What a worker keeps: up to two batches. */
+/* What a worker keeps: up to two batches; O */
 struct cache {
 	struct record *free;
 	struct record *spare; /* a whole batch, or NULL */

@@ -8,6 +8,8 @@
  * in a wait, or before the datum is used otherwise.
  *
  * Behaves badly with large data and many threads: each has a whole copy.
+ *
+ * Locking: dependences.h.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -9,8 +9,34 @@
  * Where there are no tasks park.c puts workers to sleep; wake.c chooses whom a
  * task wakes; leader.c puts workers on cores whose worker blocked.
  *
- * Locks: a core's lock, inside it the pool's.  Neither is held while anything
- * of the user runs, nor across a system call but waking.
+ * Locking.  A thread takes locks in this order; builds with a sanitizer assert that,
+ * and what is said to be done under a lock:
+ *
+ *	G: the lock of start.c: is there a runtime, and who is attached
+ *	D: rt.load_lock
+ *	L: a core's lock
+ *	P: rt.pool_lock
+ *	Q: innermost, one at a time: those of a node queue (node_queue.h), of a pool
+ *	   of records (record_pool.h), of turns (dependences.h), of codes (codes.c)
+ *
+ * None is held while anything of the user runs.  L, P and Q are not held across a
+ * system call but waking and asking for memory.
+ *
+ * Fields are written, and unless A says more read, by:
+ *
+ *	I: who starts the runtime, under G, before there are threads that read it;
+ *	   constant until they have ended
+ *	O: the worker's own thread; while there is none who makes or retires it
+ *	W: who wakes the worker, after it took it from its list (L, P) and before it
+ *	   gives the signal; from then on O
+ *	M: who makes the task, before others can find it; constant until it is complete
+ *	B: the thread that does the body; of an attached thread's own task that thread
+ *	E: who ends something for the task: takes a count to the last, or to 0
+ *	C: the leader; there is one at a time, and the next has all that it wrote
+ *	A: any thread: by atomic operations
+ *
+ * Thieves look at records of tasks that are gone, or are others by now: what they
+ * read is A, and is not believed.
  */
 #ifndef RUNTIME_RT_H
 #define RUNTIME_RT_H
@@ -48,9 +74,11 @@ struct domain;
 
 /* A task's place in the queue for one datum; see dependences.h. */
 struct access {
-	struct epoch *epoch;
-	struct access *next; /* of those that wait for the epoch */
-	struct ktrt_task *task;
+	struct epoch *epoch; /* M */
+	/* Of those that wait for the epoch, or for a turn.  M; then of who takes the
+	 * list, or Q. */
+	struct access *next;
+	struct ktrt_task *task; /* M */
 };
 
 enum {
@@ -69,54 +97,60 @@ enum {
 };
 
 struct ktrt_task {
-	CACHE_ALIGNED ktrt_func func;
-	void *arg;
-	struct ktrt_task *parent; /* read by thieves of other tasks, too */
+	CACHE_ALIGNED ktrt_func func; /* M, E (task_spoil()) */
+	void *arg; /* M */
+	struct ktrt_task
+		*parent; /* read by thieves of other tasks, too; M, A */
 	union {
-		struct ktrt_group *group;
-		struct ktrt_task **after; /* TASK_NODE: they wait for it */
+		struct ktrt_group *group; /* M */
+		/* TASK_NODE: they wait for it; task_graph.h */
+		struct ktrt_task **after;
 	};
-	struct ktrt_task *next; /* in lists of ready tasks, on node queues */
-	uint32_t depth; /* the parent's and 1; as parent */
-	uint16_t flags;
-	int16_t priority;
+	/* In lists of ready tasks: E; on node queues: Q */
+	struct ktrt_task *next;
+	uint32_t depth; /* the parent's and 1; as parent; M, A */
+	uint16_t flags; /* M; what E adds: A */
+	int16_t priority; /* M */
 	union {
 		struct {
-			uint64_t spawned; /* children, by the body; */
-			uint64_t credited; /* of these, in @live */
+			uint64_t spawned; /* children, by the body; B */
+			uint64_t credited; /* of these, in @live; B */
 		};
 		struct { /* TASK_NODE, which needs no more than this line */
-			uint32_t unmet; /* of those before it, in this run */
-			uint32_t nr_before;
+			uint32_t unmet; /* of those before it, in this run; A */
+			uint32_t nr_before; /* task_graph.h */
 			uint32_t nr_after;
 			uint32_t arrow; /* the last of these, by number */
 		};
 	};
 
-	CACHE_ALIGNED uint64_t live;
-	uint32_t pending; /* dependences not met, and 1 while they are made */
-	int error; /* first code of the body or a child */
-	int child_error; /* first code of a child that was not yet waited for */
-	uint32_t wake; /* signal: children are complete */
+	CACHE_ALIGNED uint64_t live; /* A */
+	/* Dependences not met, and 1 while they are made; A */
+	uint32_t pending;
+	int error; /* first code of the body or a child; A */
+	/* First code of a child that was not yet waited for; A */
+	int child_error;
+	uint32_t wake; /* signal: children are complete; A */
 	union {
-		struct domain *domain; /* data of the children */
-		ktrt_func kept; /* TASK_NODE that is TASK_SPOILT */
+		struct domain *domain; /* data of the children; B */
+		ktrt_func kept; /* TASK_NODE that is TASK_SPOILT; E */
 	};
-	struct access *access;
-	uint32_t nr_access;
-	int16_t node;
-	uint16_t maker; /* its worker's slot and 1; 0: not one with a core */
-	uint64_t order; /* on a node queue */
+	struct access *access; /* M */
+	uint32_t nr_access; /* M */
+	int16_t node; /* M */
+	/* Its worker's slot and 1; 0: not one with a core; M */
+	uint16_t maker;
+	uint64_t order; /* on a node queue; Q */
 	union {
-		struct ktrt_task *back; /* TASK_OUTER: one of TASK_LOANED */
-		struct ktrt_task *of; /* TASK_FOR_NODE */
-		struct ktrt_graph *graph; /* TASK_RUN */
+		struct ktrt_task *back; /* TASK_OUTER: one of TASK_LOANED; A */
+		struct ktrt_task *of; /* TASK_FOR_NODE; B */
+		struct ktrt_graph *graph; /* TASK_RUN; M */
 	};
 
-	CACHE_ALIGNED char arg_inline[ARG_INLINE];
-	struct access access_inline[ACCESS_INLINE];
+	CACHE_ALIGNED char arg_inline[ARG_INLINE]; /* M, B */
+	struct access access_inline[ACCESS_INLINE]; /* as what ->access has */
 
-	/* On a node queue: */
+	/* On a node queue; Q: */
 	union {
 		struct ktrt_task *prev; /* in the list; */
 		size_t place; /* in the heap; */
@@ -134,11 +168,12 @@ struct aim {
 /* A late signal may meet a group that is free, so @wake must not be where a
  * free record has its links. */
 struct ktrt_group {
-	CACHE_ALIGNED struct record unused;
-	uint64_t live; /* tasks, LIVE_WAITED */
-	uint32_t wake;
-	int error;
-	uint32_t cancelled;
+	CACHE_ALIGNED struct record
+		unused; /* while it is free: record_pool.h */
+	uint64_t live; /* tasks, LIVE_WAITED; A */
+	uint32_t wake; /* A */
+	int error; /* A */
+	uint32_t cancelled; /* A */
 };
 
 struct core;
@@ -149,10 +184,11 @@ struct counts {
 	uint64_t tasks, steals, parks, wakeups, replaced, surrenders;
 };
 
-/* A thread of the runtime, or an attached thread (core is NULL). */
+/* A thread of the runtime, or an attached thread (core is NULL).  All O but for what
+ * says otherwise; ->slot is constant. */
 struct worker {
 	CACHE_ALIGNED struct ktrt_task *current;
-	struct core *core;
+	struct core *core; /* W, A */
 	struct cache tasks; /* records */
 	struct cache smalls; /* epochs */
 	unsigned slot; /* in rt.workers and rt.loaded */
@@ -164,57 +200,77 @@ struct worker {
 	uint32_t nr_foreign; /* tasks of other workers that it did; */
 	uint64_t foreign_ns; /* what some of these took, and */
 	uint64_t rest_ns; /* how long it last left them to their makers */
-	uint64_t made; /* tasks, in 64s; read by others */
+	uint64_t made; /* tasks, in 64s; A */
 	bool advertised; /* its flag in the mask is set */
 	bool lone; /* attached: it makes one task and waits, as it seems; */
 	bool lent; /* a worker was woken on the CPU that it occupies; */
-	struct counts counts;
+	struct counts counts; /* A */
 	struct core *below; /* the core that it was on when last asked; */
-	const uint32_t *on_cpu; /* the kernel says there where, or NULL; */
+	const uint32_t *on_cpu; /* the kernel says there where, or NULL: A; */
 	struct ktrt_task *outer; /* what it spawns are children of; */
 	uint64_t waited; /* its ->spawned at the last wait */
-	uint32_t stalls; /* rt.stalls that it knows of */
+	uint32_t stalls; /* rt.stalls that it knows of; A */
 	uint32_t grants; /* so often it need not wait for room */
 	struct ktrt_task *blank; /* for what is done at once, or NULL */
 	bool begun_now; /* what ktrt_spawn_begin() began is such */
 
-	struct deque deque;
+	struct deque deque; /* deque.h */
 
-	CACHE_ALIGNED uint32_t wake; /* signal: go on, on ->core */
-	uint32_t *awaited; /* the signal for which it sleeps, or NULL */
-	struct worker *maker; /* in its queue is a task for this one, or NULL */
-	int cpu; /* bound to it; -1 */
-	bool leads; /* shall be, or is, the leader */
+	/* Signal: go on, on ->core.  SIGNAL_NONE only from when it is on a list
+	 * until it is woken; A */
+	CACHE_ALIGNED uint32_t wake;
+	uint32_t *awaited; /* the signal for which it sleeps, or NULL; A */
+	/* In its queue is a task for this one, or NULL; W */
+	struct worker *maker;
+	int cpu; /* bound to it; -1; W */
+	bool leads; /* shall be, or is, the leader; W */
 	bool borrows; /* its last task's maker waits for the CPU, as it seems */
-	bool listed; /* on core->parked, under the core's lock; or */
-	bool pooled; /* on rt.pool, under the pool's */
-	bool joinable;
-	struct worker *link;
-	pid_t tid;
-	struct umt *umt; /* watches it, or NULL */
-	pthread_t thread;
+	bool listed; /* on core->parked; L; or */
+	bool pooled; /* on rt.pool; P */
+	bool joinable; /* P, A */
+	struct worker *link; /* in a list; L or P, as the list is */
+	pid_t tid; /* A */
+	struct umt *umt; /* watches it, or NULL; A */
+	pthread_t thread; /* who makes it; read when it is to be joined */
 
 	struct ktrt_task records[RECORD_TASKS]; /* of the pool like others */
 };
 
 struct core {
-	CACHE_ALIGNED uint32_t lock;
-	int cpu;
-	unsigned index;
-	int node; /* index of the node queue */
-	unsigned cache; /* last-level cache; the workers' slots go by it */
-	int active; /* workers here that do not sleep by our doing */
-	struct worker *parked; /* an idle worker that last worked here */
-	uint32_t nr_suspended;
-	uint32_t arriving; /* a worker was woken and does not run yet */
-	struct worker
-		*suspended; /* went in the middle of a task; oldest first */
-	struct worker **suspended_end;
-	struct worker *leaver; /* who last left as it was overloaded, or NULL */
-	uint32_t wants_thread; /* ask of the leader */
+	CACHE_ALIGNED uint32_t lock; /* L */
+	int cpu; /* I */
+	unsigned index; /* I */
+	int node; /* index of the node queue; I */
+	unsigned cache; /* last-level cache; the workers' slots go by it; I */
+	int active; /* workers here that do not sleep by our doing; L, A */
+	struct worker *parked; /* an idle worker that last worked here; L */
+	uint32_t nr_suspended; /* L, A */
+	uint32_t arriving; /* a worker was woken and does not run yet; A */
+	/* They went in the middle of a task; oldest first; L */
+	struct worker *suspended;
+	struct worker **suspended_end; /* L */
+	/* Who last left as it was overloaded, or NULL; L */
+	struct worker *leaver;
+	uint32_t wants_thread; /* ask of the leader; A */
 };
 
-/* A NUMA node with cores. */
+static inline void core_lock(struct core *core)
+{
+	lock_take(&core->lock, RANK_CORE);
+}
+
+static inline void core_unlock(struct core *core)
+{
+	lock_drop(&core->lock, RANK_CORE);
+}
+
+static inline void core_assert_locked(const struct core *core)
+{
+	rt_assert_locked(RANK_CORE);
+	rank_assert(at_peek(&core->lock) != LOCK_FREE);
+}
+
+/* A NUMA node with cores; I. */
 struct node {
 	int id; /* as the kernel numbers it */
 	unsigned first_cache, end_cache;
@@ -224,6 +280,7 @@ struct node {
 #define FUNCS_KNOWN 64
 
 struct runtime {
+	/* I, down to the slots. */
 	struct ktrt_options options;
 	unsigned nr_cores, nr_caches, nr_nodes;
 	struct node *nodes;
@@ -235,66 +292,87 @@ struct runtime {
 	unsigned nr_slots; /* room in workers and loaded, */
 	unsigned slots_per_cache; /* of these */
 
-	/* Cores that are idle, and workers that look for tasks (high half). */
+	/* Cores that are idle, and workers that look for tasks (high half); A */
 	CACHE_ALIGNED uint64_t idlers;
-	uint32_t leader_sleeps;
+	uint32_t leader_sleeps; /* C, A */
 
 	/* What is read at each step and hardly ever written. */
-	CACHE_ALIGNED uint32_t stop;
-	uint32_t runs;
-	uint32_t generation; /* changes in the child of a fork */
-	uint32_t starts; /* of a runtime in this process */
+	CACHE_ALIGNED uint32_t stop; /* G, A */
+	/* Three that outlive a runtime, and that anybody may read at any time. */
+	uint32_t runs; /* G, A */
+	uint32_t generation; /* changes in the child of a fork; A */
+	uint32_t starts; /* of a runtime in this process; G, A */
+	/* Groups that were cancelled, ever; 1 more: ->trace; A */
+	uint32_t cancels;
+	uint32_t failures; /* did a task fail, ever?  A */
+	struct trace *trace; /* what is written down, or NULL: see trace.h; I */
+	struct core *cores; /* I */
+	struct node_queue *node_queues; /* one a node; I */
+	/* By slot; I; each NULL, or published under P with release */
+	struct worker **workers;
+	/* Queues that may have tasks, by slot; I; each O, A */
+	union mask_line *loaded;
+	/* Cores that nobody works on, by index; I; each L, A */
+	union mask_line *idle;
+	/* NULL: none, or none yet.  By the thread that opens it, once; whoever finds
+	 * ->counts or ->has_umt set may read it */
+	struct umt *umt;
+	/* The same: workers belong to it; or it rests: NULL.  By the thread that
+	 * opens or wakes it, and between these by C; A */
+	struct umt *watching;
+	const struct umt_core
+		*counts; /* of UMT, or NULL; by rt_counts(); as ->watching */
+
+	CACHE_ALIGNED uint64_t funcs[FUNCS_KNOWN]; /* see func_kind(); A */
+
+	CACHE_ALIGNED uint32_t attached; /* G, A */
+	uint32_t nr_threads; /* A */
+	uint32_t ending; /* threads that ended in a task and tidy up; A */
+	/* Nothing was begun for some time, though ready; C, A */
+	uint32_t stalls;
+	uint32_t in_vain; /* of these, the last that nobody could end; C, A */
+	uint64_t events; /* external ones that are outstanding; A */
 	uint32_t
-		cancels; /* groups that were cancelled, ever; 1 more: ->trace */
-	uint32_t failures; /* did a task fail, ever? */
-	struct trace *trace; /* what is written down, or NULL: see trace.h */
-	struct core *cores;
-	struct node_queue *node_queues; /* one a node */
-	struct worker **workers; /* by slot; NULL; published with release */
-	union mask_line *loaded; /* queues that may have tasks, by slot */
-	union mask_line *idle; /* cores that nobody works on, by index */
-	struct umt *umt; /* NULL: none, or none yet */
-	struct umt *
-		watching; /* the same: workers belong to it; or it rests: NULL */
-	const struct umt_core *counts; /* of UMT, or NULL; by rt_counts() */
-
-	CACHE_ALIGNED uint64_t funcs[FUNCS_KNOWN]; /* see func_kind() */
-
-	CACHE_ALIGNED uint32_t attached;
-	uint32_t nr_threads;
-	uint32_t ending; /* threads that ended in a task and tidy up */
-	uint32_t stalls; /* nothing was begun for some time, though ready; */
-	uint32_t in_vain; /* of these, the last that nobody could end */
-	uint64_t events; /* external ones that are outstanding */
-	uint32_t idle_hint; /* where the last search for an idle core ended */
+		idle_hint; /* where the last search for an idle core ended; A */
 
 	/* Workers that no core needs. */
-	CACHE_ALIGNED pthread_mutex_t pool_lock;
-	struct worker *pool;
-	struct worker *retired; /* records without a thread */
+	CACHE_ALIGNED pthread_mutex_t pool_lock; /* P */
+	struct worker *pool; /* P */
+	struct worker *retired; /* records without a thread; P */
 
-	struct pool tasks, smalls, groups;
+	struct pool tasks, smalls, groups; /* record_pool.h */
 
-	struct umt_load *load; /* a thread that opens UMT, or NULL */
-	uint32_t loading;
-	uint32_t has_umt; /* UMT counts, or rests */
-	uint32_t resting; /* UMT watches nobody, as all workers sleep */
-	bool never_rests;
-	uint64_t rest_after_ns;
-	pthread_mutex_t load_lock; /* of ->load */
-	pthread_t leader;
-	int leader_fd; /* an eventfd to wake it */
-	uint32_t leading; /* threads that lead: 1, or none for a moment */
-	uint64_t samples, overloaded, replaced;
+	/* A thread that opens UMT, or NULL; I, then D */
+	struct umt_load *load;
+	uint32_t loading; /* who makes that thread, then it; A */
+	uint32_t has_umt; /* UMT counts, or rests; as ->watching; A */
+	uint32_t
+		resting; /* UMT watches nobody, as all workers sleep; the same */
+	bool never_rests; /* C, A */
+	uint64_t rest_after_ns; /* I, A: tests change it */
+	pthread_mutex_t load_lock; /* D */
+	pthread_t leader; /* I */
+	int leader_fd; /* an eventfd to wake it; G, A: UMT's thread may be there first */
+	uint32_t
+		leading; /* threads that lead: 1, or for a moment none, or 2; A */
+	uint64_t samples, overloaded; /* C, A */
+	uint64_t replaced; /* A */
 };
 
 extern struct runtime rt;
 extern __thread struct worker *self_worker
 	__attribute__((tls_model("initial-exec")));
 
+/* @w is the calling thread, if that is one; while it begins or ends it is none. */
+static inline void worker_assert_own(const struct worker *w)
+{
+	rank_assert(!w || !self_worker || self_worker == w);
+}
+
 /* ---- start.c ---- */
 
-/* false until started, and in the child of a fork */
+/* false until started, and in the child of a fork.  Who is no thread of the runtime
+ * may not believe what else it finds in rt. */
 static inline bool rt_runs(void)
 {
 	return at_peek(&rt.runs);
@@ -605,6 +683,18 @@ static inline void rouse_leader(void)
 }
 /* Lead until a core wants the leader as a worker (@w), or rt.stop. */
 void leader_lead(struct worker *w);
+
+#ifdef RANK_ASSERTS
+extern __thread bool leads_now;
+#endif
+
+/* The calling thread is the C of the legend. */
+static inline void leader_assert(void)
+{
+#ifdef RANK_ASSERTS
+	rank_assert(leads_now);
+#endif
+}
 
 /* ---- umt_load.c ---- */
 

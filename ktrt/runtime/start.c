@@ -2,6 +2,9 @@
 /*
  * The one runtime of the process: starting and ending it, attaching threads,
  * what a fork leaves of it, and what it tells about itself.
+ *
+ * Locking: rt.h; runtime_lock is its G.  While there is a worker or an attached thread
+ * the runtime does not end; so these look at it without the lock, and others with it.
  */
 #include <errno.h>
 #include <linux/rseq.h>
@@ -219,6 +222,7 @@ static int attach_thread(void)
 	struct worker *w =
 		at_load(&rt.attached) < most_attached() ? worker_new(0) : NULL;
 
+	rt_assert_locked(RANK_START);
 	if (!w)
 		return -EAGAIN;
 	w->outer = task_new(w, NULL, NULL);
@@ -239,6 +243,7 @@ static int attach_thread(void)
 
 static void detach_worker(struct worker *w)
 {
+	rt_assert_locked(RANK_START);
 	self_worker = NULL;
 	if (w->outer->domain)
 		deps_close(w, w->outer);
@@ -256,6 +261,7 @@ static void clear_runtime(void)
 	const size_t kept = offsetof(struct runtime, runs);
 	const size_t behind = offsetof(struct runtime, cancels);
 
+	rt_assert_locked(RANK_START);
 	memset(&rt, 0, kept);
 	memset((char *)&rt + behind, 0, sizeof(rt) - behind);
 }
@@ -316,7 +322,7 @@ int ktrt_start(const struct ktrt_options *options)
 		return -EINVAL;
 	pthread_once(&forks_once, prepare_forks);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	pthread_mutex_lock(&runtime_lock);
+	mutex_take(&runtime_lock, RANK_START);
 	error = -EBUSY;
 	if (!rt_runs()) {
 		error = begin_runtime(&own);
@@ -325,7 +331,7 @@ int ktrt_start(const struct ktrt_options *options)
 		if (!error && (error = attach_thread()))
 			end_runtime();
 	}
-	pthread_mutex_unlock(&runtime_lock);
+	mutex_drop(&runtime_lock, RANK_START);
 	pthread_setcancelstate(cancel_state, NULL);
 	return error;
 }
@@ -334,10 +340,10 @@ int ktrt_attach(void)
 {
 	int error = -ESRCH;
 
-	pthread_mutex_lock(&runtime_lock);
+	mutex_take(&runtime_lock, RANK_START);
 	if (rt_runs())
 		error = self_worker ? -EEXIST : attach_thread();
-	pthread_mutex_unlock(&runtime_lock);
+	mutex_drop(&runtime_lock, RANK_START);
 	return error;
 }
 
@@ -349,9 +355,9 @@ int ktrt_detach(void)
 	if (!rt_runs() || !w || w->current != w->outer)
 		return -ESRCH;
 	error = task_wait(w, w->outer);
-	pthread_mutex_lock(&runtime_lock);
+	mutex_take(&runtime_lock, RANK_START);
 	detach_worker(w);
-	pthread_mutex_unlock(&runtime_lock);
+	mutex_drop(&runtime_lock, RANK_START);
 	return error;
 }
 
@@ -366,7 +372,7 @@ int ktrt_stop(void)
 		return -EBUSY;
 	error = task_wait(w, w->outer);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	pthread_mutex_lock(&runtime_lock);
+	mutex_take(&runtime_lock, RANK_START);
 	if (at_load(&rt.attached) > 1) {
 		/* For the next who waits. */
 		error_keep(&w->outer->child_error, error);
@@ -375,7 +381,7 @@ int ktrt_stop(void)
 		detach_worker(w);
 		end_runtime();
 	}
-	pthread_mutex_unlock(&runtime_lock);
+	mutex_drop(&runtime_lock, RANK_START);
 	pthread_setcancelstate(cancel_state, NULL);
 	return error;
 }
@@ -399,14 +405,14 @@ static void add_counts(struct ktrt_info *info, const struct counts *counts)
 static bool hold_runtime(void)
 {
 	if (!self_worker)
-		pthread_mutex_lock(&runtime_lock);
+		mutex_take(&runtime_lock, RANK_START);
 	return rt_runs();
 }
 
 static void let_go(void)
 {
 	if (!self_worker)
-		pthread_mutex_unlock(&runtime_lock);
+		mutex_drop(&runtime_lock, RANK_START);
 }
 
 static void fill_info(struct ktrt_info *info)

@@ -6,6 +6,8 @@
  *
  * A record is used again once its task is complete; a parent's outlives its
  * children.  Codes go up: what nobody waited for is the parent's code.
+ *
+ * Locking: rt.h; M, B and E are in here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,6 +53,7 @@ WAKE_PATH struct ktrt_task *task_new(struct worker *w, ktrt_func func,
 	bool loaned = parent && unlikely(parent->flags & TASK_OUTER);
 	struct ktrt_task *task = loaned ? take_back(parent) : NULL;
 
+	worker_assert_own(w);
 	if (!task)
 		task = pool_get(&rt.tasks, &w->tasks);
 	if (unlikely(!task))
@@ -63,6 +66,7 @@ WAKE_PATH struct ktrt_task *task_new(struct worker *w, ktrt_func func,
 
 void task_free(struct worker *w, struct ktrt_task *task)
 {
+	worker_assert_own(w);
 	if (unlikely(task->flags & TASK_ARG_ALLOCATED))
 		free(task->arg);
 	if (unlikely(task->flags & TASK_ACCESS_ALLOCATED))
@@ -100,6 +104,7 @@ WAKE_PATH void task_ready(struct worker *w, struct ktrt_task *task)
 {
 	bool queued;
 
+	worker_assert_own(w);
 	if (unlikely(!w || task->flags & TASK_NODE_QUEUE)) {
 		queued = node_queue_put(node_queue_of(w, task), task);
 		/* Nobody is here to do it at once; that needs no memory. */
@@ -122,8 +127,10 @@ WAKE_PATH void task_ready(struct worker *w, struct ktrt_task *task)
 		sched_notify(w);
 }
 
+/* By the body of the parent. */
 static inline void child_made(struct worker *w, struct ktrt_task *parent)
 {
+	rank_assert(w == self_worker && parent == w->current);
 	if (unlikely(!(++parent->spawned % ROOM_LOOKS)))
 		room_make(w, parent);
 }

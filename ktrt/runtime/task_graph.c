@@ -15,6 +15,8 @@
  * Owns nodes and runs; edges are found by graph_edges.c.  Records are of the runtime's
  * pool, as thieves may look at one that is gone, so they end with the runtime;
  * everything else is freed with the graph.
+ *
+ * Locking: task_graph.h.
  */
 #include <errno.h>
 #include <limits.h>
@@ -365,7 +367,7 @@ static void mend_nodes(struct ktrt_graph *graph)
 {
 	if (likely(!at_load(&graph->spoilt)))
 		return;
-	graph->spoilt = 0;
+	at_store(&graph->spoilt, 0);
 	for (size_t i = 0; i < graph->nr; i++) {
 		struct ktrt_task *node = graph->nodes[i];
 

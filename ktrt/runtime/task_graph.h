@@ -2,13 +2,23 @@
 /*
  * What a graph is, for task_graph.c, which runs it, and graph_edges.c, which
  * finds out what waits for what.
+ *
+ * Locking: there is no lock.  A graph is that of one thread at a time, as
+ * ktrt_graph_run(3) says; while it runs who takes part may write:
+ *
+ *	I: constant
+ *	S: the thread that makes, settles, or runs it, and not while nodes are done
+ *	A: any worker: by atomic operations
+ *
+ * Of a node (rt.h) what is not A is S, but that who spoils it, before it is ready,
+ * changes its function.
  */
 #ifndef RUNTIME_TASK_GRAPH_H
 #define RUNTIME_TASK_GRAPH_H
 
 #include "rt.h"
 
-/* A datum that nodes use: the last writer, and who has read it since. */
+/* A datum that nodes use: the last writer, and who has read it since; S */
 struct datum {
 	const void *addr;
 	bool used;
@@ -30,21 +40,21 @@ struct edge {
 };
 
 struct ktrt_graph {
-	uint32_t busy; /* it runs */
-	uint32_t starts; /* rt.starts when it was made */
-	int error; /* memory was too short for an edge */
-	bool settled; /* the nodes know of the edges */
-	struct ktrt_task *run;
-	struct ktrt_task **nodes, **roots;
-	size_t nr, room, nr_roots, nr_sinks;
-	struct edge *edges;
-	size_t nr_edges, room_edges;
-	struct ktrt_task **after; /* of all nodes */
-	uint8_t *kinds; /* of these edges */
-	uint32_t spoilt; /* a node was, in this run */
-	struct datum *data;
-	size_t nr_data, capacity; /* a power of two, or 0 */
-	struct block *blocks;
+	uint32_t busy; /* it runs; A */
+	uint32_t starts; /* rt.starts when it was made; I */
+	int error; /* memory was too short for an edge; S */
+	bool settled; /* the nodes know of the edges; S */
+	struct ktrt_task *run; /* I */
+	struct ktrt_task **nodes, **roots; /* S */
+	size_t nr, room, nr_roots, nr_sinks; /* S */
+	struct edge *edges; /* S */
+	size_t nr_edges, room_edges; /* S */
+	struct ktrt_task **after; /* of all nodes; S */
+	uint8_t *kinds; /* of these edges; S */
+	uint32_t spoilt; /* a node was, in this run; A */
+	struct datum *data; /* S */
+	size_t nr_data, capacity; /* a power of two, or 0; S */
+	struct block *blocks; /* S */
 };
 
 #define NO_NODE UINT32_MAX

@@ -14,6 +14,12 @@
  * Owns what a loop's parts share; each part holds it.  Behaves badly with
  * indices of which few take nearly all the time and stand together: they are
  * halved only between chunks.
+ *
+ * Locking: there is no lock.
+ *
+ *	I: set before the first part begins, constant from then on
+ *	O: who does the part, or is about to leave half of it
+ *	A: whoever does a part: by atomic operations
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,27 +30,27 @@
 #define CHUNK_NS 20000
 
 struct part {
-	struct loop *loop;
-	size_t first, end;
-	void *value; /* of a reduction */
+	struct loop *loop; /* I */
+	size_t first, end; /* O */
+	void *value; /* of a reduction; O; then who combines it */
 };
 
 struct loop {
-	struct part whole;
-	bool begun;
-	ktrt_range_func func;
-	ktrt_reduce_func reduce; /* in place of @func */
-	ktrt_combine_func combine;
-	void *arg;
-	size_t grain; /* indices a chunk, as found so far */
-	bool measures; /* else @grain is the caller's */
-	uint32_t stopped; /* a part failed */
-	uint32_t parts;
-	size_t bytes; /* of a value */
-	_Alignas(16) char neutral[];
+	struct part whole; /* I; then O */
+	bool begun; /* the first part's; read when the loop has ended */
+	ktrt_range_func func; /* I */
+	ktrt_reduce_func reduce; /* in place of @func; I */
+	ktrt_combine_func combine; /* I */
+	void *arg; /* I */
+	size_t grain; /* indices a chunk, as found so far; A */
+	bool measures; /* else @grain is the caller's; I */
+	uint32_t stopped; /* a part failed; A */
+	uint32_t parts; /* A */
+	size_t bytes; /* of a value; I */
+	_Alignas(16) char neutral[]; /* I */
 };
 
-/* What a part left to others, the nearest first. */
+/* What a part left to others, the nearest first; O */
 struct later {
 	struct later *next;
 	_Alignas(16) char value[];

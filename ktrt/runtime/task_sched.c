@@ -10,6 +10,8 @@
  * At most a few workers look at a time: whoever finds something and was the
  * last one to look wakes the next if there is more.  Does not own sleeping and
  * waking (park.c).
+ *
+ * Locking: rt.h.  What is pushed to or popped from a worker's queue is so by O.
  */
 #include <errno.h>
 #include <limits.h>
@@ -212,8 +214,10 @@ void sched_plenty(struct worker *w)
 
 static struct ktrt_task *pop_task(struct worker *w)
 {
-	struct ktrt_task *task = deque_pop(&w->deque);
+	struct ktrt_task *task;
 
+	worker_assert_own(w);
+	task = deque_pop(&w->deque);
 	if (likely(task)) {
 		taken_from(w);
 	} else if (w->advertised) {

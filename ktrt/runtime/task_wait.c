@@ -63,6 +63,7 @@ static struct ktrt_task *take_or_search(struct worker *w,
 
 WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 {
+	rank_assert(w == self_worker && task == w->current);
 	while (task_outstanding(task)) {
 		/* An attached thread has no core to work on. */
 		struct ktrt_task *below =

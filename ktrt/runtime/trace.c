@@ -9,6 +9,13 @@
  *
  * Behaves badly with very many tasks: it keeps 16 million events, then counts
  * what it leaves out.
+ *
+ * Locking: there is no lock.
+ *
+ *	I: set before there are threads, constant until they have ended
+ *	O: the worker, or attached thread, of that slot; of the last log the leader;
+ *	   when all have ended who stops the runtime
+ *	A: any thread: by atomic operations
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,6 +28,7 @@
 #define EVENTS_MAX (16u << 20)
 #define PATH_ROOM 4096
 
+/* O */
 struct chunk {
 	struct chunk *next;
 	unsigned nr;
@@ -28,14 +36,14 @@ struct chunk {
 };
 
 struct log {
-	CACHE_ALIGNED struct chunk *first;
-	struct chunk *last;
+	CACHE_ALIGNED struct chunk *first; /* O */
+	struct chunk *last; /* O */
 };
 
 struct trace {
-	char json[PATH_ROOM], dot[PATH_ROOM]; /* "": none */
-	unsigned nr_logs; /* one a slot, and the leader's */
-	uint64_t nr_events, lost;
+	char json[PATH_ROOM], dot[PATH_ROOM]; /* "": none; I */
+	unsigned nr_logs; /* one a slot, and the leader's; I */
+	uint64_t nr_events, lost; /* A */
 	struct log logs[];
 };
 
@@ -59,6 +67,18 @@ static struct chunk *add_chunk(struct log *log)
 	return chunk;
 }
 
+/* Of the leader's events, which are of no worker's slot. */
+#define LEADER UINT32_MAX
+
+/* The log is the calling thread's own. */
+static void assert_own_log(unsigned thread)
+{
+	if (thread == LEADER)
+		leader_assert();
+	else
+		rank_assert(self_worker->slot == thread);
+}
+
 static void log_event(unsigned thread, struct trace_event event)
 {
 	struct trace *trace = rt.trace;
@@ -67,6 +87,7 @@ static void log_event(unsigned thread, struct trace_event event)
 							 : trace->nr_logs - 1];
 	struct chunk *chunk = log->last;
 
+	assert_own_log(thread);
 	if (!chunk || chunk->nr == CHUNK_EVENTS)
 		chunk = add_chunk(log);
 	if (!chunk) {
@@ -201,10 +222,10 @@ void trace_umt(const struct umt_event *event)
 
 	if (event->kind != UMT_BLOCK && event->kind != UMT_RUN)
 		return;
-	log_event(UINT32_MAX, (struct trace_event){ .ns = event->time_ns,
-						    .a = event->tid,
-						    .kind = kind,
-						    .small = event->reason });
+	log_event(LEADER, (struct trace_event){ .ns = event->time_ns,
+						.a = event->tid,
+						.kind = kind,
+						.small = event->reason });
 }
 
 /* ---- starting and ending ---- */

@@ -11,6 +11,9 @@
  *
  * Owns the lists of who waits.  Does not own epochs (dependences.c).
  *
+ * Locking: dependences.h.  A task that waits is on one list, and its others' turn
+ * comes later: who takes it off that list has the task.
+ *
  * Behaves badly with tasks that need many data: those that they have already wait
  * with them.
  */
@@ -49,7 +52,7 @@ static bool take_turn(struct access *access)
 	struct turns *turns = &access->epoch->turns;
 	bool free;
 
-	lock_take(&turns->lock);
+	lock_take(&turns->lock, RANK_INNER);
 	free = !turns->taken;
 	turns->taken = true;
 	if (!free) {
@@ -57,7 +60,7 @@ static bool take_turn(struct access *access)
 		*turns->end = access;
 		turns->end = &access->next;
 	}
-	lock_drop(&turns->lock);
+	lock_drop(&turns->lock, RANK_INNER);
 	return free;
 }
 
@@ -66,7 +69,7 @@ static struct access *give_turn(struct turns *turns)
 {
 	struct access *next;
 
-	lock_take(&turns->lock);
+	lock_take(&turns->lock, RANK_INNER);
 	next = turns->first;
 	if (next) {
 		turns->first = next->next;
@@ -74,7 +77,7 @@ static struct access *give_turn(struct turns *turns)
 			turns->end = &turns->first;
 	}
 	turns->taken = next;
-	lock_drop(&turns->lock);
+	lock_drop(&turns->lock, RANK_INNER);
 	return next;
 }
 

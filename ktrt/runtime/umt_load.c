@@ -20,6 +20,20 @@
  * go without UMT for so long.  A fork() waits until it is open.  A program that
  * closes descriptors that are not its own meanwhile may close those that are being
  * opened: it starts with KTRT_UMT_FIRST.
+ *
+ * Locking: rt.h.  One thread at a time changes what rt has of UMT: who starts the
+ * runtime, if UMT comes first; else the thread that opens or wakes UMT, while
+ * rt.loading; and the leader while not.  It is written in an order in which others
+ * never find rt.counts without rt.umt, nor UMT unnamed between the two:
+ *
+ *	use_umt()	umt, watching, counts, has_umt; then resting and loading go
+ *	umt_rest()	resting; then watching and counts go; has_umt stays
+ *
+ * Of struct umt_load:
+ *
+ *	I: before the thread is made
+ *	A: any thread: by atomic operations
+ *	D: rt.load_lock, or who starts the runtime
  */
 #include <errno.h>
 #include <signal.h>
@@ -87,9 +101,9 @@ static int open_umt(struct umt **umt, bool traces)
 enum { LOAD_BEGUN, LOAD_DONE, LOAD_ABANDONED };
 
 struct umt_load {
-	uint32_t state;
-	bool traces;
-	pthread_t thread;
+	uint32_t state; /* A */
+	bool traces; /* I */
+	pthread_t thread; /* D */
 };
 
 /* Who ends the runtime waits for this. */
@@ -137,6 +151,7 @@ static bool start_loader(bool again)
 	sigset_t all, before;
 	bool started;
 
+	rt_assert_locked(again ? RANK_LOAD : RANK_START);
 	if (!load)
 		return false;
 	load->traces = rt.trace;
@@ -175,10 +190,10 @@ void umt_load_stop(void)
 	pthread_t thread;
 
 	/* The leader starts no other, as rt.stop is set. */
-	pthread_mutex_lock(&rt.load_lock);
+	mutex_take(&rt.load_lock, RANK_LOAD);
 	load = rt.load;
 	rt.load = NULL;
-	pthread_mutex_unlock(&rt.load_lock);
+	mutex_drop(&rt.load_lock, RANK_LOAD);
 	if (!load)
 		return;
 	thread = load->thread;
@@ -201,17 +216,17 @@ static bool all_sleep(const struct umt_core *counts)
 	for (unsigned i = 0; i < rt.nr_cores && sleep; i++) {
 		struct core *core = &rt.cores[i];
 
-		lock_take(&core->lock);
+		core_lock(core);
 		sleep = !core->active && !core->suspended &&
 			umt_ready(counts, core->cpu) <= 0;
-		lock_drop(&core->lock);
+		core_unlock(core);
 	}
 	return sleep;
 }
 
 static void wake_umt(void)
 {
-	pthread_mutex_lock(&rt.load_lock);
+	mutex_take(&rt.load_lock, RANK_LOAD);
 	if (!at_load(&rt.stop)) {
 		/* It has ended, or is about to. */
 		if (rt.load) {
@@ -221,7 +236,7 @@ static void wake_umt(void)
 		}
 		start_loader(true);
 	}
-	pthread_mutex_unlock(&rt.load_lock);
+	mutex_drop(&rt.load_lock, RANK_LOAD);
 }
 
 /*
@@ -233,6 +248,7 @@ bool umt_rest(void)
 	const struct umt_core *counts = rt_counts();
 	int error;
 
+	leader_assert();
 	if (!counts || at_peek(&rt.never_rests) || rt.trace ||
 	    at_load(&rt.loading) || !all_sleep(counts))
 		return false;
@@ -248,6 +264,7 @@ bool umt_rest(void)
 
 void umt_rest_ends(void)
 {
+	leader_assert();
 	if (at_load(&rt.resting) && !at_load(&rt.loading))
 		wake_umt();
 }

@@ -2,6 +2,8 @@
 /*
  * Whom a task wakes: a worker of a core that is idle.  Does not own what is
  * known of cores, nor putting workers there (park.c).
+ *
+ * Locking: rt.h; here no lock is held.
  */
 #include "rt.h"
 

@@ -3,6 +3,9 @@
  * Threads of the runtime and their records.  A record keeps its slot and is
  * freed only when the runtime ends, as thieves may look at it.  Does not own
  * what workers do (task_sched.c) nor where (park.c).
+ *
+ * Locking: rt.h.  A record is the maker's from worker_new() until its thread has
+ * begun, then that thread's, and from worker_retire() on the next maker's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +19,10 @@
 #include "trace.h"
 
 __thread struct worker *self_worker __attribute__((tls_model("initial-exec")));
+
+#ifdef RANK_ASSERTS
+__thread unsigned rt_locks;
+#endif
 
 /* ---- records ---- */
 
@@ -58,12 +65,12 @@ static long free_slot(unsigned cache)
 	return -1;
 }
 
-/* Under the pool's lock. */
 static struct worker *find_record(unsigned cache)
 {
 	struct worker *w = rt.retired;
 	long slot;
 
+	rt_assert_locked(RANK_POOL);
 	if (w) {
 		rt.retired = w->link;
 		return w;
@@ -79,9 +86,9 @@ struct worker *worker_new(unsigned cache)
 {
 	struct worker *w;
 
-	pthread_mutex_lock(&rt.pool_lock);
+	mutex_take(&rt.pool_lock, RANK_POOL);
 	w = find_record(cache);
-	pthread_mutex_unlock(&rt.pool_lock);
+	mutex_drop(&rt.pool_lock, RANK_POOL);
 	if (!w)
 		return NULL;
 	w->current = NULL;
@@ -123,10 +130,10 @@ void worker_retire(struct worker *w)
 	cache_drain(&rt.tasks, &w->tasks);
 	cache_drain(&rt.smalls, &w->smalls);
 	at_poke(&w->core, NULL);
-	pthread_mutex_lock(&rt.pool_lock);
+	mutex_take(&rt.pool_lock, RANK_POOL);
 	w->link = rt.retired;
 	rt.retired = w;
-	pthread_mutex_unlock(&rt.pool_lock);
+	mutex_drop(&rt.pool_lock, RANK_POOL);
 }
 
 /* ---- threads ---- */
@@ -181,14 +188,14 @@ static bool leaves_by_itself(struct worker *w)
 {
 	bool leaves;
 
-	pthread_mutex_lock(&rt.pool_lock);
+	mutex_take(&rt.pool_lock, RANK_POOL);
 	leaves = !at_load(&rt.stop);
 	if (leaves) {
 		at_add(&rt.ending, 1);
 		at_store(&w->joinable, false);
 		pthread_detach(pthread_self());
 	}
-	pthread_mutex_unlock(&rt.pool_lock);
+	mutex_drop(&rt.pool_lock, RANK_POOL);
 	return leaves;
 }
 
@@ -300,8 +307,8 @@ int worker_start(struct core *core)
 /* Whoever leaves by itself has said so, as rt.stop is set: see there. */
 void worker_join_all(void)
 {
-	pthread_mutex_lock(&rt.pool_lock);
-	pthread_mutex_unlock(&rt.pool_lock);
+	mutex_take(&rt.pool_lock, RANK_POOL);
+	mutex_drop(&rt.pool_lock, RANK_POOL);
 	for (unsigned i = 0; i < rt.nr_slots; i++) {
 		struct worker *w = rt.workers[i];
 
