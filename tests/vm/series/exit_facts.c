@@ -210,18 +210,11 @@ static void run_out_of_memory(void)
 	fact_number(rmdir(GROUP_DIR "/full"), "out of memory: group removed");
 }
 
-static void get_helped(void)
+static void live_once(void)
 {
 	const struct life life = { &memory_kinds[0], &endings[0] };
-	double until = seconds_now() + 60;
-	long before = helpers_worked();
 
-	if (before < 0 || option("alone", 0))
-		return;
-	do {
-		tell_life(&life, false);
-	} while (helpers_worked() == before && seconds_now() < until);
-	check(helpers_worked() > before, "helpers free what a process had");
+	tell_life(&life, false);
 }
 
 void tell_exit_facts(void)
@@ -230,6 +223,6 @@ void tell_exit_facts(void)
 	tell_lives();
 	release_with_others();
 	run_out_of_memory();
-	get_helped();
+	check_helped(NULL, live_once, "helpers free what a process had");
 	pool_set(&pool_2m, 0);
 }

@@ -103,6 +103,16 @@ double seconds_now(void);
 /* helpers_worked - of all jobs so far; -1 on a kernel that has no ktask */
 long helpers_worked(void);
 
+/*
+ * check_helped - a verdict: helpers work in a job of @work
+ * @prepare: what comes before it and may be helped as well, or NULL
+ *
+ * Both are repeated for a minute: the only helper may be on its way from the job
+ * before, and the guest's CPUs get the host's when they can.  Nothing is said of a
+ * kernel that has no helpers.
+ */
+void check_helped(void (*prepare)(void), void (*work)(void), const char *name);
+
 void tell_boot_facts(void);
 void tell_pool_facts(void);
 void tell_file_facts(void);

@@ -214,6 +214,22 @@ long helpers_worked(void)
 	return number_in("/sys/kernel/debug/ktask/stats", "helpers_worked ");
 }
 
+void check_helped(void (*prepare)(void), void (*work)(void), const char *name)
+{
+	double until = seconds_now() + 60;
+	long before = helpers_worked();
+
+	if (before < 0 || option("alone", 0))
+		return;
+	do {
+		if (prepare)
+			prepare();
+		before = helpers_worked();
+		work();
+	} while (helpers_worked() == before && seconds_now() < until);
+	check(helpers_worked() > before, "%s", name);
+}
+
 /* ---- the guest ---- */
 
 static void mount_all(void)

@@ -145,36 +145,14 @@ static void resize_beyond_memory(void)
 	check(pool_set(&pool_2m, 0) == 0, "and gives them back");
 }
 
-/* The only helper may be on its way from the job before, and the guest's CPUs get
- * the host's when they can. */
-static void get_helped(void)
+static void empty_pool(void)
 {
-	double until = seconds_now() + 60;
-	long before = helpers_worked();
-
-	if (before < 0 || option("alone", 0))
-		return;
-	do {
-		pool_set(&pool_2m, 0);
-		pool_set(&pool_2m, POOL_PAGES);
-	} while (helpers_worked() == before && seconds_now() < until);
-	check(helpers_worked() > before, "helpers grow the pool");
 	pool_set(&pool_2m, 0);
 }
 
-static void get_helped_shrinking(void)
+static void fill_pool(void)
 {
-	double until = seconds_now() + 60;
-	long before;
-
-	if (helpers_worked() < 0 || option("alone", 0))
-		return;
-	do {
-		pool_set(&pool_2m, POOL_PAGES);
-		before = helpers_worked();
-		pool_set(&pool_2m, 0);
-	} while (helpers_worked() == before && seconds_now() < until);
-	check(helpers_worked() > before, "helpers shrink the pool");
+	pool_set(&pool_2m, POOL_PAGES);
 }
 
 void tell_pool_facts(void)
@@ -188,6 +166,6 @@ void tell_pool_facts(void)
 	pool_set(&pool_2m, 0);
 	resize_among_signals();
 	resize_beyond_memory();
-	get_helped();
-	get_helped_shrinking();
+	check_helped(empty_pool, fill_pool, "helpers grow the pool");
+	check_helped(fill_pool, empty_pool, "helpers shrink the pool");
 }

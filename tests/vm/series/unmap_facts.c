@@ -219,15 +219,19 @@ static void unmap_what_parent_has(void)
 
 /* ---- in the middle ---- */
 
+static void unmap_once(void)
+{
+	char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
+
+	populate(addr, LEN);
+	munmap(addr, LEN);
+}
+
 static void unmap_until_killed(void *arg)
 {
 	(void)arg;
-	for (;;) {
-		char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
-
-		populate(addr, LEN);
-		munmap(addr, LEN);
-	}
+	for (;;)
+		unmap_once();
 }
 
 static void kill_in_the_middle(void)
@@ -247,22 +251,6 @@ static void kill_in_the_middle(void)
 	tell_use_since(&before, "munmap", "killed in the middle");
 }
 
-static void get_helped(void)
-{
-	double until = seconds_now() + 60;
-	long before = helpers_worked();
-
-	if (before < 0 || option("alone", 0))
-		return;
-	do {
-		char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
-
-		populate(addr, LEN);
-		munmap(addr, LEN);
-	} while (helpers_worked() == before && seconds_now() < until);
-	check(helpers_worked() > before, "helpers unmap memory");
-}
-
 void tell_unmap_facts(void)
 {
 	pool_set(&pool_2m, 20);
@@ -276,6 +264,6 @@ void tell_unmap_facts(void)
 	fact_number(run_child(unmap_under_readers, NULL), "readers: child");
 	unmap_what_parent_has();
 	kill_in_the_middle();
-	get_helped();
+	check_helped(NULL, unmap_once, "helpers unmap memory");
 	pool_set(&pool_2m, 0);
 }

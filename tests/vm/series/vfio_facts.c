@@ -275,39 +275,37 @@ static void kill_in_the_middle(void)
 	tell_charges("killed in the middle");
 }
 
-static void get_helped(void)
+/* ---- helpers ---- */
+
+static char *helped_memory;
+
+static void renew_memory(void)
 {
-	double until = seconds_now() + 60;
-	long before = helpers_worked();
-
-	if (before < 0)
-		return;
-	do {
-		char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
-
-		map_for_device(addr, LEN, 0);
-		unmap_for_device(LEN, 0);
-		munmap(addr, LEN);
-	} while (helpers_worked() == before && seconds_now() < until);
-	check(helpers_worked() > before, "helpers pin memory for a device");
+	unmap_for_device(LEN, GIB - LEN / 2);
+	if (helped_memory)
+		munmap(helped_memory, LEN);
+	helped_memory = map_memory(LEN, MADV_NOHUGEPAGE);
 }
 
-static void get_helped_unmapping(void)
+static void map_helped_memory(void)
 {
-	char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
-	double until = seconds_now() + 60;
-	long before;
+	map_for_device(helped_memory, LEN, GIB - LEN / 2);
+}
 
-	if (helpers_worked() < 0)
-		return;
-	populate(addr, LEN);
-	do {
-		map_for_device(addr, LEN, GIB - LEN / 2);
-		before = helpers_worked();
-		unmap_for_device(LEN, GIB - LEN / 2);
-	} while (helpers_worked() == before && seconds_now() < until);
-	check(helpers_worked() > before, "helpers unpin memory of a device");
-	munmap(addr, LEN);
+static void unmap_helped_memory(void)
+{
+	unmap_for_device(LEN, GIB - LEN / 2);
+}
+
+static void check_all_helped(void)
+{
+	check_helped(renew_memory, map_helped_memory,
+		     "helpers pin memory for a device");
+	renew_memory();
+	check_helped(map_helped_memory, unmap_helped_memory,
+		     "helpers unpin memory of a device");
+	unmap_helped_memory();
+	munmap(helped_memory, LEN);
 }
 
 void tell_vfio_facts(void)
@@ -317,8 +315,7 @@ void tell_vfio_facts(void)
 	check(opened, "there is a device");
 	if (!opened)
 		return;
-	get_helped();
-	get_helped_unmapping();
+	check_all_helped();
 	tell_charges("nothing mapped");
 	map_anonymous();
 	map_hugetlb();
