@@ -48,6 +48,9 @@ my %shapes = (
 	vfio => ['VFIO', 'intel_iommu=on no_timer_check series.vfio=1', '-machine',
 		 'q35,kernel-irqchip=split', '-smp', 2, '-m', 1024,
 		 '-device', 'intel-iommu', '-device', 'edu'],
+	# What is freed is cleared at once, and some CPU idles, for a helper.
+	flush => ['CPUs that use what goes', 'init_on_free=1 series.flush=1',
+		  '-smp', 4, '-m', 1024],
 	# For struct pages: memory that next to nothing touches.  On one node; on two of
 	# which one has four times as much; and on a node that has no CPU.
 	init => ['one node of 8 GiB', '', '-smp', 2, '-m', 8192],

@@ -120,6 +120,7 @@ void tell_gigantic_facts(void);
 void tell_vfio_facts(void);
 void tell_unmap_facts(void);
 void tell_exit_facts(void);
+void tell_flush_facts(void);
 
 #define ROUNDS_MAX 15
 

@@ -251,6 +251,10 @@ static void tell_facts(void)
 		tell_vfio_facts();
 		return;
 	}
+	if (option("flush", 0)) {
+		tell_flush_facts();
+		return;
+	}
 	tell_boot_facts();
 	/* Later there is no such range, and now it may be that there is none. */
 	for (int i = 0; i < 20 && pool_set(&pool_1g, 1) <= 0; i++)
