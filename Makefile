@@ -27,7 +27,7 @@ include mk/features.mk
 
 # A frame larger than a page is touched page by page, so that a caller with too
 # little stack meets the page that guards it.  Nothing is added to small frames.
-PROBES := $(if $(HAVE_probes),-fstack-clash-protection)
+PROBES := $(if $(HAVE_stackprobes),-fstack-clash-protection)
 KT_CFLAGS := -std=gnu11 $(OPT) $(WARN) $(SAN_$(VARIANT)) -fno-strict-aliasing \
 	$(PROBES) -pthread -fPIC -fvisibility=hidden -ftls-model=initial-exec \
 	-fno-omit-frame-pointer -D_GNU_SOURCE -DKTASK_VERSION='"$(VERSION)"'

@@ -79,6 +79,7 @@ tell-left-out = $(if $(call left-out,$(1)),@printf '%s\n' '' \
 ## features: what was found here, and what is left out (WITHOUT='ebpf mpi': leave out)
 .PHONY: features
 features:
-	@for feature in $(sort $(NEEDED) $(OPTIONAL_tests) taskflow); do \
-		printf '%-8s %s\n' $$feature "$$(cat $(FEATURES)/$$feature)"; \
+	@for feature in $(sort $(NEEDED) $(OPTIONAL_tests) stackprobes \
+		taskflow); do \
+		printf '%-11s %s\n' $$feature "$$(cat $(FEATURES)/$$feature)"; \
 		done

@@ -3,7 +3,7 @@
 #
 # For each feature that the build detects: it is found where it is, and not found
 # without its tool, its header or its library, one at a time.  A feature that
-# this machine lacks anyway is skipped.
+# this machine lacks anyway is skipped; none is forgotten.
 
 use strict;
 use warnings;
@@ -15,8 +15,7 @@ use Test::More;
 
 my $make = 'env -u MAKEFLAGS -u MFLAGS -u B ' . ($ENV{MAKE} || 'make')
 	. " --no-print-directory -C $top OPT=-O0";
-my @features = qw(cc hwloc jansson xxhash cmocka ebpf mpi sdt cxx openmp libomp
-		  tbb python taskflow);
+my @features = split ' ', (slurp("$top/scripts/features") =~ /^all='([^']+)'/m)[0];
 my $dir = scratch();
 my $number = 0;
 
@@ -28,6 +27,10 @@ my $false = spew("$dir/bpftool", "#!/bin/sh\nexit 1\n", 0755);
 my $no_target = spew("$dir/clang-without-bpf", '#!/bin/sh
 case "$*" in *-target*) echo no such target >&2; exit 1 ;; esac
 exec clang "$@"
+', 0755);
+my $no_probes = spew("$dir/cc-without-probes", '#!/bin/sh
+case "$*" in *-fstack-clash-protection*) echo no such option >&2; exit 1 ;; esac
+exec ' . $cc . ' "$@"
 ', 0755);
 
 # "yes" or "no"; only this feature is asked for, since asking for all takes long.
@@ -48,6 +51,7 @@ sub answer
 my %missing = (
 	cc => ['CC=no-such-compiler', 'errno.h', 'linux/futex.h',
 	       'lib/libc.so'],
+	stackprobes => ['CC=no-such-compiler', "CC=$no_probes"],
 	hwloc => ['hwloc.h', 'lib/libhwloc.so'],
 	jansson => ['jansson.h', 'lib/libjansson.so'],
 	xxhash => ['xxhash.h', 'lib/libxxhash.so'],
@@ -66,6 +70,8 @@ my %missing = (
 	python => ['PYTHON=no-such-command', "PYTHON=$false", 'Python.h'],
 	taskflow => ['taskflow/taskflow.hpp'],
 );
+is_deeply([sort keys %missing], [sort @features], 'each feature is missed once');
+
 my $complete = compilers_without("$dir/complete");
 
 for my $feature (@features) {
@@ -88,7 +94,7 @@ for my $feature (@features) {
 }
 
 # Asked again when a tool has changed, and not otherwise.
-my $again = "$make -s B=$dir/again WITHOUT='@features[0 .. 4]' MPICC=$dir/mpicc";
+my $again = "$make -s B=$dir/again WITHOUT='@features[0 .. 5]' MPICC=$dir/mpicc";
 capture("$again features");
 my $key = (stat "$dir/again/features/key")[9] - 100;
 utime($key, $key, "$dir/again/features/key");

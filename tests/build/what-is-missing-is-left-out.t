@@ -1,8 +1,9 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# On a machine without eBPF, MPI, static tracepoints, C++ and OpenMP everything
-# else is built, and make tells at its end what it left out and how to add that.
+# On a machine without eBPF, MPI, static tracepoints, C++ and OpenMP, and with a
+# compiler that knows no stack probes, everything else is built, and make tells at its
+# end what it left out and how to add that.
 # Where these are installed later they are built in, and nothing is told.
 
 use strict;
@@ -15,9 +16,13 @@ use Test::More;
 
 my $dir = scratch();
 my $tools = compilers_without("$dir/tools", qw(sys/sdt.h mpi.h bpf/bpf.h omp.h));
+my $old_cc = spew("$dir/old-cc", '#!/bin/sh
+case "$*" in *-fstack-clash-protection*) echo no such option >&2; exit 1 ;; esac
+' . "exec $tools/cc " . '"$@"
+', 0755);
 my $make = 'env -u MAKEFLAGS -u MFLAGS -u B ' . ($ENV{MAKE} || 'make')
-	. " --no-print-directory -C $top -s -j2 OPT=-O0 B=$dir/build";
-my $bare = "$make CC=$tools/cc CXX=no-such-compiler TASKS_CLANG=$tools/clang";
+	. " --no-print-directory -C $top -s -j2 OPT='-O0 -g0' B=$dir/build";
+my $bare = "$make CC=$old_cc CXX=no-such-compiler TASKS_CLANG=$tools/clang";
 my $block = qr/^Left out\. To add a part, run its command and then make again:\n/m;
 
 my ($status, $said) = capture("$bare all");
