@@ -14,7 +14,7 @@ use House;
 use Test::More;
 
 my $target = 'aarch64-linux-gnu';
-my $compiler = "$target-gcc -std=gnu11 -O2 -g -Wall -Wextra -Werror "
+my $compiler = "$target-gcc -std=gnu11 -O2 -Wall -Wextra -Werror "
 	. '-Wno-unused-parameter -Wno-format-truncation -fno-strict-aliasing '
 	. '-fvisibility=hidden -D_GNU_SOURCE -I. -I.. -Iinclude -Iuser/port -pthread';
 my $dir = scratch();
