@@ -36,7 +36,7 @@ static struct {
 static struct context {
 	struct sim_thread *thread;
 	struct sim_job *job;
-	bool permitted; /* by an item that holds permits */
+	struct kt_item *item; /* NULL: the caller */
 	uint64_t known_ns; /* the thread reads the clock later than this */
 } job_contexts[4096];
 static unsigned nr_contexts;
@@ -149,7 +149,7 @@ bool sim_has_permit(void)
 {
 	const struct context *context = current_context();
 
-	return context && context->permitted;
+	return context && context->item && context->item->permitted;
 }
 
 bool sim_clocks_differ(void)
@@ -168,17 +168,23 @@ void sim_chunk_begins(void)
 			 (unsigned long long)(context->known_ns - deadline_ns));
 }
 
-void sim_chunk_ends(void)
+void sim_chunk_ends(bool done)
 {
-	current_context()->known_ns = kt_now_ns();
+	struct context *context = current_context();
+
+	context->known_ns = kt_now_ns();
+	if (done && context->item)
+		context->item->host.worked = true;
+	else if (done)
+		context->job->caller_worked = true;
 }
 
-static void enter_job(struct sim_job *job, bool permitted)
+static void enter_job(struct sim_job *job, struct kt_item *item)
 {
 	if (nr_contexts == sizeof(job_contexts) / sizeof(*job_contexts))
 		abort();
 	job_contexts[nr_contexts++] =
-		(struct context){ sim_self(), job, permitted, kt_now_ns() };
+		(struct context){ sim_self(), job, item, kt_now_ns() };
 }
 
 static void leave_job(void)
@@ -227,7 +233,8 @@ static bool run_item(struct sim_helper *helper)
 	item->host.shared = permitted;
 	sim_trace("begins item %u", item->index);
 	child = process->child;
-	enter_job(job, permitted);
+	item->host.begun_ns = kt_now_ns();
+	enter_job(job, item);
 	kt_item_work(item);
 	leave_job();
 	sim_trace("leaves item %u", item->index);
@@ -535,9 +542,12 @@ static bool permit_get(struct kt_item *item, int wanted)
 	if (process->machine.used > process->machine.limit)
 		sim_fail("%u helpers of a process, %u are allowed",
 			 process->machine.used, process->machine.limit);
+	if (item->node != KT_NO_NODE)
+		sim_fail("item %u is bound to a node already", item->index);
 	item->host.permits = true;
 	item->host.node = bound ? node : -1;
-	item->node = bound ? node : KT_NO_NODE;
+	if (bound)
+		item->node = node;
 	if (bound && node != wanted)
 		kt_item_redeal(item, node);
 	return true;
@@ -578,7 +588,8 @@ static void permit_yield(struct kt_item *item)
 static void make_items(struct sim_job *job, unsigned nr)
 {
 	job->ctx.helpers.nr = KT_MIN(job->max_items, nr);
-	memset(job->items, 0xa5, job->ctx.helpers.nr * sizeof(*job->items));
+	memset(job->items, job->max_threads % 2 ? 0xa5 : 0,
+	       job->ctx.helpers.nr * sizeof(*job->items));
 	for (unsigned i = 0; i < job->ctx.helpers.nr; i++) {
 		job->items[i].host = (struct kt_host_item){ .node = -1 };
 	}
@@ -617,8 +628,10 @@ static unsigned threads_by_policy(struct sim_job *job, uint64_t now_ns,
 		grow_job(job);
 	threads = ctx->wanted;
 	if (refresh) {
-		if (kt_context_stuck(ctx, now_ns))
+		if (kt_context_stuck(ctx, now_ns)) {
+			rules_stuck(job, now_ns);
 			shares_overload_seen();
+		}
 		if (ctx->cpus_generation != sim_host.moves)
 			kt_store(&ctx->cpus_generation, sim_host.moves);
 	}
@@ -706,6 +719,7 @@ void sim_job_begin(struct sim_job *job, unsigned max_threads,
 	job->adjusted = 0;
 	job->nr_yielded = 0;
 	job->nr_starved = 0;
+	job->caller_worked = false;
 	job->max_threads = max_threads;
 	job->grown = false;
 	job->alone =
@@ -734,7 +748,7 @@ int sim_job_finish(struct sim_job *job)
 {
 	int error;
 
-	enter_job(job, false);
+	enter_job(job, NULL);
 	kt_context_work(&job->ctx);
 	leave_job();
 	error = kt_context_end(&job->ctx);

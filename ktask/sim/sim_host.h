@@ -75,6 +75,7 @@ struct sim_job {
 	uint32_t adjusted; /* threads at the end of the last refresh */
 	uint64_t deadline_ns; /* 0 none */
 	unsigned nr_yielded, nr_starved; /* helpers, for statistics */
+	bool caller_worked; /* its caller did a chunk */
 	struct sim_rules rules;
 	/* By the caller, at these stages; or NULL. */
 	void (*begun)(struct sim_job *job);
@@ -122,9 +123,9 @@ void sim_job_resubmit(struct sim_job *job);
 bool sim_has_permit(void);
 
 /* sim_chunk_begins - by the calling thread, of the job that it is in;
- * sim_chunk_ends(): before the chunk function returns */
+ * sim_chunk_ends(): before the chunk function returns, @done if not an error */
 void sim_chunk_begins(void);
-void sim_chunk_ends(void);
+void sim_chunk_ends(bool done);
 
 /* sim_clocks_differ - may a clock go back, or show less than another? */
 bool sim_clocks_differ(void);

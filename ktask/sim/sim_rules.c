@@ -9,6 +9,8 @@
 
 /* The engine's promise: so long may an item wait for preferred CPUs. */
 #define PREFERRED_NS 3000000
+/* And so long does a helper need to get no CPU. */
+#define STUCK_NS 20000000
 /* About what it costs to choose CPUs for compensating helpers. */
 #define CHOOSE_NS 3000
 
@@ -140,6 +142,8 @@ void rules_submitted(struct kt_item *item)
 	struct sim_job *job = job_of(item);
 	struct kt_host_item *host = &item->host;
 
+	if (item->starved && !host->starved)
+		sim_fail("item %u starved, it is said", item->index);
 	if (host->starved && host->starved == job->rules.nr_answers) {
 		if (!item->starved)
 			sim_fail("item %u starved, and may do so again",
@@ -173,6 +177,35 @@ void rules_yields(struct kt_item *item)
 		sim_fail("item %u shall yield its permit, and is wanted",
 			 item->index);
 	item->host.asked = job->rules.nr_answers;
+}
+
+void rules_stuck(const struct sim_job *job, uint64_t now_ns)
+{
+	const struct kt_helpers *helpers = &job->ctx.helpers;
+	bool found = sim_clocks_differ();
+
+	for (unsigned i = 0; i < helpers->nr_used; i++)
+		found |= helpers->items[i].submitted &&
+			 now_ns - helpers->items[i].host.begun_ns >= STUCK_NS;
+	if (!found)
+		sim_fail("a helper gets no CPU, it is said");
+}
+
+static unsigned nr_worked(const struct kt_helpers *helpers)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < helpers->nr_used; i++)
+		nr += helpers->items[i].host.worked;
+	return nr;
+}
+
+unsigned rules_threads(const struct sim_job *job)
+{
+	const struct kt_helpers *others = job->ctx.compensating;
+
+	return job->caller_worked + nr_worked(&job->ctx.helpers) +
+	       (others ? nr_worked(others) : 0);
 }
 
 /* ---- compensating helpers ---- */

@@ -28,6 +28,12 @@ void rules_cancelled(struct kt_item *item);
 /* rules_yields - @item's helper shall leave and has not yet */
 void rules_yields(struct kt_item *item);
 
+/* rules_stuck - the engine says that a helper gets no CPU */
+void rules_stuck(const struct sim_job *job, uint64_t now_ns);
+
+/* rules_threads - how many threads did a chunk of a job that is over */
+unsigned rules_threads(const struct sim_job *job);
+
 /* rules_compensate - keep @wanted compensating helpers; by the job's manager */
 void rules_compensate(struct sim_job *job, unsigned wanted);
 

@@ -15,10 +15,11 @@ struct kt_host_item {
 	bool shared; /* its helper has one of all processes' permits, */
 	bool yielded; /* or had to give it up */
 	uint64_t seen_cpu_ns; /* of its helper, when it should have left */
+	bool worked; /* a chunk was done in it, in this job */
 
 	/* For sim/sim_rules.c. */
 	uint32_t generation; /* of the CPUs that it was submitted for */
-	uint64_t submitted_ns;
+	uint64_t submitted_ns, begun_ns;
 	unsigned asked; /* to yield: the answer before; 0 not */
 	unsigned starved; /* and cancelled: the answer before; 0 never */
 };

@@ -117,7 +117,7 @@ static int do_chunk(void *start, void *end, void *arg)
 	struct tracked *t = arg, *root = t->root;
 	uint64_t from = unit_at(t, start);
 	uint64_t to = from + (uint64_t)((char *)end - (char *)start);
-	bool helper = sim_has_permit();
+	bool helper = sim_has_permit(), fails;
 	uint64_t ns;
 
 	if (t->over)
@@ -143,8 +143,9 @@ static int do_chunk(void *start, void *end, void *arg)
 	if (t->over)
 		sim_fail("a job ended before its chunk");
 	watch_error(t);
-	sim_chunk_ends();
-	if (one_in(t->plan->fail_one_in))
+	fails = one_in(t->plan->fail_one_in);
+	sim_chunk_ends(!fails);
+	if (fails)
 		return -(FIRST_FAILURE + (int)t->nr_failed++);
 	for (uint64_t i = from; i < to; i++)
 		t->units[i] = UNIT_DONE;
@@ -391,6 +392,14 @@ void tracked_check(struct tracked *t, int error)
 		sim_fail("%llu units are counted, %llu were done",
 			 (unsigned long long)ctx->units,
 			 (unsigned long long)t->done);
+	if (ctx->threads != rules_threads(&t->job))
+		sim_fail("%u threads are counted, %u did a chunk", ctx->threads,
+			 rules_threads(&t->job));
+	if (ctx->caller_cpu_ns + ctx->helper_cpu_ns < t->all_ns)
+		sim_fail("%llu ns of CPU time are counted, chunks took %llu",
+			 (unsigned long long)(ctx->caller_cpu_ns +
+					      ctx->helper_cpu_ns),
+			 (unsigned long long)t->all_ns);
 	for (unsigned i = 0; i < t->plan->nr_ranges; i++)
 		if (t->job.ranges[i].dealt > 1)
 			sim_fail("range %u still counts %u threads", i,
