@@ -7,6 +7,15 @@
  * one, even if it was installed without SA_ONSTACK.  If another thread changes a handler
  * after the program's handlers were read and before ours are installed, that change is
  * lost.
+ *
+ * Locking:
+ *
+ *	L: fault_state.lock, which is never held while a job runs
+ *	P: written under L before our handlers are installed; from then on by our
+ *	   handler in any thread, without L, when the program's runs for the last time
+ *	   (SA_RESETHAND)
+ *	T: of one thread, and of our handler in it, which may come between any two
+ *	   instructions
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,12 +24,13 @@
 #include <stdbool.h>
 
 #include "fault.h"
+#include "util/assertion.h"
 
 static const int fault_signals[] = { SIGBUS, SIGSEGV };
 
 #define NR_SIGNALS 2
 
-/* What a thread needs to leave its chunk. */
+/* What a thread needs to leave its chunk; all T. */
 struct guard {
 	sigjmp_buf leave;
 	uintptr_t start;
@@ -31,14 +41,14 @@ struct guard {
 	unsigned resend; /* a bit per fault_signals[] */
 };
 
-static _Thread_local struct guard *volatile current_guard;
+static _Thread_local struct guard *volatile current_guard; /* T */
 
 static struct {
-	pthread_mutex_t lock; /* never held while a job runs */
-	bool atfork_known;
-	unsigned generation; /* changes in a child, whose users are gone */
-	unsigned users;
-	struct sigaction program[NR_SIGNALS];
+	pthread_mutex_t lock;
+	bool atfork_known; /* L */
+	unsigned generation; /* L: changes in a child, whose users are gone */
+	unsigned users; /* L */
+	struct sigaction program[NR_SIGNALS]; /* P */
 } fault_state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static int signal_index(int sig)
@@ -145,6 +155,7 @@ static void install_handlers(void)
 		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
 	};
 
+	util_assert_held(&fault_state.lock);
 	sigemptyset(&ours.sa_mask);
 	/* First read, then set: ours may run at once, and reads them. */
 	for (int i = 0; i < NR_SIGNALS; i++)
@@ -157,6 +168,7 @@ static void uninstall_handlers(void)
 {
 	struct sigaction now;
 
+	util_assert_held(&fault_state.lock);
 	for (int i = 0; i < NR_SIGNALS; i++) {
 		sigaction(fault_signals[i], NULL, &now);
 		/* Else the program has installed another since. */
@@ -207,6 +219,7 @@ int fault_get(unsigned *token)
 void fault_put(unsigned token)
 {
 	pthread_mutex_lock(&fault_state.lock);
+	util_assert(token != fault_state.generation || fault_state.users);
 	if (token == fault_state.generation && !--fault_state.users)
 		uninstall_handlers();
 	pthread_mutex_unlock(&fault_state.lock);
@@ -237,6 +250,8 @@ int fault_guard(uintptr_t start, uintptr_t end, void (*touch)(void *arg),
 	for (int i = 0; i < NR_SIGNALS; i++)
 		if (guard.resend & 1u << i)
 			raise(fault_signals[i]);
+	util_assert(!guard.error ||
+		    (guard.fault_pos >= start && guard.fault_pos < end));
 	*fault_pos = guard.fault_pos;
 	return guard.error;
 }

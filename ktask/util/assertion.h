@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Assertions for what is above the hosts, as kt_assert() is for what is below: evaluated
+ * in builds with a sanitizer, which reports where it was.  Elsewhere they cost nothing.
+ */
+#ifndef KTASK_UTIL_ASSERTION_H
+#define KTASK_UTIL_ASSERTION_H
+
+#include <errno.h>
+#include <pthread.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define util_assert(condition) ((condition) ? (void)0 : __builtin_trap())
+#else
+#define util_assert(condition) ((void)sizeof(!(condition)))
+#endif
+
+/* Somebody holds it, who should be this thread. */
+static inline void util_assert_held(pthread_mutex_t *lock)
+{
+	util_assert(pthread_mutex_trylock(lock) == EBUSY);
+}
+
+#endif /* KTASK_UTIL_ASSERTION_H */
