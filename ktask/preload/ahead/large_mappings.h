@@ -10,6 +10,11 @@
  * then reads the state.  A thread that stops a mapping first changes the state and then
  * waits for the count to become zero.  So no page of a stopped range is made.  No lock
  * is held and nothing is allocated, because a signal handler may unmap.
+ *
+ *	A: atomic; of any thread
+ *	C: set by whoever claimed the entry, before it is WATCHED; constant until FREE
+ *	W: the watcher's; an atomic one is read, or taken away, by others
+ *	J: written by the watcher while no job works on the mapping; read by helpers
  */
 #ifndef PRELOAD_LARGE_MAPPINGS_H
 #define PRELOAD_LARGE_MAPPINGS_H
@@ -36,18 +41,19 @@ enum mapping_state {
 enum mapping_advice { ADVICE_NONE, ADVICE_HUGE, ADVICE_SMALL };
 
 struct large_mapping {
-	_Atomic int state;
-	_Atomic uintptr_t start; /* whole pages */
-	_Atomic uintptr_t end;
-	_Atomic uintptr_t block; /* that an allocator returned; 0: a mapping */
-	_Atomic int advice; /* enum mapping_advice */
-	_Atomic bool advised; /* by us: huge pages for a part of it */
+	_Atomic int state; /* A */
+	_Atomic uintptr_t start; /* C: whole pages */
+	_Atomic uintptr_t end; /* C */
+	_Atomic uintptr_t
+		block; /* C: that an allocator returned; 0: a mapping */
+	_Atomic int advice; /* A: enum mapping_advice */
+	_Atomic bool advised; /* A: by us: huge pages for a part of it */
 	atomic_uint
-		nr_making; /* threads that make pages, or are about to check */
-	atomic_ulong made_pages;
+		nr_making; /* A: threads that make pages, or are about to check */
+	atomic_ulong made_pages; /* A */
 
-	/* The watcher's. */
-	bool seen;
+	/* W */
+	bool seen; /* also who claims the entry: no */
 	struct touch_tracker tracker;
 	uint64_t since_ns, due_ns, scan_due_ns;
 	uint64_t delay_ns, scan_delay_ns;
@@ -55,13 +61,14 @@ struct large_mapping {
 	uint64_t pause_ns; /* before the next poll, where there were none */
 	struct ktask_job *_Atomic job;
 	struct ktask_result result;
-	/* Of the job, and constant while it runs. */
+	/* J */
 	struct touch_window window;
 	bool huge;
 	int node; /* -1: any */
 	bool unyielding; /* whatever else runs */
-	atomic_uint nr_blocks; /* that no helper has come to the end of */
-	_Atomic bool preempted; /* a helper has lost its CPU */
+	atomic_uint nr_blocks; /* A: that no helper has come to the end of */
+	_Atomic bool preempted; /* A: a helper has lost its CPU */
+	/* W again */
 	unsigned long made_before; /* the job */
 	unsigned nr_windows, nr_unhelped;
 	bool short_of_memory;

@@ -28,6 +28,13 @@
  *	RUNNING --stop, poll--> HELD --> FREE, RUNNING or STARTING (again)
  *	STARTING --stop--> DOOMED, which the starter then ends
  *
+ * Locking: there is no lock.  Whoever brings a job from FREE or RUNNING into another
+ * state, by compare-and-swap, owns it until it is FREE or RUNNING again.  Others only
+ * turn STARTING into DOOMED.
+ *
+ *	O: written by the owner; of a job that runs constant, so helpers read it
+ *	A: atomic; of any thread
+ *
  * HELD is short, with all signals blocked: others wait for its end.  They never
  * wait for one that is starting, which allocates; only for the blocks that its
  * helpers are making already, each of them one system call.
@@ -65,18 +72,19 @@
 enum state { FREE, CLAIMED, STARTING, DOOMED, RUNNING, HELD };
 
 struct prefault {
-	_Atomic int state; /* owned in CLAIMED, STARTING, DOOMED and HELD */
-	_Atomic uintptr_t base;
-	_Atomic size_t len;
-	struct ktask_job *job;
-	size_t nr_blocks;
-	atomic_uint nr_making; /* threads in a block, or about to check */
-	atomic_bool delayed;
-	struct ktask_result result;
+	_Atomic int state; /* A */
+	_Atomic uintptr_t
+		base; /* O; who looks for overlaps reads it any time */
+	_Atomic size_t len; /* O; as base */
+	struct ktask_job *job; /* O */
+	size_t nr_blocks; /* O */
+	atomic_uint nr_making; /* A: threads in a block, or about to check */
+	atomic_bool delayed; /* A: the first chunk has waited */
+	struct ktask_result result; /* O */
 };
 
 static struct prefault prefault_jobs[NR_JOBS];
-static atomic_uint nr_jobs; /* that are not FREE */
+static atomic_uint nr_jobs; /* A: that are not FREE */
 
 static bool change_state(struct prefault *job, int from, int to)
 {
