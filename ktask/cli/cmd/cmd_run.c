@@ -43,18 +43,18 @@ static const char usage_text[] =
 	"                    and new memory while what it has not touched fills half of\n"
 	"                    the machine. Wrong for programs that ask what is present\n"
 	"                    (mincore)\n"
-	"  --ahead=WHAT      have memory that COMMAND touches in order made present\n"
-	"                    before it gets there: on, small (never with huge pages\n"
-	"                    that it did not ask for), off (the default)\n"
+	"  --ahead=WHAT      memory that COMMAND touches in order is made present before\n"
+	"                    it gets there: on (the default without --ops), small\n"
+	"                    (never with huge pages that it did not ask for), off\n"
 	"  --dry-run         take nothing over; say on standard error what would\n"
 	"                    be, call by call\n"
 	"  --report[=FILE]   when a process ends, tell what was taken over, and what\n"
 	"                    was not and why: on standard error, or in FILE\n"
 	"  --help            print this\n\n"
 	"Nothing is gained by programs that are linked statically or make system calls\n"
-	"without the C library (Go), by set-user-ID programs, by those whose calls are\n"
-	"all smaller than --min, and by those that map memory and touch it later: see\n"
-	"--prefault.\n";
+	"without the C library (Go), by set-user-ID programs, by those whose calls and\n"
+	"mappings are all smaller than --min, and by those that touch memory at random:\n"
+	"see --prefault.\n";
 
 struct settings {
 	bool dry;
@@ -202,7 +202,8 @@ static const char *ahead_word(const struct settings *set, const char *outer)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (word_list_has(outer, words[i]))
 			return kept[i];
-	return "";
+	/* Who lists calls wants these alone. */
+	return set->ops || outer ? "" : "ahead,";
 }
 
 /*

@@ -135,18 +135,23 @@ ok"
 	sequences 6 contents
 }
 
-@test "it is on and off by name, and off by default" {
-	for one in --ahead=small --ahead=on; do
-		run plain "$KTASK_BUILD/ktask" run $one -- sh -c 'echo "$KTASK_RUN_OPS"'
+words_of() {
+	run plain "$KTASK_BUILD/ktask" run "$@" -- sh -c 'echo "$KTASK_RUN_OPS"'
+}
+
+@test "it is on by default, on and off by name, and off where calls are listed" {
+	for one in "" --ahead=small --ahead=on --threads=2; do
+		words_of $one
 		[[ $output == *ahead* ]]
 		[[ $output != *ahead-off* ]]
 	done
-	for one in "" --prefault "--ops mmap"; do
-		run plain "$KTASK_BUILD/ktask" run $one -- sh -c 'echo "$KTASK_RUN_OPS"'
-		[[ $output != *ahead* ]]
-	done
-	run plain "$KTASK_BUILD/ktask" run --ahead=off -- \
-		"$KTASK_BUILD/ktask" run -- sh -c 'echo "$KTASK_RUN_OPS"'
+	words_of --ops mmap
+	[[ $output != *ahead* ]]
+	words_of --ops mmap --ahead=on
+	[[ $output == *ahead* ]]
+	KTASK_RUN_OPS=mlock words_of
+	[ "$output" = mlock ]
+	words_of --ahead=off "$KTASK_BUILD/ktask" run
 	[[ $output == *ahead-off* ]]
 	run plain "$KTASK_BUILD/ktask" run --ahead=some -- true
 	[ "$status" -eq 2 ]
