@@ -8,7 +8,7 @@
 
 #include <ktask/runtime.h>
 
-#include "runtime/env.h"
+#include "runtime/env_number.h"
 
 static int print_usage(FILE *to, int status)
 {

@@ -32,7 +32,7 @@
 
 #include "rt.h"
 
-/* Members that commute use the data one after another; see turns.c. */
+/* Members that commute use the data one after another; see commutative.c. */
 struct turns {
 	struct access *first, **end; /* they wait for their turn; Q */
 	uint32_t lock; /* Q */
@@ -149,7 +149,7 @@ struct tail {
  * and is over may have been spoilt. */
 bool tail_is_dead(const struct tail *tail, uint64_t forgiven);
 
-/* ---- turns.c ---- */
+/* ---- commutative.c ---- */
 
 void turns_init(struct turns *turns);
 /* All dependences are met: wait for the turn at each of its data.  false: it has

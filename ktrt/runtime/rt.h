@@ -4,7 +4,7 @@
  * cores, and the one runtime of the process.
  *
  * How a task goes: task.c makes it, dependences.c says when it is ready, task_sched.c
- * queues, finds and runs it (search.c where no thread can be had any more),
+ * queues, finds and runs it (wait_search.c where no thread can be had any more),
  * task.c completes it, which makes others ready.
  * Where there are no tasks park.c puts workers to sleep; wake.c chooses whom a
  * task wakes; leader.c puts workers on cores whose worker blocked.
@@ -17,7 +17,7 @@
  *	L: a core's lock
  *	P: rt.pool_lock
  *	Q: innermost, one at a time: those of a node queue (node_queue.h), of a pool
- *	   of records (record_pool.h), of turns (dependences.h), of codes (codes.c)
+ *	   of records (record_pool.h), of turns (dependences.h), of codes (error_codes.c)
  *
  * None is held while anything of the user runs.  L, P and Q are not held across a
  * system call but waking and asking for memory.
@@ -51,7 +51,7 @@
 
 #include "atomic.h"
 #include "deque.h"
-#include "mask.h"
+#include "sparse_mask.h"
 #include "record_pool.h"
 #include "node_queue.h"
 
@@ -485,12 +485,12 @@ void graph_node_failed(struct ktrt_task *node);
 /* A run that its caller left is complete. */
 void graph_run_complete(struct ktrt_task *run);
 
-/* ---- room.c ---- */
+/* ---- child_limit.c ---- */
 
 /* A task looks after so many children, */
-#define ROOM_LOOKS 64
+#define CHILDREN_PER_CHECK 64
 /* whether there are too many of them, and if so does some or waits. */
-void room_make(struct worker *w, struct ktrt_task *parent);
+void child_limit_apply(struct worker *w, struct ktrt_task *parent);
 
 /* ---- task_sched.c ---- */
 
@@ -618,13 +618,13 @@ static inline bool core_overloaded(const struct core *core)
 	return at_peek(&core->nr_suspended) || core_ready(core) > 1;
 }
 
-/* ---- codes.c ---- */
+/* ---- error_codes.c ---- */
 
 /* A fork copies the table when nobody changes it. */
 void codes_before_fork(void);
 void codes_after_fork(void);
 
-/* ---- search.c ---- */
+/* ---- wait_search.c ---- */
 
 /* All that is wanted of the children of @parent, wherever they stand? */
 bool aim_wants_children(const struct aim *aim, const struct ktrt_task *parent);
@@ -650,10 +650,10 @@ static inline bool sched_urgent(const struct worker *w)
 	return node_queue_urgent(&rt.node_queues[w->core ? w->core->node : 0]);
 }
 
-/* ---- trifles.c ---- */
+/* ---- short_tasks.c ---- */
 
 /* Does a task that another worker made, and rests if such are not worth it. */
-struct ktrt_task *trifles_run(struct worker *w, struct ktrt_task *task);
+struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task);
 
 /* ---- wake.c ---- */
 

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "dependences.h"
-#include "env.h"
+#include "env_number.h"
 #include "trace.h"
 #include "common/struct_size.h"
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "brief.h"
+#include "func_kinds.h"
 #include "dependences.h"
 #include "rt.h"
 #include "trace.h"
@@ -131,8 +131,8 @@ WAKE_PATH void task_ready(struct worker *w, struct ktrt_task *task)
 static inline void child_made(struct worker *w, struct ktrt_task *parent)
 {
 	rank_assert(w == self_worker && parent == w->current);
-	if (unlikely(!(++parent->spawned % ROOM_LOOKS)))
-		room_make(w, parent);
+	if (unlikely(!(++parent->spawned % CHILDREN_PER_CHECK)))
+		child_limit_apply(w, parent);
 }
 
 /* Tasks in the middle of each other, so that stacks suffice. */

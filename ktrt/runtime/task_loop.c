@@ -108,7 +108,7 @@ static bool leave_half(struct part *part, struct later **later)
 /* ---- chunks ---- */
 
 /* Others may have changed it meanwhile: the next measurement is as good. */
-static void learn_grain(struct loop *loop, size_t grain, size_t nr,
+static void adapt_grain(struct loop *loop, size_t grain, size_t nr,
 			uint64_t took_ns)
 {
 	if (took_ns < CHUNK_NS / 2 && nr == grain && grain <= SIZE_MAX / 4)
@@ -154,7 +154,7 @@ static int do_chunks(struct part *part, struct later **later)
 		if (loop->measures) {
 			uint64_t now = now_ns();
 
-			learn_grain(loop, grain, nr, now - begin_ns);
+			adapt_grain(loop, grain, nr, now - begin_ns);
 			begin_ns = now;
 		}
 	}

@@ -17,7 +17,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "brief.h"
+#include "func_kinds.h"
 #include "trace.h"
 
 /* Ancestors that are looked through before a task is left to others. */
@@ -544,7 +544,7 @@ struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task)
 		return run_node(w, task);
 	error = call_task(w, task, time_it, &timed, false);
 	w->foreign_ns += timed.took_ns;
-	func_learn(known, timed.took_ns < BRIEF_NS);
+	func_classify(known, timed.took_ns < BRIEF_NS);
 	return task_ended(w, task, error);
 }
 
@@ -560,7 +560,7 @@ WAKE_PATH void sched_work(struct worker *w)
 	struct ktrt_task *task = find_task(w);
 
 	while (task) {
-		task = unlikely(is_foreign(w, task)) ? trifles_run(w, task)
+		task = unlikely(is_foreign(w, task)) ? short_tasks_run(w, task)
 						     : sched_run(w, task);
 		if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
 			worker_monitor(w, true);

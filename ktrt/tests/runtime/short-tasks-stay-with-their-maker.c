@@ -108,7 +108,7 @@ static bool rested(const uint64_t *began)
 }
 
 /*
- * Counts rows of trifles that the other worker did, and those in which it
+ * Counts rows of short tasks that the other worker did, and those in which it
  * rested.  Whatever else the machine does makes pauses longer, not shorter; it
  * may take a core away altogether, so that there are no such rows.
  */
@@ -146,7 +146,7 @@ static uint64_t clock_ns(void)
 	return least;
 }
 
-static void trifles_are_left(void **state)
+static void short_tasks_are_left(void **state)
 {
 	unsigned long rows = 0, with_rest = 0;
 
@@ -176,4 +176,4 @@ static void work_is_shared(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-KTEST_MAIN(KTEST(trifles_are_left), KTEST(work_is_shared))
+KTEST_MAIN(KTEST(short_tasks_are_left), KTEST(work_is_shared))

@@ -8,13 +8,14 @@
  * still to make, or to write into a pipe.  So it does others itself only where
  * nobody else can, and where all of its children seem to wait it goes on.
  */
-#include "brief.h"
+#include "func_kinds.h"
 #include "rt.h"
 
 /* As many children as caches hold; those who idle, or look, want more. */
 #define CHILDREN_CACHED 2048
 
-static inline bool too_many(const struct worker *w, int64_t nr, int64_t most)
+static inline bool exceeds_limit(const struct worker *w, int64_t nr,
+				 int64_t most)
 {
 	if (nr <= CHILDREN_CACHED)
 		return nr > most;
@@ -22,25 +23,25 @@ static inline bool too_many(const struct worker *w, int64_t nr, int64_t most)
 }
 
 /* A maker looks so often whether it may go on. */
-#define ROOM_NS 20000000
+#define RECHECK_NS 20000000
 
 /* As wait_for_signal(), until no more than @room are left: as many are taken
  * from the number, so that it comes to 0 then. */
-static void sleep_for_room(struct worker *w, struct ktrt_task *parent,
-			   uint32_t room)
+static void sleep_until_left(struct worker *w, struct ktrt_task *parent,
+			     uint32_t left)
 {
 	uint64_t more = parent->spawned - parent->credited;
 
 	at_poke(&parent->wake, (uint32_t)SIGNAL_NONE);
 	parent->credited = parent->spawned;
-	more += LIVE_WAITED - room;
+	more += LIVE_WAITED - left;
 	if ((int32_t)(uint32_t)(at_add(&parent->live, more) + more) > 0)
-		park_until(w, &parent->wake, ROOM_NS);
-	at_add(&parent->live, room - LIVE_WAITED);
+		park_until(w, &parent->wake, RECHECK_NS);
+	at_add(&parent->live, left - LIVE_WAITED);
 }
 
 /* Others cannot do it: there are none, or none comes. */
-static bool must_do(struct worker *w)
+static bool must_run_itself(struct worker *w)
 {
 	return w->core && (threads_at_limit() || search_is_due(w));
 }
@@ -51,19 +52,20 @@ static bool must_do(struct worker *w)
 #define TRIAL_PAUSE 32
 
 /* May the maker do it itself? */
-static bool may_do(struct worker *w, const struct ktrt_task *task)
+static bool may_run_itself(struct worker *w, const struct ktrt_task *task)
 {
-	return w->core && (func_is_brief(task_func(task)) || must_do(w));
+	return w->core &&
+	       (func_is_brief(task_func(task)) || must_run_itself(w));
 }
 
-static struct ktrt_task *do_itself(struct worker *w, struct ktrt_task *task)
+static struct ktrt_task *run_by_maker(struct worker *w, struct ktrt_task *task)
 {
 	return func_is_brief(task_func(task)) ? sched_run(w, task)
 					      : sched_run_timed(w, task);
 }
 
 /* There are more than caches hold: do brief ones. */
-static void do_briefs(struct worker *w, struct ktrt_task *parent)
+static void do_brief_tasks(struct worker *w, struct ktrt_task *parent)
 {
 	struct ktrt_task *task = NULL;
 	int32_t nr = task_outstanding(parent);
@@ -72,18 +74,18 @@ static void do_briefs(struct worker *w, struct ktrt_task *parent)
 	do {
 		if (!task)
 			task = sched_take_below(w, parent);
-		if (!task || !may_do(w, task))
+		if (!task || !may_run_itself(w, task))
 			break;
-		task = do_itself(w, task);
-	} while (too_many(w, task_outstanding(parent) * 2ll,
-			  rt.options.max_children));
+		task = run_by_maker(w, task);
+	} while (exceeds_limit(w, task_outstanding(parent) * 2ll,
+			       rt.options.max_children));
 	if (!task)
 		return;
 	kind = func_kind(task_func(task));
 	task_ready(w, task);
 	if (kind != FUNC_UNKNOWN)
 		return;
-	sleep_for_room(w, parent, (uint32_t)nr - TRIAL);
+	sleep_until_left(w, parent, (uint32_t)nr - TRIAL);
 	w->grants = TRIAL_PAUSE;
 }
 
@@ -92,23 +94,23 @@ static void do_briefs(struct worker *w, struct ktrt_task *parent)
  * If none is ready and none ends they may all wait for what the maker is still
  * to do: then some more are made.  false: so it is.
  */
-static bool wait_for_room(struct worker *w, struct ktrt_task *parent)
+static bool wait_for_children(struct worker *w, struct ktrt_task *parent)
 {
-	uint32_t room = rt.options.max_children / 2;
+	uint32_t left = rt.options.max_children / 2;
 	int32_t nr;
 
-	while ((nr = task_outstanding(parent)) > (int32_t)room) {
+	while ((nr = task_outstanding(parent)) > (int32_t)left) {
 		struct ktrt_task *task = sched_take_below(w, parent);
 
-		if (task && may_do(w, task)) {
-			task = do_itself(w, task);
+		if (task && may_run_itself(w, task)) {
+			task = run_by_maker(w, task);
 			if (task)
 				task_ready(w, task);
 			continue;
 		}
 		if (task)
 			task_ready(w, task);
-		sleep_for_room(w, parent, room);
+		sleep_until_left(w, parent, left);
 		if (task_outstanding(parent) == nr &&
 		    (!task || (!w->core && search_is_due(w))))
 			return false;
@@ -116,17 +118,17 @@ static bool wait_for_room(struct worker *w, struct ktrt_task *parent)
 	return true;
 }
 
-void room_make(struct worker *w, struct ktrt_task *parent)
+void child_limit_apply(struct worker *w, struct ktrt_task *parent)
 {
 	int32_t nr = task_outstanding(parent);
 
 	count_up(&w->made);
-	if (likely(!too_many(w, nr, rt.options.max_children)))
+	if (likely(!exceeds_limit(w, nr, rt.options.max_children)))
 		return;
 	if (w->grants)
 		w->grants--;
 	else if (nr <= (int32_t)rt.options.max_children)
-		do_briefs(w, parent);
-	else if (!wait_for_room(w, parent))
-		w->grants = rt.options.max_children / 16 / ROOM_LOOKS;
+		do_brief_tasks(w, parent);
+	else if (!wait_for_children(w, parent))
+		w->grants = rt.options.max_children / 16 / CHILDREN_PER_CHECK;
 }

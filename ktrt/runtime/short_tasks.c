@@ -15,19 +15,20 @@
 /* Of the tasks of others every so many is timed; a verdict after so many. */
 #define FOREIGN_TIMED 4
 #define FOREIGN_VERDICT 16
-#define TRIFLE_NS 200
+#define SHORT_TASK_NS 200
 #define REST_MIN_NS 4000
 #define REST_MAX_NS 64000
 #define REST_STUCK_NS 10000
 
 /* How long to rest now; 0: they are worth taking. */
-static uint64_t judge_trifles(struct worker *w)
+static uint64_t judge_foreign_tasks(struct worker *w)
 {
-	const uint64_t limit_ns = FOREIGN_VERDICT / FOREIGN_TIMED * TRIFLE_NS;
-	bool trifles = w->foreign_ns < limit_ns;
+	const uint64_t limit_ns =
+		FOREIGN_VERDICT / FOREIGN_TIMED * SHORT_TASK_NS;
+	bool are_short = w->foreign_ns < limit_ns;
 
 	w->foreign_ns = 0;
-	if (!trifles)
+	if (!are_short)
 		w->rest_ns = 0;
 	else if (!w->rest_ns)
 		w->rest_ns = REST_MIN_NS;
@@ -62,7 +63,7 @@ static void rest_from_maker(struct worker *w, const struct worker *maker)
 	}
 }
 
-struct ktrt_task *trifles_run(struct worker *w, struct ktrt_task *task)
+struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task)
 {
 	struct worker *maker = at_load(&rt.workers[task->maker - 1]);
 	uint32_t nr = ++w->nr_foreign;
@@ -70,7 +71,7 @@ struct ktrt_task *trifles_run(struct worker *w, struct ktrt_task *task)
 	if (nr % FOREIGN_TIMED)
 		return sched_run(w, task);
 	task = sched_run_timed(w, task);
-	if (nr % FOREIGN_VERDICT || !judge_trifles(w) || !maker)
+	if (nr % FOREIGN_VERDICT || !judge_foreign_tasks(w) || !maker)
 		return task;
 	if (task)
 		task_ready(w, task);

@@ -10,8 +10,8 @@
  * Locking: there is none.  What is known of a function is one word of rt.funcs, which
  * any worker reads and writes atomically.  Of two that learn at once one counts.
  */
-#ifndef RUNTIME_BRIEF_H
-#define RUNTIME_BRIEF_H
+#ifndef RUNTIME_FUNC_KINDS_H
+#define RUNTIME_FUNC_KINDS_H
 
 #include "rt.h"
 
@@ -36,7 +36,7 @@ static inline bool func_is_brief(ktrt_func func)
 	return at_peek(func_known(func)) - least <= 1;
 }
 
-static inline void func_learn(ktrt_func func, bool brief)
+static inline void func_classify(ktrt_func func, bool brief)
 {
 	unsigned kind = func_kind(func);
 	unsigned now = brief			     ? FUNC_BRIEF
@@ -101,4 +101,4 @@ static inline ktrt_func known_func(ktrt_func func, void *arg)
 	return func == task_run_args ? args_func(args->func) : func;
 }
 
-#endif /* RUNTIME_BRIEF_H */
+#endif /* RUNTIME_FUNC_KINDS_H */

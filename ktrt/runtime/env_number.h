@@ -3,8 +3,8 @@
  * What counts as a number in the environment: for the runtime, which takes
  * anything else for not written, and for ktrt-info, which tells of it.
  */
-#ifndef RUNTIME_ENV_H
-#define RUNTIME_ENV_H
+#ifndef RUNTIME_ENV_NUMBER_H
+#define RUNTIME_ENV_NUMBER_H
 
 #include <stdbool.h>
 #include <string.h>
@@ -14,4 +14,4 @@ static inline bool env_is_number(const char *text)
 	return strspn(text, "0123456789") == strlen(text);
 }
 
-#endif /* RUNTIME_ENV_H */
+#endif /* RUNTIME_ENV_NUMBER_H */

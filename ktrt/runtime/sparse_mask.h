@@ -11,8 +11,8 @@
  * Locking: there is no lock.  Who writes a flag is said where a mask is (rt.h); any
  * thread reads it: by atomic operations.
  */
-#ifndef RUNTIME_MASK_H
-#define RUNTIME_MASK_H
+#ifndef RUNTIME_SPARSE_MASK_H
+#define RUNTIME_SPARSE_MASK_H
 
 #include <stddef.h>
 
@@ -54,4 +54,4 @@ static inline unsigned mask_next(union mask_line *lines, unsigned from,
 	return end;
 }
 
-#endif /* RUNTIME_MASK_H */
+#endif /* RUNTIME_SPARSE_MASK_H */
