@@ -54,7 +54,7 @@ static int wait_for_group(struct worker *w, struct ktrt_group *group,
 	int error;
 
 	while ((uint32_t)at_load(&group->live)) {
-		const struct aim aim = { w->current, group };
+		const struct wait_filter filter = { w->current, group };
 		struct ktrt_task *task =
 			helps && w->core ? sched_take_below(w, w->current)
 					 : NULL;
@@ -62,7 +62,7 @@ static int wait_for_group(struct worker *w, struct ktrt_group *group,
 		if (!task && !wake_below(w) && spin_for(group))
 			break;
 		if (!task && w->core)
-			task = search_wanted(w, &aim);
+			task = search_wanted(w, &filter);
 		if (task)
 			task_help(w, task, NULL);
 		else

@@ -249,16 +249,16 @@ struct ktrt_task *node_queue_take_below(struct node_queue *queue,
 
 /* One of the family: where it stands decides, but for a group. */
 static struct ktrt_task *find_wanted(struct ktrt_task *family,
-				     const struct aim *aim)
+				     const struct wait_filter *filter)
 {
 	struct ktrt_task *task = family;
 
-	if (aim_wants_children(aim, family->parent))
+	if (filter_wants_children(filter, family->parent))
 		return family;
-	if (!aim->group)
+	if (!filter->group)
 		return NULL;
 	do {
-		if (task->group == aim->group)
+		if (task->group == filter->group)
 			return task;
 		task = task->younger;
 	} while (task != family);
@@ -266,7 +266,7 @@ static struct ktrt_task *find_wanted(struct ktrt_task *family,
 }
 
 struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,
-					 const struct aim *aim)
+					 const struct wait_filter *filter)
 {
 	struct ktrt_task *task = NULL, *family;
 
@@ -276,7 +276,7 @@ struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,
 	for (unsigned i = 0; !task && i < FAMILY_BUCKETS; i++)
 		for (family = queue->families[i]; !task && family;
 		     family = family->family)
-			task = find_wanted(family, aim);
+			task = find_wanted(family, filter);
 	task = remove_task(queue, task);
 	mutex_drop(&queue->lock, RANK_INNER);
 	return task;

@@ -24,7 +24,7 @@
 #include "atomic.h"
 
 struct ktrt_task;
-struct aim;
+struct wait_filter;
 
 #define FAMILY_BUCKETS 512
 
@@ -53,7 +53,7 @@ struct ktrt_task *node_queue_take_below(struct node_queue *queue,
 					struct ktrt_task *above);
 /* node_queue_take_wanted - one that is wanted, if there is any; looks at all */
 struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,
-					 const struct aim *aim);
+					 const struct wait_filter *filter);
 
 /* Is there a task that goes before those in the workers' queues? */
 static inline bool node_queue_urgent(const struct node_queue *queue)

@@ -160,7 +160,7 @@ struct ktrt_task {
 };
 
 /* What a worker that waits may do meanwhile. */
-struct aim {
+struct wait_filter {
 	struct ktrt_task *above; /* what is below it, and */
 	struct ktrt_group *group; /* its tasks and what is below them; NULL */
 };
@@ -627,12 +627,14 @@ void codes_after_fork(void);
 /* ---- wait_search.c ---- */
 
 /* All that is wanted of the children of @parent, wherever they stand? */
-bool aim_wants_children(const struct aim *aim, const struct ktrt_task *parent);
+bool filter_wants_children(const struct wait_filter *filter,
+			   const struct ktrt_task *parent);
 /*
  * Where no thread can be had any more: a task that the worker may do while it
  * waits, wherever it stands, or NULL.
  */
-struct ktrt_task *search_wanted(struct worker *w, const struct aim *aim);
+struct ktrt_task *search_wanted(struct worker *w,
+				const struct wait_filter *filter);
 /* Was there a stall since it was last asked? */
 bool search_is_due(struct worker *w);
 /* Workers that sleep in the middle of tasks shall search: nothing moves. */

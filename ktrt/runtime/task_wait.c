@@ -55,10 +55,10 @@ void task_help(struct worker *w, struct ktrt_task *task,
 static struct ktrt_task *take_or_search(struct worker *w,
 					struct ktrt_task *above)
 {
-	const struct aim aim = { above, NULL };
+	const struct wait_filter filter = { above, NULL };
 	struct ktrt_task *task = sched_take_below(w, above);
 
-	return task ? task : search_wanted(w, &aim);
+	return task ? task : search_wanted(w, &filter);
 }
 
 WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)

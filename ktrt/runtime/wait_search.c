@@ -19,29 +19,32 @@
  */
 #include "rt.h"
 
-bool aim_wants_children(const struct aim *aim, const struct ktrt_task *parent)
+bool filter_wants_children(const struct wait_filter *filter,
+			   const struct ktrt_task *parent)
 {
-	const struct ktrt_group *group = aim->group;
+	const struct ktrt_group *group = filter->group;
 
 	for (; parent; parent = parent->parent) {
-		if (parent == aim->above || (group && parent->group == group))
+		if (parent == filter->above ||
+		    (group && parent->group == group))
 			return true;
-		if (!group && parent->depth <= aim->above->depth)
+		if (!group && parent->depth <= filter->above->depth)
 			return false;
 	}
 	return false;
 }
 
-static bool is_wanted(const struct ktrt_task *task, const struct aim *aim)
+static bool is_wanted(const struct ktrt_task *task,
+		      const struct wait_filter *filter)
 {
-	return (aim->group && task->group == aim->group) ||
-	       aim_wants_children(aim, task->parent);
+	return (filter->group && task->group == filter->group) ||
+	       filter_wants_children(filter, task->parent);
 }
 
 /* Take its oldest over and over; what is not wanted goes to a node queue, for
  * anybody.  It has no priority, so that needs no memory. */
 static struct ktrt_task *empty_queue(struct worker *w, struct worker *victim,
-				     const struct aim *aim)
+				     const struct wait_filter *filter)
 {
 	while (deque_size(&victim->deque) > 0) {
 		struct ktrt_task *task =
@@ -51,14 +54,15 @@ static struct ktrt_task *empty_queue(struct worker *w, struct worker *victim,
 			continue;
 		taken_from(victim);
 		count_up(&w->counts.steals);
-		if (is_wanted(task, aim))
+		if (is_wanted(task, filter))
 			return task;
 		node_queue_put(&rt.node_queues[w->core->node], task);
 	}
 	return NULL;
 }
 
-static struct ktrt_task *empty_queues(struct worker *w, const struct aim *aim)
+static struct ktrt_task *empty_queues(struct worker *w,
+				      const struct wait_filter *filter)
 {
 	struct ktrt_task *task = NULL;
 
@@ -66,28 +70,29 @@ static struct ktrt_task *empty_queues(struct worker *w, const struct aim *aim)
 		struct worker *victim = at_load(&rt.workers[i]);
 
 		if (victim)
-			task = empty_queue(w, victim, aim);
+			task = empty_queue(w, victim, filter);
 	}
 	return task;
 }
 
-static struct ktrt_task *search_nodes(const struct aim *aim)
+static struct ktrt_task *search_nodes(const struct wait_filter *filter)
 {
 	struct ktrt_task *task = NULL;
 
 	for (unsigned i = 0; !task && i < rt.nr_nodes; i++)
-		task = node_queue_take_wanted(&rt.node_queues[i], aim);
+		task = node_queue_take_wanted(&rt.node_queues[i], filter);
 	return task;
 }
 
 /* The newest own one may be deeper than the quick look goes. */
-static struct ktrt_task *search_own(struct worker *w, const struct aim *aim)
+static struct ktrt_task *search_own(struct worker *w,
+				    const struct wait_filter *filter)
 {
 	struct ktrt_task *task = deque_pop(&w->deque);
 
 	if (!task)
 		return NULL;
-	if (is_wanted(task, aim)) {
+	if (is_wanted(task, filter)) {
 		taken_from(w);
 		return task;
 	}
@@ -106,16 +111,17 @@ bool search_is_due(struct worker *w)
 	return true;
 }
 
-struct ktrt_task *search_wanted(struct worker *w, const struct aim *aim)
+struct ktrt_task *search_wanted(struct worker *w,
+				const struct wait_filter *filter)
 {
 	bool due = search_is_due(w);
 	struct ktrt_task *task;
 
 	if (!due && !threads_at_limit())
 		return NULL;
-	task = due ? empty_queues(w, aim) : search_own(w, aim);
+	task = due ? empty_queues(w, filter) : search_own(w, filter);
 	if (!task)
-		task = search_nodes(aim);
+		task = search_nodes(filter);
 	if (!task && due && at_load(&rt.in_vain) == w->stalls)
 		task = sched_take(w);
 	return task;
