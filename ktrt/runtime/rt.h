@@ -108,7 +108,7 @@ struct ktrt_task {
 	};
 	/* In lists of ready tasks: E; on node queues: Q */
 	struct ktrt_task *next;
-	uint32_t depth; /* the parent's and 1; as parent; M, A */
+	uint32_t nesting; /* the parent's and 1; as parent; M, A */
 	uint16_t flags; /* M; what E adds: A */
 	int16_t priority; /* M */
 	union {
@@ -430,7 +430,7 @@ static inline void task_renew(struct ktrt_task *task, struct ktrt_task *parent,
 	task->arg = arg;
 	/* Thieves may look at a record that is none any more. */
 	at_poke(&task->parent, parent);
-	at_poke(&task->depth, parent ? parent->depth + 1 : 0);
+	at_poke(&task->nesting, parent ? parent->nesting + 1 : 0);
 	task->group = NULL;
 	task->flags = 0;
 	task->priority = 0;
@@ -530,7 +530,7 @@ struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above);
  * Is @task a child of @above, or of a child, ...?  Looks no more than
  * BELOW_STEPS up.  A thief may ask this of a record that is used for something
  * else by now: then the answer is worthless, but each step looks at a record,
- * and depths fall, so that it ends.
+ * and nesting fall, so that it ends.
  */
 bool task_is_below(struct ktrt_task *task, struct ktrt_task *above);
 /* Any task, or NULL. */

@@ -159,7 +159,7 @@ static inline struct ktrt_task *take_blank(struct worker *w)
 		return task_new(w, NULL, NULL);
 	w->blank = NULL;
 	at_poke(&task->parent, parent);
-	at_poke(&task->depth, parent->depth + 1);
+	at_poke(&task->nesting, parent->nesting + 1);
 	return task;
 }
 

@@ -286,13 +286,13 @@ static int settle_graph(struct ktrt_graph *graph)
 	return 0;
 }
 
-/* Thieves and waiters go by depths; all nodes have the same. */
-static void set_depths(struct ktrt_graph *graph, uint32_t depth)
+/* Thieves and waiters go by nesting; all nodes have the same. */
+static void set_nesting(struct ktrt_graph *graph, uint32_t nesting)
 {
-	if (graph->nodes[0]->depth == depth + 1)
+	if (graph->nodes[0]->nesting == nesting + 1)
 		return;
 	for (size_t i = 0; i < graph->nr; i++)
-		at_poke(&graph->nodes[i]->depth, depth + 1);
+		at_poke(&graph->nodes[i]->nesting, nesting + 1);
 }
 
 /* Who takes the number to 0 has the node for itself until the next run. */
@@ -415,7 +415,7 @@ static int run_nodes(struct worker *w, struct ktrt_graph *graph)
 	task_renew(run, w->current, NULL, NULL);
 	run->flags = TASK_RUN;
 	run->graph = graph;
-	set_depths(graph, run->depth);
+	set_nesting(graph, run->nesting);
 	run->spawned = graph->nr_sinks;
 	w->current = run;
 	if (!w->core)

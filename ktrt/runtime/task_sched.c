@@ -140,7 +140,7 @@ static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 	unsigned flags = task->flags;
 
 	at_poke(&task->parent, node->parent);
-	at_poke(&task->depth, node->depth);
+	at_poke(&task->nesting, node->nesting);
 	for (unsigned nr = 1; next; nr++) {
 		node = next;
 		next = NULL;
@@ -300,10 +300,10 @@ static struct ktrt_task *steal_task(struct worker *w, wanted_func wanted,
 
 bool task_is_below(struct ktrt_task *task, struct ktrt_task *above)
 {
-	uint32_t depth = at_peek(&task->depth);
-	uint32_t wanted = at_peek(&above->depth);
+	uint32_t nesting = at_peek(&task->nesting);
+	uint32_t wanted = at_peek(&above->nesting);
 
-	for (int step = 0; step < BELOW_STEPS && depth > wanted; step++) {
+	for (int step = 0; step < BELOW_STEPS && nesting > wanted; step++) {
 		uint32_t up;
 
 		task = at_peek(&task->parent);
@@ -311,10 +311,10 @@ bool task_is_below(struct ktrt_task *task, struct ktrt_task *above)
 			return true;
 		if (!task)
 			return false;
-		up = at_peek(&task->depth);
-		if (up >= depth)
+		up = at_peek(&task->nesting);
+		if (up >= nesting)
 			return false;
-		depth = up;
+		nesting = up;
 	}
 	return false;
 }

@@ -71,7 +71,7 @@ static const char *name_of(struct name *names, uint64_t func)
 /* A thread, as far as the events went. */
 struct thread {
 	uint64_t tid;
-	unsigned depth; /* tasks in each other */
+	unsigned nesting; /* tasks in each other */
 	uint16_t core; /* and 1: of the outermost */
 	bool waits, blocked;
 	uint64_t since_ns; /* it does so */
@@ -165,7 +165,7 @@ static void write_flows(struct writer *out, const struct trace_graph *graph)
 
 static bool thread_runs(const struct thread *thread)
 {
-	return thread->depth && !thread->waits && !thread->blocked;
+	return thread->nesting && !thread->waits && !thread->blocked;
 }
 
 /* Where it changed whether a task of the core goes on. */
@@ -221,7 +221,7 @@ static void see_umt(struct writer *out, const struct trace_event *event)
 	struct thread *thread = &out->threads[slot];
 	bool ran;
 
-	if (slot == rt.nr_slots || !thread->depth || thread->waits)
+	if (slot == rt.nr_slots || !thread->nesting || thread->waits)
 		return;
 	ran = thread_runs(thread);
 	if (event->kind == TRACE_BLOCK && !thread->blocked) {
@@ -258,16 +258,16 @@ static void see_event(struct writer *out, const struct trace_event *event)
 		break;
 	case TRACE_BEGIN:
 		end_pause(out, event->thread, thread, event->ns);
-		if (!thread->depth++)
+		if (!thread->nesting++)
 			thread->core = event->small;
 		break;
 	case TRACE_END:
 		end_pause(out, event->thread, thread, event->ns);
-		thread->depth -= !!thread->depth;
+		thread->nesting -= !!thread->nesting;
 		break;
 	case TRACE_WAIT:
 		end_pause(out, event->thread, thread, event->ns);
-		thread->waits = thread->depth;
+		thread->waits = thread->nesting;
 		thread->since_ns = event->ns;
 		break;
 	case TRACE_GO:

@@ -28,7 +28,7 @@ bool filter_wants_children(const struct wait_filter *filter,
 		if (parent == filter->above ||
 		    (group && parent->group == group))
 			return true;
-		if (!group && parent->depth <= filter->above->depth)
+		if (!group && parent->nesting <= filter->above->nesting)
 			return false;
 	}
 	return false;
