@@ -91,7 +91,7 @@ static void heap_set(struct node_queue *queue, size_t at,
 		     struct ktrt_task *task)
 {
 	queue->heap[at] = task;
-	task->place = at;
+	task->heap_index = at;
 }
 
 static void heap_rise(struct node_queue *queue, size_t at,
@@ -141,7 +141,7 @@ static bool heap_put(struct node_queue *queue, struct ktrt_task *task)
 static void heap_remove(struct node_queue *queue, struct ktrt_task *task)
 {
 	struct ktrt_task *last = queue->heap[--queue->nr_heap];
-	size_t at = task->place;
+	size_t at = task->heap_index;
 
 	if (last == task)
 		return;

@@ -72,7 +72,7 @@
 struct epoch;
 struct domain;
 
-/* A task's place in the queue for one datum; see dependences.h. */
+/* A task in the queue for one datum; see dependences.h. */
 struct access {
 	struct epoch *epoch; /* M */
 	/* Of those that wait for the epoch, or for a turn.  M; then of who takes the
@@ -153,7 +153,7 @@ struct ktrt_task {
 	/* On a node queue; Q: */
 	union {
 		struct ktrt_task *prev; /* in the list; */
-		size_t place; /* in the heap; */
+		size_t heap_index;
 	};
 	struct ktrt_task *family; /* the next family in the bucket; */
 	struct ktrt_task *elder, *younger; /* of its family, in a ring */

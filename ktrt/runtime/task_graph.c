@@ -218,15 +218,15 @@ static void count_edges(struct ktrt_graph *graph)
 }
 
 /* Who waits for a node stands together, in the order of the nodes. */
-static void place_edges(struct ktrt_graph *graph)
+static void assign_edges(struct ktrt_graph *graph)
 {
-	struct ktrt_task **place = graph->after;
+	struct ktrt_task **next = graph->after;
 
 	for (size_t i = 0; i < graph->nr; i++) {
 		struct ktrt_task *node = graph->nodes[i];
 
-		node->after = place;
-		place += node->nr_after;
+		node->after = next;
+		next += node->nr_after;
 		node->nr_after = 0;
 	}
 	for (size_t i = 0; i < graph->nr_edges; i++) {
@@ -280,7 +280,7 @@ static int settle_graph(struct ktrt_graph *graph)
 	    !array_renew(&graph->roots, graph->nr) || !kinds_renew(graph))
 		return -ENOMEM;
 	count_edges(graph);
-	place_edges(graph);
+	assign_edges(graph);
 	find_ends(graph);
 	graph->settled = true;
 	return 0;

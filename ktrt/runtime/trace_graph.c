@@ -30,21 +30,21 @@ struct part {
 };
 
 /* Where a task was last seen. */
-struct place {
+struct address_entry {
 	uint64_t addr; /* 0: free */
 	uint32_t id;
 };
 
 struct finder {
 	struct trace_graph *graph;
-	struct place *places;
-	size_t nr_places, capacity; /* a power of two */
+	struct address_entry *addresses;
+	size_t nr_addresses, capacity; /* a power of two */
 	struct part *parts;
 	size_t nr_parts, room_parts;
 	bool short_of_memory;
 };
 
-#define PLACES_MIN 1024
+#define ADDRESSES_MIN 1024
 
 /* ---- memory ---- */
 
@@ -104,39 +104,40 @@ static void add_edge(struct finder *finder, uint32_t before, uint32_t after)
 
 /* ---- tasks by their records ---- */
 
-static struct place *find_place(const struct finder *finder, uint64_t addr)
+static struct address_entry *find_address(const struct finder *finder,
+					  uint64_t addr)
 {
 	size_t at = (size_t)(addr * 0x9e3779b97f4a7c15u >> 32);
 
 	for (at &= finder->capacity - 1;
-	     finder->places[at].addr && finder->places[at].addr != addr;)
+	     finder->addresses[at].addr && finder->addresses[at].addr != addr;)
 		at = (at + 1) & (finder->capacity - 1);
-	return &finder->places[at];
+	return &finder->addresses[at];
 }
 
-static bool double_places(struct finder *finder)
+static bool grow_addresses(struct finder *finder)
 {
-	struct place *old = finder->places;
+	struct address_entry *old = finder->addresses;
 	size_t nr = finder->capacity;
-	struct place *places =
-		calloc(nr ? nr * 2 : PLACES_MIN, sizeof(*places));
+	struct address_entry *addresses =
+		calloc(nr ? nr * 2 : ADDRESSES_MIN, sizeof(*addresses));
 
-	if (!places) {
+	if (!addresses) {
 		finder->short_of_memory = true;
 		return false;
 	}
-	finder->places = places;
-	finder->capacity = nr ? nr * 2 : PLACES_MIN;
+	finder->addresses = addresses;
+	finder->capacity = nr ? nr * 2 : ADDRESSES_MIN;
 	for (size_t i = 0; i < nr; i++)
 		if (old[i].addr)
-			*find_place(finder, old[i].addr) = old[i];
+			*find_address(finder, old[i].addr) = old[i];
 	free(old);
 	return true;
 }
 
 static uint32_t id_at(const struct finder *finder, uint64_t addr)
 {
-	return finder->capacity ? find_place(finder, addr)->id : 0;
+	return finder->capacity ? find_address(finder, addr)->id : 0;
 }
 
 static struct trace_task *task_of(const struct finder *finder, uint32_t id)
@@ -151,19 +152,19 @@ static struct trace_task *add_task(struct finder *finder, uint64_t addr)
 		grow_array(finder, graph->tasks, graph->nr_tasks,
 			   &graph->room_tasks, sizeof(*tasks));
 	struct trace_task *task;
-	struct place *place;
+	struct address_entry *entry;
 
 	if (tasks)
 		graph->tasks = tasks;
-	if (!tasks || (finder->nr_places * 2 >= finder->capacity &&
-		       !double_places(finder)))
+	if (!tasks || (finder->nr_addresses * 2 >= finder->capacity &&
+		       !grow_addresses(finder)))
 		return NULL;
-	place = find_place(finder, addr);
-	finder->nr_places += !place->addr;
+	entry = find_address(finder, addr);
+	finder->nr_addresses += !entry->addr;
 	task = &tasks[graph->nr_tasks++];
 	memset(task, 0, sizeof(*task));
 	task->id = (uint32_t)graph->nr_tasks;
-	*place = (struct place){ addr, task->id };
+	*entry = (struct address_entry){ addr, task->id };
 	return task;
 }
 
@@ -363,7 +364,7 @@ int trace_graph_make(struct trace_graph *graph,
 		free(finder.parts[i].before.ids);
 	}
 	free(finder.parts);
-	free(finder.places);
+	free(finder.addresses);
 	return finder.short_of_memory ? -ENOMEM : 0;
 }
 
