@@ -128,7 +128,7 @@ static bool pass_leadership(struct worker *w, struct core *core)
 	struct worker *next;
 
 	leader_assert();
-	next = park_take_spare();
+	next = park_take_idle();
 	if (!next)
 		return false;
 	at_add(&rt.idlers, IDLERS_SEARCH);

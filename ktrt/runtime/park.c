@@ -494,7 +494,7 @@ void park_arrive(struct core *core)
 	core_unlock(core);
 }
 
-struct worker *park_take_spare(void)
+struct worker *park_take_idle(void)
 {
 	struct worker *w = take_pooled();
 
@@ -517,7 +517,7 @@ void park_wake_all(void)
 {
 	struct worker *w;
 
-	while ((w = park_take_spare())) {
+	while ((w = park_take_idle())) {
 		count_search();
 		signal_give(&w->wake);
 	}

@@ -110,10 +110,10 @@ static struct record *split_batch(struct pool *pool, struct record *batch)
 
 void *pool_get_slow(struct pool *pool, struct cache *cache)
 {
-	struct record *batch = cache ? cache->spare : NULL;
+	struct record *batch = cache ? cache->reserve : NULL;
 
 	if (batch) {
-		cache->spare = NULL;
+		cache->reserve = NULL;
 	} else {
 		mutex_take(&pool->lock, RANK_INNER);
 		batch = take_batch(pool);
@@ -139,9 +139,9 @@ void pool_put_slow(struct pool *pool, struct cache *cache, void *memory)
 
 	record->next = NULL;
 	if (cache) {
-		full = cache->spare;
-		cache->spare = cache->free;
-		set_length(cache->spare, POOL_BATCH);
+		full = cache->reserve;
+		cache->reserve = cache->free;
+		set_length(cache->reserve, POOL_BATCH);
 		cache->free = record;
 		cache->nr_free = 1;
 	} else {
@@ -159,9 +159,9 @@ void cache_drain(struct pool *pool, struct cache *cache)
 	mutex_take(&pool->lock, RANK_INNER);
 	if (cache->free)
 		add_batch(pool, cache->free, cache->nr_free);
-	if (cache->spare)
-		add_batch(pool, cache->spare, POOL_BATCH);
+	if (cache->reserve)
+		add_batch(pool, cache->reserve, POOL_BATCH);
 	mutex_drop(&pool->lock, RANK_INNER);
-	cache->free = cache->spare = NULL;
+	cache->free = cache->reserve = NULL;
 	cache->nr_free = 0;
 }

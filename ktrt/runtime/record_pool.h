@@ -42,7 +42,7 @@ struct pool {
 /* What a worker keeps: up to two batches; O */
 struct cache {
 	struct record *free;
-	struct record *spare; /* a whole batch, or NULL */
+	struct record *reserve; /* a whole batch, or NULL */
 	unsigned nr_free;
 };
 

@@ -586,7 +586,7 @@ void park_arrive(struct core *core);
 /* Nothing came of it. */
 void park_arrive_not(struct core *core);
 /* Take a worker that sleeps for want of tasks, or NULL. */
-struct worker *park_take_spare(void);
+struct worker *park_take_idle(void);
 /* Everybody shall look at rt.stop. */
 void park_wake_all(void);
 /* All threads are gone: give back what is counted of them. */
