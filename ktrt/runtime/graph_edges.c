@@ -17,18 +17,19 @@
 
 /* ---- edges ---- */
 
-static bool make_room_for_edge(struct ktrt_graph *graph)
+static bool reserve_edge(struct ktrt_graph *graph)
 {
-	size_t room = graph->room_edges ? graph->room_edges * 2 : EDGES_MIN;
+	size_t capacity =
+		graph->edges_capacity ? graph->edges_capacity * 2 : EDGES_MIN;
 	struct edge *edges;
 
-	if (graph->nr_edges < graph->room_edges)
+	if (graph->nr_edges < graph->edges_capacity)
 		return true;
-	edges = realloc(graph->edges, room * sizeof(*edges));
+	edges = realloc(graph->edges, capacity * sizeof(*edges));
 	if (!edges)
 		return false;
 	graph->edges = edges;
-	graph->room_edges = room;
+	graph->edges_capacity = capacity;
 	return true;
 }
 
@@ -58,7 +59,7 @@ void graph_add_edge(struct ktrt_graph *graph, uint32_t before, uint32_t after,
 		strengthen_edge(graph, before, after, kind);
 		return;
 	}
-	if (!make_room_for_edge(graph)) {
+	if (!reserve_edge(graph)) {
 		graph->error = -ENOMEM;
 		return;
 	}
@@ -113,15 +114,15 @@ static struct datum *datum_of(struct ktrt_graph *graph, const void *addr)
 
 static bool add_reader(struct datum *datum, uint32_t node)
 {
-	uint32_t room = datum->room ? datum->room * 2 : 4;
+	uint32_t capacity = datum->capacity ? datum->capacity * 2 : 4;
 	uint32_t *readers;
 
-	if (datum->nr_readers == datum->room) {
-		readers = realloc(datum->readers, room * sizeof(*readers));
+	if (datum->nr_readers == datum->capacity) {
+		readers = realloc(datum->readers, capacity * sizeof(*readers));
 		if (!readers)
 			return false;
 		datum->readers = readers;
-		datum->room = room;
+		datum->capacity = capacity;
 	}
 	datum->readers[datum->nr_readers++] = node;
 	return true;

@@ -294,15 +294,15 @@ void *ktrt_spawn_begin(ktrt_func func, size_t bytes, unsigned flags)
 	return task->arg_inline;
 }
 
-void ktrt_spawn_end(ktrt_func func, void *room)
+void ktrt_spawn_end(ktrt_func func, void *arg)
 {
 	struct worker *w = self_worker;
 	struct ktrt_task *task =
-		(struct ktrt_task *)((char *)room -
+		(struct ktrt_task *)((char *)arg -
 				     offsetof(struct ktrt_task, arg_inline));
 
 	if (w->begun_now)
-		do_at_once(w, task, func, room);
+		do_at_once(w, task, func, arg);
 	else
 		queue_child(w, task);
 }

@@ -119,18 +119,19 @@ static bool attr_suits_node(const struct ktrt_attr *attr)
 	return true;
 }
 
-static bool make_room_for_node(struct ktrt_graph *graph)
+static bool reserve_node(struct ktrt_graph *graph)
 {
-	size_t room = graph->room ? graph->room * 2 : NODES_MIN;
+	size_t capacity =
+		graph->nodes_capacity ? graph->nodes_capacity * 2 : NODES_MIN;
 	struct ktrt_task **nodes;
 
-	if (graph->nr < graph->room)
+	if (graph->nr < graph->nodes_capacity)
 		return true;
-	nodes = realloc(graph->nodes, room * sizeof(struct ktrt_task *));
+	nodes = realloc(graph->nodes, capacity * sizeof(struct ktrt_task *));
 	if (!nodes)
 		return false;
 	graph->nodes = nodes;
-	graph->room = room;
+	graph->nodes_capacity = capacity;
 	return true;
 }
 
@@ -151,7 +152,7 @@ static int add_node(struct ktrt_graph *graph, ktrt_func func, void *arg,
 	struct worker *w = current_worker();
 	struct ktrt_task *node = NULL;
 
-	if (make_room_for_node(graph))
+	if (reserve_node(graph))
 		node = pool_get(&rt.tasks, &w->tasks);
 	if (!node)
 		return -ENOMEM;

@@ -23,7 +23,7 @@ struct datum {
 	const void *addr;
 	bool used;
 	uint32_t writer; /* its number and 1; 0: none */
-	uint32_t nr_readers, room;
+	uint32_t nr_readers, capacity;
 	uint32_t *readers;
 };
 
@@ -46,9 +46,9 @@ struct ktrt_graph {
 	bool settled; /* the nodes know of the edges; S */
 	struct ktrt_task *run; /* I */
 	struct ktrt_task **nodes, **roots; /* S */
-	size_t nr, room, nr_roots, nr_sinks; /* S */
+	size_t nr, nodes_capacity, nr_roots, nr_sinks; /* S */
 	struct edge *edges; /* S */
-	size_t nr_edges, room_edges; /* S */
+	size_t nr_edges, edges_capacity; /* S */
 	struct ktrt_task **after; /* of all nodes; S */
 	uint8_t *kinds; /* of these edges; S */
 	uint32_t spoilt; /* a node was, in this run; A */

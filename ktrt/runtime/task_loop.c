@@ -77,7 +77,7 @@ static inline bool is_wanted(const struct worker *w, const struct part *part,
 static bool leave_half(struct part *part, struct later **later)
 {
 	struct loop *loop = part->loop;
-	struct part rear = *part, *room;
+	struct part rear = *part, *spawned;
 	struct later *kept = NULL;
 
 	rear.first += (part->end - part->first) / 2;
@@ -89,14 +89,14 @@ static bool leave_half(struct part *part, struct later **later)
 		rear.value = kept->value;
 	}
 	/* Also if it is cancelled it says that it has ended. */
-	room = ktrt_spawn_begin(do_part, sizeof(rear), KTRT_ALWAYS);
-	if (!room) {
+	spawned = ktrt_spawn_begin(do_part, sizeof(rear), KTRT_ALWAYS);
+	if (!spawned) {
 		free(kept);
 		return false;
 	}
 	at_add(&loop->parts, 1);
-	*room = rear;
-	ktrt_spawn_end(do_part, room);
+	*spawned = rear;
+	ktrt_spawn_end(do_part, spawned);
 	part->end = rear.first;
 	if (kept) {
 		kept->next = *later;

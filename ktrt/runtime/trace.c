@@ -26,7 +26,7 @@
 
 #define CHUNK_EVENTS 1600
 #define EVENTS_MAX (16u << 20)
-#define PATH_ROOM 4096
+#define PATH_SIZE 4096
 
 /* O */
 struct chunk {
@@ -41,7 +41,7 @@ struct log {
 };
 
 struct trace {
-	char json[PATH_ROOM], dot[PATH_ROOM]; /* "": none; I */
+	char json[PATH_SIZE], dot[PATH_SIZE]; /* "": none; I */
 	unsigned nr_logs; /* one a slot, and the leader's; I */
 	uint64_t nr_events, lost; /* A */
 	struct log logs[];
@@ -231,20 +231,20 @@ void trace_umt(const struct umt_event *event)
 /* ---- starting and ending ---- */
 
 /* A %p is the number of the process, as several may have one environment. */
-static void read_path(const char *name, char path[PATH_ROOM])
+static void read_path(const char *name, char path[PATH_SIZE])
 {
 	const char *text = secure_getenv(name);
 	const char *mark = text ? strstr(text, "%p") : NULL;
-	int room = PATH_ROOM, used;
+	int size = PATH_SIZE, used;
 
 	if (!text)
 		return;
 	if (mark)
-		used = snprintf(path, PATH_ROOM, "%.*s%d%s", (int)(mark - text),
+		used = snprintf(path, PATH_SIZE, "%.*s%d%s", (int)(mark - text),
 				text, (int)getpid(), mark + 2);
 	else
-		used = snprintf(path, PATH_ROOM, "%s", text);
-	if (used >= room)
+		used = snprintf(path, PATH_SIZE, "%s", text);
+	if (used >= size)
 		path[0] = 0;
 }
 

@@ -69,9 +69,9 @@ struct trace_edge {
 
 struct trace_graph {
 	struct trace_task *tasks; /* by id, less 1 */
-	size_t nr_tasks, room_tasks;
+	size_t nr_tasks, tasks_capacity;
 	struct trace_edge *edges;
-	size_t nr_edges, room_edges;
+	size_t nr_edges, edges_capacity;
 };
 
 /* Events in the order of time; 0 or -ENOMEM */

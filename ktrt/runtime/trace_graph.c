@@ -18,7 +18,7 @@
 /* Tasks that use data in one way. */
 struct users {
 	uint32_t *ids;
-	size_t nr, room;
+	size_t nr, capacity;
 };
 
 /* Part of what the children of a task use, as segments in ranges.c are. */
@@ -40,7 +40,7 @@ struct finder {
 	struct address_entry *addresses;
 	size_t nr_addresses, capacity; /* a power of two */
 	struct part *parts;
-	size_t nr_parts, room_parts;
+	size_t nr_parts, parts_capacity;
 	bool short_of_memory;
 };
 
@@ -49,26 +49,26 @@ struct finder {
 /* ---- memory ---- */
 
 static void *grow_array(struct finder *finder, void *array, size_t nr,
-			size_t *room, size_t bytes)
+			size_t *capacity, size_t bytes)
 {
-	size_t more = *room ? *room * 2 : 16;
+	size_t more = *capacity ? *capacity * 2 : 16;
 	void *renewed;
 
-	if (nr < *room)
+	if (nr < *capacity)
 		return array;
 	renewed = realloc(array, more * bytes);
 	if (!renewed) {
 		finder->short_of_memory = true;
 		return NULL;
 	}
-	*room = more;
+	*capacity = more;
 	return renewed;
 }
 
 static void add_user(struct finder *finder, struct users *users, uint32_t id)
 {
-	uint32_t *ids = grow_array(finder, users->ids, users->nr, &users->room,
-				   sizeof(*ids));
+	uint32_t *ids = grow_array(finder, users->ids, users->nr,
+				   &users->capacity, sizeof(*ids));
 
 	if (!ids)
 		return;
@@ -95,7 +95,7 @@ static void add_edge(struct finder *finder, uint32_t before, uint32_t after)
 		if (graph->edges[i - 1].before == before)
 			return;
 	edges = grow_array(finder, graph->edges, graph->nr_edges,
-			   &graph->room_edges, sizeof(*edges));
+			   &graph->edges_capacity, sizeof(*edges));
 	if (!edges)
 		return;
 	graph->edges = edges;
@@ -150,7 +150,7 @@ static struct trace_task *add_task(struct finder *finder, uint64_t addr)
 	struct trace_graph *graph = finder->graph;
 	struct trace_task *tasks =
 		grow_array(finder, graph->tasks, graph->nr_tasks,
-			   &graph->room_tasks, sizeof(*tasks));
+			   &graph->tasks_capacity, sizeof(*tasks));
 	struct trace_task *task;
 	struct address_entry *entry;
 
@@ -192,8 +192,9 @@ static size_t find_part(const struct finder *finder, uint32_t parent,
 static bool insert_part(struct finder *finder, size_t at, uint32_t parent,
 			uint64_t start, uint64_t end)
 {
-	struct part *parts = grow_array(finder, finder->parts, finder->nr_parts,
-					&finder->room_parts, sizeof(*parts));
+	struct part *parts =
+		grow_array(finder, finder->parts, finder->nr_parts,
+			   &finder->parts_capacity, sizeof(*parts));
 
 	if (!parts)
 		return false;

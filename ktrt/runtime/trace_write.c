@@ -16,14 +16,14 @@
 
 #include "trace.h"
 
-#define NAME_ROOM 128
+#define NAME_SIZE 128
 #define NAMES 256
 
 /* ---- names of functions ---- */
 
 struct name {
 	uint64_t func;
-	char text[NAME_ROOM];
+	char text[NAME_SIZE];
 };
 
 /* Nothing that would have to be escaped. */
@@ -41,14 +41,14 @@ static void look_up_name(struct name *name)
 	Dl_info info;
 
 	if (name->func == (uintptr_t)task_be_skipped) {
-		snprintf(name->text, NAME_ROOM, "skipped");
+		snprintf(name->text, NAME_SIZE, "skipped");
 	} else if (!dladdr(addr, &info) || !info.dli_fname) {
-		snprintf(name->text, NAME_ROOM, "%#" PRIx64, name->func);
+		snprintf(name->text, NAME_SIZE, "%#" PRIx64, name->func);
 	} else if (info.dli_sname && info.dli_saddr == addr) {
-		snprintf(name->text, NAME_ROOM, "%s", info.dli_sname);
+		snprintf(name->text, NAME_SIZE, "%s", info.dli_sname);
 	} else {
 		file = strrchr(info.dli_fname, '/');
-		snprintf(name->text, NAME_ROOM, "%.100s+%#tx",
+		snprintf(name->text, NAME_SIZE, "%.100s+%#tx",
 			 file ? file + 1 : info.dli_fname,
 			 (const char *)addr - (const char *)info.dli_fbase);
 	}

@@ -212,13 +212,13 @@ KTRT_API int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes);
  * ktrt_spawn_begin - the same in two steps, without a copy
  * @flags: 0, KTRT_ALWAYS
  *
- * Return: room for what the task gets, which the caller fills in and passes to
+ * Return: memory for the argument of the task, which the caller fills in and passes to
  * ktrt_spawn_end() with the same function, and without another call of this
  * header in between; NULL: not so, but another call may make the task or say why
  * not.  There is room for 64 bytes, aligned to 16.
  */
 KTRT_API void *ktrt_spawn_begin(ktrt_func func, size_t bytes, unsigned flags);
-KTRT_API void ktrt_spawn_end(ktrt_func func, void *room);
+KTRT_API void ktrt_spawn_end(ktrt_func func, void *arg);
 
 /**
  * ktrt_spawn_attr - make a task with dependences, a priority, a group
