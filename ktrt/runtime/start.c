@@ -399,7 +399,7 @@ static void add_counts(struct ktrt_info *info, const struct counts *counts)
 }
 
 /*
- * Does it run, and does it stay until let_go()?  For its own threads it does: there is
+ * Does it run, and does it stay until release_runtime()?  For its own threads it does: there is
  * one at least while they ask.
  */
 static bool hold_runtime(void)
@@ -409,7 +409,7 @@ static bool hold_runtime(void)
 	return rt_runs();
 }
 
-static void let_go(void)
+static void release_runtime(void)
 {
 	if (!self_worker)
 		mutex_drop(&runtime_lock, RANK_START);
@@ -451,7 +451,7 @@ int ktrt_info_get(struct ktrt_info *info)
 		fill_info(&all);
 	else
 		error = -ESRCH;
-	let_go();
+	release_runtime();
 	if (error)
 		return error;
 	struct_size_write(info, &all, sizeof(all));
@@ -476,7 +476,7 @@ int ktrt_thread_indices(void)
 {
 	int nr = hold_runtime() ? (int)rt.nr_slots : -ESRCH;
 
-	let_go();
+	release_runtime();
 	return nr;
 }
 
@@ -486,7 +486,7 @@ int ktrt_cpus(int *cpus, int nr)
 
 	for (int i = 0; i < nr && i < cores; i++)
 		cpus[i] = rt.cores[i].cpu;
-	let_go();
+	release_runtime();
 	return cores;
 }
 

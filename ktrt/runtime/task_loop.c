@@ -126,7 +126,7 @@ static inline int call_chunk(const struct part *part, size_t end)
 		       : loop->func(part->first, end, loop->arg);
 }
 
-static inline bool may_go_on(const struct worker *w, const struct loop *loop)
+static inline bool may_continue(const struct worker *w, const struct loop *loop)
 {
 	return !at_peek(&loop->stopped) && (likely(!at_peek(&rt.cancels)) ||
 					    !task_is_cancelled(w->current));
@@ -142,7 +142,7 @@ static int do_chunks(struct part *part, struct later **later)
 	while (part->first < part->end && !code) {
 		size_t grain = at_peek(&loop->grain), nr;
 
-		if (!may_go_on(w, loop))
+		if (!may_continue(w, loop))
 			return at_peek(&loop->stopped) ? 0 : -ECANCELED;
 		if (is_wanted(w, part, grain) && leave_half(part, later))
 			continue;

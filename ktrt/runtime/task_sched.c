@@ -120,7 +120,7 @@ static inline void keep_blank(struct worker *w, struct ktrt_task *task)
 #define NODES_IN_TURN 64
 
 /* May the worker go on with what the last node made ready? */
-static inline bool may_go_on(const struct worker *w, unsigned nr)
+static inline bool may_continue(const struct worker *w, unsigned nr)
 {
 	return nr < NODES_IN_TURN && likely(w->core) &&
 	       likely(!core_overloaded(w->core)) && likely(!sched_urgent(w));
@@ -156,7 +156,7 @@ static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 			next = task_sink_complete(w, node);
 			break;
 		}
-		if (!may_go_on(w, nr))
+		if (!may_continue(w, nr))
 			break;
 	}
 	task->flags = 0;

@@ -211,9 +211,10 @@ int trace_call(struct worker *w, const struct ktrt_task *task, ktrt_func known,
 
 void trace_wait(const struct worker *w, bool waits)
 {
-	log_event(w->slot, (struct trace_event){ .ns = now_ns(),
-						 .kind = waits ? TRACE_WAIT
-							       : TRACE_GO });
+	log_event(w->slot,
+		  (struct trace_event){ .ns = now_ns(),
+					.kind = waits ? TRACE_WAIT
+						      : TRACE_CONTINUE });
 }
 
 void trace_umt(const struct umt_event *event)

@@ -17,7 +17,7 @@ enum trace_kind {
 	TRACE_BEGIN, /* as TRACE_MADE; small: core and 1 */
 	TRACE_END, /* a: task, b: its time on a CPU in ns, c: its code */
 	TRACE_WAIT, /* the thread sleeps in the middle of a task, */
-	TRACE_GO, /* and goes on */
+	TRACE_CONTINUE, /* and goes on */
 	TRACE_BLOCK, /* a: number of a thread; small: enum umt_reason */
 	TRACE_RUN, /* a: number of a thread */
 };

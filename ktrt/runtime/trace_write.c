@@ -270,7 +270,7 @@ static void see_event(struct writer *out, const struct trace_event *event)
 		thread->waits = thread->nesting;
 		thread->since_ns = event->ns;
 		break;
-	case TRACE_GO:
+	case TRACE_CONTINUE:
 		end_pause(out, event->thread, thread, event->ns);
 		break;
 	}
