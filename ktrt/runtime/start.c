@@ -434,7 +434,7 @@ static void fill_info(struct ktrt_info *info)
 	}
 	info->replaced += at_peek(&rt.replaced);
 	info->samples = at_peek(&rt.samples);
-	info->crowded = at_peek(&rt.overloaded);
+	info->overloaded = at_peek(&rt.overloaded);
 	info->stalls = at_peek(&rt.stalls);
 	info->memory_bytes = pool_bytes(&rt.tasks) + pool_bytes(&rt.smalls) +
 			     pool_bytes(&rt.groups);

@@ -46,7 +46,7 @@ static void ask_runtime(struct cost *cost)
 	cost->replaced = info.replaced;
 	cost->surrenders = info.surrenders;
 	cost->samples = info.samples;
-	cost->overloaded = info.crowded;
+	cost->overloaded = info.overloaded;
 	cost->backend = info.backend;
 }
 
@@ -132,7 +132,7 @@ static void tell_json(const struct cost *cost, const char *what, double cells,
 		(json_int_t)cost->switches, "preemptions",
 		(json_int_t)cost->preemptions, "tasks", (json_int_t)cost->tasks,
 		"replaced", (json_int_t)cost->replaced, "surrenders",
-		(json_int_t)cost->surrenders, "crowded_percent",
+		(json_int_t)cost->surrenders, "overloaded_percent",
 		percent_of((double)cost->overloaded, (double)cost->samples),
 		"sum", text);
 	if (object)

@@ -213,7 +213,7 @@ def run_apart(command, disk):
     both["seconds"] = max(a["seconds"], b["seconds"])
     both["cpu_percent"] = (100 * both["cpu_seconds"] / both["seconds"]
                            / both["workers"])
-    both["crowded_percent"] /= 2
+    both["overloaded_percent"] /= 2
     both["sum"] = a["sum"] + b["sum"]
     both["umt"] = a["umt"]
     return both
@@ -223,12 +223,12 @@ def oversubscribed(command, disk):
     """Of the time of one run more, the percentage in which two workers share a
     core that have both run since they blocked, as the founding paper counts;
     None without perf."""
-    script = f"{HERE}/../tasks/crowded.pl"
+    script = f"{HERE}/../tasks/overloaded.pl"
     done = subprocess.run([script] + command, capture_output=True, text=True,
                           preexec_fn=disk.enter, timeout=600)
     told = re.search(r"([0-9.]+) % of .*both have run", done.stdout)
     if not told:
-        print(f"crowded.pl: {done.stderr.strip() or 'no figure'}",
+        print(f"overloaded.pl: {done.stderr.strip() or 'no figure'}",
               file=sys.stderr)
     return float(told[1]) if told else None
 

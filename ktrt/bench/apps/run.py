@@ -33,7 +33,7 @@ Columns:
                graph of tasks makes it wait for (heat on one node: bound.py).
                On two nodes it means nothing: MPI takes turns as it waits
   of it        what share of the column before was reached
-  crowded      part of the runtime's looks at a core that found more than one
+  overloaded    part of the runtime's looks at a core that found more than one
                worker ready there
   shared       part of the time for which two workers that had both run shared
                a core, as the paper counts oversubscription (2.25 to 3.2 %
@@ -178,7 +178,7 @@ def one_case(args, app, storage, buffered, nr_nodes, folder):
                            / r["seconds"] / 2**20} for r in on]),
         "switches_off": median(off, "switches"),
         "switches_on": median(on, "switches"),
-        "crowded_on": median(on, "crowded_percent"),
+        "overloaded_on": median(on, "overloaded_percent"),
         "oversubscribed_on": shared,
         "compute_seconds": median(compute),
         "compute_cpu_seconds": median(compute, "cpu_seconds"),
@@ -202,7 +202,7 @@ def table(rows):
           f"{'':6}{'storage':11}{'nodes':>5}{'off':>8}{'on':>8}{'gain':>7}"
           f"{'ceiling':>9}{'of it':>7}{'reachable':>11}{'of it':>7}"
           f"{'off':>9}{'on':>8}{'off':>7}{'on':>6}"
-          f"{'crowded':>9}{'shared':>8}{'off':>10}{'on':>8}")
+          f"{'overload':>9}{'shared':>8}{'off':>10}{'on':>8}")
     for r in rows:
         share = r["oversubscribed_on"]
         share = "-" if share is None else f"{share:.2f}%"
@@ -212,7 +212,7 @@ def table(rows):
               f"{r['reachable']:10.2f}x{100 * r['of_reachable']:6.0f}%"
               f"{r['cpu_off']:8.1f}%{r['cpu_on']:7.1f}%"
               f"{r['mib_off']:7.0f}{r['mib_on']:6.0f}"
-              f"{r['crowded_on']:8.2f}%{share:>8}{r['switches_off']:10.0f}"
+              f"{r['overloaded_on']:8.2f}%{share:>8}{r['switches_off']:10.0f}"
               f"{r['switches_on']:8.0f}", flush=True)
 
 

@@ -506,7 +506,7 @@ struct ktrt_info {
 	uint64_t replaced; /* of these, as the core's worker was blocked */
 	uint64_t surrenders; /* a worker left as two were ready on its core */
 	uint64_t samples; /* cores that were looked at, */
-	uint64_t crowded; /* and had more than one worker ready */
+	uint64_t overloaded; /* and had more than one worker ready */
 	size_t memory_bytes; /* of records of tasks */
 	uint64_t stalls; /* at max_threads: tasks were ready, and none begun */
 };

@@ -4,7 +4,7 @@
 # For how much of the time two workers of the runtime share a core, by the
 # kernel's own records of every switch and wakeup (perf, so root):
 #
-#   crowded.pl COMMAND [ARGUMENT...]
+#   overloaded.pl COMMAND [ARGUMENT...]
 #
 # Counted twice: from the moment that a worker has run since it last blocked,
 # as the founding paper counts, and from the moment that it was woken.  Of the
@@ -15,12 +15,12 @@ use strict;
 use warnings;
 use File::Temp;
 
-@ARGV or die "usage: crowded.pl COMMAND [ARGUMENT...]\n";
+@ARGV or die "usage: overloaded.pl COMMAND [ARGUMENT...]\n";
 my ($file, $named) = map { File::Temp->new(SUFFIX => '.perf') } 1 .. 2;
 system('perf', 'record', '-q', '-a', '-o', "$file", '-e', 'sched:sched_switch',
 	'-e', 'sched:sched_wakeup', '-e', 'sched:sched_wakeup_new', '--',
 	'sh', '-c', 'echo $$ >"$0"; exec "$@"', "$named", @ARGV) == 0
-	or die "crowded.pl: perf record or the command failed\n";
+	or die "overloaded.pl: perf record or the command failed\n";
 chomp(my $process = <$named>);
 
 # [time, cpu, kind, ...]
@@ -30,7 +30,7 @@ sub read_events
 
 	open my $script, '-|',
 		"perf script -i $file -F pid,tid,cpu,time,event,trace 2>/dev/null"
-		or die "crowded.pl: perf script: $!\n";
+		or die "overloaded.pl: perf script: $!\n";
 	while (<$script>) {
 		my ($of, $cpu, $time, $name, $rest) =
 			m{^\s*(\d+)/\d+\s+\[(\d+)\]\s+([\d.]+):\s+sched:(\w+):\s+(.*)}
@@ -107,7 +107,7 @@ for my $cpu (keys %last) {
 	$ready += $ready_s{$cpu} // 0;
 	$ran += $ran_s{$cpu} // 0;
 }
-$all or die "crowded.pl: no worker was seen\n";
+$all or die "overloaded.pl: no worker was seen\n";
 printf "two workers on a core: %.2f %% of %.3f s (both have run), %.2f %% (both are ready); %d workers, %d CPUs\n",
 	100 * $ran / $all, $all, 100 * $ready / $all, scalar keys %$workers,
 	scalar keys %last;
