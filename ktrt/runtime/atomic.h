@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The few atomic operations that the runtime uses, by short names, and futexes.
- * No fences: thread sanitizer does not know them, and on x86 a sequentially
- * consistent store costs less.
+ * Short names for the few atomic operations that the runtime uses, and futexes.
+ * There are no fences: the thread sanitizer does not know them, and on x86 a
+ * sequentially consistent store costs less.
  *
  * Locks have ranks: a thread takes them by rising rank (rt.h has what each is for).
  */
@@ -44,9 +44,8 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * On the way from a task that is made to a worker that sleeps and begins it.
- * All of it is cold then, as is what translates addresses: so it stands
- * together.
+ * Functions on the path from making a task to the sleeping worker that begins it.
+ * After a pause caches and TLBs hold none of that code, so it is kept together.
  */
 #define WAKE_PATH __attribute__((hot))
 
@@ -68,8 +67,8 @@ static inline uint64_t now_ns(void)
 }
 
 /*
- * What sleeps and wakes is cold when it is needed, and each line of code and
- * of data then costs as much as a dozen instructions: so the call stands here.
+ * Inline, because the code that sleeps and wakes is not in the caches when it is
+ * needed.  Each cache line then costs as much as a dozen instructions.
  */
 static inline void call_futex(uint32_t *word, long op, long value,
 			      const struct timespec *limit)
@@ -99,9 +98,9 @@ static inline void futex_wake(uint32_t *word, int nr)
 }
 
 /*
- * A word that is signalled once: its waiter owns the memory again as soon as it
- * has seen that, so the signaller touches nothing afterwards but, for the
- * futex, the address.
+ * A word that is signalled once.  The waiter owns its memory again as soon as it has
+ * seen the signal.  So the signaller touches nothing afterwards; it only passes the
+ * address to the futex call.
  */
 enum { SIGNAL_NONE, SIGNAL_SLEEPS, SIGNAL_GIVEN };
 
@@ -181,8 +180,8 @@ static inline void mutex_drop(pthread_mutex_t *mutex, unsigned rank)
 }
 
 /*
- * A lock: nobody has it, somebody has, somebody has and others may sleep for it
- * (the third of U. Drepper, "Futexes Are Tricky").
+ * A lock: free, taken, or taken and perhaps wanted by threads that sleep (the third
+ * mutex of U. Drepper, "Futexes Are Tricky").
  */
 enum { LOCK_FREE, LOCK_TAKEN, LOCK_WANTED };
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What a task does that makes children faster than they are done.  It does those
- * itself of which it is known that they are brief.  With max_children it waits
- * until others have done half of them.
+ * The limit on children.  A task may make children faster than they are done.  Then
+ * it runs children itself if their functions are known to be brief.  At max_children
+ * it waits until half of them are done.
  *
- * A maker must not stand for ever, and a task may wait for what its maker is
- * still to make, or to write into a pipe.  So it does others itself only where
- * nobody else can, and where all of its children seem to wait it goes on.
+ * The maker must not wait for ever: a child may wait for what its maker does later,
+ * such as another task or a write into a pipe.  So the maker runs a child that may be
+ * long only if nobody else can run it.  If all of its children seem to wait, the maker
+ * continues.
  */
 #include "func_kinds.h"
 #include "rt.h"
 
-/* As many children as caches hold; those who idle, or look, want more. */
+/* As many children as caches hold.  While workers idle or search, more may be made. */
 #define CHILDREN_CACHED 2048
 
 static inline bool exceeds_limit(const struct worker *w, int64_t nr,
@@ -22,11 +23,11 @@ static inline bool exceeds_limit(const struct worker *w, int64_t nr,
 	return nr > most || (w->core && !at_load_seq(&rt.idlers));
 }
 
-/* A maker looks so often whether it may go on. */
+/* A maker that sleeps checks this often whether it may continue. */
 #define RECHECK_NS 20000000
 
-/* As wait_for_signal(), until no more than @room are left: as many are taken
- * from the number, so that it comes to 0 then. */
+/* As wait_for_signal(), until no more than @left children are left.  @left is
+ * subtracted from the count for as long, so that the count is 0 by then. */
 static void sleep_until_left(struct worker *w, struct ktrt_task *parent,
 			     uint32_t left)
 {
@@ -40,18 +41,18 @@ static void sleep_until_left(struct worker *w, struct ktrt_task *parent,
 	at_add(&parent->live, left - LIVE_WAITED);
 }
 
-/* Others cannot do it: there are none, or none comes. */
+/* No other worker can run it: there is none, or none comes. */
 static bool must_run_itself(struct worker *w)
 {
 	return w->core && (threads_at_limit() || search_is_due(w));
 }
 
-/* So many others shall do, so that it is known whether they are brief; and if
- * that was not to be had, so many looks follow without a trial. */
+/* Other workers run this many children, to find out whether a function is brief.  If
+ * it is still unknown then, the next TRIAL_PAUSE checks do nothing. */
 #define TRIAL 64
 #define TRIAL_PAUSE 32
 
-/* May the maker do it itself? */
+/* May the maker run it itself? */
 static bool may_run_itself(struct worker *w, const struct ktrt_task *task)
 {
 	return w->core &&
@@ -64,7 +65,7 @@ static struct ktrt_task *run_by_maker(struct worker *w, struct ktrt_task *task)
 					      : sched_run_timed(w, task);
 }
 
-/* There are more than caches hold: do brief ones. */
+/* There are more children than caches hold: run brief ones. */
 static void do_brief_tasks(struct worker *w, struct ktrt_task *parent)
 {
 	struct ktrt_task *task = NULL;
@@ -90,9 +91,10 @@ static void do_brief_tasks(struct worker *w, struct ktrt_task *parent)
 }
 
 /*
- * Wait until half as many children are left as there may be; others do them.
- * If none is ready and none ends they may all wait for what the maker is still
- * to do: then some more are made.  false: so it is.
+ * Wait until other workers have reduced the children to half of the limit.
+ *
+ * Return: false if no child is ready and none has ended.  They may all wait for what
+ * the maker does later, so it must continue.
  */
 static bool wait_for_children(struct worker *w, struct ktrt_task *parent)
 {

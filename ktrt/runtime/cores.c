@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The cores that the runtime uses: as many of the allowed CPUs as ktask's
- * limits leave, in an order in which those of one last-level cache, and then
- * of one NUMA node, stand together; and for each node the others by distance.
+ * The cores that the runtime uses: as many of the allowed CPUs as ktask's limits
+ * leave.  They are ordered so that cores of one last-level cache are adjacent, and so
+ * are those of one NUMA node.  For each node the other nodes are sorted by distance.
  */
 #include <errno.h>
 #include <sched.h>
@@ -134,7 +134,7 @@ static int find_near(void)
 	return 0;
 }
 
-/* What a wake-up looks at besides workers: together, for few pages. */
+/* What a wake-up reads besides workers is in one allocation, to touch few pages. */
 static bool allocate_cores(unsigned nr)
 {
 	size_t idle_bytes = mask_bytes(nr);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where CPUs are: the NUMA node and the last-level cache of each, and how far
- * nodes are from each other, as sysfs tells.  What it does not tell counts as
- * one cache a node, and as one node.
+ * The NUMA node and the last-level cache of each CPU, and the distances of nodes, from
+ * sysfs.  If sysfs does not tell, a node counts as one cache, and the machine as one
+ * node.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,16 +14,16 @@ struct cpu_location {
 extern const char *topology_root;
 
 /*
- * cpu_locations_read - node and cache of @nr CPUs, whose numbers are given
+ * cpu_locations_read - find node and cache of @nr CPUs, whose numbers are given
  *
- * Sorted afterwards: those of one node, and in it of one cache, side by side.
+ * Sorts them: CPUs of one node are adjacent, and in a node those of one cache.
  */
 void cpu_locations_read(struct cpu_location *locations, unsigned nr);
 
 /*
  * node_distances_read - from a node to each of @nr nodes @to
  *
- * What is nearer has less.
+ * A nearer node has a smaller number.
  */
 void node_distances_read(int from, const int *to, unsigned nr, int *distances);
 

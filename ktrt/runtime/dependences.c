@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Chains of epochs, and the table of the addresses that a parent's children
- * use.  Owns both; ranges.c has the other way to find a chain.  From a parent's
- * first range on that is the only one: an address is its first byte then, so
- * that the two meet.  When a task is ready is told to task.c by lists.
+ * Owns the chains of epochs, and the table of addresses that a parent's children use.
+ * ranges.c is the other way to find a chain.  Once a parent uses a range, that way is
+ * used for addresses too, as ranges of one byte, so that ranges and addresses meet.
+ * Tasks that become ready are returned to task.c in lists.
  *
- * Behaves badly with very many data of which each is used once and long: the
- * table grows with the tasks that are not complete.
+ * Behaves badly with very many data that are used once and for long: the table grows
+ * with the number of incomplete tasks.
  *
  * Locking: dependences.h; entries and domains are B.
  */
@@ -111,8 +111,8 @@ static void __attribute__((noinline)) end_special(struct epoch *epoch)
 }
 
 /*
- * Start what comes after an epoch that is over; those that only stood for it
- * may be over by that, and are put on the list @more.
+ * Start the epochs after one that is over.  An epoch without members of its own may be
+ * over by that, and is put on the list @more.
  */
 static void start_next(struct epoch *over, struct epoch **more,
 		       struct ready *ready)
@@ -162,7 +162,7 @@ static bool epoch_wait(struct epoch *epoch, struct access *access)
 	return true;
 }
 
-/* All its members are complete: nobody else looks at it, so use it again. */
+/* All its members are complete and nobody else uses it: use it again. */
 static void epoch_renew(struct epoch *epoch)
 {
 	epoch->waiting = EPOCH_STARTED;
@@ -572,8 +572,8 @@ static long count_members(struct worker *w, struct domain *domain,
 }
 
 /*
- * One address: the usual case.  As soon as the task has entered it may run and
- * be gone, so nothing looks at it from then on.
+ * One address, the usual case.  As soon as the task has entered the chain it may run
+ * and be freed, so it is not touched from then on.
  */
 static int add_one(struct worker *w, struct ktrt_task *task,
 		   struct domain *domain, const struct ktrt_dep *dep,

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Dependences.  The tasks that use a datum form a chain of epochs: one writer,
- * or any number of readers, or of tasks that commute, or of one reduction, that
- * follow each other directly.  The members of an epoch may start when all epochs
- * before it are over.
+ * Dependences.  The tasks that use a datum form a chain of epochs.  The members of an
+ * epoch are one writer, or any number of readers, of commuting tasks, or of tasks of one
+ * reduction, that follow each other directly.  They may start when all epochs before
+ * theirs are over.
  *
  *	W1 -> {R2 R3 R4} -> W5 -> {R6 ...       the last epoch is open
  *
- * Only the parent's thread adds to chains (children are made one after
- * another), anybody ends tasks; the two meet in an epoch's count, which is the
- * number of its members that are not complete, and one as long as it is open
- * to more or has no successor yet.  Whoever takes it to 0 starts the next
- * epoch.  So nothing is locked, and an epoch is freed as soon as it is over:
- * memory is for what is not complete.
+ * Only the parent's thread adds to chains, as it makes children one after another.
+ * Any thread ends tasks.  The two meet in an epoch's count: the number of incomplete
+ * members, plus one while the epoch is open to more members or has no successor.
+ * Whoever takes the count to 0 starts the next epoch.  So nothing is locked, and an
+ * epoch is freed as soon as it is over.
  *
- * A task that fails leaves what it writes spoilt.  Each epoch is told so by the
- * one before and tells the next, and its members that read are skipped.  That
- * ends with a task that only writes, or when a wait has told the parent.
+ * A task that fails leaves what it writes spoilt.  Each epoch passes that on to the
+ * next, and members that read are skipped.  It ends with a task that only writes, or
+ * when a wait has reported it to the parent.
  *
  * Locking:
  *
@@ -107,7 +106,7 @@ static inline void ready_add(struct ready *ready, struct ktrt_task *task)
 
 /*
  * deps_add - enter @task into the chains of its parent
- * @ready: set to whether it may start now; else deps_done() of others says so
+ * @ready: set to whether it may start now; else deps_done() of another task returns it
  *
  * Return: 0 or -ENOMEM; nothing is entered then.
  */

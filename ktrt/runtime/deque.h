@@ -5,8 +5,8 @@
  * 2005), with sequentially consistent accesses in place of fences as in Le,
  * Pop, Cohen and Zappa Nardelli (PPoPP 2013).
  *
- * Owns indexes and ring.  A ring that was outgrown is kept until the end, as a
- * thief may still look into it: all of them together are smaller than the last.
+ * Owns indexes and ring.  A ring that was outgrown is kept until the end, because a
+ * thief may still read it.  All outgrown rings together are smaller than the last.
  *
  * Locking: there is no lock.
  *
@@ -101,9 +101,9 @@ static inline bool deque_grow(struct deque *deque, int64_t top, int64_t bottom)
 }
 
 /*
- * By the owner; false without memory.  The store of bottom is sequentially
- * consistent: whoever pushes looks next whether somebody must be woken, and
- * whoever goes to sleep says so and looks at bottom.
+ * By the owner.  Return: false without memory.  The store of bottom is sequentially
+ * consistent: whoever pushes checks next whether to wake a worker, and a worker that
+ * goes to sleep first says so and then reads bottom.
  */
 static inline bool deque_push(struct deque *deque, struct ktrt_task *task)
 {
@@ -142,9 +142,10 @@ static inline struct ktrt_task *deque_pop(struct deque *deque)
 }
 
 /*
- * By anybody: the oldest, or NULL; also when another thief was faster.
- * @wanted may be asked of a task that is gone already, and is then not
- * believed: if the task is still there afterwards it was there all the time.
+ * By any thread.  Return: the oldest task; NULL if there is none, or another thief was
+ * faster.  @wanted may be called for a task that is gone already.  Its answer then does
+ * not count: the task is taken only if it is still at the top afterwards, and then it
+ * was there all the time.
  */
 static inline struct ktrt_task *
 deque_steal(struct deque *deque,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What counts as a number in the environment: for the runtime, which takes
- * anything else for not written, and for ktrt-info, which tells of it.
+ * What counts as a number in the environment.  To the runtime anything else counts as
+ * not set; ktrt-info reports it.
  */
 #ifndef RUNTIME_ENV_NUMBER_H
 #define RUNTIME_ENV_NUMBER_H

@@ -2,10 +2,10 @@
 /*
  * Which functions are known to be brief.
  *
- * A maker that does its tasks itself stands still if one waits for what it is
- * still to make.  So it does only such whose functions are known to be brief:
- * others, on stacks of their own, came back from them soon.  A thread that lost
- * its CPU meanwhile is no reason to forget that: it takes two that were long.
+ * A maker that runs its tasks itself deadlocks if such a task waits for what the
+ * maker does later.  So it only runs tasks whose function is known to be brief:
+ * other workers, on their own stacks, returned from it soon.  One long run may mean
+ * that the thread lost its CPU, so a function counts as long only after two.
  *
  * Locking: there is none.  What is known of a function is one word of rt.funcs, which
  * any worker reads and writes atomically.  Of two that learn at once one counts.
@@ -47,7 +47,7 @@ static inline void func_classify(ktrt_func func, bool brief)
 		at_poke(func_known(func), (uint64_t)(uintptr_t)func << 2 | now);
 }
 
-/* Four arguments, and what takes them; see ktrt_spawn_args(). */
+/* Four arguments, and the function that takes them; see ktrt_spawn_args(). */
 struct task_args {
 	ktrt_func_args func;
 	void *args[4];
@@ -55,13 +55,13 @@ struct task_args {
 
 int task_run_args(void *arg);
 
-/* By what they are known; it is never called as such. */
+/* The key under which such a function is known; it is never called by this type. */
 static inline ktrt_func args_func(ktrt_func_args func)
 {
 	return (ktrt_func)(void (*)(void))func;
 }
 
-/* By what a task is known. */
+/* The key of a task's function. */
 static inline ktrt_func task_func(const struct ktrt_task *task)
 {
 	const struct task_args *args = task->arg;
@@ -89,7 +89,7 @@ static inline int time_it(void *arg)
 	return error;
 }
 
-/* By what a call is known. */
+/* The key of a call's function. */
 static inline ktrt_func known_func(ktrt_func func, void *arg)
 {
 	const struct timed *timed = arg;

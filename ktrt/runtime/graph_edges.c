@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Edges of graphs, and finding them by data: a writer comes after whoever has
- * read since the last one, else after that; a reader after the last writer.  Does
- * not own what runs do with edges (task_graph.c).
+ * Edges of graphs, and finding them by data.  A writer comes after all readers since
+ * the last writer, or after the last writer if there are none.  A reader comes after
+ * the last writer.  Does not own what runs do with edges (task_graph.c).
  *
- * Behaves badly with data that many nodes read between two writers, where both
- * sides are wide: each reader has an edge to the writer.
+ * Behaves badly with data that many nodes read between two writers: each reader has an
+ * edge to the writer.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -156,8 +156,9 @@ static int tell_whether_spoilt(void *arg)
 }
 
 /*
- * By a task that uses them and only looks whether they are spoilt.  Other children may block for what
- * the caller does later, so it does none of them meanwhile.
+ * Makes a task that uses the data and only checks whether they are spoilt, and waits
+ * for it.  Other children may block for what the caller does later, so the caller runs
+ * none of them meanwhile.
  */
 int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps)
 {

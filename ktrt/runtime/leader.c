@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The leader: the thread that hears of cores whose workers blocked and puts
- * other workers there, and that makes threads where there are too few.
+ * The leader: the thread that is told of cores whose workers blocked, puts other
+ * workers there, and makes threads if there are too few.
  *
- * It sleeps until UMT tells of such a core or somebody asks for a thread.  A
- * look at all cores every millisecond, while there are tasks that nobody has
- * taken, makes up for what was missed; every ten while anybody works; none
- * when all have been idle for a tenth of a second.
+ * It sleeps until UMT reports such a core or a worker asks for a thread.  To make up for
+ * missed events it also polls all cores: every millisecond while there are tasks that
+ * nobody has taken, every ten while anybody works, and not at all when all have been
+ * idle for a tenth of a second.
  *
- * Leader-follower (after Schmidt, Pyarali et al., "Leader/Followers", 2000;
- * proposed for UMT in the founding paper): the leader that finds an idle core
- * makes a sleeping worker the leader and becomes the core's worker itself,
- * which saves the core the time until that worker would run.
+ * Leader-follower (after Schmidt, Pyarali et al., "Leader/Followers", 2000; proposed for
+ * UMT in the founding paper): a leader that finds an idle core makes a sleeping worker
+ * the leader, and becomes the core's worker itself.  So the core need not wait until
+ * the sleeping worker runs.
  *
  * Locking: rt.h; what it marks C is written here, and in umt_load.c.  A leader that
  * has passed its leadership on writes none of that any more: the next one has what it
@@ -29,11 +29,11 @@
 #define TICK_MS 1
 #define SLOW_TICK_MS 10
 #define SLEEP_AFTER_NS 100000000
-/* Nothing was begun for so long: more threads than were asked for. */
+/* If no task has begun for this long, threads are added beyond the number asked for. */
 #define STALL_NS 20000000
 
 struct watch {
-	uint64_t due_ns; /* the next look that counts as a sample */
+	uint64_t due_ns; /* the next poll that counts as a sample */
 	uint64_t polled_ns;
 	uint64_t busy_ns; /* when somebody last worked */
 	uint64_t moved_ns; /* when a task was last begun */
@@ -179,7 +179,7 @@ static bool serve_events(struct worker *w)
 	return false;
 }
 
-/* ---- the look at everything ---- */
+/* ---- polling all cores ---- */
 
 static uint64_t tasks_begun(void)
 {
@@ -231,8 +231,8 @@ static void have_all_search(struct watch *watch)
 }
 
 /*
- * Tasks wait, nothing begins, no worker is left, and a core idles: its workers
- * wait for what only another task can bring.  More threads, slowly, up to the
+ * A stall: tasks are ready, none begins, no worker is left, and a core idles because its
+ * workers wait for what only another task can do.  Then add threads, slowly, up to the
  * limit.
  */
 static void break_stall(struct watch *watch, uint64_t now)
@@ -264,8 +264,8 @@ static bool somebody_suspended(void)
 }
 
 /*
- * Only looks that the clock brings count: events come when workers block and
- * wake, which is when cores are overloaded.
+ * Only polls by the clock count as samples.  Events come when workers block and wake,
+ * which is when cores are overloaded, and would bias the figure.
  */
 static void sample_cores(void)
 {
@@ -335,7 +335,7 @@ static void wait_for_events(int timeout_ms)
 		timeout_ms = SLOW_TICK_MS;
 	poll(fds, 2, timeout_ms);
 	at_store(&rt.leader_sleeps, 0);
-	/* Closed by the program, that waits for nothing: now it is looked. */
+	/* If the program has closed a descriptor, poll() returns at once: sleep here. */
 	lost = (fds[0].revents | fds[1].revents) & POLLNVAL;
 	if (fds[0].revents && !take_event())
 		lost = true;
@@ -343,7 +343,7 @@ static void wait_for_events(int timeout_ms)
 		poll(NULL, 0, SLOW_TICK_MS);
 }
 
-/* Is it time to look at all cores? */
+/* Is it time to poll all cores? */
 static bool is_time(struct watch *watch, uint64_t now)
 {
 	uint64_t next_ns;
@@ -364,7 +364,7 @@ static bool is_time(struct watch *watch, uint64_t now)
 	return true;
 }
 
-/* Two looks are at least some milliseconds apart. */
+/* UMT resumes after this many busy polls, which are some milliseconds apart. */
 #define POLLS_TO_WAKE 2
 
 static void rest_or_not(struct watch *watch, uint64_t now)
@@ -389,10 +389,10 @@ void leader_lead(struct worker *w)
 	watch.rest_ns = watch.busy_ns + at_peek(&rt.rest_after_ns);
 
 	/*
-	 * Only leaders make threads: leader_stop() waits for the last one.
-	 * Between two that follow each other nobody may lead for a moment; the
-	 * next one counts here before it looks at rt.stop, which is set before
-	 * anybody waits for that count, so it is waited for or makes none.
+	 * Only leaders make threads, and leader_stop() waits for the last leader.
+	 * Between two leaders there may be none for a moment.  The next one counts
+	 * itself here before it reads rt.stop, and leader_stop() sets rt.stop before
+	 * it reads the count.  So it waits for this leader, or this one makes none.
 	 */
 	at_add(&rt.leading, 1);
 	set_leads(true);

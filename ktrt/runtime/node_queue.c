@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A node queue: a list for priority 0, a binary heap for the others, and a
- * table of families.  Behaves badly with very many families: looking for what
- * is wanted looks at each.
+ * A node queue: a list for priority 0, a binary heap for the others, and a table of
+ * families.  Behaves badly with very many families: node_queue_take_wanted() goes
+ * through all of them.
  *
  * Locking: node_queue.h.  All statics are called under the queue's lock.
  */

@@ -51,7 +51,7 @@ struct ktrt_task *node_queue_take(struct node_queue *queue);
  * that, or NULL */
 struct ktrt_task *node_queue_take_below(struct node_queue *queue,
 					struct ktrt_task *above);
-/* node_queue_take_wanted - one that is wanted, if there is any; looks at all */
+/* node_queue_take_wanted - a task that @filter wants, or NULL; goes through all */
 struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,
 					 const struct wait_filter *filter);
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Workers on cores: who sleeps, who goes on, who makes room.
+ * Workers on cores: which of them sleep, continue, or hand their core over.
  *
- * Owns the lists of sleeping workers and what is known of each core.  A core
- * counts its active workers: those that do not sleep by our doing.  A worker
- * that blocks in the kernel stays active; that it is blocked only UMT knows.
- * Between "this core is idle" and "there are tasks" nobody may be missed: who
- * sleeps first marks its core idle and then looks for tasks; who queues a task
- * does that first and then looks for idle cores (both sequentially consistent).
+ * Owns the lists of sleeping workers and the state of each core.  A core counts its
+ * active workers: all that the runtime has not put to sleep.  A worker that blocks in
+ * the kernel stays active; only UMT knows that it is blocked.
+ *
+ * No wake-up may be lost between "this core is idle" and "there are tasks".  So a worker
+ * that goes to sleep first marks its core idle and then checks for tasks.  A worker that
+ * queues a task does that first and then checks for idle cores.  All four accesses are
+ * sequentially consistent.
  *
  * Locking: L, P, W and A are those of rt.h.  A worker is on one list at most: of its
  * core (L), of the pool (P), or of those that were suspended on a core (L).  Whoever
@@ -42,7 +44,7 @@ void park_forget(void)
 	}
 }
 
-/* The leader wants to hear of blocked cores when no other core is idle. */
+/* The leader wants to be told of blocked cores while no other core is idle. */
 static void want_events(bool on)
 {
 	if (rt_counts())
@@ -152,8 +154,8 @@ static struct worker *take_suspended(struct core *core)
 }
 
 /*
- * Not yet woken by anybody: take oneself off the list again.  @core is where
- * the worker was: who wakes it gives it another.
+ * Take the calling worker off the list of sleeping workers, if nobody has woken it yet.
+ * @core: the core that it left; whoever wakes it may give it another.
  */
 static bool unlist_worker(struct core *core, struct worker *w)
 {
@@ -247,7 +249,7 @@ WAKE_PATH void park_idle(struct worker *w)
 	await_idle(core, w);
 }
 
-/* A worker in the middle of a task goes on here, this one sleeps. */
+/* A worker in the middle of a task takes over the core, and this one sleeps. */
 static bool swap_for_suspended(struct worker *w)
 {
 	struct core *core = w->core;
@@ -269,8 +271,8 @@ static bool swap_for_suspended(struct worker *w)
 }
 
 /*
- * The last one that left counts as ready until it sleeps: as long as it may not
- * have come to that nobody else leaves.
+ * Is a worker about to leave this core?  UMT counts it as ready until it sleeps, so no
+ * other worker leaves before it does.
  */
 static bool somebody_leaves(const struct core *core)
 {
@@ -280,8 +282,8 @@ static bool somebody_leaves(const struct core *core)
 	       at_load(&leaver->wake) == (uint32_t)SIGNAL_NONE;
 }
 
-/* Of two workers that are ready here one goes; not where the other has gone
- * already and is only not asleep yet. */
+/* If two workers are ready on this core, this one leaves it; but not if the other is
+ * about to leave. */
 static bool surrender_core(struct worker *w)
 {
 	struct core *core = w->core;
@@ -311,7 +313,7 @@ void park_overloaded(struct worker *w)
 		count_up(&w->counts.surrenders);
 	}
 	await_idle(core, w);
-	/* It has something else to do first. */
+	/* It has another task to do first. */
 	if (w->maker) {
 		w->maker = NULL;
 		count_search();
@@ -512,7 +514,7 @@ struct worker *park_take_idle(void)
 	return w;
 }
 
-/* Each counts as looking, and stops at once. */
+/* Each counts as searching, and stops at once. */
 void park_wake_all(void)
 {
 	struct worker *w;

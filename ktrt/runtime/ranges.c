@@ -29,7 +29,7 @@ struct ranges {
 	size_t nr;
 	size_t sweep_at; /* when it has so many */
 	uint32_t random;
-	uint64_t steps; /* segments that were looked at, for a test */
+	uint64_t steps; /* segments that were visited, for a test */
 };
 
 /* The pool of epochs has records of this size. */

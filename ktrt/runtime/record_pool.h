@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Records of one size that are used again and again: each worker keeps some,
- * and gives batches to, or takes them from, a list that all share.  Memory is
- * mapped in slabs and unmapped only when the runtime ends, so that a thief may
- * look at a record that is gone: it reads stale words, never unmapped ones.
+ * Records of one size that are used again and again.  Each worker keeps some, and
+ * exchanges batches with a list that all share.  Memory is mapped in slabs, and unmapped
+ * only when the runtime ends.  So a thief may read a record that was freed: it reads
+ * stale words, never unmapped memory.
  *
  * Locking:
  *

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Reductions as dependences: each thread adds to a copy of its own, and what
- * comes after the tasks of a reduction finds the copies combined.
+ * Reductions as dependences: each thread adds to its own copy of the datum.  Tasks that
+ * come after the reduction find the copies combined.
  *
- * Copies belong to an epoch.  They are made when a task asks for its thread's,
- * and combined by whoever ends the epoch, or by the parent where nobody follows:
- * in a wait, or before the datum is used otherwise.
+ * Copies belong to an epoch.  A thread's copy is made when a task asks for it.  Whoever
+ * ends the epoch combines them.  If no epoch follows, the parent does, in a wait or
+ * before the datum is used in another way.
  *
  * Behaves badly with large data and many threads: each has a whole copy.
  *

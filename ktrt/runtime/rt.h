@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the parts of the runtime share: the records of tasks, workers and
- * cores, and the one runtime of the process.
+ * What the parts of the runtime share: the records of tasks, workers and cores, and the
+ * one runtime of the process.
  *
- * How a task goes: task.c makes it, dependences.c says when it is ready, task_sched.c
- * queues, finds and runs it (wait_search.c where no thread can be had any more),
- * task.c completes it, which makes others ready.
- * Where there are no tasks park.c puts workers to sleep; wake.c chooses whom a
- * task wakes; leader.c puts workers on cores whose worker blocked.
+ * The life of a task: task.c makes it.  dependences.c finds out when it is ready.
+ * task_sched.c queues, finds and runs it; wait_search.c finds it if no more threads can
+ * be made.  task.c completes it, which makes others ready.  If there are no tasks,
+ * park.c puts workers to sleep; wake.c chooses the worker that a task wakes; leader.c
+ * puts workers on cores whose workers blocked.
  *
  * Locking.  A thread takes locks in this order; builds with a sanitizer assert that,
  * and what is said to be done under a lock:
@@ -56,11 +56,11 @@
 #include "node_queue.h"
 
 /*
- * What is left of a task before it is complete, in one number: children in the
- * low half, and above: does its body run, does somebody wait for the children,
- * external events.  Children that the body made are added only when the body
- * ends or waits ("credited"), so that making one takes no atomic operation; in
- * between the low half is negative.  0 means complete.
+ * What a task still lacks to be complete, in one number.  The low half counts children.
+ * Above it are bits: its body runs, somebody waits for the children; and the number of
+ * external events.  Children that the body has made are added only when the body ends
+ * or waits ("credited"), so that making a child takes no atomic operation.  Until then
+ * the low half may be negative.  0 means complete.
  */
 #define LIVE_BODY (1ull << 32)
 #define LIVE_WAITED (1ull << 33)
@@ -159,10 +159,10 @@ struct ktrt_task {
 	struct ktrt_task *elder, *younger; /* of its family, in a ring */
 };
 
-/* What a worker that waits may do meanwhile. */
+/* The tasks that a worker may run while it waits. */
 struct wait_filter {
-	struct ktrt_task *above; /* what is below it, and */
-	struct ktrt_group *group; /* its tasks and what is below them; NULL */
+	struct ktrt_task *above; /* all below this one */
+	struct ktrt_group *group; /* or of this group, and all below; NULL */
 };
 
 /* A late signal may meet a group that is free, so @wake must not be where a
@@ -210,7 +210,7 @@ struct worker {
 	struct ktrt_task *outer; /* what it spawns are children of; */
 	uint64_t waited; /* its ->spawned at the last wait */
 	uint32_t stalls; /* rt.stalls that it knows of; A */
-	uint32_t grants; /* so often it need not wait for room */
+	uint32_t grants; /* checks of the limit on children to skip */
 	struct ktrt_task *blank; /* for what is done at once, or NULL */
 	bool begun_now; /* what ktrt_spawn_begin() began is such */
 
@@ -289,7 +289,7 @@ struct runtime {
 	int *core_of_cpu; /* index, or -1 */
 	int nr_cpus;
 	uint64_t spin_ns;
-	unsigned nr_slots; /* room in workers and loaded, */
+	unsigned nr_slots; /* entries of workers and loaded, */
 	unsigned slots_per_cache; /* of these */
 
 	/* Cores that are idle, and workers that look for tasks (high half); A */
@@ -383,8 +383,7 @@ static inline const struct umt_core *rt_counts(void)
 	return at_load(&rt.counts);
 }
 
-/* Room for workers and what is known of them, once there are cores; 0 or
- * -ENOMEM. */
+/* Allocate the workers' slots, once the cores are known.  Return: 0 or -ENOMEM. */
 int rt_make_slots(void);
 
 /* ---- worker_threads.c ---- */
@@ -392,8 +391,8 @@ int rt_make_slots(void);
 struct worker *worker_new(unsigned cache);
 /* Its thread is gone; the record may be used again. */
 void worker_retire(struct worker *w);
-/* A thread for @core, or one that leads: NULL.  Its caller did park_arrive()
- * and counts it as looking.  -EAGAIN also where there are max_threads. */
+/* Start a thread for @core, or one that leads: NULL.  The caller did park_arrive() and
+ * counts it as searching.  -EAGAIN also if there are max_threads. */
 int worker_start(struct core *core);
 /* Run on the worker's core only. */
 void worker_bind(struct worker *w);
@@ -428,7 +427,7 @@ static inline void task_renew(struct ktrt_task *task, struct ktrt_task *parent,
 {
 	task->func = func;
 	task->arg = arg;
-	/* Thieves may look at a record that is none any more. */
+	/* Thieves may read a record that is used anew. */
 	at_poke(&task->parent, parent);
 	at_poke(&task->nesting, parent ? parent->nesting + 1 : 0);
 	task->group = NULL;
@@ -446,8 +445,8 @@ void task_free(struct worker *w, struct ktrt_task *task);
 /* Dependences are met: put it where it is found. */
 void task_ready(struct worker *w, struct ktrt_task *task);
 /*
- * The function has returned.  Return: a task that became ready and is best run
- * now, or NULL.
+ * The task's function has returned.  Return: a task that has become ready and is best
+ * run now, or NULL.
  */
 struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 			     int error);
@@ -487,31 +486,31 @@ void graph_run_complete(struct ktrt_task *run);
 
 /* ---- child_limit.c ---- */
 
-/* A task looks after so many children, */
+/* After every CHILDREN_PER_CHECK children a task checks whether there are too many.  If
+ * so it runs some of them, or waits. */
 #define CHILDREN_PER_CHECK 64
-/* whether there are too many of them, and if so does some or waits. */
 void child_limit_apply(struct worker *w, struct ktrt_task *parent);
 
 /* ---- task_sched.c ---- */
 
-/* So many in a queue that all cores have plenty, and no more than caches hold;
- * half of it is for those who steal while its owner does a task. */
+/* Tasks in a queue that suffice for all cores, and no more than caches hold.  Half of
+ * them are for thieves, while the owner does a task. */
 #define QUEUE_PLENTY 256
 
-/* Does a task; what that made ready and is best done next, or NULL. */
+/* Run a task.  Return: a task that became ready and is best run next, or NULL. */
 struct ktrt_task *sched_run(struct worker *w, struct ktrt_task *task);
-/* The same, and learns whether its function is brief. */
+/* The same, and notes whether its function is brief. */
 struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task);
 /*
- * The same for a record that is new, in the middle of its parent: it counts as
- * a child only if something of it is left when @func has returned, else it is
- * new again and becomes w->blank.
+ * The same with a new record, in the middle of its parent.  If the task is complete when
+ * @func has returned, it never counts as a child, and its record becomes w->blank.  Else
+ * it counts from then on.
  */
 struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
 				   ktrt_func func, void *arg);
 /*
- * The worker's queue holds plenty: until it holds half of that, which whoever
- * takes from it looks at, its ->plenty is set and tasks may be done at once.
+ * The worker's queue holds QUEUE_PLENTY tasks.  Its ->plenty is set, and tasks may be
+ * done at once, until somebody takes a task and finds less than half of that left.
  */
 void sched_plenty(struct worker *w);
 
@@ -527,10 +526,9 @@ static inline void taken_from(struct worker *w)
  * else from a node queue. */
 struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above);
 /*
- * Is @task a child of @above, or of a child, ...?  Looks no more than
- * BELOW_STEPS up.  A thief may ask this of a record that is used for something
- * else by now: then the answer is worthless, but each step looks at a record,
- * and nesting fall, so that it ends.
+ * Is @task a descendant of @above?  Goes up at most BELOW_STEPS parents.  A thief may
+ * ask for a record that is used for something else by now.  Then the answer does not
+ * count, but each step reads a record, and nesting falls with each, so that it ends.
  */
 bool task_is_below(struct ktrt_task *task, struct ktrt_task *above);
 /* Any task, or NULL. */
@@ -538,56 +536,56 @@ struct ktrt_task *sched_take(struct worker *w);
 bool sched_work_visible(void);
 /* A task was queued: somebody may have to be woken. */
 void sched_notify(struct worker *w);
-/* A worker no longer looks for tasks. */
+/* A worker no longer searches for tasks. */
 void sched_found(struct worker *w);
-/* The life of a worker; it counts as looking for tasks. */
+/* The life of a worker; it counts as searching for tasks. */
 void sched_work(struct worker *w);
 
 /* ---- park.c ---- */
 
-/* rt.idlers: idle cores, and workers that look for tasks. */
+/* rt.idlers: idle cores, and workers that search for tasks. */
 #define IDLERS_CORE 1ull
 #define IDLERS_SEARCH (1ull << 32)
 
 /*
- * Whoever wakes a worker counts it as looking for tasks beforehand, so that
- * nobody wakes another one for the same task.
+ * Whoever wakes a worker first counts it as searching, so that nobody wakes another one
+ * for the same task.
  */
 
-/* Sleep until there may be tasks, or, where w->maker says so, one: then the
- * worker does not count as looking. */
+/* Sleep until there may be tasks.  If w->maker is set afterwards, one task was handed
+ * over, and the worker does not count as searching. */
 void park_idle(struct worker *w);
-/* Between two tasks: leave the core if two are ready there, or to a worker
- * that is in the middle of a task.  Returns at once or when woken. */
+/* Between two tasks: leave the core if two workers are ready there, or if a worker in
+ * the middle of a task waits for it.  Returns at once or when woken. */
 void park_overloaded(struct worker *w);
-/* In the middle of a task: let another worker take the core for a task; false
+/* In the middle of a task: let another worker have the core for one task.  Return: false
  * if there is no such worker. */
 bool park_yield(struct worker *w);
-/* Sleep in the middle of a task until *@signal, for @limit_ns at most unless
- * that is 0; another takes the core.  May return early. */
+/* Sleep in the middle of a task until *@signal, at most for @limit_ns unless that is 0.
+ * Another worker takes the core.  May return early. */
 void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns);
 /*
- * For a task in @maker's queue: wake the worker that sleeps on @core, if nobody
- * else has anything to do with that.  It takes the task from there and does not
- * count as looking: whoever queues another task wakes another.
+ * Wake the worker that sleeps on @core for a task in @maker's queue, if no other worker
+ * uses that core.  It takes the task from there.  It does not count as searching, so
+ * whoever queues another task wakes another worker.
  */
 bool park_hand(struct core *core, struct worker *maker);
 /*
- * Put a worker on a core that is idle: by our books, or because its workers
- * are @blocked.  true: one comes, and has taken over one count of looking.
+ * Put a worker on a core that is idle: because it has no active workers, or because
+ * they are @blocked.  Return: true if one comes; it takes over one count of searching.
  */
 bool park_dispatch(struct core *core, bool blocked);
-/* The same of a core whose workers are blocked although our books say no. */
+/* The same for a core whose active workers are blocked. */
 bool park_reinforce(struct core *core);
-/* The workers of a core are blocked but there are no tasks: remember it. */
+/* The workers of a core are blocked, and there are no tasks: mark the core idle. */
 void park_mark_idle(struct core *core);
 /* The core is a new thread's; under no lock. */
 void park_arrive(struct core *core);
-/* Nothing came of it. */
+/* The thread could not be made: undo park_arrive(). */
 void park_arrive_not(struct core *core);
 /* Take a worker that sleeps for want of tasks, or NULL. */
 struct worker *park_take_idle(void);
-/* Everybody shall look at rt.stop. */
+/* Wake all workers, so that they see rt.stop. */
 void park_wake_all(void);
 /* All threads are gone: give back what is counted of them. */
 void park_forget(void);
@@ -626,18 +624,18 @@ void codes_after_fork(void);
 
 /* ---- wait_search.c ---- */
 
-/* All that is wanted of the children of @parent, wherever they stand? */
+/* Does @filter want the children of @parent? */
 bool filter_wants_children(const struct wait_filter *filter,
 			   const struct ktrt_task *parent);
 /*
- * Where no thread can be had any more: a task that the worker may do while it
- * waits, wherever it stands, or NULL.
+ * For when no more threads can be made.  Return: a task that @filter wants, in whichever
+ * queue it is, or NULL.
  */
 struct ktrt_task *search_wanted(struct worker *w,
 				const struct wait_filter *filter);
 /* Was there a stall since it was last asked? */
 bool search_is_due(struct worker *w);
-/* Workers that sleep in the middle of tasks shall search: nothing moves. */
+/* Nothing moves: have workers that sleep in the middle of tasks search. */
 void search_by_all(void);
 
 /* As many threads as there may be? */
@@ -654,17 +652,16 @@ static inline bool sched_urgent(const struct worker *w)
 
 /* ---- short_tasks.c ---- */
 
-/* Does a task that another worker made, and rests if such are not worth it. */
+/* Run a task that another worker made, and rest if such tasks are not worth taking. */
 struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task);
 
 /* ---- wake.c ---- */
 
-/* Wake a worker for an idle core, if there is one; the core that an attached
- * thread occupies comes last.  Its caller counted one as looking. */
+/* Wake a worker for an idle core, if there is one; the core that an attached thread
+ * occupies comes last.  The caller has counted one as searching. */
 void wake_worker(struct worker *w);
-/* The attached thread is about to wait: true if the worker of the core that it
- * occupies is there to take over, so that it had better sleep.  No other CPU
- * has to wake up for that. */
+/* The attached thread is about to wait.  Return: true if the worker of its core can
+ * take over, so that the thread had better sleep.  Then no other CPU has to wake up. */
 bool wake_below(struct worker *w);
 /* For a task in its queue that the attached thread will wait for: the same, by
  * park_hand(). */
@@ -674,7 +671,7 @@ bool wake_to_hand(struct worker *w);
 
 int leader_start(void);
 void leader_stop(void);
-/* It shall look at what is asked of it. */
+/* Wake the leader: somebody asks for a thread, or it has to stop. */
 void leader_kick(void);
 /* After a core was marked as not idle: the leader either sees that before it
  * sleeps for long, or is seen here. */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What is not worth taking.
+ * Leaves tasks that do next to nothing to the worker that made them.
  *
- * Tasks that another worker makes cost cache misses, on its side as well: both
- * write to records, to what counts dependences, to the queue.  So where their
- * functions do next to nothing one worker does them faster than two (16 readers
- * of a datum that is written, over and over: 70 ns each by one, 230 to 380 by
- * two).  Whoever did a number of such in a row rests for a while, which grows;
- * their maker takes back what is ready here as it helps, waits, or has nothing
- * else to do.  If the maker does something else meanwhile, that ends the rest.
+ * Taking another worker's task costs cache misses on both sides: both write to its
+ * record, to the counts of its dependences and to the queue.  So if the functions do
+ * next to nothing, one worker is faster than two (16 readers of a datum that is
+ * written over and over: 70 ns each by one worker, 230 to 380 by two).  A worker that
+ * has done a number of such tasks in a row rests, longer each time.  The maker gets
+ * the task that is ready here when it helps, waits, or has nothing else to do.  The
+ * rest ends early if the maker makes and does no tasks meanwhile.
  */
 #include "rt.h"
 
-/* Of the tasks of others every so many is timed; a verdict after so many. */
+/* Of other workers' tasks every FOREIGN_TIMED-th is timed; after FOREIGN_VERDICT of
+ * them the worker decides. */
 #define FOREIGN_TIMED 4
 #define FOREIGN_VERDICT 16
 #define SHORT_TASK_NS 200
@@ -20,7 +21,7 @@
 #define REST_MAX_NS 64000
 #define REST_STUCK_NS 10000
 
-/* How long to rest now; 0: they are worth taking. */
+/* Return: how long to rest now; 0: such tasks are worth taking. */
 static uint64_t judge_foreign_tasks(struct worker *w)
 {
 	const uint64_t limit_ns =
@@ -37,7 +38,7 @@ static uint64_t judge_foreign_tasks(struct worker *w)
 	return w->rest_ns;
 }
 
-/* Changes as the worker makes tasks and does them. */
+/* Changes whenever the maker makes or does tasks. */
 static uint64_t count_moves(const struct worker *maker)
 {
 	return at_peek(&maker->made) + at_peek(&maker->counts.tasks);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A sparse mask: flags of which only a few share a cache line, so that setting
- * one seldom disturbs those who set others, while a search still reads several
- * at once.  Each flag is a byte, eight of them to a line: setting one is a
- * plain store, reading eight is one load.
+ * A sparse mask: flags of which only a few share a cache line.  So setting a flag seldom
+ * takes the line from a thread that sets another, while a search still reads several at
+ * once.  Each flag is a byte, and a line has eight of them: setting one is a plain
+ * store, reading eight is one load.
  *
  * The idea is that of the kernel's proposed sparse mask of overloaded CPUs
  * (Sistare, "steal tasks to improve CPU utilization", 2018).

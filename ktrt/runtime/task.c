@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The life of a task from the call that makes it to its completion.  Does not own
- * when it may start (dependences.c), where it runs (task_sched.c) nor waiting for it
+ * The life of a task from the call that makes it to its completion.  Does not own when
+ * it may start (dependences.c), where it runs (task_sched.c), nor waiting for it
  * (task_wait.c).
  *
- * A record is used again once its task is complete; a parent's outlives its
- * children.  Codes go up: what nobody waited for is the parent's code.
+ * A record is used again once its task is complete; a parent's outlives its children.
+ * A code that nobody has waited for becomes the parent's code.
  *
  * Locking: rt.h; M, B and E are in here.
  */
@@ -37,9 +37,9 @@ int error_take(int *error)
 /* ---- making ---- */
 
 /*
- * An attached thread makes tasks that others do.  If their records stayed with
- * those it would take one after the other that no cache holds any more: so one
- * goes to and fro.
+ * An attached thread makes tasks that other workers do.  If the records stayed with
+ * those, the thread would always take records that are in no cache.  So one record goes
+ * to and fro.
  */
 static inline struct ktrt_task *take_back(struct ktrt_task *outer)
 {
@@ -139,8 +139,8 @@ static inline void child_made(struct worker *w, struct ktrt_task *parent)
 #define NEST_MAX 64
 
 /*
- * Its own queue holds plenty: a brief task without dependences is done at once,
- * as others take from the queue meanwhile.
+ * If the worker's own queue holds plenty, a brief task without dependences is done at
+ * once: others have enough to take from the queue.
  */
 static inline bool does_at_once(struct worker *w, ktrt_func func)
 {
@@ -203,7 +203,7 @@ WAKE_PATH int ktrt_spawn(ktrt_func func, void *arg)
 }
 
 /*
- * What fits into a record: by a few moves of fixed size, which overlap, as a
+ * Copies an argument that fits into a record by a few overlapping moves of fixed size: a
  * call of memcpy() costs a fifth of making a task.
  */
 static inline void copy_inline(char *to, const char *from, size_t bytes)
@@ -245,7 +245,7 @@ static int copy_arg(struct ktrt_task *task, const void *arg, size_t bytes)
 	return error;
 }
 
-/* @known: by what it is known whether it is brief. */
+/* @known: the key of its function in func_kinds.h. */
 static inline int spawn_copy(ktrt_func known, ktrt_func func, const void *arg,
 			     size_t bytes)
 {
@@ -522,8 +522,8 @@ void task_spoil(struct ktrt_task *task)
 }
 
 /*
- * Its code goes to whoever waits, before that of tasks which are skipped for it:
- * so it is the first.
+ * The task's code goes to whoever waits before the codes of tasks that are skipped for
+ * it.  So it is the first.
  */
 static void __attribute__((noinline))
 task_failed(struct ktrt_task *task, struct ktrt_task *node)

@@ -2,19 +2,19 @@
 /*
  * Graphs that are made once and run often.
  *
- * A node is a record that stays.  It knows the nodes that wait for it, and for
- * how many it waits: the last of these to complete sets that number back for
- * the next run and makes it ready.  So a run looks nothing up, allocates nothing
- * and touches no node before its turn, and then one cache line of it: what the
- * node says is done by a record at hand (task_sched.c).
+ * A node is a record that is kept.  It has a list of the nodes that wait for it, and the
+ * number of nodes for which it waits.  The last of those to complete resets the number
+ * for the next run and makes the node ready.  So a run searches and allocates nothing.
+ * It touches a node only in its turn, and only one cache line: a record at hand does
+ * what the node says (task_sched.c).
  *
- * A run is a task in the middle of the one that asked for it, and the parent of
- * the nodes.  Only nodes that nothing waits for (sinks) count as its children:
- * all others are complete before one of these is.
+ * A run is a task inside the one that asked for it, and the parent of the nodes.  Only
+ * nodes for which no node waits (sinks) count as its children: all others are complete
+ * before the last sink is.
  *
- * Owns nodes and runs; edges are found by graph_edges.c.  Records are of the runtime's
- * pool, as thieves may look at one that is gone, so they end with the runtime;
- * everything else is freed with the graph.
+ * Owns nodes and runs; graph_edges.c finds edges.  Records belong to the runtime's pool,
+ * because thieves may read a record that was freed, so they end with the runtime.
+ * Everything else is freed with the graph.
  *
  * Locking: task_graph.h.
  */
@@ -218,7 +218,7 @@ static void count_edges(struct ktrt_graph *graph)
 	}
 }
 
-/* Who waits for a node stands together, in the order of the nodes. */
+/* The nodes that wait for one node are adjacent, in the order of the nodes. */
 static void assign_edges(struct ktrt_graph *graph)
 {
 	struct ktrt_task **next = graph->after;
@@ -287,7 +287,7 @@ static int settle_graph(struct ktrt_graph *graph)
 	return 0;
 }
 
-/* Thieves and waiters go by nesting; all nodes have the same. */
+/* Thieves and waiters compare nesting, which is the same for all nodes. */
 static void set_nesting(struct ktrt_graph *graph, uint32_t nesting)
 {
 	if (graph->nodes[0]->nesting == nesting + 1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What a graph is, for task_graph.c, which runs it, and graph_edges.c, which
- * finds out what waits for what.
+ * What a graph is, for task_graph.c, which runs it, and graph_edges.c, which finds its
+ * edges.
  *
  * Locking: there is no lock.  A graph is that of one thread at a time, as
  * ktrt_graph_run(3) says; while it runs who takes part may write:
@@ -28,9 +28,9 @@ struct datum {
 };
 
 /*
- * What failures do along an edge: nothing, as the next node only writes the
- * datum; they go on if the node before found it spoilt, as both use it, which
- * does it no harm; or always.
+ * What a failure does along an edge.  EDGE_ORDERS: nothing, since the next node only
+ * writes the datum.  EDGE_PASSES_ON: it is passed on if the node before found the datum
+ * spoilt, since both only read it.  EDGE_NEEDS: it is always passed on.
  */
 enum { EDGE_ORDERS, EDGE_PASSES_ON, EDGE_NEEDS };
 

@@ -2,18 +2,17 @@
 /*
  * Loops and reductions over a range of indices.
  *
- * A task does its part of the range from the front, chunk after chunk.  Before
- * each it looks whether its worker's queue is empty: then nobody finds anything
- * here, so it leaves the rear half of what is left to others, as another task.
- * So parts are made when they are wanted, one more than are taken (after
- * Tzannes et al., "Lazy binary-splitting", PPoPP 2010).
+ * A task does its part of the range from the front, chunk after chunk.  Before each
+ * chunk it checks whether its worker's queue is empty.  If so, others find nothing to
+ * steal, and the task makes the rear half of its part another task.  So parts are made
+ * only when they are wanted, one more than are taken (after Tzannes et al., "Lazy
+ * binary-splitting", PPoPP 2010).
  *
- * How many indices a chunk has is found by the time that chunks take: 20 us are
- * long beside the look, and short beside what others wait for.
+ * The number of indices in a chunk follows from the time that chunks take.  The aim is
+ * 20 us: long beside that check, and short enough for others to wait.
  *
- * Owns what a loop's parts share; each part holds it.  Behaves badly with
- * indices of which few take nearly all the time and stand together: they are
- * halved only between chunks.
+ * Owns what a loop's parts share; each part holds it.  Behaves badly if a few adjacent
+ * indices take nearly all of the time: a part is halved only between chunks.
  *
  * Locking: there is no lock.
  *

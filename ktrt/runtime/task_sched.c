@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Where workers find tasks, and running them.  A worker takes, in this order:
- * the task that its last one made ready, urgent ones from the node's queue,
- * the newest of its own queue, the rest of the node's, the oldest of others'
- * queues - those of the same last-level cache first, then of the same node,
- * then of the nearest - and other nodes' node queues.  Which queues are worth a
- * look says a sparse mask.
+ * Where workers find tasks, and running them.  A worker takes, in this order: the task
+ * that its last one made ready; urgent tasks of the node queue; the newest of its own
+ * queue; the rest of the node queue; the oldest of other workers' queues, those of the
+ * same last-level cache first, then of the same node, then of the nearest; and tasks of
+ * other nodes' queues.  A sparse mask tells which workers' queues may have tasks.
  *
- * At most a few workers look at a time: whoever finds something and was the
- * last one to look wakes the next if there is more.  Does not own sleeping and
- * waking (park.c).
+ * Only a few workers search at a time: a worker that finds a task and was the last to
+ * search wakes the next if there is more.  Does not own sleeping and waking (park.c).
  *
  * Locking: rt.h.  What is pushed to or popped from a worker's queue is so by O.
  */
@@ -20,7 +18,7 @@
 #include "func_kinds.h"
 #include "trace.h"
 
-/* Ancestors that are looked through before a task is left to others. */
+/* Ancestors that are checked before a task is left to others. */
 #define BELOW_STEPS 64
 /* Every so many tasks the node queue comes before the own queue. */
 #define NODE_QUEUE_TURN 64
@@ -127,8 +125,8 @@ static inline bool may_continue(const struct worker *w, unsigned nr)
 }
 
 /*
- * What a node says is done by a record that is at hand, and mostly new again
- * afterwards: of a node itself there is only one cache line to fetch.
+ * A record at hand does what a node says, and is mostly new again afterwards.  So only
+ * one cache line of the node itself is fetched.
  */
 static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 				   struct ktrt_task *task)
@@ -251,8 +249,8 @@ static struct ktrt_task *steal_from(struct worker *w, unsigned from,
 }
 
 /*
- * The queues of a cache: from as far behind the first as the worker's own is in
- * its cache, so that not all thieves begin with the same victim.
+ * Steals from the queues of a cache.  The first victim has the offset in that cache that
+ * the thief has in its own, so that not all thieves begin with the same one.
  */
 static struct ktrt_task *steal_in(struct worker *w, unsigned cache,
 				  wanted_func wanted, void *arg)
@@ -363,7 +361,7 @@ struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above)
 	return task ? task : take_below_from_nodes(w, above);
 }
 
-/* Its own node's was looked at. */
+/* The worker's own node was searched before. */
 static struct ktrt_task *take_from_node_queues(struct worker *w)
 {
 	const struct node *node = own_node(w);
@@ -417,7 +415,7 @@ bool sched_work_visible(void)
 	return false;
 }
 
-/* ---- who looks ---- */
+/* ---- who searches ---- */
 
 /* Idle cores, and nobody looks for tasks. */
 static inline bool wants_waking(uint64_t idlers)
@@ -453,13 +451,13 @@ void sched_found(struct worker *w)
 }
 
 /*
- * A worker whose last task was handed to it has the CPU of whoever made that
- * and waits: it looks for two microseconds only.  With 50 the way there and
- * back took 35 to 68 us after 3 ms of sleep, now 16 to 19.
+ * A worker whose last task was handed to it runs on the CPU of the thread that made the
+ * task and waits for it.  So it searches for two microseconds only.  With 50, the round
+ * trip took 35 to 68 us after 3 ms of sleep; with two it takes 16 to 19.
  */
 #define BRIEF_ROUNDS 8
 
-/* Look for a while.  A worker that becomes ready here goes first. */
+/* Search for a while.  A worker that becomes ready on this core has precedence. */
 static struct ktrt_task *poll_tasks(struct worker *w)
 {
 	unsigned rounds = w->borrows ? BRIEF_ROUNDS : UINT_MAX;
@@ -490,8 +488,8 @@ static struct ktrt_task *poll_tasks(struct worker *w)
 }
 
 /*
- * The task that the worker was woken for, from its maker's queue.  NULL: it was
- * woken for any, or another was faster; it counts as looking.
+ * Takes the task that the worker was woken for from its maker's queue.  NULL: it was
+ * woken for any task, or another worker was faster; then it counts as searching.
  */
 static struct ktrt_task *take_handed(struct worker *w)
 {
@@ -513,7 +511,7 @@ static struct ktrt_task *take_handed(struct worker *w)
 	return task;
 }
 
-/* The worker counts as looking. */
+/* The worker counts as searching. */
 static WAKE_PATH struct ktrt_task *find_task(struct worker *w)
 {
 	for (;;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Waiting for the children of a task: doing them meanwhile, and sleeping when there
- * is nothing left to help with.
+ * Waiting for the children of a task: running them meanwhile, and sleeping when there is
+ * none to run.
  */
 #include <errno.h>
 

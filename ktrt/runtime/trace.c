@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Writing down what happens: each thread into memory of its own, the leader what
- * UMT tells of blocked threads.  Off, which is the rule, none of it is asked
- * where tasks run: rt.cancels is not zero where there is a trace, and who sees
- * that looks further.
+ * Logs events: each thread into memory of its own, the leader what UMT reports of blocked
+ * threads.  Without a trace, which is the usual case, running a task costs no check more:
+ * rt.cancels is not zero while there is a trace, and only then more is checked.
  *
- * Does not own what is made of it at the end (trace_graph.c, trace_write.c).
+ * Does not own what is made of the events at the end (trace_graph.c, trace_write.c).
  *
- * Behaves badly with very many tasks: it keeps 16 million events, then counts
- * what it leaves out.
+ * Behaves badly with very many tasks: it keeps 16 million events, and only counts
+ * further ones.
  *
  * Locking: there is no lock.
  *
@@ -266,7 +265,7 @@ void trace_start(void)
 	read_path("KTRT_TRACE", trace->json);
 	read_path("KTRT_DOT", trace->dot);
 	rt.trace = trace;
-	/* So that tasks are looked at. */
+	/* So that call_checked() is called for each task. */
 	at_add(&rt.cancels, 1);
 }
 

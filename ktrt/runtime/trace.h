@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What happened, as KTRT_TRACE and KTRT_DOT ask for it: trace.c writes it down
- * while tasks run, trace_graph.c finds tasks and their dependences in it,
- * trace_write.c writes files.
+ * Traces, as KTRT_TRACE and KTRT_DOT ask for them: trace.c logs events while tasks run,
+ * trace_graph.c finds tasks and their dependences in the events, trace_write.c writes
+ * files.
  */
 #ifndef RUNTIME_TRACE_H
 #define RUNTIME_TRACE_H

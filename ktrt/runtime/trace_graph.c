@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Tasks and their dependences, as they are found in the events of a trace: what
- * dependences.c does while tasks are made, done once more afterwards, where
- * every edge is wanted and not only what is left to wait for.
+ * Finds tasks and their dependences in the events of a trace.  This repeats what
+ * dependences.c does while tasks are made, because a trace needs every edge, and not
+ * only those for which a task still had to wait.
  *
- * Records of tasks are used again, so an address stands for the task that was
- * last made or begun there.
+ * Records of tasks are used again, so an address stands for the task that was last made
+ * or begun there.
  *
- * Behaves badly with very many data of one parent: they stand in a sorted array.
+ * Behaves badly with very many data of one parent: they are in a sorted array.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A trace as files: JSON for Perfetto and chrome://tracing (the "Trace Event
- * Format"), with tasks as slices of their threads, dependences as flows, what
- * blocked them, and how many tasks each core had; and the graph of tasks for
- * Graphviz.
+ * Writes a trace to files.  JSON for Perfetto and chrome://tracing (the "Trace Event
+ * Format") has tasks as slices of their threads, dependences as flows, what blocked
+ * tasks, and how many tasks each core had.  The graph of tasks is for Graphviz.
  *
- * Does not own what is in it.  The library prints nothing: where a file cannot be
- * written there is none, or a part of one.
+ * Does not own the contents.  The library prints nothing: if a file cannot be written
+ * there is none, or a part of one.
  */
 #include <dlfcn.h>
 #include <inttypes.h>

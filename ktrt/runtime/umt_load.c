@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * UMT is there when it is there: to load its program takes the kernel some tenths
- * of a second, and tasks need not wait for that.  So a thread opens it while
- * workers begin without.  As soon as it is open each worker, between two tasks or
- * as it goes on, lets it watch itself; when it watches all that do not sleep, what
- * it counts takes the place of the runtime's own books.
+ * The kernel takes some tenths of a second to load UMT's program, and tasks need not
+ * wait for that.  So a thread opens UMT while workers begin without it.  Once it is open,
+ * each worker has itself monitored, between two tasks or as it continues.  When all
+ * workers that do not sleep are monitored, UMT's counts replace the runtime's own.
  *
  * Without UMT the runtime is the same, but blocked workers are replaced late.
  *
  * A runtime that ends before does not wait for the thread, which closes UMT then.
  *
- * An idle runtime costs others nothing: UMT's program would be run at each of
- * their context switches.  So when all workers have slept for half a second UMT
- * pauses, and where somebody works for 10 ms a thread has it go on, as if it had
- * just been loaded.  Who goes on in between is no longer watched, and is again
- * afterwards, so that no count grows old.
+ * An idle runtime must not cost other programs anything, but UMT's program runs at each
+ * of their context switches.  So UMT pauses when all workers have slept for half a
+ * second.  When somebody has worked for 10 ms a thread resumes it, as if it had just been
+ * loaded.  Workers that continue in between are not monitored, and are again afterwards,
+ * so that no count is stale.
  *
- * Behaves badly with a task that computes for long while UMT is loaded: the others
- * go without UMT for so long.  A fork() waits until it is open.  A program that
- * closes descriptors that are not its own meanwhile may close those that are being
- * opened: it starts with KTRT_UMT_FIRST.
+ * Behaves badly with a task that computes for long while UMT is loaded: until it ends,
+ * all workers do without UMT.  A fork() waits until UMT is open.  A program that closes
+ * descriptors that are not its own may close those that are being opened: it should
+ * start with KTRT_UMT_FIRST.
  *
  * Locking: rt.h.  One thread at a time changes what rt has of UMT: who starts the
  * runtime, if UMT comes first; else the thread that opens or wakes UMT, while
@@ -197,7 +196,7 @@ void umt_load_stop(void)
 	if (!load)
 		return;
 	thread = load->thread;
-	/* Who abandons it may not look at it any more. */
+	/* Whoever abandons the load must not touch it any more. */
 	if (at_cas(&load->state, &begun, (uint32_t)LOAD_ABANDONED)) {
 		pthread_detach(thread);
 		return;
@@ -240,8 +239,8 @@ static void wake_umt(void)
 }
 
 /*
- * Whoever goes on after the second look finds that nobody is watched.  Whoever
- * went on before is found by that look.
+ * A worker that continues after the second check finds that nobody is monitored.  The
+ * second check finds a worker that has continued before it.
  */
 bool umt_rest(void)
 {

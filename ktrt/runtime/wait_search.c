@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How a worker that waits goes on where no thread can be had any more.
+ * How a waiting worker finds tasks when no more threads can be made.
  *
- * What task_sched.c looks at is quick and not all: the ends of queues.  Others
- * take what stands in between, as long as there are others.  With max_threads
- * threads there may be none: then a worker that waits looks at its newest task
- * and through the node queues before it sleeps.  Where still nothing moves (the leader tells: a
- * stall) all of them empty the workers' queues into a node queue, each until it
- * finds what it may do.  So of workers that wait for children the one that is
- * deepest in the tree always finds one: they cannot all wait for ever.
+ * task_sched.c only checks the ends of queues, which is quick.  The tasks between are
+ * left to other workers.  With max_threads threads there may be no other worker.  Then
+ * a worker that waits checks its newest task and all node queues before it sleeps.  If
+ * still nothing moves (a stall, which the leader finds), all waiting workers empty the
+ * workers' queues into a node queue, each until it finds a task that it may run.  Of
+ * the workers that wait for children, the one with the deepest nesting always finds
+ * one.  So they cannot all wait for ever.
  *
- * What a group waits for may depend on tasks that no waiter may do, and an
- * external event may be such a task's to bring.  Where all workers have searched
- * in vain, twice, or for a second if events are outstanding, each does any task
- * at all: nothing would move otherwise.
+ * A group's tasks may depend on tasks that no waiting worker may run, and so may an
+ * external event.  If all workers have searched in vain, twice, or for a second if events
+ * are outstanding, each runs any task at all: otherwise nothing would ever move.
  *
  * Does not own the notion of a stall (leader.c).
  */
@@ -84,7 +83,7 @@ static struct ktrt_task *search_nodes(const struct wait_filter *filter)
 	return task;
 }
 
-/* The newest own one may be deeper than the quick look goes. */
+/* The newest own task may be nested deeper than task_is_below() checks. */
 static struct ktrt_task *search_own(struct worker *w,
 				    const struct wait_filter *filter)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Whom a task wakes: a worker of a core that is idle.  Does not own what is
- * known of cores, nor putting workers there (park.c).
+ * Chooses the worker that a task wakes: one of an idle core.  Does not own the state of
+ * cores, nor putting workers there (park.c).
  *
  * Locking: rt.h; here no lock is held.
  */
@@ -11,8 +11,8 @@
 #define WAKE_TRIES 64
 
 /*
- * Cores whose workers block while others are idle are not told of.  Whoever
- * gives away the last idle core looks at a few, the leader at all of them.
+ * UMT does not report cores whose workers block while other cores are idle.  So whoever
+ * gives away the last idle core polls a few cores, and the leader polls all of them.
  */
 static void poll_for_blocked(struct worker *w, unsigned from)
 {
@@ -103,7 +103,7 @@ static bool wake_for(struct worker *w, unsigned *woken)
 			index = mask_next(rt.idle, index + 1, rt.nr_cores);
 		}
 	}
-	/* What was not looked at comes first next time. */
+	/* The next search begins behind the last core that was checked. */
 	at_poke(&rt.idle_hint, index < rt.nr_cores ? index : 0);
 	return false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Threads of the runtime and their records.  A record keeps its slot and is
- * freed only when the runtime ends, as thieves may look at it.  Does not own
- * what workers do (task_sched.c) nor where (park.c).
+ * Threads of the runtime and their records.  A record keeps its slot and is freed only
+ * when the runtime ends, because thieves may read it.  Does not own what workers do
+ * (task_sched.c) nor where (park.c).
  *
  * Locking: rt.h.  A record is the maker's from worker_new() until its thread has
  * begun, then that thread's, and from worker_retire() on the next maker's.
@@ -27,8 +27,8 @@ __thread unsigned rt_locks;
 /* ---- records ---- */
 
 /*
- * What a wake-up touches after a pause is cold, the translation of addresses
- * above all: so a record has a page, with the first tasks that it makes.
+ * After a pause caches and TLBs hold nothing of what a wake-up touches.  So a record has
+ * a page of its own, together with the first tasks that it makes.
  */
 #define RECORD_PAGE 4096
 
@@ -181,8 +181,9 @@ void worker_monitor(struct worker *w, bool on)
 }
 
 /*
- * Either worker_join_all() joins the thread, or it detaches itself and counts
- * as ending before that looks: a thread that is detached may be gone.
+ * Either worker_join_all() joins the thread, or the thread detaches itself.  In that
+ * case it counts as ending before worker_join_all() checks, because a detached thread
+ * may be gone.
  */
 static bool leaves_by_itself(struct worker *w)
 {
