@@ -335,14 +335,42 @@ catches('whitespace', 'a carriage return', 'doc/a.md:1:',
 catches('whitespace', 'an unfinished line', 'doc/a.md: no newline',
 	'doc/a.md' => "a\nb");
 
-catches('words', 'a word that was given up', 'ktask/user/a.c:2:',
+# Every word of the issue that a program can tell, in a name of each product.
+for my $word (qw(seat offer withdraw demand spare depth glimpse calm odd crowd look sight
+	stands remember learn learnt shelf bell room go dear choicest folder trifle
+	place)) {
+	catches('words', "'$word' in a name", 'ktrt/runtime/a.c:2:',
+		'ktrt/runtime/a.c' => "$dual\nint nr_${word}_bytes;\n");
+}
+catches('words', 'several of a thing', 'ktask/cli/a.c:2:',
+	'ktask/cli/a.c' => "$dual\nint free_places;\n");
+catches('words', 'a word in capitals', 'umt/lib/a.h:2:',
+	'umt/lib/a.h' => "$dual\n#define LOOK_MS 5\n");
+catches('words', 'permits called slots', 'ktask/user/a.c:2:',
 	'ktask/user/a.c' => "$dual\nint free_slots;\n");
+catches('words', 'slots in a comment of the engine', 'ktask/engine/a.c:2:',
+	'ktask/engine/a.c' => "$dual\n/* All slots are taken. */\n");
 catches('words', 'one in a comment', 'ktask/core/a.h:2:',
 	'ktask/core/a.h' => "$dual\n/* Spare helpers. */\n");
+catches('words', 'one in a message', 'ktask/cli/a.c:2:',
+	'ktask/cli/a.c' => "$dual\nconst char b[] = \"of the folder\";\n");
+catches('words', 'one behind a message', 'ktask/cli/a.c:2:',
+	'ktask/cli/a.c' => "$dual\nconst char *b = \"b\", *room;\n");
+catches('words', 'a file that is named so', 'ktrt/runtime/room.c:',
+	'ktrt/runtime/room.c' => "$dual\n");
+catches('words', 'a file whose name says nothing', 'umt/umtd/held.h:',
+	'umt/umtd/held.h' => "$dual\n");
 passes('words', 'a name that programs rely on', 'ktask/user/a.c' =>
        "$dual\nconst char b[] = \"ktask-slots-1\";\n");
-passes('words', 'words that contain one', 'ktask/user/a.c' => "$dual\nint oversight;\n");
-passes('words', 'them elsewhere', 'ktrt/runtime/a.c' => "$dual\nint slot;\n");
+passes('words', 'words that contain one',
+       'ktask/user/a.c' => "$dual\nint oversight, placement, doorbell, algorithm;\n");
+passes('words', 'the choice of CPUs', 'ktask/user/a.c' =>
+       "$dual\nbool helper_place(int a);\nint manager_place_helper(int b);\n");
+passes('words', 'words of the field', 'ktask/preload/a.c' =>
+       "$dual\n#define ACCESS_ON_DEMAND 1\nint look_up_name(int a);\n/* queue depth */\n");
+passes('words', 'plain English in prose', 'ktrt/runtime/a.c' =>
+       "$dual\n/* There is room for it: look there,\n * in place of one that stands. */\n");
+passes('words', 'the slots of an array', 'ktrt/runtime/a.c' => "$dual\nint slot;\n");
 
 my ($status) = capture("$top/scripts/style nonsense");
 isnt($status, 0, 'a rule that is not there is refused');
