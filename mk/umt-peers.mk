@@ -4,7 +4,7 @@
 
 PEER_OBJ := $(call obj,ktrt/bench/apps/peers/main.c $(patsubst %,ktrt/apps/heat/%.c,\
 	checkpoint grid options) $(patsubst %,ktrt/apps/common/%.c,\
-	app comm_none cost disk started))
+	app comm_none cost disk launcher_env))
 PEER_LIBS = $(RT_STATIC) $(RT_LIBS) -ljansson -lxxhash
 HEAT_PEERS_C := $(if $(HAVE_openmp),$(OUT)/bench/heat-libgomp) \
 	$(if $(HAVE_libomp),$(OUT)/bench/heat-libomp) \
