@@ -29,6 +29,7 @@ _Static_assert(KTRT_CODE_FIRST + ((USES_MASK << INDEX_BITS) | INDEX_MAX) <=
 		       INT_MAX,
 	       "every entry has a code");
 
+/* Q */
 struct code_entry {
 	void *object;
 	void (*drop)(void *object); /* NULL: the entry is free */
