@@ -4,6 +4,15 @@
  *
  * Two jobs of one name run one after another.  The first finds the length of each file;
  * for a single file that is a plain call.  The second works on the ranges.
+ *
+ * Locking:
+ *
+ *	L: files.lock, which protects error and fail_offset of each file while a job
+ *	   runs
+ *	A: atomic; of any thread
+ *
+ * Other fields are the caller's and constant while a job runs.  Two are written by the
+ * one thread that works on a file then: its size, in the first job, and late.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,9 +50,9 @@ struct files {
 	each_func each;
 	bool again; /* only files that found no descriptor, by one thread, */
 	bool late; /* for which the deadline came in the middle of one */
-	pthread_mutex_t lock; /* for errors of files */
+	pthread_mutex_t lock; /* L */
 	struct files_buffers buffers;
-	_Atomic uint64_t bytes; /* that were done */
+	_Atomic uint64_t bytes; /* A: that were done */
 	uint64_t told; /* to the caller's progress function */
 	uint64_t told_total;
 	/* The job by ranges: the position of each @stride th file. */

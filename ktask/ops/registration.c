@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "registration.h"
+#include "util/assertion.h"
 
 #define NSEC_PER_SEC 1000000000ull
 #define DEFAULT_STALL_US 50000
@@ -126,13 +127,14 @@ static int call_device(struct ktask_registration *registration,
 	return error;
 }
 
-/* With the lock held. */
 static void note_success(struct ktask_registration *registration,
 			 uintptr_t start, uintptr_t end,
 			 const struct call_times *took)
 {
 	size_t bytes = end - start;
 
+	util_assert_held(&registration->lock);
+	util_assert(registration->nr_pieces < registration->capacity);
 	registration->pieces[registration->nr_pieces++] =
 		(struct piece){ start, end };
 	registration->bytes += bytes;

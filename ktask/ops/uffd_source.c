@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "uffd_job.h"
+#include "util/assertion.h"
 
 #define SLICE_MS 20
 #define NSEC_PER_MSEC 1000000ull
@@ -100,12 +101,13 @@ static int check_stall(struct uffd_job *uffd, uint64_t since_ns)
 	return ask_program(uffd);
 }
 
-/* With the lock held.  Return: 0 once there is something to read, or an end. */
+/* Return: 0 once there is something to read, or an end. */
 static int wait_for_stream(struct uffd_job *uffd)
 {
 	struct pollfd stream = { .fd = uffd->fill->fd, .events = POLLIN };
 	uint64_t since_ns = op_now_ns();
 
+	util_assert_held(&uffd->stream_lock);
 	for (;;) {
 		int ready = poll(&stream, 1, SLICE_MS);
 		int error;
@@ -122,7 +124,6 @@ static int wait_for_stream(struct uffd_job *uffd)
 	}
 }
 
-/* With the lock held. */
 static int read_stream(struct uffd_job *uffd, char *buf, size_t len,
 		       size_t *came)
 {
@@ -143,12 +144,13 @@ static int read_stream(struct uffd_job *uffd, char *buf, size_t len,
 	return 0;
 }
 
-/* With the lock held.  @len: whole pages. */
+/* @len: whole pages. */
 static int read_next(struct uffd_job *uffd, char *buf, size_t len, size_t *came)
 {
 	size_t wanted = wanted_bytes(uffd, uffd->stream_pos, len);
 	int error;
 
+	util_assert_held(&uffd->stream_lock);
 	memcpy(buf, uffd->page, uffd->in_page);
 	*came = uffd->in_page;
 	error = read_stream(uffd, buf, wanted, came);
