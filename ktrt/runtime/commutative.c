@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Turns: tasks that may use a datum in any order, but one at a time.
+ * Commuting tasks, which may use a datum in any order, but one at a time.
  *
- * They are members of one epoch, as readers are.  When all that it depends on is
- * over a task takes its turn at each of its data, in the order of the epochs'
- * addresses; where another has the turn it waits there, and goes on with the
- * next datum when that one is complete.  So nobody has a turn and waits for one
- * of a lower address: there is no cycle.  Who has all its turns is queued as any
- * task that is ready.
+ * They are members of one epoch, as readers are.  Once all that a task depends on is
+ * over, it takes a turn at each of its data, in the order of the epochs' addresses.  If
+ * another task has the turn, it waits there, and continues with the next datum when that
+ * task is complete.  So no task that has a turn waits for one at a lower address, and
+ * there is no cycle.  A task that has all its turns is queued like any ready task.
  *
- * Owns the lists of who waits.  Does not own epochs (dependences.c).
+ * Owns the lists of tasks that wait.  Does not own epochs (dependences.c).
  *
- * Locking: dependences.h.  A task that waits is on one list, and its others' turn
- * comes later: who takes it off that list has the task.
+ * Locking: dependences.h.  A task waits on one list at a time, and whoever takes it off
+ * that list owns the task.
  *
- * Behaves badly with tasks that need many data: those that they have already wait
- * with them.
+ * Behaves badly with tasks that need many data: while such a task waits for one datum,
+ * nobody else can use those at which it has the turn.
  */
 #include "dependences.h"
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A node queue: ready tasks of a node that no worker has in its queue, because
- * they have a priority, belong to a node, or were made ready by a thread that is no
- * worker.  Highest priority first, then the oldest.
+ * A node queue: ready tasks of a node that are in no worker's queue, because they have a
+ * priority, belong to a node, or were made ready by a thread that is no worker.  Highest
+ * priority first, then the oldest.
  *
- * Tasks of one parent, a family, are found by their parent as well: who waits
- * for its children finds them however many others stand before them.
+ * The tasks of one parent are a family, and can be found by their parent: a task that
+ * waits for its children finds them however many others come before them.
  *
- * What is looked at without its lock is a hint: the number of tasks and the highest
- * priority.
+ * The number of tasks and the highest priority are read without the lock, as hints.
  *
  * Locking:
  *

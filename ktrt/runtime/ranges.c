@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Ranges of memory as data: segments that do not overlap, each with a chain of
- * its own, in a tree.  A range that cuts a segment in two splits its chain: both
- * parts go on with an epoch that has no members and is over when the one before
- * it is.
+ * Ranges of memory as data: a tree of segments that do not overlap, each with a chain of
+ * its own.  A range that cuts a segment in two splits its chain.  Each part continues
+ * with an epoch that has no members, and is over when the epoch before it is.
  *
- * The tree is a treap (Seidel and Aragon, "Randomized search trees", 1996):
- * weights that are as good as random keep it flat whatever the order in which
- * ranges are made.
+ * The tree is a treap (Seidel and Aragon, "Randomized search trees", 1996): random
+ * weights keep it flat whatever the order in which ranges are made.
  *
- * Locking: only the thread that does the parent's body looks at segments: the B of
+ * Locking: only the thread that does the parent's body uses segments: the B of
  * dependences.h.
  */
 #include <errno.h>

@@ -35,7 +35,7 @@
  *	C: the leader; there is one at a time, and the next has all that it wrote
  *	A: any thread: by atomic operations
  *
- * Thieves look at records of tasks that are gone, or are others by now: what they
+ * Thieves read records of tasks that are gone, or are others by now: what they
  * read is A, and is not believed.
  */
 #ifndef RUNTIME_RT_H
@@ -292,7 +292,7 @@ struct runtime {
 	unsigned nr_slots; /* entries of workers and loaded, */
 	unsigned slots_per_cache; /* of these */
 
-	/* Cores that are idle, and workers that look for tasks (high half); A */
+	/* Cores that are idle, and workers that search for tasks (high half); A */
 	CACHE_ALIGNED uint64_t idlers;
 	uint32_t leader_sleeps; /* C, A */
 

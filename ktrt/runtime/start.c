@@ -255,7 +255,7 @@ static void detach_worker(struct worker *w)
 	at_sub(&rt.attached, 1);
 }
 
-/* But for what others may look at meanwhile: is there a runtime, and which? */
+/* All but what others may read meanwhile: is there a runtime, and which? */
 static void clear_runtime(void)
 {
 	const size_t kept = offsetof(struct runtime, runs);

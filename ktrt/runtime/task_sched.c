@@ -114,7 +114,7 @@ static inline void keep_blank(struct worker *w, struct ktrt_task *task)
 		w->blank = task;
 }
 
-/* So many nodes follow each other before their worker looks for others. */
+/* Nodes that may follow each other before their worker takes other tasks. */
 #define NODES_IN_TURN 64
 
 /* May the worker go on with what the last node made ready? */
@@ -417,7 +417,7 @@ bool sched_work_visible(void)
 
 /* ---- who searches ---- */
 
-/* Idle cores, and nobody looks for tasks. */
+/* Idle cores, and nobody searches for tasks. */
 static inline bool wants_waking(uint64_t idlers)
 {
 	return (uint32_t)idlers && !(idlers >> 32);
