@@ -126,6 +126,10 @@ void rules_adjusted(struct sim_job *job)
 	rules->adjusting = false;
 	rules->refreshed_ns = ctx->now_ns;
 	rules->until_ns = rules->answer_until_ns;
+	/* Their manager measures the rate: one of the two may. */
+	if (ctx->compensating && !ctx->fixed && ctx->wanted != ctx->tune.max)
+		sim_fail("a job adapts beside its manager: %u of %u threads",
+			 ctx->wanted, ctx->tune.max);
 	/* There was some before, too. */
 	if (!has_work(&ctx->job))
 		return;

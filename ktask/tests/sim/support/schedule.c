@@ -99,6 +99,9 @@ static void plan_job(struct tracked_plan *plan, const struct sim_machine *m)
 	plan->align = 1ull << (chance(20) ? below(4) : 0);
 	plan->target_ns = 1000 + below(200000);
 	plan->unit_ns = 20 + below(chance(70) ? 3000 : 100000);
+	/* Long enough for other counts of threads to be tried. */
+	if (chance(5))
+		plan->unit_ns += below(3000000);
 	plan->expensive_every = chance(20) ? 2 + (unsigned)below(40) : 0;
 	plan->max_threads = 1 + (unsigned)below(m->nr_cpus + 2);
 	plan->capacity = chance(85) ? HELPERS_MAX : (unsigned)below(3);
