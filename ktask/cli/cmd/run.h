@@ -50,8 +50,8 @@ enum filter_verdict filter_judge(void);
 /**
  * run_report_set - tell the shim where the report goes
  *
- * A file is opened once, so that one that cannot be written is told before the
- * program starts.  A pipe that nobody reads yet may be read later.
+ * The file is opened once, to find out before the program starts that it cannot be
+ * written.  A pipe without a reader is no error: it may be read later.
  *
  * Return: 0; 1 after a message.
  */
@@ -64,7 +64,7 @@ bool run_report_is_stderr(void);
 /** run_report_line - write @line of process @pid.  Return: 0 or -errno. */
 int run_report_line(struct report_line *line, const char *name, int pid);
 
-/** run_report_nothing - say that nothing is taken over of @program, and @why */
+/** run_report_nothing - report that no call of @program is taken over, and @why */
 void run_report_nothing(const char *program, const char *why);
 
 /** run_report_failed - say on standard error that it cannot be written */
@@ -81,15 +81,14 @@ void run_report_missed(uint32_t nr);
  * @command: what this process is about to become
  * @told: its line is written already
  *
- * The report's target is in the environment; the records' place is put there.
- * The watcher is nobody's child that asks for children, and in a session of its
- * own.  It holds nothing open but standard error, until the program has ended, or
- * where the report goes there.  Where it cannot be had, there is none: the report
- * is the poorer for it.
+ * The report's target is in the environment; the path of the records is put there.  The
+ * watcher is no child of this process, and has a session of its own.  It keeps nothing
+ * open but standard error: until the program has ended, or for as long as the report
+ * goes there.  If it cannot be made, killed processes are missing in the report.
  */
 void run_watch_begin(const char *command, bool told);
 
-/** run_watch_cancel - this process became nothing after all */
+/** run_watch_cancel - this process could not become the program */
 void run_watch_cancel(void);
 
 #endif /* KTASK_CLI_RUN_H */

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Watching the processes of a run: see run.h, and util/run_record.h for
- * what they leave.
+ * The watcher of a run's processes: see run.h, and util/run_record.h for the records
+ * that processes leave.
  *
- * `ktask run` becomes its program, so that signals, status, process group and
- * terminal are the program's own; who remains to write the line of a program that
- * was killed must be another process.  This one ends when the last process that it
- * knows of has ended.
+ * `ktask run` becomes its program, so that signals, status, process group and terminal
+ * are the program's own.  So another process must write the line of a program that was
+ * killed: the watcher.  It ends when the last process that it knows of has ended.
  *
- * How a process ended is known while nobody has asked (/proc), and afterwards
- * since Linux 6.15 (PIDFD_GET_INFO).
+ * /proc tells how a process ended until its parent has waited for it.  After that,
+ * PIDFD_GET_INFO tells since Linux 6.15.
  *
- * Where it behaves badly: who kills all processes of a run at once (the end of a
- * PID namespace, a control group's kill) kills this one as well.  Processes that
- * cannot open the records (another user's, another /proc) are not known.
+ * Behaves badly: whatever kills all processes of a run at once (the end of a PID
+ * namespace, a control group's kill) kills the watcher as well.  Processes that cannot
+ * open the records (of another user, with another /proc) are not known.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -44,18 +43,18 @@
 
 /* All records are polled this often, in case nobody reported a change. */
 #define POLL_MS 1000
-/* A child may not have run yet when its parent is gone. */
+/* How long to wait for a child that has not run yet although its parent is gone. */
 #define CHILD_NS 2000000000u
 #define FDS_MAX 65536
 #define STAT_BYTES 1024
 
 static struct run_records *all_records;
-/* Of this process, before it becomes the program: a descriptor that is had
- * before tells its end however late the watcher gets a CPU. */
+/* Of this process, before it becomes the program.  The descriptor is opened before the
+ * watcher begins, so that the end is seen however late the watcher gets a CPU. */
 static struct run_record *own_record;
 static int own_fd = -1;
 static bool own_gone;
-/* The program's, until it has ended; said there is one complaint. */
+/* The watcher holds the program's standard error until the program has ended. */
 static bool has_stderr = true;
 
 /* What the watcher knows of the record of the same index. */
@@ -63,7 +62,7 @@ static struct watched {
 	int32_t pid; /* 0: nothing */
 	uint64_t gone_ns; /* when it was seen to be gone; 0: not */
 } watched_processes[RUN_RECORDS_MAX];
-/* The last one is told of changes. */
+/* The last entry is an eventfd that is written when records have changed. */
 static struct pollfd process_fds[RUN_RECORDS_MAX + 1];
 
 /* ---- how a process ended ---- */
@@ -197,7 +196,7 @@ static void write_line(const struct run_record *record, int fd)
 
 /* ---- the processes ---- */
 
-/* It began after its record was made: another one has its number. */
+/* Does another process have the number?  It has if it began after the record was made. */
 static bool is_another(const struct run_record *record, int32_t pid)
 {
 	uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
@@ -250,7 +249,7 @@ static bool is_gone(uint32_t i)
 		return true;
 	if (process_fds[i].fd >= 0)
 		return process_fds[i].revents;
-	/* Not to be had: no descriptor is free, or the kernel has none. */
+	/* There is no pidfd: no descriptor is free, or the kernel has none. */
 	return kill(watched_processes[i].pid, 0) && errno == ESRCH;
 }
 
@@ -261,7 +260,7 @@ static void free_record(uint32_t i)
 	atomic_store(&all_records->records[i].state, RUN_FREE);
 }
 
-/* A child that @record was meant for may still be about to take it. */
+/* May the child for which @record was made still take it? */
 static bool awaits_child(const struct run_record *record, uint32_t i)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
@@ -282,7 +281,7 @@ static bool has_line(uint32_t state)
 	       state == RUN_FILTERED || state == RUN_UNTOLD;
 }
 
-/* Return: there is, or may be, a process. */
+/* Return: whether there is, or may be, a process. */
 static bool poll_process(uint32_t i)
 {
 	struct run_record *record = &all_records->records[i];
@@ -300,7 +299,7 @@ static bool poll_process(uint32_t i)
 		watch_process(i, pid);
 	if (!is_gone(i) || awaits_child(record, i))
 		return true;
-	/* Only now is what it wrote its last word. */
+	/* Only now the record does not change any more. */
 	if (has_line(atomic_load(&record->state)))
 		write_line(record, process_fds[i].fd);
 	free_record(i);
@@ -324,7 +323,7 @@ static bool poll_processes(void)
 	return any;
 }
 
-/* Return: something was told, or has happened. */
+/* Return: whether a record has changed or a process has ended. */
 static bool sleep_ms(int ms)
 {
 	struct pollfd *changes = &process_fds[RUN_RECORDS_MAX];
@@ -332,7 +331,7 @@ static bool sleep_ms(int ms)
 	eventfd_t count;
 	bool any;
 
-	/* Where it stands at last is behind the records that are in use. */
+	/* Poll the eventfd behind the records that are in use. */
 	process_fds[nr] = *changes;
 	any = poll(process_fds, nr + 1, ms) > 0;
 	if (process_fds[nr].revents)
@@ -342,8 +341,8 @@ static bool sleep_ms(int ms)
 	return any;
 }
 
-/* Who reads the program's standard error waits no longer for us, unless the
- * report goes there. */
+/* Release the program's standard error, unless the report goes there, so that whoever
+ * reads it sees its end. */
 static void end_complaints(bool to_stderr)
 {
 	has_stderr = false;
@@ -368,7 +367,7 @@ static void watch_all(bool to_stderr)
 		run_report_missed(atomic_load(&all_records->missed));
 }
 
-/* A futex cannot be waited for beside descriptors. */
+/* A thread that turns the futex into an eventfd, because poll() cannot wait for a futex. */
 static void *pass_changes(void *arg)
 {
 	uint32_t seen = 0;
@@ -425,7 +424,7 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* A signal for all processes of the run must not end who tells of it. */
+/* A signal to all processes of the run must not end the watcher, which reports it. */
 static void block_signals(void)
 {
 	struct rlimit no_core = { 0 };
@@ -467,7 +466,7 @@ static pid_t fork_silently(void)
 #endif
 }
 
-/* In a child that ends at once: the watcher is then nobody's that we know. */
+/* In a child that ends at once, so that the watcher is no child of the program. */
 static void __attribute__((noreturn)) make_watcher(int fd, int answer)
 {
 	pid_t pid;
@@ -481,7 +480,7 @@ static void __attribute__((noreturn)) make_watcher(int fd, int answer)
 	_exit(0);
 }
 
-/* Return: its process id, or -1. */
+/* Return: the watcher's process id, or -1. */
 static pid_t start_watcher(int fd)
 {
 	pid_t child, watcher = -1;
@@ -502,7 +501,7 @@ static pid_t start_watcher(int fd)
 	return watcher;
 }
 
-/* Sealed: nobody may cut off what others have mapped. */
+/* The memory is sealed: nobody may truncate what others have mapped. */
 static int make_records(void)
 {
 	int fd = memfd_create("ktask-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -527,7 +526,7 @@ static int make_records(void)
 	return fd;
 }
 
-/* The program would find the watcher among its children. */
+/* Would the watcher become a child of the program? */
 static bool is_reaper(void)
 {
 	int subreaper = 0;
