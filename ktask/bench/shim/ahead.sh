@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
 # Programs that touch their memory, plain and under `ktask run`: the seconds that
-# touching takes, and the memory that they had.
+# touching takes, and the memory that they had.  "present" touches memory that is there
+# already: the ceiling.
 #
 #	ktask/bench/shim/ahead.sh BUILD [ROUNDS [MIB]]
 #
@@ -18,7 +19,7 @@ rounds=${2:-5}
 mib=${3:-2048}
 program=$build/bench/touch-memory
 ways=(memset compute page two random)
-modes=(plain small on tunable)
+modes=(plain small on tunable present present-huge)
 
 fail() {
 	echo "ktask: bench: $*" >&2
@@ -30,6 +31,10 @@ run() {
 	"$build/ktask" populate --anon "$((2 * mib))M" >/dev/null
 	case $1 in
 	plain) "$program" "$mib" "$2" ;;
+	present) "$program" "$mib" "$2" again ;;
+	present-huge)
+		GLIBC_TUNABLES=glibc.malloc.hugetlb=1 "$program" "$mib" "$2" again
+		;;
 	tunable) GLIBC_TUNABLES=glibc.malloc.hugetlb=1 "$program" "$mib" "$2" ;;
 	*) "$build/ktask" run --ahead="$1" -- "$program" "$mib" "$2" ;;
 	esac || fail "$1 $2 ended with status $?"
@@ -55,10 +60,10 @@ for way in "${ways[@]}"; do
 		done
 	done
 done
-printf '%-8s %-8s %9s %7s %9s\n' touch mode seconds ratio MiB
+printf '%-8s %-12s %9s %7s %9s\n' touch mode seconds ratio MiB
 for way in "${ways[@]}"; do
 	for mode in "${modes[@]}"; do
-		printf '%-8s %-8s %9s %7s %9s\n' "$way" "$mode" \
+		printf '%-8s %-12s %9s %7s %9s\n' "$way" "$mode" \
 			"$(cut -d ' ' -f 1 "$results/$way-$mode" | median)" \
 			"$(paste -d ' ' "$results/$way-plain" "$results/$way-$mode" |
 				awk '{ print $1 / $3 }' | median)" \
