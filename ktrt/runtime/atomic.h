@@ -58,6 +58,16 @@ static inline void cpu_relax(void)
 #endif
 }
 
+/* A line that will be written, unless another core's cache keeps it. */
+static inline void fetch_to_write(const void *line)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+	__builtin_prefetch(line, 1);
+#endif
+}
+
 static inline uint64_t now_ns(void)
 {
 	struct timespec now;

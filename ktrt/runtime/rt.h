@@ -201,6 +201,10 @@ struct worker {
 	uint64_t foreign_ns; /* what some of these took, and */
 	uint64_t rest_ns; /* how long it last left them to their makers */
 	uint64_t made; /* tasks, in 64s; A */
+	uint32_t nr_taken; /* nodes that it took from others, of */
+	uint32_t judged; /* so many, since */
+	uint64_t judged_ns; /* then; 0: never */
+	struct worker *fast; /* may do its nodes faster alone, or NULL */
 	bool advertised; /* its flag in the mask is set */
 	bool lone; /* attached: it makes one task and waits, as it seems; */
 	bool lent; /* a worker was woken on the CPU that it occupies; */
@@ -475,6 +479,19 @@ void error_keep(int *error, int code);
 
 /* ---- task_graph.c ---- */
 
+#define NODES_FETCHED 4
+
+/* It is about to begin: what waits for it is written when it ends, and may be in
+ * another core's cache. */
+static inline void graph_node_fetch(const struct ktrt_task *node)
+{
+	uint32_t nr =
+		node->nr_after < NODES_FETCHED ? node->nr_after : NODES_FETCHED;
+
+	for (uint32_t i = 0; i < nr; i++)
+		fetch_to_write(node->after[i]);
+}
+
 /* A node is complete: it makes others ready, one of which is put into *@next if
  * that is NULL.  true: nothing waits for it, so its run has one child less. */
 bool graph_node_complete(struct worker *w, struct ktrt_task *node,
@@ -534,6 +551,8 @@ bool task_is_below(struct ktrt_task *task, struct ktrt_task *above);
 /* Any task, or NULL. */
 struct ktrt_task *sched_take(struct worker *w);
 bool sched_work_visible(void);
+/* The same, but for what is in the queue of @but. */
+bool sched_work_beside(const struct worker *but);
 /* A task was queued: somebody may have to be woken. */
 void sched_notify(struct worker *w);
 /* A worker no longer searches for tasks. */
@@ -654,6 +673,13 @@ static inline bool sched_urgent(const struct worker *w)
 
 /* Run a task that another worker made, and rest if such tasks are not worth taking. */
 struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task);
+/* Nodes that are taken between two verdicts, at first. */
+#define SHORT_TASKS_JUDGED 8
+/* It took a node of a graph from there: now and then that may set w->fast, */
+void short_tasks_judge(struct worker *w, struct worker *victim);
+/* and is to leave w->fast alone, as long as that does its tasks so fast and,
+ * unless NULL, @awaited has children. */
+void short_tasks_rest(struct worker *w, const struct ktrt_task *awaited);
 
 /* ---- wake.c ---- */
 

@@ -9,6 +9,17 @@
  * has done a number of such tasks in a row rests, longer each time.  The maker gets
  * the task that is ready here when it helps, waits, or has nothing else to do.  The
  * rest ends early if the maker makes and does no tasks meanwhile.
+ *
+ * Nodes of a graph that was made once have no maker who waits for room.  Who took
+ * some of one worker in quick succession looks how fast that is when it is left
+ * alone, and leaves it alone as long as it does one in the time in which two
+ * caches exchange a line or two: then both together would take longer.  So a
+ * core idles at most for one look after tasks become worth it, and at most for
+ * REST_MOST_NS while others, which the fast worker has not come to, may be.
+ * oneTBB's thieves pause for 1000 to 2000 ticks between attempts whatever the
+ * tasks are (prolonged_pause() in its scheduler_common.h); that what a thief
+ * achieved in the last quantum says whether it should go on is from Agrawal, He and
+ * Leiserson, "Adaptive work stealing with parallelism feedback" (PPoPP 2007).
  */
 #include "rt.h"
 
@@ -78,4 +89,79 @@ struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task)
 		task_ready(w, task);
 	rest_from_maker(w, maker);
 	return NULL;
+}
+
+/* ---- nodes of graphs ---- */
+
+/* So many taken in so short a time each, all included, may not be worth it; */
+#define TAKEN_NS 1000
+/* that they are not is known where their worker needs less for each. */
+#define FAST_NS 150
+/* After a rest so many are tried; where there was none the next verdict comes
+ * later, up to so many. */
+#define JUDGED_AGAIN 2
+#define JUDGED_MOST 1024
+#define WATCH_MIN_NS 2000
+#define WATCH_MAX_NS 16000
+#define REST_MOST_NS 128000
+
+void short_tasks_judge(struct worker *w, struct worker *victim)
+{
+	uint64_t now;
+
+	if (likely(++w->nr_taken < w->judged))
+		return;
+	now = now_ns();
+	if (now - w->judged_ns < w->judged * TAKEN_NS)
+		w->fast = victim;
+	else if (w->judged < SHORT_TASKS_JUDGED)
+		w->judged = SHORT_TASKS_JUDGED;
+	w->judged_ns = now;
+	w->nr_taken = 0;
+}
+
+/* Is there something besides the tasks of the worker that is left alone? */
+static bool is_wanted(const struct worker *w, const struct ktrt_task *awaited)
+{
+	return at_peek(&rt.stop) || core_overloaded(w->core) ||
+	       (awaited && !task_outstanding(awaited)) ||
+	       sched_work_beside(w->fast);
+}
+
+/* Look at it for @watch_ns: is it fast?  *@now is the time before and after. */
+static bool stays_fast(const struct worker *w, const struct ktrt_task *awaited,
+		       uint64_t watch_ns, uint64_t *now)
+{
+	uint64_t begin_ns = *now, end_ns = begin_ns + watch_ns;
+	uint64_t done = at_peek(&w->fast->counts.tasks);
+
+	while (*now < end_ns) {
+		if (is_wanted(w, awaited))
+			return false;
+		for (int i = 0; i < 16; i++)
+			cpu_relax();
+		*now = now_ns();
+	}
+	done = at_peek(&w->fast->counts.tasks) - done;
+	return done * FAST_NS >= *now - begin_ns;
+}
+
+void short_tasks_rest(struct worker *w, const struct ktrt_task *awaited)
+{
+	uint64_t now = now_ns(), end_ns = now + REST_MOST_NS;
+	uint64_t watch_ns = WATCH_MIN_NS;
+	bool rested = false;
+
+	while (now < end_ns && stays_fast(w, awaited, watch_ns, &now)) {
+		rested = true;
+		if (watch_ns < WATCH_MAX_NS)
+			watch_ns *= 2;
+	}
+	if (rested)
+		w->judged = JUDGED_AGAIN;
+	else if (w->judged < JUDGED_MOST)
+		w->judged *= 2;
+	w->fast = NULL;
+	w->judged_ns = now;
+	w->nr_taken = 0;
 }

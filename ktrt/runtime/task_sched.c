@@ -11,6 +11,7 @@
  *
  * Locking: rt.h.  What is pushed to or popped from a worker's queue is so by O.
  */
+/* length: finding and doing tasks call each other at every task */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -124,6 +125,34 @@ static inline bool may_continue(const struct worker *w, unsigned nr)
 	       likely(!core_overloaded(w->core)) && likely(!sched_urgent(w));
 }
 
+static struct ktrt_task *pop_task(struct worker *w)
+{
+	struct ktrt_task *task;
+
+	worker_assert_own(w);
+	task = deque_pop(&w->deque);
+	if (likely(task)) {
+		taken_from(w);
+	} else if (w->advertised) {
+		w->advertised = false;
+		at_store(mask_flag(rt.loaded, w->slot), 0);
+	}
+	return task;
+}
+
+/* The newest, if it is of the same run. */
+static struct ktrt_task *pop_sibling(struct worker *w,
+				     const struct ktrt_task *node)
+{
+	struct ktrt_task *task = pop_task(w);
+
+	if (likely(!task || task->parent == node->parent))
+		return task;
+	/* There was room for it a moment ago. */
+	deque_push(&w->deque, task);
+	return NULL;
+}
+
 /*
  * A record at hand does what a node says, and is mostly new again afterwards.  So only
  * one cache line of the node itself is fetched.
@@ -147,6 +176,7 @@ static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 			(uint16_t)(flags | TASK_FOR_NODE |
 				   (node->flags & (TASK_ALWAYS | TASK_SPOILT)));
 		guard.task = task;
+		graph_node_fetch(node);
 		if (unlikely(call_guarded(&guard, node->func, node->arg) ||
 			     !is_spent(task) || flags))
 			return task_ended(w, task, guard.error);
@@ -156,6 +186,8 @@ static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 		}
 		if (!may_continue(w, nr))
 			break;
+		if (!next)
+			next = pop_sibling(w, node);
 	}
 	task->flags = 0;
 	keep_blank(w, task);
@@ -210,21 +242,6 @@ void sched_plenty(struct worker *w)
 
 /* ---- finding ---- */
 
-static struct ktrt_task *pop_task(struct worker *w)
-{
-	struct ktrt_task *task;
-
-	worker_assert_own(w);
-	task = deque_pop(&w->deque);
-	if (likely(task)) {
-		taken_from(w);
-	} else if (w->advertised) {
-		w->advertised = false;
-		at_store(mask_flag(rt.loaded, w->slot), 0);
-	}
-	return task;
-}
-
 typedef bool (*wanted_func)(struct ktrt_task *task, void *arg);
 
 static struct ktrt_task *steal_from(struct worker *w, unsigned from,
@@ -239,11 +256,13 @@ static struct ktrt_task *steal_from(struct worker *w, unsigned from,
 		if (!victim || victim == w)
 			continue;
 		task = deque_steal(&victim->deque, wanted, arg);
-		if (task) {
-			taken_from(victim);
-			count_up(&w->counts.steals);
-			return task;
-		}
+		if (!task)
+			continue;
+		taken_from(victim);
+		count_up(&w->counts.steals);
+		if (task->flags & TASK_NODE)
+			short_tasks_judge(w, victim);
+		return task;
 	}
 	return NULL;
 }
@@ -398,7 +417,7 @@ struct ktrt_task *sched_take(struct worker *w)
 	return task;
 }
 
-bool sched_work_visible(void)
+bool sched_work_beside(const struct worker *but)
 {
 	unsigned slot = mask_next(rt.loaded, 0, rt.nr_slots);
 
@@ -406,13 +425,18 @@ bool sched_work_visible(void)
 	     slot = mask_next(rt.loaded, slot + 1, rt.nr_slots)) {
 		struct worker *w = at_load(&rt.workers[slot]);
 
-		if (w && deque_size(&w->deque) > 0)
+		if (w && w != but && deque_size(&w->deque) > 0)
 			return true;
 	}
 	for (unsigned node = 0; node < rt.nr_nodes; node++)
 		if (node_queue_has(&rt.node_queues[node]))
 			return true;
 	return false;
+}
+
+bool sched_work_visible(void)
+{
+	return sched_work_beside(NULL);
 }
 
 /* ---- who searches ---- */
@@ -532,6 +556,23 @@ static WAKE_PATH struct ktrt_task *find_task(struct worker *w)
 	}
 }
 
+/*
+ * The own queue is empty.  The first look at others' is not counted: who counts
+ * writes what they read whenever they queue a task.
+ */
+static struct ktrt_task *search_elsewhere(struct worker *w)
+{
+	struct ktrt_task *task;
+
+	if (unlikely(w->fast))
+		short_tasks_rest(w, NULL);
+	task = steal_task(w, NULL, NULL);
+	if (task)
+		return task;
+	at_add(&rt.idlers, IDLERS_SEARCH);
+	return find_task(w);
+}
+
 struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task)
 {
 	struct timed timed = { task->func, task->arg, 0 };
@@ -571,9 +612,7 @@ WAKE_PATH void sched_work(struct worker *w)
 		}
 		if (!task)
 			task = take_own(w);
-		if (!task) {
-			at_add(&rt.idlers, IDLERS_SEARCH);
-			task = find_task(w);
-		}
+		if (!task)
+			task = search_elsewhere(w);
 	}
 }

@@ -15,18 +15,38 @@ int32_t task_outstanding(const struct ktrt_task *task)
 }
 
 #define WAIT_SPINS 2000
+/* Looks at tasks of which none was there, or below, any more. */
+#define WAIT_MISSES 7
 
-/* Some time for the last children to end elsewhere; true: they did. */
-static bool spin_for(struct worker *w, struct ktrt_task *task)
+/* At first in quick succession, then every 64 rounds. */
+static inline bool is_time_to_check(unsigned round)
 {
-	for (unsigned i = 0; i < WAIT_SPINS; i++) {
-		if (!task_outstanding(task))
-			return true;
-		if (w->core && i % 64 == 63 && sched_work_visible())
-			return false;
+	return !((round + 1) & (round < 63 ? round : 63));
+}
+
+/*
+ * Some time for the last children to end elsewhere, or to leave some to help
+ * with.  NULL: they ended, or the CPU is better left to another worker.
+ */
+static struct ktrt_task *spin_for(struct worker *w, struct ktrt_task *task)
+{
+	unsigned misses = 0;
+
+	if (unlikely(w->fast))
+		short_tasks_rest(w, task);
+	for (unsigned i = 0; i < WAIT_SPINS && task_outstanding(task); i++) {
+		struct ktrt_task *below;
+
 		cpu_relax();
+		if (!is_time_to_check(i))
+			continue;
+		if (!w->core || !sched_work_visible())
+			continue;
+		below = sched_take_below(w, task);
+		if (below || ++misses == WAIT_MISSES)
+			return below;
 	}
-	return false;
+	return NULL;
 }
 
 /* Nothing is left to help with: sleep until the last child says so. */
@@ -73,7 +93,9 @@ WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 			wait_for_signal(w, task);
 			continue;
 		}
-		if (!below && spin_for(w, task))
+		if (!below)
+			below = spin_for(w, task);
+		if (!below && !task_outstanding(task))
 			break;
 		if (!below && w->core)
 			below = take_or_search(w, task);

@@ -95,6 +95,9 @@ struct worker *worker_new(unsigned cache)
 	at_poke(&w->core, NULL);
 	w->leads = false;
 	w->nest = 0;
+	w->nr_taken = 0;
+	w->judged = SHORT_TASKS_JUDGED;
+	w->fast = NULL;
 	w->at_once = NULL;
 	w->waited = 0;
 	at_poke(&w->stalls, at_load(&rt.stalls));
