@@ -422,10 +422,11 @@ static void fill_info(struct ktrt_info *info)
 	info->max_threads = rt.options.max_threads;
 	info->nodes = rt.nr_nodes;
 	info->caches = rt.nr_caches;
-	info->backend = at_load(&rt.has_umt)
-				? umt_backend_name(umt_backend(rt.umt))
-			: at_load(&rt.loading) ? "loading"
-					       : "none";
+	info->backend =
+		at_load(&rt.has_umt)
+			? umt_backend_name(umt_backend(at_load(&rt.umt)))
+		: at_load(&rt.loading) ? "loading"
+				       : "none";
 	for (unsigned i = 0; i < rt.nr_slots; i++) {
 		struct worker *w = at_load(&rt.workers[i]);
 
