@@ -294,6 +294,9 @@ void tracked_init(struct tracked *t, const struct tracked_plan *plan,
 		  struct schedule_stats *stats)
 {
 	memset(t, 0, sizeof(*t));
+	/* A context holds what another job left: the engine must reset it. */
+	if (plan->max_threads % 2)
+		memset(&t->job.ctx, 0xa5, sizeof(t->job.ctx));
 	t->plan = plan;
 	t->stats = stats;
 	t->root = outer && !plan->detached ? outer->root : t;
