@@ -15,7 +15,7 @@ use lib "$FindBin::Bin/../vm", "$FindBin::Bin/../support";
 use Guest qw(fetch_kernel finish make_archive result run_guest skip_all);
 use House;
 
-use constant LIMIT => 1500;	# seconds for each machine
+use constant LIMIT => 2700;	# seconds for each machine
 use constant SHOWN => 4000;	# bytes of what a step said
 
 my $cache = $ENV{KTASK_TEST_BARE_CACHE} // "$build/bare";
