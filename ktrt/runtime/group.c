@@ -29,17 +29,11 @@ int ktrt_group_new(struct ktrt_group **group)
 	return 0;
 }
 
-/* Every so many an attached thread looks whether a worker wants its CPU. */
-#define SPINS_ALONE 16
-
-static bool spin_for(struct worker *w, const struct ktrt_group *group)
+static bool spin_for(const struct ktrt_group *group)
 {
 	for (unsigned i = 0; i < SPINS; i++) {
 		if (!(uint32_t)at_load(&group->live))
 			return true;
-		if (!w->core && i % SPINS_ALONE == SPINS_ALONE - 1 &&
-		    wake_wants_cpu(w))
-			return false;
 		cpu_relax();
 	}
 	return false;
@@ -65,7 +59,7 @@ static int wait_for_group(struct worker *w, struct ktrt_group *group,
 			helps && w->core ? sched_take_below(w, w->current)
 					 : NULL;
 
-		if (!task && !wake_below(w) && spin_for(w, group))
+		if (!task && !wake_below(w) && spin_for(group))
 			break;
 		if (!task && w->core)
 			task = search_wanted(w, &filter);

@@ -689,8 +689,6 @@ void wake_worker(struct worker *w);
 /* The attached thread is about to wait.  Return: true if the worker of its core can
  * take over, so that the thread had better sleep.  Then no other CPU has to wake up. */
 bool wake_below(struct worker *w);
-/* Could a worker use the CPU on which an attached thread would spin? */
-bool wake_wants_cpu(struct worker *w);
 /* For a task in its queue that the attached thread will wait for: the same, by
  * park_hand(). */
 bool wake_to_hand(struct worker *w);

@@ -40,8 +40,6 @@ static struct ktrt_task *spin_for(struct worker *w, struct ktrt_task *task)
 		cpu_relax();
 		if (!is_time_to_check(i))
 			continue;
-		if (unlikely(!w->core) && wake_wants_cpu(w))
-			return NULL;
 		if (!w->core || !sched_work_visible())
 			continue;
 		below = sched_take_below(w, task);

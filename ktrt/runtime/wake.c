@@ -66,13 +66,6 @@ WAKE_PATH bool wake_below(struct worker *w)
 	return true;
 }
 
-bool wake_wants_cpu(struct worker *w)
-{
-	struct core *core = w->core ? NULL : core_below(w);
-
-	return core && (at_peek(&core->active) > 0 || sched_work_visible());
-}
-
 WAKE_PATH bool wake_to_hand(struct worker *w)
 {
 	struct core *core = core_below(w);
