@@ -94,7 +94,7 @@ struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task)
 /* ---- nodes of graphs ---- */
 
 /* So many taken in so short a time each, all included, may not be worth it; */
-#define TAKEN_NS 1000
+#define TAKEN_NS 4000
 /* that they are not is known where their worker needs less for each. */
 #define FAST_NS 150
 /* After a rest so many are tried; where there was none the next verdict comes
