@@ -199,11 +199,13 @@ static const char *ahead_word(const struct settings *set, const char *outer)
 
 	if (set->ahead)
 		return set->ahead;
+	/* Who lists calls wants these alone. */
+	if (set->ops)
+		return "";
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (word_list_has(outer, words[i]))
 			return kept[i];
-	/* Who lists calls wants these alone. */
-	return set->ops || outer ? "" : "ahead,";
+	return outer ? "" : "ahead,";
 }
 
 /*

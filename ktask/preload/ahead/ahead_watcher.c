@@ -19,6 +19,7 @@
  *	NONE --start--> STARTING --> RUNNING --end--> ENDING --> NONE
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -73,6 +74,7 @@ bool shim_ahead_small;
 
 static _Atomic int watcher_state;
 static pthread_t watcher_thread;
+static int pagemap_fd; /* in the watcher's own table; negative: there is none */
 /* Changes when there is something new. */
 static _Atomic uint32_t nr_news;
 static atomic_bool is_quitting;
@@ -87,14 +89,45 @@ static uint64_t now_ns(void)
 
 /* ---- one mapping ---- */
 
+/* The kernel's bits of /proc/PID/pagemap. */
+#define PAGEMAP_EXCLUSIVE ((uint64_t)1 << 56)
+#define PAGEMAP_FILE ((uint64_t)1 << 61)
+
+/*
+ * A page that was only read is the kernel's page of zeros, which mincore() calls present.
+ * It is not the process's own, and stands for none that the program will write.  Nor is
+ * a page own that a child of fork() shares.
+ */
+static void drop_pages_not_own(const struct large_mapping *mapping,
+			       size_t first, size_t nr, unsigned char *present)
+{
+	uint64_t entries[AHEAD_STRIP_PAGES];
+	off64_t at = (off64_t)((mapping->start / AHEAD_PAGE_BYTES + first) *
+			       sizeof(*entries));
+	ssize_t got = -1;
+
+	if (pagemap_fd >= 0)
+		got = pread64(pagemap_fd, entries, nr * sizeof(*entries), at);
+	for (size_t i = 0; i < nr; i++)
+		if (got < (ssize_t)((i + 1) * sizeof(*entries)) ||
+		    !(entries[i] & PAGEMAP_EXCLUSIVE) ||
+		    entries[i] & PAGEMAP_FILE)
+			present[i] &= (unsigned char)~1;
+}
+
+/* Of few pages, which are those left to the program, it is asked whether the program
+ * has written: as long as it only reads, no second window is made. */
 static int read_present_pages(void *arg, size_t first, size_t nr,
 			      unsigned char *present)
 {
 	const struct large_mapping *mapping = arg;
 	void *at = (void *)(mapping->start + first * AHEAD_PAGE_BYTES);
 
-	return syscall(SYS_mincore, at, nr * AHEAD_PAGE_BYTES, present) ? -errno
-									: 0;
+	if (syscall(SYS_mincore, at, nr * AHEAD_PAGE_BYTES, present))
+		return -errno;
+	if (nr <= AHEAD_STRIP_PAGES)
+		drop_pages_not_own(mapping, first, nr, present);
+	return 0;
 }
 
 static void begin_watching(struct large_mapping *mapping, uint64_t now)
@@ -406,6 +439,8 @@ static void *run_watcher(void *unused)
 	if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) ||
 	    counts_stacks())
 		atomic_store(&is_quitting, true);
+	else
+		pagemap_fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 	ahead_page_size_init();
 	serve_all();
 	end_all();

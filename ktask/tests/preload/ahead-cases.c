@@ -440,7 +440,8 @@ static void fills(const char *how)
 		block[at] = 1;
 }
 
-static size_t huge_kib(const char *base)
+/* Of LEN bytes, by the kernel's account: a line such as "Rss:". */
+static size_t sum_kib(const char *base, const char *name)
 {
 	FILE *maps = fopen("/proc/self/smaps", "r");
 	uintptr_t start = 0, end = 0, from, to;
@@ -454,7 +455,7 @@ static size_t huge_kib(const char *base)
 			end = to;
 		} else if (start < (uintptr_t)base + LEN &&
 			   end > (uintptr_t)base &&
-			   !strncmp(line, "AnonHugePages:", 14)) {
+			   !strncmp(line, name, strlen(name))) {
 			kib += account_value(line);
 		}
 	}
@@ -470,7 +471,23 @@ static void small_pages(const char *how)
 	must(!madvise(base, LEN, MADV_NOHUGEPAGE), "madvise");
 	fill_pages(base, touch_until_helped(base, LEN), LEN);
 	check_pages(base, 0, LEN);
-	must(!huge_kib(base), "huge pages against advice");
+	must(!sum_kib(base, "AnonHugePages:"), "huge pages against advice");
+}
+
+/* The kernel's page of zeros is in no account: what is there was made in vain. */
+static void reads(const char *how)
+{
+	const char *base = allocate_pages("mmap");
+	size_t wasted;
+
+	for (size_t at = 0; at < LEN; at += PAGE_BYTES) {
+		must(!*(const volatile char *)(base + at), "contents");
+		if (!(at % BLOCK))
+			sleep_ms(5);
+	}
+	wasted = sum_kib(base, "Anonymous:") * 1024 / PAGE_BYTES;
+	if (wasted > FIRST_PAGES(LEN) + LEN / PAGE_BYTES * 3 / 100)
+		printf("%zu pages made\n", wasted);
 }
 
 static const struct {
@@ -481,6 +498,7 @@ static const struct {
 	{ "downwards", downwards },
 	{ "wastes", wastes },
 	{ "scattered", scattered },
+	{ "reads", reads },
 	{ "forks", forks },
 	{ "traced", traced },
 	{ "signals", keeps_signals },

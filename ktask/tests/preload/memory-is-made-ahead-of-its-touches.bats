@@ -51,6 +51,10 @@ made() {
 	ahead wastes
 }
 
+@test "memory that is only read becomes nobody's" {
+	ahead reads
+}
+
 @test "random touches and touches in steps are left alone" {
 	ahead scattered random
 	[ "$(nproc)" = 1 ] || grep -q 'touched at random' "$REPORT"
@@ -147,6 +151,8 @@ words_of() {
 	done
 	words_of --ops mmap
 	[[ $output != *ahead* ]]
+	words_of "$KTASK_BUILD/ktask" run --ops mmap
+	[[ $output == *mmap* && $output != *ahead* ]]
 	words_of --ops mmap --ahead=on
 	[[ $output == *ahead* ]]
 	KTASK_RUN_OPS=mlock words_of
