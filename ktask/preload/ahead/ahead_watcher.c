@@ -37,6 +37,7 @@
 #include "preload/ahead/ahead.h"
 #include "preload/exit/counts.h"
 #include "preload/shim.h"
+#include "util/clock.h"
 #include "util/file.h"
 
 #ifndef CLOSE_RANGE_UNSHARE
@@ -81,10 +82,7 @@ static atomic_bool is_quitting;
 
 static uint64_t now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* ---- one mapping ---- */
@@ -115,8 +113,7 @@ static void drop_pages_not_own(const struct large_mapping *mapping,
 			present[i] &= (unsigned char)~1;
 }
 
-/* Of few pages, which are those left to the program, it is asked whether the program
- * has written: as long as it only reads, no second window is made. */
+/* The few pages left to the program must be written: no second window for readers. */
 static int read_present_pages(void *arg, size_t first, size_t nr,
 			      unsigned char *present)
 {
