@@ -675,6 +675,8 @@ static inline bool sched_urgent(const struct worker *w)
 struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task);
 /* Nodes that are taken between two verdicts, at first. */
 #define SHORT_TASKS_JUDGED 8
+/* If each took no longer, all included, they may not have been worth it. */
+#define SHORT_TASKS_TAKEN_NS 4000
 /* It took a node of a graph from there: now and then that may set w->fast, */
 void short_tasks_judge(struct worker *w, struct worker *victim);
 /* and is to leave w->fast alone, as long as that does its tasks so fast and,

@@ -10,12 +10,13 @@
  * the task that is ready here when it helps, waits, or has nothing else to do.  The
  * rest ends early if the maker makes and does no tasks meanwhile.
  *
- * Nodes of a graph that was made once have no maker who waits for room.  Who took
- * some of one worker in quick succession looks how fast that is when it is left
- * alone, and leaves it alone as long as it does one in the time in which two
- * caches exchange a line or two: then both together would take longer.  So a
- * core idles at most for one look after tasks become worth it, and at most for
- * REST_MOST_NS while others, which the fast worker has not come to, may be.
+ * Nodes of a graph that was made once have no maker who waits for room.  A worker that
+ * took some in quick succession watches how fast the last one's worker is when it is
+ * left alone.  It leaves that worker alone as long as that one does a node in the time
+ * in which two caches exchange a line or two: both together would take longer.  A rest
+ * ends one watch after the nodes become worth taking, and after REST_MOST_NS at the
+ * latest: the fast worker may not have come to larger ones.  Then JUDGED_AGAIN nodes
+ * are taken before the next rest.
  * oneTBB's thieves pause for 1000 to 2000 ticks between attempts whatever the
  * tasks are (prolonged_pause() in its scheduler_common.h); that what a thief
  * achieved in the last quantum says whether it should go on is from Agrawal, He and
@@ -93,9 +94,7 @@ struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task)
 
 /* ---- nodes of graphs ---- */
 
-/* So many taken in so short a time each, all included, may not be worth it; */
-#define TAKEN_NS 4000
-/* that they are not is known where their worker needs less for each. */
+/* Nodes are not worth taking where their worker needs less for each. */
 #define FAST_NS 150
 /* After a rest so many are tried; where there was none the next verdict comes
  * later, up to so many. */
@@ -112,7 +111,7 @@ void short_tasks_judge(struct worker *w, struct worker *victim)
 	if (likely(++w->nr_taken < w->judged))
 		return;
 	now = now_ns();
-	if (now - w->judged_ns < w->judged * TAKEN_NS)
+	if (now - w->judged_ns < w->judged * SHORT_TASKS_TAKEN_NS)
 		w->fast = victim;
 	else if (w->judged < SHORT_TASKS_JUDGED)
 		w->judged = SHORT_TASKS_JUDGED;

@@ -14,7 +14,7 @@
 #define LONG_NS 20000000000
 /* A verdict comes after so many, if each took no longer. */
 #define TAKEN SHORT_TASKS_JUDGED
-#define TAKEN_NS 4000
+#define TAKEN_NS SHORT_TASKS_TAKEN_NS
 
 /* ---- the policy, in a runtime without threads ---- */
 
