@@ -73,6 +73,17 @@ static void a_child_has_its_own(unsigned backend)
 
 ON_EACH_BACKEND(a_child_has_its_own)
 
+/* In a child: it counts the calling thread. */
+static void use_and_close(struct umt *own)
+{
+	ktest_check(umt_thread_add(own) == 0);
+	block_us(1000);
+	ktest_check(holds_soon(sums_of(own).sleeps >= 1));
+	ktest_check(umt_thread_remove(own) == 0);
+	ktest_check(holds_soon(ready_of(own) == 0));
+	umt_close(own);
+}
+
 static int use_own(void *arg)
 {
 	struct umt_options options = { .size = sizeof(options),
@@ -80,12 +91,7 @@ static int use_own(void *arg)
 	struct umt *own;
 
 	ktest_check(umt_open(&own, &options) == 0);
-	ktest_check(umt_thread_add(own) == 0);
-	block_us(1000);
-	ktest_check(holds_soon(sums_of(own).sleeps >= 1));
-	ktest_check(umt_thread_remove(own) == 0);
-	ktest_check(holds_soon(ready_of(own) == 0));
-	umt_close(own);
+	use_and_close(own);
 	return 0;
 }
 
@@ -106,12 +112,7 @@ static int use_anothers(void *backend)
 
 	ktest_check(!pthread_create(&thread, NULL, opens_own, backend));
 	ktest_check(!pthread_join(thread, &own) && own);
-	ktest_check(umt_thread_add(own) == 0);
-	block_us(1000);
-	ktest_check(holds_soon(sums_of(own).sleeps >= 1));
-	ktest_check(umt_thread_remove(own) == 0);
-	ktest_check(holds_soon(ready_of(own) == 0));
-	umt_close(own);
+	use_and_close(own);
 	return 0;
 }
 
