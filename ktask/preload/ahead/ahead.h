@@ -13,9 +13,9 @@
  *
  * What the rest of the shim sees is in preload/shim.h: shim_ahead_*().
  *
- * The watcher asks mincore(2) which pages are present.  Unlike /proc/self/pagemap,
- * mincore() needs no descriptor.  To open one would take the lowest free number, which
- * the program may just have freed for a file of its own.  For the same reason the
+ * The watcher asks mincore(2) which pages are present, and /proc/self/pagemap which of
+ * those that it waits for were written.  A file that it opens would take the lowest free
+ * descriptor, which the program may just have freed for a file of its own.  So the
  * watcher and the helpers that it makes have their own descriptor table.
  */
 #ifndef PRELOAD_AHEAD_H
