@@ -277,10 +277,42 @@ static void a_request_ends_with_the_populated_process(void)
 		say(false, __func__, "%s", strerror(status));
 }
 
-/* ---- a page that never comes ---- */
+/* ---- ahead of the touch ---- */
 
-/* Below what threads are made for in the process: ktask/kernel/client/device_populate.c. */
-#define SMALL (8 * MIB)
+#define AHEAD (KTASK_MEM_WRITE | KTASK_MEM_AHEAD)
+/* Of each kind of memory. */
+#define PART MIB
+
+static void what_is_made_ahead_is_there(void)
+{
+	int fd = device(), of;
+	char *addr;
+	pid_t pid = sleeper(&addr);
+	uint64_t at = (uintptr_t)addr, failed;
+
+	of = open_memory(pid, O_RDWR);
+	CHECK(fd >= 0 && of >= 0);
+	CHECK(!request_of(fd, KTASK_IOC_POPULATE, of, at, RANGE, AHEAD, NULL));
+	CHECK(resident_pages(pid) >= RANGE / PAGE);
+	CHECK(request_of(fd, KTASK_IOC_POPULATE, of, PAGE, PAGE, AHEAD,
+			 &failed) == EFAULT);
+	CHECK(failed == PAGE);
+	/* For writing, and of another process. */
+	CHECK(request_of(fd, KTASK_IOC_POPULATE, of, at, PAGE, KTASK_MEM_AHEAD,
+			 NULL) == EINVAL);
+	CHECK(request(fd, KTASK_IOC_POPULATE, addr, PAGE, AHEAD, NULL) ==
+	      EINVAL);
+	CHECK(request_of(fd, KTASK_IOC_CLEAR, of, at, PAGE, KTASK_MEM_AHEAD,
+			 NULL) == EINVAL);
+	kill(pid, SIGKILL);
+	CHECK(status_of(pid) == 1000);
+	CHECK(request_of(fd, KTASK_IOC_POPULATE, of, at, PAGE, AHEAD, NULL) ==
+	      ESRCH);
+	close(of);
+	munmap(addr, RANGE);
+	close(fd);
+	say(true, __func__, NULL);
+}
 
 /* All of its pages wait for an answer, which nobody gives. */
 static bool watch(char *addr, size_t len)
@@ -295,6 +327,120 @@ static bool watch(char *addr, size_t len)
 	return fd >= 0 && !ioctl(fd, UFFDIO_API, &api) &&
 	       !ioctl(fd, UFFDIO_REGISTER, &area);
 }
+
+/* Kinds of memory, one behind the other: what of them is the process's to write and
+ * nobody else's is the first. */
+enum { PLAIN, SHARED, FILE_OWN, READ_ONLY, SPARSE, STACK, WATCHED, KINDS };
+
+static void *map_kind(char *at, int flags)
+{
+	return mmap(at, PART, PROT_READ | PROT_WRITE,
+		    MAP_FIXED | MAP_ANONYMOUS | flags, -1, 0);
+}
+
+static bool map_kinds(char *addr, int file)
+{
+	return map_kind(addr + SHARED * PART, MAP_SHARED) != MAP_FAILED &&
+	       mmap(addr + FILE_OWN * PART, PART, PROT_READ | PROT_WRITE,
+		    MAP_FIXED | MAP_PRIVATE, file, 0) != MAP_FAILED &&
+	       !mprotect(addr + READ_ONLY * PART, PART, PROT_READ) &&
+	       map_kind(addr + SPARSE * PART, MAP_PRIVATE | MAP_NORESERVE) !=
+		       MAP_FAILED &&
+	       map_kind(addr + STACK * PART, MAP_PRIVATE | MAP_GROWSDOWN) !=
+		       MAP_FAILED;
+}
+
+/* Return: which kind was treated wrongly, or 0. */
+static int make_kinds_ahead(int fd, int of, char *addr, pid_t pid)
+{
+	unsigned long before = resident_pages(pid);
+	uint64_t at = (uintptr_t)addr, failed;
+
+	for (int kind = PLAIN + 1; kind < KINDS; kind++) {
+		if (request_of(fd, KTASK_IOC_POPULATE, of,
+			       at + (uint64_t)kind * PART, PART, AHEAD,
+			       &failed) != EFAULT ||
+		    failed != at + (uint64_t)kind * PART)
+			return kind;
+	}
+	if (resident_pages(pid) != before)
+		return KINDS;
+	/* What lies before it is made, and is kept. */
+	if (request_of(fd, KTASK_IOC_POPULATE, of, at, 2 * PART, AHEAD,
+		       &failed) != EFAULT ||
+	    failed != at + PART || resident_pages(pid) != before + PART / PAGE)
+		return PLAIN + KINDS + 1;
+	return 0;
+}
+
+static void only_ordinary_memory_is_made_ahead(void)
+{
+	int fd = device(), of, wrong, file = memfd_create("test", 0);
+	char *addr = map(KINDS * PART);
+	char *ready = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	CHECK(fd >= 0 && file >= 0 && addr && ready != MAP_FAILED);
+	CHECK(!ftruncate(file, PART) && map_kinds(addr, file));
+	madvise(addr, PART, MADV_NOHUGEPAGE);
+	pid = fork();
+	if (pid == 0) {
+		*ready = watch(addr + WATCHED * PART, PART) ? 1 : 2;
+		for (;;)
+			pause();
+	}
+	for (int ms = 0; ms < PATIENCE_MS && !*(volatile char *)ready; ms++)
+		sleep_ms(1);
+	of = open_memory(pid, O_RDWR);
+	CHECK(of >= 0 && *ready);
+	wrong = *ready == 1 ? make_kinds_ahead(fd, of, addr, pid) : -1;
+	kill(pid, SIGKILL);
+	status_of(pid);
+	close(of);
+	close(file);
+	munmap(addr, KINDS * PART);
+	munmap(ready, PAGE);
+	close(fd);
+	if (wrong < 0)
+		say(true, __func__, "no userfaultfd");
+	else if (wrong)
+		say(false, __func__, "kind %d", wrong);
+	else
+		say(true, __func__, NULL);
+}
+
+/* Locked as it is touched: a page more would be one that cannot be taken back. */
+static void locked_memory_is_not_made_ahead(void)
+{
+	int fd = device(), of, error;
+	char *addr = map(PART);
+	pid_t pid;
+
+	CHECK(fd >= 0 && addr);
+	pid = fork();
+	if (pid == 0) {
+		syscall(SYS_mlock2, addr, PART, 1);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, NULL, WUNTRACED) == pid);
+	of = open_memory(pid, O_RDWR);
+	error = request_of(fd, KTASK_IOC_POPULATE, of, (uintptr_t)addr, PART,
+			   AHEAD, NULL);
+	kill(pid, SIGKILL);
+	status_of(pid);
+	close(of);
+	munmap(addr, PART);
+	close(fd);
+	CHECK(error == EFAULT);
+	say(true, __func__, NULL);
+}
+
+/* ---- a page that never comes ---- */
+
+/* Below what threads are made for in the process: ktask/kernel/client/device_populate.c. */
+#define SMALL (8 * MIB)
 
 static pid_t start_waiting(unsigned long what)
 {
@@ -392,5 +538,8 @@ void test_clients(void)
 	memory_of_the_more_privileged_stays_theirs();
 	the_populated_process_may_die_meanwhile();
 	a_request_ends_with_the_populated_process();
+	what_is_made_ahead_is_there();
+	only_ordinary_memory_is_made_ahead();
+	locked_memory_is_not_made_ahead();
 	a_killed_caller_waits_for_no_page();
 }

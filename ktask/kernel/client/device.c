@@ -21,7 +21,7 @@ static u32 flags_of(unsigned int command)
 {
 	switch (command) {
 	case KTASK_IOC_POPULATE:
-		return KTASK_MEM_WRITE | KTASK_MEM_FD;
+		return KTASK_MEM_WRITE | KTASK_MEM_FD | KTASK_MEM_AHEAD;
 	case KTASK_IOC_CLEAR:
 		return KTASK_MEM_FD;
 	default:
@@ -35,9 +35,17 @@ static bool is_address(unsigned int command, u32 flags)
 	return command != KTASK_IOC_CLEAR || !(flags & KTASK_MEM_FD);
 }
 
+/* Nobody is ahead of himself, and pages of zeros are no use to anybody. */
+static bool is_alone(u32 flags)
+{
+	const u32 with = KTASK_MEM_WRITE | KTASK_MEM_FD;
+
+	return flags & KTASK_MEM_AHEAD && (flags & with) != with;
+}
+
 static int check_request(unsigned int command, const struct ktask_mem *request)
 {
-	if (request->flags & ~flags_of(command))
+	if (request->flags & ~flags_of(command) || is_alone(request->flags))
 		return -EINVAL;
 	if (request->fd && !(request->flags & KTASK_MEM_FD))
 		return -EINVAL;

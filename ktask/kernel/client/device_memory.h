@@ -27,6 +27,7 @@ struct memory_job {
 	unsigned long addr; /* I */
 	struct mm_struct *mm; /* another process's; NULL: the caller's; I */
 	unsigned int gup_flags; /* I */
+	bool ahead; /* ordinary memory only; I */
 	struct page **pages; /* pinning; else NULL; I, what it points to K */
 	unsigned long failed; /* lowest address that failed; ULONG_MAX; A */
 };
@@ -59,9 +60,15 @@ struct mm_struct *remote_mm(int fd, bool write);
 /* remote_in_use - by somebody else; two requests at once take each other for that */
 bool remote_in_use(const struct mm_struct *mm);
 
-/* remote_fault_in - pages from @addr on; how many, 0 for none, or -errno */
+/* remote_put - the end of that use; if it is the last, others free the memory */
+void remote_put(struct mm_struct *mm);
+
+/*
+ * remote_fault_in - pages from @addr on; how many, 0 for none, or -errno; @ahead:
+ * some pages of ordinary memory, else -EFAULT
+ */
 long remote_fault_in(struct mm_struct *mm, unsigned long addr, unsigned long nr,
-		     unsigned int gup_flags);
+		     unsigned int gup_flags, bool ahead);
 
 int remote_init(void);
 

@@ -137,7 +137,8 @@ static long fault_in(const struct memory_job *job, unsigned long addr,
 		if (job->mm && !remote_in_use(job->mm))
 			return -ESRCH;
 		if (job->mm)
-			nr = remote_fault_in(job->mm, addr, left, flags);
+			nr = remote_fault_in(job->mm, addr, left, flags,
+					     job->ahead);
 		else
 			nr = get_user_pages_unlocked(addr, left, NULL, flags);
 		cond_resched();
@@ -170,10 +171,11 @@ int memory_populate(struct ktask_mem *request)
 
 	if (!(request->flags & KTASK_MEM_FD))
 		return memory_run(request, &job, populate_chunk, NULL);
+	job.ahead = request->flags & KTASK_MEM_AHEAD;
 	job.mm = remote_mm(request->fd, write);
 	if (IS_ERR(job.mm))
 		return PTR_ERR(job.mm);
 	error = memory_run(request, &job, populate_chunk, NULL);
-	mmput(job.mm);
+	remote_put(job.mm);
 	return error;
 }

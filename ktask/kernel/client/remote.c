@@ -24,6 +24,7 @@
 #include <linux/mount.h>
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
+#include <linux/userfaultfd_k.h>
 
 #include "kernel/compat.h"
 #include "kernel/client/device_memory.h"
@@ -31,6 +32,15 @@
 /* NULL: there is no proc, and nobody has such a file. */
 static const struct file_operations *mem_ops;
 static DEFINE_MUTEX(find_ops_lock);
+
+/* Memory whose pages are not made ahead: what is not the process's alone, cannot be
+ * taken back, grows by faults, or was never meant to be used up. */
+#define NEVER_AHEAD                                                        \
+	(VM_SHARED | VM_MAYSHARE | VM_LOCKED | VM_GROWSDOWN | VM_GROWSUP | \
+	 VM_IO | VM_PFNMAP | VM_MIXEDMAP | VM_NORESERVE)
+/* Made ahead with the address space locked once: whoever waits to change it would be
+ * slower than without. */
+#define AHEAD_PAGES 64ul
 
 struct mm_struct *remote_mm(int fd, bool write)
 {
@@ -57,16 +67,42 @@ bool remote_in_use(const struct mm_struct *mm)
 	return atomic_read(&mm->mm_users) > 1;
 }
 
+/* To free gigabytes is not for a caller of low priority: the process's parent, or
+ * whoever needs the memory, would wait for it. */
+void remote_put(struct mm_struct *mm)
+{
+	mmput_async(mm);
+}
+
+/* How many of these pages may be made ahead now, from the first on. */
+static unsigned long count_ordinary(struct mm_struct *mm, unsigned long addr,
+				    unsigned long nr)
+{
+	struct vm_area_struct *vma;
+
+	mmap_assert_locked(mm);
+	vma = find_vma(mm, addr);
+	if (!vma || vma->vm_start > addr || vma->vm_ops || vma->vm_file ||
+	    !(vma->vm_flags & VM_WRITE) || vma->vm_flags & NEVER_AHEAD ||
+	    userfaultfd_armed(vma))
+		return 0;
+	nr = min(nr, AHEAD_PAGES);
+	return min(nr, (vma->vm_end - addr) >> PAGE_SHIFT);
+}
+
 long remote_fault_in(struct mm_struct *mm, unsigned long addr, unsigned long nr,
-		     unsigned int gup_flags)
+		     unsigned int gup_flags, bool ahead)
 {
 	int locked = 1;
-	long done;
+	long done = -EFAULT;
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
-	done = compat_get_user_pages_remote(mm, addr, nr, gup_flags, NULL,
-					    &locked);
+	if (ahead)
+		nr = count_ordinary(mm, addr, nr);
+	if (nr)
+		done = compat_get_user_pages_remote(mm, addr, nr, gup_flags,
+						    NULL, &locked);
 	if (locked)
 		mmap_read_unlock(mm);
 	return done;

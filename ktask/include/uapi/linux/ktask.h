@@ -16,7 +16,12 @@
  *   populate  /proc/PID/mem: the memory of that process.  Whoever may ptrace it
  *             can open this.  After an exec or its end, also in the middle of a
  *             request, the descriptor stands for memory that is gone (-ESRCH).
- *             KTASK_MEM_WRITE needs it open for writing.
+ *             KTASK_MEM_WRITE needs it open for writing.  KTASK_MEM_AHEAD makes
+ *             pages that the process has not asked for: only of private
+ *             anonymous memory that it may write, and with its address space
+ *             locked for short times.  Not of memory that is shared, locked,
+ *             a stack, registered with userfaultfd or mapped with
+ *             MAP_NORESERVE: -EFAULT.
  *   clear     a memfd or another file that can be mapped shared and for
  *             writing, without a seal against that: addr is an offset in it.
  *
@@ -41,11 +46,13 @@
 
 #define KTASK_MEM_WRITE 1u /* as if written to: no page stays shared */
 #define KTASK_MEM_FD 2u /* what fd stands for, not the caller's memory */
+#define KTASK_MEM_AHEAD 4u /* ordinary memory only; with both others */
 
 /**
  * struct ktask_mem - a range of memory
  * @size: sizeof(struct ktask_mem)
- * @flags: KTASK_MEM_WRITE (populate only), KTASK_MEM_FD (populate and clear)
+ * @flags: KTASK_MEM_WRITE, KTASK_MEM_AHEAD (populate only), KTASK_MEM_FD (populate
+ *         and clear)
  * @addr: of the first byte
  * @len: bytes
  * @max_threads: the caller included; 0: the kernel decides
