@@ -54,6 +54,8 @@ static int add_host(void *start, void *end, void *arg)
 		(host_register_func)register_device_func(cuda_names,
 							 cuda->library, 0);
 
+	if (!host_register)
+		return -ELIBACC;
 	return note_error(cuda,
 			  host_register(start,
 					(size_t)((char *)end - (char *)start),
@@ -67,17 +69,19 @@ static int take_host(void *start, void *end, void *arg)
 		(host_unregister_func)register_device_func(cuda_names,
 							   cuda->library, 1);
 
+	if (!host_unregister)
+		return -ELIBACC;
 	return note_error(cuda, host_unregister(start));
 }
 
-static int load_cuda(const struct ktask_cuda *cuda)
+static int load_cuda(struct ktask_cuda *cuda)
 {
 	static const char *const libraries[] = { "libcudart.so.13",
 						 "libcudart.so.12",
 						 "libcudart.so.11.0",
 						 "libcudart.so", NULL };
 
-	return register_device_load(cuda_names, cuda->library, libraries);
+	return register_device_load(cuda_names, &cuda->library, libraries);
 }
 
 int ktask_register_cuda(struct ktask_register_ctl *ctl, struct ktask_cuda *cuda)

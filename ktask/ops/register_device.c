@@ -84,7 +84,8 @@ static int load_any(void *funcs[2], const char *const names[2],
 {
 	if (named)
 		return load_named(funcs, names, named);
-	/* The one that the program uses holds its devices. */
+	/* The one that the program uses holds its devices.  It stays, since dlsym()
+	 * makes this library depend on it. */
 	if (!find_both(RTLD_DEFAULT, funcs, names))
 		return 0;
 	for (; *libraries; libraries++)
@@ -120,35 +121,56 @@ static void add_loaded(struct device_library *library)
 		;
 }
 
-int register_device_load(const char *const names[2], const char *named,
-			 const char *const *libraries)
+static int load_library(struct device_library *library, const char *named,
+			const char *const *libraries)
 {
-	struct device_library *library;
-	int error = 0;
-
-	if (find_loaded(names, named))
-		return 0;
-	library = calloc(1, sizeof(*library));
-	if (!library)
-		return -ENOMEM;
-	library->names = names;
 	if (named) {
 		library->named = strdup(named);
-		error = library->named ? 0 : -ENOMEM;
+		if (!library->named)
+			return -ENOMEM;
 	}
-	if (!error)
-		error = load_any(library->funcs, names, named, libraries);
-	if (!error) {
+	return load_any(library->funcs, library->names, named, libraries);
+}
+
+/* Return: a new entry, or NULL and the reason. */
+static struct device_library *make_library(const char *const names[2],
+					   const char *named,
+					   const char *const *libraries,
+					   int *error)
+{
+	struct device_library *library = calloc(1, sizeof(*library));
+
+	*error = -ENOMEM;
+	if (!library)
+		return NULL;
+	library->names = names;
+	*error = load_library(library, named, libraries);
+	if (!*error) {
 		add_loaded(library);
-		return 0;
+		return library;
 	}
 	free(library->named);
 	free(library);
+	return NULL;
+}
+
+int register_device_load(const char *const names[2], const char **named,
+			 const char *const *libraries)
+{
+	struct device_library *library = find_loaded(names, *named);
+	int error = 0;
+
+	if (!library)
+		library = make_library(names, *named, libraries, &error);
+	if (library)
+		*named = library->named;
 	return error;
 }
 
 void *register_device_func(const char *const names[2], const char *named,
 			   unsigned index)
 {
-	return find_loaded(names, named)->funcs[index];
+	const struct device_library *library = find_loaded(names, named);
+
+	return library ? library->funcs[index] : NULL;
 }

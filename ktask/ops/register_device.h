@@ -25,17 +25,19 @@ int register_device_init(struct ktask_register_ctl *ctl, void *device,
 /**
  * register_device_load - find two functions of one library
  * @names: of the functions; the same array for the same device
- * @named: the library's name; NULL: the one that the program has loaded, or one of
+ * @named: the library's name, which is then set to a copy that is never freed;
+ *	NULL: the one that the program has loaded, or one of
  * @libraries: names to try, the last one NULL
  *
- * The library stays loaded, and what was found is kept.
+ * The library stays loaded, whatever the program does, and what was found is kept.
  *
  * Return: 0; -ELIBACC; -ENOMEM.
  */
-int register_device_load(const char *const names[2], const char *named,
+int register_device_load(const char *const names[2], const char **named,
 			 const char *const *libraries);
 
-/** register_device_func - function @index of a library that has been loaded */
+/** register_device_func - function @index of a library that has been loaded; NULL if
+ * it has not: the program changed its structure */
 void *register_device_func(const char *const names[2], const char *named,
 			   unsigned index);
 

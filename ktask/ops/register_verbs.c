@@ -60,7 +60,9 @@ static int load_verbs(void)
 {
 	static const char *const libraries[] = { "libibverbs.so.1", NULL };
 
-	return register_device_load(verbs_names, NULL, libraries);
+	const char *found = NULL;
+
+	return register_device_load(verbs_names, &found, libraries);
 }
 
 int ktask_register_verbs(struct ktask_register_ctl *ctl,

@@ -280,8 +280,9 @@ struct ktask_cuda {
 	size_t struct_size; /* KTASK_CUDA_INIT */
 	unsigned flags; /* cudaHostRegister*; 0: cudaHostRegisterDefault */
 	int cuda_error; /* set: the last cudaError_t that was none of -errno */
-	const char
-		*library; /* NULL: libcudart, loaded already or to be found */
+	/* NULL: libcudart, loaded already or to be found.  A name is replaced by
+	 * a copy that is never freed: the program's string may go. */
+	const char *library;
 };
 
 #define KTASK_CUDA_INIT                                  \

@@ -28,6 +28,7 @@ unlike($needed, qr/NEEDED.*(?:ibverbs|cuda)/, 'the library needs neither');
 my $program = "$dir/registers";
 spew("$program.c", <<'C');
 #include <ktask/register.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,12 +38,26 @@ spew("$program.c", <<'C');
 #define MR_BYTES (3 << 20)
 static struct ktask_registration *registration;
 static struct ktask_result result = KTASK_RESULT_INIT;
+static char *name;
+static void *loaded;
+static void (*between)(void);
+static void lose_name(void)
+{
+	memset(name, '?', strlen(name));
+	free(name);
+}
+static void lose_library(void)
+{
+	dlclose(loaded);
+}
 static int attempt(struct ktask_register_ctl *ctl, void *at)
 {
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	opts.result = &result;
 	opts.max_threads = 1;
 	int error = ktask_register(&registration, at, LEN, ctl, &opts);
+	if (between)
+		between();
 	printf("register %d at %zu\n", error, error ? result.fail_offset : 0);
 	if (!error)
 		printf("unregister %d\n", ktask_unregister(&registration, NULL));
@@ -67,7 +82,13 @@ int main(int argc, char **argv)
 			for (int i = 0; i < 4; i++)
 				error |= mrs[i] != NULL;
 	} else {
-		if (argc > 2)
+		if (argc > 3 && !strcmp(argv[3], "closed")) {
+			loaded = dlopen(argv[2], RTLD_NOW | RTLD_GLOBAL);
+			between = lose_library;
+		} else if (argc > 3) {
+			cuda.library = name = strdup(argv[2]);
+			between = lose_name;
+		} else if (argc > 2)
 			cuda.library = argv[2];
 		error = ktask_register_cuda(&ctl, &cuda);
 		ctl.unit_bytes = ctl.max_piece_bytes = MR_BYTES;
@@ -176,6 +197,12 @@ is_deeply(said_with('', 'cuda'),
 is_deeply(said_with('', "cuda $dir/libother.so"),
 	  [@pieces, 'register 0 at 0', ('host_unregister') x 4,
 	   'unregister 0'], 'CUDA: by a library that is named');
+for my $lost (qw(renamed closed)) {
+	is_deeply(said_with('', "cuda $dir/libother.so $lost"),
+		  [@pieces, 'register 0 at 0', ('host_unregister') x 4,
+		   'unregister 0'],
+		  "CUDA: its name or its handle may go meanwhile: $lost");
+}
 my %codes = (1 => -22, 2 => -12, 100 => -19, 712 => -16, 801 => -95, 999 => -5);
 for my $code (sort keys %codes) {
 	is_deeply(said_with("FAIL_AT=1 CODE=$code", 'cuda'),
