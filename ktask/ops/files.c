@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
+#include "file_layout.h"
 #include "files.h"
 
 /* Positions begin here: 0 is no position that could be told. */
@@ -33,10 +34,6 @@
 
 /* So many small files are asked of a disk at once by one thread. */
 #define NR_PIECES 16
-
-/* Of so many files it is kept where they begin, which needs no memory; between them
- * sizes are added up. */
-#define NR_MARKS 128
 
 struct files;
 
@@ -55,9 +52,7 @@ struct files {
 	_Atomic uint64_t bytes; /* A: that were done */
 	uint64_t told; /* to the caller's progress function */
 	uint64_t told_total;
-	/* The job by ranges: the position of each @stride th file. */
-	size_t stride;
-	uint64_t marks[NR_MARKS];
+	struct file_layout layout; /* of the job by ranges */
 };
 
 /* ---- errors ---- */
@@ -233,56 +228,26 @@ static uint64_t round_size(const struct ktask_file *file)
 	return (file->size + FILES_STEP - 1) & ~(uint64_t)(FILES_STEP - 1);
 }
 
+static uint64_t size_at(const void *arg, size_t index)
+{
+	return round_size(op_file(arg, index));
+}
+
 /* Return: false where positions do not suffice for so much. */
 static bool lay_out(struct files *files)
 {
 	struct op_job *job = files->job;
-	uint64_t pos = BASE;
+	uint64_t end;
 
-	files->stride = job->nr_files / NR_MARKS + 1;
-	for (size_t i = 0; i < job->nr_files; i++) {
-		struct ktask_file *file = op_file(job, i);
-
-		if (i % files->stride == 0)
-			files->marks[i / files->stride] = pos;
-		if (file->error)
-			file->size = 0;
-		if (round_size(file) > SIZE_MAX - FILES_STEP - pos)
-			return false;
-		pos += round_size(file);
-	}
+	for (size_t i = 0; i < job->nr_files; i++)
+		if (op_file(job, i)->error)
+			op_file(job, i)->size = 0;
+	if (!file_layout_begin(&files->layout, job->nr_files, size_at, job,
+			       BASE, SIZE_MAX - FILES_STEP, &end))
+		return false;
 	job->addr = (char *)BASE;
-	job->len = (size_t)(pos - BASE);
+	job->len = (size_t)(end - BASE);
 	return true;
-}
-
-/* The last mark at @pos or before it. */
-static size_t mark_at(const struct files *files, uint64_t pos)
-{
-	size_t last = (files->job->nr_files - 1) / files->stride;
-
-	while (last && files->marks[last] > pos)
-		last--;
-	return last;
-}
-
-/* The last file that begins at @pos or before it; *@begin: where it does. */
-static size_t file_at(const struct files *files, uint64_t pos, uint64_t *begin)
-{
-	const struct op_job *job = files->job;
-	size_t mark = mark_at(files, pos);
-	size_t i = mark * files->stride;
-
-	*begin = files->marks[mark];
-	while (i + 1 < job->nr_files) {
-		uint64_t next = *begin + round_size(op_file(job, i));
-
-		if (next > pos)
-			break;
-		*begin = next;
-		i++;
-	}
-	return i;
 }
 
 static int first_error(struct op_job *job)
@@ -387,9 +352,10 @@ static void begin_piece(struct pieces *pieces, struct ktask_file *file,
 static int range_chunk(void *start, void *end, void *arg)
 {
 	struct op_job *job = arg;
-	struct pieces pieces = { .files = job->state };
+	struct files *files = job->state;
+	struct pieces pieces = { .files = files };
 	uint64_t pos = (uintptr_t)start, last = (uintptr_t)end, begin;
-	size_t i = file_at(job->state, pos, &begin);
+	size_t i = file_layout_find(&files->layout, pos, &begin);
 
 	/* Of one file the kernel reads ahead by itself. */
 	pieces.prefetch = round_size(op_file(job, i)) < last - pos;
@@ -443,6 +409,7 @@ static int run_by_ranges(struct files *files, struct ktask_result *cost)
 		return -EFBIG;
 	files->buffers.kept = job->len >= KEEP_LEAST;
 	error = op_run_job(job, range_chunk);
+	file_layout_end(&files->layout);
 	files->told_total = files->told = job->len;
 	if (result)
 		add_cost(cost, result);
