@@ -7,7 +7,8 @@ tree=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 # bats reads this several times, in processes that inherit from one another.
 export KTEST_BUILD=${KTASK_BUILD:-${KTEST_BUILD:-$tree/build}}
 umt=$KTEST_BUILD/umt
-unset KTASK_BUILD UMT_BACKEND
+. "${BASH_SOURCE[0]%/*}/../../tests/support/environment.bash"
+unset KTASK_BUILD
 
 # says STATUS TEXT COMMAND...: it ends so, with TEXT in the one line that it
 # writes, on standard error, and nothing on standard output

@@ -3,6 +3,8 @@
 # The benchmark of a good neighbour: its parts, the shape of its JSON, its exit
 # status, and that it leaves nobody behind.  None of its times is judged.
 
+load ../../../tests/support/environment.bash
+
 BENCH=${KTASK_BUILD:-$BATS_TEST_DIRNAME/../../../build}/bench
 
 neighbour() {

@@ -10,10 +10,8 @@ export KTEST_BUILD=${KTASK_BUILD:-${KTEST_BUILD:-$tree/build}}
 build=$KTEST_BUILD
 ktask=$build/ktask
 
-# The user's own settings must not change what is tested.
-unset KTASK_BUILD KTASK_MAX_THREADS KTASK_CAP_PERCENT KTASK_IDLE_MS KTASK_ENGINE \
-	KTASK_RUN_MIN KTASK_RUN_OPS KTASK_RUN_REPORT KTASK_STAT \
-	HWLOC_XMLFILE LD_PRELOAD
+. "${BASH_SOURCE[0]%/*}/../../../tests/support/environment.bash"
+unset KTASK_BUILD
 # What is learnt of operations neither: it begins with nothing.
 export XDG_CACHE_HOME=$BATS_RUN_TMPDIR/cache
 

@@ -3,6 +3,8 @@
 # The benchmark against the peers: who takes part, the shape of its JSON, its
 # exit status.  None of its times is judged; an idle pool's memory is.
 
+load ../../../tests/support/environment.bash
+
 BENCH=${KTASK_BUILD:-$BATS_TEST_DIRNAME/../../../build}/bench
 
 peers() {

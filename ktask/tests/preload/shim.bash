@@ -2,6 +2,8 @@
 # Shared by the tests of the shim: where things are, and one program run twice,
 # without and with the shim.  bats sources this; it has no tests of its own.
 
+. "${BASH_SOURCE[0]%/*}/../../../tests/support/environment.bash"
+
 KTASK_BUILD=${KTASK_BUILD:-$BATS_TEST_DIRNAME/../../../build}
 SHIM=$KTASK_BUILD/libktask-preload.so
 PROGRAMS=$KTASK_BUILD/tests/preload

@@ -4,6 +4,8 @@
 # servers that a test starts: none outlives it.  bats sources this; it has no
 # tests of its own.
 
+. "${BASH_SOURCE[0]%/*}/../../../tests/support/environment.bash"
+
 KTASK_BUILD=${KTASK_BUILD:-$BATS_TEST_DIRNAME/../../../build}
 REPORT=$BATS_TEST_TMPDIR/report
 # The turn: plain or shimmed.

@@ -8,7 +8,8 @@ tree=$(cd "$BATS_TEST_DIRNAME/../../.." && pwd)
 export KTEST_BUILD=${KTASK_BUILD:-${KTEST_BUILD:-$tree/build}}
 heat=$KTEST_BUILD/heat
 fwi=$KTEST_BUILD/fwi
-unset KTASK_BUILD KTRT_WORKERS KTRT_UMT UMT_BACKEND
+. "${BASH_SOURCE[0]%/*}/../../../tests/support/environment.bash"
+unset KTASK_BUILD
 cd "$BATS_TEST_TMPDIR" || exit 1
 
 # Small enough for a second, uneven enough for blocks and slices of all shapes.

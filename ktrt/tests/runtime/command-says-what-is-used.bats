@@ -3,6 +3,8 @@
 #
 # ktrt-info: the CPUs and the backend that a runtime would use.
 
+load ../../../tests/support/environment.bash
+
 bats_require_minimum_version 1.5.0
 
 setup() {

@@ -3,6 +3,8 @@
 # C++: what a task throws comes out where it is waited for, its body is destroyed
 # once, and the runtime works on.
 
+load ../../../tests/support/environment.bash
+
 bats_require_minimum_version 1.5.0
 
 setup_file() {

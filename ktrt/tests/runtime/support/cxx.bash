@@ -3,6 +3,8 @@
 #
 #	compile_cxx NAME <<-'END'	into $BATS_FILE_TMPDIR/NAME
 
+. "${BASH_SOURCE[0]%/*}/../../../../tests/support/environment.bash"
+
 compile_cxx() {
 	local tree=$BATS_TEST_DIRNAME/../../..
 	local build=${KTASK_BUILD:-$tree/build}
