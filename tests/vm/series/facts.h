@@ -107,10 +107,12 @@ long helpers_worked(void);
  * check_helped - a verdict: helpers work in a job of @work
  * @prepare: what comes before it and may be helped as well, or NULL
  *
- * Both are repeated for a minute: the only helper may be on its way from the job
- * before, and the guest's CPUs get the host's when they can.  Nothing is said of a
- * kernel that has no helpers.
+ * Both are repeated until one works, for minutes: the only helper may be on its way from
+ * the job before, and the guest's CPUs get the host's when they can.  Nothing is said of
+ * a kernel that has no helpers.
  */
+#define HELPER_SECONDS 300
+
 void check_helped(void (*prepare)(void), void (*work)(void), const char *name);
 
 void tell_boot_facts(void);

@@ -174,7 +174,7 @@ static bool fill_from_one_node(long *of_others)
  */
 static void fill_without_policy(void)
 {
-	double until = seconds_now() + 60;
+	double until = seconds_now() + HELPER_SECONDS;
 	long of_others, before;
 	bool helped, stayed;
 

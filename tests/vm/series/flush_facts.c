@@ -143,7 +143,7 @@ static void unmap_under_touchers(struct findings *findings)
 static void unmap_by_rounds(struct findings *findings)
 {
 	bool may_help = helpers_worked() >= 0 && !option("alone", 0);
-	double until = seconds_now() + 60;
+	double until = seconds_now() + HELPER_SECONDS;
 
 	for (int i = 0; i < ROUNDS || (may_help && !findings->helped &&
 				       seconds_now() < until);
@@ -168,12 +168,17 @@ static void touch_what_goes(void *arg)
 	note("rounds of munmap() with a helper: %d", findings.helped);
 }
 
+/* The kernel says so when it begins; what it was told counts once its log has lost
+ * that. */
 static bool clears_what_is_freed(void)
 {
-	static char log[256 << 10];
+	static char log[256 << 10], told[4096];
 	int len = klogctl(KLOG_READ_ALL, log, sizeof(log) - 1);
 
-	return len > 0 && strstr(log, "heap free:on");
+	if (len > 0 && strstr(log, "mem auto-init:"))
+		return strstr(log, "heap free:on");
+	read_text("/proc/cmdline", told, sizeof(told));
+	return strstr(told, "init_on_free=1");
 }
 
 void tell_flush_facts(void)

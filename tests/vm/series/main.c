@@ -216,7 +216,7 @@ long helpers_worked(void)
 
 void check_helped(void (*prepare)(void), void (*work)(void), const char *name)
 {
-	double until = seconds_now() + 60;
+	double until = seconds_now() + HELPER_SECONDS;
 	long before = helpers_worked();
 
 	if (before < 0 || option("alone", 0))
