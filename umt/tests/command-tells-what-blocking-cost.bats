@@ -161,10 +161,10 @@ locked() {
 @test "who starts it may ignore signals: so does the program, and it ends" {
 	deaf=(perl -e '$SIG{$_} = "IGNORE" for qw(CHLD INT QUIT); exec @ARGV')
 	mask=$("${deaf[@]}" grep SigIgn /proc/self/status)
-	run -0 --separate-stderr timeout 20 "${deaf[@]}" "$umt" stat -- \
+	run -0 --separate-stderr timeout 100 "${deaf[@]}" "$umt" stat -- \
 		grep SigIgn /proc/self/status
 	[ "$output" = "$mask" ]
-	run -7 timeout 20 "${deaf[@]}" "$umt" stat -- sh -c 'exit 7'
+	run -7 timeout 100 "${deaf[@]}" "$umt" stat -- sh -c 'exit 7'
 }
 
 @test "record: a trace that is not whole is told, and has no end" {
@@ -226,22 +226,36 @@ has_threads() { # PID NUMBER
 	[ "$(ls "/proc/$1/task" | wc -l)" -eq "$2" ]
 }
 
+shows_or_ends() { # PID FILE TEXT
+	grep -qF -- "$3" "$2" || ! kill -0 "$1" 2>/dev/null
+}
+
 @test "top: shows the threads of a process that runs, old and new" {
 	cat >threads.py <<-'PY'
-	import threading, time
-	threads = [threading.Thread(target=time.sleep, args=(8,))
-		   for _ in range(3)]
+	import threading
+	def wait(): open("end").read()
+	threads = [threading.Thread(target=wait) for _ in range(3)]
 	for thread in threads: thread.start()
-	# So long the first picture may take on a busy machine.
-	time.sleep(4)
-	late = threading.Thread(target=time.sleep, args=(3,))
+	open("more").read()
+	late = threading.Thread(target=wait)
 	late.start()
 	PY
-	python3 threads.py &
+	mkfifo more end
+	python3 threads.py 3>&- &
 	pid=$!
 	becomes has_threads "$pid" 4
-	run "$umt" top -i 100 -p "$pid"
-	wait "$pid"
+	"$umt" top -i 100 -p "$pid" >shown 2>&1 3>&- &
+	top=$!
+	becomes shows_or_ends "$top" shown \
+		"4 threads: 0 running, 0 ready, 4 blocked"
+	: >more
+	becomes shows_or_ends "$top" shown "5 threads: "
+	becomes has_threads "$pid" 5
+	kill "$pid"
+	wait "$pid" || :
+	status=0
+	wait "$top" || status=$?
+	output=$(<shown)
 	# Before 6.9 no descriptor stands for any thread but the first.
 	[[ $output != *"Invalid argument" ]] || skip "not on this kernel"
 	[ "$status" -eq 0 ]
@@ -255,16 +269,22 @@ has_threads() { # PID NUMBER
 	cat >parent.pl <<-'PL'
 	# Its name has what stands behind names in /proc.
 	my $pid = fork;
-	# So long the first picture may take on a busy machine.
-	if (!$pid) { $0 = "a) S (b"; sleep 4; exit }
+	if (!$pid) { $0 = "a) S (b"; open(my $end, "<", "end"); exit }
 	open(my $file, ">", "child.new"); print $file "$pid\n"; close $file;
 	rename "child.new", "child";
 	sleep 60;
 	PL
+	mkfifo end
 	perl parent.pl 3>&- &
 	parent=$!
 	becomes test -e child
-	run timeout 40 "$umt" top -i 100 -p "$(cat child)"
+	timeout 100 "$umt" top -i 100 -p "$(cat child)" >shown 2>&1 3>&- &
+	top=$!
+	becomes shows_or_ends "$top" shown "1 threads: "
+	: >end
+	status=0
+	wait "$top" || status=$?
+	output=$(<shown)
 	kill "$parent"
 	[[ $output != *"Invalid argument" ]] || skip "not on this kernel"
 	[ "$status" -eq 0 ]

@@ -12,7 +12,7 @@
 #include "lib/subscriber.h"
 
 #define TRIES 6
-#define TRY_NS 10000000000ull
+#define TRY_NS 30000000000ull
 
 /*
  * A process of one thread that is over, but not yet waited for.  Its last

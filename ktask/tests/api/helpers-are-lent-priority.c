@@ -16,7 +16,7 @@
 
 #include "user/pool/user_pool.h"
 
-#define LIMIT_NS 20000000000ull
+#define LIMIT_NS 60000000000ull
 /* How long a caller waits for a helper, which may find no idle CPU. */
 #define HELPER_NS 1000000000ull
 

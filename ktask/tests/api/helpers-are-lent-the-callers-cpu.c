@@ -19,7 +19,7 @@
 
 #include "util/file.h"
 
-#define LIMIT_NS 20000000000ull
+#define LIMIT_NS 60000000000ull
 #define HELPER_NS 1000000000ull
 
 struct seen {

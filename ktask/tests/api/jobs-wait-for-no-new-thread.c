@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 
 #define NR_UNITS 1000
-#define CHILD_SECONDS 20
+#define CHILD_SECONDS 100
 #define NR_THREADS_MAX 64
 
 typedef int create_func(pthread_t *thread, const pthread_attr_t *attr,

@@ -440,11 +440,11 @@ ends_by_term() {
 	sleep 1
 	kill -TERM $pid
 	# The shell may have asked already how it ended; then it is no zombie.
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		[[ $(cat /proc/$pid/stat 2>/dev/null) == *") "[!Z]" "* ]] || break
 		sleep 0.1
 	done
-	[ $i -lt 300 ] || kill -KILL $pid
+	[ $i -lt 600 ] || kill -KILL $pid
 	wait $pid || status=$?
 	cat out err
 	[ "$status" -eq 143 ]
