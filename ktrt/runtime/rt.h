@@ -281,6 +281,16 @@ struct node {
 	unsigned short *near; /* the other nodes, nearest first */
 };
 
+/* By these nodes of graphs are judged; see short_tasks.c. */
+struct node_times {
+	/* Taken in less each, all included, they may not have been worth it. */
+	uint64_t taken_ns;
+	/* They are not where their worker needs less for each. */
+	uint64_t fast_ns;
+	uint64_t watch_ns; /* for so long that worker is watched at first, */
+	uint64_t rest_ns; /* and for so long it is left alone at most */
+};
+
 #define FUNCS_KNOWN 64
 
 struct runtime {
@@ -293,6 +303,8 @@ struct runtime {
 	int *core_of_cpu; /* index, or -1 */
 	int nr_cpus;
 	uint64_t spin_ns;
+	struct node_times
+		nodes_judged; /* tests change it before there are nodes */
 	unsigned nr_slots; /* entries of workers and loaded, */
 	unsigned slots_per_cache; /* of these */
 
@@ -331,7 +343,9 @@ struct runtime {
 
 	CACHE_ALIGNED uint32_t attached; /* G, A */
 	uint32_t nr_threads; /* A */
-	uint32_t ending; /* threads that ended in a task and tidy up; A */
+	/* Threads that ended in a task and tidy up, or that are not the runtime's
+	 * and end an event; A */
+	uint32_t ending;
 	/* Nothing was begun for some time, though ready; C, A */
 	uint32_t stalls;
 	uint32_t in_vain; /* of these, the last that nobody could end; C, A */
@@ -675,8 +689,8 @@ static inline bool sched_urgent(const struct worker *w)
 struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task);
 /* Nodes that are taken between two verdicts, at first. */
 #define SHORT_TASKS_JUDGED 8
-/* If each took no longer, all included, they may not have been worth it. */
-#define SHORT_TASKS_TAKEN_NS 4000
+/* When the runtime begins. */
+void short_tasks_begin(void);
 /* It took a node of a graph from there: now and then that may set w->fast, */
 void short_tasks_judge(struct worker *w, struct worker *victim);
 /* and is to leave w->fast alone, as long as that does its tasks so fast and,

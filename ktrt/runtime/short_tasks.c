@@ -14,7 +14,7 @@
  * took some in quick succession watches how fast the last one's worker is when it is
  * left alone.  It leaves that worker alone as long as that one does a node in the time
  * in which two caches exchange a line or two: both together would take longer.  A rest
- * ends one watch after the nodes become worth taking, and after REST_MOST_NS at the
+ * ends one watch after the nodes become worth taking, and after ->rest_ns at the
  * latest: the fast worker may not have come to larger ones.  Then JUDGED_AGAIN nodes
  * are taken before the next rest.
  * oneTBB's thieves pause for 1000 to 2000 ticks between attempts whatever the
@@ -94,24 +94,32 @@ struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task)
 
 /* ---- nodes of graphs ---- */
 
-/* Nodes are not worth taking where their worker needs less for each. */
-#define FAST_NS 150
 /* After a rest so many are tried; where there was none the next verdict comes
  * later, up to so many. */
 #define JUDGED_AGAIN 2
 #define JUDGED_MOST 1024
-#define WATCH_MIN_NS 2000
-#define WATCH_MAX_NS 16000
-#define REST_MOST_NS 128000
+/* A watch takes up to so many times as long as the first one. */
+#define WATCHES_GROW 8
+
+void short_tasks_begin(void)
+{
+	rt.nodes_judged = (struct node_times){
+		.taken_ns = 4000,
+		.fast_ns = 150,
+		.watch_ns = 2000,
+		.rest_ns = 128000,
+	};
+}
 
 void short_tasks_judge(struct worker *w, struct worker *victim)
 {
 	uint64_t now;
 
-	if (likely(++w->nr_taken < w->judged))
+	/* An attached thread has no core that it could leave to others. */
+	if (unlikely(!w->core) || likely(++w->nr_taken < w->judged))
 		return;
 	now = now_ns();
-	if (now - w->judged_ns < w->judged * SHORT_TASKS_TAKEN_NS)
+	if (now - w->judged_ns < w->judged * rt.nodes_judged.taken_ns)
 		w->fast = victim;
 	else if (w->judged < SHORT_TASKS_JUDGED)
 		w->judged = SHORT_TASKS_JUDGED;
@@ -142,18 +150,18 @@ static bool stays_fast(const struct worker *w, const struct ktrt_task *awaited,
 		*now = now_ns();
 	}
 	done = at_peek(&w->fast->counts.tasks) - done;
-	return done * FAST_NS >= *now - begin_ns;
+	return done * rt.nodes_judged.fast_ns >= *now - begin_ns;
 }
 
 void short_tasks_rest(struct worker *w, const struct ktrt_task *awaited)
 {
-	uint64_t now = now_ns(), end_ns = now + REST_MOST_NS;
-	uint64_t watch_ns = WATCH_MIN_NS;
+	uint64_t now = now_ns(), end_ns = now + rt.nodes_judged.rest_ns;
+	uint64_t watch_ns = rt.nodes_judged.watch_ns;
 	bool rested = false;
 
 	while (now < end_ns && stays_fast(w, awaited, watch_ns, &now)) {
 		rested = true;
-		if (watch_ns < WATCH_MAX_NS)
+		if (watch_ns < rt.nodes_judged.watch_ns * WATCHES_GROW)
 			watch_ns *= 2;
 	}
 	if (rested)

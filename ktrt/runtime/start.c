@@ -284,6 +284,7 @@ static int begin_runtime(const struct ktrt_options *options)
 	pool_init(&rt.groups, sizeof(struct ktrt_group));
 	pthread_mutex_init(&rt.load_lock, NULL);
 	rt.rest_after_ns = REST_AFTER_NS;
+	short_tasks_begin();
 	rt.leader_fd = -1;
 	error = rt_make_slots();
 	if (!error)
