@@ -133,19 +133,33 @@ int ktrt_events_add(unsigned nr)
 	return 0;
 }
 
-void ktrt_events_done(struct ktrt_task *task, unsigned nr)
+static void end_events(struct worker *w, struct ktrt_task *task, unsigned nr)
 {
-	struct worker *w = current_worker();
 	uint64_t events = nr * LIVE_EVENT;
 
-	if (!rt_runs())
-		return;
 	at_sub(&rt.events, nr);
 	if (at_sub(&task->live, events) != events)
 		return;
 	task = task_complete(w, task);
 	if (task)
 		task_ready(w, task);
+}
+
+/*
+ * Who waited for the last event may end the runtime while the signal for that is
+ * still given.  ktrt_stop() joins workers, and waits for others here.
+ */
+void ktrt_events_done(struct ktrt_task *task, unsigned nr)
+{
+	struct worker *w = current_worker();
+
+	if (!rt_runs())
+		return;
+	if (!w)
+		at_add(&rt.ending, 1);
+	end_events(w, task, nr);
+	if (!w)
+		at_sub(&rt.ending, 1);
 }
 
 /* ---- waiting for data ---- */
