@@ -40,15 +40,18 @@ void sum_combine(struct sum *sum)
 {
 	struct ktrt_reduction own;
 	void **copies = sum->copies;
+	bool valid;
 
-	if (!copies || read_reduction(&own, sum->of))
+	if (!copies)
 		return;
 	sum->copies = NULL;
-	for (unsigned i = 0; i < rt.nr_slots; i++)
-		if (copies[i]) {
+	/* If the program spoilt its size since, nothing in it can be believed. */
+	valid = !read_reduction(&own, sum->of);
+	for (unsigned i = 0; i < rt.nr_slots; i++) {
+		if (copies[i] && valid)
 			own.combine(own.data, copies[i], own.arg);
-			free(copies[i]);
-		}
+		free(copies[i]);
+	}
 	free(copies);
 }
 

@@ -261,6 +261,36 @@ static void copies_are_few(void)
 	assert_in_range(get(combined), 1, indices);
 }
 
+static int add_to_any(void *reduction)
+{
+	unsigned long *copy = ktrt_reduction_copy(reduction);
+
+	if (!copy)
+		return -ENOMEM;
+	*copy += 1;
+	return 0;
+}
+
+/* What was added is lost then, but not its memory: sanitizers look for that. */
+static void spoilt_ones_leak_nothing(void)
+{
+	struct ktrt_reduction spoilt = sum;
+	struct ktrt_dep dep = { &spoilt, 0, KTRT_REDUCTION };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	total = 0;
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(ktrt_spawn_attr(add_to_any, &spoilt, &attr),
+				 0);
+	/* They may have ended, and nobody has combined what they added. */
+	spoilt.struct_size = 1;
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(total, 0);
+	tasks_find_it();
+}
+
 static void all_of_it(void)
 {
 	tasks_find_it();
@@ -272,6 +302,7 @@ static void all_of_it(void)
 	graphs_have_none();
 	copies_are_few();
 	ranges_meet_it();
+	spoilt_ones_leak_nothing();
 	tasks_find_it();
 	waiters_find_it();
 }
