@@ -517,7 +517,12 @@ struct ktrt_info {
 	  0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 /* clang-format on */
 
-/* ktrt_info_get - 0, -EINVAL without a size, -E2BIG, -ESRCH without a runtime */
+/*
+ * ktrt_info_get - 0, -EINVAL without a size, -E2BIG, -ESRCH without a runtime
+ *
+ * From a thread that is neither a worker nor attached this, ktrt_thread_indices()
+ * and ktrt_cpus() wait while another thread starts or ends the runtime or attaches.
+ */
 KTRT_API int ktrt_info_get(struct ktrt_info *info);
 
 /* ktrt_worker - the number of the calling worker's core, from 0; -1 elsewhere */
