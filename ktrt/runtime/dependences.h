@@ -20,7 +20,7 @@
  * Locking:
  *
  *	B: the thread that does the parent's body; so all of what leads to chains: tails,
- *	   struct domain (dependences.c), struct ranges (ranges.c)
+ *	   struct domain (domain.h), struct ranges (ranges.c)
  *	N: the same, before it takes its one from the count; then who takes that to 0
  *	V: who starts the epoch: the thread that ended the one before
  *	Q: the lock of turns, an innermost one (rt.h)
@@ -104,6 +104,8 @@ static inline void ready_add(struct ready *ready, struct ktrt_task *task)
 	ready->end = &task->next;
 }
 
+/* ---- dependences.c ---- */
+
 /*
  * deps_add - enter @task into the chains of its parent
  * @ready: set to whether it may start now; else deps_done() of another task returns it
@@ -113,30 +115,40 @@ static inline void ready_add(struct ready *ready, struct ktrt_task *task)
 int deps_add(struct worker *w, struct ktrt_task *task,
 	     const struct ktrt_dep *deps, size_t nr, bool *ready);
 
-/* deps_done - the task is complete: it leaves its epochs */
-void deps_done(struct worker *w, struct ktrt_task *task, struct ready *ready);
+/* ---- epochs.c ---- */
 
-/* deps_settle - all children of the parent are complete, and a wait says so */
-void deps_settle(struct ktrt_task *parent);
+/* Open, without members; NULL without memory */
+static inline struct epoch *epoch_new(struct worker *w, unsigned kind)
+{
+	struct epoch *epoch = pool_get(&rt.smalls, &w->smalls);
 
-/* deps_forgive - a wait tells the parent that something failed: tasks that it
- * makes from here on are not skipped for what was over by now */
-void deps_forgive(struct ktrt_task *parent);
+	if (!epoch)
+		return NULL;
+	epoch->waiting = NULL;
+	epoch->next = epoch->sibling = NULL;
+	epoch->count = 2;
+	epoch->kind = kind;
+	return epoch;
+}
 
-/* deps_close - the parent makes no more children */
-void deps_close(struct worker *w, struct ktrt_task *parent);
+static inline void epoch_free(struct worker *w, struct epoch *epoch)
+{
+	pool_put(&rt.smalls, w ? &w->smalls : NULL, epoch);
+}
 
-/* ---- between dependences.c and ranges.c ---- */
-
-struct epoch *epoch_new(struct worker *w, unsigned kind);
 /* Take one from the count; what that makes ready is added to the list. */
 void epoch_put(struct worker *w, struct epoch *epoch, struct ready *ready);
+
+/* deps_done - the task is complete: it leaves its epochs */
+void deps_done(struct worker *w, struct ktrt_task *task, struct ready *ready);
 
 /* Has it only the count that keeps it open? */
 static inline bool epoch_is_over(const struct epoch *epoch)
 {
 	return at_load(&epoch->count) == 1;
 }
+
+/* ---- domain.c ---- */
 
 /* What a chain is found by: the end of it, and who entered last. */
 struct tail {
@@ -147,6 +159,16 @@ struct tail {
 /* Does nothing of a chain matter any more?  @forgiven: what entered until then
  * and is over may have been spoilt. */
 bool tail_is_dead(const struct tail *tail, uint64_t forgiven);
+
+/* deps_settle - all children of the parent are complete, and a wait says so */
+void deps_settle(struct ktrt_task *parent);
+
+/* deps_forgive - a wait tells the parent that something failed: tasks that it
+ * makes from here on are not skipped for what was over by now */
+void deps_forgive(struct ktrt_task *parent);
+
+/* deps_close - the parent makes no more children */
+void deps_close(struct worker *w, struct ktrt_task *parent);
 
 /* ---- commutative.c ---- */
 

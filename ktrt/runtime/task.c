@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The life of a task from the call that makes it to its completion.  Does not own when
- * it may start (dependences.c), where it runs (task_sched.c), nor waiting for it
+ * it may start (dependences.c, epochs.c), where it runs (task_sched.c), nor waiting for it
  * (task_wait.c).
  *
  * A record is used again once its task is complete; a parent's outlives its children.

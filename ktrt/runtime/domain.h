@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The data that a task's children use: a table of addresses, and from the first range on
+ * ranges.c in its place.  Then addresses are ranges of one byte, so that ranges and
+ * addresses meet.
+ *
+ * Locking: all is B of dependences.h.
+ */
+#ifndef RUNTIME_DOMAIN_H
+#define RUNTIME_DOMAIN_H
+
+#include "dependences.h"
+
+struct entry {
+	const void *addr;
+	struct tail tail; /* no epoch: the entry is empty */
+};
+
+struct domain {
+	struct entry *entries;
+	size_t capacity; /* a power of two, or 0 */
+	size_t used;
+	uint64_t serial;
+	uint64_t forgiven; /* the parent was told of what failed until then */
+	bool sums; /* chains may have copies to be combined */
+	struct ranges *ranges; /* NULL: the table has all; else it is empty */
+};
+
+/* What a dependence is on. */
+static inline const void *dep_addr(const struct ktrt_dep *dep)
+{
+	const struct ktrt_reduction *reduction = dep->addr;
+
+	return unlikely(dep->mode == KTRT_REDUCTION) ? reduction->data
+						     : dep->addr;
+}
+
+/* The bytes of a dependence.  An address is its first byte; nothing begins behind the
+ * last one. */
+void dep_bounds(const struct ktrt_dep *dep, uintptr_t *start, uintptr_t *end);
+
+static inline size_t hash_slot(const struct domain *domain, const void *addr)
+{
+	uint64_t mixed = (uintptr_t)addr * 0x9e3779b97f4a7c15u;
+
+	return (size_t)(mixed >> 32) & (domain->capacity - 1);
+}
+
+static inline struct entry *find_entry(struct domain *domain, const void *addr)
+{
+	size_t at = hash_slot(domain, addr);
+
+	while (domain->entries[at].tail.epoch &&
+	       domain->entries[at].addr != addr)
+		at = (at + 1) & (domain->capacity - 1);
+	return &domain->entries[at];
+}
+
+/* The same, for a datum that is used from here on. */
+static inline struct entry *entry_of(struct domain *domain, const void *addr)
+{
+	struct entry *entry = find_entry(domain, addr);
+
+	if (!entry->tail.epoch) {
+		entry->addr = addr;
+		domain->used++;
+	}
+	return entry;
+}
+
+/* Room for @more other addresses in a new table, or -ENOMEM. */
+int domain_renew_table(struct worker *w, struct domain *domain, size_t more);
+/* The same, in this one if they fit. */
+static inline int domain_reserve(struct worker *w, struct domain *domain,
+				 size_t more)
+{
+	if (likely((domain->used + more) * 2 <= domain->capacity))
+		return 0;
+	return domain_renew_table(w, domain, more);
+}
+
+/* From here on there are ranges.  -ENOMEM: nothing has changed. */
+int domain_begin_ranges(struct worker *w, struct domain *domain);
+
+#endif /* RUNTIME_DOMAIN_H */
