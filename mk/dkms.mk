@@ -12,4 +12,5 @@ dkms: ktask/packaging/dkms/dkms.conf.in
 	$(Q)rm -rf $(DKMS)/kernel/series
 	$(Q)mkdir -p $(DKMS)/include
 	$(Q)cp -r ktask/include/uapi $(DKMS)/include
+	$(Q)cp ktask/packaging/dkms/keep-symbols $(DKMS)
 	$(Q)sed 's|@VERSION@|$(VERSION)|' $< >$(DKMS)/dkms.conf
