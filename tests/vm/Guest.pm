@@ -44,8 +44,8 @@ use Complaints;
 use House;
 
 our @EXPORT = qw(skip_unbuilt test_kernel test_planted test_vfio);
-our @EXPORT_OK = qw(fetch_kernel choose_machine build_modules make_archive nodes
-	result run_guest skip_all why finish);
+our @EXPORT_OK = qw(fetch_kernel fetch_source choose_machine build_modules make_archive
+	nodes result run_guest skip_all stock_modules why finish);
 
 use constant BOOTS => 4;		# tries until PID 1 runs
 use constant BOOT_LIMIT => 150;		# seconds for that
@@ -359,6 +359,33 @@ sub fetch_kernel
 	return "$cache/$name/vmlinuz";
 }
 
+# fetch_source(NAME): where its headers are, and the source of its VFIO
+sub fetch_source
+{
+	my ($name) = @_;
+
+	have_done("fetch-source $cache $name") or die "no source of Linux $name\n";
+	chomp(my $release = slurp("$cache/$name/release"));
+	return ("$cache/$name/root/usr/src/linux-headers-$release", "$cache/$name/source");
+}
+
+# stock_modules(NAME, FOLDER, MODULE...): shell commands that put the kernel's own there
+sub stock_modules
+{
+	my ($name, $folder, @modules) = @_;
+
+	skip_all('no xz') unless have('xz');
+	return <<END;
+for module in @modules; do
+	found=\$(find -L $cache/$name/image -name "\$module.ko*")
+	case \$found in
+	*.xz) xz -dc "\$found" >$folder/\$module.ko ;;
+	*) cp "\$found" $folder/\$module.ko ;;
+	esac
+done
+END
+}
+
 # build_modules(NAME, DIR, FOLDER...): DIR/*.ko
 sub build_modules
 {
@@ -503,7 +530,6 @@ sub test_vfio
 	my $dir = "$build/guests/$name-vfio";
 	my $kernel = fetch_kernel($name);
 
-	skip_all('no xz') unless have('xz');
 	skip_all('tests/vm/vfio is not built') unless -x "$build/tests/vm/vfio";
 	build_modules($name, "$build/guests", 'tests/vm/module',
 		      'ktask/examples/kernel') or die "no modules\n";
@@ -511,13 +537,8 @@ sub test_vfio
 	my $initrd = make_archive($dir, <<END);
 cp $build/guests/$name/ktask.ko $build/tests/vm/vfio $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
-for module in irqbypass vfio vfio_iommu_type1 vfio-pci-core vfio-pci; do
-	found=\$(find -L $cache/$name/image -name "\$module.ko*")
-	case \$found in
-	*.xz) xz -dc "\$found" >$dir/initrd/\$module.ko ;;
-	*) cp "\$found" $dir/initrd/\$module.ko ;;
-	esac
-done
+@{[stock_modules($name, "$dir/initrd", qw(irqbypass vfio vfio_iommu_type1 vfio-pci-core
+	vfio-pci))]}
 cp $init $dir/initrd/init
 END
 	run_guest($dir, $kernel, $initrd, 'VFIO',
