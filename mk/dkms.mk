@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The kernel module's sources as DKMS wants them: a directory to put into /usr/src.
+# The kernel module's sources as DKMS wants them: a directory to put into /usr/src; and
+# another that makes VFIO's type1 driver use the module, by the patches of the series.
 
 DKMS := $(B)/dkms/ktask-$(VERSION)
+DKMS_VFIO := $(B)/dkms/ktask-vfio-$(VERSION)
+VFIO := ktask/kernel/series/vfio
+# Of each series those that are for this driver.
+VFIO_PATCHES = $(shell grep -l '^+++ b/drivers/vfio/vfio_iommu_type1.c' \
+	ktask/kernel/series/*/*.patch)
+VFIO_SERIES = $(sort $(notdir $(patsubst %/,%,$(dir $(VFIO_PATCHES)))))
+bar := |
 
 ## dkms: the module's sources for DKMS, in build/dkms
-.PHONY: dkms
-dkms: ktask/packaging/dkms/dkms.conf.in
+.PHONY: dkms dkms-vfio
+dkms: ktask/packaging/dkms/dkms.conf.in dkms-vfio
 	$(Q)rm -rf $(DKMS)
 	$(Q)mkdir -p $(DKMS)
 	$(Q)cp -r $(addprefix ktask/,Kbuild core engine kernel) $(DKMS)
@@ -14,3 +22,16 @@ dkms: ktask/packaging/dkms/dkms.conf.in
 	$(Q)cp -r ktask/include/uapi $(DKMS)/include
 	$(Q)cp ktask/packaging/dkms/keep-symbols $(DKMS)
 	$(Q)sed 's|@VERSION@|$(VERSION)|' $< >$(DKMS)/dkms.conf
+
+# <linux/ktask.h> is the header that other clients of the module include.
+dkms-vfio:
+	$(Q)rm -rf $(DKMS_VFIO)
+	$(Q)mkdir -p $(DKMS_VFIO)/include/linux
+	$(Q)cp $(VFIO)/Kbuild $(VFIO)/prepare $(DKMS_VFIO)
+	$(Q)cp ktask/kernel/ktask_kernel.h $(DKMS_VFIO)/include/linux/ktask.h
+	$(Q)for patch in $(VFIO_PATCHES:ktask/kernel/series/%=%); do \
+		install -D -m 644 ktask/kernel/series/$$patch \
+			$(DKMS_VFIO)/patches/$$patch || exit 1; \
+	done
+	$(Q)sed 's/@VERSION@/$(VERSION)/; s/@SERIES@/$(subst .,\\.,$(subst $() ,$(bar),$(VFIO_SERIES)))/' \
+		$(VFIO)/dkms.conf.in >$(DKMS_VFIO)/dkms.conf

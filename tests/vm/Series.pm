@@ -4,6 +4,8 @@
 #
 #   test_series(NAME, SHAPE...)	boots the unpatched and the patched kernel of that
 #				series on machines of these shapes
+#   test_driver(NAME)	boots a kernel as Debian has it (tests/vm/kernels), where
+#			VFIO's own driver and the one that DKMS would build do the same
 #   series_boots(NAME, READ, WORDS, SHAPE, KERNEL...)	for measurements: boots each
 #				of these, plain or ktask, on a machine of that shape
 #
@@ -21,11 +23,11 @@ use warnings;
 use Exporter qw(import);
 use File::Basename qw(dirname);
 use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
-use Guest qw(choose_machine finish make_archive nodes result run_guest skip_all
-	why);
+use Guest qw(build_modules choose_machine fetch_kernel fetch_source finish
+	make_archive nodes result run_guest skip_all stock_modules why);
 use House;
 
-our @EXPORT = qw(test_series);
+our @EXPORT = qw(test_driver test_series);
 our @EXPORT_OK = qw(series_boots series_kernels);
 
 my $kernels = $ENV{KTASK_TEST_KERNELS} || "$build/kernels";
@@ -77,10 +79,11 @@ sub is_release
 	return ($release // '') =~ /-\Q$kernel\E\b/ ? '' : $release // 'none';
 }
 
-# Verdicts are passed on; facts go into the hash.
+# Verdicts are passed on; facts go into the hash, by the set that they are of.
 sub read_guest
 {
-	my ($facts, $shape, $verdict) = @_;
+	my ($sets, $shape, $verdict) = @_;
+	my $facts = $sets->{''} = { order => [], value => {} };
 	my $nr = 0;
 
 	for (split /\r?\n/, $verdict) {
@@ -91,6 +94,8 @@ sub read_guest
 			push @{ $facts->{order} }, $1
 				unless exists $facts->{value}{$1};
 			$facts->{value}{$1} .= ($facts->{value}{$1} ? ' ' : '') . $2;
+		} elsif (/^== (\w+)$/) {
+			$facts = $sets->{$1} = { order => [], value => {} };
 		} elsif (/^# /) {
 			print "$_\n";
 		} elsif (/^1\.\.(\d+)$/) {
@@ -105,20 +110,20 @@ sub facts_of
 {
 	my ($at, $dir, $kernel, $words, $shape) = @_;
 	my ($title, $more, @machine) = @{ $shapes{$shape} };
-	my %facts = (order => [], value => {});
+	my %sets;
 	my $label = "$title, $kernel" . ($words ? ", $words" : '');
 
 	run_guest($dir, "$at/$kernel", "$dir/initrd.cpio", $label,
-		  "$log_words $more $words", sub { read_guest(\%facts, @_) }, @machine);
+		  "$log_words $more $words", sub { read_guest(\%sets, @_) }, @machine);
 	my $other = is_release(-e "$dir/log" ? slurp("$dir/log") : '', $kernel);
 	result(!$other, "$label: the log says that this kernel ran"
 		. why($other || undef));
-	return \%facts;
+	return $sets{''};
 }
 
 sub compare_facts
 {
-	my ($title, $plain, $patched) = @_;
+	my ($title, $plain, $patched, $than) = @_;
 	my @order = @{ $plain->{order} };
 	my %seen = map { $_ => 1 } @order;
 	my @differ;
@@ -132,15 +137,16 @@ sub compare_facts
 	}
 	print map { "# $title: $_\n" } @differ;
 	result(@order > 0 && !@differ,
-	       "$title: " . @order . ' facts are as on the unpatched kernel'
+	       "$title: " . @order . ' facts are as ' . ($than // 'on the unpatched kernel')
 		. why(@order ? $differ[0] : 'none'));
 }
 
+# build_guest(DIR, COMMANDS): these shell commands put more into DIR/initrd.
 sub build_guest
 {
-	my ($dir) = @_;
+	my ($dir, $commands) = @_;
 
-	return make_archive($dir, <<END);
+	return make_archive($dir, <<END . ($commands // ''));
 $cc -O2 -Wall -Wextra -Werror -static -o $dir/initrd/init tests/vm/series/*.c
 END
 }
@@ -164,6 +170,52 @@ sub test_series
 				     'ktask.cap_percent=0 series.alone=1', $shape);
 		compare_facts("$title, no helpers", $plain, $alone);
 	}
+	finish();
+}
+
+# The driver that DKMS would build of the kernel's source, without DKMS, and ktask.ko.
+sub build_driver
+{
+	my ($name, $dir) = @_;
+	my ($status, $said) = capture(<<END);
+set -e
+\${MAKE:-make} -s -C $top B=$build DKMS_VFIO=$dir/driver dkms-vfio
+$dir/driver/prepare @{[fetch_source($name)]}
+END
+
+	print map { "# $_\n" } split /\n/, $said;
+	result(!$status, 'the patches apply to the source of this very kernel'
+		. why($status ? (split /\n/, $said)[-1] : undef));
+	return if $status;
+	my $built = build_modules($name, "$dir/modules", "$dir/driver");
+
+	result($built, 'the driver is built of exported symbols, without a warning');
+	return $built;
+}
+
+# The driver's name is what tells which one it is.
+sub test_driver
+{
+	my ($name, $words) = @_;
+	my $dir = "$build/guests/driver-$name";
+	my $kernel = fetch_kernel($name);
+	my ($title, $more, @machine) = @{ $shapes{vfio} };
+	my %sets = map { $_ => { order => [], value => {} } } qw(stock patched);
+
+	build_driver($name, $dir) or finish();
+	build_guest($dir, <<END);
+cp $dir/modules/$name/ktask.ko $dir/initrd
+cp $dir/modules/$name/vfio_iommu_type1.ko $dir/initrd/patched.ko
+strip --strip-debug $dir/initrd/*.ko
+@{[stock_modules($name, "$dir/initrd", qw(irqbypass vfio vfio-pci-core vfio-pci
+	vfio_iommu_type1))]}
+mv $dir/initrd/vfio_iommu_type1.ko $dir/initrd/stock.ko
+END
+	run_guest($dir, $kernel, "$dir/initrd.cpio", $title,
+		  "$log_words $more series.driver=1 " . ($words // ''),
+		  sub { read_guest(\%sets, @_) }, @machine);
+	compare_facts($title, $sets{stock}, $sets{patched}, 'of the stock driver')
+		unless $words;
 	finish();
 }
 

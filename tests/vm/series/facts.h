@@ -37,6 +37,9 @@ void fact(const char *value, const char *name, ...)
 void fact_number(long value, const char *name, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* begin_set - the facts that follow are to be compared with those of another set */
+void begin_set(const char *name);
+
 /* check - a verdict of this kernel's */
 void check(bool right, const char *name, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -120,6 +123,7 @@ void tell_pool_facts(void);
 void tell_file_facts(void);
 void tell_gigantic_facts(void);
 void tell_vfio_facts(void);
+void tell_driver_facts(void);
 void tell_unmap_facts(void);
 void tell_exit_facts(void);
 void tell_flush_facts(void);

@@ -55,6 +55,12 @@ void fact_number(long value, const char *name, ...)
 	va_end(args);
 }
 
+void begin_set(const char *name)
+{
+	fprintf(verdict, "== %s\n", name);
+	fflush(verdict);
+}
+
 void check(bool right, const char *name, ...)
 {
 	va_list args;
@@ -284,7 +290,9 @@ int main(int argc, char **argv)
 	fprintf(verdict, "TAP version 13\n");
 	read_text("/proc/sys/kernel/osrelease", version, sizeof(version));
 	note("release %.*s", (int)strcspn(version, "\n"), version);
-	if (option("bench", 0))
+	if (option("driver", 0))
+		tell_driver_facts();
+	else if (option("bench", 0))
 		measure_clients();
 	else
 		tell_facts();
