@@ -12,8 +12,14 @@
  * program wrote zeros, it may get less made, and a fault that it would not have
  * had before it registered.
  *
- * Entries are claimed with atomics, since a signal handler may map and unmap at
- * any moment.  A table that is full forgets: then less is known, and no more.
+ * A table that is full forgets: then less is known, and no more.
+ *
+ * Locking: there is no lock, because a signal handler may map and unmap at any moment.
+ * Whoever turns the length of a free entry into SIZE_MAX owns the entry until it writes
+ * the length.  Any thread frees an entry, by a length of 0.
+ *
+ *	E: written by the owner of the entry.  Readers copy the entry and then read the
+ *	   length again; if it has changed they pass over the entry.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -32,8 +38,8 @@
 
 struct made {
 	_Atomic size_t len; /* 0: free; SIZE_MAX: being written */
-	uintptr_t base;
-	bool shared;
+	_Atomic uintptr_t base; /* E */
+	_Atomic bool shared; /* E */
 };
 
 static struct made made_table[NR_ENTRIES];
@@ -47,24 +53,39 @@ void shim_made_add(void *base, size_t len, bool shared)
 		if (!atomic_compare_exchange_strong(&made->len, &none,
 						    SIZE_MAX))
 			continue;
-		made->base = (uintptr_t)base;
-		made->shared = shared;
+		atomic_store(&made->base, (uintptr_t)base);
+		atomic_store(&made->shared, shared);
 		atomic_store(&made->len, len);
 		return;
 	}
 }
 
-/* The part of [start, end) that is in the entry. */
-static bool clip_to_entry(struct made *made, uintptr_t *start, uintptr_t *end)
-{
-	size_t len = atomic_load(&made->len);
+/* An entry as it was at one moment. */
+struct made_range {
+	uintptr_t start;
+	size_t len;
+	bool shared;
+};
 
-	if (!len || len == SIZE_MAX)
+/* Return: false if it is free, or changes. */
+static bool read_entry(struct made *made, struct made_range *range)
+{
+	range->len = atomic_load(&made->len);
+	if (!range->len || range->len == SIZE_MAX)
 		return false;
-	if (*start < made->base)
-		*start = made->base;
-	if (*end > made->base + len)
-		*end = made->base + len;
+	range->start = atomic_load(&made->base);
+	range->shared = atomic_load(&made->shared);
+	return atomic_load(&made->len) == range->len;
+}
+
+/* The part of [start, end) that is in the range. */
+static bool clip_to_range(const struct made_range *range, uintptr_t *start,
+			  uintptr_t *end)
+{
+	if (*start < range->start)
+		*start = range->start;
+	if (*end > range->start + range->len)
+		*end = range->start + range->len;
 	return *start < *end;
 }
 
@@ -73,11 +94,14 @@ void shim_made_drop(const void *addr, size_t len)
 	for (struct made *made = made_table; made < made_table + NR_ENTRIES;
 	     made++) {
 		uintptr_t start = (uintptr_t)addr, end = start + len;
+		struct made_range range;
 
 		if (end < start)
 			end = UINTPTR_MAX;
-		if (clip_to_entry(made, &start, &end))
-			atomic_store(&made->len, 0);
+		if (read_entry(made, &range) &&
+		    clip_to_range(&range, &start, &end))
+			atomic_compare_exchange_strong(&made->len, &range.len,
+						       0);
 	}
 }
 
@@ -87,15 +111,15 @@ static bool is_zero(const char *bytes, size_t len)
 }
 
 /* Return: bytes that are zero as far as a few samples tell. */
-static size_t untouched_bytes(const struct made *made, size_t len)
+static size_t untouched_bytes(const struct made_range *range)
 {
 	char samples[NR_SAMPLES][SAMPLE_BYTES];
 	struct iovec local = { samples, sizeof(samples) };
 	struct iovec remote[NR_SAMPLES];
-	size_t step = len / NR_SAMPLES & ~(size_t)4095, nr_zero = 0;
+	size_t step = range->len / NR_SAMPLES & ~(size_t)4095, nr_zero = 0;
 
 	for (size_t i = 0; i < NR_SAMPLES; i++) {
-		remote[i].iov_base = (void *)(made->base + i * step);
+		remote[i].iov_base = (void *)(range->start + i * step);
 		remote[i].iov_len = SAMPLE_BYTES;
 	}
 	/* What cannot be read is the program's to know. */
@@ -104,7 +128,7 @@ static size_t untouched_bytes(const struct made *made, size_t len)
 		return 0;
 	for (size_t i = 0; i < NR_SAMPLES; i++)
 		nr_zero += is_zero(samples[i], SAMPLE_BYTES);
-	return len / NR_SAMPLES * nr_zero;
+	return range->len / NR_SAMPLES * nr_zero;
 }
 
 size_t shim_made_untouched(void)
@@ -114,10 +138,10 @@ size_t shim_made_untouched(void)
 
 	for (struct made *made = made_table; made < made_table + NR_ENTRIES;
 	     made++) {
-		size_t len = atomic_load(&made->len);
+		struct made_range range;
 
-		if (len && len != SIZE_MAX)
-			bytes += untouched_bytes(made, len);
+		if (read_entry(made, &range))
+			bytes += untouched_bytes(&range);
 	}
 	return bytes;
 }
@@ -133,7 +157,7 @@ static bool is_zero_page(uintptr_t page, size_t page_bytes)
 	return true;
 }
 
-static void discard_range(const struct made *made, uintptr_t start,
+static void discard_range(const struct made_range *made, uintptr_t start,
 			  uintptr_t end)
 {
 	if (start < end)
@@ -141,7 +165,7 @@ static void discard_range(const struct made *made, uintptr_t start,
 			     made->shared ? MADV_REMOVE : MADV_DONTNEED);
 }
 
-static void discard_zero_pages(const struct made *made, uintptr_t start,
+static void discard_zero_pages(const struct made_range *made, uintptr_t start,
 			       uintptr_t end)
 {
 	uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE), first = start;
@@ -162,13 +186,15 @@ void shim_made_undo(uintptr_t start, uintptr_t end, bool minor)
 	for (struct made *made = made_table; made < made_table + NR_ENTRIES;
 	     made++) {
 		uintptr_t from = start, to = end;
+		struct made_range range;
 
-		if (!clip_to_entry(made, &from, &to))
+		if (!read_entry(made, &range) ||
+		    !clip_to_range(&range, &from, &to))
 			continue;
 		/* A minor fault is one on a page that is there, and not mapped. */
-		if (minor && made->shared)
+		if (minor && range.shared)
 			real_madvise((void *)from, to - from, MADV_DONTNEED);
 		else if (!minor)
-			discard_zero_pages(made, from, to);
+			discard_zero_pages(&range, from, to);
 	}
 }
