@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Assertions of libumt and libktrt, and the order in which a thread takes their locks.
- * Evaluated in builds with a sanitizer, where one that does not hold ends the program
- * and the sanitizer reports where; elsewhere they leave no code and no data.
+ * Evaluated in builds with the address or the thread sanitizer, where one that does not
+ * hold ends the program and the sanitizer reports where; elsewhere they leave no code and
+ * no data.
  *
  * Each lock has a rank, a power of two.  A thread holds one lock of a rank at most
  * and takes locks by rising rank.  What it holds is a word of its own, so it is

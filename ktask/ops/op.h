@@ -36,7 +36,8 @@ struct op_watch {
 /**
  * struct op_job - one call of an operation, on the stack of its caller
  *
- * Read only while chunks run, except @suspect.
+ * Locking: there is no lock.  While chunks run it is only read, except @suspect, which
+ * is atomic and of any thread.
  */
 struct op_job {
 	const struct ktask_op *op;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Assertions for what is above the hosts, as kt_assert() is for what is below: evaluated
- * in builds with a sanitizer, which reports where it was.  Elsewhere they cost nothing.
+ * in builds with the address or the thread sanitizer, which report where it was.
+ * Elsewhere they cost nothing.
  */
 #ifndef KTASK_UTIL_ASSERTION_H
 #define KTASK_UTIL_ASSERTION_H

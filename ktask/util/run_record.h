@@ -8,6 +8,11 @@
  * the process is gone.  Whoever runs the program can write here, so the watcher
  * trusts nothing of it.
  *
+ * Locking: there is no lock, because whoever holds it may be killed.  Whoever turns the
+ * state of a record from RUN_FREE into another, by compare-and-swap, fills it in.  The
+ * name is written before the state says that it is filled in.  From then on its process
+ * writes it, and the watcher reads it and frees it.
+ *
  *	preload/exit/process_record.c	writes records
  *	cli/cmd/run_watch.c			makes the memory, and reads them
  */

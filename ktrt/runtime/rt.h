@@ -9,8 +9,8 @@
  * park.c puts workers to sleep; wake.c chooses the worker that a task wakes; leader.c
  * puts workers on cores whose workers blocked.
  *
- * Locking.  A thread takes locks in this order; builds with a sanitizer assert that,
- * and what is said to be done under a lock:
+ * Locking.  A thread takes locks in this order; builds with the
+ * address or the thread sanitizer assert that, and what is said to be done under a lock:
  *
  *	G: the lock of start.c: is there a runtime, and who is attached
  *	D: rt.load_lock

@@ -246,6 +246,16 @@ passes('licence', 'plain GPL in the kernel host',
        'ktask/kernel/a.c' => "/* SPDX-License-Identifier: GPL-2.0-only */\n");
 
 my $long = "int x;\n" x 600;
+catches('locking', 'a lock without a legend', 'ktask/user/a.c: no word',
+	'ktask/user/a.c' => "$dual\nstatic pthread_mutex_t own_lock;\n");
+catches('locking', 'an atomic field without one', 'ktask/user/a.h: no word',
+	'ktask/user/a.h' => "$dual\nstruct a {\n\t_Atomic int state;\n};\n");
+passes('locking', 'one legend for a source and its header',
+       'ktask/user/a.h' => "$dual\n/*\n * Locking:\n *\tL: a_lock\n */\n",
+       'ktask/user/a.c' => "$dual\nstatic pthread_mutex_t own_lock;\n");
+passes('locking', 'what is passed to a function, and statics inside one',
+       'ktask/user/a.h' => "$dual\nvoid take(pthread_mutex_t *lock);\n"
+	. "\tstatic _Atomic int known;\n");
 catches('length', 'a long file', 'ktask/user/a.c: 601 lines',
 	'ktask/user/a.c' => "$dual\n$long");
 passes('length', 'a long file with a reason',

@@ -12,7 +12,8 @@
  *	   counts.  Never held for long.
  *
  * A fork takes all three.  No thread can be cancelled while it holds one.  Builds
- * with a sanitizer assert the order, and what is said to hold a lock.
+ * with the address or the thread sanitizer assert the order, and what is said to hold a
+ * lock.
  *
  * Of struct umt:
  *

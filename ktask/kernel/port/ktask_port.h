@@ -70,7 +70,7 @@ static inline uint64_t kt_now_ns(void)
 
 unsigned int kt_node_distance(int a, int b);
 
-/* An iterator may sleep. */
+/* Locking: core/ takes it around an iterator, which may sleep. */
 typedef struct {
 	struct mutex mutex;
 } kt_iter_lock_t;

@@ -74,9 +74,9 @@ size_t shim_ahead_min_bytes = SIZE_MAX;
 bool shim_ahead_small;
 
 static _Atomic int watcher_state;
-static pthread_t watcher_thread;
+static pthread_t watcher_thread; /* of who changes the state, by CAS */
 static int pagemap_fd; /* in the watcher's own table; negative: there is none */
-/* Changes when there is something new. */
+/* Locking: none.  A futex: any thread adds 1 when there is something new. */
 static _Atomic uint32_t nr_news;
 static atomic_bool is_quitting;
 

@@ -10,6 +10,9 @@
  * The next allocator is looked up at the first call, which the loader may make before
  * any constructor ran.  If the lookup itself allocates, the C library's own functions
  * serve it.
+ *
+ * Locking: there is no lock.  Threads that look up at the same time write the same
+ * addresses; known_allocator is stored (release) when all of them are there.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -5,8 +5,9 @@
  * dlsym(RTLD_NEXT) is not used: it may allocate, takes the loader's lock, and does not
  * work for calls that are made before the constructors of the shim have run.  The price
  * is that another preloaded library that replaces the same calls is bypassed if it comes
- * after the shim.  (The one exception is posix_fallocate() on file systems that cannot
- * allocate, where libc writes to the file.)
+ * after the shim.  (There are two exceptions: posix_fallocate() on file systems that
+ * cannot allocate, where libc writes to the file; and fallocate() where registers have 32
+ * bits, since libc knows in which order the halves of an offset go.)
  *
  * The library inside the shim makes its system calls in the same way, so that they never
  * come back through the shim's functions, in whichever thread.

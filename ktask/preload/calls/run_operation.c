@@ -5,6 +5,9 @@
  *
  * Signals and cancellation are held off: none of the plain calls is a cancellation
  * point, and a handler must not interrupt the library.
+ *
+ * Locking: there is no lock.  nr_working is atomic, of all threads; is_busy is the
+ * thread's own.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the shim has counted in this process, for its report.  Everything may be
- * written by several threads at once, and by a child of vfork(), which shares
- * this memory with its parent.
+ * What the shim has counted in this process, for its report.
+ *
+ * Locking: there is no lock.  Everything is atomic: several threads may write it at
+ * once, and so may a child of vfork(), which shares this memory with its parent.
  */
 #ifndef PRELOAD_COUNTS_H
 #define PRELOAD_COUNTS_H

@@ -18,6 +18,8 @@
  * Behaves badly: a process that reads this one's memory from outside
  * (process_vm_readv) finds zeroes for the last milliseconds.  A library whose
  * constructor called on_exit() before ours is not called back.
+ *
+ * Locking: there is no lock.  memory_shared is atomic; any thread sets it, for ever.
  */
 #include <dirent.h>
 #include <dlfcn.h>

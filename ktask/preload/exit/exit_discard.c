@@ -9,6 +9,9 @@
  * SCHED_IDLE if that can be undone.  They are not waited for: when the process ends,
  * each is in a chunk of 2 ms at most, and the kernel ends them at the caller's priority.
  *
+ * Locking: there is no lock.  "next" is atomic: whoever increments it owns that chunk.
+ * The rest is written before the first helper exists, and only read from then on.
+ *
  * Does not decide whether that may be done: exit.c.
  */
 #include <sched.h>

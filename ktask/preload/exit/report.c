@@ -12,6 +12,9 @@
  * system call filter that might keep it from reporting later.  For a process that a
  * signal ends, the watcher of `ktask run` writes a line from its record
  * (process_record.c).
+ *
+ * Locking: there is no lock.  Of several threads that end the process, the one that sets
+ * was_reported first reports.  The rest is written when the shim is loaded, or by it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -12,6 +12,11 @@
  * out, and reports in KTASK_RUN_OPS that it is harmless.  Without that report the shim
  * does nothing.
  *
+ * Locking: there is no lock, because a filter may kill for a futex.  Any thread writes
+ * filter_state, which is atomic; who finds it UNKNOWN asks the kernel, and the first
+ * answer counts.  A flag guards the copy of a program: a thread that finds it taken
+ * takes the filter for a harmful one.
+ *
  * Not seen: filters that are set without the C library.  A filter holds for one thread;
  * here it counts for all.
  *

@@ -10,6 +10,9 @@
  *
  * A wrong value counts as not set.  The shim has nobody to report it to, and `ktask run`,
  * which sets these variables, checks its own options.
+ *
+ * Locking: there is no lock.  All is written when the shim is loaded, and only read from
+ * then on, but memory_watched: it is atomic, and any thread sets it, for ever.
  */
 #include <gnu/libc-version.h>
 #include <link.h>

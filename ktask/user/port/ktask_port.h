@@ -29,7 +29,7 @@
 				    __ATOMIC_RELAXED)
 #define kt_add(p, v) ((void)__atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
 
-/* In builds with a sanitizer, which reports where it was. */
+/* In builds with the address or the thread sanitizer, which report where it was. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define KT_ASSERTS 1
 #define kt_assert(condition) ((condition) ? (void)0 : __builtin_trap())

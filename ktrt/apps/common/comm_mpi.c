@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Messages over MPI.  Every call of MPI is made under one lock, so that
- * MPI_THREAD_SERIALIZED is enough.  What was begun and is not done yet hangs
- * on a list that the mover looks through; it sleeps when the list is empty.
+ * Messages over MPI.  What was begun and is not done yet hangs on a list that the mover
+ * looks through; it sleeps when the list is empty.
+ *
+ * Locking: every call of MPI is made under one lock, so that MPI_THREAD_SERIALIZED is
+ * enough.  It protects the list, too (L).  Callbacks run without it.  A waiter has a lock
+ * of its own, which is taken alone.
  */
 #include <errno.h>
 #include <limits.h>
@@ -32,10 +35,10 @@ static struct {
 	bool open;
 	int rank, ranks;
 	pthread_t mover;
-	pthread_mutex_t lock; /* MPI, and all below */
-	pthread_cond_t changed;
-	struct message *pending;
-	bool stop;
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* L */
+	struct message *pending; /* L */
+	bool stop; /* L */
 } comm_state = { .ranks = 1,
 		 .lock = PTHREAD_MUTEX_INITIALIZER,
 		 .changed = PTHREAD_COND_INITIALIZER };

@@ -4,6 +4,9 @@
  * (velocities, then stresses, each in whole pages).  The file has no name once
  * it is open: it is of no use to anybody afterwards, however the run ends.
  * Checksums are kept in memory.
+ *
+ * Locking: there is no lock.  Each task writes and reads a slice of its own, and its
+ * checksums.  What is atomic is of all tasks.
  */
 #include <errno.h>
 #include <inttypes.h>

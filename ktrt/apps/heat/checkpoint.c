@@ -11,6 +11,9 @@
  * written to next.  So whatever
  * happens, one is there that all ranks have.  All that is read back is compared
  * with its checksum.
+ *
+ * Locking: the lock protects the list of free blocks (L).  Each task writes a block of
+ * its own, with its checksum and its copy.  What is atomic is of all tasks.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +55,7 @@ struct checkpoints {
 	unsigned begun; /* how many */
 	_Atomic uint64_t bytes; /* written */
 	pthread_mutex_t lock;
-	struct free_block *free_blocks;
+	struct free_block *free_blocks; /* L */
 };
 
 struct checkpoint {
