@@ -35,6 +35,9 @@ my $builder = (glob "$top/{ktask/,}kernel/series/build")[0];
 
 # The log is to say which kernel runs, and what struct pages took.
 my $log_words = 'loglevel=7';
+my $vfio_words = 'intel_iommu=on series.vfio=1';
+my @vfio = ('-machine', 'q35,kernel-irqchip=split', '-smp', 2, '-m', 1024, '-device',
+	    'intel-iommu', '-device', 'edu');
 # Who runs the guest decides how fast, so that nothing is said of time.
 my %shapes = (
 	one => ['one node', '', '-smp', 2, '-m', 3072],
@@ -45,21 +48,23 @@ my %shapes = (
 		 nodes(['0', '1', '2-3', ''], [512, 512, 768, 1280],
 		       [10, 20, 20, 30], [20, 10, 20, 30], [20, 20, 10, 30],
 		       [30, 30, 30, 10])],
-	# With interrupts remapped the kernel panics if its timer does not tick at
-	# once, which a busy machine makes so.
-	vfio => ['VFIO', 'intel_iommu=on no_timer_check series.vfio=1', '-machine',
-		 'q35,kernel-irqchip=split', '-smp', 2, '-m', 1024,
-		 '-device', 'intel-iommu', '-device', 'edu'],
+	vfio => ['VFIO', $vfio_words, @vfio],
+	# The same with as many processes that compute as there are CPUs.
+	neighbours => ['one node and neighbours', 'series.neighbours=2', '-smp', 2,
+		       '-m', 3072],
+	neighbours_vfio => ['VFIO and neighbours', "$vfio_words series.neighbours=2",
+			    @vfio],
 	# What is freed is cleared at once, and some CPU idles, for a helper.
 	flush => ['CPUs that use what goes', 'init_on_free=1 series.flush=1',
 		  '-smp', 4, '-m', 1024],
-	# For struct pages: memory that next to nothing touches.  On one node; on two of
-	# which one has four times as much; and on a node that has no CPU.
-	init => ['one node of 8 GiB', '', '-smp', 2, '-m', 8192],
-	uneven => ['nodes of 2 and 8 GiB', '', '-smp', '2,sockets=2', '-m', 10240,
-		   nodes(['0', '1'], [2048, 8192], [10, 20], [20, 10])],
-	memory => ['a node without CPUs', '', '-smp', '2,sockets=2', '-m', 9216,
-		   nodes(['0-1', ''], [1024, 8192], [10, 20], [20, 10])],
+	# For struct pages: memory that next to nothing touches, so much that the clock
+	# of 4 ms is fine enough.  On one node; on two of which one has four times as
+	# much; and on a node that has no CPU.
+	init => ['one node of 16 GiB', '', '-smp', 2, '-m', 16384],
+	uneven => ['nodes of 6 and 24 GiB', '', '-smp', '2,sockets=2', '-m', 30720,
+		   nodes(['0', '1'], [6144, 24576], [10, 20], [20, 10])],
+	memory => ['a node without CPUs', '', '-smp', '2,sockets=2', '-m', 25600,
+		   nodes(['0-1', ''], [1024, 24576], [10, 20], [20, 10])],
 );
 
 sub series_kernels
@@ -230,11 +235,13 @@ sub series_boots
 	choose_machine(1);
 	build_guest($dir);
 	for my $kernel (@order) {
+		my $file = $kernel eq 'off' ? 'ktask' : $kernel;
+		my $off = $kernel eq 'off' ? 'ktask.cap_percent=0' : '';
 		my $said = '';
 
-		run_guest($dir, "$at/$kernel", "$dir/initrd.cpio",
+		run_guest($dir, "$at/$file", "$dir/initrd.cpio",
 			  "$title, $kernel",
-			  "$log_words $more $words series.bench=1",
+			  "$log_words $more $words $off series.bench=1",
 			  sub { $said = $_[1]; $said =~ /^1\.\.0\r?$/m },
 			  @machine);
 		$read->($kernel, $said, slurp("$dir/log"));
