@@ -25,11 +25,11 @@ check-kernel: $(KERNEL_SERIES:%=kernel-%)
 		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 		tests/run --build $(B) $(wildcard tests/vm/a-patched-kernel-*.t)
 
-## bench-kernel: time the series' clients on both kernels (BOOTS=5 OVERCOMMITTED=1)
+## bench-kernel: time the series' clients on both kernels (BOOTS=5 OVERCOMMITTED=1 SHAPES=)
 .PHONY: bench-kernel
 bench-kernel: $(KERNEL_SERIES:%=kernel-%)
 	@KTASK_BUILD='$(abspath $(B))' CC='$(CC)' \
 		KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 		ktask/bench/vm/series $(or $(BOOTS),5) 6.12 \
-		$(if $(OVERCOMMITTED),overcommitted)
+		$(if $(OVERCOMMITTED),overcommitted) $(SHAPES)

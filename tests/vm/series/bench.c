@@ -2,9 +2,13 @@
 /*
  * How long the clients take: "# time NAME: seconds..." on the second serial port,
  * one number for each round.  What struct pages took is in the kernel's log.
+ *
+ * With series.neighbours=N, N processes compute meanwhile, each on a CPU of its own,
+ * and what a million of their loops took is said as well.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,32 +17,97 @@
 
 #include "facts.h"
 
-void tell_times(const struct times *times)
+#define NEIGHBOURS_MAX 16
+#define LOOPS 1000
+
+/* Counters of the neighbours, shared with them, each in a cache line of its own. */
+static struct {
+	unsigned long loops;
+	char line[128 - sizeof(unsigned long)];
+} * neighbours;
+static int nr_neighbours;
+
+static void compute_on(int cpu, unsigned long *loops)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	for (;;) {
+		for (volatile int i = 0; i < LOOPS; i++)
+			;
+		__atomic_fetch_add(loops, LOOPS, __ATOMIC_RELAXED);
+	}
+}
+
+/* They end with the guest. */
+static void start_neighbours(int nr)
+{
+	nr_neighbours = nr < NEIGHBOURS_MAX ? nr : NEIGHBOURS_MAX;
+	neighbours =
+		mmap(NULL, NEIGHBOURS_MAX * sizeof(*neighbours),
+		     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < nr_neighbours; i++) {
+		if (fork() == 0)
+			compute_on(i, &neighbours[i].loops);
+	}
+}
+
+static unsigned long loops_done(void)
+{
+	unsigned long loops = 0;
+
+	for (int i = 0; i < nr_neighbours; i++)
+		loops +=
+			__atomic_load_n(&neighbours[i].loops, __ATOMIC_RELAXED);
+	return loops;
+}
+
+struct timing begin_timing(void)
+{
+	return (struct timing){ .start = seconds_now(), .loops = loops_done() };
+}
+
+void end_timing(struct times *times, const struct timing *timing)
+{
+	double seconds = seconds_now() - timing->start;
+	unsigned long loops = loops_done() - timing->loops;
+
+	times->seconds[times->nr] = seconds;
+	times->loops[times->nr++] = loops ? seconds * 1e6 / (double)loops : 0;
+}
+
+static void tell_numbers(const char *name, const char *what,
+			 const double *numbers, int nr)
 {
 	char line[400];
 	int at = 0;
 
-	for (int i = 0; i < times->nr; i++)
+	for (int i = 0; i < nr; i++)
 		at += snprintf(line + at, sizeof(line) - (size_t)at, " %.6f",
-			       times->seconds[i]);
-	note("time %s:%s", times->name, at ? line : "");
+			       numbers[i]);
+	note("time %s%s:%s", name, what, at ? line : "");
 }
 
-static double time_of(double start)
+void tell_times(const struct times *times)
 {
-	return seconds_now() - start;
+	tell_numbers(times->name, "", times->seconds, times->nr);
+	if (nr_neighbours)
+		tell_numbers(times->name, ", neighbours", times->loops,
+			     times->nr);
 }
 
 static void measure_pool(const char *name, long from, long to, int rounds)
 {
 	struct times times = { .name = name };
-	double start;
+	struct timing timing;
 
-	for (; times.nr < rounds; times.nr++) {
+	while (times.nr < rounds) {
 		pool_set(&pool_2m, from);
-		start = seconds_now();
+		timing = begin_timing();
 		pool_set(&pool_2m, to);
-		times.seconds[times.nr] = time_of(start);
+		end_timing(&times, &timing);
 	}
 	tell_times(&times);
 }
@@ -47,87 +116,66 @@ static void measure_file(const char *name, const struct pool *pool, long pages,
 			 int rounds)
 {
 	struct times times = { .name = name };
-	double start;
+	struct timing timing;
 	int fd;
 
-	for (; times.nr < rounds; times.nr++) {
+	while (times.nr < rounds) {
 		fd = memfd_create("bench", MFD_HUGETLB | pool->flag);
-		start = seconds_now();
+		timing = begin_timing();
 		if (fallocate(fd, 0, 0, pages * (off_t)pool->size))
 			break;
-		times.seconds[times.nr] = time_of(start);
+		end_timing(&times, &timing);
 		close(fd);
 	}
 	tell_times(&times);
 }
 
-/* One page of 2 MiB: what a job costs that is not worth a helper. */
-static void measure_small_file(int rounds)
-{
-	struct times times = { .name = "fallocate one page" };
-	double start;
-
-	for (; times.nr < rounds; times.nr++) {
-		int fd = memfd_create("bench", MFD_HUGETLB | pool_2m.flag);
-
-		start = seconds_now();
-		if (fallocate(fd, 0, 0, (off_t)HUGE))
-			break;
-		times.seconds[times.nr] = time_of(start);
-		close(fd);
-	}
-	tell_times(&times);
-}
-
-static double seconds_to_unmap(size_t len, int advice)
+static void time_munmap(struct times *times, size_t len, int advice)
 {
 	char *addr = map_memory(len, advice);
-	double start;
+	struct timing timing;
 
 	populate(addr, len);
-	start = seconds_now();
+	timing = begin_timing();
 	munmap(addr, len);
-	return time_of(start);
+	end_timing(times, &timing);
 }
 
 /* Until its parent knows of its end, when its memory is free. */
-static double seconds_to_exit(size_t len, int advice)
+static void time_exit(struct times *times, size_t len, int advice)
 {
-	double *start = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	double seconds;
+	struct timing *timing = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid = fork();
 
 	if (pid == 0) {
 		populate(map_memory(len, advice), len);
-		*start = seconds_now();
+		*timing = begin_timing();
 		_exit(0);
 	}
 	waitpid(pid, NULL, 0);
-	seconds = time_of(*start);
-	munmap(start, PAGE);
-	return seconds;
+	end_timing(times, timing);
+	munmap(timing, PAGE);
 }
 
 static void measure_unmap(size_t len, int rounds)
 {
 	static const struct {
 		const char *name;
-		double (*measure)(size_t len, int advice);
+		void (*run)(struct times *times, size_t len, int advice);
 		int advice;
 	} cases[] = {
-		{ "exit 4 KiB", seconds_to_exit, MADV_NOHUGEPAGE },
-		{ "exit 2 MiB", seconds_to_exit, MADV_HUGEPAGE },
-		{ "munmap 4 KiB", seconds_to_unmap, MADV_NOHUGEPAGE },
-		{ "munmap 2 MiB", seconds_to_unmap, MADV_HUGEPAGE },
+		{ "exit 4 KiB", time_exit, MADV_NOHUGEPAGE },
+		{ "exit 2 MiB", time_exit, MADV_HUGEPAGE },
+		{ "munmap 4 KiB", time_munmap, MADV_NOHUGEPAGE },
+		{ "munmap 2 MiB", time_munmap, MADV_HUGEPAGE },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct times times = { .name = cases[i].name };
 
-		for (; times.nr < rounds; times.nr++)
-			times.seconds[times.nr] =
-				cases[i].measure(len, cases[i].advice);
+		while (times.nr < rounds)
+			cases[i].run(&times, len, cases[i].advice);
 		tell_times(&times);
 	}
 }
@@ -139,6 +187,7 @@ void measure_clients(void)
 
 	if (rounds > ROUNDS_MAX)
 		rounds = ROUNDS_MAX;
+	start_neighbours((int)option("neighbours", 0));
 	if (option("vfio", 0)) {
 		measure_vfio(rounds);
 		return;
@@ -148,7 +197,8 @@ void measure_clients(void)
 	measure_pool("nr_hugepages, fewer", pages, 0, rounds);
 	pool_set(&pool_2m, pages);
 	measure_file("fallocate 2 MiB", &pool_2m, pages, rounds);
-	measure_small_file(rounds);
+	/* What a job costs that is not worth a helper. */
+	measure_file("fallocate one page", &pool_2m, 1, rounds);
 	if (pool_number(&pool_1g, -1, "free_hugepages") > 0)
 		measure_file("fallocate 1 GiB", &pool_1g, 1, rounds);
 	pool_set(&pool_2m, 0);

@@ -133,8 +133,19 @@ void tell_flush_facts(void);
 struct times {
 	const char *name;
 	double seconds[ROUNDS_MAX];
+	double loops[ROUNDS_MAX]; /* seconds of a neighbour's million loops */
 	int nr;
 };
+
+/* When a round began, and what the neighbours had done by then. */
+struct timing {
+	double start;
+	unsigned long loops;
+};
+
+/* end_timing - adds a round to @times, of which there are ROUNDS_MAX at most */
+struct timing begin_timing(void);
+void end_timing(struct times *times, const struct timing *timing);
 
 /* tell_times - "# time NAME: seconds..." for ktask/bench/vm/series */
 void tell_times(const struct times *times);
