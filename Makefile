@@ -39,6 +39,8 @@ LIB := $(wildcard ktask/user/*.c ktask/user/*/*.c)
 OPS := $(wildcard ktask/ops/*.c)
 CLI := $(wildcard ktask/cli/*.c ktask/cli/*/*.c)
 PRELOAD := $(wildcard ktask/preload/*.c ktask/preload/*/*.c)
+# When and where memory is made ahead of its touch, in a process or beside it.
+AHEAD := $(wildcard ktask/ahead/*.c)
 # What all of user space shares.  The library has what it needs of that, hidden;
 # the command and the shim have the rest as well.
 LIB_UTIL := ktask/util/file.c
@@ -81,7 +83,7 @@ all: $(OUT)/libktask.so $(OUT)/libktask.a $(OUT)/ktask.pc \
 
 $(LIBOBJ): $(FEATURES)/sdt
 # A first `make` on a bare machine says what to do instead of a page of errors.
-$(LIBOBJ) $(call obj,$(PRELOAD) $(UTIL)): | $(call need,cc)
+$(LIBOBJ) $(call obj,$(PRELOAD) $(AHEAD) $(UTIL)): | $(call need,cc)
 $(call obj,$(CLI)): | $(call need,cc hwloc jansson)
 
 $(OBJ)/%.o: %.c Makefile
@@ -109,11 +111,11 @@ $(OUT)/ktask.pc: ktask/packaging/ktask.pc.in Makefile
 	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
 		-e 's|@LIBDIR@|$(LIBDIR)|' $< >$@
 
-$(OUT)/libktask-preload.so: $(call obj,$(PRELOAD) $(UTIL)) \
+$(OUT)/libktask-preload.so: $(call obj,$(PRELOAD) $(AHEAD) $(UTIL)) \
 		$(OUT)/libktask.a
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL \
-		-Wl,-z,defs -o $@ $(call obj,$(PRELOAD) $(UTIL)) \
+		-Wl,-z,defs -o $@ $(call obj,$(PRELOAD) $(AHEAD) $(UTIL)) \
 		$(OUT)/libktask.a -ldl $(LDFLAGS)
 
 $(OUT)/ktask: $(call obj,$(CLI) $(UTIL)) $(OUT)/libktask.a \

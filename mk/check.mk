@@ -53,11 +53,7 @@ TESTWRAP := malloc calloc realloc aligned_alloc posix_memalign mmap \
 	pthread_create
 TESTWRAP := $(TESTWRAP:%=-Wl,--wrap=%)
 
-# What of the shim is arithmetic.
-AHEAD_PURE := ktask/preload/ahead/ahead_window.c \
-	ktask/preload/ahead/touch_frontier.c
-
-$(OUT)/tests/unit.a: $(call obj,$(CORE) $(AHEAD_PURE))
+$(OUT)/tests/unit.a: $(call obj,$(CORE) $(AHEAD))
 	@mkdir -p $(@D)
 	$(call say,AR)
 	$(Q)rm -f $@

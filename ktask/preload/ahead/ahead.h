@@ -3,8 +3,7 @@
  * Readahead for anonymous memory: what a program touches in order is made present
  * by helpers before it gets there.
  *
- *	ahead_window.c      how far ahead: the bound on waste
- *	touch_frontier.c    where a mapping is touched in order
+ *	ahead/              how far ahead, where, and when: the policy
  *	large_mappings.c    which large private mappings there are
  *	allocation_calls.c  malloc and its kin, which make most of them
  *	ahead_page_size.c   whether huge pages are advised for what lies ahead
@@ -34,9 +33,7 @@ void ahead_page_size_init(void);
 /* So long it took to make so many pages. */
 void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages);
 
-/* ahead_watcher.c: KTASK_OVERLOAD=ignore */
-bool ahead_ignores_load(void);
-/* By a helper that has come to the end of a window. */
+/* ahead_watcher.c: by a helper that has come to the end of a window. */
 void ahead_wake_watcher(void);
 
 /* make_ahead.c: begin to make mapping->window; false: it cannot be now */

@@ -39,6 +39,7 @@
 #include "preload/shim.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/running_threads.h"
 
 #ifndef CLOSE_RANGE_UNSHARE
 #define CLOSE_RANGE_UNSHARE (1u << 1)
@@ -49,22 +50,6 @@
 
 #define STACK_BYTES ((size_t)256 << 10)
 
-/* Between two polls of a mapping: at first, at last, and how it grows. */
-#define DELAY_MIN_NS 100000
-#define DELAY_MAX_NS 50000000
-#define DELAY_GROWTH 4
-/* Between two scans of all of its pages, and a multiple of what one takes. */
-#define SCAN_MIN_NS 500000
-#define SCAN_MAX_NS 200000000
-#define SCAN_TIMES 50
-/* At least so long while a window is made, whose end wakes the watcher: each poll may
- * take the CPU of the helper that makes it. */
-#define WORKING_NS 4000000
-/* Windows in a row for which there was no helper: nobody is asked for so long, at
- * first and at last. */
-#define UNHELPED 4
-#define PAUSE_MIN_NS 2000000
-#define PAUSE_MAX_NS 100000000
 /* A helper that had a CPU so short a time ago has it still. */
 #define HELPED_NS 1000000
 
@@ -135,14 +120,9 @@ static void begin_watching(struct large_mapping *mapping, uint64_t now)
 			   mapping->start / AHEAD_PAGE_BYTES %
 				   AHEAD_BLOCK_PAGES,
 			   read_present_pages, mapping);
+	poll_schedule_init(&mapping->schedule, now);
 	mapping->since_ns = now;
-	mapping->due_ns = now;
-	mapping->scan_due_ns = now;
-	mapping->delay_ns = DELAY_MIN_NS;
-	mapping->scan_delay_ns = SCAN_MIN_NS;
 	mapping->helped_ns = 0;
-	mapping->pause_ns = 0;
-	mapping->nr_unhelped = 0;
 	mapping->nr_windows = 0;
 	mapping->short_of_memory = false;
 	mapping->seen = true;
@@ -151,20 +131,12 @@ static void begin_watching(struct large_mapping *mapping, uint64_t now)
 /* Return: whether there are new frontiers, or an error. */
 static int scan_if_due(struct large_mapping *mapping, uint64_t now)
 {
-	uint64_t took;
 	int found;
 
-	if (now < mapping->scan_due_ns)
+	if (now < mapping->schedule.scan_due_ns)
 		return 0;
 	found = touch_tracker_scan(&mapping->tracker);
-	took = now_ns() - now;
-	if (found)
-		mapping->scan_delay_ns = SCAN_MIN_NS;
-	else if (mapping->scan_delay_ns < SCAN_MAX_NS)
-		mapping->scan_delay_ns += mapping->scan_delay_ns / 2;
-	if (mapping->scan_delay_ns < SCAN_TIMES * took)
-		mapping->scan_delay_ns = SCAN_TIMES * took;
-	mapping->scan_due_ns = now + mapping->scan_delay_ns;
+	poll_schedule_scanned(&mapping->schedule, found, now, now_ns() - now);
 	return found;
 }
 
@@ -176,36 +148,18 @@ static void note_result(struct large_mapping *mapping)
 
 	ahead_note_cost(mapping->huge, mapping->result.cpu_ns, made);
 	shim_count_ahead(made * AHEAD_PAGE_BYTES, mapping->result.cpu_ns);
-	mapping->nr_unhelped = helped ? 0 : mapping->nr_unhelped + 1;
-	if (!helped)
-		return;
-	mapping->helped_ns = now_ns();
-	mapping->pause_ns = 0;
-}
-
-bool ahead_ignores_load(void)
-{
-	const char *how = secure_getenv("KTASK_OVERLOAD");
-
-	return how && !strcmp(how, "ignore");
+	poll_schedule_helped(&mapping->schedule, helped);
+	if (helped)
+		mapping->helped_ns = now_ns();
 }
 
 /*
- * Do more threads run than there are CPUs?  Then a helper would lose its CPU while it
- * holds the lock of the address space, and the program might wait for that lock (0.5 s
- * were seen beside 20 busy threads).
+ * A helper would lose its CPU while it holds the lock of the address space, and the
+ * program might wait for that lock (0.5 s were seen beside 20 busy threads).
  */
 static bool is_busy(void)
 {
-	char text[128];
-	unsigned running;
-	cpu_set_t cpus;
-
-	return !ahead_ignores_load() &&
-	       file_text("/proc/loadavg", text, sizeof(text)) > 0 &&
-	       sscanf(text, "%*s %*s %*s %u/", &running) == 1 &&
-	       !sched_getaffinity(0, sizeof(cpus), &cpus) &&
-	       running > (unsigned)CPU_COUNT(&cpus);
+	return !overload_is_ignored() && cpus_are_busy();
 }
 
 static void begin_window(struct large_mapping *mapping, uint64_t now)
@@ -216,7 +170,7 @@ static void begin_window(struct large_mapping *mapping, uint64_t now)
 		return;
 	if (now_ns() - mapping->helped_ns > HELPED_NS && is_busy()) {
 		mapping->nr_windows++;
-		mapping->nr_unhelped++;
+		poll_schedule_helped(&mapping->schedule, false);
 		return;
 	}
 	tracker->unit = ahead_unit_pages(mapping);
@@ -237,29 +191,6 @@ static void give_up(struct large_mapping *mapping)
 	if (atomic_compare_exchange_strong(&mapping->state, &watched,
 					   MAPPING_STOPPED))
 		atomic_fetch_sub(&shim_ahead_watched, 1);
-}
-
-static void plan_pause(struct large_mapping *mapping, uint64_t now)
-{
-	mapping->nr_unhelped = 0;
-	mapping->pause_ns =
-		mapping->pause_ns ? 2 * mapping->pause_ns : PAUSE_MIN_NS;
-	if (mapping->pause_ns > PAUSE_MAX_NS)
-		mapping->pause_ns = PAUSE_MAX_NS;
-	mapping->due_ns = now + mapping->pause_ns;
-}
-
-static void plan_poll(struct large_mapping *mapping, bool moved, uint64_t now)
-{
-	if (moved)
-		mapping->delay_ns = DELAY_MIN_NS;
-	else if (mapping->delay_ns < DELAY_MAX_NS)
-		mapping->delay_ns += mapping->delay_ns / DELAY_GROWTH;
-	mapping->due_ns = now + mapping->delay_ns;
-	if (mapping->nr_unhelped >= UNHELPED)
-		plan_pause(mapping, now);
-	else if (atomic_load(&mapping->job) && mapping->delay_ns < WORKING_NS)
-		mapping->due_ns = now + WORKING_NS;
 }
 
 static void poll_mapping(struct large_mapping *mapping, uint64_t now)
@@ -286,7 +217,8 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 	}
 	if (!working)
 		begin_window(mapping, now);
-	plan_poll(mapping, moved || found, now);
+	poll_schedule_next(&mapping->schedule, moved || found,
+			   atomic_load(&mapping->job), now);
 }
 
 /* What the report tells of it. */
@@ -373,9 +305,9 @@ static uint64_t serve_mapping(struct large_mapping *mapping, uint64_t now)
 	if (touch_tracker_done(&mapping->tracker) &&
 	    !atomic_load(&mapping->job))
 		return UINT64_MAX;
-	if (now >= mapping->due_ns || is_window_done(mapping))
+	if (now >= mapping->schedule.due_ns || is_window_done(mapping))
 		poll_mapping(mapping, now);
-	return mapping->due_ns;
+	return mapping->schedule.due_ns;
 }
 
 /* ---- the thread ---- */
@@ -404,8 +336,8 @@ static void serve_all(void)
 			due_ns = due < due_ns ? due : due_ns;
 		}
 		now = now_ns();
-		if (due_ns < now + DELAY_MIN_NS / 4)
-			due_ns = now + DELAY_MIN_NS / 4;
+		if (due_ns < now + POLL_LEAST_NS / 4)
+			due_ns = now + POLL_LEAST_NS / 4;
 		sleep_until(seen, due_ns, now);
 	}
 }

@@ -25,7 +25,8 @@
 
 #include <ktask/ktask.h>
 
-#include "preload/ahead/touch_frontier.h"
+#include "ahead/poll_schedule.h"
+#include "ahead/touch_frontier.h"
 
 #define AHEAD_MAPPINGS 64
 #define AHEAD_PAGE_BYTES ((size_t)4096)
@@ -55,10 +56,9 @@ struct large_mapping {
 	/* W */
 	bool seen; /* also who claims the entry: no */
 	struct touch_tracker tracker;
-	uint64_t since_ns, due_ns, scan_due_ns;
-	uint64_t delay_ns, scan_delay_ns;
+	struct poll_schedule schedule;
+	uint64_t since_ns;
 	uint64_t helped_ns; /* when a helper had a CPU for a whole window */
-	uint64_t pause_ns; /* before the next poll, where there were none */
 	struct ktask_job *_Atomic job;
 	struct ktask_result result;
 	/* J */
@@ -70,7 +70,7 @@ struct large_mapping {
 	_Atomic bool preempted; /* A: a helper has lost its CPU */
 	/* W again */
 	unsigned long made_before; /* the job */
-	unsigned nr_windows, nr_unhelped;
+	unsigned nr_windows;
 	bool short_of_memory;
 };
 

@@ -3,13 +3,7 @@
  * Makes a window by one job of the library, whose chunks are some blocks each.  Only
  * helpers work on it.  The watcher begins the job and is woken when it ends.
  *
- * Program and helper must not make neighbouring pages: two threads that fault side by
- * side are slower than one.  So helpers begin at the far end of the window and work
- * towards the program.  They meet once, and until then both make pages.  The first page
- * of each block is left to the program, and shows how far it has come.  Blocks of
- * huge pages have no such page.
- *
- * Pieces are short, because the lock of the address space is held for each.
+ * In which order its pages are made is in ahead/window_blocks.h.
  *
  * On a machine with several nodes, pages are made on the node of the program's last
  * page.
@@ -20,12 +14,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ahead/idle_clock.h"
+#include "ahead/window_blocks.h"
 #include "preload/ahead/ahead.h"
-#include "preload/ahead/idle_clock.h"
 #include "preload/shim.h"
 #include "util/clock.h"
+#include "util/running_threads.h"
 
-#define PIECE_PAGES ((size_t)64)
 /* This much must be left after the program has touched all that is watched. */
 #define RESERVE_BYTES ((size_t)32 << 20)
 /* No machine touches more bytes in a nanosecond. */
@@ -51,18 +46,6 @@ static void *range_address(const struct large_mapping *mapping, size_t from,
 	return page_address(mapping, mapping->window.down
 					     ? mapping->tracker.nr_pages - to
 					     : from);
-}
-
-/*
- * Two units for each block, of which the second does nothing: a job of one unit could
- * not be divided, and would get no helper.
- */
-#define BLOCK_UNITS 2
-
-static size_t count_blocks(const struct touch_window *window)
-{
-	return (window->end - window->start + AHEAD_BLOCK_PAGES - 1) /
-	       AHEAD_BLOCK_PAGES;
 }
 
 /* Of at most 512 pages whether they are present, in the order of addresses. */
@@ -113,27 +96,6 @@ static int make_piece(struct large_mapping *mapping, size_t from, size_t to)
 	return error;
 }
 
-struct block {
-	size_t start, end; /* in the direction of the window */
-	bool marked;
-};
-
-/* Position @at of the job: the last block of the window comes first. */
-static struct block get_block(const struct large_mapping *mapping, size_t at)
-{
-	const struct touch_window *window = &mapping->window;
-	size_t number = count_blocks(window) - at / BLOCK_UNITS;
-	struct block block = {
-		.start = window->start + number * AHEAD_BLOCK_PAGES,
-	};
-
-	block.end = block.start + AHEAD_BLOCK_PAGES;
-	if (block.end > window->end)
-		block.end = window->end;
-	block.marked = block.start == window->mark;
-	return block;
-}
-
 /*
  * Do others want the CPU?  Then the rest of the window is left to the program.  Short
  * preemptions do not count: the watcher and the kernel's own threads cause them all
@@ -148,15 +110,14 @@ static bool was_preempted(struct large_mapping *mapping, uint64_t idle_since_ns)
 }
 
 static int make_small_block(struct large_mapping *mapping,
-			    const struct block *block, uint64_t idle_ns)
+			    const struct window_block *block, uint64_t idle_ns)
 {
-	size_t first = block->start + (block->marked ? AHEAD_STRIP_PAGES : 1);
+	size_t first = window_first_page(block);
 	size_t end = block->end;
 	int error = 0;
 
 	while (end > first && !error && !was_preempted(mapping, idle_ns)) {
-		size_t at =
-			end - first < PIECE_PAGES ? first : end - PIECE_PAGES;
+		size_t at = window_piece_start(first, end);
 
 		error = make_piece(mapping, at, end);
 		end = at;
@@ -165,7 +126,7 @@ static int make_small_block(struct large_mapping *mapping,
 }
 
 static int make_huge_block(struct large_mapping *mapping,
-			   const struct block *block, uint64_t idle_ns)
+			   const struct window_block *block, uint64_t idle_ns)
 {
 	int error;
 
@@ -198,9 +159,10 @@ static int make_blocks(void *start, void *end, void *arg)
 	if (mapping->node >= 0)
 		set_node(mapping->node);
 	for (size_t at = (size_t)start; at < (size_t)end && !error; at++) {
-		struct block block = get_block(mapping, at);
+		struct window_block block =
+			window_get_block(&mapping->window, at);
 
-		if (at % BLOCK_UNITS)
+		if (at % WINDOW_BLOCK_UNITS)
 			continue;
 		error = mapping->huge
 				? make_huge_block(mapping, &block, idle_ns)
@@ -268,8 +230,8 @@ static bool has_memory(void)
 bool ahead_make(struct large_mapping *mapping)
 {
 	struct ktask_node blocks = {
-		(void *)BLOCK_UNITS,
-		BLOCK_UNITS * count_blocks(&mapping->window),
+		(void *)WINDOW_BLOCK_UNITS,
+		WINDOW_BLOCK_UNITS * window_count_blocks(&mapping->window),
 		NUMA_NO_NODE,
 	};
 	struct ktask_job *job;
@@ -278,9 +240,9 @@ bool ahead_make(struct large_mapping *mapping)
 	mapping->short_of_memory = !has_memory();
 	if (mapping->short_of_memory)
 		return false;
-	mapping->nr_blocks = (unsigned)count_blocks(&mapping->window);
+	mapping->nr_blocks = (unsigned)window_count_blocks(&mapping->window);
 	mapping->preempted = false;
-	mapping->unyielding = ahead_ignores_load();
+	mapping->unyielding = overload_is_ignored();
 	mapping->node = find_node(mapping);
 	blocks.nid = mapping->node;
 	mapping->made_before = mapping->made_pages;

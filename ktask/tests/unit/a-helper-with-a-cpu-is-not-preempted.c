@@ -5,7 +5,7 @@
  */
 #include "ktest.h"
 
-#include "preload/ahead/idle_clock.h"
+#include "ahead/idle_clock.h"
 
 #define THEN 5000000000ull
 

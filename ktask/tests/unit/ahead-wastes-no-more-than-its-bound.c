@@ -9,7 +9,7 @@
 
 #include "ktest.h"
 
-#include "preload/ahead/touch_frontier.h"
+#include "ahead/touch_frontier.h"
 
 #define PAGES_MAX ((size_t)96 * 512)
 #define PLACES 8

@@ -5,7 +5,7 @@
  */
 #include "ktest.h"
 
-#include "preload/ahead/ahead_window.h"
+#include "ahead/ahead_window.h"
 
 #define BLOCK AHEAD_BLOCK_PAGES
 

@@ -6,8 +6,8 @@
  * It is the difference of two clocks that are not read at the same moment.  So it may
  * go back, by what an interrupt between the two readings takes.
  */
-#ifndef PRELOAD_AHEAD_IDLE_CLOCK_H
-#define PRELOAD_AHEAD_IDLE_CLOCK_H
+#ifndef AHEAD_IDLE_CLOCK_H
+#define AHEAD_IDLE_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,4 +30,4 @@ static inline bool ahead_was_off_cpu(uint64_t then_ns, uint64_t now_ns)
 	return now_ns > then_ns && now_ns - then_ns >= AHEAD_OFF_CPU_NS;
 }
 
-#endif /* PRELOAD_AHEAD_IDLE_CLOCK_H */
+#endif /* AHEAD_IDLE_CLOCK_H */

@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "preload/ahead/touch_frontier.h"
+#include "ahead/touch_frontier.h"
 
 /* Pages whose presence one call reads, at most. */
 #define POLL_PAGES ((size_t)4096)

@@ -19,14 +19,14 @@
  *
  * Not thread-safe: only the watcher uses it.
  */
-#ifndef PRELOAD_TOUCH_FRONTIER_H
-#define PRELOAD_TOUCH_FRONTIER_H
+#ifndef AHEAD_TOUCH_FRONTIER_H
+#define AHEAD_TOUCH_FRONTIER_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "preload/ahead/ahead_window.h"
+#include "ahead/ahead_window.h"
 
 /* Pages left absent as the mark; all must be touched. */
 #define AHEAD_STRIP_PAGES ((size_t)8)
@@ -142,4 +142,4 @@ static inline size_t touch_phase(size_t nr_pages, size_t phase, bool down)
 	       AHEAD_BLOCK_PAGES;
 }
 
-#endif /* PRELOAD_TOUCH_FRONTIER_H */
+#endif /* AHEAD_TOUCH_FRONTIER_H */

@@ -12,8 +12,8 @@
  * The pages ahead of a frontier that the program has abandoned count for ever, so
  * that a program which moves about soon gets nothing.
  */
-#ifndef PRELOAD_AHEAD_WINDOW_H
-#define PRELOAD_AHEAD_WINDOW_H
+#ifndef AHEAD_AHEAD_WINDOW_H
+#define AHEAD_AHEAD_WINDOW_H
 
 #include <stddef.h>
 
@@ -46,4 +46,4 @@ size_t ahead_left_pages(const struct ahead_budget *budget);
 size_t ahead_window_pages(const struct ahead_budget *budget, size_t last,
 			  size_t own);
 
-#endif /* PRELOAD_AHEAD_WINDOW_H */
+#endif /* AHEAD_AHEAD_WINDOW_H */

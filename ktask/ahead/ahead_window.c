@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* See ahead_window.h. */
-#include "preload/ahead/ahead_window.h"
+#include "ahead/ahead_window.h"
 
 /* A part of 16 of the mapping: 2 to 16 MiB of 4 KiB pages. */
 #define FIRST_PART 16

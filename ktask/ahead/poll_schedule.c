@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* See poll_schedule.h. */
+#include "ahead/poll_schedule.h"
+
+/* Between two polls of a mapping, at last, and how the time grows. */
+#define POLL_MOST_NS 50000000
+#define POLL_GROWTH 4
+/* Between two scans of all of its pages, and a multiple of what one takes. */
+#define SCAN_LEAST_NS 500000
+#define SCAN_MOST_NS 200000000
+#define SCAN_TIMES 50
+/* At least so long while a window is made, whose end wakes the watcher: each poll may
+ * take the CPU of the helper that makes it. */
+#define WORKING_NS 4000000
+/* Windows in a row for which there was no helper: nobody is asked for so long, at
+ * first and at last. */
+#define UNHELPED 4
+#define PAUSE_LEAST_NS 2000000
+#define PAUSE_MOST_NS 100000000
+
+void poll_schedule_init(struct poll_schedule *schedule, uint64_t now_ns)
+{
+	*schedule = (struct poll_schedule){
+		.due_ns = now_ns,
+		.scan_due_ns = now_ns,
+		.delay_ns = POLL_LEAST_NS,
+		.scan_delay_ns = SCAN_LEAST_NS,
+	};
+}
+
+void poll_schedule_scanned(struct poll_schedule *schedule, bool found,
+			   uint64_t now_ns, uint64_t took_ns)
+{
+	if (found)
+		schedule->scan_delay_ns = SCAN_LEAST_NS;
+	else if (schedule->scan_delay_ns < SCAN_MOST_NS)
+		schedule->scan_delay_ns += schedule->scan_delay_ns / 2;
+	if (schedule->scan_delay_ns < SCAN_TIMES * took_ns)
+		schedule->scan_delay_ns = SCAN_TIMES * took_ns;
+	schedule->scan_due_ns = now_ns + schedule->scan_delay_ns;
+}
+
+void poll_schedule_helped(struct poll_schedule *schedule, bool helped)
+{
+	schedule->nr_unhelped = helped ? 0 : schedule->nr_unhelped + 1;
+	if (helped)
+		schedule->pause_ns = 0;
+}
+
+static void plan_pause(struct poll_schedule *schedule, uint64_t now_ns)
+{
+	schedule->nr_unhelped = 0;
+	schedule->pause_ns =
+		schedule->pause_ns ? 2 * schedule->pause_ns : PAUSE_LEAST_NS;
+	if (schedule->pause_ns > PAUSE_MOST_NS)
+		schedule->pause_ns = PAUSE_MOST_NS;
+	schedule->due_ns = now_ns + schedule->pause_ns;
+}
+
+void poll_schedule_next(struct poll_schedule *schedule, bool moved,
+			bool working, uint64_t now_ns)
+{
+	if (moved)
+		schedule->delay_ns = POLL_LEAST_NS;
+	else if (schedule->delay_ns < POLL_MOST_NS)
+		schedule->delay_ns += schedule->delay_ns / POLL_GROWTH;
+	schedule->due_ns = now_ns + schedule->delay_ns;
+	if (schedule->nr_unhelped >= UNHELPED)
+		plan_pause(schedule, now_ns);
+	else if (working && schedule->delay_ns < WORKING_NS)
+		schedule->due_ns = now_ns + WORKING_NS;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * When a mapping is polled next.  While its frontiers move it is polled every 0.1 ms,
+ * while nothing moves ever more rarely, at last every 50 ms.  Windows that got no helper
+ * are followed by a pause.
+ *
+ * Knows no clock: the caller says what time it is.  Not thread-safe: the watcher's.
+ */
+#ifndef AHEAD_POLL_SCHEDULE_H
+#define AHEAD_POLL_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The least time between two polls. */
+#define POLL_LEAST_NS 100000
+
+struct poll_schedule {
+	uint64_t due_ns; /* the next poll */
+	uint64_t scan_due_ns; /* the next scan of all of its pages */
+	uint64_t delay_ns, scan_delay_ns;
+	uint64_t
+		pause_ns; /* before the next poll, where there were no helpers */
+	unsigned
+		nr_unhelped; /* windows without a helper, one after the other */
+};
+
+/* poll_schedule_init - poll and scan at once */
+void poll_schedule_init(struct poll_schedule *schedule, uint64_t now_ns);
+
+/* poll_schedule_scanned - @found: new frontiers; @took_ns: how long the scan took */
+void poll_schedule_scanned(struct poll_schedule *schedule, bool found,
+			   uint64_t now_ns, uint64_t took_ns);
+
+/* poll_schedule_helped - whether a helper had a CPU for a whole window */
+void poll_schedule_helped(struct poll_schedule *schedule, bool helped);
+
+/**
+ * poll_schedule_next - after a poll: set when the next one is due
+ * @moved: a frontier has, or was found
+ * @working: helpers make a window, whose end wakes the watcher
+ */
+void poll_schedule_next(struct poll_schedule *schedule, bool moved,
+			bool working, uint64_t now_ns);
+
+#endif /* AHEAD_POLL_SCHEDULE_H */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* A mapping that nobody touches costs ever fewer polls, up to a bound, and one that
+ * moves again is polled often at once.  Windows without a helper are followed by pauses
+ * that grow, until a helper had a CPU. */
+#include "ktest.h"
+
+#include "ahead/poll_schedule.h"
+
+#define BOUND_NS 100000000u
+
+/* Polls when they are due.  Return: how many polls @ns take. */
+static unsigned count_polls(struct poll_schedule *schedule, uint64_t now,
+			    uint64_t ns, bool moved)
+{
+	uint64_t end = now + ns;
+	unsigned nr = 0;
+
+	for (; now < end; nr++) {
+		uint64_t before = now;
+
+		poll_schedule_next(schedule, moved, false, now);
+		now = schedule->due_ns;
+		assert_true(now > before && now - before < BOUND_NS);
+	}
+	return nr;
+}
+
+static void idle_mappings_cost_little(void **state)
+{
+	struct poll_schedule schedule;
+	unsigned first, later, moving;
+
+	poll_schedule_init(&schedule, 5);
+	assert_int_equal(schedule.due_ns, 5);
+	assert_int_equal(schedule.scan_due_ns, 5);
+	first = count_polls(&schedule, 5, 1000000000, false);
+	later = count_polls(&schedule, 1000000005, 1000000000, false);
+	moving = count_polls(&schedule, 2000000005, 1000000000, true);
+	assert_true(later < first && later <= 25);
+	assert_int_equal(moving, 1000000000 / POLL_LEAST_NS);
+}
+
+static void a_slow_scan_is_rare(void **state)
+{
+	struct poll_schedule schedule;
+
+	poll_schedule_init(&schedule, 0);
+	for (int i = 0; i < 100; i++)
+		poll_schedule_scanned(&schedule, false, 1000, 10000000);
+	assert_true(schedule.scan_due_ns >= 1000 + 50 * (uint64_t)10000000);
+	poll_schedule_scanned(&schedule, true, 1000, 10);
+	assert_true(schedule.scan_due_ns < 1000 + BOUND_NS);
+}
+
+/* How long nobody is asked after windows without a helper. */
+static uint64_t pause_of(struct poll_schedule *schedule)
+{
+	for (int i = 0; i < 4; i++)
+		poll_schedule_helped(schedule, false);
+	poll_schedule_next(schedule, true, false, 0);
+	return schedule->due_ns;
+}
+
+static void missing_helpers_are_left_alone(void **state)
+{
+	struct poll_schedule schedule;
+	uint64_t first, second;
+
+	poll_schedule_init(&schedule, 0);
+	first = pause_of(&schedule);
+	second = pause_of(&schedule);
+	assert_true(first > POLL_LEAST_NS && second > first);
+	for (int i = 0; i < 100; i++)
+		second = pause_of(&schedule);
+	assert_int_equal(second, BOUND_NS);
+	poll_schedule_helped(&schedule, true);
+	poll_schedule_next(&schedule, true, false, 0);
+	assert_int_equal(schedule.due_ns, POLL_LEAST_NS);
+	assert_int_equal(pause_of(&schedule), first);
+}
+
+KTEST_MAIN(KTEST(idle_mappings_cost_little), KTEST(a_slow_scan_is_rare),
+	   KTEST(missing_helpers_are_left_alone))
