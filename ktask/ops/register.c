@@ -225,7 +225,7 @@ static void choose_unit(const struct op_job *range, size_t unit_bytes,
 
 static int run_register(struct ktask_registration **out,
 			struct register_call *call, void *addr, size_t len,
-			const struct ktask_register_ctl *ctl)
+			struct ktask_register_ctl *ctl)
 {
 	__attribute__((cleanup(clean_up))) struct register_call own = *call;
 	struct op_job range = {
@@ -243,6 +243,9 @@ static int run_register(struct ktask_registration **out,
 	int error;
 
 	choose_unit(&range, ctl->unit_bytes, &unit_bytes, &base);
+	/* It would be one chunk, and a single thread would make its pages. */
+	if ((uintptr_t)addr + len - base <= unit_bytes)
+		ctl->flags &= ~KTASK_REGISTER_PARALLEL;
 	registration =
 		registration_new((uintptr_t)addr, len, ctl, unit_bytes, base);
 	if (!registration)

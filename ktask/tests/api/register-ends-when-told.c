@@ -112,6 +112,29 @@ static void cancelled_it_leaves_nothing(void **state)
 	}
 }
 
+/* One unit is one call, but its pages are made before that by several threads. */
+static void one_unit_is_not_begun_once_it_is_cancelled(void **state)
+{
+	static struct device device;
+	struct watch watch;
+
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(orders); i++) {
+		struct ktask_register_ctl ctl = unit_ctl(&device, orders[i]);
+		struct ktask_opts opts = watch_opts(&watch, 0);
+		struct ktask_registration *registration;
+		char *at = map_private(LEN);
+
+		ctl.unit_bytes = LEN;
+		ctl.max_piece_bytes = LEN;
+		assert_int_equal(
+			ktask_register(&registration, at, LEN, &ctl, &opts),
+			-ECANCELED);
+		assert_null(registration);
+		assert_int_equal(device.takes, 0);
+		munmap(at, LEN);
+	}
+}
+
 static void deadlines_end_it(void **state)
 {
 	static struct device device;
@@ -177,4 +200,5 @@ static void unregistering_can_be_gone_on_with(void **state)
 }
 
 KTEST_MAIN(KTEST(progress_is_told), KTEST(cancelled_it_leaves_nothing),
+	   KTEST(one_unit_is_not_begun_once_it_is_cancelled),
 	   KTEST(deadlines_end_it), KTEST(unregistering_can_be_gone_on_with))
