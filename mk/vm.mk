@@ -17,6 +17,18 @@ $(OUT)/tests/vm/user/%: $(OBJ)/tests/vm/user/%.o $(call support,api) \
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
+# Tests of registering with devices, and what they share.
+VM_DEVICE_PARTS := $(addprefix tests/vm/devices/,counts.c rdma_link.c verbs.c \
+	vfio_device.c)
+VM_DEVICE_TESTS := $(patsubst %.c,$(OUT)/%,$(filter-out $(VM_DEVICE_PARTS), \
+	$(wildcard tests/vm/devices/*.c)))
+
+$(VM_DEVICE_TESTS): $(OUT)/%: $(OBJ)/%.o $(call obj,$(VM_DEVICE_PARTS)) \
+		$(call support,api) $(OUT)/libktask.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
+
 # They share the requests with PID 1, which is built without this Makefile.
 $(call obj,$(addprefix tests/vm/,vfio/main.c request.c files.c)): \
 	KT_CFLAGS += -Iktask/include/uapi -U_GNU_SOURCE
@@ -34,7 +46,7 @@ $(VM_STATIC): $(OUT)/libktask.a
 		-lm $(LDFLAGS)
 
 .PHONY: vm-programs
-vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(VM_STATIC) \
+vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(VM_STATIC) $(VM_DEVICE_TESTS) \
 	$(OUT)/libktask-preload.so $(INNOCENT)
 
 ## check-vm: build ktask.ko for several kernels, test it in guests
@@ -51,6 +63,15 @@ bench-vm:
 	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-claim
 	@KTASK_BUILD='$(abspath $(B))' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		CC='$(CC)' ktask/bench/vm/run
+
+## bench-devices: time registering with devices, in guests (ROUNDS=9)
+.PHONY: bench-devices
+bench-devices:
+	+@$(MAKE) --no-print-directory deps NEED='build check vm'
+	+@$(SUBMAKE) vm-programs
+	@KTASK_BUILD='$(abspath $(B))' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
+		KTASK_BENCH_ROUNDS='$(or $(ROUNDS),9)' CC='$(CC)' \
+		perl tests/vm/devices-hold-memory-until-it-is-taken-back.t
 
 ## check-vm-debug: the same in kernels that find errors (built once, 15 minutes)
 .PHONY: check-vm-debug

@@ -44,8 +44,8 @@ use Complaints;
 use House;
 
 our @EXPORT = qw(skip_unbuilt test_kernel test_planted test_vfio);
-our @EXPORT_OK = qw(fetch_kernel fetch_source choose_machine build_modules make_archive
-	nodes result run_guest skip_all stock_modules why finish);
+our @EXPORT_OK = qw(fetch_kernel fetch_source choose_machine build_modules have_done
+	make_archive nodes result run_guest skip_all stock_modules why finish);
 
 use constant BOOTS => 4;		# tries until PID 1 runs
 use constant BOOT_LIMIT => 150;		# seconds for that

@@ -33,6 +33,7 @@ use House;
 use Verdict;
 
 our @EXPORT = qw(test_programs);
+our @EXPORT_OK = qw(pack_programs pass_on);
 
 # What runs there, words for the kernel, and the machine: cores with two threads
 # each; two nodes; and four nodes, of which one has memory that can be taken away
@@ -95,20 +96,18 @@ sub libraries_of
 	return sort keys %seen;
 }
 
-sub make_initrd
+# pack_programs(DIR, COMMANDS, TOOLS, PATH...): an initial file system of these tests,
+# of PID 1, and of tools for them, with what they need; COMMANDS put more into it.
+sub pack_programs
 {
-	my ($dir, @paths) = @_;
+	my ($dir, $more, $others, @paths) = @_;
 	my @tools = (qw(/bin/sh /bin/cat /bin/ls /bin/grep /bin/sleep /usr/bin/wc
-			/usr/bin/diff), grep({ -x } "$build/umtd"),
-		     map { "$build/$_" } qw(libktask-preload.so
-			tests/preload/ahead-cases tests/preload/huge-cases
-			tests/preload/policy-cases tests/preload/random-cases));
+			/usr/bin/diff), "$build/libktask-preload.so", @$others);
 	my $commands = "mkdir -p $dir/initrd/tests $dir/initrd/bin\n"
 		. "$cc -O2 -Wall -Wextra -Werror -static "
 		. "-o $dir/initrd/init tests/vm/programs/*.c\n"
 		. "cp -L @tools $dir/initrd/bin\n"
 		. "cp tests/vm/programs/same.sh $dir/initrd/bin\n"
-		. "cp scripts/record-topology $dir/initrd/tests/0-topology\n"
 		. "[ -z '@paths' ] || cp @paths $dir/initrd/tests\n"
 		. "for program in @paths; do\n"
 		. "case \$program in *.sh) continue ;; esac\n"
@@ -121,7 +120,18 @@ sub make_initrd
 		$commands .= "cp -L \$($cc -print-file-name=libgcc_s.so.1) "
 			. "$folder\n" if $library =~ m{/libc\.so};
 	}
-	return make_archive($dir, $commands);
+	return make_archive($dir, $commands . $more);
+}
+
+sub make_initrd
+{
+	my ($dir, @paths) = @_;
+	my @tools = (grep({ -x } "$build/umtd"), map { "$build/tests/preload/$_" }
+		qw(ahead-cases huge-cases policy-cases random-cases));
+
+	return pack_programs($dir,
+		"cp scripts/record-topology $dir/initrd/tests/0-topology\n",
+		\@tools, @paths);
 }
 
 sub say_verdict
@@ -153,6 +163,7 @@ sub compare_topology
 }
 
 # "> NAME", what it printed, and "< STATUS SECONDS" for each of the programs.
+# Return: whether all that were WANTED have run.
 sub pass_on
 {
 	my ($dir, $wanted, $shape, $verdict) = @_;
@@ -172,7 +183,7 @@ sub pass_on
 			$test->{out} .= "$_\n";
 			$test->{log} .= "$_\n";
 		} elsif (/^end$/) {
-			return $nr == $wanted + 1;
+			return $nr == $wanted;
 		}
 	}
 	print "# $shape: it ended in $test->{name}\n$test->{log}\n" if $test;
@@ -193,7 +204,7 @@ sub test_programs
 
 		run_guest($dir, $kernel, make_initrd($dir, @paths), $shape,
 			  $words,
-			  sub { pass_on($dir, scalar @paths, @_) }, @machine);
+			  sub { pass_on($dir, @paths + 1, @_) }, @machine);
 	}
 	finish();
 }

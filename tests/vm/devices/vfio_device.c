@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The one device behind the IOMMU: see vfio_device.h.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/vfio.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "vfio_device.h"
+
+#define DEVICES "/sys/bus/pci/devices"
+#define EDU "0x11e8"
+
+static bool is_edu(const char *device)
+{
+	char path[400], id[16] = "";
+	FILE *in;
+
+	snprintf(path, sizeof(path), DEVICES "/%s/device", device);
+	in = fopen(path, "r");
+	if (in && !fgets(id, sizeof(id), in))
+		id[0] = 0;
+	if (in)
+		fclose(in);
+	return !strncmp(id, EDU, strlen(EDU));
+}
+
+static bool find_edu(char *name, size_t size)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(DEVICES);
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir))) {
+		found = is_edu(entry->d_name);
+		if (found)
+			snprintf(name, size, "%s", entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static void write_line(const char *path, const char *line)
+{
+	FILE *out = fopen(path, "w");
+
+	if (!out)
+		return;
+	fputs(line, out);
+	fclose(out);
+}
+
+static int open_group(const char *device)
+{
+	char path[400], group[200];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), DEVICES "/%s/driver_override", device);
+	write_line(path, "vfio-pci");
+	write_line("/sys/bus/pci/drivers_probe", device);
+	snprintf(path, sizeof(path), DEVICES "/%s/iommu_group", device);
+	len = readlink(path, group, sizeof(group) - 1);
+	if (len < 0)
+		return -1;
+	group[len] = 0;
+	snprintf(path, sizeof(path), "/dev/vfio%s", strrchr(group, '/'));
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+int vfio_open(void)
+{
+	char device[256];
+	int container, group;
+
+	if (!find_edu(device, sizeof(device)))
+		return -1;
+	group = open_group(device);
+	container = open("/dev/vfio/vfio", O_RDWR | O_CLOEXEC);
+	if (group < 0 || container < 0 ||
+	    ioctl(group, VFIO_GROUP_SET_CONTAINER, &container) ||
+	    ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU))
+		return -1;
+	return container;
+}
