@@ -32,7 +32,6 @@
  *	process_record.c   the same for whoever watches, should a signal end us
  *	count_present.c    how much of a range is present
  *	plain_calls.c      the plain calls
- *	raw_syscalls.h     system calls without libc
  *
  * Not here: how anything is split or populated; that is libktask, linked in.
  */

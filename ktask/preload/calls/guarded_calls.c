@@ -28,8 +28,8 @@
 
 #include <ktask/ktask.h>
 
-#include "raw_syscalls.h"
 #include "preload/shim.h"
+#include "util/raw_syscalls.h"
 #include "util/scoped.h"
 
 #ifndef USERFAULTFD_IOC_NEW

@@ -19,8 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "raw_syscalls.h"
 #include "preload/shim.h"
+#include "util/raw_syscalls.h"
 #include "util/scoped.h"
 
 void *real_mmap(void *addr, size_t len, int prot, int flags, int fd,

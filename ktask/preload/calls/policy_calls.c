@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "raw_syscalls.h"
 #include "preload/shim.h"
+#include "util/raw_syscalls.h"
 #include "util/scoped.h"
 
 #ifdef SHIM_RAW

@@ -139,10 +139,11 @@ void shim_trim(void)
 
 unsigned shim_limit(void)
 {
+	const bool was_busy = is_busy;
 	unsigned threads;
 
 	is_busy = true;
 	threads = least_limit();
-	is_busy = false;
+	is_busy = was_busy;
 	return threads;
 }

@@ -20,10 +20,10 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "preload/calls/raw_syscalls.h"
 #include "preload/shim.h"
 #include "util/file.h"
 #include "util/maps_line.h"
+#include "util/raw_syscalls.h"
 #include "util/sched_attr.h"
 
 #ifdef SHIM_RAW

@@ -41,8 +41,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/calls/raw_syscalls.h"
 #include "preload/shim.h"
+#include "util/raw_syscalls.h"
 
 enum { UNKNOWN, CLEAR, FORBIDDEN };
 

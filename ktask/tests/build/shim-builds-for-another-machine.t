@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# The shim for 64-bit ARM, which has assembler of its own (preload/calls/raw_syscalls.h): it
+# The shim for 64-bit ARM, which has assembler of its own (util/raw_syscalls.h): it
 # compiles without a warning, and under an emulator programs end with it as they
 # do without.  Skips where there is no such compiler (gcc-aarch64-linux-gnu), the
 # second part where there is no emulator (qemu-user).

@@ -6,8 +6,8 @@
  *
  * SHIM_RAW is defined on the machines that this is written for.
  */
-#ifndef PRELOAD_RAW_SYSCALLS_H
-#define PRELOAD_RAW_SYSCALLS_H
+#ifndef KTASK_UTIL_RAW_SYSCALLS_H
+#define KTASK_UTIL_RAW_SYSCALLS_H
 
 #include <sched.h>
 
@@ -133,4 +133,4 @@ static inline long raw_call3(long number, long a, long b, long c)
 }
 #endif
 
-#endif /* PRELOAD_RAW_SYSCALLS_H */
+#endif /* KTASK_UTIL_RAW_SYSCALLS_H */
