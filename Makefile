@@ -38,6 +38,10 @@ ENGINE := $(wildcard ktask/engine/*.c)
 LIB := $(wildcard ktask/user/*.c ktask/user/*/*.c)
 OPS := $(wildcard ktask/ops/*.c)
 CLI := $(wildcard ktask/cli/*.c ktask/cli/*/*.c)
+LAUNCHER := ktask/launch/launcher.c
+# Elsewhere `ktask` is the whole command.
+HAVE_launcher := $(shell printf '\043include "ktask/util/raw_syscalls.h"\nSHIM_RAW\n' | \
+	$(CC) $(CFLAGS) -D_GNU_SOURCE -E -P -x c - 2>/dev/null | grep -x 1)
 PRELOAD := $(wildcard ktask/preload/*.c ktask/preload/*/*.c)
 # When and where memory is made ahead of its touch, in a process or beside it.
 AHEAD := $(wildcard ktask/ahead/*.c)
@@ -118,11 +122,32 @@ $(OUT)/libktask-preload.so: $(call obj,$(PRELOAD) $(AHEAD) $(UTIL)) \
 		-Wl,-z,defs -o $@ $(call obj,$(PRELOAD) $(AHEAD) $(UTIL)) \
 		$(OUT)/libktask.a -ldl $(LDFLAGS)
 
-$(OUT)/ktask: $(call obj,$(CLI) $(UTIL)) $(OUT)/libktask.a \
+$(OUT)/ktask-commands: $(call obj,$(CLI) $(UTIL)) $(OUT)/libktask.a \
 		$(OUT)/libktask-preload.so
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $(call obj,$(CLI) $(UTIL)) \
 		$(OUT)/libktask.a -ldl -lhwloc -ljansson -lm $(LDFLAGS)
+
+# Without a C library, of which nothing may be called: neither by sanitizers nor by what
+# protects stacks, nor for a loop that copies (from -O2 on).
+LAUNCHER_CFLAGS := -O1 -ffreestanding -fno-builtin -fno-stack-protector \
+	-fno-sanitize=all -fno-pie -U_FORTIFY_SOURCE
+
+$(call obj,$(LAUNCHER)): $(LAUNCHER) Makefile
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) -std=gnu11 -g $(WARN) -D_GNU_SOURCE $(call INC_of,$<) $(LAUNCHER_LIBDIR) \
+		$(CFLAGS) $(LAUNCHER_CFLAGS) -MMD -MP -c -o $@ $<
+
+ifneq ($(HAVE_launcher),)
+$(OUT)/ktask: $(call obj,$(LAUNCHER)) $(OUT)/ktask-commands
+	$(call say,LD)
+	$(Q)$(CC) -static -nostdlib -Wl,-z,noseparate-code -o $@ $< $(LDFLAGS) -no-pie
+else
+$(OUT)/ktask: $(OUT)/ktask-commands
+	$(call say,LD)
+	$(Q)cp $< $@
+endif
 
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib

@@ -18,9 +18,10 @@ HEADERS := $(wildcard $(PRODUCTS:%=%/include/ktask/*.h) \
 MANPAGES := $(wildcard $(PRODUCTS:%=%/man/*.[1-8]))
 COMPLETION := $(wildcard $(PRODUCTS:%=%/packaging/*.bash-completion))
 
-# Where the installed command finds its shim when that is not ../lib/ktask:
+# Where the installed command finds its parts when that is not ../lib/ktask:
 # LIBDIR must then be given to `make` as well.
-$(OBJ)/ktask/cli/cmd/library.o: KT_CFLAGS += -DKTASK_LIBDIR='"$(LIBDIR)/ktask"'
+LAUNCHER_LIBDIR = -DKTASK_LIBDIR='"$(LIBDIR)/ktask"'
+$(OBJ)/ktask/cli/cmd/find_shim.o: KT_CFLAGS += $(LAUNCHER_LIBDIR)
 
 # The archive that others link: one object that shows only what is public, so
 # that the names inside (pool, run, topo) stay free for the program.
@@ -53,6 +54,7 @@ INSTALL_PROGRAM = \
 	$(OUT)/ktrt-info:$(BINDIR)/ktrt-info \
 	$(OUT)/libktask-preload.so:$(LIBDIR)/ktask/libktask-preload.so \
 	$(OUT)/ktask:$(BINDIR)/ktask \
+	$(OUT)/ktask-commands:$(LIBDIR)/ktask/ktask-commands \
 	$(OUT)/umt:$(BINDIR)/umt \
 	$(if $(UMTD),$(UMTD):$(SBINDIR)/umtd)
 # What names another installed file is written where it is installed: a later install

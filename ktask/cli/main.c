@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <ktask/ktask.h>
@@ -130,6 +131,8 @@ int main(int argc, char **argv)
 	int status;
 
 	keep_streams_apart();
+	/* The name of the file that the user started: launch/launcher.c. */
+	prctl(PR_SET_NAME, "ktask");
 	/* Characters as the user's, numbers always with a decimal point. */
 	setlocale(LC_CTYPE, "");
 	children_heed();

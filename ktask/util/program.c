@@ -16,11 +16,14 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "launcher_note.h"
 #include "program.h"
 
 /* The kernel follows no more interpreters than this. */
 #define SCRIPTS_MAX 5
 #define HEADERS_MAX 256
+/* Bytes of notes that are read. */
+#define NOTES_MAX 1024
 /* The kernel reads no more of a file to see what it is. */
 #define HEAD_BYTES 256
 /* Not PATH_MAX: the stack may be a signal handler's.  Nothing is said of longer
@@ -65,6 +68,28 @@ static bool find_interpreter(const char *line, char *path, size_t size)
 	return len && snprintf(path, size, "%.*s", (int)len, line) < (int)size;
 }
 
+/* The launcher becomes a program that has an interpreter. */
+static bool is_launcher(int fd, off_t at, size_t len)
+{
+	struct {
+		ElfW(Nhdr) head;
+		char name[sizeof(LAUNCHER_NOTE_NAME)];
+	} note;
+	const off_t end = at + (off_t)(len < NOTES_MAX ? len : NOTES_MAX);
+
+	while (at < end &&
+	       pread(fd, &note, sizeof(note), at) == (ssize_t)sizeof(note)) {
+		if (note.head.n_type == LAUNCHER_NOTE_TYPE &&
+		    note.head.n_namesz == sizeof(note.name) &&
+		    !memcmp(note.name, LAUNCHER_NOTE_NAME, sizeof(note.name)))
+			return true;
+		at += (off_t)sizeof(note.head) +
+		      (((off_t)note.head.n_namesz + 3) & ~3) +
+		      (((off_t)note.head.n_descsz + 3) & ~3);
+	}
+	return false;
+}
+
 static bool has_interpreter(int fd, const ElfW(Ehdr) * elf)
 {
 	ElfW(Phdr) header;
@@ -75,7 +100,9 @@ static bool has_interpreter(int fd, const ElfW(Ehdr) * elf)
 		if (pread(fd, &header, sizeof(header), at) !=
 		    (ssize_t)sizeof(header))
 			return true;
-		if (header.p_type == PT_INTERP)
+		if (header.p_type == PT_INTERP ||
+		    (header.p_type == PT_NOTE &&
+		     is_launcher(fd, (off_t)header.p_offset, header.p_filesz)))
 			return true;
 	}
 	return false;

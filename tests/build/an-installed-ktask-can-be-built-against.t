@@ -45,7 +45,7 @@ for my $file (qw(bin/ktask include/ktask/ktask.h include/ktask/ops.h
 		 bin/umt include/umt.h lib/libumt.a lib/libumt.so lib/pkgconfig/umt.pc
 		 bin/ktrt-info include/ktask/runtime.h include/ktask/runtime.hpp
 		 lib/libktrt.a lib/libktrt.so lib/pkgconfig/ktrt.pc
-		 lib/pkgconfig/ktask.pc lib/ktask/libktask-preload.so),
+		 lib/pkgconfig/ktask.pc lib/ktask/ktask-commands lib/ktask/libktask-preload.so),
 	      "lib/$soname") {
 	ok($is{"opt/kt/$file"}, "$file is there");
 }

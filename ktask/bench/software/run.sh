@@ -192,7 +192,7 @@ start_postgresql() {
 
 make_database() {
 	work=$(mktemp -d /tmp/ktask-bench.XXXXXX)
-	cp "$ktask" "$build/libktask-preload.so" "$work"
+	cp "$ktask" "$ktask-commands" "$build/libktask-preload.so" "$work"
 	# To wait at, without a process for it.
 	mkfifo "$work/never"
 	exec 6<>"$work/never"

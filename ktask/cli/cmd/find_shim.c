@@ -42,7 +42,6 @@ static int find_program(char *path, size_t size)
 static bool is_beside(const char *program, char *path, size_t size)
 {
 	static const char *const search_path[] = { "%.*s/" SHIM,
-						   "%.*s/../lib/" SHIM,
 						   "%.*s/../lib/ktask/" SHIM };
 	const char *slash = strrchr(program, '/');
 

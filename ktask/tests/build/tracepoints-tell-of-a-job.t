@@ -56,7 +56,7 @@ for my $probe (@probes) {
 	   'each of four or eight bytes, in a place');
 	is($probe->{semaphore}, 0, 'and costs nothing while nobody looks');
 }
-for my $other ("$build/libktask-preload.so", "$build/ktask") {
+for my $other ("$build/libktask-preload.so", "$build/ktask-commands") {
 	my %there = map { $_->{name} => 1 } probes_of($other);
 	is_deeply([sort keys %there], [sort keys %nr_arguments],
 		  ($other =~ s{.*/}{}r) . ' has them as well');

@@ -81,8 +81,44 @@ load helpers
 	[ "$output" = "[]" ]
 }
 
-@test "a shim that is missing is told, and the command not run" {
+# Where a filter is there, more than that is needed.
+no_filter() {
+	grep -q "^Seccomp:.0$" /proc/self/status || skip "behind a filter"
+	readelf -l "$ktask" | grep -q INTERP && skip "there is no launcher" || :
+}
+
+@test "a run without options needs only the shim, and does what others do" {
+	no_filter
+	local dir=$BATS_TEST_TMPDIR/alone
+	mkdir "$dir"
+	cp "$ktask" "$build/libktask-preload.so" "$dir"
+	run -0 "$dir/ktask" run printf '<%s>' "a b" "" -x --
+	[ "$output" = "<a b><><-x><-->" ]
+	run -0 "$dir/ktask" run -- sh -c 'env | grep -v ^_= | sort' one
+	local plain=$output
+	cp "$build/ktask-commands" "$dir"
+	run -0 "$dir/ktask-commands" run -- sh -c 'env | grep -v ^_= | sort' one
+	[ "$output" = "$plain" ]
+	cd "$dir"
+	printf 'echo script $1\n' >script
+	chmod +x script
+	PATH=/nonexistent::/etc/passwd:$PATH run -0 "$ktask" run script ran
+	[ "$output" = "script ran" ]
+	PATH= run -0 ./ktask run script ran
+	[ "$output" = "script ran" ]
+	env -u PATH ./ktask run true
+}
+
+@test "without the rest of it, only that is said" {
+	no_filter
 	cp "$ktask" "$BATS_TEST_TMPDIR/ktask"
+	[ ! -e /usr/local/lib/ktask/ktask-commands ] || skip "one is installed"
+	says 1 "starting ktask-commands: neither" "$BATS_TEST_TMPDIR/ktask" topo
+	says 1 "starting ktask-commands: neither" "$BATS_TEST_TMPDIR/ktask" run true
+}
+
+@test "a shim that is missing is told, and the command not run" {
+	cp "$ktask" "$build/ktask-commands" "$BATS_TEST_TMPDIR"
 	[ ! -e /usr/local/lib/ktask/libktask-preload.so ] ||
 		skip "one is installed"
 	says 1 "finding libktask-preload.so" \
@@ -90,19 +126,23 @@ load helpers
 	[ ! -e "$BATS_TEST_TMPDIR/ran" ]
 }
 
-@test "an installed command finds the shim in ../lib" {
-	mkdir "$BATS_TEST_TMPDIR/bin" "$BATS_TEST_TMPDIR/lib"
+@test "an installed command finds its parts in ../lib/ktask" {
+	mkdir -p "$BATS_TEST_TMPDIR/bin" "$BATS_TEST_TMPDIR/lib/ktask"
 	cp "$ktask" "$BATS_TEST_TMPDIR/bin"
-	cp "$build/libktask-preload.so" "$BATS_TEST_TMPDIR/lib"
-	run -0 --separate-stderr "$BATS_TEST_TMPDIR/bin/ktask" run \
-		sh -c 'echo "$LD_PRELOAD"'
-	[[ $output == */bin/../lib/libktask-preload.so ]]
-	[ -z "$stderr" ]
+	cp "$build/libktask-preload.so" "$build/ktask-commands" \
+		"$BATS_TEST_TMPDIR/lib/ktask"
+	for option in --ahead=on --; do
+		run -0 --separate-stderr "$BATS_TEST_TMPDIR/bin/ktask" run \
+			"$option" sh -c 'echo "$LD_PRELOAD"'
+		[[ $output == */lib/ktask/libktask-preload.so ]]
+		[ -z "$stderr" ]
+	done
 }
 
 @test "a path that the loader would split is refused" {
 	mkdir "$BATS_TEST_TMPDIR/a b"
-	cp "$ktask" "$build/libktask-preload.so" "$BATS_TEST_TMPDIR/a b"
+	cp "$ktask" "$build/ktask-commands" "$build/libktask-preload.so" \
+		"$BATS_TEST_TMPDIR/a b"
 	says 1 "no path with a colon or a space" \
 		"$BATS_TEST_TMPDIR/a b/ktask" run true
 }

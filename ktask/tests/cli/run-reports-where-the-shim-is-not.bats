@@ -73,3 +73,11 @@ nothing() {
 	run -7 "$ktask" run --report=log -- ./program
 	! grep 'nothing can be taken over' log || false
 }
+
+@test "another ktask run is no static program" {
+	cc -o program program.c
+	run -7 "$ktask" run --report=log -- "$ktask" run -- ./program
+	cat log
+	! grep 'nothing can be taken over' log || false
+	grep -q '(program, ' log
+}

@@ -34,7 +34,8 @@ setup_file() {
 	[ -x "$PG/pgbench" ] || skip "no PostgreSQL: make servers"
 	id -un >/dev/null || skip 'PostgreSQL wants a user that has a name'
 	export WORK=$(mktemp -d /tmp/ktask-pg.XXXXXX)
-	cp "$KTASK_BUILD/ktask" "$KTASK_BUILD/libktask-preload.so" "$WORK"
+	cp "$KTASK_BUILD/ktask" "$KTASK_BUILD/ktask-commands" \
+		"$KTASK_BUILD/libktask-preload.so" "$WORK"
 	[ "$(id -u)" != 0 ] || chown nobody "$WORK"
 	if [[ $PG == "$SERVERS"/* ]]; then
 		cp -r "$SERVERS/usr" "$WORK"

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The program that users start as `ktask`.  It starts a command under the shim itself
+ * where `ktask run` has no options and nothing else is to be decided, and becomes
+ * ktask-commands (cli/) in all other cases.
+ *
+ * It has no C library: on a virtual machine the start of any C library takes 0.3 to 0.7
+ * ms, because it asks the CPU for its features and each CPUID instruction traps.  This
+ * start takes 0.04 ms.  So nothing here may call a function of libc, and the compiler
+ * may not either.
+ *
+ * Not here: what options and the environment mean.  Where they say anything about the
+ * run, ktask-commands reads them.  It also tells what is wrong.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "util/launcher_note.h"
+#include "util/raw_syscalls.h"
+
+#define SHIM "libktask-preload.so"
+#define COMMANDS "ktask-commands"
+#define PRELOAD "LD_PRELOAD="
+/* As execvp() searches where there is no PATH. */
+#define USUAL_PATH "/bin:/usr/bin"
+
+struct launch {
+	long argc;
+	char **argv;
+	char **envp;
+	/* The directory that this program lies in, with a slash at its end. */
+	char directory[PATH_MAX];
+	size_t directory_len;
+};
+
+_Noreturn void launcher_main(long *stack);
+
+#if defined(__x86_64__)
+__asm__(".globl _start\n"
+	"_start:\n\t"
+	"xor %ebp, %ebp\n\t"
+	"mov %rsp, %rdi\n\t"
+	"and $-16, %rsp\n\t"
+	"call launcher_main\n");
+#elif defined(__aarch64__)
+__asm__(".globl _start\n"
+	"_start:\n\t"
+	"mov x29, xzr\n\t"
+	"mov x0, sp\n\t"
+	"bl launcher_main\n");
+#endif
+
+LAUNCHER_NOTE
+
+/* ---- text ---- */
+
+static size_t text_length(const char *text)
+{
+	size_t len = 0;
+
+	while (text[len])
+		len++;
+	return len;
+}
+
+static bool text_begins(const char *text, const char *with)
+{
+	while (*with && *text == *with) {
+		text++;
+		with++;
+	}
+	return !*with;
+}
+
+static bool text_equals(const char *text, const char *other)
+{
+	return text_begins(text, other) && !text[text_length(other)];
+}
+
+/* Return: behind the copy, which has no end of its own. */
+static char *copy_text(char *to, const char *from, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		to[i] = from[i];
+	return to + len;
+}
+
+/* Return: false if it is too long. */
+static bool join_text(char *to, size_t size, const char *first,
+		      size_t first_len, const char *second)
+{
+	size_t second_len = text_length(second);
+
+	if (first_len >= size || second_len >= size - first_len)
+		return false;
+	*copy_text(copy_text(to, first, first_len), second, second_len) = '\0';
+	return true;
+}
+
+/* ---- the environment ---- */
+
+static const char *find_variable(char *const *envp, const char *name)
+{
+	for (; *envp; envp++)
+		if (text_begins(*envp, name) &&
+		    (*envp)[text_length(name)] == '=')
+			return *envp + text_length(name) + 1;
+	return NULL;
+}
+
+/* What the kernel says the program was started as; NULL: nothing. */
+static const char *find_own_name(char *const *envp)
+{
+	const unsigned long *entry;
+
+	while (*envp)
+		envp++;
+	for (entry = (const unsigned long *)(envp + 1); *entry != AT_NULL;
+	     entry += 2)
+		if (*entry == AT_EXECFN)
+			return (const char *)entry[1];
+	return NULL;
+}
+
+static void find_directory(struct launch *launch)
+{
+	const char *name = find_own_name(launch->envp);
+	const long args[6] = { AT_FDCWD, (long)"/proc/self/exe",
+			       (long)launch->directory, PATH_MAX - 1 };
+	long len = raw_syscall(SYS_readlinkat, args);
+
+	/* Where /proc is not mounted. */
+	if (len <= 0 && name &&
+	    join_text(launch->directory, PATH_MAX, name, 0, name))
+		len = (long)text_length(name);
+	while (len > 0 && launch->directory[len - 1] != '/')
+		len--;
+	launch->directory_len = len > 0 ? (size_t)len : 0;
+}
+
+/* ---- running a command ---- */
+
+/* Without options, in an environment that says nothing of the run. */
+static bool is_plain_run(const struct launch *launch)
+{
+	static const char variables[][20] = { "LD_PRELOAD", "KTASK_RUN_OPS",
+					      "KTASK_RUN_REPORT" };
+
+	if (launch->argc < 3 || !text_equals(launch->argv[1], "run"))
+		return false;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+		if (find_variable(launch->envp, variables[i]))
+			return false;
+	/* A system call filter must be tried out first. */
+	return raw_call3(SYS_prctl, PR_GET_SECCOMP, 0, 0) <= 0;
+}
+
+/* COMMAND and its arguments; NULL: there are options, or no command. */
+static char **find_command(const struct launch *launch)
+{
+	char **command = launch->argv + 2;
+
+	if (text_equals(*command, "--"))
+		command++;
+	else if (**command == '-')
+		return NULL;
+	return *command && **command ? command : NULL;
+}
+
+static bool is_readable(const char *path)
+{
+	const long args[6] = { AT_FDCWD, (long)path, R_OK };
+
+	return !raw_syscall(SYS_faccessat, args);
+}
+
+/* The loader would split it, or look for it elsewhere. */
+static bool is_path_usable(const char *path)
+{
+	if (*path != '/')
+		return false;
+	while (*path && *path != ':' && *path != ' ')
+		path++;
+	return !*path;
+}
+
+/* @variable: set to LD_PRELOAD=PATH */
+static bool find_shim(const struct launch *launch, char *variable, size_t size)
+{
+	static const char search_path[][40] = { SHIM, "../lib/ktask/" SHIM };
+	char *path = copy_text(variable, PRELOAD, sizeof(PRELOAD) - 1);
+
+	size -= sizeof(PRELOAD) - 1;
+	for (size_t i = 0; i < sizeof(search_path) / sizeof(*search_path); i++)
+		if (join_text(path, size, launch->directory,
+			      launch->directory_len, search_path[i]) &&
+		    is_readable(path))
+			return is_path_usable(path);
+	return false;
+}
+
+static long start_program(const char *path, char **argv, char **envp)
+{
+	return raw_call3(SYS_execve, (long)path, (long)argv, (long)envp);
+}
+
+/* May the next directory of PATH have it? */
+static bool is_elsewhere(long error)
+{
+	return error == -ENOENT || error == -ENOTDIR || error == -EACCES ||
+	       error == -ESTALE || error == -ENODEV || error == -ETIMEDOUT;
+}
+
+/* Returns only if it cannot be started. */
+static void start_by_path(char **command, char **envp)
+{
+	const char *directory = find_variable(envp, "PATH");
+	char path[PATH_MAX];
+
+	for (directory = directory ? directory : USUAL_PATH;; directory++) {
+		size_t len = 0;
+
+		while (directory[len] && directory[len] != ':')
+			len++;
+		if (len + 1 >= sizeof(path))
+			return;
+		copy_text(path, directory, len);
+		path[len] = '/';
+		if (!join_text(path, sizeof(path), path, len ? len + 1 : 0,
+			       *command) ||
+		    !is_elsewhere(start_program(path, command, envp)))
+			return;
+		directory += len;
+		if (!*directory)
+			return;
+	}
+}
+
+static bool has_slash(const char *text)
+{
+	while (*text && *text != '/')
+		text++;
+	return *text;
+}
+
+/* Returns only if it cannot be started. */
+static void run_command(const struct launch *launch, char **command,
+			char *preload)
+{
+	static char calls[] = "KTASK_RUN_OPS=ahead";
+	size_t nr = 0;
+
+	while (launch->envp[nr])
+		nr++;
+	{
+		char *envp[nr + 3];
+
+		for (size_t i = 0; i < nr; i++)
+			envp[i] = launch->envp[i];
+		envp[nr] = calls;
+		envp[nr + 1] = preload;
+		envp[nr + 2] = NULL;
+		if (has_slash(*command))
+			start_program(*command, command, envp);
+		else
+			start_by_path(command, envp);
+	}
+}
+
+/* ---- all else ---- */
+
+static void start_commands(const struct launch *launch)
+{
+	static const char search_path[][40] = { COMMANDS,
+						"../lib/ktask/" COMMANDS };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(search_path) / sizeof(*search_path); i++)
+		if (join_text(path, sizeof(path), launch->directory,
+			      launch->directory_len, search_path[i]))
+			start_program(path, launch->argv, launch->envp);
+#ifdef KTASK_LIBDIR
+	start_program(KTASK_LIBDIR "/" COMMANDS, launch->argv, launch->envp);
+#endif
+}
+
+_Noreturn void launcher_main(long *stack)
+{
+	static const char failure[] =
+		"ktask: starting " COMMANDS ": neither beside this program "
+		"nor in the library directory\n";
+	static struct launch launch;
+	static char preload[sizeof(PRELOAD) + PATH_MAX];
+	char **command;
+
+	launch.argc = *stack;
+	launch.argv = (char **)stack + 1;
+	launch.envp = launch.argv + launch.argc + 1;
+	find_directory(&launch);
+	command = is_plain_run(&launch) ? find_command(&launch) : NULL;
+	if (command && find_shim(&launch, preload, sizeof(preload)))
+		run_command(&launch, command, preload);
+	start_commands(&launch);
+	raw_call3(SYS_write, STDERR_FILENO, (long)failure, sizeof(failure) - 1);
+	for (;;)
+		raw_call3(SYS_exit_group, 1, 0, 0);
+}
