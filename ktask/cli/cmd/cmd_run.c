@@ -190,6 +190,15 @@ static void add_calls(char *words, size_t size, const char *list)
 }
 
 /* What an outer run says holds for an inner one that does not. */
+static const char *prefault_word(const struct settings *set, const char *outer)
+{
+	if (set->prefault)
+		return set->prefault;
+	if (word_list_has(outer, "prefault-wait"))
+		return "prefault-wait,";
+	return word_list_has(outer, "prefault") ? "prefault," : "";
+}
+
 static const char *ahead_word(const struct settings *set, const char *outer)
 {
 	static const char *const words[] = { "ahead-off", "ahead-small",
@@ -209,8 +218,9 @@ static const char *ahead_word(const struct settings *set, const char *outer)
 }
 
 /*
- * Which calls, and how.  The shim cannot read a filter that was set before: see
- * run.h.  What an outer `ktask run` said of that need not hold here.
+ * Which calls, and how.  No option takes an outer --dry-run back.  The shim cannot read
+ * a filter that was set before: see run.h.  What an outer `ktask run` said of that need
+ * not hold here.
  */
 static int set_ops(const struct settings *set)
 {
@@ -220,10 +230,9 @@ static int set_ops(const struct settings *set)
 	/* None at all is a choice as well. */
 	if (!set->ops && !set->prefault && !set->ahead && outer && !*outer)
 		return 0;
-	if (set->dry)
+	if (set->dry || word_list_has(outer, "dry"))
 		strcat(words, "dry,");
-	if (set->prefault)
-		strcat(words, set->prefault);
+	strcat(words, prefault_word(set, outer));
 	strcat(words, ahead_word(set, outer));
 	if (set->filter == FILTER_HARMLESS)
 		strcat(words, "filter-ok,");
