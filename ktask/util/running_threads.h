@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Do more threads run than there are CPUs?
+ * How many threads run on the machine: more than there are CPUs?
  */
 #ifndef KTASK_UTIL_RUNNING_THREADS_H
 #define KTASK_UTIL_RUNNING_THREADS_H
@@ -21,17 +21,33 @@ static inline bool overload_is_ignored(void)
 	return how && !strcmp(how, "ignore");
 }
 
+struct machine_load {
+	unsigned running; /* threads that run now, the calling one included */
+	unsigned threads; /* of all users, running or not */
+	unsigned nr_cpus; /* that the calling thread may use */
+};
+
+/* machine_load_read - in 3 us; false: /proc/loadavg or the affinity cannot be read */
+static inline bool machine_load_read(struct machine_load *load)
+{
+	char text[128];
+	cpu_set_t cpus;
+
+	if (file_text("/proc/loadavg", text, sizeof(text)) <= 0 ||
+	    sscanf(text, "%*s %*s %*s %u/%u", &load->running, &load->threads) !=
+		    2 ||
+	    sched_getaffinity(0, sizeof(cpus), &cpus))
+		return false;
+	load->nr_cpus = (unsigned)CPU_COUNT(&cpus);
+	return true;
+}
+
 /* cpus_are_busy - more threads of the machine run than this one has CPUs */
 static inline bool cpus_are_busy(void)
 {
-	char text[128];
-	unsigned running;
-	cpu_set_t cpus;
+	struct machine_load load;
 
-	return file_text("/proc/loadavg", text, sizeof(text)) > 0 &&
-	       sscanf(text, "%*s %*s %*s %u/", &running) == 1 &&
-	       !sched_getaffinity(0, sizeof(cpus), &cpus) &&
-	       running > (unsigned)CPU_COUNT(&cpus);
+	return machine_load_read(&load) && load.running > load.nr_cpus;
 }
 
 #endif /* KTASK_UTIL_RUNNING_THREADS_H */

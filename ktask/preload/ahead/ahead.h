@@ -9,6 +9,7 @@
  *	ahead_page_size.c   whether huge pages are advised for what lies ahead
  *	make_ahead.c        a job of the library makes a window
  *	ahead_watcher.c     the thread that polls, decides and begins the jobs
+ *	watcher_conditions.c  where there may be such a thread
  *
  * What the rest of the shim sees is in preload/shim.h: shim_ahead_*().
  *
@@ -33,7 +34,14 @@ void ahead_page_size_init(void);
 /* So long it took to make so many pages. */
 void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages);
 
-/* ahead_watcher.c: by a helper that has come to the end of a window. */
+/* watcher_conditions.c: threads that count against a limit on processes take nothing
+ * from the program */
+bool ahead_may_have_threads(void);
+/* May the calling thread's mappings be watched, and in this process? */
+bool ahead_is_ordinary(void);
+bool ahead_may_watch(void);
+
+/* ahead_watcher.c: by a helper that has come to the end of a window */
 void ahead_wake_watcher(void);
 
 /* make_ahead.c: begin to make mapping->window; false: it cannot be now */

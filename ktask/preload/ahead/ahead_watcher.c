@@ -4,9 +4,10 @@
  * ahead they are made, and has helpers do it.  It makes no page itself.
  *
  * A process gets a watcher with its first large mapping.  It gets none where a watcher
- * could not help or would count against a limit: on one CPU, with a limit on the
- * address space or on data, with a memory policy, before Linux 5.14.  The watcher ends
- * at once if the kernel does not overcommit memory.  It sleeps on a futex while there is
+ * could not help or would count against a limit: on one CPU, where policy allows no
+ * helper, with a limit on the address space, on data or on processes, with a memory
+ * policy, before Linux 5.14 (watcher_conditions.c).  The watcher ends at once if the
+ * kernel does not overcommit memory.  It sleeps on a futex while there is
  * nothing to watch.  While nothing moves it polls ever more rarely, at last every 50 ms.
  *
  * It has the priority of the process, like idle helpers.  At the lowest priority it
@@ -22,14 +23,11 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -157,9 +155,10 @@ static void note_result(struct large_mapping *mapping)
  * A helper would lose its CPU while it holds the lock of the address space, and the
  * program might wait for that lock (0.5 s were seen beside 20 busy threads).
  */
-static bool is_busy(void)
+static bool is_helper_likely(const struct large_mapping *mapping)
 {
-	return !overload_is_ignored() && cpus_are_busy();
+	return now_ns() - mapping->helped_ns <= HELPED_NS ||
+	       overload_is_ignored() || !cpus_are_busy();
 }
 
 static void begin_window(struct large_mapping *mapping, uint64_t now)
@@ -168,7 +167,11 @@ static void begin_window(struct large_mapping *mapping, uint64_t now)
 
 	if (!touch_tracker_wants(tracker))
 		return;
-	if (now_ns() - mapping->helped_ns > HELPED_NS && is_busy()) {
+	if (!ahead_may_have_threads()) {
+		atomic_store(&is_quitting, true);
+		return;
+	}
+	if (!is_helper_likely(mapping)) {
 		mapping->nr_windows++;
 		poll_schedule_helped(&mapping->schedule, false);
 		return;
@@ -404,38 +407,6 @@ static int create_thread(void)
 	return error;
 }
 
-/* As ordinary threads are: it would be noticed if its stack counted. */
-static bool is_unlimited(int resource)
-{
-	struct rlimit limit;
-
-	return !getrlimit((__rlimit_resource_t)resource, &limit) &&
-	       limit.rlim_cur == RLIM_INFINITY;
-}
-
-static bool has_cpus(void)
-{
-	cpu_set_t cpus;
-
-	return !sched_getaffinity(0, sizeof(cpus), &cpus) &&
-	       CPU_COUNT(&cpus) > 1;
-}
-
-/* Real-time threads would make the watcher one. */
-static bool is_ordinary(void)
-{
-	int policy = sched_getscheduler(0), mode = 0;
-
-	return (policy == SCHED_OTHER || policy == SCHED_BATCH) &&
-	       !syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) && !mode;
-}
-
-static bool may_start(void)
-{
-	return is_unlimited(RLIMIT_AS) && is_unlimited(RLIMIT_DATA) &&
-	       has_cpus() && real_knows_advice(MADV_POPULATE_WRITE);
-}
-
 void ahead_wake_watcher(void)
 {
 	atomic_fetch_add(&nr_news, 1);
@@ -468,7 +439,8 @@ static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block)
 
 	if (last <= first)
 		return;
-	if (!is_ordinary() || (!shim_ahead_running() && !may_start())) {
+	if (!ahead_is_ordinary() ||
+	    (!shim_ahead_running() && !ahead_may_watch())) {
 		shim_decline(WHY_AHEAD, end - start);
 		return;
 	}

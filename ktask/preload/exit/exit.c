@@ -39,11 +39,12 @@
 
 #include <ktask/ktask.h>
 
-#include "preload/calls/raw_syscalls.h"
 #include "preload/shim.h"
 #include "util/capability.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/raw_syscalls.h"
+#include "util/running_threads.h"
 #include "util/sched_attr.h"
 #include "util/scoped.h"
 
@@ -143,20 +144,6 @@ static bool may_lend(void)
 	       has_capability(CAP_SYS_NICE);
 }
 
-/* Threads that run on this machine now, ours included, and CPUs for us. */
-static bool read_load(unsigned *running, unsigned *nr_cpus)
-{
-	char text[128];
-	cpu_set_t cpus;
-
-	if (file_text("/proc/loadavg", text, sizeof(text)) <= 0 ||
-	    sscanf(text, "%*s %*s %*s %u/", running) != 1 ||
-	    sched_getaffinity(0, sizeof(cpus), &cpus))
-		return false;
-	*nr_cpus = (unsigned)CPU_COUNT(&cpus);
-	return true;
-}
-
 /*
  * Threads that cannot be made SCHED_IDLE must not compete with other programs, as in
  * the library.  Threads at SCHED_IDLE do not compete.  But on an overloaded machine the
@@ -165,14 +152,15 @@ static bool read_load(unsigned *running, unsigned *nr_cpus)
  */
 static unsigned nr_threads(bool lend)
 {
-	unsigned running, nr_cpus, most, allowed;
-
+	struct machine_load load;
+	unsigned most, allowed;
 	bool named = shim_named(SHIM_EXIT);
 
-	if (!read_load(&running, &nr_cpus) || (running > nr_cpus && !named))
+	if (!machine_load_read(&load) ||
+	    (load.running > load.nr_cpus && !named))
 		return 1;
 	allowed = shim_limit();
-	most = lend || named ? nr_cpus : nr_cpus - running + 1;
+	most = lend || named ? load.nr_cpus : load.nr_cpus - load.running + 1;
 	most = most < 8 ? most : 8;
 	return allowed < most ? allowed : most;
 }

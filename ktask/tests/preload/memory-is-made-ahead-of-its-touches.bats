@@ -107,6 +107,21 @@ ok"
 	grep -q 'nothing is made ahead with .* a limit on memory' "$REPORT"
 }
 
+@test "there is no thread where policy allows no helper, or it counts against a limit" {
+	for how in 'export KTASK_MAX_THREADS=1' 'export KTASK_CAP_PERCENT=0' \
+		'ulimit -u 1'; do
+		for mode in ahead ahead-small; do
+			KTASK_RUN_OPS=$mode run shimmed timeout 300 bash -c \
+				"$how && exec \"\$0\" threads" \
+				"$PROGRAMS/ahead-cases"
+			echo "$how: $status $output"
+			[ "$status" -eq 0 ]
+			[ "$output" = "1 threads
+ok" ]
+		done
+	done
+}
+
 @test "a program that handles its page faults gets those that it had" {
 	expected=$(plain timeout -s KILL 60 "$PROGRAMS/watch-cases" fault syscall)
 	[ "$expected" != none ] || skip "no userfaultfd"

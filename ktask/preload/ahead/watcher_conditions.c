@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Whether this process may have a watcher, and helpers for it: not where they could not
+ * help, nor where they would count against a limit that the program may reach itself.
+ */
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "preload/ahead/ahead.h"
+#include "preload/shim.h"
+#include "util/clock.h"
+#include "util/running_threads.h"
+
+/* Of a limit on the user's processes so many must be left. */
+#define RESERVE_THREADS 1024
+/* What policy allows is asked again after so long. */
+#define REFUSED_NS 1000000000u
+
+static rlim_t read_limit(int resource)
+{
+	struct rlimit limit;
+
+	return getrlimit((__rlimit_resource_t)resource, &limit)
+		       ? 0
+		       : limit.rlim_cur;
+}
+
+/* As ordinary threads are: it would be noticed if its stack counted. */
+static bool is_unlimited(int resource)
+{
+	return read_limit(resource) == RLIM_INFINITY;
+}
+
+/*
+ * The user's processes and threads count against this limit, ours as well.  How many
+ * there are no file tells; there are no more than of all users together.
+ */
+bool ahead_may_have_threads(void)
+{
+	rlim_t limit = read_limit(RLIMIT_NPROC);
+	struct machine_load load;
+
+	return limit == RLIM_INFINITY ||
+	       (machine_load_read(&load) &&
+		limit >= (rlim_t)load.threads + RESERVE_THREADS);
+}
+
+static bool has_cpus(void)
+{
+	cpu_set_t cpus;
+
+	return !sched_getaffinity(0, sizeof(cpus), &cpus) &&
+	       CPU_COUNT(&cpus) > 1;
+}
+
+/* Does policy allow a helper?  The first answer takes 0.3 ms, later ones 0.04. */
+static bool has_helpers(void)
+{
+	/* Locking: none.  Two threads that ask at once both ask policy. */
+	static _Atomic uint64_t refused_ns;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), then = refused_ns;
+
+	if (then && now_ns - then < REFUSED_NS)
+		return false;
+	if (shim_limit() > 1)
+		return true;
+	refused_ns = now_ns;
+	return false;
+}
+
+/* Real-time threads would make the watcher one. */
+bool ahead_is_ordinary(void)
+{
+	int policy = sched_getscheduler(0), mode = 0;
+
+	return (policy == SCHED_OTHER || policy == SCHED_BATCH) &&
+	       !syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) && !mode;
+}
+
+bool ahead_may_watch(void)
+{
+	return is_unlimited(RLIMIT_AS) && is_unlimited(RLIMIT_DATA) &&
+	       has_cpus() && real_knows_advice(MADV_POPULATE_WRITE) &&
+	       ahead_may_have_threads() && has_helpers();
+}
