@@ -396,18 +396,21 @@ sub build_modules
 	return have_done("build $cache $name $dir @folders");
 }
 
-# dkms_module(NAME, DIR): DIR/dkms/ktask.ko, or nothing
-sub dkms_module
+# dkms_modules(NAME, DIR): DIR/dkms/ktask.ko, and VFIO's driver where the kernel's source
+# can be had; whether they are there
+sub dkms_modules
 {
 	my ($name, $dir) = @_;
 	my $make = $ENV{MAKE} || 'make';
+	my ($lacks, $why) = capture("$top/tests/vm/fetch-source $cache $name");
+	my $driver = $lacks ? '' : "$build/dkms/ktask-vfio-*";
 	my ($status, $said) = capture("$make -s -C $top B=$build dkms && "
-		. "ls -d $build/dkms/ktask-*");
+		. "ls -d $build/dkms/ktask-[0-9]* $driver");
 
-	return if $status;
-	my ($sources) = (split /\n/, $said)[-1];
-	return unless have_done("dkms $cache $name $sources $dir/dkms");
-	return "$dir/dkms/ktask.ko";
+	print map { "# $_\n" } split /\n/, $why;
+	return if $status || ($lacks && $lacks != 77);
+	return unless have_done("dkms $cache $name $dir/dkms " . $said =~ s/\n/ /gr);
+	return $lacks || slurp("$dir/dkms/vfio_iommu_type1.ko") =~ /\bversion=[\d.]+\+ktask\0/;
 }
 
 # The sections of a module that the kernel loads, each with its bytes and what is
@@ -468,9 +471,9 @@ sub prepare
 	$debug = $name =~ /^debug/;
 	result($built, 'the modules are built without a warning');
 	if ($built && $dkms) {
-		$module = dkms_module($name, $dir);
-		$built = $module;
-		result($built, 'DKMS builds the module');
+		$module = "$dir/dkms/ktask.ko";
+		$built = dkms_modules($name, $dir);
+		result($built, "DKMS builds the module, and VFIO's driver that uses it");
 		my $differs = $built ? same_code("$modules/ktask.ko", $module,
 						 $dir) : '';
 		result(!$differs, 'what DKMS builds is the tested code'
