@@ -35,14 +35,24 @@ list_system() {
 		-o -printf '%p %y %m %u %g %l\n' | sort
 }
 
-# A kernel with headers, without its modules; and without its types (BTF), which take
-# pahole.
+# A kernel with headers, with the modules and the source of VFIO only; and without its
+# types (BTF), which take pahole.
 prepare_kernel() {
 	cp -a "build/vm/6.12/root/usr/src/." /usr/src
 	cp -a build/vm/6.12/root/usr/lib/linux-kbuild* /usr/lib
 	rm -f "/usr/src/linux-headers-$release/vmlinux"
 	mkdir -p "$modules"
 	ln -s "/usr/src/linux-headers-$release" "$modules/build"
+	find build/vm/6.12/image/ -path "*/lib/modules/$release/kernel" \
+		-exec cp -a {} "$modules" \;
+	depmod "$release"
+	cp build/vm/6.12/source/linux-source-*.tar.* /usr/src
+}
+
+# The driver that modprobe would load.
+show_driver() {
+	modinfo -k "$release" -F version vfio_iommu_type1
+	modinfo -k "$release" -F filename vfio_iommu_type1
 }
 
 # All that ours want of others.
@@ -62,7 +72,7 @@ ldconfig -p >/tmp/loader
 
 step install
 install install /mnt/1/*.deb || {
-	tail -n 40 /var/lib/dkms/ktask/*/build/make.log
+	tail -n 40 /var/lib/dkms/*/*/build/make.log
 	exit 1
 }
 
@@ -132,6 +142,7 @@ ktask topo >/dev/null
 step module
 dkms status
 ls "$modules/updates/dkms"
+show_driver
 getent group ktask
 [ -z "$(find /etc/systemd -name 'umtd*')" ] && echo 'umtd is not started'
 
@@ -145,7 +156,7 @@ for library in $(ldd $tools | grep -o '/[^ )]* (' | tr -d ' (' | sort -u); do
 done
 # shellcheck disable=SC2086
 cp -L $tools /mnt/guest/bin
-cp -r "$modules"/modules.* "$modules/updates" "/mnt/guest$modules"
+cp -r "$modules"/modules.* "$modules/updates" "$modules/kernel" "/mnt/guest$modules"
 
 # ---- upgrading ----
 
@@ -175,6 +186,9 @@ done
 step purge
 # shellcheck disable=SC2086
 dpkg --purge $ours
+
+step driver
+show_driver
 
 step left
 list_system >/tmp/after

@@ -4,7 +4,8 @@
 # `make deb` builds, on a Debian 12 with nothing but what Build-Depends brings,
 # packages that lintian has nothing to say of, byte for byte the same ones each time.
 # On another bare machine they can be installed, used, upgraded and taken away, and
-# nothing is left; DKMS has built the module by then, which a guest loads by modprobe.
+# nothing is left; DKMS has built the module by then, which a guest loads by modprobe, and
+# VFIO's driver, which is the kernel's own again at the end.
 #
 # What is done there is in build.sh and install.sh: HEAD's, as the packages are.
 
@@ -12,7 +13,7 @@ use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../vm", "$FindBin::Bin/../support";
-use Guest qw(fetch_kernel finish make_archive result run_guest skip_all);
+use Guest qw(fetch_kernel fetch_source finish make_archive result run_guest skip_all);
 use House;
 
 use constant LIMIT => 2700;	# seconds for each machine
@@ -21,6 +22,7 @@ use constant SHOWN => 4000;	# bytes of what a step said
 my $cache = $ENV{KTASK_TEST_BARE_CACHE} // "$build/bare";
 my $vm_cache = $ENV{KTASK_TEST_VM_CACHE} //= "$build/vm";
 my $kernel = fetch_kernel('6.12');
+fetch_source('6.12');
 my $with = scratch();
 my %said;			# of a bare machine, by step
 my $status;
@@ -56,7 +58,7 @@ sub step
 run_bare('--user', 'tests/deb/build.sh');
 step('start', 'build', 'a machine is made');
 step('build', 'tools', 'make deb builds packages');
-for my $package (qw(libktask0 libktask-dev ktask ktask-dkms libumt0 libumt-dev umt
+for my $package (qw(libktask0 libktask-dev ktask ktask-dkms ktask-vfio-dkms libumt0 libumt-dev umt
 		    libktrt0 libktrt-dev ktrt ktask-doc)) {
 	result(scalar(($said{build} // '') =~ m{/\Q$package\E_\Q$version\E_\w+\.deb$}m),
 	       "$package is built");
@@ -73,6 +75,9 @@ step('use', 'shim', 'programs use the libraries, and have them inside',
 step('shim', 'module', 'ktask run has its shim', qr/^ktask: run: took over nothing.*\(sh, \d+\)$/m);
 step('module', 'guest', 'DKMS installs the module',
      qr{^ktask/\Q$version\E, \Q$release\E, \w+: installed$}m);
+result(scalar(($said{module} // '') =~ m{^ktask-vfio/\Q$version\E, \Q$release\E, \w+: installed$}m
+	&& $said{module} =~ m{^[\d.]+\+ktask\n/\S+/updates/dkms/vfio_iommu_type1\.ko}m),
+       "and VFIO's driver above the kernel's own");
 result(scalar(($said{module} // '') =~ /^ktask:x:\d+:$/m), 'its device is for a group');
 result(scalar(($said{module} // '') =~ /^umtd is not started$/m),
        'umtd is for the administrator to start');
@@ -81,7 +86,9 @@ step('upgrade', 'same', 'the packages are upgraded',
 	 (?=.*^libktask0\ \Q$version\E\+1$)(?!.*\ \Q$version\E$)}msx);
 step('same', 'remove', 'what was built before still runs', qr/^verified$/m);
 step('remove', 'purge', 'the packages are removed');
-step('purge', 'left', 'and purged');
+step('purge', 'driver', 'and purged');
+step('driver', 'left', "the kernel's own driver of VFIO is there again",
+     qr{\A[\d.]+\n/\S+/kernel/drivers/vfio/vfio_iommu_type1\.ko});
 step('left', 'end', 'nothing is left', qr/\Anothing\n\z/);
 
 # ---- the module, in a guest ----
