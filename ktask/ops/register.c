@@ -5,7 +5,7 @@
  *
  * If the device takes one call at a time, the caller makes the calls in order while
  * helpers make the pages ahead (presence.h).  If it takes several, each chunk of one job
- * makes the pages of its pieces and registers them.
+ * makes the pages of its pieces, unless the device does, and registers them.
  *
  * Owns the order of the steps, and what is reported about them.  The pieces are
  * registration.h's.
@@ -20,8 +20,9 @@
 #include "register_call.h"
 #include "common/struct_size.h"
 
-#define KNOWN_FLAGS \
-	(KTASK_REGISTER_PARALLEL | KTASK_REGISTER_PRESENT | KTASK_REGISTER_READ)
+#define KNOWN_FLAGS                                         \
+	(KTASK_REGISTER_PARALLEL | KTASK_REGISTER_PRESENT | \
+	 KTASK_REGISTER_READ | KTASK_REGISTER_MAKES_PAGES)
 
 /* Some 100 us of pinning what is present. */
 #define MIN_CHUNK_BYTES (8 * MIB)
@@ -86,17 +87,32 @@ static int run_in_order(struct register_call *call, const struct op_job *range)
 	return error;
 }
 
+/* To make pages first is to go over them twice, which costs a tenth. */
+static int add_piece(struct ktask_registration *registration, uintptr_t pos,
+		     uintptr_t end, unsigned flags, uintptr_t *bad)
+{
+	bool present = registration->ctl.flags & KTASK_REGISTER_PRESENT;
+	bool makes = registration->ctl.flags & KTASK_REGISTER_MAKES_PAGES;
+	int error = 0, error_made = 0;
+
+	if (!present && !makes)
+		error = presence_make(pos, end, flags, bad);
+	if (!error)
+		error = registration_add(registration, pos, end);
+	/* Which page it was, the device does not tell. */
+	if (error && makes && !present &&
+	    !registration_is_foreign(registration))
+		error_made = presence_make(pos, end, flags, bad);
+	return error_made ? error_made : error;
+}
+
 static int register_piece(struct register_call *call, uintptr_t pos,
 			  uintptr_t end, unsigned flags)
 {
 	struct ktask_registration *registration = call->registration;
 	uintptr_t bad = pos;
-	int error = 0;
+	int error = add_piece(registration, pos, end, flags, &bad);
 
-	if (!(registration->ctl.flags & KTASK_REGISTER_PRESENT))
-		error = presence_make(pos, end, flags, &bad);
-	if (!error)
-		error = registration_add(registration, pos, end);
 	if (error && !registration_is_foreign(registration))
 		registration_note_failure(registration, bad, error);
 	return error;

@@ -136,6 +136,7 @@ int ktask_register_iommufd(struct ktask_register_ctl *ctl,
 	int error = prepare_iommu(ctl, iommu, map_by_iommufd, unmap_by_iommufd);
 
 	if (!error)
-		ctl->flags |= KTASK_REGISTER_PARALLEL;
+		ctl->flags |=
+			KTASK_REGISTER_PARALLEL | KTASK_REGISTER_MAKES_PAGES;
 	return error;
 }

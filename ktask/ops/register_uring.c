@@ -249,7 +249,8 @@ static int prepare_uring(struct ktask_register_ctl *ctl,
 		return can;
 	if (can) {
 		ctl->register_func = add_by_cloning;
-		ctl->flags = KTASK_REGISTER_PARALLEL;
+		ctl->flags =
+			KTASK_REGISTER_PARALLEL | KTASK_REGISTER_MAKES_PAGES;
 	}
 	ctl->unit_bytes = buffers->slot_bytes;
 	return 0;

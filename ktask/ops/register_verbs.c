@@ -77,7 +77,7 @@ int ktask_register_verbs(struct ktask_register_ctl *ctl,
 		return error;
 	if (!verbs->pd || !verbs->mrs || !verbs->mr_bytes || verbs->padding)
 		return -EINVAL;
-	ctl->flags = KTASK_REGISTER_PARALLEL;
+	ctl->flags = KTASK_REGISTER_PARALLEL | KTASK_REGISTER_MAKES_PAGES;
 	ctl->unit_bytes = verbs->mr_bytes;
 	ctl->max_piece_bytes = verbs->mr_bytes;
 	error = load_verbs();

@@ -35,6 +35,9 @@ extern "C" {
 #define KTASK_REGISTER_PRESENT 0x2u
 /* The device only reads: make pages as if they were read. */
 #define KTASK_REGISTER_READ 0x4u
+/* The device's function makes missing pages itself, as fast as they can be made: where
+ * it is called by several threads, they make none before. */
+#define KTASK_REGISTER_MAKES_PAGES 0x8u
 
 /**
  * ktask_register_func - register [start, end), or take that back

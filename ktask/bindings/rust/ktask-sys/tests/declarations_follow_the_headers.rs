@@ -216,7 +216,8 @@ fn table() -> Table {
         t,
         KTASK_REGISTER_PARALLEL,
         KTASK_REGISTER_PRESENT,
-        KTASK_REGISTER_READ
+        KTASK_REGISTER_READ,
+        KTASK_REGISTER_MAKES_PAGES
     );
     constants!(
         t,
