@@ -51,7 +51,9 @@ size_t ahead_window_pages(const struct ahead_budget *budget, size_t last,
 		share /= budget->frontiers;
 	capacity = lesser_of(ahead_left_pages(budget),
 			     share > own ? share - own : 0);
-	pages = lesser_of(lesser_of(pages, WINDOW_MOST), share / 2);
+	pages = lesser_of(pages, WINDOW_MOST);
+	pages = lesser_of(
+		pages, share > budget->left ? (share - budget->left) / 2 : 0);
 	if (pages < AHEAD_BLOCK_PAGES)
 		pages = AHEAD_BLOCK_PAGES;
 	/* More will be allowed when the program has come further: a small window now

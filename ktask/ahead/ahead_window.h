@@ -25,6 +25,7 @@ struct ahead_budget {
 	size_t touched; /* pages that the program touched, in order */
 	size_t pending; /* pages that were made and are not passed, all frontiers */
 	unsigned frontiers; /* that move, this one included */
+	size_t left; /* pages before each window that are left to the program */
 };
 
 /* Pages of the first window of a mapping: a part of it, within bounds. */
@@ -39,7 +40,8 @@ size_t ahead_left_pages(const struct ahead_budget *budget);
  * @own: the part of @budget->pending that is ahead of this frontier
  *
  * At most half of the frontier's share, so that the next window fits while the
- * program passes this one.
+ * program passes this one.  What is left to the program before this one counts as well,
+ * until it is passed.
  *
  * Return: whole blocks; 0: none now.
  */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See touch_frontier.h.
- *
- * Behaves badly: a program that touches all pages of the strips, but not the pages
+ * See touch_frontier.h.  Behaves badly: a program that touches all pages of the strips, but not the pages
  * between them, gets windows nevertheless, within the bound.  At most 32 frontiers of a
  * mapping are seen.
  */
@@ -535,6 +533,7 @@ static bool make_window(struct touch_tracker *tracker,
 		.touched = tracker->touched,
 		.pending = touch_tracker_pending(tracker),
 		.frontiers = touch_tracker_moving(tracker),
+		.left = tracker->unit > 1 ? AHEAD_BLOCK_PAGES : 0,
 	};
 	size_t phase =
 		touch_phase(tracker->nr_pages, tracker->phase, frontier->down);
