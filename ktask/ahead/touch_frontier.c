@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See touch_frontier.h.  Behaves badly: a program that touches all pages of the strips, but not the pages
- * between them, gets windows nevertheless, within the bound.  At most 32 frontiers of a
- * mapping are seen.
+ * See touch_frontier.h.  Behaves badly: a program that touches all pages of the strips,
+ * but not the pages between them, gets windows nevertheless, within the bound.  At most
+ * 32 frontiers of a mapping are seen.
  */
 #include <string.h>
 

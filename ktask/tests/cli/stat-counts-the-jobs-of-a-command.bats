@@ -209,7 +209,7 @@ teardown() {
 	# Users may not enter the directory that bats has.
 	dir=$(mktemp -d /tmp/ktask-setuid.XXXXXX)
 	chmod 755 "$dir"
-	install -m 4755 -o 65532 "$ktask" "$dir/ktask"
+	install -m 4755 -o 65532 "$build/ktask-commands" "$dir/ktask"
 	! findmnt -no OPTIONS -T "$dir" | grep -q nosuid || skip "nosuid"
 	install -m 600 -o 65532 <(printf 'ktask-stat 1\n') "$dir/file"
 	KTASK_STAT=$dir/file run -0 setpriv --reuid 65531 --clear-groups \
