@@ -204,7 +204,8 @@ struct worker {
 	uint32_t nr_taken; /* nodes that it took from others, of */
 	uint32_t judged; /* so many, since */
 	uint64_t judged_ns; /* then; 0: never */
-	struct worker *fast; /* may do its nodes faster alone, or NULL */
+	struct worker *fast; /* may do its nodes faster alone, or NULL: */
+	uint64_t fast_ns; /* if it needs no more for each */
 	bool advertised; /* its flag in the mask is set */
 	bool lone; /* attached: it makes one task and waits, as it seems; */
 	bool lent; /* a worker was woken on the CPU that it occupies; */
@@ -287,6 +288,7 @@ struct node_times {
 	uint64_t taken_ns;
 	/* They are not where their worker needs less for each. */
 	uint64_t fast_ns;
+	uint64_t fast_wide_ns; /* the same where several are taken at a time */
 	uint64_t watch_ns; /* for so long that worker is watched at first, */
 	uint64_t rest_ns; /* and for so long it is left alone at most */
 };
@@ -468,8 +470,10 @@ void task_ready(struct worker *w, struct ktrt_task *task);
  */
 struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 			     int error);
-/* The run of a node has one child less, as nothing waits for that. */
-struct ktrt_task *task_sink_complete(struct worker *w, struct ktrt_task *node);
+/* A run has so many children less: nodes for which nothing waits.  Return: as
+ * task_ended(). */
+struct ktrt_task *task_sinks_complete(struct worker *w, struct ktrt_task *run,
+				      unsigned nr);
 /* Nothing is left of it: its successors, its parent, its group learn it. */
 struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task);
 bool task_is_cancelled(const struct ktrt_task *task);
@@ -544,6 +548,20 @@ struct ktrt_task *sched_run_inside(struct worker *w, struct ktrt_task *task,
  * done at once, until somebody takes a task and finds less than half of that left.
  */
 void sched_plenty(struct worker *w);
+
+/* Into the worker's queue, by O; sched_notify() comes next.  false: no memory. */
+static inline bool queue_own(struct worker *w, struct ktrt_task *task)
+{
+	bool queued = deque_push(&w->deque, task);
+
+	/* Seen after the push, or by who looks for it next: sched_notify() orders
+	 * it before looking for idlers. */
+	if (unlikely(!w->advertised)) {
+		w->advertised = true;
+		at_store_seq(mask_flag(rt.loaded, w->slot), 1);
+	}
+	return queued;
+}
 
 /* One was taken from the worker's queue. */
 static inline void taken_from(struct worker *w)
@@ -691,8 +709,9 @@ struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task);
 #define SHORT_TASKS_JUDGED 8
 /* When the runtime begins. */
 void short_tasks_begin(void);
-/* It took a node of a graph from there: now and then that may set w->fast, */
-void short_tasks_judge(struct worker *w, struct worker *victim);
+/* It took @nr nodes of a graph from there and has a core: now and then that may set
+ * w->fast, */
+void short_tasks_judge(struct worker *w, struct worker *victim, uint32_t nr);
 /* and is to leave w->fast alone, as long as that does its tasks so fast and,
  * unless NULL, @awaited has children. */
 void short_tasks_rest(struct worker *w, const struct ktrt_task *awaited);

@@ -113,13 +113,7 @@ WAKE_PATH void task_ready(struct worker *w, struct ktrt_task *task)
 			queued = node_queue_put(node_queue_of(w, task), task);
 		}
 	} else {
-		queued = deque_push(&w->deque, task);
-		if (unlikely(!w->advertised)) {
-			/* Seen after the push, or by who looks for it next:
-			 * sched_notify() orders it before looking for idlers */
-			w->advertised = true;
-			at_store_seq(mask_flag(rt.loaded, w->slot), 1);
-		}
+		queued = queue_own(w, task);
 	}
 	if (unlikely(!queued))
 		queue_failed(w, task);
@@ -489,17 +483,18 @@ static void take_ready(struct worker *w, struct ready *ready,
 	}
 }
 
-/* One child less; true if the parent is complete by that. */
-static bool parent_less(struct worker *w, struct ktrt_task *parent)
+/* So many children less; true if the parent is complete by that. */
+static inline bool parent_less(struct worker *w, struct ktrt_task *parent,
+			       unsigned nr)
 {
 	uint64_t live;
 
 	/* The parent's body is on this thread's stack: as if never made. */
 	if (w && w->current == parent) {
-		parent->spawned--;
+		parent->spawned -= nr;
 		return false;
 	}
-	live = at_sub(&parent->live, 1) - 1;
+	live = at_sub(&parent->live, nr) - nr;
 	if (likely((uint32_t)live))
 		return false;
 	if (live & LIVE_WAITED)
@@ -560,15 +555,14 @@ struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task)
 		if (unlikely(node) && !graph_node_complete(w, node, &next))
 			break;
 		task = parent;
-	} while (parent && parent_less(w, parent));
+	} while (parent && parent_less(w, parent, 1));
 	return next;
 }
 
-struct ktrt_task *task_sink_complete(struct worker *w, struct ktrt_task *node)
+struct ktrt_task *task_sinks_complete(struct worker *w, struct ktrt_task *run,
+				      unsigned nr)
 {
-	struct ktrt_task *run = node->parent;
-
-	return parent_less(w, run) ? task_complete(w, run) : NULL;
+	return parent_less(w, run, nr) ? task_complete(w, run) : NULL;
 }
 
 struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,

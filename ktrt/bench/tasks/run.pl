@@ -20,7 +20,8 @@
 # Graphs ("stencil", "nearest", "fft"; 8 points, 500 steps) are made once and run 25
 # times where a runtime can do that; OpenMP and "ktrt-dep" make their tasks each time
 # from dependences.  "tbb" counts by hand, "tbb-flow" is its flow graph.  "metg-" is
-# the task time at which half of the cores' time is the tasks'.
+# the task time at which half of the cores' time is the tasks'.  "wide-NODES-NS" is the
+# briefest of 300 runs of nodes without edges.
 
 use strict;
 use warnings;
@@ -51,6 +52,8 @@ my @cases = (
 	['nearest', $cpus, 'the same with five neighbours, ns each'],
 	['fft', $cpus, 'a graph, each point after itself and a partner, ns each'],
 	['metg-stencil', $cpus, 'the time of tasks with half of all time theirs, ns'],
+	['wide-1024-0', $cpus, '1024 independent empty nodes, ns each'],
+	['wide-1024-1000', $cpus, 'the same of 1 us'],
 	['block', $cpus, 'tasks that sleep 1 ms and compute 0.1 ms, ns each'],
 );
 
@@ -80,7 +83,7 @@ sub measure
 	local @ENV{$case =~ /^wake/ ? 'OMP_WAIT_POLICY' : ()} = ('passive');
 	my $program = program($name);
 	return () if $name eq 'futex' && $case !~ /^wake/;
-	return () if $name =~ /-(?:dep|flow)$/ && $case !~ /^(?:metg-|stencil|nearest|fft)/;
+	return () if $name =~ /-(?:dep|flow)$/ && $case !~ /^(?:metg-|stencil|nearest|fft|wide)/;
 	my $said = `$program $case $threads 2>/dev/null`;
 
 	return $? ? () : 0 + $said;

@@ -3,7 +3,8 @@
  * Nodes of a graph that their worker does faster than two could are left to it:
  * who took some of them in quick succession takes no more as long as that goes
  * on, there is nothing else to do, and no longer than for a while.  One that is
- * not so fast, or stands still, is stolen from as ever.
+ * not so fast, or stands still, is stolen from as ever, several nodes at a time
+ * where many wait.
  */
 #include "support/runs.h"
 
@@ -23,6 +24,7 @@
 static const struct node_times long_times = {
 	.taken_ns = LONG_NS,
 	.fast_ns = LONG_NS,
+	.fast_wide_ns = LONG_NS,
 	.watch_ns = 20000000,
 	.rest_ns = LONG_NS,
 };
@@ -99,6 +101,49 @@ static void quick_ones_are_looked_at(void **state)
 	take_down();
 }
 
+/* An eighth of what is left, as many as would be judged, and nodes alone. */
+static void many_are_taken_together(void **state)
+{
+	static struct ktrt_task many[800];
+
+	lay_out();
+	for (int i = 0; i < 800; i++)
+		give(victim, &many[i], TASK_NODE);
+	for (unsigned judged = 2; judged <= 64; judged *= 2) {
+		unsigned most = judged < 32 ? judged : 32;
+		int64_t before = deque_size(&victim->deque);
+
+		thief->fast = NULL;
+		thief->judged = judged;
+		thief->judged_ns = now_ns();
+		thief->nr_taken = 0;
+		assert_non_null(sched_take(thief));
+		assert_int_equal(deque_size(&thief->deque), most);
+		assert_int_equal(deque_size(&victim->deque), before - most - 1);
+		assert_ptr_equal(thief->fast,
+				 most + 1 >= judged ? victim : NULL);
+		while (deque_pop(&thief->deque))
+			;
+	}
+	for (int64_t left = deque_size(&victim->deque) - 1; left >= 0; left--) {
+		int64_t eighth = left / 8 < 32 ? left / 8 : 32;
+
+		thief->judged = 1024;
+		thief->nr_taken = 0;
+		assert_non_null(sched_take(thief));
+		assert_int_equal(deque_size(&thief->deque), eighth);
+		while (deque_pop(&thief->deque))
+			;
+		left -= eighth;
+	}
+	assert_int_equal(deque_size(&victim->deque), 0);
+	for (int i = 0; i < 100; i++)
+		give(victim, &many[i], 0);
+	assert_ptr_equal(sched_take(thief), &many[0]);
+	assert_int_equal(deque_size(&thief->deque), 0);
+	take_down();
+}
+
 /* It has no core that it could leave, and asks for none. */
 static void attached_threads_look_at_nothing(void **state)
 {
@@ -111,6 +156,7 @@ static void attached_threads_look_at_nothing(void **state)
 static void rest(void)
 {
 	thief->fast = victim;
+	thief->fast_ns = LONG_NS;
 	thief->judged = TAKEN;
 	short_tasks_rest(thief, NULL);
 	assert_null(thief->fast);
@@ -125,6 +171,7 @@ static void one_that_stands_still_is_stolen_from(void **state)
 	/* Less and less often it is asked, but always. */
 	for (int i = 0; i < 20; i++) {
 		thief->fast = victim;
+		thief->fast_ns = LONG_NS;
 		short_tasks_rest(thief, NULL);
 	}
 	assert_in_range(thief->judged, 2 * TAKEN, 1024);
@@ -192,6 +239,7 @@ static void who_waits_goes_on_when_that_is_over(void **state)
 	memset(&awaited, 0, sizeof(awaited));
 	thread = begin_moving();
 	thief->fast = victim;
+	thief->fast_ns = LONG_NS;
 	thief->judged = TAKEN;
 	short_tasks_rest(thief, &awaited);
 	assert_int_equal(thief->judged, 2 * TAKEN);
@@ -304,6 +352,7 @@ static void workers_of_a_graph_rest(void **state)
 
 KTEST_MAIN(KTEST(quick_ones_are_looked_at),
 	   KTEST(attached_threads_look_at_nothing),
+	   KTEST(many_are_taken_together),
 	   KTEST(one_that_stands_still_is_stolen_from),
 	   KTEST(fast_ones_are_left_alone),
 	   KTEST(who_waits_goes_on_when_that_is_over),
