@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "registration.h"
+#include "unwinding.h"
 #include "util/assertion.h"
 
 #define NSEC_PER_SEC 1000000000ull
@@ -101,19 +102,12 @@ static uint64_t read_clock(clockid_t clock)
 	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
 
-/* Where an exception, or the end of its thread, must not pass. */
-static void end_program(const bool *forbidden)
-{
-	if (*forbidden)
-		abort();
-}
-
 static int call_device(struct ktask_registration *registration,
 		       ktask_register_func func, uintptr_t start, uintptr_t end,
 		       struct call_times *took)
 {
 	/* Seen by whoever unwinds the stack. */
-	__attribute__((cleanup(end_program))) bool forbidden =
+	unwinding_guard(forbidden) =
 		func == registration->ctl.unregister_func ||
 		registration->ctl.flags & KTASK_REGISTER_PARALLEL;
 	uint64_t cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "uffd_job.h"
+#include "unwinding.h"
 #include "util/assertion.h"
 
 #define SLICE_MS 20
@@ -48,6 +49,17 @@ static size_t wanted_bytes(const struct uffd_job *uffd, uint64_t offset,
 	return len < left ? len : left;
 }
 
+/* Helpers use the caller's stack meanwhile. */
+static int call_source(const struct ktask_uffd_ctl *fill, char *buf, size_t len,
+		       uint64_t offset)
+{
+	unwinding_guard(forbidden) = true;
+	int error = fill->source_func(buf, len, offset, fill->source_arg);
+
+	forbidden = false;
+	return error;
+}
+
 int uffd_source_read(const struct uffd_job *uffd, char *buf, size_t len,
 		     uint64_t offset, size_t *came)
 {
@@ -59,8 +71,7 @@ int uffd_source_read(const struct uffd_job *uffd, char *buf, size_t len,
 	if (fill->fd >= 0) {
 		error = read_file(uffd, buf, wanted, offset, came);
 	} else {
-		error = fill->source_func(buf, wanted, offset,
-					  fill->source_arg);
+		error = call_source(fill, buf, wanted, offset);
 		*came = error ? 0 : wanted;
 	}
 	if (error)

@@ -33,7 +33,8 @@ extern "C" {
  * @arg: source_arg
  *
  * Context: the caller and helpers, several at once; under no lock.  A page that is
- * waited for is asked for in between, and may be asked for twice.
+ * waited for is asked for in between, and may be asked for twice.  It may call the
+ * library.  A C++ exception that it does not catch ends the program.
  *
  * Return: 0; any other value ends the call, and is what it returns.
  */
