@@ -108,13 +108,15 @@ bench-register:
 
 ## bench-shim: what the shim costs: small calls, and the start of `true`
 .PHONY: bench-shim
-bench-shim: $(OUT)/bench/small-calls $(OUT)/libktask-preload.so
+bench-shim: $(OUT)/bench/small-calls $(OUT)/libktask-preload.so $(OUT)/ktask
 	+@$(MAKE) --no-print-directory deps NEED='build check'
 	@for round in 1 2 3; do $(OUT)/bench/small-calls; \
 		printf 'with the shim: '; $(SHIM_ENV) $(OUT)/bench/small-calls; \
 		done
 	hyperfine --shell=none --warmup 50 --runs 1000 \
 		'env $(PLAIN_ENV) true' 'env $(SHIM_ENV) true'
+	hyperfine --shell=none --warmup 50 --runs 1000 \
+		true '$(OUT)/ktask run true' '$(OUT)/ktask run --ahead=on true'
 
 # make bench-end MIB=8192 ROUNDS=5
 MIB ?= 4096
