@@ -45,6 +45,7 @@ HAVE_launcher := $(shell printf '\043include "ktask/util/raw_syscalls.h"\nSHIM_R
 PRELOAD := $(wildcard ktask/preload/*.c ktask/preload/*/*.c)
 # When and where memory is made ahead of its touch, in a process or beside it.
 AHEAD := $(wildcard ktask/ahead/*.c)
+DAEMON := $(wildcard ktask/daemon/*.c)
 # What all of user space shares.  The library has what it needs of that, hidden;
 # the command and the shim have the rest as well.
 LIB_UTIL := ktask/util/file.c
@@ -82,12 +83,12 @@ INC_of = $(if $(filter tests,$(call part,1,$(1)) $(call part,2,$(1))),$(INC_test
 
 .PHONY: all
 all: $(OUT)/libktask.so $(OUT)/libktask.a $(OUT)/ktask.pc \
-	$(OUT)/libktask-preload.so $(OUT)/ktask
+	$(OUT)/libktask-preload.so $(OUT)/ktask $(OUT)/ktaskd
 	$(if $(filter tests,$(MAKECMDGOALS)),,$(call tell-left-out,$(OPTIONAL_all)))
 
 $(LIBOBJ): $(FEATURES)/sdt
 # A first `make` on a bare machine says what to do instead of a page of errors.
-$(LIBOBJ) $(call obj,$(PRELOAD) $(AHEAD) $(UTIL)): | $(call need,cc)
+$(LIBOBJ) $(call obj,$(PRELOAD) $(AHEAD) $(DAEMON) $(UTIL)): | $(call need,cc)
 $(call obj,$(CLI)): | $(call need,cc hwloc jansson)
 
 $(OBJ)/%.o: %.c Makefile
@@ -148,6 +149,10 @@ $(OUT)/ktask: $(OUT)/ktask-commands
 	$(call say,LD)
 	$(Q)cp $< $@
 endif
+
+$(OUT)/ktaskd: $(call obj,$(DAEMON) $(AHEAD) $(UTIL)) $(OUT)/libktask.a
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
 
 PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib

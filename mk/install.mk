@@ -55,11 +55,12 @@ INSTALL_PROGRAM = \
 	$(OUT)/libktask-preload.so:$(LIBDIR)/ktask/libktask-preload.so \
 	$(OUT)/ktask:$(BINDIR)/ktask \
 	$(OUT)/ktask-commands:$(LIBDIR)/ktask/ktask-commands \
+	$(OUT)/ktaskd:$(SBINDIR)/ktaskd \
 	$(OUT)/umt:$(BINDIR)/umt \
 	$(if $(UMTD),$(UMTD):$(SBINDIR)/umtd)
 # What names another installed file is written where it is installed: a later install
 # may have other places.
-INSTALL_UNITS = $(if $(UMTD),umtd.service)
+INSTALL_UNITS = ktaskd.service $(if $(UMTD),umtd.service)
 # Links, each to the library of its name.
 INSTALL_LINKS = $(foreach l,libktask libumt libktrt,\
 	$(LIBDIR)/$l.so $(LIBDIR)/$l.so.$(SOVERSION))
@@ -84,8 +85,9 @@ install: all $(OUT)/install/libktask.a $(OUT)/install/libumt.a \
 		-e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 		-e 's|@UMT_LIBS@|$(UMT_STATIC)|' */packaging/"$$pc.in" \
 		>"$(DESTDIR)$(LIBDIR)/pkgconfig/$$pc"; done
+	@$(INSTALL) -d '$(DESTDIR)$(UNITDIR)'
 	@for unit in $(INSTALL_UNITS); do sed -e 's|@SBINDIR@|$(SBINDIR)|' \
-		umt/packaging/"$$unit.in" >"$(DESTDIR)$(UNITDIR)/$$unit"; done
+		*/packaging/"$$unit.in" >"$(DESTDIR)$(UNITDIR)/$$unit"; done
 	@$(if $(DESTDIR),:,ldconfig || :)
 
 ## uninstall: with the same PREFIX, DESTDIR and LIBDIR

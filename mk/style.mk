@@ -17,7 +17,7 @@ results:
 	@scripts/results
 
 # Product code; ktask/sim is a test bench.
-COUNTED := include core engine user kernel ops ahead preload cli launch util
+COUNTED := include core engine user kernel ops ahead preload cli launch daemon util
 
 ## lines: count the lines of ktask's C, and those without comments and blanks
 .PHONY: lines

@@ -34,9 +34,10 @@ $(call obj,$(addprefix tests/vm/,vfio/main.c request.c files.c)): \
 	KT_CFLAGS += -Iktask/include/uapi -U_GNU_SOURCE
 
 # The library beside the module; static, as those guests have no libraries.
-VM_STATIC := $(addprefix $(OUT)/tests/vm/,engines vfio)
+VM_STATIC := $(addprefix $(OUT)/tests/vm/,engines ktaskd vfio)
 
 $(OUT)/tests/vm/engines: $(call obj,tests/vm/engines/main.c)
+$(OUT)/tests/vm/ktaskd: $(call obj,$(DAEMON) $(AHEAD) $(UTIL))
 $(OUT)/tests/vm/vfio: $(call obj,$(addprefix tests/vm/,vfio/main.c request.c \
 	files.c))
 $(VM_STATIC): $(OUT)/libktask.a

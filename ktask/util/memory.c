@@ -77,16 +77,21 @@ static uint64_t tree_bytes(const struct version *version, const char *text)
 	return least;
 }
 
-uint64_t memory_available(void)
+uint64_t memory_available_to(const char *groups)
 {
 	char text[2048] = "\n";
 	uint64_t least = machine_bytes();
 
-	file_text("/proc/self/cgroup", text + 1, sizeof(text) - 1);
+	file_text(groups, text + 1, sizeof(text) - 1);
 	for (size_t i = 0; i < NR_VERSIONS; i++) {
 		uint64_t available = tree_bytes(&group_versions[i], text);
 
 		least = available < least ? available : least;
 	}
 	return least;
+}
+
+uint64_t memory_available(void)
+{
+	return memory_available_to("/proc/self/cgroup");
 }

@@ -18,4 +18,7 @@
  */
 uint64_t memory_available(void);
 
+/* memory_available_to - the same for another process: its /proc/PID/cgroup */
+uint64_t memory_available_to(const char *groups);
+
 #endif /* KTASK_UTIL_MEMORY_H */

@@ -59,6 +59,8 @@ ok($is{"opt/kt/lib/udev/rules.d/60-ktask.rules"} &&
    $is{'opt/kt/lib/sysusers.d/ktask.conf'}, 'the device is for a group');
 ok($is{"opt/kt/share/bash-completion/completions/$_"},
    "the completion of $_ is where bash looks") for qw(ktask umt);
+like(slurp("$root/opt/kt/lib/systemd/system/ktaskd.service"),
+     qr{^ExecStart=/opt/kt/sbin/ktaskd \$KTASKD_OPTIONS$}m, 'systemd finds ktaskd');
 SKIP: {
 	skip 'built without eBPF', 2 if !-e "$build/umtd";
 	ok($is{"opt/kt/sbin/umtd"}, 'umtd is there');

@@ -485,7 +485,9 @@ sub prepare
 	return ($dir, $kernel, make_archive($dir, <<END));
 cp $modules/ktask_*.ko $module $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
-[ ! -x $build/tests/vm/engines ] || cp $build/tests/vm/engines $dir/initrd
+for program in engines ktaskd; do
+	[ ! -x $build/tests/vm/\$program ] || cp $build/tests/vm/\$program $dir/initrd
+done
 cp $init $dir/initrd/init
 END
 }

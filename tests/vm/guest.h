@@ -151,6 +151,7 @@ void test_cpus(void);
 void test_pool(void);
 void test_process_helpers(void);
 void test_engines(void);
+void test_made_ahead(void);
 void test_groups(void);
 void test_failures(void);
 void test_bad_days(void);

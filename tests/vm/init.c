@@ -449,6 +449,7 @@ static const struct {
 	{ "clients", test_clients },
 	{ "process_helpers", test_process_helpers },
 	{ "engines", test_engines },
+	{ "made_ahead", test_made_ahead },
 	{ "groups", test_groups },
 	{ "failures", test_failures },
 	{ "baddays", test_bad_days },

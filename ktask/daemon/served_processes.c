@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * See served_processes.h.
+ *
+ * A process is found by its growth: all of /proc is read again and again, in a
+ * hundredth of one CPU's time.  An event for each page fault would cost every process
+ * of the machine 6 to 24 ns a fault; this costs them nothing.
+ *
+ * A process is served until it ends, with what is known of its mappings, so that the
+ * bound on waste holds for all of its life.
+ *
+ * Behaves badly with a process that touches all of its memory before it is found: in
+ * 50 ms, or later where there are thousands of processes.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/process_choice.h"
+#include "daemon/remote_mapping.h"
+#include "daemon/served_processes.h"
+#include "util/clock.h"
+#include "util/file.h"
+
+#define SERVED_MAX 256
+#define MAPPINGS_MAX 32
+/* What every machine has more of, and what a process has touched by then: 1 MiB. */
+#define LISTED_MAX 32768
+#define GROWN_PAGES 256
+/* Between two looks at all processes, and at the mappings of one; and multiples of
+ * what these take. */
+#define LIST_NS 50000000
+#define MAPS_NS 10000000
+#define MAPS_IDLE_NS 200000000
+#define COST_TIMES 100
+/* This much must be left after the programs have touched all that is watched. */
+#define RESERVE_BYTES ((uint64_t)32 << 20)
+
+bool served_is_verbose;
+
+struct served {
+	struct remote_process process;
+	char name[32];
+	uint64_t maps_due_ns;
+	unsigned long resident; /* pages, when its mappings were read */
+	uint64_t made_pages; /* in mappings that are gone */
+	struct remote_mapping *mappings[MAPPINGS_MAX];
+	bool kept[MAPPINGS_MAX]; /* seen when they were read the last time */
+};
+
+/* What was seen of a process that is not served. */
+struct listed {
+	pid_t pid;
+	unsigned long resident;
+};
+
+static struct served *all_served[SERVED_MAX];
+static unsigned nr_served;
+static struct listed all_listed[LISTED_MAX];
+static unsigned nr_listed;
+static uint64_t list_due_ns;
+
+static uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+static bool read_sizes(pid_t pid, unsigned long *size, unsigned long *resident)
+{
+	char text[128];
+
+	return system_text(text, sizeof(text), "/proc/%d/statm", pid) > 0 &&
+	       sscanf(text, "%lu %lu", size, resident) == 2;
+}
+
+/* ---- how much memory there is ---- */
+
+/* @group: of those in that group; NULL: of all */
+static uint64_t sum_untouched(const uint64_t *group)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < nr_served; i++) {
+		if (group && all_served[i]->process.group != *group)
+			continue;
+		for (size_t j = 0; j < MAPPINGS_MAX; j++)
+			if (all_served[i]->mappings[j])
+				sum += remote_mapping_untouched(
+					all_served[i]->mappings[j]);
+	}
+	return sum;
+}
+
+static uint64_t read_machine_bytes(void)
+{
+	uint64_t kib;
+
+	return file_value("/proc/meminfo", "MemAvailable", &kib) ? kib << 10
+								 : 0;
+}
+
+bool served_memory_suffices(const struct remote_process *process)
+{
+	return read_machine_bytes() >= sum_untouched(NULL) + RESERVE_BYTES &&
+	       remote_available(process) >=
+		       sum_untouched(&process->group) + RESERVE_BYTES;
+}
+
+/* ---- mappings of one process ---- */
+
+static void drop_mapping(struct served *served, size_t i)
+{
+	struct remote_mapping *mapping = served->mappings[i];
+
+	served->mappings[i] = NULL;
+	served->made_pages += mapping->made_pages;
+	remote_mapping_free(mapping);
+}
+
+static void add_mapping(struct served *served, uintptr_t start, uintptr_t end)
+{
+	size_t i = 0;
+
+	while (i < MAPPINGS_MAX && served->mappings[i])
+		i++;
+	if (i == MAPPINGS_MAX || end - start < REMOTE_LEAST_BYTES)
+		return;
+	served->mappings[i] =
+		remote_mapping_new(&served->process, start, end, now_ns());
+	served->kept[i] = true;
+}
+
+/* The lowest known mapping that lies in the area from @from on. */
+static struct remote_mapping *find_known(struct served *served, uintptr_t from,
+					 uintptr_t end)
+{
+	struct remote_mapping *found = NULL;
+
+	for (size_t i = 0; i < MAPPINGS_MAX; i++) {
+		struct remote_mapping *mapping = served->mappings[i];
+
+		if (!mapping || mapping->start < from || mapping->end > end ||
+		    (found && found->start < mapping->start))
+			continue;
+		found = mapping;
+	}
+	return found;
+}
+
+/* What is known of the area remains, and what lies between is new. */
+static void note_area(void *arg, uintptr_t start, uintptr_t end)
+{
+	struct served *served = arg;
+	struct remote_mapping *known;
+
+	for (size_t i = 0; i < MAPPINGS_MAX; i++)
+		if (served->mappings[i] &&
+		    served->mappings[i]->start >= start &&
+		    served->mappings[i]->end <= end)
+			served->kept[i] = true;
+	while ((known = find_known(served, start, end))) {
+		add_mapping(served, start, known->start);
+		start = known->end;
+	}
+	add_mapping(served, start, end);
+}
+
+/* Return: false if the process is gone or cares for itself. */
+static bool read_mappings(struct served *served)
+{
+	memset(served->kept, 0, sizeof(served->kept));
+	if (!remote_find_areas(&served->process, note_area, served))
+		return false;
+	for (size_t i = 0; i < MAPPINGS_MAX; i++)
+		if (served->mappings[i] && !served->kept[i])
+			drop_mapping(served, i);
+	return true;
+}
+
+/* Return: false as read_mappings(). */
+static bool read_if_due(struct served *served, uint64_t now)
+{
+	unsigned long size, resident;
+	uint64_t took;
+	bool grew;
+
+	if (now < served->maps_due_ns)
+		return true;
+	/* After an exec there is another address space under the same number. */
+	if (!remote_is_there(&served->process) ||
+	    !read_sizes(served->process.pid, &size, &resident))
+		return false;
+	grew = resident != served->resident;
+	served->resident = resident;
+	if (!read_mappings(served))
+		return false;
+	took = now_ns() - now;
+	served->maps_due_ns = now + (grew ? MAPS_NS : MAPS_IDLE_NS);
+	if (served->maps_due_ns < now + COST_TIMES * took)
+		served->maps_due_ns = now + COST_TIMES * took;
+	return true;
+}
+
+/* ---- processes ---- */
+
+static void say_made(const struct served *served)
+{
+	uint64_t pages = served->made_pages;
+
+	for (size_t i = 0; i < MAPPINGS_MAX; i++)
+		if (served->mappings[i])
+			pages += served->mappings[i]->made_pages;
+	if (!pages)
+		return;
+	fprintf(stderr, "ktaskd: %s (%d): %llu MiB made ahead\n", served->name,
+		served->process.pid,
+		(unsigned long long)(pages * REMOTE_PAGE >> 20));
+}
+
+static void end_serving(unsigned index)
+{
+	struct served *served = all_served[index];
+
+	for (size_t i = 0; i < MAPPINGS_MAX; i++)
+		if (served->mappings[i])
+			drop_mapping(served, i);
+	if (served_is_verbose)
+		say_made(served);
+	remote_close(&served->process);
+	free(served);
+	all_served[index] = all_served[--nr_served];
+}
+
+static bool is_served(pid_t pid)
+{
+	for (unsigned i = 0; i < nr_served; i++)
+		if (all_served[i]->process.pid == pid)
+			return true;
+	return false;
+}
+
+static bool has_memory_of(const struct remote_process *process)
+{
+	for (unsigned i = 0; i < nr_served; i++)
+		if (remote_same_memory(&all_served[i]->process, process))
+			return true;
+	return false;
+}
+
+static void begin_serving(pid_t pid)
+{
+	struct served *served = calloc(1, sizeof(*served));
+
+	if (!served || nr_served == SERVED_MAX ||
+	    !remote_open(&served->process, pid)) {
+		free(served);
+		return;
+	}
+	if (has_memory_of(&served->process)) {
+		remote_close(&served->process);
+		free(served);
+		return;
+	}
+	system_text(served->name, sizeof(served->name), "/proc/%d/comm", pid);
+	served->name[strcspn(served->name, "\n")] = '\0';
+	all_served[nr_served++] = served;
+}
+
+/* ---- finding them ---- */
+
+static int compare_pids(const void *a, const void *b)
+{
+	const struct listed *first = a, *second = b;
+
+	return (first->pid > second->pid) - (first->pid < second->pid);
+}
+
+/* Pages that it had when it was listed before. */
+static unsigned long resident_before(pid_t pid, unsigned nr)
+{
+	struct listed key = { .pid = pid };
+	const struct listed *found =
+		bsearch(&key, all_listed, nr, sizeof(key), compare_pids);
+
+	return found ? found->resident : 0;
+}
+
+static void consider_process(pid_t pid, unsigned long before,
+			     unsigned long *resident)
+{
+	unsigned long size;
+
+	if (!read_sizes(pid, &size, resident) ||
+	    *resident < before + GROWN_PAGES ||
+	    size < REMOTE_LEAST_BYTES / REMOTE_PAGE || pid == getpid() ||
+	    is_served(pid) || !choice_has(pid))
+		return;
+	begin_serving(pid);
+}
+
+static void list_processes(void)
+{
+	static struct listed next[LISTED_MAX];
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	unsigned nr = 0;
+
+	while (dir && nr < LISTED_MAX && (entry = readdir(dir))) {
+		pid_t pid = atoi(entry->d_name);
+
+		if (pid <= 0)
+			continue;
+		next[nr] = (struct listed){ .pid = pid };
+		consider_process(pid, resident_before(pid, nr_listed),
+				 &next[nr].resident);
+		nr++;
+	}
+	if (dir)
+		closedir(dir);
+	/* As it is read, but for numbers that were taken meanwhile. */
+	qsort(next, nr, sizeof(*next), compare_pids);
+	memcpy(all_listed, next, nr * sizeof(*next));
+	nr_listed = nr;
+}
+
+static void list_if_due(uint64_t now)
+{
+	uint64_t took;
+
+	if (now < list_due_ns)
+		return;
+	list_processes();
+	took = now_ns() - now;
+	list_due_ns = now + (COST_TIMES * took > LIST_NS ? COST_TIMES * took
+							 : LIST_NS);
+}
+
+/* ---- all of it ---- */
+
+static uint64_t serve_mappings(struct served *served, uint64_t due)
+{
+	for (size_t i = 0; i < MAPPINGS_MAX; i++) {
+		uint64_t next;
+
+		if (!served->mappings[i])
+			continue;
+		next = remote_mapping_serve(served->mappings[i], now_ns());
+		due = next < due ? next : due;
+	}
+	return due;
+}
+
+uint64_t served_processes_serve(uint64_t now)
+{
+	uint64_t due;
+
+	list_if_due(now);
+	due = list_due_ns;
+	for (unsigned i = nr_served; i-- > 0;) {
+		struct served *served = all_served[i];
+
+		if (!read_if_due(served, now)) {
+			end_serving(i);
+			continue;
+		}
+		if (served->maps_due_ns < due)
+			due = served->maps_due_ns;
+		due = serve_mappings(served, due);
+	}
+	return due;
+}
+
+void served_processes_end(void)
+{
+	while (nr_served)
+		end_serving(nr_served - 1);
+}

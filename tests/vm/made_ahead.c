@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * ktaskd makes memory of other processes ahead of their touch, and no more than its
+ * bounds allow.
+ *
+ * A process that touches memory in order waits again and again until what lies before
+ * it is made: how fast the daemon is does not matter, only that it does it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+#define NAME "toucher"
+#define PAGE_SIZES "/sys/kernel/mm/transparent_hugepage/enabled"
+#define GROUPS "/sys/fs/cgroup"
+#define GROUP GROUPS "/ahead"
+
+#define LEN (160 * MIB)
+#define NR_PAGES (LEN / PAGE)
+#define BLOCK 512
+/* Made before anything is known: a sixteenth of the mapping. */
+#define FIRST_PAGES (NR_PAGES / 16)
+/* Of a block: the mark, and what a helper had not made when the program came. */
+#define LEFT_PAGES 16
+/* For the next block to be made, and for all of them.  Most windows of huge pages end
+ * before a block that nobody makes. */
+#define WAIT_MS 2000
+#define WAIT_HUGE_MS 200
+#define WAITS_MS 90000
+
+static bool is_daemon_here(const char *test)
+{
+	if (!access("/ktaskd", X_OK))
+		return true;
+	say(true, test, "tests/vm/ktaskd is not built");
+	return false;
+}
+
+static pid_t start_daemon(void)
+{
+	/* Whatever else runs on the machine that the guest is on. */
+	char *const words[] = { "ktaskd", "--name", NAME, "--verbose", NULL };
+	char *const environment[] = { "KTASK_OVERLOAD=ignore", NULL };
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	execve("/ktaskd", words, environment);
+	_exit(127);
+}
+
+/* Return: a process that does it, under the name that is served. */
+static pid_t start_toucher(int (*touch)(char *memory))
+{
+	const uintptr_t edge = BLOCK * PAGE - 1;
+	pid_t pid = fork();
+	char *memory;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_NAME, NAME);
+	memory = map(LEN + edge + 1);
+	if (!memory)
+		_exit(9);
+	/* Where a huge page may begin, before Linux 6.7 too. */
+	memory = (char *)(((uintptr_t)memory + edge) & ~edge);
+	_exit(touch(memory));
+}
+
+static size_t count_present(char *memory)
+{
+	static unsigned char seen[NR_PAGES];
+	size_t nr = 0;
+
+	if (mincore(memory, LEN, seen))
+		return 0;
+	for (size_t i = 0; i < NR_PAGES; i++)
+		nr += seen[i] & 1;
+	return nr;
+}
+
+/* But for the pages that are left to the program. */
+static bool is_block_made(char *memory, size_t page)
+{
+	unsigned char seen[BLOCK];
+	size_t nr = 0;
+
+	mincore(memory + page * PAGE, sizeof(seen) * PAGE, seen);
+	for (size_t i = 0; i < sizeof(seen); i++)
+		nr += seen[i] & 1;
+	return nr >= BLOCK - LEFT_PAGES;
+}
+
+/* Behind the first pages of a block, which tell that the program has come: wait for
+ * the next block, or the one behind a huge page that is left to the program. */
+static void wait_for_pages(char *memory, size_t page, bool huge, int *left_ms)
+{
+	size_t next = page - page % BLOCK + BLOCK;
+
+	if (page % BLOCK != BLOCK / 4 || page < 2 * BLOCK ||
+	    next + 2 * BLOCK > NR_PAGES)
+		return;
+	for (int ms = 0; ms < (huge ? WAIT_HUGE_MS : WAIT_MS); ms += 5) {
+		if (*left_ms <= 0 || is_block_made(memory, next) ||
+		    (huge && is_block_made(memory, next + BLOCK)))
+			return;
+		sleep_ms(5);
+		*left_ms -= 5;
+	}
+}
+
+static bool touch_pages(char *memory, size_t nr, bool huge)
+{
+	int left_ms = WAITS_MS;
+
+	for (size_t page = 0; page < nr; page++) {
+		char *at = memory + page * PAGE;
+
+		/* A read would be a fault of its own. */
+		*at = 1;
+		if (at[1] || at[PAGE - 1])
+			return false;
+		wait_for_pages(memory, page, huge, &left_ms);
+	}
+	return true;
+}
+
+static long count_faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_minflt;
+}
+
+/* Return: 0; 1: there was something in a page; 2: too few pages were made. */
+static int touch_all(char *memory)
+{
+	long faults;
+
+	madvise(memory, LEN, MADV_NOHUGEPAGE);
+	faults = count_faults();
+	if (!touch_pages(memory, NR_PAGES, false))
+		return 1;
+	return count_faults() - faults < (long)NR_PAGES / 2 ? 0 : 2;
+}
+
+static int touch_huge(char *memory)
+{
+	long faults = count_faults(), nr_blocks = NR_PAGES / BLOCK / 2;
+
+	/* A fault makes 2 MiB.  A window needs one that is left to the program, and the
+	 * bound on waste allows few of them. */
+	if (!touch_pages(memory, NR_PAGES / 2, true))
+		return 1;
+	return count_faults() - faults < nr_blocks / 8 * 7 ? 0 : 2;
+}
+
+/* Return: 0 if no more was made than the bound allows, when nothing moves any more. */
+static int check_bound(char *memory, size_t touched)
+{
+	size_t present = 0, before;
+
+	do {
+		before = present;
+		sleep_ms(500);
+		present = count_present(memory);
+	} while (present != before);
+	if (present <= touched + FIRST_PAGES + touched * 3 / 100)
+		return 0;
+	return 3;
+}
+
+static int touch_a_part(char *memory)
+{
+	madvise(memory, LEN, MADV_NOHUGEPAGE);
+	if (!touch_pages(memory, NR_PAGES / 3, false))
+		return 1;
+	return check_bound(memory, NR_PAGES / 3);
+}
+
+static int touch_at_random(char *memory)
+{
+	madvise(memory, LEN, MADV_NOHUGEPAGE);
+	for (int i = 0; i < 4000; i++) {
+		memory[(size_t)rand() % NR_PAGES * PAGE] = 1;
+		if (i % 1000 == 0)
+			sleep_ms(100);
+	}
+	/* Fewer, if some were chosen twice. */
+	return check_bound(memory, 4000);
+}
+
+/* The child has its own copy of what was there, and nothing else. */
+static int fork_in_between(char *memory)
+{
+	pid_t pid;
+
+	madvise(memory, LEN, MADV_NOHUGEPAGE);
+	if (!touch_pages(memory, NR_PAGES / 4, false))
+		return 1;
+	pid = fork();
+	if (pid == 0)
+		_exit(memory[0] != 1 || memory[LEN - PAGE] != 0);
+	if (!touch_pages(memory + NR_PAGES / 4 * PAGE, NR_PAGES / 4, false))
+		return 1;
+	return status_of(pid);
+}
+
+static int exec_in_between(char *memory)
+{
+	madvise(memory, LEN, MADV_NOHUGEPAGE);
+	touch_pages(memory, NR_PAGES / 4, false);
+	execl("/ktaskd", NAME, "--version", (char *)NULL);
+	return 1;
+}
+
+/* What was touched goes and comes again, at the same place. */
+static int map_in_a_loop(char *memory)
+{
+	for (int i = 0; i < 20; i++) {
+		madvise(memory, LEN, MADV_NOHUGEPAGE);
+		for (size_t page = 0; page < NR_PAGES / 8; page++) {
+			if (memory[page * PAGE]++)
+				return 1;
+		}
+		if (mmap(memory, LEN, PROT_READ | PROT_WRITE,
+			 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0) != memory)
+			return 4;
+	}
+	return 0;
+}
+
+/* ---- tests ---- */
+
+static void one_touch(const char *test, const char *sizes,
+		      int (*touch)(char *memory))
+{
+	pid_t daemon;
+	int status, gone;
+
+	if (!is_daemon_here(test))
+		return;
+	write_file(PAGE_SIZES, sizes);
+	daemon = start_daemon();
+	status = status_of(start_toucher(touch));
+	kill(daemon, SIGTERM);
+	gone = status_of(daemon);
+	if (!status && !gone)
+		say(true, test, NULL);
+	else
+		say(false, test, "status %d, the daemon's %d", status, gone);
+}
+
+/* Whoever it works for notices nothing, and is served by the next one. */
+static void a_killed_daemon_leaves_nothing_behind(void)
+{
+	pid_t daemon, toucher;
+	int status;
+
+	if (!is_daemon_here(__func__))
+		return;
+	write_file(PAGE_SIZES, "never");
+	toucher = start_toucher(touch_all);
+	for (int i = 0; i < 5; i++) {
+		daemon = start_daemon();
+		sleep_ms(100);
+		end(daemon);
+	}
+	daemon = start_daemon();
+	status = status_of(toucher);
+	end(daemon);
+	/* It may have been left alone for most of the time. */
+	if (status == 0 || status == 2)
+		say(true, __func__, NULL);
+	else
+		say(false, __func__, "status %d", status);
+}
+
+static unsigned long group_number(const char *file, const char *name)
+{
+	char path[100], text[4096], *at = text;
+
+	snprintf(path, sizeof(path), GROUP "/%s", file);
+	read_file(path, text, sizeof(text));
+	if (name)
+		at = strstr(text, name);
+	return at ? strtoul(at + (name ? strlen(name) : 0), NULL, 10) : 0;
+}
+
+static int touch_in_group(char *memory)
+{
+	if (write_file(GROUP "/cgroup.procs", "0"))
+		return 5;
+	madvise(memory, LEN, MADV_NOHUGEPAGE);
+	if (!touch_pages(memory, NR_PAGES, false))
+		return 1;
+	return group_number("memory.current", NULL) >= LEN ? 0 : 6;
+}
+
+/* The mapping is larger than what the group may have, and the program knows. */
+static int touch_to_the_limit(char *memory)
+{
+	if (write_file(GROUP "/cgroup.procs", "0"))
+		return 5;
+	madvise(memory, LEN, MADV_NOHUGEPAGE);
+	for (size_t page = 0; page < NR_PAGES / 4; page++) {
+		memory[page * PAGE] = 1;
+		if (page % BLOCK == 0)
+			sleep_ms(10);
+	}
+	return count_present(memory) == NR_PAGES / 4 ? 0 : 3;
+}
+
+static void groups_pay_for_what_is_made_and_no_more(void)
+{
+	pid_t daemon;
+	int charged, limited;
+
+	if (!is_daemon_here(__func__))
+		return;
+	mount("cgroup2", GROUPS, "cgroup2", 0, NULL);
+	write_file(GROUPS "/cgroup.subtree_control", "+memory");
+	mkdir(GROUP, 0755);
+	write_file(PAGE_SIZES, "never");
+	daemon = start_daemon();
+	charged = status_of(start_toucher(touch_in_group));
+	/* The kernel may free it after the end of the process. */
+	for (int ms = 0; ms < PATIENCE_MS; ms += 10) {
+		if (group_number("memory.current", NULL) < 4 * MIB)
+			break;
+		sleep_ms(10);
+	}
+	write_file(GROUP "/memory.max", "67108864");
+	limited = status_of(start_toucher(touch_to_the_limit));
+	end(daemon);
+	if (charged || limited || group_number("memory.events", "oom "))
+		say(false, __func__, "status %d, then %d", charged, limited);
+	else
+		say(true, __func__, NULL);
+	/* Its last process may not be gone yet. */
+	for (int ms = 0; rmdir(GROUP) && ms < PATIENCE_MS; ms += 10)
+		sleep_ms(10);
+}
+
+void test_made_ahead(void)
+{
+	char sizes[100];
+
+	read_file(PAGE_SIZES, sizes, sizeof(sizes));
+	one_touch("memory-is-made-ahead-from-outside", "never", touch_all);
+	/* The rest asks nothing of nodes, and takes a minute. */
+	if (!access("/sys/devices/system/node/node1", F_OK))
+		goto end;
+	one_touch("huge-pages-are-made-ahead-from-outside", "always",
+		  touch_huge);
+	one_touch("what-is-wasted-from-outside-is-bounded", "never",
+		  touch_a_part);
+	one_touch("random-touches-are-left-alone-from-outside", "never",
+		  touch_at_random);
+	one_touch("a-served-process-may-fork", "never", fork_in_between);
+	one_touch("a-served-process-may-exec", "never", exec_in_between);
+	one_touch("a-served-process-may-map-anew", "never", map_in_a_loop);
+	a_killed_daemon_leaves_nothing_behind();
+	groups_pay_for_what_is_made_and_no_more();
+end:
+	write_file(PAGE_SIZES, strstr(sizes, "[always]")    ? "always"
+			       : strstr(sizes, "[madvise]") ? "madvise"
+							    : "never");
+}
