@@ -30,7 +30,7 @@ sub builds
 }
 
 builds('the shim', "-fPIC -shared -Wl,-z,defs -o $dir/shim.so core/*.c user/*.c user/*/*.c "
-	. 'engine/*.c ops/*.c preload/*/*.c util/*.c -ldl');
+	. 'engine/*.c ops/*.c ahead/*.c preload/*/*.c util/*.c -ldl');
 builds('a program', "-Itests/preload -o $dir/exit-cases "
 	. 'tests/preload/exit-cases.c -ldl');
 my (undef, $code) = capture("$target-objdump -d $dir/shim.so");
