@@ -143,6 +143,8 @@ step module
 dkms status
 ls "$modules/updates/dkms"
 show_driver
+hook=/etc/kernel/header_postinst.d/ktask-vfio
+$hook "$release" && $hook 6.1.0-none && echo 'a kernel is not refused'
 getent group ktask
 [ -z "$(find /etc/systemd -name 'umtd*')" ] && echo 'umtd is not started'
 

@@ -78,6 +78,8 @@ step('module', 'guest', 'DKMS installs the module',
 result(scalar(($said{module} // '') =~ m{^ktask-vfio/\Q$version\E, \Q$release\E, \w+: installed$}m
 	&& $said{module} =~ m{^[\d.]+\+ktask\n/\S+/updates/dkms/vfio_iommu_type1\.ko}m),
        "and VFIO's driver above the kernel's own");
+result(scalar(($said{module} // '') =~ /^a kernel is not refused$/m),
+       'a kernel that keeps its own driver can be installed');
 result(scalar(($said{module} // '') =~ /^ktask:x:\d+:$/m), 'its device is for a group');
 result(scalar(($said{module} // '') =~ /^umtd is not started$/m),
        'umtd is for the administrator to start');
