@@ -10,8 +10,10 @@ machine took back is fetched before each run, untimed.  Prints medians, and the 
 of the ratios of each round to the plain program; the same goes to
 BUILD/bench-ahead-programs.json.  A program that is not installed is told and left out.
 """
+import getpass
 import json
 import os
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -66,6 +68,14 @@ create index by_text on numbers (text);
 select count(*) from numbers where text like 'A%';
 """
 
+# One statement a line, as a server without clients reads them.
+FILL_TABLE = """create database texts;
+use texts;
+create table texts.numbered (n int primary key, text char(250)) engine=innodb character set latin1;
+insert into texts.numbered select seq, concat(md5(seq), repeat('y', 210)) from seq_1_to_%d;
+"""
+SCAN_TABLE = "select count(*) from texts.numbered where text like '%q%';\n"
+
 
 def numpy_program(python, what):
     return [python, "-c", "import numpy; " + what]
@@ -119,6 +129,25 @@ class Programs:
             found[f"JVM {name}"] = start + fill
         return found
 
+    def database(self):
+        """A server that reads a table into buffers that it has not touched before.  The
+        buffers of PostgreSQL are shared memory, which nobody watches."""
+        server = shutil.which("mariadbd", path=os.environ["PATH"] + ":/usr/sbin")
+        if not server:
+            return {}
+        data = self.path("database")
+        os.mkdir(data)
+        words = [server, "--no-defaults", "--bootstrap", "--user=" + getpass.getuser(),
+                 "--datadir=" + data, f"--innodb-buffer-pool-size={self.mib}M",
+                 "--innodb-flush-method=fsync", "--innodb-buffer-pool-load-at-startup=0",
+                 "--innodb-buffer-pool-dump-at-shutdown=0", "--innodb-doublewrite=0"]
+        with open(self.path("fill.sql", FILL_TABLE % (self.mib << 11)), "rb") as fill:
+            if subprocess.run(words, stdin=fill, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False).returncode:
+                return {}
+        scan = f"exec {shlex.join(words)} <{self.path('scan.sql', SCAN_TABLE)} 2>/dev/null"
+        return {"MariaDB, first scan of a table": ["sh", "-c", scan]}
+
     def mixed(self):
         lines = self.path("lines")
         with open(lines, "w", encoding="ascii") as file:
@@ -137,8 +166,9 @@ class Programs:
         return {name: words for name, words in found.items() if shutil.which(words[0])}
 
     def all(self):
-        found = {**self.numpy(), **self.java(), **self.mixed()}
-        for name in ("numpy ones", "JVM serial", "sort", "g++", "sqlite3", "node"):
+        found = {**self.numpy(), **self.java(), **self.database(), **self.mixed()}
+        for name in ("numpy ones", "JVM serial", "MariaDB, first scan of a table", "sort",
+                     "g++", "sqlite3", "node"):
             if name not in found:
                 print(f"not installed: {name}")
         return found
