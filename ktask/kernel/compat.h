@@ -8,6 +8,9 @@
 
 #include <linux/context_tracking_state.h>
 #include <linux/version.h>
+#ifdef CONFIG_X86
+#include <asm/cpufeature.h>
+#endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #error "ktask needs Linux 6.1 or later"
@@ -63,6 +66,13 @@
 #else
 #define COMPAT_TELLS_IDLE 0
 #define compat_cpu_idles(cpu) true
+#endif
+
+/* Does a hypervisor run this kernel?  Only x86 tells modules. */
+#ifdef CONFIG_X86
+#define COMPAT_IS_GUEST boot_cpu_has(X86_FEATURE_HYPERVISOR)
+#else
+#define COMPAT_IS_GUEST false
 #endif
 
 #endif /* KTASK_KERNEL_COMPAT_H */

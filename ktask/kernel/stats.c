@@ -32,6 +32,7 @@ static const char *const stat_names[NR_KTASK_STATS] = {
 	[STAT_HELPED] = "helpers_worked",
 	[STAT_LENT] = "helpers_lent",
 	[STAT_NONE_IDLE] = "no_idle_cpu",
+	[STAT_HOST_LACKS] = "host_lacks_cpus",
 	[STAT_WALL_NS] = "wall_ns",
 };
 

@@ -21,6 +21,7 @@ enum ktask_stat {
 	STAT_HELPED, /* helpers that did a chunk, added up over jobs */
 	STAT_LENT,
 	STAT_NONE_IDLE, /* a helper was wanted and none of its CPUs idled */
+	STAT_HOST_LACKS, /* a job found that the host lacks CPUs for helpers */
 	STAT_WALL_NS, /* of jobs that are counted in jobs */
 	NR_KTASK_STATS
 };

@@ -234,6 +234,8 @@ unsigned int kt_host_allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 		1 + shares_helpers(job->share_entry, ctx->wanted - 1, limit);
 
 	job_assert_caller(job);
+	if (job->watched && !steal_allows(&job->steal))
+		return 1;
 	/* At the beginning the job has no more items than the quota allows. */
 	if (!refresh)
 		return threads;

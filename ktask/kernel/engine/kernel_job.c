@@ -9,11 +9,14 @@
  */
 #include <linux/cred.h>
 #include <linux/freezer.h>
+#include <linux/module.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
 
 #include "core/undo.h"
+#include "engine/helpers.h"
+#include "kernel/compat.h"
 #include "kernel/engine/inherit.h"
 #include "kernel/engine/kernel_job.h"
 #include "kernel/engine/kernel_quota.h"
@@ -21,6 +24,12 @@
 #include "kernel/kernel_trace.h"
 
 #define CHUNK_US 1000
+
+/* What a module serves has few locks that a stopped helper could hold. */
+static bool watch_steal = IS_ENABLED(CONFIG_KTASK);
+module_param(watch_steal, bool, 0644);
+MODULE_PARM_DESC(watch_steal, "in a virtual machine: do without helpers while "
+			      "the host lacks CPUs for them");
 
 /* The caller looks up more often in the beginning, when helpers or their CPUs may
  * come free from another job. */
@@ -52,6 +61,32 @@ static void freeze_caller(struct kernel_job *job)
 	try_to_freeze();
 }
 
+/* What is to be known of the caller's last chunk, and of what others did by then. */
+static void take_sample(struct kernel_job *job, struct steal_sample *sample)
+{
+	struct kt_context *ctx = &job->ctx;
+
+	sample->units = kt_context_units(ctx);
+	sample->own_units = ctx->caller.units;
+	sample->switches = current->nvcsw + current->nivcsw;
+	sample->helped =
+		ctx->job.threads > 1 || kt_helpers_running(&ctx->helpers);
+}
+
+/* Helpers leave if the host has no CPUs for them, and may come when it has. */
+static void check_steal(struct kernel_job *job, u64 now_ns)
+{
+	struct steal_sample sample = { .now_ns = now_ns };
+	bool allowed = steal_allows(&job->steal), found;
+
+	take_sample(job, &sample);
+	if (steal_step(&job->steal, &sample, &found) != allowed)
+		job->ctx.next_refresh_ns = 0;
+	stats_add(STAT_HOST_LACKS, found);
+	if (allowed && !steal_allows(&job->steal))
+		kt_context_adjust(&job->ctx, 1);
+}
+
 static bool tick_caller(struct kt_worker *worker, uint64_t now_ns)
 {
 	struct kernel_job *job =
@@ -63,6 +98,8 @@ static bool tick_caller(struct kt_worker *worker, uint64_t now_ns)
 	if ((job->ctl->flags & KTASK_CALLER_PROCESS) && freezing(current))
 		freeze_caller(job);
 	job_stop_if_killed(job);
+	if (job->watched)
+		check_steal(job, now_ns);
 	return kt_context_tick(worker, now_ns);
 }
 
@@ -188,6 +225,10 @@ void job_begin(struct kernel_job *job, bool detached)
 			      outer && !detached ? &outer->ctx : NULL,
 			      job->ctl->deadline_ns);
 	alloc_items(&ctx->helpers, max - 1);
+	job->watched = ctx->helpers.nr && !detached && !ctx->fixed &&
+		       COMPAT_IS_GUEST && READ_ONCE(watch_steal);
+	if (job->watched)
+		steal_begin(&job->steal, ctx->start_ns);
 	kt_context_begin(ctx);
 }
 

@@ -30,6 +30,7 @@
 #include <linux/sched.h>
 
 #include "engine/context.h"
+#include "kernel/engine/steal.h"
 #include "kernel/ktask_kernel.h"
 
 struct kernel_job {
@@ -42,6 +43,8 @@ struct kernel_job {
 	const struct cpumask *cpus; /* its starter's; NULL: the caller's; C */
 	struct cgroup_subsys_state *group; /* the same, if @cpus are set; C */
 	unsigned int scope; /* PF_*: what the caller may not allocate; A */
+	bool watched; /* by @steal; I */
+	struct steal_watch steal; /* C */
 	unsigned int nesting; /* jobs around its caller, or who began it; A */
 	int share_entry; /* of shares_register(), or -1; B */
 	pid_t pid; /* of the one that began it, if it may have helpers; B */

@@ -204,4 +204,5 @@ void measure_clients(void)
 	pool_set(&pool_2m, 0);
 	measure_unmap((size_t)option("unmap_mib", 400) * MIB, rounds);
 	note("helpers that worked in jobs: %ld", helpers_worked());
+	note("jobs that found the host to lack CPUs: %ld", hosts_found_short());
 }

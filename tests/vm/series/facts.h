@@ -106,6 +106,9 @@ double seconds_now(void);
 /* helpers_worked - of all jobs so far; -1 on a kernel that has no ktask */
 long helpers_worked(void);
 
+/* hosts_found_short - how often a job found that the host lacks CPUs for helpers */
+long hosts_found_short(void);
+
 /*
  * check_helped - a verdict: helpers work in a job of @work
  * @prepare: what comes before it and may be helped as well, or NULL

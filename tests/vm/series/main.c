@@ -220,6 +220,11 @@ long helpers_worked(void)
 	return number_in("/sys/kernel/debug/ktask/stats", "helpers_worked ");
 }
 
+long hosts_found_short(void)
+{
+	return number_in("/sys/kernel/debug/ktask/stats", "host_lacks_cpus ");
+}
+
 void check_helped(void (*prepare)(void), void (*work)(void), const char *name)
 {
 	double until = seconds_now() + HELPER_SECONDS;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Steal: whether the host of a virtual machine lacks CPUs for helpers.
+ *
+ * A job has one struct steal_watch, which is its caller's.  steal_step() is given a
+ * sample after each chunk of the caller and says whether the job may have helpers.
+ */
+#ifndef KTASK_KERNEL_STEAL_H
+#define KTASK_KERNEL_STEAL_H
+
+#include "core/deps.h"
+
+enum steal_phase {
+	STEAL_HELPED, /* the job may have helpers */
+	STEAL_LEAVING, /* the caller was stopped: helpers have to leave */
+	STEAL_ALONE, /* the caller's own rate is measured */
+	STEAL_FORBIDDEN, /* the host lacks CPUs: no helpers for some time */
+};
+
+struct steal_watch {
+	enum steal_phase phase;
+	bool suspected; /* the caller was stopped in this period */
+	uint64_t from_ns, from_units; /* the beginning of the period */
+	uint64_t helped_ns, helped_rate; /* of the period with helpers */
+
+	/* The caller's last chunk. */
+	uint64_t last_ns, last_units, switches;
+	uint64_t cost; /* the least that a unit took, in 1024ths of ns */
+};
+
+/* The time after a chunk of the caller, and what was done by then. */
+struct steal_sample {
+	uint64_t now_ns;
+	uint64_t units; /* by all threads of the job */
+	uint64_t own_units; /* by the caller */
+	uint64_t switches; /* how often the caller slept or was preempted */
+	bool helped; /* a helper is in the job, or may be */
+};
+
+/* steal_begin - a job begins */
+void steal_begin(struct steal_watch *watch, uint64_t now_ns);
+
+/*
+ * steal_step - look at the caller's last chunk
+ * @found: set if this sample shows that the host lacks CPUs
+ *
+ * Return: may the job have helpers?
+ */
+bool steal_step(struct steal_watch *watch, const struct steal_sample *sample,
+		bool *found);
+
+/* steal_allows - what steal_step() said last */
+static inline bool steal_allows(const struct steal_watch *watch)
+{
+	return watch->phase == STEAL_HELPED;
+}
+
+#endif /* KTASK_KERNEL_STEAL_H */
