@@ -60,12 +60,22 @@ static void *find_next(_Atomic uintptr_t *kept, const char *name,
 	return found;
 }
 
-/* The library's function of that name; NULL: there is none. */
-#define NEXT(function, from)                                                \
-	({                                                                  \
-		static _Atomic uintptr_t kept;                              \
-		(__typeof__(&(function)))find_next(&kept, #function, from); \
-	})
+/*
+ * Ends a function of ours by the library's of the same name: prepares the memory, for
+ * whoever called ours (@from), and returns what the other returns; @refusal without one.
+ */
+#define RETURN_NEXT(function, from, refusal, prepare, ...)                   \
+	do {                                                                 \
+		static _Atomic uintptr_t kept;                               \
+		const void *from = __builtin_return_address(0);              \
+		__typeof__(&(function)) next =                               \
+			(__typeof__(next))find_next(&kept, #function, from); \
+                                                                             \
+		if (!next)                                                   \
+			return refusal;                                      \
+		prepare;                                                     \
+		return next(__VA_ARGS__);                                    \
+	} while (0)
 
 struct io_uring;
 
@@ -87,28 +97,20 @@ KTASK_API int io_uring_register_buffers(struct io_uring *ring,
 					const struct iovec *buffers,
 					unsigned nr)
 {
-	const void *from = __builtin_return_address(0);
-	__typeof__(&io_uring_register_buffers) next =
-		NEXT(io_uring_register_buffers, from);
-
-	if (!next)
-		return -ENOSYS;
-	shim_register_uring(IORING_REGISTER_BUFFERS, buffers, nr, from);
-	return next(ring, buffers, nr);
+	RETURN_NEXT(
+		io_uring_register_buffers, from, -ENOSYS,
+		shim_register_uring(IORING_REGISTER_BUFFERS, buffers, nr, from),
+		ring, buffers, nr);
 }
 
 KTASK_API int io_uring_register_buffers_tags(struct io_uring *ring,
 					     const struct iovec *buffers,
 					     const uint64_t *tags, unsigned nr)
 {
-	const void *from = __builtin_return_address(0);
-	__typeof__(&io_uring_register_buffers_tags) next =
-		NEXT(io_uring_register_buffers_tags, from);
-
-	if (!next)
-		return -ENOSYS;
-	shim_register_uring(IORING_REGISTER_BUFFERS, buffers, nr, from);
-	return next(ring, buffers, tags, nr);
+	RETURN_NEXT(
+		io_uring_register_buffers_tags, from, -ENOSYS,
+		shim_register_uring(IORING_REGISTER_BUFFERS, buffers, nr, from),
+		ring, buffers, tags, nr);
 }
 
 KTASK_API int io_uring_register_buffers_update_tag(struct io_uring *ring,
@@ -117,26 +119,18 @@ KTASK_API int io_uring_register_buffers_update_tag(struct io_uring *ring,
 						   const uint64_t *tags,
 						   unsigned nr)
 {
-	const void *from = __builtin_return_address(0);
-	__typeof__(&io_uring_register_buffers_update_tag) next =
-		NEXT(io_uring_register_buffers_update_tag, from);
-
-	if (!next)
-		return -ENOSYS;
-	shim_register_uring(IORING_REGISTER_BUFFERS, buffers, nr, from);
-	return next(ring, slot, buffers, tags, nr);
+	RETURN_NEXT(
+		io_uring_register_buffers_update_tag, from, -ENOSYS,
+		shim_register_uring(IORING_REGISTER_BUFFERS, buffers, nr, from),
+		ring, slot, buffers, tags, nr);
 }
 
 KTASK_API int io_uring_register(unsigned fd, unsigned code, const void *arg,
 				unsigned nr)
 {
-	const void *from = __builtin_return_address(0);
-	__typeof__(&io_uring_register) next = NEXT(io_uring_register, from);
-
-	if (!next)
-		return -ENOSYS;
-	shim_register_uring(code, arg, nr, from);
-	return next(fd, code, arg, nr);
+	RETURN_NEXT(io_uring_register, from, -ENOSYS,
+		    shim_register_uring(code, arg, nr, from), fd, code, arg,
+		    nr);
 }
 
 struct ibv_pd;
@@ -167,36 +161,24 @@ static struct ibv_mr *refuse_verbs(void)
 KTASK_API struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len,
 				    int access)
 {
-	const void *from = __builtin_return_address(0);
-	__typeof__(&ibv_reg_mr) next = NEXT(ibv_reg_mr, from);
-
-	if (!next)
-		return refuse_verbs();
-	prepare_verbs(addr, len, (unsigned)access, from);
-	return next(pd, addr, len, access);
+	RETURN_NEXT(ibv_reg_mr, from, refuse_verbs(),
+		    prepare_verbs(addr, len, (unsigned)access, from), pd, addr,
+		    len, access);
 }
 
 KTASK_API struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr,
 					 size_t len, uint64_t iova, int access)
 {
-	const void *from = __builtin_return_address(0);
-	__typeof__(&ibv_reg_mr_iova) next = NEXT(ibv_reg_mr_iova, from);
-
-	if (!next)
-		return refuse_verbs();
-	prepare_verbs(addr, len, (unsigned)access, from);
-	return next(pd, addr, len, iova, access);
+	RETURN_NEXT(ibv_reg_mr_iova, from, refuse_verbs(),
+		    prepare_verbs(addr, len, (unsigned)access, from), pd, addr,
+		    len, iova, access);
 }
 
 KTASK_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr,
 					  size_t len, uint64_t iova,
 					  unsigned access)
 {
-	const void *from = __builtin_return_address(0);
-	__typeof__(&ibv_reg_mr_iova2) next = NEXT(ibv_reg_mr_iova2, from);
-
-	if (!next)
-		return refuse_verbs();
-	prepare_verbs(addr, len, access, from);
-	return next(pd, addr, len, iova, access);
+	RETURN_NEXT(ibv_reg_mr_iova2, from, refuse_verbs(),
+		    prepare_verbs(addr, len, access, from), pd, addr, len, iova,
+		    access);
 }
