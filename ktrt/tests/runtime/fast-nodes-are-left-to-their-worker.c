@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#include "runtime/rt.h"
+#include "support/bare_runtime.h"
 
 #define LONG_NS 20000000000
 /* A verdict comes after so many. */
@@ -38,33 +38,14 @@ static void lay_out(void)
 {
 	cpu_set_t cpus;
 
-	memset(&rt, 0, sizeof(rt));
 	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
-	assert_int_equal(cores_lay_out(&cpus, CPU_SETSIZE, 1), 0);
-	rt.options.max_threads = 4;
-	rt.options.flags = KTRT_UNBOUND;
-	rt.leader_fd = -1;
-	pthread_mutex_init(&rt.pool_lock, NULL);
-	pool_init(&rt.tasks, sizeof(struct ktrt_task));
-	assert_int_equal(rt_make_slots(), 0);
+	bare_runtime_begin(&cpus, 1, 4);
 	rt.nodes_judged = long_times;
 	thief = worker_new(0);
 	victim = worker_new(0);
 	third = worker_new(0);
 	assert_true(thief && victim && third);
 	thief->core = victim->core = third->core = &rt.cores[0];
-}
-
-static void take_down(void)
-{
-	park_forget();
-	worker_free_all();
-	pool_destroy(&rt.tasks);
-	pthread_mutex_destroy(&rt.pool_lock);
-	free(rt.workers);
-	free(rt.loaded);
-	cores_free();
-	memset(&rt, 0, sizeof(rt));
 }
 
 static void give(struct worker *w, struct ktrt_task *task, unsigned flags)
@@ -98,7 +79,7 @@ static void quick_ones_are_looked_at(void **state)
 	assert_true(take_nodes(TASK_NODE, LONG_NS));
 	assert_false(take_nodes(TASK_NODE, 0));
 	assert_false(take_nodes(0, LONG_NS));
-	take_down();
+	bare_runtime_end();
 }
 
 /* An eighth of what is left, as many as would be judged, and nodes alone. */
@@ -150,7 +131,7 @@ static void attached_threads_look_at_nothing(void **state)
 	lay_out();
 	thief->core = NULL;
 	assert_false(take_nodes(TASK_NODE, LONG_NS));
-	take_down();
+	bare_runtime_end();
 }
 
 static void rest(void)
@@ -175,7 +156,7 @@ static void one_that_stands_still_is_stolen_from(void **state)
 		short_tasks_rest(thief, NULL);
 	}
 	assert_in_range(thief->judged, 2 * TAKEN, 1024);
-	take_down();
+	bare_runtime_end();
 }
 
 static bool moves;
@@ -227,7 +208,7 @@ static void fast_ones_are_left_alone(void **state)
 	assert_int_equal(thief->judged, 2 * TAKEN);
 	assert_ptr_equal(node_queue_take(&rt.node_queues[0]), &task);
 	end_moving(thread);
-	take_down();
+	bare_runtime_end();
 }
 
 static void who_waits_goes_on_when_that_is_over(void **state)
@@ -244,7 +225,7 @@ static void who_waits_goes_on_when_that_is_over(void **state)
 	short_tasks_rest(thief, &awaited);
 	assert_int_equal(thief->judged, 2 * TAKEN);
 	end_moving(thread);
-	take_down();
+	bare_runtime_end();
 }
 
 /* ---- in a graph ---- */

@@ -4,48 +4,19 @@
  * that was made and that the kernel has not run yet is not, however long that
  * takes, nor does one that is gone count.
  */
-#include "ktest.h"
-
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "runtime/rt.h"
-
-static struct worker *workers[2];
-static struct core cores[2];
-
-static void begin(void)
-{
-	memset(&rt, 0, sizeof(rt));
-	pthread_mutex_init(&rt.pool_lock, NULL);
-	pool_init(&rt.tasks, sizeof(struct ktrt_task));
-	pool_init(&rt.smalls, 64);
-	rt.workers = workers;
-	rt.nr_slots = 2;
-	rt.slots_per_cache = 2;
-	rt.loaded = aligned_alloc(CACHE_LINE, mask_bytes(2));
-	assert_non_null(rt.loaded);
-	memset(rt.loaded, 0, mask_bytes(2));
-}
-
-static void end(void)
-{
-	rt.workers = workers;
-	worker_free_all();
-	memset(workers, 0, sizeof(workers));
-	pool_destroy(&rt.tasks);
-	pool_destroy(&rt.smalls);
-	pthread_mutex_destroy(&rt.pool_lock);
-	free(rt.loaded);
-	memset(&rt, 0, sizeof(rt));
-}
+#include "support/bare_runtime.h"
 
 static void late_ones(void **state)
 {
+	static struct core cores[2];
 	struct worker *w;
+	cpu_set_t cpus;
 
-	begin();
+	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+	bare_runtime_begin(&cpus, 1, 2);
 	w = worker_new(0);
 	assert_non_null(w);
 	assert_true(worker_all_blocked(&cores[0]));
@@ -57,7 +28,7 @@ static void late_ones(void **state)
 	assert_false(worker_all_blocked(&cores[0]));
 	worker_retire(w);
 	assert_true(worker_all_blocked(&cores[0]));
-	end();
+	bare_runtime_end();
 }
 
 KTEST_MAIN(KTEST(late_ones))

@@ -6,12 +6,8 @@
  * victims; the search for an idle core is bounded and goes on where the last
  * one ended.
  */
-#include "ktest.h"
-
-#include <string.h>
-
 #include "runtime/cpu_topology.h"
-#include "runtime/rt.h"
+#include "support/bare_runtime.h"
 #include "topology.h"
 
 #define CPUS_MAX 256
@@ -47,31 +43,17 @@ static void begin(const char *name, unsigned nr_cpus)
 	CPU_ZERO(&cpus);
 	for (unsigned cpu = 0; cpu < nr_cpus; cpu++)
 		CPU_SET(cpu, &cpus);
-	memset(&rt, 0, sizeof(rt));
 	if (name)
 		topology_begin(&tree, name);
 	else
 		tree_begin(&tree);
 	topology_root = tree.root;
-	assert_int_equal(cores_lay_out(&cpus, CPU_SETSIZE, nr_cpus), 0);
-	rt.options.max_threads = 2 * nr_cpus;
-	rt.options.flags = KTRT_UNBOUND;
-	rt.leader_fd = -1;
-	pthread_mutex_init(&rt.pool_lock, NULL);
-	pool_init(&rt.tasks, sizeof(struct ktrt_task));
-	assert_int_equal(rt_make_slots(), 0);
+	bare_runtime_begin(&cpus, nr_cpus, 2 * nr_cpus);
 }
 
 static void end(void)
 {
-	park_forget();
-	worker_free_all();
-	pool_destroy(&rt.tasks);
-	pthread_mutex_destroy(&rt.pool_lock);
-	free(rt.workers);
-	free(rt.loaded);
-	cores_free();
-	memset(&rt, 0, sizeof(rt));
+	bare_runtime_end();
 	topology_end(&tree);
 	topology_root = "";
 }
