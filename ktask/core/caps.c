@@ -6,7 +6,7 @@
 
 unsigned kt_cap_limit(unsigned cpus, unsigned percent)
 {
-	uint64_t limit = (uint64_t)cpus * KT_MIN(percent, 100) / 100;
+	uint64_t limit = (uint64_t)cpus * percent / 100;
 
 	if (!percent || cpus < 2)
 		return 0;

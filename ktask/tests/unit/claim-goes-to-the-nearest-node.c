@@ -80,11 +80,16 @@ static void ranges_of_no_node_come_after_own(void **state)
 {
 	static const uint64_t units[] = { 10, 10, 10 };
 	static const int nodes[] = { 0, KT_NO_NODE, 1 };
+	static const int own[] = { 0, KT_NO_NODE, 0 };
+	static const int nobodys[] = { KT_NO_NODE, 0, KT_NO_NODE };
 
 	assert_int_equal(visits_from(0, units, nodes, 3), 12);
 	assert_int_equal(visits_from(1, units, nodes, 3), 210);
 	/* Who is nowhere prefers what belongs to nobody. */
 	assert_int_equal(visits_from(KT_NO_NODE, units, nodes, 3), 102);
+	/* The second of its own, too. */
+	assert_int_equal(visits_from(0, units, own, 3), 21);
+	assert_int_equal(visits_from(KT_NO_NODE, units, nobodys, 3), 21);
 }
 
 static void stolen_range_becomes_the_workers(void **state)

@@ -50,11 +50,13 @@ static void used_up_ranges_are_nobodys_home(void **state)
 		work.ranges[i].node = i == 3;
 	work_begin(&work, 0);
 	work.ranges[0].next = 10;
+	assert_false(kt_job_idle(&work.job));
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(kt_claim_home(&work.job, 0, i), 2);
 	work.ranges[2].next = 10;
 	assert_int_equal(kt_claim_home(&work.job, 0, 0), 3);
 	work.ranges[3].next = 10;
+	assert_true(kt_job_idle(&work.job));
 	assert_true(kt_claim_home(&work.job, 0, 0) < 4);
 	work_free(&work);
 }

@@ -100,6 +100,21 @@ static void expensive_past_is_forgotten(void **state)
 	work_free(&work);
 }
 
+/* All threads read it at each claim: it is written when it changes by a quarter. */
+static void a_little_change_is_not_told(void **state)
+{
+	uint64_t cost = CHEAP_NS << KT_COST_SHIFT;
+
+	begin();
+	work.job.cost.mean = work.job.cost.high = cost + cost / 8;
+	kt_worker_begin(&work.workers[1], &work.job, 1, 0);
+	work.workers[1].tick = work_leave;
+	assert_true(one_chunk(1) > 0);
+	assert_true(work.workers[1].cost.high < cost + cost / 8);
+	assert_int_equal(work.job.cost.high, cost + cost / 8);
+	work_free(&work);
+}
+
 /* Between the two stores of another worker's estimate. */
 static void half_an_estimate_is_harmless(void **state)
 {
@@ -122,4 +137,5 @@ static void half_an_estimate_is_harmless(void **state)
 KTEST_MAIN(KTEST(cheap_worker_learns_of_expensive_units),
 	   KTEST(learning_is_mutual_and_lasts),
 	   KTEST(expensive_past_is_forgotten),
+	   KTEST(a_little_change_is_not_told),
 	   KTEST(half_an_estimate_is_harmless))

@@ -105,6 +105,22 @@ static bool leaves_every_third(struct kt_worker *worker, uint64_t now_ns)
 	return ++nr_ticks % 3 == 0;
 }
 
+static bool pauses(struct kt_worker *worker, uint64_t now_ns)
+{
+	port_now_ns += 1000 * UNIT_NS;
+	return false;
+}
+
+static void a_pause_in_a_tick_is_no_work(void **state)
+{
+	begin(1);
+	work.workers[0].tick = pauses;
+	kt_job_work(&work.job, &work.workers[0]);
+	assert_int_equal(work.workers[0].units, UNITS);
+	assert_int_equal(work.workers[0].cost.high, UNIT_NS << KT_COST_SHIFT);
+	work_free(&work);
+}
+
 static void worker_leaves_and_comes_back(void **state)
 {
 	unsigned stays = 0;
@@ -193,5 +209,6 @@ KTEST_MAIN(KTEST(no_chunk_is_claimed_after_the_deadline),
 	   KTEST(work_that_is_all_claimed_is_in_time),
 	   KTEST(stop_in_a_chunk_is_its_last),
 	   KTEST(stop_before_is_no_chunk_at_all),
+	   KTEST(a_pause_in_a_tick_is_no_work),
 	   KTEST(worker_leaves_and_comes_back), KTEST(failed_chunk_has_no_tick),
 	   KTEST(job_can_be_begun_again), KTEST(chunks_grow_and_then_shrink))

@@ -109,6 +109,21 @@ a_node_without_capacity_gets_none_while_others_have_work(void **state)
 	work_free(&work);
 }
 
+/* A range of no node says nothing about where there is capacity. */
+static void a_range_of_no_node_has_no_capacity(void **state)
+{
+	static const uint64_t units[] = { 100, 100, 100 };
+
+	begin(3, units);
+	work.ranges[0].node = KT_NO_NODE;
+	work.ranges[0].next = work.ranges[1].next = 100;
+	work.ranges[1].node = 1;
+	work.ranges[1].dealt = 5;
+	work.ranges[2].node = full_node = 2;
+	assert_int_equal(kt_placement_deal(&work.job, has_capacity), 1);
+	work_free(&work);
+}
+
 static void nothing_left_and_no_range(void **state)
 {
 	static const uint64_t units[] = { 10, 10 };
@@ -136,4 +151,5 @@ static void huge_ranges_do_not_overflow(void **state)
 KTEST_MAIN(KTEST(equal_ranges_take_turns), KTEST(more_work_gets_more_threads),
 	   KTEST(what_is_used_up_gets_none), KTEST(who_left_frees_capacity),
 	   KTEST(a_node_without_capacity_gets_none_while_others_have_work),
+	   KTEST(a_range_of_no_node_has_no_capacity),
 	   KTEST(nothing_left_and_no_range), KTEST(huge_ranges_do_not_overflow))
