@@ -162,6 +162,8 @@ void sim_chunk_begins(void)
 	const struct context *context = current_context();
 	uint64_t deadline_ns = context->job->deadline_ns;
 
+	if (!context->item && !context->job->ctx.caller.chunks)
+		rules_caller_begins(context->job);
 	if (deadline_ns && context->known_ns >= deadline_ns &&
 	    !sim_clocks_differ())
 		sim_fail("a chunk begins %llu ns after the deadline",
@@ -531,10 +533,11 @@ static int choose_node(const struct sim_process *process, int node)
 static bool permit_get(struct kt_item *item, int wanted)
 {
 	struct sim_process *process = ((struct sim_job *)item->ctx)->process;
-	int node = choose_node(process, wanted);
-	int bound = kt_caps_get(&process->machine,
-				node < 0 ? NULL : &process->nodes[node]);
+	int node = choose_node(process, wanted), bound;
 
+	rules_permit(item);
+	bound = kt_caps_get(&process->machine,
+			    node < 0 ? NULL : &process->nodes[node]);
 	if (bound < 0)
 		return false;
 	if (item->host.permits)
@@ -549,7 +552,7 @@ static bool permit_get(struct kt_item *item, int wanted)
 	if (bound)
 		item->node = node;
 	if (bound && node != wanted)
-		kt_item_redeal(item, node);
+		rules_redealt(item, node);
 	return true;
 }
 
@@ -657,6 +660,7 @@ static int serving_node(struct kt_context *ctx, unsigned range, unsigned turn)
 {
 	int node = ctx->job.ranges[range].node;
 
+	rules_serves((struct sim_job *)ctx, range, turn);
 	if (sim_machine()->nr_nodes == 1)
 		return -1;
 	return node >= 0 ? node : (int)sim_node_of(sim_cpu());

@@ -59,6 +59,8 @@ struct sim_rules {
 	bool ended; /* the client was told */
 	uint32_t others_generation; /* of compensating helpers' CPUs */
 	unsigned nr_others; /* how often their number was set */
+	int caller_node; /* KT_NO_NODE: the caller chooses when it works */
+	unsigned served_range, turn; /* of which a node was asked for last */
 };
 
 struct sim_job {

@@ -48,11 +48,18 @@ void rules_begin(struct sim_job *job)
 {
 	const struct kt_context *ctx = &job->ctx;
 
+	uint64_t nr_chunks = ctx->units_total / ctx->job.split.min_chunk;
+
 	job->rules = (struct sim_rules){
 		.until_ns = UINT64_MAX,
 		.refreshed_ns = ctx->start_ns,
 		.reported_ns = ctx->start_ns - ctx->progress_ns,
 	};
+	if (ctx->tune.max > KT_MAX(nr_chunks, 1))
+		sim_fail("a job of %llu chunks wants %u threads",
+			 (unsigned long long)nr_chunks, ctx->tune.max);
+	if (ctx->tune.chunk != ctx->job.split.min_chunk)
+		sim_fail("a job does not know its chunks");
 }
 
 /* ---- what the host answers, and what follows ---- */
@@ -70,7 +77,14 @@ void rules_answered(struct sim_job *job, unsigned threads, uint64_t until_ns)
 
 void rules_settled(struct sim_job *job)
 {
+	const struct kt_context *ctx = &job->ctx;
+
 	job->rules.adjusting = false;
+	job->rules.caller_node = ctx->caller.node;
+	job->rules.soon = ctx->helpers.nr && ctx->job.threads < ctx->wanted;
+	if (ctx->job.split.min_chunk == UINT64_MAX &&
+	    (ctx->detached || ctx->progress || ctx->job.deadline_ns))
+		sim_fail("a job in one chunk cannot be stopped");
 }
 
 static void check_wanted(const struct sim_job *job, const struct kt_item *item)
@@ -118,6 +132,22 @@ static void check_items(struct sim_job *job)
 	job->rules.soon = leaving || ctx->job.threads < ctx->wanted;
 }
 
+/* Threads are dealt over ranges: helpers, and the caller where it may choose. */
+static void check_dealt(const struct sim_job *job)
+{
+	const struct kt_context *ctx = &job->ctx;
+	bool counted = job->rules.caller_node != KT_NO_NODE || job->grown;
+	unsigned nr = ctx->job.nr_ranges > 1 && counted, dealt = 0;
+
+	for (unsigned i = 0; i < ctx->helpers.nr_used; i++)
+		nr += ctx->helpers.items[i].submitted;
+	for (unsigned i = 0; i < ctx->job.nr_ranges; i++)
+		dealt += ctx->job.ranges[i].dealt;
+	if (dealt != nr)
+		sim_fail("%u threads are dealt over ranges, %u are there",
+			 dealt, nr);
+}
+
 void rules_adjusted(struct sim_job *job)
 {
 	struct sim_rules *rules = &job->rules;
@@ -130,6 +160,9 @@ void rules_adjusted(struct sim_job *job)
 	if (ctx->compensating && !ctx->fixed && ctx->wanted != ctx->tune.max)
 		sim_fail("a job adapts beside its manager: %u of %u threads",
 			 ctx->wanted, ctx->tune.max);
+	if (ctx->fixed && ctx->wanted != ctx->tune.max)
+		sim_fail("a job of fixed threads adapts: %u of %u", ctx->wanted,
+			 ctx->tune.max);
 	/* There was some before, too. */
 	if (!has_work(&ctx->job))
 		return;
@@ -137,6 +170,80 @@ void rules_adjusted(struct sim_job *job)
 		sim_fail("a job has %u threads, %u are allowed",
 			 ctx->job.threads, rules->answer);
 	check_items(job);
+	if (ctx->helpers.nr)
+		check_dealt(job);
+}
+
+/* ---- nodes ---- */
+
+/* Return: the range is there, of that node, and nobody took a chunk of it. */
+static bool is_untouched(const struct kt_range *range, int node)
+{
+	return range->node == node && range->units && !range->next;
+}
+
+/* In its first chunk. */
+void rules_caller_begins(const struct sim_job *job)
+{
+	const struct kt_context *ctx = &job->ctx;
+	const struct kt_range *ranges = ctx->job.ranges;
+	int node = ctx->caller.node, placed = job->rules.caller_node;
+
+	if (ctx->job.nr_ranges < 2)
+		return;
+	if (node == KT_NO_NODE || (placed != KT_NO_NODE && node != placed))
+		sim_fail("a caller of node %d works as one of node %d", placed,
+			 node);
+	for (unsigned i = 0; i < ctx->job.nr_ranges; i++)
+		if (is_untouched(&ranges[i], node) &&
+		    ranges[ctx->caller.range].node != node)
+			sim_fail("a caller of node %d begins on node %d", node,
+				 ranges[ctx->caller.range].node);
+}
+
+void rules_serves(struct sim_job *job, unsigned range, unsigned turn)
+{
+	job->rules.served_range = range;
+	job->rules.turn = turn;
+}
+
+void rules_permit(const struct kt_item *item)
+{
+	const struct sim_rules *rules = &job_of(item)->rules;
+
+	if (rules->turn != item->index)
+		sim_fail("item %u has the turn of item %u", item->index,
+			 rules->turn);
+	if (rules->served_range != item->range)
+		sim_fail("item %u is for range %u, the node of range %u "
+			 "serves it",
+			 item->index, item->range, rules->served_range);
+}
+
+/* The ranges of @node with something left.  Return: how many. */
+static unsigned find_homes(const struct kt_job *job, int node, unsigned *homes)
+{
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < job->nr_ranges; i++)
+		if (job->ranges[i].node == node &&
+		    job->ranges[i].next < job->ranges[i].units)
+			homes[nr++] = i;
+	return nr;
+}
+
+/* Others take chunks meanwhile: if a range was used up nothing is said. */
+void rules_redealt(struct kt_item *item, int node)
+{
+	const struct kt_job *job = &item->ctx->job;
+	unsigned homes[SIM_RANGES_MAX], nr = find_homes(job, node, homes);
+
+	kt_item_redeal(item, node);
+	if (nr && find_homes(job, node, homes) == nr &&
+	    item->range != homes[(item->index + 1) % nr])
+		sim_fail("the helper of item %u begins with range %u, not %u",
+			 item->index, item->range,
+			 homes[(item->index + 1) % nr]);
 }
 
 /* ---- items ---- */

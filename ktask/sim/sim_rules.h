@@ -21,6 +21,15 @@ void rules_answered(struct sim_job *job, unsigned threads, uint64_t until_ns);
 void rules_adjusted(struct sim_job *job);
 void rules_settled(struct sim_job *job);
 
+/* rules_caller_begins - the caller begins its first chunk */
+void rules_caller_begins(const struct sim_job *job);
+
+/* rules_serves - the engine asked who serves @range; rules_permit(): it asks for the
+ * permits of @item; rules_redealt(): its helper begins with a range of @node instead */
+void rules_serves(struct sim_job *job, unsigned range, unsigned turn);
+void rules_permit(const struct kt_item *item);
+void rules_redealt(struct kt_item *item, int node);
+
 /* rules_submitted - @item shall be submitted; rules_cancelled(): it was cancelled */
 void rules_submitted(struct kt_item *item);
 void rules_cancelled(struct kt_item *item);
