@@ -16,12 +16,7 @@ format:
 results:
 	@scripts/results
 
-# Product code; ktask/sim is a test bench.
-COUNTED := include core engine user kernel ops ahead preload cli launch daemon util
-
-## lines: count the lines of ktask's C, and those without comments and blanks
+## lines: count the lines of ktask's C by feature, and those without comments and blanks
 .PHONY: lines
 lines:
-	@git ls-files $(COUNTED:%='ktask/%/*.[ch]') | xargs cat | perl -0777 -ne \
-		'$$all = tr/\n//; s{/\*.*?\*/}{}gs; \
-		print "$$all lines, ", scalar(() = /^.*\S/mg), " of them code\n"'
+	@scripts/lines
