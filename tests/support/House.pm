@@ -38,7 +38,7 @@ sub slurp
 	return scalar <$in>;
 }
 
-# Writes a file, its folders too; mode is optional.
+# Writes a file, its directories too; mode is optional.
 sub spew
 {
 	my ($path, $text, $mode) = @_;

@@ -31,12 +31,13 @@ static char *version_end; /* of what can be read and written */
 static inline int version_begin(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *room = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *guarded = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (room == MAP_FAILED || mprotect(room + 2 * page, page, PROT_NONE))
+	if (guarded == MAP_FAILED ||
+	    mprotect(guarded + 2 * page, page, PROT_NONE))
 		return 1;
-	version_end = room + 2 * page;
+	version_end = guarded + 2 * page;
 	return 0;
 }
 
@@ -89,9 +90,9 @@ static inline void version_refuses_garbage(version_use use, const void *from,
 
 	/* The size itself can be read in all of them. */
 	for (size_t size = 0; size < least; size++) {
-		size_t room = size < sizeof(size) ? sizeof(size) : size;
+		size_t readable = size < sizeof(size) ? sizeof(size) : size;
 
-		it = version_of(from, known, room);
+		it = version_of(from, known, readable);
 		memcpy(it, &size, sizeof(size));
 		assert_int_equal(use(it), -EINVAL);
 	}

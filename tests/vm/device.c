@@ -554,7 +554,7 @@ static unsigned ask_while_changing(int fd, struct ktask_mem *mem, char *addr)
 	return wrong;
 }
 
-/* The answer would be written where a longer one has room for it: here is none. */
+/* The answer would be written where a longer one would have it: here is nothing. */
 static void a_size_that_changes_is_read_once(void)
 {
 	char *addr = map(PAGE), *place = map(2 * PAGE);

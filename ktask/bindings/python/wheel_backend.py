@@ -83,11 +83,11 @@ def contents(library: Path, version: str, tag: str) -> dict[str, bytes]:
     return files
 
 
-def pack(library: Path, version: str, folder: Path) -> str:
+def pack(library: Path, version: str, directory: Path) -> str:
     """The same bytes for the same input: no dates."""
     tag = f"cp311-abi3-{platform_tag(library)}"
     name = f"ktask-{version}-{tag}.whl"
-    with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as wheel:
+    with zipfile.ZipFile(directory / name, "w", zipfile.ZIP_DEFLATED) as wheel:
         for path, data in contents(library, version, tag).items():
             entry = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
@@ -101,9 +101,9 @@ def pack(library: Path, version: str, folder: Path) -> str:
 
 
 def _top() -> Path:
-    for folder in HERE.parents:
-        if (folder / "Makefile").exists() and (folder / "mk").is_dir():
-            return folder
+    for directory in HERE.parents:
+        if (directory / "Makefile").exists() and (directory / "mk").is_dir():
+            return directory
     raise SystemExit("ktask: building the wheel: this is no clone of the tree")
 
 

@@ -19,13 +19,13 @@ struct family {
 	uint32_t threads, too_many, nr_bad;
 };
 
-static __thread unsigned depth;
+static __thread unsigned nesting;
 
 static void enter(struct family *family)
 {
 	uint32_t threads;
 
-	if (depth++)
+	if (nesting++)
 		return;
 	threads = __atomic_add_fetch(&family->threads, 1, __ATOMIC_SEQ_CST);
 	if (threads > family->most)
@@ -34,7 +34,7 @@ static void enter(struct family *family)
 
 static void leave(struct family *family)
 {
-	if (!--depth)
+	if (!--nesting)
 		__atomic_sub_fetch(&family->threads, 1, __ATOMIC_SEQ_CST);
 }
 

@@ -54,20 +54,20 @@ static void drained(void *arg)
 	add(&seen.drained, read(*(int *)arg, &word, sizeof(word)) > 0);
 }
 
-static int bell = -1;
+static int doorbell = -1;
 
 static struct ktask_monitor monitor(void)
 {
-	if (bell < 0)
-		bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (doorbell < 0)
+		doorbell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	memset(&seen, 0, sizeof(seen));
 	at_once = most_at_once = 0;
 	return (struct ktask_monitor){ sizeof(struct ktask_monitor),
-				       &bell,
+				       &doorbell,
 				       added,
 				       removed,
 				       ready,
-				       bell,
+				       doorbell,
 				       drained };
 }
 
@@ -82,7 +82,7 @@ static int sleeps(void *start, void *end, void *arg)
 		__atomic_store_n(&most_at_once, now, __ATOMIC_SEQ_CST);
 	for (uintptr_t i = (uintptr_t)start; i < (uintptr_t)end; i++)
 		nanosleep(&time, NULL);
-	assert_int_equal(write(bell, &one, sizeof(one)), sizeof(one));
+	assert_int_equal(write(doorbell, &one, sizeof(one)), sizeof(one));
 	add(&at_once, -1);
 	return 0;
 }

@@ -15,7 +15,7 @@
 #define NR_CALLERS 12
 
 struct tree {
-	int depth;
+	int nesting;
 	size_t units; /* done at the leaves */
 	int working, most; /* threads in a leaf */
 	unsigned max_threads; /* of every job below the outermost */

@@ -26,8 +26,8 @@ static void limit(int what, rlim_t to)
 	ktest_check(!setrlimit(what, &now));
 }
 
-/* All descriptors but @spare are in use. */
-static void use_descriptors(int spare)
+/* All descriptors but @nr_free are in use. */
+static void use_descriptors(int nr_free)
 {
 	int last = -1, fd;
 
@@ -35,7 +35,7 @@ static void use_descriptors(int spare)
 	while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
 		last = fd;
 	ktest_check(errno == EMFILE);
-	while (spare--)
+	while (nr_free--)
 		close(last--);
 }
 

@@ -280,7 +280,7 @@ static int register_and_be_killed(void *arg)
 	return 1;
 }
 
-/* The limit has room for one of them: what a killed one had comes back. */
+/* The limit allows one of them: what a killed one had comes back. */
 static int kill_and_register(void *arg)
 {
 	ktest_check(become_limited());

@@ -32,11 +32,11 @@ sub own_headers
 {
 	my ($compiler) = @_;
 	my $clang = $compiler =~ /clang/;
-	my (undef, $folder) = capture($compiler . ($clang ?
+	my (undef, $directory) = capture($compiler . ($clang ?
 		' -print-resource-dir' : ' -print-file-name=include'));
 
-	chomp $folder;
-	return $clang ? "$folder/include" : $folder;
+	chomp $directory;
+	return $clang ? "$directory/include" : $directory;
 }
 
 sub compile

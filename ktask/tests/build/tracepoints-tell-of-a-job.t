@@ -13,10 +13,10 @@ use House;
 use Test::More;
 
 # A copy: whoever attaches to a file hears of every program that has it.
-my $folder = scratch();
-my $library = "$folder/libktask.so.0";
+my $directory = scratch();
+my $library = "$directory/libktask.so.0";
 my ($failed, $why) = capture("cp -L $build/libktask.so $library && "
-	. "ln -s libktask.so.0 $folder/libktask.so");
+	. "ln -s libktask.so.0 $directory/libktask.so");
 die "copying the library: $why" if $failed;
 
 my $group = "ktask_test_$$";
@@ -260,7 +260,7 @@ SKIP: {
 	my $dir = scratch();
 	spew("$dir/lend.c", $lender);
 	my ($status, $said) = capture("$cc -I$top/ktask/include -o $dir/lend "
-		. "$dir/lend.c -L$folder -lktask -Wl,-rpath,$folder");
+		. "$dir/lend.c -L$directory -lktask -Wl,-rpath,$directory");
 	is($status, 0, 'a job that ends in a helper builds') or diag($said);
 	put("$instance/trace", '>', '');
 	@events = trace_of("$dir/lend");

@@ -189,12 +189,12 @@ behind() {
 		#include <sys/mman.h>
 
 		static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-		static char room[1 << 22];
+		static char arena[1 << 22];
 		static size_t used;
 
 		void *malloc(size_t size)
 		{
-			char *at = room + used;
+			char *at = arena + used;
 
 			pthread_mutex_lock(&lock);
 			if (size == 4711)

@@ -130,7 +130,7 @@ print([line for line in open("/proc/self/smaps") if "Private_Hugetlb" in line
 		#include <sys/mman.h>
 
 		static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-		static char room[1 << 26];
+		static char arena[1 << 26];
 		static size_t used;
 
 		static void map_and_unmap(void)
@@ -145,7 +145,7 @@ print([line for line in open("/proc/self/smaps") if "Private_Hugetlb" in line
 			char *at;
 
 			pthread_mutex_lock(&lock);
-			at = room + used;
+			at = arena + used;
 			map_and_unmap();
 			used += (size + 63) & ~63ul;
 			pthread_mutex_unlock(&lock);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # PostgreSQL with large shared buffers, small and huge pages, is filled, put
 # under load, killed in the middle of it, and started again.  It runs as an
-# ordinary user in a folder of its own and listens on a socket there.
+# ordinary user in a directory of its own and listens on a socket there.
 
 load software.bash
 
@@ -27,7 +27,7 @@ as_user() {
 	setpriv "${AS_USER[@]}" -- env "${LIBRARIES[@]}" "$@"
 }
 
-# The folders of the test may be closed to other users: everything that this
+# The directories of the test may be closed to other users: everything that this
 # one needs is here, the command and the shim included.
 setup_file() {
 	export PG=$(pg_folder)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # Servers write their process titles over their arguments and environment.  The
 # report goes to its file all the same, under the program's name, and the
-# folder in which the program runs gets no file that it does not get without the
+# directory in which the program runs gets no file that it does not get without the
 # shim.
 
 load software.bash
@@ -10,8 +10,8 @@ load software.bash
 setup() {
 	HOW=shimmed
 	RUN_OPTIONS=(--prefault=wait)
-	mkdir "$BATS_TEST_TMPDIR/folder"
-	cd "$BATS_TEST_TMPDIR/folder"
+	mkdir "$BATS_TEST_TMPDIR/directory"
+	cd "$BATS_TEST_TMPDIR/directory"
 }
 
 # reported NAME PROCESSES: each line bears that name; at least so many processes

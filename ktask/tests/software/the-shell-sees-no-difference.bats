@@ -5,7 +5,7 @@
 
 load software.bash
 
-# In a folder of its own; what it says, its status, and every file's account.
+# In a directory of its own; what it says, its status, and every file's account.
 script() {
 	local status=0
 

@@ -44,7 +44,7 @@ static void what_is_pending_counts(void **unused)
 	assert_int_equal(ahead_window_pages(&budget, 8 * BLOCK, 0), 0);
 }
 
-/* What is its own will be passed, and then there is room for a large window. */
+/* What is its own will be passed, and then a large window fits. */
 static void a_frontier_waits_for_room_of_its_own(void **unused)
 {
 	struct ahead_budget budget = { 8 * BLOCK, 0, 4 * BLOCK, 1, 0 };

@@ -39,10 +39,10 @@ def write_to(path, text):
         file.write(text)
 
 
-def whole_disk(folder):
+def whole_disk(directory):
     """MAJOR:MINOR of the disk of its file system, as throttles want it: not of
     a partition.  OSError where there is none (tmpfs, overlayfs, btrfs)."""
-    device = os.stat(folder).st_dev
+    device = os.stat(directory).st_dev
     place = os.path.realpath(
         f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
     if os.path.exists(f"{place}/partition"):
@@ -52,13 +52,13 @@ def whole_disk(folder):
 
 
 class Disk:
-    """The folder's disk, or the same with a throttle on who runs there: of
+    """The directory's disk, or the same with a throttle on who runs there: of
     cgroup's version 1 where the machine has that, else of version 2."""
 
     GROUPS = "/sys/fs/cgroup"
 
-    def __init__(self, folder, slow):
-        self.folder, self.slow, self.group = folder, slow, None
+    def __init__(self, directory, slow):
+        self.directory, self.slow, self.group = directory, slow, None
 
     def __enter__(self):
         if not self.slow:
@@ -67,7 +67,7 @@ class Disk:
         group = f"{self.GROUPS}{'/blkio' * first}/ktask-bench-{os.getpid()}"
         rate = SLOW_MIB << 20
         try:
-            device = whole_disk(self.folder)
+            device = whole_disk(self.directory)
             if not first:
                 write_to(f"{self.GROUPS}/cgroup.subtree_control", "+io")
             os.mkdir(group)
@@ -186,7 +186,7 @@ def run(command, disk, cpus=None):
 
 
 def run_apart(command, disk):
-    """The command twice at once, each on half of the CPUs with a folder of its
+    """The command twice at once, each on half of the CPUs with a directory of its
     own: what two nodes would cost that share the disk and never talk."""
     cpus = sorted(os.sched_getaffinity(0))
     place = command.index("--dir") + 1
@@ -233,11 +233,11 @@ def oversubscribed(command, disk):
     return float(told[1]) if told else None
 
 
-def io_alone(folder, disk, result, block, *flags):
+def io_alone(directory, disk, result, block, *flags):
     """The same bytes by the same disk, as many at a time as it likes: seconds,
     and what that takes of the CPUs.  Flags: as only-io.py has them."""
     script = f"{HERE}/only-io.py"
-    return run([script, folder, str(result["bytes_written"]),
+    return run([script, directory, str(result["bytes_written"]),
                 str(result["bytes_read"]), str(block)]
                + [flag for flag in flags if flag], disk)
 

@@ -97,7 +97,7 @@ static void all_steps(void)
 	assert_int_equal(get(wrong), 0);
 }
 
-static void room_is_filled_in_two_steps(void **state)
+static void bytes_are_filled_in_two_steps(void **state)
 {
 	assert_null(ktrt_spawn_begin(check_bytes, 1, 0));
 	in_each_way(all_steps);
@@ -160,7 +160,7 @@ static void four_arguments_need_no_struct(void **state)
 struct object {
 	struct object *self;
 	char *owned;
-	char room[150];
+	char bytes[150];
 };
 
 static void make_object(struct object *object)
@@ -285,7 +285,7 @@ static void what_is_moved_has_a_size(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-KTEST_MAIN(KTEST(copies_are_whole), KTEST(room_is_filled_in_two_steps),
+KTEST_MAIN(KTEST(copies_are_whole), KTEST(bytes_are_filled_in_two_steps),
 	   KTEST(four_arguments_need_no_struct),
 	   KTEST(objects_are_moved_and_destroyed_once),
 	   KTEST(objects_come_back_where_memory_is_short),

@@ -118,7 +118,7 @@ static void one_that_works_leaves_all_cpus(void **state)
 	assert_int_equal(limit_named("others"), 0);
 }
 
-/* As if all CPUs were busy; there would be room for helpers. */
+/* As if all CPUs were busy; there would be capacity for helpers. */
 static void jobs_heed_what_they_are_told(void **state)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;

@@ -95,7 +95,7 @@ static int make_two(void *arg)
 }
 
 struct seen {
-	char text[200]; /* more than a record has room for */
+	char text[200]; /* more than a record can hold */
 	struct ktrt_task *task;
 };
 

@@ -11,7 +11,7 @@
 static struct mine {
 	unsigned long sum; /* plain: nobody else may use it */
 	int used;
-	char room[48];
+	char bytes[48];
 } * all;
 
 static unsigned wrong;

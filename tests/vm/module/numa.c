@@ -232,8 +232,8 @@ static int helpers_are_bound_to_their_node(void)
 }
 
 /*
- * A node that has most of the work and no room for another helper gets none while
- * there is work and room elsewhere.  Of two CPUs of a node one is a helper's.
+ * A node that has most of the work and no capacity for another helper gets none while
+ * there is work and capacity elsewhere.  Of two CPUs of a node one is a helper's.
  */
 static int helpers_are_dealt_to_nodes_that_have_room(void)
 {
@@ -423,7 +423,7 @@ static int memory_alone_is_helped_at_once(void)
 const struct test numa_tests[] = {
 	{ "ranges-of-all-nodes-are-done", ranges_of_all_nodes_are_done },
 	{ "helpers-are-bound-to-their-node", helpers_are_bound_to_their_node },
-	{ "helpers-are-dealt-to-nodes-that-have-room",
+	{ "helpers-are-dealt-to-nodes-that-have-capacity",
 	  helpers_are_dealt_to_nodes_that_have_room },
 	{ "a-node-has-no-more-helpers-than-its-cap",
 	  a_node_has_no_more_helpers_than_its_cap },

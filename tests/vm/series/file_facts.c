@@ -311,7 +311,7 @@ static void fill_in_small_memory(void *arg)
 	current = number_in(GROUP_DIR "/memory/memory.current", NULL);
 	fact_number(error, "file beyond the memory of a group: errno");
 	check(pages >= 18 && pages <= 20,
-	      "a group's memory has room for 20 pages or a little less: %ld",
+	      "a group's memory can hold 20 pages or a little less: %ld",
 	      pages);
 	check(current >= pages * (long)HUGE, "and is charged for them: %ld MiB",
 	      current >> 20);

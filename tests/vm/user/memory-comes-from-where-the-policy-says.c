@@ -114,7 +114,7 @@ static unsigned other_with_memory(void)
 	return 0;
 }
 
-/* All but what the kernel had no room for at that moment. */
+/* All but what the kernel could not hold at that moment. */
 #define assert_nearly_all(nr) assert_in_range(nr, NR_PAGES * 98 / 100, NR_PAGES)
 
 static void on_the_callers_node_without_a_policy(void **state)

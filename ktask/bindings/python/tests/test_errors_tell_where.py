@@ -72,9 +72,9 @@ def test_the_limit_on_locked_memory():
 def test_all_files_that_failed(tmp_path):
     good = tmp_path / "good"
     good.write_bytes(b"x" * 100000)
-    missing, folder = tmp_path / "missing", tmp_path
+    missing, directory = tmp_path / "missing", tmp_path
     with pytest.raises(ktask.Error) as raised:
-        ktask.warm([good, missing, folder])
+        ktask.warm([good, missing, directory])
     error = raised.value
     assert error.errno == errno.ENOENT
     assert error.filename == missing

@@ -105,11 +105,11 @@ class Cuda:
         }
     """
 
-    def __init__(self, folder):
+    def __init__(self, directory):
         compiler = shutil.which("cc")
         if not compiler:
             pytest.skip("no cc")
-        self.path = folder / "libcudart.so"
+        self.path = directory / "libcudart.so"
         subprocess.run(
             [compiler, "-shared", "-fPIC", "-x", "c", "-o", self.path, "-"],
             input=self.SOURCE, text=True, check=True,

@@ -83,13 +83,13 @@ def test_pip_refuses_it_on_musl(tmp_path):
     assert "not a supported wheel on this platform" in said.stderr
 
 
-def broken_copy(folder, library):
+def broken_copy(directory, library):
     """The package with another library in place of its own."""
-    copy = folder / "ktask"
+    copy = directory / "ktask"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     if library is not None:
         (copy / "_native.abi3.so").write_bytes(library)
-    return folder
+    return directory
 
 
 @pytest.mark.parametrize("library", [None, b"", b"\x7fELF", b"no library" * 100])

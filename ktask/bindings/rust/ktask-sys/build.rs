@@ -14,7 +14,7 @@ fn quit(why: &str) -> ! {
     exit(1)
 }
 
-/// The folder that the list's paths begin in, and the list.
+/// The directory that the list's paths begin in, and the list.
 fn find_sources() -> (PathBuf, String) {
     let here = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by Cargo"));
     let packaged = here.join("csrc/library.list");
@@ -76,7 +76,7 @@ fn main() {
             Some(("header", _)) => {}
             Some(("source", path)) => {
                 let path = root.join(path);
-                // The folder too: a source may be added.
+                // The directory too: a source may be added.
                 watched.extend(path.parent().map(Path::to_path_buf));
                 watched.insert(path.clone());
                 build.file(path);
