@@ -105,6 +105,13 @@ int ktrt_cancelled(void)
 	       (at_peek(&rt.cancels) && task_is_cancelled(w->current));
 }
 
+int ktrt_in_final(void)
+{
+	struct worker *w = current_worker();
+
+	return w && w->current->flags & TASK_FINAL;
+}
+
 /* ---- external events ---- */
 
 struct ktrt_task *ktrt_self(void)

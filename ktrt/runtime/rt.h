@@ -5,7 +5,7 @@
  *
  * The life of a task: task.c makes it.  dependences.c finds out when it is ready.
  * task_sched.c queues, finds and runs it; wait_search.c finds it if no more threads can
- * be made.  task.c completes it, which makes others ready.  If there are no tasks,
+ * be made.  task_complete.c completes it, which makes others ready.  If there are no tasks,
  * park.c puts workers to sleep; wake.c chooses the worker that a task wakes; leader.c
  * puts workers on cores whose workers blocked.
  *
@@ -94,6 +94,10 @@ enum {
 	TASK_TURNS = 512, /* has data that tasks use by turns */
 	TASK_HAS_TURNS = 2048, /* at all of them */
 	TASK_SPOILT = 1024, /* data that it reads is of a task that failed */
+	TASK_FINAL = 4096, /* so are its children, which are undeferred */
+	TASK_UNDEFERRED = 8192, /* its maker waits to do it, */
+	TASK_MET = 16384, /* and may: dependences are met */
+	TASK_LEFT = 32768, /* but that ended meanwhile */
 };
 
 struct ktrt_task {
@@ -464,6 +468,8 @@ static inline void task_renew(struct ktrt_task *task, struct ktrt_task *parent,
 void task_free(struct worker *w, struct ktrt_task *task);
 /* Dependences are met: put it where it is found. */
 void task_ready(struct worker *w, struct ktrt_task *task);
+/* ---- task_complete.c ---- */
+
 /*
  * The task's function has returned.  Return: a task that has become ready and is best
  * run now, or NULL.
@@ -474,17 +480,11 @@ struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
  * task_ended(). */
 struct ktrt_task *task_sinks_complete(struct worker *w, struct ktrt_task *run,
 				      unsigned nr);
+/* A task of the group is complete, or was not made. */
+void task_leave_group(struct ktrt_group *group);
 /* Nothing is left of it: its successors, its parent, its group learn it. */
 struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task);
 bool task_is_cancelled(const struct ktrt_task *task);
-/* Do it in the middle of another one, and what that makes ready if @above waits
- * for it, too. */
-void task_help(struct worker *w, struct ktrt_task *task,
-	       const struct ktrt_task *above);
-/* Children of it that are not complete; by its own thread. */
-int32_t task_outstanding(const struct ktrt_task *task);
-/* Wait for them, helping; the first code. */
-int task_wait(struct worker *w, struct ktrt_task *task);
 /* What it reads is not as it should be: it fails with -ECANCELED when its turn
  * comes, or, if it is to run always, may know. */
 void task_spoil(struct ktrt_task *task);
@@ -494,6 +494,19 @@ int task_be_skipped(void *arg);
 int error_take(int *error);
 /* As the first one; a later one is dropped. */
 void error_keep(int *error, int code);
+
+/* ---- task_wait.c ---- */
+
+/* Do it in the middle of another one, and what that makes ready if @above waits
+ * for it, too. */
+void task_help(struct worker *w, struct ktrt_task *task,
+	       const struct ktrt_task *above);
+/* Sleep until a task that the caller made with TASK_UNDEFERRED may be done. */
+void task_await_met(struct worker *w, struct ktrt_task *task);
+/* Children of it that are not complete; by its own thread. */
+int32_t task_outstanding(const struct ktrt_task *task);
+/* Wait for them, helping; the first code. */
+int task_wait(struct worker *w, struct ktrt_task *task);
 
 /* ---- task_graph.c ---- */
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The life of a task from the call that makes it to its completion.  Does not own when
- * it may start (dependences.c, epochs.c), where it runs (task_sched.c), nor waiting for it
- * (task_wait.c).
+ * Making tasks, and their records.  Does not own when a task may start (dependences.c,
+ * epochs.c), where it runs (task_sched.c), how it ends (task_complete.c), nor waiting
+ * for it (task_wait.c).
  *
  * A record is used again once its task is complete; a parent's outlives its children.
- * A code that nobody has waited for becomes the parent's code.
  *
- * Locking: rt.h; M, B and E are in here.
+ * Locking: rt.h; M and B are in here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,19 +19,6 @@
 #include "common/struct_size.h"
 
 #define PRIORITY_MAX 32767
-
-void error_keep(int *error, int code)
-{
-	int none = 0;
-
-	if (code && (at_peek(error) || !at_cas(error, &none, code)))
-		ktrt_code_drop(code);
-}
-
-int error_take(int *error)
-{
-	return at_peek(error) ? at_swap(error, 0) : 0;
-}
 
 /* ---- making ---- */
 
@@ -50,7 +36,8 @@ WAKE_PATH struct ktrt_task *task_new(struct worker *w, ktrt_func func,
 				     void *arg)
 {
 	struct ktrt_task *parent = w->current;
-	bool loaned = parent && unlikely(parent->flags & TASK_OUTER);
+	unsigned above = parent ? parent->flags & (TASK_OUTER | TASK_FINAL) : 0;
+	bool loaned = unlikely(above & TASK_OUTER);
 	struct ktrt_task *task = loaned ? take_back(parent) : NULL;
 
 	worker_assert_own(w);
@@ -59,7 +46,7 @@ WAKE_PATH struct ktrt_task *task_new(struct worker *w, ktrt_func func,
 	if (unlikely(!task))
 		return NULL;
 	task_renew(task, parent, func, arg);
-	task->flags = loaned ? TASK_LOANED : 0;
+	task->flags = loaned ? TASK_LOANED : (uint16_t)above;
 	task->maker = w->core ? (uint16_t)(w->slot + 1) : 0;
 	return task;
 }
@@ -100,11 +87,27 @@ static void queue_failed(struct worker *w, struct ktrt_task *task)
 		task = sched_run(w, task);
 }
 
+/*
+ * Its maker waits for that, and does it.  As soon as it may the task may be gone, so
+ * that the signal may meet another one: who waits looks again.
+ *
+ * Return: false: the maker has left.
+ */
+static bool __attribute__((noinline, cold)) tell_maker(struct ktrt_task *task)
+{
+	if (at_or(&task->flags, TASK_MET) & TASK_LEFT)
+		return false;
+	signal_give(&task->wake);
+	return true;
+}
+
 WAKE_PATH void task_ready(struct worker *w, struct ktrt_task *task)
 {
 	bool queued;
 
 	worker_assert_own(w);
+	if (unlikely(task->flags & TASK_UNDEFERRED) && tell_maker(task))
+		return;
 	if (unlikely(!w || task->flags & TASK_NODE_QUEUE)) {
 		queued = node_queue_put(node_queue_of(w, task), task);
 		/* Nobody is here to do it at once; that needs no memory. */
@@ -140,6 +143,9 @@ static inline bool does_at_once(struct worker *w, ktrt_func func)
 {
 	if (likely(!at_peek(&w->deque.plenty)) || w->nest >= NEST_MAX)
 		return false;
+	/* A blank has no flags to inherit. */
+	if (unlikely(w->current->flags & TASK_FINAL))
+		return false;
 	if (unlikely(w->at_once != func))
 		w->at_once = func_is_brief(func) ? func : NULL;
 	return w->at_once;
@@ -167,8 +173,23 @@ static inline void do_at_once(struct worker *w, struct ktrt_task *task,
 		task_ready(w, task);
 }
 
+/* In the middle of its maker.  As that goes on afterwards, it needs no limit. */
+static void __attribute__((noinline))
+do_undeferred(struct worker *w, struct ktrt_task *task)
+{
+	task->parent->spawned++;
+	task = sched_run(w, task);
+	if (task)
+		task_ready(w, task);
+}
+
 static WAKE_PATH void queue_child(struct worker *w, struct ktrt_task *task)
 {
+	/* Its parent's. */
+	if (unlikely(task->flags & TASK_FINAL)) {
+		do_undeferred(w, task);
+		return;
+	}
 	w->at_once = NULL;
 	if (unlikely(deque_holds(&w->deque, QUEUE_PLENTY)) && w->core &&
 	    !at_peek(&w->deque.plenty))
@@ -339,7 +360,7 @@ static int check_dep(const struct ktrt_dep *dep)
 /* All but what it depends on. */
 static bool attr_is_valid(const struct ktrt_attr *attr)
 {
-	if (attr->flags & ~KTRT_ALWAYS)
+	if (attr->flags & ~(KTRT_ALWAYS | KTRT_UNDEFERRED | KTRT_FINAL))
 		return false;
 	if (attr->priority > PRIORITY_MAX || attr->priority < -PRIORITY_MAX - 1)
 		return false;
@@ -376,18 +397,19 @@ void task_take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
 {
 	if (attr->flags & KTRT_ALWAYS || attr->move)
 		task->flags |= TASK_ALWAYS;
+	if (unlikely(attr->flags & KTRT_UNDEFERRED))
+		task->flags |= TASK_UNDEFERRED;
+	/* Inherited from its parent, which has it do so at once. */
+	if (unlikely(task->flags & TASK_FINAL))
+		task->flags |= TASK_UNDEFERRED;
+	if (unlikely(attr->flags & KTRT_FINAL))
+		task->flags |= TASK_FINAL;
 	task->priority = (int16_t)attr->priority;
 	if (unlikely(attr->node >= 0))
 		task->node = (int16_t)cores_node(attr->node);
 	if (unlikely(task->priority || task->node >= 0))
 		task->flags |= TASK_NODE_QUEUE;
 	task->group = attr->group;
-}
-
-static void group_less(struct ktrt_group *group)
-{
-	if (at_sub(&group->live, 1) == LIVE_WAITED + 1)
-		signal_give(&group->wake);
 }
 
 /* Of another version: by a copy. */
@@ -426,7 +448,7 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 {
 	struct worker *w = current_worker();
 	struct ktrt_task *task;
-	bool ready = true;
+	bool ready = true, undeferred;
 	int error;
 
 	if (!attr)
@@ -442,6 +464,7 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 	if (!task)
 		return -ENOMEM;
 	task_take_attr(task, attr);
+	undeferred = task->flags & TASK_UNDEFERRED;
 	/* Before it can run: it may be ready, and done, by deps_add(). */
 	if (task->group)
 		at_add(&task->group->live, 1);
@@ -455,137 +478,18 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 	}
 	if (error) {
 		if (task->group)
-			group_less(task->group);
+			task_leave_group(task->group);
 		task_free(w, task);
 		return error;
+	}
+	if (unlikely(undeferred)) {
+		if (!ready)
+			task_await_met(w, task);
+		do_undeferred(w, task);
+		return 0;
 	}
 	child_made(w, w->current);
 	if (ready)
 		task_ready(w, task);
 	return 0;
-}
-
-/* ---- completing ---- */
-
-/* Queue what became ready; keep one to be run next by this worker. */
-static void take_ready(struct worker *w, struct ready *ready,
-		       struct ktrt_task **next)
-{
-	struct ktrt_task *task = ready->first, *after;
-
-	for (; task; task = after) {
-		after = task->next;
-		if (likely(w && !*next &&
-			   !(task->flags & (TASK_NODE_QUEUE | TASK_TURNS))))
-			*next = task;
-		else if (likely(!turns_missing(task)) || turns_take(task))
-			task_ready(w, task);
-	}
-}
-
-/* So many children less; true if the parent is complete by that. */
-static inline bool parent_less(struct worker *w, struct ktrt_task *parent,
-			       unsigned nr)
-{
-	uint64_t live;
-
-	/* The parent's body is on this thread's stack: as if never made. */
-	if (w && w->current == parent) {
-		parent->spawned -= nr;
-		return false;
-	}
-	live = at_sub(&parent->live, nr) - nr;
-	if (likely((uint32_t)live))
-		return false;
-	if (live & LIVE_WAITED)
-		signal_give(&parent->wake);
-	return !live;
-}
-
-int task_be_skipped(void *arg)
-{
-	return -ECANCELED;
-}
-
-/* Others may do so at the same time, by other data. */
-void task_spoil(struct ktrt_task *task)
-{
-	if (at_peek(&task->flags) & TASK_ALWAYS)
-		at_or(&task->flags, TASK_SPOILT);
-	else
-		at_poke(&task->func, task_be_skipped);
-}
-
-/*
- * The task's code goes to whoever waits before the codes of tasks that are skipped for
- * it.  So it is the first.
- */
-static void __attribute__((noinline))
-task_failed(struct ktrt_task *task, struct ktrt_task *node)
-{
-	error_keep(task->group ? &task->group->error
-			       : &task->parent->child_error,
-		   task->error);
-	if (!at_peek(&rt.failures))
-		at_store(&rt.failures, 1);
-	if (node)
-		graph_node_failed(node);
-}
-
-struct ktrt_task *task_complete(struct worker *w, struct ktrt_task *task)
-{
-	struct ktrt_task *next = NULL, *parent, *node;
-	struct ready ready;
-
-	do {
-		parent = task->parent;
-		node = unlikely(task->flags & TASK_FOR_NODE) ? task->of : NULL;
-		if (unlikely(task->child_error))
-			error_keep(&task->error, task->child_error);
-		if (unlikely(task->error))
-			task_failed(task, node);
-		if (task->nr_access) {
-			ready_init(&ready);
-			deps_done(w, task, &ready);
-			take_ready(w, &ready, &next);
-		}
-		if (task->group)
-			group_less(task->group);
-		task_free(w, task);
-		if (unlikely(node) && !graph_node_complete(w, node, &next))
-			break;
-		task = parent;
-	} while (parent && parent_less(w, parent, 1));
-	return next;
-}
-
-struct ktrt_task *task_sinks_complete(struct worker *w, struct ktrt_task *run,
-				      unsigned nr)
-{
-	return parent_less(w, run, nr) ? task_complete(w, run) : NULL;
-}
-
-struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
-			     int error)
-{
-	uint64_t more = task->spawned - task->credited - LIVE_BODY;
-
-	if (unlikely(error))
-		error_keep(&task->error, error);
-	if (task->domain)
-		deps_close(w, task);
-	/* Without children and events nobody else touches the number. */
-	if (at_load(&task->live) + more == 0)
-		return task_complete(w, task);
-	if (at_add(&task->live, more) + more == 0)
-		return task_complete(w, task);
-	return NULL;
-}
-
-bool task_is_cancelled(const struct ktrt_task *task)
-{
-	for (; task; task = task->parent)
-		if (task->group && at_peek(&task->group->cancelled))
-			return true;
-	return false;
 }

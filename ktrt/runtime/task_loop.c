@@ -69,7 +69,8 @@ static inline bool is_wanted(const struct worker *w, const struct part *part,
 			     size_t grain)
 {
 	return (part->end - part->first) / 2 >= grain &&
-	       deque_size(&w->deque) <= 0;
+	       deque_size(&w->deque) <= 0 &&
+	       likely(!(w->current->flags & TASK_FINAL));
 }
 
 /* The rear half becomes a task; false: it does not, and is still the part's. */

@@ -215,8 +215,12 @@ static struct ktrt_task *run_node(struct worker *w, struct ktrt_task *node)
 	struct ktrt_task *task = w->blank, *next = NULL;
 
 	w->blank = NULL;
-	if (unlikely(!task))
+	if (unlikely(!task)) {
 		task = task_new(w, NULL, NULL);
+		/* Nodes do not inherit from whoever waits for them. */
+		if (task)
+			task->flags &= (uint16_t)~TASK_FINAL;
+	}
 	if (likely(task))
 		return run_nodes(w, node, task);
 	error_keep(&node->parent->child_error, -ENOMEM);

@@ -109,6 +109,70 @@ WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 	return error_take(&task->child_error);
 }
 
+/* ---- waiting for one task's dependences ---- */
+
+static bool is_met(const struct ktrt_task *task)
+{
+	return at_load(&task->flags) & TASK_MET;
+}
+
+static bool spin_until_met(const struct ktrt_task *task)
+{
+	for (unsigned i = 0; i < WAIT_SPINS && !is_met(task); i++)
+		cpu_relax();
+	return is_met(task);
+}
+
+static void sleep_until_met(struct worker *w, struct ktrt_task *task)
+{
+	/* Set before the signal is given, which this may undo. */
+	at_swap(&task->wake, (uint32_t)SIGNAL_NONE);
+	if (!is_met(task))
+		park_until(w, &task->wake, 0);
+}
+
+struct awaiting {
+	struct worker *w;
+	struct ktrt_task *task; /* NULL: it was met */
+};
+
+/* A task that was done meanwhile ended the thread: it becomes one like others, and
+ * fails. */
+static void awaiting_left(struct awaiting *awaiting)
+{
+	struct ktrt_task *task = awaiting->task;
+
+	if (likely(!task))
+		return;
+	awaiting->w->current->spawned++;
+	task_spoil(task);
+	if (at_or(&task->flags, TASK_LEFT) & TASK_MET)
+		task_ready(awaiting->w, task);
+}
+
+/* Other children may wait for what the caller does later, so it does none of them
+ * unless no thread is left. */
+void task_await_met(struct worker *w, struct ktrt_task *task)
+{
+	const struct wait_filter filter = { w->current, NULL };
+	struct awaiting awaiting
+		__attribute__((cleanup(awaiting_left))) = { w, task };
+
+	while (!is_met(task)) {
+		struct ktrt_task *other = NULL;
+
+		if (!wake_below(w) && spin_until_met(task))
+			break;
+		if (w->core)
+			other = search_wanted(w, &filter);
+		if (other)
+			task_help(w, other, NULL);
+		else
+			sleep_until_met(w, task);
+	}
+	awaiting.task = NULL;
+}
+
 WAKE_PATH int ktrt_wait(void)
 {
 	struct worker *w = current_worker();

@@ -51,7 +51,8 @@
  *   there are very many: the new one, or children of the caller.  So a lock may
  *   be held across them unless these tasks want it.  They do so only with
  *   functions whose tasks were brief so far, or where no other thread is left:
- *   tasks of others may wait for what their maker does later.
+ *   tasks of others may wait for what their maker does later.  An undeferred task
+ *   is always done inside the call.
  *
  * Threads
  *   There are never more workers than max_threads, blocked ones included; the
@@ -166,6 +167,18 @@ struct ktrt_dep {
 /* ktrt_attr.flags: the task starts although its group was cancelled, or what it
  * reads is spoilt. */
 #define KTRT_ALWAYS 0x1u
+/*
+ * The call waits for what @deps says, does the task itself and returns when its
+ * function has: for tasks that are too small to be left to others.  (The clause
+ * "if" of OpenMP where it is false.)
+ */
+#define KTRT_UNDEFERRED 0x2u
+/*
+ * All tasks that this one makes, by whichever call, are undeferred, and so are those
+ * that they make.  (The clause "final".)  Nodes of a graph are left to others all
+ * the same.
+ */
+#define KTRT_FINAL 0x4u
 
 /**
  * struct ktrt_attr - what a task may be told
@@ -228,6 +241,9 @@ KTRT_API void ktrt_spawn_end(ktrt_func func, void *arg);
  */
 KTRT_API int ktrt_spawn_attr(ktrt_func func, void *arg,
 			     const struct ktrt_attr *attr);
+
+/* ktrt_in_final - 1 in a task with KTRT_FINAL and in those below it; else 0 */
+KTRT_API int ktrt_in_final(void);
 
 /* ktrt_func_args - what a task does with four arguments; as ktrt_func */
 typedef int (*ktrt_func_args)(void *a, void *b, void *c, void *d);
@@ -315,9 +331,10 @@ KTRT_API int ktrt_graph_new(struct ktrt_graph **graph);
 
 /**
  * ktrt_graph_add - a node: one task of each run of the graph
- * @attr: NULL, or as for ktrt_spawn_attr(), without a group, move or reductions,
- *	and with addresses alone (len 0).  Dependences are between nodes, in the order
- *	in which they were added, also of those that commute.  A copy (arg_bytes) is made here, once.
+ * @attr: NULL, or as for ktrt_spawn_attr(), without a group, move, reductions or a
+ *	flag but KTRT_ALWAYS, and with addresses alone (len 0).  Dependences are between nodes, in the
+ *	order in which they were added, also of those that commute.  A copy (arg_bytes) is made
+ *	here, once.
  *
  * Return: the node's number, from 0 on; -EINVAL, -E2BIG, -ESRCH; -EBUSY: it
  * runs; -ENOMEM: if that was for an edge the graph can only be freed.

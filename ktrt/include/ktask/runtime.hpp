@@ -501,6 +501,10 @@ struct settings {
 	ktrt_group *group = nullptr;
 	/* Runs although its group was cancelled or what it reads is spoilt. */
 	bool always = false;
+	/* Done inside spawn(): what it captured by reference may be local. */
+	bool undeferred = false;
+	/* So are the tasks that it makes, and theirs. */
+	bool final = false;
 };
 
 /* spawn - with dependences of type dep, or one of type deps */
@@ -512,7 +516,9 @@ void spawn(const settings &with, F &&f, const Deps &...deps)
 	attr.priority = with.priority;
 	attr.node = with.node;
 	attr.group = with.group;
-	attr.flags = with.always ? KTRT_ALWAYS : 0;
+	attr.flags = (with.always ? KTRT_ALWAYS : 0) |
+		     (with.undeferred ? KTRT_UNDEFERRED : 0) |
+		     (with.final ? KTRT_FINAL : 0);
 	detail::check(detail::spawn(std::forward<F>(f), attr, deps...),
 		      "making a task");
 }
@@ -542,6 +548,12 @@ template <typename F> void spawn(F &&f)
 inline void wait()
 {
 	detail::check(ktrt_wait(), "a task");
+}
+
+/* Is the caller a task that was made with settings::final, or below one? */
+inline bool in_final() noexcept
+{
+	return ktrt_in_final();
 }
 
 namespace detail

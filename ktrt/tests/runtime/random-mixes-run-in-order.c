@@ -2,7 +2,7 @@
 /*
  * Nested random graphs with everything mixed, against a sequential model: reading,
  * writing, commuting and adding, by address and by range, with priorities, groups,
- * events, children and waits; and others in which tasks fail, where just those
+ * events, children and waits, undeferred and final; and others in which tasks fail, where just those
  * must run that the model lets run.
  */
 #include "support/runs.h"
@@ -280,6 +280,10 @@ static int spawn_step(struct graph *graph, struct step *step,
 	attr.nr_deps = step->nr;
 	attr.arg_bytes = sizeof(step);
 	attr.flags = step->always ? KTRT_ALWAYS : 0;
+	if (!ktest_random_below(&graph->random, 8))
+		attr.flags |= KTRT_UNDEFERRED;
+	if (!ktest_random_below(&graph->random, 16))
+		attr.flags |= KTRT_FINAL;
 	if (!ktest_random_below(&graph->random, 6))
 		attr.priority = (int)ktest_random_below(&graph->random, 9) - 4;
 	if (!graph->with_failures && !ktest_random_below(&graph->random, 4))
