@@ -327,6 +327,25 @@ sub build_init
 	return $init;
 }
 
+# A static program of Go, where there is Go: '' elsewhere.
+sub build_toucher
+{
+	my $toucher = "$build/guests/toucher";
+	my $source = "$top/tests/vm/touch_in_order.go";
+
+	return '' unless have('go');
+	open(my $lock, '>', "$toucher.lock") or die "$toucher.lock: $!\n";
+	flock($lock, LOCK_EX);
+	return $toucher if -e $toucher && (stat _)[9] > (stat $source)[9];
+	my ($status, $said) = capture("cd $build/guests && env GOCACHE=$build/guests/go "
+		. "GOPATH=$build/guests/go GO111MODULE=off CGO_ENABLED=0 "
+		. "GOTOOLCHAIN=local GOFLAGS= go build -o $toucher.new $source && "
+		. "mv $toucher.new $toucher");
+
+	print map { "# $_\n" } split /\n/, $said;
+	return $status ? '' : $toucher;
+}
+
 # The output of one of the scripts beside this; 77 skips everything.
 sub have_done
 {
@@ -481,10 +500,12 @@ sub prepare
 	}
 	return unless $built;
 	my $init = build_init();
+	my $toucher = build_toucher();
 
 	return ($dir, $kernel, make_archive($dir, <<END));
 cp $modules/ktask_*.ko $module $dir/initrd
 strip --strip-debug $dir/initrd/*.ko
+[ -z "$toucher" ] || cp $toucher $dir/initrd
 for program in engines ktaskd; do
 	[ ! -x $build/tests/vm/\$program ] || cp $build/tests/vm/\$program $dir/initrd
 done

@@ -264,6 +264,25 @@ static void one_touch(const char *test, const char *sizes,
 		say(false, test, "status %d, the daemon's %d", status, gone);
 }
 
+/* Its runtime maps memory by itself, and no shim can be put into it. */
+static void a_static_go_program_is_served(void)
+{
+	pid_t daemon;
+	int status;
+
+	if (!is_daemon_here(__func__))
+		return;
+	if (access("/" NAME, X_OK)) {
+		say(true, __func__, "there is no Go");
+		return;
+	}
+	write_file(PAGE_SIZES, "never");
+	daemon = start_daemon();
+	status = run_program("/" NAME, NULL);
+	end(daemon);
+	say(status == 0, __func__, status ? "status %d" : NULL, status);
+}
+
 /* Whoever it works for notices nothing, and is served by the next one. */
 static void a_killed_daemon_leaves_nothing_behind(void)
 {
@@ -373,6 +392,7 @@ void test_made_ahead(void)
 	one_touch("a-served-process-may-fork", "never", fork_in_between);
 	one_touch("a-served-process-may-exec", "never", exec_in_between);
 	one_touch("a-served-process-may-map-anew", "never", map_in_a_loop);
+	a_static_go_program_is_served();
 	a_killed_daemon_leaves_nothing_behind();
 	groups_pay_for_what_is_made_and_no_more();
 end:
