@@ -18,6 +18,11 @@
  * it makes share that table, so they must not work on files (shim_ahead_end()).
  *
  *	NONE --start--> STARTING --> RUNNING --end--> ENDING --> NONE
+ *
+ * Locking: there is no lock.  Whoever brings the state from NONE to STARTING or from
+ * RUNNING to ENDING, by compare-and-swap, owns watcher_thread until the next state.  Any
+ * thread increments nr_news, a futex, and the watcher and its owner set is_quitting.  For
+ * the mappings see large_mappings.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,9 +62,9 @@ size_t shim_ahead_min_bytes = SIZE_MAX;
 bool shim_ahead_small;
 
 static _Atomic int watcher_state;
-static pthread_t watcher_thread; /* of who changes the state, by CAS */
+static pthread_t watcher_thread;
 static int pagemap_fd; /* in the watcher's own table; negative: there is none */
-/* Locking: none.  A futex: any thread adds 1 when there is something new. */
+/* Changes when there is something new. */
 static _Atomic uint32_t nr_news;
 static atomic_bool is_quitting;
 
