@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * How epochs begin and end: tasks leave their epochs when they are complete.  The last
- * member starts the next epoch, which makes tasks ready.  These are returned to task.c
- * in lists.  Does not own how tasks enter epochs (dependences.c).
+ * member starts the next epoch, which makes tasks ready.  These are returned to
+ * task_complete.c in lists.  Does not own how tasks enter epochs (dependences.c).
  *
  * Locking: dependences.h.
  */
