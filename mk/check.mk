@@ -54,7 +54,7 @@ TESTWRAP := malloc calloc realloc aligned_alloc posix_memalign mmap \
 TESTWRAP := $(TESTWRAP:%=-Wl,--wrap=%)
 
 $(OUT)/tests/unit.a: $(call obj,$(CORE) $(AHEAD))
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,AR)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
@@ -62,12 +62,12 @@ $(OUT)/tests/unit.a: $(call obj,$(CORE) $(AHEAD))
 # Support is linked whole: ktest.c acts before main() without being called.
 $(OUT)/tests/unit/%: $(OBJ)/$(FOLDER_unit)/%.o $(call support,unit) \
 		$(OUT)/tests/unit.a
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
 $(OUT)/tests/api/%: $(OBJ)/$(FOLDER_api)/%.o $(call support,api) $(OUT)/libktask.a
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
@@ -81,14 +81,14 @@ $(OUT)/tests/api/plugin-may-be-unloaded: | $(OUT)/libktask.so
 INNOCENT := $(patsubst ktask/%.c,$(OUT)/%,$(wildcard ktask/tests/preload/*.c))
 
 $(INNOCENT): $(OUT)/%: $(OBJ)/ktask/%.o
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $< -ldl $(LDFLAGS)
 
 EXAMPLES := $(patsubst ktask/%.c,$(OUT)/%,$(wildcard ktask/examples/*.c))
 
 $(EXAMPLES): $(OUT)/%: $(OBJ)/ktask/%.o $(OUT)/libktask.so
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) '-Wl,-rpath,$$ORIGIN/..' -o $@ $< -L$(OUT) \
 		-lktask $(LDFLAGS)

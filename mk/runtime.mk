@@ -37,7 +37,7 @@ $(OUT)/ktrt-info: $(RT_CMD) $(RT_STATIC)
 
 # The archive to install: as that of libktask.
 $(OUT)/install/libktrt.a: $(RT_OBJ)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,AR)
 	$(Q)$(LD) -r -o $(@D)/libktrt.o $(RT_OBJ)
 	$(Q)$(OBJCOPY) --localize-hidden $(@D)/libktrt.o
@@ -56,13 +56,13 @@ RT_EXAMPLE_LINK = '-Wl,-rpath,$$ORIGIN/../..' -L$(OUT) -lktrt \
 	-Wl,-rpath-link,$(OUT) $(LDFLAGS)
 
 $(RT_EXAMPLES_C): $(RT_EXAMPLES)/%: $(OBJ)/ktrt/examples/%.o $(OUT)/libktrt.so
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $< $(RT_EXAMPLE_LINK)
 
 $(RT_EXAMPLES_CXX): $(RT_EXAMPLES)/%: ktrt/examples/%.cpp $(wildcard ktrt/include/ktask/runtime.*) \
 		$(OUT)/libktrt.so
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++11 -O2 -g -Wall -Wextra -pthread $(INSTALLED) \
 		$(CXXFLAGS) -o $@ $< $(RT_EXAMPLE_LINK)
@@ -72,7 +72,7 @@ examples: $(RT_EXAMPLES_C) $(if $(HAVE_cxx),$(RT_EXAMPLES_CXX))
 # Tests of the runtime: as ktask/tests/api, but with this library.
 $(OUT)/tests/runtime/%: $(OBJ)/$(FOLDER_runtime)/%.o $(call support,runtime) \
 		$(RT_STATIC)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(RT_LIBS) \
 		$(LDFLAGS)
@@ -89,40 +89,40 @@ TASKS_PEERS := $(if $(HAVE_cxx),$(OUT)/bench/bench-tasks-ktrtxx) \
 
 $(OUT)/bench/bench-tasks-ktrt: $(call obj,ktrt/bench/tasks/ktrt.c) $(TASKS_MAIN) \
 		$(RT_STATIC)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
 
 $(OUT)/bench/bench-tasks-ktrtxx: $(OBJ)/ktrt/bench/tasks/ktrtxx.o $(TASKS_MAIN) \
 		$(RT_STATIC)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
 
 $(OUT)/bench/bench-tasks-futex: $(call obj,ktrt/bench/tasks/futex.c) $(TASKS_MAIN)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
 $(OUT)/bench/bench-tasks-libgomp: ktrt/bench/tasks/openmp.c $(TASKS_MAIN)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_CFLAGS) $(INC_ktrt) -fopenmp -o $@ $^ $(LDFLAGS)
 
 $(OUT)/bench/bench-tasks-libomp: ktrt/bench/tasks/openmp.c $(TASKS_MAIN)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(TASKS_CLANG) -std=gnu11 -O2 -g $(INC_ktrt) -fopenmp -o $@ $^ $(LDFLAGS)
 
 $(OUT)/bench/bench-tasks-tbb: $(OBJ)/ktrt/bench/tasks/tbb.o $(TASKS_MAIN)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ -ltbb $(LDFLAGS)
 
 $(OBJ)/ktrt/bench/tasks/taskflow.o: BENCH_CXXFLAGS += -std=c++20 $(TASKFLOW:%=-I%)
 
 $(OUT)/bench/bench-tasks-taskflow: $(OBJ)/ktrt/bench/tasks/taskflow.o $(TASKS_MAIN)
-	@mkdir -p $(@D)
+	$(folder)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
