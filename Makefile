@@ -39,9 +39,6 @@ LIB := $(wildcard ktask/user/*.c ktask/user/*/*.c)
 OPS := $(wildcard ktask/ops/*.c)
 CLI := $(wildcard ktask/cli/*.c ktask/cli/*/*.c)
 LAUNCHER := ktask/launch/launcher.c
-# Elsewhere `ktask` is the whole command.
-HAVE_launcher := $(shell printf '\043include "ktask/util/raw_syscalls.h"\nSHIM_RAW\n' | \
-	$(CC) $(CFLAGS) -D_GNU_SOURCE -E -P -x c - 2>/dev/null | grep -x 1)
 PRELOAD := $(wildcard ktask/preload/*.c ktask/preload/*/*.c)
 # When and where memory is made ahead of its touch, in a process or beside it.
 AHEAD := $(wildcard ktask/ahead/*.c)
@@ -142,6 +139,7 @@ $(call obj,$(LAUNCHER)): $(LAUNCHER) Makefile
 	$(Q)$(CC) -std=gnu11 -g $(WARN) -D_GNU_SOURCE $(call INC_of,$<) $(LAUNCHER_LIBDIR) \
 		$(CFLAGS) $(LAUNCHER_CFLAGS) -MMD -MP -c -o $@ $<
 
+# Where it cannot be built `ktask` is the whole command.
 ifneq ($(HAVE_launcher),)
 $(OUT)/ktask: $(call obj,$(LAUNCHER)) $(OUT)/ktask-commands
 	$(call say,LD)
@@ -151,6 +149,7 @@ $(OUT)/ktask: $(OUT)/ktask-commands
 	$(call say,LD)
 	$(Q)cp $< $@
 endif
+$(OUT)/ktask: $(FEATURES)/launcher
 
 $(OUT)/ktaskd: $(call obj,$(DAEMON) $(AHEAD) $(UTIL)) $(OUT)/libktask.a
 	$(call say,LD)

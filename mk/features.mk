@@ -28,7 +28,7 @@ _ := $(shell $(ASK_FEATURES))
 -include $(FEATURES)/answers.mk
 
 # `make clean all` removes the answers after make has read them.
-$(addprefix $(FEATURES)/,sdt ebpf mpi):
+$(addprefix $(FEATURES)/,launcher sdt ebpf mpi):
 	@rm -f $(FEATURES)/key
 	@$(ASK_FEATURES)
 
@@ -80,6 +80,6 @@ tell-left-out = $(if $(call left-out,$(1)),@printf '%s\n' '' \
 .PHONY: features
 features:
 	@for feature in $(sort $(NEEDED) $(OPTIONAL_tests) stackprobes \
-		taskflow); do \
+		launcher taskflow); do \
 		printf '%-11s %s\n' $$feature "$$(cat $(FEATURES)/$$feature)"; \
 		done

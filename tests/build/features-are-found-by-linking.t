@@ -32,6 +32,10 @@ my $no_probes = spew("$dir/cc-without-probes", '#!/bin/sh
 case "$*" in *-fstack-clash-protection*) echo no such option >&2; exit 1 ;; esac
 exec ' . $cc . ' "$@"
 ', 0755);
+my $no_static = spew("$dir/cc-without-nostdlib", '#!/bin/sh
+case "$*" in *-nostdlib*) echo no such option >&2; exit 1 ;; esac
+exec ' . $cc . ' "$@"
+', 0755);
 
 # "yes" or "no"; only this feature is asked for, since asking for all takes long.
 sub answer
@@ -52,6 +56,7 @@ my %missing = (
 	cc => ['CC=no-such-compiler', 'errno.h', 'linux/futex.h',
 	       'lib/libc.so'],
 	stackprobes => ['CC=no-such-compiler', "CC=$no_probes"],
+	launcher => ['CC=no-such-compiler', "CC=$no_static"],
 	hwloc => ['hwloc.h', 'lib/libhwloc.so'],
 	jansson => ['jansson.h', 'lib/libjansson.so'],
 	xxhash => ['xxhash.h', 'lib/libxxhash.so'],
