@@ -80,6 +80,6 @@ tell-left-out = $(if $(call left-out,$(1)),@printf '%s\n' '' \
 .PHONY: features
 features:
 	@for feature in $(sort $(NEEDED) $(OPTIONAL_tests) stackprobes \
-		launcher taskflow); do \
+		gold launcher taskflow); do \
 		printf '%-11s %s\n' $$feature "$$(cat $(FEATURES)/$$feature)"; \
 		done

@@ -74,7 +74,7 @@ $(OUT)/tests/runtime/%: $(OBJ)/$(FOLDER_runtime)/%.o $(call support,runtime) \
 		$(RT_STATIC)
 	$(folder)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(RT_LIBS) \
+	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(RT_LIBS) \
 		$(LDFLAGS)
 
 # ---- benchmarks ----

@@ -23,7 +23,7 @@ $(call sim_obj,$(SIM_TESTS)): | $(call need,cc cmocka)
 $(SIM_TESTS:ktask/%.c=$(OUT)/%): $(OUT)/%: $(OBJ)/on-sim/ktask/%.o $(SIM_SUPPORT) $(SIMOBJ)
 	$(folder)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -lcmocka -ldl $(LDFLAGS)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ -lcmocka -ldl $(LDFLAGS)
 
 ## check-mutations: which seed finds each of the mistakes in ktask/tests/sim/mutations
 .PHONY: check-mutations

@@ -85,7 +85,7 @@ all: $(OUT)/libumt.so $(OUT)/libumt.a $(OUT)/umt $(UMTD)
 $(OUT)/tests/umt/%: $(OBJ)/$(FOLDER_umt)/%.o $(call support,umt) $(OUT)/libumt.a
 	$(folder)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(UMT_LIBS) \
+	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(UMT_LIBS) \
 		-ldl -lm $(LDFLAGS)
 
 # Both libraries in one program.

@@ -15,7 +15,7 @@ $(OUT)/tests/vm/user/%: $(OBJ)/tests/vm/user/%.o $(call support,api) \
 		$(OUT)/libktask.a
 	$(folder)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
+	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
 # Tests of registering with devices, and what they share.
 VM_DEVICE_PARTS := $(addprefix tests/vm/devices/,counts.c rdma_link.c verbs.c \
@@ -27,7 +27,7 @@ $(VM_DEVICE_TESTS): $(OUT)/%: $(OBJ)/%.o $(call obj,$(VM_DEVICE_PARTS)) \
 		$(call support,api) $(OUT)/libktask.a
 	$(folder)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
+	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
 # They share the requests with PID 1, which is built without this Makefile.
 $(call obj,$(addprefix tests/vm/,vfio/main.c request.c files.c)): \

@@ -32,6 +32,10 @@ my $no_probes = spew("$dir/cc-without-probes", '#!/bin/sh
 case "$*" in *-fstack-clash-protection*) echo no such option >&2; exit 1 ;; esac
 exec ' . $cc . ' "$@"
 ', 0755);
+my $no_gold = spew("$dir/cc-without-gold", '#!/bin/sh
+case "$*" in *-fuse-ld=gold*) echo no such linker >&2; exit 1 ;; esac
+exec ' . $cc . ' "$@"
+', 0755);
 my $no_static = spew("$dir/cc-without-nostdlib", '#!/bin/sh
 case "$*" in *-nostdlib*) echo no such option >&2; exit 1 ;; esac
 exec ' . $cc . ' "$@"
@@ -56,6 +60,7 @@ my %missing = (
 	cc => ['CC=no-such-compiler', 'errno.h', 'linux/futex.h',
 	       'lib/libc.so'],
 	stackprobes => ['CC=no-such-compiler', "CC=$no_probes"],
+	gold => ['CC=no-such-compiler', "CC=$no_gold"],
 	launcher => ['CC=no-such-compiler', "CC=$no_static"],
 	hwloc => ['hwloc.h', 'lib/libhwloc.so'],
 	jansson => ['jansson.h', 'lib/libjansson.so'],
