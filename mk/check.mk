@@ -44,9 +44,10 @@ $(call obj,$(foreach kind,$(C_KINDS),$(call sources_of,$(kind))) \
 	$(wildcard tests/support/*.c)): | $(call need,cc cmocka)
 
 # A test's own code need not be fast, and there is three times as much of it as of
-# the product: this halves the time that all tests take to compile.
+# the product: this takes a third of the time that it takes with -O2 to compile.
+# Sanitizers see at least as much in it.
 $(foreach directory,tests ktask/tests umt/tests ktrt/tests,$(OBJ)/$(directory)/%.o): \
-	KT_CFLAGS += -O1 -g1
+	KT_CFLAGS += -O0 -g1
 
 # tests/support/failalloc.h: every allocation of the library can be refused.
 TESTWRAP := malloc calloc realloc aligned_alloc posix_memalign mmap \
