@@ -142,8 +142,11 @@ static uint64_t period_ns(const struct steal_watch *watch,
 static uint64_t period_rate(const struct steal_watch *watch,
 			    const struct steal_sample *sample)
 {
-	return kt_rate(sample->units - watch->from_units,
-		       KT_MAX(period_ns(watch, sample), 1));
+	uint64_t units = sample->units > watch->from_units
+				 ? sample->units - watch->from_units
+				 : 0;
+
+	return kt_rate(units, KT_MAX(period_ns(watch, sample), 1));
 }
 
 static void watch_helped(struct steal_watch *watch,
