@@ -47,16 +47,16 @@ static bool is_daemon_here(const char *test)
 	return false;
 }
 
-static pid_t start_daemon(void)
+static pid_t start_daemon(const char *option, const char *value)
 {
 	/* Whatever else runs on the machine that the guest is on. */
-	char *const words[] = { "ktaskd", "--name", NAME, "--verbose", NULL };
 	char *const environment[] = { "KTASK_OVERLOAD=ignore", NULL };
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
-	execve("/ktaskd", words, environment);
+	execle("/ktaskd", "ktaskd", "--verbose", option, value, (char *)NULL,
+	       environment);
 	_exit(127);
 }
 
@@ -254,7 +254,7 @@ static void one_touch(const char *test, const char *sizes,
 	if (!is_daemon_here(test))
 		return;
 	write_file(PAGE_SIZES, sizes);
-	daemon = start_daemon();
+	daemon = start_daemon("--name", NAME);
 	status = status_of(start_toucher(touch));
 	kill(daemon, SIGTERM);
 	gone = status_of(daemon);
@@ -277,7 +277,7 @@ static void a_static_go_program_is_served(void)
 		return;
 	}
 	write_file(PAGE_SIZES, "never");
-	daemon = start_daemon();
+	daemon = start_daemon("--name", NAME);
 	status = run_program("/" NAME, NULL);
 	end(daemon);
 	say(status == 0, __func__, status ? "status %d" : NULL, status);
@@ -294,11 +294,11 @@ static void a_killed_daemon_leaves_nothing_behind(void)
 	write_file(PAGE_SIZES, "never");
 	toucher = start_toucher(touch_all);
 	for (int i = 0; i < 5; i++) {
-		daemon = start_daemon();
+		daemon = start_daemon("--name", NAME);
 		sleep_ms(100);
 		end(daemon);
 	}
-	daemon = start_daemon();
+	daemon = start_daemon("--name", NAME);
 	status = status_of(toucher);
 	end(daemon);
 	/* It may have been left alone for most of the time. */
@@ -321,11 +321,13 @@ static unsigned long group_number(const char *file, const char *name)
 
 static int touch_in_group(char *memory)
 {
+	int status;
+
 	if (write_file(GROUP "/cgroup.procs", "0"))
 		return 5;
-	madvise(memory, LEN, MADV_NOHUGEPAGE);
-	if (!touch_pages(memory, NR_PAGES, false))
-		return 1;
+	status = touch_all(memory);
+	if (status)
+		return status;
 	return group_number("memory.current", NULL) >= LEN ? 0 : 6;
 }
 
@@ -343,10 +345,20 @@ static int touch_to_the_limit(char *memory)
 	return count_present(memory) == NR_PAGES / 4 ? 0 : 3;
 }
 
+/* In no group that was chosen. */
+static int touch_unserved(char *memory)
+{
+	madvise(memory, LEN, MADV_NOHUGEPAGE);
+	for (size_t page = 0; page < NR_PAGES / 3; page++)
+		memory[page * PAGE] = 1;
+	sleep_ms(1000);
+	return count_present(memory) == NR_PAGES / 3 ? 0 : 3;
+}
+
 static void groups_pay_for_what_is_made_and_no_more(void)
 {
 	pid_t daemon;
-	int charged, limited;
+	int charged, limited, unserved;
 
 	if (!is_daemon_here(__func__))
 		return;
@@ -354,7 +366,8 @@ static void groups_pay_for_what_is_made_and_no_more(void)
 	write_file(GROUPS "/cgroup.subtree_control", "+memory");
 	mkdir(GROUP, 0755);
 	write_file(PAGE_SIZES, "never");
-	daemon = start_daemon();
+	daemon = start_daemon("--cgroup", GROUP);
+	unserved = status_of(start_toucher(touch_unserved));
 	charged = status_of(start_toucher(touch_in_group));
 	/* The kernel may free it after the end of the process. */
 	for (int ms = 0; ms < PATIENCE_MS; ms += 10) {
@@ -365,8 +378,10 @@ static void groups_pay_for_what_is_made_and_no_more(void)
 	write_file(GROUP "/memory.max", "67108864");
 	limited = status_of(start_toucher(touch_to_the_limit));
 	end(daemon);
-	if (charged || limited || group_number("memory.events", "oom "))
-		say(false, __func__, "status %d, then %d", charged, limited);
+	if (unserved || charged || limited ||
+	    group_number("memory.events", "oom "))
+		say(false, __func__, "status %d, %d and %d", unserved, charged,
+		    limited);
 	else
 		say(true, __func__, NULL);
 	/* Its last process may not be gone yet. */
