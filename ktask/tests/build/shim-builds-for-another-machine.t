@@ -1,9 +1,9 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# The shim for 64-bit ARM, which has assembler of its own (util/raw_syscalls.h): it
-# compiles without a warning, and under an emulator programs end with it as they
-# do without.  Skips where there is no such compiler (gcc-aarch64-linux-gnu), the
+# The shim and the launcher for 64-bit ARM, which have assembler of their own
+# (util/raw_syscalls.h): they compile without a warning, and under an emulator programs
+# end with the shim as they do without, and the launcher starts them.  Skips where there is no such compiler (gcc-aarch64-linux-gnu), the
 # second part where there is no emulator (qemu-user).
 
 use strict;
@@ -33,6 +33,8 @@ builds('the shim', "-fPIC -shared -Wl,-z,defs -o $dir/shim.so core/*.c user/*.c 
 	. 'engine/*.c ops/*.c ahead/*.c preload/*/*.c util/*.c -ldl');
 builds('a program', "-Itests/preload -o $dir/exit-cases "
 	. 'tests/preload/exit-cases.c -ldl');
+builds('the launcher', "-O1 -ffreestanding -fno-builtin -fno-stack-protector -fno-pie "
+	. "-static -nostdlib -no-pie -o $dir/ktask launch/launcher.c");
 my (undef, $code) = capture("$target-objdump -d $dir/shim.so");
 like($code, qr/\bsvc\b/, 'makes system calls of its own');
 
@@ -47,7 +49,12 @@ sub run_case
 }
 
 SKIP: {
-	skip 'no qemu-aarch64', 8 unless have('qemu-aarch64');
+	skip 'no qemu-aarch64', 9 unless have('qemu-aarch64');
+	spew("$dir/libktask-preload.so", '');
+	spew("$dir/program", "#!/bin/sh\necho \"\$KTASK_RUN_OPS \$LD_PRELOAD \$*\"\n", 0755);
+	like((capture("cd $dir && env -u LD_PRELOAD -u KTASK_RUN_OPS -u KTASK_RUN_REPORT timeout 60 "
+		. 'qemu-aarch64 ./ktask run ./program a b 2>/dev/null'))[1],
+	     qr{^ahead \S*/libktask-preload.so a b$}m, 'the launcher starts a program');
 	for my $case (qw(main exit _exit quick)) {
 		my $plain = run_case($case);
 		my $report = "$dir/report-$case";
