@@ -484,6 +484,7 @@ static bool wait_for_helper(struct kt_item *item)
 	uint64_t until_ns = sim_now() + WAIT_SPIN_NS;
 	bool lent = false;
 
+	rules_waits(item);
 	sim_point();
 	if (!is_current(item) || helper->state == KT_ITEM_DONE)
 		return false;
@@ -684,6 +685,7 @@ static void notify_stage(struct kt_context *ctx, enum kt_stage stage)
 		shares_register(job);
 	else if (stage == KT_STAGE_DRAINING)
 		shares_unregister(job);
+	job->rules.draining = stage == KT_STAGE_DRAINING;
 	if (stage == KT_STAGE_BEGUN && job->begun)
 		job->begun(job);
 	else if (stage == KT_STAGE_DRAINING && job->draining)

@@ -56,6 +56,7 @@ struct sim_rules {
 	bool soon; /* helpers were lacking or leaving at the last refresh */
 	uint64_t refreshed_ns, until_ns; /* answer_until_ns of that refresh */
 	uint64_t tick_ns, reported_ns;
+	bool draining; /* helpers are waited for, and none shall begin */
 	bool ended; /* the client was told */
 	uint32_t others_generation; /* of compensating helpers' CPUs */
 	unsigned nr_others; /* how often their number was set */

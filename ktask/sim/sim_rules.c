@@ -290,6 +290,22 @@ void rules_yields(struct kt_item *item)
 	item->host.asked = job->rules.nr_answers;
 }
 
+/* At the end all are cancelled before one is waited for, lest more begin. */
+void rules_waits(const struct kt_item *item)
+{
+	const struct kt_helpers *helpers = &item->ctx->helpers;
+
+	for (unsigned i = 0; i < helpers->nr_used; i++) {
+		const struct kt_item *other = &helpers->items[i];
+
+		if (job_of(item)->rules.draining && other->submitted &&
+		    state_now(other) == KT_ITEM_QUEUED && !has_declined(other))
+			sim_fail(
+				"item %u is queued while item %u is waited for",
+				i, item->index);
+	}
+}
+
 void rules_stuck(const struct sim_job *job, uint64_t now_ns)
 {
 	const struct kt_helpers *helpers = &job->ctx.helpers;

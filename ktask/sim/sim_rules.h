@@ -37,6 +37,9 @@ void rules_cancelled(struct kt_item *item);
 /* rules_yields - @item's helper shall leave and has not yet */
 void rules_yields(struct kt_item *item);
 
+/* rules_waits - the caller of @item's job waits for its helper */
+void rules_waits(const struct kt_item *item);
+
 /* rules_stuck - the engine says that a helper gets no CPU */
 void rules_stuck(const struct sim_job *job, uint64_t now_ns);
 
