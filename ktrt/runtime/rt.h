@@ -735,7 +735,8 @@ void short_tasks_rest(struct worker *w, const struct ktrt_task *awaited);
  * occupies comes last.  The caller has counted one as searching. */
 void wake_worker(struct worker *w);
 /* The attached thread is about to wait.  Return: true if the worker of its core can
- * take over, so that the thread had better sleep.  Then no other CPU has to wake up. */
+ * take over, or works and tasks are queued: the thread had better sleep than spin on
+ * that CPU.  Then no other CPU has to wake up. */
 bool wake_below(struct worker *w);
 /* For a task in its queue that the attached thread will wait for: the same, by
  * park_hand(). */

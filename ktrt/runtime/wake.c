@@ -53,9 +53,11 @@ WAKE_PATH bool wake_below(struct worker *w)
 		return true;
 	}
 	core = w->core ? NULL : core_below(w);
-	if (!core || !at_load_seq(mask_flag(rt.idle, core->index)) ||
-	    !sched_work_visible())
+	if (!core || !sched_work_visible())
 		return false;
+	/* Its worker works, and there are tasks: it needs the CPU. */
+	if (!at_load_seq(mask_flag(rt.idle, core->index)))
+		return true;
 	count_search();
 	if (!park_dispatch(core, false)) {
 		sched_found(w);
