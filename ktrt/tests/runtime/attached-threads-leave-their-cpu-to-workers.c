@@ -5,27 +5,17 @@
  */
 #include "support/runs.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-
-#include "runtime/rt.h"
+#include "support/bare_runtime.h"
 
 static struct worker *attached, *other;
 static uint32_t own_cpu;
 
-/* In a runtime without threads. */
 static void lay_out(void)
 {
 	cpu_set_t cpus;
 
-	memset(&rt, 0, sizeof(rt));
 	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
-	assert_int_equal(cores_lay_out(&cpus, CPU_SETSIZE, 1), 0);
-	rt.options.max_threads = 4;
-	rt.leader_fd = -1;
-	pthread_mutex_init(&rt.pool_lock, NULL);
-	pool_init(&rt.tasks, sizeof(struct ktrt_task));
-	assert_int_equal(rt_make_slots(), 0);
+	bare_runtime_begin(&cpus, 1, 4);
 	attached = worker_new(0);
 	other = worker_new(0);
 	assert_true(attached && other);
@@ -33,18 +23,6 @@ static void lay_out(void)
 	own_cpu = (uint32_t)rt.cores[0].cpu;
 	attached->on_cpu = &own_cpu;
 	*mask_flag(rt.idle, 0) = 0;
-}
-
-static void take_down(void)
-{
-	park_forget();
-	worker_free_all();
-	pool_destroy(&rt.tasks);
-	pthread_mutex_destroy(&rt.pool_lock);
-	free(rt.workers);
-	free(rt.loaded);
-	cores_free();
-	memset(&rt, 0, sizeof(rt));
 }
 
 static void queued_tasks_decide(void **state)
@@ -64,7 +42,7 @@ static void queued_tasks_decide(void **state)
 	own_cpu = (uint32_t)rt.cores[0].cpu;
 	assert_ptr_equal(deque_pop(&attached->deque), &task);
 	assert_false(wake_below(attached));
-	take_down();
+	bare_runtime_end();
 }
 
 KTEST_MAIN(KTEST(queued_tasks_decide))

@@ -122,7 +122,7 @@ static void many_are_taken_together(void **state)
 		give(victim, &many[i], 0);
 	assert_ptr_equal(sched_take(thief), &many[0]);
 	assert_int_equal(deque_size(&thief->deque), 0);
-	take_down();
+	bare_runtime_end();
 }
 
 /* It has no core that it could leave, and asks for none. */
