@@ -20,10 +20,12 @@ check-kernel: $(KERNEL_SERIES:%=kernel-%)
 		$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $$series each && \
 		$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $$series || exit 1; \
 	done
+	+@$(SUBMAKE) vm-programs
 	@KTASK_TEST_ALL_SHAPES=1 KTASK_BUILD='$(abspath $(B))' MAKE='$(MAKE)' \
 		CC='$(CC)' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
-		tests/run --build $(B) $(wildcard tests/vm/a-patched-kernel-*.t)
+		tests/run --build $(B) $(wildcard tests/vm/a-patched-kernel-*.t \
+		tests/vm/a-mock-device-*.t)
 
 ## bench-kernel: time the series' clients on both kernels (BOOTS=5 OVERCOMMITTED=1 SHAPES=)
 .PHONY: bench-kernel

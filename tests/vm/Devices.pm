@@ -4,6 +4,8 @@
 #
 #   test_rdma()		an RDMA device of software, and a device behind an IOMMU,
 #			on Debian's whole Linux 6.12 (tests/vm/fetch-rdma)
+#   test_iommufd()	the mock device of iommufd, on the kernels that
+#			`make kernel-6.12` has built: without the series, and with it
 #
 # Programs are those of tests/vm/devices, in C or for the shell; PID 1 and the rest
 # are those of Programs.pm.  Whoever sets KTASK_BENCH_ROUNDS is also told how long each
@@ -19,8 +21,9 @@ use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
 use Guest qw(choose_machine finish have_done run_guest skip_all);
 use House;
 use Programs qw(pack_programs pass_on);
+use Series qw(series_kernels);
 
-our @EXPORT = qw(test_rdma);
+our @EXPORT = qw(test_iommufd test_rdma);
 
 my $cache = $ENV{KTASK_TEST_VM_CACHE} || "$build/vm";
 
@@ -41,18 +44,17 @@ sub program
 	return $path;
 }
 
-# A program that knows nothing of ktask, linked with the library that was fetched.
+# A program that knows nothing of ktask, linked with these libraries.
 sub build_unaware
 {
-	my ($dir, $root) = @_;
-	my $library = (glob "$root/usr/lib/*/libibverbs.so.1")[0];
-	my $out = "$dir/regions-cases";
+	my ($dir, $name, @libraries) = @_;
+	my $out = "$dir/$name";
 	my ($status, $said) = capture("mkdir -p $dir && $cc -O2 -Wall -Wextra "
 		. "-Werror -D_GNU_SOURCE -o $out "
-		. "$top/tests/vm/devices/unaware/regions-cases.c "
-		. "$library -Wl,--allow-shlib-undefined");
+		. "$top/tests/vm/devices/unaware/$name.c "
+		. "@libraries -Wl,--allow-shlib-undefined");
 
-	die "building a program with verbs: $said" if $status;
+	die "building $name: $said" if $status;
 	return $out;
 }
 
@@ -79,7 +81,8 @@ sub test_rdma
 	skip_all('no xz') unless have('xz');
 	have_done("fetch-rdma $cache") or die "no kernel for RDMA\n";
 	my $root = "$cache/rdma/root";
-	my $unaware = build_unaware($dir, $root);
+	my $unaware = build_unaware($dir, 'regions-cases',
+				    glob "$root/usr/lib/*/libibverbs.so.1");
 	my $initrd = pack_programs($dir, <<END, ['/bin/sed'], map { program($_) } @names);
 cp $unaware $dir/initrd/bin
 cp ${\program($first)} $dir/initrd/tests/0-$first
@@ -92,6 +95,27 @@ END
 		  sub { read_all($dir, @names + 1, @_) },
 		  '-machine', 'q35,kernel-irqchip=split', '-smp', 2, '-m', 1024,
 		  '-device', 'intel-iommu', '-device', 'edu');
+	finish();
+}
+
+sub test_iommufd
+{
+	my ($name) = @_;
+	my $dir = "$build/guests/iommufd";
+	my $at = series_kernels($name);
+	my @names = qw(iommufd-mappings-are-made-by-pieces
+		       shim-maps-for-iommufd-as-plain.sh);
+
+	choose_machine(1);
+	my $unaware = build_unaware($dir, 'iommufd-cases');
+	my $initrd = pack_programs($dir, <<END, ['/bin/sed'], map { program($_) } @names);
+cp $unaware $dir/initrd/bin
+END
+	for my $kernel (qw(plain ktask)) {
+		run_guest($dir, "$at/$kernel", $initrd, "iommufd, $kernel", '',
+			  sub { read_all($dir, scalar @names, @_) },
+			  '-smp', 2, '-m', 768);
+	}
 	finish();
 }
 

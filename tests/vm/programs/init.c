@@ -12,6 +12,7 @@
  * that takes too long is killed, with all that it left behind.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -90,6 +91,9 @@ static pid_t start(const char *path)
 	close(2);
 	open(ERRORS, O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0644);
 	execl(path, path, (char *)NULL);
+	/* Small kernels know no scripts. */
+	if (errno == ENOEXEC)
+		execl("/bin/sh", "sh", path, (char *)NULL);
 	printf("cannot be run: %m\n");
 	fflush(stdout);
 	_exit(126);
