@@ -82,11 +82,6 @@ static void do_now(void)
 	make_now(NULL);
 }
 
-static void now_is_inside_the_call(void **state)
-{
-	in_each_way(do_now);
-}
-
 static const struct ktrt_reduction sum = {
 	.struct_size = sizeof(sum),
 	.data = &value,
@@ -126,11 +121,6 @@ static void do_sums(void)
 	assert_int_equal(ktrt_run(sum_now, NULL), 0);
 }
 
-static void now_adds_to_reductions(void **state)
-{
-	in_each_way(do_sums);
-}
-
 static int nr_done;
 
 static int count_done(void *arg)
@@ -165,11 +155,6 @@ static int cancel_first(void *arg)
 static void do_groups(void)
 {
 	assert_int_equal(ktrt_run(cancel_first, NULL), 0);
-}
-
-static void groups_hold_for_them(void **state)
-{
-	in_each_way(do_groups);
 }
 
 /* What they read may be spoilt, as what others read. */
@@ -210,11 +195,6 @@ static void do_spoilt(void)
 	assert_int_equal(ktrt_run(read_spoilt, NULL), 0);
 }
 
-static void spoilt_data_skips_them(void **state)
-{
-	in_each_way(do_spoilt);
-}
-
 /* They add beside others, for whose end they need not wait. */
 static int add_when_told(void *reduction)
 {
@@ -245,11 +225,6 @@ static void do_beside(void)
 	assert_int_equal(ktrt_run(add_beside, NULL), 0);
 }
 
-static void reductions_go_on_beside_them(void **state)
-{
-	in_each_way(do_beside);
-}
-
 /* The thread ends, and the task fails. */
 static int leave_thread(void *arg)
 {
@@ -269,11 +244,6 @@ static void do_leaving(void)
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(ktrt_run(leave_inside, NULL), -ECANCELED);
 	assert_int_equal(get(nr_done), 0);
-}
-
-static void threads_may_end_in_them(void **state)
-{
-	in_each_way(do_leaving);
 }
 
 /* ---- final ---- */
@@ -363,11 +333,6 @@ static void do_final(void)
 	make_final(NULL);
 }
 
-static void final_ones_go_in_order(void **state)
-{
-	in_each_way(do_final);
-}
-
 /* An event is done by another task, which is not below the final one. */
 static struct ktrt_task *waits;
 
@@ -416,11 +381,6 @@ static void do_events(void)
 	assert_int_equal(ktrt_run(make_events, NULL), 0);
 }
 
-static void final_ones_wait_for_data(void **state)
-{
-	in_each_way(do_events);
-}
-
 static int sum_range(size_t first, size_t end, void *arg)
 {
 	for (; first < end; first++)
@@ -444,9 +404,22 @@ static void do_loops(void)
 	assert_int_equal(ktrt_wait(), 0);
 }
 
-static void loops_in_final_ones_are_whole(void **state)
+static void do_all(void)
 {
-	in_each_way(do_loops);
+	do_now();
+	do_sums();
+	do_groups();
+	do_spoilt();
+	do_beside();
+	do_leaving();
+	do_final();
+	do_events();
+	do_loops();
+}
+
+static void they_run_inside_the_call(void **state)
+{
+	in_each_way(do_all);
 }
 
 static void nodes_are_no_such(void **state)
@@ -469,8 +442,4 @@ static void nodes_are_no_such(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-KTEST_MAIN(KTEST(now_is_inside_the_call), KTEST(now_adds_to_reductions),
-	   KTEST(groups_hold_for_them), KTEST(spoilt_data_skips_them),
-	   KTEST(reductions_go_on_beside_them), KTEST(threads_may_end_in_them),
-	   KTEST(final_ones_go_in_order), KTEST(final_ones_wait_for_data),
-	   KTEST(loops_in_final_ones_are_whole), KTEST(nodes_are_no_such))
+KTEST_MAIN(KTEST(they_run_inside_the_call), KTEST(nodes_are_no_such))
