@@ -112,15 +112,26 @@ static int open_memory(pid_t pid, int mode)
 	return open(path, mode | O_CLOEXEC);
 }
 
-static unsigned long resident_pages(pid_t pid)
+/* Pages of the process that are there, or swapped out; at most RANGE.  Its statm is
+ * approximate, and counts what it touches itself. */
+static size_t present_of(pid_t pid, const char *addr, size_t len)
 {
-	char path[40], text[100] = "";
-	unsigned long size, resident = 0;
+	static uint64_t entries[RANGE / PAGE];
+	size_t bytes = len / PAGE * sizeof(*entries), nr = 0;
+	char path[40];
+	ssize_t got;
+	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-	read_file(path, text, sizeof(text));
-	sscanf(text, "%lu %lu", &size, &resident);
-	return resident;
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = pread(fd, entries, bytes,
+		    (off_t)((uintptr_t)addr / PAGE * sizeof(*entries)));
+	close(fd);
+	if (got != (ssize_t)bytes)
+		return SIZE_MAX;
+	for (size_t i = 0; i < len / PAGE; i++)
+		nr += entries[i] >> 62 != 0;
+	return nr;
 }
 
 static void memory_of_another_process_is_populated(void)
@@ -134,10 +145,10 @@ static void memory_of_another_process_is_populated(void)
 	of = open_memory(pid, O_RDWR);
 	reader = open_memory(pid, O_RDONLY);
 	CHECK(fd >= 0 && of >= 0 && reader >= 0);
-	CHECK(resident_pages(pid) < RANGE / PAGE);
+	CHECK(present_of(pid, addr, RANGE) == 0);
 	CHECK(!request_of(fd, KTASK_IOC_POPULATE, of, at, RANGE,
 			  KTASK_MEM_WRITE, NULL));
-	CHECK(resident_pages(pid) >= RANGE / PAGE);
+	CHECK(present_of(pid, addr, RANGE) == RANGE / PAGE);
 	CHECK(present(addr, RANGE) == 0);
 	/* Reading is enough to populate for reading. */
 	CHECK(!request_of(fd, KTASK_IOC_POPULATE, reader, at, RANGE, 0, NULL));
@@ -293,7 +304,7 @@ static void what_is_made_ahead_is_there(void)
 	of = open_memory(pid, O_RDWR);
 	CHECK(fd >= 0 && of >= 0);
 	CHECK(!request_of(fd, KTASK_IOC_POPULATE, of, at, RANGE, AHEAD, NULL));
-	CHECK(resident_pages(pid) >= RANGE / PAGE);
+	CHECK(present_of(pid, addr, RANGE) == RANGE / PAGE);
 	CHECK(request_of(fd, KTASK_IOC_POPULATE, of, PAGE, PAGE, AHEAD,
 			 &failed) == EFAULT);
 	CHECK(failed == PAGE);
@@ -353,7 +364,6 @@ static bool map_kinds(char *addr, int file)
 /* Return: which kind was treated wrongly, or 0. */
 static int make_kinds_ahead(int fd, int of, char *addr, pid_t pid)
 {
-	unsigned long before = resident_pages(pid);
 	uint64_t at = (uintptr_t)addr, failed;
 
 	for (int kind = PLAIN + 1; kind < KINDS; kind++) {
@@ -363,12 +373,13 @@ static int make_kinds_ahead(int fd, int of, char *addr, pid_t pid)
 		    failed != at + (uint64_t)kind * PART)
 			return kind;
 	}
-	if (resident_pages(pid) != before)
+	if (present_of(pid, addr, KINDS * PART))
 		return KINDS;
 	/* What lies before it is made, and is kept. */
 	if (request_of(fd, KTASK_IOC_POPULATE, of, at, 2 * PART, AHEAD,
 		       &failed) != EFAULT ||
-	    failed != at + PART || resident_pages(pid) != before + PART / PAGE)
+	    failed != at + PART ||
+	    present_of(pid, addr, KINDS * PART) != PART / PAGE)
 		return PLAIN + KINDS + 1;
 	return 0;
 }
