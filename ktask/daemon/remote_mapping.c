@@ -93,11 +93,19 @@ void remote_mapping_free(struct remote_mapping *mapping)
 	free(mapping);
 }
 
+bool remote_mapping_is_scanned(const struct remote_mapping *mapping)
+{
+	return mapping->tracker.nr_pages <= SCANNED_PAGES;
+}
+
 uint64_t remote_mapping_untouched(const struct remote_mapping *mapping)
 {
 	const struct touch_tracker *tracker = &mapping->tracker;
 	size_t touched = tracker->touched + tracker->present;
 
+	/* Nobody makes anything there, nor looks. */
+	if (mapping->given_up)
+		return 0;
 	return touched < tracker->nr_pages
 		       ? (tracker->nr_pages - touched) * REMOTE_PAGE
 		       : 0;
@@ -209,7 +217,7 @@ static int scan_if_due(struct remote_mapping *mapping, uint64_t now_ns)
 		return 0;
 	if (!mapping->job && went_away(mapping))
 		begin_anew(mapping);
-	if (tracker->nr_pages <= SCANNED_PAGES)
+	if (remote_mapping_is_scanned(mapping))
 		found = touch_tracker_scan(tracker);
 	poll_schedule_scanned(&mapping->schedule, found, now_ns,
 			      clock_ns(CLOCK_MONOTONIC) - now_ns);

@@ -54,6 +54,9 @@ void remote_mapping_free(struct remote_mapping *mapping);
  */
 uint64_t remote_mapping_serve(struct remote_mapping *mapping, uint64_t now_ns);
 
+/* Of all its pages is known whether they are there. */
+bool remote_mapping_is_scanned(const struct remote_mapping *mapping);
+
 /* Bytes that it may still touch. */
 uint64_t remote_mapping_untouched(const struct remote_mapping *mapping);
 

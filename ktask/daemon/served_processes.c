@@ -40,11 +40,16 @@
 
 bool served_is_verbose;
 
+/* Pages: /proc/PID/statm. */
+struct sizes {
+	unsigned long all, resident, shared;
+};
+
 struct served {
 	struct remote_process process;
 	char name[32];
 	uint64_t maps_due_ns;
-	unsigned long resident; /* pages, when its mappings were read */
+	struct sizes sizes; /* when its mappings were read */
 	uint64_t made_pages; /* in mappings that are gone */
 	struct remote_mapping *mappings[MAPPINGS_MAX];
 	bool kept[MAPPINGS_MAX]; /* seen when they were read the last time */
@@ -67,29 +72,50 @@ static uint64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-static bool read_sizes(pid_t pid, unsigned long *size, unsigned long *resident)
+static bool read_sizes(pid_t pid, struct sizes *sizes)
 {
 	char text[128];
 
 	return system_text(text, sizeof(text), "/proc/%d/statm", pid) > 0 &&
-	       sscanf(text, "%lu %lu", size, resident) == 2;
+	       sscanf(text, "%lu %lu %lu", &sizes->all, &sizes->resident,
+		      &sizes->shared) == 3;
 }
 
 /* ---- how much memory there is ---- */
+
+/* What is there of the process is not in what it may still touch: the mappings that are
+ * not scanned would count whole for ever. */
+static uint64_t find_untouched(const struct served *served)
+{
+	uint64_t sum = 0, all = 0, there = 0;
+	bool scanned = true;
+
+	for (size_t i = 0; i < MAPPINGS_MAX; i++) {
+		const struct remote_mapping *mapping = served->mappings[i];
+
+		if (!mapping)
+			continue;
+		sum += remote_mapping_untouched(mapping);
+		all += mapping->end - mapping->start;
+		scanned &= remote_mapping_is_scanned(mapping);
+	}
+	if (scanned)
+		return sum;
+	if (served->sizes.resident > served->sizes.shared)
+		there = (served->sizes.resident - served->sizes.shared) *
+			REMOTE_PAGE;
+	all = all > there ? all - there : 0;
+	return sum < all ? sum : all;
+}
 
 /* @group: of those in that group; NULL: of all */
 static uint64_t sum_untouched(const uint64_t *group)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < nr_served; i++) {
-		if (group && all_served[i]->process.group != *group)
-			continue;
-		for (size_t j = 0; j < MAPPINGS_MAX; j++)
-			if (all_served[i]->mappings[j])
-				sum += remote_mapping_untouched(
-					all_served[i]->mappings[j]);
-	}
+	for (unsigned i = 0; i < nr_served; i++)
+		if (!group || all_served[i]->process.group == *group)
+			sum += find_untouched(all_served[i]);
 	return sum;
 }
 
@@ -182,7 +208,7 @@ static bool read_mappings(struct served *served)
 /* Return: false as read_mappings(). */
 static bool read_if_due(struct served *served, uint64_t now)
 {
-	unsigned long size, resident;
+	struct sizes sizes;
 	uint64_t took;
 	bool grew;
 
@@ -190,10 +216,10 @@ static bool read_if_due(struct served *served, uint64_t now)
 		return true;
 	/* After an exec there is another address space under the same number. */
 	if (!remote_is_there(&served->process) ||
-	    !read_sizes(served->process.pid, &size, &resident))
+	    !read_sizes(served->process.pid, &sizes))
 		return false;
-	grew = resident != served->resident;
-	served->resident = resident;
+	grew = sizes.resident != served->sizes.resident;
+	served->sizes = sizes;
 	if (!read_mappings(served))
 		return false;
 	took = now_ns() - now;
@@ -290,11 +316,13 @@ static unsigned long resident_before(pid_t pid, unsigned nr)
 static void consider_process(pid_t pid, unsigned long before,
 			     unsigned long *resident)
 {
-	unsigned long size;
+	struct sizes sizes;
 
-	if (!read_sizes(pid, &size, resident) ||
-	    *resident < before + GROWN_PAGES ||
-	    size < REMOTE_LEAST_BYTES / REMOTE_PAGE || pid == getpid() ||
+	if (!read_sizes(pid, &sizes))
+		return;
+	*resident = sizes.resident;
+	if (sizes.resident < before + GROWN_PAGES ||
+	    sizes.all < REMOTE_LEAST_BYTES / REMOTE_PAGE || pid == getpid() ||
 	    is_served(pid) || !choice_has(pid))
 		return;
 	begin_serving(pid);
