@@ -209,11 +209,12 @@ static bool read_mappings(struct served *served)
 static bool read_if_due(struct served *served, uint64_t now)
 {
 	struct sizes sizes;
-	uint64_t took;
+	uint64_t began, took;
 	bool grew;
 
 	if (now < served->maps_due_ns)
 		return true;
+	began = now_ns();
 	/* After an exec there is another address space under the same number. */
 	if (!remote_is_there(&served->process) ||
 	    !read_sizes(served->process.pid, &sizes))
@@ -222,7 +223,7 @@ static bool read_if_due(struct served *served, uint64_t now)
 	served->sizes = sizes;
 	if (!read_mappings(served))
 		return false;
-	took = now_ns() - now;
+	took = now_ns() - began;
 	served->maps_due_ns = now + (grew ? MAPS_NS : MAPS_IDLE_NS);
 	if (served->maps_due_ns < now + COST_TIMES * took)
 		served->maps_due_ns = now + COST_TIMES * took;
