@@ -205,7 +205,16 @@ static bool read_mappings(struct served *served)
 	return true;
 }
 
-/* Return: false as read_mappings(). */
+static bool has_mappings(const struct served *served)
+{
+	for (size_t i = 0; i < MAPPINGS_MAX; i++)
+		if (served->mappings[i])
+			return true;
+	return false;
+}
+
+/* Return: false as read_mappings(), or if another process may have its place: it is
+ * found again when it grows. */
 static bool read_if_due(struct served *served, uint64_t now)
 {
 	struct sizes sizes;
@@ -221,7 +230,7 @@ static bool read_if_due(struct served *served, uint64_t now)
 		return false;
 	grew = sizes.resident != served->sizes.resident;
 	served->sizes = sizes;
-	if (!read_mappings(served))
+	if (!read_mappings(served) || (!grew && !has_mappings(served)))
 		return false;
 	took = now_ns() - began;
 	served->maps_due_ns = now + (grew ? MAPS_NS : MAPS_IDLE_NS);
