@@ -219,7 +219,7 @@ static bool read_if_due(struct served *served, uint64_t now)
 {
 	struct sizes sizes;
 	uint64_t began, took;
-	bool grew;
+	bool grew, same;
 
 	if (now < served->maps_due_ns)
 		return true;
@@ -229,8 +229,10 @@ static bool read_if_due(struct served *served, uint64_t now)
 	    !read_sizes(served->process.pid, &sizes))
 		return false;
 	grew = sizes.resident != served->sizes.resident;
+	same = !grew && sizes.all == served->sizes.all;
 	served->sizes = sizes;
-	if (!read_mappings(served) || (!grew && !has_mappings(served)))
+	if ((!same && !read_mappings(served)) ||
+	    (!grew && !has_mappings(served)))
 		return false;
 	took = now_ns() - began;
 	served->maps_due_ns = now + (grew ? MAPS_NS : MAPS_IDLE_NS);
