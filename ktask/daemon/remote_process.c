@@ -47,10 +47,30 @@ static int open_file(pid_t pid, const char *name, int mode)
 	return open(path, mode | O_CLOEXEC);
 }
 
+static pid_t find_parent(pid_t pid)
+{
+	char text[512], *rest;
+	int parent = 0;
+
+	if (system_text(text, sizeof(text), "/proc/%d/stat", pid) <= 0)
+		return 0;
+	/* The name may have anything in it. */
+	rest = strrchr(text, ')');
+	return rest && sscanf(rest, ") %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static bool is_same_memory(pid_t a, pid_t b)
+{
+	return !syscall(SYS_kcmp, a, b, KCMP_VM, 0ul, 0ul);
+}
+
 bool remote_open(struct remote_process *process, pid_t pid)
 {
 	char path[40];
 
+	/* It will exec, and descriptors would go on to stand for its parent. */
+	if (is_same_memory(pid, find_parent(pid)))
+		return false;
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
 	*process = (struct remote_process){
 		.pid = pid,
@@ -75,7 +95,7 @@ void remote_close(struct remote_process *process)
 bool remote_same_memory(const struct remote_process *a,
 			const struct remote_process *b)
 {
-	return !syscall(SYS_kcmp, a->pid, b->pid, KCMP_VM, 0ul, 0ul);
+	return is_same_memory(a->pid, b->pid);
 }
 
 static unsigned char page_bits(uint64_t entry)

@@ -30,7 +30,7 @@ struct remote_process {
  * knows. */
 uint64_t remote_available(const struct remote_process *process);
 
-/* remote_open - false: it is gone, or we may not */
+/* remote_open - false: it is gone, has its parent's memory (vfork), or we may not */
 bool remote_open(struct remote_process *process, pid_t pid);
 void remote_close(struct remote_process *process);
 
