@@ -251,6 +251,8 @@ const char *remote_init(void)
 {
 	char nodes[64] = "";
 
+	if (sysconf(_SC_PAGESIZE) != (long)REMOTE_PAGE)
+		return "pages are not of 4 KiB";
 	device_fd = open("/dev/ktask", O_RDWR | O_CLOEXEC);
 	if (device_fd < 0)
 		return strerror(errno);
