@@ -37,7 +37,9 @@ int choice_add_group(const char *path)
 	size_t len;
 
 	/* As it lies in the file system, or as /proc/PID/cgroup has it. */
-	if (!strncmp(path, GROUP_ROOT "/", strlen(GROUP_ROOT "/")))
+	if (!strcmp(path, GROUP_ROOT))
+		path = "/";
+	else if (!strncmp(path, GROUP_ROOT "/", strlen(GROUP_ROOT "/")))
 		path += strlen(GROUP_ROOT);
 	if (*path != '/')
 		return EINVAL;
