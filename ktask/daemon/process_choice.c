@@ -11,6 +11,8 @@
 
 #define CHOICES_MAX 64
 #define GROUP_ROOT "/sys/fs/cgroup"
+/* The kernel cuts longer ones: TASK_COMM_LEN. */
+#define NAME_MAX_BYTES 15
 /* Of every hierarchy there is a line. */
 #define GROUPS_TEXT 8192
 
@@ -51,7 +53,11 @@ int choice_add_group(const char *path)
 
 int choice_add_name(const char *name)
 {
-	return *name ? add_choice(false, name, strlen(name)) : EINVAL;
+	size_t len = strlen(name);
+
+	if (len > NAME_MAX_BYTES)
+		return ENAMETOOLONG;
+	return len ? add_choice(false, name, len) : EINVAL;
 }
 
 void choice_add_all(void)

@@ -29,6 +29,11 @@ setup() {
 	done
 }
 
+@test "a name that no process can have is refused" {
+	run -2 --separate-stderr timeout 60 "$ktaskd" --name sixteen-letters-
+	[ "$stderr" = "ktaskd: option '-n': 'sixteen-letters-': File name too long" ]
+}
+
 @test "without the module it says so" {
 	[ ! -e /dev/ktask ] || skip "the module is there"
 	run -1 --separate-stderr timeout 60 "$ktaskd" --all
