@@ -12,6 +12,7 @@
  * Behaves badly with a process that touches all of its memory before it is found: in
  * 50 ms, or later where there are thousands of processes.
  */
+#include <ctype.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -287,6 +288,17 @@ static bool has_memory_of(const struct remote_process *process)
 	return false;
 }
 
+/* Whatever the process calls itself, it is one line. */
+static void read_name(struct served *served)
+{
+	system_text(served->name, sizeof(served->name), "/proc/%d/comm",
+		    served->process.pid);
+	served->name[strcspn(served->name, "\n")] = '\0';
+	for (char *at = served->name; *at; at++)
+		if (!isprint((unsigned char)*at))
+			*at = '?';
+}
+
 static void begin_serving(pid_t pid)
 {
 	struct served *served = calloc(1, sizeof(*served));
@@ -301,8 +313,7 @@ static void begin_serving(pid_t pid)
 		free(served);
 		return;
 	}
-	system_text(served->name, sizeof(served->name), "/proc/%d/comm", pid);
-	served->name[strcspn(served->name, "\n")] = '\0';
+	read_name(served);
 	all_served[nr_served++] = served;
 }
 
