@@ -308,7 +308,9 @@ static void begin_serving(pid_t pid)
 		free(served);
 		return;
 	}
-	if (has_memory_of(&served->process)) {
+	/* Between the choice and now another may have taken the number. */
+	if (has_memory_of(&served->process) || !choice_has(pid) ||
+	    !remote_is_there(&served->process)) {
 		remote_close(&served->process);
 		free(served);
 		return;
