@@ -21,6 +21,7 @@
 
 #include "daemon/process_choice.h"
 #include "daemon/remote_mapping.h"
+#include "daemon/remote_window.h"
 #include "daemon/served_processes.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -142,6 +143,7 @@ static void drop_mapping(struct served *served, size_t i)
 	struct remote_mapping *mapping = served->mappings[i];
 
 	served->mappings[i] = NULL;
+	remote_window_end(mapping, true);
 	served->made_pages += mapping->made_pages;
 	remote_mapping_free(mapping);
 }
