@@ -64,20 +64,25 @@ static bool is_same_memory(pid_t a, pid_t b)
 	return !syscall(SYS_kcmp, a, b, KCMP_VM, 0ul, 0ul);
 }
 
-bool remote_open(struct remote_process *process, pid_t pid)
+void remote_note_group(struct remote_process *process)
 {
 	char path[40];
 
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", process->pid);
+	process->group = file_mark(path, FILE_MARK);
+}
+
+bool remote_open(struct remote_process *process, pid_t pid)
+{
 	/* It will exec, and descriptors would go on to stand for its parent. */
 	if (is_same_memory(pid, find_parent(pid)))
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
 	*process = (struct remote_process){
 		.pid = pid,
 		.pagemap = open_file(pid, "pagemap", O_RDONLY),
 		.memory = open_file(pid, "mem", O_RDWR),
-		.group = file_mark(path, FILE_MARK),
 	};
+	remote_note_group(process);
 	if (process->pagemap >= 0 && process->memory >= 0)
 		return true;
 	remote_close(process);

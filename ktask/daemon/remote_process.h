@@ -32,6 +32,8 @@ uint64_t remote_available(const struct remote_process *process);
 
 /* remote_open - false: it is gone, has its parent's memory (vfork), or we may not */
 bool remote_open(struct remote_process *process, pid_t pid);
+/* remote_note_group - it may have moved to another one */
+void remote_note_group(struct remote_process *process);
 void remote_close(struct remote_process *process);
 
 /* remote_is_there - its address space is, and not another one by now */

@@ -231,6 +231,7 @@ static bool read_if_due(struct served *served, uint64_t now)
 	if (!remote_is_there(&served->process) ||
 	    !read_sizes(served->process.pid, &sizes))
 		return false;
+	remote_note_group(&served->process);
 	grew = sizes.resident != served->sizes.resident;
 	same = !grew && sizes.all == served->sizes.all;
 	served->sizes = sizes;
