@@ -3,11 +3,12 @@
  * See served_processes.h.
  *
  * A process is found by its growth: all of /proc is read again and again, in a
- * hundredth of one CPU's time.  An event for each page fault would cost every process
- * of the machine 6 to 24 ns a fault; this costs them nothing.
+ * hundredth of one CPU's time; the mappings of each that is served, in another.  An
+ * event for each page fault would cost every process of the machine 6 to 24 ns a fault;
+ * this costs them nothing.
  *
- * A process is served until it ends, with what is known of its mappings, so that the
- * bound on waste holds for all of its life.
+ * A process is served while it has large mappings, with what is known of them, so that
+ * the bound on waste holds as long as an area is not cut.
  *
  * Behaves badly with a process that touches all of its memory before it is found: in
  * 50 ms, or later where there are thousands of processes.
