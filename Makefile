@@ -131,7 +131,7 @@ $(OUT)/ktask-commands: $(call obj,$(CLI) $(UTIL)) $(OUT)/libktask.a \
 # Without a C library, of which nothing may be called: neither by sanitizers nor by what
 # protects stacks, nor for a loop that copies (from -O2 on).
 LAUNCHER_CFLAGS := -O1 -ffreestanding -fno-builtin -fno-stack-protector \
-	-fno-sanitize=all -fno-pie -U_FORTIFY_SOURCE
+	-fno-sanitize=all -fno-lto -fno-pie -U_FORTIFY_SOURCE
 
 $(call obj,$(LAUNCHER)): $(LAUNCHER) Makefile
 	$(folder)

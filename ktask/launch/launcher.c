@@ -136,7 +136,7 @@ static void find_directory(struct launch *launch)
 			       (long)launch->directory, PATH_MAX - 1 };
 	long len = raw_syscall(SYS_readlinkat, args);
 
-	/* Where /proc is not mounted. */
+	/* Where /proc is not mounted; not behind a symbolic link. */
 	if (len <= 0 && name &&
 	    join_text(launch->directory, PATH_MAX, name, 0, name))
 		len = (long)text_length(name);
@@ -203,7 +203,13 @@ static bool find_shim(const struct launch *launch, char *variable, size_t size)
 			      launch->directory_len, search_path[i]) &&
 		    is_readable(path))
 			return is_path_usable(path);
+#ifdef KTASK_LIBDIR
+	return join_text(path, size, KTASK_LIBDIR "/",
+			 sizeof(KTASK_LIBDIR "/") - 1, SHIM) &&
+	       is_readable(path) && is_path_usable(path);
+#else
 	return false;
+#endif
 }
 
 static long start_program(const char *path, char **argv, char **envp)
@@ -295,7 +301,7 @@ _Noreturn void launcher_main(long *stack)
 {
 	static const char failure[] =
 		"ktask: starting " COMMANDS ": neither beside this program "
-		"nor in the library directory\n";
+		"nor in the library directory is one that can be started\n";
 	static struct launch launch;
 	static char preload[sizeof(PRELOAD) + PATH_MAX];
 	char **command;
