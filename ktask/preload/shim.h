@@ -221,6 +221,8 @@ void shim_forget_working(void);
 void shim_trim(void);
 /* Most threads that the library allows a job now; allocates. */
 unsigned shim_limit(void);
+/* The same without what depends on who runs at this moment. */
+unsigned shim_lasting_limit(void);
 
 /*
  * prefault.c, which does nothing unless it is wanted.

@@ -6,6 +6,7 @@
 #define KTASK_UTIL_LEAST_LIMIT_H
 
 #include <limits.h>
+#include <string.h>
 
 #include <ktask/ktask.h>
 
@@ -30,6 +31,21 @@ static inline unsigned least_limit(void)
 	int nr = ktask_limits(limits, LEAST_LIMIT_MOST);
 
 	return least_limit_of(limits, (unsigned)nr);
+}
+
+/* lasting_limit - the same without what depends on who runs at this moment */
+static inline unsigned lasting_limit(void)
+{
+	struct ktask_limit limits[LEAST_LIMIT_MOST] = { KTASK_LIMIT_INIT };
+	int nr = ktask_limits(limits, LEAST_LIMIT_MOST);
+	unsigned least = UINT_MAX;
+
+	for (int i = 0; i < nr && i < LEAST_LIMIT_MOST; i++)
+		if (limits[i].threads < least &&
+		    strcmp(limits[i].name, "priority") &&
+		    strcmp(limits[i].name, "others"))
+			least = limits[i].threads;
+	return least;
 }
 
 #endif /* KTASK_UTIL_LEAST_LIMIT_H */

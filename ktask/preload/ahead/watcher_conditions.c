@@ -65,7 +65,7 @@ static bool has_helpers(void)
 
 	if (then && now_ns - then < REFUSED_NS)
 		return false;
-	if (shim_limit() > 1)
+	if (shim_lasting_limit() > 1)
 		return true;
 	refused_ns = now_ns;
 	return false;

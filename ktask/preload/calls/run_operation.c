@@ -137,13 +137,27 @@ void shim_trim(void)
 	is_busy = false;
 }
 
-unsigned shim_limit(void)
+/* A handler that left by siglongjmp() would leave the library half started. */
+static unsigned ask_quietly(unsigned (*ask)(void))
 {
 	const bool was_busy = is_busy;
+	struct shim_quiet quiet;
 	unsigned threads;
 
+	shim_quiet_begin(&quiet);
 	is_busy = true;
-	threads = least_limit();
+	threads = ask();
 	is_busy = was_busy;
+	shim_quiet_end(&quiet);
 	return threads;
+}
+
+unsigned shim_limit(void)
+{
+	return ask_quietly(least_limit);
+}
+
+unsigned shim_lasting_limit(void)
+{
+	return ask_quietly(lasting_limit);
 }
