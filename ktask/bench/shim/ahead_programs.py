@@ -10,7 +10,6 @@ machine took back is fetched before each run, untimed.  Prints medians, and the 
 of the ratios of each round to the plain program; the same goes to
 BUILD/bench-ahead-programs.json.  A program that is not installed is told and left out.
 """
-import getpass
 import json
 import os
 import shlex
@@ -137,15 +136,16 @@ class Programs:
             return {}
         data = self.path("database")
         os.mkdir(data)
-        words = [server, "--no-defaults", "--bootstrap", "--user=" + getpass.getuser(),
+        words = [server, "--no-defaults", "--bootstrap", "--user=" + (os.environ.get("USER") or str(os.getuid())),
                  "--datadir=" + data, f"--innodb-buffer-pool-size={self.mib}M",
                  "--innodb-flush-method=fsync", "--innodb-buffer-pool-load-at-startup=0",
                  "--innodb-buffer-pool-dump-at-shutdown=0", "--innodb-doublewrite=0"]
         with open(self.path("fill.sql", FILL_TABLE % (self.mib << 11)), "rb") as fill:
             if subprocess.run(words, stdin=fill, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL, check=False).returncode:
+                print("MariaDB: the table cannot be filled")
                 return {}
-        scan = f"exec {shlex.join(words)} <{self.path('scan.sql', SCAN_TABLE)} 2>/dev/null"
+        scan = f"exec {shlex.join(words)} <{shlex.quote(self.path('scan.sql', SCAN_TABLE))} 2>/dev/null"
         return {"MariaDB, first scan of a table": ["sh", "-c", scan]}
 
     def mixed(self):
