@@ -114,7 +114,6 @@ static void mark_data(const struct ktrt_task *task)
 
 	for (uint32_t i = 0; i < task->nr_access; i++) {
 		struct epoch *epoch = task->access[i].epoch;
-
 		unsigned mode = epoch_mode(epoch);
 
 		if (failed && mode != KTRT_IN)

@@ -296,7 +296,7 @@ void *ktrt_spawn_begin(ktrt_func func, size_t bytes, unsigned flags)
 	struct worker *w = current_worker();
 	struct ktrt_task *task;
 
-	if (unlikely(!w || bytes > ARG_INLINE))
+	if (unlikely(!w || bytes > ARG_INLINE || flags & ~KTRT_ALWAYS))
 		return NULL;
 	/* A blank has no flags. */
 	w->begun_now = !flags && does_at_once(w, func);

@@ -153,6 +153,8 @@ static struct ktrt_task *pop_sibling(struct worker *w,
 		return task;
 	/* There was room for it a moment ago. */
 	deque_push(&w->deque, task);
+	/* Who went to sleep meanwhile may have seen it nowhere. */
+	sched_notify(w);
 	return NULL;
 }
 
@@ -219,7 +221,7 @@ static struct ktrt_task *run_node(struct worker *w, struct ktrt_task *node)
 		task = task_new(w, NULL, NULL);
 		/* Nodes do not inherit from whoever waits for them. */
 		if (task)
-			task->flags &= (uint16_t)~TASK_FINAL;
+			task->flags &= (uint16_t) ~(TASK_FINAL | TASK_LOANED);
 	}
 	if (likely(task))
 		return run_nodes(w, node, task);
@@ -296,6 +298,7 @@ static uint32_t steal_nodes(struct worker *w, struct worker *victim,
 		__builtin_prefetch(task);
 		if (unlikely(!queue_own(w, task))) {
 			node_queue_put(own_node_queue(w), task);
+			sched_notify(w);
 			break;
 		}
 		nr++;

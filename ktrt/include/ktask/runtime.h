@@ -39,7 +39,9 @@
  *   Any call may be made inside a task, and by a thread that is attached
  *   (ktrt_start() attaches its caller).  None from a signal handler.  A task's
  *   function must not leave by longjmp.  pthread_exit() in one fails the task
- *   with -ECANCELED; the worker is replaced.  An exception that leaves one
+ *   with -ECANCELED; the worker is replaced.  In an undeferred task of an
+ *   attached thread it ends that thread, which stays attached, so that the
+ *   runtime cannot be ended.  An exception that leaves one
  *   ends the process; runtime.hpp hands them to whoever waits.
  *   Workers have every asynchronous signal blocked.
  *   In the child of a fork the runtime is gone: calls return -ESRCH until
@@ -538,7 +540,8 @@ struct ktrt_info {
  * ktrt_info_get - 0, -EINVAL without a size, -E2BIG, -ESRCH without a runtime
  *
  * From a thread that is neither a worker nor attached this, ktrt_thread_indices()
- * and ktrt_cpus() wait while another thread starts or ends the runtime or attaches.
+ * and ktrt_cpus() wait while another thread starts or ends the runtime, attaches
+ * or detaches.
  */
 KTRT_API int ktrt_info_get(struct ktrt_info *info);
 

@@ -501,7 +501,8 @@ struct settings {
 	ktrt_group *group = nullptr;
 	/* Runs although its group was cancelled or what it reads is spoilt. */
 	bool always = false;
-	/* Done inside spawn(): what it captured by reference may be local. */
+	/* Done inside spawn(): what it captured by reference may be local.  What it
+	 * throws comes out where it is waited for. */
 	bool undeferred = false;
 	/* So are the tasks that it makes, and theirs. */
 	bool final = false;
