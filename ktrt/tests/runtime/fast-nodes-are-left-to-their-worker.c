@@ -315,6 +315,8 @@ static void workers_of_a_graph_rest(void **state)
 		ktest_skip("one worker shares with nobody");
 	}
 	rt.nodes_judged = long_times;
+	/* Less than a run takes: between runs the attached thread's task is wanted. */
+	rt.nodes_judged.watch_ns = 100000;
 	graph = make_stencil();
 	while (!get(rested) && ktest_now_ns() < until) {
 		uint64_t before = nr_steals(), steals;

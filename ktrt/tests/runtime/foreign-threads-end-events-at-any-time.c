@@ -22,13 +22,13 @@ static struct ktrt_task *take_posted(void)
 	unsigned at = get(nr_taken);
 	struct ktrt_task *task;
 
-	if (at >= get(nr_posted) || at >= TASKS)
-		return NULL;
-	task = get(posted[at]);
-	if (!task ||
+	if (at >= get(nr_posted) || at >= TASKS || !get(posted[at]) ||
 	    !__atomic_compare_exchange_n(&nr_taken, &at, at + 1, false,
 					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return NULL;
+	/* What was read before may be of another round. */
+	while (!(task = get(posted[at])))
+		sched_yield();
 	return task;
 }
 
@@ -117,7 +117,8 @@ static void do_round(int round)
 	const struct way *way = &ways[round % 8 ? 2 + round % 2 : 0];
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 
-	memset(posted, 0, sizeof(posted));
+	for (int i = 0; i < TASKS; i++)
+		set(posted[i], NULL);
 	set(after, 0);
 	set(nr_taken, 0);
 	set(nr_posted, 0);
