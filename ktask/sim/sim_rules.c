@@ -47,7 +47,6 @@ static bool has_work(const struct kt_job *job)
 void rules_begin(struct sim_job *job)
 {
 	const struct kt_context *ctx = &job->ctx;
-
 	uint64_t nr_chunks = ctx->units_total / ctx->job.split.min_chunk;
 
 	job->rules = (struct sim_rules){
