@@ -396,6 +396,7 @@ static void groups_pay_for_what_is_made_and_no_more(void)
 	/* Its last process may not be gone yet. */
 	for (int ms = 0; rmdir(GROUP) && ms < PATIENCE_MS; ms += 10)
 		sleep_ms(10);
+	umount(GROUPS);
 }
 
 /* A kernel that finds errors takes ten times as long for a fault. */
