@@ -24,7 +24,7 @@ $(OUT)/bench/idle-pool: $(call obj,ktask/bench/idle/pool.c) $(OUT)/libktask.a
 	$(folder)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
 
-$(OUT)/bench/bench-crowd: $(call obj,$(wildcard ktask/bench/crowd/*.c)) \
+$(OUT)/bench/bench-overload: $(call obj,$(wildcard ktask/bench/overload/*.c)) \
 		$(OUT)/libktask.a
 	$(folder)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
@@ -66,12 +66,12 @@ bench-peers:
 		--idle $(OUT)/bench/idle-pool --output $(OUT)/bench-peers.json \
 		$(BENCH)
 
-## bench-crowd: 200 processes at once, equal jobs, a second job (BENCH=options)
-.PHONY: bench-crowd
-bench-crowd:
+## bench-overload: 200 processes at once, equal jobs, a second job (BENCH=options)
+.PHONY: bench-overload
+bench-overload:
 	+@$(MAKE) --no-print-directory deps NEED=build
-	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-crowd
-	$(OUT)/bench/bench-crowd $(BENCH)
+	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-overload
+	$(OUT)/bench/bench-overload $(BENCH)
 
 $(OUT)/bench/small-calls: $(call obj,ktask/bench/shim/small-calls.c)
 	$(folder)
@@ -192,7 +192,7 @@ bench-claim: $(OUT)/bench/bench-claim
 tests: bench-programs
 
 .PHONY: bench-programs
-bench-programs: $(OUT)/bench/bench-crowd \
+bench-programs: $(OUT)/bench/bench-overload \
 	$(if $(HAVE_openmp),$(if $(HAVE_tbb),$(OUT)/bench/bench-peers)) \
 	$(OUT)/bench/idle-pool $(OUT)/bench/bench-neighbour \
 	$(OUT)/bench/small-calls $(OUT)/bench/bench-end \

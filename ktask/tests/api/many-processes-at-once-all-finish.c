@@ -2,7 +2,7 @@
 /*
  * 60 processes that populate memory at once: all of it becomes present, all of
  * them end, and each gets on while the others work, or have all the permits.  How
- * long that takes is for `make bench-crowd` to say.
+ * long that takes is for `make bench-overload` to say.
  */
 #include "ktest.h"
 #include "pages.h"

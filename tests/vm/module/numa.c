@@ -261,7 +261,7 @@ static int helpers_are_dealt_to_nodes_that_have_room(void)
 
 /* ---- the cap of a node ---- */
 
-struct crowd {
+struct occupancy {
 	struct task_struct *caller;
 	atomic_t now, most; /* helpers in chunks at once */
 	atomic_t bound[NODES_MOST], most_bound[NODES_MOST]; /* to a node */
@@ -275,23 +275,23 @@ static void enter(atomic_t *nr, atomic_t *most_ever)
 		;
 }
 
-static int crowd_chunk(void *start, void *end, void *arg)
+static int occupy_chunk(void *start, void *end, void *arg)
 {
 	int home = cpu_to_node(cpumask_first(current->cpus_ptr));
 	bool bound = is_bound() && home < NODES_MOST;
-	struct crowd *crowd = arg;
+	struct occupancy *here = arg;
 
-	if (current == crowd->caller) {
+	if (current == here->caller) {
 		schedule_timeout_uninterruptible(1);
 		return 0;
 	}
-	enter(&crowd->now, &crowd->most);
+	enter(&here->now, &here->most);
 	if (bound)
-		enter(&crowd->bound[home], &crowd->most_bound[home]);
+		enter(&here->bound[home], &here->most_bound[home]);
 	schedule_timeout_uninterruptible(2);
 	if (bound)
-		atomic_dec(&crowd->bound[home]);
-	atomic_dec(&crowd->now);
+		atomic_dec(&here->bound[home]);
+	atomic_dec(&here->now);
 	return 0;
 }
 
@@ -299,10 +299,10 @@ static int crowd_chunk(void *start, void *end, void *arg)
  * All the work belongs to one node, each in turn: the caller is on another one of
  * at least two.  @least: helpers at once, without which nothing is told.
  */
-static int crowd_nodes(struct crowd *crowd, int least)
+static int fill_nodes(struct occupancy *here, int least)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(HELP_MS);
-	DEFINE_KTASK_CTL(ctl, crowd_chunk, crowd, 1);
+	DEFINE_KTASK_CTL(ctl, occupy_chunk, here, 1);
 	struct ktask_node nodes[MANY_HELPERS];
 	unsigned int nr = ranges_of_nodes(nodes, ARRAY_SIZE(nodes)), i;
 
@@ -311,9 +311,9 @@ static int crowd_nodes(struct crowd *crowd, int least)
 	do {
 		for (i = 0; i < nr; i++)
 			expect(!ktask_run_numa(&nodes[i], 1, &ctl));
-	} while (atomic_read(&crowd->most) < least &&
+	} while (atomic_read(&here->most) < least &&
 		 time_before(jiffies, until));
-	if (atomic_read(&crowd->most) < least)
+	if (atomic_read(&here->most) < least)
 		return test_skip("too few helpers at once");
 	return 0;
 }
@@ -321,15 +321,15 @@ static int crowd_nodes(struct crowd *crowd, int least)
 /* 80 %, rounded down, and one at least. */
 static int a_node_has_no_more_helpers_than_its_cap(void)
 {
-	struct crowd crowd = { .caller = current };
-	int error = crowd_nodes(&crowd, 2), nid;
+	struct occupancy here = { .caller = current };
+	int error = fill_nodes(&here, 2), nid;
 
 	if (error)
 		return error;
 	for (nid = 0; nid < NODES_MOST && nid < nr_node_ids; nid++) {
 		int cpus = cpumask_weight(cpumask_of_node(nid));
 
-		expect(atomic_read(&crowd.most_bound[nid]) <=
+		expect(atomic_read(&here.most_bound[nid]) <=
 		       max(cpus * 80 / 100, 1));
 	}
 	return 0;
@@ -338,13 +338,13 @@ static int a_node_has_no_more_helpers_than_its_cap(void)
 /* While the cap is 0. */
 static int helpers_are_bound_to_no_node(void)
 {
-	struct crowd crowd = { .caller = current };
-	int error = crowd_nodes(&crowd, 1), nid;
+	struct occupancy here = { .caller = current };
+	int error = fill_nodes(&here, 1), nid;
 
 	if (error)
 		return error;
 	for (nid = 0; nid < NODES_MOST; nid++)
-		expect(atomic_read(&crowd.most_bound[nid]) == 0);
+		expect(atomic_read(&here.most_bound[nid]) == 0);
 	return 0;
 }
 

@@ -2,15 +2,15 @@
 /*
  * Many processes at once, and what the caps across processes make of them:
  *
- *   crowd   N processes that populate memory at once, against the same jobs one
+ *   many    N processes that populate memory at once, against the same jobs one
  *           after the other, each with all that it can get
  *   equal   N equal jobs that begin at once: how far apart they end
  *   share   a second job beside one that has all helpers: when it gets its own,
  *           where chunks wait and where they compute
  *
  * Owns the processes and the figures.  Does not judge: the figures to reach are
- * in bench/notebook/2026-11.md.  Behaves badly where memory is short: the crowd's is
- * there at once.
+ * in bench/notebook/2026-11.md.  Behaves badly where memory is short: that of all of
+ * them is there at once.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -99,7 +99,7 @@ static pid_t begin(void (*work)(unsigned self), unsigned self)
 	pid_t pid = fork();
 
 	if (pid < 0) {
-		perror("bench-crowd: fork");
+		perror("bench-overload: fork");
 		exit(1);
 	}
 	if (!pid) {
@@ -129,12 +129,12 @@ static void end_all(const pid_t *pids, unsigned nr)
 		if (waitpid(pids[i], &status, 0) != pids[i] || status)
 			shared->failed = 1;
 	if (shared->failed) {
-		fprintf(stderr, "bench-crowd: a process failed\n");
+		fprintf(stderr, "bench-overload: a process failed\n");
 		exit(1);
 	}
 }
 
-/* ---- crowd ---- */
+/* ---- many ---- */
 
 static int first_piece(const struct ktask_progress *progress, void *arg)
 {
@@ -196,7 +196,7 @@ static double all_at_once(double *first_s, double *last_first_s)
 	return (double)(end_ns - start_ns) / 1e9;
 }
 
-/* The processes are there, as in the crowd, and are let go one by one. */
+/* The processes are there, as when all begin at once, and are let go one by one. */
 static double one_by_one(void)
 {
 	double sum = 0;
@@ -217,7 +217,7 @@ static double one_by_one(void)
 	return sum;
 }
 
-static void crowd(void)
+static void compare_many(void)
 {
 	static double together[ROUNDS_MAX], serial[ROUNDS_MAX],
 		ratio[ROUNDS_MAX], first[ROUNDS_MAX], last[ROUNDS_MAX];
@@ -230,7 +230,7 @@ static void crowd(void)
 			serial[i] = one_by_one();
 		ratio[i] = together[i] / serial[i];
 	}
-	printf("crowd: %u processes populate %llu MiB each, 4 KiB pages\n",
+	printf("many: %u processes populate %llu MiB each, 4 KiB pages\n",
 	       nr_processes, (unsigned long long)mib_each);
 	printf("  all at once                      %8.3f s\n",
 	       median(together, rounds));
@@ -404,7 +404,7 @@ static void share(bool wait)
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: bench-crowd [--only crowd|equal|share] "
+	fprintf(stderr, "usage: bench-overload [--only many|equal|share] "
 			"[--processes N] [--mib N] [--equal N] [--ms N] "
 			"[--rounds N]\n");
 	exit(2);
@@ -459,7 +459,7 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED) {
-		perror("bench-crowd: mmap");
+		perror("bench-overload: mmap");
 		return 1;
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -468,8 +468,8 @@ int main(int argc, char **argv)
 	sleep(1);
 	printf("%ld CPUs; others keep %.2f of them busy before it begins\n",
 	       sysconf(_SC_NPROCESSORS_ONLN), cpus_busy(&idle) - busy);
-	if (!only || !strcmp(only, "crowd"))
-		crowd();
+	if (!only || !strcmp(only, "many"))
+		compare_many();
 	if (!only || !strcmp(only, "equal"))
 		equal();
 	if (!only || !strcmp(only, "share")) {

@@ -21,7 +21,7 @@ struct caller {
 	int error;
 };
 
-static int crowd_chunk(void *start, void *end, void *arg)
+static int count_helpers_chunk(void *start, void *end, void *arg)
 {
 	struct caller *caller = arg;
 	bool helper = current != caller->board.caller;
@@ -43,7 +43,7 @@ static int crowd_chunk(void *start, void *end, void *arg)
 static int work(struct caller *caller)
 {
 	struct board *board = &caller->board;
-	DEFINE_KTASK_CTL(ctl, crowd_chunk, caller, 1);
+	DEFINE_KTASK_CTL(ctl, count_helpers_chunk, caller, 1);
 	int error = board_init(board, 100);
 	int round;
 
@@ -72,14 +72,14 @@ static int start_all(struct caller *callers)
 
 	for (nr = 0; nr < CALLERS; nr++) {
 		init_completion(&callers[nr].done);
-		if (IS_ERR(kthread_run(caller_main, &callers[nr], "crowd/%d",
+		if (IS_ERR(kthread_run(caller_main, &callers[nr], "overload/%d",
 				       nr)))
 			break;
 	}
 	return nr;
 }
 
-static int one_crowd(struct caller *callers)
+static int run_all_once(struct caller *callers)
 {
 	int nr = start_all(callers), i;
 
@@ -91,7 +91,7 @@ static int one_crowd(struct caller *callers)
 	return 0;
 }
 
-static int crowd(struct caller *callers)
+static int run_until_helped(struct caller *callers)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(HELP_MS);
 	int cap = num_online_cpus() * 80 / 100;
@@ -101,7 +101,7 @@ static int crowd(struct caller *callers)
 		return test_skip("one CPU");
 	atomic_set(&helpers_most, 0);
 	do
-		error = one_crowd(callers);
+		error = run_all_once(callers);
 	while (!error && !atomic_read(&helpers_most) &&
 	       time_before(jiffies, until));
 	if (error)
@@ -114,7 +114,7 @@ static int crowd(struct caller *callers)
 static int caps_hold_for_all_jobs(void)
 {
 	struct caller *callers = kcalloc(CALLERS, sizeof(*callers), GFP_KERNEL);
-	int error = callers ? crowd(callers) : -ENOMEM;
+	int error = callers ? run_until_helped(callers) : -ENOMEM;
 
 	kfree(callers);
 	return error;
@@ -215,8 +215,9 @@ static int a_job_gets_helpers_beside_a_longer_one(void)
 	return error;
 }
 
-const struct test crowd_tests[] = { { "caps-hold-for-all-jobs",
-				      caps_hold_for_all_jobs },
-				    { "a-job-gets-helpers-beside-a-longer-one",
-				      a_job_gets_helpers_beside_a_longer_one },
-				    {} };
+const struct test overload_tests[] = {
+	{ "caps-hold-for-all-jobs", caps_hold_for_all_jobs },
+	{ "a-job-gets-helpers-beside-a-longer-one",
+	  a_job_gets_helpers_beside_a_longer_one },
+	{}
+};
