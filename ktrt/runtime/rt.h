@@ -4,9 +4,9 @@
  * one runtime of the process.
  *
  * The life of a task: task.c makes it.  dependences.c finds out when it is ready.
- * task_sched.c queues, finds and runs it; wait_search.c finds it if no more threads can
- * be made.  task_complete.c completes it, which makes others ready.  If there are no tasks,
- * park.c puts workers to sleep; wake.c chooses the worker that a task wakes; leader.c
+ * task_sched.c queues, finds and runs it, steal.c steals it; wait_search.c finds it if no
+ * more threads can be made.  task_complete.c completes it, which makes others ready.  If
+ * there are no tasks, park.c puts workers to sleep; wake.c chooses the worker that a task wakes; leader.c
  * puts workers on cores whose workers blocked.
  *
  * Locking.  A thread takes locks in this order; builds with the
@@ -584,6 +584,11 @@ static inline void taken_from(struct worker *w)
 		at_store(&w->deque.plenty, 0);
 }
 
+static inline struct node_queue *own_node_queue(const struct worker *w)
+{
+	return &rt.node_queues[w->core ? w->core->node : 0];
+}
+
 /* A task that @above waits for: the newest own one, else another's oldest,
  * else from a node queue. */
 struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above);
@@ -604,6 +609,19 @@ void sched_notify(struct worker *w);
 void sched_found(struct worker *w);
 /* The life of a worker; it counts as searching for tasks. */
 void sched_work(struct worker *w);
+
+/* ---- steal.c ---- */
+
+typedef bool (*wanted_func)(struct ktrt_task *task, void *arg);
+
+static inline const struct node *own_node(const struct worker *w)
+{
+	return &rt.nodes[w->core ? w->core->node : 0];
+}
+
+/* The oldest task of another worker, of its own cache, its own node, then of other nodes,
+ * the nearest first.  It is one that is wanted (NULL: any). */
+struct ktrt_task *steal_task(struct worker *w, wanted_func wanted, void *arg);
 
 /* ---- park.c ---- */
 

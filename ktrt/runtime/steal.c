@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Taking tasks from other workers' queues: the oldest of each, those of the same
+ * last-level cache first, then of the same node, then of the nearest.  A sparse mask tells
+ * which queues may have tasks.  Does not own when a worker looks there (task_sched.c), nor
+ * taking all of a queue (wait_search.c).
+ *
+ * Behaves badly where the oldest task of each queue is not wanted: it does not look
+ * behind that.
+ *
+ * Locking: rt.h.
+ */
+#include "rt.h"
+
+/* Of nodes that wait in a queue a thief takes an eighth, and no more than this. */
+#define NODES_STOLEN 32
+
+/*
+ * Nodes that wait side by side: takes some more into the own queue, few at first.  The
+ * caches of thief and victim exchange lines at each theft, and one of two that come in
+ * a row costs less.
+ *
+ * Return: how many.
+ */
+static uint32_t steal_nodes(struct worker *w, struct worker *victim,
+			    wanted_func wanted, void *arg)
+{
+	int64_t eighth = deque_size(&victim->deque) / 8;
+	uint32_t most = w->judged < NODES_STOLEN ? w->judged : NODES_STOLEN;
+	uint32_t nr = 0;
+
+	while (nr < most && nr < eighth) {
+		struct ktrt_task *task =
+			deque_steal(&victim->deque, wanted, arg);
+
+		if (!task)
+			break;
+		__builtin_prefetch(task);
+		if (unlikely(!queue_own(w, task))) {
+			node_queue_put(own_node_queue(w), task);
+			sched_notify(w);
+			break;
+		}
+		nr++;
+	}
+	/* Who went to sleep meanwhile may have seen them nowhere. */
+	if (nr)
+		sched_notify(w);
+	return nr;
+}
+
+static struct ktrt_task *steal_from(struct worker *w, unsigned from,
+				    unsigned end, wanted_func wanted, void *arg)
+{
+	unsigned slot = mask_next(rt.loaded, from, end);
+
+	for (; slot < end; slot = mask_next(rt.loaded, slot + 1, end)) {
+		struct worker *victim = at_load(&rt.workers[slot]);
+		struct ktrt_task *task;
+		uint32_t more = 0;
+
+		if (!victim || victim == w)
+			continue;
+		task = deque_steal(&victim->deque, wanted, arg);
+		if (!task)
+			continue;
+		if (task->flags & TASK_NODE && w->core) {
+			more = steal_nodes(w, victim, wanted, arg);
+			short_tasks_judge(w, victim, more + 1);
+		}
+		taken_from(victim);
+		at_poke(&w->counts.steals,
+			at_peek(&w->counts.steals) + more + 1);
+		return task;
+	}
+	return NULL;
+}
+
+/*
+ * Steals from the queues of a cache.  The first victim has the offset in that cache that
+ * the thief has in its own, so that not all thieves begin with the same one.
+ */
+static struct ktrt_task *steal_in(struct worker *w, unsigned cache,
+				  wanted_func wanted, void *arg)
+{
+	unsigned first = cache * rt.slots_per_cache;
+	unsigned from = first + w->slot % rt.slots_per_cache;
+	struct ktrt_task *task;
+
+	task = steal_from(w, from, first + rt.slots_per_cache, wanted, arg);
+	return task ? task : steal_from(w, first, from, wanted, arg);
+}
+
+/* The caches of a node, those of one's own number first. */
+static struct ktrt_task *steal_on(struct worker *w, const struct node *node,
+				  unsigned number, wanted_func wanted,
+				  void *arg)
+{
+	unsigned nr = node->end_cache - node->first_cache;
+	struct ktrt_task *task = NULL;
+
+	for (unsigned i = 0; !task && i < nr; i++)
+		task = steal_in(w, node->first_cache + (number + i) % nr,
+				wanted, arg);
+	return task;
+}
+
+struct ktrt_task *steal_task(struct worker *w, wanted_func wanted, void *arg)
+{
+	const struct node *node = own_node(w);
+	unsigned number = w->core ? w->core->cache - node->first_cache : 0;
+	struct ktrt_task *task = steal_on(w, node, number, wanted, arg);
+
+	for (unsigned i = 0; !task && i + 1 < rt.nr_nodes; i++)
+		task = steal_on(w, &rt.nodes[node->near[i]], number, wanted,
+				arg);
+	return task;
+}
