@@ -79,7 +79,8 @@ $(OUT)/tests/runtime/%: $(OBJ)/$(FOLDER_runtime)/%.o $(call support,runtime) \
 
 # ---- benchmarks ----
 
-TASKS_MAIN := $(call obj,ktrt/bench/tasks/main.c)
+TASKS_MAIN := $(call obj,$(patsubst %,ktrt/bench/%.c,tasks/main tasks/graphs \
+	tasks/blocking programs/kernels programs/verified))
 TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-futex
 TASKS_PEERS := $(if $(HAVE_cxx),$(OUT)/bench/bench-tasks-ktrtxx) \
 	$(if $(HAVE_openmp),$(OUT)/bench/bench-tasks-libgomp) \
@@ -87,13 +88,15 @@ TASKS_PEERS := $(if $(HAVE_cxx),$(OUT)/bench/bench-tasks-ktrtxx) \
 	$(if $(HAVE_tbb),$(OUT)/bench/bench-tasks-tbb) \
 	$(if $(HAVE_taskflow),$(OUT)/bench/bench-tasks-taskflow)
 
-$(OUT)/bench/bench-tasks-ktrt: $(call obj,ktrt/bench/tasks/ktrt.c) $(TASKS_MAIN) \
+$(OUT)/bench/bench-tasks-ktrt: $(call obj,ktrt/bench/tasks/ktrt.c \
+		ktrt/bench/programs/ktrt.c) $(TASKS_MAIN) \
 		$(RT_STATIC)
 	$(folder)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
 
-$(OUT)/bench/bench-tasks-ktrtxx: $(OBJ)/ktrt/bench/tasks/ktrtxx.o $(TASKS_MAIN) \
+$(OUT)/bench/bench-tasks-ktrtxx: $(OBJ)/ktrt/bench/tasks/ktrtxx.o \
+		$(OBJ)/ktrt/bench/programs/ktrtxx.o $(TASKS_MAIN) \
 		$(RT_STATIC)
 	$(folder)
 	$(call say,LD)
@@ -104,17 +107,22 @@ $(OUT)/bench/bench-tasks-futex: $(call obj,ktrt/bench/tasks/futex.c) $(TASKS_MAI
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
-$(OUT)/bench/bench-tasks-libgomp: ktrt/bench/tasks/openmp.c $(TASKS_MAIN)
+TASKS_OPENMP := ktrt/bench/tasks/openmp.c ktrt/bench/programs/openmp.c
+
+$(OUT)/bench/bench-tasks-libgomp: $(TASKS_OPENMP) $(TASKS_MAIN)
 	$(folder)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_CFLAGS) $(INC_ktrt) -fopenmp -o $@ $^ $(LDFLAGS)
 
-$(OUT)/bench/bench-tasks-libomp: ktrt/bench/tasks/openmp.c $(TASKS_MAIN)
+# Version 5 has dependences by an iterator.
+$(OUT)/bench/bench-tasks-libomp: $(TASKS_OPENMP) $(TASKS_MAIN)
 	$(folder)
 	$(call say,LD)
-	$(Q)$(TASKS_CLANG) -std=gnu11 -O2 -g $(INC_ktrt) -fopenmp -o $@ $^ $(LDFLAGS)
+	$(Q)$(TASKS_CLANG) -std=gnu11 -O2 -g $(INC_ktrt) -fopenmp \
+		-fopenmp-version=50 -o $@ $^ $(LDFLAGS)
 
-$(OUT)/bench/bench-tasks-tbb: $(OBJ)/ktrt/bench/tasks/tbb.o $(TASKS_MAIN)
+$(OUT)/bench/bench-tasks-tbb: $(OBJ)/ktrt/bench/tasks/tbb.o \
+		$(OBJ)/ktrt/bench/programs/tbb.o $(TASKS_MAIN)
 	$(folder)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ -ltbb $(LDFLAGS)
@@ -129,9 +137,22 @@ $(OUT)/bench/bench-tasks-taskflow: $(OBJ)/ktrt/bench/tasks/taskflow.o $(TASKS_MA
 .PHONY: bench-tasks-programs
 bench-tasks-programs: $(TASKS_PROGRAMS) $(TASKS_PEERS)
 
+# The tests look at their results, and the sanitizers at ours.
+tests: bench-tasks-programs
+c-tests: $(OUT)/bench/bench-tasks-ktrt \
+	$(if $(HAVE_cxx),$(OUT)/bench/bench-tasks-ktrtxx)
+
 ## bench-tasks: the task runtime beside OpenMP, oneTBB and Taskflow (BENCH=options)
 .PHONY: bench-tasks
 bench-tasks:
 	+@$(MAKE) --no-print-directory deps NEED='build umt peers tasks'
 	+@$(MAKE) --no-print-directory bench-tasks-programs
-	ktrt/bench/tasks/run.pl $(BENCH) $(OUT)/bench
+	ktrt/bench/tasks/run.pl --output $(OUT)/bench-tasks.json $(BENCH) $(OUT)/bench
+
+## bench-metg: for graphs of five patterns, the task time at half efficiency (BENCH=options)
+.PHONY: bench-metg
+bench-metg:
+	+@$(MAKE) --no-print-directory deps NEED='build umt peers tasks'
+	+@$(MAKE) --no-print-directory bench-tasks-programs
+	ktrt/bench/tasks/run.pl --rounds 1 --only metg --output $(OUT)/bench-metg.json \
+		$(BENCH) $(OUT)/bench

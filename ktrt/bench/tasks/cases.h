@@ -3,12 +3,15 @@
  * What each runtime does in `make bench-tasks`, one program a runtime:
  * bench-tasks-NAME CASE THREADS prints one number.  Times are of the whole case
  * divided by its tasks, making and waiting included; run.pl alternates the
- * programs and takes medians.
+ * programs and takes medians.  What has a result compares it, and so does
+ * bench-tasks-NAME CASE THREADS small for graphs, in little time.
  */
 #ifndef BENCH_TASKS_CASES_H
 #define BENCH_TASKS_CASES_H
 
 #include <stddef.h>
+
+#include "bench/programs/programs.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,12 +20,11 @@ extern "C" {
 /* Of each step @width tasks, each after some of the step before. */
 struct task_graph {
 	int width, steps;
-	int ns; /* each calls task_work(); 0: task_nothing() */
 	/* the points of the step before that @point of @step comes after */
 	int (*before)(int width, int step, int point, int *points);
 };
 
-#define BEFORE_MAX 5
+#define BEFORE_MAX 64
 
 struct runtime_cases {
 	void (*start)(int threads);
@@ -58,18 +60,22 @@ struct runtime_cases {
 	void (*run_graph)(const struct task_graph *graph);
 	/* task_index() for each index below @nr */
 	void (*loop)(size_t nr);
+	/* NULL: none */
+	const struct runtime_programs *programs;
 };
 
 extern const struct runtime_cases cases;
+extern const struct runtime_programs programs;
 
 /* Computes for about @ns of CPU time. */
 void task_work(int ns);
 /* Computes for some nanoseconds, sixteen times as long in the last quarter. */
 void task_index(size_t index, size_t nr);
-/* Sleeps in the kernel for a millisecond, then computes for a tenth. */
+/* Blocks in the kernel, most often by a sleep of a millisecond, then computes for a
+ * tenth. */
 void task_block(void);
-/* What a task of a graph does. */
-void task_point(const struct task_graph *graph);
+/* What a task of a graph does, whose number is step * width + point. */
+void task_point(int number);
 void task_stamp(void);
 /* Does nothing that the compiler could see. */
 void task_nothing(void);

@@ -178,7 +178,7 @@ static struct ktrt_graph *made;
 
 static int one_point(void *arg)
 {
-	task_point(arg);
+	task_point((int)(intptr_t)arg);
 	return 0;
 }
 
@@ -194,7 +194,8 @@ static void make_graph(const struct task_graph *graph)
 					      i % graph->width, points)
 			      : 0;
 
-		if (ktrt_graph_add(made, one_point, (void *)graph, NULL) != i)
+		if (ktrt_graph_add(made, one_point, (void *)(intptr_t)i,
+				   NULL) != i)
 			abort();
 		while (nr--)
 			ktrt_graph_edge(made,
@@ -218,7 +219,8 @@ static void spawn_point(const struct task_graph *graph, int step, int point)
 	deps[nr] = (struct ktrt_dep){ &data[step & 1][point], 0, KTRT_OUT };
 	attr.deps = deps;
 	attr.nr_deps = (size_t)nr + 1;
-	ktrt_spawn_attr(one_point, (void *)graph, &attr);
+	ktrt_spawn_attr(one_point,
+			(void *)(intptr_t)(step * graph->width + point), &attr);
 }
 
 static int spawn_graph(void *arg)
@@ -254,6 +256,7 @@ static void loop(size_t nr)
 	ktrt_for(0, nr, 0, do_indices, &nr);
 }
 
-const struct runtime_cases cases = { start, stop, empty,      makers,	 chain,
-				     fans,  fib,  work,	      block,	 wake,
-				     wake,  NULL, make_graph, run_graph, loop };
+const struct runtime_cases cases = { start,	 stop,	    empty, makers,
+				     chain,	 fans,	    fib,   work,
+				     block,	 wake,	    wake,  NULL,
+				     make_graph, run_graph, loop,  &programs };

@@ -126,7 +126,7 @@ void make_graph(const struct task_graph *graph)
 					      i % graph->width, points)
 			      : 0;
 
-		made->add([=] { task_point(graph); });
+		made->add([=] { task_point(i); });
 		while (nr--)
 			made->edge((step - 1) * graph->width + points[nr], i);
 	}
@@ -149,6 +149,6 @@ extern const struct runtime_cases cases;
 const struct runtime_cases cases = {
 	start, stop,  empty, makers, chain,   fans,	  fib,
 	work,  block, wake,  wake,   nullptr, make_graph, run_graph,
-	loop
+	loop,  &programs
 };
 }

@@ -141,28 +141,34 @@ static void within(void (*loop)(void))
 	loop();
 }
 
-/* Of each point the data of two steps.  Where fewer points come before, one is
- * named more than once. */
+#define FEW 5
+
+/* Of each point the data of two steps.  Where fewer than FEW points come before, one
+ * is named more than once; more are named by an iterator. */
 static void spawn_point(const struct task_graph *graph, int step, int point)
 {
 	static char data[2][1024];
 	char *after __attribute__((unused)) = &data[step & 1][point];
 	char *before[BEFORE_MAX];
-	int points[BEFORE_MAX];
+	int points[BEFORE_MAX], number = step * graph->width + point;
 	int nr = step ? graph->before(graph->width, step, point, points) : 0;
 
-	for (int i = 0; i < BEFORE_MAX; i++)
+	for (int i = 0; i < nr || i < FEW; i++)
 		before[i] = &data[!(step & 1)][nr ? points[i < nr ? i : 0] : 0];
+	/* clang-format off */
 	if (!nr) {
 #pragma omp task depend(out : after[0])
-		task_point(graph);
-		return;
-	}
-	/* clang-format off */
+		task_point(number);
+	} else if (nr <= FEW) {
 #pragma omp task depend(out : after[0]) depend(in : before[0][0], \
 	before[1][0], before[2][0], before[3][0], before[4][0])
+		task_point(number);
+	} else {
+#pragma omp task depend(out : after[0]) \
+	depend(iterator(int i = 0 : nr), in : before[i][0])
+		task_point(number);
+	}
 	/* clang-format on */
-	task_point(graph);
 }
 
 static void run_graph(const struct task_graph *graph)
@@ -182,7 +188,7 @@ static void loop(size_t nr)
 		task_index(i, nr);
 }
 
-const struct runtime_cases cases = {
-	start, stop, empty,	makers, chain, fans,	  fib, work,
-	block, wake, wake_task, within, NULL,  run_graph, loop
-};
+const struct runtime_cases cases = { start, stop,      empty,	  makers,
+				     chain, fans,      fib,	  work,
+				     block, wake,      wake_task, within,
+				     NULL,  run_graph, loop,	  &programs };

@@ -6,9 +6,12 @@
 # the best peer's time ktrt takes: by medians, and by the least of each, which
 # other work on the machine cannot lower.
 #
-#   run.pl [--rounds N] [--only CASE,...] FOLDER
+#   run.pl [--rounds N] [--only CASE,...] [--output FILE] FOLDER
 #
-# FOLDER has the programs, bench-tasks-NAME; those that are missing are named.
+# FOLDER has the programs, bench-tasks-NAME; those that are missing are named, with
+# the reason where bench-tasks-NAME.why says one.  A CASE may be a set: programs,
+# graphs, blocking, metg, or of that a width: metg-2, metg-8, metg-64.  FILE is for
+# all times, as JSON.
 #
 # The threads of OpenMP spin after a parallel region, for up to 200 ms: only
 # for "wake", which is about an idle runtime, they are told not to.  "futex" is
@@ -17,22 +20,36 @@
 # "wake-task"), so there it is shown but not counted as a peer.  "ktrtxx" is the
 # runtime by its C++ face.
 #
+# Programs (../programs) fork and join and compare their results.
+#
 # Graphs ("stencil", "nearest", "fft"; 8 points, 500 steps) are made once and run 25
 # times where a runtime can do that; OpenMP and "ktrt-dep" make their tasks each time
 # from dependences.  "tbb" counts by hand, "tbb-flow" is its flow graph.  "metg-" is
-# the task time at which half of the cores' time is the tasks'.  "wide-NODES-NS" is the
-# briefest of 300 runs of nodes without edges.
+# the task time at which half of the cores' time is the tasks', of 4,000 tasks; the
+# set has each pattern with 2, 8 and 64 points, and with tasks of that time on average
+# ("uneven": 0 to 2 of it).  "wide-NODES-NS" is the briefest of 300 runs of nodes
+# without edges.
+#
+# Blocking cases: each of 400 tasks sleeps 1 ms, reads 64 KiB directly, or faults in
+# 16 pages of a mapped file of 32 MiB, or these by turns, and computes for 0.1 ms.  The
+# file is made in FOLDER.  The last two run in a control group with 24 MiB of memory
+# where one can be made; either way the file is not in memory at first.
 
 use strict;
 use warnings;
+use Cwd qw(abs_path);
 use Getopt::Long;
+use JSON::PP;
 
-my ($rounds, $only) = (7, '');
-GetOptions('rounds=i' => \$rounds, 'only=s' => \$only) && @ARGV == 1
-	or die "usage: run.pl [--rounds N] [--only CASE,...] FOLDER\n";
+my ($rounds, $only, $output) = (7, '');
+GetOptions('rounds=i' => \$rounds, 'only=s' => \$only, 'output=s' => \$output)
+	&& @ARGV == 1
+	or die "usage: run.pl [--rounds N] [--only CASE,...] [--output FILE] FOLDER\n";
 my $folder = shift;
-my @names = qw(ktrt ktrtxx ktrt-off ktrt-dep libgomp libomp tbb tbb-flow taskflow futex);
+my @names = qw(ktrt ktrtxx ktrt-off ktrt-dep libgomp libomp tbb tbb-flow taskflow
+	       go tokio futex);
 my @peers = grep { -x program($_) } @names;
+my $patterns = qr/stencil|nearest|fft|all_to_all|trivial/;
 chomp(my $cpus = `getconf _NPROCESSORS_ONLN`);
 # Case, threads, what is counted.
 my @cases = (
@@ -55,7 +72,39 @@ my @cases = (
 	['wide-1024-0', $cpus, '1024 independent empty nodes, ns each'],
 	['wide-1024-1000', $cpus, 'the same of 1 us'],
 	['block', $cpus, 'tasks that sleep 1 ms and compute 0.1 ms, ns each'],
+	['block-read', $cpus, 'the same with direct reads of 64 KiB'],
+	['block-fault', $cpus, 'the same with 16 page faults, in little memory'],
+	['block-mixed', $cpus, 'the same with these by turns'],
 );
+my %programs = (
+	nqueens => '12 queens, ns a task',
+	sort => 'a mergesort of 2,000,000 numbers, ns each',
+	sparselu => 'factors of a sparse matrix, ns a block',
+	uts => 'an unbalanced tree of 320,000 nodes, ns each',
+);
+for my $case (sort keys %programs) {
+	push @cases, [$case, $_, $programs{$case}] for 1, $cpus;
+}
+for my $width (2, 8, 64) {
+	for my $pattern (qw(stencil nearest fft all_to_all trivial)) {
+		push @cases, map { ["metg-$pattern-$width$_", $cpus] } '', '-uneven';
+	}
+}
+
+# Is the case one that was asked for?  The many of METG are left out else.
+sub is_chosen
+{
+	my ($case) = @_;
+	my ($metg, $width) = $case =~ /^(metg)-$patterns-(\d+)/;
+	my %is_of = ($case => 1,
+		programs => scalar($case eq 'fib' || $programs{$case}),
+		graphs => scalar($case =~ /^$patterns/),
+		blocking => scalar($case =~ /^block/),
+		metg => $metg,
+		'metg-' . ($width // '') => $width);
+
+	return $only ? scalar grep { $is_of{$_} } split /,/, $only : !$metg;
+}
 
 # What comes after the dash is told by the environment.
 sub program
@@ -72,6 +121,46 @@ sub median
 	return @sorted ? $sorted[@sorted / 2] : undef;
 }
 
+# A file that is larger than the memory of the group.
+sub make_file
+{
+	my $path = "$folder/bench-tasks.data";
+
+	open my $file, '>:raw', $path or die "$path: $!\n";
+	print $file pack('N*', map { $_ * 2654435769 % 4294967296 } 1 .. 262144) for 1 .. 32;
+	close $file or die "$path: $!\n";
+	system 'sync', $path;
+	$ENV{BENCH_TASKS_FILE} = abs_path($path);
+	return $path;
+}
+
+# The control group, made when it is wanted first; undef: not yet asked, '': none.
+my $group;
+
+# Of this process, in the hierarchy that has memory: version 1 or 2.
+sub make_group
+{
+	my %of = map { /^\d+:([^:]*):(.*)/ ? ($1 => $2) : () } `cat /proc/self/cgroup`;
+	my ($root, $limit) = defined $of{memory}
+		? ("/sys/fs/cgroup/memory$of{memory}", 'memory.limit_in_bytes')
+		: ('/sys/fs/cgroup' . ($of{''} // ''), 'memory.max');
+	my $path = "$root/bench-tasks-$$";
+
+	return '' unless -d $root && mkdir $path;
+	if (open my $file, '>', "$path/$limit") {
+		return $path if print($file 24 << 20) && close $file;
+	}
+	rmdir $path;
+	return '';
+}
+
+# What a command begins with that shall run in it; nothing where there is none.
+sub small_group
+{
+	$group //= make_group();
+	return $group && "echo \$\$ 2>/dev/null >$group/cgroup.procs;";
+}
+
 sub measure
 {
 	my ($name, $case, $threads) = @_;
@@ -83,8 +172,10 @@ sub measure
 	local @ENV{$case =~ /^wake/ ? 'OMP_WAIT_POLICY' : ()} = ('passive');
 	my $program = program($name);
 	return () if $name eq 'futex' && $case !~ /^wake/;
-	return () if $name =~ /-(?:dep|flow)$/ && $case !~ /^(?:metg-|stencil|nearest|fft|wide)/;
-	my $said = `$program $case $threads 2>/dev/null`;
+	return () if $name =~ /^(?:go|tokio)$/ && $case !~ /^block/;
+	return () if $name =~ /-(?:dep|flow)$/ && $case !~ /^(?:metg-|$patterns|wide)/;
+	my $group = $case =~ /^block-(?:fault|mixed)$/ ? small_group() : '';
+	my $said = `$group $program $case $threads 2>/dev/null`;
 
 	return $? ? () : 0 + $said;
 }
@@ -111,6 +202,20 @@ sub of_best
 	return defined $best && defined $own ? sprintf('%.3f', $own / $best) : '-';
 }
 
+# The same of graphs whose tasks are made each time: against oneTBB's that is made
+# once, and against the best that makes them from data too.
+sub of_dependences
+{
+	my ($times) = @_;
+	my ($own, $hand, @others) = map { median(@{$times->{$_} // []}) }
+		qw(ktrt-dep tbb libgomp libomp tbb-flow);
+	my ($best) = sort { $a <=> $b } grep { defined } @others;
+
+	return '' unless defined $own;
+	return join '', map { defined $_ ? sprintf('  %7.3f', $own / $_) : '        -' }
+		$hand, $best;
+}
+
 sub least
 {
 	return (sort { $a <=> $b } @_)[0];
@@ -123,20 +228,35 @@ sub shown
 
 my $load = (split ' ', `cat /proc/loadavg`)[0] // '?';
 print "$cpus CPUs, medians of $rounds rounds, load average $load before\n";
-printf "%-20s" . ' %9s' x @peers . "  of_best  by_least\n", 'ns a task', @peers;
-for (@cases) {
-	my ($case, $threads, $what) = @$_;
-	next if $only && !grep { $_ eq $case } split /,/, $only;
+printf "%-33s" . ' %9s' x @peers . "  of_best  by_least%s\n", 'ns a task', @peers,
+	(grep { is_chosen($_->[0]) && $_->[0] =~ $patterns } @cases)
+	? '  dep/tbb  dep/dep' : '';
+my @chosen = grep { is_chosen($_->[0]) } @cases;
+my $file = (grep { $_->[0] =~ /^block-/ } @chosen) && make_file();
+my @told;
+for (@chosen) {
+	my ($case, $threads) = @$_;
 	my $times = run_case($case, $threads);
 
-	printf "%-20s", "$case, $threads thread" . ($threads > 1 ? 's' : '');
+	push @told, { case => $case, threads => 0 + $threads, ns => $times };
+
+	printf "%-33s", "$case, $threads thread" . ($threads > 1 ? 's' : '');
 	printf ' %9s', shown(median(@{$times->{$_} // []})) for @peers;
-	printf "  %7s  %8s\n", of_best(\&median, $times, $case),
-		of_best(\&least, $times, $case);
+	printf "  %7s  %8s%s\n", of_best(\&median, $times, $case),
+		of_best(\&least, $times, $case), of_dependences($times);
 }
-print "\n$_->[0]: $_->[2]\n" for grep {
-	my $case = $_->[0];
-	!$only || grep { $_ eq $case } split /,/, $only
-} @cases;
-my @missing = grep { !-x program($_) } @names;
-print "not built here: @missing\n" if @missing;
+print "\n$_->[0]: $_->[2]\n" for grep { $_->[2] } @chosen;
+print "no control group could be made: all of memory was there\n" if defined $group && !$group;
+for my $name (grep { !-x program($_) && !/-/ } @names) {
+	chomp(my $why = `tail -n 1 $folder/bench-tasks-$name.why 2>/dev/null`);
+	print "not built here: $name", $why && ": $why", "\n";
+}
+unlink $file if $file;
+rmdir $group if $group;
+if ($output) {
+	open my $json, '>', $output or die "$output: $!\n";
+	print $json JSON::PP->new->canonical->pretty->encode(
+		{ cpus => 0 + $cpus, load => $load, rounds => $rounds, cases => \@told });
+	close $json or die "$output: $!\n";
+	print "$output has all times\n";
+}

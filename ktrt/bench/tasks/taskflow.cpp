@@ -131,7 +131,7 @@ void make_graph(const struct task_graph *graph)
 					      i % graph->width, points)
 			      : 0;
 
-		tasks.push_back(made.emplace([=] { task_point(graph); }));
+		tasks.push_back(made.emplace([=] { task_point(i); }));
 		while (nr--)
 			tasks[(step - 1) * graph->width + points[nr]].precede(
 				tasks[i]);

@@ -17,12 +17,14 @@
 #include <tbb/task_group.h>
 
 #include "bench/tasks/cases.h"
+#include "bench/tasks/tbb_arena.hpp"
+
+std::unique_ptr<tbb::task_arena> arena;
 
 namespace
 {
 
 std::unique_ptr<tbb::global_control> control;
-std::unique_ptr<tbb::task_arena> arena;
 
 void start(int threads)
 {
@@ -151,26 +153,30 @@ void block(int nr)
  */
 struct counted {
 	std::atomic<int> left{ 0 };
-	int before = 0;
+	int before = 0, number = 0;
 	std::vector<counted *> after;
 };
 
 const bool by_flow = getenv("BENCH_TASKS_FLOW");
-const struct task_graph *made_of;
 std::deque<counted> by_hand;
 std::unique_ptr<tbb::flow::graph> flow;
 std::deque<node> flow_nodes;
+/* Those that come after nothing. */
+std::vector<int> first_ones;
 
 /* calls back with each edge */
 template <typename F> void each_edge(const struct task_graph *graph, F edge)
 {
 	int points[BEFORE_MAX];
 
-	for (int i = graph->width; i < graph->steps * graph->width; i++) {
+	for (int i = 0; i < graph->steps * graph->width; i++) {
 		int step = i / graph->width;
-		int nr = graph->before(graph->width, step, i % graph->width,
-				       points);
+		int nr = step ? graph->before(graph->width, step,
+					      i % graph->width, points)
+			      : 0;
 
+		if (!nr)
+			first_ones.push_back(i);
 		while (nr--)
 			edge((step - 1) * graph->width + points[nr], i);
 	}
@@ -180,9 +186,10 @@ void make_graph(const struct task_graph *graph)
 {
 	int nr = graph->steps * graph->width;
 
-	made_of = graph;
 	if (!by_flow) {
 		by_hand.resize(nr);
+		for (int i = 0; i < nr; i++)
+			by_hand[i].number = i;
 		each_edge(graph, [](int before, int after) {
 			by_hand[before].after.push_back(&by_hand[after]);
 			by_hand[after].left = ++by_hand[after].before;
@@ -193,8 +200,8 @@ void make_graph(const struct task_graph *graph)
 		flow = std::make_unique<tbb::flow::graph>();
 		for (int i = 0; i < nr; i++)
 			flow_nodes.emplace_back(
-				*flow, [](const tbb::flow::continue_msg &) {
-					task_point(made_of);
+				*flow, [i](const tbb::flow::continue_msg &) {
+					task_point(i);
 				});
 		each_edge(graph, [](int before, int after) {
 			tbb::flow::make_edge(flow_nodes[before],
@@ -208,7 +215,7 @@ void run_counted(counted *one, tbb::task_group &group)
 	while (one) {
 		counted *next = nullptr;
 
-		task_point(made_of);
+		task_point(one->number);
 		for (counted *after : one->after) {
 			if (--after->left)
 				continue;
@@ -224,12 +231,12 @@ void run_counted(counted *one, tbb::task_group &group)
 	}
 }
 
-void run_graph(const struct task_graph *graph)
+void run_graph(const struct task_graph *)
 {
 	arena->execute([=] {
 		tbb::task_group group;
 
-		for (int i = 0; i < graph->width; i++)
+		for (int i : first_ones)
 			if (by_flow)
 				flow_nodes[i].try_put({});
 			else
@@ -284,6 +291,6 @@ extern const struct runtime_cases cases;
 const struct runtime_cases cases = {
 	start, stop,  empty, makers,	chain,	 fans,	     fib,
 	work,  block, wake,  wake_task, nullptr, make_graph, run_graph,
-	loop
+	loop,  &programs
 };
 }

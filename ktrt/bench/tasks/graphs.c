@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Graphs of tasks in steps, and three measures of them: nanoseconds a task; the
+ * least task time at which half of all time is the tasks' (METG); and the briefest
+ * run of tasks without edges.
+ *
+ * Names: PATTERN, metg-PATTERN[-WIDTH][-uneven], wide-NODES-NS.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/tasks/cases.h"
+#include "bench/tasks/parts.h"
+
+#define WIDTH 8
+/* of all steps, whatever the width */
+#define TASKS 4000
+#define WIDE_RUNS 300
+#define TIMED_RUNS 25
+#define METG_MOST 1e6
+#define METG_PATIENCE_NS 10000000000
+
+static struct task_graph graph = { WIDTH, TASKS / WIDTH, NULL };
+/* What each task computes, in ns; 0: nothing; below 0: it checks those before. */
+static int task_ns;
+static bool is_uneven;
+/* How often each was done in this run. */
+static unsigned char *done;
+static bool is_wrong;
+
+/* ---- patterns ---- */
+
+static int list_neighbours(int width, int point, int reach, int *points)
+{
+	int nr = 0;
+
+	for (int other = point - reach; other <= point + reach; other++)
+		if (other >= 0 && other < width)
+			points[nr++] = other;
+	return nr;
+}
+
+static int before_stencil(int width, int step, int point, int *points)
+{
+	return list_neighbours(width, point, 1, points);
+}
+
+static int before_nearest(int width, int step, int point, int *points)
+{
+	return list_neighbours(width, point, 2, points);
+}
+
+/* Itself, and a partner that is twice as far away at each step. */
+static int before_fft(int width, int step, int point, int *points)
+{
+	int far = 1;
+
+	for (int i = 1; i < step; i++)
+		far = far * 2 < width ? far * 2 : 1;
+	points[0] = point;
+	points[1] = point ^ far;
+	return points[1] < width ? 2 : 1;
+}
+
+static int before_all(int width, int step, int point, int *points)
+{
+	return list_neighbours(width, point, width, points);
+}
+
+static int before_none(int width, int step, int point, int *points)
+{
+	return 0;
+}
+
+static const struct {
+	const char *name;
+	int (*before)(int width, int step, int point, int *points);
+} patterns[] = {
+	{ "stencil", before_stencil }, { "nearest", before_nearest },
+	{ "fft", before_fft },	       { "all_to_all", before_all },
+	{ "trivial", before_none },
+};
+
+/* The rest of a name: [-WIDTH][-uneven] */
+static bool choose_shape(const char *rest)
+{
+	char *end = (char *)rest;
+	long width = WIDTH;
+
+	if (*rest == '-' && rest[1] != 'u')
+		width = strtol(rest + 1, &end, 10);
+	is_uneven = !strcmp(end, "-uneven");
+	graph.width = (int)width;
+	graph.steps = (int)(width > 0 ? TASKS / width : 0);
+	return width > 1 && width <= BEFORE_MAX && (!*end || is_uneven);
+}
+
+static bool choose_wide(const char *name)
+{
+	int width, ns;
+
+	if (sscanf(name, "wide-%d-%d", &width, &ns) != 2 || width < 1 ||
+	    width > 1024)
+		return false;
+	graph = (struct task_graph){ width, 1, before_none };
+	task_ns = ns;
+	return true;
+}
+
+bool graph_choose(const char *name)
+{
+	const char *pattern = strncmp(name, "metg-", 5) ? name : name + 5;
+	size_t length = strcspn(pattern, "-");
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		if (length == strlen(patterns[i].name) &&
+		    !strncmp(pattern, patterns[i].name, length)) {
+			graph.before = patterns[i].before;
+			return choose_shape(pattern + length);
+		}
+	return choose_wide(name);
+}
+
+/* ---- tasks ---- */
+
+/* All before it were done in this run, and it was not. */
+static void check_point(int number)
+{
+	int points[BEFORE_MAX], step = number / graph.width;
+	int nr = step ? graph.before(graph.width, step, number % graph.width,
+				     points)
+		      : 0;
+
+	while (nr--)
+		if (!__atomic_load_n(
+			    &done[(step - 1) * graph.width + points[nr]],
+			    __ATOMIC_RELAXED))
+			__atomic_store_n(&is_wrong, true, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&done[number], 1, __ATOMIC_RELAXED);
+}
+
+/* 0 to 2047, as often each */
+static int spread_number(int number)
+{
+	return (int)((unsigned)number * 2654435769u >> 21);
+}
+
+static void do_point(int number)
+{
+	if (task_ns < 0)
+		check_point(number);
+	else if (is_uneven)
+		task_work(task_ns * spread_number(number) / 1024);
+	else
+		task_work(task_ns);
+}
+
+void task_point(int number)
+{
+	if (task_ns)
+		do_point(number);
+	else
+		task_nothing();
+}
+
+/* ---- measures ---- */
+
+static int run_graphs(int times)
+{
+	for (int i = 0; i < times; i++)
+		cases.run_graph(&graph);
+	return times * graph.width * graph.steps;
+}
+
+static bool is_run_right(void)
+{
+	int nr = graph.width * graph.steps;
+
+	memset(done, 0, (size_t)nr);
+	run_graphs(1);
+	while (nr--)
+		if (done[nr] != 1)
+			return false;
+	return !is_wrong;
+}
+
+/* Twice, for what is made once. */
+static double check_graph(void)
+{
+	bool is_right;
+
+	done = calloc((size_t)(graph.width * graph.steps), 1);
+	if (!done)
+		abort();
+	task_ns = -1;
+	is_right = is_run_right() && is_run_right();
+	free(done);
+	return is_right ? 0 : -1;
+}
+
+/* Of so many runs, each too brief to be interrupted, the briefest; ns a node. */
+static double find_least(void)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (int i = 0; i < WIDE_RUNS; i++) {
+		uint64_t start = now_ns(), took;
+
+		run_graphs(1);
+		took = now_ns() - start;
+		least = took < least ? took : least;
+	}
+	return (double)least / (graph.width * graph.steps);
+}
+
+static double time_runs(void)
+{
+	uint64_t start;
+
+	run_graphs(2);
+	start = now_ns();
+	run_graphs(TIMED_RUNS);
+	return (double)(now_ns() - start) /
+	       (TIMED_RUNS * graph.width * graph.steps);
+}
+
+/* Of all threads' time, how much is that of tasks of @ns; for 40 ms or more. */
+static double find_efficiency(double ns, int threads)
+{
+	uint64_t start = now_ns();
+	double tasks_ns = 0;
+
+	task_ns = (int)ns;
+	do
+		tasks_ns += run_graphs(1) * (double)task_ns;
+	while (now_ns() - start < 40000000);
+	return tasks_ns / (double)(now_ns() - start) / threads;
+}
+
+/*
+ * The briefest tasks, within a tenth, at which half of the time is theirs (E.
+ * Slaughter et al., "Task Bench", SC 2020).  A task costs about what it costs at
+ * others: so much less is not tried.
+ */
+static double find_metg(int threads)
+{
+	uint64_t start = now_ns();
+	double ns = 20, share, least;
+
+	run_graphs(2);
+	while ((share = find_efficiency(ns, threads)) < 0.5) {
+		least = 0.7 * ns * (1 / share - 1);
+		ns = least > ns * 1.1 ? least : ns * 1.1;
+		/* Not on a machine that others use half of. */
+		if (ns > METG_MOST || now_ns() - start > METG_PATIENCE_NS)
+			return -1;
+	}
+	return ns;
+}
+
+double graph_measure(const char *name, int threads, bool is_small)
+{
+	if (cases.make_graph)
+		cases.make_graph(&graph);
+	if (is_small)
+		return check_graph();
+	if (graph.steps == 1)
+		return find_least();
+	return strncmp(name, "metg-", 5) ? time_runs() : find_metg(threads);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The parts of a program of `make bench-tasks`: main.c has the cases that are timed
+ * as a whole, graphs.c those of graphs, blocking.c what tasks block in.
+ */
+#ifndef BENCH_TASKS_PARTS_H
+#define BENCH_TASKS_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+uint64_t now_ns(void);
+
+/* Is that the name of a case of a graph?  Then that graph is chosen. */
+bool graph_choose(const char *name);
+
+/*
+ * graph_measure - what a case of the chosen graph comes to, in ns
+ * @is_small: only look that all tasks are done, in order
+ *
+ * Return: below 0: they are not, or no figure can be had.
+ */
+double graph_measure(const char *name, int threads, bool is_small);
+
+/* Is that the name of a case whose tasks block?  Then they do so as it says; ends the
+ * program where that is not possible. */
+bool blocking_choose(const char *name);
+
+/* Forget what was read, and how many tasks have blocked. */
+void blocking_reset(void);
+
+/* Have @nr tasks blocked as they were to? */
+bool blocking_is_right(int nr);
+
+#endif /* BENCH_TASKS_PARTS_H */

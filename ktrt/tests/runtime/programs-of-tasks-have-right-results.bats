@@ -1,0 +1,85 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+#
+# The programs and graphs of `make bench-tasks`, small, by each runtime and by one,
+# two and five threads: a program's result is that of one thread, and a point of a
+# graph is done once, after those before it.  Each compares that itself and ends with
+# 1 if it is not so.
+
+. "${BATS_TEST_FILENAME%/*}/../../../tests/support/environment.bash"
+
+programs='fib nqueens sort sparselu uts'
+graphs='stencil metg-nearest-2 metg-fft-64 metg-all_to_all-8-uneven
+	metg-all_to_all-64 metg-trivial wide-300-0'
+
+# right NAME CASE...: that runtime's program, of the variant in $variant
+right() {
+	local name=$1 program threads
+	program=${KTASK_BUILD:-build}/${variant:+$variant/}bench/bench-tasks-$1
+	shift
+	[ -x "$program" ] || skip "not built"
+	for threads in 1 2 5; do
+		for name in "$@"; do
+			echo "$program $name $threads"
+			timeout 300 "$program" "$name" $threads small
+		done
+	done
+}
+
+@test "the runtime" {
+	# shellcheck disable=SC2086
+	right ktrt $programs $graphs block
+}
+
+@test "the runtime without UMT" {
+	export KTRT_UMT=0
+	# shellcheck disable=SC2086
+	right ktrt $programs $graphs block
+}
+
+@test "the runtime, graphs by dependences" {
+	export BENCH_TASKS_DEPEND=1
+	# shellcheck disable=SC2086
+	right ktrt $graphs
+}
+
+@test "the runtime's C++ face" {
+	# shellcheck disable=SC2086
+	right ktrtxx $programs $graphs block
+}
+
+@test "the runtime by the thread sanitizer" {
+	variant=tsan
+	# shellcheck disable=SC2086
+	right ktrt $programs metg-fft metg-all_to_all block
+	# shellcheck disable=SC2086
+	right ktrtxx $programs metg-fft
+	export BENCH_TASKS_DEPEND=1
+	right ktrt metg-fft metg-all_to_all
+}
+
+@test "the runtime by the address and undefined-behaviour sanitizers" {
+	variant=asan
+	# shellcheck disable=SC2086
+	right ktrt $programs metg-fft metg-all_to_all block
+	# shellcheck disable=SC2086
+	right ktrtxx $programs metg-fft
+}
+
+@test "OpenMP of gcc" {
+	# shellcheck disable=SC2086
+	OMP_WAIT_POLICY=passive right libgomp $programs $graphs
+}
+
+@test "OpenMP of clang" {
+	# shellcheck disable=SC2086
+	OMP_WAIT_POLICY=passive right libomp $programs $graphs
+}
+
+@test "oneTBB" {
+	# shellcheck disable=SC2086
+	right tbb $programs $graphs
+	export BENCH_TASKS_FLOW=1
+	# shellcheck disable=SC2086
+	right tbb $graphs
+}
