@@ -48,7 +48,7 @@ $(NEEDED:%=missing-%): missing-%:
 # ADD_feature the group of packages in mk/deps.mk that brings it.
 OPTIONAL_all := ebpf mpi sdt
 OPTIONAL_tests := $(OPTIONAL_all) cxx openmp libomp tbb python
-LEFT_ebpf := umtd, and eBPF in libumt: umt stat, umt top, umt record
+LEFT_ebpf := scx_ktask, umtd, and eBPF in libumt: umt stat, umt top, umt record
 ADD_ebpf := umt
 LEFT_mpi := MPI in heat and fwi: more than one rank
 ADD_mpi := apps

@@ -56,6 +56,7 @@ INSTALL_PROGRAM = \
 	$(OUT)/ktask:$(BINDIR)/ktask \
 	$(OUT)/ktask-commands:$(LIBDIR)/ktask/ktask-commands \
 	$(OUT)/ktaskd:$(SBINDIR)/ktaskd \
+	$(if $(SCX),$(SCX):$(SBINDIR)/scx_ktask) \
 	$(OUT)/umt:$(BINDIR)/umt \
 	$(if $(UMTD),$(UMTD):$(SBINDIR)/umtd)
 # What names another installed file is written where it is installed: a later install

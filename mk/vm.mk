@@ -29,6 +29,17 @@ $(VM_DEVICE_TESTS): $(OUT)/%: $(OBJ)/%.o $(call obj,$(VM_DEVICE_PARTS)) \
 	$(call say,LD)
 	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
+# Tests of the scheduler, and what they share.
+VM_SCX_PARTS := tests/vm/scx/scheduler_process.c
+VM_SCX_TESTS := $(if $(HAVE_ebpf),$(patsubst %.c,$(OUT)/%,$(filter-out \
+	$(VM_SCX_PARTS),$(wildcard tests/vm/scx/*.c))))
+
+$(VM_SCX_TESTS): $(OUT)/%: $(OBJ)/%.o $(call obj,$(VM_SCX_PARTS)) \
+		$(call support,api) $(OUT)/libktask.a
+	$(folder)
+	$(call say,LD)
+	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
+
 # They share the requests with PID 1, which is built without this Makefile.
 $(call obj,$(addprefix tests/vm/,vfio/main.c request.c files.c)): \
 	KT_CFLAGS += -Iktask/include/uapi -U_GNU_SOURCE
@@ -48,7 +59,7 @@ $(VM_STATIC): $(OUT)/libktask.a
 
 .PHONY: vm-programs
 vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(VM_STATIC) $(VM_DEVICE_TESTS) \
-	$(OUT)/libktask-preload.so $(INNOCENT)
+	$(VM_SCX_TESTS) $(OUT)/libktask-preload.so $(INNOCENT)
 
 ## check-vm: build ktask.ko for several kernels, test it in guests
 .PHONY: check-vm

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which CPU a task is sent to.  Claiming a CPU is atomic: of two tasks one has it.
+ */
+#ifndef KTASK_SCX_CPU_SEARCH_H
+#define KTASK_SCX_CPU_SEARCH_H
+
+#include "scx_state.h"
+
+#define SEARCHED_CPUS_MAX 8
+
+struct found_cpus {
+	__s32 core; /* idle, with its siblings */
+	__s32 cpu; /* idle */
+	__s32 low; /* runs a low task */
+};
+
+static void note_cpu(const struct task_struct *task, __s32 cpu,
+		     const struct cpumask *idle, const struct cpumask *cores,
+		     struct found_cpus *found)
+{
+	if (!may_run_on(task, cpu))
+		return;
+	if (found->core < 0 && bpf_cpumask_test_cpu((__u32)cpu, cores))
+		found->core = cpu;
+	if (found->cpu < 0 && bpf_cpumask_test_cpu((__u32)cpu, idle))
+		found->cpu = cpu;
+	if (found->low < 0 && state_of(cpu)->runs_low)
+		found->low = cpu;
+}
+
+/* CPUs of @prev's cache: @prev first, then from where this CPU's last search ended. */
+static void search_cache(const struct task_struct *task, __s32 prev,
+			 struct found_cpus *found)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	const struct cpumask *cores = scx_bpf_get_idle_smtmask();
+	__u32 cache = cache_of(prev), first = first_of_cache[cache];
+	__u32 nr = first_of_cache[cache + 1] - first;
+	__u32 *next = &state_of((__s32)bpf_get_smp_processor_id())->next_cpu;
+	__u32 i;
+
+	note_cpu(task, prev, idle, cores, found);
+	for (i = 0; i < SEARCHED_CPUS_MAX && i < nr && found->core < 0; i++) {
+		__u32 at = first + (*next + i) % nr;
+
+		note_cpu(task, (__s32)cpus_by_cache[at & (SCX_CPUS_MAX - 1)],
+			 idle, cores, found);
+	}
+	*next += i;
+	scx_bpf_put_idle_cpumask(cores);
+	scx_bpf_put_idle_cpumask(idle);
+}
+
+/* Another CPU may be faster: the bit of an idle CPU is cleared by one alone. */
+static bool claim_idle(__s32 cpu)
+{
+	return cpu >= 0 && scx_bpf_test_and_clear_cpu_idle(cpu);
+}
+
+/* Return: a CPU that is idle and now claimed for @task, or -1 */
+static __s32 claim_elsewhere(const struct task_struct *task, __s32 prev,
+			     __u64 flags)
+{
+	__s32 cpu = scx_bpf_pick_idle_cpu(task->cpus_ptr, flags);
+
+	if (cpu >= 0)
+		count_one(prev, SCX_SENT_AWAY);
+	return cpu;
+}
+
+static __s32 claim_cpu(const struct task_struct *task, __s32 prev,
+		       struct found_cpus *found)
+{
+	__s32 cpu;
+
+	search_cache(task, prev, found);
+	cpu = claim_idle(found->core) ? found->core : -1;
+	if (cpu < 0 && is_low(task)) {
+		cpu = claim_elsewhere(task, prev, PICK_IDLE_CORE);
+		if (cpu >= 0)
+			return cpu;
+	}
+	if (cpu < 0 && claim_idle(found->cpu))
+		cpu = found->cpu;
+	if (cpu < 0)
+		return claim_elsewhere(task, prev, 0);
+	count_one(prev, SCX_SENT_IDLE);
+	return cpu;
+}
+
+/* Of two that want it one alone has it. */
+static bool claim_from_low(const struct task_struct *task, __s32 cpu)
+{
+	return cpu >= 0 && !is_low(task) &&
+	       __sync_lock_test_and_set(&state_of(cpu)->runs_low, 0);
+}
+
+static __u64 slice_of(const struct task_struct *task)
+{
+	return is_low(task) ? LOW_SLICE_NS : SLICE_NS;
+}
+
+/* Return: the CPU that @task is sent to, or -1.  @flags is what it is inserted with. */
+static __s32 choose_cpu(const struct task_struct *task, __s32 prev,
+			__u64 *flags)
+{
+	struct found_cpus found = { -1, -1, -1 };
+	__s32 cpu = claim_cpu(task, prev, &found);
+
+	if (cpu >= 0)
+		return cpu;
+	if (!claim_from_low(task, found.low))
+		return -1;
+	count_one(prev, SCX_SENT_LOW);
+	*flags |= ENQ_PREEMPT;
+	return found.low;
+}
+
+#endif /* KTASK_SCX_CPU_SEARCH_H */

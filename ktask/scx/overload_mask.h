@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The sparse masks: which caches have tasks that wait.  Any CPU writes them, atomically.
+ */
+#ifndef KTASK_SCX_OVERLOAD_MASK_H
+#define KTASK_SCX_OVERLOAD_MASK_H
+
+#include "scx_state.h"
+
+static struct sparse_line *line_of(enum task_class class, __u32 cache)
+{
+	return &overloaded[class][(cache / CACHES_IN_LINE) & (LINES - 1)];
+}
+
+static __u64 bit_of(__u32 cache)
+{
+	return 1ull << (cache % CACHES_IN_LINE);
+}
+
+static void mark_overloaded(enum task_class class, __u32 cache)
+{
+	struct sparse_line *line = line_of(class, cache);
+
+	if (!(line->bits & bit_of(cache)))
+		__sync_fetch_and_or(&line->bits, bit_of(cache));
+}
+
+/* A task that is on its way into the queue is not seen: the next dispatch of a CPU of that
+ * cache marks it again. */
+static void unmark_if_empty(enum task_class class, __u32 cache)
+{
+	__u64 queue = QUEUE_OF_CACHE(class, cache);
+
+	if (scx_bpf_dsq_nr_queued(queue))
+		return;
+	__sync_fetch_and_and(&line_of(class, cache)->bits, ~bit_of(cache));
+	if (scx_bpf_dsq_nr_queued(queue))
+		mark_overloaded(class, cache);
+}
+
+#endif /* KTASK_SCX_OVERLOAD_MASK_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What scx_ktask.bpf.c and its loader both know: bounds, what is counted, and data of the
+ * program, most of which only the program uses.
+ */
+#ifndef KTASK_SCX_SHARED_H
+#define KTASK_SCX_SHARED_H
+
+#include <linux/types.h>
+
+/* Powers of two: the program masks its indexes by them. */
+#define SCX_CPUS_MAX 1024
+#define SCX_CACHES_MAX 256
+
+/* An exit kind from here on is an error: enum scx_exit_kind, SCX_EXIT_ERROR */
+#define SCX_EXIT_IS_ERROR 1024
+
+/* What each CPU counts, and how the loader calls it. */
+#define SCX_COUNTS(count)                                                      \
+	count(SENT_IDLE, "sent to an idle CPU of the cache") count(            \
+		SENT_AWAY, "sent to an idle CPU elsewhere")                    \
+		count(SENT_LOW, "sent to a CPU of a low task") count(QUEUED,   \
+								     "queued") \
+			count(STOLEN, "stolen before a CPU went idle") count(  \
+				LOW_QUEUED, "low ones queued")                 \
+				count(LOW_TURNS,                               \
+				      "turns that low ones had beside others")
+
+enum scx_count {
+#define COUNT_NAME(name, text) SCX_##name,
+	SCX_COUNTS(COUNT_NAME)
+#undef COUNT_NAME
+		SCX_NR_COUNTS
+};
+
+#define LINE_BYTES 64
+
+enum own_queue { SHARED, BOUND, NR_OWN_QUEUES };
+
+/* Written by its CPU, or under the lock of its CPU's run queue. */
+struct cpu_state {
+	__u64 counts[SCX_NR_COUNTS]; /* any CPU that acts for it: inexact */
+	__u64 began_ns; /* the running task */
+	__u64 turn_ns; /* a low task's last one */
+	__u64 bound_clock;
+	__u64 served_ns[NR_OWN_QUEUES]; /* time its tasks had, by task */
+	__u32 next_cpu; /* where its next search begins */
+	__u32 next_line;
+	__u32 runs_low; /* and by who takes it away */
+} __attribute__((aligned(LINE_BYTES)));
+
+/* Any CPU of the cache writes it; an update that is lost harms nothing. */
+struct cache_clock {
+	__u64 vtime;
+} __attribute__((aligned(LINE_BYTES)));
+
+/* By any CPU: atomic. */
+struct sparse_line {
+	__u64 bits;
+} __attribute__((aligned(LINE_BYTES)));
+
+#endif /* KTASK_SCX_SHARED_H */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The data of the program, and what a task, a CPU and a queue are.
+ *
+ * Locking: scx_shared.h says who writes what; scx_ktask.bpf.c why that is enough.
+ */
+#ifndef KTASK_SCX_STATE_H
+#define KTASK_SCX_STATE_H
+
+#include "scx_kernel.h"
+#include "scx_shared.h"
+
+#define SLICE_NS 4000000ull
+#define LOW_SLICE_NS 1000000ull
+#define CACHES_IN_LINE 8
+#define LINES (SCX_CACHES_MAX / CACHES_IN_LINE)
+
+/* Queues are numbered: those of caches, of low tasks by cache, and of CPUs. */
+enum task_class { NORMAL, LOW, NR_CLASSES };
+#define QUEUE_OF_CACHE(class, cache) ((__u64)(class) * SCX_CACHES_MAX + (cache))
+#define QUEUE_OF_CPU(cpu) ((__u64)NR_CLASSES * SCX_CACHES_MAX + (cpu))
+
+/* ---- written by the loader ---- */
+
+const volatile __u32 nr_caches = 1;
+/* The caches' CPUs one after the other; a cache has [first, next one's first). */
+const volatile __u32 first_of_cache[SCX_CACHES_MAX + 1];
+const volatile __u32 cpus_by_cache[SCX_CPUS_MAX];
+const volatile __u32 cache_of_cpu[SCX_CPUS_MAX];
+
+/* ---- read by the loader ---- */
+
+int exit_kind;
+char exit_reason[64];
+char exit_message[128];
+
+struct cpu_state cpu_states[SCX_CPUS_MAX];
+
+struct cache_clock cache_clocks[SCX_CACHES_MAX];
+
+struct sparse_line overloaded[NR_CLASSES][LINES];
+
+/* ---- what a task and a CPU are ---- */
+
+static bool is_low(const struct task_struct *task)
+{
+	if (task->policy == SCHED_IDLE)
+		return true;
+	return task->static_prio == LOWEST_STATIC_PRIO &&
+	       task->comm[0] == 'k' && task->comm[1] == 't' &&
+	       task->comm[2] == 'a' && task->comm[3] == 's' &&
+	       task->comm[4] == 'k';
+}
+
+static bool is_bound(const struct task_struct *task)
+{
+	return task->nr_cpus_allowed == 1;
+}
+
+static struct cpu_state *state_of(__s32 cpu)
+{
+	return &cpu_states[(__u32)cpu & (SCX_CPUS_MAX - 1)];
+}
+
+static __u32 cache_of(__s32 cpu)
+{
+	return cache_of_cpu[(__u32)cpu & (SCX_CPUS_MAX - 1)] &
+	       (SCX_CACHES_MAX - 1);
+}
+
+static void count_one(__s32 cpu, enum scx_count count)
+{
+	state_of(cpu)->counts[count]++;
+}
+
+static bool may_run_on(const struct task_struct *task, __s32 cpu)
+{
+	return bpf_cpumask_test_cpu((__u32)cpu, task->cpus_ptr);
+}
+
+#endif /* KTASK_SCX_STATE_H */
