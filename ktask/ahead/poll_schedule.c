@@ -18,6 +18,9 @@
 #define PAUSE_LEAST_NS 2000000
 #define PAUSE_MOST_NS 100000000
 
+/* While the program makes the huge pages of a window itself: 4 to 16 MiB. */
+#define ADVISED_NS 500000
+
 void poll_schedule_init(struct poll_schedule *schedule, uint64_t now_ns)
 {
 	*schedule = (struct poll_schedule){
@@ -44,12 +47,19 @@ void poll_schedule_helped(struct poll_schedule *schedule, bool helped)
 {
 	schedule->nr_unhelped = helped ? 0 : schedule->nr_unhelped + 1;
 	if (helped)
-		schedule->pause_ns = 0;
+		schedule->pause_ns = schedule->least_ns = 0;
+}
+
+void poll_schedule_advised(struct poll_schedule *schedule)
+{
+	poll_schedule_helped(schedule, true);
+	schedule->least_ns = ADVISED_NS;
 }
 
 static void plan_pause(struct poll_schedule *schedule, uint64_t now_ns)
 {
-	schedule->nr_unhelped = 0;
+	/* The next one that gets no helper is followed by a pause at once. */
+	schedule->nr_unhelped = UNHELPED - 1;
 	schedule->pause_ns =
 		schedule->pause_ns ? 2 * schedule->pause_ns : PAUSE_LEAST_NS;
 	if (schedule->pause_ns > PAUSE_MOST_NS)
@@ -64,7 +74,9 @@ void poll_schedule_next(struct poll_schedule *schedule, bool moved,
 		schedule->delay_ns = POLL_LEAST_NS;
 	else if (schedule->delay_ns < POLL_MOST_NS)
 		schedule->delay_ns += schedule->delay_ns / POLL_GROWTH;
-	schedule->due_ns = now_ns + schedule->delay_ns;
+	schedule->due_ns = now_ns + (schedule->delay_ns > schedule->least_ns
+					     ? schedule->delay_ns
+					     : schedule->least_ns);
 	if (schedule->nr_unhelped >= UNHELPED)
 		plan_pause(schedule, now_ns);
 	else if (working && schedule->delay_ns < WORKING_NS)

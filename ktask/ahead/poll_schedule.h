@@ -19,6 +19,7 @@ struct poll_schedule {
 	uint64_t due_ns; /* the next poll */
 	uint64_t scan_due_ns; /* the next scan of all of its pages */
 	uint64_t delay_ns, scan_delay_ns;
+	uint64_t least_ns; /* between two polls, now */
 	uint64_t
 		pause_ns; /* before the next poll, where there were no helpers */
 	unsigned
@@ -34,6 +35,10 @@ void poll_schedule_scanned(struct poll_schedule *schedule, bool found,
 
 /* poll_schedule_helped - whether a helper had a CPU for a whole window */
 void poll_schedule_helped(struct poll_schedule *schedule, bool helped);
+
+/* poll_schedule_advised - huge pages were advised for a window that no helper makes:
+ * polls take the CPU of the program, so there are fewer of them */
+void poll_schedule_advised(struct poll_schedule *schedule);
 
 /**
  * poll_schedule_next - after a poll: set when the next one is due

@@ -404,6 +404,7 @@ struct shim_watched {
 	size_t touched; /* in order */
 	size_t scattered; /* present otherwise, when last counted */
 	size_t made, wasted;
+	size_t advised; /* huge pages for the program to make */
 	unsigned moving; /* frontiers */
 	bool short_of_memory;
 	bool unhelped; /* no helper got a CPU */

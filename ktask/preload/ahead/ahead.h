@@ -7,6 +7,7 @@
  *	large_mappings.c    which large private mappings there are
  *	allocation_calls.c  malloc and its kin, which make most of them
  *	ahead_page_size.c   whether huge pages are advised for what lies ahead
+ *	next_window.c       who makes the next window of a mapping
  *	make_ahead.c        a job of the library makes a window
  *	ahead_watcher.c     the thread that polls, decides and begins the jobs
  *	watcher_conditions.c  where there may be such a thread
@@ -33,6 +34,9 @@ bool ahead_advise_huge(struct large_mapping *mapping,
 void ahead_page_size_init(void);
 /* So long it took to make so many pages. */
 void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages);
+/* No helper has worked since the last time, but for jobs that set effort_known. */
+void ahead_note_touches(struct large_mapping *mapping,
+			const struct touch_effort *now);
 
 /* watcher_conditions.c: threads that count against a limit on processes take nothing
  * from the program */
@@ -44,7 +48,15 @@ bool ahead_may_watch(void);
 /* ahead_watcher.c: by a helper that has come to the end of a window */
 void ahead_wake_watcher(void);
 
-/* make_ahead.c: begin to make mapping->window; false: it cannot be now */
+/* next_window.c: decide it and begin it; false: the process may have no threads of
+ * ours any more */
+bool ahead_begin_window(struct large_mapping *mapping, uint64_t now_ns);
+/* The job of the last window has ended. */
+void ahead_note_result(struct large_mapping *mapping);
+
+/* make_ahead.c: is there memory for what is watched?  In mapping->short_of_memory. */
+bool ahead_has_memory(struct large_mapping *mapping);
+/* begin to make mapping->window; false: it cannot be now */
 bool ahead_make(struct large_mapping *mapping);
 /* Is the job done?  @cancel: end it. */
 bool ahead_made(struct large_mapping *mapping, bool cancel);

@@ -11,6 +11,9 @@
  * have taken back free memory, in whole blocks.  So the first windows have small pages.
  * Once huge pages took as long, the process gets no more advice.
  *
+ * Where no helper gets a CPU the program makes the huge pages itself.  Then what it
+ * takes for them is compared with what it took for small ones, its own work included.
+ *
  * To the kernel the advised range is a mapping of its own.  large_mappings.c joins it
  * with the rest before mremap(), and where the program discards a part.
  */
@@ -32,6 +35,9 @@
  * that the host has taken back. */
 #define HUGE_PAGES (8 * AHEAD_BLOCK_PAGES)
 
+/* A fault for so many pages: nearly all of them are huge. */
+#define HUGE_RATIO 64
+
 static enum { HUGE_NEVER, HUGE_ON_ADVICE, HUGE_ALWAYS } huge_mode;
 
 /* What pages took to make, in all windows together.  Only the watcher uses it. */
@@ -40,22 +46,49 @@ struct page_cost {
 	size_t nr_pages;
 };
 
-static struct page_cost small_cost, huge_cost;
+/* By whom they were made: two things that cannot be compared. */
+struct page_costs {
+	struct page_cost small, huge;
+};
+
+static struct page_costs helpers_costs, programs_costs;
 static bool huge_is_slow;
 
-void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages)
+static void note_cost(struct page_costs *costs, bool huge, uint64_t cpu_ns,
+		      size_t nr_pages)
 {
-	struct page_cost *cost = huge ? &huge_cost : &small_cost;
+	struct page_cost *cost = huge ? &costs->huge : &costs->small;
 
 	/* In a window that was left to the program, nearly all of the time is overhead. */
 	if (nr_pages < AHEAD_BLOCK_PAGES / 4)
 		return;
 	cost->cpu_ns += cpu_ns;
 	cost->nr_pages += nr_pages;
-	if (huge_cost.nr_pages >= HUGE_PAGES && small_cost.nr_pages &&
-	    huge_cost.cpu_ns / huge_cost.nr_pages >=
-		    small_cost.cpu_ns / small_cost.nr_pages)
+	if (costs->huge.nr_pages >= HUGE_PAGES && costs->small.nr_pages &&
+	    costs->huge.cpu_ns / costs->huge.nr_pages >=
+		    costs->small.cpu_ns / costs->small.nr_pages)
 		huge_is_slow = true;
+}
+
+void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages)
+{
+	note_cost(&helpers_costs, huge, cpu_ns, nr_pages);
+}
+
+/* What was advised may have been touched before: faults tell how large pages were. */
+void ahead_note_touches(struct large_mapping *mapping,
+			const struct touch_effort *now)
+{
+	const struct touch_effort *then = &mapping->effort;
+	size_t pages = now->pages - then->pages;
+	size_t faults = now->faults - then->faults;
+
+	if (mapping->effort_known && now->cpu_ns > then->cpu_ns &&
+	    (faults >= pages / 2 || faults <= pages / HUGE_RATIO))
+		note_cost(&programs_costs, faults < pages / 2,
+			  now->cpu_ns - then->cpu_ns, pages);
+	mapping->effort_known = true;
+	mapping->effort = *now;
 }
 
 /* Elsewhere blocks would not be huge pages. */
@@ -95,8 +128,9 @@ size_t ahead_unit_pages(const struct large_mapping *mapping)
 bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns)
 {
 	return huge_mode == HUGE_ON_ADVICE && !shim_ahead_small &&
-	       small_cost.nr_pages && !huge_is_slow &&
-	       atomic_load(&mapping->advice) == ADVICE_NONE &&
+	       (helpers_costs.small.nr_pages ||
+		programs_costs.small.nr_pages) &&
+	       !huge_is_slow && atomic_load(&mapping->advice) == ADVICE_NONE &&
 	       mapping->tracker.touched >= DENSE_PAGES &&
 	       now_ns - mapping->since_ns >= ADVICE_NS;
 }

@@ -42,7 +42,6 @@
 #include "preload/shim.h"
 #include "util/clock.h"
 #include "util/file.h"
-#include "util/running_threads.h"
 
 #ifndef CLOSE_RANGE_UNSHARE
 #define CLOSE_RANGE_UNSHARE (1u << 1)
@@ -53,8 +52,8 @@
 
 #define STACK_BYTES ((size_t)256 << 10)
 
-/* A helper that had a CPU so short a time ago has it still. */
-#define HELPED_NS 1000000
+/* The shortest slice of a CPU that may be had. */
+#define SLICE_NS 100000
 
 enum watcher_state { NONE, STARTING, RUNNING, ENDING };
 
@@ -127,6 +126,8 @@ static void begin_watching(struct large_mapping *mapping, uint64_t now)
 	mapping->since_ns = now;
 	mapping->helped_ns = 0;
 	mapping->nr_windows = 0;
+	mapping->advised_pages = 0;
+	mapping->effort_known = false;
 	mapping->short_of_memory = false;
 	mapping->seen = true;
 }
@@ -141,54 +142,6 @@ static int scan_if_due(struct large_mapping *mapping, uint64_t now)
 	found = touch_tracker_scan(&mapping->tracker);
 	poll_schedule_scanned(&mapping->schedule, found, now, now_ns() - now);
 	return found;
-}
-
-/* What a job made is known when it has ended. */
-static void note_result(struct large_mapping *mapping)
-{
-	bool helped = mapping->result.chunks && !mapping->preempted;
-	unsigned long made = mapping->made_pages - mapping->made_before;
-
-	ahead_note_cost(mapping->huge, mapping->result.cpu_ns, made);
-	shim_count_ahead(made * AHEAD_PAGE_BYTES, mapping->result.cpu_ns);
-	poll_schedule_helped(&mapping->schedule, helped);
-	if (helped)
-		mapping->helped_ns = now_ns();
-}
-
-/*
- * A helper would lose its CPU while it holds the lock of the address space, and the
- * program might wait for that lock (0.5 s were seen beside 20 busy threads).
- */
-static bool is_helper_likely(const struct large_mapping *mapping)
-{
-	return now_ns() - mapping->helped_ns <= HELPED_NS ||
-	       overload_is_ignored() || !cpus_are_busy();
-}
-
-static void begin_window(struct large_mapping *mapping, uint64_t now)
-{
-	struct touch_tracker *tracker = &mapping->tracker;
-
-	if (!touch_tracker_wants(tracker))
-		return;
-	if (!ahead_may_have_threads()) {
-		atomic_store(&is_quitting, true);
-		return;
-	}
-	if (!is_helper_likely(mapping)) {
-		mapping->nr_windows++;
-		poll_schedule_helped(&mapping->schedule, false);
-		return;
-	}
-	tracker->unit = ahead_unit_pages(mapping);
-	if (!touch_tracker_window(tracker, &mapping->window))
-		return;
-	if (ahead_wants_huge(mapping, now))
-		ahead_advise_huge(mapping, &mapping->window);
-	tracker->unit = ahead_unit_pages(mapping);
-	mapping->huge = tracker->unit > 1;
-	mapping->nr_windows += ahead_make(mapping);
 }
 
 /* It is not what it was: the program has changed it in a way that nobody saw. */
@@ -219,12 +172,12 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 						   touch_tracker_passed(
 							   &mapping->tracker,
 							   &mapping->window))) {
-		note_result(mapping);
+		ahead_note_result(mapping);
 		working = false;
 		moved = 1;
 	}
-	if (!working)
-		begin_window(mapping, now);
+	if (!working && !ahead_begin_window(mapping, now))
+		atomic_store(&is_quitting, true);
 	poll_schedule_next(&mapping->schedule, moved || found,
 			   atomic_load(&mapping->job), now);
 }
@@ -245,6 +198,7 @@ static void account_mapping(struct large_mapping *mapping)
 		.touched = touched * AHEAD_PAGE_BYTES,
 		.scattered = tracker->present * AHEAD_PAGE_BYTES,
 		.made = mapping->made_pages * AHEAD_PAGE_BYTES,
+		.advised = mapping->advised_pages * AHEAD_PAGE_BYTES,
 		.wasted = pending * AHEAD_PAGE_BYTES,
 		.moving = touch_tracker_moving(tracker),
 		.short_of_memory = mapping->short_of_memory,
@@ -283,7 +237,7 @@ static void end_watching(struct large_mapping *mapping)
 	if (mapping->seen) {
 		if (atomic_load(&mapping->job)) {
 			ahead_made(mapping, true);
-			note_result(mapping);
+			ahead_note_result(mapping);
 		}
 		account_mapping(mapping);
 	}
@@ -369,9 +323,34 @@ static bool counts_stacks(void)
 	       *text == '2';
 }
 
+/* As the kernel has it: SCHED_ATTR_SIZE_VER0. */
+struct thread_attr {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+/*
+ * Where all CPUs are busy a thread that wakes waits for the next tick, 4 ms, in which a
+ * program touches more than a window.  One that asks for short slices does not wait
+ * (6.12); older kernels do not look at that.
+ */
+static void ask_for_short_slices(void)
+{
+	struct thread_attr attr = { 0 };
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0))
+		return;
+	attr.runtime = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 static void *run_watcher(void *unused)
 {
 	shim_set_busy(true);
+	ask_for_short_slices();
 	syscall(SYS_prctl, PR_SET_NAME, "ktask-ahead", 0, 0, 0);
 	if (syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) ||
 	    counts_stacks())

@@ -41,6 +41,12 @@ enum mapping_state {
 /* What the program has said of the size of pages. */
 enum mapping_advice { ADVICE_NONE, ADVICE_HUGE, ADVICE_SMALL };
 
+/* Of all the program's threads, but the pages of one mapping. */
+struct touch_effort {
+	uint64_t cpu_ns;
+	size_t pages, faults;
+};
+
 struct large_mapping {
 	_Atomic int state; /* A */
 	_Atomic uintptr_t start; /* C: whole pages */
@@ -71,6 +77,9 @@ struct large_mapping {
 	/* W again */
 	unsigned long made_before; /* the job */
 	unsigned nr_windows;
+	unsigned long advised_pages; /* for the program to make as huge pages */
+	struct touch_effort effort; /* when it was noted */
+	bool effort_known; /* and no helper has worked since then */
 	bool short_of_memory;
 };
 

@@ -213,7 +213,7 @@ static int find_node(const struct large_mapping *mapping)
  * a reserve?  Reading how much memory is available takes 0.1 ms.  So it is read again
  * only when the program may have used up since then what exceeded the need.
  */
-static bool has_memory(void)
+bool ahead_has_memory(struct large_mapping *mapping)
 {
 	static size_t available; /* the watcher's */
 	static uint64_t read_ns;
@@ -224,7 +224,8 @@ static bool has_memory(void)
 		available = shim_available_bytes();
 		read_ns = now_ns;
 	}
-	return available >= needed;
+	mapping->short_of_memory = available < needed;
+	return !mapping->short_of_memory;
 }
 
 bool ahead_make(struct large_mapping *mapping)
@@ -237,9 +238,6 @@ bool ahead_make(struct large_mapping *mapping)
 	struct ktask_job *job;
 	struct ktask_ctl ctl;
 
-	mapping->short_of_memory = !has_memory();
-	if (mapping->short_of_memory)
-		return false;
 	mapping->nr_blocks = (unsigned)window_count_blocks(&mapping->window);
 	mapping->preempted = false;
 	mapping->unyielding = overload_is_ignored();

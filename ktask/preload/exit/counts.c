@@ -63,6 +63,7 @@ void shim_count_watched(const struct shim_watched *watched)
 	atomic_fetch_add(&ahead->bytes, watched->bytes);
 	atomic_fetch_add(&ahead->touched, watched->touched);
 	atomic_fetch_add(&ahead->wasted, watched->wasted);
+	atomic_fetch_add(&ahead->advised, watched->advised);
 	if (watched->made)
 		return;
 	if (watched->short_of_memory)

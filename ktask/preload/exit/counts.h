@@ -38,6 +38,7 @@ struct shim_ahead {
 	atomic_ullong windows; /* in which something was made */
 	atomic_ullong made;
 	atomic_ullong wasted;
+	atomic_ullong advised; /* as huge pages, made by the program itself */
 	atomic_ullong cpu_ns; /* that making took */
 	/* Mappings in which nothing was made, by the reason. */
 	atomic_ullong unhelped, memory, random;

@@ -278,18 +278,31 @@ static void append_made(struct report_line *line)
 	report_append(line, " untouched)");
 }
 
+static void append_advised(struct report_line *line)
+{
+	unsigned long long bytes = atomic_load(&shim_counts.ahead.advised);
+
+	if (!bytes)
+		return;
+	report_append(line, ", huge pages advised for ");
+	report_append_size(line, bytes);
+	report_append(line, " while no CPU was idle");
+}
+
 static void write_ahead(int fd)
 {
 	const struct shim_ahead *ahead = &shim_counts.ahead;
+	unsigned long long mappings = atomic_load(&ahead->mappings);
 	struct report_line line = { 0 };
 
-	report_append(&line, "ktask: ahead: %llu mappings of ",
-		      atomic_load(&ahead->mappings));
+	report_append(&line, "ktask: ahead: %llu mapping%s of ", mappings,
+		      mappings == 1 ? "" : "s");
 	report_append_size(&line, atomic_load(&ahead->bytes));
 	report_append(&line, ", ");
 	report_append_size(&line, atomic_load(&ahead->touched));
 	report_append(&line, " touched in order");
 	append_made(&line);
+	append_advised(&line);
 	append_unmade(&line, &ahead->random, "touched at random or in steps");
 	append_unmade(&line, &ahead->unhelped, "no helper got a CPU");
 	append_unmade(&line, &ahead->memory, "too little memory is left");

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -440,27 +441,90 @@ static void fills(const char *how)
 		block[at] = 1;
 }
 
-/* Of LEN bytes, by the kernel's account: a line such as "Rss:". */
-static size_t sum_kib(const char *base, const char *name)
-{
-	FILE *maps = fopen("/proc/self/smaps", "r");
-	uintptr_t start = 0, end = 0, from, to;
+/* The kernel's account of mappings. */
+struct account {
+	FILE *file;
+	uintptr_t start, end;
 	char line[512];
-	size_t kib = 0;
+};
 
-	must(maps != NULL, "smaps");
-	while (fgets(line, sizeof(line), maps)) {
-		if (sscanf(line, "%lx-%lx ", &from, &to) == 2) {
-			start = from;
-			end = to;
-		} else if (start < (uintptr_t)base + LEN &&
-			   end > (uintptr_t)base &&
-			   !strncmp(line, name, strlen(name))) {
-			kib += account_value(line);
+/* The next line on mappings of LEN bytes that begins with @name, such as "Rss:". */
+static bool next_line(struct account *account, const char *base,
+		      const char *name)
+{
+	uintptr_t from, to;
+
+	while (fgets(account->line, sizeof(account->line), account->file)) {
+		if (sscanf(account->line, "%lx-%lx ", &from, &to) == 2) {
+			account->start = from;
+			account->end = to;
+		} else if (account->start < (uintptr_t)base + LEN &&
+			   account->end > (uintptr_t)base &&
+			   !strncmp(account->line, name, strlen(name))) {
+			return true;
 		}
 	}
-	fclose(maps);
+	return false;
+}
+
+static size_t sum_kib(const char *base, const char *name)
+{
+	struct account account = { fopen("/proc/self/smaps", "r"), 0, 0, "" };
+	size_t kib = 0;
+
+	must(account.file != NULL, "smaps");
+	while (next_line(&account, base, name))
+		kib += account_value(account.line);
+	fclose(account.file);
 	return kib;
+}
+
+static bool is_advised(const char *base)
+{
+	struct account account = { fopen("/proc/self/smaps", "r"), 0, 0, "" };
+	bool found = false;
+
+	must(account.file != NULL, "smaps");
+	while (!found && next_line(&account, base, "VmFlags:"))
+		found = strstr(account.line, " hg");
+	fclose(account.file);
+	return found;
+}
+
+static atomic_uint nr_spinning;
+
+static void *spin_for_ever(void *unused)
+{
+	atomic_fetch_add(&nr_spinning, 1);
+	for (;;)
+		;
+	return NULL;
+}
+
+/* Threads of the program keep all CPUs busy: no helper could get one. */
+static void fills_cpus(const char *how)
+{
+	unsigned nr = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+	char *base = allocate_pages("malloc");
+	bool seen = false;
+	long waited = 0;
+	pthread_t thread;
+
+	for (unsigned i = 0; i < nr; i++)
+		must(!pthread_create(&thread, NULL, spin_for_ever, NULL),
+		     "pthread_create");
+	while (atomic_load(&nr_spinning) < nr)
+		sleep_ms(1);
+	for (size_t at = 0; at < LEN && !seen; at += BLOCK) {
+		fill_pages(base, at, at + BLOCK);
+		for (int i = 0; i < 40 && !seen && waited < WAIT_MS; i++) {
+			seen = is_advised(base);
+			sleep_ms(seen ? 0 : 5);
+			waited += 5;
+		}
+	}
+	must(seen, "no huge pages were advised");
+	check_pages(base, 0, BLOCK);
 }
 
 /* What the program says of the size of its pages. */
@@ -511,6 +575,7 @@ static const struct {
 	{ "fills", fills },
 	{ "threads", threads },
 	{ "small-pages", small_pages },
+	{ "fills-cpus", fills_cpus },
 };
 
 int main(int argc, char **argv)

@@ -99,6 +99,19 @@ made() {
 	ahead small-pages
 }
 
+# Where they are had on advice; the program then makes them itself.
+@test "a program that keeps all CPUs busy is advised huge pages" {
+	grep -q '\[madvise\]' /sys/kernel/mm/transparent_hugepage/enabled ||
+		skip "huge pages are not had on advice"
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	KTASK_OVERLOAD= KTASK_RUN_OPS=ahead run shimmed timeout 300 \
+		"$PROGRAMS/ahead-cases" fills-cpus
+	echo "$output"
+	cat "$REPORT"
+	[ "$output" = ok ]
+	grep -q '^ktask: ahead: 1 mapping of .*, huge pages advised for' "$REPORT"
+}
+
 @test "there is no thread where its stack would count against a limit" {
 	expected="1 threads
 ok"

@@ -52,11 +52,18 @@ static void a_slow_scan_is_rare(void **state)
 	assert_true(schedule.scan_due_ns < 1000 + BOUND_NS);
 }
 
-/* How long nobody is asked after windows without a helper. */
+/* How long nobody is asked after windows without a helper: the first time after four,
+ * later after each. */
 static uint64_t pause_of(struct poll_schedule *schedule)
 {
-	for (int i = 0; i < 4; i++)
+	int nr = schedule->pause_ns ? 1 : 4;
+
+	for (int i = 0; i < nr; i++) {
+		poll_schedule_next(schedule, true, false, 0);
+		assert_true(schedule->pause_ns ||
+			    schedule->due_ns == POLL_LEAST_NS);
 		poll_schedule_helped(schedule, false);
+	}
 	poll_schedule_next(schedule, true, false, 0);
 	return schedule->due_ns;
 }
@@ -79,5 +86,22 @@ static void missing_helpers_are_left_alone(void **state)
 	assert_int_equal(pause_of(&schedule), first);
 }
 
+/* The program makes huge pages itself, on CPUs that polls would take from it. */
+static void advice_makes_polls_rarer(void **state)
+{
+	struct poll_schedule schedule;
+	unsigned nr;
+
+	poll_schedule_init(&schedule, 0);
+	pause_of(&schedule);
+	poll_schedule_advised(&schedule);
+	nr = count_polls(&schedule, 0, 1000000000, true);
+	assert_in_range(nr, 1000, 2000);
+	poll_schedule_helped(&schedule, true);
+	nr = count_polls(&schedule, 0, 1000000000, true);
+	assert_int_equal(nr, 1000000000 / POLL_LEAST_NS);
+}
+
 KTEST_MAIN(KTEST(idle_mappings_cost_little), KTEST(a_slow_scan_is_rare),
-	   KTEST(missing_helpers_are_left_alone))
+	   KTEST(missing_helpers_are_left_alone),
+	   KTEST(advice_makes_polls_rarer))

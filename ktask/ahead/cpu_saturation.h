@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Does a program keep all CPUs busy by itself?  Then a helper could only take the CPU
+ * of a thread that would have made the page itself.
+ *
+ * How many threads run at one moment does not tell: one that waits for a lock for a
+ * microsecond leaves its CPU to nobody.  So the CPU time of the program is compared
+ * with the time that passed.
+ *
+ * Knows no clock.  Not thread-safe: the watcher's.
+ */
+#ifndef AHEAD_CPU_SATURATION_H
+#define AHEAD_CPU_SATURATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The least time between two readings that are compared. */
+#define SATURATION_NS 1000000
+/* Half of a CPU, and an eighth of all where there are many, may be ours, the kernel's or
+ * lost by waiting for each other. */
+#define SATURATION_LEFT 2
+#define SATURATION_PART 8
+
+struct cpu_saturation {
+	uint64_t then_ns, used_ns;
+	bool full;
+};
+
+/* CPU time from which on all CPUs count as used for @ns. */
+static inline uint64_t cpu_saturation_ns(uint64_t ns, unsigned nr_cpus)
+{
+	uint64_t left_ns = ns / SATURATION_LEFT;
+
+	if (left_ns < ns * nr_cpus / SATURATION_PART)
+		left_ns = ns * nr_cpus / SATURATION_PART;
+	return ns * nr_cpus - left_ns;
+}
+
+/**
+ * cpu_saturation_note - compare with the last reading
+ * @used_ns: CPU time of all threads of the program, without helpers; it may go back by
+ *           what is known of helpers only later
+ *
+ * Return: whether the program had all CPUs since then.
+ */
+static inline bool cpu_saturation_note(struct cpu_saturation *saturation,
+				       uint64_t now_ns, uint64_t used_ns,
+				       unsigned nr_cpus)
+{
+	uint64_t passed_ns = now_ns - saturation->then_ns;
+
+	if (saturation->then_ns && passed_ns < SATURATION_NS)
+		return saturation->full;
+	saturation->full = saturation->then_ns &&
+			   used_ns > saturation->used_ns &&
+			   used_ns - saturation->used_ns >=
+				   cpu_saturation_ns(passed_ns, nr_cpus);
+	saturation->then_ns = now_ns;
+	saturation->used_ns = used_ns;
+	return saturation->full;
+}
+
+#endif /* AHEAD_CPU_SATURATION_H */

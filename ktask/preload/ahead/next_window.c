@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The next window of a mapping: helpers make it, or the program itself with huge pages
+ * that are advised for it, or nobody does anything.
+ *
+ * Helpers get windows only where a CPU is idle.  Beside other programs, and beside a
+ * program that touches with as many threads as there are CPUs, they would take the CPU
+ * of whoever makes the page otherwise.  Huge pages save faults there too.
+ *
+ * All of this is the watcher's.
+ */
+#include <sched.h>
+#include <sys/resource.h>
+
+#include "ahead/cpu_saturation.h"
+#include "preload/ahead/ahead.h"
+#include "preload/shim.h"
+#include "util/clock.h"
+#include "util/running_threads.h"
+
+/* A helper that had a CPU so short a time ago has it still. */
+#define HELPED_NS 1000000
+
+static uint64_t helpers_ns; /* CPU time of helpers, in jobs that have ended */
+
+/* What a job made is known when it has ended. */
+void ahead_note_result(struct large_mapping *mapping)
+{
+	bool helped = mapping->result.chunks && !mapping->preempted;
+	unsigned long made = mapping->made_pages - mapping->made_before;
+
+	mapping->effort_known = false;
+	helpers_ns += mapping->result.cpu_ns;
+	ahead_note_cost(mapping->huge, mapping->result.cpu_ns, made);
+	shim_count_ahead(made * AHEAD_PAGE_BYTES, mapping->result.cpu_ns);
+	poll_schedule_helped(&mapping->schedule, helped);
+	if (helped)
+		mapping->helped_ns = clock_ns(CLOCK_MONOTONIC);
+}
+
+static bool has_jobs(void)
+{
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
+		if (atomic_load(&large_mappings[i].job))
+			return true;
+	return false;
+}
+
+/* CPU time of all threads that are not ours.  What helpers of a job used is known when
+ * it has ended. */
+static uint64_t program_cpu_ns(void)
+{
+	uint64_t all_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	uint64_t own_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + helpers_ns;
+
+	return all_ns > own_ns ? all_ns - own_ns : 0;
+}
+
+/* A program that touches with as many threads as there are CPUs. */
+static bool program_fills_cpus(uint64_t now)
+{
+	static struct cpu_saturation saturation;
+	cpu_set_t cpus;
+
+	if (has_jobs() || sched_getaffinity(0, sizeof(cpus), &cpus))
+		return false;
+	return cpu_saturation_note(&saturation, now, program_cpu_ns(),
+				   (unsigned)CPU_COUNT(&cpus));
+}
+
+/*
+ * A helper would lose its CPU while it holds the lock of the address space, and the
+ * program might wait for that lock (0.5 s were seen beside 20 busy threads).
+ */
+static bool is_helper_likely(const struct large_mapping *mapping, uint64_t now)
+{
+	if (overload_is_ignored())
+		return true;
+	return !program_fills_cpus(now) &&
+	       (clock_ns(CLOCK_MONOTONIC) - mapping->helped_ns <= HELPED_NS ||
+		!cpus_are_busy());
+}
+
+static void note_touches(struct large_mapping *mapping)
+{
+	struct rusage usage;
+
+	if (has_jobs() || getrusage(RUSAGE_SELF, &usage))
+		return;
+	ahead_note_touches(mapping, &(struct touch_effort){
+					    .cpu_ns = program_cpu_ns(),
+					    .pages = mapping->tracker.touched,
+					    .faults = (size_t)usage.ru_minflt,
+				    });
+}
+
+/* The program makes its pages itself, with fewer faults. */
+static void advise_window(struct large_mapping *mapping, uint64_t now)
+{
+	struct touch_tracker *tracker = &mapping->tracker;
+	const struct touch_window *window = &mapping->window;
+
+	note_touches(mapping);
+	if (!ahead_wants_huge(mapping, now))
+		return;
+	tracker->unit = ahead_unit_pages(mapping);
+	if (!touch_tracker_window(tracker, &mapping->window) ||
+	    !ahead_has_memory(mapping))
+		return;
+	if (!ahead_advise_huge(mapping, window))
+		return;
+	mapping->advised_pages += window->end - window->lead;
+	poll_schedule_advised(&mapping->schedule);
+}
+
+static void make_window(struct large_mapping *mapping, uint64_t now)
+{
+	struct touch_tracker *tracker = &mapping->tracker;
+
+	tracker->unit = ahead_unit_pages(mapping);
+	if (!touch_tracker_window(tracker, &mapping->window) ||
+	    !ahead_has_memory(mapping))
+		return;
+	if (ahead_wants_huge(mapping, now))
+		ahead_advise_huge(mapping, &mapping->window);
+	tracker->unit = ahead_unit_pages(mapping);
+	mapping->huge = tracker->unit > 1;
+	mapping->nr_windows += ahead_make(mapping);
+}
+
+bool ahead_begin_window(struct large_mapping *mapping, uint64_t now)
+{
+	if (!touch_tracker_wants(&mapping->tracker))
+		return true;
+	if (!ahead_may_have_threads())
+		return false;
+	if (is_helper_likely(mapping, now)) {
+		make_window(mapping, now);
+		return true;
+	}
+	mapping->nr_windows++;
+	poll_schedule_helped(&mapping->schedule, false);
+	advise_window(mapping, now);
+	return true;
+}
