@@ -137,6 +137,20 @@ $(OUT)/bench/bench-tasks-taskflow: $(OBJ)/ktrt/bench/tasks/taskflow.o $(TASKS_MA
 .PHONY: bench-tasks-programs
 bench-tasks-programs: $(TASKS_PROGRAMS) $(TASKS_PEERS)
 
+# Those with a toolchain of their own: where that is missing there is a reason beside
+# the program.
+TASKS_OTHERS := $(OUT)/bench/bench-tasks-go $(OUT)/bench/bench-tasks-tokio
+
+$(OUT)/bench/bench-tasks-go: $(wildcard ktrt/bench/tasks/go/*)
+	$(folder)
+	$(call say,GO)
+	$(Q)ktrt/bench/apps/peers/build go $(abspath $@) ktrt/bench/tasks
+
+$(OUT)/bench/bench-tasks-tokio: $(wildcard ktrt/bench/tasks/rust/*)
+	$(folder)
+	$(call say,RUST)
+	$(Q)ktrt/bench/apps/peers/build rust $(abspath $@) ktrt/bench/tasks
+
 # The tests look at their results, and the sanitizers at ours.
 tests: bench-tasks-programs
 c-tests: $(OUT)/bench/bench-tasks-ktrt \
@@ -146,7 +160,7 @@ c-tests: $(OUT)/bench/bench-tasks-ktrt \
 .PHONY: bench-tasks
 bench-tasks:
 	+@$(MAKE) --no-print-directory deps NEED='build umt peers tasks'
-	+@$(MAKE) --no-print-directory bench-tasks-programs
+	+@$(MAKE) --no-print-directory bench-tasks-programs $(TASKS_OTHERS)
 	ktrt/bench/tasks/run.pl --output $(OUT)/bench-tasks.json $(BENCH) $(OUT)/bench
 
 ## bench-metg: for graphs of five patterns, the task time at half efficiency (BENCH=options)

@@ -2,7 +2,7 @@
 /*
  * What tasks block in: "block" a sleep; "block-read" a direct read; "block-fault"
  * pages of a mapped file that is not in memory; "block-mixed" these by turns.  The
- * file is that of BENCH_TASKS_FILE.
+ * file is that of BENCH_TASKS_FILE.  go/ and rust/ have the same.
  */
 #include <errno.h>
 #include <fcntl.h>

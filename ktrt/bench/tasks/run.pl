@@ -31,7 +31,8 @@
 # without edges.
 #
 # Blocking cases: each of 400 tasks sleeps 1 ms, reads 64 KiB directly, or faults in
-# 16 pages of a mapped file of 32 MiB, or these by turns, and computes for 0.1 ms.  The
+# 16 pages of a mapped file of 32 MiB, or these by turns, and computes for 0.1 ms.  Go
+# and Tokio sleep by their own timers; Tokio's blocking threads read and fault.  The
 # file is made in FOLDER.  The last two run in a control group with 24 MiB of memory
 # where one can be made; either way the file is not in memory at first.
 

@@ -83,3 +83,21 @@ right() {
 	# shellcheck disable=SC2086
 	right tbb $graphs
 }
+
+@test "blocking tasks, in Go and Rust too where they are built" {
+	local name kind
+
+	export BENCH_TASKS_FILE=$BATS_TEST_TMPDIR/data
+	# Not each file system reads directly.
+	head -c 1M /dev/urandom >"$BENCH_TASKS_FILE"
+	dd if="$BENCH_TASKS_FILE" of=/dev/null bs=64k iflag=direct ||
+		skip "no direct reads here"
+	for name in ktrt ktrtxx libgomp tbb go tokio; do
+		[ -x "${KTASK_BUILD:-build}/bench/bench-tasks-$name" ] || continue
+		for kind in block block-read block-fault block-mixed; do
+			echo "$name $kind"
+			timeout 300 "${KTASK_BUILD:-build}/bench/bench-tasks-$name" \
+				$kind 2 small
+		done
+	done
+}
