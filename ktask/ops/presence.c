@@ -91,6 +91,16 @@ static bool can_be_ahead(void)
 	return advise_known(MADV_POPULATE_WRITE);
 }
 
+/* All windows that are there are one for who follows: each piece of it costs a call. */
+static void skip_present(struct presence *presence)
+{
+	while (presence->next > presence->ready &&
+	       samples_are_present(presence->ready, presence->next)) {
+		presence->ready = presence->next;
+		presence->next = window_end(presence);
+	}
+}
+
 /* What cannot be begun is left to who follows, and so is a window that one thread
  * makes as fast. */
 static void begin_window(struct presence *presence)
@@ -98,8 +108,10 @@ static void begin_window(struct presence *presence)
 	struct op_job *job = &presence->job;
 
 	presence->next = window_end(presence);
-	if (presence->judged ||
-	    samples_are_present(presence->ready, presence->next))
+	if (presence->judged)
+		return;
+	skip_present(presence);
+	if (presence->next == presence->ready)
 		return;
 	init_job(presence);
 	if (op_is_small(job) || !can_be_ahead())
@@ -148,7 +160,8 @@ int presence_reach(struct presence *presence, uintptr_t pos,
 	while (presence->ready <= pos && !error) {
 		if (presence->next == presence->ready)
 			begin_window(presence);
-		error = wait_window(presence);
+		if (presence->ready <= pos)
+			error = wait_window(presence);
 	}
 	if (error)
 		*fail_pos = (uintptr_t)presence->result.fail_pos;

@@ -99,6 +99,38 @@ static void what_is_there_is_left_as_it_is(void **state)
 	munmap(at, LEN);
 }
 
+/* A piece then ends only where the budget says so: at 4, 20 and 84 MiB. */
+static void memory_that_is_there_takes_few_pieces(void **state)
+{
+	struct ktask_registration *registration;
+	static struct device device;
+	char *at = map_private(LEN);
+	struct ktask_register_ctl ctl;
+
+	memset(at, 1, LEN);
+	device_init(&device);
+	ctl = device_ctl(&device, 0);
+	ctl.stall_us = UINT32_MAX;
+	assert_int_equal(ktask_register(&registration, at, LEN, &ctl, NULL), 0);
+	assert_in_range(device.nr, 1, 4);
+	assert_int_equal(device_bytes(&device), LEN);
+	assert_int_equal(ktask_unregister(&registration, NULL), 0);
+	munmap(at, LEN);
+}
+
+static void memory_that_is_there_in_parts_is_made_whole(void **state)
+{
+	static struct device device;
+	char *at = map_private(LEN);
+
+	memset(at, 1, LEN / 2);
+	memset(at + LEN * 3 / 4, 1, LEN / 4);
+	device_init(&device);
+	device.before = pages_are_there;
+	register_all(&device, 0, at, LEN, 0);
+	munmap(at, LEN);
+}
+
 static void pages_are_left_out_on_request(void **state)
 {
 	static struct device device;
@@ -216,6 +248,8 @@ static void holes_are_told(void **state)
 }
 
 KTEST_MAIN(KTEST(pages_are_made_first), KTEST(what_is_there_is_left_as_it_is),
+	   KTEST(memory_that_is_there_takes_few_pieces),
+	   KTEST(memory_that_is_there_in_parts_is_made_whole),
 	   KTEST(pages_are_left_out_on_request),
 	   KTEST(edges_are_where_the_program_wants_them),
 	   KTEST(pieces_keep_their_bound),
