@@ -15,8 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The least time between two readings that are compared. */
-#define SATURATION_NS 1000000
+/* The least time between two readings that are compared.  The kernel counts what a
+ * thread on another CPU uses at each tick, of 1 to 10 ms. */
+#define SATURATION_NS 25000000
 /* Half of a CPU, and an eighth of all where there are many, may be ours, the kernel's or
  * lost by waiting for each other. */
 #define SATURATION_LEFT 2

@@ -35,6 +35,8 @@
  * that the host has taken back. */
 #define HUGE_PAGES (8 * AHEAD_BLOCK_PAGES)
 
+/* What the program used of CPUs is known at each tick, so that less says nothing. */
+#define EFFORT_NS 8000000
 /* A fault for so many pages: nearly all of them are huge. */
 #define HUGE_RATIO 64
 
@@ -83,7 +85,9 @@ void ahead_note_touches(struct large_mapping *mapping,
 	size_t pages = now->pages - then->pages;
 	size_t faults = now->faults - then->faults;
 
-	if (mapping->effort_known && now->cpu_ns > then->cpu_ns &&
+	if (mapping->effort_known && now->cpu_ns < then->cpu_ns + EFFORT_NS)
+		return;
+	if (mapping->effort_known &&
 	    (faults >= pages / 2 || faults <= pages / HUGE_RATIO))
 		note_cost(&programs_costs, faults < pages / 2,
 			  now->cpu_ns - then->cpu_ns, pages);

@@ -6,6 +6,8 @@
 #include "ahead/cpu_saturation.h"
 
 #define MS ((uint64_t)1000000)
+/* What counts of a thread that runs elsewhere is what it used until its last tick. */
+#define TICK (10 * MS)
 
 /* @percent of all CPUs are used from now on, for @ns. */
 static bool run_for(struct cpu_saturation *saturation, uint64_t *now,
@@ -27,9 +29,11 @@ static void all_cpus_are_noticed(void **unused)
 
 		/* Of the time before the first reading nothing is known. */
 		assert_false(run_for(&state, &now, &used, 0, 100, cpus[i]));
-		assert_true(run_for(&state, &now, &used, MS, 100, cpus[i]));
+		assert_true(
+			run_for(&state, &now, &used, 25 * MS, 100, cpus[i]));
 		assert_true(run_for(&state, &now, &used, 90 * MS, 88, cpus[i]));
-		assert_false(run_for(&state, &now, &used, 3 * MS, 70, cpus[i]));
+		assert_false(
+			run_for(&state, &now, &used, 30 * MS, 70, cpus[i]));
 	}
 }
 
@@ -40,20 +44,30 @@ static void a_cpu_that_is_left_is_noticed(void **unused)
 
 	run_for(&state, &now, &used, MS, 50, 2);
 	for (int i = 0; i < 100; i++)
-		assert_false(run_for(&state, &now, &used, 2 * MS, 50, 2));
+		assert_false(run_for(&state, &now, &used, 25 * MS, 50, 2));
 }
 
-/* What happened before counts until a millisecond has passed. */
+/* One thread of a program on two CPUs, whatever was known of it when. */
+static void ticks_do_not_matter(void **unused)
+{
+	struct cpu_saturation state = { 0 };
+
+	for (uint64_t now = MS; now < 1000 * MS; now += MS / 4)
+		assert_false(
+			cpu_saturation_note(&state, now, now / TICK * TICK, 2));
+}
+
+/* What happened before counts until two readings can be compared. */
 static void short_times_change_nothing(void **unused)
 {
 	struct cpu_saturation state = { 0 };
 	uint64_t now = MS, used = 0;
 
 	run_for(&state, &now, &used, MS, 100, 2);
-	assert_true(run_for(&state, &now, &used, 2 * MS, 100, 2));
-	for (int i = 0; i < 9; i++)
-		assert_true(run_for(&state, &now, &used, MS / 10, 0, 2));
-	assert_false(run_for(&state, &now, &used, MS / 10, 0, 2));
+	assert_true(run_for(&state, &now, &used, 30 * MS, 100, 2));
+	for (int i = 0; i < 24; i++)
+		assert_true(run_for(&state, &now, &used, MS, 0, 2));
+	assert_false(run_for(&state, &now, &used, MS, 0, 2));
 }
 
 /* A helper's time may be known only later. */
@@ -62,10 +76,10 @@ static void time_that_goes_back_is_none(void **unused)
 	struct cpu_saturation state = { 0 };
 
 	assert_false(cpu_saturation_note(&state, MS, 50 * MS, 2));
-	assert_false(cpu_saturation_note(&state, 9 * MS, 40 * MS, 2));
-	assert_true(cpu_saturation_note(&state, 19 * MS, 60 * MS, 2));
+	assert_false(cpu_saturation_note(&state, 90 * MS, 40 * MS, 2));
+	assert_true(cpu_saturation_note(&state, 190 * MS, 240 * MS, 2));
 }
 
 KTEST_MAIN(KTEST(all_cpus_are_noticed), KTEST(a_cpu_that_is_left_is_noticed),
-	   KTEST(short_times_change_nothing),
+	   KTEST(ticks_do_not_matter), KTEST(short_times_change_nothing),
 	   KTEST(time_that_goes_back_is_none))
