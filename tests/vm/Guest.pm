@@ -42,6 +42,7 @@ use Time::HiRes qw(time sleep);
 use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
 use Complaints;
 use House;
+use Unpacked;
 
 our @EXPORT = qw(skip_unbuilt test_kernel test_planted test_vfio);
 our @EXPORT_OK = qw(fetch_kernel fetch_source choose_machine build_modules have_done
@@ -233,7 +234,8 @@ sub pass_on
 # Returns whether it ended by itself, what PID 1 said, and what the kernel did.
 sub boot_to_pid_1
 {
-	my ($dir, $kernel, $initrd, $shape, $words, @machine) = @_;
+	my ($dir, $packed, $initrd, $shape, $words, @machine) = @_;
+	my $kernel = unpacked_kernel($packed);
 	my ($reached, $ended);
 
 	for my $try (1 .. BOOTS) {
