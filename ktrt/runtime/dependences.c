@@ -163,16 +163,15 @@ static bool names_range(const struct ktrt_dep *deps, size_t nr)
 
 /* ---- entering a task ---- */
 
-static struct domain *domain_of(struct ktrt_task *parent)
+struct domain *deps_domain(struct ktrt_task *parent)
 {
 	if (!parent->domain)
 		parent->domain = calloc(1, sizeof(*parent->domain));
 	return parent->domain;
 }
 
-/* Memory for @nr members, before anything is entered. */
-static int members_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
-			 struct epoch **fresh)
+int deps_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
+	       struct epoch **fresh)
 {
 	task->access = task->access_inline;
 	if (nr > ACCESS_INLINE) {
@@ -181,7 +180,6 @@ static int members_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
 			return -ENOMEM;
 		task->flags |= TASK_ACCESS_ALLOCATED;
 	}
-	*fresh = NULL;
 	while (nr--) {
 		struct epoch *epoch = epoch_new(w, KTRT_IN);
 
@@ -193,7 +191,7 @@ static int members_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
 	return 0;
 }
 
-static void fresh_free(struct worker *w, struct epoch *fresh)
+void deps_free_fresh(struct worker *w, struct epoch *fresh)
 {
 	struct epoch *next;
 
@@ -227,9 +225,9 @@ static uint32_t enter_access(struct worker *w, struct ktrt_task *task,
 			   ready);
 }
 
-static uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
-			  struct domain *domain, const struct ktrt_dep *dep,
-			  struct epoch **fresh)
+uint32_t deps_enter(struct worker *w, struct ktrt_task *task,
+		    struct domain *domain, const struct ktrt_dep *dep,
+		    struct epoch **fresh)
 {
 	uint32_t waits = 0;
 	uintptr_t at, end;
@@ -248,24 +246,46 @@ static uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
 	return waits;
 }
 
-/* Members that the task may need, and -ENOMEM; cuts ranges. */
-static long count_members(struct worker *w, struct domain *domain,
-			  const struct ktrt_dep *deps, size_t nr)
+int deps_prepare(struct worker *w, struct domain *domain,
+		 const struct ktrt_dep *deps, size_t nr)
 {
-	long members = 0;
 	uintptr_t at, end;
 
+	if (!domain->ranges && names_range(deps, nr) &&
+	    domain_begin_ranges(w, domain))
+		return -ENOMEM;
 	if (!domain->ranges)
-		return (long)nr;
+		return domain_reserve(w, domain, nr);
 	ranges_tidy(w, domain->ranges, domain->forgiven);
 	for (size_t i = 0; i < nr; i++) {
 		dep_bounds(&deps[i], &at, &end);
 		if (ranges_cut(w, domain->ranges, at, end))
 			return -ENOMEM;
 	}
+	return 0;
+}
+
+size_t deps_count(const struct domain *domain, const struct ktrt_dep *dep)
+{
+	size_t members = 0;
+	uintptr_t at, end;
+
+	if (!domain->ranges)
+		return 1;
+	for (dep_bounds(dep, &at, &end); at < end; members++)
+		ranges_next(domain->ranges, &at);
+	return members;
+}
+
+static size_t count_members(const struct domain *domain,
+			    const struct ktrt_dep *deps, size_t nr)
+{
+	size_t members = 0;
+
+	if (!domain->ranges)
+		return nr;
 	for (size_t i = 0; i < nr; i++)
-		for (dep_bounds(&deps[i], &at, &end); at < end; members++)
-			ranges_next(domain->ranges, &at);
+		members += deps_count(domain, &deps[i]);
 	return members;
 }
 
@@ -295,17 +315,6 @@ static int add_one(struct worker *w, struct ktrt_task *task,
 	return 0;
 }
 
-/* The strictest modes first. */
-enum { RANK_WRITES, RANK_COMMUTES, RANK_REDUCES, RANK_READS, NR_RANKS };
-
-static inline unsigned mode_rank(unsigned mode)
-{
-	return mode == KTRT_IN		  ? RANK_READS
-	       : mode <= KTRT_INOUT	  ? RANK_WRITES
-	       : mode == KTRT_COMMUTATIVE ? RANK_COMMUTES
-					  : RANK_REDUCES;
-}
-
 static uint32_t enter_deps(struct worker *w, struct ktrt_task *task,
 			   struct domain *domain, const struct ktrt_dep *deps,
 			   size_t nr, unsigned ranks, struct epoch **fresh)
@@ -315,8 +324,8 @@ static uint32_t enter_deps(struct worker *w, struct ktrt_task *task,
 	for (unsigned rank = 0; rank < NR_RANKS; rank++)
 		for (size_t i = 0; ranks & 1u << rank && i < nr; i++)
 			if (mode_rank(deps[i].mode) == rank)
-				waits += enter_dep(w, task, domain, &deps[i],
-						   fresh);
+				waits += deps_enter(w, task, domain, &deps[i],
+						    fresh);
 	return waits;
 }
 
@@ -329,33 +338,19 @@ static unsigned ranks_of(const struct ktrt_dep *deps, size_t nr)
 	return ranks;
 }
 
-int deps_add(struct worker *w, struct ktrt_task *task,
-	     const struct ktrt_dep *deps, size_t nr, bool *ready)
+/* Many, or one that is not the usual case; chains are there. */
+static int add_many(struct worker *w, struct domain *domain,
+		    struct ktrt_task *task, const struct ktrt_dep *deps,
+		    size_t nr, unsigned ranks, bool *ready)
 {
-	unsigned ranks;
-	uint32_t waits, most;
-	struct domain *domain = domain_of(task->parent);
+	size_t members = count_members(domain, deps, nr);
 	struct epoch *fresh = NULL;
-	long members;
+	uint32_t waits, most;
 
-	rank_assert(w == self_worker && task->parent == w->current);
-	if (!domain)
-		return -ENOMEM;
-	if (!domain->ranges && names_range(deps, nr) &&
-	    domain_begin_ranges(w, domain))
-		return -ENOMEM;
-	if (!domain->ranges && domain_reserve(w, domain, nr))
-		return -ENOMEM;
-	if (nr == 1 && !domain->ranges && deps->mode <= KTRT_INOUT)
-		return add_one(w, task, domain, deps, ready);
-	ranks = ranks_of(deps, nr);
 	if (unlikely(ranks & 1u << RANK_REDUCES))
 		domain->sums = true;
-	members = count_members(w, domain, deps, nr);
-	if (members < 0)
-		return -ENOMEM;
-	if (members_alloc(w, task, (size_t)members, &fresh)) {
-		fresh_free(w, fresh);
+	if (deps_alloc(w, task, members, &fresh)) {
+		deps_free_fresh(w, fresh);
 		return -ENOMEM;
 	}
 	if (unlikely(ranks & 1u << RANK_COMMUTES))
@@ -365,11 +360,47 @@ int deps_add(struct worker *w, struct ktrt_task *task,
 	most = (uint32_t)members + 1;
 	at_poke(&task->pending, most);
 	waits = enter_deps(w, task, domain, deps, nr, ranks, &fresh);
-	fresh_free(w, fresh);
+	deps_free_fresh(w, fresh);
 	*ready = !waits;
 	if (waits)
 		*ready = at_sub(&task->pending, most - waits) == most - waits;
 	if (unlikely(ranks & 1u << RANK_COMMUTES) && *ready)
 		*ready = turns_take(task);
 	return 0;
+}
+
+int deps_add_to(struct worker *w, struct domain *domain, struct ktrt_task *task,
+		const struct ktrt_dep *deps, size_t nr, bool *ready)
+{
+	if (deps_prepare(w, domain, deps, nr))
+		return -ENOMEM;
+	return add_many(w, domain, task, deps, nr, ranks_of(deps, nr), ready);
+}
+
+int deps_add(struct worker *w, struct ktrt_task *task,
+	     const struct ktrt_dep *deps, size_t nr, bool *ready)
+{
+	struct domain *domain = deps_domain(task->parent);
+	unsigned ranks;
+	int error;
+
+	rank_assert(w == self_worker && task->parent == w->current);
+	if (!domain)
+		return -ENOMEM;
+	if (nr == 1 && !domain->special && !deps->len &&
+	    deps->mode <= KTRT_INOUT) {
+		if (domain_reserve(w, domain, 1))
+			return -ENOMEM;
+		return add_one(w, task, domain, deps, ready);
+	}
+	ranks = ranks_of(deps, nr);
+	if (unlikely(ranks & 1u << RANK_WEAK))
+		return proxies_add(w, task, deps, nr, false, ready);
+	error = unlikely(domain->special)
+			? proxies_check(task->parent, deps, nr)
+			: 0;
+	if (!error)
+		error = deps_prepare(w, domain, deps, nr);
+	return error ? error
+		     : add_many(w, domain, task, deps, nr, ranks, ready);
 }

@@ -17,6 +17,9 @@
  * next, and members that read are skipped.  It ends with a task that only writes, or
  * when a wait has reported it to the parent.
  *
+ * A dependence that is weak or released early is entered for a *proxy* in place of the
+ * task; see proxies.h.
+ *
  * Locking:
  *
  *	B: the thread that does the parent's body; so all of what leads to chains: tails,
@@ -106,6 +109,26 @@ static inline void ready_add(struct ready *ready, struct ktrt_task *task)
 
 /* ---- dependences.c ---- */
 
+/* The strictest modes first, in which a task enters its chains.  RANK_WEAK: for
+ * proxies_enter.c. */
+enum {
+	RANK_WRITES,
+	RANK_COMMUTES,
+	RANK_REDUCES,
+	RANK_READS,
+	NR_RANKS,
+	RANK_WEAK = NR_RANKS
+};
+
+static inline unsigned mode_rank(unsigned mode)
+{
+	return mode == KTRT_IN		  ? RANK_READS
+	       : mode <= KTRT_INOUT	  ? RANK_WRITES
+	       : mode == KTRT_COMMUTATIVE ? RANK_COMMUTES
+	       : mode == KTRT_REDUCTION	  ? RANK_REDUCES
+					  : RANK_WEAK;
+}
+
 /*
  * deps_add - enter @task into the chains of its parent
  * @ready: set to whether it may start now; else deps_done() of another task returns it
@@ -114,6 +137,27 @@ static inline void ready_add(struct ready *ready, struct ktrt_task *task)
  */
 int deps_add(struct worker *w, struct ktrt_task *task,
 	     const struct ktrt_dep *deps, size_t nr, bool *ready);
+
+/* The same in steps.  First the domain, NULL without memory: */
+struct domain *deps_domain(struct ktrt_task *parent);
+/* chains for all that is named, in one call, 0 or -ENOMEM; */
+int deps_prepare(struct worker *w, struct domain *domain,
+		 const struct ktrt_dep *deps, size_t nr);
+/* how many chains one dependence has then; */
+size_t deps_count(const struct domain *domain, const struct ktrt_dep *dep);
+/* memory for so many members, and epochs on the list *@fresh, 0 or -ENOMEM; */
+int deps_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
+	       struct epoch **fresh);
+/* another serial number in the domain, and for each dependence this.  Return: how many
+ * chains it must wait for.  @task->pending was set to more than that. */
+uint32_t deps_enter(struct worker *w, struct ktrt_task *task,
+		    struct domain *domain, const struct ktrt_dep *dep,
+		    struct epoch **fresh);
+/* What is left of the list. */
+void deps_free_fresh(struct worker *w, struct epoch *fresh);
+/* A task without proxies, in the domain of whichever task. */
+int deps_add_to(struct worker *w, struct domain *domain, struct ktrt_task *task,
+		const struct ktrt_dep *deps, size_t nr, bool *ready);
 
 /* ---- epochs.c ---- */
 
@@ -191,6 +235,24 @@ static inline bool turns_missing(const struct ktrt_task *task)
 int reduction_check(const struct ktrt_reduction *reduction);
 /* All members are complete: the copies go into the datum. */
 void sum_combine(struct sum *sum);
+
+/* ---- proxies_enter.c ---- */
+
+/*
+ * proxies_add - as deps_add(), where dependences are weak or released early
+ * @early: all that proxies can stand for are
+ */
+int proxies_add(struct worker *w, struct ktrt_task *task,
+		const struct ktrt_dep *deps, size_t nr, bool early,
+		bool *ready);
+
+/* ---- proxies.c ---- */
+
+/* May a child of @parent use these, if that has proxies?  0 or -EINVAL. */
+int proxies_check(const struct ktrt_task *parent, const struct ktrt_dep *deps,
+		  size_t nr);
+/* The body has ended: what children still use is released when they are complete. */
+void proxies_end(struct worker *w, struct ktrt_task *task);
 
 /* ---- ranges.c ---- */
 

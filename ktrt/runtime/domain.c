@@ -131,6 +131,7 @@ int domain_begin_ranges(struct worker *w, struct domain *domain)
 	domain->entries = NULL;
 	domain->capacity = domain->used = 0;
 	domain->ranges = ranges;
+	domain->special = true;
 	return 0;
 }
 
@@ -168,6 +169,8 @@ void deps_close(struct worker *w, struct ktrt_task *parent)
 	struct domain *domain = parent->domain;
 	struct ready none;
 
+	if (unlikely(task_has_proxies(parent)))
+		proxies_end(w, parent);
 	ready_init(&none);
 	for (size_t i = 0; i < domain->capacity; i++)
 		if (domain->entries[i].tail.epoch)

@@ -54,7 +54,7 @@ static int wait_for_group(struct worker *w, struct ktrt_group *group,
 	int error;
 
 	while ((uint32_t)at_load(&group->live)) {
-		const struct wait_filter filter = { w->current, group };
+		const struct wait_filter filter = filter_for(w->current, group);
 		struct ktrt_task *task =
 			helps && w->core ? sched_take_below(w, w->current)
 					 : NULL;
@@ -186,9 +186,9 @@ int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps)
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 	int error;
 
-	/* Who adds to a reduction waits for nobody. */
+	/* Who adds to a reduction, or names data weakly, waits for nobody. */
 	for (size_t i = 0; deps && i < nr_deps; i++)
-		if (deps[i].mode == KTRT_REDUCTION)
+		if (deps[i].mode > KTRT_COMMUTATIVE)
 			return -EINVAL;
 	error = ktrt_group_new(&attr.group);
 	if (error)

@@ -247,18 +247,21 @@ struct ktrt_task *node_queue_take_below(struct node_queue *queue,
 	return task;
 }
 
-/* One of the family: where it stands decides, but for a group. */
+/* One of the family: where it stands decides, but for a group and what is refused. */
 static struct ktrt_task *find_wanted(struct ktrt_task *family,
 				     const struct wait_filter *filter)
 {
 	struct ktrt_task *task = family;
 
-	if (filter_wants_children(filter, family->parent))
+	bool all = filter_wants_children(filter, family->parent);
+
+	if (likely(all && !filter->self))
 		return family;
-	if (!filter->group)
+	if (!all && !filter->group)
 		return NULL;
 	do {
-		if (task->group == filter->group)
+		if ((all || task->group == filter->group) &&
+		    !filter_refuses(filter, task))
 			return task;
 		task = task->younger;
 	} while (task != family);

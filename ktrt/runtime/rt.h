@@ -91,6 +91,9 @@ enum {
 	TASK_NODE = 64, /* of a graph: what is to be done, not who does it */
 	TASK_FOR_NODE = 128, /* does what a node says */
 	TASK_RUN = 256, /* a run of a graph: parent of those */
+	/* Stands for a dependence of a task, is never queued; proxies.h.  It has
+	 * this bit, which runs have, and TASK_UNDEFERRED, which they have not. */
+	TASK_PROXY = TASK_RUN,
 	TASK_TURNS = 512, /* has data that tasks use by turns */
 	TASK_HAS_TURNS = 2048, /* at all of them */
 	TASK_SPOILT = 1024, /* data that it reads is of a task that failed */
@@ -98,6 +101,8 @@ enum {
 	TASK_UNDEFERRED = 8192, /* its maker waits to do it, */
 	TASK_MET = 16384, /* and may: dependences are met */
 	TASK_LEFT = 32768, /* but that ended meanwhile */
+	/* Not TASK_UNDEFERRED: proxies stand for some of its dependences. */
+	TASK_PROXIES = TASK_LEFT,
 };
 
 struct ktrt_task {
@@ -149,6 +154,7 @@ struct ktrt_task {
 		struct ktrt_task *back; /* TASK_OUTER: one of TASK_LOANED; A */
 		struct ktrt_task *of; /* TASK_FOR_NODE; B */
 		struct ktrt_graph *graph; /* TASK_RUN; M */
+		struct proxies *proxies; /* TASK_PROXIES; M */
 	};
 
 	CACHE_ALIGNED char arg_inline[ARG_INLINE]; /* M, B */
@@ -167,6 +173,9 @@ struct ktrt_task {
 struct wait_filter {
 	struct ktrt_task *above; /* all below this one */
 	struct ktrt_group *group; /* or of this group, and all below; NULL */
+	/* NULL: it is @above.  Else of what is not below this one only what needs
+	 * nothing any more; wait_search.c. */
+	const struct ktrt_task *self;
 };
 
 /* A late signal may meet a group that is free, so @wake must not be where a
@@ -704,7 +713,30 @@ static inline bool core_overloaded(const struct core *core)
 void codes_before_fork(void);
 void codes_after_fork(void);
 
+/* ---- proxies.c ---- */
+
+static inline bool task_has_proxies(const struct ktrt_task *task)
+{
+	return (at_peek(&task->flags) & (TASK_UNDEFERRED | TASK_PROXIES)) ==
+	       TASK_PROXIES;
+}
+
+/* A dependence is met for which a proxy stands. */
+void proxy_ready(struct worker *w, struct ktrt_task *record);
+/* The task is complete: what it has not released it does now. */
+void proxies_complete(struct worker *w, struct ktrt_task *task);
+/* Must children of the task still wait for data that it names weakly?  By who has a
+ * task that has not begun, or is below it. */
+bool proxies_closed(const struct ktrt_task *task);
+
 /* ---- wait_search.c ---- */
+
+/* What the task waits for that the worker does: its children, or the tasks of a group
+ * unless that is NULL. */
+struct wait_filter filter_for(struct ktrt_task *task, struct ktrt_group *group);
+/* Would the task on this stack have to wait for what is below it there? */
+bool filter_refuses(const struct wait_filter *filter,
+		    const struct ktrt_task *task);
 
 /* Does @filter want the children of @parent? */
 bool filter_wants_children(const struct wait_filter *filter,

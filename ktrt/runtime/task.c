@@ -51,13 +51,22 @@ WAKE_PATH struct ktrt_task *task_new(struct worker *w, ktrt_func func,
 	return task;
 }
 
+static void __attribute__((noinline))
+free_access(struct worker *w, struct ktrt_task *task)
+{
+	if (task_has_proxies(task))
+		proxies_complete(w, task);
+	if (task->access != task->access_inline)
+		free(task->access);
+}
+
 void task_free(struct worker *w, struct ktrt_task *task)
 {
 	worker_assert_own(w);
 	if (unlikely(task->flags & TASK_ARG_ALLOCATED))
 		free(task->arg);
 	if (unlikely(task->flags & TASK_ACCESS_ALLOCATED))
-		free(task->access);
+		free_access(w, task);
 	if (unlikely(task->flags & TASK_RUN)) {
 		graph_run_complete(task);
 		return;
@@ -93,8 +102,13 @@ static void queue_failed(struct worker *w, struct ktrt_task *task)
  *
  * Return: false: the maker has left.
  */
-static bool __attribute__((noinline, cold)) tell_maker(struct ktrt_task *task)
+static bool __attribute__((noinline, cold))
+tell_maker(struct worker *w, struct ktrt_task *task)
 {
+	if (task->flags & TASK_PROXY) {
+		proxy_ready(w, task);
+		return true;
+	}
 	if (at_or(&task->flags, TASK_MET) & TASK_LEFT)
 		return false;
 	signal_give(&task->wake);
@@ -106,7 +120,7 @@ WAKE_PATH void task_ready(struct worker *w, struct ktrt_task *task)
 	bool queued;
 
 	worker_assert_own(w);
-	if (unlikely(task->flags & TASK_UNDEFERRED) && tell_maker(task))
+	if (unlikely(task->flags & TASK_UNDEFERRED) && tell_maker(w, task))
 		return;
 	if (unlikely(!w || task->flags & TASK_NODE_QUEUE)) {
 		queued = node_queue_put(node_queue_of(w, task), task);
@@ -347,7 +361,8 @@ int ktrt_spawn_args(ktrt_func_args func, void *a, void *b, void *c, void *d,
 
 static int check_dep(const struct ktrt_dep *dep)
 {
-	bool valid = (dep->mode >= KTRT_IN && dep->mode <= KTRT_INOUT) ||
+	unsigned mode = dep->mode & ~(unsigned)KTRT_WEAK;
+	bool valid = (mode >= KTRT_IN && mode <= KTRT_INOUT) ||
 		     dep->mode == KTRT_COMMUTATIVE;
 
 	if (unlikely(dep->mode == KTRT_REDUCTION))
@@ -357,10 +372,13 @@ static int check_dep(const struct ktrt_dep *dep)
 		       : -EINVAL;
 }
 
+#define FLAGS_KNOWN \
+	(KTRT_ALWAYS | KTRT_UNDEFERRED | KTRT_FINAL | KTRT_EARLY_RELEASE)
+
 /* All but what it depends on. */
 static bool attr_is_valid(const struct ktrt_attr *attr)
 {
-	if (attr->flags & ~(KTRT_ALWAYS | KTRT_UNDEFERRED | KTRT_FINAL))
+	if (attr->flags & ~FLAGS_KNOWN)
 		return false;
 	if (attr->priority > PRIORITY_MAX || attr->priority < -PRIORITY_MAX - 1)
 		return false;
@@ -473,7 +491,11 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 	if (!error && attr->nr_deps) {
 		if (unlikely(rt.trace))
 			trace_made(w, task, attr);
-		error = deps_add(w, task, attr->deps, attr->nr_deps, &ready);
+		error = likely(!(attr->flags & KTRT_EARLY_RELEASE))
+				? deps_add(w, task, attr->deps, attr->nr_deps,
+					   &ready)
+				: proxies_add(w, task, attr->deps,
+					      attr->nr_deps, true, &ready);
 		error = give_back_arg(task, arg, attr, error);
 	}
 	if (error) {

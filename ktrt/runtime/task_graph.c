@@ -111,11 +111,10 @@ void ktrt_graph_free(struct ktrt_graph *graph)
 
 static bool attr_suits_node(const struct ktrt_attr *attr)
 {
-	if (attr->group || attr->move ||
-	    attr->flags & (KTRT_UNDEFERRED | KTRT_FINAL))
+	if (attr->group || attr->move || attr->flags & ~KTRT_ALWAYS)
 		return false;
 	for (size_t i = 0; i < attr->nr_deps; i++)
-		if (attr->deps[i].len || attr->deps[i].mode == KTRT_REDUCTION)
+		if (attr->deps[i].len || attr->deps[i].mode > KTRT_COMMUTATIVE)
 			return false;
 	return true;
 }

@@ -75,10 +75,13 @@ void task_help(struct worker *w, struct ktrt_task *task,
 static struct ktrt_task *take_or_search(struct worker *w,
 					struct ktrt_task *above)
 {
-	const struct wait_filter filter = { above, NULL };
 	struct ktrt_task *task = sched_take_below(w, above);
+	struct wait_filter filter;
 
-	return task ? task : search_wanted(w, &filter);
+	if (task)
+		return task;
+	filter = filter_for(above, NULL);
+	return search_wanted(w, &filter);
 }
 
 WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
@@ -154,11 +157,11 @@ static void awaiting_left(struct awaiting *awaiting)
  * unless no thread is left. */
 void task_await_met(struct worker *w, struct ktrt_task *task)
 {
-	const struct wait_filter filter = { w->current, NULL };
 	struct awaiting awaiting
 		__attribute__((cleanup(awaiting_left))) = { w, task };
 
 	while (!is_met(task)) {
+		const struct wait_filter filter = filter_for(w->current, NULL);
 		struct ktrt_task *other = NULL;
 
 		if (!wake_below(w) && spin_until_met(task))

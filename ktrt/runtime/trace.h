@@ -65,6 +65,7 @@ struct trace_task {
 
 struct trace_edge {
 	uint32_t before, after;
+	bool weak; /* only children of the one after wait */
 };
 
 struct trace_graph {

@@ -84,7 +84,8 @@ static void copy_users(struct finder *finder, struct users *to,
 		add_user(finder, to, from->ids[i]);
 }
 
-static void add_edge(struct finder *finder, uint32_t before, uint32_t after)
+static void add_edge(struct finder *finder, uint32_t before, uint32_t after,
+		     bool weak)
 {
 	struct trace_graph *graph = finder->graph;
 	struct trace_edge *edges;
@@ -92,14 +93,16 @@ static void add_edge(struct finder *finder, uint32_t before, uint32_t after)
 	/* By the datum named before, mostly. */
 	for (size_t i = graph->nr_edges;
 	     i && graph->edges[i - 1].after == after; i--)
-		if (graph->edges[i - 1].before == before)
+		if (graph->edges[i - 1].before == before) {
+			graph->edges[i - 1].weak &= weak;
 			return;
+		}
 	edges = grow_array(finder, graph->edges, graph->nr_edges,
 			   &graph->edges_capacity, sizeof(*edges));
 	if (!edges)
 		return;
 	graph->edges = edges;
-	edges[graph->nr_edges++] = (struct trace_edge){ before, after };
+	edges[graph->nr_edges++] = (struct trace_edge){ before, after, weak };
 }
 
 /* ---- tasks by their records ---- */
@@ -229,7 +232,7 @@ static void cut_part(struct finder *finder, uint32_t parent, uint64_t at)
 
 /* As chain_enter() in dependences.c. */
 static void use_part(struct finder *finder, struct part *part, uint32_t id,
-		     unsigned mode)
+		     unsigned mode, bool weak)
 {
 	bool joins = part->mode == mode && (mode | KTRT_IN) != KTRT_INOUT;
 	struct users free_ones;
@@ -244,7 +247,7 @@ static void use_part(struct finder *finder, struct part *part, uint32_t id,
 		part->mode = mode;
 	}
 	for (size_t i = 0; i < part->before.nr; i++)
-		add_edge(finder, part->before.ids[i], id);
+		add_edge(finder, part->before.ids[i], id, weak);
 	add_user(finder, &part->last, id);
 }
 
@@ -271,7 +274,9 @@ static void use_datum(struct finder *finder, const struct trace_event *event)
 								   : end))
 				return;
 		at = finder->parts[found].end;
-		use_part(finder, &finder->parts[found], id, event->small);
+		use_part(finder, &finder->parts[found], id,
+			 event->small & ~(unsigned)KTRT_WEAK,
+			 event->small & KTRT_WEAK);
 	}
 }
 
@@ -344,7 +349,7 @@ static size_t take_edges(struct finder *finder,
 
 	for (; i < nr && events[i].kind == TRACE_EDGE; i++)
 		add_edge(finder, id_at(finder, events[i].a),
-			 id_at(finder, events[i].b));
+			 id_at(finder, events[i].b), false);
 	return i;
 }
 

@@ -154,6 +154,9 @@ static void write_flows(struct writer *out, const struct trace_graph *graph)
 
 		if (!was_done(before) || !was_done(after))
 			continue;
+		/* It did not wait, or for a part of it that was released. */
+		if (after->begin_ns < ns)
+			continue;
 		write_flow_end(out, "s", i + 1, before,
 			       ns > before->begin_ns ? ns - 1 : ns);
 		write_flow_end(out, "f", i + 1, after, after->begin_ns);
@@ -368,8 +371,9 @@ static void write_graph(FILE *file, struct name *names,
 				task->parent, task->id);
 	}
 	for (size_t i = 0; i < graph->nr_edges; i++)
-		fprintf(file, "\tt%" PRIu32 " -> t%" PRIu32 ";\n",
-			graph->edges[i].before, graph->edges[i].after);
+		fprintf(file, "\tt%" PRIu32 " -> t%" PRIu32 "%s;\n",
+			graph->edges[i].before, graph->edges[i].after,
+			graph->edges[i].weak ? " [style=dotted]" : "");
 	fprintf(file, "}\n");
 }
 

@@ -14,9 +14,35 @@
  * external event.  If all workers have searched in vain, twice, or for a second if events
  * are outstanding, each runs any task at all: otherwise nothing would ever move.
  *
+ * A task may wait for children that wait for data that it names weakly (proxies.h), and so
+ * for tasks beside it.  Its worker does these, too, but none that would wait in turn: what
+ * that waits for may be on this stack.
+ *
  * Does not own the notion of a stall (leader.c).
  */
 #include "rt.h"
+
+struct wait_filter filter_for(struct ktrt_task *task, struct ktrt_group *group)
+{
+	struct wait_filter filter = { task, group, NULL };
+
+	while (unlikely(proxies_closed(filter.above)) && filter.above->parent) {
+		filter.above = at_peek(&filter.above->parent);
+		filter.self = task;
+	}
+	return filter;
+}
+
+bool filter_refuses(const struct wait_filter *filter,
+		    const struct ktrt_task *task)
+{
+	if (likely(!filter->self) || !proxies_closed(task))
+		return false;
+	for (; task; task = task->parent)
+		if (task == filter->self)
+			return false;
+	return true;
+}
 
 bool filter_wants_children(const struct wait_filter *filter,
 			   const struct ktrt_task *parent)
@@ -36,6 +62,8 @@ bool filter_wants_children(const struct wait_filter *filter,
 static bool is_wanted(const struct ktrt_task *task,
 		      const struct wait_filter *filter)
 {
+	if (unlikely(filter_refuses(filter, task)))
+		return false;
 	return (filter->group && task->group == filter->group) ||
 	       filter_wants_children(filter, task->parent);
 }
@@ -110,6 +138,17 @@ bool search_is_due(struct worker *w)
 	return true;
 }
 
+/* Any but one that would wait. */
+static struct ktrt_task *take_any(struct worker *w)
+{
+	struct ktrt_task *task = sched_take(w);
+
+	if (likely(!task || !proxies_closed(task)))
+		return task;
+	node_queue_put(&rt.node_queues[w->core->node], task);
+	return NULL;
+}
+
 struct ktrt_task *search_wanted(struct worker *w,
 				const struct wait_filter *filter)
 {
@@ -122,7 +161,7 @@ struct ktrt_task *search_wanted(struct worker *w,
 	if (!task)
 		task = search_nodes(filter);
 	if (!task && due && at_load(&rt.in_vain) == w->stalls)
-		task = sched_take(w);
+		task = take_any(w);
 	return task;
 }
 

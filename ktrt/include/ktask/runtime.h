@@ -16,6 +16,9 @@
  *   leader   the thread that puts workers on cores whose worker blocked
  *   complete a task is complete when its function has returned, its external
  *	      events are done and its children are complete
+ *   release  data of a task: later ones need not wait for it any more; when the
+ *	      task is complete, but see KTRT_EARLY_RELEASE
+ *   weak     a dependence for which a task's children wait, not the task
  *
  * Conventions
  *   Calls return 0 or a negative errno.  A task's function returns 0 or a code
@@ -107,6 +110,13 @@ enum ktrt_mode {
 	KTRT_COMMUTATIVE =
 		7, /* reads and writes, in any order, one at a time */
 	KTRT_REDUCTION = 11, /* adds to it; see struct ktrt_reduction */
+	/* Not the task, but children of it that name the data use it, and wait for
+	 * what the task would have waited for.  Released as with
+	 * KTRT_EARLY_RELEASE. */
+	KTRT_WEAK = 16,
+	KTRT_WEAK_IN = 17,
+	KTRT_WEAK_OUT = 18,
+	KTRT_WEAK_INOUT = 19,
 };
 
 /**
@@ -156,7 +166,7 @@ KTRT_API void *ktrt_reduction_copy(const struct ktrt_reduction *reduction);
  * @mode: enum ktrt_mode
  *
  * Dependences are between children of one parent, in the order in which it
- * made them; so there are no cycles.
+ * made them; so there are no cycles.  The parent's weak ones order them, too.
  *
  * Never changes: tasks have arrays of them.  More can be said by @mode.
  */
@@ -181,6 +191,9 @@ struct ktrt_dep {
  * the same.
  */
 #define KTRT_FINAL 0x4u
+/* Data that the task names by KTRT_IN, KTRT_OUT or KTRT_INOUT is released when its
+ * function has returned and its children that name it are complete. */
+#define KTRT_EARLY_RELEASE 0x8u
 
 /**
  * struct ktrt_attr - what a task may be told
@@ -239,10 +252,23 @@ KTRT_API void ktrt_spawn_end(ktrt_func func, void *arg);
  * ktrt_spawn_attr - make a task with dependences, a priority, a group
  *
  * Return: 0, -ESRCH, -ENOMEM, -EINVAL: unknown flags or mode, non-zero reserved
- * fields, a priority or range out of bounds; -E2BIG.
+ * fields, a priority or range out of bounds, data that the caller has released or,
+ * by a weak mode or with KTRT_EARLY_RELEASE, only reads while this task would write
+ * it; -E2BIG.
  */
 KTRT_API int ktrt_spawn_attr(ktrt_func func, void *arg,
 			     const struct ktrt_attr *attr);
+
+/**
+ * ktrt_release - data is released as if the calling task's function had returned
+ * @deps: addr and len as the task was told, by a weak mode or with
+ *	KTRT_EARLY_RELEASE; the modes do not matter
+ *
+ * An undeferred task releases it at its end.
+ * Return: 0; -EINVAL: some is not such data, nothing was released; -ENOMEM: what
+ * comes first was, the rest will be at the end; -ESRCH: not in a task.
+ */
+KTRT_API int ktrt_release(const struct ktrt_dep *deps, size_t nr_deps);
 
 /* ktrt_in_final - 1 in a task with KTRT_FINAL and in those below it; else 0 */
 KTRT_API int ktrt_in_final(void);
@@ -276,7 +302,7 @@ KTRT_API int ktrt_wait(void);
  * ktrt_wait().
  *
  * Return: 0, -ECANCELED: the data is spoilt, as a task failed; -ESRCH, -EINVAL
- * (also KTRT_REDUCTION), -ENOMEM.
+ * (also KTRT_REDUCTION and weak modes), -ENOMEM.
  */
 KTRT_API int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps);
 
@@ -333,8 +359,8 @@ KTRT_API int ktrt_graph_new(struct ktrt_graph **graph);
 
 /**
  * ktrt_graph_add - a node: one task of each run of the graph
- * @attr: NULL, or as for ktrt_spawn_attr(), without a group, move, reductions or a
- *	flag but KTRT_ALWAYS, and with addresses alone (len 0).  Dependences are between nodes, in the
+ * @attr: NULL, or as for ktrt_spawn_attr(), without a group, move, reductions, weak
+ *	modes or a flag but KTRT_ALWAYS, and with addresses alone (len 0).  Dependences are between nodes, in the
  *	order in which they were added, also of those that commute.  A copy (arg_bytes) is made
  *	here, once.
  *

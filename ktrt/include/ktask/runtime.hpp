@@ -371,6 +371,22 @@ template <typename T> dep commutative(T &datum)
 	return { { &datum, 0, KTRT_COMMUTATIVE } };
 }
 
+/* What the task's own tasks use, and not it: they wait, it does not. */
+template <typename T> dep weak_in(const T &datum)
+{
+	return { { &datum, 0, KTRT_WEAK_IN } };
+}
+
+template <typename T> dep weak_out(T &datum)
+{
+	return { { &datum, 0, KTRT_WEAK_OUT } };
+}
+
+template <typename T> dep weak_inout(T &datum)
+{
+	return { { &datum, 0, KTRT_WEAK_INOUT } };
+}
+
 /* All of an array's bytes: what overlaps depends, also in(), out() and inout()
  * of what begins there. */
 template <typename T> dep range(unsigned mode, const T *first, std::size_t nr)
@@ -506,6 +522,9 @@ struct settings {
 	bool undeferred = false;
 	/* So are the tasks that it makes, and theirs. */
 	bool final = false;
+	/* What it names it no longer uses when it has returned, but for its tasks
+	 * that name it. */
+	bool early_release = false;
 };
 
 /* spawn - with dependences of type dep, or one of type deps */
@@ -519,7 +538,8 @@ void spawn(const settings &with, F &&f, const Deps &...deps)
 	attr.group = with.group;
 	attr.flags = (with.always ? KTRT_ALWAYS : 0) |
 		     (with.undeferred ? KTRT_UNDEFERRED : 0) |
-		     (with.final ? KTRT_FINAL : 0);
+		     (with.final ? KTRT_FINAL : 0) |
+		     (with.early_release ? KTRT_EARLY_RELEASE : 0);
 	detail::check(detail::spawn(std::forward<F>(f), attr, deps...),
 		      "making a task");
 }
@@ -549,6 +569,16 @@ template <typename F> void spawn(F &&f)
 inline void wait()
 {
 	detail::check(ktrt_wait(), "a task");
+}
+
+/* Neither the calling task nor tasks that it makes from here on use data that it named
+ * weakly or with settings::early_release; in(x) and the like tell which. */
+template <typename... Deps> void release(const dep &first, const Deps &...more)
+{
+	const detail::few_deps<dep, Deps...> all(first, more...);
+
+	detail::check(ktrt_release(all.raw, 1 + sizeof...(Deps)),
+		      "releasing data");
 }
 
 /* Is the caller a task that was made with settings::final, or below one? */

@@ -99,6 +99,41 @@ static void spawn_with_data(void)
 	CHECK(!error || error == -ENOMEM);
 }
 
+/* Below it, and after what it names. */
+static int use_data_below(void *arg)
+{
+	struct ktrt_dep dep = { data, 0, KTRT_INOUT };
+	int error;
+
+	for (int i = 0; i < 3; i++)
+		spawn_with(&dep, 1, 0, 0);
+	error = ktrt_release(&dep, 1);
+	CHECK(!error || error == -ENOMEM);
+	dep.addr = &data[7];
+	dep.len = 5;
+	spawn_with(&dep, 1, 0, 0);
+	return count_done(NULL);
+}
+
+static void spawn_weakly(void)
+{
+	struct ktrt_dep deps[] = {
+		{ data, 0, KTRT_WEAK_INOUT },
+		{ &data[6], 8, KTRT_WEAK_OUT },
+		{ &data[20], 40, KTRT_INOUT },
+		{ &data[30], 4, KTRT_WEAK_IN },
+	};
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.deps = deps;
+	attr.flags = KTRT_EARLY_RELEASE;
+	for (unsigned i = 0; i < 8; i++) {
+		attr.nr_deps = i % 2 ? 4 : 2;
+		SPAWNED(ktrt_spawn_attr(use_data_below, NULL, &attr));
+		spawn_with(&deps[i % 4], 1, 0, 0);
+	}
+}
+
 static void move_object(void *to, void *from)
 {
 	*(void **)to = *(void **)from;
@@ -254,6 +289,7 @@ static int use_all(void *arg)
 
 	spawn_plainly();
 	spawn_with_data();
+	spawn_weakly();
 	spawn_with_object(8);
 	spawn_with_object(MOVED * sizeof(void *));
 	spawn_reduction();

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What proxies do when data is ready, or no longer used.  Owns the memory of proxies, which
+ * they share with their task; some outlive it.  Does not own chains (dependences.c,
+ * epochs.c).
+ *
+ * Locking: proxies.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "proxies.h"
+
+/* ---- what becomes ready ---- */
+
+static __thread struct proxy_work *proxy_work
+	__attribute__((tls_model("initial-exec")));
+
+static bool is_proxy(const struct ktrt_task *task)
+{
+	return (task->flags & (TASK_PROXY | TASK_UNDEFERRED)) ==
+	       (TASK_PROXY | TASK_UNDEFERRED);
+}
+
+static struct ktrt_task *take_first(struct ready *ready)
+{
+	struct ktrt_task *task = ready->first;
+
+	if (!task)
+		return NULL;
+	ready->first = task->next;
+	if (!ready->first)
+		ready->end = &ready->first;
+	return task;
+}
+
+void proxy_leave(struct worker *w, struct ktrt_task *record)
+{
+	struct ready ready;
+	struct ktrt_task *task;
+
+	ready_init(&ready);
+	deps_done(w, record, &ready);
+	while ((task = take_first(&ready)))
+		ready_add(is_proxy(task) ? &proxy_work->records
+					 : &proxy_work->tasks,
+			  task);
+}
+
+static void free_members(struct ktrt_task *record)
+{
+	if (record->flags & TASK_ACCESS_ALLOCATED)
+		free(record->access);
+}
+
+void proxies_drop(struct proxies *all)
+{
+	if (at_sub(&all->holds, 1) != 1)
+		return;
+	for (size_t i = 0; i < all->nr; i++) {
+		free_members(&all->each[i].outer);
+		free_members(&all->each[i].gate);
+		free_members(&all->each[i].end);
+	}
+	free(all);
+}
+
+/* What of two came last completes it. */
+static void proxy_less(struct worker *w, struct proxy *proxy)
+{
+	if (at_sub(&proxy->left, 1) != 1)
+		return;
+	proxy_leave(w, &proxy->outer);
+	proxies_drop(proxy->all);
+}
+
+/* The data is as the task's children, or the task, may find it. */
+static void open_proxy(struct worker *w, struct proxy *proxy)
+{
+	bool spoilt = at_peek(&proxy->outer.flags) & TASK_SPOILT;
+	struct ktrt_task *task = proxy->all->task;
+
+	if (proxy->weak) {
+		if (spoilt)
+			at_poke(&proxy->gate.error, -ECANCELED);
+		proxy_leave(w, &proxy->gate);
+		at_sub(&proxy->all->closed, 1);
+	} else {
+		if (spoilt)
+			task_spoil(task);
+		if (at_sub(&task->pending, 1) == 1)
+			ready_add(&proxy_work->tasks, task);
+	}
+	proxy_less(w, proxy);
+}
+
+/* Nobody below the task uses the data any more. */
+static void end_proxy(struct worker *w, struct proxy *proxy)
+{
+	bool spoilt = at_peek(&proxy->end.flags) & TASK_SPOILT;
+
+	proxy_leave(w, &proxy->end);
+	if (unlikely(spoilt)) {
+		at_poke(&proxy->outer.error, -ECANCELED);
+		if (at_swap(&proxy->late, LATE_WAITS) != LATE_COMPLETE)
+			return;
+	}
+	proxy_less(w, proxy);
+}
+
+static void see_to(struct worker *w, struct ktrt_task *record)
+{
+	struct proxy *proxy = record->arg;
+
+	if (record == &proxy->outer)
+		open_proxy(w, proxy);
+	else
+		end_proxy(w, proxy);
+}
+
+void proxy_work_begin(struct proxy_work *work)
+{
+	ready_init(&work->records);
+	ready_init(&work->tasks);
+	proxy_work = work;
+}
+
+void proxy_work_finish(struct worker *w, struct proxy_work *work)
+{
+	struct ktrt_task *task;
+
+	while ((task = take_first(&work->records)))
+		see_to(w, task);
+	proxy_work = NULL;
+	while ((task = take_first(&work->tasks)))
+		if (!turns_missing(task) || turns_take(task))
+			task_ready(w, task);
+}
+
+void proxy_ready(struct worker *w, struct ktrt_task *record)
+{
+	struct proxy_work work;
+
+	proxy_work_begin(&work);
+	ready_add(&work.records, record);
+	proxy_work_finish(w, &work);
+}
+
+/* ---- what children may do ---- */
+
+static bool may_use(const struct proxy *proxy, const struct ktrt_dep *dep)
+{
+	unsigned mode = dep->mode & ~(unsigned)KTRT_WEAK;
+
+	if (!deps_overlap(&proxy->dep, dep))
+		return true;
+	return !proxy->ended &&
+	       (proxy->shared || proxy->dep.mode & KTRT_OUT || mode == KTRT_IN);
+}
+
+int proxies_check(const struct ktrt_task *parent, const struct ktrt_dep *deps,
+		  size_t nr)
+{
+	const struct proxies *all;
+
+	if (!task_has_proxies(parent))
+		return 0;
+	all = parent->proxies;
+	for (size_t i = 0; i < nr; i++)
+		for (size_t j = 0; j < all->nr; j++)
+			if (!may_use(&all->each[j], &deps[i]))
+				return -EINVAL;
+	return 0;
+}
+
+bool proxies_closed(const struct ktrt_task *task)
+{
+	return task_has_proxies(task) && at_load(&task->proxies->closed);
+}
+
+/* ---- ends ---- */
+
+/* From here on the task does not use it; -ENOMEM: that is not known yet. */
+static int add_end(struct worker *w, struct ktrt_task *task,
+		   struct proxy *proxy)
+{
+	bool ready = false;
+	int error;
+
+	proxy->ended = true;
+	/* It may be complete, and gone, by that. */
+	error = enter_inside(w, task, &proxy->end, &proxy->dep, &ready);
+	if (error)
+		proxy->ended = false;
+	else if (ready)
+		proxy_ready(w, &proxy->end);
+	return error;
+}
+
+/* If it failed that is told first.  Events that are outstanding may be of what it does to
+ * its data. */
+void proxies_end(struct worker *w, struct ktrt_task *task)
+{
+	bool has_events = at_load(&task->live) >= LIVE_EVENT;
+	struct proxies *all = task->proxies;
+
+	if (at_peek(&task->error))
+		return;
+	for (size_t i = 0; i < all->nr; i++) {
+		struct proxy *proxy = &all->each[i];
+
+		if (!proxy->ended && (proxy->was_weak || !has_events))
+			add_end(w, task, proxy);
+	}
+}
+
+void proxies_complete(struct worker *w, struct ktrt_task *task)
+{
+	struct proxies *all = task->proxies;
+	struct proxy_work work;
+
+	proxy_work_begin(&work);
+	for (size_t i = 0; i < all->nr; i++) {
+		struct proxy *proxy = &all->each[i];
+
+		if (!proxy->ended && at_peek(&task->error))
+			at_poke(&proxy->outer.error, -ECANCELED);
+		if (!proxy->ended ||
+		    at_swap(&proxy->late, LATE_COMPLETE) == LATE_WAITS)
+			proxy_less(w, proxy);
+	}
+	proxy_work_finish(w, &work);
+	proxies_drop(all);
+}
+
+/* How many there are, or, with @w, what an end said. */
+static int release_datum(struct worker *w, struct ktrt_task *task,
+			 const struct ktrt_dep *dep, size_t *nr)
+{
+	struct proxies *all = task->proxies;
+	int error = 0;
+
+	for (size_t i = 0; i < all->nr && !error; i++) {
+		struct proxy *proxy = &all->each[i];
+
+		if (proxy->dep.addr != dep->addr || proxy->dep.len != dep->len)
+			continue;
+		++*nr;
+		if (w && !proxy->ended)
+			error = add_end(w, task, proxy);
+	}
+	return error;
+}
+
+int ktrt_release(const struct ktrt_dep *deps, size_t nr_deps)
+{
+	struct worker *w = current_worker();
+	struct ktrt_task *task = ktrt_self();
+	int error = 0;
+
+	if (!task)
+		return -ESRCH;
+	if (nr_deps && !deps)
+		return -EINVAL;
+	if (task->flags & TASK_UNDEFERRED)
+		return 0;
+	for (size_t i = 0; i < nr_deps; i++) {
+		size_t nr = 0;
+
+		if (task_has_proxies(task))
+			release_datum(NULL, task, &deps[i], &nr);
+		if (!nr)
+			return -EINVAL;
+	}
+	for (size_t i = 0; i < nr_deps && !error; i++) {
+		size_t nr = 0;
+
+		error = release_datum(w, task, &deps[i], &nr);
+	}
+	return error;
+}

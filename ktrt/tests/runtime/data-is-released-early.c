@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Data that a task names weakly, or with KTRT_EARLY_RELEASE: who waits for it, when it is
+ * released, what children may do with it, and what failures, groups and limits do.
+ */
+#include "support/runs.h"
+
+#include <stdlib.h>
+
+static int a, b; /* data */
+static unsigned ran[8];
+static struct ktrt_task *holder; /* has an event that the test ends */
+static struct ktrt_group *group;
+
+/* ---- making tasks ---- */
+
+static int spawn(ktrt_func func, void *arg, const struct ktrt_dep *deps,
+		 size_t nr, unsigned flags)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.deps = deps;
+	attr.nr_deps = nr;
+	attr.flags = flags;
+	attr.group = group;
+	return ktrt_spawn_attr(func, arg, &attr);
+}
+
+static int spawn_on(ktrt_func func, void *arg, void *datum, unsigned mode)
+{
+	struct ktrt_dep dep = { datum, 0, mode };
+
+	return spawn(func, arg, &dep, 1, 0);
+}
+
+static int note(void *arg)
+{
+	more(*(unsigned *)arg);
+	return 0;
+}
+
+static int fail_task(void *arg)
+{
+	note(arg);
+	return 77;
+}
+
+/* It is not complete until release_holder(). */
+static int hold(void *arg)
+{
+	int error = ktrt_events_add(1);
+
+	if (!error)
+		set(holder, ktrt_self());
+	return error;
+}
+
+static void release_holder(void)
+{
+	assert_true(holds_soon(get(holder)));
+	ktrt_events_done(holder, 1);
+	set(holder, NULL);
+}
+
+static void begin(void)
+{
+	memset(ran, 0, sizeof(ran));
+	set(holder, NULL);
+	group = NULL;
+}
+
+/* ---- who waits ---- */
+
+static int note_and_use(void *arg)
+{
+	note(&ran[0]);
+	return spawn_on(note, &ran[1], &a, KTRT_INOUT);
+}
+
+static void weak_tasks_begin_at_once(void)
+{
+	begin();
+	assert_int_equal(spawn_on(hold, NULL, &a, KTRT_OUT), 0);
+	assert_int_equal(spawn_on(note_and_use, NULL, &a, KTRT_WEAK_INOUT), 0);
+	assert_int_equal(spawn_on(note, &ran[2], &a, KTRT_IN), 0);
+	assert_true(holds_soon(get(ran[0])));
+	assert_int_equal(get(ran[1]) + get(ran[2]), 0);
+	release_holder();
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ran[1], 1);
+	assert_int_equal(ran[2], 1);
+}
+
+/* One child is not complete before what comes after the task has run. */
+static int hold_b_use_a(void *arg)
+{
+	int error = spawn_on(hold, NULL, &b, KTRT_INOUT);
+
+	return error ? error : spawn_on(note, &ran[1], &a, KTRT_INOUT);
+}
+
+static void others_need_not_wait_for_all(unsigned mode, unsigned flags)
+{
+	struct ktrt_dep deps[] = { { &a, 0, mode }, { &b, 0, mode } };
+
+	begin();
+	assert_int_equal(spawn(hold_b_use_a, NULL, deps, 2, flags), 0);
+	assert_int_equal(spawn_on(note, &ran[2], &a, KTRT_IN), 0);
+	assert_int_equal(spawn_on(note, &ran[3], &b, KTRT_IN), 0);
+	assert_true(holds_soon(get(ran[2])));
+	assert_int_equal(get(ran[1]), 1);
+	assert_int_equal(get(ran[3]), 0);
+	assert_int_equal(ktrt_wait_for(deps, 0), 0);
+	deps[0].mode = KTRT_IN;
+	assert_int_equal(ktrt_wait_for(deps, 1), 0);
+	release_holder();
+	deps[1].mode = KTRT_IN;
+	assert_int_equal(ktrt_wait_for(&deps[1], 1), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ran[3], 1);
+}
+
+static void released_as_children_end(void)
+{
+	others_need_not_wait_for_all(KTRT_WEAK_INOUT, 0);
+	others_need_not_wait_for_all(KTRT_WEAK_OUT, KTRT_EARLY_RELEASE);
+	others_need_not_wait_for_all(KTRT_INOUT, KTRT_EARLY_RELEASE);
+	others_need_not_wait_for_all(KTRT_OUT, KTRT_EARLY_RELEASE);
+}
+
+static int release_and_stay(void *arg)
+{
+	struct ktrt_dep dep = { &a, 0, KTRT_IN };
+	int error = spawn_on(note, &ran[1], &a, KTRT_INOUT);
+
+	if (!error)
+		error = ktrt_release(&dep, 1);
+	while (!error && !get(ran[2]))
+		error = ktrt_yield();
+	return error;
+}
+
+static void released_in_the_body(void)
+{
+	struct ktrt_dep dep = { &a, 0, KTRT_INOUT };
+
+	begin();
+	assert_int_equal(
+		spawn(release_and_stay, NULL, &dep, 1, KTRT_EARLY_RELEASE), 0);
+	assert_int_equal(spawn_on(note, &ran[2], &a, KTRT_IN), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(spawn_on(release_and_stay, NULL, &a, KTRT_WEAK_OUT),
+			 0);
+	set(ran[2], 0);
+	assert_int_equal(spawn_on(note, &ran[2], &a, KTRT_IN), 0);
+	assert_int_equal(ktrt_wait(), 0);
+}
+
+/* External events of a task may be of what it does to its data. */
+static void events_keep_data(void)
+{
+	struct ktrt_dep dep = { &a, 0, KTRT_INOUT };
+
+	begin();
+	assert_int_equal(spawn(hold, NULL, &dep, 1, KTRT_EARLY_RELEASE), 0);
+	assert_int_equal(spawn_on(note, &ran[0], &a, KTRT_IN), 0);
+	assert_true(holds_soon(get(holder)));
+	nap_us(2000);
+	assert_int_equal(get(ran[0]), 0);
+	release_holder();
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ran[0], 1);
+}
+
+/* ---- what is refused ---- */
+
+static void add(void *to, void *copy, void *unused)
+{
+}
+
+static struct ktrt_reduction sum = {
+	sizeof(sum), &a, sizeof(a), NULL, add, NULL
+};
+
+static int misuse(void *arg)
+{
+	struct ktrt_dep dep = { &a, 0, KTRT_IN };
+	struct ktrt_dep other = { arg, 0, KTRT_IN };
+	unsigned wrong = 0;
+
+	/* It only reads. */
+	for (unsigned mode = 2; mode < 20; mode++)
+		wrong += spawn_on(note, &ran[0],
+				  mode == KTRT_REDUCTION ? (void *)&sum : &a,
+				  mode) != (mode == KTRT_WEAK_IN ? 0 : -EINVAL);
+	wrong += spawn_on(note, &ran[1], &a, KTRT_IN) != 0;
+	wrong += ktrt_release(&other, 1) != -EINVAL;
+	dep.len = 1;
+	wrong += ktrt_release(&dep, 1) != -EINVAL;
+	dep.len = 0;
+	wrong += ktrt_release(&dep, 1) != 0;
+	wrong += ktrt_release(&dep, 1) != 0;
+	wrong += spawn_on(note, &ran[0], &a, KTRT_IN) != -EINVAL;
+	wrong += spawn_on(note, &ran[0], &a, KTRT_WEAK_IN) != -EINVAL;
+	wrong += spawn_on(note, &ran[1], arg, KTRT_INOUT) != 0;
+	return (int)wrong;
+}
+
+static int release_unnamed(void *arg)
+{
+	struct ktrt_dep dep = { &a, 0, KTRT_IN };
+
+	return ktrt_release(&dep, 1) == (arg ? 0 : -EINVAL) ? 0 : 1;
+}
+
+static void misuse_is_refused(void)
+{
+	static const unsigned bad[] = { KTRT_WEAK, KTRT_WEAK | KTRT_COMMUTATIVE,
+					KTRT_WEAK | KTRT_REDUCTION, 32 };
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_dep dep = { &a, 0, KTRT_WEAK_IN };
+	struct ktrt_graph *graph;
+
+	begin();
+	for (size_t i = 0; i < KTEST_ARRAY_SIZE(bad); i++)
+		assert_int_equal(spawn_on(note, &ran[2], &a, bad[i]), -EINVAL);
+	assert_int_equal(ktrt_release(&dep, 1), -ESRCH);
+	assert_int_equal(ktrt_wait_for(&dep, 1), -EINVAL);
+	assert_int_equal(spawn(misuse, &b, &dep, 1, 0), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	dep.mode = KTRT_IN;
+	assert_int_equal(spawn(misuse, &b, &dep, 1, KTRT_EARLY_RELEASE), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(spawn(release_unnamed, NULL, &dep, 1, 0), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	/* It has nothing to gain. */
+	assert_int_equal(spawn(release_unnamed, &b, &dep, 1,
+			       KTRT_EARLY_RELEASE | KTRT_UNDEFERRED),
+			 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ran[0], 2);
+	assert_int_equal(ran[1], 4);
+	assert_int_equal(ran[2], 0);
+
+	assert_int_equal(ktrt_graph_new(&graph), 0);
+	attr.deps = &dep;
+	attr.nr_deps = 1;
+	attr.flags = KTRT_EARLY_RELEASE;
+	assert_int_equal(ktrt_graph_add(graph, note, ran, &attr), -EINVAL);
+	attr.flags = 0;
+	dep.mode = KTRT_WEAK_IN;
+	assert_int_equal(ktrt_graph_add(graph, note, ran, &attr), -EINVAL);
+	ktrt_graph_free(graph);
+}
+
+/* ---- failures ---- */
+
+/* A wait before there are children tells of none of them. */
+static int read_and_write(void *arg)
+{
+	int error = ktrt_wait();
+
+	note(&ran[0]);
+	if (!error)
+		error = spawn_on(note, &ran[1], &a, KTRT_IN);
+	if (!error && arg)
+		error = ktrt_wait() == -ECANCELED ? 0 : 1;
+	if (!error)
+		error = spawn_on(note, &ran[2], &a, KTRT_IN);
+	return error ? error : spawn_on(note, &ran[3], &a, KTRT_OUT);
+}
+
+static void spoilt_data_reaches_children(bool told)
+{
+	begin();
+	assert_int_equal(spawn_on(fail_task, &ran[4], &a, KTRT_OUT), 0);
+	assert_int_equal(
+		spawn_on(read_and_write, told ? &a : NULL, &a, KTRT_WEAK_INOUT),
+		0);
+	assert_int_equal(spawn_on(note, &ran[5], &a, KTRT_IN), 0);
+	assert_int_equal(ktrt_wait(), 77);
+	assert_int_equal(ran[0], 1);
+	assert_int_equal(ran[1], 0);
+	assert_int_equal(ran[2], told);
+	assert_int_equal(ran[3], 1);
+	/* All that the child writes is good again. */
+	assert_int_equal(ran[5], 1);
+}
+
+static int do_nothing(void *arg)
+{
+	return 0;
+}
+
+static void spoilt_data_goes_past(void)
+{
+	struct ktrt_dep dep = { &a, 0, KTRT_INOUT };
+
+	begin();
+	assert_int_equal(spawn_on(fail_task, &ran[4], &a, KTRT_OUT), 0);
+	assert_int_equal(spawn_on(do_nothing, NULL, &a, KTRT_WEAK_INOUT), 0);
+	assert_int_equal(spawn_on(note, &ran[0], &a, KTRT_IN), 0);
+	assert_int_equal(spawn_on(do_nothing, NULL, &a, KTRT_WEAK_IN), 0);
+	assert_int_equal(spawn_on(note, &ran[0], &a, KTRT_INOUT), 0);
+	assert_int_equal(spawn(note, &ran[0], &dep, 1, KTRT_EARLY_RELEASE), 0);
+	assert_int_equal(spawn_on(do_nothing, NULL, &a, KTRT_WEAK_OUT), 0);
+	assert_int_equal(spawn_on(note, &ran[1], &a, KTRT_IN), 0);
+	assert_int_equal(ktrt_wait(), 77);
+	assert_int_equal(ran[0], 0);
+	assert_int_equal(ran[1], 1);
+}
+
+static int fail_below(void *arg)
+{
+	int error = spawn_on(fail_task, &ran[4], &a, KTRT_INOUT);
+
+	if (!error && arg && ktrt_wait() != 77)
+		error = 1;
+	return error;
+}
+
+/* What a child has failed to write its parent has, unless it was told. */
+static void failed_children_spoil_data(unsigned mode, unsigned flags)
+{
+	struct ktrt_dep dep = { &a, 0, mode };
+
+	begin();
+	assert_int_equal(spawn(fail_below, NULL, &dep, 1, flags), 0);
+	assert_int_equal(spawn_on(note, &ran[0], &a, KTRT_IN), 0);
+	assert_int_equal(ktrt_wait(), 77);
+	assert_int_equal(ran[0], 0);
+	assert_int_equal(spawn(fail_below, &a, &dep, 1, flags), 0);
+	assert_int_equal(spawn_on(note, &ran[0], &a, KTRT_IN), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ran[0], 1);
+	assert_int_equal(spawn(fail_task, &ran[4], &dep, 1, flags), 0);
+	assert_int_equal(spawn_on(note, &ran[0], &a, KTRT_IN), 0);
+	assert_int_equal(ktrt_wait(), 77);
+	assert_int_equal(ran[0], 1);
+}
+
+/* No body of theirs is begun. */
+static void cancelled_tasks_release(void)
+{
+	begin();
+	assert_int_equal(spawn_on(hold, NULL, &b, KTRT_OUT), 0);
+	assert_int_equal(ktrt_group_new(&group), 0);
+	ktrt_group_cancel(group);
+	assert_int_equal(spawn_on(note_and_use, NULL, &b, KTRT_WEAK_INOUT), 0);
+	assert_int_equal(ktrt_group_wait(group), -ECANCELED);
+	release_holder();
+	ktrt_group_free(group);
+	group = NULL;
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(spawn_on(note, &ran[2], &b, KTRT_IN), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ran[0] + ran[1], 0);
+	assert_int_equal(ran[2], 1);
+}
+
+static void failures(void)
+{
+	spoilt_data_reaches_children(false);
+	spoilt_data_reaches_children(true);
+	spoilt_data_goes_past();
+	failed_children_spoil_data(KTRT_WEAK_INOUT, 0);
+	failed_children_spoil_data(KTRT_INOUT, KTRT_EARLY_RELEASE);
+	cancelled_tasks_release();
+}
+
+/* ---- limits ---- */
+
+static void long_chains_need_no_stack(void)
+{
+	unsigned nr = KTEST_TSAN || KTEST_ASAN ? 3000 : 30000;
+
+	begin();
+	assert_int_equal(spawn_on(hold, NULL, &a, KTRT_OUT), 0);
+	for (unsigned i = 0; i < nr; i++)
+		assert_int_equal(spawn_on(note, &ran[0], &a, KTRT_WEAK_INOUT),
+				 0);
+	assert_int_equal(spawn_on(note, &ran[1], &a, KTRT_INOUT), 0);
+	assert_true(comes_to(ran[0], nr));
+	assert_int_equal(get(ran[1]), 0);
+	release_holder();
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ran[1], 1);
+}
+
+static int make_many(void *arg)
+{
+	int error = 0;
+
+	for (int i = 0; i < 2000 && !error; i++)
+		error = spawn_on(note, &ran[0], &a, KTRT_INOUT);
+	return error;
+}
+
+/* All of them wait for what the test does later. */
+static void waiting_children_may_be_many(void)
+{
+	begin();
+	assert_int_equal(spawn_on(hold, NULL, &a, KTRT_OUT), 0);
+	assert_int_equal(spawn_on(make_many, NULL, &a, KTRT_WEAK_OUT), 0);
+	nap_us(1000);
+	release_holder();
+	assert_int_equal(spawn_on(note, &ran[1], &a, KTRT_IN), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ran[0], 2000);
+}
+
+static void in_order(void)
+{
+	weak_tasks_begin_at_once();
+	released_as_children_end();
+	released_in_the_body();
+	events_keep_data();
+}
+
+static void data_is_released_in_order(void **state)
+{
+	in_each_way(in_order);
+}
+
+static void refused(void **state)
+{
+	in_each_way(misuse_is_refused);
+}
+
+static void failures_are_passed_on(void **state)
+{
+	in_each_way(failures);
+}
+
+static void limits_hold(void **state)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+
+	options.max_children = 128;
+	options.flags = KTRT_NO_UMT;
+	assert_int_equal(ktrt_start(&options), 0);
+	waiting_children_may_be_many();
+	assert_int_equal(ktrt_stop(), 0);
+	start_way(&ways[0]);
+	long_chains_need_no_stack();
+	assert_int_equal(ktrt_stop(), 0);
+}
+
+KTEST_MAIN(KTEST(data_is_released_in_order), KTEST(refused),
+	   KTEST(failures_are_passed_on), KTEST(limits_hold))
