@@ -170,3 +170,41 @@ bench-metg:
 	+@$(MAKE) --no-print-directory bench-tasks-programs
 	ktrt/bench/tasks/run.pl --rounds 1 --only metg --output $(OUT)/bench-metg.json \
 		$(BENCH) $(OUT)/bench
+
+# Task Bench's own sources, compiled here; it is not part of this tree.
+TASK_BENCH ?=
+TASK_BENCH_CORE := $(OUT)/task-bench/core
+TASK_BENCH_OBJ := $(patsubst %,$(TASK_BENCH_CORE)/%.o,core core_c core_kernel timer \
+	core_random siphash)
+TASK_BENCH_FLAGS := -O3 -march=native -pthread
+
+$(TASK_BENCH_CORE)/%.o: $(TASK_BENCH)/core/%.cc
+	$(folder)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++11 $(TASK_BENCH_FLAGS) -w -c -o $@ $<
+
+$(TASK_BENCH_CORE)/%.o: $(TASK_BENCH)/core/%.c
+	$(folder)
+	$(call say,CC)
+	$(Q)$(CC) -std=c11 $(TASK_BENCH_FLAGS) -w -c -o $@ $<
+
+# Its assertions are what checks the results: never with NDEBUG.
+$(OUT)/bench/task-bench-ktrt: ktrt/bench/task-bench/main.cpp $(TASK_BENCH_OBJ) \
+		$(wildcard ktrt/include/ktask/runtime.*) $(RT_STATIC)
+	$(folder)
+	$(call say,CXX)
+	$(Q)$(CXX) -std=c++17 $(OPT) -Wall -Wextra $(INSTALLED) \
+		-isystem $(TASK_BENCH)/core $(CXXFLAGS) -UNDEBUG $(KT_LDFLAGS) -o $@ \
+		$(filter-out %.h %.hpp,$^) $(RT_LIBS) $(LDFLAGS)
+
+tests: $(if $(wildcard $(TASK_BENCH)/core/core.h),$(OUT)/bench/task-bench-ktrt)
+
+## bench-task-bench: Task Bench by the runtime (TASK_BENCH=DIR of its sources, BENCH=options)
+.PHONY: bench-task-bench
+bench-task-bench:
+	@test -e '$(TASK_BENCH)/core/core.h' || { echo 'ktask: TASK_BENCH=DIR: where' \
+		'github.com/StanfordLegion/task-bench lies' >&2; exit 2; }
+	+@$(MAKE) --no-print-directory deps NEED='build umt check'
+	+@$(MAKE) --no-print-directory $(OUT)/bench/task-bench-ktrt
+	ktrt/bench/task-bench/validate.pl --output $(OUT)/bench-task-bench.json \
+		$(BENCH) $(OUT)/bench/task-bench-ktrt
