@@ -6,6 +6,7 @@
 #define KTASK_UTIL_LEAST_LIMIT_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include <ktask/ktask.h>
@@ -13,39 +14,44 @@
 /* More than there are. */
 #define LEAST_LIMIT_MOST 32
 
+/* least_limit_of - the least of these; without those that @lasts is false for */
 static inline unsigned least_limit_of(const struct ktask_limit *limits,
-				      unsigned nr)
+				      unsigned nr,
+				      bool (*lasts)(const char *name))
 {
 	unsigned least = UINT_MAX;
 
 	for (unsigned i = 0; i < nr && i < LEAST_LIMIT_MOST; i++)
-		if (limits[i].threads < least)
+		if (limits[i].threads < least &&
+		    (!lasts || lasts(limits[i].name)))
 			least = limits[i].threads;
 	return least;
+}
+
+static inline unsigned least_limit_now(bool (*lasts)(const char *name))
+{
+	struct ktask_limit limits[LEAST_LIMIT_MOST] = { KTASK_LIMIT_INIT };
+	int nr = ktask_limits(limits, LEAST_LIMIT_MOST);
+
+	return least_limit_of(limits, (unsigned)nr, lasts);
+}
+
+/* Does it not depend on who runs at this moment? */
+static inline bool limit_lasts(const char *name)
+{
+	return strcmp(name, "priority") && strcmp(name, "others");
 }
 
 /* least_limit - threads that policy allows a job of this process, its caller included */
 static inline unsigned least_limit(void)
 {
-	struct ktask_limit limits[LEAST_LIMIT_MOST] = { KTASK_LIMIT_INIT };
-	int nr = ktask_limits(limits, LEAST_LIMIT_MOST);
-
-	return least_limit_of(limits, (unsigned)nr);
+	return least_limit_now(NULL);
 }
 
-/* lasting_limit - the same without what depends on who runs at this moment */
+/* lasting_limit - the same of limits that last */
 static inline unsigned lasting_limit(void)
 {
-	struct ktask_limit limits[LEAST_LIMIT_MOST] = { KTASK_LIMIT_INIT };
-	int nr = ktask_limits(limits, LEAST_LIMIT_MOST);
-	unsigned least = UINT_MAX;
-
-	for (int i = 0; i < nr && i < LEAST_LIMIT_MOST; i++)
-		if (limits[i].threads < least &&
-		    strcmp(limits[i].name, "priority") &&
-		    strcmp(limits[i].name, "others"))
-			least = limits[i].threads;
-	return least;
+	return least_limit_now(limit_lasts);
 }
 
 #endif /* KTASK_UTIL_LEAST_LIMIT_H */

@@ -33,7 +33,7 @@ static void read_limits(struct topo *topo)
 	topo->limits[0] = (struct ktask_limit)KTASK_LIMIT_INIT;
 	nr = (unsigned)ktask_limits(topo->limits, LEAST_LIMIT_MOST);
 	topo->nr_limits = nr < LEAST_LIMIT_MOST ? nr : LEAST_LIMIT_MOST;
-	topo->threads = least_limit_of(topo->limits, topo->nr_limits);
+	topo->threads = least_limit_of(topo->limits, topo->nr_limits, NULL);
 }
 
 static void read_engines(struct topo *topo)
