@@ -43,11 +43,11 @@ static int measure(void *arg)
 	before = resident_bytes(false);
 	before = resident_bytes(false);
 	ktest_check(!work_met());
-	/* All have run. */
+	/* All have run, and maybe one for a caller that was taken to be blocked. */
 	for (int i = 0; i < 60000 && helpers_now(NULL, 0) < NR_HELPERS; i++)
 		nap_us(1000);
 	nap_us(100000);
-	ktest_check(helpers_now(NULL, 0) == NR_HELPERS);
+	ktest_check(helpers_now(NULL, 0) >= NR_HELPERS);
 	after = resident_bytes(false);
 	printf("# idle pool of %d: %zu KiB, stacks %zu KiB\n", NR_HELPERS,
 	       (after - before) / 1024, resident_bytes(true) / 1024);
