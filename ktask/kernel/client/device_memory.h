@@ -65,7 +65,7 @@ void remote_put(struct mm_struct *mm);
 
 /*
  * remote_fault_in - pages from @addr on; how many, 0 for none, or -errno; @ahead:
- * some pages of ordinary memory, else -EFAULT
+ * some pages of ordinary memory that no disk has, else -EFAULT
  */
 long remote_fault_in(struct mm_struct *mm, unsigned long addr, unsigned long nr,
 		     unsigned int gup_flags, bool ahead);

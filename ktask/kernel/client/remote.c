@@ -90,17 +90,35 @@ static unsigned long count_ordinary(struct mm_struct *mm, unsigned long addr,
 	return min(nr, (vma->vm_end - addr) >> PAGE_SHIFT);
 }
 
+/*
+ * The lock is held throughout: what was found to be ordinary memory may be another
+ * mapping as soon as it is not.  So a page that must be read from a disk is not waited
+ * for.  It was touched once, and ends the request, as a mapping does that is not ordinary.
+ */
+static long fault_in_ahead(struct mm_struct *mm, unsigned long addr,
+			   unsigned long nr, unsigned int gup_flags)
+{
+	long done = 0;
+
+	mmap_assert_locked(mm);
+	nr = count_ordinary(mm, addr, nr);
+	if (nr)
+		done = compat_get_user_pages_remote(
+			mm, addr, nr, gup_flags | FOLL_NOWAIT, NULL, NULL);
+	return done ? done : -EFAULT;
+}
+
 long remote_fault_in(struct mm_struct *mm, unsigned long addr, unsigned long nr,
 		     unsigned int gup_flags, bool ahead)
 {
 	int locked = 1;
-	long done = -EFAULT;
+	long done;
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
 	if (ahead)
-		nr = count_ordinary(mm, addr, nr);
-	if (nr)
+		done = fault_in_ahead(mm, addr, nr, gup_flags);
+	else
 		done = compat_get_user_pages_remote(mm, addr, nr, gup_flags,
 						    NULL, &locked);
 	if (locked)

@@ -21,7 +21,7 @@
  *             anonymous memory that it may write, and with its address space
  *             locked for short times.  Not of memory that is shared, locked,
  *             a stack, registered with userfaultfd or mapped with
- *             MAP_NORESERVE: -EFAULT.
+ *             MAP_NORESERVE, nor a page that was swapped out to a disk: -EFAULT.
  *   clear     a memfd or another file that can be mapped shared and for
  *             writing, without a seal against that: addr is an offset in it.
  *
