@@ -8,8 +8,8 @@
 #			`make kernel-6.12` has built: without the series, and with it
 #
 # Programs are those of tests/vm/devices, in C or for the shell; PID 1 and the rest
-# are those of Programs.pm.  Whoever sets KTASK_BENCH_ROUNDS is also told how long each
-# way takes, as comments: no verdict depends on that.
+# are those of Programs.pm.  Whoever sets KTASK_BENCH_ROUNDS is told how long each way
+# takes, as comments: no verdict depends on that, and nothing else is run.
 
 package Devices;
 
@@ -33,6 +33,14 @@ sub words
 	my $rounds = $ENV{KTASK_BENCH_ROUNDS};
 
 	return $rounds ? " KTASK_BENCH_ROUNDS=$rounds" : '';
+}
+
+# What runs in a guest: what is timed, or the other tests.
+sub chosen
+{
+	my ($timed, @others) = @_;
+
+	return $ENV{KTASK_BENCH_ROUNDS} ? ($timed) : @others;
 }
 
 sub program
@@ -71,10 +79,11 @@ sub read_all
 sub test_rdma
 {
 	my $dir = "$build/guests/rdma";
-	my @names = qw(regions-are-registered-by-pieces regions-are-timed
-		       regions-end-with-their-process
-		       shim-registers-regions-as-plain.sh
-		       type1-mappings-are-made-by-pieces);
+	my @names = chosen(qw(regions-are-timed
+			      regions-are-registered-by-pieces regions-are-timed
+			      regions-end-with-their-process
+			      shim-registers-regions-as-plain.sh
+			      type1-mappings-are-made-by-pieces));
 	my $first = 'a-device-of-rxe-is-made';
 
 	choose_machine(1);
@@ -103,8 +112,9 @@ sub test_iommufd
 	my ($name) = @_;
 	my $dir = "$build/guests/iommufd";
 	my $at = series_kernels($name);
-	my @names = qw(iommufd-mappings-are-made-by-pieces
-		       shim-maps-for-iommufd-as-plain.sh);
+	my @names = chosen(qw(iommufd-mappings-are-timed
+			      iommufd-mappings-are-made-by-pieces
+			      shim-maps-for-iommufd-as-plain.sh));
 
 	choose_machine(1);
 	my $unaware = build_unaware($dir, 'iommufd-cases');
@@ -112,7 +122,7 @@ sub test_iommufd
 cp $unaware $dir/initrd/bin
 END
 	for my $kernel (qw(plain ktask)) {
-		run_guest($dir, "$at/$kernel", $initrd, "iommufd, $kernel", '',
+		run_guest($dir, "$at/$kernel", $initrd, "iommufd, $kernel", words(),
 			  sub { read_all($dir, scalar @names, @_) },
 			  '-smp', 2, '-m', 768);
 	}
