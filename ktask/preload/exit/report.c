@@ -219,10 +219,12 @@ static void append_ahead(struct report_line *line,
 static void write_taken(int fd, enum shim_call call)
 {
 	const struct shim_taken *taken = &shim_counts.taken[call];
+	unsigned long long calls = atomic_load(&taken->calls);
 	struct report_line line = { 0 };
 
-	report_append(&line, "ktask: %s: %llu calls, %llu bytes",
-		      shim_call_names[call], atomic_load(&taken->calls),
+	report_append(&line, "ktask: %s: %llu %s, %llu bytes",
+		      shim_call_names[call], calls,
+		      calls == 1 ? "call" : "calls",
 		      atomic_load(&taken->bytes));
 	if (call == SHIM_PREFAULT && !shim_prefault_waits) {
 		report_append(&line, " ");
@@ -243,11 +245,11 @@ static void write_left(int fd, enum shim_left what)
 	const struct shim_sum *sum = &shim_counts.left[what];
 	struct report_line line = { 0 };
 
-	report_append(
-		&line,
-		"ktask: %s: %llu calls on %llu bytes left to the kernel, because %s",
-		left_calls[what].name, atomic_load(&sum->calls),
-		atomic_load(&sum->bytes), left_calls[what].why);
+	report_append(&line, "ktask: %s: ", left_calls[what].name);
+	report_append_sum(&line, atomic_load(&sum->calls),
+			  atomic_load(&sum->bytes));
+	report_append(&line, " left to the kernel, because %s",
+		      left_calls[what].why);
 	end_line(fd, &line);
 }
 
@@ -546,16 +548,20 @@ static void print_report(const char *would, const char *name, size_t bytes,
 	block_cancellation();
 	report_append(&line, "ktask: would %s %s of ", would, name);
 	if (bytes == SIZE_MAX)
-		report_append(&line, "all memory%s", end);
+		report_append(&line, "all memory");
 	else
-		report_append(&line, "%zu bytes%s", bytes, end);
+		report_append_size(&line, bytes);
+	report_append(&line, "%s", end);
 	if (stderr_fd() >= 0)
 		report_write(stderr_fd(), &line, shim_program_name(), getpid());
 }
 
 void shim_say_would(enum shim_call call, size_t bytes)
 {
-	print_report("do", shim_call_names[call], bytes, "");
+	if (call == SHIM_AHEAD)
+		print_report("watch", "the touches", bytes, "");
+	else
+		print_report("do", shim_call_names[call], bytes, "");
 }
 
 void shim_say_left(enum shim_left what, size_t bytes)

@@ -18,7 +18,7 @@ titled() {
 	[ "$status" -eq 0 ]
 	[ "$output" = "${2-ok}" ]
 	[ -z "$(ls)" ]
-	[ "$(taken mmap calls)" = 1 ]
+	[ "$(taken mmap call)" = 1 ]
 	grep -q '(title-cases, [0-9]*)$' "$REPORT"
 	! grep -v '(title-cases, [0-9]*)$' "$REPORT" || false
 }
@@ -31,7 +31,7 @@ titled() {
 	run env LD_PRELOAD="$SHIM" KTASK_RUN_OPS=mmap KTASK_RUN_REPORT=1 \
 		"$PROGRAMS/title-cases" wiped
 	echo "$output"
-	[[ $output == *"ktask: mmap: 1 calls, "*"(title-cases, "* ]]
+	[[ $output == *"ktask: mmap: 1 call, "*"(title-cases, "* ]]
 }
 
 @test "a limit of threads holds" {
@@ -50,5 +50,5 @@ titled() {
 @test "a child of a program that moved its environment has the shim" {
 	titled moved "ok
 ok"
-	[ "$(grep -c '^ktask: mmap: 1 calls' "$REPORT")" = 2 ]
+	[ "$(grep -c '^ktask: mmap: 1 call' "$REPORT")" = 2 ]
 }

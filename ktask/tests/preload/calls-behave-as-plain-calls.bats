@@ -9,12 +9,12 @@ load shim.bash
 @test "mmap behaves as the plain mmap" {
 	same_output "$PROGRAMS/mmap-cases"
 	# Without rights what is locked is refused.
-	[ "$(taken mmap calls)" -ge "$([ "$(id -u)" -eq 0 ] && echo 20 || echo 14)" ]
+	[ "$(taken mmap call)" -ge "$([ "$(id -u)" -eq 0 ] && echo 20 || echo 14)" ]
 }
 
 @test "madvise behaves as the plain madvise" {
 	same_output "$PROGRAMS/madvise-cases"
-	[ "$(taken madvise calls)" -ge 20 ]
+	[ "$(taken madvise call)" -ge 20 ]
 }
 
 @test "madvise that fails is left to the kernel" {
@@ -25,7 +25,7 @@ load shim.bash
 @test "mlock behaves as the plain mlock" {
 	same_output "$PROGRAMS/mlock-cases"
 	# Without rights only the cases within the limit are tried.
-	[ "$(taken mlock calls)" -ge "$([ "$(id -u)" -eq 0 ] && echo 10 || echo 2)" ]
+	[ "$(taken mlock call)" -ge "$([ "$(id -u)" -eq 0 ] && echo 10 || echo 2)" ]
 }
 
 @test "the locking limit counts as without the shim" {

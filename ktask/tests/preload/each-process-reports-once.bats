@@ -48,7 +48,7 @@ summaries() {
 @test "what was taken over comes first, then each kind" {
 	reported populate
 	has 1 'run: took over 1 call on 64.0 MiB'
-	has 1 'mmap: 1 calls, 67108864 bytes, .*, 0 left to the kernel'
+	has 1 'mmap: 1 call, 67108864 bytes, .*, 0 left to the kernel'
 	[ "$(wc -l <"$REPORT")" = 2 ]
 }
 
@@ -73,7 +73,7 @@ summaries() {
 
 @test "memory made ahead: how much, or that no helper came" {
 	KTASK_RUN_OPS=prefault reported brief
-	grep -E '^ktask: prefault: 1 calls, (0 bytes made present ahead: no helper got a CPU before the program used or unmapped the memory|[1-9][0-9]* bytes made present ahead by helpers, in [0-9.]+ s of CPU time) \(report-cases, ' "$REPORT"
+	grep -E '^ktask: prefault: 1 call, (0 bytes made present ahead: no helper got a CPU before the program used or unmapped the memory|[1-9][0-9]* bytes made present ahead by helpers, in [0-9.]+ s of CPU time) \(report-cases, ' "$REPORT"
 }
 
 @test "address space that is given back counts as far as it was present" {
@@ -98,7 +98,7 @@ summaries() {
 	reported exec small
 	has 2 'run: took over 1 call on 64.0 MiB; then it called exec to become another program'
 	summaries 3
-	[ "$(grep -c 'mmap: 1 calls' "$REPORT")" = 2 ]
+	[ "$(grep -c 'mmap: 1 call' "$REPORT")" = 2 ]
 	has 1 'run: took over nothing: no call was on 32.0 MiB or more (the largest: 128.0 KiB)'
 	# All of it is one process.
 	[ "$(grep -o '[0-9]*)$' "$REPORT" | sort -u | wc -l)" = 1 ]

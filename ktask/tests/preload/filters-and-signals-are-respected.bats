@@ -64,7 +64,7 @@ behind() {
 @test "large jobs that do not ask for the device do not look for it" {
 	[ "$(uname -m)" = x86_64 ] || skip "access(2) is another call there"
 	guard filter-kills-large "$(number_of faccessat)"
-	[ "$(taken mmap calls)" = 1 ]
+	[ "$(taken mmap call)" = 1 ]
 }
 
 @test "a filter that kills for opening the device makes large calls plain" {
@@ -77,7 +77,7 @@ behind() {
 		get_mempolicy capget rt_sigaction; do
 		: >"$REPORT"
 		guard filter-refuses "$(number_of "$name")"
-		[ "$(taken mmap calls)" = 1 ]
+		[ "$(taken mmap call)" = 1 ]
 	done
 }
 
@@ -98,13 +98,13 @@ behind() {
 
 @test "a filter of a child by a bare clone is heeded there, and there alone" {
 	guard filter-in-clone "$(number_of getpid)"
-	[ "$(taken mmap calls)" = 2 ]
+	[ "$(taken mmap call)" = 2 ]
 }
 
 @test "a filter of a child of vfork is its own" {
 	guard filter-in-vfork "$(number_of futex)"
 	# Whether it shares the memory of its parent not everybody may find out.
-	[ "$(id -u)" != 0 ] || [ "$(taken mmap calls)" = 2 ]
+	[ "$(id -u)" != 0 ] || [ "$(taken mmap call)" = 2 ]
 }
 
 @test "a filter of a child of vfork is asked nothing at that child's end" {
@@ -117,7 +117,7 @@ behind() {
 
 @test "a question whether filters are possible is no filter" {
 	guard filter-questions
-	[ "$(taken mmap calls)" = 1 ]
+	[ "$(taken mmap call)" = 1 ]
 }
 
 @test "behind a filter that was there before calls are plain" {
@@ -129,7 +129,7 @@ behind() {
 @test "ktask run tries that filter: what is harmless is used" {
 	behind mount "$KTASK_BUILD/ktask" run --report="$REPORT" \
 		"$PROGRAMS/life-cases" constructor
-	[ "$(taken mmap calls)" = 1 ]
+	[ "$(taken mmap call)" = 1 ]
 }
 
 @test "ktask run tries that filter: what kills is not" {
@@ -141,7 +141,7 @@ behind() {
 
 @test "a handler may leave by siglongjmp" {
 	guard jumps
-	[ "$(taken mmap calls)" -ge 1 ]
+	[ "$(taken mmap call)" -ge 1 ]
 }
 
 @test "signals that kill still do" {

@@ -35,8 +35,8 @@ teardown_file() {
 
 @test "allocated and mapped: the same" {
 	same_output "$PROGRAMS/huge-cases"
-	[ "$(taken fallocate calls)" -ge 4 ]
-	[ "$(taken mmap calls)" -ge 3 ]
+	[ "$(taken fallocate call)" -ge 4 ]
+	[ "$(taken mmap call)" -ge 3 ]
 }
 
 @test "a pool that others have used up: the same" {

@@ -167,6 +167,15 @@ ok" ]
 	sequences 6 contents
 }
 
+@test "a dry run tells of memory that would be watched" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	run plain "$KTASK_BUILD/ktask" run --dry-run -- \
+		"$PROGRAMS/ahead-cases" fills 40
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ $output == *"ktask: would watch the touches of 40.0 MiB (ahead-cases, "* ]]
+}
+
 words_of() {
 	run plain "$KTASK_BUILD/ktask" run "$@" -- sh -c 'echo "$KTASK_RUN_OPS"'
 }

@@ -27,7 +27,7 @@ cases() {
 	for name in private 'private, odd length' shared committed; do
 		grep -qx "$name: 100%, errno 34, holds 0" <<<"$output"
 	done
-	[ "$(taken prefault calls)" = 4 ]
+	[ "$(taken prefault call)" = 4 ]
 	[ "$(taken prefault "left to the kernel")" = 0 ]
 }
 
@@ -49,11 +49,11 @@ cases() {
 
 @test "it adds to the calls that are taken, and to a dry run" {
 	cases --prefault=wait --ops mlock
-	[ "$(taken prefault calls)" = 4 ]
-	[ "$(taken munmap calls)" = "" ]
+	[ "$(taken prefault call)" = 4 ]
+	[ "$(taken munmap call)" = "" ]
 	rm "$REPORT"
 	cases --prefault=wait --dry-run
-	grep -q '^ktask: would do prefault of [0-9]* bytes (prefault-cases, ' \
+	grep -q '^ktask: would do prefault of [0-9.]* [KMG]iB (prefault-cases, ' \
 		<<<"$output"
 	grep -q '^private: 0%' <<<"$output"
 }
@@ -76,7 +76,7 @@ print([line for line in open("/proc/self/smaps") if "Private_Hugetlb" in line
 	cases --prefault
 	expected=$(plain "$PROGRAMS/prefault-cases" | sed 's/: [0-9]*%/: /')
 	[ "$(sed 's/: [0-9]*%/: /' <<<"$output")" = "$expected" ]
-	[ "$(taken prefault calls)" -ge 1 ]
+	[ "$(taken prefault call)" -ge 1 ]
 	cat >"$BATS_TEST_TMPDIR/t.py" <<-'EOF'
 		import mmap, os, time
 		fd = os.memfd_create("t")
@@ -102,7 +102,7 @@ print([line for line in open("/proc/self/smaps") if "Private_Hugetlb" in line
 	echo "$output"
 	[ "$output" = "$(python3 "$BATS_TEST_TMPDIR/t.py")" ]
 	[ "$(grep -c 'True True' <<<"$output")" = 2 ]
-	[ "$(taken prefault calls)" -ge 2 ]
+	[ "$(taken prefault call)" -ge 2 ]
 }
 
 @test "a handler that ends the process does not wait for the allocator" {
@@ -120,7 +120,7 @@ print([line for line in open("/proc/self/smaps") if "Private_Hugetlb" in line
 		"$PROGRAMS/life-cases" malloc
 	echo "$status $output"
 	[ "$output" = ok ]
-	[ "$(taken prefault calls)" -ge 50 ]
+	[ "$(taken prefault call)" -ge 50 ]
 }
 
 @test "an allocator may unmap with its lock held while others map" {
@@ -210,5 +210,5 @@ print([line for line in open("/proc/self/smaps") if "Private_Hugetlb" in line
 	echo "$status $output"
 	[ "$status" -eq 0 ]
 	[ "$output" = ok ]
-	[ "$(taken prefault calls)" -ge 100 ]
+	[ "$(taken prefault call)" -ge 100 ]
 }

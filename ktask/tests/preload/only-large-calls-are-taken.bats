@@ -27,9 +27,9 @@ load shim.bash
 	nothing_taken
 	grep 'to the kernel: not named by --ops' "$REPORT"
 	KTASK_RUN_OPS=mlock,madvise shimmed "$PROGRAMS/mlock-cases"
-	[ "$(taken mlock calls)" -ge 1 ]
+	[ "$(taken mlock call)" -ge 1 ]
 	KTASK_RUN_OPS=mlock,madvise shimmed "$PROGRAMS/madvise-cases"
-	[ "$(taken madvise calls)" -ge 1 ]
+	[ "$(taken madvise call)" -ge 1 ]
 }
 
 @test "KTASK_RUN_REPORT=1 reports on stderr, also when that was closed" {
@@ -38,11 +38,11 @@ load shim.bash
 		"$PROGRAMS/life-cases" constructor
 	[ "${#lines[@]}" -eq 4 ]
 	[[ "$output" == *"ktask: run: took over 2 calls on 16.0 MiB (life-cases, "* ]]
-	[[ "$output" == *"ktask: mmap: 1 calls, 8388608 bytes, "* ]]
+	[[ "$output" == *"ktask: mmap: 1 call, 8388608 bytes, "* ]]
 	[[ "$output" == *", 0 left to the kernel (life-cases, "* ]]
 	run env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT=1 \
 		"$PROGRAMS/life-cases" closed
-	[[ "$output" == *"ktask: mmap: 1 calls, 8388608 bytes, "* ]]
+	[[ "$output" == *"ktask: mmap: 1 call, 8388608 bytes, "* ]]
 }
 
 @test "the report never lands in a file of the program" {
@@ -89,8 +89,8 @@ load shim.bash
 		"$PROGRAMS/life-cases" constructor
 	[ "$status" -eq 0 ]
 	[ "${#lines[@]}" -eq 3 ]
-	[[ "$output" == *"ktask: would do mmap of 8388608 bytes (life-cases, "* ]]
-	[[ "$output" == *"ktask: would do munmap of 8388608 bytes (life-cases, "* ]]
+	[[ "$output" == *"ktask: would do mmap of 8.0 MiB (life-cases, "* ]]
+	[[ "$output" == *"ktask: would do munmap of 8.0 MiB (life-cases, "* ]]
 	nothing_taken ": --dry-run"
 }
 

@@ -71,6 +71,6 @@ in_group() {
 		endless-touched 16 12) || kib=
 	remove_group "$group"
 	cat "$REPORT"
-	[ "$(taken prefault calls)" -ge 10 ]
+	[ "$(taken prefault call)" -ge 10 ]
 	! grep 'is untouched' "$REPORT" || false
 }

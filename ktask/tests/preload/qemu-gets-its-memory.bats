@@ -27,7 +27,7 @@ qemu() {
 
 @test "-mem-prealloc is taken in one call" {
 	qemu -mem-prealloc
-	[ "$(taken madvise calls)" = 1 ]
+	[ "$(taken madvise call)" = 1 ]
 	[ "$(taken madvise bytes)" = "$MEMORY_BYTES" ]
 	[ "$(taken madvise "left to the kernel")" = 0 ]
 }
@@ -35,7 +35,7 @@ qemu() {
 @test "QEMU's own preallocation threads are taken one by one" {
 	qemu -machine memory-backend=m -object \
 		memory-backend-ram,id=m,size=256M,prealloc=on,prealloc-threads=2
-	[ "$(taken madvise calls)" = 2 ]
+	[ "$(taken madvise call)" = 2 ]
 	[ "$(taken madvise bytes)" = "$MEMORY_BYTES" ]
 }
 

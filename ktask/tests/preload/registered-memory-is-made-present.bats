@@ -155,5 +155,5 @@ has_uring() {
 	nothing_taken
 	"$KTASK_BUILD/ktask" run --ops register --dry-run \
 		"$PROGRAMS/register-cases" requests 2>&1 >/dev/null |
-		grep -q '^ktask: would do register of 8388608 bytes'
+		grep -q '^ktask: would do register of 8.0 MiB'
 }

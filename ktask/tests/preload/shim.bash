@@ -25,7 +25,7 @@ setup() {
 }
 
 # The number in front of some words in the report's last line on a kind of
-# call, or nothing: taken mlock calls
+# call, or nothing: taken mlock call
 taken() {
 	grep "^ktask: $1: " "$REPORT" | tail -1 | grep -o "[0-9]* $2" |
 		cut -d ' ' -f 1

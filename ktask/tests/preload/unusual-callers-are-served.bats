@@ -14,7 +14,7 @@ unusual() {
 	cat "$REPORT"
 	[ "$status" -eq 0 ]
 	[ "$output" = ok ]
-	[ "$(taken mmap calls)" = "$2" ]
+	[ "$(taken mmap call)" = "$2" ]
 }
 
 @test "a constructor of the program may call" {
@@ -32,16 +32,16 @@ unusual() {
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "$output" = ok ]
-	[ "$(taken mmap calls)" = 1 ]
-	[ "$(taken madvise calls)" = 2 ]
-	[ "$(taken fallocate calls)" = 1 ]
+	[ "$(taken mmap call)" = 1 ]
+	[ "$(taken madvise call)" = 2 ]
+	[ "$(taken fallocate call)" = 1 ]
 }
 
 # One call by the constructor, one before and one after the child.
 @test "a child of fork has a working library" {
 	unusual fork 3
 	[ "$(grep -c "^ktask: mmap: " "$REPORT")" -eq 2 ]
-	[ "$(grep -m 1 "^ktask: mmap: " "$REPORT" | grep -o '[0-9]* calls')" = "1 calls" ]
+	[ "$(grep -m 1 "^ktask: mmap: " "$REPORT" | grep -o '[0-9]* call')" = "1 call" ]
 }
 
 @test "clone3 with a wrong address is the kernel's to refuse" {
@@ -75,7 +75,7 @@ unusual() {
 
 @test "a file is truncated under its mappings meanwhile" {
 	unusual truncated 101
-	[ "$(taken munmap calls)" -ge 100 ]
+	[ "$(taken munmap call)" -ge 100 ]
 }
 
 @test "a constructor before the shim's own gets the plain call" {
@@ -105,7 +105,7 @@ unusual() {
 	[ "$status" -eq 0 ]
 	[ "${lines[0]}" = "early ok" ]
 	[ "${lines[1]}" = ok ]
-	[ "$(taken mmap calls)" = 1 ]
+	[ "$(taken mmap call)" = 1 ]
 }
 
 @test "a constructor before the shim's own may clone" {

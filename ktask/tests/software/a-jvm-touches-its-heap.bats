@@ -57,7 +57,7 @@ has() {
 	has G1GC
 	RUN_OPTIONS=(--prefault)
 	same heap -XX:+UseG1GC
-	[ "$(taken prefault calls)" -ge 1 ]
+	[ "$(taken prefault call)" -ge 1 ]
 	same heap -XX:+UseSerialGC -XX:+UseTransparentHugePages
 }
 

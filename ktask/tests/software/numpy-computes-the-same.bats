@@ -11,7 +11,7 @@ PYTHON=/usr/bin/python3
 	"$PYTHON" -c 'import numpy, mmap; mmap.MAP_POPULATE' 2>/dev/null ||
 		skip "no NumPy: make deps NEED=software"
 	same software "$PYTHON" "$BATS_TEST_DIRNAME/arrays.py" 24
-	[ "$(taken mmap calls)" -ge 5 ]
-	[ "$(taken madvise calls)" -ge 4 ]
-	[ "$(taken munmap calls)" -ge 4 ]
+	[ "$(taken mmap call)" -ge 5 ]
+	[ "$(taken madvise call)" -ge 4 ]
+	[ "$(taken munmap call)" -ge 4 ]
 }

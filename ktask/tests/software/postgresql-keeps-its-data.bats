@@ -146,7 +146,7 @@ database() {
 	RUN_OPTIONS=(--prefault)
 	same database -c huge_pages=off
 	grep -q 'consistent|t' "$BATS_TEST_TMPDIR/plain"
-	[ "$(taken prefault calls)" -ge 2 ]
+	[ "$(taken prefault call)" -ge 2 ]
 }
 
 @test "huge pages" {

@@ -29,7 +29,7 @@ reported() {
 	software stress-ng --vm 1 --vm-bytes 64M --vm-ops 20 --vm-populate \
 		--timeout 60 --temp-path "$BATS_TEST_TMPDIR" >&2
 	reported stress-ng 1
-	[ "$(taken mmap calls)" -ge 1 ]
+	[ "$(taken mmap call)" -ge 1 ]
 }
 
 @test "nginx: a master and a worker" {

@@ -47,7 +47,7 @@ backend() {
 @test "memory that is locked as well" {
 	[ "$(id -u)" = 0 ] || skip "locking takes root"
 	same guest -machine pc -mem-prealloc -overcommit mem-lock=on
-	[ "$(taken mlock calls)" -ge 1 ]
+	[ "$(taken mlock call)" -ge 1 ]
 }
 
 @test "a memory file" {

@@ -61,7 +61,7 @@ same() {
 }
 
 # The sum over all processes of the number in front of some words in the
-# report's lines on a kind of call: taken mlock calls
+# report's lines on a kind of call: taken mlock call
 taken() {
 	sed -n "s/^ktask: $1: .*\b\([0-9][0-9]*\) $2.*/\1/p" "$REPORT" |
 		awk '{ sum += $1 } END { print sum + 0 }'
