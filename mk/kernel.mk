@@ -7,15 +7,20 @@ KERNEL_SERIES := $(notdir $(patsubst %/series,%,\
 	$(wildcard ktask/kernel/series/*/series)))
 BUILD_KERNEL := ktask/kernel/series/build
 
-## kernel-6.12: build a kernel with the series and one without (once, 10 minutes)
-.PHONY: $(KERNEL_SERIES:%=kernel-%)
-$(KERNEL_SERIES:%=kernel-%): kernel-%:
+# Goals and SERIES= name 7.x by its 7.
+KERNEL_GOALS := $(KERNEL_SERIES:%.x=%)
+KERNEL_GOALS := $(KERNEL_GOALS:%=kernel-%)
+series_named = $(or $(filter $(1) $(1).x,$(KERNEL_SERIES)),$(error no series $(1)))
+
+## kernel-6.12, kernel-7: build a kernel with the series and one without (10 minutes)
+.PHONY: $(KERNEL_GOALS)
+$(KERNEL_GOALS): kernel-%:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm debug'
-	@$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $*
+	@$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $(call series_named,$*)
 
 ## check-kernel: build each patch of each series, test the clients in guests
 .PHONY: check-kernel
-check-kernel: $(KERNEL_SERIES:%=kernel-%)
+check-kernel: $(KERNEL_GOALS)
 	@for series in $(KERNEL_SERIES); do \
 		$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $$series each && \
 		$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $$series || exit 1; \
@@ -25,13 +30,14 @@ check-kernel: $(KERNEL_SERIES:%=kernel-%)
 		CC='$(CC)' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 		tests/run --build $(B) $(wildcard tests/vm/a-patched-kernel-*.t \
-		tests/vm/a-mock-device-*.t)
+		tests/vm/a-mock-device-*.t tests/vm/vfio-of-a-stock-kernel-*.t)
 
-## bench-kernel: time the series' clients on both kernels (BOOTS=5 OVERCOMMITTED=1 SHAPES=)
+## bench-kernel: time the clients on both kernels (SERIES=6.12 BOOTS=5 OVERCOMMITTED=1 SHAPES=)
+SERIES ?= 6.12
 .PHONY: bench-kernel
-bench-kernel: $(KERNEL_SERIES:%=kernel-%)
+bench-kernel: kernel-$(SERIES)
 	@KTASK_BUILD='$(abspath $(B))' CC='$(CC)' \
 		KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
-		ktask/bench/vm/series $(or $(BOOTS),5) 6.12 \
+		ktask/bench/vm/series $(or $(BOOTS),5) $(call series_named,$(SERIES)) \
 		$(if $(OVERCOMMITTED),overcommitted) $(SHAPES)
