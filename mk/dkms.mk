@@ -8,7 +8,9 @@ VFIO := ktask/kernel/series/vfio
 # Of each series those that are for this driver.
 VFIO_PATCHES = $(shell grep -l '^+++ b/drivers/vfio/vfio_iommu_type1.c' \
 	ktask/kernel/series/*/*.patch)
-VFIO_SERIES = $(sort $(notdir $(patsubst %/,%,$(dir $(VFIO_PATCHES)))))
+# Which Linux a series is for: 7.3, as 7.x/source says; 6.12.
+linux_of = $(or $(shell sed -n '/^\#/!s/ .*//p' $(1)source 2>/dev/null),$(notdir $(1:/=)))
+VFIO_SERIES = $(sort $(foreach dir,$(sort $(dir $(VFIO_PATCHES))),$(call linux_of,$(dir))))
 bar := |
 
 ## dkms: the module's sources for DKMS, in build/dkms
@@ -29,9 +31,7 @@ dkms-vfio:
 	$(Q)mkdir -p $(DKMS_VFIO)/include/linux
 	$(Q)cp $(VFIO)/Kbuild $(VFIO)/prepare $(DKMS_VFIO)
 	$(Q)cp ktask/kernel/ktask_kernel.h $(DKMS_VFIO)/include/linux/ktask.h
-	$(Q)for patch in $(VFIO_PATCHES:ktask/kernel/series/%=%); do \
-		install -D -m 644 ktask/kernel/series/$$patch \
-			$(DKMS_VFIO)/patches/$$patch || exit 1; \
-	done
+	$(Q)$(foreach patch,$(VFIO_PATCHES),install -D -m 644 $(patch) \
+		$(DKMS_VFIO)/patches/$(call linux_of,$(dir $(patch)))/$(notdir $(patch)) &&) :
 	$(Q)sed 's/@VERSION@/$(VERSION)/; s/@SERIES@/$(subst .,\\.,$(subst $() ,$(bar),$(VFIO_SERIES)))/' \
 		$(VFIO)/dkms.conf.in >$(DKMS_VFIO)/dkms.conf
