@@ -58,6 +58,17 @@ is(complaints("[    0.1] WARNING: a\n$dying"), 1, 'what was said before counts')
 is(complaints("${dying}[    1.0] \tpid: 168, name: ktask/0\r\n"), 1,
    'no helper may be');
 
+my $stopped = join '', map { "[    1.0] $_\r\n" } '------------[ cut here ]------------',
+	'dl_rq->running_bw > old',
+	'WARNING: CPU: 5 PID: 50 at kernel/sched/deadline.c:265 task_non_contending+0x1/0x2',
+	'Call Trace:', ' <TASK>', ' ? sched_clock+0x1/0x2', ' dl_server_stop+0x1/0x2';
+my $dies = "[    1.0]  sched_cpu_dying+0x1/0x2\r\n";
+
+is(complaints("$stopped$dies"), 0, 'the server of a dying CPU is stopped');
+is(complaints("${stopped}[    1.0]  schedule+0x1/0x2\r\n"), 1, 'of no other');
+is(complaints($stopped =~ s/deadline|task_non_contending/core/gr . $dies), 1,
+   'and nothing else is wrong with it');
+
 is(complaints("[    1.0] BUG: KASAN: use-after-free in x\n"), 1,
 	'so is freed memory');
 

@@ -17,7 +17,8 @@
 # Before it lets a CPU go the kernel warns if that has more tasks than the stopper.
 # Linux 6.12 counts the deadline server of ordinary tasks among them (inc_dl_tasks() of
 # kernel/sched/deadline.c), whose timer may have started it again: then the list behind
-# the warning names the stopper alone.
+# the warning names the stopper alone.  Stopping that server there it may warn once more,
+# of bandwidth that it took off twice.
 
 package Complaints;
 
@@ -34,6 +35,7 @@ my $wrong = qr/WARNING:|BUG:|Oops|Kernel\ panic|general\ protection
 my $refused = qr{Could not initialize trace point events/ktask};
 my $tracing = qr{WARNING:.*\Q at kernel/trace/trace_events.c:\E\d+
 	[ ]event_(?:define_fields|file_put)\+}x;
+my $bandwidth = qr{^WARNING:.*\Q at kernel/sched/deadline.c:\E\d+ task_non_contending\+};
 # Said at every boot where all is logged.
 my $harmless = qr/^(?:Kernel\ c|C)ommand\ line:|stall\ warnings\ timeout\ set/x;
 my $ours = qr/\[ktask\w*\]/;
@@ -93,7 +95,7 @@ sub sift
 }
 
 # Lines without warnings of a CPU that two tasks are said to be on, if only the stopper
-# is listed; with what lockdep says of a warning under the scheduler's lock.
+# is listed, and of the bandwidth of that CPU's server; with what lockdep says of a warning under the scheduler's lock.
 sub without_servers
 {
 	my @kept;
@@ -102,6 +104,11 @@ sub without_servers
 		my $from = $#kept;
 
 		push @kept, $line;
+		if ($line =~ /^ dl_server_stop\+/ && ($_[0] // '') =~ /^ sched_cpu_dying\+/) {
+			$from-- while $from > 0 && $kept[$from] !~ /\[ cut here \]/;
+			splice @kept, $from if grep { $_ =~ $bandwidth } @kept[$from .. $#kept];
+			next;
+		}
 		next unless $line =~ /^CPU\d+ enqueued tasks \(2 total\)/
 			&& ($_[0] // '') =~ m{^\s+pid: \d+, name: migration/\d+$}
 			&& ($_[1] // '') !~ /^\s+pid: /;
