@@ -12,7 +12,7 @@
 #include "pages.h"
 #include "syscalls.h"
 
-#define LEN (64 * MIB)
+#define LEN (16 * MIB)
 #define NODES_MAX 1024
 
 enum { DEFAULT, PREFERRED, BIND, INTERLEAVE };
