@@ -68,6 +68,13 @@
 #define compat_cpu_idles(cpu) true
 #endif
 
+/* Where a thread that sleeps is to be woken: a hint. */
+#ifdef CONFIG_SMP
+#define compat_wake_on(task, cpu) ((task)->wake_cpu = (cpu))
+#else
+#define compat_wake_on(task, cpu) ((void)(task))
+#endif
+
 /* Does a hypervisor run this kernel?  Only x86 tells modules. */
 #ifdef CONFIG_X86
 #define COMPAT_IS_GUEST boot_cpu_has(X86_FEATURE_HYPERVISOR)

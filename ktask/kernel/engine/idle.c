@@ -14,9 +14,11 @@
  * functions are not there for modules, and the idle time of a CPU whose tick goes
  * on is not counted before that, in later kernels.
  *
- * Behaves badly where the scheduler wakes a helper on a busy CPU although another
- * one of its CPUs idles, as it may if these share no cache, until it moves one of
- * the two.
+ * The scheduler is told which CPU was promised (helper_wake()).  Left to itself it may
+ * wake a helper on the caller's CPU where CPUs share no cache, and moves one of the two
+ * only some ticks later.
+ *
+ * Behaves badly where the scheduler chooses a busy CPU all the same.
  *
  * Locking: there is no lock.  A bit of promised_cpus belongs to whoever set it, by
  * test-and-set.  Any thread writes next_cpu: WRITE_ONCE() and READ_ONCE().
@@ -84,6 +86,8 @@ int idle_take(int nid, const struct cpumask *own, const struct cpumask *only)
 	unsigned int start = READ_ONCE(next_cpu), nr_tried = 0;
 	int cpu, found = -1;
 
+	if (!COMPAT_TELLS_IDLE)
+		return -1;
 	for_each_cpu_wrap(cpu, own, start)
 	{
 		if (!is_wanted(cpu, node, only))

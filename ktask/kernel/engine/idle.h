@@ -29,7 +29,8 @@ bool idle_may(int nid, const struct cpumask *own, const struct cpumask *only);
  *
  * Any context.  Tries a limited number of CPUs, and the next ones at the next call.
  *
- * Return: it, promised until idle_put(); -1: none was found.
+ * Return: it, promised until idle_put(); -1: none was found, or this kernel does not
+ * tell which ones idle.
  */
 int idle_take(int nid, const struct cpumask *own, const struct cpumask *only);
 

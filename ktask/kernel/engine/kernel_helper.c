@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 #include <linux/topology.h>
 
+#include "kernel/compat.h"
 #include "kernel/engine/kernel_helper.h"
 #include "kernel/kernel_trace.h"
 
@@ -154,6 +155,15 @@ bool helper_place(struct helper *h, unsigned int generation)
 	cpumask_copy(h->cpus, h->wanted);
 	h->placed = generation;
 	return true;
+}
+
+/* The scheduler takes this CPU for the one that the thread ran on last, and keeps it
+ * there if it idles.  The kernel's work queues do the same (kick_pool()). */
+void helper_wake(struct helper *h, int cpu)
+{
+	if (cpu >= 0 && cpumask_test_cpu(cpu, h->cpus))
+		compat_wake_on(h->task, cpu);
+	wake_up_process(h->task);
 }
 
 /* ---- making and ending ---- */

@@ -77,6 +77,10 @@ void helper_leave_item(struct helper *h, struct pool_item *item);
  * comes or goes */
 bool helper_place(struct helper *h, unsigned int generation);
 
+/* helper_wake - for an item; on @cpu if that is one of its CPUs and the scheduler has
+ * no better one */
+void helper_wake(struct helper *h, int cpu);
+
 /* helper_lend - raise it to the caller's priority while it is in @item */
 bool helper_lend(struct helper *h, struct pool_item *item, struct prio *given);
 

@@ -113,7 +113,8 @@ bool kt_host_submit(struct kt_item *item)
 	    pool_submit_to(host->process_helper, &host->pooled, item->node, own,
 			   ctl->cpus))
 		return true;
-	return pool_submit(&host->pooled, item->node, own, ctl->cpus);
+	return pool_submit(&host->pooled, item->node, own, ctl->cpus,
+			   host->cpu);
 }
 
 bool kt_host_wait(struct kt_item *item)
@@ -171,17 +172,26 @@ static int find_cpu_elsewhere(struct kernel_job *job, int nid,
 	return cpu;
 }
 
+/* Not needed, but still the best place to begin. */
+static int find_better_cpu(int nid, const struct cpumask *own,
+			   const struct cpumask *only)
+{
+	return idle_take(idle_may(nid, own, only) ? nid : NUMA_NO_NODE, own,
+			 only);
+}
+
 /* Find an idle CPU for a helper.  @nid: the range's node; set to the CPU's node, if that
- * is another.  Return: false if there is none. */
+ * is another.  Return: false if there is none and it may not begin elsewhere. */
 static bool find_idle_cpu(struct kt_item *item, int *nid)
 {
 	struct kernel_job *job = job_of(item->ctx);
 	const struct cpumask *own = own_cpus(job);
 	int cpu;
 
-	item->host.cpu = -1;
-	if (!needs_idle_cpu(item))
+	if (!needs_idle_cpu(item)) {
+		item->host.cpu = find_better_cpu(*nid, own, job->ctl->cpus);
 		return true;
+	}
 	cpu = idle_take(*nid, own, job->ctl->cpus);
 	if (cpu < 0 && *nid >= 0 && *nid < nr_node_ids) {
 		cpu = find_cpu_elsewhere(job, *nid, own);

@@ -373,7 +373,7 @@ static void queue_item(struct helper *h, struct pool_item *item)
 }
 
 bool pool_submit(struct pool_item *item, int nid, const struct cpumask *own,
-		 const struct cpumask *only)
+		 const struct cpumask *only, int cpu)
 {
 	struct helper *h = take_idle(nid);
 
@@ -385,7 +385,7 @@ bool pool_submit(struct pool_item *item, int nid, const struct cpumask *own,
 		return false;
 	}
 	queue_item(h, item);
-	wake_up_process(h->task);
+	helper_wake(h, cpu);
 	return true;
 }
 

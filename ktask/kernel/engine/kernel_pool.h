@@ -71,6 +71,7 @@ static inline bool pool_is_full(const struct kt_cap *cap)
  * @own: CPUs of the caller, which it must run on
  * @only: NULL, or more that it must run on, besides being the node's (as far as
  *        that leaves any)
+ * @cpu: of these the one that it should be woken on; -1: whichever
  *
  * By the job's caller only.  Where no helper is idle more are made, in the
  * background: a job never waits for that.
@@ -78,7 +79,7 @@ static inline bool pool_is_full(const struct kt_cap *cap)
  * Return: false when none is idle, or none may run there.
  */
 bool pool_submit(struct pool_item *item, int nid, const struct cpumask *own,
-		 const struct cpumask *only);
+		 const struct cpumask *only, int cpu);
 
 /* pool_submit_to - the same to a process helper; @h is idle */
 bool pool_submit_to(struct helper *h, struct pool_item *item, int nid,
