@@ -16,6 +16,7 @@
 #include "facts.h"
 
 #define POOL_PAGES 101 /* does not divide by nodes nor by chunks */
+#define LARGE_POOL_PAGES 288 /* for two threads: each frees 256 MiB at least */
 
 static void tell_nodes(const char *when)
 {
@@ -152,7 +153,7 @@ static void empty_pool(void)
 
 static void fill_pool(void)
 {
-	pool_set(&pool_2m, POOL_PAGES);
+	pool_set(&pool_2m, LARGE_POOL_PAGES);
 }
 
 void tell_pool_facts(void)
