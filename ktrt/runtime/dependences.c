@@ -170,8 +170,8 @@ struct domain *deps_domain(struct ktrt_task *parent)
 	return parent->domain;
 }
 
-int deps_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
-	       struct epoch **fresh)
+static inline int alloc_members(struct worker *w, struct ktrt_task *task,
+				size_t nr, struct epoch **fresh)
 {
 	task->access = task->access_inline;
 	if (nr > ACCESS_INLINE) {
@@ -225,9 +225,10 @@ static uint32_t enter_access(struct worker *w, struct ktrt_task *task,
 			   ready);
 }
 
-uint32_t deps_enter(struct worker *w, struct ktrt_task *task,
-		    struct domain *domain, const struct ktrt_dep *dep,
-		    struct epoch **fresh)
+static inline uint32_t enter_dep(struct worker *w, struct ktrt_task *task,
+				 struct domain *domain,
+				 const struct ktrt_dep *dep,
+				 struct epoch **fresh)
 {
 	uint32_t waits = 0;
 	uintptr_t at, end;
@@ -246,8 +247,8 @@ uint32_t deps_enter(struct worker *w, struct ktrt_task *task,
 	return waits;
 }
 
-int deps_prepare(struct worker *w, struct domain *domain,
-		 const struct ktrt_dep *deps, size_t nr)
+static inline int prepare_chains(struct worker *w, struct domain *domain,
+				 const struct ktrt_dep *deps, size_t nr)
 {
 	uintptr_t at, end;
 
@@ -324,8 +325,8 @@ static uint32_t enter_deps(struct worker *w, struct ktrt_task *task,
 	for (unsigned rank = 0; rank < NR_RANKS; rank++)
 		for (size_t i = 0; ranks & 1u << rank && i < nr; i++)
 			if (mode_rank(deps[i].mode) == rank)
-				waits += deps_enter(w, task, domain, &deps[i],
-						    fresh);
+				waits += enter_dep(w, task, domain, &deps[i],
+						   fresh);
 	return waits;
 }
 
@@ -349,7 +350,7 @@ static int add_many(struct worker *w, struct domain *domain,
 
 	if (unlikely(ranks & 1u << RANK_REDUCES))
 		domain->sums = true;
-	if (deps_alloc(w, task, members, &fresh)) {
+	if (alloc_members(w, task, members, &fresh)) {
 		deps_free_fresh(w, fresh);
 		return -ENOMEM;
 	}
@@ -367,14 +368,6 @@ static int add_many(struct worker *w, struct domain *domain,
 	if (unlikely(ranks & 1u << RANK_COMMUTES) && *ready)
 		*ready = turns_take(task);
 	return 0;
-}
-
-int deps_add_to(struct worker *w, struct domain *domain, struct ktrt_task *task,
-		const struct ktrt_dep *deps, size_t nr, bool *ready)
-{
-	if (deps_prepare(w, domain, deps, nr))
-		return -ENOMEM;
-	return add_many(w, domain, task, deps, nr, ranks_of(deps, nr), ready);
 }
 
 int deps_add(struct worker *w, struct ktrt_task *task,
@@ -400,7 +393,28 @@ int deps_add(struct worker *w, struct ktrt_task *task,
 			? proxies_check(task->parent, deps, nr)
 			: 0;
 	if (!error)
-		error = deps_prepare(w, domain, deps, nr);
+		error = prepare_chains(w, domain, deps, nr);
 	return error ? error
 		     : add_many(w, domain, task, deps, nr, ranks, ready);
+}
+
+/* ---- for proxies ---- */
+
+int deps_prepare(struct worker *w, struct domain *domain,
+		 const struct ktrt_dep *deps, size_t nr)
+{
+	return prepare_chains(w, domain, deps, nr);
+}
+
+int deps_alloc(struct worker *w, struct ktrt_task *task, size_t nr,
+	       struct epoch **fresh)
+{
+	return alloc_members(w, task, nr, fresh);
+}
+
+uint32_t deps_enter(struct worker *w, struct ktrt_task *task,
+		    struct domain *domain, const struct ktrt_dep *dep,
+		    struct epoch **fresh)
+{
+	return enter_dep(w, task, domain, dep, fresh);
 }

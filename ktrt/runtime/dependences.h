@@ -155,9 +155,6 @@ uint32_t deps_enter(struct worker *w, struct ktrt_task *task,
 		    struct epoch **fresh);
 /* What is left of the list. */
 void deps_free_fresh(struct worker *w, struct epoch *fresh);
-/* A task without proxies, in the domain of whichever task. */
-int deps_add_to(struct worker *w, struct domain *domain, struct ktrt_task *task,
-		const struct ktrt_dep *deps, size_t nr, bool *ready);
 
 /* ---- epochs.c ---- */
 

@@ -180,6 +180,30 @@ bool proxies_closed(const struct ktrt_task *task)
 
 /* ---- ends ---- */
 
+int proxy_enter_inside(struct worker *w, struct ktrt_task *task,
+		       struct ktrt_task *record, const struct ktrt_dep *dep,
+		       bool *ready)
+{
+	const struct ktrt_dep whole = { dep->addr, dep->len, KTRT_INOUT };
+	struct domain *domain = task->domain;
+	struct epoch *fresh = NULL;
+	uint32_t most, less;
+
+	if (deps_prepare(w, domain, &whole, 1))
+		return -ENOMEM;
+	most = (uint32_t)deps_count(domain, &whole) + 1;
+	if (deps_alloc(w, record, most - 1, &fresh)) {
+		deps_free_fresh(w, fresh);
+		return -ENOMEM;
+	}
+	domain->serial++;
+	at_poke(&record->pending, most);
+	less = most - deps_enter(w, record, domain, &whole, &fresh);
+	deps_free_fresh(w, fresh);
+	*ready = at_sub(&record->pending, less) == less;
+	return 0;
+}
+
 /* From here on the task does not use it; -ENOMEM: that is not known yet. */
 static int add_end(struct worker *w, struct ktrt_task *task,
 		   struct proxy *proxy)
@@ -189,7 +213,7 @@ static int add_end(struct worker *w, struct ktrt_task *task,
 
 	proxy->ended = true;
 	/* It may be complete, and gone, by that. */
-	error = enter_inside(w, task, &proxy->end, &proxy->dep, &ready);
+	error = proxy_enter_inside(w, task, &proxy->end, &proxy->dep, &ready);
 	if (error)
 		proxy->ended = false;
 	else if (ready)

@@ -80,14 +80,10 @@ static inline bool deps_overlap(const struct ktrt_dep *a,
 	return a_start < b_end && b_start < a_end;
 }
 
-/* In the chains of the task's children. */
-static inline int enter_inside(struct worker *w, struct ktrt_task *task,
-			       struct ktrt_task *record,
-			       const struct ktrt_dep *dep, bool *ready)
-{
-	struct ktrt_dep whole = { dep->addr, dep->len, KTRT_INOUT };
-
-	return deps_add_to(w, task->domain, record, &whole, 1, ready);
-}
+/* Into the chains of the task's children; 0 or -ENOMEM.  Unless that sets *@ready the record
+ * may be complete, and gone, by then. */
+int proxy_enter_inside(struct worker *w, struct ktrt_task *task,
+		       struct ktrt_task *record, const struct ktrt_dep *dep,
+		       bool *ready);
 
 #endif /* RUNTIME_PROXIES_H */

@@ -138,8 +138,8 @@ static int enter_gates(struct worker *w, struct proxies *all)
 	domain->serial = UINT64_MAX - all->nr - 1;
 	for (size_t i = 0; i < all->nr && !error; i++)
 		if (all->each[i].weak)
-			error = enter_inside(w, task, &all->each[i].gate,
-					     &all->each[i].dep, &first);
+			error = proxy_enter_inside(w, task, &all->each[i].gate,
+						   &all->each[i].dep, &first);
 	domain->serial = 0;
 	return error;
 }

@@ -359,11 +359,16 @@ int ktrt_spawn_args(ktrt_func_args func, void *a, void *b, void *c, void *d,
 	return ktrt_spawn_attr(task_run_args, &args, &attr);
 }
 
+static inline bool is_plain_mode(unsigned mode)
+{
+	return mode >= KTRT_IN && mode <= KTRT_INOUT;
+}
+
 static int check_dep(const struct ktrt_dep *dep)
 {
-	unsigned mode = dep->mode & ~(unsigned)KTRT_WEAK;
-	bool valid = (mode >= KTRT_IN && mode <= KTRT_INOUT) ||
-		     dep->mode == KTRT_COMMUTATIVE;
+	bool valid = likely(is_plain_mode(dep->mode)) ||
+		     dep->mode == KTRT_COMMUTATIVE ||
+		     is_plain_mode(dep->mode ^ KTRT_WEAK);
 
 	if (unlikely(dep->mode == KTRT_REDUCTION))
 		return dep->len ? -EINVAL : reduction_check(dep->addr);
@@ -410,18 +415,25 @@ int task_read_attr(struct ktrt_attr *own, const struct ktrt_attr *attr)
 	return error ? error : check_attr(own);
 }
 
+static void __attribute__((noinline, cold))
+take_flags(struct ktrt_task *task, unsigned flags)
+{
+	if (flags & KTRT_UNDEFERRED)
+		task->flags |= TASK_UNDEFERRED;
+	if (flags & KTRT_FINAL)
+		task->flags |= TASK_FINAL;
+}
+
 /* Nodes are known by the kernel's numbers outside, by index inside. */
 void task_take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
 {
 	if (attr->flags & KTRT_ALWAYS || attr->move)
 		task->flags |= TASK_ALWAYS;
-	if (unlikely(attr->flags & KTRT_UNDEFERRED))
-		task->flags |= TASK_UNDEFERRED;
 	/* Inherited from its parent, which has it do so at once. */
 	if (unlikely(task->flags & TASK_FINAL))
 		task->flags |= TASK_UNDEFERRED;
-	if (unlikely(attr->flags & KTRT_FINAL))
-		task->flags |= TASK_FINAL;
+	if (unlikely(attr->flags & (KTRT_UNDEFERRED | KTRT_FINAL)))
+		take_flags(task, attr->flags);
 	task->priority = (int16_t)attr->priority;
 	if (unlikely(attr->node >= 0))
 		task->node = (int16_t)cores_node(attr->node);
