@@ -436,7 +436,7 @@ static void nodes_are_no_such(void **state)
 	attr.flags = KTRT_FINAL;
 	assert_int_equal(ktrt_graph_add(graph, count_done, NULL, &attr),
 			 -EINVAL);
-	attr.flags = 8;
+	attr.flags = KTRT_EARLY_RELEASE << 1;
 	assert_int_equal(ktrt_spawn_attr(count_done, NULL, &attr), -EINVAL);
 	ktrt_graph_free(graph);
 	assert_int_equal(ktrt_stop(), 0);
