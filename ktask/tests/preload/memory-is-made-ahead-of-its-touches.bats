@@ -108,6 +108,8 @@ made() {
 		"$PROGRAMS/ahead-cases" fills-cpus
 	echo "$output"
 	cat "$REPORT"
+	! grep -q 'too little memory is left\|nothing is made ahead with' "$REPORT" ||
+		skip "nothing may be made here"
 	[ "$output" = ok ]
 	grep -q '^ktask: ahead: 1 mapping of .*, huge pages advised for' "$REPORT"
 }
