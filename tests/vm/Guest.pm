@@ -105,9 +105,11 @@ my @shapes = (
 
 # A kernel panics if its timer does not tick at once, which a busy machine may cause.
 # The emulator's TSC is the same on all CPUs, and read in a tenth of the time that the
-# timers take which a kernel chooses that measures it.
+# timers take which a kernel chooses that measures it.  A quarter of a boot would go to
+# the kernel's own tests of cryptography and to keys for modules, which may be unsigned.
 my $command_line = 'console=ttyS0 panic=-1 oops=panic loglevel=5 no_timer_check '
-	. 'tsc=reliable clocksource=tsc '
+	. 'tsc=reliable clocksource=tsc cryptomgr.notests '
+	. 'initcall_blacklist=jent_mod_init,load_system_certificate_list '
 	. 'rcupdate.rcu_cpu_stall_timeout=100 watchdog_thresh=60 '
 	. 'memhp_default_state=online_movable kcsan.skip_watch=1000 '
 	. "ktask.seed=$seed";
