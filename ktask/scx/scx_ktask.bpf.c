@@ -82,6 +82,11 @@ static void enqueue_bound(struct task_struct *task, __s32 cpu, __u64 flags)
 {
 	struct cpu_state *state = state_of(cpu);
 
+	if (!may_kick()) {
+		scx_bpf_dsq_insert(task, DSQ_LOCAL_ON | (__u32)cpu, SLICE_NS,
+				   flags);
+		return;
+	}
 	scx_bpf_dsq_insert_vtime(task, QUEUE_OF_CPU(cpu), SLICE_NS,
 				 clamped_vtime(task, state->bound_clock),
 				 flags);
@@ -124,7 +129,7 @@ void BPF_PROG(ktask_enqueue, struct task_struct *task, __u64 flags)
 				   slice_of(task), flags);
 	else
 		enqueue_shared(task, cpu, flags);
-	if (is_bound(task))
+	if (is_bound(task) && may_kick())
 		scx_bpf_kick_cpu(cpu, KICK_IDLE);
 }
 
@@ -316,9 +321,10 @@ void BPF_PROG(ktask_update_idle, __s32 cpu, bool idle)
 {
 	__u32 cache = cache_of(cpu);
 
-	if (idle && (scx_bpf_dsq_nr_queued(QUEUE_OF_CACHE(NORMAL, cache)) ||
-		     scx_bpf_dsq_nr_queued(QUEUE_OF_CACHE(LOW, cache)) ||
-		     scx_bpf_dsq_nr_queued(QUEUE_OF_CPU(cpu))))
+	if (idle && may_kick() &&
+	    (scx_bpf_dsq_nr_queued(QUEUE_OF_CACHE(NORMAL, cache)) ||
+	     scx_bpf_dsq_nr_queued(QUEUE_OF_CACHE(LOW, cache)) ||
+	     scx_bpf_dsq_nr_queued(QUEUE_OF_CPU(cpu))))
 		scx_bpf_kick_cpu(cpu, KICK_IDLE);
 }
 
@@ -335,11 +341,13 @@ void BPF_PROG(ktask_enable, struct task_struct *task)
 SEC("struct_ops/ktask_cpu_online")
 void BPF_PROG(ktask_cpu_online, __s32 cpu)
 {
+	state_of(cpu)->is_offline = 0;
 }
 
 SEC("struct_ops/ktask_cpu_offline")
 void BPF_PROG(ktask_cpu_offline, __s32 cpu)
 {
+	state_of(cpu)->is_offline = 1;
 	state_of(cpu)->runs_low = 0;
 }
 

@@ -47,6 +47,7 @@ struct cpu_state {
 	__u32 next_cpu; /* where its next search begins */
 	__u32 next_line;
 	__u32 runs_low; /* and by who takes it away */
+	__u32 is_offline;
 } __attribute__((aligned(LINE_BYTES)));
 
 /* Any CPU of the cache writes it; an update that is lost harms nothing. */

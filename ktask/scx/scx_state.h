@@ -68,6 +68,16 @@ static __u32 cache_of(__s32 cpu)
 	       (SCX_CACHES_MAX - 1);
 }
 
+/*
+ * A CPU that goes offline must kick nobody: what it queues for that (irq_work) when
+ * interrupts are off for good stays queued.  When it is back none of its kicks gets
+ * through, and the kernel waits for ever for them when the scheduler ends (Linux 7.3).
+ */
+static bool may_kick(void)
+{
+	return !state_of((__s32)bpf_get_smp_processor_id())->is_offline;
+}
+
 static void count_one(__s32 cpu, enum scx_count count)
 {
 	state_of(cpu)->counts[count]++;
