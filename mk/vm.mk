@@ -30,7 +30,7 @@ $(VM_DEVICE_TESTS): $(OUT)/%: $(OBJ)/%.o $(call obj,$(VM_DEVICE_PARTS)) \
 	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
 # Tests of the scheduler, and what they share.
-VM_SCX_PARTS := tests/vm/scx/scheduler_process.c
+VM_SCX_PARTS := $(addprefix tests/vm/scx/,busy_threads.c scheduler_process.c)
 VM_SCX_TESTS := $(if $(HAVE_ebpf),$(patsubst %.c,$(OUT)/%,$(filter-out \
 	$(VM_SCX_PARTS),$(wildcard tests/vm/scx/*.c))))
 

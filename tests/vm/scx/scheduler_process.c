@@ -37,9 +37,10 @@ bool scheduler_runs(void)
 	       file_says(SCHED_EXT "root/ops", "ktask");
 }
 
+static int counts_fd = -1; /* what it says at its end */
+
 static void become_scheduler(int out)
 {
-	/* Nobody schedules by it when the test has ended. */
 	dup2(out, STDOUT_FILENO);
 	execl("/bin/scx_ktask", "scx_ktask", "--verbose", (char *)NULL);
 	_exit(126);
@@ -62,6 +63,7 @@ pid_t scheduler_start(void)
 	assert_true(read(out[0], said, sizeof(said) - 1) > 0);
 	assert_non_null(strstr(said, "scheduling"));
 	assert_true(scheduler_runs());
+	counts_fd = out[0];
 	return pid;
 }
 
@@ -77,4 +79,25 @@ int scheduler_end(pid_t pid, int signal)
 		nanosleep(&nap, NULL);
 	assert_true(scheduler_is("disabled"));
 	return status;
+}
+
+static uint64_t find_count(const char *text, const char *what)
+{
+	const char *at = strstr(text, what);
+
+	assert_non_null(at);
+	while (at > text && at[-1] != '\n')
+		at--;
+	return strtoull(at, NULL, 10);
+}
+
+uint64_t scheduler_counted(const char *what)
+{
+	static char said[2000];
+	static size_t nr;
+	ssize_t got;
+
+	while ((got = read(counts_fd, said + nr, sizeof(said) - 1 - nr)) > 0)
+		nr += (size_t)got;
+	return find_count(said, what);
 }

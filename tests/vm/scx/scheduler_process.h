@@ -8,6 +8,7 @@
 #define SCHEDULER_PROCESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* scheduler_start - begin to schedule by it; the test fails if that fails */
@@ -24,5 +25,8 @@ bool scheduler_is(const char *state);
 
 /* scheduler_runs - is it there, and no other? */
 bool scheduler_runs(void);
+
+/* scheduler_counted - what it said at its end of @what, words of its line */
+uint64_t scheduler_counted(const char *what);
 
 #endif /* SCHEDULER_PROCESS_H */

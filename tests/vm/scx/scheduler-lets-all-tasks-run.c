@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Under scx_ktask all tasks go on, where they may run and nowhere else, also while CPUs
+ * come and go, and low ones give way.  Four CPUs, two to a cache.
+ *
+ * No verdict depends on time: threads are waited for, what the scheduler did is counted.
+ */
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "busy_threads.h"
+#include "ktest.h"
+#include "scheduler_process.h"
+
+#define NR_CPUS 4
+#define ALL_CPUS 0xf
+#define FIRST_CACHE 0x3
+#define SECOND_CACHE 0xc
+#define THREADS 8
+#define SOME 20 /* counts: some milliseconds */
+#define CHANGES 40
+#define PLUGS 2
+#define FORKS 200
+#define FORKS_AT_ONCE 25
+
+static pid_t scheduler;
+
+static void start_all(struct busy_thread *threads, unsigned nr, uint64_t cpus)
+{
+	memset(threads, 0, nr * sizeof(*threads));
+	for (unsigned i = 0; i < nr; i++)
+		busy_start(&threads[i], cpus);
+}
+
+static void stop_all(struct busy_thread *threads, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++)
+		busy_stop(&threads[i]);
+}
+
+static void await_all(struct busy_thread *threads, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++)
+		busy_await(&threads[i], SOME, 0);
+}
+
+static void all_cpus_are_used(void **state)
+{
+	struct busy_thread threads[THREADS];
+	uint64_t cpus = 0;
+
+	start_all(threads, THREADS, ALL_CPUS);
+	do {
+		await_all(threads, THREADS);
+		for (unsigned i = 0; i < THREADS; i++)
+			cpus |= threads[i].cpus;
+	} while (cpus != ALL_CPUS);
+	stop_all(threads, THREADS);
+	assert_true(scheduler_runs());
+}
+
+/* Bound ones, others, and both on one CPU: none waits for ever. */
+static void bound_tasks_and_others_share_a_cpu(void **state)
+{
+	struct busy_thread bound[2], others[NR_CPUS];
+
+	start_all(bound, 2, 1);
+	start_all(others, NR_CPUS, ALL_CPUS);
+	await_all(bound, 2);
+	await_all(others, NR_CPUS);
+	/* Nowhere else to run for any of them. */
+	for (unsigned i = 0; i < NR_CPUS; i++)
+		assert_true(busy_bind(&others[i], 1));
+	await_all(bound, 2);
+	await_all(others, NR_CPUS);
+	stop_all(bound, 2);
+	stop_all(others, NR_CPUS);
+	assert_int_equal(bound[0].cpus | bound[1].cpus, 1);
+}
+
+static void affinity_is_kept(void **state)
+{
+	struct busy_thread threads[THREADS];
+	uint64_t seed = ktest_seed();
+
+	start_all(threads, THREADS, ALL_CPUS);
+	for (unsigned i = 0; i < CHANGES; i++) {
+		struct busy_thread *busy = &threads[i % THREADS];
+		uint64_t cpus = 1 + ktest_random_below(&seed, ALL_CPUS);
+
+		assert_true(busy_bind(busy, cpus));
+		/* What it counts now it may have begun before. */
+		busy_await(busy, 2, 0);
+		__atomic_store_n(&busy->cpus, 0, __ATOMIC_RELAXED);
+		busy_await(busy, 3, 0);
+		assert_int_equal(busy->cpus & ~cpus, 0);
+	}
+	stop_all(threads, THREADS);
+}
+
+/* Tasks that wait in one cache's queue go to the other when that has CPUs to give. */
+static void waiting_tasks_are_stolen(void **state)
+{
+	struct busy_thread first[2], second[2], waiting[NR_CPUS];
+	uint64_t cpus = 0;
+
+	start_all(first, 2, FIRST_CACHE);
+	start_all(second, 2, SECOND_CACHE);
+	start_all(waiting, NR_CPUS, ALL_CPUS);
+	await_all(waiting, NR_CPUS);
+	stop_all(second, 2);
+	for (unsigned i = 0; i < NR_CPUS; i++)
+		__atomic_store_n(&waiting[i].cpus, 0, __ATOMIC_RELAXED);
+	while ((cpus & SECOND_CACHE) != SECOND_CACHE) {
+		await_all(waiting, NR_CPUS);
+		for (unsigned i = 0; i < NR_CPUS; i++)
+			cpus |= waiting[i].cpus;
+	}
+	stop_all(first, 2);
+	stop_all(waiting, NR_CPUS);
+}
+
+/*
+ * As many low ones as others.  The share of the low ones is only said: where the host gives
+ * a CPU its ticks late a turn is long.  This thread wakes beside them all the time, and
+ * takes their CPUs: that is counted.
+ */
+static void low_tasks_and_others_go_on(void **state)
+{
+	struct busy_thread low[NR_CPUS], others[NR_CPUS];
+	uint64_t nr_low = 0, nr_all = 0;
+
+	memset(low, 0, sizeof(low));
+	for (unsigned i = 0; i < NR_CPUS; i++) {
+		low[i].is_low = true;
+		busy_start(&low[i], ALL_CPUS);
+	}
+	await_all(low, NR_CPUS);
+	start_all(others, NR_CPUS, ALL_CPUS);
+	await_all(others, NR_CPUS);
+	for (unsigned i = 0; i < NR_CPUS; i++)
+		nr_low -= busy_count(&low[i]);
+	for (unsigned i = 0; i < NR_CPUS; i++)
+		nr_all -= busy_count(&others[i]);
+	/* Long enough for a turn of each. */
+	for (unsigned i = 0; i < NR_CPUS; i++)
+		busy_await(&low[i], 1, 0);
+	for (unsigned i = 0; i < NR_CPUS; i++)
+		busy_await(&others[i], 10 * SOME, 0);
+	for (unsigned i = 0; i < NR_CPUS; i++)
+		nr_low += busy_count(&low[i]);
+	for (unsigned i = 0; i < NR_CPUS; i++)
+		nr_all += busy_count(&others[i]);
+	nr_all += nr_low;
+	print_message("# low ones counted %lu of %lu\n", nr_low, nr_all);
+	stop_all(low, NR_CPUS);
+	stop_all(others, NR_CPUS);
+}
+
+static void plug_cpu(unsigned cpu, const char *online)
+{
+	char path[100];
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online",
+		 cpu);
+	fd = open(path, O_WRONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, online, 1), 1);
+	close(fd);
+}
+
+static void cpus_come_and_go(void **state)
+{
+	struct busy_thread threads[THREADS];
+
+	start_all(threads, THREADS, ALL_CPUS);
+	for (unsigned i = 0; i < PLUGS; i++) {
+		unsigned cpu = i ? 1 : 3;
+
+		plug_cpu(cpu, "0");
+		await_all(threads, THREADS);
+		plug_cpu(cpu, "1");
+		assert_true(busy_bind(&threads[0], 1ull << cpu));
+		busy_await(&threads[0], SOME, 1ull << cpu);
+		assert_true(busy_bind(&threads[0], ALL_CPUS));
+		await_all(threads, THREADS);
+	}
+	stop_all(threads, THREADS);
+	assert_true(scheduler_runs());
+}
+
+static void storms_of_forks_are_survived(void **state)
+{
+	for (unsigned nr = 0; nr < FORKS; nr += FORKS_AT_ONCE) {
+		for (unsigned i = 0; i < FORKS_AT_ONCE; i++) {
+			pid_t pid = fork();
+
+			assert_true(pid >= 0);
+			if (!pid) {
+				sched_yield();
+				_exit(0);
+			}
+		}
+		for (unsigned i = 0; i < FORKS_AT_ONCE; i++)
+			assert_true(wait(NULL) > 0);
+	}
+}
+
+/* When nothing of this is left: it was not thrown out, and has counted. */
+static void scheduler_was_there_all_the_time(void **state)
+{
+	assert_true(scheduler_runs());
+	assert_int_equal(scheduler_end(scheduler, SIGTERM), 0);
+	assert_true(scheduler_counted("sent to an idle CPU of the cache") > 0);
+	assert_true(scheduler_counted("stolen before") > 0);
+	assert_true(scheduler_counted("sent to a CPU of a low task") > 0);
+	assert_true(scheduler_counted("turns that low ones") > 0);
+}
+
+static int start_scheduler(void **state)
+{
+	scheduler = scheduler_start();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(all_cpus_are_used, start_scheduler),
+		KTEST(bound_tasks_and_others_share_a_cpu),
+		KTEST(affinity_is_kept),
+		KTEST(waiting_tasks_are_stolen),
+		KTEST(low_tasks_and_others_go_on),
+		KTEST(cpus_come_and_go),
+		KTEST(storms_of_forks_are_survived),
+		KTEST(scheduler_was_there_all_the_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
