@@ -23,6 +23,8 @@
 /* A child that sleeps a thousand times waits for a CPU as often. */
 #define CHILD_SECONDS 200
 #define NR_FORKS 30
+/* Of a case: its children may have no CPU for long, those of helpers above all. */
+#define FORKS_NS 40000000000ull
 #define BURN_UNITS 100
 /* The exit status of a child in which all is well; 0 may have other causes. */
 #define ALL_WELL 42
@@ -40,9 +42,30 @@ static void count_undo(void *start, void *end, void *arg)
 	__atomic_add_fetch(&nr_undone, 1, __ATOMIC_RELAXED);
 }
 
+static uint64_t case_ns; /* when the first fork of this case came */
+
+/* At least once. */
+static bool forks_again(int nr_done)
+{
+	if (!nr_done)
+		case_ns = ktest_now_ns();
+	return nr_done < NR_FORKS && ktest_now_ns() - case_ns < FORKS_NS;
+}
+
+/* A job may make threads while it runs. */
+static pid_t fork_beside_begun(void)
+{
+	uint64_t end_ns = ktest_now_ns() + SECONDS * 1000000000ull;
+
+	while (KTEST_ASAN && !threads_all_named("ktask") &&
+	       ktest_now_ns() < end_ns)
+		usleep(100);
+	return fork();
+}
+
 static int fork_here(void *arg)
 {
-	child = fork();
+	child = fork_beside_begun();
 	return 0;
 }
 
@@ -55,7 +78,7 @@ static void helper_has_ended(void)
 
 static int fork_and_go_on(void *arg)
 {
-	child = fork();
+	child = fork_beside_begun();
 	if (!child) {
 		ktest_check(!atexit(helper_has_ended));
 		ktest_check(job_works());
@@ -104,7 +127,7 @@ static void assert_child_well(void)
 
 static void in_a_chunk_of_the_caller(void **state)
 {
-	for (int i = 0; i < NR_FORKS; i++) {
+	for (int i = 0; forks_again(i); i++) {
 		struct once once = { .func = fork_here };
 		int error = run(&once);
 
@@ -119,7 +142,11 @@ static void in_a_chunk_of_the_caller(void **state)
 
 static void in_a_chunk_of_a_helper(void **state)
 {
-	for (int i = 0; i < NR_FORKS; i++) {
+	/* The caller reads limits between its chunks. */
+	if (KTEST_ASAN)
+		ktest_skip("a fork beside allocations takes the sanitizer's "
+			   "locks along");
+	for (int i = 0; forks_again(i); i++) {
 		struct once once = { .func = fork_and_go_on,
 				     .in_helper = true };
 
@@ -174,7 +201,7 @@ static int burn_and_fork(void *start, void *end, void *arg)
 	if (ktest_now_ns() < fork_ns || child)
 		return 0;
 	getrusage(RUSAGE_THREAD, &usage);
-	__atomic_store_n(&child, fork(), __ATOMIC_RELAXED);
+	__atomic_store_n(&child, fork_beside_begun(), __ATOMIC_RELAXED);
 	if (!child)
 		work_and_wait(ktest_thread_cpu_ns() + cpu_ns,
 			      usage.ru_nvcsw + 100);
@@ -251,7 +278,7 @@ static int run_jobs(void *arg)
 
 static void between_jobs(void **state)
 {
-	for (int i = 0; i < NR_FORKS; i++) {
+	for (int i = 0; forks_again(i); i++) {
 		assert_true(job_works());
 		let_helpers_begin();
 		assert_int_equal(ktest_in_child(run_jobs, NULL), ALL_WELL << 8);
@@ -276,7 +303,7 @@ static void beside_the_job_of_another_thread(void **state)
 		ktest_skip("a fork beside allocations takes the sanitizer's "
 			   "locks along");
 	assert_int_equal(pthread_create(&thread, NULL, run_on, NULL), 0);
-	for (int i = 0; i < NR_FORKS; i++)
+	for (int i = 0; forks_again(i); i++)
 		assert_int_equal(ktest_in_child(run_jobs, NULL), ALL_WELL << 8);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
@@ -289,7 +316,7 @@ static void by_a_fork_without_handlers(void **state)
 	if (KTEST_TSAN)
 		ktest_skip("thread sanitizer takes such a child's memory for "
 			   "its parent's");
-	for (int i = 0; i < NR_FORKS; i++) {
+	for (int i = 0; forks_again(i); i++) {
 		assert_true(job_works());
 		child = _Fork();
 		if (!child)
@@ -297,6 +324,13 @@ static void by_a_fork_without_handlers(void **state)
 		assert_child_well();
 	}
 	assert_true(job_works());
+}
+
+/* No helper ends beside a fork: its locks would be taken along as well. */
+__attribute__((constructor)) static void keep_helpers(void)
+{
+	if (KTEST_ASAN)
+		setenv("KTASK_IDLE_MS", "3600000", 1);
 }
 
 KTEST_MAIN(KTEST(in_a_chunk_of_the_caller), KTEST(in_a_chunk_of_a_helper),
