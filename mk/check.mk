@@ -57,7 +57,7 @@ TESTWRAP := $(TESTWRAP:%=-Wl,--wrap=%)
 # Tests are 800 programs, each linked with all of a library: gold takes half the time.
 TEST_LDFLAGS := $(KT_LDFLAGS) $(if $(HAVE_gold),-fuse-ld=gold)
 
-$(OUT)/tests/unit.a: $(call obj,$(CORE) $(AHEAD))
+$(OUT)/tests/unit.a: $(call obj,$(CORE) $(AHEAD) $(UTIL) $(LIB_UTIL))
 	$(folder)
 	$(call say,AR)
 	$(Q)rm -f $@

@@ -10,7 +10,8 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
-/* The files of one version of control groups. */
+/* A limit of one version of control groups.  Above memory.high the kernel makes the
+ * processes of the group wait. */
 struct version {
 	const char *key; /* in /proc/self/cgroup, before the directory */
 	const char *root, *most, *used;
@@ -18,6 +19,7 @@ struct version {
 
 static const struct version group_versions[] = {
 	{ "\n0::", CGROUP_ROOT, "memory.max", "memory.current" },
+	{ "\n0::", CGROUP_ROOT, "memory.high", "memory.current" },
 	{ ":memory:", CGROUP_ROOT "/memory", "memory.limit_in_bytes",
 	  "memory.usage_in_bytes" },
 };

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* What a process may have is the least of its control group's limits and those of the
+ * groups above it: memory.max and memory.high alike. */
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "ktest.h"
+
+#include "util/memory.h"
+
+#define ROOT "/sys/fs/cgroup"
+#define GROUPS ROOT "/of-the-process"
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void fill_groups(void)
+{
+	assert_int_equal(mkdir(ROOT "/a", 0755), 0);
+	assert_int_equal(mkdir(ROOT "/a/b", 0755), 0);
+	write_text(ROOT "/a/memory.current", "1000");
+	write_text(ROOT "/a/b/memory.current", "300");
+	write_text(GROUPS, "0::/a/b\n");
+}
+
+/* Control groups of our own, which nobody else sees. */
+static void cover_groups(void)
+{
+	if (unshare(CLONE_NEWNS) && unshare(CLONE_NEWUSER | CLONE_NEWNS))
+		ktest_skip("no mount namespace");
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", ROOT, "tmpfs", 0, NULL))
+		ktest_skip("nothing may be mounted");
+}
+
+static void the_least_limit_counts(void **state)
+{
+	static const char *const names[] = { "memory.max", "memory.high" };
+
+	cover_groups();
+	fill_groups();
+	for (size_t i = 0; i < KTEST_ARRAY_SIZE(names); i++) {
+		char own[64], above[64];
+
+		snprintf(own, sizeof(own), ROOT "/a/b/%s", names[i]);
+		snprintf(above, sizeof(above), ROOT "/a/%s", names[i]);
+		write_text(own, "max");
+		write_text(above, "max");
+		assert_true(memory_available_to(GROUPS) > 5000);
+		write_text(own, "4300");
+		assert_int_equal(memory_available_to(GROUPS), 4000);
+		write_text(above, "4000");
+		assert_int_equal(memory_available_to(GROUPS), 3000);
+		write_text(own, "200");
+		assert_int_equal(memory_available_to(GROUPS), 0);
+		write_text(own, "max");
+		write_text(above, "max");
+	}
+}
+
+KTEST_MAIN(KTEST(the_least_limit_counts))
