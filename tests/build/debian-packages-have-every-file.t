@@ -71,7 +71,7 @@ is_deeply(\@wrong, [], 'each file is in one package');
 # Put there by debian/rules itself.
 $used{$_} = 1 for qw(usr/src/ktask-[0-9]* usr/src/ktask-vfio-*);
 # Built where there are the tools for eBPF, which the packages want.
-$used{$_} //= !-e "$build/umtd" for grep { /umtd/ } keys %lists;
+$used{$_} //= !-e "$build/umtd" for grep { m{umtd|sbin/scx_ktask} } keys %lists;
 is_deeply([grep { !$used{$_} } sort keys %lists], [], 'no package wants what is not there');
 
 my @control = slurp("$debian/control") =~ /^Package: (.*)/mg;
