@@ -84,7 +84,7 @@ static const char *find_obstacle(void)
 	char state[64], name[64];
 
 	if (file_text(STATE, state, sizeof(state)) < 0)
-		return "this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 6.12)";
+		return "this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 7)";
 	if (!strncmp(state, "disabled", 8))
 		return NULL;
 	if (file_text(NAME, name, sizeof(name)) < 0)

@@ -213,6 +213,27 @@ static void map_with_hole(void)
 	}
 }
 
+/* To the end of all addresses, which has no number, and where a user has none. */
+static void map_what_nobody_has(void)
+{
+	static const struct {
+		const char *name;
+		uintptr_t from;
+	} places[] = {
+		{ "the end of all addresses", -(uintptr_t)LEN },
+		{ "the last page of all", -(uintptr_t)PAGE },
+		{ "the kernel's half", (uintptr_t)1 << 63 },
+		{ "the first page", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		uintptr_t from = places[i].from;
+		size_t len = -from && -from < LEN ? -from : LEN;
+
+		map_and_unmap(places[i].name, (char *)from, len, 0);
+	}
+}
+
 static int drop_capability(unsigned number)
 {
 	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3,
@@ -320,6 +341,7 @@ void tell_vfio_facts(void)
 	map_anonymous();
 	map_hugetlb();
 	map_with_hole();
+	map_what_nobody_has();
 	run_child(map_beyond_limit, map_memory(LEN, MADV_NOHUGEPAGE));
 	tell_charges("after a limit");
 	kill_in_the_middle();
