@@ -57,7 +57,8 @@ TESTWRAP := $(TESTWRAP:%=-Wl,--wrap=%)
 # Tests are 800 programs, each linked with all of a library: gold takes half the time.
 TEST_LDFLAGS := $(KT_LDFLAGS) $(if $(HAVE_gold),-fuse-ld=gold)
 
-$(OUT)/tests/unit.a: $(call obj,$(CORE) $(AHEAD) $(UTIL) $(LIB_UTIL))
+$(OUT)/tests/unit.a: $(call obj,$(CORE) $(AHEAD) $(UTIL) $(LIB_UTIL) \
+		ktask/sim/thread_curves.c)
 	$(folder)
 	$(call say,AR)
 	$(Q)rm -f $@

@@ -11,7 +11,8 @@
  * engine does beside; and how many wishes of jobs each job reads in a millisecond
  * to find its share.  `make bench-sim` plots the table.  A chunk costs what its pages
  * cost one thread, and more where more threads are in chunks than the memory serves:
- * costs rise linearly from there on, so that the rate saturates.
+ * costs rise linearly from there on, so that the rate saturates.  Or the rate is that of
+ * a curve that was published or measured.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 
 #include "sim/sim_host.h"
 #include "sim/sim_shares.h"
+#include "sim/thread_curves.h"
 
 #define PAGE_NS 100000 /* 2 MiB */
 #define HELPERS (SIM_CPUS_MAX - 1)
@@ -37,6 +39,7 @@ static struct {
 	unsigned nr_cpus, nr_nodes, permits, saturates;
 	unsigned nr_jobs, nr_left;
 	bool fixed, falls;
+	const struct curve *curve;
 	struct sim_process process;
 	struct sim_job jobs[JOBS_MAX];
 	unsigned in_chunks; /* threads */
@@ -58,6 +61,10 @@ static int do_pages(void *start, void *end, void *arg)
 	/* They also disturb one another: half of the rate at 5 times as many. */
 	if (ex.falls && ex.in_chunks > ex.saturates)
 		ns += ns * (ex.in_chunks - ex.saturates) / (4 * ex.saturates);
+	if (ex.curve)
+		ns = (uint64_t)((double)(ns * ex.in_chunks) *
+				curve_rate(ex.curve, 1) /
+				curve_rate(ex.curve, ex.in_chunks));
 	sim_spend(ns);
 	ex.in_chunks--;
 	return 0;
@@ -207,12 +214,21 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/* What makes the threads of a job slower, the more there are. */
+struct contention {
+	unsigned saturates;
+	bool falls;
+	const struct curve *curve;
+};
+
+/* @fixed: threads; 0: the job adapts their number */
 static uint64_t run_one(unsigned nr_cpus, unsigned nr_nodes, uint64_t pages,
-			unsigned saturates, bool falls, unsigned fixed)
+			struct contention contention, unsigned fixed)
 {
 	begin(nr_cpus, nr_nodes, 1);
-	ex.saturates = saturates;
-	ex.falls = falls;
+	ex.saturates = contention.saturates;
+	ex.falls = contention.falls;
+	ex.curve = contention.curve;
 	ex.fixed = fixed;
 	if (fixed) {
 		ex.permits = fixed - 1;
@@ -226,7 +242,8 @@ static void one_job(unsigned nr_cpus, unsigned nr_nodes)
 {
 	uint64_t pages = (uint64_t)nr_cpus * 4000;
 	double from_s = now_s();
-	uint64_t ns = run_one(nr_cpus, nr_nodes, pages, 0, false, 0);
+	uint64_t ns =
+		run_one(nr_cpus, nr_nodes, pages, (struct contention){ 0 }, 0);
 	char what[64];
 
 	snprintf(what, sizeof(what), "one job, %u CPUs, %u nodes", nr_cpus,
@@ -235,22 +252,49 @@ static void one_job(unsigned nr_cpus, unsigned nr_nodes)
 		  now_s() - from_s);
 }
 
-/* Against the best of fixed counts. */
-static void saturating_job(unsigned nr_cpus, unsigned saturates, bool falls)
+/* 1, 2, 3, 4, 6, 8, 12, 16 and so on. */
+static unsigned next_count(unsigned count)
 {
-	uint64_t pages = (uint64_t)saturates * 8000, best = UINT64_MAX, ns;
-	double from_s = now_s();
-	char what[64];
+	return count & (count - 1) ? count / 3 * 4
+				   : KT_MAX(count + 1, count / 2 * 3);
+}
 
-	for (unsigned fixed = 2; fixed <= nr_cpus * CAP_PERCENT / 100;
-	     fixed *= 2) {
-		ns = run_one(nr_cpus, 1, pages, saturates, falls, fixed);
+/* Against the best of fixed counts. */
+static void adapting_job(const char *what, unsigned nr_cpus, uint64_t pages,
+			 struct contention contention)
+{
+	uint64_t best = UINT64_MAX, ns;
+	double from_s = now_s();
+
+	for (unsigned fixed = 1; fixed <= nr_cpus * CAP_PERCENT / 100;
+	     fixed = next_count(fixed)) {
+		ns = run_one(nr_cpus, 1, pages, contention, fixed);
 		best = KT_MIN(best, ns);
 	}
-	ns = run_one(nr_cpus, 1, pages, saturates, falls, 0);
+	ns = run_one(nr_cpus, 1, pages, contention, 0);
+	print_row(what, ns, (double)best, now_s() - from_s);
+}
+
+static void saturating_job(unsigned nr_cpus, unsigned saturates, bool falls)
+{
+	char what[64];
+
 	snprintf(what, sizeof(what), "%u CPUs, %s from %u threads on", nr_cpus,
 		 falls ? "slower" : "no faster", saturates);
-	print_row(what, ns, (double)best, now_s() - from_s);
+	adapting_job(
+		what, nr_cpus, (uint64_t)saturates * 8000,
+		(struct contention){ .saturates = saturates, .falls = falls });
+}
+
+static void job_of_curve(unsigned nr_cpus, const struct curve *curve)
+{
+	double gain = curve_best(curve, nr_cpus) / curve_rate(curve, 1);
+	char what[64];
+
+	snprintf(what, sizeof(what), "%u CPUs, %s (%s)", nr_cpus, curve->name,
+		 curve->source);
+	adapting_job(what, nr_cpus, (uint64_t)(gain * 8000),
+		     (struct contention){ .curve = curve });
 }
 
 static int compare_sizes(const void *a, const void *b)
@@ -310,6 +354,9 @@ int main(void)
 	saturating_job(64, 8, true);
 	saturating_job(1024, 64, false);
 	saturating_job(1024, 64, true);
+	for (unsigned i = 0; i < nr_curves; i++)
+		if (curves[i].source)
+			job_of_curve(64, &curves[i]);
 	machines_that_start(1024, 20);
 	machines_that_start(1024, 60);
 	machines_that_start(1024, 200);

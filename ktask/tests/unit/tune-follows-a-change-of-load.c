@@ -14,14 +14,18 @@
 #define REACT_NS 50000000
 
 /* What a neighbour leaves of a machine of 64 CPUs. */
-static const struct curve quiet = { "quiet", { { 32, 32 }, { 64, 33 } }, 32 };
-static const struct curve beside = { "beside",
-				     { { 8, 8 }, { 16, 6 }, { 64, 3 } },
-				     8 };
+static const struct curve quiet = {
+	"quiet", NULL, { { 32, 32 }, { 64, 33 } }, 32
+};
+static const struct curve beside = {
+	"beside", NULL, { { 8, 8 }, { 16, 6 }, { 64, 3 } }, 8
+};
 /* Two CPUs, and what hinders. */
-static const struct curve half = { "half", { { 1, 1 }, { 2, 0.5 } }, 1 };
-static const struct curve fifth = { "fifth", { { 1, 1 }, { 2, 0.8 } }, 1 };
-static const struct curve lock = { "lock", { { 1, 1 }, { 64, 1 } }, 1 };
+static const struct curve half = { "half", NULL, { { 1, 1 }, { 2, 0.5 } }, 1 };
+static const struct curve fifth = {
+	"fifth", NULL, { { 1, 1 }, { 2, 0.8 } }, 1
+};
+static const struct curve lock = { "lock", NULL, { { 1, 1 }, { 64, 1 } }, 1 };
 
 /* Run on until the count changes.  Return: how long that took. */
 static uint64_t ns_until_change(struct simulation *sim)

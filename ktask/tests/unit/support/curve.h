@@ -1,31 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A job as core/tune.c sees it: a rate that depends on the number of threads.
- *
- * Rates are relative; between the points of a curve they are on a line, before
- * the first on the line from 0, behind the last they stay.
  */
 #ifndef UNIT_CURVE_H
 #define UNIT_CURVE_H
 
 #include "core/tune.h"
-
-struct curve {
-	const char *name;
-	struct {
-		unsigned threads;
-		double rate;
-	} points[8];
-	unsigned best; /* the least count with the best rate up to 64 */
-};
-
-extern const struct curve curves[];
-extern const unsigned nr_curves;
-
-double curve_rate(const struct curve *curve, unsigned threads);
-
-/* The best rate that at most @max threads have. */
-double curve_best(const struct curve *curve, unsigned max);
+#include "sim/thread_curves.h"
 
 struct simulation {
 	struct kt_tune tune;
