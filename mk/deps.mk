@@ -6,7 +6,7 @@
 DEPS_build := gcc libc6-dev make pkg-config libhwloc-dev libjansson-dev \
 	libxxhash-dev systemtap-sdt-dev
 DEPS_demo := qemu-system-x86 gnuplot-nox
-DEPS_check := libcmocka-dev bats mandoc clang clang-format perl python3 jq \
+DEPS_check := libcmocka-dev bats mandoc graphviz clang clang-format perl python3 jq \
 	g++ binutils util-linux findutils procps strace hyperfine systemd
 DEPS_peers := g++ libtbb-dev
 # The peers of the task runtime.
