@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 
-//! The blocking cases of `make bench-tasks` by Tokio; see ../blocking.c.  They sleep by
-//! its timers; what blocks a thread, reads and faults, is left to its blocking threads,
-//! and computing to its workers.
+//! The blocking cases of `make bench-tasks` by Tokio; see ../blocking.c.  What blocks a
+//! thread, sleeps, reads and faults, is left to its blocking threads, and computing to
+//! its workers.  (Its own timers block no thread; a sleep stands for any call that does.)
 
 use std::ffi::{c_int, c_long, c_void};
 use std::fs::{File, OpenOptions};
@@ -120,19 +120,15 @@ async fn block(bench: Arc<Bench>) {
     let nr = bench.begun.fetch_add(1, Relaxed);
     let kind = if bench.kind == 3 { nr % 3 } else { bench.kind };
     let other = bench.clone();
-    let good = match kind {
+    let blocks = move || match kind {
         0 => {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            std::thread::sleep(Duration::from_millis(1));
             true
         }
-        _ => {
-            let blocks = move || {
-                let file = other.file.as_ref().unwrap();
-                if kind == 1 { file.read(nr) } else { file.touch(nr) }
-            };
-            tokio::task::spawn_blocking(blocks).await.unwrap_or(false)
-        }
+        1 => other.file.as_ref().unwrap().read(nr),
+        _ => other.file.as_ref().unwrap().touch(nr),
     };
+    let good = tokio::task::spawn_blocking(blocks).await.unwrap_or(false);
 
     bench.good.fetch_add(good as usize, Relaxed);
     spin(bench.loops);
@@ -166,7 +162,6 @@ fn main() {
     let (Some(kind), Some(threads)) = (kind, threads) else { exit(2) };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
-        .enable_time()
         .build()
         .unwrap_or_else(|why| fail("starting Tokio", why));
     let bench = Arc::new(Bench {
