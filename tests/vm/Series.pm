@@ -5,7 +5,8 @@
 #   test_series(NAME, SHAPE...)	boots the unpatched and the patched kernel of that
 #				series on machines of these shapes
 #   test_driver(NAME)	boots a kernel as Debian has it (tests/vm/kernels), where
-#			VFIO's own driver and the one that DKMS would build do the same
+#			VFIO's own driver and the one that DKMS would build do the same;
+#			skips if Debian has a newer one than the series is for
 #   series_boots(NAME, READ, WORDS, SHAPE, KERNEL...)	for measurements: boots each
 #				of these, plain or ktask, on a machine of that shape
 #
@@ -32,6 +33,7 @@ our @EXPORT_OK = qw(series_boots series_kernels);
 
 my $kernels = $ENV{KTASK_TEST_KERNELS} || "$build/kernels";
 my $builder = (glob "$top/{ktask/,}kernel/series/build")[0];
+my $cache = $ENV{KTASK_TEST_VM_CACHE} || "$build/vm";
 
 # The log is to say which kernel runs, and what struct pages took.
 my $log_words = 'loglevel=7';
@@ -200,6 +202,20 @@ END
 	return $built;
 }
 
+# The newest kernel is fetched of whatever version it is; the series says which it is for.
+sub skip_other_version
+{
+	my ($name) = @_;
+	my $source = dirname($builder) . "/$name.x/source";
+
+	return unless -e $source;
+	my ($wanted) = slurp($source) =~ /^(\d+\.\d+)\s/m;
+
+	chomp(my $release = slurp("$cache/$name/release"));
+	skip_all("the series is for $wanted, Debian has $release")
+		unless $release =~ /^\Q$wanted\E(?!\d)/;
+}
+
 # test_driver(NAME, WORDS): with words for PID 1 nothing is compared.
 sub test_driver
 {
@@ -209,6 +225,7 @@ sub test_driver
 	my ($title, $more, @machine) = @{ $shapes{vfio} };
 	my %sets = map { $_ => { order => [], value => {} } } qw(stock patched);
 
+	skip_other_version($name);
 	build_driver($name, $dir) or finish();
 	build_guest($dir, <<END);
 cp $dir/modules/$name/ktask.ko $dir/initrd
