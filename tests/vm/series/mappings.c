@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "facts.h"
@@ -191,16 +192,23 @@ const struct memory_kind memory_kinds[NR_MEMORY_KINDS] = {
 
 /* ---- what there is of it ---- */
 
-static const char *const use_names[NR_USES] = {
-	"nr_anon_pages ",
-	"nr_mapped ",
-	"nr_shmem ",
-	"nr_mlock ",
-	"nr_page_table_pages ",
-	"nr_anon_transparent_hugepages ",
+enum use_index {
+	USE_ANON,
+	USE_MAPPED,
+	USE_SHMEM,
+	USE_LOCKED,
+	USE_TABLES,
+	USE_HUGE,
 };
 
-#define USE_TABLES 4
+static const char *const use_names[NR_USES] = {
+	[USE_ANON] = "nr_anon_pages ",
+	[USE_MAPPED] = "nr_mapped ",
+	[USE_SHMEM] = "nr_shmem ",
+	[USE_LOCKED] = "nr_mlock ",
+	[USE_TABLES] = "nr_page_table_pages ",
+	[USE_HUGE] = "nr_anon_transparent_hugepages ",
+};
 
 /*
  * A CPU that idles keeps the top page table of the process that it has run, even of a
@@ -234,9 +242,19 @@ void read_use(struct use *use)
 	use->pages[NR_USES] = pool_number(&pool_2m, -1, "free_hugepages");
 }
 
-/* What idle CPUs kept all the same, and those on which a process is about to end. */
+static bool counts_top_tables(void)
+{
+	struct utsname kernel;
+
+	return !uname(&kernel) && atoi(kernel.release) >= 7;
+}
+
+/* What idle CPUs kept all the same, and those on which a process is about to end: now, or
+ * when it was counted before. */
 static long without_dead_processes(long nr_tables)
 {
+	if (!counts_top_tables())
+		return nr_tables;
 	return labs(nr_tables) > 2 * sysconf(_SC_NPROCESSORS_ONLN) ? nr_tables
 								   : 0;
 }
