@@ -7,6 +7,7 @@
  * up for that; later versions of libbpf do it themselves.
  */
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -22,6 +23,10 @@
 #ifndef BPF_F_SLEEPABLE
 #define BPF_F_SLEEPABLE (1u << 4)
 #endif
+
+#define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
+/* The youngest of the functions in scx_kernel.h.  Linux 6.12 to 6.17 lack it. */
+#define YOUNGEST_FUNCTION "scx_bpf_task_set_slice"
 
 static struct scx_ktask_bpf *loaded_program;
 static struct bpf_link *table_link;
@@ -90,6 +95,17 @@ static int load_and_attach(const struct caches *caches, const char **doing)
 		return error;
 	*doing = "starting the scheduler";
 	return attach_table();
+}
+
+/* Where the kernel's types cannot be read, loading says why. */
+bool scheduler_fits_kernel(void)
+{
+	struct btf *types = btf__parse_raw(KERNEL_TYPES);
+	bool fits = !types || btf__find_by_name_kind(types, YOUNGEST_FUNCTION,
+						     BTF_KIND_FUNC) > 0;
+
+	btf__free(types);
+	return fits;
 }
 
 int scheduler_load(const struct caches *caches, bool is_verbose,

@@ -13,6 +13,9 @@
 
 #include "scx/caches.h"
 
+/* scheduler_fits_kernel - false if this kernel lacks a function that the scheduler calls */
+bool scheduler_fits_kernel(void);
+
 /*
  * scheduler_load - all ordinary tasks are scheduled by it from now on
  * @is_verbose: let libbpf say on standard error why the kernel refuses it
@@ -26,7 +29,8 @@ int scheduler_load(const struct caches *caches, bool is_verbose,
 /* scheduler_ended - has the kernel taken it away by itself? */
 bool scheduler_ended(void);
 
-/* scheduler_failed - was that for an error of it?  Why, in the kernel's words */
+/* scheduler_failed - did the kernel end it because of an error?  @reason and @message: the
+ * kernel's words */
 bool scheduler_failed(const char **reason, const char **message);
 
 /* scheduler_count - on all CPUs together, since it was loaded */

@@ -26,7 +26,8 @@ static const char usage_text[] =
 	"usage: scx_ktask [--dry-run] [--verbose]\n\n"
 	"Schedule all ordinary tasks by the queues of caches, until interrupted.\n\n"
 	"  -n, --dry-run  say which CPUs share a cache, and load nothing\n"
-	"  -v, --verbose  say at the end how often tasks were sent and stolen\n"
+	"  -v, --verbose  say at the end how often tasks were sent and stolen;\n"
+	"                 if loading fails, say why in the kernel's words\n"
 	"  -h, --help     print this\n"
 	"  -V, --version  print the version\n";
 
@@ -85,6 +86,8 @@ static const char *find_obstacle(void)
 
 	if (file_text(STATE, state, sizeof(state)) < 0)
 		return "this kernel has no sched_ext (CONFIG_SCHED_CLASS_EXT, Linux 7)";
+	if (!scheduler_fits_kernel())
+		return "this kernel is too old: Linux 7 is needed";
 	if (!strncmp(state, "disabled", 8))
 		return NULL;
 	if (file_text(NAME, name, sizeof(name)) < 0)
