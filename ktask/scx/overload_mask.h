@@ -25,8 +25,8 @@ static void mark_overloaded(enum task_class class, __u32 cache)
 		__sync_fetch_and_or(&line->bits, bit_of(cache));
 }
 
-/* A task that is on its way into the queue is not seen: the next dispatch of a CPU of that
- * cache marks it again. */
+/* A task that is on its way into the queue is not seen, because the kernel inserts it after
+ * ktask_enqueue() returns.  The next dispatch of a CPU of that cache marks it again. */
 static void unmark_if_empty(enum task_class class, __u32 cache)
 {
 	__u64 queue = QUEUE_OF_CACHE(class, cache);

@@ -71,7 +71,7 @@ struct sched_ext_ops {
 /* Members of the enumerations that are used.  The values are placeholders: some moved
  * between versions. */
 enum scx_dsq_id_flags { SCX_DSQ_LOCAL = 1, SCX_DSQ_LOCAL_ON };
-enum scx_enq_flags { SCX_ENQ_CPU_SELECTED = 1, SCX_ENQ_PREEMPT };
+enum scx_enq_flags { SCX_ENQ_PREEMPT = 1 };
 enum scx_kick_flags { SCX_KICK_IDLE = 1, SCX_KICK_PREEMPT };
 enum scx_pick_idle_cpu_flags { SCX_PICK_IDLE_CORE = 1 };
 enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
@@ -79,8 +79,6 @@ enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
 #define DSQ_LOCAL bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL)
 #define DSQ_LOCAL_ON \
 	bpf_core_enum_value(enum scx_dsq_id_flags, SCX_DSQ_LOCAL_ON)
-#define ENQ_CPU_SELECTED \
-	bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_CPU_SELECTED)
 #define ENQ_PREEMPT bpf_core_enum_value(enum scx_enq_flags, SCX_ENQ_PREEMPT)
 #define KICK_IDLE bpf_core_enum_value(enum scx_kick_flags, SCX_KICK_IDLE)
 #define KICK_PREEMPT bpf_core_enum_value(enum scx_kick_flags, SCX_KICK_PREEMPT)

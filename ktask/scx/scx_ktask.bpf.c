@@ -26,7 +26,7 @@
  * task's cache, from where the last search of this CPU ended.  Whole idle cores come
  * first; a low task prefers an idle core of another cache to half a core of its own.  If
  * nothing is found the kernel's own mask is asked for any CPU.  A normal task that finds
- * none takes the CPU of a low task at once.
+ * none takes at once the CPU of a low task, if the search has met one.
  *
  * Normal tasks of a queue are ordered by virtual time: time run, divided by weight.  Each
  * queue has its own clock, the latest virtual time at which one of its tasks began.
@@ -42,7 +42,8 @@
  *
  * Behaves badly: where all CPUs are busy a woken normal task waits for the end of
  * a slice, 4 to 8 ms at 250 ticks a second; the kernel's own scheduler preempts at once
- * if the running task has had its share.  Groups' weights and quotas (cpu.weight,
+ * if the running task has had its share.  So does one whose searches met no low task,
+ * although another CPU runs one.  Groups' weights and quotas (cpu.weight,
  * cpu.max) are ignored.  A thief does not ask how far away another cache is.
  */
 #include <errno.h>
@@ -115,15 +116,14 @@ static void enqueue_shared(struct task_struct *task, __s32 cpu, __u64 flags)
 SEC("struct_ops/ktask_enqueue")
 void BPF_PROG(ktask_enqueue, struct task_struct *task, __u64 flags)
 {
-	__s32 cpu = scx_bpf_task_cpu(task), to = -1;
+	__s32 cpu = scx_bpf_task_cpu(task), to;
 
 	if (is_bound(task) && !is_low(task)) {
 		enqueue_bound(task, cpu, flags);
 		return;
 	}
-	/* No CPU was looked for: its slice ended, or something changed it. */
-	if (!(flags & ENQ_CPU_SELECTED))
-		to = choose_cpu(task, cpu, &flags);
+	/* Also for a task that wakes: a CPU may have gone idle since ktask_select_cpu(). */
+	to = choose_cpu(task, cpu, &flags);
 	if (to >= 0)
 		scx_bpf_dsq_insert(task, DSQ_LOCAL_ON | (__u32)to,
 				   slice_of(task), flags);
@@ -208,6 +208,8 @@ static bool give_low_turn(__s32 cpu, __u32 cache)
 
 	if (!nr)
 		return false;
+	/* unmark_if_empty() may have missed these. */
+	mark_overloaded(LOW, cache);
 	if (nr > TURNS_ALL_NS / TURN_NS)
 		period = TURNS_ALL_NS / nr;
 	if (is_before(now, state->turn_ns + period) ||
@@ -314,8 +316,8 @@ void BPF_PROG(ktask_tick, struct task_struct *task)
 		scx_bpf_task_set_slice(task, 0);
 }
 
-/* What was queued while this CPU looked its last is seen here: the kernel has marked the
- * CPU idle before, and who queues looks at that mark afterwards. */
+/* A task queued after this CPU looked its last is seen here.  One that is inserted later
+ * still waits for its own CPU. */
 SEC("struct_ops/ktask_update_idle")
 void BPF_PROG(ktask_update_idle, __s32 cpu, bool idle)
 {

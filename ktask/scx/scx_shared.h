@@ -16,15 +16,16 @@
 #define SCX_EXIT_IS_ERROR 1024
 
 /* What each CPU counts, and how the loader calls it. */
-#define SCX_COUNTS(count)                                                      \
-	count(SENT_IDLE, "sent to an idle CPU of the cache") count(            \
-		SENT_AWAY, "sent to an idle CPU elsewhere")                    \
-		count(SENT_LOW, "sent to a CPU of a low task") count(QUEUED,   \
-								     "queued") \
-			count(STOLEN, "stolen before a CPU went idle") count(  \
-				LOW_QUEUED, "low ones queued")                 \
-				count(LOW_TURNS,                               \
-				      "turns that low ones had beside others")
+/* clang-format off */
+#define SCX_COUNTS(count) \
+	count(SENT_IDLE, "sent to an idle CPU of the cache") \
+	count(SENT_AWAY, "sent to an idle CPU that the kernel found") \
+	count(SENT_LOW, "sent to a CPU of a low task") \
+	count(QUEUED, "queued") \
+	count(STOLEN, "stolen before a CPU went idle") \
+	count(LOW_QUEUED, "low ones queued") \
+	count(LOW_TURNS, "turns that low ones had beside others")
+/* clang-format on */
 
 enum scx_count {
 #define COUNT_NAME(name, text) SCX_##name,
