@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "busy_threads.h"
 
-#include <string.h>
-#include <sys/syscall.h>
+#include <errno.h>
 #include <time.h>
 
 #include "ktest.h"
@@ -28,11 +27,12 @@ static cpu_set_t as_set(uint64_t cpus)
 	return set;
 }
 
-static void lower_thread(void)
+/* Return: 0 or an errno */
+static int lower_thread(void)
 {
 	static const struct sched_param none;
 
-	sched_setscheduler(0, SCHED_IDLE, &none);
+	return sched_setscheduler(0, SCHED_IDLE, &none) ? errno : 0;
 }
 
 static void count_once(struct busy_thread *busy)
@@ -49,11 +49,8 @@ static void *count_on(void *arg)
 	struct busy_thread *busy = arg;
 
 	if (busy->is_low)
-		lower_thread();
-	__atomic_store_n(&busy->tid, (pid_t)syscall(SYS_gettid),
-			 __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&busy->ends, __ATOMIC_RELAXED) &&
-	       (!busy->end || busy->nr < busy->end))
+		busy->low_error = lower_thread();
+	while (!__atomic_load_n(&busy->ends, __ATOMIC_RELAXED))
 		count_once(busy);
 	return NULL;
 }
@@ -79,6 +76,8 @@ bool busy_bind(struct busy_thread *busy, uint64_t cpus)
 
 void busy_stop(struct busy_thread *busy)
 {
+	if (busy->ends)
+		return;
 	__atomic_store_n(&busy->ends, true, __ATOMIC_RELAXED);
 	pthread_join(busy->thread, NULL);
 }

@@ -14,10 +14,8 @@
 
 struct busy_thread {
 	pthread_t thread;
-	pid_t tid;
 	bool is_low; /* SCHED_IDLE */
-	uint64_t
-		end; /* how much it counts to, then it ends; 0: until told to */
+	int low_error; /* of becoming that: an errno, once it was stopped */
 	uint64_t nr;
 	uint64_t cpus; /* those that it was on, since somebody cleared that */
 	bool ends;
@@ -26,9 +24,10 @@ struct busy_thread {
 /* busy_start - of a structure whose settings are filled in, on these CPUs */
 void busy_start(struct busy_thread *busy, uint64_t cpus);
 
-/* busy_bind - from now on it is there; false where there is no such CPU */
+/* busy_bind - run it on @cpus from now on; false if none of them is online */
 bool busy_bind(struct busy_thread *busy, uint64_t cpus);
 
+/* busy_stop - end it, unless it was ended before */
 void busy_stop(struct busy_thread *busy);
 
 uint64_t busy_count(const struct busy_thread *busy);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Under scx_ktask all tasks go on, where they may run and nowhere else, also while CPUs
- * come and go, and low ones give way.  Four CPUs, two to a cache.
+ * come and go; low ones are preempted and still go on (counted).  Four CPUs, two to a
+ * cache.
  *
  * No verdict depends on time: threads are waited for, what the scheduler did is counted.
  */
 #include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "busy_threads.h"
@@ -19,7 +19,8 @@
 #define FIRST_CACHE 0x3
 #define SECOND_CACHE 0xc
 #define THREADS 8
-#define SOME 20 /* counts: some milliseconds */
+#define THREADS_MAX 12 /* of one test */
+#define SOME 20 /* counts, enough to show that a thread goes on */
 #define CHANGES 40
 #define PLUGS 2
 #define FORKS 200
@@ -27,11 +28,29 @@
 
 static pid_t scheduler;
 
-static void start_all(struct busy_thread *threads, unsigned nr, uint64_t cpus)
+/* A test that fails leaves its threads running: stop_threads() is for these too. */
+static struct busy_thread started[THREADS_MAX];
+static unsigned nr_started;
+
+static struct busy_thread *start_threads(unsigned nr, uint64_t cpus,
+					 bool is_low)
 {
-	memset(threads, 0, nr * sizeof(*threads));
-	for (unsigned i = 0; i < nr; i++)
+	struct busy_thread *threads = &started[nr_started];
+
+	assert_true(nr_started + nr <= THREADS_MAX);
+	for (unsigned i = 0; i < nr; i++) {
+		threads[i] = (struct busy_thread){ .is_low = is_low };
 		busy_start(&threads[i], cpus);
+		nr_started++;
+	}
+	return threads;
+}
+
+static int stop_threads(void **state)
+{
+	while (nr_started)
+		busy_stop(&started[--nr_started]);
+	return 0;
 }
 
 static void stop_all(struct busy_thread *threads, unsigned nr)
@@ -46,28 +65,34 @@ static void await_all(struct busy_thread *threads, unsigned nr)
 		busy_await(&threads[i], SOME, 0);
 }
 
+static uint64_t sum_counts(const struct busy_thread *threads, unsigned nr)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < nr; i++)
+		sum += busy_count(&threads[i]);
+	return sum;
+}
+
 static void all_cpus_are_used(void **state)
 {
-	struct busy_thread threads[THREADS];
+	struct busy_thread *threads = start_threads(THREADS, ALL_CPUS, false);
 	uint64_t cpus = 0;
 
-	start_all(threads, THREADS, ALL_CPUS);
 	do {
 		await_all(threads, THREADS);
 		for (unsigned i = 0; i < THREADS; i++)
 			cpus |= threads[i].cpus;
 	} while (cpus != ALL_CPUS);
-	stop_all(threads, THREADS);
 	assert_true(scheduler_runs());
 }
 
 /* Bound ones, others, and both on one CPU: none waits for ever. */
 static void bound_tasks_and_others_share_a_cpu(void **state)
 {
-	struct busy_thread bound[2], others[NR_CPUS];
+	struct busy_thread *bound = start_threads(2, 1, false);
+	struct busy_thread *others = start_threads(NR_CPUS, ALL_CPUS, false);
 
-	start_all(bound, 2, 1);
-	start_all(others, NR_CPUS, ALL_CPUS);
 	await_all(bound, 2);
 	await_all(others, NR_CPUS);
 	/* Nowhere else to run for any of them. */
@@ -76,16 +101,14 @@ static void bound_tasks_and_others_share_a_cpu(void **state)
 	await_all(bound, 2);
 	await_all(others, NR_CPUS);
 	stop_all(bound, 2);
-	stop_all(others, NR_CPUS);
 	assert_int_equal(bound[0].cpus | bound[1].cpus, 1);
 }
 
 static void affinity_is_kept(void **state)
 {
-	struct busy_thread threads[THREADS];
+	struct busy_thread *threads = start_threads(THREADS, ALL_CPUS, false);
 	uint64_t seed = ktest_seed();
 
-	start_all(threads, THREADS, ALL_CPUS);
 	for (unsigned i = 0; i < CHANGES; i++) {
 		struct busy_thread *busy = &threads[i % THREADS];
 		uint64_t cpus = 1 + ktest_random_below(&seed, ALL_CPUS);
@@ -97,18 +120,16 @@ static void affinity_is_kept(void **state)
 		busy_await(busy, 3, 0);
 		assert_int_equal(busy->cpus & ~cpus, 0);
 	}
-	stop_all(threads, THREADS);
 }
 
-/* Tasks that wait in one cache's queue go to the other when that has CPUs to give. */
-static void waiting_tasks_are_stolen(void **state)
+/* Also by tasks that waited in a queue of the first cache. */
+static void idle_cpus_of_another_cache_are_used(void **state)
 {
-	struct busy_thread first[2], second[2], waiting[NR_CPUS];
+	struct busy_thread *second = start_threads(2, SECOND_CACHE, false);
+	struct busy_thread *waiting = start_threads(NR_CPUS, ALL_CPUS, false);
 	uint64_t cpus = 0;
 
-	start_all(first, 2, FIRST_CACHE);
-	start_all(second, 2, SECOND_CACHE);
-	start_all(waiting, NR_CPUS, ALL_CPUS);
+	start_threads(2, FIRST_CACHE, false);
 	await_all(waiting, NR_CPUS);
 	stop_all(second, 2);
 	for (unsigned i = 0; i < NR_CPUS; i++)
@@ -118,8 +139,6 @@ static void waiting_tasks_are_stolen(void **state)
 		for (unsigned i = 0; i < NR_CPUS; i++)
 			cpus |= waiting[i].cpus;
 	}
-	stop_all(first, 2);
-	stop_all(waiting, NR_CPUS);
 }
 
 /*
@@ -129,34 +148,27 @@ static void waiting_tasks_are_stolen(void **state)
  */
 static void low_tasks_and_others_go_on(void **state)
 {
-	struct busy_thread low[NR_CPUS], others[NR_CPUS];
-	uint64_t nr_low = 0, nr_all = 0;
+	struct busy_thread *low = start_threads(NR_CPUS, ALL_CPUS, true);
+	struct busy_thread *others;
+	uint64_t low_before, others_before, nr_low, nr_others;
 
-	memset(low, 0, sizeof(low));
-	for (unsigned i = 0; i < NR_CPUS; i++) {
-		low[i].is_low = true;
-		busy_start(&low[i], ALL_CPUS);
-	}
 	await_all(low, NR_CPUS);
-	start_all(others, NR_CPUS, ALL_CPUS);
+	others = start_threads(NR_CPUS, ALL_CPUS, false);
 	await_all(others, NR_CPUS);
-	for (unsigned i = 0; i < NR_CPUS; i++)
-		nr_low -= busy_count(&low[i]);
-	for (unsigned i = 0; i < NR_CPUS; i++)
-		nr_all -= busy_count(&others[i]);
+	low_before = sum_counts(low, NR_CPUS);
+	others_before = sum_counts(others, NR_CPUS);
 	/* Long enough for a turn of each. */
 	for (unsigned i = 0; i < NR_CPUS; i++)
 		busy_await(&low[i], 1, 0);
 	for (unsigned i = 0; i < NR_CPUS; i++)
 		busy_await(&others[i], 10 * SOME, 0);
-	for (unsigned i = 0; i < NR_CPUS; i++)
-		nr_low += busy_count(&low[i]);
-	for (unsigned i = 0; i < NR_CPUS; i++)
-		nr_all += busy_count(&others[i]);
-	nr_all += nr_low;
-	print_message("# low ones counted %lu of %lu\n", nr_low, nr_all);
+	nr_low = sum_counts(low, NR_CPUS) - low_before;
+	nr_others = sum_counts(others, NR_CPUS) - others_before;
+	print_message("# low ones counted %lu of %lu\n", nr_low,
+		      nr_low + nr_others);
 	stop_all(low, NR_CPUS);
-	stop_all(others, NR_CPUS);
+	for (unsigned i = 0; i < NR_CPUS; i++)
+		assert_int_equal(low[i].low_error, 0);
 }
 
 static void plug_cpu(unsigned cpu, const char *online)
@@ -174,9 +186,8 @@ static void plug_cpu(unsigned cpu, const char *online)
 
 static void cpus_come_and_go(void **state)
 {
-	struct busy_thread threads[THREADS];
+	struct busy_thread *threads = start_threads(THREADS, ALL_CPUS, false);
 
-	start_all(threads, THREADS, ALL_CPUS);
 	for (unsigned i = 0; i < PLUGS; i++) {
 		unsigned cpu = i ? 1 : 3;
 
@@ -188,7 +199,6 @@ static void cpus_come_and_go(void **state)
 		assert_true(busy_bind(&threads[0], ALL_CPUS));
 		await_all(threads, THREADS);
 	}
-	stop_all(threads, THREADS);
 	assert_true(scheduler_runs());
 }
 
@@ -226,15 +236,18 @@ static int start_scheduler(void **state)
 	return 0;
 }
 
+#define THREADS_TEST(test) cmocka_unit_test_teardown(test, stop_threads)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(all_cpus_are_used, start_scheduler),
-		KTEST(bound_tasks_and_others_share_a_cpu),
-		KTEST(affinity_is_kept),
-		KTEST(waiting_tasks_are_stolen),
-		KTEST(low_tasks_and_others_go_on),
-		KTEST(cpus_come_and_go),
+		cmocka_unit_test_setup_teardown(all_cpus_are_used,
+						start_scheduler, stop_threads),
+		THREADS_TEST(bound_tasks_and_others_share_a_cpu),
+		THREADS_TEST(affinity_is_kept),
+		THREADS_TEST(idle_cpus_of_another_cache_are_used),
+		THREADS_TEST(low_tasks_and_others_go_on),
+		THREADS_TEST(cpus_come_and_go),
 		KTEST(storms_of_forks_are_survived),
 		KTEST(scheduler_was_there_all_the_time),
 	};

@@ -22,7 +22,7 @@ static bool file_says(const char *path, const char *wanted)
 		line[0] = '\0';
 	fclose(file);
 	return !strncmp(line, wanted, strlen(wanted)) &&
-	       strcspn(line, "\n_") == strlen(wanted);
+	       strcspn(line, "\n") == strlen(wanted);
 }
 
 bool scheduler_is(const char *state)
@@ -30,7 +30,6 @@ bool scheduler_is(const char *state)
 	return file_says(SCHED_EXT "state", state);
 }
 
-/* The kernel adds its own number of the machine to the name. */
 bool scheduler_runs(void)
 {
 	return scheduler_is("enabled") &&
