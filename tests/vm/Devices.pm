@@ -35,7 +35,8 @@ sub words
 	return $rounds ? " KTASK_BENCH_ROUNDS=$rounds" : '';
 }
 
-# What runs in a guest: what is timed, or the other tests.
+# What runs in a guest: what is timed, or the other tests, among which what is timed runs
+# once with little memory.
 sub chosen
 {
 	my ($timed, @others) = @_;
@@ -114,6 +115,7 @@ sub test_iommufd
 	my $at = series_kernels($name);
 	my @names = chosen(qw(iommufd-mappings-are-timed
 			      iommufd-mappings-are-made-by-pieces
+			      iommufd-mappings-are-timed
 			      shim-maps-for-iommufd-as-plain.sh));
 
 	choose_machine(1);

@@ -11,15 +11,18 @@
 #include "verbs.h"
 
 #define NR_REGIONS 32
-/* Of a region: little, unless somebody asked for times. */
-#define MR_BYTES (getenv("KTASK_BENCH_ROUNDS") ? 8 * MIB : MIB / 2)
-#define LEN (NR_REGIONS * MR_BYTES)
 #define THREADS 2
 
 static struct ibv_pd *pd;
 static struct ibv_mr *regions[NR_REGIONS];
 static struct ibv_mr *(*reg_mr)(struct ibv_pd *, void *, size_t, int);
 static int (*dereg_mr)(struct ibv_mr *);
+
+/* Little, unless somebody asked for times. */
+static size_t region_bytes(void)
+{
+	return getenv("KTASK_BENCH_ROUNDS") ? 8 * MIB : MIB / 2;
+}
 
 static struct side_time run_plain(char *at, size_t len, size_t nr)
 {
@@ -81,13 +84,15 @@ static const struct timed_side sides[] = {
 static void absent_memory_is_registered_each_way(void **state)
 {
 	(void)state;
-	time_sides(sides, KTEST_ARRAY_SIZE(sides), LEN, false);
+	time_sides(sides, KTEST_ARRAY_SIZE(sides), NR_REGIONS * region_bytes(),
+		   false);
 }
 
 static void present_memory_is_registered_each_way(void **state)
 {
 	(void)state;
-	time_sides(sides, KTEST_ARRAY_SIZE(sides), LEN, true);
+	time_sides(sides, KTEST_ARRAY_SIZE(sides), NR_REGIONS * region_bytes(),
+		   true);
 }
 
 int main(void)

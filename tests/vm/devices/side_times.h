@@ -19,7 +19,7 @@ struct side_time {
 	double longest; /* call, in seconds */
 };
 
-/* Ratios are those of the first. */
+/* A ratio is the first side's time divided by this side's. */
 struct timed_side {
 	const char *name;
 	struct side_time (*run)(char *at, size_t len, size_t nr);
