@@ -27,8 +27,7 @@ my @tools = (
 	["\x02\x21\x4c\x18", 'lz4'],
 );
 
-# Documentation/arch/x86/boot.rst: where code begins and what is packed lies in it; its
-# last word is its size unpacked.
+# Documentation/arch/x86/boot.rst: where code begins and what is packed lies in it.
 sub packed_part
 {
 	my ($kernel) = @_;
@@ -39,7 +38,7 @@ sub packed_part
 	my $begin = (($sectors || 4) + 1) * 512 + $offset;
 
 	return '' if $length < 4 || $begin + $length > length $kernel;
-	return substr $kernel, $begin, $length - 4;
+	return substr $kernel, $begin, $length;
 }
 
 # Xen's note of type 18 tells where to begin.
@@ -56,6 +55,8 @@ sub unpack_kernel
 	my ($tool) = map { $_->[1] } grep { index($packed, $_->[0]) == 0 } @tools;
 
 	return 0 unless $tool && have($tool);
+	# The last word is the size unpacked; gzip's is in its own trailer and stays.
+	substr($packed, -4) = '' unless $tool eq 'gzip';
 	spew("$out.packed", $packed);
 	my ($status) = capture("$tool -dc <$out.packed >$out.new");
 	my $well = !$status && has_entry(slurp("$out.new"));
