@@ -35,7 +35,7 @@ check-kernel: $(KERNEL_GOALS)
 ## bench-kernel: time the clients on both kernels (SERIES=6.12 BOOTS=5 OVERCOMMITTED=1 SHAPES=)
 SERIES ?= 6.12
 .PHONY: bench-kernel
-bench-kernel: kernel-$(SERIES)
+bench-kernel: kernel-$(SERIES:%.x=%)
 	@KTASK_BUILD='$(abspath $(B))' CC='$(CC)' \
 		KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \

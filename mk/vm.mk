@@ -59,7 +59,7 @@ $(VM_STATIC): $(OUT)/libktask.a
 
 .PHONY: vm-programs
 vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(VM_STATIC) $(VM_DEVICE_TESTS) \
-	$(VM_SCX_TESTS) $(OUT)/libktask-preload.so $(INNOCENT)
+	$(VM_SCX_TESTS) $(SCX) $(OUT)/libktask-preload.so $(INNOCENT)
 
 ## check-vm: build ktask.ko for several kernels, test it in guests
 .PHONY: check-vm
