@@ -95,7 +95,8 @@ sub sift
 }
 
 # Lines without warnings of a CPU that two tasks are said to be on, if only the stopper
-# is listed, and of the bandwidth of that CPU's server; with what lockdep says of a warning under the scheduler's lock.
+# is listed, and of the bandwidth of that CPU's server; with what lockdep says of a
+# warning under the scheduler's lock.
 sub without_servers
 {
 	my @kept;
