@@ -17,6 +17,8 @@
 
 #define HUGETLB_PAGES 10
 #define PIECE (8 * MIB)
+#define READS_MAX 50
+#define READ_PAUSE_US 100000
 
 /* ---- contents ---- */
 
@@ -259,12 +261,27 @@ static long without_dead_processes(long nr_tables)
 								   : 0;
 }
 
+/*
+ * The top table of a process that the OOM killer chose is freed by a work item, which RCU
+ * begins: Linux 7 counts it until that has run.
+ */
+static void read_use_since(struct use *now, const struct use *before)
+{
+	read_use(now);
+	for (int i = 0; i < READS_MAX && counts_top_tables() &&
+			now->pages[USE_TABLES] > before->pages[USE_TABLES];
+	     i++) {
+		usleep(READ_PAUSE_US);
+		read_use(now);
+	}
+}
+
 void tell_use_since(const struct use *before, const char *what,
 		    const char *when)
 {
 	struct use now;
 
-	read_use(&now);
+	read_use_since(&now, before);
 	for (size_t i = 0; i < NR_USES; i++) {
 		long more = now.pages[i] - before->pages[i];
 
