@@ -10,21 +10,25 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
-/* A limit of one version of control groups.  Above memory.high the kernel makes the
- * processes of the group wait. */
-struct version {
+/*
+ * A limit of one version of control groups.  Above memory.high the kernel makes the
+ * processes of the group wait.  It drops page cache first, so a group that works on
+ * files is at memory.high all the time, and still has memory to give.
+ */
+struct group_limit {
 	const char *key; /* in /proc/self/cgroup, before the directory */
 	const char *root, *most, *used;
+	bool credits_cache;
 };
 
-static const struct version group_versions[] = {
-	{ "\n0::", CGROUP_ROOT, "memory.max", "memory.current" },
-	{ "\n0::", CGROUP_ROOT, "memory.high", "memory.current" },
+static const struct group_limit group_limits[] = {
+	{ "\n0::", CGROUP_ROOT, "memory.max", "memory.current", false },
+	{ "\n0::", CGROUP_ROOT, "memory.high", "memory.current", true },
 	{ ":memory:", CGROUP_ROOT "/memory", "memory.limit_in_bytes",
-	  "memory.usage_in_bytes" },
+	  "memory.usage_in_bytes", false },
 };
 
-#define NR_VERSIONS (sizeof(group_versions) / sizeof(group_versions[0]))
+#define NR_LIMITS (sizeof(group_limits) / sizeof(group_limits[0]))
 
 static uint64_t machine_bytes(void)
 {
@@ -35,37 +39,57 @@ static uint64_t machine_bytes(void)
 }
 
 /* "max", which is no number, reads as no limit. */
-static bool read_number(const struct version *version, const char *directory,
+static bool read_number(const struct group_limit *limit, const char *directory,
 			const char *name, uint64_t *value)
 {
 	char path[640];
 
-	snprintf(path, sizeof(path), "%s%s/%s", version->root, directory, name);
+	snprintf(path, sizeof(path), "%s%s/%s", limit->root, directory, name);
 	return file_number(path, value);
 }
 
-static uint64_t directory_bytes(const struct version *version,
+/* Pages of files, which go when something else wants the memory. */
+static uint64_t cached_bytes(const struct group_limit *limit,
+			     const char *directory)
+{
+	uint64_t active = 0, inactive = 0;
+	char path[640], text[4096];
+
+	snprintf(path, sizeof(path), "%s%s/memory.stat", limit->root,
+		 directory);
+	file_text(path, text, sizeof(text));
+	text_field(text, "active_file", &active);
+	text_field(text, "inactive_file", &inactive);
+	return active + inactive;
+}
+
+static uint64_t directory_bytes(const struct group_limit *limit,
 				const char *directory)
 {
 	uint64_t most, used;
 
-	if (!read_number(version, directory, version->most, &most))
+	if (!read_number(limit, directory, limit->most, &most))
 		return UINT64_MAX;
-	if (!read_number(version, directory, version->used, &used))
+	if (!read_number(limit, directory, limit->used, &used))
 		used = 0;
+	if (limit->credits_cache) {
+		uint64_t cached = cached_bytes(limit, directory);
+
+		used -= cached < used ? cached : used;
+	}
 	return most > used ? most - used : 0;
 }
 
 /* The least of a directory and those above it, down to the root's. */
-static uint64_t tree_bytes(const struct version *version, const char *text)
+static uint64_t tree_bytes(const struct group_limit *limit, const char *text)
 {
-	const char *at = strstr(text, version->key);
+	const char *at = strstr(text, limit->key);
 	uint64_t least = UINT64_MAX;
 	char directory[512];
 
 	if (!at)
 		return least;
-	at += strlen(version->key);
+	at += strlen(limit->key);
 	snprintf(directory, sizeof(directory), "%.*s", (int)strcspn(at, "\n"),
 		 at);
 	for (char *end = directory + strlen(directory); end;
@@ -73,7 +97,7 @@ static uint64_t tree_bytes(const struct version *version, const char *text)
 		uint64_t available;
 
 		*end = '\0';
-		available = directory_bytes(version, directory);
+		available = directory_bytes(limit, directory);
 		least = available < least ? available : least;
 	}
 	return least;
@@ -85,8 +109,8 @@ uint64_t memory_available_to(const char *groups)
 	uint64_t least = machine_bytes();
 
 	file_text(groups, text + 1, sizeof(text) - 1);
-	for (size_t i = 0; i < NR_VERSIONS; i++) {
-		uint64_t available = tree_bytes(&group_versions[i], text);
+	for (size_t i = 0; i < NR_LIMITS; i++) {
+		uint64_t available = tree_bytes(&group_limits[i], text);
 
 		least = available < least ? available : least;
 	}

@@ -8,11 +8,13 @@
 #include <stdint.h>
 
 /*
- * memory_available - bytes that can be had without swapping or an OOM kill
+ * memory_available - bytes that can be had without swapping, being throttled or
+ * an OOM kill
  *
  * The least of what the machine has available and what the control groups, of either
- * version, around this process leave.  Page cache that a group could drop counts as
- * used here, so the answer errs on the small side.  Allocates nothing.
+ * version, around this process leave.  Under memory.high page cache that the group could
+ * drop counts as available.  Under other limits it counts as used, so the answer errs
+ * on the small side.  Allocates nothing.
  *
  * Return: UINT64_MAX where nothing is known.
  */

@@ -66,4 +66,25 @@ static void the_least_limit_counts(void **state)
 	}
 }
 
-KTEST_MAIN(KTEST(the_least_limit_counts))
+/* A group that works on files is at memory.high; the kernel drops those first. */
+static void page_cache_under_memory_high_is_available(void **state)
+{
+	cover_groups();
+	fill_groups();
+	write_text(ROOT "/a/b/memory.high", "4300");
+	write_text(ROOT "/a/b/memory.current", "4300");
+	assert_int_equal(memory_available_to(GROUPS), 0);
+	write_text(ROOT "/a/b/memory.stat",
+		   "anon 2300\nfile 2000\ninactive_file 2000\nactive_file 0");
+	assert_int_equal(memory_available_to(GROUPS), 2000);
+	write_text(
+		ROOT "/a/b/memory.stat",
+		"anon 1300\nfile 3000\ninactive_file 2000\nactive_file 1000");
+	assert_int_equal(memory_available_to(GROUPS), 3000);
+	/* The numbers are not of one moment: never more than the limit. */
+	write_text(ROOT "/a/b/memory.stat", "inactive_file 9000");
+	assert_int_equal(memory_available_to(GROUPS), 4300);
+}
+
+KTEST_MAIN(KTEST(the_least_limit_counts),
+	   KTEST(page_cache_under_memory_high_is_available))
