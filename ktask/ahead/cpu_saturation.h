@@ -18,10 +18,10 @@
 /* The least time between two readings that are compared.  The kernel counts what a
  * thread on another CPU uses at each tick, of 1 to 10 ms. */
 #define SATURATION_NS 25000000
-/* Half of a CPU, and an eighth of all where there are many, may be ours, the kernel's or
- * lost by waiting for each other. */
-#define SATURATION_LEFT 2
-#define SATURATION_PART 8
+/* Time that a program on all CPUs may lack, used by us, by the kernel or lost in waiting:
+ * half of a CPU, or an eighth of all CPUs if that is more. */
+#define LACK_OF_ONE_CPU 2
+#define LACK_OF_ALL_CPUS 8
 
 struct cpu_saturation {
 	uint64_t then_ns, used_ns;
@@ -31,11 +31,11 @@ struct cpu_saturation {
 /* CPU time from which on all CPUs count as used for @ns. */
 static inline uint64_t cpu_saturation_ns(uint64_t ns, unsigned nr_cpus)
 {
-	uint64_t left_ns = ns / SATURATION_LEFT;
+	uint64_t lack_ns = ns / LACK_OF_ONE_CPU;
 
-	if (left_ns < ns * nr_cpus / SATURATION_PART)
-		left_ns = ns * nr_cpus / SATURATION_PART;
-	return ns * nr_cpus - left_ns;
+	if (lack_ns < ns * nr_cpus / LACK_OF_ALL_CPUS)
+		lack_ns = ns * nr_cpus / LACK_OF_ALL_CPUS;
+	return ns * nr_cpus - lack_ns;
 }
 
 /**

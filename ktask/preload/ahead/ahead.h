@@ -34,7 +34,8 @@ bool ahead_advise_huge(struct large_mapping *mapping,
 void ahead_page_size_init(void);
 /* So long it took to make so many pages. */
 void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages);
-/* No helper has worked since the last time, but for jobs that set effort_known. */
+/* Called while no job runs; a job of this mapping that ended since the last call has
+ * cleared effort_known. */
 void ahead_note_touches(struct large_mapping *mapping,
 			const struct touch_effort *now);
 
@@ -53,6 +54,8 @@ void ahead_wake_watcher(void);
 bool ahead_begin_window(struct large_mapping *mapping, uint64_t now_ns);
 /* The job of the last window has ended. */
 void ahead_note_result(struct large_mapping *mapping);
+/* In the child of a fork, whose CPU time begins with 0. */
+void ahead_forget_effort(void);
 
 /* make_ahead.c: is there memory for what is watched?  In mapping->short_of_memory. */
 bool ahead_has_memory(struct large_mapping *mapping);

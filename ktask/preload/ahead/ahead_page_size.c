@@ -35,9 +35,9 @@
  * that the host has taken back. */
 #define HUGE_PAGES (8 * AHEAD_BLOCK_PAGES)
 
-/* What the program used of CPUs is known at each tick, so that less says nothing. */
+/* The kernel counts CPU time at each tick: a shorter difference says nothing. */
 #define EFFORT_NS 8000000
-/* A fault for so many pages: nearly all of them are huge. */
+/* At most one fault for this many pages: nearly all of them are huge. */
 #define HUGE_RATIO 64
 
 static enum { HUGE_NEVER, HUGE_ON_ADVICE, HUGE_ALWAYS } huge_mode;

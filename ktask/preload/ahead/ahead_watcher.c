@@ -482,6 +482,7 @@ bool shim_ahead_running(void)
 
 void shim_ahead_forked(void)
 {
+	ahead_forget_effort();
 	if (atomic_load(&watcher_state) == NONE)
 		return;
 	large_mappings_forget();

@@ -41,7 +41,7 @@ enum mapping_state {
 /* What the program has said of the size of pages. */
 enum mapping_advice { ADVICE_NONE, ADVICE_HUGE, ADVICE_SMALL };
 
-/* Of all the program's threads, but the pages of one mapping. */
+/* CPU time and faults of all the program's threads; pages touched in this mapping. */
 struct touch_effort {
 	uint64_t cpu_ns;
 	size_t pages, faults;

@@ -9,19 +9,26 @@
  *
  * All of this is the watcher's.
  */
-#include <sched.h>
 #include <sys/resource.h>
 
 #include "ahead/cpu_saturation.h"
 #include "preload/ahead/ahead.h"
 #include "preload/shim.h"
 #include "util/clock.h"
+#include "util/cpus.h"
 #include "util/running_threads.h"
 
 /* A helper that had a CPU so short a time ago has it still. */
 #define HELPED_NS 1000000
 
 static uint64_t helpers_ns; /* CPU time of helpers, in jobs that have ended */
+static struct cpu_saturation program_saturation;
+
+void ahead_forget_effort(void)
+{
+	helpers_ns = 0;
+	program_saturation = (struct cpu_saturation){ 0 };
+}
 
 /* What a job made is known when it has ended. */
 void ahead_note_result(struct large_mapping *mapping)
@@ -59,13 +66,12 @@ static uint64_t program_cpu_ns(void)
 /* A program that touches with as many threads as there are CPUs. */
 static bool program_fills_cpus(uint64_t now)
 {
-	static struct cpu_saturation saturation;
-	cpu_set_t cpus;
+	struct kt_cpus cpus;
 
-	if (has_jobs() || sched_getaffinity(0, sizeof(cpus), &cpus))
+	if (has_jobs() || !cpus_get_affinity(&cpus))
 		return false;
-	return cpu_saturation_note(&saturation, now, program_cpu_ns(),
-				   (unsigned)CPU_COUNT(&cpus));
+	return cpu_saturation_note(&program_saturation, now, program_cpu_ns(),
+				   cpus_count(&cpus));
 }
 
 /*

@@ -6,7 +6,7 @@
 #include "ahead/cpu_saturation.h"
 
 #define MS ((uint64_t)1000000)
-/* What counts of a thread that runs elsewhere is what it used until its last tick. */
+/* The CPU time of a thread on another CPU is known up to its last tick. */
 #define TICK (10 * MS)
 
 /* @percent of all CPUs are used from now on, for @ns. */
