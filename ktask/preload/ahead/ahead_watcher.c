@@ -42,6 +42,7 @@
 #include "preload/shim.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/sched_attr.h"
 
 #ifndef CLOSE_RANGE_UNSHARE
 #define CLOSE_RANGE_UNSHARE (1u << 1)
@@ -54,6 +55,9 @@
 
 /* The shortest slice of a CPU that may be had. */
 #define SLICE_NS 100000
+
+/* SCHED_FLAG_RESET_ON_FORK, which older C libraries lack. */
+#define RESET_ON_FORK 1
 
 enum watcher_state { NONE, STARTING, RUNNING, ENDING };
 
@@ -323,15 +327,6 @@ static bool counts_stacks(void)
 	       *text == '2';
 }
 
-/* As the kernel has it: SCHED_ATTR_SIZE_VER0. */
-struct thread_attr {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
-
 /*
  * Where all CPUs are busy a thread that wakes waits for the next tick, 4 ms, in which a
  * program touches more than a window.  One that asks for short slices does not wait
@@ -339,11 +334,13 @@ struct thread_attr {
  */
 static void ask_for_short_slices(void)
 {
-	struct thread_attr attr = { 0 };
+	struct sched_attr_v0 attr;
 
 	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0))
 		return;
 	attr.runtime = SLICE_NS;
+	/* Helpers, which this thread makes, shall have ordinary slices. */
+	attr.flags |= RESET_ON_FORK;
 	syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 

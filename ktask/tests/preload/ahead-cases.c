@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* length: one program, whose cases wait for helpers and compare pages in the same way */
 /*
  * Programs that touch large memory in order, or not, and look at what is present
  * besides.  Each checks its own contents and ends with "ok", or tells what it found.
@@ -6,16 +7,19 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "probe.h"
+#include "util/sched_attr.h"
 
 #define MIB ((size_t)1 << 20)
 #define LEN (256 * MIB)
@@ -406,6 +410,85 @@ static void ten_threads(const char *how)
 		pthread_join(threads[i], NULL);
 }
 
+/* A thread of ours by its name: the value of a line of its status; -1: none has that. */
+static long status_value(const char *thread, const char *line)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	long value = -1;
+
+	must(tasks != NULL, "/proc/self/task");
+	while (value < 0 && (task = readdir(tasks))) {
+		char path[300], text[128], name[32] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status",
+			 task->d_name);
+		file = fopen(path, "r");
+		while (file && fgets(text, sizeof(text), file)) {
+			if (sscanf(text, "Name: %31s", name) == 1 &&
+			    strcmp(name, thread))
+				break;
+			if (!strncmp(text, line, strlen(line)))
+				value = strtol(text + strlen(line), NULL, 10);
+		}
+		if (file)
+			fclose(file);
+	}
+	closedir(tasks);
+	return value;
+}
+
+static long watcher_sleeps(void)
+{
+	long nr = status_value("ktask-ahead", "voluntary_ctxt_switches:");
+
+	return nr < 0 ? 0 : nr;
+}
+
+/* As sched_getattr(2) tells it. */
+static uint64_t slice_of(pid_t thread)
+{
+	struct sched_attr_v0 attr = { 0 };
+
+	must(!syscall(SYS_sched_getattr, thread, &attr, sizeof(attr), 0),
+	     "sched_getattr");
+	return attr.runtime;
+}
+
+/* With it helpers get another priority, and so another slice. */
+static void drop_right_to_raise(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct rights[2];
+
+	must(!syscall(SYS_capget, &header, rights), "capget");
+	rights[0].effective &= ~(1u << CAP_SYS_NICE);
+	rights[0].permitted &= ~(1u << CAP_SYS_NICE);
+	must(!syscall(SYS_capset, &header, rights), "capset");
+}
+
+#define SHORT_SLICE_NS 100000 /* the watcher's; it makes the helpers */
+
+static void ordinary_slices(const char *how)
+{
+	uint64_t own = slice_of(0);
+	long helper;
+	char *base;
+
+	drop_right_to_raise();
+	base = allocate_pages("malloc");
+	must(touch_until_helped(base, LEN), "nothing was made ahead");
+	helper = status_value("ktask", "Pid:");
+	/* They end when they idle. */
+	must(helper > 0, "nothing was made ahead: the helpers have left");
+	must(slice_of((pid_t)helper) == own ||
+		     slice_of((pid_t)helper) > SHORT_SLICE_NS,
+	     "slices of a helper are short");
+}
+
 static unsigned nr_threads(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -506,8 +589,8 @@ static void fills_cpus(const char *how)
 {
 	unsigned nr = (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 	char *base = allocate_pages("malloc");
+	long waited = 0, sleeps = 0;
 	bool seen = false;
-	long waited = 0;
 	pthread_t thread;
 
 	for (unsigned i = 0; i < nr; i++)
@@ -516,6 +599,9 @@ static void fills_cpus(const char *how)
 	while (atomic_load(&nr_spinning) < nr)
 		sleep_ms(1);
 	for (size_t at = 0; at < LEN && !seen; at += BLOCK) {
+		/* Nothing is advised before so much was touched. */
+		if (at == 4 * BLOCK)
+			sleeps = watcher_sleeps();
 		fill_pages(base, at, at + BLOCK);
 		for (int i = 0; i < 40 && !seen && waited < WAIT_MS; i++) {
 			seen = is_advised(base);
@@ -523,7 +609,9 @@ static void fills_cpus(const char *how)
 			waited += 5;
 		}
 	}
-	must(seen, "no huge pages were advised");
+	must(seen || watcher_sleeps() - sleeps < 100,
+	     "no huge pages were advised");
+	must(seen, "nothing was made ahead: the watcher got no CPU");
 	check_pages(base, 0, BLOCK);
 }
 
@@ -576,6 +664,7 @@ static const struct {
 	{ "threads", threads },
 	{ "small-pages", small_pages },
 	{ "fills-cpus", fills_cpus },
+	{ "slices", ordinary_slices },
 };
 
 int main(int argc, char **argv)
