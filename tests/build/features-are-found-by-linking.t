@@ -41,6 +41,23 @@ case "$*" in *-nostdlib*) echo no such option >&2; exit 1 ;; esac
 exec ' . $cc . ' "$@"
 ', 0755);
 
+
+# without_iterators COMPILER: one that knows no iterators of OpenMP's depend
+sub without_iterators
+{
+	my ($compiler) = @_;
+
+	return spew("$dir/" . ($compiler =~ s{.*[/ ]}{}r) . '-without-iterators',
+		'#!/bin/sh
+for word; do
+	case $word in
+	*.c) ! grep -q iterator "$word" || { echo no iterators >&2; exit 1; } ;;
+	esac
+done
+exec ' . $compiler . ' "$@"
+', 0755);
+}
+
 # "yes" or "no"; only this feature is asked for, since asking for all takes long.
 sub answer
 {
@@ -73,8 +90,9 @@ my %missing = (
 	mpi => ['MPICC=no-such-compiler', "MPICC=$only_showme", 'mpi.h',
 		'lib/libmpi.so'],
 	cxx => ['CXX=no-such-compiler', 'string', 'lib/libstdc++.so'],
-	openmp => ['omp.h', 'lib/libgomp.so'],
-	libomp => ['TASKS_CLANG=no-such-compiler', 'omp.h', 'lib/libomp.so'],
+	openmp => ['omp.h', 'lib/libgomp.so', 'CC=' . without_iterators($cc)],
+	libomp => ['TASKS_CLANG=no-such-compiler', 'omp.h', 'lib/libomp.so',
+		   'TASKS_CLANG=' . without_iterators('clang')],
 	tbb => ['CXX=no-such-compiler', 'oneapi/tbb/task_arena.h',
 		'lib/libtbb.so'],
 	python => ['PYTHON=no-such-command', "PYTHON=$false", 'Python.h'],
