@@ -140,11 +140,11 @@ $(OUT)/bench/touch-memory: $(call obj,ktask/bench/shim/touch-memory.c)
 bench-ahead: all $(OUT)/bench/touch-memory
 	ktask/bench/shim/ahead.sh $(OUT) $(ROUNDS) $(MIB)
 
-## bench-ahead-programs: the same for NumPy, a JVM, sort and others (ROUNDS= MIB=)
+## bench-ahead-programs: the same for NumPy, a JVM, sort and others (ROUNDS= MIB= WORD=)
 .PHONY: bench-ahead-programs
 bench-ahead-programs: all
 	+@$(MAKE) --no-print-directory deps NEED='build software'
-	ktask/bench/shim/ahead_programs.py $(OUT) $(ROUNDS) $(MIB)
+	ktask/bench/shim/ahead_programs.py $(OUT) $(ROUNDS) $(MIB) $(WORD)
 
 ## bench-qemu: a guest's start, with ktask run and threads of QEMU's own
 .PHONY: bench-qemu
