@@ -91,7 +91,8 @@ static bool can_be_ahead(void)
 	return advise_known(MADV_POPULATE_WRITE);
 }
 
-/* All windows that are there are one for who follows: each piece of it costs a call. */
+/* Join windows whose pages are all present: the caller then needs fewer pieces, and each
+ * piece costs a call. */
 static void skip_present(struct presence *presence)
 {
 	while (presence->next > presence->ready &&

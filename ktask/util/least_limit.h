@@ -14,7 +14,7 @@
 /* More than there are. */
 #define LEAST_LIMIT_MOST 32
 
-/* least_limit_of - the least of these; without those that @lasts is false for */
+/* least_limit_of - the least of @limits; with @lasts, of those for which it returns true */
 static inline unsigned least_limit_of(const struct ktask_limit *limits,
 				      unsigned nr,
 				      bool (*lasts)(const char *name))
@@ -36,7 +36,7 @@ static inline unsigned least_limit_now(bool (*lasts)(const char *name))
 	return least_limit_of(limits, (unsigned)nr, lasts);
 }
 
-/* Does it not depend on who runs at this moment? */
+/* Is it independent of what runs at this moment? */
 static inline bool limit_lasts(const char *name)
 {
 	return strcmp(name, "priority") && strcmp(name, "others");

@@ -23,7 +23,7 @@
 /* A child that sleeps a thousand times waits for a CPU as often. */
 #define CHILD_SECONDS 200
 #define NR_FORKS 30
-/* Of a case: its children may have no CPU for long, those of helpers above all. */
+/* The longest that a case goes on forking: children of helpers may wait long for a CPU. */
 #define FORKS_NS 40000000000ull
 #define BURN_UNITS 100
 /* The exit status of a child in which all is well; 0 may have other causes. */

@@ -277,8 +277,8 @@ static unsigned count_held(void)
 	return nr;
 }
 
-/* Most are killed at any moment of their life.  While none held a permit, which is so
- * where they get no CPU before that moment, they are let begin. */
+/* Most are killed at any moment of their life.  If none of them held a permit yet, because
+ * it got no CPU in time, the next ones are awaited first. */
 static int kill_at_random_moments(void *arg)
 {
 	uint64_t random = ktest_seed(), begin_ns = ktest_now_ns(), ns = 0;

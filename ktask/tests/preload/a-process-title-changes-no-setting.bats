@@ -50,5 +50,5 @@ titled() {
 @test "a child of a program that moved its environment has the shim" {
 	titled moved "ok
 ok"
-	[ "$(grep -c '^ktask: mmap: 1 call' "$REPORT")" = 2 ]
+	[ "$(grep -c '^ktask: mmap: 1 call,' "$REPORT")" = 2 ]
 }
