@@ -252,7 +252,6 @@ static struct ktrt_task *find_wanted(struct ktrt_task *family,
 				     const struct wait_filter *filter)
 {
 	struct ktrt_task *task = family;
-
 	bool all = filter_wants_children(filter, family->parent);
 
 	if (likely(all && !filter->self))

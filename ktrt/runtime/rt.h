@@ -6,8 +6,8 @@
  * The life of a task: task.c makes it.  dependences.c finds out when it is ready.
  * task_sched.c queues, finds and runs it, steal.c steals it; wait_search.c finds it if no
  * more threads can be made.  task_complete.c completes it, which makes others ready.  If
- * there are no tasks, park.c puts workers to sleep; wake.c chooses the worker that a task wakes; leader.c
- * puts workers on cores whose workers blocked.
+ * there are no tasks, park.c puts workers to sleep; wake.c chooses the worker that a task
+ * wakes; leader.c puts workers on cores whose workers blocked.
  *
  * Locking.  A thread takes locks in this order; builds with the
  * address or the thread sanitizer assert that, and what is said to be done under a lock:
@@ -176,6 +176,7 @@ struct wait_filter {
 	/* NULL: it is @above.  Else of what is not below this one only what needs
 	 * nothing any more; wait_search.c. */
 	const struct ktrt_task *self;
+	bool any; /* every task, below @above or not; ->self as ever */
 };
 
 /* A late signal may meet a group that is free, so @wake must not be where a
@@ -228,6 +229,7 @@ struct worker {
 	struct ktrt_task *outer; /* what it spawns are children of; */
 	uint64_t waited; /* its ->spawned at the last wait */
 	uint32_t stalls; /* rt.stalls that it knows of; A */
+	uint32_t no_open; /* that at which it last found none; wait_search.c */
 	uint32_t grants; /* checks of the limit on children to skip */
 	struct ktrt_task *blank; /* for what is done at once, or NULL */
 	bool begun_now; /* what ktrt_spawn_begin() began is such */

@@ -12,11 +12,16 @@
  *
  * A group's tasks may depend on tasks that no waiting worker may run, and so may an
  * external event.  If all workers have searched in vain, twice, or for a second if events
- * are outstanding, each runs any task at all: otherwise nothing would ever move.
+ * are outstanding, each runs any task at all: otherwise nothing would ever move.  Which of
+ * them is most urgent does not matter then.
  *
  * A task may wait for children that wait for data that it names weakly (proxies.h), and so
  * for tasks beside it.  Its worker does these, too, but none that would wait in turn: what
  * that waits for may be on this stack.
+ *
+ * Behaves badly where many tasks are queued of which most name data weakly: each search
+ * goes through a whole family under the lock of its queue, and through the ancestors of
+ * those tasks whose data is not ready.
  *
  * Does not own the notion of a stall (leader.c).
  */
@@ -24,7 +29,7 @@
 
 struct wait_filter filter_for(struct ktrt_task *task, struct ktrt_group *group)
 {
-	struct wait_filter filter = { task, group, NULL };
+	struct wait_filter filter = { task, group, NULL, false };
 
 	while (unlikely(proxies_closed(filter.above)) && filter.above->parent) {
 		filter.above = at_peek(&filter.above->parent);
@@ -38,7 +43,8 @@ bool filter_refuses(const struct wait_filter *filter,
 {
 	if (likely(!filter->self) || !proxies_closed(task))
 		return false;
-	for (; task; task = task->parent)
+	for (; task && task->nesting >= filter->self->nesting;
+	     task = task->parent)
 		if (task == filter->self)
 			return false;
 	return true;
@@ -49,6 +55,8 @@ bool filter_wants_children(const struct wait_filter *filter,
 {
 	const struct ktrt_group *group = filter->group;
 
+	if (unlikely(filter->any))
+		return true;
 	for (; parent; parent = parent->parent) {
 		if (parent == filter->above ||
 		    (group && parent->group == group))
@@ -138,15 +146,22 @@ bool search_is_due(struct worker *w)
 	return true;
 }
 
-/* Any but one that would wait. */
-static struct ktrt_task *take_any(struct worker *w)
+/*
+ * Any task, now that the workers' queues are empty.  One whose children would wait is
+ * taken only if there was no other at the stall before, either, and nothing has moved
+ * since: what it waits for may be on this stack, and another worker may bring that.
+ */
+static struct ktrt_task *take_open_task(struct worker *w)
 {
-	struct ktrt_task *task = sched_take(w);
+	struct wait_filter any = { w->current, NULL, w->current, true };
+	struct ktrt_task *task = search_nodes(&any);
+	bool again = w->no_open == w->stalls - 1;
 
-	if (likely(!task || !proxies_closed(task)))
+	if (task)
 		return task;
-	node_queue_put(&rt.node_queues[w->core->node], task);
-	return NULL;
+	w->no_open = w->stalls;
+	any.self = NULL;
+	return again ? search_nodes(&any) : NULL;
 }
 
 struct ktrt_task *search_wanted(struct worker *w,
@@ -161,7 +176,7 @@ struct ktrt_task *search_wanted(struct worker *w,
 	if (!task)
 		task = search_nodes(filter);
 	if (!task && due && at_load(&rt.in_vain) == w->stalls)
-		task = take_any(w);
+		task = take_open_task(w);
 	return task;
 }
 
