@@ -65,11 +65,20 @@ void proxies_drop(struct proxies *all)
 	free(all);
 }
 
-/* What of two came last completes it. */
-static void proxy_less(struct worker *w, struct proxy *proxy)
+/* A weak dependence without @end found spoilt data that it reads. */
+static bool spoilt_passes(const struct proxy *proxy)
+{
+	return proxy->unended && proxy->dep.mode & KTRT_IN &&
+	       at_peek(&proxy->outer.flags) & TASK_SPOILT;
+}
+
+/* Called twice; the second call completes the proxy. */
+static void drop_proxy_part(struct worker *w, struct proxy *proxy)
 {
 	if (at_sub(&proxy->left, 1) != 1)
 		return;
+	if (unlikely(spoilt_passes(proxy)))
+		at_poke(&proxy->outer.error, -ECANCELED);
 	proxy_leave(w, &proxy->outer);
 	proxies_drop(proxy->all);
 }
@@ -91,7 +100,7 @@ static void open_proxy(struct worker *w, struct proxy *proxy)
 		if (at_sub(&task->pending, 1) == 1)
 			ready_add(&proxy_work->tasks, task);
 	}
-	proxy_less(w, proxy);
+	drop_proxy_part(w, proxy);
 }
 
 /* Nobody below the task uses the data any more. */
@@ -105,10 +114,10 @@ static void end_proxy(struct worker *w, struct proxy *proxy)
 		if (at_swap(&proxy->late, LATE_WAITS) != LATE_COMPLETE)
 			return;
 	}
-	proxy_less(w, proxy);
+	drop_proxy_part(w, proxy);
 }
 
-static void see_to(struct worker *w, struct ktrt_task *record)
+static void handle_record(struct worker *w, struct ktrt_task *record)
 {
 	struct proxy *proxy = record->arg;
 
@@ -130,7 +139,7 @@ void proxy_work_finish(struct worker *w, struct proxy_work *work)
 	struct ktrt_task *task;
 
 	while ((task = take_first(&work->records)))
-		see_to(w, task);
+		handle_record(w, task);
 	proxy_work = NULL;
 	while ((task = take_first(&work->tasks)))
 		if (!turns_missing(task) || turns_take(task))
@@ -148,14 +157,14 @@ void proxy_ready(struct worker *w, struct ktrt_task *record)
 
 /* ---- what children may do ---- */
 
-static bool may_use(const struct proxy *proxy, const struct ktrt_dep *dep)
+static bool permits_dep(const struct proxy *proxy, const struct ktrt_dep *dep)
 {
 	unsigned mode = dep->mode & ~(unsigned)KTRT_WEAK;
 
 	if (!deps_overlap(&proxy->dep, dep))
 		return true;
-	return !proxy->ended &&
-	       (proxy->shared || proxy->dep.mode & KTRT_OUT || mode == KTRT_IN);
+	return !proxy->ended && (proxy->written || proxy->dep.mode & KTRT_OUT ||
+				 mode == KTRT_IN);
 }
 
 int proxies_check(const struct ktrt_task *parent, const struct ktrt_dep *deps,
@@ -168,7 +177,7 @@ int proxies_check(const struct ktrt_task *parent, const struct ktrt_dep *deps,
 	all = parent->proxies;
 	for (size_t i = 0; i < nr; i++)
 		for (size_t j = 0; j < all->nr; j++)
-			if (!may_use(&all->each[j], &deps[i]))
+			if (!permits_dep(&all->each[j], &deps[i]))
 				return -EINVAL;
 	return 0;
 }
@@ -212,7 +221,7 @@ static int add_end(struct worker *w, struct ktrt_task *task,
 	int error;
 
 	proxy->ended = true;
-	/* It may be complete, and gone, by that. */
+	/* The end may be complete, and gone, by that. */
 	error = proxy_enter_inside(w, task, &proxy->end, &proxy->dep, &ready);
 	if (error)
 		proxy->ended = false;
@@ -222,7 +231,7 @@ static int add_end(struct worker *w, struct ktrt_task *task,
 }
 
 /* If it failed that is told first.  Events that are outstanding may be of what it does to
- * its data. */
+ * data that it does not name weakly. */
 void proxies_end(struct worker *w, struct ktrt_task *task)
 {
 	bool has_events = at_load(&task->live) >= LIVE_EVENT;
@@ -233,7 +242,8 @@ void proxies_end(struct worker *w, struct ktrt_task *task)
 	for (size_t i = 0; i < all->nr; i++) {
 		struct proxy *proxy = &all->each[i];
 
-		if (!proxy->ended && (proxy->was_weak || !has_events))
+		if (!proxy->ended && !proxy->kept &&
+		    (proxy->was_weak || !has_events))
 			add_end(w, task, proxy);
 	}
 }
@@ -249,17 +259,36 @@ void proxies_complete(struct worker *w, struct ktrt_task *task)
 
 		if (!proxy->ended && at_peek(&task->error))
 			at_poke(&proxy->outer.error, -ECANCELED);
+		if (proxy->weak && !proxy->ended)
+			proxy->unended = true;
 		if (!proxy->ended ||
 		    at_swap(&proxy->late, LATE_COMPLETE) == LATE_WAITS)
-			proxy_less(w, proxy);
+			drop_proxy_part(w, proxy);
 	}
 	proxy_work_finish(w, &work);
 	proxies_drop(all);
 }
 
-/* How many there are, or, with @w, what an end said. */
-static int release_datum(struct worker *w, struct ktrt_task *task,
-			 const struct ktrt_dep *dep, size_t *nr)
+static bool is_proxy_for(const struct proxy *proxy, const struct ktrt_dep *dep)
+{
+	return proxy->dep.addr == dep->addr && proxy->dep.len == dep->len;
+}
+
+static size_t count_proxies(const struct ktrt_task *task,
+			    const struct ktrt_dep *dep)
+{
+	const struct proxies *all =
+		task_has_proxies(task) ? task->proxies : NULL;
+	size_t nr = 0;
+
+	for (size_t i = 0; all && i < all->nr; i++)
+		nr += is_proxy_for(&all->each[i], dep);
+	return nr;
+}
+
+/* 0 or -ENOMEM. */
+static int end_proxies(struct worker *w, struct ktrt_task *task,
+		       const struct ktrt_dep *dep)
 {
 	struct proxies *all = task->proxies;
 	int error = 0;
@@ -267,10 +296,7 @@ static int release_datum(struct worker *w, struct ktrt_task *task,
 	for (size_t i = 0; i < all->nr && !error; i++) {
 		struct proxy *proxy = &all->each[i];
 
-		if (proxy->dep.addr != dep->addr || proxy->dep.len != dep->len)
-			continue;
-		++*nr;
-		if (w && !proxy->ended)
+		if (is_proxy_for(proxy, dep) && !proxy->ended)
 			error = add_end(w, task, proxy);
 	}
 	return error;
@@ -288,18 +314,10 @@ int ktrt_release(const struct ktrt_dep *deps, size_t nr_deps)
 		return -EINVAL;
 	if (task->flags & TASK_UNDEFERRED)
 		return 0;
-	for (size_t i = 0; i < nr_deps; i++) {
-		size_t nr = 0;
-
-		if (task_has_proxies(task))
-			release_datum(NULL, task, &deps[i], &nr);
-		if (!nr)
+	for (size_t i = 0; i < nr_deps; i++)
+		if (!count_proxies(task, &deps[i]))
 			return -EINVAL;
-	}
-	for (size_t i = 0; i < nr_deps && !error; i++) {
-		size_t nr = 0;
-
-		error = release_datum(w, task, &deps[i], &nr);
-	}
+	for (size_t i = 0; i < nr_deps && !error; i++)
+		error = end_proxies(w, task, &deps[i]);
 	return error;
 }

@@ -17,8 +17,13 @@
  *
  * So children wait for what comes before their parent, and what comes after it waits for
  * those children that use the data, by nothing but chains.  A dependence that is not weak
- * has no gate: the task waits for @outer.  Without memory for @end, or with external events
- * that are outstanding, or after a failure, the data is released when the task is complete.
+ * has no gate: the task waits for @outer.  Without memory for @end, or after a failure, the
+ * data is released when the task is complete; so is data that another dependence names
+ * which no proxy stands for.  External events keep only data that the task does not name
+ * weakly.
+ *
+ * Behaves badly in memory: a proxy holds three whole records of tasks, 1.5 KiB, and each
+ * such task asks for its own.
  *
  * proxies_enter.c makes them, proxies.c does what is left to do.
  *
@@ -36,9 +41,12 @@ struct proxy {
 	struct proxies *all; /* M */
 	struct ktrt_dep dep; /* not weak; M */
 	bool weak; /* the task does not wait for it; M */
-	bool was_weak; /* or would not, but for its other ones; M */
-	bool shared; /* others of the task have data of it; M */
-	bool ended; /* there is @end, or the task is complete; B, E */
+	bool was_weak; /* named weakly alone, although the task may wait; M */
+	bool kept; /* has data that no proxy stands for elsewhere; M */
+	bool written; /* another dependence that overlaps writes; M */
+	bool ended; /* there is @end; B, E */
+	/* Weak, and the task was complete without @end; E, before ->left */
+	bool unended;
 	uint32_t left; /* until it is complete: @outer is ready, @end is; A */
 	uint32_t late; /* A: one of */
 };
@@ -56,8 +64,8 @@ struct proxies {
 	CACHE_ALIGNED struct proxy each[]; /* M */
 };
 
-/* What a thread has still to see to.  A chain of proxies may be long, so none is seen
- * to inside of another. */
+/* What a thread has still to handle.  A chain of proxies may be long, so none is handled
+ * inside of another. */
 struct proxy_work {
 	struct ready records, tasks;
 };
@@ -65,7 +73,7 @@ struct proxy_work {
 void proxy_work_begin(struct proxy_work *work);
 /* Tasks may be done right here if there is no memory to queue them, so they come last. */
 void proxy_work_finish(struct worker *w, struct proxy_work *work);
-/* The record is complete; what that makes ready is seen to by proxy_work_finish(). */
+/* The record is complete; proxy_work_finish() handles what that makes ready. */
 void proxy_leave(struct worker *w, struct ktrt_task *record);
 /* The task, or one of its proxies, needs their memory no more. */
 void proxies_drop(struct proxies *all);

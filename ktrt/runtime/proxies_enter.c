@@ -18,21 +18,13 @@
 struct plan {
 	struct ktrt_dep dep; /* as it is entered */
 	struct ktrt_task *member;
-	bool weak, was_weak, shared;
+	bool weak, was_weak, kept, written; /* as the proxy's */
 	uint32_t chains, waits;
 };
 
 static bool is_proxied(const struct ktrt_dep *dep, bool early)
 {
 	return dep->mode & KTRT_WEAK || (early && dep->mode <= KTRT_INOUT);
-}
-
-static bool is_shared(const struct ktrt_dep *deps, size_t nr, size_t at)
-{
-	for (size_t i = 0; i < nr; i++)
-		if (i != at && deps_overlap(&deps[at], &deps[i]))
-			return true;
-	return false;
 }
 
 /* Who takes turns would keep others waiting while it has one and waits for more; and
@@ -64,11 +56,33 @@ static void proxy_init(struct proxy *proxy, struct proxies *all,
 	proxy->dep = plan->dep;
 	proxy->weak = plan->weak;
 	proxy->was_weak = plan->was_weak;
-	proxy->shared = plan->shared;
-	proxy->ended = false;
+	proxy->kept = plan->kept;
+	proxy->written = plan->written;
+	proxy->ended = proxy->unended = false;
 	proxy->left = 2;
 	proxy->late = 0;
 	all->closed += proxy->weak;
+}
+
+/*
+ * What others that the task names have to do with the @at-th.  Its part in a chain may
+ * stand for theirs, too, so it must not be released before theirs would be.
+ */
+static void plan_proxy(struct plan *plan, const struct ktrt_dep *deps,
+		       size_t nr, size_t at, bool early)
+{
+	plan->weak = plan->was_weak = deps[at].mode & KTRT_WEAK;
+	for (size_t i = 0; i < nr; i++) {
+		if (i == at || !deps_overlap(&deps[at], &deps[i]))
+			continue;
+		plan->weak = false;
+		if (!(deps[i].mode & KTRT_WEAK))
+			plan->was_weak = false;
+		if (!is_proxied(&deps[i], early))
+			plan->kept = true;
+		if (deps[i].mode & KTRT_OUT)
+			plan->written = true;
+	}
 }
 
 /* Which proxies there are, and how many.  An undeferred task has nothing to gain.  Data
@@ -87,10 +101,9 @@ static size_t plan_deps(const struct ktrt_task *task,
 		if (!is_proxied(&deps[i], early))
 			continue;
 		proxies++;
-		plan->was_weak = deps[i].mode & KTRT_WEAK;
 		plan->dep.mode &= ~(unsigned)KTRT_WEAK;
-		plan->shared = is_shared(deps, nr, i);
-		plan->weak = plan->was_weak && weak && !plan->shared;
+		plan_proxy(plan, deps, nr, i, early);
+		plan->weak &= weak;
 	}
 	return task->flags & TASK_UNDEFERRED ? 0 : proxies;
 }

@@ -50,7 +50,7 @@ struct step {
 	struct graph *graph;
 	struct name names[DEPS];
 	unsigned nr_names;
-	bool undeferred, final, early, twice, in_group;
+	bool undeferred, final, early, twice, weak_first, in_group;
 	int priority;
 	struct action *actions, **end;
 	unsigned ran;
@@ -143,17 +143,23 @@ static int do_step(void *arg);
 static int spawn_step(struct step *step)
 {
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
-	struct ktrt_dep deps[DEPS + 1];
+	struct ktrt_dep deps[DEPS + 2];
+	struct ktrt_dep *own = deps + 1;
 	unsigned nr = step->nr_names;
+	bool twice;
 
 	for (unsigned i = 0; i < nr; i++)
-		deps[i] = dep_of(step->graph, &step->names[i]);
-	if (step->twice && nr && deps[0].mode != KTRT_REDUCTION) {
-		deps[nr] = deps[0];
-		deps[nr++].mode = KTRT_WEAK_IN;
+		own[i] = dep_of(step->graph, &step->names[i]);
+	twice = step->twice && nr && own[0].mode != KTRT_REDUCTION;
+	attr.deps = own;
+	attr.nr_deps = nr + twice;
+	if (twice) {
+		struct ktrt_dep *again = step->weak_first ? deps : &own[nr];
+
+		*again = own[0];
+		again->mode = KTRT_WEAK_IN;
+		attr.deps = step->weak_first ? deps : own;
 	}
-	attr.deps = deps;
-	attr.nr_deps = nr;
 	attr.arg_bytes = sizeof(step);
 	attr.priority = step->priority;
 	attr.group = step->in_group ? step->graph->group : NULL;
@@ -419,7 +425,8 @@ static struct step *make_step(struct graph *graph, const struct step *parent,
 	step->undeferred = !below(graph, 12);
 	step->final = !below(graph, 12);
 	step->early = below(graph, 2);
-	step->twice = !below(graph, 8);
+	step->twice = !below(graph, 4);
+	step->weak_first = below(graph, 2);
 	step->in_group = !below(graph, 4);
 	if (!below(graph, 6))
 		step->priority = (int)below(graph, 9) - 4;
@@ -446,6 +453,17 @@ static struct step *make_root(struct graph *graph)
 
 /* ---- running ---- */
 
+/* No task uses the graph any more; the first code. */
+static int do_graph(struct graph *graph, struct step *root)
+{
+	int first = act_all(root);
+	int of_group = ktrt_group_wait(graph->group);
+	int of_all = ktrt_wait();
+
+	ktrt_group_free(graph->group);
+	return first ? first : of_group ? of_group : of_all;
+}
+
 static int run_graph(uint64_t seed)
 {
 	struct graph *graph = calloc(1, sizeof(*graph));
@@ -465,14 +483,8 @@ static int run_graph(uint64_t seed)
 						 add,
 						 NULL };
 	root = make_root(graph);
-	if (!ktrt_group_new(&graph->group)) {
-		error = act_all(root);
-		if (!error)
-			error = ktrt_group_wait(graph->group);
-		if (!error)
-			error = ktrt_wait();
-		ktrt_group_free(graph->group);
-	}
+	if (!ktrt_group_new(&graph->group))
+		error = do_graph(graph, root);
 	for (unsigned i = 0; i < graph->nr_steps; i++)
 		if (graph->steps[i].ran != 1)
 			more(wrong);
