@@ -274,9 +274,7 @@ static int copy_arg(struct ktrt_task *task, const void *arg, size_t bytes)
 	return error;
 }
 
-/* @known: the key of its function in func_kinds.h. */
-static inline int spawn_copy(ktrt_func known, ktrt_func func, const void *arg,
-			     size_t bytes)
+int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
 {
 	struct worker *w = current_worker();
 	struct ktrt_task *task;
@@ -284,7 +282,7 @@ static inline int spawn_copy(ktrt_func known, ktrt_func func, const void *arg,
 
 	if (unlikely(!w))
 		return -ESRCH;
-	now = does_at_once(w, known);
+	now = does_at_once(w, func);
 	task = now && bytes <= ARG_INLINE ? take_blank(w)
 					  : task_new(w, func, NULL);
 	if (unlikely(!task))
@@ -298,11 +296,6 @@ static inline int spawn_copy(ktrt_func known, ktrt_func func, const void *arg,
 	else
 		queue_child(w, task);
 	return 0;
-}
-
-int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes)
-{
-	return spawn_copy(func, func, arg, bytes);
 }
 
 void *ktrt_spawn_begin(ktrt_func func, size_t bytes, unsigned flags)
@@ -344,15 +337,44 @@ int task_run_args(void *arg)
 			  args->args[3]);
 }
 
+_Static_assert(sizeof(struct task_args) <= ARG_INLINE, "they fit into a task");
+
+/*
+ * Written where they are read: a copy would load by wide moves what narrow ones have just
+ * stored, and wait for these.
+ */
+static inline int spawn_args(ktrt_func_args func, void *a, void *b, void *c,
+			     void *d)
+{
+	struct worker *w = current_worker();
+	struct task_args *args;
+	struct ktrt_task *task;
+	bool now;
+
+	if (unlikely(!w))
+		return -ESRCH;
+	now = does_at_once(w, args_func(func));
+	task = now ? take_blank(w) : task_new(w, task_run_args, NULL);
+	if (unlikely(!task))
+		return -ENOMEM;
+	args = task->arg = task->arg_inline;
+	*args = (struct task_args){ func, { a, b, c, d } };
+	if (now)
+		do_at_once(w, task, task_run_args, args);
+	else
+		queue_child(w, task);
+	return 0;
+}
+
 int ktrt_spawn_args(ktrt_func_args func, void *a, void *b, void *c, void *d,
 		    const struct ktrt_dep *deps, size_t nr_deps)
 {
-	struct task_args args = { func, { a, b, c, d } };
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct task_args args;
 
 	if (!nr_deps)
-		return spawn_copy(args_func(func), task_run_args, &args,
-				  sizeof(args));
+		return spawn_args(func, a, b, c, d);
+	args = (struct task_args){ func, { a, b, c, d } };
 	attr.deps = deps;
 	attr.nr_deps = nr_deps;
 	attr.arg_bytes = sizeof(args);
@@ -474,6 +496,18 @@ static int give_back_arg(struct ktrt_task *task, void *arg,
 	return error;
 }
 
+/* 0, -EINVAL, -ENOMEM.  *@ready: it may start now. */
+static inline int enter_deps(struct worker *w, struct ktrt_task *task,
+			     const struct ktrt_attr *attr, bool *ready)
+{
+	if (unlikely(rt.trace))
+		trace_made(w, task, attr);
+	if (unlikely(attr->flags & KTRT_EARLY_RELEASE))
+		return proxies_add(w, task, attr->deps, attr->nr_deps, true,
+				   ready);
+	return deps_add(w, task, attr->deps, attr->nr_deps, ready);
+}
+
 int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 {
 	struct worker *w = current_worker();
@@ -501,13 +535,7 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 	if (attr->arg_bytes)
 		error = take_arg(task, arg, attr);
 	if (!error && attr->nr_deps) {
-		if (unlikely(rt.trace))
-			trace_made(w, task, attr);
-		error = likely(!(attr->flags & KTRT_EARLY_RELEASE))
-				? deps_add(w, task, attr->deps, attr->nr_deps,
-					   &ready)
-				: proxies_add(w, task, attr->deps,
-					      attr->nr_deps, true, &ready);
+		error = enter_deps(w, task, attr, &ready);
 		error = give_back_arg(task, arg, attr, error);
 	}
 	if (error) {

@@ -114,7 +114,14 @@ static int do_inner(void *arg)
 
 static void spawn_step(ktrt_func func, struct lu_step step)
 {
-	ktrt_spawn_copy(func, &step, sizeof(step));
+	struct lu_step *own = ktrt_spawn_begin(func, sizeof(step), 0);
+
+	if (!own) {
+		ktrt_spawn_copy(func, &step, sizeof(step));
+		return;
+	}
+	*own = step;
+	ktrt_spawn_end(func, own);
 }
 
 static int do_factor(void *arg)
