@@ -16,8 +16,8 @@
  *   leader   the thread that puts workers on cores whose worker blocked
  *   complete a task is complete when its function has returned, its external
  *	      events are done and its children are complete
- *   release  data of a task: later ones need not wait for it any more; when the
- *	      task is complete, but see KTRT_EARLY_RELEASE
+ *   release  tasks made later no longer wait for a task's data.  Happens when the
+ *	      task is complete, or earlier: KTRT_EARLY_RELEASE
  *   weak     a dependence for which a task's children wait, not the task
  *
  * Conventions
@@ -110,8 +110,8 @@ enum ktrt_mode {
 	KTRT_COMMUTATIVE =
 		7, /* reads and writes, in any order, one at a time */
 	KTRT_REDUCTION = 11, /* adds to it; see struct ktrt_reduction */
-	/* Not the task, but children of it that name the data use it, and wait for
-	 * what the task would have waited for.  Released as with
+	/* The task itself does not use the data.  Its children that name it do, and
+	 * they wait for what the task would have waited for.  Released as with
 	 * KTRT_EARLY_RELEASE. */
 	KTRT_WEAK = 16,
 	KTRT_WEAK_IN = 17,
@@ -192,7 +192,7 @@ struct ktrt_dep {
  */
 #define KTRT_FINAL 0x4u
 /* Data that the task names by KTRT_IN, KTRT_OUT or KTRT_INOUT is released when its
- * function has returned and its children that name it are complete. */
+ * function has returned, no event is left, and children that name it are complete. */
 #define KTRT_EARLY_RELEASE 0x8u
 
 /**
@@ -252,9 +252,9 @@ KTRT_API void ktrt_spawn_end(ktrt_func func, void *arg);
  * ktrt_spawn_attr - make a task with dependences, a priority, a group
  *
  * Return: 0, -ESRCH, -ENOMEM, -EINVAL: unknown flags or mode, non-zero reserved
- * fields, a priority or range out of bounds, data that the caller has released or,
- * by a weak mode or with KTRT_EARLY_RELEASE, only reads while this task would write
- * it; -E2BIG.
+ * fields, a priority or range out of bounds; data that the caller has released; data
+ * that this task would write, where the caller names it weakly or with
+ * KTRT_EARLY_RELEASE and only reads it; -E2BIG.
  */
 KTRT_API int ktrt_spawn_attr(ktrt_func func, void *arg,
 			     const struct ktrt_attr *attr);
@@ -301,8 +301,9 @@ KTRT_API int ktrt_wait(void);
  * Other children go on; none is done by the caller meanwhile.  Codes go to
  * ktrt_wait().
  *
- * Return: 0, -ECANCELED: the data is spoilt, as a task failed; -ESRCH, -EINVAL
- * (also KTRT_REDUCTION and weak modes), -ENOMEM.
+ * Return: 0, -ECANCELED: the data is spoilt, as a task failed; -ESRCH, -ENOMEM;
+ * -EINVAL: as ktrt_spawn_attr(), by what the caller has released or only reads, too;
+ * KTRT_REDUCTION and weak modes.
  */
 KTRT_API int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps);
 
@@ -360,9 +361,9 @@ KTRT_API int ktrt_graph_new(struct ktrt_graph **graph);
 /**
  * ktrt_graph_add - a node: one task of each run of the graph
  * @attr: NULL, or as for ktrt_spawn_attr(), without a group, move, reductions, weak
- *	modes or a flag but KTRT_ALWAYS, and with addresses alone (len 0).  Dependences are between nodes, in the
- *	order in which they were added, also of those that commute.  A copy (arg_bytes) is made
- *	here, once.
+ *	modes or a flag but KTRT_ALWAYS, and with addresses alone (len 0).
+ *	Dependences are between nodes, in the order in which they were added, also
+ *	of those that commute.  A copy (arg_bytes) is made here, once.
  *
  * Return: the node's number, from 0 on; -EINVAL, -E2BIG, -ESRCH; -EBUSY: it
  * runs; -ENOMEM: if that was for an edge the graph can only be freed.
