@@ -82,12 +82,11 @@ scratch scratch_memory;
 template <typename F>
 void each_before(const TaskGraph &graph, long step, long point, F f)
 {
+	if (!step)
+		return;
 	long set = graph.dependence_set_at_timestep(step);
 	long first = graph.offset_at_timestep(step - 1);
 	long end = first + graph.width_at_timestep(step - 1);
-
-	if (!step)
-		return;
 	for (const auto &interval : graph.dependencies(set, point))
 		for (long i = interval.first; i <= interval.second; i++)
 			if (i >= first && i < end)
