@@ -81,6 +81,9 @@ $(OUT)/tests/runtime/%: $(OBJ)/$(FOLDER_runtime)/%.o $(call support,runtime) \
 
 TASKS_MAIN := $(call obj,$(patsubst %,ktrt/bench/%.c,tasks/main tasks/graphs \
 	tasks/blocking programs/kernels programs/verified))
+# Where their loops lie must not depend on what else is in the program.
+$(call obj,ktrt/bench/tasks/main.c ktrt/bench/programs/kernels.c): \
+	KT_CFLAGS += -falign-functions=64 -falign-loops=64
 TASKS_PROGRAMS := $(OUT)/bench/bench-tasks-ktrt $(OUT)/bench/bench-tasks-futex
 TASKS_PEERS := $(if $(HAVE_cxx),$(OUT)/bench/bench-tasks-ktrtxx) \
 	$(if $(HAVE_openmp),$(OUT)/bench/bench-tasks-libgomp) \
@@ -156,7 +159,7 @@ tests: bench-tasks-programs
 c-tests: $(OUT)/bench/bench-tasks-ktrt \
 	$(if $(HAVE_cxx),$(OUT)/bench/bench-tasks-ktrtxx)
 
-## bench-tasks: the task runtime beside OpenMP, oneTBB and Taskflow (BENCH=options)
+## bench-tasks: the runtime beside OpenMP, oneTBB, Taskflow, Go and Tokio (BENCH=options)
 .PHONY: bench-tasks
 bench-tasks:
 	+@$(MAKE) --no-print-directory deps NEED='build umt peers tasks'

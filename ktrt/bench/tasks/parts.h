@@ -14,11 +14,13 @@ uint64_t now_ns(void);
 /* Is that the name of a case of a graph?  Then that graph is chosen. */
 bool graph_choose(const char *name);
 
+#define NO_FIGURE -2.0
+
 /*
  * graph_measure - what a case of the chosen graph comes to, in ns
  * @is_small: only look that all tasks are done, in order
  *
- * Return: below 0: they are not, or no figure can be had.
+ * Return: NO_FIGURE: others use the machine; else below 0: they are not.
  */
 double graph_measure(const char *name, int threads, bool is_small);
 

@@ -159,7 +159,24 @@ sub make_group
 sub small_group
 {
 	$group //= make_group();
-	return $group && "echo \$\$ 2>/dev/null >$group/cgroup.procs;";
+	return $group && "echo \$\$ 2>/dev/null >$group/cgroup.procs || exit 99;";
+}
+
+# Programs that have a case and no time: why.
+my %failures;
+
+sub note_failure
+{
+	my ($what, $status) = @_;
+
+	my $exit = $status >> 8;
+	# The shell says by its own status what ended the program.
+	my $signal = $exit > 128 ? $exit - 128 : $status & 127;
+
+	# That program has not this case.
+	return if $exit == 2;
+	$failures{$what} = $signal ? "signal $signal"
+		: $exit == 3 ? 'no figure: others use the machine' : "exit $exit";
 }
 
 sub measure
@@ -175,9 +192,15 @@ sub measure
 	return () if $name eq 'futex' && $case !~ /^wake/;
 	return () if $name =~ /^(?:go|tokio)$/ && $case !~ /^block/;
 	return () if $name =~ /-(?:dep|flow)$/ && $case !~ /^(?:metg-|$patterns|wide)/;
-	my $group = $case =~ /^block-(?:fault|mixed)$/ ? small_group() : '';
-	my $said = `$group $program $case $threads 2>/dev/null`;
+	my $within = $case =~ /^block-(?:fault|mixed)$/ ? small_group() : '';
+	my $said = `$within $program $case $threads 2>/dev/null`;
 
+	if ($within && $? >> 8 == 99) {
+		rmdir $group;
+		$group = '';
+		return measure($name, $case, $threads);
+	}
+	note_failure("$name $case", $?) if $?;
 	return $? ? () : 0 + $said;
 }
 
@@ -247,6 +270,7 @@ for (@chosen) {
 		of_best(\&least, $times, $case), of_dependences($times);
 }
 print "\n$_->[0]: $_->[2]\n" for grep { $_->[2] } @chosen;
+print "failed: $_: $failures{$_}\n" for sort keys %failures;
 print "no control group could be made: all of memory was there\n" if defined $group && !$group;
 for my $name (grep { !-x program($_) && !/-/ } @names) {
 	chomp(my $why = `tail -n 1 $folder/bench-tasks-$name.why 2>/dev/null`);

@@ -96,9 +96,13 @@ func (b *bench) reset() {
 	syscall.Syscall6(syscall.SYS_FADVISE64, uintptr(b.cached), 0, 0, dontNeed, 0, 0)
 }
 
+// As many as are in use at a time.
+var buffers = sync.Pool{New: func() interface{} { return new([part + page]byte) }}
+
 func (b *bench) readPart(at int) bool {
-	buffer := make([]byte, part+page)
-	skip := -int(uintptr(unsafe.Pointer(&buffer[0]))) & (page - 1)
+	buffer := buffers.Get().(*[part + page]byte)
+	defer buffers.Put(buffer)
+	skip := -int(uintptr(unsafe.Pointer(buffer))) & (page - 1)
 
 	nr, err := syscall.Pread(b.direct, buffer[skip:skip+part], int64(at))
 	return err == nil && nr == part
