@@ -19,63 +19,69 @@
 
 #define THREADS_SECONDS 30
 
-/* threads_all_sleep - does every thread but this one sleep? */
-static inline bool threads_all_sleep(void)
+/* What the kernel says in @file of thread @tid; empty of one that has gone. */
+static inline void read_of_thread(const char *tid, const char *file, char *text,
+				  size_t size)
 {
-	char path[64], line[256], *state;
+	char path[64];
+	ssize_t len;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%.20s/%s", tid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	len = read(fd, text, size - 1);
+	close(fd);
+	text[len > 0 ? len : 0] = 0;
+}
+
+/* Does @holds hold of @file of every thread but this one and @but? */
+static inline bool threads_all(const char *file, pid_t but,
+			       bool (*holds)(const char *text, const char *arg),
+			       const char *arg)
+{
 	DIR *tasks = opendir("/proc/self/task");
 	struct dirent *entry;
 	bool all = tasks;
+	char text[256];
 
 	while (all && (entry = readdir(tasks))) {
-		int fd;
-		ssize_t len;
+		pid_t tid = atoi(entry->d_name);
 
-		if (entry->d_name[0] == '.' || atoi(entry->d_name) == gettid())
+		if (entry->d_name[0] == '.' || tid == gettid() || tid == but)
 			continue;
-		snprintf(path, sizeof(path), "/proc/self/task/%.20s/stat",
-			 entry->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		len = read(fd, line, sizeof(line) - 1);
-		close(fd);
-		line[len > 0 ? len : 0] = 0;
-		/* A thread that has just gone does not begin either. */
-		state = strrchr(line, ')');
-		all = !state || state[2] == 'S';
+		read_of_thread(entry->d_name, file, text, sizeof(text));
+		all = holds(text, arg);
 	}
 	if (tasks)
 		closedir(tasks);
 	return all;
 }
 
+static inline bool is_asleep(const char *stat, const char *unused)
+{
+	const char *state = strrchr(stat, ')');
+
+	(void)unused;
+	/* A thread that has just gone does not begin either. */
+	return !state || state[2] == 'S';
+}
+
+static inline bool begins_with(const char *text, const char *name)
+{
+	return *text && !strncmp(text, name, strlen(name));
+}
+
+/* threads_all_sleep - does every thread but this one sleep? */
+static inline bool threads_all_sleep(void)
+{
+	return threads_all("stat", 0, is_asleep, NULL);
+}
+
 /* threads_all_named - has every thread that name, but this one and the first?  A thread
  * that has not begun has the name of who made it. */
 static inline bool threads_all_named(const char *name)
 {
-	char path[64], found[32];
-	DIR *tasks = opendir("/proc/self/task");
-	struct dirent *entry;
-	bool all = tasks;
-
-	while (all && (entry = readdir(tasks))) {
-		int fd;
-		ssize_t len;
-
-		if (entry->d_name[0] == '.' ||
-		    atoi(entry->d_name) == gettid() ||
-		    atoi(entry->d_name) == getpid())
-			continue;
-		snprintf(path, sizeof(path), "/proc/self/task/%.20s/comm",
-			 entry->d_name);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		len = read(fd, found, sizeof(found) - 1);
-		close(fd);
-		found[len > 0 ? len : 0] = 0;
-		all = len > 0 && !strncmp(found, name, strlen(name));
-	}
-	if (tasks)
-		closedir(tasks);
-	return all;
+	return threads_all("comm", getpid(), begins_with, name);
 }
 
 /* threads_let_begin - wait until they do, not for ever */
