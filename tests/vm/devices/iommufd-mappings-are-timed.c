@@ -4,6 +4,8 @@
  * ktask_register() with two threads, of absent memory and of memory that is present.
  * The verdict is that the device reaches the memory.
  */
+#include <pthread.h>
+
 #include <ktask/register.h>
 
 #include "iommufd_mock.h"
@@ -42,6 +44,46 @@ static struct side_time run_plain(char *at, size_t len, size_t nr)
 	return took;
 }
 
+struct half {
+	char *at;
+	size_t len;
+	uint64_t iova;
+	int error;
+};
+
+static void *map_half(void *arg)
+{
+	struct half *half = arg;
+
+	half->error = mock_map(&device, half->at, half->len, half->iova,
+			       MOCK_FIXED | MOCK_READABLE | MOCK_WRITEABLE);
+	return NULL;
+}
+
+/* What two threads can gain at most: a half each, and nothing else. */
+static struct side_time run_halves(char *at, size_t len, size_t nr)
+{
+	uint64_t begin_ns = ktest_now_ns();
+	struct half halves[2] = {
+		{ at, len / 2, IOVA, -1 },
+		{ at + len / 2, len - len / 2, IOVA + len / 2, -1 },
+	};
+	struct side_time took;
+	pthread_t thread;
+
+	(void)nr;
+	assert_int_equal(pthread_create(&thread, NULL, map_half, &halves[1]),
+			 0);
+	map_half(&halves[0]);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	took.seconds = took.longest = (double)(ktest_now_ns() - begin_ns) / 1e9;
+	assert_int_equal(halves[0].error, 0);
+	assert_int_equal(halves[1].error, 0);
+	assert_true(device_reaches(at, len));
+	assert_int_equal(mock_unmap_all(&device), (int64_t)len);
+	return took;
+}
+
 static struct side_time run_ktask(char *at, size_t len, size_t nr)
 {
 	struct ktask_registration_info info = KTASK_REGISTRATION_INFO_INIT;
@@ -71,6 +113,7 @@ static struct side_time run_ktask(char *at, size_t len, size_t nr)
 
 static const struct timed_side sides[] = {
 	{ "one call", run_plain, 1 },
+	{ "two bare halves", run_halves, 1 },
 	{ "ktask_register()", run_ktask, 1 },
 };
 
