@@ -70,7 +70,7 @@
 
 /* Where a thread that sleeps is to be woken: a hint. */
 #ifdef CONFIG_SMP
-#define compat_wake_on(task, cpu) ((task)->wake_cpu = (cpu))
+#define compat_wake_on(task, cpu) WRITE_ONCE((task)->wake_cpu, cpu)
 #else
 #define compat_wake_on(task, cpu) ((void)(task))
 #endif
