@@ -2,19 +2,19 @@
 /*
  * The memory of another process, for those who may ptrace it.
  *
- * The kernel's own check (mm_access) is not there for modules, and a copy of it
- * would miss what security modules say.  Whoever has opened /proc/PID/mem has
- * passed it, and the file keeps the address space, so that no process that
- * later has the same number is meant.
+ * The kernel does not export its own check (mm_access), and a copy of it would miss
+ * what security modules say.  Whoever has opened /proc/PID/mem has passed the check.
+ * The file keeps the address space, so it never stands for a process that gets the
+ * same number later.
  *
- * How such a file is known: its operations are those of one that was opened
- * through a mount of proc which nobody else can see or cover.
+ * Such a file is recognised by its operations.  They are compared with those of a file
+ * that was opened through a mount of proc which nobody else can see or cover.
  *
- * Only a process can open its file.  Where ktask is built in there is none yet when
- * the device is made, so that the first request finds the operations.
+ * Only a process can open its file.  If ktask is built in, no process exists yet when
+ * the device is made, so the first request finds the operations.
  *
- * Locking: mem_ops is set by remote_init(), which the module calls before the device
- * is there, under find_ops_lock, and constant from then: READ_ONCE().
+ * Locking: remote_init() sets mem_ops once, under find_ops_lock; all others read it by
+ * READ_ONCE().  The module calls remote_init() before it makes the device.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -29,17 +29,17 @@
 #include "kernel/compat.h"
 #include "kernel/client/device_memory.h"
 
-/* NULL: there is no proc, and nobody has such a file. */
+/* NULL: not found yet, or there is no proc, so nobody has such a file. */
 static const struct file_operations *mem_ops;
 static DEFINE_MUTEX(find_ops_lock);
 
-/* Memory whose pages are not made ahead: what is not the process's alone, cannot be
- * taken back, grows by faults, or was never meant to be used up. */
+/* Mappings whose pages are not made ahead: those that are shared, that cannot be
+ * swapped out, that grow by faults, or that the program does not mean to fill. */
 #define NEVER_AHEAD                                                        \
 	(VM_SHARED | VM_MAYSHARE | VM_LOCKED | VM_GROWSDOWN | VM_GROWSUP | \
 	 VM_IO | VM_PFNMAP | VM_MIXEDMAP | VM_NORESERVE)
-/* Made ahead with the address space locked once: whoever waits to change it would be
- * slower than without. */
+/* How many pages are made while the address space is locked once.  With more, a thread
+ * that waits to change the address space would be slower than without help. */
 #define AHEAD_PAGES 64ul
 
 struct mm_struct *remote_mm(int fd, bool write)
@@ -67,8 +67,8 @@ bool remote_in_use(const struct mm_struct *mm)
 	return atomic_read(&mm->mm_users) > 1;
 }
 
-/* To free gigabytes is not for a caller of low priority: the process's parent, or
- * whoever needs the memory, would wait for it. */
+/* The last user frees the memory.  A caller of low priority must not do that: the
+ * parent of the process, or whoever needs the memory, would wait for it. */
 void remote_put(struct mm_struct *mm)
 {
 	mmput_async(mm);
@@ -91,9 +91,10 @@ static unsigned long count_ordinary(struct mm_struct *mm, unsigned long addr,
 }
 
 /*
- * The lock is held throughout: what was found to be ordinary memory may be another
- * mapping as soon as it is not.  So a page that must be read from a disk is not waited
- * for.  It was touched once, and ends the request, as a mapping does that is not ordinary.
+ * The lock is held from the check to the last page, because another mapping may take
+ * the place of ordinary memory once the lock is dropped.  FOLL_NOWAIT keeps it held: a
+ * page that must be read from swap is not waited for, although its read begins.  Such a
+ * page ends the request, as memory that is not ordinary does.
  */
 static long fault_in_ahead(struct mm_struct *mm, unsigned long addr,
 			   unsigned long nr, unsigned int gup_flags)
@@ -138,7 +139,7 @@ static int find_mem_ops(void)
 	module_put(type->owner);
 	if (IS_ERR(proc))
 		return PTR_ERR(proc);
-	/* Of the process that loads the module, or asks, which may do that. */
+	/* The process that loads the module, or that asks, may open its own file. */
 	file = file_open_root_mnt(proc, "self/mem", O_RDONLY, 0);
 	if (!IS_ERR(file)) {
 		WRITE_ONCE(mem_ops, file->f_op);

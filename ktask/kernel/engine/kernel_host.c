@@ -28,12 +28,12 @@
 #include "kernel/kernel_trace.h"
 #include "kernel/stats.h"
 
-/* How long a helper that was meant for a busy node is not bound to another. */
+/* How old a job must be before a helper meant for a busy node may begin on another. */
 #define ELSEWHERE_NS 5000000
 
 /* ---- a helper ---- */
 
-/* Such a caller comes to a point where it can between two of its chunks. */
+/* Its helpers then leave, so that the caller can freeze between two of its chunks. */
 static bool caller_freezes(const struct kernel_job *job)
 {
 	return (job->ctl->flags & KTASK_CALLER_PROCESS) && freezing(job->task);
@@ -49,13 +49,13 @@ static bool tick_helper(struct kt_worker *worker, uint64_t now_ns)
 	return kt_item_tick(worker, now_ns) || caller_freezes(job);
 }
 
-static void keep_promise(struct kt_item *item)
+static void release_promised_cpu(struct kt_item *item)
 {
 	idle_put(item->host.cpu);
 	item->host.cpu = -1;
 }
 
-/* Bound to no node it serves the one that it happens to be on. */
+/* A helper that is bound to no node serves the one that it runs on. */
 static void serve_own_node(struct kt_item *item)
 {
 	struct kt_worker *worker = &item->worker;
@@ -75,7 +75,7 @@ static void work_on_item(struct pool_item *pooled)
 	struct job_entry entry;
 	unsigned int scope;
 
-	keep_promise(item);
+	release_promised_cpu(item);
 	serve_own_node(item);
 	job_enter(&entry, job);
 	scope = inherit_from_caller(job);
@@ -96,7 +96,8 @@ static const struct cpumask *own_cpus(const struct kernel_job *job)
 	return job->cpus ?: current->cpus_ptr;
 }
 
-/* To a thread of the caller's process if that is wanted and can be had. */
+/* Prefer a thread of the caller's process, if the client asked for these and one can be
+ * made; else take a kernel thread of the pool. */
 bool kt_host_submit(struct kt_item *item)
 {
 	struct kernel_job *job = job_of(item->ctx);
@@ -172,9 +173,9 @@ static int find_cpu_elsewhere(struct kernel_job *job, int nid,
 	return cpu;
 }
 
-/* Not needed, but still the best place to begin. */
-static int find_better_cpu(int nid, const struct cpumask *own,
-			   const struct cpumask *only)
+/* For a helper that may begin on a busy CPU, too: it begins sooner on an idle one. */
+static int find_preferred_cpu(int nid, const struct cpumask *own,
+			      const struct cpumask *only)
 {
 	return idle_take(idle_may(nid, own, only) ? nid : NUMA_NO_NODE, own,
 			 only);
@@ -189,7 +190,7 @@ static bool find_idle_cpu(struct kt_item *item, int *nid)
 	int cpu;
 
 	if (!needs_idle_cpu(item)) {
-		item->host.cpu = find_better_cpu(*nid, own, job->ctl->cpus);
+		item->host.cpu = find_preferred_cpu(*nid, own, job->ctl->cpus);
 		return true;
 	}
 	cpu = idle_take(*nid, own, job->ctl->cpus);
@@ -202,17 +203,17 @@ static bool find_idle_cpu(struct kt_item *item, int *nid)
 	return cpu >= 0;
 }
 
-/* Bound to @wanted, to another node whose CPUs idle, or to none. */
+/* Bind the helper to @wanted, to another node whose CPUs idle, or to no node. */
 bool kt_host_permit_get(struct kt_item *item, int wanted)
 {
 	int nid = wanted, bound;
 
-	/* No CPU is promised for nothing. */
+	/* Ask for a permit first: a helper without one needs no CPU. */
 	if (pool_is_full(pool_machine()) || !find_idle_cpu(item, &nid))
 		return false;
 	bound = kt_caps_get(pool_machine(), pool_node(nid));
 	if (bound < 0) {
-		keep_promise(item);
+		release_promised_cpu(item);
 		return false;
 	}
 	if (!bound)
@@ -227,7 +228,7 @@ void kt_host_permit_put(struct kt_item *item)
 {
 	struct kt_cap *node = pool_node(item->node);
 
-	keep_promise(item);
+	release_promised_cpu(item);
 	if (node)
 		kt_cap_put(node);
 	kt_cap_put(pool_machine());
@@ -289,7 +290,8 @@ void kt_host_draining(struct kt_context *ctx)
 	job_unlock_map(job);
 }
 
-/* Threads of the caller's process; no helper is in the job any more. */
+/* End the threads that were made in the caller's process.  All are told to end before
+ * the first is waited for. */
 void kt_host_drained(struct kt_context *ctx)
 {
 	const struct kt_helpers *helpers = &ctx->helpers;

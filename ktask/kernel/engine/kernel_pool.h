@@ -69,12 +69,12 @@ static inline bool pool_is_full(const struct kt_cap *cap)
  * pool_submit - hand @item to an idle helper
  * @nid: node that the helper should be of, or NUMA_NO_NODE
  * @own: CPUs of the caller, which it must run on
- * @only: NULL, or more that it must run on, besides being the node's (as far as
- *        that leaves any)
- * @cpu: of these the one that it should be woken on; -1: whichever
+ * @only: NULL, or a second set of CPUs that it must run on.  If no CPU of the
+ *        node is in both sets, the node is ignored.
+ * @cpu: the CPU to wake it on, one of those above; -1: the scheduler chooses
  *
- * By the job's caller only.  Where no helper is idle more are made, in the
- * background: a job never waits for that.
+ * By the job's caller only.  If no helper is idle, more are made in the
+ * background.  A job never waits for that.
  *
  * Return: false when none is idle, or none may run there.
  */
