@@ -2,11 +2,20 @@
 /*
  * All that core/ needs from its host.
  *
- * core/ is pure C: no OS header, no allocation, no thread.  Each host (the
- * library, the kernel module, the freestanding test) puts one ktask_port.h on
- * the include path that supplies the names below and nothing else.  Linking
- * core/ may leave undefined only kt_now_ns, kt_node_distance, kt_iter_lock,
- * kt_iter_unlock and what a compiler emits by itself (memcpy, memset).
+ * core/ is pure C: no OS header, no allocation, no thread.  All of core/ and engine/
+ * includes this header.  Each host puts one ktask_port.h on the include path, which
+ * supplies the names below:
+ *
+ *	user/port/			the library
+ *	kernel/port/			the module, or a kernel that ktask is built into
+ *	sim/port/			the simulation
+ *	tests/build/freestanding/	a test: no more than this page asks for
+ *	bench/claim/			a benchmark that counts repeated claims
+ *
+ * Code that runs on one host only may use more of what its port defines; core/ and
+ * engine/ must not.  Linking core/ may leave undefined only kt_now_ns,
+ * kt_node_distance, kt_iter_lock, kt_iter_unlock and what a compiler emits by itself
+ * (memcpy, memset).
  *
  * Types       uint32_t uint64_t int64_t uintptr_t size_t bool
  * Errors      EINVAL EAGAIN ECANCELED ETIMEDOUT, as positive numbers
@@ -23,9 +32,9 @@
  *             kt_iter_unlock(l): held while a client's iterator runs, by one
  *             thread of one range; never by jobs without an iterator
  * Tracing     kt_trace_chunk(start, units, ns), optional: a chunk succeeded
- * Assertions  kt_assert(condition), optional: ends the program if a rule of this
- *             code is broken.  Conditions have no side effect.  By default they are
- *             compiled and not evaluated.
+ * Assertions  kt_assert(condition), optional: if a rule of this code is broken it
+ *             ends the program, or warns in a kernel.  Conditions have no side effect.
+ *             By default they are compiled and not evaluated.
  */
 #ifndef KTASK_CORE_DEPS_H
 #define KTASK_CORE_DEPS_H
