@@ -255,7 +255,7 @@ void kt_context_work(struct kt_context *ctx)
 {
 	/* Until sum_up() the time when it began. */
 	if (ctx->measure_cpu)
-		ctx->caller_cpu_ns = kt_host.cpu_time_ns();
+		ctx->caller_cpu_ns = kt_cpu_time_ns();
 	if (ctx->job.nr_ranges > 1 && !ctx->placed)
 		place_caller(ctx);
 	kt_job_work(&ctx->job, &ctx->caller);
@@ -319,7 +319,7 @@ static void sum_up(struct kt_context *ctx)
 	if (ctx->compensating)
 		add_group(ctx, ctx->compensating);
 	if (ctx->measure_cpu)
-		ctx->caller_cpu_ns = kt_host.cpu_time_ns() - ctx->caller_cpu_ns;
+		ctx->caller_cpu_ns = kt_cpu_time_ns() - ctx->caller_cpu_ns;
 }
 
 /* All items are cancelled before one is waited for, so that no more begin. */

@@ -41,11 +41,11 @@ bool kt_item_tick(struct kt_worker *worker, uint64_t now_ns)
 void kt_item_work(struct kt_item *item)
 {
 	struct kt_context *ctx = item->ctx;
-	uint64_t cpu_ns = ctx->measure_cpu ? kt_host.cpu_time_ns() : 0;
+	uint64_t cpu_ns = ctx->measure_cpu ? kt_cpu_time_ns() : 0;
 
 	kt_job_work(&ctx->job, &item->worker);
 	if (ctx->measure_cpu)
-		item->cpu_ns = kt_host.cpu_time_ns() - cpu_ns;
+		item->cpu_ns = kt_cpu_time_ns() - cpu_ns;
 }
 
 void kt_item_release(struct kt_item *item)

@@ -11,11 +11,14 @@
  * A host also puts one ktask_host.h on the include path.  It defines
  *
  *	struct kt_host_item	what the host keeps for each work item
- *	KT_HOST_BOUND		where calls through pointers are expensive: the host
- *				then defines kt_host in ktask_ops.h, as a static
- *				constant, and the compiler makes direct calls
+ *	kt_cpu_time_ns()	optional: CPU time that the calling thread has used,
+ *				read by the caller and its helpers of a job with
+ *				ctx->measure_cpu
+ *	KT_HOST_BOUND		optional, where calls through pointers are expensive:
+ *				the host then defines kt_host in ktask_ops.h, as a
+ *				static constant, and the compiler makes direct calls
  *
- * The clock is kt_now_ns() of core/deps.h.
+ * The other clock is kt_now_ns() of core/deps.h, which also has the trace of chunks.
  *
  * Glossary
  *	work item	what one helper is submitted for, in one job; struct kt_item
@@ -30,6 +33,10 @@
 
 #include "core/deps.h"
 #include "ktask_host.h"
+
+#ifndef kt_cpu_time_ns
+#define kt_cpu_time_ns() ((uint64_t)0)
+#endif
 
 struct kt_context;
 struct kt_item;
@@ -53,10 +60,13 @@ enum kt_stage {
  * struct kt_host_ops - what a host does for the engine
  *
  * The caller of a job is the thread that runs kt_context_work() and
- * kt_context_end().  A detached job has none until somebody waits for it.  No
- * entry is called with a lock of the engine held: the engine has none.  Where
- * an entry is called "by the caller", it is called for a detached job by the
- * thread that stands in for it, one at a time.
+ * kt_context_end().  A detached job has none until somebody waits for it.  Where an
+ * entry is called "by the caller", it is called for a detached job by the thread that
+ * stands in for it, one at a time.
+ *
+ * Entries are called by threads, never by an interrupt or a signal handler.  No lock of
+ * the engine is held, because it has none.  An entry may take locks of the host and
+ * allocate.  Only @wait may wait for a helper.
  */
 struct kt_host_ops {
 	/**
@@ -69,7 +79,8 @@ struct kt_host_ops {
 	 * The host may replace item->worker.tick by a function that ends with
 	 * kt_item_tick().
 	 *
-	 * Return: false if no helper idles; the item is then as before.
+	 * Return: false if no helper idles.  No helper touches the item then, and
+	 * the engine gives its permit back.
 	 */
 	bool (*submit)(struct kt_item *item);
 
@@ -77,8 +88,8 @@ struct kt_host_ops {
 	 * @cancel: take back @item if no helper has begun it
 	 * @now_ns: about now
 	 *
-	 * By who submitted it.  Atomic against the helper that begins: exactly
-	 * one of the two gets the item.
+	 * By who submitted it, or at the end by the caller.  Atomic against the
+	 * helper that begins: exactly one of the two gets the item.
 	 *
 	 * Return: true if the item is the submitter's again and no helper will
 	 * touch it; false if a helper has begun, or has left already.
@@ -86,21 +97,26 @@ struct kt_host_ops {
 	bool (*cancel)(struct kt_item *item, uint64_t now_ns);
 
 	/**
-	 * @state: where @item is; by any thread while the job exists
+	 * @state: where @item is
 	 *
-	 * After %KT_ITEM_DONE the calling thread sees all that the helper wrote.
+	 * By any thread while the job exists, also by one that only shows its
+	 * progress.
+	 *
+	 * Return: the state.  After %KT_ITEM_DONE the calling thread sees all that
+	 * the helper wrote.
 	 */
 	enum kt_item_state (*state)(const struct kt_item *item);
 
 	/**
 	 * @wait: wait until no helper is in @item, and lend it a priority
 	 *
-	 * By the caller, at the end of a job, for one item at a time, only
-	 * after @cancel returned false; or when @state said %KT_ITEM_DONE, to
-	 * let the host finish with it.  A helper that is kept from a CPU gets
-	 * the calling thread's priority and may use its CPUs.  May return
-	 * earlier if the helper could not begin after all: then @state says
-	 * %KT_ITEM_QUEUED, and the engine cancels it again.
+	 * By the caller at the end of a job, for one item at a time, after
+	 * @cancel returned false.  Also by who submitted @item, when @state said
+	 * %KT_ITEM_DONE, to let the host finish with it; that must not wait for
+	 * long.  A helper that is kept from a CPU gets the calling thread's
+	 * priority and may use its CPUs.  May return earlier if the helper could
+	 * not begin after all: then @state says %KT_ITEM_QUEUED, and the engine
+	 * cancels it again.
 	 *
 	 * Return: true if a priority was lent.
 	 */
@@ -109,9 +125,10 @@ struct kt_host_ops {
 	/**
 	 * @node_has_permit: may one more helper be bound to node @id now?
 	 *
-	 * By the caller, before it chooses a range for a helper of a job with
-	 * several: a range whose node has no permit left is passed over.  A
-	 * hint, nothing is taken.  May be NULL: all nodes are alike.
+	 * By the caller, while it chooses a range for a helper of a job with
+	 * several: a range whose node has no permit left is passed over.  Only a
+	 * hint: it takes nothing, and @permit_get may still refuse.  May be NULL
+	 * if all nodes are alike.
 	 *
 	 * Return: true also for %KT_NO_NODE and for nodes without a limit.
 	 */
@@ -121,11 +138,11 @@ struct kt_host_ops {
 	 * @permit_get: take the permits for a helper on @node
 	 *
 	 * By the caller, before @submit; the job's own budget is taken by then.
-	 * @node is what @serving_node returned.  Sets item->node to the id of
-	 * the node that the helper is bound to, or leaves it %KT_NO_NODE.  A
-	 * host that binds the helper to another node than @node may call
-	 * kt_item_redeal(), so that the helper begins with a range of that
-	 * node.
+	 * @node is what @serving_node returned.  Sets item->node to the id of the
+	 * node that the helper is bound to, or leaves it %KT_NO_NODE.  If the host
+	 * binds the helper to another node than @node, it may call
+	 * kt_item_redeal(), so that the helper begins with a range of that node.
+	 * Must not wait for a permit.
 	 *
 	 * Return: false if the machine has none left, or if no helper shall
 	 * run now for another reason; nothing is held then.
@@ -135,8 +152,9 @@ struct kt_host_ops {
 	/**
 	 * @permit_put: give back what @permit_get took
 	 *
-	 * Exactly once for each @permit_get: by the helper that leaves, in
-	 * kt_item_release(), or by the thread that cancelled the item.
+	 * Exactly once for each @permit_get that returned true: by the helper that
+	 * leaves, in kt_item_release(), by who cancelled the item, or by the
+	 * caller after @submit returned false.
 	 */
 	void (*permit_put)(struct kt_item *item);
 
@@ -157,8 +175,9 @@ struct kt_host_ops {
 	 *
 	 * By the caller, at the beginning and at each refresh.  For a detached
 	 * job by the starting thread, and then by who calls
-	 * kt_context_resubmit().  If helpers may no longer run where they do,
-	 * the host counts ctx->cpus_generation up, and they leave after their chunk.
+	 * kt_context_resubmit().  If helpers may no longer run where they do, the
+	 * host adds one to ctx->cpus_generation, and they leave after their chunk.
+	 * If ctx->may_grow, the host may provide items and call kt_context_grow().
 	 *
 	 * Return: threads, the caller included; at least 1, at most
 	 * ctx->wanted.
@@ -170,9 +189,11 @@ struct kt_host_ops {
 	 * @serving_node: the node whose CPUs shall do @range
 	 * @turn: spreads the helpers of ranges that several nodes may serve
 	 *
-	 * By the caller, before @permit_get.
+	 * By the caller, before @permit_get, which gets the answer.  The nearest
+	 * node with CPUs for helpers, if the range's own has none.
 	 *
-	 * Return: what the host calls this node; negative for any.
+	 * Return: what the host calls this node (an index or an id); negative for
+	 * any.
 	 */
 	int (*serving_node)(struct kt_context *ctx, unsigned range,
 			    unsigned turn);
@@ -180,26 +201,21 @@ struct kt_host_ops {
 	/**
 	 * @current_node: id of the node that the calling thread runs on
 	 *
-	 * By the caller of a job with several ranges.  %KT_NO_NODE: unknown.
+	 * By the caller, once, before its first chunk of a job with several ranges.
+	 *
+	 * Return: %KT_NO_NODE if it is unknown.
 	 */
 	int (*current_node)(void);
-
-	/**
-	 * @cpu_time_ns: CPU time that the calling thread has used
-	 *
-	 * By the caller and its helpers, if ctx->measure_cpu is set.  May be
-	 * NULL if the host never sets it.
-	 */
-	uint64_t (*cpu_time_ns)(void);
 
 	/**
 	 * @notify: the job has reached @stage
 	 *
 	 * By the caller; %KT_STAGE_BEGUN of a detached job by the starting
 	 * thread.  For traces, the shared registry, and what else the host does
-	 * for a job: at %KT_STAGE_DRAINING it ends its concurrency manager.
-	 * In the child of a fork, where the helpers are gone, only
-	 * %KT_STAGE_ENDED follows ctx->orphan.
+	 * for a job.  At %KT_STAGE_DRAINING the host must end its concurrency
+	 * manager, because compensating items are the caller's from then on.  In
+	 * the child of a fork, where the helpers are gone, only %KT_STAGE_ENDED
+	 * follows kt_context_orphan().
 	 */
 	void (*notify)(struct kt_context *ctx, enum kt_stage stage);
 };

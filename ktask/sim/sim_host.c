@@ -672,11 +672,6 @@ static int current_node(void)
 	return (int)sim_node_of(sim_cpu());
 }
 
-static uint64_t cpu_time_ns(void)
-{
-	return sim_cpu_time(sim_self());
-}
-
 static void notify_stage(struct kt_context *ctx, enum kt_stage stage)
 {
 	struct sim_job *job = (struct sim_job *)ctx;
@@ -709,7 +704,6 @@ const struct kt_host_ops kt_host = {
 	.allowed_threads = allowed_threads,
 	.serving_node = serving_node,
 	.current_node = current_node,
-	.cpu_time_ns = cpu_time_ns,
 	.notify = notify_stage,
 };
 

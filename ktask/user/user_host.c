@@ -16,7 +16,6 @@
 #include "user/limits/permits.h"
 #include "user/blocking/manager.h"
 #include "user/limits/users.h"
-#include "util/clock.h"
 
 /* How often a helper of a detached job polls for an idle CPU, if helpers must be
  * kept to idle CPUs. */
@@ -27,11 +26,6 @@ static __thread struct job_current this_thread;
 struct job_current *job_current(void)
 {
 	return &this_thread;
-}
-
-uint64_t job_cpu_ns(void)
-{
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* ---- a helper ---- */
@@ -433,6 +427,5 @@ const struct kt_host_ops kt_host = {
 	.allowed_threads = allowed_threads,
 	.serving_node = serving_node,
 	.current_node = topo_here,
-	.cpu_time_ns = job_cpu_ns,
 	.notify = notify_stage,
 };

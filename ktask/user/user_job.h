@@ -139,9 +139,6 @@ void job_release(struct user_job *job);
 /* job_progress - fill a snapshot; any thread */
 void job_progress(struct user_job *job, struct ktask_progress *progress);
 
-/* job_cpu_ns - CPU time of the calling thread */
-uint64_t job_cpu_ns(void);
-
 /* job_policy_read_ns - when a job of this process last read policy */
 uint64_t job_policy_read_ns(void);
 

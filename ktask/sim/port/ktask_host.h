@@ -4,8 +4,11 @@
 #define KTASK_HOST_H
 
 #include "core/deps.h"
+#include "sim/sched.h"
 
 struct sim_helper;
+
+#define kt_cpu_time_ns() sim_cpu_time(sim_self())
 
 struct kt_host_item {
 	struct sim_helper *helper; /* it was submitted to */

@@ -275,7 +275,7 @@ void manager_refresh(struct user_job *job, uint64_t now_ns)
 		return;
 	}
 	waits = voluntary_switches();
-	cpu_ns = job_cpu_ns();
+	cpu_ns = kt_cpu_time_ns();
 	used_ns = cpu_ns - job->seen_cpu_ns;
 	passed_ns = now_ns - job->seen_ns;
 	if (job->seen_ns && now_ns > job->seen_ns && waits > job->seen_waits &&

@@ -11,6 +11,9 @@
 #define KTASK_HOST_H
 
 #include "user/pool/user_pool.h"
+#include "util/clock.h"
+
+#define kt_cpu_time_ns() clock_ns(CLOCK_THREAD_CPUTIME_ID)
 
 struct kt_host_item {
 	struct pool_item
