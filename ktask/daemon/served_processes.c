@@ -26,6 +26,7 @@
 #include "daemon/served_processes.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/memory.h"
 
 #define SERVED_MAX 256
 #define MAPPINGS_MAX 32
@@ -122,17 +123,17 @@ static uint64_t sum_untouched(const uint64_t *group)
 	return sum;
 }
 
-static uint64_t read_machine_bytes(void)
+/* Where nothing is known, no memory is made ahead. */
+static uint64_t find_available_memory(void)
 {
-	uint64_t kib;
+	uint64_t bytes = memory_available_on_machine();
 
-	return file_value("/proc/meminfo", "MemAvailable", &kib) ? kib << 10
-								 : 0;
+	return bytes == UINT64_MAX ? 0 : bytes;
 }
 
 bool served_memory_suffices(const struct remote_process *process)
 {
-	return read_machine_bytes() >= sum_untouched(NULL) + RESERVE_BYTES &&
+	return find_available_memory() >= sum_untouched(NULL) + RESERVE_BYTES &&
 	       remote_available(process) >=
 		       sum_untouched(&process->group) + RESERVE_BYTES;
 }

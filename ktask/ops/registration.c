@@ -4,14 +4,13 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "registration.h"
 #include "unwinding.h"
 #include "util/assertion.h"
+#include "util/clock.h"
 
-#define NSEC_PER_SEC 1000000000ull
 #define DEFAULT_STALL_US 50000
 
 struct ktask_registration *
@@ -94,14 +93,6 @@ struct call_times {
 	uint64_t cpu_ns;
 };
 
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
-
 static int call_device(struct ktask_registration *registration,
 		       ktask_register_func func, uintptr_t start, uintptr_t end,
 		       struct call_times *took)
@@ -110,14 +101,14 @@ static int call_device(struct ktask_registration *registration,
 	unwinding_guard(forbidden) =
 		func == registration->ctl.unregister_func ||
 		registration->ctl.flags & KTASK_REGISTER_PARALLEL;
-	uint64_t cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t wall_ns = op_now_ns();
 	int error =
 		func((void *)start, (void *)end, registration->ctl.func_arg);
 
 	forbidden = false;
 	took->wall_ns = op_now_ns() - wall_ns;
-	took->cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	took->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 	return error;
 }
 

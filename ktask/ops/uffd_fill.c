@@ -23,6 +23,7 @@
 
 #include "uffd_job.h"
 #include "common/struct_size.h"
+#include "util/clock.h"
 
 /* Copied between two polls for faults: some 30 us, for which a fault may wait. */
 #define BLOCK_BYTES (64 * KIB)
@@ -34,17 +35,8 @@
 /* The caller serves faults at least this often, unless something blocks it. */
 #define ATTENDS_NS 500000ull
 
-#define NSEC_PER_SEC 1000000000ull
 #define NSEC_PER_MSEC 1000000ull
 #define DEFAULT_PROGRESS_MS 100
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-}
 
 /* Return: how long to sleep until the CPU time is within the budget; 0: it is. */
 static uint64_t sleep_needed_ns(const struct uffd_job *uffd)
@@ -108,7 +100,7 @@ static int keep_budget(struct uffd_job *uffd, const struct files_buffer *buffer,
 	int error = 0;
 
 	while (!error && !must_end(uffd)) {
-		uint64_t now_ns = thread_cpu_ns(), sleep_ns;
+		uint64_t now_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), sleep_ns;
 
 		uffd->spent_ns += now_ns - *cpu_ns;
 		*cpu_ns = now_ns;
@@ -156,7 +148,8 @@ static int fill_by_blocks(const struct files_buffer *buffer, void *arg)
 	struct fill_chunk *chunk = arg;
 	struct uffd_job *uffd = chunk->uffd;
 	size_t block = buffer->len < BLOCK_BYTES ? buffer->len : BLOCK_BYTES;
-	uint64_t cpu_ns = uffd->fill->cpu_percent ? thread_cpu_ns() : 0;
+	uint64_t cpu_ns =
+		uffd->fill->cpu_percent ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
 	uint64_t pos = chunk->start;
 	int error = 0;
 

@@ -2,6 +2,9 @@
 /*
  * See caches.h.  Where the kernel knows no caches, as in some virtual machines, the CPUs of
  * a package share one.
+ *
+ * The files are read by util/file.h.  What the library knows of the machine
+ * (user/machine/topo_read.c) is of no use here: nodes and siblings, but no caches.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -30,7 +30,7 @@ static const struct group_limit group_limits[] = {
 
 #define NR_LIMITS (sizeof(group_limits) / sizeof(group_limits[0]))
 
-static uint64_t machine_bytes(void)
+uint64_t memory_available_on_machine(void)
 {
 	uint64_t kib;
 
@@ -106,7 +106,7 @@ static uint64_t tree_bytes(const struct group_limit *limit, const char *text)
 uint64_t memory_available_to(const char *groups)
 {
 	char text[2048] = "\n";
-	uint64_t least = machine_bytes();
+	uint64_t least = memory_available_on_machine();
 
 	file_text(groups, text + 1, sizeof(text) - 1);
 	for (size_t i = 0; i < NR_LIMITS; i++) {

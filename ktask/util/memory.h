@@ -23,4 +23,7 @@ uint64_t memory_available(void);
 /* memory_available_to - the same for another process: its /proc/PID/cgroup */
 uint64_t memory_available_to(const char *groups);
 
+/* memory_available_on_machine - the same without control groups: MemAvailable */
+uint64_t memory_available_on_machine(void);
+
 #endif /* KTASK_UTIL_MEMORY_H */

@@ -12,21 +12,13 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "thread_account.h"
 #include "thread_names.h"
+#include "util/monotonic_clock.h"
 
 /* By so many threads at once, or one after another, it stays fast. */
 #define BUCKETS 65536
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 bool is_work(int reason)
 {
@@ -51,7 +43,7 @@ int account_begin(struct account *account, int nr_cpus)
 		account->nr_cores = CPU_COUNT(&set);
 	account->cores = calloc((size_t)nr_cpus, sizeof(*account->cores));
 	account->newest = calloc(BUCKETS, sizeof(*account->newest));
-	account->start_ns = account->now_ns = now_ns();
+	account->start_ns = account->now_ns = monotonic_ns();
 	return account->cores && account->newest ? 0 : -ENOMEM;
 }
 
@@ -275,7 +267,7 @@ void account_close(struct account *account)
 {
 	unsigned i;
 
-	pass_time(account, now_ns());
+	pass_time(account, monotonic_ns());
 	for (i = 0; i < account->nr_threads; i++) {
 		struct thread *thread = &account->threads[i];
 

@@ -19,10 +19,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/subscriber.h"
+#include "util/monotonic_clock.h"
 #include "thread_names.h"
 #include "report_error.h"
 #include "watch.h"
@@ -149,10 +149,7 @@ static uint64_t lost_by(const struct umt *subscriber)
 
 static uint64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return monotonic_ns() / 1000000;
 }
 
 /* Until @ended says so. */

@@ -10,12 +10,12 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <ktask/ops.h>
 
 #include "run.h"
+#include "util/clock.h"
 
 #define TRIAL_BYTES ((size_t)8 << 20)
 
@@ -27,7 +27,6 @@ static void try_calls(void)
 	struct ktask_op_args args = { .struct_size = sizeof(args),
 				      .len = TRIAL_BYTES };
 	struct ktask_engine engine = KTASK_ENGINE_INIT;
-	struct timespec ts;
 	clockid_t clock;
 
 	args.addr = mmap(NULL, args.len, PROT_READ | PROT_WRITE,
@@ -40,7 +39,7 @@ static void try_calls(void)
 	ktask_op_engine(ktask_op_find("populate"), &engine);
 	/* A job does so only beside other jobs. */
 	if (!pthread_getcpuclockid(pthread_self(), &clock))
-		clock_gettime(clock, &ts);
+		clock_ns(clock);
 	ktask_trim();
 }
 

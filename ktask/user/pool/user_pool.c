@@ -347,7 +347,8 @@ uint32_t pool_item_tid(const struct pool_item *item)
 	return (uint32_t)helper_tid(item->helper);
 }
 
-/* The clock of a thread by its id, as pthread_getcpuclockid() makes it. */
+/* The clock of a thread by its id, as pthread_getcpuclockid() makes it.  Not by
+ * clock_ns(), because a thread that has ended must be told from one that never ran. */
 uint64_t pool_item_cpu_ns(const struct pool_item *item)
 {
 	clockid_t clock = (clockid_t)(~pool_item_tid(item) << 3 | 6);
