@@ -20,6 +20,18 @@ same() { # NAME COMMAND...
 	shift
 	"$@" >/tmp/plain 2>&1
 	echo "status $?" >>/tmp/plain
+	compare "$@"
+}
+
+# The program of the last `same` again, with the shim set up otherwise: without the shim
+# it would say the same, and is not run again.
+same_again() { # NAME COMMAND...
+	name=$1
+	shift
+	compare "$@"
+}
+
+compare() { # COMMAND...
 	# Some of its processes are other users, and nobody writes for them.
 	(umask 0 && : >/tmp/report)
 	LD_PRELOAD=$KTASK_BUILD/libktask-preload.so \

@@ -9,7 +9,7 @@
 export KTASK_RUN_OPS=mmap,madvise,mlock,munmap,fallocate
 same 'policies' policy-cases
 export KTASK_RUN_OPS=prefault
-same 'policies of what is prefaulted' policy-cases
+same_again 'policies of what is prefaulted' policy-cases
 export KTASK_RUN_OPS=ahead
-same 'policies beside memory made ahead' policy-cases
+same_again 'policies beside memory made ahead' policy-cases
 finish
