@@ -140,7 +140,7 @@ run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' \
 	KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 	KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 	KTASK_TEST_BARE_CACHE='$(abspath $(BARE_CACHE))' tests/run --build $(B) \
-	$(call only,$(1))
+	$(2) $(call only,$(1))
 
 ## check: install what is missing, build, run every test (ONLY=word: some)
 .PHONY: check
@@ -148,8 +148,9 @@ check:
 	+@$(MAKE) --no-print-directory deps
 	+@$(MAKE) --no-print-directory deps NEED='software cross' || :
 	+@$(MAKE) --no-print-directory servers || :
-	+@$(SUBMAKE) tests
-	$(call run,$(RUN_ALL))
+	+@begin=$$(date +%s); $(SUBMAKE) tests && \
+		{ echo $$(($$(date +%s) - begin)); times; } >$(B)/made
+	$(call run,$(RUN_ALL),--made $(B)/made)
 
 ## servers: unpack those of the tests, as far as they are not installed
 .PHONY: servers

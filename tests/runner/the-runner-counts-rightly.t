@@ -178,6 +178,20 @@ for my $wrong ('serial', 'serial,nonsense # why', 'serial, # why',
 }
 unlink "$dir/special";
 
+# Where the time goes.
+spew("$dir/kinds/one/a", "#!/bin/sh\nexit 0\n", 0755);
+spew("$dir/kinds/two/$_", "#!/bin/sh\nexit 0\n", 0755) for qw(b c);
+spew("$dir/made", "75\n0m0.010s 0m0.020s\n2m1.500s 0m20.250s\n");
+(undef, undef, $report) = run_tests("--made $dir/made --build $dir/kinds",
+				    glob "$dir/kinds/*/*");
+like($report, qr/^ +75\.0 +141\.8  what was made before the tests\n +[\d.]+ +-?[\d.]+  tests\n/m,
+     'what was made before is told in seconds, and of CPU time');
+like($report, qr/^ +-?[\d.]+  two \(2\)$/m, 'and each kind of tests');
+spew("$dir/made", "75\n");
+(undef, $last, $report) = run_tests("--made $dir/made", "$dir/zero");
+is($last, '1 passed, 0 failed, 0 skipped', 'what cannot be understood is not told');
+unlike($report, qr/made before/, 'and is no error');
+
 # What may be noise is run again.
 {
 	local $ENV{KTASK_TEST_REPEAT};
