@@ -22,6 +22,7 @@
 #ifndef PRELOAD_AHEAD_H
 #define PRELOAD_AHEAD_H
 
+#include "ahead/page_cost.h"
 #include "preload/ahead/large_mappings.h"
 
 /* ahead_page_size.c: pages that a touch of the mapping makes now */
@@ -32,11 +33,12 @@ bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns);
 bool ahead_advise_huge(struct large_mapping *mapping,
 		       const struct touch_window *window);
 void ahead_page_size_init(void);
-/* So long it took to make so many pages. */
-void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages);
-/* Called while no job runs; a job of this mapping that ended since the last call has
- * cleared effort_known. */
-void ahead_note_touches(struct large_mapping *mapping,
+/* CPU time from which on a huge page is a slow one, for helpers. */
+uint64_t ahead_slow_block_ns(void);
+/* A job of this mapping has made so many pages. */
+void ahead_note_cost(const struct large_mapping *mapping, size_t nr_pages);
+/* See page_costs_note_touches(). */
+bool ahead_note_touches(const struct touch_effort *then,
 			const struct touch_effort *now);
 
 /* watcher_conditions.c: threads that count against a limit on processes take nothing
@@ -54,6 +56,8 @@ void ahead_wake_watcher(void);
 bool ahead_begin_window(struct large_mapping *mapping, uint64_t now_ns);
 /* The job of the last window has ended. */
 void ahead_note_result(struct large_mapping *mapping);
+/* What is known of the program's own touches does not go on: a mapping is gone. */
+void ahead_restart_effort(void);
 /* In the child of a fork, whose CPU time begins with 0. */
 void ahead_forget_effort(void);
 

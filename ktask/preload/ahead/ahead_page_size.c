@@ -7,9 +7,8 @@
  * rest of the mapping: a program that went on at random would get 2 MiB for each touch.
  * The program's own advice wins, whether it comes before or later.
  *
- * Huge pages do not pay where one takes longer to make than 512 small ones: a host may
- * have taken back free memory, in whole blocks.  So the first windows have small pages.
- * Once huge pages took as long, the process gets no more advice.
+ * Huge pages do not pay where most take longer to make than 512 small ones
+ * (ahead/page_cost.h).  So the first windows have small pages.
  *
  * Where no helper gets a CPU the program makes the huge pages itself.  Then what it
  * takes for them is compared with what it took for small ones, its own work included.
@@ -31,68 +30,39 @@
  * give advice of its own. */
 #define DENSE_PAGES (2 * AHEAD_BLOCK_PAGES)
 #define ADVICE_NS 1000000
-/* Huge pages are judged after this many pages: 16 MiB, some of which may be memory
- * that the host has taken back. */
-#define HUGE_PAGES (8 * AHEAD_BLOCK_PAGES)
-
-/* The kernel counts CPU time at each tick: a shorter difference says nothing. */
-#define EFFORT_NS 8000000
-/* At most one fault for this many pages: nearly all of them are huge. */
-#define HUGE_RATIO 64
-
 static enum { HUGE_NEVER, HUGE_ON_ADVICE, HUGE_ALWAYS } huge_mode;
 
-/* What pages took to make, in all windows together.  Only the watcher uses it. */
-struct page_cost {
-	uint64_t cpu_ns;
-	size_t nr_pages;
-};
-
-/* By whom they were made: two things that cannot be compared. */
-struct page_costs {
-	struct page_cost small, huge;
-};
-
+/* By whom pages were made: two things that cannot be compared.  Only the watcher uses
+ * them. */
 static struct page_costs helpers_costs, programs_costs;
-static bool huge_is_slow;
 
-static void note_cost(struct page_costs *costs, bool huge, uint64_t cpu_ns,
-		      size_t nr_pages)
+static bool is_huge_slow(void)
 {
-	struct page_cost *cost = huge ? &costs->huge : &costs->small;
-
-	/* In a window that was left to the program, nearly all of the time is overhead. */
-	if (nr_pages < AHEAD_BLOCK_PAGES / 4)
-		return;
-	cost->cpu_ns += cpu_ns;
-	cost->nr_pages += nr_pages;
-	if (costs->huge.nr_pages >= HUGE_PAGES && costs->small.nr_pages &&
-	    costs->huge.cpu_ns / costs->huge.nr_pages >=
-		    costs->small.cpu_ns / costs->small.nr_pages)
-		huge_is_slow = true;
+	return page_costs_huge_is_slow(&helpers_costs) ||
+	       page_costs_huge_is_slow(&programs_costs);
 }
 
-void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages)
+uint64_t ahead_slow_block_ns(void)
 {
-	note_cost(&helpers_costs, huge, cpu_ns, nr_pages);
+	return page_costs_limit_ns(&helpers_costs, AHEAD_BLOCK_PAGES);
 }
 
-/* What was advised may have been touched before: faults tell how large pages were. */
-void ahead_note_touches(struct large_mapping *mapping,
+void ahead_note_cost(const struct large_mapping *mapping, size_t nr_pages)
+{
+	uint64_t cpu_ns = mapping->result.cpu_ns;
+
+	if (mapping->huge)
+		page_costs_note_huge(&helpers_costs, cpu_ns, nr_pages,
+				     mapping->nr_slow_blocks *
+					     AHEAD_BLOCK_PAGES);
+	else
+		page_costs_note_small(&helpers_costs, cpu_ns, nr_pages);
+}
+
+bool ahead_note_touches(const struct touch_effort *then,
 			const struct touch_effort *now)
 {
-	const struct touch_effort *then = &mapping->effort;
-	size_t pages = now->pages - then->pages;
-	size_t faults = now->faults - then->faults;
-
-	if (mapping->effort_known && now->cpu_ns < then->cpu_ns + EFFORT_NS)
-		return;
-	if (mapping->effort_known &&
-	    (faults >= pages / 2 || faults <= pages / HUGE_RATIO))
-		note_cost(&programs_costs, faults < pages / 2,
-			  now->cpu_ns - then->cpu_ns, pages);
-	mapping->effort_known = true;
-	mapping->effort = *now;
+	return page_costs_note_touches(&programs_costs, then, now);
 }
 
 /* Elsewhere blocks would not be huge pages. */
@@ -124,7 +94,7 @@ size_t ahead_unit_pages(const struct large_mapping *mapping)
 
 	if (huge_mode == HUGE_ON_ADVICE)
 		huge = advice == ADVICE_HUGE ||
-		       (advice == ADVICE_NONE && !huge_is_slow &&
+		       (advice == ADVICE_NONE && !is_huge_slow() &&
 			atomic_load(&mapping->advised));
 	return huge ? AHEAD_BLOCK_PAGES : 1;
 }
@@ -134,7 +104,8 @@ bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns)
 	return huge_mode == HUGE_ON_ADVICE && !shim_ahead_small &&
 	       (helpers_costs.small.nr_pages ||
 		programs_costs.small.nr_pages) &&
-	       !huge_is_slow && atomic_load(&mapping->advice) == ADVICE_NONE &&
+	       !is_huge_slow() &&
+	       atomic_load(&mapping->advice) == ADVICE_NONE &&
 	       mapping->tracker.touched >= DENSE_PAGES &&
 	       now_ns - mapping->since_ns >= ADVICE_NS;
 }

@@ -131,7 +131,6 @@ static void begin_watching(struct large_mapping *mapping, uint64_t now)
 	mapping->helped_ns = 0;
 	mapping->nr_windows = 0;
 	mapping->advised_pages = 0;
-	mapping->effort_known = false;
 	mapping->short_of_memory = false;
 	mapping->seen = true;
 }
@@ -244,6 +243,7 @@ static void end_watching(struct large_mapping *mapping)
 			ahead_note_result(mapping);
 		}
 		account_mapping(mapping);
+		ahead_restart_effort();
 	}
 	mapping->seen = false;
 	atomic_store(&mapping->state, MAPPING_FREE);

@@ -172,6 +172,16 @@ void shim_ahead_advised(const void *addr, size_t len, bool huge)
 	}
 }
 
+size_t large_mappings_touched(void)
+{
+	size_t pages = 0;
+
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
+		if (large_mappings[i].seen)
+			pages += large_mappings[i].tracker.touched;
+	return pages;
+}
+
 size_t large_mappings_untouched(void)
 {
 	size_t bytes = 0;

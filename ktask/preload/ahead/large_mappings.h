@@ -41,12 +41,6 @@ enum mapping_state {
 /* What the program has said of the size of pages. */
 enum mapping_advice { ADVICE_NONE, ADVICE_HUGE, ADVICE_SMALL };
 
-/* CPU time and faults of all the program's threads; pages touched in this mapping. */
-struct touch_effort {
-	uint64_t cpu_ns;
-	size_t pages, faults;
-};
-
 struct large_mapping {
 	_Atomic int state; /* A */
 	_Atomic uintptr_t start; /* C: whole pages */
@@ -74,12 +68,12 @@ struct large_mapping {
 	bool unyielding; /* whatever else runs */
 	atomic_uint nr_blocks; /* A: that no helper has come to the end of */
 	_Atomic bool preempted; /* A: a helper has lost its CPU */
+	uint64_t slow_block_ns; /* CPU time of a slow huge page */
+	atomic_uint nr_slow_blocks; /* A */
 	/* W again */
 	unsigned long made_before; /* the job */
 	unsigned nr_windows;
 	unsigned long advised_pages; /* for the program to make as huge pages */
-	struct touch_effort effort; /* when it was noted */
-	bool effort_known; /* and no helper has worked since then */
 	bool short_of_memory;
 };
 
@@ -95,6 +89,9 @@ void large_mapping_leave(struct large_mapping *mapping);
 
 /* The entry whose block begins at @block, or NULL. */
 struct large_mapping *large_mapping_of_block(uintptr_t block);
+
+/* Pages that the program touched in order, of all watched mappings: the watcher's. */
+size_t large_mappings_touched(void);
 
 /* Bytes that watched mappings still may touch. */
 size_t large_mappings_untouched(void);

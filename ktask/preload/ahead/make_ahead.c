@@ -128,11 +128,16 @@ static int make_small_block(struct large_mapping *mapping,
 static int make_huge_block(struct large_mapping *mapping,
 			   const struct window_block *block, uint64_t idle_ns)
 {
+	uint64_t begin_ns;
 	int error;
 
 	if (block->marked || was_preempted(mapping, idle_ns))
 		return 0;
+	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	error = make_piece(mapping, block->start, block->end);
+	if (!error && clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns >=
+			      mapping->slow_block_ns)
+		atomic_fetch_add(&mapping->nr_slow_blocks, 1);
 	return error < 0 ? error : 0;
 }
 
@@ -240,6 +245,8 @@ bool ahead_make(struct large_mapping *mapping)
 
 	mapping->nr_blocks = (unsigned)window_count_blocks(&mapping->window);
 	mapping->preempted = false;
+	mapping->slow_block_ns = ahead_slow_block_ns();
+	mapping->nr_slow_blocks = 0;
 	mapping->unyielding = overload_is_ignored();
 	mapping->node = find_node(mapping);
 	blocks.nid = mapping->node;

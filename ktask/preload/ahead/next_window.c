@@ -23,11 +23,20 @@
 
 static uint64_t helpers_ns; /* CPU time of helpers, in jobs that have ended */
 static struct cpu_saturation program_saturation;
+static struct touch_effort last_effort;
+/* No helper has worked since last_effort was noted, and no mapping has gone. */
+static bool is_effort_known;
+
+void ahead_restart_effort(void)
+{
+	is_effort_known = false;
+}
 
 void ahead_forget_effort(void)
 {
 	helpers_ns = 0;
 	program_saturation = (struct cpu_saturation){ 0 };
+	ahead_restart_effort();
 }
 
 /* What a job made is known when it has ended. */
@@ -36,9 +45,9 @@ void ahead_note_result(struct large_mapping *mapping)
 	bool helped = mapping->result.chunks && !mapping->preempted;
 	unsigned long made = mapping->made_pages - mapping->made_before;
 
-	mapping->effort_known = false;
+	ahead_restart_effort();
 	helpers_ns += mapping->result.cpu_ns;
-	ahead_note_cost(mapping->huge, mapping->result.cpu_ns, made);
+	ahead_note_cost(mapping, made);
 	shim_count_ahead(made * AHEAD_PAGE_BYTES, mapping->result.cpu_ns);
 	poll_schedule_helped(&mapping->schedule, helped);
 	if (helped)
@@ -87,17 +96,23 @@ static bool is_helper_likely(const struct large_mapping *mapping, uint64_t now)
 		!cpus_are_busy());
 }
 
-static void note_touches(struct large_mapping *mapping)
+/* CPU time and faults are the process's, so the pages are those of all mappings. */
+static void note_touches(void)
 {
+	struct touch_effort now;
 	struct rusage usage;
 
 	if (has_jobs() || getrusage(RUSAGE_SELF, &usage))
 		return;
-	ahead_note_touches(mapping, &(struct touch_effort){
-					    .cpu_ns = program_cpu_ns(),
-					    .pages = mapping->tracker.touched,
-					    .faults = (size_t)usage.ru_minflt,
-				    });
+	now = (struct touch_effort){
+		.cpu_ns = program_cpu_ns(),
+		.pages = large_mappings_touched(),
+		.faults = (size_t)usage.ru_minflt,
+	};
+	if (is_effort_known && !ahead_note_touches(&last_effort, &now))
+		return;
+	last_effort = now;
+	is_effort_known = true;
 }
 
 /* The program makes its pages itself, with fewer faults. */
@@ -106,7 +121,7 @@ static void advise_window(struct large_mapping *mapping, uint64_t now)
 	struct touch_tracker *tracker = &mapping->tracker;
 	const struct touch_window *window = &mapping->window;
 
-	note_touches(mapping);
+	note_touches();
 	if (!ahead_wants_huge(mapping, now))
 		return;
 	tracker->unit = ahead_unit_pages(mapping);

@@ -35,7 +35,7 @@ static int refuse_affinity(pid_t tid, size_t size, cpu_set_t *cpus)
 
 struct large_mapping large_mappings[AHEAD_MAPPINGS];
 
-void ahead_note_cost(bool huge, uint64_t cpu_ns, size_t nr_pages)
+void ahead_note_cost(const struct large_mapping *mapping, size_t nr_pages)
 {
 }
 
@@ -43,9 +43,15 @@ void shim_count_ahead(size_t bytes, uint64_t cpu_ns)
 {
 }
 
-void ahead_note_touches(struct large_mapping *mapping,
+bool ahead_note_touches(const struct touch_effort *then,
 			const struct touch_effort *now)
 {
+	return true;
+}
+
+size_t large_mappings_touched(void)
+{
+	return 0;
 }
 
 bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* See page_cost.h. */
+#include "ahead/ahead_window.h"
+#include "ahead/page_cost.h"
+
+/* In a window that was left to the program, nearly all of the time is overhead. */
+#define LEAST_PAGES (AHEAD_BLOCK_PAGES / 4)
+/* Huge pages are judged after 16 MiB, small ones by their last 16 to 32. */
+#define JUDGED_PAGES (8 * AHEAD_BLOCK_PAGES)
+/* The kernel counts CPU time at each tick: a shorter difference says nothing. */
+#define EFFORT_NS 8000000
+/* At most one fault for this many pages: nearly all of them are huge. */
+#define HUGE_RATIO 64
+
+static uint64_t mean_ns(const struct page_cost *cost)
+{
+	return cost->cpu_ns / cost->nr_pages;
+}
+
+void page_costs_note_small(struct page_costs *costs, uint64_t cpu_ns,
+			   size_t nr_pages)
+{
+	if (nr_pages < LEAST_PAGES)
+		return;
+	if (costs->small.nr_pages >= 2 * JUDGED_PAGES) {
+		costs->small.cpu_ns /= 2;
+		costs->small.nr_pages /= 2;
+	}
+	costs->small.cpu_ns += cpu_ns;
+	costs->small.nr_pages += nr_pages;
+}
+
+void page_costs_note_huge(struct page_costs *costs, uint64_t cpu_ns,
+			  size_t nr_pages, size_t slow_pages)
+{
+	if (nr_pages < LEAST_PAGES)
+		return;
+	costs->huge.cpu_ns += cpu_ns;
+	costs->huge.nr_pages += nr_pages;
+	costs->slow_pages += slow_pages < nr_pages ? slow_pages : nr_pages;
+}
+
+uint64_t page_costs_limit_ns(const struct page_costs *costs, size_t nr_pages)
+{
+	return costs->small.nr_pages ? mean_ns(&costs->small) * nr_pages
+				     : UINT64_MAX;
+}
+
+bool page_costs_huge_is_slow(const struct page_costs *costs)
+{
+	return costs->huge.nr_pages >= JUDGED_PAGES && costs->small.nr_pages &&
+	       costs->slow_pages > costs->huge.nr_pages / 2 &&
+	       mean_ns(&costs->huge) >= mean_ns(&costs->small);
+}
+
+bool page_costs_note_touches(struct page_costs *costs,
+			     const struct touch_effort *then,
+			     const struct touch_effort *now)
+{
+	size_t pages = now->pages - then->pages;
+	size_t faults = now->faults - then->faults;
+	uint64_t cpu_ns = now->cpu_ns - then->cpu_ns;
+
+	if (now->cpu_ns < then->cpu_ns + EFFORT_NS)
+		return false;
+	if (faults >= pages / 2)
+		page_costs_note_small(costs, cpu_ns, pages);
+	else if (faults <= pages / HUGE_RATIO)
+		page_costs_note_huge(costs, cpu_ns, pages,
+				     cpu_ns >= page_costs_limit_ns(costs, pages)
+					     ? pages
+					     : 0);
+	return true;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Do huge pages take longer to make than as much memory in small pages?
+ *
+ * A huge page does where a host has taken back free memory, which it does in whole
+ * blocks.  A few such pages are no reason to do without all others, which take a fifth
+ * of the time of small ones.  So huge pages are slow if most of them were, and all of
+ * them together.  Only the last small pages count: as soon as these are as slow, huge
+ * pages are tried again.
+ *
+ * Knows no clock.  Not thread-safe: the watcher's.
+ */
+#ifndef AHEAD_PAGE_COST_H
+#define AHEAD_PAGE_COST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct page_cost {
+	uint64_t cpu_ns;
+	size_t nr_pages; /* small ones, or as many as a huge page has */
+};
+
+/* Of pages that can be compared: all made by helpers, or all by the program. */
+struct page_costs {
+	struct page_cost small; /* the last ones */
+	struct page_cost huge; /* all */
+	size_t slow_pages; /* of the huge ones, that took longer than small ones */
+};
+
+void page_costs_note_small(struct page_costs *costs, uint64_t cpu_ns,
+			   size_t nr_pages);
+
+/* @slow_pages: of @nr_pages, as found by page_costs_limit_ns() */
+void page_costs_note_huge(struct page_costs *costs, uint64_t cpu_ns,
+			  size_t nr_pages, size_t slow_pages);
+
+/* What so many small pages take; UINT64_MAX: nobody knows. */
+uint64_t page_costs_limit_ns(const struct page_costs *costs, size_t nr_pages);
+
+/* Once enough of them were made. */
+bool page_costs_huge_is_slow(const struct page_costs *costs);
+
+/* What the whole program has used and touched, in all mappings that are watched. */
+struct touch_effort {
+	uint64_t cpu_ns;
+	size_t pages, faults;
+};
+
+/**
+ * page_costs_note_touches - the program made pages itself between two moments
+ *
+ * Faults tell how large the pages were.  CPU time and faults are known of the whole
+ * program only, so the pages must be those of all its mappings.
+ *
+ * Return: false if too little CPU time was used for that, and @then stays.
+ */
+bool page_costs_note_touches(struct page_costs *costs,
+			     const struct touch_effort *then,
+			     const struct touch_effort *now);
+
+#endif /* AHEAD_PAGE_COST_H */
