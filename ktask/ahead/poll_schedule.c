@@ -46,14 +46,18 @@ void poll_schedule_scanned(struct poll_schedule *schedule, bool found,
 void poll_schedule_helped(struct poll_schedule *schedule, bool helped)
 {
 	schedule->nr_unhelped = helped ? 0 : schedule->nr_unhelped + 1;
-	if (helped)
-		schedule->pause_ns = schedule->least_ns = 0;
+	if (!helped)
+		return;
+	schedule->pause_ns = schedule->least_ns = 0;
+	schedule->nr_advised = 0;
 }
 
 void poll_schedule_advised(struct poll_schedule *schedule)
 {
-	poll_schedule_helped(schedule, true);
-	schedule->least_ns = ADVISED_NS;
+	schedule->nr_unhelped = 0;
+	schedule->pause_ns = 0;
+	if (schedule->nr_advised++)
+		schedule->least_ns = ADVISED_NS;
 }
 
 static void plan_pause(struct poll_schedule *schedule, uint64_t now_ns)

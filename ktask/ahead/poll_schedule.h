@@ -24,6 +24,7 @@ struct poll_schedule {
 		pause_ns; /* before the next poll, where there were no helpers */
 	unsigned
 		nr_unhelped; /* windows without a helper, one after the other */
+	unsigned nr_advised; /* the same, of advised windows */
 };
 
 /* poll_schedule_init - poll and scan at once */
@@ -36,8 +37,9 @@ void poll_schedule_scanned(struct poll_schedule *schedule, bool found,
 /* poll_schedule_helped - whether a helper had a CPU for a whole window */
 void poll_schedule_helped(struct poll_schedule *schedule, bool helped);
 
-/* poll_schedule_advised - huge pages were advised for a window that no helper makes:
- * polls take the CPU of the program, so there are fewer of them */
+/* poll_schedule_advised - huge pages were advised for a window that no helper makes.
+ * Polls take the CPU of the program.  So there are fewer of them from the second such
+ * window on: the CPUs may have been busy for a moment only. */
 void poll_schedule_advised(struct poll_schedule *schedule);
 
 /**

@@ -131,6 +131,7 @@ static void begin_watching(struct large_mapping *mapping, uint64_t now)
 	mapping->helped_ns = 0;
 	mapping->nr_windows = 0;
 	mapping->advised_pages = 0;
+	mapping->is_left = false;
 	mapping->short_of_memory = false;
 	mapping->seen = true;
 }

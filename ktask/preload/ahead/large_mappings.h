@@ -72,6 +72,7 @@ struct large_mapping {
 	atomic_uint nr_slow_blocks; /* A */
 	/* W again */
 	unsigned long made_before; /* the job */
+	bool is_left; /* the window, to the program, for which it was advised */
 	unsigned nr_windows;
 	unsigned long advised_pages; /* for the program to make as huge pages */
 	bool short_of_memory;

@@ -125,13 +125,29 @@ static void advise_window(struct large_mapping *mapping, uint64_t now)
 	if (!ahead_wants_huge(mapping, now))
 		return;
 	tracker->unit = ahead_unit_pages(mapping);
+	mapping->is_left = false;
 	if (!touch_tracker_window(tracker, &mapping->window) ||
 	    !ahead_has_memory(mapping))
 		return;
 	if (!ahead_advise_huge(mapping, window))
 		return;
+	mapping->is_left = true;
 	mapping->advised_pages += window->end - window->lead;
 	poll_schedule_advised(&mapping->schedule);
+}
+
+/* All CPUs may have been busy for a moment only.  What the program has made of its
+ * window by now is skipped. */
+static void make_left_window(struct large_mapping *mapping, uint64_t now)
+{
+	if (touch_tracker_passed(&mapping->tracker, &mapping->window) ||
+	    ahead_unit_pages(mapping) == 1) {
+		mapping->is_left = false;
+	} else if (is_helper_likely(mapping, now)) {
+		mapping->is_left = false;
+		mapping->huge = true;
+		mapping->nr_windows += ahead_make(mapping);
+	}
 }
 
 static void make_window(struct large_mapping *mapping, uint64_t now)
@@ -139,6 +155,7 @@ static void make_window(struct large_mapping *mapping, uint64_t now)
 	struct touch_tracker *tracker = &mapping->tracker;
 
 	tracker->unit = ahead_unit_pages(mapping);
+	mapping->is_left = false;
 	if (!touch_tracker_window(tracker, &mapping->window) ||
 	    !ahead_has_memory(mapping))
 		return;
@@ -151,10 +168,16 @@ static void make_window(struct large_mapping *mapping, uint64_t now)
 
 bool ahead_begin_window(struct large_mapping *mapping, uint64_t now)
 {
-	if (!touch_tracker_wants(&mapping->tracker))
+	bool wanted = touch_tracker_wants(&mapping->tracker);
+
+	if (!wanted && !mapping->is_left)
 		return true;
 	if (!ahead_may_have_threads())
 		return false;
+	if (!wanted) {
+		make_left_window(mapping, now);
+		return true;
+	}
 	if (is_helper_likely(mapping, now)) {
 		make_window(mapping, now);
 		return true;
