@@ -157,14 +157,43 @@ void proxy_ready(struct worker *w, struct ktrt_task *record)
 
 /* ---- what children may do ---- */
 
+/* Does the task name all of these bytes to write? */
+static bool writes_all(const struct proxies *all, uintptr_t at, uintptr_t end)
+{
+	uintptr_t before;
+
+	do {
+		before = at;
+		for (size_t i = 0; i < all->nr_writes; i++)
+			if (all->writes[i].start <= at &&
+			    at < all->writes[i].end)
+				at = all->writes[i].end;
+	} while (at < end && at != before);
+	return at >= end;
+}
+
+/* Of what the task only reads, those bytes that another of its dependences writes. */
+static bool writes_overlap(const struct proxy *proxy,
+			   const struct ktrt_dep *dep)
+{
+	uintptr_t start, end, proxy_start, proxy_end;
+
+	dep_bounds(dep, &start, &end);
+	dep_bounds(&proxy->dep, &proxy_start, &proxy_end);
+	return writes_all(proxy->all, start > proxy_start ? start : proxy_start,
+			  end < proxy_end ? end : proxy_end);
+}
+
 static bool permits_dep(const struct proxy *proxy, const struct ktrt_dep *dep)
 {
 	unsigned mode = dep->mode & ~(unsigned)KTRT_WEAK;
 
 	if (!deps_overlap(&proxy->dep, dep))
 		return true;
-	return !proxy->ended && (proxy->written || proxy->dep.mode & KTRT_OUT ||
-				 mode == KTRT_IN);
+	if (proxy->ended)
+		return false;
+	return mode == KTRT_IN || proxy->dep.mode & KTRT_OUT ||
+	       writes_overlap(proxy, dep);
 }
 
 int proxies_check(const struct ktrt_task *parent, const struct ktrt_dep *deps,

@@ -43,7 +43,6 @@ struct proxy {
 	bool weak; /* the task does not wait for it; M */
 	bool was_weak; /* named weakly alone, although the task may wait; M */
 	bool kept; /* has data that no proxy stands for elsewhere; M */
-	bool written; /* another dependence that overlaps writes; M */
 	bool ended; /* there is @end; B, E */
 	/* Weak, and the task was complete without @end; E, before ->left */
 	bool unended;
@@ -56,11 +55,19 @@ struct proxy {
 #define LATE_WAITS 1
 #define LATE_COMPLETE 2
 
+/* Bytes [start, end). */
+struct span {
+	uintptr_t start, end;
+};
+
 struct proxies {
 	struct ktrt_task *task; /* M */
 	uint32_t holds; /* proxies that are not complete, and the task; A */
 	uint32_t closed; /* gates that are; A */
 	size_t nr; /* M */
+	struct span *
+		writes; /* what the task names to write, by proxies or not; M */
+	size_t nr_writes; /* M */
 	CACHE_ALIGNED struct proxy each[]; /* M */
 };
 

@@ -18,7 +18,7 @@
 struct plan {
 	struct ktrt_dep dep; /* as it is entered */
 	struct ktrt_task *member;
-	bool weak, was_weak, kept, written; /* as the proxy's */
+	bool weak, was_weak, kept; /* as the proxy's */
 	uint32_t chains, waits;
 };
 
@@ -57,7 +57,6 @@ static void proxy_init(struct proxy *proxy, struct proxies *all,
 	proxy->weak = plan->weak;
 	proxy->was_weak = plan->was_weak;
 	proxy->kept = plan->kept;
-	proxy->written = plan->written;
 	proxy->ended = proxy->unended = false;
 	proxy->left = 2;
 	proxy->late = 0;
@@ -80,8 +79,6 @@ static void plan_proxy(struct plan *plan, const struct ktrt_dep *deps,
 			plan->was_weak = false;
 		if (!is_proxied(&deps[i], early))
 			plan->kept = true;
-		if (deps[i].mode & KTRT_OUT)
-			plan->written = true;
 	}
 }
 
@@ -108,16 +105,44 @@ static size_t plan_deps(const struct ktrt_task *task,
 	return task->flags & TASK_UNDEFERRED ? 0 : proxies;
 }
 
+/* Memory for @nr proxies, and as many spans as there are dependences. */
+static struct proxies *proxies_alloc(size_t nr, size_t nr_deps)
+{
+	size_t bytes = sizeof(struct proxies) + nr * sizeof(struct proxy);
+	size_t spans = nr_deps * sizeof(struct span);
+	struct proxies *all =
+		aligned_alloc(CACHE_LINE, (bytes + spans + CACHE_LINE - 1) &
+						  ~(size_t)(CACHE_LINE - 1));
+
+	if (all)
+		all->writes = (struct span *)((char *)all + bytes);
+	return all;
+}
+
+static void note_writes(struct proxies *all, const struct ktrt_dep *deps,
+			size_t nr)
+{
+	all->nr_writes = 0;
+	for (size_t i = 0; i < nr; i++) {
+		struct span *span = &all->writes[all->nr_writes];
+
+		if (!(deps[i].mode & KTRT_OUT))
+			continue;
+		dep_bounds(&deps[i], &span->start, &span->end);
+		all->nr_writes++;
+	}
+}
+
 static struct proxies *proxies_new(struct ktrt_task *task,
 				   const struct ktrt_dep *deps, bool early,
 				   struct plan *plans, size_t nr_plans,
 				   size_t nr)
 {
-	struct proxies *all = aligned_alloc(
-		CACHE_LINE, sizeof(*all) + nr * sizeof(all->each[0]));
+	struct proxies *all = proxies_alloc(nr, nr_plans);
 
 	if (!all)
 		return NULL;
+	note_writes(all, deps, nr_plans);
 	all->task = task;
 	all->holds = (uint32_t)nr + 1;
 	all->closed = 0;
