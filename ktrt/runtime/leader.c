@@ -91,10 +91,11 @@ static bool try_dispatch(struct core *core, bool blocked)
 	return false;
 }
 
-/* Rather one that left the core for want of UMT than a new one: it may take a
- * stall for each task. */
+/* Rather one that left the core for want of UMT than a new one. */
 static bool add_worker(struct core *core)
 {
+	if (!rt_counts())
+		park_stuck(core);
 	at_add(&rt.idlers, IDLERS_SEARCH);
 	if (park_reinforce(core))
 		return true;

@@ -34,6 +34,22 @@ static void add_active(struct core *core, int change)
 		ktask_others_work(was ? -1 : 1);
 }
 
+static void unmark_stuck(struct core *core, struct worker *w)
+{
+	core_assert_locked(core);
+	if (likely(!w->stuck))
+		return;
+	at_poke(&w->stuck, 0);
+	at_poke(&core->nr_stuck, core->nr_stuck - 1);
+}
+
+/* The worker is to sleep, or ends. */
+static void leave_core(struct core *core, struct worker *w)
+{
+	unmark_stuck(core, w);
+	add_active(core, -1);
+}
+
 void park_forget(void)
 {
 	/* Without the lock: nobody else is left. */
@@ -75,12 +91,44 @@ static WAKE_PATH void unmark_idle(struct core *core)
 		want_events(true);
 }
 
+void park_goes_on(struct worker *w)
+{
+	worker_assert_own(w);
+	core_lock(w->core);
+	unmark_stuck(w->core, w);
+	unmark_idle(w->core);
+	core_unlock(w->core);
+}
+
+/* It does not sleep by our doing.  One that is about to may seem so: it counts as stuck
+ * then until it goes on. */
+static bool is_active(struct worker *w)
+{
+	return signal_given(&w->wake) && !at_load(&w->awaited);
+}
+
+void park_stuck(struct core *core)
+{
+	leader_assert();
+	core_lock(core);
+	for (unsigned i = 0; i < rt.nr_slots; i++) {
+		struct worker *w = at_load(&rt.workers[i]);
+
+		if (!w || at_peek(&w->core) != core || w->stuck ||
+		    !is_active(w))
+			continue;
+		at_poke(&w->stuck, 1);
+		at_poke(&core->nr_stuck, core->nr_stuck + 1);
+	}
+	core_unlock(core);
+}
+
 /* Nobody else works here, or only workers that are blocked; @own: of the
  * ready ones, those that are about to sleep. */
 static bool is_deserted(const struct core *core, int own)
 {
 	core_assert_locked(core);
-	return !core->active || (rt_counts() && core_ready(core) <= own);
+	return !core->active || core_ready(core) <= (rt_counts() ? own : 0);
 }
 
 /* ---- lists, under the core's lock ---- */
@@ -230,7 +278,7 @@ WAKE_PATH void park_idle(struct worker *w)
 	struct worker *next;
 
 	core_lock(core);
-	add_active(core, -1);
+	leave_core(core, w);
 	next = take_suspended(core);
 	list_idle(core, w);
 	if (next)
@@ -258,7 +306,7 @@ static bool swap_for_suspended(struct worker *w)
 	core_lock(core);
 	next = take_suspended(core);
 	if (next) {
-		add_active(core, -1);
+		leave_core(core, w);
 		list_idle(core, w);
 		give_core(core, next);
 	}
@@ -295,7 +343,7 @@ static bool surrender_core(struct worker *w)
 	goes = core->active > 1 && !core->suspended && core_ready(core) > 1 &&
 	       !somebody_leaves(core);
 	if (goes) {
-		add_active(core, -1);
+		leave_core(core, w);
 		list_idle(core, w);
 		core->leaver = w;
 	}
@@ -334,7 +382,7 @@ bool park_yield(struct worker *w)
 		next = take_suspended(core);
 	alone = !next && (!rt_counts() || core_ready(core) <= 1);
 	if (!alone) {
-		add_active(core, -1);
+		leave_core(core, w);
 		list_suspended(core, w);
 		if (next)
 			give_core(core, next);
@@ -376,7 +424,7 @@ WAKE_PATH void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns)
 		return;
 	}
 	core_lock(core);
-	add_active(core, -1);
+	leave_core(core, w);
 	if (is_deserted(core, 1))
 		mark_idle(core);
 	core_unlock(core);
@@ -532,34 +580,10 @@ void park_gone(struct worker *w)
 	if (!core)
 		return;
 	core_lock(core);
-	add_active(core, -1);
+	leave_core(core, w);
 	if (is_deserted(core, 1))
 		mark_idle(core);
 	at_store(&core->wants_thread, 1);
 	core_unlock(core);
 	leader_kick();
-}
-
-int ktrt_yield(void)
-{
-	struct worker *w = self_worker;
-	struct ktrt_task *task;
-
-	if (!w || !rt_runs())
-		return -ESRCH;
-	if (!w->core) {
-		sched_yield();
-		return 0;
-	}
-	if (!core_overloaded(w->core) && !sched_work_visible())
-		return 0;
-	if (park_yield(w))
-		return 0;
-	/* No worker is left for that: do one here. */
-	task = sched_take(w);
-	if (task)
-		task = sched_run(w, task);
-	if (task)
-		task_ready(w, task);
-	return 0;
 }

@@ -207,6 +207,7 @@ struct worker {
 	struct cache smalls; /* epochs */
 	unsigned slot; /* in rt.workers and rt.loaded */
 	uint32_t generation;
+	uint32_t stuck; /* counted in ->core->nr_stuck; L, A */
 	uint32_t tick;
 	uint32_t nest; /* tasks done at once on its stack, one in another */
 	ktrt_func
@@ -263,6 +264,9 @@ struct core {
 	int node; /* index of the node queue; I */
 	unsigned cache; /* last-level cache; the workers' slots go by it; I */
 	int active; /* workers here that do not sleep by our doing; L, A */
+	/* Of these, without UMT, those that were blocked in a stall and have not gone on
+	 * since, as far as it is known; L, A */
+	int nr_stuck;
 	struct worker *parked; /* an idle worker that last worked here; L */
 	uint32_t nr_suspended; /* L, A */
 	uint32_t arriving; /* a worker was woken and does not run yet; A */
@@ -672,6 +676,11 @@ bool park_dispatch(struct core *core, bool blocked);
 bool park_reinforce(struct core *core);
 /* The workers of a core are blocked, and there are no tasks: mark the core idle. */
 void park_mark_idle(struct core *core);
+/* Without UMT: all workers of the core are blocked.  Those in tasks do not count as ready
+ * until they have gone on. */
+void park_stuck(struct core *core);
+/* The calling worker has, if it was such. */
+void park_goes_on(struct worker *w);
 /* The core is a new thread's; under no lock. */
 void park_arrive(struct core *core);
 /* The thread could not be made: undo park_arrive(). */
@@ -700,7 +709,8 @@ static inline int core_ready(const struct core *core)
 {
 	const struct umt_core *counts = rt_counts();
 
-	return counts ? umt_ready(counts, core->cpu) : at_peek(&core->active);
+	return counts ? umt_ready(counts, core->cpu)
+		      : at_peek(&core->active) - at_peek(&core->nr_stuck);
 }
 
 /* Must a worker between two tasks see park_overloaded()? */

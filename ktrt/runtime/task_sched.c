@@ -546,6 +546,8 @@ WAKE_PATH void sched_work(struct worker *w)
 						     : sched_run(w, task);
 		if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
 			worker_monitor(w, true);
+		if (unlikely(at_peek(&w->stuck)))
+			park_goes_on(w);
 		if (unlikely(core_overloaded(w->core) ||
 			     (task && node_queue_urgent(own_node_queue(w))))) {
 			if (task)
