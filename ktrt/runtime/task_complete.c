@@ -128,6 +128,16 @@ struct ktrt_task *task_sinks_complete(struct worker *w, struct ktrt_task *run,
 	return parent_less(w, run, nr) ? task_complete(w, run) : NULL;
 }
 
+/* Of a task that nobody else touches any more: has it nothing but its parent, which is in
+ * the middle of its body here? */
+static inline bool ends_for_parent(const struct worker *w,
+				   const struct ktrt_task *task)
+{
+	return w && task->parent && w->current == task->parent &&
+	       !(task->flags & ~TASK_ALWAYS) && !task->nr_access &&
+	       !task->group && !(task->error | task->child_error);
+}
+
 struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 			     int error)
 {
@@ -138,8 +148,13 @@ struct ktrt_task *task_ended(struct worker *w, struct ktrt_task *task,
 	if (task->domain)
 		deps_close(w, task);
 	/* Without children and events nobody else touches the number. */
-	if (at_load(&task->live) + more == 0)
-		return task_complete(w, task);
+	if (at_load(&task->live) + more == 0) {
+		if (unlikely(!ends_for_parent(w, task)))
+			return task_complete(w, task);
+		task->parent->spawned--;
+		pool_put(&rt.tasks, &w->tasks, task);
+		return NULL;
+	}
 	if (at_add(&task->live, more) + more == 0)
 		return task_complete(w, task);
 	return NULL;

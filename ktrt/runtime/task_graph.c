@@ -296,30 +296,10 @@ static void set_nesting(struct ktrt_graph *graph, uint32_t nesting)
 		at_poke(&graph->nodes[i]->nesting, nesting + 1);
 }
 
-/* Who takes the number to 0 has the node for itself until the next run. */
-static inline bool node_met(struct ktrt_task *node)
-{
-	if (at_load(&node->unmet) != 1 && at_sub(&node->unmet, 1) != 1)
-		return false;
-	at_poke(&node->unmet, node->nr_before);
-	return true;
-}
-
 bool graph_node_complete(struct worker *w, struct ktrt_task *node,
 			 struct ktrt_task **next)
 {
-	struct ktrt_task **after = node->after;
-	uint32_t nr = node->nr_after;
-
-	for (uint32_t i = 0; i < nr; i++) {
-		if (!node_met(after[i]))
-			continue;
-		if (w && !*next && !(after[i]->flags & TASK_NODE_QUEUE))
-			*next = after[i];
-		else
-			task_ready(w, after[i]);
-	}
-	return !nr;
+	return node_complete(w, node, next);
 }
 
 /* ---- failures ---- */

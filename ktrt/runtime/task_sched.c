@@ -34,13 +34,11 @@ struct guard {
 };
 
 /* The body did not return: pthread_exit(), or the thread was cancelled. */
-static void body_left(struct guard *guard)
+static void __attribute__((noinline, cold)) body_left(struct guard *guard)
 {
 	struct worker *w = guard->w;
 	struct ktrt_task *next;
 
-	if (likely(!guard->task))
-		return;
 	w->current = guard->before;
 	if (guard->inside) {
 		guard->before->spawned++;
@@ -51,6 +49,12 @@ static void body_left(struct guard *guard)
 	next = task_ended(w, guard->task, -ECANCELED);
 	if (next)
 		task_ready(w, next);
+}
+
+static inline void leave_guard(struct guard *guard)
+{
+	if (unlikely(guard->task))
+		body_left(guard);
 }
 
 /* Groups were cancelled, or tasks are traced. */
@@ -90,7 +94,7 @@ static inline int call_task(struct worker *w, struct ktrt_task *task,
 			    ktrt_func func, void *arg, bool inside)
 {
 	struct guard guard __attribute__((
-		cleanup(body_left))) = { w, task, w->current, inside, 0, 0 };
+		cleanup(leave_guard))) = { w, task, w->current, inside, 0, 0 };
 
 	return call_guarded(&guard, func, arg);
 }
@@ -174,10 +178,11 @@ static struct ktrt_task *sinks_done(struct worker *w, struct guard *guard,
 static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 				   struct ktrt_task *task)
 {
-	struct guard guard
-		__attribute__((cleanup(body_left))) = { w,     NULL, w->current,
-							false, 0,    0 };
+	struct guard guard __attribute__((
+		cleanup(leave_guard))) = { w, NULL, w->current, false, 0, 0 };
 	struct ktrt_task *next = node, *run = node->parent, *after;
+	/* On one core all is in its caches. */
+	bool shares = rt.nr_cores > 1;
 	unsigned flags = task->flags;
 
 	at_poke(&task->parent, run);
@@ -190,14 +195,15 @@ static struct ktrt_task *run_nodes(struct worker *w, struct ktrt_task *node,
 			(uint16_t)(flags | TASK_FOR_NODE |
 				   (node->flags & (TASK_ALWAYS | TASK_SPOILT)));
 		guard.task = task;
-		graph_node_fetch(node);
+		if (shares)
+			graph_node_fetch(node);
 		if (unlikely(call_guarded(&guard, node->func, node->arg) ||
 			     !is_spent(task) || flags)) {
 			/* The node is not complete, so the run is not. */
 			sinks_done(w, &guard, run);
 			return task_ended(w, task, guard.error);
 		}
-		if (graph_node_complete(w, node, &next))
+		if (node_complete(w, node, &next))
 			guard.sinks++;
 		if (!may_continue(w, nr))
 			break;
