@@ -3,9 +3,11 @@
  * Nested random graphs with everything mixed, against a sequential model: reading,
  * writing, commuting and adding, by address and by range, with priorities, groups,
  * events, children and waits, undeferred and final; and others in which tasks fail, where just those
- * must run that the model lets run.
+ * must run that the model lets run.  All of that on one CPU, too.
  */
 #include "support/runs.h"
+
+#include <sched.h>
 
 #define DATA 10
 #define DEPS 4
@@ -390,4 +392,31 @@ static void mixes_run_in_order(void **state)
 	in_each_way(graphs);
 }
 
-KTEST_MAIN(KTEST(mixes_run_in_order))
+static int first_cpu(const cpu_set_t *cpus)
+{
+	int cpu = 0;
+
+	while (!CPU_ISSET(cpu, cpus))
+		cpu++;
+	return cpu;
+}
+
+/* All threads, also the one that makes and waits. */
+static void mixes_run_on_one_cpu(void **state)
+{
+	cpu_set_t before, one;
+
+	seed = ktest_seed();
+	CPU_ZERO(&one);
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_SET(first_cpu(&before), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	for (size_t i = 0; i < NR_WAYS; i += 2) {
+		start_way(&ways[i]);
+		graphs();
+		assert_int_equal(ktrt_stop(), 0);
+	}
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+KTEST_MAIN(KTEST(mixes_run_in_order), KTEST(mixes_run_on_one_cpu))
