@@ -2,7 +2,6 @@
 /*
  * What a task of the programs does alone; the same code for every runtime.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench/programs/programs.h"
@@ -213,9 +212,7 @@ void lu_inner(const struct lu_matrix *matrix, int at, int row, int column)
 	double(*here)[LU_EDGE];
 
 	if (!*block)
-		*block = calloc(LU_EDGE * LU_EDGE, sizeof(**block));
-	if (!*block)
-		abort();
+		*block = lu_room(matrix, row, column);
 	here = (void *)*block;
 	for (int i = 0; i < LU_EDGE; i++)
 		for (int k = 0; k < LU_EDGE; k++)

@@ -68,12 +68,22 @@ void merge_split(const struct merge_part *part, struct merge_part halves[2]);
 struct lu_matrix {
 	int nr; /* blocks in a row */
 	double **blocks; /* row by row; NULL: all zero */
+	double *room; /* of all blocks, also for those that come to be */
 };
+
+/* Where a block lies, if it is there: in no two at the same place of a page. */
+#define LU_ROOM (LU_EDGE * LU_EDGE + 8)
 
 static inline double **lu_block(const struct lu_matrix *matrix, int row,
 				int column)
 {
 	return &matrix->blocks[row * matrix->nr + column];
+}
+
+static inline double *lu_room(const struct lu_matrix *matrix, int row,
+			      int column)
+{
+	return &matrix->room[(row * matrix->nr + column) * LU_ROOM];
 }
 
 /* The steps for diagonal block @at: itself; then those right of it and below it

@@ -62,6 +62,15 @@ struct runtime_cases {
 	void (*loop)(size_t nr);
 	/* NULL: none */
 	const struct runtime_programs *programs;
+	/*
+	 * @nr sweeps over the cells: a task each, in order, that makes a task for each
+	 * cell, which comes after the cell to its left and after itself in the sweep
+	 * before.  @is_weak: its sweep does not wait for what its cells wait for.
+	 * NULL, or false: there is no such thing.
+	 */
+	bool (*sweep)(int nr, bool is_weak);
+	/* work() by a thread that is none of the runtime's; NULL: work() is */
+	void (*outside)(int nr, int ns);
 };
 
 extern const struct runtime_cases cases;
@@ -74,6 +83,10 @@ void task_index(size_t index, size_t nr);
 /* Blocks in the kernel, most often by a sleep of a millisecond, then computes for a
  * tenth. */
 void task_block(void);
+#define CELLS 32
+/* What dependences of sweeps name, and their work. */
+extern char cell_data[CELLS];
+void task_cell(int sweep, int cell);
 /* What a task of a graph does, whose number is step * width + point. */
 void task_point(int number);
 void task_stamp(void);

@@ -142,6 +142,13 @@ static void work(int nr, int ns)
 	ktrt_run(make_work, args);
 }
 
+static void outside(int nr, int ns)
+{
+	int args[2] = { nr, ns };
+
+	make_work(args);
+}
+
 static int one_block(void *arg)
 {
 	task_block();
@@ -256,7 +263,60 @@ static void loop(size_t nr)
 	ktrt_for(0, nr, 0, do_indices, &nr);
 }
 
+/* ---- sweeps ---- */
+
+static int one_cell(void *sweep, void *cell, void *unused, void *none)
+{
+	task_cell((int)(intptr_t)sweep, (int)(intptr_t)cell);
+	return 0;
+}
+
+static int one_sweep(void *sweep)
+{
+	for (int cell = 0; cell < CELLS; cell++) {
+		struct ktrt_dep deps[] = {
+			{ &cell_data[cell], 0, KTRT_INOUT },
+			{ &cell_data[cell ? cell - 1 : 0], 0, KTRT_IN },
+		};
+
+		ktrt_spawn_args(one_cell, sweep, (void *)(intptr_t)cell, NULL,
+				NULL, deps, cell ? 2 : 1);
+	}
+	return 0;
+}
+
+struct sweeps {
+	int nr;
+	bool is_weak;
+};
+
+/* What is named weakly by one dependence is released together, so each cell has its own. */
+static int make_sweeps(void *arg)
+{
+	const struct sweeps *this = arg;
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_dep deps[CELLS];
+
+	for (int i = 0; i < CELLS; i++)
+		deps[i] = (struct ktrt_dep){ &cell_data[i], 0,
+					     this->is_weak ? KTRT_WEAK_INOUT
+							   : KTRT_INOUT };
+	attr.deps = deps;
+	attr.nr_deps = this->is_weak ? CELLS : 1;
+	for (int i = 0; i < this->nr; i++)
+		ktrt_spawn_attr(one_sweep, (void *)(intptr_t)i, &attr);
+	return ktrt_wait();
+}
+
+static bool sweep(int nr, bool is_weak)
+{
+	struct sweeps sweeps = { nr, is_weak };
+
+	return !ktrt_run(make_sweeps, &sweeps);
+}
+
 const struct runtime_cases cases = { start,	 stop,	    empty, makers,
 				     chain,	 fans,	    fib,   work,
 				     block,	 wake,	    wake,  NULL,
-				     make_graph, run_graph, loop,  &programs };
+				     make_graph, run_graph, loop,  &programs,
+				     sweep,	 outside };

@@ -102,6 +102,13 @@ void work(int nr, int ns)
 	many(nr, [ns] { task_work(ns); });
 }
 
+void outside(int nr, int ns)
+{
+	for (int i = 0; i < nr; i++)
+		ktrt::spawn([ns] { task_work(ns); });
+	ktrt::wait();
+}
+
 void block(int nr)
 {
 	many(nr, [] { task_block(); });
@@ -149,6 +156,6 @@ extern const struct runtime_cases cases;
 const struct runtime_cases cases = {
 	start, stop,  empty, makers, chain,   fans,	  fib,
 	work,  block, wake,  wake,   nullptr, make_graph, run_graph,
-	loop,  &programs
+	loop,  &programs, nullptr, outside
 };
 }

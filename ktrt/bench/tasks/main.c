@@ -52,6 +52,21 @@ void task_index(size_t index, size_t nr)
 	loop(index < nr / 4 * 3 ? 8 : 128);
 }
 
+#define CELL_NS 10000
+
+char cell_data[CELLS];
+/* How many sweeps were there; plain, as dependences order it. */
+static int swept[CELLS];
+static bool is_swept_wrongly;
+
+void task_cell(int sweep, int cell)
+{
+	if (swept[cell] != sweep || (cell && swept[cell - 1] <= sweep))
+		__atomic_store_n(&is_swept_wrongly, true, __ATOMIC_RELAXED);
+	task_work(CELL_NS);
+	swept[cell] = sweep + 1;
+}
+
 void task_stamp(void)
 {
 	__atomic_store_n(&stamp_ns, now_ns(), __ATOMIC_RELEASE);
@@ -120,6 +135,37 @@ static bool do_block(bool is_small, double *nr)
 	return blocking_is_right(nr_tasks);
 }
 
+#define SWEEPS 50
+#define SWEEP_TIMES 5
+
+/* outside-NS */
+static double make_outside(const char *name, double share)
+{
+	int ns = atoi(strchr(name, '-') + 1);
+	int nr = (int)((ns < 1000 ? 500000 : 100000) * share);
+
+	(cases.outside ? cases.outside : cases.work)(nr, ns);
+	return nr;
+}
+
+/* 0: there is no such thing; else as do_case(). */
+static double do_sweeps(bool is_small, bool is_weak)
+{
+	int times = is_small ? 1 : SWEEP_TIMES;
+	uint64_t start = now_ns();
+
+	for (int i = 0; i < times; i++) {
+		memset(swept, 0, sizeof(swept));
+		if (!cases.sweep || !cases.sweep(SWEEPS, is_weak))
+			return 0;
+		for (int cell = 0; cell < CELLS; cell++)
+			is_swept_wrongly |= swept[cell] != SWEEPS;
+	}
+	if (is_swept_wrongly)
+		return -1;
+	return (double)(now_ns() - start) / times / SWEEPS / CELLS;
+}
+
 /* Does the case; nanoseconds a task, or below 0 where its result is wrong. */
 static double do_case(const char *name, bool is_small, int threads)
 {
@@ -141,8 +187,12 @@ static double do_case(const char *name, bool is_small, int threads)
 		is_right = do_fib(is_small), nr = (double)nr_calls;
 	else if (!strcmp(name, "work"))
 		cases.work((int)(nr = 100000 * share), 2000);
+	else if (!strncmp(name, "outside-", 8))
+		nr = make_outside(name, share);
 	else if (!strncmp(name, "block", 5))
 		is_right = do_block(is_small, &nr);
+	else if (!strncmp(name, "nested", 6))
+		return do_sweeps(is_small, !strcmp(name, "nested-weak"));
 	else if (!strcmp(name, "loop") && cases.loop)
 		cases.loop((size_t)(nr = 2e6 * share));
 	else

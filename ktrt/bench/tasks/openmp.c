@@ -188,7 +188,37 @@ static void loop(size_t nr)
 		task_index(i, nr);
 }
 
-const struct runtime_cases cases = { start, stop,      empty,	  makers,
-				     chain, fans,      fib,	  work,
-				     block, wake,      wake_task, within,
-				     NULL,  run_graph, loop,	  &programs };
+/* A task's data is free once it has waited for those that it made. */
+static void one_sweep(int sweep)
+{
+	for (int cell = 0; cell < CELLS; cell++) {
+		int left __attribute__((unused)) = cell - 1;
+
+		if (!cell) {
+#pragma omp task depend(inout : cell_data[0])
+			task_cell(sweep, 0);
+			continue;
+		}
+#pragma omp task depend(inout : cell_data[cell]) depend(in : cell_data[left])
+		task_cell(sweep, cell);
+	}
+#pragma omp taskwait
+}
+
+static bool sweep(int nr, bool is_weak)
+{
+	if (is_weak)
+		return false;
+#pragma omp parallel
+#pragma omp single
+	for (int i = 0; i < nr; i++) {
+#pragma omp task depend(inout : cell_data)
+		one_sweep(i);
+	}
+	return true;
+}
+
+const struct runtime_cases cases = { start,	stop,	empty, makers,	  chain,
+				     fans,	fib,	work,  block,	  wake,
+				     wake_task, within, NULL,  run_graph, loop,
+				     &programs, sweep,	NULL };

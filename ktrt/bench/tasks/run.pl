@@ -20,6 +20,9 @@
 # "wake-task"), so there it is shown but not counted as a peer.  "ktrtxx" is the
 # runtime by its C++ face.
 #
+# "outside": in "ktrt" and "ktrtxx" an attached thread makes the tasks, besides as many
+# workers as cores; peers count the thread that makes them.
+#
 # Programs (../programs) fork and join and compare their results.
 #
 # Graphs ("stencil", "nearest", "fft"; 8 points, 500 steps) are made once and run 25
@@ -29,6 +32,10 @@
 # set has each pattern with 2, 8 and 64 points, and with tasks of that time on average
 # ("uneven": 0 to 2 of it).  "wide-NODES-NS" is the briefest of 300 runs of nodes
 # without edges.
+#
+# "nested": 50 sweeps of 32 cells, one cell after the other, so that only cells of
+# different sweeps can be done at a time.  With "-weak" a sweep's task does not wait for
+# the sweep before, but its cells do; of the peers none has that (OmpSs-2 does).
 #
 # Blocking cases: each of 400 tasks sleeps 1 ms, reads 64 KiB directly, or faults in
 # 16 pages of a mapped file of 32 MiB, or these by turns, and computes for 0.1 ms.  Go
@@ -62,6 +69,8 @@ my @cases = (
 	['fib', 1, 'fork and join, ns a task'],
 	['fib', $cpus, 'the same on all cores'],
 	['work', $cpus, 'tasks of 2 us by one maker, ns each'],
+	['outside-0', $cpus, 'independent empty tasks by a thread outside of the runtime, ns each'],
+	['outside-2000', $cpus, 'the same of 2 us'],
 	['wake', $cpus, 'from an idle runtime to the task, ns'],
 	['wake-task', $cpus, 'the same by a task whose maker sleeps, everywhere, ns'],
 	['loop', $cpus, 'a loop of 3 to 50 ns an index, the last quarter the longest, ns each'],
@@ -72,6 +81,8 @@ my @cases = (
 	['metg-stencil', $cpus, 'the time of tasks with half of all time theirs, ns'],
 	['wide-1024-0', $cpus, '1024 independent empty nodes, ns each'],
 	['wide-1024-1000', $cpus, 'the same of 1 us'],
+	['nested', $cpus, 'sweeps, a task each, of cells of 10 us, a task each, ns a cell'],
+	['nested-weak', $cpus, 'the same with weak dependences of the sweeps'],
 	['block', $cpus, 'tasks that sleep 1 ms and compute 0.1 ms, ns each'],
 	['block-read', $cpus, 'the same with direct reads of 64 KiB'],
 	['block-fault', $cpus, 'the same with 16 page faults, in little memory'],

@@ -9,6 +9,7 @@
 . "${BATS_TEST_FILENAME%/*}/../../../tests/support/environment.bash"
 
 programs='fib nqueens sort sparselu uts'
+nested='nested nested-weak'
 graphs='stencil metg-nearest-2 metg-fft-64 metg-all_to_all-8-uneven
 	metg-all_to_all-64 metg-trivial wide-300-0'
 
@@ -28,13 +29,13 @@ right() {
 
 @test "the runtime" {
 	# shellcheck disable=SC2086
-	right ktrt $programs $graphs block
+	right ktrt $programs $graphs $nested block
 }
 
 @test "the runtime without UMT" {
 	export KTRT_UMT=0
 	# shellcheck disable=SC2086
-	right ktrt $programs $graphs block
+	right ktrt $programs $graphs $nested block
 }
 
 @test "the runtime, graphs by dependences" {
@@ -51,7 +52,7 @@ right() {
 @test "the runtime by the thread sanitizer" {
 	variant=tsan
 	# shellcheck disable=SC2086
-	right ktrt $programs metg-fft metg-all_to_all block
+	right ktrt $programs $nested metg-fft metg-all_to_all block
 	# shellcheck disable=SC2086
 	right ktrtxx $programs metg-fft
 	export BENCH_TASKS_DEPEND=1
@@ -61,19 +62,19 @@ right() {
 @test "the runtime by the address and undefined-behaviour sanitizers" {
 	variant=asan
 	# shellcheck disable=SC2086
-	right ktrt $programs metg-fft metg-all_to_all block
+	right ktrt $programs $nested metg-fft metg-all_to_all block
 	# shellcheck disable=SC2086
 	right ktrtxx $programs metg-fft
 }
 
 @test "OpenMP of gcc" {
 	# shellcheck disable=SC2086
-	OMP_WAIT_POLICY=passive right libgomp $programs $graphs
+	OMP_WAIT_POLICY=passive right libgomp $programs $graphs nested
 }
 
 @test "OpenMP of clang" {
 	# shellcheck disable=SC2086
-	OMP_WAIT_POLICY=passive right libomp $programs $graphs
+	OMP_WAIT_POLICY=passive right libomp $programs $graphs nested
 }
 
 @test "oneTBB" {
