@@ -49,10 +49,10 @@ LIB_UTIL := ktask/util/file.c
 UTIL := $(filter-out $(LIB_UTIL),$(wildcard ktask/util/*.c))
 
 # One short line per step; `make V=1` prints whole commands.  Neither that line nor a
-# folder that exists costs a process: a build of all has 2,100 steps.
+# directory that exists costs a process: a build of all has 2,100 steps.
 Q := $(if $(V),,@)
 say = $(if $(V),,$(info $(empty)  $(1) $(if $(filter CC LD AR,$(1)),  , )$@))
-folder = $(if $(wildcard $(@D)/.),,@mkdir -p $(@D))
+make_directory = $(if $(wildcard $(@D)/.),,@mkdir -p $(@D))
 
 obj = $(patsubst %.c,$(OBJ)/%.o,$(1))
 LIBSRC := $(LIB_UTIL) $(CORE) $(ENGINE) $(LIB) $(OPS)
@@ -91,7 +91,7 @@ $(LIBOBJ) $(call obj,$(PRELOAD) $(AHEAD) $(DAEMON) $(UTIL)): | $(call need,cc)
 $(call obj,$(CLI)): | $(call need,cc hwloc jansson)
 
 $(OBJ)/%.o: %.c Makefile
-	$(folder)
+	$(make_directory)
 	$(call say,CC)
 	$(Q)$(CC) $(KT_CFLAGS) $(call INC_of,$<) $(CFLAGS) -MMD -MP -c -o $@ $<
 
@@ -111,7 +111,7 @@ $(OUT)/libktask.a: $(LIBOBJ)
 	$(Q)$(AR) rcs $@ $^
 
 $(OUT)/ktask.pc: ktask/packaging/ktask.pc.in Makefile
-	$(folder)
+	$(make_directory)
 	$(Q)sed -e 's|@VERSION@|$(VERSION)|' -e 's|@PREFIX@|$(PREFIX)|' \
 		-e 's|@LIBDIR@|$(LIBDIR)|' $< >$@
 
@@ -134,7 +134,7 @@ LAUNCHER_CFLAGS := -O1 -ffreestanding -fno-builtin -fno-stack-protector \
 	-fno-sanitize=all -fno-lto -fno-pie -U_FORTIFY_SOURCE
 
 $(call obj,$(LAUNCHER)): $(LAUNCHER) Makefile
-	$(folder)
+	$(make_directory)
 	$(call say,CC)
 	$(Q)$(CC) -std=gnu11 -g $(WARN) -D_GNU_SOURCE $(call INC_of,$<) $(LAUNCHER_LIBDIR) \
 		$(CFLAGS) $(LAUNCHER_CFLAGS) -MMD -MP -c -o $@ $<

@@ -12,45 +12,45 @@ BENCH_CXXFLAGS := -std=c++17 $(OPT) $(SAN_$(VARIANT)) -Wall -Wextra -pthread \
 $(OBJ)/ktask/bench/peers/openmp.o: KT_CFLAGS += -fopenmp
 
 $(OBJ)/%.o: %.cpp Makefile
-	$(folder)
+	$(make_directory)
 	$(CXX) $(BENCH_CXXFLAGS) $(call INC_of,$<) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
 $(OUT)/bench/bench-peers: $(BENCH_OBJ) $(BENCH_COMMON) $(OUT)/libktask.a
-	$(folder)
+	$(make_directory)
 	$(CXX) $(KT_LDFLAGS) -fopenmp -o $@ $^ -ltbb -ljansson -ldl -lm \
 		$(LDFLAGS)
 
 $(OUT)/bench/idle-pool: $(call obj,ktask/bench/idle/pool.c) $(OUT)/libktask.a
-	$(folder)
+	$(make_directory)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
 
 $(OUT)/bench/bench-overload: $(call obj,$(wildcard ktask/bench/overload/*.c)) \
 		$(OUT)/libktask.a
-	$(folder)
+	$(make_directory)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
 
 $(OUT)/bench/bench-neighbour: $(call obj,$(wildcard ktask/bench/neighbour/*.c)) \
 		$(BENCH_COMMON) $(OUT)/libktask.a
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
 
 $(OUT)/bench/bench-busy: $(call obj,ktask/bench/busy/main.c) $(BENCH_COMMON) \
 		$(OUT)/libktask.a
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
 
 $(OUT)/bench/bench-late: $(call obj,ktask/bench/late/main.c) $(BENCH_COMMON) \
 		$(OUT)/libktask.a
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
 
 $(OUT)/bench/bench-register: \
 		$(call obj,$(wildcard ktask/bench/register/*.c)) $(BENCH_COMMON) \
 		$(OUT)/libktask.a
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
 
@@ -74,11 +74,11 @@ bench-overload:
 	$(OUT)/bench/bench-overload $(BENCH)
 
 $(OUT)/bench/small-calls: $(call obj,ktask/bench/shim/small-calls.c)
-	$(folder)
+	$(make_directory)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
 $(OUT)/bench/bench-end: $(call obj,ktask/bench/shim/end.c)
-	$(folder)
+	$(make_directory)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
 # The shim's address, and a variable as long for the side without it.
@@ -131,7 +131,7 @@ bench-end: $(OUT)/bench/bench-end $(OUT)/libktask-preload.so
 		$(MIB) $(ROUNDS) $$how; done
 
 $(OUT)/bench/touch-memory: $(call obj,ktask/bench/shim/touch-memory.c)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
@@ -160,7 +160,7 @@ bench-neighbour:
 	$(OUT)/bench/bench-neighbour --output $(OUT)/bench-neighbour.json $(BENCH)
 
 $(OUT)/bench/pin: $(call obj,ktask/bench/software/pin.c)
-	$(folder)
+	$(make_directory)
 	$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
 ## bench-software: PostgreSQL, a JVM and pinned memory (PART=jvm RUNS=5 SIZE=mib)
@@ -179,7 +179,7 @@ bench-umt:
 
 # ktask/core/ on a host that counts; static, so that a guest can run it.
 $(OUT)/bench/bench-claim: $(wildcard ktask/bench/claim/*.[ch] ktask/core/*.[ch])
-	$(folder)
+	$(make_directory)
 	$(CC) $(KT_CFLAGS) -Iktask/bench/claim -Iktask -static -o $@ $(filter %.c,$^) \
 		$(LDFLAGS)
 

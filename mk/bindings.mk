@@ -11,7 +11,7 @@ WHEEL := $(OUT)/python/wheel
 # libktask has a library of its own.
 $(NATIVE): $(wildcard $(PY)/*.c $(PY)/*.h) $(OUT)/libktask.a mk/bindings.mk \
 		| $(call need,python)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_CFLAGS) -Iktask/include $(PYTHON_CFLAGS) $(CFLAGS) \
 		-shared -Wl,-z,nodelete -Wl,--exclude-libs,ALL -Wl,-S -o $@ \

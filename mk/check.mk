@@ -28,19 +28,19 @@
 TEST_VARIANTS := plain asan tsan
 # Kinds of tests in C, and the directory of each; they are built as tests/KIND/NAME.
 C_KINDS := unit sim api umt runtime
-FOLDER_unit := ktask/tests/unit
-FOLDER_sim := ktask/tests/sim
-FOLDER_api := ktask/tests/api
-FOLDER_umt := umt/tests
-FOLDER_runtime := ktrt/tests/runtime
-sources_of = $(wildcard $(FOLDER_$(1))/*.c)
-programs_of = $(patsubst $(FOLDER_$(1))/%.c,tests/$(1)/%,$(call sources_of,$(1)))
+DIRECTORY_unit := ktask/tests/unit
+DIRECTORY_sim := ktask/tests/sim
+DIRECTORY_api := ktask/tests/api
+DIRECTORY_umt := umt/tests
+DIRECTORY_runtime := ktrt/tests/runtime
+sources_of = $(wildcard $(DIRECTORY_$(1))/*.c)
+programs_of = $(patsubst $(DIRECTORY_$(1))/%.c,tests/$(1)/%,$(call sources_of,$(1)))
 CTESTBIN := $(foreach kind,$(C_KINDS),$(addprefix $(OUT)/,\
 	$(call programs_of,$(kind))))
-support = $(call obj,$(wildcard tests/support/*.c $(FOLDER_$(1))/support/*.c))
+support = $(call obj,$(wildcard tests/support/*.c $(DIRECTORY_$(1))/support/*.c))
 
 $(call obj,$(foreach kind,$(C_KINDS),$(call sources_of,$(kind))) \
-	$(foreach kind,$(C_KINDS),$(wildcard $(FOLDER_$(kind))/support/*.c)) \
+	$(foreach kind,$(C_KINDS),$(wildcard $(DIRECTORY_$(kind))/support/*.c)) \
 	$(wildcard tests/support/*.c)): | $(call need,cc cmocka)
 
 # A test's own code need not be fast, and there is three times as much of it as of
@@ -59,20 +59,20 @@ TEST_LDFLAGS := $(KT_LDFLAGS) $(if $(HAVE_gold),-fuse-ld=gold)
 
 $(OUT)/tests/unit.a: $(call obj,$(CORE) $(AHEAD) $(UTIL) $(LIB_UTIL) \
 		ktask/sim/thread_curves.c)
-	$(folder)
+	$(make_directory)
 	$(call say,AR)
 	$(Q)rm -f $@
 	$(Q)$(AR) rcs $@ $^
 
 # Support is linked whole: ktest.c acts before main() without being called.
-$(OUT)/tests/unit/%: $(OBJ)/$(FOLDER_unit)/%.o $(call support,unit) \
+$(OUT)/tests/unit/%: $(OBJ)/$(DIRECTORY_unit)/%.o $(call support,unit) \
 		$(OUT)/tests/unit.a
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
-$(OUT)/tests/api/%: $(OBJ)/$(FOLDER_api)/%.o $(call support,api) $(OUT)/libktask.a
-	$(folder)
+$(OUT)/tests/api/%: $(OBJ)/$(DIRECTORY_api)/%.o $(call support,api) $(OUT)/libktask.a
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
@@ -86,14 +86,14 @@ $(OUT)/tests/api/plugin-may-be-unloaded: | $(OUT)/libktask.so
 INNOCENT := $(patsubst ktask/%.c,$(OUT)/%,$(wildcard ktask/tests/preload/*.c))
 
 $(INNOCENT): $(OUT)/%: $(OBJ)/ktask/%.o
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $< -ldl $(LDFLAGS)
 
 EXAMPLES := $(patsubst ktask/%.c,$(OUT)/%,$(wildcard ktask/examples/*.c))
 
 $(EXAMPLES): $(OUT)/%: $(OBJ)/ktask/%.o $(OUT)/libktask.so
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) '-Wl,-rpath,$$ORIGIN/..' -o $@ $< -L$(OUT) \
 		-lktask $(LDFLAGS)

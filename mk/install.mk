@@ -26,7 +26,7 @@ $(OBJ)/ktask/cli/cmd/find_shim.o: KT_CFLAGS += $(LAUNCHER_LIBDIR)
 # The archive that others link: one object that shows only what is public, so
 # that the names inside (pool, run, topo) stay free for the program.
 $(OUT)/install/libktask.a: $(LIBOBJ)
-	$(folder)
+	$(make_directory)
 	$(call say,AR)
 	$(Q)$(LD) -r -o $(@D)/libktask.o $(LIBOBJ)
 	$(Q)$(OBJCOPY) --localize-hidden $(@D)/libktask.o

@@ -37,7 +37,7 @@ $(OUT)/ktrt-info: $(RT_CMD) $(RT_STATIC)
 
 # The archive to install: as that of libktask.
 $(OUT)/install/libktrt.a: $(RT_OBJ)
-	$(folder)
+	$(make_directory)
 	$(call say,AR)
 	$(Q)$(LD) -r -o $(@D)/libktrt.o $(RT_OBJ)
 	$(Q)$(OBJCOPY) --localize-hidden $(@D)/libktrt.o
@@ -56,13 +56,13 @@ RT_EXAMPLE_LINK = '-Wl,-rpath,$$ORIGIN/../..' -L$(OUT) -lktrt \
 	-Wl,-rpath-link,$(OUT) $(LDFLAGS)
 
 $(RT_EXAMPLES_C): $(RT_EXAMPLES)/%: $(OBJ)/ktrt/examples/%.o $(OUT)/libktrt.so
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $< $(RT_EXAMPLE_LINK)
 
 $(RT_EXAMPLES_CXX): $(RT_EXAMPLES)/%: ktrt/examples/%.cpp $(wildcard ktrt/include/ktask/runtime.*) \
 		$(OUT)/libktrt.so
-	$(folder)
+	$(make_directory)
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++11 -O2 -g -Wall -Wextra -pthread $(INSTALLED) \
 		$(CXXFLAGS) -o $@ $< $(RT_EXAMPLE_LINK)
@@ -70,9 +70,9 @@ $(RT_EXAMPLES_CXX): $(RT_EXAMPLES)/%: ktrt/examples/%.cpp $(wildcard ktrt/includ
 examples: $(RT_EXAMPLES_C) $(if $(HAVE_cxx),$(RT_EXAMPLES_CXX))
 
 # Tests of the runtime: as ktask/tests/api, but with this library.
-$(OUT)/tests/runtime/%: $(OBJ)/$(FOLDER_runtime)/%.o $(call support,runtime) \
+$(OUT)/tests/runtime/%: $(OBJ)/$(DIRECTORY_runtime)/%.o $(call support,runtime) \
 		$(RT_STATIC)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(RT_LIBS) \
 		$(LDFLAGS)
@@ -94,46 +94,46 @@ TASKS_PEERS := $(if $(HAVE_cxx),$(OUT)/bench/bench-tasks-ktrtxx) \
 $(OUT)/bench/bench-tasks-ktrt: $(call obj,ktrt/bench/tasks/ktrt.c \
 		ktrt/bench/programs/ktrt.c) $(TASKS_MAIN) \
 		$(RT_STATIC)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
 
 $(OUT)/bench/bench-tasks-ktrtxx: $(OBJ)/ktrt/bench/tasks/ktrtxx.o \
 		$(OBJ)/ktrt/bench/programs/ktrtxx.o $(TASKS_MAIN) \
 		$(RT_STATIC)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ $(RT_LIBS) $(LDFLAGS)
 
 $(OUT)/bench/bench-tasks-futex: $(call obj,ktrt/bench/tasks/futex.c) $(TASKS_MAIN)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
 TASKS_OPENMP := ktrt/bench/tasks/openmp.c ktrt/bench/programs/openmp.c
 
 $(OUT)/bench/bench-tasks-libgomp: $(TASKS_OPENMP) $(TASKS_MAIN)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_CFLAGS) $(INC_ktrt) -fopenmp -o $@ $^ $(LDFLAGS)
 
 # Version 5 has dependences by an iterator.
 $(OUT)/bench/bench-tasks-libomp: $(TASKS_OPENMP) $(TASKS_MAIN)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(TASKS_CLANG) -std=gnu11 -O2 -g $(INC_ktrt) -fopenmp \
 		-fopenmp-version=50 -o $@ $^ $(LDFLAGS)
 
 $(OUT)/bench/bench-tasks-tbb: $(OBJ)/ktrt/bench/tasks/tbb.o \
 		$(OBJ)/ktrt/bench/programs/tbb.o $(TASKS_MAIN)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ -ltbb $(LDFLAGS)
 
 $(OBJ)/ktrt/bench/tasks/taskflow.o: BENCH_CXXFLAGS += -std=c++20 $(TASKFLOW:%=-I%)
 
 $(OUT)/bench/bench-tasks-taskflow: $(OBJ)/ktrt/bench/tasks/taskflow.o $(TASKS_MAIN)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
@@ -145,12 +145,12 @@ bench-tasks-programs: $(TASKS_PROGRAMS) $(TASKS_PEERS)
 TASKS_OTHERS := $(OUT)/bench/bench-tasks-go $(OUT)/bench/bench-tasks-tokio
 
 $(OUT)/bench/bench-tasks-go: $(wildcard ktrt/bench/tasks/go/*)
-	$(folder)
+	$(make_directory)
 	$(call say,GO)
 	$(Q)ktrt/bench/apps/peers/build go $(abspath $@) ktrt/bench/tasks
 
 $(OUT)/bench/bench-tasks-tokio: $(wildcard ktrt/bench/tasks/rust/*)
-	$(folder)
+	$(make_directory)
 	$(call say,RUST)
 	$(Q)ktrt/bench/apps/peers/build rust $(abspath $@) ktrt/bench/tasks
 
@@ -182,19 +182,19 @@ TASK_BENCH_OBJ := $(patsubst %,$(TASK_BENCH_CORE)/%.o,core core_c core_kernel ti
 TASK_BENCH_FLAGS := -O3 -march=native -pthread
 
 $(TASK_BENCH_CORE)/%.o: $(TASK_BENCH)/core/%.cc
-	$(folder)
+	$(make_directory)
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++11 $(TASK_BENCH_FLAGS) -w -c -o $@ $<
 
 $(TASK_BENCH_CORE)/%.o: $(TASK_BENCH)/core/%.c
-	$(folder)
+	$(make_directory)
 	$(call say,CC)
 	$(Q)$(CC) -std=c11 $(TASK_BENCH_FLAGS) -w -c -o $@ $<
 
 # Its assertions are what checks the results: never with NDEBUG.
 $(OUT)/bench/task-bench-ktrt: ktrt/bench/task-bench/main.cpp $(TASK_BENCH_OBJ) \
 		$(wildcard ktrt/include/ktask/runtime.*) $(RT_STATIC)
-	$(folder)
+	$(make_directory)
 	$(call say,CXX)
 	$(Q)$(CXX) -std=c++17 $(OPT) -Wall -Wextra $(INSTALLED) \
 		-isystem $(TASK_BENCH)/core $(CXXFLAGS) -UNDEBUG $(KT_LDFLAGS) -o $@ \

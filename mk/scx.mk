@@ -7,7 +7,7 @@ SCX_OBJ := $(call obj,$(filter-out %.bpf.c,$(SCX_SRC)))
 SCX_GEN := $(OUT)/gen
 
 $(SCX_GEN)/scx_ktask.bpf.o: ktask/scx/scx_ktask.bpf.c $(wildcard ktask/scx/*.h) mk/scx.mk
-	$(folder)
+	$(make_directory)
 	$(call say,BPF)
 	$(Q)$(BPF_CLANG) $(BPF_CFLAGS) -c -o $@ $<
 

@@ -13,7 +13,7 @@ SIM_SUPPORT := $(call sim_obj,$(wildcard ktask/tests/sim/support/*.c)) \
 	$(call obj,tests/support/ktest.c)
 
 $(OBJ)/on-sim/%.o: %.c Makefile mk/sim.mk
-	$(folder)
+	$(make_directory)
 	$(call say,CC)
 	$(Q)$(CC) $(KT_CFLAGS) $(INC_sim) -Itests/support $(CFLAGS) -MMD -MP \
 		-c -o $@ $<
@@ -21,7 +21,7 @@ $(OBJ)/on-sim/%.o: %.c Makefile mk/sim.mk
 $(call sim_obj,$(SIM_TESTS)): | $(call need,cc cmocka)
 
 $(SIM_TESTS:ktask/%.c=$(OUT)/%): $(OUT)/%: $(OBJ)/on-sim/ktask/%.o $(SIM_SUPPORT) $(SIMOBJ)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $^ -lcmocka -ldl $(LDFLAGS)
 
@@ -36,7 +36,7 @@ update-mutations:
 	@CC='$(CC)' ktask/tests/sim/mutations --update
 
 $(OUT)/bench/bench-sim: $(call sim_obj,ktask/bench/sim/main.c) $(SIMOBJ)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 

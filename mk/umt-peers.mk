@@ -14,26 +14,26 @@ HEAT_PEERS := $(HEAT_PEERS_C) $(OUT)/bench/heat-go $(OUT)/bench/heat-rust
 $(PEER_OBJ): | $(call need,cc jansson xxhash)
 
 $(OUT)/bench/heat-libgomp: ktrt/bench/apps/peers/openmp.c $(PEER_OBJ) $(RT_STATIC)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_CFLAGS) $(INC_ktrt) -fopenmp -o $@ $< $(PEER_OBJ) \
 		$(PEER_LIBS) $(LDFLAGS)
 
 $(OUT)/bench/heat-libomp: ktrt/bench/apps/peers/openmp.c $(PEER_OBJ) $(RT_STATIC)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(TASKS_CLANG) -std=gnu11 -O2 -g $(INC_ktrt) -fopenmp -o $@ $< \
 		$(PEER_OBJ) $(PEER_LIBS) $(LDFLAGS)
 
 $(OUT)/bench/heat-tbb: $(OBJ)/ktrt/bench/apps/peers/tbb.o $(PEER_OBJ) $(RT_STATIC)
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CXX) $(KT_LDFLAGS) -o $@ $< $(PEER_OBJ) $(PEER_LIBS) -ltbb $(LDFLAGS)
 
 # The sources are few: all of them, each time one changes.
 $(OUT)/bench/heat-go $(OUT)/bench/heat-rust: $(OUT)/bench/heat-%: \
 		$(wildcard ktrt/bench/apps/peers/go/* ktrt/bench/apps/peers/rust/*)
-	$(folder)
+	$(make_directory)
 	$(call say,$*)
 	$(Q)ktrt/bench/apps/peers/build $* $(abspath $@)
 

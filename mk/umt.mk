@@ -24,7 +24,7 @@ BPF_CFLAGS := -target bpf -g -O2 -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) \
 	-Iumt/include -I/usr/include/$(MACHINE)-linux-gnu
 
 $(UMT_GEN)/umt.bpf.o: $(wildcard umt/ebpf/*.[ch]) umt/include/umt.h mk/umt.mk
-	$(folder)
+	$(make_directory)
 	$(call say,BPF)
 	$(Q)$(BPF_CLANG) $(BPF_CFLAGS) -c -o $@ umt/ebpf/umt.bpf.c
 
@@ -54,7 +54,7 @@ $(OUT)/libumt.a: $(UMT_OBJ)
 $(UMT_OBJ): $(FEATURES)/ebpf | $(call need,cc)
 
 $(OUT)/install/libumt.a: $(UMT_OBJ)
-	$(folder)
+	$(make_directory)
 	$(call say,AR)
 	$(Q)$(LD) -r -o $(@D)/libumt.o $(UMT_OBJ)
 	$(Q)$(OBJCOPY) --localize-hidden $(@D)/libumt.o
@@ -82,8 +82,8 @@ $(OUT)/umtd: $(UMTD_OBJ) $(OUT)/libumt.a
 all: $(OUT)/libumt.so $(OUT)/libumt.a $(OUT)/umt $(UMTD)
 
 # Tests of libumt: as ktask/tests/api, but with this library.
-$(OUT)/tests/umt/%: $(OBJ)/$(FOLDER_umt)/%.o $(call support,umt) $(OUT)/libumt.a
-	$(folder)
+$(OUT)/tests/umt/%: $(OBJ)/$(DIRECTORY_umt)/%.o $(call support,umt) $(OUT)/libumt.a
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka $(UMT_LIBS) \
 		-ldl -lm $(LDFLAGS)
@@ -96,13 +96,13 @@ $(UMT_COST): $(FEATURES)/ebpf
 
 $(OUT)/bench/umt-cost: $(UMT_COST) \
 		$(OUT)/libumt.a
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) -lm $(LDFLAGS)
 
 $(OUT)/bench/blocked: $(call obj,umt/bench/blocked.c) $(OUT)/libktask.a \
 		$(OUT)/libumt.a
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(UMT_LIBS) -ldl $(LDFLAGS)
 

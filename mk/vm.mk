@@ -13,7 +13,7 @@ VM_ALSO := $(patsubst %,$(OUT)/tests/%,$(shell sed '/^#/d' tests/vm/user/also))
 
 $(OUT)/tests/vm/user/%: $(OBJ)/tests/vm/user/%.o $(call support,api) \
 		$(OUT)/libktask.a
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
@@ -25,7 +25,7 @@ VM_DEVICE_TESTS := $(patsubst %.c,$(OUT)/%,$(filter-out $(VM_DEVICE_PARTS), \
 
 $(VM_DEVICE_TESTS): $(OUT)/%: $(OBJ)/%.o $(call obj,$(VM_DEVICE_PARTS)) \
 		$(call support,api) $(OUT)/libktask.a
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
@@ -36,7 +36,7 @@ VM_SCX_TESTS := $(if $(HAVE_ebpf),$(patsubst %.c,$(OUT)/%,$(filter-out \
 
 $(VM_SCX_TESTS): $(OUT)/%: $(OBJ)/%.o $(call obj,$(VM_SCX_PARTS)) \
 		$(call support,api) $(OUT)/libktask.a
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
@@ -52,7 +52,7 @@ $(OUT)/tests/vm/ktaskd: $(call obj,$(DAEMON) $(AHEAD) $(UTIL))
 $(OUT)/tests/vm/vfio: $(call obj,$(addprefix tests/vm/,vfio/main.c request.c \
 	files.c))
 $(VM_STATIC): $(OUT)/libktask.a
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -static -o $@ $(filter %.o,$^) $(filter %.a,$^) \
 		-lm $(LDFLAGS)

@@ -1,7 +1,7 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# Installs into a folder of its own, builds every example there through
+# Installs into a directory of its own, builds every example there through
 # pkg-config alone, runs one and the command, and takes it all away again.
 
 use strict;
@@ -155,9 +155,9 @@ runs('it finds its shim', "$root/opt/kt/bin/ktask run -- true");
 
 runs('make uninstall', "$make uninstall");
 is_deeply([installed()], [], 'nothing is left');
-ok(!-e "$root/opt/kt/include/ktask", 'nor our folders');
+ok(!-e "$root/opt/kt/include/ktask", 'nor our directories');
 
-# Distributions choose their own folder for libraries.
+# Distributions choose their own directory for libraries.
 runs('make install with LIBDIR', "$make install LIBDIR=/opt/kt/lib/triplet");
 ok(-e "$lib/triplet/ktask/libktask-preload.so", 'puts the libraries there');
 like(slurp("$lib/triplet/pkgconfig/ktask.pc"), qr{^libdir=/opt/kt/lib/triplet$}m,

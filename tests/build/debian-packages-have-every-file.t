@@ -41,7 +41,7 @@ sub read_lists
 	return %packages;
 }
 
-# A pattern matches as dh_install would have it: a folder with all that is in it.
+# A pattern matches as dh_install would have it: a directory with all that is in it.
 sub is_matched
 {
 	my ($path, $pattern) = @_;

@@ -136,7 +136,7 @@ isnt((stat "$dir/again/features/key")[9], $key, 'a tool has: asked again');
 my $endless = spew("$dir/endless", "#!/bin/sh\n: >$dir/begun\n"
 	. "while [ -e $dir/begun ]; do sleep 0.1; done\n", 0755);
 
-# interrupted SIGNAL: how many folders that leaves, and the status
+# interrupted SIGNAL: how many directories that leaves, and the status
 sub interrupted
 {
 	my ($signal) = @_;
@@ -162,7 +162,7 @@ sub interrupted
 	return (scalar @left, $status >> 8);
 }
 
-is_deeply([interrupted('INT')], [0, 130], 'an interrupt leaves no folder');
+is_deeply([interrupted('INT')], [0, 130], 'an interrupt leaves no directory');
 is_deeply([interrupted('TERM')], [0, 143], 'nor does an end');
 
 done_testing();

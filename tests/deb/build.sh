@@ -11,7 +11,7 @@
 set -eu
 step() { echo "== $1"; }
 
-# Sums of the packages in a folder, without that.
+# Sums of the packages in a directory, without that.
 sums() {
 	(cd "$1" && sha256sum -- *.deb *.dsc *.tar.*)
 }

@@ -21,7 +21,7 @@ install() {
 		-o Dpkg::Use-Pty=0 "$@" </dev/null
 }
 
-# Each thing of the system: what it is, and what is in it.  Of folders, times and
+# Each thing of the system: what it is, and what is in it.  Of directories, times and
 # sizes tell nothing; what programs of the system note of every package is not ours, nor
 # are the lists of depmod, and the key that DKMS makes for the first module that it signs.
 list_system() {

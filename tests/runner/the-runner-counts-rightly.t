@@ -129,7 +129,7 @@ my @pair = map { script("pair$_", "echo 1..1; sleep 0.3; mkdir $dir/alone || {"
 ($status, my $last) = run_tests('--jobs 2', @pair);
 is($last, '1 passed, 1 failed, 0 skipped', 'two programs run at once');
 rmdir "$dir/alone";
-spew("$dir/special", "*/pair* serial # each wants the folder for itself\n");
+spew("$dir/special", "*/pair* serial # each wants the directory for itself\n");
 ($status, $last) = run_tests('--jobs 2', @pair);
 is($last, '2 passed, 0 failed, 0 skipped', 'serial programs run alone');
 is($status, 0, 'and the exit status is 0');

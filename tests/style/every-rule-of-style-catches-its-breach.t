@@ -146,10 +146,10 @@ my @walls = (
 	['ops' => 'ops/op.h'], ['cli' => 'cli/cmd/cmd.h'],
 );
 for my $low (0 .. $#walls) {
-	my $folder = $walls[$low][0];
+	my $directory = $walls[$low][0];
 
-	catches_include("ktask/$folder/a.c", "#include \"$walls[$_][1]\"",
-			"$walls[$_][0] in $folder, which is below it")
+	catches_include("ktask/$directory/a.c", "#include \"$walls[$_][1]\"",
+			"$walls[$_][0] in $directory, which is below it")
 		for $low + 1 .. $#walls;
 }
 passes_include('ktask/user/a.c', "#include \"$_\"", "$_ in user")
@@ -163,13 +163,13 @@ catches_include("ktask/$_->[0]/a.c", "#include \"$_->[1]\"",
 	    ['cli', 'preload/shim.h'], ['preload', 'cli/cmd/cmd.h'];
 catches_include("ktask/$_/a.c", '#include "util/cpus.h"',
 		"what needs a C library, in $_") for qw(core engine kernel);
-for my $folder (qw(ops preload cli)) {
-	catches_include("ktask/$folder/a.c", '#include "core/split.h"',
-			"what the host hides, in $folder");
-	catches_include("ktask/$folder/a.c", '#include <engine/context.h>',
-			"the same by <>, in $folder");
-	catches_include("ktask/$folder/a.c", '#include "ktask_port.h"',
-			"the port in $folder");
+for my $directory (qw(ops preload cli)) {
+	catches_include("ktask/$directory/a.c", '#include "core/split.h"',
+			"what the host hides, in $directory");
+	catches_include("ktask/$directory/a.c", '#include <engine/context.h>',
+			"the same by <>, in $directory");
+	catches_include("ktask/$directory/a.c", '#include "ktask_port.h"',
+			"the port in $directory");
 }
 catches_include('ktask/core/a.c', '#include <stdio.h>', 'the system in core');
 catches_include('ktask/engine/a.h', '#include <errno.h>', 'the system in engine');
@@ -240,7 +240,7 @@ for my $path ('ktask/user/a.c', 'ktask/include/ktask/a.h', 'mk/a.mk', 'Makefile'
 }
 catches('licence', 'a script without one', 'scripts/a:1:',
 	'scripts/a' => "#!/bin/sh\necho\n");
-catches('licence', 'another one than its folder has', 'ktask/ops/a.c:1: must be',
+catches('licence', 'another one than its directory has', 'ktask/ops/a.c:1: must be',
 	'ktask/ops/a.c' => "/* SPDX-License-Identifier: GPL-2.0-only */\n");
 passes('licence', 'plain GPL in the kernel host',
        'ktask/kernel/a.c' => "/* SPDX-License-Identifier: GPL-2.0-only */\n");
@@ -281,7 +281,7 @@ passes('negation', 'one that has its effect',
 catches('negation', 'one that has none', 'tests/a.bats:1:',
 	'tests/a.bats' => "\t! grep x y\n\ttrue\n");
 
-catches('names', 'one name in two folders',
+catches('names', 'one name in two directories',
 	'ktask/ops/split.c: there is ktask/core/split.c',
 	'ktask/core/split.c' => "$dual\n", 'ktask/ops/split.c' => "$dual\n");
 catches('names', 'one name in two products', 'umt/lib/split.h:',
@@ -335,7 +335,7 @@ catches('statics', "one of $_", "$_/a.c:2:",
 	"$_/a.c" => "$dual\n$statics{'a variable'}" =~ s/NAME/seen/r)
 	for qw(ktask/ops ktask/preload ktask/cli umt/lib umt/ebpf umt/cmd umt/umtd
 	       ktrt/runtime ktrt/cmd ktrt/apps);
-passes('statics', 'one word in a folder that is not checked',
+passes('statics', 'one word in a directory that is not checked',
        'ktask/bench/a.c' => "$dual\n$statics{'a function'}" =~ s/NAME/go/r);
 
 catches('whitespace', 'a space at the end', 'doc/a.md:2:',

@@ -20,12 +20,12 @@ my $lint = 'mandoc -T lint -W style';
 for my $page (@pages) {
 	my $name = $page =~ s{.*/}{}r;
 	# Another name of a page, in the form that distributions use.
-	my $folder = $page =~ s{/[^/]*$}{}r;
+	my $directory = $page =~ s{/[^/]*$}{}r;
 	if (slurp($page) =~ m{^\.so man\d/(\S+)\n\z}) {
-		ok(-e "$folder/$1", "$name leads to a page");
+		ok(-e "$directory/$1", "$name leads to a page");
 		next;
 	}
-	my (undef, $said) = capture("cd $folder/.. && $lint man/$name");
+	my (undef, $said) = capture("cd $directory/.. && $lint man/$name");
 	my @objections = grep { !/referenced manual not found|outdated mandoc\.db/ }
 		split /\n/, $said;
 

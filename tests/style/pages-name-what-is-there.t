@@ -14,7 +14,7 @@ use Test::More;
 my @pages = ('README.md', 'CONTRIBUTING.md',
 	map { s{^\Q$top\E/}{}r } glob "$top/doc/*.md $top/{ktask,umt,ktrt}/doc/*.md");
 # Those of the products too: a path that begins there is not one from the root.
-my $folders = qr/bench|common|doc|ktask|ktrt|mk|scripts|tests|umt
+my $directories = qr/bench|common|doc|ktask|ktrt|mk|scripts|tests|umt
 	|apps|bindings|cli|core|engine|examples|include|kernel|kmod|lib|man|ops
 	|packaging|preload|runtime|sim|user|util/x;
 my @sources = grep { m{\.[ch]$|^ktask/bindings/.*\.(?:py|rs)$} } split /\n/, (capture("cd $top && "
@@ -25,7 +25,7 @@ my %word = map { $_ => 1 } map { slurp("$top/$_") =~ /(\w+)/g } @sources;
 # their ending.
 sub files_missing
 {
-	my @named = grep { !/[A-Z]{4}/ } $_[0] =~ m{`((?:$folders)/[\w./*+-]*)`}g;
+	my @named = grep { !/[A-Z]{4}/ } $_[0] =~ m{`((?:$directories)/[\w./*+-]*)`}g;
 
 	return grep { my @found = glob "$top/$_ $top/$_.*"; !grep { -e } @found }
 		@named;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Files with known contents in a folder of their own, and runs of operations
+ * Files with known contents in a directory of their own, and runs of operations
  * on them.  Needs ktest.h before it.
  */
 #ifndef TEST_FILES_H
@@ -40,7 +40,7 @@ static inline int files_end(void **state)
 	return nftw(files_folder, files_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A path in the folder; of the last 16 calls. */
+/* A path in the directory; of the last 16 calls. */
 static inline char *files_path(const char *name)
 {
 	static char paths[16][128];

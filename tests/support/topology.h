@@ -4,7 +4,7 @@
  * reads instead of /sys.  A line is "PATH:CONTENT", what begins with # is for
  * people; scripts/record-topology writes such files.
  *
- * Owns finding and laying out; needs the top of the source as its folder, as
+ * Owns finding and laying out; needs the top of the source as its directory, as
  * the runner has it.
  */
 #ifndef TEST_TOPOLOGY_H

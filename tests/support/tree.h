@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A tree of small files in a temporary folder, in place of /proc, /sys and
- * /etc.  Owns the folder: made by tree_begin(), gone after tree_end().  Does
+ * A tree of small files in a temporary directory, in place of /proc, /sys and
+ * /etc.  Owns the directory: made by tree_begin(), gone after tree_end().  Does
  * not know what the files mean.
  */
 #ifndef TREE_H
@@ -34,7 +34,7 @@ static inline int tree_remove_one(const char *path, const struct stat *st,
 	return remove(path);
 }
 
-/* tree_remove - a file, or a folder and all in it */
+/* tree_remove - a file, or a directory and all in it */
 static inline void tree_remove(const struct tree *tree, const char *path)
 {
 	char full[8192 + 64];
@@ -59,7 +59,7 @@ static inline void tree_make_parents(char *full, size_t root_len)
 	}
 }
 
-/* tree_put_bytes - a file with this content, and the folders above it */
+/* tree_put_bytes - a file with this content, and the directories above it */
 static inline void tree_put_bytes(const struct tree *tree, const char *path,
 				  const void *bytes, size_t size)
 {

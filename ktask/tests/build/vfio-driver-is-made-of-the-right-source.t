@@ -77,7 +77,7 @@ sub prepare
 }
 
 my ($status, $said) = capture("make -s -C $top B=$build DKMS_VFIO=$made dkms-vfio");
-is($status, 0, 'its folder is made') or diag($said);
+is($status, 0, 'its directory is made') or diag($said);
 my @patches = map { s{.*/}{}r } glob "$made/patches/6.12/*.patch";
 is_deeply(\@patches, [map { s{.*/}{}r } grep { slurp($_) =~ m{^\+\+\+ b/\Q$driver\E}m }
 		      glob "$top/ktask/kernel/series/6.12/*.patch"],

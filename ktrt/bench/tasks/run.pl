@@ -6,9 +6,9 @@
 # the best peer's time ktrt takes: by medians, and by the least of each, which
 # other work on the machine cannot lower.
 #
-#   run.pl [--rounds N] [--only CASE,...] [--output FILE] FOLDER
+#   run.pl [--rounds N] [--only CASE,...] [--output FILE] DIRECTORY
 #
-# FOLDER has the programs, bench-tasks-NAME; those that are missing are named, with
+# DIRECTORY has the programs, bench-tasks-NAME; those that are missing are named, with
 # the reason where bench-tasks-NAME.why says one.  A CASE may be a set: programs,
 # graphs, blocking, metg, or of that a width: metg-2, metg-8, metg-64.  FILE is for
 # all times, as JSON.
@@ -40,7 +40,7 @@
 # Blocking cases: each of 400 tasks sleeps 1 ms, reads 64 KiB directly, or faults in
 # 16 pages of a mapped file of 32 MiB, or these by turns, and computes for 0.1 ms.  Go
 # and Tokio sleep by their own timers; Tokio's blocking threads read and fault.  The
-# file is made in FOLDER.  The last two run in a control group with 24 MiB of memory
+# file is made in DIRECTORY.  The last two run in a control group with 24 MiB of memory
 # where one can be made; either way the file is not in memory at first.
 
 use strict;
@@ -52,8 +52,8 @@ use JSON::PP;
 my ($rounds, $only, $output) = (7, '');
 GetOptions('rounds=i' => \$rounds, 'only=s' => \$only, 'output=s' => \$output)
 	&& @ARGV == 1
-	or die "usage: run.pl [--rounds N] [--only CASE,...] [--output FILE] FOLDER\n";
-my $folder = shift;
+	or die "usage: run.pl [--rounds N] [--only CASE,...] [--output FILE] DIRECTORY\n";
+my $directory = shift;
 my @names = qw(ktrt ktrtxx ktrt-off ktrt-dep libgomp libomp tbb tbb-flow taskflow
 	       go tokio futex);
 my @peers = grep { -x program($_) } @names;
@@ -123,7 +123,7 @@ sub program
 {
 	my ($name) = @_;
 
-	return "$folder/bench-tasks-" . ($name =~ s/-(?:off|dep|flow)$//r);
+	return "$directory/bench-tasks-" . ($name =~ s/-(?:off|dep|flow)$//r);
 }
 
 sub median
@@ -136,7 +136,7 @@ sub median
 # A file that is larger than the memory of the group.
 sub make_file
 {
-	my $path = "$folder/bench-tasks.data";
+	my $path = "$directory/bench-tasks.data";
 
 	open my $file, '>:raw', $path or die "$path: $!\n";
 	print $file pack('N*', map { $_ * 2654435769 % 4294967296 } 1 .. 262144) for 1 .. 32;
@@ -284,7 +284,7 @@ print "\n$_->[0]: $_->[2]\n" for grep { $_->[2] } @chosen;
 print "failed: $_: $failures{$_}\n" for sort keys %failures;
 print "no control group could be made: all of memory was there\n" if defined $group && !$group;
 for my $name (grep { !-x program($_) && !/-/ } @names) {
-	chomp(my $why = `tail -n 1 $folder/bench-tasks-$name.why 2>/dev/null`);
+	chomp(my $why = `tail -n 1 $directory/bench-tasks-$name.why 2>/dev/null`);
 	print "not built here: $name", $why && ": $why", "\n";
 }
 unlink $file if $file;
