@@ -5,6 +5,7 @@
 #ifndef KTASK_SCX_CPU_SEARCH_H
 #define KTASK_SCX_CPU_SEARCH_H
 
+#include "overload_mask.h"
 #include "scx_state.h"
 
 #define SEARCHED_CPUS_MAX 8
@@ -89,6 +90,60 @@ static __s32 claim_cpu(const struct task_struct *task, __s32 prev,
 	return cpu;
 }
 
+/* ---- a CPU of another cache that runs a low task ---- */
+
+/* Return: a cache of @line, or @own if none has such a CPU */
+static __u32 low_cache_in(__u32 line, __u32 own)
+{
+	__u64 bits = running_low[line & (LINES - 1)].bits;
+
+	for (__u32 i = 0; i < CACHES_IN_LINE; i++) {
+		__u32 cache = line * CACHES_IN_LINE + i;
+
+		if ((bits & (1ull << i)) && cache != own)
+			return cache & (SCX_CACHES_MAX - 1);
+	}
+	return own;
+}
+
+/* The own line, and some from where this CPU's last search ended. */
+static __u32 find_low_cache(__u32 own)
+{
+	__u32 *next = &state_of((__s32)bpf_get_smp_processor_id())->next_line;
+	__u32 lines = (nr_caches + CACHES_IN_LINE - 1) / CACHES_IN_LINE;
+	__u32 cache = low_cache_in(own / CACHES_IN_LINE, own);
+
+	for (__u32 i = 1; i < SEARCHED_LINES_MAX && i < lines && cache == own;
+	     i++)
+		cache = low_cache_in((*next)++ % lines, own);
+	return cache;
+}
+
+/* One cache is asked, that no wake-up takes long; a task that is bound need not ask. */
+static __s32 find_far_low(const struct task_struct *task, __s32 prev)
+{
+	__u32 own = cache_of(prev), cache, first, nr, i;
+	__u32 *next = &state_of((__s32)bpf_get_smp_processor_id())->next_cpu;
+
+	if (is_low(task) || is_bound(task))
+		return -1;
+	cache = find_low_cache(own);
+	if (cache == own)
+		return -1;
+	first = first_of_cache[cache];
+	nr = first_of_cache[cache + 1] - first;
+	for (i = 0; i < SEARCHED_CPUS_MAX && i < nr; i++) {
+		__u32 at = first + (*next)++ % nr;
+		__s32 cpu = (__s32)cpus_by_cache[at & (SCX_CPUS_MAX - 1)];
+
+		if (state_of(cpu)->runs_low && may_run_on(task, cpu))
+			return cpu;
+	}
+	return -1;
+}
+
+/* ---- all of it ---- */
+
 /* Of two that want it one alone has it. */
 static bool claim_from_low(const struct task_struct *task, __s32 cpu)
 {
@@ -110,9 +165,14 @@ static __s32 choose_cpu(const struct task_struct *task, __s32 prev,
 
 	if (cpu >= 0)
 		return cpu;
-	if (!claim_from_low(task, found.low))
-		return -1;
-	count_one(prev, SCX_SENT_LOW);
+	if (claim_from_low(task, found.low)) {
+		count_one(prev, SCX_SENT_LOW);
+	} else {
+		found.low = find_far_low(task, prev);
+		if (!claim_from_low(task, found.low))
+			return -1;
+		count_one(prev, SCX_SENT_FAR_LOW);
+	}
 	*flags |= ENQ_PREEMPT;
 	return found.low;
 }

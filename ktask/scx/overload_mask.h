@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The sparse masks: which caches have tasks that wait.  Any CPU writes them, atomically.
+ * The sparse masks: which caches have tasks that wait, and which have CPUs that run low
+ * tasks.  Any CPU writes them, atomically.
  */
 #ifndef KTASK_SCX_OVERLOAD_MASK_H
 #define KTASK_SCX_OVERLOAD_MASK_H
@@ -36,6 +37,35 @@ static void unmark_if_empty(enum task_class class, __u32 cache)
 	__sync_fetch_and_and(&line_of(class, cache)->bits, ~bit_of(cache));
 	if (scx_bpf_dsq_nr_queued(queue))
 		mark_overloaded(class, cache);
+}
+
+/* ---- CPUs that run low tasks ---- */
+
+static struct sparse_line *low_line_of(__u32 cache)
+{
+	return &running_low[(cache / CACHES_IN_LINE) & (LINES - 1)];
+}
+
+static void note_low_begins(__u32 cache)
+{
+	struct sparse_line *line = low_line_of(cache);
+
+	__sync_fetch_and_add(&cache_states[cache].nr_low, 1);
+	if (!(line->bits & bit_of(cache)))
+		__sync_fetch_and_or(&line->bits, bit_of(cache));
+}
+
+/* One that begins on another CPU meanwhile is marked by the second look. */
+static void note_low_ends(__u32 cache)
+{
+	struct sparse_line *line = low_line_of(cache);
+
+	__sync_fetch_and_sub(&cache_states[cache].nr_low, 1);
+	if (cache_states[cache].nr_low)
+		return;
+	__sync_fetch_and_and(&line->bits, ~bit_of(cache));
+	if (cache_states[cache].nr_low)
+		__sync_fetch_and_or(&line->bits, bit_of(cache));
 }
 
 #endif /* KTASK_SCX_OVERLOAD_MASK_H */

@@ -26,7 +26,8 @@
  * task's cache, from where the last search of this CPU ended.  Whole idle cores come
  * first; a low task prefers an idle core of another cache to half a core of its own.  If
  * nothing is found the kernel's own mask is asked for any CPU.  A normal task that finds
- * none takes at once the CPU of a low task, if the search has met one.
+ * none takes at once the CPU of a low task: one that the search has met, or one of
+ * another cache, of which a sparse mask tells which run low tasks.
  *
  * Normal tasks of a queue are ordered by virtual time: time run, divided by weight.  Each
  * queue has its own clock, the latest virtual time at which one of its tasks began.
@@ -35,7 +36,10 @@
  *
  * A low task that never ran would hold what others wait for, and after 30 s the kernel
  * would throw this scheduler out.  So low tasks have one short turn on each CPU in
- * TURN_NS (1.5 %, as nice 19 has beside nice 0), more often if more than 60 wait.
+ * TURN_NS (1.5 %, as nice 19 has beside nice 0), more often if more than 60 wait.  A turn
+ * ends with a tick; where ticks come late, as in a guest whose host is busy, the next one
+ * comes later by as much.  A low task that runs because no other waits looks at each tick
+ * whether a normal one waits by now, in any cache that a thief would look at.
  *
  * Nothing is kept by task but what the kernel has: no memory is allocated that could be
  * refused.  No lock is taken; words below that two CPUs may write say so.
@@ -43,8 +47,9 @@
  * Behaves badly: where all CPUs are busy a woken normal task waits for the end of
  * a slice, 4 to 8 ms at 250 ticks a second; the kernel's own scheduler preempts at once
  * if the running task has had its share.  So does one whose searches met no low task,
- * although another CPU runs one.  Groups' weights and quotas (cpu.weight,
- * cpu.max) are ignored.  A thief does not ask how far away another cache is.
+ * although another CPU runs one: they look at some CPUs of two caches.  Groups' weights
+ * and quotas (cpu.weight, cpu.max) are ignored.  A thief does not ask how far away another
+ * cache is.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -62,7 +67,8 @@ char LICENSE[] SEC("license") = "GPL";
 
 #define TURN_NS 256000000ull
 #define TURNS_ALL_NS 15000000000ull /* in which each low task has one */
-#define SEARCHED_LINES_MAX 4
+#define PAUSES_OF_TURN 64 /* one part in so many is for low tasks */
+#define PAUSE_MAX_NS 2000000000ull
 
 SEC("struct_ops/ktask_select_cpu")
 __s32 BPF_PROG(ktask_select_cpu, struct task_struct *task, __s32 prev_cpu,
@@ -107,7 +113,7 @@ static void enqueue_shared(struct task_struct *task, __s32 cpu, __u64 flags)
 		return;
 	}
 	scx_bpf_dsq_insert_vtime(task, QUEUE_OF_CACHE(NORMAL, cache), SLICE_NS,
-				 clamped_vtime(task, cache_clocks[cache].vtime),
+				 clamped_vtime(task, cache_states[cache].vtime),
 				 flags);
 	mark_overloaded(NORMAL, cache);
 	count_one(cpu, SCX_QUEUED);
@@ -204,18 +210,23 @@ static bool give_low_turn(__s32 cpu, __u32 cache)
 	struct cpu_state *state = state_of(cpu);
 	__u64 queue = QUEUE_OF_CACHE(LOW, cache);
 	__u32 nr = (__u32)scx_bpf_dsq_nr_queued(queue);
-	__u64 now = scx_bpf_now(), period = TURN_NS;
+	__u64 now = scx_bpf_now(), period = state->pause_ns;
 
 	if (!nr)
 		return false;
 	/* unmark_if_empty() may have missed these. */
 	mark_overloaded(LOW, cache);
-	if (nr > TURNS_ALL_NS / TURN_NS)
+	if (period < TURN_NS)
+		period = TURN_NS;
+	if (period > PAUSE_MAX_NS)
+		period = PAUSE_MAX_NS;
+	if (period > TURNS_ALL_NS / nr)
 		period = TURNS_ALL_NS / nr;
 	if (is_before(now, state->turn_ns + period) ||
 	    !scx_bpf_dsq_move_to_local(queue))
 		return false;
 	state->turn_ns = now;
+	state->is_in_turn = 1;
 	count_one(cpu, SCX_LOW_TURNS);
 	return true;
 }
@@ -243,11 +254,39 @@ void BPF_PROG(ktask_dispatch, __s32 cpu, struct task_struct *prev)
 		count_one(cpu, SCX_STOLEN);
 		return;
 	}
-	if (!take_from_cache(LOW, cache) && !keeps_running(prev))
+	if (take_from_cache(LOW, cache))
+		return;
+	if (!keeps_running(prev)) {
 		steal_task(LOW, cpu, cache);
+		return;
+	}
+	/* The kernel would give it 20 ms, in which this CPU would not steal. */
+	scx_bpf_task_set_slice(prev, LOW_SLICE_NS);
+	state_of(cpu)->is_in_turn = 0;
 }
 
 /* ---- running ---- */
+
+static void begin_low(struct cpu_state *state, __s32 cpu)
+{
+	state->turn_ns = state->began_ns;
+	state->runs_low = 1;
+	/* What begins counts until it ends, whatever becomes of the task meanwhile. */
+	state->is_counted_low = 1;
+	note_low_begins(cache_of(cpu));
+}
+
+static void end_low(struct cpu_state *state, __s32 cpu, __u64 ns)
+{
+	state->runs_low = 0;
+	state->is_counted_low = 0;
+	note_low_ends(cache_of(cpu));
+	count_more(cpu, SCX_LOW_US, ns / 1000);
+	state->pause_ns = state->is_in_turn ? ns * PAUSES_OF_TURN : 0;
+	if (state->is_in_turn)
+		count_more(cpu, SCX_LOW_TURNS_US, ns / 1000);
+	state->is_in_turn = 0;
+}
 
 SEC("struct_ops/ktask_running")
 void BPF_PROG(ktask_running, struct task_struct *task)
@@ -258,9 +297,8 @@ void BPF_PROG(ktask_running, struct task_struct *task)
 	__u64 vtime;
 
 	state->began_ns = scx_bpf_now();
-	state->runs_low = is_low(task);
-	if (state->runs_low) {
-		state->turn_ns = state->began_ns;
+	if (is_low(task)) {
+		begin_low(state, cpu);
 		return;
 	}
 	vtime = clamped_vtime(task, *clock);
@@ -294,9 +332,10 @@ void BPF_PROG(ktask_stopping, struct task_struct *task, bool runnable)
 	struct cpu_state *state = state_of(cpu);
 	__u64 ns = scx_bpf_now() - state->began_ns;
 
-	state->runs_low = 0;
-	if (is_low(task))
+	if (state->is_counted_low) {
+		end_low(state, cpu, ns);
 		return;
+	}
 	scx_bpf_task_set_dsq_vtime(task,
 				   task->scx.dsq_vtime + by_weight(task, ns));
 	charge_queue(state, task, cpu, ns);

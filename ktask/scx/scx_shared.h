@@ -21,10 +21,13 @@
 	count(SENT_IDLE, "sent to an idle CPU of the cache") \
 	count(SENT_AWAY, "sent to an idle CPU that the kernel found") \
 	count(SENT_LOW, "sent to a CPU of a low task") \
+	count(SENT_FAR_LOW, "sent to one of another cache") \
 	count(QUEUED, "queued") \
 	count(STOLEN, "stolen before a CPU went idle") \
 	count(LOW_QUEUED, "low ones queued") \
-	count(LOW_TURNS, "turns that low ones had beside others")
+	count(LOW_TURNS, "turns that low ones had beside others") \
+	count(LOW_TURNS_US, "microseconds of these turns") \
+	count(LOW_US, "microseconds that low ones ran, with these")
 /* clang-format on */
 
 enum scx_count {
@@ -43,17 +46,21 @@ struct cpu_state {
 	__u64 counts[SCX_NR_COUNTS]; /* any CPU that acts for it: inexact */
 	__u64 began_ns; /* the running task */
 	__u64 turn_ns; /* a low task's last one */
+	__u64 pause_ns; /* that is wanted after it */
 	__u64 bound_clock;
 	__u64 served_ns[NR_OWN_QUEUES]; /* time its tasks had, by task */
 	__u32 next_cpu; /* where its next search begins */
 	__u32 next_line;
 	__u32 runs_low; /* and by who takes it away */
+	__u32 is_counted_low; /* in nr_low of its cache */
+	__u32 is_in_turn;
 	__u32 is_offline;
 } __attribute__((aligned(LINE_BYTES)));
 
-/* Any CPU of the cache writes it; an update that is lost harms nothing. */
-struct cache_clock {
+/* Any CPU of the cache writes it.  An update of the time that is lost harms nothing. */
+struct cache_state {
 	__u64 vtime;
+	__u32 nr_low; /* of its CPUs run a low task: atomic */
 } __attribute__((aligned(LINE_BYTES)));
 
 /* By any CPU: atomic. */

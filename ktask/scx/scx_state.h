@@ -14,6 +14,7 @@
 #define LOW_SLICE_NS 1000000ull
 #define CACHES_IN_LINE 8
 #define LINES (SCX_CACHES_MAX / CACHES_IN_LINE)
+#define SEARCHED_LINES_MAX 4
 
 /* Queues are numbered: those of caches, of low tasks by cache, and of CPUs. */
 enum task_class { NORMAL, LOW, NR_CLASSES };
@@ -36,9 +37,10 @@ char exit_message[128];
 
 struct cpu_state cpu_states[SCX_CPUS_MAX];
 
-struct cache_clock cache_clocks[SCX_CACHES_MAX];
+struct cache_state cache_states[SCX_CACHES_MAX];
 
 struct sparse_line overloaded[NR_CLASSES][LINES];
+struct sparse_line running_low[LINES];
 
 /* ---- what a task and a CPU are ---- */
 
@@ -78,9 +80,14 @@ static bool may_kick(void)
 	return !state_of((__s32)bpf_get_smp_processor_id())->is_offline;
 }
 
+static void count_more(__s32 cpu, enum scx_count count, __u64 more)
+{
+	state_of(cpu)->counts[count] += more;
+}
+
 static void count_one(__s32 cpu, enum scx_count count)
 {
-	state_of(cpu)->counts[count]++;
+	count_more(cpu, count, 1);
 }
 
 static bool may_run_on(const struct task_struct *task, __s32 cpu)

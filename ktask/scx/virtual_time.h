@@ -12,7 +12,7 @@
 static __u64 *clock_of(const struct task_struct *task, __s32 cpu)
 {
 	return is_bound(task) ? &state_of(cpu)->bound_clock
-			      : &cache_clocks[cache_of(cpu)].vtime;
+			      : &cache_states[cache_of(cpu)].vtime;
 }
 
 static bool is_before(__u64 a, __u64 b)

@@ -21,7 +21,9 @@
 #define THREADS 8
 #define THREADS_MAX 12 /* of one test */
 #define SOME 20 /* counts, enough to show that a thread goes on */
+#define MANY 20000 /* counts, a second or more */
 #define CHANGES 40
+#define WAKES 50
 #define PLUGS 2
 #define FORKS 200
 #define FORKS_AT_ONCE 25
@@ -142,9 +144,10 @@ static void idle_cpus_of_another_cache_are_used(void **state)
 }
 
 /*
- * As many low ones as others.  The share of the low ones is only said: where the host gives
- * a CPU its ticks late a turn is long.  This thread wakes beside them all the time, and
- * takes their CPUs: that is counted.
+ * As many low ones as others, which are to have almost all: 1.5 % is for low ones.  Where
+ * the host gives a CPU its ticks late a turn is long, so that the share is only said, and
+ * must not be that of equals.  How long it is counted depends on the others alone: were it
+ * until each low one has had a turn, there would be a turn in any short time.
  */
 static void low_tasks_and_others_go_on(void **state)
 {
@@ -157,18 +160,50 @@ static void low_tasks_and_others_go_on(void **state)
 	await_all(others, NR_CPUS);
 	low_before = sum_counts(low, NR_CPUS);
 	others_before = sum_counts(others, NR_CPUS);
-	/* Long enough for a turn of each. */
 	for (unsigned i = 0; i < NR_CPUS; i++)
-		busy_await(&low[i], 1, 0);
-	for (unsigned i = 0; i < NR_CPUS; i++)
-		busy_await(&others[i], 10 * SOME, 0);
+		busy_await(&others[i], MANY, 0);
 	nr_low = sum_counts(low, NR_CPUS) - low_before;
 	nr_others = sum_counts(others, NR_CPUS) - others_before;
 	print_message("# low ones counted %lu of %lu\n", nr_low,
 		      nr_low + nr_others);
+	assert_true(nr_low < nr_others / 3);
+	for (unsigned i = 0; i < NR_CPUS; i++)
+		busy_await(&low[i], 1, 0);
 	stop_all(low, NR_CPUS);
 	for (unsigned i = 0; i < NR_CPUS; i++)
 		assert_int_equal(low[i].low_error, 0);
+}
+
+static void bind_caller(uint64_t cpus)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	for (int cpu = 0; cpu < NR_CPUS; cpu++)
+		if (cpus & (1ull << cpu))
+			CPU_SET(cpu, &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+/*
+ * The first cache's CPUs are busy with others, the second one's with low tasks.  This
+ * thread was on the first, may run anywhere, and wakes: counted at the end.
+ */
+static void low_tasks_of_another_cache_make_room(void **state)
+{
+	static const struct timespec nap = { .tv_nsec = 2000000 };
+	struct busy_thread *low = start_threads(2, SECOND_CACHE, true);
+	struct busy_thread *others = start_threads(2, FIRST_CACHE, false);
+
+	await_all(low, 2);
+	await_all(others, 2);
+	for (unsigned i = 0; i < WAKES; i++) {
+		bind_caller(FIRST_CACHE);
+		bind_caller(ALL_CPUS);
+		nanosleep(&nap, NULL);
+	}
+	await_all(low, 2);
+	await_all(others, 2);
 }
 
 static void plug_cpu(unsigned cpu, const char *online)
@@ -227,6 +262,7 @@ static void scheduler_was_there_all_the_time(void **state)
 	assert_true(scheduler_counted("sent to an idle CPU of the cache") > 0);
 	assert_true(scheduler_counted("stolen before") > 0);
 	assert_true(scheduler_counted("sent to a CPU of a low task") > 0);
+	assert_true(scheduler_counted("sent to one of another cache") > 0);
 	assert_true(scheduler_counted("turns that low ones") > 0);
 }
 
@@ -247,6 +283,7 @@ int main(void)
 		THREADS_TEST(affinity_is_kept),
 		THREADS_TEST(idle_cpus_of_another_cache_are_used),
 		THREADS_TEST(low_tasks_and_others_go_on),
+		THREADS_TEST(low_tasks_of_another_cache_make_room),
 		THREADS_TEST(cpus_come_and_go),
 		KTEST(storms_of_forks_are_survived),
 		KTEST(scheduler_was_there_all_the_time),
