@@ -33,6 +33,10 @@ DEPS_lint := lintian dkms
 # A Debian to try the tree in, where nothing is installed.
 DEPS_bare := mmdebstrap debian-archive-keyring git
 
+# What schedulers are compared by, and what scx_simple's own Makefile builds with.  No
+# test wants it, so that it is none of the groups, of which a bare Debian is made.
+SCHEDULER_PACKAGES := linux-perf clang-19 libelf-dev zlib1g-dev
+
 # The groups that a goal wants: `make deps NEED=build`.
 NEED ?= build demo check peers tasks umt vm apps bindings bare
 

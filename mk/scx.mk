@@ -27,3 +27,25 @@ ifneq ($(HAVE_ebpf),)
 SCX := $(OUT)/scx_ktask
 endif
 all: $(SCX)
+
+# ---- compared with other schedulers ----
+
+$(OUT)/bench/bench-scx: $(call obj,$(wildcard ktask/bench/scx/*.c))
+	$(folder)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
+
+bench-programs: $(OUT)/bench/bench-scx
+
+# scx_simple is built from the source that `make kernel-7` unpacks, if that is there.
+## bench-scx: scx_ktask beside EEVDF and scx_simple, in guests (ROUNDS=3)
+.PHONY: bench-scx
+bench-scx:
+	+@$(MAKE) --no-print-directory deps NEED='build check vm umt'
+	-@scripts/deps $(SCHEDULER_PACKAGES)
+	+@$(MAKE) --no-print-directory all $(OUT)/bench/bench-scx \
+		$(OUT)/bench/bench-neighbour
+	@KTASK_BUILD='$(abspath $(B))' CC='$(CC)' \
+		KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
+		ktask/bench/vm/schedulers '$(abspath $(KERNEL_CACHE))' \
+		$(if $(filter command\ line,$(origin ROUNDS)),$(ROUNDS))

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include <ktask/ops.h>
@@ -226,10 +227,13 @@ static void add_side(const struct series *series, int side, unsigned nr,
 static int one_load(const struct settings *set, enum load_kind kind,
 		    const char *name)
 {
-	struct load *load = load_start(kind, set->cpus);
+	struct load *load;
 	struct series series;
 	int error;
 
+	if (set->only_load && !strstr(name, set->only_load))
+		return 0;
+	load = load_start(kind, set->cpus);
 	if (!load)
 		return errno;
 	error = make_series(&series, set->rounds);

@@ -27,6 +27,7 @@ static const char usage[] =
 	"  --rounds N     rounds that count (default 7)\n"
 	"  --only PART    full, half, count, react, permits\n"
 	"  --job WORD     in count: only jobs with that word in their name\n"
+	"  --load WORD    in full: only neighbours of that kind, cpu or memory\n"
 	"  --output FILE  write JSON there as well\n"
 	"  --json         print JSON and no table\n";
 
@@ -43,6 +44,7 @@ static const struct option options[] = {
 	{ "rounds", required_argument, NULL, 'r' },
 	{ "only", required_argument, NULL, 'o' },
 	{ "job", required_argument, NULL, 'b' },
+	{ "load", required_argument, NULL, 'l' },
 	{ "output", required_argument, NULL, 'f' },
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
@@ -103,6 +105,8 @@ static int parse(struct settings *set, struct flags *flags, int argc,
 			flags->only = optarg;
 		else if (option == 'b')
 			set->only_job = optarg;
+		else if (option == 'l')
+			set->only_load = optarg;
 		else if (option == 'f')
 			flags->output = optarg;
 		else if (option == 'j')

@@ -17,6 +17,7 @@ struct settings {
 	uint64_t window_ns; /* in which throughput is counted */
 	double work_seconds; /* of one thread in one computing job */
 	const char *only_job; /* count: only names with it; NULL all */
+	const char *only_load; /* full: the same */
 };
 
 int full_run(const struct settings *set); /* all CPUs are busy */
