@@ -40,4 +40,4 @@ bench-kernel: kernel-$(SERIES:%.x=%)
 		KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 		ktask/bench/vm/series $(or $(BOOTS),5) $(call series_named,$(SERIES)) \
-		$(if $(OVERCOMMITTED),overcommitted) $(SHAPES)
+		$(if $(OVERCOMMITTED),overcommitted,$(if $(OFF),off)) $(SHAPES)

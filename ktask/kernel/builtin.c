@@ -27,6 +27,11 @@ void __init ktask_init_early(void)
 		pr_warn("ktask: no helpers: %d\n", error);
 }
 
+bool __init ktask_has_helpers(void)
+{
+	return kt_load(&pool_machine()->limit) > 0;
+}
+
 static int __init begin_device(void)
 {
 	stats_init();

@@ -151,13 +151,22 @@ sub compare_facts
 		. why(@order ? $differ[0] : 'none'));
 }
 
+# padata says for each node what its struct pages took, a job says so once.
+sub by_padata
+{
+	my ($log) = @_;
+
+	return $log =~ /node \d+ deferred pages initialised/
+		&& $log !~ /deferred pages initialised in \d+ms by/;
+}
+
 # build_guest(DIR, COMMANDS): these shell commands put more into DIR/initrd.
 sub build_guest
 {
 	my ($dir, $commands) = @_;
 
 	return make_archive($dir, <<END . ($commands // ''));
-$cc -O2 -Wall -Wextra -Werror -static -o $dir/initrd/init tests/vm/series/*.c
+$cc -O2 -Wall -Wextra -Werror -static -Itests/vm -o $dir/initrd/init tests/vm/series/*.c tests/vm/failing.c
 END
 }
 
