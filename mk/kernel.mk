@@ -18,9 +18,17 @@ $(KERNEL_GOALS): kernel-%:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm debug'
 	@$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $(call series_named,$*)
 
+# One with the series of Linux 6.12 that finds errors: KASAN, lockdep, kmemleak,
+# allocations that fail.
+## kernel-6.12-kasan: build a patched kernel that finds errors (20 minutes)
+.PHONY: kernel-6.12-kasan
+kernel-6.12-kasan:
+	+@$(MAKE) --no-print-directory deps NEED='build check vm debug'
+	@$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' 6.12 kasan
+
 ## check-kernel: build each patch of each series, test the clients in guests
 .PHONY: check-kernel
-check-kernel: $(KERNEL_GOALS)
+check-kernel: $(KERNEL_GOALS) kernel-6.12-kasan
 	@for series in $(KERNEL_SERIES); do \
 		$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $$series each && \
 		$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $$series || exit 1; \
@@ -30,9 +38,10 @@ check-kernel: $(KERNEL_GOALS)
 		CC='$(CC)' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 		tests/run --build $(B) $(wildcard tests/vm/a-patched-kernel-*.t \
+		tests/vm/debug/clients-of-a-patched-kernel-*.t \
 		tests/vm/a-mock-device-*.t tests/vm/vfio-of-a-stock-kernel-*.t)
 
-## bench-kernel: time the clients on both kernels (SERIES=6.12 BOOTS=5 OVERCOMMITTED=1 SHAPES=)
+## bench-kernel: time the clients on both kernels (SERIES= BOOTS=5 OVERCOMMITTED=1 OFF=1 SHAPES=)
 SERIES ?= 6.12
 .PHONY: bench-kernel
 bench-kernel: kernel-$(SERIES:%.x=%)

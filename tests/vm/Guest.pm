@@ -364,10 +364,14 @@ sub have_done
 	return $status == 0;
 }
 
-# choose_machine(RACES): what will run the guest; RACES: a thread for each CPU
+# choose_machine(RACES, CHECKS): what will run the guest; RACES: a thread for each CPU;
+# CHECKS: a kernel that finds errors, which takes longer
 sub choose_machine
 {
-	($racing) = @_;
+	my $checks;
+
+	($racing, $checks) = @_;
+	$debug = 1 if $checks;
 	$| = 1;
 	skip_all('no cpio') unless have('cpio');
 	($qemu, $cpu) = split /\n/, qx("$top/tests/vm/fetch-qemu" "$cache");

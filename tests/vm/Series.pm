@@ -4,6 +4,8 @@
 #
 #   test_series(NAME, SHAPE...)	boots the unpatched and the patched kernel of that
 #				series on machines of these shapes
+#   test_debug(NAME, DEBUG, SHAPE...)	boots the patched kernel of that series that finds
+#				errors (kasan or kcsan): it must find none
 #   test_driver(NAME)	boots a kernel as Debian has it (tests/vm/kernels), where
 #			VFIO's own driver and the one that DKMS would build do the same;
 #			skips if Debian has a newer one than the series is for
@@ -28,7 +30,7 @@ use Guest qw(build_modules choose_machine fetch_kernel fetch_source finish
 	make_archive nodes result run_guest skip_all stock_modules why);
 use House;
 
-our @EXPORT = qw(test_driver test_series);
+our @EXPORT = qw(test_debug test_driver test_series);
 our @EXPORT_OK = qw(series_boots series_kernels);
 
 my $kernels = $ENV{KTASK_TEST_KERNELS} || "$build/kernels";
@@ -71,13 +73,14 @@ my %shapes = (
 		   nodes(['0-1', ''], [1024, 24576], [10, 20], [20, 10])],
 );
 
+# series_kernels(NAME, DEBUG): DEBUG, kasan or kcsan, is one that finds errors.
 sub series_kernels
 {
-	my ($name) = @_;
-	my ($status, $said) = capture("$builder $kernels $name have");
+	my ($name, $debug) = @_;
+	my ($status, $said) = capture("$builder $kernels $name have " . ($debug // ''));
 
 	skip_all((split /\n/, $said)[-1]) if $status;
-	return "$kernels/$name";
+	return "$kernels/$name" . ($debug ? "-$debug" : '');
 }
 
 sub is_release
@@ -188,7 +191,22 @@ sub test_series
 		my $alone = facts_of($at, $dir, 'ktask',
 				     'ktask.cap_percent=0 series.alone=1', $shape);
 		compare_facts("$title, no helpers", $plain, $alone);
+		result(by_padata(slurp("$dir/log")),
+		       "$title, no helpers: struct pages are left to padata");
 	}
+	finish();
+}
+
+# What is right or wrong by itself, and what the kernel complains of.
+sub test_debug
+{
+	my ($name, $debug, @wanted) = @_;
+	my $dir = "$build/guests/series-$name-$debug";
+	my $at = series_kernels($name, $debug);
+
+	choose_machine(1, 1);
+	build_guest($dir);
+	facts_of($at, $dir, 'ktask', '', $_) for @wanted;
 	finish();
 }
 

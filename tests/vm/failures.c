@@ -6,7 +6,6 @@
  * In kernels that were built for it; others skip.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -19,6 +18,7 @@
 
 #include <linux/ktask.h>
 
+#include "failing.h"
 #include "guest.h"
 
 #define FAIL_NTH "/proc/thread-self/fail-nth"
@@ -33,27 +33,6 @@
 /* Rounds with 1, 4, 16 and 64 % of allocations that fail: a single page that is
  * not to be had at first is asked for again. */
 #define FAIL_ROUNDS 8
-
-static bool can_fail(void)
-{
-	static const char *const settings[][2] = {
-		{ "failslab/ignore-gfp-wait", "N" },
-		{ "failslab/verbose", "0" },
-		{ "fail_page_alloc/ignore-gfp-wait", "N" },
-		{ "fail_page_alloc/ignore-gfp-highmem", "N" },
-		{ "fail_page_alloc/min-order", "0" },
-		{ "fail_page_alloc/verbose", "0" },
-	};
-	char path[100];
-
-	for (unsigned i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
-		snprintf(path, sizeof(path), "/sys/kernel/debug/%s",
-			 settings[i][0]);
-		if (write_file(path, settings[i][1]))
-			return false;
-	}
-	return true;
-}
 
 static void fail_nth(unsigned nth)
 {
@@ -187,46 +166,6 @@ static void a_failing_allocation_fails_one_request(void)
 
 /* ---- in helpers ---- */
 
-static void set_for_both(const char *name, unsigned value)
-{
-	char path[100], text[20];
-
-	snprintf(text, sizeof(text), "%u", value);
-	snprintf(path, sizeof(path), "/sys/kernel/debug/failslab/%s", name);
-	write_file(path, text);
-	snprintf(path, sizeof(path), "/sys/kernel/debug/fail_page_alloc/%s",
-		 name);
-	write_file(path, text);
-}
-
-/* Of a process and the threads it makes from now on, or of a kernel thread. */
-static void let_fail(const char *pid, bool fail)
-{
-	char path[300];
-
-	snprintf(path, sizeof(path), "/proc/%s/make-it-fail", pid);
-	while (write_file(path, fail ? "1" : "0") == ENOMEM)
-		;
-}
-
-static void let_threads_fail(const char *prefix, bool fail)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	char path[300], name[64];
-
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-		read_file(path, name, sizeof(name));
-		if (!strncmp(name, prefix, strlen(prefix)))
-			let_fail(entry->d_name, fail);
-	}
-	if (dir)
-		closedir(dir);
-}
-
 struct outcomes {
 	unsigned well, failed, wrong;
 	int error; /* the last wrong one */
@@ -273,13 +212,10 @@ static void failing_allocations_of_helpers_harm_nobody(void)
 		say(true, __func__, "this kernel lets no allocation fail");
 		return;
 	}
-	set_for_both("task-filter", 1);
-	set_for_both("times", -1u);
 	for (int i = 0; i < FAIL_ROUNDS && !status; i++) {
 		pid_t pid;
 
-		set_for_both("probability", 1u << i / 2 * 2);
-		let_threads_fail("ktask/", true);
+		begin_failing(1u << i / 2 * 2);
 		pid = fork();
 		if (pid == 0) {
 			int fd = device();
@@ -290,10 +226,8 @@ static void failing_allocations_of_helpers_harm_nobody(void)
 			_exit(0);
 		}
 		status = status_of(pid);
-		set_for_both("probability", 0);
-		let_threads_fail("ktask/", false);
+		end_failing();
 	}
-	set_for_both("task-filter", 0);
 	note("failing allocations of helpers: %u requests did well, %u failed",
 	     outcomes->well, outcomes->failed);
 	CHECK(!status);
@@ -319,13 +253,13 @@ static bool fail_to_make_helpers(unsigned percent, unsigned wanted)
 {
 	bool missing;
 
-	set_for_both("probability", percent);
+	set_failing("probability", percent);
 	let_threads_fail("kworker/", true);
 	parameter("cap_percent", "80");
 	parameter("keep", "0");
 	sleep_ms(200);
 	missing = nr_helpers() < wanted;
-	set_for_both("probability", 0);
+	set_failing("probability", 0);
 	let_threads_fail("kworker/", false);
 	return missing;
 }
@@ -341,8 +275,8 @@ static void helpers_that_cannot_be_made_are_made_later(void)
 		say(true, __func__, "one CPU, or nothing can fail");
 		return;
 	}
-	set_for_both("task-filter", 1);
-	set_for_both("times", -1u);
+	set_failing("task-filter", 1);
+	set_failing("times", -1u);
 	parameter("idle_ms", "1");
 	for (int i = 0; i < MAKE_ROUNDS && !error && then == wanted; i++) {
 		parameter("cap_percent", "0");
@@ -356,7 +290,7 @@ static void helpers_that_cannot_be_made_are_made_later(void)
 		then = await_helpers(wanted, -1u) >= wanted ? wanted : 0;
 	}
 	parameter("idle_ms", "5000");
-	set_for_both("task-filter", 0);
+	set_failing("task-filter", 0);
 	note("%u of %u times some helpers could not be made", missing,
 	     MAKE_ROUNDS);
 	if (!error && then == wanted && missing)
@@ -379,17 +313,17 @@ static int start_without_memory(int run)
 	pid_t pid;
 	int status;
 
-	set_for_both("task-filter", 1);
-	set_for_both("times", -1u);
-	set_for_both("probability", 100);
+	set_failing("task-filter", 1);
+	set_failing("times", -1u);
+	set_failing("probability", 100);
 	pid = fork();
 	if (pid == 0) {
 		let_fail("self", true);
 		_exit(start_job(run));
 	}
 	status = status_of(pid);
-	set_for_both("probability", 0);
-	set_for_both("task-filter", 0);
+	set_failing("probability", 0);
+	set_failing("task-filter", 0);
 	return status;
 }
 

@@ -131,6 +131,12 @@ void tell_unmap_facts(void);
 void tell_exit_facts(void);
 void tell_flush_facts(void);
 
+/* On kernels that find errors: verdicts, with allocations that fail, and of leaks */
+#define NR_FAILING_PERCENTS 4
+extern const unsigned failing_percents[NR_FAILING_PERCENTS];
+void check_failing_clients(void);
+void check_no_leaks(void);
+
 #define ROUNDS_MAX 15
 
 struct times {

@@ -275,6 +275,7 @@ static void tell_facts(void)
 	tell_gigantic_facts();
 	tell_unmap_facts();
 	tell_exit_facts();
+	check_failing_clients();
 	note("helpers that worked in jobs: %ld", helpers_worked());
 }
 
@@ -301,6 +302,7 @@ int main(int argc, char **argv)
 		measure_clients();
 	else
 		tell_facts();
+	check_no_leaks();
 	fprintf(verdict, "1..%u\n", *nr_checks);
 	fclose(verdict);
 	sync();

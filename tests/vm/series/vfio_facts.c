@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "facts.h"
+#include "failing.h"
 
 #define DEVICES "/sys/bus/pci/devices"
 #define EDU "0x11e8"
@@ -296,6 +297,51 @@ static void kill_in_the_middle(void)
 	tell_charges("killed in the middle");
 }
 
+/* ---- failing allocations ---- */
+
+/* Return: whether a mapping was made, or none. */
+static bool map_whole_or_not(char *addr, unsigned percent, int *error)
+{
+	begin_failing(percent);
+	let_fail("self", true);
+	*error = map_for_device(addr, LEN, 0);
+	let_fail("self", false);
+	end_failing();
+	if (!*error)
+		return unmap_for_device(LEN, 0) == LEN;
+	return (*error == ENOMEM || *error == EFAULT) &&
+	       unmap_for_device(LEN, 0) <= 0;
+}
+
+/* In kernels that can; the memory is there, or is not. */
+static void check_failing_mappings(void)
+{
+	long pins = pinned_pages();
+	unsigned wrong = 0, failed = 0;
+	int error, last = 0;
+
+	if (!can_fail())
+		return;
+	for (int i = 0; i < 2 * NR_FAILING_PERCENTS; i++) {
+		char *addr = map_memory(LEN, MADV_NOHUGEPAGE);
+
+		if (i % 2)
+			populate(addr, LEN);
+		if (!map_whole_or_not(addr, failing_percents[i / 2], &error))
+			wrong++, last = error;
+		failed += !!error;
+		munmap(addr, LEN);
+	}
+	note("failing allocations: %u of %d mappings failed", failed,
+	     2 * NR_FAILING_PERCENTS);
+	check(!wrong && failed,
+	      "a mapping without memory fails as a whole (%u wrong: %d)", wrong,
+	      last);
+	check(pinned_pages() == pins &&
+		      !number_in("/proc/self/status", "VmLck:"),
+	      "nothing stays pinned after failing allocations");
+}
+
 /* ---- helpers ---- */
 
 static char *helped_memory;
@@ -344,6 +390,7 @@ void tell_vfio_facts(void)
 	map_what_nobody_has();
 	run_child(map_beyond_limit, map_memory(LEN, MADV_NOHUGEPAGE));
 	tell_charges("after a limit");
+	check_failing_mappings();
 	kill_in_the_middle();
 }
 
