@@ -5,12 +5,12 @@
 #ifndef KTASK_UTIL_RUNNING_THREADS_H
 #define KTASK_UTIL_RUNNING_THREADS_H
 
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/cpus.h"
 #include "util/file.h"
 
 /* overload_is_ignored - KTASK_OVERLOAD=ignore */
@@ -31,14 +31,14 @@ struct machine_load {
 static inline bool machine_load_read(struct machine_load *load)
 {
 	char text[128];
-	cpu_set_t cpus;
+	struct kt_cpus cpus;
 
 	if (file_text("/proc/loadavg", text, sizeof(text)) <= 0 ||
 	    sscanf(text, "%*s %*s %*s %u/%u", &load->running, &load->threads) !=
 		    2 ||
-	    sched_getaffinity(0, sizeof(cpus), &cpus))
+	    !cpus_get_affinity(&cpus))
 		return false;
-	load->nr_cpus = (unsigned)CPU_COUNT(&cpus);
+	load->nr_cpus = cpus_count(&cpus);
 	return true;
 }
 

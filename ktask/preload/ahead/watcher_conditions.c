@@ -12,6 +12,7 @@
 #include "preload/ahead/ahead.h"
 #include "preload/shim.h"
 #include "util/clock.h"
+#include "util/cpus.h"
 #include "util/running_threads.h"
 
 /* Of a limit on the user's processes so many must be left. */
@@ -50,10 +51,9 @@ bool ahead_may_have_threads(void)
 
 static bool has_cpus(void)
 {
-	cpu_set_t cpus;
+	struct kt_cpus cpus;
 
-	return !sched_getaffinity(0, sizeof(cpus), &cpus) &&
-	       CPU_COUNT(&cpus) > 1;
+	return cpus_get_affinity(&cpus) && cpus_count(&cpus) > 1;
 }
 
 /* Does policy allow a helper?  The first answer takes 0.3 ms, later ones 0.04. */

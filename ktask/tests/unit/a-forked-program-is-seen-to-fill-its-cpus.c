@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * A program that keeps all CPUs busy is seen to do so in the child of a fork as well,
- * whatever its parent's helpers used, and on more CPUs than a cpu_set_t holds.
+ * whatever its parent's helpers used.
  */
-#include <errno.h>
-#include <sched.h>
-
 #include "ktest.h"
 
 #include "util/clock.h"
@@ -20,17 +17,8 @@ static uint64_t pretended_clock_ns(clockid_t clock)
 	return clock == CLOCK_PROCESS_CPUTIME_ID ? process_ns : 0;
 }
 
-/* As the kernel does for more than 1024 CPUs. */
-static int refuse_affinity(pid_t tid, size_t size, cpu_set_t *cpus)
-{
-	errno = EINVAL;
-	return -1;
-}
-
 #define clock_ns pretended_clock_ns
-#define sched_getaffinity refuse_affinity
 #include "preload/ahead/next_window.c"
-#undef sched_getaffinity
 #undef clock_ns
 
 struct large_mapping large_mappings[AHEAD_MAPPINGS];
