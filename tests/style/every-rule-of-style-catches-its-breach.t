@@ -335,6 +335,11 @@ catches('statics', "one of $_", "$_/a.c:2:",
 	"$_/a.c" => "$dual\n$statics{'a variable'}" =~ s/NAME/seen/r)
 	for qw(ktask/ops ktask/preload ktask/cli umt/lib umt/ebpf umt/cmd umt/umtd
 	       ktrt/runtime ktrt/cmd ktrt/apps);
+catches('statics', "one of $_", "$_/a.c:2:",
+	"$_/a.c" => "$dual\n$statics{'a function'}" =~ s/NAME/go/r)
+	for qw(tests/support ktask/tests/sim/support umt/tests/support);
+passes('statics', 'one word in a test', 'ktask/tests/unit/a.c' =>
+	"$dual\n$statics{'a function'}" =~ s/NAME/go/r);
 passes('statics', 'one word in a directory that is not checked',
        'ktask/bench/a.c' => "$dual\n$statics{'a function'}" =~ s/NAME/go/r);
 

@@ -13,16 +13,16 @@
 
 /* Kinds is zero while nothing is armed; read by every thread. */
 static atomic_uint armed_kinds;
-static atomic_uint seen;
-static atomic_uint refused;
+static atomic_uint nr_seen;
+static atomic_uint nr_refused;
 static atomic_uint fail_first;
 static atomic_uint fail_last;
 
-static void arm(unsigned first, unsigned last, unsigned kinds)
+static void arm_range(unsigned first, unsigned last, unsigned kinds)
 {
 	atomic_store(&armed_kinds, 0);
-	atomic_store(&seen, 0);
-	atomic_store(&refused, 0);
+	atomic_store(&nr_seen, 0);
+	atomic_store(&nr_refused, 0);
 	atomic_store(&fail_first, first);
 	atomic_store(&fail_last, last);
 	atomic_store(&armed_kinds, kinds);
@@ -30,47 +30,47 @@ static void arm(unsigned first, unsigned last, unsigned kinds)
 
 void failalloc_arm(unsigned nth)
 {
-	arm(nth, nth, FAILALLOC_ALL);
+	arm_range(nth, nth, FAILALLOC_ALL);
 }
 
 void failalloc_arm_for(unsigned nth, unsigned kinds)
 {
-	arm(nth, nth, kinds);
+	arm_range(nth, nth, kinds);
 }
 
 void failalloc_arm_from(unsigned nth, unsigned kinds)
 {
-	arm(nth, -1u, kinds);
+	arm_range(nth, -1u, kinds);
 }
 
 unsigned failalloc_disarm(void)
 {
 	atomic_store(&armed_kinds, 0);
-	return atomic_load(&refused);
+	return atomic_load(&nr_refused);
 }
 
 unsigned failalloc_seen(void)
 {
-	return atomic_load(&seen);
+	return atomic_load(&nr_seen);
 }
 
-static int refuse(unsigned kind)
+static int must_refuse(unsigned kind)
 {
 	unsigned number;
 
 	if (!(atomic_load(&armed_kinds) & kind))
 		return 0;
-	number = atomic_fetch_add(&seen, 1) + 1;
+	number = atomic_fetch_add(&nr_seen, 1) + 1;
 	if (number < atomic_load(&fail_first) ||
 	    number > atomic_load(&fail_last))
 		return 0;
-	atomic_fetch_add(&refused, 1);
+	atomic_fetch_add(&nr_refused, 1);
 	return 1;
 }
 
 static int refuse_memory(void)
 {
-	if (!refuse(FAILALLOC_MEMORY))
+	if (!must_refuse(FAILALLOC_MEMORY))
 		return 0;
 	errno = ENOMEM;
 	return 1;
@@ -109,7 +109,7 @@ int __real_posix_memalign(void **out, size_t align, size_t size);
 int __wrap_posix_memalign(void **out, size_t align, size_t size);
 int __wrap_posix_memalign(void **out, size_t align, size_t size)
 {
-	return refuse(FAILALLOC_MEMORY)
+	return must_refuse(FAILALLOC_MEMORY)
 		       ? ENOMEM
 		       : __real_posix_memalign(out, align, size);
 }
@@ -121,7 +121,7 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset)
 {
-	if (refuse(FAILALLOC_MMAP)) {
+	if (must_refuse(FAILALLOC_MMAP)) {
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
@@ -135,7 +135,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*func)(void *), void *arg)
 {
-	return refuse(FAILALLOC_THREAD)
+	return must_refuse(FAILALLOC_THREAD)
 		       ? EAGAIN
 		       : __real_pthread_create(thread, attr, func, arg);
 }

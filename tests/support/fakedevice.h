@@ -31,14 +31,14 @@ static struct {
 	unsigned nr_opened, nr_closed, nr_requests;
 	uint32_t max_threads; /* of the last request */
 	size_t bytes; /* of all */
-} fake;
+} fake_device;
 
-static inline long populate(struct ktask_mem *mem, size_t len)
+static inline long populate_request(struct ktask_mem *mem, size_t len)
 {
 	int advice = mem->flags & KTASK_MEM_WRITE ? MADV_POPULATE_WRITE
 						  : MADV_POPULATE_READ;
 
-	mem->threads = fake.threads;
+	mem->threads = fake_device.threads;
 	if (!len)
 		return 0;
 	if (!syscalls_pass(SYS_madvise, (const long[6]){ (long)mem->addr,
@@ -51,36 +51,37 @@ static inline long answer_request(struct ktask_mem *mem)
 {
 	ktest_check(mem->size == sizeof(*mem) && !mem->fd && !mem->threads);
 	if (!mem->len)
-		return -fake.probe_error;
-	fake.nr_requests++;
-	fake.bytes += mem->len;
-	fake.max_threads = mem->max_threads;
-	usleep((unsigned)(mem->len / MIB) * fake.us_per_mib);
-	if (fake.nr_requests != fake.fail_at)
-		return populate(mem, mem->len);
-	populate(mem, mem->len / 2);
-	return -fake.fail_error;
+		return -fake_device.probe_error;
+	fake_device.nr_requests++;
+	fake_device.bytes += mem->len;
+	fake_device.max_threads = mem->max_threads;
+	usleep((unsigned)(mem->len / MIB) * fake_device.us_per_mib);
+	if (fake_device.nr_requests != fake_device.fail_at)
+		return populate_request(mem, mem->len);
+	populate_request(mem, mem->len / 2);
+	return -fake_device.fail_error;
 }
 
-static inline bool answer(long number, const long args[6], long *result)
+static inline bool answer_syscall(long number, const long args[6], long *result)
 {
 	if (number == SYS_openat && !strcmp((char *)args[1], "/dev/ktask")) {
 		ktest_check(args[2] & O_CLOEXEC);
-		fake.nr_opened += !fake.open_error;
-		*result = fake.open_error ? -fake.open_error : FAKE_FD;
+		fake_device.nr_opened += !fake_device.open_error;
+		*result = fake_device.open_error ? -fake_device.open_error
+						 : FAKE_FD;
 		return true;
 	}
 	if (args[0] != FAKE_FD)
 		return false;
 	if (number == SYS_close) {
-		fake.nr_closed++;
+		fake_device.nr_closed++;
 		*result = 0;
 		return true;
 	}
 	if (number != SYS_ioctl)
 		return false;
 	ktest_check(args[1] == (long)KTASK_IOC_POPULATE);
-	ktest_check(fake.nr_opened == fake.nr_closed + 1);
+	ktest_check(fake_device.nr_opened == fake_device.nr_closed + 1);
 	*result = answer_request((struct ktask_mem *)args[2]);
 	return true;
 }
@@ -110,7 +111,7 @@ static inline void be_alone(void)
 
 static int (*test_func)(void *arg);
 
-static inline int alone(void *arg)
+static inline int run_alone(void *arg)
 {
 	be_alone();
 	return test_func(arg);
@@ -120,10 +121,10 @@ static inline void in_child(int (*func)(void *arg))
 {
 	int status;
 
-	memset(&fake, 0, sizeof(fake));
-	syscalls_answer = answer;
+	memset(&fake_device, 0, sizeof(fake_device));
+	syscalls_answer = answer_syscall;
 	test_func = func;
-	status = ktest_in_child(alone, NULL);
+	status = ktest_in_child(run_alone, NULL);
 	syscalls_answer = NULL;
 	unsetenv("KTASK_ENGINE");
 	if (status == SKIPPED << 8)
@@ -139,7 +140,7 @@ static inline void must_have_two_threads(void)
 		_exit(SKIPPED);
 }
 
-static inline int run(char *at, size_t len, struct ktask_opts *opts)
+static inline int run_populate(char *at, size_t len, struct ktask_opts *opts)
 {
 	struct ktask_op_args args = { .struct_size = sizeof(args),
 				      .addr = at,
@@ -165,12 +166,12 @@ static inline void populates_all(size_t len)
 	char *at = map_private(len);
 
 	opts.result = &result;
-	ktest_check(run(at, len, &opts) == 0);
+	ktest_check(run_populate(at, len, &opts) == 0);
 	ktest_check(pages_present(at, len) == len / page_bytes());
 	ktest_check(result.error == 0 && result.fail_error == 0);
 	ktest_check(result.units == len && result.chunks > 0);
 	ktest_check(result.fail_pos == NULL && result.wall_ns > 0);
-	ktest_check(fake.nr_opened == fake.nr_closed);
+	ktest_check(fake_device.nr_opened == fake_device.nr_closed);
 	munmap(at, len);
 }
 

@@ -122,7 +122,7 @@ void ktest_check_failed(const char *expr, const char *file, int line)
 	_exit(1);
 }
 
-static void nap(void)
+static void sleep_shortly(void)
 {
 	struct timespec two_ms = { 0, 2000000 };
 
@@ -143,7 +143,7 @@ int ktest_wait_for(pid_t pid, unsigned seconds)
 			return KTEST_TIMED_OUT;
 		if (ktest_now_ns() >= end_ns)
 			break;
-		nap();
+		sleep_shortly();
 	}
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);

@@ -18,7 +18,7 @@ static int find(int from, uint32_t tid, int kind)
 	int i;
 
 	for (i = from; i < nr_events; i++)
-		if (events[i].tid == tid && events[i].kind == kind)
+		if (seen_events[i].tid == tid && seen_events[i].kind == kind)
 			return i;
 	return -1;
 }
@@ -127,7 +127,7 @@ static void assert_followed(void (*exec)(void))
 	/* The new one is there, with a thread that has the core. */
 	born = find(gone, number, UMT_NEW);
 	assert_true(born >= 0);
-	assert_int_equal(events[born].detail, pid);
+	assert_int_equal(seen_events[born].detail, pid);
 	assert_true(find(born, number, UMT_RUN) >= 0);
 	assert_true(find(born, number, UMT_BLOCK) >= 0);
 	assert_true(find(born, number, UMT_GONE) >= 0);

@@ -31,8 +31,8 @@ static int count(uint32_t tid, int kind, int reason)
 	int i, nr = 0;
 
 	for (i = 0; i < nr_events; i++)
-		if (events[i].tid == tid && events[i].kind == kind &&
-		    (reason < 0 || events[i].reason == reason))
+		if (seen_events[i].tid == tid && seen_events[i].kind == kind &&
+		    (reason < 0 || seen_events[i].reason == reason))
 			nr++;
 	return nr;
 }
@@ -45,7 +45,7 @@ static void assert_order(uint32_t tid)
 	int i;
 
 	for (i = 0; i < nr_events; i++) {
-		const struct umt_event *event = &events[i];
+		const struct umt_event *event = &seen_events[i];
 
 		if (event->tid != tid)
 			continue;
@@ -91,17 +91,18 @@ static void a_thread_is_followed(void **state)
 	assert_int_equal(umt_thread_remove(subscriber), 0);
 	nap_us(100);
 	collect(subscriber);
-	assert_int_equal(events[0].kind, UMT_NEW);
-	assert_int_equal(events[0].tid, self());
-	assert_int_equal(events[0].detail, getpid());
+	assert_int_equal(seen_events[0].kind, UMT_NEW);
+	assert_int_equal(seen_events[0].tid, self());
+	assert_int_equal(seen_events[0].detail, getpid());
 	/* Some of the waits may be for something else. */
 	assert_in_range(count(self(), UMT_BLOCK, UMT_WAITING), 25, naps);
 	assert_int_equal(count(self(), UMT_GONE, -1), 1);
 	assert_order(self());
 	for (i = 0; i < nr_events; i++)
-		if (events[i].kind == UMT_BLOCK &&
-		    events[i].reason == UMT_WAITING)
-			assert_true(events[i].detail == SYS_clock_nanosleep);
+		if (seen_events[i].kind == UMT_BLOCK &&
+		    seen_events[i].reason == UMT_WAITING)
+			assert_true(seen_events[i].detail ==
+				    SYS_clock_nanosleep);
 	umt_close(subscriber);
 }
 
@@ -152,7 +153,7 @@ static int told_reason(struct umt *subscriber)
 	const struct umt_event *last;
 
 	collect_more(subscriber);
-	last = nr_events ? &events[nr_events - 1] : NULL;
+	last = nr_events ? &seen_events[nr_events - 1] : NULL;
 	return last && last->kind == UMT_BLOCK ? last->reason : -1;
 }
 
@@ -239,8 +240,9 @@ static int find_new(int from, uint32_t *tid)
 	int i;
 
 	for (i = from; i < nr_events; i++)
-		if (events[i].kind == UMT_NEW && events[i].tid != self()) {
-			*tid = events[i].tid;
+		if (seen_events[i].kind == UMT_NEW &&
+		    seen_events[i].tid != self()) {
+			*tid = seen_events[i].tid;
 			return i;
 		}
 	return -1;

@@ -72,8 +72,8 @@ static int has_events_and_descriptors(void *unused)
 	int cpu;
 
 	become_somebody(SOMEBODY);
-	subscriber = served(UMT_TRACE);
-	second = served(0);
+	subscriber = subscribe_by_umtd(UMT_TRACE);
+	second = subscribe_by_umtd(0);
 	ktest_check(subscriber && second);
 	polled.fd = umt_core_fd(second, 0);
 	ktest_check(polled.fd >= 0);
@@ -91,7 +91,7 @@ static int has_events_and_descriptors(void *unused)
 	ktest_check(umt_thread_remove(second) == 0);
 	umt_close(second);
 	/* What its threads start is none of its business. */
-	ktest_check(!served(UMT_INHERIT));
+	ktest_check(!subscribe_by_umtd(UMT_INHERIT));
 	return 0;
 }
 
@@ -154,7 +154,7 @@ static int outlives_umtd(void *unused)
 	int i;
 
 	become_somebody(SOMEBODY);
-	subscriber = served(0);
+	subscriber = subscribe_by_umtd(0);
 	ktest_check(subscriber != NULL);
 	for (i = 0; i < 4; i++)
 		pthread_create(&threads[i], NULL, naps, subscriber);
@@ -163,12 +163,12 @@ static int outlives_umtd(void *unused)
 	/* It is killed. */
 	hear(to_child[0]);
 	ktest_check(counts_grow(subscriber));
-	ktest_check(served(0) == NULL);
+	ktest_check(subscribe_by_umtd(0) == NULL);
 	ktest_check(umt_core_fd(subscriber, 0) < 0);
 	say(to_parent[1]);
 	/* Another one is there. */
 	hear(to_child[0]);
-	next = served(0);
+	next = subscribe_by_umtd(0);
 	ktest_check(next != NULL);
 	ktest_check(umt_thread_add(next) == 0);
 	/* It is its own naps that are counted. */
@@ -281,8 +281,8 @@ static int holds_all_and_waits(void *unused)
 
 	become_somebody(SOMEBODY);
 	for (i = 0; i < 32; i++)
-		ktest_check(served(0) != NULL);
-	ktest_check(served(0) == NULL);
+		ktest_check(subscribe_by_umtd(0) != NULL);
+	ktest_check(subscribe_by_umtd(0) == NULL);
 	say(to_parent[1]);
 	pause();
 	return 1;

@@ -529,7 +529,7 @@ static int executes_another(void *result)
 	struct talk talk;
 
 	become_somebody(SOMEBODY);
-	subscriber = served(UMT_TRACE);
+	subscriber = subscribe_by_umtd(UMT_TRACE);
 	ktest_check(subscriber != NULL);
 	ktest_check(pipe(talk.cues) == 0 && pipe(talk.answers) == 0);
 	if (!fork()) {

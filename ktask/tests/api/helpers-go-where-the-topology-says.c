@@ -79,7 +79,7 @@ static bool equals_but_caller(struct kt_cpus wide, const struct kt_cpus *cpus)
 {
 	if (cpus_equal(&wide, cpus))
 		return true;
-	cpus_clear(&wide, machine.caller_cpu);
+	cpus_clear(&wide, laid_machine.caller_cpu);
 	return cpus_equal(&wide, cpus);
 }
 
@@ -93,13 +93,13 @@ static bool is_widened(const struct kt_cpus *cpus)
 	const struct topo *topo = topo_get();
 
 	for (unsigned i = 0; i < topo->nr_nodes; i++) {
-		struct kt_cpus wide = machine.allowed;
+		struct kt_cpus wide = laid_machine.allowed;
 
 		if (cpus_narrow(&wide, &topo->node_cpus[i]) &&
 		    equals_but_caller(wide, cpus))
 			return true;
 	}
-	return equals_but_caller(machine.allowed, cpus);
+	return equals_but_caller(laid_machine.allowed, cpus);
 }
 
 /* And a caller that gets no CPU leaves the most work in its own range. */
@@ -129,7 +129,7 @@ static int chunk(void *start, void *end, void *arg)
 	for (char *unit = start; unit < (char *)end; unit++)
 		__atomic_add_fetch(&now.done[unit - UNIT], 1, __ATOMIC_RELAXED);
 	usleep(200);
-	if (gettid() == machine.caller)
+	if (gettid() == laid_machine.caller)
 		return 0;
 	machine_list(is, &cpus);
 	while (i < PLACES && now.job->places[i] &&

@@ -16,7 +16,7 @@ static unsigned nr_helped;
 static int chunk(void *start, void *end, void *arg)
 {
 	usleep(100);
-	if (gettid() != machine.caller)
+	if (gettid() != laid_machine.caller)
 		__atomic_add_fetch(&nr_helped, 1, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -37,10 +37,10 @@ static int is_bound(const char *list)
 	struct kt_cpus cpus = machine_parse(list);
 	int found = 0;
 
-	pthread_mutex_lock(&machine.lock);
-	for (unsigned i = 0; i < machine.nr_bound; i++)
-		found |= cpus_equal(&machine.bound[i].cpus, &cpus);
-	pthread_mutex_unlock(&machine.lock);
+	pthread_mutex_lock(&laid_machine.lock);
+	for (unsigned i = 0; i < laid_machine.nr_bound; i++)
+		found |= cpus_equal(&laid_machine.bound[i].cpus, &cpus);
+	pthread_mutex_unlock(&laid_machine.lock);
 	return found;
 }
 
@@ -58,11 +58,11 @@ static int starve(void *arg)
 {
 	machine_begin("two-nodes", "0-15", 0);
 	wait_for_helpers();
-	__atomic_store_n(&machine.hold, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&laid_machine.hold, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < 50 && !is_bound("1-3,8-11"); i++)
 		run();
 	ktest_check(is_bound("1-3,8-11"));
-	__atomic_store_n(&machine.hold, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&laid_machine.hold, 0, __ATOMIC_RELEASE);
 	run();
 	machine_end();
 	return 0;
@@ -78,10 +78,10 @@ static int starve_without_siblings(void *arg)
 {
 	machine_begin("four-nodes", "0-15", 0);
 	wait_for_helpers();
-	__atomic_store_n(&machine.hold, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&laid_machine.hold, 1, __ATOMIC_RELEASE);
 	run();
 	ktest_check(!is_bound("1-15"));
-	__atomic_store_n(&machine.hold, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&laid_machine.hold, 0, __ATOMIC_RELEASE);
 	machine_end();
 	return 0;
 }

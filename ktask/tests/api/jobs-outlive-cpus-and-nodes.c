@@ -84,7 +84,7 @@ static void await_event(size_t unit)
 
 static int chunk(void *start, void *end, void *arg)
 {
-	bool caller = gettid() == machine.caller;
+	bool caller = gettid() == laid_machine.caller;
 
 	for (char *unit = start; unit < (char *)end; unit++)
 		__atomic_add_fetch(&now.done[unit - UNIT], 1, __ATOMIC_RELAXED);
@@ -124,7 +124,7 @@ static void run(void (*event)(void))
 
 static void put(const char *path, const char *text)
 {
-	tree_put(&machine.tree, path, text);
+	tree_put(&laid_machine.tree, path, text);
 }
 
 /* 16 CPUs of two nodes become the first 4 of node 0. */
@@ -262,7 +262,7 @@ static int very_many_changes(void *arg)
 /* The lists are gone, or are garbage, in the middle of a job. */
 static void lose_sysfs(void)
 {
-	tree_remove(&machine.tree, "/sys");
+	tree_remove(&laid_machine.tree, "/sys");
 	a_second_passes();
 }
 

@@ -14,17 +14,17 @@ static int small_jobs(void *arg)
 	char *at = map_private(LARGE);
 
 	setenv("KTASK_ENGINE", "kernel", 1);
-	ktest_check(!run(at, LARGE - page_bytes(), NULL));
+	ktest_check(!run_populate(at, LARGE - page_bytes(), NULL));
 	opts.max_threads = 1;
-	ktest_check(!run(at, LARGE, &opts));
+	ktest_check(!run_populate(at, LARGE, &opts));
 	opts.max_threads = 2;
 	opts.flags = KTASK_FIXED;
-	ktest_check(!run(at, LARGE, &opts));
+	ktest_check(!run_populate(at, LARGE, &opts));
 	ktest_check(!ktask_populate(at, LARGE, KTASK_POPULATE_TOUCH));
 	setenv("KTASK_ENGINE", "user", 1);
-	ktest_check(!run(at, LARGE, NULL));
-	ktest_check(fake.nr_opened == 0);
-	ktest_check(engine_is("user") && fake.nr_opened == 0);
+	ktest_check(!run_populate(at, LARGE, NULL));
+	ktest_check(fake_device.nr_opened == 0);
+	ktest_check(engine_is("user") && fake_device.nr_opened == 0);
 	return 0;
 }
 
@@ -41,15 +41,15 @@ static int large_jobs(void *arg)
 
 	must_have_two_threads();
 	setenv("KTASK_ENGINE", "kernel", 1);
-	fake.threads = 17;
+	fake_device.threads = 17;
 	opts.result = &result;
 	opts.max_threads = 2;
-	ktest_check(!run(at, LARGE, &opts));
+	ktest_check(!run_populate(at, LARGE, &opts));
 	ktest_check(pages_present(at, LARGE) == LARGE / page_bytes());
-	ktest_check(fake.nr_requests == 1 && fake.bytes == LARGE);
-	ktest_check(fake.max_threads == 2 && result.threads == 17);
+	ktest_check(fake_device.nr_requests == 1 && fake_device.bytes == LARGE);
+	ktest_check(fake_device.max_threads == 2 && result.threads == 17);
 	ktest_check(result.units == LARGE && result.cpu_ns > 0);
-	ktest_check(fake.nr_opened == 1 && fake.nr_closed == 1);
+	ktest_check(fake_device.nr_opened == 1 && fake_device.nr_closed == 1);
 	ktest_check(engine_is("kernel"));
 	return 0;
 }
@@ -69,13 +69,13 @@ static int locks(void *arg)
 	setenv("KTASK_ENGINE", "kernel", 1);
 	for (unsigned i = 0; i <= 1; i++) {
 		/* Refused the second time, and done all the same. */
-		fake.nr_requests = 0;
-		fake.fail_at = i;
-		fake.fail_error = EINVAL;
+		fake_device.nr_requests = 0;
+		fake_device.fail_at = i;
+		fake_device.fail_error = EINVAL;
 		error = run_op("lock", at, LARGE, 0, &result);
 		if (error == -ENOMEM || error == -EPERM)
 			_exit(NO_LOCK);
-		ktest_check(!error && fake.nr_requests == 1);
+		ktest_check(!error && fake_device.nr_requests == 1);
 		ktest_check(result.units == LARGE && !result.fail_pos);
 		ktest_check(pages_present(at, LARGE) == LARGE / page_bytes());
 		ktest_check(status_bytes("VmLck") >= LARGE);
@@ -86,7 +86,7 @@ static int locks(void *arg)
 	/* What cannot be had. */
 	mprotect(at + MIB, page_bytes(), PROT_NONE);
 	ktest_check(run_op("lock", at, LARGE + MIB, 0, &result) == -ENOMEM);
-	ktest_check(fake.nr_opened == fake.nr_closed);
+	ktest_check(fake_device.nr_opened == fake_device.nr_closed);
 	return 0;
 }
 
@@ -104,7 +104,7 @@ static int at_the_limit(void *arg)
 	ktest_check(!sched_setaffinity(0, sizeof(cpus), &cpus));
 	setenv("KTASK_ENGINE", "kernel", 1);
 	populates_all(LARGE);
-	ktest_check(fake.nr_requests == 0 && engine_is("user"));
+	ktest_check(fake_device.nr_requests == 0 && engine_is("user"));
 	return 0;
 }
 
@@ -115,7 +115,7 @@ static void who_may_have_one_thread_asks_for_none(void **state)
 
 static int chunk_that_populates(void *start, void *end, void *arg)
 {
-	return run(arg, LARGE, NULL);
+	return run_populate(arg, LARGE, NULL);
 }
 
 /* The job around it has given all its helpers away: it may have none. */
@@ -127,7 +127,7 @@ static int inside_a_job(void *arg)
 	setenv("KTASK_ENGINE", "kernel", 1);
 	ktask_ctl_set_max_threads(&ctl, 1);
 	ktest_check(!ktask_run(NULL, 2, &ctl));
-	ktest_check(fake.nr_requests == 0);
+	ktest_check(fake_device.nr_requests == 0);
 	ktest_check(pages_present(at, LARGE) == LARGE / page_bytes());
 	return 0;
 }
@@ -149,7 +149,7 @@ static int other_settings(void *arg)
 	unsetenv("KTASK_ENGINE");
 	populates_all(LARGE);
 	ktest_check(engine_is("user"));
-	ktest_check(fake.nr_opened == 0);
+	ktest_check(fake_device.nr_opened == 0);
 	return 0;
 }
 

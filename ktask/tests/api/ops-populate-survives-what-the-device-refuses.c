@@ -16,11 +16,11 @@ static int open_refused(void *arg)
 
 	setenv("KTASK_ENGINE", "kernel", 1);
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(errors); i++) {
-		fake.open_error = errors[i];
+		fake_device.open_error = errors[i];
 		populates_all(LARGE);
 		ktest_check(engine_is("user"));
 	}
-	ktest_check(fake.nr_requests == 0);
+	ktest_check(fake_device.nr_requests == 0);
 	return 0;
 }
 
@@ -36,11 +36,11 @@ static int probe_refused(void *arg)
 {
 	setenv("KTASK_ENGINE", "kernel", 1);
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(refusals); i++) {
-		fake.probe_error = refusals[i];
+		fake_device.probe_error = refusals[i];
 		populates_all(LARGE);
 		ktest_check(engine_is("user"));
 	}
-	ktest_check(fake.nr_requests == 0);
+	ktest_check(fake_device.nr_requests == 0);
 	return 0;
 }
 
@@ -66,13 +66,13 @@ static int requests_refused(void *arg)
 		for (unsigned i = 0; i < KTEST_ARRAY_SIZE(refusals); i++) {
 			char *memory = map_private(LARGE);
 
-			fake.fail_at = at;
-			fake.fail_error = refusals[i];
-			fake.nr_requests = 0;
+			fake_device.fail_at = at;
+			fake_device.fail_error = refusals[i];
+			fake_device.nr_requests = 0;
 			populates_all(LARGE + MIB);
-			fake.nr_requests = 0;
-			ktest_check(!run(memory, LARGE, &opts));
-			ktest_check(fake.nr_requests <= at);
+			fake_device.nr_requests = 0;
+			ktest_check(!run_populate(memory, LARGE, &opts));
+			ktest_check(fake_device.nr_requests <= at);
 			ktest_check(pages_present(memory, LARGE) ==
 				    LARGE / page_bytes());
 			munmap(memory, LARGE);
@@ -91,7 +91,7 @@ static void compare_errors(char *at)
 {
 	struct ktask_result by_user = KTASK_RESULT_INIT;
 	struct ktask_result by_kernel = KTASK_RESULT_INIT;
-	unsigned before = fake.nr_requests;
+	unsigned before = fake_device.nr_requests;
 	int error;
 
 	setenv("KTASK_ENGINE", "user", 1);
@@ -100,12 +100,12 @@ static void compare_errors(char *at)
 	madvise(at, LARGE, MADV_DONTNEED);
 	setenv("KTASK_ENGINE", "kernel", 1);
 	ktest_check(run_op("populate", at, LARGE, 0, &by_kernel) == error);
-	ktest_check(fake.nr_requests > before);
+	ktest_check(fake_device.nr_requests > before);
 	ktest_check(by_kernel.error == by_user.error);
 	ktest_check(by_kernel.fail_error == by_user.fail_error);
 	ktest_check(by_kernel.fail_pos == by_user.fail_pos);
 	ktest_check(by_kernel.fail_offset == by_user.fail_offset);
-	ktest_check(fake.nr_opened == fake.nr_closed);
+	ktest_check(fake_device.nr_opened == fake_device.nr_closed);
 }
 
 static int bad_memory(void *arg)
@@ -121,7 +121,7 @@ static int bad_memory(void *arg)
 		/* Told apart by its mappings: what is before it is done. */
 		mprotect(at + place, page_bytes(), PROT_NONE);
 		setenv("KTASK_ENGINE", "kernel", 1);
-		ktest_check(run(at, LARGE, NULL) == -EFAULT);
+		ktest_check(run_populate(at, LARGE, NULL) == -EFAULT);
 		munmap(at, LARGE);
 		at = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 			  0);
@@ -156,24 +156,28 @@ static int ended_jobs(void *arg)
 	must_have_two_threads();
 	opts.result = &result;
 	setenv("KTASK_ENGINE", "kernel", 1);
-	fake.us_per_mib = 1000;
+	fake_device.us_per_mib = 1000;
 	opts.deadline_ns = 20000000;
 	/* The deadline may be over before there was a request. */
-	for (int i = 0; i < 100 && !fake.nr_requests; i++)
-		ktest_check(run(at, 4 * LARGE, &opts) == -ETIMEDOUT);
-	ktest_check(fake.nr_requests > 0 && fake.bytes < 4 * LARGE);
-	ktest_check(result.error == -ETIMEDOUT && result.units == fake.bytes);
+	for (int i = 0; i < 100 && !fake_device.nr_requests; i++)
+		ktest_check(run_populate(at, 4 * LARGE, &opts) == -ETIMEDOUT);
+	ktest_check(fake_device.nr_requests > 0 &&
+		    fake_device.bytes < 4 * LARGE);
+	ktest_check(result.error == -ETIMEDOUT &&
+		    result.units == fake_device.bytes);
 	ktest_check(pages_present(at, 4 * LARGE) * page_bytes() >=
 		    result.units);
 	opts.deadline_ns = 1;
-	ktest_check(run(at, LARGE, &opts) == -ETIMEDOUT && result.units == 0);
+	ktest_check(run_populate(at, LARGE, &opts) == -ETIMEDOUT &&
+		    result.units == 0);
 
 	opts.deadline_ns = 0;
 	opts.progress_func = stops_at_once;
 	opts.progress_arg = &told;
-	ktest_check(run(at, 4 * LARGE, &opts) == -ECANCELED && told > 0);
+	ktest_check(run_populate(at, 4 * LARGE, &opts) == -ECANCELED &&
+		    told > 0);
 	ktest_check(result.units < 4 * LARGE);
-	ktest_check(fake.nr_opened == fake.nr_closed);
+	ktest_check(fake_device.nr_opened == fake_device.nr_closed);
 	return 0;
 }
 

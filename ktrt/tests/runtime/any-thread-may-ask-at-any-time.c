@@ -74,7 +74,7 @@ static void at_any_time(void **state)
 			pthread_create(&threads[i], NULL, others[i], NULL), 0);
 	/* Mostly without UMT, which takes long to come. */
 	for (int i = 0; i < ROUNDS; i++)
-		start_and_stop(&ways[i % 8 ? 2 : 0]);
+		start_and_stop(&all_ways[i % 8 ? 2 : 0]);
 	set(over, 1);
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(others); i++)
 		pthread_join(threads[i], NULL);

@@ -261,7 +261,7 @@ static void objects_come_back_where_memory_is_short(void **state)
 		unsigned before = get(moves);
 		int error;
 
-		start_way(&ways[2]);
+		start_way(&all_ways[2]);
 		failalloc_arm_for(++nth, FAILALLOC_MEMORY | FAILALLOC_MMAP);
 		error = spawn_object(NULL, true, &dep);
 		failed = failalloc_disarm();
@@ -279,7 +279,7 @@ static void what_is_moved_has_a_size(void **state)
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 	struct object object;
 
-	start_way(&ways[0]);
+	start_way(&all_ways[0]);
 	attr.move = move_object;
 	assert_int_equal(ktrt_spawn_attr(use_object, &object, &attr), -EINVAL);
 	assert_int_equal(ktrt_stop(), 0);

@@ -43,8 +43,8 @@ static void an_idle_leader_finds_other_rest(void **state)
 	if (KTEST_TSAN)
 		ktest_skip("a descriptor that is closed beside its user");
 	for (size_t i = 0; i < NR_WAYS; i++)
-		assert_int_equal(ktest_in_child(closes_all, (void *)&ways[i]),
-				 0);
+		assert_int_equal(
+			ktest_in_child(closes_all, (void *)&all_ways[i]), 0);
 }
 
 KTEST_MAIN(KTEST(an_idle_leader_finds_other_rest))

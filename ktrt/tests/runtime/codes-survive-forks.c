@@ -80,7 +80,7 @@ static void forked_as_the_table_grows(void **state)
 	/* The last to be registered is called first; the runtime's are from its
 	 * first start on. */
 	assert_int_equal(pthread_atfork(see_table, NULL, NULL), 0);
-	start_way(&ways[2]);
+	start_way(&all_ways[2]);
 	assert_int_equal(ktrt_stop(), 0);
 	assert_int_equal(pthread_atfork(begin_fork, NULL, NULL), 0);
 	for (int i = 0; i < FULL; i++) {

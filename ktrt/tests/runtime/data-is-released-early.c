@@ -579,7 +579,7 @@ static void limits_hold(void **state)
 	assert_int_equal(ktrt_start(&options), 0);
 	waiting_children_may_be_many();
 	assert_int_equal(ktrt_stop(), 0);
-	start_way(&ways[0]);
+	start_way(&all_ways[0]);
 	long_chains_need_no_stack();
 	assert_int_equal(ktrt_stop(), 0);
 	options.workers = options.max_threads = 1;

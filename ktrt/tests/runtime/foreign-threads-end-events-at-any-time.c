@@ -114,7 +114,7 @@ static void wait_in_some_way(int round)
 
 static void do_round(int round)
 {
-	const struct way *way = &ways[round % 8 ? 2 + round % 2 : 0];
+	const struct way *way = &all_ways[round % 8 ? 2 + round % 2 : 0];
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 
 	for (int i = 0; i < TASKS; i++)

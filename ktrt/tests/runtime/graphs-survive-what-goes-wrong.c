@@ -186,7 +186,7 @@ static void what_cannot_be_done_is_refused(void **state)
 	assert_int_equal(ktrt_graph_new(&graph), -ESRCH);
 	assert_null(graph);
 	ktrt_graph_free(NULL);
-	start_way(&ways[0]);
+	start_way(&all_ways[0]);
 	forget_calls();
 	assert_int_equal(ktrt_graph_new(&graph), 0);
 	assert_int_equal(ktrt_graph_run(graph), 0);
@@ -214,7 +214,7 @@ static void what_cannot_be_done_is_refused(void **state)
 	/* It ends with its runtime, but for what must be freed. */
 	assert_int_equal(ktrt_stop(), 0);
 	assert_int_equal(ktrt_graph_run(graph), -ESRCH);
-	start_way(&ways[0]);
+	start_way(&all_ways[0]);
 	assert_int_equal(ktrt_graph_run(graph), -ESRCH);
 	assert_int_equal(ktrt_graph_add(graph, do_node, NULL, NULL), -ESRCH);
 	assert_int_equal(ktrt_graph_edge(graph, 0, 1), -ESRCH);
@@ -255,7 +255,7 @@ static void memory_may_be_short(void **state)
 	unsigned nth = 0, failed;
 	int error;
 
-	start_way(&ways[0]);
+	start_way(&all_ways[0]);
 	do {
 		forget_calls();
 		failalloc_arm_for(++nth, FAILALLOC_MEMORY | FAILALLOC_MMAP);

@@ -100,7 +100,7 @@ out:
 static void umt_comes_and_goes(void **state)
 {
 	for (size_t i = 0; i < NR_WAYS; i++)
-		comes_and_goes(&ways[i]);
+		comes_and_goes(&all_ways[i]);
 }
 
 /* Just when it begins to rest, or ends that. */
@@ -110,7 +110,7 @@ static void bursts_meet_every_moment(void **state)
 	int rounds = KTEST_TSAN || KTEST_ASAN ? 15 : 40;
 
 	for (size_t way = 0; way < NR_WAYS; way++) {
-		if (!start_with_umt(&ways[way]))
+		if (!start_with_umt(&all_ways[way]))
 			continue;
 		__atomic_store_n(&rt.rest_after_ns, 1000000, __ATOMIC_RELAXED);
 		for (int i = 0; i < rounds; i++) {
@@ -165,7 +165,7 @@ static void is_named_throughout(const struct way *way)
 static void umt_is_named_throughout(void **state)
 {
 	for (size_t i = 0; i < NR_WAYS; i++)
-		is_named_throughout(&ways[i]);
+		is_named_throughout(&all_ways[i]);
 }
 
 KTEST_MAIN(KTEST(umt_comes_and_goes), KTEST(umt_is_named_throughout),

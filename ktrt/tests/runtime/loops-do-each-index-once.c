@@ -82,7 +82,7 @@ static void the_grain_is_the_callers(void **state)
 {
 	size_t sum = 0;
 
-	start_way(&ways[0]);
+	start_way(&all_ways[0]);
 	set(calls, 0);
 	assert_int_equal(ktrt_for(0, 1000, 10, count_call, (void *)10), 0);
 	assert_true(get(calls) >= 100);

@@ -412,7 +412,7 @@ static void mixes_run_on_one_cpu(void **state)
 	CPU_SET(first_cpu(&before), &one);
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	for (size_t i = 0; i < NR_WAYS; i += 2) {
-		start_way(&ways[i]);
+		start_way(&all_ways[i]);
 		graphs();
 		assert_int_equal(ktrt_stop(), 0);
 	}

@@ -127,7 +127,7 @@ static void tasks_run_while_it_is_loaded(void **state)
 	for (int i = 0; i < 3 && !waits; i++) {
 		int connection = -1;
 
-		start_way(&ways[i % 2]);
+		start_way(&all_ways[i % 2]);
 		run_mix();
 		if (holds_soon(is_asked(fd, &connection) || !is_loading())) {
 			asked |= connection >= 0;
@@ -201,7 +201,7 @@ static void it_may_be_stopped_at_any_moment(void **state)
 	uint64_t random = ktest_seed();
 
 	for (int i = 0; i < 12; i++) {
-		start_way(&ways[i % 2 ? 0 : 4]);
+		start_way(&all_ways[i % 2 ? 0 : 4]);
 		if (i % 3)
 			run_mix();
 		nap_us((long)ktest_random_below(&random, 400000));
@@ -217,7 +217,7 @@ static void it_may_be_forked_meanwhile(void **state)
 		int status;
 		pid_t child;
 
-		start_way(&ways[0]);
+		start_way(&all_ways[0]);
 		nap_us(i * 50000);
 		if (KTEST_ASAN)
 			threads_let_begin();

@@ -76,7 +76,7 @@ static void tasks_are_written_once(void **state)
 	for (size_t i = 0; i < NR_WAYS; i++) {
 		struct ktrt_info info = KTRT_INFO_INIT;
 
-		start_way(&ways[i]);
+		start_way(&all_ways[i]);
 		run_some();
 		assert_int_equal(ktrt_info_get(&info), 0);
 		assert_int_equal(ktrt_stop(), 0);

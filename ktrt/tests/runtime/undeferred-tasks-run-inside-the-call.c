@@ -428,7 +428,7 @@ static void nodes_are_no_such(void **state)
 	struct ktrt_graph *graph;
 
 	assert_int_equal(ktrt_in_final(), 0);
-	start_way(&ways[0]);
+	start_way(&all_ways[0]);
 	assert_int_equal(ktrt_graph_new(&graph), 0);
 	attr.flags = KTRT_UNDEFERRED;
 	assert_int_equal(ktrt_graph_add(graph, count_done, NULL, &attr),

@@ -95,7 +95,7 @@ static inline int as_somebody(int (*func)(void *arg), void *arg)
 }
 
 /* A subscriber by umtd, in a child; there is no other way to have eBPF. */
-static inline struct umt *served(unsigned flags)
+static inline struct umt *subscribe_by_umtd(unsigned flags)
 {
 	struct umt_options options = { .size = sizeof(options),
 				       .backend = UMT_BPF,
@@ -114,7 +114,7 @@ static inline int is_served(void *unused)
 	struct umt *subscriber;
 
 	become_somebody(SOMEBODY);
-	subscriber = served(0);
+	subscriber = subscribe_by_umtd(0);
 	ktest_check(subscriber != NULL);
 	ktest_check(umt_thread_add(subscriber) == 0);
 	ktest_check(holds_soon(ready_of(subscriber) == 1));

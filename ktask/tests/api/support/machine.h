@@ -35,7 +35,7 @@ static struct {
 	unsigned nr_bound;
 	uint32_t hold; /* helpers that sleep do not wake */
 	pthread_mutex_t lock;
-} machine = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} laid_machine = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* machine_parse - "0-3,8" */
 static inline struct kt_cpus machine_parse(const char *list)
@@ -68,20 +68,20 @@ static inline void machine_read_online(void)
 	char path[128], text[256] = "";
 
 	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/online",
-		 machine.tree.root);
+		 laid_machine.tree.root);
 	file_text(path, text, sizeof(text));
-	pthread_mutex_lock(&machine.lock);
-	machine.online = machine_parse(text);
-	pthread_mutex_unlock(&machine.lock);
+	pthread_mutex_lock(&laid_machine.lock);
+	laid_machine.online = machine_parse(text);
+	pthread_mutex_unlock(&laid_machine.lock);
 }
 
 static inline struct kt_cpus machine_online(void)
 {
 	struct kt_cpus cpus;
 
-	pthread_mutex_lock(&machine.lock);
-	cpus = machine.online;
-	pthread_mutex_unlock(&machine.lock);
+	pthread_mutex_lock(&laid_machine.lock);
+	cpus = laid_machine.online;
+	pthread_mutex_unlock(&laid_machine.lock);
 	return cpus;
 }
 
@@ -89,28 +89,28 @@ static inline struct kt_cpus machine_online(void)
 static inline void machine_begin(const char *name, const char *allowed,
 				 unsigned caller_cpu)
 {
-	topology_begin(&machine.tree, name);
+	topology_begin(&laid_machine.tree, name);
 	machine_read_online();
-	machine.allowed = machine_parse(allowed);
-	machine.caller_cpu = caller_cpu;
-	machine.caller = gettid();
+	laid_machine.allowed = machine_parse(allowed);
+	laid_machine.caller_cpu = caller_cpu;
+	laid_machine.caller = gettid();
 }
 
 static inline void machine_end(void)
 {
-	topology_end(&machine.tree);
+	topology_end(&laid_machine.tree);
 }
 
 static inline struct kt_cpus *cpus_of_thread(pid_t tid)
 {
-	for (unsigned i = 0; i < machine.nr_bound; i++)
-		if (machine.bound[i].tid == tid)
-			return &machine.bound[i].cpus;
-	if (machine.nr_bound == MACHINE_THREADS)
+	for (unsigned i = 0; i < laid_machine.nr_bound; i++)
+		if (laid_machine.bound[i].tid == tid)
+			return &laid_machine.bound[i].cpus;
+	if (laid_machine.nr_bound == MACHINE_THREADS)
 		abort();
-	machine.bound[machine.nr_bound].tid = tid;
-	machine.bound[machine.nr_bound].cpus = machine.made_on;
-	return &machine.bound[machine.nr_bound++].cpus;
+	laid_machine.bound[laid_machine.nr_bound].tid = tid;
+	laid_machine.bound[laid_machine.nr_bound].cpus = laid_machine.made_on;
+	return &laid_machine.bound[laid_machine.nr_bound++].cpus;
 }
 
 /* machine_cpus_of - what thread @tid is bound to */
@@ -118,19 +118,20 @@ static inline struct kt_cpus machine_cpus_of(pid_t tid)
 {
 	struct kt_cpus cpus;
 
-	pthread_mutex_lock(&machine.lock);
-	cpus = tid == machine.caller ? machine.allowed : *cpus_of_thread(tid);
-	pthread_mutex_unlock(&machine.lock);
+	pthread_mutex_lock(&laid_machine.lock);
+	cpus = tid == laid_machine.caller ? laid_machine.allowed
+					  : *cpus_of_thread(tid);
+	pthread_mutex_unlock(&laid_machine.lock);
 	return cpus;
 }
 
 /* machine_let - the caller may run on @cpus, and is on the first */
 static inline void machine_let(const char *list)
 {
-	pthread_mutex_lock(&machine.lock);
-	machine.allowed = machine_parse(list);
-	machine.caller_cpu = (unsigned)atoi(list);
-	pthread_mutex_unlock(&machine.lock);
+	pthread_mutex_lock(&laid_machine.lock);
+	laid_machine.allowed = machine_parse(list);
+	laid_machine.caller_cpu = (unsigned)atoi(list);
+	pthread_mutex_unlock(&laid_machine.lock);
 }
 
 /* The kernel ignores what is offline and refuses what is nothing else. */
@@ -142,9 +143,9 @@ static inline long machine_bind(pid_t tid, const struct kt_cpus *cpus)
 		errno = EINVAL;
 		return -1;
 	}
-	pthread_mutex_lock(&machine.lock);
+	pthread_mutex_lock(&laid_machine.lock);
 	*cpus_of_thread(tid) = *cpus;
-	pthread_mutex_unlock(&machine.lock);
+	pthread_mutex_unlock(&laid_machine.lock);
 	return 0;
 }
 
@@ -168,8 +169,8 @@ __attribute__((noinline, no_sanitize_address)) long syscall(long number, ...)
 		long result = real(number, args[0], args[1], args[2], args[3],
 				   args[4], args[5]);
 
-		while (number == SYS_futex && gettid() != machine.caller &&
-		       __atomic_load_n(&machine.hold, __ATOMIC_ACQUIRE))
+		while (number == SYS_futex && gettid() != laid_machine.caller &&
+		       __atomic_load_n(&laid_machine.hold, __ATOMIC_ACQUIRE))
 			usleep(200);
 		return result;
 	}
@@ -182,9 +183,9 @@ __attribute__((noinline, no_sanitize_address)) long syscall(long number, ...)
 int pthread_attr_setaffinity_np(pthread_attr_t *attr, size_t size,
 				const cpu_set_t *cpus)
 {
-	pthread_mutex_lock(&machine.lock);
-	machine.made_on = *(const struct kt_cpus *)cpus;
-	pthread_mutex_unlock(&machine.lock);
+	pthread_mutex_lock(&laid_machine.lock);
+	laid_machine.made_on = *(const struct kt_cpus *)cpus;
+	pthread_mutex_unlock(&laid_machine.lock);
 	return 0;
 }
 
@@ -193,8 +194,8 @@ int sched_getcpu(void)
 	struct kt_cpus cpus = machine_cpus_of(gettid());
 	int cpu = 0;
 
-	if (gettid() == machine.caller)
-		return (int)machine.caller_cpu;
+	if (gettid() == laid_machine.caller)
+		return (int)laid_machine.caller_cpu;
 	while (cpu < KT_CPUS_MAX - 1 && !(cpus.words[cpu / 64] >> cpu % 64 & 1))
 		cpu++;
 	return cpu;

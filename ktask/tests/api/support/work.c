@@ -75,7 +75,7 @@ void set_flag(uint32_t *flag)
 	__atomic_store_n(flag, 1, __ATOMIC_RELEASE);
 }
 
-static bool meet(struct work *work, bool helper)
+static bool meet_other(struct work *work, bool helper)
 {
 	uint64_t us = work->patience_us ? work->patience_us : HANG_NS / 1000;
 
@@ -95,7 +95,7 @@ int work_chunk(void *start, void *end, void *arg)
 	if (helper)
 		__atomic_add_fetch(&work->nr_helper_chunks, 1,
 				   __ATOMIC_RELAXED);
-	if (work->meet && !meet(work, helper))
+	if (work->meet && !meet_other(work, helper))
 		return -ETIME;
 	if (work->also)
 		error = work->also(work, from, to);

@@ -14,7 +14,7 @@
 #define HELPERS_SLEEP_NS 100000
 
 /* The library's, the module's, and one that does much in little time. */
-static const struct kt_pace paces[] = {
+static const struct kt_pace all_paces[] = {
 	{ 500000, 500000, 5000000, 1000000, 1000000, 0 },
 	{ 50000, 500000, 5000000, 50000, 2000000, 5000000 },
 	{ 2000, 10000, 50000, 5000, 10000, 0 },
@@ -24,16 +24,16 @@ static const struct kt_pace paces[] = {
  * others are. */
 static uint64_t plan_state;
 
-static uint64_t below(uint64_t bound)
+static uint64_t draw_below(uint64_t bound)
 {
 	uint64_t random = sim_next_random(&plan_state);
 
 	return bound ? random % bound : 0;
 }
 
-static bool chance(unsigned percent)
+static bool draw_chance(unsigned percent)
 {
-	return below(100) < percent;
+	return draw_below(100) < percent;
 }
 
 struct caller {
@@ -53,41 +53,43 @@ static struct world {
 	struct schedule_stats *stats;
 	struct sim_cpus all;
 	bool forks;
-} world;
+} the_world;
 
 /* ---- plans ---- */
 
 static void plan_machine(struct sim_machine *m)
 {
-	m->nr_cpus = 1 + (unsigned)below(chance(20) ? 16 : 6);
-	m->nr_nodes =
-		chance(30) ? 1 + (unsigned)below(KT_MIN(m->nr_cpus, 4)) : 1;
-	m->slice_ns = chance(50) ? 3000000 : 1000 + below(50000);
-	m->point_ns = chance(70) ? 5 : 1 + (unsigned)below(500);
-	m->stall_one_in = chance(50) ? 20 + (unsigned)below(400) : 0;
-	m->stall_ns = 1000 + below(200000);
+	m->nr_cpus = 1 + (unsigned)draw_below(draw_chance(20) ? 16 : 6);
+	m->nr_nodes = draw_chance(30)
+			      ? 1 + (unsigned)draw_below(KT_MIN(m->nr_cpus, 4))
+			      : 1;
+	m->slice_ns = draw_chance(50) ? 3000000 : 1000 + draw_below(50000);
+	m->point_ns = draw_chance(70) ? 5 : 1 + (unsigned)draw_below(500);
+	m->stall_one_in = draw_chance(50) ? 20 + (unsigned)draw_below(400) : 0;
+	m->stall_ns = 1000 + draw_below(200000);
 }
 
 static void plan_ranges(struct tracked_plan *plan, unsigned nr_nodes)
 {
-	plan->nr_ranges = chance(30) ? 1 + (unsigned)below(3) : 1;
+	plan->nr_ranges = draw_chance(30) ? 1 + (unsigned)draw_below(3) : 1;
 	for (unsigned i = 0; i < plan->nr_ranges; i++) {
-		plan->units[i] = below(chance(80) ? 60 : 300);
-		plan->nodes[i] = chance(50) ? (int)below(nr_nodes) : KT_NO_NODE;
+		plan->units[i] = draw_below(draw_chance(80) ? 60 : 300);
+		plan->nodes[i] = draw_chance(50) ? (int)draw_below(nr_nodes)
+						 : KT_NO_NODE;
 	}
 }
 
 static void plan_trouble(struct tracked_plan *plan)
 {
-	plan->fail_one_in = chance(30) ? 2 + (unsigned)below(30) : 0;
-	plan->nest_one_in = chance(10) ? 2 + (unsigned)below(10) : 0;
+	plan->fail_one_in = draw_chance(30) ? 2 + (unsigned)draw_below(30) : 0;
+	plan->nest_one_in = draw_chance(10) ? 2 + (unsigned)draw_below(10) : 0;
 	plan->fork_unit = UINT64_MAX;
-	plan->timeout_ns = chance(8) ? 1 + below(300000) : 0;
-	plan->cancel_ns = chance(40) ? 1 + below(300000) : 0;
-	plan->undoes = chance(80);
-	plan->iterated = chance(15);
-	plan->reports = chance(10);
-	plan->compensates = chance(10);
+	plan->timeout_ns = draw_chance(8) ? 1 + draw_below(300000) : 0;
+	plan->cancel_ns = draw_chance(40) ? 1 + draw_below(300000) : 0;
+	plan->undoes = draw_chance(80);
+	plan->iterated = draw_chance(15);
+	plan->reports = draw_chance(10);
+	plan->compensates = draw_chance(10);
 }
 
 static void plan_job(struct tracked_plan *plan, const struct sim_machine *m)
@@ -95,31 +97,34 @@ static void plan_job(struct tracked_plan *plan, const struct sim_machine *m)
 	memset(plan, 0, sizeof(*plan));
 	plan_ranges(plan, m->nr_nodes);
 	plan_trouble(plan);
-	plan->min_chunk = 1 + below(chance(70) ? 3 : 20);
-	plan->align = 1ull << (chance(20) ? below(4) : 0);
-	plan->target_ns = 1000 + below(200000);
-	plan->unit_ns = 20 + below(chance(70) ? 3000 : 100000);
+	plan->min_chunk = 1 + draw_below(draw_chance(70) ? 3 : 20);
+	plan->align = 1ull << (draw_chance(20) ? draw_below(4) : 0);
+	plan->target_ns = 1000 + draw_below(200000);
+	plan->unit_ns = 20 + draw_below(draw_chance(70) ? 3000 : 100000);
 	/* Long enough for other counts of threads to be tried. */
-	if (chance(5))
-		plan->unit_ns += below(3000000);
-	plan->expensive_every = chance(20) ? 2 + (unsigned)below(40) : 0;
-	plan->max_threads = 1 + (unsigned)below(m->nr_cpus + 2);
-	plan->capacity = chance(85) ? HELPERS_MAX : (unsigned)below(3);
-	plan->fixed = chance(15);
-	plan->detached = chance(20);
-	plan->pace = &paces[below(sizeof(paces) / sizeof(*paces))];
+	if (draw_chance(5))
+		plan->unit_ns += draw_below(3000000);
+	plan->expensive_every =
+		draw_chance(20) ? 2 + (unsigned)draw_below(40) : 0;
+	plan->max_threads = 1 + (unsigned)draw_below(m->nr_cpus + 2);
+	plan->capacity =
+		draw_chance(85) ? HELPERS_MAX : (unsigned)draw_below(3);
+	plan->fixed = draw_chance(15);
+	plan->detached = draw_chance(20);
+	plan->pace =
+		&all_paces[draw_below(sizeof(all_paces) / sizeof(*all_paces))];
 }
 
 /* ---- what happens beside ---- */
 
-static void unplug(void *arg)
+static void unplug_cpu(void *arg)
 {
 	unsigned cpu = (unsigned)(uintptr_t)arg;
 
 	sim_trace("CPU %u goes", cpu);
 	sim_set_online(cpu, false);
 	sim_host_moved();
-	world.stats->unplugged++;
+	the_world.stats->unplugged++;
 }
 
 static void plug_in(void *arg)
@@ -131,13 +136,13 @@ static void plug_in(void *arg)
 static void change_permits(void *arg)
 {
 	sim_host_permits((unsigned)(uintptr_t)arg);
-	world.stats->permit_changes++;
+	the_world.stats->permit_changes++;
 }
 
 static void jump_clocks(void *arg)
 {
 	sim_host_jump((intptr_t)arg);
-	world.stats->jumps++;
+	the_world.stats->jumps++;
 }
 
 static void end_of_time(void *arg)
@@ -145,36 +150,37 @@ static void end_of_time(void *arg)
 	sim_fail("no end is seen");
 }
 
-static uint64_t soon(void)
+static uint64_t draw_time(void)
 {
-	return sim_now() + below(chance(50) ? 100000 : 2000000);
+	return sim_now() + draw_below(draw_chance(50) ? 100000 : 2000000);
 }
 
 static void plan_events(const struct sim_machine *m)
 {
-	uintptr_t cpu = below(m->nr_cpus);
+	uintptr_t cpu = draw_below(m->nr_cpus);
 
 	sim_at(sim_now() + NO_END_NS, end_of_time, NULL);
-	if (chance(20) && m->nr_cpus > 1 && cpu) {
-		uint64_t ns = soon();
+	if (draw_chance(20) && m->nr_cpus > 1 && cpu) {
+		uint64_t ns = draw_time();
 
-		sim_at(ns, unplug, (void *)cpu);
-		if (chance(50))
-			sim_at(ns + below(200000), plug_in, (void *)cpu);
+		sim_at(ns, unplug_cpu, (void *)cpu);
+		if (draw_chance(50))
+			sim_at(ns + draw_below(200000), plug_in, (void *)cpu);
 	}
-	for (unsigned i = 0; i < 3 && chance(25); i++)
-		sim_at(soon(), change_permits, (void *)(uintptr_t)below(8));
-	if (chance(10))
-		sim_at(soon(), jump_clocks,
-		       (void *)((intptr_t)below(20000000) - 10000000));
-	if (chance(10))
-		sim_host_clocks(1 + below(100000));
+	for (unsigned i = 0; i < 3 && draw_chance(25); i++)
+		sim_at(draw_time(), change_permits,
+		       (void *)(uintptr_t)draw_below(8));
+	if (draw_chance(10))
+		sim_at(draw_time(), jump_clocks,
+		       (void *)((intptr_t)draw_below(20000000) - 10000000));
+	if (draw_chance(10))
+		sim_host_clocks(1 + draw_below(100000));
 }
 
 static struct hog {
 	uint64_t from_ns, to_ns;
 	unsigned weight;
-} hogs[64];
+} all_hogs[64];
 
 static void hog_main(void *arg)
 {
@@ -196,12 +202,15 @@ static unsigned plan_hogs(struct hog *list, unsigned nr, unsigned percent)
 	for (unsigned i = 0; i < nr; i++) {
 		struct hog *hog = &list[made];
 
-		if (!chance(percent))
+		if (!draw_chance(percent))
 			continue;
-		hog->weight = weights[below(4)];
-		hog->from_ns = chance(50) ? 0 : SIM_START_NS + below(30000000);
-		hog->to_ns =
-			chance(70) ? SIM_NEVER : SIM_START_NS + below(60000000);
+		hog->weight = weights[draw_below(4)];
+		hog->from_ns = draw_chance(50)
+				       ? 0
+				       : SIM_START_NS + draw_below(30000000);
+		hog->to_ns = draw_chance(70)
+				     ? SIM_NEVER
+				     : SIM_START_NS + draw_below(60000000);
 		made++;
 	}
 	return made;
@@ -227,10 +236,11 @@ static void run_nested(struct tracked *outer)
 	if (outer->nesting >= NESTING_MAX)
 		return;
 	t = tracked_alloc(sizeof(*t));
-	tracked_init(t, &world.nested, outer->job.process, outer, world.stats);
+	tracked_init(t, &the_world.nested, outer->job.process, outer,
+		     the_world.stats);
 	t->nest = run_nested;
 	tracked_run(t);
-	world.stats->nested++;
+	the_world.stats->nested++;
 }
 
 static void fork_process(struct tracked *t)
@@ -239,7 +249,7 @@ static void fork_process(struct tracked *t)
 
 	if (process->child)
 		return;
-	world.stats->forks++;
+	the_world.stats->forks++;
 	for (struct tracked *job = t; job;
 	     job = (struct tracked *)job->job.outer) {
 		job->cancelled = true;
@@ -247,8 +257,8 @@ static void fork_process(struct tracked *t)
 		if (job->manager)
 			sim_kill(job->manager);
 	}
-	for (unsigned i = 0; i < world.nr_callers; i++) {
-		struct caller *caller = &world.callers[i];
+	for (unsigned i = 0; i < the_world.nr_callers; i++) {
+		struct caller *caller = &the_world.callers[i];
 
 		if (caller->process == process && caller->thread != sim_self())
 			sim_kill(caller->thread);
@@ -273,7 +283,7 @@ static int run_detached(struct tracked *t)
 
 	t->caller = sim_self();
 	sim_job_begin(&t->job, plan->max_threads, plan->timeout_ns);
-	world.stats->detached++;
+	the_world.stats->detached++;
 	for (uint64_t i = sim_random(4); i; i--) {
 		sim_block(1 + sim_random(50000));
 		poll_job(t);
@@ -295,7 +305,7 @@ static void caller_main(void *arg)
 		struct tracked *t = tracked_alloc(sizeof(*t));
 
 		tracked_init(t, &caller->plans[i], caller->process, NULL,
-			     world.stats);
+			     the_world.stats);
 		t->nest = run_nested;
 		t->fork = fork_process;
 		if (caller->plans[i].detached)
@@ -307,33 +317,35 @@ static void caller_main(void *arg)
 
 static void start_caller(unsigned index)
 {
-	struct caller *caller = &world.callers[index];
+	struct caller *caller = &the_world.callers[index];
 	char name[16] = "caller  ";
 
-	caller->process = &world.processes[below(world.nr_processes)];
-	caller->nr_jobs = 1 + (unsigned)below(chance(30) ? 3 : 1);
+	caller->process =
+		&the_world.processes[draw_below(the_world.nr_processes)];
+	caller->nr_jobs = 1 + (unsigned)draw_below(draw_chance(30) ? 3 : 1);
 	for (unsigned i = 0; i < caller->nr_jobs; i++)
-		plan_job(&caller->plans[i], &world.machine);
-	if (world.forks)
-		caller->plans[0].fork_unit = below(40);
+		plan_job(&caller->plans[i], &the_world.machine);
+	if (the_world.forks)
+		caller->plans[0].fork_unit = draw_below(40);
 	name[7] = (char)('1' + index);
 	caller->thread = sim_spawn(name, caller_main, caller, SIM_WEIGHT_NORMAL,
-				   &world.all, false);
+				   &the_world.all, false);
 }
 
 static void start_processes(void)
 {
-	world.nr_processes = 1 + chance(20);
-	for (unsigned i = 0; i < world.nr_processes; i++) {
-		struct sim_process *process = &world.processes[i];
+	the_world.nr_processes = 1 + draw_chance(20);
+	for (unsigned i = 0; i < the_world.nr_processes; i++) {
+		struct sim_process *process = &the_world.processes[i];
 
-		process->helpers = world.helpers[i];
-		process->never_percent = chance(25) ? (unsigned)below(100) : 0;
+		process->helpers = the_world.helpers[i];
+		process->never_percent =
+			draw_chance(25) ? (unsigned)draw_below(100) : 0;
 		process->elsewhere_one_in = 16;
-		process->preferred_one_in = chance(30) ? 3 : 0;
-		sim_process_init(process, (unsigned)below(HELPERS_MAX));
-		if (chance(20))
-			process->machine.limit = (uint32_t)below(4);
+		process->preferred_one_in = draw_chance(30) ? 3 : 0;
+		sim_process_init(process, (unsigned)draw_below(HELPERS_MAX));
+		if (draw_chance(20))
+			process->machine.limit = (uint32_t)draw_below(4);
 	}
 }
 
@@ -342,8 +354,8 @@ static void check_permits(void)
 {
 	unsigned parents = 0;
 
-	for (unsigned i = 0; i < world.nr_processes; i++) {
-		const struct sim_process *process = &world.processes[i];
+	for (unsigned i = 0; i < the_world.nr_processes; i++) {
+		const struct sim_process *process = &the_world.processes[i];
 
 		parents += process->parents;
 		if (process->machine.used)
@@ -365,24 +377,26 @@ const char *schedule_check(uint64_t seed, struct schedule_stats *stats)
 
 	plan_state = seed * 2654435761u + 1;
 	tracked_free_all();
-	memset(&world, 0, sizeof(world));
-	world.stats = stats;
-	plan_machine(&world.machine);
-	sim_reset(&world.machine, seed);
-	sim_host_reset((unsigned)below(world.machine.nr_cpus + 2));
-	memset(&world.all, 0xff, sizeof(world.all));
-	world.forks = chance(5);
+	memset(&the_world, 0, sizeof(the_world));
+	the_world.stats = stats;
+	plan_machine(&the_world.machine);
+	sim_reset(&the_world.machine, seed);
+	sim_host_reset((unsigned)draw_below(the_world.machine.nr_cpus + 2));
+	memset(&the_world.all, 0xff, sizeof(the_world.all));
+	the_world.forks = draw_chance(5);
 	start_processes();
-	plan_events(&world.machine);
-	plan_job(&world.nested, &world.machine);
-	world.nested.detached = false;
-	world.nested.units[0] %= 20;
-	world.nested.nr_ranges = 1;
-	start_hogs(hogs,
-		   plan_hogs(hogs, world.machine.nr_cpus, chance(30) ? 50 : 0),
-		   world.machine.nr_cpus);
-	world.nr_callers = chance(30) ? 1 + (unsigned)below(CALLERS_MAX) : 1;
-	for (unsigned i = 0; i < world.nr_callers; i++)
+	plan_events(&the_world.machine);
+	plan_job(&the_world.nested, &the_world.machine);
+	the_world.nested.detached = false;
+	the_world.nested.units[0] %= 20;
+	the_world.nested.nr_ranges = 1;
+	start_hogs(all_hogs,
+		   plan_hogs(all_hogs, the_world.machine.nr_cpus,
+			     draw_chance(30) ? 50 : 0),
+		   the_world.machine.nr_cpus);
+	the_world.nr_callers =
+		draw_chance(30) ? 1 + (unsigned)draw_below(CALLERS_MAX) : 1;
+	for (unsigned i = 0; i < the_world.nr_callers; i++)
 		start_caller(i);
 	why = sim_run();
 	if (why)
@@ -401,9 +415,10 @@ struct timed {
 };
 
 /* Two on each CPU, which never end. */
-static void overload(struct timed *timed)
+static void overload_cpus(struct timed *timed)
 {
-	timed->nr_hogs = plan_hogs(timed->hogs, 2 * world.machine.nr_cpus, 100);
+	timed->nr_hogs =
+		plan_hogs(timed->hogs, 2 * the_world.machine.nr_cpus, 100);
 	for (unsigned i = 0; i < timed->nr_hogs; i++) {
 		timed->hogs[i].from_ns = 0;
 		timed->hogs[i].to_ns = SIM_NEVER;
@@ -412,33 +427,34 @@ static void overload(struct timed *timed)
 
 static void plan_timed(struct timed *timed)
 {
-	struct sim_machine *m = &world.machine;
+	struct sim_machine *m = &the_world.machine;
 	struct tracked_plan *plan = &timed->plan;
 
-	m->nr_cpus = 2 + (unsigned)below(7);
+	m->nr_cpus = 2 + (unsigned)draw_below(7);
 	m->nr_nodes = 1;
 	m->slice_ns = 100000;
 	m->point_ns = 5;
 	memset(plan, 0, sizeof(*plan));
 	plan->nr_ranges = 1;
 	plan->nodes[0] = KT_NO_NODE;
-	plan->units[0] = 1 + below(1000);
-	plan->unit_ns = 1000 + below(chance(50) ? 20000 : 200000);
-	plan->expensive_every = chance(20) ? 2 + (unsigned)below(40) : 0;
-	plan->min_chunk = 1 + below(4);
+	plan->units[0] = 1 + draw_below(1000);
+	plan->unit_ns = 1000 + draw_below(draw_chance(50) ? 20000 : 200000);
+	plan->expensive_every =
+		draw_chance(20) ? 2 + (unsigned)draw_below(40) : 0;
+	plan->min_chunk = 1 + draw_below(4);
 	plan->align = 1;
 	plan->target_ns = 1000000;
 	plan->fork_unit = UINT64_MAX;
 	plan->max_threads = m->nr_cpus;
 	plan->capacity = HELPERS_MAX;
-	plan->pace = &paces[0];
+	plan->pace = &all_paces[0];
 	timed->nr_helpers = m->nr_cpus - 1;
 	timed->permits = KT_MAX(m->nr_cpus * 4 / 5, 1);
-	world.processes[0].never_percent = chance(20) ? 50 : 0;
-	timed->nr_hogs =
-		plan_hogs(timed->hogs, 2 * m->nr_cpus, (unsigned)below(100));
-	if (chance(12))
-		overload(timed);
+	the_world.processes[0].never_percent = draw_chance(20) ? 50 : 0;
+	timed->nr_hogs = plan_hogs(timed->hogs, 2 * m->nr_cpus,
+				   (unsigned)draw_below(100));
+	if (draw_chance(12))
+		overload_cpus(timed);
 }
 
 static uint64_t timed_begin_ns;
@@ -456,7 +472,7 @@ static bool always_overloaded(const struct timed *timed)
 	for (unsigned i = 0; i < timed->nr_hogs; i++)
 		nr += !timed->hogs[i].from_ns &&
 		      timed->hogs[i].to_ns == SIM_NEVER;
-	return nr > world.machine.nr_cpus;
+	return nr > the_world.machine.nr_cpus;
 }
 
 /* Once helpers have fallen asleep. */
@@ -470,19 +486,19 @@ static void timed_main(void *arg)
 static const char *run_timed(const struct timed *timed, uint64_t seed,
 			     struct tracked **job, uint64_t *ns)
 {
-	struct sim_process *process = &world.processes[0];
+	struct sim_process *process = &the_world.processes[0];
 	/* On one CPU: else luck decides beside whom it runs. */
 	struct sim_cpus cpus = { { 1 } };
 	const char *why;
 
-	sim_reset(&world.machine, seed);
+	sim_reset(&the_world.machine, seed);
 	sim_host_reset(timed->permits);
 	sim_at(sim_now() + NO_END_NS, end_of_time, NULL);
-	start_hogs(timed->hogs, timed->nr_hogs, world.machine.nr_cpus);
-	process->helpers = world.helpers[0];
+	start_hogs(timed->hogs, timed->nr_hogs, the_world.machine.nr_cpus);
+	process->helpers = the_world.helpers[0];
 	sim_process_init(process, timed->nr_helpers);
 	*job = tracked_alloc(sizeof(**job));
-	tracked_init(*job, &timed->plan, process, NULL, world.stats);
+	tracked_init(*job, &timed->plan, process, NULL, the_world.stats);
 	(*job)->job.begun = note_begin;
 	sim_spawn("caller", timed_main, *job, SIM_WEIGHT_NORMAL, &cpus, false);
 	why = sim_run();
@@ -495,9 +511,9 @@ static uint64_t turn_ns(const struct timed *timed)
 {
 	uint64_t weight = SIM_WEIGHT_NORMAL;
 
-	for (unsigned i = 0; i < timed->nr_hogs; i += world.machine.nr_cpus)
+	for (unsigned i = 0; i < timed->nr_hogs; i += the_world.machine.nr_cpus)
 		weight += timed->hogs[i].weight;
-	return world.machine.slice_ns * weight / SIM_WEIGHT_NORMAL;
+	return the_world.machine.slice_ns * weight / SIM_WEIGHT_NORMAL;
 }
 
 const char *schedule_time(uint64_t seed, struct schedule_time *time)
@@ -509,8 +525,8 @@ const char *schedule_time(uint64_t seed, struct schedule_time *time)
 
 	plan_state = seed * 2654435761u + 1;
 	tracked_free_all();
-	memset(&world, 0, sizeof(world));
-	world.stats = &stats;
+	memset(&the_world, 0, sizeof(the_world));
+	the_world.stats = &stats;
 	plan_timed(&timed);
 	why = run_timed(&timed, seed, &job, &time->job_ns);
 	if (why)
@@ -520,7 +536,7 @@ const char *schedule_time(uint64_t seed, struct schedule_time *time)
 	time->turn_ns = turn_ns(&timed);
 	time->threads = job->job.ctx.threads;
 	time->lent = job->job.ctx.lent;
-	time->cpus = world.machine.nr_cpus;
+	time->cpus = the_world.machine.nr_cpus;
 	time->hogs = timed.nr_hogs;
 	time->overloaded = always_overloaded(&timed);
 	sim_trace("---- and by one thread ----");

@@ -12,7 +12,7 @@ struct block {
 	char memory[];
 };
 
-static struct block *blocks;
+static struct block *all_blocks;
 
 void *tracked_alloc(size_t size)
 {
@@ -22,18 +22,18 @@ void *tracked_alloc(size_t size)
 	if (!block)
 		abort();
 	memset(block->memory, 0, size);
-	block->next = blocks;
-	blocks = block;
+	block->next = all_blocks;
+	all_blocks = block;
 	return block->memory;
 }
 
 void tracked_free_all(void)
 {
-	while (blocks) {
-		struct block *next = blocks->next;
+	while (all_blocks) {
+		struct block *next = all_blocks->next;
 
-		free(blocks);
-		blocks = next;
+		free(all_blocks);
+		all_blocks = next;
 	}
 }
 
@@ -44,7 +44,7 @@ enum unit { UNIT_NEW, UNIT_TAKEN, UNIT_DONE, UNIT_UNDONE };
 /* Each failed chunk of a job has an error of its own, from here on. */
 #define FIRST_FAILURE 1000
 
-static void *position(unsigned range, uint64_t unit)
+static void *position_of(unsigned range, uint64_t unit)
 {
 	return (void *)(((uintptr_t)range + 1) << RANGE_SHIFT | unit);
 }
@@ -196,7 +196,7 @@ static void check_progress(const struct tracked *t, uint64_t units)
 			 (unsigned long long)most);
 }
 
-static int report(struct kt_context *ctx, bool last)
+static int report_progress(struct kt_context *ctx, bool last)
 {
 	struct tracked *t = (struct tracked *)ctx;
 	uint64_t units = kt_context_units(ctx);
@@ -264,7 +264,7 @@ static void fill_ranges(struct tracked *t)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < plan->nr_ranges; i++) {
-		t->job.ranges[i].start = position(i, 0);
+		t->job.ranges[i].start = position_of(i, 0);
 		t->job.ranges[i].units = plan->units[i];
 		t->job.ranges[i].node = plan->nodes[i];
 		t->first[i] = sum;
@@ -312,7 +312,7 @@ void tracked_init(struct tracked *t, const struct tracked_plan *plan,
 	t->job.ctx.detached = plan->detached;
 	t->job.ctx.measure_cpu = true;
 	t->job.ctx.progress_ns = 100000;
-	t->job.ctx.progress = plan->reports ? report : NULL;
+	t->job.ctx.progress = plan->reports ? report_progress : NULL;
 	if (plan->compensates)
 		add_manager(t);
 }

@@ -26,7 +26,7 @@ void simulation_job(struct simulation *sim, unsigned nr)
 }
 
 /* About normal, with a standard deviation of 1. */
-static double deviation(uint64_t *random)
+static double draw_deviation(uint64_t *random)
 {
 	double sum = -6;
 
@@ -62,7 +62,7 @@ double simulation_epoch(struct simulation *sim)
 	double luck = 1, rate = 0;
 
 	if (sim->noise > 0)
-		luck += sim->noise * deviation(&sim->random);
+		luck += sim->noise * draw_deviation(&sim->random);
 	for (unsigned i = 0; i < TICKS_PER_EPOCH; i++)
 		rate += tick_with(sim, luck) / TICKS_PER_EPOCH;
 	return rate;

@@ -8,13 +8,13 @@
 
 #include <string.h>
 
-static void fault(struct work *work)
+static void count_fault(struct work *work)
 {
 	kt_add(&work->faults, 1);
 }
 
 /* Atomic, so that a unit given to two threads is a fault and not a race. */
-static bool change(uint8_t *unit, uint8_t from, uint8_t to)
+static bool change_unit(uint8_t *unit, uint8_t from, uint8_t to)
 {
 	return __atomic_compare_exchange_n(unit, &from, to, 0, __ATOMIC_RELAXED,
 					   __ATOMIC_RELAXED);
@@ -28,16 +28,16 @@ static int do_chunk(void *start, void *end, void *arg)
 	int error = 0;
 
 	if (from >= to || to > work->nr_units) {
-		fault(work);
+		count_fault(work);
 		return 0;
 	}
 	port_now_ns += (to - from) * work->unit_ns;
 	if (work->chunk)
 		error = work->chunk(work, from, to);
 	for (uint64_t i = from; i < to; i++)
-		if (!change(&work->units[i], WORK_FRESH,
-			    error ? WORK_FAILED : WORK_DONE))
-			fault(work);
+		if (!change_unit(&work->units[i], WORK_FRESH,
+				 error ? WORK_FAILED : WORK_DONE))
+			count_fault(work);
 	return error;
 }
 
@@ -48,15 +48,15 @@ static void undo_chunk(void *start, void *end, void *arg)
 	uint64_t to = (uint64_t)((uint8_t *)end - work->units);
 
 	if (from >= to || to > work->nr_units || from < work->undo_at) {
-		fault(work);
+		count_fault(work);
 		return;
 	}
 	work->undo_calls++;
 	work->undone += to - from;
 	work->undo_at = to;
 	for (uint64_t i = from; i < to; i++)
-		if (!change(&work->units[i], WORK_DONE, WORK_UNDONE))
-			fault(work);
+		if (!change_unit(&work->units[i], WORK_DONE, WORK_UNDONE))
+			count_fault(work);
 }
 
 void work_init(struct work *work, unsigned nr_ranges, const uint64_t *units)

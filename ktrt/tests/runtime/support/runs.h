@@ -23,7 +23,7 @@
 static const struct way {
 	const char *name;
 	unsigned workers, flags;
-} ways[] = {
+} all_ways[] = {
 	{ "as usual", 0, 0 },
 	{ "one worker", 1, 0 },
 	{ "without UMT", 0, KTRT_NO_UMT },
@@ -34,7 +34,7 @@ static const struct way {
 	{ "unbound", 0, KTRT_UNBOUND },
 };
 
-#define NR_WAYS KTEST_ARRAY_SIZE(ways)
+#define NR_WAYS KTEST_ARRAY_SIZE(all_ways)
 
 static inline void start_way(const struct way *way)
 {
@@ -50,7 +50,7 @@ static inline void start_way(const struct way *way)
 static inline void in_each_way(void (*test)(void))
 {
 	for (size_t i = 0; i < NR_WAYS; i++) {
-		start_way(&ways[i]);
+		start_way(&all_ways[i]);
 		test();
 		assert_int_equal(ktrt_stop(), 0);
 	}
