@@ -3,6 +3,7 @@
  * The programs by the task runtime.  What a task is to do stands in its maker's
  * frame, which stays until the maker has waited.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include <ktask/runtime.h>
@@ -163,12 +164,16 @@ struct tree_task {
 	long nr;
 };
 
+/* The root has thousands of sons, the others few. */
 static int do_tree(void *arg)
 {
-	struct tree_task *this = arg;
+	struct tree_task *this = arg, few[TREE_SONS], *sons = few;
 	int nr = this->node.sons;
-	struct tree_task sons[nr + 1];
 
+	if (nr > TREE_SONS)
+		sons = malloc((size_t)nr * sizeof(*sons));
+	if (!sons)
+		return -ENOMEM;
 	for (int i = 0; i < nr; i++) {
 		sons[i].node = tree_son(&this->node, i);
 		ktrt_spawn(do_tree, &sons[i]);
@@ -177,6 +182,8 @@ static int do_tree(void *arg)
 	this->nr = 1;
 	while (nr--)
 		this->nr += sons[nr].nr;
+	if (sons != few)
+		free(sons);
 	return 0;
 }
 

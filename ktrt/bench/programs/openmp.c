@@ -2,6 +2,8 @@
 /*
  * The programs by OpenMP tasks; compiled by gcc (libgomp) and by clang (libomp).
  */
+#include <stdlib.h>
+
 #include "bench/tasks/cases.h"
 
 static long do_queens(struct queens here)
@@ -113,10 +115,15 @@ static void factor(const struct lu_matrix *matrix)
 	}
 }
 
+/* The root has thousands of sons, the others few. */
 static long do_tree(struct tree_node node)
 {
-	long below[node.sons + 1], sum = 1;
+	long few[TREE_SONS], *below = few, sum = 1;
 
+	if (node.sons > TREE_SONS)
+		below = malloc((size_t)node.sons * sizeof(*below));
+	if (!below)
+		abort();
 	for (int i = 0; i < node.sons; i++) {
 		struct tree_node son = tree_son(&node, i);
 		long *into = &below[i];
@@ -127,6 +134,8 @@ static long do_tree(struct tree_node node)
 #pragma omp taskwait
 	for (int i = 0; i < node.sons; i++)
 		sum += below[i];
+	if (below != few)
+		free(below);
 	return sum;
 }
 
