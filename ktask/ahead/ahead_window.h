@@ -9,8 +9,8 @@
  *
  * The bound: at any moment, the pages of a mapping that were made and are not known
  * to be passed number at most first + 3 % of those that the program touched in order.
- * The pages ahead of a frontier that the program has abandoned count for ever, so
- * that a program which moves about soon gets nothing.
+ * Pages ahead of a frontier that the program has abandoned count for ever.  So a
+ * program that soon abandons its frontiers soon gets no more windows.
  */
 #ifndef AHEAD_AHEAD_WINDOW_H
 #define AHEAD_AHEAD_WINDOW_H
@@ -39,9 +39,9 @@ size_t ahead_left_pages(const struct ahead_budget *budget);
  * @last: pages of its last window, whose mark the program has reached; 0: none
  * @own: the part of @budget->pending that is ahead of this frontier
  *
- * At most half of the frontier's share, so that the next window fits while the
- * program passes this one.  What is left to the program before this one counts as well,
- * until it is passed.
+ * At most half of the frontier's share, so that the next window fits in while the
+ * program passes this one.  Pages before this window that are left to the program also
+ * count, until they are passed.
  *
  * Return: whole blocks; 0: none now.
  */

@@ -3,9 +3,9 @@
  * Does a program keep all CPUs busy by itself?  Then a helper could only take the CPU
  * of a thread that would have made the page itself.
  *
- * How many threads run at one moment does not tell: one that waits for a lock for a
- * microsecond leaves its CPU to nobody.  So the CPU time of the program is compared
- * with the time that passed.
+ * The number of threads that run at one moment does not tell: a thread that waits for a
+ * lock for a microsecond does not run, but frees no CPU for a helper.  So the CPU time
+ * of the program is compared with the time that passed.
  *
  * Knows no clock.  Not thread-safe: the watcher's.
  */
@@ -40,8 +40,8 @@ static inline uint64_t cpu_saturation_ns(uint64_t ns, unsigned nr_cpus)
 
 /**
  * cpu_saturation_note - compare with the last reading
- * @used_ns: CPU time of all threads of the program, without helpers; it may go back by
- *           what is known of helpers only later
+ * @used_ns: CPU time of all threads of the program, without helpers.  It may go back,
+ *           because the time of helpers is known, and subtracted, only later
  *
  * Return: whether the program had all CPUs since then.
  */

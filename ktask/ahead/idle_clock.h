@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Time in which a thread had no CPU: others want the CPU of a helper that had to wait
- * for long.
+ * Time in which a thread had no CPU.  If a helper had to wait for long, others want its
+ * CPU.
  *
  * It is the difference of two clocks that are not read at the same moment.  So it may
  * go back, by what an interrupt between the two readings takes.

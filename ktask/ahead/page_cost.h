@@ -2,11 +2,11 @@
 /*
  * Do huge pages take longer to make than as much memory in small pages?
  *
- * A huge page does where a host has taken back free memory, which it does in whole
- * blocks.  A few such pages are no reason to do without all others, which take a fifth
- * of the time of small ones.  So huge pages are slow if most of them were, and all of
- * them together.  Only the last small pages count: as soon as these are as slow, huge
- * pages are tried again.
+ * They do where a host has taken back free memory, because it does so in whole blocks.
+ * All other huge pages take a fifth of the time of small ones, so a few slow pages are no
+ * reason to give up all.  Huge pages count as slow if most of them were slow, and if all
+ * of them together took longer.  They are compared with the last small pages only: as
+ * soon as these are as slow, huge pages are tried again.
  *
  * Knows no clock.  Not thread-safe: the watcher's.
  */
@@ -51,10 +51,10 @@ struct touch_effort {
 /**
  * page_costs_note_touches - the program made pages itself between two moments
  *
- * Faults tell how large the pages were.  CPU time and faults are known of the whole
- * program only, so the pages must be those of all its mappings.
+ * The number of faults tells how large the pages were.  CPU time and faults are known
+ * only for the whole program, so the pages must be those of all its mappings.
  *
- * Return: false if too little CPU time was used for that, and @then stays.
+ * Return: false, with @then unchanged, if the program used too little CPU time to tell.
  */
 bool page_costs_note_touches(struct page_costs *costs,
 			     const struct touch_effort *then,

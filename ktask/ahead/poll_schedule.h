@@ -38,8 +38,8 @@ void poll_schedule_scanned(struct poll_schedule *schedule, bool found,
 void poll_schedule_helped(struct poll_schedule *schedule, bool helped);
 
 /* poll_schedule_advised - huge pages were advised for a window that no helper makes.
- * Polls take the CPU of the program.  So there are fewer of them from the second such
- * window on: the CPUs may have been busy for a moment only. */
+ * Polls take CPU time from the program, so they become rarer; but not at the first such
+ * window, because the CPUs may have been busy for a moment only. */
 void poll_schedule_advised(struct poll_schedule *schedule);
 
 /**

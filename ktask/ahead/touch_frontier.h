@@ -14,8 +14,8 @@
  * or jumps into a window, never reaches the mark.  Once it is reached, the next window
  * is twice as large.  Random touches make no runs.
  *
- * Positions of a frontier count in its direction: downwards from the end of the
- * mapping.  So there is one direction in the code.
+ * Positions of a frontier count in its direction; those of a downward one count from the
+ * end of the mapping.  So the code knows one direction only.
  *
  * Not thread-safe: only the watcher uses it.
  */

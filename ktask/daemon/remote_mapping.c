@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See remote_mapping.h.  The policy is that of `ktask run` (ktask/ahead); what differs
- * is that nobody tells when memory goes.  So it is looked whether the page before each
- * frontier is still there.
+ * See remote_mapping.h.  The policy is that of `ktask run` (ktask/ahead).  But nobody
+ * tells the daemon when memory goes, so it checks whether the page before each frontier
+ * is still there.
  *
  * Behaves badly with a mapping of which the program discards a part, but not what was
  * made ahead: it gets no more windows.

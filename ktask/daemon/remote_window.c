@@ -2,9 +2,9 @@
 /*
  * See remote_window.h.  In which order pages are made is in ahead/window_blocks.h.
  *
- * A touch of the process may make more than a page, which no file tells for a single
- * mapping: the process has advised huge pages.  Then a piece in the middle of a block
- * brings the pages before it as well, which are the marks.  The job ends there.
+ * If the process has advised huge pages, one touch makes more than one page.  No file
+ * tells that for a single mapping.  Then a piece in the middle of a block also brings the
+ * pages before it, among them the marks.  The job ends there.
  *
  * Behaves badly if the process unmaps memory and maps other memory there meanwhile:
  * pages of that are made, at most of one piece for each helper.

@@ -2,10 +2,10 @@
 /*
  * See served_processes.h.
  *
- * A process is found by its growth: all of /proc is read again and again, in a
- * hundredth of one CPU's time; the mappings of each that is served, in another.  An
- * event for each page fault would cost every process of the machine 6 to 24 ns a fault;
- * this costs them nothing.
+ * A process is found by its growth.  All of /proc is read again and again, which takes a
+ * hundredth of one CPU's time; reading the mappings of the processes that are served
+ * takes another.  An event for each page fault would cost every process of the machine 6
+ * to 24 ns a fault; this costs them nothing.
  *
  * A process is served while it has large mappings, with what is known of them, so that
  * the bound on waste holds as long as an area is not cut.

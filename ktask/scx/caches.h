@@ -2,8 +2,9 @@
 /*
  * Which CPUs share a last-level cache, as sysfs tells it.
  *
- * Caches are numbered by their first CPU, so that neighbours in a node are neighbours here.
- * A CPU of which nothing is known, as it is offline, counts to the first cache.
+ * Caches are numbered in the order of their first CPUs, so that caches of one node have
+ * neighbouring numbers.  A CPU of which nothing is known, because it is offline, belongs
+ * to the first cache.
  */
 #ifndef KTASK_SCX_CACHES_H
 #define KTASK_SCX_CACHES_H

@@ -2,9 +2,9 @@
 /*
  * See scheduler.h.
  *
- * libbpf 1.1 knows tables of operations (struct_ops) but not yet links for them, without
- * which the scheduler would outlive a process that is killed.  The kernel's own calls make
- * up for that; later versions of libbpf do it themselves.
+ * libbpf 1.1 can load tables of operations (struct_ops), but it has no links for them.
+ * Without a link the scheduler would outlive a process that is killed.  So the link is
+ * made here by bpf_link_create(); later versions of libbpf do it themselves.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>

@@ -2,8 +2,8 @@
 /*
  * scx_ktask: loads the scheduler, and keeps it while it runs.
  *
- * Does no scheduling: that is scx_ktask.bpf.c.  Wakes once a second, to see whether the
- * kernel has taken the scheduler away.
+ * Does no scheduling, which scx_ktask.bpf.c does.  It wakes once a second to see whether
+ * the kernel has thrown the scheduler out.
  */
 #include <errno.h>
 #include <getopt.h>

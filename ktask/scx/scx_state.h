@@ -71,9 +71,10 @@ static __u32 cache_of(__s32 cpu)
 }
 
 /*
- * A CPU that goes offline must kick nobody: what it queues for that (irq_work) when
- * interrupts are off for good stays queued.  When it is back none of its kicks gets
- * through, and the kernel waits for ever for them when the scheduler ends (Linux 7.3).
+ * A CPU that goes offline must kick no other CPU.  A kick is queued as irq_work; once
+ * the CPU has turned its interrupts off for good, that stays queued.  When the CPU is
+ * back, none of its kicks gets through, and the kernel waits for them for ever when the
+ * scheduler ends (Linux 7.3).
  */
 static bool may_kick(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Virtual time: what a task had, divided by its weight, on the clock of a queue.
+ * Virtual time: the CPU time that a task has had, divided by its weight, on the clock
+ * of a queue.
  */
 #ifndef KTASK_SCX_VIRTUAL_TIME_H
 #define KTASK_SCX_VIRTUAL_TIME_H

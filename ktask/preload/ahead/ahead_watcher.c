@@ -83,9 +83,9 @@ static uint64_t now_ns(void)
 #define PAGEMAP_FILE ((uint64_t)1 << 61)
 
 /*
- * A page that was only read is the kernel's page of zeros, which mincore() calls present.
- * It is not the process's own, and stands for none that the program will write.  Nor is
- * a page own that a child of fork() shares.
+ * mincore() also calls a page present that was only read.  That is the kernel's page of
+ * zeros, which the program replaces when it writes.  A page that a child of fork()
+ * shares is replaced in the same way.
  */
 static void drop_pages_not_own(const struct large_mapping *mapping,
 			       size_t first, size_t nr, unsigned char *present)
@@ -329,9 +329,9 @@ static bool counts_stacks(void)
 }
 
 /*
- * Where all CPUs are busy a thread that wakes waits for the next tick, 4 ms, in which a
- * program touches more than a window.  One that asks for short slices does not wait
- * (6.12); older kernels do not look at that.
+ * Where all CPUs are busy, a thread that wakes waits for the next tick: up to 4 ms, in
+ * which a program touches more than a window.  Since Linux 6.12 a thread that asks for
+ * short slices does not wait; older kernels ignore the request.
  */
 static void ask_for_short_slices(void)
 {

@@ -4,10 +4,10 @@
  * that are advised for it, or nobody does anything.
  *
  * Helpers get windows only where a CPU is idle.  Beside other programs, and beside a
- * program that touches with as many threads as there are CPUs, they would take the CPU
- * of whoever makes the page otherwise.  Huge pages save faults there too.
+ * program whose threads keep all CPUs busy, a helper would take the CPU of the thread
+ * that would make the page itself.  Huge pages save faults there too.
  *
- * All of this is the watcher's.
+ * Only the watcher runs this code.
  */
 #include <sys/resource.h>
 
