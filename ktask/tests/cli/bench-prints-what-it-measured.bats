@@ -226,6 +226,37 @@ compare() {
 	[[ $output == *"Not settled: the interval is 67 % of the speedup wide (settled: 10 %)."* ]]
 }
 
+# The tenth round is the last one: then an hour is over.
+measure_ten_rounds() {
+	local late=$BATS_TEST_TMPDIR/late a b
+
+	${CC:-cc} -shared -fPIC -o "$late.so" \
+		"$BATS_TEST_DIRNAME/fixtures/late-clock.c" -ldl
+	a=$(speed $1) b=$(speed $2)
+	run -0 --separate-stderr env LC_ALL=C LD_PRELOAD="$late.so" \
+		LATE_FILE="$late" "$ktask" bench --max-time 3600 --own-time \
+		"${@:3}" compare "$a" "$b; [ \$n -lt 10 ] || : >'$late'"
+	echo "$output"
+}
+
+@test "samples that scatter are called too noisy, with what was done about it" {
+	measure_ten_rounds '9 2 4 2 4 2 4 2 4 2 4' '9 1 1 1 1 1 1 1 1 1 1' \
+		--names old,new --chart
+	grep -qE '^  new +2\.83x +2\.00 to 4\.00 +1\.00 +1\.00$' <<<"$output"
+	[[ $output == *$'\n10 rounds in '* ]]
+	[[ $output == *$'\nTOO NOISY: the interval is 71 % of the speedup wide (asked: 10 %).\nTrust the interval, not the speedup.\n'* ]]
+	[[ $output =~ Other\ processes\ used\ [0-9.]+\ of\ [0-9]+\ CPUs\ meanwhile ]]
+	[[ $output == *$'\nDone about the noise: each round ran every row, in changing order, and rounds\nwere repeated while there was time.  Better: an idle machine, --max-time 14400.\n'* ]]
+	[[ $output != *Settled* ]]
+}
+
+@test "samples that nearly agree are called settled, and nothing is excused" {
+	measure_ten_rounds '9 2 2 2 2 2 2 2 2 2 2' '9 1 1 1 1 1 1 1 1 1 1'
+	grep -qE '2\.00x +2\.00 to 2\.00' <<<"$output"
+	[[ $output == *$'\nSettled: the interval is 0 % of the speedup wide (asked: 10 %).\n'* ]]
+	[[ $output != *NOISY* && $output != *"Done about the noise"* ]]
+}
+
 @test "outliers in a tenth of the rounds change nothing" {
 	local a=$(speed 1 2 2 2 90 2 2 2 2 2 2)
 	local b=$(speed 1 1 1 1 1 1 1 90 1 1 1)
