@@ -92,6 +92,17 @@ bench-busy:
 	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-busy
 	$(OUT)/bench/bench-busy $(BENCH)
 
+# make stress-busy MIBS='64' SECONDS=60
+MIBS ?= 64 256
+SECONDS ?= 10
+
+## stress-busy: bench-busy beside any priority, with jobs of several sizes (MIBS= SECONDS=)
+.PHONY: stress-busy
+stress-busy:
+	+@$(MAKE) --no-print-directory deps NEED=build
+	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-busy
+	@ktask/bench/busy/stress.sh $(OUT) $(SECONDS) $(MIBS)
+
 ## bench-late: how late processes end in mid-chunk beside busy ones (BENCH='6 15')
 .PHONY: bench-late
 bench-late:
@@ -196,5 +207,5 @@ bench-programs: $(OUT)/bench/bench-overload \
 	$(if $(HAVE_openmp),$(if $(HAVE_tbb),$(OUT)/bench/bench-peers)) \
 	$(OUT)/bench/idle-pool $(OUT)/bench/bench-neighbour \
 	$(OUT)/bench/small-calls $(OUT)/bench/bench-end \
-	$(OUT)/bench/bench-claim $(OUT)/bench/bench-late \
+	$(OUT)/bench/bench-claim $(OUT)/bench/bench-busy $(OUT)/bench/bench-late \
 	$(OUT)/bench/bench-register $(OUT)/libktask-preload.so

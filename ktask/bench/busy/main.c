@@ -2,7 +2,7 @@
 /*
  * A job, and the end of its process, beside processes that keep all CPUs busy.
  *
- *	bench-busy [OTHERS [NICE [ROUNDS [MIB]]]]
+ *	bench-busy [OTHERS [NICE|idle [ROUNDS [MIB [SECONDS]]]]]
  *
  * Each round is three processes, one after the other, in changing order.  They make
  * MIB of 4 KiB pages present by one madvise(), by one for each 2 MiB, and by
@@ -10,7 +10,8 @@
  * until the parent has waited.  The rule: with ktask the job takes at most 1.05 of
  * plain and one chunk, in time by the mean, in CPU time by the median.  Exit status 1
  * if not.  The chunk is the largest that a job had, and takes its part of the plain
- * time.
+ * time.  The worst excess is that of one round over the same bound of its own plain
+ * job.  After SECONDS no round begins but the first.
  *
  * Others get whole turns: medians jump by one (13 ms beside 6 processes on 2 CPUs), and
  * a call that returns often gives its CPU up sooner than one that does not, whoever
@@ -24,6 +25,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -48,6 +50,7 @@
 static struct burners others = { .nr = 6 };
 static unsigned rounds = 31;
 static size_t bytes = (size_t)64 << 20;
+static uint64_t limit_ns = UINT64_MAX;
 
 /* Seconds; of the thread that calls. */
 struct job_time {
@@ -232,15 +235,38 @@ static bool holds(const char *what, double ktask, double plain, double chunk)
 	return ktask <= bound;
 }
 
+/* Seconds; before anything sorts the samples.  Less than 0: no round was over its bound. */
+static double worst_excess(const struct side *plain, const struct side *ktask)
+{
+	double worst = -1e9, excess;
+
+	for (unsigned i = 0; i < rounds; i++) {
+		excess = ktask->job[i] -
+			 (1.05 + ktask->chunk[i]) * plain->job[i];
+		worst = excess > worst ? excess : worst;
+	}
+	return worst;
+}
+
+static void print_load(void)
+{
+	printf("%u rounds of %zu MiB beside %u busy processes, ", rounds,
+	       bytes >> 20, others.nr);
+	if (others.idle)
+		printf("SCHED_IDLE\n");
+	else
+		printf("nice %d\n", others.nice);
+}
+
 static int report(struct side *sides)
 {
 	struct side *plain = &sides[PLAIN], *ktask = &sides[KTASK];
 	double chunk = largest(ktask->chunk, rounds);
+	double excess = worst_excess(plain, ktask);
 	double cpu, mean;
 	bool good;
 
-	printf("%u rounds of %zu MiB beside %u busy processes of nice %d\n",
-	       rounds, bytes >> 20, others.nr, others.nice);
+	print_load();
 	for (int how = 0; how < NR_HOW; how++) {
 		print_row("job", sides[how].name, sides[how].job);
 		print_parts(&sides[how]);
@@ -251,6 +277,11 @@ static int report(struct side *sides)
 	good = holds("CPU time", stats_of(ktask->cpu, rounds).median, cpu,
 		     chunk);
 	good &= holds("time", stats_of(ktask->job, rounds).mean, mean, chunk);
+	printf("a chunk: at most %.2f MiB, %.2f ms of plain; worst round: %.2f ms "
+	       "%s its bound\n",
+	       chunk * (double)(bytes >> 20), 1e3 * chunk * mean,
+	       1e3 * (excess < 0 ? -excess : excess),
+	       excess < 0 ? "within" : "over");
 	printf("of the pieces: %.3f of plain\n",
 	       stats_of(sides[PIECES].job, rounds).mean / mean);
 	return !good;
@@ -272,7 +303,13 @@ static bool run_round(struct side *side, unsigned round, enum how how)
 
 static bool run_rounds(struct side *sides)
 {
+	uint64_t start_ns = clock_ns();
+
 	for (unsigned i = 0; i < rounds; i++) {
+		if (i && clock_ns() - start_ns > limit_ns) {
+			rounds = i;
+			break;
+		}
 		for (unsigned k = 0; k < NR_HOW; k++) {
 			enum how how = (enum how)((i + k) % NR_HOW);
 
@@ -288,12 +325,16 @@ static bool read_arguments(int argc, char **argv)
 	if (argc > 1)
 		others.nr = (unsigned)strtoul(argv[1], NULL, 10);
 	if (argc > 2)
+		others.idle = !strcmp(argv[2], "idle");
+	if (argc > 2 && !others.idle)
 		others.nice = (int)strtol(argv[2], NULL, 10);
 	if (argc > 3)
 		rounds = (unsigned)strtoul(argv[3], NULL, 10);
 	if (argc > 4)
 		bytes = strtoul(argv[4], NULL, 10) << 20;
-	return argc < 6 && others.nr <= BURNERS_MAX && rounds &&
+	if (argc > 5)
+		limit_ns = strtoul(argv[5], NULL, 10) * 1000000000u;
+	return argc < 7 && others.nr <= BURNERS_MAX && rounds &&
 	       rounds <= MAX_ROUNDS && bytes;
 }
 
@@ -305,7 +346,8 @@ int main(int argc, char **argv)
 	bool done;
 
 	if (!read_arguments(argc, argv)) {
-		fputs("usage: bench-busy [OTHERS [NICE [ROUNDS [MIB]]]]\n",
+		fputs("usage: bench-busy [OTHERS [NICE|idle [ROUNDS [MIB "
+		      "[SECONDS]]]]]\n",
 		      stderr);
 		return 2;
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* See burners.h. */
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -9,17 +10,25 @@
 
 #include "burners.h"
 
+static _Noreturn void burn_cpu(const struct burners *burners)
+{
+	const struct sched_param none = { .sched_priority = 0 };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (setpriority(PRIO_PROCESS, 0, burners->nice))
+		perror("setpriority");
+	if (burners->idle && sched_setscheduler(0, SCHED_IDLE, &none))
+		perror("sched_setscheduler");
+	for (;;)
+		;
+}
+
 void burners_start(struct burners *burners)
 {
 	for (unsigned i = 0; i < burners->nr; i++) {
 		burners->pids[i] = fork();
-		if (burners->pids[i])
-			continue;
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (setpriority(PRIO_PROCESS, 0, burners->nice))
-			perror("setpriority");
-		for (;;)
-			;
+		if (!burners->pids[i])
+			burn_cpu(burners);
 	}
 }
 
@@ -36,5 +45,4 @@ void burners_stop(struct burners *burners)
 	for (unsigned i = 0; i < burners->nr; i++)
 		if (burners->pids[i] > 0)
 			waitpid(burners->pids[i], NULL, 0);
-	burners->nr = 0;
 }

@@ -6,6 +6,7 @@
 #ifndef BENCH_BURNERS_H
 #define BENCH_BURNERS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define BURNERS_MAX 64
@@ -13,6 +14,7 @@
 struct burners {
 	unsigned nr; /* at most BURNERS_MAX */
 	int nice;
+	bool idle; /* SCHED_IDLE, whatever the nice value */
 	pid_t pids[BURNERS_MAX];
 };
 
