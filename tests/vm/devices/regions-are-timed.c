@@ -3,9 +3,13 @@
  * What registering with an RDMA device takes, by plain calls and by ktask_register()
  * with two threads, as one region and as many, of absent memory and of memory that is
  * present.  The verdict is that all was registered.
+ *
+ * What two bare threads reach is the bound of what a library can: they make the pages of
+ * one region by halves before its call, or register half of the regions each.
  */
 #include <dlfcn.h>
 #include <ktask/register.h>
+#include <pthread.h>
 
 #include "side_times.h"
 #include "verbs.h"
@@ -45,6 +49,72 @@ static struct side_time run_plain(char *at, size_t len, size_t nr)
 	return took;
 }
 
+/* ---- two bare threads ---- */
+
+struct half {
+	char *at;
+	size_t len; /* of all regions */
+	size_t first, nr; /* regions */
+};
+
+static void *make_half(void *arg)
+{
+	const struct half *half = arg;
+
+	ktest_check(!madvise(half->at, half->len, MADV_POPULATE_WRITE));
+	return NULL;
+}
+
+static void *register_half(void *arg)
+{
+	const struct half *half = arg;
+	size_t each = half->len / half->nr;
+
+	for (size_t i = 0; i < half->nr; i++) {
+		regions[half->first + i] = reg_mr(pd, half->at + i * each, each,
+						  VERBS_LOCAL_WRITE);
+		ktest_check(regions[half->first + i]);
+	}
+	return NULL;
+}
+
+static void run_halves(char *at, size_t len, size_t nr,
+		       void *(*work)(void *half))
+{
+	struct half halves[2] = {
+		{ at, len / 2, 0, nr / 2 },
+		{ at + len / 2, len / 2, nr / 2, nr / 2 },
+	};
+	pthread_t other;
+
+	assert_int_equal(pthread_create(&other, NULL, work, &halves[1]), 0);
+	work(&halves[0]);
+	assert_int_equal(pthread_join(other, NULL), 0);
+}
+
+static struct side_time run_by_halves(char *at, size_t len, size_t nr)
+{
+	uint64_t begin_ns = ktest_now_ns(), called_ns = begin_ns;
+	struct side_time took;
+
+	if (nr > 1) {
+		run_halves(at, len, nr, register_half);
+	} else {
+		run_halves(at, len, nr, make_half);
+		called_ns = ktest_now_ns();
+		regions[0] = reg_mr(pd, at, len, VERBS_LOCAL_WRITE);
+	}
+	took.longest = (double)(ktest_now_ns() - called_ns) / 1e9;
+	took.seconds = (double)(ktest_now_ns() - begin_ns) / 1e9;
+	assert_int_equal(verbs_count("mr"), nr);
+	for (size_t i = 0; i < nr; i++)
+		assert_int_equal(dereg_mr(regions[i]), 0);
+	assert_int_equal(verbs_count("mr"), 0);
+	return took;
+}
+
+/* ---- ktask ---- */
+
 static struct side_time run_ktask(char *at, size_t len, size_t nr)
 {
 	struct ktask_registration_info info = KTASK_REGISTRATION_INFO_INIT;
@@ -76,8 +146,10 @@ static struct side_time run_ktask(char *at, size_t len, size_t nr)
 
 static const struct timed_side sides[] = {
 	{ "one region, plain", run_plain, 1 },
+	{ "one region, two bare threads", run_by_halves, 1 },
 	{ "one region, ktask_register()", run_ktask, 1 },
 	{ "32 regions, plain", run_plain, NR_REGIONS },
+	{ "32 regions, two bare threads", run_by_halves, NR_REGIONS },
 	{ "32 regions, ktask_register()", run_ktask, NR_REGIONS },
 };
 
