@@ -109,7 +109,8 @@ static __u32 low_cache_in(__u32 line, __u32 own)
 /* The own line, and some from where this CPU's last search ended. */
 static __u32 find_low_cache(__u32 own)
 {
-	__u32 *next = &state_of((__s32)bpf_get_smp_processor_id())->next_line;
+	__u32 *next =
+		&state_of((__s32)bpf_get_smp_processor_id())->next_low_line;
 	__u32 lines = (nr_caches + CACHES_IN_LINE - 1) / CACHES_IN_LINE;
 	__u32 cache = low_cache_in(own / CACHES_IN_LINE, own);
 
@@ -123,7 +124,8 @@ static __u32 find_low_cache(__u32 own)
 static __s32 find_far_low(const struct task_struct *task, __s32 prev)
 {
 	__u32 own = cache_of(prev), cache, first, nr, i;
-	__u32 *next = &state_of((__s32)bpf_get_smp_processor_id())->next_cpu;
+	__u32 *next =
+		&state_of((__s32)bpf_get_smp_processor_id())->next_low_cpu;
 
 	if (is_low(task) || is_bound(task))
 		return -1;
@@ -136,7 +138,7 @@ static __s32 find_far_low(const struct task_struct *task, __s32 prev)
 		__u32 at = first + (*next)++ % nr;
 		__s32 cpu = (__s32)cpus_by_cache[at & (SCX_CPUS_MAX - 1)];
 
-		if (state_of(cpu)->runs_low && may_run_on(task, cpu))
+		if (may_run_on(task, cpu) && state_of(cpu)->runs_low)
 			return cpu;
 	}
 	return -1;

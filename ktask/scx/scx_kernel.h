@@ -91,6 +91,9 @@ enum scx_ent_flags { SCX_TASK_QUEUED = 1 };
 #define SCX_OPS_KEEP_BUILTIN_IDLE (1ull << 0)
 #define SCX_OPS_ENQ_EXITING (1ull << 2)
 
+/* What the loader writes, and the kernel may take for constants when it checks. */
+#define LOADER_CONST const volatile
+
 #define SCHED_IDLE 5
 #define LOWEST_STATIC_PRIO 139 /* nice 19 */
 

@@ -61,6 +61,7 @@
 #include "scx_kernel.h"
 #include "scx_shared.h"
 #include "scx_state.h"
+#include "stealing.h"
 #include "virtual_time.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -141,15 +142,6 @@ void BPF_PROG(ktask_enqueue, struct task_struct *task, __u64 flags)
 
 /* ---- taking ---- */
 
-static bool take_from_cache(enum task_class class, __u32 cache)
-{
-	bool has_taken =
-		scx_bpf_dsq_move_to_local(QUEUE_OF_CACHE(class, cache));
-
-	unmark_if_empty(class, cache);
-	return has_taken;
-}
-
 /* The queue whose tasks have had less is served; one that was empty gains little. */
 static enum own_queue own_turn(struct cpu_state *state)
 {
@@ -175,33 +167,6 @@ static bool take_own(__s32 cpu, __u32 cache)
 		       scx_bpf_dsq_move_to_local(queue);
 	return scx_bpf_dsq_move_to_local(queue) ||
 	       take_from_cache(NORMAL, cache);
-}
-
-static bool steal_from_line(enum task_class class, __u32 line, __u32 own)
-{
-	__u64 bits = overloaded[class][line & (LINES - 1)].bits;
-
-	for (__u32 i = 0; i < CACHES_IN_LINE; i++) {
-		__u32 cache = line * CACHES_IN_LINE + i;
-
-		if ((bits & (1ull << i)) && cache != own &&
-		    take_from_cache(class, cache))
-			return true;
-	}
-	return false;
-}
-
-static bool steal_task(enum task_class class, __s32 cpu, __u32 own)
-{
-	struct cpu_state *state = state_of(cpu);
-	__u32 lines = (nr_caches + CACHES_IN_LINE - 1) / CACHES_IN_LINE;
-
-	if (steal_from_line(class, own / CACHES_IN_LINE, own))
-		return true;
-	for (__u32 i = 1; i < SEARCHED_LINES_MAX && i < lines; i++)
-		if (steal_from_line(class, state->next_line++ % lines, own))
-			return true;
-	return false;
 }
 
 /* Many that wait are served more often: each must run now and then. */

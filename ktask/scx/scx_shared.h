@@ -49,8 +49,12 @@ struct cpu_state {
 	__u64 pause_ns; /* that is wanted after it */
 	__u64 bound_clock;
 	__u64 served_ns[NR_OWN_QUEUES]; /* time its tasks had, by task */
-	__u32 next_cpu; /* where its next search begins */
+	/* Where its next searches begin, each its own: two that moved one on by steps
+	 * of each other's length would never see what lies between. */
+	__u32 next_cpu;
 	__u32 next_line;
+	__u32 next_low_cpu;
+	__u32 next_low_line;
 	__u32 runs_low; /* and by who takes it away */
 	__u32 is_counted_low; /* in nr_low of its cache */
 	__u32 is_in_turn;

@@ -23,11 +23,11 @@ enum task_class { NORMAL, LOW, NR_CLASSES };
 
 /* ---- written by the loader ---- */
 
-const volatile __u32 nr_caches = 1;
+LOADER_CONST __u32 nr_caches = 1;
 /* The caches' CPUs one after the other; a cache has [first, next one's first). */
-const volatile __u32 first_of_cache[SCX_CACHES_MAX + 1];
-const volatile __u32 cpus_by_cache[SCX_CPUS_MAX];
-const volatile __u32 cache_of_cpu[SCX_CPUS_MAX];
+LOADER_CONST __u32 first_of_cache[SCX_CACHES_MAX + 1];
+LOADER_CONST __u32 cpus_by_cache[SCX_CPUS_MAX];
+LOADER_CONST __u32 cache_of_cpu[SCX_CPUS_MAX];
 
 /* ---- read by the loader ---- */
 

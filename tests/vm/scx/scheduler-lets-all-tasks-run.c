@@ -28,7 +28,11 @@
 #define FORKS 200
 #define FORKS_AT_ONCE 25
 
+/* Turns of low tasks on one CPU are no nearer, unless more than 60 wait. */
+#define TURN_NS 256000000
+
 static pid_t scheduler;
+static uint64_t started_ns;
 
 /* A test that fails leaves its threads running: stop_threads() is for these too. */
 static struct busy_thread started[THREADS_MAX];
@@ -145,9 +149,10 @@ static void idle_cpus_of_another_cache_are_used(void **state)
 
 /*
  * As many low ones as others, which are to have almost all: 1.5 % is for low ones.  Where
- * the host gives a CPU its ticks late a turn is long, so that the share is only said, and
- * must not be that of equals.  How long it is counted depends on the others alone: were it
- * until each low one has had a turn, there would be a turn in any short time.
+ * the host gives a CPU its ticks late a turn is long, so that the share is only said; how
+ * often there was a turn is checked at the end.  How long it is counted depends on the
+ * others alone: were it until each low one has had a turn, there would be a turn in any
+ * short time.
  */
 static void low_tasks_and_others_go_on(void **state)
 {
@@ -166,7 +171,6 @@ static void low_tasks_and_others_go_on(void **state)
 	nr_others = sum_counts(others, NR_CPUS) - others_before;
 	print_message("# low ones counted %lu of %lu\n", nr_low,
 		      nr_low + nr_others);
-	assert_true(nr_low < nr_others / 3);
 	for (unsigned i = 0; i < NR_CPUS; i++)
 		busy_await(&low[i], 1, 0);
 	stop_all(low, NR_CPUS);
@@ -257,17 +261,22 @@ static void storms_of_forks_are_survived(void **state)
 /* When nothing of this is left: it was not thrown out, and has counted. */
 static void scheduler_was_there_all_the_time(void **state)
 {
+	uint64_t turns_max;
+
 	assert_true(scheduler_runs());
 	assert_int_equal(scheduler_end(scheduler, SIGTERM), 0);
+	/* Two more for each CPU: the first, and clocks that do not agree to the tick. */
+	turns_max = NR_CPUS * ((ktest_now_ns() - started_ns) / TURN_NS + 2);
 	assert_true(scheduler_counted("sent to an idle CPU of the cache") > 0);
 	assert_true(scheduler_counted("stolen before") > 0);
 	assert_true(scheduler_counted("sent to a CPU of a low task") > 0);
 	assert_true(scheduler_counted("sent to one of another cache") > 0);
-	assert_true(scheduler_counted("turns that low ones") > 0);
+	assert_in_range(scheduler_counted("turns that low ones"), 1, turns_max);
 }
 
 static int start_scheduler(void **state)
 {
+	started_ns = ktest_now_ns();
 	scheduler = scheduler_start();
 	return 0;
 }
