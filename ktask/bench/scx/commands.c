@@ -12,7 +12,7 @@
 #define PIPE "perf bench -f simple sched pipe -l 3000"
 #define NEIGHBOURS                                                      \
 	"bench-neighbour --only full --load cpu --size 8 --window 250 " \
-	"--rounds 1 --json"
+	"--rounds 2 --json"
 
 /* The number on the last line that is one. */
 static int report_seconds(const struct turn *turn, const char *load,

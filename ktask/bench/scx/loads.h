@@ -30,7 +30,7 @@ int pipe_run(const struct turn *turn);
  */
 int requests_run(const struct turn *turn);
 
-/* share_run - what computing threads keep beside as many of SCHED_IDLE */
+/* share_run - the part that computing threads have beside as many of SCHED_IDLE */
 int share_run(const struct turn *turn);
 
 /* neighbours_run - what bench-neighbour says of processes on all CPUs beside ktask's jobs */
