@@ -82,4 +82,17 @@
 #define COMPAT_IS_GUEST false
 #endif
 
+/* core_kernel_text() is not exported, and a module runs jobs for modules only. */
+#ifdef MODULE
+static inline bool compat_is_kernel_text(const void *address)
+{
+	return false;
+}
+#else
+static inline bool compat_is_kernel_text(const void *address)
+{
+	return core_kernel_text((unsigned long)address);
+}
+#endif
+
 #endif /* KTASK_KERNEL_COMPAT_H */

@@ -15,10 +15,12 @@
  * belongs to an item.  Operations that are the caller's assert that it calls them.
  */
 #include <linux/freezer.h>
+#include <linux/kernel.h>
 #include <linux/sched/signal.h>
 #include <linux/topology.h>
 
 #include "core/claim.h"
+#include "kernel/compat.h"
 #include "kernel/engine/idle.h"
 #include "kernel/engine/inherit.h"
 #include "kernel/engine/kernel_job.h"
@@ -256,12 +258,41 @@ unsigned int kt_host_allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 
 /* ---- stages ---- */
 
-/* Any static address can be the key of a lock class.  Each thread function has a
- * class, and each nesting level a subclass: a chunk may run a job of its own kind. */
+#ifdef CONFIG_LOCKDEP
+/* Each is of one thread function of the kernel itself, written once: cmpxchg(). */
+static struct {
+	struct lock_class_key key;
+	void *client;
+} built_in_classes[32];
+
+/*
+ * Any address of a module can be the key of a lock class, and its functions are; of the
+ * kernel itself only data can.
+ */
+static struct lock_class_key *class_of_client(void *client)
+{
+	size_t i;
+
+	if (!compat_is_kernel_text(client))
+		return client;
+	for (i = 0; i < ARRAY_SIZE(built_in_classes); i++) {
+		void *old = cmpxchg(&built_in_classes[i].client, NULL, client);
+
+		if (!old || old == client)
+			return &built_in_classes[i].key;
+	}
+	return &__lockdep_no_validate__;
+}
+#else
+#define class_of_client(client) ((struct lock_class_key *)(client))
+#endif
+
+/* Each thread function has a class, and each nesting level a subclass: a chunk may run a
+ * job of its own kind. */
 static void init_lockdep(struct kernel_job *job)
 {
 	lockdep_init_map(&job->lockdep, "ktask",
-			 (struct lock_class_key *)job->ctl->thread_func, 0);
+			 class_of_client((void *)job->ctl->thread_func), 0);
 }
 
 void kt_host_begun(struct kt_context *ctx)
