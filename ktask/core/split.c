@@ -29,13 +29,14 @@ uint64_t kt_split_size(const struct kt_split *split, uint64_t remaining,
 		       unsigned threads, const struct kt_cost *cost)
 {
 	uint64_t guided = remaining / GUIDED_DIVISOR / KT_MAX(threads, 1);
+	/* The caller of a long job raises it once. */
+	uint64_t target_ns = kt_load(&split->target_ns);
 	uint64_t timed;
 
 	if (!cost->mean)
 		return split->min_chunk;
-	timed = KT_MAX(
-		units_in(split->target_ns, cost->high),
-		units_in(KT_MIN(KT_SHORTEST_NS, split->target_ns), cost->mean));
+	timed = KT_MAX(units_in(target_ns, cost->high),
+		       units_in(KT_MIN(KT_SHORTEST_NS, target_ns), cost->mean));
 	return KT_MAX(KT_MIN(guided, timed), split->min_chunk);
 }
 
@@ -46,7 +47,8 @@ uint64_t kt_split_usual(const struct kt_split *split,
 
 	if (!mean)
 		return split->min_chunk;
-	return KT_MAX(units_in(split->target_ns, mean), split->min_chunk);
+	return KT_MAX(units_in(kt_load(&split->target_ns), mean),
+		      split->min_chunk);
 }
 
 uint64_t kt_split_usual_ns(const struct kt_split *split,
@@ -59,7 +61,7 @@ uint64_t kt_split_usual_ns(const struct kt_split *split,
 	if (split->min_chunk > UINT64_MAX / mean)
 		return UINT64_MAX >> KT_COST_SHIFT;
 	return KT_MAX(split->min_chunk * mean >> KT_COST_SHIFT,
-		      split->target_ns);
+		      kt_load(&split->target_ns));
 }
 
 uint64_t kt_split_end(const struct kt_split *split, uint64_t base,

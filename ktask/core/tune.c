@@ -2,10 +2,11 @@
 /*
  * Tune: hill climbing on the number of threads, one epoch a step.
  *
- * A trial takes two epochs.  The first, in which threads come or go, is not counted.
- * A trial of a slower count costs speed, so trials become rare: each one that changes
- * nothing doubles the time to the next.
+ * A trial takes two epochs.  The first, in which threads come or go, is short and not
+ * counted.  A trial of a slower count costs speed, so trials become rare: each one that
+ * changes nothing doubles the time to the next.
  */
+/* length: one state machine; its phases compare rates in one way */
 #include "core/rate.h"
 #include "core/tune.h"
 
@@ -29,6 +30,21 @@
 #define COOLDOWN_LAST 1024
 /* A limit that moves by at most this part of it, as 1 / n, changes no rate. */
 #define LIMIT_PART 16
+/* Threads that come or go in a trial have done so by then. */
+#define SETTLE_NS 2000000
+/* A trial of more threads ends once their rate has been lower by this part, as 1 / n,
+ * for so long. */
+#define WORSE_PART 4
+#define WORSE_NS 2000000
+/* A ramp goes up by this factor.  A step is measured so often before it does not pay. */
+#define RAMP_FACTOR 4
+#define RAMP_TRIES 4
+/* What a job must take at least, were all threads to pay, to have a ramp; and more than
+ * a first step that pays in full. */
+#define RAMP_LEFT_NS 12000000
+#define RAMP_FAST_NS 30000000
+/* Epochs from its end to a trial of more threads. */
+#define HOLD_RAMPED 2
 /* Steps are a quarter of the threads, then an eighth, then a sixteenth. */
 #define FINEST 2
 
@@ -57,6 +73,9 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, uint64_t units,
 	tune->epoch_ns = now_ns;
 	tune->epoch_units = 0;
 	tune->settling = true;
+	tune->ramp_rate = 0;
+	tune->ramp_tries = 0;
+	tune->middle = false;
 }
 
 void kt_tune_chunk(struct kt_tune *tune, uint64_t units)
@@ -67,6 +86,7 @@ void kt_tune_chunk(struct kt_tune *tune, uint64_t units)
 void kt_tune_known(struct kt_tune *tune, unsigned threads)
 {
 	tune->threads = KT_MAX(KT_MIN(threads, tune->max), 1);
+	tune->phase = KT_TUNE_HOLD;
 }
 
 static void set_threads(struct kt_tune *tune, unsigned threads)
@@ -334,13 +354,158 @@ static void tried_down(struct kt_tune *tune, uint64_t rate)
 		try_down(tune);
 }
 
-/* ---- what can be had ---- */
-
 /* At the limit, also what others hold now. */
 static unsigned asked_for(const struct kt_tune *tune)
 {
 	return tune->threads == tune->limit ? tune->wish : tune->threads;
 }
+
+/* ---- the ramp ---- */
+
+bool kt_tune_ramp(struct kt_tune *tune)
+{
+	if (tune->phase != KT_TUNE_HOLD || tune->threads != tune->max ||
+	    tune->max < KT_TUNE_RAMP_THREADS || !tune->chunk ||
+	    tune->units / tune->chunk / KT_TUNE_PROBE_CHUNKS < tune->max)
+		return false;
+	tune->phase = KT_TUNE_RAMP;
+	tune->threads = 1;
+	tune->ramp_rate = 0;
+	tune->ramp_tries = 0;
+	tune->middle = false;
+	/* The caller is alone from the beginning. */
+	tune->settling = false;
+	return true;
+}
+
+/* Rates of one thread are no measure for what all do: begin anew. */
+static void end_ramp(struct kt_tune *tune, unsigned threads)
+{
+	begin_phase(tune, KT_TUNE_HOLD, KT_MIN(threads, tune->limit));
+	tune->hold = threads < tune->limit ? HOLD_RAMPED : HOLD_FIRST;
+	tune->base = 0;
+	tune->probe_at = KT_TUNE_PROBE_AFTER * KT_TUNE_PROBE_AGAIN;
+}
+
+static void ramp_to(struct kt_tune *tune, unsigned threads)
+{
+	begin_phase(tune, KT_TUNE_RAMP, KT_MIN(threads, tune->limit));
+	tune->ramp_rate = 0;
+	tune->ramp_tries = 0;
+}
+
+/* Will the job end in @ns if all threads pay?  @rate: of one */
+static bool ends_within(const struct kt_tune *tune, uint64_t ns, uint64_t own,
+			uint64_t rate)
+{
+	uint64_t left = tune->units - KT_MIN(own, tune->units);
+
+	return left / tune->max < rate / (KT_RATE_NS / ns);
+}
+
+/* Between the count that was best and one that was too many, or that all are. */
+static void try_middle(struct kt_tune *tune, unsigned few, unsigned many)
+{
+	if (few * 2 >= many) {
+		end_ramp(tune, tune->base);
+		return;
+	}
+	tune->middle = true;
+	ramp_to(tune, few * 2);
+}
+
+/* The step did not pay, unless it was the middle below all threads. */
+static void end_step(struct kt_tune *tune)
+{
+	if (tune->middle)
+		end_ramp(tune, tune->base);
+	else
+		try_middle(tune, tune->base, tune->threads);
+}
+
+static void take_step(struct kt_tune *tune, uint64_t own)
+{
+	unsigned few = tune->base;
+	uint64_t of_one = tune->base_rate / few;
+	uint64_t of_each = tune->ramp_rate / tune->threads;
+	bool fast = of_each >= of_one - of_one / 8;
+
+	tune->base = tune->threads;
+	tune->base_rate = tune->ramp_rate;
+	if (fast && ends_within(tune, RAMP_FAST_NS, own, of_one))
+		end_ramp(tune, tune->limit);
+	else if (tune->middle)
+		end_ramp(tune, tune->base);
+	else if (tune->threads < tune->limit)
+		ramp_to(tune, tune->threads * RAMP_FACTOR);
+	else if (of_each < of_one / 2)
+		try_middle(tune, few, tune->threads);
+	else
+		end_ramp(tune, tune->base);
+}
+
+/* A middle below what is best so far needs only be as good. */
+static bool step_pays(const struct kt_tune *tune)
+{
+	if (tune->threads < tune->base)
+		return !is_worth(tune->threads, tune->ramp_rate, tune->base,
+				 tune->base_rate);
+	return is_worth(tune->base, tune->base_rate, tune->threads,
+			tune->ramp_rate);
+}
+
+static void judge_step(struct kt_tune *tune, uint64_t own, uint64_t rate)
+{
+	rate = rate > UINT64_MAX / tune->threads ? UINT64_MAX
+						 : rate * tune->threads;
+	tune->ramp_rate = KT_MAX(tune->ramp_rate, rate);
+	tune->ramp_tries++;
+	if (!tune->base && ends_within(tune, RAMP_LEFT_NS, own, rate)) {
+		end_ramp(tune, tune->limit);
+	} else if (!tune->base) {
+		tune->base = 1;
+		tune->base_rate = rate;
+		ramp_to(tune, RAMP_FACTOR);
+	} else if (step_pays(tune)) {
+		take_step(tune, own);
+	} else if (tune->ramp_tries == RAMP_TRIES) {
+		end_step(tune);
+	}
+}
+
+static void begin_epoch(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
+{
+	tune->epoch_ns = now_ns;
+	tune->epoch_units = units;
+}
+
+/* The first chunk at a count may have begun before the threads were there. */
+unsigned kt_tune_ramp_step(struct kt_tune *tune, uint64_t now_ns, uint64_t own,
+			   uint64_t units)
+{
+	bool forward = now_ns > tune->epoch_ns && own > tune->epoch_units;
+	uint64_t ns = now_ns - tune->epoch_ns;
+	uint64_t done = own - tune->epoch_units;
+	bool settling = tune->settling;
+
+	if (forward && ns < KT_TUNE_RAMP_NS && tune->base)
+		return asked_for(tune);
+	begin_epoch(tune, now_ns, own);
+	tune->settling = false;
+	if (forward && !settling)
+		judge_step(tune, own, kt_rate(done, ns));
+	if (!kt_tune_ramps(tune))
+		begin_epoch(tune, now_ns, units);
+	return asked_for(tune);
+}
+
+void kt_tune_ramp_end(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
+{
+	end_ramp(tune, tune->limit);
+	begin_epoch(tune, now_ns, units);
+}
+
+/* ---- what can be had ---- */
 
 /* A count that was at the limit stays there. */
 static void follow_limit(const struct kt_tune *tune, unsigned *count,
@@ -379,8 +544,12 @@ void kt_tune_limit(struct kt_tune *tune, unsigned had, bool all)
 	/* To get all of a lower count says nothing about a higher one. */
 	if (limit == tune->limit || (all && tune->threads < tune->limit))
 		return;
-	tune->wish = asked_for(tune);
-	if (kt_distance(limit, tune->limit) <= tune->limit / LIMIT_PART)
+	/* A step of a ramp asks for less than what may pay. */
+	if (tune->phase != KT_TUNE_RAMP)
+		tune->wish = asked_for(tune);
+	if (tune->phase == KT_TUNE_RAMP)
+		begin_again(tune, limit);
+	else if (kt_distance(limit, tune->limit) <= tune->limit / LIMIT_PART)
 		move_limit(tune, limit);
 	else
 		begin_again(tune, limit);
@@ -388,32 +557,28 @@ void kt_tune_limit(struct kt_tune *tune, unsigned had, bool all)
 		tune->wish = tune->max;
 }
 
+/* ---- epochs ---- */
+
 static uint64_t epoch_ns(const struct kt_tune *tune)
 {
-	return tune->phase == KT_TUNE_PROBE ? KT_TUNE_PROBE_NS
-					    : KT_TUNE_EPOCH_NS;
+	if (tune->phase == KT_TUNE_PROBE)
+		return KT_TUNE_PROBE_NS;
+	if (tune->settling && tune->phase != KT_TUNE_HOLD)
+		return SETTLE_NS;
+	return KT_TUNE_EPOCH_NS;
 }
 
-unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
+/* Does a trial of more threads cost a large part of the rate? */
+static bool is_much_worse(const struct kt_tune *tune, uint64_t ns,
+			  uint64_t units)
 {
-	bool forward = now_ns >= tune->epoch_ns && units >= tune->epoch_units;
-	bool settling = tune->settling;
-	uint64_t rate;
+	return tune->phase == KT_TUNE_UP && !tune->settling && ns >= WORSE_NS &&
+	       kt_rate(units, ns) <
+		       tune->base_rate - tune->base_rate / WORSE_PART;
+}
 
-	/* An epoch in which no chunk ended goes on. */
-	if (forward && (now_ns - tune->epoch_ns < epoch_ns(tune) ||
-			units == tune->epoch_units))
-		return asked_for(tune);
-	rate = forward ? kt_rate(units - tune->epoch_units,
-				 now_ns - tune->epoch_ns)
-		       : 0;
-	tune->epoch_ns = now_ns;
-	tune->epoch_units = units;
-	if (forward)
-		tune->settling = false;
-	if (settling || !forward)
-		return asked_for(tune);
-
+static void end_epoch(struct kt_tune *tune, uint64_t rate)
+{
 	switch (tune->phase) {
 	case KT_TUNE_GROW:
 		grow_count(tune, rate);
@@ -430,6 +595,26 @@ unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
 	case KT_TUNE_PROBE:
 		end_probe(tune, rate);
 		break;
+	case KT_TUNE_RAMP:
+		break;
 	}
+}
+
+unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units)
+{
+	bool forward = now_ns >= tune->epoch_ns && units >= tune->epoch_units;
+	uint64_t ns = now_ns - tune->epoch_ns;
+	uint64_t done = units - tune->epoch_units;
+	bool settling = tune->settling;
+
+	/* An epoch in which no chunk ended goes on. */
+	if (forward &&
+	    (!done || (ns < epoch_ns(tune) && !is_much_worse(tune, ns, done))))
+		return asked_for(tune);
+	begin_epoch(tune, now_ns, units);
+	if (forward)
+		tune->settling = false;
+	if (forward && !settling)
+		end_epoch(tune, kt_rate(done, ns));
 	return asked_for(tune);
 }

@@ -17,17 +17,28 @@
  * what is left at most.  The machine may have been busy in that moment, so probes
  * are repeated when eight times as much time has passed.
  *
- * Why not begin low and double: a job for which all threads pay is then far below
- * its rate for as many epochs as there are doublings, and most jobs are over by
- * then.  Simulated with the curves of tests/unit/support/curve.c and at most 64
- * threads, jobs of 48 ms reach 0.86 of their best rate, and 0.68 from 4 threads;
- * jobs of 400 ms 0.97 and 0.94.
+ * Where few threads are best, many can have a third of the best rate, and then nobody
+ * is free to find out for the time of a chunk, which takes all the longer.  So a long
+ * job of many small chunks begins with a ramp: its caller alone, then four times as
+ * many threads as long as that pays, in a few short chunks each.  The caller's own
+ * rate times the threads counts, because chunks of the others have not ended yet.  A
+ * step that pays is taken at once, one that does not is measured four times: a bad
+ * moment does not end the ramp.  Where a step brings little or nothing, the count in
+ * the middle is tried.  Where all pay, the ramp costs about 0.3 ms a step, and the
+ * other threads begin one chunk later.  If it ends with fewer than all, a trial of more
+ * follows soon.
+ *
+ * Why not double all along: a job for which all threads pay is then far below its rate
+ * for as many epochs as there are doublings, and most jobs are over by then.  Simulated
+ * with the curves of tests/unit/support/curve.c and at most 64 threads, jobs of 48 ms
+ * reach 0.86 of their best rate, and 0.68 from 4 threads; jobs of 400 ms 0.97 and 0.94.
  *
  * Behaves badly where the cost of units changes in steps as long as an epoch: a
  * cheap stretch then looks like a gain.  The next trial corrects it.  Where rates
  * vary much from epoch to epoch nothing is concluded from a probe or from a change.
  * A job that is over before its first probe keeps all threads, even if fewer would
- * be faster: `ktask tune` is for these.
+ * be faster: `ktask tune` is for these.  If the first chunk takes far longer than the
+ * others, all threads wait for it where there is a ramp.
  */
 #ifndef KTASK_CORE_TUNE_H
 #define KTASK_CORE_TUNE_H
@@ -50,7 +61,16 @@
 #define KT_TUNE_PROBE_LEFT 27
 #define KT_TUNE_PROBE_CHUNKS 128
 
+/*
+ * Jobs of KT_TUNE_RAMP_THREADS and KT_TUNE_PROBE_CHUNKS chunks of each begin with a
+ * ramp, and those that the first chunk says to be short have all threads from then on.
+ * The caller is measured for KT_TUNE_RAMP_NS; meanwhile no chunk shall take longer.
+ */
+#define KT_TUNE_RAMP_THREADS 8
+#define KT_TUNE_RAMP_NS 100000
+
 enum kt_tune_phase {
+	KT_TUNE_RAMP,
 	KT_TUNE_GROW,
 	KT_TUNE_HOLD,
 	KT_TUNE_UP,
@@ -68,7 +88,8 @@ struct kt_tune {
 	unsigned base; /* what a trial is compared with */
 	uint64_t base_rate; /* units per unit of time at base */
 	uint64_t spread; /* of the rates at base: mean distance from it */
-	unsigned least; /* the least count that probes found as good as base */
+	unsigned least; /* the least count that probes found as good as base;
+			   of a ramp the one before base */
 	uint64_t least_rate;
 	enum kt_tune_phase phase;
 	unsigned hold; /* epochs until the next trial */
@@ -81,6 +102,9 @@ struct kt_tune {
 	unsigned probe_at; /* of these, when the next probe begins */
 	uint64_t epoch_ns; /* when the present epoch began */
 	uint64_t epoch_units; /* units done by then */
+	uint64_t ramp_rate; /* the best of the present step, */
+	unsigned ramp_tries; /* of so many measured */
+	bool middle; /* the step is the ramp's last */
 	bool descending; /* the trial before found that fewer do as well */
 	bool settling; /* the thread count changed: this epoch is not counted */
 };
@@ -104,6 +128,31 @@ void kt_tune_chunk(struct kt_tune *tune, uint64_t units);
  * After kt_tune_begin().  They are held for a while before others are tried.
  */
 void kt_tune_known(struct kt_tune *tune, unsigned threads);
+
+/*
+ * kt_tune_ramp - begin with one thread if the job has many, and many chunks
+ *
+ * After kt_tune_chunk(), if the caller is free to take the next steps.
+ *
+ * Return: true if kt_tune_ramp_step() takes them, after each chunk of the caller.
+ */
+bool kt_tune_ramp(struct kt_tune *tune);
+
+static inline bool kt_tune_ramps(const struct kt_tune *tune)
+{
+	return tune->phase == KT_TUNE_RAMP;
+}
+
+/*
+ * kt_tune_ramp_step - as kt_tune_step(), while kt_tune_ramps()
+ * @own: units that the caller has done
+ * @units: that the job has
+ */
+unsigned kt_tune_ramp_step(struct kt_tune *tune, uint64_t now_ns, uint64_t own,
+			   uint64_t units);
+
+/* kt_tune_ramp_end - have all threads; a ramp cannot go on */
+void kt_tune_ramp_end(struct kt_tune *tune, uint64_t now_ns, uint64_t units);
 
 /*
  * kt_tune_limit - the job asked for what kt_tune_step() returned, and has @had

@@ -38,6 +38,7 @@ int kt_context_init(struct kt_context *ctx, const struct kt_pace *pace)
 	ctx->orphan = false;
 	ctx->cpus_generation = 0;
 	ctx->leaving = false;
+	ctx->ramping = false;
 	ctx->placed = false;
 	ctx->caller_cpu_ns = 0;
 	ctx->units_total = kt_job_units(&ctx->job);
@@ -124,8 +125,24 @@ static unsigned allowed_threads(struct kt_context *ctx, uint64_t now_ns,
 	return threads;
 }
 
+/* Nobody takes the steps of a detached job.  Who manages compensating helpers wants
+ * all threads. */
+static void begin_ramp(struct kt_context *ctx)
+{
+	struct kt_split *split = &ctx->job.split;
+
+	if (ctx->detached || ctx->fixed || ctx->compensating ||
+	    !ctx->helpers.nr || !kt_tune_ramp(&ctx->tune))
+		return;
+	ctx->ramping = true;
+	ctx->target_ns = split->target_ns;
+	split->target_ns = KT_MIN(split->target_ns, KT_TUNE_RAMP_NS);
+	ctx->next_tick_ns = ctx->start_ns;
+}
+
 void kt_context_begin(struct kt_context *ctx)
 {
+	begin_ramp(ctx);
 	ctx->wanted = ctx->tune.threads;
 	kt_host.notify(ctx, KT_STAGE_BEGUN);
 	if (!ctx->helpers.nr) {
@@ -202,8 +219,34 @@ void kt_context_refresh(struct kt_context *ctx, uint64_t now_ns)
 			KT_MIN(ctx->next_refresh_ns, ctx->soon_refresh_ns);
 }
 
+/* A limit ends it too. */
+static void end_ramp(struct kt_context *ctx, uint64_t now_ns)
+{
+	if (ctx->compensating && kt_tune_ramps(&ctx->tune))
+		kt_tune_ramp_end(&ctx->tune, now_ns, kt_context_units(ctx));
+	if (kt_tune_ramps(&ctx->tune))
+		return;
+	ctx->ramping = false;
+	kt_store(&ctx->job.split.target_ns, ctx->target_ns);
+}
+
+static unsigned take_ramp_step(struct kt_context *ctx, uint64_t now_ns)
+{
+	unsigned threads = kt_tune_ramp_step(
+		&ctx->tune, now_ns, ctx->caller.units, kt_context_units(ctx));
+
+	/* After each chunk: a step takes few. */
+	ctx->next_tick_ns = now_ns;
+	end_ramp(ctx, now_ns);
+	return threads;
+}
+
 static unsigned threads_that_pay(struct kt_context *ctx, uint64_t now_ns)
 {
+	if (ctx->ramping)
+		end_ramp(ctx, now_ns);
+	if (ctx->ramping)
+		return take_ramp_step(ctx, now_ns);
 	if (ctx->fixed)
 		return ctx->wanted;
 	/* Then the concurrency manager measures the rate. */

@@ -105,6 +105,8 @@ struct kt_context {
 
 	struct kt_tune tune; /* C */
 	unsigned wanted; /* threads that pay; C */
+	bool ramping; /* chunks are short until the ramp has ended; C */
+	uint64_t target_ns; /* of chunks, behind it; C */
 	bool leaving; /* a helper shall leave and has not; C */
 	bool placed; /* the caller has its first range; C */
 	uint32_t changes_seen;

@@ -9,6 +9,7 @@
 
 #include "ktest.h"
 #include "sim/sim_host.h"
+#include "sim/thread_curves.h"
 
 #define CPUS 64
 #define SERVED 8 /* threads, and more disturb one another */
@@ -24,7 +25,16 @@ static struct {
 	struct kt_item items[CPUS];
 	unsigned served, in_chunks, max_threads;
 	uint64_t unit_ns;
+	const struct curve *curve; /* or NULL */
 } ex;
+
+/* What a chunk of @ns takes if so many threads are in chunks. */
+static uint64_t ns_of_curve(uint64_t ns)
+{
+	return (uint64_t)((double)(ns * ex.in_chunks) *
+			  curve_rate(ex.curve, 1) /
+			  curve_rate(ex.curve, ex.in_chunks));
+}
 
 static int do_units(void *start, void *end, void *arg)
 {
@@ -36,6 +46,8 @@ static int do_units(void *start, void *end, void *arg)
 		others = ex.in_chunks - ex.served;
 	ns += ns * others / ex.served;
 	ns += ns * others / (4 * ex.served);
+	if (ex.curve)
+		ns = ns_of_curve(ns);
 	sim_spend(ns);
 	ex.in_chunks--;
 	return 0;
@@ -76,9 +88,11 @@ static double job_ms(unsigned served, unsigned permits, unsigned wanted,
 		.slice_ns = 3000000,
 		.point_ns = 20,
 	};
+	const struct curve *curve = ex.curve;
 	struct sim_cpus all;
 
 	memset(&ex, 0, sizeof(ex));
+	ex.curve = curve;
 	memset(&all, 0xff, sizeof(all));
 	ex.served = served;
 	ex.unit_ns = unit_ns;
@@ -122,5 +136,28 @@ static void long_chunks_are_not_doubted(void **state)
 	assert_true(had < 1.005 * best);
 }
 
-KTEST_MAIN(KTEST(fewer_threads_are_found), KTEST(where_all_pay_all_are_used),
+/* The job takes 0.8 s with the best count, and three times as long with all. */
+static void check_curve(const struct curve *curve)
+{
+	double gain = curve_best(curve, CPUS) / curve_rate(curve, 1);
+	uint64_t units = (uint64_t)(gain * 8000);
+	double best, had;
+
+	ex.curve = curve;
+	best = job_ms(CPUS, curve->best - 1, curve->best, units, UNIT_NS, true);
+	had = job_ms(CPUS, 51, 52, units, UNIT_NS, false);
+	ex.curve = NULL;
+	print_message("# %s: best %.1f ms, %.1f\n", curve->name, best, had);
+	assert_true(had < 1.05 * best);
+}
+
+static void the_best_count_is_found_at_once(void **state)
+{
+	for (unsigned i = 0; i < nr_curves; i++)
+		if (curves[i].best < CPUS)
+			check_curve(&curves[i]);
+}
+
+KTEST_MAIN(KTEST(the_best_count_is_found_at_once),
+	   KTEST(fewer_threads_are_found), KTEST(where_all_pay_all_are_used),
 	   KTEST(long_chunks_are_not_doubted))
