@@ -43,6 +43,11 @@ $(OUT)/bench/bench-sim: $(call sim_obj,ktask/bench/sim/main.c) $(SIMOBJ)
 ## bench-sim: jobs on 1,024 CPUs and 200 machines that start at once, simulated
 .PHONY: bench-sim
 bench-sim: $(OUT)/bench/bench-sim
-	@$< | tee $(OUT)/bench-sim.txt
-	@! command -v gnuplot >/dev/null || \
-		ktask/bench/sim/plot $(OUT)/bench-sim.txt $(OUT)/bench-sim.svg
+	@$< $(OUT)/bench-sim.series | tee $(OUT)/bench-sim.txt
+	@! command -v gnuplot >/dev/null || ktask/bench/sim/plot \
+		$(OUT)/bench-sim.txt $(OUT)/bench-sim.series $(OUT)/bench-sim.svg
+
+## update-sim-plots: the same, and write the plots of ktask/doc/simulation.md
+.PHONY: update-sim-plots
+update-sim-plots: bench-sim
+	@cp $(OUT)/bench-sim.svg ktask/doc/simulation.svg

@@ -9,7 +9,9 @@
  * jobs that want more differ, averaged over 50 ms.  What coordination costs: reads
  * and writes of shared memory for each chunk, by the job's threads and all that the
  * engine does beside; and how many wishes of jobs each job reads in a millisecond
- * to find its share.  `make bench-sim` plots the table.  A chunk costs what its pages
+ * to find its share.  With the name of a file it writes there how caps, shares and
+ * counts of threads went on, a line for each moment; `make bench-sim` plots these and
+ * the table.  A chunk costs what its pages
  * cost one thread, and more where more threads are in chunks than the memory serves:
  * costs rise linearly from there on, so that the rate saturates.  Or the rate is that of
  * a curve that was published or measured.
@@ -28,6 +30,7 @@
 #define CAP_PERCENT 80 /* of the machine's CPUs, and of each node's */
 #define JOBS_MAX 200
 #define SAMPLE_NS 10000000
+#define ADAPT_NS 1000000 /* between samples of one job */
 #define WINDOW 5 /* samples over which fairness is averaged: 50 ms */
 
 static const struct kt_pace pace = { 500000,  500000,  5000000,
@@ -47,7 +50,20 @@ static struct {
 	unsigned sums[JOBS_MAX], nr_samples;
 	unsigned worst_spread; /* of helpers, averaged over a window */
 	uint64_t pages;
+	const char *series; /* its name in the file, or NULL */
+	bool ended[JOBS_MAX];
 } ex;
+
+static FILE *series_file;
+
+/* Of the experiment that is watched: the time in ms, and up to two numbers. */
+static void write_point(const char *what, double a, double b)
+{
+	if (series_file && ex.series)
+		fprintf(series_file, "%s %.1f %g %g %s\n", what,
+			(double)(sim_now() - SIM_START_NS) / 1e6, a, b,
+			ex.series);
+}
 
 static struct sim_helper helpers[HELPERS];
 
@@ -76,29 +92,43 @@ static void sample_job(unsigned index, unsigned *least, unsigned *most)
 	unsigned has = ctx->job.threads - 1;
 
 	ex.sums[index] += has;
+	if (ex.ended[index])
+		return;
 	if (ex.nr_samples % WINDOW || ctx->wanted <= has + 1)
 		return;
 	*least = KT_MIN(*least, ex.sums[index] / WINDOW);
 	*most = KT_MAX(*most, (ex.sums[index] + WINDOW - 1) / WINDOW);
 }
 
-/* Of the jobs that want more helpers than they have. */
+/* Of the jobs that want more helpers than they have.  Jobs that end say nothing of
+ * how helpers are shared: the table has what was before the first did. */
+static void end_window(unsigned least, unsigned most)
+{
+	if (ex.nr_samples > WINDOW && most > least && ex.nr_left == ex.nr_jobs)
+		ex.worst_spread = KT_MAX(ex.worst_spread, most - least);
+	if (most)
+		write_point("share", least, most);
+	memset(ex.sums, 0, sizeof(ex.sums));
+}
+
 static void take_sample(void *arg)
 {
 	unsigned least = UINT32_MAX, most = 0;
 
 	ex.most_permits = KT_MAX(ex.most_permits, sim_host_permits_used());
 	ex.nr_samples++;
-	/* Jobs that end say nothing of how helpers are shared. */
-	if (ex.nr_left < ex.nr_jobs)
+	if (!ex.nr_left)
 		return;
+	if (ex.nr_jobs == 1) {
+		write_point("adapt", ex.jobs[0].ctx.job.threads, 0);
+		sim_at(sim_now() + ADAPT_NS, take_sample, NULL);
+		return;
+	}
+	write_point("caps", sim_host_permits_used(), ex.permits);
 	for (unsigned i = 0; i < ex.nr_jobs; i++)
 		sample_job(i, &least, &most);
-	if (ex.nr_samples % WINDOW == 0) {
-		if (ex.nr_samples > WINDOW && most > least)
-			ex.worst_spread = KT_MAX(ex.worst_spread, most - least);
-		memset(ex.sums, 0, sizeof(ex.sums));
-	}
+	if (ex.nr_samples % WINDOW == 0)
+		end_window(least, most);
 	sim_at(sim_now() + SAMPLE_NS, take_sample, NULL);
 }
 
@@ -108,6 +138,7 @@ static void run_caller(void *arg)
 
 	if (sim_job_run(job, ex.permits + 1, 0))
 		sim_fail("a job fails");
+	ex.ended[job - ex.jobs] = true;
 	ex.nr_left--;
 }
 
@@ -173,7 +204,8 @@ static uint64_t end(void)
 	for (unsigned i = 0; i < ex.nr_jobs; i++)
 		sim_spawn("caller", run_caller, &ex.jobs[i], SIM_WEIGHT_NORMAL,
 			  &all, false);
-	sim_at(begin_ns + SAMPLE_NS, take_sample, NULL);
+	sim_at(begin_ns + (ex.nr_jobs == 1 ? ADAPT_NS : SAMPLE_NS), take_sample,
+	       NULL);
 	why = sim_run();
 	if (why) {
 		fprintf(stderr, "bench-sim: %s\n", why);
@@ -230,6 +262,8 @@ static uint64_t run_one(unsigned nr_cpus, unsigned nr_nodes, uint64_t pages,
 	ex.falls = contention.falls;
 	ex.curve = contention.curve;
 	ex.fixed = fixed;
+	if (!fixed && contention.curve)
+		ex.series = contention.curve->name;
 	if (fixed) {
 		ex.permits = fixed - 1;
 		sim_host_permits(fixed - 1);
@@ -330,6 +364,8 @@ static void machines_that_start(unsigned nr_cpus, unsigned nr)
 	char what[64];
 
 	begin(nr_cpus, 16, nr);
+	if (nr == JOBS_MAX)
+		ex.series = "machines";
 	/* 16 to 512 GiB in steps of 16, in a fixed order. */
 	for (unsigned i = 0; i < nr; i++)
 		init_job(&ex.jobs[i], (1 + i * 7 % 32) * 8192ull, nr_cpus - 1);
@@ -339,8 +375,12 @@ static void machines_that_start(unsigned nr_cpus, unsigned nr)
 	print_row(what, ns, fair_ideal_ns(), now_s() - from_s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1 && !(series_file = fopen(argv[1], "w"))) {
+		perror(argv[1]);
+		return 1;
+	}
 	printf("%-42s %10s %7s %16s %6s %9s %8s %8s %6s\n", "", "ms", "/ best",
 	       "permits at once", "spread", "chunks", "accesses", "wishes",
 	       "run s");
@@ -360,5 +400,9 @@ int main(void)
 	machines_that_start(1024, 20);
 	machines_that_start(1024, 60);
 	machines_that_start(1024, 200);
+	if (series_file && fclose(series_file)) {
+		perror(argv[1]);
+		return 1;
+	}
 	return 0;
 }
