@@ -63,4 +63,61 @@ static inline size_t window_piece_start(size_t first, size_t end)
 						: end - WINDOW_PIECE_PAGES;
 }
 
+/* How the pieces of a window are made.  Each function is called with @mapping. */
+struct window_maker {
+	const struct touch_window *window;
+	bool is_huge;
+	void *mapping;
+	/* Do others want the CPU?  Then the rest is left to the program. */
+	bool (*was_preempted)(void *mapping, uint64_t idle_since_ns);
+	/* Make [@from, @to) of @block, all of it if its pages are huge.  Return: 1 if the
+	 * program has come to its beginning before, 0 or -errno. */
+	int (*make_piece)(void *mapping, const struct window_block *block,
+			  size_t from, size_t to);
+};
+
+static inline int window_make_block(const struct window_maker *maker,
+				    const struct window_block *block,
+				    uint64_t idle_ns)
+{
+	size_t first = maker->is_huge ? block->start : window_first_page(block);
+	size_t end = maker->is_huge && block->marked ? first : block->end;
+	int error = 0;
+
+	while (end > first && !error &&
+	       !maker->was_preempted(maker->mapping, idle_ns)) {
+		size_t at =
+			maker->is_huge ? first : window_piece_start(first, end);
+
+		error = maker->make_piece(maker->mapping, block, at, end);
+		end = at;
+	}
+	return error < 0 ? error : 0;
+}
+
+/*
+ * window_make_blocks - make the blocks at positions [@start, @end) of the job, by a helper
+ * @idle_ns: its ahead_idle_clock_ns() before
+ * @nr: set to how many blocks were begun
+ *
+ * Return: 0, or the -errno that ended it.
+ */
+static inline int window_make_blocks(const struct window_maker *maker,
+				     size_t start, size_t end, uint64_t idle_ns,
+				     unsigned *nr)
+{
+	int error = 0;
+
+	*nr = 0;
+	for (size_t at = start; at < end && !error; at++) {
+		struct window_block block = window_get_block(maker->window, at);
+
+		if (at % WINDOW_BLOCK_UNITS)
+			continue;
+		error = window_make_block(maker, &block, idle_ns);
+		(*nr)++;
+	}
+	return error;
+}
+
 #endif /* AHEAD_WINDOW_BLOCKS_H */

@@ -119,9 +119,10 @@ static int make_piece(struct remote_mapping *mapping, size_t from, size_t to)
  * Do others want the CPU?  Then the rest of the window is left to the program.  Short
  * preemptions do not count: the kernel's own threads cause them all the time.
  */
-static bool was_preempted(struct remote_mapping *mapping,
-			  uint64_t idle_since_ns)
+static bool was_preempted(void *arg, uint64_t idle_since_ns)
 {
+	struct remote_mapping *mapping = arg;
+
 	if (!overload_is_ignored() &&
 	    ahead_was_off_cpu(idle_since_ns, ahead_idle_clock_ns()))
 		atomic_store(&mapping->preempted, true);
@@ -143,54 +144,30 @@ static int make_last_piece(struct remote_mapping *mapping, size_t block,
 	return error;
 }
 
-static int make_small_block(struct remote_mapping *mapping,
-			    const struct window_block *block, uint64_t idle_ns)
+static int make_window_piece(void *arg, const struct window_block *block,
+			     size_t from, size_t to)
 {
-	size_t first = window_first_page(block);
-	size_t end = block->end;
-	int error = 0;
+	struct remote_mapping *mapping = arg;
 
-	while (end > first && !error && !was_preempted(mapping, idle_ns)) {
-		size_t at = window_piece_start(first, end);
-
-		error = end == block->end
-				? make_last_piece(mapping, block->start, at,
-						  end)
-				: make_piece(mapping, at, end);
-		end = at;
-	}
-	return error < 0 ? error : 0;
-}
-
-static int make_huge_block(struct remote_mapping *mapping,
-			   const struct window_block *block, uint64_t idle_ns)
-{
-	int error;
-
-	if (block->marked || was_preempted(mapping, idle_ns))
-		return 0;
-	error = make_piece(mapping, block->start, block->end);
-	return error < 0 ? error : 0;
+	if (!mapping->huge && to == block->end)
+		return make_last_piece(mapping, block->start, from, to);
+	return make_piece(mapping, from, to);
 }
 
 static int make_blocks(void *start, void *end, void *arg)
 {
 	struct remote_mapping *mapping = arg;
-	uint64_t idle_ns = ahead_idle_clock_ns();
-	unsigned nr = 0;
-	int error = 0;
+	const struct window_maker maker = {
+		.window = &mapping->window,
+		.is_huge = mapping->huge,
+		.mapping = mapping,
+		.was_preempted = was_preempted,
+		.make_piece = make_window_piece,
+	};
+	unsigned nr;
+	int error = window_make_blocks(&maker, (size_t)start, (size_t)end,
+				       ahead_idle_clock_ns(), &nr);
 
-	for (size_t at = (size_t)start; at < (size_t)end && !error; at++) {
-		struct window_block block =
-			window_get_block(&mapping->window, at);
-
-		if (at % WINDOW_BLOCK_UNITS)
-			continue;
-		error = mapping->huge
-				? make_huge_block(mapping, &block, idle_ns)
-				: make_small_block(mapping, &block, idle_ns);
-		nr++;
-	}
 	if (error)
 		atomic_store(&mapping->error, error);
 	if (atomic_fetch_sub(&mapping->nr_blocks, nr) == nr || error)

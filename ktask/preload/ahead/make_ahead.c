@@ -101,44 +101,35 @@ static int make_piece(struct large_mapping *mapping, size_t from, size_t to)
  * preemptions do not count: the watcher and the kernel's own threads cause them all
  * the time.
  */
-static bool was_preempted(struct large_mapping *mapping, uint64_t idle_since_ns)
+static bool was_preempted(void *arg, uint64_t idle_since_ns)
 {
+	struct large_mapping *mapping = arg;
+
 	if (!mapping->unyielding &&
 	    ahead_was_off_cpu(idle_since_ns, ahead_idle_clock_ns()))
 		atomic_store(&mapping->preempted, true);
 	return atomic_load(&mapping->preempted);
 }
 
-static int make_small_block(struct large_mapping *mapping,
-			    const struct window_block *block, uint64_t idle_ns)
+static int make_small_piece(void *mapping, const struct window_block *block,
+			    size_t from, size_t to)
 {
-	size_t first = window_first_page(block);
-	size_t end = block->end;
-	int error = 0;
-
-	while (end > first && !error && !was_preempted(mapping, idle_ns)) {
-		size_t at = window_piece_start(first, end);
-
-		error = make_piece(mapping, at, end);
-		end = at;
-	}
-	return error < 0 ? error : 0;
+	(void)block;
+	return make_piece(mapping, from, to);
 }
 
-static int make_huge_block(struct large_mapping *mapping,
-			   const struct window_block *block, uint64_t idle_ns)
+static int make_huge_piece(void *arg, const struct window_block *block,
+			   size_t from, size_t to)
 {
-	uint64_t begin_ns;
-	int error;
+	struct large_mapping *mapping = arg;
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	int error = make_piece(mapping, from, to);
 
-	if (block->marked || was_preempted(mapping, idle_ns))
-		return 0;
-	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	error = make_piece(mapping, block->start, block->end);
+	(void)block;
 	if (!error && clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns >=
 			      mapping->slow_block_ns)
 		atomic_fetch_add(&mapping->nr_slow_blocks, 1);
-	return error < 0 ? error : 0;
+	return error;
 }
 
 static void set_node(int node)
@@ -157,23 +148,22 @@ static void set_node(int node)
 static int make_blocks(void *start, void *end, void *arg)
 {
 	struct large_mapping *mapping = arg;
+	const struct window_maker maker = {
+		.window = &mapping->window,
+		.is_huge = mapping->huge,
+		.mapping = mapping,
+		.was_preempted = was_preempted,
+		.make_piece =
+			mapping->huge ? make_huge_piece : make_small_piece,
+	};
 	uint64_t idle_ns = ahead_idle_clock_ns();
-	unsigned nr = 0;
-	int error = 0;
+	unsigned nr;
+	int error;
 
 	if (mapping->node >= 0)
 		set_node(mapping->node);
-	for (size_t at = (size_t)start; at < (size_t)end && !error; at++) {
-		struct window_block block =
-			window_get_block(&mapping->window, at);
-
-		if (at % WINDOW_BLOCK_UNITS)
-			continue;
-		error = mapping->huge
-				? make_huge_block(mapping, &block, idle_ns)
-				: make_small_block(mapping, &block, idle_ns);
-		nr++;
-	}
+	error = window_make_blocks(&maker, (size_t)start, (size_t)end, idle_ns,
+				   &nr);
 	if (mapping->node >= 0)
 		set_node(-1);
 	if (atomic_fetch_sub(&mapping->nr_blocks, nr) == nr)
