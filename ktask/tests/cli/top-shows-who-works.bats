@@ -99,11 +99,12 @@ until_true() {
 	"$ktask" topo --json | jq -e '.threads > 1' >/dev/null ||
 		skip "a job gets one thread here: it has no entry"
 	export HWLOC_XMLFILE=$fixtures/two-nodes.xml
-	env -u HWLOC_XMLFILE "$ktask" bench --runs 4000 --size 64M \
+	# Where all CPUs are busy a job begins alone for 0.2 s: these take longer.
+	env -u HWLOC_XMLFILE "$ktask" bench --runs 400 --size 512M \
 		--threads 2 --json=/dev/null fill >/dev/null 2>&1 3>&- &
 	pid=$!
 	until_true '.jobs | any(.operation == "fill" and .unit == "bytes"
-		and .units_total == 67108864)' "$ktask" top --json
+		and .units_total == 536870912)' "$ktask" top --json
 	is_true '.permits.nodes | map(.node) == [0, 1]'
 	until_true '(.permits.nodes | map(.helpers) | add) >= 1
 		and (.jobs | any(.helpers >= 1

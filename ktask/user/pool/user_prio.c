@@ -112,14 +112,18 @@ static bool check_raised(int error)
 }
 
 /* sched_setattr() ignores the nice value of SCHED_IDLE, but what is derived from
- * it (CPU time counted as nice, what tools show) counts. */
+ * it (CPU time counted as nice, what tools show) counts.  Another thread may raise
+ * this one between the two calls: then the nice value is its own again, too. */
 void prio_lower(void)
 {
 	struct prio lowest = { .policy = SCHED_IDLE };
+	bool is_low;
 	keep_errno();
 
-	set_prio(0, &lowest);
+	is_low = !set_prio(0, &lowest);
 	setpriority(PRIO_PROCESS, 0, LOWEST_NICE);
+	if (is_low && !prio_is_lowest(0))
+		prio_raise(0);
 }
 
 bool prio_is_lowest(pid_t tid)
