@@ -4,6 +4,9 @@
  * which small jobs do not read; else with all threads that they may have, whatever
  * jobs before them found: a busy hour leaves nothing to the idle one after it, in
  * the same process or in a new one.
+ *
+ * A job of so many threads and chunks begins with a ramp, if nothing was measured for
+ * it: then all are those that the ramp leads to.
  */
 #define MANY_CPUS 24
 #include "support/many_cpus.h"
@@ -70,8 +73,9 @@ static int note_first(void *start, void *end, void *arg)
 
 	if (job_current()->worker != &job->ctx.caller || first->threads)
 		return 0;
-	first->threads = job->ctx.wanted;
-	first->target_ns = job->ctx.job.split.target_ns;
+	first->threads = job->ctx.ramping ? job->ctx.tune.max : job->ctx.wanted;
+	first->target_ns = job->ctx.ramping ? job->ctx.target_ns
+					    : job->ctx.job.split.target_ns;
 	return 0;
 }
 
@@ -251,12 +255,15 @@ static void root_measures_for_everybody(void **state)
 #define HOUR_NS (3600 * SECOND_NS)
 
 /* The clock and the rates of an hour in which each thread more makes the whole
- * job slower: its tune gives threads up until one is left. */
+ * job slower: its tune gives threads up until one is left.  It judges nothing before
+ * the ramp has ended. */
 static void spend_busy_hour(struct user_job *job)
 {
 	uint64_t now_ns = kt_now_ns(), units = 0;
 
 	job->ctx.start_ns -= HOUR_NS;
+	if (kt_tune_ramps(&job->ctx.tune))
+		kt_tune_ramp_end(&job->ctx.tune, now_ns, 0);
 	for (unsigned i = 0; i < HOUR_NS / KT_TUNE_EPOCH_NS; i++) {
 		now_ns += KT_TUNE_EPOCH_NS;
 		units += 1000000 / job->ctx.tune.threads;

@@ -57,6 +57,8 @@ static void failure_is_kept(void **state)
 	need_sure_helper();
 	caller = gettid();
 	work_begin(&work, NR_UNITS);
+	/* The caller waits in its first chunk: with a ramp no helper would come. */
+	ktask_ctl_set_max_threads(&ctl, 2);
 	ktask_ctl_set_chunk_us(&ctl, 300);
 	ktask_ctl_set_result(&ctl, &result);
 	assert_int_equal(ktask_run(WORK_BASE, NR_UNITS, &ctl), -EIO);
