@@ -31,7 +31,7 @@ all: $(SCX)
 # ---- compared with other schedulers ----
 
 $(OUT)/bench/bench-scx: $(call obj,$(wildcard ktask/bench/scx/*.c))
-	$(folder)
+	$(make_directory)
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
 
