@@ -19,14 +19,15 @@ static struct tree tree;
 
 /* ---- the machine ---- */
 
-static void put_node(unsigned node, int cpu)
+/* With the CPUs [first, last]; none: @first is -1. */
+static void put_node(unsigned node, int first, int last)
 {
 	char path[128], text[NODES * 4] = "";
 
 	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist",
 		 node);
-	if (cpu >= 0)
-		snprintf(text, sizeof(text), "%d", cpu);
+	if (first >= 0)
+		snprintf(text, sizeof(text), "%d-%d", first, last);
 	tree_put(&tree, path, text);
 	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/distance",
 		 node);
@@ -37,7 +38,8 @@ static void put_node(unsigned node, int cpu)
 	tree_put(&tree, path, text);
 }
 
-/* The CPUs that the test may use, one a node, from the last node down. */
+/* The CPUs that the test may use, one a node, from the last node down.  The lowest node
+ * has those, too, for which there is no node. */
 static void lay_out_machine(void)
 {
 	int of_node[NODES], node = NODES;
@@ -50,7 +52,8 @@ static void lay_out_machine(void)
 		if (CPU_ISSET(cpu, &cpus))
 			of_node[--node] = cpu;
 	for (unsigned i = 0; i < NODES; i++)
-		put_node(i, of_node[i]);
+		put_node(i, of_node[i],
+			 i == (unsigned)node ? CPU_SETSIZE : of_node[i]);
 	tree_put(&tree, "/sys/devices/system/node/online", "0-63");
 	topology_root = tree.root;
 }
