@@ -114,8 +114,9 @@ void park_stuck(struct core *core)
 	for (unsigned i = 0; i < rt.nr_slots; i++) {
 		struct worker *w = at_load(&rt.workers[i]);
 
-		if (!w || at_peek(&w->core) != core || w->stuck ||
-		    !is_active(w))
+		/* In this order: a worker that was given its signal has its core. */
+		if (!w || !is_active(w) || at_peek(&w->core) != core ||
+		    w->stuck)
 			continue;
 		at_poke(&w->stuck, 1);
 		at_poke(&core->nr_stuck, core->nr_stuck + 1);
@@ -437,6 +438,7 @@ WAKE_PATH void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns)
 	if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
 		worker_monitor(w, true);
 	core_lock(core);
+	unmark_stuck(core, w);
 	add_active(core, 1);
 	unmark_idle(core);
 	core_unlock(core);
@@ -581,6 +583,8 @@ void park_gone(struct worker *w)
 		return;
 	core_lock(core);
 	leave_core(core, w);
+	/* Nobody takes it for a worker of the core any more. */
+	at_poke(&w->core, NULL);
 	if (is_deserted(core, 1))
 		mark_idle(core);
 	at_store(&core->wants_thread, 1);

@@ -264,8 +264,8 @@ struct core {
 	int node; /* index of the node queue; I */
 	unsigned cache; /* last-level cache; the workers' slots go by it; I */
 	int active; /* workers here that do not sleep by our doing; L, A */
-	/* Of these, without UMT, those that were blocked in a stall and have not gone on
-	 * since, as far as it is known; L, A */
+	/* Of these, without UMT, those that were blocked in a stall and whose task has
+	 * neither ended nor waited since; L, A */
 	int nr_stuck;
 	struct worker *parked; /* an idle worker that last worked here; L */
 	uint32_t nr_suspended; /* L, A */
@@ -704,9 +704,9 @@ bool park_reinforce(struct core *core);
 /* The workers of a core are blocked, and there are no tasks: mark the core idle. */
 void park_mark_idle(struct core *core);
 /* Without UMT: all workers of the core are blocked.  Those in tasks do not count as ready
- * until they have gone on. */
+ * until their task ends or waits. */
 void park_stuck(struct core *core);
-/* The calling worker has, if it was such. */
+/* The task of the calling worker, which was such, has. */
 void park_goes_on(struct worker *w);
 /* The core is a new thread's; under no lock. */
 void park_arrive(struct core *core);

@@ -64,9 +64,11 @@ static WAKE_PATH void wait_for_signal(struct worker *w, struct ktrt_task *task)
 void task_help(struct worker *w, struct ktrt_task *task,
 	       const struct ktrt_task *above)
 {
-	do
+	do {
 		task = sched_run(w, task);
-	while (task && task->parent == above && likely(!sched_urgent(w)));
+		if (unlikely(at_peek(&w->stuck)))
+			park_goes_on(w);
+	} while (task && task->parent == above && likely(!sched_urgent(w)));
 	if (task)
 		task_ready(w, task);
 }
