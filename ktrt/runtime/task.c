@@ -322,6 +322,8 @@ WAKE_PATH void *ktrt_spawn_begin(ktrt_func func, size_t bytes, unsigned flags)
 		w->begun_now = task;
 	} else {
 		task = make_task(w, func, NULL);
+		/* What was begun last may never have ended. */
+		w->begun_now = false;
 	}
 	if (unlikely(!task))
 		return NULL;
