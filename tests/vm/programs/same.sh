@@ -7,6 +7,7 @@
 
 nr=0
 name=
+plain=
 export KTASK_RUN_MIN=1048576
 
 verdict() { # STATUS NAME
@@ -18,6 +19,7 @@ verdict() { # STATUS NAME
 same() { # NAME COMMAND...
 	name=$1
 	shift
+	plain=$*
 	"$@" >/tmp/plain 2>&1
 	echo "status $?" >>/tmp/plain
 	compare "$@"
@@ -28,6 +30,10 @@ same() { # NAME COMMAND...
 same_again() { # NAME COMMAND...
 	name=$1
 	shift
+	[ "$*" = "$plain" ] || {
+		echo "same_again: '$*' is not what ran last: '$plain'" >&2
+		exit 1
+	}
 	compare "$@"
 }
 
