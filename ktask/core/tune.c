@@ -75,6 +75,7 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, uint64_t units,
 	tune->settling = true;
 	tune->ramp_rate = 0;
 	tune->ramp_tries = 0;
+	tune->known = false;
 	tune->middle = false;
 }
 
@@ -87,6 +88,7 @@ void kt_tune_known(struct kt_tune *tune, unsigned threads)
 {
 	tune->threads = KT_MAX(KT_MIN(threads, tune->max), 1);
 	tune->phase = KT_TUNE_HOLD;
+	tune->known = true;
 }
 
 static void set_threads(struct kt_tune *tune, unsigned threads)
@@ -364,7 +366,7 @@ static unsigned asked_for(const struct kt_tune *tune)
 
 bool kt_tune_ramp(struct kt_tune *tune)
 {
-	if (tune->phase != KT_TUNE_HOLD || tune->threads != tune->max ||
+	if (tune->phase != KT_TUNE_HOLD || tune->known ||
 	    tune->max < KT_TUNE_RAMP_THREADS || !tune->chunk ||
 	    tune->units / tune->chunk / KT_TUNE_PROBE_CHUNKS < tune->max)
 		return false;

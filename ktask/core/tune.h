@@ -3,8 +3,8 @@
  * Tune: how many threads a job should have, found while it runs.
  *
  * The measured rate (units per time of the whole job) decides.  A job begins with
- * all threads that policy allows, or with the count that `ktask tune` measured.  It
- * gives threads up when fewer do as well: when half as many cost less than a
+ * all threads that policy allows, or with the count that `ktask tune` measured; for
+ * long ones of 8 and more threads see the ramp below.  It gives threads up when fewer do as well: when half as many cost less than a
  * twentieth of the rate.  At growing intervals the count is tried a step up or
  * down, by finer steps where coarse ones do not pay.  A step that pays is followed
  * by the next one at once.  A rate that changes by itself means that the load
@@ -24,21 +24,23 @@
  * rate times the threads counts, because chunks of the others have not ended yet.  A
  * step that pays is taken at once, one that does not is measured four times: a bad
  * moment does not end the ramp.  Where a step brings little or nothing, the count in
- * the middle is tried.  Where all pay, the ramp costs about 0.3 ms a step, and the
- * other threads begin one chunk later.  If it ends with fewer than all, a trial of more
+ * the middle is tried.  Where all pay, the ramp costs about 0.3 ms a step, if a minimum
+ * chunk takes less than 0.1 ms, and the other threads begin one chunk later.  If it ends with fewer than all, a trial of more
  * follows soon.
  *
  * Why not double all along: a job for which all threads pay is then far below its rate
  * for as many epochs as there are doublings, and most jobs are over by then.  Simulated
- * with the curves of tests/unit/support/curve.c and at most 64 threads, jobs of 48 ms
- * reach 0.86 of their best rate, and 0.68 from 4 threads; jobs of 400 ms 0.97 and 0.94.
+ * without a ramp, with the curves of sim/thread_curves.c and at most 64 threads, jobs of
+ * 48 ms reach 0.86 of their best rate, and 0.68 from 4 threads; jobs of 400 ms 0.97 and 0.94.
  *
  * Behaves badly where the cost of units changes in steps as long as an epoch: a
  * cheap stretch then looks like a gain.  The next trial corrects it.  Where rates
  * vary much from epoch to epoch nothing is concluded from a probe or from a change.
  * A job that is over before its first probe keeps all threads, even if fewer would
  * be faster: `ktask tune` is for these.  If the first chunk takes far longer than the
- * others, all threads wait for it where there is a ramp.
+ * others, all threads wait for it where there is a ramp.  If it is much cheaper (its
+ * pages are there already), a ramp may end with one thread: a trial of more comes after
+ * 24 ms, one doubling each 10 ms follows, and 64 threads are back after about 80 ms.
  */
 #ifndef KTASK_CORE_TUNE_H
 #define KTASK_CORE_TUNE_H
@@ -50,7 +52,7 @@
 
 /*
  * A probe lasts KT_TUNE_PROBE_NS.  The first begins after KT_TUNE_PROBE_AFTER
- * epochs, each next one after KT_TUNE_PROBE_AGAIN times as many.  Only jobs that will
+ * epochs, 16 behind a ramp, each next one after KT_TUNE_PROBE_AGAIN times as many.  Only jobs that will
  * go on for 2^KT_TUNE_PROBE_LEFT ns (134 ms) have probes: of these the probe and the
  * epoch before it, in which threads leave, are 1/67.  A probe does not end before a
  * chunk does, so KT_TUNE_PROBE_CHUNKS chunks of each thread must be left.
@@ -64,7 +66,8 @@
 /*
  * Jobs of KT_TUNE_RAMP_THREADS and KT_TUNE_PROBE_CHUNKS chunks of each begin with a
  * ramp, and those that the first chunk says to be short have all threads from then on.
- * The caller is measured for KT_TUNE_RAMP_NS; meanwhile no chunk shall take longer.
+ * The caller is measured for KT_TUNE_RAMP_NS; meanwhile no chunk shall take longer,
+ * unless a minimum chunk does.
  */
 #define KT_TUNE_RAMP_THREADS 8
 #define KT_TUNE_RAMP_NS 100000
@@ -88,8 +91,7 @@ struct kt_tune {
 	unsigned base; /* what a trial is compared with */
 	uint64_t base_rate; /* units per unit of time at base */
 	uint64_t spread; /* of the rates at base: mean distance from it */
-	unsigned least; /* the least count that probes found as good as base;
-			   of a ramp the one before base */
+	unsigned least; /* the least count that probes found as good as base */
 	uint64_t least_rate;
 	enum kt_tune_phase phase;
 	unsigned hold; /* epochs until the next trial */
@@ -104,6 +106,7 @@ struct kt_tune {
 	uint64_t epoch_units; /* units done by then */
 	uint64_t ramp_rate; /* the best of the present step, */
 	unsigned ramp_tries; /* of so many measured */
+	bool known; /* the first count is no guess: no ramp */
 	bool middle; /* the step is the ramp's last */
 	bool descending; /* the trial before found that fewer do as well */
 	bool settling; /* the thread count changed: this epoch is not counted */
@@ -125,12 +128,13 @@ void kt_tune_chunk(struct kt_tune *tune, uint64_t units);
 /*
  * kt_tune_known - begin with @threads, which were measured to be the best
  *
- * After kt_tune_begin().  They are held for a while before others are tried.
+ * After kt_tune_begin().  They are held for a while before others are tried, and there
+ * is no ramp.
  */
 void kt_tune_known(struct kt_tune *tune, unsigned threads);
 
 /*
- * kt_tune_ramp - begin with one thread if the job has many, and many chunks
+ * kt_tune_ramp - begin with one thread if the job may have many, and has many chunks
  *
  * After kt_tune_chunk(), if the caller is free to take the next steps.
  *

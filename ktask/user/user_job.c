@@ -298,13 +298,16 @@ void job_begin(struct user_job *job, bool detached)
 	enter_pool(job, overloaded ? 0 : max - 1);
 	job->generation = pool_generation();
 	prepare_helpers(job, max);
+	/* While the caller is blocked nobody takes the steps of a ramp. */
+	if (job->ctl->flags & KTASK_BLOCKS)
+		kt_tune_known(&ctx->tune, ctx->tune.threads);
 	kt_context_begin(ctx);
 	if (max == 1)
 		return;
 	if (!detached)
 		manager_begin(job, ctx->start_ns);
-	/* Reading policy takes up to 150 us after a pause: helpers begin
-	 * meanwhile. */
+	/* Reading policy takes up to 150 us after a pause: where there is no ramp,
+	 * helpers begin meanwhile. */
 	if (ctx->start_ns > job_policy_read_ns() + STALE_NS)
 		kt_context_refresh(ctx, ctx->start_ns);
 }

@@ -129,15 +129,28 @@ static void short_jobs_have_all_threads(void **state)
 	/* 5 ms of all threads, as the first chunk tells. */
 	assert_true(begin_ramp(&ramp, MAX, UNITS, CHUNK));
 	assert_int_equal(end_chunk(&ramp, 500), MAX);
-	/* A count that was measured is not doubted. */
-	begin_ramp(&ramp, MAX, UNITS, CHUNK);
-	kt_tune_known(&ramp.tune, 12);
-	assert_false(kt_tune_ramps(&ramp.tune));
-	assert_int_equal(ramp.tune.threads, 12);
+}
+
+/* Also if it is all of them. */
+static void a_count_that_was_measured_is_not_doubted(void **state)
+{
+	static const unsigned counts[] = { 1, 12, MAX };
+	struct ramp ramp;
+
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(counts); i++) {
+		begin_ramp(&ramp, 1, UNITS, CHUNK);
+		kt_tune_begin(&ramp.tune, MAX, UNITS, ramp.now_ns);
+		kt_tune_chunk(&ramp.tune, CHUNK);
+		kt_tune_known(&ramp.tune, counts[i]);
+		assert_false(kt_tune_ramp(&ramp.tune));
+		assert_int_equal(ramp.tune.threads, counts[i]);
+	}
+	assert_true(begin_ramp(&ramp, MAX, UNITS, CHUNK));
 }
 
 KTEST_MAIN(KTEST(all_are_there_soon_if_all_pay),
 	   KTEST(bad_moments_do_not_end_it),
 	   KTEST(what_does_not_pay_is_given_up),
 	   KTEST(clocks_that_go_back_do_not_stop_it), KTEST(a_limit_ends_it),
-	   KTEST(short_jobs_have_all_threads))
+	   KTEST(short_jobs_have_all_threads),
+	   KTEST(a_count_that_was_measured_is_not_doubted))
