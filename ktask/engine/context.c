@@ -301,6 +301,9 @@ void kt_context_work(struct kt_context *ctx)
 		ctx->caller_cpu_ns = kt_cpu_time_ns();
 	if (ctx->job.nr_ranges > 1 && !ctx->placed)
 		place_caller(ctx);
+	/* What the host did since it read the clock is no part of the first chunk. */
+	if (ctx->ramping)
+		ctx->tune.epoch_ns = kt_now_ns();
 	kt_job_work(&ctx->job, &ctx->caller);
 }
 
