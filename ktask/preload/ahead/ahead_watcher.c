@@ -134,6 +134,8 @@ static void begin_watching(struct large_mapping *mapping, uint64_t now)
 	mapping->is_left = false;
 	mapping->short_of_memory = false;
 	mapping->seen = true;
+	/* Pages that it has already were touched before the effort was noted. */
+	ahead_restart_effort();
 }
 
 /* Return: whether there are new frontiers, or an error. */

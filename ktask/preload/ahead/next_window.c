@@ -143,7 +143,8 @@ static void make_left_window(struct large_mapping *mapping, uint64_t now)
 	if (touch_tracker_passed(&mapping->tracker, &mapping->window) ||
 	    ahead_unit_pages(mapping) == 1) {
 		mapping->is_left = false;
-	} else if (is_helper_likely(mapping, now)) {
+	} else if (is_helper_likely(mapping, now) &&
+		   ahead_has_memory(mapping)) {
 		mapping->is_left = false;
 		mapping->huge = true;
 		mapping->nr_windows += ahead_make(mapping);
