@@ -5,6 +5,8 @@
  * curves no job is slower than one that begins with four threads and doubles, and
  * jobs of less than a quarter of a second are faster.
  *
+ * Jobs here have no ramp, as those that are short or detached.
+ *
  * Simulated: no time passes.
  */
 #include "ktest.h"
