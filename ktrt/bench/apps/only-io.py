@@ -3,7 +3,7 @@
 """Write, then read so many bytes, 16 blocks at a time: how long the disk alone
 takes for an application's files, and the CPUs for its system calls.  Before
 that: milliseconds until one write alone has ended, and until all is safe.
-Arguments: folder, bytes to write, bytes to read, bytes of a block;
+Arguments: directory, bytes to write, bytes to read, bytes of a block;
 "buffered" where it shall not be done directly; "safe" where what is written
 shall be on the disk in the end, also if it is buffered.  Prints JSON."""
 
