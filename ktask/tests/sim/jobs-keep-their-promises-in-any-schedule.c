@@ -52,6 +52,7 @@ static void and_there_was_something_to_see(void **state)
 	assert_true(stats.unplugged && stats.permit_changes && stats.jumps);
 	assert_true(stats.grown && stats.yielded && stats.starved);
 	assert_true(stats.late && stats.reports && stats.of_children);
+	assert_true(stats.ramps);
 }
 
 KTEST_MAIN(KTEST(in_any_schedule), KTEST(and_there_was_something_to_see))

@@ -9,6 +9,8 @@
 #define PROCESSES_MAX 2
 #define HELPERS_MAX 16
 #define NESTING_MAX 2
+/* One schedule of so many has a job with a ramp. */
+#define RAMP_EVERY 50
 /* Nothing takes so long, but what never ends. */
 #define NO_END_NS 3600000000000ull
 #define HELPERS_SLEEP_NS 100000
@@ -52,7 +54,7 @@ static struct world {
 	struct tracked_plan nested;
 	struct schedule_stats *stats;
 	struct sim_cpus all;
-	bool forks;
+	bool forks, ramps;
 } the_world;
 
 /* ---- plans ---- */
@@ -113,6 +115,22 @@ static void plan_job(struct tracked_plan *plan, const struct sim_machine *m)
 	plan->detached = draw_chance(20);
 	plan->pace =
 		&all_paces[draw_below(sizeof(all_paces) / sizeof(*all_paces))];
+}
+
+/* Long enough, of enough threads and chunks; none if it is detached, fixed or has
+ * compensating helpers. */
+static void plan_ramp(struct tracked_plan *plan)
+{
+	plan->nr_ranges = 1;
+	plan->units[0] = 1100 + draw_below(2900);
+	plan->min_chunk = 1;
+	plan->align = 1;
+	plan->target_ns = 200000 + draw_below(800000);
+	plan->unit_ns = 10000 + draw_below(190000);
+	plan->max_threads = 8 + (unsigned)draw_below(9);
+	plan->capacity = HELPERS_MAX;
+	plan->timeout_ns *= 300;
+	plan->cancel_ns *= 300;
 }
 
 /* ---- what happens beside ---- */
@@ -325,6 +343,8 @@ static void start_caller(unsigned index)
 	caller->nr_jobs = 1 + (unsigned)draw_below(draw_chance(30) ? 3 : 1);
 	for (unsigned i = 0; i < caller->nr_jobs; i++)
 		plan_job(&caller->plans[i], &the_world.machine);
+	if (the_world.ramps && !index)
+		plan_ramp(&caller->plans[0]);
 	if (the_world.forks)
 		caller->plans[0].fork_unit = draw_below(40);
 	name[7] = (char)('1' + index);
@@ -380,6 +400,10 @@ const char *schedule_check(uint64_t seed, struct schedule_stats *stats)
 	memset(&the_world, 0, sizeof(the_world));
 	the_world.stats = stats;
 	plan_machine(&the_world.machine);
+	/* Not drawn: the other schedules stay what they were. */
+	the_world.ramps = seed % RAMP_EVERY == 0;
+	if (the_world.ramps)
+		the_world.machine.nr_cpus = 8 + (unsigned)draw_below(9);
 	sim_reset(&the_world.machine, seed);
 	sim_host_reset((unsigned)draw_below(the_world.machine.nr_cpus + 2));
 	memset(&the_world.all, 0xff, sizeof(the_world.all));

@@ -15,6 +15,7 @@ struct schedule_stats {
 	uint64_t chunks, helper_chunks, undone, lent, points, compensating;
 	uint64_t unplugged, permit_changes, jumps, cancelled, grown;
 	uint64_t yielded, starved, late, reports;
+	uint64_t ramps; /* that ended before their jobs */
 	uint64_t of_children; /* jobs that a child of a fork began */
 };
 

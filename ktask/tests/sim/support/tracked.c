@@ -124,6 +124,7 @@ static int do_chunk(void *start, void *end, void *arg)
 		sim_fail("a chunk of a job that is over");
 	sim_chunk_begins();
 	watch_error(t);
+	t->ramped |= t->job.ctx.ramping;
 	take_units(t, from, to);
 	root->helpers_in += helper;
 	if (root->helpers_in >= root->plan->max_threads)
@@ -372,6 +373,19 @@ static void check_units(const struct tracked *t, int error)
 	}
 }
 
+/* In a ramp chunks are short. */
+static void check_ramp(struct tracked *t)
+{
+	const struct kt_context *ctx = &t->job.ctx;
+
+	if (!t->ramped || ctx->ramping)
+		return;
+	t->stats->ramps++;
+	if (ctx->job.split.target_ns != t->plan->target_ns)
+		sim_fail("chunks are to take %llu ns behind a ramp",
+			 (unsigned long long)ctx->job.split.target_ns);
+}
+
 void tracked_check(struct tracked *t, int error)
 {
 	const struct kt_context *ctx = &t->job.ctx;
@@ -391,6 +405,7 @@ void tracked_check(struct tracked *t, int error)
 	if (t->plan->reports && !t->job.rules.ended)
 		sim_fail("the end is not reported");
 	check_units(t, error);
+	check_ramp(t);
 	if (ctx->units != t->done)
 		sim_fail("%llu units are counted, %llu were done",
 			 (unsigned long long)ctx->units,

@@ -47,6 +47,7 @@ struct tracked {
 	uint64_t all_ns, longest_ns; /* CPU time of all chunks, and of one */
 	uint64_t done;
 	bool cancelled, over;
+	bool ramped; /* a chunk was in a ramp */
 	/* Who keeps compensating helpers, and these. */
 	struct sim_thread *manager;
 	bool manager_stops, manager_left;
