@@ -53,7 +53,7 @@ int setpriority(__priority_which_t which, id_t who, int nice)
 
 int sched_getscheduler(pid_t tid)
 {
-	nr_looks++;
+	__atomic_fetch_add(&nr_looks, 1, __ATOMIC_RELAXED);
 	return (int)syscall(SYS_sched_getscheduler, tid);
 }
 
@@ -110,9 +110,9 @@ static pid_t cancel_while_held(enum hold where)
 	ktest_check(pool_submit(&pool_item, -1));
 	tid = (pid_t)pool_item_tid(&pool_item);
 	ktest_check(wait_for_flag(&is_held));
-	nr_looks = 0;
+	__atomic_store_n(&nr_looks, 0, __ATOMIC_RELAXED);
 	ktest_check(pool_cancel(&pool_item, ktest_now_ns()));
-	ktest_check(nr_looks == 1);
+	ktest_check(__atomic_load_n(&nr_looks, __ATOMIC_RELAXED) == 1);
 	ktest_check(pool_item_state(&pool_item) == POOL_ITEM_DONE);
 	return tid;
 }

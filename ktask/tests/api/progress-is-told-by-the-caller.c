@@ -125,22 +125,38 @@ static void a_failed_job_tells_what_was_done(void **state)
 	work_end(&work);
 }
 
+static int run_smallest(struct work *work, struct told *told)
+{
+	struct ktask_ctl ctl = work_ctl(work, NR_UNITS);
+
+	told->work = work;
+	told->stop_at = 1;
+	work_begin(work, NR_UNITS);
+	ktask_ctl_set_progress(&ctl, tell, told, 0);
+	return ktask_run(WORK_BASE, NR_UNITS, &ctl);
+}
+
 static void even_the_smallest_job_tells_its_end(void **state)
 {
-	struct work work = { 0 };
-	struct told told = { .stop_at = 1 };
-	struct ktask_ctl ctl = work_ctl(&work, NR_UNITS);
+	for (unsigned tries = 0; tries < 50; tries++) {
+		struct work work = { 0 };
+		struct told told = { 0 };
+		int error = run_smallest(&work, &told);
+		bool is_only = told.nr_calls == 1;
 
-	told.work = &work;
-	work_begin(&work, NR_UNITS);
-	ktask_ctl_set_progress(&ctl, tell, &told, 0);
-	/* What the last call returns comes too late. */
-	assert_int_equal(ktask_run(WORK_BASE, NR_UNITS, &ctl), 0);
-	assert_int_equal(told.nr_calls, 1);
-	assert_int_equal(told.nr_wrong, 0);
-	assert_int_equal(told.units_done, NR_UNITS);
-	assert_true(work_done_once(&work));
-	work_end(&work);
+		assert_int_equal(told.nr_wrong, 0);
+		/* What the last call returns comes too late. */
+		assert_int_equal(error, is_only ? 0 : -ECANCELED);
+		if (is_only) {
+			assert_int_equal(told.units_done, NR_UNITS);
+			assert_true(work_done_once(&work));
+		}
+		work_end(&work);
+		if (is_only)
+			return;
+		/* This thread stood still, so the job was told of before. */
+	}
+	ktest_skip("no job ended before its first report was due");
 }
 
 KTEST_MAIN(KTEST(it_never_goes_back), KTEST(it_can_stop_the_job),
