@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The kernel module, built and tested for the kernels of tests/vm/kernels in
 # guests.  Kernels are fetched once and kept in VM_CACHE (500 MB, which clones
-# may share); remove VM_CACHE/NAME to get the newest.
+# may share), with the modules that were built for them last; remove VM_CACHE/NAME
+# to get the newest.
 
 VM_CACHE ?= $(B)/vm
 
