@@ -153,4 +153,12 @@ spew("$full/k/modules", 'no folder');
 my @unkept = build_in($one, $full);
 is("@unkept[0, 1]", '0 3', 'modules that cannot be kept are built');
 
+# ---- a kernel that was built here ----
+
+make_kernel("$dir/moved");
+mkdir("$dir/moved/k/tree");
+my ($status, undef, $said) = build_in($one, "$dir/moved");
+is($status, 77, 'a kernel whose source is elsewhere is skipped');
+like($said, qr/source of this kernel is elsewhere/, 'which is said');
+
 done_testing();
