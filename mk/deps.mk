@@ -11,7 +11,7 @@ DEPS_check := libcmocka-dev bats mandoc graphviz clang clang-format perl python3
 DEPS_peers := g++ libtbb-dev
 # The peers of the task runtime.
 DEPS_tasks := libomp-dev
-DEPS_vm := qemu-system-x86 cpio binutils gcc libc6-dev xz-utils zstd lz4
+DEPS_vm := qemu-system-x86 cpio binutils gcc libc6-dev patch xz-utils zstd lz4
 # A kernel built from Debian's source package.
 DEPS_debug := flex bison bc xz-utils libelf-dev libssl-dev perl
 # Real programs for the tests; without them these skip.

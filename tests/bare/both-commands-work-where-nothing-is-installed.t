@@ -42,6 +42,9 @@ my @tests = ((map { "build/$_" } sort keys %compiled), @sanitized,
 		build/tests/sim/jobs-keep-their-promises-in-any-schedule
 		build/examples/lock build/examples/runtime/sort));
 
+# Of guests, which would take too long here.
+my @guest_tools = qw(qemu-system-x86_64 cpio objcopy objdump strip patch tar xz zstd lz4);
+
 my $quick = "CFLAGS='-O0 -g0'";
 
 # Each step says when it begins: the last one named has failed.
@@ -51,6 +54,8 @@ step demo
 make demo SIZE=256M RUNS=1
 step deps
 make deps
+step tools
+for tool in @guest_tools; do command -v \$tool || exit 1; done
 step build
 make -j2 $quick tests TEST_VARIANTS=plain
 make -j2 $quick VARIANT=asan @{[ grep { m{/asan/} } @sanitized ]}
@@ -90,7 +95,8 @@ ok(!-e $left, 'what a killed run has left is removed');
 step_passes('demo', 'deps', 'make demo works');
 like($said{demo} // '', qr/^  ktask run -- qemu-system-x86_64 +-  +/m,
      'and prints what it measured');
-step_passes('deps', 'build', 'make deps works');
+step_passes('deps', 'tools', 'make deps works');
+step_passes('tools', 'build', 'what makes guests is there');
 step_passes('build', 'features', 'what make check builds is built');
 unlike($said{build} // '', qr/Left out/, 'nothing is left out');
 unlike($said{features} // '', qr/^(?!taskflow)\w+\s+no$/m, 'all features are there');
