@@ -8,6 +8,7 @@
 #include "support/work.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
 
 #define MANY_CPUS 10
 #include "support/many_cpus.h"
@@ -21,18 +22,32 @@
 /* Of a child in which all may take its time. */
 #define CHILD_SECONDS (4 * HANG_SECONDS)
 
-static void *nothing(void *arg)
+static void *store_tid(void *tid)
 {
-	return arg;
+	*(pid_t *)tid = (pid_t)syscall(SYS_gettid);
+	return NULL;
+}
+
+static bool wait_for_no_thread(pid_t tid)
+{
+	uint64_t end_ns = ktest_now_ns() + HANG_NS;
+
+	while (!syscall(SYS_tgkill, getpid(), tid, 0) &&
+	       ktest_now_ns() < end_ns)
+		nap_us(500);
+	return syscall(SYS_tgkill, getpid(), tid, 0) < 0;
 }
 
 /* Sanitizers make a thread of their own with a program's first. */
 static unsigned threads_before(void)
 {
 	pthread_t thread;
+	pid_t tid;
 
-	ktest_check(!pthread_create(&thread, NULL, nothing, NULL));
+	ktest_check(!pthread_create(&thread, NULL, store_tid, &tid));
 	ktest_check(!pthread_join(thread, NULL));
+	/* It can be joined before the kernel counts it no longer. */
+	ktest_check(wait_for_no_thread(tid));
 	return threads_now();
 }
 
@@ -45,9 +60,12 @@ static bool wait_for_number(unsigned (*now)(void), unsigned nr)
 {
 	uint64_t end_ns = ktest_now_ns() + HANG_NS;
 
-	while (now() != nr && ktest_now_ns() < end_ns)
+	while (now() != nr) {
+		if (ktest_now_ns() >= end_ns)
+			return false;
 		nap_us(500);
-	return now() == nr;
+	}
+	return true;
 }
 
 /* One that has not run yet has no name yet. */
