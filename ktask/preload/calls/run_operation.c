@@ -70,14 +70,18 @@ static int run_quietly(const char *name, const struct ktask_op_args *args,
 }
 
 /* @bytes: what is counted */
-static bool run_operation(enum shim_call call, const char *name,
-			  const struct ktask_op_args *args, size_t bytes)
+static bool run_operation(enum shim_call call, const char *name, void *addr,
+			  size_t len, unsigned flags, size_t bytes)
 {
+	struct ktask_op_args args = { .struct_size = sizeof(args),
+				      .addr = addr,
+				      .len = len,
+				      .flags = flags };
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct shim_work work = { .bytes = bytes };
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
 	keep_errno();
-	int error = run_quietly(name, args, &result);
+	int error = run_quietly(name, &args, &result);
 
 	work.wall_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
 	work.cpu_ns = result.cpu_ns;
@@ -90,41 +94,23 @@ static bool run_operation(enum shim_call call, const char *name,
 
 bool shim_populate(enum shim_call call, void *addr, size_t len, unsigned flags)
 {
-	struct ktask_op_args args = { .struct_size = sizeof(args),
-				      .addr = addr,
-				      .len = len,
-				      .flags = flags };
-
-	return run_operation(call, "populate", &args, len);
+	return run_operation(call, "populate", addr, len, flags, len);
 }
 
 bool shim_discard(void *addr, size_t len, unsigned flags)
 {
-	struct ktask_op_args args = { .struct_size = sizeof(args),
-				      .addr = addr,
-				      .len = len,
-				      .flags = flags };
-
-	return run_operation(SHIM_MADVISE, "discard", &args,
+	return run_operation(SHIM_MADVISE, "discard", addr, len, flags,
 			     shim_present_bytes(addr, len));
 }
 
 bool shim_lock(enum shim_call call, void *addr, size_t len)
 {
-	struct ktask_op_args args = { .struct_size = sizeof(args),
-				      .addr = addr,
-				      .len = len };
-
-	return run_operation(call, "lock", &args, len);
+	return run_operation(call, "lock", addr, len, 0, len);
 }
 
 bool shim_unmap(void *addr, size_t len)
 {
-	struct ktask_op_args args = { .struct_size = sizeof(args),
-				      .addr = addr,
-				      .len = len };
-
-	return run_operation(SHIM_MUNMAP, "unmap", &args,
+	return run_operation(SHIM_MUNMAP, "unmap", addr, len, 0,
 			     shim_present_bytes(addr, len));
 }
 
