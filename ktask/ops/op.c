@@ -293,25 +293,18 @@ int ktask_fill(void *addr, size_t len, const void *pattern, size_t pattern_len,
 	return ktask_op_run(&op_fill, &args, NULL);
 }
 
-static int run_file(const struct ktask_op *op, struct ktask_file *file,
-		    unsigned flags)
-{
-	struct ktask_op_args args = {
-		.struct_size = sizeof(args),
-		.files = file,
-		.nr_files = 1,
-		.flags = flags,
-	};
-
-	return ktask_op_run(op, &args, NULL);
-}
-
 int ktask_warm(int fd, uint64_t offset, uint64_t len, unsigned flags)
 {
 	struct ktask_file file = { .struct_size = sizeof(file),
 				   .fd = fd,
 				   .offset = offset,
 				   .len = len };
+	struct ktask_op_args args = {
+		.struct_size = sizeof(args),
+		.files = &file,
+		.nr_files = 1,
+		.flags = flags,
+	};
 
-	return run_file(&op_warm, &file, flags);
+	return ktask_op_run(&op_warm, &args, NULL);
 }
