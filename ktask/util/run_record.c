@@ -24,11 +24,22 @@ static void raise_number(struct run_records *records, uint32_t nr)
 		;
 }
 
-void run_record_name(struct run_record *record, const char *name)
+static void fill_record(struct run_record *record, const char *name)
 {
 	const char *slash = strrchr(name, '/');
 
+	atomic_store(&record->calls, 0);
+	atomic_store(&record->bytes, 0);
+	atomic_store(&record->left_calls, 0);
+	atomic_store(&record->left_bytes, 0);
 	strncpy(record->name, slash ? slash + 1 : name, RUN_RECORD_NAME - 1);
+}
+
+void run_record_restart(struct run_record *record, enum run_state state,
+			const char *name)
+{
+	fill_record(record, name);
+	atomic_store(&record->state, state);
 }
 
 struct run_record *run_record_take(struct run_records *records,
@@ -43,11 +54,7 @@ struct run_record *run_record_take(struct run_records *records,
 						    RUN_TAKEN))
 			continue;
 		run_record_move(record, pid);
-		atomic_store(&record->calls, 0);
-		atomic_store(&record->bytes, 0);
-		atomic_store(&record->left_calls, 0);
-		atomic_store(&record->left_bytes, 0);
-		run_record_name(record, name);
+		fill_record(record, name);
 		raise_number(records, i + 1);
 		atomic_store(&record->state, state);
 		return record;

@@ -78,8 +78,13 @@ void run_record_move(struct run_record *record, int pid);
 /** run_record_find - the record of @pid, NULL if there is none */
 struct run_record *run_record_find(struct run_records *records, int pid);
 
-/** run_record_name - set the name; a path is cut to its last part */
-void run_record_name(struct run_record *record, const char *name);
+/**
+ * run_record_restart - of a process that begins, or becomes a program
+ *
+ * Of @name, which may be a path, the last part is kept.
+ */
+void run_record_restart(struct run_record *record, enum run_state state,
+			const char *name);
 
 /** run_records_wake - tell the watcher of a change; leaves errno alone */
 void run_records_wake(struct run_records *records);

@@ -62,23 +62,13 @@ static struct run_records *map_records(void)
 	return NULL;
 }
 
-static void clear_totals(struct run_record *record)
-{
-	atomic_store(&record->calls, 0);
-	atomic_store(&record->bytes, 0);
-	atomic_store(&record->left_calls, 0);
-	atomic_store(&record->left_bytes, 0);
-}
-
 static void begin_own(void)
 {
 	pid_t pid = (pid_t)syscall(SYS_getpid);
 
 	own_record = run_record_find(all_records, pid);
 	if (own_record) {
-		clear_totals(own_record);
-		run_record_name(own_record, shim_program_name());
-		atomic_store(&own_record->state, RUN_ALIVE);
+		run_record_restart(own_record, RUN_ALIVE, shim_program_name());
 		return;
 	}
 	own_record = run_record_take(all_records, RUN_ALIVE, pid,
@@ -130,11 +120,8 @@ bool shim_record_untold(int error)
 
 void shim_record_again(void)
 {
-	if (!own_record)
-		return;
-	clear_totals(own_record);
-	run_record_name(own_record, shim_program_name());
-	atomic_store(&own_record->state, RUN_ALIVE);
+	if (own_record)
+		run_record_restart(own_record, RUN_ALIVE, shim_program_name());
 }
 
 /* ---- forks ---- */
@@ -271,9 +258,7 @@ struct run_record *shim_record_exec(const char *name, char *const envp[],
 		record = run_record_take(all_records, state, pid, name);
 		run_records_wake(all_records);
 	} else if (record) {
-		clear_totals(record);
-		run_record_name(record, name);
-		atomic_store(&record->state, state);
+		run_record_restart(record, state, name);
 	}
 	return record;
 }
