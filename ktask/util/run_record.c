@@ -26,13 +26,11 @@ static void raise_number(struct run_records *records, uint32_t nr)
 
 static void fill_record(struct run_record *record, const char *name)
 {
-	const char *slash = strrchr(name, '/');
-
 	atomic_store(&record->calls, 0);
 	atomic_store(&record->bytes, 0);
 	atomic_store(&record->left_calls, 0);
 	atomic_store(&record->left_bytes, 0);
-	strncpy(record->name, slash ? slash + 1 : name, RUN_RECORD_NAME - 1);
+	strncpy(record->name, basename(name), RUN_RECORD_NAME - 1);
 }
 
 void run_record_restart(struct run_record *record, enum run_state state,

@@ -118,13 +118,11 @@ int run_report_line(struct report_line *line, const char *name, int pid)
 
 void run_report_nothing(const char *program, const char *why)
 {
-	const char *slash = strrchr(program, '/');
 	struct report_line line = { 0 };
 	int error;
 
 	report_append(&line, "ktask: run: nothing can be taken over: %s", why);
-	error = run_report_line(&line, slash ? slash + 1 : program,
-				(int)getpid());
+	error = run_report_line(&line, basename(program), (int)getpid());
 	if (error && !run_report_is_stderr())
 		run_report_failed(error);
 }

@@ -41,12 +41,9 @@ static const char *own_name = "";
 static void find_own_name(void)
 {
 	Dl_info own;
-	const char *slash;
 
-	if (!dladdr(&own_name, &own) || !own.dli_fname)
-		return;
-	slash = strrchr(own.dli_fname, '/');
-	own_name = slash ? slash + 1 : own.dli_fname;
+	if (dladdr(&own_name, &own) && own.dli_fname)
+		own_name = basename(own.dli_fname);
 }
 
 static void find_next(void)

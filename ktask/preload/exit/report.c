@@ -511,7 +511,6 @@ void shim_report_obstacle(const char *name, pid_t pid, const char *why)
 {
 	keep_errno();
 	int fd, error;
-	const char *slash = strrchr(name, '/');
 	struct report_line line = { 0 };
 
 	block_cancellation();
@@ -519,7 +518,7 @@ void shim_report_obstacle(const char *name, pid_t pid, const char *why)
 	error = fd < 0 ? -errno : 0;
 	report_append(&line, "ktask: run: nothing can be taken over: %s", why);
 	if (fd >= 0)
-		error = report_write(fd, &line, slash ? slash + 1 : name, pid);
+		error = report_write(fd, &line, basename(name), pid);
 	complain_once(error);
 	if (fd >= 0 && !to_stderr())
 		close(fd);
