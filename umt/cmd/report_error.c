@@ -17,22 +17,13 @@ static void print_message(const char *format, va_list args, const char *end)
 
 int say_error(int error, const char *format, ...)
 {
-	char why[200];
+	char why[200] = "";
 	va_list args;
 
-	snprintf(why, sizeof(why), ": %s", strerror(error));
+	if (error)
+		snprintf(why, sizeof(why), ": %s", strerror(error));
 	va_start(args, format);
 	print_message(format, args, why);
-	va_end(args);
-	return 1;
-}
-
-int say_fail(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	print_message(format, args, "");
 	va_end(args);
 	return 1;
 }

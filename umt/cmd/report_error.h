@@ -12,7 +12,7 @@ int say_error(int error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* The whole line is the caller's; 1 */
-int say_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define say_fail(...) say_error(0, __VA_ARGS__)
 
 /* Wrong usage; 2 */
 int say_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -26,34 +26,17 @@ static void print_message(const char *format, va_list args)
 	free(text);
 }
 
-/* @error: an errno that explains it; 0: the message does */
-static int say_why(int error, const char *format, va_list args)
-{
-	fflush(stdout);
-	fputs("ktask: ", stderr);
-	print_message(format, args);
-	fprintf(stderr, "%s%s\n", error ? ": " : "",
-		error ? strerror(error) : "");
-	return 1;
-}
-
-int say_fail(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say_why(0, format, args);
-	va_end(args);
-	return 1;
-}
-
 int say_error(int error, const char *format, ...)
 {
 	va_list args;
 
+	fflush(stdout);
+	fputs("ktask: ", stderr);
 	va_start(args, format);
-	say_why(error, format, args);
+	print_message(format, args);
 	va_end(args);
+	fprintf(stderr, "%s%s\n", error ? ": " : "",
+		error ? strerror(error) : "");
 	return 1;
 }
 

@@ -7,12 +7,12 @@
 #ifndef KTASK_CLI_MESSAGE_H
 #define KTASK_CLI_MESSAGE_H
 
-/** say_fail - the whole line is the caller's; returns 1 */
-int say_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 /** say_error - @format tells the doing, @error (an errno) the why; returns 1 */
 int say_error(int error, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/** say_fail - the whole line is the caller's; returns 1 */
+#define say_fail(...) say_error(0, __VA_ARGS__)
 
 /** say_usage - wrong usage of @command (NULL: of ktask); returns 2 */
 int say_usage(const char *command, const char *format, ...)
