@@ -14,7 +14,6 @@
  * An exception that a callback throws unwinds in the same order (-fexceptions).
  */
 #include <errno.h>
-#include <string.h>
 
 #include "mapping.h"
 #include "register_call.h"

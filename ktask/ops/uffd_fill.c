@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "uffd_job.h"

@@ -5,7 +5,6 @@
  * Does no scheduling, which scx_ktask.bpf.c does.  It wakes once a second to see whether
  * the kernel has thrown the scheduler out.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>

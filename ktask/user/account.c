@@ -18,7 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/deps.h"
 #include "user/account.h"
 #include "util/file.h"
 

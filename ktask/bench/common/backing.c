@@ -4,7 +4,6 @@
  * only makes the next sample noisier.
  */
 #include <pthread.h>
-#include <stdint.h>
 #include <sys/mman.h>
 
 #include "backing.h"

@@ -5,7 +5,6 @@
  */
 #include <stdio.h>
 
-#include "cli/ui/size.h"
 #include "sample_stats.h"
 #include "cli/ui/text.h"
 #include "tune_command.h"

@@ -16,7 +16,6 @@
 #include "cmd.h"
 #include "cli/ui/interrupt.h"
 #include "cli/ui/command_options.h"
-#include "cli/bench/plot.h"
 #include "cli/ui/message.h"
 #include "cli/ui/text.h"
 #include "cli/ui/size.h"

@@ -22,7 +22,6 @@
 #include "run.h"
 #include "cli/ui/command_options.h"
 #include "cli/ui/message.h"
-#include "cli/ui/size.h"
 #include "util/program.h"
 #include "util/run_record.h"
 #include "util/word_list.h"

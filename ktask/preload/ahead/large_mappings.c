@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* See large_mappings.h. */
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 

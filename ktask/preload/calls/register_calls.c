@@ -14,7 +14,6 @@
  * another reason, such as a device address in use.  iommufd pins nothing before a device
  * is attached, so pages are present earlier.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>

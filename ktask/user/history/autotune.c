@@ -21,7 +21,6 @@
 #include <ktask/ktask.h>
 
 #include "core/deps.h"
-#include "util/file.h"
 #include "user/history/autotune.h"
 #include "util/scoped.h"
 #include "common/struct_size.h"

@@ -24,7 +24,6 @@
 #include "user/pool/user_pool.h"
 #include "user/pool/user_prio.h"
 #include "user/user_job.h"
-#include "user/limits/permits.h"
 #include "user/machine/topo.h"
 #include "util/scoped.h"
 

@@ -8,7 +8,6 @@
 
 #include <ktask/ktask.h>
 
-#include "core/deps.h"
 #include "user/pool/user_pool.h"
 #include "common/struct_size.h"
 #include "util/remaining.h"
