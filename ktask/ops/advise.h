@@ -8,11 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* For C libraries whose headers are older than the calls (5.14). */
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "util/memory_advice.h"
 
 /**
  * advise_known - the kernel has the advice @advice

@@ -14,10 +14,6 @@
 #include "advise.h"
 #include "mapping.h"
 
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24
-#endif
-
 static int advice_of(const struct op_job *job)
 {
 	if (job->flags & KTASK_DISCARD_LOCKED)

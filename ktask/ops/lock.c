@@ -24,10 +24,6 @@
 #include "device_job.h"
 #include "mapping.h"
 
-#ifndef MLOCK_ONFAULT
-#define MLOCK_ONFAULT 1
-#endif
-
 /* Adjacent mappings that are treated alike. */
 struct piece {
 	uintptr_t start;

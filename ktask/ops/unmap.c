@@ -21,10 +21,6 @@
 #include "advise.h"
 #include "mapping.h"
 
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24
-#endif
-
 #define NR_SAMPLES 16
 
 /* Past the C library, whose name the preload shim takes over. */

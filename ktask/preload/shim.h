@@ -45,13 +45,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MADV_DONTNEED_LOCKED
-#define MADV_DONTNEED_LOCKED 24
-#endif
+#include "util/memory_advice.h"
 
 enum shim_call {
 	SHIM_MMAP,

@@ -15,10 +15,6 @@
 
 #include "preload/shim.h"
 
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
 bool shim_is_discard(int advice, unsigned *flags)
 {
 	*flags = advice == MADV_FREE		  ? KTASK_DISCARD_FREE

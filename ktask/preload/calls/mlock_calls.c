@@ -27,10 +27,6 @@
 #include "util/maps_line.h"
 #include "util/scoped.h"
 
-#ifndef MCL_ONFAULT
-#define MCL_ONFAULT 4
-#endif
-
 /* A filter may forbid the last step of the work but not the others. */
 static bool may_lock(void)
 {

@@ -25,13 +25,6 @@
 #include "preload/shim.h"
 #include "util/scoped.h"
 
-#ifndef MLOCK_ONFAULT
-#define MLOCK_ONFAULT 1
-#endif
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4
-#endif
-
 /*
  * MAP_GROWSDOWN stays with the kernel, and so does MAP_NONBLOCK, which makes
  * MAP_POPULATE do nothing.
