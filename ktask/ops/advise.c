@@ -69,3 +69,18 @@ int advise(uintptr_t start, uintptr_t end, int advice, uintptr_t *fail_pos)
 		error = advise_once(start, end, advice);
 	return error;
 }
+
+int advise_chunk(struct op_job *job, uintptr_t start, uintptr_t end, int advice,
+		 int passable)
+{
+	uintptr_t bad;
+	int error = advise(start, end, advice, &bad);
+
+	if (error && error == passable) {
+		op_note_suspect(job, bad);
+		return 0;
+	}
+	if (error)
+		op_fail_at(job, bad);
+	return error;
+}

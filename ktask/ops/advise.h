@@ -29,4 +29,13 @@ bool advise_known(int advice);
  */
 int advise(uintptr_t start, uintptr_t end, int advice, uintptr_t *fail_pos);
 
+struct op_job;
+
+/**
+ * advise_chunk - the same in a chunk of a job, which is told where it failed
+ * @passable: an error behind which the job goes on, and that it only notes; 0: none
+ */
+int advise_chunk(struct op_job *job, uintptr_t start, uintptr_t end, int advice,
+		 int passable);
+
 #endif /* OPS_ADVISE_H */

@@ -32,18 +32,8 @@ static int discard_validate(const struct ktask_op_args *args)
 
 static int discard_chunk(void *start, void *end, void *arg)
 {
-	struct op_job *job = arg;
-	uintptr_t bad;
-	int error =
-		advise((uintptr_t)start, (uintptr_t)end, advice_of(job), &bad);
-
-	if (error == -ENOMEM) {
-		op_note_suspect(job, bad);
-		return 0;
-	}
-	if (error)
-		op_fail_at(job, bad);
-	return error;
+	return advise_chunk(arg, (uintptr_t)start, (uintptr_t)end,
+			    advice_of(arg), -ENOMEM);
 }
 
 static int discard_first_page(const struct mapping *mapping, void *arg)

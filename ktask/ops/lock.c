@@ -128,22 +128,7 @@ static bool clip_piece(const struct piece *piece, uintptr_t *start,
 	return *start < *end;
 }
 
-static int lock_piece(struct op_job *job, uintptr_t start, uintptr_t end,
-		      int advice)
-{
-	uintptr_t bad;
-	int error = advise(start, end, advice, &bad);
-
-	if (error == -EINVAL) {
-		/* Not accessible, or device memory, which mlock() skips. */
-		op_note_suspect(job, bad);
-		return 0;
-	}
-	if (error)
-		op_fail_at(job, bad);
-	return error;
-}
-
+/* Not accessible, or device memory, which mlock() skips: EINVAL. */
 static int lock_chunk(void *start, void *end, void *arg)
 {
 	struct op_job *job = arg;
@@ -156,7 +141,8 @@ static int lock_chunk(void *start, void *end, void *arg)
 		uintptr_t from = first, to = last;
 
 		if (clip_piece(piece, &from, &to))
-			error = lock_piece(job, from, to, piece->advice);
+			error = advise_chunk(job, from, to, piece->advice,
+					     -EINVAL);
 	}
 	return error;
 }

@@ -37,14 +37,8 @@ static int plain_error(int error)
 
 static int populate_chunk(void *start, void *end, void *arg)
 {
-	const struct op_job *job = arg;
-	uintptr_t bad;
-	int error =
-		advise((uintptr_t)start, (uintptr_t)end, advice_of(job), &bad);
-
-	if (error)
-		op_fail_at(job, bad);
-	return plain_error(error);
+	return plain_error(advise_chunk(arg, (uintptr_t)start, (uintptr_t)end,
+					advice_of(arg), 0));
 }
 
 /*
