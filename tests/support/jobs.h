@@ -19,6 +19,8 @@
 
 #define TALLY_UNITS 2000
 #define ONCE_SECONDS 20
+/* How long a caller stays in its chunk for a helper that may not come. */
+#define ONCE_STAY_NS 500000000ull
 
 struct tally {
 	int count[TALLY_UNITS];
@@ -79,16 +81,44 @@ struct once {
 	int (*func)(void *arg); /* what it returns, the chunk returns */
 	void *arg;
 	ktask_undo_func undo; /* tally_undo if NULL */
+	/* With in_helper: while @func runs the caller is in its first chunk, and so
+	 * in no code of the library. */
+	bool caller_stays;
 
 	/* Private. */
 	pid_t caller;
-	uint32_t begun;
+	uint32_t begun, ended;
+	uint32_t missed; /* the caller waited in vain: nobody will run @func */
 };
 
 /* once_begun - did the function run? */
 static inline bool once_begun(struct once *once)
 {
-	return __atomic_load_n(&once->begun, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&once->begun, __ATOMIC_ACQUIRE) &&
+	       !__atomic_load_n(&once->missed, __ATOMIC_ACQUIRE);
+}
+
+static inline int once_call(struct once *once)
+{
+	int error = once->func(once->arg);
+
+	__atomic_store_n(&once->ended, 1, __ATOMIC_RELEASE);
+	return error;
+}
+
+/* Until the function has ended, or cannot begin any more. */
+static inline void once_stay(struct once *once)
+{
+	uint64_t end_ns = ktest_now_ns() + ONCE_STAY_NS;
+
+	while (!__atomic_load_n(&once->ended, __ATOMIC_ACQUIRE)) {
+		usleep(100);
+		if (ktest_now_ns() < end_ns ||
+		    __atomic_exchange_n(&once->begun, 1, __ATOMIC_ACQ_REL))
+			continue;
+		__atomic_store_n(&once->missed, 1, __ATOMIC_RELEASE);
+		return;
+	}
 }
 
 /* Slow until then, so that the other thread finds something left to do. */
@@ -99,12 +129,18 @@ static inline int once_chunk(void *start, void *end, void *arg)
 	int error = 0;
 
 	for (uintptr_t i = (uintptr_t)start;
-	     i < (uintptr_t)end && !once_begun(once); i++) {
-		if (helper != once->in_helper)
+	     i < (uintptr_t)end &&
+	     !__atomic_load_n(&once->begun, __ATOMIC_ACQUIRE);
+	     i++) {
+		if (helper == once->in_helper) {
+			if (!__atomic_exchange_n(&once->begun, 1,
+						 __ATOMIC_ACQ_REL))
+				error = once_call(once);
+		} else if (once->caller_stays) {
+			once_stay(once);
+		} else {
 			usleep(100);
-		else if (!__atomic_exchange_n(&once->begun, 1,
-					      __ATOMIC_ACQ_REL))
-			error = once->func(once->arg);
+		}
 	}
 	if (!error)
 		tally_do(start, end, &once->tally);
@@ -116,6 +152,8 @@ static inline void once_reset(struct once *once)
 	memset(&once->tally, 0, sizeof(once->tally));
 	once->caller = gettid();
 	once->begun = 0;
+	once->ended = 0;
+	once->missed = 0;
 }
 
 /*

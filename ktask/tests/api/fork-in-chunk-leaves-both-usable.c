@@ -17,7 +17,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "user/pool/user_prio.h"
+#include "user/pool/user_pool.h"
 
 #define SECONDS 30
 /* A child that sleeps a thousand times waits for a CPU as often. */
@@ -28,6 +28,7 @@
 #define BURN_UNITS 100
 /* The exit status of a child in which all is well; 0 may have other causes. */
 #define ALL_WELL 42
+#define NO_HELPER 43
 
 static pid_t parent, child;
 static uint32_t nr_undone;
@@ -69,7 +70,7 @@ static int fork_here(void *arg)
 	return 0;
 }
 
-/* The process is the helper's thread alone, and ends with it. */
+/* The process began as the helper's thread, and ends with it. */
 static void helper_has_ended(void)
 {
 	if (in_child())
@@ -82,6 +83,27 @@ static int fork_and_go_on(void *arg)
 	if (!child) {
 		ktest_check(!atexit(helper_has_ended));
 		ktest_check(job_works());
+	}
+	return 0;
+}
+
+static void no_helper_in_child(void)
+{
+	if (in_child())
+		_exit(NO_HELPER);
+}
+
+/* An idle one, as after a job of the child's. */
+static int fork_and_have_helper(void *arg)
+{
+	child = fork_beside_begun();
+	if (!child) {
+		struct kt_cpus cpus;
+
+		ktest_check(cpus_get_affinity(&cpus));
+		pool_more(1, &cpus);
+		ktest_check(!atexit(pool_helpers() ? helper_has_ended
+						   : no_helper_in_child));
 	}
 	return 0;
 }
@@ -140,22 +162,43 @@ static void in_a_chunk_of_the_caller(void **state)
 	}
 }
 
+/*
+ * The caller stays in its chunk: between chunks it reads limits, and a fork beside
+ * allocations takes a sanitizer's locks along.
+ */
+static void run_in_helper(int (*func)(void *arg))
+{
+	struct once once = { .func = func,
+			     .in_helper = true,
+			     .caller_stays = KTEST_ASAN };
+
+	assert_int_equal(run(&once), 0);
+	once_need_helper(&once);
+	assert_true(tally_is(&once.tally, 1));
+}
+
 static void in_a_chunk_of_a_helper(void **state)
 {
-	/* The caller reads limits between its chunks. */
-	if (KTEST_ASAN)
-		ktest_skip("a fork beside allocations takes the sanitizer's "
-			   "locks along");
 	for (int i = 0; forks_again(i); i++) {
-		struct once once = { .func = fork_and_go_on,
-				     .in_helper = true };
-
-		assert_int_equal(run(&once), 0);
-		once_need_helper(&once);
-		assert_true(tally_is(&once.tally, 1));
+		run_in_helper(fork_and_go_on);
 		assert_child_well();
 		assert_true(job_works());
 	}
+}
+
+/* Helpers of the child would wait an hour for another job. */
+static void in_a_chunk_of_a_helper_whose_child_gets_helpers(void **state)
+{
+	int status;
+
+	if (KTEST_TSAN)
+		ktest_skip("TSAN has no threads after fork");
+	run_in_helper(fork_and_have_helper);
+	status = ktest_wait_for(child, CHILD_SECONDS);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == NO_HELPER)
+		ktest_skip("the child may have no helper");
+	assert_int_equal(WEXITSTATUS(status), ALL_WELL);
 }
 
 /* ---- a child that looks as if its job were blocked ---- */
@@ -326,14 +369,15 @@ static void by_a_fork_without_handlers(void **state)
 	assert_true(job_works());
 }
 
-/* No helper ends beside a fork: its locks would be taken along as well. */
+/* No helper ends beside a fork, where a sanitizer's locks would be taken along as well;
+ * and no child ends because its helpers do. */
 __attribute__((constructor)) static void keep_helpers(void)
 {
-	if (KTEST_ASAN)
-		setenv("KTASK_IDLE_MS", "3600000", 1);
+	setenv("KTASK_IDLE_MS", "3600000", 1);
 }
 
 KTEST_MAIN(KTEST(in_a_chunk_of_the_caller), KTEST(in_a_chunk_of_a_helper),
+	   KTEST(in_a_chunk_of_a_helper_whose_child_gets_helpers),
 	   KTEST(in_a_chunk_that_waits_in_the_child),
 	   KTEST(in_a_chunk_of_a_nested_job), KTEST(between_jobs),
 	   KTEST(beside_the_job_of_another_thread),

@@ -12,6 +12,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include <ktask/ktask.h>
+
 #include "user/limits/config.h"
 #include "util/futex.h"
 #include "user/pool/user_helper.h"
@@ -343,10 +345,14 @@ static void *helper_main(void *arg)
 			continue;
 		}
 		h->nap_ns = NAP_MIN_NS;
-		/* A chunk forked, and this is the child's only thread: there is
-		 * no job to return to. */
-		if (generation != pool_generation())
+		/* A chunk forked, and this is the child's first thread: there is
+		 * no job to return to.  Nor shall helpers of jobs that the chunk
+		 * ran in the child keep that process until they end by
+		 * themselves. */
+		if (generation != pool_generation()) {
+			ktask_trim();
 			pthread_exit(NULL);
+		}
 		finish_item(h);
 		/* Rights were given up: this thread can never be raised. */
 		if (mode_changed(mode))
