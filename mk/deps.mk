@@ -19,7 +19,7 @@ DEPS_software := default-jdk-headless python3-numpy redis-tools stress-ng
 # The shim for 64-bit ARM, and what runs it; without them its test skips.
 DEPS_cross := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 # Apart: where systemd runs, Debian starts a server when it is installed.
-DEPS_database := postgresql nginx-light
+DEPS_database := postgresql nginx-light mariadb-server-core mariadb-client-core
 # Ranks of the applications, and slow links between them.
 DEPS_apps := libopenmpi-dev openmpi-bin iproute2 gnuplot-nox
 # For eBPF; without them libumt has its other backends.
