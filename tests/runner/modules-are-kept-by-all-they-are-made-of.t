@@ -19,7 +19,8 @@ my ($nr, $made) = (0, 0);
 # says is said.
 spew("$dir/bin/unshare", <<END, 0755);
 #!/bin/sh
-case " \$* " in *' mount -t proc proc '*) [ \$# -lt 20 ] && exit 0 ;; esac
+# Without it, that is only asked whether one may.
+case " \$* " in *' --kill-child '*) ;; *) exit 0 ;; esac
 while [ "\$1" != sh ] || [ "\$2" = -c ]; do shift; done
 src=\$2
 for word; do
