@@ -185,6 +185,15 @@ soak-shim:
 	KTASK_BUILD=$(abspath $(B)) KTASK_TEST_SECONDS=$(FOR) \
 		bats ktask/tests/preload/random-calls-behave-as-plain-calls.bats
 
+# git clone https://github.com/linux-test-project/ltp; make autotools; ./configure;
+# make -C lib; make -C testcases/kernel/syscalls
+
+## check-ltp: memory tests of a built LTP with and without the shim (LTP=directory, ONLY=words)
+.PHONY: check-ltp
+check-ltp: all
+	@[ -n '$(LTP)' ] || { echo 'make check-ltp LTP=DIRECTORY: where LTP is built'; exit 2; }
+	@ktask/tests/ltp/compare '$(B)' '$(LTP)' $(ONLY)
+
 ## check-style: the tests of the tree and of the runner; builds nothing
 .PHONY: check-style
 check-style:
