@@ -235,7 +235,6 @@ static bool run_item(struct sim_helper *helper)
 	item->host.shared = permitted;
 	sim_trace("begins item %u", item->index);
 	child = process->child;
-	item->host.begun_ns = kt_now_ns();
 	enter_job(job, item);
 	kt_item_work(item);
 	leave_job();
@@ -273,6 +272,9 @@ static void helper_main(void *arg)
 			continue;
 		}
 		helper->state = KT_ITEM_RUNNING;
+		/* From here on the engine sees that it runs, and it may get no
+		 * CPU. */
+		helper->item->host.begun_ns = kt_now_ns();
 		sim_spend(sim_random(2 * WAKE_NS));
 		begun = run_item(helper);
 		if (child != helper->process->child)
