@@ -80,7 +80,7 @@ $(OUT)/tests/runtime/%: $(OBJ)/$(DIRECTORY_runtime)/%.o $(call support,runtime) 
 # ---- benchmarks ----
 
 TASKS_MAIN := $(call obj,$(patsubst %,ktrt/bench/%.c,tasks/main tasks/graphs \
-	tasks/blocking programs/kernels programs/verified))
+	tasks/blocking tasks/idle programs/kernels programs/verified))
 # Where their loops lie must not depend on what else is in the program.
 $(call obj,ktrt/bench/tasks/main.c ktrt/bench/programs/kernels.c): \
 	KT_CFLAGS += -falign-functions=64 -falign-loops=64

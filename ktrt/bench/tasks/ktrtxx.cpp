@@ -16,7 +16,8 @@ void start(int threads)
 	ktrt_options options = KTRT_OPTIONS_INIT;
 
 	options.workers = threads;
-	options.flags = KTRT_UMT_FIRST;
+	if (!getenv("BENCH_TASKS_SOON"))
+		options.flags = KTRT_UMT_FIRST;
 	if (ktrt_start(&options))
 		abort();
 }

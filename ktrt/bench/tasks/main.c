@@ -88,6 +88,12 @@ static int compare(const void *a, const void *b)
 	return one < two ? -1 : one > two;
 }
 
+double median_of(double *values, int nr)
+{
+	qsort(values, (size_t)nr, sizeof(values[0]), compare);
+	return values[nr / 2];
+}
+
 /* From the call to the task's first instruction; workers had time to sleep. */
 static void (*wake)(void);
 static double median_ns;
@@ -107,8 +113,7 @@ static void time_wakes(void)
 			(double)(__atomic_load_n(&stamp_ns, __ATOMIC_ACQUIRE) -
 				 start);
 	}
-	qsort(took, WAKES, sizeof(took[0]), compare);
-	median_ns = took[WAKES / 2];
+	median_ns = median_of(took, WAKES);
 }
 
 static long nr_fib(int n)
@@ -224,9 +229,18 @@ static double time_wake(const char *name)
 	return median_ns;
 }
 
+/* From before the runtime was started to its first task's first instruction. */
+static double time_start(uint64_t start_ns)
+{
+	cases.wake();
+	return (double)(__atomic_load_n(&stamp_ns, __ATOMIC_ACQUIRE) -
+			start_ns);
+}
+
 int main(int argc, char **argv)
 {
 	bool is_small = argc == 4 && !strcmp(argv[3], "small"), is_graph;
+	uint64_t start_ns;
 	double ns;
 
 	if (argc != 3 && !is_small) {
@@ -238,11 +252,18 @@ int main(int argc, char **argv)
 	if ((is_graph && !cases.run_graph) ||
 	    (!strncmp(argv[1], "block", 5) && !blocking_choose(argv[1])))
 		return 2;
+	if (!strcmp(argv[1], "idle"))
+		idle_begin();
+	start_ns = now_ns();
 	cases.start(atoi(argv[2]));
 	if (is_graph)
 		ns = graph_measure(argv[1], atoi(argv[2]), is_small);
 	else if (!strncmp(argv[1], "wake", 4))
 		ns = time_wake(argv[1]);
+	else if (!strcmp(argv[1], "start"))
+		ns = time_start(start_ns);
+	else if (!strcmp(argv[1], "idle"))
+		ns = idle_measure();
 	else if ((ns = do_both(argv[1], is_small, atoi(argv[2]))) == 0)
 		return 2;
 	cases.stop();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The parts of a program of `make bench-tasks`: main.c has the cases that are timed
- * as a whole, graphs.c those of graphs, blocking.c what tasks block in.
+ * as a whole, graphs.c those of graphs, blocking.c what tasks block in, idle.c what
+ * others do beside an idle runtime.
  */
 #ifndef BENCH_TASKS_PARTS_H
 #define BENCH_TASKS_PARTS_H
@@ -10,6 +11,9 @@
 #include <stdint.h>
 
 uint64_t now_ns(void);
+
+/* Of @nr, which it sorts. */
+double median_of(double *values, int nr);
 
 /* Is that the name of a case of a graph?  Then that graph is chosen. */
 bool graph_choose(const char *name);
@@ -33,5 +37,13 @@ void blocking_reset(void);
 
 /* Have @nr tasks blocked as they were to? */
 bool blocking_is_right(int nr);
+
+/*
+ * idle_begin - make two processes, before the runtime is started
+ * idle_measure - how long a byte goes to and fro between them, in ns, beside the
+ *	runtime, which did one task and sleeps; below 0: an error
+ */
+void idle_begin(void);
+double idle_measure(void);
 
 #endif /* BENCH_TASKS_PARTS_H */

@@ -6,12 +6,12 @@
 # the best peer's time ktrt takes: by medians, and by the least of each, which
 # other work on the machine cannot lower.
 #
-#   run.pl [--rounds N] [--only CASE,...] [--output FILE] DIRECTORY
+#   run.pl [--rounds N] [--busy N] [--only CASE,...] [--output FILE] DIRECTORY
 #
 # DIRECTORY has the programs, bench-tasks-NAME; those that are missing are named, with
 # the reason where bench-tasks-NAME.why says one.  A CASE may be a set: programs,
 # graphs, blocking, metg, or of that a width: metg-2, metg-8, metg-64.  FILE is for
-# all times, as JSON.
+# all times, as JSON.  --busy: beside so many processes that compute all the time.
 #
 # The threads of OpenMP spin after a parallel region, for up to 200 ms: only
 # for "wake", which is about an idle runtime, they are told not to.  "futex" is
@@ -19,6 +19,10 @@
 # region's barrier whatever they are told (65 % of a CPU through the pauses of
 # "wake-task"), so there it is shown but not counted as a peer.  "ktrtxx" is the
 # runtime by its C++ face.
+#
+# "start" is of a process each, and of ktrt as programs start it; all else begins when
+# UMT's counts are there.  "idle" is of two processes on one CPU; beside "futex" a thread
+# sleeps and nothing else.
 #
 # "outside": in "ktrt" and "ktrtxx" an attached thread makes the tasks, besides as many
 # workers as cores; peers count the thread that makes them.
@@ -48,11 +52,12 @@ use warnings;
 use Cwd qw(abs_path);
 use Getopt::Long;
 use JSON::PP;
+use POSIX ();
 
-my ($rounds, $only, $output) = (7, '');
-GetOptions('rounds=i' => \$rounds, 'only=s' => \$only, 'output=s' => \$output)
-	&& @ARGV == 1
-	or die "usage: run.pl [--rounds N] [--only CASE,...] [--output FILE] DIRECTORY\n";
+my ($rounds, $busy, $only, $output) = (7, 0, '');
+GetOptions('rounds=i' => \$rounds, 'busy=i' => \$busy, 'only=s' => \$only,
+	'output=s' => \$output) && @ARGV == 1
+	or die "usage: run.pl [--rounds N] [--busy N] [--only CASE,...] [--output FILE] DIRECTORY\n";
 my $directory = shift;
 my @names = qw(ktrt ktrtxx ktrt-off ktrt-dep libgomp libomp tbb tbb-flow taskflow
 	       go tokio futex);
@@ -73,6 +78,8 @@ my @cases = (
 	['outside-2000', $cpus, 'the same of 2 us'],
 	['wake', $cpus, 'from an idle runtime to the task, ns'],
 	['wake-task', $cpus, 'the same by a task whose maker sleeps, everywhere, ns'],
+	['start', $cpus, 'from before the runtime is started to its first task, ns'],
+	['idle', $cpus, 'a byte to and fro between two processes beside an idle runtime, ns'],
 	['loop', $cpus, 'a loop of 3 to 50 ns an index, the last quarter the longest, ns each'],
 	['stencil', 1, 'a graph, each point after its neighbours, ns each'],
 	['stencil', $cpus, 'the same on all cores'],
@@ -198,9 +205,10 @@ sub measure
 		map { $name =~ /-$_$/ ? 1 : undef } qw(dep flow);
 	delete $ENV{$_} for grep { !defined $ENV{$_} }
 		qw(BENCH_TASKS_DEPEND BENCH_TASKS_FLOW);
-	local @ENV{$case =~ /^wake/ ? 'OMP_WAIT_POLICY' : ()} = ('passive');
+	local @ENV{$case eq 'start' ? 'BENCH_TASKS_SOON' : ()} = (1);
+	local @ENV{$case =~ /^(?:wake|idle)/ ? 'OMP_WAIT_POLICY' : ()} = ('passive');
 	my $program = program($name);
-	return () if $name eq 'futex' && $case !~ /^wake/;
+	return () if $name eq 'futex' && $case !~ /^(?:wake|idle)/;
 	return () if $name =~ /^(?:go|tokio)$/ && $case !~ /^block/;
 	return () if $name =~ /-(?:dep|flow)$/ && $case !~ /^(?:metg-|$patterns|wide)/;
 	my $within = $case =~ /^block-(?:fault|mixed)$/ ? small_group() : '';
@@ -261,8 +269,28 @@ sub shown
 	return defined $_[0] ? sprintf('%.0f', $_[0]) : '-';
 }
 
+# They end with this program, however that ends.
+sub compute_beside
+{
+	my $parent = $$;
+
+	for (1 .. $busy) {
+		my $child = fork // die "fork: $!\n";
+
+		next if $child;
+		while (getppid == $parent) {
+			my $sum = 0;
+
+			$sum += $_ for 1 .. 1e5;
+		}
+		POSIX::_exit(0);
+	}
+}
+
 my $load = (split ' ', `cat /proc/loadavg`)[0] // '?';
-print "$cpus CPUs, medians of $rounds rounds, load average $load before\n";
+compute_beside();
+print "$cpus CPUs, medians of $rounds rounds, load average $load before",
+	$busy ? ", beside $busy busy processes\n" : "\n";
 printf "%-33s" . ' %9s' x @peers . "  of_best  by_least%s\n", 'ns a task', @peers,
 	(grep { is_chosen($_->[0]) && $_->[0] =~ $patterns } @cases)
 	? '  dep/tbb  dep/dep' : '';
@@ -292,7 +320,8 @@ rmdir $group if $group;
 if ($output) {
 	open my $json, '>', $output or die "$output: $!\n";
 	print $json JSON::PP->new->canonical->pretty->encode(
-		{ cpus => 0 + $cpus, load => $load, rounds => $rounds, cases => \@told });
+		{ cpus => 0 + $cpus, load => $load, busy => $busy, rounds => $rounds,
+			cases => \@told });
 	close $json or die "$output: $!\n";
 	print "$output has all times\n";
 }
