@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* length: all cases are run in each way, and each holds data by the same few tasks */
 /*
  * Data that a task names weakly, or with KTRT_EARLY_RELEASE: who waits for it, when it is
  * released, what children may do with it, and what failures, groups and limits do.
@@ -261,6 +262,36 @@ static int release_unnamed(void *arg)
 	struct ktrt_dep dep = { &a, 0, KTRT_IN };
 
 	return ktrt_release(&dep, 1) == (arg ? 0 : -EINVAL) ? 0 : 1;
+}
+
+/* A range is released when all of it is, and nothing if one is refused. */
+static int release_parts(void *range)
+{
+	struct ktrt_dep whole = { range, 100, KTRT_IN };
+	struct ktrt_dep first = { range, 10, KTRT_IN };
+	struct ktrt_dep both[] = { whole, first };
+	unsigned wrong = 0;
+
+	wrong += ktrt_release(&first, 1) != -EINVAL;
+	wrong += ktrt_release(both, 2) != -EINVAL;
+	wrong += spawn(note, &ran[0], &whole, 1, 0) != 0;
+	wrong += ktrt_release(&whole, 1) != 0;
+	return (int)wrong;
+}
+
+static void a_part_is_refused(void)
+{
+	static char range[100];
+	struct ktrt_dep dep = { range, sizeof(range), KTRT_WEAK_IN };
+
+	begin();
+	assert_int_equal(spawn(release_parts, range, &dep, 1, 0), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	dep.mode = KTRT_IN;
+	assert_int_equal(
+		spawn(release_parts, range, &dep, 1, KTRT_EARLY_RELEASE), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(ran[0], 2);
 }
 
 static void misuse_is_refused(void)
@@ -563,6 +594,7 @@ static void data_is_released_in_order(void **state)
 static void refused(void **state)
 {
 	in_each_way(misuse_is_refused);
+	in_each_way(a_part_is_refused);
 }
 
 static void failures_are_passed_on(void **state)
