@@ -155,6 +155,13 @@ static inline bool shim_is_large(size_t len)
 bool shim_wants(enum shim_call call, size_t len, const void *from);
 /* To be asked last: with --dry-run it says so, and the answer is no. */
 bool shim_takes(enum shim_call call, size_t len);
+/*
+ * The same of a range that is unmapped or discarded.  Programs give back address space
+ * of which they touched little, so what is told of is what is present in it.
+ */
+bool shim_wants_release(enum shim_call call, const void *addr, size_t len,
+			const void *from);
+bool shim_takes_release(enum shim_call call, const void *addr, size_t len);
 /* Somebody named this kind of call, and not all. */
 bool shim_named(enum shim_call call);
 const char *shim_report_target(void);
@@ -169,6 +176,9 @@ bool shim_memory_is_watched(void);
 #define SHIM_WANTS(call, len)  \
 	(shim_is_large(len) && \
 	 shim_wants(call, len, __builtin_return_address(0)))
+#define SHIM_WANTS_RELEASE(call, addr, len) \
+	(shim_is_large(len) &&              \
+	 shim_wants_release(call, addr, len, __builtin_return_address(0)))
 
 /* Count a large call that the kernel does alone. */
 #define SHIM_LEFT(what, len)                   \

@@ -101,7 +101,9 @@ static size_t maybe_take(int pidfd, const struct iovec *ranges, int advice)
 	pthread_setcancelstate(cancel_state, NULL);
 	if (!taken)
 		shim_leave(LEFT_PROCESS_MADVISE, range.iov_len);
-	taken = taken && shim_takes(SHIM_MADVISE, range.iov_len) &&
+	taken = taken &&
+		shim_takes_release(SHIM_MADVISE, range.iov_base,
+				   range.iov_len) &&
 		shim_discard(range.iov_base, range.iov_len, flags);
 	return taken ? range.iov_len : 0;
 }

@@ -77,7 +77,7 @@ KTASK_API int madvise(void *addr, size_t len, int advice)
 {
 	unsigned flags;
 	bool discard = shim_is_discard(advice, &flags);
-	bool can_take = discard || is_populate(advice);
+	bool populate = is_populate(advice), takes;
 	bool takes_away = discard || advice == MADV_REMOVE;
 	int rc;
 
@@ -90,10 +90,15 @@ KTASK_API int madvise(void *addr, size_t len, int advice)
 		shim_prefault_stop(addr, len, true);
 		return rc;
 	}
-	if (len >= shim_min_bytes && !can_take)
+	if (len >= shim_min_bytes && !discard && !populate)
 		count_left(advice, len);
-	if (can_take && SHIM_WANTS(SHIM_MADVISE, len) &&
-	    shim_takes(SHIM_MADVISE, len) && take_advice(addr, len, advice))
+	if (discard)
+		takes = SHIM_WANTS_RELEASE(SHIM_MADVISE, addr, len) &&
+			shim_takes_release(SHIM_MADVISE, addr, len);
+	else
+		takes = populate && SHIM_WANTS(SHIM_MADVISE, len) &&
+			shim_takes(SHIM_MADVISE, len);
+	if (takes && take_advice(addr, len, advice))
 		return 0;
 	return real_madvise(addr, len, advice);
 }

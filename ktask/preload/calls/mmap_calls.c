@@ -247,8 +247,8 @@ KTASK_API int munmap(void *addr, size_t len)
 		shim_prefault_stop(addr, len, false);
 	if (shim_ahead_watches())
 		shim_ahead_stop(addr, len, false);
-	if (SHIM_WANTS(SHIM_MUNMAP, len) && shim_takes(SHIM_MUNMAP, len) &&
-	    shim_unmap(addr, len))
+	if (SHIM_WANTS_RELEASE(SHIM_MUNMAP, addr, len) &&
+	    shim_takes_release(SHIM_MUNMAP, addr, len) && shim_unmap(addr, len))
 		return 0;
 	return real_munmap(addr, len);
 }

@@ -126,6 +126,14 @@ static enum shim_why find_objection(enum shim_call call, const void *from)
 	return shim_is_ours() ? SHIM_NR_WHY : WHY_CHILD;
 }
 
+/* Looking at what is present takes system calls: not where a filter kills for them. */
+static size_t released_bytes(enum shim_why why, const void *addr, size_t len)
+{
+	if (why == WHY_EARLY || why == WHY_FILTER || !shim_filter_allows())
+		return len;
+	return shim_present_bytes(addr, len);
+}
+
 bool shim_wants(enum shim_call call, size_t len, const void *from)
 {
 	enum shim_why why;
@@ -138,10 +146,30 @@ bool shim_wants(enum shim_call call, size_t len, const void *from)
 	return why == SHIM_NR_WHY;
 }
 
+bool shim_wants_release(enum shim_call call, const void *addr, size_t len,
+			const void *from)
+{
+	enum shim_why why;
+
+	if (len < shim_min_bytes || shim_busy())
+		return false;
+	why = find_objection(call, from);
+	if (why != SHIM_NR_WHY)
+		shim_decline(why, released_bytes(why, addr, len));
+	return why == SHIM_NR_WHY;
+}
+
 bool shim_takes(enum shim_call call, size_t len)
 {
 	if (is_dry)
 		shim_say_would(call, len);
+	return !is_dry;
+}
+
+bool shim_takes_release(enum shim_call call, const void *addr, size_t len)
+{
+	if (is_dry)
+		shim_say_would(call, shim_present_bytes(addr, len));
 	return !is_dry;
 }
 

@@ -83,6 +83,17 @@ summaries() {
 	[ "$(taken madvise bytes)" = $((8 << 20)) ]
 }
 
+@test "so does address space that is left to the kernel, or would be given back" {
+	KTASK_RUN_OPS=mlock reported space
+	has 1 'run: took over nothing; left 1 call on 32.0 MiB to the kernel: not named by --ops'
+	KTASK_RUN_OPS=mlock reported advise-space
+	has 1 'run: took over nothing; left 1 call on 8.0 MiB to the kernel: not named by --ops'
+	KTASK_RUN_OPS=dry,munmap reported space
+	[[ $output == *"ktask: would do munmap of 32.0 MiB ("* ]]
+	KTASK_RUN_OPS=dry,madvise reported advise-space
+	[[ $output == *"ktask: would do madvise of 8.0 MiB ("* ]]
+}
+
 @test "calls of a child that shares the memory" {
 	reported vfork
 	has 1 'run: took over nothing; left 2 calls on 128.0 MiB to the kernel: made by a child that shares the memory (vfork)'
