@@ -400,30 +400,30 @@ sub fetch_source
 	return ("$cache/$name/root/usr/src/linux-headers-$release", "$cache/$name/source");
 }
 
-# stock_modules(NAME, FOLDER, MODULE...): shell commands that put the kernel's own there
+# stock_modules(NAME, DIRECTORY, MODULE...): shell commands that put the kernel's own there
 sub stock_modules
 {
-	my ($name, $folder, @modules) = @_;
+	my ($name, $directory, @modules) = @_;
 
 	skip_all('no xz') unless have('xz');
 	return <<END;
 for module in @modules; do
 	found=\$(find -L $cache/$name/image -name "\$module.ko*")
 	case \$found in
-	*.xz) xz -dc "\$found" >$folder/\$module.ko ;;
-	*) cp "\$found" $folder/\$module.ko ;;
+	*.xz) xz -dc "\$found" >$directory/\$module.ko ;;
+	*) cp "\$found" $directory/\$module.ko ;;
 	esac
 done
 END
 }
 
-# build_modules(NAME, DIR, FOLDER...): DIR/*.ko
+# build_modules(NAME, DIR, DIRECTORY...): DIR/*.ko
 sub build_modules
 {
-	my ($name, $dir, @folders) = @_;
+	my ($name, $dir, @directories) = @_;
 
 	skip_all('no unshare') unless have('unshare');
-	return have_done("build $cache $name $dir @folders");
+	return have_done("build $cache $name $dir @directories");
 }
 
 # dkms_modules(NAME, DIR): DIR/dkms/ktask.ko, and VFIO's driver where the kernel's source

@@ -114,11 +114,11 @@ sub pack_programs
 		. "strip --strip-debug $dir/initrd/tests/\${program##*/}\ndone\n";
 
 	for my $library (libraries_of(@tools, @paths)) {
-		my $folder = "$dir/initrd" . dirname($library);
-		$commands .= "mkdir -p $folder && cp -L $library $folder\n";
+		my $directory = "$dir/initrd" . dirname($library);
+		$commands .= "mkdir -p $directory && cp -L $library $directory\n";
 		# The C library loads it by itself when a thread ends early.
 		$commands .= "cp -L \$($cc -print-file-name=libgcc_s.so.1) "
-			. "$folder\n" if $library =~ m{/libc\.so};
+			. "$directory\n" if $library =~ m{/libc\.so};
 	}
 	return make_archive($dir, $commands . $more);
 }

@@ -6,7 +6,7 @@
 #				machine's mirror from now on, the first above
 #				the others, and nothing else; STATUS is what
 #				counts as installed, and may be empty
-#   unpack DEB FOLDER
+#   unpack DEB DIRECTORY
 #
 # What goes wrong is told by quit STATUS WHY of the script that reads this; 77
 # says that it cannot be had here.

@@ -22,7 +22,7 @@
 #define NODE_DIR "/sys/devices/system/node/node"
 #define GROUP_DIR "/sys/fs/cgroup"
 
-/* A pool of pages of one size, as its folders are named. */
+/* A pool of pages of one size, as its directories are named. */
 struct pool {
 	const char *name; /* "2048kB" */
 	size_t size;
