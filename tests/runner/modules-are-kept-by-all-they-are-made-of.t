@@ -15,7 +15,7 @@ my $dir = scratch();
 my $runs = "$dir/runs";
 my ($nr, $made) = (0, 0);
 
-# In place of the kernel's make: a module is all of its folder, and what the folder
+# In place of the kernel's make: a module is all of its directory, and what the directory
 # says is said.
 spew("$dir/bin/unshare", <<END, 0755);
 #!/bin/sh
@@ -24,16 +24,16 @@ case " \$* " in *' --kill-child '*) ;; *) exit 0 ;; esac
 while [ "\$1" != sh ] || [ "\$2" = -c ]; do shift; done
 src=\$2
 for word; do
-	case \$word in M=/module/*) folder=\${word#M=/module/} ;; esac
+	case \$word in M=/module/*) directory=\${word#M=/module/} ;; esac
 done
-echo "\$folder" >>$runs
-cat "\$src/\$folder/say" 2>/dev/null
-find "\$src/\$folder" -type f ! -name '*.ko' | sort | xargs cat \\
-	>"\$src/\$folder/\${folder##*/}.ko"
-! grep -q Error "\$src/\$folder/say" 2>/dev/null
+echo "\$directory" >>$runs
+cat "\$src/\$directory/say" 2>/dev/null
+find "\$src/\$directory" -type f ! -name '*.ko' | sort | xargs cat \\
+	>"\$src/\$directory/\${directory##*/}.ko"
+! grep -q Error "\$src/\$directory/say" 2>/dev/null
 END
 
-# A clone with all that is compiled, and a folder that is no part of it.
+# A clone with all that is compiled, and a directory that is no part of it.
 sub make_clone
 {
 	my ($clone) = @_;
@@ -79,7 +79,7 @@ my $cache = make_kernel("$dir/cache");
 my @first = build_in($one, $cache);
 
 is($first[0], 0, 'modules are built') or diag($first[2]);
-is($first[1], 3, 'each folder is compiled');
+is($first[1], 3, 'each directory is compiled');
 is(scalar @first, 6, 'and has a module');
 
 my @again = build_in(make_clone("$dir/two"), $cache);
@@ -93,8 +93,8 @@ my %changes = (
 	},
 	'a public header' => sub { spew("$_[0]/ktask/include/uapi/one.c", "x\n") },
 	'the flags in Kbuild' => sub { spew("$_[0]/ktask/Kbuild", "-O3\n") },
-	'a folder of the tree' => sub { spew("$_[0]/client/client.c", "x\n") },
-	'another folder' => sub { spew("$_[0]/other/driver/driver.c", "x\n") },
+	'a directory of the tree' => sub { spew("$_[0]/client/client.c", "x\n") },
+	'another directory' => sub { spew("$_[0]/other/driver/driver.c", "x\n") },
 	'a hidden file of it' => sub { spew("$_[0]/other/driver/.flags", "x\n") },
 	'the script that builds' => sub {
 		spew("$_[0]/tests/vm/build",
@@ -150,7 +150,7 @@ is((build_in($one, $cache))[1], 0, 'and what is new stays');
 
 # As another user's: nothing may be kept, and nothing fails.
 my $full = make_kernel("$dir/full");
-spew("$full/k/modules", 'no folder');
+spew("$full/k/modules", 'no directory');
 my @unkept = build_in($one, $full);
 is("@unkept[0, 1]", '0 3', 'modules that cannot be kept are built');
 

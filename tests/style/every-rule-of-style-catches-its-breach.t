@@ -369,6 +369,11 @@ catches('words', 'one in a comment', 'ktask/core/a.h:2:',
 	'ktask/core/a.h' => "$dual\n/* Spare helpers. */\n");
 catches('words', 'one in a message', 'ktask/cli/a.c:2:',
 	'ktask/cli/a.c' => "$dual\nconst char b[] = \"of the folder\";\n");
+catches('words', 'one in a script', 'tests/vm/a:2:',
+	'tests/vm/a' => "#!/bin/sh\nmkdir \"\$FOLDER\"\n");
+catches('words', 'one in a page', 'doc/a.md:1:',
+	'doc/a.md' => "Two folders.\n");
+passes('words', 'one in the notebook', 'bench/notebook/a.md' => "Two folders.\n");
 catches('words', 'one behind a message', 'ktask/cli/a.c:2:',
 	'ktask/cli/a.c' => "$dual\nconst char *b = \"b\", *room;\n");
 catches('words', 'a file that is named so', 'ktrt/runtime/room.c:',

@@ -20,13 +20,14 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
-static char files_folder[64];
+static char files_directory[64];
 
 static inline int files_begin(void **state)
 {
 	/* Not in memory: what is read there is there already. */
-	snprintf(files_folder, sizeof(files_folder), "/var/tmp/ktask.XXXXXX");
-	return mkdtemp(files_folder) ? 0 : -1;
+	snprintf(files_directory, sizeof(files_directory),
+		 "/var/tmp/ktask.XXXXXX");
+	return mkdtemp(files_directory) ? 0 : -1;
 }
 
 static inline int files_remove_one(const char *path, const struct stat *st,
@@ -37,7 +38,8 @@ static inline int files_remove_one(const char *path, const struct stat *st,
 
 static inline int files_end(void **state)
 {
-	return nftw(files_folder, files_remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return nftw(files_directory, files_remove_one, 16,
+		    FTW_DEPTH | FTW_PHYS);
 }
 
 /* A path in the directory; of the last 16 calls. */
@@ -47,7 +49,7 @@ static inline char *files_path(const char *name)
 	static unsigned turn;
 	char *path = paths[turn++ % 16];
 
-	snprintf(path, sizeof(paths[0]), "%s/%s", files_folder, name);
+	snprintf(path, sizeof(paths[0]), "%s/%s", files_directory, name);
 	return path;
 }
 

@@ -5,7 +5,7 @@
  * fixed numbers of threads that take the next piece from one counter.
  *
  *	build/bench/blocked [--work read|warm|copy|sync|mutex|fault] [--runs N]
- *		[--folder PATH] [--files N] [--piece KIB] [--counts 1,2,4]
+ *		[--directory PATH] [--files N] [--piece KIB] [--counts 1,2,4]
  *		[--policy idle|nice] [--pin] [--umt] [--huge] [--limited]
  *
  *	read	pread(2) of pieces, by ktask_run()
@@ -54,7 +54,7 @@
 static unsigned counts[COUNTS_MAX] = { 1, 2, 4, 8, 16, 32, 64 };
 static unsigned nr_counts = 7;
 
-static const char *folder = "/var/tmp";
+static const char *directory = "/var/tmp";
 static unsigned nr_files = 64, nr_runs = 5;
 static size_t piece_bytes;
 static bool idle, nice19, pinned, huge, limited;
@@ -96,7 +96,7 @@ static int make_file(char *buffer)
 	char path[4096];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/ktask-blocked-XXXXXX", folder);
+	snprintf(path, sizeof(path), "%s/ktask-blocked-XXXXXX", directory);
 	fd = mkstemp(path);
 	if (fd < 0)
 		die("making a file");
@@ -504,7 +504,7 @@ static bool take(int option)
 	if (option == 'n')
 		nr_files = (unsigned)atoi(optarg);
 	else if (option == 'f')
-		folder = optarg;
+		directory = optarg;
 	else if (option == 'p')
 		piece_bytes = (size_t)atoi(optarg) << 10;
 	else if (option == 'r')
@@ -540,7 +540,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "counts", required_argument, NULL, 'c' },
 		{ "files", required_argument, NULL, 'n' },
-		{ "folder", required_argument, NULL, 'f' },
+		{ "directory", required_argument, NULL, 'f' },
 		{ "limited", no_argument, NULL, 'h' },
 		{ "huge", no_argument, NULL, 'g' },
 		{ "pin", no_argument, NULL, 'i' },

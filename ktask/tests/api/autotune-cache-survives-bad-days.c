@@ -130,7 +130,7 @@ static void only_a_safe_file_is_believed(void **state)
 	assert_int_equal(put("c"), -EPERM);
 }
 
-static void a_base_of_others_gets_no_folder(void **state)
+static void a_base_of_others_gets_no_directory(void **state)
 {
 	char directory[128];
 
@@ -483,10 +483,11 @@ static void a_base_may_end_in_slashes(void **state)
 KTEST_MAIN(T(a_file_is_kept), T(verifying_makes_nothing),
 	   T(verifying_finds_what_writing_would), T(a_base_may_end_in_slashes),
 	   T(the_kind_of_machine_names_the_file),
-	   T(only_a_safe_file_is_believed), T(a_base_of_others_gets_no_folder),
-	   T(other_things_in_its_place), T(garbage_is_begun_anew),
-	   T(nowhere_to_put_it), T(users_have_it_below_their_home),
-	   T(root_has_it_for_everybody), T(a_limit_on_files_is_no_signal),
+	   T(only_a_safe_file_is_believed),
+	   T(a_base_of_others_gets_no_directory), T(other_things_in_its_place),
+	   T(garbage_is_begun_anew), T(nowhere_to_put_it),
+	   T(users_have_it_below_their_home), T(root_has_it_for_everybody),
+	   T(a_limit_on_files_is_no_signal),
 	   T(a_disk_that_takes_nothing_is_given_up),
 	   T(a_full_or_read_only_disk_leaves_the_old_file),
 	   T(a_held_lock_is_not_waited_for), T(writers_do_not_lose_each_other),

@@ -200,7 +200,7 @@ static void memory_that_is_left(void **state)
 }
 
 /* The directory that the name leads to is not there: what is above it counts. */
-static void hidden_folders_are_passed(void **state)
+static void hidden_directories_are_passed(void **state)
 {
 	version_2();
 	tree_put(&tree, "/sys/fs/cgroup/cpu.max", "300000 100000\n");
@@ -248,5 +248,5 @@ static void nothing_stays_open(void **state)
 KTEST_MAIN(T(no_limit_is_none), T(least_quota_of_version_2),
 	   T(least_quota_of_version_1), T(garbage_is_no_limit),
 	   T(pids_that_may_be_made), T(memory_that_is_left),
-	   T(hidden_folders_are_passed), T(many_quotas_are_read),
+	   T(hidden_directories_are_passed), T(many_quotas_are_read),
 	   T(nothing_stays_open))

@@ -68,7 +68,7 @@ static void check_paths(void)
 	/* All of it, and more than there is. */
 	ktest_check(warm(files_path("in/file"), UINT32_MAX) == 0);
 	ktest_check(warm(files_path("in/link"), UINT32_MAX) == -ELOOP);
-	ktest_check(chdir(files_folder) == 0);
+	ktest_check(chdir(files_directory) == 0);
 	ktest_check(warm("in/file", 7) == 0);
 	ktest_check(warm("through/file", 12) == -ENOTDIR);
 	ktest_check(warm("./through/file", 4) == 0);

@@ -227,8 +227,9 @@ static void many_files_are_read(void **state)
 	size_t bytes = 0, lost;
 
 	for (unsigned i = 0; i < 200; i++) {
-		snprintf(names[i], sizeof(names[i]), "%s/%u", files_folder, i);
-		cold(names[i] + strlen(files_folder) + 1, length_of(i));
+		snprintf(names[i], sizeof(names[i]), "%s/%u", files_directory,
+			 i);
+		cold(names[i] + strlen(files_directory) + 1, length_of(i));
 		files[i] = by_path(names[i]);
 		bytes += length_of(i);
 	}
@@ -315,7 +316,7 @@ static void one_that_fails_keeps_no_other_cold(void **state)
 	strcpy(last, cold("last", 3 * MIB));
 	files[0] = by_path(first);
 	files[1] = by_path(files_path("nosuch"));
-	files[2] = by_path(files_folder);
+	files[2] = by_path(files_directory);
 	files[3] = by_path(last);
 	do {
 		before = taken_back();

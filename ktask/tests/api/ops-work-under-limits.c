@@ -83,7 +83,7 @@ int open(const char *path, int flags, ...)
 	va_start(list, flags);
 	mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
 	va_end(list);
-	if (strncmp(path, files_folder, strlen(files_folder)) ||
+	if (strncmp(path, files_directory, strlen(files_directory)) ||
 	    atomic_fetch_sub(&nr_until_refused, 1))
 		return real(path, flags, mode);
 	errno = EMFILE;

@@ -359,7 +359,7 @@ static int look_at_many_names(void *arg)
 	return 0;
 }
 
-static void a_filled_folder_is_told_of(void **state)
+static void a_filled_directory_is_told_of(void **state)
 {
 	int status;
 
@@ -383,7 +383,7 @@ int main(void)
 		CASE(lies_of_other_users_stop_nobody),
 		CASE(a_number_that_changes_bounds_all_the_same),
 		CASE(an_interrupted_call_is_repeated),
-		CASE(a_filled_folder_is_told_of),
+		CASE(a_filled_directory_is_told_of),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@ load software.bash
 BUFFERS_MIB=192
 
 # The newest that is installed or unpacked; Debian keeps it out of the search path.
-pg_folder() {
+pg_directory() {
 	local newest
 
 	newest=$(find {,"$SERVERS"}/usr/lib/postgresql/*/bin -name pgbench \
@@ -30,7 +30,7 @@ as_user() {
 # The directories of the test may be closed to other users: everything that this
 # one needs is here, the command and the shim included.
 setup_file() {
-	export PG=$(pg_folder)
+	export PG=$(pg_directory)
 	[ -x "$PG/pgbench" ] || skip "no PostgreSQL: make servers"
 	id -un >/dev/null || skip 'PostgreSQL wants a user that has a name'
 	export WORK=$(mktemp -d /tmp/ktask-pg.XXXXXX)

@@ -15,9 +15,9 @@ import statistics
 import sys
 import time
 
-folder, written, read, block = sys.argv[1], *map(int, sys.argv[2:5])
+directory, written, read, block = sys.argv[1], *map(int, sys.argv[2:5])
 block = (block + 4095) & ~4095
-path = os.path.join(folder, "only-io")
+path = os.path.join(directory, "only-io")
 direct = 0 if "buffered" in sys.argv[5:] else os.O_DIRECT
 fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | direct, 0o600)
 os.unlink(path)

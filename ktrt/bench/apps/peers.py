@@ -38,12 +38,12 @@ def why_missing(program):
         return "not built"
 
 
-def read_back(args, name, folder, size):
+def read_back(args, name, directory, size):
     """The checkpoint of the last sweep is there and whole."""
     last = int(size[size.index("--iterations") + 1])
-    more = ["--restart", "--verify", "--json", "--dir", folder, "--every", "0",
+    more = ["--restart", "--verify", "--json", "--dir", directory, "--every", "0",
             "--iterations", str(last + 1)]
-    told = run([f"{args.build}/heat"] + size + more, Disk(folder, False))
+    told = run([f"{args.build}/heat"] + size + more, Disk(directory, False))
     if not told["what"].endswith(", 1 sweeps"):
         fail(name, f"no checkpoint of sweep {last}: {told['what']}")
 
@@ -51,20 +51,20 @@ def read_back(args, name, folder, size):
 def one_case(args, storage, buffered):
     results, missing = {}, {}
     flags = ["--json"] + ["--buffered"] * buffered + SIZE[storage].split()
-    with tempfile.TemporaryDirectory(dir=args.build) as folder, \
-            Disk(folder, storage == "slow") as disk:
+    with tempfile.TemporaryDirectory(dir=args.build) as directory, \
+            Disk(directory, storage == "slow") as disk:
         for turn in range(args.rounds):
             for name, program, more in PEERS:
                 program = f"{args.build}/{program}"
                 if not os.access(program, os.X_OK):
                     missing[name] = why_missing(program)
                     continue
-                for left in os.listdir(folder):
-                    os.unlink(f"{folder}/{left}")
-                command = [program, "--dir", folder] + flags + more
+                for left in os.listdir(directory):
+                    os.unlink(f"{directory}/{left}")
+                command = [program, "--dir", directory] + flags + more
                 results.setdefault(name, []).append(run(command, disk))
                 if not turn:
-                    read_back(args, name, folder,
+                    read_back(args, name, directory,
                               SIZE[storage].split())
     if len({r["sum"] for rs in results.values() for r in rs}) != 1:
         fail(storage, "results differ")

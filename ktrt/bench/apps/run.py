@@ -116,21 +116,21 @@ def reachable(app, size, nr_nodes, off, compute, disk_only):
     return max(least, graph["on"])
 
 
-def one_case(args, app, storage, buffered, nr_nodes, folder):
+def one_case(args, app, storage, buffered, nr_nodes, directory):
     size = SIZES[app][storage].split()
     run_it = run
     if nr_nodes == "apart":
         run_it = run_apart
         option, half = HALF[app].split()
         size[size.index(option) + 1] = half
-    command = [f"{args.build}/{app}", "--json", "--dir", folder] + size
+    command = [f"{args.build}/{app}", "--json", "--dir", directory] + size
     if buffered:
         command.append("--buffered")
     alone = command + ["--every", "0"]
     block = 512 << 10 if app == "heat" else 96 * 96 * 4 * 9
     off, on, compute, disk_only = [], [], [], []
     rows = {}
-    with Disk(folder, storage == "slow") as disk, \
+    with Disk(directory, storage == "slow") as disk, \
             Nodes(2 if nr_nodes == 2 else 1) as nodes:
         for turn in range(args.rounds):
             for name, results in ("off", off), ("on", on):
@@ -139,9 +139,9 @@ def one_case(args, app, storage, buffered, nr_nodes, folder):
                                              run_it)
                 results.append(result)
             # Neither network nor disk.
-            compute.append(run_it(alone, Disk(folder, False)))
+            compute.append(run_it(alone, Disk(directory, False)))
             # A checkpoint is on the disk in the end, fwi's file needs not be.
-            disk_only.append(io_alone(folder, disk, off[0], block,
+            disk_only.append(io_alone(directory, disk, off[0], block,
                                       buffered and "buffered",
                                       app == "heat" and "safe"))
         # The workers of one process; recording costs it some time.
@@ -242,9 +242,9 @@ def main():
             continue
         print(f"{name}: {args.rounds} rounds", file=sys.stderr)
         try:
-            with tempfile.TemporaryDirectory(dir=args.build) as folder:
+            with tempfile.TemporaryDirectory(dir=args.build) as directory:
                 rows.append(one_case(args, app, storage, buffered, nodes,
-                                     folder))
+                                     directory))
         except Unable as why:
             print(f"{name}: left out: {why}", file=sys.stderr)
             continue

@@ -103,7 +103,7 @@ func main() {
 	block := flag.Int("block", 256, "rows and columns of a block")
 	sweeps := flag.Int("iterations", 100, "sweeps over the plate")
 	every := flag.Int("every", 0, "sweeps between checkpoints")
-	dir := flag.String("dir", ".", "folder of the checkpoints")
+	dir := flag.String("dir", ".", "directory of the checkpoints")
 	workers := flag.Int("workers", runtime.NumCPU(), "GOMAXPROCS")
 	buffered := flag.Bool("buffered", false, "through the page cache")
 	flag.Bool("json", true, "always")
