@@ -213,6 +213,34 @@ unlike($report, qr/made before/, 'and is no error');
 	counts('a crash is believed', $once->('crash', 'kill -SEGV $$'), 0, 1, 0);
 	counts('a kernel is believed', $once->('kernel', 'echo 1..1; echo "not ok 1'
 	       . ' - one node: the kernel complains of nothing"; exit 1'), 0, 1, 0);
+	# Two guests; the second time only the one that failed, if it is asked for so.
+	spew("$dir/again.pl", <<'END');
+use Again;
+my $failed = failed_parts(qw(one two));
+my @pairs = map { "$_=@{ $failed->{$_} }" } sort keys %$failed;
+print "@pairs" eq 'two=c (1 failed)' ? "# right\n" : "# wrong: @pairs\n";
+END
+	my $parts = sub {
+		my ($name, $second) = @_;
+
+		return script($name, <<END);
+mkdir $dir/$name.seen && {
+	printf 'ok 1 - one: a\\nok 2 - one: b # SKIP no\\n'
+	printf 'not ok 3 - two: c (1 failed)\\n1..3\\n'
+	exit 1
+}
+perl -I$top/tests/support $dir/again.pl
+$second
+END
+	};
+	counts('only what failed is repeated', $parts->('parts',
+	       'echo "ok 1 - two: c"; echo 1..1'), 2, 0, 1, qr/^shaky: .*parts failed/m);
+	counts('and may fail again', $parts->('twice_parts',
+	       'echo "not ok 1 - two: c"; echo 1..1; exit 1'), 1, 1, 1, qr/^# right$/m);
+	$ENV{KTASK_TEST_AGAIN} = 'anything';
+	counts('nobody else asks for that', script('unasked',
+	       'test -z "$KTASK_TEST_AGAIN"'), 1, 0, 0);
+	delete $ENV{KTASK_TEST_AGAIN};
 	($status, my $last) = run_tests('', map {
 		$once->("many$_", 'exit 1') } 1 .. 5);
 	is($last, '0 passed, 5 failed, 0 skipped', 'many failures are no noise');

@@ -28,6 +28,7 @@ use Exporter qw(import);
 use File::Basename qw(basename dirname);
 use FindBin;
 use lib "$FindBin::Bin/../support";
+use Again;
 use Guest qw(fetch_kernel finish make_archive nodes result run_guest);
 use House;
 use Verdict;
@@ -67,7 +68,7 @@ my %shapes = (
 
 sub programs
 {
-	my ($wanted) = @_;
+	my ($wanted, $again) = @_;
 	my @names = map { basename($_, '.c') } glob "$top/tests/vm/user/*.c";
 	my @paths = map { "$build/tests/vm/user/$_" } @names;
 
@@ -79,6 +80,7 @@ sub programs
 	}
 	@paths = grep { $_ =~ $wanted
 			&& $_ =~ ($ENV{KTASK_TEST_PROGRAM} // qr/./) } @paths;
+	@paths = grep { $again->{basename($_)} } @paths if $again;
 	# Which is not built without the tools for eBPF.
 	@paths = grep { !m{/umtd-} } @paths unless -x "$build/umtd";
 	for (@paths) {
@@ -190,17 +192,33 @@ sub pass_on
 	return 0;
 }
 
+# The programs among what failed, as a set; nothing if more did than they.
+sub failed_programs
+{
+	my %programs;
+
+	for (@_) {
+		/^(\S+) \(\d+ passed, / or return;
+		$programs{$1} = 1;
+	}
+	return %programs ? \%programs : undef;
+}
+
 sub test_programs
 {
 	my ($name, @wanted) = @_;
 	my $dir = "$build/guests/$name-programs";
 	my $kernel = fetch_kernel($name);
 
-	for my $shape (@ARGV ? @ARGV : @wanted) {
+	@wanted = @ARGV if @ARGV;
+	my $failed = failed_parts(@wanted);
+
+	for my $shape (grep { !$failed || $failed->{$_} } @wanted) {
 		my ($which, $words, @machine) = @{ $shapes{$shape} };
+		my $again = $failed && failed_programs(@{ $failed->{$shape} });
 
 		$words .= ' numa_balancing=disable' if $name eq '6.1';
-		my @paths = programs($which);
+		my @paths = programs($which, $again);
 
 		run_guest($dir, $kernel, make_initrd($dir, @paths), $shape,
 			  $words,
