@@ -54,10 +54,10 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 static void report_file(struct walk *walk, const struct ktask_file *file)
 {
 	if (file->fail_offset > file->offset)
-		say_error(-file->error, "warming %s at offset %" PRIu64,
+		say_error(-file->error, "warming '%s' at offset %" PRIu64,
 			  file->path, file->fail_offset);
 	else
-		say_error(-file->error, "warming %s", file->path);
+		say_error(-file->error, "warming '%s'", file->path);
 	walk_fail(walk, file->path, file->fail_offset, strerror(-file->error));
 }
 
@@ -134,5 +134,8 @@ int cmd_warm(int argc, char **argv)
 	status = warm_files(&walk, &set, &result);
 	if (interrupt_seen())
 		return interrupt_die();
+	/* A line of zeros says nothing that the messages do not. */
+	if (status && !set.json && !nr_done(&walk))
+		return status;
 	return status | report_result(&walk, &result, set.json);
 }

@@ -35,7 +35,7 @@ static void note_access(struct walk *walk, const char *path)
 {
 	int error = errno;
 
-	say_error(error, "warm: accessing %s", path);
+	say_error(error, "warm: accessing '%s'", path);
 	walk_fail(walk, path, 0, strerror(error));
 }
 
@@ -138,7 +138,7 @@ int walk_add(struct walk *walk, const char *path)
 		return add_directory(walk, path, strlen(path));
 	if (S_ISDIR(st.st_mode))
 		why = "is a directory (--recursive goes through it)";
-	say_fail("warming %s: %s", path, why);
+	say_fail("warming '%s': %s", path, why);
 	walk_fail(walk, path, 0, why);
 	return 0;
 }

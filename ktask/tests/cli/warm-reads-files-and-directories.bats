@@ -67,7 +67,7 @@ teardown() {
 	fi
 	run -1 --separate-stderr "${as_somebody[@]}" \
 		"$ktask" warm --json --recursive from
-	[[ $stderr == *"accessing from/deep/closed: Permission denied"* ]]
+	[[ $stderr == *"accessing 'from/deep/closed': Permission denied"* ]]
 	is_true '.errors == [{ path: "from/deep/closed", offset: 0,
 		error: "Permission denied" }]'
 	# A file that the walk found and the job could not open.
@@ -93,24 +93,26 @@ teardown() {
 	mkdir bad
 	mkfifo bad/$'a\e[2J\nb\xc2\x9b\xc3\xa9\xff'
 	run -1 --separate-stderr "$ktask" warm bad/*
-	[ "$stderr" = "ktask: warming bad/a?[2J?b??"$'\xc3\xa9'"?: not a regular file" ]
+	[ "$stderr" = "ktask: warming 'bad/a?[2J?b??"$'\xc3\xa9'"?': not a regular file" ]
 }
 
 @test "what cannot be warmed is named, the rest is warmed" {
 	run -1 --separate-stderr "$ktask" warm from/nosuch from from/small
 	[[ $output == "1 file: 14 bytes in "* ]]
-	[[ $stderr == *"from/nosuch: No such file or directory"* ]]
-	[[ $stderr == *"warming from: is a directory"* ]]
+	[[ $stderr == *"accessing 'from/nosuch': No such file or directory"* ]]
+	[[ $stderr == *"warming 'from': is a directory"* ]]
 	mkfifo pipe
 	run -1 --separate-stderr "$ktask" warm pipe
-	[[ $stderr == "ktask: warming pipe: not a regular file" ]]
+	[[ $stderr == "ktask: warming 'pipe': not a regular file" ]]
+	# No line of zeros.
+	[ -z "$output" ]
 }
 
 @test "a file without permission" {
 	[ "$EUID" -ne 0 ] || skip "root may read everything"
 	chmod 0 from/small
 	run -1 --separate-stderr "$ktask" warm --recursive from
-	[[ $stderr == "ktask: warming from/small: Permission denied" ]]
+	[[ $stderr == "ktask: warming 'from/small': Permission denied" ]]
 	[[ $output == "13 files: "* ]]
 	chmod 644 from/small
 }
@@ -137,8 +139,8 @@ when_opened() {
 	run -1 --separate-stderr "$ktask" warm --threads 1 from/small \
 		--recursive from
 	wait "$perl_pid"
-	[[ $stderr == *"warming from/large: Too many levels of symbolic links"* ]]
-	[[ $stderr == *"warming from/deep/1: Not a directory"* ]]
+	[[ $stderr == *"warming 'from/large': Too many levels of symbolic links"* ]]
+	[[ $stderr == *"warming 'from/deep/1': Not a directory"* ]]
 	# One that the user names is.
 	run -0 "$ktask" warm from/large
 }
