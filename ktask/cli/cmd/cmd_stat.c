@@ -38,7 +38,8 @@ static const char usage_text[] =
 	"  -o, --output FILE write the report to FILE instead; '-' is standard\n"
 	"                    output, after what COMMAND printed there\n"
 	"  --json[=FILE]     report one JSON object instead of the table; with\n"
-	"                    =FILE write the object to FILE, and the table too\n"
+	"                    =FILE write the object to FILE, and the table too;\n"
+	"                    --json=- is --json --output -\n"
 	"  --help            print this\n\n"
 	"To pipe the object into another program:\n"
 	"  ktask stat --json -o - COMMAND | jq .jobs    if COMMAND prints nothing\n"
@@ -70,6 +71,14 @@ static int parse_settings(struct settings *set, int argc, char **argv)
 
 	if (!status && optind == argc)
 		return say_usage("stat", "a command is missing");
+	/* Only the object, as --json -o - has it. */
+	if (set->json.path && !strcmp(set->json.path, "-")) {
+		if (set->output && strcmp(set->output, "-"))
+			return say_usage("stat",
+					 "--json=- and --output differ");
+		set->json.path = NULL;
+		set->output = "-";
+	}
 	return status;
 }
 

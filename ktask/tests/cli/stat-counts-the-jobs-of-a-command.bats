@@ -101,6 +101,13 @@ populate=(populate --anon 64M)
 	run -0 bash -o pipefail -c '"$1" stat --json -o /dev/fd/3 echo hello \
 		3>&1 >/dev/null | jq .exit_status' - "$ktask"
 	[ "$output" = 0 ]
+	cd "$BATS_TEST_TMPDIR"
+	run -0 --separate-stderr "$ktask" stat --json=- true
+	jq -e '.exit_status == 0' <<<"$output"
+	[ -z "$stderr" ]
+	[ ! -e - ]
+	says 2 "stat: --json=- and --output differ" \
+		"$ktask" stat --json=- -o r true
 	for text in "--json -o - COMMAND | jq" \
 		"--json -o /dev/fd/3 COMMAND 3>&1 >/dev/null | jq"; do
 		run -0 "$ktask" stat --help
