@@ -219,7 +219,8 @@ static void append_ahead(struct report_line *line,
 static void write_taken(int fd, enum shim_call call)
 {
 	const struct shim_taken *taken = &shim_counts.taken[call];
-	unsigned long long calls = atomic_load(&taken->calls);
+	unsigned long long calls = atomic_load(&taken->calls),
+			   plain = atomic_load(&taken->plain);
 	struct report_line line = { 0 };
 
 	report_append(&line, "ktask: %s: %llu %s, %llu bytes",
@@ -234,9 +235,9 @@ static void write_taken(int fd, enum shim_call call)
 		append_seconds(&line, &taken->ns);
 		report_append(&line, ", ");
 		append_threads(&line, taken);
-		report_append(&line, ", %llu left to the kernel",
-			      atomic_load(&taken->plain));
 	}
+	if (plain)
+		report_append(&line, ", %llu left to the kernel", plain);
 	end_line(fd, &line);
 }
 
