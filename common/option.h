@@ -3,8 +3,8 @@
  * What the commands say of options that getopt_long(3) refuses, where its option
  * string has ':' in front.
  */
-#ifndef UMT_OPTION_H
-#define UMT_OPTION_H
+#ifndef COMMON_OPTION_H
+#define COMMON_OPTION_H
 
 #include <getopt.h>
 #include <stdio.h>
@@ -35,4 +35,4 @@ static inline void option_refused(char *text, size_t size, char **argv,
 		snprintf(text, size, "unknown option '-%c'", optopt);
 }
 
-#endif /* UMT_OPTION_H */
+#endif /* COMMON_OPTION_H */

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "common/option.h"
 #include "daemon/process_choice.h"
 #include "daemon/remote_mapping.h"
 #include "daemon/remote_window.h"
@@ -36,12 +37,12 @@ static const char usage_text[] =
 	"  -V, --version       print the version\n";
 
 static const struct option long_options[] = {
-	{ "all", no_argument, NULL, 'a' },
-	{ "cgroup", required_argument, NULL, 'g' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "name", required_argument, NULL, 'n' },
-	{ "verbose", no_argument, NULL, 'v' },
-	{ "version", no_argument, NULL, 'V' },
+	{ "all", no_argument, NULL, OPTION_LONG('a') },
+	{ "cgroup", required_argument, NULL, OPTION_LONG('g') },
+	{ "help", no_argument, NULL, OPTION_LONG('h') },
+	{ "name", required_argument, NULL, OPTION_LONG('n') },
+	{ "verbose", no_argument, NULL, OPTION_LONG('v') },
+	{ "version", no_argument, NULL, OPTION_LONG('V') },
 	{ 0 },
 };
 
@@ -142,6 +143,15 @@ static int run_daemon(void)
 	return 0;
 }
 
+static int refuse_option(char **argv, int option)
+{
+	char text[256];
+
+	option_refused(text, sizeof(text), argv, option);
+	fprintf(stderr, "ktaskd: %s\n", text);
+	return 2;
+}
+
 static int refuse_value(int option, const char *value, int error)
 {
 	fprintf(stderr, "ktaskd: option '-%c': '%s': %s\n", option, value,
@@ -153,9 +163,9 @@ int main(int argc, char **argv)
 {
 	int option, error = 0;
 
-	while ((option = getopt_long(argc, argv, "ag:hn:vV", long_options,
+	while ((option = getopt_long(argc, argv, ":ag:hn:vV", long_options,
 				     NULL)) != -1) {
-		switch (option) {
+		switch (option_letter(option)) {
 		case 'a':
 			choice_add_all();
 			break;
@@ -175,10 +185,11 @@ int main(int argc, char **argv)
 			printf("ktaskd %s\n", KTASK_VERSION);
 			return 0;
 		default:
-			return 2;
+			return refuse_option(argv, option);
 		}
 		if (error)
-			return refuse_value(option, optarg, error);
+			return refuse_value(option_letter(option), optarg,
+					    error);
 	}
 	if (optind < argc || choice_is_empty()) {
 		fprintf(stderr,

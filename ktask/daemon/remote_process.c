@@ -260,7 +260,9 @@ const char *remote_init(void)
 		return "pages are not of 4 KiB";
 	device_fd = open("/dev/ktask", O_RDWR | O_CLOEXEC);
 	if (device_fd < 0)
-		return strerror(errno);
+		return errno == ENOENT ? "there is none: load the module ktask "
+					 "(modprobe ktask)"
+				       : strerror(errno);
 	file_text("/sys/devices/system/node/has_memory", nodes, sizeof(nodes));
 	has_nodes = strpbrk(nodes, ",-");
 	return try_request();

@@ -14,6 +14,7 @@
 
 #include <bpf/libbpf.h>
 
+#include "common/option.h"
 #include "scx/caches.h"
 #include "scx/scheduler.h"
 #include "util/file.h"
@@ -31,10 +32,10 @@ static const char usage_text[] =
 	"  -V, --version  print the version\n";
 
 static const struct option long_options[] = {
-	{ "dry-run", no_argument, NULL, 'n' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "verbose", no_argument, NULL, 'v' },
-	{ "version", no_argument, NULL, 'V' },
+	{ "dry-run", no_argument, NULL, OPTION_LONG('n') },
+	{ "help", no_argument, NULL, OPTION_LONG('h') },
+	{ "verbose", no_argument, NULL, OPTION_LONG('v') },
+	{ "version", no_argument, NULL, OPTION_LONG('V') },
 	{ 0 },
 };
 
@@ -133,8 +134,9 @@ static int run_scheduler(bool is_verbose)
 	error = scheduler_load(&found_caches, is_verbose, &doing);
 	if (error)
 		return say_error(doing, strerror(-error));
-	printf("scx_ktask: scheduling %u CPUs by %u caches\n",
-	       found_caches.nr_cpus, found_caches.nr);
+	printf("scx_ktask: scheduling %u CPU%s by %u cache%s\n",
+	       found_caches.nr_cpus, found_caches.nr_cpus == 1 ? "" : "s",
+	       found_caches.nr, found_caches.nr == 1 ? "" : "s");
 	fflush(stdout);
 	wait_for_end(&ends);
 	if (is_verbose)
@@ -144,14 +146,21 @@ static int run_scheduler(bool is_verbose)
 	return error;
 }
 
+static int refuse_usage(const char *why)
+{
+	fprintf(stderr, "scx_ktask: %s (see 'scx_ktask --help')\n", why);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	bool is_verbose = false, is_dry = false;
+	char text[256];
 	int option;
 
-	while ((option = getopt_long(argc, argv, "hnvV", long_options, NULL)) !=
-	       -1) {
-		switch (option) {
+	while ((option = getopt_long(argc, argv, ":hnvV", long_options,
+				     NULL)) != -1) {
+		switch (option_letter(option)) {
 		case 'h':
 			fputs(usage_text, stdout);
 			return 0;
@@ -165,13 +174,14 @@ int main(int argc, char **argv)
 			puts("scx_ktask " KTASK_VERSION);
 			return 0;
 		default:
-			fputs(usage_text, stderr);
-			return 2;
+			option_refused(text, sizeof(text), argv, option);
+			return refuse_usage(text);
 		}
 	}
 	if (optind < argc) {
-		fputs(usage_text, stderr);
-		return 2;
+		snprintf(text, sizeof(text), "unexpected argument '%s'",
+			 argv[optind]);
+		return refuse_usage(text);
 	}
 	if (read_caches())
 		return 1;

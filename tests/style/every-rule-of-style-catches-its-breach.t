@@ -120,7 +120,7 @@ my %headers = map { $_ => "$dual\n" } qw(common/size.h
 	ktask/include/ktask/ktask.h ktask/util/cpus.h ktask/core/split.h
 	ktask/engine/context.h ktask/user/pool/pool.h ktask/kernel/compat.h
 	ktask/sim/fiber.h ktask/ops/op.h ktask/preload/shim.h ktask/cli/cmd/cmd.h
-	umt/include/umt.h umt/util/option.h umt/ebpf/shared.h umt/lib/broker.h
+	umt/include/umt.h umt/util/monotonic_clock.h umt/ebpf/shared.h umt/lib/broker.h
 	umt/cmd/thread_names.h umt/umtd/held_maps.h ktrt/include/ktask/runtime.h
 	ktrt/runtime/rt.h ktrt/apps/heat/heat.h);
 

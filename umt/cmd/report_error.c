@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/option.h"
+#include "common/option.h"
 #include "report_error.h"
 
 static void print_message(const char *format, va_list args, const char *end)

@@ -5,7 +5,7 @@
 
 #include <umt.h>
 
-#include "util/option.h"
+#include "common/option.h"
 #include "umt_cmd.h"
 #include "report_error.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/option.h"
+#include "common/option.h"
 #include "umt_cmd.h"
 #include "report_error.h"
 #include "watch.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/option.h"
+#include "common/option.h"
 #include "umt_cmd.h"
 #include "report_error.h"
 #include "watch.h"
@@ -73,10 +73,13 @@ static void print_text(FILE *out, const struct watch *watch)
 	int k;
 
 	fprintf(out,
-		"\n%.3f s on %d cores, %u threads, %" PRIu64 " blocks, "
-		"%" PRIu64 " preemptions\n",
-		sums.elapsed_s, account->nr_cores, account->nr_threads,
-		sums.nr_blocks, sums.nr_preempts);
+		"\n%.3f s on %d core%s, %u thread%s, %" PRIu64 " block%s, "
+		"%" PRIu64 " preemption%s\n",
+		sums.elapsed_s, account->nr_cores,
+		plural_suffix((uint64_t)account->nr_cores), account->nr_threads,
+		plural_suffix(account->nr_threads), sums.nr_blocks,
+		plural_suffix(sums.nr_blocks), sums.nr_preempts,
+		plural_suffix(sums.nr_preempts));
 	for (k = RUNNING; k <= BLOCKED; k++)
 		fprintf(out, "  %-10s %10.3f thread seconds\n",
 			state_name((enum state)k), ns_to_seconds(sums.ns[k]));

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/option.h"
+#include "common/option.h"
 #include "umt_cmd.h"
 #include "report_error.h"
 #include "watch.h"
@@ -208,6 +208,7 @@ static void draw_screen(struct watch *watch)
 	struct account *account = &watch->account;
 	struct before *before = watch->arg;
 	struct core *none = NULL;
+	unsigned nr_threads;
 
 	account_close(account);
 	if (!before->cores) {
@@ -219,10 +220,10 @@ static void draw_screen(struct watch *watch)
 		return;
 	if (isatty(STDOUT_FILENO))
 		printf("\033[H\033[2J");
-	printf("%u threads: %d running, %d ready, %d blocked\n",
-	       account->nr_threads - (unsigned)account->count[GONE],
-	       account->count[RUNNING], account->count[READY],
-	       account->count[BLOCKED]);
+	nr_threads = account->nr_threads - (unsigned)account->count[GONE];
+	printf("%u thread%s: %d running, %d ready, %d blocked\n", nr_threads,
+	       plural_suffix(nr_threads), account->count[RUNNING],
+	       account->count[READY], account->count[BLOCKED]);
 	print_cores(before, account,
 		    (double)(account->now_ns - before->now_ns));
 	print_threads(before, account);

@@ -72,7 +72,7 @@ locked() {
 @test "stat: the summary goes to standard error, the output is the program's" {
 	run -0 --separate-stderr "$umt" stat -- echo hello
 	[ "$output" = hello ]
-	[[ $stderr == *"1 threads"*"lost to blocking: "*"%"* ]]
+	[[ $stderr == *", 1 thread, "*"lost to blocking: "*"%"* ]]
 }
 
 @test "the exit status is the program's" {
@@ -188,7 +188,7 @@ locked() {
 
 @test "top: shows threads, shares and cores" {
 	run -0 "$umt" top -i 100 -- sleep 3
-	[[ $output == *"1 threads: 0 running, 0 ready, 1 blocked"* ]]
+	[[ $output == *"1 thread: 0 running, 0 ready, 1 blocked"* ]]
 	[[ $output == *"core 0: busy "*"idle while blocked "* ]]
 	[[ $output == *" sleep "*"100 %  waiting"* ]]
 }
@@ -280,7 +280,7 @@ shows_or_ends() { # PID FILE TEXT
 	becomes test -e child
 	timeout 100 "$umt" top -i 100 -p "$(cat child)" >shown 2>&1 3>&- &
 	top=$!
-	becomes shows_or_ends "$top" shown "1 threads: "
+	becomes shows_or_ends "$top" shown "1 thread: "
 	: >end
 	status=0
 	wait "$top" || status=$?
@@ -288,7 +288,7 @@ shows_or_ends() { # PID FILE TEXT
 	kill "$parent"
 	[[ $output != *"Invalid argument" ]] || skip "not on this kernel"
 	[ "$status" -eq 0 ]
-	[[ $output == *"1 threads: 0 running, 0 ready, 1 blocked"* ]]
+	[[ $output == *"1 thread: 0 running, 0 ready, 1 blocked"* ]]
 }
 
 @test "in a container it calls threads as the container does" {

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "lib/bpf_program.h"
-#include "util/option.h"
+#include "common/option.h"
 #include "clients.h"
 #include "sent_fds.h"
 

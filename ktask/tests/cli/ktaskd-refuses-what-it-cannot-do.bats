@@ -24,9 +24,23 @@ setup() {
 		# shellcheck disable=SC2086
 		run -2 --separate-stderr timeout 60 "$ktaskd" $line
 		echo "$line: $stderr"
-		[[ -z $output && $stderr == *ktaskd:* ]]
+		[[ -z $output && $stderr == "ktaskd: "* ]]
 		[ "$(wc -l <<<"$stderr")" -eq 1 ]
 	done
+}
+
+@test "an option is refused in the words of the other commands" {
+	while IFS='|' read -r line why; do
+		# shellcheck disable=SC2086
+		run -2 --separate-stderr timeout 60 "$ktaskd" $line
+		[ "$stderr" = "ktaskd: $why" ]
+	done <<-'END'
+		--nosuch|unknown option '--nosuch'
+		-x|unknown option '-x'
+		--all=5|option '--all=5' takes no value
+		-n|option '-n' needs a value
+		--cgroup|option '--cgroup' needs a value
+	END
 }
 
 @test "a name that no process can have is refused" {
@@ -37,7 +51,7 @@ setup() {
 @test "without the module it says so" {
 	[ ! -e /dev/ktask ] || skip "the module is there"
 	run -1 --separate-stderr timeout 60 "$ktaskd" --all
-	[ "$stderr" = "ktaskd: using /dev/ktask: No such file or directory" ]
+	[ "$stderr" = "ktaskd: using /dev/ktask: there is none: load the module ktask (modprobe ktask)" ]
 }
 
 @test "systemd understands every line of the unit" {
