@@ -59,6 +59,8 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, uint64_t units,
 	tune->threads = tune->max;
 	tune->base = 0;
 	tune->base_rate = 0;
+	tune->least = 0;
+	tune->least_rate = 0;
 	tune->spread = 0;
 	tune->outliers = 0;
 	tune->cooldown = COOLDOWN_START;
