@@ -7,6 +7,7 @@
 
 #include "register_call.h"
 #include "common/struct_size.h"
+#include "util/remaining.h"
 
 #define DEFAULT_PROGRESS_MS 100
 #define NSEC_PER_MSEC 1000000ull
@@ -37,12 +38,9 @@ static int tell_progress(struct register_call *call, unsigned threads)
 	};
 	int stop;
 
-	if (progress.units_done)
-		progress.remaining_ns =
-			(uint64_t)((double)progress.elapsed_ns *
-				   (double)(progress.units_total -
-					    progress.units_done) /
-				   (double)progress.units_done);
+	progress.remaining_ns =
+		remaining_ns(progress.elapsed_ns, progress.units_done,
+			     progress.units_total - progress.units_done);
 	stop = call->opts.progress_func(&progress, call->opts.progress_arg);
 	call->watch.stop = call->watch.stop || stop;
 	return stop;
