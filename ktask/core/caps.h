@@ -5,6 +5,9 @@
  * A cap is a counter with a limit.  A helper of a job holds one permit of every
  * cap above it: the job's budget (which nested jobs share), its node's, the
  * machine's.  The caller is never counted.
+ *
+ * Locking: none.  ->used is written by any thread, by kt_cas() and kt_add(); ->limit by
+ * whoever owns the cap, at any time, and read by kt_load().
  */
 #ifndef KTASK_CORE_CAPS_H
 #define KTASK_CORE_CAPS_H

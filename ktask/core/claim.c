@@ -5,6 +5,8 @@
  *
  * A cursor only grows, and everything below it has been claimed.  That makes undo exact
  * without a record of each chunk.
+ *
+ * Locking: core/job.h.  A cursor moves by kt_cas(), under an iterator by iter_lock.
  */
 #include "core/claim.h"
 

@@ -4,6 +4,8 @@
  *
  * The first error in time is the job's.  Chunks that run at that moment end normally,
  * count as done, and are undone (core/undo.c).
+ *
+ * Locking: core/job.h.
  */
 #include "core/claim.h"
 #include "core/job.h"

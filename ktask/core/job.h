@@ -6,6 +6,15 @@
  * thread that works a struct kt_worker, and calls kt_job_work() in each.  When all have
  * returned, one thread may call kt_undo().  Nothing here blocks, except on the iterator
  * lock of a range.
+ *
+ * Locking: only the iterator's.  Of each field it is said who writes it:
+ *
+ *	I: set before the first thread works on the job, constant while one does
+ *	C: the job's caller, between its chunks; others read it by kt_load()
+ *	W: the worker's own thread; what others read is written by kt_store()
+ *	A: any thread that works on the job, by kt_cas(), kt_add() and kt_store()
+ *	L: whoever holds the range's iter_lock
+ * All of it belongs to the one thread that begins the job, and to the one that undoes it.
  */
 #ifndef KTASK_CORE_JOB_H
 #define KTASK_CORE_JOB_H
@@ -15,17 +24,17 @@
 
 /* A range that belongs to a node; units are counted from its start. */
 struct kt_range {
-	void *start;
-	uint64_t units;
-	int node; /* KT_NO_NODE: any */
-	uint32_t dealt; /* threads that were sent here; core/placement.h */
+	void *start; /* I */
+	uint64_t units; /* I */
+	int node; /* KT_NO_NODE: any; I */
+	uint32_t dealt; /* threads that were sent here; core/placement.h; C */
 
 	/* Written by claims: the cursor alone on its cache line. */
-	KT_CACHE_ALIGNED uint64_t next; /* first unit not claimed */
-	void *iter_pos; /* its position, under the lock; iterators only */
+	KT_CACHE_ALIGNED uint64_t next; /* first unit not claimed; A */
+	void *iter_pos; /* its position; iterators only; L */
 	kt_iter_lock_t iter_lock;
 
-	/* Added up when a worker leaves the range. */
+	/* Added up when a worker leaves the range; A */
 	uint64_t chunks;
 	uint64_t remote_chunks;
 	uint32_t threads;
@@ -37,6 +46,7 @@ struct kt_chunk {
 };
 
 struct kt_job {
+	/* I: */
 	int (*func)(void *start, void *end, void *arg);
 	void (*undo)(void *start, void *end, void *arg); /* or NULL */
 	void *(*iter)(void *position, size_t size); /* NULL: addresses */
@@ -47,12 +57,13 @@ struct kt_job {
 	uint64_t deadline_ns; /* absolute; 0 none */
 
 	/* Read by every claim, written seldom. */
-	KT_CACHE_ALIGNED uint32_t threads; /* that work now: guides chunks */
-	uint32_t error; /* the first, as its bit pattern; 0: not stopped */
-	struct kt_cost cost; /* of the job so far, for workers that join */
+	KT_CACHE_ALIGNED uint32_t threads; /* that work now: guides chunks; C */
+	uint32_t error; /* the first, as its bit pattern; 0: not stopped; A */
+	struct kt_cost cost; /* of the job so far, for workers that join; A */
 };
 
-/* What one thread does in one job; the host keeps it until kt_undo() has returned. */
+/* What one thread does in one job; the host keeps it until kt_undo() has returned.  W but
+ * for ->tick. */
 struct kt_worker {
 	int node; /* where it runs; KT_NO_NODE unknown */
 	unsigned range; /* index of the range it takes chunks from */
@@ -72,7 +83,7 @@ struct kt_worker {
 
 	/*
 	 * Set by the host: called after each chunk that succeeded, with the
-	 * time.  Returns true if this worker shall leave the job.  NULL: never.
+	 * time.  Returns true if this worker shall leave the job.  NULL: never.  I
 	 */
 	bool (*tick)(struct kt_worker *worker, uint64_t now_ns);
 };

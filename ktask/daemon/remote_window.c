@@ -8,6 +8,8 @@
  *
  * Behaves badly if the process unmaps memory and maps other memory there meanwhile:
  * pages of that are made, at most of one piece for each helper.
+ *
+ * Locking: what a window shares with its helpers is atomic; see remote_mapping.h.
  */
 #include <errno.h>
 #include <sys/eventfd.h>

@@ -7,6 +7,8 @@
  * no CPU makes no job slower.
  *
  * Does not own threads, priorities or CPUs: the host does (engine/host.h).
+ *
+ * Locking: engine/context.h.
  */
 #include "core/claim.h"
 #include "core/placement.h"

@@ -4,6 +4,9 @@
  *
  * Behaves badly on kernels before 6.11 with a pool of gigantic pages: each large job
  * reads smaps.
+ *
+ * Locking: none.  Any thread keeps what it read of the machine, by atomic stores; all read the
+ * same.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -2,6 +2,8 @@
 /*
  * The jobs of an operation: options become a control block.  Several jobs of one call
  * have one deadline, one progress and one result.
+ *
+ * Locking: op.h.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -34,6 +34,8 @@
  *	plain_calls.c      the plain calls
  *
  * Not here: how anything is split or populated; that is libktask, linked in.
+ *
+ * Locking: none.  What is static here any thread may write, by an atomic store.
  */
 #ifndef PRELOAD_SHIM_H
 #define PRELOAD_SHIM_H

@@ -2,6 +2,8 @@
 /*
  * See sim_host.h.  Between two points (sim_point()) nobody else runs, so what is
  * atomic on a real host needs nothing here.
+ *
+ * Locking: none; kt_store() is there for the schedules, to have a point at which others run.
  */
 /* length: all operations of one host, and the rules that it checks */
 #include <stdarg.h>

@@ -6,6 +6,8 @@
  * The caller takes the permits of this process for a helper.  The helper itself
  * takes one that counts in all processes (user/limits/permits.h), and stays queued while
  * there is none.
+ *
+ * Locking: user/user_job.h, engine/context.h.
  */
 #include <time.h>
 

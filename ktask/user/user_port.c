@@ -2,6 +2,8 @@
 /*
  * The functions that core/deps.h asks of the user-space host: the clock and the
  * iterator lock, a futex.  Node distances are user/machine/topo.c's.
+ *
+ * Locking: the word of an iterator's lock is written by any thread, by atomic operations.
  */
 #include "core/deps.h"
 #include "util/clock.h"

@@ -4,7 +4,7 @@
  * There are no fences: the thread sanitizer does not know them, and on x86 a
  * sequentially consistent store costs less.
  *
- * Locks have ranks: a thread takes them by rising rank (rt.h has what each is for).
+ * Locking: a thread takes locks by rising rank (rt.h has what each is for).
  */
 #ifndef RUNTIME_ATOMIC_H
 #define RUNTIME_ATOMIC_H

@@ -8,6 +8,8 @@
  * such as another task or a write into a pipe.  So the maker runs a child that may be
  * long only if nobody else can run it.  If all of its children seem to wait, the maker
  * continues.
+ *
+ * Locking: rt.h.
  */
 #include "func_kinds.h"
 #include "rt.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Groups of tasks, external events, and running one task to its end.
+ *
+ * Locking: rt.h.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,6 +2,8 @@
 /*
  * Waiting for the children of a task: running them meanwhile, and sleeping when there is
  * none to run; and giving way to other tasks.
+ *
+ * Locking: rt.h.
  */
 #include <errno.h>
 

@@ -24,6 +24,8 @@
  * those tasks whose data is not ready.
  *
  * Does not own the notion of a stall (leader.c).
+ *
+ * Locking: rt.h.
  */
 #include "rt.h"
 

@@ -250,6 +250,11 @@ catches('locking', 'a lock without a legend', 'ktask/user/a.c: no word',
 	'ktask/user/a.c' => "$dual\nstatic pthread_mutex_t own_lock;\n");
 catches('locking', 'an atomic field without one', 'ktask/user/a.h: no word',
 	'ktask/user/a.h' => "$dual\nstruct a {\n\t_Atomic int state;\n};\n");
+catches('locking', 'a write to what others read', 'ktask/core/a.c: no word',
+	'ktask/core/a.c' => "$dual\nvoid f(void)\n{\n\tkt_store(&job->x, 1);\n}\n");
+passes('locking', 'the same where the legend of a header is named',
+       'ktask/core/a.c' => "$dual\n/*\n * Locking: core/job.h.\n */\n"
+	. "void f(void)\n{\n\tkt_store(&job->x, 1);\n}\n");
 passes('locking', 'one legend for a source and its header',
        'ktask/user/a.h' => "$dual\n/*\n * Locking:\n *\tL: a_lock\n */\n",
        'ktask/user/a.c' => "$dual\nstatic pthread_mutex_t own_lock;\n");

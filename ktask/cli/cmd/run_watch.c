@@ -13,6 +13,9 @@
  * Behaves badly: whatever kills all processes of a run at once (the end of a PID
  * namespace, a control group's kill) kills the watcher as well.  Processes that cannot
  * open the records (of another user, with another /proc) are not known.
+ *
+ * Locking: util/run_record.h.  What has a static name here is the watcher's own, which is one
+ * thread.
  */
 #include <errno.h>
 #include <fcntl.h>

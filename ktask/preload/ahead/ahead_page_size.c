@@ -15,6 +15,8 @@
  *
  * To the kernel the advised range is a mapping of its own.  large_mappings.c joins it
  * with the rest before mremap(), and where the program discards a part.
+ *
+ * Locking: large_mappings.h.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -7,6 +7,8 @@
  *
  * On a machine with several nodes, pages are made on the node of the program's last
  * page.
+ *
+ * Locking: large_mappings.h.
  */
 #include <errno.h>
 #include <sys/mman.h>

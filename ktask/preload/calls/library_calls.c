@@ -6,6 +6,8 @@
  *
  * Not seen: a library that is linked statically, and functions that a program finds by
  * dlsym().
+ *
+ * Locking: none.  Any thread keeps what it found, by atomic stores; all find the same.
  */
 #include <dlfcn.h>
 #include <errno.h>

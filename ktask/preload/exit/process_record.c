@@ -6,6 +6,8 @@
  * The memory stays mapped.  So the child of a fork has it too, and so has a process
  * that may no longer open the file.  A process in another PID namespace than the
  * watcher has no record: there its number would be that of another process.
+ *
+ * Locking: util/run_record.h; the record is this process's, and any thread adds to it.
  */
 #include <fcntl.h>
 #include <string.h>
