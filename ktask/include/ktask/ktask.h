@@ -21,6 +21,9 @@
  *   detached    of a job: started, and nobody waits for it yet
  *   orphan      a job in the child of a fork, where its helpers do not exist
  *   undo        give back what successful chunks of a failed job did
+ *   claim       take the next chunk of a range; split: decide how large it is
+ *   deal        send a helper to a range; redeal: to another one before it begins
+ *   settled     of a job: nothing is left to claim, and no helper is in a chunk
  *  Adding helpers
  *   host        what runs the engine: user space, the kernel, the simulation
  *   pool        the helpers of a process, and those that idle
@@ -29,6 +32,10 @@
  *   cancel      take back a work item that no helper has begun
  *   lend        give a helper that is waited for the caller's priority
  *   low         of a helper: at the lowest priority, SCHED_IDLE and nice 19
+ *   park        of a helper: spin briefly for a work item, then sleep
+ *   preferred   of CPUs: those that a helper shall begin on
+ *   starved     of a work item: none of its preferred CPUs took it in time
+ *   stuck       of a helper: in a chunk of which no end is seen
  *   generation  counts changes after which something known is out of date
  *  How many
  *   cap         the most helpers that a node or the machine may run
@@ -42,12 +49,16 @@
  *   overload    more threads run than there are CPUs, and helpers get none
  *   tick        a moment between two chunks at which the caller may adapt the job
  *   refresh     read anew what may have changed; poll: check until it has
+ *   pace        how often a job ticks and refreshes
+ *   steal       of a host: run others on the CPU of a virtual machine
  *  How many pay
  *   rate        units that a job does in a time
  *   epoch       a fixed time over which the rate is measured; window: the same of
  *               a job that blocks, as long as some chunks take
  *   trial       an epoch or window with another number of threads
  *   probe       a short trial of far fewer threads
+ *   ramp        how a long job of many threads begins: with one, then four times as
+ *               many at each step while they pay
  *   outlier     a rate that is far from the mean
  *   cooldown    a time after a change in which outliers are ignored
  *   tune        find how many threads pay while a job runs; `ktask tune` measures
