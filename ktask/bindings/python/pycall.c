@@ -105,16 +105,18 @@ int list_append(PyObject *list, PyObject *item)
 	return failed ? -1 : 0;
 }
 
-/* A buffer, or a tuple of an address, a length and whether it is read-only. */
 int memory_get(struct memory *memory, PyObject *object)
 {
 	unsigned long long addr, len;
 	int is_readonly;
 
 	memory->view.obj = NULL;
+	memory->owner = NULL;
 	if (PyTuple_Check(object)) {
-		if (!PyArg_ParseTuple(object, "KKp", &addr, &len, &is_readonly))
+		if (!PyArg_ParseTuple(object, "KKp|O", &addr, &len,
+				      &is_readonly, &memory->owner))
 			return -1;
+		Py_XINCREF(memory->owner);
 		memory->addr = (uintptr_t)addr;
 		memory->len = len;
 		memory->is_readonly = is_readonly;
@@ -130,9 +132,14 @@ int memory_get(struct memory *memory, PyObject *object)
 
 void memory_put(struct memory *memory)
 {
+	PyObject *owner = memory->owner;
+
 	if (memory->view.obj)
 		PyBuffer_Release(&memory->view);
 	memory->view.obj = NULL;
+	/* Its end may call anything. */
+	memory->owner = NULL;
+	Py_XDECREF(owner);
 }
 
 /* In the memory that was asked for; -1: no byte is known to have failed. */

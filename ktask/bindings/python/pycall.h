@@ -55,17 +55,21 @@ PyObject *call_result(const struct call *call, int error, long long offset);
 
 /* What an operation works on: [addr, addr + len), page edges aside. */
 struct memory {
-	Py_buffer
-		view; /* its obj is NULL where the caller keeps the memory alive */
+	Py_buffer view; /* its obj is NULL where an address was given */
+	PyObject *
+		owner; /* of the memory at an address; NULL: the caller's care */
 	uintptr_t addr;
 	uint64_t len;
 	bool is_readonly;
 };
 
-/** memory_get - of a buffer, or a tuple: address, length, is it read-only; 0 or -1 */
+/**
+ * memory_get - of a buffer, or a tuple: address, length, is it read-only, and, if
+ * there is one, the object that must live as long as the memory is used; 0 or -1
+ */
 int memory_get(struct memory *memory, PyObject *object);
 
-/** memory_put - let a buffer go; may be called twice */
+/** memory_put - let a buffer or the owner go; may be called twice */
 void memory_put(struct memory *memory);
 
 /** memory_offset - the first byte that failed; -1: none is known to have */

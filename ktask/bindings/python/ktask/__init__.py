@@ -140,14 +140,14 @@ def _failed(what: str, code: int, offset: int | None, file: Any = None) -> Error
 
 
 def _memory(memory: Any) -> Any:
-    """What native.c takes: a buffer as it is, a tensor as address and length."""
+    """What native.c takes: a buffer as it is, a tensor by its address, and kept."""
     if not hasattr(memory, "data_ptr"):
         return memory
     if memory.device.type != "cpu":
         raise BufferError(f"the tensor is on {memory.device}, not in memory")
     if not memory.is_contiguous():
         raise BufferError("the tensor is not contiguous")
-    return memory.data_ptr(), memory.numel() * memory.element_size(), False
+    return memory.data_ptr(), memory.numel() * memory.element_size(), False, memory
 
 
 def _deadline_ns(deadline: float | None) -> int:
@@ -348,7 +348,8 @@ def warm(
 class Registration:
     """Memory that is registered with a device; it cannot be resized or closed.
 
-    Until unregister(), the end of its ``with`` block, or until nobody has it.
+    Until unregister(), the end of its ``with`` block, or until nobody has it.  So long
+    the memory lives, a tensor as well.
     """
 
     def __init__(self, what: str, held: object, result: Result) -> None:

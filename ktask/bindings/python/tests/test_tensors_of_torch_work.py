@@ -8,11 +8,13 @@ torch does.
 import ctypes
 import errno
 import functools
+import gc
 import os
 import shutil
 import subprocess
 import sys
 import types
+import weakref
 
 import pytest
 from conftest import Memory, address_of
@@ -148,6 +150,44 @@ def test_an_error_of_cuda(libcudart):
     assert raised.value.errno == errno.ENOMEM
     assert raised.value.offset == 0
     assert libcudart.pieces == 0
+
+
+def test_a_tensor_lives_until_it_is_unregistered(libcudart):
+    tensor = Tensor(Memory(1 << 20))
+    alive = weakref.ref(tensor)
+    held = ktask.register_cuda(tensor, library=libcudart.path)
+    del tensor
+    gc.collect()
+    assert alive() and libcudart.pieces
+    held.unregister()
+    gc.collect()
+    assert not alive() and not libcudart.pieces
+
+
+def test_a_tensor_lives_as_long_as_its_registration():
+    tensor, taken = Tensor(Memory(1 << 20)), []
+    alive = weakref.ref(tensor)
+    held = ktask.register(
+        tensor, lambda *_: None, lambda *_: taken.append(alive() is not None)
+    )
+    del tensor
+    gc.collect()
+    assert alive()
+    del held
+    gc.collect()
+    assert taken and all(taken)
+    assert not alive()
+
+
+def test_a_tensor_that_is_refused_is_let_go(libcudart):
+    libcudart.answer(2)
+    tensor = Tensor(Memory(1 << 20))
+    alive = weakref.ref(tensor)
+    with pytest.raises(ktask.Error):
+        ktask.register_cuda(tensor, library=libcudart.path)
+    del tensor
+    gc.collect()
+    assert not alive()
 
 
 def test_without_a_libcudart(tmp_path):
