@@ -98,6 +98,19 @@ static void end_capsule(PyObject *capsule)
 	free_held(held);
 }
 
+/* Return: of a capsule on which no call works; NULL with an exception. */
+static struct held *get_idle(PyObject *capsule)
+{
+	struct held *held = PyCapsule_GetPointer(capsule, HELD_NAME);
+
+	/* What that call works on may be freed: it has released the GIL. */
+	if (!held || !held->call)
+		return held;
+	PyErr_SetString(PyExc_RuntimeError,
+			"another call works on this registration");
+	return NULL;
+}
+
 static int init_device(struct held *held, struct ktask_register_ctl *ctl,
 		       PyObject *functions, unsigned cuda_flags)
 {
@@ -213,14 +226,9 @@ PyObject *unregister_memory(PyObject *module, PyObject *tuple)
 			      &deadline_ns, &progress))
 		return NULL;
 	call.opts.deadline_ns = deadline_ns;
-	held = PyCapsule_GetPointer(capsule, HELD_NAME);
+	held = get_idle(capsule);
 	if (!held)
 		return NULL;
-	if (held->call) {
-		PyErr_SetString(PyExc_RuntimeError,
-				"another call works on this registration");
-		return NULL;
-	}
 	ktask_registration_info_get(held->registration, &info);
 	if (call_init(&call, info.bytes, progress))
 		return NULL;
@@ -242,12 +250,13 @@ PyObject *unregister_memory(PyObject *module, PyObject *tuple)
 PyObject *list_pieces(PyObject *module, PyObject *capsule)
 {
 	struct ktask_registration_info info = KTASK_REGISTRATION_INFO_INIT;
-	struct held *held = PyCapsule_GetPointer(capsule, HELD_NAME);
+	struct held *held = get_idle(capsule);
 	PyObject *list = held ? PyList_New(0) : NULL;
 	void *start, *end;
 
 	if (!list)
 		return NULL;
+	ktask_registration_info_get(held->registration, &info);
 	for (size_t i = 0; list && !ktask_registration_piece(held->registration,
 							     i, &start, &end);
 	     i++)
@@ -260,7 +269,6 @@ PyObject *list_pieces(PyObject *module, PyObject *capsule)
 				    (unsigned long long)((uintptr_t)end -
 							 (uintptr_t)start))))
 			Py_CLEAR(list);
-	ktask_registration_info_get(held->registration, &info);
 	return list ? Py_BuildValue("(KN)", (unsigned long long)info.longest_ns,
 				    list)
 		    : NULL;

@@ -349,7 +349,8 @@ class Registration:
     """Memory that is registered with a device; it cannot be resized or closed.
 
     Until unregister(), the end of its ``with`` block, or until nobody has it.  So long
-    the memory lives, a tensor as well.
+    the memory lives, a tensor as well.  While unregister() works everything else fails
+    with RuntimeError, in its ``progress`` and in other threads.
     """
 
     def __init__(self, what: str, held: object, result: Result) -> None:

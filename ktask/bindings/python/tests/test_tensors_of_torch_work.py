@@ -13,6 +13,8 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 import types
 import weakref
 
@@ -90,7 +92,9 @@ class Cuda:
 
     SOURCE = """
         #include <stddef.h>
+        #include <unistd.h>
         int answer, pieces;
+        volatile int held, waits; /* unregistering waits while it is held */
         size_t bytes;
         int cudaHostRegister(void *start, size_t length, unsigned flags)
         {
@@ -102,6 +106,10 @@ class Cuda:
         }
         int cudaHostUnregister(void *start)
         {
+                while (held) {
+                        waits = 1;
+                        usleep(1000);
+                }
                 pieces--;
                 return 0;
         }
@@ -120,6 +128,15 @@ class Cuda:
 
     def answer(self, error):
         ctypes.c_int.in_dll(self.library, "answer").value = error
+
+    def set_held(self, held):
+        ctypes.c_int.in_dll(self.library, "held").value = held
+
+    def wait_for_a_call(self):
+        end = time.monotonic() + 60
+        while not ctypes.c_int.in_dll(self.library, "waits").value:
+            assert time.monotonic() < end
+            time.sleep(0.001)
 
     @property
     def pieces(self):
@@ -141,6 +158,24 @@ def test_registering_with_cuda(libcudart):
         assert libcudart.pieces == held.result.chunks == len(held.pieces) >= 4
         assert libcudart.bytes == held.result.bytes == 16 << 20
     assert libcudart.pieces == 0
+
+
+def test_what_another_thread_takes_back_is_not_listed(libcudart):
+    held = ktask.register_cuda(
+        Memory(4 << 20), library=libcudart.path, max_piece=1 << 20
+    )
+    libcudart.set_held(1)
+    thread = threading.Thread(target=held.unregister)
+    thread.start()
+    try:
+        libcudart.wait_for_a_call()
+        for name in ("pieces", "longest_ns"):
+            with pytest.raises(RuntimeError, match="another call"):
+                getattr(held, name)
+    finally:
+        libcudart.set_held(0)
+        thread.join()
+    assert held.pieces == []
 
 
 def test_an_error_of_cuda(libcudart):
