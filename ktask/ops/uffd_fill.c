@@ -169,8 +169,9 @@ static int fill_by_blocks(const struct files_buffer *buffer, void *arg)
 					   &chunk->failed);
 		pos += len;
 	}
-	/* A helper leaves a stream that stalls to the caller: finish_stream(). */
-	return error == -EAGAIN && uffd->fill->flags & KTASK_UFFD_STREAM
+	/* A helper leaves a stream that stalls to the caller: finish_stream().  Without
+	 * a stream this is a code of the program's source. */
+	return error == UFFD_STALLED && uffd->fill->flags & KTASK_UFFD_STREAM
 		       ? 0
 		       : error;
 }

@@ -49,14 +49,17 @@ int uffd_tell_progress(struct uffd_job *uffd, unsigned threads);
 int uffd_source_read(const struct uffd_job *uffd, char *buf, size_t len,
 		     uint64_t offset, size_t *came);
 
+/* To a helper: the stream has stalled.  No errno, which copying has of its own. */
+#define UFFD_STALLED 1
+
 /**
  * uffd_source_next - the next pages of a stream, by one thread at a time
  * @len: at most so many bytes
  * @offset: set to where they belong
  * @came: set to how many came, whole pages
  *
- * Return: 0: @len bytes, or the rest of the stream; -EAGAIN in a helper: the stream has
- * stalled; -ENODATA; -ETIMEDOUT; -ECANCELED; as read(2).
+ * Return: 0: @len bytes, or the rest of the stream; UFFD_STALLED in a helper; -ENODATA;
+ * -ETIMEDOUT; -ECANCELED; as read(2).
  */
 int uffd_source_next(struct uffd_job *uffd, char *buf, size_t len,
 		     uint64_t *offset, size_t *came);

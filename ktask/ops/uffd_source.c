@@ -128,7 +128,7 @@ static int wait_for_stream(struct uffd_job *uffd)
 		if (ready < 0 && errno != EINTR)
 			return -errno;
 		if (!is_caller(uffd))
-			return -EAGAIN;
+			return UFFD_STALLED;
 		error = check_stall(uffd, since_ns);
 		if (error)
 			return error;
@@ -191,7 +191,7 @@ int uffd_source_next(struct uffd_job *uffd, char *buf, size_t len,
 		error = ask_program(uffd);
 	if (!error)
 		error = read_next(uffd, buf, len < left ? len : left, came);
-	if (error && error != -EAGAIN)
+	if (error && error != UFFD_STALLED)
 		uffd_fail(uffd, error);
 	pthread_mutex_unlock(&uffd->stream_lock);
 	return error;

@@ -94,8 +94,9 @@ struct ktask_uffd_ctl {
  * Return: 0; what @fill->source_func returned; -EINVAL, -E2BIG: arguments, nothing was
  * done; -ENODATA: the file or the stream ends before the range; -ESRCH: the process has
  * gone; -ENOENT: not mapped or not registered any more; -ERANGE: somebody waits for a
- * page outside of the range; -EOPNOTSUPP: an event; as read(2); -ENOMEM; -ETIMEDOUT;
- * -ECANCELED.  fail_offset of the result is the first byte that could not be made.
+ * page outside of the range; -EOPNOTSUPP: an event; -EAGAIN: memory moves and does not
+ * stop; as read(2); -ENOMEM; -ETIMEDOUT; -ECANCELED.  fail_offset of the result is the
+ * first byte that could not be made.
  */
 KTASK_API int ktask_uffd_fill(const struct ktask_uffd_ctl *fill,
 			      const struct ktask_opts *opts);

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "failalloc.h"
+#include "syscalls.h"
 #include "uffd.h"
 
 #define LEN (16 * MIB)
@@ -222,6 +223,47 @@ static void a_stream_that_stalls_ends(void **state)
 	opts.progress_ms = 5;
 	assert_int_equal(fill_from_sender(&sender, 0, &opts, &result),
 			 -ECANCELED);
+}
+
+/* From there on memory moves, without an end: the kernel asks to try again. */
+static char *moving;
+
+static bool refuse_copying(long number, const long args[6], long *result)
+{
+	const struct uffdio_copy *copy = (void *)args[2];
+
+	if (number != SYS_ioctl || args[1] != (long)UFFDIO_COPY)
+		return false;
+	*result = -EAGAIN;
+	return copy->dst + copy->len > (uintptr_t)moving;
+}
+
+/* Which is not the stall of a stream, whose bytes come later. */
+static void a_stream_whose_pages_cannot_be_made_is_told(void **state)
+{
+	struct ktask_result result;
+
+	need_uffd();
+	for (unsigned threads = 1; threads <= 2; threads++) {
+		struct target target = open_target(0);
+		struct ktask_uffd_ctl fill = fill_of(&target);
+		struct ktask_opts opts = KTASK_OPTS_INIT;
+
+		memset(&result, 0, sizeof(result));
+		result.struct_size = sizeof(result);
+		opts.result = &result;
+		opts.max_threads = threads;
+		fill.fd = uffd_image(LEN);
+		fill.flags = KTASK_UFFD_STREAM;
+		moving = target.at + 5 * MIB;
+		syscalls_answer = refuse_copying;
+		assert_int_equal(ktask_uffd_fill(&fill, &opts), -EAGAIN);
+		syscalls_answer = NULL;
+		assert_int_equal(result.error, -EAGAIN);
+		assert_true(result.fail_offset + 64 * 1024 > 5 * MIB);
+		close(fill.fd);
+		close_target(&target);
+	}
 }
 
 struct killer {
@@ -506,7 +548,9 @@ static void refused_allocations_are_done_without(void **state)
 KTEST_MAIN(KTEST(a_process_that_dies_is_told), KTEST(another_process_is_filled),
 	   KTEST(a_truncated_file_is_told), KTEST(errors_of_the_source_pass),
 	   KTEST(a_peer_that_hangs_up_is_told),
-	   KTEST(a_stream_that_stalls_ends), KTEST(memory_that_goes_is_told),
-	   KTEST(pages_outside_are_told), KTEST(events_are_refused),
-	   KTEST(what_cannot_be_is_refused), KTEST(other_descriptors_are_told),
+	   KTEST(a_stream_that_stalls_ends),
+	   KTEST(a_stream_whose_pages_cannot_be_made_is_told),
+	   KTEST(memory_that_goes_is_told), KTEST(pages_outside_are_told),
+	   KTEST(events_are_refused), KTEST(what_cannot_be_is_refused),
+	   KTEST(other_descriptors_are_told),
 	   KTEST(refused_allocations_are_done_without))
