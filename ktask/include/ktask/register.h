@@ -44,10 +44,12 @@ extern "C" {
  * @arg: func_arg of the control block
  *
  * Context: the thread that called ktask_register() or ktask_unregister(), in
- * ascending order; with KTASK_REGISTER_PARALLEL helpers as well, several at
- * once on distinct pieces.  No lock is held: it may sleep, and call any function
- * of the library.  To unregister it is called once for each piece that was
- * registered, with the same [start, end), in descending order.
+ * ascending order to register and in descending order to unregister; with
+ * KTASK_REGISTER_PARALLEL helpers as well, several at once on distinct pieces, in
+ * any order.  No lock is held: it may sleep, and call any function of the library.
+ * To unregister it is called once for each piece that was registered, with the
+ * same [start, end).  After a failure of ktask_register() one thread does that, in
+ * descending order.
  *
  * A C++ exception may pass through ktask_register() where pieces are registered
  * in order: everything is taken back first.  With KTASK_REGISTER_PARALLEL, and
@@ -127,11 +129,12 @@ KTASK_API int ktask_register(struct ktask_registration **registration,
 			     const struct ktask_opts *opts);
 
 /**
- * ktask_unregister - take back all pieces, the last one first
+ * ktask_unregister - take back all pieces
  * @registration: set to NULL once nothing is left to take back
  * @opts: NULL for defaults; as of ktask_register()
  *
- * Several at once where the device takes that.  A piece whose function fails is
+ * The last one first; several at once, in any order, where the device takes that
+ * (KTASK_REGISTER_PARALLEL).  A piece whose function fails is
  * given up, the others are taken back.  After a deadline or a cancel
  * @registration has the rest, and the call can be repeated.
  *
