@@ -11,7 +11,9 @@
 #include "device.h"
 #include "threads.h"
 
-#define LEN (32 * MIB)
+/* Four windows of pages that are made ahead: the third call of a device is beside a job
+ * that makes the second one. */
+#define LEN (128 * MIB)
 #define INNER (4 * MIB)
 #define UNIT (4 * MIB)
 
