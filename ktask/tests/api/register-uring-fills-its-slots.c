@@ -2,7 +2,8 @@
 /*
  * register with an io_uring: each byte is in the slot that the header says, whether
  * the kernel clones buffers or not; limits in the middle leave every slot empty; a
- * child of a fork takes nothing back; a killed process leaves nothing charged.
+ * child of a fork takes nothing back; a killed process leaves nothing charged; a ring
+ * that is closed meanwhile is told, and leaves nothing pinned.
  */
 #include "ktest.h"
 
@@ -345,9 +346,118 @@ static void a_child_leaves_the_parents_slots(void **state)
 	munmap(at, LEN);
 }
 
+/* Several chunks, of several slots each. */
+#define LOST_LEN (6 * LEN)
+#define LOST_SLOT (4 * SLOT)
+/* Far from those that are made meanwhile: closed, it stays closed. */
+#define LOST_FD 500
+
+static struct {
+	ktask_register_func add;
+	_Atomic unsigned calls;
+} lost;
+
+static int close_and_add(void *start, void *end, void *arg)
+{
+	if (++lost.calls == 3)
+		close(LOST_FD);
+	return lost.add(start, end, arg);
+}
+
+/* As kB of /proc/self/status. */
+static unsigned long pinned_kib(void)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	unsigned long kib = 0;
+	char line[256];
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		sscanf(line, "VmPin: %lu", &kib);
+	fclose(file);
+	return kib;
+}
+
+/* Of a ring that was closed pages are given back later. */
+static void nothing_is_pinned(void)
+{
+	uint64_t end_ns = ktest_now_ns() + 60000000000ull;
+
+	while (pinned_kib() && ktest_now_ns() < end_ns)
+		usleep(1000);
+	assert_int_equal(pinned_kib(), 0);
+}
+
+static unsigned nr_descriptors(void)
+{
+	unsigned nr = 0;
+
+	for (int fd = 0; fd < 2 * LOST_FD; fd++)
+		nr += fcntl(fd, F_GETFD) >= 0;
+	return nr;
+}
+
+/* A ring that only its descriptor keeps. */
+static void open_ring_to_lose(struct ktask_uring_buffers *buffers)
+{
+	assert_true(uring_open(&ring, LOST_LEN / LOST_SLOT));
+	assert_int_equal(fcntl(ring.fd, F_DUPFD_CLOEXEC, LOST_FD), LOST_FD);
+	uring_close(&ring);
+	buffers->ring_fd = LOST_FD;
+	buffers->first_slot = 0;
+	buffers->slot_bytes = LOST_SLOT;
+}
+
+static int register_all(struct ktask_registration **registration, char *at,
+			bool clones, bool is_lost)
+{
+	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
+	static struct ktask_uring_buffers buffers;
+
+	buffers = buffers_at(at);
+	open_ring_to_lose(&buffers);
+	assert_int_equal(prepare(&ctl, &buffers, clones), 0);
+	ctl.max_piece_bytes = LOST_SLOT;
+	lost.calls = 0;
+	lost.add = ctl.register_func;
+	if (is_lost)
+		ctl.register_func = close_and_add;
+	return ktask_register(registration, at, LOST_LEN, &ctl, NULL);
+}
+
+static void a_ring_may_be_closed_meanwhile(void **state)
+{
+	struct ktask_registration *registration;
+	unsigned before = nr_descriptors();
+	char *at = map_private(LOST_LEN);
+
+	need_room();
+	need_ring();
+	uring_close(&ring);
+	for (unsigned clones = 0; clones < 2; clones++) {
+		/* Between two pieces. */
+		assert_int_equal(register_all(&registration, at, clones, true),
+				 -EBADF);
+		assert_null(registration);
+		nothing_is_pinned();
+		/* And before they are taken back. */
+		assert_int_equal(register_all(&registration, at, clones, false),
+				 0);
+		assert_true(pinned_kib() > 0);
+		close(LOST_FD);
+		assert_int_equal(ktask_unregister(&registration, NULL), -EBADF);
+		assert_null(registration);
+		nothing_is_pinned();
+		assert_int_equal(nr_descriptors(), before);
+	}
+	syscalls_answer = NULL;
+	munmap(at, LOST_LEN);
+}
+
 /* First those in children: TSAN allows no threads after a fork of many. */
 KTEST_MAIN(KTEST(a_limit_in_the_middle_leaves_nothing),
 	   KTEST(a_killed_process_leaves_nothing),
 	   KTEST(a_child_leaves_the_parents_slots),
+	   KTEST(a_ring_may_be_closed_meanwhile),
 	   KTEST(each_byte_is_in_its_slot), KTEST(bad_arguments_are_refused),
 	   KTEST(a_table_that_is_too_small_is_told))
