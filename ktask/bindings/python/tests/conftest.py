@@ -3,6 +3,9 @@
 
 import ctypes
 import mmap
+import shutil
+import subprocess
+import time
 
 import pytest
 
@@ -43,3 +46,119 @@ class Memory(mmap.mmap):
 @pytest.fixture
 def memory():
     return Memory
+
+
+class Cuda:
+    """A libcudart that notes what is registered; its GPU has the host's memory."""
+
+    SOURCE = r"""
+        #include <stddef.h>
+        #include <stdlib.h>
+        #include <string.h>
+        #include <unistd.h>
+        int answer, pieces;
+        volatile int held, waits; /* unregistering waits while it is held */
+        size_t bytes;
+        static struct { char *start; size_t length; } known[1024];
+        int cudaHostRegister(void *start, size_t length, unsigned flags)
+        {
+                if (answer)
+                        return answer;
+                known[pieces].start = start;
+                known[pieces++].length = length;
+                bytes += length;
+                return (unsigned long)start % 4096 || flags;
+        }
+        int cudaHostUnregister(void *start)
+        {
+                while (held) {
+                        waits = 1;
+                        usleep(1000);
+                }
+                for (int i = 0; i < pieces; i++)
+                        if (known[i].start == start) {
+                                known[i] = known[--pieces];
+                                return 0;
+                        }
+                return 713;
+        }
+        static int piece_of(const char *at)
+        {
+                for (int i = 0; i < pieces; i++)
+                        if (at >= known[i].start && at < known[i].start + known[i].length)
+                                return i;
+                return -1;
+        }
+        int cudaGetDeviceCount(int *nr)
+        {
+                *nr = 1;
+                return 0;
+        }
+        int cudaMalloc(void **at, size_t length)
+        {
+                *at = malloc(length);
+                return *at ? 0 : 2;
+        }
+        int cudaFree(void *at)
+        {
+                free(at);
+                return 0;
+        }
+        int cudaMemcpyAsync(void *to, const void *from, size_t length, int way, void *stream)
+        {
+                const char *host = way == 1 ? from : to;
+                if (piece_of(host) != piece_of(host + length - 1))
+                        return 1;
+                memcpy(to, from, length);
+                return 0;
+        }
+        int cudaDeviceSynchronize(void)
+        {
+                return 0;
+        }
+        int cudaGetLastError(void)
+        {
+                return 0;
+        }
+        int cudaPointerGetAttributes(int *type, const void *at)
+        {
+                *type = piece_of(at) >= 0;
+                return 0;
+        }
+    """
+
+    def __init__(self, directory):
+        compiler = shutil.which("cc")
+        if not compiler:
+            pytest.skip("no cc")
+        self.path = directory / "libcudart.so"
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-x", "c", "-o", self.path, "-"],
+            input=self.SOURCE, text=True, check=True,
+        )
+        self.library = ctypes.CDLL(self.path)
+
+    def answer(self, error):
+        ctypes.c_int.in_dll(self.library, "answer").value = error
+
+    def set_held(self, held):
+        ctypes.c_int.in_dll(self.library, "held").value = held
+
+    def wait_for_a_call(self):
+        end = time.monotonic() + 60
+        while not ctypes.c_int.in_dll(self.library, "waits").value:
+            assert time.monotonic() < end
+            time.sleep(0.001)
+
+    @property
+    def pieces(self):
+        return ctypes.c_int.in_dll(self.library, "pieces").value
+
+    @property
+    def bytes(self):
+        return ctypes.c_size_t.in_dll(self.library, "bytes").value
+
+
+@pytest.fixture
+def libcudart(tmp_path):
+    return Cuda(tmp_path)

@@ -5,16 +5,12 @@ torch is large: with it these run against the real one, else against one that an
 torch does.
 """
 
-import ctypes
 import errno
 import functools
 import gc
 import os
-import shutil
-import subprocess
 import sys
 import threading
-import time
 import types
 import weakref
 
@@ -63,7 +59,7 @@ def test_tensors_that_are_refused():
 
 
 def test_the_real_torch():
-    torch = pytest.importorskip("torch", reason="no torch")
+    torch = pytest.importorskip("torch", reason="no torch: make check-torch")
     tensor = torch.ones(1 << 20, requires_grad=True)
     assert ktask.populate(tensor).bytes == 4 << 20
     assert ktask.populate(torch.empty(0)).bytes == 0
@@ -72,7 +68,7 @@ def test_the_real_torch():
 
 
 def test_pinned_tensors_of_the_real_torch(libcudart, monkeypatch):
-    torch = pytest.importorskip("torch", reason="no torch")
+    torch = pytest.importorskip("torch", reason="no torch: make check-torch")
     register = functools.partial(ktask.register_cuda, library=libcudart.path)
     monkeypatch.setattr(ktask, "register_cuda", register)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
@@ -85,71 +81,6 @@ def test_pinned_tensors_of_the_real_torch(libcudart, monkeypatch):
     assert row[999] == 7 and libcudart.pieces == 1
     del row
     assert libcudart.pieces == 0
-
-
-class Cuda:
-    """A libcudart that notes what is registered."""
-
-    SOURCE = """
-        #include <stddef.h>
-        #include <unistd.h>
-        int answer, pieces;
-        volatile int held, waits; /* unregistering waits while it is held */
-        size_t bytes;
-        int cudaHostRegister(void *start, size_t length, unsigned flags)
-        {
-                if (answer)
-                        return answer;
-                pieces++;
-                bytes += length;
-                return (unsigned long)start % 4096 || flags;
-        }
-        int cudaHostUnregister(void *start)
-        {
-                while (held) {
-                        waits = 1;
-                        usleep(1000);
-                }
-                pieces--;
-                return 0;
-        }
-    """
-
-    def __init__(self, directory):
-        compiler = shutil.which("cc")
-        if not compiler:
-            pytest.skip("no cc")
-        self.path = directory / "libcudart.so"
-        subprocess.run(
-            [compiler, "-shared", "-fPIC", "-x", "c", "-o", self.path, "-"],
-            input=self.SOURCE, text=True, check=True,
-        )
-        self.library = ctypes.CDLL(self.path)
-
-    def answer(self, error):
-        ctypes.c_int.in_dll(self.library, "answer").value = error
-
-    def set_held(self, held):
-        ctypes.c_int.in_dll(self.library, "held").value = held
-
-    def wait_for_a_call(self):
-        end = time.monotonic() + 60
-        while not ctypes.c_int.in_dll(self.library, "waits").value:
-            assert time.monotonic() < end
-            time.sleep(0.001)
-
-    @property
-    def pieces(self):
-        return ctypes.c_int.in_dll(self.library, "pieces").value
-
-    @property
-    def bytes(self):
-        return ctypes.c_size_t.in_dll(self.library, "bytes").value
-
-
-@pytest.fixture
-def libcudart(tmp_path):
-    return Cuda(tmp_path)
 
 
 def test_registering_with_cuda(libcudart):

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+"""What a GPU copies out of registered memory and back, piece by piece.
+
+Where there is a GPU these run with it, and besides with a libcudart that is made up:
+the calls are the same.
+"""
+
+import ctypes
+import os
+
+import pytest
+from conftest import PAGE, Memory, address_of, pages_present
+
+import ktask
+
+SIZE = 64 << 20
+UNIT = 8 << 20
+TO_DEVICE, TO_HOST = 1, 2
+UNREGISTERED, HOST = 0, 1
+
+
+def load_runtime():
+    """The libcudart of torch, or of the system."""
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        pass
+    for version in (".13", ".12", ".11.0", ""):
+        try:
+            return ctypes.CDLL(f"libcudart.so{version}")
+        except OSError:
+            continue
+    pytest.skip("no libcudart")
+
+
+class Gpu:
+    """Calls of a libcudart; each must succeed."""
+
+    def __init__(self, library, path):
+        self.library = library
+        self.path = path  # None: ktask finds it
+
+    def call(self, name, *arguments):
+        answer = self.library[name](*arguments)
+        assert answer == 0, f"{name}: cudaError {answer}"
+
+    def allocate(self, length):
+        at = ctypes.c_void_p()
+        self.call("cudaMalloc", ctypes.byref(at), ctypes.c_size_t(length))
+        return at.value
+
+    def free(self, at):
+        self.call("cudaFree", ctypes.c_void_p(at))
+
+    def copy(self, to, source, length, way):
+        self.call(
+            "cudaMemcpyAsync", ctypes.c_void_p(to), ctypes.c_void_p(source),
+            ctypes.c_size_t(length), way, None,
+        )
+        self.call("cudaDeviceSynchronize")
+
+    def type_of(self, address):
+        attributes = (ctypes.c_int * 64)()
+        answer = self.library.cudaPointerGetAttributes(
+            attributes, ctypes.c_void_p(address)
+        )
+        self.library.cudaGetLastError()
+        # Before CUDA 11 what is not registered was an error.
+        return attributes[0] if answer == 0 else UNREGISTERED
+
+
+@pytest.fixture(params=["a GPU", "a made-up libcudart"])
+def gpu(request):
+    if request.param != "a GPU":
+        made_up = request.getfixturevalue("libcudart")
+        return Gpu(made_up.library, made_up.path)
+    library = load_runtime()
+    nr = ctypes.c_int(0)
+    if library.cudaGetDeviceCount(ctypes.byref(nr)) or not nr.value:
+        pytest.skip("no GPU")
+    return Gpu(library, None)
+
+
+def register(gpu, memory):
+    return ktask.register_cuda(memory, library=gpu.path, unit=UNIT, max_piece=UNIT)
+
+
+def test_every_piece_is_copied_there_and_back(gpu):
+    memory, back = Memory(SIZE), bytearray(UNIT)
+    begin = address_of(memory)
+    ktask.populate(memory)
+    assert pages_present(memory) * PAGE == SIZE
+    device = gpu.allocate(UNIT)
+    with register(gpu, memory) as held:
+        assert [length for _, length in held.pieces] == [UNIT] * (SIZE // UNIT)
+        for offset, length in held.pieces:
+            memory[offset : offset + length] = os.urandom(PAGE) * (length // PAGE)
+            gpu.copy(device, begin + offset, length, TO_DEVICE)
+            gpu.copy(address_of(back), device, length, TO_HOST)
+            assert back == memory[offset : offset + length]
+            # And what the GPU writes is in the memory.
+            memory[offset : offset + length] = bytes(length)
+            gpu.copy(begin + offset, device, length, TO_HOST)
+            assert back == memory[offset : offset + length]
+    gpu.free(device)
+
+
+def test_it_is_host_memory_while_it_is_registered(gpu):
+    memory = Memory(SIZE)
+    begin = address_of(memory)
+    ends = [at for piece in range(0, SIZE, UNIT) for at in (piece, piece + UNIT - 1)]
+    with register(gpu, memory):
+        assert {gpu.type_of(begin + at) for at in ends} == {HOST}
+    assert {gpu.type_of(begin + at) for at in ends} == {UNREGISTERED}
+
+
+def test_memory_that_is_absent_is_registered_with_its_contents(gpu):
+    memory, back = Memory(SIZE), bytearray(b"x" * UNIT)
+    memory[SIZE - 1] = 7
+    device = gpu.allocate(UNIT)
+    with register(gpu, memory):
+        gpu.copy(device, address_of(memory) + SIZE - UNIT, UNIT, TO_DEVICE)
+        gpu.copy(address_of(back), device, UNIT, TO_HOST)
+    assert back == bytes(UNIT - 1) + b"\7"
+    gpu.free(device)
+
+
+def test_pinned_tensors_are_pinned_for_torch():
+    torch = pytest.importorskip("torch", reason="no torch: make check-torch")
+    if not torch.cuda.is_available():
+        pytest.skip("torch has no GPU here")
+    for unit in (0, UNIT):
+        tensor = ktask.pinned_empty(SIZE // 4, dtype=torch.float32, unit=unit)
+        assert tensor.is_pinned() and tensor[-1:].is_pinned()
+        tensor.copy_(torch.arange(SIZE // 4, dtype=torch.float32))
+        for part in tensor.split(UNIT // 4):
+            there = part.to("cuda", non_blocking=True)
+            torch.cuda.synchronize()
+            assert torch.equal(there.cpu(), part)
+        del tensor, part
