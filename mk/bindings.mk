@@ -37,6 +37,23 @@ bench-python: $(WHEEL)
 	$(Q)$(PYTHON) -m zipfile -e $(OUT)/python/$$(cat $(WHEEL)) $(OUT)/python/bench
 	$(Q)PYTHONPATH=$(OUT)/python/bench $(PYTHON) $(PY)/bench/overhead.py
 
+# PyPI's torch for Linux has CUDA's libraries with it: 5 GiB.
+TORCH_ENV := $(OUT)/python/env-torch
+
+$(TORCH_ENV)/made: | $(call need,python)
+	$(Q)rm -rf $(@D)
+	$(Q)$(PYTHON) -m venv --system-site-packages $(@D)
+	$(Q)touch $@
+
+## check-torch: the wheel's tests with the newest torch of PyPI (downloads 3 GiB)
+.PHONY: check-torch
+check-torch: export KTASK_TEST_TORCH = $(abspath $(TORCH_ENV))
+check-torch: $(WHEEL) $(TORCH_ENV)/made
+	+@$(MAKE) --no-print-directory deps NEED=bindings
+	$(TORCH_ENV)/bin/pip --no-input --disable-pip-version-check install \
+		--no-cache-dir -q --upgrade -r $(PY)/requirements.txt torch
+	$(call run,ktask/tests/bindings/the-wheel-passes-its-tests.t)
+
 # ---- what others compile ----
 
 # Flags that the sources rely on, and those that they are found with.

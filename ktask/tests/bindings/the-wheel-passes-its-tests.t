@@ -3,7 +3,8 @@
 #
 # Installs the wheel into a virtual environment under build/, as pip does it anywhere,
 # and runs the tests of the Python package there.  Where a package index can be reached
-# they have its numpy, else the system's, or none.
+# they have its numpy, else the system's, or none.  `make check-torch` names one that
+# it has made, with torch.
 
 use strict;
 use warnings;
@@ -13,7 +14,8 @@ use House;
 use Test::More;
 
 my ($wheel) = glob "$build/python/ktask-*.whl";
-my $env = "$build/python/env";
+my $torch = $ENV{KTASK_TEST_TORCH};
+my $env = $torch // "$build/python/env";
 my $tests = "$top/ktask/bindings/python/tests";
 my $wanted = "$tests/../requirements.txt";
 
@@ -32,8 +34,15 @@ sub make_environment
 	diag("the index cannot be reached: $said") if $status;
 }
 
-make_environment() if capture("cmp $wanted $env/complete");
-my ($status, $said) = capture("$env/bin/pip --disable-pip-version-check install -q "
+make_environment() if !$torch && capture("cmp $wanted $env/complete");
+my ($status, $said);
+if ($torch) {
+	($status, $said) = capture("$env/bin/python -c 'import torch; "
+		. "print(torch.__version__)'");
+	chomp $said;
+	is($status, 0, "there is a torch: $said");
+}
+($status, $said) = capture("$env/bin/pip --disable-pip-version-check install -q "
 	. "--no-index --no-deps --force-reinstall $wheel");
 is($status, 0, 'pip installs the wheel') or diag($said);
 
