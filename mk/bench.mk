@@ -54,6 +54,14 @@ $(OUT)/bench/bench-register: \
 	$(call say,LD)
 	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ljansson -ldl -lm $(LDFLAGS)
 
+# Without Jansson: a machine with a GPU need not have it.
+$(OUT)/bench/bench-cuda: $(call obj,$(wildcard ktask/bench/cuda/*.c) \
+		$(addprefix ktask/bench/common/,backing.c others.c stats.c)) \
+		$(OUT)/libktask.a
+	$(make_directory)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ -ldl -lm $(LDFLAGS)
+
 # What a run may be given: make bench-peers BENCH='--only skewed --rounds 5'
 BENCH ?=
 
@@ -116,6 +124,13 @@ bench-register:
 	+@$(MAKE) --no-print-directory deps NEED=build
 	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-register
 	$(OUT)/bench/bench-register $(BENCH)
+
+## bench-cuda: cudaHostRegister and launches beside it, with a GPU (BENCH='32768 5 50': MiB, rounds, ms)
+.PHONY: bench-cuda
+bench-cuda:
+	+@$(MAKE) --no-print-directory deps NEED=build
+	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-cuda
+	$(OUT)/bench/bench-cuda $(BENCH)
 
 ## bench-shim: what the shim costs: small calls, and the start of `true`
 .PHONY: bench-shim
@@ -208,4 +223,5 @@ bench-programs: $(OUT)/bench/bench-overload \
 	$(OUT)/bench/idle-pool $(OUT)/bench/bench-neighbour \
 	$(OUT)/bench/small-calls $(OUT)/bench/bench-end \
 	$(OUT)/bench/bench-claim $(OUT)/bench/bench-busy $(OUT)/bench/bench-late \
-	$(OUT)/bench/bench-register $(OUT)/libktask-preload.so
+	$(OUT)/bench/bench-register $(OUT)/bench/bench-cuda \
+	$(OUT)/libktask-preload.so
