@@ -54,6 +54,15 @@ check-torch: $(WHEEL) $(TORCH_ENV)/made
 		--no-cache-dir -q --upgrade -r $(PY)/requirements.txt torch
 	$(call run,ktask/tests/bindings/the-wheel-passes-its-tests.t)
 
+# make bench-rust BENCH='4096 9'
+## bench-rust: a guest's memory by one thread and by two (BENCH='4096 9': MiB, rounds)
+.PHONY: bench-rust
+bench-rust:
+	$(Q)cd $(RUST) && cargo build -q --release --locked --example guest_memory \
+		--target-dir $(abspath $(OUT))/rust
+	$(Q)$(PYTHON) $(RUST)/bench/guest_memory.py \
+		$(OUT)/rust/release/examples/guest_memory $(BENCH)
+
 # ---- what others compile ----
 
 # Flags that the sources rely on, and those that they are found with.

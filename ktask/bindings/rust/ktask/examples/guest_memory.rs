@@ -3,7 +3,9 @@
 //! memory with the crate `vm-memory`, and makes all of its pages, so that the guest
 //! never waits for one.
 //!
-//!     cargo run --example guest_memory [MIB [--lock]]
+//!     cargo run --example guest_memory [MIB [THREADS [--lock]]]
+//!
+//! THREADS: the most that make pages; 0: as many as pay.
 
 use std::env;
 use std::error::Error;
@@ -28,7 +30,7 @@ fn layout(bytes: u64) -> Vec<(GuestAddress, usize)> {
     ranges
 }
 
-fn prepare(memory: &GuestMemoryMmap, lock: bool) -> Result<u64, ktask::Error> {
+fn prepare(memory: &GuestMemoryMmap, threads: u32, lock: bool) -> Result<u64, ktask::Error> {
     let mut made = 0;
 
     for region in memory.iter() {
@@ -38,7 +40,9 @@ fn prepare(memory: &GuestMemoryMmap, lock: bool) -> Result<u64, ktask::Error> {
             let _ = io::stderr().flush();
             ControlFlow::Continue(())
         };
-        let options = Options::new().progress(Duration::from_millis(100), &mut show);
+        let options = Options::new()
+            .threads(threads)
+            .progress(Duration::from_millis(100), &mut show);
         // SAFETY: the region stays mapped as long as `memory` lives.
         let report = unsafe {
             if lock {
@@ -59,9 +63,12 @@ fn prepare(memory: &GuestMemoryMmap, lock: bool) -> Result<u64, ktask::Error> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let mib: u64 = arguments.first().map_or(Ok(64), |text| text.parse())?;
+    let lock = arguments.iter().any(|word| word == "--lock");
+    let mut numbers = arguments.iter().filter(|word| *word != "--lock");
+    let mib: u64 = numbers.next().map_or(Ok(64), |text| text.parse())?;
+    let threads: u32 = numbers.next().map_or(Ok(0), |text| text.parse())?;
     let memory = GuestMemoryMmap::<()>::from_ranges(&layout(mib << 20))?;
-    let made = prepare(&memory, arguments.iter().any(|word| word == "--lock"))?;
+    let made = prepare(&memory, threads, lock)?;
 
     // The guest's memory is as it was: zeroes, and now present.
     assert_eq!(memory.read_obj::<u64>(GuestAddress(0x1000))?, 0);
