@@ -184,7 +184,7 @@ static void set_free(struct prefault *job)
 }
 
 /* By the owner of a job that has its range and does not run. */
-static void start_claimed(struct prefault *job)
+static bool start_claimed(struct prefault *job)
 {
 	struct ktask_ctl ctl;
 
@@ -197,13 +197,16 @@ static void start_claimed(struct prefault *job)
 	ktask_ctl_set_result(&ctl, &job->result);
 	if (ktask_start(&job->job, (void *)1, job->nr_blocks, &ctl)) {
 		set_free(job);
-	} else if (!change_state(job, STARTING, RUNNING)) {
+		return false;
+	}
+	if (!change_state(job, STARTING, RUNNING)) {
 		finish_job(job);
 		set_free(job);
 	}
+	return true;
 }
 
-static void start_job(uintptr_t base, size_t len)
+static bool start_job(uintptr_t base, size_t len)
 {
 	for (struct prefault *job = prefault_jobs;
 	     job < prefault_jobs + NR_JOBS; job++) {
@@ -212,9 +215,9 @@ static void start_job(uintptr_t base, size_t len)
 		atomic_fetch_add(&nr_jobs, 1);
 		job->base = base;
 		job->len = len;
-		start_claimed(job);
-		return;
+		return start_claimed(job);
 	}
+	return false;
 }
 
 /* Bytes that are still being made; jobs that are done are ended. */
@@ -245,14 +248,27 @@ size_t shim_available_bytes(void)
 	return bytes == UINT64_MAX ? 0 : bytes;
 }
 
-static void start_prefault(char *base, size_t len, bool pool)
+/* Only what is begun counts as made. */
+static void start_prefault(char *base, size_t len, bool pool, bool shared)
 {
 	size_t pending = pending_bytes();
 
-	if (pool || shim_available_bytes() / 2 >= pending + len)
-		start_job((uintptr_t)base, len);
-	else
+	if (!pool && shim_available_bytes() / 2 < pending + len) {
 		shim_decline(WHY_MEMORY, len);
+		return;
+	}
+	if (!pool)
+		shim_made_add(base, len, shared);
+	if (!start_job((uintptr_t)base, len))
+		shim_made_drop(base, len);
+}
+
+/* Before mmap() returns, by this thread as well. */
+static void populate_mapping(char *base, size_t len, bool pool, bool shared)
+{
+	if (!pool)
+		shim_made_add(base, len, shared);
+	shim_populate(SHIM_PREFAULT, base, len, 0);
 }
 
 /* Helpers would make pages where the thread itself would not. */
@@ -304,17 +320,15 @@ void shim_prefault(void *base, size_t len, bool pool, bool shared,
 	struct guard guard;
 
 	block_cancellation();
-	if (can_take(len, pool, from)) {
-		if (!pool)
-			shim_made_add(base, len, shared);
-		if (shim_prefault_waits) {
-			shim_populate(SHIM_PREFAULT, base, len, 0);
-		} else {
-			enter_guard(&guard);
-			start_prefault(base, len, pool);
-			leave_guard(&guard);
-		}
+	if (!can_take(len, pool, from))
+		return;
+	if (shim_prefault_waits) {
+		populate_mapping(base, len, pool, shared);
+		return;
 	}
+	enter_guard(&guard);
+	start_prefault(base, len, pool, shared);
+	leave_guard(&guard);
 }
 
 /* Bytes of a mapping that are backed; 0: not a kind that is taken. */

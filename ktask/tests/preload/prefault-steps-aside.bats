@@ -53,24 +53,66 @@ in_group() {
 	)
 }
 
-@test "mapping without end fills half of the memory at most" {
+# endless MIB [--prefault...] COMMAND...: in a group of 256 MiB it never has more
+endless() {
+	local most=$1
+	shift
 	make_group 256
-	kib=$(in_group prefaulted --prefault=wait -- "$PROGRAMS/watch-cases" \
-		endless 16 64) || kib=
+	: >"$REPORT"
+	kib=$(in_group prefaulted "$1" -- "$PROGRAMS/watch-cases" endless \
+		"${@:2}") || kib=
 	remove_group "$group"
 	cat "$REPORT"
 	echo "$kib KiB"
-	[ "$kib" -gt $((16 << 10)) ]
-	[ "$kib" -lt $((160 << 10)) ]
+	[ "$kib" -lt $((most << 10)) ]
 	grep -q 'what --prefault made before is untouched' "$REPORT"
+}
+
+@test "mapping without end fills half of the memory at most" {
+	endless 160 --prefault=wait untouched 16 64
+	[ "$kib" -gt $((16 << 10)) ]
+}
+
+# Whether helpers get a CPU or not: what they will make counts as well.
+@test "memory that is made meanwhile is half of the memory at most" {
+	endless 160 --prefault waiting 16 12
+	[ "$(taken prefault call)" -ge 1 ]
+	[ "$(taken prefault call)" -le 9 ]
 }
 
 @test "mappings that are touched are made, one after another" {
 	make_group 256
 	kib=$(in_group prefaulted --prefault=wait -- "$PROGRAMS/watch-cases" \
-		endless-touched 16 12) || kib=
+		endless touched 16 12) || kib=
 	remove_group "$group"
 	cat "$REPORT"
 	[ "$(taken prefault call)" -ge 10 ]
+	! grep 'is untouched' "$REPORT" || false
+}
+
+# pair --prefault... FIRST SECOND: in a group of 256 MiB
+pair() {
+	make_group 256
+	: >"$REPORT"
+	pages=$(in_group prefaulted "$1" -- "$PROGRAMS/watch-cases" pair \
+		"$2" "$3") || pages=
+	remove_group "$group"
+	cat "$REPORT"
+	echo "pages: $pages"
+}
+
+@test "more than half of the memory is made only before mmap returns" {
+	pair --prefault=wait 160 1
+	[ "$pages" = $((160 * 256)) ]
+	pair --prefault 160 1
+	[ "$pages" = 0 ]
+	[ "$(taken prefault call)" = 1 ]
+	grep -q '160.0 MiB to the kernel: more than --prefault may take' "$REPORT"
+}
+
+@test "a mapping that was not made does not keep the next from being made" {
+	pair --prefault 200 40
+	[ "$pages" = 0 ]
+	[ "$(taken prefault call)" = 1 ]
 	! grep 'is untouched' "$REPORT" || false
 }

@@ -5,8 +5,12 @@
  *
  *	fault syscall|device	a thread fills each page that is first touched
  *	asks			how many pages are present: mapped, then locked
- *	endless SIZE COUNT	COUNT mappings of SIZE MiB, none of them touched
- *	endless-touched ...	each is touched before the next
+ *	endless HOW SIZE COUNT	COUNT mappings of SIZE MiB, one after another:
+ *		touched		each is touched before the next
+ *		untouched	none is
+ *		waiting		none is, and each is made before the next
+ *	pair FIRST SECOND	mappings of so many MiB: how many pages of the first are
+ *				present then
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -23,6 +27,8 @@
 #define RW (PROT_READ | PROT_WRITE)
 #define NR_FAULTS 3
 #define FILL 0x5a
+/* So long helpers are waited for. */
+#define WAIT_MS 300
 
 static int open_faults(const char *how)
 {
@@ -125,23 +131,54 @@ static long present_kib(void)
 	return kib;
 }
 
-static int case_endless(size_t len, int nr, int touches)
+static void await_pages(char *addr, size_t len)
+{
+	for (int i = 0; i < WAIT_MS; i++) {
+		if (resident_pages(addr, len) == len / PAGE_BYTES)
+			return;
+		usleep(1000);
+	}
+}
+
+static char *map_memory(size_t len)
+{
+	char *addr = mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	must(addr != MAP_FAILED, "mmap");
+	return addr;
+}
+
+static int case_endless(const char *how, size_t len, int nr)
 {
 	long most = 0;
 
 	for (int i = 0; i < nr; i++) {
-		char *addr =
-			mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *addr = map_memory(len);
 		long now;
 
-		must(addr != MAP_FAILED, "mmap");
-		if (touches)
+		if (!strcmp(how, "touched"))
 			memset(addr, 1, len);
+		if (!strcmp(how, "waiting"))
+			await_pages(addr, len);
 		now = present_kib();
 		most = now > most ? now : most;
 	}
 	printf("%ld\n", most);
 	return 0;
+}
+
+static int case_pair(size_t first_len, size_t second_len)
+{
+	char *first = map_memory(first_len);
+
+	map_memory(second_len);
+	printf("%zu\n", resident_pages(first, first_len));
+	return 0;
+}
+
+static size_t mib(const char *text)
+{
+	return (size_t)atol(text) << 20;
 }
 
 int main(int argc, char **argv)
@@ -150,8 +187,9 @@ int main(int argc, char **argv)
 		return case_fault(argv[2]);
 	if (argc == 2 && !strcmp(argv[1], "asks"))
 		return case_asks();
-	if (argc == 4)
-		return case_endless((size_t)atol(argv[2]) << 20, atoi(argv[3]),
-				    !strcmp(argv[1], "endless-touched"));
+	if (argc == 4 && !strcmp(argv[1], "pair"))
+		return case_pair(mib(argv[2]), mib(argv[3]));
+	if (argc == 5 && !strcmp(argv[1], "endless"))
+		return case_endless(argv[2], mib(argv[3]), atoi(argv[4]));
 	return 2;
 }
