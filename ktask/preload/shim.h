@@ -230,19 +230,29 @@ unsigned shim_limit(void);
 /* The same without what depends on who runs at this moment. */
 unsigned shim_lasting_limit(void);
 
+/* Memory that --prefault makes. */
+enum shim_made_kind {
+	MADE_PRIVATE,
+	MADE_SHARED, /* with other processes, or possibly */
+	MADE_SEGMENT, /* of System V, which is shared as well */
+};
+
 /*
  * prefault.c, which does nothing unless it is wanted.
  *
  * @pool: of huge pages that are reserved, and so is room for them
- * @shared: with other processes, or possibly
  * shim_prefault_stop: [addr, addr + len) is about to be changed
  * @again: only in a way after which it may go on
+ * shim_prefault_stop_segment: the one that is attached at @addr is about to go
+ * shim_prefault_pending: the page at @addr may still be made
  */
-void shim_prefault(void *base, size_t len, bool pool, bool shared,
+void shim_prefault(void *base, size_t len, bool pool, enum shim_made_kind kind,
 		   const void *from);
 void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
 			   int64_t offset, const void *from);
 void shim_prefault_stop(const void *addr, size_t len, bool again);
+void shim_prefault_stop_segment(const void *addr);
+bool shim_prefault_pending(const void *addr);
 void shim_prefault_end(void);
 void shim_prefault_forked(void);
 /* Bytes of memory that may still be used; 0 where that is not known. */
@@ -286,13 +296,16 @@ void *shim_allocator(void);
 /*
  * prefaulted_pages.c
  *
+ * shim_made_add: it is about to be made.  Return: false where no more may be known
  * shim_made_drop: [addr, addr + len) is about to be changed
  * shim_made_untouched: bytes that were made and hold nothing
  * shim_made_undo: give back pages that were made and hold nothing, or unmap them
  *	where they are wanted in the file (@minor)
  */
-void shim_made_add(void *base, size_t len, bool shared);
+bool shim_made_add(void *base, size_t len, enum shim_made_kind kind);
 void shim_made_drop(const void *addr, size_t len);
+void shim_made_drop_segment(const void *addr);
+void shim_made_forked(void);
 size_t shim_made_untouched(void);
 void shim_made_undo(uintptr_t start, uintptr_t end, bool minor);
 /* shim_config.c: it is wanted; the program shall wait for it. */

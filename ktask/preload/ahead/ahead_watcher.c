@@ -227,7 +227,7 @@ static void keep_for_undo(const struct large_mapping *mapping)
 		shim_made_add(
 			(void *)(mapping->start + from * AHEAD_PAGE_BYTES),
 			(frontier->made - frontier->at) * AHEAD_PAGE_BYTES,
-			false);
+			MADE_PRIVATE);
 		kept = true;
 	}
 	/* Changes of mappings are to be told from then on. */

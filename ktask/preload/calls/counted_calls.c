@@ -42,7 +42,8 @@ KTASK_API void *shmat(int id, const void *addr, int flags)
 	if (!shim_prefaults)
 		SHIM_LEFT(LEFT_SHMAT, segment.shm_segsz);
 	else if (!(flags & SHM_RDONLY))
-		shim_prefault(base, segment.shm_segsz, false, true, from);
+		shim_prefault(base, segment.shm_segsz, false, MADE_SEGMENT,
+			      from);
 	return base;
 }
 
@@ -50,7 +51,7 @@ KTASK_API void *shmat(int id, const void *addr, int flags)
 KTASK_API int shmdt(const void *addr)
 {
 	if (shim_prefaults)
-		shim_prefault_stop(addr, 1, false);
+		shim_prefault_stop_segment(addr);
 	return real_shmdt(addr);
 }
 

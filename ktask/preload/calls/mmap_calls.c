@@ -267,6 +267,19 @@ static bool unwatch_range(void *old, size_t old_len, size_t new_len, int flags,
 	return atomic_load(&shim_ahead_watched) < before;
 }
 
+/* What is only made shorter stays where it is. */
+static void stop_remapped(char *old, size_t old_len, size_t new_len, int flags,
+			  const void *addr)
+{
+	if (new_len && new_len <= old_len &&
+	    !(flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)))
+		shim_prefault_stop(old + new_len, old_len - new_len, false);
+	else
+		shim_prefault_stop(old, old_len ? old_len : 1, false);
+	if (flags & MREMAP_FIXED)
+		shim_prefault_stop(addr, new_len, false);
+}
+
 /* Only to know of it. */
 KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 		       ...)
@@ -281,11 +294,8 @@ KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 		addr = va_arg(list, void *);
 		va_end(list);
 	}
-	if (shim_prefaults) {
-		shim_prefault_stop(old, old_len ? old_len : 1, false);
-		if (flags & MREMAP_FIXED)
-			shim_prefault_stop(addr, new_len, false);
-	}
+	if (shim_prefaults)
+		stop_remapped(old, old_len, new_len, flags, addr);
 	watched = unwatch_range(old, old_len, new_len, flags, addr);
 	moved = real_mremap(old, old_len, new_len, flags, addr);
 	if (watched && moved != MAP_FAILED && !(flags & MREMAP_DONTUNMAP))

@@ -249,26 +249,27 @@ size_t shim_available_bytes(void)
 }
 
 /* Only what is begun counts as made. */
-static void start_prefault(char *base, size_t len, bool pool, bool shared)
+static void start_prefault(char *base, size_t len, bool pool,
+			   enum shim_made_kind kind)
 {
 	size_t pending = pending_bytes();
 
-	if (!pool && shim_available_bytes() / 2 < pending + len) {
+	if (!pool && shim_available_bytes() / 2 < pending + len)
 		shim_decline(WHY_MEMORY, len);
-		return;
-	}
-	if (!pool)
-		shim_made_add(base, len, shared);
-	if (!start_job((uintptr_t)base, len))
+	else if (!pool && !shim_made_add(base, len, kind))
+		shim_decline(WHY_UNTOUCHED, len);
+	else if (!start_job((uintptr_t)base, len))
 		shim_made_drop(base, len);
 }
 
 /* Before mmap() returns, by this thread as well. */
-static void populate_mapping(char *base, size_t len, bool pool, bool shared)
+static void populate_mapping(char *base, size_t len, bool pool,
+			     enum shim_made_kind kind)
 {
-	if (!pool)
-		shim_made_add(base, len, shared);
-	shim_populate(SHIM_PREFAULT, base, len, 0);
+	if (!pool && !shim_made_add(base, len, kind))
+		shim_decline(WHY_UNTOUCHED, len);
+	else
+		shim_populate(SHIM_PREFAULT, base, len, 0);
 }
 
 /* Helpers would make pages where the thread itself would not. */
@@ -313,7 +314,7 @@ static bool can_take(size_t len, bool pool, const void *from)
 	return shim_takes(SHIM_PREFAULT, len);
 }
 
-void shim_prefault(void *base, size_t len, bool pool, bool shared,
+void shim_prefault(void *base, size_t len, bool pool, enum shim_made_kind kind,
 		   const void *from)
 {
 	keep_errno();
@@ -323,11 +324,11 @@ void shim_prefault(void *base, size_t len, bool pool, bool shared,
 	if (!can_take(len, pool, from))
 		return;
 	if (shim_prefault_waits) {
-		populate_mapping(base, len, pool, shared);
+		populate_mapping(base, len, pool, kind);
 		return;
 	}
 	enter_guard(&guard);
-	start_prefault(base, len, pool, shared);
+	start_prefault(base, len, pool, kind);
 	leave_guard(&guard);
 }
 
@@ -366,7 +367,9 @@ void shim_prefault_mapping(void *base, size_t len, int prot, int flags, int fd,
 			      : backed_bytes(len, fd, offset);
 	errno = saved_errno;
 	shim_prefault(base, len, flags & MAP_HUGETLB,
-		      (flags & MAP_TYPE) != MAP_PRIVATE, from);
+		      (flags & MAP_TYPE) == MAP_PRIVATE ? MADE_PRIVATE
+							: MADE_SHARED,
+		      from);
 }
 
 static bool overlaps_range(const struct prefault *job, const void *addr,
@@ -429,6 +432,11 @@ static bool any_overlaps(const void *addr, size_t len)
 	return false;
 }
 
+bool shim_prefault_pending(const void *addr)
+{
+	return atomic_load(&nr_jobs) && any_overlaps(addr, 1);
+}
+
 static void stop_all(const void *addr, size_t len, bool again)
 {
 	keep_errno();
@@ -450,6 +458,12 @@ void shim_prefault_stop(const void *addr, size_t len, bool again)
 	stop_all(addr, len, again);
 }
 
+void shim_prefault_stop_segment(const void *addr)
+{
+	shim_made_drop_segment(addr);
+	stop_all(addr, 1, false);
+}
+
 void shim_prefault_end(void)
 {
 	stop_all(NULL, UINTPTR_MAX, false);
@@ -466,4 +480,5 @@ void shim_prefault_forked(void)
 		atomic_store(&job->state, FREE);
 	}
 	atomic_store(&nr_jobs, 0);
+	shim_made_forked();
 }

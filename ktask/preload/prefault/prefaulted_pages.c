@@ -12,136 +12,390 @@
  * program wrote zeros, it may get less made, and a fault that it would not have
  * had before it registered.
  *
- * A table that is full forgets: then less is known, and no more.
+ * The table is small, and what is in it counts: where it is full, entries that the
+ * program has touched make room, then neighbours are joined, and else nothing more is
+ * made.  Of an entry that made room no page is given back for userfaultfd.
  *
- * Locking: there is no lock, because a signal handler may map and unmap at any moment.
- * Whoever turns the length of a free entry into SIZE_MAX owns the entry until it writes
- * the length.  Any thread frees an entry, by a length of 0.
+ * Where it behaves badly: a program that cuts holes into NR_SLOTS mappings and more
+ * outruns the table, which then forgets the smaller part of each.  What mremap() moves
+ * or lengthens and what mbind() places is forgotten.
  *
- *	E: written by the owner of the entry.  Readers copy the entry and then read the
- *	   length again; if it has changed they pass over the entry.
+ * Locking: table_version is odd as long as a thread changes the table, with all signals
+ * blocked, since a signal handler may map and unmap at any moment.  Others wait.  Most
+ * calls that change a mapping need no lock: they look for an entry, and then at the
+ * version.
+ *
+ *	L: written by the thread that made the version odd; read any time
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "preload/shim.h"
 #include "util/scoped.h"
 
+/* Mappings, and parts of them that holes have left. */
 #define NR_ENTRIES 64
+#define NR_SLOTS 96
 #define NR_SAMPLES 32
 #define SAMPLE_BYTES 32
 /* Of a page that is looked at whole, so much at once. */
 #define PIECE_BYTES 1024
+/* Whoever waits for the table polls this often. */
+#define TABLE_POLL_NS 20000
 
-struct made {
-	_Atomic size_t len; /* 0: free; SIZE_MAX: being written */
-	_Atomic uintptr_t base; /* E */
-	_Atomic bool shared; /* E */
+struct made_range {
+	uintptr_t start, end;
+	enum shim_made_kind kind;
+	uintptr_t segment; /* where it was attached; 0: none is */
 };
 
-static struct made made_table[NR_ENTRIES];
+struct made {
+	_Atomic uintptr_t start, end; /* L */
+	enum shim_made_kind kind; /* L; read with the lock only */
+	uintptr_t segment; /* L; as kind */
+};
 
-void shim_made_add(void *base, size_t len, bool shared)
+static struct made made_table[NR_SLOTS];
+static atomic_size_t nr_made; /* L */
+static atomic_uint table_version; /* odd: somebody changes the table */
+
+/* ---- with the lock ---- */
+
+struct table_lock {
+	sigset_t signals;
+	int cancel_state;
+};
+
+static void lock_table(struct table_lock *held)
 {
-	for (struct made *made = made_table; made < made_table + NR_ENTRIES;
-	     made++) {
-		size_t none = 0;
+	const struct timespec moment = { .tv_nsec = TABLE_POLL_NS };
+	sigset_t all;
 
-		if (!atomic_compare_exchange_strong(&made->len, &none,
-						    SIZE_MAX))
-			continue;
-		atomic_store(&made->base, (uintptr_t)base);
-		atomic_store(&made->shared, shared);
-		atomic_store(&made->len, len);
-		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &held->signals);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &held->cancel_state);
+	for (;;) {
+		unsigned version = atomic_load(&table_version) & ~1u;
+
+		if (atomic_compare_exchange_strong(&table_version, &version,
+						   version + 1))
+			return;
+		nanosleep(&moment, NULL);
 	}
 }
 
-/* An entry as it was at one moment. */
-struct made_range {
-	uintptr_t start;
-	size_t len;
-	bool shared;
-};
-
-/* Return: false if it is free, or changes. */
-static bool read_entry(struct made *made, struct made_range *range)
+static void unlock_table(const struct table_lock *held)
 {
-	range->len = atomic_load(&made->len);
-	if (!range->len || range->len == SIZE_MAX)
-		return false;
-	range->start = atomic_load(&made->base);
-	range->shared = atomic_load(&made->shared);
-	return atomic_load(&made->len) == range->len;
+	atomic_fetch_add(&table_version, 1);
+	pthread_setcancelstate(held->cancel_state, NULL);
+	pthread_sigmask(SIG_SETMASK, &held->signals, NULL);
 }
 
-/* The part of [start, end) that is in the range. */
-static bool clip_to_range(const struct made_range *range, uintptr_t *start,
-			  uintptr_t *end)
+static struct made_range read_entry(size_t i)
 {
-	if (*start < range->start)
-		*start = range->start;
-	if (*end > range->start + range->len)
-		*end = range->start + range->len;
-	return *start < *end;
+	const struct made *made = &made_table[i];
+
+	return (struct made_range){ made->start, made->end, made->kind,
+				    made->segment };
+}
+
+static void write_entry(size_t i, const struct made_range *range)
+{
+	made_table[i].start = range->start;
+	made_table[i].end = range->end;
+	made_table[i].kind = range->kind;
+	made_table[i].segment = range->segment;
+}
+
+static void remove_entry(size_t i)
+{
+	struct made_range last = read_entry(nr_made - 1);
+
+	write_entry(i, &last);
+	nr_made--;
+}
+
+static bool are_neighbours(const struct made *low, const struct made *high)
+{
+	return low->end == high->start && low->kind == high->kind &&
+	       low->kind != MADE_SEGMENT;
+}
+
+/* The smallest two that lie side by side, because samples are spread over both. */
+static bool join_neighbours(void)
+{
+	size_t least = SIZE_MAX, low = 0, high = 0;
+
+	for (size_t i = 0; i < nr_made; i++)
+		for (size_t j = 0; j < nr_made; j++)
+			if (are_neighbours(&made_table[i], &made_table[j]) &&
+			    made_table[j].end - made_table[i].start < least) {
+				least = made_table[j].end - made_table[i].start;
+				low = i;
+				high = j;
+			}
+	if (least == SIZE_MAX)
+		return false;
+	made_table[low].end = made_table[high].end;
+	remove_entry(high);
+	return true;
+}
+
+static bool append_entry(const struct made_range *range)
+{
+	if (nr_made == NR_SLOTS && !join_neighbours())
+		return false;
+	write_entry(nr_made, range);
+	nr_made++;
+	return true;
+}
+
+/* Return: the first entry that overlaps, NR_SLOTS if none does. */
+static size_t find_entry(uintptr_t start, uintptr_t end)
+{
+	for (size_t i = 0; i < nr_made; i++)
+		if (made_table[i].start < end && start < made_table[i].end)
+			return i;
+	return NR_SLOTS;
+}
+
+/* What lies outside [start, end) stays; of two parts the larger one comes first. */
+static void cut_entry(size_t i, uintptr_t start, uintptr_t end)
+{
+	struct made_range low = read_entry(i), high = low;
+
+	remove_entry(i);
+	low.end = start > low.start ? start : low.start;
+	high.start = end < high.end ? end : high.end;
+	if (high.end - high.start > low.end - low.start) {
+		struct made_range other = low;
+
+		low = high;
+		high = other;
+	}
+	if (low.start < low.end)
+		append_entry(&low);
+	if (high.start < high.end)
+		append_entry(&high);
+}
+
+static void cut_range(uintptr_t start, uintptr_t end)
+{
+	size_t i;
+
+	while ((i = find_entry(start, end)) < NR_SLOTS)
+		cut_entry(i, start, end);
+}
+
+/* ---- changes ---- */
+
+/* In whole pages, as the kernel changes mappings. */
+static struct made_range whole_pages(const void *addr, size_t len)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)addr, end = start + len;
+
+	if (end < start || end > UINTPTR_MAX - page)
+		end = UINTPTR_MAX - page + 1;
+	return (struct made_range){ .start = start & ~(page - 1),
+				    .end = (end + page - 1) & ~(page - 1) };
+}
+
+bool shim_made_add(void *base, size_t len, enum shim_made_kind kind)
+{
+	keep_errno();
+	struct made_range range = whole_pages(base, len);
+	struct table_lock held;
+	bool added;
+
+	range.kind = kind;
+	range.segment = kind == MADE_SEGMENT ? range.start : 0;
+	lock_table(&held);
+	cut_range(range.start, range.end);
+	added = append_entry(&range);
+	if (added && nr_made > NR_ENTRIES && !join_neighbours()) {
+		nr_made--;
+		added = false;
+	}
+	unlock_table(&held);
+	return added;
+}
+
+/* Without the lock; a table that changes meanwhile may have one. */
+static bool may_have_entry(uintptr_t start, uintptr_t end)
+{
+	unsigned version = atomic_load(&table_version);
+
+	return version & 1 || find_entry(start, end) < NR_SLOTS ||
+	       atomic_load(&table_version) != version;
+}
+
+/* Entries belong to the process that made them; behind a filter none is made. */
+static bool may_change_table(void)
+{
+	return shim_filter_allows() && shim_is_ours();
 }
 
 void shim_made_drop(const void *addr, size_t len)
 {
-	for (struct made *made = made_table; made < made_table + NR_ENTRIES;
-	     made++) {
-		uintptr_t start = (uintptr_t)addr, end = start + len;
-		struct made_range range;
+	keep_errno();
+	struct made_range range = whole_pages(addr, len);
+	struct table_lock held;
 
-		if (end < start)
-			end = UINTPTR_MAX;
-		if (read_entry(made, &range) &&
-		    clip_to_range(&range, &start, &end))
-			atomic_compare_exchange_strong(&made->len, &range.len,
-						       0);
-	}
+	if (!len || !may_have_entry(range.start, range.end) ||
+	    !may_change_table())
+		return;
+	lock_table(&held);
+	cut_range(range.start, range.end);
+	unlock_table(&held);
 }
+
+void shim_made_drop_segment(const void *addr)
+{
+	keep_errno();
+	struct table_lock held;
+
+	if (!may_change_table())
+		return;
+	lock_table(&held);
+	for (size_t i = nr_made; i-- > 0;)
+		if (made_table[i].segment &&
+		    made_table[i].segment == (uintptr_t)addr)
+			remove_entry(i);
+	unlock_table(&held);
+}
+
+/* A change that another thread had begun in the parent will not end here. */
+void shim_made_forked(void)
+{
+	if (!(atomic_load(&table_version) & 1))
+		return;
+	atomic_store(&nr_made, 0);
+	atomic_fetch_add(&table_version, 1);
+}
+
+/* Return: how many there are, as they were at one moment. */
+static size_t copy_table(struct made_range ranges[NR_SLOTS])
+{
+	struct table_lock held;
+	size_t nr;
+
+	lock_table(&held);
+	nr = nr_made;
+	for (size_t i = 0; i < nr; i++)
+		ranges[i] = read_entry(i);
+	unlock_table(&held);
+	return nr;
+}
+
+/* A full table gets room. */
+static void forget_touched(const struct made_range *range)
+{
+	struct table_lock held;
+	size_t i;
+
+	lock_table(&held);
+	i = find_entry(range->start, range->end);
+	if (nr_made >= NR_ENTRIES && i < NR_SLOTS &&
+	    made_table[i].start == range->start &&
+	    made_table[i].end == range->end)
+		remove_entry(i);
+	unlock_table(&held);
+}
+
+/* ---- what the program did with it ---- */
 
 static bool is_zero(const char *bytes, size_t len)
 {
 	return !bytes[0] && !memcmp(bytes, bytes + 1, len - 1);
 }
 
-/* Return: bytes that are zero as far as a few samples tell. */
-static size_t untouched_bytes(const struct made_range *range)
+/*
+ * One page of each of @nr equal parts, at another place in each: the first page of a
+ * mapping is often touched, and an entry may be many mappings.
+ */
+static uintptr_t sample_page(const struct made_range *range, size_t nr,
+			     size_t i, uintptr_t page)
+{
+	size_t nr_pages = (range->end - range->start) / page;
+	size_t part = nr_pages / nr;
+	size_t at = (uint32_t)(i + 1) * 2654435761u >> 8;
+
+	return range->start + (i * part + at % part) * page;
+}
+
+/*
+ * It was made, or will be: a job may have ended early.  Of what is not there nothing is
+ * read, because that would map it.
+ */
+static bool is_made(uintptr_t at, uintptr_t page)
+{
+	unsigned char present = 0;
+
+	return shim_prefault_waits ||
+	       (!mincore((void *)at, page, &present) && present & 1) ||
+	       shim_prefault_pending((void *)at);
+}
+
+static size_t count_zero(const struct iovec *pages, size_t nr)
 {
 	char samples[NR_SAMPLES][SAMPLE_BYTES];
-	struct iovec local = { samples, sizeof(samples) };
-	struct iovec remote[NR_SAMPLES];
-	size_t step = range->len / NR_SAMPLES & ~(size_t)4095, nr_zero = 0;
+	size_t nr_zero = 0, from = 0;
 
-	for (size_t i = 0; i < NR_SAMPLES; i++) {
-		remote[i].iov_base = (void *)(range->start + i * step);
-		remote[i].iov_len = SAMPLE_BYTES;
+	while (from < nr) {
+		struct iovec local = { samples, sizeof(samples) };
+		ssize_t len = process_vm_readv(getpid(), &local, 1,
+					       pages + from, nr - from, 0);
+
+		/* What cannot be read is the program's to know. */
+		if (len < SAMPLE_BYTES) {
+			from++;
+			continue;
+		}
+		for (ssize_t i = 0; i < len / SAMPLE_BYTES; i++)
+			nr_zero += is_zero(samples[i], SAMPLE_BYTES);
+		from += (size_t)len / SAMPLE_BYTES;
 	}
-	/* What cannot be read is the program's to know. */
-	if (process_vm_readv(getpid(), &local, 1, remote, NR_SAMPLES, 0) !=
-	    (ssize_t)sizeof(samples))
-		return 0;
-	for (size_t i = 0; i < NR_SAMPLES; i++)
-		nr_zero += is_zero(samples[i], SAMPLE_BYTES);
-	return range->len / NR_SAMPLES * nr_zero;
+	return nr_zero;
+}
+
+/* Return: bytes that are made and zero as far as a few samples tell. */
+static size_t untouched_bytes(const struct made_range *range)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	size_t len = range->end - range->start;
+	size_t nr = len / page < NR_SAMPLES ? len / page : NR_SAMPLES;
+	struct iovec pages[NR_SAMPLES];
+	size_t nr_pages = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		uintptr_t at = sample_page(range, nr, i, page);
+
+		if (is_made(at, page))
+			pages[nr_pages++] =
+				(struct iovec){ (void *)at, SAMPLE_BYTES };
+	}
+	return len / nr * count_zero(pages, nr_pages);
 }
 
 size_t shim_made_untouched(void)
 {
 	keep_errno();
-	size_t bytes = 0;
+	struct made_range ranges[NR_SLOTS];
+	size_t nr = copy_table(ranges), bytes = 0;
 
-	for (struct made *made = made_table; made < made_table + NR_ENTRIES;
-	     made++) {
-		struct made_range range;
+	for (size_t i = 0; i < nr; i++) {
+		size_t untouched = untouched_bytes(&ranges[i]);
 
-		if (read_entry(made, &range))
-			bytes += untouched_bytes(&range);
+		if (!untouched && nr >= NR_ENTRIES)
+			forget_touched(&ranges[i]);
+		bytes += untouched;
 	}
 	return bytes;
 }
@@ -162,7 +416,8 @@ static void discard_range(const struct made_range *made, uintptr_t start,
 {
 	if (start < end)
 		real_madvise((void *)start, end - start,
-			     made->shared ? MADV_REMOVE : MADV_DONTNEED);
+			     made->kind == MADE_PRIVATE ? MADV_DONTNEED
+							: MADV_REMOVE);
 }
 
 static void discard_zero_pages(const struct made_range *made, uintptr_t start,
@@ -182,19 +437,20 @@ static void discard_zero_pages(const struct made_range *made, uintptr_t start,
 void shim_made_undo(uintptr_t start, uintptr_t end, bool minor)
 {
 	keep_errno();
+	struct made_range ranges[NR_SLOTS];
+	size_t nr = copy_table(ranges);
 
-	for (struct made *made = made_table; made < made_table + NR_ENTRIES;
-	     made++) {
-		uintptr_t from = start, to = end;
-		struct made_range range;
+	for (size_t i = 0; i < nr; i++) {
+		const struct made_range *range = &ranges[i];
+		uintptr_t from = start > range->start ? start : range->start;
+		uintptr_t to = end < range->end ? end : range->end;
 
-		if (!read_entry(made, &range) ||
-		    !clip_to_range(&range, &from, &to))
+		if (from >= to)
 			continue;
 		/* A minor fault is one on a page that is there, and not mapped. */
-		if (minor && range.shared)
+		if (minor && range->kind != MADE_PRIVATE)
 			real_madvise((void *)from, to - from, MADV_DONTNEED);
 		else if (!minor)
-			discard_zero_pages(&range, from, to);
+			discard_zero_pages(range, from, to);
 	}
 }

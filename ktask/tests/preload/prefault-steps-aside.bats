@@ -16,6 +16,9 @@ handles_faults() {
 	[ "$expected" != none ] || skip "no userfaultfd ($1)"
 	[ "$expected" = "before 90 1 90
 shared 90 90
+trimmed 90 90
+shrunk 90 90
+holed 90 90 90
 after 90 90" ]
 	for how in --prefault=wait --prefault; do
 		: >"$REPORT"
@@ -71,6 +74,23 @@ endless() {
 @test "mapping without end fills half of the memory at most" {
 	endless 160 --prefault=wait untouched 16 64
 	[ "$kib" -gt $((16 << 10)) ]
+}
+
+@test "many small mappings fill half of the memory at most" {
+	endless 160 --prefault=wait untouched 1 512
+	[ "$kib" -gt $((96 << 10)) ]
+}
+
+@test "mappings that lose a page fill half of the memory at most" {
+	endless 160 --prefault=wait trimmed 2 256
+	[ "$kib" -gt $((16 << 10)) ]
+}
+
+# Half of what 112 MiB that are touched leave, and those.
+@test "many mappings that are touched hide none that are not" {
+	endless 200 --prefault=wait half 1 224
+	[ "$kib" -gt $((112 << 10)) ]
+	[ "$(taken prefault call)" -gt 112 ]
 }
 
 # Whether helpers get a CPU or not: what they will make counts as well.

@@ -8,7 +8,9 @@
  *	endless HOW SIZE COUNT	COUNT mappings of SIZE MiB, one after another:
  *		touched		each is touched before the next
  *		untouched	none is
+ *		trimmed		none is, and each loses its last page
  *		waiting		none is, and each is made before the next
+ *		half		the first half of them are touched, and all lie apart
  *	pair FIRST SECOND	mappings of so many MiB: how many pages of the first are
  *				present then
  */
@@ -27,6 +29,7 @@
 #define RW (PROT_READ | PROT_WRITE)
 #define NR_FAULTS 3
 #define FILL 0x5a
+#define TRIMMED_BYTES (SIZE_BYTES - PAGE_BYTES)
 /* So long helpers are waited for. */
 #define WAIT_MS 300
 
@@ -85,22 +88,38 @@ static int case_fault(const char *how)
 		mmap(NULL, SIZE_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *shared =
 		mmap(NULL, SIZE_BYTES, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *trimmed =
+		mmap(NULL, SIZE_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *shrunk =
+		mmap(NULL, SIZE_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *holed =
+		mmap(NULL, SIZE_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *after;
 	pthread_t thread;
 	int fd;
 
 	madvise(before, SIZE_BYTES, MADV_NOHUGEPAGE);
+	munmap(trimmed + TRIMMED_BYTES, PAGE_BYTES);
+	must(mremap(shrunk, SIZE_BYTES, TRIMMED_BYTES, 0) == shrunk, "mremap");
+	madvise(holed + SIZE_BYTES / 2, PAGE_BYTES, MADV_DONTNEED);
 	/* What the program wrote itself must be there still. */
 	before[5 * PAGE_BYTES] = 1;
 	fd = open_faults(how);
 	after = mmap(NULL, SIZE_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	register_range(fd, before, SIZE_BYTES);
 	register_range(fd, shared, SIZE_BYTES);
+	register_range(fd, trimmed, TRIMMED_BYTES);
+	register_range(fd, shrunk, TRIMMED_BYTES);
+	register_range(fd, holed, SIZE_BYTES);
 	register_range(fd, after, SIZE_BYTES);
 	must(!pthread_create(&thread, NULL, fill_pages, &fd), "thread");
 	printf("before %d %d %d\n", before[0], before[5 * PAGE_BYTES],
 	       before[SIZE_BYTES - 1]);
 	printf("shared %d %d\n", shared[0], shared[SIZE_BYTES - 1]);
+	printf("trimmed %d %d\n", trimmed[0], trimmed[TRIMMED_BYTES - 1]);
+	printf("shrunk %d %d\n", shrunk[0], shrunk[TRIMMED_BYTES - 1]);
+	printf("holed %d %d %d\n", holed[0], holed[SIZE_BYTES / 2],
+	       holed[SIZE_BYTES - 1]);
 	printf("after %d %d\n", after[0], after[SIZE_BYTES - 1]);
 	fflush(stdout);
 	_exit(0);
@@ -140,24 +159,28 @@ static void await_pages(char *addr, size_t len)
 	}
 }
 
-static char *map_memory(size_t len)
+static char *map_memory(void *addr, size_t len)
 {
-	char *addr = mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | (addr ? MAP_FIXED : 0);
 
+	addr = mmap(addr, len, RW, flags, -1, 0);
 	must(addr != MAP_FAILED, "mmap");
 	return addr;
 }
 
 static int case_endless(const char *how, size_t len, int nr)
 {
+	int half = !strcmp(how, "half");
 	long most = 0;
 
 	for (int i = 0; i < nr; i++) {
-		char *addr = map_memory(len);
+		char *addr = map_memory(half ? guarded_space(len) : NULL, len);
 		long now;
 
-		if (!strcmp(how, "touched"))
+		if (!strcmp(how, "touched") || (half && i < nr / 2))
 			memset(addr, 1, len);
+		if (!strcmp(how, "trimmed"))
+			munmap(addr + len - PAGE_BYTES, PAGE_BYTES);
 		if (!strcmp(how, "waiting"))
 			await_pages(addr, len);
 		now = present_kib();
@@ -169,9 +192,9 @@ static int case_endless(const char *how, size_t len, int nr)
 
 static int case_pair(size_t first_len, size_t second_len)
 {
-	char *first = map_memory(first_len);
+	char *first = map_memory(NULL, first_len);
 
-	map_memory(second_len);
+	map_memory(NULL, second_len);
 	printf("%zu\n", resident_pages(first, first_len));
 	return 0;
 }
