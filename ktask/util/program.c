@@ -16,6 +16,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "capability.h"
 #include "launcher_note.h"
 #include "program.h"
 
@@ -37,25 +38,30 @@ static bool is_program(const char *path)
 	return !access(path, X_OK) && !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* As execvp(3) searches for it. */
-static bool find_program(const char *name, char *path, size_t size)
+/* As execvp(3) searches for what has no slash: @fits is asked of each place. */
+static bool search_path(const char *name, char *path, size_t size,
+			bool (*fits)(const char *path))
 {
 	const char *directories = getenv("PATH");
 
-	if (strchr(name, '/'))
-		return snprintf(path, size, "%s", name) < (int)size &&
-		       is_program(path);
 	for (directories = directories ? directories : "/bin:/usr/bin";;) {
 		size_t len = strcspn(directories, ":");
 
 		if (snprintf(path, size, "%.*s%s%s", (int)len, directories,
 			     len ? "/" : "", name) < (int)size &&
-		    is_program(path))
+		    fits(path))
 			return true;
 		if (!directories[len])
 			return false;
 		directories += len + 1;
 	}
+}
+
+static bool find_program(const char *name, char *path, size_t size)
+{
+	if (!strchr(name, '/'))
+		return search_path(name, path, size, is_program);
+	return snprintf(path, size, "%s", name) < (int)size && is_program(path);
 }
 
 /* "#! INTERPRETER [ARGUMENT]" */
@@ -184,4 +190,41 @@ bool program_exists(const char *name)
 	char path[NAME_BYTES];
 
 	return find_program(name, path, sizeof(path));
+}
+
+/*
+ * By the rights that count for exec, where access(2) asks for those of the real user.
+ * The group may be one of ours, or the mask of an access control list.
+ */
+static bool may_execute(const struct stat *st)
+{
+	mode_t bits = S_IXGRP | S_IXOTH;
+
+	if (st->st_uid == geteuid())
+		bits |= S_IXUSR;
+	return S_ISREG(st->st_mode) &&
+	       (st->st_mode & bits ||
+		(st->st_mode & S_IXUSR && has_capability(CAP_DAC_OVERRIDE)));
+}
+
+bool program_may_start_at(int dir, const char *path, int flags)
+{
+	struct stat st;
+
+	return !fstatat(dir, path, &st, flags & AT_EMPTY_PATH) &&
+	       may_execute(&st);
+}
+
+static bool may_start(const char *path)
+{
+	return program_may_start_at(AT_FDCWD, path, 0);
+}
+
+bool program_may_start(const char *name)
+{
+	char path[NAME_BYTES];
+
+	return strchr(name, '/')
+		       ? may_start(name)
+		       : search_path(name, path, sizeof(path), may_start);
 }

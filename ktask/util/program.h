@@ -24,4 +24,16 @@ const char *program_why_not(const char *name);
 /** program_exists - whether execvp(3) would find an executable file @name */
 bool program_exists(const char *name);
 
+/**
+ * program_may_start_at - whether execveat(2) may start a file
+ * @flags: as for execveat(2)
+ *
+ * Return: false where there is no such file, or none that may be executed.  What is
+ * in it is not looked at, nor how the file system is mounted.
+ */
+bool program_may_start_at(int dir, const char *path, int flags);
+
+/** program_may_start - the same of execvp(3) */
+bool program_may_start(const char *name);
+
 #endif /* KTASK_UTIL_PROGRAM_H */

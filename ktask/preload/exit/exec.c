@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * execve and its family: the report of what was counted is written first, because the
- * new program counts from zero.  If nothing was counted, the line of the new program is
+ * new program counts from zero.  Not so if there is no such program: the process goes
+ * on, and reports when it ends.  If nothing was counted, the line of the new program is
  * enough.  If the shim will not be loaded into the new program, that program's line is
  * written here, before the call, which may still fail.
  *
  * A signal handler and a child of vfork() may call these functions.  So nothing is
  * allocated here, and such a child reports nothing of its own: the counts are its
  * parent's.
+ *
+ * Where it behaves badly: a call that fails for another reason, such as too many
+ * arguments, leaves a report that is too early, and what comes later has one of its own.
  *
  * Not seen: system calls without the C library.  See also spawn.c.
  */
@@ -100,29 +104,47 @@ struct attempt {
 	struct run_record *record;
 };
 
-static bool report_before(void)
+/* What is to become of the process. */
+struct target {
+	/* as for execvp(); NULL: nobody looks into it */
+	const char *program;
+	const char *name; /* of the program, where that is not @program */
+	/* as for execveat(); no path: @program is looked for */
+	const char *path;
+	int dir, flags;
+};
+
+static bool may_become(const struct target *target)
+{
+	return target->path
+		       ? program_may_start_at(target->dir, target->path,
+					      target->flags)
+		       : target->program && program_may_start(target->program);
+}
+
+static bool report_before(const struct target *target)
 {
 	bool ours = shim_report_target() && !shim_filter_in_child() &&
-		    shim_filter_allows() && shim_is_ours() && shim_counted();
+		    shim_filter_allows() && shim_is_ours() && shim_counted() &&
+		    may_become(target);
 
 	if (ours)
 		shim_report_now("it called exec to become another program");
 	return ours;
 }
 
-/* @name: of the program, where that is not @program */
-static struct attempt begin_exec(const char *program, const char *name,
+static struct attempt begin_exec(const struct target *target,
 				 char *const envp[])
 {
 	keep_errno();
 	struct attempt attempt;
-	const char *why;
+	const char *why, *name;
 
 	ensure_next();
 	shim_raise_working();
-	attempt.reported = report_before();
-	why = shim_exec_obstacle(program, envp);
-	name = name ? name : program;
+	attempt.reported = report_before(target);
+	why = shim_exec_obstacle(target->program, envp);
+	name = target->name ? target->name : target->program;
 	if (why)
 		shim_report_obstacle(name, getpid(), why);
 	attempt.record = shim_record_exec(name ? name : "", envp, why);
@@ -130,9 +152,21 @@ static struct attempt begin_exec(const char *program, const char *name,
 }
 
 /* execve() looks for nothing in PATH. */
-static const char *whole_path(const char *path)
+static struct attempt begin_exec_path(const char *path, char *const envp[])
 {
-	return path && strchr(path, '/') ? path : NULL;
+	return begin_exec(
+		&(struct target){
+			.program = path && strchr(path, '/') ? path : NULL,
+			.name = path,
+			.path = path,
+			.dir = AT_FDCWD,
+		},
+		envp);
+}
+
+static struct attempt begin_exec_name(const char *name, char *const envp[])
+{
+	return begin_exec(&(struct target){ .program = name }, envp);
 }
 
 static int end_exec(struct attempt attempt, int rc)
@@ -147,28 +181,28 @@ static int end_exec(struct attempt attempt, int rc)
 
 KTASK_API int execve(const char *path, char *const argv[], char *const envp[])
 {
-	struct attempt attempt = begin_exec(whole_path(path), path, envp);
+	struct attempt attempt = begin_exec_path(path, envp);
 
 	return end_exec(attempt, next_calls.execve(path, argv, envp));
 }
 
 KTASK_API int execv(const char *path, char *const argv[])
 {
-	struct attempt attempt = begin_exec(whole_path(path), path, environ);
+	struct attempt attempt = begin_exec_path(path, environ);
 
 	return end_exec(attempt, next_calls.execv(path, argv));
 }
 
 KTASK_API int execvp(const char *file, char *const argv[])
 {
-	struct attempt attempt = begin_exec(file, NULL, environ);
+	struct attempt attempt = begin_exec_name(file, environ);
 
 	return end_exec(attempt, next_calls.execvp(file, argv));
 }
 
 KTASK_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	struct attempt attempt = begin_exec(file, NULL, envp);
+	struct attempt attempt = begin_exec_name(file, envp);
 
 	return end_exec(attempt, next_calls.execvpe(file, argv, envp));
 }
@@ -185,7 +219,15 @@ static struct attempt begin_exec_of(int fd, char *const envp[])
 		len = readlink(path, name, sizeof(name) - 1);
 	name[len > 0 ? len : 0] = '\0';
 	errno = saved_errno;
-	return begin_exec(path, len > 0 ? name : NULL, envp);
+	return begin_exec(
+		&(struct target){
+			.program = path,
+			.name = len > 0 ? name : NULL,
+			.path = "",
+			.dir = fd,
+			.flags = AT_EMPTY_PATH,
+		},
+		envp);
 }
 
 KTASK_API int fexecve(int fd, char *const argv[], char *const envp[])
@@ -206,7 +248,14 @@ static struct attempt begin_exec_below(int fd, const char *path,
 			 path[0] == '/' ? "" : "./", path);
 	else
 		snprintf(whole, sizeof(whole), "/proc/self/fd/%d/%s", fd, path);
-	return begin_exec(whole, path, envp);
+	return begin_exec(
+		&(struct target){
+			.program = whole,
+			.name = path,
+			.path = path,
+			.dir = fd,
+		},
+		envp);
 }
 
 /* C libraries before glibc 2.34 have none, nor has then who calls it. */
@@ -222,7 +271,7 @@ KTASK_API int execveat(int fd, const char *path, char *const argv[],
 	else if (given && (flags & AT_EMPTY_PATH))
 		attempt = begin_exec_of(fd, envp);
 	else
-		attempt = begin_exec(NULL, NULL, envp);
+		attempt = begin_exec(&(struct target){ 0 }, envp);
 	return end_exec(attempt,
 			next_calls.execveat(fd, path, argv, envp, flags));
 }

@@ -109,9 +109,9 @@ summaries() {
 
 @test "a process that becomes another program says what it did before" {
 	reported exec small
-	has 2 'run: took over 1 call on 64.0 MiB; then it called exec to become another program'
-	summaries 3
-	[ "$(grep -c 'mmap: 1 call' "$REPORT")" = 2 ]
+	has 1 'run: took over 2 calls on 128.0 MiB; then it called exec to become another program'
+	summaries 2
+	[ "$(grep -c 'mmap: 2 calls' "$REPORT")" = 1 ]
 	has 1 'run: took over nothing: no call was on 32.0 MiB or more (the largest: 128.0 KiB)'
 	# All of it is one process.
 	[ "$(grep -o '[0-9]*)$' "$REPORT" | sort -u | wc -l)" = 1 ]
@@ -208,6 +208,12 @@ obstacle() {
 @test "an execveat() that fails changes nothing" {
 	reported execveat-fails
 	summaries 1
+}
+
+@test "a program that cannot be started is not what the process became" {
+	reported exec-fails
+	summaries 1
+	has 1 'run: took over 1 call on 64.0 MiB'
 }
 
 # complaint PATH WHY: that alone is what $output has

@@ -197,6 +197,23 @@ static int case_execveat_fails(char **argv)
 	return 0;
 }
 
+/* None of them can succeed, and then the process ends. */
+static int case_exec_fails(char **argv)
+{
+	char *const args[] = { "none", NULL };
+	int fd = open(".", O_RDONLY | O_DIRECTORY);
+
+	must(fd >= 0, "open");
+	map(LARGE_BYTES, MAP_POPULATE);
+	execve("/nonexistent", args, environ);
+	execv("/etc/passwd", args);
+	execv("/", args);
+	execvp("nonexistent", args);
+	fexecve(-1, args, environ);
+	execveat(fd, "nonexistent", args, environ, 0);
+	return 0;
+}
+
 static int case_killed(char **argv)
 {
 	map(LARGE_BYTES, MAP_POPULATE);
@@ -397,6 +414,7 @@ static const struct {
 	{ "execveat", case_execveat },
 	{ "execveat-of-fd", case_execveat_of_fd },
 	{ "execveat-fails", case_execveat_fails },
+	{ "exec-fails", case_exec_fails },
 	{ "forks-fail", case_forks_fail },
 	{ "child-killed", case_child_killed },
 	{ "orphan-killed", case_orphan_killed },
