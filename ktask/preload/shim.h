@@ -371,9 +371,11 @@ struct shim_last {
  * Give back the private memory of the process, @nr_threads at once.  Nothing
  * that lies in large mappings can be used afterwards, stack of the caller and
  * static data of this library excepted.  False: nothing was done.
- * @lend: helpers may be lowered, for they can be raised again
+ * @lend_nice: helpers may be lowered, for they can be raised again, to this nice value;
+ *	NULL: they may not
  */
-bool shim_last_discard(unsigned nr_threads, bool lend, struct shim_last *last);
+bool shim_last_discard(unsigned nr_threads, const int *lend_nice,
+		       struct shim_last *last);
 
 /*
  * process_record.c: what is left of a process that a signal ends, for the watcher

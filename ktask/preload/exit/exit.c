@@ -134,14 +134,23 @@ static bool has_userfaultfd(void)
 	return found;
 }
 
-/* May raise threads that are SCHED_IDLE. */
-static bool may_lend(void)
+/* May raise threads that are SCHED_IDLE.  @nice: set to the caller's nice value. */
+static bool may_raise(int *nice)
 {
 	struct sched_attr_v0 attr;
 
-	return !syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) &&
-	       attr.policy == SCHED_OTHER && !attr.nice &&
-	       has_capability(CAP_SYS_NICE);
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) ||
+	    attr.policy != SCHED_OTHER)
+		return false;
+	*nice = attr.nice;
+	return has_capability(CAP_SYS_NICE);
+}
+
+static bool may_lend(void)
+{
+	int nice;
+
+	return may_raise(&nice);
 }
 
 /*
@@ -184,10 +193,11 @@ struct entry {
 	char name[];
 };
 
-static void raise_thread(const char *name)
+static void raise_thread(const char *name, int nice)
 {
 	struct sched_attr_v0 attr = { .size = sizeof(attr),
-				      .policy = SCHED_OTHER };
+				      .policy = SCHED_OTHER,
+				      .nice = nice };
 	long tid = strtol(name, NULL, 10);
 
 	if (tid > 0 && is_helper(name))
@@ -196,9 +206,10 @@ static void raise_thread(const char *name)
 
 /*
  * Helpers at work are SCHED_IDLE, and on a busy machine take long to end.  The process
- * waits for that.  Allocates nothing: a signal handler may be the caller.
+ * waits for that, so they get its own nice value.  Allocates nothing: a signal handler may
+ * be the caller.
  */
-static void raise_helpers(void)
+static void raise_helpers(int nice)
 {
 	char text[1024] __attribute__((aligned(8)));
 	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -210,7 +221,7 @@ static void raise_helpers(void)
 		for (long at = 0; at < len;) {
 			const struct entry *entry = (void *)(text + at);
 
-			raise_thread(entry->name);
+			raise_thread(entry->name, nice);
 			at += entry->len;
 		}
 	}
@@ -221,14 +232,15 @@ static void raise_helpers(void)
 void shim_raise_working(void)
 {
 	keep_errno();
+	int nice;
 
 	if (!shim_working() && !shim_ahead_running())
 		return;
 	/* execve() is no point of cancellation. */
 	block_cancellation();
 	if (!shim_filter_in_child() && shim_filter_allows() && shim_is_ours() &&
-	    may_lend())
-		raise_helpers();
+	    may_raise(&nice))
+		raise_helpers(nice);
 }
 
 static bool may_be_taken(bool in_order, size_t *bytes)
@@ -277,14 +289,14 @@ static void block_signals(void)
 }
 
 /* From here on only what exit_discard.c allows, and counters of this library. */
-static void discard_at_end(int status, unsigned threads, bool lend,
+static void discard_at_end(int status, unsigned threads, const int *lend_nice,
 			   size_t present)
 {
 	struct shim_last last = { 0 };
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), wall_ns;
 
 	block_signals();
-	if (!shim_last_discard(threads, lend, &last))
+	if (!shim_last_discard(threads, lend_nice, &last))
 		return;
 	wall_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
 	shim_count(
@@ -306,10 +318,11 @@ static void take_exit(int status, bool in_order)
 	size_t bytes = 0;
 	unsigned threads;
 	bool lend;
+	int nice;
 
 	if (!may_be_taken(in_order, &bytes) || !shim_takes(SHIM_EXIT, bytes))
 		return;
-	lend = may_lend();
+	lend = may_raise(&nice);
 	threads = nr_threads(lend);
 	if (threads < 2) {
 		shim_leave(LEFT_EXIT_BUSY, bytes);
@@ -319,7 +332,7 @@ static void take_exit(int status, bool in_order)
 	if (in_order)
 		fcloseall();
 	shim_report(true);
-	discard_at_end(status, threads, lend, bytes);
+	discard_at_end(status, threads, lend ? &nice : NULL, bytes);
 }
 
 #else

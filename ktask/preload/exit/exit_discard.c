@@ -105,9 +105,12 @@ static size_t discard_chunks(struct last *last)
 }
 
 /* By the call that the library uses, lest a filter know another. */
-static void set_policy(long tid, uint32_t policy)
+/* The nice value of SCHED_IDLE is ignored. */
+static void set_policy(long tid, uint32_t policy, int nice)
 {
-	struct sched_attr_v0 attr = { .size = sizeof(attr), .policy = policy };
+	struct sched_attr_v0 attr = { .size = sizeof(attr),
+				      .policy = policy,
+				      .nice = nice };
 
 	raw_call3(SYS_sched_setattr, tid, (long)&attr, 0);
 }
@@ -210,7 +213,7 @@ static struct last *plan_chunks(struct shim_last *told)
 }
 
 static void discard_with_threads(struct last *last, unsigned nr_threads,
-				 bool lend, struct shim_last *told)
+				 const int *lend_nice, struct shim_last *told)
 {
 	long helpers[NR_THREADS];
 	size_t nr_own, nr_others;
@@ -222,20 +225,21 @@ static void discard_with_threads(struct last *last, unsigned nr_threads,
 		if (helpers[nr] <= 0)
 			break;
 		/* Here, so that none lowers itself behind the loop below. */
-		if (lend)
-			set_policy(helpers[nr], SCHED_IDLE);
+		if (lend_nice)
+			set_policy(helpers[nr], SCHED_IDLE, 0);
 		nr++;
 	}
 	nr_own = discard_chunks(last);
-	for (unsigned i = 0; lend && i < nr; i++)
-		set_policy(helpers[i], SCHED_OTHER);
+	for (unsigned i = 0; lend_nice && i < nr; i++)
+		set_policy(helpers[i], SCHED_OTHER, *lend_nice);
 	/* Our own last claim found nothing. */
 	nr_others = last->next - nr_own - 1;
 	told->others_percent = nr_own ? 100 * nr_others / nr_own : 0;
 	told->threads = nr + 1;
 }
 
-bool shim_last_discard(unsigned nr_threads, bool lend, struct shim_last *told)
+bool shim_last_discard(unsigned nr_threads, const int *lend_nice,
+		       struct shim_last *told)
 {
 	struct last *last = plan_chunks(told);
 
@@ -245,13 +249,14 @@ bool shim_last_discard(unsigned nr_threads, bool lend, struct shim_last *told)
 		real_munmap(last, sizeof(*last));
 		return false;
 	}
-	discard_with_threads(last, nr_threads, lend, told);
+	discard_with_threads(last, nr_threads, lend_nice, told);
 	return true;
 }
 
 #else
 
-bool shim_last_discard(unsigned nr_threads, bool lend, struct shim_last *told)
+bool shim_last_discard(unsigned nr_threads, const int *lend_nice,
+		       struct shim_last *told)
 {
 	return false;
 }

@@ -342,7 +342,8 @@ static int find_idle_helper(void)
 	return found;
 }
 
-/* Return: the helper's policy after an exec that failed; -1: none was seen. */
+/* Return: the helper's policy after an exec that failed, SCHED_BATCH where its nice value
+ * is another one than ours; -1: none was seen. */
 static int try_exec_beside_work(void)
 {
 	int tid = 0, policy = -1;
@@ -355,6 +356,9 @@ static int try_exec_beside_work(void)
 	execl("/nonexistent", "none", (char *)NULL);
 	if (tid)
 		policy = sched_getscheduler(tid);
+	if (policy == SCHED_OTHER && getpriority(PRIO_PROCESS, (id_t)tid) !=
+					     getpriority(PRIO_PROCESS, 0))
+		policy = SCHED_BATCH;
 	/* After the job it may have been made low, or high, for another. */
 	if (work_is_done)
 		policy = -1;
@@ -369,9 +373,10 @@ static int case_exec_beside_work(char **argv)
 	/* One that begins to work just behind the look for those is left low. */
 	for (int i = 0; i < 50 && (policy < 0 || policy == SCHED_IDLE); i++)
 		policy = try_exec_beside_work();
-	puts(policy < 0		    ? "no helper"
-	     : policy == SCHED_IDLE ? "left low"
-				    : "raised");
+	puts(policy < 0		     ? "no helper"
+	     : policy == SCHED_IDLE  ? "left low"
+	     : policy == SCHED_OTHER ? "raised"
+				     : "raised to another priority");
 	return 0;
 }
 
