@@ -5,6 +5,7 @@
  * `ktask populate` maps one file and makes its pages, also of tmpfs and
  * hugetlbfs; this reads, which takes no memory but the cache's.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,6 +62,12 @@ static void report_file(struct walk *walk, const struct ktask_file *file)
 	walk_fail(walk, file->path, file->fail_offset, strerror(-file->error));
 }
 
+/* It may also have come too late to stop the job. */
+static bool was_interrupted(const struct ktask_result *result)
+{
+	return interrupt_seen() && result->error == -ECANCELED;
+}
+
 /* Return: 0; 1 after messages. */
 static int warm_files(struct walk *walk, const struct settings *set,
 		      struct ktask_result *result)
@@ -75,11 +82,11 @@ static int warm_files(struct walk *walk, const struct settings *set,
 
 	interrupt_catch();
 	error = progress_run("warming", "warm", &args, set->threads, result);
-	if (interrupt_seen())
-		return say_fail("warming: interrupted");
 	for (size_t i = 0; i < walk->nr; i++)
 		if (walk->files[i].error)
 			report_file(walk, &walk->files[i]);
+	if (was_interrupted(result))
+		return say_fail("warming: interrupted");
 	/* What no file says, the job as a whole does. */
 	if (error && !json_array_size(walk->failures)) {
 		say_error(-error, "warming");
@@ -97,23 +104,36 @@ static size_t nr_done(const struct walk *walk)
 	return nr;
 }
 
+static int write_result(const struct walk *walk,
+			const struct ktask_result *result, bool interrupted)
+{
+	/* The job counts bytes: which files they are of is not known. */
+	json_t *files = interrupted ? json_null()
+				    : json_integer((json_int_t)nr_done(walk));
+
+	return json_write(
+		json_pack("{s:o, s:I, s:f, s:f, s:i, s:b, s:O}", "files", files,
+			  "bytes", (json_int_t)result->units, "seconds",
+			  result->wall_ns / 1e9, "cpu_seconds",
+			  result->cpu_ns / 1e9, "threads", (int)result->threads,
+			  "interrupted", interrupted, "errors", walk->failures),
+		NULL);
+}
+
 static int report_result(const struct walk *walk,
 			 const struct ktask_result *result, bool json)
 {
+	bool interrupted = was_interrupted(result);
 	char text[PROGRESS_TEXT];
 	size_t nr = nr_done(walk);
 
 	if (json)
-		return json_write(json_pack("{s:I, s:I, s:f, s:f, s:i, s:O}",
-					    "files", (json_int_t)nr, "bytes",
-					    (json_int_t)result->units,
-					    "seconds", result->wall_ns / 1e9,
-					    "cpu_seconds", result->cpu_ns / 1e9,
-					    "threads", (int)result->threads,
-					    "errors", walk->failures),
-				  NULL);
-	printf("%zu file%s: %s\n", nr, plural_suffix(nr),
-	       progress_result(text, result, result->units));
+		return write_result(walk, result, interrupted);
+	progress_result(text, result, result->units);
+	if (interrupted)
+		printf("so far: %s\n", text);
+	else
+		printf("%zu file%s: %s\n", nr, plural_suffix(nr), text);
 	return 0;
 }
 
@@ -132,10 +152,8 @@ int cmd_warm(int argc, char **argv)
 		if (walk_add(&walk, argv[optind]))
 			return 1;
 	status = warm_files(&walk, &set, &result);
-	if (interrupt_seen())
-		return interrupt_die();
 	/* A line of zeros says nothing that the messages do not. */
-	if (status && !set.json && !nr_done(&walk))
-		return status;
-	return status | report_result(&walk, &result, set.json);
+	if (!status || set.json || nr_done(&walk))
+		status |= report_result(&walk, &result, set.json);
+	return interrupt_seen() ? interrupt_die() : status;
 }

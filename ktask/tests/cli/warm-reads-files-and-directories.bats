@@ -153,3 +153,34 @@ when_opened() {
 		is_true ".bytes == $(wc -c <"$from")"
 	done
 }
+
+# interrupted OPTION...: in the middle of a file of holes, which is read for minutes
+interrupted() {
+	local pid status=0 chars=0
+
+	truncate -s 4T from/endless || skip "no file may be so long"
+	# A shell starts what runs in the background with SIGINT ignored.
+	env --default-signal=INT "$ktask" warm --direct "$@" from/small \
+		from/endless >out 2>err 3>&- &
+	pid=$!
+	for ((i = 0; i < 1200 && chars < 64 << 20; i++)); do
+		chars=$(sed -n 's/^rchar: //p' "/proc/$pid/io")
+		sleep 0.05
+	done
+	kill -INT $pid
+	wait $pid || status=$?
+	cat out err
+	[ "$status" -eq 130 ]
+	[ "$(<err)" = "ktask: warming: interrupted" ]
+	output=$(<out)
+}
+
+@test "an interrupt prints what was read so far" {
+	interrupted
+	[[ $output =~ ^so\ far:\ [0-9.]+\ [MGT]iB\ in\ [0-9.]+\ s,\ [0-9.]+\ GB/s, ]]
+	interrupted --json
+	is_true '.interrupted and .files == null and .errors == []'
+	is_true '.bytes >= 1048576 and .seconds > 0'
+	run -0 "$ktask" warm --json from/small
+	is_true '.interrupted == false'
+}
