@@ -131,9 +131,12 @@ sub make_initrd
 	my @tools = (grep({ -x } "$build/umtd"), map { "$build/tests/preload/$_" }
 		qw(ahead-cases huge-cases policy-cases random-cases));
 
-	return pack_programs($dir,
-		"cp scripts/record-topology $dir/initrd/tests/0-topology\n",
-		\@tools, @paths);
+	# A test mounts its own users over the file.
+	return pack_programs($dir, <<END, \@tools, @paths);
+cp scripts/record-topology $dir/initrd/tests/0-topology
+mkdir -p $dir/initrd/etc
+touch $dir/initrd/etc/subuid
+END
 }
 
 sub say_verdict
