@@ -1,8 +1,8 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# What other modules call has kernel-doc, and the kernel's own script, where its
-# sources are unpacked (`make check-vm-debug`), has nothing to say against any.
+# What other modules call has kernel-doc, and the kernel's own script, which comes with
+# the headers for guests (tests/vm/fetch), has nothing to say against any.
 
 use strict;
 use warnings;
@@ -37,10 +37,11 @@ for (['inline function', qr/^static inline \w+ (\w+)\(/m],
 
 SKIP: {
 	my $cache = $ENV{KTASK_TEST_VM_CACHE} // "$build/vm";
-	my ($script) = glob "$cache/linux-source-*/scripts/kernel-doc"
-		. " $build/vm/linux-source-*/scripts/kernel-doc";
+	my ($fetched, $why) = capture("$top/tests/vm/fetch '$cache' 6.12");
+	my ($script) = glob "'$cache'/6.12/root/usr/lib/linux-kbuild-*/scripts/kernel-doc";
 
-	skip 'no sources of a kernel', 1 unless $script && -e $script;
+	skip((split /\n/, $why)[-1], 1) if $fetched == 77;
+	ok($script && -x $script, 'the headers have the script') or diag($why);
 	my ($status, $said) = capture("$script -none -Wall @sources");
 
 	# Most files have none, and need none.  A type of functions that return a
