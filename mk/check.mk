@@ -146,7 +146,7 @@ run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' \
 .PHONY: check
 check:
 	+@$(MAKE) --no-print-directory deps
-	+@$(MAKE) --no-print-directory deps NEED='software cross' || :
+	+@$(MAKE) --no-print-directory deps NEED='$(NEED_OF_TESTS)' || :
 	+@$(MAKE) --no-print-directory servers || :
 	+@begin=$$(date +%s); $(SUBMAKE) tests && \
 		{ echo $$(($$(date +%s) - begin)); times; } >$(B)/made

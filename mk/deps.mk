@@ -18,6 +18,8 @@ DEPS_debug := flex bison bc xz-utils libelf-dev libssl-dev perl
 DEPS_software := default-jdk-headless python3-numpy redis-tools stress-ng
 # The shim for 64-bit ARM, and what runs it; without them its test skips.
 DEPS_cross := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+# A static program of Go for guests, where no Go is: 81 MB, 470 MB on disk.
+DEPS_go := golang-go
 # Apart: where systemd runs, Debian starts a server when it is installed.
 DEPS_database := postgresql nginx-light mariadb-server-core mariadb-client-core
 # Ranks of the applications, and slow links between them.
@@ -39,6 +41,10 @@ SCHEDULER_PACKAGES := linux-perf clang-19 libelf-dev zlib1g-dev
 
 # The groups that a goal wants: `make deps NEED=build`.
 NEED ?= build demo check peers tasks umt vm apps bindings bare
+
+# The groups that tests can do without: these then skip.
+NEED_OF_TESTS = software cross $(NEED_OF_GUESTS)
+NEED_OF_GUESTS = $(if $(shell command -v go 2>/dev/null),,go)
 
 ## deps: install what is missing from Debian packages
 .PHONY: deps

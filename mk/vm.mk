@@ -66,6 +66,7 @@ vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(VM_STATIC) $(VM_DEVICE_TESTS) \
 .PHONY: check-vm
 check-vm:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm'
+	+@$(MAKE) --no-print-directory deps NEED='$(NEED_OF_GUESTS)' || :
 	+@$(SUBMAKE) vm-programs
 	$(call run,$(RUN_vm))
 

@@ -74,6 +74,21 @@ machine(not_debian => 1);
 is($status, 0, 'elsewhere it goes on');
 like($said, qr/not Debian.*gcc make libx-dev/, 'and says what is wanted');
 
+# What tests can do without, on a machine with Go and on one without.
+for my $has (0, 1) {
+	my $shell = spew("$bin/shell-$has", <<END, 0755);
+#!/bin/sh
+case "\$*" in *'command -v go'*) [ $has = 0 ] || echo /opt/go/bin/go; exit ;; esac
+exec sh "\$@"
+END
+	(undef, $said) = capture("make -s -C $top SHELL=$shell "
+		. "--eval='show:;\@echo \$(NEED_OF_TESTS)' show");
+	is(scalar $said =~ /\bgo\b/, !$has, 'Go is ' . ($has ? 'not asked for where it is'
+						: 'asked for where it is missing'));
+}
+(undef, $said) = capture("make -s -C $top packages");
+like($said, qr/^golang-go$/m, 'and named among the packages on either');
+
 my $empty = scratch();
 my $make = "make -s -C $top B=$empty $empty/obj/ktask/user/user_port.o";
 ($status, $said) = capture("$make CC=no-such-compiler");
