@@ -12,7 +12,8 @@ BARE_ROOT = MAKE='$(MAKE)' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 ## check-bare: all of `make check` on a bare machine, as root, then with sudo; check-deb
 .PHONY: check-bare
 check-bare:
-	+@$(MAKE) --no-print-directory deps NEED=bare
+	+@$(MAKE) --no-print-directory deps NEED='bare vm'
+	@tests/vm/fetch-all '$(VM_CACHE)'
 	+@status=0; for user in '' --user; do \
 		$(BARE_ROOT) $$user '$(BARE_CACHE)' \
 		"make check ONLY='$(ONLY)'" || status=1; done; \

@@ -67,15 +67,24 @@ sub unpack_kernel
 	return 0;
 }
 
+sub is_newer
+{
+	my ($out, $path) = @_;
+
+	return -e $out && (stat _)[9] >= (stat $path)[9];
+}
+
 sub unpacked_kernel
 {
 	my ($path) = @_;
 	my $out = $path . '-unpacked';
 
+	return $out if is_newer($out, $path);
+	# The directory may be another user's.
 	open(my $lock, '>', "$out.lock") or return $path;
 	flock($lock, LOCK_EX);
-	return $out if -e $out && (stat _)[9] >= (stat $path)[9];
-	return unpack_kernel($path, $out) ? $out : $path;
+	return $out if is_newer($out, $path) || unpack_kernel($path, $out);
+	return $path;
 }
 
 1;

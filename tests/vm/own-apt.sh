@@ -7,6 +7,7 @@
 #				the others, and nothing else; STATUS is what
 #				counts as installed, and may be empty
 #   unpack DEB DIRECTORY
+#   lock_cache FILE		for this script alone until it ends
 #
 # What goes wrong is told by quit STATUS WHY of the script that reads this; 77
 # says that it cannot be had here.
@@ -53,6 +54,13 @@ own_apt() {
 	export APT_CONFIG="$apt/conf"
 	timeout 300 apt-get -qq update >"$apt/log" 2>&1 ||
 		quit 77 "apt-get update: $(tail -n 1 "$apt/log")"
+}
+
+# The cache may be another user's.
+lock_cache() {
+	(: >>"$1") 2>/dev/null || quit 77 "may not write $1"
+	exec 9>"$1"
+	flock 9
 }
 
 unpack() {
