@@ -34,6 +34,44 @@ mkdir "$cache/kernel-unpacked.lock" or die;
 is(unpacked_kernel("$cache/kernel"), "$cache/kernel-unpacked",
    'a kernel that somebody else has unpacked is used');
 
+# ---- modules ----
+
+# A build of modules is a directory that its sum names.
+sub add_build
+{
+	my ($dir, $sum, $module) = @_;
+
+	spew("$dir/$sum/ktask.ko", $module);
+	(capture("cd $dir/$sum && sha256sum ./*.ko >sums"))[0] == 0 or die;
+}
+
+sub builds
+{
+	my ($dir) = @_;
+
+	return join ' ', map { s{.*/(.*)/ktask.ko}{$1}r . '=' . slurp($_) }
+		sort glob "$dir/*/ktask.ko";
+}
+
+my $lent = scratch() . '/lent';
+my $kernel = "$cache/6.13-cloud";
+spew("$kernel/release", "6.13-cloud\n");
+symlink '6.13-cloud', "$cache/6.13" or die;
+add_build("$kernel/modules", 'one', 'as root has built it');
+is((capture("$top/tests/bare/modules lend $cache $lent"))[0], 0, 'modules are lent');
+is(builds("$lent/6.13-cloud"), 'one=as root has built it', 'all that are kept');
+ok(-d "$lent/7" && !-e "$lent/6.13", 'for each kernel, once');
+add_build("$lent/6.13-cloud", 'one', 'anew');
+add_build("$lent/6.13-cloud", 'two', 'whole');
+add_build("$lent/6.13-cloud", 'three', 'whole');
+spew("$lent/6.13-cloud/three/ktask.ko", 'half');
+add_build("$lent/7", 'four', 'of another kernel');
+is((capture("$top/tests/bare/modules take $cache $lent"))[0], 0, 'and taken back');
+is(builds("$kernel/modules"), 'one=as root has built it two=whole',
+   'with what was added and is whole');
+is(builds("$cache/7/modules"), 'four=of another kernel', 'for each kernel');
+is((capture("cd $kernel/modules/two && sha256sum -c sums"))[0], 0, 'as it was built');
+
 # ---- fetching all ----
 
 my $tree = scratch();
