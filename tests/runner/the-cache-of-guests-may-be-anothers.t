@@ -60,6 +60,7 @@ symlink '6.13-cloud', "$cache/6.13" or die;
 add_build("$kernel/modules", 'one', 'as root has built it');
 is((capture("$top/tests/bare/modules lend $cache $lent"))[0], 0, 'modules are lent');
 is(builds("$lent/6.13-cloud"), 'one=as root has built it', 'all that are kept');
+ok(-d "$kernel/root/module", 'and can be built there');
 ok(-d "$lent/7" && !-e "$lent/6.13", 'for each kernel, once');
 add_build("$lent/6.13-cloud", 'one', 'anew');
 add_build("$lent/6.13-cloud", 'two', 'whole');
