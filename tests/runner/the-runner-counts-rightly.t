@@ -154,6 +154,33 @@ like($report, qr/no end within 1 s/, 'and give them a limit');
 spew("$dir/special", "*/pair* seconds=60,serial # two things\n");
 ($status, $last) = run_tests('--jobs 2', @pair);
 is($last, '2 passed, 0 failed, 0 skipped', 'or run them alone');
+
+# Each waits until three are there, which takes no time if that may be.
+sub meeting
+{
+	my ($options, $rule, $seconds) = @_;
+	my @three = map { script("meets$_", "touch $dir/met.$_\n"
+		. "for i in \$(seq " . 20 * $seconds . "); do\n"
+		. "[ \$(ls $dir/met.* | wc -l) -lt 3 ] || exit 0; sleep 0.05\ndone\n"
+		. "rm $dir/met.$_; exit 1") } 1 .. 3;
+
+	spew("$dir/special", "*/meets* $rule # how many of them meet\n");
+	(undef, my $last) = run_tests("--limit 60 $options", @three);
+	unlink glob "$dir/met.*";
+	return $last;
+}
+
+is(meeting('--jobs 2', 'half', 30), '3 passed, 0 failed, 0 skipped',
+   'what waits takes half a place');
+is(meeting('--jobs 2', 'half,shares=place:2', 1), '0 passed, 3 failed, 0 skipped',
+   'and no more of it run at once than may');
+is(meeting('--jobs 2', 'seconds=60', 1), '0 passed, 3 failed, 0 skipped',
+   'all else takes a place');
+is(meeting('--jobs 1', 'half', 1), '0 passed, 3 failed, 0 skipped',
+   'one job is one program');
+is(meeting('--jobs 2', 'half,serial', 1), '0 passed, 3 failed, 0 skipped',
+   'and what runs alone does so');
+
 # Each has its own where it may mount one; here nobody can.
 spew("$dir/bin/unshare", "#!/bin/sh\nexit 1\n", 0755);
 {
