@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The tree on a machine where nothing is installed, which tests/bare/root makes.
-# The root and its packages are fetched once and kept in BARE_CACHE (820 MB,
+# The root and its packages are fetched once and kept in BARE_CACHE (1.2 GB,
 # which clones may share); remove it to get the newest.
 
 BARE_CACHE ?= $(B)/bare

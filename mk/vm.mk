@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The kernel module, built and tested for the kernels of tests/vm/kernels in
-# guests.  Kernels are fetched once and kept in VM_CACHE (500 MB, which clones
+# guests.  Kernels are fetched once and kept in VM_CACHE (820 MB, which clones
 # may share), with the modules that were built for them last; remove VM_CACHE/NAME
 # to get the newest.
 
