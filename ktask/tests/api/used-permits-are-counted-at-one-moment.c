@@ -219,6 +219,32 @@ static void a_permit_that_moves_during_a_look_is_counted_once(void **state)
 	assert_int_equal(ktest_in_child(look_while_moving_often, NULL), 0);
 }
 
+/* To what was read already. */
+static void move_down(void)
+{
+	ktest_check(permits_take(SECOND) == 0);
+	permits_put((int)the_look.far);
+}
+
+static int look_while_moving_down(void *arg)
+{
+	prepare_look(move_down);
+	permits_set_limit(the_look.far + 1);
+	take_permits(the_look.far + 1);
+	for (unsigned i = 0; i < the_look.far; i++)
+		permits_put((int)i);
+	ktest_check(permits_running() == 1);
+	ktest_check(look_while_moves(1) == 1);
+	put_permits(1);
+	return 0;
+}
+
+static void nor_is_it_overlooked(void **state)
+{
+	need_many_locks();
+	assert_int_equal(ktest_in_child(look_while_moving_down, NULL), 0);
+}
+
 /* ---- what each job says ---- */
 
 #define UNITS 400
@@ -296,6 +322,7 @@ int main(void)
 		KTEST(helpers_that_must_leave_count_no_more),
 		KTEST(a_permit_that_moves_behind_a_look_is_counted_once),
 		KTEST(a_permit_that_moves_during_a_look_is_counted_once),
+		KTEST(nor_is_it_overlooked),
 		KTEST(who_waits_for_a_permit_is_no_helper_yet),
 	};
 

@@ -192,7 +192,7 @@ bool permits_must_leave(int index, uint32_t self)
  * Read who works with which permit.
  * @holders: what the pass before has read, replaced
  *
- * Return: true if it has read the same.
+ * Return: true if that one has read the same.
  */
 static bool read_holders(const struct registry *registry, uint32_t *holders)
 {
@@ -224,8 +224,9 @@ static unsigned count_holders(void)
 	struct registry *registry = shared_permits.registry;
 	unsigned nr = 0;
 
+	/* The first pass has none before it. */
 	for (int i = 0; registry && i < USED_PASSES; i++)
-		if (read_holders(registry, holders))
+		if (read_holders(registry, holders) && i)
 			break;
 	for (unsigned i = 0; i < REGISTRY_PERMITS; i++) {
 		if (!holders[i])
