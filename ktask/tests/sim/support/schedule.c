@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* length: all plans draw from one state, and all run in one world */
 #include <stdlib.h>
 #include <string.h>
 
@@ -531,13 +532,42 @@ static const char *run_timed(const struct timed *timed, uint64_t seed,
 }
 
 /* Hog i is on CPU i % nr_cpus, and the caller on 0. */
-static uint64_t turn_ns(const struct timed *timed)
+static uint64_t turn_ns(const struct timed *timed, unsigned cpu)
 {
 	uint64_t weight = SIM_WEIGHT_NORMAL;
 
-	for (unsigned i = 0; i < timed->nr_hogs; i += the_world.machine.nr_cpus)
+	for (unsigned i = cpu; i < timed->nr_hogs;
+	     i += the_world.machine.nr_cpus)
 		weight += timed->hogs[i].weight;
 	return the_world.machine.slice_ns * weight / SIM_WEIGHT_NORMAL;
+}
+
+static uint64_t longest_turn_ns(const struct timed *timed)
+{
+	uint64_t longest_ns = 0;
+
+	for (unsigned i = 0; i < the_world.machine.nr_cpus; i++)
+		longest_ns = KT_MAX(longest_ns, turn_ns(timed, i));
+	return longest_ns;
+}
+
+static void plan_timed_world(uint64_t seed, struct schedule_stats *stats,
+			     struct timed *timed)
+{
+	plan_state = seed * 2654435761u + 1;
+	tracked_free_all();
+	memset(&the_world, 0, sizeof(the_world));
+	the_world.stats = stats;
+	plan_timed(timed);
+}
+
+static const char *run_plain(struct timed *timed, uint64_t seed, uint64_t *ns)
+{
+	struct tracked *job;
+
+	timed->plan.max_threads = 1;
+	timed->nr_helpers = 0;
+	return run_timed(timed, seed, &job, ns);
 }
 
 const char *schedule_time(uint64_t seed, struct schedule_time *time)
@@ -547,26 +577,40 @@ const char *schedule_time(uint64_t seed, struct schedule_time *time)
 	struct tracked *job;
 	const char *why;
 
-	plan_state = seed * 2654435761u + 1;
-	tracked_free_all();
-	memset(&the_world, 0, sizeof(the_world));
-	the_world.stats = &stats;
-	plan_timed(&timed);
+	plan_timed_world(seed, &stats, &timed);
 	why = run_timed(&timed, seed, &job, &time->job_ns);
 	if (why)
 		return why;
 	time->chunk_ns = job->longest_ns;
 	time->work_ns = job->all_ns;
-	time->turn_ns = turn_ns(&timed);
+	time->turn_ns = turn_ns(&timed, 0);
+	time->longest_turn_ns = longest_turn_ns(&timed);
 	time->threads = job->job.ctx.threads;
 	time->lent = job->job.ctx.lent;
 	time->cpus = the_world.machine.nr_cpus;
 	time->hogs = timed.nr_hogs;
 	time->overloaded = always_overloaded(&timed);
 	sim_trace("---- and by one thread ----");
-	timed.plan.max_threads = 1;
-	timed.nr_helpers = 0;
-	return run_timed(&timed, seed, &job, &time->plain_ns);
+	return run_plain(&timed, seed, &time->plain_ns);
+}
+
+const char *schedule_plain(uint64_t seed, uint64_t work_ns, uint64_t *ns)
+{
+	struct schedule_stats stats = { 0 };
+	struct tracked_plan *plan;
+	struct timed timed;
+	uint64_t units;
+
+	plan_timed_world(seed, &stats, &timed);
+	plan = &timed.plan;
+	units = plan->units[0];
+	/* One of so many counts as ten. */
+	if (plan->expensive_every)
+		units += 9 * ((units - 1) / plan->expensive_every + 1);
+	plan->unit_ns = (work_ns + units - 1) / units;
+	sim_trace("---- and %llu ns of work by one thread ----",
+		  (unsigned long long)work_ns);
+	return run_plain(&timed, seed, ns);
 }
 
 bool schedule_each(uint64_t nr, void (*check)(uint64_t seed))

@@ -38,13 +38,17 @@ struct schedule_time {
 	uint64_t job_ns; /* the job, with helpers */
 	uint64_t work_ns; /* CPU time of all chunks, */
 	uint64_t chunk_ns; /* and of the longest */
-	/* Until a thread of the caller's weight has its turn on its CPU. */
-	uint64_t turn_ns;
+	/* Until a thread of the caller's weight has its turn: on the caller's
+	 * CPU, and on the CPU where that takes longest. */
+	uint64_t turn_ns, longest_turn_ns;
 	unsigned threads, lent, cpus, hogs;
 	bool overloaded; /* more threads than CPUs from beginning to end */
 };
 
 /* schedule_time - one job beside other load, and the same by one thread */
 const char *schedule_time(uint64_t seed, struct schedule_time *time);
+
+/* schedule_plain - beside the same load, one thread with @work_ns of work */
+const char *schedule_plain(uint64_t seed, uint64_t work_ns, uint64_t *ns);
 
 #endif /* TESTS_SIM_SCHEDULE_H */
