@@ -8,7 +8,7 @@ load ../../../tests/support/environment.bash
 BENCH=${KTASK_BUILD:-$BATS_TEST_DIRNAME/../../../build}/bench
 
 neighbour() {
-	run --separate-stderr timeout 100 "$BENCH/bench-neighbour" --size 2 \
+	run --separate-stderr timeout 600 "$BENCH/bench-neighbour" --size 2 \
 		--window 10 --work 5 --rounds 1 "$@"
 }
 

@@ -22,7 +22,7 @@ setup() {
 @test "wrong usage is one line" {
 	for line in "" --nosuch "--all x" --cgroup "--cgroup nosuch" "--name" ; do
 		# shellcheck disable=SC2086
-		run -2 --separate-stderr timeout 60 "$ktaskd" $line
+		run -2 --separate-stderr timeout 300 "$ktaskd" $line
 		echo "$line: $stderr"
 		[[ -z $output && $stderr == "ktaskd: "* ]]
 		[ "$(wc -l <<<"$stderr")" -eq 1 ]
@@ -32,7 +32,7 @@ setup() {
 @test "an option is refused in the words of the other commands" {
 	while IFS='|' read -r line why; do
 		# shellcheck disable=SC2086
-		run -2 --separate-stderr timeout 60 "$ktaskd" $line
+		run -2 --separate-stderr timeout 300 "$ktaskd" $line
 		[ "$stderr" = "ktaskd: $why" ]
 	done <<-'END'
 		--nosuch|unknown option '--nosuch'
@@ -44,13 +44,13 @@ setup() {
 }
 
 @test "a name that no process can have is refused" {
-	run -2 --separate-stderr timeout 60 "$ktaskd" --name sixteen-letters-
+	run -2 --separate-stderr timeout 300 "$ktaskd" --name sixteen-letters-
 	[ "$stderr" = "ktaskd: option '-n': 'sixteen-letters-': File name too long" ]
 }
 
 @test "without the module it says so" {
 	[ ! -e /dev/ktask ] || skip "the module is there"
-	run -1 --separate-stderr timeout 60 "$ktaskd" --all
+	run -1 --separate-stderr timeout 300 "$ktaskd" --all
 	[ "$stderr" = "ktaskd: using /dev/ktask: there is none: load the module ktask (modprobe ktask)" ]
 }
 

@@ -90,7 +90,7 @@ is_tmpfs() {
 	# Opened in the usual way, it would wait for its other end.
 	mkfifo "$shm/fifo"
 	says 1 "opening $shm/fifo: not a regular file" \
-		timeout 60 "$ktask" populate "$shm/fifo"
+		timeout 300 "$ktask" populate "$shm/fifo"
 	says 1 "No such file or directory" \
 		"$ktask" populate --allocate 1M /nosuch/file
 }

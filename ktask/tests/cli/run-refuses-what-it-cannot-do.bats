@@ -34,7 +34,7 @@ setup() {
 
 @test "a report may be a pipe that nobody reads yet" {
 	mkfifo pipe
-	run -0 timeout 60 "$ktask" run --report=pipe -- echo ran
+	run -0 timeout 300 "$ktask" run --report=pipe -- echo ran
 	[ "$output" = ran ]
 }
 

@@ -102,7 +102,7 @@ tune() {
 @test "a target that cannot be written is told before measuring" {
 	# Measuring would not end within this test.
 	tune_long() {
-		timeout 60 "$ktask" tune --runs 4096 --size 64M "$@"
+		timeout 300 "$ktask" tune --runs 4096 --size 64M "$@"
 	}
 	XDG_CACHE_HOME=/dev/null/cache says 1 \
 		"tune: writing /dev/null/cache/ktask/threads." tune_long fill

@@ -6,7 +6,7 @@
 load shim.bash
 
 refused() {
-	same_output timeout 100 "$PROGRAMS/refused-cases" "$@"
+	same_output timeout 300 "$PROGRAMS/refused-cases" "$@"
 	grep -q 'status 0' "$BATS_TEST_TMPDIR/plain"
 }
 
@@ -41,7 +41,7 @@ in_group() {
 @test "a process that is killed for its memory is killed with it" {
 	make_group 64
 	for how in plain shimmed; do
-		in_group $how timeout 60 "$PROGRAMS/refused-cases" \
+		in_group $how timeout 300 "$PROGRAMS/refused-cases" \
 			allocate 256 >"$BATS_TEST_TMPDIR/$how"
 	done
 	remove_group "$group"

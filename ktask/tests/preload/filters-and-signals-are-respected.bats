@@ -6,7 +6,7 @@
 load shim.bash
 
 guard() {
-	run shimmed timeout 60 "$PROGRAMS/guard-cases" "$@"
+	run shimmed timeout 300 "$PROGRAMS/guard-cases" "$@"
 	echo "$* $status $output"
 	cat "$REPORT"
 	[ "$status" -eq 0 ]
@@ -15,7 +15,7 @@ guard() {
 
 # As guard, where its report can no longer be written, which is told.
 guard_untold() {
-	run shimmed timeout 60 "$PROGRAMS/guard-cases" "$@"
+	run shimmed timeout 300 "$PROGRAMS/guard-cases" "$@"
 	echo "$* $status $output"
 	[ "$status" -eq 0 ]
 	[ "$(grep -v '^ktask: run: writing the report ' <<<"$output")" = ok ]
@@ -227,7 +227,7 @@ behind() {
 	cc -O0 -D_GNU_SOURCE -shared -fPIC -o alloc.so alloc.c
 	cc -O0 -o main main.c
 	LD_PRELOAD="$SHIM:./alloc.so" KTASK_RUN_REPORT=$REPORT \
-		run timeout -s KILL 20 ./main
+		run timeout -s KILL 300 ./main
 	echo "$status $output"
 	[ "$status" -eq 0 ]
 	[ "$output" = ok ]

@@ -156,7 +156,7 @@ ENDED='(signal 9 ended it|it ended without a report: by a signal, or a system ca
 	mkfifo "$BATS_TEST_TMPDIR/fifo"
 	run_reported bash -c 'sleep 300 >/dev/null 2>&1 3>&- & echo $! >"$1"' \
 		bash "$BATS_TEST_TMPDIR/pid" 2>"$BATS_TEST_TMPDIR/fifo" 3>&- &
-	run -0 timeout 60 cat "$BATS_TEST_TMPDIR/fifo"
+	run -0 timeout 200 cat "$BATS_TEST_TMPDIR/fifo"
 	kill "$(cat "$BATS_TEST_TMPDIR/pid")"
 }
 

@@ -146,10 +146,10 @@ ok" ]
 }
 
 @test "a program that handles its page faults gets those that it had" {
-	expected=$(plain timeout -s KILL 60 "$PROGRAMS/watch-cases" fault syscall)
+	expected=$(plain timeout -s KILL 300 "$PROGRAMS/watch-cases" fault syscall)
 	[ "$expected" != none ] || skip "no userfaultfd"
 	KTASK_RUN_MIN=1048576 KTASK_RUN_OPS=ahead run shimmed \
-		timeout -s KILL 60 "$PROGRAMS/watch-cases" fault syscall
+		timeout -s KILL 300 "$PROGRAMS/watch-cases" fault syscall
 	echo "$output"
 	[ "$output" = "$expected" ]
 }
@@ -162,7 +162,7 @@ ok" ]
 	for mode in ahead ahead-small; do
 		(
 			echo "$BASHPID" >"$group/cgroup.procs"
-			KTASK_RUN_OPS=$mode shimmed timeout 60 \
+			KTASK_RUN_OPS=$mode shimmed timeout 300 \
 				"$PROGRAMS/ahead-cases" fills 58
 		) >"$BATS_TEST_TMPDIR/said" 2>&1 || ends="$ends $mode:$?"
 		cat "$BATS_TEST_TMPDIR/said" "$REPORT"

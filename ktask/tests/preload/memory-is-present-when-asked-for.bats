@@ -107,7 +107,7 @@ print([line for line in open("/proc/self/smaps") if "Private_Hugetlb" in line
 
 @test "a handler that ends the process does not wait for the allocator" {
 	for ((i = 0; i < 20; i++)); do
-		run timeout -s KILL 20 "$KTASK_BUILD/ktask" run --min 1M --prefault -- \
+		run timeout -s KILL 300 "$KTASK_BUILD/ktask" run --min 1M --prefault -- \
 			"$PROGRAMS/exit-cases" in-malloc
 		echo "$i: $status $output"
 		[ "$status" = 3 ]
@@ -115,7 +115,7 @@ print([line for line in open("/proc/self/smaps") if "Private_Hugetlb" in line
 }
 
 @test "a handler that unmaps does not wait for the allocator" {
-	run timeout -s KILL 60 "$KTASK_BUILD/ktask" run \
+	run timeout -s KILL 300 "$KTASK_BUILD/ktask" run \
 		--min 1M --report="$REPORT" --prefault -- \
 		"$PROGRAMS/life-cases" malloc
 	echo "$status $output"
@@ -206,7 +206,7 @@ print([line for line in open("/proc/self/smaps") if "Private_Hugetlb" in line
 	cc -O0 -D_GNU_SOURCE -shared -fPIC -o alloc.so alloc.c
 	cc -O0 -D_GNU_SOURCE -o main main.c
 	LD_PRELOAD="$SHIM:./alloc.so" KTASK_RUN_REPORT=$REPORT \
-		KTASK_RUN_OPS=prefault run timeout -s KILL 60 ./main
+		KTASK_RUN_OPS=prefault run timeout -s KILL 300 ./main
 	echo "$status $output"
 	[ "$status" -eq 0 ]
 	[ "$output" = ok ]

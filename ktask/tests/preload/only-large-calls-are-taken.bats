@@ -132,7 +132,7 @@ load shim.bash
 @test "nor does it wait for somebody who reads what it says" {
 	rm "$REPORT"
 	mkfifo "$REPORT"
-	run timeout 60 env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT="$REPORT" \
+	run timeout 300 env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT="$REPORT" \
 		"$PROGRAMS/life-cases" constructor
 	echo "$status $output"
 	[ "$status" -eq 0 ]

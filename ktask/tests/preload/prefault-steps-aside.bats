@@ -7,12 +7,12 @@
 load shim.bash
 
 prefaulted() {
-	timeout -s KILL 60 "$KTASK_BUILD/ktask" run --min 1M \
+	timeout -s KILL 300 "$KTASK_BUILD/ktask" run --min 1M \
 		--report="$REPORT" "$@"
 }
 
 handles_faults() {
-	expected=$(plain timeout -s KILL 60 "$PROGRAMS/watch-cases" fault "$1")
+	expected=$(plain timeout -s KILL 300 "$PROGRAMS/watch-cases" fault "$1")
 	[ "$expected" != none ] || skip "no userfaultfd ($1)"
 	[ "$expected" = "before 90 1 90
 shared 90 90

@@ -13,7 +13,7 @@ setup_file() {
 
 qemu() {
 	unset KTASK_RUN_MIN
-	run shimmed timeout 60 qemu-system-x86_64 -machine pc,accel=tcg -m 256 \
+	run shimmed timeout 300 qemu-system-x86_64 -machine pc,accel=tcg -m 256 \
 		-display none -nodefaults -S -qmp stdio "$@" <<-'EOF'
 		{"execute": "qmp_capabilities"}
 		{"execute": "query-status"}

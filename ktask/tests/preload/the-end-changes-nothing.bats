@@ -17,7 +17,7 @@ ends() {
 		cd "$BATS_TEST_TMPDIR/$way"
 		status=0
 		printf 'one\ntwo\nthree\n' >input
-		{ $way timeout -s KILL 60 "$PROGRAMS/exit-cases" "$1" || status=$?
+		{ $way timeout -s KILL 300 "$PROGRAMS/exit-cases" "$1" || status=$?
 			cat; } <input >output 2>&1
 		echo "status: $status" >>output
 		# It outlives its maker.

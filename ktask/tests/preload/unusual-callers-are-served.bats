@@ -9,7 +9,7 @@ load shim.bash
 
 # unusual CASE CALLS: the case succeeds and its main process had so many taken.
 unusual() {
-	run shimmed timeout 60 "$PROGRAMS/life-cases" "$1"
+	run shimmed timeout 300 "$PROGRAMS/life-cases" "$1"
 	echo "$output"
 	cat "$REPORT"
 	[ "$status" -eq 0 ]
@@ -28,7 +28,7 @@ unusual() {
 
 # The least that there may be is 16.
 @test "a thread with 20 KiB of stack" {
-	run shimmed timeout 60 "$PROGRAMS/guard-cases" little-stack 20
+	run shimmed timeout 300 "$PROGRAMS/guard-cases" little-stack 20
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "$output" = ok ]
@@ -57,13 +57,13 @@ unusual() {
 }
 
 @test "a signal handler may interrupt the shim" {
-	run shimmed timeout 60 "$PROGRAMS/life-cases" handler
+	run shimmed timeout 300 "$PROGRAMS/life-cases" handler
 	[ "$status" -eq 0 ]
 	[ "$output" = ok ]
 }
 
 @test "exit while another thread populates" {
-	run shimmed timeout 60 "$PROGRAMS/life-cases" exit
+	run shimmed timeout 300 "$PROGRAMS/life-cases" exit
 	[ "$status" -eq 0 ]
 	[ "$output" = ok ]
 }
