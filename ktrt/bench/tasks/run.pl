@@ -42,8 +42,9 @@
 # the sweep before, but its cells do; of the peers none has that (OmpSs-2 does).
 #
 # Blocking cases: each of 400 tasks sleeps 1 ms, reads 64 KiB directly, or faults in
-# 16 pages of a mapped file of 32 MiB, or these by turns, and computes for 0.1 ms.  Go
-# and Tokio sleep by their own timers; Tokio's blocking threads read and fault.  The
+# 16 pages of a mapped file of 32 MiB, or these by turns, and computes for 0.1 ms.
+# The sleep stands for any system call that blocks a thread, so Go and Tokio sleep by one,
+# too, and not by their own timers; Tokio's blocking threads sleep, read and fault.  The
 # file is made in DIRECTORY.  The last two run in a control group with 24 MiB of memory
 # where one can be made; either way the file is not in memory at first.
 
