@@ -53,8 +53,6 @@ static void group_sleep(struct worker *w, struct ktrt_group *group)
 static int wait_for_group(struct worker *w, struct ktrt_group *group,
 			  bool helps)
 {
-	int error;
-
 	while ((uint32_t)at_load(&group->live)) {
 		const struct wait_filter filter = filter_for(w->current, group);
 		struct ktrt_task *task =
@@ -70,17 +68,21 @@ static int wait_for_group(struct worker *w, struct ktrt_group *group,
 		else
 			group_sleep(w, group);
 	}
-	error = error_take(&group->error);
-	if (unlikely(error) && w->current->domain)
-		deps_forgive(w->current);
-	return error;
+	return error_take(&group->error);
 }
 
+/* Of all waits in here the only one that tells the maker of what failed. */
 int ktrt_group_wait(struct ktrt_group *group)
 {
 	struct worker *w = current_worker();
+	int error;
 
-	return w ? wait_for_group(w, group, true) : -ESRCH;
+	if (!w)
+		return -ESRCH;
+	error = wait_for_group(w, group, true);
+	if (unlikely(error) && w->current->domain)
+		deps_forgive(w->current);
+	return error;
 }
 
 void ktrt_group_cancel(struct ktrt_group *group)
@@ -91,9 +93,11 @@ void ktrt_group_cancel(struct ktrt_group *group)
 
 void ktrt_group_free(struct ktrt_group *group)
 {
-	if (!group || !current_worker())
+	struct worker *w = current_worker();
+
+	if (!group || !w)
 		return;
-	ktrt_code_drop(ktrt_group_wait(group));
+	ktrt_code_drop(wait_for_group(w, group, true));
 	pool_put(&rt.groups, NULL, group);
 }
 
@@ -217,7 +221,7 @@ static int run_by_worker(ktrt_func func, void *arg)
 	current_worker()->lone = !current_worker()->core;
 	error = ktrt_spawn_attr(func, arg, &attr);
 	if (!error)
-		error = ktrt_group_wait(attr.group);
+		error = wait_for_group(current_worker(), attr.group, true);
 	ktrt_group_free(attr.group);
 	return error;
 }

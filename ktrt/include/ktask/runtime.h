@@ -301,9 +301,9 @@ KTRT_API int ktrt_wait(void);
  * Other children go on; none is done by the caller meanwhile.  Codes go to
  * ktrt_wait().
  *
- * Return: 0, -ECANCELED: the data is spoilt, as a task failed; -ESRCH, -ENOMEM;
- * -EINVAL: as ktrt_spawn_attr(), by what the caller has released or only reads, too;
- * KTRT_REDUCTION and weak modes.
+ * Return: 0, -ECANCELED: the data is spoilt, as a task failed, and stays so; -ESRCH,
+ * -ENOMEM; -EINVAL: as ktrt_spawn_attr(), by what the caller has released or only reads,
+ * too; KTRT_REDUCTION and weak modes.
  */
 KTRT_API int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps);
 

@@ -5,7 +5,7 @@
 #include "support/runs.h"
 
 static int data, others, pipe_ends[2];
-static unsigned writes, reads, wrong;
+static unsigned writes, reads, wrong, runs;
 
 static int write_late(void *arg)
 {
@@ -109,4 +109,38 @@ static void only_who_uses_it_is_waited_for(void **state)
 	close(pipe_ends[1]);
 }
 
-KTEST_MAIN(KTEST(only_who_uses_it_is_waited_for))
+static int count_run(void *arg)
+{
+	more(runs);
+	return 0;
+}
+
+/* What follows tells of one datum, or of none: it is not the wait that tells of all. */
+static void all_stays_spoilt(void)
+{
+	set(runs, 0);
+	assert_int_equal(spawn_on(fail_late, &data, KTRT_OUT), 0);
+	assert_int_equal(spawn_on(fail_late, &others, KTRT_OUT), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(wait_on(&data, KTRT_IN), -ECANCELED);
+		assert_int_equal(wait_on(&others, KTRT_IN), -ECANCELED);
+	}
+	assert_int_equal(ktrt_run(fail_late, NULL), 44);
+	assert_int_equal(wait_on(&data, KTRT_IN), -ECANCELED);
+	assert_int_equal(spawn_on(count_run, &data, KTRT_IN), 0);
+	assert_int_equal(spawn_on(count_run, &others, KTRT_INOUT), 0);
+	assert_int_equal(ktrt_wait(), 44);
+	assert_int_equal(get(runs), 0);
+	/* That one has told. */
+	assert_int_equal(wait_on(&data, KTRT_IN), 0);
+	assert_int_equal(spawn_on(count_run, &others, KTRT_IN), 0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(get(runs), 1);
+}
+
+static void it_forgives_nothing(void **state)
+{
+	in_each_way(all_stays_spoilt);
+}
+
+KTEST_MAIN(KTEST(only_who_uses_it_is_waited_for), KTEST(it_forgives_nothing))
