@@ -2,6 +2,10 @@
 /*
  * Groups of tasks, external events, and running one task to its end.
  *
+ * Groups may outlive their runtime: all of their tasks are complete then, but codes that
+ * nobody has waited for are still there.  In the child of a fork that was not in
+ * between, tasks of a group may be lost.
+ *
  * Locking: rt.h.
  */
 #include <errno.h>
@@ -16,25 +20,44 @@
 
 /* ---- groups ---- */
 
+/* Of all runtimes of the process. */
+static struct pool group_records = POOL_INIT(sizeof(struct ktrt_group));
+
+size_t groups_bytes(void)
+{
+	return pool_bytes(&group_records);
+}
+
+void groups_after_fork(void)
+{
+	pool_init(&group_records, sizeof(struct ktrt_group));
+}
+
 int ktrt_group_new(struct ktrt_group **group)
 {
 	*group = NULL;
 	if (!current_worker())
 		return -ESRCH;
-	*group = pool_get(&rt.groups, NULL);
+	*group = pool_get(&group_records, NULL);
 	if (!*group)
 		return -ENOMEM;
 	at_poke(&(*group)->live, 0);
 	at_poke(&(*group)->wake, (uint32_t)SIGNAL_NONE);
 	at_poke(&(*group)->error, 0);
 	at_poke(&(*group)->cancelled, 0);
+	(*group)->starts = rt.starts;
 	return 0;
+}
+
+static bool is_complete(const struct ktrt_group *group)
+{
+	return !(uint32_t)at_load(&group->live);
 }
 
 static bool spin_for(const struct ktrt_group *group)
 {
 	for (unsigned i = 0; i < SPINS; i++) {
-		if (!(uint32_t)at_load(&group->live))
+		if (is_complete(group))
 			return true;
 		cpu_relax();
 	}
@@ -53,7 +76,7 @@ static void group_sleep(struct worker *w, struct ktrt_group *group)
 static int wait_for_group(struct worker *w, struct ktrt_group *group,
 			  bool helps)
 {
-	while ((uint32_t)at_load(&group->live)) {
+	while (!is_complete(group)) {
 		const struct wait_filter filter = filter_for(w->current, group);
 		struct ktrt_task *task =
 			helps && w->core ? sched_take_below(w, w->current)
@@ -77,7 +100,7 @@ int ktrt_group_wait(struct ktrt_group *group)
 	struct worker *w = current_worker();
 	int error;
 
-	if (!w)
+	if (!w || (!group_is_current(group) && !is_complete(group)))
 		return -ESRCH;
 	error = wait_for_group(w, group, true);
 	if (unlikely(error) && w->current->domain)
@@ -95,10 +118,15 @@ void ktrt_group_free(struct ktrt_group *group)
 {
 	struct worker *w = current_worker();
 
-	if (!group || !w)
+	if (!group)
 		return;
-	ktrt_code_drop(wait_for_group(w, group, true));
-	pool_put(&rt.groups, NULL, group);
+	if (w && group_is_current(group))
+		ktrt_code_drop(wait_for_group(w, group, true));
+	else if (is_complete(group))
+		ktrt_code_drop(error_take(&group->error));
+	else
+		return;
+	pool_put(&group_records, NULL, group);
 }
 
 int ktrt_cancelled(void)

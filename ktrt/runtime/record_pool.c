@@ -22,7 +22,7 @@ void pool_init(struct pool *pool, size_t size)
 	pool->batches = NULL;
 	pool->slabs = NULL;
 	pool->bytes = 0;
-	pool->size = (size + 63) & ~(size_t)63;
+	pool->size = POOL_SIZE(size);
 }
 
 void pool_destroy(struct pool *pool)

@@ -2,8 +2,8 @@
 /*
  * Records of one size that are used again and again.  Each worker keeps some, and
  * exchanges batches with a list that all share.  Memory is mapped in slabs, and unmapped
- * only when the runtime ends.  So a thief may read a record that was freed: it reads
- * stale words, never unmapped memory.
+ * only when the runtime ends, or, of groups, never.  So a thief may read a record that
+ * was freed: it reads stale words, never unmapped memory.
  *
  * Locking:
  *
@@ -45,6 +45,12 @@ struct cache {
 	struct record *reserve; /* a whole batch, or NULL */
 	unsigned nr_free;
 };
+
+#define POOL_SIZE(bytes) (((bytes) + 63) & ~(size_t)63)
+#define POOL_INIT(bytes)                                                     \
+	{                                                                    \
+		.lock = PTHREAD_MUTEX_INITIALIZER, .size = POOL_SIZE(bytes), \
+	}
 
 void pool_init(struct pool *pool, size_t size);
 void pool_destroy(struct pool *pool);

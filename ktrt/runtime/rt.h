@@ -188,6 +188,7 @@ struct ktrt_group {
 	uint32_t wake; /* A */
 	int error; /* A */
 	uint32_t cancelled; /* A */
+	uint32_t starts; /* rt.starts when it was made; constant */
 };
 
 struct core;
@@ -379,7 +380,7 @@ struct runtime {
 	struct worker *pool; /* P */
 	struct worker *retired; /* records without a thread; P */
 
-	struct pool tasks, smalls, groups; /* record_pool.h */
+	struct pool tasks, smalls; /* record_pool.h */
 
 	/* A thread that opens UMT, or NULL; I, then D */
 	struct umt_load *load;
@@ -744,6 +745,20 @@ static inline int core_ready(const struct core *core)
 static inline bool core_overloaded(const struct core *core)
 {
 	return at_peek(&core->nr_suspended) || core_ready(core) > 1;
+}
+
+/* ---- group.c ---- */
+
+/* Mapped for groups. */
+size_t groups_bytes(void);
+/* Those of the parent are never given back. */
+void groups_after_fork(void);
+
+/* Not of a runtime that has ended, nor of the parent of a fork?  By a thread of the
+ * runtime. */
+static inline bool group_is_current(const struct ktrt_group *group)
+{
+	return group->starts == rt.starts;
 }
 
 /* ---- error_codes.c ---- */

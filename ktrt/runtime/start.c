@@ -44,6 +44,7 @@ static void in_child(void)
 	at_store(&rt.generation, rt.generation + 1);
 	pthread_mutex_init(&runtime_lock, NULL);
 	codes_after_fork();
+	groups_after_fork();
 }
 
 static void prepare_forks(void)
@@ -185,7 +186,6 @@ static void free_all(void)
 	worker_free_all();
 	pool_destroy(&rt.tasks);
 	pool_destroy(&rt.smalls);
-	pool_destroy(&rt.groups);
 	pthread_mutex_destroy(&rt.pool_lock);
 	pthread_mutex_destroy(&rt.load_lock);
 	free(rt.workers);
@@ -281,7 +281,6 @@ static int begin_runtime(const struct ktrt_options *options)
 	pthread_mutex_init(&rt.pool_lock, NULL);
 	pool_init(&rt.tasks, sizeof(struct ktrt_task));
 	pool_init(&rt.smalls, sizeof(struct epoch));
-	pool_init(&rt.groups, sizeof(struct ktrt_group));
 	pthread_mutex_init(&rt.load_lock, NULL);
 	rt.rest_after_ns = REST_AFTER_NS;
 	short_tasks_begin();
@@ -438,8 +437,8 @@ static void fill_info(struct ktrt_info *info)
 	info->samples = at_peek(&rt.samples);
 	info->overloaded = at_peek(&rt.overloaded);
 	info->stalls = at_peek(&rt.stalls);
-	info->memory_bytes = pool_bytes(&rt.tasks) + pool_bytes(&rt.smalls) +
-			     pool_bytes(&rt.groups);
+	info->memory_bytes =
+		pool_bytes(&rt.tasks) + pool_bytes(&rt.smalls) + groups_bytes();
 }
 
 int ktrt_info_get(struct ktrt_info *info)

@@ -543,6 +543,8 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 		return error;
 	if (!w)
 		return -ESRCH;
+	if (attr->group && unlikely(!group_is_current(attr->group)))
+		return -EINVAL;
 	task = task_new(w, func, arg);
 	if (!task)
 		return -ENOMEM;

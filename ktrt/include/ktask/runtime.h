@@ -254,7 +254,7 @@ KTRT_API void ktrt_spawn_end(ktrt_func func, void *arg);
  * Return: 0, -ESRCH, -ENOMEM, -EINVAL: unknown flags or mode, non-zero reserved
  * fields, a priority or range out of bounds; data that the caller has released; data
  * that this task would write, where the caller names it weakly or with
- * KTRT_EARLY_RELEASE and only reads it; -E2BIG.
+ * KTRT_EARLY_RELEASE and only reads it; a group of an earlier runtime; -E2BIG.
  */
 KTRT_API int ktrt_spawn_attr(ktrt_func func, void *arg,
 			     const struct ktrt_attr *attr);
@@ -333,15 +333,15 @@ KTRT_API int ktrt_run(ktrt_func func, void *arg);
 /* ktrt_group_new - Return: 0, -ENOMEM, -ESRCH */
 KTRT_API int ktrt_group_new(struct ktrt_group **group);
 
-/* ktrt_group_wait - until its tasks are complete; their first code, which goes
- * to the group only.  One thread at a time. */
+/* ktrt_group_wait - until its tasks are complete; their first code, which goes to the
+ * group only, and is there in a later runtime, too.  One thread at a time. */
 KTRT_API int ktrt_group_wait(struct ktrt_group *group);
 
-/* ktrt_group_cancel - tasks of it that did not start fail with -ECANCELED
- * instead; from any thread */
+/* ktrt_group_cancel - tasks of it that did not start fail with -ECANCELED; any thread */
 KTRT_API void ktrt_group_cancel(struct ktrt_group *group);
 
-/* ktrt_group_free - waits first, and drops the code; NULL is fine */
+/* ktrt_group_free - waits first, and drops the code; NULL is fine; must be done even
+ * after the runtime.  On a thread that is not attached it may do nothing while that runs. */
 KTRT_API void ktrt_group_free(struct ktrt_group *group);
 
 /* ktrt_cancelled - was the calling task's group, or that of a task above it,
