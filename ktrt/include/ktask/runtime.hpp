@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <cxxabi.h>
 #include <exception>
 #include <memory>
@@ -124,6 +125,48 @@ inline int unwinding() noexcept
 inline bool runs() noexcept
 {
 	return ktrt_cpus(nullptr, 0) >= 0;
+}
+
+inline void nap() noexcept
+{
+	const struct timespec time = { 0, 200000 };
+
+	nanosleep(&time, nullptr);
+}
+
+/*
+ * As ktrt_group_wait(), on any thread: one that is not attached is so meanwhile.
+ * @error: why it could not wait, -ESRCH: everything was waited for when the runtime
+ * ended, or 0.
+ */
+inline int wait_anywhere(ktrt_group *group, int &error) noexcept
+{
+	int code = ktrt_group_wait(group);
+
+	error = 0;
+	/* Of one that is attached it is the group's code. */
+	if (code != -ESRCH || ktrt_thread_index() >= 0)
+		return code;
+	/* There are as many as may be. */
+	while ((error = ktrt_attach()) == -EAGAIN)
+		nap();
+	if (error)
+		return 0;
+	code = ktrt_group_wait(group);
+	ktrt_code_drop(ktrt_detach());
+	return code;
+}
+
+/* Nothing of the tasks may be destroyed before. */
+inline int wait_at_end(ktrt_group *group) noexcept
+{
+	for (;;) {
+		int error, code = wait_anywhere(group, error);
+
+		if (!error || error == -ESRCH)
+			return code;
+		nap();
+	}
 }
 
 /* At the end of a block: what leaves it already goes first. */
@@ -472,7 +515,7 @@ class group {
 	/* Who cancelled it does not want to hear so. */
 	~group() noexcept(false)
 	{
-		int code = detail::runs() ? ktrt_group_wait(group_) : 0;
+		int code = detail::wait_at_end(group_);
 
 		ktrt_group_free(group_);
 		if (!cancelled_ || code != -ECANCELED)
@@ -481,7 +524,10 @@ class group {
 	}
 	void wait()
 	{
-		detail::check(ktrt_group_wait(group_), "a task of a group");
+		int error, code = detail::wait_anywhere(group_, error);
+
+		detail::check(error, "waiting for a group");
+		detail::check(code, "a task of a group");
 	}
 	/* Make a task of it, with dependences as for spawn(). */
 	template <typename F, typename... Deps>
@@ -646,7 +692,8 @@ template <typename F, typename T> struct keeps_outcome {
  *
  * get() waits, doing children of the caller meanwhile, and throws what the task
  * threw.  Who lets go of one that was not asked for waits as well; an exception
- * then goes to whoever waits for the tasks of the caller.
+ * then goes to whoever waits for the tasks of the caller.  A thread that is not
+ * attached is so while it waits; an exception that it lets go of is dropped.
  */
 template <typename T> class future {
     public:
@@ -671,8 +718,9 @@ template <typename T> class future {
 	}
 	void wait()
 	{
-		int code = ktrt_group_wait(asked()->group);
+		int error, code = detail::wait_anywhere(asked()->group, error);
 
+		detail::check(error, "waiting for a task");
 		if (code)
 			task_->code = code;
 	}
@@ -717,8 +765,8 @@ template <typename T> class future {
 	{
 		int code = 0;
 
-		if (task_->group && detail::runs())
-			code = ktrt_group_wait(task_->group);
+		if (task_->group)
+			code = detail::wait_at_end(task_->group);
 		if (task_->code)
 			std::swap(code, task_->code);
 		ktrt_code_drop(task_->code);

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Builds programs of C++ with the runtime.
+# Builds programs of C++ with the runtime: plain, and with the address and the
+# undefined-behaviour sanitizer, of which the library itself knows nothing.
 #
 #	compile_cxx NAME <<-'END'	into $BATS_FILE_TMPDIR/NAME
+#	run_sanitized NAME		the other one
 
 . "${BASH_SOURCE[0]%/*}/../../../../tests/support/environment.bash"
 
 compile_cxx() {
-	local tree=$BATS_TEST_DIRNAME/../../..
-	local build=${KTASK_BUILD:-$tree/build}
 	local program=$BATS_FILE_TMPDIR/$1
 
 	command -v "${CXX:-c++}" >/dev/null || skip "no C++ compiler"
@@ -25,7 +25,23 @@ compile_cxx() {
 		END
 		cat
 	} >"$program.cpp"
-	"${CXX:-c++}" -std="${STD:-c++11}" -O1 -Wall -Wextra -Werror -pthread \
-		-I"$tree/ktrt/include" -o "$program" "$program.cpp" \
+	build_cxx "$program" "$program.asan" -O0 -g1 \
+		-fsanitize=address,undefined -fno-sanitize-recover=undefined &
+	build_cxx "$program" "$program" -O1
+	wait $!
+}
+
+# build_cxx SOURCE PROGRAM FLAG...
+build_cxx() {
+	local tree=$BATS_TEST_DIRNAME/../../..
+	local build=${KTASK_BUILD:-$tree/build}
+
+	"${CXX:-c++}" -std="${STD:-c++11}" "${@:3}" -Wall -Wextra -Werror -pthread \
+		-I"$tree/ktrt/include" -o "$2" "$1.cpp" \
 		-L"$build" -lktrt -Wl,-rpath,"$(realpath "$build")"
+}
+
+run_sanitized() {
+	run -0 --separate-stderr timeout 100 "$BATS_FILE_TMPDIR/$1.asan"
+	[[ -z $stderr ]]
 }
