@@ -169,3 +169,7 @@ setup_file() {
 	run -0 --separate-stderr timeout 100 "$BATS_FILE_TMPDIR/callables"
 	[[ $output == "none allocated" && -z $stderr ]]
 }
+
+@test "sanitizers find nothing in that" {
+	STD=c++17 run_sanitized callables
+}

@@ -3,28 +3,15 @@
 # C++: what a task throws comes out where it is waited for, its body is destroyed
 # once, and the runtime works on.
 
-load ../../../tests/support/environment.bash
-
 bats_require_minimum_version 1.5.0
+load support/cxx
 
 setup_file() {
-	tree=$BATS_TEST_DIRNAME/../../..
-	build=${KTASK_BUILD:-$tree/build}
-	command -v "${CXX:-c++}" >/dev/null || skip "no C++ compiler"
-	cat >"$BATS_FILE_TMPDIR/throws.cpp" <<-'END'
+	compile_cxx throws <<-'END'
 		#include <atomic>
-		#include <cstdio>
-		#include <cstdlib>
 		#include <memory>
 		#include <stdexcept>
 		#include <string>
-
-		#include <ktask/runtime.hpp>
-
-		#define check(holds) \
-			((holds) ? (void)0 : (std::fprintf(stderr, \
-				"line %d: %s\n", __LINE__, #holds), \
-				std::exit(1)))
 
 		static std::atomic<int> alive, ran;
 
@@ -141,11 +128,8 @@ setup_file() {
 			std::puts("all came out");
 		}
 	END
-	cat >"$BATS_FILE_TMPDIR/leaves.cpp" <<-'END'
-		#include <cstdio>
+	compile_cxx leaves <<-'END'
 		#include <unistd.h>
-
-		#include <ktask/runtime.h>
 
 		static int leaves(void *)
 		{
@@ -162,13 +146,6 @@ setup_file() {
 			std::puts("went on");
 		}
 	END
-	for program in throws leaves; do
-		"${CXX:-c++}" -std=c++11 -O1 -Wall -Wextra -Werror -pthread \
-			-I"$tree/ktrt/include" -o "$BATS_FILE_TMPDIR/$program" \
-			"$BATS_FILE_TMPDIR/$program.cpp" -L"$build" -lktrt \
-			-Wl,-rpath,"$(cd "$build" && pwd)" \
-			-Wl,-rpath-link,"$build"
-	done
 }
 
 @test "exceptions and codes come out where they are waited for" {
@@ -180,4 +157,8 @@ setup_file() {
 	ulimit -c 0
 	run -134 "$BATS_FILE_TMPDIR/leaves"
 	[[ $output == *"terminate called after throwing an instance of 'int'"* ]]
+}
+
+@test "sanitizers find nothing in the first" {
+	run_sanitized throws
 }

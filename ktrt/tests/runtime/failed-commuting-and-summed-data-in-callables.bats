@@ -4,6 +4,7 @@
 # In C++ too: callables that read what one that threw was to write are skipped and
 # destroyed, those that commute take turns, and reducers are whole for readers.
 
+bats_require_minimum_version 1.5.0
 load support/cxx
 
 @test "callables after one that threw are skipped and destroyed" {
@@ -91,6 +92,7 @@ load support/cxx
 		}
 	END
 	"$BATS_FILE_TMPDIR/skipped"
+	run_sanitized skipped
 }
 
 @test "callables that commute take turns, and reducers are whole" {
@@ -150,4 +152,5 @@ load support/cxx
 		}
 	END
 	"$BATS_FILE_TMPDIR/sums"
+	run_sanitized sums
 }

@@ -175,3 +175,7 @@ setup_file() {
 		"$BATS_FILE_TMPDIR/futures"
 	[[ $output == "all came" && -z $stderr ]]
 }
+
+@test "sanitizers find nothing in that" {
+	run_sanitized futures
+}

@@ -75,3 +75,7 @@ setup_file() {
 	run -0 --separate-stderr timeout 100 "$BATS_FILE_TMPDIR/graphs"
 	[[ $output == "all ran" && -z $stderr ]]
 }
+
+@test "sanitizers find nothing in that" {
+	run_sanitized graphs
+}

@@ -107,3 +107,7 @@ setup_file() {
 	run -0 --separate-stderr timeout 100 "$BATS_FILE_TMPDIR/loops"
 	[[ $output == "all done" && -z $stderr ]]
 }
+
+@test "sanitizers find nothing in that" {
+	run_sanitized loops
+}

@@ -161,3 +161,7 @@ setup_file() {
 	run -0 --separate-stderr timeout 100 "$BATS_FILE_TMPDIR/lost"
 	[[ $output == "none was lost" && -z $stderr ]]
 }
+
+@test "sanitizers find nothing in that" {
+	run_sanitized lost
+}

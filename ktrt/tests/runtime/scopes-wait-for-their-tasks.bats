@@ -79,3 +79,7 @@ setup_file() {
 	run -0 --separate-stderr timeout 100 "$BATS_FILE_TMPDIR/scopes"
 	[[ $output == "all waited" && -z $stderr ]]
 }
+
+@test "sanitizers find nothing in that" {
+	run_sanitized scopes
+}

@@ -90,3 +90,7 @@ setup_file() {
 @test "what is to be done at once is done by spawn()" {
 	timeout 300 "$BATS_FILE_TMPDIR/now"
 }
+
+@test "sanitizers find nothing in that" {
+	run_sanitized now
+}

@@ -156,3 +156,7 @@ setup_file() {
 	[ "$(grep -c 'style=dotted' "$KTRT_DOT")" = 1 ]
 	[ "$(grep -c -e '-> t[0-9]*;' "$KTRT_DOT")" = 1 ]
 }
+
+@test "sanitizers find nothing in that" {
+	run_sanitized weak
+}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Builds programs of C++ with the runtime: plain, and with the address and the
-# undefined-behaviour sanitizer, of which the library itself knows nothing.
+# Builds programs of C++ with the runtime.
 #
 #	compile_cxx NAME <<-'END'	into $BATS_FILE_TMPDIR/NAME
-#	run_sanitized NAME		the other one
+#	run_sanitized NAME [COMMAND...]	the same with the address and the undefined-behaviour
+#					sanitizer, by COMMAND; the library has neither
 
 . "${BASH_SOURCE[0]%/*}/../../../../tests/support/environment.bash"
 
@@ -25,10 +25,7 @@ compile_cxx() {
 		END
 		cat
 	} >"$program.cpp"
-	build_cxx "$program" "$program.asan" -O0 -g1 \
-		-fsanitize=address,undefined -fno-sanitize-recover=undefined &
-	build_cxx "$program" "$program" -O1
-	wait $!
+	build_cxx "$program.cpp" "$program" -O1
 }
 
 # build_cxx SOURCE PROGRAM FLAG...
@@ -37,11 +34,15 @@ build_cxx() {
 	local build=${KTASK_BUILD:-$tree/build}
 
 	"${CXX:-c++}" -std="${STD:-c++11}" "${@:3}" -Wall -Wextra -Werror -pthread \
-		-I"$tree/ktrt/include" -o "$2" "$1.cpp" \
+		-I"$tree/ktrt/include" -o "$2" "$1" \
 		-L"$build" -lktrt -Wl,-rpath,"$(realpath "$build")"
 }
 
 run_sanitized() {
-	run -0 --separate-stderr timeout 100 "$BATS_FILE_TMPDIR/$1.asan"
+	local program=$BATS_FILE_TMPDIR/$1
+
+	build_cxx "$program.cpp" "$program-sanitized" -O0 -g1 \
+		-fsanitize=address,undefined -fno-sanitize-recover=undefined
+	run -0 --separate-stderr timeout 100 "${@:2}" "$program-sanitized"
 	[[ -z $stderr ]]
 }
