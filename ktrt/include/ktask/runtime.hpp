@@ -861,9 +861,21 @@ template <typename I, typename T, typename F, typename Op> struct reduction {
 	}
 };
 
+/* There may be more than the type can count. */
+template <typename I>
+std::size_t distance(I first, I last, std::true_type /* a whole number */)
+{
+	return static_cast<std::size_t>(last) - static_cast<std::size_t>(first);
+}
+
+template <typename I> std::size_t distance(I first, I last, std::false_type)
+{
+	return static_cast<std::size_t>(last - first);
+}
+
 template <typename I> std::size_t distance(I first, I last)
 {
-	return first < last ? static_cast<std::size_t>(last - first) : 0;
+	return first < last ? distance(first, last, std::is_integral<I>()) : 0;
 }
 
 } /* namespace detail */

@@ -9,6 +9,7 @@ load support/cxx
 setup_file() {
 	compile_cxx loops <<-'END'
 		#include <atomic>
+		#include <climits>
 		#include <stdexcept>
 		#include <string>
 		#include <vector>
@@ -85,9 +86,53 @@ setup_file() {
 			ktrt::wait();
 		}
 
+		/* With more indices than the type can count; the first call ends it. */
+		template <typename I> static void check_wide(I first, I last)
+		{
+			std::atomic<int> wrong{ 0 };
+
+			try {
+				ktrt::parallel_for(first, last, [&](I i) {
+					wrong += i < first || i >= last;
+					throw std::out_of_range("i");
+				});
+				check(false);
+			} catch (const std::out_of_range &) {
+			}
+			try {
+				ktrt::reduce(first, last, 0, [&](I i) -> int {
+					wrong += i < first || i >= last;
+					throw std::out_of_range("i");
+				}, [](int a, int b) { return a + b; });
+				check(false);
+			} catch (const std::out_of_range &) {
+			}
+			check(!wrong);
+		}
+
+		/* Also indices that are pointers. */
+		static void check_ranges()
+		{
+			std::vector<int> hits(1000);
+
+			check_wide(INT_MIN, INT_MAX);
+			check_wide(LONG_MIN, LONG_MAX);
+			check_wide(LLONG_MIN, LLONG_MAX);
+			check_wide(-2, INT_MAX);
+			check_wide(0ul, ULONG_MAX);
+			ktrt::parallel_for<signed char>(-128, 127, [&](int i) {
+				hits[i + 128]++;
+			});
+			ktrt::parallel_for(hits.data(), hits.data() + 1000,
+					   [](int *hit) { ++*hit; });
+			for (int i = 0; i < 1000; i++)
+				check(hits[i] == 1 + (i < 255));
+		}
+
 		static void check_all()
 		{
 			check_loops();
+			check_ranges();
 			check_reductions();
 			check_exceptions();
 		}
