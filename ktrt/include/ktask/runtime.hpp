@@ -842,7 +842,7 @@ template <typename I, typename T, typename F, typename Op> struct reduction {
 					self.f(static_cast<I>(self.first + i)));
 		};
 
-		return guarded(chunk);
+		return neutral_if(guarded(chunk), sum);
 	}
 	static int combine(void *into, void *from, void *arg)
 	{
@@ -857,7 +857,16 @@ template <typename I, typename T, typename F, typename Op> struct reduction {
 				left = right.release();
 		};
 
-		return guarded(both);
+		return neutral_if(guarded(both), left);
+	}
+	/* When op() threw it may have been moved from: it goes into no other. */
+	static int neutral_if(int failed, T *&value)
+	{
+		if (failed) {
+			delete value;
+			value = nullptr;
+		}
+		return failed;
 	}
 };
 
