@@ -519,12 +519,24 @@ static int give_back_arg(struct ktrt_task *task, void *arg,
 static inline int enter_deps(struct worker *w, struct ktrt_task *task,
 			     const struct ktrt_attr *attr, bool *ready)
 {
-	if (unlikely(rt.trace))
-		trace_made(w, task, attr);
 	if (unlikely(attr->flags & KTRT_EARLY_RELEASE))
 		return proxies_add(w, task, attr->deps, attr->nr_deps, true,
 				   ready);
 	return deps_add(w, task, attr->deps, attr->nr_deps, ready);
+}
+
+/* The same with a trace, which has nothing of tasks that were refused. */
+static int __attribute__((noinline, cold))
+enter_traced(struct worker *w, struct ktrt_task *task,
+	     const struct ktrt_attr *attr, bool *ready)
+{
+	uint64_t ns = now_ns();
+	ktrt_func func = task->func;
+	int error = enter_deps(w, task, attr, ready);
+
+	if (!error)
+		trace_made(w, task, func, attr, ns);
+	return error;
 }
 
 int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
@@ -556,7 +568,8 @@ int ktrt_spawn_attr(ktrt_func func, void *arg, const struct ktrt_attr *attr)
 	if (attr->arg_bytes)
 		error = take_arg(task, arg, attr);
 	if (!error && attr->nr_deps) {
-		error = enter_deps(w, task, attr, &ready);
+		error = unlikely(rt.trace) ? enter_traced(w, task, attr, &ready)
+					   : enter_deps(w, task, attr, &ready);
 		error = give_back_arg(task, arg, attr, error);
 	}
 	if (error) {

@@ -57,13 +57,13 @@ static inline void leave_guard(struct guard *guard)
 		body_left(guard);
 }
 
-/* Groups were cancelled, or tasks are traced. */
+/* Groups were cancelled, or tasks are traced; also those that are cancelled. */
 static int __attribute__((noinline, cold))
 call_checked(struct worker *w, const struct ktrt_task *task, ktrt_func func,
 	     void *arg)
 {
 	if (!(task->flags & TASK_ALWAYS) && task_is_cancelled(task))
-		return -ECANCELED;
+		func = task_be_skipped;
 	if (rt.trace)
 		return trace_call(w, task, known_func(func, arg), func, arg);
 	return func(arg);

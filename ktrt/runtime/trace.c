@@ -114,21 +114,20 @@ void trace_thread(const struct worker *w)
 }
 
 static void log_made(const struct worker *w, const struct ktrt_task *task,
-		     const struct ktrt_task *parent, uint64_t ns)
+		     const struct ktrt_task *parent, ktrt_func func,
+		     uint64_t ns)
 {
 	log_event(w->slot, (struct trace_event){ .ns = ns,
 						 .a = (uintptr_t)task,
 						 .b = (uintptr_t)parent,
-						 .c = (uintptr_t)task->func,
+						 .c = (uintptr_t)func,
 						 .kind = TRACE_MADE });
 }
 
 void trace_made(const struct worker *w, const struct ktrt_task *task,
-		const struct ktrt_attr *attr)
+		ktrt_func func, const struct ktrt_attr *attr, uint64_t ns)
 {
-	uint64_t ns = now_ns();
-
-	log_made(w, task, task->parent, ns);
+	log_made(w, task, w->current, func, ns);
 	for (size_t i = 0; i < attr->nr_deps; i++) {
 		const struct ktrt_dep *dep = &attr->deps[i];
 		const struct ktrt_reduction *reduction = dep->addr;
@@ -162,7 +161,8 @@ void trace_nodes(const struct worker *w, struct ktrt_task **nodes, size_t nr)
 	uint64_t ns = now_ns();
 
 	for (size_t i = 0; i < nr; i++)
-		log_made(w, nodes[i], nodes[i]->parent->parent, ns);
+		log_made(w, nodes[i], nodes[i]->parent->parent, nodes[i]->func,
+			 ns);
 	for (size_t i = 0; i < nr; i++)
 		log_edges(w, nodes[i], ns);
 }

@@ -39,10 +39,11 @@ void trace_start(void);
 void trace_stop(void);
 /* A worker, or an attached thread, is the calling thread from here on. */
 void trace_thread(const struct worker *w);
-/* Before it may begin. */
+/* A child of the current task was made at @ns, before it could begin.  It may be gone
+ * by now. */
 void trace_made(const struct worker *w, const struct ktrt_task *task,
-		const struct ktrt_attr *attr);
-/* The same for the nodes of a graph that is about to run. */
+		ktrt_func func, const struct ktrt_attr *attr, uint64_t ns);
+/* The same, before they may begin, for the nodes of a graph that is about to run. */
 void trace_nodes(const struct worker *w, struct ktrt_task **nodes, size_t nr);
 /* Call the function of the task; its code. */
 int trace_call(struct worker *w, const struct ktrt_task *task, ktrt_func known,

@@ -189,3 +189,81 @@ setup_file() {
 	END
 	grep -q "color=red" graph.dot
 }
+
+@test "tasks that were cancelled are in it, refused ones are not" {
+	compile_cxx cancelled <<-'END'
+		#include <atomic>
+
+		static void make_plain()
+		{
+			for (int i = 0; i < 300; i++)
+				ktrt::spawn([] {});
+			ktrt::wait();
+		}
+
+		static int do_nothing(void *)
+		{
+			return 0;
+		}
+
+		/* Only reads it, and so may its children. */
+		static void be_refused(int &x)
+		{
+			ktrt_attr attr = KTRT_ATTR_INIT;
+			ktrt_dep dep = { &x, 0, KTRT_OUT };
+
+			attr.deps = &dep;
+			attr.nr_deps = 1;
+			for (int i = 0; i < 20; i++)
+				check(ktrt_spawn_attr(do_nothing, nullptr, &attr) ==
+				      -EINVAL);
+			make_plain();
+		}
+
+		int main()
+		{
+			std::atomic<bool> begun{ false }, open{ false };
+			int x = 0, y = 0, z = 0;
+			ktrt_info info = KTRT_INFO_INIT;
+			ktrt::runtime runtime;
+			ktrt::group group;
+
+			group.run([&] {
+				begun = true;
+				while (!open)
+					ktrt::yield();
+			}, ktrt::out(x));
+			for (int i = 0; i < 50; i++)
+				group.run([&] {}, ktrt::inout(x), ktrt::inout(y));
+			while (!begun)
+				ktrt::yield();
+			group.cancel();
+			open = true;
+			check(ktrt_group_wait(group.raw()) == -ECANCELED);
+			make_plain();
+			ktrt::run(make_plain);
+			ktrt::spawn([&] { be_refused(z); }, ktrt::weak_in(z));
+			ktrt::wait();
+			ktrt_info_get(&info);
+			std::printf("%llu\n", (unsigned long long)info.tasks);
+		}
+	END
+	cd "$BATS_TEST_TMPDIR"
+	tasks=$(KTRT_TRACE=trace.json KTRT_DOT=graph.dot \
+		"$BATS_FILE_TMPDIR/cancelled")
+	python3 - "$tasks" <<-'END'
+		import json, re, sys
+		events = json.load(open("trace.json"))["traceEvents"]
+		tasks = [e for e in events if e.get("cat") == "task"]
+		assert len(tasks) == int(sys.argv[1]), (len(tasks), sys.argv[1])
+		skipped = {e["args"]["task"] for e in tasks if e["name"] == "skipped"}
+		assert len(skipped) == 50, len(skipped)
+		assert all((e["args"]["task"] in skipped) == (e["args"]["code"] == -125)
+		           for e in tasks)
+		dot = open("graph.dot").read()
+		assert dot.count("[label=") == len(tasks)
+		arrows = re.findall(r"t(\d+) -> t(\d+);", dot)
+		assert len(arrows) == 50, len(arrows)
+		assert {int(after) for before, after in arrows} == skipped
+	END
+}
