@@ -267,3 +267,56 @@ setup_file() {
 		assert {int(after) for before, after in arrows} == skipped
 	END
 }
+
+@test "what blocked a task is in it, with the reason" {
+	compile_cxx blocked <<-'END'
+		#include <chrono>
+		#include <thread>
+		#include <unistd.h>
+
+		int main()
+		{
+			ktrt_info info = KTRT_INFO_INIT;
+			int ends[2];
+			ktrt::runtime runtime(0, KTRT_UMT_FIRST);
+
+			check(!pipe(ends));
+			for (int i = 0; i < 10; i++)
+				ktrt::spawn([] {
+					std::this_thread::sleep_for(
+						std::chrono::milliseconds(20));
+				});
+			for (int i = 0; i < 5; i++)
+				ktrt::spawn([=] {
+					char byte;
+					check(read(ends[0], &byte, 1) == 1);
+				});
+			std::this_thread::sleep_for(std::chrono::milliseconds(100));
+			for (int i = 0; i < 5; i++)
+				check(write(ends[1], "x", 1) == 1);
+			ktrt::wait();
+			ktrt_info_get(&info);
+			std::puts(info.backend);
+		}
+	END
+	cd "$BATS_TEST_TMPDIR"
+	backend=$(KTRT_TRACE=trace.json "$BATS_FILE_TMPDIR/blocked")
+	[ "$backend" = bpf ] || skip "UMT's backend is $backend"
+	python3 - <<-'END'
+		import json, re
+		events = json.load(open("trace.json"))["traceEvents"]
+		slices = [e for e in events if e["ph"] == "X"]
+		tasks = [e for e in slices if e["cat"] == "task"]
+		pauses = [e for e in slices if e["cat"] == "blocked"]
+		assert len(tasks) == 15, len(tasks)
+		reason = "blocked: (other|io|futex|fault|waiting|stopped)$"
+		assert all(re.match(reason, p["name"]) for p in pauses), pauses
+		long = 0
+		for t in tasks:
+		    inside = [p["dur"] for p in pauses if p["tid"] == t["tid"] and
+		              t["ts"] <= p["ts"] <= t["ts"] + t["dur"]]
+		    long += sum(inside) > 10000
+		# Who reads may begin when all is written.
+		assert long >= 10, (long, pauses)
+	END
+}
