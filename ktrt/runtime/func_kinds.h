@@ -6,6 +6,7 @@
  * maker does later.  So it only runs tasks whose function is known to be brief:
  * other workers, on their own stacks, returned from it soon.  One long run may mean
  * that the thread lost its CPU, so a function counts as long only after two.
+ * ktrt_dispatch() always counts as long.
  *
  * Locking: there is none.  What is known of a function is one word of rt.funcs, which
  * any worker reads and writes atomically.  Of two that learn at once one counts.
@@ -26,6 +27,8 @@ static inline unsigned func_kind(ktrt_func func)
 {
 	uint64_t known = at_peek(func_known(func));
 
+	if (func == ktrt_dispatch)
+		return FUNC_LONG;
 	return known >> 2 == (uintptr_t)func ? known & 3 : FUNC_UNKNOWN;
 }
 
@@ -43,7 +46,7 @@ static inline void func_classify(ktrt_func func, bool brief)
 		       : kind > FUNC_BRIEF_ONCE_LONG ? FUNC_BRIEF_ONCE_LONG
 						     : FUNC_LONG;
 
-	if (now != kind)
+	if (now != kind && func != ktrt_dispatch)
 		at_poke(func_known(func), (uint64_t)(uintptr_t)func << 2 | now);
 }
 
@@ -89,7 +92,7 @@ static inline int time_it(void *arg)
 	return error;
 }
 
-/* The key of a call's function. */
+/* What a call is, as traces say it. */
 static inline ktrt_func known_func(ktrt_func func, void *arg)
 {
 	const struct timed *timed = arg;
@@ -97,6 +100,8 @@ static inline ktrt_func known_func(ktrt_func func, void *arg)
 
 	if (func == time_it)
 		return known_func(timed->func, timed->arg);
+	if (func == ktrt_dispatch)
+		return *(const ktrt_func *)arg;
 	args = arg;
 	return func == task_run_args ? args_func(args->func) : func;
 }

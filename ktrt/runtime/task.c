@@ -356,6 +356,11 @@ int task_run_args(void *arg)
 			  args->args[3]);
 }
 
+int ktrt_dispatch(void *arg)
+{
+	return (*(const ktrt_func *)arg)(arg);
+}
+
 _Static_assert(sizeof(struct task_args) <= ARG_INLINE, "they fit into a task");
 
 /*

@@ -44,20 +44,19 @@
  *   function must not leave by longjmp.  pthread_exit() in one fails the task
  *   with -ECANCELED; the worker is replaced.  In an undeferred task of an
  *   attached thread it ends that thread, which stays attached, so that the
- *   runtime cannot be ended.  An exception that leaves one
- *   ends the process; runtime.hpp hands them to whoever waits.
+ *   runtime cannot be ended.  An exception that leaves one ends the process;
+ *   runtime.hpp hands them to whoever waits.
  *   Workers have every asynchronous signal blocked.
  *   In the child of a fork the runtime is gone: calls return -ESRCH until
  *   ktrt_start(); a task that forked ends the child by exit(0) if it returns.
  *
  * Locks
- *   ktrt_wait() runs other tasks meanwhile, on the same stack: only such as it
- *   waits for (but see "Threads").  The calls that make tasks do so too where
- *   there are very many: the new one, or children of the caller.  So a lock may
- *   be held across them unless these tasks want it.  They do so only with
- *   functions whose tasks were brief so far, or where no other thread is left:
- *   tasks of others may wait for what their maker does later.  An undeferred task
- *   is always done inside the call.
+ *   ktrt_wait() runs other tasks meanwhile, on the same stack: only such as it waits
+ *   for (but see "Threads").  The calls that make tasks do so too where there are very
+ *   many: the new one, or children of the caller.  So a lock may be held across them
+ *   unless these tasks want it.  They do so only with functions whose tasks were brief
+ *   so far, or where no other thread is left: tasks of others may wait for what their
+ *   maker does later.  An undeferred task is always done inside the call.
  *
  * Threads
  *   There are never more workers than max_threads, blocked ones included; the
@@ -236,14 +235,17 @@ KTRT_API int ktrt_spawn(ktrt_func func, void *arg);
 /* ktrt_spawn_copy - the same; the task gets a copy of @bytes bytes at @arg */
 KTRT_API int ktrt_spawn_copy(ktrt_func func, const void *arg, size_t bytes);
 
+/* ktrt_dispatch - for tasks that do different things: calls the ktrt_func that @arg
+ * begins with; that some were brief says nothing of others (see "Locks") */
+KTRT_API int ktrt_dispatch(void *arg);
+
 /*
  * ktrt_spawn_begin - the same in two steps, without a copy
  * @flags: 0, KTRT_ALWAYS
  *
- * Return: memory for the argument of the task, which the caller fills in and passes to
- * ktrt_spawn_end() with the same function, and without another call of this
- * header in between; NULL: not so, but another call may make the task or say why
- * not.  There is room for 64 bytes, aligned to 16.
+ * Return: memory for the argument of the task, 64 bytes, aligned to 16, which the caller
+ * fills in and passes to ktrt_spawn_end() with the same function, and without another
+ * call of this header in between; NULL: not so, but another may make it or say why not.
  */
 KTRT_API void *ktrt_spawn_begin(ktrt_func func, size_t bytes, unsigned flags);
 KTRT_API void ktrt_spawn_end(ktrt_func func, void *arg);
@@ -566,9 +568,8 @@ struct ktrt_info {
 /*
  * ktrt_info_get - 0, -EINVAL without a size, -E2BIG, -ESRCH without a runtime
  *
- * From a thread that is neither a worker nor attached this, ktrt_thread_indices()
- * and ktrt_cpus() wait while another thread starts or ends the runtime, attaches
- * or detaches.
+ * From a thread that is neither a worker nor attached this, ktrt_thread_indices() and
+ * ktrt_cpus() wait while another thread starts or ends the runtime, attaches or detaches.
  */
 KTRT_API int ktrt_info_get(struct ktrt_info *info);
 
@@ -576,8 +577,7 @@ KTRT_API int ktrt_info_get(struct ktrt_info *info);
 KTRT_API int ktrt_worker(void);
 
 /*
- * ktrt_thread_index - the number of the calling worker or attached thread; -1
- * elsewhere
+ * ktrt_thread_index - the number of the calling worker or attached thread, or -1
  *
  * No two threads have the same at a time, also where several share a core; and a
  * task keeps it, as it stays with its thread.  Where a task waits others run on its

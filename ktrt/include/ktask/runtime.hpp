@@ -30,6 +30,7 @@
 #include <ctime>
 #include <cxxabi.h>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <system_error>
@@ -60,6 +61,46 @@ class error : public std::system_error {
     private:
 	int code_;
 };
+
+namespace detail
+{
+
+template <typename F> struct has_future {
+	template <typename G>
+	static std::true_type
+	test(decltype(std::declval<G &>().get_future()) *);
+	template <typename G> static std::false_type test(...);
+
+	static constexpr bool value = decltype(test<F>(nullptr))::value;
+};
+
+} /* namespace detail */
+
+/*
+ * May callables of this type do different things?  Then brief ones say nothing of others
+ * ("Locks" in runtime.h).  Those of the standard library are known here; for
+ * others it may be specialised.
+ */
+template <typename F>
+struct varies
+	: std::integral_constant<bool, std::is_pointer<F>::value ||
+					       std::is_bind_expression<F>::value ||
+					       detail::has_future<F>::value> {};
+
+template <typename S> struct varies<std::function<S>> : std::true_type {};
+
+#if defined(__cpp_lib_move_only_function)
+template <typename S>
+struct varies<std::move_only_function<S>> : std::true_type {};
+#endif
+#if defined(__cpp_lib_copyable_function)
+template <typename S>
+struct varies<std::copyable_function<S>> : std::true_type {};
+#endif
+
+template <typename F>
+struct varies<std::reference_wrapper<F>>
+	: varies<typename std::decay<F>::type> {};
 
 namespace detail
 {
@@ -240,9 +281,15 @@ template <typename F> struct owned {
 	}
 };
 
+/* A callable that a task has by a pointer. */
+template <typename F> struct pointed {
+	ktrt_func func; /* as in dispatched, or unused */
+	F *f;
+};
+
 template <typename F> int run_and_delete_always(void *arg)
 {
-	std::unique_ptr<F> f(*static_cast<F **>(arg));
+	std::unique_ptr<F> f(static_cast<pointed<F> *>(arg)->f);
 
 	return guarded(*f);
 }
@@ -251,8 +298,51 @@ template <typename F> int run_and_delete(void *arg)
 {
 	if (!ktrt_cancelled())
 		return run_and_delete_always<F>(arg);
-	delete *static_cast<F **>(arg);
+	delete static_cast<pointed<F> *>(arg)->f;
 	return -ECANCELED;
+}
+
+/* A callable whose type varies; ktrt_dispatch() calls the function. */
+template <typename F> struct dispatched {
+	ktrt_func func;
+	F f;
+
+	auto operator()() -> decltype(f())
+	{
+		return f();
+	}
+};
+
+template <typename F>
+dispatched<typename std::decay<F>::type> as_body(F &&f, std::true_type)
+{
+	return { nullptr, std::forward<F>(f) };
+}
+
+template <typename F> F &&as_body(F &&f, std::false_type)
+{
+	return std::forward<F>(f);
+}
+
+template <typename F> using varying = varies<typename std::decay<F>::type>;
+
+/* The function of the task whose argument that is. */
+template <typename F> ktrt_func func_for(F &, ktrt_func func)
+{
+	return func;
+}
+
+template <typename F> ktrt_func func_for(dispatched<F> &body, ktrt_func func)
+{
+	body.func = func;
+	return ktrt_dispatch;
+}
+
+template <typename F>
+ktrt_func func_for(pointed<dispatched<F>> &arg, ktrt_func func)
+{
+	arg.func = func;
+	return ktrt_dispatch;
 }
 
 /* One that is no larger than a pointer is passed in place of that. */
@@ -287,7 +377,8 @@ int spawn_attr(F &&f, ktrt_attr &attr, as_bytes)
 	body local(std::forward<F>(f));
 
 	attr.arg_bytes = sizeof(body);
-	return ktrt_spawn_attr(run_inside<body>, &local, &attr);
+	return ktrt_spawn_attr(func_for(local, run_inside<body>), &local,
+			       &attr);
 }
 
 template <typename F> int spawn_attr(F &&f, ktrt_attr &attr, by_move)
@@ -295,14 +386,13 @@ template <typename F> int spawn_attr(F &&f, ktrt_attr &attr, by_move)
 	using body = typename std::decay<F>::type;
 	typename std::aligned_storage<sizeof(body), alignof(body)>::type room;
 	body *local = ::new (&room) body(std::forward<F>(f));
+	ktrt_func func = attr.flags & KTRT_ALWAYS ? owned<body>::run_always
+						  : owned<body>::run;
 	int failed;
 
 	attr.arg_bytes = sizeof(body);
 	attr.move = owned<body>::move;
-	failed = ktrt_spawn_attr(attr.flags & KTRT_ALWAYS
-					 ? owned<body>::run_always
-					 : owned<body>::run,
-				 local, &attr);
+	failed = ktrt_spawn_attr(func_for(*local, func), local, &attr);
 	if (failed)
 		local->~body();
 	return failed;
@@ -311,17 +401,17 @@ template <typename F> int spawn_attr(F &&f, ktrt_attr &attr, by_move)
 template <typename F> int spawn_attr(F &&f, ktrt_attr &attr, by_pointer)
 {
 	using body = typename std::decay<F>::type;
-	body *copy = new body(std::forward<F>(f));
+	pointed<body> arg = { nullptr, new body(std::forward<F>(f)) };
 	ktrt_func func = attr.flags & KTRT_ALWAYS ? run_and_delete_always<body>
 						  : run_and_delete<body>;
 	int failed;
 
 	/* A task that is not begun would never delete it. */
 	attr.flags |= KTRT_ALWAYS;
-	attr.arg_bytes = sizeof(copy);
-	failed = ktrt_spawn_attr(func, &copy, &attr);
+	attr.arg_bytes = sizeof(arg);
+	failed = ktrt_spawn_attr(func_for(arg, func), &arg, &attr);
 	if (failed)
-		delete copy;
+		delete arg.f;
 	return failed;
 }
 
@@ -351,9 +441,11 @@ bool spawn_in_place(F &&f, ktrt_func func, unsigned flags)
 
 template <typename F> int spawn_bytes(F &f, std::false_type)
 {
-	if (spawn_in_place(f, run_inside<F>, 0))
+	ktrt_func func = func_for(f, run_inside<F>);
+
+	if (spawn_in_place(f, func, 0))
 		return 0;
-	return ktrt_spawn_copy(run_inside<F>, &f, sizeof(f));
+	return ktrt_spawn_copy(func, &f, sizeof(f));
 }
 
 template <typename F> int spawn_plain(F &&f, as_bytes)
@@ -380,7 +472,9 @@ template <typename F> int spawn_plain(F &&f, by_move how)
 	ktrt_attr attr = KTRT_ATTR_INIT;
 	body local(std::forward<F>(f));
 
-	if (spawn_in_place(std::move(local), owned<body>::run, KTRT_ALWAYS))
+	ktrt_func func = func_for(local, owned<body>::run);
+
+	if (spawn_in_place(std::move(local), func, KTRT_ALWAYS))
 		return 0;
 	return spawn_attr(std::move(local), attr, how);
 }
@@ -492,14 +586,25 @@ template <typename One> struct deps_of<One> {
 					       few_deps<One>, deps>::type;
 };
 
+template <typename F> int spawn_body(F &&f, ktrt_attr &attr)
+{
+	return spawn_attr(std::forward<F>(f), attr,
+			  passing<typename std::decay<F>::type>());
+}
+
+template <typename F> int spawn_body(F &&f)
+{
+	return spawn_plain(std::forward<F>(f),
+			   passing<typename std::decay<F>::type>());
+}
+
 template <typename F, typename... Deps>
 int spawn(F &&f, ktrt_attr &attr, const Deps &...deps)
 {
-	using body = typename std::decay<F>::type;
 	typename deps_of<Deps...>::type all(deps...);
 
 	all.give_to(attr);
-	return spawn_attr(std::forward<F>(f), attr, passing<body>());
+	return spawn_body(as_body(std::forward<F>(f), varying<F>()), attr);
 }
 
 } /* namespace detail */
@@ -605,10 +710,8 @@ void spawn(F &&f, const Dep &dep, const Deps &...deps)
  * a pointer, as ktrt_spawn(). */
 template <typename F> void spawn(F &&f)
 {
-	using body = typename std::decay<F>::type;
-
-	detail::check(detail::spawn_plain(std::forward<F>(f),
-					  detail::passing<body>()),
+	detail::check(detail::spawn_body(detail::as_body(
+			      std::forward<F>(f), detail::varying<F>())),
 		      "making a task");
 }
 
@@ -683,6 +786,9 @@ template <typename F, typename T> struct keeps_outcome {
 };
 
 } /* namespace detail */
+
+template <typename F, typename T>
+struct varies<detail::keeps_outcome<F, T>> : varies<F> {};
 
 /*
  * What a task will have returned.

@@ -7,6 +7,8 @@
 
 #define TRIFLES 600
 #define READERS 100
+#define JOBS 5000
+#define PER_READER 250
 
 static int ends[2]; /* of a pipe */
 static unsigned long done;
@@ -88,5 +90,47 @@ static void many_children_wait_for_nobody(void **state)
 	run_maker(make_readers, &options, 2 * READERS);
 }
 
+/* A function for each task, and the same one for the runtime. */
+struct job {
+	ktrt_func func;
+	int nr;
+};
+
+static int do_job(void *arg)
+{
+	const struct job *job = arg;
+
+	return job->nr % PER_READER ? count(NULL) : read_one(NULL);
+}
+
+static int make_jobs(void *arg)
+{
+	struct job job = { do_job, 1 };
+	int error = 0;
+
+	for (int i = 0; i < 2 * JOBS && !error; i++)
+		error = ktrt_spawn_copy(ktrt_dispatch, &job, sizeof(job));
+	if (!error)
+		error = ktrt_wait();
+	for (job.nr = 0; job.nr < JOBS && !error; job.nr++)
+		error = ktrt_spawn_copy(ktrt_dispatch, &job, sizeof(job));
+	for (int i = 0; i < JOBS && !error; i += PER_READER)
+		error = write_one(NULL);
+	return error;
+}
+
+static void dispatched_ones_wait_for_nobody(void **state)
+{
+	struct ktrt_options options = KTRT_OPTIONS_INIT;
+
+	options.workers = 2;
+	options.max_threads = 2 * READERS;
+	for (int i = 0; i < 5; i++)
+		run_maker(make_jobs, &options, 3 * JOBS + JOBS / PER_READER);
+	options.flags = KTRT_NO_UMT;
+	run_maker(make_jobs, &options, 3 * JOBS + JOBS / PER_READER);
+}
+
 KTEST_MAIN(KTEST(full_queues_wait_for_nobody),
-	   KTEST(many_children_wait_for_nobody))
+	   KTEST(many_children_wait_for_nobody),
+	   KTEST(dispatched_ones_wait_for_nobody))
