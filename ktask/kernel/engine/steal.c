@@ -10,9 +10,26 @@
  * No clock of the guest tells this where the hypervisor has none for stolen time.  But
  * a caller that is stopped sees a chunk that took much longer than the same work did
  * before, although the guest's scheduler took it off its CPU at no time.  This alone may
- * be a chunk that was expensive.  So helpers leave, the caller works alone for as long
- * as it was watched with them, and the two rates decide.  If helpers did not pay, no
- * job has any for a second, and for twice as long each time that this is found again.
+ * be a chunk that was expensive.  So helpers leave, come back, and rates decide:
+ *
+ *	with helpers -> alone -> with helpers
+ *
+ * Helpers do not pay if their rate is less than 9/8 of the caller's own, before and after.
+ * Two CPUs that share one of the host do as much as one at most, and much less where they
+ * spin, so that nothing is lost if a period of few chunks is inexact by an eighth.  Both
+ * comparisons are made because a unit need not cost the same all the time: units of
+ * munmap() are addresses, and where memory is dense they cost a hundred times as much.
+ * Helpers that pay seem not to, before, if the cost falls meanwhile, and after if it rises.
+ *
+ * Cost that falls and rises again deceives both.  So that job alone has no helpers for a
+ * second.  The next one begins alone: alone -> with helpers.  Only if these do not pay
+ * either the host lacks CPUs, and no job has helpers for a second; for twice as long each
+ * time that the first job after it finds the same.  The first that finds helpers to pay
+ * ends the doubt.
+ *
+ * This costs, where the host lacks CPUs, three periods with helpers, in two jobs, and
+ * another one after each time without; where it does not, one period without helpers for
+ * each time that a caller is suspected.
  *
  * Behaves badly where chunks are as long as several turns of the host's scheduler: each
  * takes twice as long then, and none is unusual.  Jobs of a few milliseconds end before
@@ -27,56 +44,58 @@
 #define COST_SHIFT 10
 /* The shortest turns of a host's scheduler are about as long. */
 #define STOPPED_NS 1500000
-/* Several turns, so that a rate means something; and no job is alone for longer. */
+/* Several turns, so that a rate means something. */
 #define PERIOD_NS 6000000
-#define PERIOD_LAST_NS 24000000
-/* Helpers pay if the rate with them is at least 7/5 of the caller's own. */
-#define PAYS_PART 7
-#define PAYS_OF 5
-/* How long no job has helpers. */
-#define FORBID_FIRST_NS 1000000000ull
-#define FORBID_LAST_NS 64000000000ull
+/* Helpers pay if the rate with them is at least 9/8 of the caller's own. */
+#define PAYS_PART 9
+#define PAYS_OF 8
+/* After so many comparisons no job has helpers: two in one job, the others in jobs that
+ * began alone. */
+#define DOUBTS_MAX 3
+#define DOUBTS_OF_ONE 2
+/* For how long, doubled so many times at most. */
+#define FORBID_NS 1000000000ull
+#define FORBID_DOUBLED 6
 /* How long no job is suspected after helpers did pay. */
 #define TRUST_FIRST_NS 64000000ull
 #define TRUST_LAST_NS 4096000000ull
 
 static struct {
 	uint64_t lacking_until_ns;
-	uint64_t length_ns; /* of the last time without helpers */
+	unsigned int doubts; /* comparisons in a row: helpers did not pay */
+	uint64_t doubted_until_ns; /* then these are forgotten */
 	uint64_t trusted_until_ns;
 	uint64_t trust_ns; /* how long that was at last */
 } host_cpus;
-
-static void begin_period(struct steal_watch *watch, enum steal_phase phase,
-			 const struct steal_sample *sample)
-{
-	watch->phase = phase;
-	watch->suspected = false;
-	watch->from_ns = sample->now_ns;
-	watch->from_units = sample->units;
-}
 
 static bool host_lacks_cpus(uint64_t now_ns)
 {
 	return now_ns < kt_load(&host_cpus.lacking_until_ns);
 }
 
-/* Long after the last time it is as if there had been none. */
-static void forbid_helpers(uint64_t now_ns)
+static unsigned int doubts_of_host(uint64_t now_ns)
 {
-	uint64_t length_ns = kt_load(&host_cpus.length_ns);
-	uint64_t until_ns = kt_load(&host_cpus.lacking_until_ns);
+	return now_ns < kt_load(&host_cpus.doubted_until_ns)
+		       ? kt_load(&host_cpus.doubts)
+		       : 0;
+}
 
-	if (!length_ns || now_ns > until_ns + 8 * length_ns)
-		length_ns = FORBID_FIRST_NS;
-	else
-		length_ns = KT_MIN(2 * length_ns, FORBID_LAST_NS);
-	kt_store(&host_cpus.length_ns, length_ns);
-	kt_store(&host_cpus.lacking_until_ns, now_ns + length_ns);
+/* Helpers did not pay, for as many times. */
+static void doubt_host(uint64_t now_ns, unsigned int doubts)
+{
+	uint64_t length_ns = FORBID_NS;
+
+	doubts = KT_MIN(doubts, DOUBTS_MAX + FORBID_DOUBLED);
+	if (doubts >= DOUBTS_MAX) {
+		length_ns <<= doubts - DOUBTS_MAX;
+		kt_store(&host_cpus.lacking_until_ns, now_ns + length_ns);
+	}
+	kt_store(&host_cpus.doubts, doubts);
+	kt_store(&host_cpus.doubted_until_ns, now_ns + 9 * length_ns);
 	kt_store(&host_cpus.trust_ns, 0);
 }
 
-/* Chunks of this kind are expensive now and then: do not ask each time. */
+/* They did.  Chunks of this kind are expensive now and then: do not ask each time. */
 static void trust_host(uint64_t now_ns)
 {
 	uint64_t trust_ns = kt_load(&host_cpus.trust_ns) * 4;
@@ -84,15 +103,39 @@ static void trust_host(uint64_t now_ns)
 	trust_ns = KT_MIN(KT_MAX(trust_ns, TRUST_FIRST_NS), TRUST_LAST_NS);
 	kt_store(&host_cpus.trust_ns, trust_ns);
 	kt_store(&host_cpus.trusted_until_ns, now_ns + trust_ns);
+	kt_store(&host_cpus.doubts, 0);
+}
+
+static void begin_phase(struct steal_watch *watch, enum steal_phase phase,
+			const struct steal_sample *sample)
+{
+	watch->phase = phase;
+	watch->suspected = false;
+	watch->from_ns = sample->now_ns;
+	watch->from_units = sample->units;
+	watch->others_units = sample->units - sample->own_units;
+}
+
+/* With helpers, unless they are in doubt. */
+static void begin_watch(struct steal_watch *watch,
+			const struct steal_sample *sample)
+{
+	watch->helped_rate = 0;
+	if (host_lacks_cpus(sample->now_ns))
+		watch->phase = STEAL_FORBIDDEN;
+	else
+		begin_phase(watch,
+			    doubts_of_host(sample->now_ns) ? STEAL_ALONE
+							   : STEAL_HELPED,
+			    sample);
 }
 
 void steal_begin(struct steal_watch *watch, uint64_t now_ns)
 {
 	const struct steal_sample none = { .now_ns = now_ns };
 
-	begin_period(watch,
-		     host_lacks_cpus(now_ns) ? STEAL_FORBIDDEN : STEAL_HELPED,
-		     &none);
+	begin_watch(watch, &none);
+	watch->forbidden_until_ns = 0;
 	watch->last_ns = now_ns;
 	watch->last_units = 0;
 	watch->switches = 0;
@@ -132,21 +175,26 @@ static bool was_stopped(struct steal_watch *watch,
 	return stopped;
 }
 
-static uint64_t period_ns(const struct steal_watch *watch,
-			  const struct steal_sample *sample)
+static uint64_t phase_ns(const struct steal_watch *watch,
+			 const struct steal_sample *sample)
 {
 	return sample->now_ns > watch->from_ns ? sample->now_ns - watch->from_ns
 					       : 0;
 }
 
-static uint64_t period_rate(const struct steal_watch *watch,
-			    const struct steal_sample *sample)
+static uint64_t phase_rate(const struct steal_watch *watch,
+			   const struct steal_sample *sample)
 {
 	uint64_t units = sample->units > watch->from_units
 				 ? sample->units - watch->from_units
 				 : 0;
 
-	return kt_rate(units, KT_MAX(period_ns(watch, sample), 1));
+	return kt_rate(units, KT_MAX(phase_ns(watch, sample), 1));
+}
+
+static bool helpers_pay(uint64_t helped_rate, uint64_t alone_rate)
+{
+	return helped_rate / PAYS_PART >= alone_rate / PAYS_OF;
 }
 
 static void watch_helped(struct steal_watch *watch,
@@ -156,34 +204,51 @@ static void watch_helped(struct steal_watch *watch,
 		watch->phase = STEAL_FORBIDDEN;
 		return;
 	}
-	if (!sample->helped) {
-		begin_period(watch, STEAL_HELPED, sample);
-		return;
-	}
 	watch->suspected |=
 		stopped &&
 		sample->now_ns >= kt_load(&host_cpus.trusted_until_ns);
-	if (!watch->suspected || period_ns(watch, sample) < PERIOD_NS)
-		return;
-	watch->helped_ns = period_ns(watch, sample);
-	watch->helped_rate = period_rate(watch, sample);
-	watch->phase = STEAL_LEAVING;
+	if (!sample->helped) {
+		begin_phase(watch, STEAL_HELPED, sample);
+	} else if (watch->suspected && phase_ns(watch, sample) >= PERIOD_NS) {
+		watch->helped_rate = phase_rate(watch, sample);
+		watch->phase = STEAL_LEAVING;
+	}
+}
+
+static void end_alone(struct steal_watch *watch,
+		      const struct steal_sample *sample)
+{
+	unsigned int doubts = doubts_of_host(sample->now_ns);
+
+	watch->alone_rate = phase_rate(watch, sample);
+	if (!watch->helped_rate) {
+		begin_phase(watch, STEAL_RETURNING, sample);
+	} else if (helpers_pay(watch->helped_rate, watch->alone_rate)) {
+		trust_host(sample->now_ns);
+		begin_phase(watch, STEAL_HELPED, sample);
+	} else {
+		doubt_host(sample->now_ns, KT_MAX(doubts, 1));
+		begin_phase(watch, STEAL_RETURNING, sample);
+	}
 }
 
 /* Return: true if helpers did not pay. */
-static bool compare_rates(struct steal_watch *watch,
-			  const struct steal_sample *sample)
+static bool end_trial(struct steal_watch *watch,
+		      const struct steal_sample *sample)
 {
-	uint64_t alone = period_rate(watch, sample);
+	unsigned int doubts = doubts_of_host(sample->now_ns);
 
-	if (watch->helped_rate / PAYS_PART < alone / PAYS_OF) {
-		forbid_helpers(sample->now_ns);
-		watch->phase = STEAL_FORBIDDEN;
-		return true;
+	if (helpers_pay(phase_rate(watch, sample), watch->alone_rate)) {
+		trust_host(sample->now_ns);
+		begin_phase(watch, STEAL_HELPED, sample);
+		return false;
 	}
-	trust_host(sample->now_ns);
-	begin_period(watch, STEAL_HELPED, sample);
-	return false;
+	doubt_host(sample->now_ns, watch->helped_rate
+					   ? KT_MAX(doubts, DOUBTS_OF_ONE)
+					   : doubts + 1);
+	watch->forbidden_until_ns = sample->now_ns + FORBID_NS;
+	watch->phase = STEAL_FORBIDDEN;
+	return true;
 }
 
 bool steal_step(struct steal_watch *watch, const struct steal_sample *sample,
@@ -198,16 +263,26 @@ bool steal_step(struct steal_watch *watch, const struct steal_sample *sample,
 		break;
 	case STEAL_LEAVING:
 		if (!sample->helped)
-			begin_period(watch, STEAL_ALONE, sample);
+			begin_phase(watch, STEAL_ALONE, sample);
 		break;
 	case STEAL_ALONE:
-		if (period_ns(watch, sample) >=
-		    KT_MIN(watch->helped_ns, PERIOD_LAST_NS))
-			*found = compare_rates(watch, sample);
+		if (phase_ns(watch, sample) >= PERIOD_NS)
+			end_alone(watch, sample);
+		break;
+	case STEAL_RETURNING:
+		/* From the end of a helper's chunk: one that is half done may be at the
+		 * end, too. */
+		if (sample->units - sample->own_units != watch->others_units)
+			begin_phase(watch, STEAL_TRIED, sample);
+		break;
+	case STEAL_TRIED:
+		if (phase_ns(watch, sample) >= PERIOD_NS)
+			*found = end_trial(watch, sample);
 		break;
 	case STEAL_FORBIDDEN:
-		if (!host_lacks_cpus(sample->now_ns))
-			begin_period(watch, STEAL_HELPED, sample);
+		if (sample->now_ns >= watch->forbidden_until_ns &&
+		    !host_lacks_cpus(sample->now_ns))
+			begin_watch(watch, sample);
 		break;
 	}
 	return steal_allows(watch);

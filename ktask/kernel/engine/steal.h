@@ -14,14 +14,19 @@ enum steal_phase {
 	STEAL_HELPED, /* the job may have helpers */
 	STEAL_LEAVING, /* the caller was stopped: helpers have to leave */
 	STEAL_ALONE, /* the caller's own rate is measured */
-	STEAL_FORBIDDEN, /* the host lacks CPUs: no helpers for some time */
+	STEAL_RETURNING, /* helpers may come; none has done a chunk yet */
+	STEAL_TRIED, /* the rate with helpers is measured */
+	STEAL_FORBIDDEN, /* helpers do not pay: none for some time */
 };
 
 struct steal_watch {
 	enum steal_phase phase;
-	bool suspected; /* the caller was stopped in this period */
-	uint64_t from_ns, from_units; /* the beginning of the period */
-	uint64_t helped_ns, helped_rate; /* of the period with helpers */
+	bool suspected; /* the caller was stopped in this phase */
+	uint64_t from_ns, from_units; /* the beginning of the phase */
+	uint64_t helped_rate; /* before helpers left, or 0 */
+	uint64_t alone_rate;
+	uint64_t others_units; /* by helpers, before they came back */
+	uint64_t forbidden_until_ns; /* for this job */
 
 	/* The caller's last chunk. */
 	uint64_t last_ns, last_units, switches;
@@ -42,7 +47,7 @@ void steal_begin(struct steal_watch *watch, uint64_t now_ns);
 
 /*
  * steal_step - look at the caller's last chunk
- * @found: set if this sample shows that the host lacks CPUs
+ * @found: set if this sample shows that the job is to have none for some time
  *
  * Return: may the job have helpers?
  */
@@ -52,7 +57,8 @@ bool steal_step(struct steal_watch *watch, const struct steal_sample *sample,
 /* steal_allows - what steal_step() said last */
 static inline bool steal_allows(const struct steal_watch *watch)
 {
-	return watch->phase == STEAL_HELPED;
+	return watch->phase == STEAL_HELPED ||
+	       watch->phase == STEAL_RETURNING || watch->phase == STEAL_TRIED;
 }
 
 #endif /* KTASK_KERNEL_STEAL_H */
