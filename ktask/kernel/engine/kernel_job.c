@@ -9,7 +9,9 @@
  */
 #include <linux/cred.h>
 #include <linux/freezer.h>
+#include <linux/kernel_stat.h>
 #include <linux/module.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/topology.h>
@@ -18,6 +20,7 @@
 #include "engine/helpers.h"
 #include "kernel/compat.h"
 #include "kernel/engine/inherit.h"
+#include "kernel/engine/kernel_helper.h"
 #include "kernel/engine/kernel_job.h"
 #include "kernel/engine/kernel_quota.h"
 #include "kernel/stats.h"
@@ -61,6 +64,43 @@ static void freeze_caller(struct kernel_job *job)
 	try_to_freeze();
 }
 
+/*
+ * Has the host stopped a CPU that a helper computes on?  It says so of CPUs that idle as
+ * well, as that of a helper that sleeps.  Until the end of the read-side section the task
+ * of a helper that leaves is not freed.
+ */
+static bool helper_is_stopped(struct kt_helpers *helpers)
+{
+	bool stopped = false;
+	unsigned int i;
+
+	rcu_read_lock();
+	for (i = 0; i < helpers->nr_used && !stopped; i++) {
+		struct kt_item *item = &helpers->items[i];
+		struct task_struct *task;
+
+		if (!item->submitted ||
+		    pool_item_state(&item->host.pooled) != POOL_ITEM_RUNNING)
+			continue;
+		task = READ_ONCE(item->host.pooled.helper->task);
+		stopped = task && task_is_running(task) &&
+			  vcpu_is_preempted(task_cpu(task));
+	}
+	rcu_read_unlock();
+	return stopped;
+}
+
+/* What the hypervisor tells.  A clock that never advanced may be none. */
+static void ask_hypervisor(struct kt_helpers *helpers,
+			   struct steal_sample *sample)
+{
+	sample->cpu = raw_smp_processor_id();
+	sample->stolen_ns =
+		READ_ONCE(kcpustat_cpu(sample->cpu).cpustat[CPUTIME_STEAL]);
+	sample->tells = sample->stolen_ns;
+	sample->helper_stopped = sample->tells && helper_is_stopped(helpers);
+}
+
 /* What is to be known of the caller's last chunk, and of what others did by then. */
 static void take_sample(struct kernel_job *job, struct steal_sample *sample)
 {
@@ -71,6 +111,7 @@ static void take_sample(struct kernel_job *job, struct steal_sample *sample)
 	sample->switches = current->nvcsw + current->nivcsw;
 	sample->helped =
 		ctx->job.threads > 1 || kt_helpers_running(&ctx->helpers);
+	ask_hypervisor(&ctx->helpers, sample);
 }
 
 /* Helpers leave if the host has no CPUs for them, and may come when it has. */

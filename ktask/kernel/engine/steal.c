@@ -7,10 +7,16 @@
  * a turn of the host's scheduler whenever it spins for a lock that the other one was
  * stopped with.  The end of a process took up to 20 times as long so.
  *
- * No clock of the guest tells this where the hypervisor has none for stolen time.  But
- * a caller that is stopped sees a chunk that took much longer than the same work did
- * before, although the guest's scheduler took it off its CPU at no time.  This alone may
- * be a chunk that was expensive.  So helpers leave, come back, and rates decide:
+ * A caller suspects this when it was stopped, and not by the guest's scheduler:
+ *
+ * - Where the hypervisor has a clock for stolen time, as KVM and Xen have, that clock
+ *   tells.  Besides vcpu_is_preempted() tells that a helper is stopped while its caller
+ *   runs.  A clock that has never advanced is taken for none.
+ * - Elsewhere a chunk tells that took much longer than the same work did before.  It may
+ *   have been expensive.
+ *
+ * Both is reason to ask and no more: other guests take time from CPUs on which helpers
+ * pay.  So helpers leave, come back, and rates decide:
  *
  *	with helpers -> alone -> with helpers
  *
@@ -31,8 +37,8 @@
  * another one after each time without; where it does not, one period without helpers for
  * each time that a caller is suspected.
  *
- * Behaves badly where chunks are as long as several turns of the host's scheduler: each
- * takes twice as long then, and none is unusual.  Jobs of a few milliseconds end before
+ * Behaves badly, without such a clock, where chunks are as long as several turns of the
+ * host's scheduler: each takes twice as long then, and none is unusual.  Jobs of a few milliseconds end before
  * anything is decided, and pay for helpers that do not run until a longer one has.
  *
  * Locking: there is no lock.  A watch is its caller's.  Any thread reads and writes
@@ -140,6 +146,7 @@ void steal_begin(struct steal_watch *watch, uint64_t now_ns)
 	watch->last_units = 0;
 	watch->switches = 0;
 	watch->cost = 0;
+	watch->cpu = UINT32_MAX;
 }
 
 /* Did the chunk take much longer than the same work did before? */
@@ -158,21 +165,34 @@ static bool was_long(struct steal_watch *watch, uint64_t units, uint64_t ns)
 	return ns / 2 >= usual_ns && ns - usual_ns >= STOPPED_NS;
 }
 
-/* Was the caller stopped in its last chunk, and not by the guest's scheduler? */
+/* The clock is one of a CPU, and a caller may migrate. */
+static bool was_stolen_from(const struct steal_watch *watch,
+			    const struct steal_sample *sample)
+{
+	return sample->cpu == watch->cpu &&
+	       sample->stolen_ns >= watch->stolen_ns + STOPPED_NS;
+}
+
+/* Was the caller stopped in its last chunk, and not by the guest's scheduler; or is a
+ * helper? */
 static bool was_stopped(struct steal_watch *watch,
 			const struct steal_sample *sample)
 {
 	uint64_t ns = sample->now_ns > watch->last_ns
 			      ? sample->now_ns - watch->last_ns
 			      : 0;
+	bool by_chunk =
+		was_long(watch, sample->own_units - watch->last_units, ns);
 	bool stopped =
-		was_long(watch, sample->own_units - watch->last_units, ns) &&
+		(sample->tells ? was_stolen_from(watch, sample) : by_chunk) &&
 		sample->switches == watch->switches;
 
 	watch->last_ns = sample->now_ns;
 	watch->last_units = sample->own_units;
 	watch->switches = sample->switches;
-	return stopped;
+	watch->cpu = sample->cpu;
+	watch->stolen_ns = sample->stolen_ns;
+	return stopped || sample->helper_stopped;
 }
 
 static uint64_t phase_ns(const struct steal_watch *watch,

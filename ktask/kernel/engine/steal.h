@@ -31,6 +31,8 @@ struct steal_watch {
 	/* The caller's last chunk. */
 	uint64_t last_ns, last_units, switches;
 	uint64_t cost; /* the least that a unit took, in 1024ths of ns */
+	uint64_t stolen_ns; /* from @cpu, by then */
+	unsigned int cpu;
 };
 
 /* The time after a chunk of the caller, and what was done by then. */
@@ -40,6 +42,11 @@ struct steal_sample {
 	uint64_t own_units; /* by the caller */
 	uint64_t switches; /* how often the caller slept or was preempted */
 	bool helped; /* a helper is in the job, or may be */
+
+	bool tells; /* the hypervisor has a clock for stolen time */
+	unsigned int cpu; /* that the caller runs on, if so */
+	uint64_t stolen_ns; /* from this one, ever */
+	bool helper_stopped; /* the CPU of a helper, just now */
 };
 
 /* steal_begin - a job begins */

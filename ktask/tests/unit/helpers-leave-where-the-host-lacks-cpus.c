@@ -29,6 +29,10 @@ struct machine {
 		spin_percent; /* of each turn, where the helper runs in turns */
 	/* What a chunk costs from when helpers first left, and while they are gone. */
 	unsigned then_percent, alone_percent;
+	bool steal_clock; /* the hypervisor has one */
+	bool tells_stopped; /* and says which CPU it has stopped */
+	unsigned cpu; /* of the caller */
+	uint64_t stolen_ns; /* from this one */
 	uint64_t turn_left_ns, helper_ns;
 	bool left;
 };
@@ -76,6 +80,7 @@ static uint64_t take_turns(struct machine *m, uint64_t work_ns)
 	while (work_ns >= m->turn_left_ns) {
 		work_ns -= m->turn_left_ns;
 		m->now_ns += m->turn_left_ns * TURN_NS / used_ns + TURN_NS;
+		m->stolen_ns += TURN_NS;
 		helper_ns += used_ns;
 		m->turn_left_ns = used_ns;
 	}
@@ -123,6 +128,10 @@ static struct outcome do_job(struct machine *m)
 		sample.now_ns = m->now_ns;
 		sample.helped = helped;
 		sample.switches += m->sleeps && is_slow(m, nr);
+		sample.tells = m->steal_clock;
+		sample.cpu = m->cpu;
+		sample.stolen_ns = m->stolen_ns;
+		sample.helper_stopped = m->tells_stopped && m->shared && helped;
 		steal_step(&watch, &sample, &found);
 		outcome.found += found;
 		outcome.helped += helped;
@@ -303,6 +312,82 @@ static void callers_that_sleep_are_not_stopped(void **state)
 	assert_int_equal(do_job(&m).alone, 0);
 }
 
+/* Without one this is suspected: expensive_chunks_cost_little. */
+static void steal_clock_acquits_expensive_chunks(void **state)
+{
+	struct machine m = new_machine();
+
+	m.steal_clock = true;
+	m.stolen_ns = 1;
+	m.slow_every = 10;
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(do_job(&m).alone, 0);
+}
+
+/* Each chunk is as long as several turns, and none is unusual: without a clock none of
+ * these jobs suspects anything. */
+static void check_even_chunks(bool steal_clock, bool tells_stopped)
+{
+	struct machine m = new_machine();
+	unsigned found = 0;
+	uint64_t ns = 0;
+
+	m.shared = true;
+	m.chunks = 25;
+	m.spin_percent = 70;
+	m.steal_clock = steal_clock;
+	m.tells_stopped = tells_stopped;
+	for (unsigned nr = 0; nr < 20; nr++) {
+		struct outcome outcome = do_job(&m);
+
+		found += outcome.found;
+		ns += outcome.ns;
+	}
+	assert_int_equal(found, steal_clock ? 2 : 0);
+	assert_true(!steal_clock || 4 * ns <= 5 * 20 * job_units(&m));
+}
+
+static void steal_clock_finds_what_chunks_hide(void **state)
+{
+	check_even_chunks(false, false);
+	check_even_chunks(true, false);
+}
+
+static void stopped_helpers_are_evidence(void **state)
+{
+	struct steal_sample sample = { .tells = true, .helped = true };
+	struct machine m = new_machine();
+	struct steal_watch watch;
+	bool found;
+
+	steal_begin(&watch, m.now_ns);
+	for (unsigned i = 0; i < 10; i++) {
+		sample.now_ns = m.now_ns + i * MS;
+		steal_step(&watch, &sample, &found);
+	}
+	assert_true(steal_allows(&watch));
+	sample.helper_stopped = true;
+	assert_false(steal_step(&watch, &sample, &found));
+	check_even_chunks(true, true);
+}
+
+/* What was stolen from another CPU says nothing. */
+static void callers_that_migrate_are_not_stopped(void **state)
+{
+	struct steal_sample sample = { .tells = true, .helped = true };
+	struct machine m = new_machine();
+	struct steal_watch watch;
+	bool found;
+
+	steal_begin(&watch, m.now_ns);
+	for (unsigned i = 0; i < 20; i++) {
+		sample.now_ns = m.now_ns + i * MS;
+		sample.cpu = i;
+		sample.stolen_ns = i * 100 * MS;
+		assert_true(steal_step(&watch, &sample, &found));
+	}
+}
+
 static void clocks_that_go_back_do_no_harm(void **state)
 {
 	struct machine m = new_machine();
@@ -331,4 +416,8 @@ KTEST_MAIN(KTEST(turns_are_found), KTEST(found_by_two_jobs_serves_all),
 	   KTEST(small_gains_are_no_lack),
 	   KTEST(one_job_alone_forbids_no_others),
 	   KTEST(callers_that_sleep_are_not_stopped),
+	   KTEST(steal_clock_acquits_expensive_chunks),
+	   KTEST(steal_clock_finds_what_chunks_hide),
+	   KTEST(stopped_helpers_are_evidence),
+	   KTEST(callers_that_migrate_are_not_stopped),
 	   KTEST(clocks_that_go_back_do_no_harm))
