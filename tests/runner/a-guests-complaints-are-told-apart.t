@@ -86,6 +86,24 @@ for my $case (['ours', \@ours], ['one by a list of ours', \@by_list],
 	ok(complaints(race('a / b', $stack, \@kernel)), "$name first is heard");
 	ok(complaints(race('a / b', \@kernel, $stack)), "$name last is heard");
 }
+# Built into the kernel ours have no name of a module behind them.
+my $with_series = "[    0.0] Linux version 6.12.117-ktask-0123456789ab\r\n";
+my @idle = ('schedule+0x1/0x2');
+
+for my $case (['a built-in one', 'pool_submit+0x10/0x20', 'exit_mmap+0x1/0x2'],
+	      ['a compiler\'s part of one', 'work_on_item.isra.0+0x1/0x2'],
+	      ['one by a list of a client', '__list_add_valid_or_report+0x10/0x20',
+	       'zap_chunk+0x1/0x2'],
+	      ['one of VFIO', 'vfio_pin_map_chunk+0x1/0x2', 'kt_context_work+0x1/0x2']) {
+	my ($name, @stack) = @$case;
+
+	ok(complaints($with_series . race('a / b', \@stack, \@idle)), "$name first is heard");
+	ok(complaints($with_series . race('a / b', \@idle, \@stack)), "$name last is heard");
+	is(complaints(race('a / b', \@stack, \@idle)), 0,
+	   "$name is a name like others where ktask is a module");
+}
+is(complaints($with_series . race('a / b', \@idle, ['unmap_page_range+0x1/0x2',
+	'zap_chunk+0x1/0x2'])), 0, 'what the kernel does for a client is the kernel\'s own');
 my $cut = race('a / b', \@kernel, \@kernel);
 $cut =~ s/Reported.*//s;
 ok(complaints($cut), 'a report that is cut off is heard');

@@ -8,7 +8,10 @@
 # A kernel that looks for data races (KCSAN) finds those of Debian's own code as
 # well, under any load.  A race is ours if one of the two accesses is made by a
 # function of our modules, or by one that such a function calls for nothing else:
-# lists, bitmaps, copies.
+# lists, bitmaps, copies.  Functions of a module have its name behind them.  A kernel
+# that has ktask built in ("-ktask-" in its release) names none: there ours are those
+# that the sources of ktask define, and those that the series adds to its clients.  What
+# the kernel's own functions do for a client counts as the kernel's.
 #
 # Where the test has memory refused to a module that is being loaded, the kernel
 # warns of its own tracepoints, whose way back is not tested by anybody (Linux
@@ -25,6 +28,10 @@ package Complaints;
 use strict;
 use warnings;
 use Exporter qw(import);
+use File::Basename qw(dirname);
+use File::Find qw(find);
+use lib dirname(__FILE__) . '/../support';
+use House;
 
 our @EXPORT = qw(complaints others_races);
 
@@ -38,7 +45,8 @@ my $tracing = qr{WARNING:.*\Q at kernel/trace/trace_events.c:\E\d+
 my $bandwidth = qr{^WARNING:.*\Q at kernel/sched/deadline.c:\E\d+ task_non_contending\+};
 # Said at every boot where all is logged.
 my $harmless = qr/^(?:Kernel\ c|C)ommand\ line:|stall\ warnings\ timeout\ set/x;
-my $ours = qr/\[ktask\w*\]/;
+my $of_module = qr/\[ktask\w*\]/;
+my $with_series = qr/^Linux version \S+-ktask-/;
 my $servant = qr/^_*(?:list|hlist|bitmap|cpumask|find|mem|str)/;
 
 # "[   12.345678] " and the like.
@@ -49,12 +57,36 @@ sub lines
 	return map { s/^\[[^\]]*\](?:\[[^\]]*\])?\s?//r } split /\r?\n/, $log;
 }
 
+# The names before the first parenthesis of lines that begin a definition.
+sub functions_of
+{
+	my ($file) = @_;
+	my $begins = $file =~ /\.patch$/ ? qr/^\+(?=[a-z])/m : qr/^(?=[a-z])/m;
+
+	return slurp($file) =~ /$begins[\w\s*]*?\b(\w+)\(/mg;
+}
+
+# What a function of a kernel that ktask is built into begins with in a stack.
+sub built_in_functions
+{
+	my @files;
+	my ($ktask) = grep { -e "$_/Kbuild" } "$top/ktask", $top;
+
+	find(sub { push @files, $File::Find::name if /\.(?:[ch]|patch)$/ },
+	     grep { -e } map { "$ktask/$_" } qw(core engine kernel));
+	my %names = map { $_ => 1 } map { functions_of($_) } @files;
+	my $any = join '|', sort keys %names;
+
+	return qr/^(?:$any)[.+]/;
+}
+
 # Each access is a line "read to 0x... of 8 bytes by ..." and its stack.
 sub is_ours
 {
+	my ($ours, @report) = @_;
 	my @stack;
 
-	for my $line (@_, '') {
+	for my $line (@report, '') {
 		if (@stack && $line !~ /^\s+\S/) {
 			shift @stack while @stack > 1 && $stack[0] =~ $servant;
 			return 1 if $stack[0] =~ $ours;
@@ -70,9 +102,11 @@ sub is_ours
 sub sift
 {
 	my (@kept, @report, @titles);
+	my @lines = lines(@_);
+	my $ours = grep({ $_ =~ $with_series } @lines) ? built_in_functions() : $of_module;
 	my $inside = 0;
 
-	for my $line (lines(@_)) {
+	for my $line (@lines) {
 		if ($line =~ /^BUG: KCSAN: [\w-]+ in (.*)/) {
 			push @titles, $1;
 			$inside = 1;
@@ -83,7 +117,7 @@ sub sift
 		}
 		push @report, $line;
 		next unless $line =~ /^={10}/;
-		if (is_ours(@report)) {
+		if (is_ours($ours, @report)) {
 			push @kept, @report;
 			pop @titles;
 		}
