@@ -83,12 +83,19 @@ sub series_kernels
 	return "$kernels/$name" . ($debug ? "-$debug" : '');
 }
 
-sub is_release
+# other_release(DIR, AT, KERNEL): the one in the log of the guest, if it is not that of
+# AT/KERNEL; "none" if the log has none.
+sub other_release
 {
-	my ($log, $kernel) = @_;
+	my ($dir, $at, $kernel) = @_;
+	my $log = -e "$dir/log" ? slurp("$dir/log") : '';
 	my ($release) = $log =~ /Linux version (\S+)/;
+	my ($wanted) = $kernel eq 'ktask' ? slurp("$at/release") =~ /^(\S+)/ : ();
 
-	return ($release // '') =~ /-\Q$kernel\E\b/ ? '' : $release // 'none';
+	return $release // 'none'
+		unless $wanted ? ($release // '') eq $wanted
+			: ($release // '') =~ /-\Q$kernel\E$/;
+	return '';
 }
 
 # Verdicts are passed on; facts go into the hash, by the set that they are of.
@@ -128,7 +135,8 @@ sub facts_of
 	run_guest($dir, "$at/$kernel", "$dir/initrd.cpio", $label,
 		  "$log_words $test_words $more $words",
 		  sub { read_guest(\%sets, @_) }, @machine);
-	my $other = is_release(-e "$dir/log" ? slurp("$dir/log") : '', $kernel);
+	my $other = other_release($dir, $at, $kernel);
+
 	result(!$other, "$label: the log says that this kernel ran"
 		. why($other || undef));
 	return $sets{''};
@@ -290,6 +298,13 @@ sub series_boots
 			  "$log_words $more $words $off series.bench=1",
 			  sub { $said = $_[1]; $said =~ /^1\.\.0\r?$/m },
 			  @machine);
+		my $other = other_release($dir, $at, $file);
+
+		if ($other) {
+			result(0, "$title, $kernel: the log says that this kernel ran"
+				. why($other));
+			finish();
+		}
 		$read->($kernel, $said, slurp("$dir/log"));
 	}
 }
