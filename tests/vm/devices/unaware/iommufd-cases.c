@@ -4,37 +4,13 @@
  * in good cases and bad, described line by line.  The same text must come out with the
  * shim and without it.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
 #include "../iommufd_mock.h"
+#include "cases.h"
 
-#define MIB ((size_t)1 << 20)
-#define PAGE ((size_t)4096)
-#define LEN (32 * MIB)
 #define IOVA (2 * MOCK_FIRST_IOVA)
-#define RW (PROT_READ | PROT_WRITE)
 #define BOTH (MOCK_FIXED | MOCK_READABLE | MOCK_WRITEABLE)
 
 static struct mock_device device;
-
-static void must(int done, const char *what)
-{
-	if (done)
-		return;
-	printf("%s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static char *map_memory(int prot, int type)
-{
-	char *at = mmap(NULL, LEN, prot, type | MAP_ANONYMOUS, -1, 0);
-
-	must(at != MAP_FAILED, "mmap");
-	return at;
-}
 
 static void add_mapping(const char *name, char *at, size_t len, unsigned flags)
 {
@@ -52,14 +28,9 @@ static void add_and_unmap(const char *name, char *at, unsigned flags)
 	munmap(at, LEN);
 }
 
-static void add_hole(size_t hole)
+static void add_hole(const char *name, size_t hole)
 {
-	char *at = map_memory(RW, MAP_PRIVATE);
-	char name[40];
-
-	munmap(at + hole, PAGE);
-	snprintf(name, sizeof(name), "a hole at %zu KiB", hole / 1024);
-	add_and_unmap(name, at, BOTH);
+	add_and_unmap(name, map_with_hole(hole), BOTH);
 }
 
 int main(void)
@@ -67,23 +38,23 @@ int main(void)
 	char *at;
 
 	must(!mock_open(&device), "opening the device");
-	add_and_unmap("private", map_memory(RW, MAP_PRIVATE), BOTH);
-	add_and_unmap("shared", map_memory(RW, MAP_SHARED), BOTH);
-	add_and_unmap("for reading", map_memory(RW, MAP_PRIVATE),
+	add_and_unmap("private", map_memory(RW, MAP_PRIVATE, -1), BOTH);
+	add_and_unmap("shared", map_memory(RW, MAP_SHARED, -1), BOTH);
+	add_and_unmap("for reading", map_memory(RW, MAP_PRIVATE, -1),
 		      MOCK_FIXED | MOCK_READABLE);
-	add_and_unmap("for writing", map_memory(RW, MAP_PRIVATE),
+	add_and_unmap("for writing", map_memory(RW, MAP_PRIVATE, -1),
 		      MOCK_FIXED | MOCK_WRITEABLE);
-	add_and_unmap("read only", map_memory(PROT_READ, MAP_PRIVATE),
+	add_and_unmap("read only", map_memory(PROT_READ, MAP_PRIVATE, -1),
 		      MOCK_FIXED | MOCK_READABLE);
 	add_and_unmap("read only, to be written",
-		      map_memory(PROT_READ, MAP_PRIVATE), BOTH);
-	add_and_unmap("nothing allowed", map_memory(PROT_NONE, MAP_PRIVATE),
+		      map_memory(PROT_READ, MAP_PRIVATE, -1), BOTH);
+	add_and_unmap("nothing allowed", map_memory(PROT_NONE, MAP_PRIVATE, -1),
 		      BOTH);
-	add_and_unmap("bad flags", map_memory(RW, MAP_PRIVATE), BOTH | 8);
-	add_hole(0);
-	add_hole(LEN / 2);
-	add_hole(LEN - PAGE);
-	at = map_memory(RW, MAP_PRIVATE);
+	add_and_unmap("bad flags", map_memory(RW, MAP_PRIVATE, -1), BOTH | 8);
+	add_hole("a hole at 0 KiB", 0);
+	add_hole("a hole at 16384 KiB", LEN / 2);
+	add_hole("a hole at 32764 KiB", LEN - PAGE);
+	at = map_memory(RW, MAP_PRIVATE, -1);
 	add_mapping("odd address", at + 1, LEN / 2, BOTH);
 	for (size_t pos = 0; pos < LEN; pos += 2 * PAGE)
 		memset(at + pos, 5, PAGE);

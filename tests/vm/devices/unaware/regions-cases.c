@@ -7,22 +7,15 @@
  *	regions-cases		what comes of each case
  *	regions-cases ROUNDS	how long absent and present memory takes, in turns
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-#define MIB ((size_t)1 << 20)
-#define PAGE ((size_t)4096)
-#define LEN (32 * MIB)
+#include "cases.h"
+
 #define LOCAL_WRITE 1
-#define RW (PROT_READ | PROT_WRITE)
 
 struct ibv_context;
 struct ibv_device;
@@ -38,36 +31,6 @@ int ibv_dereg_mr(struct ibv_mr *mr);
 
 static struct ibv_pd *pd;
 
-static void must(int done, const char *what)
-{
-	if (done)
-		return;
-	printf("%s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static long pinned_kib(void)
-{
-	FILE *in = fopen("/proc/self/status", "r");
-	char line[256];
-	long kib = -1;
-
-	while (in && fgets(line, sizeof(line), in))
-		sscanf(line, "VmPin: %ld", &kib);
-	if (in)
-		fclose(in);
-	return kib;
-}
-
-static char *map_memory(int prot, int type, int fd)
-{
-	char *at = mmap(NULL, LEN, prot, type | (fd < 0 ? MAP_ANONYMOUS : 0),
-			fd, 0);
-
-	must(at != MAP_FAILED, "mmap");
-	return at;
-}
-
 static void add_region(const char *name, char *at, size_t len, int access)
 {
 	struct ibv_mr *mr;
@@ -75,10 +38,11 @@ static void add_region(const char *name, char *at, size_t len, int access)
 	errno = 99;
 	mr = ibv_reg_mr(pd, at, len, access);
 	printf("%s: %s, errno %d, %ld KiB pinned\n", name,
-	       mr ? "registered" : "refused", mr ? 0 : errno, pinned_kib());
+	       mr ? "registered" : "refused", mr ? 0 : errno,
+	       status_kib("VmPin:"));
 	if (mr)
 		printf("%s: taken back %d, %ld KiB pinned\n", name,
-		       ibv_dereg_mr(mr), pinned_kib());
+		       ibv_dereg_mr(mr), status_kib("VmPin:"));
 	fflush(stdout);
 }
 
@@ -88,14 +52,9 @@ static void add_and_unmap(const char *name, char *at, int access)
 	munmap(at, LEN);
 }
 
-static void add_hole(size_t hole)
+static void add_hole(const char *name, size_t hole)
 {
-	char *at = map_memory(RW, MAP_PRIVATE, -1);
-	char name[40];
-
-	munmap(at + hole, PAGE);
-	snprintf(name, sizeof(name), "a hole at %zu KiB", hole / 1024);
-	add_and_unmap(name, at, LOCAL_WRITE);
+	add_and_unmap(name, map_with_hole(hole), LOCAL_WRITE);
 }
 
 static void add_contents(void)
@@ -140,9 +99,9 @@ static void tell_cases(void)
 		      LOCAL_WRITE);
 	add_and_unmap("a file", map_memory(RW, MAP_PRIVATE, fd), LOCAL_WRITE);
 	add_and_unmap("bad access", map_memory(RW, MAP_PRIVATE, -1), 2);
-	add_hole(0);
-	add_hole(LEN / 2);
-	add_hole(LEN - PAGE);
+	add_hole("a hole at 0 KiB", 0);
+	add_hole("a hole at 16384 KiB", LEN / 2);
+	add_hole("a hole at 32764 KiB", LEN - PAGE);
 	add_contents();
 	add_beyond_limit();
 }
