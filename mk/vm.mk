@@ -19,8 +19,8 @@ $(OUT)/tests/vm/user/%: $(OBJ)/tests/vm/user/%.o $(call support,api) \
 	$(Q)$(CC) $(TEST_LDFLAGS) $(TESTWRAP) -o $@ $^ -lcmocka -ldl -lm $(LDFLAGS)
 
 # Tests of registering with devices, and what they share.
-VM_DEVICE_PARTS := $(addprefix tests/vm/devices/,counts.c rdma_link.c verbs.c \
-	vfio_device.c)
+VM_DEVICE_PARTS := $(addprefix tests/vm/devices/,counts.c mapping_sides.c \
+	rdma_link.c verbs.c vfio_device.c)
 VM_DEVICE_TESTS := $(patsubst %.c,$(OUT)/%,$(filter-out $(VM_DEVICE_PARTS), \
 	$(wildcard tests/vm/devices/*.c)))
 

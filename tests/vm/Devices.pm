@@ -41,7 +41,7 @@ sub chosen
 {
 	my ($timed, @others) = @_;
 
-	return $ENV{KTASK_BENCH_ROUNDS} ? ($timed) : @others;
+	return $ENV{KTASK_BENCH_ROUNDS} ? @$timed : (@others, @$timed);
 }
 
 sub program
@@ -56,12 +56,12 @@ sub program
 # A program that knows nothing of ktask, linked with these libraries.
 sub build_unaware
 {
-	my ($dir, $name, @libraries) = @_;
+	my ($dir, $name, @more) = @_;
 	my $out = "$dir/$name";
 	my ($status, $said) = capture("mkdir -p $dir && $cc -O2 -Wall -Wextra "
 		. "-Werror -D_GNU_SOURCE -o $out "
 		. "$top/tests/vm/devices/unaware/$name.c "
-		. "@libraries -Wl,--allow-shlib-undefined");
+		. "@more -Wl,--allow-shlib-undefined");
 
 	die "building $name: $said" if $status;
 	return $out;
@@ -80,8 +80,8 @@ sub read_all
 sub test_rdma
 {
 	my $dir = "$build/guests/rdma";
-	my @names = chosen(qw(regions-are-timed
-			      regions-are-registered-by-pieces regions-are-timed
+	my @names = chosen([qw(regions-are-timed type1-mappings-are-timed)],
+			   qw(regions-are-registered-by-pieces
 			      regions-end-with-their-process
 			      shim-registers-regions-as-plain.sh
 			      type1-mappings-are-made-by-pieces));
@@ -91,10 +91,10 @@ sub test_rdma
 	skip_all('no xz') unless have('xz');
 	have_done("fetch-rdma $cache") or die "no kernel for RDMA\n";
 	my $root = "$cache/rdma/root";
-	my $unaware = build_unaware($dir, 'regions-cases',
+	my @unaware = build_unaware($dir, 'regions-cases',
 				    glob "$root/usr/lib/*/libibverbs.so.1");
 	my $initrd = pack_programs($dir, <<END, ['/bin/sed'], map { program($_) } @names);
-cp $unaware $dir/initrd/bin
+cp @unaware $dir/initrd/bin
 cp ${\program($first)} $dir/initrd/tests/0-$first
 cp -r $cache/rdma/modules $dir/initrd/modules
 strip --strip-debug $dir/initrd/modules/*.ko $dir/initrd/tests/0-*
@@ -113,9 +113,8 @@ sub test_iommufd
 	my ($name) = @_;
 	my $dir = "$build/guests/iommufd";
 	my $at = series_kernels($name);
-	my @names = chosen(qw(iommufd-mappings-are-timed
-			      iommufd-mappings-are-made-by-pieces
-			      iommufd-mappings-are-timed
+	my @names = chosen(['iommufd-mappings-are-timed'],
+			   qw(iommufd-mappings-are-made-by-pieces
 			      shim-maps-for-iommufd-as-plain.sh));
 
 	choose_machine(1);

@@ -52,13 +52,16 @@ static inline struct side_time run_side(const struct timed_side *side,
 	return took;
 }
 
-static inline void time_sides(const struct timed_side *sides, unsigned nr_sides,
-			      size_t len, bool present)
+/* Return: the median of each side, in seconds, until it is called again. */
+static inline const double *time_sides(const struct timed_side *sides,
+				       unsigned nr_sides, size_t len,
+				       bool present)
 {
 	const char *asked = getenv("KTASK_BENCH_ROUNDS");
 	unsigned rounds = asked ? (unsigned)atoi(asked) : 1;
 	static double seconds[SIDES_MAX][ROUNDS_MAX];
 	static double ratios[SIDES_MAX][ROUNDS_MAX];
+	static double medians[SIDES_MAX];
 	double longest[SIDES_MAX] = { 0 };
 
 	assert_in_range(rounds, 1, ROUNDS_MAX);
@@ -77,12 +80,15 @@ static inline void time_sides(const struct timed_side *sides, unsigned nr_sides,
 			ratios[i][round] =
 				seconds[0][round] / seconds[i][round];
 	}
-	for (unsigned i = 0; i < nr_sides; i++)
+	for (unsigned i = 0; i < nr_sides; i++) {
+		medians[i] = median_seconds(seconds[i], rounds);
 		printf("# time: %zu MiB, %s, %s: %.1f ms, %.2f times as fast, "
 		       "longest call %.1f ms\n",
 		       len / MIB, present ? "present" : "absent", sides[i].name,
-		       median_seconds(seconds[i], rounds) * 1e3,
-		       median_seconds(ratios[i], rounds), longest[i] * 1e3);
+		       medians[i] * 1e3, median_seconds(ratios[i], rounds),
+		       longest[i] * 1e3);
+	}
+	return medians;
 }
 
 #endif /* TESTS_VM_DEVICES_SIDE_TIMES_H */

@@ -6,9 +6,7 @@
  */
 #include <errno.h>
 #include <ktask/register.h>
-#include <linux/vfio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -48,18 +46,6 @@ static int register_all(char *at)
 	return ktask_register(&registration, at, LEN, &ctl, &opts);
 }
 
-/* Return: bytes that were mapped, of all that could be. */
-static uint64_t unmap_everything(void)
-{
-	struct vfio_iommu_type1_dma_unmap unmap = {
-		.argsz = sizeof(unmap),
-		.flags = VFIO_DMA_UNMAP_FLAG_ALL,
-	};
-
-	ktest_check(!ioctl(container, VFIO_IOMMU_UNMAP_DMA, &unmap));
-	return unmap.size;
-}
-
 static void each_piece_is_mapped_until_it_is_taken_back(void **state)
 {
 	struct ktask_registration *again;
@@ -78,7 +64,7 @@ static void each_piece_is_mapped_until_it_is_taken_back(void **state)
 	assert_int_equal(counts_pinned() - before, (long)(LEN / PAGE));
 	assert_int_equal(ktask_unregister(&registration, NULL), 0);
 	assert_int_equal(counts_pinned(), before);
-	assert_int_equal(unmap_everything(), 0);
+	assert_int_equal(vfio_unmap_all(container), 0);
 	munmap(at, LEN);
 }
 
@@ -96,7 +82,7 @@ static void a_hole_in_any_piece_takes_all_back(void **state)
 		assert_int_equal(register_all(at), -ENOMEM);
 		assert_int_equal(result.fail_offset, hole);
 		assert_null(registration);
-		assert_int_equal(unmap_everything(), 0);
+		assert_int_equal(vfio_unmap_all(container), 0);
 		assert_int_equal(counts_pinned(), before);
 		munmap(at, LEN);
 	}
@@ -108,19 +94,13 @@ static void a_refusal_of_any_piece_takes_all_back(void **state)
 	(void)state;
 	for (size_t i = 0; i < NR_UNITS; i++) {
 		char *at = map_absent(LEN), *other = map_absent(PAGE);
-		struct vfio_iommu_type1_dma_map map = {
-			.argsz = sizeof(map),
-			.flags = VFIO_DMA_MAP_FLAG_READ,
-			.vaddr = (uintptr_t)other,
-			.iova = IOVA + i * UNIT,
-			.size = PAGE,
-		};
 
-		assert_int_equal(ioctl(container, VFIO_IOMMU_MAP_DMA, &map), 0);
+		assert_int_equal(
+			vfio_map(container, other, PAGE, IOVA + i * UNIT), 0);
 		prepare(at);
 		assert_int_equal(register_all(at), -EEXIST);
 		assert_int_equal(result.fail_offset, i * UNIT);
-		assert_int_equal(unmap_everything(), PAGE);
+		assert_int_equal(vfio_unmap_all(container), PAGE);
 		munmap(other, PAGE);
 		munmap(at, LEN);
 	}
@@ -134,7 +114,7 @@ static int reach_limit(void *arg)
 	/* In order: the first piece that does not fit. */
 	ktest_check(result.fail_offset == LEN * 5 / 8 / UNIT * UNIT);
 	ktest_check(counts_of_status(0, "VmLck:") == 0 && !registration);
-	ktest_check(unmap_everything() == 0);
+	ktest_check(vfio_unmap_all(container) == 0);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
  * The one device behind the IOMMU: see vfio_device.h.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/vfio.h>
 #include <stdbool.h>
@@ -87,4 +88,29 @@ int vfio_open(void)
 	    ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU))
 		return -1;
 	return container;
+}
+
+int vfio_map(int container, const void *at, size_t len, uint64_t iova)
+{
+	struct vfio_iommu_type1_dma_map map = {
+		.argsz = sizeof(map),
+		.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
+		.vaddr = (uintptr_t)at,
+		.iova = iova,
+		.size = len,
+	};
+
+	return ioctl(container, VFIO_IOMMU_MAP_DMA, &map) ? -errno : 0;
+}
+
+int64_t vfio_unmap_all(int container)
+{
+	struct vfio_iommu_type1_dma_unmap unmap = {
+		.argsz = sizeof(unmap),
+		.flags = VFIO_DMA_UNMAP_FLAG_ALL,
+	};
+
+	if (ioctl(container, VFIO_IOMMU_UNMAP_DMA, &unmap))
+		return -errno;
+	return (int64_t)unmap.size;
 }

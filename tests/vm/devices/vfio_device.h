@@ -5,7 +5,16 @@
 #ifndef TESTS_VM_DEVICES_VFIO_DEVICE_H
 #define TESTS_VM_DEVICES_VFIO_DEVICE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 /* vfio_open - a container of type1 with the device's group in it, or -1 */
 int vfio_open(void);
+
+/* vfio_map - for reading and writing; 0 or -errno */
+int vfio_map(int container, const void *at, size_t len, uint64_t iova);
+
+/* vfio_unmap_all - bytes that were mapped, or -errno */
+int64_t vfio_unmap_all(int container);
 
 #endif /* TESTS_VM_DEVICES_VFIO_DEVICE_H */
