@@ -53,7 +53,7 @@ sub program
 	return $path;
 }
 
-# A program that knows nothing of ktask, linked with these libraries.
+# A program that knows nothing of ktask, linked with these libraries and sources.
 sub build_unaware
 {
 	my ($dir, $name, @more) = @_;
@@ -84,6 +84,7 @@ sub test_rdma
 			   qw(regions-are-registered-by-pieces
 			      regions-end-with-their-process
 			      shim-registers-regions-as-plain.sh
+			      shim-maps-for-vfio-as-plain.sh
 			      type1-mappings-are-made-by-pieces));
 	my $first = 'a-device-of-rxe-is-made';
 
@@ -91,8 +92,10 @@ sub test_rdma
 	skip_all('no xz') unless have('xz');
 	have_done("fetch-rdma $cache") or die "no kernel for RDMA\n";
 	my $root = "$cache/rdma/root";
-	my @unaware = build_unaware($dir, 'regions-cases',
-				    glob "$root/usr/lib/*/libibverbs.so.1");
+	my @unaware = (build_unaware($dir, 'regions-cases',
+				     glob "$root/usr/lib/*/libibverbs.so.1"),
+		       build_unaware($dir, 'vfio-cases',
+				     "$top/tests/vm/devices/vfio_device.c"));
 	my $initrd = pack_programs($dir, <<END, ['/bin/sed'], map { program($_) } @names);
 cp @unaware $dir/initrd/bin
 cp ${\program($first)} $dir/initrd/tests/0-$first
