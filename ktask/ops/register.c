@@ -3,12 +3,8 @@
  * register: several threads make pages, and the device is called for one piece after
  * another.
  *
- * If the device takes one call at a time, the caller makes the calls in order while
- * helpers make the pages ahead (presence.h).  If it takes several, each chunk of one job
- * makes the pages of its pieces, unless the device does, and registers them.
- *
- * Owns the order of the steps, and what is reported about them.  The pieces are
- * registration.h's.
+ * Owns the arguments, the order of the steps, and what is reported about them.  How the
+ * device is called is register_ways.h's, the pieces are registration.h's.
  *
  * Cleanup goes in reverse order: end the job that makes pages ahead, unregister, free.
  * An exception that a callback throws unwinds in the same order (-fexceptions).
@@ -16,15 +12,12 @@
 #include <errno.h>
 
 #include "mapping.h"
-#include "register_call.h"
+#include "register_ways.h"
 #include "common/struct_size.h"
 
 #define KNOWN_FLAGS                                         \
 	(KTASK_REGISTER_PARALLEL | KTASK_REGISTER_PRESENT | \
 	 KTASK_REGISTER_READ | KTASK_REGISTER_MAKES_PAGES)
-
-/* Some 100 us of pinning what is present. */
-#define MIN_CHUNK_BYTES (8 * MIB)
 
 /* Not in the table of operations: it needs more than a range. */
 static const struct ktask_op op_register = {
@@ -38,118 +31,6 @@ static void clear_result(struct ktask_result *result)
 	const struct ktask_result nothing = KTASK_RESULT_INIT;
 
 	struct_size_write(result, &nothing, sizeof(nothing));
-}
-
-static int register_in_order(struct register_call *call)
-{
-	struct ktask_registration *registration = call->registration;
-	struct presence *presence = &call->presence;
-	uintptr_t pos = registration->start, end, bad;
-	int error = 0;
-
-	while (pos < registration->end) {
-		error = presence_reach(presence, pos, &bad);
-		if (error && bad)
-			registration_note_failure(registration, bad, error);
-		if (!error)
-			error = register_call_stop(call);
-		if (error)
-			break;
-		end = registration_next(registration, pos, presence->ready);
-		error = registration_add(registration, pos, end);
-		if (registration_is_foreign(registration))
-			return error;
-		if (error) {
-			registration_note_failure(registration, pos, error);
-			break;
-		}
-		pos = end;
-	}
-	return error;
-}
-
-static int run_in_order(struct register_call *call, const struct op_job *range)
-{
-	struct ktask_registration *registration = call->registration;
-	int error;
-
-	presence_begin(&call->presence, range, registration->base,
-		       registration->limits.unit_bytes);
-	if (registration->ctl.flags & KTASK_REGISTER_PRESENT)
-		call->presence.ready = call->presence.next = registration->end;
-	error = register_in_order(call);
-	presence_end(&call->presence);
-	register_call_add(call, &call->presence.sum);
-	/* As at the end of a job, whatever it says. */
-	if (!error)
-		register_call_tell(call);
-	return error;
-}
-
-/* To make pages first is to go over them twice, which costs a tenth. */
-static int add_piece(struct ktask_registration *registration, uintptr_t pos,
-		     uintptr_t end, unsigned flags, uintptr_t *bad)
-{
-	bool present = registration->ctl.flags & KTASK_REGISTER_PRESENT;
-	bool makes = registration->ctl.flags & KTASK_REGISTER_MAKES_PAGES;
-	int error = 0, error_made = 0;
-
-	if (!present && !makes)
-		error = presence_make(pos, end, flags, bad);
-	if (!error)
-		error = registration_add(registration, pos, end);
-	/* Which page it was, the device does not tell. */
-	if (error && makes && !present &&
-	    !registration_is_foreign(registration))
-		error_made = presence_make(pos, end, flags, bad);
-	return error_made ? error_made : error;
-}
-
-static int register_piece(struct register_call *call, uintptr_t pos,
-			  uintptr_t end, unsigned flags)
-{
-	struct ktask_registration *registration = call->registration;
-	uintptr_t bad = pos;
-	int error = add_piece(registration, pos, end, flags, &bad);
-
-	if (error && !registration_is_foreign(registration))
-		registration_note_failure(registration, bad, error);
-	return error;
-}
-
-/* Positions are units, counted from the base. */
-static int register_chunk(void *first, void *last, void *arg)
-{
-	const struct op_job *job = arg;
-	struct register_call *call = job->state;
-	struct ktask_registration *registration = call->registration;
-	size_t unit = registration->limits.unit_bytes;
-	uintptr_t pos = registration->base + (uintptr_t)first * unit;
-	uintptr_t end = registration->base + (uintptr_t)last * unit, next;
-	int error = 0;
-
-	if (pos < registration->start)
-		pos = registration->start;
-	if (end > registration->end || end < pos)
-		end = registration->end;
-	for (; pos < end && !error; pos = next) {
-		next = registration_next(registration, pos, end);
-		error = register_piece(call, pos, next, job->flags);
-	}
-	return error;
-}
-
-static int run_in_parallel(struct register_call *call,
-			   const struct op_job *range)
-{
-	const struct ktask_registration *registration = call->registration;
-	size_t bytes = registration->end - registration->base;
-	size_t unit = registration->limits.unit_bytes;
-	struct op_job job = *range;
-
-	job.min_chunk = unit < MIN_CHUNK_BYTES ? MIN_CHUNK_BYTES / unit : 1;
-	return register_call_run(call, &job, bytes / unit + !!(bytes % unit),
-				 register_chunk);
 }
 
 /* Also on the way of an exception. */
@@ -176,20 +57,24 @@ static int register_range(struct ktask_registration **out,
 {
 	struct ktask_registration *registration = call->registration;
 	size_t bytes, pieces;
+	uint64_t cpu_ns;
 	int error;
 
 	if (registration->ctl.flags & KTASK_REGISTER_PARALLEL)
-		error = run_in_parallel(call, range);
+		error = register_in_parallel(call, range);
 	else
-		error = run_in_order(call, range);
+		error = register_in_order(call, range, registration->start,
+					  registration->end);
 	if (registration_is_foreign(registration)) {
 		registration_free(registration);
 		return -ECANCELED;
 	}
 	bytes = registration->bytes;
 	pieces = registration->nr_pieces;
+	cpu_ns = registration->cpu_ns;
 	if (error)
 		registration_undo(registration);
+	call->jobs.cpu_ns += registration->cpu_ns - cpu_ns;
 	register_call_result(call, error, bytes, pieces);
 	if (error)
 		registration_free(registration);

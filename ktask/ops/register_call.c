@@ -146,9 +146,6 @@ void register_call_result(struct register_call *call, int error, size_t bytes,
 	result.threads = call->jobs.threads ? call->jobs.threads : 1;
 	result.helpers_lent = call->jobs.helpers_lent;
 	result.cpu_ns = call->jobs.cpu_ns;
-	/* What a job's chunks call is in the time of that job. */
-	if (!(registration->ctl.flags & KTASK_REGISTER_PARALLEL))
-		result.cpu_ns += registration->cpu_ns;
 	result.chunks = pieces;
 	result.units = bytes;
 	result.largest_chunk = registration->largest_bytes;
@@ -162,18 +159,19 @@ void register_call_tell(struct register_call *call)
 		tell_progress(call, 1);
 }
 
-int register_call_run(struct register_call *call, struct op_job *job, size_t nr,
-		      ktask_thread_func chunk)
+int register_call_run(struct register_call *call, struct op_job *job,
+		      size_t first, size_t end, ktask_thread_func chunk)
 {
 	int error;
 
-	job->addr = NULL;
-	job->len = nr;
+	job->addr = (char *)first;
+	job->len = end - first;
 	job->align = 1;
 	job->state = call;
-	job->result = &call->jobs;
 	error = op_run_job(job, chunk);
-	if (!registration_is_foreign(call->registration))
-		registration_sort(call->registration);
+	if (registration_is_foreign(call->registration))
+		return error;
+	register_call_add(call, job->result);
+	registration_sort(call->registration);
 	return error;
 }

@@ -16,7 +16,8 @@ struct register_call {
 	struct ktask_opts job_opts; /* of the jobs of this call */
 	struct op_watch watch;
 	struct presence presence;
-	struct ktask_result jobs; /* of all its jobs */
+	struct ktask_result
+		jobs; /* of all its jobs; CPU time also of calls outside */
 	uint64_t begin_ns;
 	uint64_t report_ns; /* when progress is told next */
 	uint64_t total_bytes;
@@ -50,11 +51,11 @@ void register_call_add(struct register_call *call,
 		       const struct ktask_result *jobs);
 
 /**
- * register_call_run - a job over [0, @nr) whose chunks call the device
- * @job: op, flags, and min_chunk of [0, @nr); its state becomes @call
+ * register_call_run - a job over [@first, @end) whose chunks call the device
+ * @job: op, flags, opts, result, and min_chunk of that; its state becomes @call
  */
-int register_call_run(struct register_call *call, struct op_job *job, size_t nr,
-		      ktask_thread_func chunk);
+int register_call_run(struct register_call *call, struct op_job *job,
+		      size_t first, size_t end, ktask_thread_func chunk);
 
 /** register_call_result - fill the program's, with @bytes in @pieces */
 void register_call_result(struct register_call *call, int error, size_t bytes,

@@ -48,14 +48,16 @@ static void forget_gone(struct ktask_registration *registration)
 
 static int unregister_in_parallel(struct register_call *call)
 {
+	struct ktask_result result = KTASK_RESULT_INIT;
 	struct op_job job = {
 		.op = &op_unregister,
 		.min_chunk = 1,
 		.opts = &call->job_opts,
 		.watch = &call->watch,
+		.result = &result,
 	};
-	int error = register_call_run(call, &job, call->registration->nr_pieces,
-				      unregister_chunk);
+	int error = register_call_run(
+		call, &job, 0, call->registration->nr_pieces, unregister_chunk);
 
 	forget_gone(call->registration);
 	return error;
@@ -77,6 +79,7 @@ static int unregister_in_order(struct register_call *call)
 			registration_note_failure(registration, pos, error);
 		stop = register_call_stop(call);
 	}
+	call->jobs.cpu_ns += registration->cpu_ns;
 	return registration->nr_pieces ? stop : 0;
 }
 

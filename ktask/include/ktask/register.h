@@ -29,14 +29,15 @@
 extern "C" {
 #endif
 
-/* The device takes several calls at once, in any order. */
+/* The device takes several calls at once, in any order.  In a long range a trial tells
+ * whether two threads get more done than one: if not, calls are made in order. */
 #define KTASK_REGISTER_PARALLEL 0x1u
 /* The pages are there: make none, and do not look. */
 #define KTASK_REGISTER_PRESENT 0x2u
 /* The device only reads: make pages as if they were read. */
 #define KTASK_REGISTER_READ 0x4u
 /* The device's function makes missing pages itself, as fast as they can be made: where
- * it is called by several threads, they make none before. */
+ * it is called by several threads, they make none before, but for a trial. */
 #define KTASK_REGISTER_MAKES_PAGES 0x8u
 
 /**
@@ -245,7 +246,8 @@ struct ktask_iommu {
 KTASK_API int ktask_register_vfio(struct ktask_register_ctl *ctl,
 				  struct ktask_iommu *iommu);
 
-/** ktask_register_iommufd - map by IOMMU_IOAS_MAP, several pieces at once */
+/** ktask_register_iommufd - map by IOMMU_IOAS_MAP, several pieces at once where that
+ * gains something */
 KTASK_API int ktask_register_iommufd(struct ktask_register_ctl *ctl,
 				     struct ktask_iommu *iommu);
 

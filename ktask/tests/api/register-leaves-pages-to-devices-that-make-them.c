@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * register: a device that says it makes missing pages itself is called without making
- * them first, where several threads call it.  What fails is told as for other devices:
- * the first byte that could not be made.
+ * them first, where several threads call it, but for those of a trial.  What fails is
+ * told as for other devices: the first byte that could not be made.
  */
 #include <sys/mman.h>
 
@@ -10,8 +10,11 @@
 
 #include "device.h"
 
-#define LEN (64 * MIB)
+/* Too short for a trial, and long enough for one. */
+#define SHORT (48 * MIB)
+#define LEN (128 * MIB)
 #define UNIT (2 * MIB)
+#define TRIAL (4 * UNIT)
 #define PAGE 4096
 
 static unsigned nr_found_present;
@@ -59,37 +62,43 @@ static struct ktask_register_ctl pinning_ctl(struct device *device,
 	return ctl;
 }
 
-static char *map_small_pages(void)
+static char *map_small_pages(size_t len)
 {
-	char *at = map_private(LEN);
+	char *at = map_private(len);
 
-	madvise(at, LEN, MADV_NOHUGEPAGE);
+	madvise(at, len, MADV_NOHUGEPAGE);
 	return at;
 }
 
-static void register_and_unregister(unsigned flags)
+static void register_and_unregister(size_t len, unsigned flags)
 {
 	static struct device device;
 	struct ktask_register_ctl ctl = pinning_ctl(&device, flags);
 	struct ktask_registration *registration;
-	char *at = map_small_pages();
+	char *at = map_small_pages(len);
 
-	assert_int_equal(ktask_register(&registration, at, LEN, &ctl, NULL), 0);
+	assert_int_equal(ktask_register(&registration, at, len, &ctl, NULL), 0);
 	assert_int_equal(ktask_unregister(&registration, NULL), 0);
 	assert_int_equal(device.nr, 0);
 	assert_int_equal(device.wrong, 0);
-	munmap(at, LEN);
+	munmap(at, len);
 }
 
 static void it_finds_no_page(void **state)
 {
-	register_and_unregister(KTASK_REGISTER_MAKES_PAGES);
+	register_and_unregister(SHORT, KTASK_REGISTER_MAKES_PAGES);
 	assert_int_equal(nr_found_present, 0);
+}
+
+static void it_finds_the_pages_of_a_trial(void **state)
+{
+	register_and_unregister(LEN, KTASK_REGISTER_MAKES_PAGES);
+	assert_true(nr_found_present >= TRIAL / PAGE);
 }
 
 static void others_find_all_pages(void **state)
 {
-	register_and_unregister(0);
+	register_and_unregister(LEN, 0);
 	assert_int_equal(nr_found_present, LEN / PAGE);
 }
 
@@ -103,7 +112,7 @@ static void a_hole_is_told_to_the_byte(void **state)
 		struct ktask_result result = KTASK_RESULT_INIT;
 		struct ktask_opts opts = KTASK_OPTS_INIT;
 		struct ktask_registration *registration;
-		char *at = map_small_pages();
+		char *at = map_small_pages(LEN);
 		size_t hole = i * UNIT + (3 * i + 1) * PAGE;
 
 		opts.result = &result;
@@ -118,5 +127,5 @@ static void a_hole_is_told_to_the_byte(void **state)
 	}
 }
 
-KTEST_MAIN(KTEST(it_finds_no_page), KTEST(others_find_all_pages),
-	   KTEST(a_hole_is_told_to_the_byte))
+KTEST_MAIN(KTEST(it_finds_no_page), KTEST(it_finds_the_pages_of_a_trial),
+	   KTEST(others_find_all_pages), KTEST(a_hole_is_told_to_the_byte))
