@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "ahead/touch_frontier.h"
+#include "ahead/frontier_territory.h"
 
 /* Pages whose presence one call reads, at most. */
 #define POLL_PAGES ((size_t)4096)
@@ -69,80 +69,6 @@ static long find_absent(struct touch_tracker *tracker, bool down, size_t at,
 		most = 2 * most > POLL_PAGES ? POLL_PAGES : 2 * most;
 	}
 	return (long)at;
-}
-
-/* ---- territories: what frontiers know already ---- */
-
-static size_t end_of(const struct touch_frontier *frontier)
-{
-	return frontier->made > frontier->at ? frontier->made : frontier->at;
-}
-
-/* As pages of the mapping, [*start, *end). */
-static void get_territory(const struct touch_tracker *tracker,
-			  const struct touch_frontier *frontier, size_t *start,
-			  size_t *end)
-{
-	*start = frontier->origin;
-	*end = end_of(frontier);
-	if (!frontier->down)
-		return;
-	*start = tracker->nr_pages - end_of(frontier);
-	*end = tracker->nr_pages - frontier->origin;
-}
-
-/* Where the territory of another begins, in the direction of @frontier. */
-static size_t find_limit(const struct touch_tracker *tracker,
-			 const struct touch_frontier *frontier)
-{
-	size_t limit = tracker->nr_pages;
-
-	for (unsigned i = 0; i < tracker->nr; i++) {
-		size_t start, end;
-
-		if (&tracker->frontiers[i] == frontier)
-			continue;
-		get_territory(tracker, &tracker->frontiers[i], &start, &end);
-		if (frontier->down) {
-			size_t below = tracker->nr_pages - end;
-
-			end = tracker->nr_pages - start;
-			start = below;
-		}
-		if (start < end_of(frontier))
-			start = end_of(frontier);
-		if (end > start && start < limit)
-			limit = start;
-	}
-	return limit;
-}
-
-/* The end of a territory that @page lies in, or the page. */
-static size_t skip_territory(const struct touch_tracker *tracker, size_t page)
-{
-	for (unsigned i = 0; i < tracker->nr; i++) {
-		size_t start, end;
-
-		get_territory(tracker, &tracker->frontiers[i], &start, &end);
-		if (page >= start && page < end)
-			return end;
-	}
-	return page;
-}
-
-/* Where the next territory behind @page begins. */
-static size_t next_territory(const struct touch_tracker *tracker, size_t page)
-{
-	size_t next = tracker->nr_pages;
-
-	for (unsigned i = 0; i < tracker->nr; i++) {
-		size_t start, end;
-
-		get_territory(tracker, &tracker->frontiers[i], &start, &end);
-		if (start > page && start < next)
-			next = start;
-	}
-	return next;
 }
 
 /* ---- following ---- */
@@ -232,7 +158,7 @@ static int follow_one(struct touch_tracker *tracker,
 		from = frontier->made;
 	}
 	at = find_absent(tracker, frontier->down, from,
-			 find_limit(tracker, frontier));
+			 frontier_limit(tracker, frontier));
 	if (at < 0)
 		return (int)at;
 	if ((size_t)at > frontier->at)
@@ -285,14 +211,14 @@ static bool is_needless(const struct touch_tracker *tracker,
 	size_t start, end, others_start, others_end;
 
 	if (frontier->made > frontier->at ||
-	    find_limit(tracker, frontier) > frontier->at)
+	    frontier_limit(tracker, frontier) > frontier->at)
 		return false;
-	get_territory(tracker, frontier, &start, &end);
+	frontier_territory(tracker, frontier, &start, &end);
 	for (unsigned i = 0; i < tracker->nr; i++) {
 		if (&tracker->frontiers[i] == frontier)
 			continue;
-		get_territory(tracker, &tracker->frontiers[i], &others_start,
-			      &others_end);
+		frontier_territory(tracker, &tracker->frontiers[i],
+				   &others_start, &others_end);
 		if (others_start <= start && end <= others_end)
 			return true;
 	}
@@ -413,14 +339,14 @@ int touch_tracker_scan(struct touch_tracker *tracker)
 
 	tracker->present = 0;
 	while (at < tracker->nr_pages) {
-		size_t start = skip_territory(tracker, at), end;
+		size_t start = territory_skip(tracker, at), end;
 		int now;
 
 		if (start > at) {
 			at = start;
 			continue;
 		}
-		end = next_territory(tracker, at);
+		end = territory_next(tracker, at);
 		now = scan_gap(tracker, at, end);
 		if (now < 0)
 			return now;
@@ -435,7 +361,7 @@ static int probe_end(struct touch_tracker *tracker, bool down)
 {
 	struct touch_frontier none = { .down = down };
 	size_t nr = tracker->nr_pages;
-	long at = find_absent(tracker, down, 0, find_limit(tracker, &none));
+	long at = find_absent(tracker, down, 0, frontier_limit(tracker, &none));
 
 	if (at < 0 || !is_run(tracker, (size_t)at))
 		return at < 0 ? (int)at : 0;
@@ -466,7 +392,7 @@ size_t touch_tracker_pending(const struct touch_tracker *tracker)
 	size_t pending = 0;
 
 	for (unsigned i = 0; i < tracker->nr; i++)
-		pending += end_of(&tracker->frontiers[i]) -
+		pending += frontier_end(&tracker->frontiers[i]) -
 			   tracker->frontiers[i].at;
 	return pending;
 }
@@ -538,9 +464,9 @@ static bool make_window(struct touch_tracker *tracker,
 	};
 	size_t phase =
 		touch_phase(tracker->nr_pages, tracker->phase, frontier->down);
-	size_t lead = end_of(frontier), own = lead - frontier->at;
+	size_t lead = frontier_end(frontier), own = lead - frontier->at;
 	size_t pages = ahead_window_pages(&budget, frontier->window, own);
-	size_t limit = find_limit(tracker, frontier);
+	size_t limit = frontier_limit(tracker, frontier);
 	size_t start = block_edge(lead, phase);
 
 	/* A huge page that only the program can have made. */
