@@ -9,8 +9,11 @@
 #define JUDGED_PAGES (8 * AHEAD_BLOCK_PAGES)
 /* The kernel counts CPU time at each tick: a shorter difference says nothing. */
 #define EFFORT_NS 8000000
-/* At most one fault for this many pages: nearly all of them are huge. */
-#define HUGE_RATIO 64
+/* At most one fault for so many pages: most of them are huge.  Windows of huge pages
+ * have a block of small ones before them.  And at least this part of all pages: most are
+ * small. */
+#define HUGE_RATIO 3
+#define SMALL_PERCENT 75
 
 static uint64_t mean_ns(const struct page_cost *cost)
 {
@@ -63,7 +66,7 @@ bool page_costs_note_touches(struct page_costs *costs,
 
 	if (now->cpu_ns < then->cpu_ns + EFFORT_NS)
 		return false;
-	if (faults >= pages / 2)
+	if (faults >= pages / 100 * SMALL_PERCENT)
 		page_costs_note_small(costs, cpu_ns, pages);
 	else if (faults <= pages / HUGE_RATIO)
 		page_costs_note_huge(costs, cpu_ns, pages,

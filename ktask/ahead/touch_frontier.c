@@ -424,8 +424,8 @@ static size_t block_edge(size_t at, size_t phase)
 /*
  * Chooses the mark.  It is the first pages of a block in the first half of the window,
  * which the program reaches while the rest is made.  In a window of one block it is what
- * lies behind the block.  With huge pages it is the page before the window, which is
- * left to the program.
+ * lies behind the block.  With huge pages it is in the block before the window, all of
+ * which is left to the program.
  */
 static size_t place_mark(const struct touch_window *window, size_t limit,
 			 bool huge)
@@ -436,7 +436,7 @@ static size_t place_mark(const struct touch_window *window, size_t limit,
 				 : window->start + before * AHEAD_BLOCK_PAGES;
 
 	if (huge)
-		mark = window->lead;
+		mark = window->start - AHEAD_BLOCK_PAGES;
 	return mark + AHEAD_STRIP_PAGES <= limit ? mark : AHEAD_NOWHERE;
 }
 
@@ -469,8 +469,8 @@ static bool make_window(struct touch_tracker *tracker,
 	size_t limit = frontier_limit(tracker, frontier);
 	size_t start = block_edge(lead, phase);
 
-	/* A huge page that only the program can have made. */
-	if (tracker->unit > 1 && start == lead)
+	/* A block that only the program can have filled. */
+	if (tracker->unit > 1 && start - lead < AHEAD_BLOCK_PAGES)
 		start += AHEAD_BLOCK_PAGES;
 	/* What is before the edge counts as made, for it may be never touched. */
 	if (!pages || start >= limit)
@@ -481,10 +481,11 @@ static bool make_window(struct touch_tracker *tracker,
 			      : start + pages;
 	if (window->end <= start)
 		return false;
-	window->lead = start > lead && start - lead >= AHEAD_BLOCK_PAGES
-			       ? start - AHEAD_BLOCK_PAGES
-			       : start;
 	window->down = frontier->down;
+	window->lead_fits = window->end - lead <= ahead_left_pages(&budget);
+	window->lead_is_made = false;
+	window->filled = frontier->huge ? frontier->start - AHEAD_BLOCK_PAGES
+					: AHEAD_NOWHERE;
 	window->mark = place_mark(window, limit, tracker->unit > 1);
 	frontier->lead = lead;
 	frontier->start = window->start;

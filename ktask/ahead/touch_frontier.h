@@ -10,7 +10,7 @@
  * frontier.  Ahead of it a window is made, and a strip of pages in or before the window
  * is left absent as the mark.  The program has reached the mark when it has touched all
  * of the strip, and all that was left to it on the way: the first page of each block,
- * or a whole huge page before the window.  So a program that touches every second page,
+ * or a whole block before a window of huge pages.  So a program that touches every second page,
  * or jumps into a window, never reaches the mark.  Once it is reached, the next window
  * is twice as large.  Random touches make no runs.
  *
@@ -70,8 +70,13 @@ struct touch_tracker {
 /* A window, in its frontier's direction. */
 struct touch_window {
 	size_t start, end;
-	size_t lead; /* the block before it that is left to the program, or start */
 	size_t mark; /* AHEAD_NOWHERE: none is within */
+	/* What lay before the last window, and is full by now: AHEAD_BLOCK_PAGES from here
+	 * on; AHEAD_NOWHERE: nothing. */
+	size_t filled;
+	/* Whether the bound has room for the block before the window; and to be set where
+	 * helpers are to make most of that. */
+	bool lead_fits, lead_is_made;
 	bool down;
 };
 

@@ -8,6 +8,10 @@
  * of each block is left to the program, and shows how far it has come.  Blocks of
  * huge pages have no such page.
  *
+ * Before a window of huge pages lies a block that shows whether the program fills memory
+ * or stores here and there.  Where huge pages come on advice, and so that block has
+ * small pages, helpers make most of it, last: not the mark, nor a page in each piece.
+ *
  * Pieces are short, because the lock of the address space is held for each.
  */
 #ifndef AHEAD_WINDOW_BLOCKS_H
@@ -26,12 +30,14 @@
 struct window_block {
 	size_t start, end;
 	bool marked; /* the program is to touch its first pages */
+	bool leads; /* lies before the window */
 };
 
 static inline size_t window_count_blocks(const struct touch_window *window)
 {
 	return (window->end - window->start + AHEAD_BLOCK_PAGES - 1) /
-	       AHEAD_BLOCK_PAGES;
+		       AHEAD_BLOCK_PAGES +
+	       window->lead_is_made;
 }
 
 /* Position @at of the job: the last block of the window comes first. */
@@ -39,14 +45,17 @@ static inline struct window_block
 window_get_block(const struct touch_window *window, size_t at)
 {
 	size_t number = window_count_blocks(window) - at / WINDOW_BLOCK_UNITS;
+	size_t start =
+		window->start - (window->lead_is_made ? AHEAD_BLOCK_PAGES : 0);
 	struct window_block block = {
-		.start = window->start + number * AHEAD_BLOCK_PAGES,
+		.start = start + number * AHEAD_BLOCK_PAGES,
 	};
 
 	block.end = block.start + AHEAD_BLOCK_PAGES;
 	if (block.end > window->end)
 		block.end = window->end;
 	block.marked = block.start == window->mark;
+	block.leads = block.start < window->start;
 	return block;
 }
 
@@ -66,11 +75,11 @@ static inline size_t window_piece_start(size_t first, size_t end)
 /* How the pieces of a window are made.  Each function is called with @mapping. */
 struct window_maker {
 	const struct touch_window *window;
-	bool is_huge;
+	bool is_huge; /* but for the block that leads */
 	void *mapping;
 	/* Do others want the CPU?  Then the rest is left to the program. */
 	bool (*was_preempted)(void *mapping, uint64_t idle_since_ns);
-	/* Make [@from, @to) of @block, all of it if its pages are huge.  Return: 1 if the
+	/* Make [@from, @to) of @block, all of it if it is a huge page.  Return: 1 if the
 	 * program has come to its beginning before, 0 or -errno. */
 	int (*make_piece)(void *mapping, const struct window_block *block,
 			  size_t from, size_t to);
@@ -80,16 +89,19 @@ static inline int window_make_block(const struct window_maker *maker,
 				    const struct window_block *block,
 				    uint64_t idle_ns)
 {
-	size_t first = maker->is_huge ? block->start : window_first_page(block);
-	size_t end = maker->is_huge && block->marked ? first : block->end;
+	bool huge = maker->is_huge && !block->leads;
+	size_t first = huge ? block->start : window_first_page(block);
+	size_t end = block->end;
 	int error = 0;
 
 	while (end > first && !error &&
 	       !maker->was_preempted(maker->mapping, idle_ns)) {
-		size_t at =
-			maker->is_huge ? first : window_piece_start(first, end);
+		size_t at = huge ? first : window_piece_start(first, end);
 
-		error = maker->make_piece(maker->mapping, block, at, end);
+		/* Of the block that leads the first page of each piece is left. */
+		if (at + block->leads < end)
+			error = maker->make_piece(maker->mapping, block,
+						  at + block->leads, end);
 		end = at;
 	}
 	return error < 0 ? error : 0;

@@ -5,6 +5,9 @@
  * If the machine makes huge pages on advice only, the watcher advises them for a
  * window just before it is made.  It never advises them for present pages, nor for the
  * rest of the mapping: a program that went on at random would get 2 MiB for each touch.
+ * So it would if the block before the window were advised, by which it shows that it
+ * fills memory.  That block is advised when it is full and the next window is: to the
+ * kernel all of it is one mapping then, of which a process may have 65,530.
  * The program's own advice wins, whether it comes before or later.
  *
  * Huge pages do not pay where most take longer to make than 512 small ones
@@ -112,21 +115,32 @@ bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns)
 	       now_ns - mapping->since_ns >= ADVICE_NS;
 }
 
+/* [@from, @to) in the direction of the window. */
+static bool advise_range(const struct large_mapping *mapping, bool down,
+			 size_t from, size_t to)
+{
+	size_t nr_pages = mapping->tracker.nr_pages;
+	size_t first = down ? nr_pages - to : from;
+
+	return !real_madvise(
+		(void *)(mapping->start + first * AHEAD_PAGE_BYTES),
+		(to - from) * AHEAD_PAGE_BYTES, MADV_HUGEPAGE);
+}
+
 bool ahead_advise_huge(struct large_mapping *mapping,
 		       const struct touch_window *window)
 {
-	size_t nr_pages = mapping->tracker.nr_pages;
-	size_t first = window->down ? nr_pages - window->end : window->lead;
 	bool done = false;
 
 	if (!large_mapping_enter(mapping))
 		return false;
 	if (atomic_load(&mapping->advice) == ADVICE_NONE) {
 		atomic_store(&mapping->advised, true);
-		done = !real_madvise(
-			(void *)(mapping->start + first * AHEAD_PAGE_BYTES),
-			(window->end - window->lead) * AHEAD_PAGE_BYTES,
-			MADV_HUGEPAGE);
+		done = advise_range(mapping, window->down, window->start,
+				    window->end);
+		if (done && window->filled != AHEAD_NOWHERE)
+			advise_range(mapping, window->down, window->filled,
+				     window->filled + AHEAD_BLOCK_PAGES);
 	}
 	large_mapping_leave(mapping);
 	return done;

@@ -124,7 +124,7 @@ static void advise_window(struct large_mapping *mapping, uint64_t now)
 	note_touches();
 	if (!ahead_wants_huge(mapping, now))
 		return;
-	tracker->unit = ahead_unit_pages(mapping);
+	tracker->unit = AHEAD_BLOCK_PAGES;
 	mapping->is_left = false;
 	if (!touch_tracker_window(tracker, &mapping->window) ||
 	    !ahead_has_memory(mapping))
@@ -132,7 +132,7 @@ static void advise_window(struct large_mapping *mapping, uint64_t now)
 	if (!ahead_advise_huge(mapping, window))
 		return;
 	mapping->is_left = true;
-	mapping->advised_pages += window->end - window->lead;
+	mapping->advised_pages += window->end - window->start;
 	poll_schedule_advised(&mapping->schedule);
 }
 
@@ -154,14 +154,15 @@ static void make_left_window(struct large_mapping *mapping, uint64_t now)
 static void make_window(struct large_mapping *mapping, uint64_t now)
 {
 	struct touch_tracker *tracker = &mapping->tracker;
+	bool advise = ahead_wants_huge(mapping, now);
 
-	tracker->unit = ahead_unit_pages(mapping);
+	tracker->unit = advise ? AHEAD_BLOCK_PAGES : ahead_unit_pages(mapping);
 	mapping->is_left = false;
 	if (!touch_tracker_window(tracker, &mapping->window) ||
 	    !ahead_has_memory(mapping))
 		return;
-	if (ahead_wants_huge(mapping, now))
-		ahead_advise_huge(mapping, &mapping->window);
+	advise = advise && ahead_advise_huge(mapping, &mapping->window);
+	mapping->window.lead_is_made = advise && mapping->window.lead_fits;
 	tracker->unit = ahead_unit_pages(mapping);
 	mapping->huge = tracker->unit > 1;
 	mapping->nr_windows += ahead_make(mapping);

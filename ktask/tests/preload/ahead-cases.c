@@ -163,6 +163,30 @@ static void wastes(const char *how)
 	check_pages(base, 0, at);
 }
 
+/* Dense at first, and then a page in each 2 MiB: huge pages would be 512 times what it
+ * stores to. */
+static void thins_out(const char *how)
+{
+	char *base = allocate_pages("malloc");
+	size_t dense = LEN / 4, stored = dense / PAGE_BYTES, there, bound;
+
+	for (size_t at = 0; at < dense; at += BLOCK) {
+		fill_pages(base, at, at + BLOCK);
+		sleep_ms(5);
+	}
+	for (size_t at = dense; at < LEN; at += BLOCK) {
+		fill_pages(base, at, at + PAGE_BYTES);
+		stored++;
+		sleep_ms(5);
+	}
+	sleep_ms(200);
+	there = count_present(base, LEN);
+	bound = FIRST_PAGES(LEN) + stored * 3 / 100;
+	if (there > stored + bound)
+		printf("%zu pages stored to, %zu present\n", stored, there);
+	check_pages(base, 0, dense);
+}
+
 /* A page here and there, and every fourth: nothing else is present. */
 static void scattered(const char *how)
 {
@@ -649,6 +673,7 @@ static const struct {
 	{ "helped", helped },
 	{ "downwards", downwards },
 	{ "wastes", wastes },
+	{ "thins-out", thins_out },
 	{ "scattered", scattered },
 	{ "reads", reads },
 	{ "forks", forks },

@@ -51,6 +51,12 @@ made() {
 	ahead wastes
 }
 
+@test "a program that thins out gets no huge pages for single stores" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	ahead thins-out
+	KTASK_OVERLOAD= ahead thins-out
+}
+
 @test "memory that is only read becomes nobody's" {
 	ahead reads
 }

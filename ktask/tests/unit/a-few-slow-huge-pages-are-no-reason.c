@@ -122,7 +122,7 @@ static void a_mixture_tells_nothing(void **unused)
 {
 	struct page_costs costs = { 0 };
 
-	assert_true(touch_pages_now(&costs, 90 * MS, 80 * BLOCK, 20 * BLOCK));
+	assert_true(touch_pages_now(&costs, 90 * MS, 80 * BLOCK, 40 * BLOCK));
 	assert_int_equal(costs.small.nr_pages + costs.huge.nr_pages, 0);
 }
 
