@@ -14,6 +14,7 @@
  * Locking: there is no lock.  All is written when the shim is loaded, and only read from
  * then on, but memory_watched: it is atomic, and any thread sets it, for ever.
  */
+#include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <link.h>
 #include <pthread.h>
@@ -47,8 +48,13 @@ static unsigned calls_mask = (1u << SHIM_DEFAULT_CALLS) - 1;
 static unsigned named_mask;
 static const char *report_target;
 static bool is_dry;
-/* Where an allocator other than libc's lies. */
-static uintptr_t allocator_start, allocator_end;
+/* Where allocators other than libc's lie: the next one in the loader's order, and one
+ * that comes before ours, as a program's own does. */
+#define NR_ALLOCATORS 2
+static struct {
+	const void *function; /* its malloc() */
+	uintptr_t start, end;
+} known_allocators[NR_ALLOCATORS];
 /* Whose helpers the library has; 0 until the constructor ran. */
 static pid_t owner_pid;
 
@@ -106,8 +112,11 @@ pid_t shim_owner(void)
  */
 static bool from_allocator(const void *from)
 {
-	return (uintptr_t)from >= allocator_start &&
-	       (uintptr_t)from < allocator_end;
+	for (int i = 0; i < NR_ALLOCATORS; i++)
+		if ((uintptr_t)from >= known_allocators[i].start &&
+		    (uintptr_t)from < known_allocators[i].end)
+			return true;
+	return false;
 }
 
 /* What speaks against a call, if anything: nothing is asked too early. */
@@ -252,20 +261,36 @@ static bool contains_address(const struct dl_phdr_info *object, uintptr_t addr,
 	return found;
 }
 
-static int find_allocator(struct dl_phdr_info *object, size_t size,
-			  void *unused)
+/* What calls of libc come from, and of the shim itself, is no program's allocator. */
+static bool is_libc_or_shim(uintptr_t start, uintptr_t end)
 {
-	uintptr_t start, end;
+	uintptr_t libc = (uintptr_t)gnu_get_libc_version;
+	uintptr_t shim = (uintptr_t)known_allocators;
 
-	if (!contains_address(object, (uintptr_t)shim_allocator(), &start,
-			      &end))
-		return 0;
-	if ((uintptr_t)gnu_get_libc_version >= start &&
-	    (uintptr_t)gnu_get_libc_version < end)
-		return 1;
-	allocator_start = start;
-	allocator_end = end;
-	return 1;
+	return (libc >= start && libc < end) || (shim >= start && shim < end);
+}
+
+static int note_allocators(struct dl_phdr_info *object, size_t size,
+			   void *unused)
+{
+	for (int i = 0; i < NR_ALLOCATORS; i++) {
+		uintptr_t at = (uintptr_t)known_allocators[i].function;
+		uintptr_t start, end;
+
+		if (!at || !contains_address(object, at, &start, &end) ||
+		    is_libc_or_shim(start, end))
+			continue;
+		known_allocators[i].start = start;
+		known_allocators[i].end = end;
+	}
+	return 0;
+}
+
+static void find_allocators(void)
+{
+	known_allocators[0].function = shim_allocator();
+	known_allocators[1].function = dlsym(RTLD_DEFAULT, "malloc");
+	dl_iterate_phdr(note_allocators, NULL);
 }
 
 static bool is_set(const char *text)
@@ -308,7 +333,7 @@ static void __attribute__((constructor)) shim_init(void)
 	read_ahead(mode);
 	shim_report_init(is_dry);
 	shim_filter_init(word_list_has(mode, "filter-ok"));
-	dl_iterate_phdr(find_allocator, NULL);
+	find_allocators();
 	if (pthread_atfork(shim_record_fork, shim_record_parent,
 			   restart_in_child))
 		return;
