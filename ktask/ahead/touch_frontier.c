@@ -387,6 +387,15 @@ unsigned touch_tracker_moving(const struct touch_tracker *tracker)
 	return nr;
 }
 
+size_t touch_tracker_untouched(const struct touch_tracker *tracker)
+{
+	size_t touched = tracker->touched + tracker->present;
+
+	if (!touch_tracker_moving(tracker) || touched >= tracker->nr_pages)
+		return 0;
+	return tracker->nr_pages - touched;
+}
+
 size_t touch_tracker_pending(const struct touch_tracker *tracker)
 {
 	size_t pending = 0;

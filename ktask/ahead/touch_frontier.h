@@ -130,6 +130,9 @@ size_t touch_tracker_pending(const struct touch_tracker *tracker);
 
 /* Frontiers that were seen to move. */
 unsigned touch_tracker_moving(const struct touch_tracker *tracker);
+/* Pages that the program may still touch; none before a frontier was seen to move:
+ * memory that is mapped need never be touched. */
+size_t touch_tracker_untouched(const struct touch_tracker *tracker);
 /* Everything that can be is touched: there is nothing left to watch. */
 bool touch_tracker_done(const struct touch_tracker *tracker);
 

@@ -100,15 +100,10 @@ bool remote_mapping_is_scanned(const struct remote_mapping *mapping)
 
 uint64_t remote_mapping_untouched(const struct remote_mapping *mapping)
 {
-	const struct touch_tracker *tracker = &mapping->tracker;
-	size_t touched = tracker->touched + tracker->present;
-
 	/* Nobody makes anything there, nor looks. */
 	if (mapping->given_up)
 		return 0;
-	return touched < tracker->nr_pages
-		       ? (tracker->nr_pages - touched) * REMOTE_PAGE
-		       : 0;
+	return touch_tracker_untouched(&mapping->tracker) * REMOTE_PAGE;
 }
 
 /* ---- memory that goes ---- */

@@ -57,7 +57,7 @@ uint64_t remote_mapping_serve(struct remote_mapping *mapping, uint64_t now_ns);
 /* Of all its pages is known whether they are there. */
 bool remote_mapping_is_scanned(const struct remote_mapping *mapping);
 
-/* Bytes that it may still touch. */
+/* Bytes that the process may still touch, if it touches the mapping in order. */
 uint64_t remote_mapping_untouched(const struct remote_mapping *mapping);
 
 #endif /* DAEMON_REMOTE_MAPPING_H */

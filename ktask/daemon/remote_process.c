@@ -31,12 +31,12 @@
 static int device_fd = -1;
 static bool has_nodes;
 
-uint64_t remote_available(const struct remote_process *process)
+uint64_t remote_left_in_groups(const struct remote_process *process)
 {
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", process->pid);
-	return memory_available_to(path);
+	return memory_left_in_groups(path);
 }
 
 static int open_file(pid_t pid, const char *name, int mode)

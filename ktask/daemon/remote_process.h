@@ -26,9 +26,8 @@ struct remote_process {
 	uint64_t group; /* stands for its control groups */
 };
 
-/* How many bytes of the process may be had without harm to it; UINT64_MAX: nobody
- * knows. */
-uint64_t remote_available(const struct remote_process *process);
+/* How many bytes its control groups leave to the process; UINT64_MAX: they have no limit. */
+uint64_t remote_left_in_groups(const struct remote_process *process);
 
 /* remote_open - false: it is gone, has its parent's memory (vfork), or we may not */
 bool remote_open(struct remote_process *process, pid_t pid);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/memory_claims.h"
 #include "daemon/process_choice.h"
 #include "daemon/remote_mapping.h"
 #include "daemon/remote_window.h"
@@ -39,8 +40,8 @@
 #define MAPS_NS 10000000
 #define MAPS_IDLE_NS 200000000
 #define COST_TIMES 100
-/* This much must be left after the programs have touched all that is watched. */
-#define RESERVE_BYTES ((uint64_t)32 << 20)
+/* Of more processes than can be served, those are left that have not grown for so long. */
+#define IDLE_NS 10000000000u
 
 bool served_is_verbose;
 
@@ -54,6 +55,7 @@ struct served {
 	char name[32];
 	uint64_t maps_due_ns;
 	struct sizes sizes; /* when its mappings were read */
+	uint64_t grown_ns; /* when they were seen to change */
 	uint64_t made_pages; /* in mappings that are gone */
 	struct remote_mapping *mappings[MAPPINGS_MAX];
 	bool kept[MAPPINGS_MAX]; /* seen when they were read the last time */
@@ -96,12 +98,14 @@ static uint64_t find_untouched(const struct served *served)
 
 	for (size_t i = 0; i < MAPPINGS_MAX; i++) {
 		const struct remote_mapping *mapping = served->mappings[i];
+		uint64_t untouched;
 
 		if (!mapping)
 			continue;
-		sum += remote_mapping_untouched(mapping);
+		untouched = remote_mapping_untouched(mapping);
+		sum += untouched;
 		all += mapping->end - mapping->start;
-		scanned &= remote_mapping_is_scanned(mapping);
+		scanned &= !untouched || remote_mapping_is_scanned(mapping);
 	}
 	if (scanned)
 		return sum;
@@ -112,15 +116,19 @@ static uint64_t find_untouched(const struct served *served)
 	return sum < all ? sum : all;
 }
 
-/* @group: of those in that group; NULL: of all */
-static uint64_t sum_untouched(const uint64_t *group)
+/* Do its control groups have room for all processes in them? */
+static bool groups_suffice(const struct remote_process *process)
 {
-	uint64_t sum = 0;
+	uint64_t left = remote_left_in_groups(process);
+	uint64_t sum = CLAIM_RESERVE_BYTES;
 
+	/* Whoever is in none that has a limit shares nothing but the machine. */
+	if (left == UINT64_MAX)
+		return true;
 	for (unsigned i = 0; i < nr_served; i++)
-		if (!group || all_served[i]->process.group == *group)
+		if (all_served[i]->process.group == process->group)
 			sum += find_untouched(all_served[i]);
-	return sum;
+	return left >= sum;
 }
 
 /* Where nothing is known, no memory is made ahead. */
@@ -133,9 +141,17 @@ static uint64_t find_available_memory(void)
 
 bool served_memory_suffices(const struct remote_process *process)
 {
-	return find_available_memory() >= sum_untouched(NULL) + RESERVE_BYTES &&
-	       remote_available(process) >=
-		       sum_untouched(&process->group) + RESERVE_BYTES;
+	struct memory_claims claims = { .available = find_available_memory() };
+
+	for (unsigned i = 0; i < nr_served; i++) {
+		uint64_t untouched = find_untouched(all_served[i]);
+
+		if (&all_served[i]->process == process)
+			claims.own = untouched;
+		else
+			claims_add_other(&claims, untouched);
+	}
+	return claims_are_met(&claims) && groups_suffice(process);
 }
 
 /* ---- mappings of one process ---- */
@@ -236,6 +252,8 @@ static bool read_if_due(struct served *served, uint64_t now)
 	remote_note_group(&served->process);
 	grew = sizes.resident != served->sizes.resident;
 	same = !grew && sizes.all == served->sizes.all;
+	if (grew)
+		served->grown_ns = now;
 	served->sizes = sizes;
 	if ((!same && !read_mappings(served)) ||
 	    (!grew && !has_mappings(served)))
@@ -304,23 +322,54 @@ static void read_name(struct served *served)
 			*at = '?';
 }
 
+/* Nothing that was made ahead of it is left: it may begin anew. */
+static bool has_no_waste(const struct served *served)
+{
+	for (size_t i = 0; i < MAPPINGS_MAX; i++)
+		if (served->mappings[i] &&
+		    touch_tracker_pending(&served->mappings[i]->tracker))
+			return false;
+	return true;
+}
+
+/* Return: whether one more can be served; a process that is served no more is found again
+ * when it grows. */
+static bool has_room(void)
+{
+	uint64_t now = now_ns();
+	unsigned oldest = nr_served;
+
+	if (nr_served < SERVED_MAX)
+		return true;
+	for (unsigned i = 0; i < nr_served; i++)
+		if (now - all_served[i]->grown_ns >= IDLE_NS &&
+		    has_no_waste(all_served[i]) &&
+		    (oldest == nr_served ||
+		     all_served[i]->grown_ns < all_served[oldest]->grown_ns))
+			oldest = i;
+	if (oldest == nr_served)
+		return false;
+	end_serving(oldest);
+	return true;
+}
+
 static void begin_serving(pid_t pid)
 {
 	struct served *served = calloc(1, sizeof(*served));
 
-	if (!served || nr_served == SERVED_MAX ||
-	    !remote_open(&served->process, pid)) {
+	if (!served || !remote_open(&served->process, pid)) {
 		free(served);
 		return;
 	}
 	/* Between the choice and now another may have taken the number. */
 	if (has_memory_of(&served->process) || !choice_has(pid) ||
-	    !remote_is_there(&served->process)) {
+	    !remote_is_there(&served->process) || !has_room()) {
 		remote_close(&served->process);
 		free(served);
 		return;
 	}
 	read_name(served);
+	served->grown_ns = now_ns();
 	all_served[nr_served++] = served;
 }
 

@@ -103,10 +103,10 @@ static uint64_t tree_bytes(const struct group_limit *limit, const char *text)
 	return least;
 }
 
-uint64_t memory_available_to(const char *groups)
+uint64_t memory_left_in_groups(const char *groups)
 {
 	char text[2048] = "\n";
-	uint64_t least = memory_available_on_machine();
+	uint64_t least = UINT64_MAX;
 
 	file_text(groups, text + 1, sizeof(text) - 1);
 	for (size_t i = 0; i < NR_LIMITS; i++) {
@@ -115,6 +115,14 @@ uint64_t memory_available_to(const char *groups)
 		least = available < least ? available : least;
 	}
 	return least;
+}
+
+uint64_t memory_available_to(const char *groups)
+{
+	uint64_t machine = memory_available_on_machine();
+	uint64_t left = memory_left_in_groups(groups);
+
+	return left < machine ? left : machine;
 }
 
 uint64_t memory_available(void)

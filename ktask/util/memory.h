@@ -23,6 +23,10 @@ uint64_t memory_available(void);
 /* memory_available_to - the same for another process: its /proc/PID/cgroup */
 uint64_t memory_available_to(const char *groups);
 
+/* memory_left_in_groups - the same, but only what its control groups leave; UINT64_MAX:
+ * they have no limit */
+uint64_t memory_left_in_groups(const char *groups);
+
 /* memory_available_on_machine - the same without control groups: MemAvailable */
 uint64_t memory_available_on_machine(void);
 

@@ -250,6 +250,27 @@ static int map_in_a_loop(char *memory)
 	return 0;
 }
 
+#define PRETENDED ((size_t)1 << 40)
+
+/* More than any machine has, of which it touches a little, in order. */
+static int pretend_to_touch(char *memory)
+{
+	char *pretended =
+		mmap(NULL, PRETENDED, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	(void)memory;
+	if (pretended == MAP_FAILED)
+		return 9;
+	for (size_t page = 0; page < (size_t)2 * BLOCK; page++) {
+		pretended[page * PAGE] = 1;
+		if (page % 64 == 0)
+			sleep_ms(10);
+	}
+	sleep_ms(WAITS_MS);
+	return 0;
+}
+
 /* ---- tests ---- */
 
 static void one_touch(const char *test, const char *sizes,
@@ -315,6 +336,27 @@ static void a_killed_daemon_leaves_nothing_behind(void)
 		say(true, __func__, NULL);
 	else
 		say(false, __func__, "status %d", status);
+}
+
+/* Whoever maps much more than there is gains nothing, and takes nothing from others. */
+static void a_process_that_pretends_stops_nobody(void)
+{
+	pid_t daemon, pretender;
+	int status;
+
+	if (!is_daemon_here(__func__))
+		return;
+	write_file(PAGE_SIZES, "never");
+	daemon = start_daemon("--name", NAME);
+	pretender = start_toucher(pretend_to_touch);
+	sleep_ms(1000);
+	status = status_of(start_toucher(touch_all));
+	end(pretender);
+	end(daemon);
+	if (status)
+		say(false, __func__, "status %d", status);
+	else
+		say(true, __func__, NULL);
 }
 
 static unsigned long group_number(const char *file, const char *name)
@@ -427,6 +469,7 @@ void test_made_ahead(void)
 		  touch_at_random);
 	one_touch("a-served-process-may-fork", "never", fork_in_between);
 	a_static_go_program_is_served();
+	a_process_that_pretends_stops_nobody();
 	a_killed_daemon_leaves_nothing_behind();
 	groups_pay_for_what_is_made_and_no_more();
 end:

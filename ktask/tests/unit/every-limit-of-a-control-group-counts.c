@@ -55,10 +55,12 @@ static void the_least_limit_counts(void **state)
 		write_text(own, "max");
 		write_text(above, "max");
 		assert_true(memory_available_to(GROUPS) > 5000);
+		assert_true(memory_left_in_groups(GROUPS) == UINT64_MAX);
 		write_text(own, "4300");
 		assert_int_equal(memory_available_to(GROUPS), 4000);
 		write_text(above, "4000");
 		assert_int_equal(memory_available_to(GROUPS), 3000);
+		assert_int_equal(memory_left_in_groups(GROUPS), 3000);
 		write_text(own, "200");
 		assert_int_equal(memory_available_to(GROUPS), 0);
 		write_text(own, "max");
