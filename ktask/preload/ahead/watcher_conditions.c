@@ -14,9 +14,12 @@
 #include "util/clock.h"
 #include "util/cpus.h"
 #include "util/running_threads.h"
+#include "util/threads_left.h"
 
-/* Of a limit on the user's processes so many must be left. */
+/* Of a limit on the user's processes so many must be left, and of one on those of a
+ * control group, which are counted exactly, so many besides one for each CPU. */
 #define RESERVE_THREADS 1024
+#define RESERVE_IN_GROUP 256
 /* What policy allows is asked again after so long. */
 #define REFUSED_NS 1000000000u
 
@@ -39,7 +42,7 @@ static bool is_unlimited(int resource)
  * The user's processes and threads count against this limit, ours as well.  How many
  * there are no file tells; there are no more than of all users together.
  */
-bool ahead_may_have_threads(void)
+static bool user_has_threads(void)
 {
 	rlim_t limit = read_limit(RLIMIT_NPROC);
 	struct machine_load load;
@@ -47,6 +50,21 @@ bool ahead_may_have_threads(void)
 	return limit == RLIM_INFINITY ||
 	       (machine_load_read(&load) &&
 		limit >= (rlim_t)load.threads + RESERVE_THREADS);
+}
+
+static bool groups_have_threads(void)
+{
+	uint64_t left = threads_left_in_groups();
+	struct kt_cpus cpus;
+
+	return left == UINT64_MAX ||
+	       (cpus_get_affinity(&cpus) &&
+		left >= RESERVE_IN_GROUP + cpus_count(&cpus));
+}
+
+bool ahead_may_have_threads(void)
+{
+	return user_has_threads() && groups_have_threads();
 }
 
 static bool has_cpus(void)

@@ -72,8 +72,8 @@ static const char *const why_texts[SHIM_NR_WHY] = {
 	[WHY_UNTOUCHED] = "what --prefault made before is untouched",
 	[WHY_AHEAD] = "nothing is made ahead with one CPU, no helper allowed "
 		      "(ktask topo), a limit on memory (ulimit -v, -d) or "
-		      "processes (-u), a memory policy, a real-time priority "
-		      "or before Linux 5.14",
+		      "processes (-u, pids.max), a memory policy, a "
+		      "real-time priority or before Linux 5.14",
 	[WHY_POLICY] =
 		"the thread has a memory policy, which helpers do not follow",
 };

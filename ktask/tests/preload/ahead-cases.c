@@ -537,6 +537,51 @@ static void threads(const char *how)
 	printf("%u threads\n", nr_threads());
 }
 
+static void write_number(const char *group, const char *name, long number)
+{
+	char path[300], text[32];
+	int fd, len = snprintf(text, sizeof(text), "%ld\n", number);
+
+	snprintf(path, sizeof(path), "%s/%s", group, name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	must(fd >= 0 && write(fd, text, (size_t)len) == len, path);
+	close(fd);
+}
+
+static void *wait_for_byte(void *fd)
+{
+	char byte;
+
+	must(read(*(int *)fd, &byte, 1) == 0, "read");
+	return NULL;
+}
+
+#define LAST_THREADS 3
+
+/* In a control group that has this thread and those: they are the program's. */
+static void last_threads(const char *group)
+{
+	pthread_t made[LAST_THREADS];
+	int ends[2];
+	char *base;
+
+	write_number(group, "cgroup.procs", getpid());
+	write_number(group, "pids.max", 1 + LAST_THREADS);
+	base = allocate_pages("malloc");
+	for (size_t at = 0; at < LEN; at += BLOCK) {
+		fill_pages(base, at, at + BLOCK);
+		sleep_ms(1);
+	}
+	must(!pipe(ends), "pipe");
+	for (int i = 0; i < LAST_THREADS; i++)
+		must(!pthread_create(&made[i], NULL, wait_for_byte, &ends[0]),
+		     "pthread_create");
+	close(ends[1]);
+	for (int i = 0; i < LAST_THREADS; i++)
+		pthread_join(made[i], NULL);
+	check_pages(base, 0, LEN);
+}
+
 /* As many MiB as are told. */
 static void fills(const char *how)
 {
@@ -687,6 +732,7 @@ static const struct {
 	{ "ten-threads", ten_threads },
 	{ "fills", fills },
 	{ "threads", threads },
+	{ "last-threads", last_threads },
 	{ "small-pages", small_pages },
 	{ "fills-cpus", fills_cpus },
 	{ "slices", ordinary_slices },

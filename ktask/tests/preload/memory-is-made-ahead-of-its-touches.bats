@@ -151,6 +151,27 @@ ok" ]
 	done
 }
 
+@test "the last threads of a control group are the program's" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	root=/sys/fs/cgroup/pids
+	[ -d "$root" ] || root=/sys/fs/cgroup
+	group=$root/ktask-test-$$
+	mkdir "$group" 2>/dev/null || skip "no control group can be made"
+	[ -e "$group/pids.max" ] ||
+		{ rmdir "$group" && skip "control groups do not limit threads"; }
+	for mode in ahead ahead-small; do
+		KTASK_RUN_OPS=$mode run shimmed timeout 60 \
+			"$PROGRAMS/ahead-cases" last-threads "$group"
+		echo "$mode: $status $output"
+		[ "$status" -eq 0 ] && [ "$output" = ok ] || break
+	done
+	remove_group "$group"
+	[ "$status" -eq 0 ]
+	[ "$output" = ok ]
+	cat "$REPORT"
+	grep -q 'nothing is made ahead with .* a limit on memory' "$REPORT"
+}
+
 @test "a program that handles its page faults gets those that it had" {
 	expected=$(plain timeout -s KILL 300 "$PROGRAMS/watch-cases" fault syscall)
 	[ "$expected" != none ] || skip "no userfaultfd"
