@@ -262,7 +262,8 @@ size_t shim_available_bytes(void);
  *
  * shim_ahead_block: an allocator has returned this block
  * shim_ahead_mapping: there is a new private mapping of memory
- * shim_ahead_stop: [addr, addr + len) is about to be changed
+ * shim_ahead_stop: [addr, addr + len) is about to be changed; whether some of it was
+ *	watched until now
  * @join: into a mapping that mremap() takes, without advice of ours
  * shim_ahead_stop_block: a block is about to be freed
  * shim_ahead_advised: the program has advised huge pages, or none
@@ -270,7 +271,7 @@ size_t shim_available_bytes(void);
  */
 void shim_ahead_block(void *block, size_t len);
 void shim_ahead_mapping(void *base, size_t len, const void *from);
-void shim_ahead_stop(const void *addr, size_t len, bool join);
+bool shim_ahead_stop(const void *addr, size_t len, bool join);
 void shim_ahead_stop_block(const void *block, bool join);
 void shim_ahead_advised(const void *addr, size_t len, bool huge);
 void shim_ahead_end(void);
@@ -280,7 +281,8 @@ bool shim_ahead_running(void);
 extern size_t shim_ahead_min_bytes;
 /* No huge pages are advised. */
 extern bool shim_ahead_small;
-/* How many mappings are watched, and between which addresses blocks of allocators
+/* How many mappings are watched, or were and the watcher has still to see that they are
+ * so no more; and between which addresses blocks of allocators
  * among them lie. */
 extern atomic_uint shim_ahead_watched;
 extern _Atomic uintptr_t shim_ahead_lowest, shim_ahead_highest;

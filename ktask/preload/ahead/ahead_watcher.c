@@ -148,16 +148,6 @@ static int scan_if_due(struct large_mapping *mapping, uint64_t now)
 	return found;
 }
 
-/* It is not what it was: the program has changed it in a way that nobody saw. */
-static void give_up(struct large_mapping *mapping)
-{
-	int watched = MAPPING_WATCHED;
-
-	if (atomic_compare_exchange_strong(&mapping->state, &watched,
-					   MAPPING_STOPPED))
-		atomic_fetch_sub(&shim_ahead_watched, 1);
-}
-
 static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 {
 	bool working = atomic_load(&mapping->job);
@@ -168,7 +158,8 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 	if (found >= 0)
 		found = scan_if_due(mapping, now);
 	if (found < 0) {
-		give_up(mapping);
+		/* The program has changed it in a way that nobody saw. */
+		large_mapping_give_up(mapping);
 		return;
 	}
 	/* No helper got a CPU in time: there may be one for the next. */
@@ -246,8 +237,7 @@ static void end_watching(struct large_mapping *mapping)
 		account_mapping(mapping);
 		ahead_restart_effort();
 	}
-	mapping->seen = false;
-	atomic_store(&mapping->state, MAPPING_FREE);
+	large_mapping_free(mapping);
 }
 
 static bool is_window_done(const struct large_mapping *mapping)
@@ -312,7 +302,7 @@ static void serve_all(void)
 static void end_all(void)
 {
 	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
-		give_up(&large_mappings[i]);
+		large_mapping_give_up(&large_mappings[i]);
 		if (atomic_load(&large_mappings[i].state) == MAPPING_STOPPED)
 			end_watching(&large_mappings[i]);
 	}

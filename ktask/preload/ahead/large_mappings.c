@@ -71,14 +71,19 @@ void large_mapping_leave(struct large_mapping *mapping)
 	atomic_fetch_sub(&mapping->nr_making, 1);
 }
 
-struct large_mapping *large_mapping_of_block(uintptr_t block)
+void large_mapping_give_up(struct large_mapping *mapping)
 {
-	for (struct large_mapping *mapping = large_mappings;
-	     mapping < large_mappings + AHEAD_MAPPINGS; mapping++)
-		if (atomic_load(&mapping->state) == MAPPING_WATCHED &&
-		    mapping->block == block)
-			return mapping;
-	return NULL;
+	int watched = MAPPING_WATCHED;
+
+	atomic_compare_exchange_strong(&mapping->state, &watched,
+				       MAPPING_STOPPED);
+}
+
+void large_mapping_free(struct large_mapping *mapping)
+{
+	mapping->seen = false;
+	atomic_store(&mapping->state, MAPPING_FREE);
+	atomic_fetch_sub(&shim_ahead_watched, 1);
 }
 
 static bool mapping_overlaps(const struct large_mapping *mapping,
@@ -111,49 +116,60 @@ static void join_parts(struct large_mapping *mapping)
 						    : MADV_NOHUGEPAGE);
 }
 
-static void stop_one(struct large_mapping *mapping, bool join)
+/* Whoever comes second, or after the watcher has given up, waits as well.  Return:
+ * whether it was watched until now. */
+static bool stop_one(struct large_mapping *mapping, bool join)
 {
 	int state = MAPPING_WATCHED;
+	bool first = atomic_compare_exchange_strong(&mapping->state, &state,
+						    MAPPING_STOPPED);
 
-	/* Whoever comes second waits as well. */
-	if (atomic_compare_exchange_strong(&mapping->state, &state,
-					   MAPPING_STOPPED))
-		atomic_fetch_sub(&shim_ahead_watched, 1);
 	wait_for_makers(mapping);
 	if (join)
 		join_parts(mapping);
+	return first;
 }
 
-void shim_ahead_stop(const void *addr, size_t len, bool join)
+static bool is_in_use(const struct large_mapping *mapping)
+{
+	int state = atomic_load(&mapping->state);
+
+	return state == MAPPING_WATCHED || state == MAPPING_STOPPED;
+}
+
+bool shim_ahead_stop(const void *addr, size_t len, bool join)
 {
 	uintptr_t start = (uintptr_t)addr, end = start + len;
 	int saved_errno = errno;
+	bool stopped = false;
 
 	if (end < start)
 		end = UINTPTR_MAX;
 	if (shim_memory_is_watched())
 		shim_made_drop(addr, len);
 	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
-		int state = atomic_load(&large_mappings[i].state);
+		struct large_mapping *mapping = &large_mappings[i];
 
-		if ((state == MAPPING_WATCHED || state == MAPPING_STOPPED) &&
-		    mapping_overlaps(&large_mappings[i], start, end) &&
-		    shim_is_ours())
-			stop_one(&large_mappings[i], join);
+		/* Entries belong to the process that made them. */
+		if (is_in_use(mapping) &&
+		    mapping_overlaps(mapping, start, end) && shim_is_ours())
+			stopped |= stop_one(mapping, join);
 	}
 	errno = saved_errno;
+	return stopped;
 }
 
 void shim_ahead_stop_block(const void *block, bool join)
 {
-	struct large_mapping *mapping = NULL;
 	int saved_errno = errno;
 
-	if (shim_ahead_watches())
-		mapping = large_mapping_of_block((uintptr_t)block);
-	/* Entries belong to the process that made them. */
-	if (mapping && shim_is_ours())
-		stop_one(mapping, join);
+	for (size_t i = 0; i < AHEAD_MAPPINGS && shim_ahead_watches(); i++) {
+		struct large_mapping *mapping = &large_mappings[i];
+
+		if (is_in_use(mapping) && mapping->block == (uintptr_t)block &&
+		    shim_is_ours())
+			stop_one(mapping, join);
+	}
 	errno = saved_errno;
 }
 

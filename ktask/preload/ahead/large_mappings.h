@@ -88,8 +88,9 @@ struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 bool large_mapping_enter(struct large_mapping *mapping);
 void large_mapping_leave(struct large_mapping *mapping);
 
-/* The entry whose block begins at @block, or NULL. */
-struct large_mapping *large_mapping_of_block(uintptr_t block);
+/* By the watcher: no page is made any more; no job works on it any more. */
+void large_mapping_give_up(struct large_mapping *mapping);
+void large_mapping_free(struct large_mapping *mapping);
 
 /* Pages that the program touched in order, of all watched mappings: the watcher's. */
 size_t large_mappings_touched(void);

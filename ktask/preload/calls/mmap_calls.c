@@ -257,14 +257,14 @@ KTASK_API int munmap(void *addr, size_t len)
 static bool unwatch_range(void *old, size_t old_len, size_t new_len, int flags,
 			  const void *addr)
 {
-	unsigned before = atomic_load(&shim_ahead_watched);
+	bool watched;
 
-	if (!before)
+	if (!shim_ahead_watches())
 		return false;
-	shim_ahead_stop(old, old_len ? old_len : 1, true);
+	watched = shim_ahead_stop(old, old_len ? old_len : 1, true);
 	if (flags & MREMAP_FIXED)
 		shim_ahead_stop(addr, new_len, false);
-	return atomic_load(&shim_ahead_watched) < before;
+	return watched;
 }
 
 /* What is only made shorter stays where it is. */

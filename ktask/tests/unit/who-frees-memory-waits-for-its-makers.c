@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A thread that frees or unmaps memory waits for those that make pages of it, also where
+ * the watcher has just given the mapping up: what is mapped there next is the program's
+ * alone.
+ */
+#include <pthread.h>
+#include <time.h>
+
+#include "ktest.h"
+
+#include "preload/ahead/large_mappings.c"
+
+#define START ((uintptr_t)0x10000000)
+#define BLOCK (START + 16)
+#define LEN ((uintptr_t)64 << 20)
+
+/* What the table asks of the rest of the shim. */
+int real_madvise(void *addr, size_t len, int advice)
+{
+	return 0;
+}
+
+bool shim_memory_is_watched(void)
+{
+	return false;
+}
+
+void shim_made_drop(const void *addr, size_t len)
+{
+}
+
+bool shim_is_ours(void)
+{
+	return true;
+}
+
+int ktask_wait(struct ktask_job *job)
+{
+	return 0;
+}
+
+static atomic_bool has_returned;
+
+static void *free_block(void *unused)
+{
+	shim_ahead_stop_block((const void *)BLOCK, false);
+	atomic_store(&has_returned, true);
+	return NULL;
+}
+
+static void *unmap_range(void *unused)
+{
+	if (shim_ahead_watches())
+		shim_ahead_stop((const void *)START, LEN, false);
+	atomic_store(&has_returned, true);
+	return NULL;
+}
+
+/* Whoever does not wait has returned by then, unless the machine is very busy. */
+static bool returns_soon(void)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+
+	for (int ms = 0; ms < 200 && !atomic_load(&has_returned); ms++)
+		nanosleep(&moment, NULL);
+	return atomic_load(&has_returned);
+}
+
+static void wait_for_maker(void *(*end_use)(void *unused), bool given_up)
+{
+	struct large_mapping *mapping =
+		large_mapping_add(START, START + LEN, BLOCK);
+	pthread_t thread;
+	bool early;
+
+	assert_non_null(mapping);
+	assert_true(large_mapping_enter(mapping));
+	if (given_up)
+		large_mapping_give_up(mapping);
+	atomic_store(&has_returned, false);
+	assert_int_equal(pthread_create(&thread, NULL, end_use, NULL), 0);
+	early = returns_soon();
+	large_mapping_leave(mapping);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	large_mapping_free(mapping);
+	assert_false(early);
+	assert_false(shim_ahead_watches());
+}
+
+static void a_free_waits(void **unused)
+{
+	wait_for_maker(free_block, false);
+	wait_for_maker(free_block, true);
+}
+
+static void an_unmapping_waits(void **unused)
+{
+	wait_for_maker(unmap_range, false);
+	wait_for_maker(unmap_range, true);
+}
+
+/* Memory that was freed comes again at its old address, before the watcher has seen
+ * that. */
+static void a_block_that_came_again_is_stopped_too(void **unused)
+{
+	struct large_mapping *old =
+		large_mapping_add(START, START + LEN, BLOCK);
+	struct large_mapping *again;
+
+	shim_ahead_stop_block((const void *)BLOCK, false);
+	again = large_mapping_add(START, START + LEN, BLOCK);
+	assert_ptr_not_equal(again, old);
+	assert_true(large_mapping_enter(again));
+	large_mapping_leave(again);
+	shim_ahead_stop_block((const void *)BLOCK, false);
+	assert_false(large_mapping_enter(again));
+	large_mapping_free(old);
+	large_mapping_free(again);
+	assert_false(shim_ahead_watches());
+}
+
+KTEST_MAIN(KTEST(a_free_waits), KTEST(an_unmapping_waits),
+	   KTEST(a_block_that_came_again_is_stopped_too))
