@@ -22,6 +22,7 @@
 
 #include <ktask/ops.h>
 
+#include "ops/mapping.h"
 #include "preload/shim.h"
 #include "util/scoped.h"
 
@@ -280,6 +281,31 @@ static void stop_remapped(char *old, size_t old_len, size_t new_len, int flags,
 		shim_prefault_stop(addr, new_len, false);
 }
 
+static int refuse_other(const struct mapping *mapping, void *unused)
+{
+	return !mapping->readable || !mapping->writable || mapping->shared ||
+	       mapping->file;
+}
+
+/*
+ * A mapping that was too small to be watched, and is large now: nobody has noted what
+ * memory it is.  The kernel is asked last: an allocator may call with its lock held, and
+ * a filter may forbid to ask.  It does not tell of MAP_NORESERVE.
+ */
+static bool became_large(const void *base, size_t old_len, size_t new_len,
+			 const void *from)
+{
+	uintptr_t start = (uintptr_t)base;
+	bool asked = shim_ahead_min_bytes < SIZE_MAX &&
+		     old_len < shim_ahead_min_bytes &&
+		     new_len >= shim_ahead_min_bytes && !shim_busy() &&
+		     shim_wants(SHIM_AHEAD, new_len, from);
+	keep_errno();
+
+	return asked && !mapping_each(start, start + new_len, MAPPING_CHEAP,
+				      refuse_other, NULL);
+}
+
 /* Only to know of it. */
 KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 		       ...)
@@ -298,7 +324,10 @@ KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 		stop_remapped(old, old_len, new_len, flags, addr);
 	watched = unwatch_range(old, old_len, new_len, flags, addr);
 	moved = real_mremap(old, old_len, new_len, flags, addr);
-	if (watched && moved != MAP_FAILED && !(flags & MREMAP_DONTUNMAP))
+	if (moved == MAP_FAILED || flags & MREMAP_DONTUNMAP)
+		return moved;
+	if (watched ||
+	    became_large(moved, old_len, new_len, __builtin_return_address(0)))
 		shim_ahead_mapping(moved, new_len, __builtin_return_address(0));
 	return moved;
 }

@@ -377,6 +377,60 @@ static void moves(const char *how)
 	must(!munmap(moved, 2 * LEN), "munmap");
 }
 
+static unsigned nr_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned nr = 0;
+
+	must(tasks != NULL, "/proc/self/task");
+	while (readdir(tasks))
+		nr++;
+	closedir(tasks);
+	return nr - 2;
+}
+
+/* From what is too small to be watched. */
+static void grows(const char *how)
+{
+	char *base = allocate("mmap", BLOCK);
+	size_t at;
+
+	fill_pages(base, 0, BLOCK);
+	base = mremap(base, BLOCK, LEN, MREMAP_MAYMOVE);
+	must(base != MAP_FAILED, "mremap");
+	must(nr_threads() > 1, "it is not watched");
+	at = touch_until_helped(base, LEN);
+	must(at, "nothing was made ahead");
+	fill_pages(base, at, LEN);
+	check_pages(base, 0, LEN);
+}
+
+/* A file that is mapped, shared memory and memory that is only read get nothing. */
+static void grows_otherwise(const char *how)
+{
+	int fd = memfd_create("other", MFD_CLOEXEC);
+	const struct {
+		int prot, flags, fd;
+	} kinds[] = {
+		{ PROT_READ | PROT_WRITE, MAP_SHARED, fd },
+		{ PROT_READ | PROT_WRITE, MAP_PRIVATE, fd },
+		{ PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1 },
+		{ PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1 },
+	};
+
+	must(fd >= 0 && !ftruncate(fd, (off_t)LEN), "memfd");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		char *base = mmap(NULL, BLOCK, kinds[i].prot, kinds[i].flags,
+				  kinds[i].fd, 0);
+
+		must(base != MAP_FAILED, "mmap");
+		base = mremap(base, BLOCK, LEN, MREMAP_MAYMOVE);
+		must(base != MAP_FAILED, "mremap");
+		must(!munmap(base, LEN), "munmap");
+	}
+	must(nr_threads() == 1, "a mapping is watched");
+}
+
 static void reallocates(const char *how)
 {
 	size_t len = 40 * MIB;
@@ -511,18 +565,6 @@ static void ordinary_slices(const char *how)
 	must(slice_of((pid_t)helper) == own ||
 		     slice_of((pid_t)helper) > SHORT_SLICE_NS,
 	     "slices of a helper are short");
-}
-
-static unsigned nr_threads(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	unsigned nr = 0;
-
-	must(tasks != NULL, "/proc/self/task");
-	while (readdir(tasks))
-		nr++;
-	closedir(tasks);
-	return nr - 2;
 }
 
 /* With a limit that a stack would count against. */
@@ -728,6 +770,8 @@ static const struct {
 	{ "discards", discards },
 	{ "replaces", replaces },
 	{ "moves", moves },
+	{ "grows", grows },
+	{ "grows-otherwise", grows_otherwise },
 	{ "reallocates", reallocates },
 	{ "ten-threads", ten_threads },
 	{ "fills", fills },

@@ -97,6 +97,13 @@ made() {
 	ahead reallocates
 }
 
+@test "memory that grows by mremap is made ahead too, and only what is private" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	ahead grows-otherwise
+	ahead grows
+	made
+}
+
 @test "ten threads map, change and unmap" {
 	ahead ten-threads
 }
