@@ -86,3 +86,8 @@ void poll_schedule_next(struct poll_schedule *schedule, bool moved,
 	else if (working && schedule->delay_ns < WORKING_NS)
 		schedule->due_ns = now_ns + WORKING_NS;
 }
+
+bool poll_schedule_rests(const struct poll_schedule *schedule)
+{
+	return schedule->delay_ns >= POLL_MOST_NS;
+}

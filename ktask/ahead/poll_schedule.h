@@ -50,4 +50,7 @@ void poll_schedule_advised(struct poll_schedule *schedule);
 void poll_schedule_next(struct poll_schedule *schedule, bool moved,
 			bool working, uint64_t now_ns);
 
+/* poll_schedule_rests - nothing has moved for a quarter of a second */
+bool poll_schedule_rests(const struct poll_schedule *schedule);
+
 #endif /* AHEAD_POLL_SCHEDULE_H */

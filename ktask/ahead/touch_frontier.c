@@ -15,6 +15,8 @@
 #define RUN_UNITS 3
 /* A window's mark lies behind such a part of it. */
 #define MARK_PART 4
+/* The program has left a frontier when it touched so many times its window elsewhere. */
+#define LEFT_TIMES ((size_t)2 * AHEAD_FRONTIERS)
 /* An edge that was found anywhere moves when it has come so far. */
 #define MOVED_PAGES ((size_t)64)
 
@@ -460,6 +462,15 @@ static size_t last_edge(const struct touch_tracker *tracker, size_t limit,
 	return end > rest ? end - rest : 0;
 }
 
+/* Threads that go on side by side touch as much each. */
+static bool was_left(const struct touch_frontier *frontier, size_t elsewhere)
+{
+	size_t before = frontier->elsewhere;
+
+	return elsewhere > before &&
+	       elsewhere - before > LEFT_TIMES * frontier->window;
+}
+
 static bool make_window(struct touch_tracker *tracker,
 			struct touch_frontier *frontier,
 			struct touch_window *window)
@@ -474,7 +485,9 @@ static bool make_window(struct touch_tracker *tracker,
 	size_t phase =
 		touch_phase(tracker->nr_pages, tracker->phase, frontier->down);
 	size_t lead = frontier_end(frontier), own = lead - frontier->at;
-	size_t pages = ahead_window_pages(&budget, frontier->window, own);
+	size_t elsewhere = tracker->touched - (frontier->at - frontier->origin);
+	size_t last = was_left(frontier, elsewhere) ? 0 : frontier->window;
+	size_t pages = ahead_window_pages(&budget, last, own);
 	size_t limit = frontier_limit(tracker, frontier);
 	size_t start = block_edge(lead, phase);
 
@@ -502,7 +515,14 @@ static bool make_window(struct touch_tracker *tracker,
 	frontier->made = window->end;
 	frontier->mark = window->mark;
 	frontier->window = pages;
+	frontier->elsewhere = elsewhere;
 	return true;
+}
+
+void touch_tracker_rest(struct touch_tracker *tracker)
+{
+	for (unsigned i = 0; i < tracker->nr; i++)
+		tracker->frontiers[i].window = 0;
 }
 
 static bool wants_window(const struct touch_frontier *frontier)

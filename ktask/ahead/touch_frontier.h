@@ -12,7 +12,8 @@
  * of the strip, and all that was left to it on the way: the first page of each block,
  * or a whole block before a window of huge pages.  So a program that touches every second page,
  * or jumps into a window, never reaches the mark.  Once it is reached, the next window
- * is twice as large.  Random touches make no runs.
+ * is twice as large; or as small as the first, if nothing moved for long or the program
+ * went on elsewhere before.  Random touches make no runs.
  *
  * Positions of a frontier count in its direction; those of a downward one count from the
  * end of the mapping.  So the code knows one direction only.
@@ -47,7 +48,8 @@ struct touch_frontier {
 	size_t lead; /* before the last window: pages left to the program */
 	size_t start; /* of the last window */
 	size_t mark; /* the strip that is watched; AHEAD_NOWHERE: none */
-	size_t window; /* pages of the last window */
+	size_t window; /* pages of the last window; 0: the next is as the first */
+	size_t elsewhere; /* touched by other frontiers when that was made */
 	bool down;
 	bool moves; /* it was seen to move on */
 	bool huge; /* the last window is of huge pages, without a page left in each */
@@ -119,6 +121,9 @@ bool touch_tracker_wants(const struct touch_tracker *tracker);
  */
 bool touch_tracker_window(struct touch_tracker *tracker,
 			  struct touch_window *window);
+
+/* Nothing has moved for long: the next windows are as small as the first. */
+void touch_tracker_rest(struct touch_tracker *tracker);
 
 /* The program has come through all of a window. */
 bool touch_tracker_passed(const struct touch_tracker *tracker,

@@ -175,6 +175,8 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 		atomic_store(&is_quitting, true);
 	poll_schedule_next(&mapping->schedule, moved || found,
 			   atomic_load(&mapping->job), now);
+	if (poll_schedule_rests(&mapping->schedule))
+		touch_tracker_rest(&mapping->tracker);
 }
 
 /* What the report tells of it. */

@@ -33,9 +33,12 @@ static void idle_mappings_cost_little(void **state)
 	poll_schedule_init(&schedule, 5);
 	assert_int_equal(schedule.due_ns, 5);
 	assert_int_equal(schedule.scan_due_ns, 5);
+	assert_false(poll_schedule_rests(&schedule));
 	first = count_polls(&schedule, 5, 1000000000, false);
+	assert_true(poll_schedule_rests(&schedule));
 	later = count_polls(&schedule, 1000000005, 1000000000, false);
 	moving = count_polls(&schedule, 2000000005, 1000000000, true);
+	assert_false(poll_schedule_rests(&schedule));
 	assert_true(later < first && later <= 25);
 	assert_int_equal(moving, 1000000000 / POLL_LEAST_NS);
 }
