@@ -114,23 +114,19 @@ database() {
 	rm -rf "${WORK:?}/$HOW"
 }
 
-# The watcher has looked at the buffer pool, and says so.
-had_watcher() {
-	cat "$REPORT"
-
-	grep -q 'ahead' "$REPORT"
-}
-
 @test "memory is made ahead, huge pages where they serve" {
+	# Helpers work whatever else the machine does.
+	export KTASK_OVERLOAD=ignore
 	RUN_OPTIONS=(--ahead=on)
 	same database
 	[ "$(grep -c "^$ROWS" "$BATS_TEST_TMPDIR/plain")" = 4 ]
-	had_watcher
+	made_ahead mariadbd
 }
 
 @test "memory is made ahead, in small pages" {
+	export KTASK_OVERLOAD=ignore
 	RUN_OPTIONS=(--ahead=small)
 	same database
 	[ "$(grep -c "^$ROWS" "$BATS_TEST_TMPDIR/plain")" = 4 ]
-	had_watcher
+	made_ahead mariadbd
 }

@@ -139,3 +139,14 @@ teardown() {
 		tail -n 40 "$BATS_TEST_TMPDIR/plain" \
 			"$BATS_TEST_TMPDIR/shimmed" "$REPORT"
 }
+
+# made_ahead NAME: memory of a process of that name was made ahead of its touch.  That
+# somebody watched it, or could not, is not enough.
+made_ahead() {
+	cat "$REPORT"
+	! grep -q "^ktask: ahead: .* [1-9][0-9.]* [KMG]iB made ahead .*($1" "$REPORT" ||
+		return 0
+	! grep -q 'no helper got a CPU' "$REPORT" || skip "no helper got a CPU"
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	false
+}
