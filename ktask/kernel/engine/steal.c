@@ -38,8 +38,9 @@
  * each time that a caller is suspected.
  *
  * Behaves badly, without such a clock, where chunks are as long as several turns of the
- * host's scheduler: each takes twice as long then, and none is unusual.  Jobs of a few milliseconds end before
- * anything is decided, and pay for helpers that do not run until a longer one has.
+ * host's scheduler: each takes twice as long then, and none is unusual.  Jobs of a few
+ * milliseconds end before anything is decided, and pay for helpers that do not run until
+ * a longer one has.
  *
  * Locking: there is no lock.  A watch is its caller's.  Any thread reads and writes
  * host_cpus: kt_load() and kt_store(); of two that write at once one is lost.
