@@ -334,7 +334,7 @@ static bool has_no_waste(const struct served *served)
 
 /* Return: whether one more can be served; a process that is served no more is found again
  * when it grows. */
-static bool has_room(void)
+static bool find_capacity(void)
 {
 	uint64_t now = now_ns();
 	unsigned oldest = nr_served;
@@ -363,7 +363,7 @@ static void begin_serving(pid_t pid)
 	}
 	/* Between the choice and now another may have taken the number. */
 	if (has_memory_of(&served->process) || !choice_has(pid) ||
-	    !remote_is_there(&served->process) || !has_room()) {
+	    !remote_is_there(&served->process) || !find_capacity()) {
 		remote_close(&served->process);
 		free(served);
 		return;
