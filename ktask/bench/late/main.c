@@ -46,7 +46,7 @@ static const char *const side_names[] = { "one thread", "with a helper",
 					  "two threads" };
 
 static struct shared {
-	uint32_t ready, go;
+	uint32_t ready, start;
 	uint64_t begin_ns;
 } * shared;
 
@@ -88,7 +88,7 @@ static int compute_in_chunk(void *start, void *end, void *arg)
 
 static void *end_when_told(void *arg)
 {
-	while (!is_set(&shared->go))
+	while (!is_set(&shared->start))
 		clock_pause_ns(POLL_NS);
 	shared->begin_ns = clock_ns();
 	if (*(enum end *)arg == EXITS)
@@ -134,7 +134,7 @@ static double time_end(enum end end, enum side side)
 	}
 	burners_signal(&others, SIGCONT);
 	clock_pause_ns(SETTLE_NS);
-	set_flag(&shared->go);
+	set_flag(&shared->start);
 	if (end == KILLED) {
 		shared->begin_ns = clock_ns();
 		kill(child, SIGKILL);

@@ -97,20 +97,20 @@ static void add_row(const struct settings *set, const struct work *work,
 
 static int one_work(const struct settings *set, const struct work *work)
 {
-	double *room = calloc(MAX_COUNTS * set->rounds, sizeof(*room));
+	double *results = calloc(MAX_COUNTS * set->rounds, sizeof(*results));
 	struct series all[MAX_COUNTS];
 	unsigned nr = make_counts(set, all);
 	int error = 0;
 
-	if (!room)
+	if (!results)
 		return ENOMEM;
 	for (unsigned i = 0; i < nr; i++)
-		all[i].seconds = room + i * set->rounds;
+		all[i].seconds = results + i * set->rounds;
 	for (int round = -1; round < (int)set->rounds && !error; round++)
 		error = one_round(set, work, all, nr, round);
 	if (!error)
 		add_row(set, work, all, nr);
-	free(room);
+	free(results);
 	return error;
 }
 

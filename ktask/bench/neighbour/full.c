@@ -148,20 +148,20 @@ struct series {
 	double *rate[NR_SIDES];
 	double *job[NR_SIDES];
 	double *tail[NR_SIDES];
-	double *room;
+	double *results;
 };
 
 static int make_series(struct series *series, unsigned rounds)
 {
-	double *room = calloc(3 * NR_SIDES * rounds, sizeof(*room));
+	double *results = calloc(3 * NR_SIDES * rounds, sizeof(*results));
 
-	series->room = room;
-	if (!room)
+	series->results = results;
+	if (!results)
 		return ENOMEM;
 	for (int side = 0; side < NR_SIDES; side++) {
-		series->rate[side] = room + 3 * side * rounds;
-		series->job[side] = room + (3 * side + 1) * rounds;
-		series->tail[side] = room + (3 * side + 2) * rounds;
+		series->rate[side] = results + 3 * side * rounds;
+		series->job[side] = results + (3 * side + 1) * rounds;
+		series->tail[side] = results + (3 * side + 2) * rounds;
 	}
 	return 0;
 }
@@ -242,7 +242,7 @@ static int one_load(const struct settings *set, enum load_kind kind,
 	load_stop(load);
 	for (int side = 0; side < NR_SIDES && !error; side++)
 		add_side(&series, side, set->rounds, name);
-	free(series.room);
+	free(series.results);
 	return error;
 }
 

@@ -84,18 +84,18 @@ static void add_row(const struct settings *set, const struct work *work,
 static int one_work(const struct settings *set, const char *name)
 {
 	const struct work *work = work_find(name);
-	double *room = calloc(NR_SIDES * set->rounds, sizeof(*room));
+	double *results = calloc(NR_SIDES * set->rounds, sizeof(*results));
 	double *seconds[NR_SIDES];
 	int error;
 
-	if (!room)
+	if (!results)
 		return ENOMEM;
 	for (int side = 0; side < NR_SIDES; side++)
-		seconds[side] = room + side * set->rounds;
+		seconds[side] = results + side * set->rounds;
 	error = run_rounds(set, work, seconds);
 	if (!error)
 		add_row(set, work, seconds);
-	free(room);
+	free(results);
 	return error;
 }
 

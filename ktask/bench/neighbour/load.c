@@ -130,7 +130,7 @@ static int wait_for_steps(const struct load *load)
 	return ready < load->nr ? ETIMEDOUT : 0;
 }
 
-static size_t room_of(unsigned nr)
+static size_t bytes_of(unsigned nr)
 {
 	return (nr + 1) * sizeof(struct neighbour);
 }
@@ -142,7 +142,7 @@ struct load *load_start(enum load_kind kind, unsigned nr)
 
 	if (!load)
 		return NULL;
-	load->all = mmap(NULL, room_of(nr), PROT_READ | PROT_WRITE,
+	load->all = mmap(NULL, bytes_of(nr), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (load->all == MAP_FAILED) {
 		free(load);
@@ -194,6 +194,6 @@ void load_stop(struct load *load)
 		kill(load->all[i].pid, SIGKILL);
 		waitpid(load->all[i].pid, NULL, 0);
 	}
-	munmap(load->all, room_of(load->nr));
+	munmap(load->all, bytes_of(load->nr));
 	free(load);
 }

@@ -42,7 +42,7 @@ static const char *const titles[] = {
 #define MS 1000000u
 /* The neighbours' time, and the job's. */
 #define COME_NS (300 * MS)
-#define GO_NS (600 * MS)
+#define LEAVE_NS (600 * MS)
 #define END_NS (900 * MS)
 /* Speed is that of so long a time. */
 #define SPEED_NS (10 * MS)
@@ -58,7 +58,7 @@ struct moment {
 /* In memory that the process which ran the job shares with the one that asks. */
 struct story {
 	unsigned nr;
-	uint64_t come_ns, go_ns; /* when they really did */
+	uint64_t come_ns, leave_ns; /* when they really did */
 	struct moment moments[MAX_MOMENTS];
 };
 
@@ -78,8 +78,8 @@ static int note(const struct ktask_progress *progress, void *arg)
 		story->come_ns = ns;
 		load_resume(telling->load);
 	}
-	if (!story->go_ns && ns >= GO_NS) {
-		story->go_ns = ns;
+	if (!story->leave_ns && ns >= LEAVE_NS) {
+		story->leave_ns = ns;
 		load_pause(telling->load);
 	}
 	if (story->nr < MAX_MOMENTS)
@@ -210,16 +210,16 @@ static double ms_until_speed(const struct story *story)
 {
 	double before = speed(story, COME_NS / 2, story->come_ns);
 
-	for (uint64_t ns = story->go_ns; ns + SPEED_NS < END_NS; ns += MS)
+	for (uint64_t ns = story->leave_ns; ns + SPEED_NS < END_NS; ns += MS)
 		if (speed(story, ns, ns + SPEED_NS) >= 0.9 * before)
-			return (double)(ns - story->go_ns) / MS;
-	return (double)(END_NS - GO_NS) / MS;
+			return (double)(ns - story->leave_ns) / MS;
+	return (double)(END_NS - LEAVE_NS) / MS;
 }
 
 /* ---- rows ---- */
 
 struct series {
-	double *come_ms, *go_ms, *speed_ms, *neighbours;
+	double *come_ms, *leave_ms, *speed_ms, *neighbours;
 	unsigned before, beside, after; /* usual threads in the last round */
 };
 
@@ -232,7 +232,7 @@ static int free_speed(const struct settings *set, double *steps_per_ns)
 	if (!load)
 		return errno;
 	steps = load_done(load);
-	clock_pause_ns(GO_NS - COME_NS);
+	clock_pause_ns(LEAVE_NS - COME_NS);
 	steps = load_done(load) - steps;
 	*steps_per_ns = (double)steps / (double)(clock_ns() - start_ns);
 	load_stop(load);
@@ -251,21 +251,23 @@ static int one_round(const struct settings *set, enum helpers helpers,
 		return error;
 	series->before = usual_threads(story, COME_NS / 2, story->come_ns);
 	series->beside =
-		usual_threads(story, (COME_NS + GO_NS) / 2, story->go_ns);
-	series->after = usual_threads(story, (GO_NS + END_NS) / 2, END_NS);
+		usual_threads(story, (COME_NS + LEAVE_NS) / 2, story->leave_ns);
+	series->after = usual_threads(story, (LEAVE_NS + END_NS) / 2, END_NS);
 	series->come_ms[round] =
 		ms_until(story, story->come_ns, set->cpus - set->cpus / 2);
-	series->go_ms[round] = ms_until(story, story->go_ns, series->before);
+	series->leave_ms[round] =
+		ms_until(story, story->leave_ns, series->before);
 	series->speed_ms[round] = ms_until_speed(story);
 	series->neighbours[round] =
-		steps_speed(story, story->come_ns, story->go_ns) / free_steps;
+		steps_speed(story, story->come_ns, story->leave_ns) /
+		free_steps;
 	return 0;
 }
 
 static void add_row(struct series *series, enum helpers helpers, unsigned nr)
 {
 	struct stats come = stats_of(series->come_ms, nr);
-	struct stats go = stats_of(series->go_ms, nr);
+	struct stats leave = stats_of(series->leave_ms, nr);
 	struct stats speed_ms = stats_of(series->speed_ms, nr);
 	char threads[40];
 
@@ -281,10 +283,11 @@ static void add_row(struct series *series, enum helpers helpers, unsigned nr)
 		"worst_come_ms",
 		helpers != NORMAL ? json_null()
 				  : json_real(series->come_ms[nr - 1]),
-		"go_ms", helpers != NORMAL ? json_null() : json_real(go.median),
-		"worst_go_ms",
+		"leave_ms",
+		helpers != NORMAL ? json_null() : json_real(leave.median),
+		"worst_leave_ms",
 		helpers != NORMAL ? json_null()
-				  : json_real(series->go_ms[nr - 1]),
+				  : json_real(series->leave_ms[nr - 1]),
 		"speed_ms", speed_ms.median, "worst_speed_ms",
 		series->speed_ms[nr - 1]));
 }
@@ -292,18 +295,18 @@ static void add_row(struct series *series, enum helpers helpers, unsigned nr)
 static int one_mode(const struct settings *set, enum helpers helpers,
 		    struct story *story)
 {
-	double *room = calloc(4 * set->rounds, sizeof(*room));
-	struct series series = { .come_ms = room,
-				 .go_ms = room + set->rounds,
-				 .speed_ms = room + 2 * set->rounds,
-				 .neighbours = room + 3 * set->rounds };
-	int error = room ? 0 : ENOMEM;
+	double *results = calloc(4 * set->rounds, sizeof(*results));
+	struct series series = { .come_ms = results,
+				 .leave_ms = results + set->rounds,
+				 .speed_ms = results + 2 * set->rounds,
+				 .neighbours = results + 3 * set->rounds };
+	int error = results ? 0 : ENOMEM;
 
 	for (unsigned round = 0; round < set->rounds && !error; round++)
 		error = one_round(set, helpers, story, &series, round);
 	if (!error)
 		add_row(&series, helpers, set->rounds);
-	free(room);
+	free(results);
 	return error;
 }
 

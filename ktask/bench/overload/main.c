@@ -36,7 +36,7 @@ static unsigned nr_processes = 200, nr_equal = 4, rounds = 5;
 static uint64_t mib_each = 16, equal_ms = 1000;
 
 static struct {
-	uint32_t ready, go;
+	uint32_t ready, start;
 	uint64_t stop;
 	uint64_t first_ns[PROCESSES_MAX]; /* the first piece was done */
 	uint64_t end_ns[PROCESSES_MAX];
@@ -89,7 +89,7 @@ static double median(double *values, unsigned nr)
 static void wait_for_start(void)
 {
 	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&shared->go, __ATOMIC_ACQUIRE))
+	while (!__atomic_load_n(&shared->start, __ATOMIC_ACQUIRE))
 		usleep(200);
 }
 
@@ -108,11 +108,11 @@ static pid_t begin(void (*work)(unsigned self), unsigned self)
 	return pid;
 }
 
-static void let_go(unsigned nr)
+static void start_all(unsigned nr)
 {
 	while (__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) < nr)
 		usleep(200);
-	__atomic_store_n(&shared->go, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&shared->start, 1, __ATOMIC_RELEASE);
 }
 
 static void reset(void)
@@ -183,7 +183,7 @@ static double all_at_once(double *first_s, double *last_first_s)
 	for (unsigned i = 0; i < nr_processes; i++)
 		pids[i] = begin(populate, i);
 	start_ns = now_ns();
-	let_go(nr_processes);
+	start_all(nr_processes);
 	end_all(pids, nr_processes);
 	for (unsigned i = 0; i < nr_processes; i++) {
 		if (shared->end_ns[i] > end_ns)
@@ -209,7 +209,7 @@ static double one_by_one(void)
 		while (!__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE))
 			usleep(50);
 		start_ns = now_ns();
-		let_go(1);
+		start_all(1);
 		end_all(&pid, 1);
 		sum += (double)(shared->end_ns[i] - start_ns) / 1e9;
 	}
@@ -290,7 +290,7 @@ static void equal(void)
 		for (unsigned i = 0; i < nr_equal; i++)
 			pids[i] = begin(burn_all, i);
 		start_ns = now_ns();
-		let_go(nr_equal);
+		start_all(nr_equal);
 		end_all(pids, nr_equal);
 		for (unsigned i = 0; i < nr_equal; i++) {
 			double s = (double)(shared->end_ns[i] - start_ns) / 1e9;
@@ -374,13 +374,13 @@ static void share(bool wait)
 
 		reset();
 		pids[0] = begin(first_job, 0);
-		let_go(1);
+		start_all(1);
 		/* It has its helpers by then; not always the same moment of
 		 * whatever is done periodically. */
 		usleep(60000 + i % 10 * 3000);
-		__atomic_store_n(&shared->go, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&shared->start, 0, __ATOMIC_RELEASE);
 		pids[1] = begin(second_job, 1);
-		let_go(2);
+		start_all(2);
 		waitpid(pids[1], NULL, 0);
 		__atomic_store_n(&shared->stop, 1ull, __ATOMIC_RELAXED);
 		waitpid(pids[0], NULL, 0);

@@ -105,14 +105,14 @@ static int choose_chunk(const struct bench_case *c, const struct peer *peer,
 
 static int make_series(struct series *series, unsigned rounds)
 {
-	double *room = calloc(4 * rounds, sizeof(*room));
+	double *values = calloc(4 * rounds, sizeof(*values));
 
-	if (!room)
+	if (!values)
 		return ENOMEM;
-	series->seconds = room;
-	series->cpu_seconds = room + rounds;
-	series->tails = room + 2 * rounds;
-	series->mean_chunks = room + 3 * rounds;
+	series->seconds = values;
+	series->cpu_seconds = values + rounds;
+	series->tails = values + 2 * rounds;
+	series->mean_chunks = values + 3 * rounds;
 	return 0;
 }
 
