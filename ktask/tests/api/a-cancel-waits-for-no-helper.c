@@ -17,7 +17,7 @@
 
 enum hold { HOLD_NONE, HOLD_BEFORE, HOLD_BETWEEN };
 
-static uint32_t hold, is_held, goes_on, nr_looks;
+static uint32_t hold, is_held, runs_on, nr_policy_reads;
 
 static void hold_here(enum hold where)
 {
@@ -26,7 +26,7 @@ static void hold_here(enum hold where)
 	set_flag(&is_held);
 	while (__atomic_load_n(&hold, __ATOMIC_ACQUIRE) == where)
 		nap_us(100);
-	set_flag(&goes_on);
+	set_flag(&runs_on);
 }
 
 static bool answer(long number, const long args[6], long *result)
@@ -53,7 +53,7 @@ int setpriority(__priority_which_t which, id_t who, int nice)
 
 int sched_getscheduler(pid_t tid)
 {
-	__atomic_fetch_add(&nr_looks, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&nr_policy_reads, 1, __ATOMIC_RELAXED);
 	return (int)syscall(SYS_sched_getscheduler, tid);
 }
 
@@ -110,9 +110,9 @@ static pid_t cancel_while_held(enum hold where)
 	ktest_check(pool_submit(&pool_item, -1));
 	tid = (pid_t)pool_item_tid(&pool_item);
 	ktest_check(wait_for_flag(&is_held));
-	__atomic_store_n(&nr_looks, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&nr_policy_reads, 0, __ATOMIC_RELAXED);
 	ktest_check(pool_cancel(&pool_item, ktest_now_ns()));
-	ktest_check(__atomic_load_n(&nr_looks, __ATOMIC_RELAXED) == 1);
+	ktest_check(__atomic_load_n(&nr_policy_reads, __ATOMIC_RELAXED) == 1);
 	ktest_check(pool_item_state(&pool_item) == POOL_ITEM_DONE);
 	return tid;
 }
@@ -120,7 +120,7 @@ static pid_t cancel_while_held(enum hold where)
 static void check_raised(pid_t tid)
 {
 	__atomic_store_n(&hold, HOLD_NONE, __ATOMIC_RELEASE);
-	ktest_check(wait_for_flag(&goes_on));
+	ktest_check(wait_for_flag(&runs_on));
 	ktest_check(is_parked(tid));
 	ktest_check(sched_getscheduler(tid) == SCHED_OTHER);
 	ktest_check(getpriority(PRIO_PROCESS, (id_t)tid) ==

@@ -228,7 +228,7 @@ static int remove_group(void **state)
 
 static cpu_set_t helper_cpus;
 
-static int look_at_own(struct work *work, size_t from, size_t to)
+static int read_own_cpus(struct work *work, size_t from, size_t to)
 {
 	if (work_is_helper(work))
 		sched_getaffinity(0, sizeof(helper_cpus), &helper_cpus);
@@ -239,7 +239,7 @@ static int look_at_own(struct work *work, size_t from, size_t to)
  * was bound to. */
 static cpu_set_t bound_to(const cpu_set_t *cpus)
 {
-	struct work work = { .also = look_at_own, .meet = true };
+	struct work work = { .also = read_own_cpus, .meet = true };
 	struct ktask_ctl ctl = work_ctl(&work, 1);
 
 	CPU_ZERO(&helper_cpus);

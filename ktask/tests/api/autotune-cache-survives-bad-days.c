@@ -149,32 +149,32 @@ static void a_base_of_others_gets_no_directory(void **state)
 }
 
 /* In place of the file, of the lock, of what is being written. */
-static void other_things_in_its_place(void **state)
+static void other_things_instead_of_files(void **state)
 {
 	static const char *const suffixes[] = { "", ".new", "/../lock" };
-	char place[300];
+	char occupied[300];
 	int fds;
 
 	assert_int_equal(put("a"), 0);
 	fds = tree_fds();
 	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(suffixes); i++) {
-		snprintf(place, sizeof(place), "%.*s%s",
+		snprintf(occupied, sizeof(occupied), "%.*s%s",
 			 i == 2 ? (int)(strrchr(path, '/') - path)
 				: (int)strlen(path),
 			 path, i == 2 ? "/lock" : suffixes[i]);
-		unlink(place);
-		assert_int_equal(mkfifo(place, 0600), 0);
+		unlink(occupied);
+		assert_int_equal(mkfifo(occupied, 0600), 0);
 		nr_read();
 		assert_int_equal(put("b"), i == 2 ? -EPERM : 0);
-		unlink(place);
-		assert_int_equal(mkdir(place, 0700), 0);
+		unlink(occupied);
+		assert_int_equal(mkdir(occupied, 0700), 0);
 		nr_read();
 		assert_true(put("b") < 0);
-		assert_int_equal(rmdir(place), 0);
-		assert_int_equal(symlink("/etc/passwd", place), 0);
+		assert_int_equal(rmdir(occupied), 0);
+		assert_int_equal(symlink("/etc/passwd", occupied), 0);
 		nr_read();
 		assert_int_equal(put("b"), i == 2 ? -ELOOP : 0);
-		unlink(place);
+		unlink(occupied);
 	}
 	assert_int_equal(put("b"), 0);
 	assert_int_equal(nr_read(), 1);
@@ -484,10 +484,10 @@ KTEST_MAIN(T(a_file_is_kept), T(verifying_makes_nothing),
 	   T(verifying_finds_what_writing_would), T(a_base_may_end_in_slashes),
 	   T(the_kind_of_machine_names_the_file),
 	   T(only_a_safe_file_is_believed),
-	   T(a_base_of_others_gets_no_directory), T(other_things_in_its_place),
-	   T(garbage_is_begun_anew), T(nowhere_to_put_it),
-	   T(users_have_it_below_their_home), T(root_has_it_for_everybody),
-	   T(a_limit_on_files_is_no_signal),
+	   T(a_base_of_others_gets_no_directory),
+	   T(other_things_instead_of_files), T(garbage_is_begun_anew),
+	   T(nowhere_to_put_it), T(users_have_it_below_their_home),
+	   T(root_has_it_for_everybody), T(a_limit_on_files_is_no_signal),
 	   T(a_disk_that_takes_nothing_is_given_up),
 	   T(a_full_or_read_only_disk_leaves_the_old_file),
 	   T(a_held_lock_is_not_waited_for), T(writers_do_not_lose_each_other),

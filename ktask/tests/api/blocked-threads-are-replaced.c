@@ -311,7 +311,7 @@ static bool were_told_of(void)
 	return most_told > job_threads() && most_listed >= job_threads();
 }
 
-static void spares_are_told_of(void **state)
+static void compensating_helpers_are_told_of(void **state)
 {
 	DEFINE_KTASK_CTL(ctl, naps, NULL, 1);
 	bool overloaded = false;
@@ -377,7 +377,7 @@ static bool all_are_low(void)
 }
 
 /* Who waits runs as SCHED_BATCH, and only as long. */
-static void spares_are_woken_where_it_is_idle(void **state)
+static void compensating_helpers_are_woken_where_it_is_idle(void **state)
 {
 	DEFINE_KTASK_CTL(ctl, naps_and_tells, NULL, 1);
 	bool overloaded = false;
@@ -405,4 +405,5 @@ static void spares_are_woken_where_it_is_idle(void **state)
 KTEST_MAIN(KTEST(all_threads_may_block), KTEST(as_many_as_the_client_allows),
 	   KTEST(failures_are_undone), KTEST(failures_are_told),
 	   KTEST(first_chunks_may_block_where_that_was_said),
-	   KTEST(spares_are_told_of), KTEST(spares_are_woken_where_it_is_idle))
+	   KTEST(compensating_helpers_are_told_of),
+	   KTEST(compensating_helpers_are_woken_where_it_is_idle))

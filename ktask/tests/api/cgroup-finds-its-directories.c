@@ -185,7 +185,7 @@ static void the_mount_that_shows_more_wins(void **state)
 	assert_dir(CGROUP_CPU, 2, "/upper", "/a/b");
 }
 
-static void odd_names_are_unescaped(void **state)
+static void escaped_names_are_unescaped(void **state)
 {
 	find("0::/with space/back\\slash\n",
 	     V2_AT("/with\\040space", "/the\\040mount\\134x\\011"));
@@ -293,7 +293,7 @@ KTEST_MAIN(T(version_2), T(version_1), T(use_is_the_same_groups_or_unknown),
 	   T(mount_of_a_hidden_parent_shows_the_parent),
 	   T(group_outside_of_the_namespace),
 	   T(mount_of_another_part_is_passed_over),
-	   T(the_mount_that_shows_more_wins), T(odd_names_are_unescaped),
+	   T(the_mount_that_shows_more_wins), T(escaped_names_are_unescaped),
 	   T(mount_at_the_root_of_all), T(up_ends_at_the_mount),
 	   T(only_a_change_is_read_again), T(missing_files_are_no_groups),
 	   T(halves_of_lines_are_nothing), T(too_long_is_not_there),

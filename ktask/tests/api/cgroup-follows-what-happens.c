@@ -103,7 +103,7 @@ static void use_further_up_counts_too(void **state)
 	assert_int_equal(now(50), 1);
 }
 
-static void throttling_takes_one_a_look(void **state)
+static void throttling_takes_one_a_refresh(void **state)
 {
 	tree_put(&tree, A "/cpu.max", "400000 100000\n");
 	stat_2(A "/cpu.stat", 0, 9, 900);
@@ -197,7 +197,7 @@ static void without_a_limit_a_second_is_quiet(void **state)
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 KTEST_MAIN(T(others_use_counts), T(others_use_counts_in_version_1),
-	   T(use_further_up_counts_too), T(throttling_takes_one_a_look),
+	   T(use_further_up_counts_too), T(throttling_takes_one_a_refresh),
 	   T(throttling_counts_in_version_1),
 	   T(a_moved_process_obeys_its_new_group),
 	   T(a_new_group_knows_nothing_of_the_old),

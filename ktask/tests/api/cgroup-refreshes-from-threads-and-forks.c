@@ -22,7 +22,7 @@ static uint32_t stop;
 static uint32_t wrong;
 
 /* A clock of its own: at each call all is due. */
-static unsigned look(void)
+static unsigned refresh(void)
 {
 	return cgroup_threads(
 		__atomic_add_fetch(&clock_ns, STEP_NS, __ATOMIC_RELAXED));
@@ -38,19 +38,19 @@ static void plant(struct tree *tree, const char *quota)
 	tree_put(tree, "/cg/box/cpu.stat", "nr_throttled 0\n");
 }
 
-static void *look_on(void *arg)
+static void *refresh_often(void *arg)
 {
 	while (!kt_load(&stop))
-		if (look() != 3)
+		if (refresh() != 3)
 			kt_store(&wrong, 1);
 	return NULL;
 }
 
-static int look_in_child(void *arg)
+static int refresh_in_child(void *arg)
 {
 	file_root = childs.root;
-	ktest_check(look() == 7);
-	ktest_check(look() == 7);
+	ktest_check(refresh() == 7);
+	ktest_check(refresh() == 7);
 	return 0;
 }
 
@@ -61,12 +61,13 @@ static void threads_and_forks(void **state)
 	plant(&ours, "300000 100000\n");
 	plant(&childs, "700000 100000\n");
 	file_root = ours.root;
-	assert_int_equal(look(), 3);
+	assert_int_equal(refresh(), 3);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(
-			pthread_create(&threads[i], NULL, look_on, NULL), 0);
+			pthread_create(&threads[i], NULL, refresh_often, NULL),
+			0);
 	for (int i = 0; i < FORKS; i++)
-		assert_int_equal(ktest_in_child(look_in_child, NULL), 0);
+		assert_int_equal(ktest_in_child(refresh_in_child, NULL), 0);
 	kt_store(&stop, 1);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);

@@ -70,7 +70,7 @@ static void take_sample(struct machine *machine)
 	assert_in_range(machine->helpers, 0, sample->max);
 }
 
-static void go(struct machine *machine, unsigned ms)
+static void run_machine(struct machine *machine, unsigned ms)
 {
 	for (unsigned i = 0; i < ms; i++)
 		take_sample(machine);
@@ -101,11 +101,11 @@ static void any_device_on_any_machine(void **state)
 
 			set_up(&machine, cpus[i], rewarded[j]);
 			machine.running = cpus[i] / 2;
-			go(&machine, 4000);
+			run_machine(&machine, 4000);
 			assert_in_range(machine.count.io.base, least,
 					2 * least - 1);
 			machine.all = 0;
-			go(&machine, 2000);
+			run_machine(&machine, 2000);
 			assert_true(machine.all >= 0.95 * 2000 * machine.best);
 		}
 	}
@@ -117,10 +117,10 @@ static void none_is_a_number_too(void **state)
 	struct machine machine;
 
 	set_up(&machine, 4, 4);
-	go(&machine, 4000);
+	run_machine(&machine, 4000);
 	assert_int_equal(machine.count.io.base, 4);
 	machine.best = 16;
-	go(&machine, 20000);
+	run_machine(&machine, 20000);
 	assert_int_equal(machine.count.io.base, 16);
 }
 
@@ -131,20 +131,20 @@ static void a_lower_target_is_searched_too(void **state)
 
 	set_up(&machine, 64, 4);
 	machine.sample.threads = 13;
-	go(&machine, 8000);
+	run_machine(&machine, 8000);
 	assert_int_equal(machine.count.io.base, 13);
 	/* A trial may be under way. */
 	assert_in_range(machine.helpers, 0, 13);
 	machine.best = 32;
-	go(&machine, 20000);
+	run_machine(&machine, 20000);
 	assert_in_range(machine.count.io.base, 32, 63);
 	machine.sample.threads = 64;
-	go(&machine, 100);
+	run_machine(&machine, 100);
 	assert_in_range(machine.count.io.base, 64, 128);
 	machine.sample.threads = 1;
 	machine.best = 2;
 	machine.running = 0;
-	go(&machine, 20000);
+	run_machine(&machine, 20000);
 	assert_in_range(machine.count.io.base, 2, 3);
 }
 
@@ -154,15 +154,15 @@ static void client_and_caller_set_bounds(void **state)
 
 	set_up(&machine, 4, 64);
 	machine.sample.max = 3;
-	go(&machine, 1000);
+	run_machine(&machine, 1000);
 	assert_int_equal(machine.helpers, 3);
 	machine.sample.has_one_cpu = true;
 	machine.sample.extra = 4;
-	go(&machine, 1);
+	run_machine(&machine, 1);
 	assert_int_equal(machine.helpers, 0);
 	machine.sample.has_one_cpu = false;
 	machine.sample.extra = 0;
-	go(&machine, 1);
+	run_machine(&machine, 1);
 	assert_int_equal(machine.helpers, 3);
 }
 
@@ -175,18 +175,18 @@ static void overloaded_machines_are_left_alone(void **state)
 
 		set_up(&machine, cpus[i], 1000);
 		machine.running = cpus[i] + 1;
-		go(&machine, 1000);
+		run_machine(&machine, 1000);
 		assert_true(machine.helpers > 0);
 		machine.others = cpus[i];
-		go(&machine, 100);
+		run_machine(&machine, 100);
 		assert_int_equal(machine.helpers, 0);
 		/* A number that cannot be had is not measured. */
 		windows = machine.count.io.windows;
-		go(&machine, 1000);
+		run_machine(&machine, 1000);
 		assert_int_equal(machine.helpers, 0);
 		assert_int_equal(machine.count.io.windows, windows);
 		machine.others = 0;
-		go(&machine, 100);
+		run_machine(&machine, 100);
 		assert_true(machine.helpers > 0);
 	}
 }
@@ -198,11 +198,11 @@ static void little_ones_have_workers_in_an_overload(void **state)
 
 	set_up(&machine, 4, 16);
 	machine.others = 8;
-	go(&machine, 1000);
+	run_machine(&machine, 1000);
 	assert_true(machine.helpers >= 4);
 	/* Not where they could not be lowered. */
 	machine.sample.idle_only = true;
-	go(&machine, 100);
+	run_machine(&machine, 100);
 	assert_int_equal(machine.helpers, 0);
 }
 
@@ -255,13 +255,13 @@ static void stalled_threads_do_not_count(void **state)
 	struct machine machine;
 
 	set_up(&machine, 4, 0);
-	go(&machine, 10);
+	run_machine(&machine, 10);
 	assert_int_equal(machine.helpers, 4);
 	machine.sample.extra = 8;
 	take_sample(&machine);
 	assert_int_equal(machine.helpers, 12);
 	machine.sample.extra = 1000;
-	go(&machine, 10);
+	run_machine(&machine, 10);
 	assert_int_equal(machine.helpers, MAX);
 	machine.sample.extra = 0;
 	take_sample(&machine);
@@ -279,7 +279,7 @@ static void windows_end_when_others_stall(void **state)
 		take_sample(&machine);
 	}
 	assert_int_equal(machine.count.io.windows, 0);
-	go(&machine, 1000);
+	run_machine(&machine, 1000);
 	assert_true(machine.count.io.windows > 0);
 }
 

@@ -29,7 +29,7 @@ static void defaults_hold_without_either(void **state)
 	assert_int_equal(config.idle_ms, CONFIG_IDLE_MS);
 }
 
-static void the_file_may_go_beyond_defaults(void **state)
+static void the_file_may_exceed_defaults(void **state)
 {
 	struct config_file file = { 100, 95, 200, CONFIG_ENERGY_ALWAYS, NULL };
 
@@ -123,6 +123,6 @@ static void the_stricter_energy_policy_holds(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(name, clear, clear)
 
-KTEST_MAIN(T(defaults_hold_without_either), T(the_file_may_go_beyond_defaults),
+KTEST_MAIN(T(defaults_hold_without_either), T(the_file_may_exceed_defaults),
 	   T(less_is_granted), T(more_is_not), T(garbage_is_not_set),
 	   T(the_stricter_energy_policy_holds))

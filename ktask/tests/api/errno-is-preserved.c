@@ -72,7 +72,7 @@ static void starts(struct work *work)
 	KEEPS(ktask_cancel(NULL));
 }
 
-static void looks(void)
+static void queries(void)
 {
 	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
 	struct ktask_job_info jobs[8] = { KTASK_JOB_INFO_INIT };
@@ -89,7 +89,7 @@ static void looks(void)
 	KEEPS(ktask_trim());
 }
 
-enum first { RUN, START, LOOK, TRIM };
+enum first { RUN, START, QUERY, TRIM };
 
 /* The first call of all reads files and makes threads. */
 static int all_calls(void *first)
@@ -99,14 +99,14 @@ static int all_calls(void *first)
 	work_begin(&work, 1000);
 	if ((uintptr_t)first == START)
 		starts(&work);
-	if ((uintptr_t)first == LOOK)
-		looks();
+	if ((uintptr_t)first == QUERY)
+		queries();
 	if ((uintptr_t)first == TRIM)
 		KEEPS(ktask_trim());
 	for (int i = 0; i < 3; i++) {
 		runs(&work);
 		starts(&work);
-		looks();
+		queries();
 		work.arg = &work; /* now every chunk fails */
 	}
 	work_end(&work);

@@ -77,7 +77,7 @@ static void helper_has_ended(void)
 		_exit(nr_undone ? 1 : ALL_WELL);
 }
 
-static int fork_and_go_on(void *arg)
+static int fork_and_continue(void *arg)
 {
 	child = fork_beside_begun();
 	if (!child) {
@@ -180,7 +180,7 @@ static void run_in_helper(int (*func)(void *arg))
 static void in_a_chunk_of_a_helper(void **state)
 {
 	for (int i = 0; forks_again(i); i++) {
-		run_in_helper(fork_and_go_on);
+		run_in_helper(fork_and_continue);
 		assert_child_well();
 		assert_true(job_works());
 	}

@@ -21,7 +21,7 @@
 
 /* On the helper's way to sleep, in this order. */
 enum helper_stop {
-	LOOKS, /* asks whether it has spun for long enough: it has */
+	CHECKS, /* asks whether it has spun for long enough: it has */
 	RAISES, /* is about to raise itself */
 	RAISED, /* has, and is about to say that it sleeps */
 	SLEEPS, /* has said so, and is about to */
@@ -39,14 +39,14 @@ enum caller_stop {
 	NR_CALLER_STOPS
 };
 
-static const char *const helper_names[] = { "looks", "raises", "raised",
+static const char *const helper_names[] = { "checks", "raises", "raised",
 					    "sleeps" };
 static const char *const caller_names[] = { "claimed", "wakes", "submitted",
 					    "cancelled", "cancelled late" };
 
 static pid_t caller;
 static _Atomic int helper_armed = NOWHERE, caller_armed = NR_CALLER_STOPS;
-static sem_t helper_is_here, helper_may_go;
+static sem_t helper_is_here, helper_may_run;
 static _Atomic uint64_t helper_clock_ns;
 static _Atomic bool helper_is_late; /* each look at its clock takes a second */
 static _Atomic unsigned helper_calls; /* that were seen, stops left */
@@ -67,7 +67,7 @@ static void stop_helper(enum helper_stop where)
 		/* In this call, which decides whether it goes to sleep. */
 		helper_is_late = true;
 		sem_post(&helper_is_here);
-		while (sem_wait(&helper_may_go))
+		while (sem_wait(&helper_may_run))
 			;
 	}
 	helper_calls++;
@@ -80,7 +80,7 @@ int clock_gettime(clockid_t clock, struct timespec *ts)
 	if (clock != CLOCK_MONOTONIC || !is_helper())
 		return (int)syscalls_pass(SYS_clock_gettime,
 					  (long[6]){ clock, (long)ts });
-	stop_helper(LOOKS);
+	stop_helper(CHECKS);
 	if (helper_is_late)
 		helper_clock_ns += 1000000000;
 	now_ns = helper_clock_ns;
@@ -109,12 +109,12 @@ static bool is_raise(long number, const long args[6])
 /* ---- the caller ---- */
 
 /* Until the helper has gone on: it has made a call, or runs the work. */
-static void let_helper_go(void)
+static void let_helper_run(void)
 {
 	uint64_t end_ns = ktest_now_ns() + HANG_NS;
 	unsigned calls = helper_calls;
 
-	sem_post(&helper_may_go);
+	sem_post(&helper_may_run);
 	/* The call that it stopped in, and the next one. */
 	while (helper_calls < calls + 2 && !nr_taken && ktest_now_ns() < end_ns)
 		nap_us(100);
@@ -126,7 +126,7 @@ static void stop_caller(enum caller_stop where)
 
 	if (atomic_compare_exchange_strong(&caller_armed, &armed,
 					   NR_CALLER_STOPS))
-		let_helper_go();
+		let_helper_run();
 }
 
 /* Between claiming the helper and writing the item. */
@@ -231,7 +231,7 @@ static void play(enum helper_stop helper, enum caller_stop call)
 	nr_taken = 0;
 	helper_armed = helper;
 	/* One that is to be stopped while it looks must not pass before. */
-	if (helper != LOOKS)
+	if (helper != CHECKS)
 		helper_is_late = true;
 	assert_true(await_helper());
 	item = new_item();
@@ -241,7 +241,7 @@ static void play(enum helper_stop helper, enum caller_stop call)
 		cancel_item(&item, call == CANCELLED_LATE);
 	/* It did not come where it should have stopped: nobody sleeps yet. */
 	if (atomic_exchange(&caller_armed, NR_CALLER_STOPS) != NR_CALLER_STOPS)
-		let_helper_go();
+		let_helper_run();
 	if (!cancelled) {
 		assert_true(becomes(&item, POOL_ITEM_DONE));
 		assert_int_equal(nr_taken, 1);
@@ -255,7 +255,7 @@ static void enter_pool(void)
 {
 	setenv("KTASK_CAP_PERCENT", "1", 1);
 	assert_false(sem_init(&helper_is_here, 0, 0));
-	assert_false(sem_init(&helper_may_go, 0, 0));
+	assert_false(sem_init(&helper_may_run, 0, 0));
 	assert_true(cpus_get_affinity(&cpus));
 	helper_clock_ns = ktest_now_ns();
 	caller = gettid();

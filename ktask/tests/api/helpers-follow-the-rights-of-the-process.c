@@ -19,9 +19,9 @@
 #define NR_TRIES 400
 #define SEE_NS 10000000000ull
 
-struct sight {
+struct sample {
 	int policy, nice;
-	uint32_t looked;
+	uint32_t is_sampled;
 	uint32_t taken;
 };
 
@@ -29,42 +29,42 @@ struct sight {
  * Helpers of this user come when a CPU is idle: no chunk waits for one.  They
  * take so long that the caller has to wait for them, and would lend.
  */
-static int look(struct work *work, size_t from, size_t to)
+static int sample_helper(struct work *work, size_t from, size_t to)
 {
-	struct sight *sight = work->arg;
+	struct sample *sample = work->arg;
 
 	if (!work_is_helper(work)) {
 		nap_us(100);
 		return 0;
 	}
 	/* The job blocks, so there may be more than one. */
-	if (__atomic_exchange_n(&sight->taken, 1, __ATOMIC_SEQ_CST)) {
+	if (__atomic_exchange_n(&sample->taken, 1, __ATOMIC_SEQ_CST)) {
 		nap_us(100);
 		return 0;
 	}
-	sight->policy = sched_getscheduler(0);
-	sight->nice = getpriority(PRIO_PROCESS, (id_t)gettid());
-	set_flag(&sight->looked);
+	sample->policy = sched_getscheduler(0);
+	sample->nice = getpriority(PRIO_PROCESS, (id_t)gettid());
+	set_flag(&sample->is_sampled);
 	nap_us(3000);
 	return 0;
 }
 
 /* Jobs until a helper was seen.  Return: false if none came. */
-static bool see_helper(struct sight *sight)
+static bool see_helper(struct sample *sample)
 {
 	uint64_t end_ns = ktest_now_ns() + SEE_NS;
 
-	sight->looked = 0;
-	sight->taken = 0;
-	while (!sight->looked && ktest_now_ns() < end_ns) {
-		struct work work = { .also = look, .arg = sight };
+	sample->is_sampled = 0;
+	sample->taken = 0;
+	while (!sample->is_sampled && ktest_now_ns() < end_ns) {
+		struct work work = { .also = sample_helper, .arg = sample };
 
 		work_begin(&work, 20);
 		ktest_check(!work_run(&work));
 		ktest_check(work_done_once(&work));
 		work_end(&work);
 	}
-	return sight->looked;
+	return sample->is_sampled;
 }
 
 static void become_user(void)
@@ -78,13 +78,13 @@ static void become_user(void)
 
 static int as_user(void *arg)
 {
-	struct sight sight;
+	struct sample sample;
 
 	become_user();
-	if (!see_helper(&sight))
+	if (!see_helper(&sample))
 		return NO_HELPER;
-	ktest_check(sight.policy == SCHED_OTHER);
-	ktest_check(sight.nice == 0);
+	ktest_check(sample.policy == SCHED_OTHER);
+	ktest_check(sample.nice == 0);
 	return 0;
 }
 
@@ -114,22 +114,22 @@ static void a_user_has_helpers_of_its_priority(void **state)
  */
 static int give_up_rights(void *arg)
 {
-	struct sight sight;
+	struct sample sample;
 
-	if (!see_helper(&sight))
+	if (!see_helper(&sample))
 		return NO_HELPER;
 	/* SCHED_IDLE, or SCHED_BATCH once the job was seen to block. */
-	ktest_check(sight.policy != SCHED_OTHER && sight.nice == 19);
+	ktest_check(sample.policy != SCHED_OTHER && sample.nice == 19);
 	become_user();
 	for (int i = 0; i < NR_TRIES; i++) {
-		if (!see_helper(&sight))
+		if (!see_helper(&sample))
 			return NO_HELPER;
-		if (sight.policy == SCHED_OTHER && !sight.nice)
+		if (sample.policy == SCHED_OTHER && !sample.nice)
 			return 0;
 		nap_us(1000);
 	}
 	fprintf(stderr, "# the last helper has policy %d and nice %d\n",
-		sight.policy, sight.nice);
+		sample.policy, sample.nice);
 	return 1;
 }
 
@@ -187,16 +187,16 @@ static void busy_cpus_get_no_helper(void **state)
 /* Root in a user namespace: the capability is there and does not count. */
 static int in_a_namespace(void *arg)
 {
-	struct sight sight;
+	struct sample sample;
 
 	become_user();
 	if (unshare(CLONE_NEWUSER))
 		return NO_HELPER;
 	for (int i = 0; i < 3; i++) {
-		if (!see_helper(&sight))
+		if (!see_helper(&sample))
 			return NO_HELPER;
-		ktest_check(sight.policy == SCHED_OTHER);
-		ktest_check(sight.nice == 0);
+		ktest_check(sample.policy == SCHED_OTHER);
+		ktest_check(sample.nice == 0);
 	}
 	return 0;
 }

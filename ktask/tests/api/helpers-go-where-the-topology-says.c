@@ -14,7 +14,7 @@
 #define UNITS 300
 #define UNIT ((char *)0x100000)
 #define RANGES 8
-#define PLACES 4
+#define BINDINGS 4
 #define JOBS_NS 40000000000ull
 
 static const struct job {
@@ -24,7 +24,7 @@ static const struct job {
 	unsigned threads;
 	unsigned nr_ranges;
 	int nodes[RANGES]; /* of the ranges */
-	const char *places[PLACES]; /* bindings of helpers; each is seen */
+	const char *bindings[BINDINGS]; /* of helpers; each is seen */
 } jobs[] = {
 	/* Half of them on each node, on whole cores, not on the caller's. */
 	{ "two-nodes", "0-15", 0, NULL, 5, 2, { 0, 1 }, { "1-3", "4-7" } },
@@ -132,10 +132,10 @@ static int chunk(void *start, void *end, void *arg)
 	if (gettid() == laid_machine.caller)
 		return 0;
 	machine_list(is, &cpus);
-	while (i < PLACES && now.job->places[i] &&
-	       strcmp(is, now.job->places[i]))
+	while (i < BINDINGS && now.job->bindings[i] &&
+	       strcmp(is, now.job->bindings[i]))
 		i++;
-	if (i < PLACES && now.job->places[i])
+	if (i < BINDINGS && now.job->bindings[i])
 		__atomic_or_fetch(&now.seen, 1u << i, __ATOMIC_RELAXED);
 	else if (!is_widened(&cpus) && !is_in_a_range(&cpus) &&
 		 !__atomic_fetch_add(&now.strange, 1, __ATOMIC_RELAXED))
@@ -163,11 +163,11 @@ static int run(void)
 	return ktask_run_numa(ranges, now.job->nr_ranges, &ctl);
 }
 
-static unsigned all_places(const struct job *job)
+static unsigned all_bindings(const struct job *job)
 {
 	unsigned bits = 0;
 
-	for (unsigned i = 0; i < PLACES && job->places[i]; i++)
+	for (unsigned i = 0; i < BINDINGS && job->bindings[i]; i++)
 		bits |= 1u << i;
 	return bits;
 }
@@ -179,14 +179,14 @@ static int run_jobs(void *arg)
 
 	now.job = arg;
 	machine_begin(now.job->machine, now.job->allowed, now.job->caller_cpu);
-	while (now.seen != all_places(now.job) && ktest_now_ns() < end_ns) {
+	while (now.seen != all_bindings(now.job) && ktest_now_ns() < end_ns) {
 		ktest_check(!run());
 		for (unsigned j = 0; j < now.job->nr_ranges * UNITS; j++)
 			ktest_check(now.done[j] == 1);
 		ktest_check(!now.strange);
 	}
 	machine_end();
-	ktest_check(now.seen == all_places(now.job));
+	ktest_check(now.seen == all_bindings(now.job));
 	return 0;
 }
 

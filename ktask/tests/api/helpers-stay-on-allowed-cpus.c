@@ -17,25 +17,25 @@
 #define NR_JOBS_LEAST 4
 #define JOBS_NS 60000000000ull
 
-struct places {
+struct cpu_check {
 	cpu_set_t allowed;
 	uint32_t nr_outside;
 };
 
 /* The place now and the places that it might be moved to. */
-static int look_where(struct work *work, size_t from, size_t to)
+static int check_cpus(struct work *work, size_t from, size_t to)
 {
-	struct places *places = work->arg;
+	struct cpu_check *cpu_check = work->arg;
 	cpu_set_t mask, both;
 
 	if (!work_is_helper(work))
 		return 0;
 	if (sched_getaffinity(0, sizeof(mask), &mask))
 		return -errno;
-	CPU_AND(&both, &mask, &places->allowed);
+	CPU_AND(&both, &mask, &cpu_check->allowed);
 	if (!CPU_EQUAL(&both, &mask) ||
-	    !CPU_ISSET(sched_getcpu(), &places->allowed))
-		__atomic_add_fetch(&places->nr_outside, 1, __ATOMIC_RELAXED);
+	    !CPU_ISSET(sched_getcpu(), &cpu_check->allowed))
+		__atomic_add_fetch(&cpu_check->nr_outside, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 
@@ -68,17 +68,19 @@ static cpu_set_t only(unsigned cpu)
 /* A job whose helpers may use @cpus of the control block. */
 static void job_on(const cpu_set_t *cpus, size_t size, bool meet)
 {
-	struct places places;
-	struct work work = { .also = look_where, .arg = &places, .meet = meet };
+	struct cpu_check cpu_check;
+	struct work work = { .also = check_cpus,
+			     .arg = &cpu_check,
+			     .meet = meet };
 	struct ktask_ctl ctl = work_ctl(&work, 1);
 
-	places.allowed = *cpus;
-	places.nr_outside = 0;
+	cpu_check.allowed = *cpus;
+	cpu_check.nr_outside = 0;
 	work_begin(&work, NR_UNITS);
 	ktask_ctl_set_cpus(&ctl, cpus, size);
 	assert_int_equal(ktask_run(WORK_BASE, NR_UNITS, &ctl), 0);
 	assert_true(work_done_once(&work));
-	assert_int_equal(places.nr_outside, 0);
+	assert_int_equal(cpu_check.nr_outside, 0);
 	work_end(&work);
 }
 
@@ -188,20 +190,20 @@ static bool held(void)
 	return __atomic_load_n(&nr_held, __ATOMIC_RELAXED) > 0;
 }
 
-static int let_helpers_go(struct work *work, size_t from, size_t to)
+static int let_helpers_move(struct work *work, size_t from, size_t to)
 {
 	if (!work_is_helper(work) && !from) {
 		__atomic_store_n(&hold_helpers, 0, __ATOMIC_RELEASE);
 		nap_us(30000);
 	}
-	return look_where(work, from, to);
+	return check_cpus(work, from, to);
 }
 
 /* Made for a job on one CPU, first used by a job on another. */
 static void a_new_helper_is_placed_too(void **state)
 {
-	struct places places;
-	struct work work = { .also = let_helpers_go, .arg = &places };
+	struct cpu_check cpu_check;
+	struct work work = { .also = let_helpers_move, .arg = &cpu_check };
 	struct ktask_ctl ctl = work_ctl(&work, 1);
 	cpu_set_t all, one;
 
@@ -215,13 +217,13 @@ static void a_new_helper_is_placed_too(void **state)
 	for (int i = 0; i < 100000 && !held(); i++)
 		nap_us(50);
 	assert_true(held());
-	places.allowed = only(nth_cpu(&all, 0));
-	places.nr_outside = 0;
+	cpu_check.allowed = only(nth_cpu(&all, 0));
+	cpu_check.nr_outside = 0;
 	work_begin(&work, 2000);
-	ktask_ctl_set_cpus(&ctl, &places.allowed, sizeof(places.allowed));
+	ktask_ctl_set_cpus(&ctl, &cpu_check.allowed, sizeof(cpu_check.allowed));
 	assert_int_equal(ktask_run(WORK_BASE, 2000, &ctl), 0);
 	assert_true(work_done_once(&work));
-	assert_int_equal(places.nr_outside, 0);
+	assert_int_equal(cpu_check.nr_outside, 0);
 	work_end(&work);
 }
 

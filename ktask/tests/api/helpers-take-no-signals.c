@@ -114,7 +114,7 @@ static void run_jobs(unsigned *nr_helper_chunks, bool must)
 	}
 }
 
-static void jobs_go_on_in_a_storm(void **state)
+static void jobs_continue_in_a_storm(void **state)
 {
 	pthread_t self = pthread_self(), sender;
 	unsigned nr_helper_chunks = 0;
@@ -215,7 +215,7 @@ static void helpers_follow_the_process_to_another_user(void **state)
 	assert_int_equal(ktest_in_child(change_user, NULL), 0);
 }
 
-KTEST_MAIN(KTEST(jobs_go_on_in_a_storm),
+KTEST_MAIN(KTEST(jobs_continue_in_a_storm),
 	   KTEST(blocked_signals_wait_for_the_program),
 	   KTEST(helpers_block_all_but_faults),
 	   KTEST(helpers_follow_the_process_to_another_user))

@@ -112,7 +112,7 @@ static void idle_helpers_end(void **state)
 }
 
 struct holder {
-	uint32_t began, go_on;
+	uint32_t began, may_end;
 	uint32_t was_helped; /* a helper had a chunk */
 	bool was_held; /* the caller had a chunk */
 	pthread_t thread;
@@ -130,7 +130,7 @@ static int hold(struct work *work, size_t from, size_t to)
 	}
 	holder->was_held = true;
 	set_flag(&holder->began);
-	return wait_for_flag(&holder->go_on) ? 0 : -ETIME;
+	return wait_for_flag(&holder->may_end) ? 0 : -ETIME;
 }
 
 static void *hold_a_job(void *arg)
@@ -162,7 +162,7 @@ static bool stayed_meanwhile(void)
 		nap_us(300000);
 		ktest_check(helpers_now(NULL, 0) > 0);
 	}
-	set_flag(&holder.go_on);
+	set_flag(&holder.may_end);
 	ktest_check(!pthread_join(holder.thread, NULL) && !holder.error);
 	return there;
 }

@@ -6,7 +6,7 @@
 #include "support/work.h"
 
 static unsigned nr_calls;
-static unsigned char places[8]; /* positions of real memory */
+static unsigned char positions[8]; /* of real memory */
 
 static int count(void *start, void *end, void *arg)
 {
@@ -30,7 +30,7 @@ static struct ktask_ctl valid(void)
 static void refused(const struct ktask_node *nodes, size_t nr_nodes,
 		    const struct ktask_ctl *ctl)
 {
-	struct ktask_job *job = (struct ktask_job *)places;
+	struct ktask_job *job = (struct ktask_job *)positions;
 
 	nr_calls = 0;
 	assert_int_equal(ktask_run_numa(nodes, nr_nodes, ctl), -EINVAL);
@@ -42,7 +42,7 @@ static void refused(const struct ktask_node *nodes, size_t nr_nodes,
 static void refused_everywhere(void *start, size_t size,
 			       const struct ktask_ctl *ctl)
 {
-	struct ktask_job *job = (struct ktask_job *)places;
+	struct ktask_job *job = (struct ktask_job *)positions;
 	struct ktask_node node = { start, size, NUMA_NO_NODE };
 
 	refused(&node, 1, ctl);
@@ -52,20 +52,20 @@ static void refused_everywhere(void *start, size_t size,
 	assert_int_equal(nr_calls, 0);
 }
 
-#define REFUSED_WITH(change)                         \
-	do {                                         \
-		struct ktask_ctl ctl = valid();      \
-                                                     \
-		ctl.change;                          \
-		refused_everywhere(places, 8, &ctl); \
-		refused_everywhere(places, 0, &ctl); \
-		ctl.min_chunk_size *= 1000000;       \
-		refused_everywhere(places, 8, &ctl); \
+#define REFUSED_WITH(change)                            \
+	do {                                            \
+		struct ktask_ctl ctl = valid();         \
+                                                        \
+		ctl.change;                             \
+		refused_everywhere(positions, 8, &ctl); \
+		refused_everywhere(positions, 0, &ctl); \
+		ctl.min_chunk_size *= 1000000;          \
+		refused_everywhere(positions, 8, &ctl); \
 	} while (0)
 
 static void control_blocks_are_checked(void **state)
 {
-	refused_everywhere(places, 8, NULL);
+	refused_everywhere(positions, 8, NULL);
 	REFUSED_WITH(thread_func = NULL);
 	REFUSED_WITH(min_chunk_size = 0);
 	REFUSED_WITH(struct_size = 0);
@@ -94,7 +94,7 @@ static void ranges_end_in_the_address_space(void **state)
 		refused_everywhere(last, 1, &ctl);
 		refused_everywhere(last - 4096, 4097, &ctl);
 		refused_everywhere((char *)1, SIZE_MAX, &ctl);
-		refused_everywhere(places, SIZE_MAX, &ctl);
+		refused_everywhere(positions, SIZE_MAX, &ctl);
 	}
 }
 
@@ -106,7 +106,7 @@ static void no_range_runs_when_one_is_wrong(void **state)
 		struct ktask_ctl ctl = valid();
 
 		for (size_t i = 0; i < nr; i++)
-			nodes[i] = (struct ktask_node){ places, 8, 0 };
+			nodes[i] = (struct ktask_node){ positions, 8, 0 };
 		nodes[nr - 1].nid = -2;
 		refused(nodes, nr, &ctl);
 		nodes[nr - 1].nid = INT32_MIN;
@@ -119,13 +119,13 @@ static void no_range_runs_when_one_is_wrong(void **state)
 
 static void arrays_and_jobs_must_be_there(void **state)
 {
-	struct ktask_node node = { places, 8, 0 };
+	struct ktask_node node = { positions, 8, 0 };
 	struct ktask_ctl ctl = valid();
 
 	refused(NULL, 1, &ctl);
 	refused(NULL, SIZE_MAX, &ctl);
 	nr_calls = 0;
-	assert_int_equal(ktask_start(NULL, places, 8, &ctl), -EINVAL);
+	assert_int_equal(ktask_start(NULL, positions, 8, &ctl), -EINVAL);
 	assert_int_equal(ktask_start_numa(NULL, &node, 1, &ctl), -EINVAL);
 	assert_int_equal(ktask_wait(NULL), -EINVAL);
 	assert_int_equal(ktask_poll(NULL, NULL), -EINVAL);
@@ -156,7 +156,7 @@ static void started_and_waited(struct ktask_node *nodes, size_t nr,
 
 static void no_work_succeeds_without_a_call(void **state)
 {
-	struct ktask_node empty[6] = { { places, 0, 0 }, { NULL, 0, -1 } };
+	struct ktask_node empty[6] = { { positions, 0, 0 }, { NULL, 0, -1 } };
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_ctl ctl = valid();
 
@@ -164,7 +164,7 @@ static void no_work_succeeds_without_a_call(void **state)
 	for (int with_result = 0; with_result < 2; with_result++) {
 		if (with_result)
 			ktask_ctl_set_result(&ctl, &result);
-		assert_int_equal(ktask_run(places, 0, &ctl), 0);
+		assert_int_equal(ktask_run(positions, 0, &ctl), 0);
 		assert_int_equal(ktask_run(NULL, 0, &ctl), 0);
 		for (size_t nr = 0; nr <= 6; nr++) {
 			soil_the_stack();

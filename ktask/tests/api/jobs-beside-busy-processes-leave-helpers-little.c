@@ -142,7 +142,7 @@ static bool is_small(const struct work *work, size_t from, size_t to)
 	return units <= 1 || units <= left / 4;
 }
 
-static int look_and_burn(struct work *work, size_t from, size_t to)
+static int record_and_burn(struct work *work, size_t from, size_t to)
 {
 	struct seen *seen = work->arg;
 	uint64_t none = 0;
@@ -161,7 +161,7 @@ static int look_and_burn(struct work *work, size_t from, size_t to)
 /* Without undo, which would make no difference. */
 static void run(struct seen *seen, struct ktask_result *result)
 {
-	struct work work = { .also = look_and_burn, .arg = seen };
+	struct work work = { .also = record_and_burn, .arg = seen };
 	DEFINE_KTASK_CTL(ctl, work_chunk, &work, 1);
 
 	work_begin(&work, NR_UNITS);

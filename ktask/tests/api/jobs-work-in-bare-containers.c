@@ -86,7 +86,7 @@ static int tell_limits(void *arg)
 	return 0;
 }
 
-static int learn_limits(void **state)
+static int read_limits(void **state)
 {
 	unsigned *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -222,7 +222,7 @@ static void with_control_groups_of_its_own(void **state)
 }
 
 /* They go in the middle of things, too. */
-static int go_away(void *arg)
+static int hide_both(void *arg)
 {
 	int error;
 
@@ -233,7 +233,7 @@ static int go_away(void *arg)
 
 static int lose_them_in_a_job(void *arg)
 {
-	struct once once = { .in_helper = false, .func = go_away };
+	struct once once = { .in_helper = false, .func = hide_both };
 
 	if (!own_mounts(0))
 		return CANNOT;
@@ -261,5 +261,5 @@ int main(void)
 		KTEST(lost_in_the_middle_of_a_job),
 	};
 
-	return cmocka_run_group_tests(tests, learn_limits, NULL);
+	return cmocka_run_group_tests(tests, read_limits, NULL);
 }

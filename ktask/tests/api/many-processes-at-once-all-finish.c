@@ -18,7 +18,7 @@
 #define CHUNKS 64
 
 static struct {
-	uint32_t go;
+	uint32_t start;
 	uint32_t begun[NR_PROCESSES]; /* jobs, or chunks, that are done */
 	uint32_t held; /* all permits */
 } * shared;
@@ -32,7 +32,7 @@ static int map_shared(void **state)
 
 static void wait_for_start(void)
 {
-	while (!__atomic_load_n(&shared->go, __ATOMIC_ACQUIRE))
+	while (!__atomic_load_n(&shared->start, __ATOMIC_ACQUIRE))
 		usleep(1000);
 }
 
@@ -72,7 +72,7 @@ static int run_processes(void *arg)
 			_exit(func(i));
 		ktest_check(pids[i] > 0);
 	}
-	__atomic_store_n(&shared->go, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&shared->start, 1, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < NR_PROCESSES; i++) {
 		ktest_check(waitpid(pids[i], &status, 0) == pids[i]);
 		ktest_check(!status);
@@ -154,7 +154,7 @@ static void all_end_while_somebody_keeps_every_permit(void **state)
 	if (!holder)
 		hold_all_permits();
 	memset(shared->begun, 0, sizeof(shared->begun));
-	shared->go = 0;
+	shared->start = 0;
 	while (!__atomic_load_n(&shared->held, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	status = ktest_in_child_for(run_processes, (void *)work_until_all_work,

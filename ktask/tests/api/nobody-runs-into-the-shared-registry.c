@@ -21,7 +21,7 @@
 #define USER 65529
 #define KIB 1024ul
 /* No frame of ours is that large. */
-#define ROOM_BYTES (64 * KIB)
+#define FRAME_BYTES (64 * KIB)
 #define UNITS 100000
 
 static size_t page_bytes(void)
@@ -78,13 +78,13 @@ static bool is_guarded(char *map, size_t bytes)
 	ktest_check(is_taken(map) && is_readable(map));
 	ktest_check(is_taken(end - page_bytes()) &&
 		    is_readable(end - page_bytes()));
-	for (size_t pos = 0; pos < ROOM_BYTES; pos += page_bytes())
+	for (size_t pos = 0; pos < FRAME_BYTES; pos += page_bytes())
 		guarded &= is_guard(end + pos) &&
 			   is_guard(map - page_bytes() - pos);
 	return guarded;
 }
 
-static int look_at_registry(void *arg)
+static int check_registry(void *arg)
 {
 	struct registry *registry = registry_open();
 
@@ -93,16 +93,16 @@ static int look_at_registry(void *arg)
 	return !is_guarded((char *)registry, sizeof(*registry));
 }
 
-static int look_at_locked_registry(void *arg)
+static int check_locked_registry(void *arg)
 {
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		return 77;
-	return look_at_registry(arg);
+	return check_registry(arg);
 }
 
 static void nothing_is_next_to_it(void **state)
 {
-	int status = ktest_in_child(look_at_registry, NULL);
+	int status = ktest_in_child(check_registry, NULL);
 
 	if (status == 77 << 8)
 		ktest_skip("no shared registry here");
@@ -115,14 +115,14 @@ static void what_is_locked_takes_no_memory(void **state)
 
 	if (KTEST_ASAN || KTEST_TSAN)
 		ktest_skip("sanitizers map more than can be locked");
-	status = ktest_in_child(look_at_locked_registry, NULL);
+	status = ktest_in_child(check_locked_registry, NULL);
 	if (status == 77 << 8)
 		ktest_skip(
 			"no shared registry here, or memory may not be locked");
 	assert_int_equal(status, 0);
 }
 
-static int come_and_go(void *arg)
+static int map_and_unmap(void *arg)
 {
 	size_t bytes = 5 * page_bytes() + 5;
 	int fd = memfd_create("guarded", MFD_CLOEXEC);
@@ -140,7 +140,7 @@ static int come_and_go(void *arg)
 
 static void the_guard_goes_with_it(void **state)
 {
-	assert_int_equal(ktest_in_child(come_and_go, NULL), 0);
+	assert_int_equal(ktest_in_child(map_and_unmap, NULL), 0);
 }
 
 /* What the kernel may leave of a mapping that replaces another and fails. */

@@ -18,7 +18,7 @@ static char *filled(size_t len)
 	return at;
 }
 
-static void pages_go_and_read_as_zero(void **state)
+static void pages_are_freed_and_read_as_zero(void **state)
 {
 	char *at = filled(LEN);
 
@@ -31,7 +31,7 @@ static void pages_go_and_read_as_zero(void **state)
 	munmap(at, LEN);
 }
 
-static void huge_pages_go(void **state)
+static void huge_pages_are_freed(void **state)
 {
 	char *at = map_private(LEN);
 
@@ -99,29 +99,29 @@ static void holes_are_reported_after_the_rest(void **state)
 
 static void locked_memory_is_refused(void **state)
 {
-	static const size_t places[] = { 0, 3 * MIB + 4096, 96 * MIB };
+	static const size_t positions[] = { 0, 3 * MIB + 4096, 96 * MIB };
 
-	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(places); i++) {
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(positions); i++) {
 		struct ktask_result result = KTASK_RESULT_INIT;
 		char *at = filled(LEN);
 
 		/* Past the sanitizers, which make mlock() do nothing. */
-		if (ktask_lock(at + places[i], page_bytes(), 0))
+		if (ktask_lock(at + positions[i], page_bytes(), 0))
 			ktest_skip("locking a page is not permitted");
 		assert_int_equal(
-			madvise(at + places[i], page_bytes(), MADV_DONTNEED),
+			madvise(at + positions[i], page_bytes(), MADV_DONTNEED),
 			-1);
 		assert_int_equal(errno, EINVAL);
 		assert_int_equal(run_op("discard", at, LEN, 0, &result),
 				 -EINVAL);
-		assert_int_equal(result.fail_offset, places[i]);
-		assert_int_equal(at[places[i]], 'x');
-		assert_int_equal(pages_present(at, places[i]), 0);
+		assert_int_equal(result.fail_offset, positions[i]);
+		assert_int_equal(at[positions[i]], 'x');
+		assert_int_equal(pages_present(at, positions[i]), 0);
 		munmap(at, LEN);
 	}
 }
 
-KTEST_MAIN(KTEST(pages_go_and_read_as_zero), KTEST(huge_pages_go),
+KTEST_MAIN(KTEST(pages_are_freed_and_read_as_zero), KTEST(huge_pages_are_freed),
 	   KTEST(files_are_read_again), KTEST(free_is_for_private_memory),
 	   KTEST(holes_are_reported_after_the_rest),
 	   KTEST(locked_memory_is_refused))

@@ -50,7 +50,7 @@ static int restore_pool(void **state)
 	return 0;
 }
 
-static int come_and_go(void *arg)
+static int populate_and_discard(void *arg)
 {
 	bool by_smaps = arg;
 	unsigned query = (unsigned)_IOC(_IOC_READ | _IOC_WRITE, 'f', 17, 104);
@@ -76,7 +76,8 @@ static void check(bool by_smaps)
 
 	if (why_not)
 		ktest_skip("%s", why_not);
-	status = ktest_in_child(come_and_go, by_smaps ? "smaps" : NULL);
+	status =
+		ktest_in_child(populate_and_discard, by_smaps ? "smaps" : NULL);
 	if (status == NO_FILTER << 8)
 		ktest_skip("no seccomp filters here");
 	assert_int_equal(status, 0);

@@ -84,7 +84,7 @@ static long free_pages(void)
 	return nr;
 }
 
-static void pages_come_and_go(void **state)
+static void pages_are_populated_and_discarded(void **state)
 {
 	need_pool();
 	for (unsigned flags = 0; flags <= KTASK_POPULATE_TOUCH; flags += 2) {
@@ -190,7 +190,7 @@ static void they_are_filled_and_locked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		KTEST(pages_come_and_go),
+		KTEST(pages_are_populated_and_discarded),
 		KTEST(exhausted_it_names_the_page),
 		KTEST(alone_it_gets_as_far_as_there_are_pages),
 		KTEST(parts_of_pages_are_not_discarded),

@@ -89,7 +89,7 @@ static void a_deadline_ends_it(void **state)
 	assert_true(pages_present(at, LEN) < LEN / page_bytes());
 }
 
-static int look(const struct ktask_progress *progress, void *arg)
+static int check_progress(const struct ktask_progress *progress, void *arg)
 {
 	struct ktask_progress *last = arg;
 
@@ -104,7 +104,7 @@ static void progress_is_in_bytes(void **state)
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	struct ktask_progress last = { 0 };
 
-	opts.progress_func = look;
+	opts.progress_func = check_progress;
 	opts.progress_arg = &last;
 	opts.progress_ms = 1;
 	assert_int_equal(run_with("populate", &opts), 0);

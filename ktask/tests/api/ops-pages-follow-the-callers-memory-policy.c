@@ -69,7 +69,7 @@ static void set_mode(int mode)
 }
 
 /* Long enough that a helper gets its share before all are taken. */
-static int look(void *start, void *end, void *arg)
+static int check_policy(void *start, void *end, void *arg)
 {
 	uint64_t until = ktest_now_ns() + 200000;
 
@@ -92,7 +92,7 @@ static bool helpers_follow(const char *name)
 	struct ktask_op_args args = { .struct_size = sizeof(args),
 				      .addr = at,
 				      .len = LEN };
-	DEFINE_KTASK_CTL(ctl, look, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, check_policy, NULL, 1);
 	unsigned before = atomic_load(&nr_helped);
 	unsigned followed = atomic_load(&nr_followed);
 

@@ -81,7 +81,7 @@ static void read_only_memory_for_reading(void **state)
 }
 
 /* Beginnings and ends that fall on no huge page. */
-static void odd_ranges_and_no_more(void **state)
+static void unaligned_ranges_and_no_more(void **state)
 {
 	uint64_t seed = ktest_seed();
 	size_t page = page_bytes(), pages = LEN / page;
@@ -137,5 +137,5 @@ static void by_default_as_if_written(void **state)
 
 KTEST_MAIN(KTEST(private_memory), KTEST(shared_memory), KTEST(huge_pages),
 	   KTEST(files), KTEST(read_only_memory_for_reading),
-	   KTEST(odd_ranges_and_no_more), KTEST(the_length_is_rounded_up),
+	   KTEST(unaligned_ranges_and_no_more), KTEST(the_length_is_rounded_up),
 	   KTEST(by_default_as_if_written))

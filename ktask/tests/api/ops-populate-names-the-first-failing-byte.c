@@ -17,8 +17,8 @@ static const unsigned ways[] = {
 };
 
 /* Offsets at, beside and far from the edges of chunks. */
-static const size_t places[] = { 0,    1,    100,  511,	 512, 513,
-				 1553, 3071, 3072, 4000, 4095 };
+static const size_t indices[] = { 0,	1,    100,  511,  512, 513,
+				  1553, 3071, 3072, 4000, 4095 };
 
 static void fails(char *at, size_t page_nr, unsigned flags, int error)
 {
@@ -38,28 +38,28 @@ static void a_hole(void **state)
 {
 	size_t page = page_bytes();
 
-	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(places); i++)
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(indices); i++)
 		for (unsigned way = 0; way < KTEST_ARRAY_SIZE(ways); way++) {
 			char *at = map_private(LEN);
 
-			munmap(at + places[i] * page, page);
-			fails(at, places[i], ways[way], -ENOMEM);
+			munmap(at + indices[i] * page, page);
+			fails(at, indices[i], ways[way], -ENOMEM);
 			munmap(at, LEN);
 		}
 }
 
 static void a_file_cut_short(void **state)
 {
-	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(places); i++)
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(indices); i++)
 		for (unsigned way = 0; way < KTEST_ARRAY_SIZE(ways); way++) {
 			int fd = memory_file(LEN);
 			char *at = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
 					MAP_SHARED, fd, 0);
 
-			assert_int_equal(ftruncate(fd, (off_t)(places[i] *
+			assert_int_equal(ftruncate(fd, (off_t)(indices[i] *
 							       page_bytes())),
 					 0);
-			fails(at, places[i], ways[way], -EFAULT);
+			fails(at, indices[i], ways[way], -EFAULT);
 			munmap(at, LEN);
 			close(fd);
 		}
@@ -69,14 +69,14 @@ static void no_permission(void **state)
 {
 	size_t page = page_bytes();
 
-	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(places); i++)
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(indices); i++)
 		for (unsigned way = 0; way < KTEST_ARRAY_SIZE(ways); way++) {
 			bool reads = ways[way] & KTASK_POPULATE_READ;
 			char *at = map_private(LEN);
 
-			mprotect(at + places[i] * page, page,
+			mprotect(at + indices[i] * page, page,
 				 reads ? PROT_NONE : PROT_READ);
-			fails(at, places[i], ways[way], -EFAULT);
+			fails(at, indices[i], ways[way], -EFAULT);
 			munmap(at, LEN);
 		}
 }

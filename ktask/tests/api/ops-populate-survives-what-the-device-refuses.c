@@ -44,7 +44,7 @@ static int probe_refused(void *arg)
 	return 0;
 }
 
-static void something_else_at_its_place_changes_nothing(void **state)
+static void another_file_at_its_path_changes_nothing(void **state)
 {
 	in_child(probe_refused);
 }
@@ -110,22 +110,22 @@ static void compare_errors(char *at)
 
 static int bad_memory(void *arg)
 {
-	static const size_t places[] = { 0, 511, 512, 9999, 16383 };
+	static const size_t page_indices[] = { 0, 511, 512, 9999, 16383 };
 
 	must_have_two_threads();
-	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(places); i++) {
-		size_t place = places[i] * page_bytes();
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(page_indices); i++) {
+		size_t position = page_indices[i] * page_bytes();
 		int fd = memory_file(LARGE);
 		char *at = map_private(LARGE);
 
 		/* Told apart by its mappings: what is before it is done. */
-		mprotect(at + place, page_bytes(), PROT_NONE);
+		mprotect(at + position, page_bytes(), PROT_NONE);
 		setenv("KTASK_ENGINE", "kernel", 1);
 		ktest_check(run_populate(at, LARGE, NULL) == -EFAULT);
 		munmap(at, LARGE);
 		at = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 			  0);
-		ktest_check(!ftruncate(fd, (off_t)place));
+		ktest_check(!ftruncate(fd, (off_t)position));
 		compare_errors(at);
 		munmap(at, LARGE);
 		close(fd);
@@ -187,7 +187,7 @@ static void deadlines_and_progress_end_a_job(void **state)
 }
 
 KTEST_MAIN(KTEST(a_device_that_cannot_be_opened_changes_nothing),
-	   KTEST(something_else_at_its_place_changes_nothing),
+	   KTEST(another_file_at_its_path_changes_nothing),
 	   KTEST(a_refused_request_is_done_all_the_same),
 	   KTEST(errors_are_the_same_in_both),
 	   KTEST(deadlines_and_progress_end_a_job))

@@ -70,7 +70,7 @@ static void the_middle_of_a_mapping_goes(void **state)
 	drop(at);
 }
 
-static void odd_edges_are_kept_to(void **state)
+static void unaligned_edges_are_kept_to(void **state)
 {
 	size_t skew = 5 * page_bytes();
 	char *at = make(LEN);
@@ -84,7 +84,7 @@ static void odd_edges_are_kept_to(void **state)
 	drop(at);
 }
 
-static void holes_and_many_mappings_go(void **state)
+static void holes_and_many_mappings_are_unmapped(void **state)
 {
 	char *at = make(LEN);
 
@@ -258,8 +258,10 @@ static void bad_ranges_are_refused(void **state)
 	drop(at);
 }
 
-KTEST_MAIN(KTEST(the_middle_of_a_mapping_goes), KTEST(odd_edges_are_kept_to),
-	   KTEST(holes_and_many_mappings_go), KTEST(locked_memory_goes),
+KTEST_MAIN(KTEST(the_middle_of_a_mapping_goes),
+	   KTEST(unaligned_edges_are_kept_to),
+	   KTEST(holes_and_many_mappings_are_unmapped),
+	   KTEST(locked_memory_goes),
 	   KTEST(dirty_file_pages_keep_their_contents),
 	   KTEST(cancelling_does_not_leave_half),
 	   KTEST(what_is_unmapped_is_no_failure),

@@ -338,21 +338,21 @@ static void one_that_fails_keeps_no_other_cold(void **state)
 
 static void reading_fails_where_it_fails(void **state)
 {
-	static const off_t places[] = { 0, 5 * MIB, 20 * MIB + 4096 };
+	static const off_t offsets[] = { 0, 5 * MIB, 20 * MIB + 4096 };
 	char *path = cold("file", LEN);
 
-	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(places); i++) {
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(offsets); i++) {
 		struct ktask_result result = KTASK_RESULT_INIT;
 		struct ktask_file file = by_path(path);
 
 		fail_with = i ? EIO : EAGAIN;
-		fail_from = places[i];
+		fail_from = offsets[i];
 		assert_int_equal(files_run("warm", &file, 1, 0, &result),
 				 -fail_with);
 		fail_from = -1;
 		assert_int_equal(file.error, -fail_with);
-		assert_int_equal(file.fail_offset, places[i]);
-		assert_int_equal(result.fail_offset, places[i]);
+		assert_int_equal(file.fail_offset, offsets[i]);
+		assert_int_equal(result.fail_offset, offsets[i]);
 	}
 }
 

@@ -30,7 +30,7 @@ static int nothing(void *start, void *end, void *arg)
 	return 0;
 }
 
-static int go_on(const struct ktask_progress *progress, void *arg)
+static int continue_always(const struct ktask_progress *progress, void *arg)
 {
 	return 0;
 }
@@ -42,7 +42,7 @@ static void run_jobs(void)
 	DEFINE_KTASK_CTL(ctl, nothing, NULL, 1);
 
 	ktask_ctl_set_result(&ctl, &result);
-	ktask_ctl_set_progress(&ctl, go_on, NULL, 1);
+	ktask_ctl_set_progress(&ctl, continue_always, NULL, 1);
 	ktest_check(!ktask_run((void *)1, 100000, &ctl));
 	ktest_check(!ktask_start(&job, (void *)1, 100000, &ctl));
 	ktest_check(!ktask_wait(job));

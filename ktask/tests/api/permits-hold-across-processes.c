@@ -36,7 +36,7 @@
 
 /* Between two looks of a helper that took longer others may have come, stood
  * aside and gone: what it counted says nothing. */
-#define LOOK_NS 1000000
+#define COUNT_MOST_NS 1000000
 
 static struct {
 	int working; /* helpers that are in a chunk */
@@ -117,7 +117,7 @@ static void helper_comes(const struct counting *counting)
 	working = (unsigned)__atomic_add_fetch(&shared->working, 1,
 					       __ATOMIC_SEQ_CST);
 	mark_yielded(counting->registry, yielded);
-	if (ktest_now_ns() - since > LOOK_NS)
+	if (ktest_now_ns() - since > COUNT_MOST_NS)
 		return;
 	for (unsigned i = 0; i < REGISTRY_PERMITS; i++)
 		may += yielded[i];
@@ -322,7 +322,7 @@ static int die_with_all_permits(void *arg)
 	return 0;
 }
 
-static int die_and_look(void *arg)
+static int die_and_take(void *arg)
 {
 	become_user();
 	for (int i = 0; i < 20; i++) {
@@ -334,7 +334,7 @@ static int die_and_look(void *arg)
 
 static void who_dies_with_all_permits_leaves_them_free(void **state)
 {
-	assert_int_equal(ktest_in_child_for(die_and_look, NULL, 120), 0);
+	assert_int_equal(ktest_in_child_for(die_and_take, NULL, 120), 0);
 }
 
 static int clean_up(void **state)

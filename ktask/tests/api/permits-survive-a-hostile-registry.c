@@ -198,7 +198,7 @@ static void fill_with_garbage(const char *path)
 }
 
 /* What a job of another user would look at is there, and is in order. */
-static int look_at_jobs(void *arg)
+static int read_jobs(void *arg)
 {
 	struct ktask_job_info jobs[1024] = { KTASK_JOB_INFO_INIT };
 	unsigned nr = ktask_jobs(jobs, 1024, NULL);
@@ -218,7 +218,7 @@ static void lies_of_other_users_stop_nobody(void **state)
 	assert_int_equal(ktest_in_child(make_registry_of_liar, NULL), 0);
 	fill_with_garbage(LIES);
 	assert_int_equal(ktest_in_child(job_as_user, NULL), 0);
-	assert_int_equal(ktest_in_child(look_at_jobs, NULL), 0);
+	assert_int_equal(ktest_in_child(read_jobs, NULL), 0);
 	unlink(LIES);
 }
 
@@ -339,7 +339,7 @@ static int is_cut(void)
 }
 
 /* In place of /dev/shm: more names than are read, of registries and others. */
-static int look_at_many_names(void *arg)
+static int read_many_names(void *arg)
 {
 	if (unshare(CLONE_NEWNS) ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
@@ -364,7 +364,7 @@ static void a_filled_directory_is_told_of(void **state)
 	int status;
 
 	need_root();
-	status = ktest_in_child(look_at_many_names, NULL);
+	status = ktest_in_child(read_many_names, NULL);
 	if (status == 77 << 8)
 		ktest_skip("no mount namespace");
 	assert_int_equal(status, 0);

@@ -8,7 +8,7 @@
 #define NR_UNITS 300
 
 /* So often the caller must have looked before helpers do the second half. */
-#define LOOKS 12
+#define REPORTS 12
 
 struct told {
 	struct work *work;
@@ -37,11 +37,11 @@ static int tell(const struct ktask_progress *progress, void *arg)
 	return told->nr_calls == told->stop_at;
 }
 
-static bool looked(const struct told *told)
+static bool was_told(const struct told *told)
 {
-	unsigned looks = told->stop_at ? told->stop_at : LOOKS;
+	unsigned reports = told->stop_at ? told->stop_at : REPORTS;
 
-	return __atomic_load_n(&told->nr_calls, __ATOMIC_RELAXED) >= looks;
+	return __atomic_load_n(&told->nr_calls, __ATOMIC_RELAXED) >= reports;
 }
 
 static int take_a_ms(struct work *work, size_t from, size_t to)
@@ -50,7 +50,7 @@ static int take_a_ms(struct work *work, size_t from, size_t to)
 
 	/* Or they might do all of it while the caller gets no CPU. */
 	while (work_is_helper(work) && to > NR_UNITS / 2 &&
-	       !looked(work->arg) && ktest_now_ns() < end_ns)
+	       !was_told(work->arg) && ktest_now_ns() < end_ns)
 		nap_us(200);
 	burn_us(1000);
 	return 0;

@@ -83,7 +83,7 @@ static int compare_cpus(struct work *work, size_t from, size_t to)
 
 /* Nobody looks after them: they must not be kept off the CPU that their caller
  * happened to be on.  New threads, and such as were kept off it before. */
-static void helpers_go_where_it_is_idle(void **state)
+static void helpers_run_where_it_is_idle(void **state)
 {
 	struct cpus_seen seen = { .nr_wrong = 0 };
 
@@ -197,7 +197,7 @@ struct self_seeing {
 };
 
 /* From inside its chunks, while the waiting thread changes the job. */
-static int look_at_own_job(struct work *work, size_t from, size_t to)
+static int poll_own_job(struct work *work, size_t from, size_t to)
 {
 	struct self_seeing *self = work->arg;
 	struct ktask_job *job = __atomic_load_n(&self->job, __ATOMIC_ACQUIRE);
@@ -217,7 +217,7 @@ static void chunks_may_poll_their_job(void **state)
 {
 	for (int i = 0; i < 50; i++) {
 		struct self_seeing self = { 0 };
-		struct work work = { .also = look_at_own_job, .arg = &self };
+		struct work work = { .also = poll_own_job, .arg = &self };
 		struct ktask_ctl ctl = work_ctl(&work, 1);
 		struct ktask_job *job;
 
@@ -262,7 +262,7 @@ static void jobs_outlive_the_chunk_that_starts_them(void **state)
 	}
 }
 
-KTEST_MAIN(KTEST(helpers_go_where_it_is_idle),
+KTEST_MAIN(KTEST(helpers_run_where_it_is_idle),
 	   KTEST(one_thread_does_it_when_waiting), KTEST(helpers_finish_alone),
 	   KTEST(another_thread_waits), KTEST(only_work_counts_as_cpu_time),
 	   KTEST(many_are_under_way), KTEST(chunks_may_poll_their_job),

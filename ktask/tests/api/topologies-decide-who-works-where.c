@@ -400,7 +400,7 @@ static int differs(const char *what, const char *is, const char *expected)
 	return 1;
 }
 
-static int look(void *arg)
+static int compare_all(void *arg)
 {
 	const struct machine *machine = arg;
 	char text[7][TEXT] = { "" };
@@ -427,7 +427,7 @@ static void machine_is_as_described(void **state)
 
 	topology_begin(&tree, ((struct machine *)*state)->name);
 	/* The library reads a machine once in a process. */
-	assert_int_equal(ktest_in_child(look, *state), 0);
+	assert_int_equal(ktest_in_child(compare_all, *state), 0);
 	topology_end(&tree);
 }
 

@@ -79,7 +79,7 @@ static void files_are_copied(void **state)
 	from_a_file(0, 0);
 }
 
-#define ODD (3 * MIB + 40)
+#define UNALIGNED (3 * MIB + 40)
 
 /* A source of just so many bytes: what follows in the last page is zero. */
 static void sources_may_end_within_a_page(void **state)
@@ -89,20 +89,20 @@ static void sources_may_end_within_a_page(void **state)
 	need_uffd();
 	for (unsigned i = 0; i < 2; i++) {
 		struct target target = open_target(LEN);
-		struct ktask_uffd_ctl fill = fill_of(&target, ODD);
+		struct ktask_uffd_ctl fill = fill_of(&target, UNALIGNED);
 
-		fill.fd = uffd_image(ODD);
+		fill.fd = uffd_image(UNALIGNED);
 		if (i) {
 			/* Of a file of this length, but in order. */
 			fill.flags = KTASK_UFFD_STREAM;
 			assert_int_equal(lseek(fill.fd, 0, SEEK_SET), 0);
 		}
 		assert_int_equal(ktask_uffd_fill(&fill, NULL), 0);
-		assert_int_equal(uffd_wrong(target.at, ODD, 0), SIZE_MAX);
-		assert_memory_equal(target.at + ODD, zeroes,
-				    page_bytes() - ODD % page_bytes());
+		assert_int_equal(uffd_wrong(target.at, UNALIGNED, 0), SIZE_MAX);
+		assert_memory_equal(target.at + UNALIGNED, zeroes,
+				    page_bytes() - UNALIGNED % page_bytes());
 		assert_int_equal(pages_present(target.at, LEN),
-				 ODD / page_bytes() + 1);
+				 UNALIGNED / page_bytes() + 1);
 		close(fill.fd);
 		close_target(&target, LEN);
 	}

@@ -54,8 +54,8 @@ static int give_words(void *buf, size_t len, uint64_t offset, void *arg)
 }
 
 /* Return: what it said; everything below fail_offset that is there is right. */
-static int fill_and_look(const struct ktask_uffd_ctl *fill,
-			 struct ktask_result *result)
+static int fill_and_check(const struct ktask_uffd_ctl *fill,
+			  struct ktask_result *result)
 {
 	struct ktask_opts opts = KTASK_OPTS_INIT;
 	const char *at = fill->addr;
@@ -89,7 +89,7 @@ static void a_truncated_file_is_told(void **state)
 
 		fill.fd = uffd_image(LEN);
 		assert_int_equal(ftruncate(fill.fd, (off_t)lens[i]), 0);
-		assert_int_equal(fill_and_look(&fill, &result), -ENODATA);
+		assert_int_equal(fill_and_check(&fill, &result), -ENODATA);
 		assert_int_equal(result.fail_offset, lens[i]);
 		close(fill.fd);
 		close_target(&target);
@@ -115,7 +115,7 @@ static void errors_of_the_source_pass(void **state)
 
 		fill.source_func = fail_in_the_middle;
 		fill.source_arg = &codes[i];
-		assert_int_equal(fill_and_look(&fill, &result), codes[i]);
+		assert_int_equal(fill_and_check(&fill, &result), codes[i]);
 		/* In the block that ends behind it. */
 		assert_true(result.fail_offset <= LEN / 2);
 		assert_true(result.fail_offset + 64 * 1024 > LEN / 2);
@@ -433,7 +433,7 @@ static void pages_outside_are_told(void **state)
 	fill = fill_of(&target);
 	fill.len = LEN / 2;
 	fill.source_func = give_words;
-	assert_int_equal(fill_and_look(&fill, &result), -ERANGE);
+	assert_int_equal(fill_and_check(&fill, &result), -ERANGE);
 	/* It waits still, and who reads next is asked. */
 	assert_true(uffd_waits(target.uffd));
 	rest.start = (uintptr_t)target.at;
@@ -465,7 +465,7 @@ static void events_are_refused(void **state)
 	assert_true(uffd_waits(target.uffd));
 	fill = fill_of(&target);
 	fill.source_func = give_words;
-	assert_int_equal(fill_and_look(&fill, &result), -EOPNOTSUPP);
+	assert_int_equal(fill_and_check(&fill, &result), -EOPNOTSUPP);
 	pthread_join(thread, NULL);
 	close_target(&target);
 }

@@ -15,7 +15,7 @@
 #define NR_UNITS 6000
 
 static pid_t caller;
-static uint32_t helper_waits, fail_now, caller_looked;
+static uint32_t helper_waits, fail_now, caller_polled;
 
 int stat(const char *path, struct stat *st)
 {
@@ -27,7 +27,7 @@ int stat(const char *path, struct stat *st)
 	    !__atomic_load_n(&fail_now, __ATOMIC_ACQUIRE)) {
 		set_flag(&fail_now);
 		nap_us(50000);
-		set_flag(&caller_looked);
+		set_flag(&caller_polled);
 	}
 	return real(path, st);
 }
@@ -67,7 +67,7 @@ static void failure_is_kept(void **state)
 	assert_non_null(result.fail_pos);
 	work_end(&work);
 	caller = 0;
-	if (!caller_looked)
+	if (!caller_polled)
 		ktest_skip("the caller never looked at other users");
 }
 

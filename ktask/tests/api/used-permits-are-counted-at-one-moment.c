@@ -58,7 +58,7 @@ static void helpers_that_must_leave_count_no_more(void **state)
 	assert_int_equal(ktest_in_child(leave_late, NULL), 0);
 }
 
-/* While a look asks the kernel about the first helper, its permit moves on. */
+/* While a count asks the kernel about the first helper, its permit moves on. */
 static bool move_permit(long number, const long args[6], long *result)
 {
 	if (number != SYS_sched_getattr || (uint32_t)args[0] != FIRST)
@@ -69,7 +69,7 @@ static bool move_permit(long number, const long args[6], long *result)
 	return false;
 }
 
-static int look_while_moving(void *arg)
+static int count_while_moving(void *arg)
 {
 	one_permit();
 	ktest_check(permits_take(FIRST) == 0);
@@ -83,15 +83,15 @@ static int look_while_moving(void *arg)
 	return 0;
 }
 
-static void a_permit_that_moves_behind_a_look_is_counted_once(void **state)
+static void a_permit_that_moves_behind_a_count_is_counted_once(void **state)
 {
-	assert_int_equal(ktest_in_child(look_while_moving, NULL), 0);
+	assert_int_equal(ktest_in_child(count_while_moving, NULL), 0);
 }
 
-/* ---- while a look reads the permits ---- */
+/* ---- while a count reads the permits ---- */
 
 /*
- * The permits fill several pages.  One page cannot be read: whoever looks gets a signal
+ * The permits fill several pages.  One page cannot be read: whoever counts gets a signal
  * in the middle of its pass, and there a permit moves.  Then the first page cannot be
  * read, so that the begin of the next pass is seen too.
  */
@@ -103,30 +103,30 @@ static struct {
 	size_t page_bytes;
 	unsigned moves_left;
 	void (*move)(void);
-} the_look;
+} the_count;
 
 static void protect_page(unsigned page, int protection)
 {
-	ktest_check(!mprotect(the_look.page + page * the_look.page_bytes,
-			      the_look.page_bytes, protection));
+	ktest_check(!mprotect(the_count.page + page * the_count.page_bytes,
+			      the_count.page_bytes, protection));
 }
 
 static void see_fault(int number, siginfo_t *info, void *context)
 {
 	bool first =
-		(char *)info->si_addr < the_look.page + the_look.page_bytes;
+		(char *)info->si_addr < the_count.page + the_count.page_bytes;
 
 	protect_page(!first, PROT_READ | PROT_WRITE);
 	if (first) {
 		protect_page(1, PROT_NONE);
 		return;
 	}
-	the_look.move();
-	if (--the_look.moves_left)
+	the_count.move();
+	if (--the_count.moves_left)
 		protect_page(0, PROT_NONE);
 }
 
-static void prepare_look(void (*move)(void))
+static void prepare_count(void (*move)(void))
 {
 	struct sigaction action = { .sa_sigaction = see_fault,
 				    .sa_flags = SA_SIGINFO };
@@ -138,25 +138,25 @@ static void prepare_look(void (*move)(void))
 	registry = (struct registry *)((char *)permits_changes() -
 				       offsetof(struct registry, head.changes));
 	permits = (char *)registry->permits;
-	the_look.page_bytes = bytes;
-	the_look.page = permits - (uintptr_t)permits % bytes;
-	the_look.far = (unsigned)((size_t)(the_look.page + bytes - permits +
-					   sizeof(struct permit) - 1) /
-				  sizeof(struct permit));
-	the_look.move = move;
-	ktest_check(the_look.far < REGISTRY_PERMITS);
+	the_count.page_bytes = bytes;
+	the_count.page = permits - (uintptr_t)permits % bytes;
+	the_count.far = (unsigned)((size_t)(the_count.page + bytes - permits +
+					    sizeof(struct permit) - 1) /
+				   sizeof(struct permit));
+	the_count.move = move;
+	ktest_check(the_count.far < REGISTRY_PERMITS);
 	ktest_check(!sigaction(SIGSEGV, &action, NULL));
 }
 
-/* Return: what one look sees, while permits move in @moves of its passes. */
-static unsigned look_while_moves(unsigned moves)
+/* Return: what one count sees, while permits move in @moves of its passes. */
+static unsigned count_during_moves(unsigned moves)
 {
 	unsigned seen;
 
-	the_look.moves_left = moves;
+	the_count.moves_left = moves;
 	protect_page(1, PROT_NONE);
 	seen = permits_running();
-	ktest_check(!the_look.moves_left);
+	ktest_check(!the_count.moves_left);
 	return seen;
 }
 
@@ -187,54 +187,54 @@ static void move_there_or_back(void)
 	static bool there;
 
 	if (there) {
-		permits_yield((int)the_look.far, SECOND);
+		permits_yield((int)the_count.far, SECOND);
 		ktest_check(permits_take(FIRST) == 0);
-		permits_put((int)the_look.far);
+		permits_put((int)the_count.far);
 	} else {
 		permits_yield(0, FIRST);
-		ktest_check(permits_take(SECOND) == (int)the_look.far);
+		ktest_check(permits_take(SECOND) == (int)the_count.far);
 		permits_put(0);
 	}
 	there = !there;
 }
 
-static int look_while_moving_often(void *arg)
+static int count_while_moving_often(void *arg)
 {
 	unsigned far;
 
-	prepare_look(move_there_or_back);
-	far = the_look.far;
+	prepare_count(move_there_or_back);
+	far = the_count.far;
 	permits_set_limit(far);
 	take_permits(far);
 	for (unsigned moves = 1; moves <= MOVES_MOST; moves++)
-		ktest_check(look_while_moves(moves) == far);
+		ktest_check(count_during_moves(moves) == far);
 	/* They moved 20 * 21 / 2 times: back again. */
 	put_permits(far);
 	return 0;
 }
 
-static void a_permit_that_moves_during_a_look_is_counted_once(void **state)
+static void a_permit_that_moves_during_a_count_is_counted_once(void **state)
 {
 	need_many_locks();
-	assert_int_equal(ktest_in_child(look_while_moving_often, NULL), 0);
+	assert_int_equal(ktest_in_child(count_while_moving_often, NULL), 0);
 }
 
 /* To what was read already. */
 static void move_down(void)
 {
 	ktest_check(permits_take(SECOND) == 0);
-	permits_put((int)the_look.far);
+	permits_put((int)the_count.far);
 }
 
-static int look_while_moving_down(void *arg)
+static int count_while_moving_down(void *arg)
 {
-	prepare_look(move_down);
-	permits_set_limit(the_look.far + 1);
-	take_permits(the_look.far + 1);
-	for (unsigned i = 0; i < the_look.far; i++)
+	prepare_count(move_down);
+	permits_set_limit(the_count.far + 1);
+	take_permits(the_count.far + 1);
+	for (unsigned i = 0; i < the_count.far; i++)
 		permits_put((int)i);
 	ktest_check(permits_running() == 1);
-	ktest_check(look_while_moves(1) == 1);
+	ktest_check(count_during_moves(1) == 1);
 	put_permits(1);
 	return 0;
 }
@@ -242,7 +242,7 @@ static int look_while_moving_down(void *arg)
 static void nor_is_it_overlooked(void **state)
 {
 	need_many_locks();
-	assert_int_equal(ktest_in_child(look_while_moving_down, NULL), 0);
+	assert_int_equal(ktest_in_child(count_while_moving_down, NULL), 0);
 }
 
 /* ---- what each job says ---- */
@@ -268,7 +268,7 @@ static unsigned listed_helpers(void)
 }
 
 /* The first half of the caller's time the permit is another's. */
-static int look_in_chunk(void *start, void *end, void *arg)
+static int list_in_chunk(void *start, void *end, void *arg)
 {
 	bool caller = pthread_equal(pthread_self(), listed_job.caller);
 
@@ -287,9 +287,9 @@ static int look_in_chunk(void *start, void *end, void *arg)
 	return 0;
 }
 
-static int look_at_own_job(void *arg)
+static int list_own_job(void *arg)
 {
-	DEFINE_KTASK_CTL(ctl, look_in_chunk, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, list_in_chunk, NULL, 1);
 
 	one_permit();
 	ktask_ctl_set_fixed_threads(&ctl, 2);
@@ -308,7 +308,7 @@ static void who_waits_for_a_permit_is_no_helper_yet(void **state)
 {
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		ktest_skip("a job gets one thread here: it has no entry");
-	assert_int_equal(ktest_in_child(look_at_own_job, NULL), 0);
+	assert_int_equal(ktest_in_child(list_own_job, NULL), 0);
 }
 
 static int end(void **state)
@@ -320,8 +320,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		KTEST(helpers_that_must_leave_count_no_more),
-		KTEST(a_permit_that_moves_behind_a_look_is_counted_once),
-		KTEST(a_permit_that_moves_during_a_look_is_counted_once),
+		KTEST(a_permit_that_moves_behind_a_count_is_counted_once),
+		KTEST(a_permit_that_moves_during_a_count_is_counted_once),
 		KTEST(nor_is_it_overlooked),
 		KTEST(who_waits_for_a_permit_is_no_helper_yet),
 	};

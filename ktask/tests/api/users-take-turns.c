@@ -151,7 +151,7 @@ static unsigned nr_who_want(uint32_t many, uint64_t *sum)
 	return found;
 }
 
-static int look_at_one(void *arg)
+static int see_one(void *arg)
 {
 	uint64_t sum;
 
@@ -192,12 +192,12 @@ static void a_user_with_many_registries_is_one(void **state)
 	shared->now_ns = ktest_now_ns();
 	unlink(REGISTRY_DIR "/ktask-slots-65527.0");
 	assert_int_equal(ktest_in_child(want_many, NULL), 0);
-	assert_int_equal(ktest_in_child(look_at_one, &registries), 0);
+	assert_int_equal(ktest_in_child(see_one, &registries), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		copy_registry(names[i]);
 	/* The names that the library itself would give. */
 	registries = 3;
-	assert_int_equal(ktest_in_child(look_at_one, &registries), 0);
+	assert_int_equal(ktest_in_child(see_one, &registries), 0);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		unlink(names[i]);
 }
