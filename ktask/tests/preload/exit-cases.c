@@ -122,14 +122,14 @@ static void case_handler(void)
 	raise(SIGTERM);
 }
 
-static int looks_on; /* the file is there, which is to be compared */
+static int is_reading; /* the file is there, which is to be compared */
 
 /* Writes what it sees until the process is gone. */
-static void *look_on(void *unused)
+static void *keep_reading(void *unused)
 {
 	int fd = open("exit-seen", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 
-	__atomic_store_n(&looks_on, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&is_reading, 1, __ATOMIC_RELEASE);
 	while (is_filled(big))
 		;
 	return write(fd, "lost", 4) == 4 ? unused : NULL;
@@ -139,8 +139,9 @@ static void case_thread(void)
 {
 	pthread_t thread;
 
-	must(!pthread_create(&thread, NULL, look_on, NULL), "pthread_create");
-	while (!__atomic_load_n(&looks_on, __ATOMIC_ACQUIRE))
+	must(!pthread_create(&thread, NULL, keep_reading, NULL),
+	     "pthread_create");
+	while (!__atomic_load_n(&is_reading, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	exit(STATUS);
 }

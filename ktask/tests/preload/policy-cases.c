@@ -84,7 +84,7 @@ static void find_nodes(void)
 }
 
 /* All pages of the range are there, on that node, and no policy is left. */
-static void place(char *base, size_t len, unsigned node)
+static void fill_on_node(char *base, size_t len, unsigned node)
 {
 	must(!set_policy_of(base, len, MPOL_BIND, bit(node), 0), "mbind");
 	for (size_t pos = 0; pos < len; pos += PAGE_BYTES)
@@ -93,14 +93,14 @@ static void place(char *base, size_t len, unsigned node)
 	     "mbind");
 }
 
-static char *placed(int flags, unsigned node)
+static char *map_on_node(int flags, unsigned node)
 {
 	char *space = guarded_space(LEN);
 	char *base =
 		mmap(space, LEN, RW, flags | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 
 	must(base == space, "mmap");
-	place(base, LEN, node);
+	fill_on_node(base, LEN, node);
 	return base;
 }
 
@@ -168,7 +168,7 @@ static void bind_all(void)
 		for (size_t i = 0; i < NR(masks) * NR(flags); i++) {
 			unsigned long mask = masks[i / NR(flags)];
 			unsigned flag = flags[i % NR(flags)];
-			char *base = placed(MAP_PRIVATE, there), name[64];
+			char *base = map_on_node(MAP_PRIVATE, there), name[64];
 			long rc;
 
 			snprintf(name, sizeof(name), "mbind %d to %lx by %x",
@@ -189,43 +189,43 @@ static long bind_and_move(char *base, size_t len, unsigned node)
 
 static void bind_memory_of_all_kinds(void)
 {
-	char *base = placed(MAP_SHARED, there);
+	char *base = map_on_node(MAP_SHARED, there);
 
 	print_all("shared memory", bind_and_move(base, LEN, here), base);
-	base = placed(MAP_PRIVATE, here);
+	base = map_on_node(MAP_PRIVATE, here);
 	print_all("where it is", bind_and_move(base, LEN, here), base);
-	base = placed(MAP_PRIVATE, here);
+	base = map_on_node(MAP_PRIVATE, here);
 	madvise(base, LEN / 4, MADV_DONTNEED);
 	print_all("pages missing", bind_and_move(base, LEN, there), base);
-	base = placed(MAP_PRIVATE, here);
+	base = map_on_node(MAP_PRIVATE, here);
 	munmap(base + LEN / 2, PAGE_BYTES);
 	print_all("a hole", bind_and_move(base, LEN, there), base);
-	base = placed(MAP_PRIVATE, here);
+	base = map_on_node(MAP_PRIVATE, here);
 	mprotect(base, LEN / 2, PROT_READ);
 	print_all("read only in part", bind_and_move(base, LEN, there), base);
-	base = placed(MAP_PRIVATE, here);
+	base = map_on_node(MAP_PRIVATE, here);
 	mprotect(base, LEN, PROT_NONE);
 	/* Not to be looked at. */
 	printf("no access: rc=%ld", bind_and_move(base, LEN, there));
 	print_nodes(base);
 	putchar('\n');
 	unmap_space(base, LEN);
-	base = placed(MAP_PRIVATE, here);
+	base = map_on_node(MAP_PRIVATE, here);
 	mlock(base, LEN);
 	print_all("locked", bind_and_move(base, LEN, there), base);
-	base = placed(MAP_PRIVATE, here);
+	base = map_on_node(MAP_PRIVATE, here);
 	print_all("odd length", bind_and_move(base, LEN - 5000, there), base);
-	base = placed(MAP_PRIVATE, here);
+	base = map_on_node(MAP_PRIVATE, here);
 	print_all("odd start", bind_and_move(base + 5, LEN - 4096, there),
 		  base);
-	base = placed(MAP_PRIVATE, here);
+	base = map_on_node(MAP_PRIVATE, here);
 	print_all("no such node", bind_and_move(base, LEN, 62), base);
 }
 
 /* Pages that a child has as well stay where they are. */
 static void bind_what_a_child_has(void)
 {
-	char *base = placed(MAP_PRIVATE, here);
+	char *base = map_on_node(MAP_PRIVATE, here);
 	int ends[2];
 	pid_t pid;
 	long rc;
@@ -244,9 +244,9 @@ static void bind_what_a_child_has(void)
 }
 
 static void move(const char *name, size_t nr, unsigned to, unsigned flags,
-		 int odd)
+		 int exception)
 {
-	char *base = placed(MAP_PRIVATE, here);
+	char *base = map_on_node(MAP_PRIVATE, here);
 	uint64_t sum = 14695981039346656037u;
 	long rc;
 
@@ -255,11 +255,11 @@ static void move(const char *name, size_t nr, unsigned to, unsigned flags,
 		nodes[i] = (int)to;
 		status[i] = 99;
 	}
-	if (odd > 0)
-		nodes[NR_PAGES / 2] = odd;
-	if (odd == -1)
+	if (exception > 0)
+		nodes[NR_PAGES / 2] = exception;
+	if (exception == -1)
 		pages[NR_PAGES / 2] = (void *)8;
-	if (odd == -2)
+	if (exception == -2)
 		madvise(base, LEN / 2, MADV_DONTNEED);
 	errno = ERRNO_MARK;
 	rc = syscall(SYS_move_pages, 0, nr, pages, nodes, status, flags);
@@ -287,7 +287,7 @@ static void move_pages_everywhere(void)
 static void migrate_everything(unsigned from, unsigned to)
 {
 	unsigned long old = bit(from), new = bit(to);
-	char *base = placed(MAP_PRIVATE, from), name[64];
+	char *base = map_on_node(MAP_PRIVATE, from), name[64];
 	long rc;
 
 	snprintf(name, sizeof(name), "migrate_pages %s",

@@ -290,7 +290,7 @@ static void *populate_on_and_on(void *arg)
 }
 
 /* A child that ends; returns how often its list of threads was opened. */
-static int count_looks(void)
+static int count_opens(void)
 {
 	char path[64], events[4096];
 	int ends[2], watcher = inotify_init1(IN_NONBLOCK);
@@ -389,7 +389,7 @@ static int case_fork_beside_work(char **argv)
 	must(!pthread_create(&thread, NULL, populate_on_and_on, NULL),
 	     "thread");
 	for (int i = 0; i < 20; i++)
-		nr += count_looks();
+		nr += count_opens();
 	printf("%d looks\n", nr);
 	fflush(stdout);
 	_exit(0);

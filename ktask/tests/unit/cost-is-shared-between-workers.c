@@ -9,14 +9,14 @@
 
 #define UNITS (1 << 20)
 #define CHEAP_NS 10ull
-#define DEAR_NS 1000
+#define EXPENSIVE_NS 1000
 
 static struct work work;
 
 /* Units of the first range are expensive, of the others cheap. */
 static int by_range(struct work *w, uint64_t from, uint64_t to)
 {
-	port_now_ns += (to - from) * (from < UNITS ? DEAR_NS : CHEAP_NS);
+	port_now_ns += (to - from) * (from < UNITS ? EXPENSIVE_NS : CHEAP_NS);
 	return 0;
 }
 
@@ -42,7 +42,7 @@ static uint64_t one_chunk(unsigned index)
 	return worker->units - units;
 }
 
-static void cheap_worker_learns_of_expensive_units(void **state)
+static void cheap_worker_is_told_of_expensive_units(void **state)
 {
 	uint64_t before, after;
 
@@ -63,7 +63,7 @@ static void cheap_worker_learns_of_expensive_units(void **state)
 	work_free(&work);
 }
 
-static void learning_is_mutual_and_lasts(void **state)
+static void sharing_is_mutual_and_lasts(void **state)
 {
 	begin();
 	for (unsigned i = 0; i < 50; i++) {
@@ -134,8 +134,8 @@ static void half_an_estimate_is_harmless(void **state)
 	work_free(&work);
 }
 
-KTEST_MAIN(KTEST(cheap_worker_learns_of_expensive_units),
-	   KTEST(learning_is_mutual_and_lasts),
+KTEST_MAIN(KTEST(cheap_worker_is_told_of_expensive_units),
+	   KTEST(sharing_is_mutual_and_lasts),
 	   KTEST(expensive_past_is_forgotten),
 	   KTEST(a_little_change_is_not_told),
 	   KTEST(half_an_estimate_is_harmless))

@@ -388,7 +388,7 @@ static void callers_that_migrate_are_not_stopped(void **state)
 	}
 }
 
-static void clocks_that_go_back_do_no_harm(void **state)
+static void clocks_that_run_backwards_do_no_harm(void **state)
 {
 	struct machine m = new_machine();
 	struct steal_watch watch;
@@ -420,4 +420,4 @@ KTEST_MAIN(KTEST(turns_are_found), KTEST(found_by_two_jobs_serves_all),
 	   KTEST(steal_clock_finds_what_chunks_hide),
 	   KTEST(stopped_helpers_are_evidence),
 	   KTEST(callers_that_migrate_are_not_stopped),
-	   KTEST(clocks_that_go_back_do_no_harm))
+	   KTEST(clocks_that_run_backwards_do_no_harm))

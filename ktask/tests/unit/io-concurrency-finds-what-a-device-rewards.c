@@ -58,7 +58,7 @@ static void draw_luck(struct device *device)
 	device->luck = 1 + device->noise * (2 * part - 1);
 }
 
-static void look(struct device *device)
+static void step_device(struct device *device)
 {
 	unsigned before = device->io.threads, threads;
 	double done = curve_rate(device->curve, before) * CHUNKS_MS * CHUNK *
@@ -77,14 +77,14 @@ static void look(struct device *device)
 }
 
 /* Return: the mean rate, as a part of the best there is. */
-static double go(struct device *device, unsigned ms)
+static double run_device(struct device *device, unsigned ms)
 {
 	double before = device->all;
 	double best = curve_best(device->curve, MOST) * CHUNKS_MS * CHUNK *
 		      device->speed;
 
 	for (unsigned i = 0; i < ms; i++)
-		look(device);
+		step_device(device);
 	return (device->all - before) / (best * ms);
 }
 
@@ -103,9 +103,9 @@ static void found_soon_and_held(void **state)
 		struct device device;
 
 		plug(&device, &devices[i]);
-		check(&device, go(&device, 1000), 0.80);
+		check(&device, run_device(&device, 1000), 0.80);
 		assert_int_equal(device.io.base, devices[i].best);
-		check(&device, go(&device, 2000), 0.95);
+		check(&device, run_device(&device, 2000), 0.95);
 		assert_int_equal(device.io.base, devices[i].best);
 	}
 }
@@ -117,7 +117,7 @@ static void slow_devices_take_some_chunks(void **state)
 
 	plug(&device, &devices[2]);
 	device.speed = 0.02;
-	go(&device, 2000);
+	run_device(&device, 2000);
 	assert_int_equal(device.io.base, 32);
 }
 
@@ -128,9 +128,9 @@ static void held_counts_are_seldom_left(void **state)
 		struct device device;
 
 		plug(&device, &devices[i]);
-		go(&device, 20000);
+		run_device(&device, 20000);
 		device.changes = 0;
-		check(&device, go(&device, 20000), 0.99);
+		check(&device, run_device(&device, 20000), 0.99);
 		assert_in_range(device.changes, 0, 8);
 	}
 }
@@ -150,8 +150,8 @@ static void noise_does_little_harm(void **state)
 			plug(&device, &devices[i]);
 			device.noise = 0.2;
 			device.random = ktest_random(&random);
-			go(&device, 1000);
-			got = go(&device, 3000);
+			run_device(&device, 1000);
+			got = run_device(&device, 3000);
 			check(&device, got, 0.50);
 			sum += got;
 		}
@@ -191,11 +191,11 @@ static void change_is_followed(void **state)
 			struct device device;
 
 			plug(&device, &devices[i]);
-			go(&device, 3000);
+			run_device(&device, 3000);
 			device.curve = &devices[j];
 			device.speed = 0.5;
-			go(&device, 12000);
-			check(&device, go(&device, 6000), 0.90);
+			run_device(&device, 12000);
+			check(&device, run_device(&device, 6000), 0.90);
 		}
 	}
 }
@@ -209,7 +209,7 @@ static void jobs_hand_on_what_they_found(void **state)
 
 		plug(&device, &devices[i]);
 		for (unsigned job = 0; job < 30; job++) {
-			got = go(&device, 150);
+			got = run_device(&device, 150);
 			kt_io_resume(&device.io, LEAST, MOST);
 			device.units = 0;
 			assert_int_equal(device.io.threads, device.io.base);
@@ -226,12 +226,12 @@ static void the_next_job_soon_tries_again(void **state)
 	struct device device;
 
 	plug(&device, &devices[1]);
-	go(&device, 12000);
+	run_device(&device, 12000);
 	assert_true(device.io.hold > 500);
 	kt_io_resume(&device.io, LEAST, MOST);
 	device.units = 0;
 	device.curve = &devices[2];
-	go(&device, 2000);
+	run_device(&device, 2000);
 	assert_int_equal(device.io.base, 32);
 }
 
@@ -241,12 +241,12 @@ static void bounds_hold(void **state)
 	struct device device;
 
 	plug(&device, &devices[2]);
-	go(&device, 2000);
+	run_device(&device, 2000);
 	assert_int_equal(device.io.base, 32);
 	kt_io_resume(&device.io, 2, 8);
 	assert_int_equal(device.io.threads, 8);
 	for (unsigned i = 0; i < 2000; i++) {
-		look(&device);
+		step_device(&device);
 		assert_in_range(device.io.threads, 2, 8);
 	}
 	kt_io_resume(&device.io, 16, 64);
@@ -263,7 +263,7 @@ static void pauses_are_not_counted(void **state)
 	plug(&device, &devices[2]);
 	for (unsigned i = 0; i < 1000; i++) {
 		kt_io_pause(&device.io);
-		look(&device);
+		step_device(&device);
 	}
 	assert_int_equal(device.io.windows, 0);
 	assert_int_equal(device.io.threads, KT_IO_START);

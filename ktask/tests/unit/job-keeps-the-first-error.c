@@ -40,7 +40,7 @@ static void start(unsigned nr, bool *fails)
 		assert_int_equal(turns_give(i), 1);
 }
 
-static void first_in_time_not_in_place(void **state)
+static void first_in_time_not_in_position(void **state)
 {
 	bool fails = true;
 
@@ -177,7 +177,7 @@ static void any_int_is_an_error(void **state)
 	}
 }
 
-KTEST_MAIN(KTEST(first_in_time_not_in_place),
+KTEST_MAIN(KTEST(first_in_time_not_in_position),
 	   KTEST(running_chunks_end_and_count),
 	   KTEST(failed_worker_claims_nothing_more),
 	   KTEST(told_position_is_of_the_failed_chunk),

@@ -87,7 +87,7 @@ static void levels_are_filled_in_turn(void **state)
 }
 
 /* The lowest sibling of a core may be forbidden, or offline. */
-static void any_allowed_sibling_stands_for_its_core(void **state)
+static void any_allowed_sibling_counts_as_its_core(void **state)
 {
 	four_cores();
 	assert_int_equal(cpus_of(0xf0, 4, KT_PLACEMENT_CORES), 0xe0);
@@ -202,7 +202,7 @@ static void random_machines(void **state)
 #define T(name) cmocka_unit_test_setup(name, begin)
 
 KTEST_MAIN(T(one_sibling_of_each_other_core), T(levels_are_filled_in_turn),
-	   T(any_allowed_sibling_stands_for_its_core),
+	   T(any_allowed_sibling_counts_as_its_core),
 	   T(fast_cores_before_slow_ones), T(a_slow_sibling_is_a_sibling),
 	   T(machines_without_siblings), T(never_an_empty_set),
 	   T(callers_beyond_the_set_do_no_harm), T(random_machines))

@@ -37,7 +37,7 @@ static unsigned step(struct kt_quota *quota, uint64_t ms, unsigned periods,
 	return kt_quota_threads(quota);
 }
 
-static void one_thread_a_look(void **state)
+static void one_thread_a_refresh(void **state)
 {
 	struct kt_quota quota = begin(4000, 0);
 
@@ -109,7 +109,7 @@ static void what_came_before_the_job_does_not_count(void **state)
 	assert_int_equal(step(&quota, 60000, 0, 0), 4);
 }
 
-KTEST_MAIN(KTEST(one_thread_a_look), KTEST(a_quiet_second_gives_one_back),
+KTEST_MAIN(KTEST(one_thread_a_refresh), KTEST(a_quiet_second_gives_one_back),
 	   KTEST(throttling_starts_the_second_anew), KTEST(a_little_is_borne),
 	   KTEST(without_the_lost_time_each_period_counts),
 	   KTEST(what_came_before_the_job_does_not_count))

@@ -102,7 +102,7 @@ static void own_threads_outside_of_jobs_are_others(void **state)
 }
 
 /* A helper that came or left between two looks is not somebody else. */
-static void more_threads_of_two_looks_count(void **state)
+static void more_threads_of_two_refreshes_count(void **state)
 {
 	struct kt_quota quota = begin(4000);
 
@@ -136,7 +136,7 @@ static void capacity_comes_back_by_halves(void **state)
 	assert_int_equal(kt_quota_threads(&quota), 8);
 }
 
-static void counters_that_go_back_say_nothing(void **state)
+static void counters_that_shrink_say_nothing(void **state)
 {
 	struct kt_quota quota = begin(4000);
 	struct kt_quota_sample sample = quota.last;
@@ -181,9 +181,9 @@ KTEST_MAIN(KTEST(quota_is_rounded_down),
 	   KTEST(nothing_known_is_nobody_else), KTEST(others_take_capacity),
 	   KTEST(own_job_takes_none),
 	   KTEST(own_threads_outside_of_jobs_are_others),
-	   KTEST(more_threads_of_two_looks_count),
+	   KTEST(more_threads_of_two_refreshes_count),
 	   KTEST(too_many_others_leave_the_caller),
 	   KTEST(capacity_comes_back_by_halves),
-	   KTEST(counters_that_go_back_say_nothing),
+	   KTEST(counters_that_shrink_say_nothing),
 	   KTEST(unknown_use_is_nobody_else),
 	   KTEST(steps_too_short_to_measure_are_not_made))

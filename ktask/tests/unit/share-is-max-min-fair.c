@@ -34,7 +34,7 @@ static void who_wants_little_gets_it(void **state)
 	assert_int_equal(kt_share(42, wanted, 3, 2, 0), 20);
 }
 
-static void a_boundless_demand_takes_no_more_than_its_share(void **state)
+static void a_boundless_job_takes_no_more_than_its_share(void **state)
 {
 	const uint32_t wanted[] = { UINT32_MAX, 5, UINT32_MAX };
 
@@ -91,7 +91,7 @@ static void the_last_turns_are_like_any_others(void **state)
 	}
 }
 
-static void any_demands_are_dealt_fairly(void **state)
+static void any_jobs_share_fairly(void **state)
 {
 	uint64_t random = ktest_seed();
 
@@ -110,7 +110,7 @@ static void any_demands_are_dealt_fairly(void **state)
 }
 
 KTEST_MAIN(KTEST(one_job_gets_what_there_is), KTEST(who_wants_little_gets_it),
-	   KTEST(a_boundless_demand_takes_no_more_than_its_share),
+	   KTEST(a_boundless_job_takes_no_more_than_its_share),
 	   KTEST(every_job_has_its_turn),
 	   KTEST(the_last_turns_are_like_any_others),
-	   KTEST(any_demands_are_dealt_fairly))
+	   KTEST(any_jobs_share_fairly))

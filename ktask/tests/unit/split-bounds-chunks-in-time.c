@@ -66,7 +66,7 @@ static void dearest_unit_bounds_the_time(void **state)
 	assert_int_equal(size_at(1 << 30, 2, COST_NS(1e6), COST_NS(1e6)), 8);
 }
 
-static void rare_dear_unit_does_not_make_chunks_tiny(void **state)
+static void rare_expensive_unit_does_not_make_chunks_tiny(void **state)
 {
 	/* 20 us at the mean, although one unit may take 1 ms. */
 	assert_int_equal(size_at(1 << 30, 2, COST_NS(10), COST_NS(1e6)),
@@ -129,6 +129,6 @@ KTEST_MAIN(KTEST(unknown_cost_means_minimum_chunks),
 	   KTEST(known_cost_means_a_quarter_of_a_share),
 	   KTEST(sizes_shrink_as_work_runs_out),
 	   KTEST(dearest_unit_bounds_the_time),
-	   KTEST(rare_dear_unit_does_not_make_chunks_tiny),
+	   KTEST(rare_expensive_unit_does_not_make_chunks_tiny),
 	   KTEST(short_target_is_kept), KTEST(endless_target_is_no_bound),
 	   KTEST(usual_chunks_are_those_of_the_mean_cost))

@@ -119,7 +119,7 @@ static void drifting_load_is_followed(void **state)
 }
 
 /* Another rate now and then is no load: few trials come of it. */
-static void single_odd_epochs_are_ignored(void **state)
+static void single_outliers_are_ignored(void **state)
 {
 	struct simulation sim;
 	unsigned changes;
@@ -157,5 +157,4 @@ static void one_thread_is_found_soon(void **state)
 
 KTEST_MAIN(KTEST(a_neighbour_is_answered), KTEST(its_leaving_is_answered),
 	   KTEST(an_answer_may_come_again), KTEST(drifting_load_is_followed),
-	   KTEST(single_odd_epochs_are_ignored),
-	   KTEST(one_thread_is_found_soon))
+	   KTEST(single_outliers_are_ignored), KTEST(one_thread_is_found_soon))

@@ -91,7 +91,7 @@ static void what_does_not_pay_is_given_up(void **state)
 	assert_int_equal(ramp.tune.threads, 1);
 }
 
-static void clocks_that_go_back_do_not_stop_it(void **state)
+static void clocks_that_run_backwards_do_not_stop_it(void **state)
 {
 	struct ramp ramp;
 
@@ -151,6 +151,6 @@ static void a_count_that_was_measured_is_not_doubted(void **state)
 KTEST_MAIN(KTEST(all_are_there_soon_if_all_pay),
 	   KTEST(bad_moments_do_not_end_it),
 	   KTEST(what_does_not_pay_is_given_up),
-	   KTEST(clocks_that_go_back_do_not_stop_it), KTEST(a_limit_ends_it),
-	   KTEST(short_jobs_have_all_threads),
+	   KTEST(clocks_that_run_backwards_do_not_stop_it),
+	   KTEST(a_limit_ends_it), KTEST(short_jobs_have_all_threads),
 	   KTEST(a_count_that_was_measured_is_not_doubted))
