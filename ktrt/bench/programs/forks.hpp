@@ -23,7 +23,7 @@ template <typename Join> long queens(const struct queens &here)
 		return queens_alone(&here, nullptr);
 	Join join;
 	for (unsigned left = queens_free(&here); left; left &= left - 1) {
-		struct queens next = queens_place(&here, left & -left);
+		struct queens next = queens_put(&here, left & -left);
 		long *into = &found[nr++];
 
 		join.run([=] { *into = queens<Join>(next); });

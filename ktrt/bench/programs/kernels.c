@@ -13,11 +13,11 @@ unsigned queens_free(const struct queens *here)
 	return here->all & ~(here->columns | here->left | here->right);
 }
 
-struct queens queens_place(const struct queens *here, unsigned place)
+struct queens queens_put(const struct queens *here, unsigned bit)
 {
-	return (struct queens){ here->all, here->columns | place,
-				(here->left | place) << 1,
-				(here->right | place) >> 1, here->rows - 1 };
+	return (struct queens){ here->all, here->columns | bit,
+				(here->left | bit) << 1,
+				(here->right | bit) >> 1, here->rows - 1 };
 }
 
 long queens_alone(const struct queens *here, long *nr_tasks)
@@ -28,7 +28,7 @@ long queens_alone(const struct queens *here, long *nr_tasks)
 	if (!here->rows)
 		return 1;
 	for (unsigned left = queens_free(here); left; left &= left - 1) {
-		struct queens next = queens_place(here, left & -left);
+		struct queens next = queens_put(here, left & -left);
 
 		if (nr_tasks && makes_tasks)
 			++*nr_tasks;
@@ -93,8 +93,9 @@ static void sort_numbers(uint32_t *data, size_t nr)
 void sort_alone(const struct sort_part *part)
 {
 	sort_numbers(part->data, part->nr);
-	if (part->to_room)
-		memcpy(part->room, part->data, part->nr * sizeof(*part->room));
+	if (part->to_scratch)
+		memcpy(part->scratch, part->data,
+		       part->nr * sizeof(*part->scratch));
 }
 
 void merge_alone(const struct merge_part *part)
@@ -128,13 +129,13 @@ void sort_split(const struct sort_part *part, struct sort_part halves[2],
 		struct merge_part *merge)
 {
 	size_t half = part->nr / 2, rest = part->nr - half;
-	uint32_t *from = part->to_room ? part->data : part->room;
-	uint32_t *to = part->to_room ? part->room : part->data;
+	uint32_t *from = part->to_scratch ? part->data : part->scratch;
+	uint32_t *to = part->to_scratch ? part->scratch : part->data;
 
-	halves[0] = (struct sort_part){ part->data, part->room, half,
-					!part->to_room };
-	halves[1] = (struct sort_part){ part->data + half, part->room + half,
-					rest, !part->to_room };
+	halves[0] = (struct sort_part){ part->data, part->scratch, half,
+					!part->to_scratch };
+	halves[1] = (struct sort_part){ part->data + half, part->scratch + half,
+					rest, !part->to_scratch };
 	*merge = order_merge(from, half, from + half, rest, to);
 }
 
@@ -212,7 +213,7 @@ void lu_inner(const struct lu_matrix *matrix, int at, int row, int column)
 	double(*here)[LU_EDGE];
 
 	if (!*block)
-		*block = lu_room(matrix, row, column);
+		*block = lu_space(matrix, row, column);
 	here = (void *)*block;
 	for (int i = 0; i < LU_EDGE; i++)
 		for (int k = 0; k < LU_EDGE; k++)

@@ -27,7 +27,7 @@ static int do_queens(void *arg)
 		return 0;
 	}
 	for (unsigned left = queens_free(&this->here); left; left &= left - 1) {
-		below[nr].here = queens_place(&this->here, left & -left);
+		below[nr].here = queens_put(&this->here, left & -left);
 		ktrt_spawn(do_queens, &below[nr++]);
 	}
 	ktrt_wait();

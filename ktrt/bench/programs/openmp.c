@@ -14,7 +14,7 @@ static long do_queens(struct queens here)
 	if (here.rows <= QUEENS_ALONE)
 		return queens_alone(&here, NULL);
 	for (unsigned left = queens_free(&here); left; left &= left - 1) {
-		struct queens next = queens_place(&here, left & -left);
+		struct queens next = queens_put(&here, left & -left);
 		long *into = &found[nr++];
 
 #pragma omp task firstprivate(next, into)

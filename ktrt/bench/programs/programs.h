@@ -31,7 +31,7 @@ struct queens {
 };
 
 unsigned queens_free(const struct queens *here);
-struct queens queens_place(const struct queens *here, unsigned place);
+struct queens queens_put(const struct queens *here, unsigned bit);
 /* How many solutions; adds the tasks that they would be to @nr_tasks, or NULL. */
 long queens_alone(const struct queens *here, long *nr_tasks);
 
@@ -40,11 +40,11 @@ long queens_alone(const struct queens *here, long *nr_tasks);
 #define SORT_ALONE 2048
 #define MERGE_ALONE 4096
 
-/* @nr numbers at @data, sorted there or to @room. */
+/* @nr numbers at @data, sorted there or to @scratch. */
 struct sort_part {
-	uint32_t *data, *room;
+	uint32_t *data, *scratch;
 	size_t nr;
-	bool to_room;
+	bool to_scratch;
 };
 
 /* Both are sorted; @a is the longer. */
@@ -68,11 +68,11 @@ void merge_split(const struct merge_part *part, struct merge_part halves[2]);
 struct lu_matrix {
 	int nr; /* blocks in a row */
 	double **blocks; /* row by row; NULL: all zero */
-	double *room; /* of all blocks, also for those that come to be */
+	double *space; /* of all blocks, also for those that come to be */
 };
 
 /* Where a block lies, if it is there: in no two at the same place of a page. */
-#define LU_ROOM (LU_EDGE * LU_EDGE + 8)
+#define LU_SPACE (LU_EDGE * LU_EDGE + 8)
 
 static inline double **lu_block(const struct lu_matrix *matrix, int row,
 				int column)
@@ -80,10 +80,10 @@ static inline double **lu_block(const struct lu_matrix *matrix, int row,
 	return &matrix->blocks[row * matrix->nr + column];
 }
 
-static inline double *lu_room(const struct lu_matrix *matrix, int row,
-			      int column)
+static inline double *lu_space(const struct lu_matrix *matrix, int row,
+			       int column)
 {
-	return &matrix->room[(row * matrix->nr + column) * LU_ROOM];
+	return &matrix->space[(row * matrix->nr + column) * LU_SPACE];
 }
 
 /* The steps for diagonal block @at: itself; then those right of it and below it

@@ -66,8 +66,8 @@ static double run_sort(const struct runtime_programs *programs, bool is_small)
 {
 	size_t nr = is_small ? 60000 : 2000000;
 	uint32_t *data = must_have(malloc(nr * sizeof(*data)));
-	uint32_t *room = must_have(calloc(nr, sizeof(*room)));
-	struct sort_part all = { data, room, nr, false };
+	uint32_t *scratch = must_have(calloc(nr, sizeof(*scratch)));
+	struct sort_part all = { data, scratch, nr, false };
 	struct digest before, after;
 	uint64_t bits = 1;
 	double start, took;
@@ -84,7 +84,7 @@ static double run_sort(const struct runtime_programs *programs, bool is_small)
 	if (!is_sorted(data, nr) || memcmp(&before, &after, sizeof(before)))
 		took = -1;
 	free(data);
-	free(room);
+	free(scratch);
 	return took / (double)nr;
 }
 
@@ -92,9 +92,9 @@ static double run_sort(const struct runtime_programs *programs, bool is_small)
 
 /* Touched before the time is taken: what the kernel and malloc() take for memory in one
  * thread or another is not the runtime's. */
-static double *make_room(size_t nr_blocks)
+static double *make_space(size_t nr_blocks)
 {
-	size_t bytes = nr_blocks * LU_ROOM * sizeof(double);
+	size_t bytes = nr_blocks * LU_SPACE * sizeof(double);
 
 	return memset(must_have(aligned_alloc(64, bytes)), 0, bytes);
 }
@@ -107,14 +107,14 @@ static struct lu_matrix make_matrix(int nr)
 
 	matrix.blocks =
 		must_have(calloc((size_t)nr * (size_t)nr, sizeof(double *)));
-	matrix.room = make_room((size_t)nr * (size_t)nr);
+	matrix.space = make_space((size_t)nr * (size_t)nr);
 	for (int i = 0; i < nr * nr; i++) {
 		int row = i / nr, column = i % nr;
 		double *block;
 
 		if (abs(row - column) > 1 && (row % 3 || column % 2))
 			continue;
-		block = lu_room(&matrix, row, column);
+		block = lu_space(&matrix, row, column);
 		for (int j = 0; j < LU_EDGE * LU_EDGE; j++) {
 			bits = bits * 1664525 + 1013904223;
 			block[j] = (double)(bits >> 8) / (1 << 24);
@@ -129,7 +129,7 @@ static struct lu_matrix make_matrix(int nr)
 static void free_matrix(struct lu_matrix *matrix)
 {
 	free(matrix->blocks);
-	free(matrix->room);
+	free(matrix->space);
 }
 
 /* By one thread; how many steps it took. */

@@ -21,7 +21,7 @@ struct pipes {
 	int there[2], back[2];
 };
 
-static int go[2], result[2];
+static int resume[2], result[2];
 
 static void send_byte(int fd)
 {
@@ -62,8 +62,8 @@ static void measure_trips(const struct pipes *pipes)
 {
 	double ns[SERIES], median_ns;
 
-	close(go[1]);
-	await_byte(go[0]);
+	close(resume[1]);
+	await_byte(resume[0]);
 	for (int i = 0; i < SERIES; i++)
 		ns[i] = time_trips(pipes);
 	median_ns = median_of(ns, SERIES);
@@ -95,7 +95,8 @@ void idle_begin(void)
 {
 	struct pipes pipes;
 
-	if (pipe(go) || pipe(result) || pipe(pipes.there) || pipe(pipes.back))
+	if (pipe(resume) || pipe(result) || pipe(pipes.there) ||
+	    pipe(pipes.back))
 		abort();
 	if (!fork_or_abort()) {
 		use_one_cpu();
@@ -115,7 +116,7 @@ double idle_measure(void)
 
 	cases.wake();
 	nanosleep(&rest, NULL);
-	if (write(go[1], "", 1) != 1 ||
+	if (write(resume[1], "", 1) != 1 ||
 	    read(result[0], &ns, sizeof(ns)) != sizeof(ns))
 		return -1;
 	return ns;

@@ -53,14 +53,14 @@ static char data[ADDRESSES];
 static void spawn_plainly(void)
 {
 	char large[200] = { 0 };
-	void *room;
+	void *buffer;
 
 	SPAWNED(ktrt_spawn(count_done, NULL));
 	SPAWNED(ktrt_spawn_copy(count_done, large, sizeof(large)));
-	room = ktrt_spawn_begin(count_done, 8, 0);
-	if (room) {
+	buffer = ktrt_spawn_begin(count_done, 8, 0);
+	if (buffer) {
 		more(made);
-		ktrt_spawn_end(count_done, room);
+		ktrt_spawn_end(count_done, buffer);
 	}
 	for (int i = 0; i < WIDE; i++)
 		SPAWNED(ktrt_spawn(count_done, NULL));

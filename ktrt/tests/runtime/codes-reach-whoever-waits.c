@@ -32,7 +32,7 @@ static int catch_below(void *arg)
 	return ktrt_wait();
 }
 
-static void codes_go_up(void)
+static void codes_reach_parents(void)
 {
 	assert_int_equal(ktrt_spawn(fail_with, (void *)7), 0);
 	assert_int_equal(ktrt_wait(), 7);
@@ -227,7 +227,7 @@ static int make_prioritized_that_wait(void *arg)
 
 /* With one worker, which makes them all before it takes any.  Were there more
  * threads another would take some while this one waits for a page. */
-static void higher_priorities_go_first(void **state)
+static void higher_priorities_run_first(void **state)
 {
 	static const ktrt_func makers[] = { make_prioritized,
 					    make_prioritized_that_wait };
@@ -308,7 +308,7 @@ static void wrong_calls_are_refused(void **state)
 
 static void codes_and_groups(void **state)
 {
-	in_each_way(codes_go_up);
+	in_each_way(codes_reach_parents);
 	in_each_way(groups_are_cancelled);
 }
 
@@ -319,5 +319,5 @@ static void events_and_guests(void **state)
 }
 
 KTEST_MAIN(KTEST(codes_and_groups), KTEST(events_and_guests),
-	   KTEST(higher_priorities_go_first),
+	   KTEST(higher_priorities_run_first),
 	   KTEST(too_many_events_are_refused), KTEST(wrong_calls_are_refused))

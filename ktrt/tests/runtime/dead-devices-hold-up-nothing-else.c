@@ -102,7 +102,7 @@ static void answer_all(void)
 	assert_int_equal(get(blocked), DEAD);
 }
 
-static void others_go_on(void)
+static void others_continue(void)
 {
 	blocked = ran = after = 0;
 	set(answered, 0);
@@ -119,7 +119,7 @@ static void others_go_on(void)
 
 static void in_all_ways(void **state)
 {
-	in_each_way(others_go_on);
+	in_each_way(others_continue);
 }
 
 /* One thread is left for everything else. */
@@ -132,7 +132,7 @@ static void at_the_limit(void **state)
 		options.workers = i;
 		options.flags = i ? KTRT_NO_UMT : 0;
 		assert_int_equal(ktrt_start(&options), 0);
-		others_go_on();
+		others_continue();
 		assert_int_equal(ktrt_stop(), 0);
 	}
 }

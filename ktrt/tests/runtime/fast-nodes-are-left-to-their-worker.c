@@ -73,7 +73,7 @@ static bool take_nodes(unsigned flags, uint64_t taken_ns)
 	return thief->fast;
 }
 
-static void quick_ones_are_looked_at(void **state)
+static void quick_ones_are_judged(void **state)
 {
 	lay_out();
 	assert_true(take_nodes(TASK_NODE, LONG_NS));
@@ -126,7 +126,7 @@ static void many_are_taken_together(void **state)
 }
 
 /* It has no core that it could leave, and asks for none. */
-static void attached_threads_look_at_nothing(void **state)
+static void attached_threads_judge_nothing(void **state)
 {
 	lay_out();
 	thief->core = NULL;
@@ -143,7 +143,7 @@ static void rest(void)
 	assert_null(thief->fast);
 }
 
-static void one_that_stands_still_is_stolen_from(void **state)
+static void one_that_stalls_is_stolen_from(void **state)
 {
 	lay_out();
 	rt.nodes_judged.watch_ns = 1000;
@@ -333,10 +333,9 @@ static void workers_of_a_graph_rest(void **state)
 	assert_true(rested);
 }
 
-KTEST_MAIN(KTEST(quick_ones_are_looked_at),
-	   KTEST(attached_threads_look_at_nothing),
+KTEST_MAIN(KTEST(quick_ones_are_judged), KTEST(attached_threads_judge_nothing),
 	   KTEST(many_are_taken_together),
-	   KTEST(one_that_stands_still_is_stolen_from),
+	   KTEST(one_that_stalls_is_stolen_from),
 	   KTEST(fast_ones_are_left_alone),
 	   KTEST(who_waits_goes_on_when_that_is_over),
 	   KTEST(workers_of_a_graph_rest))

@@ -257,7 +257,7 @@ static int run_line(void *arg)
 	for (unsigned i = 0; i < LONG && !error; i++) {
 		struct {
 			struct line *line;
-			unsigned place;
+			unsigned index;
 		} body = { line, i };
 		struct ktrt_dep dep = { line, 0, KTRT_INOUT };
 		struct ktrt_attr attr = KTRT_ATTR_INIT;

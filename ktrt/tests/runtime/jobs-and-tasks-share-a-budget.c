@@ -9,7 +9,7 @@
 
 #include <ktask/ktask.h>
 
-static unsigned cpus, go;
+static unsigned cpus, may_end;
 
 static unsigned limit_named(const char *name)
 {
@@ -34,7 +34,7 @@ static int hold_a_core(void *arg)
 	__atomic_fetch_or(&held->cores, 1ull << ktrt_worker() % 64,
 			  __ATOMIC_SEQ_CST);
 	more(held->nr);
-	while (!get(go))
+	while (!get(may_end))
 		;
 	return 0;
 }
@@ -63,7 +63,7 @@ static int job_in_task(void *arg)
 	size_t units = 0;
 	DEFINE_KTASK_CTL(ctl, count_units, &units, 1);
 
-	set(go, 0);
+	set(may_end, 0);
 	for (unsigned i = 1; i < nr; i++)
 		if (ktrt_spawn(hold_a_core, &held))
 			return 1;
@@ -72,7 +72,7 @@ static int job_in_task(void *arg)
 	allowed = limit_named("others");
 	if (ktask_run(NULL, 100000, &ctl) || units != 100000)
 		return 3;
-	set(go, 1);
+	set(may_end, 1);
 	/* Fewer, if a worker that found no task is about to sleep. */
 	if (nr > 1 && (!allowed || allowed > left_by(&held)))
 		return 4;

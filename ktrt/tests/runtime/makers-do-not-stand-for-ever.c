@@ -5,7 +5,7 @@
  */
 #include "support/runs.h"
 
-#define TRIFLES 600
+#define SHORT_TASKS 600
 #define READERS 100
 #define JOBS 5000
 #define PER_READER 250
@@ -36,7 +36,7 @@ static int read_then_write(void *arg)
 {
 	int error = 0;
 
-	for (int i = 0; i < TRIFLES && !error; i++)
+	for (int i = 0; i < SHORT_TASKS && !error; i++)
 		error = ktrt_spawn(count, NULL);
 	if (!error)
 		error = ktrt_spawn(read_one, NULL);
@@ -74,9 +74,9 @@ static void full_queues_wait_for_nobody(void **state)
 	struct ktrt_options options = KTRT_OPTIONS_INIT;
 
 	options.workers = 1;
-	run_maker(read_then_write, &options, TRIFLES + 2);
+	run_maker(read_then_write, &options, SHORT_TASKS + 2);
 	options.flags = KTRT_NO_UMT;
-	run_maker(read_then_write, &options, TRIFLES + 2);
+	run_maker(read_then_write, &options, SHORT_TASKS + 2);
 }
 
 static void many_children_wait_for_nobody(void **state)

@@ -62,12 +62,12 @@ static void full_queues_are_filled_again(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-static int go_down(void *arg)
+static int spawn_down(void *arg)
 {
 	unsigned long below = (unsigned long)arg;
 
 	more(ran);
-	return below ? ktrt_spawn(go_down, (void *)(below - 1)) : 0;
+	return below ? ktrt_spawn(spawn_down, (void *)(below - 1)) : 0;
 }
 
 static int make_many_then_deep(void *arg)
@@ -75,7 +75,7 @@ static int make_many_then_deep(void *arg)
 	for (unsigned long i = 0; i < MANY; i++)
 		if (ktrt_spawn(count, NULL))
 			return -ENOMEM;
-	return ktrt_spawn(go_down, (void *)DEEP);
+	return ktrt_spawn(spawn_down, (void *)DEEP);
 }
 
 static void deep_tasks_fit_a_stack(void **state)

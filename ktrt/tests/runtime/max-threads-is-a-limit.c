@@ -115,19 +115,20 @@ static void waiters_of_named_nodes_end(void **state)
 }
 
 /* More than sixty levels, of which only the first waits. */
-static int go_down(void *arg)
+static int spawn_down(void *arg)
 {
-	intptr_t depth = (intptr_t)arg;
+	intptr_t levels = (intptr_t)arg;
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 
 	more(done);
-	attr.priority = depth % 2 ? 1 : 0;
-	return depth ? ktrt_spawn_attr(go_down, (void *)(depth - 1), &attr) : 0;
+	attr.priority = levels % 2 ? 1 : 0;
+	return levels ? ktrt_spawn_attr(spawn_down, (void *)(levels - 1), &attr)
+		      : 0;
 }
 
 static int wait_above(void *arg)
 {
-	int error = go_down((void *)1000);
+	int error = spawn_down((void *)1000);
 
 	return error ? error : ktrt_wait();
 }

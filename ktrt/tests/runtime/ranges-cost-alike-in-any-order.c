@@ -40,7 +40,7 @@ static uintptr_t scattered(uintptr_t i, uintptr_t nr)
 }
 
 /* Segments looked at for each of @nr ranges that are in use at once. */
-static double steps_for(order place, uintptr_t nr)
+static double steps_for(order index_of, uintptr_t nr)
 {
 	struct ranges *ranges = ranges_new();
 	struct ready none;
@@ -49,7 +49,7 @@ static double steps_for(order place, uintptr_t nr)
 	assert_non_null(ranges);
 	ready_init(&none);
 	for (uintptr_t i = 0; i < nr; i++) {
-		uintptr_t at = (1 + place(i, nr)) * BYTES;
+		uintptr_t at = (1 + index_of(i, nr)) * BYTES;
 
 		ranges_tidy(&worker, ranges, 0);
 		assert_int_equal(ranges_cut(&worker, ranges, at, at + BYTES),
@@ -70,7 +70,7 @@ static void costs_alike(void **state)
 {
 	static const struct {
 		const char *name;
-		order place;
+		order index_of;
 	} orders[] = { { "ascending", ascending },
 		       { "descending", descending },
 		       { "inwards", inwards },
@@ -79,8 +79,8 @@ static void costs_alike(void **state)
 	memset(&rt, 0, sizeof(rt));
 	pool_init(&rt.smalls, sizeof(struct epoch));
 	for (size_t i = 0; i < KTEST_ARRAY_SIZE(orders); i++) {
-		double few = steps_for(orders[i].place, FEW);
-		double many = steps_for(orders[i].place, MANY);
+		double few = steps_for(orders[i].index_of, FEW);
+		double many = steps_for(orders[i].index_of, MANY);
 
 		printf("# %s: %.1f of %lu, %.1f of %lu\n", orders[i].name, few,
 		       FEW, many, MANY);

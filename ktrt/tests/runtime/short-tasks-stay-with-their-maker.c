@@ -13,7 +13,7 @@
 #define ROW 16
 #define REST_NS 4000
 /* Tasks that take twice as long are no trifles. */
-#define TRIFLE_NS 100
+#define SHORT_NS 100
 #define ROWS_WANTED 100
 
 /* Two workers write them: on one cache line they would be no trifles. */
@@ -89,13 +89,13 @@ static void start(void)
 
 /* Were they such as a worker leaves to their maker?  Not where the machine is slow,
  * or another one has its caches. */
-static bool were_trifles(const uint64_t *took)
+static bool were_short(const uint64_t *took)
 {
 	uint64_t sum = 0;
 
 	for (int i = 0; i < ROW; i++)
 		sum += took[i];
-	return sum < ROW * TRIFLE_NS;
+	return sum < ROW * SHORT_NS;
 }
 
 /* Did it rest among ROW that it did one after another? */
@@ -122,7 +122,7 @@ static void count_rows(unsigned long *rows, unsigned long *with_rest)
 		assert_int_equal(ktrt_run(make_fans, &own), 0);
 		assert_int_equal(get(own) + get(foreign), MANY);
 		for (unsigned long i = 0; i + ROW < get(foreign); i += ROW) {
-			if (!were_trifles(&took_ns[i]))
+			if (!were_short(&took_ns[i]))
 				continue;
 			++*rows;
 			*with_rest += rested(&began_ns[i]);
@@ -152,7 +152,7 @@ static void short_tasks_are_left(void **state)
 
 	if (KTEST_TSAN || KTEST_ASAN)
 		ktest_skip("sanitizers give every task some work");
-	if (clock_ns() > TRIFLE_NS / 2)
+	if (clock_ns() > SHORT_NS / 2)
 		ktest_skip("the clock takes as long as a task with work");
 	start();
 	memset(began_ns, 1, sizeof(began_ns));

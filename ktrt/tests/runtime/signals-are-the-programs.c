@@ -194,7 +194,7 @@ static void sigterm_ends_it(void **state)
 	assert_int_equal(WTERMSIG(status), SIGTERM);
 }
 
-static void stopped_ones_go_on(void **state)
+static void stopped_ones_continue(void **state)
 {
 	pid_t pid;
 	int status;
@@ -216,4 +216,4 @@ static void stopped_ones_go_on(void **state)
 
 KTEST_MAIN(KTEST(handled_by_own_threads), KTEST(sigwait_gets_them),
 	   KTEST(faults_are_mended), KTEST(sigterm_ends_it),
-	   KTEST(stopped_ones_go_on))
+	   KTEST(stopped_ones_continue))

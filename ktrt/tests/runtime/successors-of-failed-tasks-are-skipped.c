@@ -318,7 +318,7 @@ static void nodes_are_skipped(void)
 }
 
 /* Who runs always finds it spoilt, and so does who comes after that. */
-static void spoilt_data_go_on(void)
+static void spoilt_data_are_passed_on(void)
 {
 	static int first = 17;
 	struct ktrt_graph *graph;
@@ -342,7 +342,7 @@ static void successors_are_skipped(void **state)
 static void nodes_of_graphs_are_skipped(void **state)
 {
 	in_each_way(nodes_are_skipped);
-	in_each_way(spoilt_data_go_on);
+	in_each_way(spoilt_data_are_passed_on);
 }
 
 KTEST_MAIN(KTEST(successors_are_skipped), KTEST(nodes_of_graphs_are_skipped))

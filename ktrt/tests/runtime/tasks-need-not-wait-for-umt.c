@@ -73,7 +73,7 @@ static void run_mix(void)
 
 /* ---- an umtd that never answers ---- */
 
-static char place[] = "/tmp/ktrt-umtd-XXXXXX";
+static char directory[] = "/tmp/ktrt-umtd-XXXXXX";
 
 static int listen_silently(void)
 {
@@ -82,8 +82,8 @@ static int listen_silently(void)
 			0);
 
 	assert_true(fd >= 0);
-	assert_non_null(mkdtemp(place));
-	snprintf(name.sun_path, sizeof(name.sun_path), "%s/socket", place);
+	assert_non_null(mkdtemp(directory));
+	snprintf(name.sun_path, sizeof(name.sun_path), "%s/socket", directory);
 	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
 	assert_int_equal(listen(fd, 8), 0);
 	setenv("UMT_SOCKET", name.sun_path, 1);
@@ -94,7 +94,7 @@ static void stop_listening(int fd)
 {
 	close(fd);
 	unlink(getenv("UMT_SOCKET"));
-	rmdir(place);
+	rmdir(directory);
 	unsetenv("UMT_SOCKET");
 }
 
@@ -157,7 +157,7 @@ static void work_until_it_is_there(void)
 	printf("# %s after %u rounds\n", backend_now(), rounds);
 }
 
-static void tasks_go_on_when_it_is_there(void **state)
+static void tasks_continue_when_it_is_there(void **state)
 {
 	in_each_way(work_until_it_is_there);
 }
@@ -236,7 +236,7 @@ static void it_may_be_forked_meanwhile(void **state)
 }
 
 KTEST_MAIN(KTEST(tasks_run_while_it_is_loaded),
-	   KTEST(tasks_go_on_when_it_is_there),
+	   KTEST(tasks_continue_when_it_is_there),
 	   KTEST(workers_may_be_blocked_when_it_comes),
 	   KTEST(it_may_be_stopped_at_any_moment),
 	   KTEST(it_may_be_forked_meanwhile))

@@ -251,7 +251,7 @@ static void do_leaving(void)
 static int order[CALLS], nr_calls, thread_of_all;
 
 struct call {
-	int number, depth;
+	int number, level;
 };
 
 /* By each call that makes a task. */
@@ -259,16 +259,16 @@ static int make_call(ktrt_func func, const struct call *call)
 {
 	struct ktrt_dep dep = { &order, 0, KTRT_INOUT };
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
-	void *room;
+	void *buffer;
 
 	switch (call->number % 4) {
 	case 0:
 		return ktrt_spawn_copy(func, call, sizeof(*call));
 	case 1:
-		room = ktrt_spawn_begin(func, sizeof(*call), 0);
-		assert_non_null(room);
-		memcpy(room, call, sizeof(*call));
-		ktrt_spawn_end(func, room);
+		buffer = ktrt_spawn_begin(func, sizeof(*call), 0);
+		assert_non_null(buffer);
+		memcpy(buffer, call, sizeof(*call));
+		ktrt_spawn_end(func, buffer);
 		return 0;
 	case 2:
 		attr.deps = &dep;
@@ -288,8 +288,8 @@ static int descend(void *arg)
 	assert_int_equal(ktrt_in_final(), 1);
 	assert_int_equal(ktrt_thread_index(), thread_of_all);
 	order[nr_calls++] = call->number;
-	for (int i = 1; i <= 2 && call->depth < DEEP; i++) {
-		struct call below = { call->number * 2 + i, call->depth + 1 };
+	for (int i = 1; i <= 2 && call->level < DEEP; i++) {
+		struct call below = { call->number * 2 + i, call->level + 1 };
 		int before = nr_calls;
 
 		assert_int_equal(make_call(descend, &below), 0);
@@ -307,11 +307,11 @@ static int descend_first(void *arg)
 	return descend(&top);
 }
 
-static int number_calls(int number, int depth, int at)
+static int number_calls(int number, int level, int at)
 {
 	assert_int_equal(order[at++], number);
-	for (int i = 1; i <= 2 && depth < DEEP; i++)
-		at = number_calls(number * 2 + i, depth + 1, at);
+	for (int i = 1; i <= 2 && level < DEEP; i++)
+		at = number_calls(number * 2 + i, level + 1, at);
 	return at;
 }
 

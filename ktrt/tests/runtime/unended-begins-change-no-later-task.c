@@ -20,7 +20,7 @@ static void later_ones_are_queued(void **state)
 	static struct ktrt_task outer;
 	struct worker *worker;
 	cpu_set_t cpus;
-	void *room;
+	void *buffer;
 
 	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
 	bare_runtime_begin(&cpus, 1, 4);
@@ -36,9 +36,9 @@ static void later_ones_are_queued(void **state)
 	assert_non_null(ktrt_spawn_begin(count_run, 8, 0));
 	assert_true(worker->begun_now);
 	worker->deque.plenty = 0;
-	room = ktrt_spawn_begin(count_run, 8, 0);
-	assert_non_null(room);
-	ktrt_spawn_end(count_run, room);
+	buffer = ktrt_spawn_begin(count_run, 8, 0);
+	assert_non_null(buffer);
+	ktrt_spawn_end(count_run, buffer);
 	assert_int_equal(ran, 0);
 	assert_int_equal(ktrt_wait(), 0);
 	assert_int_equal(ran, 1);

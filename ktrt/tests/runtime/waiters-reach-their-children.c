@@ -16,13 +16,13 @@
 static struct graph {
 	uint64_t seed;
 	unsigned long made, done; /* tasks */
-	unsigned depth, width;
+	unsigned levels, width;
 	char data[4];
 } graph;
 
 struct node {
 	uint64_t random;
-	unsigned depth;
+	unsigned levels;
 };
 
 static int visit(void *arg);
@@ -35,10 +35,10 @@ static int some_priority(uint64_t *random)
 		       : (int)ktest_random_below(random, 5) - 2;
 }
 
-static int make_child(uint64_t *random, unsigned depth,
+static int make_child(uint64_t *random, unsigned levels,
 		      struct ktrt_group *group)
 {
-	struct node child = { ktest_random(random), depth };
+	struct node child = { ktest_random(random), levels };
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 	struct ktrt_dep dep = { &graph.data[ktest_random_below(random, 4)], 0,
 				1 + (unsigned)ktest_random_below(random, 3) };
@@ -86,8 +86,8 @@ static int visit(void *arg)
 
 	if (!ktest_random_below(&node.random, 3))
 		error = ktrt_group_new(&group);
-	for (unsigned i = 0; i < nr && node.depth && !error; i++) {
-		error = make_child(&node.random, node.depth - 1, group);
+	for (unsigned i = 0; i < nr && node.levels && !error; i++) {
+		error = make_child(&node.random, node.levels - 1, group);
 		if (!error && !ktest_random_below(&node.random, 8))
 			error = wait_somehow(&node.random, group);
 	}
@@ -122,7 +122,7 @@ static void *watch_graphs(void *arg)
 static void begin_graph(uint64_t *random)
 {
 	graph.seed = ktest_random(random);
-	graph.depth = 1 + (unsigned)ktest_random_below(random, 6);
+	graph.levels = 1 + (unsigned)ktest_random_below(random, 6);
 	graph.width = 2 + (unsigned)ktest_random_below(random, 8);
 	set(graph.made, 1);
 	set(graph.done, 0);
@@ -134,14 +134,14 @@ static void run_graph(uint64_t *random)
 	struct node root;
 
 	begin_graph(random);
-	root = (struct node){ graph.seed, graph.depth };
+	root = (struct node){ graph.seed, graph.levels };
 	if (ktest_random_below(random, 2)) {
 		assert_int_equal(ktrt_run(visit, &root), 0);
 	} else {
 		assert_int_equal(ktrt_spawn_copy(visit, &root, sizeof(root)),
 				 0);
 		for (int i = 0; i < 4; i++)
-			assert_int_equal(make_child(random, graph.depth, NULL),
+			assert_int_equal(make_child(random, graph.levels, NULL),
 					 0);
 		assert_int_equal(ktrt_wait(), 0);
 	}

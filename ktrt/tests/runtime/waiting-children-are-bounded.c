@@ -8,9 +8,9 @@
 #define MOST 256
 #define MANY 5000ul
 /* The runtime looks at each so many children. */
-#define LOOKS 64
+#define CHECK_EVERY 64
 /* In so much time it lets two of these pass at most. */
-#define ROOM_NS 20000000
+#define PASS_NS 20000000
 
 static int ends[2]; /* of a pipe */
 static unsigned long made, ran;
@@ -64,8 +64,9 @@ static void are_bounded(unsigned flags)
 	for (int i = 0; i < 50 && nr <= most; i++) {
 		nap_us(1000);
 		nr = get(made);
-		most = MOST + LOOKS +
-		       2 * LOOKS * ((ktest_now_ns() - begin_ns) / ROOM_NS + 1);
+		most = MOST + CHECK_EVERY +
+		       2 * CHECK_EVERY *
+			       ((ktest_now_ns() - begin_ns) / PASS_NS + 1);
 	}
 	assert_int_equal(write(ends[1], "x", 1), 1);
 	assert_int_equal(ktrt_wait(), 0);

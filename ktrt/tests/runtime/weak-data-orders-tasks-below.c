@@ -12,7 +12,7 @@
 
 #define DATA 8
 #define DEPS 4
-#define DEPTH 4
+#define LEVELS 4
 #define CHILDREN 5
 #define STEPS 60
 #define ACTIONS (STEPS * 6)
@@ -361,41 +361,41 @@ static void wait_for_name(struct step *step)
 }
 
 static struct step *make_step(struct graph *graph, const struct step *parent,
-			      unsigned depth);
+			      unsigned level);
 
-static void make_child(struct step *step, unsigned depth)
+static void make_child(struct step *step, unsigned level)
 {
 	struct step *child;
 	struct action *action = add_action(step, SPAWN);
 
 	if (!action)
 		return;
-	child = make_step(step->graph, step, depth + 1);
+	child = make_step(step->graph, step, level + 1);
 	if (child)
 		action->child = child;
 	else
 		action->kind = WAIT;
 }
 
-static void make_body(struct step *step, unsigned depth)
+static void make_body(struct step *step, unsigned level)
 {
 	struct graph *graph = step->graph;
-	unsigned children = depth < DEPTH ? below(graph, CHILDREN + 1) : 0;
+	unsigned children = level < LEVELS ? below(graph, CHILDREN + 1) : 0;
 
-	if (depth && !below(graph, 10))
+	if (level && !below(graph, 10))
 		add_action(step, EVENT);
-	if (depth)
+	if (level)
 		use_own(step, false);
 	while (children--) {
-		make_child(step, depth);
+		make_child(step, level);
 		if (!step->nr_names)
 			continue;
 		if (!below(graph, 8))
 			wait_for_name(step);
-		if (depth && !below(graph, 6))
+		if (level && !below(graph, 6))
 			release_name(step);
 	}
-	if (!below(graph, 5) && add_action(step, WAIT) && depth)
+	if (!below(graph, 5) && add_action(step, WAIT) && level)
 		use_own(step, true);
 }
 
@@ -412,7 +412,7 @@ static struct step *new_step(struct graph *graph)
 }
 
 static struct step *make_step(struct graph *graph, const struct step *parent,
-			      unsigned depth)
+			      unsigned level)
 {
 	unsigned nr = below(graph, DEPS + 1);
 	struct step *step = new_step(graph);
@@ -432,7 +432,7 @@ static struct step *make_step(struct graph *graph, const struct step *parent,
 		step->priority = (int)below(graph, 9) - 4;
 	/* What is released is so for the body that is made. */
 	memcpy(names, step->names, sizeof(names));
-	make_body(step, depth);
+	make_body(step, level);
 	memcpy(step->names, names, sizeof(names));
 	return step;
 }

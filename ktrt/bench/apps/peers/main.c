@@ -19,7 +19,7 @@ struct peer {
 	_Atomic int error; /* the first */
 };
 
-static struct checkpoint **place(struct peer *peer, unsigned sweep)
+static struct checkpoint **open_of(struct peer *peer, unsigned sweep)
 {
 	return &peer->open[sweep / peer->every % 2];
 }
@@ -37,8 +37,8 @@ void peer_block(struct peer *peer, unsigned sweep, unsigned row, unsigned col)
 	struct area area = grid_area(&peer->grid, row, col);
 
 	grid_sweep(&peer->grid, &area);
-	if (peer->every && sweep % peer->every == 0 && *place(peer, sweep))
-		keep(peer, checkpoint_block(*place(peer, sweep), row, col));
+	if (peer->every && sweep % peer->every == 0 && *open_of(peer, sweep))
+		keep(peer, checkpoint_block(*open_of(peer, sweep), row, col));
 }
 
 void peer_begin(struct peer *peer, unsigned sweep)
@@ -46,12 +46,12 @@ void peer_begin(struct peer *peer, unsigned sweep)
 	struct checkpoint *new = NULL;
 
 	keep(peer, checkpoint_begin(peer->all, sweep, &new));
-	*place(peer, sweep) = new;
+	*open_of(peer, sweep) = new;
 }
 
 void peer_seal(struct peer *peer, unsigned sweep)
 {
-	struct checkpoint *checkpoint = *place(peer, sweep);
+	struct checkpoint *checkpoint = *open_of(peer, sweep);
 
 	if (!checkpoint)
 		return;
