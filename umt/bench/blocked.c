@@ -336,7 +336,7 @@ static double by_ktask(unsigned at)
 
 static size_t next_piece;
 
-static void take_place(unsigned number)
+static void place_thread(unsigned number)
 {
 	struct sched_param none = { 0 };
 	cpu_set_t set;
@@ -355,7 +355,7 @@ static void *works_on(void *number)
 {
 	size_t piece;
 
-	take_place((unsigned)(uintptr_t)number);
+	place_thread((unsigned)(uintptr_t)number);
 	while ((piece = __atomic_fetch_add(&next_piece, 1, __ATOMIC_RELAXED)) <
 	       nr_pieces())
 		if (work->piece(piece))
@@ -487,15 +487,15 @@ static bool take_policy(const char *name)
 
 static bool use_umt(void)
 {
-	struct umt *user;
-	int error = umt_open(&user, NULL);
+	struct umt *subscriber;
+	int error = umt_open(&subscriber, NULL);
 
 	if (!error)
-		error = ktask_use_umt(user);
+		error = ktask_use_umt(subscriber);
 	errno = -error;
 	if (error)
 		die("opening UMT");
-	printf("UMT by %s; ", umt_backend_name(umt_backend(user)));
+	printf("UMT by %s; ", umt_backend_name(umt_backend(subscriber)));
 	return true;
 }
 

@@ -38,7 +38,7 @@
 enum side { OFF, EMPTY, OTHERS, MONITORED, NR_SIDES };
 
 static const char *const names[] = { "off", "empty", "others", "monitored" };
-static struct umt *user;
+static struct umt *subscriber;
 static int there[2], back[2];
 
 /* CPU time of all our threads: what else this machine does stays out. */
@@ -49,13 +49,13 @@ static double spent_ns(void)
 
 static void join(enum side side)
 {
-	if (side == MONITORED && umt_thread_add(user))
+	if (side == MONITORED && umt_thread_add(subscriber))
 		die("adding a thread");
 }
 
 static void leave(enum side side)
 {
-	if (side == MONITORED && umt_thread_remove(user))
+	if (side == MONITORED && umt_thread_remove(subscriber))
 		die("removing a thread");
 }
 
@@ -101,7 +101,7 @@ static void begin(enum side side)
 	if (side == EMPTY) {
 		empty[0] = attach_empty("sched_switch");
 		empty[1] = attach_empty("sched_wakeup");
-	} else if (side != OFF && umt_open(&user, &options))
+	} else if (side != OFF && umt_open(&subscriber, &options))
 		die("eBPF is not to be had here: see umt info");
 }
 
@@ -111,7 +111,7 @@ static void end(enum side side)
 		close(empty[0]);
 		close(empty[1]);
 	} else if (side != OFF)
-		umt_close(user);
+		umt_close(subscriber);
 }
 
 /* ---- ping-pong ---- */
@@ -229,7 +229,7 @@ static void adding(void)
 static void latency(void)
 {
 	begin(MONITORED);
-	latency_measure(user);
+	latency_measure(subscriber);
 	end(MONITORED);
 }
 

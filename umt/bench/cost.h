@@ -65,7 +65,7 @@ static inline void take(int fd, char *byte)
 		die("reading a pipe");
 }
 
-/* latency.c: of @user, whose only threads it will be */
-void latency_measure(struct umt *user);
+/* latency.c: of @subscriber, whose only threads it will be */
+void latency_measure(struct umt *subscriber);
 
 #endif /* BENCH_UMT_COST_H */

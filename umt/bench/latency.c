@@ -37,16 +37,16 @@
 #define REST_NS 200000
 
 enum way { BLOCK, BLOCK_EPOLL, RING, SWITCH, EVENTFD, FUTEX, NR_WAYS };
-enum place { ELSEWHERE, THERE, ANYWHERE, NR_PLACES };
+enum placement { ELSEWHERE, THERE, ANYWHERE, NR_PLACEMENTS };
 
 static const char *const ways[] = { "block, poll", "block, epoll", "ring",
 				    "switch",	   "eventfd",	   "futex" };
-static const char *const places[] = { "elsewhere", "there", "anywhere" };
+static const char *const placements[] = { "elsewhere", "there", "anywhere" };
 
 static struct umt *leaders;
 static enum way way;
 static double blocked_ns;
-static int go[2], tell, epoll_fd;
+static int resume[2], tell, epoll_fd;
 static uint32_t word;
 static bool done;
 
@@ -190,7 +190,7 @@ static void *blocks(void *unused)
 		at = now_ns();
 		__atomic_store(&blocked_ns, &at, __ATOMIC_RELEASE);
 		say();
-		take(go[0], &byte);
+		take(resume[0], &byte);
 	}
 	if (link >= 0)
 		close(link);
@@ -255,22 +255,22 @@ static void hear_all(double *values)
 		values[i] = (woken - at) / 1e3;
 		forget();
 		nanosleep(&rest, NULL);
-		pass(go[1], &byte);
+		pass(resume[1], &byte);
 	}
 }
 
-static void put(enum place place)
+static void put(enum placement placement)
 {
 	cpu_set_t all;
 
 	memset(&all, 0xff, sizeof(all));
-	if (place == ANYWHERE)
+	if (placement == ANYWHERE)
 		sched_setaffinity(0, sizeof(all), &all);
 	else
-		on_cpu(place == ELSEWHERE);
+		on_cpu(placement == ELSEWHERE);
 }
 
-static void measure(enum place place)
+static void measure(enum placement placement)
 {
 	long nr_cpus = sysconf(_SC_NPROCESSORS_ONLN), cpu;
 	static double values[LATENCIES];
@@ -278,8 +278,8 @@ static void measure(enum place place)
 
 	done = false;
 	word = 0;
-	put(place);
-	for (cpu = 1; place == ANYWHERE && cpu < nr_cpus; cpu++)
+	put(placement);
+	for (cpu = 1; placement == ANYWHERE && cpu < nr_cpus; cpu++)
 		if (pthread_create(&busy[cpu], NULL, spins, (void *)cpu))
 			die("making a thread");
 	umt_want(leaders, way <= BLOCK_EPOLL);
@@ -289,33 +289,34 @@ static void measure(enum place place)
 	pthread_join(thread, NULL);
 	umt_want(leaders, 0);
 	__atomic_store_n(&done, true, __ATOMIC_RELAXED);
-	for (cpu = 1; place == ANYWHERE && cpu < nr_cpus; cpu++)
+	for (cpu = 1; placement == ANYWHERE && cpu < nr_cpus; cpu++)
 		pthread_join(busy[cpu], NULL);
 	printf("  %-10s %-13s p50 %7.1f  p90 %7.1f  p99 %7.1f  most %9.1f\n",
-	       places[place], ways[way], quantile(values, LATENCIES, 0.5),
+	       placements[placement], ways[way],
+	       quantile(values, LATENCIES, 0.5),
 	       quantile(values, LATENCIES, 0.9),
 	       quantile(values, LATENCIES, 0.99),
 	       quantile(values, LATENCIES, 1));
 }
 
-void latency_measure(struct umt *user)
+void latency_measure(struct umt *subscriber)
 {
 	struct epoll_event event = { .events = EPOLLIN };
-	int place;
+	int placement;
 
-	leaders = user;
+	leaders = subscriber;
 	make_ring();
 	tell = eventfd(0, EFD_NONBLOCK);
 	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (pipe(go) || tell < 0 || epoll_fd < 0 ||
-	    epoll_ctl(epoll_fd, EPOLL_CTL_ADD, umt_fd(user), &event))
+	if (pipe(resume) || tell < 0 || epoll_fd < 0 ||
+	    epoll_ctl(epoll_fd, EPOLL_CTL_ADD, umt_fd(subscriber), &event))
 		die("making descriptors");
 	printf("from a block until the leader runs, and by who tells (us, %d "
 	       "times each)\n",
 	       LATENCIES);
-	for (place = 0; place < NR_PLACES; place++)
+	for (placement = 0; placement < NR_PLACEMENTS; placement++)
 		for (way = 0; way < NR_WAYS; way++)
-			measure((enum place)place);
+			measure((enum placement)placement);
 	close(tell);
 	close(epoll_fd);
 }

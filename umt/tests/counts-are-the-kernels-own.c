@@ -293,7 +293,7 @@ static void *tormentor(void *unused)
 	return NULL;
 }
 
-static void look(const struct umt *watched, long most)
+static void check_counts(const struct umt *watched, long most)
 {
 	const struct umt_core *cores = umt_cores(watched);
 	int cpu;
@@ -310,26 +310,26 @@ static void look(const struct umt *watched, long most)
 static void watch(void)
 {
 	uint64_t until = ktest_now_ns() + SECONDS * 1000000000ull;
-	uint64_t looks = 0, told = 0;
+	uint64_t checks = 0, told = 0;
 	struct umt_event event;
 	pthread_t thread;
 
 	while (ktest_now_ns() < until) {
-		look(subscriber, NR_THREADS);
-		look(brief, BRIEF_MOST);
+		check_counts(subscriber, NR_THREADS);
+		check_counts(brief, BRIEF_MOST);
 		while (umt_next(subscriber, &event) == 1)
 			told++;
 		/* Those that were joined need a CPU to be gone. */
-		if (looks++ % 64 || ready_of(brief) > BRIEF_MOST / 2)
+		if (checks++ % 64 || ready_of(brief) > BRIEF_MOST / 2)
 			continue;
-		pthread_kill(victims[looks / 64 % 2], SIGUSR1);
+		pthread_kill(victims[checks / 64 % 2], SIGUSR1);
 		assert_int_equal(
 			pthread_create(&thread, NULL, short_life, NULL), 0);
 		pthread_join(thread, NULL);
 	}
 	printf("# %llu looks; told of %llu idle cores, at %llu blocks and "
 	       "wakeups\n",
-	       (unsigned long long)looks, (unsigned long long)told,
+	       (unsigned long long)checks, (unsigned long long)told,
 	       (unsigned long long)(sums_of(subscriber).sleeps +
 				    sums_of(subscriber).wakes));
 }

@@ -9,9 +9,9 @@
 #include "ktest.h"
 
 #define STAY 3
-#define GO 500
+#define NR_GONE 500
 /* Of the same bucket as the first that stays. */
-#define FIRST_GO (1 + BUCKETS)
+#define FIRST_GONE (1 + BUCKETS)
 
 static struct account account;
 
@@ -26,10 +26,10 @@ static void event(uint32_t tid, enum umt_kind kind)
 
 static void begin_and_end_some(void)
 {
-	for (uint32_t i = 0; i < GO; i++) {
-		event(FIRST_GO + i * BUCKETS / 2, UMT_NEW);
-		event(FIRST_GO + i * BUCKETS / 2, UMT_RUN);
-		event(FIRST_GO + i * BUCKETS / 2, UMT_GONE);
+	for (uint32_t i = 0; i < NR_GONE; i++) {
+		event(FIRST_GONE + i * BUCKETS / 2, UMT_NEW);
+		event(FIRST_GONE + i * BUCKETS / 2, UMT_RUN);
+		event(FIRST_GONE + i * BUCKETS / 2, UMT_GONE);
 	}
 }
 
@@ -42,8 +42,8 @@ static void who_stays_is_found(void **state)
 		event(tid, UMT_NEW);
 		begin_and_end_some();
 	}
-	assert_int_equal(account.nr_threads, STAY + STAY * GO);
-	assert_int_equal(account.count[GONE], STAY * GO);
+	assert_int_equal(account.nr_threads, STAY + STAY * NR_GONE);
+	assert_int_equal(account.count[GONE], STAY * NR_GONE);
 	capacity = account.capacity;
 	for (int round = 0; round < 20; round++) {
 		account_forget(&account);
@@ -56,7 +56,8 @@ static void who_stays_is_found(void **state)
 	for (uint32_t tid = 1; tid <= STAY; tid++) {
 		event(tid, UMT_RUN);
 		assert_non_null(find_thread(&account, tid));
-		assert_true(find_thread(&account, tid)->ns[READY] > 20 * GO);
+		assert_true(find_thread(&account, tid)->ns[READY] >
+			    20 * NR_GONE);
 		event(tid, UMT_GONE);
 		assert_null(find_thread(&account, tid));
 	}

@@ -75,7 +75,7 @@ static void nothing_is_attached(void **state)
 	assert_int_equal(nr_bpf_links(), 0);
 }
 
-static void counts_go_on(void **state)
+static void counts_continue(void **state)
 {
 	struct umt *umt = open_bpf();
 
@@ -152,5 +152,5 @@ static void others_cannot(void **state)
 	umt_close(umt);
 }
 
-KTEST_MAIN(KTEST(nothing_is_attached), KTEST(counts_go_on),
+KTEST_MAIN(KTEST(nothing_is_attached), KTEST(counts_continue),
 	   KTEST(no_other_descriptor_is_closed), KTEST(others_cannot))

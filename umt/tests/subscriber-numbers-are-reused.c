@@ -39,7 +39,7 @@ static pid_t a_zombie(void)
  * times where it comes while a certain task of the machine's has the CPU
  * (umt.bpf.c).  Nobody makes up for that, so another has its turn.
  */
-static bool lets_go(const struct umt *subscriber)
+static bool stops_lingering(const struct umt *subscriber)
 {
 	uint64_t until = ktest_now_ns() + TRY_NS;
 
@@ -55,7 +55,7 @@ static bool comes_back(struct umt *subscriber)
 
 	assert_int_equal(bpf_attach(subscriber, pid), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	return lets_go(subscriber);
+	return stops_lingering(subscriber);
 }
 
 static void the_last_event_was_missed(void **state)

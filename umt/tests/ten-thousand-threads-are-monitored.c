@@ -12,13 +12,13 @@
 static struct umt *subscriber;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool go;
+static bool may_end;
 
 static void *waits(void *unused)
 {
 	assert_int_equal(umt_thread_add(subscriber), 0);
 	pthread_mutex_lock(&mutex);
-	while (!go)
+	while (!may_end)
 		pthread_cond_wait(&changed, &mutex);
 	pthread_mutex_unlock(&mutex);
 	return NULL;
@@ -42,7 +42,7 @@ static void all_are_counted(void **state)
 	assert_true(holds_soon(!ready_of(subscriber)));
 
 	pthread_mutex_lock(&mutex);
-	go = true;
+	may_end = true;
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&mutex);
 	for (i = 0; i < nr; i++)

@@ -288,7 +288,7 @@ static int holds_all_and_waits(void *unused)
 	return 1;
 }
 
-static void a_killed_process_leaves_room_for_the_next(void **state)
+static void a_killed_process_leaves_capacity_for_the_next(void **state)
 {
 	pid_t pid;
 
@@ -364,5 +364,5 @@ KTEST_MAIN(KTEST(a_process_without_rights_is_served),
 	   KTEST(who_is_not_served_is_told_why),
 	   KTEST(a_killed_umtd_takes_nothing_away),
 	   KTEST(whoever_asks_meanwhile_is_served_later),
-	   KTEST(a_killed_process_leaves_room_for_the_next),
+	   KTEST(a_killed_process_leaves_capacity_for_the_next),
 	   KTEST(the_program_goes_when_nobody_uses_it))

@@ -377,9 +377,10 @@ static int cannot_name_anothers(void *unused)
 /* The descriptors are no means to watch or slow the rest of the machine. */
 static int cannot_attach_or_detach(void *unused)
 {
-	static const char *const places[] = { "sys_enter", "sys_exit",
-					      "sched_switch", "sched_wakeup",
-					      "mm_page_alloc" };
+	static const char *const tracepoints[] = { "sys_enter", "sys_exit",
+						   "sched_switch",
+						   "sched_wakeup",
+						   "mm_page_alloc" };
 	struct handed handed;
 	union bpf_attr attr;
 	size_t i;
@@ -387,9 +388,9 @@ static int cannot_attach_or_detach(void *unused)
 
 	become_somebody(SOMEBODY);
 	open_plainly(&handed);
-	for (i = 0; i < KTEST_ARRAY_SIZE(places); i++) {
+	for (i = 0; i < KTEST_ARRAY_SIZE(tracepoints); i++) {
 		memset(&attr, 0, sizeof(attr));
-		attr.raw_tracepoint.name = (uint64_t)(uintptr_t)places[i];
+		attr.raw_tracepoint.name = (uint64_t)(uintptr_t)tracepoints[i];
 		attr.raw_tracepoint.prog_fd =
 			(uint32_t)handed.fds[UMT_FD_CONTROL];
 		ktest_check(bpf(BPF_RAW_TRACEPOINT_OPEN, &attr) == -EINVAL);

@@ -61,7 +61,7 @@ static void closed(struct client *client, int subscriber)
 	ktest_check(!broker_ask(&client->connection, &ask, &answer, NULL, 0));
 }
 
-static void let_go(struct client *client)
+static void close_all(struct client *client)
 {
 	while (client->nr)
 		close(client->fds[--client->nr]);
@@ -95,13 +95,13 @@ static int keeps_rings(void *unused)
 	close(client.connection);
 	client.connection = broker_connect();
 	ktest_check(opened(&client) == -EUSERS);
-	let_go(&client);
+	close_all(&client);
 	for (i = 0; i < 2 * MANY; i++) {
 		int subscriber = opened(&client);
 
 		ktest_check(subscriber >= 0);
 		closed(&client, subscriber);
-		let_go(&client);
+		close_all(&client);
 	}
 	return 0;
 }
