@@ -21,8 +21,9 @@ static char why[256];
 static struct dentry *dir;
 
 static const struct test *const tables[] = {
-	job_tests,	error_tests, numa_tests,    prio_tests,	   start_tests,
-	overload_tests, life_tests,  inherit_tests, planted_tests,
+	job_tests,	 error_tests,	numa_tests,
+	prio_tests,	 start_tests,	overload_tests,
+	user_half_tests, inherit_tests, planted_tests,
 };
 
 u32 test_random(u32 below)

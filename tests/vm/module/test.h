@@ -21,7 +21,7 @@ struct test {
 
 /* One table per file; main.c knows them. */
 extern const struct test error_tests[], job_tests[], numa_tests[], prio_tests[],
-	overload_tests[], start_tests[], life_tests[], inherit_tests[],
+	overload_tests[], start_tests[], user_half_tests[], inherit_tests[],
 	planted_tests[];
 
 /* test_fail - note why, once per test; -EPROTO */

@@ -166,7 +166,7 @@ static int unhelped_jobs(void)
 	return 0;
 }
 
-const struct test life_tests[] = {
+const struct test user_half_tests[] = {
 	{ "+killable-job", killable_job },
 	{ "+was-interrupted", was_interrupted },
 	{ "+short-job", short_job },
