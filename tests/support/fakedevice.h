@@ -100,7 +100,7 @@ static inline unsigned threads_here(void)
 }
 
 /* Helpers of other processes leave none to the device.  Where that is allowed
- * they are out of sight. */
+ * they are hidden. */
 static inline void be_alone(void)
 {
 	if (unshare(CLONE_NEWNS) ||

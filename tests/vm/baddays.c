@@ -137,7 +137,7 @@ static void unloading_waits_for_programs(void)
 
 /* ---- CPUs that go away ---- */
 
-static void requests_survive_cpus_that_come_and_go(void)
+static void requests_survive_cpu_hotplug(void)
 {
 	unsigned nr_cpus = (unsigned)sysconf(_SC_NPROCESSORS_CONF);
 	struct progress *progress = new_progress();
@@ -346,7 +346,7 @@ static void interleave(void)
 	syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, &mask, 64);
 }
 
-static void memory_may_go_while_it_is_used(void)
+static void memory_may_be_unmapped_while_it_is_used(void)
 {
 	struct progress *progress = new_progress();
 	unsigned moved = 0, i;
@@ -381,7 +381,7 @@ static void memory_may_go_while_it_is_used(void)
 void test_bad_days(void)
 {
 	unloading_waits_for_programs();
-	requests_survive_cpus_that_come_and_go();
+	requests_survive_cpu_hotplug();
 	a_suspended_machine_goes_on();
-	memory_may_go_while_it_is_used();
+	memory_may_be_unmapped_while_it_is_used();
 }

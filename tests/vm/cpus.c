@@ -53,13 +53,13 @@ static void survive_moving_cpus(const char *name, const char *job)
 		say(false, name, "status %d, %u moves", status, moves);
 }
 
-static void jobs_survive_cpus_that_come_and_go(void)
+static void jobs_survive_cpu_hotplug(void)
 {
 	survive_moving_cpus(__func__, "+short-job");
 }
 
 /* Of a helper whose CPUs are all gone the kernel makes one for any CPU. */
-static void groups_of_cpus_are_kept_whichever_come_and_go(void)
+static void groups_of_cpus_survive_hotplug(void)
 {
 	survive_moving_cpus(__func__, "+masked-jobs");
 	one_in_kernel("helpers-stay-in-the-mask");
@@ -67,6 +67,6 @@ static void groups_of_cpus_are_kept_whichever_come_and_go(void)
 
 void test_cpus(void)
 {
-	jobs_survive_cpus_that_come_and_go();
-	groups_of_cpus_are_kept_whichever_come_and_go();
+	jobs_survive_cpu_hotplug();
+	groups_of_cpus_survive_hotplug();
 }

@@ -380,14 +380,14 @@ static void killed_processes_leave_no_page(void)
 
 static uint64_t any(uint64_t addr)
 {
-	static const uint64_t odd[] = {
+	static const uint64_t edges[] = {
 		0,	    1,	       PAGE,	   PAGE - 1,
 		UINT32_MAX, INT64_MAX, UINT64_MAX, UINT64_MAX - PAGE + 1,
 	};
 
 	switch (rand() % 4) {
 	case 0:
-		return odd[rand() % 8];
+		return edges[rand() % 8];
 	case 1:
 		return addr + (uint64_t)(rand() % 600) * PAGE;
 	case 2:
@@ -557,19 +557,19 @@ static unsigned ask_while_changing(int fd, struct ktask_mem *mem, char *addr)
 /* The answer would be written where a longer one would have it: here is nothing. */
 static void a_size_that_changes_is_read_once(void)
 {
-	char *addr = map(PAGE), *place = map(2 * PAGE);
+	char *addr = map(PAGE), *mapping = map(2 * PAGE);
 	int fd = device();
 	struct ktask_mem *mem;
 	unsigned wrong;
 
-	CHECK(fd >= 0 && addr && place);
-	mprotect(place + PAGE, PAGE, PROT_NONE);
-	mem = (void *)(place + PAGE - offsetof(struct ktask_mem, failed));
+	CHECK(fd >= 0 && addr && mapping);
+	mprotect(mapping + PAGE, PAGE, PROT_NONE);
+	mem = (void *)(mapping + PAGE - offsetof(struct ktask_mem, failed));
 	mem->size = offsetof(struct ktask_mem, failed);
 	mem->addr = (uintptr_t)addr;
 	mem->len = PAGE;
 	wrong = ask_while_changing(fd, mem, addr);
-	munmap(place, 2 * PAGE);
+	munmap(mapping, 2 * PAGE);
 	munmap(addr, PAGE);
 	close(fd);
 	CHECK(!wrong);

@@ -25,7 +25,7 @@ struct other {
 	unsigned long what;
 	char *addr;
 	size_t len;
-	_Atomic bool ready, go, done, leave;
+	_Atomic bool ready, start, done, leave;
 	_Atomic bool failed;
 };
 
@@ -57,7 +57,7 @@ static void *do_other(void *arg)
 
 	use_cpus(1, 1);
 	other->ready = true;
-	while (!other->go)
+	while (!other->start)
 		;
 	if (request_alone(other->fd, other->what, other->addr, other->len))
 		other->failed = true;
@@ -74,7 +74,7 @@ static double time_both(struct other *other, char *addr)
 
 	wait_for(&other->ready);
 	start = seconds_now();
-	other->go = true;
+	other->start = true;
 	if (request_alone(other->fd, other->what, addr, other->len))
 		other->failed = true;
 	while (!other->done)

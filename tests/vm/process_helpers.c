@@ -42,7 +42,7 @@ bool has_process_helpers(void)
 /* Requests after which nothing may be left. */
 #define REQUESTS 30
 /* Looks at a process's threads, of which there may be none. */
-#define SHORT_LOOKS 500
+#define SHORT_POLLS 500
 
 static void clear_for_ever(void)
 {
@@ -145,7 +145,7 @@ static pid_t start_populating_again(void)
 /* Looked at again and again: it may have none just then. */
 static bool has_no_thread(pid_t pid)
 {
-	for (int i = 0; i < SHORT_LOOKS; i++) {
+	for (int i = 0; i < SHORT_POLLS; i++) {
 		if (other_thread(pid))
 			return false;
 		sleep_ms(1);
@@ -294,16 +294,16 @@ static bool becomes(pid_t pid, bool stopped)
 static bool waits_for_good(const char *pid)
 {
 	char path[300], stat[300];
-	int looks = 0;
+	int polls = 0;
 
 	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
-	for (; looks < 10; looks++) {
+	for (; polls < 10; polls++) {
 		read_file(path, stat, sizeof(stat));
 		if (!strstr(stat, "(kworker") || !strstr(stat, ") D "))
 			break;
 		sleep_ms(20);
 	}
-	return looks == 10;
+	return polls == 10;
 }
 
 /* A thread of the kernel in the state of which it says that the thread hangs, if

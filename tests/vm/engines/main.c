@@ -130,21 +130,21 @@ static void lock_by(const char *engine)
 	CHECK(locked_bytes() == 0);
 }
 
-/* Memory whose page at @place cannot be had. */
-static char *broken(unsigned kind, size_t place, int fd)
+/* Memory whose page at @pos cannot be had. */
+static char *broken(unsigned kind, size_t pos, int fd)
 {
 	char *at = map(kind == 2 ? fd : -1);
 
 	if (kind == 0)
-		munmap(at + place, PAGE);
+		munmap(at + pos, PAGE);
 	else if (kind == 1)
-		mprotect(at + place, PAGE, PROT_NONE);
+		mprotect(at + pos, PAGE, PROT_NONE);
 	else
-		CHECK(!ftruncate(fd, (off_t)place));
+		CHECK(!ftruncate(fd, (off_t)pos));
 	return at;
 }
 
-static void fail_by_both(unsigned kind, size_t place)
+static void fail_by_both(unsigned kind, size_t pos)
 {
 	struct ktask_result by[2];
 	int error[2];
@@ -154,10 +154,10 @@ static void fail_by_both(unsigned kind, size_t place)
 		char *at;
 
 		CHECK(fd >= 0 && !ftruncate(fd, (off_t)LARGE));
-		at = broken(kind, place, fd);
+		at = broken(kind, pos, fd);
 		setenv("KTASK_ENGINE", engines[i], 1);
 		error[i] = populate(at, 0, &by[i]);
-		CHECK(by[i].fail_pos == at + place);
+		CHECK(by[i].fail_pos == at + pos);
 		munmap(at, LARGE);
 		close(fd);
 	}

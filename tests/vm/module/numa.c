@@ -57,8 +57,8 @@ static int ranges_of_all_nodes_are_done(void)
 
 #define MANY_HELPERS 8
 #define NODES_MOST 8
-/* A helper that left may be seated again, on another node. */
-#define MANY_SEATS (MANY_HELPERS * 4)
+/* A helper that left may get another work item, on another node. */
+#define MANY_ITEMS (MANY_HELPERS * 4)
 
 /* The node of the first chunk that a thread did while it was bound to another
  * or the same, its home. */
@@ -70,7 +70,7 @@ struct first {
 struct locality {
 	struct task_struct *caller;
 	spinlock_t lock;
-	struct first first[MANY_SEATS];
+	struct first first[MANY_ITEMS];
 	unsigned int nr;
 	int caller_nid;
 	atomic_t strays; /* chunks by helpers that may leave their node */
@@ -113,10 +113,10 @@ static int first_nid(struct locality *locality, int nid)
 		if (locality->first[i].task == current &&
 		    locality->first[i].home == home)
 			break;
-	if (i == locality->nr && i < MANY_SEATS)
+	if (i == locality->nr && i < MANY_ITEMS)
 		locality->first[locality->nr++] =
 			(struct first){ current, home, nid };
-	if (i < MANY_SEATS)
+	if (i < MANY_ITEMS)
 		nid = locality->first[i].nid;
 	spin_unlock(&locality->lock);
 	return nid;
@@ -235,7 +235,7 @@ static int helpers_are_bound_to_their_node(void)
  * A node that has most of the work and no capacity for another helper gets none while
  * there is work and capacity elsewhere.  Of two CPUs of a node one is a helper's.
  */
-static int helpers_are_dealt_to_nodes_that_have_room(void)
+static int helpers_are_dealt_to_nodes_with_capacity(void)
 {
 	struct locality locality = { .caller = current };
 	DEFINE_KTASK_CTL(ctl, locality_chunk, &locality, 1);
@@ -424,7 +424,7 @@ const struct test numa_tests[] = {
 	{ "ranges-of-all-nodes-are-done", ranges_of_all_nodes_are_done },
 	{ "helpers-are-bound-to-their-node", helpers_are_bound_to_their_node },
 	{ "helpers-are-dealt-to-nodes-that-have-capacity",
-	  helpers_are_dealt_to_nodes_that_have_room },
+	  helpers_are_dealt_to_nodes_with_capacity },
 	{ "a-node-has-no-more-helpers-than-its-cap",
 	  a_node_has_no_more_helpers_than_its_cap },
 	{ "+helpers-are-bound-to-no-node", helpers_are_bound_to_no_node },

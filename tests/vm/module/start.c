@@ -23,7 +23,7 @@ static bool becomes_done(const struct board *board)
 	return board_all(board, 1);
 }
 
-static int go_on(struct board *board)
+static int run_unwaited(struct board *board)
 {
 	struct ktask_result result;
 	DEFINE_KTASK_CTL(ctl, board_chunk, board, 1);
@@ -42,18 +42,18 @@ static int go_on(struct board *board)
 	return 0;
 }
 
-static int started_jobs_go_on_by_themselves(void)
+static int started_jobs_run_by_themselves(void)
 {
-	return with_board(500, go_on);
+	return with_board(500, run_unwaited);
 }
 
 /* ---- more jobs than helpers ---- */
 
-static DECLARE_COMPLETION(go);
+static DECLARE_COMPLETION(may_end);
 
 static int held_chunk(void *start, void *end, void *arg)
 {
-	wait_for_completion_timeout(&go, msecs_to_jiffies(PATIENCE_MS));
+	wait_for_completion_timeout(&may_end, msecs_to_jiffies(PATIENCE_MS));
 	return board_chunk(start, end, arg);
 }
 
@@ -79,10 +79,10 @@ static int find_later(struct ktask_job **jobs, unsigned int nr,
 	int error = 0;
 	bool done;
 
-	reinit_completion(&go);
+	reinit_completion(&may_end);
 	nr_started = start_held(jobs, nr, board);
 	usleep_range(20000, 30000);
-	complete_all(&go);
+	complete_all(&may_end);
 	done = nr_started == nr && becomes_done(board);
 	for (i = 0; i < nr_started; i++)
 		error = ktask_wait(jobs[i]) ?: error;
@@ -130,7 +130,7 @@ static int start_for_quota(void)
 	error = quota_jobs ? board_init(&quota_board, 2 * nr) : -ENOMEM;
 	if (error)
 		return error;
-	reinit_completion(&go);
+	reinit_completion(&may_end);
 	nr_quota_jobs = start_held(quota_jobs, nr, &quota_board);
 	expect(nr_quota_jobs == nr);
 	return 0;
@@ -145,7 +145,7 @@ static int end_for_quota(void)
 
 	/* A job may be about to ask, and asks again each 20 ms. */
 	msleep(100);
-	complete_all(&go);
+	complete_all(&may_end);
 	msleep(200);
 	done = board_all(&quota_board, 1);
 	for (i = 0; i < nr_quota_jobs; i++)
@@ -293,8 +293,7 @@ static int start_may_fail(void)
 }
 
 const struct test start_tests[] = {
-	{ "started-jobs-go-on-by-themselves",
-	  started_jobs_go_on_by_themselves },
+	{ "started-jobs-go-on-by-themselves", started_jobs_run_by_themselves },
 	{ "started-jobs-find-helpers-later", started_jobs_find_helpers_later },
 	{ "without-helpers-who-waits-works", without_helpers_who_waits_works },
 	{ "a-chunk-may-wait-for-a-job-of-its-own-kind",

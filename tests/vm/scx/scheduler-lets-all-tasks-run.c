@@ -154,7 +154,7 @@ static void idle_cpus_of_another_cache_are_used(void **state)
  * others alone: were it until each low one has had a turn, there would be a turn in any
  * short time.
  */
-static void low_tasks_and_others_go_on(void **state)
+static void low_tasks_and_others_continue(void **state)
 {
 	struct busy_thread *low = start_threads(NR_CPUS, ALL_CPUS, true);
 	struct busy_thread *others;
@@ -193,7 +193,7 @@ static void bind_caller(uint64_t cpus)
  * The first cache's CPUs are busy with others, the second one's with low tasks.  This
  * thread was on the first, may run anywhere, and wakes: counted at the end.
  */
-static void low_tasks_of_another_cache_make_room(void **state)
+static void low_tasks_of_another_cache_give_way(void **state)
 {
 	static const struct timespec nap = { .tv_nsec = 2000000 };
 	struct busy_thread *low = start_threads(2, SECOND_CACHE, true);
@@ -223,7 +223,7 @@ static void plug_cpu(unsigned cpu, const char *online)
 	close(fd);
 }
 
-static void cpus_come_and_go(void **state)
+static void cpus_are_hotplugged(void **state)
 {
 	struct busy_thread *threads = start_threads(THREADS, ALL_CPUS, false);
 
@@ -291,9 +291,9 @@ int main(void)
 		THREADS_TEST(bound_tasks_and_others_share_a_cpu),
 		THREADS_TEST(affinity_is_kept),
 		THREADS_TEST(idle_cpus_of_another_cache_are_used),
-		THREADS_TEST(low_tasks_and_others_go_on),
-		THREADS_TEST(low_tasks_of_another_cache_make_room),
-		THREADS_TEST(cpus_come_and_go),
+		THREADS_TEST(low_tasks_and_others_continue),
+		THREADS_TEST(low_tasks_of_another_cache_give_way),
+		THREADS_TEST(cpus_are_hotplugged),
 		KTEST(storms_of_forks_are_survived),
 		KTEST(scheduler_was_there_all_the_time),
 	};

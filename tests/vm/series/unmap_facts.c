@@ -81,7 +81,7 @@ static bool is_zero(const char *addr, size_t len)
 }
 
 /* The lock is then held for writing until all is done. */
-static void map_in_its_place(void)
+static void map_over_it(void)
 {
 	char *addr = map_memory(LEN, MADV_NOHUGEPAGE), *again;
 
@@ -260,7 +260,7 @@ void tell_unmap_facts(void)
 			"munmap, %s: child", memory_kinds[i].name);
 	unmap_between(MADV_NOHUGEPAGE, "small pages");
 	unmap_between(MADV_HUGEPAGE, "huge pages");
-	map_in_its_place();
+	map_over_it();
 	fact_number(run_child(unmap_under_readers, NULL), "readers: child");
 	unmap_what_parent_has();
 	kill_in_the_middle();

@@ -220,18 +220,18 @@ static void map_what_nobody_has(void)
 	static const struct {
 		const char *name;
 		uintptr_t from;
-	} places[] = {
+	} ranges[] = {
 		{ "the end of all addresses", -(uintptr_t)LEN },
 		{ "the last page of all", -(uintptr_t)PAGE },
 		{ "the kernel's half", (uintptr_t)1 << 63 },
 		{ "the first page", 0 },
 	};
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		uintptr_t from = places[i].from;
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
+		uintptr_t from = ranges[i].from;
 		size_t len = -from && -from < LEN ? -from : LEN;
 
-		map_and_unmap(places[i].name, (char *)from, len, 0);
+		map_and_unmap(ranges[i].name, (char *)from, len, 0);
 	}
 }
 

@@ -236,7 +236,7 @@ static void stop_hogs(void)
 	signal_hogs(SIGSTOP);
 }
 
-static bool no_room(void)
+static bool no_capacity(void)
 {
 	return cgroup_threads(0) == 1;
 }
@@ -251,13 +251,13 @@ static int beside_others(void *arg)
 			;
 		kill(hogs[i], SIGSTOP);
 	}
-	watch(wake_hogs, no_room, stop_hogs);
+	watch(wake_hogs, no_capacity, stop_hogs);
 	signal_hogs(SIGKILL);
 	return 0;
 }
 
 /* Three processes want two CPUs: the group is throttled, nothing is left. */
-static void others_in_the_group_take_its_room(void **state)
+static void others_in_the_group_take_its_capacity(void **state)
 {
 	run_in_child(beside_others);
 }
@@ -299,14 +299,14 @@ static void all_cpus_but_one_are_taken_and_given_back(void **state)
 static struct {
 	cpu_set_t cpus;
 	uint32_t nr_outside, nr_inside;
-} places;
+} placement;
 
-static int place(void *start, void *end, void *arg)
+static int count_placement(void *start, void *end, void *arg)
 {
 	if (gettid() != now.caller)
-		COUNT(*(CPU_ISSET(sched_getcpu(), &places.cpus)
-				? &places.nr_inside
-				: &places.nr_outside));
+		COUNT(*(CPU_ISSET(sched_getcpu(), &placement.cpus)
+				? &placement.nr_inside
+				: &placement.nr_outside));
 	sys_work(UNIT_US);
 	return 0;
 }
@@ -331,16 +331,16 @@ static int in_node_1(void *arg)
 	size_t len = 16 * MIB;
 	char *at = mmap(NULL, len, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	DEFINE_KTASK_CTL(ctl, place, NULL, 1);
+	DEFINE_KTASK_CTL(ctl, count_placement, NULL, 1);
 
-	places.cpus = sys_list(SYS_NODE "/node1/cpulist");
+	placement.cpus = sys_list(SYS_NODE "/node1/cpulist");
 	ktest_check(!sys_put(GROUP "/cpuset.cpus", "2-3"));
 	ktest_check(!sys_put(GROUP "/cpuset.mems", "1"));
 	join();
 	now.caller = gettid();
-	while (!places.nr_inside && ktest_now_ns() < end_ns)
+	while (!placement.nr_inside && ktest_now_ns() < end_ns)
 		ktest_check(!ktask_run(NULL, 300, &ctl));
-	ktest_check(places.nr_inside && !places.nr_outside);
+	ktest_check(placement.nr_inside && !placement.nr_outside);
 	ktest_check(at != MAP_FAILED && !ktask_populate(at, len, 0));
 	ktest_check(!pages_elsewhere(at, len, 1));
 	return 0;
@@ -555,7 +555,7 @@ static void a_killed_group_leaves_no_permit_behind(void **state)
 
 KTEST_MAIN(T(half_a_cpu_two_groups_up_is_no_helper),
 	   T(the_least_quota_up_the_tree_holds),
-	   T(others_in_the_group_take_its_room),
+	   T(others_in_the_group_take_its_capacity),
 	   T(all_cpus_but_one_are_taken_and_given_back),
 	   T(a_group_has_one_node_only), T(pids_allow_no_helper),
 	   T(pids_allow_one_helper), T(memory_ends_as_the_plain_call_does),

@@ -62,7 +62,7 @@ static bool is_beside(void)
 }
 
 /* A caller that waits leaves its core to those who begin their last chunk late. */
-static void look(void)
+static void count_core(void)
 {
 	bool beside = is_beside();
 
@@ -87,7 +87,7 @@ static void judge_early_helper(void)
 static int chunk(void *start, void *end, void *arg)
 {
 	if (gettid() != seen.caller) {
-		look();
+		count_core();
 		sys_work(200);
 		return 0;
 	}

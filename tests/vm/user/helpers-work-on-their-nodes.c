@@ -75,7 +75,7 @@ static bool too_early(unsigned by, unsigned node)
 	return false;
 }
 
-static void look(unsigned node, int by)
+static void count_node(unsigned node, int by)
 {
 	if (by < 0) {
 		COUNT(seen.nr_unbound);
@@ -112,7 +112,7 @@ static int chunk(void *start, void *end, void *arg)
 			   __ATOMIC_RELAXED);
 	/* Where the caller was when it began, nobody knows. */
 	if (helper)
-		look(node, by);
+		count_node(node, by);
 	if (helper && by >= 0)
 		enter(by);
 	for (; from < to; from++) {

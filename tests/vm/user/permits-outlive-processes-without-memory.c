@@ -26,7 +26,7 @@
 #define CPU 1
 
 static struct {
-	uint32_t holds, hogs, go;
+	uint32_t holds, hogs, start;
 	uint32_t nr_permits;
 } * shared;
 
@@ -71,7 +71,7 @@ static _Noreturn void run_out_of_memory(void)
 	sys_put(GROUP "/cgroup.procs", "0");
 	ktask_limits(limits, 1);
 	if (pthread_create(&thread, NULL, hold, NULL) ||
-	    !wait_until(&shared->go))
+	    !wait_until(&shared->start))
 		_exit(1);
 	at = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -131,7 +131,7 @@ static void a_permit_that_was_never_freed_is_made_up_for(void **state)
 	if (!hogger)
 		hog();
 	assert_true(wait_until(&shared->hogs));
-	__atomic_store_n(&shared->go, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&shared->start, 1, __ATOMIC_RELEASE);
 	assert_int_equal(waitpid(victim, &status, 0), victim);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	waitpid(hogger, &status, 0);

@@ -171,7 +171,7 @@ static const struct way ways[] = {
 #define NR_WAYS (int)(sizeof(ways) / sizeof(*ways))
 
 /* The module's pins go while the device still has its own. */
-static int go_one_way(int container, const struct way *way, double *seconds)
+static int time_one_way(int container, const struct way *way, double *seconds)
 {
 	int fd = device(), error, error_unmap;
 	char *addr = map(LEN);
@@ -219,8 +219,8 @@ int main(int argc, char **argv)
 	setenv("KTASK_ENGINE", "user", 1);
 	setenv("XDG_CACHE_HOME", "/cache", 1);
 	for (int i = 0; i < NR_WAYS * rounds && !error; i++)
-		error = go_one_way(container, &ways[i % NR_WAYS],
-				   &seconds[i % NR_WAYS][i / NR_WAYS]);
+		error = time_one_way(container, &ways[i % NR_WAYS],
+				     &seconds[i % NR_WAYS][i / NR_WAYS]);
 	if (error) {
 		printf("%s\n", strerror(error));
 		return 1;
