@@ -295,7 +295,7 @@ static void one_touch(const char *test, const char *sizes,
 }
 
 /* Its runtime maps memory by itself, and no shim can be put into it. */
-static void a_static_go_program_is_served(void)
+static void a_static_golang_program_is_served(void)
 {
 	pid_t daemon;
 	int status;
@@ -468,7 +468,7 @@ void test_made_ahead(void)
 	one_touch("random-touches-are-left-alone-from-outside", "never",
 		  touch_at_random);
 	one_touch("a-served-process-may-fork", "never", fork_in_between);
-	a_static_go_program_is_served();
+	a_static_golang_program_is_served();
 	a_process_that_pretends_stops_nobody();
 	a_killed_daemon_leaves_nothing_behind();
 	groups_pay_for_what_is_made_and_no_more();

@@ -104,7 +104,8 @@ static int fork_in_third(struct device *device, char *start, char *end)
 }
 
 /* What the child's call returned, and what it did there. */
-static int look_in_child(const struct device *device, unsigned calls, int error)
+static int check_in_child(const struct device *device, unsigned calls,
+			  int error)
 {
 	char *at;
 
@@ -128,7 +129,7 @@ static int fork_while_registering(void *arg)
 	device.arg = &forks;
 	error = ktask_register(&registration, at, LEN, &ctl, NULL);
 	if (getpid() != forks.parent)
-		_exit(look_in_child(&device, 3, error));
+		_exit(check_in_child(&device, 3, error));
 	ktest_check(!error);
 	ktest_check(!ktest_wait_for(forks.child, 60));
 	ktest_check(device_bytes(&device) == LEN);

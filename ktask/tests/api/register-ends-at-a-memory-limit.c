@@ -107,7 +107,7 @@ static void make_all_present(const struct way *way)
 }
 
 /* Some pieces had been registered, and all of them were taken back. */
-static void look_at_device(const struct way *way)
+static void check_device(const struct way *way)
 {
 	if (way->is_uring)
 		return;
@@ -116,7 +116,7 @@ static void look_at_device(const struct way *way)
 }
 
 /* A slot that is empty refuses what is read into it. */
-static void look_at_slots(const struct way *way, char *at)
+static void check_slots(const struct way *way, char *at)
 {
 	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
@@ -156,10 +156,10 @@ static int within_the_limit(void *arg)
 	/* Where several make pages one may be late with a low one. */
 	ktest_check(way->flags || way->is_uring ||
 		    result.fail_offset > 8 * MIB);
-	look_at_device(way);
+	check_device(way);
 	ktest_check(way->is_uring || !is_present(at + result.fail_offset));
 	madvise(at, LEN, MADV_DONTNEED);
-	look_at_slots(way, at);
+	check_slots(way, at);
 	munmap(at, LEN);
 	return 0;
 }

@@ -54,7 +54,7 @@ static void register_with(struct device *device, unsigned flags)
 }
 
 /* After a call of ten budgets a twentieth fits into half of one. */
-static void one_long_call_is_learnt_from(void **state)
+static void one_long_call_shrinks_the_next(void **state)
 {
 	static struct device device;
 	struct stalls *stalls;
@@ -106,6 +106,6 @@ static void fast_calls_are_given_more(void **state)
 	munmap(at, LEN);
 }
 
-KTEST_MAIN(KTEST(one_long_call_is_learnt_from),
+KTEST_MAIN(KTEST(one_long_call_shrinks_the_next),
 	   KTEST(so_it_is_with_several_at_once),
 	   KTEST(fast_calls_are_given_more))

@@ -56,7 +56,7 @@ static int prepare(struct ktask_register_ctl *ctl,
 	} while (0)
 
 /* A kernel that clones buffers charges each clone, and gives it back later. */
-static void need_room(void)
+static void need_lockable_memory(void)
 {
 	struct rlimit limit;
 
@@ -135,7 +135,7 @@ static void register_and_read(bool clones, size_t len)
 
 static void each_byte_is_in_its_slot(void **state)
 {
-	need_room();
+	need_lockable_memory();
 	need_ring();
 	register_and_read(true, LEN);
 	register_and_read(false, LEN);
@@ -327,7 +327,7 @@ static void a_child_leaves_the_parents_slots(void **state)
 	struct ktask_registration *registration;
 	struct ktask_register_ctl ctl = KTASK_REGISTER_CTL_INIT;
 
-	need_room();
+	need_lockable_memory();
 	need_ring();
 	buffers = buffers_at(at);
 	assert_int_equal(ktask_register_uring(&ctl, &buffers), 0);
@@ -431,7 +431,7 @@ static void a_ring_may_be_closed_meanwhile(void **state)
 	unsigned before = nr_descriptors();
 	char *at = map_private(LOST_LEN);
 
-	need_room();
+	need_lockable_memory();
 	need_ring();
 	uring_close(&ring);
 	for (unsigned clones = 0; clones < 2; clones++) {

@@ -186,9 +186,9 @@ static void make_requests(void)
 	};
 	/* struct iommu_ioas_map */
 	uint32_t ioas[10] = { sizeof(ioas), 7, 1, 0 };
-	uint64_t place[3] = { (uintptr_t)space, SIZE_BYTES, 0 };
+	uint64_t range[3] = { (uintptr_t)space, SIZE_BYTES, 0 };
 
-	memcpy(ioas + 4, place, sizeof(place));
+	memcpy(ioas + 4, range, sizeof(range));
 	ask("type1", VFIO_IOMMU_MAP_DMA, &map);
 	madvise(space, SIZE_BYTES, MADV_DONTNEED);
 	ask("iommufd", IOAS_MAP, ioas);

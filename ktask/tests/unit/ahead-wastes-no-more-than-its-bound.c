@@ -12,7 +12,7 @@
 #include "ahead/touch_frontier.h"
 
 #define PAGES_MAX ((size_t)96 * 512)
-#define PLACES 8
+#define STREAMS 8
 /* The thread sanitizer, which finds nothing in one thread, meets each pattern with each
  * unit once. */
 #define ROUNDS (KTEST_TSAN ? 2 * NR_PATTERNS : KTEST_ASAN ? 60 : 400)
@@ -41,7 +41,7 @@ struct play {
 	uint64_t random;
 	enum pattern pattern;
 	/* The program. */
-	size_t places[PLACES], ends[PLACES], nr_places, step;
+	size_t streams[STREAMS], ends[STREAMS], nr_streams, step;
 	size_t nr_touched, nr_made, nr_wasted;
 	/* The helper. */
 	bool working;
@@ -99,44 +99,44 @@ static void touch_page_now(struct play *play, size_t page)
 
 /* ---- the program ---- */
 
-static void choose_places(struct play *play)
+static void choose_streams(struct play *play)
 {
-	play->nr_places = 1;
+	play->nr_streams = 1;
 	play->step = 1;
 	if (play->pattern == SEVERAL)
-		play->nr_places =
-			2 + ktest_random_below(&play->random, PLACES - 1);
+		play->nr_streams =
+			2 + ktest_random_below(&play->random, STREAMS - 1);
 	if (play->pattern == BOTH)
-		play->nr_places = 2;
+		play->nr_streams = 2;
 	if (play->pattern == STEPS)
 		play->step = 2 + ktest_random_below(&play->random, 40);
-	for (size_t i = 0; i < play->nr_places; i++) {
-		play->places[i] = play->nr_pages * i / play->nr_places;
-		play->ends[i] = play->nr_pages * (i + 1) / play->nr_places;
+	for (size_t i = 0; i < play->nr_streams; i++) {
+		play->streams[i] = play->nr_pages * i / play->nr_streams;
+		play->ends[i] = play->nr_pages * (i + 1) / play->nr_streams;
 	}
 }
 
 static void touch_some(struct play *play, size_t nr)
 {
 	for (size_t turn = 0; turn < nr; turn++) {
-		size_t i = turn % play->nr_places, at = play->places[i];
+		size_t i = turn % play->nr_streams, at = play->streams[i];
 
 		if (play->pattern == RANDOM ||
 		    (play->pattern == SPARSE &&
 		     !ktest_random_below(&play->random, 50)))
 			at = ktest_random_below(&play->random, play->nr_pages);
 		else
-			play->places[i] += play->step;
+			play->streams[i] += play->step;
 		if (play->pattern == FICKLE &&
 		    !ktest_random_below(&play->random, 3000))
-			play->places[i] = ktest_random_below(&play->random,
-							     play->nr_pages);
+			play->streams[i] = ktest_random_below(&play->random,
+							      play->nr_pages);
 		if (at >=
 		    (play->pattern == FICKLE ? play->nr_pages : play->ends[i]))
 			continue;
 		if (play->pattern == DOWN || (play->pattern == BOTH && i))
 			at = play->ends[i] - 1 -
-			     (at - play->nr_pages * i / play->nr_places);
+			     (at - play->nr_pages * i / play->nr_streams);
 		touch_page_now(play, at);
 	}
 }
@@ -222,8 +222,8 @@ static bool is_over(const struct play *play)
 {
 	if (play->pattern == RANDOM || play->pattern == FICKLE)
 		return play->nr_touched > play->nr_pages / 2;
-	for (size_t i = 0; i < play->nr_places; i++)
-		if (play->places[i] < play->ends[i])
+	for (size_t i = 0; i < play->nr_streams; i++)
+		if (play->streams[i] < play->ends[i])
 			return false;
 	return true;
 }
@@ -235,7 +235,7 @@ static void play_pattern(struct play *play)
 	touch_tracker_init(&play->tracker, play->nr_pages, play->phase,
 			   read_present, play);
 	play->tracker.unit = play->unit;
-	choose_places(play);
+	choose_streams(play);
 	for (unsigned turn = 0; turn < 20000 && !is_over(play); turn++) {
 		touch_some(play, 1 + ktest_random_below(&play->random, 600));
 		check_bound(play);

@@ -45,7 +45,7 @@ static void what_is_pending_counts(void **unused)
 }
 
 /* What is its own will be passed, and then a large window fits. */
-static void a_frontier_waits_for_room_of_its_own(void **unused)
+static void a_frontier_waits_for_a_share_of_its_own(void **unused)
 {
 	struct ahead_budget budget = { 8 * BLOCK, 0, 4 * BLOCK, 1, 0 };
 
@@ -89,6 +89,6 @@ static void frontiers_share(void **unused)
 KTEST_MAIN(KTEST(the_first_window_is_a_part_of_the_mapping),
 	   KTEST(windows_double_up_to_half_of_the_bound),
 	   KTEST(what_is_pending_counts),
-	   KTEST(a_frontier_waits_for_room_of_its_own),
+	   KTEST(a_frontier_waits_for_a_share_of_its_own),
 	   KTEST(a_window_fits_while_the_program_passes_the_last),
 	   KTEST(frontiers_share))

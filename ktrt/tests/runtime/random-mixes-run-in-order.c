@@ -12,7 +12,7 @@
 #define DATA 10
 #define DEPS 4
 #define TASKS 400
-#define DEPTH 2
+#define LEVELS 2
 
 struct graph;
 
@@ -40,7 +40,7 @@ struct graph {
 	struct datum data[DATA];
 	struct step steps[TASKS];
 	uint64_t random;
-	unsigned depth, nr;
+	unsigned level, nr;
 	bool with_failures, as_range;
 };
 
@@ -209,8 +209,8 @@ static void make_step(struct graph *graph, struct step *step)
 	step->graph = graph;
 	step->mark = ktest_random(&graph->random);
 	step->kind = (unsigned)ktest_random_below(&graph->random, 12);
-	step->below =
-		graph->depth < DEPTH && !ktest_random_below(&graph->random, 20);
+	step->below = graph->level < LEVELS &&
+		      !ktest_random_below(&graph->random, 20);
 	while (nr--)
 		name_datum(graph, step);
 	step->fails =
@@ -323,7 +323,7 @@ static int check_steps(const struct graph *graph)
 	return 0;
 }
 
-static int run_graph(uint64_t seed, unsigned depth)
+static int run_graph(uint64_t seed, unsigned level)
 {
 	struct graph *graph = calloc(1, sizeof(*graph));
 	struct ktrt_group *group;
@@ -332,10 +332,10 @@ static int run_graph(uint64_t seed, unsigned depth)
 	if (!graph)
 		return -ENOMEM;
 	graph->random = seed;
-	graph->depth = depth;
+	graph->level = level;
 	graph->with_failures = ktest_random_below(&graph->random, 2);
 	graph->as_range = ktest_random_below(&graph->random, 2);
-	graph->nr = depth || KTEST_TSAN || KTEST_ASAN ? TASKS / 8 : TASKS;
+	graph->nr = level || KTEST_TSAN || KTEST_ASAN ? TASKS / 8 : TASKS;
 	for (unsigned i = 0; i < DATA; i++)
 		graph->data[i].sum =
 			(struct ktrt_reduction){ sizeof(struct ktrt_reduction),
@@ -358,7 +358,7 @@ static int graph_below(void *arg)
 {
 	const struct step *step = *(struct step **)arg;
 
-	if (run_graph(step->mark, step->graph->depth + 1))
+	if (run_graph(step->mark, step->graph->level + 1))
 		more(wrong);
 	return 0;
 }

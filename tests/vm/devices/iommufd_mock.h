@@ -52,7 +52,7 @@ struct mock_test {
 		struct {
 			uint64_t iova, length, user_va;
 		} check;
-		uint64_t room[8];
+		uint64_t padding[8];
 	} u;
 	uint32_t last;
 };
