@@ -383,6 +383,18 @@ catches('words', 'one behind a message', 'ktask/cli/a.c:2:',
 	'ktask/cli/a.c' => "$dual\nconst char *b = \"b\", *room;\n");
 catches('words', 'a file that is named so', 'ktrt/runtime/room.c:',
 	'ktrt/runtime/room.c' => "$dual\n");
+catches('words', 'one in a test', 'ktask/tests/unit/a.c:2:',
+	'ktask/tests/unit/a.c' => "$dual\nint nr_places;\n");
+catches('words', 'one in what tests share', 'tests/support/a.h:2:',
+	'tests/support/a.h' => "$dual\nvoid go(void);\n");
+catches('words', 'one in a benchmark', 'umt/bench/a.c:2:',
+	'umt/bench/a.c' => "$dual\ndouble *room;\n");
+catches('words', 'a test that is named so', 'ktrt/tests/runtime/spare-threads-idle.c:',
+	'ktrt/tests/runtime/spare-threads-idle.c' => "$dual\n");
+passes('words', 'a plain verb in the claim of a test',
+       'umt/tests/threads-come-and-go.c' => "$dual\n");
+passes('words', 'a name of the C library',
+       'tests/support/a.h' => "$dual\n#define HOW FTW_DEPTH\n");
 catches('words', 'a file whose name says nothing', 'umt/umtd/held.h:',
 	'umt/umtd/held.h' => "$dual\n");
 passes('words', 'a name that programs rely on', 'ktask/user/a.c' =>
