@@ -52,13 +52,16 @@ size_t ahead_window_pages(const struct ahead_budget *budget, size_t last,
 	capacity = lesser_of(ahead_left_pages(budget),
 			     share > own ? share - own : 0);
 	pages = lesser_of(pages, WINDOW_MOST);
-	pages = lesser_of(
-		pages, share > budget->left ? (share - budget->left) / 2 : 0);
+	if (!budget->whole)
+		share = share > budget->left ? (share - budget->left) / 2 : 0;
+	pages = lesser_of(pages, share);
 	if (pages < AHEAD_BLOCK_PAGES)
 		pages = AHEAD_BLOCK_PAGES;
 	/* More will be allowed when the program has come further: a small window now
 	 * would cost as much as a large one then. */
 	if (capacity < pages)
-		pages = own ? 0 : capacity;
+		pages = own && (!budget->whole || capacity < share / 2)
+				? 0
+				: capacity;
 	return whole_blocks(pages);
 }

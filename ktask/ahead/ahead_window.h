@@ -15,6 +15,7 @@
 #ifndef AHEAD_AHEAD_WINDOW_H
 #define AHEAD_AHEAD_WINDOW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define AHEAD_BLOCK_PAGES ((size_t)512)
@@ -25,7 +26,8 @@ struct ahead_budget {
 	size_t touched; /* pages that the program touched, in order */
 	size_t pending; /* pages that were made and are not passed, all frontiers */
 	unsigned frontiers; /* that move, this one included */
-	size_t left; /* pages before each window that are left to the program */
+	size_t left; /* pages of each window that are left to the program */
+	bool whole; /* a window may take all: what lies behind its mark is for the next */
 };
 
 /* Pages of the first window of a mapping: a part of it, within bounds. */
@@ -40,8 +42,7 @@ size_t ahead_left_pages(const struct ahead_budget *budget);
  * @own: the part of @budget->pending that is ahead of this frontier
  *
  * At most half of the frontier's share, so that the next window fits in while the
- * program passes this one.  Pages before this window that are left to the program also
- * count, until they are passed.
+ * program passes this one.
  *
  * Return: whole blocks; 0: none now.
  */

@@ -10,7 +10,7 @@
 /* The kernel counts CPU time at each tick: a shorter difference says nothing. */
 #define EFFORT_NS 8000000
 /* At most one fault for so many pages: most of them are huge.  Windows of huge pages
- * have a block of small ones before them.  And at least this part of all pages: most are
+ * have a block of small ones.  And at least this part of all pages: most are
  * small. */
 #define HUGE_RATIO 3
 #define SMALL_PERCENT 75

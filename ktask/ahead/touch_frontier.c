@@ -15,6 +15,8 @@
 #define RUN_UNITS 3
 /* A window's mark lies behind such a part of it. */
 #define MARK_PART 4
+/* Huge pages behind the hole, where they only have to be advised in time. */
+#define BEHIND_BLOCKS 2
 /* The program has left a frontier when it touched so many times its window elsewhere. */
 #define LEFT_TIMES ((size_t)2 * AHEAD_FRONTIERS)
 /* An edge that was found anywhere moves when it has come so far. */
@@ -92,10 +94,11 @@ static void advance_to(struct touch_tracker *tracker,
 static int has_come(struct touch_tracker *tracker,
 		    const struct touch_frontier *frontier, size_t upto)
 {
-	long at = find_absent(tracker, frontier->down, frontier->lead,
-			      frontier->start);
+	/* Of huge pages all must be there, the hole too. */
+	size_t whole = frontier->huge ? upto : frontier->start;
+	long at = find_absent(tracker, frontier->down, frontier->lead, whole);
 
-	if (at < (long)frontier->start)
+	if (at < (long)whole)
 		return at < 0 ? (int)at : 0;
 	for (size_t block = frontier->start; !frontier->huge && block < upto;
 	     block += AHEAD_BLOCK_PAGES) {
@@ -113,14 +116,18 @@ static int reach_mark(struct touch_tracker *tracker,
 {
 	long run = count_run(tracker, frontier->down, frontier->mark,
 			     AHEAD_STRIP_PAGES);
+	size_t end = frontier->mark + AHEAD_STRIP_PAGES;
 	int come;
 
 	if (run < (long)AHEAD_STRIP_PAGES)
 		return run < 0 ? (int)run : 0;
-	come = has_come(tracker, frontier, frontier->mark);
+	if (frontier->huge)
+		end = frontier->mark + AHEAD_BLOCK_PAGES;
+	come = has_come(tracker, frontier,
+			frontier->huge ? end : frontier->mark);
 	if (come <= 0)
 		return come;
-	advance_to(tracker, frontier, frontier->mark + AHEAD_STRIP_PAGES);
+	advance_to(tracker, frontier, end);
 	frontier->mark = AHEAD_NOWHERE;
 	return 1;
 }
@@ -435,19 +442,30 @@ static size_t block_edge(size_t at, size_t phase)
 /*
  * Chooses the mark.  It is the first pages of a block in the first half of the window,
  * which the program reaches while the rest is made.  In a window of one block it is what
- * lies behind the block.  With huge pages it is in the block before the window, all of
- * which is left to the program.
+ * lies behind the block.
+ *
+ * In a window of huge pages it is in the hole: a block of small pages that the program
+ * has to fill.  What lies behind is for the time that the next window takes: to be made,
+ * or only to be advised.  Where one touch makes a huge page the hole comes first: then a
+ * touch in it says nothing of the window.
  */
-static size_t place_mark(const struct touch_window *window, size_t limit,
-			 bool huge)
+static size_t place_mark(const struct touch_tracker *tracker,
+			 const struct touch_window *window, size_t limit)
 {
 	size_t blocks = (window->end - window->start) / AHEAD_BLOCK_PAGES;
 	size_t before = blocks / MARK_PART ? blocks / MARK_PART : 1;
 	size_t mark = blocks < 2 ? window->end
 				 : window->start + before * AHEAD_BLOCK_PAGES;
 
-	if (huge)
-		mark = window->start - AHEAD_BLOCK_PAGES;
+	if (tracker->unit > 1) {
+		size_t behind = (blocks - 1) / 2;
+
+		if (!tracker->advised)
+			behind = blocks - 1;
+		else if (tracker->alone && behind > BEHIND_BLOCKS)
+			behind = BEHIND_BLOCKS;
+		mark = window->end - (behind + 1) * AHEAD_BLOCK_PAGES;
+	}
 	return mark + AHEAD_STRIP_PAGES <= limit ? mark : AHEAD_NOWHERE;
 }
 
@@ -481,6 +499,7 @@ static bool make_window(struct touch_tracker *tracker,
 		.pending = touch_tracker_pending(tracker),
 		.frontiers = touch_tracker_moving(tracker),
 		.left = tracker->unit > 1 ? AHEAD_BLOCK_PAGES : 0,
+		.whole = tracker->unit > 1 && tracker->advised,
 	};
 	size_t phase =
 		touch_phase(tracker->nr_pages, tracker->phase, frontier->down);
@@ -491,9 +510,9 @@ static bool make_window(struct touch_tracker *tracker,
 	size_t limit = frontier_limit(tracker, frontier);
 	size_t start = block_edge(lead, phase);
 
-	/* A block that only the program can have filled. */
-	if (tracker->unit > 1 && start - lead < AHEAD_BLOCK_PAGES)
-		start += AHEAD_BLOCK_PAGES;
+	/* The hole is not made, or only where it fits. */
+	if (pages && tracker->unit > 1)
+		pages += AHEAD_BLOCK_PAGES;
 	/* What is before the edge counts as made, for it may be never touched. */
 	if (!pages || start >= limit)
 		return false;
@@ -501,20 +520,22 @@ static bool make_window(struct touch_tracker *tracker,
 	window->end = limit - start < pages + AHEAD_STRIP_PAGES
 			      ? last_edge(tracker, limit, phase)
 			      : start + pages;
-	if (window->end <= start)
+	if (window->end <= start ||
+	    (tracker->unit > 1 && window->end - start < 2 * AHEAD_BLOCK_PAGES))
 		return false;
 	window->down = frontier->down;
-	window->lead_fits = window->end - lead <= ahead_left_pages(&budget);
-	window->lead_is_made = false;
-	window->filled = frontier->huge ? frontier->start - AHEAD_BLOCK_PAGES
-					: AHEAD_NOWHERE;
-	window->mark = place_mark(window, limit, tracker->unit > 1);
+	window->hole_fits = window->end - lead <= ahead_left_pages(&budget);
+	window->hole_is_made = false;
+	window->filled = frontier->huge ? frontier->hole : AHEAD_NOWHERE;
+	window->mark = place_mark(tracker, window, limit);
+	frontier->hole = window->mark;
 	frontier->lead = lead;
 	frontier->start = window->start;
 	frontier->huge = tracker->unit > 1;
 	frontier->made = window->end;
 	frontier->mark = window->mark;
-	frontier->window = pages;
+	frontier->window =
+		tracker->unit > 1 ? pages - AHEAD_BLOCK_PAGES : pages;
 	frontier->elsewhere = elsewhere;
 	return true;
 }

@@ -7,12 +7,12 @@
  * no operating system: tests play a program's touches to it.
  *
  * A run of present pages has two edges.  An edge that moves on and leaves no hole is a
- * frontier.  Ahead of it a window is made, and a strip of pages in or before the window
+ * frontier.  Ahead of it a window is made, and a strip of pages in or behind the window
  * is left absent as the mark.  The program has reached the mark when it has touched all
  * of the strip, and all that was left to it on the way: the first page of each block,
- * or a whole block before a window of huge pages.  So a program that touches every second page,
- * or jumps into a window, never reaches the mark.  Once it is reached, the next window
- * is twice as large; or as small as the first, if nothing moved for long or the program
+ * or a block in a window of huge pages, its hole.  So a program that touches every
+ * second page, or jumps into a window, never reaches the mark.  Once it is reached, the
+ * next window is twice as large; or as small as the first, if nothing moved for long or the program
  * went on elsewhere before.  Random touches make no runs.
  *
  * Positions of a frontier count in its direction; those of a downward one count from the
@@ -48,6 +48,7 @@ struct touch_frontier {
 	size_t lead; /* before the last window: pages left to the program */
 	size_t start; /* of the last window */
 	size_t mark; /* the strip that is watched; AHEAD_NOWHERE: none */
+	size_t hole; /* the block of small pages in the last window, if that is huge */
 	size_t window; /* pages of the last window; 0: the next is as the first */
 	size_t elsewhere; /* touched by other frontiers when that was made */
 	bool down;
@@ -64,6 +65,9 @@ struct touch_tracker {
 	size_t first; /* see struct ahead_budget */
 	size_t touched;
 	size_t present; /* pages in runs too short for a frontier, last scan */
+	/* Huge pages are had on advice, and so holes have small ones; and the program makes
+	 * them itself.  Elsewhere one touch fills a hole. */
+	bool advised, alone;
 	unsigned turn; /* who is asked first for the next window */
 	unsigned nr;
 	struct touch_frontier frontiers[AHEAD_FRONTIERS];
@@ -73,12 +77,11 @@ struct touch_tracker {
 struct touch_window {
 	size_t start, end;
 	size_t mark; /* AHEAD_NOWHERE: none is within */
-	/* What lay before the last window, and is full by now: AHEAD_BLOCK_PAGES from here
-	 * on; AHEAD_NOWHERE: nothing. */
+	/* The hole of the last window, which is full by now; AHEAD_NOWHERE: it had none. */
 	size_t filled;
-	/* Whether the bound has room for the block before the window; and to be set where
-	 * helpers are to make most of that. */
-	bool lead_fits, lead_is_made;
+	/* Whether the bound allows that helpers make the hole, and to be set where they
+	 * are to make most of it. */
+	bool hole_fits, hole_is_made;
 	bool down;
 };
 

@@ -8,9 +8,9 @@
  * of each block is left to the program, and shows how far it has come.  Blocks of
  * huge pages have no such page.
  *
- * Before a window of huge pages lies a block that shows whether the program fills memory
+ * In a window of huge pages is a hole, a block that shows whether the program fills memory
  * or stores here and there.  Where huge pages come on advice, and so that block has
- * small pages, helpers make most of it, last: not the mark, nor a page in each piece.
+ * small pages, helpers make most of it: not the mark, nor a page in each piece.
  *
  * Pieces are short, because the lock of the address space is held for each.
  */
@@ -30,14 +30,12 @@
 struct window_block {
 	size_t start, end;
 	bool marked; /* the program is to touch its first pages */
-	bool leads; /* lies before the window */
 };
 
 static inline size_t window_count_blocks(const struct touch_window *window)
 {
 	return (window->end - window->start + AHEAD_BLOCK_PAGES - 1) /
-		       AHEAD_BLOCK_PAGES +
-	       window->lead_is_made;
+	       AHEAD_BLOCK_PAGES;
 }
 
 /* Position @at of the job: the last block of the window comes first. */
@@ -45,17 +43,14 @@ static inline struct window_block
 window_get_block(const struct touch_window *window, size_t at)
 {
 	size_t number = window_count_blocks(window) - at / WINDOW_BLOCK_UNITS;
-	size_t start =
-		window->start - (window->lead_is_made ? AHEAD_BLOCK_PAGES : 0);
 	struct window_block block = {
-		.start = start + number * AHEAD_BLOCK_PAGES,
+		.start = window->start + number * AHEAD_BLOCK_PAGES,
 	};
 
 	block.end = block.start + AHEAD_BLOCK_PAGES;
 	if (block.end > window->end)
 		block.end = window->end;
 	block.marked = block.start == window->mark;
-	block.leads = block.start < window->start;
 	return block;
 }
 
@@ -75,7 +70,7 @@ static inline size_t window_piece_start(size_t first, size_t end)
 /* How the pieces of a window are made.  Each function is called with @mapping. */
 struct window_maker {
 	const struct touch_window *window;
-	bool is_huge; /* but for the block that leads */
+	bool is_huge; /* but for the hole */
 	void *mapping;
 	/* Do others want the CPU?  Then the rest is left to the program. */
 	bool (*was_preempted)(void *mapping, uint64_t idle_since_ns);
@@ -89,19 +84,20 @@ static inline int window_make_block(const struct window_maker *maker,
 				    const struct window_block *block,
 				    uint64_t idle_ns)
 {
-	bool huge = maker->is_huge && !block->leads;
+	bool hole = maker->is_huge && block->marked;
+	bool huge = maker->is_huge && !hole;
 	size_t first = huge ? block->start : window_first_page(block);
-	size_t end = block->end;
+	size_t end = hole && !maker->window->hole_is_made ? first : block->end;
 	int error = 0;
 
 	while (end > first && !error &&
 	       !maker->was_preempted(maker->mapping, idle_ns)) {
 		size_t at = huge ? first : window_piece_start(first, end);
 
-		/* Of the block that leads the first page of each piece is left. */
-		if (at + block->leads < end)
+		/* Of the hole the first page of each piece is left. */
+		if (at + hole < end)
 			error = maker->make_piece(maker->mapping, block,
-						  at + block->leads, end);
+						  at + hole, end);
 		end = at;
 	}
 	return error < 0 ? error : 0;

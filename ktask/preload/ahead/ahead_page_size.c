@@ -5,8 +5,8 @@
  * If the machine makes huge pages on advice only, the watcher advises them for a
  * window just before it is made.  It never advises them for present pages, nor for the
  * rest of the mapping: a program that went on at random would get 2 MiB for each touch.
- * So it would if the block before the window were advised, by which it shows that it
- * fills memory.  That block is advised when it is full and the next window is: to the
+ * So it would if the hole of the window were advised, by which it shows that it
+ * fills memory.  The hole is advised when it is full and the next window is: to the
  * kernel all of it is one mapping then, of which a process may have 65,530.
  * The program's own advice wins, whether it comes before or later.
  *
@@ -137,7 +137,11 @@ bool ahead_advise_huge(struct large_mapping *mapping,
 	if (atomic_load(&mapping->advice) == ADVICE_NONE) {
 		atomic_store(&mapping->advised, true);
 		done = advise_range(mapping, window->down, window->start,
-				    window->end);
+				    window->mark);
+		if (done && window->mark + AHEAD_BLOCK_PAGES < window->end)
+			advise_range(mapping, window->down,
+				     window->mark + AHEAD_BLOCK_PAGES,
+				     window->end);
 		if (done && window->filled != AHEAD_NOWHERE)
 			advise_range(mapping, window->down, window->filled,
 				     window->filled + AHEAD_BLOCK_PAGES);

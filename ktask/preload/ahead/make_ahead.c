@@ -126,7 +126,7 @@ static int make_huge_piece(void *arg, const struct window_block *block,
 	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int error = make_piece(mapping, from, to);
 
-	if (!error && !block->leads &&
+	if (!error && !block->marked &&
 	    clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns >=
 		    mapping->slow_block_ns)
 		atomic_fetch_add(&mapping->nr_slow_blocks, 1);

@@ -125,6 +125,7 @@ static void advise_window(struct large_mapping *mapping, uint64_t now)
 	if (!ahead_wants_huge(mapping, now))
 		return;
 	tracker->unit = AHEAD_BLOCK_PAGES;
+	tracker->advised = tracker->alone = true;
 	mapping->is_left = false;
 	if (!touch_tracker_window(tracker, &mapping->window) ||
 	    !ahead_has_memory(mapping))
@@ -132,7 +133,8 @@ static void advise_window(struct large_mapping *mapping, uint64_t now)
 	if (!ahead_advise_huge(mapping, window))
 		return;
 	mapping->is_left = true;
-	mapping->advised_pages += window->end - window->start;
+	mapping->advised_pages +=
+		window->end - window->start - AHEAD_BLOCK_PAGES;
 	poll_schedule_advised(&mapping->schedule);
 }
 
@@ -156,13 +158,15 @@ static void make_window(struct large_mapping *mapping, uint64_t now)
 	struct touch_tracker *tracker = &mapping->tracker;
 	bool advise = ahead_wants_huge(mapping, now);
 
+	tracker->advised = advise;
+	tracker->alone = false;
 	tracker->unit = advise ? AHEAD_BLOCK_PAGES : ahead_unit_pages(mapping);
 	mapping->is_left = false;
 	if (!touch_tracker_window(tracker, &mapping->window) ||
 	    !ahead_has_memory(mapping))
 		return;
 	advise = advise && ahead_advise_huge(mapping, &mapping->window);
-	mapping->window.lead_is_made = advise && mapping->window.lead_fits;
+	mapping->window.hole_is_made = advise && mapping->window.hole_fits;
 	tracker->unit = ahead_unit_pages(mapping);
 	mapping->huge = tracker->unit > 1;
 	mapping->nr_windows += ahead_make(mapping);

@@ -52,7 +52,8 @@ static void advise_window(const struct touch_tracker *tracker,
 	size_t filled = window->filled;
 
 	for (size_t at = window->start; at < window->end; at++)
-		advised[touch_page(nr_pages, window->down, at)] = 1;
+		if (at < window->mark || at >= window->mark + AHEAD_BLOCK_PAGES)
+			advised[touch_page(nr_pages, window->down, at)] = 1;
 	for (size_t i = 0; filled != AHEAD_NOWHERE && i < AHEAD_BLOCK_PAGES;
 	     i++)
 		assert_true(present[touch_page(nr_pages, window->down,
@@ -86,7 +87,7 @@ static void make_window(struct touch_window *window)
 	size_t nr_blocks;
 	unsigned nr;
 
-	window->lead_is_made = window->lead_fits;
+	window->hole_is_made = window->hole_fits;
 	nr_blocks = window_count_blocks(window);
 	assert_int_equal(window_make_blocks(
 				 &maker, WINDOW_BLOCK_UNITS,
@@ -106,6 +107,8 @@ static void watch(struct touch_tracker *tracker, bool helped)
 	if (tracker->touched < SMALL_PAGES)
 		return;
 	tracker->unit = AHEAD_BLOCK_PAGES;
+	tracker->advised = true;
+	tracker->alone = !helped;
 	if (!touch_tracker_window(tracker, &window))
 		return;
 	advise_window(tracker, &window);
