@@ -3,7 +3,6 @@
 /*
  * Programs that touch large memory in order, or not, and look at what is present
  * besides.  Each checks its own contents and ends with "ok", or tells what it found.
- * What waits for helpers waits long: they may get no CPU for a while.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,77 +15,13 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 
-#include "probe.h"
+#include "touches.h"
 #include "util/sched_attr.h"
 
-#define MIB ((size_t)1 << 20)
 #define LEN (256 * MIB)
-#define BLOCK (2 * MIB)
-#define WAIT_MS 20000
 /* Of the mapping what may be made before anything is known, and 3 %. */
 #define FIRST_PAGES(len) ((len) / PAGE_BYTES / 16 + 512)
-
-static void sleep_ms(long ms)
-{
-	struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
-
-	nanosleep(&pause, NULL);
-}
-
-static size_t count_present(char *base, size_t len)
-{
-	return resident_pages(base, len / PAGE_BYTES * PAGE_BYTES);
-}
-
-static char *page_start(char *block)
-{
-	return (char *)(((uintptr_t)block + PAGE_BYTES - 1) &
-			~(PAGE_BYTES - 1));
-}
-
-static void fill_pages(char *base, size_t from, size_t to)
-{
-	for (size_t at = from; at < to; at += PAGE_BYTES)
-		*(uint64_t *)(base + at) = at * 2654435761u + 1;
-}
-
-static void check_pages(const char *base, size_t from, size_t to)
-{
-	for (size_t at = from; at < to; at += PAGE_BYTES)
-		must(*(const uint64_t *)(base + at) == at * 2654435761u + 1,
-		     "contents");
-}
-
-static bool is_ahead(char *base, size_t at, size_t len)
-{
-	size_t reach = len - at < 64 * MIB ? len - at : 64 * MIB;
-
-	return count_present(base + at, reach) > 0;
-}
-
-/*
- * In order, block by block, waiting for what is made ahead of it.  Return: where it
- * was seen; 0: nowhere.
- */
-static size_t touch_until_helped(char *base, size_t len)
-{
-	long waited = 0;
-
-	for (size_t at = 0; at < len; at += BLOCK) {
-		size_t end = len - at < BLOCK ? len : at + BLOCK;
-
-		fill_pages(base, at, end);
-		for (int i = 0; end < len && i < 200 && waited < WAIT_MS; i++) {
-			if (is_ahead(base, end, len))
-				return end;
-			sleep_ms(5);
-			waited += 5;
-		}
-	}
-	return 0;
-}
 
 static char *allocate(const char *how, size_t len)
 {
