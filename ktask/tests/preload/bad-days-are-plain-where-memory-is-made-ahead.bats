@@ -1,0 +1,130 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Little memory ends no program whose memory is made ahead of its touches sooner than it
+# would end without that.
+
+load shim.bash
+
+unset KTASK_RUN_MIN
+# Other tests run beside these.
+export KTASK_OVERLOAD=ignore
+
+MIB=$((1 << 20))
+# The watcher's and a helper's own stacks, in the kernel too.
+THREADS_BYTES=$MIB
+
+made() {
+	grep -q '^ktask: ahead: .* [1-9][0-9.]* [KMG]iB made ahead' "$REPORT"
+}
+
+# Where nothing was made ahead for want of a CPU there is nothing to be seen.
+made_or_skip() {
+	made || ! grep -q 'no helper got a CPU' "$REPORT" ||
+		skip "no helper got a CPU"
+	made
+}
+
+# In a group of control groups of one version or the other.
+limit_group() {
+	local limit=$group/memory.limit_in_bytes
+
+	[ -e "$limit" ] || limit=$group/memory.max
+	echo "$1" >"$limit"
+}
+
+peak_of_group() {
+	cat "$group/memory.max_usage_in_bytes" 2>/dev/null ||
+		cat "$group/memory.peak"
+}
+
+# in_group HOW CASE...: as it ended, "plain" or with the shim in that mode
+in_group() {
+	local how=$1 status=0
+
+	shift
+	: >"$REPORT"
+	(
+		echo "$BASHPID" >"$group/cgroup.procs"
+		[ "$how" != plain ] ||
+			exec env -u LD_PRELOAD timeout 300 \
+				"$PROGRAMS/ahead-bad-days" "$@"
+		export LD_PRELOAD="$SHIM" KTASK_RUN_REPORT="$REPORT"
+		KTASK_RUN_OPS=$how exec timeout 300 \
+			"$PROGRAMS/ahead-bad-days" "$@"
+	) >"$BATS_TEST_TMPDIR/said" 2>&1 || status=$?
+	echo "$how $*: $status $(cat "$BATS_TEST_TMPDIR/said" "$REPORT")"
+	ended=$status:$(cat "$BATS_TEST_TMPDIR/said")
+}
+
+# What the plain program needs, in bytes, of which several runs need the most.
+measure_need() {
+	need=0
+	for _ in 1 2 3; do
+		make_group 1024
+		in_group plain "$@"
+		peak_of_group >"$BATS_TEST_TMPDIR/peak" ||
+			{ remove_group "$group" && skip "groups know no peak"; }
+		remove_group "$group"
+		[ "$ended" = 0:ok ]
+		peak=$(cat "$BATS_TEST_TMPDIR/peak")
+		[ "$peak" -lt "$need" ] || need=$peak
+	done
+}
+
+# lives_as_plain CASE BYTES...: with so much more than the program needs
+lives_as_plain() {
+	local case=$1 more how differ=
+
+	shift
+	measure_need "$case"
+	make_group 1024
+	for more in "$@"; do
+		limit_group $((need + THREADS_BYTES + more))
+		echo "$more bytes more than needed:"
+		in_group plain "$case"
+		[ "$ended" = 0:ok ] || continue
+		for how in ahead ahead-small; do
+			in_group $how "$case"
+			[ "$ended" = 0:ok ] || differ="$differ $how:$more:$ended"
+		done
+	done
+	remove_group "$group"
+	[ -z "$differ" ]
+}
+
+# is_helped CASE: where there is memory enough
+is_helped() {
+	measure_need "$1"
+	make_group 1024
+	limit_group $((need + 128 * MIB))
+	for how in ahead-small ahead; do
+		in_group $how "$1" waits
+		[ "$ended" = 0:ok ] && made || break
+	done
+	remove_group "$group"
+	[ "$ended" = 0:ok ]
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	made_or_skip
+}
+
+@test "a program lives in a group that has a page more than it needs, or more" {
+	lives_as_plain fills 4096 $((1 * MIB)) $((4 * MIB)) $((16 * MIB)) \
+		$((33 * MIB)) $((40 * MIB)) $((64 * MIB)) $((128 * MIB))
+	is_helped fills
+}
+
+@test "also where it forks and both go on" {
+	lives_as_plain fills-and-forks 4096 $((1 * MIB)) $((4 * MIB)) \
+		$((16 * MIB)) $((33 * MIB)) $((40 * MIB)) $((64 * MIB)) \
+		$((128 * MIB))
+	is_helped fills-and-forks
+}
+
+# What the first mapping has in vain by then: a sixteenth of its 128 MiB, 3 % of 96.
+@test "where it fills a second mapping, if there is also what may be made in vain" {
+	wasted=$((8 * MIB + 96 * MIB * 3 / 100))
+	lives_as_plain fills-two $((wasted + 4096)) $((wasted + MIB)) \
+		$((wasted + 4 * MIB)) $((33 * MIB)) $((40 * MIB)) \
+		$((64 * MIB)) $((128 * MIB))
+	is_helped fills-two
+}
