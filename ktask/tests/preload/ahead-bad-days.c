@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Programs that touch memory in order on a bad day: with little memory.
- * Each checks its own contents and ends with "ok", or tells what it found.
+ * Programs that touch memory in order on a bad day: with little memory, behind
+ * a filter of system calls.  Each checks its own contents and ends with "ok", or tells what it found.
  */
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "refuse.h"
 #include "touches.h"
 
 static char *map_pages(size_t len)
@@ -24,6 +25,19 @@ static void fill_slowly(char *base, size_t from, size_t to)
 		fill_pages(base, at, to - at < BLOCK ? to : at + BLOCK);
 		sleep_ms(5);
 	}
+}
+
+/* As far as anything is made ahead of it; without the shim nothing would be. */
+static size_t touch_some(char *base, size_t len)
+{
+	if (getenv("LD_PRELOAD")) {
+		size_t at = touch_until_helped(base, len);
+
+		must(at, "nothing was made ahead");
+		return at;
+	}
+	fill_pages(base, 0, len / 4);
+	return len / 4;
 }
 
 /* ---- little memory ---- */
@@ -85,6 +99,49 @@ static void fills_and_forks(const char *how)
 	check_pages(base, 0, FILLED);
 }
 
+/* ---- filters of system calls ---- */
+
+#define SEEN (128 * MIB)
+
+/* For the calling thread, or for all threads that there are. */
+static void set_filter(unsigned number, unsigned action, bool all)
+{
+	struct sock_filter steps[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, action),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, steps };
+
+	must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+		     !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			      all ? SECCOMP_FILTER_FLAG_TSYNC : 0, &program),
+	     "filter");
+}
+
+/* @how: before|middle|all errno|kill NUMBER; all: threads, in the middle */
+static void filtered(const char *how)
+{
+	char when[16], what[16], *base;
+	unsigned number, action;
+	size_t at = 0;
+
+	must(sscanf(how, "%15s %15s %u", when, what, &number) == 3, how);
+	action = strcmp(what, "kill") ? SECCOMP_RET_ERRNO | EPERM
+				      : SECCOMP_RET_KILL_PROCESS;
+	if (!strcmp(when, "before"))
+		set_filter(number, action, false);
+	base = map_pages(SEEN);
+	if (strcmp(when, "before")) {
+		at = touch_some(base, SEEN);
+		set_filter(number, action, !strcmp(when, "all"));
+	}
+	fill_slowly(base, at, SEEN);
+	check_pages(base, 0, SEEN);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(const char *how);
@@ -92,6 +149,7 @@ static const struct {
 	{ "fills", fills },
 	{ "fills-two", fills_two },
 	{ "fills-and-forks", fills_and_forks },
+	{ "filtered", filtered },
 };
 
 int main(int argc, char **argv)

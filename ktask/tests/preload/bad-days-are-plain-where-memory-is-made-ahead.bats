@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Little memory ends no program whose memory is made ahead of its touches sooner than it
-# would end without that.
+# Little memory and filters of system calls do to a program whose memory is made ahead of
+# its touches what they would do without that.
 
 load shim.bash
 
@@ -127,4 +127,62 @@ is_helped() {
 		$((wasted + 4 * MIB)) $((33 * MIB)) $((40 * MIB)) \
 		$((64 * MIB)) $((128 * MIB))
 	is_helped fills-two
+}
+
+# bad_day CASE...: with huge pages and without, ends as it should
+bad_day() {
+	[ ! -e "$BATS_FILE_TMPDIR/busy" ] || skip "no helper got a CPU before"
+	for mode in ahead-small ahead; do
+		: >"$REPORT"
+		KTASK_RUN_OPS=$mode run shimmed timeout 300 \
+			"$PROGRAMS/ahead-bad-days" "$@"
+		echo "$mode $*: $status $output"
+		cat "$REPORT"
+		[[ $output != "nothing was made ahead"* ]] || {
+			: >"$BATS_FILE_TMPDIR/busy"
+			skip "no helper got a CPU"
+		}
+		[ "$status" -eq 0 ]
+		[ "$output" = "ok" ]
+	done
+}
+
+# filter WHEN errno|kill CALL...: by name, each as without the shim
+filter() {
+	local when=$1 what=$2 name number
+
+	shift 2
+	for name in "$@"; do
+		number=$(echo "#include <sys/syscall.h>
+SYS_$name" | cc -E -P - | tail -1)
+		run plain "$PROGRAMS/ahead-bad-days" filtered \
+			"$when $what $number"
+		echo "plain $when $what $name: $status $output"
+		[ "$status" -eq 0 ]
+		[ "$output" = ok ]
+		bad_day filtered "$when $what $number"
+	done
+}
+
+@test "a filter that refuses, or kills for what is not done, leaves memory to be made" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	filter before errno process_madvise
+	made_or_skip
+	filter before kill pidfd_open userfaultfd
+	made_or_skip
+}
+
+@test "a filter that refuses what makes memory leaves it to the program" {
+	filter before errno madvise mincore
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	filter middle errno madvise mincore process_madvise
+	filter all errno madvise mincore process_madvise
+}
+
+@test "a filter kills nothing that makes memory, from the start or in the middle" {
+	for when in before middle all; do
+		filter $when kill madvise mincore futex clone3 pread64 \
+			pidfd_open userfaultfd
+		[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	done
 }
