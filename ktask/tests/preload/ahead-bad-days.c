@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Programs that touch memory in order on a bad day: with little memory, behind
- * a filter of system calls.  Each checks its own contents and ends with "ok", or tells what it found.
+ * Programs that touch memory in order on a bad day: with little memory, behind a filter of
+ * system calls, in many processes.  Each checks its own
+ * contents and ends with "ok", or tells what it found.
  */
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "refuse.h"
@@ -142,6 +144,70 @@ static void filtered(const char *how)
 	check_pages(base, 0, SEEN);
 }
 
+/* ---- many processes ---- */
+
+#define NR_CHILDREN 200
+#define NR_AT_ONCE 20
+#define CHILD_BYTES (64 * MIB)
+
+static size_t count_threads(void)
+{
+	struct stat tasks;
+
+	must(!stat("/proc/self/task", &tasks), "/proc/self/task");
+	return tasks.st_nlink - 2;
+}
+
+static void be_child(void)
+{
+	char *base = malloc(CHILD_BYTES), *first = page_start(base);
+
+	must(base != NULL, "malloc");
+	fill_slowly(first, 0, BLOCK);
+	sleep_ms(20);
+	check_pages(first, 0, BLOCK);
+	exit(0);
+}
+
+static void wait_for_child(void)
+{
+	int status;
+
+	must(wait(&status) > 0, "wait");
+	if (status)
+		printf("a child ended with %x\n", (unsigned)status);
+}
+
+/* The parent is being made ahead of, too.  What its children leave becomes its child. */
+static void forks_many(const char *unused)
+{
+	char *base = map_pages(CHILD_BYTES);
+	size_t at = touch_some(base, CHILD_BYTES);
+
+	must(!prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "subreaper");
+	for (int i = 0; i < NR_CHILDREN; i++) {
+		pid_t child;
+
+		if (i >= NR_AT_ONCE)
+			wait_for_child();
+		child = fork();
+		must(child >= 0, "fork");
+		if (!child)
+			be_child();
+	}
+	for (int i = 0; i < NR_AT_ONCE; i++)
+		wait_for_child();
+	must(waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD,
+	     "a process was left");
+	fill_slowly(base, at, CHILD_BYTES);
+	check_pages(base, 0, CHILD_BYTES);
+	must(!munmap(base, CHILD_BYTES), "munmap");
+	/* The watcher stays; helpers leave when they idle. */
+	for (int i = 0; i < WAIT_MS / 5 && count_threads() > 2; i++)
+		sleep_ms(5);
+	must(count_threads() <= 2, "threads were left");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(const char *how);
@@ -150,6 +216,7 @@ static const struct {
 	{ "fills-two", fills_two },
 	{ "fills-and-forks", fills_and_forks },
 	{ "filtered", filtered },
+	{ "forks-many", forks_many },
 };
 
 int main(int argc, char **argv)
