@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Programs that touch memory in order on a bad day: with little memory, behind a filter of
- * system calls, in many processes.  Each checks its own
+ * system calls, in many processes, beside pages of other kinds.  Each checks its own
  * contents and ends with "ok", or tells what it found.
  */
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -208,6 +209,162 @@ static void forks_many(const char *unused)
 	must(count_threads() <= 2, "threads were left");
 }
 
+/* ---- pages of other kinds ---- */
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE 103
+#endif
+#define GUARDED (2 * PAGE_BYTES)
+#define NR_GUARDS 24
+#define NR_EARLY 20
+
+static sigjmp_buf after_fault;
+static void *volatile fault_at;
+
+static void leave_fault(int sig, siginfo_t *info, void *context)
+{
+	fault_at = info->si_addr;
+	siglongjmp(after_fault, 1);
+}
+
+static bool write_faults(char *page)
+{
+	fault_at = NULL;
+	if (sigsetjmp(after_fault, 1))
+		return fault_at == page;
+	*(volatile char *)page = 1;
+	return false;
+}
+
+static bool is_within(const size_t *starts, size_t nr, size_t at)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (at >= starts[i] && at < starts[i] + GUARDED)
+			return true;
+	return false;
+}
+
+static void install_guard(char *base, size_t at)
+{
+	if (madvise(base + at, GUARDED, MADV_GUARD_INSTALL)) {
+		must(errno == EINVAL, "madvise");
+		puts("no guard pages");
+		exit(0);
+	}
+}
+
+/* Some before anything is made, some where it was made ahead. */
+static void guards(const char *unused)
+{
+	struct sigaction action = { .sa_sigaction = leave_fault,
+				    .sa_flags = SA_SIGINFO };
+	char *base = map_pages(2 * SEEN);
+	size_t starts[NR_GUARDS], at;
+
+	must(!sigaction(SIGSEGV, &action, NULL), "sigaction");
+	for (size_t i = 0; i < NR_EARLY; i++) {
+		starts[i] = SEEN + i * (6 * MIB + 19 * PAGE_BYTES);
+		install_guard(base, starts[i]);
+	}
+	at = touch_some(base, SEEN);
+	for (size_t i = NR_EARLY; i < NR_GUARDS; i++) {
+		starts[i] = at + (i - NR_EARLY + 1) * 101 * PAGE_BYTES;
+		install_guard(base, starts[i]);
+	}
+	for (; at < 2 * SEEN; at += PAGE_BYTES) {
+		if (is_within(starts, NR_GUARDS, at))
+			must(write_faults(base + at), "a guard page was lost");
+		else
+			fill_pages(base, at, at + PAGE_BYTES);
+		if (at % MIB == 0)
+			sleep_ms(2);
+	}
+	for (at = 0; at < 2 * SEEN; at += PAGE_BYTES) {
+		if (is_within(starts, NR_GUARDS, at))
+			must(write_faults(base + at), "a guard page was lost");
+		else
+			check_pages(base, at, at + PAGE_BYTES);
+	}
+	for (size_t i = 0; i < NR_GUARDS; i++) {
+		must(!madvise(base + starts[i], GUARDED, MADV_GUARD_REMOVE),
+		     "madvise");
+		must(!base[starts[i]], "a page behind a guard is not empty");
+	}
+}
+
+static size_t locked_kib(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	size_t kib = 0;
+	char line[128];
+
+	must(status != NULL, "status");
+	while (fgets(line, sizeof(line), status))
+		if (!strncmp(line, "VmLck:", 6))
+			kib = account_value(line);
+	fclose(status);
+	return kib;
+}
+
+#define LOCKED (4 * MIB)
+
+static void lock_part(char *base, size_t at)
+{
+	int rc = mlock(base + at, LOCKED);
+
+	printf("mlock: %d, %zu KiB\n", rc, locked_kib());
+	if (!rc && count_present(base + at, LOCKED) != LOCKED / PAGE_BYTES)
+		puts("locked pages are absent");
+}
+
+/* Before and behind what is touched, and in what was made ahead. */
+static void locks(const char *unused)
+{
+	char *base = map_pages(2 * SEEN);
+	size_t at;
+
+	lock_part(base, SEEN);
+	at = touch_some(base, SEEN - BLOCK);
+	lock_part(base, at);
+	lock_part(base, SEEN + 32 * MIB);
+	fill_slowly(base, at, 2 * SEEN);
+	check_pages(base, 0, 2 * SEEN);
+	if (count_present(base, 2 * SEEN) != 2 * SEEN / PAGE_BYTES)
+		puts("locked pages are absent");
+	must(!munlock(base, SEEN + LOCKED), "munlock");
+	printf("munlock: %zu KiB\n", locked_kib());
+}
+
+/* Side by side with one that is made ahead of its touches.  Huge pages would be made
+ * by the kernel. */
+static void reserves_not(const char *unused)
+{
+	char *space = guarded_space(2 * SEEN), *base;
+	size_t touched, present;
+
+	must(mmap(space, SEEN, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+		  0) == space,
+	     "mmap");
+	madvise(space, SEEN, MADV_NOHUGEPAGE);
+	base = mmap(space + SEEN, SEEN, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	must(base == space + SEEN, "mmap");
+	touched = touch_some(base, SEEN);
+	for (size_t at = 0; at < SEEN / 2; at += BLOCK) {
+		fill_slowly(space, at, at + BLOCK);
+		if (touched < SEEN)
+			fill_pages(base, touched, touched + BLOCK);
+		touched += touched < SEEN ? BLOCK : 0;
+	}
+	present = count_present(space, SEEN);
+	if (present != SEEN / 2 / PAGE_BYTES)
+		printf("%zu pages too many\n", present - SEEN / 2 / PAGE_BYTES);
+	check_pages(space, 0, SEEN / 2);
+	check_pages(base, 0, touched);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(const char *how);
@@ -217,6 +374,9 @@ static const struct {
 	{ "fills-and-forks", fills_and_forks },
 	{ "filtered", filtered },
 	{ "forks-many", forks_many },
+	{ "guards", guards },
+	{ "locks", locks },
+	{ "reserves-not", reserves_not },
 };
 
 int main(int argc, char **argv)

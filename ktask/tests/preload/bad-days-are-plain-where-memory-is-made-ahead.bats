@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# Little memory, filters of system calls and many processes at once do to a program whose
-# memory is made ahead of its touches what they would do without that.
+# Little memory, filters of system calls, many processes at once and pages of other kinds do
+# to a program whose memory is made ahead of its touches what they would do without that.
 
 load shim.bash
 
@@ -144,7 +144,7 @@ bad_day() {
 			skip "no helper got a CPU"
 		}
 		[ "$status" -eq 0 ]
-		[ "$output" = "ok" ]
+		[ "$output" = "${expected:-ok}" ]
 	done
 }
 
@@ -207,4 +207,29 @@ SYS_$name" | cc -E -P - | tail -1)
 	[[ $ended != *"nothing was made ahead"* ]] || skip "no helper got a CPU"
 	[ "$ended" = 0:ok ]
 	[ -z "$remained" ]
+}
+
+@test "guard pages stay, and hide what was made ahead" {
+	run plain timeout 300 "$PROGRAMS/ahead-bad-days" guards
+	[ "$status" -eq 0 ]
+	[[ $output != *"no guard pages"* ]] ||
+		skip "the kernel has no guard pages (6.13)"
+	[ "$output" = ok ]
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	bad_day guards
+	made_or_skip
+}
+
+@test "locked pages are whole, and as many" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	expected=$(plain timeout 300 "$PROGRAMS/ahead-bad-days" locks)
+	[[ $expected == *"munlock: "*ok ]]
+	bad_day locks
+	made_or_skip
+}
+
+@test "nothing is made of memory that reserves none" {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	bad_day reserves-not
+	made_or_skip
 }
