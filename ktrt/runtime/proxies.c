@@ -108,6 +108,9 @@ static void end_proxy(struct worker *w, struct proxy *proxy)
 {
 	bool spoilt = at_peek(&proxy->end.flags) & TASK_SPOILT;
 
+	/* Another one's end may come next, where the data was named twice. */
+	if (unlikely(spoilt))
+		at_poke(&proxy->end.error, -ECANCELED);
 	proxy_leave(w, &proxy->end);
 	if (unlikely(spoilt)) {
 		at_poke(&proxy->outer.error, -ECANCELED);

@@ -465,6 +465,19 @@ static void failed_children_spoil_data(unsigned mode, unsigned flags)
 	assert_int_equal(ran[0], 1);
 }
 
+/* Which of the two is released first does not matter. */
+static void failed_children_spoil_data_named_twice(unsigned first,
+						   unsigned second)
+{
+	struct ktrt_dep deps[] = { { &a, 0, first }, { &a, 0, second } };
+
+	begin();
+	assert_int_equal(spawn(fail_below, NULL, deps, 2, 0), 0);
+	assert_int_equal(spawn_on(note, &ran[0], &a, KTRT_IN), 0);
+	assert_int_equal(ktrt_wait(), 77);
+	assert_int_equal(ran[0], 0);
+}
+
 /* No body of theirs is begun. */
 static void cancelled_tasks_release(void)
 {
@@ -492,6 +505,8 @@ static void failures(void)
 	spoilt_data_goes_past_without_memory();
 	failed_children_spoil_data(KTRT_WEAK_INOUT, 0);
 	failed_children_spoil_data(KTRT_INOUT, KTRT_EARLY_RELEASE);
+	failed_children_spoil_data_named_twice(KTRT_WEAK_IN, KTRT_WEAK_OUT);
+	failed_children_spoil_data_named_twice(KTRT_WEAK_OUT, KTRT_WEAK_IN);
 	cancelled_tasks_release();
 }
 
