@@ -128,16 +128,19 @@ static bool add_reader(struct datum *datum, uint32_t node)
 	return true;
 }
 
-/* After whoever has read since the last writer, else after that. */
+/*
+ * After whoever has read since the last writer, else after that.  If the node reads, it is
+ * also after the writer itself where others read in between: that alone spoils the datum,
+ * while these may be skipped for something else.
+ */
 static void write_datum(struct ktrt_graph *graph, struct datum *datum,
 			uint32_t node, bool reads)
 {
 	if (datum->writer == node + 1)
 		return;
 	for (uint32_t i = 0; i < datum->nr_readers; i++)
-		graph_add_edge(graph, datum->readers[i], node,
-			       reads ? EDGE_PASSES_ON : EDGE_ORDERS);
-	if (!datum->nr_readers && datum->writer)
+		graph_add_edge(graph, datum->readers[i], node, EDGE_ORDERS);
+	if (datum->writer && (reads || !datum->nr_readers))
 		graph_add_edge(graph, datum->writer - 1, node,
 			       reads ? EDGE_NEEDS : EDGE_ORDERS);
 	datum->nr_readers = 0;

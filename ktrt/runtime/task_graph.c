@@ -304,17 +304,12 @@ bool graph_node_complete(struct worker *w, struct ktrt_task *node,
 
 /* ---- failures ---- */
 
-static void spoil_after(struct ktrt_task *node, unsigned least);
-
 /* In place of the function of a node that needs what failed. */
 static int do_spoilt(void *arg)
 {
 	struct ktrt_task *task = self_worker->current;
 
-	if (!(task->flags & TASK_ALWAYS))
-		return -ECANCELED;
-	spoil_after(task->of, EDGE_PASSES_ON);
-	return task->of->kept(arg);
+	return task->flags & TASK_ALWAYS ? task->of->kept(arg) : -ECANCELED;
 }
 
 static void spoil_node(struct ktrt_task *node)
@@ -327,20 +322,14 @@ static void spoil_node(struct ktrt_task *node)
 }
 
 /* Before it is complete, so that they have not begun. */
-static void spoil_after(struct ktrt_task *node, unsigned least)
+void graph_node_failed(struct ktrt_task *node)
 {
 	const struct ktrt_graph *graph = node->parent->graph;
 	const uint8_t *kinds = graph->kinds + (node->after - graph->after);
 
 	for (uint32_t i = 0; i < node->nr_after; i++)
-		if (kinds[i] >= least)
+		if (kinds[i] == EDGE_NEEDS)
 			spoil_node(node->after[i]);
-}
-
-void graph_node_failed(struct ktrt_task *node)
-{
-	spoil_after(node,
-		    node->flags & TASK_SPOILT ? EDGE_PASSES_ON : EDGE_NEEDS);
 }
 
 /* For the next run. */

@@ -27,12 +27,9 @@ struct datum {
 	uint32_t *readers;
 };
 
-/*
- * What a failure does along an edge.  EDGE_ORDERS: nothing, since the next node only
- * writes the datum.  EDGE_PASSES_ON: it is passed on if the node before found the datum
- * spoilt, since both only read it.  EDGE_NEEDS: it is always passed on.
- */
-enum { EDGE_ORDERS, EDGE_PASSES_ON, EDGE_NEEDS };
+/* What a failure does along an edge.  EDGE_ORDERS: nothing, since one of the nodes only
+ * writes the datum or only reads it.  EDGE_NEEDS: it is passed on. */
+enum { EDGE_ORDERS, EDGE_NEEDS };
 
 struct edge {
 	uint32_t before, after;

@@ -334,6 +334,24 @@ static void spoilt_data_are_passed_on(void)
 	ktrt_graph_free(graph);
 }
 
+/* It was skipped for something else: the data that it only reads stays good. */
+static void readers_spoil_nothing(void)
+{
+	static int first = 18;
+	struct ktrt_graph *graph;
+
+	assert_int_equal(ktrt_graph_new(&graph), 0);
+	add(graph, count, NULL, 0, DEPS(OUT(x)));
+	add(graph, fail_if_told, &first, 0, DEPS(OUT(y)));
+	add(graph, count, NULL, 0, DEPS(IN(x), IN(y)));
+	add(graph, count, NULL, 0, DEPS(INOUT(x)));
+	for (int round = 0; round < 20; round++) {
+		assert_int_equal(ktrt_graph_run(graph), 18);
+		assert_ran(2);
+	}
+	ktrt_graph_free(graph);
+}
+
 static void successors_are_skipped(void **state)
 {
 	in_each_way(spawned_ones_are_skipped);
@@ -343,6 +361,7 @@ static void nodes_of_graphs_are_skipped(void **state)
 {
 	in_each_way(nodes_are_skipped);
 	in_each_way(spoilt_data_are_passed_on);
+	in_each_way(readers_spoil_nothing);
 }
 
 KTEST_MAIN(KTEST(successors_are_skipped), KTEST(nodes_of_graphs_are_skipped))
