@@ -265,6 +265,8 @@ size_t shim_available_bytes(void);
  * shim_ahead_stop: [addr, addr + len) is about to be changed; whether some of it was
  *	watched until now
  * @join: into a mapping that mremap() takes, without advice of ours
+ * shim_ahead_rejoin: mremap() says of [addr, addr + len) that it is several mappings, as
+ *	it may be by our advice; false: not by that
  * shim_ahead_stop_block: a block is about to be freed
  * shim_ahead_advised: the program has advised huge pages, or none
  * shim_ahead_end: end the thread, and what it began
@@ -272,6 +274,7 @@ size_t shim_available_bytes(void);
 void shim_ahead_block(void *block, size_t len);
 void shim_ahead_mapping(void *base, size_t len, const void *from);
 bool shim_ahead_stop(const void *addr, size_t len, bool join);
+bool shim_ahead_rejoin(void *addr, size_t len);
 void shim_ahead_stop_block(const void *block, bool join);
 void shim_ahead_advised(const void *addr, size_t len, bool huge);
 void shim_ahead_end(void);

@@ -135,7 +135,7 @@ bool ahead_advise_huge(struct large_mapping *mapping,
 	if (!large_mapping_enter(mapping))
 		return false;
 	if (atomic_load(&mapping->advice) == ADVICE_NONE) {
-		atomic_store(&mapping->advised, true);
+		large_mapping_note_advice(mapping);
 		done = advise_range(mapping, window->down, window->start,
 				    window->mark);
 		if (done && window->mark + AHEAD_BLOCK_PAGES < window->end)

@@ -7,6 +7,7 @@
 #include "preload/ahead/large_mappings.h"
 #include "preload/ahead/ahead.h"
 #include "preload/shim.h"
+#include "util/scoped.h"
 
 /* Whoever stops a mapping polls SPINS times without sleeping, then every POLL_NS.
  * Pages are made in pieces of some 100 us. */
@@ -114,6 +115,28 @@ static void join_parts(struct large_mapping *mapping)
 	real_madvise((void *)mapping->start, mapping->end - mapping->start,
 		     mapping->advice == ADVICE_HUGE ? MADV_HUGEPAGE
 						    : MADV_NOHUGEPAGE);
+}
+
+/* Whether huge pages were ever advised here, or in the process that forked this one; A. */
+static atomic_bool parts_exist;
+
+void large_mapping_note_advice(struct large_mapping *mapping)
+{
+	atomic_store(&mapping->advised, true);
+	atomic_store(&parts_exist, true);
+}
+
+/*
+ * What is left of a mapping of which the program has unmapped or replaced a part stays in
+ * parts, and no longer has an entry.  No advice takes back another one, so that joined
+ * parts and what the program maps beside them are parts again.
+ */
+bool shim_ahead_rejoin(void *addr, size_t len)
+{
+	keep_errno();
+
+	return atomic_load(&parts_exist) && len &&
+	       !real_madvise(addr, len, MADV_NOHUGEPAGE);
 }
 
 /* Whoever comes second, or after the watcher has given up, waits as well.  Return:

@@ -88,6 +88,8 @@ struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 bool large_mapping_enter(struct large_mapping *mapping);
 void large_mapping_leave(struct large_mapping *mapping);
 
+/* By the watcher: huge pages are about to be advised for a part of it. */
+void large_mapping_note_advice(struct large_mapping *mapping);
 /* By the watcher: no page is made any more; no job works on it any more. */
 void large_mapping_give_up(struct large_mapping *mapping);
 void large_mapping_free(struct large_mapping *mapping);

@@ -311,6 +311,7 @@ KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 		       ...)
 {
 	void *addr = NULL, *moved;
+	int saved_errno = errno;
 	bool watched;
 	va_list list;
 
@@ -324,6 +325,11 @@ KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 		stop_remapped(old, old_len, new_len, flags, addr);
 	watched = unwatch_range(old, old_len, new_len, flags, addr);
 	moved = real_mremap(old, old_len, new_len, flags, addr);
+	if (moved == MAP_FAILED && errno == EFAULT &&
+	    shim_ahead_rejoin(old, old_len)) {
+		errno = saved_errno;
+		moved = real_mremap(old, old_len, new_len, flags, addr);
+	}
 	if (moved == MAP_FAILED || flags & MREMAP_DONTUNMAP)
 		return moved;
 	if (watched ||

@@ -53,6 +53,10 @@ walks() {
 	walks ahead-small
 }
 
-@test "with huge pages, too, but for what is moved" {
+@test "with huge pages, too" {
+	walks ahead unadvised
+}
+
+@test "with huge pages beside the program's own advice, but for what is moved" {
 	walks ahead unmoved
 }

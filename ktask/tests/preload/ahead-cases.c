@@ -312,6 +312,38 @@ static void moves(const char *how)
 	must(!munmap(moved, 2 * LEN), "munmap");
 }
 
+/* What is left of a mapping, with other memory in place of a part or not, is one to
+ * mremap(), also if huge pages were advised for some of it. */
+static char *quarter_made_ahead(void)
+{
+	char *base = allocate("mmap", LEN);
+	size_t at = touch_until_helped(base, LEN);
+
+	must(at, "nothing was made ahead");
+	for (; at + BLOCK <= LEN / 4; at += BLOCK) {
+		fill_pages(base, at, at + BLOCK);
+		sleep_ms(2);
+	}
+	return base;
+}
+
+static void moves_rest(const char *how)
+{
+	char *base = quarter_made_ahead(), *moved, *other;
+
+	must(!munmap(base + LEN / 4 * 3, BLOCK), "munmap");
+	moved = mremap(base, LEN / 2, LEN, MREMAP_MAYMOVE);
+	must(moved != MAP_FAILED, "mremap of what is left");
+	check_pages(moved, 0, LEN / 4);
+	base = quarter_made_ahead();
+	other = mmap(base + LEN / 2, BLOCK, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	must(other != MAP_FAILED, "mmap");
+	moved = mremap(base, LEN, 2 * LEN, MREMAP_MAYMOVE);
+	must(moved != MAP_FAILED, "mremap with other memory in it");
+	check_pages(moved, 0, LEN / 4);
+}
+
 static unsigned nr_threads(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -705,6 +737,7 @@ static const struct {
 	{ "discards", discards },
 	{ "replaces", replaces },
 	{ "moves", moves },
+	{ "moves-rest", moves_rest },
 	{ "grows", grows },
 	{ "grows-otherwise", grows_otherwise },
 	{ "reallocates", reallocates },

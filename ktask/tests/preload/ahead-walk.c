@@ -4,11 +4,12 @@
  * changes what it has mapped: what each call returned, how many pages could be written,
  * and what is in them.  The same text must come out with and without the shim.
  *
- *	ahead-walk SEED NR_STEPS [unmoved]
+ *	ahead-walk SEED NR_STEPS [unmoved | unadvised]
  *
- * unmoved: without mremap(), which refuses what is several mappings to the kernel.  Of a
- * mapping of which a part was replaced or unmapped after huge pages were advised for
- * another, the shim leaves several where there would be one.
+ * unmoved: without mremap(); unadvised: without advice on the size of pages.  mremap()
+ * refuses what is several mappings to the kernel.  Where the shim has advised huge pages
+ * for a part, mremap() takes it all the same, also where the program's own advice on
+ * another part would have had it refused.
  *
  * Deterministic by design: the addresses are fixed, and what is absent counts as zeros.
  */
@@ -29,7 +30,7 @@
 
 static uint64_t random_state;
 static size_t cursor; /* where the next touches begin */
-static bool is_unmoved;
+static bool is_unmoved, is_unadvised;
 
 /* xorshift64* */
 static size_t below(size_t bound)
@@ -165,12 +166,13 @@ static void try_munmap(void)
 
 static void try_madvise(void)
 {
+	/* Those on the size of pages come last. */
 	static const int advices[] = { MADV_DONTNEED,	    MADV_DONTNEED,
-				       MADV_FREE,	    MADV_HUGEPAGE,
-				       MADV_NOHUGEPAGE,	    MADV_WILLNEED,
+				       MADV_FREE,	    MADV_WILLNEED,
 				       MADV_POPULATE_WRITE, MADV_WIPEONFORK,
-				       MADV_KEEPONFORK };
-	int advice = advices[below(NR(advices))];
+				       MADV_KEEPONFORK,	    MADV_HUGEPAGE,
+				       MADV_NOHUGEPAGE };
+	int advice = advices[below(NR(advices) - (is_unadvised ? 2 : 0))];
 	struct range range = random_range(64 * MIB);
 
 	errno = ERRNO_MARK;
@@ -242,6 +244,7 @@ int main(int argc, char **argv)
 			       0x9e3779b97f4a7c15u +
 		       1;
 	is_unmoved = argc > 3 && !strcmp(argv[3], "unmoved");
+	is_unadvised = argc > 3 && !strcmp(argv[3], "unadvised");
 	must(!sigaction(SIGSEGV, &action, NULL), "sigaction");
 	map_range((struct range){ ARENA, ARENA_BYTES });
 	touch_blocks(12);

@@ -97,6 +97,10 @@ made() {
 	ahead reallocates
 }
 
+@test "what is left of a mapping can be moved and grown" {
+	ahead moves-rest
+}
+
 @test "memory that grows by mremap is made ahead too, and only what is private" {
 	[ "$(nproc)" -gt 1 ] || skip "one CPU"
 	ahead grows-otherwise
