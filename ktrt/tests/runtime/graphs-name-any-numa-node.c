@@ -6,57 +6,11 @@
  */
 #include "support/runs.h"
 
-#include <sched.h>
-
-#include "runtime/cpu_topology.h"
 #include "runtime/rt.h"
-#include "tree.h"
+#include "support/made_up_nodes.h"
 
 #define NODES 64
 #define STEPS 6
-
-static struct tree tree;
-
-/* ---- the machine ---- */
-
-/* With the CPUs [first, last]; none: @first is -1. */
-static void put_node(unsigned node, int first, int last)
-{
-	char path[128], text[NODES * 4] = "";
-
-	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist",
-		 node);
-	if (first >= 0)
-		snprintf(text, sizeof(text), "%d-%d", first, last);
-	tree_put(&tree, path, text);
-	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/distance",
-		 node);
-	*text = '\0';
-	for (unsigned i = 0; i < NODES; i++)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-			 "%d ", i == node ? 10 : 20);
-	tree_put(&tree, path, text);
-}
-
-/* The CPUs that the test may use, one a node, from the last node down.  The lowest node
- * has those, too, for which there is no node. */
-static void lay_out_machine(void)
-{
-	int of_node[NODES], node = NODES;
-	cpu_set_t cpus;
-
-	tree_begin(&tree);
-	memset(of_node, -1, sizeof(of_node));
-	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
-	for (int cpu = 0; cpu < CPU_SETSIZE && node > NODES / 2; cpu++)
-		if (CPU_ISSET(cpu, &cpus))
-			of_node[--node] = cpu;
-	for (unsigned i = 0; i < NODES; i++)
-		put_node(i, of_node[i],
-			 i == (unsigned)node ? CPU_SETSIZE : of_node[i]);
-	tree_put(&tree, "/sys/devices/system/node/online", "0-63");
-	topology_root = tree.root;
-}
 
 /* ---- the graph ---- */
 
@@ -150,10 +104,9 @@ static void run_both(void)
 
 static void nodes_up_to_63(void **state)
 {
-	lay_out_machine();
+	made_up_nodes_begin(NODES);
 	in_each_way(run_both);
-	topology_root = "";
-	tree_end(&tree);
+	made_up_nodes_end();
 }
 
 KTEST_MAIN(KTEST(nodes_up_to_63))

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Random nested graphs in which all features are mixed do what a sequential program does.
+ * Tasks name data by address and by range, weakly or not, commute and add, are undeferred
+ * or final, have priorities and nodes; they release data before their end, wait for all,
+ * for data and for groups, cancel groups, fail, do loops, and run graphs that were made
+ * once.  Each use finds the value that the use before it left, nobody writes beside
+ * others, and a task is skipped just if its data or its group is why.  The same on one
+ * CPU, with few threads, and on a machine of several nodes.  Nobody yields: who does may have
+ * to do a task that waits for it.
+ *
+ * KTRT_TEST_MIXES is how many there are each time, KTRT_TEST_MIX the seed of the only one.
+ */
+#include "support/mixes_judge.h"
+#include "support/mixes_make.h"
+
+#include "support/made_up_nodes.h"
+
+#include <pthread.h>
+
+#define NODES 4
+
+static unsigned long done; /* mixes and tasks */
+
+/* ---- making tasks ---- */
+
+static struct ktrt_dep dep_of(struct mix *mix, const struct name *name)
+{
+	struct datum *datum = &mix->data[name->first];
+	struct ktrt_dep dep = { datum, 0, name->mode };
+
+	if (name->mode == KTRT_REDUCTION)
+		dep.addr = &datum->sums[name->sum];
+	if (name->as_range)
+		dep.len = name->nr * sizeof(*datum);
+	if (name->weak)
+		dep.mode |= KTRT_WEAK;
+	return dep;
+}
+
+static bool is_cancelled(const struct step *step)
+{
+	for (; step; step = step->parent)
+		if (step->group && get(step->group->cancelled))
+			return true;
+	return false;
+}
+
+static int do_step(void *arg);
+
+static int spawn_with(struct step *step, const struct ktrt_dep *deps, size_t nr)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	attr.deps = deps;
+	attr.nr_deps = nr;
+	attr.arg_bytes = sizeof(step);
+	attr.priority = step->priority;
+	attr.node = step->node;
+	attr.group = step->group ? step->group->made : NULL;
+	attr.flags = (step->undeferred ? KTRT_UNDEFERRED : 0) |
+		     (step->final ? KTRT_FINAL : 0) |
+		     (step->always ? KTRT_ALWAYS : 0) |
+		     (step->early ? KTRT_EARLY_RELEASE : 0);
+	return ktrt_spawn_attr(do_step, &step, &attr);
+}
+
+static bool is_plain(const struct step *step)
+{
+	return !step->nr_names && !step->undeferred && !step->final &&
+	       !step->always && !step->priority && step->node < 0 &&
+	       !step->group;
+}
+
+static int spawn_step(struct step *step)
+{
+	struct ktrt_dep deps[DEPS + 2];
+	struct ktrt_dep *own = deps + 1, *first = own;
+	unsigned nr = step->nr_names;
+
+	if (is_plain(step))
+		return ktrt_spawn_copy(do_step, &step, sizeof(step));
+	for (unsigned i = 0; i < nr; i++)
+		own[i] = dep_of(step->mix, &step->names[i]);
+	if (step->twice) {
+		struct ktrt_dep *again = step->weak_first ? deps : &own[nr];
+
+		*again = own[0];
+		again->mode = KTRT_WEAK_IN;
+		first = step->weak_first ? deps : own;
+		nr++;
+	}
+	return spawn_with(step, first, nr);
+}
+
+static int make_task(struct step *step)
+{
+	int error;
+
+	step->cancelled_before = is_cancelled(step);
+	step->spawned = true;
+	error = spawn_step(step);
+	if (error)
+		step->spawned = false;
+	else if (is_inline(step) && !peek(step->ran))
+		poke(step->too_late, 1);
+	return error;
+}
+
+/* ---- waits that are over ---- */
+
+/* It and all below it are complete, or never run. */
+static void expect_over(struct step *step)
+{
+	if (!peek(step->ran)) {
+		poke(step->too_late, 1);
+		return;
+	}
+	expect_that(step->mix, peek(step->done), "a wait was over too early");
+	for (struct action *action = step->actions; action;
+	     action = action->next)
+		if (action->kind == SPAWN && action->executed)
+			expect_over(action->child);
+}
+
+static int wait_for_all(struct step *step, const struct action *until)
+{
+	int code = ktrt_wait();
+
+	for (struct action *action = step->actions; action != until;
+	     action = action->next)
+		if (action->kind == SPAWN && action->executed)
+			expect_over(action->child);
+	return code;
+}
+
+static int wait_for_own(struct step *step, const struct action *action)
+{
+	int code = ktrt_group_wait(action->group->made);
+
+	for (unsigned i = action->steps_from; i < action->steps_end; i++) {
+		struct step *other = &step->mix->steps[i];
+
+		if (other->group == action->group && other->spawned)
+			expect_over(other);
+	}
+	return code;
+}
+
+/* ---- loops ---- */
+
+struct loop {
+	struct step *step;
+	struct action *action;
+};
+
+static int do_indices(size_t first, size_t end, void *arg)
+{
+	struct loop *loop = arg;
+	struct action *action = loop->action;
+
+	for (; first < end; first++) {
+		bump(action->counts[first]);
+		touch_all(loop->step->mix, action->first, action->nr);
+		if (first == action->fails_at)
+			return FAILURE;
+	}
+	return 0;
+}
+
+/* x * factor + term; one after the other does not commute. */
+struct map {
+	uint64_t factor, term;
+};
+
+static int join_maps(void *into, void *from, void *arg)
+{
+	struct map *first = into, *next = from;
+
+	first->factor *= next->factor;
+	first->term = first->term * next->factor + next->term;
+	return 0;
+}
+
+static int reduce_indices(size_t first, size_t end, void *value, void *arg)
+{
+	for (size_t i = first; i < end; i++) {
+		struct map map = { 2 * i + 3, i };
+
+		join_maps(value, &map, arg);
+	}
+	return do_indices(first, end, arg);
+}
+
+static int reduce_all(struct step *step, struct action *action)
+{
+	struct loop loop = { step, action };
+	struct map value = { 1, 0 }, serial = { 1, 0 };
+	int code = ktrt_reduce(0, INDICES, action->grain, reduce_indices,
+			       join_maps, &value, sizeof(value), &loop);
+
+	for (size_t i = 0; i < INDICES; i++) {
+		struct map map = { 2 * i + 3, i };
+
+		join_maps(&serial, &map, NULL);
+	}
+	expect_that(step->mix, code || !memcmp(&value, &serial, sizeof(value)),
+		    "a reduced value is wrong");
+	return code;
+}
+
+/* ---- graphs that are made once ---- */
+
+static int use_data(void *arg)
+{
+	const struct member *member = *(struct member **)arg;
+	struct mix *mix = member->once->mix;
+
+	touch_all(mix, member->once->current->first[member->at], member->nr);
+	return 0;
+}
+
+static int do_nothing(size_t first, size_t end, void *arg)
+{
+	return 0;
+}
+
+static int use_somehow(struct member *member)
+{
+	int error = 0;
+
+	switch (member->way) {
+	case 0:
+	case 1:
+		error = ktrt_spawn_copy(use_data, &member, sizeof(member));
+		return error || !member->way ? error : ktrt_wait();
+	case 2:
+		error = ktrt_for(0, 4, 1, do_nothing, NULL);
+		break;
+	}
+	use_data(&member);
+	return error;
+}
+
+static int do_member(void *arg)
+{
+	struct member *member = arg;
+	struct run *run = member->once->current;
+	int code;
+
+	bump(run->ran[member->at]);
+	run->cancelled[member->at] = ktrt_cancelled();
+	code = use_somehow(member);
+	return run->fails == member->at ? FAILURE : code;
+}
+
+static int add_member(struct once *once, struct member *member)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	struct ktrt_dep deps[DEPS];
+	int error;
+
+	for (unsigned i = 0; i < member->nr; i++)
+		deps[i] = (struct ktrt_dep){ &once->mix->data[member->data[i]],
+					     0, member->modes[i] };
+	attr.deps = deps;
+	attr.nr_deps = member->nr;
+	attr.flags = member->always ? KTRT_ALWAYS : 0;
+	attr.priority = member->way == 5;
+	attr.node = (int)member->way - 6;
+	if (attr.node < 0)
+		attr.node = -1;
+	error = ktrt_graph_add(once->made, do_member, member, &attr);
+	if (error != (int)member->at)
+		return -EIO;
+	for (unsigned i = 0; i < member->at; i++)
+		if (member->after & 1u << i &&
+		    ktrt_graph_edge(once->made, (int)i, (int)member->at))
+			return -EIO;
+	return 0;
+}
+
+static int make_once(struct once *once)
+{
+	int error = ktrt_graph_new(&once->made);
+
+	for (unsigned i = 0; i < MEMBERS && !error; i++)
+		error = add_member(once, &once->members[i]);
+	return error;
+}
+
+static int run_nodes(struct mix *mix, struct action *action)
+{
+	struct once *once = &mix->onces[action->name.first];
+
+	once->current = action->run;
+	return ktrt_graph_run(once->made);
+}
+
+/* ---- bodies ---- */
+
+static int do_event(void *arg)
+{
+	ktrt_events_done(*(struct ktrt_task **)arg, 1);
+	return 0;
+}
+
+/* Its task must run, or the event is never done. */
+static int add_event(void)
+{
+	struct ktrt_task *self = ktrt_self();
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+	int error = ktrt_events_add(1);
+
+	attr.arg_bytes = sizeof(self);
+	attr.flags = KTRT_ALWAYS;
+	return error ? error : ktrt_spawn_attr(do_event, &self, &attr);
+}
+
+static int cancel_group(struct group *group)
+{
+	more(group->cancels);
+	ktrt_group_cancel(group->made);
+	more(group->cancelled);
+	return 0;
+}
+
+static int wait_for_data(struct step *step, const struct action *action)
+{
+	struct ktrt_dep dep = dep_of(step->mix, &action->name);
+	int code = ktrt_wait_for(&dep, 1);
+
+	touch_all(step->mix, action->first, action->nr);
+	return code;
+}
+
+static int act(struct step *step, struct action *action)
+{
+	struct loop loop = { step, action };
+	struct ktrt_dep dep;
+
+	switch (action->kind) {
+	case USE:
+		touch_all(step->mix, action->first, action->nr);
+		return 0;
+	case SPAWN:
+		return make_task(action->child);
+	case WAIT:
+		return wait_for_all(step, action);
+	case WAIT_FOR:
+		return wait_for_data(step, action);
+	case GROUP_WAIT:
+		return wait_for_own(step, action);
+	case CANCEL:
+		return cancel_group(action->group);
+	case RELEASE:
+		dep = dep_of(step->mix, &action->name);
+		return ktrt_release(&dep, 1);
+	case EVENT:
+		return add_event();
+	case LOOP:
+		return ktrt_for(0, INDICES, action->grain, do_indices, &loop);
+	case REDUCE:
+		return reduce_all(step, action);
+	case RUN_ONCE:
+		return run_nodes(step->mix, action);
+	}
+	return 0;
+}
+
+/* Return: what a wait for all told last. */
+static int act_all(struct step *step)
+{
+	int told = 0;
+
+	for (struct action *action = step->actions; action;
+	     action = action->next) {
+		action->executed = true;
+		action->code = act(step, action);
+		if (action->kind == WAIT)
+			told = action->code;
+	}
+	return told;
+}
+
+static int do_step(void *arg)
+{
+	struct step *step = *(struct step **)arg;
+	struct mix *mix = step->mix;
+	int told;
+
+	bump(step->ran);
+	expect_that(mix, !peek(step->too_late),
+		    "a task ran after a wait for it");
+	step->cancelled = ktrt_cancelled();
+	if (step->own)
+		expect_that(mix, !ktrt_group_new(&step->own->made), "no group");
+	told = act_all(step);
+	if (step->own)
+		ktrt_group_free(step->own->made);
+	step->code = step->fails ? FAILURE : step->passes_on ? told : 0;
+	poke(step->done, 1);
+	more(done);
+	return step->code;
+}
+
+/* ---- mixes ---- */
+
+static int begin_mix(struct mix *mix)
+{
+	int error = ktrt_group_new(&mix->groups[0].made);
+
+	if (!error)
+		error = ktrt_group_new(&mix->groups[1].made);
+	for (unsigned i = 0; i < ONCES && !error; i++)
+		error = make_once(&mix->onces[i]);
+	return error;
+}
+
+static void end_mix(struct mix *mix)
+{
+	for (unsigned i = 0; i < ONCES; i++)
+		ktrt_graph_free(mix->onces[i].made);
+	ktrt_group_free(mix->groups[1].made);
+	ktrt_group_free(mix->groups[0].made);
+	free(mix);
+}
+
+/* What is told of the tasks is judged, so it is not the caller's. */
+static void do_mix(struct mix *mix)
+{
+	int groups[2], code;
+
+	mix->steps[0].ran = 1;
+	act_all(&mix->steps[0]);
+	code = wait_for_all(&mix->steps[0], NULL);
+	for (unsigned i = 0; i < 2; i++)
+		groups[i] = ktrt_group_wait(mix->groups[i].made);
+	judge_mix(mix, code, groups);
+}
+
+static int run_mix(uint64_t seed)
+{
+	struct mix *mix = make_mix(seed);
+	int error;
+
+	if (!mix)
+		return -ENOMEM;
+	error = begin_mix(mix);
+	if (!error)
+		do_mix(mix);
+	end_mix(mix);
+	more(done);
+	return error;
+}
+
+static int mix_beside(void *arg)
+{
+	return run_mix((uint64_t)(uintptr_t)arg);
+}
+
+/* ---- tests ---- */
+
+static uint64_t seed;
+
+static uint64_t from_environment(const char *name, uint64_t otherwise)
+{
+	const char *wanted = getenv(name);
+
+	return wanted ? strtoull(wanted, NULL, 10) : otherwise;
+}
+
+static uint64_t next_seed(void)
+{
+	return from_environment("KTRT_TEST_MIX", ktest_random(&seed));
+}
+
+/* Each alone, by a thread that is attached; then by tasks, some at a time. */
+static void mixes(void)
+{
+	unsigned nr = (unsigned)from_environment(
+		"KTRT_TEST_MIXES", KTEST_TSAN || KTEST_ASAN ? 24 : 200);
+
+	for (unsigned i = 0; i < nr / 2 && !get(nr_wrong); i++)
+		assert_int_equal(run_mix(next_seed()), 0);
+	for (unsigned i = 0; i < nr / 2 && !get(nr_wrong); i++)
+		assert_int_equal(
+			ktrt_spawn(mix_beside, (void *)(uintptr_t)next_seed()),
+			0);
+	assert_int_equal(ktrt_wait(), 0);
+	assert_int_equal(get(nr_wrong), 0);
+}
+
+static int over;
+
+/* What would hang is a failure once nothing has ended for a minute. */
+static void *watch_mixes(void *arg)
+{
+	while (!get(over)) {
+		unsigned long seen = get(done);
+
+		if (holds_soon(get(done) != seen || get(over)))
+			continue;
+		fprintf(stderr, "# hangs after %lu tasks\n", seen);
+		_exit(1);
+	}
+	return NULL;
+}
+
+static void watched(void (*test)(void))
+{
+	pthread_t watcher;
+
+	seed = ktest_seed();
+	set(over, 0);
+	assert_int_equal(pthread_create(&watcher, NULL, watch_mixes, NULL), 0);
+	test();
+	set(over, 1);
+	assert_int_equal(pthread_join(watcher, NULL), 0);
+}
+
+static void mix_each_way(void)
+{
+	in_each_way(mixes);
+}
+
+static void mixes_match(void **state)
+{
+	watched(mix_each_way);
+}
+
+static int first_cpu(const cpu_set_t *cpus)
+{
+	int cpu = 0;
+
+	while (!CPU_ISSET(cpu, cpus))
+		cpu++;
+	return cpu;
+}
+
+static void mix_every_other_way(void)
+{
+	for (size_t i = 0; i < NR_WAYS; i += 2) {
+		start_way(&all_ways[i]);
+		mixes();
+		assert_int_equal(ktrt_stop(), 0);
+	}
+}
+
+/* All threads, also the one that makes and waits. */
+static void mixes_match_on_one_cpu(void **state)
+{
+	cpu_set_t before, one;
+
+	CPU_ZERO(&one);
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_SET(first_cpu(&before), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	watched(mix_every_other_way);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+static void mix_with_few_threads(void)
+{
+	struct ktrt_info info = KTRT_INFO_INIT;
+
+	for (unsigned threads = 1; threads <= 4; threads++) {
+		struct ktrt_options options = KTRT_OPTIONS_INIT;
+
+		options.workers = threads > 2 ? 2 : threads;
+		options.max_threads = threads;
+		options.flags = threads % 2 ? KTRT_NO_UMT : 0;
+		assert_int_equal(ktrt_start(&options), 0);
+		mixes();
+		assert_int_equal(ktrt_info_get(&info), 0);
+		assert_true(info.threads <= threads);
+		assert_int_equal(ktrt_stop(), 0);
+	}
+}
+
+static void mixes_match_with_few_threads(void **state)
+{
+	watched(mix_with_few_threads);
+}
+
+static void mixes_match_on_several_nodes(void **state)
+{
+	made_up_nodes_begin(NODES);
+	watched(mix_every_other_way);
+	made_up_nodes_end();
+}
+
+KTEST_MAIN(KTEST(mixes_match), KTEST(mixes_match_on_one_cpu),
+	   KTEST(mixes_match_with_few_threads),
+	   KTEST(mixes_match_on_several_nodes))
