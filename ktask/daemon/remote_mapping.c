@@ -250,8 +250,6 @@ static void poll_mapping(struct remote_mapping *mapping, uint64_t now_ns)
 		begin_window(mapping);
 	poll_schedule_next(&mapping->schedule, moved || found, mapping->job,
 			   now_ns);
-	if (poll_schedule_rests(&mapping->schedule))
-		touch_tracker_rest(tracker);
 }
 
 uint64_t remote_mapping_serve(struct remote_mapping *mapping, uint64_t now_ns)
