@@ -56,7 +56,7 @@ $(OUT)/bench/bench-register: \
 
 # Without Jansson: a machine with a GPU need not have it.
 $(OUT)/bench/bench-cuda: $(call obj,$(wildcard ktask/bench/cuda/*.c) \
-		$(addprefix ktask/bench/common/,backing.c others.c stats.c)) \
+		$(addprefix ktask/bench/common/,backing.c median_row.c others.c stats.c)) \
 		$(OUT)/libktask.a
 	$(make_directory)
 	$(call say,LD)

@@ -22,6 +22,7 @@
 
 #include "bench/common/backing.h"
 #include "bench/common/clock.h"
+#include "bench/common/median_row.h"
 #include "bench/common/others.h"
 #include "bench/common/stats.h"
 #include "launches.h"
@@ -151,19 +152,6 @@ static void run_side(struct side_times *times, enum side side, unsigned round,
 	munmap(at, plan->len);
 }
 
-static void print_row(const char *name, const double *seconds, unsigned nr,
-		      const double *plain)
-{
-	double *copy = stats_copy(seconds, nr);
-
-	printf("  %-34s %9.2f ms", name, stats_of(copy, nr).median * 1e3);
-	if (plain)
-		printf("  %6.3f times as fast",
-		       median_ratio(plain, seconds, nr));
-	printf("\n");
-	free(copy);
-}
-
 static void print_launches(const char *name, const struct launch_times *times)
 {
 	printf("  %-34s %9.3f ms  of %llu\n", name,
@@ -176,16 +164,16 @@ static void print_times(const struct side_times *sides, unsigned rounds)
 		const struct side_times *times = &sides[side];
 		const struct side_times *plain = side ? sides : NULL;
 
-		print_row(side_names[side], times->seconds, rounds,
-			  plain ? plain->seconds : NULL);
+		print_median_row(side_names[side], times->seconds, rounds,
+				 plain ? plain->seconds : NULL);
 		print_launches("  longest launch meanwhile", &times->launches);
 		if (times->pieces)
 			printf("  %-34s %9.3f ms  of %llu\n",
 			       "  its longest call",
 			       (double)times->longest_call_ns / 1e6,
 			       (unsigned long long)times->pieces);
-		print_row("  taken back", times->back, rounds,
-			  plain ? plain->back : NULL);
+		print_median_row("  taken back", times->back, rounds,
+				 plain ? plain->back : NULL);
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the parts share: errors, memory without pages, a row of the table.
+ * What the parts share: errors, memory without pages.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "bench/common/stats.h"
 #include "part.h"
 
 void check_that(int done, const char *what)
@@ -27,17 +26,4 @@ char *map_absent(size_t len)
 	check_that(at != MAP_FAILED, "mapping memory");
 	madvise(at, len, MADV_NOHUGEPAGE);
 	return at;
-}
-
-void print_row(const char *name, const double *seconds, unsigned nr,
-	       const double *plain)
-{
-	double *copy = stats_copy(seconds, nr);
-
-	printf("  %-34s %9.2f ms", name, stats_of(copy, nr).median * 1e3);
-	if (plain)
-		printf("  %6.3f times as fast",
-		       median_ratio(plain, seconds, nr));
-	printf("\n");
-	free(copy);
 }

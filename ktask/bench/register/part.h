@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#include "bench/common/median_row.h"
+
 #define MIB ((size_t)1 << 20)
 #define MAX_ROUNDS 101
 
@@ -20,10 +22,6 @@ void check_that(int done, const char *what);
 
 /* Private memory of small pages, of which none is present. */
 char *map_absent(size_t len);
-
-/* One line: medians, and how many times as fast by rounds, or -1 for none. */
-void print_row(const char *name, const double *seconds, unsigned nr,
-	       const double *plain);
 
 /* Fixed buffers of an io_uring, plain and by ktask_register(). */
 void bench_uring(const struct plan *plan);

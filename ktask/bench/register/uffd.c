@@ -213,11 +213,12 @@ void bench_uffd(const struct plan *plan)
 			cpu_seconds[side][round] = drain.cpu_seconds;
 		}
 	printf("userfaultfd, from a file in the page cache\n");
-	print_row("one thread", seconds[0], plan->rounds, NULL);
-	print_row("two threads", seconds[1], plan->rounds, seconds[0]);
-	print_row("CPU time of one thread", cpu_seconds[0], plan->rounds, NULL);
-	print_row("CPU time of two threads", cpu_seconds[1], plan->rounds,
-		  cpu_seconds[0]);
+	print_median_row("one thread", seconds[0], plan->rounds, NULL);
+	print_median_row("two threads", seconds[1], plan->rounds, seconds[0]);
+	print_median_row("CPU time of one thread", cpu_seconds[0], plan->rounds,
+			 NULL);
+	print_median_row("CPU time of two threads", cpu_seconds[1],
+			 plan->rounds, cpu_seconds[0]);
 	bench_faults(plan, image);
 	close(image);
 }

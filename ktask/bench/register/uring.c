@@ -143,14 +143,15 @@ static void run_side(struct uring_times *times, enum side side, unsigned round,
 static void print_times(struct uring_times *times, unsigned rounds)
 {
 	for (unsigned side = 0; side < NR_SIDES; side++) {
-		print_row(side_names[side], times->seconds[side], rounds,
-			  side ? times->seconds[PLAIN] : NULL);
+		print_median_row(side_names[side], times->seconds[side], rounds,
+				 side ? times->seconds[PLAIN] : NULL);
 		printf("  %-34s %9.2f ms\n", "  its longest call",
 		       times->longest[side] * 1e3);
-		print_row("  its CPU time", times->cpu_seconds[side], rounds,
-			  side ? times->cpu_seconds[PLAIN] : NULL);
-		print_row("  taken back", times->back[side], rounds,
-			  side ? times->back[PLAIN] : NULL);
+		print_median_row("  its CPU time", times->cpu_seconds[side],
+				 rounds,
+				 side ? times->cpu_seconds[PLAIN] : NULL);
+		print_median_row("  taken back", times->back[side], rounds,
+				 side ? times->back[PLAIN] : NULL);
 	}
 }
 
