@@ -43,6 +43,9 @@ bool has_process_helpers(void)
 #define REQUESTS 30
 /* Looks at a process's threads, of which there may be none. */
 #define SHORT_POLLS 500
+/* A thread that waits at so many polls hangs: 10 s. */
+#define HANG_POLLS 500
+#define HANG_POLL_MS 20
 
 static void clear_for_ever(void)
 {
@@ -297,17 +300,18 @@ static bool waits_for_good(const char *pid)
 	int polls = 0;
 
 	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
-	for (; polls < 10; polls++) {
+	for (; polls < HANG_POLLS; polls++) {
 		read_file(path, stat, sizeof(stat));
 		if (!strstr(stat, "(kworker") || !strstr(stat, ") D "))
 			break;
-		sleep_ms(20);
+		sleep_ms(HANG_POLL_MS);
 	}
-	return polls == 10;
+	return polls == HANG_POLLS;
 }
 
 /* A thread of the kernel in the state of which it says that the thread hangs, if
- * that lasts two minutes. */
+ * that lasts two minutes.  Where emulated CPUs wait for real ones a short wait takes
+ * a second. */
 static bool a_kworker_hangs(void)
 {
 	DIR *dir = opendir("/proc");
