@@ -204,7 +204,8 @@ bench-umt:
 	ktrt/bench/apps/run.py --build $(OUT) --output $(OUT)/bench-umt.json $(BENCH)
 
 # ktask/core/ on a host that counts; static, so that a guest can run it.
-$(OUT)/bench/bench-claim: $(wildcard ktask/bench/claim/*.[ch] ktask/core/*.[ch])
+$(OUT)/bench/bench-claim: $(wildcard ktask/bench/claim/*.[ch] ktask/core/*.[ch]) \
+		$(wildcard ktask/bench/common/single_steps.[ch])
 	$(make_directory)
 	$(CC) $(KT_CFLAGS) -Iktask/bench/claim -Iktask -static -o $@ $(filter %.c,$^) \
 		$(LDFLAGS)

@@ -15,11 +15,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/common/single_steps.h"
 #include "core/claim.h"
 #include "core/job.h"
 
@@ -81,45 +80,33 @@ static void begin(struct kt_job *job, uint64_t claims, unsigned threads)
 
 /* ---- instructions ---- */
 
-static void claim_some(unsigned nr, unsigned threads)
+/* What a child does that is run step by step. */
+struct stepped {
+	unsigned claims, threads;
+};
+
+static void claim_some(void *arg)
 {
+	const struct stepped *stepped = arg;
 	struct kt_worker worker = { .tick = NULL };
 	struct kt_chunk chunk;
 	struct kt_job job;
 
-	begin(&job, 1 << 20, threads);
+	begin(&job, 1 << 20, stepped->threads);
 	kt_worker_begin(&worker, &job, KT_NO_NODE, 0);
 	raise(SIGSTOP);
-	for (unsigned i = 0; i < nr; i++)
+	for (unsigned i = 0; i < stepped->claims; i++)
 		kt_claim(&job, &worker, &chunk);
 	raise(SIGSTOP);
 }
 
-/* Steps of a child between its two stops; 0 if it cannot be traced. */
-static uint64_t steps(unsigned nr, unsigned threads)
+static double claim_instructions(unsigned threads)
 {
-	uint64_t count = 0;
-	pid_t pid = fork();
-	int status;
+	struct stepped some = { STEPPED, threads }, none = { 0, threads };
 
-	if (pid == 0) {
-		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL))
-			_exit(1);
-		claim_some(nr, threads);
-		_exit(0);
-	}
-	waitpid(pid, &status, 0);
-	if (!WIFSTOPPED(status))
-		return 0;
-	do {
-		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL))
-			break;
-		waitpid(pid, &status, 0);
-		count++;
-	} while (WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	return count;
+	return (double)(single_steps(claim_some, &some) -
+			single_steps(claim_some, &none)) /
+	       STEPPED;
 }
 
 /* ---- contention ---- */
@@ -198,8 +185,7 @@ int main(void)
 	       sysconf(_SC_NPROCESSORS_ONLN), WORK_NS / 1000);
 	for (unsigned threads = 1; threads <= THREADS_MAX; threads *= 2)
 		printf("%2u %5.1f %8.5f %8.5f\n", threads,
-		       (double)(steps(STEPPED, threads) - steps(0, threads)) /
-			       STEPPED,
+		       claim_instructions(threads),
 		       contend(threads, WORK_CLAIMS, WORK_NS),
 		       contend(threads, CLAIMS, 0));
 	return 0;
