@@ -215,6 +215,20 @@ $(OUT)/bench/bench-claim: $(wildcard ktask/bench/claim/*.[ch] ktask/core/*.[ch])
 bench-claim: $(OUT)/bench/bench-claim
 	$<
 
+# Static, so that a guest can run it too.
+$(OUT)/bench/bench-users: $(call obj,ktask/bench/users/main.c \
+		ktask/bench/common/stats.c) $(OUT)/libktask.a
+	$(make_directory)
+	$(call say,LD)
+	$(Q)$(CC) $(KT_LDFLAGS) -static -o $@ $^ -lm $(LDFLAGS)
+
+## bench-users: what one look at the registries of other users costs, as root
+.PHONY: bench-users
+bench-users:
+	+@$(MAKE) --no-print-directory deps NEED=build
+	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-users
+	$(OUT)/bench/bench-users
+
 # Built by the tests as well, so that it goes on building.
 tests: bench-programs
 
@@ -223,6 +237,7 @@ bench-programs: $(OUT)/bench/bench-overload \
 	$(if $(HAVE_openmp),$(if $(HAVE_tbb),$(OUT)/bench/bench-peers)) \
 	$(OUT)/bench/idle-pool $(OUT)/bench/bench-neighbour \
 	$(OUT)/bench/small-calls $(OUT)/bench/bench-end \
-	$(OUT)/bench/bench-claim $(OUT)/bench/bench-busy $(OUT)/bench/bench-late \
+	$(OUT)/bench/bench-claim $(OUT)/bench/bench-users \
+	$(OUT)/bench/bench-busy $(OUT)/bench/bench-late \
 	$(OUT)/bench/bench-register $(OUT)/bench/bench-cuda \
 	$(OUT)/libktask-preload.so

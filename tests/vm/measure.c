@@ -150,6 +150,10 @@ void measure(unsigned what)
 		measure_boot();
 		return;
 	}
+	if (what == 6) {
+		run_program("/bench-users", NULL);
+		return;
+	}
 	if (load("/ktask.ko", "") ||
 	    (what == 1 && load("/ktask_bench.ko", ""))) {
 		note("the modules cannot be loaded");
