@@ -15,17 +15,26 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* By prctl(2), or by seccomp(2): programs use both. */
+/* How a filter is set: programs use prctl(2) and seccomp(2). */
+enum refuse_how {
+	REFUSE_PRCTL,
+	REFUSE_SECCOMP,
+	REFUSE_SECCOMP_ALL, /* for all threads that there are */
+};
+
 static inline bool refuse_by(struct sock_filter *steps, unsigned nr,
-			     bool by_prctl)
+			     enum refuse_how how)
 {
 	struct sock_fprog program = { (unsigned short)nr, steps };
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return false;
-	if (by_prctl)
+	if (how == REFUSE_PRCTL)
 		return !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
-	return !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+	return !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			how == REFUSE_SECCOMP_ALL ? SECCOMP_FILTER_FLAG_TSYNC
+						  : 0,
+			&program);
 }
 
 /*
@@ -33,7 +42,8 @@ static inline bool refuse_by(struct sock_filter *steps, unsigned nr,
  *
  * Return: false where filters are not to be had; so all of these.
  */
-static inline bool refuse_with(unsigned number, unsigned action, bool by_prctl)
+static inline bool refuse_with(unsigned number, unsigned action,
+			       enum refuse_how how)
 {
 	struct sock_filter steps[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
@@ -43,13 +53,13 @@ static inline bool refuse_with(unsigned number, unsigned action, bool by_prctl)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 
-	return refuse_by(steps, sizeof(steps) / sizeof(steps[0]), by_prctl);
+	return refuse_by(steps, sizeof(steps) / sizeof(steps[0]), how);
 }
 
 /* refuse_whole - call @number fails with @error, whatever its arguments are */
 static inline bool refuse_whole(unsigned number, unsigned error)
 {
-	return refuse_with(number, SECCOMP_RET_ERRNO | error, true);
+	return refuse_with(number, SECCOMP_RET_ERRNO | error, REFUSE_PRCTL);
 }
 
 /*
@@ -73,7 +83,7 @@ static inline bool refuse_call(unsigned number, unsigned index, unsigned least,
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 
-	return refuse_by(steps, sizeof(steps) / sizeof(steps[0]), true);
+	return refuse_by(steps, sizeof(steps) / sizeof(steps[0]), REFUSE_PRCTL);
 }
 
 #endif /* TEST_REFUSE_H */

@@ -106,24 +106,6 @@ static void fills_and_forks(const char *how)
 
 #define SEEN (128 * MIB)
 
-/* For the calling thread, or for all threads that there are. */
-static void set_filter(unsigned number, unsigned action, bool all)
-{
-	struct sock_filter steps[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-			 offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, action),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = { 4, steps };
-
-	must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-		     !syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-			      all ? SECCOMP_FILTER_FLAG_TSYNC : 0, &program),
-	     "filter");
-}
-
 /* @how: before|middle|all errno|kill NUMBER; all: threads, in the middle */
 static void filtered(const char *how)
 {
@@ -135,11 +117,14 @@ static void filtered(const char *how)
 	action = strcmp(what, "kill") ? SECCOMP_RET_ERRNO | EPERM
 				      : SECCOMP_RET_KILL_PROCESS;
 	if (!strcmp(when, "before"))
-		set_filter(number, action, false);
+		must(refuse_with(number, action, REFUSE_SECCOMP), "filter");
 	base = map_pages(SEEN);
 	if (strcmp(when, "before")) {
 		at = touch_some(base, SEEN);
-		set_filter(number, action, !strcmp(when, "all"));
+		must(refuse_with(number, action,
+				 strcmp(when, "all") ? REFUSE_SECCOMP
+						     : REFUSE_SECCOMP_ALL),
+		     "filter");
 	}
 	fill_slowly(base, at, SEEN);
 	check_pages(base, 0, SEEN);

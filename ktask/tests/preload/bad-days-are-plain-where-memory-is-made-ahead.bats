@@ -13,17 +13,6 @@ MIB=$((1 << 20))
 # The watcher's and a helper's own stacks, in the kernel too.
 THREADS_BYTES=$MIB
 
-made() {
-	grep -q '^ktask: ahead: .* [1-9][0-9.]* [KMG]iB made ahead' "$REPORT"
-}
-
-# Where nothing was made ahead for want of a CPU there is nothing to be seen.
-made_or_skip() {
-	made || ! grep -q '^ktask: ahead: .*no helper got a CPU' "$REPORT" ||
-		skip "no helper got a CPU"
-	made
-}
-
 # In a group of control groups of one version or the other.
 limit_group() {
 	local limit=$group/memory.limit_in_bytes
@@ -130,22 +119,8 @@ is_helped() {
 	is_helped fills-two
 }
 
-# bad_day CASE...: with huge pages and without, ends as it should
 bad_day() {
-	[ ! -e "$BATS_FILE_TMPDIR/busy" ] || skip "no helper got a CPU before"
-	for mode in ahead-small ahead; do
-		: >"$REPORT"
-		KTASK_RUN_OPS=$mode run shimmed timeout 300 \
-			"$PROGRAMS/ahead-bad-days" "$@"
-		echo "$mode $*: $status $output"
-		head -20 "$REPORT"
-		[[ $output != "nothing was made ahead"* ]] || {
-			: >"$BATS_FILE_TMPDIR/busy"
-			skip "no helper got a CPU"
-		}
-		[ "$status" -eq 0 ]
-		[ "$output" = "${expected:-ok}" ]
-	done
+	made_both_ways ahead-bad-days "$@"
 }
 
 # filter WHEN errno|kill CALL...: by name, each as without the shim

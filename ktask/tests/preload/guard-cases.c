@@ -48,12 +48,12 @@ static const char *populate_once(void)
 }
 
 /* A filter with @action for the system call @number; all others pass. */
-static void set_filter(unsigned number, unsigned action, int by_prctl)
+static void set_filter(unsigned number, unsigned action, enum refuse_how how)
 {
 	struct rlimit no_core = { 0 };
 
 	setrlimit(RLIMIT_CORE, &no_core);
-	must(refuse_with(number, action, by_prctl), "filter");
+	must(refuse_with(number, action, how), "filter");
 }
 
 /* So large that the kernel's engine may be asked. */
@@ -72,14 +72,14 @@ static const char *populate_large(int unused)
 
 static const char *filter_kills_large(int number)
 {
-	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 0);
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, REFUSE_SECCOMP);
 	return populate_large(0);
 }
 
 /* Before the first large call, and with helpers there already. */
 static const char *filter_kills(int number)
 {
-	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 0);
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, REFUSE_SECCOMP);
 	return populate_once();
 }
 
@@ -87,13 +87,13 @@ static const char *filter_kills_later(int number)
 {
 	const char *wrong = populate_once();
 
-	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, REFUSE_PRCTL);
 	return wrong ? wrong : populate_once();
 }
 
 static const char *filter_refuses(int number)
 {
-	set_filter((unsigned)number, SECCOMP_RET_ERRNO | EPERM, 0);
+	set_filter((unsigned)number, SECCOMP_RET_ERRNO | EPERM, REFUSE_SECCOMP);
 	return populate_once();
 }
 
@@ -108,7 +108,7 @@ static void live_with(unsigned number, int later)
 
 	if (later)
 		populate_once();
-	set_filter(number, SECCOMP_RET_KILL_PROCESS, 0);
+	set_filter(number, SECCOMP_RET_KILL_PROCESS, REFUSE_SECCOMP);
 	populate_large(0);
 	addr = mmap(NULL, len, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -144,7 +144,7 @@ static const char *filter_each(int later, unsigned first, unsigned step)
 /* Becomes the rest of the command line behind a filter. */
 static const char *filter_before(int number, char **command)
 {
-	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, REFUSE_PRCTL);
 	execvp(command[0], command);
 	return "exec failed";
 }
@@ -178,13 +178,13 @@ static const char *filter_lasts(int number)
 {
 	const char *wrong;
 
-	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, REFUSE_PRCTL);
 	if (unshare(0))
 		return "unshare failed";
 	if (setns(-1, 0) != -1 || errno != EBADF)
 		return "setns took no descriptor";
 	wrong = clone_by_structure();
-	set_filter(SYS_mount, SECCOMP_RET_ERRNO | EPERM, 1);
+	set_filter(SYS_mount, SECCOMP_RET_ERRNO | EPERM, REFUSE_PRCTL);
 	return wrong ? wrong : populate_once();
 }
 
@@ -195,7 +195,7 @@ static const char *filter_over_prefault(int number)
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	must(addr != MAP_FAILED, "mmap");
-	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, REFUSE_PRCTL);
 	return munmap(addr, SIZE_BYTES) ? "munmap failed" : NULL;
 }
 
@@ -206,7 +206,7 @@ static const char *filter_over_files(int number)
 	char *addr;
 
 	must(fd >= 0 && !ftruncate(fd, SIZE_BYTES), "memfd_create");
-	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, REFUSE_PRCTL);
 	addr = mmap(NULL, SIZE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		    0);
 	if (addr == MAP_FAILED || munmap(addr, SIZE_BYTES))
@@ -220,7 +220,7 @@ static const char *filter_over_segments(int number)
 	void *addr = shmat(id, NULL, 0);
 
 	must(addr != (void *)-1 && !shmctl(id, IPC_RMID, NULL), "shmget");
-	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+	set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, REFUSE_PRCTL);
 	/* It is there for as long as it is attached. */
 	return shmat(id, NULL, 0) == (void *)-1 ? "shmat failed" : NULL;
 }
@@ -233,7 +233,8 @@ static const char *filter_in_clone(int number)
 
 	child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 	if (child == 0) {
-		set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+		set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS,
+			   REFUSE_PRCTL);
 		_exit(populate_once() ? 1 : 0);
 	}
 	if (!wrong)
@@ -248,7 +249,8 @@ static const char *filter_in_vfork(int number)
 	pid_t child = vfork();
 
 	if (child == 0) {
-		set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+		set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS,
+			   REFUSE_PRCTL);
 		_exit(0);
 	}
 	if (!wrong)
@@ -264,7 +266,8 @@ static const char *filter_in_vfork_exec(int number)
 	pid_t child = vfork();
 
 	if (child == 0) {
-		set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS, 1);
+		set_filter((unsigned)number, SECCOMP_RET_KILL_PROCESS,
+			   REFUSE_PRCTL);
 		execle("/bin/true", "true", (char *)NULL, none);
 		_exit(1);
 	}

@@ -9,27 +9,8 @@ unset KTASK_RUN_MIN
 # Other tests run beside these.
 export KTASK_OVERLOAD=ignore
 
-# ahead CASE [HOW]: both with huge pages and without, of which the former may be had.
-# Helpers on a busy machine may get no CPU for longer than a test can wait.
 ahead() {
-	[ ! -e "$BATS_FILE_TMPDIR/busy" ] || skip "no helper got a CPU before"
-	for mode in ahead-small ahead; do
-		: >"$REPORT"
-		KTASK_RUN_OPS=$mode run shimmed timeout 300 \
-			"$PROGRAMS/ahead-cases" "$@"
-		echo "$mode $*: $status $output"
-		cat "$REPORT"
-		[[ $output != "nothing was made ahead"* ]] || {
-			: >"$BATS_FILE_TMPDIR/busy"
-			skip "no helper got a CPU"
-		}
-		[ "$status" -eq 0 ]
-		[ "$output" = "${expected:-ok}" ]
-	done
-}
-
-made() {
-	grep -q '^ktask: ahead: .* [1-9][0-9.]* [KMG]iB made ahead' "$REPORT"
+	made_both_ways ahead-cases "$@"
 }
 
 @test "blocks of malloc and its kin are made ahead of their touches" {

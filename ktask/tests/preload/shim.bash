@@ -67,3 +67,38 @@ make_group() {
 		{ rmdir "$group" && skip "control groups do not limit memory"; }
 	[ ! -e "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
 }
+
+# ---- memory that is made ahead ----
+
+# As the last report says.
+made() {
+	grep -q '^ktask: ahead: .* [1-9][0-9.]* [KMG]iB made ahead' "$REPORT"
+}
+
+# Where nothing was made ahead for want of a CPU there is nothing to be seen.
+made_or_skip() {
+	made || ! grep -q '^ktask: ahead: .*no helper got a CPU' "$REPORT" ||
+		skip "no helper got a CPU"
+	made
+}
+
+# made_both_ways PROGRAM CASE...: says "ok", or what is $expected, with huge pages
+# and without.  Helpers on a busy machine may get no CPU for longer than a test can wait.
+made_both_ways() {
+	local program=$PROGRAMS/$1
+
+	shift
+	[ ! -e "$BATS_FILE_TMPDIR/busy" ] || skip "no helper got a CPU before"
+	for mode in ahead-small ahead; do
+		: >"$REPORT"
+		KTASK_RUN_OPS=$mode run shimmed timeout 300 "$program" "$@"
+		echo "$mode $*: $status $output"
+		head -20 "$REPORT"
+		[[ $output != "nothing was made ahead"* ]] || {
+			: >"$BATS_FILE_TMPDIR/busy"
+			skip "no helper got a CPU"
+		}
+		[ "$status" -eq 0 ]
+		[ "$output" = "${expected:-ok}" ]
+	done
+}
