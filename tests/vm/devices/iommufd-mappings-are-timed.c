@@ -36,7 +36,6 @@ int main(void)
 		.has = mock_has,
 		.prepare = ktask_register_iommufd,
 		.iommu = KTASK_IOMMU_INIT,
-		.len = 256 * MIB,
 	};
 	device.iommu.fd = mock.fd;
 	device.iommu.ioas_id = mock.ioas_id;

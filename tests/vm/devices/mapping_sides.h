@@ -23,7 +23,6 @@ struct mapping_device {
 	int (*prepare)(struct ktask_register_ctl *ctl,
 		       struct ktask_iommu *iommu);
 	struct ktask_iommu iommu; /* for prepare */
-	size_t len; /* of the memory; little, unless somebody asked for times */
 };
 
 /*

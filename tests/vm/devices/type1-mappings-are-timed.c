@@ -39,7 +39,6 @@ int main(void)
 		.has = has_pinned,
 		.prepare = ktask_register_vfio,
 		.iommu = KTASK_IOMMU_INIT,
-		.len = 256 * MIB,
 	};
 	device.iommu.fd = vfio_open();
 	device.iommu.iova = IOVA;
