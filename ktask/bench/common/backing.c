@@ -47,3 +47,13 @@ void backing_renew(size_t len, int thp_advice)
 	}
 	munmap(addr, len);
 }
+
+char *backing_map_absent(size_t len)
+{
+	char *at = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (at != MAP_FAILED)
+		(void)madvise(at, len, MADV_NOHUGEPAGE);
+	return at;
+}

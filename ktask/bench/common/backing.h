@@ -16,4 +16,7 @@
  */
 void backing_renew(size_t len, int thp_advice);
 
+/* Private memory of small pages, of which none is present; MAP_FAILED and errno. */
+char *backing_map_absent(size_t len);
+
 #endif /* BENCH_BACKING_H */

@@ -64,16 +64,6 @@ static void check_errno(int error, const char *what)
 		end_with(what, strerror(error));
 }
 
-static char *map_absent(size_t len)
-{
-	char *at = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	check_errno(at == MAP_FAILED ? errno : 0, "mapping memory");
-	madvise(at, len, MADV_NOHUGEPAGE);
-	return at;
-}
-
 static void register_pieces(const struct plan *plan, char *at,
 			    struct ktask_cuda *cuda,
 			    struct ktask_registration **registration)
@@ -135,9 +125,10 @@ static void run_side(struct side_times *times, enum side side, unsigned round,
 {
 	struct ktask_registration *registration = NULL;
 	struct ktask_cuda cuda = KTASK_CUDA_INIT;
-	char *at = map_absent(plan->len);
+	char *at = backing_map_absent(plan->len);
 	uint64_t begin_ns;
 
+	check_errno(at == MAP_FAILED ? errno : 0, "mapping memory");
 	backing_renew(plan->len, MADV_NOHUGEPAGE);
 	launches_begin(&launches);
 	begin_ns = clock_ns();

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "bench/common/backing.h"
 #include "part.h"
 
 void check_that(int done, const char *what)
@@ -20,10 +21,8 @@ void check_that(int done, const char *what)
 
 char *map_absent(size_t len)
 {
-	char *at = mmap(NULL, len, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *at = backing_map_absent(len);
 
 	check_that(at != MAP_FAILED, "mapping memory");
-	madvise(at, len, MADV_NOHUGEPAGE);
 	return at;
 }

@@ -20,7 +20,7 @@ struct plan {
 /* Ends the program with what failed. */
 void check_that(int done, const char *what);
 
-/* Private memory of small pages, of which none is present. */
+/* backing_map_absent(), or the end of the program. */
 char *map_absent(size_t len);
 
 /* Fixed buffers of an io_uring, plain and by ktask_register(). */
