@@ -229,6 +229,17 @@ bench-users:
 	+@$(MAKE) --no-print-directory $(OUT)/bench/bench-users
 	$(OUT)/bench/bench-users
 
+# The tree before the engine, and how often both sides take their turn.
+OLD ?= 0ce6321^
+TURNS ?= 31
+
+## bench-fast-paths: jobs that do nothing, against the tree of another commit (OLD= TURNS=)
+.PHONY: bench-fast-paths
+bench-fast-paths: $(OUT)/libktask.a
+	+@$(MAKE) --no-print-directory deps NEED='build check vm'
+	@KTASK_BUILD='$(abspath $(B))' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
+		CC='$(CC)' ktask/bench/fast_paths/compare '$(OLD)' $(TURNS)
+
 # Built by the tests as well, so that it goes on building.
 tests: bench-programs
 

@@ -177,7 +177,7 @@ double time_halves(int fd, unsigned long what, char *addr, size_t len,
 
 /* measure - what ktask/bench/vm/run asks for: 1 jobs in the module, 2 only claims of
  * chunks, 3 only what the kernel says of its boot, 4 requests, 6 only refreshes of other
- * users */
+ * users; or ktask/bench/fast_paths/compare: 5 empty jobs of two modules */
 void measure(unsigned what);
 
 #endif /* KTASK_VM_GUEST_H */

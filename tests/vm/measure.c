@@ -140,6 +140,41 @@ static void measure_boot(void)
 	}
 }
 
+#define TURNS 9
+
+static void count_empty_job(const char *side, const char *name)
+{
+	char path[200], ns[40];
+
+	snprintf(path, sizeof(path), "/sys/module/ktask_empty/parameters/%s",
+		 name);
+	read_file(path, ns, sizeof(ns));
+	note("%s %s %lu", side, name, strtoul(ns, NULL, 10));
+}
+
+/* The module of each of two trees by turns; loading its client measures. */
+static void count_empty_jobs(const char *side)
+{
+	char path[80];
+	int error;
+
+	snprintf(path, sizeof(path), "/%s/ktask.ko", side);
+	error = load(path, "");
+	snprintf(path, sizeof(path), "/%s/ktask_empty.ko", side);
+	if (!error)
+		error = load(path, "");
+	if (error) {
+		note("%s: %s", path, strerror(error));
+		return;
+	}
+	count_empty_job(side, "idle");
+	count_empty_job(side, "ranges");
+	count_empty_job(side, "one");
+	count_empty_job(side, "busy");
+	unload("ktask_empty");
+	unload("ktask");
+}
+
 void measure(unsigned what)
 {
 	if (what == 2) {
@@ -148,6 +183,11 @@ void measure(unsigned what)
 	}
 	if (what == 3) {
 		measure_boot();
+		return;
+	}
+	if (what == 5) {
+		for (int i = 0; i < 2 * TURNS; i++)
+			count_empty_jobs(i & 1 ? "new" : "old");
 		return;
 	}
 	if (what == 6) {
