@@ -22,6 +22,7 @@
 #include "device_job.h"
 #include "fault.h"
 #include "mapping.h"
+#include "populate.h"
 
 static int advice_of(const struct op_job *job)
 {
@@ -38,7 +39,7 @@ static int plain_error(int error)
 	return error == -EINVAL ? -EFAULT : error;
 }
 
-static int populate_chunk(void *start, void *end, void *arg)
+int populate_chunk(void *start, void *end, void *arg)
 {
 	return plain_error(advise_chunk(arg, (uintptr_t)start, (uintptr_t)end,
 					advice_of(arg), 0));
@@ -94,7 +95,7 @@ UNSEEN static void touch_pages(void *arg)
 	}
 }
 
-static int touch_chunk(void *start, void *end, void *arg)
+int populate_touch_chunk(void *start, void *end, void *arg)
 {
 	struct touch touch = { arg, (uintptr_t)start, (uintptr_t)end };
 	uintptr_t bad;
@@ -204,7 +205,7 @@ static int populate_around(struct op_job *job)
 	error = fault_get(&token);
 	if (error)
 		return op_fail(job, error, job->addr);
-	error = run_by_parts(job, touch_chunk);
+	error = run_by_parts(job, populate_touch_chunk);
 	fault_put(token);
 	return error;
 }

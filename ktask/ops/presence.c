@@ -2,13 +2,17 @@
 /*
  * Windows of pages that are made ahead: see presence.h.  The jobs are those of
  * populate, so that policy, alignment and what was measured are the same.
+ *
+ * Locking: presence.h.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "advise.h"
+#include "fault.h"
 #include "mapping.h"
+#include "populate.h"
 #include "presence.h"
 #include "util/present_samples.h"
 
@@ -17,6 +21,9 @@
 #define WINDOW_PARTS 16
 #define WINDOW_MIN (32 * MIB)
 #define WINDOW_MAX (1024 * MIB)
+
+/* Populated in one call where the lock may be wanted: some 100 us. */
+#define STEP_BYTES (256 * KIB)
 
 static uintptr_t page_floor(uintptr_t pos)
 {
@@ -68,6 +75,26 @@ static uintptr_t window_end(const struct presence *presence)
 	       end / presence->unit_bytes * presence->unit_bytes;
 }
 
+/* A chunk of a window. */
+static int make_chunk(void *start, void *end, void *arg)
+{
+	const struct op_job *job = arg;
+	const struct presence *presence = job->state;
+	char *pos = start, *next;
+	int error = 0;
+
+	if (!presence->may_touch)
+		return populate_chunk(start, end, arg);
+	for (; pos < (char *)end && !error; pos = next) {
+		next = (char *)end - pos > (ptrdiff_t)STEP_BYTES
+			       ? pos + STEP_BYTES
+			       : end;
+		error = presence->yields ? populate_touch_chunk(pos, next, arg)
+					 : populate_chunk(pos, next, arg);
+	}
+	return error;
+}
+
 static void init_job(struct presence *presence)
 {
 	struct op_job *job = &presence->job;
@@ -83,6 +110,7 @@ static void init_job(struct presence *presence)
 	job->opts = presence->opts;
 	job->watch = presence->watch;
 	job->result = &presence->result;
+	job->state = presence;
 	op_populate.align(job);
 }
 
@@ -102,6 +130,13 @@ static void skip_present(struct presence *presence)
 	}
 }
 
+/* Where it fails, the device waits. */
+static void prepare_touch(struct presence *presence)
+{
+	if (presence->may_yield && !presence->may_touch)
+		presence->may_touch = !fault_get(&presence->fault_token);
+}
+
 /* What cannot be begun is left to who follows, and so is a window that one thread
  * makes as fast. */
 static void begin_window(struct presence *presence)
@@ -117,8 +152,9 @@ static void begin_window(struct presence *presence)
 	init_job(presence);
 	if (op_is_small(job) || !can_be_ahead())
 		return;
-	mapping_first_page(job, op_populate.chunk);
-	op_start_job(job, op_populate.chunk, &presence->started);
+	prepare_touch(presence);
+	mapping_first_page(job, make_chunk);
+	op_start_job(job, make_chunk, &presence->started);
 }
 
 static void add_window(struct presence *presence)
@@ -172,14 +208,31 @@ int presence_reach(struct presence *presence, uintptr_t pos,
 	return error;
 }
 
-void presence_end(struct presence *presence)
+void presence_may_yield(struct presence *presence)
 {
-	if (!presence->started)
-		return;
+	presence->may_yield = true;
+}
+
+void presence_yield_lock(struct presence *presence, bool yields)
+{
+	atomic_store_explicit(&presence->yields, yields, memory_order_relaxed);
+}
+
+static void end_window(struct presence *presence)
+{
 	ktask_cancel(presence->started);
 	op_wait_job(&presence->job, presence->started);
 	presence->started = NULL;
 	add_window(presence);
+}
+
+void presence_end(struct presence *presence)
+{
+	if (presence->started)
+		end_window(presence);
+	if (presence->may_touch)
+		fault_put(presence->fault_token);
+	presence->may_touch = false;
 }
 
 int presence_make(uintptr_t start, uintptr_t end, unsigned flags,

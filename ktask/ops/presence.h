@@ -6,6 +6,13 @@
  * A window that is present according to samples is skipped.  Memory of a device has no
  * pages to make.  That is no error here: whoever uses the memory next decides.
  *
+ * A call of a device that takes the lock of the process's mappings for writing would wait
+ * for each chunk that populates, and the next chunk for the call.  While such a device is
+ * called (presence_yield_lock()), pages are touched instead, which takes a fifth longer.
+ *
+ * Locking: none.  The thread says in an atomic when pages are to be touched; helpers read
+ * it before each step, so a call waits for one step at most.
+ *
  * Behaves badly on kernels without MADV_POPULATE_WRITE (before 5.14): there all threads
  * make a window when it is reached, not ahead.
  */
@@ -30,6 +37,10 @@ struct presence {
 	struct ktask_result result; /* of that */
 	struct ktask_result sum; /* of all windows */
 	bool judged; /* no more is populated */
+	bool may_yield; /* presence_may_yield() */
+	bool may_touch; /* fault_get() was called */
+	unsigned fault_token;
+	_Atomic bool yields; /* touch pages now; written by the thread */
 };
 
 /**
@@ -47,6 +58,16 @@ void presence_begin(struct presence *presence, const struct op_job *range,
  */
 int presence_reach(struct presence *presence, uintptr_t pos,
 		   uintptr_t *fail_pos);
+
+/**
+ * presence_may_yield - after presence_begin(): there will be calls of
+ * presence_yield_lock()
+ */
+void presence_may_yield(struct presence *presence);
+
+/** presence_yield_lock - from now on pages are made without the lock of mappings, or
+ * with it again */
+void presence_yield_lock(struct presence *presence, bool yields);
 
 /** presence_end - wait for what was begun; it makes no more pages */
 void presence_end(struct presence *presence);

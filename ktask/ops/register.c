@@ -17,7 +17,8 @@
 
 #define KNOWN_FLAGS                                         \
 	(KTASK_REGISTER_PARALLEL | KTASK_REGISTER_PRESENT | \
-	 KTASK_REGISTER_READ | KTASK_REGISTER_MAKES_PAGES)
+	 KTASK_REGISTER_READ | KTASK_REGISTER_MAKES_PAGES | \
+	 KTASK_REGISTER_LOCKS_MAPPINGS)
 
 /* Not in the table of operations: it needs more than a range. */
 static const struct ktask_op op_register = {

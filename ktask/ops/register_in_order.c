@@ -5,6 +5,18 @@
  */
 #include "register_ways.h"
 
+/* Unless there is an exception: then nothing is made any more. */
+static int add_piece(struct register_call *call, uintptr_t pos, uintptr_t next)
+{
+	struct ktask_registration *registration = call->registration;
+	int error;
+
+	presence_yield_lock(&call->presence, true);
+	error = registration_add(registration, pos, next);
+	presence_yield_lock(&call->presence, false);
+	return error;
+}
+
 static int add_reached(struct register_call *call, uintptr_t pos, uintptr_t end)
 {
 	struct ktask_registration *registration = call->registration;
@@ -21,7 +33,7 @@ static int add_reached(struct register_call *call, uintptr_t pos, uintptr_t end)
 		if (error)
 			break;
 		next = registration_next(registration, pos, presence->ready);
-		error = registration_add(registration, pos, next);
+		error = add_piece(call, pos, next);
 		if (registration_is_foreign(registration))
 			return error;
 		if (error) {
@@ -45,6 +57,8 @@ int register_in_order(struct register_call *call, const struct op_job *range,
 	part.len = end - start;
 	presence_begin(&call->presence, &part, registration->base,
 		       registration->limits.unit_bytes);
+	if (registration->ctl.flags & KTASK_REGISTER_LOCKS_MAPPINGS)
+		presence_may_yield(&call->presence);
 	if (registration->ctl.flags & KTASK_REGISTER_PRESENT)
 		call->presence.ready = call->presence.next = end;
 	error = add_reached(call, start, end);

@@ -2,16 +2,18 @@
 /*
  * Mapping memory for devices behind an IOMMU: VFIO's type1, and iommufd.
  *
- * type1 holds a mutex while it pins, so calls are made one after another.  iommufd pins
- * outside the locks of its address space, so several ranges can be pinned at once.
+ * type1 holds a mutex while it pins, so calls are made one after another.  For each run of
+ * pages that lie side by side in memory it also takes the lock of the process's mappings
+ * for writing, to account for them.  A thread that populates holds that lock for reading,
+ * for a millisecond: beside it a call is slower than one that makes its pages itself.  So
+ * pages are touched while type1 is called (presence.h).  iommufd pins outside the locks of
+ * its address space, so several ranges can be pinned at once.
  *
  * Behaves badly with a type1 container whose limit of mappings (dma_entry_limit, 65535)
  * is small: each piece is one.
  *
- * Behaves badly with type1 and absent memory: one call took 351 ms for 256 MiB in a guest,
- * helpers that make pages beside mapped pieces 401, two threads that make all pages and
- * then one call 226 (make bench-devices).  So making and mapping are to follow one another
- * there, at the price of longer calls.
+ * Behaves badly with type1 and absent memory on kernels before 6.4: there a touch takes the
+ * same lock for reading, if only for one page at a time.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -110,8 +112,8 @@ static int unmap_by_iommufd(void *start, void *end, void *arg)
 }
 
 static int prepare_iommu(struct ktask_register_ctl *ctl,
-			 struct ktask_iommu *iommu, ktask_register_func add,
-			 ktask_register_func take)
+			 struct ktask_iommu *iommu, unsigned flags,
+			 ktask_register_func add, ktask_register_func take)
 {
 	size_t page = op_page_bytes();
 	int error = register_device_init(
@@ -124,24 +126,22 @@ static int prepare_iommu(struct ktask_register_ctl *ctl,
 	    iommu->prot & ~(unsigned)(PROT_READ | PROT_WRITE) ||
 	    (uintptr_t)iommu->addr % page || iommu->iova % page)
 		return -EINVAL;
-	if (!may_write(iommu))
-		ctl->flags = KTASK_REGISTER_READ;
+	ctl->flags = flags | (may_write(iommu) ? 0 : KTASK_REGISTER_READ);
 	return 0;
 }
 
 int ktask_register_vfio(struct ktask_register_ctl *ctl,
 			struct ktask_iommu *iommu)
 {
-	return prepare_iommu(ctl, iommu, map_by_vfio, unmap_by_vfio);
+	return prepare_iommu(ctl, iommu, KTASK_REGISTER_LOCKS_MAPPINGS,
+			     map_by_vfio, unmap_by_vfio);
 }
 
 int ktask_register_iommufd(struct ktask_register_ctl *ctl,
 			   struct ktask_iommu *iommu)
 {
-	int error = prepare_iommu(ctl, iommu, map_by_iommufd, unmap_by_iommufd);
-
-	if (!error)
-		ctl->flags |=
-			KTASK_REGISTER_PARALLEL | KTASK_REGISTER_MAKES_PAGES;
-	return error;
+	return prepare_iommu(ctl, iommu,
+			     KTASK_REGISTER_PARALLEL |
+				     KTASK_REGISTER_MAKES_PAGES,
+			     map_by_iommufd, unmap_by_iommufd);
 }

@@ -39,6 +39,10 @@ extern "C" {
 /* The device's function makes missing pages itself, as fast as they can be made: where
  * it is called by several threads, they make none before, but for a trial. */
 #define KTASK_REGISTER_MAKES_PAGES 0x8u
+/* The device's function takes the lock of the process's mappings for writing, again and
+ * again (VFIO's type1: for each run of pages).  While it is called in order, pages are
+ * made by touching them, which leaves that lock alone (Linux 6.4). */
+#define KTASK_REGISTER_LOCKS_MAPPINGS 0x10u
 
 /**
  * ktask_register_func - register [start, end), or take that back

@@ -22,6 +22,7 @@ pub const KTASK_REGISTER_PARALLEL: c_uint = 0x1;
 pub const KTASK_REGISTER_PRESENT: c_uint = 0x2;
 pub const KTASK_REGISTER_READ: c_uint = 0x4;
 pub const KTASK_REGISTER_MAKES_PAGES: c_uint = 0x8;
+pub const KTASK_REGISTER_LOCKS_MAPPINGS: c_uint = 0x10;
 pub const KTASK_TO_END: u64 = u64::MAX;
 pub const KTASK_RESULT_NODES: usize = 8;
 pub const NUMA_NO_NODE: c_int = -1;

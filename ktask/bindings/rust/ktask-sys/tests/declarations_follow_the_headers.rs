@@ -217,7 +217,8 @@ fn table() -> Table {
         KTASK_REGISTER_PARALLEL,
         KTASK_REGISTER_PRESENT,
         KTASK_REGISTER_READ,
-        KTASK_REGISTER_MAKES_PAGES
+        KTASK_REGISTER_MAKES_PAGES,
+        KTASK_REGISTER_LOCKS_MAPPINGS
     );
     constants!(
         t,
