@@ -21,6 +21,9 @@
 #define WINDOW_PARTS 16
 #define WINDOW_MIN (32 * MIB)
 #define WINDOW_MAX (1024 * MIB)
+/* Towards the end half of the rest, and this at least: nothing is made beside the calls
+ * for the last window. */
+#define WINDOW_LAST (8 * MIB)
 
 /* Populated in one call where the lock may be wanted: some 100 us. */
 #define STEP_BYTES (256 * KIB)
@@ -57,22 +60,40 @@ void presence_begin(struct presence *presence, const struct op_job *range,
 	presence->end = presence->ready + range->len;
 	presence->base = base;
 	presence->unit_bytes = unit_bytes;
-	presence->window_bytes = window < unit_bytes ? unit_bytes : window;
+	presence->window_bytes = window;
 	presence->flags = range->flags;
 	presence->opts = range->opts;
 	presence->watch = range->watch;
 	presence->sum.struct_size = sizeof(presence->sum);
 }
 
-static uintptr_t window_end(const struct presence *presence)
+/* Return: where a window of @bytes ends, or one of a unit. */
+static uintptr_t window_end(const struct presence *presence, size_t bytes)
 {
 	uintptr_t start = presence->ready, end;
 
-	if (presence->end - start <= presence->window_bytes)
+	if (bytes < presence->unit_bytes)
+		bytes = presence->unit_bytes;
+	if (presence->end - start <= bytes)
 		return presence->end;
-	end = start + presence->window_bytes - presence->base;
+	end = start + bytes - presence->base;
 	return presence->base +
 	       end / presence->unit_bytes * presence->unit_bytes;
+}
+
+/* Of a window that was looked at, what is made at once: two units, so that two threads
+ * can. */
+static uintptr_t made_end(const struct presence *presence)
+{
+	size_t bytes = (presence->end - presence->ready) / 2;
+	uintptr_t end;
+
+	if (bytes < WINDOW_LAST)
+		bytes = WINDOW_LAST;
+	if (bytes / 2 < presence->unit_bytes)
+		bytes = presence->window_bytes;
+	end = window_end(presence, bytes);
+	return end < presence->next ? end : presence->next;
 }
 
 /* A chunk of a window. */
@@ -126,7 +147,7 @@ static void skip_present(struct presence *presence)
 	while (presence->next > presence->ready &&
 	       samples_are_present(presence->ready, presence->next)) {
 		presence->ready = presence->next;
-		presence->next = window_end(presence);
+		presence->next = window_end(presence, presence->window_bytes);
 	}
 }
 
@@ -143,12 +164,13 @@ static void begin_window(struct presence *presence)
 {
 	struct op_job *job = &presence->job;
 
-	presence->next = window_end(presence);
+	presence->next = window_end(presence, presence->window_bytes);
 	if (presence->judged)
 		return;
 	skip_present(presence);
 	if (presence->next == presence->ready)
 		return;
+	presence->next = made_end(presence);
 	init_job(presence);
 	if (op_is_small(job) || !can_be_ahead())
 		return;

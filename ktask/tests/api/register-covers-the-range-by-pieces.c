@@ -118,6 +118,26 @@ static void memory_that_is_there_takes_few_pieces(void **state)
 	munmap(at, LEN);
 }
 
+/* Helpers have nothing to make beside the last calls: these are for little. */
+static void the_last_pages_to_be_made_are_few(void **state)
+{
+	struct ktask_registration *registration;
+	static struct device device;
+	char *at = map_private(LEN);
+	struct ktask_register_ctl ctl;
+
+	device_init(&device);
+	ctl = device_ctl(&device, 0);
+	ctl.stall_us = UINT32_MAX;
+	assert_int_equal(ktask_register(&registration, at, LEN, &ctl, NULL), 0);
+	assert_int_equal(device.pieces[device.nr - 1].end - at, LEN);
+	assert_in_range(device.pieces[device.nr - 1].end -
+				device.pieces[device.nr - 1].start,
+			1, 8 * MIB);
+	assert_int_equal(ktask_unregister(&registration, NULL), 0);
+	munmap(at, LEN);
+}
+
 static void memory_that_is_there_in_parts_is_made_whole(void **state)
 {
 	static struct device device;
@@ -249,6 +269,7 @@ static void holes_are_told(void **state)
 
 KTEST_MAIN(KTEST(pages_are_made_first), KTEST(what_is_there_is_left_as_it_is),
 	   KTEST(memory_that_is_there_takes_few_pieces),
+	   KTEST(the_last_pages_to_be_made_are_few),
 	   KTEST(memory_that_is_there_in_parts_is_made_whole),
 	   KTEST(pages_are_left_out_on_request),
 	   KTEST(edges_are_where_the_program_wants_them),
