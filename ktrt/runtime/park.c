@@ -2,23 +2,24 @@
 /*
  * Workers on cores: which of them sleep, continue, or hand their core over.
  *
- * Owns the lists of sleeping workers and the state of each core.  A core counts its
- * active workers: all that the runtime has not put to sleep.  A worker that blocks in
- * the kernel stays active; only UMT knows that it is blocked.
+ * Owns the state of each core.  A core counts its active workers: all that the runtime
+ * has not put to sleep.  A worker that blocks in the kernel stays active; only UMT knows
+ * that it is blocked.
  *
  * No wake-up may be lost between "this core is idle" and "there are tasks".  So a worker
  * that goes to sleep first marks its core idle and then checks for tasks.  A worker that
  * queues a task does that first and then checks for idle cores.  All four accesses are
  * sequentially consistent.
  *
- * Locking: L, P, W and A are those of rt.h.  A worker is on one list at most: of its
- * core (L), of the pool (P), or of those that were suspended on a core (L).  Whoever
- * takes it off gives it a core and then the signal, under no lock.
+ * Does not own the lists of sleeping workers (core_lists.h).
+ *
+ * Locking: L, P, W and A are those of rt.h.
  */
 #include <errno.h>
 
 #include <ktask/ktask.h>
 
+#include "core_lists.h"
 #include "trace.h"
 
 /* ---- marks, under the core's lock ---- */
@@ -132,75 +133,7 @@ static bool is_deserted(const struct core *core, int own)
 	return !core->active || core_ready(core) <= (rt_counts() ? own : 0);
 }
 
-/* ---- lists, under the core's lock ---- */
-
-/* One idle worker stays with its core, others are for any core. */
-static void list_idle(struct core *core, struct worker *w)
-{
-	core_assert_locked(core);
-	at_poke(&w->wake, (uint32_t)SIGNAL_NONE);
-	if (!core->parked) {
-		w->listed = true;
-		w->link = NULL;
-		core->parked = w;
-		return;
-	}
-	mutex_take(&rt.pool_lock, RANK_POOL);
-	w->pooled = true;
-	w->link = rt.pool;
-	rt.pool = w;
-	mutex_drop(&rt.pool_lock, RANK_POOL);
-}
-
-static struct worker *take_pooled(void)
-{
-	struct worker *w;
-
-	mutex_take(&rt.pool_lock, RANK_POOL);
-	w = rt.pool;
-	if (w) {
-		rt.pool = w->link;
-		w->pooled = false;
-	}
-	mutex_drop(&rt.pool_lock, RANK_POOL);
-	return w;
-}
-
-static struct worker *take_idle(struct core *core)
-{
-	struct worker *w = core->parked;
-
-	core_assert_locked(core);
-	if (!w)
-		return take_pooled();
-	core->parked = NULL;
-	w->listed = false;
-	return w;
-}
-
-static void list_suspended(struct core *core, struct worker *w)
-{
-	core_assert_locked(core);
-	at_poke(&w->wake, (uint32_t)SIGNAL_NONE);
-	w->link = NULL;
-	*core->suspended_end = w;
-	core->suspended_end = &w->link;
-	at_poke(&core->nr_suspended, core->nr_suspended + 1);
-}
-
-static struct worker *take_suspended(struct core *core)
-{
-	struct worker *w = core->suspended;
-
-	core_assert_locked(core);
-	if (!w)
-		return NULL;
-	core->suspended = w->link;
-	if (!w->link)
-		core->suspended_end = &core->suspended;
-	at_poke(&core->nr_suspended, core->nr_suspended - 1);
-	return w;
-}
+/* ---- lists ---- */
 
 /*
  * Take the calling worker off the list of sleeping workers, if nobody has woken it yet.
@@ -208,24 +141,10 @@ static struct worker *take_suspended(struct core *core)
  */
 static bool unlist_worker(struct core *core, struct worker *w)
 {
-	struct worker **at;
-	bool was = false;
+	bool was;
 
 	core_lock(core);
-	if (w->listed) {
-		core->parked = NULL;
-		w->listed = false;
-		was = true;
-	}
-	mutex_take(&rt.pool_lock, RANK_POOL);
-	if (w->pooled) {
-		for (at = &rt.pool; *at != w; at = &(*at)->link)
-			;
-		*at = w->link;
-		w->pooled = false;
-		was = true;
-	}
-	mutex_drop(&rt.pool_lock, RANK_POOL);
+	was = core_unlist(core, w);
 	if (was) {
 		add_active(core, 1);
 		unmark_idle(core);
@@ -280,8 +199,8 @@ WAKE_PATH void park_idle(struct worker *w)
 
 	core_lock(core);
 	leave_core(core, w);
-	next = take_suspended(core);
-	list_idle(core, w);
+	next = core_take_suspended(core);
+	core_list_idle(core, w);
 	if (next)
 		give_core(core, next);
 	else if (is_deserted(core, 1))
@@ -305,10 +224,10 @@ static bool swap_for_suspended(struct worker *w)
 	struct worker *next;
 
 	core_lock(core);
-	next = take_suspended(core);
+	next = core_take_suspended(core);
 	if (next) {
 		leave_core(core, w);
-		list_idle(core, w);
+		core_list_idle(core, w);
 		give_core(core, next);
 	}
 	core_unlock(core);
@@ -345,7 +264,7 @@ static bool surrender_core(struct worker *w)
 	       !somebody_leaves(core);
 	if (goes) {
 		leave_core(core, w);
-		list_idle(core, w);
+		core_list_idle(core, w);
 		core->leaver = w;
 	}
 	core_unlock(core);
@@ -378,13 +297,13 @@ bool park_yield(struct worker *w)
 	bool alone;
 
 	core_lock(core);
-	next = take_idle(core);
+	next = core_take_idle(core);
 	if (!next)
-		next = take_suspended(core);
+		next = core_take_suspended(core);
 	alone = !next && (!rt_counts() || core_ready(core) <= 1);
 	if (!alone) {
 		leave_core(core, w);
-		list_suspended(core, w);
+		core_list_suspended(core, w);
 		if (next)
 			give_core(core, next);
 	}
@@ -470,9 +389,9 @@ bool park_dispatch(struct core *core, bool blocked)
 	core_lock(core);
 	may = may_dispatch(core, blocked);
 	if (may) {
-		w = take_suspended(core);
+		w = core_take_suspended(core);
 		if (!w)
-			w = take_idle(core);
+			w = core_take_idle(core);
 		if (w)
 			give_core(core, w);
 		else
@@ -491,7 +410,7 @@ bool park_reinforce(struct core *core)
 	struct worker *w;
 
 	core_lock(core);
-	w = take_idle(core);
+	w = core_take_idle(core);
 	if (w)
 		give_core(core, w);
 	core_unlock(core);
@@ -506,10 +425,8 @@ WAKE_PATH bool park_hand(struct core *core, struct worker *maker)
 
 	core_lock(core);
 	/* One that nobody else has anything to do with. */
-	to = core->active || core->suspended ? NULL : core->parked;
+	to = core->active || core->suspended ? NULL : core_take_parked(core);
 	if (likely(to)) {
-		core->parked = NULL;
-		to->listed = false;
 		to->maker = maker;
 		give_core(core, to);
 	}
@@ -548,17 +465,13 @@ void park_arrive(struct core *core)
 
 struct worker *park_take_idle(void)
 {
-	struct worker *w = take_pooled();
+	struct worker *w = pool_take_worker();
 
 	for (unsigned i = 0; !w && i < rt.nr_cores; i++) {
 		struct core *core = &rt.cores[i];
 
 		core_lock(core);
-		w = core->parked;
-		if (w) {
-			core->parked = NULL;
-			w->listed = false;
-		}
+		w = core_take_parked(core);
 		core_unlock(core);
 	}
 	return w;
