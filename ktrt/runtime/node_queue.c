@@ -275,6 +275,10 @@ struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,
 	if (!node_queue_has(queue))
 		return NULL;
 	mutex_take(&queue->lock, RANK_INNER);
+	if (filter->any)
+		task = find_next(queue);
+	if (task && filter_refuses(filter, task))
+		task = NULL;
 	for (unsigned i = 0; !task && i < FAMILY_BUCKETS; i++)
 		for (family = queue->families[i]; !task && family;
 		     family = family->family)

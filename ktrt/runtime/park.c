@@ -155,11 +155,17 @@ static bool unlist_worker(struct core *core, struct worker *w)
 
 /* ---- handing a core over ---- */
 
-static void give_core(struct core *core, struct worker *to)
+/* It does not run yet. */
+static void expect_worker(struct core *core)
 {
 	unmark_idle(core);
 	add_active(core, 1);
 	at_store(&core->arriving, 1);
+}
+
+static void give_core(struct core *core, struct worker *to)
+{
+	expect_worker(core);
 	at_poke(&to->core, core);
 }
 
@@ -290,33 +296,68 @@ void park_overloaded(struct worker *w)
 	sched_found(w);
 }
 
-bool park_yield(struct worker *w)
+/* A new thread for the core, which is expected there.  false: it cannot be made, and @w,
+ * which is suspended, continues. */
+static bool start_successor(struct core *core, const struct worker *w)
+{
+	struct worker *next;
+
+	count_search();
+	if (!worker_start(core))
+		return true;
+	core_lock(core);
+	add_active(core, -1);
+	at_store(&core->arriving, 0);
+	next = core_take_suspended(core);
+	if (next)
+		give_core(core, next);
+	core_unlock(core);
+	if (next)
+		bind_and_wake(next);
+	else
+		at_sub(&rt.idlers, IDLERS_SEARCH);
+	return next != w;
+}
+
+/* As far as it is known no other worker is ready there. */
+static bool is_alone(const struct core *core)
+{
+	core_assert_locked(core);
+	return !rt_counts() || core_ready(core) <= 1;
+}
+
+bool park_yield(struct worker *w, bool to_fresh)
 {
 	struct core *core = w->core;
+	bool alone, makes;
 	struct worker *next;
-	bool alone;
 
 	core_lock(core);
 	next = core_take_idle(core);
-	if (!next)
+	if (!next && !to_fresh)
 		next = core_take_suspended(core);
-	alone = !next && (!rt_counts() || core_ready(core) <= 1);
-	if (!alone) {
+	alone = !next && is_alone(core);
+	makes = alone && !threads_at_limit() && sched_work_visible();
+	if (!alone || makes) {
 		leave_core(core, w);
 		core_list_suspended(core, w);
-		if (next)
-			give_core(core, next);
 	}
+	if (next)
+		give_core(core, next);
+	if (makes)
+		expect_worker(core);
 	core_unlock(core);
-	if (alone)
+	if (alone && !makes)
 		return false;
 	if (next) {
 		count_search();
 		bind_and_wake(next);
 	}
+	if (makes)
+		makes = start_successor(core, w);
 	await_core(w);
 	sched_found(w);
-	return true;
+	return !alone || makes;
 }
 
 /* Where others see it: search_by_all() gives the signal, too. */
@@ -457,9 +498,7 @@ void park_arrive_not(struct core *core)
 void park_arrive(struct core *core)
 {
 	core_lock(core);
-	unmark_idle(core);
-	add_active(core, 1);
-	at_store(&core->arriving, 1);
+	expect_worker(core);
 	core_unlock(core);
 }
 

@@ -199,6 +199,13 @@ struct counts {
 	uint64_t tasks, steals, parks, wakeups, replaced, surrenders;
 };
 
+/* How often in a row a task has yielded, with nothing else done on its stack. */
+struct yields {
+	const struct ktrt_task *by;
+	uint64_t tasks; /* ->counts.tasks meanwhile */
+	uint32_t nr;
+};
+
 /* A thread of the runtime, or an attached thread (core is NULL).  All O but for what
  * says otherwise; ->slot is constant. */
 struct worker {
@@ -233,6 +240,7 @@ struct worker {
 	uint32_t stalls; /* rt.stalls that it knows of; A */
 	uint32_t no_open; /* that at which it last found none; wait_search.c */
 	uint32_t grants; /* checks of the limit on children to skip */
+	struct yields yields;
 	struct ktrt_task *blank; /* for what is done at once, or NULL */
 	bool begun_now; /* what ktrt_spawn_begin() began is such */
 
@@ -683,9 +691,12 @@ void park_idle(struct worker *w);
 /* Between two tasks: leave the core if two workers are ready there, or if a worker in
  * the middle of a task waits for it.  Returns at once or when woken. */
 void park_overloaded(struct worker *w);
-/* In the middle of a task: let another worker have the core for one task.  Return: false
- * if there is no such worker. */
-bool park_yield(struct worker *w);
+/*
+ * In the middle of a task: let another worker have the core for one task: one that idles,
+ * else one that yielded there, else, if tasks are queued, a new one.  @to_fresh: not one
+ * that yielded.  Return: false if there is no such worker.
+ */
+bool park_yield(struct worker *w, bool to_fresh);
 /* Sleep in the middle of a task until *@signal, at most for @limit_ns unless that is 0.
  * Another worker takes the core.  May return early. */
 void park_until(struct worker *w, uint32_t *signal, uint64_t limit_ns);
@@ -801,6 +812,9 @@ bool filter_wants_children(const struct wait_filter *filter,
  */
 struct ktrt_task *search_wanted(struct worker *w,
 				const struct wait_filter *filter);
+/* The same whatever the caller waits for: any task that does not wait for others' data
+ * below. */
+struct ktrt_task *search_open(struct worker *w);
 /* Was there a stall since it was last asked? */
 bool search_is_due(struct worker *w);
 /* Nothing moves: have workers that sleep in the middle of tasks search. */

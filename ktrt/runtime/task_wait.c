@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Waiting for the children of a task: running them meanwhile, and sleeping when there is
- * none to run; and giving way to other tasks.
+ * none to run.
  *
  * Locking: rt.h.
  */
@@ -191,30 +191,4 @@ WAKE_PATH int ktrt_wait(void)
 		w->waited = w->current->spawned;
 	}
 	return task_wait(w, w->current);
-}
-
-/* ---- giving way ---- */
-
-int ktrt_yield(void)
-{
-	struct worker *w = self_worker;
-	struct ktrt_task *task;
-
-	if (!w || !rt_runs())
-		return -ESRCH;
-	if (!w->core) {
-		sched_yield();
-		return 0;
-	}
-	if (!core_overloaded(w->core) && !sched_work_visible())
-		return 0;
-	if (park_yield(w))
-		return 0;
-	/* No worker is left for that: do one here. */
-	task = sched_take(w);
-	if (task)
-		task = sched_run(w, task);
-	if (task)
-		task_ready(w, task);
-	return 0;
 }

@@ -166,6 +166,16 @@ static struct ktrt_task *take_open_task(struct worker *w)
 	return again ? search_nodes(&any) : NULL;
 }
 
+struct ktrt_task *search_open(struct worker *w)
+{
+	struct wait_filter any = { w->current, NULL, w->current, true };
+	struct ktrt_task *task = sched_urgent(w) ? search_nodes(&any) : NULL;
+
+	if (!task)
+		task = empty_queues(w, &any);
+	return task ? task : search_nodes(&any);
+}
+
 struct ktrt_task *search_wanted(struct worker *w,
 				const struct wait_filter *filter)
 {

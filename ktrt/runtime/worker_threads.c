@@ -102,6 +102,7 @@ struct worker *worker_new(unsigned cache)
 	w->waited = 0;
 	at_poke(&w->stalls, at_load(&rt.stalls));
 	w->grants = 0;
+	w->yields.by = NULL;
 	w->lone = w->lent = false;
 	w->below = NULL;
 	w->on_cpu = NULL;

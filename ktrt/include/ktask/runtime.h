@@ -312,8 +312,8 @@ KTRT_API int ktrt_wait_for(const struct ktrt_dep *deps, size_t nr_deps);
 /**
  * ktrt_yield - let tasks that are ready go first
  *
- * In a task: another worker takes the core for a task, if there is one.  With
- * max_threads there may be no worker: then the caller does a task itself, which
+ * In a task: another worker takes the core for a task, if one is ready.  With max_threads
+ * workers none may be left: then the caller may do one itself, as ktrt_yield(3) tells, which
  * must not wait for what the caller does later.
  * Return: 0 or -ESRCH.
  */

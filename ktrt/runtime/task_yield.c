@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Giving way to other tasks in the middle of one.
+ *
+ * Another worker takes the core for one task, a new one if none idles.  Only if there may
+ * be no more threads does the one that yields take a task onto its own stack, where it
+ * cannot go on before that is done.  So it must not be a task that waits for this one.  One
+ * below it cannot: the one that yields is not complete before that is, whoever does it.
+ * Of the others none is taken whose own children would wait for data (proxies.h): what
+ * these wait for may be on this stack.  The rest wait, by data and for children, only for
+ * tasks that begin later than they do.  So of a circle of tasks, each of which waits for
+ * the next or is below it on a stack, one would have begun before itself.
+ *
+ * A task that waits for a group, or by other means, may still wait for the one that
+ * yields.  So tasks that are not below that are left alone until it has yielded in vain so
+ * often that it is likely to wait for one of them.
+ *
+ * Behaves badly with max_threads threads of which many yield until something happens: each
+ * takes one of these tasks onto its stack.
+ *
+ * Locking: rt.h.
+ */
+#include <errno.h>
+
+#include "rt.h"
+
+/* Yields in a row, after which a task insists. */
+#define YIELDS_IN_VAIN 16
+
+/* Has the task yielded so often, with nothing done here in between? */
+static bool count_yield(struct worker *w)
+{
+	struct yields *yields = &w->yields;
+	uint64_t tasks = at_peek(&w->counts.tasks);
+
+	worker_assert_own(w);
+	if (yields->by != w->current || yields->tasks != tasks)
+		*yields = (struct yields){ w->current, tasks, 0 };
+	if (yields->nr == YIELDS_IN_VAIN)
+		return true;
+	yields->nr++;
+	return false;
+}
+
+/* No worker is left for it.  What it makes ready is for anybody. */
+static bool do_one_here(struct worker *w, bool insists)
+{
+	struct yields yields = w->yields;
+	struct ktrt_task *task = sched_take_below(w, w->current);
+
+	if (!task && insists)
+		task = search_open(w);
+	if (!task)
+		return false;
+	task = sched_run(w, task);
+	if (task)
+		task_ready(w, task);
+	yields.tasks = at_peek(&w->counts.tasks);
+	w->yields = yields;
+	return true;
+}
+
+int ktrt_yield(void)
+{
+	struct worker *w = self_worker;
+	bool insists;
+
+	if (!w || !rt_runs())
+		return -ESRCH;
+	if (!w->core) {
+		sched_yield();
+		return 0;
+	}
+	if (!core_overloaded(w->core) && !sched_work_visible())
+		return 0;
+	insists = count_yield(w) && sched_work_visible();
+	if (!park_yield(w, insists) && !do_one_here(w, insists) && insists)
+		park_yield(w, false);
+	return 0;
+}
