@@ -139,7 +139,8 @@ only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$t),$t)),$(1))
 run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' \
 	KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 	KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
-	KTASK_TEST_BARE_CACHE='$(abspath $(BARE_CACHE))' tests/run --build $(B) \
+	KTASK_TEST_BARE_CACHE='$(abspath $(BARE_CACHE))' \
+	LTP_SOURCE='$(if $(LTP_SOURCE),$(abspath $(LTP_SOURCE)))' tests/run --build $(B) \
 	$(2) $(call only,$(1))
 
 ## check: install what is missing, build, run every test (ONLY=word: some)
@@ -185,14 +186,14 @@ soak-shim:
 	KTASK_BUILD=$(abspath $(B)) KTASK_TEST_SECONDS=$(FOR) \
 		bats ktask/tests/preload/random-calls-behave-as-plain-calls.bats
 
-# git clone https://github.com/linux-test-project/ltp; make autotools; ./configure;
-# make -C lib; make -C testcases/kernel/syscalls
+# git clone https://github.com/linux-test-project/ltp; its source, built or not
 
-## check-ltp: memory tests of a built LTP with and without the shim (LTP=directory, ONLY=words)
+## check-ltp: memory tests of LTP with and without the shim (LTP=directory, ONLY=words)
 .PHONY: check-ltp
 check-ltp: all
-	@[ -n '$(LTP)' ] || { echo 'make check-ltp LTP=DIRECTORY: where LTP is built'; exit 2; }
-	@ktask/tests/ltp/compare '$(B)' '$(LTP)' $(ONLY)
+	@[ -n '$(LTP)' ] || { echo 'make check-ltp LTP=DIRECTORY: where LTP is'; exit 2; }
+	@built=$$(ktask/tests/ltp/build '$(LTP)' '$(B)/ltp') || { echo "$$built"; exit 1; }; \
+		ktask/tests/ltp/compare '$(B)' "$$built" $(ONLY)
 
 ## check-style: the tests of the tree and of the runner; builds nothing
 .PHONY: check-style
