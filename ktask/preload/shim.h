@@ -9,6 +9,8 @@
  *	fallocate_calls.c  fallocate, posix_fallocate
  *	counted_calls.c    calls that are left to the kernel, and only counted
  *	policy_calls.c     calls on memory policy, which are left to the kernel
+ *	heap_calls.c       brk, sbrk: only to know of what they add
+ *	thread_calls.c     pthread_create: a moment to look at memory
  *	register_calls.c   ioctl and io_uring_register: registering memory with a
  *	                   device
  *	library_calls.c    the same by liburing and libibverbs
@@ -167,6 +169,10 @@ bool shim_takes_release(enum shim_call call, const void *addr, size_t len);
 /* Somebody named this kind of call, and not all. */
 bool shim_named(enum shim_call call);
 const char *shim_report_target(void);
+/* Is that address in an allocator other than the C library's, or in the C library or the
+ * loader? */
+bool shim_is_allocator(const void *from);
+bool shim_is_system(const void *from);
 /* The process that the library belongs to, and the library is ready. */
 bool shim_is_ours(void);
 /* Its number; 0: not ready. */
@@ -260,8 +266,11 @@ size_t shim_available_bytes(void);
 /*
  * ahead/, which does nothing unless it is wanted.
  *
- * shim_ahead_block: an allocator has returned this block
+ * shim_ahead_block: an allocator has returned this block; also of small ones, where
+ *	shim_ahead_least_block says so
  * shim_ahead_mapping: there is a new private mapping of memory
+ * shim_ahead_know: there is a new mapping, of whatever
+ * shim_ahead_moment: the calling thread holds no lock of an allocator
  * shim_ahead_stop: [addr, addr + len) is about to be changed; whether some of it was
  *	watched until now
  * @join: into a mapping that mremap() takes, without advice of ours
@@ -271,8 +280,10 @@ size_t shim_available_bytes(void);
  * shim_ahead_advised: the program has advised huge pages, or none
  * shim_ahead_end: end the thread, and what it began
  */
-void shim_ahead_block(void *block, size_t len);
+void shim_ahead_block(void *block, size_t len, const void *from);
 void shim_ahead_mapping(void *base, size_t len, const void *from);
+void shim_ahead_know(const void *base, size_t len);
+void shim_ahead_moment(void);
 bool shim_ahead_stop(const void *addr, size_t len, bool join);
 bool shim_ahead_rejoin(void *addr, size_t len);
 void shim_ahead_stop_block(const void *block, bool join);
@@ -282,6 +293,8 @@ void shim_ahead_forked(void);
 bool shim_ahead_running(void);
 /* The least that is watched; SIZE_MAX: nothing is. */
 extern size_t shim_ahead_min_bytes;
+/* The least block that is told of; 0: the next one, because memory waits to be watched. */
+extern _Atomic size_t shim_ahead_least_block;
 /* No huge pages are advised. */
 extern bool shim_ahead_small;
 /* How many mappings are watched, or were and the watcher has still to see that they are

@@ -6,6 +6,7 @@
  *	ahead/              how far ahead, where, and when: the policy
  *	large_mappings.c    which large private mappings there are
  *	allocation_calls.c  malloc and its kin, which make most of them
+ *	grown_areas.c       those that nobody tells of in time
  *	ahead_page_size.c   whether huge pages are advised for what lies ahead
  *	next_window.c       who makes the next window of a mapping
  *	make_ahead.c        a job of the library makes a window

@@ -36,6 +36,7 @@
 #include <unistd.h>
 
 #include "preload/ahead/ahead.h"
+#include "preload/ahead/grown_areas.h"
 #include "preload/exit/counts.h"
 #include "preload/shim.h"
 #include "util/clock.h"
@@ -60,6 +61,7 @@
 enum watcher_state { NONE, STARTING, RUNNING, ENDING };
 
 size_t shim_ahead_min_bytes = SIZE_MAX;
+_Atomic size_t shim_ahead_least_block = SIZE_MAX;
 bool shim_ahead_small;
 
 static _Atomic int watcher_state;
@@ -283,11 +285,30 @@ static void sleep_until(uint32_t seen, uint64_t due_ns, uint64_t now)
 		due_ns == UINT64_MAX ? NULL : &wait, NULL, 0);
 }
 
+static void watch_found(uintptr_t start, uintptr_t end)
+{
+	large_mapping_add(start, end, 0, true);
+}
+
+/* Return: when to poll again. */
+static uint64_t poll_areas(uint32_t news, uint64_t now)
+{
+	static uint32_t last_news;
+	uint64_t due_ns;
+
+	if (news != last_news)
+		grown_areas_expect(now);
+	last_news = news;
+	if (grown_areas_poll(now, &due_ns))
+		grown_areas_find(watch_found);
+	return due_ns;
+}
+
 static void serve_all(void)
 {
 	while (!atomic_load(&is_quitting)) {
 		uint32_t seen = atomic_load(&nr_news);
-		uint64_t now = now_ns(), due_ns = UINT64_MAX;
+		uint64_t now = now_ns(), due_ns = poll_areas(seen, now);
 
 		for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
 			uint64_t due = serve_mapping(&large_mappings[i], now);
@@ -421,8 +442,42 @@ static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block)
 	}
 	if (!shim_takes(SHIM_AHEAD, end - start) || !start_watcher())
 		return;
-	if (large_mapping_add(first, last, block))
+	/* A block lies in what its allocator mapped. */
+	if (!(block && large_mappings_overlap(first, last)) &&
+	    large_mapping_add(first, last, block, false))
 		ahead_wake_watcher();
+}
+
+/* ---- what an allocator of the program's own has made ---- */
+
+/* Nothing here allocates or waits: the allocator may hold its lock. */
+static void watch_allocators_range(uintptr_t start, uintptr_t end)
+{
+	if (!shim_ahead_running()) {
+		grown_areas_note(start, end);
+		atomic_store(&shim_ahead_least_block, 0);
+	} else if (!atomic_load(&is_quitting) && ahead_is_ordinary() &&
+		   shim_takes(SHIM_AHEAD, end - start) &&
+		   large_mapping_add(start, end, 0, false)) {
+		ahead_wake_watcher();
+	}
+}
+
+static void watch_found_range(uintptr_t start, uintptr_t end)
+{
+	watch_range(start, end, 0);
+}
+
+/* With no lock of an allocator held: what was noted, or never told of. */
+static void watch_noted(bool read_list)
+{
+	uintptr_t start, end;
+
+	while (grown_areas_take(&start, &end))
+		if (!large_mappings_overlap(start, end))
+			watch_range(start, end, 0);
+	if (read_list && !shim_ahead_running())
+		grown_areas_find(watch_found_range);
 }
 
 static void watch_quietly(uintptr_t start, uintptr_t end, uintptr_t block,
@@ -431,20 +486,47 @@ static void watch_quietly(uintptr_t start, uintptr_t end, uintptr_t block,
 	int saved_errno = errno, cancel_state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	if (shim_wants(SHIM_AHEAD, end - start, from)) {
+	if (shim_wants(SHIM_AHEAD, end - start, NULL)) {
 		shim_set_busy(true);
-		watch_range(start, end, block);
+		if (shim_is_allocator(from))
+			watch_allocators_range(start, end);
+		else
+			watch_range(start, end, block);
 		shim_set_busy(false);
 	}
 	pthread_setcancelstate(cancel_state, NULL);
 	errno = saved_errno;
 }
 
-void shim_ahead_block(void *block, size_t len)
+static void watch_noted_quietly(bool read_list)
 {
-	if (!shim_busy())
-		watch_quietly((uintptr_t)block, (uintptr_t)block + len,
-			      (uintptr_t)block, NULL);
+	int saved_errno = errno, cancel_state;
+
+	/* First: what follows allocates. */
+	atomic_store(&shim_ahead_least_block, shim_ahead_min_bytes);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	if (shim_wants(SHIM_AHEAD, shim_ahead_min_bytes, NULL)) {
+		shim_set_busy(true);
+		watch_noted(read_list);
+		shim_set_busy(false);
+	}
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved_errno;
+}
+
+void shim_ahead_block(void *block, size_t len, const void *from)
+{
+	if (shim_busy())
+		return;
+	/* The C library and the loader may hold locks of their own. */
+	if (atomic_load(&shim_ahead_least_block) < shim_ahead_min_bytes &&
+	    !shim_is_system(from))
+		watch_noted_quietly(false);
+	if (len < shim_ahead_min_bytes)
+		return;
+	grown_areas_know(block, len);
+	watch_quietly((uintptr_t)block, (uintptr_t)block + len,
+		      (uintptr_t)block, NULL);
 }
 
 void shim_ahead_mapping(void *base, size_t len, const void *from)
@@ -453,10 +535,32 @@ void shim_ahead_mapping(void *base, size_t len, const void *from)
 		watch_quietly((uintptr_t)base, (uintptr_t)base + len, 0, from);
 }
 
+void shim_ahead_know(const void *base, size_t len)
+{
+	if (len >= shim_ahead_min_bytes)
+		grown_areas_know(base, len);
+}
+
+void shim_ahead_moment(void)
+{
+	bool had_more;
+
+	if (shim_ahead_min_bytes == SIZE_MAX || shim_ahead_running() ||
+	    shim_busy() || !shim_filter_allows())
+		return;
+	had_more = grown_areas_had_more();
+	if (had_more ||
+	    atomic_load(&shim_ahead_least_block) < shim_ahead_min_bytes)
+		watch_noted_quietly(had_more);
+}
+
 void shim_ahead_end(void)
 {
+	size_t unwatched = grown_areas_drop();
 	int running = RUNNING;
 
+	if (unwatched)
+		shim_decline(WHY_ALLOCATOR, unwatched);
 	if (!atomic_compare_exchange_strong(&watcher_state, &running, ENDING))
 		return;
 	atomic_store(&is_quitting, true);
@@ -473,6 +577,7 @@ bool shim_ahead_running(void)
 void shim_ahead_forked(void)
 {
 	ahead_forget_effort();
+	grown_areas_forget();
 	if (atomic_load(&watcher_state) == NONE)
 		return;
 	large_mappings_forget();

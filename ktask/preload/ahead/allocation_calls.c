@@ -113,7 +113,10 @@ void *shim_allocator(void)
 
 static inline bool is_large(size_t size)
 {
-	return __builtin_expect(size >= shim_ahead_min_bytes, 0);
+	return __builtin_expect(
+		size >= atomic_load_explicit(&shim_ahead_least_block,
+					     memory_order_relaxed),
+		0);
 }
 
 /* Only what is watched lies between the two. */
@@ -134,7 +137,7 @@ KTASK_API void *malloc(size_t size)
 	void *block = get_next()->malloc(size);
 
 	if (is_large(size) && block)
-		shim_ahead_block(block, size);
+		shim_ahead_block(block, size, __builtin_return_address(0));
 	return block;
 }
 
@@ -146,7 +149,7 @@ KTASK_API void *calloc(size_t nr, size_t size)
 	if (__builtin_mul_overflow(nr, size, &bytes))
 		return block;
 	if (is_large(bytes) && block)
-		shim_ahead_block(block, bytes);
+		shim_ahead_block(block, bytes, __builtin_return_address(0));
 	return block;
 }
 
@@ -159,7 +162,7 @@ KTASK_API void *realloc(void *block, size_t size)
 		shim_ahead_stop_block(block, true);
 	moved = get_next()->realloc(block, size);
 	if (is_large(size) && moved)
-		shim_ahead_block(moved, size);
+		shim_ahead_block(moved, size, __builtin_return_address(0));
 	return moved;
 }
 
@@ -168,7 +171,7 @@ KTASK_API void *aligned_alloc(size_t align, size_t size)
 	void *block = get_next()->aligned_alloc(align, size);
 
 	if (is_large(size) && block)
-		shim_ahead_block(block, size);
+		shim_ahead_block(block, size, __builtin_return_address(0));
 	return block;
 }
 
@@ -177,7 +180,7 @@ KTASK_API void *memalign(size_t align, size_t size)
 	void *block = get_next()->memalign(align, size);
 
 	if (is_large(size) && block)
-		shim_ahead_block(block, size);
+		shim_ahead_block(block, size, __builtin_return_address(0));
 	return block;
 }
 
@@ -186,7 +189,7 @@ KTASK_API int posix_memalign(void **block, size_t align, size_t size)
 	int error = get_next()->posix_memalign(block, align, size);
 
 	if (is_large(size) && !error)
-		shim_ahead_block(*block, size);
+		shim_ahead_block(*block, size, __builtin_return_address(0));
 	return error;
 }
 

@@ -33,7 +33,7 @@ static void cover_block(uintptr_t block)
 }
 
 struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
-					uintptr_t block)
+					uintptr_t block, bool found)
 {
 	for (struct large_mapping *mapping = large_mappings;
 	     mapping < large_mappings + AHEAD_MAPPINGS; mapping++) {
@@ -46,6 +46,7 @@ struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 		mapping->start = start;
 		mapping->end = end;
 		mapping->block = block;
+		mapping->found = found;
 		mapping->advice = ADVICE_NONE;
 		mapping->advised = false;
 		mapping->made_pages = 0;
@@ -158,6 +159,15 @@ static bool is_in_use(const struct large_mapping *mapping)
 	int state = atomic_load(&mapping->state);
 
 	return state == MAPPING_WATCHED || state == MAPPING_STOPPED;
+}
+
+bool large_mappings_overlap(uintptr_t start, uintptr_t end)
+{
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
+		if (is_in_use(&large_mappings[i]) &&
+		    mapping_overlaps(&large_mappings[i], start, end))
+			return true;
+	return false;
 }
 
 bool shim_ahead_stop(const void *addr, size_t len, bool join)

@@ -47,6 +47,7 @@ struct large_mapping {
 	_Atomic uintptr_t end; /* C */
 	_Atomic uintptr_t
 		block; /* C: that an allocator returned; 0: a mapping */
+	bool found; /* C: in the list of mappings: nobody told of it */
 	_Atomic int advice; /* A: enum mapping_advice */
 	_Atomic bool advised; /* A: by us: huge pages for a part of it */
 	atomic_uint
@@ -82,7 +83,10 @@ extern struct large_mapping large_mappings[AHEAD_MAPPINGS];
 
 /* Return: the entry, for the watcher to find; NULL: the table is full. */
 struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
-					uintptr_t block);
+					uintptr_t block, bool found);
+
+/* Some of it is watched, or was until a moment ago. */
+bool large_mappings_overlap(uintptr_t start, uintptr_t end);
 
 /* Whether pages may be made, until large_mapping_leave(). */
 bool large_mapping_enter(struct large_mapping *mapping);

@@ -13,6 +13,7 @@
 
 #include "ahead/cpu_saturation.h"
 #include "preload/ahead/ahead.h"
+#include "preload/ahead/grown_areas.h"
 #include "preload/shim.h"
 #include "util/clock.h"
 #include "util/cpus.h"
@@ -180,6 +181,12 @@ bool ahead_begin_window(struct large_mapping *mapping, uint64_t now)
 		return true;
 	if (!ahead_may_have_threads())
 		return false;
+	/* Who changes it may not tell of that either. */
+	if (mapping->found &&
+	    !grown_areas_is_private(mapping->start, mapping->end)) {
+		large_mapping_give_up(mapping);
+		return true;
+	}
 	if (!wanted) {
 		make_left_window(mapping, now);
 		return true;

@@ -189,11 +189,17 @@ static void note_unasked(size_t len, int prot, int flags)
 		shim_decline(WHY_UNASKED, len);
 }
 
-/* What is watched, and made ahead of its touches. */
-static bool is_private_memory(int prot, int flags)
+/*
+ * What is watched, and made ahead of its touches.  A program that maps without a reserve
+ * may leave most of it alone.  Not so an allocator: some of them have no reserve for
+ * anything.
+ */
+static bool is_private_memory(int prot, int flags, const void *from)
 {
 	const int read_write = PROT_READ | PROT_WRITE;
 
+	if (flags & MAP_NORESERVE && shim_is_allocator(from))
+		flags &= ~MAP_NORESERVE;
 	return (prot & read_write) == read_write &&
 	       (flags & MAP_TYPE) == MAP_PRIVATE &&
 	       (flags & (MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK |
@@ -207,7 +213,8 @@ static void *map_watched(void *addr, size_t len, int prot, int flags, int fd,
 
 	if (base == MAP_FAILED || len < shim_min_bytes)
 		return base;
-	if (is_private_memory(prot, flags) && len >= shim_ahead_min_bytes)
+	shim_ahead_know(base, len);
+	if (is_private_memory(prot, flags, from) && len >= shim_ahead_min_bytes)
 		shim_ahead_mapping(base, len, from);
 	else
 		note_unasked(len, prot, flags);

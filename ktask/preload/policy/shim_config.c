@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -55,6 +56,11 @@ static struct {
 	const void *function; /* its malloc() */
 	uintptr_t start, end;
 } known_allocators[NR_ALLOCATORS];
+/* The C library and the loader. */
+#define NR_SYSTEM_OBJECTS 2
+static struct {
+	uintptr_t start, end;
+} system_objects[NR_SYSTEM_OBJECTS];
 /* Whose helpers the library has; 0 until the constructor ran. */
 static pid_t owner_pid;
 
@@ -110,11 +116,20 @@ pid_t shim_owner(void)
  * An allocator may hold its lock while it calls mmap(), and the library allocates.  The
  * calls of libc's own allocator do not come through the shim.
  */
-static bool from_allocator(const void *from)
+bool shim_is_allocator(const void *from)
 {
 	for (int i = 0; i < NR_ALLOCATORS; i++)
 		if ((uintptr_t)from >= known_allocators[i].start &&
 		    (uintptr_t)from < known_allocators[i].end)
+			return true;
+	return false;
+}
+
+bool shim_is_system(const void *from)
+{
+	for (int i = 0; i < NR_SYSTEM_OBJECTS; i++)
+		if ((uintptr_t)from >= system_objects[i].start &&
+		    (uintptr_t)from < system_objects[i].end)
 			return true;
 	return false;
 }
@@ -124,7 +139,7 @@ static enum shim_why find_objection(enum shim_call call, const void *from)
 {
 	if (!(calls_mask & (1u << call)))
 		return WHY_OPS;
-	if (from_allocator(from))
+	if (shim_is_allocator(from))
 		return WHY_ALLOCATOR;
 	if (!owner_pid)
 		return WHY_EARLY;
@@ -270,9 +285,27 @@ static bool is_libc_or_shim(uintptr_t start, uintptr_t end)
 	return (libc >= start && libc < end) || (shim >= start && shim < end);
 }
 
+static void note_system(const struct dl_phdr_info *object)
+{
+	const uintptr_t inside[NR_SYSTEM_OBJECTS] = {
+		(uintptr_t)gnu_get_libc_version,
+		(uintptr_t)getauxval(AT_BASE),
+	};
+	uintptr_t start, end;
+
+	for (int i = 0; i < NR_SYSTEM_OBJECTS; i++) {
+		if (!inside[i] ||
+		    !contains_address(object, inside[i], &start, &end))
+			continue;
+		system_objects[i].start = start;
+		system_objects[i].end = end;
+	}
+}
+
 static int note_allocators(struct dl_phdr_info *object, size_t size,
 			   void *unused)
 {
+	note_system(object);
 	for (int i = 0; i < NR_ALLOCATORS; i++) {
 		uintptr_t at = (uintptr_t)known_allocators[i].function;
 		uintptr_t start, end;
@@ -312,6 +345,7 @@ static void read_ahead(const char *mode)
 		return;
 	calls_mask |= 1u << SHIM_AHEAD;
 	shim_ahead_min_bytes = shim_min_bytes;
+	atomic_store(&shim_ahead_least_block, shim_min_bytes);
 }
 
 static void __attribute__((constructor)) shim_init(void)

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * pthread_create: a moment at which the calling thread holds no lock of an allocator,
+ * because the call allocates, so that what an allocator has mapped may be watched
+ * (ahead/grown_areas.h).  The call itself is left as it is.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include <ktask/ktask.h>
+
+#include "preload/shim.h"
+
+static int (*next_create)(pthread_t *thread, const pthread_attr_t *attr,
+			  void *(*func)(void *), void *arg);
+
+static void __attribute__((constructor)) find_next(void)
+{
+	*(void **)&next_create = dlsym(RTLD_NEXT, "pthread_create");
+}
+
+KTASK_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			     void *(*func)(void *), void *arg)
+{
+	/* A constructor before ours calls. */
+	if (!next_create)
+		find_next();
+	if (!next_create)
+		return ENOSYS;
+	shim_ahead_moment();
+	return next_create(thread, attr, func, arg);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Programs whose memory comes in ways that nobody tells the shim of: by system calls
+ * without the C library, by sbrk(), by an allocator of their own.  Each checks its
+ * own contents and ends with "ok", or tells what it found.
+ */
+#include <malloc.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+
+#include "touches.h"
+
+#define LEN (256 * MIB)
+/* What the shim takes notice of, and more. */
+#define LARGE (96 * MIB)
+
+static void *unseen_mmap(void *at, size_t len, int flags)
+{
+	void *base =
+		(void *)syscall(SYS_mmap, at, len, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	must(base != MAP_FAILED, "mmap");
+	return base;
+}
+
+static void touch_rest(char *base, size_t from, size_t len)
+{
+	size_t at = touch_until_helped(base + from, len - from);
+
+	must(at, "nothing was made ahead");
+	for (at += from; at < len; at += PAGE_BYTES)
+		base[at] = 1;
+}
+
+/* Beside a block that the shim knows, and for which there is a watcher. */
+static void unseen(void)
+{
+	char *known = malloc(LARGE);
+
+	must(known != NULL, "malloc");
+	fill_pages(known, 0, LARGE / 2);
+	touch_rest(unseen_mmap(NULL, LEN, 0), 0, LEN);
+}
+
+static void *end_at_once(void *unused)
+{
+	return unused;
+}
+
+static void make_thread(void)
+{
+	pthread_t thread;
+
+	must(!pthread_create(&thread, NULL, end_at_once, NULL) &&
+		     !pthread_join(thread, NULL),
+	     "thread");
+}
+
+/* Nothing that the shim knows of. */
+static void unseen_with_threads(void)
+{
+	char *base = unseen_mmap(NULL, LEN, 0);
+
+	fill_pages(base, 0, LARGE);
+	make_thread();
+	touch_rest(base, LARGE, LEN);
+}
+
+static void grown_heap(void)
+{
+	char *base = sbrk((intptr_t)(LEN + PAGE_BYTES));
+
+	must(base != (void *)-1, "sbrk");
+	touch_rest(page_start(base), 0, LEN);
+}
+
+/* It goes again, and something else comes. */
+static void shrunk_heap(void)
+{
+	char *base;
+	size_t there;
+
+	/* The C library's own blocks lie below, or elsewhere. */
+	must(malloc(1) && mallopt(M_MMAP_THRESHOLD, 16384), "malloc");
+	base = page_start(sbrk(0));
+	must(!brk(base + LEN), "brk");
+	must(touch_until_helped(base, LEN), "nothing was made ahead");
+	must(!brk(base + MIB), "brk");
+	unseen_mmap(base + 2 * MIB, LARGE, MAP_FIXED);
+	sleep_ms(200);
+	there = count_present(base + 2 * MIB, LARGE);
+	if (there)
+		printf("%zu pages of other memory were made\n", there);
+}
+
+/* An allocator of the test has mapped all of it, in its first call. */
+static void allocated(void)
+{
+	char *first = malloc(PAGE_BYTES);
+
+	must(first != NULL, "malloc");
+	touch_rest(page_start(first), 0, LEN / 2);
+}
+
+static void allocated_with_threads(void)
+{
+	char *first = malloc(PAGE_BYTES);
+
+	make_thread();
+	must(first != NULL, "malloc");
+	touch_rest(page_start(first), 0, LEN / 2);
+}
+
+/* Whatever allocator there is. */
+static void small_blocks(void)
+{
+	size_t nr = 512 * MIB / 4000;
+
+	for (size_t i = 0; i < nr; i++) {
+		char *block = malloc(4000);
+
+		must(block != NULL, "malloc");
+		memset(block, 1, 4000);
+		if (i % 256 == 0)
+			sleep_ms(1);
+	}
+}
+
+/* Mapped without a reserve, where the shim sees it; then there is more that it does not
+ * see. */
+static void unreserved(void)
+{
+	char *known = malloc(LARGE), *base;
+	size_t there;
+
+	base = mmap(NULL, LEN, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	must(known && base != MAP_FAILED, "mmap");
+	madvise(base, LEN, MADV_NOHUGEPAGE);
+	must(touch_until_helped(page_start(known), LARGE - PAGE_BYTES),
+	     "nothing was made ahead");
+	unseen_mmap(NULL, LARGE, 0);
+	for (size_t at = 0; at < LEN / 2; at += BLOCK) {
+		fill_pages(base, at, at + BLOCK);
+		sleep_ms(2);
+	}
+	there = count_present(base, LEN);
+	if (there != LEN / 2 / PAGE_BYTES)
+		printf("%zu pages too many\n", there - LEN / 2 / PAGE_BYTES);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} cases[] = {
+	{ "unseen", unseen },
+	{ "unseen-with-threads", unseen_with_threads },
+	{ "grown-heap", grown_heap },
+	{ "shrunk-heap", shrunk_heap },
+	{ "allocated", allocated },
+	{ "allocated-with-threads", allocated_with_threads },
+	{ "small-blocks", small_blocks },
+	{ "unreserved", unreserved },
+};
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (argc < 2 || strcmp(argv[1], cases[i].name))
+			continue;
+		cases[i].run();
+		puts("ok");
+		return 0;
+	}
+	return 2;
+}

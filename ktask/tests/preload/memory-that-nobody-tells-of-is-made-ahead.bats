@@ -1,0 +1,101 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+# Memory of allocators that a program brings along, of sbrk() and of system calls without
+# the C library is made ahead of its touches; nothing waits for a lock of an allocator.
+
+load shim.bash
+
+unset KTASK_RUN_MIN
+# Other tests run beside these.
+export KTASK_OVERLOAD=ignore
+
+made() {
+	grep -q '^ktask: ahead: .* [1-9][0-9.]* [KMG]iB made ahead' "$REPORT"
+}
+
+# grows PROGRAM CASE: with huge pages on advice and without; in both something is made
+grows() {
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	for mode in ahead-small ahead; do
+		: >"$REPORT"
+		LD_PRELOAD="$SHIM${beside:+:$beside}" KTASK_RUN_REPORT="$REPORT" \
+			KTASK_RUN_OPS=$mode run timeout -s KILL 300 "$@"
+		echo "$mode $*: $status $output"
+		cat "$REPORT"
+		if [[ $output == "nothing was made ahead"* ]] &&
+			grep -q '^ktask: ahead: .*no helper got a CPU' "$REPORT"; then
+			skip "no helper got a CPU"
+		fi
+		[ "$status" -eq 0 ]
+		[ "$output" = ok ]
+	done
+}
+
+# The same allocator in a library, or in a program: build_allocator shared|static
+build_allocator() {
+	local sources=$BATS_TEST_DIRNAME
+
+	cd "$BATS_TEST_TMPDIR"
+	if [ "$1" = shared ]; then
+		cc -O2 -fno-builtin -fPIC -shared -o allocator.so \
+			"$sources/allocators/own_allocator.c"
+	else
+		cc -D_GNU_SOURCE -O2 -fno-builtin -pthread -o program \
+			"$sources/ahead-growth.c" \
+			"$sources/allocators/own_allocator.c"
+	fi
+}
+
+@test "of system calls without the C library, where there is a watcher" {
+	grows "$PROGRAMS/ahead-growth" unseen
+	made
+}
+
+@test "of such calls in a program that makes a thread" {
+	grows "$PROGRAMS/ahead-growth" unseen-with-threads
+	made
+}
+
+@test "of sbrk and brk, until it is taken back" {
+	grows "$PROGRAMS/ahead-growth" grown-heap
+	made
+	grows "$PROGRAMS/ahead-growth" shrunk-heap
+	made
+}
+
+@test "of an allocator in a library, which maps with its lock held" {
+	build_allocator shared
+	beside=$BATS_TEST_TMPDIR/allocator.so \
+		grows "$PROGRAMS/ahead-growth" allocated
+	made
+}
+
+@test "of an allocator in a program that makes a thread" {
+	build_allocator static
+	grows ./program allocated-with-threads
+	made
+}
+
+@test "of an allocator in a program without threads none is, and the report says why" {
+	build_allocator static
+	for mode in ahead-small ahead; do
+		: >"$REPORT"
+		KTASK_RUN_OPS=$mode run shimmed timeout -s KILL 300 \
+			./program allocated
+		echo "$status $output"
+		cat "$REPORT"
+		[[ $output == "nothing was made ahead"* ]]
+		grep -q "256.0 MiB to the kernel: made by an allocator other than the C library's" "$REPORT"
+	done
+}
+
+@test "of small blocks of jemalloc" {
+	beside=$(/sbin/ldconfig -p | sed -n 's/.*libjemalloc.* => //p' | head -1)
+	[ -n "$beside" ] || skip "no jemalloc"
+	grows "$PROGRAMS/ahead-growth" small-blocks
+	made
+}
+
+@test "not of memory that reserves none, where the shim was told of it" {
+	grows "$PROGRAMS/ahead-growth" unreserved
+}
