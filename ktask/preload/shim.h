@@ -101,6 +101,7 @@ enum shim_why {
 	WHY_UNTOUCHED,
 	WHY_POLICY,
 	WHY_AHEAD,
+	WHY_CONFIG,
 	SHIM_NR_WHY
 };
 

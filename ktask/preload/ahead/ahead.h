@@ -48,6 +48,8 @@ bool ahead_may_have_threads(void);
 /* May the calling thread's mappings be watched, and in this process? */
 bool ahead_is_ordinary(void);
 bool ahead_may_watch(void);
+/* The administrator allows it (ktask.conf). */
+bool ahead_is_allowed(void);
 
 /* ahead_watcher.c: by a helper that has come to the end of a window */
 void ahead_wake_watcher(void);

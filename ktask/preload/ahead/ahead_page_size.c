@@ -26,6 +26,7 @@
 
 #include "preload/ahead/ahead.h"
 #include "preload/shim.h"
+#include "user/limits/config.h"
 #include "util/file.h"
 
 #define MODE_FILE "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -107,6 +108,7 @@ size_t ahead_unit_pages(const struct large_mapping *mapping)
 bool ahead_wants_huge(const struct large_mapping *mapping, uint64_t now_ns)
 {
 	return huge_mode == HUGE_ON_ADVICE && !shim_ahead_small &&
+	       config_get()->ahead == CONFIG_AHEAD_ON &&
 	       (helpers_costs.small.nr_pages ||
 		programs_costs.small.nr_pages) &&
 	       !is_huge_slow() &&

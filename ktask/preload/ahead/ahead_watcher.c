@@ -434,6 +434,10 @@ static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block)
 
 	if (last <= first)
 		return;
+	if (!ahead_is_allowed()) {
+		shim_decline(WHY_CONFIG, end - start);
+		return;
+	}
 	if (!ahead_is_ordinary() ||
 	    (shim_ahead_running() ? atomic_load(&is_quitting)
 				  : !ahead_may_watch())) {

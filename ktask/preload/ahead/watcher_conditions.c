@@ -11,6 +11,7 @@
 
 #include "preload/ahead/ahead.h"
 #include "preload/shim.h"
+#include "user/limits/config.h"
 #include "util/clock.h"
 #include "util/cpus.h"
 #include "util/running_threads.h"
@@ -96,6 +97,11 @@ bool ahead_is_ordinary(void)
 
 	return (policy == SCHED_OTHER || policy == SCHED_BATCH) &&
 	       !syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) && !mode;
+}
+
+bool ahead_is_allowed(void)
+{
+	return config_get()->ahead != CONFIG_AHEAD_OFF;
 }
 
 bool ahead_may_watch(void)

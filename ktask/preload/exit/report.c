@@ -74,6 +74,7 @@ static const char *const why_texts[SHIM_NR_WHY] = {
 		      "(ktask topo), a limit on memory (ulimit -v, -d) or "
 		      "processes (-u, pids.max), a memory policy, a "
 		      "real-time priority or before Linux 5.14",
+	[WHY_CONFIG] = "nothing is made ahead, by /etc/ktask.conf",
 	[WHY_POLICY] =
 		"the thread has a memory policy, which helpers do not follow",
 };

@@ -7,7 +7,7 @@
 
 #include "user/limits/config.h"
 
-static const struct config_file nothing = { -1, -1, -1, -1, NULL };
+static const struct config_file nothing = { -1, -1, -1, -1, NULL, -1 };
 static struct config config;
 
 static int clear(void **state)
@@ -27,11 +27,12 @@ static void defaults_hold_without_either(void **state)
 	assert_int_equal(config.max_threads, 0);
 	assert_int_equal(config.energy, CONFIG_ENERGY_AUTO);
 	assert_int_equal(config.idle_ms, CONFIG_IDLE_MS);
+	assert_int_equal(config.ahead, CONFIG_AHEAD_ON);
 }
 
 static void the_file_may_exceed_defaults(void **state)
 {
-	struct config_file file = { 100, 95, 200, CONFIG_ENERGY_ALWAYS, NULL };
+	struct config_file file = { 100, 95, 200, CONFIG_ENERGY_ALWAYS, NULL, -1 };
 
 	config_make(&config, &file);
 	assert_int_equal(config.cap_percent, 100);
@@ -42,7 +43,7 @@ static void the_file_may_exceed_defaults(void **state)
 
 static void less_is_granted(void **state)
 {
-	struct config_file file = { 60, 70, 8, -1, NULL };
+	struct config_file file = { 60, 70, 8, -1, NULL, -1 };
 
 	setenv("KTASK_CAP_PERCENT", "65", 1);
 	setenv("KTASK_MAX_THREADS", "4", 1);
@@ -61,7 +62,7 @@ static void less_is_granted(void **state)
 
 static void more_is_not(void **state)
 {
-	struct config_file file = { 60, 70, 8, -1, NULL };
+	struct config_file file = { 60, 70, 8, -1, NULL, -1 };
 
 	setenv("KTASK_CAP_PERCENT", "100", 1);
 	setenv("KTASK_MAX_THREADS", "99999999999999999999", 1);

@@ -50,6 +50,13 @@ static void all_keys_are_known(void **state)
 	assert_int_equal(file.node_cap_percent, 70);
 	assert_int_equal(file.max_threads, 12);
 	assert_int_equal(file.energy, CONFIG_ENERGY_NEVER);
+	assert_int_equal(file.ahead, -1);
+	read_text("ahead = on\n");
+	assert_int_equal(file.ahead, CONFIG_AHEAD_ON);
+	read_text("ahead = small\n");
+	assert_int_equal(file.ahead, CONFIG_AHEAD_SMALL);
+	read_text("ahead = off\nahead = never\n");
+	assert_int_equal(file.ahead, CONFIG_AHEAD_OFF);
 	read_text("energy = auto\n");
 	assert_int_equal(file.energy, CONFIG_ENERGY_AUTO);
 	read_text("energy=always\n");

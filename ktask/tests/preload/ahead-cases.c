@@ -652,6 +652,19 @@ static bool is_advised(const char *base)
 	return found;
 }
 
+/* Nobody advises what the program did not ask for. */
+static void small_unadvised(const char *how)
+{
+	char *base = allocate_pages("mmap");
+
+	for (size_t at = 0; at < LEN; at += BLOCK) {
+		fill_pages(base, at, at + BLOCK);
+		sleep_ms(2);
+		must(!is_advised(base), "huge pages were advised");
+	}
+	check_pages(base, 0, LEN);
+}
+
 static atomic_uint nr_spinning;
 
 static void *spin_for_ever(void *unused)
@@ -746,6 +759,7 @@ static const struct {
 	{ "threads", threads },
 	{ "last-threads", last_threads },
 	{ "small-pages", small_pages },
+	{ "small-unadvised", small_unadvised },
 	{ "fills-cpus", fills_cpus },
 	{ "slices", ordinary_slices },
 };

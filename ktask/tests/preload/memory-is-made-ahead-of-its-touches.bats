@@ -209,6 +209,39 @@ words_of() {
 	run plain "$KTASK_BUILD/ktask" run "$@" -- sh -c 'echo "$KTASK_RUN_OPS"'
 }
 
+# administered LINE CASE: with that line in ktask.conf, as `ktask run` does it
+administered() {
+	local line=$1
+
+	shift
+	: >"$REPORT"
+	run unshare -m bash -c "mount -t tmpfs -o mode=755 none /etc &&
+		echo '$line' >/etc/ktask.conf && exec \"\$@\"" bash \
+		"$KTASK_BUILD/ktask" run $how --report="$REPORT" -- \
+		timeout 300 "$PROGRAMS/ahead-cases" "$@"
+	echo "$line: $status $output"
+	cat "$REPORT"
+	[ "$status" -eq 0 ]
+}
+
+@test "the administrator switches it off, or huge pages in it, and nobody on again" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	unshare -m true || skip "no mount namespaces"
+	[ "$(nproc)" -gt 1 ] || skip "one CPU"
+	for how in "" --ahead=on --ahead=small; do
+		administered 'ahead = off' threads
+		[ "$output" = "1 threads
+ok" ]
+		grep -q '256.0 MiB to the kernel: nothing is made ahead, by /etc/ktask.conf' "$REPORT"
+	done
+	how=--ahead=on
+	administered 'ahead = small' small-unadvised
+	[ "$output" = ok ]
+	how=--ahead=off
+	administered 'ahead = on' threads
+	! grep 'ktask: ahead\|ktask.conf' "$REPORT" || false
+}
+
 @test "it is on by default, on and off by name, and off where calls are listed" {
 	for one in "" --ahead=small --ahead=on --threads=2; do
 		words_of $one

@@ -35,13 +35,29 @@ const char *config_energy_name(enum config_energy energy)
 	return energy_names[energy];
 }
 
-/* Return: -1 for a word that is none. */
-static int energy_of(const char *word)
+static const char *const ahead_names[] = {
+	[CONFIG_AHEAD_ON] = "on",
+	[CONFIG_AHEAD_SMALL] = "small",
+	[CONFIG_AHEAD_OFF] = "off",
+};
+
+const char *config_ahead_name(enum config_ahead ahead)
 {
-	for (int i = 0; i <= CONFIG_ENERGY_NEVER; i++)
-		if (!strcmp(word, energy_names[i]))
+	return ahead_names[ahead];
+}
+
+/* Return: -1 for a word that is none of them. */
+static int number_of(const char *word, const char *const *names, int nr)
+{
+	for (int i = 0; i < nr; i++)
+		if (!strcmp(word, names[i]))
 			return i;
 	return -1;
+}
+
+static int energy_of(const char *word)
+{
+	return number_of(word, energy_names, CONFIG_ENERGY_NEVER + 1);
 }
 
 /* ---- the file ---- */
@@ -71,6 +87,7 @@ static void set_value(struct config_file *file, const char *key,
 		      const char *value)
 {
 	int energy = energy_of(value);
+	int ahead = number_of(value, ahead_names, CONFIG_AHEAD_OFF + 1);
 
 	if (!strcmp(key, "cap_percent"))
 		set_number(&file->cap_percent, value, 0, 100);
@@ -80,6 +97,8 @@ static void set_value(struct config_file *file, const char *key,
 		set_number(&file->max_threads, value, 1, CONFIG_THREADS_MAX);
 	else if (!strcmp(key, "energy") && energy >= 0)
 		file->energy = energy;
+	else if (!strcmp(key, "ahead") && ahead >= 0)
+		file->ahead = ahead;
 }
 
 static void read_line(struct config_file *file, char *line)
@@ -124,7 +143,7 @@ void config_read(const char *path, uid_t owner, struct config_file *file)
 	struct file_lines lines;
 	char *line;
 
-	*file = (struct config_file){ -1, -1, -1, -1, NULL };
+	*file = (struct config_file){ -1, -1, -1, -1, NULL, -1 };
 	if (fd < 0) {
 		file->refused = why_not_opened(errno);
 		return;
@@ -189,6 +208,8 @@ void config_make(struct config *made, const struct config_file *file)
 	if (made->max_threads == UINT_MAX)
 		made->max_threads = 0;
 	made->energy = stricter_energy(file);
+	made->ahead = file->ahead < 0 ? CONFIG_AHEAD_ON
+				      : (enum config_ahead)file->ahead;
 	made->idle_ms = idle_ms < 0 ? CONFIG_IDLE_MS : (unsigned)idle_ms;
 }
 

@@ -24,6 +24,13 @@ enum config_energy {
 	CONFIG_ENERGY_NEVER, /* none */
 };
 
+/* What `ktask run` makes present ahead of touches; the stricter, the higher. */
+enum config_ahead {
+	CONFIG_AHEAD_ON,
+	CONFIG_AHEAD_SMALL, /* with no huge pages that nobody asked for */
+	CONFIG_AHEAD_OFF,
+};
+
 /* What the file says; -1: nothing. */
 struct config_file {
 	int cap_percent;
@@ -31,6 +38,7 @@ struct config_file {
 	int max_threads;
 	int energy; /* enum config_energy */
 	const char *refused; /* why it was not read; NULL: read, or not there */
+	int ahead; /* enum config_ahead */
 };
 
 struct config {
@@ -38,6 +46,7 @@ struct config {
 	unsigned cap_percent;
 	unsigned node_cap_percent;
 	enum config_energy energy;
+	enum config_ahead ahead; /* the shim narrows it by what it is told */
 	unsigned idle_ms; /* KTASK_IDLE_MS: idle helpers end after this */
 
 	/* Where that came from, for people. */
@@ -53,7 +62,8 @@ void config_read(const char *path, uid_t owner, struct config_file *file);
 /* config_make - the file's values narrowed by the environment's */
 void config_make(struct config *config, const struct config_file *file);
 
-/* config_energy_name - as the file writes it */
+/* As the file writes them. */
 const char *config_energy_name(enum config_energy energy);
+const char *config_ahead_name(enum config_ahead ahead);
 
 #endif /* KTASK_USER_CONFIG_H */

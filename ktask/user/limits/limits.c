@@ -201,13 +201,16 @@ static void list_config(struct listing *listing)
 			   file->node_cap_percent);
 	append_value(text, sizeof(text), len, " max_threads %d",
 		     file->max_threads);
-	if (file->energy < 0 && !text[0])
+	if (file->energy < 0 && file->ahead < 0 && !text[0])
 		return;
-	list_limit(
-		listing, "config",
-		file->max_threads > 0 ? (unsigned)file->max_threads : NO_LIMIT,
-		CONFIG_PATH ":%s%s%s", text, file->energy < 0 ? "" : " energy ",
-		file->energy < 0 ? "" : config_energy_name(file->energy));
+	list_limit(listing, "config",
+		   file->max_threads > 0 ? (unsigned)file->max_threads
+					 : NO_LIMIT,
+		   CONFIG_PATH ":%s%s%s%s%s", text,
+		   file->energy < 0 ? "" : " energy ",
+		   file->energy < 0 ? "" : config_energy_name(file->energy),
+		   file->ahead < 0 ? "" : " ahead ",
+		   file->ahead < 0 ? "" : config_ahead_name(file->ahead));
 }
 
 /* ---- control groups ---- */
