@@ -32,7 +32,9 @@ static void defaults_hold_without_either(void **state)
 
 static void the_file_may_exceed_defaults(void **state)
 {
-	struct config_file file = { 100, 95, 200, CONFIG_ENERGY_ALWAYS, NULL, -1 };
+	struct config_file file = {
+		100, 95, 200, CONFIG_ENERGY_ALWAYS, NULL, -1
+	};
 
 	config_make(&config, &file);
 	assert_int_equal(config.cap_percent, 100);
