@@ -207,12 +207,25 @@ static bool may_execute(const struct stat *st)
 		(st->st_mode & S_IXUSR && has_capability(CAP_DAC_OVERRIDE)));
 }
 
+/* Nothing may be executed on such a file system.  Where nobody knows it may. */
+static bool is_noexec(int dir, const char *path, int flags)
+{
+	bool own = flags & AT_EMPTY_PATH && !*path;
+	int fd = own ? dir : openat(dir, path, O_PATH | O_CLOEXEC);
+	struct statvfs fs;
+	bool found = fd >= 0 && !fstatvfs(fd, &fs) && fs.f_flag & ST_NOEXEC;
+
+	if (!own && fd >= 0)
+		close(fd);
+	return found;
+}
+
 bool program_may_start_at(int dir, const char *path, int flags)
 {
 	struct stat st;
 
 	return !fstatat(dir, path, &st, flags & AT_EMPTY_PATH) &&
-	       may_execute(&st);
+	       may_execute(&st) && !is_noexec(dir, path, flags);
 }
 
 static bool may_start(const char *path)

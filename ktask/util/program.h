@@ -28,8 +28,8 @@ bool program_exists(const char *name);
  * program_may_start_at - whether execveat(2) may start a file
  * @flags: as for execveat(2)
  *
- * Return: false where there is no such file, or none that may be executed.  What is
- * in it is not looked at, nor how the file system is mounted.
+ * Return: false where there is no such file, none that may be executed, or none on that
+ * file system.  What is in it is not looked at.
  */
 bool program_may_start_at(int dir, const char *path, int flags);
 

@@ -10,8 +10,9 @@
  * allocated here, and such a child reports nothing of its own: the counts are its
  * parent's.
  *
- * Where it behaves badly: a call that fails for another reason, such as too many
- * arguments, leaves a report that is too early, and what comes later has one of its own.
+ * Nor if there are too many arguments.  Where it behaves badly: a call that fails for
+ * another reason, such as a file that is no program, leaves a report that is too early,
+ * and what comes later has one of its own.
  *
  * Not seen: system calls without the C library.  See also spawn.c.
  */
@@ -22,6 +23,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <ktask/ktask.h>
@@ -112,7 +114,80 @@ struct target {
 	/* as for execveat(); no path: @program is looked for */
 	const char *path;
 	int dir, flags;
+	char *const *argv;
 };
+
+/* The kernel's limits: of one argument, and of all together. */
+#define ARG_PAGES 32
+#define ARGS_LEAST_BYTES ((size_t)128 << 10)
+#define ARGS_MOST_BYTES ((size_t)6 << 20)
+#define PIECE_BYTES 256
+
+static size_t args_limit(void)
+{
+	struct rlimit stack;
+	size_t bytes = ARGS_MOST_BYTES;
+
+	if (!getrlimit(RLIMIT_STACK, &stack) && stack.rlim_cur / 4 < bytes)
+		bytes = stack.rlim_cur / 4;
+	return bytes > ARGS_LEAST_BYTES ? bytes : ARGS_LEAST_BYTES;
+}
+
+/* With its end; 0: it is too long, or cannot be read.  No piece reaches into a page that
+ * may not be there. */
+static size_t argument_bytes(const char *text)
+{
+	size_t most = ARG_PAGES * (size_t)sysconf(_SC_PAGESIZE), bytes = 0;
+	char piece[PIECE_BYTES];
+
+	while (bytes < most) {
+		size_t len =
+			PIECE_BYTES - ((uintptr_t)text + bytes) % PIECE_BYTES;
+		const char *end;
+
+		if (shim_copy_in(piece, text + bytes, len))
+			return 0;
+		end = memchr(piece, '\0', len);
+		bytes += end ? (size_t)(end - piece) + 1 : len;
+		if (end)
+			return bytes <= most ? bytes : 0;
+	}
+	return 0;
+}
+
+/* @left: less what they take.  Return: whether they can be read, and are not too many. */
+static bool take_arguments(char *const *list, size_t *left)
+{
+	const char *text = NULL;
+
+	do {
+		size_t bytes = sizeof(text);
+
+		if (!list)
+			return true;
+		if (shim_copy_in(&text, list++, sizeof(text)))
+			return false;
+		if (text) {
+			size_t len = argument_bytes(text);
+
+			if (!len)
+				return false;
+			bytes += len;
+		}
+		if (bytes > *left)
+			return false;
+		*left -= bytes;
+	} while (text);
+	return true;
+}
+
+static bool are_arguments_fit(const struct target *target, char *const envp[])
+{
+	size_t left = args_limit();
+
+	return take_arguments(target->argv, &left) &&
+	       take_arguments(envp, &left);
+}
 
 static bool may_become(const struct target *target)
 {
@@ -122,11 +197,11 @@ static bool may_become(const struct target *target)
 		       : target->program && program_may_start(target->program);
 }
 
-static bool report_before(const struct target *target)
+static bool report_before(const struct target *target, char *const envp[])
 {
 	bool ours = shim_report_target() && !shim_filter_in_child() &&
 		    shim_filter_allows() && shim_is_ours() && shim_counted() &&
-		    may_become(target);
+		    may_become(target) && are_arguments_fit(target, envp);
 
 	if (ours)
 		shim_report_now("it called exec to become another program");
@@ -142,7 +217,7 @@ static struct attempt begin_exec(const struct target *target,
 
 	ensure_next();
 	shim_raise_working();
-	attempt.reported = report_before(target);
+	attempt.reported = report_before(target, envp);
 	why = shim_exec_obstacle(target->program, envp);
 	name = target->name ? target->name : target->program;
 	if (why)
@@ -152,7 +227,8 @@ static struct attempt begin_exec(const struct target *target,
 }
 
 /* execve() looks for nothing in PATH. */
-static struct attempt begin_exec_path(const char *path, char *const envp[])
+static struct attempt begin_exec_path(const char *path, char *const argv[],
+				      char *const envp[])
 {
 	return begin_exec(
 		&(struct target){
@@ -160,13 +236,16 @@ static struct attempt begin_exec_path(const char *path, char *const envp[])
 			.name = path,
 			.path = path,
 			.dir = AT_FDCWD,
+			.argv = argv,
 		},
 		envp);
 }
 
-static struct attempt begin_exec_name(const char *name, char *const envp[])
+static struct attempt begin_exec_name(const char *name, char *const argv[],
+				      char *const envp[])
 {
-	return begin_exec(&(struct target){ .program = name }, envp);
+	return begin_exec(&(struct target){ .program = name, .argv = argv },
+			  envp);
 }
 
 static int end_exec(struct attempt attempt, int rc)
@@ -181,34 +260,35 @@ static int end_exec(struct attempt attempt, int rc)
 
 KTASK_API int execve(const char *path, char *const argv[], char *const envp[])
 {
-	struct attempt attempt = begin_exec_path(path, envp);
+	struct attempt attempt = begin_exec_path(path, argv, envp);
 
 	return end_exec(attempt, next_calls.execve(path, argv, envp));
 }
 
 KTASK_API int execv(const char *path, char *const argv[])
 {
-	struct attempt attempt = begin_exec_path(path, environ);
+	struct attempt attempt = begin_exec_path(path, argv, environ);
 
 	return end_exec(attempt, next_calls.execv(path, argv));
 }
 
 KTASK_API int execvp(const char *file, char *const argv[])
 {
-	struct attempt attempt = begin_exec_name(file, environ);
+	struct attempt attempt = begin_exec_name(file, argv, environ);
 
 	return end_exec(attempt, next_calls.execvp(file, argv));
 }
 
 KTASK_API int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	struct attempt attempt = begin_exec_name(file, envp);
+	struct attempt attempt = begin_exec_name(file, argv, envp);
 
 	return end_exec(attempt, next_calls.execvpe(file, argv, envp));
 }
 
 /* The descriptor's own name is a number: tell the file's. */
-static struct attempt begin_exec_of(int fd, char *const envp[])
+static struct attempt begin_exec_of(int fd, char *const argv[],
+				    char *const envp[])
 {
 	int saved_errno = errno;
 	char path[32], name[256];
@@ -226,20 +306,21 @@ static struct attempt begin_exec_of(int fd, char *const envp[])
 			.path = "",
 			.dir = fd,
 			.flags = AT_EMPTY_PATH,
+			.argv = argv,
 		},
 		envp);
 }
 
 KTASK_API int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	struct attempt attempt = begin_exec_of(fd, envp);
+	struct attempt attempt = begin_exec_of(fd, argv, envp);
 
 	return end_exec(attempt, next_calls.fexecve(fd, argv, envp));
 }
 
 /* @path is looked for below the directory @fd, unless it is an absolute one. */
 static struct attempt begin_exec_below(int fd, const char *path,
-				       char *const envp[])
+				       char *const argv[], char *const envp[])
 {
 	char whole[PATH_MAX];
 
@@ -254,6 +335,7 @@ static struct attempt begin_exec_below(int fd, const char *path,
 			.name = path,
 			.path = path,
 			.dir = fd,
+			.argv = argv,
 		},
 		envp);
 }
@@ -267,9 +349,9 @@ KTASK_API int execveat(int fd, const char *path, char *const argv[],
 	struct attempt attempt;
 
 	if (given && given[0])
-		attempt = begin_exec_below(fd, path, envp);
+		attempt = begin_exec_below(fd, path, argv, envp);
 	else if (given && (flags & AT_EMPTY_PATH))
-		attempt = begin_exec_of(fd, envp);
+		attempt = begin_exec_of(fd, argv, envp);
 	else
 		attempt = begin_exec(&(struct target){ 0 }, envp);
 	return end_exec(attempt,

@@ -216,6 +216,27 @@ obstacle() {
 	has 1 'run: took over 1 call on 64.0 MiB'
 }
 
+@test "a program with too many arguments is not what the process became" {
+	reported exec-fails-of-size
+	summaries 1
+	has 1 'run: took over 1 call on 64.0 MiB'
+}
+
+@test "nor is one where nothing may be executed" {
+	[ "$(id -u)" = 0 ] || skip "not root"
+	unshare -m true || skip "no mount namespaces"
+	unset KTASK_RUN_MIN
+	run unshare -m bash -c 'mount -t tmpfs -o noexec none /mnt &&
+		cp /bin/true /mnt && LD_PRELOAD=$1 KTASK_RUN_REPORT=$2 \
+		exec "$3" exec-fails-there /mnt/true' bash \
+		"$SHIM" "$REPORT" "$PROGRAMS/report-cases"
+	echo "$status $output"
+	cat "$REPORT"
+	[ "$status" -eq 0 ]
+	summaries 1
+	has 1 'run: took over 1 call on 64.0 MiB'
+}
+
 # complaint PATH WHY: that alone is what $output has
 complaint() {
 	echo "$output"

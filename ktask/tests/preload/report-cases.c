@@ -214,6 +214,43 @@ static int case_exec_fails(char **argv)
 	return 0;
 }
 
+#define NR_ARGS 2048
+#define ARG_BYTES 8192
+
+/* One argument that is too long, and too many of them. */
+static int case_exec_fails_of_size(char **argv)
+{
+	char *program = argv[0], *text = malloc(32 * PAGE_BYTES + 1);
+	char *long_args[] = { program, text, NULL };
+	static char *many[NR_ARGS + 1];
+
+	must(text != NULL, "malloc");
+	memset(text, 'x', 32 * PAGE_BYTES);
+	text[32 * PAGE_BYTES] = '\0';
+	map(LARGE_BYTES, MAP_POPULATE);
+	must(execve(program, long_args, environ) == -1 && errno == E2BIG,
+	     "a long argument");
+	for (int i = 0; i < NR_ARGS; i++)
+		many[i] = text + 32 * PAGE_BYTES - ARG_BYTES + 1;
+	must(execv(program, many) == -1 && errno == E2BIG, "many arguments");
+	many[1] = (char *)1;
+	many[2] = NULL;
+	must(execvp(program, many) == -1 && errno == EFAULT, "no argument");
+	return 0;
+}
+
+/* On a file system where nothing may be executed. */
+static int case_exec_fails_there(char **argv)
+{
+	int fd = open(argv[2], O_RDONLY | O_CLOEXEC);
+
+	must(fd >= 0, "open");
+	map(LARGE_BYTES, MAP_POPULATE);
+	must(execv(argv[2], argv) == -1 && errno == EACCES, "execv");
+	must(fexecve(fd, argv, environ) == -1 && errno == EACCES, "fexecve");
+	return 0;
+}
+
 static int case_killed(char **argv)
 {
 	map(LARGE_BYTES, MAP_POPULATE);
@@ -420,6 +457,8 @@ static const struct {
 	{ "execveat-of-fd", case_execveat_of_fd },
 	{ "execveat-fails", case_execveat_fails },
 	{ "exec-fails", case_exec_fails },
+	{ "exec-fails-of-size", case_exec_fails_of_size },
+	{ "exec-fails-there", case_exec_fails_there },
 	{ "forks-fail", case_forks_fail },
 	{ "child-killed", case_child_killed },
 	{ "orphan-killed", case_orphan_killed },
