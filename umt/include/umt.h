@@ -2,12 +2,12 @@
 /*
  * UMT: user-monitored threads.  A process learns which of its threads are
  * blocked in the kernel and on which core, so that it can put another thread
- * there.  On a stock kernel; the kernel's side is an eBPF program, or a
+ * there.  This works on a stock kernel.  The kernel's side is an eBPF program, or a
  * substitute where that may not be loaded (umt_info(), "umt info").
  *
  * Words:
- *	subscriber  who monitors threads in this process: a runtime, a
- *		pool.  Several may be open; a thread may belong to up to
+ *	subscriber  a runtime or a pool in this process that monitors
+ *		threads.  Several may be open; a thread may belong to up to
  *		UMT_MEMBERSHIPS of them.
  *	core	one CPU as the kernel numbers it.
  *	ready	monitored, and running or waiting for a CPU: not blocked.
@@ -17,23 +17,26 @@
  * Three forms of the same service:
  *	counts	umt_cores(): a table in memory; one load tells how many
  *		threads are ready on a core
- *	events	umt_fd(), umt_want(), umt_next(): the leader sleeps until a
- *		core has nobody ready left while work is waiting
- *	paper	umt_enable(), umt_thread_ctrl(), umt_core_read(): a descriptor
- *		and two counts per core
+ *	events	umt_fd(), umt_want(), umt_next(): the leader sleeps until no
+ *		thread of a core is ready although work is waiting
+ *	paper	umt_enable(), umt_thread_ctrl(), umt_core_read(): the interface
+ *		of the paper on UMT, a descriptor and two counts per core
  *
- * Counts are never negative and end at zero.  They may be one event behind:
- * look at the whole table now and then (umt_idle()), as after any wait.
+ * Counts are never negative and end at zero.  They may be one event behind, so
+ * check the whole table now and then by umt_idle(), and after any wait.
  *
- * Each function returns 0 or more, or a negative errno.  All may be called from
- * any thread; umt_next() and umt_core_read() by one thread at a time per
- * subscriber.  None may be called from a signal handler.  Structures that begin
- * with their size may be those of an older or a newer header: what a shorter
- * one lacks is read as zero, a longer one is accepted if all that this library
- * does not know is zero (-E2BIG else, or above 4096 bytes), and what is filled
- * is filled as far as the size goes.  Other structures never change.  In the
- * child of a fork the parent's
- * subscribers are closed already; the child opens its own.
+ * Each function returns 0 or more, or a negative errno.  Any thread may call
+ * them, but only one thread of a subscriber at a time may call umt_next() or
+ * umt_core_read().  A signal handler may call none.
+ *
+ * A structure that begins with its size may be that of an older or a newer
+ * header.  Fields that a shorter one lacks are read as zero.  A longer one is
+ * accepted if all fields that this library does not know are zero; otherwise,
+ * and above 4096 bytes, the call returns -E2BIG.  The library fills a structure
+ * as far as its size goes.  Other structures never change.
+ *
+ * In the child of a fork the subscribers of the parent are closed.  The child
+ * opens its own.
  */
 #ifndef UMT_H
 #define UMT_H
@@ -52,12 +55,12 @@ extern "C" {
 #define UMT_MEMBERSHIPS 4
 
 /**
- * struct umt_core - what is known of one core; a cache line of its own
+ * struct umt_core - what is known about one core; a cache line of its own
  *
- * @ready is what to look at.  The others only grow, and
- * ready == (wakes + moved_in) - (sleeps + moved_out) once nothing moves.
+ * Most programs need only @ready.  The other counts only grow.  Once nothing moves,
+ * ready == (wakes + moved_in) - (sleeps + moved_out).
  *
- * Never changes: programs index the table, and the line is full.
+ * Never changes: programs index the table, and the cache line is full.
  */
 struct umt_core {
 	__s32 ready;
@@ -67,12 +70,12 @@ struct umt_core {
 	__u64 moved_in; /* ready threads that came, or were added */
 	__u64 moved_out; /* ready threads that went, or were removed */
 	__u64 preempts; /* threads that lost the core but stayed ready */
-	__u64 repairs; /* events that were missed and made up for */
-	__u64 lost; /* events for which there was no room */
+	__u64 repairs; /* missed events that were corrected later */
+	__u64 lost; /* events for which the ring had no room */
 } __attribute__((aligned(64)));
 
 enum umt_kind {
-	UMT_IDLE = 1, /* the last ready thread of the core is gone */
+	UMT_IDLE = 1, /* the core has no ready thread any more */
 	/* the following only with UMT_TRACE */
 	UMT_BLOCK, /* a thread blocked; @reason, @detail: system call */
 	UMT_WAKE, /* it became ready on @cpu */
@@ -81,10 +84,10 @@ enum umt_kind {
 	UMT_MOVE, /* it is now ready on @cpu, no longer on @detail */
 	UMT_NEW, /* it is monitored from now on; @detail: its process */
 	/*
-	 * It has ended or is no longer monitored; or its number has, for a
-	 * thread that executes a program takes that of its process's first
-	 * thread: UMT_NEW and UMT_RUN of that number follow, perhaps before
-	 * the end of who had it.
+	 * It has ended or is no longer monitored.  Also if it executes a program and
+	 * thereby takes the number of its process's first thread: then UMT_NEW and
+	 * UMT_RUN with that number follow, perhaps before UMT_GONE of the thread that
+	 * had it.
 	 */
 	UMT_GONE,
 };
@@ -102,8 +105,8 @@ enum umt_reason {
 /**
  * struct umt_event - something that happened to a thread or a core
  *
- * Never changes: it is a record as the kernel's side writes it.  A new kind has
- * @detail and @reserved to be told more by.
+ * Never changes: the kernel's side writes this record.  A new kind can use @detail
+ * and @reserved.
  */
 struct umt_event {
 	__u64 time_ns; /* CLOCK_MONOTONIC; 0 in UMT_IDLE */
@@ -128,11 +131,11 @@ enum umt_backend {
 			 * are monitored as well (UMT_BPF) */
 
 /**
- * struct umt_options - what umt_open() may be told
+ * struct umt_options - options of umt_open()
  * @size: sizeof(struct umt_options)
  * @flags: UMT_TRACE, UMT_INHERIT
- * @backend: only this one, or the best there is (UMT_ANY)
- * @ring_bytes: room for events not yet read; 0: 64 KiB, or 4 MiB to trace
+ * @backend: only this one; UMT_ANY: the best that works
+ * @ring_bytes: size of the ring of events; 0: 64 KiB, or 4 MiB with UMT_TRACE
  */
 struct umt_options {
 	size_t size;
@@ -148,45 +151,45 @@ struct umt;
  * @subscriber: set on success
  * @options: NULL for the default
  *
- * Return: 0, -ENOMEM, -EUSERS, -EINVAL, -E2BIG, or when a backend was asked for
- * that cannot be had why not; see umt_info() for words.
+ * Return: 0, -ENOMEM, -EUSERS, -EINVAL or -E2BIG.  If @options name a backend that does
+ * not work here, the errno says why; umt_info() has it in words.
  */
 UMT_API int umt_open(struct umt **subscriber,
 		     const struct umt_options *options);
 
-/* umt_close - stop; its threads go on unmonitored.  NULL is fine. */
+/* umt_close - end a subscription; its threads go on unmonitored.  NULL does nothing. */
 UMT_API void umt_close(struct umt *subscriber);
 
-/* umt_backend - which way this subscriber is served: enum umt_backend */
+/* umt_backend - the backend that serves this subscriber: enum umt_backend */
 UMT_API int umt_backend(const struct umt *subscriber);
 
 /**
  * umt_thread_add - monitor the calling thread
  *
- * It counts as ready on its core at once.  Ends by itself with the thread.
- * Return: 0, -EEXIST, -EUSERS (in UMT_MEMBERSHIPS already) or -ENOMEM.
+ * The thread counts as ready on its core at once.  Monitoring ends with the thread.
+ * Return: 0, -EEXIST, -EUSERS (in UMT_MEMBERSHIPS subscribers already) or -ENOMEM.
  */
 UMT_API int umt_thread_add(struct umt *subscriber);
 
-/* umt_thread_remove - the opposite; -ENOENT when it is not monitored */
+/* umt_thread_remove - stop monitoring the calling thread; -ENOENT: it is not monitored */
 UMT_API int umt_thread_remove(struct umt *subscriber);
 
 /**
  * umt_pause - see and count nothing until umt_resume()
  *
- * When all subscribers of a process have paused, its program is taken from the
- * kernel's events, so that it costs other programs nothing.  For a subscriber
- * whose threads all sleep.  Counts stand still.  A thread that went on meanwhile
- * is not known to be ready until it removes and adds itself, which it may do at
- * any time.
+ * For a subscriber whose threads all sleep.  When all subscribers of a process have
+ * paused, its eBPF program is detached from the kernel's events, so that it costs
+ * other programs nothing.  Counts do not change meanwhile.  If a thread wakes during
+ * the pause, it does not count as ready until it removes and adds itself; it may do
+ * that at any time.
  *
- * Return: 0, -ENOTSUP: there is nothing to be taken away (umtd's program, which
- * is everybody's, or another backend); -EBADF: descriptors were closed that are
- * not the program's own.
+ * Return: 0; -ENOTSUP: nothing can be detached, because the program is that of umtd,
+ * which serves others too, or because there is another backend; -EBADF: the
+ * program has closed descriptors of the library.
  */
 UMT_API int umt_pause(struct umt *subscriber);
 
-/* umt_resume - the opposite; 0, or a negative errno: it is still paused */
+/* umt_resume - end a pause; 0, or a negative errno: it is still paused */
 UMT_API int umt_resume(struct umt *subscriber);
 
 /**
@@ -204,17 +207,17 @@ static inline int umt_ready(const struct umt_core *cores, int cpu)
 }
 
 /**
- * umt_want - say whether a core that goes idle shall be told of
- * @wanted: 0, or for instance how many tasks could be started
+ * umt_want - say whether UMT_IDLE events are wanted
+ * @wanted: 0 for none, or for instance how many tasks could be started
  *
- * Costs a store.  A core that is idle already is not told of: look with
- * umt_idle() after setting it.
+ * Costs one store.  There is no event for a core that is idle already: call
+ * umt_idle() after this.
  */
 UMT_API void umt_want(struct umt *subscriber, unsigned int wanted);
 
 /**
  * umt_idle - the next core from @cpu on that has monitored threads of this
- * subscriber behind it, none of them ready; -ENOENT when there is none
+ * subscriber, none of them ready; -ENOENT: there is none
  */
 UMT_API int umt_idle(const struct umt *subscriber, int cpu);
 
@@ -228,8 +231,8 @@ UMT_API int umt_next(struct umt *subscriber, struct umt_event *event);
  * umt_block_begin - the calling thread is about to wait
  * umt_block_end - it goes on
  *
- * For UMT_EXPLICIT; with every other backend they do nothing, so that they
- * can stand in the code for good.  Calls may nest.
+ * For UMT_EXPLICIT.  With any other backend they do nothing, so that they may stay in
+ * the code.  Calls may nest.
  */
 UMT_API void umt_block_begin(void);
 UMT_API void umt_block_end(void);
@@ -262,7 +265,7 @@ UMT_API int umt_core_counts(struct umt *subscriber, int cpu,
  */
 UMT_API int umt_enable(int *fds, int nr);
 
-/* umt_disable - the opposite; the descriptors are closed */
+/* umt_disable - close that subscriber and its descriptors */
 UMT_API void umt_disable(void);
 
 /* umt_thread_ctrl - monitor the calling thread (1), or no longer (0) */
@@ -272,10 +275,10 @@ UMT_API int umt_thread_ctrl(int on);
 UMT_API int umt_core_read(int cpu, struct umt_counts *counts);
 
 /**
- * struct umt_backends - which backend would be taken, and why no better one
+ * struct umt_backends - which backend would be used, and why no better one
  * @size: sizeof(struct umt_backends), set by the caller
- * @why: by enum umt_backend: "" where it works, else one line; [UMT_ANY]: who
- *	serves the one that would be taken, or within which limits, or ""
+ * @why: by enum umt_backend: "" if it works, else one line; [UMT_ANY]: who serves
+ *	the one that would be used, or within which limits, or ""
  */
 struct umt_backends {
 	size_t size;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* length: one header has all that a program needs, and the glossary */
 /*
- * ktask: multithread one big job.
+ * ktask: do one big job with several threads.
  *
  * A job is a range of work that one thread would otherwise do alone while
- * the other CPUs idle.  ktask divides it into chunks, does them with the
- * calling thread and with helper threads of the lowest priority, and undoes
- * exactly what was done when a chunk fails.
+ * the other CPUs idle.  ktask divides it into chunks.  The calling thread and
+ * helper threads of the lowest priority do them.  If a chunk fails, ktask
+ * undoes exactly what was done.
  *
  * Glossary, for this header and for the code behind it
  *  A job
@@ -35,7 +35,7 @@
  *   park        of a helper: spin briefly for a work item, then sleep
  *   preferred   of CPUs: those that a helper shall begin on
  *   starved     of a work item: none of its preferred CPUs took it in time
- *   stuck       of a helper: in a chunk of which no end is seen
+ *   stuck       of a helper: in a chunk whose end is not in sight
  *   generation  counts changes after which something known is out of date
  *  How many
  *   cap         the most helpers that a node or the machine may run
@@ -45,24 +45,25 @@
  *   registry    a file in shared memory with the permits of one user and an entry
  *               for each job: what it wants, and what it has done
  *   share       the helpers that a job may have beside other jobs and users
- *   capacity    threads for which a node, a control group or idle CPUs suffice
- *   overload    more threads run than there are CPUs, and helpers get none
+ *   capacity    the most threads that a node, a control group or idle CPUs can run
+ *   overload    a time in which more threads run than there are CPUs, so that
+ *               helpers get none
  *   tick        a moment between two chunks at which the caller may adapt the job
  *   refresh     read anew what may have changed; poll: check until it has
  *   pace        how often a job ticks and refreshes
- *   steal       of a host: run others on the CPU of a virtual machine
+ *   steal       of a host: run other work on the CPU of a virtual machine
  *  How many pay
- *   rate        units that a job does in a time
- *   epoch       a fixed time over which the rate is measured; window: the same of
- *               a job that blocks, as long as some chunks take
+ *   rate        units that a job does in a given time
+ *   epoch       a fixed time over which the rate is measured; window: the same for
+ *               a job that blocks, but as long as some chunks take
  *   trial       an epoch or window with another number of threads
  *   probe       a short trial of far fewer threads
  *   ramp        how a long job of many threads begins: with one, then four times as
  *               many at each step while they pay
  *   outlier     a rate that is far from the mean
  *   cooldown    a time after a change in which outliers are ignored
- *   tune        find how many threads pay while a job runs; `ktask tune` measures
- *               it before, and keeps it in the autotune cache
+ *   tune        find out, while a job runs, how many threads pay; `ktask tune`
+ *               measures that beforehand and keeps it in the autotune cache
  *   history     what a process keeps from one job for the next of the same kind
  *  Threads that block
  *   I/O concurrency        threads that shall be in chunks, running or blocked
@@ -95,8 +96,9 @@
  *   Any thread may call any function, from several threads at once and from
  *   inside a chunk (a nested job shares the budget of the job around it).
  *   No function may be called from a signal handler.  A thread function must
- *   not leave by longjmp, pthread_exit or an exception.  A thread that calls
- *   needs 32 KiB of stack, besides what the program's functions take.
+ *   not leave by longjmp, pthread_exit or an exception.  The library needs
+ *   32 KiB of the calling thread's stack, besides what the program's own
+ *   functions take.
  */
 #ifndef KTASK_KTASK_H
 #define KTASK_KTASK_H
@@ -162,9 +164,9 @@ typedef void *(*ktask_iter_func)(void *position, size_t size);
 /**
  * struct ktask_progress - progress of a job, as a snapshot
  *
- * In a progress function @struct_size is the library's: fields of a newer header
- * that lie behind it are not there.  For ktask_poll() set it by
- * KTASK_PROGRESS_INIT.
+ * For a progress function the library sets @struct_size.  If the program's header
+ * is newer than the library, fields beyond that size are not there.  For
+ * ktask_poll() the program sets it, by KTASK_PROGRESS_INIT.
  */
 struct ktask_progress {
 	size_t struct_size;
@@ -193,8 +195,8 @@ struct ktask_progress {
 typedef int (*ktask_progress_func)(const struct ktask_progress *progress,
 				   void *arg);
 
-/** What one node contributed to a job.  Never changes: struct ktask_result has an
- * array of them, and more would be an array behind that. */
+/** What one node contributed to a job.  Never changes, because struct ktask_result
+ * contains an array of it.  More facts would be a second array there. */
 struct ktask_node_result {
 	int nid; /* NUMA_NO_NODE: ranges that belong to no node */
 	uint64_t chunks; /* chunks of this node's ranges */
@@ -217,8 +219,9 @@ struct ktask_result {
 	void *fail_pos; /* lowest failing position; see ktask_fail_at() */
 	size_t fail_offset; /* the same as units from the start of its range */
 	size_t fail_range; /* which range of ktask_run_numa() that was */
-	unsigned threads; /* that did at least one chunk, with the caller */
-	unsigned helpers_lent; /* helpers that the caller's priority was lent */
+	unsigned threads; /* that did at least one chunk; the caller counts */
+	unsigned
+		helpers_lent; /* helpers that were lent the caller's priority */
 	uint64_t chunks; /* chunks that succeeded */
 	uint64_t units; /* units that succeeded (before any undo) */
 	uint64_t wall_ns;
@@ -308,15 +311,15 @@ static inline void ktask_ctl_set_iter_func(struct ktask_ctl *ctl,
 	ctl->iter_func = iter;
 }
 
-/** ktask_ctl_set_max_threads - with the caller; 1 means no helper at all */
+/** ktask_ctl_set_max_threads - the caller counts: 1 means no helper at all */
 static inline void ktask_ctl_set_max_threads(struct ktask_ctl *ctl,
 					     unsigned max_threads)
 {
 	ctl->max_threads = max_threads;
 }
 
-/** ktask_ctl_set_fixed_threads - as many, if policy allows, from the start to
- * the end: for measuring; 0: as many as policy allows */
+/** ktask_ctl_set_fixed_threads - for measuring: @threads from start to end, as far
+ * as policy allows; 0: all that policy allows */
 static inline void ktask_ctl_set_fixed_threads(struct ktask_ctl *ctl,
 					       unsigned threads)
 {
@@ -339,8 +342,8 @@ static inline void ktask_ctl_set_align(struct ktask_ctl *ctl, size_t align)
 /**
  * ktask_ctl_set_deadline - claim no chunk later than @ns after the start
  *
- * Chunks that run end first.  The job then fails with -ETIMEDOUT, and is
- * undone like any failed job.
+ * Chunks that have begun are finished.  Then the job fails with -ETIMEDOUT, and
+ * is undone like any failed job.
  */
 static inline void ktask_ctl_set_deadline(struct ktask_ctl *ctl, uint64_t ns)
 {
@@ -362,8 +365,8 @@ static inline void ktask_ctl_set_chunk_us(struct ktask_ctl *ctl, unsigned us)
 	ctl->chunk_us = us;
 }
 
-/** ktask_ctl_set_cpus - helpers run only on @cpus (a cpu_set_t), as far as the
- * caller may run there itself; where it may not, there are no helpers */
+/** ktask_ctl_set_cpus - helpers run only on those of @cpus (a cpu_set_t) on which
+ * the caller may run too; if there are none, there are no helpers */
 static inline void ktask_ctl_set_cpus(struct ktask_ctl *ctl, const void *cpus,
 				      size_t size)
 {
@@ -377,15 +380,15 @@ static inline void ktask_ctl_set_result(struct ktask_ctl *ctl,
 	ctl->result = result;
 }
 
-/** ktask_ctl_set_name - what ktask_jobs() calls it; 15 characters are kept.
- * Jobs begin with what was measured for their name: see ktask_autotune_get() */
+/** ktask_ctl_set_name - what ktask_jobs() calls the job; 15 characters are kept.
+ * A job begins with what was measured for its name: see ktask_autotune_get() */
 static inline void ktask_ctl_set_name(struct ktask_ctl *ctl, const char *name)
 {
 	ctl->name = name;
 }
 
-/** A range of work that belongs to a node.  Never changes: it is a range and a
- * number, of which programs pass arrays. */
+/** A range of work that belongs to a node.  Never changes, because programs pass
+ * arrays of it. */
 struct ktask_node {
 	void *start;
 	size_t task_size; /* 0: nothing to do here */
@@ -407,17 +410,17 @@ KTASK_API void *ktask_iter_range(void *position, size_t size);
  * @ctl: how to do it
  *
  * Context: sleeps.  Thread cancellation is put off until the job has ended.
- * fork() inside a chunk is allowed; in the child the job ends with
- * -ECANCELED, not undone, and the library is usable.  What a helper's chunk
- * forks inherits the helper's signal mask, priority, CPUs and name, and ends
- * with exit(0) should the chunk return.
+ * fork() inside a chunk is allowed.  In the child the job ends with -ECANCELED
+ * and is not undone; the child can use the library.  A child that is forked in
+ * a helper's chunk inherits the helper's signal mask, priority, CPUs and name.
+ * If the chunk returns there, the child ends with exit(0).
  *
- * Return: 0; what a chunk returned, the first error in time; -EINVAL, before
- * anything ran: thread_func NULL, min_chunk_size 0, @task_size running past
- * the end of the address space, align not a power of two, unknown flags or
- * non-zero reserved fields; -E2BIG: the control block sets fields that this
- * library does not know, or the result has more than 4096 bytes; -ETIMEDOUT;
- * -ECANCELED by the progress function.
+ * Return: 0; what a chunk returned, of several the first in time; -ETIMEDOUT;
+ * -ECANCELED by the progress function.  Or, before anything ran,
+ * -EINVAL: thread_func is NULL, min_chunk_size is 0, @task_size runs past the
+ * end of the address space, align is not a power of two, flags are unknown or
+ * reserved fields are not zero; -E2BIG: the control block sets fields that this
+ * library does not know, or the result has more than 4096 bytes.
  */
 KTASK_API int ktask_run(void *start, size_t task_size,
 			const struct ktask_ctl *ctl);
@@ -429,13 +432,14 @@ KTASK_API int ktask_run(void *start, size_t task_size,
  * A thread takes chunks of its own node first, then of the nearest node that
  * has work left.  Units count over all ranges together.
  *
- * Helpers run on the CPUs of a range's node, or of the nearest node that has
- * any the caller may use; ranges of no node are served from the caller's node.
- * A node whose cap is reached gets further helpers from anywhere.
+ * The helpers of a range run on the CPUs of its node.  If the caller may use none
+ * of these, they run on those of the nearest node of which it may.  Ranges of no
+ * node are served from the caller's node.  If the cap of a node is reached, further
+ * helpers come from anywhere.
  *
- * Return: as ktask_run(); also -ENOMEM, before anything ran, where more than 8
- * ranges need memory that there is not, and -EINVAL for a NULL array with @nr_nodes > 0 or
- * a node below NUMA_NO_NODE.  A node that does not exist counts as any node.
+ * Return: as ktask_run().  Also, before anything ran, -ENOMEM: there is no memory
+ * for more than 8 ranges; -EINVAL: the array is NULL with @nr_nodes > 0, or a node is
+ * below NUMA_NO_NODE.  A node that does not exist counts as any node.
  */
 KTASK_API int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
 			     const struct ktask_ctl *ctl);
@@ -444,10 +448,10 @@ KTASK_API int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
  * ktask_start - begin a job and return at once
  * @job: set to the job; on failure to NULL
  *
- * Helpers begin; the thread that calls ktask_wait() joins them.  Where no
- * helper can be had the work waits for ktask_wait().  @ctl is copied; what it
- * points to (argument, result, CPU mask) must live until ktask_wait()
- * returns.  Each started job must be waited for once.
+ * Helpers begin at once; the thread that calls ktask_wait() joins them.  If there
+ * is no helper, the work begins in ktask_wait().  @ctl is copied; what it points
+ * to (argument, result, CPU mask) must live until ktask_wait() returns.  Each
+ * started job must be waited for once.
  *
  * Return: 0, -EINVAL and -E2BIG as ktask_run(), or -ENOMEM.
  */
@@ -463,21 +467,21 @@ KTASK_API int ktask_start_numa(struct ktask_job **job,
  * ktask_wait - work on a started job until it ends, and free it
  *
  * Return: what ktask_run() would have returned; -ECANCELED after
- * ktask_cancel(), unless the job had ended by then; -EINVAL for NULL.
+ * ktask_cancel(), unless the job had ended before; -EINVAL for NULL.
  */
 KTASK_API int ktask_wait(struct ktask_job *job);
 
 /**
  * ktask_cancel - let a started job claim no more chunks
  *
- * Returns at once; the job must still be waited for, which undoes it.  May be
- * called from any thread, also from inside a chunk, as long as ktask_wait()
- * has not returned.
+ * Returns at once.  The job must still be waited for: ktask_wait() undoes it.  Any
+ * thread may call this, also from inside a chunk, as long as ktask_wait() has not
+ * returned.
  */
 KTASK_API void ktask_cancel(struct ktask_job *job);
 
 /**
- * ktask_poll - look at a started job
+ * ktask_poll - see whether a started job has ended, and its progress
  * @progress: NULL, or filled
  *
  * Return: 0 when ktask_wait() would return without working or sleeping,
@@ -519,7 +523,7 @@ struct ktask_limit {
 	}
 
 /**
- * ktask_limits - what would limit a job that were started now, and why
+ * ktask_limits - what would limit a job that is started now, and why
  * @limits: filled, @nr entries at most
  *
  *	struct ktask_limit limits[32] = { KTASK_LIMIT_INIT };
@@ -532,12 +536,12 @@ KTASK_API int ktask_limits(struct ktask_limit *limits, unsigned nr);
 
 /**
  * ktask_others_work - say that other threads of this process work
- * @change: so many more CPUs are kept busy by them, or fewer (negative)
+ * @change: how many more CPUs they keep busy; negative: how many fewer
  *
  * For thread pools and task runtimes that also run jobs: their threads and
- * helpers of jobs share one budget.  A job gets a thread for each CPU that is
- * not kept busy, and its caller, who counts as one of those threads.  Jobs that
- * run follow within milliseconds.  In the child of a fork the count goes on.
+ * helpers of jobs share one budget.  A job gets one thread for each CPU that is
+ * not kept busy, and its caller; the caller counts as one of those other threads.
+ * Running jobs follow a change within milliseconds.  A forked child keeps the count.
  */
 KTASK_API void ktask_others_work(int change);
 
@@ -547,8 +551,8 @@ struct ktask_job_info {
 	int pid; /* as its own PID namespace counts */
 	unsigned uid;
 	char name[16];
-	/* That work on it with a permit, and those in place of threads that
-	 * block, which need none. */
+	/* At work: those that have a permit, and those in place of blocked
+	 * threads, which need none. */
 	unsigned helpers;
 	unsigned wanted; /* helpers that it would take */
 	uint64_t units_done;
@@ -583,11 +587,10 @@ struct ktask_permits_info {
  * @jobs: filled, @nr entries at most
  * @permits: NULL, or filled
  *
- * Jobs say what they do every few milliseconds; a job whose caller is in a
- * longer chunk is left out meanwhile.  What other users' jobs say is what
- * those users say.  Of /dev/shm, which anybody may fill, 65536 names are read,
- * and of these 1024 that are names of registries; @permits tells whether there were
- * more.
+ * A job writes what it does every few milliseconds; while its caller is in a
+ * longer chunk, the job is left out.  What other users' jobs write cannot be
+ * verified.  Anybody may fill /dev/shm, so at most 65536 names are read there, and
+ * at most 1024 names of registries; cut in @permits says whether there were more.
  *
  * Return: the number of jobs there are, which may exceed @nr; -EINVAL, -E2BIG for the
  * size of @jobs or @permits.
@@ -598,15 +601,15 @@ KTASK_API int ktask_jobs(struct ktask_job_info *jobs, unsigned nr,
 /**
  * struct ktask_autotune - what was measured for jobs of one name on this machine
  *
- * The library's operations are jobs of their own names.  A file of the user
- * keeps this across processes; only ktask_autotune_put() writes it, for `ktask
+ * Each operation of the library is a job of that name.  A file of the user keeps
+ * this for later processes.  Only ktask_autotune_put() writes the file, for `ktask
  * tune`.  See ktask_autotune_get(3).  Set @struct_size by KTASK_AUTOTUNE_INIT.
  */
 struct ktask_autotune {
 	size_t struct_size;
 	char name[16]; /* letters, digits, '.', '_', '-' */
 	unsigned threads; /* the best count, the caller included; to 4095 */
-	unsigned max_threads; /* that could be had when it was found */
+	unsigned max_threads; /* that were allowed when it was measured */
 	unsigned chunk_us; /* the best time for a chunk; 0: the usual one */
 	uint64_t single_rate; /* units a second of one thread; 0 unknown */
 };
@@ -619,19 +622,19 @@ struct ktask_autotune {
 /**
  * ktask_autotune_get - what a job called @name would begin with
  *
- * Return: 0; -ENOENT: nothing is known; -EINVAL for a name that is none; -E2BIG.
+ * Return: 0; -ENOENT: nothing is known; -EINVAL: not a valid name; -E2BIG.
  */
 KTASK_API int ktask_autotune_get(const char *name,
 				 struct ktask_autotune *tuned);
 
 /**
- * ktask_autotune_put - know it in this process from now on, and in others to come
+ * ktask_autotune_put - keep @tuned, for this process from now on and for later ones
  * @path: NULL, or filled with the name of the file, @size bytes at most
  *
  * Jobs that run already are not changed.
  *
- * Return: 0; -EINVAL; -E2BIG; what writing the file failed with: -EBUSY when another
- * process held it for two seconds, -ENOENT without a directory for it, or others.
+ * Return: 0; -EINVAL; -E2BIG; the error of writing the file: -EBUSY if another process
+ * held it for two seconds, -ENOENT if there is no directory for it, or another one.
  */
 KTASK_API int ktask_autotune_put(const struct ktask_autotune *tuned, char *path,
 				 size_t size);
@@ -640,10 +643,10 @@ KTASK_API int ktask_autotune_put(const struct ktask_autotune *tuned, char *path,
  * ktask_autotune_verify - could ktask_autotune_put() write the file?
  * @path: as of ktask_autotune_put()
  *
- * To be called before a long measurement.  Creates and writes nothing.
+ * Call it before a long measurement.  It creates and writes nothing.
  *
- * Return: 0; the error that ktask_autotune_put() would return, as far as that can be
- * known before.
+ * Return: 0, or the error that ktask_autotune_put() would return, as far as that is
+ * known beforehand.
  */
 KTASK_API int ktask_autotune_verify(char *path, size_t size);
 

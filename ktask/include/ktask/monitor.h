@@ -23,7 +23,7 @@ extern "C" {
  * @remove: stop monitoring the calling thread
  * @ready: how many added threads are not blocked now; called by any thread
  * @fd: polls readable when @ready may return less than before
- * @drain: make @fd unreadable
+ * @drain: read @fd, so that it no longer polls readable
  *
  * None of the calls may start a job.  What they need must exist until
  * ktask_set_monitor() has removed the monitor, or until the process ends.

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Operations: the big single calls that keep a thread in the kernel, each
- * done as a ktask job.  One line in any C program:
+ * Operations: large single calls that keep a thread in the kernel, each done as a
+ * ktask job.  One line in any C program:
  *
  *	error = ktask_populate(addr, len, 0);
  *
- * Each returns 0 or a negative errno and leaves the memory as the plain call
- * would; errno is preserved.  The threads, the chunk size and the alignment
- * are chosen by the library (struct ktask_opts overrides).  Conventions and
- * glossary: ktask/ktask.h.
+ * An operation returns 0 or a negative errno and leaves the memory as the plain
+ * call would; errno is preserved.  The library chooses the threads, the chunk size
+ * and the alignment; struct ktask_opts overrides that.  Conventions and glossary:
+ * ktask/ktask.h.
  *
- * Ranges are in bytes.  Where the plain call wants page alignment, so does
- * the operation: addr must be aligned, len is rounded up to the page.
- * len 0 succeeds and does nothing; a range past the end of the address
- * space or an unknown flag is -EINVAL, before anything is done.
+ * Ranges are in bytes.  If the plain call needs page alignment, so does the
+ * operation: addr must be aligned, and len is rounded up to the page.  len 0 does
+ * nothing and succeeds.  A range past the end of the address space or an unknown
+ * flag is -EINVAL, and nothing is done.
  */
 #ifndef KTASK_OPS_H
 #define KTASK_OPS_H
@@ -24,21 +24,21 @@
 extern "C" {
 #endif
 
-/* ktask_populate() and ktask_lock(): make pages as if they were read.  Default:
- * as if written; ktask_lock(): as mlock(2) does it, for writing where that
- * makes a copy. */
+/* ktask_populate() and ktask_lock(): make pages as a read would.  By default
+ * ktask_populate() makes them as a write would, and ktask_lock() as mlock(2) does:
+ * for writing where a write would copy the page. */
 #define KTASK_POPULATE_READ 0x1u
 /* ktask_populate(): touch pages instead of asking the kernel for them. */
 #define KTASK_POPULATE_TOUCH 0x2u
-/* ktask_discard(): MADV_FREE, pages go when memory is short. */
+/* ktask_discard(): MADV_FREE, the kernel takes the pages when memory is short. */
 #define KTASK_DISCARD_FREE 0x1u
 /* ktask_discard(): MADV_DONTNEED_LOCKED, locked memory as well (5.18). */
 #define KTASK_DISCARD_LOCKED 0x2u
-/* ktask_fill(): keep the destination out of the caches, or in;
- * default: measured. */
+/* ktask_fill(): keep the destination out of the caches, or in them; by default
+ * the library chooses what was faster when measured. */
 #define KTASK_STORE_STREAM 0x1u
 #define KTASK_STORE_CACHED 0x2u
-/* ktask_warm(): past the page cache (O_DIRECT). */
+/* ktask_warm(): read past the page cache (O_DIRECT). */
 #define KTASK_FILE_DIRECT 0x1u
 
 /* A length: to the end of the file. */
@@ -70,17 +70,17 @@ struct ktask_opts {
 /**
  * struct ktask_file - a range of a file, for operations on files
  *
- * An operation takes any number of files as one job.  A file that fails does not
- * keep the others from being done: its error is in @error, and the operation
- * returns the error of the first file that failed.  The thread that works on a path
- * opens and closes it, so there may be more paths than descriptors.
+ * An operation takes any number of files as one job.  If a file fails, the others
+ * are still done.  Its error is in @error, and the operation returns the error of the
+ * first file that failed.  The thread that works on a path opens and closes it, so
+ * there may be more paths than descriptors.
  *
- * After a path was found by walking directories, others may have replaced any part
- * of it by a symbolic link.  In the last @nofollow bytes of the path, which must
- * begin with a name, no link is followed: -ELOOP, -ENOTDIR.
+ * If a path was found by walking directories, somebody may have replaced a part of it
+ * by a symbolic link since.  In the last @nofollow bytes of the path no link is
+ * followed (-ELOOP, -ENOTDIR).  They must begin with a name.
  *
- * Set @struct_size by KTASK_FILE_INIT, which means all of a file.  All fields here
- * must be there.
+ * KTASK_FILE_INIT sets @struct_size and selects the whole file.  No field may be
+ * missing here.
  */
 struct ktask_file {
 	size_t struct_size; /* of an array the first one counts for all */
@@ -102,7 +102,7 @@ struct ktask_file {
 	}
 
 /**
- * struct ktask_op_args - the range and the rest, for any operation
+ * struct ktask_op_args - the arguments of any operation
  *
  * Fields that an operation does not use must be 0.  Set @struct_size by
  * KTASK_OP_ARGS_INIT.
@@ -126,14 +126,14 @@ struct ktask_op_args {
 /**
  * ktask_populate - make all pages of a range present
  *
- * Private, shared, file-backed and hugetlb mappings.  Uses
- * MADV_POPULATE_READ/WRITE; on kernels without them (before 5.14) pages are
- * touched, with recovery from SIGBUS.  A touch for writing keeps the contents.
+ * For private, shared, file-backed and hugetlb mappings.  Uses
+ * MADV_POPULATE_READ/WRITE.  On kernels without these (before 5.14) it touches the
+ * pages and recovers from SIGBUS.  A touch for writing keeps the contents.
  *
- * Return: 0; -ENOMEM: not mapped, or no memory; -EFAULT: SIGBUS or access
- * not permitted (also a file truncated below the range); -EHWPOISON;
- * -EINVAL: unaligned, unknown flags.  Pages already made stay, as with the
- * plain call; result.fail_offset is the first byte that failed.
+ * Return: 0; -ENOMEM: not mapped, or no memory; -EFAULT: SIGBUS or no permission
+ * (also a file that ends before the range); -EHWPOISON; -EINVAL: unaligned, or
+ * unknown flags.  After an error pages that were made stay, as with the plain call;
+ * result.fail_offset is the first byte that failed.
  */
 KTASK_API int ktask_populate(void *addr, size_t len, unsigned flags);
 
@@ -151,19 +151,19 @@ KTASK_API int ktask_fill(void *addr, size_t len, const void *pattern,
 /**
  * ktask_discard - give the pages of a range back
  *
- * MADV_DONTNEED, or MADV_FREE with KTASK_DISCARD_FREE (private anonymous
- * memory; elsewhere -EINVAL as with the plain call).  Before munmap() of a
- * large mapping it does the freeing in parallel.
+ * MADV_DONTNEED, or MADV_FREE with KTASK_DISCARD_FREE (for private anonymous
+ * memory; for other memory -EINVAL, as with the plain call).  Called before munmap()
+ * of a large mapping, it frees the pages in parallel.
  */
 KTASK_API int ktask_discard(void *addr, size_t len, unsigned flags);
 
 /**
- * ktask_unmap - munmap(), the freeing done in parallel
+ * ktask_unmap - munmap() that frees the pages in parallel
  *
- * Where it pays: a range within one mapping, of which much is present.  The
- * other threads of the program see the range go piece by piece.  All or
- * nothing is unmapped.  Cancelling and deadlines end the parallel part only:
- * the rest is then unmapped by the caller alone.
+ * That pays for a range within one mapping of which much is present.  Other threads
+ * of the program see the range disappear piece by piece.  Either all of it is
+ * unmapped or nothing.  Cancelling and deadlines end only the parallel part: the
+ * caller then unmaps the rest alone.
  *
  * Return: 0; -EINVAL; as munmap(2), with nothing unmapped.
  */
@@ -172,20 +172,20 @@ KTASK_API int ktask_unmap(void *addr, size_t len);
 /**
  * ktask_lock - populate in parallel, then lock with one mlock()
  *
- * Return: as ktask_populate() and mlock(2): -EPERM or -ENOMEM where
- * RLIMIT_MEMLOCK forbids it, found out before anything is populated.
+ * Return: as ktask_populate() and mlock(2).  If RLIMIT_MEMLOCK forbids it, -EPERM or
+ * -ENOMEM before anything is populated.
  */
 KTASK_API int ktask_lock(void *addr, size_t len, unsigned flags);
 
 /**
  * ktask_unlock - munlock(2)
  *
- * By the caller alone: two threads take 1.1 times as long, since the kernel
- * does it under the lock of the address space (1 GiB of 4 KiB pages: 28 and
- * 32 ms).
+ * The caller does it alone.  Two threads take 1.1 times as long, because the kernel
+ * holds the lock of the address space meanwhile (1 GiB of 4 KiB pages: 28 ms alone,
+ * 32 ms by two).
  *
- * Return: 0; -ENOMEM: part of the range is not mapped; as munlock(2) what
- * lies before that is unlocked.
+ * Return: 0; -ENOMEM: part of the range is not mapped; what lies before that part is
+ * unlocked, as by munlock(2).
  */
 KTASK_API int ktask_unlock(void *addr, size_t len);
 
@@ -193,10 +193,10 @@ KTASK_API int ktask_unlock(void *addr, size_t len);
  * ktask_warm - read a range of a file into the page cache
  * @len: bytes; what lies behind the end of the file is left out
  *
- * As reading it does, without copying where the file system permits that, and
- * returns when it is there.  With KTASK_FILE_DIRECT it is read past the page
- * cache, which stays as it is: that warms what lies below, a host's cache or
- * network storage.  Many files: ktask_op_run().
+ * Has the effect of reading the range, without copying it if the file system permits
+ * that.  Returns when all of it is in the page cache.  With KTASK_FILE_DIRECT it reads
+ * past the page cache, which stays as it is: that warms what is below, the cache of a
+ * host or of network storage.  For many files at once: ktask_op_run().
  *
  * Return: 0, or as open(2) and read(2).
  */
@@ -216,10 +216,11 @@ KTASK_API const char *ktask_op_name(const struct ktask_op *op);
 /** ktask_op_summary - one line for people */
 KTASK_API const char *ktask_op_summary(const struct ktask_op *op);
 
-/** ktask_op_min_chunk - measured: bytes below which splitting does not pay */
+/** ktask_op_min_chunk - the least chunk in bytes; below that splitting did not pay
+ * when it was measured */
 KTASK_API size_t ktask_op_min_chunk(const struct ktask_op *op);
 
-/** What does the large jobs of an operation on this machine, and why. */
+/** Which engine does the large jobs of an operation on this machine, and why. */
 struct ktask_engine {
 	size_t struct_size; /* KTASK_ENGINE_INIT */
 	/* "user": this process's helpers; "kernel": those of /dev/ktask */
@@ -236,10 +237,10 @@ struct ktask_engine {
  * ktask_op_engine - which engine does the large jobs of an operation
  * @engine: filled
  *
- * This process, unless KTASK_ENGINE=kernel is set and /dev/ktask can be had: it
- * is opened for the answer, and closed again.
+ * This process does them, unless KTASK_ENGINE=kernel is set and /dev/ktask can be
+ * opened.  The call opens the device to find out, and closes it again.
  *
- * Return: 0; -EOPNOTSUPP where only this process can do it; -EINVAL for NULL;
+ * Return: 0; -EOPNOTSUPP: only this process can do this operation; -EINVAL for NULL;
  * -EINVAL, -E2BIG for the size of @engine.
  */
 KTASK_API int ktask_op_engine(const struct ktask_op *op,

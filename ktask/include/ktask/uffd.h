@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Filling memory that is registered with userfaultfd(2): for those who restore a
- * process or a machine while it runs.
+ * Fill memory that is registered with userfaultfd(2), to restore a process or a
+ * virtual machine while it runs.
  *
  *	struct ktask_uffd_ctl fill = KTASK_UFFD_CTL_INIT;
  *
@@ -11,8 +11,8 @@
  *	fill.fd = image;
  *	error = ktask_uffd_fill(&fill, NULL);
  *
- * Several threads copy what the program has not asked for yet.  Between two copies
- * each of them looks for pages that a thread waits for, and makes those first.
+ * Several threads copy the pages in order.  Between two copies each of them checks
+ * whether a thread of the program waits for a page, and makes that page first.
  */
 #ifndef KTASK_UFFD_H
 #define KTASK_UFFD_H
@@ -23,20 +23,22 @@
 extern "C" {
 #endif
 
-/* fd is read in order (a socket, a pipe): a page can be made when it has come. */
+/* fd is a socket or a pipe: it is read in order, and a page can be made only after its
+ * bytes have arrived. */
 #define KTASK_UFFD_STREAM 0x1u
 
 /**
- * ktask_uffd_source_func - bytes [offset, offset + len) of the source
- * @buf: to be filled whole
+ * ktask_uffd_source_func - provide bytes [offset, offset + len) of the source
+ * @buf: fill all of it
  * @offset: counted from fill.offset
  * @arg: source_arg
  *
- * Context: the caller and helpers, several at once; under no lock.  A page that is
- * waited for is asked for in between, and may be asked for twice.  It may call the
- * library.  A C++ exception that it does not catch ends the program.
+ * Context: the caller and helpers call it, several at once, under no lock.  A page for
+ * which a thread waits is requested out of order, and may be requested twice.  The
+ * function may call the library.  A C++ exception that it does not catch ends the
+ * program.
  *
- * Return: 0; any other value ends the call, and is what it returns.
+ * Return: 0; any other value ends ktask_uffd_fill(), which returns that value.
  */
 typedef int (*ktask_uffd_source_func)(void *buf, size_t len, uint64_t offset,
 				      void *arg);
@@ -46,8 +48,8 @@ struct ktask_uffd_ctl {
 	size_t struct_size;
 	void *addr; /* in the process whose memory it is; whole pages */
 	size_t len; /* bytes; zeroes follow in the last page */
-	/* Opened with O_NONBLOCK; nothing else than this range is registered with
-	 * it, for missing pages, and nobody else reads it meanwhile. */
+	/* Opened with O_NONBLOCK.  Only this range is registered with it, for missing
+	 * pages.  Nobody else reads it during the call. */
 	int uffd;
 
 	/* The source: one of them. */
@@ -57,12 +59,12 @@ struct ktask_uffd_ctl {
 
 	/* optional                              default */
 	uint64_t
-		offset; /*                      0: of the first byte in the file */
+		offset; /*                      0: where the first byte is in fd */
 	unsigned flags; /*                       0; KTASK_UFFD_STREAM */
-	/* Per cent of one CPU that all threads together use for pages that nobody
-	 * waits for, on average.                0: as much as there is */
+	/* The most that all threads together use on average for pages for which nobody
+	 * waits, in per cent of one CPU.        0: no limit */
 	unsigned cpu_percent;
-	/* A stream that gives nothing for so long ends the call with -ETIMEDOUT.
+	/* If a stream delivers nothing for so long, the call fails with -ETIMEDOUT.
 	 *                                       0: never */
 	unsigned stall_ms;
 	unsigned padding; /*                     must be 0, as what follows */
@@ -76,17 +78,18 @@ struct ktask_uffd_ctl {
 	}
 
 /**
- * ktask_uffd_fill - make every page of a range, those first that are waited for
- * @opts: NULL for defaults; as of ktask_op_run()
+ * ktask_uffd_fill - make every page of a range, first those for which threads wait
+ * @opts: NULL for defaults; as for ktask_op_run()
  *
- * Pages that are there already stay as they are.  Returns when all are there: no
- * thread can wait for one of them any more.
+ * Pages that are present already stay as they are.  Returns when all are present.  From
+ * then on no thread can wait for one of them.
  *
- * After an error the pages that were made stay, and threads may wait for others: call
- * again, or let them go on with UFFDIO_UNREGISTER, UFFDIO_ZEROPAGE or UFFDIO_POISON.
+ * After an error the pages that were made stay, and threads may still wait for others.
+ * Call again, or let these threads go on by UFFDIO_UNREGISTER, UFFDIO_ZEROPAGE or
+ * UFFDIO_POISON.
  *
- * Not for hugetlb pages, and not beside events of forks, moved or removed memory
- * (UFFD_FEATURE_EVENT_*), which would have to change what is copied.
+ * Hugetlb pages are not supported.  Nor are events of forks and of moved or removed
+ * memory (UFFD_FEATURE_EVENT_*): they would change what has to be copied.
  *
  * Context: sleeps; may be called inside a chunk.  Pages are made under the caller's
  * memory policy.
