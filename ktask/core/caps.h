@@ -2,9 +2,9 @@
 /*
  * Caps: how many helpers may run, and who holds a permit.
  *
- * A cap is a counter with a limit.  A helper of a job holds one permit of every
- * cap above it: the job's budget (which nested jobs share), its node's, the
- * machine's.  The caller is never counted.
+ * A cap is a counter with a limit.  A helper of a job holds one permit of each of
+ * three caps: the budget of the job, which nested jobs share, the cap of its node,
+ * and that of the machine.  The caller is never counted.
  *
  * Locking: none.  ->used is written by any thread, by kt_cas() and kt_add(); ->limit by
  * whoever owns the cap, at any time, and read by kt_load().
@@ -22,8 +22,8 @@ struct kt_cap {
 /*
  * kt_cap_limit - helpers that @percent of @cpus allows
  *
- * Rounded down, but at least one helper where there are two CPUs, and at most all
- * CPUs but one, which stays for the caller: 1 -> 0, 2 -> 1, 4 -> 3, 96 -> 76 at 80 %.
+ * Rounded down, but at least one helper if there are two CPUs.  At most all CPUs but
+ * one, which is left to the caller.  At 80 %: 1 -> 0, 2 -> 1, 4 -> 3, 96 -> 76.
  * 0 percent allows none.
  */
 unsigned kt_cap_limit(unsigned cpus, unsigned percent);

@@ -6,7 +6,8 @@
  * A cursor only grows, and everything below it has been claimed.  That makes undo exact
  * without a record of each chunk.
  *
- * Locking: core/job.h.  A cursor moves by kt_cas(), under an iterator by iter_lock.
+ * Locking: core/job.h.  A cursor moves by kt_cas(); if the job has an iterator, under
+ * iter_lock.
  */
 #include "core/claim.h"
 

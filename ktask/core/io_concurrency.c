@@ -132,9 +132,9 @@ static void add_window(struct kt_io_rate *rate, uint64_t window)
 }
 
 /*
- * How far the difference of two means may be from the true difference.  With normal
- * noise a standard deviation is 1.25 mean distances, and that of the difference of
- * two means over n windows is the root of 2 / n of it.  In sixteenths.
+ * How far the difference of two means may be from the true difference, in sixteenths.
+ * With normal noise, one standard deviation is 1.25 mean distances.  The standard
+ * deviation of the difference of two means over n windows is sqrt(2 / n) times that.
  */
 static uint64_t mean_error(const struct kt_io *io)
 {

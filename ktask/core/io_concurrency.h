@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * I/O concurrency: how many threads of a job that waits for devices shall be in
- * their chunks at once, found while the job runs.
+ * I/O concurrency: find out, while a job runs that waits for devices, how many of its
+ * threads shall be in chunks at once.
  *
- * This is the queue depth of a device, as far as threads make it.  The measured rate
- * decides, as for threads that compute (core/tune.h).  Epochs of a fixed length
- * are of no use here: a device may finish a hundred chunks in 8 ms, or none.  So a
- * window lasts until each thread has done some chunks, fewer where chunks are long.
- * Too few chunks would only measure which of them happened to end.
+ * That is the queue depth of the device, as far as threads make it.  The measured rate
+ * decides, as for threads that compute (core/tune.h).  Epochs of a fixed length do not
+ * work here: a device may finish a hundred chunks in 8 ms, or none.  So a window lasts
+ * until each thread has done some chunks; fewer if chunks are long.  With too few
+ * chunks, it would depend on chance which of them end in the window.
  *
- * Windows differ by themselves, by a fifth where a device is shared.  A trial goes
- * on until the difference to the rate before is larger than that, or until enough
- * windows say that there is none.
+ * The rates of windows vary, by a fifth if the device is shared.  A trial goes on until
+ * the rate differs from the former one by more than that, or until enough windows show
+ * no difference.
  *
- * The count begins small and doubles while that brings a sixteenth.  It goes back
- * when doubling does not pay, and down while half as many surely do as well.  Then
- * it is held, and tried again at growing intervals.  The next job of the same kind
- * begins with it: most jobs last for no more than a dozen windows.
+ * The count begins small and doubles while that raises the rate by a sixteenth.  If
+ * doubling does not pay, the former count is taken again.  While half as many surely do
+ * as well, the count is halved.  Then it is held, and other counts are tried at growing
+ * intervals.  The next job of the same kind begins with it, because most jobs last for
+ * a dozen windows at most.
  *
  * Behaves badly where a rate changes by itself as slowly as windows follow one
  * another: a trial takes that change for its own effect.  The next trial, in the
  * other direction, corrects it.  Counts between the doublings are not tried.
- * Where chunks take 100 ms the count doubles about twice a second at most.
+ * If chunks take 100 ms, the count doubles at most about twice a second.
  */
 #ifndef KTASK_CORE_IO_CONCURRENCY_H
 #define KTASK_CORE_IO_CONCURRENCY_H
@@ -75,25 +76,25 @@ void kt_io_begin(struct kt_io *io, unsigned least, unsigned most,
 		 unsigned start);
 
 /*
- * kt_io_resume - the next job of the same kind goes on with the count found
+ * kt_io_resume - begin with the count that a former job of the same kind found
  *
- * The rate may be another and is measured anew.
+ * The rate may differ and is measured anew.
  */
 void kt_io_resume(struct kt_io *io, unsigned least, unsigned most);
 
 /*
- * kt_io_bound - other bounds from now on
+ * kt_io_bound - set other bounds from now on
  * @least, @most: at least 1; at least @least
  *
- * A count outside them becomes the nearest within, and its rate is measured anew.
+ * A count beyond a bound becomes that bound, and its rate is measured anew.
  */
 void kt_io_bound(struct kt_io *io, unsigned least, unsigned most);
 
 /*
  * kt_io_pause - do not count what is done until the next step
  *
- * For times in which another number of threads worked: other limits held, or too
- * few threads were blocked to have that many.
+ * For times in which another number of threads worked, because of other limits or
+ * because too few threads were blocked.
  */
 void kt_io_pause(struct kt_io *io);
 

@@ -112,9 +112,10 @@ uint64_t kt_job_units(const struct kt_job *job)
 
 /*
  * Workers that join later, and workers in a cheap stretch, learn the cost of expensive
- * units from here.  A worker that is far below the job has never met such units and
- * takes the job's cost.  A worker that is a little below has let them decay, and the
- * job follows it.  Races lose an update; a chunk is then sized a little off.
+ * units from here.  If a worker's cost is far below the job's, it has never met such
+ * units and takes the job's cost.  If it is a little below, the worker's estimate has
+ * decayed, and the job takes that.  A race loses an update; then the size of a chunk is
+ * a little off.
  */
 static void share_cost(struct kt_job *job, struct kt_worker *worker)
 {

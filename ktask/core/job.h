@@ -14,7 +14,7 @@
  *	W: the worker's own thread; what others read is written by kt_store()
  *	A: any thread that works on the job, by kt_cas(), kt_add() and kt_store()
  *	L: whoever holds the range's iter_lock
- * All of it belongs to the one thread that begins the job, and to the one that undoes it.
+ * While one thread begins the job or undoes it, everything belongs to that thread.
  */
 #ifndef KTASK_CORE_JOB_H
 #define KTASK_CORE_JOB_H

@@ -7,14 +7,14 @@
  * is an array of 64-bit words, CPU n being bit n % 64 of word n / 64; all sets of
  * one machine have the same length.
  *
- * Cores come before SMT siblings, and fast cores before slow ones.  A slow core
- * takes longer for a chunk, and two siblings share one core's memory ports (4
- * threads on 4 cores 31.7 GB/s, on 2 cores 22.2).  A machine that would rather save
- * the fast cores' energy gets no helpers at all (the energy policy).
+ * Cores come before SMT siblings, and fast cores before slow ones.  A slow core takes
+ * longer for a chunk.  Two siblings share one core's memory ports: 4 threads reach 31.7
+ * GB/s on 4 cores, and 22.2 on 2.  If a machine shall save the energy of fast cores,
+ * the energy policy allows no helpers at all.
  *
- * Behaves badly where other work keeps the chosen sibling of each core busy while
- * the other sibling idles: the host must place a helper that gets no CPU there
- * again, with KT_PLACEMENT_ANY.
+ * Behaves badly where other work keeps the chosen sibling of each core busy while the
+ * other one idles.  Then a helper gets no CPU, and the host must place it again with
+ * KT_PLACEMENT_ANY.
  */
 #ifndef KTASK_CORE_PLACEMENT_H
 #define KTASK_CORE_PLACEMENT_H
@@ -76,7 +76,7 @@ void kt_placement_cpus(const struct kt_cores *cores, const uint64_t *allowed,
  * @nr_cpus: how many usable CPUs each has; memory-only nodes have none
  * @turn: any number; it chooses between equally near nodes
  *
- * The node itself if it has CPUs, else the nearest one that has.
+ * That is the node itself if it has CPUs, else the nearest node that has some.
  *
  * Return: index into @ids; -1 if there is no such node, or none has CPUs.
  */
@@ -87,12 +87,12 @@ int kt_placement_node(int wanted, const int *ids, const unsigned *nr_cpus,
  * kt_placement_deal - choose the range that the next thread works on first
  * @has_capacity: may a helper of @job be bound to that node now?  NULL: to any
  *
- * First choice is the range with the most left per thread whose node has capacity.
- * If there is none, a range that is used up whose node has capacity: it is better to
- * bind a helper to another node than to overload a full one.  If no node has capacity,
- * the range with the most left per thread.  By one thread at a time.
+ * Of the ranges whose node has capacity, it is the one with the most left per thread.
+ * If nothing is left of any of these, it is one that is used up: it is better to bind a
+ * helper to another node than to overload a full one.  If no node has capacity, it is
+ * the range with the most left per thread.  One thread at a time may call this.
  *
- * Return: its index; the first where nothing is left anywhere.
+ * Return: its index; 0 if nothing is left anywhere.
  */
 unsigned kt_placement_deal(struct kt_job *job,
 			   bool (*has_capacity)(const struct kt_job *job,

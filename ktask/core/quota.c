@@ -2,9 +2,9 @@
 /*
  * Quota: the capacity of a group for threads, from its quota, use and throttling.
  *
- * A thread too many costs the whole group, which is stopped until its period ends.
- * A thread too few costs a part of the speed.  So the capacity is rounded down, but a
- * CPU of which an eighth or less is lacking counts as a whole one.
+ * With one thread too many, the kernel stops the whole group until its period ends.
+ * With one too few, the job only lacks a part of its speed.  So the capacity is rounded
+ * down; but if an eighth of a CPU or less is missing, it counts as a whole one.
  */
 #include "core/quota.h"
 

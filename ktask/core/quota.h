@@ -45,11 +45,11 @@ unsigned kt_quota_threads(const struct kt_quota *quota);
 /*
  * kt_quota_step - update the estimate from a sample of the group's counters
  *
- * What others use is what the group used since the last step less the share of
- * our own jobs.  That share is what the process used, and at most what its
- * threads in jobs could have used: a busy thread outside of jobs counts as
- * another.  If the quota ran out noticeably, one more thread is held back; each
- * second in which it did not gives one back.
+ * Others use what the group used since the last step, less the share of our own jobs.
+ * That share is what the process used, but at most what its threads in jobs could have
+ * used: a busy thread outside of jobs counts as one of the others.  If the quota ran
+ * out noticeably, one more thread is held back; after each second without that, one is
+ * given back.
  */
 void kt_quota_step(struct kt_quota *quota,
 		   const struct kt_quota_sample *sample);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Rate: work in a time, as a whole number, because the kernel has no others.
+ * Rate: work in a given time, as a whole number, because the kernel has no floating
+ * point.
  *
  * The time is 2^KT_RATE_SHIFT ns, 2.4 h: that is exact enough for units that take
  * minutes, and 2^50 units a second still fit.

@@ -17,9 +17,9 @@
 #define HOLD_LAST 1024
 /* And at most where others leave fewer threads than there are. */
 #define HOLD_LIMITED 32
-/* A rate is an outlier if it is farther from the mean than a part of it, as 1 / n,
- * and than so many times the spread.  Two in a row mean that the load changed: the
- * next trial begins 16 to 32 ms after the change. */
+/* A rate is an outlier if its distance from the mean is more than 1 / n of the mean,
+ * and more than so many times the spread.  Two in a row mean that the load changed:
+ * the next trial begins 16 to 32 ms after the change. */
 #define OUTLIER_PART 8
 #define OUTLIER_SPREADS 4
 #define OUTLIER_EPOCHS 2
@@ -527,9 +527,9 @@ static void move_limit(struct kt_tune *tune, unsigned limit)
 	tune->limit = limit;
 }
 
-/* The rate of the former count is no measure for the new one.  Try all that can be
- * had, as at the beginning.  A trial of whether the new ones pay did worse: the last
- * of 20 jobs that share 819 permits then ended a seventh later. */
+/* The rate of the former count says nothing about the new one.  So try all threads
+ * that are allowed, as at the beginning.  A trial of whether the new ones pay did
+ * worse: the last of 20 jobs that share 819 permits then ended a seventh later. */
 static void begin_again(struct kt_tune *tune, unsigned limit)
 {
 	tune->settling = true;

@@ -2,45 +2,47 @@
 /*
  * Tune: how many threads a job should have, found while it runs.
  *
- * The measured rate (units per time of the whole job) decides.  A job begins with
- * all threads that policy allows, or with the count that `ktask tune` measured; for
- * long ones of 8 and more threads see the ramp below.  It gives threads up when fewer do as well: when half as many cost less than a
- * twentieth of the rate.  At growing intervals the count is tried a step up or
- * down, by finer steps where coarse ones do not pay.  A step that pays is followed
- * by the next one at once.  A rate that changes by itself means that the load
- * changed: then the next trial begins at once.
+ * The measured rate decides: units per time of the whole job.  A job begins with all
+ * threads that policy allows, or with the count that `ktask tune` measured.  A long job
+ * that may have 8 or more threads begins with the ramp below.  A job gives threads up if
+ * fewer do as well, that is, if half as many lose less than a twentieth of the rate.  At
+ * growing intervals it tries a count one step up or down, with finer steps where coarse
+ * ones do not pay.  If a step pays, the next one follows at once.  If the rate changes
+ * by itself, the load has changed, and the next trial begins at once.
  *
- * Probes find a much lower count soon.  A probe lasts a millisecond.  As soon as
- * there is a rate to compare with, the job probes half of its threads; if they do
- * as well, half of these, and so on.  A whole trial of the last count that did as
- * well decides.  Where all threads pay there is one probe, which costs a 67th of
- * what is left at most.  The machine may have been busy in that moment, so probes
- * are repeated when eight times as much time has passed.
+ * Probes find a much lower count soon.  A probe lasts a millisecond.  As soon as there
+ * is a rate to compare with, the job probes half of its threads.  If they do as well, it
+ * probes half of these, and so on.  A whole trial of the last count that did as well
+ * decides.  If all threads pay there is one probe, which costs at most a 67th of what is
+ * left.  The machine may have been busy in that moment, so probes are repeated after
+ * eight times as much time.
  *
- * Where few threads are best, many can have a third of the best rate, and then nobody
- * is free to find out for the time of a chunk, which takes all the longer.  So a long
- * job of many small chunks begins with a ramp: its caller alone, then four times as
- * many threads as long as that pays, in a few short chunks each.  The caller's own
- * rate times the threads counts, because chunks of the others have not ended yet.  A
- * step that pays is taken at once, one that does not is measured four times: a bad
- * moment does not end the ramp.  Where a step brings little or nothing, the count in
- * the middle is tried.  Where all pay, the ramp costs about 0.3 ms a step, if a minimum
- * chunk takes less than 0.1 ms, and the other threads begin one chunk later.  If it ends with fewer than all, a trial of more
- * follows soon.
+ * Where few threads are best, many threads can have a third of the best rate.  Their
+ * chunks take longer, and nobody adapts the job until the caller's chunk has ended.  So
+ * a long job of many small chunks begins with a ramp: with its caller alone, then with
+ * four times as many threads at each step as long as that pays, for a few short chunks.
+ * The rate of a step is the caller's own rate times the number of threads, because the
+ * chunks of the others have not ended yet.  A step that pays is taken at once.  A step
+ * that does not is measured four times, so that a bad moment does not end the ramp.  If
+ * a step gains little or nothing, the count in the middle is tried.  If all threads pay,
+ * the ramp costs about 0.3 ms a step, if a minimum chunk takes less than 0.1 ms, and the
+ * other threads begin one chunk later.  If the ramp ends with fewer than all, a trial of
+ * more follows soon.
  *
- * Why not double all along: a job for which all threads pay is then far below its rate
- * for as many epochs as there are doublings, and most jobs are over by then.  Simulated
- * without a ramp, with the curves of sim/thread_curves.c and at most 64 threads, jobs of
- * 48 ms reach 0.86 of their best rate, and 0.68 from 4 threads; jobs of 400 ms 0.97 and 0.94.
+ * Why not begin with one thread and double: a job for which all threads pay would be far
+ * below its best rate for as many epochs as there are doublings, and most jobs are over
+ * by then.  In the simulation without a ramp, with the curves of sim/thread_curves.c and
+ * at most 64 threads, jobs of 48 ms reach 0.86 of their best rate if they begin with all
+ * threads, and 0.68 if they begin with 4; jobs of 400 ms reach 0.97 and 0.94.
  *
- * Behaves badly where the cost of units changes in steps as long as an epoch: a
- * cheap stretch then looks like a gain.  The next trial corrects it.  Where rates
- * vary much from epoch to epoch nothing is concluded from a probe or from a change.
- * A job that is over before its first probe keeps all threads, even if fewer would
- * be faster: `ktask tune` is for these.  If the first chunk takes far longer than the
- * others, all threads wait for it where there is a ramp.  If it is much cheaper (its
- * pages are there already), a ramp may end with one thread: a trial of more comes after
- * 24 ms, one doubling each 10 ms follows, and 64 threads are back after about 80 ms.
+ * Behaves badly where the cost of units changes in steps that are as long as an epoch: a
+ * cheap stretch then looks like a gain.  The next trial corrects it.  If rates vary much
+ * from epoch to epoch, nothing is concluded from a probe or from a change.  A job that is
+ * over before its first probe keeps all threads, even if fewer would be faster: `ktask
+ * tune` is for these.  If a job with a ramp has a first chunk that takes far longer than
+ * the others, all threads wait for it.  If the first chunk is much cheaper (its pages are
+ * present already), the ramp may end with one thread.  Then a trial of more comes after
+ * 24 ms, one doubling follows every 10 ms, and 64 threads are back after about 80 ms.
  */
 #ifndef KTASK_CORE_TUNE_H
 #define KTASK_CORE_TUNE_H
@@ -51,11 +53,11 @@
 #define KT_TUNE_EPOCH_NS 8000000
 
 /*
- * A probe lasts KT_TUNE_PROBE_NS.  The first begins after KT_TUNE_PROBE_AFTER
- * epochs, 16 behind a ramp, each next one after KT_TUNE_PROBE_AGAIN times as many.  Only jobs that will
- * go on for 2^KT_TUNE_PROBE_LEFT ns (134 ms) have probes: of these the probe and the
- * epoch before it, in which threads leave, are 1/67.  A probe does not end before a
- * chunk does, so KT_TUNE_PROBE_CHUNKS chunks of each thread must be left.
+ * A probe lasts KT_TUNE_PROBE_NS.  The first one begins after KT_TUNE_PROBE_AFTER epochs,
+ * or after 16 if there was a ramp, and each next one after KT_TUNE_PROBE_AGAIN times as
+ * many.  Only jobs that will go on for 2^KT_TUNE_PROBE_LEFT ns (134 ms) have probes: the
+ * probe and the epoch before it, in which threads leave, are 1/67 of that.  A probe does
+ * not end before a chunk does, so KT_TUNE_PROBE_CHUNKS chunks of each thread must be left.
  */
 #define KT_TUNE_PROBE_NS 1000000
 #define KT_TUNE_PROBE_AFTER 2
@@ -64,10 +66,10 @@
 #define KT_TUNE_PROBE_CHUNKS 128
 
 /*
- * Jobs of KT_TUNE_RAMP_THREADS and KT_TUNE_PROBE_CHUNKS chunks of each begin with a
- * ramp, and those that the first chunk says to be short have all threads from then on.
- * The caller is measured for KT_TUNE_RAMP_NS; meanwhile no chunk shall take longer,
- * unless a minimum chunk does.
+ * A job that may have KT_TUNE_RAMP_THREADS threads, and has KT_TUNE_PROBE_CHUNKS chunks
+ * for each, begins with a ramp.  If its first chunk shows that it is short, it has all
+ * threads from then on.  The caller is measured for KT_TUNE_RAMP_NS; until then no chunk
+ * shall take longer, unless a minimum chunk does.
  */
 #define KT_TUNE_RAMP_THREADS 8
 #define KT_TUNE_RAMP_NS 100000
@@ -120,8 +122,8 @@ void kt_tune_begin(struct kt_tune *tune, unsigned max, uint64_t units,
 /*
  * kt_tune_chunk - say that a chunk has at least @units
  *
- * After kt_tune_begin(); optional.  A probe of one thread sees nothing before that
- * thread has ended a chunk.
+ * After kt_tune_begin(); optional.  A probe of one thread learns nothing before that
+ * thread has finished a chunk.
  */
 void kt_tune_chunk(struct kt_tune *tune, uint64_t units);
 
@@ -162,9 +164,9 @@ void kt_tune_ramp_end(struct kt_tune *tune, uint64_t now_ns, uint64_t units);
  * kt_tune_limit - the job asked for what kt_tune_step() returned, and has @had
  * @all: that is as many as it asked for
  *
- * Others may hold the rest.  Then fewer threads are tried, and never more than
- * @had until more can be had.  A limit that moves by more than a sixteenth ends
- * a trial, and the epoch is not counted.
+ * Other jobs may hold the rest.  Then fewer threads are tried, and never more than @had
+ * until more are allowed.  A limit that changes by more than a sixteenth ends a trial,
+ * and the epoch does not count.
  */
 void kt_tune_limit(struct kt_tune *tune, unsigned had, bool all);
 
@@ -174,8 +176,8 @@ void kt_tune_limit(struct kt_tune *tune, unsigned had, bool all);
  *
  * One thread at a time; cheap when the epoch has not ended.
  *
- * Return: threads that the job should ask for, 1 to max.  A job that gets fewer
- * asks for all as long as those that it gets pay.
+ * Return: threads that the job should ask for, 1 to max.  If it gets fewer, it asks for
+ * all as long as those that it has pay.
  */
 unsigned kt_tune_step(struct kt_tune *tune, uint64_t now_ns, uint64_t units);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Undo: everything below a range's cursor was claimed.  What was claimed succeeded, or is
- * the failed chunk of a worker; each worker has one at most.  So what succeeded is what
- * lies between the failed chunks.
+ * Undo: everything below the cursor of a range was claimed.  A claimed chunk either
+ * succeeded, or it is the failed chunk of a worker; each worker has one at most.  So what
+ * succeeded is what lies between the failed chunks.
  *
  * Quadratic in the number of failed chunks, which is at most the number of threads.  This
  * runs once for a failed job.

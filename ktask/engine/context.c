@@ -2,12 +2,12 @@
 /*
  * The life of a job, as its caller drives it.
  *
- * The caller alone decides: between two of its chunks it reports progress,
- * adapts the number of threads, and submits more helpers or lets some leave
- * (engine/helpers.c).  At the end it waits for the helpers that have begun,
- * undoes what was done if the job failed, and sums up.
+ * Only the caller decides.  Between two of its chunks it reports progress, adapts the
+ * number of threads, and submits more helpers or lets some leave (engine/helpers.c).  At
+ * the end it waits for the helpers that have begun, undoes what was done if the job
+ * failed, and sums up.
  *
- * Behaves badly while the caller is in a long chunk: nobody adapts anything.
+ * Behaves badly while the caller is in a long chunk: nobody adapts the job.
  */
 #include "core/claim.h"
 #include "core/undo.h"

@@ -5,22 +5,22 @@
  * The host owns the memory: the context, the ranges of its job, and the work
  * items.  It calls, in this order,
  *
- *	kt_context_init()	reset; then the host fills in what it wants else
- *	kt_context_size()	clocks, budget, the threads the job is worth
+ *	kt_context_init()	reset; then the host may change the defaults
+ *	kt_context_size()	clocks, budget, the threads that the job is worth
  *	kt_context_begin()	submit the first helpers
  *	kt_context_work()	the calling thread takes chunks
  *	kt_context_end()	collect the helpers, undo, count
  *
- * The first three by one thread; the last two by the caller, which is the same
- * thread unless the job was detached.  Until a detached job has a caller,
- * another thread may call kt_context_resubmit().
+ * One thread calls the first three.  The caller calls the last two; it is the same
+ * thread unless the job was detached.  Until a detached job has a caller, another thread
+ * may call kt_context_resubmit().
  *
  * Locking: there is no lock.  Each field says who writes it:
  *
  *	I: set before kt_context_begin(), constant from then on
  *	C: the caller's; of a detached job the starter's until it is waited for
- *	M: who manages the group: the caller; of ctx->compensating the host's
- *	   manager until it has left, then the caller
+ *	M: who manages the group: the caller; for ctx->compensating the host's
+ *	   manager until that has left, then the caller
  *	H: the helper that runs the item, until its state is KT_ITEM_DONE
  *	A: written by one, read by any thread: kt_load() and kt_store()
  */
@@ -152,11 +152,11 @@ unsigned kt_context_size(struct kt_context *ctx, unsigned max,
 void kt_context_begin(struct kt_context *ctx);
 
 /*
- * kt_context_grow - let a job have helpers that began as one of a single thread
+ * kt_context_grow - let a job that began with a single thread have helpers
  * @max: threads that policy and client allow now, at least 1
  *
- * By the caller, in allowed_threads() of a job with may_grow.  The host provides
- * items as behind kt_context_size(), and sets ctx->wanted to ctx->tune.threads.
+ * Called by the caller, in allowed_threads() of a job with may_grow.  The host provides
+ * items as after kt_context_size(), and sets ctx->wanted to ctx->tune.threads.
  *
  * Return: threads, 1 to @max.
  */
@@ -166,12 +166,12 @@ unsigned kt_context_grow(struct kt_context *ctx, unsigned max);
 void kt_context_refresh(struct kt_context *ctx, uint64_t now_ns);
 
 /*
- * kt_context_resubmit - of a detached job that lacks helpers: submit once more
+ * kt_context_resubmit - submit missing helpers of a detached job once more
  *
- * By one thread at a time, in place of the caller, and only until the job has a caller.
+ * One thread at a time calls this in place of the caller, until the job has a caller.
  * The job keeps the helpers that it has.
  *
- * Return: false if it still lacks some.
+ * Return: false if helpers are still missing.
  */
 bool kt_context_resubmit(struct kt_context *ctx, uint64_t now_ns);
 
@@ -194,8 +194,8 @@ int kt_context_end(struct kt_context *ctx);
 /*
  * kt_context_orphan - stop a job in the child of a fork
  *
- * Its helpers, and their chunks, are the parent's.  The job cannot be completed here, and
- * undoing shared memory would undo what the parent did.
+ * Its helpers and their chunks are in the parent, so the job cannot be completed here.
+ * Undo would change memory that the parent shares.
  */
 void kt_context_orphan(struct kt_context *ctx);
 
@@ -226,9 +226,9 @@ void kt_context_adjust(struct kt_context *ctx, unsigned threads);
 /*
  * kt_context_compensate - keep @wanted compensating helpers
  *
- * By the host's manager.  They hold no permit: each runs in place of a thread
- * that is blocked.  @cpus_generation: what ctx->cpus_generation was when the host chose
- * the CPUs for them.
+ * Called by the host's manager.  These helpers hold no permit, because each runs in
+ * place of a thread that is blocked.  @cpus_generation is what ctx->cpus_generation was
+ * when the host chose the CPUs for them.
  *
  * Return: how many could not be submitted.
  */
@@ -236,8 +236,8 @@ unsigned kt_context_compensate(struct kt_context *ctx, unsigned wanted,
 			       uint32_t cpus_generation, uint64_t now_ns);
 
 /*
- * kt_item_redeal - let the helper begin with a range of node @id, or the
- * nearest, instead of the one that it was dealt; by the host, in permit_get
+ * kt_item_redeal - let the helper begin with a range of node @id, or of the nearest
+ * node, instead of the one to which it was dealt; called by the host, in permit_get
  */
 void kt_item_redeal(struct kt_item *item, int id);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Helpers: a work item from its submission to what its helper leaves behind.
+ * Helpers: a work item from its submission to the counts that its helper leaves behind.
  *
- * Owns the pairing of permits and budget with items.  Only helpers that have begun are
- * waited for, and an item that no helper has begun is cancelled.  So a helper that gets
- * no CPU makes no job slower.
+ * Owns the pairing of permits and budget with items.  At the end of a job, an item that no
+ * helper has begun is cancelled, and only helpers that have begun are waited for.  So a
+ * helper that gets no CPU makes no job slower.
  *
  * Does not own threads, priorities or CPUs: the host does (engine/host.h).
  *
@@ -18,9 +18,9 @@
 #define STARVED_NS 3000000
 
 /*
- * A helper of the lowest priority that shares its CPU runs for a tick of the scheduler
- * and then waits for a second.  Chunks take about a millisecond.  A chunk that has not
- * ended after this time belongs to a helper without a CPU.
+ * A helper of the lowest priority that shares its CPU runs for one tick of the scheduler
+ * and then waits for a second.  Chunks take about a millisecond.  If a chunk has not
+ * ended after this time, its helper has no CPU.
  */
 #define STUCK_NS 20000000
 
@@ -203,8 +203,8 @@ static bool is_occupied(struct kt_context *ctx, struct kt_helpers *helpers,
 	return false;
 }
 
-/* May the item be submitted?  The chunk that failed in it is needed for undo,
- * and the job ends. */
+/* May the item be submitted?  Not if a chunk failed in it: undo needs that chunk, and
+ * the job ends. */
 static bool is_free(struct kt_helpers *helpers, struct kt_context *ctx,
 		    unsigned index)
 {

@@ -2,30 +2,30 @@
 /*
  * All that engine/ needs from its host, besides what core/ needs.
  *
- * The engine drives a job from its first submitted helper to its result.  How
- * a helper gets a thread, how a thread sleeps, and who else uses the machine
- * is the host's business: it fills in one struct kt_host_ops, named kt_host,
- * and links with the engine.  Hosts are the library (user/), the kernel module
- * (kernel/) and the simulation (sim/).
+ * The engine drives a job from its first submitted helper to its result.  The host
+ * knows how a helper gets a thread, how a thread sleeps, and who else uses the machine.
+ * It fills in one struct kt_host_ops, named kt_host, and links with the engine.  Hosts
+ * are the library (user/), the kernel module (kernel/) and the simulation (sim/).
  *
  * A host also puts one ktask_host.h on the include path.  It defines
  *
  *	struct kt_host_item	what the host keeps for each work item
- *	kt_cpu_time_ns()	optional: CPU time that the calling thread has used,
- *				read by the caller and its helpers of a job with
+ *	kt_cpu_time_ns()	optional: CPU time that the calling thread has used;
+ *				read by the caller and the helpers if the job has
  *				ctx->measure_cpu
- *	KT_HOST_BOUND		optional, where calls through pointers are expensive:
- *				the host then defines kt_host in ktask_ops.h, as a
- *				static constant, and the compiler makes direct calls
+ *	KT_HOST_BOUND		optional, for hosts in which calls through pointers are
+ *				expensive: the host then defines kt_host in
+ *				ktask_ops.h, as a static constant, and the compiler
+ *				makes direct calls
  *
- * The other clock is kt_now_ns() of core/deps.h, which also has the trace of chunks.
+ * The other clock is kt_now_ns() of core/deps.h.  The trace of chunks is there too.
  *
  * Glossary
  *	work item	what one helper is submitted for, in one job; struct kt_item
  *	submit		hand a work item to a helper that idles
  *	cancel		take back an item that no helper has begun
- *	permit		the right to run one helper, of which a machine, a node
- *			and a user have so many
+ *	permit		the right to run one helper; a machine, a node and a user have
+ *			a limited number of permits
  *	detached	started, and nobody waits for it yet
  */
 #ifndef KTASK_ENGINE_HOST_H
