@@ -31,6 +31,7 @@
  *	seccomp_bpf.c      what a filter says of one system call
  *	counts.c           what was done, and what was not
  *	report.c           the same in words, on request
+ *	report_ahead.c     the line on what was made ahead
  *	process_record.c   the same for whoever watches, should a signal end us
  *	count_present.c    how much of a range is present
  *	plain_calls.c      the plain calls
@@ -100,7 +101,10 @@ enum shim_why {
 	WHY_MEMORY,
 	WHY_UNTOUCHED,
 	WHY_POLICY,
-	WHY_AHEAD,
+	WHY_AHEAD_HELPERS,
+	WHY_AHEAD_LIMITS,
+	WHY_AHEAD_POLICY,
+	WHY_AHEAD_KERNEL,
 	WHY_CONFIG,
 	SHIM_NR_WHY
 };
@@ -167,6 +171,8 @@ bool shim_takes(enum shim_call call, size_t len);
 bool shim_wants_release(enum shim_call call, const void *addr, size_t len,
 			const void *from);
 bool shim_takes_release(enum shim_call call, const void *addr, size_t len);
+/* With --dry-run. */
+bool shim_is_dry(void);
 /* Somebody named this kind of call, and not all. */
 bool shim_named(enum shim_call call);
 const char *shim_report_target(void);

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REPORT_LINE_BYTES 320
+#define REPORT_LINE_BYTES 512
 
 /** struct report_line - its text; begins with zeros */
 struct report_line {

@@ -25,6 +25,7 @@
 
 #include "ahead/page_cost.h"
 #include "preload/ahead/large_mappings.h"
+#include "preload/shim.h"
 
 /* ahead_page_size.c: pages that a touch of the mapping makes now */
 size_t ahead_unit_pages(const struct large_mapping *mapping);
@@ -47,7 +48,8 @@ bool ahead_note_touches(const struct touch_effort *then,
 bool ahead_may_have_threads(void);
 /* May the calling thread's mappings be watched, and in this process? */
 bool ahead_is_ordinary(void);
-bool ahead_may_watch(void);
+/* Return: SHIM_NR_WHY, or why not. */
+enum shim_why ahead_why_not(void);
 /* The administrator allows it (ktask.conf). */
 bool ahead_is_allowed(void);
 

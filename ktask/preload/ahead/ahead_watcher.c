@@ -426,25 +426,36 @@ static bool start_watcher(void)
 	return true;
 }
 
+/* Why nothing is to be watched; SHIM_NR_WHY: it is. */
+static enum shim_why find_reason(void)
+{
+	if (!ahead_is_allowed())
+		return WHY_CONFIG;
+	if (!ahead_is_ordinary())
+		return WHY_AHEAD_POLICY;
+	if (!shim_ahead_running())
+		return ahead_why_not();
+	/* There is a limit now, on threads or by overcommit. */
+	return atomic_load(&is_quitting) ? WHY_AHEAD_LIMITS : SHIM_NR_WHY;
+}
+
 static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block)
 {
+	enum shim_why why;
 	uintptr_t first =
 		(start + AHEAD_PAGE_BYTES - 1) & ~(AHEAD_PAGE_BYTES - 1);
 	uintptr_t last = end & ~(AHEAD_PAGE_BYTES - 1);
 
 	if (last <= first)
 		return;
-	if (!ahead_is_allowed()) {
-		shim_decline(WHY_CONFIG, end - start);
+	why = find_reason();
+	if (why != SHIM_NR_WHY) {
+		shim_decline(why, end - start);
 		return;
 	}
-	if (!ahead_is_ordinary() ||
-	    (shim_ahead_running() ? atomic_load(&is_quitting)
-				  : !ahead_may_watch())) {
-		shim_decline(WHY_AHEAD, end - start);
-		return;
-	}
-	if (!shim_takes(SHIM_AHEAD, end - start) || !start_watcher())
+	/* A dry run watches as well: it is to tell what could be made. */
+	shim_takes(SHIM_AHEAD, end - start);
+	if (!start_watcher())
 		return;
 	/* A block lies in what its allocator mapped. */
 	if (!(block && large_mappings_overlap(first, last)) &&
@@ -461,8 +472,8 @@ static void watch_allocators_range(uintptr_t start, uintptr_t end)
 		grown_areas_note(start, end);
 		atomic_store(&shim_ahead_least_block, 0);
 	} else if (!atomic_load(&is_quitting) && ahead_is_ordinary() &&
-		   shim_takes(SHIM_AHEAD, end - start) &&
 		   large_mapping_add(start, end, 0, false)) {
+		shim_takes(SHIM_AHEAD, end - start);
 		ahead_wake_watcher();
 	}
 }

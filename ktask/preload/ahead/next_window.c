@@ -177,7 +177,7 @@ bool ahead_begin_window(struct large_mapping *mapping, uint64_t now)
 {
 	bool wanted = touch_tracker_wants(&mapping->tracker);
 
-	if (!wanted && !mapping->is_left)
+	if (shim_is_dry() || (!wanted && !mapping->is_left))
 		return true;
 	if (!ahead_may_have_threads())
 		return false;

@@ -104,9 +104,15 @@ bool ahead_is_allowed(void)
 	return config_get()->ahead != CONFIG_AHEAD_OFF;
 }
 
-bool ahead_may_watch(void)
+enum shim_why ahead_why_not(void)
 {
-	return is_unlimited(RLIMIT_AS) && is_unlimited(RLIMIT_DATA) &&
-	       has_cpus() && real_knows_advice(MADV_POPULATE_WRITE) &&
-	       ahead_may_have_threads() && has_helpers();
+	if (!is_unlimited(RLIMIT_AS) || !is_unlimited(RLIMIT_DATA))
+		return WHY_AHEAD_LIMITS;
+	if (!has_cpus())
+		return WHY_AHEAD_HELPERS;
+	if (!real_knows_advice(MADV_POPULATE_WRITE))
+		return WHY_AHEAD_KERNEL;
+	if (!ahead_may_have_threads())
+		return WHY_AHEAD_LIMITS;
+	return has_helpers() ? SHIM_NR_WHY : WHY_AHEAD_HELPERS;
 }

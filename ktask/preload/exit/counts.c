@@ -86,7 +86,8 @@ void shim_count_ahead(size_t bytes, uint64_t cpu_ns)
 
 bool shim_counted(void)
 {
-	if (atomic_load(&shim_counts.ahead.mappings))
+	if (atomic_load(&shim_counts.ahead.mappings) ||
+	    atomic_load(&shim_counts.would.calls))
 		return true;
 	for (int i = 0; i < SHIM_NR_CALLS; i++)
 		if (atomic_load(&shim_counts.taken[i].calls))

@@ -44,9 +44,12 @@ struct shim_ahead {
 	atomic_ullong unhelped, memory, random;
 };
 
+struct report_line;
+
 struct shim_counts {
 	struct shim_ahead ahead;
 	struct shim_taken taken[SHIM_NR_CALLS];
+	struct shim_sum would; /* be taken, but for --dry-run */
 	struct shim_sum left[SHIM_NR_LEFT]; /* kinds that the kernel does */
 	struct shim_sum declined[SHIM_NR_WHY]; /* else taken, but not here */
 };
@@ -54,5 +57,8 @@ struct shim_counts {
 extern struct shim_counts shim_counts;
 
 void shim_counts_reset(void);
+
+/* report_ahead.c: the line on what was made ahead, or with @dry would have been */
+void shim_ahead_tell(struct report_line *line, bool dry);
 
 #endif /* PRELOAD_COUNTS_H */

@@ -199,7 +199,7 @@ static bool may_become(const struct target *target)
 
 static bool report_before(const struct target *target, char *const envp[])
 {
-	bool ours = shim_report_target() && !shim_filter_in_child() &&
+	bool ours = shim_tells() && !shim_filter_in_child() &&
 		    shim_filter_allows() && shim_is_ours() && shim_counted() &&
 		    may_become(target) && are_arguments_fit(target, envp);
 

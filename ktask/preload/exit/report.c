@@ -3,7 +3,8 @@
  * The report.  KTASK_RUN_REPORT=1 writes it to stderr; any other value is a file to
  * append to.  The first line of a process says what was taken over.  Then comes a line
  * for each kind of call that was, and one for each reason for which calls were not.
- * With KTASK_RUN_OPS=dry there is a line for each call that would be taken over.
+ * With KTASK_RUN_OPS=dry there is a line for each call that would be taken over, and the
+ * report says what would have been.
  *
  * "Saved" is the CPU time of all threads less the time that passed.  That is an upper
  * limit, because threads slow each other down.
@@ -70,10 +71,13 @@ static const char *const why_texts[SHIM_NR_WHY] = {
 		"memory was mapped, its pages not asked for (--prefault makes them)",
 	[WHY_MEMORY] = "more than --prefault may take of the available memory",
 	[WHY_UNTOUCHED] = "what --prefault made before is untouched",
-	[WHY_AHEAD] = "nothing is made ahead with one CPU, no helper allowed "
-		      "(ktask topo), a limit on memory (ulimit -v, -d) or "
-		      "processes (-u, pids.max), a memory policy, a "
-		      "real-time priority or before Linux 5.14",
+	[WHY_AHEAD_HELPERS] =
+		"nothing is made ahead with one CPU, or where no helper is allowed (ktask topo)",
+	[WHY_AHEAD_LIMITS] =
+		"nothing is made ahead with a limit on memory (ulimit -v, -d) or processes (-u, pids.max)",
+	[WHY_AHEAD_POLICY] =
+		"nothing is made ahead with a memory policy or a real-time priority",
+	[WHY_AHEAD_KERNEL] = "nothing is made ahead before Linux 5.14",
 	[WHY_CONFIG] = "nothing is made ahead, by /etc/ktask.conf",
 	[WHY_POLICY] =
 		"the thread has a memory policy, which helpers do not follow",
@@ -90,9 +94,16 @@ static int report_fd = -1;
 static int stderr_copy = -1;
 static struct stat stderr_stat;
 
+/* So does a dry run that nobody wants a report of elsewhere. */
 static bool to_stderr(void)
 {
-	return shim_report_target() && !strcmp(shim_report_target(), "1");
+	return shim_report_target() ? !strcmp(shim_report_target(), "1")
+				    : dry_run;
+}
+
+bool shim_tells(void)
+{
+	return dry_run || shim_report_target();
 }
 
 void shim_report_init(bool dry)
@@ -255,64 +266,6 @@ static void write_left(int fd, enum shim_left what)
 	end_line(fd, &line);
 }
 
-/* ---- what was made ahead ---- */
-
-static void append_unmade(struct report_line *line, const atomic_ullong *nr,
-			  const char *why)
-{
-	if (atomic_load(nr))
-		report_append(line, "; nothing in %llu: %s", atomic_load(nr),
-			      why);
-}
-
-static void append_made(struct report_line *line)
-{
-	const struct shim_ahead *ahead = &shim_counts.ahead;
-
-	if (!atomic_load(&ahead->made)) {
-		report_append(line, ", nothing made ahead");
-		return;
-	}
-	report_append(line, ", ");
-	report_append_size(line, atomic_load(&ahead->made));
-	report_append(line, " made ahead (at most ");
-	append_seconds(line, &ahead->cpu_ns);
-	report_append(line, " saved, ");
-	report_append_size(line, atomic_load(&ahead->wasted));
-	report_append(line, " untouched)");
-}
-
-static void append_advised(struct report_line *line)
-{
-	unsigned long long bytes = atomic_load(&shim_counts.ahead.advised);
-
-	if (!bytes)
-		return;
-	report_append(line, ", huge pages advised for ");
-	report_append_size(line, bytes);
-	report_append(line, " while no CPU was idle");
-}
-
-static void write_ahead(int fd)
-{
-	const struct shim_ahead *ahead = &shim_counts.ahead;
-	unsigned long long mappings = atomic_load(&ahead->mappings);
-	struct report_line line = { 0 };
-
-	report_append(&line, "ktask: ahead: %llu mapping%s of ", mappings,
-		      mappings == 1 ? "" : "s");
-	report_append_size(&line, atomic_load(&ahead->bytes));
-	report_append(&line, ", ");
-	report_append_size(&line, atomic_load(&ahead->touched));
-	report_append(&line, " touched in order");
-	append_made(&line);
-	append_advised(&line);
-	append_unmade(&line, &ahead->random, "touched at random or in steps");
-	append_unmade(&line, &ahead->unhelped, "no helper got a CPU");
-	append_unmade(&line, &ahead->memory, "too little memory is left");
-	end_line(fd, &line);
-}
-
 /* ---- the process ---- */
 
 static void write_declined(int fd, enum shim_why why)
@@ -327,24 +280,37 @@ static void write_declined(int fd, enum shim_why why)
 	end_line(fd, &line);
 }
 
+/* The most that the process had mapped and touched; not known behind a filter. */
+static void append_memory(struct report_line *line)
+{
+	uint64_t mapped_kib, touched_kib;
+
+	if (!file_value("/proc/self/status", "VmPeak", &mapped_kib) ||
+	    !file_value("/proc/self/status", "VmHWM", &touched_kib))
+		return;
+	report_append(line, "; it had ");
+	report_append_size(line, mapped_kib * 1024);
+	report_append(line, " mapped, ");
+	report_append_size(line, touched_kib * 1024);
+	report_append(line, " touched");
+}
+
 /* What getrusage() tells is the most of all programs that the process was. */
-static unsigned long long peak_bytes(void)
+static bool had_much(void)
 {
 	struct rusage usage;
 	uint64_t kib;
 
-	if (getrusage(RUSAGE_SELF, &usage) ||
-	    (size_t)usage.ru_maxrss / PEAK_TIMES < shim_min_bytes / 1024 ||
-	    !file_value("/proc/self/status", "VmHWM", &kib))
-		return 0;
-	return kib * 1024;
+	return !getrusage(RUSAGE_SELF, &usage) &&
+	       (size_t)usage.ru_maxrss / PEAK_TIMES >= shim_min_bytes / 1024 &&
+	       file_value("/proc/self/status", "VmHWM", &kib) &&
+	       kib / PEAK_TIMES >= shim_min_bytes / 1024;
 }
 
 /* No call was large enough. */
 static void append_smallness(struct report_line *line)
 {
 	unsigned long long largest = atomic_load(&shim_largest_small);
-	unsigned long long peak = peak_bytes();
 
 	report_append(line, ": no call was on ");
 	report_append_size(line, shim_min_bytes);
@@ -354,12 +320,9 @@ static void append_smallness(struct report_line *line)
 		report_append_size(line, largest);
 		report_append(line, ")");
 	}
-	if (peak / PEAK_TIMES >= shim_min_bytes) {
-		report_append(line, "; the ");
-		report_append_size(line, peak);
-		report_append(line,
-			      " that it had came by malloc() or page by page");
-	}
+	if (had_much())
+		report_append(line, "; its memory came by little at a time, so "
+				    "that nothing lay ahead");
 }
 
 struct totals {
@@ -377,6 +340,8 @@ static struct totals add_totals(void)
 {
 	struct totals totals = { .why = SHIM_NR_WHY };
 
+	totals.sum.calls = atomic_load(&shim_counts.would.calls);
+	totals.sum.bytes = atomic_load(&shim_counts.would.bytes);
 	for (int i = 0; i < SHIM_NR_CALLS; i++) {
 		totals.sum.calls += atomic_load(&shim_counts.taken[i].calls);
 		totals.sum.bytes += atomic_load(&shim_counts.taken[i].bytes);
@@ -403,7 +368,8 @@ static struct totals add_totals(void)
 static void append_taken(struct report_line *line, const struct totals *totals,
 			 bool more)
 {
-	report_append(line, "ktask: run: took over ");
+	report_append(line, "ktask: run: %s over ",
+		      dry_run ? "would take" : "took");
 	if (totals->sum.calls)
 		report_append_sum(line, totals->sum.calls, totals->sum.bytes);
 	if (more)
@@ -412,10 +378,8 @@ static void append_taken(struct report_line *line, const struct totals *totals,
 	if (totals->sum.calls || more)
 		return;
 	report_append(line, "nothing");
-	if (dry_run)
-		report_append(line, ": --dry-run");
-	else if (!totals->sum.left_calls &&
-		 !atomic_load(&shim_counts.ahead.mappings))
+	if (!totals->sum.left_calls &&
+	    !atomic_load(&shim_counts.ahead.mappings))
 		append_smallness(line);
 }
 
@@ -429,6 +393,7 @@ static void write_summary(int fd, const struct totals *totals, bool more,
 	report_append_left(&line, &totals->sum);
 	if (totals->why != SHIM_NR_WHY)
 		report_append(&line, ": %s", why_texts[totals->why]);
+	append_memory(&line);
 	if (then)
 		report_append(&line, "; then %s", then);
 	end_line(fd, &line);
@@ -442,8 +407,12 @@ static void write_report(int fd, bool more, const char *then)
 	for (int call = 0; call < SHIM_NR_CALLS; call++)
 		if (atomic_load(&shim_counts.taken[call].calls))
 			write_taken(fd, call);
-	if (atomic_load(&shim_counts.ahead.mappings))
-		write_ahead(fd);
+	if (atomic_load(&shim_counts.ahead.mappings)) {
+		struct report_line line = { 0 };
+
+		shim_ahead_tell(&line, dry_run);
+		end_line(fd, &line);
+	}
 	for (int what = 0; what < SHIM_NR_LEFT; what++)
 		if (atomic_load(&shim_counts.left[what].calls))
 			write_left(fd, what);
@@ -475,7 +444,7 @@ static int open_report(void)
 
 static void report_once(bool more, const char *then)
 {
-	if (!shim_report_target() || !shim_filter_allows() ||
+	if (!shim_tells() || !shim_filter_allows() ||
 	    atomic_flag_test_and_set(&was_reported))
 		return;
 	report_fd = open_report();
@@ -534,11 +503,6 @@ void shim_report_again(void)
 
 /* ---- as it happens ---- */
 
-bool shim_tells(void)
-{
-	return dry_run || shim_report_target();
-}
-
 static void print_report(const char *would, const char *name, size_t bytes,
 			 const char *end)
 {
@@ -559,10 +523,15 @@ static void print_report(const char *would, const char *name, size_t bytes,
 
 void shim_say_would(enum shim_call call, size_t bytes)
 {
-	if (call == SHIM_AHEAD)
+	if (call == SHIM_AHEAD) {
 		print_report("watch", "the touches", bytes, "");
-	else
-		print_report("do", shim_call_names[call], bytes, "");
+		return;
+	}
+	print_report("do", shim_call_names[call], bytes, "");
+	if (bytes == SIZE_MAX)
+		return;
+	atomic_fetch_add(&shim_counts.would.calls, 1);
+	atomic_fetch_add(&shim_counts.would.bytes, bytes);
 }
 
 void shim_say_left(enum shim_left what, size_t bytes)

@@ -197,6 +197,11 @@ bool shim_takes_release(enum shim_call call, const void *addr, size_t len)
 	return !is_dry;
 }
 
+bool shim_is_dry(void)
+{
+	return is_dry;
+}
+
 static void restart_in_child(void)
 {
 	owner_pid = current_pid();

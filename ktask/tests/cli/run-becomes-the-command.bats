@@ -74,7 +74,7 @@ load helpers
 # words_of OPTION...: what the shim is told, except of a filter outside of this test
 words_of() {
 	run -0 "$ktask" run "$@" sh -c 'echo "[${KTASK_RUN_OPS-unset}]"'
-	output=$(tail -1 <<<"$output")
+	output=$(grep '^\[' <<<"$output")
 	output=${output//filter-ok,/}
 	output=${output//,filter-ok/}
 }
@@ -108,7 +108,9 @@ words_of() {
 
 @test "an outer forecast stays one, and nothing is taken over" {
 	run -0 "$ktask" run --dry-run -- "$ktask" run -- sh -c 'echo "$0"' ran
-	[ "$output" = ran ]
+	[ "${lines[0]}" = ran ]
+	[[ ${lines[1]} == "ktask: run: would take over nothing: "*" (sh, "* ]]
+	[ "${#lines[@]}" = 2 ]
 	run -0 "$ktask" run --dry-run --min 1M -- "$ktask" run --report -- \
 		perl -e 'my $x = "x" x (8 << 20); print "ran\n"'
 	echo "$output"

@@ -19,9 +19,16 @@ reported() {
 	[ "$status" -eq 0 ]
 }
 
-# has COUNT LINE: so many lines that begin so, to the name of the process
+HAD='; it had [0-9.]* [KMGT]iB mapped, [0-9.]* [KMG]iB touched'
+
+# has COUNT LINE: so many lines that begin so, to the name of the process; the first one
+# of a process also says how much memory it had
 has() {
-	[ "$(grep -c "^ktask: $2 *(report-cases, [0-9]*)\$" "$REPORT")" = "$1" ]
+	local memory=
+
+	[[ $2 != run:* ]] || memory=$HAD
+	[[ $2 != *"$HAD"* ]] || memory=
+	[ "$(grep -c "^ktask: $2$memory *(report-cases, [0-9]*)\$" "$REPORT")" = "$1" ]
 }
 
 summaries() {
@@ -32,6 +39,30 @@ summaries() {
 	reported small
 	has 1 'run: took over nothing: no call was on 32.0 MiB or more (the largest: 128.0 KiB)'
 	[ "$(wc -l <"$REPORT")" = 1 ]
+}
+
+# had MAPPED TOUCHED: so many MiB or up to 24 more; 0: less than 24
+had() {
+	local text mapped touched
+
+	text=$(grep -o "$HAD" "$REPORT")
+	read -r _ _ _ mapped _ _ touched _ <<<"$text"
+	text=${text//[^0-9. KMG]/}
+	echo "mapped $mapped, touched $touched MiB"
+	[ "${mapped%.*}" -ge "$1" ] && [ "${mapped%.*}" -lt $(($1 + 24)) ]
+	[ "${touched%.*}" -ge "$2" ] && [ "${touched%.*}" -lt $(($2 + 24)) ]
+}
+
+@test "how much memory it had, whatever was taken over" {
+	reported small
+	had 0 0
+	reported touch
+	had 64 64
+	reported brief
+	had 64 0
+	reported many-small
+	had 128 128
+	has 1 'run: took over nothing: no call was on 32.0 MiB or more; its memory came by little at a time, so that nothing lay ahead'
 }
 
 @test "memory that is mapped and touched: what would make it present" {
@@ -109,7 +140,7 @@ summaries() {
 
 @test "a process that becomes another program says what it did before" {
 	reported exec small
-	has 1 'run: took over 2 calls on 128.0 MiB; then it called exec to become another program'
+	has 1 "run: took over 2 calls on 128.0 MiB$HAD; then it called exec to become another program"
 	summaries 2
 	[ "$(grep -c 'mmap: 2 calls' "$REPORT")" = 1 ]
 	has 1 'run: took over nothing: no call was on 32.0 MiB or more (the largest: 128.0 KiB)'

@@ -110,7 +110,7 @@ ENDED='(signal 9 ended it|it ended without a report: by a signal, or a system ca
 		"$PROGRAMS/report-cases"
 	echo "$output"
 	settles ended "$(watcher_of "$output")"
-	[ "$(grep -cE "^$TOOK \(report-cases, [0-9]+\)$" <<<"$output")" = 1 ]
+	[ "$(grep -cE "^$TOOK; it had [^;]* touched \(report-cases, [0-9]+\)$" <<<"$output")" = 1 ]
 	[[ $output != *"does not see"* && $output != *" by a signal"* ]]
 }
 

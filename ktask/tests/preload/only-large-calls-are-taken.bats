@@ -37,7 +37,7 @@ load shim.bash
 	run env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT=1 \
 		"$PROGRAMS/life-cases" constructor
 	[ "${#lines[@]}" -eq 4 ]
-	[[ "$output" == *"ktask: run: took over 2 calls on 16.0 MiB (life-cases, "* ]]
+	[[ "$output" == *"ktask: run: took over 2 calls on 16.0 MiB; it had "*" touched (life-cases, "* ]]
 	[[ "$output" == *"ktask: mmap: 1 call, 8388608 bytes, "* ]]
 	[[ "$output" != *"left to the kernel"* ]]
 	run env LD_PRELOAD="$SHIM" KTASK_RUN_REPORT=1 \
@@ -91,7 +91,9 @@ load shim.bash
 	[ "${#lines[@]}" -eq 3 ]
 	[[ "$output" == *"ktask: would do mmap of 8.0 MiB (life-cases, "* ]]
 	[[ "$output" == *"ktask: would do munmap of 8.0 MiB (life-cases, "* ]]
-	nothing_taken ": --dry-run"
+	cat "$REPORT"
+	grep -q "^ktask: run: would take over 2 calls on 16.0 MiB; it had " "$REPORT"
+	[ "$(wc -l <"$REPORT")" = 1 ]
 }
 
 # Which a signal tells that ends it.

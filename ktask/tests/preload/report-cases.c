@@ -45,6 +45,14 @@ static int case_touch(char **argv)
 	return 0;
 }
 
+/* As much in pieces. */
+static int case_many_small(char **argv)
+{
+	for (size_t at = 0; at < 2 * LARGE_BYTES; at += SIZE_BYTES / 8)
+		memset(map(SIZE_BYTES / 8, 0), 1, SIZE_BYTES / 8);
+	return 0;
+}
+
 /* A quarter of the last GiB of much address space. */
 static int case_space(char **argv)
 {
@@ -438,6 +446,7 @@ static const struct {
 } cases[] = {
 	{ "small", case_small },
 	{ "touch", case_touch },
+	{ "many-small", case_many_small },
 	{ "space", case_space },
 	{ "advise-space", case_advise_space },
 	{ "populate", case_populate },
