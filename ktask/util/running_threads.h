@@ -42,7 +42,8 @@ static inline bool machine_load_read(struct machine_load *load)
 	return true;
 }
 
-/* cpus_are_busy - more threads of the machine run than this one has CPUs */
+/* cpus_are_busy - more threads of the machine run than this one has CPUs.  Where it has
+ * not all of them, these threads may be elsewhere: see util/idle_cpus.h. */
 static inline bool cpus_are_busy(void)
 {
 	struct machine_load load;

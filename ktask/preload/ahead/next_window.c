@@ -17,6 +17,7 @@
 #include "preload/shim.h"
 #include "util/clock.h"
 #include "util/cpus.h"
+#include "util/idle_cpus.h"
 #include "util/running_threads.h"
 
 /* A helper that had a CPU so short a time ago has it still. */
@@ -24,6 +25,7 @@
 
 static uint64_t helpers_ns; /* CPU time of helpers, in jobs that have ended */
 static struct cpu_saturation program_saturation;
+static struct idle_cpus allowed_cpus;
 static struct touch_effort last_effort;
 /* No helper has worked since last_effort was noted, and no mapping has gone. */
 static bool is_effort_known;
@@ -37,6 +39,7 @@ void ahead_forget_effort(void)
 {
 	helpers_ns = 0;
 	program_saturation = (struct cpu_saturation){ 0 };
+	allowed_cpus = (struct idle_cpus){ 0 };
 	ahead_restart_effort();
 }
 
@@ -94,7 +97,8 @@ static bool is_helper_likely(const struct large_mapping *mapping, uint64_t now)
 		return true;
 	return !program_fills_cpus(now) &&
 	       (clock_ns(CLOCK_MONOTONIC) - mapping->helped_ns <= HELPED_NS ||
-		!cpus_are_busy());
+		!cpus_are_busy() ||
+		idle_cpus_remain(&allowed_cpus, now, helpers_ns));
 }
 
 /* CPU time and faults are the process's, so the pages are those of all mappings. */
