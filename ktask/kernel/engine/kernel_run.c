@@ -6,9 +6,50 @@
  * ktask_run_numa(): the caller then does one range after another, alone.
  */
 #include <linux/export.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "kernel/engine/kernel_job.h"
+#include "kernel/stats.h"
+
+/* The end of a range that has succeeded: the iterator tells it once more. */
+static void *end_of(const struct ktask_node *node, const struct ktask_ctl *ctl)
+{
+	ktask_iter_func iter =
+		ctl->iter_func ? ctl->iter_func : ktask_iter_range;
+
+	return iter(node->start, node->task_size);
+}
+
+/*
+ * Nobody can help with one chunk, and nothing is ever undone.  So it needs no job, whose
+ * clocks and table alone are a tenth of what clearing a page of 2 MiB takes.
+ */
+static bool is_one_chunk(const struct ktask_node *node,
+			 const struct ktask_ctl *ctl)
+{
+	return node->task_size && node->task_size <= ctl->min_chunk_size &&
+	       !ctl->result && !ctl->deadline_ns;
+}
+
+static int run_one_chunk(const struct ktask_node *node,
+			 const struct ktask_ctl *ctl)
+{
+	int error = job_check_each(node, 1, ctl);
+
+	if (error)
+		return error;
+	if ((ctl->flags & KTASK_KILLABLE) && fatal_signal_pending(current))
+		error = -EINTR;
+	else
+		error = ctl->thread_func(node->start, end_of(node, ctl),
+					 ctl->func_arg);
+	stats_add(STAT_ALONE, 1);
+	stats_add(STAT_FAILED, error != 0);
+	stats_add(STAT_CHUNKS, !error);
+	stats_add(STAT_UNITS, error ? 0 : node->task_size);
+	return error;
+}
 
 /* A frame of its own: a struct kernel_job is large. */
 static noinline int run_ranges(struct kt_range *ranges,
@@ -45,18 +86,13 @@ int ktask_run(void *start, size_t task_size, const struct ktask_ctl *ctl)
 	struct kt_range range;
 	int error = job_check(ctl, &any, 1);
 
-	return error ? error : run_ranges(&range, &any, 1, ctl);
+	if (error)
+		return error;
+	if (is_one_chunk(&any, ctl))
+		return run_one_chunk(&any, ctl);
+	return run_ranges(&range, &any, 1, ctl);
 }
 EXPORT_SYMBOL_GPL(ktask_run);
-
-/* The end of a range that has succeeded: the iterator tells it once more. */
-static void *end_of(const struct ktask_node *node, const struct ktask_ctl *ctl)
-{
-	ktask_iter_func iter =
-		ctl->iter_func ? ctl->iter_func : ktask_iter_range;
-
-	return iter(node->start, node->task_size);
-}
 
 static void add_result(struct ktask_result *sum, const struct ktask_result *r)
 {
@@ -138,6 +174,8 @@ int ktask_run_numa(const struct ktask_node *nodes, size_t nr_nodes,
 
 	if (error)
 		return error;
+	if (nr_nodes == 1 && is_one_chunk(nodes, ctl))
+		return run_one_chunk(nodes, ctl);
 	/* Never into reclaim: the caller may hold locks that it takes. */
 	ranges = kmalloc_array(max_t(size_t, nr_nodes, 1), sizeof(*ranges),
 			       GFP_NOWAIT | __GFP_NOWARN);

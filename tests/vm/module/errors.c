@@ -94,6 +94,34 @@ static int bad_arguments_run_nothing(void)
 	return 0;
 }
 
+/* What a range of one chunk does is what a job of it would have done. */
+static int do_one_chunk(struct board *board)
+{
+	DEFINE_KTASK_CTL(ctl, board_chunk, board, CELLS);
+	int iterate;
+
+	board->error = 42;
+	ktask_ctl_set_undo_func(&ctl, board_undo);
+	for (iterate = 0; iterate < 2; iterate++) {
+		ktask_ctl_set_iter_func(&ctl, iterate ? board_iter : NULL);
+		board_clear(board);
+		board->fail_at = -1;
+		expect(!ktask_run(board_at(0), board->nr, &ctl));
+		expect(board_all(board, 1));
+		expect(!atomic_read(&board->helper_chunks));
+		board_clear(board);
+		board->fail_at = 0;
+		expect(ktask_run(board_at(0), board->nr, &ctl) == 42);
+		expect(board_all(board, 0));
+	}
+	return 0;
+}
+
+static int one_chunk_is_done_by_the_caller(void)
+{
+	return with_board(CELLS, do_one_chunk);
+}
+
 /* More ranges than one allocation can hold: a cell each, then nothing. */
 #define MANY 100000
 
@@ -146,6 +174,7 @@ const struct test error_tests[] = {
 	{ "every-failure-is-undone-exactly", every_failure_is_undone_exactly },
 	{ "deadlines-end-jobs", deadlines_end_jobs },
 	{ "bad-arguments-run-nothing", bad_arguments_run_nothing },
+	{ "one-chunk-is-done-by-the-caller", one_chunk_is_done_by_the_caller },
 	{ "without-memory-ranges-are-done-one-by-one",
 	  without_memory_ranges_are_done_one_by_one },
 	{}
