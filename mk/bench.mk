@@ -156,21 +156,26 @@ bench-end: $(OUT)/bench/bench-end $(OUT)/libktask-preload.so
 		$(OUT)/bench/bench-end $(abspath $(OUT)/libktask-preload.so) \
 		$(MIB) $(ROUNDS) $$how; done
 
-$(OUT)/bench/touch-memory: $(call obj,ktask/bench/shim/touch-memory.c)
+OPENMP := $(if $(HAVE_openmp),-fopenmp)
+$(OBJ)/ktask/bench/ahead/touch-memory.o: KT_CFLAGS += $(OPENMP)
+
+$(OUT)/bench/touch-memory: $(call obj,ktask/bench/ahead/touch-memory.c)
 	$(make_directory)
 	$(call say,LD)
-	$(Q)$(CC) $(KT_LDFLAGS) -o $@ $^ $(LDFLAGS)
+	$(Q)$(CC) $(KT_LDFLAGS) $(OPENMP) -o $@ $^ $(LDFLAGS)
 
-## bench-ahead: programs that touch memory, and what is made ahead of them (ROUNDS= MIB=)
+# make bench-ahead ROWS='JVM numpy' ROUNDS=5 MIB=1024 LIMIT=300; ROWS=--list names them.
+# LIMIT: seconds after which a row begins no other round.
+LIMIT ?= 600
+ROWS ?=
+
+## bench-ahead: programs that touch memory, plain and in all ways of making it (ROWS= ROUNDS=9 MIB= LIMIT=)
 .PHONY: bench-ahead
 bench-ahead: all $(OUT)/bench/touch-memory
-	ktask/bench/shim/ahead.sh $(OUT) $(ROUNDS) $(MIB)
-
-## bench-ahead-programs: the same for NumPy, a JVM, sort and others (ROUNDS= MIB= WORD=)
-.PHONY: bench-ahead-programs
-bench-ahead-programs: all
-	+@$(MAKE) --no-print-directory deps NEED='build software'
-	ktask/bench/shim/ahead_programs.py $(OUT) $(ROUNDS) $(MIB) $(WORD)
+	+@$(MAKE) --no-print-directory deps NEED='build ahead' || :
+	+@$(MAKE) --no-print-directory servers || :
+	ktask/bench/ahead/run.py $(OUT) --mib $(MIB) --limit $(LIMIT) --rounds \
+		$(if $(findstring command,$(origin ROUNDS)),$(ROUNDS),9) $(ROWS)
 
 ## bench-qemu: a guest's start, with ktask run and threads of QEMU's own
 .PHONY: bench-qemu
@@ -251,4 +256,5 @@ bench-programs: $(OUT)/bench/bench-overload \
 	$(OUT)/bench/bench-claim $(OUT)/bench/bench-users \
 	$(OUT)/bench/bench-busy $(OUT)/bench/bench-late \
 	$(OUT)/bench/bench-register $(OUT)/bench/bench-cuda \
+	$(OUT)/bench/touch-memory \
 	$(OUT)/libktask-preload.so

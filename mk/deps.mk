@@ -22,6 +22,8 @@ DEPS_cross := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 DEPS_go := golang-go
 # Apart: where systemd runs, Debian starts a server when it is installed.
 DEPS_database := postgresql nginx-light mariadb-server-core mariadb-client-core
+# Programs of bench-ahead, beside servers; what is missing is left out of its table.
+DEPS_ahead := g++ default-jdk-headless python3-numpy sqlite3 nodejs
 # Ranks of the applications, and slow links between them.
 DEPS_apps := libopenmpi-dev openmpi-bin iproute2 gnuplot-nox
 # For eBPF; without them libumt has its other backends.

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0-only OR MIT
+"""Servers that read a table into buffers which nobody has touched: the rows of databases.
+
+Owns the servers: none outlives the run that started it.
+"""
+import glob
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+import sides
+
+# One statement a line, as a server without clients reads them.
+FILL_TABLE = """create database texts;
+use texts;
+create table texts.numbered (n int primary key, text char(250)) engine=innodb character set latin1;
+insert into texts.numbered select seq, concat(md5(seq), repeat('y', 210)) from seq_1_to_%d;
+"""
+SCAN_TABLE = "select count(*) from texts.numbered where text like '%q%';\n"
+# A table above a quarter of the buffers would be read through a ring of 256 KiB.
+PARTS = 5
+# Rows of a MiB of such a table, nearly.
+ROWS_OF_MIB = 3600
+# Whom PostgreSQL runs as: not as root.
+NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--"]
+
+
+def unpacked(build):
+    return os.path.join(build, "servers", "root")
+
+
+def libraries(build, program):
+    """The environment of a server that is unpacked and not installed."""
+    root = unpacked(build)
+    if not program.startswith(root):
+        return {}
+    return {"LD_LIBRARY_PATH": os.path.join(root, "usr/lib", f"{os.uname().machine}-linux-gnu")}
+
+
+# ---- MariaDB ----
+
+def mariadb(build, directory, mib):
+    """A whole server that reads its statements from a file, and ends."""
+    path = ":".join([os.environ["PATH"], "/usr/sbin", os.path.join(unpacked(build), "usr/sbin")])
+    server = shutil.which("mariadbd", path=path)
+    if not server:
+        return None
+    data = os.path.join(directory, "mariadb")
+    os.mkdir(data)
+    words = [server, "--no-defaults", "--bootstrap", "--user=root", "--datadir=" + data,
+             f"--innodb-buffer-pool-size={mib}M", "--innodb-flush-method=fsync",
+             "--innodb-buffer-pool-load-at-startup=0", "--innodb-doublewrite=0",
+             "--innodb-buffer-pool-dump-at-shutdown=0"]
+    share = glob.glob(os.path.join(unpacked(build), "usr/share/mysql"))
+    if server.startswith(unpacked(build)) and share:
+        words.append("--lc-messages-dir=" + share[0])
+    environment = libraries(build, server)
+    filled = subprocess.run(words, input=(FILL_TABLE % (mib << 11)).encode(), check=False,
+                            env={**os.environ, **environment}, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE)
+    if filled.returncode:
+        sys.exit("ktask: bench: MariaDB: " + filled.stderr.decode()[-500:])
+    scan = os.path.join(directory, "scan.sql")
+    with open(scan, "w", encoding="ascii") as file:
+        file.write(SCAN_TABLE)
+
+    def shell(prefix):
+        assign = [f"{name}={value}" for name, value in environment.items()]
+        return ["sh", "-c", f"exec env {shlex.join(assign + prefix + words)} <{shlex.quote(scan)}"
+                " 2>/dev/null"]
+
+    ktask = os.path.join(build, "ktask")
+    return {
+        "plain": sides.Command(shell([])),
+        "ktask": sides.Command(shell([ktask, "run", "--"])),
+        "tunable": sides.Command(shell([]), sides.HUGE),
+    }
+
+
+# ---- PostgreSQL ----
+
+class Postgresql:
+    """A cluster of its own; a server is started for each run, and the scan is timed."""
+
+    def __init__(self, directory, build, binaries, mib):
+        self.directory, self.binaries, self.mib = directory, binaries, mib
+        self.data = os.path.join(directory, "data")
+        self.as_nobody = NOBODY if os.getuid() == 0 else []
+        self.environment = {**os.environ, **libraries(build, binaries), "HOME": directory}
+        for name in ("ktask", "ktask-commands", "libktask-preload.so"):
+            shutil.copy(os.path.join(build, name), directory)
+        self.ktask = os.path.join(directory, "ktask")
+
+    def command(self, name, *words):
+        return self.as_nobody + [os.path.join(self.binaries, name), *words]
+
+    def call(self, name, *words):
+        return subprocess.run(self.command(name, *words), check=True, env=self.environment,
+                              cwd=self.directory, capture_output=True)
+
+    def query(self, text):
+        return self.call("psql", "-XAtq", "-h", self.directory, "-U", "ktask", "-d", "postgres",
+                         "-c", text)
+
+    def start(self, prefix):
+        server = self.command("postgres", "-D", self.data)
+        words = self.as_nobody + prefix + server[len(self.as_nobody):]
+        with open(os.path.join(self.directory, "log"), "ab") as log:
+            child = subprocess.Popen(words, env=self.environment, cwd=self.directory, stdout=log,
+                                     stderr=log)
+        for _ in range(600):
+            try:
+                self.query("select 1")
+                return child
+            except subprocess.CalledProcessError:
+                if child.poll() is not None:
+                    break
+                time.sleep(0.1)
+        child.kill()
+        sys.exit(f"ktask: bench: PostgreSQL does not start: {self.directory}/log")
+
+    def stop(self, child):
+        self.call("pg_ctl", "-D", self.data, "-m", "fast", "stop")
+        child.wait()
+
+    def fill(self):
+        self.call("initdb", "-D", self.data, "-U", "ktask", "-A", "trust", "-k", "-N",
+                  "--locale=C", "-E", "UTF8")
+        with open(os.path.join(self.data, "postgresql.conf"), "a", encoding="ascii") as file:
+            file.write(f"listen_addresses = ''\nunix_socket_directories = '{self.directory}'\n"
+                       f"shared_buffers = {self.mib}MB\nfsync = off\njit = off\n"
+                       "huge_pages = off\nautovacuum = off\nwal_level = minimal\n"
+                       "max_wal_senders = 0\nmax_parallel_workers_per_gather = 0\n")
+        child = self.start([])
+        rows = self.mib * 9 // 10 // PARTS * ROWS_OF_MIB
+        for part in range(PARTS):
+            self.query(f"create table part{part} as select n, repeat('y', 240) || n::text as text"
+                       f" from generate_series(1, {rows}) n")
+        self.query("vacuum")
+        self.stop(child)
+
+    def scan(self):
+        self.query("; ".join(f"select count(*) from part{part} where n = 0"
+                             for part in range(PARTS)))
+
+
+class Scan:
+    """What sides.Command is for a program: the seconds of the first scan.  How much memory
+    its many processes had is not asked."""
+
+    def __init__(self, cluster, prefix):
+        self.cluster, self.prefix = cluster, prefix
+
+    def run(self):
+        child = self.cluster.start(self.prefix)
+        begin = time.monotonic()
+        self.cluster.scan()
+        seconds = time.monotonic() - begin
+        self.cluster.stop(child)
+        return seconds, 0
+
+
+def postgresql(build, directory, mib):
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres") +
+                   glob.glob(unpacked(build) + "/usr/lib/postgresql/*/bin/postgres"))
+    if not found:
+        return None
+    # Nobody else may look into the other one.
+    own = os.path.join(directory, "postgresql")
+    os.mkdir(own)
+    os.chmod(directory, 0o711)
+    if os.getuid() == 0:
+        shutil.chown(own, "nobody", "nogroup")
+    cluster = Postgresql(own, build, os.path.dirname(found[-1]), mib)
+    cluster.fill()
+    return {
+        "plain": Scan(cluster, []),
+        "ktask": Scan(cluster, [cluster.ktask, "run", "--"]),
+        "present": Scan(cluster, [cluster.ktask, "run", "--prefault=wait", "--"]),
+    }
