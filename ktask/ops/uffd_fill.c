@@ -4,14 +4,14 @@
  *
  * The job is over the bytes of the range.  Each thread copies block by block.  Before
  * each block the caller serves the faults that are pending, so that a fault waits for
- * one block at most.  A thread that has used up the CPU budget sleeps, but wakes up for
- * faults.
+ * one block at most.  For some milliseconds after a fault blocks are short.  A thread that
+ * has used up the CPU budget sleeps, but wakes up for faults.
  *
  * Owns the loop, the budget and the arguments.  uffd_source.c owns the contents,
  * uffd_pages.c the userfaultfd.
  *
  * Behaves badly if the source blocks (a cold disk).  Faults then wait until a helper
- * finds that the caller has not served faults for 0.5 ms.  If all threads block in the
+ * finds that the caller has not served faults for 0.2 ms.  If all threads block in the
  * source, faults wait for the source.
  */
 #include <errno.h>
@@ -26,13 +26,18 @@
 
 /* Copied between two polls for faults: some 30 us, for which a fault may wait. */
 #define BLOCK_BYTES (64 * KIB)
+/* The same for so long after a fault, since others follow.  It costs an eighth more CPU
+ * time.  Where the host of a virtual machine has to give memory, each page may take as
+ * long as a whole block else. */
+#define SHORT_BLOCK_BYTES (16 * KIB)
+#define SHORT_BLOCKS_NS 5000000ull
 
 /* How far the threads may be ahead of the budget, and the longest sleep. */
 #define AHEAD_NS 1000000ull
 #define SLEEP_MAX_NS 20000000ull
 
 /* The caller serves faults at least this often, unless something blocks it. */
-#define ATTENDS_NS 500000ull
+#define ATTENDS_NS 200000ull
 
 #define NSEC_PER_MSEC 1000000ull
 #define DEFAULT_PROGRESS_MS 100
@@ -142,20 +147,33 @@ struct fill_chunk {
 	uint64_t failed;
 };
 
+static size_t least_bytes(size_t a, size_t b, size_t c)
+{
+	size_t least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+static size_t block_bytes(const struct uffd_job *uffd)
+{
+	uint64_t faulted_ns = uffd->faulted_ns;
+
+	return faulted_ns && op_now_ns() - faulted_ns < SHORT_BLOCKS_NS
+		       ? SHORT_BLOCK_BYTES
+		       : BLOCK_BYTES;
+}
+
 static int fill_by_blocks(const struct files_buffer *buffer, void *arg)
 {
 	struct fill_chunk *chunk = arg;
 	struct uffd_job *uffd = chunk->uffd;
-	size_t block = buffer->len < BLOCK_BYTES ? buffer->len : BLOCK_BYTES;
 	uint64_t cpu_ns =
 		uffd->fill->cpu_percent ? clock_ns(CLOCK_THREAD_CPUTIME_ID) : 0;
 	uint64_t pos = chunk->start;
+	size_t len = 0;
 	int error = 0;
 
-	while (pos < chunk->end && !error) {
-		size_t len =
-			chunk->end - pos < block ? chunk->end - pos : block;
-
+	for (; pos < chunk->end && !error; pos += len) {
 		chunk->failed = pos;
 		error = poll_faults(uffd, buffer, &chunk->failed);
 		if (!error && uffd->fill->cpu_percent)
@@ -164,10 +182,11 @@ static int fill_by_blocks(const struct files_buffer *buffer, void *arg)
 		/* The engine checks the deadline between chunks only. */
 		if (!error && op_is_late(uffd->job))
 			error = -ETIMEDOUT;
+		len = least_bytes(block_bytes(uffd), buffer->len,
+				  chunk->end - pos);
 		if (!error)
 			error = fill_block(uffd, buffer, pos, len,
 					   &chunk->failed);
-		pos += len;
 	}
 	/* A helper leaves a stream that stalls to the caller: finish_stream().  Without
 	 * a stream this is a code of the program's source. */

@@ -32,6 +32,8 @@ struct uffd_job {
 	struct files_buffers buffers;
 	_Atomic uint64_t spent_ns; /* CPU time of all threads */
 	_Atomic uint64_t attended_ns; /* until then the caller serves faults */
+	_Atomic uint64_t
+		faulted_ns; /* when a fault was served last; 0: never */
 	_Atomic int error; /* the first; others end at once */
 };
 

@@ -114,6 +114,7 @@ static int serve_message(struct uffd_job *uffd,
 	uintptr_t addr = (uintptr_t)message->arg.pagefault.address &
 			 ~(uintptr_t)(uffd->page_bytes - 1);
 	uint64_t offset = addr - (uintptr_t)uffd->fill->addr;
+	int error;
 
 	if (message->event == UFFD_EVENT_FORK)
 		close((int)message->arg.fork.ufd);
@@ -127,7 +128,9 @@ static int serve_message(struct uffd_job *uffd,
 	/* In a stream its turn comes. */
 	if (uffd->fill->flags & KTASK_UFFD_STREAM)
 		return 0;
-	return serve_page(uffd, buffer, offset, failed);
+	error = serve_page(uffd, buffer, offset, failed);
+	uffd->faulted_ns = op_now_ns();
+	return error;
 }
 
 int uffd_serve(struct uffd_job *uffd, const struct files_buffer *buffer,
