@@ -53,11 +53,14 @@ static inline void set_mode(struct epoch *epoch, unsigned mode,
 		set_special(epoch, dep);
 }
 
-/* May a task with this dependence be a member, too? */
+/* May a task with this dependence be a member, too?  What is forgiven others find there. */
 static inline bool may_join(const struct epoch *epoch, unsigned mode,
 			    const struct ktrt_dep *dep)
 {
-	return epoch_mode(epoch) == mode && !mode_excludes(mode) &&
+	const unsigned checked = EPOCH_MODE | EPOCH_FORGIVEN;
+
+	return (at_peek(&epoch->kind) & checked) == mode &&
+	       !mode_excludes(mode) &&
 	       (mode != KTRT_REDUCTION || epoch->sum.of == dep->addr);
 }
 

@@ -15,7 +15,8 @@
  *
  * A task that fails leaves what it writes spoilt.  Each epoch passes that on to the
  * next, and members that read are skipped.  It ends with a task that only writes, or
- * when a wait has reported it to the parent.
+ * when a wait has reported it to the parent: also where children are complete that are
+ * still members, as the data is not ready that they name weakly.
  *
  * A dependence that is weak or released early is entered for a *proxy* in place of the
  * task; see proxies.h.
@@ -72,7 +73,8 @@ enum {
 	EPOCH_ADDS = KTRT_REDUCTION & ~KTRT_INOUT,
 	EPOCH_HELD = 16, /* counts for itself until it is started: no members */
 	EPOCH_FOUND = 32, /* data that was spoilt when it was started; */
-	EPOCH_LEAVES = 64, /* that is spoilt for the next one */
+	EPOCH_LEAVES = 64, /* that is spoilt for the next one, */
+	EPOCH_FORGIVEN = 128, /* unless a wait has forgiven it meanwhile */
 };
 
 static inline unsigned epoch_mode(const struct epoch *epoch)
@@ -271,8 +273,10 @@ int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
 struct tail *ranges_next(struct ranges *ranges, uintptr_t *at);
 /* ranges_at - the tail of the segment that has @at, or NULL */
 struct tail *ranges_at(struct ranges *ranges, uintptr_t at);
+typedef void (*tail_func)(struct tail *tail, const struct domain *domain);
 /* ranges_each - calls @func for each chain's tail */
-void ranges_each(struct ranges *ranges, void (*func)(struct tail *tail));
+void ranges_each(struct ranges *ranges, tail_func func,
+		 const struct domain *domain);
 /* ranges_steps - what it has cost so far: segments that were looked at */
 uint64_t ranges_steps(const struct ranges *ranges);
 void ranges_free(struct worker *w, struct ranges *ranges);

@@ -138,10 +138,27 @@ int domain_begin_ranges(struct worker *w, struct domain *domain)
 /* ---- waits, and the end ---- */
 
 /* Copies of a reduction that nobody reads yet. */
-static void settle_tail(struct tail *tail)
+static void settle_tail(struct tail *tail, const struct domain *domain)
 {
 	if (tail->epoch && tail->epoch->kind & EPOCH_ADDS)
 		sum_combine(&tail->epoch->sum);
+}
+
+/* Of children that are complete before the data is ready; not of a gate, which nobody was
+ * told of. */
+static void forgive_tail(struct tail *tail, const struct domain *domain)
+{
+	if (tail->epoch && tail->serial <= domain->forgiven &&
+	    !epoch_is_over(tail->epoch))
+		at_or(&tail->epoch->kind, EPOCH_FORGIVEN);
+}
+
+static void each_tail(struct domain *domain, tail_func func)
+{
+	for (size_t i = 0; i < domain->capacity; i++)
+		func(&domain->entries[i].tail, domain);
+	if (domain->ranges)
+		ranges_each(domain->ranges, func, domain);
 }
 
 void deps_forgive(struct ktrt_task *parent)
@@ -155,13 +172,12 @@ void deps_settle(struct ktrt_task *parent)
 
 	rank_assert(self_worker->current == parent);
 	deps_forgive(parent);
+	if (unlikely(domain->weak && task_has_proxies(parent)))
+		each_tail(domain, forgive_tail);
 	if (likely(!domain->sums))
 		return;
 	domain->sums = false;
-	for (size_t i = 0; i < domain->capacity; i++)
-		settle_tail(&domain->entries[i].tail);
-	if (domain->ranges)
-		ranges_each(domain->ranges, settle_tail);
+	each_tail(domain, settle_tail);
 }
 
 void deps_close(struct worker *w, struct ktrt_task *parent)

@@ -23,6 +23,7 @@ struct domain {
 	uint64_t serial;
 	uint64_t forgiven; /* the parent was told of what failed until then */
 	bool sums; /* chains may have copies to be combined */
+	bool weak; /* children that are complete may still be in chains */
 	bool special; /* there are ranges, or the parent has proxies */
 	struct ranges *ranges; /* NULL: the table has all; else it is empty */
 };

@@ -61,7 +61,7 @@ static void __attribute__((noinline)) end_special(struct epoch *epoch)
 {
 	if (epoch->kind & EPOCH_ADDS)
 		sum_combine(&epoch->sum);
-	if (epoch->kind & EPOCH_LEAVES)
+	if ((epoch->kind & (EPOCH_LEAVES | EPOCH_FORGIVEN)) == EPOCH_LEAVES)
 		spoil_next(epoch);
 }
 

@@ -72,7 +72,7 @@ static bool spoilt_passes(const struct proxy *proxy)
 	       at_peek(&proxy->outer.flags) & TASK_SPOILT;
 }
 
-/* Called twice; the second call completes the proxy. */
+/* Called ->left times; the last call completes the proxy. */
 static void drop_proxy_part(struct worker *w, struct proxy *proxy)
 {
 	if (at_sub(&proxy->left, 1) != 1)
@@ -262,6 +262,18 @@ static int add_end(struct worker *w, struct ktrt_task *task,
 	return error;
 }
 
+/* The same, and the task must be complete. */
+static void add_held_end(struct worker *w, struct ktrt_task *task,
+			 struct proxy *proxy)
+{
+	proxy->held = true;
+	at_add(&proxy->left, 1);
+	if (!add_end(w, task, proxy))
+		return;
+	proxy->held = false;
+	at_sub(&proxy->left, 1);
+}
+
 /* If it failed that is told first.  Events that are outstanding may be of what it does to
  * data that it does not name weakly. */
 void proxies_end(struct worker *w, struct ktrt_task *task)
@@ -274,8 +286,11 @@ void proxies_end(struct worker *w, struct ktrt_task *task)
 	for (size_t i = 0; i < all->nr; i++) {
 		struct proxy *proxy = &all->each[i];
 
-		if (!proxy->ended && !proxy->kept &&
-		    (proxy->was_weak || !has_events))
+		if (proxy->ended || proxy->kept)
+			continue;
+		if (has_events && !proxy->was_weak)
+			add_held_end(w, task, proxy);
+		else
 			add_end(w, task, proxy);
 	}
 }
@@ -295,6 +310,8 @@ void proxies_complete(struct worker *w, struct ktrt_task *task)
 			proxy->unended = true;
 		if (!proxy->ended ||
 		    at_swap(&proxy->late, LATE_COMPLETE) == LATE_WAITS)
+			drop_proxy_part(w, proxy);
+		if (unlikely(proxy->held))
 			drop_proxy_part(w, proxy);
 	}
 	proxy_work_finish(w, &work);

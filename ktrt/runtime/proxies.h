@@ -20,7 +20,7 @@
  * has no gate: the task waits for @outer.  Without memory for @end, or after a failure, the
  * data is released when the task is complete; so is data that another dependence names
  * which no proxy stands for.  External events keep only data that the task does not name
- * weakly.
+ * weakly: their proxies have an end, too, but wait for the task as well.
  *
  * Behaves badly in memory: a proxy holds three whole records of tasks, 1.5 KiB, and each
  * such task asks for its own.
@@ -46,7 +46,10 @@ struct proxy {
 	bool ended; /* there is @end; B, E */
 	/* Weak, and the task was complete without @end; E, before ->left */
 	bool unended;
-	uint32_t left; /* until it is complete: @outer is ready, @end is; A */
+	bool held; /* events keep it until the task is complete; B, E */
+	/* Until it is complete: @outer is ready, @end is, and if @held the task is
+	 * complete; A */
+	uint32_t left;
 	uint32_t late; /* A: one of */
 };
 

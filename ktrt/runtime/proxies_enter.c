@@ -57,7 +57,7 @@ static void proxy_init(struct proxy *proxy, struct proxies *all,
 	proxy->weak = plan->weak;
 	proxy->was_weak = plan->was_weak;
 	proxy->kept = plan->kept;
-	proxy->ended = proxy->unended = false;
+	proxy->ended = proxy->unended = proxy->held = false;
 	proxy->left = 2;
 	proxy->late = 0;
 	all->closed += proxy->weak;
@@ -289,6 +289,7 @@ static void note_modes(struct ktrt_task *task, struct domain *domain,
 		       const struct plan *plans, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
+		domain->weak |= plans[i].weak;
 		if (plans[i].dep.mode == KTRT_COMMUTATIVE)
 			task->flags |= TASK_TURNS;
 		if (plans[i].dep.mode == KTRT_REDUCTION)

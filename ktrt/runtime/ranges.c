@@ -245,17 +245,19 @@ void ranges_tidy(struct worker *w, struct ranges *ranges, uint64_t forgiven)
 		sweep_segments(w, ranges, forgiven);
 }
 
-static void each_below(struct segment *tree, void (*func)(struct tail *tail))
+static void each_below(struct segment *tree, tail_func func,
+		       const struct domain *domain)
 {
 	for (; tree; tree = tree->right) {
-		each_below(tree->left, func);
-		func(&tree->tail);
+		each_below(tree->left, func, domain);
+		func(&tree->tail, domain);
 	}
 }
 
-void ranges_each(struct ranges *ranges, void (*func)(struct tail *tail))
+void ranges_each(struct ranges *ranges, tail_func func,
+		 const struct domain *domain)
 {
-	each_below(ranges->root, func);
+	each_below(ranges->root, func, domain);
 }
 
 int ranges_cut(struct worker *w, struct ranges *ranges, uintptr_t start,
