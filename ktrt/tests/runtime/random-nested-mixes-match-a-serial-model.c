@@ -3,15 +3,15 @@
  * Random nested graphs in which all features are mixed do what a sequential program does.
  * Tasks name data by address and by range, weakly or not, commute and add, are undeferred
  * or final, have priorities and nodes; they release data before their end, wait for all,
- * for data and for groups, cancel groups, fail, do loops, and run graphs that were made
+ * for data and for groups, cancel groups, fail, yield, do loops, and run graphs that were made
  * once.  Each use finds the value that the use before it left, nobody writes beside
  * others, and a task is skipped just if its data or its group is why.  The same on one
- * CPU, with few threads, and on a machine of several nodes.  Nobody yields: who does may have
- * to do a task that waits for it.
+ * CPU, with few threads, and on a machine of several nodes.
  *
  * KTRT_TEST_MIXES is how many there are each time, KTRT_TEST_MIX the seed of the only one.
  */
 #include "support/mixes_judge.h"
+#include "support/mixes_loops.h"
 #include "support/mixes_make.h"
 
 #include "support/made_up_nodes.h"
@@ -147,68 +147,6 @@ static int wait_for_own(struct step *step, const struct action *action)
 	return code;
 }
 
-/* ---- loops ---- */
-
-struct loop {
-	struct step *step;
-	struct action *action;
-};
-
-static int do_indices(size_t first, size_t end, void *arg)
-{
-	struct loop *loop = arg;
-	struct action *action = loop->action;
-
-	for (; first < end; first++) {
-		bump(action->counts[first]);
-		touch_all(loop->step->mix, action->first, action->nr);
-		if (first == action->fails_at)
-			return FAILURE;
-	}
-	return 0;
-}
-
-/* x * factor + term; one after the other does not commute. */
-struct map {
-	uint64_t factor, term;
-};
-
-static int join_maps(void *into, void *from, void *arg)
-{
-	struct map *first = into, *next = from;
-
-	first->factor *= next->factor;
-	first->term = first->term * next->factor + next->term;
-	return 0;
-}
-
-static int reduce_indices(size_t first, size_t end, void *value, void *arg)
-{
-	for (size_t i = first; i < end; i++) {
-		struct map map = { 2 * i + 3, i };
-
-		join_maps(value, &map, arg);
-	}
-	return do_indices(first, end, arg);
-}
-
-static int reduce_all(struct step *step, struct action *action)
-{
-	struct loop loop = { step, action };
-	struct map value = { 1, 0 }, serial = { 1, 0 };
-	int code = ktrt_reduce(0, INDICES, action->grain, reduce_indices,
-			       join_maps, &value, sizeof(value), &loop);
-
-	for (size_t i = 0; i < INDICES; i++) {
-		struct map map = { 2 * i + 3, i };
-
-		join_maps(&serial, &map, NULL);
-	}
-	expect_that(step->mix, code || !memcmp(&value, &serial, sizeof(value)),
-		    "a reduced value is wrong");
-	return code;
-}
-
 /* ---- graphs that are made once ---- */
 
 static int use_data(void *arg)
@@ -236,6 +174,9 @@ static int use_somehow(struct member *member)
 		return error || !member->way ? error : ktrt_wait();
 	case 2:
 		error = ktrt_for(0, 4, 1, do_nothing, NULL);
+		break;
+	case 3:
+		error = ktrt_yield();
 		break;
 	}
 	use_data(&member);
@@ -334,6 +275,15 @@ static int wait_for_data(struct step *step, const struct action *action)
 	return code;
 }
 
+static int yield_often(unsigned nr)
+{
+	int error = 0;
+
+	while (nr-- && !error)
+		error = ktrt_yield();
+	return error;
+}
+
 static int act(struct step *step, struct action *action)
 {
 	struct loop loop = { step, action };
@@ -358,6 +308,8 @@ static int act(struct step *step, struct action *action)
 		return ktrt_release(&dep, 1);
 	case EVENT:
 		return add_event();
+	case YIELD:
+		return yield_often(action->yields);
 	case LOOP:
 		return ktrt_for(0, INDICES, action->grain, do_indices, &loop);
 	case REDUCE:

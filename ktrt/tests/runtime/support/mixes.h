@@ -65,6 +65,7 @@ enum kind {
 	CANCEL,
 	RELEASE,
 	EVENT,
+	YIELD,
 	LOOP,
 	REDUCE,
 	RUN_ONCE,
@@ -87,6 +88,7 @@ struct action {
 	unsigned steps_from, steps_end; /* GROUP_WAIT: whom it tells of */
 	unsigned counts[INDICES], grain, fails_at;
 	struct run *run;
+	unsigned yields; /* YIELD: so many in a row */
 	bool executed;
 	int code;
 	uint64_t result; /* REDUCE */
@@ -99,7 +101,7 @@ struct step {
 	struct name names[DEPS];
 	unsigned nr_names;
 	bool undeferred, final, inside_final, early, twice, weak_first;
-	bool always, fails, passes_on, has_event;
+	bool always, fails, passes_on;
 	int priority, node;
 	struct group *group, *own; /* that it is in; for its children */
 	struct action *actions, **end;

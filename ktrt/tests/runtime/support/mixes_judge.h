@@ -18,9 +18,7 @@ enum health { GOOD, MAYBE, SPOILT };
 struct part {
 	enum health health;
 	unsigned by; /* key of the tasks that spoilt it */
-	/* The parent names it weakly: when it waits what its children left may not be
-	 * known yet, as it waits for none of what came before it. */
-	bool gate;
+	bool untold; /* no child has named it, so no wait makes it good */
 };
 
 /* Of each datum its first byte, which an address names, and the rest. */
@@ -78,6 +76,11 @@ static enum health health_for(struct view *view, const struct name *name)
 	return worst;
 }
 
+static void note_named(struct view *view, const struct name *name)
+{
+	for_each_part(part, view, name) part->untold = false;
+}
+
 static void set_health(struct view *view, const struct name *name,
 		       enum health health, unsigned by)
 {
@@ -95,8 +98,8 @@ static void forgive_all(struct view *view, bool surely)
 	for (unsigned i = 0; i < DATA * 2; i++) {
 		struct part *part = &view->parts[i / 2][i % 2];
 
-		if (part->health != GOOD)
-			part->health = surely && !part->gate ? GOOD : MAYBE;
+		if (part->health != GOOD && !part->untold)
+			part->health = surely ? GOOD : MAYBE;
 	}
 }
 
@@ -256,7 +259,7 @@ static struct view view_inside(const struct step *step, struct view *outside)
 			continue;
 		set_health(&inside, name, is_weak(step, name) ? health : MAYBE,
 			   0);
-		for_each_part(part, &inside, name) part->gate = true;
+		for_each_part(part, &inside, name) part->untold = true;
 	}
 	return inside;
 }
@@ -274,9 +277,6 @@ static void leave_name(const struct step *step, const struct name *name,
 		health = step->failed ? SPOILT : GOOD;
 	else if (!released && (!step->ran || step->code))
 		health = SPOILT;
-	/* Whether an event was left at the body's end, chance decides. */
-	else if (step->has_event && !name->weak)
-		health = step->failed || inside ? MAYBE : GOOD;
 	else
 		health = inside;
 	if (health != GOOD || has_alone(name->mode))
@@ -373,6 +373,7 @@ static void judge_wait_for(const struct step *step, struct view *inside,
 	if (has_alone(action->name.mode))
 		set_health(inside, &action->name, action->code ? SPOILT : GOOD,
 			   key_of(&action->name));
+	note_named(inside, &action->name);
 }
 
 static void judge_action(const struct step *step, struct view *inside,
@@ -460,6 +461,7 @@ static void judge_step(const struct step *step, struct view *outside,
 		leave_name(step, name, outside,
 			   early ? released[i] : health_for(&inside, name),
 			   early);
+		note_named(outside, name);
 	}
 }
 

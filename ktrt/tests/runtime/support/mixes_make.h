@@ -309,6 +309,16 @@ static void make_cancel(struct step *step)
 		action->group = group;
 }
 
+/* Some in a row, for which more is tried. */
+static void make_yields(struct step *step)
+{
+	struct action *action =
+		one_in(step->mix, 6) ? add_action(step, YIELD) : NULL;
+
+	if (action)
+		action->yields = one_in(step->mix, 4) ? 20 : 1;
+}
+
 /* Between two children. */
 static void make_between(struct step *step, unsigned level, unsigned *told)
 {
@@ -324,6 +334,7 @@ static void make_between(struct step *step, unsigned level, unsigned *told)
 		make_group_wait(step, told);
 	if (one_in(mix, 16))
 		make_loop(step, one_in(mix, 2) ? LOOP : REDUCE);
+	make_yields(step);
 }
 
 static void make_body(struct step *step, unsigned level)
@@ -333,10 +344,10 @@ static void make_body(struct step *step, unsigned level)
 		level < LEVELS ? random_below(mix, CHILDREN + 1) : 0;
 	unsigned told = mix->nr_steps;
 
-	step->has_event = level && one_in(mix, 10);
-	if (step->has_event)
-		step->has_event = add_action(step, EVENT);
+	if (level && one_in(mix, 10))
+		add_action(step, EVENT);
 	if (level) {
+		make_yields(step);
 		use_own(step, false);
 		if (one_in(mix, 3))
 			run_once(step);
