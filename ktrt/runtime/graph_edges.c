@@ -42,9 +42,10 @@ static void strengthen_edge(struct ktrt_graph *graph, uint32_t before,
 	while (i-- && (graph->edges[i].before != before ||
 		       graph->edges[i].after != after))
 		;
-	if (graph->edges[i].kind >= kind)
+	/* Of two that differ one is waited for, and one passes failures on. */
+	if (graph->edges[i].kind == kind || graph->edges[i].kind == EDGE_NEEDS)
 		return;
-	graph->edges[i].kind = kind;
+	graph->edges[i].kind = EDGE_NEEDS;
 	graph->settled = false;
 }
 
@@ -129,9 +130,9 @@ static bool add_reader(struct datum *datum, uint32_t node)
 }
 
 /*
- * After whoever has read since the last writer, else after that.  If the node reads, it is
- * also after the writer itself where others read in between: that alone spoils the datum,
- * while these may be skipped for something else.
+ * After whoever has read since the last writer, else after that.  If the node reads, and
+ * others have read in between, the writer alone spoils the datum for it: these may be
+ * skipped for something else.
  */
 static void write_datum(struct ktrt_graph *graph, struct datum *datum,
 			uint32_t node, bool reads)
@@ -140,9 +141,11 @@ static void write_datum(struct ktrt_graph *graph, struct datum *datum,
 		return;
 	for (uint32_t i = 0; i < datum->nr_readers; i++)
 		graph_add_edge(graph, datum->readers[i], node, EDGE_ORDERS);
-	if (datum->writer && (reads || !datum->nr_readers))
+	if (datum->writer && !datum->nr_readers)
 		graph_add_edge(graph, datum->writer - 1, node,
 			       reads ? EDGE_NEEDS : EDGE_ORDERS);
+	else if (datum->writer && reads)
+		graph_add_edge(graph, datum->writer - 1, node, EDGE_SPOILS);
 	datum->nr_readers = 0;
 	datum->writer = node + 1;
 }

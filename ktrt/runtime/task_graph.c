@@ -207,18 +207,46 @@ int ktrt_graph_edge(struct ktrt_graph *graph, int before, int after)
 
 /* ---- running ---- */
 
-/* All nodes know how many they wait for and have waiting. */
+/* All nodes know how many they wait for, and how many edges they have. */
 static void count_edges(struct ktrt_graph *graph)
 {
 	for (size_t i = 0; i < graph->nr; i++)
 		graph->nodes[i]->nr_before = graph->nodes[i]->nr_after = 0;
 	for (size_t i = 0; i < graph->nr_edges; i++) {
-		graph->nodes[graph->edges[i].before]->nr_after++;
-		graph->nodes[graph->edges[i].after]->nr_before++;
+		const struct edge *edge = &graph->edges[i];
+
+		graph->nodes[edge->before]->nr_after++;
+		if (edge->kind != EDGE_SPOILS)
+			graph->nodes[edge->after]->nr_before++;
 	}
 }
 
-/* The nodes that wait for one node are adjacent, in the order of the nodes. */
+/* How many edges the node has so far. */
+static uint32_t find_end(const struct ktrt_graph *graph,
+			 const struct ktrt_task *node)
+{
+	const uint8_t *kinds = graph->kinds + (node->after - graph->after);
+	uint32_t end = node->nr_after;
+
+	while (kinds[end] == EDGE_SPOILS)
+		end++;
+	return end;
+}
+
+static void assign_edge(struct ktrt_graph *graph, const struct edge *edge)
+{
+	struct ktrt_task *node = graph->nodes[edge->before];
+	uint32_t at = edge->kind == EDGE_SPOILS ? find_end(graph, node)
+						: node->nr_after++;
+
+	graph->kinds[node->after - graph->after + at] = (uint8_t)edge->kind;
+	node->after[at] = graph->nodes[edge->after];
+}
+
+/*
+ * The nodes that wait for one node are adjacent, in the order of the nodes.  Behind them
+ * are those that do not wait but are spoilt by it; there is none without the others.
+ */
 static void assign_edges(struct ktrt_graph *graph)
 {
 	struct ktrt_task **next = graph->after;
@@ -230,14 +258,13 @@ static void assign_edges(struct ktrt_graph *graph)
 		next += node->nr_after;
 		node->nr_after = 0;
 	}
-	for (size_t i = 0; i < graph->nr_edges; i++) {
-		struct ktrt_task *node = graph->nodes[graph->edges[i].before];
-
-		graph->kinds[node->after - graph->after + node->nr_after] =
-			(uint8_t)graph->edges[i].kind;
-		node->after[node->nr_after++] =
-			graph->nodes[graph->edges[i].after];
-	}
+	memset(graph->kinds, EDGE_ORDERS, graph->nr_edges + 1);
+	for (size_t i = 0; i < graph->nr_edges; i++)
+		if (graph->edges[i].kind != EDGE_SPOILS)
+			assign_edge(graph, &graph->edges[i]);
+	for (size_t i = 0; i < graph->nr_edges; i++)
+		if (graph->edges[i].kind == EDGE_SPOILS)
+			assign_edge(graph, &graph->edges[i]);
 }
 
 /* Where a run begins, and how many nodes end it. */
@@ -327,8 +354,8 @@ void graph_node_failed(struct ktrt_task *node)
 	const struct ktrt_graph *graph = node->parent->graph;
 	const uint8_t *kinds = graph->kinds + (node->after - graph->after);
 
-	for (uint32_t i = 0; i < node->nr_after; i++)
-		if (kinds[i] == EDGE_NEEDS)
+	for (uint32_t i = 0; i < node->nr_after || kinds[i] == EDGE_SPOILS; i++)
+		if (kinds[i] != EDGE_ORDERS)
 			spoil_node(node->after[i]);
 }
 

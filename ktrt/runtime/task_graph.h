@@ -28,8 +28,9 @@ struct datum {
 };
 
 /* What a failure does along an edge.  EDGE_ORDERS: nothing, since one of the nodes only
- * writes the datum or only reads it.  EDGE_NEEDS: it is passed on. */
-enum { EDGE_ORDERS, EDGE_NEEDS };
+ * writes the datum or only reads it.  EDGE_NEEDS: it is passed on.  EDGE_SPOILS: so it
+ * is, but nobody waits for that edge, as there is a longer way. */
+enum { EDGE_SPOILS, EDGE_ORDERS, EDGE_NEEDS };
 
 struct edge {
 	uint32_t before, after;

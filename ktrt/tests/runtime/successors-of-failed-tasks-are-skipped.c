@@ -6,6 +6,8 @@
  */
 #include "support/runs.h"
 
+#include "runtime/task_graph.h"
+
 static int x, y, z, array[64];
 static unsigned ran, told;
 
@@ -352,6 +354,39 @@ static void readers_spoil_nothing(void)
 	ktrt_graph_free(graph);
 }
 
+/* A writer, two readers, one that does both; @again: also after the writer for y. */
+static void expect_waits(bool again, uint32_t waits)
+{
+	static int fails;
+	struct ktrt_graph *graph;
+
+	assert_int_equal(ktrt_graph_new(&graph), 0);
+	add(graph, fail_if_told, &fails, 0, DEPS(OUT(x), OUT(y)));
+	add(graph, count, NULL, KTRT_ALWAYS, DEPS(IN(x)));
+	add(graph, count, NULL, KTRT_ALWAYS, DEPS(IN(x)));
+	if (again)
+		add(graph, count, NULL, 0, DEPS(INOUT(x), INOUT(y)));
+	else
+		add(graph, count, NULL, 0, DEPS(INOUT(x)));
+	set(fails, 0);
+	assert_int_equal(ktrt_graph_run(graph), 0);
+	assert_ran(3);
+	assert_int_equal(graph->nodes[3]->nr_before, waits);
+	set(fails, 19);
+	assert_int_equal(ktrt_graph_run(graph), 19);
+	assert_ran(2);
+	ktrt_graph_free(graph);
+}
+
+/* It comes after the writer in any case: that spoils it, and is not counted. */
+static void spoiling_costs_no_edge(void **state)
+{
+	assert_int_equal(ktrt_start(NULL), 0);
+	expect_waits(false, 2);
+	expect_waits(true, 3);
+	assert_int_equal(ktrt_stop(), 0);
+}
+
 static void successors_are_skipped(void **state)
 {
 	in_each_way(spawned_ones_are_skipped);
@@ -364,4 +399,5 @@ static void nodes_of_graphs_are_skipped(void **state)
 	in_each_way(readers_spoil_nothing);
 }
 
-KTEST_MAIN(KTEST(successors_are_skipped), KTEST(nodes_of_graphs_are_skipped))
+KTEST_MAIN(KTEST(successors_are_skipped), KTEST(nodes_of_graphs_are_skipped),
+	   KTEST(spoiling_costs_no_edge))
