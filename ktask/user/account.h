@@ -2,11 +2,11 @@
 /*
  * Accounts: one line for each job that has ended, for `ktask stat`.
  *
- * KTASK_STAT names a file that somebody made for it: a regular file of the
- * calling user that nobody else may use and that begins with ACCOUNT_HEADER.
- * Nothing else is ever written to, so a wrong or stale name harms nobody.
- * Set-user-ID programs ignore the variable.  Without it a job pays one load.  Jobs
- * too small to split are function calls and have no line.
+ * KTASK_STAT names a file that was made for this purpose: a regular file of the calling
+ * user that nobody else may use and that begins with ACCOUNT_HEADER.  The library writes
+ * to no other file, so a wrong or stale name harms nobody.  Set-user-ID programs ignore
+ * the variable.  Without it a job pays one load.  A job that is too small to split is a
+ * function call and has no line.
  */
 #ifndef KTASK_USER_ACCOUNT_H
 #define KTASK_USER_ACCOUNT_H

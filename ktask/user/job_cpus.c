@@ -3,8 +3,8 @@
  * The CPUs that helpers of a job may use: those of the caller within the job's
  * mask, each node's part of them, and how many whole cores these have.
  *
- * Locking: none.  Only the thread that drives the job reads and writes this.
- * Helpers just compare ctx->cpus_generation.  The choices are core/placement.h's.
+ * Locking: none.  Only the thread that drives the job reads and writes this.  Helpers
+ * only compare ctx->cpus_generation.  core/placement.h makes the choices.
  */
 #include <sched.h>
 #include <stdlib.h>

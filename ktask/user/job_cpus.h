@@ -29,9 +29,9 @@ void job_cpus_split(struct user_job *job);
 /*
  * job_cpus_refresh - check whether the caller's CPUs or the machine have changed
  *
- * Helpers that were submitted before leave at their next chunk.
+ * If they have, helpers that were submitted before leave after their chunk.
  *
- * Return: true if they have.
+ * Return: true if they have changed.
  */
 bool job_cpus_refresh(struct user_job *job, uint64_t now_ns);
 

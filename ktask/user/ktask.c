@@ -84,10 +84,10 @@ static int do_job(struct user_job *job, const struct ktask_node *nodes,
 }
 
 /*
- * A job is 7 KiB, and its caller may have little stack.  So it lies in one of these
- * buffers, if one is free; first tried is the one that the thread used last.  Not on
- * the heap, see user/user_async.c.  After a fork the child lacks the buffers that other
- * threads used at that moment.
+ * A job is 7 KiB, and its caller may have little stack.  So a job lies in one of these
+ * buffers, if one is free.  The one that the thread used last is tried first.  They are
+ * not on the heap: see user/user_async.c.  After a fork, the child can no longer use the
+ * buffers that other threads had at that moment.
  *
  * Locking: taken is a lock of one word, taken by compare-and-swap.  The job belongs
  * to the thread that took it.

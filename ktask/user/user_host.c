@@ -109,8 +109,8 @@ static void take_chunks(struct kt_item *item)
 
 /*
  * Shows people how many helpers have a permit that they have not yielded, and how many
- * need none.  Written whenever a helper comes or leaves, so that the sum over all jobs is
- * within what the machine allows.
+ * need none.  This is written whenever a helper comes or leaves, so that the sum over all
+ * jobs never exceeds what the machine allows.
  */
 static void show_helpers(struct user_job *job)
 {
@@ -173,9 +173,9 @@ static bool work_compensating(struct pool_item *pool_item)
 /* ---- items ---- */
 
 /*
- * While an idle helper lowers or raises itself it may lose its CPU, and no item can be
- * submitted to it.  Nobody submits again for a detached job.  So that such a job is not
- * left without a helper, one is made.
+ * While an idle helper lowers or raises itself, it may lose its CPU, and no item can be
+ * submitted to it.  For a detached job nobody submits again.  So a helper is made, or such
+ * a job might have none.
  */
 static bool submit_to_pool(struct kt_item *item)
 {

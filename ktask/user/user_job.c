@@ -252,9 +252,9 @@ static bool begins_overloaded(const struct user_job *job)
 }
 
 /*
- * The caller works alone, but in chunks: between them it finds out when CPUs idle.  Only
- * then it reads and makes what helpers need.  In the first job of a process that takes
- * 0.4 ms of CPU time, and several times as long beside other work.
+ * The caller works alone, but in chunks.  Between two chunks it checks whether CPUs idle.
+ * Only when they do, it reads limits and makes helpers.  In the first job of a process
+ * that takes 0.4 ms of CPU time, and several times as long beside other work.
  */
 static void begin_without_helpers(struct user_job *job)
 {

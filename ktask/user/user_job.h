@@ -3,8 +3,8 @@
  * A job of this process: the engine's context, and what the user-space host
  * keeps beside it.
  *
- * ktask_run() and ktask_start() have static buffers for the first of them; then
- * it is the caller's stack, and the heap.
+ * ktask_run() and ktask_start() keep the first jobs of a process in static buffers.
+ * Further ones lie on the caller's stack, or on the heap.
  *
  * Locking: there is no lock.  engine/context.h says who writes the context.  Of the
  * rest of struct user_job:

@@ -2,14 +2,14 @@
 /*
  * See manager.h.
  *
- * Only the manager submits and collects compensating helpers, until it has left;
- * then the caller does.  The manager is a helper of the lowest priority.  Where no
- * CPU is idle it gets none, and nothing needs to be compensated.
+ * Until the manager has left, only it submits and collects compensating helpers; then
+ * the caller does.  The manager is a helper of the lowest priority.  If no CPU idles, it
+ * does not run; but then nothing needs to be compensated.
  *
- * The program's monitor (ktask/monitor.h) says which threads are blocked.  Without
- * a monitor that is read from /proc/self/task, which needs no rights.  libumt's
- * eBPF program is not loaded unless asked for: while it is loaded it costs all
- * other programs something (umt.3).
+ * The program's monitor (ktask/monitor.h) says which threads are blocked.  Without a
+ * monitor, the manager reads that from /proc/self/task, which needs no rights.  libumt's
+ * eBPF program is loaded only if the program asks for it: while it is loaded, it costs
+ * all other programs something (umt.3).
  *
  * Behaves badly: a thread that is blocked for less than a millisecond or two
  * is replaced only while others like it are blocked too.  A caller that blocks in

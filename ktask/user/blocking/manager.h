@@ -2,16 +2,16 @@
 /*
  * The concurrency manager: compensating helpers for threads that block.
  *
- * A compensating helper takes chunks in place of a thread that
- * is blocked in the kernel inside a chunk.  A job that is seen to block has a
- * manager: a helper of the pool that takes no chunks.  The manager samples which of
- * the job's threads are blocked, and keeps as many running as the job's target
- * concurrency.  For each thread that blocks a compensating helper joins.  When more
- * threads run than the target, these leave at their next chunk boundary.
+ * A compensating helper takes chunks in place of a thread that is blocked in the kernel
+ * inside a chunk.  A job that is seen to block has a manager: a helper of the pool that
+ * takes no chunks.  The manager samples which threads of the job are blocked, and keeps as
+ * many running as the job's target concurrency.  For each thread that blocks, a
+ * compensating helper joins.  When more threads run than the target, compensating helpers
+ * leave after their chunk.
  *
- * They need no permits: but for the time of a chunk there are never more of them
- * than threads that have no use for a CPU.  The job's rate decides how many of them
- * pay at all (core/io_concurrency.h).  manager_count.h has all bounds together.
+ * They need no permits: except for the time of one chunk, there are never more of them
+ * than blocked threads.  The job's rate decides how many of them pay
+ * (core/io_concurrency.h).  manager_count.h lists all bounds.
  */
 #ifndef KTASK_USER_MANAGER_H
 #define KTASK_USER_MANAGER_H
@@ -25,8 +25,8 @@ void manager_begin(struct user_job *job, uint64_t now_ns);
 /*
  * manager_refresh - start the manager if the job is seen to block
  *
- * By the caller, at its ticks.  If there is a manager already, it is told of the
- * CPUs that have changed.  Jobs of fixed threads have none.
+ * By the caller, at its ticks.  If there is a manager already, tell it which CPUs the job
+ * has now.  Jobs with a fixed number of threads have no manager.
  */
 void manager_refresh(struct user_job *job, uint64_t now_ns);
 

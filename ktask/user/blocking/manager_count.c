@@ -28,9 +28,9 @@ static void update_average(int *mean, int seen)
 }
 
 /*
- * The job's target concurrency, as far as CPUs are idle.  On an overloaded machine
- * a helper of the lowest priority that has its data still waits for a CPU, and its
- * caller waits for the helper.  The manager itself runs, too.
+ * The job's target concurrency, as far as CPUs idle.  On an overloaded machine, a helper
+ * of the lowest priority whose data has arrived still waits for a CPU, and its caller
+ * waits for the helper.  The manager itself also runs.
  */
 static unsigned target_concurrency(struct manager_count *count,
 				   const struct manager_sample *sample)

@@ -3,9 +3,9 @@
 #include "user/blocking/user_monitor.h"
 #include "user/blocking/manager_sample.h"
 
-/* Threads are stalled if nothing was done for STALLED_NS and so many times what
- * chunks take, up to STALLED_MAX_NS more.  For each of them one helper joins, however
- * busy the machine is and whether it pays or not. */
+/* Threads are stalled if no unit was done for STALLED_NS plus so many times the usual
+ * time of a chunk, of which at most STALLED_MAX_NS count.  For each of them one helper
+ * joins, however busy the machine is and whether it pays or not. */
 #define STALLED_NS 20000000
 #define STALLED_CHUNKS 4
 #define STALLED_MAX_NS 200000000

@@ -49,8 +49,8 @@ struct thread_sample sample_working(const struct manager *manager);
  * @units: that the job has done
  * @running: threads of it that run
  *
- * Return: threads that were stalled when no unit was done any more and no thread
- * ran, and that are stalled still.
+ * Return: threads that were stalled when no unit was done any more and no thread ran,
+ * and that are still stalled.
  */
 unsigned sample_stalled(struct manager *manager, uint64_t units,
 			unsigned running, uint64_t now_ns);

@@ -2,10 +2,10 @@
 /*
  * The autotune cache in this process.
  *
- * Read from the file once, by the first job that is not small.  Only what `ktask
- * tune` measured is in it.  Jobs keep nothing of what they find, not even for the next
- * job of their process: they ran beside other work, and most jobs are too short to
- * find out that the other work has ended.
+ * The first job that is not small reads it from the file, once.  It contains only what
+ * `ktask tune` measured.  Jobs keep nothing that they find out, not even for the next job
+ * of their process: they ran beside other work, and most jobs are too short to find out
+ * that the other work has ended.
  *
  * Locking: readers take no lock and make no system call.  Entries are only ever added,
  * and the counts of an entry are one word.  Two threads that add one name at the same

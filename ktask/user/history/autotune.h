@@ -8,11 +8,11 @@
  * the file (autotune_text.c), the file (autotune_file.c), and the cache in this process
  * (autotune.c).  Without a file jobs begin as if nothing had been measured.
  *
- * Threat model.  The file and its directory must belong to the user and be writable by
- * nobody else, no link is followed, and a file that cannot be read as a whole counts
- * as missing.  The worst that its contents can do is a job that begins with the wrong
- * number of threads, within all caps.  Root's file is read by everybody, for operations
- * that the user's own lacks.
+ * Threat model.  The file and its directory must belong to the user, and nobody else may
+ * write them.  No link is followed.  A file that cannot be read as a whole counts as
+ * missing.  The worst effect of its contents is a job that begins with a wrong number of
+ * threads, within all caps.  Everybody reads root's file for operations that the user's
+ * own file lacks.
  */
 #ifndef KTASK_USER_AUTOTUNE_H
 #define KTASK_USER_AUTOTUNE_H

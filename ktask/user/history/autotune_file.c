@@ -7,14 +7,14 @@
  *	/var/cache/ktask/threads.HASH		of root
  *	$HOME/.cache/ktask/threads.HASH		of everybody else
  *
- * HASH is that of the kind of machine: many machines may share a home.  A new kernel or
- * library begins the file anew.  Everything is opened relative to the directory, once
- * its owner and mode have been checked.
+ * HASH stands for the kind of machine, because many machines may share a home.  A new
+ * kernel or library begins a new file.  The owner and the mode of the directory are
+ * checked first; then everything is opened relative to it.
  *
  * Locking: writers hold flock(2) on the file "lock" in the directory.  Readers take no
  * lock: a file is replaced as a whole, by rename(2).
  *
- * Behaves badly on a file system that hangs: so does the job that reads.
+ * Behaves badly on a file system that hangs: the job that reads hangs too.
  */
 #include <errno.h>
 #include <fcntl.h>

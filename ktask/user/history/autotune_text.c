@@ -7,12 +7,12 @@
  *	populate threads 2 of 2 chunk_us 1000 seen 2 measured 1 rate 7600000000
  *	sum 52a1b0c9d8e7f604
  *
- * "seen" and "measured" are of earlier versions, in which jobs wrote as well: lines
- * with "measured 0" are what jobs had found, and are left out.
+ * "seen" and "measured" come from earlier versions, in which jobs wrote lines too.  Lines
+ * with "measured 0" are those of jobs, and are left out.
  *
- * The file is believed as a whole or not at all: it must end in the right sum, and each
- * line must have exactly this form.  The sum finds accidents; whoever may write the file
- * may write a right sum.
+ * The file is used as a whole or not at all: it must end with the right sum, and each line
+ * must have exactly this form.  The sum detects accidents only: whoever may write the file
+ * can write a right sum.
  */
 #include <inttypes.h>
 #include <stdio.h>

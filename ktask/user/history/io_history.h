@@ -3,12 +3,12 @@
  * The history of I/O concurrency in this process: the number of threads that paid
  * in jobs that block (core/io_concurrency.h), for the next job of the same kind.
  *
- * A kind is a name, a minimum chunk, and how many compensating helpers were allowed.
- * One operation may do its work by several jobs of one name, and a job that was
- * allowed few helpers says nothing about many.
+ * A kind is a name, a minimum chunk, and the number of compensating helpers that were
+ * allowed.  The name is not enough: one operation may do its work in several jobs of one
+ * name, and a job with few helpers says nothing about many.
  *
- * Not kept in the autotune cache (user/history/autotune.h): the best I/O concurrency is that of
- * a device, and one operation meets many.
+ * This is not in the autotune cache (user/history/autotune.h), because the best I/O
+ * concurrency depends on the device, and one operation works on many.
  */
 #ifndef KTASK_USER_IO_HISTORY_H
 #define KTASK_USER_IO_HISTORY_H
@@ -16,9 +16,9 @@
 #include "core/io_concurrency.h"
 
 /*
- * io_history_begin - a job of @least to @most threads goes on with what is known
+ * io_history_begin - begin a job of @least to @most threads with the known count
  * @least, @most: at least 1; at least @least
- * @name: NULL: nothing is
+ * @name: NULL: nothing is known
  *
  * Any thread.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What a job begins with, if its operation was tuned, and the line that it leaves for
- * `ktask stat`, if that listens.
+ * The count with which a job begins, if its operation was tuned, and the line that it
+ * writes for `ktask stat`, if that runs.
  */
 #include "user/account.h"
 #include "user/history/autotune.h"

@@ -5,8 +5,8 @@
  * Measured on 2 CPUs (version 1, Linux 6.18): the first refresh takes 52 us, the
  * check each second 16 us without a quota and 9 us more for each quota, a refresh
  * 7 us for each quota.  Between refreshes a job pays two loads and reads the clock.
- * Version 2 sums up the CPU time of all CPUs when cpu.stat is read, which may take
- * long on a large machine: hence REFRESH_PART.
+ * When cpu.stat is read, version 2 adds up the CPU time of all CPUs.  That may take long
+ * on a large machine, so REFRESH_PART bounds it.
  *
  * Locking, for this_process:
  *	B: busy, a lock of one word: the id of the process whose thread refreshes.
@@ -162,8 +162,8 @@ static uint64_t cached_bytes(struct cgroup *cg, unsigned len)
 }
 
 /*
- * The least of limit less use, from the group up
- * @plenty: with so much left, what is reclaimable does not matter
+ * The least of limit minus use, from the group upwards
+ * @plenty: if so much is left, reclaimable memory need not be counted
  */
 static uint64_t least_left(struct cgroup *cg, enum cgroup_kind kind,
 			   const char *limit_name, const char *used_name,
@@ -317,9 +317,9 @@ static struct {
 } this_process;
 
 /*
- * One thread refreshes, the others use what was found before.  In the child of a
- * fork the parent's thread is gone, perhaps with half of its work done, so the child
- * takes the lock over.  Its CPU time counts from 0.
+ * One thread refreshes; the others use what was found before.  In the child of a fork
+ * the thread of the parent does not exist, and may have left half of its work.  So the
+ * child takes the lock over.  Its CPU time counts from 0.
  */
 static bool lock_view(void)
 {

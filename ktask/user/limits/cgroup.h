@@ -2,16 +2,16 @@
 /*
  * Control groups: the capacity of this process's groups, in threads.
  *
- * Owns reading quota, use, throttling, pids and memory up the tree, and when to
- * read them; the arithmetic is core/quota.h's, finding the directories
- * user/limits/cgroup_find.h's.  CPU sets are not here: the affinity mask has them.
+ * Owns how and when quota, use, throttling, pids and memory are read, up the tree.
+ * core/quota.h has the arithmetic, and user/limits/cgroup_find.h finds the directories.
+ * CPU sets are not here, because the affinity mask contains them.
  *
- * A group whose files are missing has no limit; so has a machine without
- * control groups.  The process may be moved at any time: its location
- * is read again every second.
+ * A group without these files has no limit, and neither has a machine without control
+ * groups.  The process may be moved at any time, so its location is read again every
+ * second.
  *
- * Behaves badly where several jobs of one process run at once: each gets all
- * the capacity that there is, until throttling shows it.
+ * Behaves badly if several jobs of one process run at once: each gets all the capacity
+ * that there is, until the group is throttled.
  */
 #ifndef KTASK_USER_CGROUP_H
 #define KTASK_USER_CGROUP_H
@@ -70,9 +70,9 @@ unsigned cgroup_now(const struct cgroup *cg);
 /*
  * cgroup_memory_left - bytes that the memory limits of the groups leave
  *
- * If that is little, pages of files count as left, because they can be dropped.
+ * If little is left, pages of files count as free, because the kernel can drop them.
  *
- * Return: UINT64_MAX without a limit.
+ * Return: UINT64_MAX if there is no limit.
  */
 uint64_t cgroup_memory_left(struct cgroup *cg);
 

@@ -2,10 +2,10 @@
 /*
  * Finding control groups.
  *
- * A line of /proc/self/cgroup names the group G within its hierarchy; a line of
- * mountinfo says which group R of the hierarchy a mount shows as its root.  Both
- * are told relative to the reader's cgroup namespace, where "/.." is its parent.
- * The directory is the mount point and what of G goes beyond R.
+ * A line of /proc/self/cgroup names the group G in its hierarchy.  A line of mountinfo
+ * says which group R of the hierarchy is the root of a mount.  Both are relative to the
+ * reader's cgroup namespace, where "/.." is its parent.  The directory is the mount point
+ * followed by the part of G that is below R.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -162,7 +162,7 @@ static bool goes_up(const char *path)
 }
 
 /*
- * Return: what of @group goes beyond @root; NULL if the mount does not show the group.
+ * Return: the part of @group below @root; NULL if the mount does not show the group.
  */
 static const char *path_beyond(const char *group, const char *root)
 {

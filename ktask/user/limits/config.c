@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The administrator's file and the environment.  Only whole numbers and known words are
- * taken; anything else counts as not set.  Set-user-ID programs take nothing from the
- * environment (secure_getenv).
+ * valid; anything else counts as not set.  Set-user-ID programs ignore the environment
+ * (secure_getenv).
  *
  * Locking: process_config is written once, under pthread_once(), and constant from then.
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Energy: would this machine rather save energy than time?
+ * Energy: is this machine set to save energy rather than time?
  *
- * Then no helpers are added: they finish a job sooner, but wake CPUs that would sleep.
- * Owns what the system says of itself.  The administrator's setting is user/limits/config.h's,
- * and comes first.
+ * If it is, no helpers are added: they finish a job sooner, but wake CPUs that would
+ * sleep.  Owns what the system says about itself.  The administrator's setting is in
+ * user/limits/config.h and has precedence.
  *
- * Behaves badly where CPUs are governed one by one: only a few of them are read.
+ * Behaves badly if the CPUs have different governors: only a few CPUs are read.
  */
 #ifndef KTASK_USER_ENERGY_H
 #define KTASK_USER_ENERGY_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Limits: CPUs, affinity, the cap, the administrator's file, the environment,
- * control groups, energy, and idle CPUs where priority could not be lent.  The
- * least of them holds; ktask_limits() tells people why.
+ * Limits: CPUs, affinity, the cap, the administrator's file, the environment, control
+ * groups, energy, and, if priority cannot be lent, idle CPUs.  The least limit applies;
+ * ktask_limits() tells people why.
  *
  * Locking: there is no lock.
- *	A: written by any thread, read by any: kt_load() and kt_store().  Of two threads
- *	   that write at the same time one is lost, which costs a refresh.
+ *	A: written by any thread, read by any: kt_load() and kt_store().  If two threads
+ *	   write at the same time, one value is lost, which costs a refresh.
  */
 #include <stdarg.h>
 #include <stdio.h>

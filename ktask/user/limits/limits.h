@@ -11,10 +11,10 @@
 #include "util/cpus.h"
 
 /*
- * limits_threads - what a job that starts now may ever have, at least 1
+ * limits_threads - the most threads that a job which starts now may ever have, at least 1
  * @cpus: set to the calling thread's affinity
  *
- * By what was last found; reads anew only if that limits the threads.
+ * Uses what was last found, and reads it anew only if it limits the threads.
  */
 unsigned limits_threads(struct kt_cpus *cpus);
 
@@ -22,16 +22,16 @@ unsigned limits_threads(struct kt_cpus *cpus);
 void limits_refresh(uint64_t now_ns);
 
 /*
- * limits_now - the least of what changes while a job runs, at least 1
+ * limits_now - the least of those limits that change while a job runs, at least 1
  *
- * The capacity of its control groups, and energy.  @now_ns 0: as last found.
+ * These are the capacity of its control groups, and energy.  @now_ns 0: as last found.
  */
 unsigned limits_now(uint64_t now_ns);
 
 /*
- * limits_idle_only - must helpers be kept to idle CPUs?
+ * limits_idle_only - may helpers run on idle CPUs only?
  *
- * They must if they cannot be raised again, and so run at the normal priority.
+ * That is so if they could not be raised again, and so run at the normal priority.
  */
 bool limits_idle_only(void);
 
@@ -39,16 +39,17 @@ bool limits_idle_only(void);
 unsigned limits_running(void);
 
 /*
- * limits_has_idle_cpu - is there a CPU for each thread that runs, the calling one
+ * limits_has_idle_cpu - is there a CPU for each running thread, the calling one
  * included?
  *
- * Costs 3 us.  Unknown counts as yes.
+ * Costs 3 us.  If that cannot be read, the answer is yes.
  */
 bool limits_has_idle_cpu(void);
 
 /*
- * limits_idle_threads - threads for which CPUs are idle, and those of this job
- * @own: of this job that run now
+ * limits_idle_threads - how many threads the job may have: those that run, and one for
+ * each idle CPU
+ * @own: threads of this job that run now
  */
 unsigned limits_idle_threads(unsigned own);
 

@@ -2,12 +2,12 @@
 /*
  * Overload: do more threads run than there are CPUs?
  *
- * Then a helper of the lowest priority gets no CPU.  If it has begun a chunk, its caller
- * waits for it, and the job has gained nothing.  There is one answer for all jobs of the
+ * If so, a helper of the lowest priority gets no CPU.  If it has begun a chunk, its caller
+ * waits for it, and the job gains nothing.  The answer is the same for all jobs of the
  * process.
  *
- * Behaves badly if the threads that run are confined to other CPUs than the process's, or
- * have the lowest priority too: jobs then lack helpers for 200 ms of each 1.2 s.
+ * Behaves badly if the running threads are bound to CPUs that this process does not use,
+ * or have the lowest priority too: then jobs lack helpers for 200 ms of each 1.2 s.
  */
 #ifndef KTASK_USER_OVERLOAD_H
 #define KTASK_USER_OVERLOAD_H
@@ -18,9 +18,9 @@
 /*
  * overload_begins - must a job that begins now do without helpers?
  *
- * Running threads are counted every 5 ms at most, and every millisecond during an
- * overload.  Only then the machine and the settings are read.  With
- * KTASK_OVERLOAD=ignore in the environment they are not counted before a helper has
+ * Running threads are counted at most every 5 ms, and every millisecond during an
+ * overload.  The machine and the settings are read only for that.  With
+ * KTASK_OVERLOAD=ignore in the environment threads are not counted before a helper has
  * starved.
  */
 bool overload_begins(uint64_t now_ns);
@@ -29,9 +29,9 @@ bool overload_begins(uint64_t now_ns);
  * overload_threads - threads that idle CPUs allow while there is an overload
  * @own: threads of this job that run now
  *
- * An overload ends once CPUs idle.  An overload that was only counted ends after 200 ms,
- * and one in which a helper starved a second after that: other threads may have the same
- * low priority as helpers, or leave them a share.
+ * An overload ends once CPUs idle.  If it was only counted, it ends after 200 ms at the
+ * latest; if a helper starved, a second after that.  The reason is that other threads may
+ * have the same low priority as helpers, or may leave them a share.
  *
  * Return: at least 1, at most @wanted; @wanted if there is no overload.
  */

@@ -2,10 +2,10 @@
 /*
  * Permits: taking them and giving them back, entries of jobs, fair shares.
  *
- * Why robust mutexes: taking one is a compare-and-swap (OFD locks are system
- * calls), and they need no descriptor, which programs that close all of theirs
- * would close or, worse, reuse.  Owned by the helper threads, so that nothing
- * is put on the robust list of a thread of the program.
+ * Why robust mutexes: taking one is a compare-and-swap, while an OFD lock is a system
+ * call.  They need no descriptor, which a program that closes all descriptors would close
+ * or, worse, reuse.  Helper threads own them, so that nothing is put on the robust list of
+ * a thread of the program.
  *
  * Locking: struct permit and struct registry_entry (user/limits/registry.h) say for each field
  * who writes it.  For shared_permits:
@@ -125,11 +125,11 @@ static bool put_for_dead(int index)
 }
 
 /*
- * The kernel frees the memory of a process that is killed for want of memory
- * after two seconds, and with it the lists of robust mutexes.  A helper that got
- * no CPU to die on by then never frees its permit.  Its permit counts as yielded
- * for ever.  A thread of another PID namespace may look dead although it lives;
- * it leaves, and takes another permit.
+ * When a process is killed for want of memory, the kernel frees its memory after two
+ * seconds, and with it the lists of robust mutexes.  If a helper has not got a CPU to die
+ * on by then, it never frees its permit.  That permit counts as yielded for ever.  A
+ * thread of another PID namespace may look dead although it lives; it then leaves and
+ * takes another permit.
  *
  * Return: true if there is one more to take.
  */
@@ -211,9 +211,9 @@ static bool read_holders(const struct registry *registry, uint32_t *holders)
 }
 
 /*
- * Two passes that read the same saw one moment: the one between them.  A pass
- * takes a few microseconds.  Where permits change hands faster, the result of the
- * last pass is used, and a permit that moved may be counted twice.
+ * If two passes read the same, that was the state at the moment between them.  A pass
+ * takes a few microseconds.  If permits change hands faster, the result of the last pass
+ * is used, and a permit that moved may be counted twice.
  *
  * A helper beyond the limit only ends its chunk, and another helper has its permit
  * already.  Like a helper that yielded its permit, it is not counted.
@@ -332,8 +332,8 @@ const uint32_t *permits_changes(void)
 
 /*
  * The share of this user, if its jobs want @wanted helpers in all.
- * @turn: set to the turn of its jobs.  The next job is due only when all users had their
- *	turn, or one job would always meet the turn of another user.
+ * @turn: set to the turn of its jobs.  It moves on to the next job only after all users
+ *	had their turn; otherwise one job might always meet the turn of another user.
  */
 static unsigned user_share(uint32_t wanted, uint64_t *turn)
 {

@@ -7,27 +7,26 @@
  *   permits  robust mutexes, one for each helper that may run.  A helper locks
  *            one while it works.  When the thread dies, however it dies, the
  *            kernel marks the mutex, and the next thread to try gets it.
- *   entries  how many helpers each running job wants, and when the job last said
- *            so.  The entry of a job that is dead or stuck falls silent and counts
- *            no more.
+ *   entries  how many helpers each running job wants, and when the job last wrote
+ *            that.  The entry of a job that is dead or stuck falls silent and no
+ *            longer counts.
  *
- * A helper that shall leave may get no CPU to end its chunk.  Its caller then
+ * A helper that shall leave may get no CPU to end its chunk.  Then its caller
  * yields the permit for it, and another helper may take a permit beyond the limit.
- * When the first has left, a third may take the first permit, and the second has to
- * leave.  The cap is exceeded only by the rest of the chunk that a yielding helper
- * is in.
+ * When the first helper has left, a third one may take its permit, and the second
+ * has to leave.  So the cap is exceeded only for the rest of the chunk of a helper
+ * that yields.
  *
  * Permits are shared between users by the sums of their entries, max-min fair
  * (core/share.h), and then between the jobs of a user.
  *
  * Threat model.  Processes of one user trust each other.  Another user's registry
- * is only read, with pread(2), because a mapping could be truncated under us.  Its
- * entries are believed only as far as fairness goes: a user who asks for
- * everything gets an equal share of the helpers and pushes nobody below one.
- * A user may always start threads without asking: caps are for those who take
- * part.  A user with subordinate ids counts as several.  A name that somebody
- * else squats is stepped over.  When all names are taken, or there is no shared
- * memory, the process keeps its caps to itself.
+ * is only read, with pread(2), because a mapping could be truncated under the reader.
+ * Its entries have an effect on shares only: a user who asks for everything gets an
+ * equal share of the helpers, and nobody else gets less than that.  Any user may start
+ * threads without ktask; the caps are only for its jobs.  A user with subordinate ids
+ * counts as several.  If somebody else's file has a name, the next name is used.  If all
+ * names are taken, or there is no shared memory, each process keeps to its own caps.
  */
 #ifndef KTASK_USER_PERMITS_H
 #define KTASK_USER_PERMITS_H
@@ -123,8 +122,8 @@ void permits_entry_end(int entry);
 /*
  * permits_used - permits that helpers of this user work with, for people
  *
- * At one moment, and never more than the limit: helpers that yielded their permit
- * or are beyond the limit only end their chunk.
+ * They are counted at one moment and are never more than the limit: a helper that yielded
+ * its permit, or is beyond the limit, only finishes its chunk and does not count.
  */
 unsigned permits_used(void);
 

@@ -2,15 +2,16 @@
 /*
  * The shared registry of a user: what lies in /dev/shm, and how it is found.
  *
- * Does not know what permits and entries are for: that is user/limits/permits.h, which also
- * has the threat model.  Every process of the user may write anything into it.
+ * Does not know what permits and entries are for; user/limits/permits.h does, and has the
+ * threat model.  Every process of the user may write anything into the registry.
  *
- * Locking: processes that follow the rules write as follows, but nothing that is read
- * here may be relied on.
+ * Locking: processes that follow the rules write as follows.  But a reader must not rely
+ * on anything that it reads here.
  *
  *	M: the thread that holds the permit's mutex
- *	E: the process that set seen_ns from a time that is long ago by compare-and-swap,
- *	   until it sets it to 0; its caller, but for seen_ns
+ *	E: the process that took the entry, until it sets seen_ns to 0.  It takes an entry
+ *	   by compare-and-swap on a seen_ns that is 0 or long ago.  In that process only
+ *	   the job's caller writes, except for seen_ns
  *	I: before the file has its name
  *	A: written by any thread, read by any process: kt_load() and kt_store()
  */
@@ -25,9 +26,9 @@
 #define REGISTRY_DIR "/dev/shm"
 #define REGISTRY_PERMITS 1024
 #define REGISTRY_ENTRIES 512
-/* Anybody may fill the directory.  At most so many names are read, and of these at
- * most so many names of registries.  Names are counted, not valid files: whoever
- * fills the directory can make any number of either. */
+/* Anybody may fill the directory.  So at most so many names are read, and at most so many
+ * names of registries.  Not only valid files count: whoever fills the directory can make
+ * any number of these too. */
 #define REGISTRY_NAMES_MOST 65536
 #define REGISTRIES_MOST 1024
 
@@ -72,7 +73,7 @@ uid_t registry_owner(void);
  * registry_for_each - go through the names of registries
  * @use: gets a name, the user whose registry that should be, and @arg
  *
- * Return: false where there are more than are read.
+ * Return: false if there are more names than are read.
  */
 bool registry_for_each(void (*use)(const char *name, uid_t uid, void *arg),
 		       void *arg);
@@ -80,7 +81,7 @@ bool registry_for_each(void (*use)(const char *name, uid_t uid, void *arg),
 /*
  * registry_read - a copy of the head of registry @name of @uid
  *
- * Return: to be freed; NULL if it is not in order.
+ * Return: memory to be freed by the caller; NULL if the registry is not valid.
  */
 struct registry_head *registry_read(const char *name, uid_t uid);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Lists the jobs of the machine from the registries of all users, for people.  One
- * job of this process is user/user_job.c's.
+ * Lists the jobs of the machine from the registries of all users, for people.  The
+ * progress of one job of this process is in user/user_job.c.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  * Users: reading the directory of registries, seldom and cheaply.
  *
  * Locking, for other_users:
- *	D: due_ns.  The thread that moves it one second on by compare-and-swap owns
- *	   these fields until it sets the time that is due.  A second, not for ever:
- *	   the thread may vanish in a fork.
+ *	D: due_ns.  A thread that adds one second to it by compare-and-swap owns these
+ *	   fields until it sets the time of the next refresh.  The second is a limit,
+ *	   because the thread may vanish in a fork.
  *	A: written under D, read by any thread: kt_load() and kt_store()
  */
 #include <stdlib.h>
@@ -16,8 +16,9 @@
 #include "user/limits/registry.h"
 #include "user/limits/users.h"
 
-/* Their registries are read this often, and for at most a 64th of the time; but at
- * least each second, since a refresh may have lasted because the thread was stopped. */
+/* Their registries are read at most this often, and for at most a 64th of the time.  But
+ * they are read at least every second: a refresh may have taken long only because the
+ * thread was stopped. */
 #define USERS_REFRESH_NS 5000000
 #define USERS_PART 64
 #define USERS_LIST_NS 1000000000ull
@@ -46,8 +47,8 @@ static uint32_t user_wanted(const char *name, uid_t uid, uint64_t now_ns)
 }
 
 /*
- * Has no file come or gone since the last refresh?  One that came in the same tick
- * shows in the directory's size, or when the directory is next read.
+ * Has no file come or gone since the last refresh?  If one came within the same tick of
+ * the clock, the size of the directory shows it, or the next reading of the directory.
  */
 static bool users_unchanged(uint64_t now_ns)
 {
@@ -67,8 +68,8 @@ static bool users_unchanged(uint64_t now_ns)
 	return false;
 }
 
-/* Every process must have users in the same order, since what does not divide goes
- * round in that order.  Another thread may see two users swapped for a moment. */
+/* Every process must have the users in the same order, because helpers that do not divide
+ * evenly go round in that order.  Another thread may see two users swapped for a moment. */
 static void insert_user(uint32_t nr, uid_t uid, uint32_t wanted)
 {
 	for (; nr && other_users.uids[nr - 1] > uid; nr--) {
@@ -130,9 +131,9 @@ static void read_users(uint64_t now_ns)
 }
 
 /*
- * One thread at a time refreshes; the others use what was found before.  While no
- * other user has a registry, a refresh is one system call (2 us): going through the
- * directory took 35 us, at the start of a job too.
+ * One thread at a time refreshes; the others use what was found before.  While no other
+ * user has a registry, a refresh is one system call (2 us), and not a walk through the
+ * directory, which took 35 us, at the start of a job too.
  */
 void users_refresh(uint64_t now_ns)
 {

@@ -2,8 +2,9 @@
 /*
  * The machine as this process knows it now, and when to refresh that.
  *
- * CPUs that go and come again lead back to a struct that is there already, so there
- * are few of them.  After STATES_MAX different machines the last is kept.
+ * When CPUs go and come again, the struct that described this machine before is used
+ * again, so there are few of them.  After STATES_MAX different machines the last one is
+ * kept.
  *
  * Locking: readers take no lock and no reference, because what was published stays
  * for ever.  For known_machines:

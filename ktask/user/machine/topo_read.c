@@ -2,10 +2,10 @@
 /*
  * Reading the machine from sysfs: a handful of lists.
  *
- * Why not hwloc, which the command uses to show a machine?  The library would open it at
- * run time, in the first job.  It takes 9 to 15 ms with 288 CPUs and 8 nodes; these lists
- * take 1.2 ms.  A machine without it would silently count as flat.  And it would have to
- * be loaded again, within a job, when CPUs come or go.
+ * Why not hwloc, which the command uses to show a machine?  The library would have to open
+ * it at run time, in the first job.  With 288 CPUs and 8 nodes hwloc takes 9 to 15 ms, and
+ * these lists 1.2 ms.  A machine without hwloc would silently count as flat.  And when
+ * CPUs come or go, a job would have to load the topology again.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What a helper thread does by itself: take items, park, leave items; and how its
- * thread is made and placed.
+ * What a helper thread does by itself: it takes items, parks, and leaves items.  Also how
+ * its thread is made and placed.
  *
- * Does not know who submits items (user/pool/user_pool.c), nor what a job is.  user/pool/user_helper.h has the
- * protocol and says who owns which field.
+ * Does not know who submits items (user/pool/user_pool.c), nor what a job is.
+ * user/pool/user_helper.h has the protocol and says who owns which field.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -87,9 +87,9 @@ void helper_raise_taker(struct helper *h)
 		helper_raise(h);
 }
 
-/* QUEUED -> TAKING -> RUNNING, as low as it can be; false if the item was
- * cancelled.  Then it is raised whoever else may have done so: that may have come
- * in the middle of being lowered. */
+/* QUEUED -> TAKING -> RUNNING, at the lowest priority that is allowed.  Return: false if the
+ * item was cancelled.  Then the helper raises itself even if another thread has done so:
+ * that may have happened while it lowered itself. */
 static bool take_item(struct helper *h, uint32_t word)
 {
 	/* A thread that has not run yet has begun no item, and is not waited for. */
@@ -109,10 +109,10 @@ static bool take_item(struct helper *h, uint32_t word)
 }
 
 /*
- * From IDLE; a thread that sleeps has been raised.  The helper stays IDLE while it
- * raises itself, so that it may be given work: the call may last, and a caller that
- * finds no idle helper tries again only at its next tick.  No other thread lowers the
- * helper, and a caller that cancels its item only raises it, too.
+ * From IDLE.  A thread raises itself before it sleeps.  It stays IDLE meanwhile, so that it
+ * can be given work: the call may take long, and a caller that finds no idle helper tries
+ * again only at its next tick.  No other thread lowers the helper, and a caller that
+ * cancels its item only raises it too.
  *
  * Return: false if an item came first.
  */
@@ -215,9 +215,9 @@ void helper_note_loan(struct helper *h, const struct prio *prio)
 }
 
 /*
- * The caller may have lent its priority just before this helper changed its own: take
- * the loan again.  A later loan overwrites what is set here; one that comes meanwhile
- * is counted, and taken in the next round.
+ * The caller may have lent its priority just before this helper changed its own.  So take
+ * the loan again.  A loan that comes later overwrites what is set here.  One that comes
+ * meanwhile is counted, and taken in the next round.
  */
 static void keep_loan(struct helper *h)
 {
@@ -246,9 +246,9 @@ static void raise_self(struct helper *h)
 	kt_store(&h->low, 0);
 }
 
-/* The item's work is done.  A lent priority is given back only after the item is
- * left, because the caller may be waiting.  Work may be submitted from then on, see
- * fall_asleep(). */
+/* The item's work is done.  A lent priority is given back only after the item was left,
+ * because the caller may be waiting for that.  From then on work may be submitted again:
+ * see fall_asleep(). */
 static void finish_item(struct helper *h)
 {
 	raise_self(h);
@@ -275,8 +275,8 @@ void pool_item_blocks(struct pool_item *item)
 }
 
 /*
- * For items without a caller that adapts: the scheduler has to move the helper when
- * other CPUs idle.  A thread that was just made may not use all CPUs of the item yet.
+ * For items of jobs that no caller adapts: the scheduler has to move the helper when other
+ * CPUs idle.  A thread that was just made is not yet allowed on all CPUs of the item.
  */
 static void widen_self(struct helper *h)
 {
@@ -297,8 +297,9 @@ static bool mode_changed(enum prio_mode mode)
 }
 
 /*
- * Helpers take no signal that is meant for the program.  Faults are not blocked: that
- * would not stop a fault, but keep it from the handler of the program or the operation.
+ * Helpers take no signal that is meant for the program.  The signals of faults are not
+ * blocked: that would not prevent a fault, but keep it from the handler of the program or
+ * the operation.
  */
 static void helper_signals(sigset_t *set)
 {
@@ -345,9 +346,9 @@ static void *helper_main(void *arg)
 			continue;
 		}
 		h->nap_ns = NAP_MIN_NS;
-		/* A chunk forked, and this is the child's first thread: there is
-		 * no job to return to.  Nor shall helpers of jobs that the chunk
-		 * ran in the child keep that process until they end by
+		/* A chunk forked, and this is the first thread of the child, in which
+		 * there is no job to return to.  Helpers of jobs that the chunk ran in
+		 * the child shall not keep the process alive until they end by
 		 * themselves. */
 		if (generation != pool_generation()) {
 			ktask_trim();
@@ -364,10 +365,10 @@ static void *helper_main(void *arg)
 /* ---- making and placing helpers ---- */
 
 /*
- * Helpers are kept off the CPU that the caller runs on.  The scheduler alone does worse:
- * in virtual machines an idle CPU often counts as preempted by the host, and a woken
- * SCHED_IDLE thread then queues behind the caller (measured under KVM: 1.9 ms until it
- * ran, 0.03 ms with this).
+ * Helpers are kept off the caller's CPU, because the scheduler alone does worse.  In a
+ * virtual machine, an idle CPU often counts as preempted by the host.  A SCHED_IDLE thread
+ * that wakes is then queued behind the caller.  Under KVM it took 1.9 ms until it ran, and
+ * 0.03 ms with this.
  */
 static void choose_cpus(const struct placement *placement, struct kt_cpus *mask)
 {

@@ -15,11 +15,11 @@
  *   LENDING the caller changes the helper's priority; then WAITED.  Or the
  *           helper its own CPUs; then what it was before
  *
- * A parked helper has the priority of the process, so that a process that ends need
- * not wait until SCHED_IDLE threads get a CPU to die on.  A helper lowers itself when it
- * takes an item, and raises itself before it leaves the item.  The caller does neither:
- * to change a thread that runs on another CPU takes 10 us in a guest.  Between jobs that
- * follow each other within its spin time a helper stays low.
+ * A parked helper has the priority of the process.  Otherwise a process that ends would
+ * wait until SCHED_IDLE threads get a CPU to die on.  A helper lowers itself when it takes
+ * an item, and raises itself before it leaves the item.  The caller does neither, because
+ * changing a thread that runs on another CPU takes 10 us in a guest.  If jobs follow each
+ * other within the spin time of a helper, the helper stays low between them.
  *
  * The word also counts items (the ticket), so that a caller never mistakes a later
  * item for its own.  A helper never holds a lock: a helper that gets no CPU can delay
@@ -133,9 +133,9 @@ void helper_raise(struct helper *h);
 /*
  * helper_raise_taker - the same, of one that was TAKING
  *
- * Waits for nothing.  One that is preempted in the microsecond in which it lowers
- * itself, after this check, stays low until it gets a CPU, the next job cancels its
- * item, or the process exits.
+ * Waits for nothing.  If the helper is preempted after this check, in the microsecond in
+ * which it lowers itself, it stays low until it gets a CPU, the next job cancels its item,
+ * or the process exits.
  */
 void helper_raise_taker(struct helper *h);
 

@@ -154,8 +154,8 @@ static void init_pool(void)
 }
 
 /*
- * Raise helpers that are in chunks, and those that stayed low between two jobs: a process
- * that ends waits for them.
+ * Raise helpers that are in chunks, and those that stayed low between two jobs, because a
+ * process that ends waits for them.
  */
 static void raise_all(void)
 {
@@ -423,8 +423,8 @@ static bool may_lend(const struct loan *loan, struct prio *own)
 }
 
 /*
- * The waiting thread's priority may change.  It may itself be a helper, if this is a nested
- * job, and be lent a priority meanwhile.  It passes that on.
+ * The priority of the waiting thread may change.  In a nested job that thread may itself be
+ * a helper and be lent a priority meanwhile.  It passes that on.
  */
 static bool lend_own(struct helper *h, uint32_t ticket, struct loan *loan)
 {

@@ -3,8 +3,8 @@
  * The pool: helper threads that wait for work items of jobs.
  *
  * A struct pool_item is the pool's part of a work item.  The job's caller owns it and
- * submits it to one helper; a helper takes one item at a time.  user/pool/user_helper.h has the
- * protocol.
+ * submits it to one helper; a helper takes one item at a time.  The protocol is in
+ * user/pool/user_helper.h.
  */
 #ifndef KTASK_USER_POOL_H
 #define KTASK_USER_POOL_H
@@ -53,7 +53,8 @@ void pool_leave(void);
 /*
  * pool_more - make helpers until @nr of them idle, if the process may have them
  *
- * Also while jobs run, so not for the helpers that a job begins with: see above.
+ * It does so even while jobs run.  The helpers with which a job begins are made by
+ * pool_enter() instead.
  */
 void pool_more(unsigned nr, const struct kt_cpus *cpus);
 

@@ -2,9 +2,8 @@
 /*
  * Priorities by sched_setattr(2) on thread ids.
  *
- * With autogroups (CONFIG_SCHED_AUTOGROUP) nice and SCHED_IDLE count only
- * against threads of the same session: a helper then still takes its session's
- * share from other sessions.
+ * With autogroups (CONFIG_SCHED_AUTOGROUP) nice and SCHED_IDLE count only against threads
+ * of the same session.  So a helper still takes its session's share from other sessions.
  *
  * Locking: there is no lock.
  *	A: written by any thread, read by any: kt_load() and kt_store().  The mode only
@@ -111,9 +110,9 @@ static bool check_raised(int error)
 	return !error;
 }
 
-/* sched_setattr() ignores the nice value of SCHED_IDLE, but what is derived from
- * it (CPU time counted as nice, what tools show) counts.  Another thread may raise
- * this one between the two calls: then the nice value is its own again, too. */
+/* sched_setattr() ignores the nice value of a SCHED_IDLE thread.  But tools show that value,
+ * and CPU time is counted as nice by it, so it is set as well.  If another thread raises
+ * this one between the two calls, the nice value is raised again, too. */
 void prio_lower(void)
 {
 	struct prio lowest = { .policy = SCHED_IDLE };
@@ -153,10 +152,10 @@ static void find_home(void)
 }
 
 /*
- * The kernel takes a CPU that runs a SCHED_IDLE thread for an idle one.  It wakes the next
- * such thread there although other CPUs idle: two or four such threads read with direct
- * I/O half as fast as others.  SCHED_BATCH does not preempt others when it wakes either,
- * and at nice 19 it has a 68th of a normal thread's weight.
+ * To the kernel, a CPU that runs a SCHED_IDLE thread counts as idle.  It wakes the next such
+ * thread on that CPU although other CPUs idle.  So two or four such threads read with
+ * direct I/O half as fast as others.  A SCHED_BATCH thread does not preempt others when it
+ * wakes either, and at nice 19 it has a 68th of the weight of a normal thread.
  */
 void prio_blocks(void)
 {

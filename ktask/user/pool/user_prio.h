@@ -2,11 +2,14 @@
 /*
  * Priorities: the lowest one for helpers, and lending the caller's.
  *
- * There are two modes.  PRIO_LEND: the process may raise a thread again.  Helpers work as
- * SCHED_IDLE and nice 19.  While parked they have the priority of the process: a thread
- * needs a CPU in order to die, and whoever ends or executes a process waits for that.
- * PRIO_KEEP: the process may not raise a thread.  A lowered helper in the last chunk could
- * never be helped.  So helpers keep their priority, and only as many run as CPUs are idle
+ * There are two modes.
+ *
+ * PRIO_LEND: the process may raise a thread again.  Helpers work as SCHED_IDLE with nice 19.
+ * While parked, they have the priority of the process: a thread needs a CPU in order to
+ * die, and exit and exec wait for that.
+ *
+ * PRIO_KEEP: the process may not raise a thread.  Nobody could help a lowered helper that is
+ * in the last chunk.  So helpers keep their priority, and only as many run as CPUs idle
  * (user/limits/limits.c).
  */
 #ifndef KTASK_USER_PRIO_H
@@ -34,9 +37,9 @@ bool prio_may_lend(void);
 /*
  * prio_find_out - set the mode, with helper @tid, which was just made
  *
- * Rights do not tell everything: a capability may be limited to a user namespace.  So one
- * step of nice is tried.  Nobody waits until @tid has run, which on a busy machine takes
- * longer than many a job.
+ * Rights do not say everything: a capability may be limited to a user namespace.  So this
+ * tries one step of nice on @tid.  It does not wait until @tid has run, because on a busy
+ * machine that takes longer than many jobs.
  *
  * Return: false if @tid could not be raised again and must end.
  */
