@@ -10,6 +10,7 @@
  *	ahead_page_size.c   whether huge pages are advised for what lies ahead
  *	next_window.c       who makes the next window of a mapping
  *	make_ahead.c        a job of the library makes a window
+ *	new_memory.c        whether what the shim is told of is watched
  *	ahead_watcher.c     the thread that polls, decides and begins the jobs
  *	watcher_conditions.c  where there may be such a thread
  *
@@ -53,8 +54,13 @@ enum shim_why ahead_why_not(void);
 /* The administrator allows it (ktask.conf). */
 bool ahead_is_allowed(void);
 
-/* ahead_watcher.c: by a helper that has come to the end of a window */
+/* ahead_watcher.c: by a helper that has come to the end of a window, or who has a new
+ * mapping for it */
 void ahead_wake_watcher(void);
+/* Return: whether there is a watcher. */
+bool ahead_start_watcher(void);
+/* It watches nothing new. */
+bool ahead_is_ending(void);
 
 /* next_window.c: decide it and begin it; false: the process may have no threads of
  * ours any more */
@@ -68,6 +74,8 @@ void ahead_forget_effort(void);
 
 /* make_ahead.c: is there memory for what is watched?  In mapping->short_of_memory. */
 bool ahead_has_memory(struct large_mapping *mapping);
+/* Would there be, for a first mapping?  By any thread. */
+bool ahead_has_memory_for(size_t bytes);
 /* begin to make mapping->window; false: it cannot be now */
 bool ahead_make(struct large_mapping *mapping);
 /* Is the job done?  @cancel: end it. */

@@ -60,10 +60,6 @@
 
 enum watcher_state { NONE, STARTING, RUNNING, ENDING };
 
-size_t shim_ahead_min_bytes = SIZE_MAX;
-_Atomic size_t shim_ahead_least_block = SIZE_MAX;
-bool shim_ahead_small;
-
 static _Atomic int watcher_state;
 static pthread_t watcher_thread;
 static int pagemap_fd; /* in the watcher's own table; negative: there is none */
@@ -408,8 +404,7 @@ void ahead_wake_watcher(void)
 	syscall(SYS_futex, &nr_news, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Return: whether there is a watcher. */
-static bool start_watcher(void)
+bool ahead_start_watcher(void)
 {
 	int none = NONE;
 
@@ -426,147 +421,9 @@ static bool start_watcher(void)
 	return true;
 }
 
-/* Why nothing is to be watched; SHIM_NR_WHY: it is. */
-static enum shim_why find_reason(void)
+bool ahead_is_ending(void)
 {
-	if (!ahead_is_allowed())
-		return WHY_CONFIG;
-	if (!ahead_is_ordinary())
-		return WHY_AHEAD_POLICY;
-	if (!shim_ahead_running())
-		return ahead_why_not();
-	/* There is a limit now, on threads or by overcommit. */
-	return atomic_load(&is_quitting) ? WHY_AHEAD_LIMITS : SHIM_NR_WHY;
-}
-
-static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block)
-{
-	enum shim_why why;
-	uintptr_t first =
-		(start + AHEAD_PAGE_BYTES - 1) & ~(AHEAD_PAGE_BYTES - 1);
-	uintptr_t last = end & ~(AHEAD_PAGE_BYTES - 1);
-
-	if (last <= first)
-		return;
-	why = find_reason();
-	if (why != SHIM_NR_WHY) {
-		shim_decline(why, end - start);
-		return;
-	}
-	/* A dry run watches as well: it is to tell what could be made. */
-	shim_takes(SHIM_AHEAD, end - start);
-	if (!start_watcher())
-		return;
-	/* A block lies in what its allocator mapped. */
-	if (!(block && large_mappings_overlap(first, last)) &&
-	    large_mapping_add(first, last, block, false))
-		ahead_wake_watcher();
-}
-
-/* ---- what an allocator of the program's own has made ---- */
-
-/* Nothing here allocates or waits: the allocator may hold its lock. */
-static void watch_allocators_range(uintptr_t start, uintptr_t end)
-{
-	if (!shim_ahead_running()) {
-		grown_areas_note(start, end);
-		atomic_store(&shim_ahead_least_block, 0);
-	} else if (!atomic_load(&is_quitting) && ahead_is_ordinary() &&
-		   large_mapping_add(start, end, 0, false)) {
-		shim_takes(SHIM_AHEAD, end - start);
-		ahead_wake_watcher();
-	}
-}
-
-static void watch_found_range(uintptr_t start, uintptr_t end)
-{
-	watch_range(start, end, 0);
-}
-
-/* With no lock of an allocator held: what was noted, or never told of. */
-static void watch_noted(bool read_list)
-{
-	uintptr_t start, end;
-
-	while (grown_areas_take(&start, &end))
-		if (!large_mappings_overlap(start, end))
-			watch_range(start, end, 0);
-	if (read_list && !shim_ahead_running())
-		grown_areas_find(watch_found_range);
-}
-
-static void watch_quietly(uintptr_t start, uintptr_t end, uintptr_t block,
-			  const void *from)
-{
-	int saved_errno = errno, cancel_state;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	if (shim_wants(SHIM_AHEAD, end - start, NULL)) {
-		shim_set_busy(true);
-		if (shim_is_allocator(from))
-			watch_allocators_range(start, end);
-		else
-			watch_range(start, end, block);
-		shim_set_busy(false);
-	}
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
-}
-
-static void watch_noted_quietly(bool read_list)
-{
-	int saved_errno = errno, cancel_state;
-
-	/* First: what follows allocates. */
-	atomic_store(&shim_ahead_least_block, shim_ahead_min_bytes);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	if (shim_wants(SHIM_AHEAD, shim_ahead_min_bytes, NULL)) {
-		shim_set_busy(true);
-		watch_noted(read_list);
-		shim_set_busy(false);
-	}
-	pthread_setcancelstate(cancel_state, NULL);
-	errno = saved_errno;
-}
-
-void shim_ahead_block(void *block, size_t len, const void *from)
-{
-	if (shim_busy())
-		return;
-	/* The C library and the loader may hold locks of their own. */
-	if (atomic_load(&shim_ahead_least_block) < shim_ahead_min_bytes &&
-	    !shim_is_system(from))
-		watch_noted_quietly(false);
-	if (len < shim_ahead_min_bytes)
-		return;
-	grown_areas_know(block, len);
-	watch_quietly((uintptr_t)block, (uintptr_t)block + len,
-		      (uintptr_t)block, NULL);
-}
-
-void shim_ahead_mapping(void *base, size_t len, const void *from)
-{
-	if (len >= shim_ahead_min_bytes && !shim_busy())
-		watch_quietly((uintptr_t)base, (uintptr_t)base + len, 0, from);
-}
-
-void shim_ahead_know(const void *base, size_t len)
-{
-	if (len >= shim_ahead_min_bytes)
-		grown_areas_know(base, len);
-}
-
-void shim_ahead_moment(void)
-{
-	bool had_more;
-
-	if (shim_ahead_min_bytes == SIZE_MAX || shim_ahead_running() ||
-	    shim_busy() || !shim_filter_allows())
-		return;
-	had_more = grown_areas_had_more();
-	if (had_more ||
-	    atomic_load(&shim_ahead_least_block) < shim_ahead_min_bytes)
-		watch_noted_quietly(had_more);
+	return atomic_load(&is_quitting);
 }
 
 void shim_ahead_end(void)

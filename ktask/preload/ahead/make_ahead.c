@@ -224,6 +224,11 @@ bool ahead_has_memory(struct large_mapping *mapping)
 	return !mapping->short_of_memory;
 }
 
+bool ahead_has_memory_for(size_t bytes)
+{
+	return shim_available_bytes() >= bytes + RESERVE_BYTES;
+}
+
 bool ahead_make(struct large_mapping *mapping)
 {
 	struct ktask_node blocks = {

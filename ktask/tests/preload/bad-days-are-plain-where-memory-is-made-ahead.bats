@@ -10,8 +10,12 @@ unset KTASK_RUN_MIN
 export KTASK_OVERLOAD=ignore
 
 MIB=$((1 << 20))
-# The watcher's and a helper's own stacks, in the kernel too.
+# The watcher's and a helper's own stacks, in the kernel too, where there is room for them.
 THREADS_BYTES=$MIB
+# What the shim's own data take, whatever it does, and what it needs of the stack to
+# find out that memory is short.
+SHIM_BYTES=$((256 << 10))
+SHIM_STACK_PAGES=4
 
 # In a group of control groups of one version or the other.
 limit_group() {
@@ -80,6 +84,63 @@ lives_as_plain() {
 	done
 	remove_group "$group"
 	[ -z "$differ" ]
+}
+
+# lives_in CASE HOW: three times
+lives_in() {
+	for _ in 1 2 3; do
+		in_group "$2" "$1" >/dev/null
+		[ "$ended" = 0:ok ] || return 1
+	done
+}
+
+# least_limit CASE HOW: the smallest limit in pages in which it lives, in $least
+least_limit() {
+	local low=$(((need - 4 * MIB) / 4096)) high=$((need / 4096)) middle
+
+	while ((high - low > 1)); do
+		middle=$(((low + high) / 2))
+		limit_group $((middle * 4096))
+		if lives_in "$@"; then high=$middle; else low=$middle; fi
+	done
+	least=$high
+}
+
+# dies_in CASE HOW PAGES: three times, where without it the program lives three times
+dies_in() {
+	limit_group $(($3 * 4096))
+	for _ in 1 2 3; do
+		in_group "$2" "$1"
+		[ "$ended" != 0:ok ] || return 1
+	done
+	lives_in "$1" ahead-off
+}
+
+# No thread begins there, whose stack and other memory in the kernel would be too much.
+@test "a page more than the program needs is enough, but for the data of the shim" {
+	local case least plain off how failed=
+
+	for case in fills fills-and-forks; do
+		measure_need "$case"
+		make_group 1024
+		least_limit "$case" plain
+		plain=$least
+		least_limit "$case" ahead-off
+		off=$least
+		echo "$case: $plain pages, with the shim $off"
+		for more in 1 16 64; do
+			for how in ahead ahead-small; do
+				if dies_in "$case" $how \
+					$((off + SHIM_STACK_PAGES + more)); then
+					failed="$failed $case:$more:$how"
+				fi
+			done
+		done
+		remove_group "$group"
+		echo "failed:$failed"
+		[ -z "$failed" ]
+		((off - plain <= SHIM_BYTES / 4096))
+	done
 }
 
 # is_helped CASE: where there is memory enough
