@@ -67,6 +67,11 @@ my %shapes = (
 	# What is freed is cleared at once, and some CPU idles, for a helper.
 	flush => ['CPUs that use what goes', 'init_on_free=1 series.flush=1',
 		  '-smp', 4, '-m', 1024],
+	# A device behind an IOMMU, memory of two nodes, and gigantic pages of the second.
+	vfio_two => ['VFIO, two nodes', "$vfio_words hugepagesz=1G hugepages=1:2",
+		     '-machine', 'q35,kernel-irqchip=split', '-smp', '2,sockets=2',
+		     '-m', 5120, '-device', 'intel-iommu', '-device', 'edu',
+		     nodes(['0', '1'], [1024, 4096], [10, 20], [20, 10])],
 	# For struct pages: memory that next to nothing touches, so much that the clock
 	# of 4 ms is fine enough.  On one node; on two of which one has four times as
 	# much; and on a node that has no CPU.

@@ -258,8 +258,13 @@ static void mount_all(void)
 
 static void tell_facts(void)
 {
+	if (option("vfio", 0) && nr_nodes() > 1) {
+		tell_vfio_nodes();
+		return;
+	}
 	if (option("vfio", 0)) {
 		tell_vfio_facts();
+		tell_vfio_edges();
 		return;
 	}
 	if (option("flush", 0)) {
