@@ -135,10 +135,19 @@ class Makers:
 
     # ---- touch-memory ----
 
+    def has_way(self, way):
+        """Not without OpenMP, for that one."""
+        return not subprocess.run([self.touch_memory, "1", way], check=False,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+
     def small(self, way):
+        if not self.has_way(way):
+            return None
         return sides.of_small_pages(self.ktask, self.touch_memory, self.mib, way)
 
     def huge(self, way):
+        if not self.has_way(way):
+            return None
         return sides.of_huge_pages(self.ktask, self.touch_memory, self.mib, way)
 
     def beside(self, way):
