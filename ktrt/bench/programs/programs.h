@@ -114,11 +114,13 @@ struct runtime_programs {
 	long (*tree)(const struct tree_node *root);
 };
 
+#define NO_PROGRAM (-3.0)
+
 /*
  * Run the program of that name, small or not, and compare its result.
  *
- * Return: nanoseconds a task (of sort: a number); 0: there is no such program;
- * below 0: the result is wrong.
+ * Return: nanoseconds a task (of sort: a number), which may be 0; NO_PROGRAM: there is no
+ * such program; another number below 0: the result is wrong.
  */
 double program_run(const struct runtime_programs *programs, const char *name,
 		   bool is_small);

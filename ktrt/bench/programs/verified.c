@@ -206,5 +206,5 @@ double program_run(const struct runtime_programs *programs, const char *name,
 	     i++)
 		if (programs && !strcmp(name, all_programs[i].name))
 			return all_programs[i].run(programs, is_small);
-	return 0;
+	return NO_PROGRAM;
 }

@@ -153,7 +153,7 @@ static double make_outside(const char *name, double share)
 	return nr;
 }
 
-/* 0: there is no such thing; else as do_case(). */
+/* As do_case(); NO_PROGRAM: there is no such thing. */
 static double do_sweeps(bool is_small, bool is_weak)
 {
 	int times = is_small ? 1 : SWEEP_TIMES;
@@ -162,7 +162,7 @@ static double do_sweeps(bool is_small, bool is_weak)
 	for (int i = 0; i < times; i++) {
 		memset(swept, 0, sizeof(swept));
 		if (!cases.sweep || !cases.sweep(SWEEPS, is_weak))
-			return 0;
+			return NO_PROGRAM;
 		for (int cell = 0; cell < CELLS; cell++)
 			is_swept_wrongly |= swept[cell] != SWEEPS;
 	}
@@ -171,7 +171,7 @@ static double do_sweeps(bool is_small, bool is_weak)
 	return (double)(now_ns() - start) / times / SWEEPS / CELLS;
 }
 
-/* Does the case; nanoseconds a task, or below 0 where its result is wrong. */
+/* Does the case.  Return: nanoseconds a task, or as program_run() below 0. */
 static double do_case(const char *name, bool is_small, int threads)
 {
 	double share = is_small ? 0.1 : 1, nr = 0;
@@ -211,7 +211,7 @@ static double do_both(const char *name, bool is_small, int threads)
 
 	blocking_reset();
 	first = do_case(name, true, threads);
-	if (first <= 0 || is_small)
+	if (first < 0 || is_small)
 		return first;
 	blocking_reset();
 	return do_case(name, false, threads);
@@ -264,7 +264,7 @@ int main(int argc, char **argv)
 		ns = time_start(start_ns);
 	else if (!strcmp(argv[1], "idle"))
 		ns = idle_measure();
-	else if ((ns = do_both(argv[1], is_small, atoi(argv[2]))) == 0)
+	else if ((ns = do_both(argv[1], is_small, atoi(argv[2]))) == NO_PROGRAM)
 		return 2;
 	cases.stop();
 	if (ns == NO_FIGURE) {
