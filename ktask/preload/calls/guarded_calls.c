@@ -5,8 +5,8 @@
  *  - Changing namespaces: the kernel refuses that to a process with threads, so the
  *    helpers are ended first.
  *  - Setting a system call filter: the shim checks it first (seccomp_filter.c).
- *  - userfaultfd: whoever handles the faults of the process would be told of each step
- *    in which memory comes and goes.  So no call is taken from then on.
+ *  - userfaultfd: whoever handles the faults of the process would see each step in which
+ *    memory comes and goes.  So no call is taken over from then on.
  *
  * syscall() and prctl() are here only for the filters.  They make the system call
  * without the C library, because the shim's own functions hide those of libc.

@@ -63,8 +63,9 @@ static void *find_next(_Atomic uintptr_t *kept, const char *name,
 }
 
 /*
- * Ends a function of ours by the library's of the same name: prepares the memory, for
- * whoever called ours (@from), and returns what the other returns; @refusal without one.
+ * The end of each function of ours: prepares the memory for its caller (@from), calls the
+ * library's function of the same name, and returns what that returns.  If there is no such
+ * function, it returns @refusal.
  */
 #define RETURN_NEXT(function, from, refusal, prepare, ...)                   \
 	do {                                                                 \

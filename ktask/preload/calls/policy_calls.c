@@ -4,12 +4,12 @@
  * to the kernel.  The shim counts large ones, and ends a prefault job before
  * the policy of its mapping changes.
  *
- * Dividing move_pages() between two threads showed no gain.  In a guest with two nodes
- * (emulated, Linux 6.12, 96 MiB of 4 KiB pages, beside other work, twice 7 rounds) one
- * call took 0.78 and 1.35 s, two halves 0.84 and 1.10, parts of 512 pages 1.14 and 1.60.
- * Each call first drains the page lists of all CPUs, and the threads contend for the
- * lists of the nodes.  The result would differ, too: the plain call stops at a page that
- * cannot be moved, and writes no status for the pages after it.
+ * Dividing move_pages() between two threads gained nothing.  It was measured twice in a
+ * guest with two nodes (emulated, Linux 6.12, 96 MiB of 4 KiB pages, beside other work, 7
+ * rounds).  One call took 0.78 and 1.35 s, two halves 0.84 and 1.10 s, parts of 512 pages
+ * 1.14 and 1.60 s.  Each call first drains the page lists of all CPUs, and the threads
+ * contend for the lists of the nodes.  The result would differ, too: the plain call stops
+ * at a page that cannot be moved, and writes no status for the pages after it.
  */
 #include <sys/syscall.h>
 #include <unistd.h>

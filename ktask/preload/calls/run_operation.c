@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Does a call that was taken as an operation of libktask, and times and counts it.
- * Does not know which calls are taken, nor the plain ones.
+ * Does a call that was taken over as an operation of libktask, times it and counts it.
+ * Does not know which calls are taken over, nor the plain calls.
  *
  * Signals and cancellation are held off: none of the plain calls is a cancellation
  * point, and a handler must not interrupt the library.
@@ -20,8 +20,8 @@
 #include "util/scoped.h"
 
 /*
- * Guards against calls of the program's own code inside the library's: a
- * fault handler, an allocator.
+ * Guards against the program's own code inside the library, such as a fault handler or
+ * an allocator.
  */
 static __thread bool is_busy;
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * execve and its family: the report of what was counted is written first, because the
- * new program counts from zero.  Not so if there is no such program: the process goes
- * on, and reports when it ends.  If nothing was counted, the line of the new program is
- * enough.  If the shim will not be loaded into the new program, that program's line is
- * written here, before the call, which may still fail.
+ * execve and its family.  The shim writes the report of what it counted before the call,
+ * because the new program counts from zero.  It does not if there is no such program, or
+ * if there are too many arguments: then the process goes on, and reports when it ends.
+ * If nothing was counted, the line of the new program is enough.  If the shim will not be
+ * loaded into the new program, that program's line is written here, before the call,
+ * which may still fail.
  *
  * A signal handler and a child of vfork() may call these functions.  So nothing is
- * allocated here, and such a child reports nothing of its own: the counts are its
- * parent's.
+ * allocated here.  Such a child reports nothing, because the counts are those of its
+ * parent.
  *
- * Nor if there are too many arguments.  Where it behaves badly: a call that fails for
- * another reason, such as a file that is no program, leaves a report that is too early,
- * and what comes later has one of its own.
+ * Behaves badly if a call fails for another reason, such as a file that is not a program:
+ * then the report comes too early, and what is counted later has a report of its own.
  *
  * Not seen: system calls without the C library.  See also spawn.c.
  */

@@ -154,10 +154,11 @@ static bool may_lend(void)
 }
 
 /*
- * Threads that cannot be made SCHED_IDLE must not compete with other programs, as in
- * the library.  Threads at SCHED_IDLE do not compete.  But on an overloaded machine the
- * process would end only after they got a CPU to end on.  So it is done there only if
- * asked for by name (`--ops exit`), for tests.
+ * If threads cannot be made SCHED_IDLE, they would compete with other programs, which
+ * they must not, as in the library.  SCHED_IDLE threads do not compete.  But on an
+ * overloaded machine the process would end only after they got a CPU to end on.  So on
+ * such a machine memory is given back only if the option names it (`--ops exit`), for
+ * tests.
  */
 static unsigned nr_threads(bool lend)
 {
@@ -205,9 +206,9 @@ static void raise_thread(const char *name, int nice)
 }
 
 /*
- * Helpers at work are SCHED_IDLE, and on a busy machine take long to end.  The process
- * waits for that, so they get its own nice value.  Allocates nothing: a signal handler may
- * be the caller.
+ * Helpers at work are SCHED_IDLE and take long to end on a busy machine.  The process
+ * waits for them, so they get its own nice value.  Nothing is allocated here, because a
+ * signal handler may be the caller.
  */
 static void raise_helpers(int nice)
 {

@@ -3,16 +3,16 @@
  * Gives back the memory of a process in parallel, as its last act.  For the gain see
  * bench/notebook/2026-11.md.
  *
- * This is no job of the library, because the library's own allocations are in the
- * memory that is given back.  Meanwhile only this code, the stacks, the thread's TLS
- * block (the compiler uses it) and one mapping made here are used.  Helpers are
- * SCHED_IDLE if that can be undone.  They are not waited for: when the process ends,
- * each is in a chunk of 2 ms at most, and the kernel ends them at the caller's priority.
+ * This is not a job of the library, because the memory that is given back contains the
+ * library's own allocations.  Only this code, the stacks, the thread's TLS block (which
+ * the compiler uses) and one mapping made here are used.  Helpers are SCHED_IDLE if that
+ * can be undone.  Nobody waits for them: when the process ends, each is in a chunk of 2 ms
+ * at most, and the kernel ends them at the caller's priority.
  *
  * Locking: there is no lock.  "next" is atomic: whoever increments it owns that chunk.
  * The rest is written before the first helper exists, and only read from then on.
  *
- * Does not decide whether that may be done: exit.c.
+ * exit.c decides whether that may be done.
  */
 #include <sched.h>
 #include <stdatomic.h>

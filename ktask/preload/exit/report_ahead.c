@@ -68,8 +68,8 @@ static unsigned long long wasted_bytes(unsigned long long touched)
 }
 
 /*
- * Half of the system time of all faults in what was touched in order: helpers and program
- * share them.
+ * Half of the system time of all faults in memory that was touched in order, because
+ * helpers and the program share these faults.
  */
 static void append_forecast(struct report_line *line,
 			    unsigned long long touched)

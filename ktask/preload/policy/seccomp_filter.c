@@ -252,10 +252,10 @@ static bool program_lets_work(const void *program)
 }
 
 /*
- * Does this process share the memory of the one that loaded the shim?  A child of
- * vfork() does, and must not decide for its parent.  A child of a bare clone() has
- * memory of its own and decides for itself.  If that cannot be found out the answer is
- * no, and the parent may step aside as well.
+ * Does this process share the memory of the one that loaded the shim?  A child of vfork()
+ * does, and must not decide for its parent.  A child of a bare clone() has its own memory
+ * and decides for itself.  If this is not known, the answer is no, and the parent may step
+ * aside as well.
  */
 static bool shares_owners_memory(void)
 {
