@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ktask for kernel code: divide one big job into chunks and do them with the
- * thread that asks and with helper threads of the lowest priority.
+ * ktask for kernel code: divide one big job into chunks.  The thread that asks does
+ * them together with helper threads of the lowest priority.
  *
  * Words
  *   job      all of the work of one ktask_run()
@@ -19,14 +19,14 @@
  *
  * Context
  *   Process context, may sleep.  Locks that the caller holds stay held while
- *   helpers work; a thread function must not take them.  A job may be begun
- *   inside a chunk of another and shares its budget of helpers.  Nothing that
- *   a job needs is allocated in a way that could enter reclaim or fail the
- *   job, and no thread is created by a job: it may run under any lock under
- *   which one may sleep (but see KTASK_CALLER_PROCESS).  What the caller may not
- *   wait for when it allocates (memalloc_nofs_save() and its like) helpers may not
- *   either.  Helpers run on the CPUs that the caller may run on, so that who is
- *   bound to one, as the work items of most workqueues are, has none.
+ *   helpers work; a thread function must not take them.  A job may begin inside a
+ *   chunk of another one; they share one budget of helpers.  A job makes no thread,
+ *   and allocates nothing in a way that could enter reclaim or fail the job.  So it
+ *   may run under any lock under which one may sleep (but see KTASK_CALLER_PROCESS).
+ *   If the caller's allocations may not wait for something (memalloc_nofs_save() and
+ *   its like), those of helpers may not either.  Helpers run on the CPUs that the
+ *   caller may use.  So a caller that is bound to one CPU, as the work items of most
+ *   workqueues are, has no helpers.
  */
 #ifndef KTASK_KERNEL_H
 #define KTASK_KERNEL_H
@@ -57,9 +57,9 @@ typedef int (*ktask_thread_func)(void *start, void *end, void *arg);
  * @end: position behind the last one
  * @arg: func_arg of the control block
  *
- * Called by the caller once the job has failed and every chunk has ended, in
- * ascending order within each range, over positions that together are exactly
- * the chunks that succeeded.  One call may span many chunks.  Cannot fail.
+ * The caller calls it once the job has failed and every chunk has ended, in ascending
+ * order within each range.  The positions of all calls together are exactly the chunks
+ * that succeeded.  One call may span many chunks.  Cannot fail.
  */
 typedef void (*ktask_undo_func)(void *start, void *end, void *arg);
 
@@ -80,7 +80,7 @@ typedef void *(*ktask_iter_func)(void *position, size_t size);
  * @fail_error: the error of the lowest chunk that failed
  * @fail_pos: where that chunk starts
  * @threads: that did at least one chunk, the caller included
- * @helpers_lent: helpers that the caller's priority was lent
+ * @helpers_lent: helpers that were lent the caller's priority
  * @chunks: that succeeded
  * @remote_chunks: of these, chunks of a node done by a thread of another
  * @units: that succeeded, before any undo
@@ -101,17 +101,17 @@ struct ktask_result {
 /**
  * define KTASK_KILLABLE - a fatal signal to the caller ends the job
  *
- * In ktask_ctl.flags: with -EINTR.  Helpers that the caller waits for get it too, so
- * that no chunk waits for what will not come.  Not the default, since a task that
- * is being killed runs jobs as well.
+ * In ktask_ctl.flags.  The job ends with -EINTR.  Helpers for which the caller waits get
+ * the signal too, so that no chunk waits for something that will not come.  This is not
+ * the default, because a task that is being killed runs jobs as well.
  */
 #define KTASK_KILLABLE 1u
 
 /**
  * define KTASK_CALLER_MM - helpers use the caller's address space meanwhile
  *
- * In ktask_ctl.flags.  It is their current->mm, they have the caller's rights, and
- * its group is charged for what they allocate.  Not for started jobs, nor for
+ * In ktask_ctl.flags.  It is their current->mm.  They have the caller's rights, and the
+ * caller's group is charged for what they allocate.  Not for started jobs, and not for
  * callers without an address space.
  */
 #define KTASK_CALLER_MM 2u
@@ -119,10 +119,10 @@ struct ktask_result {
 /**
  * define KTASK_CALLER_PROCESS - helpers are threads of the caller's process
  *
- * In ktask_ctl.flags, where the kernel can make such (6.9): CPU time, control
- * group, memory policy are the caller's.  Such a job allocates, makes threads and
- * may be frozen, so that its caller may hold no lock.  Elsewhere, and if there is
- * no thread to be had, as without it; not for started jobs.
+ * In ktask_ctl.flags, on kernels that can make such threads (6.9).  CPU time, control
+ * group and memory policy are the caller's.  Such a job allocates, makes threads and may
+ * be frozen, so its caller may hold no lock.  On other kernels, and if no thread can be
+ * made, the flag has no effect.  Not for started jobs.
  */
 #define KTASK_CALLER_PROCESS 4u
 
@@ -279,10 +279,10 @@ static inline void ktask_ctl_set_chunk_us(struct ktask_ctl *ctl,
 /**
  * ktask_ctl_set_cpus - helpers run on any online CPU of these
  * @ctl: the control block
- * @cpus: NULL: the caller's; as long-lived as the job
+ * @cpus: NULL: the caller's; must live as long as the job
  *
- * Of those that the caller may run on, whatever is unplugged meanwhile: while none
- * of them is there, so is no helper.
+ * Only those on which the caller may run count.  While none of them is online, there is
+ * no helper.
  */
 static inline void ktask_ctl_set_cpus(struct ktask_ctl *ctl,
 				      const struct cpumask *cpus)
