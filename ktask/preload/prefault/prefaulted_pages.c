@@ -14,11 +14,14 @@
  *
  * The table is small, and what is in it counts: where it is full, entries that the
  * program has touched make room, then neighbours are joined, and else nothing more is
- * made.  Of an entry that made room no page is given back for userfaultfd.
+ * made.  Of an entry that made room no page is given back for userfaultfd.  Only holes
+ * that the program cuts let it grow, without an allocator: by a mapping.  A former table
+ * remains, because others may read it.
  *
- * Where it behaves badly: a program that cuts holes into NR_SLOTS mappings and more
- * outruns the table, which then forgets the smaller part of each.  What mremap() moves
- * or lengthens and what mbind() places is forgotten.
+ * Where it behaves badly: of SLOTS_MOST parts and more, which is as many mappings as a
+ * process may have, or where no memory can be mapped, the table forgets the smaller ones.
+ * Each hole takes as long as the table is.  What mremap() moves or lengthens and what mbind()
+ * places is forgotten.
  *
  * Locking: table_version is odd as long as a thread changes the table, with all signals
  * blocked, since a signal handler may map and unmap at any moment.  Others wait.  Most
@@ -42,6 +45,8 @@
 /* Mappings, and parts of them that holes have left. */
 #define NR_ENTRIES 64
 #define NR_SLOTS 96
+#define SLOTS_MOST 65536
+#define NO_ENTRY SIZE_MAX
 #define NR_SAMPLES 32
 #define SAMPLE_BYTES 32
 /* Of a page that is looked at whole, so much at once. */
@@ -61,7 +66,9 @@ struct made {
 	uintptr_t segment; /* L; as kind */
 };
 
-static struct made made_table[NR_SLOTS];
+static struct made first_table[NR_SLOTS];
+static struct made *_Atomic made_table = first_table; /* L: before nr_made */
+static size_t nr_slots = NR_SLOTS; /* L; read with the lock only */
 static atomic_size_t nr_made; /* L */
 static atomic_uint table_version; /* odd: somebody changes the table */
 
@@ -147,22 +154,54 @@ static bool join_neighbours(void)
 	return true;
 }
 
+static bool grow_table(void)
+{
+	size_t bytes = 2 * nr_slots * sizeof(*made_table);
+	struct made *table = MAP_FAILED, *former = made_table;
+
+	if (2 * nr_slots <= SLOTS_MOST)
+		table = real_mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (table == MAP_FAILED)
+		return false;
+	for (size_t i = 0; i < nr_made; i++) {
+		table[i].start = former[i].start;
+		table[i].end = former[i].end;
+		table[i].kind = former[i].kind;
+		table[i].segment = former[i].segment;
+	}
+	made_table = table;
+	nr_slots *= 2;
+	return true;
+}
+
+/* Joining takes longer than all else in a table that has grown. */
+static bool extend_table(void)
+{
+	return nr_made < nr_slots ||
+	       (nr_made <= NR_SLOTS && join_neighbours()) || grow_table();
+}
+
 static bool append_entry(const struct made_range *range)
 {
-	if (nr_made == NR_SLOTS && !join_neighbours())
+	if (!extend_table())
 		return false;
 	write_entry(nr_made, range);
 	nr_made++;
 	return true;
 }
 
-/* Return: the first entry that overlaps, NR_SLOTS if none does. */
+/* Return: the first entry that overlaps, or NO_ENTRY.  First the number: a table that has
+ * so many entries is there before. */
 static size_t find_entry(uintptr_t start, uintptr_t end)
 {
-	for (size_t i = 0; i < nr_made; i++)
-		if (made_table[i].start < end && start < made_table[i].end)
+	size_t nr = nr_made;
+	const struct made *table = made_table;
+
+	for (size_t i = 0; i < nr; i++)
+		if (table[i].start < end && start < table[i].end)
 			return i;
-	return NR_SLOTS;
+	return NO_ENTRY;
 }
 
 /* What lies outside [start, end) stays; of two parts the larger one comes first. */
@@ -189,7 +228,7 @@ static void cut_range(uintptr_t start, uintptr_t end)
 {
 	size_t i;
 
-	while ((i = find_entry(start, end)) < NR_SLOTS)
+	while ((i = find_entry(start, end)) != NO_ENTRY)
 		cut_entry(i, start, end);
 }
 
@@ -219,7 +258,8 @@ bool shim_made_add(void *base, size_t len, enum shim_made_kind kind)
 	lock_table(&held);
 	cut_range(range.start, range.end);
 	added = append_entry(&range);
-	if (added && nr_made > NR_ENTRIES && !join_neighbours()) {
+	if (added && nr_made > NR_ENTRIES &&
+	    (nr_made > NR_SLOTS || !join_neighbours())) {
 		nr_made--;
 		added = false;
 	}
@@ -232,7 +272,7 @@ static bool may_have_entry(uintptr_t start, uintptr_t end)
 {
 	unsigned version = atomic_load(&table_version);
 
-	return version & 1 || find_entry(start, end) < NR_SLOTS ||
+	return version & 1 || find_entry(start, end) != NO_ENTRY ||
 	       atomic_load(&table_version) != version;
 }
 
@@ -280,18 +320,44 @@ void shim_made_forked(void)
 	atomic_fetch_add(&table_version, 1);
 }
 
-/* Return: how many there are, as they were at one moment. */
-static size_t copy_table(struct made_range ranges[NR_SLOTS])
+/* The entries as they were at one moment. */
+struct table_copy {
+	struct made_range few[NR_SLOTS], *ranges;
+	size_t nr;
+};
+
+static size_t copy_bytes(const struct table_copy *copy)
+{
+	return copy->nr * sizeof(*copy->ranges);
+}
+
+/* Where no memory can be had, the first of them. */
+static void copy_table(struct table_copy *copy)
 {
 	struct table_lock held;
-	size_t nr;
 
 	lock_table(&held);
-	nr = nr_made;
-	for (size_t i = 0; i < nr; i++)
-		ranges[i] = read_entry(i);
+	copy->nr = nr_made;
+	copy->ranges = copy->few;
+	if (copy->nr > NR_SLOTS) {
+		void *many = real_mmap(NULL, copy_bytes(copy),
+				       PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (many == MAP_FAILED)
+			copy->nr = NR_SLOTS;
+		else
+			copy->ranges = many;
+	}
+	for (size_t i = 0; i < copy->nr; i++)
+		copy->ranges[i] = read_entry(i);
 	unlock_table(&held);
-	return nr;
+}
+
+static void end_copy(struct table_copy *copy)
+{
+	if (copy->ranges != copy->few)
+		real_munmap(copy->ranges, copy_bytes(copy));
 }
 
 /* A full table gets room. */
@@ -302,7 +368,7 @@ static void forget_touched(const struct made_range *range)
 
 	lock_table(&held);
 	i = find_entry(range->start, range->end);
-	if (nr_made >= NR_ENTRIES && i < NR_SLOTS &&
+	if (nr_made >= NR_ENTRIES && i != NO_ENTRY &&
 	    made_table[i].start == range->start &&
 	    made_table[i].end == range->end)
 		remove_entry(i);
@@ -365,12 +431,12 @@ static size_t count_zero(const struct iovec *pages, size_t nr)
 	return nr_zero;
 }
 
-/* Return: bytes that are made and zero as far as a few samples tell. */
-static size_t untouched_bytes(const struct made_range *range)
+/* Return: bytes that are made and zero as far as a few samples tell, at most @most. */
+static size_t untouched_bytes(const struct made_range *range, size_t most)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	size_t len = range->end - range->start;
-	size_t nr = len / page < NR_SAMPLES ? len / page : NR_SAMPLES;
+	size_t nr = len / page < most ? len / page : most;
 	struct iovec pages[NR_SAMPLES];
 	size_t nr_pages = 0;
 
@@ -387,16 +453,21 @@ static size_t untouched_bytes(const struct made_range *range)
 size_t shim_made_untouched(void)
 {
 	keep_errno();
-	struct made_range ranges[NR_SLOTS];
-	size_t nr = copy_table(ranges), bytes = 0;
+	size_t samples = NR_SAMPLES, bytes = 0;
+	struct table_copy copy;
 
-	for (size_t i = 0; i < nr; i++) {
-		size_t untouched = untouched_bytes(&ranges[i]);
+	copy_table(&copy);
+	if (copy.nr > NR_SLOTS)
+		samples = NR_SAMPLES * NR_SLOTS / copy.nr;
+	for (size_t i = 0; i < copy.nr; i++) {
+		size_t untouched =
+			untouched_bytes(&copy.ranges[i], samples ? samples : 1);
 
-		if (!untouched && nr >= NR_ENTRIES)
-			forget_touched(&ranges[i]);
+		if (!untouched && copy.nr >= NR_ENTRIES)
+			forget_touched(&copy.ranges[i]);
 		bytes += untouched;
 	}
+	end_copy(&copy);
 	return bytes;
 }
 
@@ -437,11 +508,11 @@ static void discard_zero_pages(const struct made_range *made, uintptr_t start,
 void shim_made_undo(uintptr_t start, uintptr_t end, bool minor)
 {
 	keep_errno();
-	struct made_range ranges[NR_SLOTS];
-	size_t nr = copy_table(ranges);
+	struct table_copy copy;
 
-	for (size_t i = 0; i < nr; i++) {
-		const struct made_range *range = &ranges[i];
+	copy_table(&copy);
+	for (size_t i = 0; i < copy.nr; i++) {
+		const struct made_range *range = &copy.ranges[i];
 		uintptr_t from = start > range->start ? start : range->start;
 		uintptr_t to = end < range->end ? end : range->end;
 
@@ -453,4 +524,5 @@ void shim_made_undo(uintptr_t start, uintptr_t end, bool minor)
 		else if (!minor)
 			discard_zero_pages(range, from, to);
 	}
+	end_copy(&copy);
 }

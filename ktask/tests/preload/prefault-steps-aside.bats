@@ -39,6 +39,18 @@ after 90 90" ]
 	handles_faults device
 }
 
+@test "a program that handles faults gets them between hundreds of holes" {
+	expected=$(plain timeout -s KILL 300 "$PROGRAMS/watch-cases" holes)
+	[ "$expected" != none ] || skip "no userfaultfd"
+	[ "$expected" = "0 without a fault" ]
+	for how in --prefault=wait --prefault; do
+		run prefaulted $how -- "$PROGRAMS/watch-cases" holes
+		echo "$how: $status $output"
+		[ "$status" -eq 0 ]
+		[ "$output" = "$expected" ]
+	done
+}
+
 @test "a program that asks what is present is told that all is" {
 	run plain "$PROGRAMS/watch-cases" asks
 	[ "${output% *}" = 0 ]

@@ -4,6 +4,7 @@
  * handle their own page faults, ask what is present, or map without end.
  *
  *	fault syscall|device	a thread fills each page that is first touched
+ *	holes			the same of a mapping with many holes
  *	asks			how many pages are present: mapped, then locked
  *	endless HOW SIZE COUNT	COUNT mappings of SIZE MiB, one after another:
  *		touched		each is touched before the next
@@ -125,6 +126,35 @@ static int case_fault(const char *how)
 	_exit(0);
 }
 
+#define NR_HOLES 400
+
+/* Between many holes, and then in what is left of them: faults come from all that was
+ * never touched. */
+static int case_holes(void)
+{
+	size_t distance = SIZE_BYTES / NR_HOLES & ~(PAGE_BYTES - 1);
+	char *base =
+		mmap(NULL, SIZE_BYTES, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t thread;
+	size_t wrong = 0;
+	int fd;
+
+	must(base != MAP_FAILED, "mmap");
+	madvise(base, SIZE_BYTES, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < NR_HOLES; i++)
+		must(!munmap(base + i * distance, PAGE_BYTES), "munmap");
+	fd = open_faults("syscall");
+	for (size_t i = 0; i < NR_HOLES; i++)
+		register_range(fd, base + i * distance + PAGE_BYTES,
+			       distance - PAGE_BYTES);
+	must(!pthread_create(&thread, NULL, fill_pages, &fd), "thread");
+	for (size_t i = 0; i < NR_HOLES; i++)
+		wrong += base[i * distance + PAGE_BYTES] != FILL;
+	printf("%zu without a fault\n", wrong);
+	fflush(stdout);
+	_exit(0);
+}
+
 static int case_asks(void)
 {
 	char *addr =
@@ -208,6 +238,8 @@ int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "fault"))
 		return case_fault(argv[2]);
+	if (argc == 2 && !strcmp(argv[1], "holes"))
+		return case_holes();
 	if (argc == 2 && !strcmp(argv[1], "asks"))
 		return case_asks();
 	if (argc == 4 && !strcmp(argv[1], "pair"))
