@@ -524,6 +524,8 @@ static bool make_window(struct touch_tracker *tracker,
 	    (tracker->unit > 1 && window->end - start < 2 * AHEAD_BLOCK_PAGES))
 		return false;
 	window->down = frontier->down;
+	window->step = 0;
+	window->strip = AHEAD_NOWHERE;
 	window->hole_fits = window->end - lead <= ahead_left_pages(&budget);
 	window->hole_is_made = false;
 	window->filled = frontier->huge ? frontier->hole : AHEAD_NOWHERE;

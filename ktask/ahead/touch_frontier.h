@@ -83,6 +83,9 @@ struct touch_window {
 	 * are to make most of it. */
 	bool hole_fits, hole_is_made;
 	bool down;
+	/* Of a walk in steps (touch_steps.h): from one page that is to be made to the next,
+	 * and where the pages begin that are left absent.  0: all are to be made. */
+	size_t step, strip;
 };
 
 /**

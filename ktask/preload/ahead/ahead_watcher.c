@@ -122,6 +122,8 @@ static void begin_watching(struct large_mapping *mapping, uint64_t now)
 			   mapping->start / AHEAD_PAGE_BYTES %
 				   AHEAD_BLOCK_PAGES,
 			   read_present_pages, mapping);
+	touch_steps_init(&mapping->steps, nr_pages, read_present_pages,
+			 mapping);
 	poll_schedule_init(&mapping->schedule, now);
 	mapping->since_ns = now;
 	mapping->helped_ns = 0;
@@ -142,8 +144,18 @@ static int scan_if_due(struct large_mapping *mapping, uint64_t now)
 	if (now < mapping->schedule.scan_due_ns)
 		return 0;
 	found = touch_tracker_scan(&mapping->tracker);
+	if (!found && !mapping->tracker.nr && mapping->tracker.present)
+		found = touch_steps_find(&mapping->steps);
 	poll_schedule_scanned(&mapping->schedule, found, now, now_ns() - now);
 	return found;
+}
+
+static bool is_window_passed(const struct large_mapping *mapping)
+{
+	return mapping->window.step
+		       ? touch_steps_passed(&mapping->steps, &mapping->window)
+		       : touch_tracker_passed(&mapping->tracker,
+					      &mapping->window);
 }
 
 static void poll_mapping(struct large_mapping *mapping, uint64_t now)
@@ -154,6 +166,9 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 
 	moved |= found;
 	if (found >= 0)
+		found = touch_steps_follow(&mapping->steps);
+	moved |= found;
+	if (found >= 0)
 		found = scan_if_due(mapping, now);
 	if (found < 0) {
 		/* The program has changed it in a way that nobody saw. */
@@ -162,9 +177,7 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 	}
 	/* No helper got a CPU in time: there may be one for the next. */
 	if (working && ahead_made(mapping, !atomic_load(&mapping->nr_blocks) ||
-						   touch_tracker_passed(
-							   &mapping->tracker,
-							   &mapping->window))) {
+						   is_window_passed(mapping))) {
 		ahead_note_result(mapping);
 		working = false;
 		moved = 1;
@@ -181,10 +194,12 @@ static void poll_mapping(struct large_mapping *mapping, uint64_t now)
 static void account_mapping(struct large_mapping *mapping)
 {
 	const struct touch_tracker *tracker = &mapping->tracker;
-	size_t touched = tracker->touched < tracker->nr_pages
-				 ? tracker->touched
-				 : tracker->nr_pages;
-	size_t pending = touch_tracker_pending(tracker);
+	size_t touched = tracker->touched + mapping->steps.touched;
+	size_t pending = touch_tracker_pending(tracker) +
+			 touch_steps_pending(&mapping->steps);
+
+	if (touched > tracker->nr_pages)
+		touched = tracker->nr_pages;
 
 	if (pending > mapping->made_pages)
 		pending = mapping->made_pages;
@@ -195,30 +210,38 @@ static void account_mapping(struct large_mapping *mapping)
 		.made = mapping->made_pages * AHEAD_PAGE_BYTES,
 		.advised = mapping->advised_pages * AHEAD_PAGE_BYTES,
 		.wasted = pending * AHEAD_PAGE_BYTES,
-		.moving = touch_tracker_moving(tracker),
+		.moving = touch_tracker_moving(tracker) + mapping->steps.moves,
 		.short_of_memory = mapping->short_of_memory,
 		.unhelped = mapping->nr_windows && !mapping->made_pages,
 	});
+}
+
+/* Pages from @at to @made, in the direction of a frontier or a walk. */
+static void keep_pages(const struct large_mapping *mapping, bool down,
+		       size_t at, size_t made)
+{
+	size_t from = down ? mapping->tracker.nr_pages - made : at;
+
+	shim_made_add((void *)(mapping->start + from * AHEAD_PAGE_BYTES),
+		      (made - at) * AHEAD_PAGE_BYTES, MADE_PRIVATE);
 }
 
 /* The program handles faults itself, of which it shall have those that it had. */
 static void keep_for_undo(const struct large_mapping *mapping)
 {
 	const struct touch_tracker *tracker = &mapping->tracker;
-	bool kept = false;
+	const struct touch_steps *steps = &mapping->steps;
+	bool kept = touch_steps_pending(steps);
 
+	if (kept)
+		keep_pages(mapping, steps->down, steps->at, steps->made);
 	for (unsigned i = 0; i < tracker->nr; i++) {
 		const struct touch_frontier *frontier = &tracker->frontiers[i];
-		size_t from = frontier->at, to = frontier->made;
 
-		if (to <= from)
+		if (frontier->made <= frontier->at)
 			continue;
-		if (frontier->down)
-			from = tracker->nr_pages - frontier->made;
-		shim_made_add(
-			(void *)(mapping->start + from * AHEAD_PAGE_BYTES),
-			(frontier->made - frontier->at) * AHEAD_PAGE_BYTES,
-			MADE_PRIVATE);
+		keep_pages(mapping, frontier->down, frontier->at,
+			   frontier->made);
 		kept = true;
 	}
 	/* Changes of mappings are to be told from then on. */

@@ -26,7 +26,7 @@
 #include <ktask/ktask.h>
 
 #include "ahead/poll_schedule.h"
-#include "ahead/touch_frontier.h"
+#include "ahead/touch_steps.h"
 
 #define AHEAD_MAPPINGS 64
 #define AHEAD_PAGE_BYTES ((size_t)4096)
@@ -57,6 +57,7 @@ struct large_mapping {
 	/* W */
 	bool seen; /* also who claims the entry: no */
 	struct touch_tracker tracker;
+	struct touch_steps steps;
 	struct poll_schedule schedule;
 	uint64_t since_ns;
 	uint64_t helped_ns; /* when a helper had a CPU for a whole window */

@@ -112,11 +112,39 @@ static bool was_preempted(void *arg, uint64_t idle_since_ns)
 	return atomic_load(&mapping->preempted);
 }
 
-static int make_small_piece(void *mapping, const struct window_block *block,
+/* One of every so many pages. */
+static int make_steps(struct large_mapping *mapping, size_t from, size_t to)
+{
+	const struct touch_window *window = &mapping->window;
+	size_t over = (from - window->start) % window->step;
+	size_t first = over ? from + window->step - over : from;
+	int error = 0;
+
+	if (!large_mapping_enter(mapping))
+		return -ECANCELED;
+	if (first < to && is_present(mapping, first))
+		error = 1;
+	for (size_t at = first; at < to && !error; at += window->step) {
+		if (!touch_window_has(window, at) || is_present(mapping, at))
+			continue;
+		if (real_madvise(range_address(mapping, at, at + 1),
+				 AHEAD_PAGE_BYTES, MADV_POPULATE_WRITE))
+			error = -errno;
+		else
+			atomic_fetch_add(&mapping->made_pages, 1);
+	}
+	large_mapping_leave(mapping);
+	return error;
+}
+
+static int make_small_piece(void *arg, const struct window_block *block,
 			    size_t from, size_t to)
 {
+	struct large_mapping *mapping = arg;
+
 	(void)block;
-	return make_piece(mapping, from, to);
+	return mapping->window.step ? make_steps(mapping, from, to)
+				    : make_piece(mapping, from, to);
 }
 
 static int make_huge_piece(void *arg, const struct window_block *block,

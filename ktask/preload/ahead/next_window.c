@@ -177,9 +177,22 @@ static void make_window(struct large_mapping *mapping, uint64_t now)
 	mapping->nr_windows += ahead_make(mapping);
 }
 
+/* Pages that lie apart are small ones. */
+static void make_steps(struct large_mapping *mapping)
+{
+	if (ahead_unit_pages(mapping) > 1 ||
+	    !touch_steps_window(&mapping->steps, &mapping->window) ||
+	    !ahead_has_memory(mapping))
+		return;
+	mapping->is_left = mapping->huge = false;
+	mapping->nr_windows += ahead_make(mapping);
+}
+
 bool ahead_begin_window(struct large_mapping *mapping, uint64_t now)
 {
-	bool wanted = touch_tracker_wants(&mapping->tracker);
+	bool in_steps =
+		!mapping->tracker.nr && touch_steps_wants(&mapping->steps);
+	bool wanted = in_steps || touch_tracker_wants(&mapping->tracker);
 
 	if (shim_is_dry() || (!wanted && !mapping->is_left))
 		return true;
@@ -196,11 +209,15 @@ bool ahead_begin_window(struct large_mapping *mapping, uint64_t now)
 		return true;
 	}
 	if (is_helper_likely(mapping, now)) {
-		make_window(mapping, now);
+		if (in_steps)
+			make_steps(mapping);
+		else
+			make_window(mapping, now);
 		return true;
 	}
 	mapping->nr_windows++;
 	poll_schedule_helped(&mapping->schedule, false);
-	advise_window(mapping, now);
+	if (!in_steps)
+		advise_window(mapping, now);
 	return true;
 }

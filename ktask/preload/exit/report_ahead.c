@@ -110,7 +110,7 @@ void shim_ahead_tell(struct report_line *line, bool dry)
 	else
 		append_made(line);
 	append_advised(line);
-	append_unmade(line, &ahead->random, "touched at random or in steps");
+	append_unmade(line, &ahead->random, "touched at random");
 	append_unmade(line, &ahead->unhelped, "no helper got a CPU");
 	append_unmade(line, &ahead->memory, "too little memory is left");
 }

@@ -139,6 +139,8 @@ static void scattered(const char *how)
 			random ^= random << 17;
 			page = random % nr;
 		}
+		if (!strcmp(how, "twos"))
+			page -= i % 2 * 3;
 		touched += !base[page * PAGE_BYTES];
 		base[page * PAGE_BYTES] = 1;
 		if (i % 512 == 511)
@@ -148,6 +150,53 @@ static void scattered(const char *how)
 	if (count_present(base, LEN) != touched)
 		printf("%zu pages touched, %zu present\n", touched,
 		       count_present(base, LEN));
+}
+
+static bool is_page_there(const char *page)
+{
+	unsigned char there = 0;
+
+	must(!mincore((void *)page, PAGE_BYTES, &there), "mincore");
+	return there & 1;
+}
+
+/* One of so many pages, downwards if it is negative, to the middle: nothing else is present
+ * but some of those to come. */
+static void walks(const char *how)
+{
+	char *base = allocate_pages("mmap");
+	long step = strtol(how, NULL, 10), nr = (long)(LEN / PAGE_BYTES);
+	long first = step < 0 ? nr - 1 : 0, waited = 0, ahead = 0, i;
+	long count = nr / labs(step);
+
+	for (i = 0; i < count / 2; i++) {
+		base[(first + i * step) * (long)PAGE_BYTES] = 1;
+		/* Until the next one but some is there already. */
+		while (i % 256 == 255 && !ahead && waited < WAIT_MS &&
+		       waited < i * 20) {
+			for (long k = 1; k < 200; k++)
+				ahead += is_page_there(
+					base + (first + (i + k) * step) *
+						       (long)PAGE_BYTES);
+			sleep_ms(5);
+			waited += 5;
+		}
+		if (i % 256 == 0)
+			sleep_ms(2);
+	}
+	must(ahead, "nothing was made ahead");
+	sleep_ms(300);
+	for (ahead = 0, waited = 0; i < count; i++)
+		ahead += is_page_there(base +
+				       (first + i * step) * (long)PAGE_BYTES);
+	if ((size_t)ahead > FIRST_PAGES(LEN) + (size_t)count / 2 * 3 / 100)
+		printf("%ld pages too many\n", ahead);
+	for (long page = 0; page < nr; page++)
+		if ((page - first) % step &&
+		    is_page_there(base + page * (long)PAGE_BYTES))
+			waited++;
+	if (waited)
+		printf("%ld pages between\n", waited);
 }
 
 static void forks(const char *how)
@@ -743,6 +792,7 @@ static const struct {
 	{ "wastes", wastes },
 	{ "thins-out", thins_out },
 	{ "scattered", scattered },
+	{ "walks", walks },
 	{ "reads", reads },
 	{ "forks", forks },
 	{ "traced", traced },
