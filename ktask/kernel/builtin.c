@@ -27,7 +27,7 @@ void __init ktask_init_early(void)
 		pr_warn("ktask: no helpers: %d\n", error);
 }
 
-bool __init ktask_has_helpers(void)
+bool ktask_has_helpers(void)
 {
 	return kt_load(&pool_machine()->limit) > 0;
 }

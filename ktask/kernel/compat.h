@@ -50,6 +50,19 @@
 #endif
 
 /*
+ * The CPU time of helpers that are kernel threads is charged to the caller's group only by
+ * a kernel that has ktask built in (kernel/series): what it uses is not exported.
+ */
+#if IS_ENABLED(CONFIG_KTASK)
+#include <linux/sched/cputime.h>
+#define compat_cpu_time_ns() task_sched_runtime(current)
+#define compat_charge_group(task, ns) sched_charge_group(task, ns)
+#else
+#define compat_cpu_time_ns() ((u64)0)
+#define compat_charge_group(task, ns) true
+#endif
+
+/*
  * What a CPU tells RCU, which modules may read: whether it idles.  6.12
  * (d65d411c9259) renamed its values.
  */

@@ -29,6 +29,7 @@ struct helper {
 	int nid; /* I: node of its memory */
 	unsigned long idle_since; /* P: jiffies */
 	refcount_t users; /* R: the pool, and a caller that has submitted */
+	u64 charged_ns; /* of its CPU time, up to there; its own thread's */
 
 	/* Who holds this lends or takes back; lent is true between. */
 	struct mutex prio_lock;

@@ -23,6 +23,7 @@
 #include "kernel/compat.h"
 #include "kernel/engine/idle.h"
 #include "kernel/engine/inherit.h"
+#include "kernel/engine/kernel_helper.h"
 #include "kernel/engine/kernel_job.h"
 #include "kernel/engine/kernel_quota.h"
 #include "kernel/engine/kernel_shares.h"
@@ -41,14 +42,33 @@ static bool caller_freezes(const struct kernel_job *job)
 	return (job->ctl->flags & KTASK_CALLER_PROCESS) && freezing(job->task);
 }
 
+/*
+ * Charge the group of whom the helper works for with what it used since it was charged
+ * last.  A thread of the caller's process is in that group itself.
+ *
+ * Return: false if the group has used up its quota: its own threads stand still then.
+ */
+static bool charge_group(struct helper *h)
+{
+	u64 now_ns = compat_cpu_time_ns();
+	u64 used_ns = now_ns - h->charged_ns;
+
+	h->charged_ns = now_ns;
+	return !(current->flags & PF_KTHREAD) || !used_ns ||
+	       compat_charge_group(ktask_task(), used_ns);
+}
+
 static bool tick_helper(struct kt_worker *worker, uint64_t now_ns)
 {
-	struct kernel_job *job = job_of(kt_item_of(worker)->ctx);
+	struct kt_item *item = kt_item_of(worker);
+	struct kernel_job *job = job_of(item->ctx);
+	bool within;
 
 	cond_resched();
 	/* The caller may be in a long chunk. */
 	job_stop_if_killed(job);
-	return kt_item_tick(worker, now_ns) || caller_freezes(job);
+	within = charge_group(item->host.pooled.helper);
+	return kt_item_tick(worker, now_ns) || !within || caller_freezes(job);
 }
 
 static void release_promised_cpu(struct kt_item *item)
@@ -77,6 +97,7 @@ static void work_on_item(struct pool_item *pooled)
 	struct job_entry entry;
 	unsigned int scope;
 
+	pooled->helper->charged_ns = compat_cpu_time_ns();
 	release_promised_cpu(item);
 	serve_own_node(item);
 	job_enter(&entry, job);
@@ -87,6 +108,7 @@ static void work_on_item(struct pool_item *pooled)
 	stats_add(STAT_CHUNKS, item->worker.chunks);
 	stats_add(STAT_UNITS, item->worker.units);
 	inherit_no_more(job, scope);
+	charge_group(pooled->helper);
 	job_leave(&entry);
 	kt_item_release(item);
 }

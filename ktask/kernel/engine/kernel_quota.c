@@ -2,10 +2,10 @@
 /*
  * The CPU quota of control groups, the least up the tree.
  *
- * The CPU time of kernel threads is nobody's, so a process whose quota is one CPU
- * could have the machine's by way of them: it gets no more threads than its quota
- * is worth.  Where helpers are the process's own threads they would run the quota
- * dry instead, and stand still with what they hold.
+ * Of a module the CPU time of kernel threads is nobody's, so a process whose quota is one
+ * CPU could have the machine's by way of them: it gets no more threads than its quota is
+ * worth.  Where it is charged (compat_charge_group()), or helpers are the process's own
+ * threads, they would run the quota dry instead, and these stand still with what they hold.
  *
  * The scheduler shows its quota to nobody but the readers of a group's files.  The
  * function behind a file of the first version is called here: it takes the group
