@@ -78,6 +78,9 @@ my %shapes = (
 	init => ['one node of 16 GiB', '', '-smp', 2, '-m', 16384],
 	uneven => ['nodes of 6 and 24 GiB', '', '-smp', '2,sockets=2', '-m', 30720,
 		   nodes(['0', '1'], [6144, 24576], [10, 20], [20, 10])],
+	# Persistent memory, whose struct pages come when its driver is put on.
+	device => ['memory of a device', 'memmap=12G!4G series.device=1', '-smp', 2,
+		   '-m', 16384],
 	memory => ['a node without CPUs', '', '-smp', '2,sockets=2', '-m', 25600,
 		   nodes(['0-1', ''], [1024, 24576], [10, 20], [20, 10])],
 );

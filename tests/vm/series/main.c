@@ -267,6 +267,10 @@ static void tell_facts(void)
 		tell_vfio_edges();
 		return;
 	}
+	if (option("device", 0)) {
+		tell_device_facts();
+		return;
+	}
 	if (option("flush", 0)) {
 		tell_flush_facts();
 		return;
