@@ -41,12 +41,16 @@ check-kernel: $(KERNEL_GOALS) kernel-6.12-kasan
 		tests/vm/debug/clients-of-a-patched-kernel-*.t \
 		tests/vm/a-mock-device-*.t tests/vm/vfio-of-a-stock-kernel-*.t)
 
-## bench-kernel: time the clients on both kernels (SERIES= BOOTS=5 OVERCOMMITTED=1 OFF=1 SHAPES=)
+## bench-kernel: time the clients on both kernels (SERIES= BOOTS=5 OVERCOMMITTED=1 OFF=1 ACCOUNTING=1 COUNTED=1 SHAPES= CLIENTS= MINUTES=)
 SERIES ?= 6.12
 .PHONY: bench-kernel
 bench-kernel: kernel-$(SERIES:%.x=%)
+	$(if $(ACCOUNTING),@$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' \
+		$(call series_named,$(SERIES)) alone)
 	@KTASK_BUILD='$(abspath $(B))' CC='$(CC)' \
 		KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 		ktask/bench/vm/series $(or $(BOOTS),5) $(call series_named,$(SERIES)) \
-		$(if $(OVERCOMMITTED),overcommitted,$(if $(OFF),off)) $(SHAPES)
+		$(if $(OVERCOMMITTED),overcommitted,$(if $(OFF),off,$(if \
+		$(ACCOUNTING),accounting,$(if $(COUNTED),counted)))) $(MINUTES:%=minutes=%) \
+		$(CLIENTS:%=clients=%) $(SHAPES)

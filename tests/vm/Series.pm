@@ -10,7 +10,8 @@
 #			VFIO's own driver and the one that DKMS would build do the same;
 #			skips if Debian has a newer one than the series is for
 #   series_boots(NAME, READ, WORDS, SHAPE, KERNEL...)	for measurements: boots each
-#				of these, plain or ktask, on a machine of that shape
+#				of these, plain or ktask, on a machine of that shape;
+#				@series_machine is what else QEMU is told
 #
 # Both kernels run the same PID 1 (tests/vm/series), which says what it finds as
 # facts, "= name: value".  A fact must be the same on both.  What each kernel says
@@ -31,13 +32,14 @@ use Guest qw(build_modules choose_machine fetch_kernel fetch_source finish
 use House;
 
 our @EXPORT = qw(test_debug test_driver test_series);
-our @EXPORT_OK = qw(series_boots series_kernels);
+our @EXPORT_OK = qw(series_boots series_kernels @series_machine);
 
 my $kernels = $ENV{KTASK_TEST_KERNELS} || "$build/kernels";
 my $builder = (glob "$top/{ktask/,}kernel/series/build")[0];
 my $cache = $ENV{KTASK_TEST_VM_CACHE} || "$build/vm";
 
 # The log is to say which kernel runs, and what struct pages took.
+our @series_machine;
 my $log_words = 'loglevel=7';
 my $vfio_words = 'intel_iommu=on series.vfio=1';
 my @vfio = ('-machine', 'q35,kernel-irqchip=split', '-smp', 2, '-m', 1024, '-device',
@@ -311,7 +313,7 @@ sub series_boots
 			  "$title, $kernel",
 			  "$log_words $more $words $off series.bench=1",
 			  sub { $said = $_[1]; $said =~ /^1\.\.0\r?$/m },
-			  @machine);
+			  @machine, @series_machine);
 		my $other = other_release($dir, $at, $file);
 
 		if ($other) {

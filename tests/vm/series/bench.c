@@ -98,12 +98,35 @@ void tell_times(const struct times *times)
 			     times->nr);
 }
 
+/*
+ * Is this client asked for?  series.clients=WORD,WORD are the first letters of names, with
+ * "_" for a blank: "fallocate,munmap_4".  Without that all are.
+ */
+bool measure_wanted(const char *name)
+{
+	char words[400], *word, *rest = words;
+	size_t at;
+
+	option_text("clients", words, sizeof(words));
+	if (!words[0])
+		return true;
+	while ((word = strsep(&rest, ","))) {
+		for (at = 0; word[at]; at++)
+			if (word[at] != name[at] &&
+			    (word[at] != '_' || name[at] != ' '))
+				break;
+		if (at && !word[at])
+			return true;
+	}
+	return false;
+}
+
 static void measure_pool(const char *name, long from, long to, int rounds)
 {
 	struct times times = { .name = name };
 	struct timing timing;
 
-	while (times.nr < rounds) {
+	while (measure_wanted(name) && times.nr < rounds) {
 		pool_set(&pool_2m, from);
 		timing = begin_timing();
 		pool_set(&pool_2m, to);
@@ -119,7 +142,7 @@ static void measure_file(const char *name, const struct pool *pool, long pages,
 	struct timing timing;
 	int fd;
 
-	while (times.nr < rounds) {
+	while (measure_wanted(name) && times.nr < rounds) {
 		fd = memfd_create("bench", MFD_HUGETLB | pool->flag);
 		timing = begin_timing();
 		if (fallocate(fd, 0, 0, pages * (off_t)pool->size))
@@ -174,7 +197,7 @@ static void measure_unmap(size_t len, int rounds)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct times times = { .name = cases[i].name };
 
-		while (times.nr < rounds)
+		while (measure_wanted(times.name) && times.nr < rounds)
 			cases[i].run(&times, len, cases[i].advice);
 		tell_times(&times);
 	}
@@ -190,6 +213,10 @@ void measure_clients(void)
 	start_neighbours((int)option("neighbours", 0));
 	if (option("vfio", 0)) {
 		measure_vfio(rounds);
+		return;
+	}
+	if (option("device", 0)) {
+		measure_device(rounds);
 		return;
 	}
 	pool_set(&pool_1g, 1);

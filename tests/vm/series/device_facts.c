@@ -77,3 +77,23 @@ void tell_device_facts(void)
 	check_helped(take_off, put_on,
 		     "helpers initialise struct pages of a device");
 }
+
+void measure_device(int rounds)
+{
+	struct times on = { .name = "device memory, driver put on" };
+	struct times off = { .name = "device memory, driver taken off" };
+	struct timing timing;
+
+	if (!await_device())
+		return;
+	while (on.nr < rounds) {
+		timing = begin_timing();
+		take_off();
+		end_timing(&off, &timing);
+		timing = begin_timing();
+		put_on();
+		end_timing(&on, &timing);
+	}
+	tell_times(&on);
+	tell_times(&off);
+}

@@ -58,6 +58,9 @@ long number_in(const char *path, const char *name);
 /* option - of the kernel's command line: "series.NAME=NUMBER" */
 long option(const char *name, long otherwise);
 
+/* option_text - the word behind "series.NAME=", or "" */
+void option_text(const char *name, char *text, size_t size);
+
 unsigned nr_nodes(void);
 
 /* pool_number - of "free_hugepages" and its like; @nid may be -1 for all nodes */
@@ -164,7 +167,11 @@ void end_timing(struct times *times, const struct timing *timing);
 /* tell_times - "# time NAME: seconds..." for ktask/bench/vm/series */
 void tell_times(const struct times *times);
 
+/* measure_wanted - by its name, of which series.clients= may have the beginning */
+bool measure_wanted(const char *name);
+
 void measure_clients(void);
 void measure_vfio(int rounds);
+void measure_device(int rounds);
 
 #endif /* KTASK_SERIES_FACTS_H */

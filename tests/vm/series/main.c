@@ -138,14 +138,26 @@ long number_in(const char *path, const char *name)
 	return strtol(at, NULL, 10);
 }
 
-long option(const char *name, long otherwise)
+void option_text(const char *name, char *text, size_t size)
 {
 	char line[4096], word[64], *found;
 
 	read_text("/proc/cmdline", line, sizeof(line));
 	snprintf(word, sizeof(word), "series.%s=", name);
 	found = strstr(line, word);
-	return found ? strtol(found + strlen(word), NULL, 10) : otherwise;
+	text[0] = 0;
+	if (found)
+		snprintf(text, size, "%.*s",
+			 (int)strcspn(found + strlen(word), " \n"),
+			 found + strlen(word));
+}
+
+long option(const char *name, long otherwise)
+{
+	char text[64];
+
+	option_text(name, text, sizeof(text));
+	return text[0] ? strtol(text, NULL, 10) : otherwise;
 }
 
 /* ---- the machine ---- */
