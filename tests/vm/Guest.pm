@@ -47,7 +47,7 @@ use Unpacked;
 
 our @EXPORT = qw(skip_unbuilt test_kernel test_planted test_vfio);
 our @EXPORT_OK = qw(fetch_kernel fetch_source choose_machine build_modules have_done
-	make_archive nodes result run_guest skip_all stock_modules why finish);
+	limit_guests make_archive nodes result run_guest skip_all stock_modules why finish);
 
 use constant BOOTS => 4;		# tries until PID 1 runs
 use constant BOOT_LIMIT => 150;		# seconds for that
@@ -377,6 +377,12 @@ sub choose_machine
 	skip_all('no cpio') unless have('cpio');
 	($qemu, $cpu) = split /\n/, qx("$top/tests/vm/fetch-qemu" "$cache");
 	skip_all('no qemu-system-x86_64') unless $qemu;
+}
+
+# limit_guests(SECONDS): how long a whole boot may take from now on
+sub limit_guests
+{
+	($limit) = @_;
 }
 
 # fetch_kernel(NAME): where it lies; and what will run it is chosen.

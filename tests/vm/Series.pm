@@ -28,11 +28,14 @@ use Exporter qw(import);
 use File::Basename qw(dirname);
 use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
 use Guest qw(build_modules choose_machine fetch_kernel fetch_source finish
-	make_archive nodes result run_guest skip_all stock_modules why);
+	limit_guests make_archive nodes result run_guest skip_all stock_modules why);
 use House;
 
 our @EXPORT = qw(test_debug test_driver test_series);
 our @EXPORT_OK = qw(series_boots series_kernels @series_machine);
+
+# Seconds of a boot in which much goes and comes, one after another.
+use constant DAYS_LIMIT => 2700;
 
 my $kernels = $ENV{KTASK_TEST_KERNELS} || "$build/kernels";
 my $builder = (glob "$top/{ktask/,}kernel/series/build")[0];
@@ -74,6 +77,11 @@ my %shapes = (
 		     '-machine', 'q35,kernel-irqchip=split', '-smp', '2,sockets=2',
 		     '-m', 5120, '-device', 'intel-iommu', '-device', 'edu',
 		     nodes(['0', '1'], [1024, 4096], [10, 20], [20, 10])],
+	# CPUs and memory that go and come: some may go, and each client has helpers.
+	days => ['bad days', 'series.days=1 movablecore=384M', '-smp', 4, '-m', 1536],
+	days_vfio => ['bad days of VFIO', "$vfio_words series.days=1 movablecore=384M",
+		      '-machine', 'q35,kernel-irqchip=split', '-smp', 4, '-m', 1536,
+		      '-device', 'intel-iommu', '-device', 'edu'],
 	# For struct pages: memory that next to nothing touches, so much that the clock
 	# of 4 ms is fine enough.  On one node; on two of which one has four times as
 	# much; and on a node that has no CPU.
@@ -205,6 +213,7 @@ sub test_series
 	build_guest($dir);
 	for my $shape (@wanted) {
 		my $title = $shapes{$shape}[0];
+		limit_guests(DAYS_LIMIT) if $shape =~ /^days/;
 		my $plain = facts_of($at, $dir, 'plain', '', $shape);
 		my $patched = facts_of($at, $dir, 'ktask', $with_helpers, $shape);
 

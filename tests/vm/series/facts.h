@@ -138,6 +138,8 @@ void tell_exit_facts(void);
 void tell_flush_facts(void);
 void tell_charge_facts(void);
 void tell_device_facts(void);
+void tell_quota_facts(void);
+void tell_bad_days(void);
 
 /* On kernels that find errors: verdicts, with allocations that fail, and of leaks */
 #define NR_FAILING_PERCENTS 4

@@ -270,6 +270,12 @@ static void mount_all(void)
 
 static void tell_facts(void)
 {
+	if (option("days", 0)) {
+		if (!option("vfio", 0))
+			tell_quota_facts();
+		tell_bad_days();
+		return;
+	}
 	if (option("vfio", 0) && nr_nodes() > 1) {
 		tell_vfio_nodes();
 		return;
