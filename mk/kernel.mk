@@ -38,7 +38,7 @@ check-kernel: $(KERNEL_GOALS) kernel-6.12-kasan
 		CC='$(CC)' KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 		tests/run --build $(B) $(wildcard tests/vm/a-patched-kernel-*.t \
-		tests/vm/debug/clients-of-a-patched-kernel-*.t \
+		tests/vm/the-kernels-own-tests-*.t tests/vm/debug/clients-of-a-patched-kernel-*.t \
 		tests/vm/a-mock-device-*.t tests/vm/vfio-of-a-stock-kernel-*.t)
 
 ## bench-kernel: time the clients on both kernels (SERIES= BOOTS=5 OVERCOMMITTED=1 OFF=1 ACCOUNTING=1 COUNTED=1 SHAPES= CLIENTS= MINUTES=)

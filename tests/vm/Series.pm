@@ -6,6 +6,7 @@
 #				series on machines of these shapes
 #   test_debug(NAME, DEBUG, SHAPE...)	boots the patched kernel of that series that finds
 #				errors (kasan or kcsan): it must find none
+#   test_own(NAME)	runs the kernel's own tests on both kernels of that series
 #   test_driver(NAME)	boots a kernel as Debian has it (tests/vm/kernels), where
 #			VFIO's own driver and the one that DKMS would build do the same;
 #			skips if Debian has a newer one than the series is for
@@ -31,11 +32,13 @@ use Guest qw(build_modules choose_machine fetch_kernel fetch_source finish
 	limit_guests make_archive nodes result run_guest skip_all stock_modules why);
 use House;
 
-our @EXPORT = qw(test_debug test_driver test_series);
+our @EXPORT = qw(test_debug test_driver test_own test_series);
 our @EXPORT_OK = qw(series_boots series_kernels @series_machine);
 
-# Seconds of a boot in which much goes and comes, one after another.
+# Seconds of a boot in which much goes and comes, one after another; and of one for all
+# of the kernel's own tests.
 use constant DAYS_LIMIT => 2700;
+use constant OWN_LIMIT => 5400;
 
 my $kernels = $ENV{KTASK_TEST_KERNELS} || "$build/kernels";
 my $builder = (glob "$top/{ktask/,}kernel/series/build")[0];
@@ -77,6 +80,7 @@ my %shapes = (
 		     '-machine', 'q35,kernel-irqchip=split', '-smp', '2,sockets=2',
 		     '-m', 5120, '-device', 'intel-iommu', '-device', 'edu',
 		     nodes(['0', '1'], [1024, 4096], [10, 20], [20, 10])],
+	own => ["the kernel's own tests", 'series.own=1', '-smp', 2, '-m', 3072],
 	# CPUs and memory that go and come: some may go, and each client has helpers.
 	days => ['bad days', 'series.days=1 movablecore=384M', '-smp', 4, '-m', 1536],
 	days_vfio => ['bad days of VFIO', "$vfio_words series.days=1 movablecore=384M",
@@ -240,6 +244,48 @@ sub test_debug
 	choose_machine(1, 1);
 	build_guest($dir);
 	facts_of($at, $dir, 'ktask', $with_helpers, $_) for @wanted;
+	finish();
+}
+
+# Programs of the very source that the kernels are built of.
+sub build_own_tests
+{
+	my ($name) = @_;
+	my ($lacks, $source) = capture("$builder $kernels $name source");
+	my $own = "$build/guests/own-tests-$name";
+
+	chomp $source;
+	skip_all((split /\n/, $source)[-1]) if $lacks;
+	my ($status, $said) = capture("CC='$cc' $top/tests/vm/build-own-tests $source $own");
+
+	print map { "# $_\n" } split /\n/, $said;
+	skip_all((split /\n/, $said)[-1]) if $status == 77;
+	result(!$status, "the kernel's own tests are built");
+	finish() if $status;
+	return $own;
+}
+
+sub test_own
+{
+	my ($name) = @_;
+	my $dir = "$build/guests/own-$name";
+
+	skip_all('make check-kernel runs it') unless $ENV{KTASK_TEST_ALL_SHAPES};
+	my $at = series_kernels($name);
+
+	choose_machine(1);
+	limit_guests(OWN_LIMIT);
+	my $own = build_own_tests($name);
+
+	build_guest($dir, <<END);
+mkdir $dir/initrd/own
+cp $own/list $dir/initrd/own
+cd $own && cp --parents \$(cut -d ' ' -f 1 list | sort -u) $dir/initrd/own
+END
+	my $plain = facts_of($at, $dir, 'plain', '', 'own');
+	my $patched = facts_of($at, $dir, 'ktask', $with_helpers, 'own');
+
+	compare_facts($shapes{own}[0], $plain, $patched);
 	finish();
 }
 

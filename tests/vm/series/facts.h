@@ -140,6 +140,7 @@ void tell_charge_facts(void);
 void tell_device_facts(void);
 void tell_quota_facts(void);
 void tell_bad_days(void);
+void tell_own_tests(void);
 
 /* On kernels that find errors: verdicts, with allocations that fail, and of leaks */
 #define NR_FAILING_PERCENTS 4

@@ -270,6 +270,10 @@ static void mount_all(void)
 
 static void tell_facts(void)
 {
+	if (option("own", 0)) {
+		tell_own_tests();
+		return;
+	}
 	if (option("days", 0)) {
 		if (!option("vfio", 0))
 			tell_quota_facts();

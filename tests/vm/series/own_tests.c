@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The kernel's own tests, as tests/vm/build-own-tests has put them into /own: what each
+ * of them says must be the same on both kernels.
+ *
+ * Some of them say otherwise now and then, on any kernel.  So one that does not do well
+ * is run again, and the best of its runs counts.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "facts.h"
+
+#define DIR "/own"
+#define OUTPUT "/own/output"
+#define LINES_MAX 100
+#define WORDS_MAX 12
+#define POOL_PAGES 160
+#define TRIES 3
+#define LIMIT_SECONDS 600
+#define NOT_ENDED (-1)
+#define TEXT_MAX (1 << 20)
+
+/* What one run said: of its lines "ok 1 - it works", and its exit status. */
+struct run {
+	int status;
+	unsigned well, badly, skipped;
+};
+
+/* ---- what it said ---- */
+
+static bool begins_with(const char *text, const char *word)
+{
+	return !strncmp(text, word, strlen(word));
+}
+
+static void count_line(const char *line, struct run *run)
+{
+	/* Harnesses that lie in each other put "# " before a line. */
+	while (begins_with(line, "# "))
+		line += 2;
+	if (begins_with(line, "not ok "))
+		run->badly++;
+	else if (begins_with(line, "ok ") && strcasestr(line, "# SKIP"))
+		run->skipped++;
+	else if (begins_with(line, "ok "))
+		run->well++;
+}
+
+static void count_lines(struct run *run)
+{
+	static char text[TEXT_MAX];
+	char *save = NULL;
+
+	read_text(OUTPUT, text, sizeof(text));
+	for (char *line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save))
+		count_line(line, run);
+}
+
+/* So that people see why. */
+static void note_output(const char *title)
+{
+	static char text[TEXT_MAX];
+	char *save = NULL;
+	unsigned nr = 0;
+
+	read_text(OUTPUT, text, sizeof(text));
+	for (char *line = strtok_r(text, "\n", &save); line && nr < 15;
+	     line = strtok_r(NULL, "\n", &save))
+		if (strstr(line, "not ok") || strcasestr(line, "fail") ||
+		    strcasestr(line, "error")) {
+			note("%s: %.200s", title, line);
+			nr++;
+		}
+}
+
+/* ---- running ---- */
+
+static void become(char *const words[])
+{
+	char path[200];
+	int fd = open(OUTPUT, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+	snprintf(path, sizeof(path), DIR "/%s", words[0]);
+	dup2(fd, 1);
+	dup2(fd, 2);
+	*strrchr(path, '/') = 0;
+	if (setsid() < 0 || chdir(path))
+		_exit(126);
+	snprintf(path, sizeof(path), DIR "/%s", words[0]);
+	execv(path, words);
+	_exit(127);
+}
+
+/* With all that it has begun. */
+static int await_end(pid_t pid)
+{
+	double until = seconds_now() + LIMIT_SECONDS;
+	int status, ended = 0;
+
+	while (!ended && seconds_now() < until) {
+		ended = waitpid(pid, &status, WNOHANG) == pid;
+		if (!ended)
+			usleep(20000);
+	}
+	kill(-pid, SIGKILL);
+	if (!ended)
+		waitpid(pid, &status, 0);
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	if (!ended)
+		return NOT_ENDED;
+	return WIFEXITED(status) ? WEXITSTATUS(status)
+				 : 1000 + WTERMSIG(status);
+}
+
+static struct run run_once(char *const words[])
+{
+	struct run run = { 0 };
+	pid_t pid;
+
+	pool_set(&pool_2m, POOL_PAGES);
+	pid = fork();
+	if (pid == 0)
+		become(words);
+	run.status = await_end(pid);
+	count_lines(&run);
+	return run;
+}
+
+static bool is_better(const struct run *run, const struct run *than)
+{
+	if (!run->status != !than->status)
+		return !run->status;
+	if (run->badly != than->badly)
+		return run->badly < than->badly;
+	return run->well > than->well;
+}
+
+static void run_test(const char *title, char *const words[])
+{
+	struct run best = run_once(words);
+
+	for (int i = 1;
+	     i < TRIES && (best.status || best.badly) && best.status != 4;
+	     i++) {
+		struct run run = run_once(words);
+
+		if (is_better(&run, &best))
+			best = run;
+	}
+	if (best.status || best.badly)
+		note_output(title);
+	fact_number(best.status, "own test %s: status", title);
+	fact_number(best.well, "own test %s: well", title);
+	fact_number(best.badly, "own test %s: badly", title);
+	fact_number(best.skipped, "own test %s: skipped", title);
+}
+
+static void run_line(char *line)
+{
+	char title[200], *words[WORDS_MAX + 1] = { NULL }, *save = NULL;
+	int nr = 0;
+
+	snprintf(title, sizeof(title), "%s", line);
+	for (char *word = strtok_r(line, " ", &save); word && nr < WORDS_MAX;
+	     word = strtok_r(NULL, " ", &save))
+		words[nr++] = word;
+	if (nr)
+		run_test(title, words);
+}
+
+void tell_own_tests(void)
+{
+	static char list[65536];
+	char *save = NULL;
+	unsigned nr = 0;
+
+	read_text(DIR "/list", list, sizeof(list));
+	mkdir("/tmp", 01777);
+	mount("tmpfs", "/tmp", "tmpfs", 0, NULL);
+	mkdir("/dev/shm", 01777);
+	mount("tmpfs", "/dev/shm", "tmpfs", 0, NULL);
+	write_text(GROUP_DIR "/cgroup.subtree_control", "+cpu +pids +cpuset");
+	/* Programs that look for a huge page find a large pool. */
+	for (char *line = strtok_r(list, "\n", &save); line && nr < LINES_MAX;
+	     line = strtok_r(NULL, "\n", &save), nr++)
+		run_line(line);
+	check(nr > 0, "the kernel has tests of its own: %u", nr);
+	note("helpers that worked in jobs: %ld", helpers_worked());
+}
