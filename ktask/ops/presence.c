@@ -16,14 +16,15 @@
 #include "presence.h"
 #include "util/present_samples.h"
 
-/* A sixteenth of the range, so that little is waited for before the first call:
- * but not so little that threads come and go. */
-#define WINDOW_PARTS 16
-#define WINDOW_MIN (32 * MIB)
+/* What is sampled for pages at once: a sixteenth of the range; twice as much where it was
+ * there, since samples take 17 system calls. */
+#define SAMPLED_PARTS 16
+#define SAMPLED_MIN (32 * MIB)
+/* What is made at once: half of the rest.  Each window's end costs threads that wait for
+ * one another (half a millisecond), and nothing is made beside the calls for the last
+ * one.  Devices take less than half of the time of making pages. */
+#define WINDOW_MIN (8 * MIB)
 #define WINDOW_MAX (1024 * MIB)
-/* Towards the end half of the rest, and this at least: nothing is made beside the calls
- * for the last window. */
-#define WINDOW_LAST (8 * MIB)
 
 /* Populated in one call where the lock may be wanted: some 100 us. */
 #define STEP_BYTES (256 * KIB)
@@ -48,19 +49,19 @@ static bool is_for_device(int error)
 void presence_begin(struct presence *presence, const struct op_job *range,
 		    uintptr_t base, size_t unit_bytes)
 {
-	size_t window = range->len / WINDOW_PARTS;
+	size_t sampled = range->len / SAMPLED_PARTS;
 
 	memset(presence, 0, sizeof(*presence));
-	if (window < WINDOW_MIN)
-		window = WINDOW_MIN;
-	if (window > WINDOW_MAX)
-		window = WINDOW_MAX;
+	if (sampled < SAMPLED_MIN)
+		sampled = SAMPLED_MIN;
+	if (sampled > WINDOW_MAX)
+		sampled = WINDOW_MAX;
 	presence->ready = (uintptr_t)range->addr;
 	presence->next = presence->ready;
 	presence->end = presence->ready + range->len;
 	presence->base = base;
 	presence->unit_bytes = unit_bytes;
-	presence->window_bytes = window;
+	presence->sampled_bytes = sampled;
 	presence->flags = range->flags;
 	presence->opts = range->opts;
 	presence->watch = range->watch;
@@ -81,19 +82,18 @@ static uintptr_t window_end(const struct presence *presence, size_t bytes)
 	       end / presence->unit_bytes * presence->unit_bytes;
 }
 
-/* Of a window that was looked at, what is made at once: two units, so that two threads
- * can. */
+/* Two units at least, so that two threads can make them. */
 static uintptr_t made_end(const struct presence *presence)
 {
 	size_t bytes = (presence->end - presence->ready) / 2;
-	uintptr_t end;
 
-	if (bytes < WINDOW_LAST)
-		bytes = WINDOW_LAST;
+	if (bytes > WINDOW_MAX)
+		bytes = WINDOW_MAX;
+	if (bytes < WINDOW_MIN)
+		bytes = WINDOW_MIN;
 	if (bytes / 2 < presence->unit_bytes)
-		bytes = presence->window_bytes;
-	end = window_end(presence, bytes);
-	return end < presence->next ? end : presence->next;
+		bytes = 2 * presence->unit_bytes;
+	return window_end(presence, bytes);
 }
 
 /* A chunk of a window. */
@@ -147,7 +147,8 @@ static void skip_present(struct presence *presence)
 	while (presence->next > presence->ready &&
 	       samples_are_present(presence->ready, presence->next)) {
 		presence->ready = presence->next;
-		presence->next = window_end(presence, presence->window_bytes);
+		presence->sampled_bytes *= 2;
+		presence->next = window_end(presence, presence->sampled_bytes);
 	}
 }
 
@@ -164,7 +165,7 @@ static void begin_window(struct presence *presence)
 {
 	struct op_job *job = &presence->job;
 
-	presence->next = window_end(presence, presence->window_bytes);
+	presence->next = window_end(presence, presence->sampled_bytes);
 	if (presence->judged)
 		return;
 	skip_present(presence);

@@ -28,7 +28,7 @@ struct presence {
 	uintptr_t next; /* end of the window that is made now; ready: none is */
 	uintptr_t base; /* windows end at multiples of unit_bytes from here */
 	size_t unit_bytes;
-	size_t window_bytes;
+	size_t sampled_bytes;
 	unsigned flags; /* KTASK_POPULATE_READ or 0 */
 	const struct ktask_opts *opts; /* of the caller */
 	struct op_watch *watch;
