@@ -1,27 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "calls_at_once.h"
 
-/* So little is noise. */
-#define MORE_WALL 1.1
-/* What hinders costs one of two threads its whole gain, and so doubles what a call takes.
- * Half of the calls may have had none beside them. */
-#define MORE_CPU 1.25
+/* Two of each thread, mostly. */
+#define ENOUGH_BESIDE 4
 
-/* More than @times as much for each byte? */
-static bool costs_more(uint64_t ns, uint64_t bytes, uint64_t alone_ns,
-		       uint64_t alone_bytes, double times)
+/* Where a call takes so many times as long beside another, two threads get a sixth more
+ * done than one, at best: those of the first trials are often the cheaper ones. */
+#define MORE_CPU 1.7
+
+/* This part of its time, and what is left at both ends, is as good as none. */
+#define NEARLY 8
+
+static void add_alone(struct calls_seen *seen, const struct call_cost *call)
 {
-	return (double)ns * (double)alone_bytes >
-	       (double)alone_ns * (double)bytes * times;
+	double ns = (double)call->cpu_ns / (double)call->bytes;
+
+	if (!seen->alone_ns || ns < seen->alone_ns)
+		seen->alone_ns = ns;
 }
 
-bool calls_at_once_gain(const struct calls_cost *alone,
-			const struct calls_cost *at_once, unsigned threads)
+static void add_beside(struct calls_seen *seen, const struct call_cost *call)
 {
-	if (threads < 2 || !alone->bytes || !at_once->bytes)
-		return true;
-	return !costs_more(at_once->wall_ns, at_once->bytes, alone->wall_ns,
-			   alone->bytes, MORE_WALL) ||
-	       !costs_more(at_once->cpu_ns, at_once->bytes, alone->cpu_ns,
-			   alone->bytes, MORE_CPU);
+	seen->beside_ns += call->cpu_ns;
+	seen->beside_bytes += call->bytes;
+	seen->nr_beside++;
+}
+
+void calls_seen_add(struct calls_seen *seen, const struct call_cost *call)
+{
+	uint64_t little_ns = call->wall_ns / NEARLY;
+
+	if (!call->bytes)
+		return;
+	if (call->beside_ns <= little_ns)
+		add_alone(seen, call);
+	else if (call->beside_ns >= call->wall_ns - little_ns)
+		add_beside(seen, call);
+}
+
+bool calls_seen_enough(const struct calls_seen *seen)
+{
+	return seen->alone_ns > 0 && seen->nr_beside >= ENOUGH_BESIDE;
+}
+
+bool calls_at_once_gain(const struct calls_seen *seen)
+{
+	double alone_ns = seen->alone_ns * (double)seen->beside_bytes;
+
+	return !seen->nr_beside || alone_ns <= 0 ||
+	       (double)seen->beside_ns < MORE_CPU * alone_ns;
 }

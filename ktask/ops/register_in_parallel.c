@@ -6,28 +6,30 @@
  * A device may take several calls at once and still do less than by one call after
  * another.  So a trial comes first: the caller registers two pieces, then two threads
  * some, whose pages are there.  If calls at once gain nothing (calls_at_once.h), the
- * caller makes the next ones in order, while helpers make pages, until the next trial.
- * Helpers must not stand before a lock of the device with the caller behind them: they
- * have the lowest priority.
+ * caller makes the next ones in order, while helpers make pages, until the next trial; and
+ * so it does in the next registrations by the same function, without one
+ * (calls_history.h).  Helpers must not stand before a lock of the device with the caller
+ * behind them: they have the lowest priority.
  *
  * Behaves badly with a range that is short, or that has large units: there is no trial.
  */
 #include "calls_at_once.h"
+#include "calls_history.h"
 #include "register_ways.h"
 
 /* Some 100 us of pinning what is present. */
 #define MIN_CHUNK_BYTES (8 * MIB)
 
-/* A trial is two pieces by the caller, and then some by two threads. */
+/* A trial is two pieces by the caller, and then some by two threads, until enough was
+ * seen of calls that had another beside them. */
 #define TRIAL_THREADS 2
 #define TRIAL_BYTES (2 * MIB) /* of each of the former */
-/* So long the others would take alone, if units and TRIAL_AT_ONCE of TRIAL_BYTES allow: a
- * helper comes in less. */
-#define TRIAL_AT_ONCE_NS 400000
-#define TRIAL_AT_ONCE 4
-/* So often, until a helper comes. */
-#define TRIAL_JOBS 8
-#define TRIAL_PIECES (2 + TRIAL_AT_ONCE)
+/* A job of the latter: so long they would take alone, if units and so many times
+ * TRIAL_BYTES allow.  A helper comes in a part of that. */
+#define TRIAL_JOB_NS 2500000
+#define TRIAL_JOB_PIECES 16
+#define TRIAL_JOBS 4
+#define TRIAL_PIECES (2 + TRIAL_JOB_PIECES)
 /* Larger units would make a trial long. */
 #define TRIAL_UNIT_MAX (16 * MIB)
 /* In a range of so many pieces it costs 3 % of the time at most, of two threads. */
@@ -183,87 +185,20 @@ static int make_pages(struct register_call *call, const struct op_job *range,
 	return error;
 }
 
-/* All that was registered until now; no call is being made. */
-static struct calls_cost
-cost_of_all(const struct ktask_registration *registration)
-{
-	return (struct calls_cost){ registration->bytes, op_now_ns(),
-				    registration->cpu_ns };
-}
-
-static struct calls_cost
-cost_since(const struct ktask_registration *registration,
-	   const struct calls_cost *before)
-{
-	struct calls_cost now = cost_of_all(registration);
-
-	now.bytes -= before->bytes;
-	now.wall_ns -= before->wall_ns;
-	now.cpu_ns -= before->cpu_ns;
-	return now;
-}
-
 static int try_alone(struct register_call *call, const struct op_job *range,
-		     uintptr_t start, uintptr_t end, struct calls_cost *cost)
+		     uintptr_t start, uintptr_t end)
 {
 	struct ktask_registration *registration = call->registration;
-	struct calls_cost before = cost_of_all(registration);
+	uint64_t before_ns = registration->cpu_ns;
 	int error = register_piece(call, start, end, range->flags);
 
-	*cost = cost_since(registration, &before);
-	call->jobs.cpu_ns += cost->cpu_ns;
+	call->jobs.cpu_ns += registration->cpu_ns - before_ns;
 	return error ? error : register_call_stop(call);
 }
 
-static int try_at_once(struct register_call *call, const struct op_job *range,
-		       uintptr_t start, uintptr_t end, size_t piece_bytes,
-		       struct calls_cost *cost, unsigned *threads)
-{
-	struct ktask_registration *registration = call->registration;
-	struct calls_cost before = cost_of_all(registration);
-	struct ktask_result result = KTASK_RESULT_INIT;
-	size_t max_bytes = registration->limits.max_bytes;
-	struct ktask_opts opts = *range->opts;
-	struct op_job job = *range;
-	int error;
-
-	opts.max_threads = TRIAL_THREADS;
-	job.opts = &opts;
-	registration->limits.max_bytes = piece_bytes;
-	error = run_job(call, &job, start, end, piece_bytes, &result);
-	registration->limits.max_bytes = max_bytes;
-	*cost = cost_since(registration, &before);
-	*threads = result.threads;
-	return error;
-}
-
-/* Bytes that take as long as said above: whole units, and two at least. */
-static size_t bytes_at_once(const struct trial *trial, size_t unit,
-			    const struct calls_cost *alone)
-{
-	uint64_t bytes = TRIAL_AT_ONCE * trial->piece_bytes;
-	uint64_t bytes_in_time =
-		alone->bytes * TRIAL_AT_ONCE_NS / (alone->wall_ns + 1);
-
-	if (bytes > bytes_in_time)
-		bytes = bytes_in_time;
-	if (bytes < trial->piece_bytes / 2)
-		bytes = trial->piece_bytes / 2;
-	bytes -= bytes % unit;
-	return bytes > 2 * unit ? bytes : 2 * unit;
-}
-
-static size_t piece_of(size_t bytes, size_t unit)
-{
-	bytes /= TRIAL_AT_ONCE;
-	bytes -= bytes % unit;
-	return bytes ? bytes : unit;
-}
-
-/* The second one counts: the first finds caches and the device cold. */
+/* The first one may find caches and the device cold. */
 static int try_two_alone(struct register_call *call, const struct op_job *range,
-			 const struct trial *trial, uintptr_t *pos,
-			 struct calls_cost *alone)
+			 const struct trial *trial, uintptr_t *pos)
 {
 	const struct ktask_registration *registration = call->registration;
 	uintptr_t end = end_behind(registration, *pos, 2 * trial->piece_bytes);
@@ -271,9 +206,53 @@ static int try_two_alone(struct register_call *call, const struct op_job *range,
 
 	for (int i = 0; i < 2 && !error; i++) {
 		end = end_behind(registration, *pos, trial->piece_bytes);
-		error = try_alone(call, range, *pos, end, alone);
+		error = try_alone(call, range, *pos, end);
 		*pos = end;
 	}
+	return error;
+}
+
+/* Bytes that take as long as said above: whole units, and two at least. */
+static size_t job_bytes(const struct trial *trial, size_t unit, double alone_ns)
+{
+	size_t bytes = TRIAL_JOB_PIECES * trial->piece_bytes;
+
+	if ((double)bytes * alone_ns > TRIAL_JOB_NS)
+		bytes = (size_t)(TRIAL_JOB_NS / alone_ns);
+	if (bytes < trial->piece_bytes)
+		bytes = trial->piece_bytes;
+	bytes -= bytes % unit;
+	return bytes > 2 * unit ? bytes : 2 * unit;
+}
+
+static size_t job_piece_bytes(size_t bytes, size_t unit)
+{
+	bytes /= TRIAL_JOB_PIECES;
+	bytes -= bytes % unit;
+	return bytes ? bytes : unit;
+}
+
+static int try_at_once(struct register_call *call, const struct op_job *range,
+		       size_t bytes, uintptr_t *pos)
+{
+	struct ktask_registration *registration = call->registration;
+	struct ktask_result result = KTASK_RESULT_INIT;
+	uintptr_t start = *pos, end = end_behind(registration, start, bytes);
+	size_t piece_bytes =
+		job_piece_bytes(bytes, registration->limits.unit_bytes);
+	size_t max_bytes = registration->limits.max_bytes;
+	struct ktask_opts opts = *range->opts;
+	struct op_job job = *range;
+	int error = make_pages(call, range, start, end);
+
+	*pos = end;
+	if (error)
+		return error;
+	opts.max_threads = TRIAL_THREADS;
+	job.opts = &opts;
+	registration->limits.max_bytes = piece_bytes;
+	error = run_job(call, &job, start, end, piece_bytes, &result);
+	registration->limits.max_bytes = max_bytes;
 	return error;
 }
 
@@ -281,25 +260,26 @@ static int try_two_alone(struct register_call *call, const struct op_job *range,
 static int run_trial(struct register_call *call, const struct op_job *range,
 		     struct trial *trial, uintptr_t *pos)
 {
-	const struct ktask_registration *registration = call->registration;
-	struct calls_cost alone = { 0 }, at_once = { 0 };
-	size_t unit = registration->limits.unit_bytes, bytes;
-	unsigned threads = 1;
-	uintptr_t end;
-	int error = try_two_alone(call, range, trial, pos, &alone);
+	struct ktask_registration *registration = call->registration;
+	struct calls_seen seen = { 0 };
+	int error;
 
-	for (int i = 0; i < TRIAL_JOBS && threads < 2 && !error; i++) {
-		bytes = bytes_at_once(trial, unit, &alone);
-		end = end_behind(registration, *pos, bytes);
-		error = make_pages(call, range, *pos, end);
-		if (!error)
-			error = try_at_once(call, range, *pos, end,
-					    piece_of(bytes, unit), &at_once,
-					    &threads);
-		*pos = end;
+	registration->seen = &seen;
+	error = try_two_alone(call, range, trial, pos);
+	for (int i = 0; i < TRIAL_JOBS && !calls_seen_enough(&seen) && !error;
+	     i++)
+		error = try_at_once(call, range,
+				    job_bytes(trial,
+					      registration->limits.unit_bytes,
+					      seen.alone_ns),
+				    pos);
+	registration->seen = NULL;
+	trial->gains = calls_at_once_gain(&seen);
+	if (!trial->gains) {
+		calls_history_note(registration->ctl.register_func);
+		/* Calls alone take less than these did. */
+		registration->sec_per_byte = 0;
 	}
-	if (!error)
-		trial->gains = calls_at_once_gain(&alone, &at_once, threads);
 	return error;
 }
 
@@ -324,6 +304,9 @@ int register_in_parallel(struct register_call *call, const struct op_job *range)
 	int error = 0;
 
 	init_trial(&trial, registration);
+	if (is_worth_trying(&trial, call, pos) &&
+	    calls_history_believes(registration->ctl.register_func))
+		return register_in_order(call, range, pos, registration->end);
 	while (!error && is_worth_trying(&trial, call, pos)) {
 		error = run_trial(call, range, &trial, &pos);
 		if (error || trial.gains)

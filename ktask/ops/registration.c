@@ -63,14 +63,28 @@ uintptr_t registration_next(struct ktask_registration *registration,
 	return pos - before + bytes;
 }
 
+/* Return: for how long two calls have been made at once until now. */
+static uint64_t note_beside(struct ktask_registration *registration)
+{
+	uint64_t now_ns = op_now_ns();
+
+	util_assert_held(&registration->lock);
+	if (registration->nr_pending > 1)
+		registration->beside_ns += now_ns - registration->changed_ns;
+	registration->changed_ns = now_ns;
+	return registration->beside_ns;
+}
+
 /* Room for a piece before it is registered: it must not be lost behind it. */
-static int reserve_piece(struct ktask_registration *registration)
+static int reserve_piece(struct ktask_registration *registration,
+			 uint64_t *beside_ns)
 {
 	size_t needed, capacity;
 	struct piece *pieces;
 	int error = 0;
 
 	pthread_mutex_lock(&registration->lock);
+	*beside_ns = note_beside(registration);
 	needed = registration->nr_pieces + registration->nr_pending + 1;
 	if (needed > registration->capacity) {
 		capacity = 2 * needed + 14;
@@ -88,14 +102,9 @@ static int reserve_piece(struct ktask_registration *registration)
 	return error;
 }
 
-struct call_times {
-	uint64_t wall_ns;
-	uint64_t cpu_ns;
-};
-
 static int call_device(struct ktask_registration *registration,
 		       ktask_register_func func, uintptr_t start, uintptr_t end,
-		       struct call_times *took)
+		       struct call_cost *took)
 {
 	/* Seen by whoever unwinds the stack. */
 	unwinding_guard(forbidden) =
@@ -107,6 +116,7 @@ static int call_device(struct ktask_registration *registration,
 		func((void *)start, (void *)end, registration->ctl.func_arg);
 
 	forbidden = false;
+	took->bytes = end - start;
 	took->wall_ns = op_now_ns() - wall_ns;
 	took->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
 	return error;
@@ -114,9 +124,9 @@ static int call_device(struct ktask_registration *registration,
 
 static void note_success(struct ktask_registration *registration,
 			 uintptr_t start, uintptr_t end,
-			 const struct call_times *took)
+			 const struct call_cost *took)
 {
-	size_t bytes = end - start;
+	size_t bytes = took->bytes;
 
 	util_assert_held(&registration->lock);
 	util_assert(registration->nr_pieces < registration->capacity);
@@ -131,13 +141,16 @@ static void note_success(struct ktask_registration *registration,
 	if (took->wall_ns > registration->longest_ns)
 		registration->longest_ns = took->wall_ns;
 	registration->calls_ns += took->wall_ns;
+	if (registration->seen)
+		calls_seen_add(registration->seen, took);
 }
 
 int registration_add(struct ktask_registration *registration, uintptr_t start,
 		     uintptr_t end)
 {
-	struct call_times took;
-	int error = reserve_piece(registration);
+	struct call_cost took;
+	uint64_t beside_ns;
+	int error = reserve_piece(registration, &beside_ns);
 
 	if (error)
 		return error;
@@ -146,6 +159,7 @@ int registration_add(struct ktask_registration *registration, uintptr_t start,
 	if (registration_is_foreign(registration))
 		return -ECANCELED;
 	pthread_mutex_lock(&registration->lock);
+	took.beside_ns = note_beside(registration) - beside_ns;
 	registration->nr_pending--;
 	registration->cpu_ns += took.cpu_ns;
 	if (!error)
@@ -183,7 +197,7 @@ int registration_take_back(struct ktask_registration *registration,
 			   size_t index)
 {
 	struct piece piece = registration->pieces[index];
-	struct call_times took;
+	struct call_cost took;
 	int error = call_device(registration, registration->ctl.unregister_func,
 				piece.start, piece.end, &took);
 

@@ -13,6 +13,7 @@
 
 #include <ktask/register.h>
 
+#include "calls_at_once.h"
 #include "op.h"
 #include "piece_size.h"
 
@@ -31,7 +32,9 @@ struct ktask_registration {
 	pid_t pid; /* whose memory is registered */
 	struct piece *pieces; /* L; sorted between two calls of the library */
 	size_t nr_pieces; /* L */
-	size_t nr_pending; /* L; room for them is kept */
+	size_t nr_pending; /* L; calls that are made now: room for pieces is kept */
+	uint64_t changed_ns; /* L; when nr_pending did last */
+	uint64_t beside_ns; /* L; so long two calls or more were being made */
 	size_t capacity; /* L */
 	double sec_per_byte; /* L */
 	size_t last_bytes; /* L */
@@ -40,6 +43,7 @@ struct ktask_registration {
 	uint64_t calls_ns; /* L */
 	uint64_t longest_ns; /* L */
 	uint64_t cpu_ns; /* L */
+	struct calls_seen *seen; /* L; of a trial; NULL: there is none */
 	uintptr_t fail_pos; /* L; lowest piece that failed; 0: none */
 	int fail_error; /* L */
 };

@@ -2,7 +2,8 @@
 /*
  * register: a device that takes several calls at once, which then take longer than by one
  * thread, is called by one thread, in order.  One whose calls cost the same is called by
- * several.
+ * several.  The next registrations by a function that was found to gain nothing have no
+ * trial.
  *
  * What a call costs follows from its number, whatever runs beside it.  Whether a helper
  * comes during a trial is for the machine to say: if none does, it is tried again.
@@ -14,10 +15,12 @@
 #include "device.h"
 
 #define LEN (128 * MIB)
-/* A trial: two calls of the caller, and two by two threads, of which each is long. */
+/* A trial at its longest: two calls of the caller, and four jobs of two, of which each is
+ * long.  It may end before. */
 #define ALONE_CALLS 2
-#define TRIAL_CALLS 4
+#define TRIAL_CALLS 10
 #define ATTEMPTS 50
+#define BELIEVED 15 /* registrations */
 #define MS 1000000ull
 
 struct caller {
@@ -65,9 +68,22 @@ static int cost_and_watch(struct device *device, char *start, char *end)
 	return 0;
 }
 
+/* What is found of a function is kept: each test has its own. */
+#define DEFINE_FUNCTION(name)                              \
+	static int name(void *start, void *end, void *arg) \
+	{                                                  \
+		return device_register(start, end, arg);   \
+	}
+
+DEFINE_FUNCTION(register_absent)
+DEFINE_FUNCTION(register_present)
+DEFINE_FUNCTION(register_making)
+DEFINE_FUNCTION(register_again)
+DEFINE_FUNCTION(register_gaining)
+
 /* Return: what was seen of the calls. */
-static struct caller register_all(uint64_t alone_ns, uint64_t at_once_ns,
-				  unsigned flags)
+static struct caller register_by(ktask_register_func func, uint64_t alone_ns,
+				 uint64_t at_once_ns, unsigned flags)
 {
 	struct caller caller = { .thread = pthread_self(),
 				 .alone_ns = alone_ns,
@@ -83,6 +99,7 @@ static struct caller register_all(uint64_t alone_ns, uint64_t at_once_ns,
 	device.before = cost_and_watch;
 	device.arg = &caller;
 	ctl = device_ctl(&device, KTASK_REGISTER_PARALLEL | flags);
+	ctl.register_func = func;
 	ctl.unit_bytes = 2 * MIB;
 	ctl.max_piece_bytes = 2 * MIB;
 	opts.max_threads = 2;
@@ -97,28 +114,54 @@ static struct caller register_all(uint64_t alone_ns, uint64_t at_once_ns,
 	return caller;
 }
 
-static const unsigned kinds[] = { 0, KTASK_REGISTER_PRESENT,
-				  KTASK_REGISTER_MAKES_PAGES };
+static const struct {
+	ktask_register_func func;
+	unsigned flags;
+} kinds[] = {
+	{ register_absent, 0 },
+	{ register_present, KTASK_REGISTER_PRESENT },
+	{ register_making, KTASK_REGISTER_MAKES_PAGES },
+};
 
 static bool went_on_in_order(const struct caller *seen)
 {
 	return seen->helped_trial && !seen->helped && !seen->out_of_order;
 }
 
-/* Once is enough: if a call of the caller is held up, the others seem to cost no more. */
+/* Return: whether a helper came.  Once is enough: if a call of the caller is held up, the
+ * others seem to cost no more. */
+static bool found_no_gain(ktask_register_func func, unsigned flags)
+{
+	struct caller seen = { 0 };
+	unsigned nr_helped = 0;
+
+	for (int j = 0; j < ATTEMPTS && !went_on_in_order(&seen); j++) {
+		seen = register_by(func, MS, 20 * MS, flags);
+		nr_helped += seen.helped_trial > 0;
+	}
+	assert_true(went_on_in_order(&seen) || !nr_helped);
+	return nr_helped;
+}
+
 static void calls_that_gain_nothing_are_made_in_order(void **state)
 {
-	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(kinds); i++) {
-		struct caller seen = { 0 };
-		unsigned nr_helped = 0;
-
-		for (int j = 0; j < ATTEMPTS && !went_on_in_order(&seen); j++) {
-			seen = register_all(MS, 20 * MS, kinds[i]);
-			nr_helped += seen.helped_trial > 0;
-		}
-		if (!nr_helped)
+	for (unsigned i = 0; i < KTEST_ARRAY_SIZE(kinds); i++)
+		if (!found_no_gain(kinds[i].func, kinds[i].flags))
 			ktest_skip("no helper came");
-		assert_true(went_on_in_order(&seen));
+}
+
+/* Calls that gain would be seen to in a trial. */
+static void the_next_registrations_have_no_trial(void **state)
+{
+	if (!found_no_gain(register_again, KTASK_REGISTER_PRESENT))
+		ktest_skip("no helper came");
+	for (int j = 0; j < BELIEVED; j++) {
+		struct caller seen =
+			register_by(register_again, MS / 10, MS / 10,
+				    KTASK_REGISTER_PRESENT);
+
+		assert_int_equal(seen.helped_trial, 0);
+		assert_int_equal(seen.helped, 0);
 	}
 }
 
@@ -128,11 +171,13 @@ static void calls_that_cost_the_same_are_made_by_several(void **state)
 		struct caller seen = { 0 };
 
 		for (int j = 0; j < ATTEMPTS && !seen.helped; j++)
-			seen = register_all(MS, MS, kinds[i]);
+			seen = register_by(register_gaining, MS, MS,
+					   kinds[i].flags);
 		if (!seen.helped)
 			ktest_skip("no helper came");
 	}
 }
 
 KTEST_MAIN(KTEST(calls_that_gain_nothing_are_made_in_order),
+	   KTEST(the_next_registrations_have_no_trial),
 	   KTEST(calls_that_cost_the_same_are_made_by_several))

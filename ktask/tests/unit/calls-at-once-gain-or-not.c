@@ -1,76 +1,149 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Calls of a device by several threads are given up only where they take longer than one
- * thread would, and use more CPU time as well.
+ * Calls of a device by two threads are given up only where one beside another was seen to
+ * need nearly twice the CPU time of one alone.
  */
 #include "ktest.h"
 
 #include "ops/calls_at_once.c"
 
 #define MIB ((uint64_t)1 << 20)
+#define CALL_NS 1000
 
-/* Nanoseconds for each MiB. */
-static struct calls_cost cost(uint64_t mib, uint64_t wall_ns, uint64_t cpu_ns)
+/* Of a call of one MiB. */
+static void see(struct calls_seen *seen, uint64_t cpu_ns, uint64_t wall_ns,
+		uint64_t beside_ns)
 {
-	return (struct calls_cost){ mib * MIB, mib * wall_ns, mib * cpu_ns };
+	struct call_cost call = { MIB, cpu_ns, wall_ns, beside_ns };
+
+	calls_seen_add(seen, &call);
 }
 
-/* All together, for each MiB. */
-static bool gain(uint64_t wall_ns, uint64_t cpu_ns, unsigned threads)
+static struct calls_seen two_alone(void)
 {
-	struct calls_cost alone = cost(2, 1000, 900);
-	struct calls_cost at_once = cost(8, wall_ns, cpu_ns);
+	struct calls_seen seen = { 0 };
 
-	return calls_at_once_gain(&alone, &at_once, threads);
+	/* The first one is cold. */
+	see(&seen, 3 * CALL_NS, 3 * CALL_NS, 0);
+	see(&seen, CALL_NS, CALL_NS, 0);
+	return seen;
 }
 
-static void calls_that_take_less_together_gain(void **state)
+/* Four calls beside another for all the time. */
+static bool gain(uint64_t cpu_ns, uint64_t wall_ns)
 {
-	assert_true(gain(500, 900, 2));
-	assert_true(gain(900, 1700, 2));
-	assert_true(gain(900, 14000, 16));
+	struct calls_seen seen = two_alone();
+
+	for (int i = 0; i < 4; i++) {
+		assert_false(calls_seen_enough(&seen));
+		see(&seen, cpu_ns, wall_ns, wall_ns);
+	}
+	assert_true(calls_seen_enough(&seen));
+	return calls_at_once_gain(&seen);
 }
 
-static void calls_that_take_longer_and_cost_more_do_not(void **state)
+static void calls_that_cost_less_than_twice_as_much_gain(void **state)
 {
-	assert_false(gain(1800, 3300, 2));
-	assert_false(gain(1800, 28000, 16));
+	(void)state;
+	assert_true(gain(CALL_NS, CALL_NS));
+	assert_true(gain(CALL_NS * 3 / 2, CALL_NS * 3 / 2));
 }
 
-static void so_it_is_if_a_helper_came_late(void **state)
+static void calls_that_cost_twice_as_much_do_not(void **state)
 {
-	assert_false(gain(1200, 1300, 2));
+	(void)state;
+	assert_false(gain(2 * CALL_NS, 2 * CALL_NS));
+	assert_false(gain(9 * CALL_NS, 9 * CALL_NS));
 }
 
 static void a_busy_machine_is_not_the_device(void **state)
 {
-	assert_true(gain(20000, 900, 2));
-	assert_true(gain(20000, 1100, 2));
+	(void)state;
+	assert_true(gain(CALL_NS, 20 * CALL_NS));
 }
 
-static void calls_that_wait_need_no_cpu(void **state)
+/* Those that hinder one another do so now more, now less. */
+static void all_calls_beside_others_count(void **state)
 {
-	assert_true(gain(500, 9000, 2));
+	struct calls_seen seen = two_alone();
+
+	(void)state;
+	for (uint64_t i = 0; i < 8; i++) {
+		uint64_t ns = CALL_NS * (i % 2 ? 4 : 1);
+
+		see(&seen, ns, ns, ns);
+	}
+	assert_false(calls_at_once_gain(&seen));
 }
 
-static void without_a_second_thread_nothing_is_known(void **state)
+/* As in a trial in which the helper comes in the middle: 1.2 times the CPU time each. */
+static void
+calls_that_had_another_beside_them_for_a_part_say_nothing(void **state)
 {
-	assert_true(gain(9000, 9000, 1));
-	assert_true(gain(9000, 9000, 0));
+	struct calls_seen seen = two_alone();
+
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		see(&seen, CALL_NS * 6 / 5, CALL_NS * 6 / 5, CALL_NS / 2);
+	assert_false(calls_seen_enough(&seen));
+	assert_true(calls_at_once_gain(&seen));
+	for (int i = 0; i < 4; i++)
+		see(&seen, 2 * CALL_NS, 2 * CALL_NS, 2 * CALL_NS - 100);
+	assert_true(calls_seen_enough(&seen));
+	assert_false(calls_at_once_gain(&seen));
+}
+
+static void the_end_of_a_call_may_be_alone(void **state)
+{
+	struct calls_seen seen = two_alone();
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		see(&seen, 2 * CALL_NS, 2 * CALL_NS, CALL_NS * 2 * 9 / 10);
+	assert_false(calls_at_once_gain(&seen));
+}
+
+static void without_calls_of_both_kinds_nothing_is_known(void **state)
+{
+	struct calls_seen seen = two_alone(), none = { 0 };
+
+	(void)state;
+	assert_true(calls_at_once_gain(&none));
+	assert_true(calls_at_once_gain(&seen));
+	for (int i = 0; i < 9; i++)
+		see(&none, CALL_NS, CALL_NS, CALL_NS);
+	assert_false(calls_seen_enough(&none));
+	assert_true(calls_at_once_gain(&none));
+}
+
+/* Better than to do as if it gained. */
+static void one_call_beside_others_tells_if_there_were_no_more(void **state)
+{
+	struct calls_seen seen = two_alone();
+
+	(void)state;
+	see(&seen, 3 * CALL_NS, 3 * CALL_NS, 3 * CALL_NS);
+	assert_false(calls_seen_enough(&seen));
+	assert_false(calls_at_once_gain(&seen));
 }
 
 static void calls_of_nothing_say_nothing(void **state)
 {
-	struct calls_cost nothing = { 0 }, some = cost(2, 10, 10);
+	struct calls_seen seen = two_alone();
+	struct call_cost nothing = { 0, CALL_NS, CALL_NS, CALL_NS };
 
-	assert_true(calls_at_once_gain(&nothing, &some, 2));
-	assert_true(calls_at_once_gain(&some, &nothing, 2));
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		calls_seen_add(&seen, &nothing);
+	assert_false(calls_seen_enough(&seen));
 }
 
-KTEST_MAIN(KTEST(calls_that_take_less_together_gain),
-	   KTEST(calls_that_take_longer_and_cost_more_do_not),
-	   KTEST(so_it_is_if_a_helper_came_late),
+KTEST_MAIN(KTEST(calls_that_cost_less_than_twice_as_much_gain),
+	   KTEST(calls_that_cost_twice_as_much_do_not),
 	   KTEST(a_busy_machine_is_not_the_device),
-	   KTEST(calls_that_wait_need_no_cpu),
-	   KTEST(without_a_second_thread_nothing_is_known),
+	   KTEST(all_calls_beside_others_count),
+	   KTEST(calls_that_had_another_beside_them_for_a_part_say_nothing),
+	   KTEST(the_end_of_a_call_may_be_alone),
+	   KTEST(without_calls_of_both_kinds_nothing_is_known),
+	   KTEST(one_call_beside_others_tells_if_there_were_no_more),
 	   KTEST(calls_of_nothing_say_nothing))
