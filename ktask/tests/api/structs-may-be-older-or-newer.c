@@ -499,6 +499,7 @@ static void control_blocks_of_devices(void **state)
 
 	iommu.fd = 0;
 	version_refuses_garbage(set_ctl, &ctl, sizeof(ctl), least);
+	ctl.flags = KTASK_REGISTER_LOCKS_MAPPINGS;
 	for (size_t size = least; size <= sizeof(ctl) + 100; size++) {
 		size_t shorter = size < sizeof(ctl) ? size : sizeof(ctl);
 		char *it = version_of(&ctl, sizeof(ctl), size);
