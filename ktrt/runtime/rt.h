@@ -67,7 +67,7 @@
 #define LIVE_EVENT (1ull << 40)
 
 #define ARG_INLINE 64
-#define ACCESS_INLINE 4
+#define ACCESS_INLINE 6
 
 struct epoch;
 struct domain;
