@@ -18,17 +18,18 @@ $(KERNEL_GOALS): kernel-%:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm debug'
 	@$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $(call series_named,$*)
 
-# One with the series of Linux 6.12 that finds errors: KASAN, lockdep, kmemleak,
-# allocations that fail.
-## kernel-6.12-kasan: build a patched kernel that finds errors (20 minutes)
-.PHONY: kernel-6.12-kasan
-kernel-6.12-kasan:
+# Those with the series of Linux 6.12 that find errors: KASAN, lockdep, kmemleak,
+# allocations that fail; and KCSAN.
+DEBUG_GOALS := kernel-6.12-kasan kernel-6.12-kcsan
+## kernel-6.12-kasan, kernel-6.12-kcsan: patched kernels that find errors (20 minutes each)
+.PHONY: $(DEBUG_GOALS)
+$(DEBUG_GOALS): kernel-6.12-%:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm debug'
-	@$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' 6.12 kasan
+	@$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' 6.12 $*
 
 ## check-kernel: build each patch of each series, test the clients in guests
 .PHONY: check-kernel
-check-kernel: $(KERNEL_GOALS) kernel-6.12-kasan
+check-kernel: $(KERNEL_GOALS) $(DEBUG_GOALS)
 	@for series in $(KERNEL_SERIES); do \
 		$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $$series each && \
 		$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $$series || exit 1; \
