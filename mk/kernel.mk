@@ -19,8 +19,8 @@ $(KERNEL_GOALS): kernel-%:
 	@$(BUILD_KERNEL) '$(abspath $(KERNEL_CACHE))' $(call series_named,$*)
 
 # Those with the series of Linux 6.12 that find errors: KASAN, lockdep, kmemleak,
-# allocations that fail; and KCSAN.
-DEBUG_GOALS := kernel-6.12-kasan kernel-6.12-kcsan
+# allocations that fail; and KCSAN.  And one with mistakes, to see that tests find them.
+DEBUG_GOALS := kernel-6.12-kasan kernel-6.12-kcsan kernel-6.12-planted
 ## kernel-6.12-kasan, kernel-6.12-kcsan: patched kernels that find errors (20 minutes each)
 .PHONY: $(DEBUG_GOALS)
 $(DEBUG_GOALS): kernel-6.12-%:
@@ -40,6 +40,7 @@ check-kernel: $(KERNEL_GOALS) $(DEBUG_GOALS)
 		KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 		tests/run --build $(B) $(wildcard tests/vm/a-patched-kernel-*.t \
 		tests/vm/the-kernels-own-tests-*.t tests/vm/debug/clients-of-a-patched-kernel-*.t \
+		tests/vm/debug/mistakes-*.t \
 		tests/vm/a-mock-device-*.t tests/vm/vfio-of-a-stock-kernel-*.t)
 
 ## bench-kernel: time the clients on both kernels (SERIES= BOOTS=5 OVERCOMMITTED=1 OFF=1 ACCOUNTING=1 COUNTED=1 SHAPES= CLIENTS= MINUTES=)

@@ -46,7 +46,7 @@ use House;
 use Unpacked;
 
 our @EXPORT = qw(skip_unbuilt test_kernel test_planted test_vfio);
-our @EXPORT_OK = qw(fetch_kernel fetch_source choose_machine build_modules have_done
+our @EXPORT_OK = qw(boot_to_pid_1 fetch_kernel fetch_source choose_machine build_modules have_done
 	limit_guests make_archive nodes result run_guest skip_all stock_modules why finish);
 
 use constant BOOTS => 4;		# tries until PID 1 runs

@@ -7,6 +7,8 @@
 #   test_debug(NAME, DEBUG, SHAPE...)	boots the patched kernel of that series that finds
 #				errors (kasan or kcsan): it must find none
 #   test_own(NAME)	runs the kernel's own tests on both kernels of that series
+#   test_mistakes(NAME, NUMBER...)	plants mistakes in that series (tests/vm/Planted.pm),
+#			all or these: each must be found
 #   test_driver(NAME)	boots a kernel as Debian has it (tests/vm/kernels), where
 #			VFIO's own driver and the one that DKMS would build do the same;
 #			skips if Debian has a newer one than the series is for
@@ -28,16 +30,19 @@ use warnings;
 use Exporter qw(import);
 use File::Basename qw(dirname);
 use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
-use Guest qw(build_modules choose_machine fetch_kernel fetch_source finish
+use Complaints;
+use Guest qw(boot_to_pid_1 build_modules choose_machine fetch_kernel fetch_source finish
 	limit_guests make_archive nodes result run_guest skip_all stock_modules why);
 use House;
+use Planted qw(mistakes);
 
-our @EXPORT = qw(test_debug test_driver test_own test_series);
+our @EXPORT = qw(test_debug test_driver test_mistakes test_own test_series);
 our @EXPORT_OK = qw(series_boots series_kernels @series_machine);
 
-# Seconds of a boot in which much goes and comes, one after another; and of one for all
-# of the kernel's own tests.
+# Seconds of a boot in which much goes and comes, one after another; of one for all of
+# the kernel's own tests; and of one with a mistake.
 use constant DAYS_LIMIT => 2700;
+use constant MISTAKE_LIMIT => 600;
 use constant OWN_LIMIT => 5400;
 
 my $kernels = $ENV{KTASK_TEST_KERNELS} || "$build/kernels";
@@ -124,23 +129,34 @@ sub other_release
 	return '';
 }
 
-# Verdicts are passed on; facts go into the hash, by the set that they are of.
-sub read_guest
+# read_facts(SETS, VERDICT): the facts, by the set that they are of
+sub read_facts
 {
-	my ($sets, $shape, $verdict) = @_;
+	my ($sets, $verdict) = @_;
 	my $facts = $sets->{''} = { order => [], value => {} };
-	my $nr = 0;
 
 	for (split /\r?\n/, $verdict) {
-		if (/^(not )?ok \d+ - (.*)/) {
-			$nr++;
-			result(!$1, "$shape: $2");
-		} elsif (/^= (.*): (.*)/) {
+		if (/^= (.*): (.*)/) {
 			push @{ $facts->{order} }, $1
 				unless exists $facts->{value}{$1};
 			$facts->{value}{$1} .= ($facts->{value}{$1} ? ' ' : '') . $2;
 		} elsif (/^== (\w+)$/) {
 			$facts = $sets->{$1} = { order => [], value => {} };
+		}
+	}
+}
+
+# Verdicts are passed on; facts go into the hash, by the set that they are of.
+sub read_guest
+{
+	my ($sets, $shape, $verdict) = @_;
+	my $nr = 0;
+
+	read_facts($sets, $verdict);
+	for (split /\r?\n/, $verdict) {
+		if (/^(not )?ok \d+ - (.*)/) {
+			$nr++;
+			result(!$1, "$shape: $2");
 		} elsif (/^# /) {
 			print "$_\n";
 		} elsif (/^1\.\.(\d+)$/) {
@@ -244,6 +260,62 @@ sub test_debug
 	choose_machine(1, 1);
 	build_guest($dir);
 	facts_of($at, $dir, 'ktask', $with_helpers, $_) for @wanted;
+	finish();
+}
+
+# Seconds until the kernel calls a task hung: these guests may wait for ever.
+my $soon_hung = 'sysctl.kernel.hung_task_timeout_secs=60';
+
+# What a guest says that is wrong, first what its kernel complains of; '' for nothing.
+sub first_wrong
+{
+	my ($plain, $ended, $verdict, $log) = @_;
+	my %sets;
+	my ($complaint) = complaints($log);
+	my ($claim) = $verdict =~ /^not ok \d+ - (.*?)\r?$/m;
+
+	return $complaint =~ s/\r//r if $complaint;
+	return $claim if $claim;
+	return 'it comes to no end' unless $ended && $verdict =~ /^1\.\.\d+\r?$/m;
+	read_facts(\%sets, $verdict);
+	my $facts = $sets{''};
+
+	for my $name (@{ $plain->{order} }) {
+		my ($a, $b) = map { $_->{value}{$name} // 'not said' } $plain, $facts;
+
+		return "$name: $a, with the mistake $b" if $a ne $b;
+	}
+	return '';
+}
+
+sub test_mistakes
+{
+	my ($name, @numbers) = @_;
+	my $dir = "$build/guests/mistakes-$name";
+	my @all = mistakes();
+	my (%plain, @table);
+
+	skip_all('make check-kernel runs it') unless $ENV{KTASK_TEST_ALL_SHAPES} || @numbers;
+	my $at = series_kernels($name);
+	my $planted = series_kernels($name, 'planted');
+
+	choose_machine(1);
+	build_guest($dir);
+	for my $number (@numbers ? @numbers : 1 .. @all) {
+		my ($what, $shape) = @{ $all[$number - 1] };
+		my ($title, $more, @machine) = @{ $shapes{$shape} };
+
+		$plain{$shape} //= facts_of($at, $dir, 'plain', '', $shape);
+		limit_guests(MISTAKE_LIMIT);
+		my @found = boot_to_pid_1($dir, "$planted/ktask", "$dir/initrd.cpio",
+			$title, "$log_words $more $with_helpers $soon_hung "
+			. "ktask_planted=$number", @machine);
+		my $wrong = first_wrong($plain{$shape}, @found);
+
+		result($wrong ne '', "found: $what" . why($wrong || undef));
+		push @table, "| $what | $title | $wrong |";
+	}
+	print map { "# $_\n" } '| mistake | guest | found as |', '|---|---|---|', @table;
 	finish();
 }
 
