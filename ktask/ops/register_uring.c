@@ -8,7 +8,7 @@
  * into the program's ring, which only takes a few references under the lock.  A scratch
  * ring lives for one call; making it takes some 50 us.
  *
- * Behaves badly with slots of a few pages: there is a call for 64 of them, and
+ * Behaves badly with slots of a few pages: there is a call for 256 of them, and
  * cloning copies the table of the ring.
  */
 #include <errno.h>
@@ -24,7 +24,8 @@
 #include "register_device.h"
 
 #define SLOT_BYTES_MAX ((size_t)1 << 30)
-#define BATCH_SLOTS 64u
+/* Of one call, and of one scratch ring. */
+#define BATCH_SLOTS 256u
 
 /* Newer than the headers of many: 6.12, with offsets 6.13. */
 #define REGISTER_CLONE_BUFFERS 30
