@@ -10,6 +10,7 @@
 
 #define THREADS 2
 #define PIECE (4 * MIB)
+#define STEP (MIB / 4)
 #define TIMED (256 * MIB)
 #define PIECES_MAX 256
 
@@ -97,6 +98,7 @@ struct shared_work {
 	size_t len;
 	_Atomic size_t next; /* byte */
 	pthread_mutex_t lock; /* of whoever maps */
+	_Atomic bool maps;
 	double longest;
 };
 
@@ -112,7 +114,9 @@ static void map_locked(struct shared_work *work, size_t pos, size_t len)
 	double seconds;
 
 	pthread_mutex_lock(&work->lock);
+	work->maps = true;
 	seconds = map_part(work->at, pos, len);
+	work->maps = false;
 	if (seconds > work->longest)
 		work->longest = seconds;
 	pthread_mutex_unlock(&work->lock);
@@ -135,6 +139,29 @@ static void *make_and_map_pieces(void *arg)
 
 	while (take_part(work, PIECE, &pos)) {
 		make_pages(work->at + pos, PIECE);
+		map_locked(work, pos, PIECE);
+	}
+	return NULL;
+}
+
+static void touch_pages(char *at, size_t len)
+{
+	for (size_t i = 0; i < len; i += PAGE)
+		*(volatile char *)(at + i) = 1;
+}
+
+/* A touch leaves the lock of mappings to the thread that maps. */
+static void *touch_and_map_pieces(void *arg)
+{
+	struct shared_work *work = arg;
+	size_t pos;
+
+	while (take_part(work, PIECE, &pos)) {
+		for (size_t i = 0; i < PIECE; i += STEP)
+			if (work->maps)
+				touch_pages(work->at + pos + i, STEP);
+			else
+				make_pages(work->at + pos + i, STEP);
 		map_locked(work, pos, PIECE);
 	}
 	return NULL;
@@ -179,6 +206,15 @@ static struct side_time run_one_at_a_time(char *at, size_t len, size_t nr)
 	(void)nr;
 	return end_side(at, len, begin_ns,
 			run_by_two(at, len, make_and_map_pieces));
+}
+
+static struct side_time run_touching(char *at, size_t len, size_t nr)
+{
+	uint64_t begin_ns = ktest_now_ns();
+
+	(void)nr;
+	return end_side(at, len, begin_ns,
+			run_by_two(at, len, touch_and_map_pieces));
 }
 
 static struct side_time run_halves(char *at, size_t len, size_t nr)
@@ -243,6 +279,7 @@ static const struct timed_side absent_sides[] = {
 	{ "two bare threads make pages, then one call", run_two_make, 1 },
 	{ "two bare threads, pieces, one maps at a time", run_one_at_a_time,
 	  1 },
+	{ "the same, touching beside calls", run_touching, 1 },
 	{ "two bare halves", run_halves, 1 },
 	{ "ktask_register()", run_ktask, 0 },
 	{ "ktask_register() in order", run_ktask, KTASK_REGISTER_PARALLEL },

@@ -11,7 +11,7 @@
 
 #include "counts.h"
 
-#define SIDES_MAX 8
+#define SIDES_MAX 9
 #define ROUNDS_MAX 101
 
 struct side_time {
