@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "access_arrays.h"
 #include "domain.h"
 
 /* ---- chains ---- */
@@ -178,7 +179,7 @@ static inline int alloc_members(struct worker *w, struct ktrt_task *task,
 {
 	task->access = task->access_inline;
 	if (nr > ACCESS_INLINE) {
-		task->access = malloc(nr * sizeof(*task->access));
+		task->access = access_array_get(w, nr);
 		if (!task->access)
 			return -ENOMEM;
 		task->flags |= TASK_ACCESS_ALLOCATED;

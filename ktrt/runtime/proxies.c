@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "access_arrays.h"
 #include "proxies.h"
 
 /* ---- what becomes ready ---- */
@@ -50,7 +51,7 @@ void proxy_leave(struct worker *w, struct ktrt_task *record)
 static void free_members(struct ktrt_task *record)
 {
 	if (record->flags & TASK_ACCESS_ALLOCATED)
-		free(record->access);
+		access_array_put(self_worker, record->access);
 }
 
 void proxies_drop(struct proxies *all)

@@ -68,6 +68,7 @@
 
 #define ARG_INLINE 64
 #define ACCESS_INLINE 6
+#define ACCESS_POOLS 4
 
 struct epoch;
 struct domain;
@@ -213,6 +214,7 @@ struct worker {
 	struct core *core; /* W, A */
 	struct cache tasks; /* records */
 	struct cache smalls; /* epochs */
+	struct cache arrays[ACCESS_POOLS]; /* access_arrays.h */
 	unsigned slot; /* in rt.workers and rt.loaded */
 	uint32_t generation;
 	uint32_t stuck; /* counted in ->core->nr_stuck; L, A */
@@ -389,6 +391,7 @@ struct runtime {
 	struct worker *retired; /* records without a thread; P */
 
 	struct pool tasks, smalls; /* record_pool.h */
+	struct pool arrays[ACCESS_POOLS]; /* access_arrays.h */
 
 	/* A thread that opens UMT, or NULL; I, then D */
 	struct umt_load *load;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access_arrays.h"
 #include "dependences.h"
 #include "env_number.h"
 #include "trace.h"
@@ -186,6 +187,7 @@ static void free_all(void)
 	worker_free_all();
 	pool_destroy(&rt.tasks);
 	pool_destroy(&rt.smalls);
+	access_arrays_destroy();
 	pthread_mutex_destroy(&rt.pool_lock);
 	pthread_mutex_destroy(&rt.load_lock);
 	free(rt.workers);
@@ -281,6 +283,7 @@ static int begin_runtime(const struct ktrt_options *options)
 	pthread_mutex_init(&rt.pool_lock, NULL);
 	pool_init(&rt.tasks, sizeof(struct ktrt_task));
 	pool_init(&rt.smalls, sizeof(struct epoch));
+	access_arrays_init();
 	pthread_mutex_init(&rt.load_lock, NULL);
 	rt.rest_after_ns = REST_AFTER_NS;
 	short_tasks_begin();
@@ -437,8 +440,8 @@ static void fill_info(struct ktrt_info *info)
 	info->samples = at_peek(&rt.samples);
 	info->overloaded = at_peek(&rt.overloaded);
 	info->stalls = at_peek(&rt.stalls);
-	info->memory_bytes =
-		pool_bytes(&rt.tasks) + pool_bytes(&rt.smalls) + groups_bytes();
+	info->memory_bytes = pool_bytes(&rt.tasks) + pool_bytes(&rt.smalls) +
+			     access_arrays_bytes() + groups_bytes();
 }
 
 int ktrt_info_get(struct ktrt_info *info)

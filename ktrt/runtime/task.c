@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access_arrays.h"
 #include "func_kinds.h"
 #include "dependences.h"
 #include "rt.h"
@@ -64,7 +65,7 @@ free_access(struct worker *w, struct ktrt_task *task)
 	if (task_has_proxies(task))
 		proxies_complete(w, task);
 	if (task->access != task->access_inline)
-		free(task->access);
+		access_array_put(w, task->access);
 }
 
 void task_free(struct worker *w, struct ktrt_task *task)

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "access_arrays.h"
 #include "trace.h"
 
 __thread struct worker *self_worker __attribute__((tls_model("initial-exec")));
@@ -133,6 +134,7 @@ void worker_retire(struct worker *w)
 	w->blank = NULL;
 	cache_drain(&rt.tasks, &w->tasks);
 	cache_drain(&rt.smalls, &w->smalls);
+	access_arrays_drain(w);
 	at_poke(&w->core, NULL);
 	mutex_take(&rt.pool_lock, RANK_POOL);
 	w->link = rt.retired;
