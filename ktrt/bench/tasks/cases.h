@@ -71,6 +71,10 @@ struct runtime_cases {
 	bool (*sweep)(int nr, bool is_weak);
 	/* work() by a thread that is none of the runtime's; NULL: work() is */
 	void (*outside)(int nr, int ns);
+	/* The tasks of a graph by one thread: all made before the first is done.  What
+	 * of both takes, ns of its CPU time.  NULL: there is no such thing. */
+	void (*part_graph)(const struct task_graph *graph, double *making,
+			   double *running);
 };
 
 extern const struct runtime_cases cases;

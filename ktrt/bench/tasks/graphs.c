@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Graphs of tasks in steps, and three measures of them: nanoseconds a task; the
- * least task time at which half of all time is the tasks' (METG); and the briefest
- * run of tasks without edges.
+ * Graphs of tasks in steps, and four measures of them: nanoseconds a task; the
+ * least task time at which half of all time is the tasks' (METG); the briefest
+ * run of tasks without edges; and what making and running take alone, by dependences and by
+ * one thread, of which the sum is METG's lower bound for two.
  *
- * Names: PATTERN, metg-PATTERN[-WIDTH][-uneven], wide-NODES-NS.
+ * Names: PATTERN, metg-PATTERN[-WIDTH][-uneven], wide-NODES-NS, making-PATTERN[-WIDTH],
+ * running-PATTERN[-WIDTH].
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,9 @@
 /* of all steps, whatever the width */
 #define TASKS 4000
 #define WIDE_RUNS 300
+/* No more than caches hold, as nothing is done while they are made. */
+#define PART_TASKS 1000
+#define PART_RUNS 100
 #define TIMED_RUNS 25
 #define METG_MOST 1e6
 #define METG_PATIENCE_NS 10000000000
@@ -54,10 +59,11 @@ static int before_nearest(int width, int step, int point, int *points)
 /* Itself, and a partner that is twice as far away at each step. */
 static int before_fft(int width, int step, int point, int *points)
 {
-	int far = 1;
+	int nr = 1, far;
 
-	for (int i = 1; i < step; i++)
-		far = far * 2 < width ? far * 2 : 1;
+	while (1 << nr < width)
+		nr++;
+	far = 1 << (step - 1) % nr;
 	points[0] = point;
 	points[1] = point ^ far;
 	return points[1] < width ? 2 : 1;
@@ -108,9 +114,21 @@ static bool choose_wide(const char *name)
 	return true;
 }
 
+static bool begins_with(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
+static bool is_part(const char *name)
+{
+	return begins_with(name, "making-") || begins_with(name, "running-");
+}
+
 bool graph_choose(const char *name)
 {
-	const char *pattern = strncmp(name, "metg-", 5) ? name : name + 5;
+	const char *pattern = begins_with(name, "metg-") || is_part(name)
+				      ? strchr(name, '-') + 1
+				      : name;
 	size_t length = strcspn(pattern, "-");
 
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
@@ -214,6 +232,22 @@ static double find_least(void)
 	return (double)least / (graph.width * graph.steps);
 }
 
+/* Empty tasks; of so many runs the least, ns each. */
+static double time_part(const char *name)
+{
+	double least = 1e18, making, running, took;
+
+	if (!cases.part_graph)
+		return NO_PROGRAM;
+	graph.steps = PART_TASKS / graph.width;
+	for (int i = 0; i < PART_RUNS; i++) {
+		cases.part_graph(&graph, &making, &running);
+		took = begins_with(name, "making-") ? making : running;
+		least = took < least ? took : least;
+	}
+	return least / (graph.width * graph.steps);
+}
+
 static double time_runs(void)
 {
 	uint64_t start;
@@ -293,5 +327,7 @@ double graph_measure(const char *name, int threads, bool is_small)
 		return check_graph();
 	if (graph.steps == 1)
 		return find_least();
-	return strncmp(name, "metg-", 5) ? time_runs() : find_metg(threads);
+	if (is_part(name))
+		return time_part(name);
+	return begins_with(name, "metg-") ? find_metg(threads) : time_runs();
 }

@@ -157,6 +157,6 @@ extern const struct runtime_cases cases;
 const struct runtime_cases cases = {
 	start, stop,  empty, makers, chain,   fans,	  fib,
 	work,  block, wake,  wake,   nullptr, make_graph, run_graph,
-	loop,  &programs, nullptr, outside
+	loop,  &programs, nullptr, outside, nullptr
 };
 }

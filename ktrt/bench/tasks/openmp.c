@@ -221,4 +221,4 @@ static bool sweep(int nr, bool is_weak)
 const struct runtime_cases cases = { start,	stop,	empty, makers,	  chain,
 				     fans,	fib,	work,  block,	  wake,
 				     wake_task, within, NULL,  run_graph, loop,
-				     &programs, sweep,	NULL };
+				     &programs, sweep,	NULL,  NULL };

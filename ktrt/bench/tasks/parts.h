@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 uint64_t now_ns(void);
+/* CPU time of the calling thread */
+double thread_ns(void);
 
 /* Of @nr, which it sorts. */
 double median_of(double *values, int nr);
@@ -24,7 +26,8 @@ bool graph_choose(const char *name);
  * graph_measure - what a case of the chosen graph comes to, in ns
  * @is_small: only look that all tasks are done, in order
  *
- * Return: NO_FIGURE: others use the machine; else below 0: they are not.
+ * Return: NO_FIGURE: others use the machine; NO_PROGRAM: there is no such case; else
+ * below 0: they are not.
  */
 double graph_measure(const char *name, int threads, bool is_small);
 

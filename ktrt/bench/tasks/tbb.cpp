@@ -291,6 +291,6 @@ extern const struct runtime_cases cases;
 const struct runtime_cases cases = {
 	start, stop,  empty, makers,	chain,	 fans,	     fib,
 	work,  block, wake,  wake_task, nullptr, make_graph, run_graph,
-	loop,  &programs, nullptr, nullptr
+	loop,  &programs, nullptr, nullptr, nullptr
 };
 }
