@@ -29,6 +29,8 @@ struct presence {
 	uintptr_t base; /* windows end at multiples of unit_bytes from here */
 	size_t unit_bytes;
 	size_t sampled_bytes;
+	size_t align; /* of all windows; 0: not known, or of each its own */
+	size_t step_bytes; /* of the same */
 	unsigned flags; /* KTASK_POPULATE_READ or 0 */
 	const struct ktask_opts *opts; /* of the caller */
 	struct op_watch *watch;
