@@ -6,7 +6,7 @@
 #include "support/runs.h"
 
 #define MOST 200
-#define TASKS 100
+#define TASKS (KTEST_TSAN || KTEST_ASAN ? 8 : 100)
 #define MAKERS 3
 
 static unsigned long values[MAKERS][MOST]; /* plain: dependences order them */
