@@ -471,7 +471,8 @@ static struct ktrt_reduction sum_of(struct mix *mix, struct datum *datum)
 	return sum;
 }
 
-static struct mix *make_mix(uint64_t seed)
+/* @good: nothing fails or is cancelled. */
+static struct mix *make_mix(uint64_t seed, bool good)
 {
 	struct mix *mix = calloc(1, sizeof(*mix));
 
@@ -479,8 +480,8 @@ static struct mix *make_mix(uint64_t seed)
 		return NULL;
 	mix->seed = mix->random = seed;
 	mix->with_ranges = random_below(mix, 2);
-	mix->with_failures = random_below(mix, 2);
-	mix->with_cancels = one_in(mix, 3);
+	mix->with_failures = random_below(mix, 2) && !good;
+	mix->with_cancels = one_in(mix, 3) && !good;
 	mix->nr_groups = 2;
 	for (unsigned i = 0; i < ALL_DATA * SUMS; i++)
 		mix->data[i / SUMS].sums[i % SUMS] =
