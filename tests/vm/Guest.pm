@@ -43,6 +43,7 @@ use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
 use Again;
 use Complaints;
 use House;
+use Served;
 use Unpacked;
 
 our @EXPORT = qw(skip_unbuilt test_kernel test_planted test_vfio);
@@ -333,25 +334,6 @@ sub build_init
 
 	die "building PID 1: $said" if $status;
 	return $init;
-}
-
-# A static program of Go, where there is Go: '' elsewhere.
-sub build_toucher
-{
-	my $toucher = "$build/guests/toucher";
-	my $source = "$top/tests/vm/touch_in_order.go";
-
-	return '' unless have('go');
-	open(my $lock, '>', "$toucher.lock") or die "$toucher.lock: $!\n";
-	flock($lock, LOCK_EX);
-	return $toucher if -e $toucher && (stat _)[9] > (stat $source)[9];
-	my ($status, $said) = capture("cd $build/guests && env GOCACHE=$build/guests/go "
-		. "GOPATH=$build/guests/go GO111MODULE=off CGO_ENABLED=0 "
-		. "GOTOOLCHAIN=local GOFLAGS= go build -o $toucher.new $source && "
-		. "mv $toucher.new $toucher");
-
-	print map { "# $_\n" } split /\n/, $said;
-	return $status ? '' : $toucher;
 }
 
 # The output of one of the scripts beside this; 77 skips everything.

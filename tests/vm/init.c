@@ -450,6 +450,8 @@ static const struct {
 	{ "process_helpers", test_process_helpers },
 	{ "engines", test_engines },
 	{ "made_ahead", test_made_ahead },
+	{ "served", test_served },
+	{ "killed_daemon", test_killed_daemon },
 	{ "groups", test_groups },
 	{ "failures", test_failures },
 	{ "baddays", test_bad_days },

@@ -20,28 +20,27 @@
 #include <unistd.h>
 
 #include "guest.h"
+#include "made_ahead.h"
 
 #define NAME "toucher"
-#define PAGE_SIZES "/sys/kernel/mm/transparent_hugepage/enabled"
 #define GROUPS "/sys/fs/cgroup"
 #define GROUP GROUPS "/ahead"
 
-#define LEN (160 * MIB)
-#define NR_PAGES (LEN / PAGE)
+#define LEN TOUCH_LEN
+#define NR_PAGES TOUCH_PAGES
 #define BLOCK 512
 /* Made before anything is known: a sixteenth of the mapping. */
 #define FIRST_PAGES (NR_PAGES / 16)
 /* Of a block: the mark, and what a helper had not made when the program came. */
 #define LEFT_PAGES 16
-/* For the next block to be made, and for all of them.  Most windows of huge pages end
- * before a block that nobody makes. */
+/* For the next block to be made.  Most windows of huge pages end before a block that
+ * nobody makes. */
 #define WAIT_MS 2000
 #define WAIT_HUGE_MS 200
-#define WAITS_MS 90000
 /* Times that memory is mapped anew. */
 #define MAP_ROUNDS 5
 
-static bool is_daemon_here(const char *test)
+bool is_daemon_here(const char *test)
 {
 	if (!access("/ktaskd", X_OK))
 		return true;
@@ -49,7 +48,7 @@ static bool is_daemon_here(const char *test)
 	return false;
 }
 
-static pid_t start_daemon(const char *option, const char *value)
+pid_t start_daemon(const char *option, const char *value)
 {
 	/* Whatever else runs on the machine that the guest is on. */
 	char *const environment[] = { "KTASK_OVERLOAD=ignore", NULL };
@@ -67,8 +66,8 @@ static pid_t start_daemon(const char *option, const char *value)
 	_exit(127);
 }
 
-/* Return: a process that does it, under the name that is served. */
-static pid_t start_toucher(int (*touch)(char *memory))
+pid_t start_named(const char *name, int (*touch)(char *memory, void *arg),
+		  void *arg)
 {
 	const uintptr_t edge = BLOCK * PAGE - 1;
 	pid_t pid = fork();
@@ -76,13 +75,24 @@ static pid_t start_toucher(int (*touch)(char *memory))
 
 	if (pid)
 		return pid;
-	prctl(PR_SET_NAME, NAME);
+	prctl(PR_SET_NAME, name);
 	memory = map(LEN + edge + 1);
 	if (!memory)
 		_exit(9);
 	/* Where a huge page may begin, before Linux 6.7 too. */
 	memory = (char *)(((uintptr_t)memory + edge) & ~edge);
-	_exit(touch(memory));
+	_exit(touch(memory, arg));
+}
+
+static int touch_alone(char *memory, void *touch)
+{
+	return (*(int (**)(char *memory))touch)(memory);
+}
+
+/* Return: a process that does it, under the name that is served. */
+static pid_t start_toucher(int (*touch)(char *memory))
+{
+	return start_named(NAME, touch_alone, &touch);
 }
 
 static size_t count_present(char *memory)
@@ -115,8 +125,7 @@ static void wait_for_pages(char *memory, size_t page, bool huge, int *left_ms)
 {
 	size_t next = page - page % BLOCK + BLOCK;
 
-	if (page % BLOCK != BLOCK / 4 || page < 2 * BLOCK ||
-	    next + 2 * BLOCK > NR_PAGES)
+	if (page % BLOCK != BLOCK / 4 || next + 2 * BLOCK > NR_PAGES)
 		return;
 	for (int ms = 0; ms < (huge ? WAIT_HUGE_MS : WAIT_MS); ms += 5) {
 		if (*left_ms <= 0 || is_block_made(memory, next) ||
@@ -127,23 +136,37 @@ static void wait_for_pages(char *memory, size_t page, bool huge, int *left_ms)
 	}
 }
 
-static bool touch_pages(char *memory, size_t nr, bool huge)
+static char stored_in(size_t page)
 {
-	int left_ms = WAITS_MS;
+	return (char)(page | 1);
+}
 
-	for (size_t page = 0; page < nr; page++) {
+bool touch_pages(char *memory, size_t first, size_t end, bool huge)
+{
+	int left_ms = TOUCH_WAITS_MS;
+
+	for (size_t page = first; page < end; page++) {
 		char *at = memory + page * PAGE;
 
 		/* A read would be a fault of its own. */
-		*at = 1;
+		*at = stored_in(page);
 		if (at[1] || at[PAGE - 1])
 			return false;
-		wait_for_pages(memory, page, huge, &left_ms);
+		if (page >= first + 2 * BLOCK)
+			wait_for_pages(memory, page, huge, &left_ms);
 	}
 	return true;
 }
 
-static long count_faults(void)
+bool has_touched(const char *memory, size_t nr)
+{
+	for (size_t page = 0; page < nr; page++)
+		if (memory[page * PAGE] != stored_in(page))
+			return false;
+	return true;
+}
+
+long count_faults(void)
 {
 	struct rusage usage;
 
@@ -158,7 +181,8 @@ static int touch_all(char *memory)
 
 	madvise(memory, LEN, MADV_NOHUGEPAGE);
 	faults = count_faults();
-	if (!touch_pages(memory, NR_PAGES, false))
+	if (!touch_pages(memory, 0, NR_PAGES, false) ||
+	    !has_touched(memory, NR_PAGES))
 		return 1;
 	return count_faults() - faults < (long)NR_PAGES / 2 ? 0 : 2;
 }
@@ -169,7 +193,7 @@ static int touch_huge(char *memory)
 
 	/* A fault makes 2 MiB.  A window needs one that is left to the program, and the
 	 * bound on waste allows few of them. */
-	if (!touch_pages(memory, NR_PAGES / 2, true))
+	if (!touch_pages(memory, 0, NR_PAGES / 2, true))
 		return 1;
 	return count_faults() - faults < nr_blocks ? 0 : 2;
 }
@@ -192,7 +216,7 @@ static int check_bound(char *memory, size_t touched)
 static int touch_a_part(char *memory)
 {
 	madvise(memory, LEN, MADV_NOHUGEPAGE);
-	if (!touch_pages(memory, NR_PAGES / 3, false))
+	if (!touch_pages(memory, 0, NR_PAGES / 3, false))
 		return 1;
 	return check_bound(memory, NR_PAGES / 3);
 }
@@ -215,12 +239,12 @@ static int fork_in_between(char *memory)
 	pid_t pid;
 
 	madvise(memory, LEN, MADV_NOHUGEPAGE);
-	if (!touch_pages(memory, NR_PAGES / 4, false))
+	if (!touch_pages(memory, 0, NR_PAGES / 4, false))
 		return 1;
 	pid = fork();
 	if (pid == 0)
 		_exit(memory[0] != 1 || memory[LEN - PAGE] != 0);
-	if (!touch_pages(memory + NR_PAGES / 4 * PAGE, NR_PAGES / 4, false))
+	if (!touch_pages(memory, NR_PAGES / 4, NR_PAGES / 2, false))
 		return 1;
 	return status_of(pid);
 }
@@ -228,7 +252,7 @@ static int fork_in_between(char *memory)
 static int exec_in_between(char *memory)
 {
 	madvise(memory, LEN, MADV_NOHUGEPAGE);
-	touch_pages(memory, NR_PAGES / 4, false);
+	touch_pages(memory, 0, NR_PAGES / 4, false);
 	execl("/ktaskd", NAME, "--version", (char *)NULL);
 	return 1;
 }
@@ -267,7 +291,7 @@ static int pretend_to_touch(char *memory)
 		if (page % 64 == 0)
 			sleep_ms(10);
 	}
-	sleep_ms(WAITS_MS);
+	sleep_ms(TOUCH_WAITS_MS);
 	return 0;
 }
 
@@ -292,50 +316,6 @@ static void one_touch(const char *test, const char *sizes,
 		say(true, test, NULL);
 	else
 		say(false, test, "status %d, the daemon's %d", status, gone);
-}
-
-/* Its runtime maps memory by itself, and no shim can be put into it. */
-static void a_static_golang_program_is_served(void)
-{
-	pid_t daemon;
-	int status;
-
-	if (!is_daemon_here(__func__))
-		return;
-	if (access("/" NAME, X_OK)) {
-		say(true, __func__, "there is no Go");
-		return;
-	}
-	write_file(PAGE_SIZES, "never");
-	daemon = start_daemon("--name", NAME);
-	status = run_program("/" NAME, NULL);
-	end(daemon);
-	say(status == 0, __func__, status ? "status %d" : NULL, status);
-}
-
-/* Whoever it works for notices nothing, and is served by the next one. */
-static void a_killed_daemon_leaves_nothing_behind(void)
-{
-	pid_t daemon, toucher;
-	int status;
-
-	if (!is_daemon_here(__func__))
-		return;
-	write_file(PAGE_SIZES, "never");
-	toucher = start_toucher(touch_all);
-	for (int i = 0; i < 5; i++) {
-		daemon = start_daemon("--name", NAME);
-		sleep_ms(100);
-		end(daemon);
-	}
-	daemon = start_daemon("--name", NAME);
-	status = status_of(toucher);
-	end(daemon);
-	/* It may have been left alone for most of the time. */
-	if (status == 0 || status == 2)
-		say(true, __func__, NULL);
-	else
-		say(false, __func__, "status %d", status);
 }
 
 /* Whoever maps much more than there is gains nothing, and takes nothing from others. */
@@ -448,18 +428,34 @@ static bool is_kernel_slow(void)
 	       !access("/sys/kernel/debug/kcsan", F_OK);
 }
 
+bool begin_small_pages(struct page_sizes *before)
+{
+	read_file(PAGE_SIZES, before->text, sizeof(before->text));
+	write_file(PAGE_SIZES, "never");
+	return !is_kernel_slow() &&
+	       access("/sys/devices/system/node/node1", F_OK);
+}
+
+void end_small_pages(const struct page_sizes *before)
+{
+	const char *text = before->text;
+
+	write_file(PAGE_SIZES, strstr(text, "[always]")	   ? "always"
+			       : strstr(text, "[madvise]") ? "madvise"
+							   : "never");
+}
+
 void test_made_ahead(void)
 {
-	char sizes[100];
+	struct page_sizes sizes;
+	bool rest = begin_small_pages(&sizes);
 
-	read_file(PAGE_SIZES, sizes, sizeof(sizes));
 	one_touch("a-served-process-may-exec", "never", exec_in_between);
 	one_touch("a-served-process-may-map-anew", "never", map_in_a_loop);
-	if (is_kernel_slow())
-		goto end;
-	one_touch("memory-is-made-ahead-from-outside", "never", touch_all);
-	/* The rest asks nothing of nodes, and takes a minute. */
-	if (!access("/sys/devices/system/node/node1", F_OK))
+	if (!is_kernel_slow())
+		one_touch("memory-is-made-ahead-from-outside", "never",
+			  touch_all);
+	if (!rest)
 		goto end;
 	one_touch("huge-pages-are-made-ahead-from-outside", "always",
 		  touch_huge);
@@ -468,12 +464,8 @@ void test_made_ahead(void)
 	one_touch("random-touches-are-left-alone-from-outside", "never",
 		  touch_at_random);
 	one_touch("a-served-process-may-fork", "never", fork_in_between);
-	a_static_golang_program_is_served();
 	a_process_that_pretends_stops_nobody();
-	a_killed_daemon_leaves_nothing_behind();
 	groups_pay_for_what_is_made_and_no_more();
 end:
-	write_file(PAGE_SIZES, strstr(sizes, "[always]")    ? "always"
-			       : strstr(sizes, "[madvise]") ? "madvise"
-							    : "never");
+	end_small_pages(&sizes);
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What tests of ktaskd share.
+ */
+#ifndef KTASK_VM_MADE_AHEAD_H
+#define KTASK_VM_MADE_AHEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define PAGE_SIZES "/sys/kernel/mm/transparent_hugepage/enabled"
+
+/* is_daemon_here - says that @test is skipped if not */
+bool is_daemon_here(const char *test);
+
+/* start_daemon - one that serves processes by that option */
+pid_t start_daemon(const char *option, const char *value);
+
+/* What a process maps that touches its memory in order. */
+#define TOUCH_LEN (160 * MIB)
+#define TOUCH_PAGES (TOUCH_LEN / PAGE)
+/* How long it waits for what lies ahead, in all. */
+#define TOUCH_WAITS_MS 90000
+
+/* start_named - a process that does it with so much memory, under that name */
+pid_t start_named(const char *name, int (*touch)(char *memory, void *arg),
+		  void *arg);
+
+/*
+ * touch_pages - store to each page from @first to @end, and wait for what lies before it
+ * @huge: for huge pages
+ *
+ * Return: false if there was something in one.
+ */
+bool touch_pages(char *memory, size_t first, size_t end, bool huge);
+
+/* has_touched - whether the first @nr pages are as touch_pages() left them */
+bool has_touched(const char *memory, size_t nr);
+
+/* count_faults - of this process, that needed no disk */
+long count_faults(void);
+
+struct page_sizes {
+	char text[100];
+};
+
+/*
+ * begin_small_pages - without huge pages, until end_small_pages()
+ *
+ * Return: false where tests that ask nothing of nodes, and take long, are left out.
+ */
+bool begin_small_pages(struct page_sizes *before);
+void end_small_pages(const struct page_sizes *before);
+
+#endif /* KTASK_VM_MADE_AHEAD_H */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * ktaskd serves programs that nobody has written for it: of a static runtime, into which
+ * no shim can be put.
+ *
+ * They are made by tests/vm/Served.pm and tell by their status whether they were served.
+ */
+#include <unistd.h>
+
+#include "guest.h"
+#include "made_ahead.h"
+
+#define TOUCHER "toucher"
+
+static void a_program_is_served(const char *test, const char *name,
+				const char *path, const char *argument)
+{
+	pid_t daemon;
+	int status;
+
+	if (access(path, X_OK)) {
+		say(true, test, "there is no %s", path);
+		return;
+	}
+	daemon = start_daemon("--name", name);
+	status = run_program(path, argument);
+	end(daemon);
+	say(status == 0, test, status ? "status %d" : NULL, status);
+}
+
+void test_served(void)
+{
+	struct page_sizes sizes;
+
+	if (!is_daemon_here("programs-are-served"))
+		return;
+	if (begin_small_pages(&sizes)) {
+		a_program_is_served("a-static-golang-program-is-served",
+				    TOUCHER, "/" TOUCHER, NULL);
+	}
+	end_small_pages(&sizes);
+}
