@@ -20,6 +20,8 @@ DEPS_software := default-jdk-headless python3-numpy redis-tools stress-ng
 DEPS_cross := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 # A static program of Go for guests, where no Go is: 81 MB, 470 MB on disk.
 DEPS_go := golang-go
+# A JVM that is linked for guests, where none can be.
+DEPS_jvm := default-jdk-headless
 # Apart: where systemd runs, Debian starts a server when it is installed.
 DEPS_database := postgresql nginx-light mariadb-server-core mariadb-client-core
 # Programs of bench-ahead, beside servers; what is missing is left out of its table.
@@ -46,7 +48,8 @@ NEED ?= build demo check peers tasks umt vm apps bindings bare
 
 # The groups that tests can do without: these then skip.
 NEED_OF_TESTS = software cross $(NEED_OF_GUESTS)
-NEED_OF_GUESTS = $(if $(shell command -v go 2>/dev/null),,go)
+NEED_OF_GUESTS = $(if $(shell command -v go 2>/dev/null),,go) \
+	$(if $(shell command -v jlink 2>/dev/null),,jvm)
 
 ## deps: install what is missing from Debian packages
 .PHONY: deps

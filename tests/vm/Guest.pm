@@ -527,7 +527,11 @@ sub test_kernel
 
 		next if @ARGV && !grep { $title =~ /^$_/ } @ARGV;
 		next if $failed && !$failed->{$title};
-		run_guest(@guest, $title, $whole ? '' : $part, \&pass_on,
+		my ($dir, $kernel, $initrd) = @guest;
+
+		$initrd = with_jvm($initrd) if $title eq 'one node' && !$debug
+			&& ($ENV{KTASK_TEST_ONLY} // 'served') =~ /served/;
+		run_guest($dir, $kernel, $initrd, $title, $whole ? '' : $part, \&pass_on,
 			  @machine);
 	}
 	finish();

@@ -3,6 +3,7 @@
 # Programs that ktaskd serves in guests, and that are not made of C.
 #
 #   build_toucher()	a static program of Go, where there is Go: '' elsewhere
+#   with_jvm(INITRD)	that archive with a JVM behind it, where one can be linked
 
 package Served;
 
@@ -14,7 +15,7 @@ use File::Basename qw(dirname);
 use lib dirname(__FILE__) . '/../support';
 use House;
 
-our @EXPORT = qw(build_toucher);
+our @EXPORT = qw(build_toucher with_jvm);
 
 sub build_toucher
 {
@@ -32,6 +33,19 @@ sub build_toucher
 
 	print map { "# $_\n" } split /\n/, $said;
 	return $status ? '' : $toucher;
+}
+
+# Archives may follow one another.  An emulated CPU takes a second for a JVM, so that
+# only a guest gets it that runs one.
+sub with_jvm
+{
+	my ($initrd) = @_;
+	my $both = $initrd =~ s/\.cpio$/-jvm.cpio/r;
+	my ($status, $said) = capture("$top/tests/vm/link-jvm $build/guests && "
+		. "cat $initrd $build/guests/jvm.cpio >$both");
+
+	print map { "# $_\n" } split /\n/, $said;
+	return $status ? $initrd : $both;
 }
 
 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * ktaskd serves programs that nobody has written for it: of a static runtime, into which
- * no shim can be put.
+ * no shim can be put, and of a JVM, whose collector maps and fills the heap.
  *
  * They are made by tests/vm/Served.pm and tell by their status whether they were served.
  */
@@ -11,6 +11,8 @@
 #include "made_ahead.h"
 
 #define TOUCHER "toucher"
+#define JAVA_NAME "java"
+#define JVM "/jvm/bin/java"
 
 static void a_program_is_served(const char *test, const char *name,
 				const char *path, const char *argument)
@@ -37,6 +39,10 @@ void test_served(void)
 	if (begin_small_pages(&sizes)) {
 		a_program_is_served("a-static-golang-program-is-served",
 				    TOUCHER, "/" TOUCHER, NULL);
+		a_program_is_served("a-jvm-that-fills-its-heap-is-served",
+				    JAVA_NAME, JVM, "@/jvm/filled");
+		a_program_is_served("a-jvm-may-touch-its-heap-before",
+				    JAVA_NAME, JVM, "@/jvm/touched");
 	}
 	end_small_pages(&sizes);
 }
