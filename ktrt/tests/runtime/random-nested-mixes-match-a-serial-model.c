@@ -55,9 +55,9 @@ static int over;
 static void *watch_mixes(void *arg)
 {
 	while (!get(over)) {
-		unsigned long seen = get(done);
+		unsigned long seen = get(nr_done);
 
-		if (holds_soon(get(done) != seen || get(over)))
+		if (holds_soon(get(nr_done) != seen || get(over)))
 			continue;
 		fprintf(stderr, "# hangs after %lu tasks\n", seen);
 		_exit(1);

@@ -10,7 +10,7 @@
 #include "mixes_loops.h"
 #include "mixes_make.h"
 
-static unsigned long done; /* mixes and tasks */
+static unsigned long nr_done; /* mixes and tasks */
 
 /* ---- making tasks ---- */
 
@@ -274,7 +274,7 @@ static int yield_often(unsigned nr)
 	return error;
 }
 
-static int act(struct step *step, struct action *action)
+static int do_action(struct step *step, struct action *action)
 {
 	struct loop loop = { step, action };
 	struct ktrt_dep dep;
@@ -318,7 +318,7 @@ static int act_all(struct step *step)
 	for (struct action *action = step->actions; action;
 	     action = action->next) {
 		action->executed = true;
-		action->code = act(step, action);
+		action->code = do_action(step, action);
 		if (action->kind == WAIT)
 			told = action->code;
 	}
@@ -342,7 +342,7 @@ static int do_step(void *arg)
 		ktrt_group_free(step->own->made);
 	step->code = step->fails ? FAILURE : step->passes_on ? told : 0;
 	poke(step->done, 1);
-	more(done);
+	more(nr_done);
 	return step->code;
 }
 
@@ -393,7 +393,7 @@ static int run_mix(uint64_t seed, bool good)
 	if (!error)
 		do_mix(mix);
 	end_mix(mix);
-	more(done);
+	more(nr_done);
 	return error;
 }
 
