@@ -17,12 +17,11 @@
 /* As many children as caches hold.  While workers idle or search, more may be made. */
 #define CHILDREN_CACHED 2048
 
-static inline bool exceeds_limit(const struct worker *w, int64_t nr,
-				 int64_t most)
+static inline bool exceeds_limit(int64_t nr, int64_t most)
 {
 	if (nr <= CHILDREN_CACHED)
 		return nr > most;
-	return nr > most || (w->core && !at_load_seq(&rt.idlers));
+	return nr > most || !at_load_seq(&rt.idlers);
 }
 
 /* A maker that sleeps checks this often whether it may continue. */
@@ -46,7 +45,7 @@ static void sleep_until_left(struct worker *w, struct ktrt_task *parent,
 /* No other worker can run it: there is none, or none comes. */
 static bool must_run_itself(struct worker *w)
 {
-	return w->core && (threads_at_limit() || search_is_due(w));
+	return !w->outer && (threads_at_limit() || search_is_due(w));
 }
 
 /* Other workers run this many children, to find out whether a function is brief.  If
@@ -57,8 +56,9 @@ static bool must_run_itself(struct worker *w)
 /* May the maker run it itself? */
 static bool may_run_itself(struct worker *w, const struct ktrt_task *task)
 {
-	return w->core &&
-	       (func_is_brief(task_func(task)) || must_run_itself(w));
+	if (w->outer)
+		return w->core && visitor_may_run(task);
+	return func_is_brief(task_func(task)) || must_run_itself(w);
 }
 
 static struct ktrt_task *run_by_maker(struct worker *w, struct ktrt_task *task)
@@ -80,7 +80,7 @@ static void do_brief_tasks(struct worker *w, struct ktrt_task *parent)
 		if (!task || !may_run_itself(w, task))
 			break;
 		task = run_by_maker(w, task);
-	} while (exceeds_limit(w, task_outstanding(parent) * 2ll,
+	} while (exceeds_limit(task_outstanding(parent) * 2ll,
 			       rt.options.max_children));
 	if (!task)
 		return;
@@ -116,10 +116,35 @@ static bool wait_for_children(struct worker *w, struct ktrt_task *parent)
 			task_ready(w, task);
 		sleep_until_left(w, parent, left);
 		if (task_outstanding(parent) == nr &&
-		    (!task || (!w->core && search_is_due(w))))
+		    (!task || (w->outer && search_is_due(w))))
 			return false;
 	}
 	return true;
+}
+
+/* An attached thread found nothing that it may do: so many checks do nothing. */
+#define VISIT_PAUSE 4
+
+static void __attribute__((noinline))
+reduce_children(struct worker *w, struct ktrt_task *parent)
+{
+	struct visit visit __attribute__((cleanup(visit_left))) = { NULL, 0 };
+
+	uint64_t before = at_peek(&w->counts.tasks);
+
+	/* An attached thread does tasks only on a core. */
+	if (!w->core)
+		visit_begin(&visit, w);
+	if (task_outstanding(parent) > (int32_t)rt.options.max_children) {
+		if (!wait_for_children(w, parent))
+			w->grants = rt.options.max_children / 16 /
+				    CHILDREN_PER_CHECK;
+	} else if (w->core) {
+		do_brief_tasks(w, parent);
+		if (visit.w && at_peek(&w->counts.tasks) == before)
+			w->grants = VISIT_PAUSE;
+	}
+	visit_end(&visit);
 }
 
 void child_limit_apply(struct worker *w, struct ktrt_task *parent)
@@ -127,12 +152,10 @@ void child_limit_apply(struct worker *w, struct ktrt_task *parent)
 	int32_t nr = task_outstanding(parent);
 
 	count_up(&w->made);
-	if (likely(!exceeds_limit(w, nr, rt.options.max_children)))
+	if (likely(!exceeds_limit(nr, rt.options.max_children)))
 		return;
 	if (w->grants)
 		w->grants--;
-	else if (nr <= (int32_t)rt.options.max_children)
-		do_brief_tasks(w, parent);
-	else if (!wait_for_children(w, parent))
-		w->grants = rt.options.max_children / 16 / CHILDREN_PER_CHECK;
+	else
+		reduce_children(w, parent);
 }

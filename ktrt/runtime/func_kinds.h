@@ -73,6 +73,23 @@ static inline ktrt_func task_func(const struct ktrt_task *task)
 						     : task->func;
 }
 
+/* May it be done on the stack of an attached thread? */
+static inline bool visitor_may_run(const struct ktrt_task *task)
+{
+	return !(task->flags & TASK_NODE) && func_is_brief(task_func(task));
+}
+
+/* The task, which may be NULL, unless the thread is an attached one that leaves it to
+ * workers. */
+static inline struct ktrt_task *visit_accept(struct worker *w,
+					     struct ktrt_task *task)
+{
+	if (likely(!w->outer) || !task || visitor_may_run(task))
+		return task;
+	task_ready(w, task);
+	return NULL;
+}
+
 /* A call that is timed. */
 #define BRIEF_NS 20000
 

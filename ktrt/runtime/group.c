@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "dependences.h"
-#include "rt.h"
+#include "func_kinds.h"
 
 #define EVENTS_MAX 65536
 #define EVENTS_IN_ALL (UINT64_MAX / LIVE_EVENT)
@@ -86,6 +86,7 @@ static int wait_for_group(struct worker *w, struct ktrt_group *group,
 			break;
 		if (!task && w->core)
 			task = search_wanted(w, &filter);
+		task = visit_accept(w, task);
 		if (task)
 			task_help(w, task, NULL);
 		else

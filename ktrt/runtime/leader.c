@@ -78,7 +78,7 @@ static bool add_thread(struct core *core)
 	if (!worker_start(core))
 		return true;
 	at_sub(&rt.idlers, IDLERS_SEARCH);
-	park_arrive_not(core);
+	park_arrive_not(core, NULL);
 	return false;
 }
 

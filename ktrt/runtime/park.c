@@ -485,11 +485,16 @@ void park_mark_idle(struct core *core)
 	core_unlock(core);
 }
 
-void park_arrive_not(struct core *core)
+void park_arrive_not(struct core *core, struct worker *visitor)
 {
 	core_lock(core);
+	if (visitor) {
+		unmark_stuck(core, visitor);
+		at_poke(&visitor->core, NULL);
+	} else {
+		at_store(&core->arriving, 0);
+	}
 	add_active(core, -1);
-	at_store(&core->arriving, 0);
 	if (is_deserted(core, 0))
 		mark_idle(core);
 	core_unlock(core);

@@ -5,9 +5,10 @@
  *
  * The life of a task: task.c makes it.  dependences.c finds out when it is ready.
  * task_sched.c queues, finds and runs it, steal.c steals it; wait_search.c finds it if no
- * more threads can be made.  task_complete.c completes it, which makes others ready.  If
- * there are no tasks, park.c puts workers to sleep; wake.c chooses the worker that a task
- * wakes; leader.c puts workers on cores whose workers blocked.
+ * more threads can be made; visit.c has attached threads run it.  task_complete.c
+ * completes it, which makes others ready.  If there are no tasks, park.c puts workers to
+ * sleep; wake.c chooses the worker that a task wakes; leader.c puts workers on cores
+ * whose workers blocked.
  *
  * Locking.  A thread takes locks in this order; builds with the
  * address or the thread sanitizer assert that, and what is said to be done under a lock:
@@ -148,8 +149,7 @@ struct ktrt_task {
 	struct access *access; /* M */
 	uint32_t nr_access; /* M */
 	int16_t node; /* M */
-	/* Its worker's slot and 1; 0: not one with a core; M */
-	uint16_t maker;
+	uint16_t maker; /* its worker's slot and 1; M */
 	uint64_t order; /* on a node queue; Q */
 	union {
 		struct ktrt_task *back; /* TASK_OUTER: one of TASK_LOANED; A */
@@ -207,8 +207,8 @@ struct yields {
 	uint32_t nr;
 };
 
-/* A thread of the runtime, or an attached thread (core is NULL).  All O but for what
- * says otherwise; ->slot is constant. */
+/* A thread of the runtime, or an attached thread (it has ->outer, and no core but while
+ * it visits one).  All O but for what says otherwise; ->slot is constant. */
 struct worker {
 	CACHE_ALIGNED struct ktrt_task *current;
 	struct core *core; /* W, A */
@@ -238,7 +238,9 @@ struct worker {
 	struct core *below; /* the core that it was on when last asked; */
 	const uint32_t *on_cpu; /* the kernel says there where, or NULL: A; */
 	struct ktrt_task *outer; /* what it spawns are children of; */
-	uint64_t waited; /* its ->spawned at the last wait */
+	uint64_t waited; /* its ->spawned at the last wait; */
+	uintptr_t stack_least,
+		stack_end; /* in between it may help; 0: unknown */
 	uint32_t stalls; /* rt.stalls that it knows of; A */
 	uint32_t no_open; /* that at which it last found none; wait_search.c */
 	uint32_t grants; /* checks of the limit on children to skip */
@@ -257,6 +259,7 @@ struct worker {
 	int cpu; /* bound to it; -1; W */
 	bool leads; /* shall be, or is, the leader; W */
 	bool borrows; /* its last task's maker waits for the CPU, as it seems */
+	bool handed; /* its next task is such a one */
 	bool listed; /* on core->parked; L; or */
 	bool pooled; /* on rt.pool; P */
 	bool joinable; /* P, A */
@@ -287,6 +290,7 @@ struct core {
 	/* Who last left as it was overloaded, or NULL; L */
 	struct worker *leaver;
 	uint32_t wants_thread; /* ask of the leader; A */
+	struct worker *visitor; /* an attached thread; visit.c; or NULL; A */
 };
 
 static inline void core_lock(struct core *core)
@@ -723,10 +727,10 @@ void park_mark_idle(struct core *core);
 void park_stuck(struct core *core);
 /* The task of the calling worker, which was such, has. */
 void park_goes_on(struct worker *w);
-/* The core is a new thread's; under no lock. */
+/* The core is a new thread's, or an attached one's besides; under no lock. */
 void park_arrive(struct core *core);
-/* The thread could not be made: undo park_arrive(). */
-void park_arrive_not(struct core *core);
+/* The thread could not be made, or, an attached one, goes: undo park_arrive(). */
+void park_arrive_not(struct core *core, struct worker *visitor);
 /* Take a worker that sleeps for want of tasks, or NULL. */
 struct worker *park_take_idle(void);
 /* Wake all workers, so that they see rt.stop. */
@@ -852,6 +856,9 @@ void short_tasks_rest(struct worker *w, const struct ktrt_task *awaited);
 
 /* ---- wake.c ---- */
 
+/* The core that an attached thread runs on; NULL: none of ours. */
+struct core *core_below(struct worker *w);
+
 /* Wake a worker for an idle core, if there is one; the core that an attached thread
  * occupies comes last.  The caller has counted one as searching. */
 void wake_worker(struct worker *w);
@@ -862,6 +869,29 @@ bool wake_below(struct worker *w);
 /* For a task in its queue that the attached thread will wait for: the same, by
  * park_hand(). */
 bool wake_to_hand(struct worker *w);
+
+/* ---- visit.c ---- */
+
+/* Of an attached thread: it counts as a worker of the core below it. */
+struct visit {
+	struct worker *w; /* NULL: there is none */
+	int cancel_state;
+};
+
+bool visit_begin(struct visit *visit, struct worker *w);
+/* Return: a worker takes the core over. */
+bool visit_end(struct visit *visit);
+
+/* The same if a task has ended the thread. */
+static inline void visit_left(struct visit *visit)
+{
+	if (unlikely(visit->w))
+		visit_end(visit);
+}
+
+/* Do tasks that the attached thread waits for by @above, if they are brief.  Return:
+ * there may be more, and no worker comes for them. */
+bool visit_help(struct worker *w, struct ktrt_task *above);
 
 /* ---- leader.c ---- */
 

@@ -79,13 +79,18 @@ static void rest_from_maker(struct worker *w, const struct worker *maker)
 
 struct ktrt_task *short_tasks_run(struct worker *w, struct ktrt_task *task)
 {
-	struct worker *maker = at_load(&rt.workers[task->maker - 1]);
+	unsigned slot = task->maker - 1u;
 	uint32_t nr = ++w->nr_foreign;
+	const struct worker *maker;
 
 	if (nr % FOREIGN_TIMED)
 		return sched_run(w, task);
 	task = sched_run_timed(w, task);
-	if (nr % FOREIGN_VERDICT || !judge_foreign_tasks(w) || !maker)
+	if (nr % FOREIGN_VERDICT || !judge_foreign_tasks(w))
+		return task;
+	maker = at_load(&rt.workers[slot]);
+	/* An attached thread has a core where it does such tasks itself. */
+	if (!maker || !at_peek(&maker->core))
 		return task;
 	if (task)
 		task_ready(w, task);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "access_arrays.h"
 #include "dependences.h"
@@ -157,7 +159,7 @@ static int start_workers(void)
 		error = worker_start(&rt.cores[i]);
 		if (error) {
 			at_sub(&rt.idlers, IDLERS_SEARCH);
-			park_arrive_not(&rt.cores[i]);
+			park_arrive_not(&rt.cores[i], NULL);
 		}
 	}
 	if (!error && rt.options.flags & KTRT_FOLLOW)
@@ -235,6 +237,7 @@ static int attach_thread(void)
 	w->outer->flags = TASK_OUTER;
 	w->outer->back = NULL;
 	w->on_cpu = own_cpu();
+	at_store(&w->tid, (pid_t)syscall(SYS_gettid));
 	w->current = w->outer;
 	self_worker = w;
 	if (rt.trace)

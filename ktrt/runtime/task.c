@@ -49,7 +49,7 @@ make_task(struct worker *w, ktrt_func func, void *arg)
 		return NULL;
 	task_renew(task, parent, func, arg);
 	task->flags = loaned ? TASK_LOANED : (uint16_t)above;
-	task->maker = w->core ? (uint16_t)(w->slot + 1) : 0;
+	task->maker = (uint16_t)(w->slot + 1);
 	return task;
 }
 

@@ -480,7 +480,7 @@ static struct ktrt_task *take_handed(struct worker *w)
 	}
 	taken_from(maker);
 	count_up(&w->counts.steals);
-	w->borrows = true;
+	w->borrows = w->handed = true;
 	return task;
 }
 
@@ -536,10 +536,14 @@ struct ktrt_task *sched_run_timed(struct worker *w, struct ktrt_task *task)
 	return task_ended(w, task, error);
 }
 
-static inline bool is_foreign(const struct worker *w,
-			      const struct ktrt_task *task)
+/* One that was handed over is not timed: after a pause the code for that is in no cache. */
+static inline bool is_foreign(struct worker *w, const struct ktrt_task *task)
 {
-	return !(task->flags & TASK_NODE) && task->maker &&
+	if (unlikely(w->handed)) {
+		w->handed = false;
+		return false;
+	}
+	return !(task->flags & TASK_NODE) &&
 	       task->maker != (uint16_t)(w->slot + 1);
 }
 

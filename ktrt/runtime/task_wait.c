@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "dependences.h"
-#include "rt.h"
+#include "func_kinds.h"
 
 int32_t task_outstanding(const struct ktrt_task *task)
 {
@@ -70,7 +70,8 @@ void task_help(struct worker *w, struct ktrt_task *task,
 		task = sched_run(w, task);
 		if (unlikely(at_peek(&w->stuck)))
 			park_goes_on(w);
-	} while (task && task->parent == above && likely(!sched_urgent(w)));
+	} while (task && task->parent == above && likely(!sched_urgent(w)) &&
+		 (likely(!w->outer) || visitor_may_run(task)));
 	if (task)
 		task_ready(w, task);
 }
@@ -92,10 +93,12 @@ WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 {
 	rank_assert(w == self_worker && task == w->current);
 	while (task_outstanding(task)) {
-		/* An attached thread has no core to work on. */
-		struct ktrt_task *below =
-			w->core ? sched_take_below(w, task) : NULL;
+		struct ktrt_task *below;
 
+		/* An attached thread has a core only while it helps. */
+		if (!w->core && !w->lent && visit_help(w, task))
+			continue;
+		below = w->core ? sched_take_below(w, task) : NULL;
 		if (!below && wake_below(w)) {
 			wait_for_signal(w, task);
 			continue;
@@ -106,6 +109,7 @@ WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 			break;
 		if (!below && w->core)
 			below = take_or_search(w, task);
+		below = visit_accept(w, below);
 		if (below)
 			task_help(w, below, task);
 		else
@@ -171,7 +175,7 @@ void task_await_met(struct worker *w, struct ktrt_task *task)
 		if (!wake_below(w) && spin_until_met(task))
 			break;
 		if (w->core)
-			other = search_wanted(w, &filter);
+			other = visit_accept(w, search_wanted(w, &filter));
 		if (other)
 			task_help(w, other, NULL);
 		else

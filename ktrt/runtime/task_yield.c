@@ -22,7 +22,7 @@
  */
 #include <errno.h>
 
-#include "rt.h"
+#include "func_kinds.h"
 
 /* Yields in a row, after which a task insists. */
 #define YIELDS_IN_VAIN 16
@@ -50,6 +50,7 @@ static bool do_one_here(struct worker *w, bool insists)
 
 	if (!task && insists)
 		task = search_open(w);
+	task = visit_accept(w, task);
 	if (!task)
 		return false;
 	task = sched_run(w, task);

@@ -31,8 +31,7 @@ static void poll_for_blocked(struct worker *w, unsigned from)
 	}
 }
 
-/* The core that an attached thread runs on; NULL: none of ours. */
-static WAKE_PATH struct core *core_below(struct worker *w)
+WAKE_PATH struct core *core_below(struct worker *w)
 {
 	int cpu = w->on_cpu ? (int)at_peek(w->on_cpu) : sched_getcpu();
 	int index;

@@ -108,9 +108,10 @@ struct worker *worker_new(unsigned cache)
 	w->below = NULL;
 	w->on_cpu = NULL;
 	w->maker = NULL;
-	w->borrows = false;
+	w->borrows = w->handed = false;
 	w->generation = rt.generation;
 	w->cpu = -1;
+	w->stack_end = 0;
 	at_store(&w->tid, 0);
 	at_poke(&w->umt, NULL);
 	/* It is on no list.  A core may still know the record as its last leaver,
@@ -165,7 +166,8 @@ WAKE_PATH void worker_bind(struct worker *w)
 {
 	int cpu = w->core->cpu;
 
-	if (w->cpu == cpu || rt.options.flags & KTRT_UNBOUND)
+	/* Where an attached thread may run is the program's to say. */
+	if (w->cpu == cpu || w->outer || rt.options.flags & KTRT_UNBOUND)
 		return;
 	w->cpu = cpu;
 	set_cpus(w, cpu);

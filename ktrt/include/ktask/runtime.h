@@ -42,21 +42,21 @@
  *   Any call may be made inside a task, and by a thread that is attached
  *   (ktrt_start() attaches its caller).  None from a signal handler.  A task's
  *   function must not leave by longjmp.  pthread_exit() in one fails the task
- *   with -ECANCELED; the worker is replaced.  In an undeferred task of an
- *   attached thread it ends that thread, which stays attached, so that the
- *   runtime cannot be ended.  An exception that leaves one ends the process;
- *   runtime.hpp hands them to whoever waits.
+ *   with -ECANCELED; the worker is replaced.  If an attached thread does the task that
+ *   thread ends, and stays attached, so that the runtime cannot be ended.  An exception
+ *   that leaves one ends the process; runtime.hpp hands them to whoever waits.
  *   Workers have every asynchronous signal blocked.
  *   In the child of a fork the runtime is gone: calls return -ESRCH until
  *   ktrt_start(); a task that forked ends the child by exit(0) if it returns.
  *
  * Locks
- *   ktrt_wait() runs other tasks meanwhile, on the same stack: only such as it waits
- *   for (but see "Threads").  The calls that make tasks do so too where there are very
- *   many: the new one, or children of the caller.  So a lock may be held across them
- *   unless these tasks want it.  They do so only with functions whose tasks were brief
- *   so far, or where no other thread is left: tasks of others may wait for what their
- *   maker does later.  An undeferred task is always done inside the call.
+ *   ktrt_wait() runs other tasks meanwhile, on the same stack: only such as it waits for
+ *   (but see "Threads").  The calls that make tasks do so too where there are very many:
+ *   the new one, or children of the caller.  So a lock may be held across them unless
+ *   these tasks want it.  They do so only with functions whose tasks were brief so far,
+ *   or where no other thread is left: tasks of others may wait for what their maker does
+ *   later.  An undeferred task is always done inside the call.  All other tasks that an
+ *   attached thread does were brief so far; see ktrt(3).
  *
  * Threads
  *   There are never more workers than max_threads, blocked ones included; the
