@@ -73,6 +73,20 @@ bool ahead_may_have_threads(void)
 	return false;
 }
 
+bool shim_is_dry(void)
+{
+	return false;
+}
+
+bool grown_areas_is_private(uintptr_t start, uintptr_t end)
+{
+	return true;
+}
+
+void large_mapping_give_up(struct large_mapping *mapping)
+{
+}
+
 /* The program has all CPUs from @begin_ns on, for a tenth of a second. */
 static bool fills_cpus(uint64_t begin_ns)
 {

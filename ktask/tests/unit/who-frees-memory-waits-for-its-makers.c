@@ -70,7 +70,7 @@ static bool returns_soon(void)
 static void wait_for_maker(void *(*end_use)(void *unused), bool given_up)
 {
 	struct large_mapping *mapping =
-		large_mapping_add(START, START + LEN, BLOCK);
+		large_mapping_add(START, START + LEN, BLOCK, false);
 	pthread_t thread;
 	bool early;
 
@@ -105,11 +105,11 @@ static void an_unmapping_waits(void **unused)
 static void a_block_that_came_again_is_stopped_too(void **unused)
 {
 	struct large_mapping *old =
-		large_mapping_add(START, START + LEN, BLOCK);
+		large_mapping_add(START, START + LEN, BLOCK, false);
 	struct large_mapping *again;
 
 	shim_ahead_stop_block((const void *)BLOCK, false);
-	again = large_mapping_add(START, START + LEN, BLOCK);
+	again = large_mapping_add(START, START + LEN, BLOCK, false);
 	assert_ptr_not_equal(again, old);
 	assert_true(large_mapping_enter(again));
 	large_mapping_leave(again);
