@@ -60,7 +60,7 @@ for my $struct (sort keys %constant) {
 	my ($header) = grep { slurp($_) =~ /^struct \Q$struct\E \{/m }
 		glob("$top/*/include/*.h $top/*/include/ktask/*.h");
 
-	like(slurp($header), qr{Never\s(?:\s\*\s)?changes:(?:(?!\*/).)*\*/\n
+	like(slurp($header), qr{Never\s(?:\s\*\s)?changes[:,](?:(?!\*/).)*\*/\n
 		struct\s\Q$struct\E\s\{}sx, "$struct says why");
 }
 spew("$dir/constant.c", join '', "#include <ktask/ktask.h>\n",
