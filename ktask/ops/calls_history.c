@@ -7,11 +7,15 @@
 /* A program has one or two devices. */
 #define NR_ENTRIES 4
 
-/* Registrations without a trial behind one: where it was wrong, so many are slow. */
+/* So many trials in a row must agree.  One alone may be wrong: a helper that got no CPU
+ * looks like a device that lets no second call in. */
+#define AGREEING 2u
+/* Registrations without a trial behind these: where they were wrong, so many are slow. */
 #define BELIEVED 15u
 
 static struct history_entry {
 	_Atomic(ktask_register_func) func; /* NULL: free */
+	_Atomic unsigned vain; /* trials in a row that found no gain */
 	_Atomic unsigned left; /* registrations */
 } history_entries[NR_ENTRIES];
 
@@ -24,18 +28,32 @@ static struct history_entry *find_entry(ktask_register_func func)
 	return NULL;
 }
 
-void calls_history_note(ktask_register_func func)
+static struct history_entry *make_entry(ktask_register_func func)
 {
-	struct history_entry *entry = find_entry(func);
+	struct history_entry *entry = find_entry(NULL);
 
-	if (!entry)
-		entry = find_entry(NULL);
 	/* The first one makes room. */
 	if (!entry)
 		entry = history_entries;
 	atomic_store(&entry->left, 0);
+	atomic_store(&entry->vain, 0);
 	atomic_store(&entry->func, func);
-	atomic_store(&entry->left, BELIEVED);
+	return entry;
+}
+
+void calls_history_note(ktask_register_func func, bool gain)
+{
+	struct history_entry *entry = find_entry(func);
+
+	if (gain) {
+		if (entry)
+			atomic_store(&entry->vain, 0);
+		return;
+	}
+	if (!entry)
+		entry = make_entry(func);
+	if (atomic_fetch_add(&entry->vain, 1) + 1 >= AGREEING)
+		atomic_store(&entry->left, BELIEVED);
 }
 
 bool calls_history_believes(ktask_register_func func)

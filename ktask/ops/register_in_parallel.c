@@ -7,8 +7,8 @@
  * another.  So a trial comes first: the caller registers two pieces, then two threads
  * some, whose pages are there.  If calls at once gain nothing (calls_at_once.h), the
  * caller makes the next ones in order, while helpers make pages, until the next trial; and
- * so it does in the next registrations by the same function, without one
- * (calls_history.h).  Helpers must not stand before a lock of the device with the caller
+ * so it does in the next registrations by the same function, without one, once two trials
+ * in a row have said so (calls_history.h).  Helpers must not stand before a lock of the device with the caller
  * behind them: they have the lowest priority.
  *
  * Behaves badly with a range that is short, or that has large units: there is no trial.
@@ -275,11 +275,12 @@ static int run_trial(struct register_call *call, const struct op_job *range,
 				    pos);
 	registration->seen = NULL;
 	trial->gains = calls_at_once_gain(&seen);
-	if (!trial->gains) {
-		calls_history_note(registration->ctl.register_func);
-		/* Calls alone take less than these did. */
+	if (calls_seen_enough(&seen))
+		calls_history_note(registration->ctl.register_func,
+				   trial->gains);
+	/* Calls alone take less than these did. */
+	if (!trial->gains)
 		registration->sec_per_byte = 0;
-	}
 	return error;
 }
 
