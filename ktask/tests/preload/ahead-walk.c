@@ -19,53 +19,27 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#include "random_ranges.h"
 #include "touches.h"
 
-/* Far from where the kernel puts what has no fixed address: two halves. */
-#define ARENA ((char *)0x200000000000)
+/* The arena has two. */
 #define HALF (128 * MIB)
 #define ARENA_BYTES (2 * HALF)
 #define NR_PAGES (ARENA_BYTES / PAGE_BYTES)
-#define NR(array) (sizeof(array) / sizeof(*(array)))
 
-static uint64_t random_state;
 static size_t cursor; /* where the next touches begin */
 static bool is_unmoved, is_unadvised;
 
-/* xorshift64* */
-static size_t below(size_t bound)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return (size_t)(random_state * 2685821657736338717u >> 16) % bound;
-}
-
 /* Some MiB, or pages, of the arena. */
-struct range {
-	char *addr;
-	size_t len;
-};
-
 static struct range random_range(size_t most)
 {
-	size_t unit = below(3) ? MIB : PAGE_BYTES;
-	size_t start = below(ARENA_BYTES / unit) * unit;
-	size_t len = (1 + below(most / unit)) * unit;
+	size_t unit = random_below(3) ? MIB : PAGE_BYTES;
+	size_t start = random_below(ARENA_BYTES / unit) * unit;
+	size_t len = (1 + random_below(most / unit)) * unit;
 
 	if (len > ARENA_BYTES - start)
 		len = ARENA_BYTES - start;
 	return (struct range){ ARENA + start, len };
-}
-
-static void say(const char *name, struct range range, int what, long rc)
-{
-	int error = errno;
-
-	printf("%s(%lx, %lx, %x)", name, (unsigned long)(range.addr - ARENA),
-	       (unsigned long)range.len, (unsigned)what);
-	print_outcome("", rc, error);
-	puts("");
 }
 
 /* ---- touches ---- */
@@ -104,9 +78,9 @@ static void touch_blocks(size_t nr)
 
 static void try_touch(void)
 {
-	if (below(4) == 0)
-		cursor = below(ARENA_BYTES / MIB) * MIB;
-	touch_blocks(1 + below(12));
+	if (random_below(4) == 0)
+		cursor = random_below(ARENA_BYTES / MIB) * MIB;
+	touch_blocks(1 + random_below(12));
 }
 
 /* ---- what is there ---- */
@@ -148,7 +122,8 @@ static void map_range(struct range range)
 	errno = ERRNO_MARK;
 	at = mmap(range.addr, range.len, PROT_READ | PROT_WRITE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-	say("mmap", range, 0, at == MAP_FAILED ? -1 : (char *)at - ARENA);
+	print_call("mmap", range, 0,
+		   at == MAP_FAILED ? -1 : (char *)at - ARENA);
 }
 
 static void try_mmap(void)
@@ -161,7 +136,7 @@ static void try_munmap(void)
 	struct range range = random_range(32 * MIB);
 
 	errno = ERRNO_MARK;
-	say("munmap", range, 0, munmap(range.addr, range.len));
+	print_call("munmap", range, 0, munmap(range.addr, range.len));
 }
 
 static void try_madvise(void)
@@ -172,11 +147,13 @@ static void try_madvise(void)
 				       MADV_POPULATE_WRITE, MADV_WIPEONFORK,
 				       MADV_KEEPONFORK,	    MADV_HUGEPAGE,
 				       MADV_NOHUGEPAGE };
-	int advice = advices[below(NR(advices) - (is_unadvised ? 2 : 0))];
+	int advice =
+		advices[random_below(NR(advices) - (is_unadvised ? 2 : 0))];
 	struct range range = random_range(64 * MIB);
 
 	errno = ERRNO_MARK;
-	say("madvise", range, advice, madvise(range.addr, range.len, advice));
+	print_call("madvise", range, advice,
+		   madvise(range.addr, range.len, advice));
 }
 
 static void try_mprotect(void)
@@ -184,11 +161,12 @@ static void try_mprotect(void)
 	static const int prots[] = { PROT_READ | PROT_WRITE,
 				     PROT_READ | PROT_WRITE, PROT_READ,
 				     PROT_NONE };
-	int prot = prots[below(NR(prots))];
+	int prot = prots[random_below(NR(prots))];
 	struct range range = random_range(64 * MIB);
 
 	errno = ERRNO_MARK;
-	say("mprotect", range, prot, mprotect(range.addr, range.len, prot));
+	print_call("mprotect", range, prot,
+		   mprotect(range.addr, range.len, prot));
 }
 
 /* Within the arena: longer, shorter, or elsewhere. */
@@ -196,18 +174,18 @@ static void try_mremap(void)
 {
 	struct range range = random_range(64 * MIB);
 	struct range other = random_range(64 * MIB);
-	int flags = below(3) ? MREMAP_MAYMOVE | MREMAP_FIXED : 0;
+	int flags = random_below(3) ? MREMAP_MAYMOVE | MREMAP_FIXED : 0;
 	char *at;
 
 	if (is_unmoved)
 		return;
-	if (flags && below(4) == 0)
+	if (flags && random_below(4) == 0)
 		other.len = range.len;
 	if (other.len > (size_t)(ARENA + ARENA_BYTES - other.addr))
 		other.len = (size_t)(ARENA + ARENA_BYTES - other.addr);
 	errno = ERRNO_MARK;
 	at = mremap(range.addr, range.len, other.len, flags, other.addr);
-	say("mremap", range, flags, at == MAP_FAILED ? -1 : at - ARENA);
+	print_call("mremap", range, flags, at == MAP_FAILED ? -1 : at - ARENA);
 }
 
 /* The child goes on touching, and looks. */
@@ -220,7 +198,7 @@ static void try_fork(void)
 	child = fork();
 	must(child >= 0, "fork");
 	if (!child) {
-		touch_blocks(1 + below(4));
+		touch_blocks(1 + random_below(4));
 		print_words();
 		exit(0);
 	}
@@ -240,16 +218,14 @@ int main(int argc, char **argv)
 				    .sa_flags = SA_NODEFER };
 	int nr_steps = argc > 2 ? atoi(argv[2]) : 40;
 
-	random_state = (argc > 1 ? strtoull(argv[1], NULL, 0) : 1) *
-			       0x9e3779b97f4a7c15u +
-		       1;
+	seed_random(argc > 1 ? strtoull(argv[1], NULL, 0) : 1);
 	is_unmoved = argc > 3 && !strcmp(argv[3], "unmoved");
 	is_unadvised = argc > 3 && !strcmp(argv[3], "unadvised");
 	must(!sigaction(SIGSEGV, &action, NULL), "sigaction");
 	map_range((struct range){ ARENA, ARENA_BYTES });
 	touch_blocks(12);
 	for (int i = 0; i < nr_steps; i++) {
-		steps[below(NR(steps))]();
+		steps[random_below(NR(steps))]();
 		if (i % 4 == 3)
 			print_words();
 	}

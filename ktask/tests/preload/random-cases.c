@@ -27,63 +27,42 @@
 
 #include "mappings.h"
 #include "probe.h"
+#include "random_ranges.h"
 
-/* Far from where the kernel puts what has no fixed address. */
-#define ARENA ((char *)0x200000000000)
 #define ARENA_BYTES ((size_t)256 << 20)
 #define FILE_BYTES ((size_t)100 << 20)
 #define MIB ((size_t)1 << 20)
 /* Most pages of a call of move_pages(): more than the least that is taken. */
 #define NR_MOVED 16384
-#define NR(array) (sizeof(array) / sizeof(*(array)))
 
-static uint64_t random_state;
 static int file_fd, memory_fd, huge_fd = -1, own_pidfd;
 static int contents_only;
 
-/* xorshift64* */
-static uint64_t random_word(void)
-{
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return random_state * 2685821657736338717u;
-}
-
-static size_t below(size_t bound)
-{
-	return (size_t)(random_word() >> 16) % bound;
-}
-
 static int one_in(size_t chances)
 {
-	return below(chances) == 0;
+	return random_below(chances) == 0;
 }
 
 /* Mostly whole pages in the arena, of all sizes; sometimes anything. */
-struct range {
-	char *addr;
-	size_t len;
-};
-
 static struct range random_range(void)
 {
 	static const size_t most[] = { 64 * 1024, 4 * MIB, 16 * MIB, 160 * MIB,
 				       ARENA_BYTES };
-	size_t start = below(ARENA_BYTES / PAGE_BYTES) * PAGE_BYTES;
+	size_t start = random_below(ARENA_BYTES / PAGE_BYTES) * PAGE_BYTES;
 	size_t len =
-		(1 + below(most[below(NR(most))] / PAGE_BYTES)) * PAGE_BYTES;
+		(1 + random_below(most[random_below(NR(most))] / PAGE_BYTES)) *
+		PAGE_BYTES;
 
 	if (one_in(2))
 		start = start / MIB * MIB;
 	if (len > ARENA_BYTES - start)
 		len = ARENA_BYTES - start;
 	if (one_in(20))
-		len -= below(PAGE_BYTES);
+		len -= random_below(PAGE_BYTES);
 	if (one_in(40))
-		start += below(PAGE_BYTES);
+		start += random_below(PAGE_BYTES);
 	if (one_in(100))
-		len = one_in(2) ? 0 : SIZE_MAX - below(3 * PAGE_BYTES);
+		len = one_in(2) ? 0 : SIZE_MAX - random_below(3 * PAGE_BYTES);
 	return (struct range){ ARENA + start, len };
 }
 
@@ -97,24 +76,14 @@ static int random_prot(void)
 				     PROT_WRITE,
 				     PROT_READ | PROT_EXEC };
 
-	return prots[below(NR(prots))];
-}
-
-static void say(const char *name, struct range range, int what, long rc)
-{
-	int error = errno;
-
-	printf("%s(%lx, %lx, %x)", name, (unsigned long)(range.addr - ARENA),
-	       (unsigned long)range.len, (unsigned)what);
-	print_outcome("", rc, error);
-	puts("");
+	return prots[random_below(NR(prots))];
 }
 
 static void try_mmap(struct range range)
 {
 	static const int kinds[] = { MAP_PRIVATE, MAP_PRIVATE, MAP_SHARED,
 				     MAP_SHARED_VALIDATE, 0 };
-	int flags = kinds[one_in(30) ? 4 : below(4)] | MAP_FIXED;
+	int flags = kinds[one_in(30) ? 4 : random_below(4)] | MAP_FIXED;
 	int prot = random_prot(), fd = -1;
 	off_t offset = 0;
 	void *at;
@@ -125,7 +94,7 @@ static void try_mmap(struct range range)
 		fd = one_in(2) ? file_fd : memory_fd;
 		if (huge_fd >= 0 && one_in(2))
 			fd = huge_fd;
-		offset = (off_t)(below(FILE_BYTES / MIB) * MIB);
+		offset = (off_t)(random_below(FILE_BYTES / MIB) * MIB);
 	} else {
 		flags |= MAP_ANONYMOUS;
 	}
@@ -136,7 +105,8 @@ static void try_mmap(struct range range)
 	errno = ERRNO_MARK;
 	at = one_in(4) ? mmap64(range.addr, range.len, prot, flags, fd, offset)
 		       : mmap(range.addr, range.len, prot, flags, fd, offset);
-	say("mmap", range, flags, at == MAP_FAILED ? -1 : (char *)at - ARENA);
+	print_call("mmap", range, flags,
+		   at == MAP_FAILED ? -1 : (char *)at - ARENA);
 }
 
 /* Where the kernel likes: only what comes back is looked at, not where. */
@@ -151,19 +121,19 @@ static void try_mmap_anywhere(struct range range)
 		range.len = 32 * MIB;
 	errno = ERRNO_MARK;
 	at = mmap(NULL, range.len, PROT_READ | PROT_WRITE, flags, -1, 0);
-	say("mmap anywhere", range, flags, at == MAP_FAILED ? -1 : 0);
+	print_call("mmap anywhere", range, flags, at == MAP_FAILED ? -1 : 0);
 	if (at == MAP_FAILED)
 		return;
 	if (!contents_only)
 		printf(" resident=%zu\n", resident_pages(at, range.len));
 	errno = ERRNO_MARK;
-	say("munmap anywhere", range, 0, munmap(at, range.len));
+	print_call("munmap anywhere", range, 0, munmap(at, range.len));
 }
 
 static void try_munmap(struct range range)
 {
 	errno = ERRNO_MARK;
-	say("munmap", range, 0, munmap(range.addr, range.len));
+	print_call("munmap", range, 0, munmap(range.addr, range.len));
 }
 
 static void try_madvise(struct range range)
@@ -189,27 +159,31 @@ static void try_madvise(struct range range)
 				       MADV_KEEPONFORK,
 				       99,
 				       -1 };
-	int advice = advices[one_in(3) ? below(NR(advices)) : below(8)];
+	int advice = advices[one_in(3) ? random_below(NR(advices))
+				       : random_below(8)];
 
 	errno = ERRNO_MARK;
-	say("madvise", range, advice, madvise(range.addr, range.len, advice));
+	print_call("madvise", range, advice,
+		   madvise(range.addr, range.len, advice));
 }
 
 static void try_mlock(struct range range)
 {
 	errno = ERRNO_MARK;
 	if (one_in(2))
-		say("mlock", range, 0, mlock(range.addr, range.len));
+		print_call("mlock", range, 0, mlock(range.addr, range.len));
 	else if (one_in(2))
-		say("mlock2", range, 0, mlock2(range.addr, range.len, 0));
+		print_call("mlock2", range, 0,
+			   mlock2(range.addr, range.len, 0));
 	else
-		say("mlock2", range, 1, mlock2(range.addr, range.len, 1));
+		print_call("mlock2", range, 1,
+			   mlock2(range.addr, range.len, 1));
 }
 
 static void try_munlock(struct range range)
 {
 	errno = ERRNO_MARK;
-	say("munlock", range, 0, munlock(range.addr, range.len));
+	print_call("munlock", range, 0, munlock(range.addr, range.len));
 }
 
 /* All of the process: given up again at once, the arena keeps its pages. */
@@ -217,22 +191,22 @@ static void try_mlockall(struct range range)
 {
 	static const int kinds[] = { MCL_CURRENT, MCL_CURRENT | MCL_FUTURE,
 				     MCL_CURRENT | 4, 0, 8 };
-	int flags = kinds[below(NR(kinds))];
+	int flags = kinds[random_below(NR(kinds))];
 
 	/* A limit counts the stacks of helpers, too: see ktask(1). */
 	if (geteuid())
 		return;
 	errno = ERRNO_MARK;
-	say("mlockall", range, flags, mlockall(flags));
+	print_call("mlockall", range, flags, mlockall(flags));
 	munlockall();
 }
 
 static void try_limit(struct range range)
 {
-	struct rlimit limit = { below(128 * MIB), RLIM_INFINITY };
+	struct rlimit limit = { random_below(128 * MIB), RLIM_INFINITY };
 
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	limit.rlim_cur = one_in(2) ? limit.rlim_max : below(96 * MIB);
+	limit.rlim_cur = one_in(2) ? limit.rlim_max : random_below(96 * MIB);
 	setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
@@ -241,33 +215,35 @@ static void try_mprotect(struct range range)
 	int prot = random_prot();
 
 	errno = ERRNO_MARK;
-	say("mprotect", range, prot, mprotect(range.addr, range.len, prot));
+	print_call("mprotect", range, prot,
+		   mprotect(range.addr, range.len, prot));
 }
 
 static void try_fallocate(struct range range)
 {
 	static const int modes[] = { 0, 1 /* KEEP_SIZE */, 3 /* PUNCH_HOLE */,
 				     16 /* ZERO_RANGE */, 99 };
-	off_t offset = (off_t)below(FILE_BYTES);
+	off_t offset = (off_t)random_below(FILE_BYTES);
 	off_t len = (off_t)(range.len % (FILE_BYTES / 2)) - (one_in(9) ? 9 : 0);
 	int fd = huge_fd >= 0 && one_in(2) ? huge_fd : memory_fd;
-	int mode = modes[below(NR(modes))];
+	int mode = modes[random_below(NR(modes))];
 	struct stat file;
 
 	if (one_in(12))
 		fd = one_in(2) ? -1 : STDIN_FILENO;
 	errno = ERRNO_MARK;
 	if (one_in(2))
-		say("fallocate", range, mode, fallocate(fd, mode, offset, len));
+		print_call("fallocate", range, mode,
+			   fallocate(fd, mode, offset, len));
 	else if (one_in(2))
-		say("fallocate64", range, mode,
-		    fallocate64(fd, mode, offset, len));
+		print_call("fallocate64", range, mode,
+			   fallocate64(fd, mode, offset, len));
 	else if (one_in(2))
-		say("posix_fallocate", range, 0,
-		    posix_fallocate(fd, offset, len));
+		print_call("posix_fallocate", range, 0,
+			   posix_fallocate(fd, offset, len));
 	else
-		say("posix_fallocate64", range, 0,
-		    posix_fallocate64(fd, offset, len));
+		print_call("posix_fallocate64", range, 0,
+			   posix_fallocate64(fd, offset, len));
 	if (fd >= 0 && !fstat(fd, &file) && S_ISREG(file.st_mode))
 		printf(" size=%ld blocks=%ld\n", (long)file.st_size,
 		       (long)file.st_blocks);
@@ -280,7 +256,7 @@ static void try_ftruncate(struct range range)
 	int fd = huge_fd >= 0 && one_in(2) ? huge_fd : memory_fd;
 
 	errno = ERRNO_MARK;
-	say("ftruncate", range, 0, ftruncate(fd, size));
+	print_call("ftruncate", range, 0, ftruncate(fd, size));
 }
 
 static void try_process_madvise(struct range range)
@@ -292,36 +268,38 @@ static void try_process_madvise(struct range range)
 				       MADV_WILLNEED,
 				       20 /* COLD */,
 				       99 };
-	int advice = advices[below(NR(advices))];
+	int advice = advices[random_below(NR(advices))];
 	struct iovec ranges[2] = { { range.addr, range.len },
 				   { range.addr, PAGE_BYTES } };
 	struct iovec *first = one_in(20) ? (struct iovec *)8 : ranges;
-	size_t nr = one_in(4) ? below(3) : 1;
+	size_t nr = one_in(4) ? random_below(3) : 1;
 	int pidfd = one_in(10) ? 9999 : own_pidfd;
 
 	errno = ERRNO_MARK;
-	say("process_madvise", range, advice,
-	    process_madvise(pidfd, first, nr, advice, one_in(20) ? 7 : 0));
+	print_call(
+		"process_madvise", range, advice,
+		process_madvise(pidfd, first, nr, advice, one_in(20) ? 7 : 0));
 }
 
 /* A segment that is gone as soon as nothing has it attached. */
 static void try_shmat(struct range range)
 {
 	int flags = (one_in(3) ? 0 : SHM_REMAP) | (one_in(4) ? SHM_RDONLY : 0);
-	int id = shmget(IPC_PRIVATE, 4 * MIB + below(32 * MIB), 0600);
+	int id = shmget(IPC_PRIVATE, 4 * MIB + random_below(32 * MIB), 0600);
 	void *at;
 
 	must(id >= 0, "shmget");
 	errno = ERRNO_MARK;
 	at = shmat(one_in(10) ? -1 : id, range.addr, flags);
-	say("shmat", range, flags, at == (void *)-1 ? -1 : (char *)at - ARENA);
+	print_call("shmat", range, flags,
+		   at == (void *)-1 ? -1 : (char *)at - ARENA);
 	shmctl(id, IPC_RMID, NULL);
 }
 
 static void try_shmdt(struct range range)
 {
 	errno = ERRNO_MARK;
-	say("shmdt", range, 0, shmdt(range.addr));
+	print_call("shmdt", range, 0, shmdt(range.addr));
 }
 
 static void try_mremap(struct range range)
@@ -338,7 +316,7 @@ static void try_mremap(struct range range)
 	errno = ERRNO_MARK;
 	at = mremap(range.addr, range.len, one_in(2) ? range.len : other.len,
 		    flags, other.addr);
-	say("mremap", range, flags, at == MAP_FAILED ? -1 : at - ARENA);
+	print_call("mremap", range, flags, at == MAP_FAILED ? -1 : at - ARENA);
 }
 
 /* On which of several nodes a page is, is the scheduler's business. */
@@ -351,7 +329,7 @@ static int told(int status)
 static void try_policy(struct range range)
 {
 	unsigned long node = one_in(8) ? 2 : 1;
-	int mode = (int)below(6), flags = (int)below(8);
+	int mode = (int)random_below(6), flags = (int)random_below(8);
 	int bind = one_in(2);
 	void *pages[4] = { range.addr, range.addr + MIB, ARENA, (void *)8 };
 	int nodes[4] = { 0, 0, one_in(3) ? 77 : 0, 0 };
@@ -364,14 +342,15 @@ static void try_policy(struct range range)
 	}
 	errno = ERRNO_MARK;
 	if (bind || one_in(3)) {
-		say("mbind", range, mode << 4 | flags,
-		    syscall(SYS_mbind, range.addr, range.len, mode, &node, 64ul,
-			    flags));
+		print_call("mbind", range, mode << 4 | flags,
+			   syscall(SYS_mbind, range.addr, range.len, mode,
+				   &node, 64ul, flags));
 		return;
 	}
-	say("move_pages", range, flags,
-	    syscall(SYS_move_pages, 0, 4ul, pages, one_in(2) ? nodes : NULL,
-		    status, one_in(5) ? flags : 2));
+	print_call("move_pages", range, flags,
+		   syscall(SYS_move_pages, 0, 4ul, pages,
+			   one_in(2) ? nodes : NULL, status,
+			   one_in(5) ? flags : 2));
 	/* Which pages are there is the account's business. */
 	if (!contents_only)
 		printf(" %d %d %d %d\n", told(status[0]), told(status[1]),
@@ -384,7 +363,7 @@ static void try_move_pages(struct range range)
 	static void *pages[NR_MOVED];
 	static int nodes[NR_MOVED], status[NR_MOVED];
 	size_t nr = range.len / PAGE_BYTES % NR_MOVED;
-	int flags = one_in(10) ? (int)below(8) : 2;
+	int flags = one_in(10) ? (int)random_below(8) : 2;
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < nr; i++) {
@@ -393,14 +372,15 @@ static void try_move_pages(struct range range)
 		status[i] = 99;
 	}
 	if (nr && one_in(4))
-		nodes[below(nr)] = one_in(2) ? 77 : -1;
+		nodes[random_below(nr)] = one_in(2) ? 77 : -1;
 	if (nr && one_in(4))
-		pages[below(nr)] = one_in(2) ? ARENA : (void *)8;
+		pages[random_below(nr)] = one_in(2) ? ARENA : (void *)8;
 	errno = ERRNO_MARK;
-	say("move_pages", range, flags,
-	    syscall(SYS_move_pages, one_in(20) ? 1 << 23 : 0, nr,
-		    one_in(30) ? (void *)8 : pages, one_in(4) ? NULL : nodes,
-		    one_in(30) ? (void *)8 : status, flags));
+	print_call("move_pages", range, flags,
+		   syscall(SYS_move_pages, one_in(20) ? 1 << 23 : 0, nr,
+			   one_in(30) ? (void *)8 : pages,
+			   one_in(4) ? NULL : nodes,
+			   one_in(30) ? (void *)8 : status, flags));
 	for (size_t i = 0; i < nr; i++)
 		sum = (sum ^ (unsigned)told(status[i])) * 1099511628211u;
 	if (!contents_only)
@@ -410,11 +390,11 @@ static void try_move_pages(struct range range)
 /* Through the kernel, which refuses politely what cannot be written. */
 static void try_write(struct range range)
 {
-	size_t nr = 1 + below(300), written = 0;
+	size_t nr = 1 + random_below(300), written = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t word = random_word();
-		size_t page = below(range.len / PAGE_BYTES + 1);
+		size_t page = random_below(range.len / PAGE_BYTES + 1);
 		struct iovec from = { &word, sizeof(word) };
 		struct iovec to = { ARENA + (page * PAGE_BYTES % ARENA_BYTES),
 				    sizeof(word) };
@@ -499,7 +479,7 @@ int main(int argc, char **argv)
 	if (argc > 4 && !strcmp(argv[4], "huge"))
 		huge_fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB);
 	own_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	random_state = seed * 0x9e3779b97f4a7c15u + 1;
+	seed_random(seed);
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	file_fd = patterned_file(FILE_BYTES / 4);
 	memory_fd = make_memory_file();
@@ -509,7 +489,7 @@ int main(int argc, char **argv)
 		     "giving up root");
 	try_mmap((struct range){ ARENA, ARENA_BYTES });
 	for (int i = 0; i < nr_calls; i++) {
-		calls[below(NR(calls))](random_range());
+		calls[random_below(NR(calls))](random_range());
 		/* With pages or without, mappings are joined or not. */
 		if (!contents_only)
 			print_mappings(ARENA, ARENA_BYTES);
