@@ -56,6 +56,28 @@ bool page_costs_huge_is_slow(const struct page_costs *costs)
 	       mean_ns(&costs->huge) >= mean_ns(&costs->small);
 }
 
+/* A huge page is one fault.  The other faults made small pages, which took what the last
+ * ones did. */
+static void note_mixture(struct page_costs *costs, uint64_t cpu_ns,
+			 size_t pages, size_t faults)
+{
+	size_t nr_huge = (pages - faults) / (AHEAD_BLOCK_PAGES - 1);
+	size_t huge_pages = nr_huge * AHEAD_BLOCK_PAGES;
+	size_t nr_small = faults > nr_huge ? faults - nr_huge : 0;
+	uint64_t small_ns = page_costs_limit_ns(costs, nr_small);
+
+	if (small_ns == UINT64_MAX) {
+		if (faults > pages / HUGE_RATIO)
+			return;
+		small_ns = 0;
+	}
+	cpu_ns = cpu_ns > small_ns ? cpu_ns - small_ns : 0;
+	page_costs_note_huge(costs, cpu_ns, huge_pages,
+			     cpu_ns >= page_costs_limit_ns(costs, huge_pages)
+				     ? huge_pages
+				     : 0);
+}
+
 bool page_costs_note_touches(struct page_costs *costs,
 			     const struct touch_effort *then,
 			     const struct touch_effort *now)
@@ -68,10 +90,7 @@ bool page_costs_note_touches(struct page_costs *costs,
 		return false;
 	if (faults >= pages / 100 * SMALL_PERCENT)
 		page_costs_note_small(costs, cpu_ns, pages);
-	else if (faults <= pages / HUGE_RATIO)
-		page_costs_note_huge(costs, cpu_ns, pages,
-				     cpu_ns >= page_costs_limit_ns(costs, pages)
-					     ? pages
-					     : 0);
+	else
+		note_mixture(costs, cpu_ns, pages, faults);
 	return true;
 }

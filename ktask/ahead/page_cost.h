@@ -51,8 +51,10 @@ struct touch_effort {
 /**
  * page_costs_note_touches - the program made pages itself between two moments
  *
- * The number of faults tells how large the pages were.  CPU time and faults are known
- * only for the whole program, so the pages must be those of all its mappings.
+ * The number of faults tells how many of the pages were huge.  CPU time and faults are
+ * known only for the whole program, so the pages must be those of all its mappings.  Two
+ * threads may make huge pages and small ones at once: then the small ones are taken to
+ * cost what the last small ones did.
  *
  * Return: false, with @then unchanged, if the program used too little CPU time to tell.
  */

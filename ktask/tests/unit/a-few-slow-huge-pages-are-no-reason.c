@@ -118,7 +118,7 @@ static void faults_tell_which_pages_they_were(void **unused)
 }
 
 /* One mapping of huge pages and one of small ones at once. */
-static void a_mixture_tells_nothing(void **unused)
+static void a_mixture_alone_tells_nothing(void **unused)
 {
 	struct page_costs costs = { 0 };
 
@@ -126,9 +126,41 @@ static void a_mixture_tells_nothing(void **unused)
 	assert_int_equal(costs.small.nr_pages + costs.huge.nr_pages, 0);
 }
 
+/* As where another process has made them. */
+static void pages_may_come_without_faults(void **unused)
+{
+	struct page_costs costs = { 0 };
+
+	touch_pages_now(&costs, 9 * MS, 8 * BLOCK, 8 * BLOCK);
+	assert_true(touch_pages_now(&costs, 9 * MS, 80 * BLOCK, 0));
+	assert_int_equal(costs.huge.nr_pages, 80 * BLOCK);
+	assert_int_equal(costs.huge.cpu_ns, 9 * MS);
+}
+
+/* As where one thread has come to huge pages, and the other one has not. */
+static void a_mixture_tells_beside_small_ones(void **unused)
+{
+	struct page_costs costs = { 0 };
+	uint64_t small_ns = 40 * BLOCK * (uint64_t)SMALL_NS;
+
+	touch_pages_now(&costs, 2 * small_ns, 80 * BLOCK, 80 * BLOCK);
+	touch_pages_now(&costs, small_ns + 40 * HUGE_NS, 80 * BLOCK,
+			40 * BLOCK + 40);
+	assert_false(page_costs_huge_is_slow(&costs));
+	assert_int_equal(costs.slow_pages, 0);
+	costs.huge = (struct page_cost){ 0 };
+	touch_pages_now(&costs, small_ns + 40 * COLD_NS, 80 * BLOCK,
+			40 * BLOCK + 40);
+	assert_true(page_costs_huge_is_slow(&costs));
+	/* Their small pages do not count as ones of the last. */
+	assert_int_equal(costs.small.cpu_ns / costs.small.nr_pages, SMALL_NS);
+}
+
 KTEST_MAIN(KTEST(fast_ones_are_kept), KTEST(some_cold_ones_are_no_reason),
 	   KTEST(mostly_cold_ones_are),
 	   KTEST(they_are_tried_again_when_small_ones_are_as_slow),
 	   KTEST(without_small_ones_nobody_knows),
 	   KTEST(faults_tell_which_pages_they_were),
-	   KTEST(a_mixture_tells_nothing))
+	   KTEST(a_mixture_alone_tells_nothing),
+	   KTEST(pages_may_come_without_faults),
+	   KTEST(a_mixture_tells_beside_small_ones))
