@@ -17,6 +17,9 @@
 #define EVENTS_MAX 65536
 #define EVENTS_IN_ALL (UINT64_MAX / LIVE_EVENT)
 #define SPINS 2000
+/* Then tasks are searched, so often at most where others are queued. */
+#define SPINS_BETWEEN 64
+#define WAIT_MISSES 2
 
 /* ---- groups ---- */
 
@@ -54,14 +57,27 @@ static bool is_complete(const struct ktrt_group *group)
 	return !(uint32_t)at_load(&group->live);
 }
 
-static bool spin_for(const struct ktrt_group *group)
+/*
+ * Some time for it to be complete, or to leave some to help with.  NULL: it is, or the
+ * CPU is better left to another worker, as other tasks are queued.
+ */
+static struct ktrt_task *spin_for(struct worker *w,
+				  const struct ktrt_group *group, bool helps)
 {
-	for (unsigned i = 0; i < SPINS; i++) {
-		if (is_complete(group))
-			return true;
+	unsigned misses = 0;
+
+	for (unsigned i = 0; i < SPINS && !is_complete(group); i++) {
+		struct ktrt_task *task;
+
 		cpu_relax();
+		if ((i + 1) % SPINS_BETWEEN || !helps || !w->core ||
+		    !sched_work_visible())
+			continue;
+		task = search_group(w, group);
+		if (task || ++misses == WAIT_MISSES)
+			return task;
 	}
-	return false;
+	return NULL;
 }
 
 static void group_sleep(struct worker *w, struct ktrt_group *group)
@@ -72,17 +88,21 @@ static void group_sleep(struct worker *w, struct ktrt_group *group)
 	at_sub(&group->live, LIVE_WAITED);
 }
 
-/* @helps: by any child of the caller. */
+/*
+ * @helps: by its tasks and what is below them.  Other children may block for what the
+ * caller does later, so the caller runs none of them unless no thread is left.
+ */
 static int wait_for_group(struct worker *w, struct ktrt_group *group,
 			  bool helps)
 {
 	while (!is_complete(group)) {
 		const struct wait_filter filter = filter_for(w->current, group);
 		struct ktrt_task *task =
-			helps && w->core ? sched_take_below(w, w->current)
-					 : NULL;
+			helps && w->core ? search_group(w, group) : NULL;
 
-		if (!task && !wake_below(w) && spin_for(group))
+		if (!task && !wake_below(w))
+			task = spin_for(w, group, helps);
+		if (is_complete(group) && !task)
 			break;
 		if (!task && w->core)
 			task = search_wanted(w, &filter);
@@ -95,6 +115,14 @@ static int wait_for_group(struct worker *w, struct ktrt_group *group,
 	return error_take(&group->error);
 }
 
+/* As an attached thread. */
+static void help_group(struct worker *w, struct ktrt_group *group)
+{
+	while (!w->core && !w->lent && !is_complete(group) &&
+	       visit_help(w, w->current, group))
+		;
+}
+
 /* Of all waits in here the only one that tells the maker of what failed. */
 int ktrt_group_wait(struct ktrt_group *group)
 {
@@ -103,6 +131,7 @@ int ktrt_group_wait(struct ktrt_group *group)
 
 	if (!w || (!group_is_current(group) && !is_complete(group)))
 		return -ESRCH;
+	help_group(w, group);
 	error = wait_for_group(w, group, true);
 	if (unlikely(error) && w->current->domain)
 		deps_forgive(w->current);

@@ -247,6 +247,41 @@ struct ktrt_task *node_queue_take_below(struct node_queue *queue,
 	return task;
 }
 
+/* Children that are checked before they are left to others. */
+#define IN_STEPS 64
+
+static struct ktrt_task *find_in(struct ktrt_task *family,
+				 const struct ktrt_group *group)
+{
+	struct ktrt_task *task = family;
+
+	for (int step = 0; task && step < IN_STEPS; step++) {
+		if (task->group == group)
+			return task;
+		task = task->younger;
+		if (task == family)
+			return NULL;
+	}
+	return NULL;
+}
+
+struct ktrt_task *node_queue_take_in(struct node_queue *queue,
+				     struct ktrt_task *above,
+				     const struct ktrt_group *group)
+{
+	struct ktrt_task *task;
+
+	if (!node_queue_has(queue))
+		return NULL;
+	mutex_take(&queue->lock, RANK_INNER);
+	task = find_next(queue);
+	if (task && !task_is_below_in(task, above, group))
+		task = find_in(*find_family(queue, above), group);
+	task = remove_task(queue, task);
+	mutex_drop(&queue->lock, RANK_INNER);
+	return task;
+}
+
 /* One of the family: where it stands decides, but for a group and what is refused. */
 static struct ktrt_task *find_wanted(struct ktrt_task *family,
 				     const struct wait_filter *filter)

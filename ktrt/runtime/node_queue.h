@@ -22,6 +22,7 @@
 
 #include "atomic.h"
 
+struct ktrt_group;
 struct ktrt_task;
 struct wait_filter;
 
@@ -50,6 +51,11 @@ struct ktrt_task *node_queue_take(struct node_queue *queue);
  * that, or NULL */
 struct ktrt_task *node_queue_take_below(struct node_queue *queue,
 					struct ktrt_task *above);
+/* node_queue_take_in - the same if it is of the group, or below one that is; else
+ * a child of the group, if it is among the first of these */
+struct ktrt_task *node_queue_take_in(struct node_queue *queue,
+				     struct ktrt_task *above,
+				     const struct ktrt_group *group);
 /* node_queue_take_wanted - a task that @filter wants, or NULL; goes through all */
 struct ktrt_task *node_queue_take_wanted(struct node_queue *queue,
 					 const struct wait_filter *filter);

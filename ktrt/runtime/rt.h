@@ -113,7 +113,8 @@ struct ktrt_task {
 	struct ktrt_task
 		*parent; /* read by thieves of other tasks, too; M, A */
 	union {
-		struct ktrt_group *group; /* M */
+		/* Read by thieves of other tasks, too; M, A */
+		struct ktrt_group *group;
 		/* TASK_NODE: they wait for it; task_graph.h */
 		struct ktrt_task **after;
 	};
@@ -485,7 +486,7 @@ static inline void task_renew(struct ktrt_task *task, struct ktrt_task *parent,
 	/* Thieves may read a record that is used anew. */
 	at_poke(&task->parent, parent);
 	at_poke(&task->nesting, parent ? parent->nesting + 1 : 0);
-	task->group = NULL;
+	at_poke(&task->group, NULL);
 	task->flags = 0;
 	task->priority = 0;
 	task->spawned = task->credited = 0;
@@ -656,6 +657,9 @@ struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above);
  * count, but each step reads a record, and nesting falls with each, so that it ends.
  */
 bool task_is_below(struct ktrt_task *task, struct ktrt_task *above);
+/* The same, and is it of the group, or a task between the two? */
+bool task_is_below_in(struct ktrt_task *task, struct ktrt_task *above,
+		      const struct ktrt_group *group);
 /* Any task, or NULL. */
 struct ktrt_task *sched_take(struct worker *w);
 bool sched_work_visible(void);
@@ -801,6 +805,15 @@ void proxies_complete(struct worker *w, struct ktrt_task *task);
  * task that has not begun, or is below it. */
 bool proxies_closed(const struct ktrt_task *task);
 
+/* ---- group_search.c ---- */
+
+/*
+ * A task of the group, or below one of it, and below the task that the worker does; or
+ * NULL.  The quick way: tasks are left to other workers that a longer search would find.
+ */
+struct ktrt_task *search_group(struct worker *w,
+			       const struct ktrt_group *group);
+
 /* ---- wait_search.c ---- */
 
 /* What the task waits for that the worker does: its children, or the tasks of a group
@@ -889,9 +902,10 @@ static inline void visit_left(struct visit *visit)
 		visit_end(visit);
 }
 
-/* Do tasks that the attached thread waits for by @above, if they are brief.  Return:
- * there may be more, and no worker comes for them. */
-bool visit_help(struct worker *w, struct ktrt_task *above);
+/* Do tasks that the attached thread waits for by @above, or, unless NULL, @group, if
+ * they are brief.  Return: there may be more, and no worker comes for them. */
+bool visit_help(struct worker *w, struct ktrt_task *above,
+		const struct ktrt_group *group);
 
 /* ---- leader.c ---- */
 

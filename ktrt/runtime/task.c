@@ -486,7 +486,7 @@ void task_take_attr(struct ktrt_task *task, const struct ktrt_attr *attr)
 		task->node = (int16_t)cores_node(attr->node);
 	if (unlikely(task->priority || task->node >= 0))
 		task->flags |= TASK_NODE_QUEUE;
-	task->group = attr->group;
+	at_poke(&task->group, attr->group);
 }
 
 /* Of another version: by a copy. */

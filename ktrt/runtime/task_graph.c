@@ -254,7 +254,8 @@ static void assign_edges(struct ktrt_graph *graph)
 	for (size_t i = 0; i < graph->nr; i++) {
 		struct ktrt_task *node = graph->nodes[i];
 
-		node->after = next;
+		/* A thief may take it for a group, and find that it is none. */
+		at_poke(&node->after, next);
 		next += node->nr_after;
 		node->nr_after = 0;
 	}

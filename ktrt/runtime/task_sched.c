@@ -269,17 +269,20 @@ void sched_plenty(struct worker *w)
 
 /* ---- finding ---- */
 
-bool task_is_below(struct ktrt_task *task, struct ktrt_task *above)
+bool task_is_below_in(struct ktrt_task *task, struct ktrt_task *above,
+		      const struct ktrt_group *group)
 {
 	uint32_t nesting = at_peek(&task->nesting);
 	uint32_t wanted = at_peek(&above->nesting);
+	bool is_in = !group;
 
 	for (int step = 0; step < BELOW_STEPS && nesting > wanted; step++) {
 		uint32_t up;
 
+		is_in = is_in || at_peek(&task->group) == group;
 		task = at_peek(&task->parent);
 		if (task == above)
-			return true;
+			return is_in;
 		if (!task)
 			return false;
 		up = at_peek(&task->nesting);
@@ -288,6 +291,11 @@ bool task_is_below(struct ktrt_task *task, struct ktrt_task *above)
 		nesting = up;
 	}
 	return false;
+}
+
+bool task_is_below(struct ktrt_task *task, struct ktrt_task *above)
+{
+	return task_is_below_in(task, above, NULL);
 }
 
 static bool is_below(struct ktrt_task *task, void *above)

@@ -96,7 +96,7 @@ WAKE_PATH int task_wait(struct worker *w, struct ktrt_task *task)
 		struct ktrt_task *below;
 
 		/* An attached thread has a core only while it helps. */
-		if (!w->core && !w->lent && visit_help(w, task))
+		if (!w->core && !w->lent && visit_help(w, task, NULL))
 			continue;
 		below = w->core ? sched_take_below(w, task) : NULL;
 		if (!below && wake_below(w)) {

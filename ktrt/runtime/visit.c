@@ -148,22 +148,28 @@ static bool may_stay(struct worker *w, unsigned nr)
 	       (core_below(w) == w->core && !sched_work_beside(w));
 }
 
+static struct ktrt_task *take_awaited(struct worker *w, struct ktrt_task *above,
+				      const struct ktrt_group *group)
+{
+	return visit_accept(w, group ? search_group(w, group)
+				     : sched_take_below(w, above));
+}
+
 static void help_below(struct worker *w, struct ktrt_task *task,
-		       struct ktrt_task *above)
+		       struct ktrt_task *above, const struct ktrt_group *group)
 {
 	unsigned nr = 0;
 
 	do {
-		task_help(w, task, above);
+		task_help(w, task, group ? NULL : above);
 		if (unlikely(at_peek(&rt.watching) != at_peek(&w->umt)))
 			worker_monitor(w, true);
-		task = may_stay(w, ++nr)
-			       ? visit_accept(w, sched_take_below(w, above))
-			       : NULL;
+		task = may_stay(w, ++nr) ? take_awaited(w, above, group) : NULL;
 	} while (task);
 }
 
-bool visit_help(struct worker *w, struct ktrt_task *above)
+bool visit_help(struct worker *w, struct ktrt_task *above,
+		const struct ktrt_group *group)
 {
 	struct visit visit __attribute__((cleanup(visit_left))) = { NULL, 0 };
 	struct ktrt_task *task;
@@ -174,13 +180,13 @@ bool visit_help(struct worker *w, struct ktrt_task *above)
 	core = core_to_visit(w);
 	if (!core)
 		return false;
-	task = visit_accept(w, sched_take_below(w, above));
+	task = take_awaited(w, above, group);
 	if (!task)
 		return false;
 	if (!begin_at(&visit, w, core)) {
 		task_ready(w, task);
 		return false;
 	}
-	help_below(w, task, above);
+	help_below(w, task, above, group);
 	return !visit_end(&visit);
 }

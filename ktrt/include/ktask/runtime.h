@@ -50,8 +50,8 @@
  *   ktrt_start(); a task that forked ends the child by exit(0) if it returns.
  *
  * Locks
- *   ktrt_wait() runs other tasks meanwhile, on the same stack: only such as it waits for
- *   (but see "Threads").  The calls that make tasks do so too where there are very many:
+ *   ktrt_wait(), ktrt_group_wait() and ktrt_run() run other tasks meanwhile, on the same
+ *   stack: only such as they wait for (but see "Threads").  The calls that make tasks do so too where there are very many:
  *   the new one, or children of the caller.  So a lock may be held across them unless
  *   these tasks want it.  They do so only with functions whose tasks were brief so far,
  *   or where no other thread is left: tasks of others may wait for what their maker does

@@ -173,6 +173,31 @@ static void children_and_priorities_are_reached(void **state)
 	stop();
 }
 
+/* The worker's task is not of the group, and nobody waits for it. */
+static void groups_are_waited_for_alike(void **state)
+{
+	struct ktrt_attr attr = KTRT_ATTR_INIT;
+
+	start(KTRT_NO_UMT, 1);
+	let_be_known(count);
+	let_be_known(count_below);
+	block_the_worker();
+	set(wanted, 3 * MANY);
+	assert_int_equal(ktrt_group_new(&attr.group), 0);
+	for (unsigned long i = 0; i < MANY; i++) {
+		attr.priority = (int)(i % 7) - 3;
+		assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+		attr.priority = 0;
+		assert_int_equal(ktrt_spawn_attr(count, NULL, &attr), 0);
+		assert_int_equal(ktrt_spawn_attr(count_below, NULL, &attr), 0);
+	}
+	assert_int_equal(ktrt_group_wait(attr.group), 0);
+	assert_int_equal(get(done), get(wanted));
+	wait_in_time();
+	ktrt_group_free(attr.group);
+	stop();
+}
+
 /* ---- what it leaves to workers ---- */
 
 static int leave(void *arg)
@@ -355,5 +380,6 @@ static void threads_are_the_programs(void **state)
 
 KTEST_MAIN(KTEST(no_worker_is_needed),
 	   KTEST(children_and_priorities_are_reached),
+	   KTEST(groups_are_waited_for_alike),
 	   KTEST(unknown_ones_are_for_workers), KTEST(a_thread_may_end_in_one),
 	   KTEST(several_threads_help), KTEST(threads_are_the_programs))
