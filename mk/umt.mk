@@ -6,8 +6,8 @@
 UMT_LIB := $(wildcard umt/lib/*.c)
 UMT_GEN := $(B)/gen
 ifeq ($(HAVE_ebpf),)
-UMT_LIB := $(filter-out $(addprefix umt/lib/,bpf.c broker_client.c \
-	bpf_program.c load_error.c),$(UMT_LIB))
+UMT_LIB := $(filter-out $(addprefix umt/lib/,bpf.c bpf_source.c \
+	broker_client.c bpf_program.c load_error.c),$(UMT_LIB))
 UMT_LIBS :=
 else
 UMT_LIBS := -lbpf

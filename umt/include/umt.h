@@ -177,19 +177,20 @@ UMT_API int umt_thread_remove(struct umt *subscriber);
 /**
  * umt_pause - see and count nothing until umt_resume()
  *
- * For a subscriber whose threads all sleep.  When all subscribers of a process have
- * paused, its eBPF program is detached from the kernel's events, so that it costs
- * other programs nothing.  Counts do not change meanwhile.  If a thread wakes during
+ * For a subscriber whose threads all sleep.  When all subscribers of the eBPF program
+ * have paused, those of a process, or all that umtd serves, it is detached from the
+ * kernel's events, so that it costs other programs nothing.  Counts do not change meanwhile.  If a thread wakes during
  * the pause, it does not count as ready until it removes and adds itself; it may do
  * that at any time.
  *
- * Return: 0; -ENOTSUP: nothing can be detached, because the program is that of umtd,
- * which serves others too, or because there is another backend; -EBADF: the
- * program has closed descriptors of the library.
+ * Return: 0; -ENOTSUP: nothing can be detached, because there is another backend or
+ * umtd is too old; -EBADF: the program has closed descriptors of the library; other
+ * negative errnos: umtd has ended.
  */
 UMT_API int umt_pause(struct umt *subscriber);
 
-/* umt_resume - end a pause; 0, or a negative errno: it is still paused */
+/* umt_resume - end a pause; 0, or a negative errno: it is still paused.  If umtd has ended
+ * meanwhile it stays so: another subscriber must be opened. */
 UMT_API int umt_resume(struct umt *subscriber);
 
 /**

@@ -7,11 +7,7 @@
  * Behaves badly: when umtd is restarted, subscribers from before and after are served
  * by two programs.
  *
- * Locking: subscriber.h.
- *
- *	S: under subscriber_lock()
- *	F: the same, and set before the first subscriber of the source is told its
- *	   own: constant while there are threads that use one
+ * Locking: bpf_source.h.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -23,8 +19,7 @@
 #include <unistd.h>
 
 #include "ebpf/shared.h"
-#include "broker_client.h"
-#include "bpf_program.h"
+#include "bpf_source.h"
 #include "rights.h"
 #include "subscriber.h"
 
@@ -32,17 +27,6 @@
 #define CONTROL_TRIES 600
 #define CONTROL_QUICK_TRIES 100
 #define CONTROL_NAP_US 1000
-
-/* A program in the kernel, as we hold it. */
-struct source {
-	bool own; /* loaded here; constant */
-	int connection; /* to umtd; -1: it has ended, or own; S */
-	int control_fd; /* F */
-	int links[UMT_BROKER_FDS_MAX]; /* S */
-	int nr_links; /* S */
-	unsigned int nr_subscribers; /* S */
-	unsigned int nr_paused; /* of these; own; S */
-};
 
 static struct source own_source = { .own = true,
 				    .connection = -1,
@@ -53,87 +37,11 @@ static struct source *current_source;
 
 /* ---- umtd's ---- */
 
-static void close_all(int *fds, int nr)
-{
-	while (nr > 0)
-		close(fds[--nr]);
-}
-
-/*
- * Called with the source's last subscriber, and not before: the links keep the program
- * attached.
- */
 static void drop_source(struct source *source)
 {
-	subscriber_assert_locked();
-	if (source->connection >= 0)
-		close(source->connection);
-	if (source->control_fd >= 0)
-		close(source->control_fd);
-	close_all(source->links, source->nr_links);
 	if (source == current_source)
 		current_source = NULL;
-	free(source);
-}
-
-static int connect_source(struct source **made)
-{
-	struct source *source;
-	int fd = broker_connect();
-
-	if (fd < 0)
-		return fd;
-	source = calloc(1, sizeof(*source));
-	if (!source) {
-		close(fd);
-		return -ENOMEM;
-	}
-	source->connection = fd;
-	source->control_fd = -1;
-	*made = source;
-	return 0;
-}
-
-/* What came with the first subscriber of a source is the source's. */
-static void keep_fds(struct source *source, int *fds, int nr)
-{
-	if (source->control_fd >= 0) {
-		close(fds[UMT_FD_CONTROL]);
-		close_all(fds + UMT_FD_LINKS, nr - UMT_FD_LINKS);
-		return;
-	}
-	source->control_fd = fds[UMT_FD_CONTROL];
-	source->nr_links = nr - UMT_FD_LINKS;
-	memcpy(source->links, fds + UMT_FD_LINKS,
-	       (size_t)source->nr_links * sizeof(*fds));
-}
-
-static int ask_to_open(struct source *source, struct program_subscriber *made,
-		       int *nr, unsigned int flags, size_t ring_bytes)
-{
-	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
-			       .op = UMT_BROKER_OPEN,
-			       .flags = flags,
-			       .ring_bytes = (__u32)ring_bytes };
-	struct umt_answer answer;
-	int fds[UMT_BROKER_FDS_MAX];
-	int came = broker_ask(&source->connection, &ask, &answer, fds,
-			      UMT_BROKER_FDS_MAX);
-
-	if (came < 0)
-		return came;
-	if (came < UMT_FD_LINKS || !answer.nr_cores ||
-	    answer.nr_cores > UINT16_MAX) {
-		close_all(fds, came);
-		return -EPROTO;
-	}
-	keep_fds(source, fds, came);
-	*nr = (int)answer.nr_cores;
-	made->index = answer.subscriber;
-	memcpy(made->token, answer.token, sizeof(made->token));
-	made->table_fd = fds[UMT_FD_TABLE];
-	made->ring_fd = fds[UMT_FD_RING];
-	return 0;
+	source_free(source);
 }
 
 /* A umtd that has ended is asked once; then whoever is there now. */
@@ -147,9 +55,9 @@ static int open_by_umtd(struct umt *subscriber, struct program_subscriber *made,
 	    ring_bytes > UMT_BROKER_RING_MAX)
 		return -ENOTSUP;
 	for (tries = 0; tries < 2; tries++) {
-		if (!current_source && connect_source(&current_source))
+		if (!current_source && source_connect(&current_source))
 			return -ENOENT;
-		error = ask_to_open(current_source, made, nr, subscriber->flags,
+		error = source_open(current_source, made, nr, subscriber->flags,
 				    ring_bytes);
 		if (!error) {
 			subscriber->source = current_source;
@@ -227,10 +135,10 @@ static int ask_umtd(const char **hint)
 	int nr, error;
 
 	*hint = "";
-	error = connect_source(&source);
+	error = source_connect(&source);
 	if (error)
 		return error;
-	error = ask_to_open(source, &made, &nr, 0,
+	error = source_open(source, &made, &nr, 0,
 			    (size_t)sysconf(_SC_PAGESIZE));
 	if (!error) {
 		close(made.table_fd);
@@ -285,19 +193,27 @@ static int watch_if_wanted(void)
 		       : 0;
 }
 
-static int bpf_pause(struct umt *subscriber, bool on)
+static int pause_own(bool on)
 {
 	int error;
 
-	if (!subscriber->source->own)
-		return -ENOTSUP;
-	if (subscriber->paused == on)
-		return 0;
 	own_source.nr_paused += on ? 1 : -1;
 	error = on ? watch_if_wanted() : program_watch(true);
 	if (error)
 		own_source.nr_paused -= on ? 1 : -1;
-	else
+	return error;
+}
+
+static int bpf_pause(struct umt *subscriber, bool on)
+{
+	struct source *source = subscriber->source;
+	int error;
+
+	if (subscriber->paused == on)
+		return 0;
+	error = source->own ? pause_own(on)
+			    : source_pause(source, subscriber->index, on);
+	if (!error)
 		subscriber->paused = on;
 	return error;
 }
@@ -309,6 +225,8 @@ static void put_source(struct source *source)
 	if (--source->nr_subscribers) {
 		if (source->own)
 			watch_if_wanted();
+		else
+			source_rest(source);
 		return;
 	}
 	if (!source->own) {
@@ -433,16 +351,6 @@ static int bpf_open(struct umt *subscriber, size_t ring_bytes)
 	return first_use(subscriber);
 }
 
-static void ask_to_close(struct umt *subscriber)
-{
-	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
-			       .op = UMT_BROKER_CLOSE,
-			       .subscriber = subscriber->index };
-	struct umt_answer answer;
-
-	broker_ask(&subscriber->source->connection, &ask, &answer, NULL, 0);
-}
-
 static void close_rings(struct umt *subscriber)
 {
 	int cpu;
@@ -463,10 +371,10 @@ static void bpf_close(struct umt *subscriber)
 	if (subscriber->index < UMT_SUBSCRIBERS && subscriber->source->own)
 		program_subscriber_close(subscriber->index);
 	else if (subscriber->index < UMT_SUBSCRIBERS)
-		ask_to_close(subscriber);
+		source_close(subscriber->source, subscriber->index);
 	close_rings(subscriber);
 	subscriber_unmap(subscriber);
-	own_source.nr_paused -= subscriber->paused;
+	subscriber->source->nr_paused -= subscriber->paused;
 	put_source(subscriber->source);
 }
 
@@ -506,22 +414,6 @@ static int bpf_next(struct umt *subscriber, struct umt_event *event)
 	return ring_next(&subscriber->events, event, sizeof(*event));
 }
 
-static int ask_for_doorbell(struct umt *subscriber, int cpu)
-{
-	struct umt_ask ask = { .version = UMT_BROKER_VERSION,
-			       .op = UMT_BROKER_DOORBELL,
-			       .subscriber = subscriber->index,
-			       .cpu = (__u32)cpu };
-	struct umt_answer answer;
-	int fd = -1;
-	int came = broker_ask(&subscriber->source->connection, &ask, &answer,
-			      &fd, 1);
-
-	if (came < 0)
-		return came;
-	return came ? fd : -EPROTO;
-}
-
 static int bpf_core_fd(struct umt *subscriber, int cpu)
 {
 	struct ring *doorbell = &subscriber->doorbells[cpu];
@@ -530,7 +422,8 @@ static int bpf_core_fd(struct umt *subscriber, int cpu)
 	subscriber_assert_locked();
 	fd = subscriber->source->own
 		     ? program_doorbell(subscriber->index, cpu, false)
-		     : ask_for_doorbell(subscriber, cpu);
+		     : source_doorbell(subscriber->source, subscriber->index,
+				       cpu);
 	if (fd < 0)
 		return fd;
 	error = ring_open(doorbell, fd, (size_t)sysconf(_SC_PAGESIZE));
@@ -555,7 +448,7 @@ static void bpf_drain(struct umt *subscriber, int cpu)
 static void bpf_child(struct umt *subscriber)
 {
 	close_rings(subscriber);
-	own_source.nr_paused -= subscriber->paused;
+	subscriber->source->nr_paused -= subscriber->paused;
 	put_source(subscriber->source);
 }
 

@@ -186,7 +186,7 @@ int program_links(int *fds)
 	return nr;
 }
 
-static uint32_t link_id(int fd)
+uint32_t program_link_id(int fd)
 {
 	struct bpf_link_info info = { 0 };
 	uint32_t size = sizeof(info);
@@ -201,7 +201,8 @@ static bool links_are_ours(void)
 	int fds[PROGRAM_LINKS_MAX], nr = program_links(fds);
 
 	for (int i = 0; i < nr; i++)
-		if (!link_id(fds[i]) || link_id(fds[i]) != link_ids[i])
+		if (!program_link_id(fds[i]) ||
+		    program_link_id(fds[i]) != link_ids[i])
 			return false;
 	return true;
 }
@@ -211,7 +212,7 @@ static void record_links(void)
 	int fds[PROGRAM_LINKS_MAX], nr = program_links(fds);
 
 	for (int i = 0; i < nr; i++)
-		link_ids[i] = link_id(fds[i]);
+		link_ids[i] = program_link_id(fds[i]);
 }
 
 static int load_steps(char *why, size_t size)

@@ -50,6 +50,9 @@ int program_control_fd(void);
  */
 int program_links(int *fds);
 
+/* program_link_id - the kernel's number of the link behind @fd; 0: it is none */
+uint32_t program_link_id(int fd);
+
 /*
  * program_maps - the kernel's ids of the maps that the control program holds
  *

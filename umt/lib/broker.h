@@ -5,7 +5,8 @@
  *
  * A client names no process and no thread.  The descriptors that it gets let a thread
  * add itself, and then only threads of the same process.  They also keep the program
- * attached, so that subscribers survive the end of umtd.
+ * attached, so that subscribers survive the end of umtd, unless all of a process have
+ * paused.
  */
 #ifndef UMT_BROKER_H
 #define UMT_BROKER_H
@@ -26,6 +27,10 @@ enum umt_broker_op {
 	UMT_BROKER_OPEN, /* a subscriber; descriptors: enum umt_broker_fd */
 	UMT_BROKER_CLOSE, /* @subscriber */
 	UMT_BROKER_DOORBELL, /* the descriptor of core @cpu of @subscriber */
+	/* @subscriber needs to see nothing; while that holds of all, nothing is attached
+	 * but what clients hold.  A umtd that does not know it answers -EINVAL. */
+	UMT_BROKER_PAUSE,
+	UMT_BROKER_RESUME, /* the opposite; descriptors: links */
 };
 
 /* Of the answer to UMT_BROKER_OPEN; links follow. */

@@ -27,6 +27,7 @@ struct owned {
 	struct client *client; /* NULL: closed */
 	uid_t uid; /* its last user, while it lingers */
 	size_t ring_bytes;
+	bool paused;
 };
 
 static struct client client_table[CLIENTS_MAX];
@@ -113,11 +114,30 @@ struct client *client_accept(int fd)
 	return client;
 }
 
+/* Perhaps nobody needs to see what happens. */
+static void watch_if_wanted(void)
+{
+	bool paused = false;
+	unsigned int i;
+
+	for (i = 0; i < UMT_SUBSCRIBERS; i++) {
+		if (!owned_subscribers[i].client)
+			continue;
+		if (!owned_subscribers[i].paused)
+			return;
+		paused = true;
+	}
+	/* Without any it is unloaded, but not at once. */
+	if (paused)
+		program_watch(false);
+}
+
 static void close_subscriber(unsigned int index)
 {
 	program_subscriber_close(index);
 	held_maps_release(HELD_TABLE, index);
 	owned_subscribers[index].client = NULL;
+	watch_if_wanted();
 }
 
 /* The connection may hold descriptors that the client sent and nobody read. */
@@ -210,11 +230,14 @@ static int open_subscriber(struct client *client, const struct umt_ask *ask,
 	if (client->uid && (!may_open(client->uid, ask->ring_bytes) ||
 			    !may_hold_subscriber(client->uid, ask->ring_bytes)))
 		return -EUSERS;
-	error = program_subscriber_open(&made, ask->flags, ask->ring_bytes);
+	error = program_watch(true);
+	if (!error)
+		error = program_subscriber_open(&made, ask->flags,
+						ask->ring_bytes);
 	if (error)
 		return error;
 	owned_subscribers[made.index] =
-		(struct owned){ client, client->uid, ask->ring_bytes };
+		(struct owned){ client, client->uid, ask->ring_bytes, false };
 	error = note_subscriber(client, &made, ask->ring_bytes);
 	if (error)
 		return error;
@@ -232,6 +255,26 @@ static bool is_own(const struct client *client, const struct umt_ask *ask)
 {
 	return ask->subscriber < UMT_SUBSCRIBERS &&
 	       owned_subscribers[ask->subscriber].client == client;
+}
+
+static int pause_subscriber(const struct client *client,
+			    const struct umt_ask *ask, int *fds, int *nr)
+{
+	int error;
+
+	if (!is_own(client, ask))
+		return -EINVAL;
+	if (ask->op == UMT_BROKER_PAUSE) {
+		owned_subscribers[ask->subscriber].paused = true;
+		watch_if_wanted();
+		return 0;
+	}
+	error = program_watch(true);
+	if (error)
+		return error;
+	owned_subscribers[ask->subscriber].paused = false;
+	*nr = program_links(fds);
+	return 0;
 }
 
 static int make_doorbell(const struct client *client, const struct umt_ask *ask,
@@ -269,6 +312,9 @@ static int answer_request(struct client *client, const struct umt_ask *ask,
 		return open_subscriber(client, ask, answer, fds, nr);
 	case UMT_BROKER_DOORBELL:
 		return make_doorbell(client, ask, fds, nr);
+	case UMT_BROKER_PAUSE:
+	case UMT_BROKER_RESUME:
+		return pause_subscriber(client, ask, fds, nr);
 	case UMT_BROKER_CLOSE:
 		if (!is_own(client, ask))
 			return -EINVAL;
@@ -308,7 +354,7 @@ static void close_sent(const struct umt_ask *ask, const int *fds, int nr)
 	if (nr && ask->op == UMT_BROKER_OPEN) {
 		close(fds[UMT_FD_TABLE]);
 		close(fds[UMT_FD_RING]);
-	} else if (nr) {
+	} else if (nr && ask->op == UMT_BROKER_DOORBELL) {
 		close(fds[0]);
 	}
 }
