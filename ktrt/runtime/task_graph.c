@@ -92,8 +92,12 @@ void ktrt_graph_free(struct ktrt_graph *graph)
 
 	if (!graph)
 		return;
-	if (graph_lives(graph))
+	if (graph_lives(graph)) {
+		/* Its nodes are being done. */
+		if (at_load(&graph->busy))
+			return;
 		free_records(graph);
+	}
 	for (block = graph->blocks; block; block = next) {
 		next = block->next;
 		free(block);

@@ -393,7 +393,7 @@ KTRT_API int ktrt_graph_edge(struct ktrt_graph *graph, int before, int after);
  */
 KTRT_API int ktrt_graph_run(struct ktrt_graph *graph);
 
-/* ktrt_graph_free - it must not run; NULL is fine */
+/* ktrt_graph_free - while it runs nothing is done, so it must be freed later; NULL is fine */
 KTRT_API void ktrt_graph_free(struct ktrt_graph *graph);
 
 /* ---- loops ---- */

@@ -15,7 +15,7 @@
 #define STEPS 20
 #define NODES (WIDTH * STEPS)
 
-static unsigned begun[NODES], calls;
+static unsigned begun[NODES + 1], calls;
 static struct ktrt_group *group;
 static unsigned cancel_at, fail_at, leave_at;
 static int failed_node;
@@ -269,7 +269,35 @@ static void memory_may_be_short(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-KTEST_MAIN(KTEST(codes_are_of_one_run),
+static struct ktrt_graph *running;
+
+static int free_own(void *arg)
+{
+	ktrt_graph_free(running);
+	return do_node(arg);
+}
+
+/* By a node: nobody else is to free it meanwhile. */
+static void a_graph_that_runs_is_not_freed(void **state)
+{
+	int last = NODES;
+
+	for (size_t i = 0; i < NR_WAYS; i++) {
+		start_way(&all_ways[i]);
+		running = new_stencil();
+		assert_int_equal(ktrt_graph_add(running, free_own, &last, NULL),
+				 NODES);
+		for (int before = 0; before < 2 * WIDTH; before++)
+			assert_int_equal(
+				ktrt_graph_edge(running, before, NODES), 0);
+		for (int run = 0; run < 20; run++)
+			check_whole_run(running);
+		ktrt_graph_free(running);
+		assert_int_equal(ktrt_stop(), 0);
+	}
+}
+
+KTEST_MAIN(KTEST(codes_are_of_one_run), KTEST(a_graph_that_runs_is_not_freed),
 	   KTEST(a_run_may_be_cancelled_at_every_moment),
 	   KTEST(threads_may_end_in_nodes),
 	   KTEST(what_cannot_be_done_is_refused), KTEST(memory_may_be_short))
