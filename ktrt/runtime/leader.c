@@ -411,6 +411,7 @@ void leader_lead(struct worker *w)
 			continue;
 		if (rt_counts())
 			umt_want(rt.umt, !idle_cores());
+		umt_load_join_ended();
 		rest_or_not(&watch, now);
 		if (poll_cores(w, &watch))
 			break;

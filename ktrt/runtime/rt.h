@@ -940,6 +940,9 @@ static inline void leader_assert(void)
 /* UMT is opened: at once, or by a thread, as the options say. */
 void umt_load_start(void);
 void umt_load_stop(void);
+/* By the leader, now and then: else who ends the process without ktrt_stop() leaves a
+ * thread that has ended and that nobody joined. */
+void umt_load_join_ended(void);
 /* By the leader, when all workers have slept for some time: UMT watches nobody and
  * costs other programs nothing.  false: not now. */
 bool umt_rest(void);

@@ -140,6 +140,8 @@ static void *loader_main(void *arg)
 	if (!error)
 		begin_with(umt);
 	at_store(&rt.loading, 0);
+	/* It joins this thread. */
+	leader_kick();
 	return NULL;
 }
 
@@ -223,16 +225,32 @@ static bool all_sleep(const struct umt_core *counts)
 	return sleep;
 }
 
+/* A thread that has opened or resumed UMT has ended, or is about to. */
+static void join_ended(void)
+{
+	rt_assert_locked(RANK_LOAD);
+	if (!rt.load)
+		return;
+	pthread_join(rt.load->thread, NULL);
+	free(rt.load);
+	rt.load = NULL;
+}
+
+void umt_load_join_ended(void)
+{
+	leader_assert();
+	if (at_load(&rt.loading))
+		return;
+	mutex_take(&rt.load_lock, RANK_LOAD);
+	join_ended();
+	mutex_drop(&rt.load_lock, RANK_LOAD);
+}
+
 static void wake_umt(void)
 {
 	mutex_take(&rt.load_lock, RANK_LOAD);
 	if (!at_load(&rt.stop)) {
-		/* It has ended, or is about to. */
-		if (rt.load) {
-			pthread_join(rt.load->thread, NULL);
-			free(rt.load);
-			rt.load = NULL;
-		}
+		join_ended();
 		start_loader(true);
 	}
 	mutex_drop(&rt.load_lock, RANK_LOAD);

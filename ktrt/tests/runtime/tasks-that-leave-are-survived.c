@@ -79,6 +79,27 @@ static void by_exit(void **state)
 	assert_int_equal(WEXITSTATUS(status), 3);
 }
 
+/* With the thread sanitizer the status tells of threads that nobody has joined. */
+static int exit_late(void *arg)
+{
+	struct ktrt_info info = KTRT_INFO_INIT;
+
+	ktest_check(!ktrt_start(NULL));
+	do
+		ktest_check(!ktrt_info_get(&info));
+	while (!strcmp(info.backend, "loading") && (nap_us(1000), true));
+	nap_us(300000);
+	exit(3);
+}
+
+static void by_exit_after_umt(void **state)
+{
+	int status = ktest_in_child(exit_late, NULL);
+
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 3);
+}
+
 static int use_again(void)
 {
 	if (ktrt_spawn(count, NULL) != -ESRCH || ktrt_wait() != -ESRCH ||
@@ -122,4 +143,5 @@ static void by_fork(void **state)
 	assert_int_equal(ktrt_stop(), 0);
 }
 
-KTEST_MAIN(KTEST(by_pthread_exit), KTEST(by_exit), KTEST(by_fork))
+KTEST_MAIN(KTEST(by_pthread_exit), KTEST(by_exit), KTEST(by_exit_after_umt),
+	   KTEST(by_fork))
