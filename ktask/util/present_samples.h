@@ -22,15 +22,21 @@ static inline bool page_is_present(uintptr_t pos)
 	return !mincore((void *)(pos & ~(page - 1)), page, &there) && there & 1;
 }
 
-/* samples_are_present - all samples of [start, end), and its last page */
-static inline bool samples_are_present(uintptr_t start, uintptr_t end)
+/* sample_pos - of sample @i of [start, end), the last of which is its last page */
+static inline uintptr_t sample_pos(uintptr_t start, uintptr_t end, unsigned i)
 {
 	uintptr_t step = (end - start) / PRESENT_SAMPLES;
 
-	for (uintptr_t i = 0; i < PRESENT_SAMPLES; i++)
-		if (!page_is_present(start + i * step + step / 2))
+	return i == PRESENT_SAMPLES ? end - 1 : start + i * step + step / 2;
+}
+
+/* samples_are_present - all samples of [start, end) */
+static inline bool samples_are_present(uintptr_t start, uintptr_t end)
+{
+	for (unsigned i = 0; i <= PRESENT_SAMPLES; i++)
+		if (!page_is_present(sample_pos(start, end, i)))
 			return false;
-	return page_is_present(end - 1);
+	return true;
 }
 
 #endif /* KTASK_UTIL_PRESENT_SAMPLES_H */
