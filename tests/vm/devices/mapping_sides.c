@@ -287,6 +287,7 @@ static const struct timed_side absent_sides[] = {
 
 static const struct timed_side present_sides[] = {
 	{ "one call", run_one_call, 1 },
+	{ "one call again", run_one_call, 1 },
 	{ "one bare thread, pieces", run_pieces, 1 },
 	{ "two bare halves", run_halves, 1 },
 	{ "ktask_register()", run_ktask, 0 },

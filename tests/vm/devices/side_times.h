@@ -52,6 +52,18 @@ static inline struct side_time run_side(const struct timed_side *side,
 	return took;
 }
 
+/* Each side follows each other one: what runs before leaves memory, caches and threads
+ * behind. */
+static inline void shuffle_sides(unsigned *order, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++) {
+		unsigned other = (unsigned)rand() % (i + 1);
+
+		order[i] = order[other];
+		order[other] = i;
+	}
+}
+
 /* Return: the median of each side, in seconds, until it is called again. */
 static inline const double *time_sides(const struct timed_side *sides,
 				       unsigned nr_sides, size_t len,
@@ -67,8 +79,11 @@ static inline const double *time_sides(const struct timed_side *sides,
 	assert_in_range(rounds, 1, ROUNDS_MAX);
 	assert_in_range(nr_sides, 1, SIDES_MAX);
 	for (unsigned round = 0; round < rounds; round++) {
+		unsigned order[SIDES_MAX];
+
+		shuffle_sides(order, nr_sides);
 		for (unsigned i = 0; i < nr_sides; i++) {
-			unsigned side = (i + round) % nr_sides;
+			unsigned side = order[i];
 			struct side_time took =
 				run_side(&sides[side], len, present);
 
