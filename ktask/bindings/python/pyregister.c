@@ -163,7 +163,7 @@ PyObject *register_memory(PyObject *module, PyObject *tuple)
 	struct ktask_register_ctl asked = KTASK_REGISTER_CTL_INIT;
 	struct call call = { .opts = KTASK_OPTS_INIT };
 	struct held *held = PyMem_Calloc(1, sizeof(*held));
-	PyObject *object, *functions, *progress, *outcome, *capsule = Py_None;
+	PyObject *object, *functions, *progress, *outcome = NULL, *capsule;
 	unsigned long long unit, most, deadline_ns;
 	unsigned cuda_flags;
 	int error, cuda_error;
@@ -178,10 +178,16 @@ PyObject *register_memory(PyObject *module, PyObject *tuple)
 		PyMem_Free(held);
 		return NULL;
 	}
+	/* Before anything is registered: its end unregisters. */
+	capsule = PyCapsule_New(held, HELD_NAME, end_capsule);
+	if (!capsule) {
+		free_held(held);
+		return NULL;
+	}
 	call.opts.deadline_ns = deadline_ns;
 	error = init_device(held, &ctl, functions, cuda_flags);
 	if (PyErr_Occurred() || call_init(&call, held->memory.len, progress)) {
-		free_held(held);
+		Py_DECREF(capsule);
 		return NULL;
 	}
 	ctl.flags |= asked.flags;
@@ -191,25 +197,16 @@ PyObject *register_memory(PyObject *module, PyObject *tuple)
 	if (!error)
 		error = register_held(held, &ctl, &call);
 	cuda_error = held->cuda.cuda_error;
-	outcome = NULL;
 	if (!call_raise(&call))
 		outcome = call_result(
 			&call, error,
 			error ? memory_offset(&call.result, held->memory.addr)
 			      : -1);
-	/* The capsule unregisters, should there be an exception from here on. */
-	if (!error)
-		capsule = PyCapsule_New(held, HELD_NAME, end_capsule);
-	else
-		Py_INCREF(capsule);
-	if (error || !capsule)
-		free_held(held);
-	if (!outcome || !capsule) {
-		Py_XDECREF(outcome);
-		Py_XDECREF(capsule);
-		return NULL;
-	}
-	return Py_BuildValue("(NiN)", outcome, cuda_error, capsule);
+	if (outcome && !error)
+		return Py_BuildValue("(NiN)", outcome, cuda_error, capsule);
+	Py_DECREF(capsule);
+	return outcome ? Py_BuildValue("(NiO)", outcome, cuda_error, Py_None)
+		       : NULL;
 }
 
 /* unregister_memory(capsule, threads, deadline in ns, progress): (outcome, cuda) */

@@ -66,6 +66,7 @@ __all__ = [
     "register_cuda",
     "trim",
     "unlock",
+    "unregister",
     "warm",
 ]
 
@@ -493,6 +494,16 @@ def register_cuda(
         "register_cuda", memory, None if library is None else os.fsencode(library),
         flags, present, read, stall, unit, max_piece, threads, deadline, progress,
     )
+
+
+def unregister(
+    registration: Registration,
+    *,
+    deadline: float | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Take all pieces of a registration back, as Registration.unregister() does."""
+    return registration.unregister(deadline=deadline, progress=progress)
 
 
 def limits() -> list[Limit]:

@@ -169,6 +169,39 @@ def test_a_call_on_what_another_call_works_on():
     assert seen == [PIECE] * 4
 
 
+def test_it_is_taken_back_by_a_function_too():
+    device, told = Device(), []
+    held = register(bytearray(SIZE), device)
+    assert ktask.unregister(held, progress=told.append).bytes == SIZE
+    assert sum(told) == SIZE
+    assert device.pieces == held.pieces == []
+
+
+def test_a_refused_allocation_leaves_nothing_registered():
+    refuse = pytest.importorskip("_testcapi")
+    memory, registered = Memory(PAGE), bytearray(1)
+
+    def add(address, length):
+        registered[0] = 1
+
+    def take(address, length):
+        registered[0] = 0
+
+    for nr in range(1000):
+        refuse.set_nomemory(nr, nr + 1)
+        try:
+            held = ktask.register(memory, add, take)
+        except MemoryError:
+            held = None
+        finally:
+            refuse.remove_mem_hooks()
+        assert held or not registered[0], f"allocation {nr}"
+        if held:
+            held.unregister()
+            if nr > 100:
+                break
+
+
 def test_nothing_is_registered_of_nothing():
     device = Device()
     with register(b"", device) as held:
