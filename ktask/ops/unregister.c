@@ -13,7 +13,7 @@ static const struct ktask_op op_unregister = {
 	.name = "unregister",
 };
 
-/* Positions are numbers of pieces. */
+/* Positions count pieces from the last one on. */
 static int unregister_chunk(void *first, void *last, void *arg)
 {
 	const struct op_job *job = arg;
@@ -21,8 +21,9 @@ static int unregister_chunk(void *first, void *last, void *arg)
 	struct ktask_registration *registration = call->registration;
 
 	for (uintptr_t i = (uintptr_t)first; i < (uintptr_t)last; i++) {
-		struct piece *piece = &registration->pieces[i];
-		int error = registration_take_back(registration, i);
+		size_t index = registration->nr_pieces - 1 - i;
+		struct piece *piece = &registration->pieces[index];
+		int error = registration_take_back(registration, index);
 
 		if (registration_is_foreign(registration))
 			return error;

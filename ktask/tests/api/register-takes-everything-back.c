@@ -151,6 +151,27 @@ static void codes_pass_unchanged(void **state)
 	munmap(at, LEN);
 }
 
+/* A device that takes several calls at once may hear from one thread only. */
+static void one_thread_takes_the_last_one_first(void **state)
+{
+	static struct device device;
+	struct attempt attempt = { .device = &device };
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	char *at = map_private(LEN);
+
+	device_init(&device);
+	device.any_order = true;
+	attempt_to_register(&attempt, KTASK_REGISTER_PARALLEL, at);
+	assert_int_equal(attempt.error, 0);
+	device.any_order = false;
+	opts.max_threads = 1;
+	assert_int_equal(ktask_unregister(&attempt.registration, &opts), 0);
+	assert_int_equal(device.takes, LEN / UNIT);
+	assert_int_equal(device.wrong, 0);
+	munmap(at, LEN);
+}
+
 KTEST_MAIN(KTEST(every_call_may_fail),
 	   KTEST(every_piece_may_fail_among_several),
-	   KTEST(a_device_may_disappear), KTEST(codes_pass_unchanged))
+	   KTEST(a_device_may_disappear), KTEST(codes_pass_unchanged),
+	   KTEST(one_thread_takes_the_last_one_first))
