@@ -61,7 +61,8 @@ static int unregister_in_parallel(struct register_call *call)
 		call, &job, 0, call->registration->nr_pieces, unregister_chunk);
 
 	forget_gone(call->registration);
-	return error;
+	/* Helpers may have ended the last ones after the caller was told to stop. */
+	return call->registration->nr_pieces ? error : 0;
 }
 
 static int unregister_in_order(struct register_call *call)

@@ -199,6 +199,51 @@ static void unregistering_can_be_gone_on_with(void **state)
 	}
 }
 
+/* Helpers may take the rest back while the caller is told to stop. */
+static int stop_when_all_is_done(const struct ktask_progress *progress,
+				 void *arg)
+{
+	struct device *device = arg;
+	unsigned left = LEN / UNIT;
+
+	for (unsigned i = 0; i < 300 && left; i++) {
+		usleep(1000);
+		pthread_mutex_lock(&device->lock);
+		left = device->nr;
+		pthread_mutex_unlock(&device->lock);
+	}
+	return !left;
+}
+
+/* So that helpers have time to come. */
+static int take_slowly(void *start, void *end, void *arg)
+{
+	usleep(1000);
+	return device_unregister(start, end, arg);
+}
+
+static void what_is_done_is_no_longer_cancelled(void **state)
+{
+	struct ktask_opts opts = KTASK_OPTS_INIT;
+	struct ktask_registration *registration;
+	static struct device device;
+	struct ktask_register_ctl ctl =
+		unit_ctl(&device, KTASK_REGISTER_PARALLEL);
+	char *at = map_private(LEN);
+
+	ctl.unregister_func = take_slowly;
+	assert_int_equal(ktask_register(&registration, at, LEN, &ctl, NULL), 0);
+	opts.max_threads = 2;
+	opts.progress_func = stop_when_all_is_done;
+	opts.progress_arg = &device;
+	opts.progress_ms = 1;
+	assert_int_equal(ktask_unregister(&registration, &opts), 0);
+	assert_null(registration);
+	assert_int_equal(device.nr, 0);
+	munmap(at, LEN);
+}
+
 KTEST_MAIN(KTEST(progress_is_told), KTEST(cancelled_it_leaves_nothing),
 	   KTEST(one_unit_is_not_begun_once_it_is_cancelled),
-	   KTEST(deadlines_end_it), KTEST(unregistering_can_be_gone_on_with))
+	   KTEST(deadlines_end_it), KTEST(unregistering_can_be_gone_on_with),
+	   KTEST(what_is_done_is_no_longer_cancelled))
