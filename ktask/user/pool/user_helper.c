@@ -55,10 +55,19 @@ static uint32_t spin_for_item(struct helper *h, uint64_t spin_ns)
 	return word;
 }
 
-static void adapt_spin(struct helper *h, uint64_t idle_ns)
+/* Notes whether this item came soon after the one before.  Called before the item is taken,
+ * because a caller that cancels the item reads the answer. */
+static void note_item(struct helper *h, uint64_t *since_ns)
 {
-	h->close = idle_ns <= SPIN_MAX_NS;
-	if (h->close)
+	uint64_t now_ns = kt_now_ns();
+
+	kt_store(&h->close, now_ns - *since_ns <= SPIN_MAX_NS);
+	*since_ns = now_ns;
+}
+
+static void adapt_spin(struct helper *h)
+{
+	if (kt_load(&h->close))
 		h->spin_ns = SPIN_MAX_NS;
 	else
 		h->spin_ns = KT_MAX(h->spin_ns / 2, SPIN_MIN_NS);
@@ -87,9 +96,15 @@ void helper_raise_taker(struct helper *h)
 		helper_raise(h);
 }
 
-/* QUEUED -> TAKING -> RUNNING, at the lowest priority that is allowed.  Return: false if the
+/*
+ * QUEUED -> TAKING -> RUNNING, at the lowest priority that is allowed.  Return: false if the
  * item was cancelled.  Then the helper raises itself even if another thread has done so:
- * that may have happened while it lowered itself. */
+ * that may have happened while it lowered itself.
+ *
+ * If the item came soon after the one before, the helper stays low instead and spins for the
+ * next one.  Otherwise a series of short jobs, each of which is done before the helper is
+ * low, took twice as long: 5 us a job instead of 2.3.
+ */
 static bool take_item(struct helper *h, uint32_t word)
 {
 	/* A thread that has not run yet has begun no item, and is not waited for. */
@@ -103,6 +118,8 @@ static bool take_item(struct helper *h, uint32_t word)
 	word = with_phase(word, TAKING);
 	if (helper_move(h, &word, RUNNING))
 		return true;
+	if (kt_load(&h->close))
+		return false;
 	prio_raise(0);
 	kt_store(&h->low, 0);
 	return false;
@@ -152,16 +169,17 @@ static bool sleep_for_item(struct helper *h, uint32_t word)
 /* Return: true with an item taken, false when the thread shall end. */
 static bool next_item(struct helper *h)
 {
-	uint64_t since = kt_now_ns();
+	uint64_t since_ns = kt_now_ns();
 	uint64_t spin_ns = h->spin_ns;
 
 	for (;;) {
 		uint32_t word = spin_for_item(h, spin_ns);
 
 		if (phase_of(word) == QUEUED) {
+			note_item(h, &since_ns);
 			if (!take_item(h, word))
 				continue;
-			adapt_spin(h, kt_now_ns() - since);
+			adapt_spin(h);
 			return true;
 		}
 		if (phase_of(word) == CLAIMED)
@@ -238,7 +256,7 @@ static void keep_loan(struct helper *h)
 /* Before the helper leaves an item for good: while low it might get no CPU to leave. */
 static void raise_self(struct helper *h)
 {
-	if (!kt_load(&h->low) || (h->close && !h->blocks))
+	if (!kt_load(&h->low) || (kt_load(&h->close) && !h->blocks))
 		return;
 	if (!kt_load_acquire(&h->loans))
 		prio_raise(0);
@@ -499,7 +517,7 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 	kt_store(&h->tid, 0);
 	h->lent = false;
 	h->blocks = false;
-	h->close = false;
+	kt_store(&h->close, 0);
 	kt_store(&h->low, 0);
 	kt_store(&h->spin_until_ns, 0);
 	kt_store(&h->loans, 0);

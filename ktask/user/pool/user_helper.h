@@ -9,7 +9,8 @@
  *           being made
  *   QUEUED  --helper takes it--> TAKING,  --caller cancels--> IDLE
  *   TAKING  the helper lowers itself; then RUNNING.  The caller may still
- *           cancel the item, and raises it
+ *           cancel the item.  Then it raises the helper, unless jobs follow
+ *           each other
  *   RUNNING --caller sleeps on the word--> WAITED,  --done--> IDLE,
  *           --cannot begin--> QUEUED
  *   LENDING the caller changes the helper's priority; then WAITED.  Or the
@@ -19,7 +20,9 @@
  * wait until SCHED_IDLE threads get a CPU to die on.  A helper lowers itself when it takes
  * an item, and raises itself before it leaves the item.  The caller does neither, because
  * changing a thread that runs on another CPU takes 10 us in a guest.  If jobs follow each
- * other within the spin time of a helper, the helper stays low between them.
+ * other within the spin time of a helper, the helper stays low between them.  It raises
+ * itself before it sleeps.  If it loses its CPU while it is low, the next job that cancels
+ * an item of it raises it, or exit().
  *
  * The word also counts items (the ticket), so that a caller never mistakes a later
  * item for its own.  A helper never holds a lock: a helper that gets no CPU can delay
@@ -70,10 +73,10 @@ struct helper {
 	uint32_t loans; /* counted before and after each is noted here; L, A */
 	struct prio loan; /* L, A */
 	bool blocks; /* it was raised since this item blocks; H */
-	bool close; /* this item came within its spin time; H */
 	/* Lowered and not raised since.  Set by H and by the helper while IDLE;
 	 * cleared by these, by C and by L; A. */
 	uint32_t low;
+	uint32_t close; /* its last item came soon after the one before; H, A */
 	uint32_t dismissed; /* end when idle; A */
 	struct pool_item *item; /* C; valid from QUEUED to the end of RUNNING */
 	pid_t tid; /* 0 until the thread is made; C, A */

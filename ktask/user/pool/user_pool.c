@@ -361,27 +361,46 @@ uint64_t pool_item_cpu_ns(const struct pool_item *item)
 		     : UINT64_MAX;
 }
 
-/* A low helper raises itself before it sleeps, if it has a CPU.  It has one while it
- * spins for items; otherwise it may get none for long, and is raised here. */
-bool pool_cancel(struct pool_item *item, uint64_t now_ns)
+/* Does the helper have a CPU, as far as the caller can know?  It has one while it spins. */
+static bool has_cpu(const struct helper *h, uint64_t now_ns)
 {
-	uint32_t queued = with_phase(item->ticket, QUEUED);
-	uint32_t taking = with_phase(item->ticket, TAKING);
-	struct helper *h = item->helper;
+	return now_ns < kt_load(&h->spin_until_ns);
+}
 
-	if (!kt_load(&h->low) || now_ns < kt_load(&h->spin_until_ns)) {
-		if (helper_move(h, &queued, IDLE))
-			return true;
-	} else if (helper_move(h, &queued, CLAIMED)) {
-		helper_raise(h);
-		kt_store_release(&h->word, with_phase(queued, IDLE));
-		return true;
-	}
-	if (!helper_move(h, &taking, CLAIMED))
+/* A low helper that has a CPU raises itself before it sleeps.  One that has none may get
+ * none for long, and is raised here. */
+static bool cancel_queued(struct helper *h, uint32_t word, uint64_t now_ns)
+{
+	if (!kt_load(&h->low) || has_cpu(h, now_ns))
+		return helper_move(h, &word, IDLE);
+	if (!helper_move(h, &word, CLAIMED))
+		return false;
+	helper_raise(h);
+	kt_store_release(&h->word, with_phase(word, IDLE));
+	return true;
+}
+
+/* A helper whose items come soon after each other stays low, if it has a CPU. */
+static bool cancel_taking(struct helper *h, uint32_t word, uint64_t now_ns)
+{
+	/* From then on h->close is that of this item. */
+	if (kt_load_acquire(&h->word) != word)
+		return false;
+	if (kt_load(&h->close) && has_cpu(h, now_ns))
+		return helper_move(h, &word, IDLE);
+	if (!helper_move(h, &word, CLAIMED))
 		return false;
 	helper_raise_taker(h);
-	kt_store_release(&h->word, with_phase(taking, IDLE));
+	kt_store_release(&h->word, with_phase(word, IDLE));
 	return true;
+}
+
+bool pool_cancel(struct pool_item *item, uint64_t now_ns)
+{
+	struct helper *h = item->helper;
+
+	return cancel_queued(h, with_phase(item->ticket, QUEUED), now_ns) ||
+	       cancel_taking(h, with_phase(item->ticket, TAKING), now_ns);
 }
 
 /* What the caller gave the helper that it waits for. */

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * A helper whose items come soon after each other lowers itself for the first one
+ * and stays low, also if each is cancelled while it lowers itself.  It raises itself
+ * before it sleeps, and is raised by who cancels an item of it after it lost its CPU.
+ *
+ * The helper's clock stands still, so that it spins until it shall be late, and the
+ * helper is held while it lowers itself.  So nobody needs a CPU in time.
+ */
+#include "support/work.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+
+#include "user/pool/user_pool.h"
+#include "syscalls.h"
+
+#define NR_ITEMS 16
+
+static _Atomic pid_t caller;
+static struct kt_cpus cpus;
+static _Atomic uint64_t helper_clock_ns;
+static _Atomic bool helper_is_late; /* each time that it reads its clock */
+static _Atomic unsigned nr_taken, nr_lowered;
+static _Atomic bool hold_helper, is_held;
+
+/* These stand before those of the C library. */
+int clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	uint64_t now_ns;
+
+	if (clock != CLOCK_MONOTONIC || !caller || gettid() == caller)
+		return (int)syscalls_pass(SYS_clock_gettime,
+					  (long[6]){ clock, (long)ts });
+	if (helper_is_late)
+		helper_clock_ns += 1000000000;
+	now_ns = helper_clock_ns;
+	ts->tv_sec = (time_t)(now_ns / 1000000000);
+	ts->tv_nsec = (long)(now_ns % 1000000000);
+	return 0;
+}
+
+/* By a helper that is SCHED_IDLE already. */
+int setpriority(__priority_which_t which, id_t who, int nice)
+{
+	if (nice == 19) {
+		nr_lowered++;
+		is_held = hold_helper;
+		while (hold_helper)
+			nap_us(100);
+		is_held = false;
+	}
+	return (int)syscall(SYS_setpriority, which, who, nice);
+}
+
+static bool take_item(struct pool_item *item)
+{
+	nr_taken++;
+	return true;
+}
+
+static struct pool_item new_item(void)
+{
+	return (struct pool_item){ .work = take_item,
+				   .cpus = &cpus,
+				   .level = KT_PLACEMENT_ANY,
+				   .now_ns = kt_now_ns() };
+}
+
+static bool hangs(uint64_t since_ns)
+{
+	nap_us(100);
+	return ktest_now_ns() - since_ns > HANG_NS;
+}
+
+static void submit_item(struct pool_item *item)
+{
+	uint64_t since_ns = ktest_now_ns();
+
+	/* The helper may be between two phases. */
+	while (!pool_submit(item, -1))
+		assert_false(hangs(since_ns));
+}
+
+static void await_done(const struct pool_item *item)
+{
+	uint64_t since_ns = ktest_now_ns();
+
+	while (pool_item_state(item) != POOL_ITEM_DONE)
+		assert_false(hangs(since_ns));
+}
+
+/* Return: false if the helper did not lower itself, but has done the item. */
+static bool await_lowering(const struct pool_item *item)
+{
+	uint64_t since_ns = ktest_now_ns();
+
+	while (!is_held && pool_item_state(item) != POOL_ITEM_DONE)
+		assert_false(hangs(since_ns));
+	return is_held;
+}
+
+static void release_helper(void)
+{
+	uint64_t since_ns = ktest_now_ns();
+
+	hold_helper = false;
+	while (is_held)
+		assert_false(hangs(since_ns));
+}
+
+/* The helper's clock says whether it still spins at @now_ns. */
+static pid_t cancel_or_done(uint64_t now_ns)
+{
+	struct pool_item item = new_item();
+
+	hold_helper = true;
+	submit_item(&item);
+	if (await_lowering(&item))
+		assert_true(pool_cancel(&item, now_ns));
+	else
+		await_done(&item);
+	return (pid_t)pool_item_tid(&item);
+}
+
+static bool is_low(pid_t tid)
+{
+	return sched_getscheduler(tid) == SCHED_IDLE;
+}
+
+static bool is_asleep(pid_t tid)
+{
+	char state[32];
+
+	return status_field(tid, "State", state, sizeof(state)) &&
+	       state[0] == 'S';
+}
+
+static void fall_asleep(pid_t tid)
+{
+	uint64_t since_ns = ktest_now_ns();
+
+	helper_is_late = true;
+	while (!is_asleep(tid))
+		assert_false(hangs(since_ns));
+	helper_is_late = false;
+}
+
+/* One helper, whatever the machine. */
+static void enter_pool(void)
+{
+	need_sure_helper();
+	setenv("KTASK_CAP_PERCENT", "1", 1);
+	assert_true(cpus_get_affinity(&cpus));
+	helper_clock_ns = ktest_now_ns();
+	caller = gettid();
+	pool_enter(1, &cpus);
+}
+
+static void once(void **state)
+{
+	pid_t tid = 0;
+
+	enter_pool();
+	nr_lowered = 0;
+	for (int i = 0; i < NR_ITEMS; i++) {
+		tid = cancel_or_done(0);
+		release_helper();
+	}
+	assert_int_equal(nr_lowered, 1);
+	assert_int_equal(nr_taken, NR_ITEMS - 1);
+	assert_true(is_low(tid));
+	fall_asleep(tid);
+	assert_false(is_low(tid));
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)tid),
+			 getpriority(PRIO_PROCESS, 0));
+	pool_leave();
+}
+
+static void not_if_it_gets_no_cpu(void **state)
+{
+	struct pool_item item;
+	pid_t tid;
+
+	enter_pool();
+	item = new_item();
+	submit_item(&item);
+	await_done(&item);
+	tid = cancel_or_done(UINT64_MAX);
+	assert_true(is_held);
+	assert_false(is_low(tid));
+	release_helper();
+	fall_asleep(tid);
+	assert_false(is_low(tid));
+	pool_leave();
+}
+
+KTEST_MAIN(KTEST(once), KTEST(not_if_it_gets_no_cpu))
