@@ -146,8 +146,14 @@ static bool work_on_item(struct pool_item *pool_item)
 {
 	struct kt_item *item = (struct kt_item *)pool_item;
 	struct user_job *job = job_of(item->ctx);
-	int permit = permits_take(pool_item_tid(pool_item));
+	int permit;
 
+	/* No chunk is left: the caller may be waiting for this helper to leave. */
+	if (is_over(&item->ctx->job)) {
+		kt_item_release(item);
+		return true;
+	}
+	permit = permits_take(pool_item_tid(pool_item));
 	if (permit < 0) {
 		permits_entry_touch(job->entry, kt_now_ns());
 		return false;
