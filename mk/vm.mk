@@ -20,7 +20,7 @@ $(OUT)/tests/vm/user/%: $(OBJ)/tests/vm/user/%.o $(call support,api) \
 
 # Tests of registering with devices, and what they share.
 VM_DEVICE_PARTS := $(addprefix tests/vm/devices/,counts.c mapping_sides.c \
-	rdma_link.c verbs.c vfio_device.c)
+	rdma_link.c verbs.c) tests/vm/vfio_device.c
 VM_DEVICE_TESTS := $(patsubst %.c,$(OUT)/%,$(filter-out $(VM_DEVICE_PARTS), \
 	$(wildcard tests/vm/devices/*.c)))
 
@@ -51,7 +51,7 @@ VM_STATIC := $(addprefix $(OUT)/tests/vm/,engines ktaskd vfio)
 $(OUT)/tests/vm/engines: $(call obj,tests/vm/engines/main.c)
 $(OUT)/tests/vm/ktaskd: $(call obj,$(DAEMON) $(AHEAD) $(UTIL))
 $(OUT)/tests/vm/vfio: $(call obj,$(addprefix tests/vm/,vfio/main.c request.c \
-	files.c))
+	files.c vfio_device.c))
 $(VM_STATIC): $(OUT)/libktask.a
 	$(make_directory)
 	$(call say,LD)

@@ -96,7 +96,7 @@ sub test_rdma
 	my @unaware = (build_unaware($dir, 'regions-cases',
 				     glob "$root/usr/lib/*/libibverbs.so.1"),
 		       build_unaware($dir, 'vfio-cases',
-				     "$top/tests/vm/devices/vfio_device.c"));
+				     "$top/tests/vm/vfio_device.c"));
 	my $initrd = pack_programs($dir, <<END, ['/bin/sed'], map { program($_) } @names);
 cp @unaware $dir/initrd/bin
 cp ${\program($first)} $dir/initrd/tests/0-$first

@@ -219,7 +219,8 @@ sub build_guest
 	my ($dir, $commands) = @_;
 
 	return make_archive($dir, <<END . ($commands // ''));
-$cc -O2 -Wall -Wextra -Werror -static -Itests/vm -o $dir/initrd/init tests/vm/series/*.c tests/vm/failing.c
+$cc -O2 -Wall -Wextra -Werror -static -Itests/vm -o $dir/initrd/init tests/vm/series/*.c \\
+	tests/vm/failing.c tests/vm/processes.c tests/vm/vfio_device.c
 END
 }
 

@@ -5,13 +5,13 @@
  *
  * Each leaves the parameters as they were.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "guest.h"
+#include "processes.h"
 
 int parameter(const char *name, const char *value)
 {
@@ -21,7 +21,8 @@ int parameter(const char *name, const char *value)
 	return write_file(path, value);
 }
 
-static bool is_helper(const char *pid)
+/* Return: 1 if it is one. */
+static long count_helper(const char *pid)
 {
 	char path[300], comm[64];
 
@@ -32,16 +33,7 @@ static bool is_helper(const char *pid)
 
 unsigned nr_helpers(void)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	unsigned nr = 0;
-
-	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			nr += is_helper(entry->d_name);
-	if (dir)
-		closedir(dir);
-	return nr;
+	return (unsigned)sum_over_processes(count_helper);
 }
 
 unsigned await_helpers(unsigned least, unsigned most)

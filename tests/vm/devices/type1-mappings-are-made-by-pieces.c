@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "counts.h"
-#include "vfio_device.h"
+#include "../vfio_device.h"
 
 #define UNIT (4 * MIB)
 #define NR_UNITS 10

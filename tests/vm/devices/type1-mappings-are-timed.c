@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "mapping_sides.h"
-#include "vfio_device.h"
+#include "../vfio_device.h"
 
 #define IOVA ((uint64_t)1 << 30)
 

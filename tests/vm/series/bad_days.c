@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "facts.h"
-#include "vfio_device.h"
+#include "device_mappings.h"
 
 #define LEN (96 * MIB) /* for helpers it takes 64 MiB in small pages */
 #define DEVICE_LEN (160 * MIB)

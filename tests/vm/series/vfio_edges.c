@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "facts.h"
-#include "vfio_device.h"
+#include "device_mappings.h"
 
 #define SMALL_LEN (40 * PAGE)
 /* Ten chunks of a job at least: whichever thread meets the hole. */

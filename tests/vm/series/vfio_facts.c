@@ -19,7 +19,7 @@
 
 #include "facts.h"
 #include "failing.h"
-#include "vfio_device.h"
+#include "device_mappings.h"
 
 #define LEN (160 * MIB)
 

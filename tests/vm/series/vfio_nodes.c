@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "facts.h"
-#include "vfio_device.h"
+#include "device_mappings.h"
 
 #define LEN (160 * MIB)
 #define NR_PAGES (LEN / PAGE)

@@ -8,9 +8,7 @@
  * each way, and passes on what it prints.  Ends with 0, or with 1 and what went wrong.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,11 +20,10 @@
 
 #include <ktask/ops.h>
 #include <linux/ktask.h>
-#include <linux/vfio.h>
 
 #include "../guest.h"
+#include "../vfio_device.h"
 
-#define DEVICES "/sys/bus/pci/devices"
 #define LEN (128 * MIB)
 #define ROUNDS_MAX 5
 
@@ -36,86 +33,6 @@ struct way {
 	unsigned long what; /* is asked of the module */
 	unsigned threads;
 };
-
-static bool has_id(const char *device, const char *file, const char *wanted)
-{
-	char path[400], text[20];
-
-	snprintf(path, sizeof(path), DEVICES "/%s/%s", device, file);
-	read_file(path, text, sizeof(text));
-	return !strncmp(text, wanted, strlen(wanted));
-}
-
-static bool find_device(char *name, size_t size)
-{
-	struct dirent *entry;
-	bool found = false;
-	DIR *dir = opendir(DEVICES);
-
-	while (dir && !found && (entry = readdir(dir))) {
-		found = has_id(entry->d_name, "vendor", "0x1234") &&
-			has_id(entry->d_name, "device", "0x11e8");
-		if (found)
-			snprintf(name, size, "%s", entry->d_name);
-	}
-	if (dir)
-		closedir(dir);
-	return found;
-}
-
-/* Return: the group's descriptor, or -1. */
-static int take_device(void)
-{
-	char name[256], path[400], group[200];
-	ssize_t n;
-
-	if (!find_device(name, sizeof(name)))
-		return -1;
-	snprintf(path, sizeof(path), DEVICES "/%s/driver_override", name);
-	write_file(path, "vfio-pci");
-	write_file("/sys/bus/pci/drivers_probe", name);
-	snprintf(path, sizeof(path), DEVICES "/%s/iommu_group", name);
-	n = readlink(path, group, sizeof(group) - 1);
-	if (n < 0)
-		return -1;
-	group[n] = 0;
-	snprintf(path, sizeof(path), "/dev/vfio/%s", strrchr(group, '/') + 1);
-	return open(path, O_RDWR | O_CLOEXEC);
-}
-
-static int open_container(int group)
-{
-	int container = open("/dev/vfio/vfio", O_RDWR | O_CLOEXEC);
-
-	if (container < 0 ||
-	    ioctl(group, VFIO_GROUP_SET_CONTAINER, &container) ||
-	    ioctl(container, VFIO_SET_IOMMU, VFIO_TYPE1v2_IOMMU))
-		return -1;
-	return container;
-}
-
-static int map_dma(int container, char *addr)
-{
-	struct vfio_iommu_type1_dma_map map = {
-		.argsz = sizeof(map),
-		.flags = VFIO_DMA_MAP_FLAG_READ | VFIO_DMA_MAP_FLAG_WRITE,
-		.vaddr = (uintptr_t)addr,
-		.iova = 0,
-		.size = LEN,
-	};
-
-	return ioctl(container, VFIO_IOMMU_MAP_DMA, &map) ? errno : 0;
-}
-
-static int unmap_dma(int container)
-{
-	struct vfio_iommu_type1_dma_unmap unmap = {
-		.argsz = sizeof(unmap),
-		.size = LEN,
-	};
-
-	return ioctl(container, VFIO_IOMMU_UNMAP_DMA, &unmap) ? errno : 0;
-}
 
 static double now(void)
 {
@@ -173,7 +90,8 @@ static const struct way ways[] = {
 /* The module's pins go while the device still has its own. */
 static int time_one_way(int container, const struct way *way, double *seconds)
 {
-	int fd = device(), error, error_unmap;
+	int fd = device(), error;
+	int64_t unmapped;
 	char *addr = map(LEN);
 	long before = pinned();
 	double start;
@@ -182,16 +100,16 @@ static int time_one_way(int container, const struct way *way, double *seconds)
 	start = now();
 	error = way->prepare(fd, way, addr);
 	if (!error)
-		error = map_dma(container, addr);
+		error = -vfio_map(container, addr, LEN, 0);
 	*seconds = now() - start;
 	close(fd);
 	if (!error && !pins_become(before + (long)(LEN / PAGE)))
 		error = ENODATA;
-	error_unmap = unmap_dma(container);
+	unmapped = vfio_unmap(container, LEN, 0);
 	munmap(addr, LEN);
 	if (!error && !pins_become(before))
 		error = EBUSY;
-	return error ? error : error_unmap;
+	return error || unmapped >= 0 ? error : (int)-unmapped;
 }
 
 static int compare(const void *a, const void *b)
@@ -212,9 +130,8 @@ int main(int argc, char **argv)
 {
 	static double seconds[NR_WAYS][ROUNDS_MAX];
 	int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS_MAX;
-	int group = take_device(), container = open_container(group);
-	int error =
-		group < 0 || container < 0 || rounds > ROUNDS_MAX ? ENODEV : 0;
+	int container = vfio_open();
+	int error = container < 0 || rounds > ROUNDS_MAX ? ENODEV : 0;
 
 	setenv("KTASK_ENGINE", "user", 1);
 	setenv("XDG_CACHE_HOME", "/cache", 1);

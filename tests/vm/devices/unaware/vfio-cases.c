@@ -8,7 +8,7 @@
 
 #include <linux/vfio.h>
 
-#include "../vfio_device.h"
+#include "../../vfio_device.h"
 #include "cases.h"
 
 #define IOVA ((uint64_t)1 << 30)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Whose CPU time that of helpers is: the group's that the caller is in, its use and its
- * quota.  Only clocks of CPU time are compared, so that it does not matter how busy this
+ * Helpers and the CPU controller of groups: the group that the caller is in is charged for
+ * their time, within its quota, and a group whose quota (cpu.max) is worth one CPU or less
+ * has none.  Only clocks of CPU time are compared, so that it does not matter how busy this
  * machine is.
  *
- * Not said where there are no helpers, nor of kernels without ktask.
+ * What is charged is not said where there are no helpers, nor of kernels without ktask.
  */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,11 +19,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../processes.h"
 #include "facts.h"
 
 #define GROUP "charged"
 #define GROUP_PATH GROUP_DIR "/" GROUP
-#define PAGES 100
+#define SMALL_GROUP_PATH GROUP_DIR "/quota"
+#define PAGES 90
+#define USES 20
 /* Of helpers, before anything is compared: the clock of their files has 10 ms. */
 #define ENOUGH_US 300000
 #define CLOCK_US 20000
@@ -52,16 +55,7 @@ static long helper_us(const char *pid)
 /* Of those that there are.  One that idles for seconds ends, which nothing here does. */
 static long helpers_us(void)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	long sum = 0;
-
-	while (dir && (entry = readdir(dir)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			sum += helper_us(entry->d_name);
-	if (dir)
-		closedir(dir);
-	return sum;
+	return sum_over_processes(helper_us);
 }
 
 static long group_us(void)
@@ -87,7 +81,7 @@ static long children_us(void)
 	       used.ru_utime.tv_usec + used.ru_stime.tv_usec;
 }
 
-static void fill_a_file(void)
+static void fill_file(void)
 {
 	int fd = memfd_create("facts", MFD_HUGETLB | pool_2m.flag);
 
@@ -108,7 +102,7 @@ static void compare_use(void *arg)
 	group = group_us();
 	helpers = helpers_us();
 	do {
-		fill_a_file();
+		fill_file();
 	} while (helpers_us() - helpers < ENOUGH_US && seconds_now() < until);
 	helpers = helpers_us() - helpers;
 	own = own_us() - own;
@@ -146,7 +140,7 @@ static void stay_within_quota(void *arg)
 	used = own_us();
 	start = seconds_now();
 	while (seconds_now() < start + QUOTA_SECONDS)
-		fill_a_file();
+		fill_file();
 	seconds = seconds_now() - start;
 	kill(other, SIGKILL);
 	waitpid(other, NULL, 0);
@@ -173,4 +167,47 @@ void tell_charge_facts(void)
 	}
 	pool_set(&pool_2m, 0);
 	rmdir(GROUP_PATH);
+}
+
+/* ---- quotas of one CPU or less ---- */
+
+/* It ends what it did before, for which there may be a helper still. */
+static bool enter_quota(const char *max)
+{
+	mkdir(SMALL_GROUP_PATH, 0755);
+	if (write_text(SMALL_GROUP_PATH "/cpu.max", max))
+		return false;
+	enter_group("quota");
+	fill_file();
+	return true;
+}
+
+static void fill_with_one_cpu(void *arg)
+{
+	long before, helped;
+
+	if (!enter_quota(arg))
+		_exit(1);
+	before = helpers_worked();
+	for (int i = 0; i < USES; i++)
+		fill_file();
+	helped = helpers_worked() - before;
+	check(!helped, "a group whose quota is %s has no helpers: %ld came",
+	      (const char *)arg, helped);
+	fact_number(number_in(SMALL_GROUP_PATH "/cpu.stat", "nr_throttled ") >=
+			    0,
+		    "quota of %s: counted", (const char *)arg);
+}
+
+void tell_quota_facts(void)
+{
+	write_text(GROUP_DIR "/cgroup.subtree_control", "+cpu");
+	pool_set(&pool_2m, PAGES);
+	fact_number(run_child(fill_with_one_cpu, "100000 100000"),
+		    "quota of one CPU: child");
+	fact_number(run_child(fill_with_one_cpu, "50000 100000"),
+		    "quota of half a CPU: child");
+	rmdir(SMALL_GROUP_PATH);
+	write_text(GROUP_DIR "/cgroup.subtree_control", "-cpu");
+	pool_set(&pool_2m, 0);
 }

@@ -2,8 +2,8 @@
 /*
  * Mapping memory for a device behind an IOMMU.
  */
-#ifndef KTASK_SERIES_VFIO_DEVICE_H
-#define KTASK_SERIES_VFIO_DEVICE_H
+#ifndef KTASK_SERIES_DEVICE_MAPPINGS_H
+#define KTASK_SERIES_DEVICE_MAPPINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,4 +25,4 @@ long pinned_pages(void);
 /* limit_locked_memory - of this process, which may lock no more than that from now on */
 bool limit_locked_memory(size_t bytes);
 
-#endif /* KTASK_SERIES_VFIO_DEVICE_H */
+#endif /* KTASK_SERIES_DEVICE_MAPPINGS_H */

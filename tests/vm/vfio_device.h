@@ -2,8 +2,8 @@
 /*
  * A device behind an IOMMU: QEMU's edu, given to vfio-pci.
  */
-#ifndef TESTS_VM_DEVICES_VFIO_DEVICE_H
-#define TESTS_VM_DEVICES_VFIO_DEVICE_H
+#ifndef TESTS_VM_VFIO_DEVICE_H
+#define TESTS_VM_VFIO_DEVICE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +14,8 @@ int vfio_open(void);
 /* vfio_map - for reading and writing; 0 or -errno */
 int vfio_map(int container, const void *at, size_t len, uint64_t iova);
 
-/* vfio_unmap_all - bytes that were mapped, or -errno */
+/* vfio_unmap, vfio_unmap_all - bytes that were mapped, or -errno */
+int64_t vfio_unmap(int container, size_t len, uint64_t iova);
 int64_t vfio_unmap_all(int container);
 
-#endif /* TESTS_VM_DEVICES_VFIO_DEVICE_H */
+#endif /* TESTS_VM_VFIO_DEVICE_H */

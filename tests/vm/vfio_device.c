@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The one device behind the IOMMU: see vfio_device.h.
+ * Finding the device, giving it to vfio-pci, and mapping memory for it.
+ *
+ * Linked into PID 1 of several guests and into programs that they run, so it needs
+ * nothing of either.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,20 +18,19 @@
 #include "vfio_device.h"
 
 #define DEVICES "/sys/bus/pci/devices"
-#define EDU "0x11e8"
 
-static bool is_edu(const char *device)
+static bool has_id(const char *device, const char *file, const char *wanted)
 {
 	char path[400], id[16] = "";
 	FILE *in;
 
-	snprintf(path, sizeof(path), DEVICES "/%s/device", device);
-	in = fopen(path, "r");
+	snprintf(path, sizeof(path), DEVICES "/%s/%s", device, file);
+	in = fopen(path, "re");
 	if (in && !fgets(id, sizeof(id), in))
 		id[0] = 0;
 	if (in)
 		fclose(in);
-	return !strncmp(id, EDU, strlen(EDU));
+	return !strncmp(id, wanted, strlen(wanted));
 }
 
 static bool find_edu(char *name, size_t size)
@@ -38,7 +40,8 @@ static bool find_edu(char *name, size_t size)
 	bool found = false;
 
 	while (dir && !found && (entry = readdir(dir))) {
-		found = is_edu(entry->d_name);
+		found = has_id(entry->d_name, "vendor", "0x1234") &&
+			has_id(entry->d_name, "device", "0x11e8");
 		if (found)
 			snprintf(name, size, "%s", entry->d_name);
 	}
@@ -49,7 +52,7 @@ static bool find_edu(char *name, size_t size)
 
 static void write_line(const char *path, const char *line)
 {
-	FILE *out = fopen(path, "w");
+	FILE *out = fopen(path, "we");
 
 	if (!out)
 		return;
@@ -103,14 +106,27 @@ int vfio_map(int container, const void *at, size_t len, uint64_t iova)
 	return ioctl(container, VFIO_IOMMU_MAP_DMA, &map) ? -errno : 0;
 }
 
+static int64_t unmap_dma(int container,
+			 struct vfio_iommu_type1_dma_unmap *unmap)
+{
+	unmap->argsz = sizeof(*unmap);
+	if (ioctl(container, VFIO_IOMMU_UNMAP_DMA, unmap))
+		return -errno;
+	return (int64_t)unmap->size;
+}
+
+int64_t vfio_unmap(int container, size_t len, uint64_t iova)
+{
+	struct vfio_iommu_type1_dma_unmap unmap = { .iova = iova, .size = len };
+
+	return unmap_dma(container, &unmap);
+}
+
 int64_t vfio_unmap_all(int container)
 {
 	struct vfio_iommu_type1_dma_unmap unmap = {
-		.argsz = sizeof(unmap),
 		.flags = VFIO_DMA_UNMAP_FLAG_ALL,
 	};
 
-	if (ioctl(container, VFIO_IOMMU_UNMAP_DMA, &unmap))
-		return -errno;
-	return (int64_t)unmap.size;
+	return unmap_dma(container, &unmap);
 }
