@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Clearing a range of the caller's memory, or of a file by way of a mapping.
+ * Clearing a range of the caller's memory, or of a file through a mapping.
  *
- * A mapping, because mmap() knows what a file may refuse: seals, its mode, the
- * size of huge pages.  Writing to the file instead would take its lock for each
- * chunk, so that one thread worked at a time.
+ * mmap() makes all checks that a file asks for: seals, its mode, the size of huge pages.
+ * write() would take the file's lock for each chunk, so that only one thread could work at
+ * a time.
  *
- * Behaves badly if another thread of the program unmaps or replaces the mapping
- * meanwhile: what it put there is cleared.
+ * Behaves badly if another thread of the program replaces the mapping meanwhile: then the
+ * memory of the new mapping is cleared.
  */
 #include <linux/file.h>
 #include <linux/mm.h>

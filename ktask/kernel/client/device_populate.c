@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Populating a range of memory; and what it has in common with the other
- * requests.
+ * Populating a range of memory, and what all requests have in common.
  *
- * Locking: there is no lock; kernel/client/device_memory.h says who writes a struct memory_job, which
- * is on the stack of the thread that asks.  process_us is written by its parameter, at
- * any time: READ_ONCE().
+ * Locking: there is no lock.  A struct memory_job is on the stack of the thread that makes
+ * the request; kernel/client/device_memory.h says who writes it.  process_us may change at
+ * any time, as a parameter: READ_ONCE().
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -18,11 +17,11 @@
 
 /* Chunks never cut a huge page. */
 #define UNIT_BYTES PMD_SIZE
-/* Requests from this length on may be worth making threads in the process, and
- * from that length on are: nobody waits for a sample of a page of a gigabyte. */
+/* From PROCESS_BYTES on, a request may be worth making threads in the process.  From
+ * LONG_BYTES on it always is, because a sample of one page of 1 GiB would take too long. */
 #define PROCESS_BYTES (16ul << 20)
 #define LONG_BYTES (1ul << 30)
-/* What tells how long such a request takes: the caller does it alone. */
+/* The caller does this much alone, to estimate how long the request takes. */
 #define SAMPLE_BYTES (64ul << 10)
 /* Attempts at a page that is being read while nothing is gained. */
 #define TRIES_MAX 1000
@@ -58,8 +57,8 @@ static bool first_is_present(const struct memory_job *job)
 }
 
 /*
- * To make threads in the process costs tens of microseconds, of which 16 MiB that
- * are there already may need no more: parked kernel threads help those.
+ * Making threads in the process costs tens of microseconds.  16 MiB of memory that is
+ * already present may take no longer than that, so parked kernel threads help with it.
  */
 static int take_sample(const struct ktask_mem *request, struct memory_job *job,
 		       int (*func)(void *start, void *end, void *arg),

@@ -2,14 +2,13 @@
 /*
  * Pinning a range of the caller's memory for long, and unpinning it.
  *
- * All of a range is charged as locked memory at once, before the first page:
- * charging by chunks takes the address space's lock for writing each time, which
- * stops the chunks that fault (published: 16 threads then were only 1.9 times
- * as fast as one).
+ * The whole range is charged as locked memory before the first page is pinned.  Charging
+ * each chunk would take the address space's lock for writing each time, which stops chunks
+ * that fault (published: 16 threads were then only 1.9 times as fast as one).
  *
- * The charge is an address space's, and ends with it; pins last as long as their
- * file, also after an exec or in a child.  So what is left of address spaces that
- * are gone counts against the limit of whoever pins as the same user.
+ * The charge belongs to an address space and ends with it.  Pins last as long as their
+ * file, which may outlive an exec or be inherited by a child.  So pins whose address space
+ * is gone count against the limit of anybody who pins as the same user.
  *
  * Behaves badly on ranges of hundreds of gigabytes of small pages: it keeps a
  * pointer for each page.

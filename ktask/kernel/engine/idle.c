@@ -2,23 +2,23 @@
 /*
  * Idle: CPUs that have nothing to do, for helpers to be woken on.
  *
- * A helper that is woken beside a busy thread gets one turn of the scheduler, a
- * tick of 4 ms or more, is interrupted in a chunk, and at the end of the job is
- * lent a priority, which forgives that turn.  So nice 19 bounds what a long job
- * takes from its neighbours, and not what many short ones do; nor do such helpers
- * make these any shorter (bench/notebook/2026-11.md).  Jobs are helped on idle CPUs only,
- * and elsewhere once they last: then one turn is little of it, and CPUs that are
- * busy with nothing but work of the lowest priority are shared with that.
+ * A helper that is woken beside a busy thread gets one turn of the scheduler: a tick of
+ * 4 ms or more.  It is preempted in a chunk.  At the end of the job it is lent a priority,
+ * and does not pay back that turn.  So nice 19 bounds what a long job takes from its
+ * neighbours, but not what many short jobs take.  Nor do such helpers make short jobs any
+ * faster (bench/notebook/2026-11.md).  So at first a job is helped on idle CPUs only.  A
+ * job that lasts is helped on busy CPUs as well: one turn is a small part of it, and it
+ * shares CPUs that are busy only with other work of the lowest priority.
  *
- * What the kernel tells RCU is asked, one load of each CPU: the scheduler's own
- * functions are not there for modules, and the idle time of a CPU whose tick goes
- * on is not counted before that, in later kernels.
+ * Whether a CPU idles is read from what the kernel tells RCU, one load for each CPU.
+ * Modules cannot call the scheduler's own functions.  The idle time of a CPU is no
+ * substitute: later kernels do not count it while the CPU's tick goes on.
  *
- * The scheduler is told which CPU was promised (helper_wake()).  Left to itself it may
- * wake a helper on the caller's CPU where CPUs share no cache, and moves one of the two
- * only some ticks later.
+ * The scheduler is told which CPU was promised (helper_wake()).  Otherwise, if CPUs share
+ * no cache, it may wake a helper on the caller's CPU, and moves one of the two only some
+ * ticks later.
  *
- * Behaves badly where the scheduler chooses a busy CPU all the same.
+ * Behaves badly where the scheduler chooses a busy CPU nevertheless.
  *
  * Locking: there is no lock.  A bit of promised_cpus belongs to whoever set it, by
  * test-and-set.  Any thread writes next_cpu: WRITE_ONCE() and READ_ONCE().
@@ -31,9 +31,10 @@
 #include "kernel/compat.h"
 #include "kernel/engine/idle.h"
 
-/* CPUs that are tried for one helper, at most: each costs a cache miss. */
+/* At most this many CPUs are tried for one helper: each costs a cache miss. */
 #define TRIED_MAX 64
-/* Some helper may be on its way from the job before for as long. */
+/* The first helper of a job that nobody waits for waits this long for an idle CPU, as
+ * one of the job before may be on its way there. */
 #define UNHELPED_NS (10 * NSEC_PER_MSEC)
 
 static unsigned int only_idle_ms = 500;
@@ -41,7 +42,7 @@ module_param(only_idle_ms, uint, 0644);
 MODULE_PARM_DESC(only_idle_ms, "how long a job has helpers woken on idle CPUs "
 			       "only, milliseconds; 0: never");
 
-/* A helper is on its way there. */
+/* To each of these a helper is on its way. */
 static struct cpumask promised_cpus;
 /* Where the last search ended: only a hint. */
 static unsigned int next_cpu;

@@ -4,7 +4,7 @@
  * group and allocation scope, for as long as it is in a job.
  *
  * Owns what is set in the helper's task and taken back.  A process helper
- * (kernel/engine/process_helper.c) has all of it but the scope by itself.
+ * (kernel/engine/process_helper.c) needs the scope only: it has the rest by itself.
  */
 #include <linux/cpuset.h>
 #include <linux/cred.h>
@@ -18,10 +18,9 @@
 #include "kernel/engine/kernel_job.h"
 
 /*
- * A kernel thread that works for a process works in its address space, on its
- * memory nodes and under its memory policy, which the caller keeps as long as its
- * job has helpers.  (Should the machine's memory nodes change meanwhile, the
- * kernel adapts the policy twice.)
+ * A kernel thread that works for a process uses that process's address space, memory nodes
+ * and memory policy.  The caller keeps the policy as long as its job has helpers.  If the
+ * machine's memory nodes change meanwhile, the kernel adapts the shared policy twice.
  */
 static void borrow_nodes(struct task_struct *task)
 {

@@ -128,9 +128,10 @@ bool helper_lend(struct helper *h, struct pool_item *item, struct prio *given)
 }
 
 /*
- * Not while a CPU goes.  An idle helper may still be in a CPU's queue, from where the
- * scheduler moves it at once, and to a CPU that has been vacated already: a thread of the
- * kernel may be put on all that are online.  There it would stay until that comes back.
+ * Fails while a CPU goes offline.  An idle helper may still be in a CPU's queue.  The
+ * scheduler would move it from there at once, and kernel threads may be moved to any CPU
+ * that is online, even to one that is already vacated.  The helper would stay there until
+ * that CPU comes back.
  */
 static bool move_task(struct helper *h)
 {
@@ -157,8 +158,8 @@ bool helper_place(struct helper *h, unsigned int generation)
 	return true;
 }
 
-/* The scheduler takes this CPU for the one that the thread ran on last, and keeps it
- * there if it idles.  The kernel's work queues do the same (kick_pool()). */
+/* The scheduler takes @cpu for the CPU that the thread ran on last, and if it idles wakes
+ * the thread there.  The kernel's work queues do the same (kick_pool()). */
 void helper_wake(struct helper *h, int cpu)
 {
 	if (cpu >= 0 && cpumask_test_cpu(cpu, h->cpus))
@@ -189,9 +190,9 @@ int helper_init(struct helper *h, int nid)
 }
 
 /*
- * The kernel moves its threads where CPUs come (since 6.14) or a cpuset takes some,
- * and places new ones when they first run: not those that are bound.  Whoever
- * submits an item places them all the same.
+ * The kernel moves unbound threads of its own: when a CPU comes online (since 6.14), when a
+ * cpuset takes CPUs away, and when they first run.  A bound thread stays where it is until
+ * somebody submits an item to it, which places it again.
  */
 static void bind_task(struct task_struct *task, int nid)
 {

@@ -3,9 +3,9 @@
  * The pool of helpers, as callers see it: submitting, waiting, growing, shrinking.
  *
  * Does not know what a job is, nor what a helper does in between (kernel_helper.c).
- * Threads are made and ended by one work_struct, never in a caller's path: the
- * thread that makes kernel threads allocates memory and may enter reclaim,
- * which may wait for a lock that the caller holds.
+ * One work_struct makes and ends threads, and no caller waits for it: the kernel's thread
+ * that makes other threads allocates memory and may enter reclaim, which may wait for a
+ * lock that the caller holds.
  *
  * Locking, for helper_pool and its nodes; nothing of the module is locked under
  * pool_lock:
@@ -34,9 +34,9 @@
 #define WAIT_SPIN_NS 20000
 /* and then checks this often whether its own priority has changed. */
 #define WAIT_POLL_MS 5
-/* How long what found no helper waits before it asks again. */
+/* How long a submission that found no helper waits before it is repeated. */
 #define LATER_MS 20
-/* Helpers that are there before anybody asks: what a job starts with. */
+/* Helpers that are made before any job asks for some. */
 #define FIRST_HELPERS 3
 
 static unsigned int cap_percent = 80;

@@ -2,9 +2,9 @@
 /*
  * Priorities of helpers: nice 19, or what a waiting caller lends.
  *
- * Nice 19 and not SCHED_IDLE: a helper may hold a kernel lock that others
- * wait for, and on a busy machine the weight of an idle task (3, against 15 of
- * nice 19) would keep it held five times as long.
+ * Helpers are not SCHED_IDLE, because a helper may hold a kernel lock that others wait
+ * for.  The weight of SCHED_IDLE is 3, that of nice 19 is 15: on a busy machine the lock
+ * would be held five times as long.
  */
 #include <linux/sched.h>
 #include <linux/sched/prio.h>
@@ -20,7 +20,7 @@ void prio_own(struct prio *prio)
 	prio->rt = 0;
 	if (effective >= MAX_RT_PRIO)
 		return;
-	/* A deadline's bandwidth cannot be lent: the highest that can be. */
+	/* The bandwidth of a deadline cannot be lent.  Lend the highest priority that can. */
 	prio->rt =
 		effective < 0 ? MAX_RT_PRIO - 1 : MAX_RT_PRIO - 1 - effective;
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The CPU quota of control groups, the least up the tree.
+ * The CPU quota of a control group: the smallest of the group and of those above it.
  *
- * Of a module the CPU time of kernel threads is nobody's, so a process whose quota is one
- * CPU could have the machine's by way of them: it gets no more threads than its quota is
- * worth.  Where it is charged (compat_charge_group()), or helpers are the process's own
- * threads, they would run the quota dry instead, and these stand still with what they hold.
+ * A job gets no more threads than that quota is worth.  There are two reasons.  No group
+ * is charged for kernel threads that serve a module, so a process with a quota of one CPU
+ * could use the whole machine through them.  Where the group is charged
+ * (compat_charge_group()), or helpers are threads of the process, more helpers would only
+ * use up the quota sooner.  The group's threads then stand still with the locks they hold.
  *
- * The scheduler shows its quota to nobody but the readers of a group's files.  The
- * function behind a file of the first version is called here: it takes the group
- * itself, of whichever version that is.  A kernel without that file sets no cap.
+ * The scheduler shows a quota only to readers of the group's files.  So this calls the
+ * function behind the file of version 1, which takes a group of either version.  On a
+ * kernel without that file no quota is known.
  *
- * Behaves badly where others of the group use the quota up: they are not looked
- * at.
+ * Behaves badly where other threads of the group use up the quota: nobody sees that here.
  */
 #include <linux/cgroup.h>
 #include <linux/limits.h>

@@ -2,8 +2,8 @@
 /*
  * Nesting: which job a thread is in, for jobs inside jobs, and for whom it works.
  *
- * A module has no place of its own in a task, so whoever works on a job that
- * may have helpers is in a small hash table meanwhile.
+ * A module cannot add a field to struct task_struct.  So a small hash table holds each
+ * thread that works on a job which may have helpers.
  *
  * Locking: a bucket's lock protects its list.  An entry is on the stack of its thread,
  * which alone adds and removes it.

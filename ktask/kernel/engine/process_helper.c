@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Process helpers: what vhost calls a task, one for each work item of a job that may
- * have them, made when the item is first submitted and ended with the job.
+ * Process helpers: threads of the caller's process, made as vhost makes its tasks.  A
+ * job that may have them has one for each work item.  It is made when the item is first
+ * submitted, and ends with the job.
  *
- * They are not kept from job to job, and the caller waits until they are gone: a
- * program would find threads in itself that it did not make, when it calls
- * unshare() or counts them.
+ * The caller waits until they are gone.  Otherwise a program that counts its threads or
+ * calls unshare() would find threads that it did not make.
  *
- * One that is killed takes no more items; an item that was submitted to it is
- * cancelled by the caller, who is killed as well.
+ * A process helper that is killed takes no more items.  The caller, which is killed as
+ * well, cancels the item that was submitted to it.
  *
- * Locking: there is no lock.  kernel/engine/kernel_helper.h says who writes what one
- * has as a helper; of the rest:
+ * Locking: there is no lock.  kernel/engine/kernel_helper.h says who writes struct helper.
+ * The other fields:
  *	O: its own thread
  *	C: the caller, before the end is queued; the thread reads leave: READ_ONCE()
  *	R: a reference counter; the completions are their own

@@ -2,45 +2,46 @@
 /*
  * Steal: a virtual machine whose host lacks CPUs gains nothing from helpers.
  *
- * A CPU of the guest may idle, and a helper is woken on it; but if it shares a CPU of
- * the host with the caller's, the two run in turns.  Nothing is gained, and each loses
- * a turn of the host's scheduler whenever it spins for a lock that the other one was
- * stopped with.  The end of a process took up to 20 times as long so.
+ * A helper is woken on an idle CPU of the guest.  If that CPU shares a CPU of the host
+ * with the caller's, the two run in turns.  Nothing is gained.  If one of them is stopped
+ * while it holds a lock, the other spins for that lock and loses its whole turn of the
+ * host's scheduler.  The end of a process took up to 20 times as long.
  *
- * A caller suspects this when it was stopped, and not by the guest's scheduler:
+ * A caller suspects this when something other than the guest's scheduler stopped it:
  *
- * - Where the hypervisor has a clock for stolen time, as KVM and Xen have, that clock
- *   tells.  Besides vcpu_is_preempted() tells that a helper is stopped while its caller
- *   runs.  A clock that has never advanced is taken for none.
- * - Elsewhere a chunk tells that took much longer than the same work did before.  It may
- *   have been expensive.
+ * - KVM and Xen have a clock for stolen time.  Where it advances, it is believed.  There
+ *   vcpu_is_preempted() also shows that a helper is stopped while its caller runs.  A
+ *   clock that has never advanced counts as none.
+ * - Without such a clock, the caller suspects a chunk that took much longer than the same
+ *   work did before.  But that chunk may just have been expensive.
  *
- * Both is reason to ask and no more: other guests take time from CPUs on which helpers
- * pay.  So helpers leave, come back, and rates decide:
+ * A suspicion proves nothing: other guests also take time from CPUs on which helpers pay.
+ * So helpers leave and come back, and the rates decide:
  *
  *	with helpers -> alone -> with helpers
  *
- * Helpers do not pay if their rate is less than 9/8 of the caller's own, before and after.
- * Two CPUs that share one of the host do as much as one at most, and much less where they
- * spin, so that nothing is lost if a period of few chunks is inexact by an eighth.  Both
- * comparisons are made because a unit need not cost the same all the time: units of
- * munmap() are addresses, and where memory is dense they cost a hundred times as much.
- * Helpers that pay seem not to, before, if the cost falls meanwhile, and after if it rises.
+ * Helpers pay if the rate with them is at least 9/8 of the caller's own.  They do not pay
+ * if both comparisons say so, that before and that after.  Two CPUs that share one of the
+ * host do no more than one of them would, and much less if they spin.  So an eighth more
+ * may be asked for, although a period of few chunks is that inexact.
+ * Both comparisons are needed because the cost of a unit changes: units of munmap() are
+ * addresses, and cost a hundred times as much where memory is dense.  If the cost falls,
+ * helpers that pay seem useless in the first comparison; if it rises, in the second.
  *
- * Cost that falls and rises again deceives both.  So that job alone has no helpers for a
- * second.  The next one begins alone: alone -> with helpers.  Only if these do not pay
- * either the host lacks CPUs, and no job has helpers for a second; for twice as long each
- * time that the first job after it finds the same.  The first that finds helpers to pay
- * ends the doubt.
+ * A cost that falls and then rises again deceives both.  So at first only that job has no
+ * helpers for a second.  The next job begins alone: alone -> with helpers.  If helpers do
+ * not pay there either, the host lacks CPUs, and no job has helpers for a second.  That
+ * time doubles whenever the first job after it finds the same.  The first job in which
+ * helpers pay ends this.
  *
- * This costs, where the host lacks CPUs, three periods with helpers, in two jobs, and
- * another one after each time without; where it does not, one period without helpers for
- * each time that a caller is suspected.
+ * What this costs: if the host lacks CPUs, three periods with helpers, in two jobs, and
+ * one more after each time without helpers.  If it does not, one period without helpers
+ * for each suspicion.
  *
- * Behaves badly, without such a clock, where chunks are as long as several turns of the
- * host's scheduler: each takes twice as long then, and none is unusual.  Jobs of a few
- * milliseconds end before anything is decided, and pay for helpers that do not run until
- * a longer one has.
+ * Behaves badly without a clock for stolen time if chunks are as long as several turns of
+ * the host's scheduler: then all take twice as long, and none stands out.  Jobs of a few
+ * milliseconds end before anything is decided.  They pay for helpers that do not run,
+ * until a longer job has decided.
  *
  * Locking: there is no lock.  A watch is its caller's.  Any thread reads and writes
  * host_cpus: kt_load() and kt_store(); of two that write at once one is lost.
@@ -49,18 +50,18 @@
 #include "kernel/engine/steal.h"
 
 #define COST_SHIFT 10
-/* The shortest turns of a host's scheduler are about as long. */
+/* About the shortest turn of a host's scheduler. */
 #define STOPPED_NS 1500000
 /* Several turns, so that a rate means something. */
 #define PERIOD_NS 6000000
 /* Helpers pay if the rate with them is at least 9/8 of the caller's own. */
 #define PAYS_PART 9
 #define PAYS_OF 8
-/* After so many comparisons no job has helpers: two in one job, the others in jobs that
- * began alone. */
+/* After this many comparisons in which helpers did not pay, no job has helpers.  Two of
+ * them are made in one job, the others in jobs that began alone. */
 #define DOUBTS_MAX 3
 #define DOUBTS_OF_ONE 2
-/* For how long, doubled so many times at most. */
+/* For this long; it doubles at most this many times. */
 #define FORBID_NS 1000000000ull
 #define FORBID_DOUBLED 6
 /* How long no job is suspected after helpers did pay. */
@@ -72,7 +73,7 @@ static struct {
 	unsigned int doubts; /* comparisons in a row: helpers did not pay */
 	uint64_t doubted_until_ns; /* then these are forgotten */
 	uint64_t trusted_until_ns;
-	uint64_t trust_ns; /* how long that was at last */
+	uint64_t trust_ns; /* how long the last such time was */
 } host_cpus;
 
 static bool host_lacks_cpus(uint64_t now_ns)
@@ -87,7 +88,7 @@ static unsigned int doubts_of_host(uint64_t now_ns)
 		       : 0;
 }
 
-/* Helpers did not pay, for as many times. */
+/* Helpers did not pay, @doubts times in a row. */
 static void doubt_host(uint64_t now_ns, unsigned int doubts)
 {
 	uint64_t length_ns = FORBID_NS;
@@ -102,7 +103,7 @@ static void doubt_host(uint64_t now_ns, unsigned int doubts)
 	kt_store(&host_cpus.trust_ns, 0);
 }
 
-/* They did.  Chunks of this kind are expensive now and then: do not ask each time. */
+/* Helpers did pay.  Such chunks are expensive now and then, so do not ask each time. */
 static void trust_host(uint64_t now_ns)
 {
 	uint64_t trust_ns = kt_load(&host_cpus.trust_ns) * 4;
@@ -161,12 +162,12 @@ static bool was_long(struct steal_watch *watch, uint64_t units, uint64_t ns)
 		watch->cost = KT_MAX(cost, 1);
 		return false;
 	}
-	/* No more than the time that was just divided by it. */
+	/* This does not overflow: the cost is at most that of this chunk. */
 	usual_ns = units * watch->cost >> COST_SHIFT;
 	return ns / 2 >= usual_ns && ns - usual_ns >= STOPPED_NS;
 }
 
-/* The clock is one of a CPU, and a caller may migrate. */
+/* The clock belongs to a CPU, and the caller may have migrated. */
 static bool was_stolen_from(const struct steal_watch *watch,
 			    const struct steal_sample *sample)
 {
@@ -174,8 +175,8 @@ static bool was_stolen_from(const struct steal_watch *watch,
 	       sample->stolen_ns >= watch->stolen_ns + STOPPED_NS;
 }
 
-/* Was the caller stopped in its last chunk, and not by the guest's scheduler; or is a
- * helper? */
+/* Was the caller stopped in its last chunk by something other than the guest's scheduler?
+ * Or is a helper stopped now? */
 static bool was_stopped(struct steal_watch *watch,
 			const struct steal_sample *sample)
 {
@@ -291,8 +292,8 @@ bool steal_step(struct steal_watch *watch, const struct steal_sample *sample,
 			end_alone(watch, sample);
 		break;
 	case STEAL_RETURNING:
-		/* From the end of a helper's chunk: one that is half done may be at the
-		 * end, too. */
+		/* Measure from the end of a helper's chunk on.  At the end of the period a
+		 * chunk may be half done; so one may be left out at its beginning. */
 		if (sample->units - sample->own_units != watch->others_units)
 			begin_phase(watch, STEAL_TRIED, sample);
 		break;

@@ -53,8 +53,8 @@ struct steal_sample {
 void steal_begin(struct steal_watch *watch, uint64_t now_ns);
 
 /*
- * steal_step - look at the caller's last chunk
- * @found: set if this sample shows that the job is to have none for some time
+ * steal_step - judge the caller's last chunk
+ * @found: set if this sample shows that helpers do not pay: the job has none for some time
  *
  * Return: may the job have helpers?
  */
