@@ -4,7 +4,7 @@
  * one runtime of the process.
  *
  * The life of a task: task.c makes it.  dependences.c finds out when it is ready.
- * task_sched.c queues, finds and runs it, steal.c steals it; wait_search.c finds it if no
+ * task_sched.c queues, finds and runs it, steal_tasks.c steals it; wait_search.c finds it if no
  * more threads can be made; visit.c has attached threads run it.  task_complete.c
  * completes it, which makes others ready.  If there are no tasks, park.c puts workers to
  * sleep; wake.c chooses the worker that a task wakes; leader.c puts workers on cores
@@ -672,7 +672,7 @@ void sched_found(struct worker *w);
 /* The life of a worker; it counts as searching for tasks. */
 void sched_work(struct worker *w);
 
-/* ---- steal.c ---- */
+/* ---- steal_tasks.c ---- */
 
 typedef bool (*wanted_func)(struct ktrt_task *task, void *arg);
 

@@ -3,7 +3,7 @@
  * Where workers find tasks, and running them.  A worker takes, in this order: the task
  * that its last one made ready; urgent tasks of the node queue; the newest of its own
  * queue; the rest of the node queue; what it can steal from other workers' queues
- * (steal.c); and tasks of other nodes' queues.
+ * (steal_tasks.c); and tasks of other nodes' queues.
  *
  * Only a few workers search at a time: a worker that finds a task and was the last to
  * search wakes the next if there is more.  Does not own sleeping and waking (park.c).
