@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See thread_account.h.  Time lost is, moment by moment, the smaller of: cores on
- * which nobody of the program's threads runs or waits to run, and its threads
- * that are blocked in work (I/O, a lock, a page fault, other; not sleep or
- * poll, nor stopped).  That many cores could have been used by as many more
- * threads: what UMT could win, if there was work.
+ * See thread_account.h.  At each moment the lost time is the smaller of two numbers:
+ *
+ *	cores on which no thread of the program runs or waits to run
+ *	threads of the program that are blocked in work: I/O, a lock, a page fault or
+ *	other, but not asleep, in poll() or stopped
+ *
+ * UMT could use this many cores, if there was work for them.
  *
  * Behaves badly: cores that other programs use count as free.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See thread_names.h.  A descriptor of a thread is told of in /proc by the number that
- * the thread has there.
+ * See thread_names.h.  /proc shows, for a descriptor of a thread, the id that the thread
+ * has in the namespace of that /proc.
  *
- * Behaves badly: before Linux 6.9 no descriptor stands for any thread but the
- * first of a process, and in a /proc of another namespace others have no name.
+ * Behaves badly: before Linux 6.9 only the first thread of a process can have a
+ * descriptor.  So if /proc belongs to another namespace, other threads have no name.
  */
 #include <fcntl.h>
 #include <stdio.h>

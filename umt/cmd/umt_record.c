@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * umt record: runs a command and writes, as it goes, what each thread did and
- * which thread each core ran, as trace events in JSON, which Perfetto and
- * Chrome show.
+ * umt record: runs a command and writes what each thread did and which thread each core
+ * ran.  The output is trace events in JSON, which Perfetto and Chrome show.  It is written
+ * while the command runs.
  *
- * Behaves badly: some hundred bytes for each switch.
+ * Behaves badly: the file grows by some hundred bytes for each switch.
  */
 #include <errno.h>
 #include <inttypes.h>

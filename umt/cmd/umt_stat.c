@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * umt stat: runs a command and tells what its threads did with their time,
- * and how much core time it lost by blocking: the most that UMT could win.
+ * umt stat: runs a command and prints what its threads did with their time, and how much
+ * core time it lost by blocking.  UMT could gain at most that.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * umt top: runs a command and shows, every moment, what its threads did since
- * the last: shares of running, ready and blocked, the main reason, and how
- * long each core idled while a thread was blocked in work.
+ * umt top: runs a command and shows at each interval what its threads did in it: shares of
+ * running, ready and blocked, the main reason for blocking, and how long each core idled
+ * while a thread was blocked in work.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See watch.h.  We monitor ourselves for the moment of the fork, so that the
- * child inherits it: no event of it is missed.
+ * See watch.h.  This process is monitored while it forks.  The child inherits that, so no
+ * event of the child is missed.
  *
- * Threads of a process that runs already are attached one by one; what they
- * make from then on inherits it.
+ * Threads of a process that runs already are attached one by one.  Threads that they make
+ * from then on inherit that.
  *
- * Behaves badly: what the command leaves running in the background is watched
- * only as long as the command.
+ * Behaves badly: what the command leaves running in the background is watched only until
+ * the command ends.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the program reads of the kernel's structures, and no more.  Offsets
- * are filled in at load from the running kernel's own BTF (CO-RE), so that a
- * build needs neither BTF nor headers of any kernel; a vmlinux.h made at build
- * time would tie the build to a machine that has both.
+ * What the program reads of the kernel's structures, and no more.  Offsets are filled in
+ * at load from the BTF of the running kernel (CO-RE).  So a build needs neither BTF nor
+ * headers of any kernel.  A vmlinux.h made at build time would need a machine with BTF.
  *
  * Three underscores begin a flavour: the same structure on other kernels.
  */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which maps there are, and how many hold each: for umtd alone, which has to
- * know what its clients keep (BPF_MAP_GET_NEXT_ID is for CAP_SYS_ADMIN).  Part of
- * umt.bpf.c.
+ * Which maps there are, and how many hold each.  Only umtd uses this, to learn what its
+ * clients keep: BPF_MAP_GET_NEXT_ID would need CAP_SYS_ADMIN.  Part of umt.bpf.c.
  */
 #ifndef UMT_LIST_H
 #define UMT_LIST_H

@@ -20,21 +20,24 @@
  *	adding, removing itself	count here (repair)	-
  *	gone for good		-			uncount (repair)
  *
- * Bare "+1 on wake, -1 on block" drifts: wakeups of threads that never
- * blocked are normal, and events do get lost.  A program does not run inside
- * itself, so an interrupt that hits it and wakes a thread is not seen; and a
- * machine was met where no tracepoint fires as long as one certain task of
- * its own is current: a wakeup in a thousand, and the switch from that task
- * to the woken one.  Until a repair a thread that waits for a CPU, or even
- * runs, counts as blocked; what a thread does itself is never missed.
+ * Counters that only add one on wake and subtract one on block would drift.  Wakeups of
+ * threads that never blocked are normal, and events do get lost:
  *
- * Blocked means: switched out, not by preemption, and the kernel still holds
- * its state to be other than running.  The state is read from the task and
- * not taken from the tracepoint's argument: the argument moved during 5.18,
- * and before 6.14 it was that of a moment earlier, when a signal may have kept
- * the thread awake.  With proxy execution (6.17) a thread that waits for a
- * mutex stays queued and lends its time to the owner; it counts as blocked,
- * for its own work stands still.  The end of a thread is its last block.
+ * - A program does not run inside itself.  So if an interrupt hits it and wakes a thread,
+ *   that wakeup is not seen.
+ * - On one machine no tracepoint fires while one certain task of that machine is current.
+ *   A wakeup in a thousand was lost, and the switch from that task to the woken one.
+ *
+ * Until the repair, a thread that waits for a CPU, or even runs, counts as blocked.  What
+ * a thread does itself is never missed.
+ *
+ * A thread is blocked if it was switched out, but not preempted, and its state is still
+ * other than running.  The state is read from the task, not from the argument of the
+ * tracepoint.  That argument moved during 5.18, and before 6.14 it was the state of a
+ * moment earlier; since then a signal may have kept the thread awake.  With proxy
+ * execution (6.17) a thread that waits for a mutex stays queued and lends its time to the
+ * owner.  It counts as blocked, because its own work stands still.  The end of a thread
+ * counts as its last block.
  *
  * Who writes a record, and why no lock is needed: switch-out and switch-in
  * run under the lock of the CPU's queue; a wakeup or migration of a thread

@@ -6,9 +6,9 @@
  * Behaves badly: all threads of the process share one lock.  These backends are for
  * machines where nothing better is available.
  *
- * Locking: soft.h.  Counts are written under T and read by any thread.  A leader
- * that has read of an idle core clears its "told" without T (umt_next()): who
- * writes it at the same time tells of the same core.
+ * Locking: soft.h.  Counts are written under T and read by any thread.  A leader that has
+ * read that a core is idle clears the core's "told" without T (umt_next()).  A thread that
+ * writes "told" at the same time reports the same core.
  */
 #include <errno.h>
 #include <sched.h>

@@ -2,8 +2,8 @@
 /*
  * See bound_maps.h.
  *
- * Behaves badly: maps that a user has bound before its next request stay bound.
- * They are no more than it had descriptors of.
+ * Behaves badly: maps that a user bound before its next request stay bound.  They cannot
+ * be more than the user had descriptors of.
  */
 #include <stdint.h>
 #include <stdlib.h>

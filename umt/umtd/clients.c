@@ -2,8 +2,8 @@
 /*
  * See clients.h.
  *
- * Behaves badly: user ids of other user namespaces that have no name in ours
- * are one user id here, and share what it may have.
+ * Behaves badly: ids of other user namespaces that are not mapped into this one all look
+ * like one user here, and share what one user may have.
  */
 #include <errno.h>
 #include <linux/sockios.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * See held_maps.h.  The kernel tells how many hold a map, not who.  Umtd closes
- * what it sends, so all holders but the program's own tables are clients.
- * Counting holders reads all maps of the kernel.  So it is done only if a user would
- * hold too much were all that it was ever handed still there.
+ * See held_maps.h.  The kernel tells how many hold a map, but not who.  Umtd closes the
+ * descriptors that it has sent, so each holder besides the program's own tables is a
+ * client.  Counting holders reads all maps of the kernel.  So it is done only if a user
+ * would hold too much, supposing that the user still holds all that it was ever handed.
  *
- * Behaves badly: a umtd that is started anew knows nothing of what its
- * predecessor handed out.  It could find the maps by their names, but not their
- * users, and it would have to trust a file after a crash.
+ * Behaves badly: a umtd that is started again knows nothing of what the one before handed
+ * out.  It could find the maps by their names, but not their users.  To keep the users in
+ * a file, it would have to trust that file after a crash.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 #define CAPACITY_MIN 256
 #define CAPACITY_MAX (1u << 22)
-/* Pages of a ring besides its data: two positions, the kernel's own. */
+/* Pages of a ring besides its data: two for positions, and the kernel's own. */
 #define RING_MORE_PAGES 4
 
 struct held {

@@ -2,8 +2,8 @@
 /*
  * See subuid_owner.h.
  *
- * Behaves badly: ranges that only a directory service knows (subid in
- * nsswitch.conf) are not found, and each of their ids counts for itself.
+ * Behaves badly: ranges that only a directory service knows (subid in nsswitch.conf) are
+ * not found.  Each of their ids then counts as a user of its own.
  */
 #include <pwd.h>
 #include <stdbool.h>

@@ -7,8 +7,8 @@
  * never waits for a client, and forgets a client when the connection ends.  Only
  * what clients hold themselves outlives it.
  *
- * Locking: none: there is one thread, and the handler of its one signal (sent_fds.c)
- * touches nothing.  So it is for all files of this directory.
+ * Locking: none.  There is one thread, and the handler of its only signal (sent_fds.c)
+ * touches nothing.  That holds for all files of this directory.
  */
 #include <errno.h>
 #include <fcntl.h>
