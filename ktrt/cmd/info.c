@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * ktrt-info: what a task runtime would be here.  Starts one, asks it, ends it.
+ * ktrt-info: says what a task runtime would be like on this machine.  Starts one, asks it,
+ * and ends it.
  */
 #include <stdio.h>
 #include <stdlib.h>

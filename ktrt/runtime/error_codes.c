@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Error codes that stand for objects.  What a task of C++ throws travels to
- * whoever waits as a number.  A code has one owner at a time: a task, a group,
+ * Error codes that stand for objects.  If a task of C++ throws an object, a number that
+ * stands for it travels to whoever waits.  A code has one owner at a time: a task, a group,
  * or the caller that a call returned it to.  Its object has the same owner.
  * Where only the first of several codes is kept, ktrt_code_drop() destroys the
  * objects of the others.
@@ -11,7 +11,7 @@
  * where something failed.
  *
  * Locking: Q, codes_lock, an innermost one (rt.h).  It is held across a fork, so that
- * the child finds a table that nobody was at.  An object is let go of without it.
+ * the child finds a table that nobody was changing.  Objects are destroyed without it.
  */
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Edges of graphs, and finding them by data.  A writer comes after all readers since
- * the last writer, or after the last writer if there are none.  A reader comes after
+ * Edges of graphs, and finding them by data.  A writer comes after all readers since the
+ * last writer, or after that writer if there are no such readers.  A reader comes after
  * the last writer.  Does not own what runs do with edges (task_graph.c).
  *
  * Behaves badly with data that many nodes read between two writers: each reader has an

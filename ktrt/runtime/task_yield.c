@@ -2,21 +2,24 @@
 /*
  * Giving way to other tasks in the middle of one.
  *
- * Another worker takes the core for one task, a new one if none idles.  Only if there may
- * be no more threads does the one that yields take a task onto its own stack, where it
- * cannot go on before that is done.  So it must not be a task that waits for this one.  One
- * below it cannot: the one that yields is not complete before that is, whoever does it.
- * Of the others none is taken whose own children would wait for data (proxies.h): what
- * these wait for may be on this stack.  The rest wait, by data and for children, only for
- * tasks that begin later than they do.  So of a circle of tasks, each of which waits for
- * the next or is below it on a stack, one would have begun before itself.
+ * Another worker takes the core for one task.  It is an idle worker, or a new one.  Only if
+ * no more threads may be made, the yielding task takes another task onto its own stack.  It
+ * cannot continue before that task is done.  So that task must not wait for the yielding
+ * one:
  *
- * A task that waits for a group, or by other means, may still wait for the one that
- * yields.  So tasks that are not below that are left alone until it has yielded in vain so
- * often that it is likely to wait for one of them.
+ * - A descendant of the yielding task does not: the yielding task is not complete before
+ *   its descendants, whoever does them.
+ * - Of the other tasks, none is taken whose children would wait for data (proxies.h): what
+ *   they wait for may be on this stack.  All others wait, by data and for children, only
+ *   for tasks that begin later than they do.  In a circle of tasks, each of which waits for
+ *   the next or lies below it on a stack, one would have begun before itself.
  *
- * Behaves badly with max_threads threads of which many yield until something happens: each
- * takes one of these tasks onto its stack.
+ * A task that waits for a group, or in other ways, may still wait for the yielding one.  So
+ * tasks that are no descendants are left alone at first.  When a task has yielded in vain
+ * many times, it probably waits for one of them.
+ *
+ * Behaves badly if max_threads threads exist and many of them yield until something
+ * happens: each takes one of these tasks onto its stack.
  *
  * Locking: rt.h.
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Logs events: each thread into memory of its own, the leader what UMT reports of blocked
- * threads.  Without a trace, which is the usual case, running a task costs no check more:
- * rt.cancels is not zero while there is a trace, and only then more is checked.
+ * Logs events.  Each thread writes into memory of its own; the leader also logs what UMT
+ * reports of blocked threads.  Without a trace, running a task costs no further check:
+ * rt.cancels, which is checked anyway, is not zero while there is a trace, and only then
+ * more is checked.
  *
  * Does not own what is made of the events at the end (trace_graph.c, trace_write.c).
  *

@@ -7,7 +7,8 @@
  *
  * Without UMT the runtime is the same, but blocked workers are replaced late.
  *
- * A runtime that ends before does not wait for the thread, which closes UMT then.
+ * A runtime that ends before UMT is open does not wait for the thread, which then closes
+ * UMT.
  *
  * An idle runtime must not cost other programs anything, but UMT's program runs at each
  * of their context switches.  So UMT pauses when all workers have slept for half a
@@ -20,10 +21,11 @@
  * descriptors that are not its own may close those that are being opened: it should
  * start with KTRT_UMT_FIRST.
  *
- * Locking: rt.h.  One thread at a time changes what rt has of UMT: who starts the
- * runtime, if UMT comes first; else the thread that opens or wakes UMT, while
- * rt.loading; and the leader while not.  It is written in an order in which others
- * never find rt.counts without rt.umt, nor UMT unnamed between the two:
+ * Locking: rt.h.  One thread at a time writes the fields of rt that belong to UMT.  If UMT
+ * comes first, that is the thread that starts the runtime.  Otherwise it is the thread that
+ * opens or wakes UMT while rt.loading is set, and the leader while it is not.  The order of
+ * the writes is such that others never find rt.counts without rt.umt, and that while UMT
+ * comes, rt.has_umt or rt.loading says so (ktrt-info):
  *
  *	use_umt()	umt, watching, counts, has_umt; then resting and loading go
  *	umt_rest()	resting; then watching and counts go; has_umt stays

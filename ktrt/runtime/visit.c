@@ -13,8 +13,8 @@
  * in the middle of a task.  UMT watches it as long as it visits, so that a worker comes
  * if it blocks.
  *
- * Behaves badly where the kernel moves the thread to another CPU: until it looks, after
- * VISIT_TASKS tasks, two threads share that CPU.
+ * Behaves badly where the kernel moves the thread to another CPU.  The thread notices only
+ * after VISIT_TASKS tasks; until then two threads share that CPU.
  *
  * Does not own the state of cores (park.c), nor which of them a task wakes (wake.c).
  *

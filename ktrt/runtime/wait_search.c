@@ -10,14 +10,14 @@
  * the workers that wait for children, the one with the deepest nesting always finds
  * one.  So they cannot all wait for ever.
  *
- * A group's tasks may depend on tasks that no waiting worker may run, and so may an
- * external event.  If all workers have searched in vain, twice, or for a second if events
- * are outstanding, each runs any task at all: otherwise nothing would ever move.  Which of
- * them is most urgent does not matter then.
+ * A group's tasks may depend on tasks that no waiting worker may run.  So may an external
+ * event.  If all workers have searched in vain twice, or for a second if events are
+ * outstanding, each runs any task at all, whatever its priority.  Otherwise nothing would
+ * ever move.
  *
- * A task may wait for children that wait for data that it names weakly (proxies.h), and so
- * for tasks beside it.  Its worker does these, too, but none that would wait in turn: what
- * that waits for may be on this stack.
+ * A task may wait for children that wait for data which the task names weakly (proxies.h).
+ * So it waits for tasks beside it.  Its worker does these, too, but none that would wait
+ * itself: what such a task waits for may be on this stack.
  *
  * Behaves badly where many tasks are queued of which most name data weakly: each search
  * goes through a whole family under the lock of its queue, and through the ancestors of
