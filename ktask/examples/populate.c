@@ -22,7 +22,7 @@ static int show_progress(const struct ktask_progress *progress, void *arg)
 	return 0; /* anything else would cancel */
 }
 
-static int populate(void *buffer, size_t size)
+static int populate_buffer(void *buffer, size_t size)
 {
 	struct ktask_result result = KTASK_RESULT_INIT;
 	struct ktask_opts opts = KTASK_OPTS_INIT;
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 		perror("populate: mapping memory");
 		return 1;
 	}
-	if (populate(buffer, size))
+	if (populate_buffer(buffer, size))
 		return 1;
 	/* And back again, in parallel: then munmap() has little to do. */
 	error = ktask_discard(buffer, size, 0);

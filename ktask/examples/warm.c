@@ -36,8 +36,8 @@ static int open_of(const char *pid, const char *name)
 }
 
 /* For reading: what is shared stays so. */
-static void warm(int device, int mem, uint64_t start, uint64_t end,
-		 struct warmed *sum)
+static void warm_page_tables(int device, int mem, uint64_t start, uint64_t end,
+			     struct warmed *sum)
 {
 	struct ktask_mem range = {
 		.size = sizeof(range),
@@ -65,7 +65,7 @@ static void warm_all(int device, int mem, FILE *maps, struct warmed *sum)
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c", &start, &end,
 			   &readable) == 3 &&
 		    readable == 'r')
-			warm(device, mem, start, end, sum);
+			warm_page_tables(device, mem, start, end, sum);
 	}
 }
 

@@ -12,24 +12,24 @@
 
 #include <ktask/runtime.h>
 
-static int answer;
+static int the_answer;
 
 /* Stands for a device, a library with callbacks, ... */
-static void *elsewhere(void *task)
+static void *answer_elsewhere(void *task)
 {
 	usleep(10000);
-	answer = 42;
+	the_answer = 42;
 	ktrt_events_done(task, 1);
 	return NULL;
 }
 
-static int ask(void *arg)
+static int ask_question(void *arg)
 {
 	pthread_t thread;
 
 	if (ktrt_events_add(1))
 		return -1;
-	if (pthread_create(&thread, NULL, elsewhere, ktrt_self())) {
+	if (pthread_create(&thread, NULL, answer_elsewhere, ktrt_self())) {
 		ktrt_events_done(ktrt_self(), 1);
 		return -1;
 	}
@@ -37,25 +37,25 @@ static int ask(void *arg)
 	return 0;
 }
 
-static int use(void *arg)
+static int use_answer(void *arg)
 {
-	printf("the answer is %d\n", answer);
-	return answer != 42;
+	printf("the answer is %d\n", the_answer);
+	return the_answer != 42;
 }
 
 int main(void)
 {
-	struct ktrt_dep dep = { &answer, 0, KTRT_OUT };
+	struct ktrt_dep dep = { &the_answer, 0, KTRT_OUT };
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 
 	if (ktrt_start(NULL))
 		return 1;
 	attr.deps = &dep;
 	attr.nr_deps = 1;
-	if (ktrt_spawn_attr(ask, NULL, &attr))
+	if (ktrt_spawn_attr(ask_question, NULL, &attr))
 		return 1;
 	dep.mode = KTRT_IN;
-	if (ktrt_spawn_attr(use, NULL, &attr))
+	if (ktrt_spawn_attr(use_answer, NULL, &attr))
 		return 1;
 	return ktrt_stop() != 0;
 }

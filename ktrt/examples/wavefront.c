@@ -16,10 +16,10 @@
 #define BLOCK 128
 #define BLOCKS (SIZE / BLOCK)
 
-static char one[SIZE], two[SIZE];
-static short table[SIZE + 1][SIZE + 1];
+static char first_text[SIZE], second_text[SIZE];
+static short lengths_table[SIZE + 1][SIZE + 1];
 /* Stand for the blocks; the first row and column for the edge. */
-static char datum[BLOCKS + 1][BLOCKS + 1];
+static char block_data[BLOCKS + 1][BLOCKS + 1];
 
 struct block {
 	int row, column;
@@ -32,11 +32,13 @@ static int do_block(void *arg)
 
 	for (int i = row + 1; i <= row + BLOCK; i++)
 		for (int j = column + 1; j <= column + BLOCK; j++) {
-			short left = table[i][j - 1], up = table[i - 1][j];
+			short left = lengths_table[i][j - 1],
+			      up = lengths_table[i - 1][j];
 
-			table[i][j] = left > up ? left : up;
-			if (one[i - 1] == two[j - 1])
-				table[i][j] = table[i - 1][j - 1] + 1;
+			lengths_table[i][j] = left > up ? left : up;
+			if (first_text[i - 1] == second_text[j - 1])
+				lengths_table[i][j] =
+					lengths_table[i - 1][j - 1] + 1;
 		}
 	return 0;
 }
@@ -45,9 +47,9 @@ static int spawn_block(int row, int column)
 {
 	struct block block = { row, column };
 	struct ktrt_dep deps[3] = {
-		{ &datum[row][column + 1], 0, KTRT_IN },
-		{ &datum[row + 1][column], 0, KTRT_IN },
-		{ &datum[row + 1][column + 1], 0, KTRT_OUT },
+		{ &block_data[row][column + 1], 0, KTRT_IN },
+		{ &block_data[row + 1][column], 0, KTRT_IN },
+		{ &block_data[row + 1][column + 1], 0, KTRT_OUT },
 	};
 	struct ktrt_attr attr = KTRT_ATTR_INIT;
 
@@ -62,8 +64,8 @@ int main(void)
 	int error = ktrt_start(NULL);
 
 	for (int i = 0; i < SIZE; i++) {
-		one[i] = (char)(rand() % 4);
-		two[i] = (char)(rand() % 4);
+		first_text[i] = (char)(rand() % 4);
+		second_text[i] = (char)(rand() % 4);
 	}
 	for (int i = 0; i < BLOCKS * BLOCKS && !error; i++)
 		error = spawn_block(i / BLOCKS, i % BLOCKS);
@@ -75,6 +77,6 @@ int main(void)
 		fprintf(stderr, "wavefront: %s\n", strerror(-error));
 		return 1;
 	}
-	printf("%d of %d in common\n", table[SIZE][SIZE], SIZE);
+	printf("%d of %d in common\n", lengths_table[SIZE][SIZE], SIZE);
 	return 0;
 }

@@ -343,6 +343,11 @@ catches('statics', "one of $_", "$_/a.c:2:",
 catches('statics', "one of $_", "$_/a.c:2:",
 	"$_/a.c" => "$dual\n$statics{'a function'}" =~ s/NAME/go/r)
 	for qw(tests/support ktask/tests/sim/support umt/tests/support);
+catches('statics', "a function of one word of $_", "$_/a.c:2:",
+	"$_/a.c" => "$dual\n$statics{'a function'}" =~ s/NAME/go/r)
+	for qw(ktask/examples ktrt/examples ktask/bench/common tests/vm tests/vm/series);
+passes('statics', 'data of one word of PID 1', 'tests/vm/series/a.c' =>
+	"$dual\n$statics{'a variable'}" =~ s/NAME/seen/r);
 passes('statics', 'one word in a test', 'ktask/tests/unit/a.c' =>
 	"$dual\n$statics{'a function'}" =~ s/NAME/go/r);
 passes('statics', 'one word in a directory that is not checked',

@@ -280,7 +280,7 @@ static int set_block(const char *name, const char *state)
 	return write_file(path, state);
 }
 
-static void hurry(int unused)
+static void ignore_signal(int unused)
 {
 	(void)unused;
 }
@@ -288,7 +288,7 @@ static void hurry(int unused)
 /* The kernel tries until it has moved everything, or a signal comes. */
 static int take_block(const char *name)
 {
-	struct sigaction action = { .sa_handler = hurry };
+	struct sigaction action = { .sa_handler = ignore_signal };
 	int error;
 
 	sigaction(SIGALRM, &action, NULL);
@@ -332,7 +332,7 @@ static unsigned move_blocks(bool movable, int *error)
 }
 
 /* On all nodes in turn, as far as they have memory. */
-static void interleave(void)
+static void interleave_all(void)
 {
 	unsigned long mask = 0;
 	char path[60];
@@ -355,7 +355,7 @@ static void memory_may_be_unmapped_while_it_is_used(void)
 	pid_t pid;
 
 	CHECK(progress);
-	interleave();
+	interleave_all();
 	pid = start_asking(progress, KTASK_IOC_POPULATE, RANGE);
 	syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
 	for (i = 0; i < 6 && !error && well; i++) {

@@ -92,7 +92,7 @@ static void clear_makes_a_memfd_zero(void)
 }
 
 /* A process with memory that it does not touch, until it is killed. */
-static pid_t sleeper(char **addr)
+static pid_t start_sleeper(char **addr)
 {
 	pid_t pid;
 
@@ -139,7 +139,7 @@ static void memory_of_another_process_is_populated(void)
 	int fd = device(), of, reader, status;
 	uint64_t failed;
 	char *addr;
-	pid_t pid = sleeper(&addr);
+	pid_t pid = start_sleeper(&addr);
 	uint64_t at = (uintptr_t)addr;
 
 	of = open_memory(pid, O_RDWR);
@@ -177,7 +177,7 @@ static void memory_of_the_more_privileged_stays_theirs(void)
 {
 	int fd = device(), status;
 	char *addr;
-	pid_t victim = sleeper(&addr), pid = fork();
+	pid_t victim = start_sleeper(&addr), pid = fork();
 
 	if (pid == 0) {
 		if (setgid(65534) || setuid(65534))
@@ -202,7 +202,7 @@ static void the_populated_process_may_die_meanwhile(void)
 
 	for (int i = 0; i < 20; i++) {
 		char *addr;
-		pid_t victim = sleeper(&addr), pid;
+		pid_t victim = start_sleeper(&addr), pid;
 		int of = open_memory(victim, O_RDWR), status;
 
 		CHECK(fd >= 0 && of >= 0);
@@ -298,7 +298,7 @@ static void what_is_made_ahead_is_there(void)
 {
 	int fd = device(), of;
 	char *addr;
-	pid_t pid = sleeper(&addr);
+	pid_t pid = start_sleeper(&addr);
 	uint64_t at = (uintptr_t)addr, failed;
 
 	of = open_memory(pid, O_RDWR);
@@ -326,7 +326,7 @@ static void what_is_made_ahead_is_there(void)
 }
 
 /* All of its pages wait for an answer, which nobody gives. */
-static bool watch(char *addr, size_t len)
+static bool register_range(char *addr, size_t len)
 {
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	struct uffdio_api api = { .api = UFFD_API };
@@ -397,7 +397,7 @@ static void only_ordinary_memory_is_made_ahead(void)
 	madvise(addr, PART, MADV_NOHUGEPAGE);
 	pid = fork();
 	if (pid == 0) {
-		*ready = watch(addr + WATCHED * PART, PART) ? 1 : 2;
+		*ready = register_range(addr + WATCHED * PART, PART) ? 1 : 2;
 		for (;;)
 			pause();
 	}
@@ -461,7 +461,7 @@ static pid_t start_waiting(unsigned long what)
 	if (pid)
 		return pid;
 	addr = map(SMALL);
-	if (!addr || !watch(addr, SMALL))
+	if (!addr || !register_range(addr, SMALL))
 		_exit(1);
 	request(device(), what, addr, SMALL,
 		what == KTASK_IOC_POPULATE ? KTASK_MEM_WRITE : 0, NULL);

@@ -31,7 +31,7 @@
 #define KEPT_KIB ((long)(RANGE / 2 / 1024))
 
 /* Locked memory of this process in bytes. */
-static size_t locked(void)
+static size_t locked_bytes(void)
 {
 	static char text[8192];
 	char *word;
@@ -107,7 +107,7 @@ static void populate_makes_every_page_present(void)
 	CHECK(!request(fd, KTASK_IOC_POPULATE, addr, RANGE, 0, NULL));
 	CHECK(present(addr, RANGE) == RANGE / PAGE);
 	CHECK(addr[0] == 1 && addr[PAGE] == 0);
-	CHECK(locked() == 0);
+	CHECK(locked_bytes() == 0);
 	munmap(addr, RANGE);
 	close(fd);
 	say(true, __func__, NULL);
@@ -143,22 +143,22 @@ static void pinned_pages_are_counted_and_returned(void)
 
 	CHECK(fd >= 0 && copy >= 0 && addr);
 	CHECK(!request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL));
-	CHECK(locked() == RANGE);
+	CHECK(locked_bytes() == RANGE);
 	CHECK(pins_become(before + (long)(RANGE / PAGE)));
 	CHECK(present(addr, RANGE) == RANGE / PAGE);
 	/* Overlaps, and what is not a pin. */
 	CHECK(request(fd, KTASK_IOC_PIN, addr + MIB, PAGE, 0, NULL) == EEXIST);
 	CHECK(request(fd, KTASK_IOC_UNPIN, addr, RANGE / 2, 0, NULL) == ENOENT);
-	CHECK(locked() == RANGE);
+	CHECK(locked_bytes() == RANGE);
 	CHECK(!request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL));
 	CHECK(request(fd, KTASK_IOC_UNPIN, addr, RANGE, 0, NULL) == ENOENT);
-	CHECK(locked() == 0 && pins_become(before));
+	CHECK(locked_bytes() == 0 && pins_become(before));
 	/* Closing unpins, but not before the last copy is closed. */
 	CHECK(!request(fd, KTASK_IOC_PIN, addr, RANGE, 0, NULL));
 	close(fd);
-	CHECK(locked() == RANGE);
+	CHECK(locked_bytes() == RANGE);
 	close(copy);
-	CHECK(locked() == 0 && pins_become(before));
+	CHECK(locked_bytes() == 0 && pins_become(before));
 	munmap(addr, RANGE);
 	say(true, __func__, NULL);
 }
@@ -174,11 +174,11 @@ static void a_failed_pin_pins_nothing(void)
 	munmap(hole, PAGE);
 	CHECK(request(fd, KTASK_IOC_PIN, addr, RANGE, 0, &failed) == EFAULT);
 	CHECK(failed == hole);
-	CHECK(locked() == 0 && pins_become(before));
+	CHECK(locked_bytes() == 0 && pins_become(before));
 	/* It is not in the way of another. */
 	CHECK(!request(fd, KTASK_IOC_PIN, addr, RANGE / 2, 0, NULL));
 	close(fd);
-	CHECK(locked() == 0 && pins_become(before));
+	CHECK(locked_bytes() == 0 && pins_become(before));
 	munmap(addr, RANGE);
 	say(true, __func__, NULL);
 }
@@ -196,7 +196,7 @@ static void a_pin_that_cannot_be_told_is_undone(void)
 				    .len = RANGE };
 	mprotect(told, PAGE, PROT_READ);
 	CHECK(ioctl(fd, KTASK_IOC_PIN, told) && errno == EFAULT);
-	CHECK(locked() == 0 && pins_become(before));
+	CHECK(locked_bytes() == 0 && pins_become(before));
 	munmap(told, PAGE);
 	munmap(addr, RANGE);
 	close(fd);
@@ -213,11 +213,11 @@ static int pin_as_nobody(int fd, char *addr)
 		return 2;
 	if (request(fd, KTASK_IOC_PIN, addr, MIB + PAGE, 0, NULL) != ENOMEM)
 		return 3;
-	if (locked() || request(fd, KTASK_IOC_PIN, addr, MIB, 0, NULL))
+	if (locked_bytes() || request(fd, KTASK_IOC_PIN, addr, MIB, 0, NULL))
 		return 4;
 	if (request(fd, KTASK_IOC_PIN, addr + MIB, PAGE, 0, NULL) != ENOMEM)
 		return 5;
-	return locked() == MIB ? 0 : 6;
+	return locked_bytes() == MIB ? 0 : 6;
 }
 
 static void pins_respect_the_limit_of_locked_memory(void)
@@ -378,7 +378,7 @@ static void killed_processes_leave_no_page(void)
 	say(false, __func__, "%ld KiB are not free again", pages_kib() - kib);
 }
 
-static uint64_t any(uint64_t addr)
+static uint64_t any_address(uint64_t addr)
 {
 	static const uint64_t edges[] = {
 		0,	    1,	       PAGE,	   PAGE - 1,
@@ -419,29 +419,30 @@ static void fuzz_once(int fd, char *addr)
 	};
 	unsigned long command = commands[rand() % 4];
 
-	mem->addr = rand() % 4 ? (uintptr_t)addr + any(0) % RANGE : any(0);
-	mem->len = any(0);
+	mem->addr = rand() % 4 ? (uintptr_t)addr + any_address(0) % RANGE
+			       : any_address(0);
+	mem->len = any_address(0);
 	if (rand() % 2) {
 		mem->addr &= ~(PAGE - 1);
 		mem->len &= ~(PAGE - 1);
 	}
 	if (rand() % 8 == 0)
-		mem->flags = (uint32_t)any(0);
+		mem->flags = (uint32_t)any_address(0);
 	if (rand() % 4 == 0) {
 		mem->flags |= KTASK_MEM_FD;
-		mem->fd = rand() % 8 ? rand() % 8 : (int)any(0);
+		mem->fd = rand() % 8 ? rand() % 8 : (int)any_address(0);
 	}
 	if (rand() % 8 == 0)
-		mem->max_threads = (uint32_t)any(0);
+		mem->max_threads = (uint32_t)any_address(0);
 	if (rand() % 16 == 0)
-		mem->size = (uint32_t)any(0);
+		mem->size = (uint32_t)any_address(0);
 	if (rand() % 16 == 0)
-		mem->reserved[rand() % 5] = (__u32)any(0);
+		mem->reserved[rand() % 5] = (__u32)any_address(0);
 	if (rand() % 64 == 0)
 		command = (unsigned long)rand();
 	if (command == KTASK_IOC_CLEAR && is_own_image(mem))
 		return;
-	ioctl(fd, command, rand() % 32 ? (void *)mem : (void *)any(0));
+	ioctl(fd, command, rand() % 32 ? (void *)mem : (void *)any_address(0));
 }
 
 /* Random requests in a process of their own, which they may harm. */
@@ -524,7 +525,7 @@ struct changing {
 	atomic_bool end;
 };
 
-static void *change(void *arg)
+static void *change_size(void *arg)
 {
 	struct changing *changing = arg;
 
@@ -542,7 +543,7 @@ static unsigned ask_while_changing(int fd, struct ktask_mem *mem, char *addr)
 	unsigned wrong = 0;
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, change, &changing))
+	if (pthread_create(&thread, NULL, change_size, &changing))
 		return CHANGES;
 	for (int i = 0; i < CHANGES && !wrong; i++) {
 		madvise(addr, PAGE, MADV_DONTNEED);

@@ -29,7 +29,7 @@
 #define GROUP TOP "/test"
 #define SAMPLES 20
 
-static int set(const char *file, const char *value)
+static int set_limit(const char *file, const char *value)
 {
 	char path[100];
 
@@ -38,7 +38,7 @@ static int set(const char *file, const char *value)
 }
 
 /* The number in @file, or behind @name in it. */
-static unsigned long long get(const char *file, const char *name)
+static unsigned long long get_count(const char *file, const char *name)
 {
 	char path[100], text[4096], *at = text;
 
@@ -73,7 +73,7 @@ static pid_t start_in_group(void)
 	pid_t pid = start_clearing();
 
 	snprintf(pid_text, sizeof(pid_text), "%d", pid);
-	set("cgroup.procs", pid_text);
+	set_limit("cgroup.procs", pid_text);
 	return pid;
 }
 
@@ -85,7 +85,7 @@ static int status_in_group(int (*func)(void))
 	pid_t pid = fork();
 
 	if (pid == 0)
-		_exit(set("cgroup.procs", "0") ? OUTSIDE : func());
+		_exit(set_limit("cgroup.procs", "0") ? OUTSIDE : func());
 	return status_of(pid);
 }
 
@@ -100,7 +100,7 @@ static int status_in_new_group(int (*func)(void))
 /* ---- CPUs ---- */
 
 /* Samples in which a helper might run elsewhere than on @cpus. */
-static int strays(pid_t pid, const cpu_set_t *cpus)
+static int count_strays(pid_t pid, const cpu_set_t *cpus)
 {
 	cpu_set_t seen, within;
 	int nr = 0, stray = 0;
@@ -124,7 +124,7 @@ static int strays_at_last(pid_t pid, const cpu_set_t *cpus)
 
 	for (int ms = 0; ms < PATIENCE_MS; ms += 200) {
 		sleep_ms(200);
-		stray = strays(pid, cpus);
+		stray = count_strays(pid, cpus);
 		if (!stray)
 			break;
 	}
@@ -153,12 +153,12 @@ static void helpers_stay_in_the_callers_cpuset(void)
 	CPU_SET(1, &second);
 	CPU_SET(3, &second);
 	CHECK(make_group());
-	CHECK(!set("cpuset.cpus", "0,2"));
+	CHECK(!set_limit("cpuset.cpus", "0,2"));
 	status = status_in_group(run_on_my_cpus);
 	if (has_process_helpers()) {
 		pid = start_in_group();
 		stray = strays_at_last(pid, &first);
-		set("cpuset.cpus", "1,3");
+		set_limit("cpuset.cpus", "1,3");
 		later = strays_at_last(pid, &second);
 		end(pid);
 	}
@@ -194,7 +194,8 @@ static int see_their_time_in_the_group(void)
 		if (request(fd, KTASK_IOC_CLEAR, addr, RANGE, 0, NULL))
 			return 1;
 		own = own_seconds() - before;
-		if ((double)get("cpu.stat", "usage_usec ") / 1e6 - own > 0.05)
+		if ((double)get_count("cpu.stat", "usage_usec ") / 1e6 - own >
+		    0.05)
 			return 0;
 	} while (time(NULL) < until);
 	return 2;
@@ -226,16 +227,16 @@ static void a_group_can_be_frozen_in_the_middle(void)
 	pid = start_in_group();
 	for (i = 0; i < 10 && frozen && thawed; i++) {
 		sleep_ms(rand() % 60);
-		set("cgroup.freeze", "1");
+		set_limit("cgroup.freeze", "1");
 		for (int ms = 0; ms < PATIENCE_MS; ms++) {
-			frozen = get("cgroup.events", "frozen ");
+			frozen = get_count("cgroup.events", "frozen ");
 			if (frozen)
 				break;
 			sleep_ms(1);
 		}
-		set("cgroup.freeze", "0");
+		set_limit("cgroup.freeze", "0");
 		for (int ms = 0; ms < PATIENCE_MS; ms++) {
-			thawed = !get("cgroup.events", "frozen ");
+			thawed = !get_count("cgroup.events", "frozen ");
 			if (thawed)
 				break;
 			sleep_ms(1);
@@ -305,7 +306,7 @@ static void pages_are_of_the_callers_memory_nodes(void)
 		return;
 	}
 	CHECK(make_group());
-	CHECK(!set("cpuset.mems", "1"));
+	CHECK(!set_limit("cpuset.mems", "1"));
 	status = status_in_group(populate_on_second_node);
 	remove_group();
 	if (!status)
@@ -325,7 +326,7 @@ static int populate_in_group(void)
 
 	if (request(fd, KTASK_IOC_POPULATE, addr, RANGE, KTASK_MEM_WRITE, NULL))
 		return 1;
-	return get("memory.current", NULL) >= RANGE ? 0 : 2;
+	return get_count("memory.current", NULL) >= RANGE ? 0 : 2;
 }
 
 static void memory_is_charged_to_the_caller(void)
@@ -368,7 +369,7 @@ static int see_tables_in_the_group(void)
 		return nr ? REFUSED : NO_HELPER;
 	wanted = (unsigned)nr * PAGE;
 	for (int ms = 0; ms < PATIENCE_MS; ms += 100) {
-		if (get("memory.stat", "\npagetables ") >= wanted)
+		if (get_count("memory.stat", "\npagetables ") >= wanted)
 			return 0;
 		sleep_ms(100);
 	}
@@ -404,10 +405,10 @@ static void helpers_respect_the_groups_limit_of_memory(void)
 
 	snprintf(limit, sizeof(limit), "%lu", RANGE / 2);
 	CHECK(make_group());
-	CHECK(!set("memory.max", limit));
+	CHECK(!set_limit("memory.max", limit));
 	status = status_in_group(populate_in_group);
-	kills = get("memory.events", "oom_kill ");
-	current = get("memory.current", NULL);
+	kills = get_count("memory.events", "oom_kill ");
+	current = get_count("memory.current", NULL);
 	remove_group();
 	if ((status == 1 || (status == 1000 && kills)) && current <= RANGE / 2)
 		say(true, __func__, NULL);

@@ -31,9 +31,9 @@
 /* What the kernel may keep that belongs to no cycle, with more of them. */
 #define KEPT_KIB 2048
 
-static FILE *verdict;
+static FILE *verdict_file;
 static unsigned nr_tests;
-static char seed[32] = "seed=1";
+static char seed_text[32] = "seed=1";
 
 /* ---- what tests share ---- */
 
@@ -43,17 +43,17 @@ void say(bool ok, const char *name, const char *format, ...)
 	va_list args;
 
 	time_test(name);
-	fprintf(verdict, "%s %u - ", ok ? "ok" : "not ok", ++nr_tests);
+	fprintf(verdict_file, "%s %u - ", ok ? "ok" : "not ok", ++nr_tests);
 	for (; *name; name++)
-		fputc(*name == '_' ? '-' : *name, verdict);
+		fputc(*name == '_' ? '-' : *name, verdict_file);
 	if (format) {
-		fprintf(verdict, ok ? " # SKIP " : ": ");
+		fprintf(verdict_file, ok ? " # SKIP " : ": ");
 		va_start(args, format);
-		vfprintf(verdict, format, args);
+		vfprintf(verdict_file, format, args);
 		va_end(args);
 	}
-	fprintf(verdict, "\n");
-	fflush(verdict);
+	fprintf(verdict_file, "\n");
+	fflush(verdict_file);
 }
 
 void note(const char *format, ...)
@@ -61,11 +61,11 @@ void note(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fprintf(verdict, "# ");
-	vfprintf(verdict, format, args);
-	fprintf(verdict, "\n");
+	fprintf(verdict_file, "# ");
+	vfprintf(verdict_file, format, args);
+	fprintf(verdict_file, "\n");
 	va_end(args);
-	fflush(verdict);
+	fflush(verdict_file);
 }
 
 int load(const char *path, const char *options)
@@ -90,7 +90,7 @@ bool load_both(void)
 	int error = load("/ktask.ko", "");
 
 	if (!error)
-		error = load("/ktask_test.ko", seed);
+		error = load("/ktask_test.ko", seed_text);
 	errno = error;
 	return !error;
 }
@@ -357,7 +357,7 @@ static void the_example_works(void)
 }
 
 /* The number behind "ktask.NAME=" of the kernel's command line, or @none. */
-static unsigned option(const char *name, unsigned none)
+static unsigned boot_option(const char *name, unsigned none)
 {
 	char line[4096], word[40], *found;
 
@@ -371,14 +371,14 @@ static unsigned option(const char *name, unsigned none)
 
 unsigned rounds(unsigned whole)
 {
-	unsigned some = whole * option("rounds", 100) / 100;
+	unsigned some = whole * boot_option("rounds", 100) / 100;
 
 	return some ? some : 1;
 }
 
 static void modules_load_and_unload_many_times(void)
 {
-	int cycles = (int)option("cycles", rounds(CYCLES));
+	int cycles = (int)boot_option("cycles", rounds(CYCLES));
 	int i, error = unload("ktask_test");
 	long before = 0, kept;
 
@@ -514,29 +514,30 @@ static void plant_errors(void)
 int main(void)
 {
 	mount_all();
-	verdict = fopen("/dev/ttyS1", "w");
-	if (!verdict)
+	verdict_file = fopen("/dev/ttyS1", "w");
+	if (!verdict_file)
 		return 1;
-	if (option("bench", 0)) {
-		measure(option("bench", 0));
+	if (boot_option("bench", 0)) {
+		measure(boot_option("bench", 0));
 		goto end;
 	}
 	settle_code();
-	snprintf(seed, sizeof(seed), "seed=%u", option("seed", 1));
-	srand(option("seed", 1));
-	fprintf(verdict, "TAP version 13\n# %s\n", seed);
-	fflush(verdict);
-	if (option("vfio", 0))
+	snprintf(seed_text, sizeof(seed_text), "seed=%u",
+		 boot_option("seed", 1));
+	srand(boot_option("seed", 1));
+	fprintf(verdict_file, "TAP version 13\n# %s\n", seed_text);
+	fflush(verdict_file);
+	if (boot_option("vfio", 0))
 		test_vfio();
-	else if (option("planted", 0))
+	else if (boot_option("planted", 0))
 		plant_errors();
 	else
 		run_all();
 	note_longest();
 end:
-	fprintf(verdict, "1..%u\n", nr_tests);
-	fflush(verdict);
-	fclose(verdict);
+	fprintf(verdict_file, "1..%u\n", nr_tests);
+	fflush(verdict_file);
+	fclose(verdict_file);
 	sync();
 	reboot(RB_POWER_OFF);
 	return 0;

@@ -40,16 +40,16 @@ static void measure_in_kernel(void)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-static double median(double *values)
+static double median_of(double *values)
 {
-	qsort(values, ROUNDS, sizeof(*values), compare);
+	qsort(values, ROUNDS, sizeof(*values), compare_values);
 	return values[ROUNDS / 2];
 }
 
@@ -101,9 +101,9 @@ static void measure_request(const char *name, unsigned long what, size_t len,
 		seconds[side][i / nr_sides] =
 			time_request(fd, what, addr, len, side);
 	}
-	one = median(seconds[ONE]);
+	one = median_of(seconds[ONE]);
 	for (int side = ALL; side < nr_sides; side++) {
-		double all = median(seconds[side]);
+		double all = median_of(seconds[side]);
 
 		note("%s %lu MiB, one thread against %s: %.2f (%.0f us against "
 		     "%.0f us)",

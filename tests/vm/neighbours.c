@@ -31,7 +31,7 @@ struct busy {
 
 /* The instruction for loops that wait ends an emulated CPU's turn where one thread of
  * the host's runs all of them: the tests are not about who waits for a turn. */
-static void spin(struct busy *busy, int cpu)
+static void spin_on_cpu(struct busy *busy, int cpu)
 {
 	cpu_set_t cpus;
 
@@ -68,7 +68,7 @@ static bool start_busy(struct busy *busy, int nr_cpus)
 		pid_t pid = fork();
 
 		if (pid == 0)
-			spin(busy, cpu);
+			spin_on_cpu(busy, cpu);
 		busy->pids[busy->nr++] = pid;
 		well = pid > 0 && await_begun(busy, cpu);
 	}

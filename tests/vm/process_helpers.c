@@ -181,7 +181,7 @@ static void short_requests_make_no_thread(void)
 }
 
 /* Of both kinds: how a time divides into them is a guess, the sum is exact. */
-static double seconds(int who)
+static double cpu_seconds(int who)
 {
 	struct rusage usage;
 
@@ -207,8 +207,8 @@ static int see_their_time(void)
 		if (other_thread(getpid()))
 			return 2;
 		/* Its own time goes on meanwhile, and counts against it. */
-		all = seconds(RUSAGE_SELF);
-		if (all - seconds(RUSAGE_THREAD) > 0.02 && ++nr == REQUESTS)
+		all = cpu_seconds(RUSAGE_SELF);
+		if (all - cpu_seconds(RUSAGE_THREAD) > 0.02 && ++nr == REQUESTS)
 			return 0;
 	} while (time(NULL) < until);
 	/* Fewer requests where each takes a second. */
@@ -284,7 +284,7 @@ static char state_of(pid_t pid)
 	return after ? after[2] : 0;
 }
 
-static bool becomes(pid_t pid, bool stopped)
+static bool await_stopped(pid_t pid, bool stopped)
 {
 	for (int ms = 0; ms < PATIENCE_MS; ms++) {
 		if ((state_of(pid) == 'T') == stopped)
@@ -336,13 +336,13 @@ static void a_process_can_be_stopped_in_the_middle(void)
 	for (i = 0; i < 20; i++) {
 		sleep_ms(rand() % 30);
 		kill(pid, SIGSTOP);
-		if (!becomes(pid, true))
+		if (!await_stopped(pid, true))
 			break;
 		hangs = a_kworker_hangs();
 		if (hangs)
 			break;
 		kill(pid, SIGCONT);
-		if (!becomes(pid, false))
+		if (!await_stopped(pid, false))
 			break;
 	}
 	end(pid);
@@ -354,7 +354,7 @@ static void a_process_can_be_stopped_in_the_middle(void)
 }
 
 /* Pages of @addr on another node than @node. */
-static long strays(char *addr, int node)
+static long count_strays(char *addr, int node)
 {
 	size_t nr = RANGE / PAGE;
 	void **pages = calloc(nr, sizeof(*pages));
@@ -404,7 +404,7 @@ static void pages_follow_the_callers_memory_policy(void)
 	for (int i = 0; i < 10 && !error && !stray; i++) {
 		madvise(addr, RANGE, MADV_DONTNEED);
 		error = populate_twice(fd, of, addr);
-		stray = strays(addr, 1);
+		stray = count_strays(addr, 1);
 	}
 	syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
 	munmap(addr, RANGE);

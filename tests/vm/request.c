@@ -21,7 +21,7 @@ int device(void)
 	return open("/dev/ktask", O_RDWR | O_CLOEXEC);
 }
 
-static int ask(int fd, unsigned long what, struct ktask_mem *mem)
+static int ask_device(int fd, unsigned long what, struct ktask_mem *mem)
 {
 	mem->size = sizeof(*mem);
 	return ioctl(fd, what, mem) ? errno : 0;
@@ -35,7 +35,7 @@ int request(int fd, unsigned long what, void *addr, size_t len, unsigned flags,
 		.addr = (uintptr_t)addr,
 		.len = len,
 	};
-	int error = ask(fd, what, &mem);
+	int error = ask_device(fd, what, &mem);
 
 	if (failed)
 		*failed = (void *)(uintptr_t)mem.failed;
@@ -51,7 +51,7 @@ unsigned request_threads(int fd, unsigned long what, void *addr, size_t len,
 		.len = len,
 	};
 
-	return ask(fd, what, &mem) ? 0 : mem.threads;
+	return ask_device(fd, what, &mem) ? 0 : mem.threads;
 }
 
 int request_alone(int fd, unsigned long what, void *addr, size_t len)
@@ -63,7 +63,7 @@ int request_alone(int fd, unsigned long what, void *addr, size_t len)
 		.max_threads = 1,
 	};
 
-	return ask(fd, what, &mem);
+	return ask_device(fd, what, &mem);
 }
 
 int request_of(int fd, unsigned long what, int of, uint64_t addr, size_t len,
@@ -75,7 +75,7 @@ int request_of(int fd, unsigned long what, int of, uint64_t addr, size_t len,
 		.addr = addr,
 		.len = len,
 	};
-	int error = ask(fd, what, &mem);
+	int error = ask_device(fd, what, &mem);
 
 	if (failed)
 		*failed = mem.failed;

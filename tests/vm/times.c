@@ -15,7 +15,7 @@ static struct {
 	double seconds;
 } longest[SHOWN];
 
-static double last;
+static double last_test_seconds;
 
 double seconds_now(void)
 {
@@ -27,10 +27,10 @@ double seconds_now(void)
 
 void time_test(const char *name)
 {
-	double now = seconds_now(), seconds = now - last;
+	double now = seconds_now(), seconds = now - last_test_seconds;
 	int i = SHOWN - 1;
 
-	last = now;
+	last_test_seconds = now;
 	if (seconds <= longest[i].seconds)
 		return;
 	for (; i > 0 && longest[i - 1].seconds < seconds; i--)

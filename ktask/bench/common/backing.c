@@ -17,7 +17,7 @@ struct half {
 	size_t len;
 };
 
-static void *populate(void *arg)
+static void *populate_backing(void *arg)
 {
 	const struct half *half = arg;
 
@@ -38,11 +38,11 @@ void backing_renew(size_t len, int thp_advice)
 	if (addr == MAP_FAILED)
 		return;
 	(void)madvise(addr, len, thp_advice);
-	if (pthread_create(&thread, NULL, populate, &second)) {
-		populate(&second);
-		populate(&first);
+	if (pthread_create(&thread, NULL, populate_backing, &second)) {
+		populate_backing(&second);
+		populate_backing(&first);
 	} else {
-		populate(&first);
+		populate_backing(&first);
 		pthread_join(thread, NULL);
 	}
 	munmap(addr, len);

@@ -8,7 +8,7 @@
 
 #include "stats.h"
 
-static int compare(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -22,7 +22,7 @@ struct stats stats_of(double *samples, unsigned nr)
 
 	if (!nr)
 		return stats;
-	qsort(samples, nr, sizeof(*samples), compare);
+	qsort(samples, nr, sizeof(*samples), compare_values);
 	stats.median = (samples[(nr - 1) / 2] + samples[nr / 2]) / 2;
 	for (unsigned i = 0; i < nr; i++)
 		stats.mean += samples[i] / nr;

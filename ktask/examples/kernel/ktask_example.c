@@ -23,17 +23,17 @@ module_param(filled, ulong, 0444);
 MODULE_PARM_DESC(filled, "pages that were filled and not undone");
 
 /* Positions are addresses of entries in this table: an array per node. */
-static struct page **table[MAX_NUMNODES];
+static struct page **node_pages[MAX_NUMNODES];
 static atomic_long_t nr_filled;
 
-static int fill(void *start, void *end, void *arg)
+static int fill_pages(void *start, void *end, void *arg)
 {
 	struct page **page;
 
 	for (page = start; page < (struct page **)end; page++) {
 		int nid = *(const int *)arg;
 
-		if (fail_at >= 0 && page == &table[nid][fail_at]) {
+		if (fail_at >= 0 && page == &node_pages[nid][fail_at]) {
 			/* A chunk that fails leaves nothing behind. */
 			atomic_long_sub(page - (struct page **)start,
 					&nr_filled);
@@ -45,7 +45,7 @@ static int fill(void *start, void *end, void *arg)
 	return 0;
 }
 
-static void undo(void *start, void *end, void *arg)
+static void undo_fill(void *start, void *end, void *arg)
 {
 	atomic_long_sub((struct page **)end - (struct page **)start,
 			&nr_filled);
@@ -56,11 +56,11 @@ static int fill_all(struct ktask_node *nodes, size_t nr_nodes)
 {
 	int first = nodes[0].nid;
 	struct ktask_result result;
-	DEFINE_KTASK_CTL(ctl, fill, &first, 64 * sizeof(struct page *));
+	DEFINE_KTASK_CTL(ctl, fill_pages, &first, 64 * sizeof(struct page *));
 	int error;
 
 	ktask_ctl_set_align(&ctl, sizeof(struct page *));
-	ktask_ctl_set_undo_func(&ctl, undo);
+	ktask_ctl_set_undo_func(&ctl, undo_fill);
 	ktask_ctl_set_result(&ctl, &result);
 	error = ktask_run_numa(nodes, nr_nodes, &ctl);
 	filled = atomic_long_read(&nr_filled);
@@ -75,22 +75,22 @@ static void free_node(int nid)
 {
 	unsigned int i;
 
-	for (i = 0; table[nid] && i < pages && table[nid][i]; i++)
-		__free_page(table[nid][i]);
-	kvfree(table[nid]);
+	for (i = 0; node_pages[nid] && i < pages && node_pages[nid][i]; i++)
+		__free_page(node_pages[nid][i]);
+	kvfree(node_pages[nid]);
 }
 
 static int alloc_node(int nid)
 {
 	unsigned int i;
 
-	table[nid] = kvcalloc(pages, sizeof(struct page *), GFP_KERNEL);
-	for (i = 0; table[nid] && i < pages; i++) {
-		table[nid][i] = alloc_pages_node(nid, GFP_KERNEL, 0);
-		if (!table[nid][i])
+	node_pages[nid] = kvcalloc(pages, sizeof(struct page *), GFP_KERNEL);
+	for (i = 0; node_pages[nid] && i < pages; i++) {
+		node_pages[nid][i] = alloc_pages_node(nid, GFP_KERNEL, 0);
+		if (!node_pages[nid][i])
 			return -ENOMEM;
 	}
-	return table[nid] ? 0 : -ENOMEM;
+	return node_pages[nid] ? 0 : -ENOMEM;
 }
 
 static int __init example_init(void)
@@ -107,7 +107,7 @@ static int __init example_init(void)
 		error = alloc_node(nid);
 		if (error)
 			break;
-		nodes[nr].start = table[nid];
+		nodes[nr].start = node_pages[nid];
 		nodes[nr].task_size = pages * sizeof(struct page *);
 		nodes[nr++].nid = nid;
 	}

@@ -152,7 +152,7 @@ static int do_factor(void *arg)
 	return 0;
 }
 
-static void factor(const struct lu_matrix *matrix)
+static void factor_matrix(const struct lu_matrix *matrix)
 {
 	ktrt_run(do_factor, (void *)matrix);
 }
@@ -195,5 +195,5 @@ static long count_tree(const struct tree_node *root)
 	return task.nr;
 }
 
-const struct runtime_programs programs = { count_queens, sort_all, factor,
-					   count_tree };
+const struct runtime_programs programs = { count_queens, sort_all,
+					   factor_matrix, count_tree };

@@ -102,7 +102,7 @@ static void spawn_inner(const struct lu_matrix *matrix, int at)
 			}
 }
 
-static void factor(const struct lu_matrix *matrix)
+static void factor_matrix(const struct lu_matrix *matrix)
 {
 #pragma omp parallel
 #pragma omp single
@@ -149,5 +149,5 @@ static long count_tree(const struct tree_node *root)
 	return nr;
 }
 
-const struct runtime_programs programs = { count_queens, sort_all, factor,
-					   count_tree };
+const struct runtime_programs programs = { count_queens, sort_all,
+					   factor_matrix, count_tree };

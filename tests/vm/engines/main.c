@@ -28,10 +28,10 @@
 		}                                                      \
 	} while (0)
 
-static const char *const engines[] = { "user", "kernel" };
+static const char *const engine_names[] = { "user", "kernel" };
 
 /* Jobs that the module has done. */
-static unsigned long requests(void)
+static unsigned long nr_requests(void)
 {
 	FILE *file = fopen("/sys/kernel/debug/ktask/stats", "r");
 	unsigned long jobs = 0, alone = 0, value;
@@ -48,7 +48,7 @@ static unsigned long requests(void)
 	return jobs + alone;
 }
 
-static char *map(int fd)
+static char *map_buffer(int fd)
 {
 	char *at =
 		mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
@@ -69,7 +69,8 @@ static bool all_there(char *at)
 	return nr == LARGE / PAGE;
 }
 
-static int populate(char *at, unsigned flags, struct ktask_result *result)
+static int populate_buffer(char *at, unsigned flags,
+			   struct ktask_result *result)
 {
 	struct ktask_op_args args = { .struct_size = sizeof(args),
 				      .addr = at,
@@ -98,18 +99,18 @@ static size_t locked_bytes(void)
 static void populate_by(const char *engine, unsigned flags, int fd)
 {
 	struct ktask_result result;
-	unsigned long before = requests();
-	char *at = map(fd);
+	unsigned long before = nr_requests();
+	char *at = map_buffer(fd);
 
 	setenv("KTASK_ENGINE", engine, 1);
-	CHECK(!populate(at, flags, &result));
+	CHECK(!populate_buffer(at, flags, &result));
 	CHECK(result.units == LARGE && result.threads >= 1);
 	CHECK(!result.error && !result.fail_pos && result.wall_ns > 0);
 	if (!(flags & KTASK_POPULATE_READ))
 		CHECK(all_there(at));
 	for (size_t i = 0; i < LARGE; i += PAGE)
 		CHECK(at[i] == 0);
-	CHECK((requests() > before) == !strcmp(engine, "kernel"));
+	CHECK((nr_requests() > before) == !strcmp(engine, "kernel"));
 	/* For people: which is faster is the machine's affair. */
 	printf("populated by %s, flags %u: %u threads, %lu MB/s\n", engine,
 	       flags, result.threads,
@@ -119,21 +120,21 @@ static void populate_by(const char *engine, unsigned flags, int fd)
 
 static void lock_by(const char *engine)
 {
-	unsigned long before = requests();
-	char *at = map(-1);
+	unsigned long before = nr_requests();
+	char *at = map_buffer(-1);
 
 	setenv("KTASK_ENGINE", engine, 1);
 	CHECK(!ktask_lock(at, LARGE, 0));
 	CHECK(all_there(at) && locked_bytes() == LARGE);
-	CHECK((requests() > before) == !strcmp(engine, "kernel"));
+	CHECK((nr_requests() > before) == !strcmp(engine, "kernel"));
 	munmap(at, LARGE);
 	CHECK(locked_bytes() == 0);
 }
 
 /* Memory whose page at @pos cannot be had. */
-static char *broken(unsigned kind, size_t pos, int fd)
+static char *broken_buffer(unsigned kind, size_t pos, int fd)
 {
-	char *at = map(kind == 2 ? fd : -1);
+	char *at = map_buffer(kind == 2 ? fd : -1);
 
 	if (kind == 0)
 		munmap(at + pos, PAGE);
@@ -154,9 +155,9 @@ static void fail_by_both(unsigned kind, size_t pos)
 		char *at;
 
 		CHECK(fd >= 0 && !ftruncate(fd, (off_t)LARGE));
-		at = broken(kind, pos, fd);
-		setenv("KTASK_ENGINE", engines[i], 1);
-		error[i] = populate(at, 0, &by[i]);
+		at = broken_buffer(kind, pos, fd);
+		setenv("KTASK_ENGINE", engine_names[i], 1);
+		error[i] = populate_buffer(at, 0, &by[i]);
 		CHECK(by[i].fail_pos == at + pos);
 		munmap(at, LARGE);
 		close(fd);
@@ -170,14 +171,14 @@ static void fail_by_both(unsigned kind, size_t pos)
 /* Without the setting the module is not asked. */
 static void populate_by_default(void)
 {
-	unsigned long before = requests();
+	unsigned long before = nr_requests();
 	struct ktask_engine engine = KTASK_ENGINE_INIT;
 	struct ktask_result result;
-	char *at = map(-1);
+	char *at = map_buffer(-1);
 
 	unsetenv("KTASK_ENGINE");
-	CHECK(!populate(at, 0, &result) && all_there(at));
-	CHECK(requests() == before);
+	CHECK(!populate_buffer(at, 0, &result) && all_there(at));
+	CHECK(nr_requests() == before);
 	CHECK(!ktask_op_engine(ktask_op_find("populate"), &engine));
 	CHECK(!strcmp(engine.name, "user"));
 	munmap(at, LARGE);
@@ -190,10 +191,10 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	CHECK(fd >= 0 && !ftruncate(fd, (off_t)LARGE));
 	for (unsigned i = 0; i < 2; i++) {
-		populate_by(engines[i], 0, -1);
-		populate_by(engines[i], KTASK_POPULATE_READ, -1);
-		populate_by(engines[i], 0, fd);
-		lock_by(engines[i]);
+		populate_by(engine_names[i], 0, -1);
+		populate_by(engine_names[i], KTASK_POPULATE_READ, -1);
+		populate_by(engine_names[i], 0, fd);
+		lock_by(engine_names[i]);
 	}
 	close(fd);
 	for (unsigned kind = 0; kind < 3; kind++) {

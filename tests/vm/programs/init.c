@@ -29,7 +29,7 @@
 #define NAMES_MAX 64
 #define ERRORS "/tmp/stderr"
 
-static FILE *verdict;
+static FILE *verdict_file;
 
 /* Programs may set the clock. */
 static time_t now_s(void)
@@ -45,7 +45,7 @@ static void write_file(const char *path, const char *text)
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
-		fprintf(verdict, "# %s: %m\n", path);
+		fprintf(verdict_file, "# %s: %m\n", path);
 	if (fd >= 0)
 		close(fd);
 }
@@ -54,10 +54,10 @@ static void mount_at(const char *type, const char *path, mode_t mode)
 {
 	mkdir(path, mode);
 	if (mount(type, path, type, 0, NULL))
-		fprintf(verdict, "# mounting %s: %m\n", path);
+		fprintf(verdict_file, "# mounting %s: %m\n", path);
 }
 
-static void furnish(void)
+static void mount_all(void)
 {
 	mount_at("proc", "/proc", 0555);
 	mount_at("sysfs", "/sys", 0555);
@@ -80,14 +80,14 @@ static void furnish(void)
 	setenv("XDG_CACHE_HOME", "/tmp/cache", 1);
 }
 
-static pid_t start(const char *path)
+static pid_t start_program(const char *path)
 {
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
 	setpgid(0, 0);
-	dup2(fileno(verdict), 1);
+	dup2(fileno(verdict_file), 1);
 	close(2);
 	open(ERRORS, O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0644);
 	execl(path, path, (char *)NULL);
@@ -111,7 +111,7 @@ static int wait_for(pid_t pid, time_t end)
 			if (found == pid)
 				return status;
 		if (!result && now_s() > end) {
-			fprintf(verdict, "# no end within %d s\n",
+			fprintf(verdict_file, "# no end within %d s\n",
 				LIMIT_SECONDS);
 			kill(-pid, SIGKILL);
 			result = 1;
@@ -126,13 +126,13 @@ static void show_errors(void)
 	char line[1024];
 
 	while (in && fgets(line, sizeof(line), in))
-		fprintf(verdict, "# %s%s", line,
+		fprintf(verdict_file, "# %s%s", line,
 			strchr(line, '\n') ? "" : "\n");
 	if (in)
 		fclose(in);
 }
 
-static void run(const char *name)
+static void run_program(const char *name)
 {
 	char path[300];
 	time_t start_s = now_s();
@@ -140,14 +140,14 @@ static void run(const char *name)
 	pid_t pid;
 
 	snprintf(path, sizeof(path), "/tests/%s", name);
-	fprintf(verdict, "> %s\n", name);
-	fflush(verdict);
-	pid = start(path);
+	fprintf(verdict_file, "> %s\n", name);
+	fflush(verdict_file);
+	pid = start_program(path);
 	status = wait_for(pid, start_s + LIMIT_SECONDS);
 	kill(-pid, SIGKILL);
 	show_errors();
-	fprintf(verdict, "< %d %ld\n", status, (long)(now_s() - start_s));
-	fflush(verdict);
+	fprintf(verdict_file, "< %d %ld\n", status, (long)(now_s() - start_s));
+	fflush(verdict_file);
 }
 
 static int by_name(const void *a, const void *b)
@@ -167,20 +167,20 @@ static void run_all(void)
 			names[nr++] = strdup(entry->d_name);
 	qsort(names, nr, sizeof(names[0]), by_name);
 	for (unsigned i = 0; i < nr; i++)
-		run(names[i]);
-	fprintf(verdict, "end\n");
+		run_program(names[i]);
+	fprintf(verdict_file, "end\n");
 }
 
 int main(void)
 {
 	mkdir("/dev", 0755);
 	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
-	verdict = fopen("/dev/ttyS1", "w");
-	if (!verdict)
+	verdict_file = fopen("/dev/ttyS1", "w");
+	if (!verdict_file)
 		return 1;
-	furnish();
+	mount_all();
 	run_all();
-	fclose(verdict);
+	fclose(verdict_file);
 	sync();
 	reboot(RB_POWER_OFF);
 	return 0;

@@ -9,7 +9,7 @@
 #define WAIT_SECONDS 150
 #define LOOPS 2000
 
-static void nap(void)
+static void take_nap(void)
 {
 	static const struct timespec ts = { .tv_nsec = 5000000 };
 
@@ -99,6 +99,6 @@ void busy_await(struct busy_thread *busy, uint64_t more, uint64_t cpus)
 
 	while (busy_count(busy) < wanted || !was_on(busy, cpus)) {
 		assert_true(ktest_now_ns() < limit_ns);
-		nap();
+		take_nap();
 	}
 }

@@ -75,7 +75,7 @@ static bool has_pages(int fd, long nr)
 	       st.st_blocks == nr * (long)HUGE / 512;
 }
 
-static int allocate(int fd, int mode, long nr)
+static int allocate_pages(int fd, int mode, long nr)
 {
 	int error;
 
@@ -87,14 +87,14 @@ static int allocate(int fd, int mode, long nr)
 
 static int fill_file(int fd)
 {
-	int error = allocate(fd, 0, FILE_PAGES);
+	int error = allocate_pages(fd, 0, FILE_PAGES);
 
 	if (error)
 		return excuse == SHORT_MEMORY && error == ENOSPC ? 0 : error;
 	if (!has_pages(fd, FILE_PAGES))
 		return WRONG_RESULT;
-	error = allocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			 FILE_PAGES / 2);
+	error = allocate_pages(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			       FILE_PAGES / 2);
 	if (error)
 		return error;
 	return has_pages(fd, FILE_PAGES - FILE_PAGES / 2) ? 0 : WRONG_RESULT;

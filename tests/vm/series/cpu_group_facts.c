@@ -115,7 +115,7 @@ static void compare_use(void *arg)
 	      "CPU time of helpers is charged to the caller's group");
 }
 
-static void compute(void)
+static void compute_in_group(void)
 {
 	enter_group(GROUP);
 	for (;;)
@@ -134,7 +134,7 @@ static void stay_within_quota(void *arg)
 
 	(void)arg;
 	if (!other)
-		compute();
+		compute_in_group();
 	enter_group(GROUP);
 	helpers = helpers_us();
 	used = own_us();

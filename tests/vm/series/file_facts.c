@@ -31,7 +31,7 @@ static int open_file(const struct pool *pool, unsigned flags)
 	return memfd_create("facts", MFD_HUGETLB | pool->flag | flags);
 }
 
-static int allocate(int fd, int mode, off_t at, off_t len)
+static int allocate_range(int fd, int mode, off_t at, off_t len)
 {
 	return fallocate(fd, mode, at, len) ? errno : 0;
 }
@@ -136,7 +136,7 @@ static void fill_under_policy(void *arg)
 	int fd = open_file(&pool_2m, 0), error;
 
 	set_policy(placed->policy, placed->nodes);
-	error = allocate(fd, 0, 0, placed->pages * (off_t)HUGE);
+	error = allocate_range(fd, 0, 0, placed->pages * (off_t)HUGE);
 	set_policy(MPOL_DEFAULT, 0);
 	snprintf(when, sizeof(when), "under the policy %s", placed->name);
 	tell_file(fd, error, when);
@@ -157,7 +157,7 @@ static bool fill_from_one_node(long *of_others)
 		free_before[nid] =
 			pool_number(&pool_2m, (int)nid, "free_hugepages");
 	syscall(SYS_getcpu, &cpu, &before, NULL);
-	error = allocate(fd, 0, 0, POOL_PAGES / 4 * (off_t)HUGE);
+	error = allocate_range(fd, 0, 0, POOL_PAGES / 4 * (off_t)HUGE);
 	syscall(SYS_getcpu, &cpu, &after, NULL);
 	for (unsigned nid = 0; nid < nr_nodes() && nid < 8; nid++)
 		if (nid != before)
@@ -203,8 +203,8 @@ static void fill_around_pages(void)
 	check(!error && memory != MAP_FAILED, "a file of huge pages is mapped");
 	memset(memory + 17 * HUGE, MARK, HUGE);
 	munmap(memory, 40 * HUGE);
-	error = allocate(fd, FALLOC_FL_KEEP_SIZE, 3 * (off_t)PAGE,
-			 60 * (off_t)HUGE);
+	error = allocate_range(fd, FALLOC_FL_KEEP_SIZE, 3 * (off_t)PAGE,
+			       60 * (off_t)HUGE);
 	tell_file(fd, error, "around a page, its size kept");
 	check(is_zero(fd, &pool_2m, 40, 17), "pages around one are zero");
 	memory = mmap(NULL, 40 * HUGE, PROT_READ, MAP_SHARED, fd, 0);
@@ -212,11 +212,11 @@ static void fill_around_pages(void)
 		      memory[18 * HUGE - 1] == MARK,
 	      "a page that was there keeps what is in it");
 	munmap(memory, 40 * HUGE);
-	error = allocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			 10 * (off_t)HUGE, 20 * (off_t)HUGE);
+	error = allocate_range(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			       10 * (off_t)HUGE, 20 * (off_t)HUGE);
 	/* Where the node has too few pages, threads decide which index has one. */
 	tell_file_sums(fd, error, "with a hole");
-	error = allocate(fd, 0, 0, 61 * (off_t)HUGE);
+	error = allocate_range(fd, 0, 0, 61 * (off_t)HUGE);
 	tell_file(fd, error, "filled again");
 	close(fd);
 }
@@ -226,10 +226,10 @@ static void fill_around_pages(void)
 static void fill_beyond_pool(void)
 {
 	int fd = open_file(&pool_2m, 0);
-	int error = allocate(fd, 0, 0, 2 * POOL_PAGES * (off_t)HUGE);
+	int error = allocate_range(fd, 0, 0, 2 * POOL_PAGES * (off_t)HUGE);
 
 	tell_file(fd, error, "beyond the pool");
-	error = allocate(fd, 0, 0, (off_t)HUGE);
+	error = allocate_range(fd, 0, 0, (off_t)HUGE);
 	fact_number(error == 0 || error == ENOSPC,
 		    "file beyond the pool: one page more or not");
 	close(fd);
@@ -241,7 +241,8 @@ static void fill_beyond_seal(void)
 	int fd = open_file(&pool_2m, MFD_ALLOW_SEALING);
 
 	fcntl(fd, F_ADD_SEALS, F_SEAL_GROW);
-	tell_file(fd, allocate(fd, 0, 0, 30 * (off_t)HUGE), "beyond a seal");
+	tell_file(fd, allocate_range(fd, 0, 0, 30 * (off_t)HUGE),
+		  "beyond a seal");
 	close(fd);
 }
 
@@ -253,7 +254,7 @@ static void fill_beyond_size_limit(void *arg)
 	(void)arg;
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &limit);
-	tell_file(fd, allocate(fd, 0, 0, 30 * (off_t)HUGE),
+	tell_file(fd, allocate_range(fd, 0, 0, 30 * (off_t)HUGE),
 		  "beyond the limit of sizes");
 	close(fd);
 }
@@ -265,16 +266,16 @@ static void fill_in_small_group(void *arg)
 	(void)arg;
 	enter_group("huge");
 	fd = open_file(&pool_2m, 0);
-	error = allocate(fd, 0, 0, FILE_PAGES * (off_t)HUGE);
+	error = allocate_range(fd, 0, 0, FILE_PAGES * (off_t)HUGE);
 	tell_file(fd, error, "beyond the limit of a group");
 	fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
 		    "group beyond its limit: charged");
-	error = allocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
-			 FILE_PAGES * (off_t)HUGE);
+	error = allocate_range(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			       0, FILE_PAGES * (off_t)HUGE);
 	tell_file(fd, error, "of a group, emptied");
 	fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
 		    "group emptied: charged");
-	error = allocate(fd, 0, 0, 20 * (off_t)HUGE);
+	error = allocate_range(fd, 0, 0, 20 * (off_t)HUGE);
 	tell_file(fd, error, "up to the limit of a group");
 	fact_number(number_in(GROUP_DIR "/huge/hugetlb.2MB.current", NULL),
 		    "group at its limit: charged");
@@ -305,7 +306,7 @@ static void fill_in_small_memory(void *arg)
 	(void)arg;
 	enter_group("memory");
 	fd = open_file(&pool_2m, 0);
-	error = allocate(fd, 0, 0, FILE_PAGES * (off_t)HUGE);
+	error = allocate_range(fd, 0, 0, FILE_PAGES * (off_t)HUGE);
 	fstat(fd, &st);
 	pages = (long)st.st_blocks * 512 / (long)HUGE;
 	current = number_in(GROUP_DIR "/memory/memory.current", NULL);
@@ -347,7 +348,7 @@ static void fill_among_signals(void)
 			close(fd);
 		fd = open_file(&pool_2m, 0);
 		setitimer(ITIMER_REAL, &often, NULL);
-		error = allocate(fd, 0, 0, FILE_PAGES * (off_t)HUGE);
+		error = allocate_range(fd, 0, 0, FILE_PAGES * (off_t)HUGE);
 		setitimer(ITIMER_REAL, &never, NULL);
 	}
 	fstat(fd, &st);
@@ -357,7 +358,7 @@ static void fill_among_signals(void)
 			      (long)st.st_blocks * 512 / (long)HUGE ==
 		      pool_number(&pool_2m, -1, "nr_hugepages"),
 	      "no page is lost among signals");
-	fact_number(allocate(fd, 0, 0, FILE_PAGES * (off_t)HUGE),
+	fact_number(allocate_range(fd, 0, 0, FILE_PAGES * (off_t)HUGE),
 		    "file among signals: errno of a second try");
 	check(is_zero(fd, &pool_2m, FILE_PAGES, -1),
 	      "pages are zero after signals");
@@ -372,7 +373,7 @@ static void fill_until_killed(void *arg)
 	(void)arg;
 	for (;;) {
 		fd = open_file(&pool_2m, 0);
-		allocate(fd, 0, 0, FILE_PAGES * (off_t)HUGE);
+		allocate_range(fd, 0, 0, FILE_PAGES * (off_t)HUGE);
 		close(fd);
 	}
 }
@@ -405,10 +406,10 @@ void tell_gigantic_facts(void)
 	}
 	soil_pool(&pool_1g, nr);
 	fd = open_file(&pool_1g, 0);
-	error = allocate(fd, 0, 0, nr * (off_t)GIB);
+	error = allocate_range(fd, 0, 0, nr * (off_t)GIB);
 	check(!error && is_zero(fd, &pool_1g, nr, -1),
 	      "gigantic pages are zero: errno %d", error);
-	error = allocate(fd, 0, 0, (nr + 1) * (off_t)GIB);
+	error = allocate_range(fd, 0, 0, (nr + 1) * (off_t)GIB);
 	check(error == ENOSPC, "there is no gigantic page more: errno %d",
 	      error);
 	close(fd);

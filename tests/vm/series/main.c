@@ -26,7 +26,7 @@
 const struct pool pool_2m = { "2048kB", HUGE, 21u << 26 };
 const struct pool pool_1g = { "1048576kB", GIB, 30u << 26 };
 
-static FILE *verdict;
+static FILE *verdict_file;
 static unsigned *nr_checks; /* shared with children */
 
 /* ---- saying ---- */
@@ -36,10 +36,10 @@ void fact(const char *value, const char *name, ...)
 	va_list args;
 
 	va_start(args, name);
-	fprintf(verdict, "= ");
-	vfprintf(verdict, name, args);
-	fprintf(verdict, ": %s\n", value);
-	fflush(verdict);
+	fprintf(verdict_file, "= ");
+	vfprintf(verdict_file, name, args);
+	fprintf(verdict_file, ": %s\n", value);
+	fflush(verdict_file);
 	va_end(args);
 }
 
@@ -48,17 +48,17 @@ void fact_number(long value, const char *name, ...)
 	va_list args;
 
 	va_start(args, name);
-	fprintf(verdict, "= ");
-	vfprintf(verdict, name, args);
-	fprintf(verdict, ": %ld\n", value);
-	fflush(verdict);
+	fprintf(verdict_file, "= ");
+	vfprintf(verdict_file, name, args);
+	fprintf(verdict_file, ": %ld\n", value);
+	fflush(verdict_file);
 	va_end(args);
 }
 
 void begin_set(const char *name)
 {
-	fprintf(verdict, "== %s\n", name);
-	fflush(verdict);
+	fprintf(verdict_file, "== %s\n", name);
+	fflush(verdict_file);
 }
 
 void check(bool right, const char *name, ...)
@@ -66,10 +66,11 @@ void check(bool right, const char *name, ...)
 	va_list args;
 
 	va_start(args, name);
-	fprintf(verdict, "%s %u - ", right ? "ok" : "not ok", ++*nr_checks);
-	vfprintf(verdict, name, args);
-	fprintf(verdict, "\n");
-	fflush(verdict);
+	fprintf(verdict_file, "%s %u - ", right ? "ok" : "not ok",
+		++*nr_checks);
+	vfprintf(verdict_file, name, args);
+	fprintf(verdict_file, "\n");
+	fflush(verdict_file);
 	va_end(args);
 }
 
@@ -78,10 +79,10 @@ void note(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fprintf(verdict, "# ");
-	vfprintf(verdict, format, args);
-	fprintf(verdict, "\n");
-	fflush(verdict);
+	fprintf(verdict_file, "# ");
+	vfprintf(verdict_file, format, args);
+	fprintf(verdict_file, "\n");
+	fflush(verdict_file);
 	va_end(args);
 }
 
@@ -322,10 +323,10 @@ int main(int argc, char **argv)
 	nr_checks = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	mount_all();
-	verdict = fopen("/dev/ttyS1", "w");
-	if (!verdict)
+	verdict_file = fopen("/dev/ttyS1", "w");
+	if (!verdict_file)
 		return 1;
-	fprintf(verdict, "TAP version 13\n");
+	fprintf(verdict_file, "TAP version 13\n");
 	read_text("/proc/sys/kernel/osrelease", version, sizeof(version));
 	note("release %.*s", (int)strcspn(version, "\n"), version);
 	if (option("driver", 0))
@@ -335,8 +336,8 @@ int main(int argc, char **argv)
 	else
 		tell_facts();
 	check_no_leaks();
-	fprintf(verdict, "1..%u\n", *nr_checks);
-	fclose(verdict);
+	fprintf(verdict_file, "1..%u\n", *nr_checks);
+	fclose(verdict_file);
 	sync();
 	reboot(RB_POWER_OFF);
 	return 0;

@@ -86,7 +86,7 @@ static void note_output(const char *title)
 
 /* ---- running ---- */
 
-static void become(char *const words[])
+static void become_program(char *const words[])
 {
 	char path[200];
 	int fd = open(OUTPUT, O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -132,7 +132,7 @@ static struct run run_once(char *const words[])
 	pool_set(&pool_2m, POOL_PAGES);
 	pid = fork();
 	if (pid == 0)
-		become(words);
+		become_program(words);
 	run.status = await_end(pid);
 	count_lines(&run);
 	return run;

@@ -34,7 +34,7 @@ struct way {
 	unsigned threads;
 };
 
-static double now(void)
+static double clock_seconds(void)
 {
 	struct timespec ts;
 
@@ -73,7 +73,7 @@ static int by_module(int fd, const struct way *way, char *addr)
 	return ioctl(fd, way->what, &mem) ? errno : 0;
 }
 
-static const struct way ways[] = {
+static const struct way all_ways[] = {
 	{ "plain", by_nobody, 0, 1 },
 	{ "populated by libktask, then mapped", by_library, 0, 1 },
 	{ "populated by libktask, then mapped", by_library, 0, 2 },
@@ -85,7 +85,7 @@ static const struct way ways[] = {
 	{ "pinned by ktask.ko, then mapped", by_module, KTASK_IOC_PIN, 2 },
 };
 
-#define NR_WAYS (int)(sizeof(ways) / sizeof(*ways))
+#define NR_WAYS (int)(sizeof(all_ways) / sizeof(*all_ways))
 
 /* The module's pins go while the device still has its own. */
 static int time_one_way(int container, const struct way *way, double *seconds)
@@ -97,11 +97,11 @@ static int time_one_way(int container, const struct way *way, double *seconds)
 	double start;
 
 	madvise(addr, LEN, MADV_NOHUGEPAGE);
-	start = now();
+	start = clock_seconds();
 	error = way->prepare(fd, way, addr);
 	if (!error)
 		error = -vfio_map(container, addr, LEN, 0);
-	*seconds = now() - start;
+	*seconds = clock_seconds() - start;
 	close(fd);
 	if (!error && !pins_become(before + (long)(LEN / PAGE)))
 		error = ENODATA;
@@ -112,14 +112,14 @@ static int time_one_way(int container, const struct way *way, double *seconds)
 	return error || unmapped >= 0 ? error : (int)-unmapped;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_values(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-static void show(const struct way *way, double seconds, double plain)
+static void show_way(const struct way *way, double seconds, double plain)
 {
 	printf("VFIO_IOMMU_MAP_DMA of %lu MiB, %s, threads %u: %.3f s, %.2f "
 	       "times as fast\n",
@@ -136,15 +136,17 @@ int main(int argc, char **argv)
 	setenv("KTASK_ENGINE", "user", 1);
 	setenv("XDG_CACHE_HOME", "/cache", 1);
 	for (int i = 0; i < NR_WAYS * rounds && !error; i++)
-		error = time_one_way(container, &ways[i % NR_WAYS],
+		error = time_one_way(container, &all_ways[i % NR_WAYS],
 				     &seconds[i % NR_WAYS][i / NR_WAYS]);
 	if (error) {
 		printf("%s\n", strerror(error));
 		return 1;
 	}
 	for (int i = 0; i < NR_WAYS; i++)
-		qsort(seconds[i], (size_t)rounds, sizeof(**seconds), compare);
+		qsort(seconds[i], (size_t)rounds, sizeof(**seconds),
+		      compare_values);
 	for (int i = 0; i < NR_WAYS; i++)
-		show(&ways[i], seconds[i][rounds / 2], seconds[0][rounds / 2]);
+		show_way(&all_ways[i], seconds[i][rounds / 2],
+			 seconds[0][rounds / 2]);
 	return 0;
 }
