@@ -220,7 +220,7 @@ static bool is_noexec(int dir, const char *path, int flags)
 	return found;
 }
 
-bool program_may_start_at(int dir, const char *path, int flags)
+static bool is_executable(int dir, const char *path, int flags)
 {
 	struct stat st;
 
@@ -228,9 +228,81 @@ bool program_may_start_at(int dir, const char *path, int flags)
 	       may_execute(&st) && !is_noexec(dir, path, flags);
 }
 
+/* ---- what is in a file ---- */
+
+struct head {
+	ssize_t len;
+	union {
+		ElfW(Ehdr) elf;
+		char text[HEAD_BYTES];
+	};
+};
+
+/* Not by @dir itself, whose offset is the program's, and which may be O_PATH.
+ * Return: whether it could be read. */
+static bool read_head(int dir, const char *path, int flags, struct head *head)
+{
+	char own[32];
+	int fd;
+
+	if (flags & AT_EMPTY_PATH && !*path) {
+		snprintf(own, sizeof(own), "/proc/self/fd/%d", dir);
+		path = own;
+	}
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	memset(head, 0, sizeof(*head));
+	head->len = read(fd, head->text, sizeof(head->text) - 1);
+	close(fd);
+	return head->len >= 0;
+}
+
+/* Others than ELF and scripts, or of another machine, by binfmt_misc.  That knows files
+ * by bytes that are no text, and what it knows is not compared. */
+static bool may_be_foreign(const struct head *head)
+{
+	return head->len > 0 && memchr(head->text, '\0', (size_t)head->len) &&
+	       !access("/proc/sys/fs/binfmt_misc/status", F_OK);
+}
+
+static bool is_known_elf(const struct head *head)
+{
+	return head->len >= (ssize_t)sizeof(head->elf) &&
+	       !memcmp(head->elf.e_ident, ELFMAG, SELFMAG) &&
+	       (head->elf.e_type == ET_EXEC || head->elf.e_type == ET_DYN);
+}
+
+/* Whether the kernel knows the format of a file, and of its interpreters. */
+static bool has_format(int dir, const char *path, int flags)
+{
+	char interpreter[HEAD_BYTES];
+	struct head head;
+
+	for (int i = 0; i < SCRIPTS_MAX; i++) {
+		if (!read_head(dir, path, flags, &head))
+			return true;
+		if (head.len < 2 || memcmp(head.text, "#!", 2))
+			return is_known_elf(&head) || may_be_foreign(&head);
+		if (!find_interpreter(head.text, interpreter,
+				      sizeof(interpreter)) ||
+		    !is_executable(AT_FDCWD, interpreter, 0))
+			return false;
+		dir = AT_FDCWD;
+		path = interpreter;
+		flags = 0;
+	}
+	return false;
+}
+
+bool program_may_start_at(int dir, const char *path, int flags)
+{
+	return is_executable(dir, path, flags) && has_format(dir, path, flags);
+}
+
 static bool may_start(const char *path)
 {
-	return program_may_start_at(AT_FDCWD, path, 0);
+	return is_executable(AT_FDCWD, path, 0);
 }
 
 bool program_may_start(const char *name)

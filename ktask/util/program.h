@@ -28,12 +28,13 @@ bool program_exists(const char *name);
  * program_may_start_at - whether execveat(2) may start a file
  * @flags: as for execveat(2)
  *
- * Return: false where there is no such file, none that may be executed, or none on that
- * file system.  What is in it is not looked at.
+ * Return: false where there is no such file, none that may be executed, none on that
+ * file system, or none of a format that the kernel knows.  A file that may not be read
+ * is taken for a program.
  */
 bool program_may_start_at(int dir, const char *path, int flags);
 
-/** program_may_start - the same of execvp(3) */
+/** program_may_start - the same of execvp(3), which gives unknown formats to a shell */
 bool program_may_start(const char *name);
 
 #endif /* KTASK_UTIL_PROGRAM_H */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * execve and its family.  The shim writes the report of what it counted before the call,
- * because the new program counts from zero.  It does not if there is no such program, or
- * if there are too many arguments: then the process goes on, and reports when it ends.
+ * because the new program counts from zero.  It does not if there is no such program, if
+ * the file is none, or if there are too many arguments: then the process goes on, and
+ * reports when it ends.
  * If nothing was counted, the line of the new program is enough.  If the shim will not be
  * loaded into the new program, that program's line is written here, before the call,
  * which may still fail.
@@ -11,8 +12,8 @@
  * allocated here.  Such a child reports nothing, because the counts are those of its
  * parent.
  *
- * Behaves badly if a call fails for another reason, such as a file that is not a program:
- * then the report comes too early, and what is counted later has a report of its own.
+ * Behaves badly if a call fails for another reason, such as a broken program: then the
+ * report comes too early, and what is counted later has a report of its own.
  *
  * Not seen: system calls without the C library.  See also spawn.c.
  */
@@ -219,6 +220,8 @@ static struct attempt begin_exec(const struct target *target,
 	shim_raise_working();
 	attempt.reported = report_before(target, envp);
 	why = shim_exec_obstacle(target->program, envp);
+	if (why && !may_become(target))
+		why = NULL;
 	name = target->name ? target->name : target->program;
 	if (why)
 		shim_report_obstacle(name, getpid(), why);

@@ -253,6 +253,27 @@ obstacle() {
 	has 1 'run: took over 1 call on 64.0 MiB'
 }
 
+@test "a file that is no program is not what the process became" {
+	reported exec-fails-of-format "$BATS_TEST_TMPDIR/file"
+	[ "$(wc -l <"$REPORT")" = 2 ]
+	summaries 1
+	has 1 'run: took over 1 call on 64.0 MiB'
+	# Nor has it a line where the shim would not be loaded into it.
+	: >"$REPORT"
+	echo 'exit 3' >"$BATS_TEST_TMPDIR/script"
+	chmod +x "$BATS_TEST_TMPDIR/script"
+	run -3 shimmed bash -c 'unset LD_PRELOAD; "$1"; exit $?' bash \
+		"$BATS_TEST_TMPDIR/script"
+	cat "$REPORT"
+	obstacle 0 '' script
+}
+
+@test "a script that the C library gives to a shell is what the process became" {
+	reported exec-by-shell "$BATS_TEST_TMPDIR/script"
+	has 1 "run: took over 1 call on 64.0 MiB$HAD; then it called exec to become another program"
+	[ "$(grep -c '^ktask: run: took over nothing.* (sh, [0-9]*)$\|^ktask: run: took over nothing.* (dash, [0-9]*)$' "$REPORT")" = 1 ]
+}
+
 @test "nor is one where nothing may be executed" {
 	[ "$(id -u)" = 0 ] || skip "not root"
 	unshare -m true || skip "no mount namespaces"

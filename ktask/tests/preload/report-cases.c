@@ -247,6 +247,65 @@ static int case_exec_fails_of_size(char **argv)
 	return 0;
 }
 
+/* Files that are no programs, each with what exec says of it. */
+static const struct {
+	char text[64];
+	size_t bytes;
+	int error;
+} no_programs[] = {
+	{ "", 0, ENOEXEC },
+	{ "exit 0\n", 7, ENOEXEC },
+	{ "#! \nexit 0\n", 11, ENOEXEC },
+	{ "#!/nonexistent\n", 15, ENOENT },
+	{ "\177ELF\2\1\1", 7, ENOEXEC },
+	{ "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\1\0\76\0", 64, ENOEXEC },
+};
+
+static void write_program(const char *path, const char *text, size_t bytes)
+{
+	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0755);
+
+	must(fd >= 0 && write(fd, text, bytes) == (ssize_t)bytes && !close(fd),
+	     "a file that is no program");
+}
+
+static void try_no_program(const char *path, int error)
+{
+	char *args[] = { "none", NULL };
+	int fd = open(path, O_RDONLY);
+
+	must(execve(path, args, environ) == -1 && errno == error, "execve");
+	must(execv(path, args) == -1 && errno == error, "execv");
+	must(execl(path, "none", (char *)NULL) == -1 && errno == error,
+	     "execl");
+	must(fexecve(fd, args, environ) == -1 && errno == error, "fexecve");
+	must(execveat(AT_FDCWD, path, args, environ, 0) == -1 && errno == error,
+	     "execveat");
+	close(fd);
+}
+
+static int case_exec_fails_of_format(char **argv)
+{
+	const char *path = argv[2];
+
+	map(LARGE_BYTES, MAP_POPULATE);
+	for (size_t i = 0; i < sizeof(no_programs) / sizeof(*no_programs);
+	     i++) {
+		write_program(path, no_programs[i].text, no_programs[i].bytes);
+		try_no_program(path, no_programs[i].error);
+	}
+	return 0;
+}
+
+/* The C library has a shell run what is no program. */
+static int case_exec_by_shell(char **argv)
+{
+	map(LARGE_BYTES, MAP_POPULATE);
+	write_program(argv[2], "exit 0\n", 7);
+	execlp(argv[2], "script", (char *)NULL);
+	return 1;
+}
+
 /* On a file system where nothing may be executed. */
 static int case_exec_fails_there(char **argv)
 {
@@ -467,6 +526,8 @@ static const struct {
 	{ "execveat-fails", case_execveat_fails },
 	{ "exec-fails", case_exec_fails },
 	{ "exec-fails-of-size", case_exec_fails_of_size },
+	{ "exec-fails-of-format", case_exec_fails_of_format },
+	{ "exec-by-shell", case_exec_by_shell },
 	{ "exec-fails-there", case_exec_fails_there },
 	{ "forks-fail", case_forks_fail },
 	{ "child-killed", case_child_killed },
