@@ -140,8 +140,11 @@ run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' \
 	KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 	KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 	KTASK_TEST_BARE_CACHE='$(abspath $(BARE_CACHE))' \
+	KTASK_TEST_DAY='$(or $(DAY),$(KTASK_TEST_DAY))' \
 	LTP_SOURCE='$(if $(LTP_SOURCE),$(abspath $(LTP_SOURCE)))' tests/run --build $(B) \
 	$(2) $(call only,$(1))
+
+# make check DAY=all: also what is left to other days (tests/support/Sample.pm)
 
 ## check: install what is missing, build, run every test (ONLY=word: some)
 .PHONY: check

@@ -62,8 +62,9 @@ $(VM_STATIC): $(OUT)/libktask.a
 vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(VM_STATIC) $(VM_DEVICE_TESTS) \
 	$(VM_SCX_TESTS) $(SCX) $(OUT)/libktask-preload.so $(INNOCENT)
 
-## check-vm: build ktask.ko for several kernels, test it in guests
+## check-vm: build ktask.ko for several kernels, test all of it in guests
 .PHONY: check-vm
+check-vm: DAY ?= all
 check-vm:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm'
 	+@$(MAKE) --no-print-directory deps NEED='$(NEED_OF_GUESTS)' || :

@@ -7,18 +7,21 @@
 #
 # Sanitizer variants are compiled for these tests only, each kind of them with one
 # sanitizer: what a machine may lack is what each sanitizer links with, and a header of
-# each kind.  What no demo needs is compiled without optimising, which halves the time:
-# a missing header or library shows all the same.  Objects are never taken from the
-# tree outside: these would hide a missing header.  One guest is booted, where its kernel
-# is or can be fetched; the others and the packages of ktask/tests/software are left to
-# check-bare.  The crates are in neither: Debian's Cargo is too old to fetch what they
-# depend on.
+# each kind.  Of all programs of tests a third is compiled, another one each day
+# (support/Sample.pm), and no header that any of them names may be missing.  What no
+# demo needs is compiled without optimising, which halves the time: a missing header or
+# library shows all the same.  Objects are never taken from the tree outside: these
+# would hide a missing header.  One guest is booted, where its kernel is or can be
+# fetched; the others and the packages of ktask/tests/software are left to check-bare.
+# The crates are in neither: Debian's Cargo is too old to fetch what they depend on.
 
 use strict;
 use warnings;
+use File::Basename qw(basename);
 use FindBin;
 use lib "$FindBin::Bin/../support";
 use House;
+use Sample;
 use Test::More;
 
 use constant LIMIT => 1700;	# seconds; less than tests/special allows
@@ -30,8 +33,19 @@ my %compiled = ('tests/unit/job-keeps-the-first-error' => 'asan',
 		'tests/umt/why-not-is-told-in-a-line' => 'asan',
 		'tests/runtime/codes-reach-whoever-waits' => 'tsan');
 my @sanitized = map { "build/$compiled{$_}/$_" } sort keys %compiled;
+my %directory = (unit => 'ktask/tests/unit', sim => 'ktask/tests/sim',
+		 api => 'ktask/tests/api', umt => 'umt/tests',
+		 runtime => 'ktrt/tests/runtime');
+my @programs = map {
+	my $kind = $_;
+	map { "build/tests/$kind/" . basename($_, '.c') }
+		sort glob "$top/$directory{$kind}/*.c";
+} sort keys %directory;
+my $simulated = 'build/tests/sim/jobs-keep-their-promises-in-any-schedule';
+my %today = map { $_ => 1 } third_of_the_day('bare', 0, @programs), $simulated,
+	map { "build/$_" } keys %compiled;
 my @tests = ((map { "build/$_" } sort keys %compiled), @sanitized,
-	     qw(ktask/tests/cli/usage-errors-exit-2.bats
+	     $simulated, qw(ktask/tests/cli/usage-errors-exit-2.bats
 		ktask/tests/preload/programs-run-unchanged.bats
 		ktask/tests/bindings/the-wheel-passes-its-tests.t
 		ktask/tests/software/the-shell-sees-no-difference.bats
@@ -40,7 +54,6 @@ my @tests = ((map { "build/$_" } sort keys %compiled), @sanitized,
 		tests/build/headers-stand-alone.t
 		tests/style/manual-pages-are-clean.t
 		tests/runner/a-guests-complaints-are-told-apart.t
-		build/tests/sim/jobs-keep-their-promises-in-any-schedule
 		build/examples/lock build/examples/runtime/sort));
 
 my @guest_tools = qw(qemu-system-x86_64 cpio objcopy objdump strip patch tar xz zstd lz4);
@@ -51,6 +64,17 @@ my $fetch = "$top/tests/vm/fetch";
 my ($no_kernel, $why) = capture("$fetch-qemu '$vm' && $fetch '$vm' 6.12");
 my $guest = $no_kernel ? '' : 'tests/vm/ktask-works-on-linux-6.12.t one';
 $ENV{KTASK_TEST_VM_CACHE} = $no_kernel ? '' : $vm;
+
+# Each of its own: some want another one before them.
+my $headers = join ' ', do {
+	my %named;
+
+	for my $file (map { glob "$top/$_/*.[ch] $top/$_/support/*.h" }
+		      values %directory, 'tests/support') {
+		$named{$_} = 1 for slurp($file) =~ /^#\s*include <(\S+)>/mg;
+	}
+	sort grep { !m{^(?:ktask|uapi)/|^umt\.h$} } keys %named;
+};
 
 my $quick = "CFLAGS='-O0 -g0'";
 
@@ -63,8 +87,12 @@ step deps
 make deps
 step tools
 for tool in @guest_tools; do command -v \$tool || exit 1; done
+step headers
+for header in $headers; do
+	echo "#include <\$header>" | cc -E -o /dev/null - || exit 1
+done
 step build
-make -j2 $quick tests TEST_VARIANTS=plain
+make -j2 $quick tests TEST_VARIANTS=plain CTESTBIN='@{[ sort keys %today ]}'
 make -j2 $quick VARIANT=asan @{[ grep { m{/asan/} } @sanitized ]}
 make -j2 $quick VARIANT=tsan @{[ grep { m{/tsan/} } @sanitized ]}
 step features
@@ -105,7 +133,8 @@ step_passes('demo', 'deps', 'make demo works');
 like($said{demo} // '', qr/^  ktask run -- qemu-system-x86_64 +-  +/m,
      'and prints what it measured');
 step_passes('deps', 'tools', 'make deps works');
-step_passes('tools', 'build', 'what makes guests is there');
+step_passes('tools', 'headers', 'what makes guests is there');
+step_passes('headers', 'build', 'so are all headers that tests name');
 step_passes('build', 'features', 'what make check builds is built');
 unlike($said{build} // '', qr/Left out/, 'nothing is left out');
 unlike($said{features} // '', qr/^(?!taskflow)\w+\s+no$/m, 'all features are there');

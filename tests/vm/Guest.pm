@@ -18,10 +18,15 @@
 # which PID 1 has it do by then (tests/vm/settle.c).  No module of ours is loaded
 # by then; what one does is never repeated.
 #
-# Every test runs on every kernel and shape.  What only chance may find (random
-# requests, modules that come and go) and measurements are repeated in full with one
-# node of 6.12, where that takes least, and on kernels that find errors; the others do
-# a part of these rounds, KTASK_TEST_ROUNDS percent.
+# Every test runs on every kernel and shape, but not each day.  6.12, and kernels that find
+# errors, do all; the others do on each shape a third of the parts of tests/vm/init.c, so
+# that each day each kernel does each part once (support/Sample.pm).  All is done where
+# shapes, parts or cycles are chosen.  Of a shape that failed only those parts are
+# repeated that did.
+#
+# What only chance may find (random requests, modules that come and go) and measurements
+# are repeated in full with one node of 6.12, where that takes least, and on kernels that
+# find errors; the others do a part of these rounds, KTASK_TEST_ROUNDS percent.
 #
 # 6.12, and kernels that find errors, are emulated by a thread for each CPU, so that
 # CPUs race; the other kernels, whose interface is what is asked there, by one
@@ -43,6 +48,7 @@ use lib dirname(__FILE__), dirname(__FILE__) . '/../support';
 use Again;
 use Complaints;
 use House;
+use Sample;
 use Served;
 use Unpacked;
 
@@ -220,12 +226,14 @@ sub boot
 sub pass_on
 {
 	my ($shape, $verdict) = @_;
-	my $nr = 0;
+	my ($nr, $part) = (0, '');
 
 	for (split /\r?\n/, $verdict) {
 		if (/^(not )?ok \d+ - (.*)/) {
 			$nr++;
-			result(!$1, "$shape: $2");
+			result(!$1, "$shape: $part$2");
+		} elsif (/^# part (\w+)$/) {
+			$part = "$1: ";
 		} elsif (/^#/) {
 			print "$_\n";
 		} elsif (/^1\.\.(\d+)$/) {
@@ -513,6 +521,47 @@ cp $init $dir/initrd/init
 END
 }
 
+sub all_parts
+{
+	my ($table) = slurp("$top/tests/vm/init.c") =~ /^\} parts\[\] = \{\n(.*?)^\};/ms;
+
+	return $table =~ /^\t\{ "(\w+)"/mg;
+}
+
+# parts_of_the_day(NAME, NR): those that run on that kernel and the NRth shape today
+sub parts_of_the_day
+{
+	my ($name, $nr) = @_;
+	my @parts = all_parts();
+
+	return $name =~ /^debug-|^6\.12$/ ? @parts
+		: third_of_the_day($name, $nr, @parts);
+}
+
+# The parts of what failed; nothing if something did that is in no part.
+sub failed_of_parts
+{
+	my %failed;
+
+	for (@_) {
+		/^(\w+): / or return;
+		$failed{$1} = 1;
+	}
+	return grep { $failed{$_} } all_parts();
+}
+
+# Words for a kernel's command line.
+sub parts_to_run
+{
+	my ($name, $nr, $failed) = @_;
+	my @parts = $failed ? failed_of_parts(@$failed) : ();
+
+	return '' if $ENV{KTASK_TEST_ONLY};
+	@parts = parts_of_the_day($name, $nr)
+		unless @parts || @ARGV || $ENV{KTASK_TEST_CYCLES};
+	return @parts ? 'ktask.only=' . join(',', @parts) : '';
+}
+
 # test_kernel(NAME, DKMS): with DKMS it is that which builds the module.
 sub test_kernel
 {
@@ -520,19 +569,20 @@ sub test_kernel
 	my $failed = failed_parts(map { $_->[0] } @shapes);
 	my @guest = prepare($name, $dkms);
 
-	for my $shape (@guest ? @shapes : ()) {
-		my ($title, @machine) = @$shape;
+	for my $nr (@guest ? 0 .. $#shapes : ()) {
+		my ($title, @machine) = @{ $shapes[$nr] };
 		my $whole = $debug || ($name eq '6.12' && !$dkms
 				       && $title eq 'one node');
 
 		next if @ARGV && !grep { $title =~ /^$_/ } @ARGV;
 		next if $failed && !$failed->{$title};
 		my ($dir, $kernel, $initrd) = @guest;
+		my $parts = parts_to_run($name, $nr, $failed && $failed->{$title});
 
 		$initrd = with_jvm($initrd) if $title eq 'one node' && !$debug
-			&& ($ENV{KTASK_TEST_ONLY} // 'served') =~ /served/;
-		run_guest($dir, $kernel, $initrd, $title, $whole ? '' : $part, \&pass_on,
-			  @machine);
+			&& ($ENV{KTASK_TEST_ONLY} || $parts || 'served') =~ /served/;
+		run_guest($dir, $kernel, $initrd, $title,
+			  join(' ', $whole ? () : $part, $parts), \&pass_on, @machine);
 	}
 	finish();
 }

@@ -11,6 +11,10 @@
 # tests/vm/programs/init.c runs them one after the other and passes on what they
 # say, which is judged as tests/run would.
 #
+# 6.12 runs them all, 7 all of UMT, whose programs of eBPF 6.12 does not run.  Otherwise
+# those that tests/vm/user/every-kernel names run each day, the others every third day
+# (support/Sample.pm); all do where shapes or programs are chosen.
+#
 # Before them runs scripts/record-topology: what it prints must be the recorded
 # machine tests/topologies/guest-SHAPE, and is left in guests/NAME/SHAPE.topology.
 #
@@ -31,10 +35,11 @@ use lib "$FindBin::Bin/../support";
 use Again;
 use Guest qw(fetch_kernel finish make_archive nodes result run_guest);
 use House;
+use Sample;
 use Verdict;
 
 our @EXPORT = qw(test_programs);
-our @EXPORT_OK = qw(pack_programs pass_on);
+our @EXPORT_OK = qw(pack_programs pass_on programs_of_the_day);
 
 # What runs there, words for the kernel, and the machine: cores with two threads
 # each; two nodes; and four nodes, of which one has memory that can be taken away
@@ -87,6 +92,20 @@ sub programs
 		-x or die "$_ is not built\n";
 	}
 	return @paths;
+}
+
+# programs_of_the_day(NAME, SHAPE, PATH...): those that run on that kernel today
+sub programs_of_the_day
+{
+	my ($name, $shape, @paths) = @_;
+
+	return @paths if $name eq '6.12' || ($name eq '7' && $shape eq 'umt');
+	my %everywhere = map { /^([^#\s]\S*)/ ? ($1 => 1) : () }
+		split /\n/, slurp("$top/tests/vm/user/every-kernel");
+	my @others = grep { !$everywhere{basename($_)} } @paths;
+	my %today = map { $_ => 1 } third_of_the_day($name, 0, @others);
+
+	return grep { $everywhere{basename($_)} || $today{$_} } @paths;
 }
 
 # The shared libraries of some programs, and the loader.
@@ -212,6 +231,7 @@ sub test_programs
 	my ($name, @wanted) = @_;
 	my $dir = "$build/guests/$name-programs";
 	my $kernel = fetch_kernel($name);
+	my $chosen = @ARGV || $ENV{KTASK_TEST_PROGRAM};
 
 	@wanted = @ARGV if @ARGV;
 	my $failed = failed_parts(@wanted);
@@ -223,6 +243,8 @@ sub test_programs
 		$words .= ' numa_balancing=disable' if $name eq '6.1';
 		my @paths = programs($which, $again);
 
+		@paths = programs_of_the_day($name, $shape, @paths)
+			unless $again || $chosen;
 		run_guest($dir, $kernel, make_initrd($dir, @paths), $shape,
 			  $words,
 			  sub { pass_on($dir, @paths + 1, @_) }, @machine);

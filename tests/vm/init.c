@@ -439,7 +439,7 @@ static void test_module(void)
 }
 
 /* In an order that leaves the modules unloaded; "ktask.only=groups,cycles"
- * of the kernel's command line runs these alone. */
+ * of the kernel's command line runs these alone.  tests/vm/Guest.pm reads this. */
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -485,8 +485,10 @@ static void run_all(void)
 	}
 	say(true, "modules-load", NULL);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
-		if (is_wanted(parts[i].name))
+		if (is_wanted(parts[i].name)) {
+			note("part %s", parts[i].name);
 			parts[i].run();
+		}
 }
 
 /* What a kernel that finds errors should find; its log says whether it did. */
