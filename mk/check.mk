@@ -34,9 +34,15 @@ DIRECTORY_api := ktask/tests/api
 DIRECTORY_umt := umt/tests
 DIRECTORY_runtime := ktrt/tests/runtime
 sources_of = $(wildcard $(DIRECTORY_$(1))/*.c)
-programs_of = $(patsubst $(DIRECTORY_$(1))/%.c,tests/$(1)/%,$(call sources_of,$(1)))
+# The thread sanitizer has nothing to find in a program that makes no thread: most unit
+# tests do not (unit/support/turns.h does).
+unit_without_tsan := $(shell grep -LE 'pthread|threads\.h|turns\.h|\bfork\b' \
+	$(DIRECTORY_unit)/*.c)
+# programs_of KIND,VARIANT
+programs_of = $(patsubst $(DIRECTORY_$(1))/%.c,tests/$(1)/%,$(filter-out \
+	$($(1)_without_$(2)),$(call sources_of,$(1))))
 CTESTBIN := $(foreach kind,$(C_KINDS),$(addprefix $(OUT)/,\
-	$(call programs_of,$(kind))))
+	$(call programs_of,$(kind),$(VARIANT))))
 support = $(call obj,$(wildcard tests/support/*.c $(DIRECTORY_$(1))/support/*.c))
 
 $(call obj,$(foreach kind,$(C_KINDS),$(call sources_of,$(kind))) \
@@ -113,7 +119,7 @@ tests: all c-tests vm-programs examples $(INNOCENT) $(if $(HAVE_python),$(WHEEL)
 	$(call tell-left-out,$(OPTIONAL_tests))
 
 variants_of = $(foreach v,$(TEST_VARIANTS),$(addprefix \
-	$(B)/$(if $(filter-out plain,$v),$v/),$(call programs_of,$(1))))
+	$(B)/$(if $(filter-out plain,$v),$v/),$(call programs_of,$(1),$v)))
 
 RUN_unit = $(call variants_of,unit)
 RUN_sim = $(call variants_of,sim)
