@@ -134,36 +134,52 @@ BATS
 }
 
 # Several programs, in parallel and alone.
-my @pair = map { script("pair$_", "echo 1..1; sleep 0.3; mkdir $dir/alone || {"
-	. " echo not ok 1; exit; }; sleep 0.3; rmdir $dir/alone; echo ok 1") }
-	1, 2;
-($status, my $last) = run_tests('--jobs 2', @pair);
+# Who finds the directory taken says so; who has it waits for that, as long as is told:
+# until it comes where two run at once, for a while where they must not.
+my @pair = map { script("pair$_", "echo 1..1; mkdir $dir/alone || {"
+	. " touch $dir/met; echo not ok 1; exit; }\n"
+	. "for i in \$(seq \$(cat $dir/patience)); do\n"
+	. "[ ! -e $dir/met ] || break; sleep 0.05\ndone\n"
+	. "rmdir $dir/alone; echo ok 1") } 1, 2;
+
+# run_pair(PATIENCE, ARGUMENT...): how often who has it looks, each 0.05 s
+sub run_pair
+{
+	my ($patience, @arguments) = @_;
+
+	unlink "$dir/met";
+	spew("$dir/patience", $patience);
+	return run_tests(@arguments);
+}
+
+use constant AT_ONCE => 1200;
+use constant BY_TURNS => 12;
+
+($status, my $last) = run_pair(AT_ONCE, '--jobs 2', @pair);
 is($last, '1 passed, 1 failed, 0 skipped', 'two programs run at once');
-rmdir "$dir/alone";
 spew("$dir/special", "*/pair* serial # each wants the directory for itself\n");
-($status, $last) = run_tests('--jobs 2', @pair);
+($status, $last) = run_pair(BY_TURNS, '--jobs 2', @pair);
 is($last, '2 passed, 0 failed, 0 skipped', 'serial programs run alone');
 is($status, 0, 'and the exit status is 0');
 
 spew("$dir/special", "*/pair* shares=directory # each wants it for itself\n");
-($status, $last) = run_tests('--jobs 2', @pair);
+($status, $last) = run_pair(BY_TURNS, '--jobs 2', @pair);
 is($last, '2 passed, 0 failed, 0 skipped', 'sharing programs take turns');
 spew("$dir/special", "*/pair* shares=directory:2 # two of them are too many\n");
-($status, $last) = run_tests('--jobs 2', @pair);
+($status, $last) = run_pair(AT_ONCE, '--jobs 2', @pair);
 is($last, '1 passed, 1 failed, 0 skipped', 'as many at once as are allowed');
-rmdir "$dir/alone";
 
 spew("$dir/special", "*/nap seconds=1 # so that this test is short\n");
 (undef, undef, my $report) = run_tests('--limit 60', script('nap', 'sleep 9'));
 like($report, qr/no end within 1 s/, 'a test may have its own limit');
 spew("$dir/special", "*/pair* shares=directory,seconds=60 # two things\n");
-($status, $last) = run_tests('--jobs 2 --limit 1', @pair, script('slow', 'sleep 9'));
+($status, $last) = run_pair(BY_TURNS, '--jobs 2 --limit 1', @pair, script('slow', 'sleep 9'));
 is($last, '2 passed, 1 failed, 0 skipped', 'a rule may say that tests take turns,');
 spew("$dir/special", "*/nap shares=directory,seconds=1 # two things\n");
 (undef, undef, $report) = run_tests('--limit 60', script('nap', 'sleep 9'));
 like($report, qr/no end within 1 s/, 'and give them a limit');
 spew("$dir/special", "*/pair* seconds=60,serial # two things\n");
-($status, $last) = run_tests('--jobs 2', @pair);
+($status, $last) = run_pair(BY_TURNS, '--jobs 2', @pair);
 is($last, '2 passed, 0 failed, 0 skipped', 'or run them alone');
 
 # Each waits until three are there, which takes no time if that may be.
@@ -198,15 +214,14 @@ spew("$dir/bin/unshare", "#!/bin/sh\nexit 1\n", 0755);
 	local $ENV{PATH} = "$dir/bin:$ENV{PATH}";
 
 	spew("$dir/special", '');
-	($status, $last) = run_tests('', @pair);
+	($status, $last) = run_pair(BY_TURNS, '', @pair);
 	is($last, '2 passed, 0 failed, 0 skipped', 'who shares /dev/shm runs alone');
 }
 SKIP: {
 	skip 'no mount namespaces', 1
 		if system('unshare --mount true 2>/dev/null') != 0;
-	(undef, $last) = run_tests('--jobs 2', @pair);
+	(undef, $last) = run_pair(AT_ONCE, '--jobs 2', @pair);
 	is($last, '1 passed, 1 failed, 0 skipped', 'who has its own does not');
-	rmdir "$dir/alone";
 }
 for my $wrong ('serial', 'serial,nonsense # why', 'serial, # why',
 	       'seconds= # why', ',serial # why', '# why') {

@@ -174,7 +174,7 @@ battery='
 	mkdir "$group" || skip "no group can be made"
 	echo 50000 >"$group/cpu.cfs_quota_us"
 	run sh -c 'echo $$ >"$1/tasks" && exec "$2" topo --json' sh "$group" "$ktask"
-	for _ in {1..100}; do
+	for _ in {1..1200}; do
 		rmdir "$group" && break
 		sleep 0.05
 	done
@@ -190,7 +190,7 @@ battery='
 	mkdir "$group" || skip "no group can be made"
 	echo 50000 >"$group/cpu.cfs_quota_us"
 	run sh -c 'echo $$ >"$1/tasks" && exec "$2" topo' sh "$group" "$ktask"
-	for _ in {1..100}; do
+	for _ in {1..1200}; do
 		rmdir "$group" && break
 		sleep 0.05
 	done

@@ -232,7 +232,7 @@ SYS_$name" | cc -E -P - | tail -1)
 	make_group 1024
 	in_group ahead forks-many
 	remained=none
-	for _ in {1..100}; do
+	for _ in {1..600}; do
 		used=$(cat "$group/memory.usage_in_bytes" 2>/dev/null ||
 			cat "$group/memory.current")
 		[ "$used" -ge $((32 * MIB)) ] || { remained= && break; }
