@@ -186,11 +186,39 @@ locked() {
 	run -1 grep lostEvents end
 }
 
+shows_or_ends() { # PID FILE TEXT
+	grep -qF -- "$3" "$2" || ! kill -0 "$1" 2>/dev/null
+}
+
+# top_until TEXT COMMAND...: $output is what top showed of the command until that was there;
+# then there is a file "seen", and who opens the FIFO "end" reads its end
+top_until() {
+	local text=$1 top status=0
+
+	shift
+	mkfifo end
+	"$umt" top -i 100 -- "$@" >shown 2>&1 3>&- &
+	top=$!
+	becomes shows_or_ends "$top" shown "$text"
+	: >seen
+	for _ in {1..60}; do
+		kill -0 "$top" 2>/dev/null || break
+		timeout 1 bash -c ': >end; sleep 0.1' || :
+	done
+	wait "$top" || status=$?
+	output=$(<shown)
+	[ "$status" -eq 0 ]
+}
+
 @test "top: shows threads, shares and cores" {
-	run -0 "$umt" top -i 100 -- sleep 3
+	cat >waits.pl <<-'PL'
+	select(undef, undef, undef, 1) until -e "seen";
+	open(my $end, "<", "end");
+	PL
+	top_until "100 %  waiting" perl waits.pl
 	[[ $output == *"1 thread: 0 running, 0 ready, 1 blocked"* ]]
 	[[ $output == *"core 0: busy "*"idle while blocked "* ]]
-	[[ $output == *" sleep "*"100 %  waiting"* ]]
+	[[ $output == *" perl "*"100 %  waiting"* ]]
 }
 
 @test "top: why pictures cannot be written is told" {
@@ -202,9 +230,10 @@ locked() {
 @test "top: what a thread calls itself is no order to the terminal" {
 	cat >red.pl <<-'PL'
 	$0 = "\e[31mred";
-	select(undef, undef, undef, 0.1) for 1 .. 30;
+	select(undef, undef, undef, 0.1) until -e "seen";
+	open(my $end, "<", "end");
 	PL
-	run -0 "$umt" top -i 100 -- perl red.pl
+	top_until " ?[31mred " perl red.pl
 	[[ $output == *" ?[31mred "* ]]
 	[[ $output != *$'\e'* ]]
 }
@@ -212,22 +241,20 @@ locked() {
 @test "top: of many threads those with something to do are shown" {
 	cat >many.sh <<-'SH'
 	i=0
-	while [ $i -lt 40 ]; do sleep 4 & i=$((i + 1)); done
+	sleeps=
+	while [ $i -lt 40 ]; do sleep 300 & sleeps="$sleeps $!"; i=$((i + 1)); done
 	# Names are read when a thread has waited.
 	perl -e '$0 = "busy-one"; select(undef, undef, undef, 0.1);
-		$end = time + 3; 1 while time < $end'
+		$end = time + 60; 1 until -e "seen" || time > $end'
+	kill $sleeps
 	wait
 	SH
-	run -0 "$umt" top -i 200 -- sh many.sh
+	top_until " busy-one " sh many.sh
 	[[ $output == *" busy-one "* ]]
 }
 
 has_threads() { # PID NUMBER
 	[ "$(ls "/proc/$1/task" | wc -l)" -eq "$2" ]
-}
-
-shows_or_ends() { # PID FILE TEXT
-	grep -qF -- "$3" "$2" || ! kill -0 "$1" 2>/dev/null
 }
 
 @test "top: shows the threads of a process that runs, old and new" {
