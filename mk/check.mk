@@ -157,6 +157,7 @@ run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' \
 check:
 	+@$(MAKE) --no-print-directory deps
 	+@$(MAKE) --no-print-directory deps NEED='$(NEED_OF_TESTS)' || :
+	+@$(MAKE) --no-print-directory deps NEED=allocators || :
 	+@$(MAKE) --no-print-directory servers || :
 	+@begin=$$(date +%s); $(SUBMAKE) tests && \
 		{ echo $$(($$(date +%s) - begin)); times; } >$(B)/made

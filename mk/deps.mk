@@ -16,6 +16,9 @@ DEPS_vm := qemu-system-x86 cpio binutils gcc libc6-dev patch xz-utils zstd lz4
 DEPS_debug := flex bison bc xz-utils libelf-dev libssl-dev perl
 # Real programs for the tests; without them these skip.
 DEPS_software := default-jdk-headless python3-numpy redis-tools stress-ng
+# Allocators for the shim's tests, 1.4 MB on disk.  Apart: other releases of Debian name
+# them differently.
+DEPS_allocators := libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4
 # The shim for 64-bit ARM, and what runs it; without them its test skips.
 DEPS_cross := gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 # A static program of Go for guests, where no Go is: 81 MB, 470 MB on disk.

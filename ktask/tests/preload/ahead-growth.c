@@ -127,6 +127,15 @@ static void small_blocks(void)
 	}
 }
 
+/* Of whatever allocator there is. */
+static void large_block(void)
+{
+	char *block = malloc(LEN + PAGE_BYTES);
+
+	must(block != NULL, "malloc");
+	touch_rest(page_start(block), 0, LEN);
+}
+
 /* Mapped without a reserve, where the shim sees it; then there is more that it does not
  * see. */
 static void unreserved(void)
@@ -161,6 +170,7 @@ static const struct {
 	{ "allocated", allocated },
 	{ "allocated-with-threads", allocated_with_threads },
 	{ "small-blocks", small_blocks },
+	{ "large-block", large_block },
 	{ "unreserved", unreserved },
 };
 

@@ -31,6 +31,33 @@ grows() {
 	done
 }
 
+# installed LIBRARY: its allocator is found, in $beside
+installed() {
+	beside=$(/sbin/ldconfig -p | sed -n "s/.*$1\\.so\\..* => //p" | head -1)
+	[ -n "$beside" ] || skip "no $1"
+}
+
+# As the report tells it: 3 % of what was touched in order, and of each mapping a first
+# window, 1/16 or 2 MiB.  With "$1" MiB besides.
+little_untouched() {
+	awk -v besides="${1:-0}" '
+		function mib(number, unit) {
+			return number * (unit ~ /^G/ ? 1024 : unit ~ /^K/ ? 1 / 1024 : 1)
+		}
+		/^ktask: ahead: / {
+			for (i = 1; i < NF; i++) {
+				if ($i ~ /^mapping/) nr = $(i - 1)
+				if ($i == "of") all = mib($(i + 1), $(i + 2))
+				if ($i == "touched" && $(i + 1) == "in") touched = mib($(i - 2), $(i - 1))
+				if ($i == "MiB" && $(i + 1) ~ /^untouched/) rest = $(i - 1)
+			}
+			bound = touched * 0.03 + (2 * nr > all / 16 ? 2 * nr : all / 16) + besides
+			seen++
+			if (rest > bound) exit 1
+		}
+		END { exit !seen }' "$REPORT"
+}
+
 # The same allocator in a library, or in a program: build_allocator shared|static
 build_allocator() {
 	local sources=$BATS_TEST_DIRNAME
@@ -89,11 +116,43 @@ build_allocator() {
 	done
 }
 
-@test "of small blocks of jemalloc" {
-	beside=$(/sbin/ldconfig -p | sed -n 's/.*libjemalloc.* => //p' | head -1)
-	[ -n "$beside" ] || skip "no jemalloc"
+@test "of small blocks of jemalloc and mimalloc, and little in vain" {
+	for allocator in libjemalloc libmimalloc; do
+		/sbin/ldconfig -p | grep -q "$allocator" || continue
+		installed $allocator
+		grows "$PROGRAMS/ahead-growth" small-blocks
+		made
+		little_untouched
+	done
+	[ -n "$beside" ] || skip "neither jemalloc nor mimalloc"
+}
+
+@test "of large blocks of tcmalloc and mimalloc" {
+	for allocator in libtcmalloc_minimal libmimalloc; do
+		/sbin/ldconfig -p | grep -q "$allocator" || continue
+		installed $allocator
+		grows "$PROGRAMS/ahead-growth" large-block
+		made
+		little_untouched
+	done
+	[ -n "$beside" ] || skip "neither tcmalloc nor mimalloc"
+}
+
+# It maps a MiB when it needs one: nothing lies ahead of the program.
+@test "of small blocks of tcmalloc nothing is, and the program is as without" {
+	installed libtcmalloc_minimal
 	grows "$PROGRAMS/ahead-growth" small-blocks
-	made
+	grep -q 'took over nothing: no call was on 32.0 MiB or more' "$REPORT"
+}
+
+@test "of slices of a Go program with a part of C, and little in vain" {
+	command -v go >/dev/null || skip "no go"
+	cd "$BATS_TEST_TMPDIR"
+	GOCACHE=$PWD/cache GOPATH=$PWD/path GO111MODULE=off CGO_ENABLED=1 \
+		GOTOOLCHAIN=local GOFLAGS= go build -o program \
+		"$BATS_TEST_DIRNAME/allocators/touch_slices.go"
+	ldd program | grep -q libc || skip "linked statically"
+	grows ./program
 }
 
 @test "not of memory that reserves none, where the shim was told of it" {
