@@ -126,6 +126,8 @@ int real_mlockall(int flags);
 /* As libc's, a cancellation point. */
 int real_fallocate(int fd, int mode, int64_t offset, int64_t len);
 int real_posix_fallocate(int fd, int64_t offset, int64_t len);
+/* Below a second; no cancellation point, other than the C library's. */
+void real_sleep(long ns);
 int real_munlock(const void *addr, size_t len);
 void *real_shmat(int id, const void *addr, int flags);
 int real_shmdt(const void *addr);

@@ -2,7 +2,6 @@
 /* See large_mappings.h. */
 #include <errno.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "preload/ahead/large_mappings.h"
 #include "preload/ahead/ahead.h"
@@ -96,12 +95,10 @@ static bool mapping_overlaps(const struct large_mapping *mapping,
 
 static void wait_for_makers(struct large_mapping *mapping)
 {
-	const struct timespec moment = { .tv_nsec = POLL_NS };
-
 	for (int i = 0; i < SPINS && atomic_load(&mapping->nr_making); i++)
 		;
 	while (atomic_load(&mapping->nr_making))
-		nanosleep(&moment, NULL);
+		real_sleep(POLL_NS);
 }
 
 /*

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "preload/shim.h"
@@ -74,6 +75,13 @@ int real_mlock2(const void *addr, size_t len, unsigned flags)
 	if (!flags)
 		return real_mlock(addr, len);
 	return (int)syscall(SYS_mlock2, addr, len, flags);
+}
+
+void real_sleep(long ns)
+{
+	const struct timespec time = { .tv_nsec = ns };
+
+	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
 int real_munlock(const void *addr, size_t len)

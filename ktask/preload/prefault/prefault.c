@@ -399,8 +399,6 @@ static void stop_held(struct prefault *job, const void *addr, size_t len,
 static void stop_overlapping(struct prefault *job, const void *addr, size_t len,
 			     bool again)
 {
-	struct timespec moment = { .tv_nsec = HELD_POLL_NS };
-
 	for (;;) {
 		int state = atomic_load(&job->state);
 
@@ -419,7 +417,7 @@ static void stop_overlapping(struct prefault *job, const void *addr, size_t len,
 			return;
 		}
 		if (state == HELD || state == DOOMED)
-			nanosleep(&moment, NULL);
+			real_sleep(HELD_POLL_NS);
 	}
 }
 

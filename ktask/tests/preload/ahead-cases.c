@@ -362,6 +362,32 @@ static void moves(const char *how)
 	must(!munmap(moved, 2 * LEN), "munmap");
 }
 
+/* Who unmaps waits for helpers, and does not end there. */
+static void *unmap_cancelled(void *unmapped)
+{
+	char *base = allocate_pages("mmap");
+
+	fill_pages(base, 0, LEN / 8);
+	pthread_cancel(pthread_self());
+	munmap(base, LEN);
+	*(bool *)unmapped = true;
+	return NULL;
+}
+
+static void cancelled(const char *how)
+{
+	for (int i = 0; i < 50; i++) {
+		bool unmapped = false;
+		pthread_t thread;
+
+		must(!pthread_create(&thread, NULL, unmap_cancelled,
+				     &unmapped) &&
+			     !pthread_join(thread, NULL),
+		     "thread");
+		must(unmapped, "munmap ended the thread");
+	}
+}
+
 /* What is left of a mapping, with other memory in place of a part or not, is one to
  * mremap(), also if huge pages were advised for some of it. */
 static char *quarter_made_ahead(void)
@@ -800,6 +826,7 @@ static const struct {
 	{ "descriptors", keeps_descriptors },
 	{ "discards", discards },
 	{ "replaces", replaces },
+	{ "cancelled", cancelled },
 	{ "moves", moves },
 	{ "moves-rest", moves_rest },
 	{ "grows", grows },

@@ -81,6 +81,10 @@ ahead() {
 	ahead replaces
 }
 
+@test "what changes memory is no cancellation point where it waits for helpers" {
+	ahead cancelled
+}
+
 @test "memory can be moved and grown, whatever pages were advised" {
 	ahead moves
 	ahead reallocates
