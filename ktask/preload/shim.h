@@ -284,6 +284,8 @@ size_t shim_available_bytes(void);
  * shim_ahead_stop: [addr, addr + len) is about to be changed; whether some of it was
  *	watched until now
  * @join: into a mapping that mremap() takes, without advice of ours
+ * shim_ahead_replaces: a call is about to map where the kernel likes, maybe in the place of
+ *	memory that went without a word; true: shim_ahead_replaced() tells where it did
  * shim_ahead_rejoin: mremap() says of [addr, addr + len) that it is several mappings, as
  *	it may be by our advice; false: not by that
  * shim_ahead_stop_block: a block is about to be freed
@@ -295,6 +297,8 @@ void shim_ahead_mapping(void *base, size_t len, const void *from);
 void shim_ahead_know(const void *base, size_t len);
 void shim_ahead_moment(void);
 bool shim_ahead_stop(const void *addr, size_t len, bool join);
+bool shim_ahead_replaces(void);
+void shim_ahead_replaced(const void *addr, size_t len);
 bool shim_ahead_rejoin(void *addr, size_t len);
 void shim_ahead_stop_block(const void *block, bool join);
 void shim_ahead_advised(const void *addr, size_t len, bool huge);

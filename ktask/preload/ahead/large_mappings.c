@@ -58,10 +58,14 @@ struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 	return NULL;
 }
 
+/* Calls that may put something in the place of a mapping of which nobody told: A. */
+static atomic_uint nr_replacing;
+
 bool large_mapping_enter(struct large_mapping *mapping)
 {
 	atomic_fetch_add(&mapping->nr_making, 1);
-	if (atomic_load(&mapping->state) == MAPPING_WATCHED)
+	if (atomic_load(&mapping->state) == MAPPING_WATCHED &&
+	    !(mapping->found && atomic_load(&nr_replacing)))
 		return true;
 	atomic_fetch_sub(&mapping->nr_making, 1);
 	return false;
@@ -189,6 +193,40 @@ bool shim_ahead_stop(const void *addr, size_t len, bool join)
 	return stopped;
 }
 
+/*
+ * A thread that makes pages first counts itself and then reads nr_replacing; who replaces
+ * counts first and then waits for it.  So until shim_ahead_replaced() no page is made of
+ * what the C library, or a system call without it, may have unmapped.
+ */
+bool shim_ahead_replaces(void)
+{
+	keep_errno();
+
+	if (!shim_ahead_watches() || !shim_is_ours())
+		return false;
+	atomic_fetch_add(&nr_replacing, 1);
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
+		if (large_mappings[i].found && is_in_use(&large_mappings[i]))
+			wait_for_makers(&large_mappings[i]);
+	return true;
+}
+
+void shim_ahead_replaced(const void *addr, size_t len)
+{
+	uintptr_t start = (uintptr_t)addr, end = start + len;
+
+	if (end < start)
+		end = UINTPTR_MAX;
+	for (size_t i = 0; i < AHEAD_MAPPINGS && len; i++) {
+		struct large_mapping *mapping = &large_mappings[i];
+
+		if (mapping->found && is_in_use(mapping) &&
+		    mapping_overlaps(mapping, start, end))
+			large_mapping_give_up(mapping);
+	}
+	atomic_fetch_sub(&nr_replacing, 1);
+}
+
 void shim_ahead_stop_block(const void *block, bool join)
 {
 	int saved_errno = errno;
@@ -259,4 +297,5 @@ void large_mappings_forget(void)
 		atomic_store(&large_mappings[i].state, MAPPING_FREE);
 	}
 	atomic_store(&shim_ahead_watched, 0);
+	atomic_store(&nr_replacing, 0);
 }

@@ -29,21 +29,46 @@ KTASK_API int munlock(const void *addr, size_t len)
 	return real_munlock(addr, len);
 }
 
+/* Of a segment; @unknown where that may not be asked. */
+static size_t find_segment_size(int id, size_t unknown)
+{
+	struct shmid_ds segment;
+	keep_errno();
+
+	return shim_filter_allows() && !shmctl(id, IPC_STAT, &segment)
+		       ? segment.shm_segsz
+		       : unknown;
+}
+
+/* It may come in the place of what is watched. */
+static void *attach_segment(int id, const void *addr, int flags)
+{
+	size_t len = shim_ahead_watches() ? find_segment_size(id, SIZE_MAX) : 0;
+	bool tells;
+	void *base;
+
+	if (flags & SHM_REMAP && len)
+		shim_ahead_stop(addr, len, false);
+	tells = len && shim_ahead_replaces();
+	base = real_shmat(id, addr, flags);
+	if (tells)
+		shim_ahead_replaced(base, base == (void *)-1 ? 0 : len);
+	return base;
+}
+
 KTASK_API void *shmat(int id, const void *addr, int flags)
 {
-	void *base = real_shmat(id, addr, flags);
+	void *base = attach_segment(id, addr, flags);
 	const void *from = __builtin_return_address(0);
 	keep_errno();
-	struct shmid_ds segment;
+	size_t len = 0;
 
-	if (base == (void *)-1 || !(shim_tells() || shim_prefaults) ||
-	    !shim_filter_allows() || shmctl(id, IPC_STAT, &segment))
-		segment.shm_segsz = 0;
+	if (base != (void *)-1 && (shim_tells() || shim_prefaults))
+		len = find_segment_size(id, 0);
 	if (!shim_prefaults)
-		SHIM_LEFT(LEFT_SHMAT, segment.shm_segsz);
+		SHIM_LEFT(LEFT_SHMAT, len);
 	else if (!(flags & SHM_RDONLY))
-		shim_prefault(base, segment.shm_segsz, false, MADE_SEGMENT,
-			      from);
+		shim_prefault(base, len, false, MADE_SEGMENT, from);
 	return base;
 }
 

@@ -43,6 +43,18 @@
 #define LOCKED_FLAGS (POPULATE_FLAGS | MAP_LOCKED)
 #define SURE_FLAGS (MAP_FIXED | MAP_HUGETLB)
 
+/* What was watched at fixed addresses has been told of before. */
+static void *map_new(void *addr, size_t len, int prot, int flags, int fd,
+		     int64_t offset)
+{
+	bool tells = !(flags & MAP_FIXED) && shim_ahead_replaces();
+	void *base = real_mmap(addr, len, prot, flags, fd, offset);
+
+	if (tells)
+		shim_ahead_replaced(base, base == MAP_FAILED ? 0 : len);
+	return base;
+}
+
 /* The kernel forces its way into unreadable memory; we cannot. */
 static bool takes_populate(int prot, int flags)
 {
@@ -124,17 +136,16 @@ static void *map_locked(void *addr, size_t len, int prot, int flags, int fd,
 			int64_t offset)
 {
 	int saved_errno = errno;
-	void *base =
-		real_mmap(addr, len, prot_apart(prot, flags),
-			  flags & ~(MAP_LOCKED | MAP_POPULATE), fd, offset);
+	void *base = map_new(addr, len, prot_apart(prot, flags),
+			     flags & ~(MAP_LOCKED | MAP_POPULATE), fd, offset);
 
 	if (base == MAP_FAILED)
-		return real_mmap(addr, len, prot, flags, fd, offset);
+		return map_new(addr, len, prot, flags, fd, offset);
 	if (!lock_on_fault(base, len, prot, flags)) {
 		if (!(flags & SURE_FLAGS))
 			real_munmap(base, len);
 		errno = saved_errno;
-		return real_mmap(addr, len, prot, flags, fd, offset);
+		return map_new(addr, len, prot, flags, fd, offset);
 	}
 	if (!shim_lock(SHIM_MMAP, base, len))
 		(void)real_mlock(base, len);
@@ -146,7 +157,7 @@ static void *map_populated(void *addr, size_t len, int prot, int flags, int fd,
 			   int64_t offset)
 {
 	void *base =
-		real_mmap(addr, len, prot, flags & ~MAP_POPULATE, fd, offset);
+		map_new(addr, len, prot, flags & ~MAP_POPULATE, fd, offset);
 
 	if (base != MAP_FAILED)
 		populate_mapping(base, len, prot, flags);
@@ -160,7 +171,7 @@ static void *map_large(void *addr, size_t len, int prot, int flags, int fd,
 		return map_locked(addr, len, prot, flags, fd, offset);
 	if (takes_populate(prot, flags) && shim_takes(SHIM_MMAP, len))
 		return map_populated(addr, len, prot, flags, fd, offset);
-	return real_mmap(addr, len, prot, flags, fd, offset);
+	return map_new(addr, len, prot, flags, fd, offset);
 }
 
 static void *map_prefaulted(void *addr, size_t len, int prot, int flags, int fd,
@@ -173,7 +184,7 @@ static void *map_prefaulted(void *addr, size_t len, int prot, int flags, int fd,
 	if (flags & (MAP_POPULATE | MAP_LOCKED) && len >= shim_min_bytes &&
 	    shim_wants(SHIM_MMAP, len, from))
 		return map_large(addr, len, prot, flags, fd, offset);
-	base = real_mmap(addr, len, prot, flags, fd, offset);
+	base = map_new(addr, len, prot, flags, fd, offset);
 	if (base != MAP_FAILED && len >= shim_min_bytes)
 		shim_prefault_mapping(base, len, prot, flags, fd, offset, from);
 	return base;
@@ -209,7 +220,7 @@ static bool is_private_memory(int prot, int flags, const void *from)
 static void *map_watched(void *addr, size_t len, int prot, int flags, int fd,
 			 int64_t offset, const void *from)
 {
-	void *base = real_mmap(addr, len, prot, flags, fd, offset);
+	void *base = map_new(addr, len, prot, flags, fd, offset);
 
 	if (base == MAP_FAILED || len < shim_min_bytes)
 		return base;
@@ -234,7 +245,7 @@ do_mmap(void *addr, size_t len, int prot, int flags, int fd, int64_t offset)
 		return map_watched(addr, len, prot, flags, fd, offset,
 				   __builtin_return_address(0));
 	if (!SHIM_WANTS(SHIM_MMAP, len))
-		return real_mmap(addr, len, prot, flags, fd, offset);
+		return map_new(addr, len, prot, flags, fd, offset);
 	return map_large(addr, len, prot, flags, fd, offset);
 }
 KTASK_API void *mmap(void *addr, size_t len, int prot, int flags, int fd,
@@ -313,6 +324,17 @@ static bool became_large(const void *base, size_t old_len, size_t new_len,
 				      refuse_other, NULL);
 }
 
+static void *move_mapping(void *old, size_t old_len, size_t new_len, int flags,
+			  void *addr)
+{
+	bool tells = !(flags & MREMAP_FIXED) && shim_ahead_replaces();
+	void *moved = real_mremap(old, old_len, new_len, flags, addr);
+
+	if (tells)
+		shim_ahead_replaced(moved, moved == MAP_FAILED ? 0 : new_len);
+	return moved;
+}
+
 /* Only to know of it. */
 KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 		       ...)
@@ -331,11 +353,11 @@ KTASK_API void *mremap(void *old, size_t old_len, size_t new_len, int flags,
 	if (shim_prefaults)
 		stop_remapped(old, old_len, new_len, flags, addr);
 	watched = unwatch_range(old, old_len, new_len, flags, addr);
-	moved = real_mremap(old, old_len, new_len, flags, addr);
+	moved = move_mapping(old, old_len, new_len, flags, addr);
 	if (moved == MAP_FAILED && errno == EFAULT &&
 	    shim_ahead_rejoin(old, old_len)) {
 		errno = saved_errno;
-		moved = real_mremap(old, old_len, new_len, flags, addr);
+		moved = move_mapping(old, old_len, new_len, flags, addr);
 	}
 	if (moved == MAP_FAILED || flags & MREMAP_DONTUNMAP)
 		return moved;

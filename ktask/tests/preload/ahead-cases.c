@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/ptrace.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -360,6 +361,28 @@ static void moves(const char *how)
 	fill_pages(moved, at, 2 * LEN);
 	check_pages(moved, 0, 2 * LEN);
 	must(!munmap(moved, 2 * LEN), "munmap");
+}
+
+/* Nor is anything made of a segment that comes there. */
+static void becomes_segment(const char *how)
+{
+	for (int i = 0; i < 10; i++) {
+		char *base = allocate_pages("mmap");
+		int id = shmget(IPC_PRIVATE, LEN, 0600);
+		size_t there;
+
+		must(id >= 0, "shmget");
+		fill_pages(base, 0, LEN / 8 + (size_t)i * 3 * MIB);
+		must(shmat(id, base, SHM_REMAP) == base, "shmat");
+		shmctl(id, IPC_RMID, NULL);
+		sleep_ms(20);
+		there = count_present(base, LEN);
+		if (there) {
+			printf("%zu pages of the segment were made\n", there);
+			return;
+		}
+		munmap(base, LEN);
+	}
 }
 
 /* Who unmaps waits for helpers, and does not end there. */
@@ -826,6 +849,7 @@ static const struct {
 	{ "descriptors", keeps_descriptors },
 	{ "discards", discards },
 	{ "replaces", replaces },
+	{ "becomes-segment", becomes_segment },
 	{ "cancelled", cancelled },
 	{ "moves", moves },
 	{ "moves-rest", moves_rest },

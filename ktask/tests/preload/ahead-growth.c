@@ -6,7 +6,9 @@
  */
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "touches.h"
 
@@ -136,6 +138,70 @@ static void large_block(void)
 	touch_rest(page_start(block), 0, LEN);
 }
 
+#define STACK (512 * MIB)
+/* Of it the thread goes on at once where so much was made since it last looked. */
+#define MADE_PAGES 200
+
+/* Downwards through its stack, until helpers work ahead of it; or to the end. */
+static void *walk_down_stack(void *unused)
+{
+	char here, *top = page_start(&here) - MIB;
+	size_t before = SIZE_MAX;
+
+	for (size_t at = PAGE_BYTES; at < STACK - 128 * MIB; at += PAGE_BYTES) {
+		size_t there;
+
+		top[-(long)at] = 1;
+		if (at % (2 * MIB) == 0)
+			sleep_ms(at < 8 * MIB ? 30 : 0);
+		if (at < 16 * MIB || at % (64 * 1024))
+			continue;
+		there = count_present(top - at - 64 * MIB, 63 * MIB);
+		if (before != SIZE_MAX && there > before + MADE_PAGES)
+			break;
+		before = there;
+	}
+	return unused;
+}
+
+/* The C library unmaps the stack, and a file comes in its place, of which no page is
+ * made. */
+static void stack_becomes_file(void)
+{
+	char *known = malloc(LARGE), *base;
+	int fd = memfd_create("sparse", 0);
+	pthread_attr_t attr;
+	pthread_t thread;
+	struct stat file;
+
+	must(known && fd >= 0 && !ftruncate(fd, STACK), "malloc or memfd");
+	fill_pages(known, 0, LARGE / 2);
+	must(!pthread_attr_init(&attr) &&
+		     !pthread_attr_setstacksize(&attr, STACK) &&
+		     !pthread_create(&thread, &attr, walk_down_stack, NULL) &&
+		     !pthread_join(thread, NULL),
+	     "thread");
+	base = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	must(base != MAP_FAILED, "mmap");
+	sleep_ms(50);
+	must(!fstat(fd, &file) && !file.st_blocks, "pages of a file were made");
+}
+
+static void unseen_becomes_file(void)
+{
+	for (int round = 0; round < 16; round++) {
+		int status = 0;
+		pid_t pid = fork();
+
+		if (!pid) {
+			stack_becomes_file();
+			_exit(0);
+		}
+		must(pid > 0 && waitpid(pid, &status, 0) == pid && !status,
+		     "in a child");
+	}
+}
+
 /* Mapped without a reserve, where the shim sees it; then there is more that it does not
  * see. */
 static void unreserved(void)
@@ -171,6 +237,7 @@ static const struct {
 	{ "allocated-with-threads", allocated_with_threads },
 	{ "small-blocks", small_blocks },
 	{ "large-block", large_block },
+	{ "unseen-becomes-file", unseen_becomes_file },
 	{ "unreserved", unreserved },
 };
 

@@ -79,6 +79,7 @@ ahead() {
 
 @test "what comes in place of the memory is not touched" {
 	ahead replaces
+	ahead becomes-segment
 }
 
 @test "what changes memory is no cancellation point where it waits for helpers" {

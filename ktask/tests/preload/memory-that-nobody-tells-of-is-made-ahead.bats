@@ -83,6 +83,11 @@ build_allocator() {
 	made
 }
 
+# A stack of a thread, which only the C library unmaps.
+@test "of such memory until something else comes in its place, of which nothing is" {
+	grows "$PROGRAMS/ahead-growth" unseen-becomes-file
+}
+
 @test "of sbrk and brk, until it is taken back" {
 	grows "$PROGRAMS/ahead-growth" grown-heap
 	made
