@@ -72,7 +72,15 @@ TABLE = {
     C + "memset, small pages": ("small", ("memset",), {"plain": ">= 1.7"}, ""),
     C + "memset, huge pages": ("huge", ("memset",), {"plain": ">= 4", "tunable": ">= 1.3"}, ""),
     C + "a computing loop, small pages": ("small", ("compute",), {"plain": ">= 0.99"}, ""),
+    C + "a computing loop, huge pages": ("huge", ("compute",), {"plain": ">= 0.99"}, ""),
     C + "a store in each page, small pages": ("small", ("page",), {"plain": ">= 0.99"}, ""),
+    C + "a store in each page, huge pages": ("huge", ("page",), {"plain": ">= 0.99"}, ""),
+    C + "a store in each second page, small pages":
+        ("small", ("second",), {"plain": ">= 0.99"}, "<= 1.03"),
+    C + "a store in each 16th page, small pages":
+        ("small", ("16th",), {"plain": ">= 0.99"}, "<= 1.03"),
+    C + "a store in each 128th page, small pages":
+        ("small", ("128th",), {"plain": ">= 0.99"}, "<= 1.03"),
     C + "OpenMP, two threads, small pages": ("small", ("openmp",), {"plain": ">= 1.0"}, ""),
     C + "OpenMP, two threads, huge pages": ("huge", ("openmp",), {"plain": ">= 1.0"}, ""),
     "numpy.ones": ("numpy", ("numpy.ones(%d)", 1), {"plain": ">= 1.5"}, ""),

@@ -71,6 +71,28 @@ static void store_in_pages(void)
 		block[at] = 1;
 }
 
+/* One page of so many, as who walks down a column of a matrix. */
+static void store_in_steps(size_t pages)
+{
+	for (size_t at = 0; at < len; at += pages * 4096)
+		block[at] = 1;
+}
+
+static void store_in_second_pages(void)
+{
+	store_in_steps(2);
+}
+
+static void store_in_16th_pages(void)
+{
+	store_in_steps(16);
+}
+
+static void store_in_128th_pages(void)
+{
+	store_in_steps(128);
+}
+
 /* As often as there are pages. */
 static void store_at_random(void)
 {
@@ -154,6 +176,9 @@ static const struct {
 	{ "memset", fill },
 	{ "compute", compute },
 	{ "page", store_in_pages },
+	{ "second", store_in_second_pages },
+	{ "16th", store_in_16th_pages },
+	{ "128th", store_in_128th_pages },
 	{ "random", store_at_random },
 	{ "hash", hash },
 	{ "sparse", scatter },
