@@ -442,7 +442,7 @@ static size_t block_edge(size_t at, size_t phase)
 /*
  * Chooses the mark.  It is the first pages of a block in the first half of the window,
  * which the program reaches while the rest is made.  In a window of one block it is what
- * lies behind the block.
+ * lies behind the block, or its first pages.
  *
  * In a window of huge pages it is in the hole: a block of small pages that the program
  * has to fill.  What lies behind is for the time that the next window takes: to be made,
@@ -454,9 +454,10 @@ static size_t place_mark(const struct touch_tracker *tracker,
 {
 	size_t blocks = (window->end - window->start) / AHEAD_BLOCK_PAGES;
 	size_t before = blocks / MARK_PART ? blocks / MARK_PART : 1;
-	size_t mark = blocks < 2 ? window->end
-				 : window->start + before * AHEAD_BLOCK_PAGES;
+	size_t mark = window->start + before * AHEAD_BLOCK_PAGES;
 
+	if (blocks < 2)
+		mark = tracker->first_marks ? window->start : window->end;
 	if (tracker->unit > 1) {
 		size_t behind = (blocks - 1) / 2;
 

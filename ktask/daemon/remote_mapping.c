@@ -68,6 +68,7 @@ static void begin_tracking(struct remote_mapping *mapping)
 			   (mapping->end - mapping->start) / REMOTE_PAGE,
 			   mapping->start / REMOTE_PAGE % AHEAD_BLOCK_PAGES,
 			   read_present_pages, mapping);
+	mapping->tracker.first_marks = true;
 }
 
 struct remote_mapping *remote_mapping_new(const struct remote_process *process,

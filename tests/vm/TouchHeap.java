@@ -5,13 +5,12 @@ import java.io.RandomAccessFile;
 
 /**
  * Fills its heap in order, in blocks of 1 MiB, and reads them again.  With "wait" it waits
- * for the daemon where it had to make the last one itself, and exits with 2 if it made
- * more than three quarters of all pages by faults of its own; with 1 if a block is not
- * what was stored.
+ * for the daemon a moment behind each block, and longer where it had to make the last one
+ * itself, and exits with 2 if it made more than a third of all pages by faults of its own;
+ * with 1 if a block is not what was stored.
  *
- * Half would be too much to ask: what threads of a JVM allocate moves at several places of
- * the heap, which share the bound on waste, and with windows of 2 MiB every second block is
- * the program's.
+ * What threads of a JVM allocate moves at several places of the heap, which share the bound
+ * on waste: each of them has windows of 2 MiB.
  */
 public class TouchHeap {
     private static final int BLOCK = 1 << 20;
@@ -88,7 +87,11 @@ public class TouchHeap {
                     return false;
                 blocks[i][at] = stored(i, at);
             }
-            if (waits && faults() - before >= BLOCK / PAGE - LEFT_PAGES)
+            if (!waits)
+                continue;
+            // The daemon of an emulated CPU is slower than its program.
+            Thread.sleep(STEP_MS);
+            if (faults() - before >= BLOCK / PAGE - LEFT_PAGES)
                 waitForPages();
         }
         return true;
@@ -120,6 +123,6 @@ public class TouchHeap {
         System.out.println(made + " faults, waited " + waitedMs + " ms");
         if (!isKept(blocks))
             System.exit(1);
-        System.exit(waits && made > (long) blocks.length * BLOCK / PAGE * 3 / 4 ? 2 : 0);
+        System.exit(waits && made > (long) blocks.length * BLOCK / PAGE / 3 ? 2 : 0);
     }
 }

@@ -38,6 +38,8 @@ static unsigned char present[PAGES_MAX], touched[PAGES_MAX];
 struct play {
 	struct touch_tracker tracker;
 	size_t nr_pages, phase, unit;
+	bool first_marks;
+	size_t fixed_streams; /* 0: any number */
 	uint64_t random;
 	enum pattern pattern;
 	/* The program. */
@@ -105,7 +107,10 @@ static void choose_streams(struct play *play)
 	play->step = 1;
 	if (play->pattern == SEVERAL)
 		play->nr_streams =
-			2 + ktest_random_below(&play->random, STREAMS - 1);
+			play->fixed_streams
+				? play->fixed_streams
+				: 2 + ktest_random_below(&play->random,
+							 STREAMS - 1);
 	if (play->pattern == BOTH)
 		play->nr_streams = 2;
 	if (play->pattern == STEPS)
@@ -235,6 +240,7 @@ static void play_pattern(struct play *play)
 	touch_tracker_init(&play->tracker, play->nr_pages, play->phase,
 			   read_present, play);
 	play->tracker.unit = play->unit;
+	play->tracker.first_marks = play->first_marks;
 	choose_streams(play);
 	for (unsigned turn = 0; turn < 20000 && !is_over(play); turn++) {
 		touch_some(play, 1 + ktest_random_below(&play->random, 600));
@@ -267,6 +273,7 @@ static void waste_is_bounded(void **unused)
 		size_t unit = round / NR_PATTERNS % 2 ? AHEAD_BLOCK_PAGES : 1;
 		struct play play = random_play(&state, pattern, unit);
 
+		play.first_marks = ktest_random_below(&state, 2);
 		play_pattern(&play);
 	}
 }
@@ -304,6 +311,28 @@ static void in_order_is_helped(void **unused)
 		if (play.nr_wasted)
 			fail_msg("%s: %zu pages wasted", names[play.pattern],
 				 play.nr_wasted);
+	}
+}
+
+/* As the daemon has it: in a heap of 192 MiB each of two places has windows of one
+ * block, of which no other is left out. */
+static void windows_of_a_block_follow_one_another(void **unused)
+{
+	uint64_t state = ktest_seed();
+
+	for (unsigned nr = 2; nr <= 3; nr++) {
+		struct play play = random_play(&state, SEVERAL, 1);
+
+		play.nr_pages = PAGES_MAX;
+		play.phase = 0;
+		play.speed = 4 * AHEAD_BLOCK_PAGES;
+		play.first_marks = true;
+		play.fixed_streams = nr;
+		play_pattern(&play);
+		if (play.nr_made < play.nr_pages / 5 * 4)
+			fail_msg("%u: %zu of %zu pages made", nr, play.nr_made,
+				 play.nr_pages);
+		assert_int_equal(play.nr_wasted, 0);
 	}
 }
 
@@ -350,6 +379,7 @@ static void a_mapping_that_is_touched_is_done(void **unused)
 }
 
 KTEST_MAIN(KTEST(waste_is_bounded), KTEST(in_order_is_helped),
+	   KTEST(windows_of_a_block_follow_one_another),
 	   KTEST(what_is_not_in_order_is_left_alone),
 	   KTEST(who_begins_at_an_end_is_found_at_once),
 	   KTEST(a_mapping_that_is_touched_is_done))
