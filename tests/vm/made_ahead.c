@@ -25,6 +25,10 @@
 #define NAME "toucher"
 #define GROUPS "/sys/fs/cgroup"
 #define GROUP GROUPS "/ahead"
+/* Below it, one for each process: what the first had may still be charged when the second
+ * begins. */
+#define FREE_GROUP GROUP "/free"
+#define LIMITED_GROUP GROUP "/limited"
 
 #define LEN TOUCH_LEN
 #define NR_PAGES TOUCH_PAGES
@@ -339,11 +343,10 @@ static void a_process_that_pretends_stops_nobody(void)
 		say(true, __func__, NULL);
 }
 
-static unsigned long group_number(const char *file, const char *name)
+static unsigned long group_number(const char *path, const char *name)
 {
-	char path[100], text[4096], *at = text;
+	char text[4096], *at = text;
 
-	snprintf(path, sizeof(path), GROUP "/%s", file);
 	read_file(path, text, sizeof(text));
 	if (name)
 		at = strstr(text, name);
@@ -354,18 +357,18 @@ static int touch_in_group(char *memory)
 {
 	int status;
 
-	if (write_file(GROUP "/cgroup.procs", "0"))
+	if (write_file(FREE_GROUP "/cgroup.procs", "0"))
 		return 5;
 	status = touch_all(memory);
 	if (status)
 		return status;
-	return group_number("memory.current", NULL) >= LEN ? 0 : 6;
+	return group_number(FREE_GROUP "/memory.current", NULL) >= LEN ? 0 : 6;
 }
 
 /* The mapping is larger than what the group may have, and the program knows. */
 static int touch_to_the_limit(char *memory)
 {
-	if (write_file(GROUP "/cgroup.procs", "0"))
+	if (write_file(LIMITED_GROUP "/cgroup.procs", "0"))
 		return 5;
 	madvise(memory, LEN, MADV_NOHUGEPAGE);
 	for (size_t page = 0; page < NR_PAGES / 4; page++) {
@@ -386,39 +389,51 @@ static int touch_unserved(char *memory)
 	return count_present(memory) == NR_PAGES / 3 ? 0 : 3;
 }
 
+static void make_groups(void)
+{
+	mount("cgroup2", GROUPS, "cgroup2", 0, NULL);
+	write_file(GROUPS "/cgroup.subtree_control", "+memory");
+	mkdir(GROUP, 0755);
+	write_file(GROUP "/cgroup.subtree_control", "+memory");
+	mkdir(FREE_GROUP, 0755);
+	mkdir(LIMITED_GROUP, 0755);
+	write_file(LIMITED_GROUP "/memory.max", "67108864");
+}
+
+/* The last process of one may not be gone yet. */
+static void remove_groups(void)
+{
+	static const char *const groups[] = { FREE_GROUP, LIMITED_GROUP,
+					      GROUP };
+
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		for (int ms = 0; rmdir(groups[i]) && ms < PATIENCE_MS; ms += 10)
+			sleep_ms(10);
+	umount(GROUPS);
+}
+
 static void groups_pay_for_what_is_made_and_no_more(void)
 {
 	pid_t daemon;
 	int charged, limited, unserved;
+	unsigned long kills;
 
 	if (!is_daemon_here(__func__))
 		return;
-	mount("cgroup2", GROUPS, "cgroup2", 0, NULL);
-	write_file(GROUPS "/cgroup.subtree_control", "+memory");
-	mkdir(GROUP, 0755);
+	make_groups();
 	write_file(PAGE_SIZES, "never");
 	daemon = start_daemon("--cgroup", GROUP);
 	unserved = status_of(start_toucher(touch_unserved));
 	charged = status_of(start_toucher(touch_in_group));
-	/* The kernel may free it after the end of the process. */
-	for (int ms = 0; ms < PATIENCE_MS; ms += 10) {
-		if (group_number("memory.current", NULL) < 4 * MIB)
-			break;
-		sleep_ms(10);
-	}
-	write_file(GROUP "/memory.max", "67108864");
 	limited = status_of(start_toucher(touch_to_the_limit));
+	kills = group_number(LIMITED_GROUP "/memory.events", "oom ");
 	end(daemon);
-	if (unserved || charged || limited ||
-	    group_number("memory.events", "oom "))
-		say(false, __func__, "status %d, %d and %d", unserved, charged,
-		    limited);
+	if (unserved || charged || limited || kills)
+		say(false, __func__, "status %d, %d and %d, %lu kills",
+		    unserved, charged, limited, kills);
 	else
 		say(true, __func__, NULL);
-	/* Its last process may not be gone yet. */
-	for (int ms = 0; rmdir(GROUP) && ms < PATIENCE_MS; ms += 10)
-		sleep_ms(10);
-	umount(GROUPS);
+	remove_groups();
 }
 
 /* A kernel that finds errors takes ten times as long for a fault. */
