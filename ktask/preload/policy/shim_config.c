@@ -307,10 +307,31 @@ static void note_system(const struct dl_phdr_info *object)
 	}
 }
 
-static int note_allocators(struct dl_phdr_info *object, size_t size,
-			   void *unused)
+/* The largest array of zeros in the program itself, which has no name there. */
+static struct {
+	uintptr_t start;
+	size_t len;
+} static_memory;
+
+static void note_static_memory(const struct dl_phdr_info *object)
+{
+	for (int i = 0; i < object->dlpi_phnum && !*object->dlpi_name; i++) {
+		const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+		size_t len = part->p_memsz - part->p_filesz;
+
+		if (part->p_type != PT_LOAD || !(part->p_flags & PF_W) ||
+		    len <= static_memory.len)
+			continue;
+		static_memory.start =
+			object->dlpi_addr + part->p_vaddr + part->p_filesz;
+		static_memory.len = len;
+	}
+}
+
+static int note_object(struct dl_phdr_info *object, size_t size, void *unused)
 {
 	note_system(object);
+	note_static_memory(object);
 	for (int i = 0; i < NR_ALLOCATORS; i++) {
 		uintptr_t at = (uintptr_t)known_allocators[i].function;
 		uintptr_t start, end;
@@ -324,11 +345,11 @@ static int note_allocators(struct dl_phdr_info *object, size_t size,
 	return 0;
 }
 
-static void find_allocators(void)
+static void read_objects(void)
 {
 	known_allocators[0].function = shim_allocator();
 	known_allocators[1].function = dlsym(RTLD_DEFAULT, "malloc");
-	dl_iterate_phdr(note_allocators, NULL);
+	dl_iterate_phdr(note_object, NULL);
 }
 
 static bool is_set(const char *text)
@@ -372,11 +393,13 @@ static void __attribute__((constructor)) shim_init(void)
 	read_ahead(mode);
 	shim_report_init(is_dry);
 	shim_filter_init(word_list_has(mode, "filter-ok"));
-	find_allocators();
+	read_objects();
 	if (pthread_atfork(shim_record_fork, shim_record_parent,
 			   restart_in_child))
 		return;
 	owner_pid = current_pid();
 	if (report_target)
 		shim_record_init(secure_getenv(RUN_RECORDS_VARIABLE));
+	shim_ahead_mapping((void *)static_memory.start, static_memory.len,
+			   NULL);
 }

@@ -73,6 +73,11 @@ build_allocator() {
 	fi
 }
 
+@test "of arrays in a program without threads" {
+	grows "$PROGRAMS/ahead-static"
+	made
+}
+
 @test "of system calls without the C library, where there is a watcher" {
 	grows "$PROGRAMS/ahead-growth" unseen
 	made
