@@ -438,8 +438,10 @@ int leader_start(void)
 	if (rt.options.flags & KTRT_FOLLOW)
 		return 0;
 	if (worker_thread(&rt.leader, leader_main, NULL)) {
+		/* What loads UMT writes to it. */
+		umt_load_stop();
 		close(rt.leader_fd);
-		rt.leader_fd = -1;
+		at_store(&rt.leader_fd, -1);
 		return -EAGAIN;
 	}
 	return 0;
