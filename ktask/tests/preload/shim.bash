@@ -36,8 +36,8 @@ nothing_taken() {
 	cat "$REPORT"
 	grep -q '^ktask: run: took over nothing.*'"$1" "$REPORT"
 	# A watcher may have seen a mapping before it went.
-	! grep -v -e '^ktask: run: \(took over nothing\|left \)' \
-		-e '^ktask: ahead: .*, nothing made ahead' "$REPORT" || false
+	[ -z "$(grep -v -e '^ktask: run: \(took over nothing\|left \)' \
+		-e '^ktask: ahead: .*, nothing made ahead' "$REPORT")" ]
 }
 
 # Both runs must print the same text, which must not be empty.
