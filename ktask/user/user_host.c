@@ -146,10 +146,12 @@ static bool work_on_item(struct pool_item *pool_item)
 {
 	struct kt_item *item = (struct kt_item *)pool_item;
 	struct user_job *job = job_of(item->ctx);
+	const struct kt_job *core = &item->ctx->job;
 	int permit;
 
-	/* No chunk is left: the caller may be waiting for this helper to leave. */
-	if (is_over(&item->ctx->job)) {
+	/* No chunk is left: the caller may be waiting for this helper to leave.  One
+	 * that is late does not leave here: it may have to end a detached job. */
+	if (kt_job_stopped(core) || kt_job_idle(core)) {
 		kt_item_release(item);
 		return true;
 	}

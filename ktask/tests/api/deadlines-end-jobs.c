@@ -7,6 +7,7 @@
 
 #define NR_UNITS 100000
 #define MS_NS 1000000ull
+#define WAIT_NS 30000000000ull
 
 static int take_a_ms(struct work *work, size_t from, size_t to)
 {
@@ -143,9 +144,34 @@ static void a_started_job_counts_from_its_start(void **state)
 	work_end(&work);
 }
 
+/* Nobody submits the only helper of a started job again. */
+static void a_started_job_ends_by_a_late_helper(void **state)
+{
+	struct ktask_progress progress = KTASK_PROGRESS_INIT;
+	uint64_t until_ns = ktest_now_ns() + WAIT_NS;
+	struct work work = { 0 };
+	struct ktask_ctl ctl = work_ctl(&work, 1);
+	struct ktask_job *job;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		ktest_skip("one CPU: no job has helpers");
+	work_begin(&work, 1000);
+	ktask_ctl_set_max_threads(&ctl, 2);
+	ktask_ctl_set_deadline(&ctl, 1);
+	assert_int_equal(ktask_start(&job, WORK_BASE, 1000, &ctl), 0);
+	while (ktask_poll(job, &progress) == -EINPROGRESS &&
+	       ktest_now_ns() < until_ns)
+		nap_us(1000);
+	assert_int_equal(ktask_poll(job, &progress), 0);
+	assert_int_equal(ktask_wait(job), -ETIMEDOUT);
+	assert_true(work_undone_exactly(&work, NULL));
+	work_end(&work);
+}
+
 KTEST_MAIN(KTEST(a_late_job_is_undone),
 	   KTEST(a_deadline_in_the_past_runs_nothing),
 	   KTEST(a_job_in_time_succeeds),
 	   KTEST(a_chunk_that_fails_is_the_error),
 	   KTEST(the_last_chunk_may_be_late),
-	   KTEST(a_started_job_counts_from_its_start))
+	   KTEST(a_started_job_counts_from_its_start),
+	   KTEST(a_started_job_ends_by_a_late_helper))
