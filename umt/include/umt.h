@@ -177,11 +177,11 @@ UMT_API int umt_thread_remove(struct umt *subscriber);
 /**
  * umt_pause - see and count nothing until umt_resume()
  *
- * For a subscriber whose threads all sleep.  When all subscribers of the eBPF program
- * have paused, those of a process, or all that umtd serves, it is detached from the
- * kernel's events, so that it costs other programs nothing.  Counts do not change meanwhile.  If a thread wakes during
- * the pause, it does not count as ready until it removes and adds itself; it may do
- * that at any time.
+ * For a subscriber whose threads all sleep.  The program is detached when all its
+ * subscribers have paused: those of this process, or, with umtd, those of all its clients.
+ * It costs other programs nothing then at their context switches.  Counts do not change
+ * meanwhile, unless a thread ends.  If a thread wakes during the pause, it does not count
+ * as ready until it removes and adds itself; it may do that at any time.
  *
  * Return: 0; -ENOTSUP: nothing can be detached, because there is another backend or
  * umtd is too old; -EBADF: the program has closed descriptors of the library; other

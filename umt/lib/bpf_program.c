@@ -257,23 +257,55 @@ int program_load(char *why, size_t size)
 	return error;
 }
 
+/*
+ * Each but umt_free, which others pay for only when a task is freed.  Without it a thread
+ * that ends meanwhile would be counted for good, and its subscriber's number never given
+ * anew.
+ */
+static void detach_all(void)
+{
+	const struct bpf_object_skeleton *skeleton = umt_program->skeleton;
+
+	for (int i = 0; i < skeleton->prog_cnt; i++) {
+		const struct bpf_prog_skeleton *program = &skeleton->progs[i];
+
+		if (*program->prog == umt_program->progs.umt_free)
+			continue;
+		bpf_link__destroy(*program->link);
+		*program->link = NULL;
+	}
+}
+
+static int attach_all(void)
+{
+	const struct bpf_object_skeleton *skeleton = umt_program->skeleton;
+
+	for (int i = 0; i < skeleton->prog_cnt; i++) {
+		const struct bpf_prog_skeleton *program = &skeleton->progs[i];
+
+		if (*program->link || !bpf_program__autoattach(*program->prog))
+			continue;
+		*program->link = bpf_program__attach(*program->prog);
+		if (!*program->link)
+			return -errno;
+	}
+	return 0;
+}
+
 int program_watch(bool on)
 {
 	libbpf_print_fn_t before;
-	int error;
+	int error = 0;
 
-	if (!on) {
-		if (!links_are_ours())
-			return -EBADF;
-		umt_bpf__detach(umt_program);
+	if (on && umt_program->links.umt_switch)
 		return 0;
-	}
-	if (umt_program->links.umt_switch)
-		return 0;
+	if (!links_are_ours())
+		return -EBADF;
 	before = libbpf_set_print(drop_message);
-	error = umt_bpf__attach(umt_program);
-	if (error)
-		umt_bpf__detach(umt_program);
+	if (on)
+		error = attach_all();
+	if (!on || error)
+		detach_all();
 	record_links();
 	libbpf_set_print(before);
 	return error;

@@ -34,8 +34,8 @@ int program_load(char *why, size_t size);
 void program_unload(void);
 bool program_loaded(void);
 
-/* program_watch - attach it to the kernel's events, as when it was loaded, or take
- * it from them; 0 or a negative errno */
+/* program_watch - attach it to the kernel's events, as when it was loaded, or to none
+ * but the end of tasks; 0 or a negative errno */
 int program_watch(bool on);
 
 int program_nr_cores(void);

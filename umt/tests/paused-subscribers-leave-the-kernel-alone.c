@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * When all subscribers of a process have paused nothing of its program is attached;
- * when one goes on it is, and threads that add themselves are counted as ever.
+ * When all subscribers of a process have paused nothing of its program is attached, but
+ * to the end of tasks; when one goes on it is, and threads that add themselves are counted
+ * as ever.
  */
 #include "support/subscribers.h"
 #include "bpf_links.h"
@@ -50,24 +51,24 @@ static void nothing_is_attached(void **state)
 		umt_close(one);
 		ktest_skip("umtd has the program");
 	}
-	assert_int_equal(nr_bpf_links(), 0);
+	assert_true(nr_bpf_links() <= LINKS_AT_REST);
 	assert_int_equal(umt_pause(one), 0);
 	assert_int_equal(umt_resume(one), 0);
 	links = nr_bpf_links();
-	assert_true(links > 0);
+	assert_true(links > LINKS_AT_REST);
 	other = open_bpf();
 	assert_int_equal(umt_pause(one), 0);
 	assert_int_equal(nr_bpf_links(), links);
 	assert_int_equal(umt_pause(other), 0);
-	assert_int_equal(nr_bpf_links(), 0);
+	assert_true(nr_bpf_links() <= LINKS_AT_REST);
 	third = open_bpf();
 	assert_int_equal(nr_bpf_links(), links);
 	umt_close(third);
-	assert_int_equal(nr_bpf_links(), 0);
+	assert_true(nr_bpf_links() <= LINKS_AT_REST);
 	assert_int_equal(umt_resume(other), 0);
 	assert_int_equal(nr_bpf_links(), links);
 	umt_close(other);
-	assert_int_equal(nr_bpf_links(), 0);
+	assert_true(nr_bpf_links() <= LINKS_AT_REST);
 	umt_close(one);
 	one = open_bpf();
 	assert_int_equal(nr_bpf_links(), links);

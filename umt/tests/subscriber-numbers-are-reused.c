@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A thread whose last event the kernel did not tell, here one that was attached
- * when it had ended already, keeps no number of a subscriber in use for good.
+ * A thread whose last event the kernel did not tell keeps no number of a subscriber in use
+ * for good: here one that was attached when it had ended already, and one that ends while
+ * all have paused.
  */
 #include "support/subscribers.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -83,4 +86,49 @@ static void the_last_event_was_missed(void **state)
 	umt_close(stays);
 }
 
-KTEST_MAIN(KTEST(the_last_event_was_missed))
+static sem_t added, may_end;
+static int add_error;
+
+static void *end_when_told(void *subscriber)
+{
+	add_error = umt_thread_add(subscriber);
+	sem_post(&added);
+	sem_wait(&may_end);
+	return NULL;
+}
+
+static bool ends_in_pause(struct umt *subscriber)
+{
+	pthread_t thread;
+	bool ended;
+
+	assert_int_equal(
+		pthread_create(&thread, NULL, end_when_told, subscriber), 0);
+	sem_wait(&added);
+	assert_int_equal(add_error, 0);
+	assert_int_equal(umt_pause(subscriber), 0);
+	sem_post(&may_end);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	ended = stops_lingering(subscriber);
+	assert_int_equal(umt_resume(subscriber), 0);
+	return ended;
+}
+
+static void the_thread_ends_in_a_pause(void **state)
+{
+	struct umt *subscriber;
+	int tries = 1;
+
+	setenv("UMT_SOCKET", "", 1);
+	subscriber = subscriber_of(UMT_BPF, 0);
+	sem_init(&added, 0, 0);
+	sem_init(&may_end, 0, 0);
+	while (!ends_in_pause(subscriber)) {
+		umt_close(subscriber);
+		assert_true(tries++ < TRIES);
+		subscriber = subscriber_of(UMT_BPF, 0);
+	}
+	umt_close(subscriber);
+}
+
+KTEST_MAIN(KTEST(the_last_event_was_missed), KTEST(the_thread_ends_in_a_pause))

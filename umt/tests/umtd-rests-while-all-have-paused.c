@@ -1,39 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * While all subscribers of umtd have paused its program is attached to nothing; when
- * one goes on, or another process opens one, it is.
+ * While all subscribers of umtd have paused its program is attached to nothing but the end
+ * of tasks; when one goes on, or another process opens one, it is.  Who ends in a pause
+ * leaves nothing in use.
  */
 #include "support/umtd.h"
 #include "bpf_links.h"
 
+#include <pthread.h>
+
 static struct umtd umtd;
 
-/* Also of umtd's, by root. */
-static unsigned nr_links_of(pid_t pid)
+static bool umtd_watches(void)
 {
-	char path[32], target[64];
-	struct dirent *entry;
-	unsigned nr = 0;
-	DIR *dir;
+	return nr_bpf_links_of(umtd.pid) > LINKS_AT_REST;
+}
 
-	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
-		memset(target, 0, sizeof(target));
-		if (readlinkat(dirfd(dir), entry->d_name, target,
-			       sizeof(target) - 1) > 0)
-			nr += !!strstr(target, "bpf_link") ||
-			      !!strstr(target, "bpf-link");
-	}
-	if (dir)
-		closedir(dir);
-	return nr;
+/* umtd detaches some time after the last has paused. */
+static bool comes_to_rest(void)
+{
+	return !nr_bpf_links() && holds_soon(!umtd_watches());
 }
 
 static bool is_attached(void)
 {
-	ktest_check(!nr_bpf_links() == !nr_links_of(umtd.pid));
-	return nr_bpf_links();
+	return nr_bpf_links() && umtd_watches();
 }
 
 static int pauses(void *unused)
@@ -45,15 +36,15 @@ static int pauses(void *unused)
 	ktest_check(umt_pause(one) == 0 && umt_pause(one) == 0);
 	ktest_check(is_attached());
 	ktest_check(umt_pause(other) == 0);
-	ktest_check(!is_attached());
+	ktest_check(comes_to_rest());
 	third = subscribe_by_umtd(0);
 	ktest_check(third && is_attached());
 	umt_close(third);
-	ktest_check(!is_attached());
+	ktest_check(comes_to_rest());
 	ktest_check(umt_resume(other) == 0);
 	ktest_check(is_attached());
 	umt_close(other);
-	ktest_check(!is_attached());
+	ktest_check(comes_to_rest());
 	ktest_check(umt_resume(one) == 0);
 	ktest_check(is_attached());
 	umt_close(one);
@@ -97,10 +88,10 @@ static int pauses_beside_others(void *unused)
 	struct umt *umt = subscribe_by_umtd(0);
 
 	ktest_check(umt && umt_pause(umt) == 0);
-	ktest_check(!nr_links_of(umtd.pid));
+	ktest_check(comes_to_rest());
 	ktest_check(ktest_in_child_for(is_served, NULL, 60) == 0);
 	/* That one has ended. */
-	ktest_check(holds_soon(!nr_links_of(umtd.pid)));
+	ktest_check(comes_to_rest());
 	ktest_check(umt_resume(umt) == 0 && is_attached());
 	umt_close(umt);
 	return 0;
@@ -132,5 +123,79 @@ static void a_killed_umtd_is_told_of(void **state)
 	umtd_end(&umtd);
 }
 
+static int try_open(struct umt **subscriber)
+{
+	const struct umt_options options = { .size = sizeof(options),
+					     .backend = UMT_BPF };
+
+	return umt_open(subscriber, &options);
+}
+
+/* ---- killed ---- */
+
+#define SUBSCRIBERS 16
+#define KILLED 3
+
+static void *add_and_sleep(void *subscriber)
+{
+	ktest_check(umt_thread_add(subscriber) == 0);
+	ktest_check(umt_pause(subscriber) == 0);
+	for (;;)
+		pause();
+}
+
+static void be_killed(int told)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	become_somebody(SOMEBODY);
+	for (int i = 0; i < SUBSCRIBERS; i++) {
+		struct umt *umt;
+		pthread_t thread;
+
+		/* Those before may not have ended quite. */
+		ktest_check(holds_soon(!try_open(&umt)));
+		ktest_check(!pthread_create(&thread, NULL, add_and_sleep, umt));
+	}
+	ktest_check(write(told, "", 1) == 1);
+	for (;;)
+		pause();
+}
+
+/* Once it has paused, and umtd has detached the program. */
+static void kill_paused(void)
+{
+	int fds[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		be_killed(fds[1]);
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &byte, 1), 1);
+	close(fds[0]);
+	assert_true(holds_soon(!umtd_watches()));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void the_killed_leave_no_number_in_use(void **state)
+{
+	struct umt *umt;
+
+	umtd_begin(&umtd);
+	umt = subscribe_by_umtd(0);
+	assert_non_null(umt);
+	assert_int_equal(umt_pause(umt), 0);
+	for (int i = 0; i < KILLED; i++)
+		kill_paused();
+	assert_int_equal(as_somebody(is_served, NULL), 0);
+	umt_close(umt);
+	umtd_end(&umtd);
+}
+
 KTEST_MAIN(KTEST(all_may_pause), KTEST(others_are_served_meanwhile),
-	   KTEST(a_killed_umtd_is_told_of))
+	   KTEST(a_killed_umtd_is_told_of),
+	   KTEST(the_killed_leave_no_number_in_use))
