@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * While all subscribers of umtd have paused its program is attached to nothing but the end
- * of tasks; when one goes on, or another process opens one, it is.  Who ends in a pause
- * leaves nothing in use.
+ * of tasks; when one goes on, or another process opens one, it is.  It is not attached
+ * anew for each of many pauses, and who ends in a pause leaves nothing in use.
  */
 #include "support/umtd.h"
 #include "bpf_links.h"
 
 #include <pthread.h>
+
+#include "lib/bpf_program.h"
 
 static struct umtd umtd;
 
@@ -123,12 +125,72 @@ static void a_killed_umtd_is_told_of(void **state)
 	umtd_end(&umtd);
 }
 
+/* ---- refused ---- */
+
 static int try_open(struct umt **subscriber)
 {
 	const struct umt_options options = { .size = sizeof(options),
 					     .backend = UMT_BPF };
 
 	return umt_open(subscriber, &options);
+}
+
+/* More than there may be in all. */
+static int opens_too_many(void *unused)
+{
+	struct umt *subscriber;
+	unsigned nr = 0;
+	int error;
+
+	while (!(error = try_open(&subscriber)))
+		ktest_check(umt_pause(subscriber) == 0 && ++nr <= 256);
+	ktest_check(error == -EUSERS && nr > 200);
+	ktest_check(comes_to_rest());
+	ktest_check(try_open(&subscriber) == -EUSERS);
+	ktest_check(comes_to_rest());
+	return 0;
+}
+
+static void what_is_refused_attaches_nothing(void **state)
+{
+	umtd_begin(&umtd);
+	assert_int_equal(ktest_in_child_for(opens_too_many, NULL, 300), 0);
+	umtd_end(&umtd);
+}
+
+/* ---- by turns ---- */
+
+#define TURNS 100
+
+/* Each attachment has links of its own. */
+static int pauses_by_turns(void *unused)
+{
+	struct umt *umt = subscribe_by_umtd(0);
+	uint64_t begin_ns = ktest_now_ns();
+	unsigned nr_attached = 0;
+	uint32_t last = 0;
+
+	ktest_check(umt != NULL);
+	for (int i = 0; i < TURNS; i++) {
+		uint32_t link = program_link_id(any_bpf_link());
+
+		ktest_check(link != 0);
+		nr_attached += link != last;
+		last = link;
+		ktest_check(umt_pause(umt) == 0 && umt_resume(umt) == 0);
+	}
+	umt_close(umt);
+	printf("# attached %u times\n", nr_attached);
+	ktest_check(nr_attached <=
+		    1 + (ktest_now_ns() - begin_ns) / 1000000000);
+	return 0;
+}
+
+static void pauses_by_turns_attach_nothing(void **state)
+{
+	umtd_begin(&umtd);
+	assert_int_equal(as_somebody(pauses_by_turns, NULL), 0);
+	umtd_end(&umtd);
 }
 
 /* ---- killed ---- */
@@ -198,4 +260,6 @@ static void the_killed_leave_no_number_in_use(void **state)
 
 KTEST_MAIN(KTEST(all_may_pause), KTEST(others_are_served_meanwhile),
 	   KTEST(a_killed_umtd_is_told_of),
+	   KTEST(what_is_refused_attaches_nothing),
+	   KTEST(pauses_by_turns_attach_nothing),
 	   KTEST(the_killed_leave_no_number_in_use))

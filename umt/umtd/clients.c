@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/bpf_program.h"
@@ -21,6 +22,13 @@
 #include "held_maps.h"
 #include "subuid_owner.h"
 #include "sent_fds.h"
+
+/*
+ * All must have paused for so long.  To attach and detach changes code of the kernel's,
+ * for which all CPUs are interrupted: who pauses and goes on by turns must not have it done
+ * each time.
+ */
+#define DETACH_AFTER_NS 1000000000ull
 
 /* A subscriber of the service, by its number in the program. */
 struct owned {
@@ -33,6 +41,7 @@ struct owned {
 static struct client client_table[CLIENTS_MAX];
 static struct owned owned_subscribers[UMT_SUBSCRIBERS];
 static unsigned int nr_clients; /* entries that were ever used */
+static uint64_t detach_ns; /* not before this, if all have paused; 0: no need */
 
 /* ---- who may have what ---- */
 
@@ -114,8 +123,18 @@ struct client *client_accept(int fd)
 	return client;
 }
 
-/* Perhaps nobody needs to see what happens. */
-static void watch_if_wanted(void)
+/* ---- detaching ---- */
+
+static uint64_t time_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Without any the program is unloaded, but not at once. */
+static bool all_have_paused(void)
 {
 	bool paused = false;
 	unsigned int i;
@@ -124,20 +143,39 @@ static void watch_if_wanted(void)
 		if (!owned_subscribers[i].client)
 			continue;
 		if (!owned_subscribers[i].paused)
-			return;
+			return false;
 		paused = true;
 	}
-	/* Without any it is unloaded, but not at once. */
-	if (paused)
-		program_watch(false);
+	return paused;
 }
+
+/* Perhaps all have paused now. */
+static void detach_later(void)
+{
+	detach_ns = time_ns() + DETACH_AFTER_NS;
+}
+
+int clients_detach_if_all_paused(void)
+{
+	uint64_t now = time_ns();
+
+	if (!detach_ns || !all_have_paused())
+		return -1;
+	if (now < detach_ns)
+		return (int)((detach_ns - now) / 1000000) + 1;
+	program_watch(false);
+	detach_ns = 0;
+	return -1;
+}
+
+/* ---- the end ---- */
 
 static void close_subscriber(unsigned int index)
 {
 	program_subscriber_close(index);
 	held_maps_release(HELD_TABLE, index);
 	owned_subscribers[index].client = NULL;
-	watch_if_wanted();
+	detach_later();
 }
 
 /* The connection may hold descriptors that the client sent and nobody read. */
@@ -231,6 +269,8 @@ static int open_subscriber(struct client *client, const struct umt_ask *ask,
 			    !may_hold_subscriber(client->uid, ask->ring_bytes)))
 		return -EUSERS;
 	error = program_watch(true);
+	/* If none is opened. */
+	detach_later();
 	if (!error)
 		error = program_subscriber_open(&made, ask->flags,
 						ask->ring_bytes);
@@ -266,7 +306,7 @@ static int pause_subscriber(const struct client *client,
 		return -EINVAL;
 	if (ask->op == UMT_BROKER_PAUSE) {
 		owned_subscribers[ask->subscriber].paused = true;
-		watch_if_wanted();
+		detach_later();
 		return 0;
 	}
 	error = program_watch(true);

@@ -41,6 +41,14 @@ void client_gone(struct client *client);
  */
 bool client_serve(struct client *client);
 
+/*
+ * clients_detach_if_all_paused - detach the program once every open subscriber has paused
+ * for a second; call it whenever something may have happened
+ *
+ * Return: after how many milliseconds to call it again at the latest; -1: no need to.
+ */
+int clients_detach_if_all_paused(void);
+
 /* clients_use_program - does any client have a subscriber? */
 bool clients_use_program(void);
 

@@ -138,6 +138,15 @@ static void accept_client(int listener)
 		client_close(fd);
 }
 
+static int next_timeout_ms(void)
+{
+	int detach_ms = clients_detach_if_all_paused();
+
+	if (detach_ms >= 0)
+		return detach_ms;
+	return program_loaded() ? LINGER_MS : -1;
+}
+
 /* One request of each client that has any, then the next of each. */
 static void serve_clients(int listener)
 {
@@ -146,7 +155,7 @@ static void serve_clients(int listener)
 
 	for (;;) {
 		nr = epoll_wait(epoll_fd, events, EVENTS_MAX,
-				program_loaded() ? LINGER_MS : -1);
+				next_timeout_ms());
 		if (!nr && !clients_use_program())
 			program_unload();
 		for (i = 0; i < nr; i++) {
