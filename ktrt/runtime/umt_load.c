@@ -121,6 +121,8 @@ static void *waker_main(void *arg)
 		at_store(&rt.has_umt, 0);
 	at_store(&rt.resting, 0);
 	at_store(&rt.loading, 0);
+	/* It joins this thread, and may have gone to sleep meanwhile. */
+	leader_kick();
 	return NULL;
 }
 
