@@ -17,7 +17,7 @@
 #define EVENTS_MAX 65536
 #define EVENTS_IN_ALL (UINT64_MAX / LIVE_EVENT)
 #define SPINS 2000
-/* Then tasks are searched, so often at most where others are queued. */
+/* While it spins, a waiter searches for tasks once in SPINS_BETWEEN rounds. */
 #define SPINS_BETWEEN 64
 #define WAIT_MISSES 2
 
@@ -58,8 +58,8 @@ static bool is_complete(const struct ktrt_group *group)
 }
 
 /*
- * Some time for it to be complete, or to leave some to help with.  NULL: it is, or the
- * CPU is better left to another worker, as other tasks are queued.
+ * Spin until the group is complete or one of its tasks can be taken.  NULL: complete, or
+ * the CPU had better go to another worker.
  */
 static struct ktrt_task *spin_for(struct worker *w,
 				  const struct ktrt_group *group, bool helps)

@@ -657,7 +657,7 @@ struct ktrt_task *sched_take_below(struct worker *w, struct ktrt_task *above);
  * count, but each step reads a record, and nesting falls with each, so that it ends.
  */
 bool task_is_below(struct ktrt_task *task, struct ktrt_task *above);
-/* The same, and is it of the group, or a task between the two? */
+/* The same, and also: the task, or one between it and @above, belongs to @group. */
 bool task_is_below_in(struct ktrt_task *task, struct ktrt_task *above,
 		      const struct ktrt_group *group);
 /* Any task, or NULL. */
@@ -940,8 +940,8 @@ static inline void leader_assert(void)
 /* UMT is opened: at once, or by a thread, as the options say. */
 void umt_load_start(void);
 void umt_load_stop(void);
-/* By the leader, now and then: else who ends the process without ktrt_stop() leaves a
- * thread that has ended and that nobody joined. */
+/* By the leader, now and then.  Join the loader once it has ended.  Without this, exit()
+ * without ktrt_stop() leaves an unjoined thread. */
 void umt_load_join_ended(void);
 /* By the leader, when all workers have slept for some time: UMT watches nobody and
  * costs other programs nothing.  false: not now. */

@@ -51,12 +51,12 @@
  *
  * Locks
  *   ktrt_wait(), ktrt_group_wait() and ktrt_run() run other tasks meanwhile, on the same
- *   stack: only such as they wait for (but see "Threads").  The calls that make tasks do so too where there are very many:
- *   the new one, or children of the caller.  So a lock may be held across them unless
- *   these tasks want it.  They do so only with functions whose tasks were brief so far,
- *   or where no other thread is left: tasks of others may wait for what their maker does
- *   later.  An undeferred task is always done inside the call.  All other tasks that an
- *   attached thread does were brief so far; see ktrt(3).
+ *   stack: only such as they wait for (but see "Threads").  The calls that make tasks do
+ *   so too where there are very many: the new one, or children of the caller.  So a lock
+ *   may be held across them unless these tasks want it.  They do so only with functions
+ *   whose tasks were brief so far, or where no other thread is left: tasks of others may
+ *   wait for what their maker does later.  An undeferred task is always done inside the
+ *   call.  All other tasks that an attached thread does were brief so far; see ktrt(3).
  *
  * Threads
  *   There are never more workers than max_threads, blocked ones included; the
@@ -393,7 +393,7 @@ KTRT_API int ktrt_graph_edge(struct ktrt_graph *graph, int before, int after);
  */
 KTRT_API int ktrt_graph_run(struct ktrt_graph *graph);
 
-/* ktrt_graph_free - while it runs nothing is done, so it must be freed later; NULL is fine */
+/* ktrt_graph_free - does nothing while the graph runs: free it again afterwards; NULL is fine */
 KTRT_API void ktrt_graph_free(struct ktrt_graph *graph);
 
 /* ---- loops ---- */
