@@ -184,8 +184,8 @@ static int open_own(struct umt *subscriber, struct program_subscriber *made,
 	return program_subscriber_open(made, subscriber->flags, ring_bytes);
 }
 
-/* Perhaps nobody needs to see what happens. */
-static int watch_if_wanted(void)
+/* Detach once every open subscriber has paused. */
+static int detach_if_all_paused(void)
 {
 	subscriber_assert_locked();
 	return own_source.nr_paused == own_source.nr_subscribers
@@ -198,7 +198,7 @@ static int pause_own(bool on)
 	int error;
 
 	own_source.nr_paused += on ? 1 : -1;
-	error = on ? watch_if_wanted() : program_watch(true);
+	error = on ? detach_if_all_paused() : program_watch(true);
 	if (error)
 		own_source.nr_paused -= on ? 1 : -1;
 	return error;
@@ -224,9 +224,9 @@ static void put_source(struct source *source)
 	subscriber_assert_locked();
 	if (--source->nr_subscribers) {
 		if (source->own)
-			watch_if_wanted();
+			detach_if_all_paused();
 		else
-			source_rest(source);
+			source_drop_links(source);
 		return;
 	}
 	if (!source->own) {

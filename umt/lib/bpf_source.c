@@ -83,7 +83,7 @@ static void keep_links(struct source *source, int *fds, int nr)
 
 /* A program may have closed descriptors that are not its own, and have others by the
  * same numbers. */
-static bool is_whole(const struct source *source)
+static bool has_own_descriptors(const struct source *source)
 {
 	if (source->connection >= 0 &&
 	    (!source->inode ||
@@ -96,10 +96,11 @@ static bool is_whole(const struct source *source)
 	return true;
 }
 
-void source_rest(struct source *source)
+void source_drop_links(struct source *source)
 {
 	subscriber_assert_locked();
-	if (source->nr_paused < source->nr_subscribers || !is_whole(source))
+	if (source->nr_paused < source->nr_subscribers ||
+	    !has_own_descriptors(source))
 		return;
 	close_all(source->links, source->nr_links);
 	source->nr_links = 0;
@@ -113,7 +114,7 @@ int source_pause(struct source *source, unsigned int index, bool on)
 	struct umt_answer answer;
 
 	subscriber_assert_locked();
-	if (!is_whole(source))
+	if (!has_own_descriptors(source))
 		return -EBADF;
 	came = broker_ask(&source->connection, &ask, &answer, fds,
 			  UMT_BROKER_FDS_MAX);
@@ -124,7 +125,7 @@ int source_pause(struct source *source, unsigned int index, bool on)
 		return came;
 	source->nr_paused += on ? 1 : -1;
 	keep_links(source, fds, came);
-	source_rest(source);
+	source_drop_links(source);
 	return 0;
 }
 

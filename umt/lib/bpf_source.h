@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A program in the kernel, as libumt holds it: its own, or that of a umtd, to which it
- * is connected then.
+ * A program in the kernel, as libumt holds it: its own, or that of a umtd, with a
+ * connection to it.
  *
  * Locking: subscriber.h.
  *
@@ -58,7 +58,7 @@ int source_doorbell(struct source *source, unsigned int index, int cpu);
  */
 int source_pause(struct source *source, unsigned int index, bool on);
 
-/* source_rest - if all its subscribers have paused, let go of the links */
-void source_rest(struct source *source);
+/* source_drop_links - if all its subscribers have paused, let go of the links */
+void source_drop_links(struct source *source);
 
 #endif /* UMT_LIB_BPF_SOURCE_H */
