@@ -61,13 +61,13 @@ static void note_item(struct helper *h, uint64_t *since_ns)
 {
 	uint64_t now_ns = kt_now_ns();
 
-	kt_store(&h->close, now_ns - *since_ns <= SPIN_MAX_NS);
+	kt_store(&h->in_series, now_ns - *since_ns <= SPIN_MAX_NS);
 	*since_ns = now_ns;
 }
 
 static void adapt_spin(struct helper *h)
 {
-	if (kt_load(&h->close))
+	if (kt_load(&h->in_series))
 		h->spin_ns = SPIN_MAX_NS;
 	else
 		h->spin_ns = KT_MAX(h->spin_ns / 2, SPIN_MIN_NS);
@@ -118,7 +118,7 @@ static bool take_item(struct helper *h, uint32_t word)
 	word = with_phase(word, TAKING);
 	if (helper_move(h, &word, RUNNING))
 		return true;
-	if (kt_load(&h->close))
+	if (kt_load(&h->in_series))
 		return false;
 	prio_raise(0);
 	kt_store(&h->low, 0);
@@ -256,7 +256,7 @@ static void keep_loan(struct helper *h)
 /* Before the helper leaves an item for good: while low it might get no CPU to leave. */
 static void raise_self(struct helper *h)
 {
-	if (!kt_load(&h->low) || (kt_load(&h->close) && !h->blocks))
+	if (!kt_load(&h->low) || (kt_load(&h->in_series) && !h->blocks))
 		return;
 	if (!kt_load_acquire(&h->loans))
 		prio_raise(0);
@@ -517,7 +517,7 @@ bool helper_make(struct helper *h, const struct kt_cpus *cpus)
 	kt_store(&h->tid, 0);
 	h->lent = false;
 	h->blocks = false;
-	kt_store(&h->close, 0);
+	kt_store(&h->in_series, 0);
 	kt_store(&h->low, 0);
 	kt_store(&h->spin_until_ns, 0);
 	kt_store(&h->loans, 0);

@@ -21,8 +21,8 @@
  * an item, and raises itself before it leaves the item.  The caller does neither, because
  * changing a thread that runs on another CPU takes 10 us in a guest.  If jobs follow each
  * other within the spin time of a helper, the helper stays low between them.  It raises
- * itself before it sleeps.  If it loses its CPU while it is low, the next job that cancels
- * an item of it raises it, or exit().
+ * itself before it sleeps.  If it loses its CPU while it is low, it is raised by the next job
+ * that cancels an item of it, or by exit().
  *
  * The word also counts items (the ticket), so that a caller never mistakes a later
  * item for its own.  A helper never holds a lock: a helper that gets no CPU can delay
@@ -76,7 +76,7 @@ struct helper {
 	/* Lowered and not raised since.  Set by H and by the helper while IDLE;
 	 * cleared by these, by C and by L; A. */
 	uint32_t low;
-	uint32_t close; /* its last item came soon after the one before; H, A */
+	uint32_t in_series; /* its last item soon followed another; H, A */
 	uint32_t dismissed; /* end when idle; A */
 	struct pool_item *item; /* C; valid from QUEUED to the end of RUNNING */
 	pid_t tid; /* 0 until the thread is made; C, A */

@@ -383,10 +383,10 @@ static bool cancel_queued(struct helper *h, uint32_t word, uint64_t now_ns)
 /* A helper whose items come soon after each other stays low, if it has a CPU. */
 static bool cancel_taking(struct helper *h, uint32_t word, uint64_t now_ns)
 {
-	/* From then on h->close is that of this item. */
+	/* From then on h->in_series is that of this item. */
 	if (kt_load_acquire(&h->word) != word)
 		return false;
-	if (kt_load(&h->close) && has_cpu(h, now_ns))
+	if (kt_load(&h->in_series) && has_cpu(h, now_ns))
 		return helper_move(h, &word, IDLE);
 	if (!helper_move(h, &word, CLAIMED))
 		return false;
