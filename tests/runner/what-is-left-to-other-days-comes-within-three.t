@@ -1,10 +1,10 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# What a day leaves out (support/Sample.pm): three days in a row have everything
-# everywhere, each day has something, and a day can be had again.  6.12 leaves out
-# nothing, no kernel what its version may change, and who chooses gets what is chosen.
-# Where a part of a guest failed, only that is repeated.
+# What a day leaves out (support/Sample.pm): three days in a row cover
+# everything in every place, each day has something, and a day can be had again.  6.12 and
+# new kernels leave out nothing, no kernel what its version may change, and who chooses
+# gets what is chosen.  Where a part of a guest failed, only that is repeated.
 
 use strict;
 use warnings;
@@ -63,7 +63,7 @@ sub parts
 	return on_day($day, \&Guest::parts_of_the_day, @arguments);
 }
 
-for my $name (qw(6.12 debug-kasan)) {
+for my $name (qw(6.12 debug-kasan 6.18)) {
 	same([parts(1, $name, $_)], \@parts, "$name runs all on machine $_") for 0 .. 2;
 }
 for my $name (qw(6.1 7)) {
@@ -118,7 +118,7 @@ sub programs
 	return on_day($day, \&Programs::programs_of_the_day, @arguments, @names);
 }
 
-same([programs(1, '6.12', 'two')], \@names, '6.12 runs all programs');
+same([programs(1, $_, 'two')], \@names, "$_ runs all programs") for qw(6.12 6.18);
 same([programs(1, '7', 'umt')], \@names, '7 those of UMT');
 for my $machine (['6.1', 'two'], ['6.1', 'umt'], ['7', 'four']) {
 	my @days = map { [programs($_, @$machine)] } 1 .. 3;

@@ -11,9 +11,9 @@
 # tests/vm/programs/init.c runs them one after the other and passes on what they
 # say, which is judged as tests/run would.
 #
-# 6.12 runs them all, 7 all of UMT, whose programs of eBPF 6.12 does not run.  Otherwise
-# those that tests/vm/user/every-kernel names run each day, the others every third day
-# (support/Sample.pm); all do where shapes or programs are chosen.
+# 6.12 runs them all, 7 all of UMT, whose programs of eBPF 6.12 does not run.  On 6.1, and
+# otherwise on 7, those that tests/vm/user/every-kernel names run each day, the others every
+# third day (support/Sample.pm); all do where shapes or programs are chosen.
 #
 # Before them runs scripts/record-topology: what it prints must be the recorded
 # machine tests/topologies/guest-SHAPE, and is left in guests/NAME/SHAPE.topology.
@@ -99,7 +99,7 @@ sub programs_of_the_day
 {
 	my ($name, $shape, @paths) = @_;
 
-	return @paths if $name eq '6.12' || ($name eq '7' && $shape eq 'umt');
+	return @paths if $name eq '7' && $shape eq 'umt';
 	my %everywhere = map { /^([^#\s]\S*)/ ? ($1 => 1) : () }
 		split /\n/, slurp("$top/tests/vm/user/every-kernel");
 	my @others = grep { !$everywhere{basename($_)} } @paths;
