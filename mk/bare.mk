@@ -16,6 +16,6 @@ check-bare:
 	@tests/vm/fetch-all '$(VM_CACHE)'
 	+@status=0; for user in '' --user; do \
 		$(BARE_ROOT) $$user '$(BARE_CACHE)' \
-		"make check DAY='$(or $(DAY),all)' ONLY='$(ONLY)'" || status=1; \
+		"make check DAY='$(or $(day),all)' ONLY='$(ONLY)'" || status=1; \
 		done; \
 		$(MAKE) --no-print-directory check-deb || status=1; exit $$status

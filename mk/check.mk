@@ -142,11 +142,14 @@ RUN_ALL = $(RUN_vm) $(RUN_bare) $(RUN_bindings) $(RUN_style) $(RUN_build) $(RUN_
 
 # `make check ONLY=undo`: the tests with that word in their path.
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$t),$t)),$(1))
+# The day that the command line asks for: DAY may mean anything in an environment.
+day = $(if $(findstring command,$(origin DAY)),$(DAY))
+day_unless_asked = $(KTASK_TEST_DAY)
 run = @MAKE='$(MAKE)' CC='$(CC)' CXX='$(CXX)' \
 	KTASK_TEST_VM_CACHE='$(abspath $(VM_CACHE))' \
 	KTASK_TEST_KERNELS='$(abspath $(KERNEL_CACHE))' \
 	KTASK_TEST_BARE_CACHE='$(abspath $(BARE_CACHE))' \
-	KTASK_TEST_DAY='$(or $(DAY),$(KTASK_TEST_DAY))' \
+	KTASK_TEST_DAY='$(or $(day),$(day_unless_asked))' \
 	LTP_SOURCE='$(if $(LTP_SOURCE),$(abspath $(LTP_SOURCE)))' tests/run --build $(B) \
 	$(2) $(call only,$(1))
 

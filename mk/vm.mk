@@ -64,7 +64,7 @@ vm-programs: $(VM_PROGRAMS) $(VM_ALSO) $(VM_STATIC) $(VM_DEVICE_TESTS) \
 
 ## check-vm: build ktask.ko for several kernels, test all of it in guests
 .PHONY: check-vm
-check-vm: DAY ?= all
+check-vm: day_unless_asked := all
 check-vm:
 	+@$(MAKE) --no-print-directory deps NEED='build check vm'
 	+@$(MAKE) --no-print-directory deps NEED='$(NEED_OF_GUESTS)' || :

@@ -51,6 +51,40 @@ ok((grep { join(',', @now) eq join(',', on_day($_, \&third_of_the_day, '7', 0, @
     $today, $today + 1) > 0, 'without a number it is the day of the clock');
 ok(!eval { on_day('never', \&third_of_the_day, '7', 0, @list); 1 }, 'a day is a number, or all');
 
+# ---- which day make asks for ----
+
+my $make = 'env -u MAKEFLAGS -u MFLAGS -u KTASK_TEST_DAY';
+
+# What make would run; ONLY leaves out all tests, and nothing is built.
+sub asked_for
+{
+	my ($variables, $goal, $options) = @_;
+	my (undef, $said) = capture("$make $variables make -n -C $top B=$build ONLY=no-test "
+		. "$options $goal");
+
+	return ($said =~ /KTASK_TEST_DAY='([^']*)'/)[0] // $said;
+}
+
+is(asked_for('', 'check-style', 'DAY=20784'), '20784', 'make does the day of its command line');
+is(asked_for('DAY=Mon', 'check-style', ''), '', 'and not a day of the environment');
+is(asked_for('KTASK_TEST_DAY=7', 'check-style', ''), '7', 'but for KTASK_TEST_DAY');
+is(asked_for('DAY=Mon KTASK_TEST_DAY=7', 'check-vm', ''), 'all', 'check-vm does all');
+is(asked_for('', 'check-vm', 'DAY=7'), '7', 'unless the command line has a day');
+
+# Of check-bare even -n runs the commands: a stand-in for the bare machine.
+my $bare = scratch();
+spew("$bare/Makefile", "BARE_CACHE := cache\n"
+     . (slurp("$top/mk/check.mk") =~ /^(day = .*\n)/m)[0] . "include $top/mk/bare.mk\n"
+     . "deps check-deb:\n");
+spew("$bare/tests/vm/fetch-all", "#!/bin/sh\n", 0755);
+spew("$bare/tests/bare/root", "#!/bin/sh\necho \"\$*\"\n", 0755);
+for (['DAY=Mon', '', 'all'], ['', 'DAY=7', '7']) {
+	my ($variables, $options, $day) = @$_;
+	my (undef, $said) = capture("$make $variables make -s -C $bare $options check-bare");
+
+	like($said, qr/^cache make check DAY='?$day'? /m, "check-bare does $day");
+}
+
 # ---- parts of what is tested beside the module ----
 
 my @parts = Guest::all_parts();
