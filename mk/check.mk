@@ -35,9 +35,14 @@ DIRECTORY_umt := umt/tests
 DIRECTORY_runtime := ktrt/tests/runtime
 sources_of = $(wildcard $(DIRECTORY_$(1))/*.c)
 # The thread sanitizer has nothing to find in a program that makes no thread: most unit
-# tests do not (unit/support/turns.h does).
+# tests do not (unit/support/turns.h does).  A header that makes threads must be named here:
+# ktask/tests/build/what-makes-threads-runs-under-the-thread-sanitizer.t looks into objects.
 unit_without_tsan := $(shell grep -LE 'pthread|threads\.h|turns\.h|\bfork\b' \
 	$(DIRECTORY_unit)/*.c)
+.PHONY: unit-without-tsan
+unit-without-tsan:
+	@printf '%s\n' $(unit_without_tsan)
+
 # programs_of KIND,VARIANT
 programs_of = $(patsubst $(DIRECTORY_$(1))/%.c,tests/$(1)/%,$(filter-out \
 	$($(1)_without_$(2)),$(call sources_of,$(1))))
