@@ -8,7 +8,8 @@
 # Sanitizer variants are compiled for these tests only, each kind of them with one
 # sanitizer: what a machine may lack is what each sanitizer links with, and a header of
 # each kind.  Of all programs of tests a third is compiled, another one each day
-# (support/Sample.pm), and no header that any of them names may be missing.  What no
+# (support/Sample.pm), one with each set of libraries that any of them is linked with, and
+# no header that any of them names may be missing.  What no
 # demo needs is compiled without optimising, which halves the time: a missing header or
 # library shows all the same.  Objects are never taken from the tree outside: these
 # would hide a missing header.  One guest is booted, where its kernel is or can be
@@ -42,8 +43,14 @@ my @programs = map {
 		sort glob "$top/$directory{$kind}/*.c";
 } sort keys %directory;
 my $simulated = 'build/tests/sim/jobs-keep-their-promises-in-any-schedule';
-my %today = map { $_ => 1 } third_of_the_day('bare', 0, @programs), $simulated,
-	map { "build/$_" } keys %compiled;
+my @each_day = ($simulated, map { "build/$_" } sort keys %compiled);
+# With that file changed make would link all of them.
+my (undef, $links) = capture("env -u MAKEFLAGS -u MFLAGS make -n -C $top B=$build "
+	. '-W tests/support/ktest.c c-tests');
+others_by_libraries($links) or die "make links no test: $links\n";
+push @each_day, map { "build/$_" }
+	others_by_libraries($links, map { s{^build/}{}r } @each_day);
+my %today = map { $_ => 1 } third_of_the_day('bare', 0, @programs), @each_day;
 my @tests = ((map { "build/$_" } sort keys %compiled), @sanitized,
 	     $simulated, qw(ktask/tests/cli/usage-errors-exit-2.bats
 		ktask/tests/preload/programs-run-unchanged.bats

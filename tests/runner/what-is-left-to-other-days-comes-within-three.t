@@ -51,6 +51,23 @@ ok((grep { join(',', @now) eq join(',', on_day($_, \&third_of_the_day, '7', 0, @
     $today, $today + 1) > 0, 'without a number it is the day of the clock');
 ok(!eval { on_day('never', \&third_of_the_day, '7', 0, @list); 1 }, 'a day is a number, or all');
 
+# ---- libraries that programs are linked with ----
+
+my $links = <<'END';
+cc -o build/tests/api/one build/obj/one.o -lcmocka -lm
+cc  -o build/tests/api/two build/obj/two.o \
+	-lm -lcmocka
+cc -o build/tests/umt/three build/obj/three.o -lcmocka -lbpf -lm
+cc -c -o build/obj/ktask/tests/api/four.o ktask/tests/api/four.c
+cc -o build/tests/umt/five build/obj/five.o -lcmocka -lbpf -lm
+END
+same([others_by_libraries($links)], ['tests/api/one', 'tests/umt/five'],
+     'one program of each set of libraries is chosen');
+same([others_by_libraries($links, 'tests/api/two')], ['tests/umt/five'],
+     'but of a set that is had already');
+same([others_by_libraries($links, qw(tests/api/one tests/umt/three))], [],
+     'of none where all sets are');
+
 # ---- which day make asks for ----
 
 my $make = 'env -u MAKEFLAGS -u MFLAGS -u KTASK_TEST_DAY';
