@@ -5,11 +5,12 @@
 
 #include "preload/ahead/large_mappings.h"
 #include "preload/ahead/ahead.h"
+#include "preload/ahead/page_makers.h"
 #include "preload/shim.h"
 #include "util/scoped.h"
 
-/* Whoever stops a mapping polls SPINS times without sleeping, then every POLL_NS.
- * Pages are made in pieces of some 100 us. */
+/* Whoever waits for a piece polls SPINS times without sleeping, then every POLL_NS, and
+ * lends its priority to who makes it.  Pieces take some 100 us. */
 #define SPINS 2000
 #define POLL_NS 50000
 
@@ -30,6 +31,11 @@ static void cover_block(uintptr_t block)
 					  &shim_ahead_highest, &highest, block))
 		;
 }
+
+/* Calls in progress that may map over memory that was unmapped unseen; A. */
+static atomic_uint nr_replacing;
+/* Mappings in use that were found, of which nobody tells when they are unmapped; A. */
+static atomic_uint nr_found;
 
 struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 					uintptr_t block, bool found)
@@ -52,28 +58,29 @@ struct large_mapping *large_mapping_add(uintptr_t start, uintptr_t end,
 		if (block)
 			cover_block(block);
 		atomic_fetch_add(&shim_ahead_watched, 1);
+		atomic_fetch_add(&nr_found, found);
 		atomic_store(&mapping->state, MAPPING_WATCHED);
 		return mapping;
 	}
 	return NULL;
 }
 
-/* Calls that may put something in the place of a mapping of which nobody told: A. */
-static atomic_uint nr_replacing;
+void large_mapping_leave(struct large_mapping *mapping)
+{
+	atomic_fetch_sub(&mapping->nr_making, 1);
+	page_makers_leave();
+}
 
+/* Who waits for makers finds each of them to raise. */
 bool large_mapping_enter(struct large_mapping *mapping)
 {
+	page_makers_join();
 	atomic_fetch_add(&mapping->nr_making, 1);
 	if (atomic_load(&mapping->state) == MAPPING_WATCHED &&
 	    !(mapping->found && atomic_load(&nr_replacing)))
 		return true;
-	atomic_fetch_sub(&mapping->nr_making, 1);
+	large_mapping_leave(mapping);
 	return false;
-}
-
-void large_mapping_leave(struct large_mapping *mapping)
-{
-	atomic_fetch_sub(&mapping->nr_making, 1);
 }
 
 void large_mapping_give_up(struct large_mapping *mapping)
@@ -86,8 +93,11 @@ void large_mapping_give_up(struct large_mapping *mapping)
 
 void large_mapping_free(struct large_mapping *mapping)
 {
+	bool found = mapping->found;
+
 	mapping->seen = false;
 	atomic_store(&mapping->state, MAPPING_FREE);
+	atomic_fetch_sub(&nr_found, found);
 	atomic_fetch_sub(&shim_ahead_watched, 1);
 }
 
@@ -101,8 +111,10 @@ static void wait_for_makers(struct large_mapping *mapping)
 {
 	for (int i = 0; i < SPINS && atomic_load(&mapping->nr_making); i++)
 		;
-	while (atomic_load(&mapping->nr_making))
+	while (atomic_load(&mapping->nr_making)) {
+		page_makers_raise();
 		real_sleep(POLL_NS);
+	}
 }
 
 /*
@@ -202,7 +214,7 @@ bool shim_ahead_replaces(void)
 {
 	keep_errno();
 
-	if (!shim_ahead_watches() || !shim_is_ours())
+	if (!atomic_load(&nr_found) || !shim_is_ours())
 		return false;
 	atomic_fetch_add(&nr_replacing, 1);
 	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
@@ -296,6 +308,8 @@ void large_mappings_forget(void)
 		atomic_store(&large_mappings[i].nr_making, 0);
 		atomic_store(&large_mappings[i].state, MAPPING_FREE);
 	}
+	page_makers_forget();
 	atomic_store(&shim_ahead_watched, 0);
+	atomic_store(&nr_found, 0);
 	atomic_store(&nr_replacing, 0);
 }

@@ -43,18 +43,6 @@
 #define LOCKED_FLAGS (POPULATE_FLAGS | MAP_LOCKED)
 #define SURE_FLAGS (MAP_FIXED | MAP_HUGETLB)
 
-/* What was watched at fixed addresses has been told of before. */
-static void *map_new(void *addr, size_t len, int prot, int flags, int fd,
-		     int64_t offset)
-{
-	bool tells = !(flags & MAP_FIXED) && shim_ahead_replaces();
-	void *base = real_mmap(addr, len, prot, flags, fd, offset);
-
-	if (tells)
-		shim_ahead_replaced(base, base == MAP_FAILED ? 0 : len);
-	return base;
-}
-
 /* The kernel forces its way into unreadable memory; we cannot. */
 static bool takes_populate(int prot, int flags)
 {
@@ -64,6 +52,43 @@ static bool takes_populate(int prot, int flags)
 	/* Before 5.14 memory is touched, which device memory may notice. */
 	return (flags & MAP_ANONYMOUS) ||
 	       real_knows_advice(MADV_POPULATE_WRITE);
+}
+
+/* MAP_POPULATE writes to private writable memory and reads all other. */
+static bool populate_writes(int prot, int flags)
+{
+	return (prot & PROT_WRITE) && (flags & MAP_TYPE) == MAP_PRIVATE;
+}
+
+/* What the kernel does for MAP_POPULATE, which does not report what fails either. */
+static void populate_plainly(void *addr, size_t len, int prot, int flags)
+{
+	keep_errno();
+
+	(void)real_madvise(addr, len,
+			   populate_writes(prot, flags) ? MADV_POPULATE_WRITE
+							: MADV_POPULATE_READ);
+}
+
+/*
+ * What was watched at fixed addresses has been told of before.  Pages are made behind
+ * the call: helpers wait for its end.
+ */
+static void *map_new(void *addr, size_t len, int prot, int flags, int fd,
+		     int64_t offset)
+{
+	bool tells = !(flags & MAP_FIXED) && shim_ahead_replaces();
+	bool later =
+		tells && shim_filter_allows() && takes_populate(prot, flags);
+	void *base =
+		real_mmap(addr, len, prot,
+			  later ? flags & ~MAP_POPULATE : flags, fd, offset);
+
+	if (tells)
+		shim_ahead_replaced(base, base == MAP_FAILED ? 0 : len);
+	if (later && base != MAP_FAILED)
+		populate_plainly(base, len, prot, flags);
+	return base;
 }
 
 /* No device shall notice that a mapping is tried; @len: what it may be. */
@@ -91,22 +116,16 @@ static bool takes_locked(size_t len, int prot, int flags, int fd)
 	       (!(flags & SURE_FLAGS) || may_surely_lock());
 }
 
-/* MAP_POPULATE writes to private writable memory and reads all other. */
+/*
+ * One thread may have failed before another has made the pages in front of the failure.
+ * The plain call would have made those.
+ */
 static void populate_mapping(void *addr, size_t len, int prot, int flags)
 {
-	bool write = (prot & PROT_WRITE) && (flags & MAP_TYPE) == MAP_PRIVATE;
-	keep_errno();
+	unsigned how = populate_writes(prot, flags) ? 0 : KTASK_POPULATE_READ;
 
-	if (shim_populate(SHIM_MMAP, addr, len,
-			  write ? 0 : KTASK_POPULATE_READ))
-		return;
-	/*
-	 * One thread may have failed before another has made the pages in front
-	 * of the failure.  The plain call would have made those.  It does not
-	 * report the failure either.
-	 */
-	(void)real_madvise(addr, len,
-			   write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	if (!shim_populate(SHIM_MMAP, addr, len, how))
+		populate_plainly(addr, len, prot, flags);
 }
 
 /*

@@ -2,14 +2,17 @@
 /*
  * A thread that frees or unmaps memory waits for those that make pages of it, also where
  * the watcher has just given the mapping up: what is mapped there next is the program's
- * alone.
+ * alone.  It lends them its priority.  A thread that maps where the kernel likes waits only
+ * for makers of mappings that nobody tells of.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 
 #include "ktest.h"
 
 #include "preload/ahead/large_mappings.c"
+#include "preload/ahead/page_makers.c"
 
 #define START ((uintptr_t)0x10000000)
 #define BLOCK (START + 16)
@@ -35,7 +38,15 @@ void real_sleep(long ns)
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
 }
 
+static atomic_uint nr_asked;
+
 bool shim_is_ours(void)
+{
+	atomic_fetch_add(&nr_asked, 1);
+	return true;
+}
+
+bool shim_filter_allows(void)
 {
 	return true;
 }
@@ -125,5 +136,90 @@ static void a_block_that_came_again_is_stopped_too(void **unused)
 	assert_false(shim_ahead_watches());
 }
 
+static void *map_elsewhere(void *unused)
+{
+	if (shim_ahead_replaces())
+		shim_ahead_replaced((void *)(START + LEN), LEN);
+	atomic_store(&has_returned, true);
+	return NULL;
+}
+
+static bool set_policy(int policy)
+{
+	const struct sched_param none = { 0 };
+
+	return !sched_setscheduler(0, policy, &none);
+}
+
+/* In a piece, until somebody raises it or for 5 s. */
+static void *make_while_low(void *found)
+{
+	struct large_mapping *mapping =
+		large_mapping_add(START, START + LEN, BLOCK, found);
+	const struct timespec moment = { .tv_nsec = 1000000 };
+	pthread_t waiter;
+	bool raised = false;
+
+	if (!mapping || !large_mapping_enter(mapping) ||
+	    pthread_create(&waiter, NULL, found ? map_elsewhere : unmap_range,
+			   NULL))
+		return "no mapping or thread";
+	set_policy(SCHED_IDLE);
+	for (int ms = 0; ms < 5000 && !raised; ms++) {
+		nanosleep(&moment, NULL);
+		raised = sched_getscheduler(0) == SCHED_OTHER;
+	}
+	large_mapping_leave(mapping);
+	pthread_join(waiter, NULL);
+	large_mapping_free(mapping);
+	return raised ? NULL : "nobody raised the maker";
+}
+
+static void *try_to_rise(void *may)
+{
+	*(bool *)may = set_policy(SCHED_IDLE) && set_policy(SCHED_OTHER);
+	return NULL;
+}
+
+static void *result_of_thread(void *(*run)(void *arg), void *arg)
+{
+	pthread_t thread;
+	void *result;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, arg), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	return result;
+}
+
+static void a_maker_is_raised(void **unused)
+{
+	bool may_raise = false;
+	const char *why;
+
+	result_of_thread(try_to_rise, &may_raise);
+	if (!may_raise)
+		ktest_skip("no thread may be raised");
+	for (uintptr_t found = 0; found < 2; found++) {
+		why = result_of_thread(make_while_low, (void *)found);
+		if (why)
+			fail_msg("%s", why);
+	}
+}
+
+static void a_mapping_asks_nothing_if_all_were_told(void **unused)
+{
+	struct large_mapping *mapping =
+		large_mapping_add(START, START + LEN, BLOCK, false);
+	unsigned before = atomic_load(&nr_asked);
+
+	assert_true(large_mapping_enter(mapping));
+	assert_false(shim_ahead_replaces());
+	large_mapping_leave(mapping);
+	large_mapping_free(mapping);
+	assert_int_equal(atomic_load(&nr_asked), before);
+}
+
 KTEST_MAIN(KTEST(a_free_waits), KTEST(an_unmapping_waits),
-	   KTEST(a_block_that_came_again_is_stopped_too))
+	   KTEST(a_block_that_came_again_is_stopped_too),
+	   KTEST(a_maker_is_raised),
+	   KTEST(a_mapping_asks_nothing_if_all_were_told))
