@@ -20,8 +20,8 @@
 #include "launcher_note.h"
 #include "program.h"
 
-/* The kernel follows no more interpreters than this. */
-#define SCRIPTS_MAX 5
+/* The kernel reads no more files to start one: five scripts, and a program. */
+#define READS_MAX 6
 #define HEADERS_MAX 256
 /* Bytes of notes that are read. */
 #define NOTES_MAX 1024
@@ -180,7 +180,7 @@ const char *program_why_not(const char *name)
 	bool again = find_program(name, path, sizeof(path));
 	const char *why = NULL;
 
-	for (int i = 0; again && i < SCRIPTS_MAX; i++)
+	for (int i = 0; again && i < READS_MAX; i++)
 		why = judge_file(path, sizeof(path), &again);
 	return why;
 }
@@ -279,7 +279,7 @@ static bool has_format(int dir, const char *path, int flags)
 	char interpreter[HEAD_BYTES];
 	struct head head;
 
-	for (int i = 0; i < SCRIPTS_MAX; i++) {
+	for (int i = 0; i < READS_MAX; i++) {
 		if (!read_head(dir, path, flags, &head))
 			return true;
 		if (head.len < 2 || memcmp(head.text, "#!", 2))

@@ -268,6 +268,27 @@ obstacle() {
 	obstacle 0 '' script
 }
 
+@test "a script of a script is what the process became, as far as the kernel goes" {
+	local interpreter
+
+	interpreter=$(type -P true)
+	for i in 1 2 3 4 5 6; do
+		echo "#!$interpreter" >"$BATS_TEST_TMPDIR/$i"
+		chmod +x "$BATS_TEST_TMPDIR/$i"
+		interpreter=$BATS_TEST_TMPDIR/$i
+	done
+	run -0 shimmed "$PROGRAMS/report-cases" exec-script "$BATS_TEST_TMPDIR/5"
+	cat "$REPORT"
+	has 1 "run: took over 1 call on 64.0 MiB$HAD; then it called exec to become another program"
+	: >"$REPORT"
+	# ELOOP
+	run -40 shimmed "$PROGRAMS/report-cases" exec-script "$BATS_TEST_TMPDIR/6"
+	cat "$REPORT"
+	summaries 1
+	has 1 'run: took over 1 call on 64.0 MiB'
+	[ "$(grep -c 'then it called exec' "$REPORT")" = 0 ]
+}
+
 @test "a script that the C library gives to a shell is what the process became" {
 	reported exec-by-shell "$BATS_TEST_TMPDIR/script"
 	has 1 "run: took over 1 call on 64.0 MiB$HAD; then it called exec to become another program"

@@ -297,6 +297,16 @@ static int case_exec_fails_of_format(char **argv)
 	return 0;
 }
 
+/* Whose interpreter may be a script as well. */
+static int case_exec_script(char **argv)
+{
+	char *args[] = { "none", NULL };
+
+	map(LARGE_BYTES, MAP_POPULATE);
+	execve(argv[2], args, environ);
+	return errno;
+}
+
 /* The C library has a shell run what is no program. */
 static int case_exec_by_shell(char **argv)
 {
@@ -527,6 +537,7 @@ static const struct {
 	{ "exec-fails", case_exec_fails },
 	{ "exec-fails-of-size", case_exec_fails_of_size },
 	{ "exec-fails-of-format", case_exec_fails_of_format },
+	{ "exec-script", case_exec_script },
 	{ "exec-by-shell", case_exec_by_shell },
 	{ "exec-fails-there", case_exec_fails_there },
 	{ "forks-fail", case_forks_fail },
