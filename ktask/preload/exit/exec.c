@@ -216,6 +216,8 @@ static struct attempt begin_exec(const struct target *target,
 	struct attempt attempt;
 	const char *why, *name;
 
+	/* exec is no point of cancellation.  Files are read here. */
+	block_cancellation();
 	ensure_next();
 	shim_raise_working();
 	attempt.reported = report_before(target, envp);

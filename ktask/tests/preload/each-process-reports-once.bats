@@ -268,6 +268,11 @@ obstacle() {
 	obstacle 0 '' script
 }
 
+@test "a thread that is to be cancelled goes on if it cannot become another program" {
+	reported exec-fails-cancelled "$BATS_TEST_TMPDIR/file"
+	has 1 'run: took over 1 call on 64.0 MiB'
+}
+
 @test "a script of a script is what the process became, as far as the kernel goes" {
 	local interpreter
 

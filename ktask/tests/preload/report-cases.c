@@ -297,6 +297,30 @@ static int case_exec_fails_of_format(char **argv)
 	return 0;
 }
 
+/* exec is no point of cancellation. */
+static void *exec_cancelled(void *path)
+{
+	char *args[] = { "none", NULL };
+
+	pthread_cancel(pthread_self());
+	execve(path, args, environ);
+	return path;
+}
+
+static int case_exec_fails_cancelled(char **argv)
+{
+	void *returned = NULL;
+	pthread_t thread;
+
+	map(LARGE_BYTES, MAP_POPULATE);
+	write_program(argv[2], "exit 0\n", 7);
+	must(!pthread_create(&thread, NULL, exec_cancelled, argv[2]) &&
+		     !pthread_join(thread, &returned),
+	     "thread");
+	must(returned == argv[2], "execve that ends the thread");
+	return 0;
+}
+
 /* Whose interpreter may be a script as well. */
 static int case_exec_script(char **argv)
 {
@@ -537,6 +561,7 @@ static const struct {
 	{ "exec-fails", case_exec_fails },
 	{ "exec-fails-of-size", case_exec_fails_of_size },
 	{ "exec-fails-of-format", case_exec_fails_of_format },
+	{ "exec-fails-cancelled", case_exec_fails_cancelled },
 	{ "exec-script", case_exec_script },
 	{ "exec-by-shell", case_exec_by_shell },
 	{ "exec-fails-there", case_exec_fails_there },
