@@ -199,6 +199,8 @@ static void unregistering_can_be_gone_on_with(void **state)
 	}
 }
 
+static unsigned nr_told;
+
 /* Helpers may take the rest back while the caller is told to stop. */
 static int stop_when_all_is_done(const struct ktask_progress *progress,
 				 void *arg)
@@ -212,6 +214,7 @@ static int stop_when_all_is_done(const struct ktask_progress *progress,
 		left = device->nr;
 		pthread_mutex_unlock(&device->lock);
 	}
+	nr_told += !left;
 	return !left;
 }
 
@@ -241,6 +244,8 @@ static void what_is_done_is_no_longer_cancelled(void **state)
 	assert_null(registration);
 	assert_int_equal(device.nr, 0);
 	munmap(at, LEN);
+	if (!nr_told)
+		ktest_skip("no helper took the rest back meanwhile");
 }
 
 KTEST_MAIN(KTEST(progress_is_told), KTEST(cancelled_it_leaves_nothing),

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/ptrace.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
@@ -385,30 +386,53 @@ static void becomes_segment(const char *how)
 	}
 }
 
-/* Who unmaps waits for helpers, and does not end there. */
-static void *unmap_cancelled(void *unmapped)
+struct unmapping {
+	bool unmapped;
+	bool has_slept;
+};
+
+static long count_sleeps(void)
 {
+	struct rusage usage;
+
+	must(!getrusage(RUSAGE_THREAD, &usage), "getrusage");
+	return usage.ru_nvcsw;
+}
+
+/* Who unmaps waits for helpers, and does not end there. */
+static void *unmap_cancelled(void *arg)
+{
+	struct unmapping *unmapping = arg;
 	char *base = allocate_pages("mmap");
+	long sleeps;
 
 	fill_pages(base, 0, LEN / 8);
+	sleeps = count_sleeps();
 	pthread_cancel(pthread_self());
 	munmap(base, LEN);
-	*(bool *)unmapped = true;
+	unmapping->has_slept = count_sleeps() > sleeps;
+	unmapping->unmapped = true;
 	return NULL;
 }
 
+/* Until one has waited so long that it slept. */
 static void cancelled(const char *how)
 {
-	for (int i = 0; i < 50; i++) {
-		bool unmapped = false;
+	unsigned nr_slept = 0;
+	time_t end = time(NULL) + WAIT_MS / 1000;
+
+	for (int i = 0; i < 50 || (!nr_slept && time(NULL) < end); i++) {
+		struct unmapping unmapping = { 0 };
 		pthread_t thread;
 
 		must(!pthread_create(&thread, NULL, unmap_cancelled,
-				     &unmapped) &&
+				     &unmapping) &&
 			     !pthread_join(thread, NULL),
 		     "thread");
-		must(unmapped, "munmap ended the thread");
+		must(unmapping.unmapped, "munmap ended the thread");
+		nr_slept += unmapping.has_slept;
 	}
+	must(nr_slept, "nothing was made ahead while memory was unmapped");
 }
 
 /* What is left of a mapping, with other memory in place of a part or not, is one to

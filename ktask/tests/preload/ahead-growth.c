@@ -141,12 +141,17 @@ static void large_block(void)
 #define STACK (512 * MIB)
 /* Of it the thread goes on at once where so much was made since it last looked. */
 #define MADE_PAGES 200
+/* More than the thread's own touches make below them, by a huge page. */
+#define OWN_PAGES (2 * MIB / PAGE_BYTES)
+/* A child that saw something made; others end with 0. */
+#define SAW_MADE 7
 
-/* Downwards through its stack, until helpers work ahead of it; or to the end. */
+/* Downwards through its stack, until helpers work ahead of it; or to the end.  Return:
+ * NULL if nothing was made ahead. */
 static void *walk_down_stack(void *unused)
 {
 	char here, *top = page_start(&here) - MIB;
-	size_t before = SIZE_MAX;
+	size_t before = SIZE_MAX, most = 0;
 
 	for (size_t at = PAGE_BYTES; at < STACK - 128 * MIB; at += PAGE_BYTES) {
 		size_t there;
@@ -157,17 +162,19 @@ static void *walk_down_stack(void *unused)
 		if (at < 16 * MIB || at % (64 * 1024))
 			continue;
 		there = count_present(top - at - 64 * MIB, 63 * MIB);
+		most = there > most ? there : most;
 		if (before != SIZE_MAX && there > before + MADE_PAGES)
 			break;
 		before = there;
 	}
-	return unused;
+	return most > OWN_PAGES ? top : NULL;
 }
 
 /* The C library unmaps the stack, and a file comes in its place, of which no page is
- * made. */
-static void stack_becomes_file(void)
+ * made.  Return: whether some were made of the stack. */
+static bool stack_becomes_file(void)
 {
+	void *seen;
 	char *known = malloc(LARGE), *base;
 	int fd = memfd_create("sparse", 0);
 	pthread_attr_t attr;
@@ -179,27 +186,32 @@ static void stack_becomes_file(void)
 	must(!pthread_attr_init(&attr) &&
 		     !pthread_attr_setstacksize(&attr, STACK) &&
 		     !pthread_create(&thread, &attr, walk_down_stack, NULL) &&
-		     !pthread_join(thread, NULL),
+		     !pthread_join(thread, &seen),
 	     "thread");
 	base = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	must(base != MAP_FAILED, "mmap");
 	sleep_ms(50);
 	must(!fstat(fd, &file) && !file.st_blocks, "pages of a file were made");
+	return seen;
 }
 
 static void unseen_becomes_file(void)
 {
+	unsigned nr_seen = 0;
+
 	for (int round = 0; round < 16; round++) {
 		int status = 0;
 		pid_t pid = fork();
 
-		if (!pid) {
-			stack_becomes_file();
-			_exit(0);
-		}
-		must(pid > 0 && waitpid(pid, &status, 0) == pid && !status,
+		if (!pid)
+			_exit(stack_becomes_file() ? SAW_MADE : 0);
+		must(pid > 0 && waitpid(pid, &status, 0) == pid &&
+			     WIFEXITED(status) &&
+			     (!status || WEXITSTATUS(status) == SAW_MADE),
 		     "in a child");
+		nr_seen += !!status;
 	}
+	must(nr_seen, "nothing was made ahead");
 }
 
 /* Mapped without a reserve, where the shim sees it; then there is more that it does not
