@@ -56,8 +56,8 @@ bool page_costs_huge_is_slow(const struct page_costs *costs)
 	       mean_ns(&costs->huge) >= mean_ns(&costs->small);
 }
 
-/* A huge page is one fault.  The other faults made small pages, which took what the last
- * ones did. */
+/* Each huge page took one fault.  The other faults made small pages, which are assumed to
+ * cost what recent ones did. */
 static void note_mixture(struct page_costs *costs, uint64_t cpu_ns,
 			 size_t pages, size_t faults)
 {

@@ -68,8 +68,9 @@ struct touch_tracker {
 	/* Huge pages are had on advice, and so holes have small ones; and the program makes
 	 * them itself.  Elsewhere one touch fills a hole. */
 	bool advised, alone;
-	/* Windows of one block have their mark at their beginning, to be followed at once by
-	 * the next; elsewhere behind it, which leaves the rest of the next block out. */
+	/* In a window of one block the mark is its first pages, so that the next window can
+	 * follow at once.  Otherwise the mark lies behind it, and costs the rest of the next
+	 * block. */
 	bool first_marks;
 	unsigned turn; /* who is asked first for the next window */
 	unsigned nr;

@@ -166,8 +166,8 @@ static bool can_be_ahead(void)
 }
 
 /* One call asks on which nodes the samples are, in a seventh of the time that mincore()
- * takes for each.  That one is asked as well where there is no node: it knows pages of a
- * file that are not mapped here. */
+ * takes for each.  mincore() is asked about samples without a node: it also sees pages of
+ * files that are not mapped here. */
 static bool check_samples(uintptr_t start, uintptr_t end)
 {
 	void *samples[PRESENT_SAMPLES + 1];

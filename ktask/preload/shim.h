@@ -284,8 +284,9 @@ size_t shim_available_bytes(void);
  * shim_ahead_stop: [addr, addr + len) is about to be changed; whether some of it was
  *	watched until now
  * @join: into a mapping that mremap() takes, without advice of ours
- * shim_ahead_replaces: a call is about to map where the kernel likes, maybe in the place of
- *	memory that went without a word; true: shim_ahead_replaced() tells where it did
+ * shim_ahead_replaces: a call is about to map at an address of the kernel's choice, where
+ *	memory may have been unmapped unseen; if true, call shim_ahead_replaced() with the
+ *	result
  * shim_ahead_rejoin: mremap() says of [addr, addr + len) that it is several mappings, as
  *	it may be by our advice; false: not by that
  * shim_ahead_stop_block: a block is about to be freed

@@ -258,8 +258,8 @@ static bool read_head(int dir, const char *path, int flags, struct head *head)
 	return head->len >= 0;
 }
 
-/* Others than ELF and scripts, or of another machine, by binfmt_misc.  That knows files
- * by bytes that are no text, and what it knows is not compared. */
+/* binfmt_misc may start other files.  Its entries are not read: any file with a NUL byte is
+ * assumed to match. */
 static bool may_be_foreign(const struct head *head)
 {
 	return head->len > 0 && memchr(head->text, '\0', (size_t)head->len) &&

@@ -34,7 +34,10 @@ bool program_exists(const char *name);
  */
 bool program_may_start_at(int dir, const char *path, int flags);
 
-/** program_may_start - the same of execvp(3), which gives unknown formats to a shell */
+/**
+ * program_may_start - the same for execvp(3), which runs files of unknown format by a
+ * shell, so contents are not checked
+ */
 bool program_may_start(const char *name);
 
 #endif /* KTASK_UTIL_PROGRAM_H */

@@ -139,10 +139,10 @@ KTASK_API int ktask_register(struct ktask_registration **registration,
  * @opts: NULL for defaults; as of ktask_register()
  *
  * The last one first; several at once where the device takes that
- * (KTASK_REGISTER_PARALLEL), which then may end in any order.  Pieces are those that
- * were registered, so one that takes longer to take back cannot be made shorter.  A
- * piece whose function fails is given up, the others are taken back.  After a deadline
- * or a cancel @registration has the rest, and the call can be repeated.
+ * (KTASK_REGISTER_PARALLEL), which then may end in any order.  A piece is taken back in
+ * one call, however long that takes.  A piece whose function fails is given up, the
+ * others are taken back.  After a deadline or a cancel @registration has the rest, and
+ * the call can be repeated.
  *
  * In the child of a fork the memory is not registered: the pieces are only
  * forgotten.
@@ -189,9 +189,10 @@ ktask_registration_piece(const struct ktask_registration *registration,
  * which KTASK_REGISTER_CTL_INIT has set, for the device
  * that its structure describes; stall_us and others may be changed then.  The
  * structure must live, unchanged, until everything is unregistered, and its descriptor
- * must stay open: unregistering asks for the number, which may be another's by then.
- * Nothing else is remembered of a number.  All fields must be there, as a macro sets
- * them; those that are not used are 0.  Return: 0; -EINVAL; -E2BIG; what else is told.
+ * must stay open: unregistering uses the descriptor's number; if you closed it, that may
+ * be another file.  Nothing else is remembered of a number.  All fields must be there, as
+ * a macro sets them; those that are not used are 0.  Return: 0; -EINVAL; -E2BIG; what
+ * else is told.
  */
 
 /**

@@ -5,6 +5,7 @@
  *
  *	ahead/              how far ahead, where, and when: the policy
  *	large_mappings.c    which large private mappings there are
+ *	page_makers.c       who makes pages, to be raised if somebody waits for that
  *	allocation_calls.c  malloc and its kin, which make most of them
  *	grown_areas.c       those that nobody tells of in time
  *	ahead_page_size.c   whether huge pages are advised for what lies ahead

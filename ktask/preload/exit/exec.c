@@ -2,8 +2,8 @@
 /*
  * execve and its family.  The shim writes the report of what it counted before the call,
  * because the new program counts from zero.  It does not if there is no such program, if
- * the file is none, or if there are too many arguments: then the process goes on, and
- * reports when it ends.
+ * the file is not a program, or if there are too many arguments: then the process goes
+ * on, and reports when it ends.
  * If nothing was counted, the line of the new program is enough.  If the shim will not be
  * loaded into the new program, that program's line is written here, before the call,
  * which may still fail.

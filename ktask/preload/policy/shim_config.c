@@ -307,7 +307,8 @@ static void note_system(const struct dl_phdr_info *object)
 	}
 }
 
-/* The largest array of zeros in the program itself, which has no name there. */
+/* The largest array of zeros in the program itself: the program is the object whose
+ * dlpi_name is empty. */
 static struct {
 	uintptr_t start;
 	size_t len;
