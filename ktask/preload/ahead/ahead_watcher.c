@@ -473,6 +473,7 @@ void shim_ahead_forked(void)
 {
 	ahead_forget_effort();
 	grown_areas_forget();
+	large_mappings_forget_calls();
 	if (atomic_load(&watcher_state) == NONE)
 		return;
 	large_mappings_forget();

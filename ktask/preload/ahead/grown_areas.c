@@ -55,6 +55,7 @@ static struct area old_areas[NR_AREAS]; /* F */
 static size_t nr_old; /* F */
 static unsigned long known_before; /* F: of nr_known, when they were read */
 static uint64_t find_ns; /* F: what the last reading took */
+static atomic_bool is_unsure; /* A: the mappings are to be read again */
 static size_t seen_bytes; /* W */
 static uint64_t poll_due_ns, poll_delay_ns; /* W */
 static unsigned nr_in_vain; /* W */
@@ -124,7 +125,8 @@ size_t grown_areas_drop(void)
 
 struct finder {
 	struct area areas[NR_AREAS];
-	size_t nr;
+	struct area told[AHEAD_MAPPINGS]; /* those that were new */
+	size_t nr, nr_told;
 	bool full;
 	uintptr_t stack; /* an address in the main thread's */
 	uint64_t most; /* bytes: what is larger only reserves addresses */
@@ -170,7 +172,9 @@ static bool get_decided(size_t i, struct area *area)
 	mapping = &large_mappings[i];
 	state = atomic_load(&mapping->state);
 	*area = (struct area){ 0, 0 };
-	if (state == MAPPING_WATCHED || state == MAPPING_STOPPED)
+	/* What was found, and given up at once, is to be found again. */
+	if (state == MAPPING_WATCHED ||
+	    (state == MAPPING_STOPPED && !mapping->found))
 		*area = (struct area){ mapping->start, mapping->end };
 	return true;
 }
@@ -217,7 +221,16 @@ static bool is_all_present(uintptr_t start, uintptr_t end)
 	return true;
 }
 
-static void tell_new(const struct finder *finder,
+static void tell_of(struct finder *finder, uintptr_t start, uintptr_t end,
+		    void (*found)(uintptr_t start, uintptr_t end))
+{
+	if (finder->nr_told == AHEAD_MAPPINGS)
+		return;
+	finder->told[finder->nr_told++] = (struct area){ start, end };
+	found(start, end);
+}
+
+static void tell_new(struct finder *finder,
 		     void (*found)(uintptr_t start, uintptr_t end))
 {
 	for (size_t i = 0; i < finder->nr; i++) {
@@ -228,7 +241,7 @@ static void tell_new(const struct finder *finder,
 			if (at < finder->areas[i].end &&
 			    next - at >= shim_ahead_min_bytes &&
 			    !is_all_present(at, next))
-				found(at, next);
+				tell_of(finder, at, next, found);
 			at = next;
 		}
 	}
@@ -238,13 +251,22 @@ static void find_areas(struct finder *finder,
 		       void (*found)(uintptr_t start, uintptr_t end))
 {
 	unsigned long known = atomic_load(&nr_known);
+	const unsigned long replaced = large_mappings_replaced();
 
 	if (mapping_each(0, UINTPTR_MAX, 0, collect_area, finder) &&
 	    !finder->full)
 		return;
 	/* What was forgotten since then might be taken for new. */
-	if (!finder->full && known - known_before <= NR_KNOWN)
+	if (replaced && !finder->full && known - known_before <= NR_KNOWN)
 		tell_new(finder, found);
+	/* Something else may have come there meanwhile. */
+	if (!replaced || large_mappings_replaced() != replaced) {
+		for (size_t i = 0; i < finder->nr_told; i++)
+			large_mappings_give_up_found(finder->told[i].start,
+						     finder->told[i].end);
+		atomic_store(&is_unsure, true);
+		return;
+	}
 	for (nr_old = 0; nr_old < finder->nr; nr_old++)
 		old_areas[nr_old] = finder->areas[nr_old];
 	known_before = known;
@@ -258,8 +280,11 @@ void grown_areas_find(void (*found)(uintptr_t start, uintptr_t end))
 	};
 	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
 
-	if (atomic_flag_test_and_set(&is_finding))
+	if (atomic_flag_test_and_set(&is_finding)) {
+		/* Who finds now may give all of it up again. */
+		atomic_store(&is_unsure, true);
 		return;
+	}
 	find_areas(&finder, found);
 	find_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
 	atomic_flag_clear(&is_finding);
@@ -301,7 +326,7 @@ void grown_areas_expect(uint64_t now_ns)
 bool grown_areas_poll(uint64_t now_ns, uint64_t *due_ns)
 {
 	size_t bytes;
-	bool grown;
+	bool grown, again;
 
 	*due_ns = poll_due_ns;
 	if (now_ns < poll_due_ns)
@@ -312,7 +337,8 @@ bool grown_areas_poll(uint64_t now_ns, uint64_t *due_ns)
 		seen_bytes = bytes;
 	plan_poll(grown, now_ns);
 	*due_ns = poll_due_ns;
-	return grown;
+	again = atomic_exchange(&is_unsure, false);
+	return grown || again;
 }
 
 bool grown_areas_had_more(void)
@@ -333,6 +359,7 @@ bool grown_areas_had_more(void)
 void grown_areas_forget(void)
 {
 	atomic_flag_clear(&is_finding);
+	atomic_store(&is_unsure, false);
 	poll_due_ns = 0;
 	poll_delay_ns = AREAS_LEAST_NS;
 	nr_in_vain = 0;

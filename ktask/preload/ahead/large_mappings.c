@@ -32,8 +32,11 @@ static void cover_block(uintptr_t block)
 		;
 }
 
-/* Calls in progress that may map over memory that was unmapped unseen; A. */
+/* Calls in progress that may map over memory that was unmapped unseen; A.  If a child of
+ * vfork() is killed in one, it stays counted, and nothing is made of what was found. */
 static atomic_uint nr_replacing;
+/* How many such calls have begun, and 1; A. */
+static atomic_ulong nr_replaced = 1;
 /* Mappings in use that were found, of which nobody tells when they are unmapped; A. */
 static atomic_uint nr_found;
 
@@ -214,13 +217,34 @@ bool shim_ahead_replaces(void)
 {
 	keep_errno();
 
-	if (!atomic_load(&nr_found) || !shim_is_ours())
+	if (shim_ahead_min_bytes == SIZE_MAX)
 		return false;
 	atomic_fetch_add(&nr_replacing, 1);
+	atomic_fetch_add(&nr_replaced, 1);
+	if (!atomic_load(&nr_found) || !shim_is_ours())
+		return true;
 	for (size_t i = 0; i < AHEAD_MAPPINGS; i++)
 		if (large_mappings[i].found && is_in_use(&large_mappings[i]))
 			wait_for_makers(&large_mappings[i]);
 	return true;
+}
+
+unsigned long large_mappings_replaced(void)
+{
+	unsigned long nr = atomic_load(&nr_replaced);
+
+	return atomic_load(&nr_replacing) ? 0 : nr;
+}
+
+void large_mappings_give_up_found(uintptr_t start, uintptr_t end)
+{
+	for (size_t i = 0; i < AHEAD_MAPPINGS; i++) {
+		struct large_mapping *mapping = &large_mappings[i];
+
+		if (mapping->found && is_in_use(mapping) &&
+		    mapping_overlaps(mapping, start, end))
+			large_mapping_give_up(mapping);
+	}
 }
 
 void shim_ahead_replaced(const void *addr, size_t len)
@@ -229,13 +253,8 @@ void shim_ahead_replaced(const void *addr, size_t len)
 
 	if (end < start)
 		end = UINTPTR_MAX;
-	for (size_t i = 0; i < AHEAD_MAPPINGS && len; i++) {
-		struct large_mapping *mapping = &large_mappings[i];
-
-		if (mapping->found && is_in_use(mapping) &&
-		    mapping_overlaps(mapping, start, end))
-			large_mapping_give_up(mapping);
-	}
+	if (len && atomic_load(&nr_found) && shim_is_ours())
+		large_mappings_give_up_found(start, end);
 	atomic_fetch_sub(&nr_replacing, 1);
 }
 
@@ -311,5 +330,9 @@ void large_mappings_forget(void)
 	page_makers_forget();
 	atomic_store(&shim_ahead_watched, 0);
 	atomic_store(&nr_found, 0);
+}
+
+void large_mappings_forget_calls(void)
+{
 	atomic_store(&nr_replacing, 0);
 }

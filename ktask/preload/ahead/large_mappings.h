@@ -105,7 +105,21 @@ size_t large_mappings_touched(void);
 /* Bytes that watched mappings still may touch. */
 size_t large_mappings_untouched(void);
 
+/*
+ * large_mappings_replaced - how many calls may have mapped memory over what was unmapped
+ *
+ * Return: 0 while one is in progress.  Read it before the list of mappings, and again
+ * once those that were found there are added: they still are what was read if it has not
+ * changed and is not 0.
+ */
+unsigned long large_mappings_replaced(void);
+
+/* Those found mappings that overlap. */
+void large_mappings_give_up_found(uintptr_t start, uintptr_t end);
+
 /* In the child of a fork, which has no watcher. */
 void large_mappings_forget(void);
+/* Nor has it the threads that were in a call. */
+void large_mappings_forget_calls(void);
 
 #endif /* PRELOAD_LARGE_MAPPINGS_H */

@@ -38,7 +38,8 @@ static enum shim_why find_reason(size_t bytes)
 	return ahead_is_ending() ? WHY_AHEAD_LIMITS : SHIM_NR_WHY;
 }
 
-static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block)
+static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block,
+			bool found)
 {
 	enum shim_why why;
 	uintptr_t first =
@@ -58,7 +59,7 @@ static void watch_range(uintptr_t start, uintptr_t end, uintptr_t block)
 		return;
 	/* A block lies in what its allocator mapped. */
 	if (!(block && large_mappings_overlap(first, last)) &&
-	    large_mapping_add(first, last, block, false))
+	    large_mapping_add(first, last, block, found))
 		ahead_wake_watcher();
 }
 
@@ -79,7 +80,7 @@ static void watch_allocators_range(uintptr_t start, uintptr_t end)
 
 static void watch_found_range(uintptr_t start, uintptr_t end)
 {
-	watch_range(start, end, 0);
+	watch_range(start, end, 0, true);
 }
 
 /* With no lock of an allocator held: what was noted, or never told of. */
@@ -89,7 +90,7 @@ static void watch_noted(bool read_list)
 
 	while (grown_areas_take(&start, &end))
 		if (!large_mappings_overlap(start, end))
-			watch_range(start, end, 0);
+			watch_range(start, end, 0, false);
 	if (read_list && !shim_ahead_running())
 		grown_areas_find(watch_found_range);
 }
@@ -105,7 +106,7 @@ static void watch_quietly(uintptr_t start, uintptr_t end, uintptr_t block,
 		if (shim_is_allocator(from))
 			watch_allocators_range(start, end);
 		else
-			watch_range(start, end, block);
+			watch_range(start, end, block, false);
 		shim_set_busy(false);
 	}
 	pthread_setcancelstate(cancel_state, NULL);

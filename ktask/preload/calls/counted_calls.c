@@ -43,13 +43,13 @@ static size_t find_segment_size(int id, size_t unknown)
 /* It may come in the place of what is watched. */
 static void *attach_segment(int id, const void *addr, int flags)
 {
-	size_t len = shim_ahead_watches() ? find_segment_size(id, SIZE_MAX) : 0;
-	bool tells;
+	bool watches = shim_ahead_watches(), tells;
+	size_t len = watches ? find_segment_size(id, SIZE_MAX) : SIZE_MAX;
 	void *base;
 
-	if (flags & SHM_REMAP && len)
+	if (flags & SHM_REMAP && watches)
 		shim_ahead_stop(addr, len, false);
-	tells = len && shim_ahead_replaces();
+	tells = shim_ahead_replaces();
 	base = real_shmat(id, addr, flags);
 	if (tells)
 		shim_ahead_replaced(base, base == (void *)-1 ? 0 : len);

@@ -19,6 +19,8 @@
 #define LEN ((uintptr_t)64 << 20)
 
 /* What the table asks of the rest of the shim. */
+size_t shim_ahead_min_bytes = LEN;
+
 int real_madvise(void *addr, size_t len, int advice)
 {
 	return 0;
@@ -213,13 +215,46 @@ static void a_mapping_asks_nothing_if_all_were_told(void **unused)
 	unsigned before = atomic_load(&nr_asked);
 
 	assert_true(large_mapping_enter(mapping));
-	assert_false(shim_ahead_replaces());
+	assert_true(shim_ahead_replaces());
+	shim_ahead_replaced((void *)START, LEN);
+	assert_int_equal(mapping->state, MAPPING_WATCHED);
 	large_mapping_leave(mapping);
 	large_mapping_free(mapping);
 	assert_int_equal(atomic_load(&nr_asked), before);
 }
 
-KTEST_MAIN(KTEST(a_free_waits), KTEST(an_unmapping_waits),
+/* The list of mappings is read, and then what was found in it is added. */
+static void what_is_mapped_meanwhile_is_seen(void **unused)
+{
+	unsigned long before = large_mappings_replaced(), then;
+
+	assert_int_not_equal(before, 0);
+	assert_true(shim_ahead_replaces());
+	assert_int_equal(large_mappings_replaced(), 0);
+	shim_ahead_replaced((void *)START, LEN);
+	then = large_mappings_replaced();
+	assert_int_not_equal(then, before);
+	assert_int_not_equal(then, 0);
+	assert_int_equal(large_mappings_replaced(), then);
+}
+
+/* A call that began before something was found ends behind that. */
+static void what_is_found_during_a_call_is_given_up(void **unused)
+{
+	struct large_mapping *mapping;
+
+	assert_true(shim_ahead_replaces());
+	mapping = large_mapping_add(START, START + LEN, 0, true);
+	assert_non_null(mapping);
+	assert_false(large_mapping_enter(mapping));
+	shim_ahead_replaced((void *)START, LEN);
+	assert_int_equal(mapping->state, MAPPING_STOPPED);
+	large_mapping_free(mapping);
+}
+
+KTEST_MAIN(KTEST(what_is_mapped_meanwhile_is_seen),
+	   KTEST(what_is_found_during_a_call_is_given_up), KTEST(a_free_waits),
+	   KTEST(an_unmapping_waits),
 	   KTEST(a_block_that_came_again_is_stopped_too),
 	   KTEST(a_maker_is_raised),
 	   KTEST(a_mapping_asks_nothing_if_all_were_told))
