@@ -21,10 +21,11 @@
 #define NR_ROUNDS 4
 #define NR_TRACED 32
 
-/* What the touching program tells, in shared memory. */
+/* What the touching program tells, and how often it was saved, in shared memory. */
 struct progress {
 	char *volatile base;
 	volatile size_t filled;
+	volatile size_t nr_saved;
 };
 
 struct target {
@@ -79,6 +80,15 @@ static struct target open_target(pid_t process, char *base)
 
 /* ---- the program that is saved ---- */
 
+/* It goes on with its next part once it was saved, so that it is still there when it is
+ * saved next, however late that is. */
+static void wait_to_be_saved(const struct progress *progress, size_t at)
+{
+	while (at >= LEN / (NR_ROUNDS + 1) * (progress->nr_saved + 1) &&
+	       progress->nr_saved < NR_ROUNDS)
+		sleep_ms(1);
+}
+
 /* A pause every 128 KiB, so that it is stopped in the midst of it. */
 static void touch_all(struct progress *progress)
 {
@@ -91,8 +101,10 @@ static void touch_all(struct progress *progress)
 	for (; at < LEN; at += PAGE_BYTES) {
 		fill_pages(base, at, at + PAGE_BYTES);
 		progress->filled = at + PAGE_BYTES;
-		if (at % (32 * PAGE_BYTES) == 0)
+		if (at % (32 * PAGE_BYTES) == 0) {
 			sleep_ms(2);
+			wait_to_be_saved(progress, at);
+		}
 	}
 	check_pages(base, 0, LEN);
 	_exit(7);
@@ -321,6 +333,7 @@ int main(int argc, char **argv)
 	from = open_target(child, progress->base);
 	for (int i = 0; i < NR_ROUNDS; i++) {
 		ahead += checkpoint(&from, progress, trace, i % 2);
+		progress->nr_saved++;
 		sleep_ms(30);
 	}
 	must(waitpid(child, &status, 0) == child, "waitpid");
