@@ -8,8 +8,8 @@
  * some, whose pages are there.  If calls at once gain nothing (calls_at_once.h), the
  * caller makes the next ones in order, while helpers make pages, until the next trial; and
  * so it does in the next registrations by the same function, without one, once two trials
- * in a row have said so (calls_history.h).  Helpers must not stand before a lock of the device with the caller
- * behind them: they have the lowest priority.
+ * in a row have said so (calls_history.h).  Helpers must not stand before a lock of the
+ * device with the caller behind them: they have the lowest priority.
  *
  * Behaves badly with a range that is short, or that has large units: there is no trial.
  */
